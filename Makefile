@@ -37,11 +37,13 @@ Q := @
 say := @echo
 endif
 
+comma := ,
+
 # What is built -------------------------------------------------------------------------------------------------------
 
-ROOMS := base term job shell input template engine slots process output log report draw manifest cli run xargs
+ROOMS := base term job shell input template engine slots process warm output log report draw manifest cli run xargs
 # YAML=no leaves libyaml out, and with it what reads manifests.
-LIB_SRC := $(filter-out $(if $(filter no,$(YAML)),%/yaml.c,%/no_yaml.c),$(wildcard $(ROOMS:%=src/%/*.c)))
+LIB_SRC := $(filter-out src/warm/server.c $(if $(filter no,$(YAML)),%/yaml.c,%/no_yaml.c),$(wildcard $(ROOMS:%=src/%/*.c)))
 LIB_DATA := $(wildcard $(ROOMS:%=src/%/*.css) $(ROOMS:%=src/%/*.js) completions/skeleton.*)
 YAML_UNITS := tests/unit/manifest.c tests/unit/manifest_page.c
 UNIT_SRC := $(filter-out $(if $(filter no,$(YAML)),$(YAML_UNITS)),$(wildcard tests/unit/*.c))
@@ -50,7 +52,7 @@ STRESS_SRC := $(wildcard tests/stress/*.c)
 PROPERTY_SRC := $(wildcard tests/property/*.c)
 BATS := $(wildcard tests/$(or $T,*).bats)
 
-LIB_OBJ := $(LIB_SRC:%.c=$O/%.o) $(LIB_DATA:%=$O/%.o)
+LIB_OBJ := $(LIB_SRC:%.c=$O/%.o) $(LIB_DATA:%=$O/%.o) $O/src/warm/server.so.o
 UNITS := $(UNIT_SRC:%.c=$O/%)
 FUZZERS := $(FUZZ_SRC:%.c=$O/%)
 STRESSES := $(STRESS_SRC:%.c=$O/%)
@@ -98,13 +100,16 @@ include $O/probe.mk
 endif
 
 # Under a name of this process alone until it is whole: two makes may be here at once.
-$O/probe.mk: $O/flags
+$O/probe.mk: $O/flags Makefile
 	$(say) PROBE $@
 	$Q tmp=$$(mktemp -d) && trap 'rm -rf "$$tmp"' EXIT && echo 'int main(void) { return 0; }' >"$$tmp/x.c" && \
 	takes() { $(CC) -Werror "$$@" -o "$$tmp/x" "$$tmp/x.c" >/dev/null 2>&1; }; \
 	{ for flag in $(HARDEN_C); do takes $$flag && echo "FP_CFLAGS += $$flag"; done; \
 	for flag in $(HARDEN_LD); do takes $$flag && echo "FP_LDFLAGS += $$flag"; done; \
 	test -n '$(PIE)' && takes $(PIE) && echo 'FP_CFLAGS += -fPIE' && echo 'FP_LDFLAGS += -pie'; \
+	echo '#include <limits.h>' | $(CC) $(CPPFLAGS) $(CFLAGS) -dM -E - 2>/dev/null | \
+		awk '$$2 == "__GLIBC__" { libc = 1 } $$2 ~ /^__(x86_64|LP64)__$$|^__(aarch64__|riscv)$$/ { ++n } END { exit !(libc && n == 2) }' && \
+		test -z '$(filter -static,$(CC))' && echo 'WARM := yes'; \
 	macros=$$($(CC) $(CPPFLAGS) $(CFLAGS) -dM -E -x c /dev/null 2>/dev/null); \
 	case "$(FP_SANITIZE)$$macros" in \
 	*-fsanitize* | *_FORTIFY_SOURCE*) ;; \
@@ -136,7 +141,18 @@ $(LIB_DATA:%=$O/%.c): $O/%.c: %
 	$Q{ echo 'const char $(subst .,_,$(<F))[] = {' && od -An -v -td1 $< | sed 's/[-0-9]\{1,\}/&,/g' && echo '0};'; } >$@.tmp \
 		&& mv -f $@.tmp $@
 
-$(LIB_DATA:%=$O/%.o): %.o: %.c $O/flags
+# What fairpar preloads into programs (src/warm/object.h) is data, too. It is not instrumented, and empty where there is no glibc.
+$O/src/warm/server.so: src/warm/server.c $O/flags
+	$(say) CC $@
+	$Q mkdir -p $(@D)
+	$Q$(if $(WARM),$(CC) $(FP_CPPFLAGS) $(CPPFLAGS) $(filter-out $(FP_SANITIZE) -fPIE,$(FP_CFLAGS)) $(filter -m%,$(CFLAGS)) -MMD -MP -O2 -fPIC \
+		-fvisibility=hidden -shared -nostdlib -s -Wl$(comma)-z$(comma)initfirst -o $@ $<,: >$@)
+
+$O/src/warm/server.so.c: $O/src/warm/server.so
+	$Q{ echo '#include "warm/object.h"' && echo 'const char server_so[] = {' && od -An -v -td1 $< | sed 's/[-0-9]\{1,\}/&,/g' && \
+		echo '0}; const size_t server_so_size = sizeof(server_so) - 1;'; } >$@.tmp && mv -f $@.tmp $@
+
+$O/src/warm/server.so.o $(LIB_DATA:%=$O/%.o): %.o: %.c $O/flags
 	$(say) CC $@
 	$Q$(CC) $(FP_CPPFLAGS) $(CPPFLAGS) $(FP_CFLAGS) $(CFLAGS) -c -o $@ $<
 
@@ -179,6 +195,8 @@ profile_tsan := PROFILE=tsan O=obj/tsan $(faults) FP_SANITIZE=-fsanitize=thread
 # Locks that give the processor away at random (src/base/sync.h).
 profile_stress := PROFILE=stress O=obj/stress FP_DEFINES='-DFAIRPAR_FAULTS -DFAIRPAR_YIELD'
 profile_stress_tsan := PROFILE=tsan O=obj/stress-tsan FP_DEFINES='-DFAIRPAR_FAULTS -DFAIRPAR_YIELD' FP_SANITIZE=-fsanitize=thread
+# Warm by default (--warm): the tests must not see that.
+profile_warm := PROFILE=warm O=obj/warm FP_DEFINES='-DFAIRPAR_FAULTS -DWARM_DEFAULT=WARM_SH'
 # Another C library. Its libyaml is one that was built for it: YAML=yes CPPFLAGS=-I… YAML_LIBS=…/libyaml.a.
 profile_musl := PROFILE=musl O=obj/musl CC=musl-gcc YAML=$(or $(YAML),no)
 profile_coverage := PROFILE=coverage O=obj/coverage $(faults) CFLAGS='-O0 -g --coverage'
@@ -216,7 +234,7 @@ check:
 	$(submake) $(profile_stress) stresses
 	$(if $(MUSL),$(submake) $(profile_musl) units)
 	@$(if $(FUZZING),MAKE='$(MAKE)' tests/fuzz/run --build)
-	$(run_tests) $(MODELLING) 'tests/torture/run --short 1' 'tests/torture/kills --short 1' 'tests/torture/ends --short 1' 'tests/torture/slots --short 1' \
+	$(run_tests) $(MODELLING) 'tests/torture/run --short 1' 'tests/torture/kills --short 1' 'tests/torture/ends --short 1' 'tests/torture/warm --short 1' 'tests/torture/slots --short 1' \
 		'tests/property/run $(PROPERTY) --runs=3000 --seed=6' $(STRESSING) $(FUZZING) tests/lint/run $(BATS) $(UNITS) $(FAULTY_UNITS) \
 		$(MUSL_TESTS)
 
@@ -236,11 +254,18 @@ musl:
 lint:
 	$(run_tests) tests/lint/run
 
-# The unit tests and the bats suite with the program of this profile.
-check-profile: units $O/fairpar
-	$(call run_tests,$O/fairpar) $(BATS) $(if $(filter tsan,$(PROFILE)),$(filter-out %/fair_worlds,$(UNITS)),$(UNITS))
+# The unit tests and the bats suite with the program of this profile. Most units know nothing of warm programs.
+PROFILE_UNITS := $(UNITS)
+ifeq ($(PROFILE),tsan)
+PROFILE_UNITS := $(filter-out %/fair_worlds,$(UNITS))
+else ifeq ($(PROFILE),warm)
+PROFILE_UNITS := $(patsubst %.c,$O/%,$(if $(UNIT_SRC),$(shell grep -l warm $(UNIT_SRC))))
+endif
 
-asan ubsan tsan:
+check-profile: $(PROFILE_UNITS) $O/fairpar
+	$(call run_tests,$O/fairpar) $(BATS) $(PROFILE_UNITS)
+
+asan ubsan tsan warm:
 	$(submake) $(profile_$@) check-profile
 
 check-sanitized: asan tsan
@@ -259,7 +284,7 @@ fuzzers-build:
 	$(submake) $(profile_fuzz) fuzzers
 
 torture: all
-	$(run_tests) -t 0 tests/torture/run tests/torture/kills tests/torture/ends tests/torture/slots
+	$(run_tests) -t 0 tests/torture/run tests/torture/kills tests/torture/ends tests/torture/warm tests/torture/slots
 
 stress:
 	$(submake) $(profile_stress) stresses
@@ -346,6 +371,7 @@ help:
 #: make check-unit      the unit tests;  make check-bats T=NAME: tests/NAME.bats, or all of them
 #: make lint            layers, lengths, shellcheck, mandoc: those that are installed
 #: make asan|ubsan|tsan the unit tests and the bats suite in a sanitizer build;  make check-sanitized: asan, then tsan
+#: make warm            the bats suite with a program that starts the shell once and clones it for its jobs, as with --warm=sh
 #: make musl            the unit tests, compiled and run with musl-gcc;  YAML=no, in any build: without libyaml and manifests
 #: make debug           obj/debug/fairpar: assertions, and faults on demand by FAIRPAR_FAULT
 #: make coverage        which lines the tests reach
@@ -366,7 +392,7 @@ help:
 #: make clean           remove all that was built
 #: WERROR=1             warnings are errors
 
-.PHONY: all check-sanitized units fuzzers fuzzers-build stresses stress-tsan check check-unit check-bats check-profile lint bench model asan ubsan tsan musl \
+.PHONY: all check-sanitized units fuzzers fuzzers-build stresses stress-tsan check check-unit check-bats check-profile lint bench model asan ubsan tsan warm musl \
 	coverage fuzz stress torture property debug install install-strip uninstall dist distcheck deb clean help
 .SECONDARY:
 .DELETE_ON_ERROR:

@@ -13,10 +13,11 @@
 //   input/       input_next()       records: lines, columns, CSV, blocks, globs
 //   template/    template_expand()  commands with replacement strings, and what execve() gets: command_build()
 //   engine/      pool_submit()      named queues that take turns (fair.c) on slots, local lists, stealing
-//   slots/       slots_parse()      how many jobs at once; semaphores; pools: lease.c decides, server.c serves, client.c asks;
-//                                   make's jobserver
+//   slots/       slots_parse()      how many jobs at once (controller.c: by -j auto); semaphores; pools: lease.c decides, server.c
+//                                   serves, client.c asks; make's jobserver
 //   process/     child_run()        one child from start to end; contexts, signals, the guardian, cgroups; executor.h: the seam, where
 //                                   run/leases.c, run/nested.c and run/jobserver_slots.c stand in between
+//   warm/        warm_starter()     --warm: programs that are started once and cloned for each job (server.c is what is cloned)
 //   output/      writer_create()    jobs' output: spooled, whole, in the promised order
 //   log/         event_encode()     the log of events (one table: events.def) and the joblog, written and read back
 //   report/      stats_on_event()   what is said of a run: statistics, summary, status line, --explain
@@ -38,7 +39,8 @@
 //     job_output.c        where a job's output goes: spool, files (result_files.c), or items (line_items.c)
 //     batch_commands.c    what runs for a batch beside its items: on-failure, finally, listings
 //     admission.c         when a job may start: --load, --memfree, --delay auto (terminal.c: --tty, -p; start_order.c: -t, in order)
-//     auto_slots.c        how many jobs run at once by -j auto; learned_memory.c: what they needed in a former run
+//     auto_slots.c        how many jobs run at once by -j auto (job_looks.c: what they do); learned_memory.c: what they needed in a
+//                         former run
 //     autopack.c          how many items a process gets by --pack=auto; limits.c: how many descriptors and processes there may be
 //     block_feed.c        --pipe: data cut into blocks, one for each job (block.c); dealer.c: to jobs that run (tee.c)
 //     job_records.c       --joblog, and the jobs that --resume leaves out
@@ -46,7 +48,7 @@
 //     publish.c           events, to all who subscribe: run, batches, attempts, waits (log_sink.c: --log)
 //     status_display.c    the status line while the run goes (explain_live.c: why something has not started)
 //     end_summary.c       what is said at the end; pictures.c: --report and --trace, from a log
-//     manifest_mode.c, from_log.c    --check and --list; --from-log
+//     show_mode.c         what is shown without a run: --check, --list, --from-log
 //     sem_mode.c, pool_mode.c        one command behind a semaphore, or in a slot of a pool
 //     leases.c            slots that come from a pool, or from the run in whose job this one is started (pool_client.c)
 //     jobserver_slots.c   slots that are shared by make's jobserver, as its client or its server (jobserver_server.c; in a pool

@@ -281,6 +281,55 @@ most() { sort -n levels | tail -n 1; }
 	assert_contains "$stderr" "is to need "
 }
 
+@test "--memory=auto: a job that the kernel has killed for want of memory is said to be out of memory, one that others killed is not" {
+	fake_cgroup 100000000
+	echo oom_kill 4 >root/group/memory.events
+	run_fairpar 2 --memory=auto -j1 '[ {} = 2 ] || echo oom_kill 5 >root/group/memory.events; kill -KILL $$ #' ::: 1 2
+	assert_contains "$stderr" 'FAILED #1: signal 9 (KILL), out of memory'
+	assert_contains "$stderr" 'FAILED #2: signal 9 (KILL), '
+	assert_eq "$(grep -c 'out of memory' <<<"$stderr")" 1
+}
+
+@test "SIGUSR1 tells how many jobs wait for the load, free memory or --delay" {
+	local words
+	fake_proc
+	set_load 9
+	set_free 10
+	for words in '--load 1/the load is 9, and --load lets jobs start below 1' \
+		'--memfree 1M/10K of memory are available, and --memfree asks for 1M'; do
+		# shellcheck disable=SC2086 # the option and its value
+		start_fairpar -j1 ${words%%/*} 'echo ran' ::: 1 2
+		await_text "$BATS_TEST_TMPDIR/stderr" "waiting: ${words#*/}"
+		kill -USR1 "$fairpar_pid"
+		await_text "$BATS_TEST_TMPDIR/stderr" "fairpar: 1 job waits: ${words#*/}"
+		kill -TERM "$fairpar_pid"
+		end_fairpar 143
+	done
+	make_fifo go
+	export FAIRPAR
+	start_fairpar -j2 --delay 1000 '"$FAIRPAR" --add true >/dev/null && kill -USR1 "$PARALLEL_PID"; read -r _ <go #' ::: 1
+	await_text "$BATS_TEST_TMPDIR/stderr" 'fairpar: 1 job waits: the last start was too short a time ago (--delay)'
+	kill -TERM "$fairpar_pid"
+	end_fairpar 143
+}
+
+@test "SIGUSR1 tells how many jobs wait for memory, and with --explain which" {
+	fake_cgroup 100000000
+	echo 100000000 >root/group/memory.current
+	make_fifo log err go
+	exec 6<>err 7<>log 8<>go
+	"$FAIRPAR" --memory=auto -j3 --explain --log log 'read -r _ <go; :' ::: 1 2 2>err 3>&- 6>&- 7>&- 8>&- &
+	pid=$!
+	line=''
+	until [[ $line == *'"why":"memory"'* ]]; do read -rt "$patience" line <&7; done
+	kill -USR1 "$pid"
+	until [[ $line == *'memory: 1 job waits until there is enough'* ]]; do read -rt "$patience" line <&6; done
+	until [[ $line == *'job default#'[12]': waits for '* ]]; do read -rt "$patience" line <&6; done # either may be first in line
+	printf '\n\n' >&8
+	wait "$pid"
+	exec 6>&- 7>&- 8>&-
+}
+
 @test "--memory=auto: what a former run has learned is known from the log that --eta names" {
 	need jq
 	fake_cgroup 100000000
@@ -289,6 +338,94 @@ most() { sort -n levels | tail -n 1; }
 	run_fairpar --memory=auto -j4 --eta=first.jsonl --log second.jsonl sh eat 30000000 '#' ::: 1 2 3 4 5 6
 	assert_eq "$(jq -r 'select(.ev == "wait").for' second.jsonl | grep -c 'found out')" 0
 	(($(most) <= 100000000)) || fail "$(cat levels)"
+}
+
+# own_group: the cgroup is fairpar's, and `figures` says what there is of the first job of a run
+own_group() {
+	fake_cgroup 100000000
+	echo 'cpu memory' >root/group/cgroup.controllers
+	: >root/group/cgroup.procs
+	# as the kernel has them for a job that has $1 bytes, and had $2
+	cat >figures <<-'END'
+		group=$(echo root/group/fairpar-*-1)
+		cat "$group/cgroup.procs" >entered
+		[ ! -e "$group/memory.max" ] && printf 'anon %s\nfile 7000\nshmem 0\n' "$1" >"$group/memory.stat"
+		[ -z "$2" ] || echo "$2" >"$group/memory.peak"
+	END
+}
+
+@test "--memory=auto: a job is put into a cgroup of its own where that is fairpar's, and its peak counts" {
+	need jq
+	own_group
+	run_fairpar --memory=auto -j1 --log run.jsonl sh figures 1000 {} ::: 300007000
+	assert_eq "$(cat entered)" 0
+	assert_eq "$(jq 'select(.ev == "batch_end").memory' run.jsonl)" 300000000
+	assert_eq "$stderr" ''
+}
+
+@test "--memory=auto: a job that runs has what its cgroup says" {
+	need jq
+	own_group
+	make_fifo seen
+	start_fairpar --memory=auto -j2 --log run.jsonl 'if mkdir first; then sh figures 30000000 ""; read -r _ <seen; else echo other; fi 2>&1 #' ::: 1 2
+	await_text "$BATS_TEST_TMPDIR/stdout" other # it starts when the first was found to grow no more
+	release seen
+	end_fairpar
+	(($(jq 'select(.ev == "batch_end").memory' run.jsonl) >= 28000000)) || fail "$(cat run.jsonl)"
+}
+
+@test "-j auto: jobs are watched by their cgroups, too" {
+	own_group
+	run_fairpar -j auto sh figures 1000 {} ::: 300007000
+	assert_eq "$(cat entered)" 0
+}
+
+@test "no job is put into a cgroup that is not fairpar's, or without being watched" {
+	own_group
+	run_fairpar -j2 : ::: 1 2
+	run_fairpar -j auto --memory=none : ::: 1 2
+	echo 1 >root/group/cgroup.procs
+	run_fairpar --memory=auto : ::: 1 2
+	assert_eq "$stderr" ''
+	: >root/group/cgroup.procs
+	echo 'cpu io' >root/group/cgroup.controllers
+	run_fairpar --memory=auto : ::: 1 2
+	assert_eq "$stderr" ''
+	assert_eq "$(find root/group -name 'fairpar*')" ''
+}
+
+@test "--memory=auto: FAIRPAR_CGROUP_ROOT that cannot be used is told of once" {
+	fake_cgroup 100000000
+	export FAIRPAR_CGROUP_ROOT=$PWD/nosuch
+	run_fairpar --memory=auto : ::: 1 2
+	assert_eq "$stderr" "fairpar: warning: memory: cannot use FAIRPAR_CGROUP_ROOT '$PWD/nosuch': No such file or directory; /proc tells what jobs have"
+}
+
+@test "--memory=auto: that a memory of a manifest limits nothing is said, once, though others are watched before it" {
+	fake_cgroup 100000000
+	cat >m.yaml <<-'END'
+		version: 1
+		batches:
+		  a: {args: [1, 2], run: ": {}"}
+		  b: {args: [1, 2], run: ": {}", memory: 1M, needs: a}
+	END
+	run_fairpar --memory=auto -f m.yaml
+	assert_eq "$(grep -c 'no cgroup v2 is delegated to fairpar; jobs only wait' <<<"$stderr")" 1
+}
+
+@test "--memory=auto: a run that --resume goes on with tells what its jobs needed, by its --log" {
+	need jq
+	fake_cgroup 100000000
+	run_fairpar --memory=auto -j4 --joblog jobs --log run.jsonl sh eat 30000000 '#' ::: 1 2 3
+	: >came
+	run_fairpar --memory=auto -j4 --joblog jobs --log run.jsonl --resume sh eat 30000000 '#' ::: {1..9}
+	assert_eq "$(jq -r 'select(.ev == "wait").for' run.jsonl | grep -c 'found out')" 0
+	assert_eq "$(wc -l <came)" 6
+	# a log of another kind is none to read
+	mkfifo other
+	cat other >/dev/null 5>&- &
+	run_fairpar --memory=auto -j4 --joblog jobs --log other --resume : ::: 1
+	wait $!
 }
 
 @test "--memory=auto: the memory of a manifest is taken as it is" {

@@ -1,6 +1,12 @@
 # -j auto: the number of jobs at once that fairpar finds by itself; and how a number that changes is told.
 
 load helper
+load cgroup
+
+teardown() {
+	group_remove || fail "$group is still there"
+	helper_teardown
+}
 
 # reasons: why the slots changed, each once
 reasons() {
@@ -72,6 +78,61 @@ meet() {
 	exec {log}<&- {err}<&- {door}>&-
 }
 
+@test "-j auto: whatever the signals say, one job runs, and so all is done in the end" {
+	use_faults
+	mkdir -p root/proc/pressure root/proc/self root/group
+	printf 'Cpus_allowed_list:\t0\n' >root/proc/self/status
+	echo 0::/ >root/proc/self/cgroup
+	echo '25 18 0:22 / /group rw - cgroup2 cgroup2 rw' >root/proc/self/mountinfo
+	echo 1000000 >root/group/memory.max # and more than that is taken
+	echo 9000000 >root/group/memory.current
+	# with each job all have waited for ten minutes more for memory and for a disk, and others have used all of the processors
+	# shellcheck disable=SC2016 # for the job
+	export job='now=$((600000000 * $1)); echo "full avg10=99.00 avg60=99.00 avg300=99.00 total=$now" >root/new$1
+		cp root/new$1 root/proc/pressure/memory; cp root/new$1 root/proc/pressure/io; echo "cpu0 $now 0 0 0 0 0 0 0" >root/proc/stat; echo "$1"'
+	FAIRPAR_ROOT=$PWD/root run_fairpar -j auto:1-8 'sh -c "$job" - {}; sleep 0.0{}' ::: {1..30}
+	assert_set {1..30}
+}
+
+# jobs that compute: the first one until the second one has begun, which needs a second processor
+two_that_compute='[ {} = 1 ] || : >two; echo >begun; until [ -e two ]; do :; done'
+
+@test "-j auto: a quota of the cgroup that changes is followed" {
+	use_faults
+	need jq
+	make_fifo begun
+	mkdir -p root/proc/self root/cpu/x
+	echo 3:cpu,cpuacct:/x >root/proc/self/cgroup
+	echo '25 18 0:22 / /cpu rw - cgroup cgroup rw,cpu,cpuacct' >root/proc/self/mountinfo
+	echo 100000 >root/cpu/x/cpu.cfs_period_us
+	echo 100000 >root/cpu/x/cpu.cfs_quota_us
+	exec 5<>begun
+	FAIRPAR_ROOT=$PWD/root start_fairpar -j auto --log run.jsonl "$two_that_compute" ::: 1 2
+	read -rt "$patience" <&5
+	echo 200000 >root/new
+	mv root/new root/cpu/x/cpu.cfs_quota_us
+	end_fairpar
+	exec 5>&-
+	assert_eq "$(jq -r 'select(.ev == "run_start").slots' run.jsonl)" 1
+	assert_eq "$(reasons)" 'processors are idle'
+}
+
+@test "-j auto: a real quota that changes is followed" {
+	need jq
+	(($(nproc) > 1)) || skip 'there is one processor'
+	group_make cpu || skip 'no cgroup with a quota can be made here'
+	group_cpu 50000
+	make_fifo begun
+	exec 5<>begun
+	group_run "$FAIRPAR" -j auto --log run.jsonl "$two_that_compute" ::: 1 2 3>&- &
+	read -rt "$patience" <&5
+	group_cpu 200000
+	wait $!
+	exec 5>&-
+	assert_eq "$(jq -r 'select(.ev == "run_start").slots' run.jsonl)" 1
+	assert_eq "$(reasons)" 'processors are idle'
+}
+
 @test "a number of slots that changes is told: in the summary, by --explain, and as a line in the drawing" {
 	echo 1 >slots
 	run_fairpar --log run.jsonl --report run.svg --summary=always -j slots sh -c ::: 'echo 3 >slots' true true
@@ -88,8 +149,10 @@ meet() {
 	run_fairpar 255 -j auto:8 true ::: a
 	assert_contains "$stderr" "--jobs auto takes bounds as in auto:2-64"
 	run_fairpar 255 -j auto:4-2 true ::: a
-	run_fairpar 255 --pool -j auto true ::: a
-	assert_contains "$stderr" '--pool-slots'
+	assert_contains "$stderr" "the least is greater than the most"
+	echo auto >slots
+	run_fairpar 255 -j ./slots true ::: a
+	assert_contains "$stderr" "'./slots', named by --jobs, must hold N, +N, -N or N%, and nothing else: auto can only be given on the command line"
 	run_fairpar 255 --jobserver -j auto true ::: a
 	assert_contains "$stderr" '--jobserver lends slots of a fixed number'
 	run_fairpar 255 --tee --pipe -j auto cat ::: a </dev/null
@@ -108,6 +171,32 @@ meet() {
 	assert_eq "$(reasons)" ''
 }
 
+# numbers LOG: of slots that the run had
+numbers() {
+	jq 'select(.ev == "run_start" or .ev == "slots").slots' "$1" | sort -u
+}
+
+@test "below -j auto a fairpar has as many slots as the outer one has just then, and says so" {
+	need jq
+	meet 20
+	export FAIRPAR command
+	# shellcheck disable=SC2016 # for the job
+	run_fairpar -j auto --log outer.jsonl '"$FAIRPAR" -t --log run.jsonl --summary=always "$command" ::: $(seq 20) # {}' ::: a
+	assert_eq "$(comm -23 <(numbers run.jsonl) <(numbers outer.jsonl))" ''
+	assert_eq "$(reasons)" 'jobs sleep'
+	(($(numbers run.jsonl | sort -n | tail -n 1) >= 20)) || fail "$(cat run.jsonl)"
+	grep -Eq '; [0-9]+ to [0-9]+ slots, [0-9]+% busy$' "$BATS_TEST_TMPDIR/stderr"
+}
+
+@test "below -j auto a fairpar with fewer slots of its own has these, and of a fixed number that" {
+	need jq
+	export FAIRPAR
+	# shellcheck disable=SC2016 # for the job
+	run_fairpar -j auto:2-2 '"$FAIRPAR" -j1 --log run1.jsonl true ::: 1; "$FAIRPAR" --log run2.jsonl true ::: {}' ::: a
+	assert_eq "$(numbers run1.jsonl)" 1
+	assert_eq "$(numbers run2.jsonl)" 2
+}
+
 @test "-j auto does all that a fixed number does: order, failures, a manifest, blocks" {
 	run_fairpar -j auto -k echo ::: {1..50}
 	assert_eq "$output" "$(seq 50)"
@@ -118,4 +207,12 @@ meet() {
 	seq 100000 >numbers
 	run_fairpar -j auto -k --pipe --block 10k cat <numbers
 	cmp "$BATS_TEST_TMPDIR/stdout" numbers
+}
+
+@test "-j auto: slots_per_job is cut to what there may be, and not to what there is at the beginning" {
+	printf 'version: 1\nbatches:\n  wide: {args: [1], run: ": {}", slots_per_job: 5}\n' >m.yaml
+	run_fairpar -j auto:2-6 -f m.yaml
+	[[ $stderr != *'is cut'* ]] || fail "$stderr"
+	run_fairpar -j auto:2-4 -f m.yaml
+	assert_contains "$stderr" "slots_per_job: 5 is cut to the 4 slots there are"
 }

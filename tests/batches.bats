@@ -145,7 +145,7 @@ newcomers() {
 
 @test "a setting for a batch that never was is mentioned" {
 	run_fairpar --weight nosuch=2 true ::: 1
-	assert_contains "$stderr" "there was no batch 'nosuch'"
+	assert_contains "$stderr" "--weight: there is no batch 'nosuch', unless a job adds it"
 }
 
 @test "a long-running job takes no slot and delays nobody" {

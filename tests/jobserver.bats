@@ -122,6 +122,18 @@ export count
 	has_met 2
 }
 
+@test "in make -j4 a run with -j auto or a greater -j has the slots of make, and says so" {
+	need make
+	printf 'all:\n\t+@"$$FAIRPAR" $(J) --summary=always true ::: 1 2\n' >Makefile
+	local jobs
+	for jobs in '-j auto' '-j 9' '-j auto:2-8'; do
+		make -j4 J="$jobs" 2>summary
+		assert_contains "$(<summary)" '; 4 slots, '
+	done
+	make -j4 J='-j auto:1-3' 2>summary
+	assert_contains "$(<summary)" '; 3 slots, '
+}
+
 @test "in make -j4 without '+' there is one job at a time, and a word of what to do" {
 	need make
 	echo $'all: ; @"$(FAIRPAR)" "$$count; : {}" ::: 1 2 3 4 5 6' >Makefile
@@ -182,6 +194,21 @@ export count
 	run_fairpar 'sh meets; : {}' ::: 1 2 3 4 5 6
 	has_met 3
 	assert_eq "$(tokens_left)" ab
+}
+
+@test "where the jobserver does not say how many slots there are, nobody does: in the log, the status, the summary and the pictures" {
+	need jq
+	tokens ab
+	echo '"$FAIRPAR" --status=json >status; "$FAIRPAR" --log inner.jsonl --summary=always true ::: 1' >asks
+	run_fairpar --log run.jsonl --report run.svg --trace trace.json --summary=always 'sh asks; : {}' ::: 1
+	assert_eq "$(jq -s -c 'map(select(.ev == "run_start").slots)' run.jsonl inner.jsonl)" '[null,null]'
+	assert_eq "$(jq .slots status)" null
+	[[ $stderr$(<run.svg) != *busy* ]] || fail "$stderr"
+	assert_eq "$(jq '.traceEvents[] | select(.name == "slots")' trace.json)" ''
+	run_fairpar --from-log run.jsonl
+	[[ $output$stderr != *busy* ]] || fail "$output$stderr"
+	run_fairpar --log run.jsonl -j2 true ::: 1
+	assert_eq "$(jq 'select(.ev == "run_start").slots' run.jsonl)" 2
 }
 
 @test "all forms of a jobserver are known, and the last one counts" {
@@ -385,6 +412,8 @@ export count
 	end_fairpar
 	has_met 2
 	assert_contains "$stderr" "did not have from it"
+	run_fairpar -j1 --jobserver=fifo 'sh first #' ::: 1 # no slot was ever spare
+	assert_contains "$stderr" "the jobserver 4 slots that they did not have from it"
 }
 
 @test "a run that is killed takes its jobserver along" {

@@ -146,9 +146,9 @@ export count together
 
 @test "when the outer run is killed, the runs in its jobs end, and leave nothing" {
 	make_fifo in
-	start_fairpar -j2 '"$FAIRPAR" "echo \$PPID >in; exec sleep 1000; : {}" ::: 1 2; : {}' ::: a b
-	await in
-	await in
+	exec 5<>in
+	start_fairpar -j2 '"$FAIRPAR" "echo \$PPID >in; exec sleep 1000; : {}" ::: 1 2; : {}' ::: a b 5>&-
+	read -rt "$patience" <&5; read -rt "$patience" <&5 # they may write both at once
 	kill -KILL "$fairpar_pid"
 	end_fairpar 137
 }

@@ -78,8 +78,10 @@ killed_with() {
 	start_fairpar --term-seq TERM,100000,KILL \
 		'trap "" TERM; setsid sh -c "echo >started; while :; do sleep 1000; done" & while :; do sleep 1000; done #' ::: 1
 	await started
-	for _ in 1 2 3; do
-		kill -TERM "$fairpar_pid" 2>/dev/null || :
+	kill -TERM "$fairpar_pid"
+	until grep -q stopping "$BATS_TEST_TMPDIR/stderr"; do :; done # signals that come before one of them is answered are one
+	for _ in 2 3; do
+		kill -TERM "$fairpar_pid" 2>/dev/null || : # it may have ended
 	done
 	end_fairpar 143
 }
@@ -98,8 +100,17 @@ count_zombies() {
 }
 
 # Until all that the running fairpar has are $1 children, and no zombie.
+# Its children, but not the servers of --warm, which clone its jobs.
+count_children() {
+	local pid n=0
+	for pid in $(pgrep -P "$fairpar_pid"); do
+		grep -qsz ^FAIRPAR_WARM= "/proc/$pid/environ" || n=$((n + 1))
+	done
+	echo "$n"
+}
+
 await_children() {
-	until [[ $(pgrep -c -P "$fairpar_pid") -le $1 && $(count_zombies) == 0 ]]; do
+	until [[ $(count_children) -le $1 && $(count_zombies) == 0 ]]; do
 		kill -0 "$fairpar_pid" || fail "fairpar has ended"
 	done
 }

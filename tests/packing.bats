@@ -269,11 +269,44 @@ packs() {
 	awk 'length + 5 >= 40 { exit 1 } length > 25 { n++ } END { exit !n }' "$BATS_TEST_TMPDIR/stdout"
 }
 
-@test "by time, a command is never longer than with -m" {
+@test "by time, a command that a shell runs is never longer than with -m" {
 	seq 100000 >items
-	run_fairpar -j2 -k --pack=auto echo <items
+	run_fairpar -j2 -k --pack=auto 'echo {};' <items
 	tr ' ' '\n' <"$BATS_TEST_TMPDIR/stdout" | cmp - items
-	awk 'length > 63664 - 6 { exit 1 }' "$BATS_TEST_TMPDIR/stdout"
+	awk 'length > 63664 - 7 { exit 1 }' "$BATS_TEST_TMPDIR/stdout"
+}
+
+@test "by time, a program takes as many items as execve() does, whatever the limit of the stack" {
+	local kib
+	seq 500000 >items
+	for kib in 256 8192 unlimited; do
+		(ulimit -S -s "$kib") 2>/dev/null || continue
+		(ulimit -S -s "$kib" && exec "$FAIRPAR" -j2 -k --pack=auto /bin/echo <items >out)
+		tr ' ' '\n' <out | cmp - items
+	done
+	{ head -n 3000 items; printf '%0131060d\n' 1 2; tail -n 3000 items; } >long
+	run_fairpar -j2 -k --pack=auto /bin/echo <long
+	tr ' ' '\n' <"$BATS_TEST_TMPDIR/stdout" | cmp - long
+}
+
+@test "by time, items have their numbers, wherever the commands are divided" {
+	seq 3000 >items
+	run_fairpar -j3 -k --pack=auto -n 7 'echo {#} {}' <items
+	awk '$1 != $2 { exit 1 } { for (i = 2; i <= NF; i++) if ($i != ++n) exit 1 } END { exit n != 3000 }' "$BATS_TEST_TMPDIR/stdout"
+	run_fairpar -j2 -k --pack=auto -n 5 'echo $FAIRPAR_JOB {}' <items
+	awk '$1 != "default#" $2 { exit 1 }' "$BATS_TEST_TMPDIR/stdout"
+}
+
+@test "by time, an item that comes alone begins at once" {
+	make_fifo input one two three
+	exec 5<>input
+	start_fairpar -j1 --pack=auto 'for item in {}; do echo "$item" >"$item"; done' <input 5>&-
+	for item in one two three; do
+		echo "$item" >&5
+		await "$item"
+	done
+	exec 5>&-
+	end_fairpar 0
 }
 
 @test "by time, batches have equal shares by item" {

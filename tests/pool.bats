@@ -1,33 +1,7 @@
 # --pool: commands that were started independently of each other take turns on the slots of a pool.
 
 load helper
-
-setup() {
-	helper_setup
-	unset FAIRPAR_POOL FAIRPAR_LEASE
-	export FAIRPAR_POOL_DIR=$BATS_TEST_TMPDIR/pools
-	printf '%s\n' "$FAIRPAR_POOL_DIR" >"$BATS_TEST_TMPDIR/of_server"
-}
-
-# A server would end by itself after some seconds.
-teardown() {
-	local server
-	for server in $(servers); do
-		kill "$server" 2>/dev/null || :
-		await_end "$server"
-	done
-	helper_teardown
-}
-
-# The servers of the test's pools: their directory is one of their arguments.
-servers() {
-	grep -lszxFf "$BATS_TEST_TMPDIR/of_server" /proc/[0-9]*/cmdline | tr -dc '0-9\n'
-}
-
-# Until it has ended; whoever has to reap it may take its time.
-await_end() {
-	while grep -qs '^State:[[:blank:]]*[^ZX[:blank:]]' "/proc/$1/status"; do :; done
-}
+load pools
 
 # single NAME ARGUMENT …: in the background; $single_pid, and what it writes in NAME.out and NAME.err
 single() {
@@ -40,6 +14,11 @@ hold() {
 	make_fifo "$1.in" "$1.go"
 	single "$1" "${@:2}" sh -c "echo >$1.in; read -r _ <$1.go"
 	await "$1.in"
+}
+
+# has_pidfd PID: of another process
+has_pidfd() {
+	[[ $(readlink "/proc/$1/fd"/*) == *'[pidfd]'* ]]
 }
 
 # await_pool TEXT: until the first line of --status has it
@@ -362,6 +341,7 @@ line_up() {
 
 @test "a command whose fairpar was killed keeps its slot until it ends" {
 	hold h --pool-slots 1
+	until has_pidfd "$(servers)"; do :; done # the command runs before the server is told of its process
 	kill -KILL "$single_pid"
 	wait "$single_pid" || :
 	line_up w
@@ -529,7 +509,7 @@ line_up() {
 		import array, os, socket, struct, sys
 		s = socket.socket(socket.AF_UNIX)
 		s.connect(os.environ['FAIRPAR_POOL_DIR'] + '/default.sock')
-		hello = struct.pack('=IIQQIIiI', 2, os.getpid(), 0, 0, 0, 1, 0, 0) + b'\0\0\0'
+		hello = struct.pack('=IIQQIIiI', 3, os.getpid(), 0, 0, 0, 1, 0, 0) + b'\0\0\0'
 		s.sendall(struct.pack('=IIQQQ', 1, len(hello), 0, 0, 0) + hello)
 		fds = array.array('i', [0] * 200)
 		for _ in range(50):

@@ -206,6 +206,15 @@ END
 	run_fairpar 255 --rate 5 echo ::: 1
 	assert_eq "$stderr" "fairpar: error: --rate must be a rate such as 5/s, 30/m or 100/h, or BATCH=RATE, not '5'"
 	run_fairpar --rate nosuch=5/s echo ::: 1
+	assert_contains "$stderr" "--rate: there is no batch 'nosuch', unless a job adds it"
+}
+
+@test "a --rate for a batch that is not there is told of before anything runs" {
+	export err=$BATS_TEST_TMPDIR/stderr
+	run_fairpar --rate nosuch=5/s 'cat "$err" #' ::: 1
+	assert_contains "$output" "--rate: there is no batch 'nosuch', unless a job adds it"
+	assert_eq "$output" "$stderr" # once
+	run_fairpar --batch-by '{}' --rate nosuch=5/s echo ::: 1
 	assert_contains "$stderr" "--rate: there was no batch 'nosuch'"
 }
 

@@ -133,9 +133,10 @@ run_block() {
 @test "setup.sh, make check and .ci/run are what the README says they are" {
 	grep -qx 'sh packaging/setup.sh  *#.*' "$readme"
 	grep -qx 'make check  *#.*' "$readme"
-	assert_eq "$(tail -n 4 "$BATS_TEST_DIRNAME/../.ci/run")" \
-		$'sh packaging/setup.sh\nsh packaging/setup.sh --test-deps\nmake check-sanitized\nmake check'
+	assert_eq "$(tail -n 5 "$BATS_TEST_DIRNAME/../.ci/run")" \
+		$'sh packaging/setup.sh\nsh packaging/setup.sh --test-deps\nmake check-sanitized\nmake warm\nmake check'
 	grep -q 'make check-sanitized' "$readme"
+	grep -q 'make warm' "$readme"
 	tr '\n' ' ' <"$readme" | grep -q 'sh packaging/setup.sh --test-deps'
 }
 

@@ -427,3 +427,17 @@ plain() { tr -d ,; }
 	run_fairpar -k --log x -a items -a items echo
 	run_fairpar --log x echo ::: 1 <x
 }
+
+@test "a number of slots that changes: the page tells both bounds, and no line of waiting begins before the slot is there" {
+	cat >run.jsonl <<-'EOF'
+		{"v":1,"ev":"run_start","t":0,"time":"2026-11-22T12:00:00.000Z","run":"01M82KTWRQBD1BGGGG74F9YF2X","version":"0.1.0","host":"h","pid":1,"slots":1,"fair":"turns","argv":["fairpar"],"cwd":"/"}
+		{"v":1,"ev":"batch_start","t":0,"batch":"b","weight":1,"priority":0}
+		{"v":1,"ev":"slots","t":5,"slots":2,"why":"-j"}
+		{"v":1,"ev":"job_start","t":8,"job":"b#1","batch":"b","seq":1,"attempt":1,"slot":2,"nslots":1,"pid":2,"source":"queue","queued":8,"why":"turn","cmd":"true"}
+		{"v":1,"ev":"job_end","t":10,"job":"b#1","batch":"b","seq":1,"attempt":1,"slot":2,"status":"ok","exit":0,"queued":8,"start":8,"wall":2}
+		{"v":1,"ev":"run_end","t":10,"ok":1,"wall":10,"slot_time":2,"exit":0}
+	EOF
+	run_fairpar --from-log run.jsonl --report run.html
+	grep -q '<dt>slots</dt><dd>1 to 2</dd>' run.html
+	grep -q '<rect class="q" x="570.0" ' run.html # at half of the width
+}

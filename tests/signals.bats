@@ -155,6 +155,19 @@ interrupted_by() {
 	assert_contains "$stderr" "running for"
 }
 
+@test "SIGUSR1 lists a job that runs before fairpar knows" {
+	need strace
+	make_fifo started go
+	traced -f -qq -o /dev/null -e trace=clone,clone3,vfork -e inject=clone,clone3,vfork:delay_exit=500000 "$FAIRPAR" -j1 \
+		'echo $PPID >started; read -r _ <go; : {}' ::: needle >"$BATS_TEST_TMPDIR/stdout" 2>"$BATS_TEST_TMPDIR/stderr" 3>&- &
+	fairpar_pid=$!
+	await started
+	kill -USR1 "$line"
+	until grep -q needle "$BATS_TEST_TMPDIR/stderr"; do :; done
+	release go
+	end_fairpar
+}
+
 @test "SIGTSTP stops the jobs and fairpar, SIGCONT lets both go on" {
 	make_fifo started
 	mkfifo go
@@ -208,9 +221,10 @@ unread() {
 	await started
 	fill unread
 	until [[ $line == 0 || $(ps -o stat= -p "$line") == S* ]]; do :; done
-	for ((i = 0; i < $1; i++)); do
+	kill -TERM "$fairpar_pid"
+	for ((i = 1; i < $1; i++)); do
+		until grep -q stopping err; do :; done # which is not said when all jobs have ended
 		kill -TERM "$fairpar_pid"
-		until grep -q stopping err; do :; done
 	done
 	wait "$fairpar_pid" || status=$?
 	exec 5>&-

@@ -216,5 +216,10 @@ limited() {
 			bash -c "ulimit -u $limit; exec ./fairpar --quiet -k -j4 echo ::: 1 2 3 4 5 6" >"$BATS_TEST_TMPDIR/out" 2>&1 || status=$?
 		assert_eq "$status $(paste -sd' ' "$BATS_TEST_TMPDIR/out")" '0 1 2 3 4 5 6'
 	done
+	# nobody has chosen how many there are at once: they have room for what they start themselves
+	status=0
+	timeout "$patience" setpriv --reuid 54321 --clear-groups env TMPDIR=/tmp \
+		bash -c 'ulimit -u 10; exec ./fairpar --quiet -k -j auto "sleep 0.2; echo {}" ::: {1..9}' >"$BATS_TEST_TMPDIR/out" 2>&1 || status=$?
+	assert_eq "$status $(paste -sd' ' "$BATS_TEST_TMPDIR/out")" '0 1 2 3 4 5 6 7 8 9'
 	cd / && rm -r "$dir"
 }

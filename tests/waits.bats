@@ -108,9 +108,9 @@ most_at_once() {
 
 @test "two jobs that wait for one are both told, and one that waits for two is told when both have ended" {
 	make_fifo began hold
-	script one <<<'echo >began; read -r _ <hold; echo one'
+	script one <<<'read -r _ <hold; echo one'
 	script two <<<'echo two'
-	script waits <<<'add sh one >id.new; mv id.new id; wait_for "$(add sh two)" "$(cat id)"; echo both'
+	script waits <<<'add sh one >id; echo >began; wait_for "$(add sh two)" "$(cat id)"; echo both'
 	script other <<<'wait_for "$(cat id)"; echo other'
 	start_fairpar --run r -j3 -u 'sh waits #' ::: a
 	await began

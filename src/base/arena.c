@@ -7,7 +7,7 @@
 #include <stdalign.h>
 #include <stdint.h>
 
-enum { BLOCK = 64 * 1024 };
+enum { FIRST_BLOCK = 1024, BLOCK = 64 * 1024 }; // each is twice as large as the one before: many arenas stay small
 
 struct arena_block {
 	struct arena_block *next;
@@ -23,13 +23,15 @@ static char *take(struct arena *arena, size_t size) {
 		arena->left -= size;
 		return piece;
 	}
-	size_t bytes = size > BLOCK / 4 ? size : BLOCK;
+	size_t next = arena->next > 0 ? arena->next : FIRST_BLOCK;
+	size_t bytes = size > next / 4 ? size : next;
 	struct arena_block *block = xcalloc(1, sizeof(*block) + bytes); // fresh pages stay untouched until they are used
 	if (bytes == size && arena->blocks) {
 		block->next = arena->blocks->next;
 		arena->blocks->next = block;
 		return block->data;
 	}
+	arena->next = next < BLOCK ? 2 * next : BLOCK;
 	block->next = arena->blocks;
 	arena->blocks = block;
 	arena->at = block->data + size;

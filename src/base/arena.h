@@ -10,9 +10,10 @@ struct arena {
 	struct arena_block *blocks; // the newest first
 	char *at;                   // the free part of the newest
 	size_t left;                // bytes
+	size_t next;                // bytes of the next block; 0: of a first one
 };
 
-#define ARENA_INIT {NULL, NULL, 0}
+#define ARENA_INIT {NULL, NULL, 0, 0}
 
 // Frees all that was handed out and makes the arena empty; it may be used again.
 void arena_fini(struct arena *arena);

@@ -76,14 +76,13 @@ static void restore_signals(const struct atomic_file *file) {
 // Creates a file without a name in the directory of `path`, one that can get a name later. Returns its descriptor, or -1.
 static int create_nameless(const char *path) {
 	char *dir = directory(path);
-	struct buf own = BUF_INIT;
+	FP_CLEANUP(buf_fini) struct buf own = BUF_INIT;
 	int fd = open(*dir != '\0' ? dir : ".", O_RDWR | O_TMPFILE | O_CLOEXEC, 0666);
 	tmpfile_add_name(&own, fd);
 	if (fd >= 0 && access(buf_str(&own), F_OK) != 0) { // no /proc, by which it gets its name
 		close(fd);
 		fd = -1;
 	}
-	buf_fini(&own);
 	free(dir);
 	return fd;
 }

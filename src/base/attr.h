@@ -6,6 +6,7 @@
 #define FP_PRINTF(fmt, args) __attribute__((format(printf, fmt, args)))
 #define FP_NODISCARD __attribute__((warn_unused_result))
 #define FP_NORETURN __attribute__((noreturn))
+#define FP_CLEANUP(fn) __attribute__((cleanup(fn))) // fn(&variable) is called at the end of the variable's block
 #define FP_UNUSED __attribute__((unused))
 #define FP_MALLOC __attribute__((malloc, returns_nonnull))
 #define FP_INLINE inline __attribute__((always_inline))

@@ -145,8 +145,17 @@ void buf_add_escaped(struct buf *buf, const char *mem, size_t len, size_t max) {
 	}
 }
 
+// Whether nothing of it is to be escaped, for sure: ASCII without control characters but for those that buf_add_for() keeps.
+static bool is_printable(const char *mem, size_t len) {
+	size_t n = 0;
+	while (n < len && ((mem[n] >= ' ' && mem[n] <= '~') || mem[n] == '\n' || mem[n] == '\t')) {
+		++n;
+	}
+	return n == len;
+}
+
 void buf_add_for(struct buf *buf, int fd, const char *mem, size_t len) {
-	if (isatty(fd) != 1) {
+	if (is_printable(mem, len) || isatty(fd) != 1) { // asked last, for it is a system call
 		buf_add(buf, mem, len);
 		return;
 	}

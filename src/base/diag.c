@@ -41,8 +41,15 @@ FP_PRINTF(2, 0) static void print(const char *kind, const char *format, va_list 
 
 #define PRINT(kind) do { va_list args; va_start(args, format); print(kind, format, args); va_end(args); } while (0)
 
-void diag_error(const char *format, ...) {
+int diag_error(const char *format, ...) {
 	PRINT("error: ");
+	return -1;
+}
+
+int diag_error_free(char *message) {
+	diag_error("%s", message);
+	free(message);
+	return -1;
 }
 
 void diag_warn(const char *format, ...) {
@@ -51,6 +58,14 @@ void diag_warn(const char *format, ...) {
 
 void diag_note(const char *format, ...) {
 	PRINT("");
+}
+
+int diag_print(const char *text, size_t len) {
+	int result = write_all(STDOUT_FILENO, text, len);
+	if (result != 0 && errno != EPIPE) {
+		diag_error("cannot write to stdout: %s", strerror(errno));
+	}
+	return result;
 }
 
 int diag_text(const char *text, size_t len) {

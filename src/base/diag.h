@@ -15,13 +15,18 @@
 enum { EXIT_TROUBLE = 255 };
 
 // Print "fairpar: error: …", "fairpar: warning: …" or "fairpar: …" and a newline.
-// `format` is lower case, without a full stop: subject, object, cause.
-void diag_error(const char *format, ...) FP_PRINTF(1, 2);
+// `format` is lower case, without a full stop: subject, object, cause. diag_error() returns -1, for its caller to return.
+int diag_error(const char *format, ...) FP_PRINTF(1, 2);
+int diag_error_free(char *message); // as it is, and frees it
 void diag_warn(const char *format, ...) FP_PRINTF(1, 2);
 void diag_note(const char *format, ...) FP_PRINTF(1, 2);
 
 // Prints text of several lines as it is, in one piece. Returns 0, or -1 if it could not be written, which diag_lost() then tells, too.
 int diag_text(const char *text, size_t len);
+
+// Writes to stdout what the user has asked fairpar itself for. Returns 0, or -1 after a message; without one where the reader of a
+// pipe has gone, who has seen enough.
+int diag_print(const char *text, size_t len) FP_NODISCARD;
 
 // What messages begin with instead of "fairpar": the name by which a personality was called. Borrowed for ever; before
 // the first thread is started.

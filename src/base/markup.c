@@ -85,10 +85,9 @@ void markup_add_escaped(struct buf *buf, const char *text, size_t len) {
 }
 
 void markup_add_name(struct buf *buf, const char *name, size_t columns) {
-	struct buf shown = BUF_INIT;
+	FP_CLEANUP(buf_fini) struct buf shown = BUF_INIT;
 	text_add_text(&shown, name, strlen(name), columns);
 	markup_add_escaped(buf, buf_str(&shown), shown.len);
-	buf_fini(&shown);
 }
 
 void markup_add_output(struct buf *buf, const char *text, size_t len) {

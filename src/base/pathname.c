@@ -55,7 +55,7 @@ static bool is_beside(const char *name, size_t len, size_t tail) {
 }
 
 void pathname_fit(struct buf *path, size_t below, size_t tail) {
-	struct buf fit = BUF_INIT, name = BUF_INIT;
+	FP_CLEANUP(buf_fini) struct buf fit = BUF_INIT, name = BUF_INIT;
 	const char *at = path->data + below, *end = path->data + path->len;
 	while (at < end) {
 		const char *slash = memchr(at, '/', (size_t)(end - at));
@@ -73,8 +73,6 @@ void pathname_fit(struct buf *path, size_t below, size_t tail) {
 	}
 	path->len = below;
 	buf_add(path, buf_str(&fit), fit.len);
-	buf_fini(&fit);
-	buf_fini(&name);
 }
 
 // ---- the names of items ----

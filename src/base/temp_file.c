@@ -1,4 +1,4 @@
-// Unlinked temporary files.
+// Files without a name: temporary ones, and memory that processes share.
 
 #include "base/temp_file.h"
 
@@ -11,6 +11,8 @@
 #include <fcntl.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 int tmpfile_open(const char *dir) {
@@ -24,13 +26,12 @@ int tmpfile_open(const char *dir) {
 		return fd;
 	}
 	// a file system or kernel without O_TMPFILE
-	struct buf name = BUF_INIT;
+	FP_CLEANUP(buf_fini) struct buf name = BUF_INIT;
 	buf_printf(&name, "%s/fairpar.XXXXXX", dir);
 	fd = mkostemp(name.data, O_CLOEXEC);
 	if (fd >= 0 && unlink(name.data) != 0) {
 		fd_close(&fd);
 	}
-	buf_fini(&name);
 	return fd;
 }
 
@@ -46,4 +47,32 @@ void tmpfile_add_name(struct buf *buf, int fd) {
 const char *tmpfile_dir(const char *fallback) {
 	const char *dir = getauxval(AT_SECURE) ? NULL : getenv("TMPDIR");
 	return dir && *dir ? dir : fallback;
+}
+
+// ---- memory that processes share ----
+
+int shared_memory_create(const char *name, size_t size) {
+	struct rlimit limit;
+	if (getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur < size) { // it holds for memory too, and would send SIGXFSZ
+		errno = EFBIG;
+		return -1;
+	}
+	int fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	if (fd >= 0 && (ftruncate(fd, (off_t)size) != 0 || fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK) != 0)) {
+		int error = errno;
+		fd_close(&fd);
+		errno = error;
+	}
+	return fd;
+}
+
+size_t shared_memory_size(int fd) {
+	struct stat st;
+	int seals = fcntl(fd, F_GET_SEALS);
+	return seals >= 0 && (seals & F_SEAL_SHRINK) && fstat(fd, &st) == 0 ? (size_t)st.st_size : 0;
+}
+
+void *shared_memory_map(int fd, size_t size) {
+	void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	return memory == MAP_FAILED ? NULL : memory;
 }

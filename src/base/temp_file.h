@@ -1,10 +1,12 @@
-// Unlinked temporary files.
+// Files without a name: temporary ones, and memory that processes share.
 
 #ifndef FAIRPAR_BASE_TEMP_FILE_H
 #define FAIRPAR_BASE_TEMP_FILE_H
 
 #include "base/attr.h"
 #include "base/buf.h"
+
+#include <stddef.h>
 
 // Opens a file in `dir` that has no name and that nobody else can open (O_TMPFILE, else mkstemp and unlink), 0600,
 // close-on-exec, read-write. Returns the descriptor, or -1 with errno.
@@ -18,5 +20,18 @@ void tmpfile_add_name(struct buf *buf, int fd);
 
 // $TMPDIR if it is set and not empty (and the process is not set-id), else `fallback`. Borrowed.
 const char *tmpfile_dir(const char *fallback);
+
+// ---- memory that one process makes and others map ----
+
+// Makes a file of `size` bytes of 0, which may grow and never shrinks. `name` is for who looks at the descriptors. Returns its
+// descriptor, which closes on exec and is the caller's, or -1 with errno.
+int shared_memory_create(const char *name, size_t size) FP_NODISCARD;
+
+// How many bytes of a file from another process can be mapped without fear that they are taken away later (an access would
+// then send SIGBUS): its size if it cannot shrink, else 0.
+size_t shared_memory_size(int fd);
+
+// Maps the first `size` bytes for reading and writing, until munmap(2). Returns NULL with errno if that is refused.
+void *shared_memory_map(int fd, size_t size) FP_NODISCARD;
 
 #endif

@@ -128,17 +128,16 @@ void text_add_command(struct buf *buf, const char *command, size_t len, size_t c
 	const char *newline = memchr(command + from, '\n', len - from);
 	size_t end = newline ? (size_t)(newline - command) : len;
 	bool goes_on = skip_blanks(command, len, end) < len;
-	struct buf line = BUF_INIT;
+	FP_CLEANUP(buf_fini) struct buf line = BUF_INIT;
 	buf_add(&line, command + from, end - from);
 	buf_adds(&line, goes_on ? " ..." : "");
 	text_add_text(buf, buf_str(&line), line.len, columns);
-	buf_fini(&line);
 }
 
 // ---- output ----
 
 void text_add_output(struct buf *buf, const char *line, size_t len, size_t columns) {
-	struct buf shown = BUF_INIT;
+	FP_CLEANUP(buf_fini) struct buf shown = BUF_INIT;
 	while (len > 0 && line[len - 1] == '\r') {
 		--len;
 	}
@@ -163,7 +162,6 @@ void text_add_output(struct buf *buf, const char *line, size_t len, size_t colum
 		++i;
 	}
 	text_add_text(buf, buf_str(&shown), shown.len, columns);
-	buf_fini(&shown);
 }
 
 void text_add_job(struct buf *buf, const char *batch, uint64_t number, uint64_t seq, size_t columns) {
@@ -182,10 +180,9 @@ const char *text_show(const char *mem, size_t len) {
 	static _Thread_local struct { char text[512]; } shown[4];
 	static _Thread_local unsigned turn;
 	char *text = shown[turn++ % 4].text;
-	struct buf buf = BUF_INIT;
+	FP_CLEANUP(buf_fini) struct buf buf = BUF_INIT;
 	buf_add_escaped(&buf, mem, len, 80);
 	snprintf(text, sizeof(shown[0].text), "%s", buf_str(&buf));
-	buf_fini(&buf);
 	return text;
 }
 

@@ -210,12 +210,13 @@ const char *word_next(const char **list, size_t *ret_len) {
 }
 
 int word_index(const char *list, const char *word, size_t len) {
-	size_t n;
 	int i = 0;
-	for (const char *at; (at = word_next(&list, &n)); ++i) {
-		if (n == len && memcmp(at, word, len) == 0) {
+	for (const char *end; *list; list = end + (*end == ' ')) {
+		end = strchrnul(list, ' ');
+		if ((size_t)(end - list) == len && len > 0 && memcmp(list, word, len) == 0) {
 			return i;
 		}
+		i += end > list;
 	}
 	return -1;
 }

@@ -12,6 +12,16 @@
 #include <stddef.h>
 #include <stdint.h>
 
+// The difference, or 0 where `b` is the larger: of times and counts that are not read in one moment.
+static inline uint64_t minus(uint64_t a, uint64_t b) {
+	return a > b ? a - b : 0;
+}
+
+// Below 0, 0 or above 0, as strcmp(): for qsort(3) and the like.
+static inline int compare_numbers(uint64_t a, uint64_t b) {
+	return (a > b) - (a < b);
+}
+
 // A decimal number from `least` to `most`.
 int parse_number(const char *text, long least, long most, long *ret_value) FP_NODISCARD;
 

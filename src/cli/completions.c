@@ -67,10 +67,9 @@ static void add_bash_value(struct buf *text, const struct option_info *option) {
 		return;
 	}
 	const struct argument_kind *kind = kind_of(option);
-	struct buf spellings = BUF_INIT;
+	FP_CLEANUP(buf_fini) struct buf spellings = BUF_INIT;
 	add_spellings(&spellings, option, " | -", " | --");
 	buf_printf(text, "	%s)\n", buf_str(&spellings) + strlen(" | "));
-	buf_fini(&spellings);
 	if (kind) {
 		buf_printf(text, "		%s \"$cur\"\n", kind->bash);
 	} else {
@@ -118,7 +117,7 @@ static void add_zsh_value(struct buf *spec, const struct option_info *option) {
 
 // One specification for each spelling: "-j+[text]:N:_files", "--jobs=[text]:N:_files".
 static void add_zsh_spec(struct buf *text, const struct option_info *option, const char *spelling, size_t len) {
-	struct buf spec = BUF_INIT;
+	FP_CLEANUP(buf_fini) struct buf spec = BUF_INIT;
 	buf_printf(&spec, "*%.*s", (int)len, spelling);
 	if (option_value_is_optional(option)) {
 		buf_adds(&spec, "=-");
@@ -134,18 +133,16 @@ static void add_zsh_spec(struct buf *text, const struct option_info *option, con
 	buf_adds(text, "		");
 	add_quoted(text, buf_str(&spec), false);
 	buf_adds(text, " \\\n");
-	buf_fini(&spec);
 }
 
 static void add_zsh_option(struct buf *text, const struct option_info *option) {
-	struct buf spellings = BUF_INIT;
+	FP_CLEANUP(buf_fini) struct buf spellings = BUF_INIT;
 	add_spellings(&spellings, option, " -", " --");
 	const char *list = buf_str(&spellings);
 	size_t len;
 	for (const char *spelling; (spelling = word_next(&list, &len));) {
 		add_zsh_spec(text, option, spelling, len);
 	}
-	buf_fini(&spellings);
 }
 
 // ---- fish ----

@@ -1,15 +1,19 @@
-// Which options do not go together, and which do nothing beside another one.
+// Which options do not go together, which do nothing beside another one, and which are in $PARALLEL and not read.
 
 #include "cli/parser.h"
 
 #include "base/alloc.h"
 #include "base/buf.h"
 #include "base/diag.h"
+#include "base/io.h"
 #include "base/text.h"
 #include "cli/options.h"
 #include "slots/slots.h"
 
+#include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 // ---- the rules of the table ----
@@ -59,9 +63,8 @@ int option_rules_check(const struct options *o) {
 		}
 	}
 	if (o->batch && o->batch_by) {
-		diag_error("--batch %s cannot be combined with --batch-by: each names the batch of the same items",
-		           text_shows(o->batch));
-		return -1;
+		return diag_error("--batch %s cannot be combined with --batch-by: each names the batch of the same items",
+		                  text_shows(o->batch));
 	}
 	return 0;
 }
@@ -71,8 +74,7 @@ int option_rules_check(const struct options *o) {
 int option_from_log_check(const struct options *o, bool words) {
 	if (!o->from_log || o->manifest) { // with a manifest it is refused as every such option is
 		if (o->explained) {
-			diag_error("--explain=%s is for a run that has ended: name its log with --from-log FILE", text_shows(o->explained));
-			return -1;
+			return diag_error("--explain=%s is for a run that has ended: name its log with --from-log FILE", text_shows(o->explained));
 		}
 		return 0;
 	}
@@ -82,8 +84,7 @@ int option_from_log_check(const struct options *o, bool words) {
 		}
 	}
 	if (words) {
-		diag_error("--from-log runs nothing: a command or names of batches do not belong behind it");
-		return -1;
+		return diag_error("--from-log runs nothing: a command or names of batches do not belong behind it");
 	}
 	return 0;
 }
@@ -96,8 +97,7 @@ int option_batches_check(const struct options *options) {
 			twice = twice || strcmp(options->batch_files[j].name, name) == 0;
 		}
 		if (twice) {
-			diag_error("--batch names the batch '%s' twice", text_shows(name));
-			return -1;
+			return diag_error("--batch names the batch '%s' twice", text_shows(name));
 		}
 	}
 	return 0;
@@ -109,12 +109,8 @@ int option_auto_jobs_check(const struct options *o) {
 	}
 	const char *why = o->sem.is_on ? "a semaphore has a number of its own: name one"
 		: o->tee ? "--tee needs all jobs at once, from the beginning"
-		: o->pool.jobserver ? "--jobserver lends slots of a fixed number"
-		: o->given[OPT_POOL] ? "the slots are those of the pool, whose number --pool-slots says" : NULL;
-	if (why) {
-		diag_error("--jobs %s: %s", text_shows(o->jobs), why);
-	}
-	return why ? -1 : 0;
+		: o->pool.jobserver ? "--jobserver lends slots of a fixed number" : NULL;
+	return why ? diag_error("--jobs %s: %s", text_shows(o->jobs), why) : 0;
 }
 
 static bool is_stdout(const char *log) {
@@ -130,9 +126,8 @@ static int check_table(const struct options *options) {
 	const char *other = options->output == OUTPUT_UNGROUP ? "ungroup" : options->output == OUTPUT_LINE_BUFFER ? "line-buffer"
 		: options->files ? "files" : is_stdout(options->log) ? "log -" : options->joblog && strcmp(options->joblog, "-") == 0 ? "joblog -" : NULL;
 	if (other) {
-		diag_error("--results %s cannot be combined with --%s: each row holds the whole output of a job",
-		           text_shows(options->results), other);
-		return -1;
+		return diag_error("--results %s cannot be combined with --%s: each row holds the whole output of a job",
+		                  text_shows(options->results), other);
 	}
 	return 0;
 }
@@ -179,7 +174,7 @@ static bool is_written(const struct options *o, enum option_id id) {
 
 // "--NAME, --NAME and --NAME have no effect …", of those that are given.
 static void warn_idle(const struct options *o, enum option_list list, const char *beside, const char *other) {
-	struct buf names = BUF_INIT;
+	FP_CLEANUP(buf_fini) struct buf names = BUF_INIT;
 	size_t n = 0, last = 0;
 	for (const enum option_id *id = option_lists[list]; *id != NOPTIONS; ++id) {
 		if (o->given[*id] && !is_written(o, *id)) {
@@ -193,7 +188,6 @@ static void warn_idle(const struct options *o, enum option_list list, const char
 	} else if (n > 0) {
 		diag_warn("%s has no effect %s --%s", buf_str(&names), beside, other);
 	}
-	buf_fini(&names);
 }
 
 void option_idle_warn(const struct options *o) {
@@ -203,5 +197,62 @@ void option_idle_warn(const struct options *o) {
 	}
 	if (o->pipe == PIPE_NOT && !o->sem.is_on && !o->given[OPT_QUIET]) {
 		warn_idle(o, LIST_OF_BLOCKS, "without", "pipe");
+	}
+}
+
+// ---- options that GNU parallel would have taken from its environment ----
+
+// True for an option that would have changed nothing here.
+static bool is_idle(const char *word, size_t len) {
+	enum option_id id;
+	return len > 2 && strncmp(word, "--", 2) == 0 && option_is_name(word + 2, len - 2, &id) &&
+	       (id == OPT_IGNORED || id == OPT_CITATION || id == OPT_PLAIN);
+}
+
+// True if a line that is no comment has a word that is no idle option.
+static bool has_options(const char *text) {
+	while (*text) {
+		size_t line = strcspn(text, "\n"), blanks = strspn(text, " \t");
+		const char *end = text + line, *at = blanks < line && text[blanks] == '#' ? end : text;
+		for (size_t len; at < end; at += len) {
+			at += strspn(at, " \t");
+			len = strcspn(at, " \t\n");
+			if (len > 0 && !is_idle(at, len)) {
+				return true;
+			}
+		}
+		text = *end ? end + 1 : end;
+	}
+	return false;
+}
+
+static bool file_has_options(const char *path) {
+	enum { ENOUGH = 64 * 1024 };
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	struct stat stat;
+	bool found = false;
+	if (fd >= 0 && fstat(fd, &stat) == 0 && S_ISREG(stat.st_mode)) {
+		FP_CLEANUP(buf_fini) struct buf text = BUF_INIT;
+		text.len = pread_all(fd, buf_reserve(&text, ENOUGH), ENOUGH, 0);
+		text.data[text.len] = '\0';
+		found = has_options(buf_str(&text));
+	}
+	fd_close(&fd);
+	return found;
+}
+
+void option_profile_warn(const struct options *options) {
+	if (options->quiet || options->given[OPT_PLAIN] || getenv("FAIRPAR_JOB")) { // a nested one would say it again for each job
+		return;
+	}
+	const char *variable = getenv("PARALLEL"), *own = getenv("PARALLEL_HOME"), *home = getenv("HOME");
+	FP_CLEANUP(buf_fini) struct buf path = BUF_INIT;
+	if (own || home) {
+		buf_printf(&path, "%s%s/config", own ? own : home, own ? "" : "/.parallel");
+	}
+	bool in_variable = variable && has_options(variable), in_file = path.len > 0 && file_has_options(path.data);
+	if (in_variable || in_file) {
+		diag_warn("the options in %s%s%s%s%s are GNU parallel's and not read: give them here, or --plain", in_variable ? "$PARALLEL" : "",
+		          in_variable && in_file ? " and " : "", in_file ? "'" : "", in_file ? text_shows(path.data) : "", in_file ? "'" : "");
 	}
 }

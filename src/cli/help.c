@@ -91,7 +91,7 @@ static void add_full(struct buf *text, const struct option_info *option) {
 	buf_adds(text, "  ");
 	add_names(text, option, true);
 	buf_addc(text, '\n');
-	struct buf words = BUF_INIT;
+	FP_CLEANUP(buf_fini) struct buf words = BUF_INIT;
 	buf_adds(&words, option->brief);
 	// the first letter of the text begins a sentence; the brief becomes one
 	if (words.data[0] >= 'a' && words.data[0] <= 'z') {
@@ -99,7 +99,6 @@ static void add_full(struct buf *text, const struct option_info *option) {
 	}
 	buf_printf(&words, ". %s", option->text);
 	add_wrapped(text, buf_str(&words), TEXT_COLUMN);
-	buf_fini(&words);
 }
 
 static void add_section(struct buf *text, int group) {

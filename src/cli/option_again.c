@@ -31,10 +31,9 @@ static bool is_plain_word(const char *word) {
 
 // The word behind a blank, as a shell reads it back; false if it holds what cannot be shown and copied.
 static bool add_word(struct buf *line, const char *word) {
-	struct buf shown = BUF_INIT;
+	FP_CLEANUP(buf_fini) struct buf shown = BUF_INIT;
 	buf_add_escaped(&shown, word, strlen(word), SIZE_MAX);
 	bool is_same = strcmp(buf_str(&shown), word) == 0;
-	buf_fini(&shown);
 	buf_adds(line, line->len > 0 ? " " : "");
 	if (is_plain_word(word)) {
 		buf_adds(line, word);
@@ -87,15 +86,13 @@ static bool add_option(struct argv_walk *walk, const struct option_word *option)
 	if (use != KEPT) {
 		return use == DROPPED;
 	}
-	struct buf word = BUF_INIT;
+	FP_CLEANUP(buf_fini) struct buf word = BUF_INIT;
 	if (option->letter != '\0') {
 		buf_printf(&word, "-%c%s", option->letter, option->value && !option->is_apart ? option->value : "");
 	} else {
 		buf_adds(&word, option->word);
 	}
-	bool ok = add_word(walk->line, buf_str(&word)) && (!option->is_apart || add_word(walk->line, option->value));
-	buf_fini(&word);
-	return ok;
+	return add_word(walk->line, buf_str(&word)) && (!option->is_apart || add_word(walk->line, option->value));
 }
 
 static bool add_options(struct argv_walk *walk) {
@@ -140,12 +137,11 @@ static bool add_all(struct argv_walk *walk, const char *joblog) {
 }
 
 bool option_add_again(struct buf *buf, char *const *argv, const char *joblog, enum again again) {
-	struct buf line = BUF_INIT;
+	FP_CLEANUP(buf_fini) struct buf line = BUF_INIT;
 	struct argv_walk walk = {.words = {.at = argv, .is_quiet = true}, .again = again, .line = &line};
 	bool ok = add_all(&walk, joblog);
 	if (ok) {
 		buf_add(buf, line.data, line.len);
 	}
-	buf_fini(&line);
 	return ok;
 }

@@ -138,9 +138,8 @@ static const char *called(const struct named_file *file, char name[static 40]) {
 
 static int refuse_same(const struct named_file *a, const struct named_file *b) {
 	char first[40], second[40];
-	diag_error("%s and %s are the same file, '%s'", called(a, first), called(b, second),
-	           text_shows(a->path ? a->path : b->path));
-	return -1;
+	return diag_error("%s and %s are the same file, '%s'", called(a, first), called(b, second),
+	                  text_shows(a->path ? a->path : b->path));
 }
 
 // ---- those of an option ----

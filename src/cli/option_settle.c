@@ -1,4 +1,4 @@
-// What all options together mean, when all of them are known.
+// What all options together mean, when all of them are known: of a run, a semaphore, and what is said to a run (--add, --wait …).
 
 #include "cli/parser.h"
 
@@ -13,6 +13,7 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -35,20 +36,18 @@ static int settle_sources(struct options *o) {
 		return 0;
 	}
 	if (o->nsources == 0 && o->nbatch_files > 0 && (o->batch || o->batch_by)) {
-		diag_error("--%s has no items: beside --batch NAME=FILE, stdin is read by '--arg-file -' only",
-		           o->batch ? "batch NAME" : "batch-by");
-		return -1;
+		return diag_error("--%s has no items: beside --batch NAME=FILE, stdin is read by '--arg-file -' only",
+		                  o->batch ? "batch NAME" : "batch-by");
 	}
 	if (o->nsources > 0 || o->nbatch_files > 0) {
 		return 0;
 	}
 	bool is_terminal = isatty(STDIN_FILENO) == 1;
 	if (is_terminal && o->ncommand == 0) {
-		struct buf text = BUF_INIT;
+		FP_CLEANUP(buf_fini) struct buf text = BUF_INIT;
 		help_concise(&text);
 		int result = write_all(STDERR_FILENO, buf_str(&text), text.len);
 		(void)result; // there is nowhere else to say so
-		buf_fini(&text);
 		return -1;
 	}
 	if (is_terminal && !o->quiet) {
@@ -60,7 +59,7 @@ static int settle_sources(struct options *o) {
 
 // --colsep with --csv: the byte that separates columns.
 static int settle_csv(struct options *o) {
-	struct buf bytes = BUF_INIT;
+	FP_CLEANUP(buf_fini) struct buf bytes = BUF_INIT;
 	o->input.csv = ',';
 	int result = o->colsep_given ? parse_escapes(&bytes, o->colsep_given) : 0;
 	if (o->colsep_given && (result != 0 || bytes.len != 1 || strchr("\"\r\n", bytes.data[0]))) {
@@ -68,7 +67,6 @@ static int settle_csv(struct options *o) {
 	} else if (o->colsep_given) {
 		o->input.csv = bytes.data[0];
 	}
-	buf_fini(&bytes);
 	return result;
 }
 
@@ -100,12 +98,10 @@ static int settle_workdir(struct options *o) {
 		return 0;
 	}
 	if (!home || home[0] != '/' || strpbrk(home, "{}")) {
-		diag_error("--workdir ... makes directories below $HOME, which is '%s'", text_shows(home ? home : ""));
-		return -1;
+		return diag_error("--workdir ... makes directories below $HOME, which is '%s'", text_shows(home ? home : ""));
 	}
 	if (gethostname(host, sizeof(host)) != 0) {
-		diag_error("--workdir ... needs the name of this machine: %s", strerror(errno));
-		return -1;
+		return diag_error("--workdir ... needs the name of this machine: %s", strerror(errno));
 	}
 	host[sizeof(host) - 1] = '\0';
 	struct buf dir = BUF_INIT;
@@ -127,10 +123,7 @@ static int check_pack(const struct options *o) {
 	} else if (o->timeout_percent > 0) {
 		error = "--timeout with a percentage cannot be combined with --pack: processes have different numbers of items";
 	}
-	if (error) {
-		diag_error("%s", error);
-	}
-	return error ? -1 : 0;
+	return error ? diag_error("%s", error) : 0;
 }
 
 // Decides which of -n, -N, -L and -l counts, as GNU parallel's parse_options() has it.
@@ -335,10 +328,7 @@ static int check_semaphore(const struct options *options, size_t nwords) {
 	} else if (options->nsources > 1) {
 		error = "a semaphore's command has one standard input: give --arg-file once";
 	}
-	if (error) {
-		diag_error("%s", error);
-	}
-	return error ? -1 : 0;
+	return error ? diag_error("%s", error) : 0;
 }
 
 int settle_semaphore(struct options *o, char *const *words, size_t nwords) {
@@ -371,4 +361,81 @@ int settle_semaphore(struct options *o, char *const *words, size_t nwords) {
 	}
 	settle_output(o);
 	return 0;
+}
+
+// ---- what is said to a run that is under way ----
+
+static const struct {
+	enum option_id id;
+	const enum option_id *others; // that go with it
+} requests[] = {
+	[REQUEST_ADD] = {OPT_ADD, (const enum option_id[]){OPT_BATCH, OPT_TIMEOUT, OPT_RETRIES, OPT_NICE, OPT_SLOTS_PER_JOB, NOPTIONS}},
+	[REQUEST_WAIT] = {OPT_WAIT, (const enum option_id[]){NOPTIONS}},
+	[REQUEST_WAIT_ANY] = {OPT_WAIT_ANY, (const enum option_id[]){NOPTIONS}},
+	[REQUEST_CANCEL] = {OPT_CANCEL, (const enum option_id[]){OPT_BATCH, NOPTIONS}},
+	[REQUEST_STATUS] = {OPT_STATUS, (const enum option_id[]){NOPTIONS}},
+};
+enum { NREQUESTS = sizeof(requests) / sizeof(requests[0]) };
+
+// --status is that of a pool where one is named and no run, neither by an option nor, with less weight, by the environment.
+static bool is_about_pool(const struct options *o) {
+	bool in_job = getenv("FAIRPAR_CONTROL") || getenv("FAIRPAR_SOCK");
+	return o->given[OPT_POOL] || o->pool.single || (!o->control.run && !in_job);
+}
+
+enum request control_request(const struct options *o) {
+	for (int i = REQUEST_ADD; i < NREQUESTS; ++i) {
+		if (o->given[requests[i].id] && (i != REQUEST_STATUS || !is_about_pool(o))) {
+			return (enum request)i;
+		}
+	}
+	return REQUEST_NOTHING;
+}
+
+static bool goes_with(enum request request, enum option_id id) {
+	const enum option_id *other = requests[request].others;
+	while (*other != NOPTIONS && *other != id) {
+		++other;
+	}
+	return *other != NOPTIONS || id == requests[request].id || id == OPT_RUN || id == OPT_QUIET;
+}
+
+static int check_ids(enum option_id id, char *const *words) {
+	for (; *words; ++words) {
+		char *end;
+		errno = 0;
+		if (strspn(*words, "0123456789") != strlen(*words) || strtoull(*words, &end, 10) == 0 || errno != 0) {
+			return option_fail(id, "takes IDs of jobs, as --add has printed them, not '%s'", text_shows(*words));
+		}
+	}
+	return 0;
+}
+
+int control_settle(struct options *o, char *const *words) {
+	enum request request = o->control.request;
+	enum option_id id = requests[request].id;
+	for (int other = 0; other < NOPTIONS; ++other) {
+		bool is_pool = other == OPT_POOL && o->given[OPT_POOL];
+		if (is_pool || (o->given[other] && !goes_with(request, (enum option_id)other))) {
+			return option_fail((enum option_id)other, "cannot be combined with --%s%s", option_table[id].name,
+			                   is_pool ? ": a pool has slots and no jobs; --run NAME names a run" : "");
+		}
+	}
+	o->command = words;
+	if (o->nbatch_files > 0) {
+		return option_fail(OPT_BATCH, "NAME=FILE cannot be combined with --%s: it takes a NAME alone", option_table[id].name);
+	}
+	if (o->timeout_percent > 0) {
+		return option_fail(OPT_TIMEOUT, "of an added job is a time, and no percentage");
+	}
+	if (request == REQUEST_ADD) {
+		return words[0] ? 0 : option_fail(id, "needs a command");
+	}
+	if (request == REQUEST_STATUS) {
+		return words[0] ? option_fail(id, "runs nothing: a command does not belong behind it") : 0;
+	}
+	if (request == REQUEST_CANCEL && (words[0] != NULL) == (o->batch != NULL)) {
+		return option_fail(id, "needs %s", words[0] ? "IDs or --batch NAME, not both" : "the IDs of jobs, or --batch NAME");
+	}
+	return check_ids(id, words);
 }

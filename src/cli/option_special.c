@@ -5,14 +5,12 @@
 #include "base/alloc.h"
 #include "base/buf.h"
 #include "base/diag.h"
-#include "base/io.h"
 #include "base/text.h"
 #include "base/units.h"
 #include "cli/options.h"
 #include "slots/slots.h"
 #include "template/packs.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <string.h>
@@ -26,8 +24,7 @@
 
 int claim_stdin(struct parser *parser, const char *reader) {
 	if (parser->stdin_for) {
-		diag_error("stdin can be read only once, not by %s and by %s", parser->stdin_for, reader);
-		return -1;
+		return diag_error("stdin can be read only once, not by %s and by %s", parser->stdin_for, reader);
 	}
 	parser->stdin_for = reader;
 	return 0;
@@ -41,8 +38,7 @@ struct source_config *add_source(struct options *o) {
 
 int add_file_source(struct parser *parser, const char *path, bool linked, const char *reader) {
 	if (*path == '\0') {
-		diag_error("%s names a file without a name", reader);
-		return -1;
+		return diag_error("%s names a file without a name", reader);
 	}
 	struct source_config *source = add_source(parser->options);
 	source->linked = linked;
@@ -60,7 +56,7 @@ int opt_arg_file(struct parser *parser, const char *value) {
 
 int opt_delimiter(struct parser *parser, const char *value) {
 	struct options *o = parser->options;
-	struct buf bytes = BUF_INIT;
+	FP_CLEANUP(buf_fini) struct buf bytes = BUF_INIT;
 	int result = parse_escapes(&bytes, value);
 	free((char *)o->input.delimiter_text);
 	o->input.delimiter_text = NULL;
@@ -72,7 +68,6 @@ int opt_delimiter(struct parser *parser, const char *value) {
 		o->input.delimiter = bytes.data[bytes.len - 1];
 		o->input.delimiter_text = bytes.len > 1 ? buf_take(&bytes) : NULL;
 	}
-	buf_fini(&bytes);
 	return result;
 }
 
@@ -165,10 +160,7 @@ int opt_pack(struct parser *parser, const char *value) {
 
 // Writes the text to stdout, and frees it; an error there is one of the program.
 static int print_text(struct buf *text) {
-	int result = write_all(STDOUT_FILENO, buf_str(text), text->len);
-	if (result != 0 && errno != EPIPE) {
-		diag_error("cannot write to stdout: %s", strerror(errno));
-	}
+	int result = diag_print(buf_str(text), text->len);
 	buf_fini(text);
 	return result;
 }
@@ -238,29 +230,46 @@ int opt_citation(struct parser *parser, const char *value) {
 
 // ---- jobs and when they start ----
 
-// Frees the message of a parser that has one for the whole option. Returns -1.
-static int fail_with(char *error) {
-	diag_error("%s", error);
-	free(error);
-	return -1;
-}
-
 int opt_jobs(struct parser *parser, const char *value) {
 	// The run parses it again when it has raised the limit of descriptors; here a mistake is found before anything starts.
 	unsigned slots;
 	struct slots_bounds bounds;
 	char *error;
 	parser->options->jobs = value;
-	int result = slots_is_auto(value) ? slots_auto_parse(value, /* nofile */ 1024, &bounds, &error)
+	int result = slots_is_auto(value) ? slots_auto_parse("--jobs", value, slots_limit(/* nofile */ 1024), &bounds, &error)
 	                                  : slots_parse(value, /* nofile */ 1024, &slots, &error);
-	return result == 0 ? 0 : fail_with(error);
+	return result == 0 ? 0 : diag_error_free(error);
+}
+
+// N, or auto as of --jobs
+int opt_pool_slots(struct parser *parser, const char *value) {
+	struct pool_options *pool = &parser->options->pool;
+	struct slots_bounds bounds;
+	char *error;
+	pool->slots = 0;
+	pool->bounds = (struct slots_bounds){0};
+	if (!slots_is_auto(value)) {
+		return parse_number(value, 1, MOST_POOL_SLOTS, &pool->slots) == 0 ? 0
+			: option_fail(parser->id, "must be a number from 1 to %d, or auto, not '%s'", MOST_POOL_SLOTS, text_shows(value));
+	}
+	if (slots_auto_parse("--pool-slots", value, MOST_POOL_SLOTS, &bounds, &error) != 0) {
+		return diag_error_free(error);
+	}
+	bounds.most = bounds.most < MOST_POOL_SLOTS ? bounds.most : MOST_POOL_SLOTS;
+	bounds.least = bounds.least < bounds.most ? bounds.least : bounds.most;
+	if (bounds.least < bounds.most) {
+		pool->bounds = bounds;
+	} else {
+		pool->slots = bounds.least;
+	}
+	return 0;
 }
 
 int opt_load(struct parser *parser, const char *value) {
 	double load;
 	char *error;
 	parser->options->load = value;
-	return load_parse(value, &load, &error) == 0 ? 0 : fail_with(error);
+	return load_parse(value, &load, &error) == 0 ? 0 : diag_error_free(error);
 }
 
 // TIME or N%
@@ -328,11 +337,10 @@ int opt_semaphore_timeout(struct parser *parser, const char *value) {
 
 int opt_tagstring(struct parser *parser, const char *value) {
 	struct options *o = parser->options;
-	struct buf bytes = BUF_INIT;
+	FP_CLEANUP(buf_fini) struct buf bytes = BUF_INIT;
 	int ignored = parse_escapes(&bytes, value); // what is no escape stays as it is, as in GNU parallel
 	(void)ignored;
 	if (memchr(buf_str(&bytes), '\0', bytes.len)) {
-		buf_fini(&bytes);
 		return option_fail(parser->id, "must not hold NUL");
 	}
 	free(o->tagstring);
@@ -377,8 +385,7 @@ int opt_log(struct parser *parser, const char *value) {
 	}
 	int flags = fd >= 0 ? fcntl(fd, F_GETFL) : 0;
 	if (flags < 0 || (fd >= 0 && (flags & O_ACCMODE) == O_RDONLY)) {
-		diag_error("cannot write the log '%s': descriptor %d is %s", value, fd, flags < 0 ? "not open" : "open for reading only");
-		return -1;
+		return diag_error("cannot write the log '%s': descriptor %d is %s", value, fd, flags < 0 ? "not open" : "open for reading only");
 	}
 	parser->options->log = value;
 	return *value ? 0 : option_fail(parser->id, "must not be empty");
@@ -387,8 +394,7 @@ int opt_log(struct parser *parser, const char *value) {
 int opt_report(struct parser *parser, const char *value) {
 	struct options *o = parser->options;
 	if (strcmp(value, "-") != 0 && !text_ends(value, ".html") && !text_ends(value, ".htm") && !text_ends(value, ".svg")) {
-		diag_error("--report: the name '%s' must end in .html or .svg, which says what to make", text_shows(value));
-		return -1;
+		return diag_error("--report: the name '%s' must end in .html or .svg, which says what to make", text_shows(value));
 	}
 	option_add_text(&o->reports, &o->nreports, value);
 	return 0;

@@ -49,14 +49,12 @@ static const struct value_info values[NOPTIONS] = {
 };
 
 int option_fail(enum option_id id, const char *format, ...) {
-	struct buf text = BUF_INIT;
+	FP_CLEANUP(buf_fini) struct buf text = BUF_INIT;
 	va_list args;
 	va_start(args, format);
 	buf_vprintf(&text, format, args);
 	va_end(args);
-	diag_error("--%s %s", option_table[id].name, buf_str(&text));
-	buf_fini(&text);
-	return -1;
+	return diag_error("--%s %s", option_table[id].name, buf_str(&text));
 }
 
 void option_add_text(const char ***list, size_t *n, const char *text) {
@@ -126,13 +124,11 @@ static int store_choice(const struct value_info *info, enum option_id id, char *
 	}
 	const char *words = option_table[id].complete;
 	size_t len;
-	struct buf list = BUF_INIT;
+	FP_CLEANUP(buf_fini) struct buf list = BUF_INIT;
 	for (const char *word; (word = word_next(&words, &len));) {
 		buf_printf(&list, "%s%.*s", list.len == 0 ? "" : *words ? ", " : " or ", (int)len, word);
 	}
-	option_fail(id, "must be %s, not '%s'", buf_str(&list), text_shows(text));
-	buf_fini(&list);
-	return -1;
+	return option_fail(id, "must be %s, not '%s'", buf_str(&list), text_shows(text));
 }
 
 void option_add_setting(struct options *options, enum option_id id, const char *pattern, size_t len, int64_t value) {

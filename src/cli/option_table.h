@@ -92,8 +92,6 @@ bool option_is_meant(const char *word, size_t len, enum option_id *ret_id);
 // Finds the option of that letter: MATCH_OPTION with *ret_id, MATCH_NONE, or MATCH_FOREIGN with what to do instead (static).
 enum option_match option_find_short(char letter, enum option_id *ret_id, const char **ret_instead);
 
-// ---- suggest.c ----
-
 // Finds what may be meant by a name that no option has: MATCH_SIMILAR, MATCH_NEGATED or MATCH_FOREIGN with *ret_suggestion
 // (static), or MATCH_NONE with NULL.
 enum option_match option_suggest(const char *name, size_t len, const char **ret_suggestion);

@@ -96,7 +96,7 @@ static enum option_reading refuse_letter(const struct option_reader *reader, enu
 	if (reader->is_quiet) {
 		return READ_ERROR;
 	}
-	struct buf shown = BUF_INIT;
+	FP_CLEANUP(buf_fini) struct buf shown = BUF_INIT;
 	if ((unsigned char)*reader->letters >= 0x80) { // a part of one
 		buf_adds(&shown, text_shows(reader->bundle));
 	} else {
@@ -106,7 +106,6 @@ static enum option_reading refuse_letter(const struct option_reader *reader, enu
 		}
 	}
 	refuse_name(match, buf_str(&shown), NULL, instead);
-	buf_fini(&shown);
 	return READ_ERROR;
 }
 

@@ -71,8 +71,7 @@ static int parse_group(struct command_line *line) {
 		return 0;
 	}
 	if (n == 0) {
-		diag_error("%s needs the name of a file", separator);
-		return -1;
+		return diag_error("%s needs the name of a file", separator);
 	}
 	for (size_t i = 0; i < n; ++i) {
 		if (add_file_source(&line->parser, words[i], links && o->nsources > 0, separator) != 0) {
@@ -107,12 +106,10 @@ static int parse_names(struct command_line *line) {
 			continue;
 		}
 		if (is_separator(o, word)) {
-			diag_error("%s cannot be combined with -f: items belong in the manifest, under the key 'args' of a batch", word);
-			return -1;
+			return diag_error("%s cannot be combined with -f: items belong in the manifest, under the key 'args' of a batch", word);
 		}
 		if (word[0] == '\0') {
-			diag_error("the name of a batch must not be empty");
-			return -1;
+			return diag_error("the name of a batch must not be empty");
 		}
 		option_add_text(&o->names, &o->nnames, word);
 		++line->words.at;
@@ -125,12 +122,10 @@ static int parse_semaphore_command(struct command_line *line) {
 	char *const *words = line->words.at;
 	size_t n = skip_words(line);
 	if (line->parser.options->manifest) {
-		diag_error("--manifest cannot be combined with a semaphore: it runs one command");
-		return -1;
+		return diag_error("--manifest cannot be combined with a semaphore: it runs one command");
 	}
 	if (words[n]) {
-		diag_error("a semaphore runs one command without items: quote '%s' if it is part of it", words[n]);
-		return -1;
+		return diag_error("a semaphore runs one command without items: quote '%s' if it is part of it", words[n]);
 	}
 	return settle_semaphore(line->parser.options, words, n);
 }
@@ -148,9 +143,8 @@ static const char *pool_name(const struct parser *parser) {
 // Checks the name of a pool or of a run (`kind`); NULL is fine.
 static int check_name(const char *kind, const char *name) {
 	if (name && !place_is_name(name)) {
-		diag_error("a %s cannot be called '%s': a name has letters, digits, '.', '_' and '-', at most 64 and no '.' in front",
-		           kind, text_shows(name));
-		return -1;
+		return diag_error("a %s cannot be called '%s': a name has letters, digits, '.', '_' and '-', at most 64 and no '.' in front",
+		                  kind, text_shows(name));
 	}
 	return 0;
 }
@@ -245,6 +239,7 @@ enum mode options_parse(struct options *ret_options, int argc, char *argv[]) {
 		.input.delimiter = '\n',
 		.max_long = 64,
 		.queue_mem = (size_t)64 << 20,
+		.warm = WARM_DEFAULT,
 		.attempts = 1,
 		.tokens = tokens_default,
 		.pool.width = 1,

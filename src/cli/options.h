@@ -9,7 +9,9 @@
 #include "job/halt.h"
 #include "manifest/manifest.h"
 #include "process/child.h"
+#include "slots/slots.h"
 #include "template/replacement.h"
+#include "warm/warm.h"
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -57,7 +59,8 @@ struct pool_options {
 	bool no_inherit;                 // --no-inherit: nor anything else by the environment
 	bool single;                     // --single: the command is options.command
 	long width;                      // --slots-per-job
-	long slots;                      // --pool-slots, or 0
+	long slots;                      // --pool-slots N, or 0
+	struct slots_bounds bounds;      // --pool-slots auto; else most is 0
 	const char *weight_text, *priority_text; // of --weight and --priority without a batch; or NULL
 	long weight, priority;           // the same: of this run, among those in the pool
 	enum { POOL_SILENT, POOL_TEXT, POOL_JSON } status; // --status
@@ -86,6 +89,11 @@ struct status_options {
 
 // What jobs wait for: MEMORY_AUTO and on in the order of the words of --memory.
 enum memory_use { MEMORY_UNSAID, MEMORY_AUTO, MEMORY_NONE };
+
+// Without --warm. A build may have another one: make warm.
+#ifndef WARM_DEFAULT
+#define WARM_DEFAULT WARM_AUTO
+#endif
 
 enum output_kind { OUTPUT_GROUP, OUTPUT_LINE_BUFFER, OUTPUT_UNGROUP };
 
@@ -177,6 +185,7 @@ struct options {
 	size_t memfree, memsuspend;      // bytes, 0: none
 	bool noswap;
 	enum memory_use memory_use;      // --memory
+	enum warm_mode warm;             // --warm
 	bool interactive;                // -p
 
 	// jobs

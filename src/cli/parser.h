@@ -40,7 +40,7 @@ void option_add_text(const char ***list, size_t *n, const char *text);
 typedef int option_taker(struct parser *parser, const char *value);
 
 option_taker opt_arg_file, opt_delimiter, opt_replace, opt_shell_quote, opt_pack, opt_max_line_length, opt_batch,
-	opt_manifest, opt_rate, opt_schema, opt_block, opt_jobs, opt_timeout, opt_retry_delay, opt_term_seq, opt_slot_var, opt_load, opt_delay,
+	opt_manifest, opt_rate, opt_schema, opt_block, opt_jobs, opt_pool_slots, opt_timeout, opt_retry_delay, opt_term_seq, opt_slot_var, opt_load, opt_delay,
 	opt_tagstring, opt_halt, opt_joblog, opt_log, opt_report, opt_semaphore_timeout, opt_help, opt_version,
 	opt_completions, opt_citation;
 
@@ -73,6 +73,12 @@ int settle_manifest(struct options *options);
 // The same for a semaphore. The words are its command: joined, they become the only item of the run.
 int settle_semaphore(struct options *options, char *const *words, size_t nwords);
 
+// What the options ask of a run that is under way, if anything.
+enum request control_request(const struct options *options);
+
+// Checks the options of such a request, and the words behind them, which become options->command. Returns 0 or -1.
+int control_settle(struct options *options, char *const *words);
+
 // Sets the --term-seq of a run that names none; the text must be one that --term-seq takes.
 void set_default_term_seq(struct options *options, const char *text);
 
@@ -91,14 +97,6 @@ const char *help_suggest_topic(const char *topic);
 
 // Appends the completion script of the shell: "bash", "zsh" or "fish". Returns 0, or -1 for any other.
 int completions_print(struct buf *text, const char *shell) FP_NODISCARD;
-
-// ---- option_control.c: what is said to a run ----
-
-// What the options ask of a run that is under way, if anything.
-enum request control_request(const struct options *options);
-
-// Checks the options of such a request, and the words behind them, which become options->command. Returns 0 or -1.
-int control_settle(struct options *options, char *const *words);
 
 // ---- conflicts.c: what does not go together, or does nothing beside another option ----
 

@@ -8,6 +8,7 @@
 #include "base/json.h"
 #include "base/markup.h"
 #include "base/text.h"
+#include "base/units.h"
 #include "log/event_table.h"
 
 enum {
@@ -70,7 +71,7 @@ static void flush(struct chrome *chrome) {
 // Begins an event: its kind, its track and its time; `tid` 0 is the process.
 static struct buf *begin(struct chrome *chrome, const char *kind, unsigned tid, uint64_t at) {
 	struct buf *buf = &chrome->buf;
-	uint64_t ns = at > chrome->start ? at - chrome->start : 0;
+	uint64_t ns = minus(at, chrome->start);
 	buf_printf(buf, "%s{\"ph\":\"%s\",\"pid\":%d,\"tid\":%u,\"ts\":%llu.%03u", chrome->first ? "" : ",\n", kind, PID, tid,
 	           ull(ns / 1000), (unsigned)(ns % 1000));
 	chrome->first = false;
@@ -180,19 +181,19 @@ static void count_running(struct chrome *chrome, unsigned class, int change) {
 }
 
 static size_t sample_of(const struct chrome *chrome, uint64_t at) {
-	uint64_t ns = at > chrome->start ? at - chrome->start : 0;
+	uint64_t ns = minus(at, chrome->start);
 	uint64_t sample = ns / chrome->interval;
 	return sample < CHROME_SAMPLES ? (size_t)sample : CHROME_SAMPLES;
 }
 
 // An item was in the queue of its batch for so long.
 static void count_queued(struct chrome *chrome, unsigned class, uint64_t from, uint64_t queued) {
-	++chrome->queues[class][sample_of(chrome, from > queued ? from - queued : 0)];
+	++chrome->queues[class][sample_of(chrome, minus(from, queued))];
 	--chrome->queues[class][sample_of(chrome, from)];
 }
 
 static void add_queue(struct chrome *chrome, unsigned class) {
-	struct buf name = BUF_INIT;
+	FP_CLEANUP(buf_fini) struct buf name = BUF_INIT;
 	int64_t length = 0;
 	buf_printf(&name, "queue %s", class_name(chrome, class));
 	for (size_t i = 0; i <= CHROME_SAMPLES; ++i) {
@@ -205,7 +206,6 @@ static void add_queue(struct chrome *chrome, unsigned class) {
 			end(chrome);
 		}
 	}
-	buf_fini(&name);
 }
 
 // ---- arrows ----
@@ -258,7 +258,7 @@ static void add_emit_arrow(struct chrome *chrome, const struct attempt_span *att
 	if (seq == 0 || origin->seq != seq || attempt->id.step > 0 || attempt->id.attempt > 1 || attempt->id.role != ROLE_JOB) {
 		return;
 	}
-	uint64_t at = attempt->from > attempt->queued ? attempt->from - attempt->queued : 0;
+	uint64_t at = minus(attempt->from, attempt->queued);
 	if (origin->to > 0) {
 		add_arrow_end(chrome, "s", origin->tid, within(at, origin->from, origin->to), ++chrome->ids, "emits");
 	} else if (chrome->ntails < CHROME_ORIGINS) {
@@ -293,7 +293,7 @@ static void add_arrows(struct chrome *chrome, const struct attempt_span *attempt
 
 static void add_args(struct buf *buf, const struct attempt_span *attempt) {
 	const struct event_job_end *end_event = attempt->end;
-	struct buf text = BUF_INIT;
+	FP_CLEANUP(buf_fini) struct buf text = BUF_INIT;
 	size_t len;
 	const char *command = attempt_command(attempt, &len);
 	if (len > 0) {
@@ -301,7 +301,6 @@ static void add_args(struct buf *buf, const struct attempt_span *attempt) {
 	}
 	buf_adds(buf, ",\"args\":{");
 	json_add_string(buf, "cmd", buf_str(&text), text.len);
-	buf_fini(&text);
 	buf_printf(buf, ",\"attempt\":%u,\"source\":\"%s\",\"queued_ms\":%.3f", attempt->id.attempt, event_sources[attempt->source],
 	           (double)attempt->queued * 1e-6);
 	if (attempt->nslots > 1) {
@@ -324,7 +323,7 @@ static bool has_failed(const struct attempt_span *attempt) {
 }
 
 static void add_slice(struct chrome *chrome, const struct attempt_span *attempt, unsigned tid) {
-	struct buf title = BUF_INIT, category = BUF_INIT;
+	FP_CLEANUP(buf_fini) struct buf title = BUF_INIT, category = BUF_INIT;
 	attempt_add_title(&title, &attempt->id, TEXT_BATCH_COLUMNS);
 	buf_adds(&category, attempt->id.batch);
 	bool cancelled = attempt->end && attempt->end->result.outcome == OUTCOME_CANCELLED;
@@ -344,8 +343,6 @@ static void add_slice(struct chrome *chrome, const struct attempt_span *attempt,
 		add_name(buf, result_describe(&attempt->end->result, how, sizeof(how)));
 		end(chrome);
 	}
-	buf_fini(&title);
-	buf_fini(&category);
 }
 
 static void add_attempt(void *arg, const struct attempt_span *attempt) {
@@ -372,7 +369,7 @@ static void add_attempt(void *arg, const struct attempt_span *attempt) {
 // ---- the rest ----
 
 static void add_wait(struct chrome *chrome, const struct event_wait *wait, uint64_t until) {
-	struct buf name = BUF_INIT;
+	FP_CLEANUP(buf_fini) struct buf name = BUF_INIT;
 	buf_printf(&name, "%s waits: %s%s%s", wait->batch ? wait->batch : "all", event_whys[wait->why], wait->what ? ", " : "",
 	           wait->what ? wait->what : "");
 	unsigned long long id = (unsigned long long)++chrome->ids;
@@ -382,14 +379,13 @@ static void add_wait(struct chrome *chrome, const struct event_wait *wait, uint6
 		add_name(buf, buf_str(&name));
 		end(chrome);
 	}
-	buf_fini(&name);
 }
 
 // On the track of the slot: within the slice of the job, or of the run above, if it was theirs.
 static void add_inner(struct chrome *chrome, const struct event_lent *lent) {
-	struct buf job = BUF_INIT;
+	FP_CLEANUP(buf_fini) struct buf job = BUF_INIT;
 	unsigned tid = lent->id.slot < chrome->ntracks ? lent->id.slot : chrome->ntracks;
-	uint64_t ns = lent->end > lent->start ? lent->end - lent->start : 0;
+	uint64_t ns = minus(lent->end, lent->start);
 	struct buf *buf = begin(chrome, "X", tid, lent->start);
 	buf_printf(buf, ",\"dur\":%llu.%03u,\"cat\":\"lent\"", ull(ns / 1000), (unsigned)(ns % 1000));
 	add_name(buf, lent->to);
@@ -398,7 +394,6 @@ static void add_inner(struct chrome *chrome, const struct event_lent *lent) {
 	json_add_string(buf, "job", buf_str(&job), job.len);
 	buf_printf(buf, ",\"pid\":%d,\"depth\":%u,\"own\":%s}", lent->pid, lent->depth, lent->own ? "true" : "false");
 	end(chrome);
-	buf_fini(&job);
 }
 
 static void add_slots(struct chrome *chrome, unsigned slots, uint64_t at) {
@@ -437,7 +432,9 @@ struct chrome *chrome_new(const struct palette *palette, const struct first_pass
 	chrome->origins = xcalloc(CHROME_ORIGINS, sizeof(*chrome->origins));
 	chrome->queues = xcalloc(PALETTE_CLASSES, sizeof(*chrome->queues));
 	add_head(chrome);
-	add_slots(chrome, stats->slots, chrome->start);
+	if (stats->slots > 0) {
+		add_slots(chrome, stats->slots, chrome->start);
+	}
 	return chrome;
 }
 

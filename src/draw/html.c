@@ -90,8 +90,14 @@ static void add_facts(struct buf *buf, const struct timeline *timeline) {
 	open_fact(buf, "time");
 	text_add_time(buf, stats_wall(stats));
 	close_fact(buf);
-	if (stats->slots > 0) { // else the log has lost its first line
-		add_fact(buf, "slots", stats->slots);
+	if (stats->slots > 0) { // else nobody knows, or the log has lost its first line
+		if (stats->least_slots < stats->most_slots) {
+			open_fact(buf, "slots");
+			buf_printf(buf, "%u to %u", stats->least_slots, stats->most_slots);
+			close_fact(buf);
+		} else {
+			add_fact(buf, "slots", stats->slots);
+		}
 		open_fact(buf, "busy");
 		buf_printf(buf, "%u%%", (unsigned)(stats->busy * 100));
 		close_fact(buf);
@@ -214,10 +220,9 @@ static void add_batches(struct buf *buf, const struct palette *palette) {
 // ---- jobs by name ----
 
 static void add_job_name(struct buf *buf, const struct stats_job *job) {
-	struct buf name = BUF_INIT;
+	FP_CLEANUP(buf_fini) struct buf name = BUF_INIT;
 	text_add_job(&name, job->batch, job->number, job->seq, SIZE_MAX);
 	markup_add_escaped(buf, buf_str(&name), name.len);
-	buf_fini(&name);
 }
 
 static void add_failure(struct buf *buf, const struct stats_job *job) {

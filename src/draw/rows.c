@@ -76,7 +76,7 @@ static void add(struct rows *rows, const struct event_job_end *end, const struct
 	if (!is_wanted(rows, &row)) {
 		return;
 	}
-	struct buf name = BUF_INIT, command = BUF_INIT;
+	FP_CLEANUP(buf_fini) struct buf name = BUF_INIT, command = BUF_INIT;
 	text_add_job(&name, end->id.batch, end->id.number, end->id.seq, SIZE_MAX);
 	if (end->command && (!before || row.result.outcome != OUTCOME_OK)) { // of the step that failed
 		markup_add_cut(&command, end->command, end->command_len, COMMAND_BYTES);
@@ -90,8 +90,6 @@ static void add(struct rows *rows, const struct event_job_end *end, const struct
 	row.command_len = command.len;
 	grow_array(&rows->rows, &rows->cap, rows->n + 1, sizeof(*rows->rows));
 	rows->rows[rows->n++] = row;
-	buf_fini(&name);
-	buf_fini(&command);
 }
 
 void rows_on_event(void *arg, const struct event *event) {

@@ -68,7 +68,7 @@ static void add_totals(struct buf *buf, const struct run_stats *stats) {
 		buf_adds(buf, " failed · ");
 	}
 	text_add_time(buf, stats_wall(stats));
-	if (stats->slots > 0) { // else the log has lost its first line
+	if (stats->slots > 0) { // else nobody knows, or the log has lost its first line
 		buf_adds(buf, " · ");
 		stats_add_slots(buf, stats);
 		buf_printf(buf, " · %u%% busy", (unsigned)(stats->busy * 100));
@@ -137,12 +137,10 @@ static void add_entry(const struct sheet *sheet, struct legend *legend, const ch
 }
 
 static void add_class(const struct sheet *sheet, struct legend *legend, unsigned class, const char *name) {
-	struct buf text = BUF_INIT, shape = BUF_INIT;
+	FP_CLEANUP(buf_fini) struct buf text = BUF_INIT, shape = BUF_INIT;
 	text_add_text(&text, name, strlen(name), NAME_COLUMNS);
 	buf_printf(&shape, "<rect class=\"c%u\" width=\"12\" height=\"12\" rx=\"2\"/>", class);
 	add_entry(sheet, legend, buf_str(&shape), buf_str(&text), text.len);
-	buf_fini(&text);
-	buf_fini(&shape);
 }
 
 static bool has_leads(const struct timeline *timeline) {
@@ -347,10 +345,9 @@ static void add_inner(const struct sheet *sheet, const struct bar *bar) {
 	size_t len = strcspn(bar->text, "\n"), room = width > 30 ? (size_t)((width - 4) / 5.2) : 0;
 	if (room > 0 && height >= 9) { // then it is no deep one
 		buf_printf(buf, "<text class=\"nt\" x=\"%.1f\" y=\"%.1f\">", x + 2, bottom - height + 8);
-		struct buf label = BUF_INIT;
+		FP_CLEANUP(buf_fini) struct buf label = BUF_INIT;
 		text_add_text(&label, bar->text, len, room);
 		markup_add_escaped(buf, buf_str(&label), label.len);
-		buf_fini(&label);
 		buf_adds(buf, "</text>");
 	}
 	buf_adds(buf, "</g>\n");
@@ -502,7 +499,7 @@ void svg_draw(struct buf *buf, const struct timeline *timeline, enum svg_use use
 	bool few = timeline->nslotless * 14 < LANES_HEIGHT;
 	sheet.slotless = few && sheet.pitch < 14 ? 14 : sheet.pitch;
 	sheet.slotless_bar = sheet.slotless >= 10 ? sheet.slotless - 3 : sheet.slotless * 0.85;
-	struct buf head = BUF_INIT, body = BUF_INIT;
+	FP_CLEANUP(buf_fini) struct buf head = BUF_INIT, body = BUF_INIT;
 	sheet.buf = &body;
 	sheet.top = add_legend(&sheet, use == SVG_FILE ? 34 : 4) + 11;
 	sheet.strip = lane_y(&sheet, timeline->nlanes) + 36;
@@ -529,6 +526,4 @@ void svg_draw(struct buf *buf, const struct timeline *timeline, enum svg_use use
 	}
 	buf_add(buf, buf_str(&body), body.len);
 	buf_adds(buf, "</svg>\n");
-	buf_fini(&head);
-	buf_fini(&body);
 }

@@ -129,13 +129,33 @@ static void add_text(struct buf *buf, const struct attempt_span *attempt) {
 	}
 }
 
+// Since when (event time) there has been the slot that is in use at that moment; 0: as long as the run.
+static uint64_t slot_since(const struct timeline *timeline, unsigned lane, uint64_t at) {
+	const struct run_stats *stats = timeline->palette->stats;
+	unsigned slot = lane - timeline->nslotless + 1;
+	if (lane < timeline->nslotless || timeline->group > 1 || stats->slots == 0 || slot <= stats->least_slots) {
+		return 0;
+	}
+	uint64_t since = at; // it runs before its number is told
+	for (size_t i = stats->nchanges; i-- > 0;) {
+		const struct stats_slots *change = &stats->changes[i];
+		if (change->at <= at && change->slots < slot) {
+			return since;
+		}
+		since = change->at <= at ? change->at : since;
+	}
+	return stats->slots >= slot ? 0 : since;
+}
+
 static void add_bar(struct timeline *timeline, unsigned lane, unsigned class, unsigned flags, const struct attempt_span *attempt) {
 	grow_array(&timeline->bars, &timeline->bar_cap, timeline->nbars + 1, sizeof(*timeline->bars));
 	struct bar *bar = &timeline->bars[timeline->nbars++];
-	struct buf text = BUF_INIT;
+	FP_CLEANUP(buf_fini) struct buf text = BUF_INIT;
 	add_text(&text, attempt);
 	uint64_t queued = attempt->from > attempt->queued ? attempt->from - attempt->queued : 0;
 	uint64_t before = timeline->lane_ends[lane] > timeline->start ? timeline->lane_ends[lane] : timeline->start;
+	uint64_t since = slot_since(timeline, lane, attempt->from);
+	before = since > before ? since : before;
 	*bar = (struct bar){
 		.lane = lane,
 		.class = (unsigned char)class,
@@ -147,7 +167,6 @@ static void add_bar(struct timeline *timeline, unsigned lane, unsigned class, un
 		.text_len = text.len,
 	};
 	bar->lead = bar->lead > bar->from ? bar->from : bar->lead;
-	buf_fini(&text);
 }
 
 // Into a lane, as a bar or merged.
@@ -196,7 +215,7 @@ void timeline_add(void *arg, const struct attempt_span *attempt) {
 }
 
 static void add_inner(struct timeline *timeline, const struct event_lent *lent, unsigned lane, unsigned class) {
-	struct buf text = BUF_INIT;
+	FP_CLEANUP(buf_fini) struct buf text = BUF_INIT;
 	markup_add_cut(&text, lent->to, strlen(lent->to), TEXT_COMMAND);
 	buf_adds(&text, "\nin ");
 	attempt_add_title(&text, &lent->id, SIZE_MAX);
@@ -214,7 +233,6 @@ static void add_inner(struct timeline *timeline, const struct event_lent *lent, 
 		.text = arena_text(&timeline->texts, buf_str(&text), text.len),
 		.text_len = text.len,
 	};
-	buf_fini(&text);
 }
 
 void timeline_on_event(void *arg, const struct event *event) {

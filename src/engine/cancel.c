@@ -10,6 +10,7 @@ struct cancelled {
 	struct queue *queue;     // pinned
 	struct chunk *chunks;
 	uint64_t head_id;
+	uint32_t head_gone;      // items of the first record that are not its, as in struct queue
 	struct list locals;
 	struct list front;       // of struct front
 	bool has_reserved;
@@ -76,6 +77,7 @@ static void queue_cancel(struct queue *queue, struct cancelled *ret_cancelled, s
 		.queue = queue,
 		.chunks = queue->head,
 		.head_id = queue->head_id,
+		.head_gone = queue->head_gone,
 		.nitems = waiting,
 	};
 	struct worker *reserver = queue_reserver(queue);
@@ -107,6 +109,7 @@ static void queue_cancel(struct queue *queue, struct cancelled *ret_cancelled, s
 	}
 	queue->head = queue->tail = NULL;
 	queue->head_id = queue->tail_id;
+	queue->head_gone = 0;
 	queue->nlocal = queue->ngone = 0;
 	queue->bytes = 0;
 	pool->queued -= waiting;
@@ -120,6 +123,7 @@ void record_drop(struct pool *pool, struct queue *queue, const struct item_recor
 	const struct work_type *type = pool->types[record->type]; // read without the lock: it was there when we had it
 	if (type->drop) {
 		void *copy = xmemdup(record->data, record->size);
+		record_note_left(record, copy);
 		type->drop(queue, copy, record->size);
 		free(copy);
 	}
@@ -133,13 +137,14 @@ void record_drop(struct pool *pool, struct queue *queue, const struct item_recor
 static uint64_t drop_bytes(struct pool *pool, struct cancelled *cancelled, const char *data, size_t len) {
 	struct item_record record;
 	uint64_t n = 0;
-	for (size_t at = 0; at < len; ++n) {
+	for (size_t at = 0; at < len;) {
 		at += record_decode(data + at, cancelled->head_id, &record);
-		cancelled->head_id = record.id;
-		if (record.flags & RECORD_GONE) {
-			--n;
-		} else {
+		cancelled->head_id = record_last_id(&record);
+		record.gone = cancelled->head_gone;
+		cancelled->head_gone = 0;
+		if (!(record.flags & RECORD_GONE)) {
 			record_drop(pool, cancelled->queue, &record);
+			n += record.items - record.gone;
 		}
 	}
 	return n;

@@ -3,6 +3,7 @@
 #include "engine/internal.h"
 
 #include "base/alloc.h"
+#include "base/io.h"
 
 #include <unistd.h>
 
@@ -137,9 +138,7 @@ void deferred_run(struct pool *pool, struct deferred *deferred) {
 				worker_start(now.start[group], deferred);
 			}
 		}
-		if (now.close_fd >= 0) {
-			close(now.close_fd);
-		}
+		fd_close(&now.close_fd);
 		if (now.load) {
 			load_chunk(pool, now.load_queue, now.load, deferred);
 		}

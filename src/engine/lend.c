@@ -94,36 +94,3 @@ bool pool_bring_forward(struct pool *pool, struct queue *queue, uint64_t id) {
 	pool_leave(pool, &deferred);
 	return found || front;
 }
-
-bool pool_cancel_item(struct pool *pool, struct queue *queue, uint64_t id) {
-	struct deferred deferred = DEFERRED_INIT;
-	mutex_lock(&pool->lock);
-	struct front *front = find_front(queue, id);
-	if (front) {
-		front_remove(front);
-		--pool->queued;
-	} else if (!queue->removed) {
-		front = take_item(queue, id, &deferred);
-	}
-	if (front) { // as queue_cancel(): it is there until it was dropped
-		++queue->pins;
-		++pool->nbusy;
-		queue_note_low(queue, &deferred);
-	}
-	group_wake(pool, queue->group, &deferred);
-	pool_leave(pool, &deferred);
-	if (!front) {
-		return false;
-	}
-	record_drop(pool, queue, &front->record);
-	free((void *)front->record.data);
-	free(front);
-	struct deferred after = DEFERRED_INIT;
-	mutex_lock(&pool->lock);
-	--queue->pins;
-	--pool->nbusy;
-	queue_check_removal(queue, &after);
-	pool_notice(pool, &after);
-	pool_leave(pool, &after);
-	return true;
-}

@@ -46,6 +46,8 @@
 // [E11] Items that go along with another (WORK_PACKS) are taken in the same critical section as that one, so they stand
 //      behind it in the queue without a gap, and nobody is served between; each is charged a turn. From then on they
 //      are part of it: the running item keeps the queue from being removed, and nobody can cancel them by themselves.
+//      Items that were submitted as one (work.items) are one record, of which queue->head_gone are taken once it is the first;
+//      nothing is written in a record, for another thread may be writing its chunk to disk.
 // [E12] An item that lends its slots (pool_lend()) is in no count but its slot number, group->lending and a pin of its queue, so
 //      that this is not removed. What it was charged stays. Its thread is away with it, so there may be one thread more.
 // [E13] The front is a line of its own, first come, first served: items that were brought forward, and items that want their
@@ -165,6 +167,7 @@ static FP_INLINE struct item_record make_record(struct pool *pool, const struct 
 		.flags = (uint8_t)work->flags,
 		.id = work->id,
 		.width = (uint16_t)(work->width <= 1 ? 1 : work->width < UINT16_MAX ? work->width : UINT16_MAX),
+		.items = work->items > 1 ? work->items : 1,
 	};
 	if (!(work->flags & WORK_NO_CONTEXT)) {
 		record.context = work->context ? work->context : from ? from->context : NULL;
@@ -193,7 +196,7 @@ static FP_INLINE void append_all(struct queue *queue, struct worker *from, struc
 			fair_arrive_exempt(&queue->group->fair, &queue->fair, pool_now(queue->pool));
 		} else {
 			queue_append(queue, &record, (works[i].flags & WORK_LOCAL) ? local : NULL, spare);
-			++narrived;
+			narrived += record.items;
 		}
 	}
 	alloc_forbid(-1);
@@ -205,7 +208,7 @@ enum submit_status pool_submit(struct pool *pool, struct queue *queue, struct wo
                                size_t n) {
 	size_t need = 0;
 	for (size_t i = 0; i < n; ++i) {
-		verify(works[i].size < UINT32_MAX / 4);
+		verify(works[i].size < UINT32_MAX / 4 && (works[i].items <= 1 || (works[i].flags & WORK_PACKS)));
 		need += works[i].size + RECORD_HEAD;
 	}
 	struct deferred deferred = DEFERRED_INIT;

@@ -39,6 +39,7 @@ enum work_status {
 // What is known when a worker has taken an item that may take others along.
 struct pack_view {
 	uint64_t taken;   // items so far; 0: this is the one that the worker has taken
+	uint32_t left;    // items that these data are of, of those that were submitted as one (struct work.items): the last so many
 	uint64_t waiting; // in the queue, before any was taken along; not those in local lists
 	unsigned slots;   // that the queue could run on at once
 	bool closed;      // nothing more comes from outside
@@ -52,16 +53,16 @@ struct work_type {
 	enum work_status (*run)(struct worker *worker, struct queue *queue, void *data, size_t size);
 
 	// Called instead of run, once, for an item that is cancelled before it started: frees what it owns. May be NULL.
-	// Called with no lock held, on the thread that cancels.
+	// Called with no lock held, on the thread that cancels. Once for all items that are left of several submitted as one.
 	void (*drop)(struct queue *queue, void *data, size_t size);
 
-	// For items with WORK_PACKS: does this one go along? Called when a worker begins such an item, for that item first,
-	// then for those next in its queue as long as it returns true and they have the same type and context and take one
-	// slot; none is skipped. Each that goes along is a turn of its queue but part of the running item: it is neither run
-	// nor dropped, so what is needed of its data (not aligned) must have been copied. Under the pool's lock: must not
-	// block, allocate, format, nor call the pool but for what belongs to the worker (worker_scratch(), which `started`
-	// has filled).
-	bool (*pack)(struct worker *worker, struct queue *queue, const struct pack_view *view, const void *data, size_t size);
+	// For items with WORK_PACKS: how many of these go along, at most view->left? Called when a worker begins such an item,
+	// for that item first, then for those next in its queue as long as it takes all it is asked for and they have the same
+	// type and context and take one slot; none is skipped. Each that goes along is a turn of its queue but part of the
+	// running item: it is neither run nor dropped, so what is needed of its data (not aligned) must have been copied. Under
+	// the pool's lock: must not block, allocate, format, nor call the pool but for what belongs to the worker
+	// (worker_scratch(), which `started` has filled).
+	uint32_t (*pack)(struct worker *worker, struct queue *queue, const struct pack_view *view, const void *data, size_t size);
 };
 
 enum work_flags {
@@ -81,6 +82,10 @@ struct work {
 	                       // takes none
 	void *context;         // captured context to run with, or NULL; see pool_hooks.context_ref
 	uint64_t id;           // the submitter's number for it, for the trace
+	uint32_t items;        // that it stands for, each with the id after the one before; 0 and 1: one. More: the queue keeps, and
+	                       // drops, them as one, but each is run, or goes along, by itself. Such data begin with the number as
+	                       // a uint32_t, in place of which run and drop find how many are left: the last so many, of which run
+	                       // has the first. Of one slot, and not with WORK_LOCAL or WORK_NO_TOKEN
 };
 
 enum work_source {
@@ -281,9 +286,6 @@ bool worker_keeps_slots(struct worker *worker);
 // that takes more than there are. It takes no others along. Returns false if no such item waits in memory (it may be in the
 // spill file). O(items of the queue). The queue is there, as pool_cancel() has it.
 bool pool_bring_forward(struct pool *pool, struct queue *queue, uint64_t id);
-
-// Cancels that one item, as pool_cancel() does with all. Returns false if no such item waits in memory.
-bool pool_cancel_item(struct pool *pool, struct queue *queue, uint64_t id);
 
 // Stops and starts dispatching, without touching what runs. (An item that waits for the slots it needs does not run yet.)
 void pool_pause(struct pool *pool, bool paused);

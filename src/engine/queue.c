@@ -135,7 +135,7 @@ static void append_tail(struct queue *queue, const struct item_record *record, s
 		queue->tail = tail = chunk;
 	}
 	tail->end += (uint32_t)record_encode(record, queue->tail_id, tail->data + tail->end);
-	queue->tail_id = record->id;
+	queue->tail_id = record_last_id(record);
 }
 
 static struct local *local_get(struct queue *queue, const struct worker *worker) {
@@ -184,8 +184,8 @@ void queue_append(struct queue *queue, const struct item_record *record, struct 
 		note_width(queue, record->width);
 	}
 	queue->bytes += RECORD_HEAD + record->size;
-	++queue->submitted;
-	++pool->queued;
+	queue->submitted += record->items;
+	pool->queued += record->items;
 }
 
 void queue_append_exempt(struct queue *queue, const struct item_record *record) {
@@ -263,6 +263,7 @@ static void copy_data(struct worker *worker, struct item_record *record) {
 	if (record->size > 0) {
 		memcpy(worker->data, record->data, record->size);
 	}
+	record_note_left(record, worker->data);
 	record->data = worker->data;
 }
 
@@ -280,16 +281,34 @@ static void skip_gone(struct queue *queue, struct deferred *deferred) {
 	}
 }
 
-static void take_head(struct queue *queue, struct worker *worker, struct item_record *record, struct deferred *deferred) {
+// Takes the next `n` items of the first record, which has so many bytes, and that record with the last of them.
+static void head_advance(struct queue *queue, const struct item_record *record, size_t bytes, uint32_t n, struct deferred *deferred) {
 	struct chunk *head = queue->head;
-	head->begin += (uint32_t)record_decode(head->data + head->begin, queue->head_id, record);
-	queue->head_id = record->id;
-	copy_data(worker, record);
+	queue->head_gone += n;
+	if (queue->head_gone < record->items) {
+		return;
+	}
+	queue->head_gone = 0;
+	queue->bytes -= RECORD_HEAD + record->size;
+	queue->head_id = record_last_id(record);
+	head->begin += (uint32_t)bytes;
 	if (head->begin == head->end) {
 		head_is_done(queue, deferred);
 	}
 	if (queue->ngone > 0) {
 		skip_gone(queue, deferred);
+	}
+}
+
+static void take_head(struct queue *queue, struct worker *worker, struct item_record *record, struct deferred *deferred) {
+	const struct pool_hooks *hooks = &queue->pool->config.hooks;
+	size_t bytes = queue_peek(queue, record);
+	bool stays = record->gone + 1 < record->items;
+	copy_data(worker, record);
+	head_advance(queue, record, bytes, 1, deferred);
+	record->id += record->gone;
+	if (stays && record->context && hooks->context_ref) {
+		hooks->context_ref(record->context); // the others keep theirs
 	}
 }
 
@@ -306,6 +325,7 @@ static enum work_source take_local(struct queue *queue, struct worker *worker, s
 		source = SOURCE_STOLEN;
 	}
 	copy_data(worker, record);
+	queue->bytes -= RECORD_HEAD + record->size;
 	--queue->nlocal;
 	if (local->deque.nitems == 0) {
 		list_remove(&local->link);
@@ -360,7 +380,6 @@ enum work_source queue_take(struct queue *queue, struct worker *worker, struct i
 	} else {
 		take_head(queue, worker, ret_record, deferred);
 	}
-	queue->bytes -= RECORD_HEAD + ret_record->size;
 	--queue->pool->queued;
 	want_more(queue, deferred);
 	queue_reach(queue);
@@ -371,21 +390,14 @@ size_t queue_peek(const struct queue *queue, struct item_record *ret_record) {
 	if (!head_is_ready(queue)) {
 		return 0;
 	}
-	return record_decode(queue->head->data + queue->head->begin, queue->head_id, ret_record);
+	size_t bytes = record_decode(queue->head->data + queue->head->begin, queue->head_id, ret_record);
+	ret_record->gone = queue->head_gone;
+	return bytes;
 }
 
-void queue_skip(struct queue *queue, const struct item_record *record, size_t bytes, struct deferred *deferred) {
-	struct chunk *head = queue->head;
-	head->begin += (uint32_t)bytes;
-	queue->head_id = record->id;
-	if (head->begin == head->end) {
-		head_is_done(queue, deferred);
-	}
-	queue->bytes -= RECORD_HEAD + record->size;
-	--queue->pool->queued;
-	if (queue->ngone > 0) {
-		skip_gone(queue, deferred);
-	}
+void queue_skip(struct queue *queue, const struct item_record *record, size_t bytes, uint32_t n, struct deferred *deferred) {
+	head_advance(queue, record, bytes, n, deferred);
+	queue->pool->queued -= n;
 	want_more(queue, deferred);
 }
 
@@ -410,8 +422,8 @@ static bool take_chunk_id(struct queue *queue, uint64_t id, struct item_record *
 	for (const struct chunk *chunk = queue->head; chunk && chunk->data && chunk->state == CHUNK_MEMORY; chunk = chunk->next) {
 		for (size_t at = chunk->begin, bytes; at < chunk->end; at += bytes) {
 			bytes = record_decode(chunk->data + at, prev, ret_record);
-			prev = ret_record->id;
-			if (prev == id && !(ret_record->flags & RECORD_GONE)) {
+			prev = record_last_id(ret_record);
+			if (prev == id && ret_record->items == 1 && !(ret_record->flags & RECORD_GONE)) {
 				ret_record->data = xmemdup(ret_record->data, ret_record->size);
 				record_mark_gone(chunk->data + at);
 				++queue->ngone;

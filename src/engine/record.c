@@ -7,9 +7,10 @@
 
 // In the flags byte, above enum work_flags.
 enum {
+	HAS_ITEMS = RECORD_LAST_ITEM, // that flag is never encoded
 	HAS_CONTEXT = 1 << 6,
 	HAS_ID = 1 << 7,
-	HAS_ALL = HAS_CONTEXT | HAS_ID,
+	HAS_ALL = HAS_ITEMS | HAS_CONTEXT | HAS_ID,
 };
 
 struct head {
@@ -22,11 +23,13 @@ struct head {
 _Static_assert(sizeof(struct head) == RECORD_HEAD, "the header has no holes");
 
 static uint8_t extras(const struct item_record *record, uint64_t prev) {
-	return (uint8_t)((record->context ? HAS_CONTEXT : 0) | (record->id != prev + 1 ? HAS_ID : 0));
+	return (uint8_t)((record->context ? HAS_CONTEXT : 0) | (record->id != prev + 1 ? HAS_ID : 0) |
+	                 (record->items > 1 ? HAS_ITEMS : 0));
 }
 
 static size_t extra_bytes(unsigned flags) {
-	return ((flags & HAS_CONTEXT) ? sizeof(void *) : 0) + ((flags & HAS_ID) ? sizeof(uint64_t) : 0);
+	return ((flags & HAS_CONTEXT) ? sizeof(void *) : 0) + ((flags & HAS_ID) ? sizeof(uint64_t) : 0) +
+	       ((flags & HAS_ITEMS) ? sizeof(uint32_t) : 0);
 }
 
 size_t record_bytes(const struct item_record *record, uint64_t prev) {
@@ -47,6 +50,10 @@ size_t record_encode(const struct item_record *record, uint64_t prev, char *to) 
 		memcpy(at, &record->id, sizeof(record->id));
 		at += sizeof(record->id);
 	}
+	if (head.flags & HAS_ITEMS) {
+		memcpy(at, &record->items, sizeof(record->items));
+		at += sizeof(record->items);
+	}
 	if (record->size > 0) {
 		memcpy(at, record->data, record->size);
 	}
@@ -58,7 +65,7 @@ size_t record_decode(const char *from, uint64_t prev, struct item_record *ret_re
 	const char *at = from;
 	memcpy(&head, at, sizeof(head));
 	at += sizeof(head);
-	*ret_record = (struct item_record){.size = head.size, .width = head.width, .type = head.type, .id = prev + 1};
+	*ret_record = (struct item_record){.size = head.size, .width = head.width, .type = head.type, .id = prev + 1, .items = 1};
 	ret_record->flags = (uint8_t)(head.flags & ~HAS_ALL);
 	if (head.flags & HAS_CONTEXT) {
 		memcpy(&ret_record->context, at, sizeof(ret_record->context));
@@ -67,6 +74,10 @@ size_t record_decode(const char *from, uint64_t prev, struct item_record *ret_re
 	if (head.flags & HAS_ID) {
 		memcpy(&ret_record->id, at, sizeof(ret_record->id));
 		at += sizeof(ret_record->id);
+	}
+	if (head.flags & HAS_ITEMS) {
+		memcpy(&ret_record->items, at, sizeof(ret_record->items));
+		at += sizeof(ret_record->items);
 	}
 	ret_record->data = at;
 	return (size_t)(at - from) + head.size;
@@ -103,7 +114,7 @@ enum {
 };
 
 static size_t deque_need(const struct item_record *record) {
-	return RECORD_HEAD + (record->context ? sizeof(void *) : 0) + sizeof(uint64_t) + record->size + TAIL;
+	return record_bytes(record, record->id) + TAIL; // an id never follows itself, so it is written
 }
 
 static size_t deque_cap(const struct deque *deque, size_t need) {

@@ -1,7 +1,8 @@
 // Queued items as bytes: the records of a queue's chunks and of a worker's local list.
 //
 // A record is a header (RECORD_HEAD bytes), the context if the item has one, its id if that does not follow from the
-// record before, and the data. So an item costs 8 bytes besides its data, in memory and in the spill file.
+// record before, the number of items if it stands for several (struct work.items), and the data. So an item costs 8 bytes
+// besides its data, in memory and in the spill file.
 
 #ifndef FAIRPAR_ENGINE_RECORD_H
 #define FAIRPAR_ENGINE_RECORD_H
@@ -11,10 +12,11 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 enum {
 	RECORD_HEAD = 8,
-	RECORD_EXTRA = 16, // at most, for its context and its id
+	RECORD_EXTRA = 20, // at most, for its context, its id and its items
 	RECORD_GONE = 1 << 4, // in the flags of an item that was taken out of the middle: only its bytes are left
 	RECORD_LAST_ITEM = 1 << 5, // in the flags of a queue's last item, which nobody cancels; never encoded
 };
@@ -27,8 +29,23 @@ struct item_record {
 	uint8_t type;     // number of its work_type in the pool
 	uint8_t flags;    // enum work_flags
 	void *context;
-	uint64_t id;
+	uint64_t id;      // of the first of its items
+	uint32_t items;   // that it stands for, each with the id that follows; 0 is taken for 1
+	uint32_t gone;    // of them, those that were taken before; never encoded
 };
+
+// The id of its last item, which the next record's is told from.
+static inline uint64_t record_last_id(const struct item_record *record) {
+	return record->id + (record->items > 1 ? record->items - 1 : 0);
+}
+
+// Writes into the copy of its data how many of its items are left, if it stands for several.
+static inline void record_note_left(const struct item_record *record, void *data) {
+	if (record->items > 1) {
+		uint32_t left = record->items - record->gone;
+		memcpy(data, &left, sizeof(left));
+	}
+}
 
 // Bytes of the record behind one with the id `prev`.
 size_t record_bytes(const struct item_record *record, uint64_t prev);

@@ -23,9 +23,7 @@ void spill_init(struct spill *spill, const char *dir) {
 }
 
 void spill_fini(struct spill *spill) {
-	if (spill->fd >= 0) {
-		close(spill->fd);
-	}
+	fd_close(&spill->fd);
 	free(spill->free);
 }
 

@@ -23,7 +23,7 @@ static enum queue_wait wait_of(const struct pool *pool, const struct queue *queu
 	if (!group_has_room(group, 1)) {
 		return QUEUE_SLOTS;
 	}
-	if (pool->pacer) {
+	if (pool->config.start_interval > 0 && now < pool->next_start) {
 		return QUEUE_START;
 	}
 	return fair->blocked ? QUEUE_DISK : QUEUE_NEXT;

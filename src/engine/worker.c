@@ -5,7 +5,6 @@
 #include "base/alloc.h"
 #include "base/diag.h"
 
-#include <errno.h>
 
 // ---- slot numbers ----
 
@@ -230,29 +229,34 @@ static void worker_begin(struct worker *worker, struct queue *queue, uint64_t no
 	pool_notice(pool, deferred);
 }
 
-// The item has been taken along: it is charged, and traced, as any other.
-static void pack_one(struct worker *worker, struct queue *queue, const struct item_record *record, uint64_t now) {
+// The next `n` items of the record have been taken along: they are charged, and traced, as any other.
+static void pack_some(struct worker *worker, struct queue *queue, const struct item_record *record, uint32_t n, uint64_t now) {
 	struct pool *pool = worker->pool;
 	struct fair *fair = &worker->group->fair;
 	const struct pool_hooks *hooks = &pool->config.hooks;
-	if (record->context && hooks->context_unref) {
+	if (record->context && hooks->context_unref && record->gone + n == record->items) {
 		hooks->context_unref(record->context); // the running item has one
 	}
-	++pool->dispatched;
-	if (hooks->trace) {
+	if (!hooks->trace) {
+		pool->dispatched += n;
+		return;
+	}
+	for (uint32_t i = 0; i < n; ++i) {
 		double lag = fair_lag(fair, &queue->fair, now);
+		++pool->dispatched;
 		fair_join(fair, &queue->fair, 1, now);
-		trace_dispatch(worker, record->id, SOURCE_PACKED, lag);
+		trace_dispatch(worker, record->id + record->gone + i, SOURCE_PACKED, lag);
 	}
 }
 
-// Asks the type whether the item goes along.
-static bool pack_takes(struct worker *worker, struct queue *queue, const struct pack_view *view, const void *data,
-                       size_t size) {
+// Asks the type how many of the items go along.
+static uint32_t pack_takes(struct worker *worker, struct queue *queue, const struct pack_view *view, const void *data,
+                           size_t size) {
 	alloc_forbid(+1);
-	bool takes = worker->type->pack(worker, queue, view, data, size);
+	uint32_t n = worker->type->pack(worker, queue, view, data, size);
 	alloc_forbid(-1);
-	return takes;
+	verify(n <= view->left);
+	return n;
 }
 
 // Takes those next in the queue along with the item that begins, as its type decides [E11].
@@ -262,22 +266,26 @@ static void worker_pack(struct worker *worker, struct queue *queue, uint64_t now
 	const struct work_type *type = worker->type;
 	uint32_t limit = queue->attrs.max_parallel;
 	struct pack_view view = {
+		.left = 1,
 		.waiting = queue->fair.backlog - queue->nlocal,
 		.slots = limit > 0 && limit < group->capacity ? limit : group->capacity,
 		.closed = queue->closed,
 	};
-	bool more = pack_takes(worker, queue, &view, worker->data, worker->size);
+	bool more = pack_takes(worker, queue, &view, worker->data, worker->size) > 0;
 	struct item_record record;
 	uint64_t n = 0;
-	for (size_t bytes; more && (bytes = queue_peek(queue, &record)) > 0; ++n) {
+	for (size_t bytes; more && (bytes = queue_peek(queue, &record)) > 0;) {
 		view.taken = n + 1;
+		view.left = record.items - record.gone;
 		bool alike = (record.flags & WORK_PACKS) && record.width == 1 && record.context == worker->context &&
 		             pool->types[record.type] == type;
-		if (!alike || !pack_takes(worker, queue, &view, record.data, record.size)) {
-			break;
+		uint32_t takes = alike ? pack_takes(worker, queue, &view, record.data, record.size) : 0;
+		if (takes > 0) {
+			queue_skip(queue, &record, bytes, takes, deferred);
+			pack_some(worker, queue, &record, takes, now);
+			n += takes;
 		}
-		queue_skip(queue, &record, bytes, deferred);
-		pack_one(worker, queue, &record, now);
+		more = takes == view.left;
 	}
 	if (n > 0) {
 		if (!pool->config.hooks.trace) {

@@ -46,6 +46,7 @@ struct input {
 	struct input_config config;
 	bool is_simple;      // one source: its records are the input's
 	struct splitter splitter;
+	bool splits;         // an item can be several arguments, or is trimmed
 	bool is_read;        // all of it is in `all`
 	struct record_list all;
 	struct buf scratch;  // of the splitter
@@ -103,6 +104,7 @@ struct input *input_open(const struct input_config *config, char **ret_error) {
 	input->sources = xcalloc(config->nsources, sizeof(*input->sources));
 	const char *colsep = config->colsep || !config->header ? config->colsep : "\t"; // as GNU parallel's --header
 	bool failed = splitter_init(&input->splitter, config->csv ? NULL : colsep, config->trim, &input->error) != 0;
+	input->splits = config->csv || input->splitter.kind != SPLIT_NOT || input->splitter.trim != TRIM_NONE;
 	size_t nstdin = 0;
 	for (size_t i = 0; i < config->nsources && !failed; ++i) {
 		const struct source_config *source = &config->sources[i];
@@ -188,8 +190,8 @@ static enum input_status next_item(struct input *input, struct source *source, s
 		return status;
 	}
 	*ret_bad = line.bad;
-	if (line.bad) {
-		*ret_item = (struct record){.args = line.text, .size = line.len + 1, .nargs = 1};
+	if (line.bad || !input->splits) {
+		*ret_item = (struct record){.args = line.text, .size = line.len + 1, .nargs = line.n > 1 ? line.n : 1};
 	} else if (input->config.csv) {
 		*ret_bad = csv_split(line.text, line.len, input->config.csv, input->splitter.trim, &input->scratch, ret_item);
 	} else {
@@ -440,6 +442,11 @@ enum input_status input_next(struct input *input, struct record *ret_record, con
 		input->state = ENDED;
 	}
 	return status;
+}
+
+bool input_join_records(struct input *input, size_t most) {
+	bool is_plain = input->is_simple && !input->is_read && !input->splits && !input->config.joins && input->state != HEADER;
+	return is_plain && lines_join(&input->sources[0].lines, most);
 }
 
 int input_fd(const struct input *input) {

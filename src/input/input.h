@@ -73,6 +73,10 @@ enum input_status {
 // borrowed until the next call.
 enum input_status input_next(struct input *input, struct record *ret_record, const char **ret_error);
 
+// From now on input_next() gives several records of one argument each as one, of at most `most` bytes, where they are at hand:
+// record.nargs says how many. Returns false if it gives them one by one.
+bool input_join_records(struct input *input, size_t most);
+
 // Reads on to the end and keeps the records for input_next(), in random order with `shuffle`. Returns INPUT_END; or
 // INPUT_WAIT: then poll input_fd() and call it again. With config.header, input_next() must have given the names before.
 enum input_status input_read_all(struct input *input, bool shuffle);

@@ -138,3 +138,41 @@ bool line_buffer_next(struct line_buffer *buffer, struct line *ret_line) {
 	}
 	return false;
 }
+
+// Makes a NUL of each delimiter. Returns how many there are. In steps of a fixed length, which compilers turn into vectors.
+static uint32_t end_lines(char *bytes, size_t len, char delimiter) {
+	enum { STEP = 64 };
+	uint32_t n = 0;
+	size_t at = 0;
+	for (; len - at >= STEP; at += STEP) {
+		unsigned char found = 0;
+		for (size_t i = 0; i < STEP; ++i) {
+			char c = bytes[at + i];
+			found = (unsigned char)(found + (c == delimiter));
+			bytes[at + i] = c == delimiter ? '\0' : c;
+		}
+		n += found;
+	}
+	for (; at < len; ++at) {
+		if (bytes[at] == delimiter) {
+			bytes[at] = '\0';
+			++n;
+		}
+	}
+	return n;
+}
+
+bool line_buffer_next_lines(struct line_buffer *buffer, size_t most, struct line *ret_line) {
+	bool is_plain = !buffer->longer && !buffer->skipping && !buffer->may_hold_nul;
+	char *start = buffer->data + buffer->start;
+	size_t left = buffer->end - buffer->start;
+	const char *last = is_plain && left > 0 ? memrchr(start, buffer->delimiter, left < most ? left : most) : NULL;
+	if (!last) {
+		return line_buffer_next(buffer, ret_line);
+	}
+	size_t size = (size_t)(last - start) + 1;
+	*ret_line = (struct line){.text = start, .len = size - 1, .n = end_lines(start, size, buffer->delimiter)};
+	buffer->start += size;
+	buffer->searched = 0;
+	return true;
+}

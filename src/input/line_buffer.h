@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 // The longest line that can be a record; a longer one comes out as a bad one, and is not kept.
 enum { LINE_BUFFER_MAX = 16 << 20 };
@@ -14,6 +15,7 @@ struct line {
 	char *text;
 	size_t len;
 	const char *bad;   // why it cannot be a record (static text; `text` is its beginning), or NULL
+	uint32_t n;        // of several at once: how many, with a NUL behind each; else 0
 };
 
 // Its memory is one buffer, which grows only while a single line, or what is added at once, needs it.
@@ -49,5 +51,9 @@ void line_buffer_reset(struct line_buffer *buffer);
 // Takes the next complete line; ret_line->bad says whether it can be a record. Returns false if more bytes are needed, or at
 // the end.
 bool line_buffer_next(struct line_buffer *buffer, struct line *ret_line);
+
+// As line_buffer_next(), but takes all good lines at once that are there and together have at most `most` bytes with their NULs,
+// or else the next one.
+bool line_buffer_next_lines(struct line_buffer *buffer, size_t most, struct line *ret_line);
 
 #endif

@@ -50,6 +50,12 @@ int lines_open(struct lines *lines, const struct source_config *config, const st
 	return -1;
 }
 
+bool lines_join(struct lines *lines, size_t most) {
+	bool joins = lines->config->kind != FROM_ARGS && !lines->has_rules;
+	lines->most = joins ? most : 0;
+	return joins;
+}
+
 void lines_close(struct lines *lines) {
 	if (lines->fd > STDIN_FILENO) {
 		close(lines->fd);
@@ -116,7 +122,8 @@ static enum input_status next_line(struct lines *lines, struct line *ret_line, s
 	if (lines->fd < 0) {
 		return INPUT_END;
 	}
-	while (!line_buffer_next(&lines->buffer, ret_line)) {
+	while (!(lines->most > 0 ? line_buffer_next_lines(&lines->buffer, lines->most, ret_line)
+	                         : line_buffer_next(&lines->buffer, ret_line))) {
 		if (lines->buffer.ended) {
 			return INPUT_END;
 		}

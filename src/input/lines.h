@@ -18,6 +18,7 @@ struct lines {
 	bool has_rules;    // not each line is a record
 	bool skip_first;   // the next one is none
 	bool is_open;      // --csv: a quote is open, and what is before it is in `joined`
+	size_t most;       // bytes of lines that come as one record; 0: each is one
 	struct buf joined;
 	struct line_buffer buffer;
 };
@@ -27,6 +28,10 @@ struct lines {
 // nothing open.
 int lines_open(struct lines *lines, const struct source_config *config, const struct input_config *rules, bool is_first,
                struct buf *error);
+
+// From now on lines_next() gives several lines at once, of at most `most` bytes, where they are at hand: ret_line->n of them.
+// Returns false if those of this source come one by one.
+bool lines_join(struct lines *lines, size_t most);
 
 // Closes the file, but not stdin, and frees the memory: the source is at its end. It may be called again.
 void lines_close(struct lines *lines);

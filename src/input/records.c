@@ -138,7 +138,7 @@ static void add_group(struct buf *out, const char *posix, bool *anchored) {
 
 // Compiles PREFIX(first)(second). Returns 0, or -1 with *ret_error.
 static int compile(regex_t *regex, const char *prefix, const char *first, const char *second, char **ret_error) {
-	struct buf text = BUF_INIT, part = BUF_INIT, cause = BUF_INIT;
+	FP_CLEANUP(buf_fini) struct buf text = BUF_INIT, part = BUF_INIT, cause = BUF_INIT;
 	const char *parts[] = {first, second};
 	bool anchored = false;
 	int result = 0;
@@ -153,9 +153,6 @@ static int compile(regex_t *regex, const char *prefix, const char *first, const 
 		*ret_error = buf_take(&cause);
 		result = -1;
 	}
-	buf_fini(&text);
-	buf_fini(&part);
-	buf_fini(&cause);
 	return result;
 }
 

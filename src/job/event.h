@@ -77,7 +77,7 @@ struct event_run_start {
 	const char *const *argv; // NULL at its end
 	uint64_t time_ns;       // since 1970
 	int pid;
-	unsigned slots;
+	unsigned slots;         // 0: not known
 	bool fair_time;
 };
 
@@ -111,6 +111,7 @@ struct event_job_start {
 	uint64_t queued;        // nanoseconds it was queued before
 	enum event_why why;     // what it last waited for, if it was queued for EVENT_WORTH_A_REASON
 	uint64_t from;          // seq of the job that emitted it, or 0
+	const char *warm;       // with --warm: "yes", or "no, " and why not; or NULL
 	const char *command;    // as people read it
 	size_t command_len;
 	const char *args;       // `nargs` strings one after the other

@@ -3,7 +3,6 @@
 #include "log/event_log.h"
 
 #include "base/alloc.h"
-#include "base/diag.h"
 #include "base/io.h"
 #include "base/sync.h"
 #include "base/write_limit.h"

@@ -77,14 +77,13 @@ static void add_tagged(struct buf *buf, const struct table_row *row, int stream)
 }
 
 static void add_output(struct buf *buf, enum table_kind kind, const struct table_row *row, int stream) {
-	struct buf text = BUF_INIT;
+	FP_CLEANUP(buf_fini) struct buf text = BUF_INIT;
 	add_tagged(&text, row, stream);
 	if (kind == TABLE_JSON) {
 		add_json(buf, buf_str(&text), text.len);
 	} else {
 		add_field(buf, kind == TABLE_CSV ? ',' : '\t', buf_str(&text), text.len);
 	}
-	buf_fini(&text);
 }
 
 static void add_json_row(struct buf *buf, const struct table_row *row) {

@@ -7,7 +7,9 @@
 #include "log/resume.h"
 
 #include "base/alloc.h"
+#include "base/io.h"
 #include "base/random.h"
+#include "base/units.h"
 #include "log/joblog.h"
 
 #include <errno.h>
@@ -250,9 +252,7 @@ static int reader_open(struct joblog_reader *reader, const char *path, const cha
 	} else {
 		return 1;
 	}
-	if (fd >= 0) {
-		close(fd);
-	}
+	fd_close(&fd);
 	return -1;
 }
 
@@ -289,13 +289,8 @@ int resume_load(struct resume *resume, const char *path, uint64_t *ret_strange, 
 
 static int compare_rows(const void *a_row, const void *b_row) {
 	const struct resume_row *a = a_row, *b = b_row;
-	if (a->hash != b->hash) {
-		return a->hash < b->hash ? -1 : 1;
-	}
-	if (a->seq != b->seq) {
-		return a->seq < b->seq ? -1 : 1;
-	}
-	return a->next < b->next ? -1 : 1;
+	int by_hash = compare_numbers(a->hash, b->hash), by_seq = compare_numbers(a->seq, b->seq);
+	return by_hash ? by_hash : by_seq ? by_seq : compare_numbers(a->next, b->next);
 }
 
 static void note_seq(struct resume *resume, uint64_t seq) {
@@ -408,10 +403,8 @@ bool resume_take(struct resume *resume, uint64_t seq, const char *command, size_
 // By number, then command; no two are equal.
 static int compare_jobs(const void *a_job, const void *b_job) {
 	const struct logged_job *a = a_job, *b = b_job;
-	if (a->seq != b->seq) {
-		return a->seq < b->seq ? -1 : 1;
-	}
-	return strcmp(a->command, b->command);
+	int by_seq = compare_numbers(a->seq, b->seq);
+	return by_seq ? by_seq : strcmp(a->command, b->command);
 }
 
 int resume_load_failed(struct logged_jobs *ret_jobs, const char *path, uint64_t *ret_strange, const char **ret_error) {

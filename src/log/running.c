@@ -3,21 +3,15 @@
 #include "log/running.h"
 
 #include "base/alloc.h"
+#include "base/units.h"
 
 #include <search.h>
 
 static int compare(const void *a, const void *b) {
 	const struct event_job *x = &((const struct running_attempt *)a)->start.id, *y = &((const struct running_attempt *)b)->start.id;
-	if (x->number != y->number) {
-		return x->number < y->number ? -1 : 1;
-	}
-	if (x->role != y->role) {
-		return x->role < y->role ? -1 : 1;
-	}
-	if (x->step != y->step) {
-		return x->step < y->step ? -1 : 1;
-	}
-	return strcmp(x->batch, y->batch);
+	int by_number = compare_numbers(x->number, y->number), by_role = compare_numbers(x->role, y->role);
+	int by_step = compare_numbers(x->step, y->step);
+	return by_number ? by_number : by_role ? by_role : by_step ? by_step : strcmp(x->batch, y->batch);
 }
 
 static size_t text_bytes(const struct event_job_start *start) {

@@ -4,6 +4,7 @@
 
 #include "base/alloc.h"
 #include "base/text.h"
+#include "base/units.h"
 #include "manifest/manifest.h"
 
 #include <stdarg.h>
@@ -211,7 +212,7 @@ static void add_excerpt(const struct diagnostics *diagnostics, const struct diag
 	seek(diagnostics, cursor, place->line);
 	size_t at = cursor->at, end = line_end(diagnostics, at);
 	at += at == 0 ? bom_length(diagnostics->data, diagnostics->len) : 0;
-	struct buf line = BUF_INIT, under = BUF_INIT;
+	FP_CLEANUP(buf_fini) struct buf line = BUF_INIT, under = BUF_INIT;
 	uint32_t from = place->column > BEFORE ? place->column - BEFORE : 1;
 	if (from > 1) {
 		buf_adds(&line, "...");
@@ -242,19 +243,12 @@ static void add_excerpt(const struct diagnostics *diagnostics, const struct diag
 	if (diagnostic->hint) {
 		buf_printf(buf, "%*s = hint: %s\n", gutter, "", diagnostic->hint);
 	}
-	buf_fini(&line);
-	buf_fini(&under);
 }
 
 static int compare(const void *a, const void *b) {
-	const struct source_span *x = &((const struct diagnostic *)a)->place, *y = &((const struct diagnostic *)b)->place;
-	if (x->line != y->line) {
-		return x->line < y->line ? -1 : 1;
-	}
-	if (x->column != y->column) {
-		return x->column < y->column ? -1 : 1;
-	}
-	return ((const struct diagnostic *)a)->order < ((const struct diagnostic *)b)->order ? -1 : 1;
+	const struct diagnostic *x = a, *y = b;
+	int by_line = compare_numbers(x->place.line, y->place.line), by_column = compare_numbers(x->place.column, y->place.column);
+	return by_line ? by_line : by_column ? by_column : compare_numbers(x->order, y->order);
 }
 
 void diagnostics_show(struct diagnostics *diagnostics, struct buf *buf) {

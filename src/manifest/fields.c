@@ -6,7 +6,6 @@
 #include "base/edit_distance.h"
 #include "base/units.h"
 
-#include <errno.h>
 #include <strings.h>
 
 enum { LONGEST_NUMBER = 64 }; // bytes
@@ -117,6 +116,11 @@ static void guess(struct diagnostic *diagnostic, const struct key *key, const ch
 	case TYPE_RATE:
 		guess_rate(diagnostic, text);
 		return;
+	case TYPE_SLOTS:
+		if (strcmp(text, "auto") == 0 || strncmp(text, "auto:", 5) == 0) {
+			diagnostic_hint(diagnostic, "auto can only be given on the command line: -j %s", text);
+		}
+		return;
 	case TYPE_SIZE:
 		guess_size(diagnostic, text);
 		return;
@@ -205,13 +209,12 @@ void load_check_comment(struct loader *loader, struct node *node) {
 	size_t len = strcspn(comment, "\r\n");
 	struct source_span place = place_of_byte(loader->data, loader->len, node->comment);
 	place.width = (uint32_t)len;
-	struct buf shown = BUF_INIT;
+	FP_CLEANUP(buf_fini) struct buf shown = BUF_INIT;
 	buf_add_escaped(&shown, comment, len, 40);
 	struct diagnostic *diagnostic = diagnostic_warning(loader->diagnostics, place, "'%s' is a comment, and not part of the value",
 	                                          buf_str(&shown));
 	node->comment = 0; // said once, whatever aliases there are
 	diagnostic_hint(diagnostic, "quote the value; or, for a comment, write two blanks before the '#' and one behind it");
-	buf_fini(&shown);
 }
 
 // ---- numbers ----
@@ -269,11 +272,11 @@ int manifest_delay_parse(const char *text, struct manifest_delay *ret_delay, con
 	for (char **part = (char *[]){factor, max, NULL}; *part; ++part) {
 		**part = '\0';
 	}
-	struct manifest_delay delay = {.factor = 1, .max_ns = LONGEST_PAUSE};
+	struct manifest_delay delay = {.factor = max ? GROWTH : 1, .max_ns = LONGEST_PAUSE};
 	*ret_error = NULL;
 	if (!is_time(copy, &delay.first_ns) || (max && !is_time(max + 1, &delay.max_ns))) {
 		*ret_error = "must be TIME[,FACTOR[,MAX]] with times such as 10, 1h30m or 2.5s";
-	} else if (factor && !value_factor(factor + 1, &delay.factor)) {
+	} else if (factor && !(max && factor[1] == '\0') && !value_factor(factor + 1, &delay.factor)) {
 		*ret_error = "must have a FACTOR from 1 to 1000";
 	} else if (factor && delay.max_ns < delay.first_ns) {
 		*ret_error = max ? "must not have a MAX that is less than its TIME" : "must have a MAX where its TIME is more than 1h";
@@ -405,7 +408,7 @@ static void set_retry_delay(struct loader *loader, const struct key *key, const 
 	}
 	struct found found;
 	keys_find(node, IN_RETRY_DELAY, NULL, loader->diagnostics, &found);
-	struct manifest_delay delay = {0, LONGEST_PAUSE, 2};
+	struct manifest_delay delay = {0, LONGEST_PAUSE, found.at[KEY_MAX] ? GROWTH : 1};
 	void *const fields[] = {&delay.first_ns, &delay.factor, &delay.max_ns};
 	bool is_set[] = {false, true, true};
 	for (int i = 0; i < 3; ++i) {
@@ -417,9 +420,12 @@ static void set_retry_delay(struct loader *loader, const struct key *key, const 
 	}
 	if (!found.at[KEY_FIRST]) {
 		load_error(loader, node, "'retry_delay' lacks 'first', the first pause");
-	} else if (is_set[0] && is_set[2] && delay.max_ns < delay.first_ns) {
+	} else if (is_set[0] && is_set[2] && delay.max_ns < delay.first_ns && (found.at[KEY_MAX] || found.at[KEY_FACTOR])) {
 		const struct node *max = found.at[KEY_MAX];
 		load_error(loader, max ? max : node, "'max' (%s) is less than 'first'", max ? max->text : "1h");
+	}
+	if (!found.at[KEY_MAX] && !found.at[KEY_FACTOR]) {
+		delay.max_ns = delay.first_ns;
 	}
 	*field = delay;
 }

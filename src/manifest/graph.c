@@ -124,7 +124,7 @@ static struct manifest_batch *next_edge(struct visit *visit, bool *ret_is_need) 
 // The circle from its first batch on the path to the end of the path.
 static void report_circle(struct graph_walk *walk, size_t from) {
 	enum { SHOWN = 12 };
-	struct buf names = BUF_INIT;
+	FP_CLEANUP(buf_fini) struct buf names = BUF_INIT;
 	size_t nneeds = 0, nemits = 0;
 	for (size_t i = from; i < walk->n; ++i) {
 		const struct visit *visit = &walk->path[i];
@@ -159,7 +159,6 @@ static void report_circle(struct graph_walk *walk, size_t from) {
 		diagnostic_hint(diagnostic, "a batch waits for what it needs, and for what emits into it%s",
 		             nneeds == 0 ? "; only into itself can a batch emit in a circle" : "");
 	}
-	buf_fini(&names);
 }
 
 static void enter(struct graph_walk *walk, struct manifest_batch *batch) {

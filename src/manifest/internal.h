@@ -1,6 +1,5 @@
 // The loader of a manifest as its files see it: manifest.c (the top), fields.c (values of keys), batch.c (a batch), items.c (its
-// items), templates.c (its templates), no_shell.c (its commands without a shell), graph.c (what batches
-// are to each other).
+// items), templates.c (its templates and commands), graph.c (what batches are to each other).
 
 #ifndef FAIRPAR_MANIFEST_INTERNAL_H
 #define FAIRPAR_MANIFEST_INTERNAL_H
@@ -69,8 +68,9 @@ bool value_umask(const char *text, int *ret_umask);
 // 1 to 1000, with or without decimals.
 bool value_factor(const char *text, double *ret_factor);
 
-// The longest pause of a retry_delay that grows and has no `max`.
+// The longest pause of a retry_delay that grows and has no `max`; and how it grows if it has one but no factor.
 #define LONGEST_PAUSE UINT64_C(3600000000000)
+#define GROWTH 2
 
 // A form of -j: N, +N, -N, N%; N up to a million.
 bool value_is_slots(const char *text);
@@ -101,8 +101,6 @@ void load_check_finally(struct loader *loader, const struct manifest_batch *batc
 
 // The place of a part of the text, where the text stands in the file as it is; else of the whole.
 struct source_span text_place(const struct loader *loader, const struct node *node, const char *part, size_t len);
-
-// ---- no_shell.c ----
 
 // Checks a command, or a list of them, that `shell` (NULL: the usual one) is going to run: with "none" that it can be
 // split into words. Warns once if it holds what only a shell understands. `node` may be NULL.

@@ -89,7 +89,7 @@ static void hint_foreign(struct diagnostic *diagnostic, const struct foreign *wo
 		diagnostic_hint(diagnostic, "%s", word->more);
 		return;
 	}
-	struct buf where = BUF_INIT;
+	FP_CLEANUP(buf_fini) struct buf where = BUF_INIT;
 	const struct key *key = find(word->key, strlen(word->key), place);
 	if (!key) {
 		key = find(word->key, strlen(word->key), ~0U);
@@ -100,7 +100,6 @@ static void hint_foreign(struct diagnostic *diagnostic, const struct foreign *wo
 	const char *genitive = owner == 0 ? "" : behind[1 + owner] == 's' ? "' " : "'s ";
 	diagnostic_hint(diagnostic, "%.*s%s'%s' is called '%s' here%s%s", owner, owner > 0 ? behind + 2 : "", genitive, typed, word->key,
 	                word->more[0] ? ": " : "", more);
-	buf_fini(&where);
 }
 
 static const char *find_nearest(const char *name, size_t len, enum key_place place) {
@@ -114,7 +113,7 @@ static const char *find_nearest(const char *name, size_t len, enum key_place pla
 }
 
 static void refuse(const struct node *node, enum key_place place, const char *batch, struct diagnostics *diagnostics) {
-	struct buf shown = BUF_INIT, spelt = BUF_INIT, where = BUF_INIT;
+	FP_CLEANUP(buf_fini) struct buf shown = BUF_INIT, spelt = BUF_INIT, where = BUF_INIT;
 	buf_adds(&where, place == IN_TOP ? "at the top" : place == IN_DEFAULTS ? "in 'defaults'" :
 	         place == IN_ARGS_FROM ? "in 'args_from'" : place == IN_RETRY_DELAY ? "in 'retry_delay'" :
 	         place == IN_COMMAND ? "in an entry of 'commands' of batch '" : "in batch '");
@@ -144,9 +143,6 @@ static void refuse(const struct node *node, enum key_place place, const char *ba
 	if (strstr(node->text, "\xC2\xA0")) {
 		diagnostic_hint(diagnostic, "there is a no-break space in it (U+00A0); in YAML only plain spaces indent");
 	}
-	buf_fini(&shown);
-	buf_fini(&spelt);
-	buf_fini(&where);
 }
 
 static void refuse_missing(const struct node *name, enum key_place place, const struct key *key, struct diagnostics *diagnostics) {

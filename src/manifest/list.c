@@ -6,8 +6,8 @@
 #include "base/json.h"
 #include "base/map.h"
 #include "base/text.h"
+#include "base/units.h"
 
-#include <inttypes.h>
 
 size_t manifest_batch_jobs(const struct manifest_batch *batch) {
 	switch (batch->source) {
@@ -31,16 +31,13 @@ uint64_t manifest_delay_ns(const struct manifest_delay *delay, unsigned n) {
 }
 
 bool manifest_env_is_set_for_each(const char *entry) {
-	static const char *const own[] = {
-		"FAIRPAR_BATCH", "FAIRPAR_JOB", "FAIRPAR_SEQ", "FAIRPAR_SLOT", "FAIRPAR_SOCK", "FAIRPAR_CONTROL", "FAIRPAR_LEASE", "FAIRPAR_ATTEMPT", "FAIRPAR_EXIT", "FAIRPAR_OUTCOME",
-		"FAIRPAR_RUN", "PARALLEL_SEQ", "PARALLEL_JOBSLOT", "PARALLEL_PID", "FAIRPAR_ITEM",
-	};
-	size_t len = strcspn(entry, "=");
-	bool found = strncmp(entry, "FAIRPAR_ITEM_", 13) == 0;
-	for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); ++i) {
-		found = found || (strlen(own[i]) == len && memcmp(entry, own[i], len) == 0);
+	static const char own[] = "FAIRPAR_BATCH FAIRPAR_JOB FAIRPAR_SEQ FAIRPAR_SLOT FAIRPAR_SOCK FAIRPAR_CONTROL FAIRPAR_LEASE "
+	                          "FAIRPAR_ATTEMPT FAIRPAR_EXIT FAIRPAR_OUTCOME FAIRPAR_RUN PARALLEL_SEQ PARALLEL_JOBSLOT PARALLEL_PID "
+	                          "FAIRPAR_ITEM";
+	if (*entry != 'F' && *entry != 'P') { // most of an environment
+		return false;
 	}
-	return found;
+	return strncmp(entry, "FAIRPAR_ITEM_", 13) == 0 || word_is_in(own, entry, strcspn(entry, "="));
 }
 
 size_t manifest_env_pairs(const struct manifest_env *env, struct manifest_pair **ret_pairs) {
@@ -120,10 +117,9 @@ static size_t name_columns(const struct manifest *manifest) {
 
 // Adds a quoted ID of the DOT language, in which " and \ are escaped as in JSON, with control characters escaped for a person.
 static void add_dot_name(const char *name, struct buf *buf) {
-	struct buf shown = BUF_INIT;
+	FP_CLEANUP(buf_fini) struct buf shown = BUF_INIT;
 	buf_add_escaped(&shown, name, strlen(name), SIZE_MAX);
 	(void)json_add_text(buf, buf_str(&shown), shown.len);
-	buf_fini(&shown);
 }
 
 static void add_dot_edge(const struct manifest_batch *from, const struct manifest_batch *to, const char *style,

@@ -170,7 +170,7 @@ size_t manifest_batch_jobs(const struct manifest_batch *batch);
 const char *manifest_matrix_value(const struct manifest_matrix *matrix, size_t row, size_t axis);
 
 // Reads TIME[,FACTOR[,MAX]], which says what the key retry_delay says, and has its bounds. TIME and MAX may be written as options
-// have times, or as a manifest does. Returns 0, or -1 with *ret_error, what it must be (static), and *ret_delay unchanged.
+// have times, or as a manifest does, and FACTOR may be empty. Returns 0, or -1 with *ret_error, what it must be (static), and *ret_delay unchanged.
 int manifest_delay_parse(const char *text, struct manifest_delay *ret_delay, const char **ret_error);
 
 // Returns the pause before the extra attempt `n` (from 1), in nanoseconds.

@@ -1,4 +1,5 @@
-// Replacement strings in the texts of a batch: that there are some where items want them, and that all are known.
+// Replacement strings in the texts of a batch: that there are some where items want them, and that all are known. And commands
+// that no shell reads (`shell: none`): that they can be split into words, and hold nothing that only a shell understands.
 //
 // template/template.c leaves braces that it does not know as they are, for any command line may hold some. In a manifest
 // {name} that is not known is an error, unless it is ${name} or has blanks inside.
@@ -9,6 +10,7 @@
 #include "base/edit_distance.h"
 #include "shell/reader.h"
 #include "shell/shell.h"
+#include "shell/split.h"
 #include "template/template.h"
 
 bool manifest_batch_has_items(const struct manifest_batch *batch) {
@@ -366,5 +368,43 @@ void load_check_texts(struct loader *loader, const struct manifest_batch *batch,
 		                                           "'run' of batch '%s' has items, but no replacement string", batch->name);
 		diagnostic_hint(diagnostic, batch->matrix.naxes > 0 ? "the values of the matrix are {%s} and so on" : "the item is {}%.0s",
 		             batch->matrix.naxes > 0 ? batch->matrix.axes[0].name : "");
+	}
+}
+
+// ---- without a shell ----
+
+static void warn(struct loader *loader, const struct node *node, const char *at, size_t len) {
+	FP_CLEANUP(buf_fini) struct buf shown = BUF_INIT;
+	buf_add_escaped(&shown, at, len, 40);
+	struct diagnostic *diagnostic = diagnostic_warning(loader->diagnostics, text_place(loader, node, at, len),
+	                                          "'%s' means nothing without a shell", buf_str(&shown));
+	diagnostic_hint(diagnostic, "with 'shell: none' it is passed on as it stands; to say so, quote it in the command");
+}
+
+static void check_command(struct loader *loader, const struct node *node) {
+	if (node->kind != NODE_TEXT || node->text[strspn(node->text, " \t\n")] == '\0' || !load_weigh(loader, node)) {
+		return; // or it has its error already
+	}
+	FP_CLEANUP(buf_fini) struct buf words = BUF_INIT;
+	const char *error, *at;
+	size_t n;
+	if (words_split(node->text, &words, &n, &error) != 0) {
+		struct diagnostic *diagnostic = load_error(loader, node, "this command cannot be split into words: %s", error);
+		diagnostic_hint(diagnostic, "also with 'shell: none' quotes and backslashes are those of a shell");
+	} else if (loader->diagnostics->nwarnings < MANIFEST_ERRORS && words_find_syntax(node->text, &at, &n)) {
+		warn(loader, node, at, n);
+	}
+}
+
+void load_check_words(struct loader *loader, const char *shell, const struct node *node) {
+	if (!node || !shell || strcmp(shell, "none") != 0 || diagnostics_are_full(loader->diagnostics)) {
+		return;
+	}
+	if (node->kind != NODE_LIST) {
+		check_command(loader, node);
+		return;
+	}
+	for (uint32_t i = 0; i < node->n; ++i) {
+		check_command(loader, node->items[i]);
 	}
 }

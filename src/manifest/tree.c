@@ -176,12 +176,11 @@ static void add_pair(struct tree *tree, struct collection *pairs, struct node *k
 	}
 	struct node *had = collect(tree, pairs, (struct pair){key, value});
 	if (had) {
-		struct buf shown = BUF_INIT;
+		FP_CLEANUP(buf_fini) struct buf shown = BUF_INIT;
 		buf_add_escaped(&shown, key->text, key->n, 60);
 		struct diagnostic *diagnostic = diagnostic_error(tree->diagnostics, node_place(key), "the key '%s' stands twice in one mapping",
 		                                        buf_str(&shown));
 		diagnostic_hint(diagnostic, "the first one is in line %u, column %u", had->line, had->column);
-		buf_fini(&shown);
 	}
 }
 

@@ -333,10 +333,9 @@ static int complain(struct yaml_reader *reader) {
 			return -1;
 		}
 	}
-	struct buf text = BUF_INIT;
+	FP_CLEANUP(buf_fini) struct buf text = BUF_INIT;
 	buf_printf(&text, "this is not YAML: %s", parser->problem ? parser->problem : "unknown error");
 	add_problem(reader, false, buf_str(&text), NULL);
-	buf_fini(&text);
 	return -1;
 }
 

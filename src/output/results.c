@@ -45,13 +45,12 @@ static void add_seq_path(struct buf *buf, const char *path) {
 }
 
 bool results_are_complete(int dir, const char *path) {
-	struct buf seq = BUF_INIT;
+	FP_CLEANUP(buf_fini) struct buf seq = BUF_INIT;
 	struct stat stat;
 	add_seq_path(&seq, path);
 	int fd = open_beneath(dir, seq.data, O_PATH);
 	bool found = fd >= 0 && fstat(fd, &stat) == 0 && S_ISREG(stat.st_mode) && stat.st_size > 0;
 	fd_close(&fd);
-	buf_fini(&seq);
 	return found;
 }
 
@@ -70,10 +69,9 @@ struct results *results_in_memory(void) {
 // A number that is there from an earlier run says no longer that all is there.
 static int forget_seq(int dir, const char *path) {
 	int fd = open_beneath(dir, path, O_WRONLY | O_TRUNC);
-	if (fd >= 0) {
-		close(fd);
-	}
-	return fd >= 0 || errno == ENOENT ? 0 : -1;
+	bool is_gone = fd >= 0 || errno == ENOENT;
+	fd_close(&fd);
+	return is_gone ? 0 : -1;
 }
 
 struct results *results_in_files(int dir, const char *path, size_t below, struct buf *failed) {

@@ -5,6 +5,7 @@
 #include "base/alloc.h"
 #include "base/io.h"
 #include "base/transfer.h"
+#include "base/units.h"
 
 #include <errno.h>
 #include <unistd.h>
@@ -221,13 +222,12 @@ void spool_frame_lines(struct spool *spool, const char *before, const char *afte
 			spool_add(spool, i, "\n", 1);
 		}
 	}
-	struct buf tag = BUF_INIT;
+	FP_CLEANUP(buf_fini) struct buf tag = BUF_INIT;
 	buf_adds(&tag, before);
 	buf_add(&tag, spool->tag, spool->tag_len);
 	buf_addc(&tag, '\0');
 	buf_adds(&tag, after);
 	spool_set_tag(spool, tag.data, tag.len);
-	buf_fini(&tag);
 }
 
 void spool_complete(struct spool *spool) {
@@ -253,10 +253,6 @@ void spool_add(struct spool *spool, int stream, const void *mem, size_t len) {
 		len -= n;
 	}
 	spool_leave(spool);
-}
-
-static uint64_t minus(uint64_t a, uint64_t b) {
-	return a > b ? a - b : 0;
 }
 
 // Forgets the held bytes behind the mark.
@@ -355,8 +351,7 @@ void spool_set_live(struct spool *spool) {
 }
 
 void spool_add_shown(struct spool *spool, const char *mem, size_t len) {
-	struct buf shown = BUF_INIT;
+	FP_CLEANUP(buf_fini) struct buf shown = BUF_INIT;
 	buf_add_for(&shown, STDOUT_FILENO, mem, len);
 	spool_add(spool, 0, buf_str(&shown), shown.len);
-	buf_fini(&shown);
 }

@@ -86,9 +86,7 @@ void store_destroy(struct store *store) {
 	for (size_t i = 0; i < store->nspare; ++i) {
 		free(store->spare[i]);
 	}
-	if (store->fd >= 0) {
-		close(store->fd);
-	}
+	fd_close(&store->fd);
 	free(store->spare);
 	free(store->map);
 	free(store->packs);
@@ -178,9 +176,7 @@ static int file_ready(struct store *store) {
 		fd = -1;
 	}
 	mutex_unlock(&store->lock);
-	if (fd >= 0) {
-		close(fd); // another thread was first
-	}
+	fd_close(&fd); // another thread was first
 	return 0;
 }
 

@@ -4,7 +4,6 @@
 
 #include "base/alloc.h"
 #include "base/buf.h"
-#include "base/diag.h"
 #include "base/io.h"
 #include "base/transfer.h"
 #include "base/write_limit.h"

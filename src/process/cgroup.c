@@ -1,6 +1,11 @@
-// Memory limits that the kernel keeps: a cgroup v2 for each job that has one, below a group that is fairpar's own.
+// A cgroup v2 for each job that has one, below a group that is fairpar's own: the kernel keeps its memory limit, or counts its
+// memory.
 //
-// All facts are from the kernel's Documentation/admin-guide/cgroup-v2.rst.
+// All facts are from the kernel's Documentation/admin-guide/cgroup-v2.rst. What may be taken for one's own, and that who makes
+// groups in it goes to a leaf, is from https://systemd.io/CGROUP_DELEGATION.
+//
+// A job writes itself into its group before it executes. CLONE_INTO_CGROUP would save the lock that this move takes, but it needs
+// clone3(2), which no C library offers: with a stack for the child that would be assembler for each kind of machine.
 
 #include "process/cgroup.h"
 
@@ -47,6 +52,16 @@ static int control_write(const struct cgroup_root *root, const char *path, const
 	return rc;
 }
 
+// Reads a file of a job's group into `text`, which the caller frees. Returns it, "" if there is none.
+static const char *group_read(const struct cgroup_root *root, unsigned number, const char *file, struct buf *text) {
+	char name[NAME_BYTES];
+	*text = (struct buf)BUF_INIT;
+	if (proc_read(root->fd, group_file(number, file, name), text) != 0) {
+		buf_reset(text);
+	}
+	return buf_str(text);
+}
+
 static bool control_has(const struct cgroup_root *root, const char *path, const char *word) {
 	struct buf text = BUF_INIT;
 	bool found = false;
@@ -70,7 +85,7 @@ static void take_first(void *arg, const char *dir, size_t mount_len FP_UNUSED, b
 
 char *cgroup_own_path(const char *root) {
 	char *path = NULL;
-	cgroup_each_dir(root, /* controller */ NULL, take_first, &path);
+	cgroup_each_dir(root, /* v2 */ true, /* controller */ NULL, take_first, &path);
 	return path;
 }
 
@@ -107,15 +122,11 @@ static void move_from_leaf(struct cgroup_root *root, const char *leaf, const cha
 }
 
 // A group with processes has no controllers for the groups below it ("no internal process constraint"), so all go to a
-// leaf, if they are ours. Returns 0, or -1 with errno.
+// leaf, which are ours. Returns 0, or -1 with errno.
 static int move_to_leaf(struct cgroup_root *root) {
 	char leaf[NAME_BYTES], procs[NAME_BYTES];
 	group_file(0, "", leaf);
 	group_file(0, "cgroup.procs", procs);
-	if (!holds_ours_alone(root)) {
-		errno = EBUSY;
-		return -1;
-	}
 	if (mkdirat(root->fd, leaf, 0755) != 0) {
 		return -1;
 	}
@@ -135,9 +146,10 @@ static int move_to_leaf(struct cgroup_root *root) {
 
 // ---- the root ----
 
-// A killed fairpar's groups, which are empty by now or soon: all that remains is names.
-static void remove_leftovers(const struct cgroup_root *root) {
-	int fd = openat(root->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+// A killed fairpar's groups, which are empty by now or soon: all that remains is names. So are those of one that ran in one of
+// them.
+static void remove_leftovers(int dir_fd, const char *path) {
+	int fd = openat(dir_fd, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
 	if (!dir) {
 		fd_close(&fd);
@@ -146,32 +158,37 @@ static void remove_leftovers(const struct cgroup_root *root) {
 	for (struct dirent *entry; (entry = readdir(dir));) {
 		char *end = entry->d_name;
 		long pid = strncmp(end, "fairpar-", 8) == 0 ? strtol(entry->d_name + 8, &end, 10) : 0;
-		if (pid > 0 && *end == '-' && kill((pid_t)pid, 0) != 0 && errno == ESRCH) {
-			unlinkat(root->fd, entry->d_name, AT_REMOVEDIR); // refused while somebody lives in it
+		if (pid > 0 && *end == '-' && kill((pid_t)pid, 0) != 0 && errno == ESRCH
+		    && unlinkat(fd, entry->d_name, AT_REMOVEDIR) != 0) { // somebody lives in it, or it has groups
+			remove_leftovers(fd, entry->d_name);
+			unlinkat(fd, entry->d_name, AT_REMOVEDIR);
 		}
 	}
 	closedir(dir);
 }
 
-// Returns NULL or the cause.
-static const char *enable(struct cgroup_root *root) {
-	if (!root->real) {
+// `is_own`: it is where this process is, and the one who has made it may not have meant it for that. Then nobody else may be in
+// it: so it is not the root of all, which is nobody's to make groups in. Returns NULL or the cause.
+static const char *enable(struct cgroup_root *root, bool is_own) {
+	if (!root->real && !is_own) {
 		return NULL;
 	}
 	if (!control_has(root, "cgroup.controllers", "memory")) {
 		return "it has no memory controller";
 	}
-	if (control_has(root, "cgroup.subtree_control", "memory")
-	    || control_write(root, "cgroup.subtree_control", "+memory") == 0
-	    || (errno == EBUSY && move_to_leaf(root) == 0)) {
+	bool enabled = control_has(root, "cgroup.subtree_control", "memory");
+	if ((is_own || !enabled) && !holds_ours_alone(root)) {
+		return "there are processes in it";
+	}
+	if (enabled || control_write(root, "cgroup.subtree_control", "+memory") == 0 || (errno == EBUSY && move_to_leaf(root) == 0)) {
 		return NULL;
 	}
 	return errno == EBUSY ? "there are processes in it" : strerror(errno);
 }
 
-const char *cgroup_root_open(struct cgroup_root *root, const char *path) {
+const char *cgroup_root_open(struct cgroup_root *root, const char *path, const char *below) {
 	*root = (struct cgroup_root){.fd = -1};
-	char *own = path ? NULL : cgroup_own_path("");
+	char *own = path ? NULL : cgroup_own_path(below);
 	if (!path && !own) {
 		return "there is no cgroup v2";
 	}
@@ -182,16 +199,16 @@ const char *cgroup_root_open(struct cgroup_root *root, const char *path) {
 		return strerror(errno);
 	}
 	root->real = fs.f_type == CGROUP2_MAGIC;
-	const char *cause = !path && !root->real ? "it is no cgroup v2" : NULL;
+	const char *cause = !path && !root->real && !*below ? "it is no cgroup v2" : NULL;
 	if (!cause && faccessat(root->fd, ".", W_OK, AT_EACCESS) != 0) {
 		cause = strerror(errno);
 	}
-	cause = cause ? cause : enable(root);
+	cause = cause ? cause : enable(root, /* is_own */ !path);
 	if (cause) {
 		fd_close(&root->fd);
 		return cause;
 	}
-	remove_leftovers(root);
+	remove_leftovers(root->fd, ".");
 	return NULL;
 }
 
@@ -199,10 +216,13 @@ void cgroup_root_close(struct cgroup_root *root) {
 	if (root->fd < 0) {
 		return;
 	}
+	char leaf[NAME_BYTES], procs[NAME_BYTES];
+	group_file(0, "", leaf);
 	if (root->in_leaf) {
-		char leaf[NAME_BYTES], procs[NAME_BYTES];
 		control_write(root, "cgroup.subtree_control", "-memory");
-		move_from_leaf(root, group_file(0, "", leaf), group_file(0, "cgroup.procs", procs));
+		move_from_leaf(root, leaf, group_file(0, "cgroup.procs", procs));
+	} else {
+		unlinkat(root->fd, leaf, AT_REMOVEDIR); // of cgroup_leave(); refused while somebody lives in it
 	}
 	fd_close(&root->fd);
 }
@@ -227,14 +247,14 @@ int cgroup_create(struct cgroup_root *root, uint64_t limit, struct cgroup *ret_g
 		return -1;
 	}
 	snprintf(text, sizeof(text), "%" PRIu64, limit);
-	if (control_write(root, group_file(group.number, "memory.max", name), text) != 0
+	if ((limit && control_write(root, group_file(group.number, "memory.max", name), text) != 0)
 	    || (group.procs_fd = control_open(root, group_file(group.number, "cgroup.procs", name))) < 0) {
 		int error = errno;
 		remove_empty(root, &group);
 		errno = error;
 		return -1;
 	}
-	if (root->real) {
+	if (root->real && limit) {
 		// not there in every kernel
 		control_write(root, group_file(group.number, "memory.swap.max", name), "0");
 		control_write(root, group_file(group.number, "memory.oom.group", name), "1");
@@ -248,13 +268,36 @@ void cgroup_close(struct cgroup *group) {
 }
 
 bool cgroup_ran_out(const struct cgroup_root *root, const struct cgroup *group) {
-	char name[NAME_BYTES];
-	struct buf text = BUF_INIT;
+	struct buf text;
 	uint64_t n = 0;
-	bool ran_out = proc_read(root->fd, group_file(group->number, "memory.events", name), &text) == 0
-		&& proc_find_number(buf_str(&text), "oom_kill", &n) && n > 0;
+	bool ran_out = proc_find_number(group_read(root, group->number, "memory.events", &text), "oom_kill", &n) && n > 0;
 	buf_fini(&text);
 	return ran_out;
+}
+
+// Reads memory.stat. Returns false, and 0 for both, if it is not there.
+static bool read_stat(const struct cgroup_root *root, unsigned number, uint64_t *ret_own, uint64_t *ret_cache) {
+	struct buf text;
+	const char *stat = group_read(root, number, "memory.stat", &text);
+	uint64_t anon, file, shmem; // the last one is a part of the second
+	bool known = proc_find_number(stat, "anon", &anon) && proc_find_number(stat, "file", &file) && proc_find_number(stat, "shmem", &shmem);
+	*ret_own = known ? anon + shmem : 0;
+	*ret_cache = known && file > shmem ? file - shmem : 0;
+	buf_fini(&text);
+	return known;
+}
+
+bool cgroup_memory(const struct cgroup_root *root, unsigned number, uint64_t *ret_bytes) {
+	uint64_t cache;
+	return read_stat(root, number, ret_bytes, &cache);
+}
+
+uint64_t cgroup_peak(const struct cgroup_root *root, const struct cgroup *group) {
+	struct buf text;
+	uint64_t own, cache, peak = strtoull(group_read(root, group->number, "memory.peak", &text), NULL, 10);
+	buf_fini(&text);
+	read_stat(root, group->number, &own, &cache);
+	return peak > cache ? peak - cache : 0;
 }
 
 // Waits for "populated 0" in cgroup.events, whose changes poll() reports as POLLPRI once it was read.
@@ -277,12 +320,27 @@ static void wait_empty(const struct cgroup_root *root, const struct cgroup *grou
 	close(fd);
 }
 
-void cgroup_remove(const struct cgroup_root *root, struct cgroup *group) {
+// Removes the group, unless a process lives in it: then it returns true.
+static bool remains(const struct cgroup_root *root, struct cgroup *group) {
 	char name[NAME_BYTES];
 	cgroup_close(group);
-	if (unlinkat(root->fd, group_file(group->number, "", name), AT_REMOVEDIR) != 0 && errno == EBUSY && root->real
-	    && control_write(root, group_file(group->number, "cgroup.kill", name), "1") == 0) {
+	return unlinkat(root->fd, group_file(group->number, "", name), AT_REMOVEDIR) != 0 && errno == EBUSY && root->real;
+}
+
+void cgroup_kill(const struct cgroup_root *root, struct cgroup *group) {
+	char name[NAME_BYTES];
+	if (remains(root, group) && control_write(root, group_file(group->number, "cgroup.kill", name), "1") == 0) {
 		wait_empty(root, group);
+		remove_empty(root, group);
+	}
+	group->number = 0;
+}
+
+void cgroup_leave(const struct cgroup_root *root, struct cgroup *group) {
+	char procs[NAME_BYTES], leaf[NAME_BYTES];
+	if (remains(root, group)) {
+		mkdirat(root->fd, group_file(0, "", leaf), 0755); // which may be there
+		move_all(root, group_file(group->number, "cgroup.procs", procs), group_file(0, "cgroup.procs", leaf));
 		remove_empty(root, group);
 	}
 	group->number = 0;

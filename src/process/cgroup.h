@@ -1,4 +1,5 @@
-// Memory limits that the kernel keeps: a cgroup v2 for each job that has one, below a group that is fairpar's own.
+// A cgroup v2 for each job that has one, below a group that is fairpar's own: the kernel keeps its memory limit, or counts its
+// memory.
 
 #ifndef FAIRPAR_PROCESS_CGROUP_H
 #define FAIRPAR_PROCESS_CGROUP_H
@@ -26,14 +27,15 @@ struct cgroup {
 #define CGROUP_NONE {.number = 0, .procs_fd = -1}
 
 // Opens the group `path`, or this process's own (NULL), and enables the memory controller below it. It must hold no
-// process but this one and its descendants. Removes what a killed fairpar has left there.
+// process but this one and its descendants. Removes what a killed fairpar has left there. `below` is put before the places
+// where the own one is looked for: "" but in tests.
 // Returns NULL, or the cause in words (to be used at once) with root->fd -1.
-const char *cgroup_root_open(struct cgroup_root *root, const char *path) FP_NODISCARD;
+const char *cgroup_root_open(struct cgroup_root *root, const char *path, const char *below) FP_NODISCARD;
 
 // Goes back to where this process was, if it went to a leaf. Nothing happens to one that is not open.
 void cgroup_root_close(struct cgroup_root *root);
 
-// Makes a group with a limit of `limit` bytes. Returns 0, or -1 with errno and nothing made.
+// Makes a group with a limit of `limit` bytes (0: without one). Returns 0, or -1 with errno and nothing made.
 int cgroup_create(struct cgroup_root *root, uint64_t limit, struct cgroup *ret_group) FP_NODISCARD;
 
 // Closes the way in, once the job has gone it.
@@ -42,9 +44,19 @@ void cgroup_close(struct cgroup *group);
 // True if the kernel has killed a process of the group for want of memory.
 bool cgroup_ran_out(const struct cgroup_root *root, const struct cgroup *group);
 
+// Gets the bytes that the group of that number has now, without the cache of files. Returns false if they are not known.
+bool cgroup_memory(const struct cgroup_root *root, unsigned number, uint64_t *ret_bytes) FP_NODISCARD;
+
+// The most bytes that the group had (memory.peak, since Linux 5.19), less the cache of files that is left, which the kernel counts
+// as well and may take back at any time; 0: not known. The cache of files that the job has removed cannot be told, and stays in it.
+uint64_t cgroup_peak(const struct cgroup_root *root, const struct cgroup *group);
+
 // Removes the group. What the job has left running in it is killed, and waited for a second at most; a group that
 // cannot be removed stays.
-void cgroup_remove(const struct cgroup_root *root, struct cgroup *group);
+void cgroup_kill(const struct cgroup_root *root, struct cgroup *group);
+
+// Removes the group. What the job has left running in it goes on, in the leaf that this process may be in.
+void cgroup_leave(const struct cgroup_root *root, struct cgroup *group);
 
 // The directory of this process's group in cgroup v2, for the caller to free; or NULL if there is none, or none to be seen.
 // `root` as of cgroup_each_dir().

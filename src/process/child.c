@@ -113,8 +113,10 @@ static void reap(pid_t pid, int *ret_status, struct rusage *ret_usage) {
 // Starts config.path, once more by the shell if it is a script that does not name its interpreter.
 static void spawn_program(struct child *child, struct spawn_config *spawning, struct spawn_error *ret_error) {
 	char **shell_argv = NULL;
+	const struct starter *starter = child->config->starter;
 	for (;;) {
-		pid_t pid = spawn(spawning, &child->fds[END].fd, ret_error);
+		pid_t pid = starter ? starter->start(starter->arg, spawning, &child->fds[END].fd, ret_error)
+			: spawn(spawning, &child->fds[END].fd, ret_error);
 		if (pid > 0 && ret_error->error) {
 			fd_close(&child->fds[END].fd);
 			atomic_store_release(spawning->listed, 0); // [C1]
@@ -143,7 +145,7 @@ static void child_try(struct child *child, atomic_int *listed, struct spawn_erro
 	} else if (config->output_reader && (open_pipe(0, &child->fds[STREAM_OUT].fd, &out) != 0
 	                      || open_pipe(0, &child->fds[STREAM_ERR].fd, &err) != 0)) {
 		*ret_error = (struct spawn_error){.step = SPAWN_PIPE, .error = errno};
-	} else if (config->memory && memory_claim_prepare(&children->memory, &child->claim) != 0) {
+	} else if (child->claim.is_open && memory_claim_prepare(&children->memory, &child->claim) != 0) {
 		*ret_error = (struct spawn_error){.step = SPAWN_CGROUP, .error = errno};
 	} else if (config->stdin_fd < 0 && in < 0 && children->null_fd < 0) {
 		*ret_error = (struct spawn_error){.step = SPAWN_STDIO, .error = ENOENT}; // there is no /dev/null
@@ -155,7 +157,7 @@ static void child_try(struct child *child, atomic_int *listed, struct spawn_erro
 			.world = &children->world,
 			.context = config->context,
 			.stdio = {in >= 0 ? in : config->stdin_fd >= 0 ? config->stdin_fd : children->null_fd, out, err},
-			.cgroup_fd = config->memory ? child->claim.group.procs_fd : -1,
+			.cgroup_fd = child->claim.is_open ? child->claim.group.procs_fd : -1,
 			.own_group = config->own_group,
 			.foreground = config->foreground,
 			.listed = listed,
@@ -184,6 +186,7 @@ static bool child_claim(struct child *child) {
 	child->claim.waits = config->waits;
 	child->claim.waits_arg = config->started_arg;
 	child->claim.origin = config->origin;
+	child->claim.awaited = config->awaited;
 	return memory_claim_open(&child->children->memory, &child->claim, config->memory, config->label,
 	                         children_refusal(child->children, config->cleanup));
 }
@@ -203,9 +206,11 @@ static bool child_try_until(struct child *child, atomic_int *listed, struct spaw
 		if (!ret_error->error) {
 			return true;
 		}
-		if (ret_error->step == SPAWN_CGROUP && !is_shortage(ret_error->error)
+		if (ret_error->step == SPAWN_CGROUP && (child->claim.learned || !is_shortage(ret_error->error))
 		    && memory_claim_renounce(&child->children->memory, &child->claim, ret_error->error)) {
-			(void)child_claim(child); // refused: the next look at `refusal` finds it
+			if (!child->claim.is_open) {
+				(void)child_claim(child); // refused: the next look at `refusal` finds it
+			}
 			continue;
 		}
 		if (!is_shortage(ret_error->error)
@@ -480,7 +485,11 @@ void child_run(struct children *children, const struct child_config *config, str
 	child_attend(&child);
 	child_reap(&child, ret_result);
 	child_read_rest(&child, ret_result->end);
-	memory_claim_learn(&children->memory, &child.claim, (uint64_t)ret_result->usage.ru_maxrss * 1024);
+	// the code is that of a shell whose command was killed
+	bool is_killed = (ret_result->outcome == OUTCOME_SIGNAL && ret_result->term_signal == SIGKILL)
+		|| (ret_result->outcome == OUTCOME_FAILED && ret_result->exit_code == 128 + SIGKILL);
+	uint64_t resident = (uint64_t)ret_result->usage.ru_maxrss * 1024;
+	ret_result->out_of_memory |= memory_claim_learn(&children->memory, &child.claim, resident, is_killed);
 	// after the last read, for what is left in the cgroup may still write
 	bool ran_out = memory_claim_close(&children->memory, &child.claim);
 	ret_result->out_of_memory |= ran_out && (ret_result->outcome == OUTCOME_SIGNAL || ret_result->outcome == OUTCOME_FAILED);

@@ -64,9 +64,17 @@ void children_unlink_if_killed(struct children *children, const char *path);
 // Starts the guardian if there is none, and if there is to be one. From the thread of the event loop.
 void children_guard(struct children *children);
 
+// The memory that is shared with the guardian, in which spawn_config.listed points. Returns its descriptor, which stays the table's,
+// or -1: there is none, or no guardian.
+int children_table(const struct children *children, const void **ret_start, size_t *ret_size);
+
 // Starts no guardian in this run: under a tight limit of processes it would take the room of a job. Called before the
 // first child.
 void children_forgo_guardian(struct children *children);
+
+// Waits until every child that is being started at the time of the call is listed, so that what has told of itself is found by
+// the calls below; for five seconds at most, since execve() of a file on a server that is away may take for ever.
+void children_settle(struct children *children);
 
 // ---- signals to all ----
 
@@ -117,6 +125,9 @@ struct child_view {
 	const char *last;    // the last line of its output, valid during the call, or NULL; see output_reader.last_line
 	int stop_signal;     // of children_each_stopped(): by which it was stopped
 };
+// Says on standard error how many jobs wait for memory, if any.
+void children_show_memory(struct children *children);
+
 // Calls fn for each, outside of all locks.
 void children_each(struct children *children, void (*fn)(void *arg, const struct child_view *), void *arg);
 
@@ -144,6 +155,9 @@ uint64_t children_marked_step(struct children *children, uint64_t now);
 // The child with that config->origin waits for others, or does no longer: meanwhile the memory that it has declared is theirs,
 // and it is in no count of children_hold_young().
 void children_set_waiting(struct children *children, const void *origin, bool waits);
+
+// Sets the `awaited` of a child_config, and has it noticed.
+void children_set_awaited(struct children *children, atomic_bool *awaited);
 
 // Stops all running children but the `most` oldest, which go on if they were stopped by this. Returns how many are
 // stopped. Whoever is to end is not stopped.
@@ -196,12 +210,14 @@ struct child_config {
 	const char *label;           // for listings; borrowed during the call
 	bool takes_no_slot;          // it runs beside the slots
 	const void *origin;          // for who stands between the run and the children, and for children_cancel()
+	const atomic_bool *awaited;  // a running job waits for it: it is first in line for memory; or NULL. See children_set_awaited()
 	bool cleanup;                // is not ended or refused by children_terminate(), only by children_kill()
 	const char *unlink_path;     // absolute, or NULL: a product that is not done if fairpar is killed before the child's end
 	bool forks;                  // likely to have children of its own (a shell): the guardian is there before it
 	bool own_group;              // own process group (all but the xargs personality)
 	bool foreground;             // which becomes the foreground one of the terminal stdin_fd
 	struct child_scratch *scratch; // of the calling worker
+	const struct starter *starter; // of the calling worker; NULL: spawn()
 	// On the calling thread; both may be NULL. It runs, since `start` (now_ns() time).
 	void (*started)(void *arg, pid_t pid, uint64_t start);
 	void (*waits)(void *arg);    // it waits for its memory, before that

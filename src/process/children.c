@@ -18,7 +18,7 @@
 #include <sys/prctl.h>
 #include <sys/wait.h>
 
-enum { PAUSE_MIN_MS = 10, PAUSE_MAX_MS = 1000, BACKOFF_S = 10, OWN_BACKOFF_S = 1, ORPHANS_S = 2, LAST_LINE = 1024, REST_MS = 50 };
+enum { PAUSE_MIN_MS = 10, PAUSE_MAX_MS = 1000, BACKOFF_S = 10, OWN_BACKOFF_S = 1, ORPHANS_S = 2, LAST_LINE = 1024, REST_MS = 50, SETTLE_S = 5 };
 
 // For children_last_words(), which is called without an argument on a dying thread.
 static _Atomic(struct group_table *) last_table;
@@ -83,6 +83,8 @@ struct children *children_create(const struct term_seq *seq) {
 	struct children *children = NEW(struct children);
 	mutex_init(&children->lock, LOCK_CHILDREN);
 	cond_init(&children->ended);
+	cond_init(&children->started);
+	list_init(&children->starting);
 	list_init(&children->list);
 	const char *error;
 	if (seq && seq->nsteps > 0) {
@@ -150,8 +152,15 @@ void children_keep_open(struct children *children, enum guardian_fd which, int f
 	}
 }
 
+int children_table(const struct children *children, const void **ret_start, size_t *ret_size) {
+	*ret_start = children->guardian.table;
+	*ret_size = sizeof(struct group_table);
+	return children->guardian.table_fd;
+}
+
 void children_forgo_guardian(struct children *children) {
 	atomic_store_relaxed(&children->guardian.state, 1); // as if it had been tried
+	fd_close(&children->guardian.table_fd);
 }
 
 void children_start_guardian(struct children *children, void *stack_top) {
@@ -171,6 +180,7 @@ void children_destroy(struct children *children) {
 	fd_close(&children->null_fd);
 	free(children->free_slots);
 	cond_fini(&children->ended);
+	cond_fini(&children->started);
 	mutex_fini(&children->lock);
 	free(children);
 }
@@ -218,6 +228,8 @@ atomic_int *children_reserve(struct children *children, struct running_child *ru
 		verify(used < GROUPS_MAX);
 		atomic_store_release(&table->used, used + 1); // pairs with the acquire in group_table_kill()
 	}
+	running->number = children->nstarts++;
+	list_push_back(&children->starting, &running->link);
 	mutex_unlock(&children->lock);
 	return &table->targets[running->slot];
 }
@@ -228,14 +240,24 @@ static void slot_free(struct children *children, const struct running_child *run
 	children->free_slots[children->nfree++] = running->slot;
 }
 
-void children_release(struct children *children, const struct running_child *running) {
+// Under the lock.
+static void leave_starting(struct children *children, struct running_child *running) {
+	list_remove(&running->link);
+	if (children->nsettling > 0) {
+		cond_broadcast(&children->started);
+	}
+}
+
+void children_release(struct children *children, struct running_child *running) {
 	mutex_lock(&children->lock);
+	leave_starting(children, running);
 	slot_free(children, running);
 	mutex_unlock(&children->lock);
 }
 
 void children_list(struct children *children, struct running_child *running) {
 	mutex_lock(&children->lock);
+	leave_starting(children, running);
 	list_push_back(&children->list, &running->link);
 	++children->nrunning;
 	if (atomic_load_relaxed(children_refusal(children, running->cleanup))) {
@@ -321,6 +343,19 @@ bool children_wait_room(struct children *children, struct start_backoff *backoff
 	return useful;
 }
 
+void children_settle(struct children *children) {
+	uint64_t deadline = now_ns() + SETTLE_S * NS_PER_S;
+	mutex_lock(&children->lock);
+	uint64_t before = children->nstarts;
+	++children->nsettling;
+	while (!list_is_empty(&children->starting)
+	       && list_entry(children->starting.next, struct running_child, link)->number < before
+	       && cond_wait_until(&children->started, &children->lock, deadline)) {
+	}
+	--children->nsettling;
+	mutex_unlock(&children->lock);
+}
+
 // ---- signals to all ----
 
 unsigned children_signal(struct children *children, int signal) {
@@ -401,6 +436,10 @@ static bool mark_for_kill(struct children *children, struct running_child *runni
 	return true;
 }
 
+void children_show_memory(struct children *children) {
+	memory_show_waiting(&children->memory);
+}
+
 char *children_evict_youngest(struct children *children) {
 	char *label = NULL;
 	mutex_lock(&children->lock);
@@ -469,6 +508,12 @@ void children_set_waiting(struct children *children, const void *origin, bool wa
 	}
 	mutex_unlock(&children->lock);
 	memory_set_waiting(&children->memory, origin, waits);
+}
+
+void children_set_awaited(struct children *children, atomic_bool *awaited) {
+	if (!atomic_exchange(awaited, true)) {
+		memory_wake(&children->memory);
+	}
 }
 
 unsigned children_hold_young(struct children *children, unsigned most) {

@@ -27,7 +27,8 @@ enum { OLD_MS = 100 };
 
 // An entry, in the memory of its child_run().
 struct running_child {
-	struct list link;
+	struct list link;  // of children.starting, and once it is started of children.list
+	uint64_t number;   // among all that were to be started
 	pid_t pid;
 	bool own_group;
 	bool cleanup;      // goes on until children_kill()
@@ -50,7 +51,11 @@ struct children {
 	cond ended;              // signalled at the end of a child, for those who wait for room
 	uint64_t nended;
 	unsigned nwaiting;
-	struct list list;
+	struct list starting;    // from children_reserve() on, in the order of their numbers
+	uint64_t nstarts;
+	cond started;            // broadcast when one leaves `starting` while nsettling > 0
+	unsigned nsettling;      // that are in children_settle()
+	struct list list;        // those that run
 	unsigned nrunning;
 	unsigned *free_slots;    // entries of the guardian's table that were used before
 	size_t nfree, free_cap;
@@ -84,7 +89,7 @@ void running_signal_step(const struct running_child *running, int signal);
 // Reserves a place in the guardian's table, for spawn_config.listed; and gives it back for a child that did not start:
 // before it is reaped.
 atomic_int *children_reserve(struct children *children, struct running_child *running);
-void children_release(struct children *children, const struct running_child *running);
+void children_release(struct children *children, struct running_child *running);
 
 // Starts the guardian, on a worker's thread, if none was started yet.
 void children_start_guardian(struct children *children, void *stack_top);

@@ -56,11 +56,10 @@ char **env_with(char *const *env, const char *name, const char *value) {
 			with[kept++] = env[i];
 		}
 	}
-	struct buf entry = BUF_INIT;
+	FP_CLEANUP(buf_fini) struct buf entry = BUF_INIT;
 	buf_printf(&entry, "%s=%s", name, value);
 	with[kept] = entry.data;
 	char **copy = env_copy(with);
-	buf_fini(&entry);
 	free(with);
 	return copy;
 }

@@ -6,8 +6,8 @@
 #include "base/diag.h"
 #include "base/fault.h"
 #include "base/io.h"
-#include "base/shared_memory.h"
 #include "base/sync.h"
+#include "base/temp_file.h"
 #include "process/daemon.h"
 #include "process/proctree.h"
 

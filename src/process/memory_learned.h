@@ -1,5 +1,11 @@
-// How much memory the jobs of a batch need, as far as it was seen: the peak of those that have ended, and what those that run
+// How much memory the jobs of a batch need, as far as it was seen: the peaks of those that have ended, and what those that run
 // have now. Pure: no clock, no lock, no I/O; who has one keeps others from it meanwhile.
+//
+// For one job the greatest peak is reserved; for several that, and for the others the mean, or what they need together by chance
+// (the mean of the sum and two standard deviations), if that is more. So one huge job among small ones does not make all of
+// them huge. A job that is larger than all before may be the first of many: the mean begins anew with it. When four others have
+// ended since it grew last, and neither these nor those that run have half as much, it was an exception: it does not count in the
+// mean any more, but the peak stays. Where there was another one shortly before, it counts: there may be two at a time.
 //
 // As long as little is known few run at once. Each end of a job, and each look at the running ones that finds them no larger
 // than before, allows for twice as many.
@@ -14,11 +20,26 @@
 
 #define MEMORY_NEED_MOST (UINT64_C(1) << 46) // bytes of a job, so that the sum of all is a number
 
+// Of some jobs, the last ones counting more.
+struct memory_peaks {
+	double mean, variance;
+	unsigned counted;           // peaks in these, as far as they make a difference
+};
+
 // Zeroed: nothing is known.
 struct memory_learned {
 	atomic_uint_least64_t peak; // bytes; 0: not known. Read without a lock
+	struct memory_peaks usual;  // of those that have ended since the mean began anew, without that one. Of the largest since:
+	uint64_t huge;              // what it has, or had
+	bool huge_runs;             // it has not ended
+	bool in_doubt;              // it may be the first of many, and counts among the others
+	bool is_exception;          // it is not
+	uint64_t second;            // the most that another one had since
+	unsigned others;            // that have ended since it grew last, as far as they make a difference
+	unsigned wary;              // jobs that are still to end before there may be another exception
 	unsigned samples;           // jobs that have ended, as far as they make a difference
 	unsigned running;           // jobs; who admits them counts them
+	uint64_t used;              // by these, at the last look; who looks counts it
 	unsigned steps;             // 2^steps may run at once while there are few samples
 	uint64_t due;               // the next look at those that run (now_ns() time)
 	uint64_t pause;             // between two looks, ns
@@ -30,19 +51,27 @@ void memory_learned_know(struct memory_learned *learned, uint64_t peak);
 // Must the next job wait until more is known?
 bool memory_learned_holds_back(const struct memory_learned *learned);
 
-// What is reserved for a job: its batch's peak, and an eighth for those that need more. 0: nothing is known.
+// Whether a job that had `before` bytes when it was looked at last, or 0, and has so many now, is to be watched on, for it grows.
+// Less than a thousandth of what is `available` makes no difference: several may run before it is known what they end with.
+bool memory_learned_has_grown(uint64_t before, uint64_t now, uint64_t available);
+
+// What is reserved for so many jobs at once, with an eighth for those that need more, and a 32nd once eight have ended. 0: nothing
+// is known.
+uint64_t memory_learned_reserve(const struct memory_learned *learned, unsigned jobs);
+
+// For one job.
 uint64_t memory_learned_need(const struct memory_learned *learned);
 
 // A job begins.
 void memory_learned_begin(struct memory_learned *learned, uint64_t now);
 
-// A running job has so much now.
-void memory_learned_note(struct memory_learned *learned, uint64_t bytes);
+// A running job has so much now; `before`: the most that it was seen to have before that, or 0.
+void memory_learned_note(struct memory_learned *learned, uint64_t before, uint64_t bytes);
 
 // The running ones were looked at; `grown`: one of them has much more than when it was looked at before, or never was.
 void memory_learned_looked(struct memory_learned *learned, bool grown, uint64_t now);
 
-// A job whose peak that was has ended. A lower one counts for a sixteenth, so that one huge job among small ones is forgotten.
+// A job whose peak that was has ended. If it is lower than the greatest, that falls by a sixteenth of the difference.
 void memory_learned_end(struct memory_learned *learned, uint64_t peak);
 
 #endif

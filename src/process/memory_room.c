@@ -15,14 +15,18 @@
 // Where the figures of a version are.
 struct memory_files {
 	const char *limit, *used, *cache; // the last one is a line of memory.stat
+	const char *kills;                // with a line oom_kill
 };
 
-static const struct memory_files files_v2 = {"/memory.max", "/memory.current", "inactive_file"};
-static const struct memory_files files_v1 = {"/memory.limit_in_bytes", "/memory.usage_in_bytes", "total_inactive_file"};
+static const struct memory_files files_v2 = {"/memory.max", "/memory.current", "inactive_file", "/memory.events"};
+static const struct memory_files files_v1 = {
+	"/memory.limit_in_bytes", "/memory.usage_in_bytes", "total_inactive_file", "/memory.oom_control"
+};
 
 struct look {
 	const struct memory_files *files;
 	struct memory_room room;
+	uint64_t kills;
 };
 
 // The number that the file begins with, or `other` where there is none, as in "max".
@@ -34,18 +38,24 @@ static uint64_t read_number(const char *dir, const char *name, uint64_t other) {
 	return value;
 }
 
+// The number in the line "NAME N" of the file; 0 where there is none.
+static uint64_t find_number(const char *dir, const char *file, const char *name) {
+	struct buf text;
+	uint64_t value = 0;
+	if (!proc_find_number(proc_read_below(dir, file, &text), name, &value)) {
+		value = 0;
+	}
+	buf_fini(&text);
+	return value;
+}
+
 static void look_at_level(void *arg, const char *dir) {
 	struct look *look = arg;
 	uint64_t limit = read_number(dir, look->files->limit, UINT64_MAX);
 	if (limit >= NO_LIMIT) {
 		return;
 	}
-	struct buf stat;
-	uint64_t used = read_number(dir, look->files->used, 0), cache = 0;
-	if (!proc_find_number(proc_read_below(dir, "/memory.stat", &stat), look->files->cache, &cache)) {
-		cache = 0;
-	}
-	buf_fini(&stat);
+	uint64_t used = read_number(dir, look->files->used, 0), cache = find_number(dir, "/memory.stat", look->files->cache);
 	used -= cache < used ? cache : used;
 	uint64_t left = limit > used ? limit - used : 0;
 	look->room.limit = limit < look->room.limit ? limit : look->room.limit;
@@ -56,10 +66,23 @@ static void look_up(void *arg, const char *dir, size_t mount_len, bool is_seen F
 	cgroup_each_level(dir, mount_len, look_at_level, arg);
 }
 
-struct memory_room memory_room_look(const char *root) {
+static void count_kills(void *arg, const char *dir, size_t mount_len FP_UNUSED, bool is_seen FP_UNUSED) {
+	struct look *look = arg;
+	look->kills += find_number(dir, look->files->kills, "oom_kill");
+}
+
+static struct look look_at_all(const char *root, cgroup_dir_fn *fn) {
 	struct look look = {.files = &files_v2, .room = {UINT64_MAX, UINT64_MAX}};
-	cgroup_each_dir(root, /* controller */ NULL, look_up, &look);
+	cgroup_each_dir(root, /* v2 */ true, /* controller */ NULL, fn, &look);
 	look.files = &files_v1;
-	cgroup_each_dir(root, "memory", look_up, &look); // a machine in transition has both versions, and then both hold
-	return look.room;
+	cgroup_each_dir(root, /* v2 */ false, "memory", fn, &look); // a machine in transition has both versions, and then both hold
+	return look;
+}
+
+struct memory_room memory_room_look(const char *root) {
+	return look_at_all(root, look_up).room;
+}
+
+uint64_t memory_room_kills(const char *root) {
+	return look_at_all(root, count_kills).kills;
 }

@@ -14,4 +14,7 @@ struct memory_room {
 // before /proc/self and the mounts found there: "" but in tests. What cannot be read sets no limit.
 struct memory_room memory_room_look(const char *root);
 
+// How many processes of the own group the kernel has killed so far for want of memory; 0 where it does not tell. `root` as above.
+uint64_t memory_room_kills(const char *root);
+
 #endif

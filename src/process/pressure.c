@@ -107,7 +107,7 @@ static void take_dir(void *arg, const char *dir, size_t mount_len FP_UNUSED, boo
 
 void pressure_open(struct pressure *pressure, const char *root, uint64_t now) {
 	*pressure = (struct pressure){.root = root, .group = cgroup_own_path(root), .looked = now};
-	cgroup_each_dir(root, "cpuacct", take_dir, &pressure->accounts);
+	cgroup_each_dir(root, /* v2 */ false, "cpuacct", take_dir, &pressure->accounts);
 	pressure->before = count(pressure);
 }
 

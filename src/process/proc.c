@@ -49,15 +49,22 @@ static bool list_has(const char *list, const char *word) {
 	return false;
 }
 
-// The path in the line of /proc/self/cgroup ("0::/a/b", "4:cpu,cpuacct:/a/b"; cgroups(7)) of cgroup v2 or of that controller;
-// NULL for other lines. The line is taken apart.
-static const char *group_path(char *line, const char *controller) {
+// This process's cgroups, borrowed from the text of /proc/self/cgroup; NULL where there is none.
+struct groups { const char *v2, *v1; };
+
+// Takes the path from a line of /proc/self/cgroup ("0::/a/b", "4:cpu,cpuacct:/a/b"; cgroups(7)) if it is that of cgroup v2, or the
+// first of that controller (NULL: of none). The line is taken apart.
+static void take_group(char *line, const char *controller, struct groups *groups) {
 	char *list = strchr(line, ':'), *path = list ? strchr(list + 1, ':') : NULL;
 	if (!path) {
-		return NULL;
+		return;
 	}
 	*path++ = '\0';
-	return (controller ? list_has(list + 1, controller) : strcmp(line, "0:") == 0) ? path : NULL;
+	if (strcmp(line, "0:") == 0) {
+		groups->v2 = path;
+	} else if (controller && !groups->v1 && list_has(list + 1, controller)) {
+		groups->v1 = path;
+	}
 }
 
 // Undoes the \040 of mountinfo, in place.
@@ -84,16 +91,25 @@ static bool split(char *text, char *words[], size_t n) {
 	return got == n;
 }
 
-// Calls fn if the line of mountinfo, which is taken apart, is a mount of that controller (proc(5)):
+// The one of the groups that the mount shows, or NULL.
+static const char *mounted_group(const struct groups *groups, const char *type, const char *options, const char *controller) {
+	if (strcmp(type, "cgroup2") == 0) {
+		return groups->v2;
+	}
+	return groups->v1 && strcmp(type, "cgroup") == 0 && list_has(options, controller) ? groups->v1 : NULL;
+}
+
+// Calls fn if the line of mountinfo, which is taken apart, is a mount of one of the groups (proc(5)):
 // "36 35 98:0 /ROOT /POINT OPTIONS [TAGS] - TYPE SOURCE SUPER".
-static void mount_visit(char *line, const char *root, const char *group, const char *controller, cgroup_dir_fn *fn, void *arg) {
-	char *words[5], *more[3], *rest = strstr(line, " - ");
+static void mount_visit(char *line, const char *root, const struct groups *groups, const char *controller, cgroup_dir_fn *fn,
+                        void *arg) {
+	char *words[5], *more[3], *rest = strstr(line, " - cgroup");
 	if (!rest) {
 		return;
 	}
 	*rest = '\0';
-	if (!split(line, words, 5) || !split(rest + 3, more, 3) || strcmp(more[0], controller ? "cgroup" : "cgroup2") != 0
-	    || (controller && !list_has(more[2], controller))) {
+	const char *group = split(line, words, 5) && split(rest + 3, more, 3) ? mounted_group(groups, more[0], more[2], controller) : NULL;
+	if (!group) {
 		return;
 	}
 	char *mounted = words[3], *point = words[4];
@@ -125,7 +141,7 @@ void cgroup_each_level(const char *dir, size_t mount_len, cgroup_level_fn *fn, v
 	char *level = xstrdup(dir);
 	for (size_t len = strlen(level);;) {
 		fn(arg, level);
-		if (len <= mount_len) {
+		if (len <= mount_len || strcmp(level + mount_len, "/") == 0) { // the root group is that of the mount
 			break;
 		}
 		const char *slash = memrchr(level + mount_len, '/', len - mount_len);
@@ -135,18 +151,19 @@ void cgroup_each_level(const char *dir, size_t mount_len, cgroup_level_fn *fn, v
 	free(level);
 }
 
-void cgroup_each_dir(const char *root, const char *controller, cgroup_dir_fn *fn, void *arg) {
-	struct buf groups, mounts;
-	const char *group = NULL;
+void cgroup_each_dir(const char *root, bool v2, const char *controller, cgroup_dir_fn *fn, void *arg) {
+	struct buf lines, mounts = BUF_INIT;
+	struct groups groups = {NULL, NULL};
 	char *save = NULL;
-	char *line = strtok_r(proc_read_below(root, "/proc/self/cgroup", &groups), "\n", &save);
-	for (; line && !group; line = strtok_r(NULL, "\n", &save)) {
-		group = group_path(line, controller);
+	char *line = strtok_r(proc_read_below(root, "/proc/self/cgroup", &lines), "\n", &save);
+	for (; line; line = strtok_r(NULL, "\n", &save)) {
+		take_group(line, controller, &groups);
 	}
-	line = strtok_r(proc_read_below(root, "/proc/self/mountinfo", &mounts), "\n", &save);
-	for (; line && group; line = strtok_r(NULL, "\n", &save)) {
-		mount_visit(line, root, group, controller, fn, arg);
+	groups.v2 = v2 ? groups.v2 : NULL;
+	line = groups.v2 || groups.v1 ? strtok_r(proc_read_below(root, "/proc/self/mountinfo", &mounts), "\n", &save) : NULL;
+	for (; line; line = strtok_r(NULL, "\n", &save)) {
+		mount_visit(line, root, &groups, controller, fn, arg);
 	}
-	buf_fini(&groups);
+	buf_fini(&lines);
 	buf_fini(&mounts);
 }

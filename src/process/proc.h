@@ -23,9 +23,10 @@ bool proc_find_number(const char *text, const char *name, uint64_t *ret_value) F
 // of its mount, where all that there is to see ends if `is_seen` is false: the cgroup itself is outside of this namespace.
 typedef void cgroup_dir_fn(void *arg, const char *dir, size_t mount_len, bool is_seen);
 
-// Calls fn for each directory of this process's cgroup: of cgroup v2 (`controller` NULL), or of that controller of v1.
-// `root` is put before /proc and before the mounts that are found there: "" but in tests. No call: there is none.
-void cgroup_each_dir(const char *root, const char *controller, cgroup_dir_fn *fn, void *arg);
+// Calls fn for each directory of this process's cgroup: with `v2` of cgroup v2, and then of that `controller` of v1, unless it is
+// NULL: a machine in transition has both versions, and then the limits of both hold. `root` is put before /proc and before the
+// mounts that are found there: "" but in tests. No call: there is none.
+void cgroup_each_dir(const char *root, bool v2, const char *controller, cgroup_dir_fn *fn, void *arg);
 
 // Calls fn for the directory and for those above it, up to that of the mount: what they limit holds, too.
 typedef void cgroup_level_fn(void *arg, const char *dir);

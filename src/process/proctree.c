@@ -96,7 +96,7 @@ struct stat_fields {
 static bool read_stat(pid_t pid, struct stat_fields *ret_stat) {
 	char path[64];
 	snprintf(path, sizeof(path), "/proc/%ld/stat", (long)pid);
-	struct buf text = BUF_INIT;
+	FP_CLEANUP(buf_fini) struct buf text = BUF_INIT;
 	const char *name_end = proc_read(AT_FDCWD, path, &text) == 0 ? strrchr(buf_str(&text), ')') : NULL;
 	long parent, group;
 	unsigned long long used[4];
@@ -108,7 +108,6 @@ static bool read_stat(pid_t pid, struct stat_fields *ret_stat) {
 		ret_stat->group = (pid_t)group;
 		ret_stat->cpu = used[0] + used[1] + used[2] + used[3];
 	}
-	buf_fini(&text);
 	return ok;
 }
 
@@ -173,14 +172,13 @@ uint64_t proctree_memory(pid_t root) {
 	proctree_add_tree(&tree, root);
 	for (size_t i = 0; i < tree.n; ++i) {
 		char path[64];
-		struct buf text = BUF_INIT;
+		FP_CLEANUP(buf_fini) struct buf text = BUF_INIT;
 		snprintf(path, sizeof(path), "/proc/%ld/statm", (long)tree.pids[i]);
 		unsigned long long size, resident, shared; // proc(5); a process that has gone has none
 		if (proc_read(AT_FDCWD, path, &text) == 0
 		    && sscanf(buf_str(&text), "%llu %llu %llu", &size, &resident, &shared) == 3 && resident > shared) {
 			pages += resident - shared;
 		}
-		buf_fini(&text);
 	}
 	proctree_fini(&tree);
 	return pages * (uint64_t)sysconf(_SC_PAGESIZE);
@@ -340,12 +338,11 @@ void pidfd_set_signal(const struct pidfd_set *set, int signal) {
 
 static bool has_cookie(pid_t pid, const void *cookie) {
 	char path[64];
-	struct buf environment = BUF_INIT;
+	FP_CLEANUP(buf_fini) struct buf environment = BUF_INIT;
 	snprintf(path, sizeof(path), "/proc/%ld/environ", (long)pid);
 	// refused where the process is another user's, or has secrets of its own (proc(5))
 	bool has = proc_read(AT_FDCWD, path, &environment) == 0
 		&& memmem(buf_str(&environment), environment.len, cookie, strlen(cookie) + 1);
-	buf_fini(&environment);
 	return has;
 }
 

@@ -13,12 +13,16 @@
 // writes the terminal stops as anything does.
 static const int other_signals[] = {SIGTSTP, SIGCONT, SIGUSR1, SIGUSR2};
 
+static bool is_ignored(int signal) {
+	struct sigaction action;
+	// fails for the numbers that the C library keeps to itself
+	return sigaction(signal, NULL, &action) == 0 && action.sa_handler == SIG_IGN;
+}
+
 void signals_get_ignored(sigset_t *ret_ignored) {
 	sigemptyset(ret_ignored);
 	for (int signal = 1; signal <= SIGRTMAX; ++signal) {
-		struct sigaction action;
-		// fails for the numbers that the C library keeps to itself
-		if (sigaction(signal, NULL, &action) == 0 && action.sa_handler == SIG_IGN) {
+		if (is_ignored(signal)) {
 			sigaddset(ret_ignored, signal);
 		}
 	}
@@ -35,20 +39,23 @@ void signals_defer(sigset_t *ret_mask) {
 	verify(pthread_sigmask(SIG_BLOCK, &users, ret_mask) == 0);
 }
 
+// What nohup or a shell's `&` made ignored stays so; blocked, it would arrive here all the same.
+static void want(int signal) {
+	if (!is_ignored(signal)) {
+		sigaddset(&wanted, signal);
+	}
+}
+
 int signals_open(void) {
-	sigset_t ignored, blocked;
-	signals_get_ignored(&ignored);
-	get_ending_signals(&wanted);
+	sigset_t blocked;
+	sigemptyset(&wanted);
+	for (size_t i = 0; i < ENDING_SIGNALS; ++i) {
+		want(ending_signals[i]);
+	}
 	for (size_t i = 0; i < sizeof(other_signals) / sizeof(other_signals[0]); ++i) {
-		sigaddset(&wanted, other_signals[i]);
+		want(other_signals[i]);
 	}
-	for (int signal = 1; signal <= SIGRTMAX; ++signal) {
-		// what nohup or a shell's `&` made ignored stays so; blocked, it would arrive here all the same
-		if (sigismember(&ignored, signal) == 1) {
-			sigdelset(&wanted, signal);
-		}
-	}
-	if (sigismember(&ignored, SIGCHLD)) {
+	if (is_ignored(SIGCHLD)) {
 		// POSIX wait(): with SIGCHLD ignored, children vanish without a status
 		struct sigaction action = {.sa_handler = SIG_DFL};
 		verify(sigaction(SIGCHLD, &action, NULL) == 0);

@@ -65,6 +65,12 @@ struct spawn_config {
 // ret_error->error is not 0, the child failed at that step: it has ended, and the caller reaps it.
 pid_t spawn(const struct spawn_config *config, int *ret_pidfd, struct spawn_error *ret_error) FP_NODISCARD;
 
+// What starts children in the place of spawn(), as it would.
+struct starter {
+	pid_t (*start)(void *arg, const struct spawn_config *config, int *ret_pidfd, struct spawn_error *ret_error);
+	void *arg;
+};
+
 // The same from a process that is not prepared for it: config->world and config->stack_top are set, and signals blocked meanwhile.
 // While there is one thread.
 pid_t spawn_alone(struct spawn_config *config, int *ret_pidfd, struct spawn_error *ret_error) FP_NODISCARD;

@@ -51,23 +51,20 @@ static bool read_file(const char *path, const char *override FP_UNUSED, struct b
 }
 
 bool sysload_load(uint64_t *ret_load) {
-	struct buf text = BUF_INIT;
+	FP_CLEANUP(buf_fini) struct buf text = BUF_INIT;
 	bool known = read_file("/proc/stat", "FAIRPAR_STAT", &text) && sysload_parse_load(buf_str(&text), ret_load);
-	buf_fini(&text);
 	return known;
 }
 
 bool sysload_swapped(struct swapped *ret_swapped) {
-	struct buf text = BUF_INIT;
+	FP_CLEANUP(buf_fini) struct buf text = BUF_INIT;
 	bool known = read_file("/proc/vmstat", "FAIRPAR_VMSTAT", &text) && sysload_parse_swapped(buf_str(&text), ret_swapped);
-	buf_fini(&text);
 	return known;
 }
 
 bool sysload_free(uint64_t *ret_bytes) {
-	struct buf text = BUF_INIT;
+	FP_CLEANUP(buf_fini) struct buf text = BUF_INIT;
 	bool known = read_file("/proc/meminfo", "FAIRPAR_MEMINFO", &text)
 		&& meminfo_find(buf_str(&text), "MemAvailable:", ret_bytes);
-	buf_fini(&text);
 	return known;
 }

@@ -7,6 +7,7 @@
 #include "base/buf.h"
 #include "base/map.h"
 #include "base/sync.h"
+#include "base/units.h"
 #include "log/running.h"
 #include "report/run_stats.h"
 
@@ -340,7 +341,7 @@ uint64_t eta_mean(const struct eta *eta) {
 }
 
 double eta_rate(const struct eta *eta) {
-	uint64_t n = eta->slots_now < RATE_MAX ? eta->slots_now : RATE_MAX;
+	uint64_t n = eta->slots_now > 0 && eta->slots_now < RATE_MAX ? eta->slots_now : RATE_MAX;
 	n = n < eta->ended ? n : eta->ended;
 	if (n < 2) {
 		return -1;
@@ -379,8 +380,8 @@ static uint64_t sum_rests(struct eta *eta, uint64_t now, uint64_t guess, bool tr
 			continue;
 		}
 		struct batch_history *batch = &eta->batches[busy->batch];
-		uint64_t all = takes_of(batch, busy->expected, guess, trusts) / busy->nslots, age = now > busy->start ? now - busy->start : 0;
-		uint64_t rest = all > age ? all - age : 0;
+		uint64_t all = takes_of(batch, busy->expected, guess, trusts) / busy->nslots, age = minus(now, busy->start);
+		uint64_t rest = minus(all, age);
 		batch->rest += rest * busy->nslots;
 		batch->longest = rest > batch->longest ? rest : batch->longest;
 		++batch->nrunning;
@@ -510,9 +511,9 @@ static uint64_t run_courses(struct course *courses, struct eta_batch *batches, s
 // Works out what eta_at() needs of one batch.
 static void estimate_batch(const struct eta *eta, const struct batch_history *batch, struct eta_batch *ret_batch, struct course *ret_course,
                     uint64_t now, uint64_t takes) {
-	uint64_t left = ret_batch->jobs > batch->started ? ret_batch->jobs - batch->started : 0;
+	uint64_t left = minus(ret_batch->jobs, batch->started);
 	uint64_t jobs = left + batch->again + batch->nrunning;
-	uint64_t pause = batch->paused > 0 ? (batch->pause_end > now ? batch->pause_end - now : 0) + takes / batch->width : 0;
+	uint64_t pause = batch->paused > 0 ? minus(batch->pause_end, now) + takes / batch->width : 0;
 	ret_batch->work = (left + batch->again) * takes + batch->rest;
 	double most = (double)(batch->most > 0 && batch->most < jobs ? batch->most : jobs > 0 ? jobs : 1) * batch->width;
 	if (batch->interval > 0 && takes > 0) { // so many run at once, at its rate

@@ -25,6 +25,7 @@ struct batch_facts {
 	uint32_t max_parallel;
 	uint64_t skipped, cancelled;
 	char *needs;            // what it last waited for, or NULL
+	uint64_t reserved;      // ns that its next job has had its turn and waited for slots
 	char *skipped_why, *cancelled_why;
 };
 
@@ -38,6 +39,7 @@ struct explain {
 	struct map names;
 	struct running_table lines; // of jobs between their first start and their end: `at` is the start of the attempt that runs,
 	                            // or 0, and so_far.attempts the number of attempts and steps
+	struct running_table memory_waits; // jobs that have waited for memory and not started since: `at` is for how long
 	struct buf text;
 	uint64_t nlines;
 };
@@ -137,6 +139,7 @@ void explain_free(struct explain *explain) {
 		return;
 	}
 	running_table_fini(&explain->lines);
+	running_table_fini(&explain->memory_waits);
 	for (size_t i = 0; i < explain->nbatches; ++i) {
 		facts_fini(&explain->batches[i]);
 	}
@@ -166,7 +169,7 @@ static bool begin_clause(struct running_attempt *job) {
 // The other batches that had turns since then.
 static void add_others(struct explain *explain, struct buf *text, const char *batch, uint64_t since) {
 	size_t n = 0;
-	struct buf names = BUF_INIT;
+	FP_CLEANUP(buf_fini) struct buf names = BUF_INIT;
 	for (size_t i = 0; i < explain->nbatches; ++i) {
 		const struct batch_facts *other = &explain->batches[i];
 		if (other->last_start < since || other->last_start == 0 || strcmp(other->name, batch) == 0) {
@@ -185,7 +188,24 @@ static void add_others(struct explain *explain, struct buf *text, const char *ba
 	} else if (facts_of(explain, batch)->last_start >= since) {
 		buf_adds(text, " (others of its batch were before it)");
 	}
-	buf_fini(&names);
+}
+
+// The job has waited for memory; more than that it has waited for its turn, maybe because others waited for memory, too.
+static void keep_memory_wait(struct explain *explain, const struct event_wait *wait, uint64_t ns) {
+	const struct event_job_start job = {.id = {.batch = wait->batch, .number = wait->number}, .command = ""};
+	running_add(&explain->memory_waits, &job, ns);
+}
+
+// Appends for how long the job that starts waited for memory, if that is not what it waited for most.
+static void add_memory_wait(struct explain *explain, struct buf *text, const struct event_job_start *start) {
+	struct running_attempt *wait = running_take(&explain->memory_waits,
+	                                            &(struct event_job){.batch = start->id.batch, .number = start->id.number});
+	if (wait && text && start->why != WHY_MEMORY && wait->at >= EVENT_WORTH_A_REASON) {
+		buf_adds(text, ", ");
+		text_add_time(text, wait->at);
+		buf_adds(text, " of it for memory");
+	}
+	free(wait);
 }
 
 static void add_wait(struct explain *explain, struct buf *text, const struct event_job_start *start, uint64_t at) {
@@ -202,7 +222,7 @@ static void add_wait(struct explain *explain, struct buf *text, const struct eve
 			break;
 		}
 		buf_adds(text, " for its turn");
-		add_others(explain, text, start->id.batch, at > start->queued ? at - start->queued : 0);
+		add_others(explain, text, start->id.batch, minus(at, start->queued));
 		break;
 	case WHY_LIMIT:
 		if (facts->max_parallel > 0) {
@@ -227,6 +247,14 @@ static void add_wait(struct explain *explain, struct buf *text, const struct eve
 	case WHY_RESERVE: buf_printf(text, " for %u slots to be free at once", start->nslots); break;
 	case WHY_SUSPEND: buf_adds(text, " while it was stopped"); break;
 	}
+	uint64_t turn = start->queued > facts->reserved ? start->queued - facts->reserved : 0;
+	bool is_reserve = start->why == WHY_RESERVE;
+	if (start->nslots > 1 && (is_reserve || start->why == WHY_TURN) && (is_reserve ? turn : facts->reserved) >= EVENT_WORTH_A_REASON) {
+		buf_adds(text, ", ");
+		text_add_time(text, is_reserve ? turn : facts->reserved);
+		buf_printf(text, is_reserve ? " of it for its turn" : " of it for %u slots to be free at once", start->nslots);
+	}
+	add_memory_wait(explain, text, start);
 	buf_adds(text, ", then ");
 }
 
@@ -247,6 +275,11 @@ static void add_place(struct buf *text, const struct event_job_start *start) {
 		buf_printf(text, "ran in slot %u", start->id.slot);
 	}
 	buf_adds(text, sources[start->source]);
+	if (start->warm && strcmp(start->warm, "yes") != 0) {
+		buf_adds(text, " (warm: ");
+		text_add_text(text, start->warm, strlen(start->warm), SIZE_MAX);
+		buf_addc(text, ')');
+	}
 }
 
 static void add_start(struct explain *explain, const struct event_job_start *start, uint64_t at) {
@@ -261,7 +294,9 @@ static void add_start(struct explain *explain, const struct event_job_start *sta
 	if (job) {
 		job->at = at;
 	}
+	add_memory_wait(explain, /* text */ NULL, start); // of one whose line does not tell it
 	facts_of(explain, id->batch)->last_start = at;
+	facts_of(explain, id->batch)->reserved = 0;
 }
 
 static void add_end(struct explain *explain, const struct event_job_end *end) {
@@ -339,6 +374,13 @@ void explain_on_event(void *arg, const struct event *event) {
 			keep_text(&facts_of(explain, event->u.wait.batch)->needs, event->u.wait.what);
 		}
 		break;
+	case EVENT_WAIT_END:
+		if (event->u.wait.why == WHY_RESERVE && event->u.wait.batch && event->at > event->u.wait.since) {
+			facts_of(explain, event->u.wait.batch)->reserved = event->at - event->u.wait.since;
+		} else if (event->u.wait.why == WHY_MEMORY && event->u.wait.batch && event->u.wait.number > 0) {
+			keep_memory_wait(explain, &event->u.wait, minus(event->at, event->u.wait.since));
+		}
+		break;
 	default:
 		break;
 	}
@@ -365,7 +407,7 @@ uint64_t explain_finish(struct explain *explain, uint64_t now) {
 	for (struct running_attempt *job; (job = running_take_any(&explain->lines));) {
 		if (job->at > 0) {
 			buf_adds(&job->text, ", and has run for ");
-			text_add_time(&job->text, now > job->at ? now - job->at : 0);
+			text_add_time(&job->text, minus(now, job->at));
 			buf_adds(&job->text, " when the log ends");
 		} else {
 			buf_adds(&job->text, ", and was to go on when it was cancelled");

@@ -7,6 +7,7 @@
 
 #include "base/alloc.h"
 #include "base/arena.h"
+#include "base/units.h"
 #include "log/running.h"
 #include "report/buckets.h"
 
@@ -43,8 +44,7 @@ static void histogram_add(struct histogram *histogram, uint64_t value) {
 }
 
 static int compare(const void *a, const void *b) {
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-	return x < y ? -1 : x > y;
+	return compare_numbers(*(const uint64_t *)a, *(const uint64_t *)b);
 }
 
 // The middle one, the lower of two.
@@ -277,9 +277,9 @@ static void job_set(struct stats_job *job, const struct event_job_end *end) {
 	job->command = copy_bytes(end->command, end->command_len, &job->command_len);
 	job->why = end->why ? xstrdup(end->why) : NULL;
 	// of the output the end is what counts
-	size_t cut = end->tail_len > TEXT_MAX ? end->tail_len - TEXT_MAX : 0;
+	size_t cut = minus(end->tail_len, TEXT_MAX);
 	job->tail = copy_bytes(end->tail ? end->tail + cut : NULL, end->tail_len - cut, &job->tail_len);
-	job->tail_out = end->tail_out > cut ? end->tail_out - cut : 0;
+	job->tail_out = minus(end->tail_out, cut);
 }
 
 static uint64_t duration(const struct result *result) {
@@ -523,7 +523,7 @@ uint64_t stats_jobs(const struct stats_batch *batch) {
 
 uint64_t stats_wall(const struct run_stats *stats) {
 	uint64_t end = stats->end > 0 ? stats->end : stats->last;
-	return end > stats->start ? end - stats->start : 0;
+	return minus(end, stats->start);
 }
 
 void stats_add(struct stats_batch *sum, const struct stats_batch *batch) {
@@ -570,9 +570,8 @@ bool *stats_largest(const struct run_stats *stats, size_t most, bool with_long) 
 static int compare_inner(const void *a, const void *b) {
 	const struct stats_inner *x = a, *y = b;
 	int by_batch = strcmp(x->batch, y->batch);
-	int by_number = x->number < y->number ? -1 : x->number > y->number;
-	int by_start = x->first < y->first ? -1 : x->first > y->first;
-	return by_batch ? by_batch : by_number ? by_number : by_start;
+	int by_number = compare_numbers(x->number, y->number);
+	return by_batch ? by_batch : by_number ? by_number : compare_numbers(x->first, y->first);
 }
 
 void stats_finish(struct run_stats *stats, uint64_t now) {

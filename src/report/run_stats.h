@@ -94,7 +94,7 @@ struct run_stats {
 	uint64_t time_ns;       // since 1970, of its start
 	uint64_t start, end;    // event time; end 0: the log is cut off, or it still runs
 	uint64_t last;          // event time of the last event: the end of a log that is cut off
-	unsigned slots;         // at the start
+	unsigned slots;         // at the start; 0: not known
 	unsigned slots_now, least_slots, most_slots; // since then
 	struct stats_slots *changes; // of their number, in order; of those beyond STATS_CHANGES the last is kept
 	size_t nchanges;

@@ -5,6 +5,7 @@
 #include "base/alloc.h"
 #include "base/sync.h"
 #include "base/text.h"
+#include "base/units.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -71,10 +72,6 @@ int status_percent(const struct status *status) {
 		return -1;
 	}
 	return status->finished >= status->jobs ? 100 : (int)(100 * status->finished / status->jobs);
-}
-
-static uint64_t minus(uint64_t a, uint64_t b) {
-	return a > b ? a - b : 0;
 }
 
 // Parts of the line that may be left out.
@@ -198,7 +195,7 @@ static size_t add_some_batches(struct line_builder *line, size_t taken, bool cou
 	for (size_t i = 0; i < status->nbatches; ++i) {
 		left += is_of_interest(status, &status->batches[i]);
 	}
-	struct buf one = BUF_INIT;
+	FP_CLEANUP(buf_fini) struct buf one = BUF_INIT;
 	for (size_t i = 0; i < status->nbatches && left > 0; ++i) {
 		if (!is_of_interest(status, &status->batches[i])) {
 			continue;
@@ -215,7 +212,6 @@ static size_t add_some_batches(struct line_builder *line, size_t taken, bool cou
 		--left;
 		buf_add(&line->text, one.data, one.len);
 	}
-	buf_fini(&one);
 	return left;
 }
 
@@ -293,7 +289,7 @@ static void add_reversed(struct buf *buf, struct buf *text, unsigned done, const
 // Appends what the bar says but for the item, the parts that there is room for. Returns true if that was for all.
 static bool add_numbers(struct buf *text, const struct status *status, const struct status_form *form) {
 	int percent = status_percent(status);
-	struct buf more = BUF_INIT;
+	FP_CLEANUP(buf_fini) struct buf more = BUF_INIT;
 	if (percent < 0) {
 		buf_adds(text, "?%");
 		buf_printf(&more, " %llu:?", ull(status->finished));
@@ -308,13 +304,12 @@ static bool add_numbers(struct buf *text, const struct status *status, const str
 		buf_addc(&more, '=');
 		status_add_time(&more, status->eta);
 	}
-	buf_fini(&more);
 	return part == 2;
 }
 
 // Appends the item that started last, cut if need be, or nothing if too little of it would be left.
 static void add_item(struct buf *text, const struct status *status, const struct status_form *form) {
-	struct buf item = BUF_INIT;
+	FP_CLEANUP(buf_fini) struct buf item = BUF_INIT;
 	status_add_text(&item, status->item, form->utf8);
 	unsigned room = form->width > text->len ? form->width - (unsigned)text->len - 1 : 0;
 	if (form->width > 0 && room >= ITEM_COLUMNS) {
@@ -324,7 +319,6 @@ static void add_item(struct buf *text, const struct status *status, const struct
 		buf_addc(text, ' ');
 		buf_add(text, item.data, item.len);
 	}
-	buf_fini(&item);
 }
 
 void status_add_bar(struct buf *buf, const struct status *status, const struct status_form *form) {
@@ -371,7 +365,7 @@ static const char *bad_letter(const char *at, size_t *ret_len) {
 
 void status_add_bad_letters(struct buf *buf, const char *format, bool utf8) {
 	size_t from = buf->len, len;
-	struct buf one = BUF_INIT;
+	FP_CLEANUP(buf_fini) struct buf one = BUF_INIT;
 	for (const char *at = format; (at = bad_letter(at, &len)); at += len) {
 		char *letter = xmemdup(at, len);
 		buf_reset(&one);
@@ -383,7 +377,6 @@ void status_add_bad_letters(struct buf *buf, const char *format, bool utf8) {
 			buf_printf(buf, "%s%s", buf->len > from ? ", " : "", one.data);
 		}
 	}
-	buf_fini(&one);
 }
 
 bool status_says_something(const char *format) {

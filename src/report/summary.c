@@ -95,7 +95,7 @@ static void add_head(struct buf *buf, const struct run_stats *stats, const struc
 	} else if (!stats->has_end) {
 		buf_adds(buf, ", and the log ends before the run");
 	}
-	if (stats->slots > 0) { // else the log has lost its first line
+	if (stats->slots > 0) { // else nobody knows, or the log has lost its first line
 		buf_adds(buf, "; ");
 		stats_add_slots(buf, stats);
 		buf_printf(buf, ", %u%% busy", (unsigned)(stats->busy * 100));
@@ -162,7 +162,7 @@ static void format_cell(struct buf *buf, const struct table *table, const struct
 }
 
 static void measure(struct table *table) {
-	struct buf cell = BUF_INIT;
+	FP_CLEANUP(buf_fini) struct buf cell = BUF_INIT;
 	for (size_t row = 0; row < table->nrows; ++row) {
 		format_name(&cell, table, table->rows[row]);
 		size_t width = text_columns(buf_str(&cell), cell.len);
@@ -172,7 +172,6 @@ static void measure(struct table *table) {
 			table->widths[i] = cell.len > table->widths[i] ? cell.len : table->widths[i];
 		}
 	}
-	buf_fini(&cell);
 }
 
 // Leaves out columns until the table is no wider than the terminal: first what others tell nearly as well.
@@ -196,7 +195,7 @@ static void fit_columns(struct table *table, unsigned width) {
 }
 
 static void add_row(struct buf *buf, const struct table *table, const struct stats_batch *batch, const struct summary_form *form) {
-	struct buf cell = BUF_INIT;
+	FP_CLEANUP(buf_fini) struct buf cell = BUF_INIT;
 	format_name(&cell, table, batch);
 	buf_printf(buf, "  %s%*s", cell.data, (int)(table->name_width - text_columns(cell.data, cell.len)), "");
 	for (unsigned i = 0; i < BATCH_COLUMNS; ++i) {
@@ -212,7 +211,6 @@ static void add_row(struct buf *buf, const struct table *table, const struct sta
 			buf_add(buf, cell.data, cell.len);
 		}
 	}
-	buf_fini(&cell);
 }
 
 static void add_table(struct buf *buf, const struct run_stats *stats, const struct summary_form *form) {

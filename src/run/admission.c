@@ -45,7 +45,8 @@ struct admission {
 	struct swapped swapped;
 	uint64_t swap_looked;    // when it was last read; 0: never
 	bool has_waited, has_missed; // there was a message for it
-	enum event_why why;      // what it waits for; under the lock
+	enum event_why why;      // what it waits for; under the lock,
+	struct buf what;         // … in words: empty, it is about to start
 	uint64_t waits_since;    // as published: when the wait began, 0: none has
 	enum event_why published;
 
@@ -92,9 +93,7 @@ int admission_open(struct run *run, const char *jobs) {
 	char *error;
 	slots_watch_open(&admission->load_file, options->load);
 	if (load_parse(options->load, &admission->max_load, &error) != 0) {
-		diag_error("%s", error);
-		free(error);
-		return -1;
+		return diag_error_free(error);
 	}
 	return 0;
 }
@@ -105,6 +104,7 @@ void admission_close(struct run *run) {
 		verify(list_is_empty(&admission->waiting));
 		mutex_fini(&admission->lock);
 		mutex_fini(&admission->slots_lock);
+		buf_fini(&admission->what);
 		free(admission->median);
 		free(admission);
 		run->admission = NULL;
@@ -212,6 +212,16 @@ static void publish_state(struct run *run, uint64_t *since, enum event_why why, 
 	}
 }
 
+// Says once what no job starts for, with the lock, which is given back meanwhile.
+static void report_wait(struct admission *admission) {
+	FP_CLEANUP(buf_fini) struct buf what = BUF_INIT;
+	buf_adds(&what, buf_str(&admission->what));
+	admission->has_waited = true;
+	mutex_unlock(&admission->lock);
+	diag_note("waiting: %s", buf_str(&what));
+	mutex_lock(&admission->lock);
+}
+
 // Looks whether the first in the line may start, with the lock, which is given back meanwhile. Returns 0 if so, else when
 // to look again; *ret_ended counts the ends before it.
 static uint64_t look(struct admission *admission, uint64_t *ret_ended) {
@@ -220,6 +230,8 @@ static uint64_t look(struct admission *admission, uint64_t *ret_ended) {
 	*ret_ended = admission->nended;
 	if (now < due) {
 		admission->why = WHY_DELAY;
+		buf_reset(&admission->what);
+		buf_adds(&admission->what, ADMISSION_DELAY);
 		return due;
 	}
 	mutex_unlock(&admission->lock);
@@ -231,13 +243,13 @@ static uint64_t look(struct admission *admission, uint64_t *ret_ended) {
 		admission->published = kind;
 	}
 	publish_state(admission->run, &admission->waits_since, kind, why.data);
-	if (!may && alone && !admission->has_waited) {
-		diag_note("waiting: %s", why.data);
-		admission->has_waited = true;
-	}
-	buf_fini(&why);
 	mutex_lock(&admission->lock);
 	admission->why = may ? admission->why : kind;
+	buf_fini(&admission->what);
+	admission->what = why;
+	if (!may && alone && !admission->has_waited) {
+		report_wait(admission);
+	}
 	return may ? 0 : now_ns() + (uint64_t)LOOK_AGAIN_MS * NS_PER_MS;
 }
 
@@ -295,6 +307,20 @@ void admission_started(struct admission *admission) {
 	// the event loop has somebody to look after
 	if (options->timeout_percent > 0 || (first && (options->memfree > 0 || options->memsuspend > 0))) {
 		run_wake(admission->run);
+	}
+}
+
+void admission_show(struct admission *admission) {
+	FP_CLEANUP(buf_fini) struct buf what = BUF_INIT;
+	size_t n = 0;
+	mutex_lock(&admission->lock);
+	list_for_each(&admission->waiting, at) {
+		++n;
+	}
+	buf_adds(&what, buf_str(&admission->what));
+	mutex_unlock(&admission->lock);
+	if (n > 0 && what.len > 0) {
+		diag_note("%zu job%s: %s", n, n == 1 ? " waits" : "s wait", what.data);
 	}
 }
 

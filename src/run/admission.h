@@ -17,6 +17,9 @@ int admission_open(struct run *run, const char *jobs);
 // Frees run->admission, when no child waits any more. Nothing if it is NULL.
 void admission_close(struct run *run);
 
+// What a job waits for, in words.
+#define ADMISSION_DELAY "the last start was too short a time ago (--delay)"
+
 // How long a child had to wait.
 struct admission_wait {
 	uint64_t ns;          // 0: not at all, or there is no subscriber
@@ -32,6 +35,9 @@ void admission_started(struct admission *admission);
 
 // To be called when a child that was let in has ended, or has not started after all; `result` is its own.
 void admission_leave(struct admission *admission, const struct result *result);
+
+// Says on standard error how many jobs wait here, if any, and for what. From any thread.
+void admission_show(struct admission *admission);
 
 // Lets no more children start: admission_enter() returns false, but for those with `must`. From any thread.
 void admission_stop(struct admission *admission);

@@ -25,7 +25,7 @@
 #include <wchar.h>
 
 static void print_command(struct worker_state *state) {
-	struct buf line = BUF_INIT;
+	FP_CLEANUP(buf_fini) struct buf line = BUF_INIT;
 	if (isatty(STDERR_FILENO)) {
 		buf_add_escaped(&line, buf_str(&state->text), state->text.len, SIZE_MAX);
 	} else {
@@ -35,7 +35,6 @@ static void print_command(struct worker_state *state) {
 	if (screen_say(line.data, line.len) != 0) {
 		atomic_store_relaxed(&state->run->trouble, true);
 	}
-	buf_fini(&line);
 }
 
 // ---- the environment ----
@@ -159,7 +158,7 @@ static int enter_workdir(struct worker_state *state, const struct job *job) {
 		return 0;
 	}
 	struct expansion x = job_expansion(job);
-	struct buf dir = BUF_INIT;
+	FP_CLEANUP(buf_fini) struct buf dir = BUF_INIT;
 	template_expand(spec->workdir, &x, &dir);
 	int result = dir.len > 0 && access(dir.data, F_OK) != 0 ? make_dirs(dir.data) : 0;
 	if (result != 0) {
@@ -167,7 +166,6 @@ static int enter_workdir(struct worker_state *state, const struct job *job) {
 	} else {
 		state->context = context_derive(spec->context, dir.len > 0 ? dir.data : NULL, /* umask */ -1, /* nice */ 0);
 	}
-	buf_fini(&dir);
 	return result;
 }
 
@@ -220,8 +218,10 @@ static void run_child(struct worker_state *state, const struct job *job, const s
 		.cleanup = is_cleanup(job),
 		.takes_no_slot = state->worker && worker_is_long(state->worker),
 		.origin = state->origin.worker ? &state->origin : NULL,
+		.awaited = &state->waiter.awaited,
 		.unlink_path = created_files_path(job),
 		.scratch = state->scratch,
+		.starter = warm_starter(state->warm, state->command.by_shell),
 		.started = child_started,
 		.waits = child_waits,
 		.started_arg = &output,
@@ -306,13 +306,12 @@ static void quote_text(struct worker_state *state, unsigned times) {
 // Of a manifest that is only looked at: whose the next commands are. One thread shows them all (run_is_serial()).
 static void show_batch(const struct job *job) {
 	struct run *run = job->batch->run;
-	struct buf line = BUF_INIT;
+	FP_CLEANUP(buf_fini) struct buf line = BUF_INIT;
 	if (run->manifest && run->shown != job->batch) {
 		run->shown = job->batch;
 		buf_printf(&line, "# batch %s\n", job->batch->name);
 		spool_add_shown(job->spool, line.data, line.len);
 	}
-	buf_fini(&line);
 }
 
 // Is all of it characters of the locale, or, if not `strict`, no half of a character of four bytes of GB18030?
@@ -353,7 +352,7 @@ static const char *refuse_bytes(const char *shell, const struct template *templa
 // May the items stand where the command has them, and can its environment hold them? Else says why not.
 static bool is_permitted(struct worker_state *state, const struct job *job, const struct template *template,
                          const struct expansion *x) {
-	struct buf why = BUF_INIT;
+	FP_CLEANUP(buf_fini) struct buf why = BUF_INIT;
 	static const size_t most = COMMAND_STRING_MAX - sizeof("FAIRPAR_ITEM=");
 	if (!template || (template_names_item(template) && job->record.size > most)) {
 		if (template) {
@@ -366,9 +365,50 @@ static bool is_permitted(struct worker_state *state, const struct job *job, cons
 	if (why.len > 0) {
 		attempt_complain(state, job, "%s", why.data);
 	}
-	bool is_right = why.len == 0;
-	buf_fini(&why);
-	return is_right;
+	return why.len == 0;
+}
+
+enum { TEXT_BYTES = 128 * 1024 }; // of the arguments, in the text of a command that only messages have
+
+// The text of the command; of one with very many arguments the beginning, if nobody has the text but messages, which show less.
+// Returns whether it is all of it.
+static bool write_text(struct worker_state *state, const struct template *template, const struct expansion *x, const struct interpreter *by) {
+	const struct options *options = state->run->options;
+	bool is_read = publish_is_on(state->run) || options->print_commands || options->show_commands || options->interactive || options->dry_run;
+	struct record first = *x->record;
+	struct expansion beginning = *x;
+	if (!is_read && template && template_is_direct(template) && first.size > TEXT_BYTES && first.nargs > 1) {
+		first.nargs = 0;
+		for (first.size = 0; first.size < TEXT_BYTES; ++first.nargs) {
+			first.size += strlen(first.args + first.size) + 1;
+		}
+		beginning.record = &first;
+	}
+	buf_reset(&state->text);
+	command_text(template, &beginning, by, &state->text);
+	return beginning.record == x->record;
+}
+
+// Builds state->command, whose text is in state->text, if `is_whole`. Returns 0; or -1 with the result, after a message.
+static int build_command(struct worker_state *state, const struct job *job, const struct attempt *attempt, const struct expansion *x,
+                         bool is_whole, struct result *ret_result) {
+	const struct interpreter *by = &job->spec->by;
+	int built = command_build(&state->command, attempt->template, x, by, &state->text);
+	if (built == 0 && state->command.by_shell && !is_whole) { // its program is no longer there
+		buf_reset(&state->text);
+		command_text(attempt->template, x, by, &state->text);
+		built = command_build(&state->command, attempt->template, x, by, &state->text);
+	}
+	if (built != 0) {
+		struct spawn_error error = {.step = SPAWN_EXEC, .error = errno};
+		result_cannot_start(ret_result, error.error == ENOENT ? 127 : 126);
+		if (error.error == EINVAL) {
+			diag_error("job %s: %s", worker_state_label(state, job), buf_str(&state->command.text));
+		} else {
+			explain(state, job, &error);
+		}
+	}
+	return built;
 }
 
 void attempt_run(struct worker_state *state, struct job *job, const struct attempt *attempt, struct result *ret_result) {
@@ -376,8 +416,7 @@ void attempt_run(struct worker_state *state, struct job *job, const struct attem
 	struct expansion x = job_expansion(job);
 	*ret_result = (struct result){.outcome = OUTCOME_OK};
 	publish_attempt(state);
-	buf_reset(&state->text);
-	command_text(attempt->template, &x, &job->spec->by, &state->text);
+	bool is_whole = write_text(state, attempt->template, &x, &job->spec->by);
 	job_output_open_spool(state, job);
 	if (!is_permitted(state, job, attempt->template, &x)) {
 		result_cannot_start(ret_result, 126);
@@ -412,14 +451,7 @@ void attempt_run(struct worker_state *state, struct job *job, const struct attem
 		result_cannot_start(ret_result, 126);
 		return;
 	}
-	if (command_build(&state->command, attempt->template, &x, &job->spec->by, &state->text) != 0) {
-		struct spawn_error error = {.step = SPAWN_EXEC, .error = errno};
-		result_cannot_start(ret_result, error.error == ENOENT ? 127 : 126);
-		if (error.error == EINVAL) {
-			diag_error("job %s: %s", worker_state_label(state, job), buf_str(&state->command.text));
-			return;
-		}
-		explain(state, job, &error);
+	if (build_command(state, job, attempt, &x, is_whole, ret_result) != 0) {
 		return;
 	}
 	worker_state_label(state, job);

@@ -1,44 +1,32 @@
-// -j auto: looks at the running jobs and at the machine, and gives the run the number of slots that the controller decides.
+// -j auto: looks at the running jobs and at the machine, and gives the run the number of slots that the controller decides; or
+// tells the server of a pool, which decides there, what is seen of the jobs.
 
 #include "run/auto_slots.h"
 
 #include "base/alloc.h"
 #include "base/diag.h"
 #include "base/random.h"
-#include "process/pressure.h"
-#include "process/proctree.h"
 #include "run/admission.h"
+#include "run/job_looks.h"
+#include "run/nested.h"
 #include "run/publish.h"
 #include "run/start_order.h"
 #include "slots/controller.h"
-
-#include <stdlib.h>
-#include <time.h>
-#include <unistd.h>
-
-enum {
-	LOOKS = 64,          // jobs in a look
-	COST_PART = 100,     // of one processor's time, which looks may take
-};
-
-#define QUOTA_LOOK NS_PER_S // the quota is read again
+#include "slots/machine.h"
+#include "slots/protocol.h"
 
 struct auto_slots {
 	struct run *run;
-	struct controller controller;
-	struct pressure pressure;
-	const char *root;        // of /proc and the cgroups: "" but in tests
-	double cpus;
-	uint64_t cpus_read;
-	uint64_t due;            // the next look
-	uint64_t changed;        // when the number was set last
+	unsigned most;
+	unsigned slots;
+	const char *why;         // they were set last; NULL: as at the beginning
+	uint64_t changed;        // when
+	struct job_looks looks;
 	uint64_t random;
-	// of the last look
-	pid_t pids[LOOKS];
-	uint64_t ticks[LOOKS];
-	size_t n;
-	uint64_t looked;
-
+	bool in_pool;            // whose server decides: what follows is not used
+	struct controller controller;
+	struct machine machine;
+	uint64_t due;            // the next look
 	bool rests;              // no look before that
 	atomic_bool starving;    // items wait for a slot, or the first job begins, since the last look
 	atomic_bool idle;        // no job runs: the next one to begin is the first
@@ -47,46 +35,64 @@ struct auto_slots {
 	unsigned attempts;       // that have begun and not ended
 	uint64_t ended;
 	double wall_ns, work_ns; // of these
+	uint64_t since;          // they are counted
 };
 
-unsigned auto_slots_open(struct run *run, const struct slots_bounds *bounds) {
-	struct auto_slots *auto_slots = run->auto_slots = NEW(struct auto_slots);
-	uint64_t now = now_ns();
+static struct auto_slots *create(struct run *run, unsigned most, unsigned slots, uint64_t now) {
+	struct auto_slots *auto_slots = NEW(struct auto_slots);
 	auto_slots->run = run;
-	auto_slots->root = "";
-#ifdef FAIRPAR_FAULTS
-	const char *root = getenv("FAIRPAR_ROOT");
-	auto_slots->root = root ? root : "";
-#endif
-	mutex_init(&auto_slots->lock, LOCK_AUTO_SLOTS);
-	auto_slots->cpus = slots_cpus(auto_slots->root);
-	auto_slots->cpus_read = auto_slots->changed = now;
+	auto_slots->most = most;
+	auto_slots->slots = slots;
+	auto_slots->changed = auto_slots->since = now;
 	random_bytes(&auto_slots->random, sizeof(auto_slots->random));
-	pressure_open(&auto_slots->pressure, auto_slots->root, now);
-	controller_init(&auto_slots->controller, bounds->least, bounds->most, auto_slots->cpus, now);
+	mutex_init(&auto_slots->lock, LOCK_AUTO_SLOTS);
+	return auto_slots;
+}
+
+unsigned auto_slots_open(struct run *run, const struct slots_bounds *bounds) {
+	uint64_t now = now_ns();
+	struct auto_slots *auto_slots = run->auto_slots = create(run, bounds->most, 0, now);
+	machine_open(&auto_slots->machine, machine_root(), now);
+	controller_init(&auto_slots->controller, bounds->least, bounds->most, auto_slots->machine.cpus, now);
 	auto_slots->due = controller_resume(&auto_slots->controller, now);
-	return auto_slots->controller.slots;
+	return auto_slots->slots = auto_slots->controller.slots;
+}
+
+void auto_slots_open_in_pool(struct run *run, unsigned most, unsigned slots) {
+	run->auto_slots = create(run, most, slots, now_ns());
+	run->auto_slots->in_pool = true;
+	run->auto_slots->due = TIME_NEVER;
 }
 
 void auto_slots_close(struct run *run) {
 	struct auto_slots *auto_slots = run->auto_slots;
 	if (auto_slots) {
-		pressure_close(&auto_slots->pressure);
+		machine_close(&auto_slots->machine);
 		mutex_fini(&auto_slots->lock);
 		free(auto_slots);
 		run->auto_slots = NULL;
 	}
 }
 
-unsigned auto_slots_most(const struct auto_slots *auto_slots) {
-	return auto_slots->controller.most;
+unsigned auto_slots_now(const struct auto_slots *auto_slots) {
+	return auto_slots->slots;
+}
+
+struct slots_bounds auto_slots_bounds(const struct run *run) {
+	const struct auto_slots *auto_slots = run->auto_slots;
+	if (!auto_slots) {
+		return (struct slots_bounds){run->slots_unknown ? 0 : run->slots, run->slots};
+	}
+	return (struct slots_bounds){auto_slots->in_pool ? 1 : auto_slots->controller.least, auto_slots->most};
 }
 
 // ---- what others tell ----
 
 void auto_slots_starving(struct auto_slots *auto_slots) {
-	atomic_store_relaxed(&auto_slots->starving, true);
-	run_wake(auto_slots->run);
+	if (!auto_slots->in_pool) {
+		atomic_store_relaxed(&auto_slots->starving, true);
+		run_wake(auto_slots->run);
+	}
 }
 
 void auto_slots_begin(struct auto_slots *auto_slots) {
@@ -112,55 +118,15 @@ void auto_slots_end(struct auto_slots *auto_slots, struct batch *batch, unsigned
 
 // ---- a look ----
 
-static uint64_t thread_cpu_ns(void) {
-	struct timespec used;
-	verify(clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used) == 0);
-	return (uint64_t)used.tv_sec * NS_PER_S + (uint64_t)used.tv_nsec;
-}
-
-// The processors that a job with threads has used since the last look, if it was looked at then: else 0.
-static double used_since(const struct auto_slots *auto_slots, pid_t pid, uint64_t ticks, uint64_t now) {
-	double seconds = (double)(now - auto_slots->looked) / 1e9;
-	for (size_t i = 0; i < auto_slots->n; ++i) {
-		if (auto_slots->pids[i] == pid && ticks >= auto_slots->ticks[i] && seconds > 0) {
-			return (double)(ticks - auto_slots->ticks[i]) / (double)sysconf(_SC_CLK_TCK) / seconds;
-		}
-	}
-	return 0;
-}
-
-// Looks at the processes of some jobs.
-static void look_at_jobs(struct auto_slots *auto_slots, struct controller_sight *sight) {
-	pid_t pids[LOOKS];
-	struct tree_use uses[LOOKS];
-	unsigned running, alive = 0;
-	size_t n = children_sample(auto_slots->run->children, random_next(&auto_slots->random), pids, LOOKS, &running);
-	proctree_use(pids, n, uses);
-	for (size_t i = 0; i < n; ++i) {
-		double used = uses[i].has_threads ? used_since(auto_slots, pids[i], uses[i].cpu_ticks, sight->now) : 0;
-		alive += uses[i].processes > 0;
-		sight->busy += used > uses[i].busy ? used : uses[i].busy;
-	}
-	for (size_t i = 0; i < n; ++i) {
-		auto_slots->pids[i] = pids[i];
-		auto_slots->ticks[i] = uses[i].cpu_ticks;
-	}
-	auto_slots->n = n;
-	auto_slots->looked = sight->now;
-	sight->looked = running > 0 ? (double)sight->running * alive / running : 0; // a job may have several slots, or lend them
-}
-
-static void look_at_machine(struct auto_slots *auto_slots, struct controller_sight *sight) {
-	struct pressure_sight pressure;
-	if (sight->now - auto_slots->cpus_read >= QUOTA_LOOK) {
-		auto_slots->cpus = slots_cpus(auto_slots->root);
-		auto_slots->cpus_read = sight->now;
-	}
-	pressure_look(&auto_slots->pressure, auto_slots->cpus, sight->now, &pressure);
-	sight->cpus = auto_slots->cpus;
-	sight->idle = pressure.idle;
-	sight->memory_full = pressure.memory_full;
-	sight->disk_full = pressure.disk_full;
+// Looks at the processes of some jobs, of `attempts` that have a slot. Those that have no process yet, or none any more, are
+// not seen. A job may have several slots, or lend them.
+static void look_at_jobs(struct auto_slots *auto_slots, unsigned attempts, struct controller_sight *sight) {
+	pid_t pids[JOB_LOOKS];
+	unsigned running, alive;
+	size_t n = children_sample(auto_slots->run->children, random_next(&auto_slots->random), pids, JOB_LOOKS, &running);
+	sight->busy = job_looks_busy(&auto_slots->looks, pids, n, sight->now, &alive);
+	unsigned all = running > attempts ? running : attempts;
+	sight->looked = all > 0 ? (double)sight->running * alive / all : 0;
 }
 
 // Takes what was counted since the last look. Returns how many attempts have begun and not ended.
@@ -176,34 +142,69 @@ static unsigned take_counts(struct auto_slots *auto_slots, struct controller_sig
 	return attempts;
 }
 
-static void set_slots(struct run *run, const struct controller *controller) {
-	start_order_reserve(run->start_order, controller->slots, 0);
-	pool_set_slots(run->pool, controller->slots);
-	publish_slots(run, controller->slots, controller_reason_name(controller->reason));
+// Tells of a number that has changed.
+static void note_slots(struct auto_slots *auto_slots, unsigned slots, const char *why) {
+	auto_slots->slots = slots;
+	auto_slots->why = why;
+	auto_slots->changed = now_ns();
+	start_order_reserve(auto_slots->run->start_order, slots, 0);
+	publish_slots(auto_slots->run, slots, why);
+}
+
+static void see_jobs(struct auto_slots *auto_slots, struct controller_sight *sight) {
+	unsigned attempts = take_counts(auto_slots, sight);
+	// where half of the jobs wait for something else (the load, memory), more slots would only wait with them
+	sight->wanted = attempts <= 2 * children_count(auto_slots->run->children);
+	look_at_jobs(auto_slots, attempts, sight);
 }
 
 // Looks, and decides. Returns when to do so again.
 static uint64_t look(struct auto_slots *auto_slots, unsigned slots_taken, uint64_t now) {
 	struct controller *controller = &auto_slots->controller;
 	struct controller_sight sight = {.now = now, .running = slots_taken};
-	unsigned before = controller->slots, running = children_count(auto_slots->run->children);
-	unsigned attempts = take_counts(auto_slots, &sight);
-	// where half of the jobs wait for something else (the load, memory), more slots would only wait with them
-	sight.wanted = attempts <= 2 * running;
-	look_at_jobs(auto_slots, &sight);
-	look_at_machine(auto_slots, &sight);
+	see_jobs(auto_slots, &sight);
+	machine_look(&auto_slots->machine, &sight);
 	uint64_t due = controller_look(controller, &sight);
-	if (controller->slots != before) {
-		auto_slots->changed = now;
-		set_slots(auto_slots->run, controller);
+	if (controller->slots != auto_slots->slots) {
+		pool_set_slots(auto_slots->run->pool, controller->slots);
+		note_slots(auto_slots, controller->slots, controller_reason_name(controller->reason));
+		nested_tell_slots(auto_slots->run->nested, controller->slots, controller->reason);
 	}
 	return due;
 }
 
+void auto_slots_told(struct auto_slots *auto_slots, unsigned slots, const char *why) {
+	slots = slots < auto_slots->most ? slots : auto_slots->most;
+	if (slots != auto_slots->slots) {
+		note_slots(auto_slots, slots, why ? why : "begun anew");
+	}
+}
+
+void auto_slots_see(struct auto_slots *auto_slots, struct sight *ret_sight) {
+	uint64_t used = job_looks_clock(), since = auto_slots->since;
+	struct pool_stat stat;
+	pool_stat(auto_slots->run->pool, &stat);
+	struct controller_sight sight = {.now = now_ns(), .running = (unsigned)stat.slots_taken};
+	see_jobs(auto_slots, &sight);
+	auto_slots->since = sight.now;
+	if (auto_slots->run->options->pool.jobserver && sight.busy > sight.looked) { // more of them run on slots of their own
+		sight.busy = sight.looked;
+	}
+	*ret_sight = (struct sight){
+		.looked = (uint64_t)(sight.looked * 1000),
+		.busy = (uint64_t)(sight.busy * 1000),
+		.since_ns = sight.now - since,
+		.ended = sight.ended,
+		.wall_ns = (uint64_t)sight.wall_ns,
+		.work_ns = (uint64_t)sight.work_ns,
+		.cost_ns = job_looks_clock() - used,
+		.held_up = !sight.wanted,
+	};
+}
+
 void auto_slots_show(const struct auto_slots *auto_slots) {
-	const struct controller *controller = &auto_slots->controller;
-	const char *why = controller->reason == CONTROLLER_KEPT ? "as at the beginning" : controller_reason_name(controller->reason);
-	diag_note("slots: %u for %.1fs: %s", controller->slots, (double)(now_ns() - auto_slots->changed) / 1e9, why);
+	const char *why = auto_slots->why ? auto_slots->why : "as at the beginning";
+	diag_note("slots: %u for %.1fs: %s", auto_slots->slots, (double)(now_ns() - auto_slots->changed) / 1e9, why);
 }
 
 // After a rest: what was is of no use any more.
@@ -211,15 +212,15 @@ static void begin_anew(struct auto_slots *auto_slots, uint64_t now) {
 	struct controller_sight ignored = {.now = now};
 	auto_slots->rests = false;
 	(void)take_counts(auto_slots, &ignored);
-	look_at_machine(auto_slots, &ignored);
-	auto_slots->n = 0;
+	machine_look(&auto_slots->machine, &ignored);
+	auto_slots->looks.n = 0;
 	auto_slots->due = controller_resume(&auto_slots->controller, now);
 }
 
 uint64_t auto_slots_tick(struct auto_slots *auto_slots, uint64_t now) {
 	struct run *run = auto_slots->run;
 	struct pool_stat stat;
-	if (run->stopping) {
+	if (run->stopping || auto_slots->in_pool) {
 		return TIME_NEVER;
 	}
 	if (atomic_exchange(&auto_slots->starving, false) && auto_slots->rests) {
@@ -228,7 +229,7 @@ uint64_t auto_slots_tick(struct auto_slots *auto_slots, uint64_t now) {
 	if (now < auto_slots->due) {
 		return auto_slots->due;
 	}
-	uint64_t used = thread_cpu_ns();
+	uint64_t used = job_looks_clock();
 	bool wanted = pool_demand(run->pool, 1) > 0; // auto_slots_starving() is called when there is some
 	atomic_store(&auto_slots->idle, wanted);     // before it is asked what runs
 	pool_stat(run->pool, &stat);
@@ -238,6 +239,6 @@ uint64_t auto_slots_tick(struct auto_slots *auto_slots, uint64_t now) {
 	}
 	atomic_store_relaxed(&auto_slots->idle, false);
 	uint64_t due = look(auto_slots, (unsigned)stat.slots_taken, now);
-	uint64_t earliest = now + (thread_cpu_ns() - used) * COST_PART;
+	uint64_t earliest = now + (job_looks_clock() - used) * CONTROLLER_COST_PART;
 	return auto_slots->due = due > earliest ? due : earliest;
 }

@@ -11,7 +11,10 @@
 #include "job/pack_size.h"
 #include "template/packs.h"
 
-enum { ROOM_BYTES = 128 * 1024 }; // for the arguments of a pack: what execve() takes as one string (Linux); and for orders
+enum {
+	ROOM_BYTES = 128 * 1024,       // for the arguments of a pack: what execve() takes as one string (Linux); and for orders
+	ALL_BYTES = 256 * 1024 * 1024, // of address space for those of all workers, where packs may be longer
+};
 
 struct autopack {
 	struct packsize size;              // the run's lock guards it
@@ -24,7 +27,8 @@ struct autopack *autopack_create(void) {
 
 void autopack_prepare(struct run *run, struct worker *worker) {
 	struct coalesced *coalesced = &worker_state_of(run, worker)->coalesced;
-	buf_reserve(&coalesced->args, ROOM_BYTES);
+	size_t share = ALL_BYTES / (run->slots + 1), room = run->packs->fills ? run->packs->room : ROOM_BYTES;
+	buf_reserve(&coalesced->args, room < share ? room : share > ROOM_BYTES ? share : ROOM_BYTES);
 	buf_reserve(&coalesced->orders, ROOM_BYTES);
 }
 
@@ -42,10 +46,10 @@ static bool has_room(const struct buf *buf, size_t size) {
 	return size < buf->cap - buf->len; // a NUL stands behind the bytes
 }
 
-bool autopack_take(struct worker *worker, struct queue *queue, const struct pack_view *view, const void *data, size_t size) {
+uint32_t autopack_take(struct worker *worker, struct queue *queue, const struct pack_view *view, const void *data, size_t size) {
 	const struct batch *batch = queue_user(queue);
 	struct coalesced *coalesced = &worker_state_of(batch->run, worker)->coalesced; // autopack_prepare() has made it
-	struct item_view one;
+	struct item_view next;
 	if (view->taken == 0) {
 		coalesced->n = 1;
 		coalesced->most = choose_most(batch, view);
@@ -55,24 +59,34 @@ bool autopack_take(struct worker *worker, struct queue *queue, const struct pack
 		buf_reset(&coalesced->orders);
 	}
 	if (view->taken >= coalesced->most || coalesced->most == 1) {
-		return false;
+		return 0;
 	}
-	item_read(&one, data, size);
-	uint32_t nargs = coalesced->record.nargs + one.record.nargs;
-	if (view->taken > 0 && !packs_fit(batch->run->packs, nargs, coalesced->size + one.measured)) {
-		return false;
+	item_read(&next, data, size);
+	bool are_several = next.items > 1;
+	if (are_several && view->taken > 0) {
+		item_skip(&next, next.record.nargs - view->left);
 	}
-	if (!has_room(&coalesced->args, one.record.size) || !has_room(&coalesced->orders, sizeof(one.item.order))) {
-		return false;
+	uint64_t n = coalesced->most - view->taken < view->left ? coalesced->most - view->taken : view->left;
+	if (are_several) { // measured together, and taken all or, at the end of the pack, the first of them
+		next.record.size = record_bytes_of(&next.record, (uint32_t)n);
+		next.record.nargs = (uint32_t)n;
 	}
-	buf_add(&coalesced->args, one.record.args, one.record.size);
+	uint32_t nargs = coalesced->record.nargs + next.record.nargs;
+	if (view->taken > 0 && !packs_fit(batch->run->packs, nargs, coalesced->size + next.measured)) {
+		return 0;
+	}
+	struct order_range order = {.first = next.item.order, .n = n};
+	if (!has_room(&coalesced->args, next.record.size) || !has_room(&coalesced->orders, sizeof(order))) {
+		return 0;
+	}
+	buf_add(&coalesced->args, next.record.args, next.record.size);
 	coalesced->record.nargs = nargs;
-	coalesced->size += one.measured;
-	coalesced->n = view->taken + 1;
+	coalesced->size += next.measured;
+	coalesced->n = view->taken + n;
 	if (view->taken > 0 && batch->output_queue) {
-		buf_add(&coalesced->orders, &one.item.order, sizeof(one.item.order));
+		buf_add(&coalesced->orders, &order, sizeof(order));
 	}
-	return true;
+	return (uint32_t)n;
 }
 
 void autopack_adopt(struct worker_state *state, struct job *job) {
@@ -83,10 +97,12 @@ void autopack_adopt(struct worker_state *state, struct job *job) {
 	job->coalesced = coalesced->n - 1;
 	job->item.nargs = coalesced->record.nargs;
 	job->record = (struct record){.args = coalesced->args.data, .size = coalesced->args.len, .nargs = coalesced->record.nargs};
-	for (size_t at = 0; at < coalesced->orders.len; at += sizeof(uint64_t)) {
-		uint64_t order;
+	struct order_range order;
+	for (size_t at = 0; at < coalesced->orders.len; at += sizeof(order)) {
 		memcpy(&order, coalesced->orders.data + at, sizeof(order));
-		writer_skip(job->batch->run->writer, job->batch->output_queue, order); // their output is where the first one's is
+		for (uint64_t i = 0; i < order.n; ++i) { // their output is where the first one's is
+			writer_skip(job->batch->run->writer, job->batch->output_queue, order.first + i);
+		}
 	}
 }
 

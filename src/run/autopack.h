@@ -12,7 +12,7 @@ struct autopack *autopack_create(void);
 void autopack_prepare(struct run *run, struct worker *worker);
 
 // work_type.pack of items: as many as take 200 ms by what is known, within run->packs.
-bool autopack_take(struct worker *worker, struct queue *queue, const struct pack_view *view, const void *data, size_t size);
+uint32_t autopack_take(struct worker *worker, struct queue *queue, const struct pack_view *view, const void *data, size_t size);
 
 // Gives to the job that begins on this worker the items that autopack_take() has taken for it. They are the worker's
 // until its next job.

@@ -104,10 +104,11 @@ void batch_override(struct run *run, const char *name, struct queue_attrs *attrs
 
 void batches_warn_unused(const struct run *run) {
 	const struct options *options = run->options;
-	for (size_t i = 0; i < options->nsettings; ++i) {
+	for (size_t i = 0; i < options->nsettings && !options->quiet; ++i) {
 		const struct batch_setting *setting = &options->settings[i];
 		if (!run->settings_used[i] && strcmp(setting->pattern, "*") != 0) {
-			diag_warn(options->manifest ? "--%s: no batch that runs is called '%s'" : "--%s: there was no batch '%s'",
+			diag_warn(options->manifest ? "--%s: no batch that runs is called '%s'"
+			          : options->batch_by ? "--%s: there was no batch '%s'" : "--%s: there is no batch '%s', unless a job adds it",
 			          option_table[setting->option].name, text_shows(setting->pattern));
 		}
 	}

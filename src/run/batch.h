@@ -68,7 +68,8 @@ void batches_reap(struct run *run);
 // those settings as used, in run->settings_used. On the thread that opens queues.
 void batch_override(struct run *run, const char *name, struct queue_attrs *attrs);
 
-// Warns of settings that no batch had a name for, but for `*`. At the end of the run, or once a manifest's are opened.
+// Warns of settings that no batch has a name for, but for `*`, unless --quiet. Once all batches are opened: with --batch-by at the
+// end of the run.
 void batches_warn_unused(const struct run *run);
 
 #endif

@@ -135,14 +135,13 @@ static int found_path(void *arg, const char *path) {
 
 // With the directory in which it was looked for: that is the user's, not the manifest's.
 static void warn_nothing(const struct run *run, const struct batch *batch, const char *pattern, const char *dir) {
-	struct buf where = BUF_INIT;
+	FP_CLEANUP(buf_fini) struct buf where = BUF_INIT;
 	if (pattern[0] != '/') {
 		buf_printf(&where, " in '%s", dir[0] == '/' ? "" : run->cwd);
 		buf_printf(&where, "%s%s'", dir[0] == '/' || dir[0] == '\0' ? "" : "/", dir);
 	}
 	diag_warn("batch '%s': glob '%s' matches nothing%s", text_shows(batch->name), text_shows(pattern),
 	          text_shows(buf_str(&where)));
-	buf_fini(&where);
 }
 
 static void list_by_pattern(struct worker_state *state, struct worker *worker, struct queue *queue, const char *pattern,
@@ -161,11 +160,10 @@ static void list_by_pattern(struct worker_state *state, struct worker *worker, s
 		          error);
 		free(error);
 	} else if (failed) {
-		struct buf why = BUF_INIT;
+		FP_CLEANUP(buf_fini) struct buf why = BUF_INIT;
 		buf_printf(&why, "glob '%s': %s", text_shows(pattern), error);
 		diag_error("batch '%s': %s", text_shows(batch->name), buf_str(&why));
 		publish_lost_why(batch, buf_str(&why));
-		buf_fini(&why);
 		free(error);
 		counts_trouble(batch, "its items could not be listed");
 	}

@@ -62,9 +62,7 @@ void block_free(struct block *block) {
 	bool wake = blocks->room_wanted;
 	blocks->room_wanted = false;
 	mutex_unlock(&blocks->lock);
-	if (block->fd >= 0) {
-		close(block->fd);
-	}
+	fd_close(&block->fd);
 	buf_fini(&block->bytes);
 	free(block);
 	if (wake) {
@@ -151,8 +149,7 @@ static int block_fill(struct block_input *input) {
 	const struct file_part *part = block->part;
 	// what an attempt that failed has left is written over
 	if (lseek(block->fd, 0, SEEK_SET) != 0 || write_all(block->fd, part->head, part->head_len) != 0) {
-		diag_error("%s: %s", BLOCK_NOT_KEPT, strerror(errno));
-		return -1;
+		return diag_error("%s: %s", BLOCK_NOT_KEPT, strerror(errno));
 	}
 	off_t offset = (off_t)block->offset;
 	for (uint64_t left = block->size; left > 0;) {
@@ -183,10 +180,7 @@ int block_connect(struct block_input *input, struct block *block, struct child_c
 	}
 	if (block->path) {
 		config->stdin_fd = open(block->path, O_RDONLY | O_CLOEXEC);
-		if (config->stdin_fd < 0) {
-			diag_error("cannot open '%s': %s", text_shows(block->path), strerror(errno));
-		}
-		return config->stdin_fd < 0 ? -1 : 0;
+		return config->stdin_fd >= 0 ? 0 : diag_error("cannot open '%s': %s", text_shows(block->path), strerror(errno));
 	}
 	if (block->blocks->named) {
 		return block->filled ? 0 : block_fill(input); // its stdin is empty, as in GNU parallel

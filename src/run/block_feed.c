@@ -242,11 +242,10 @@ static enum data_status cut_buffer(struct blockfeed *feed, size_t len, struct re
 	struct buf bytes = BUF_INIT;
 	buf_add(&bytes, buf_str(&feed->header), feed->header.len);
 	if (feed->strip) {
-		struct buf data = BUF_INIT;
+		FP_CLEANUP(buf_fini) struct buf data = BUF_INIT;
 		buf_add(&data, buf_str(&feed->data) + feed->at, len);
 		block_splitter_strip(feed->splitter, &data);
 		buf_add(&bytes, buf_str(&data), data.len);
-		buf_fini(&data);
 	} else {
 		buf_add(&bytes, buf_str(&feed->data) + feed->at, len);
 	}
@@ -631,18 +630,15 @@ static int part_open(struct blockfeed *feed, struct file_part *part) {
 	struct stat stat;
 	part->fd = open(part->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	if (part->fd < 0 || fstat(part->fd, &stat) != 0) {
-		diag_error("cannot open '%s': %s", text_shows(part->path), strerror(errno));
-		return -1;
+		return diag_error("cannot open '%s': %s", text_shows(part->path), strerror(errno));
 	}
 	off_t size = lseek(part->fd, 0, SEEK_END); // of a block device, too
 	if ((!S_ISREG(stat.st_mode) && !S_ISBLK(stat.st_mode)) || size < 0) {
-		diag_error("--pipe-part: '%s' is no file that can be read anywhere; read it by --pipe < FILE", text_shows(part->path));
-		return -1;
+		return diag_error("--pipe-part: '%s' is no file that can be read anywhere; read it by --pipe < FILE", text_shows(part->path));
 	}
 	part->size = (uint64_t)size;
 	if (part_header(feed, part) != 0) {
-		diag_error("cannot read '%s': %s", text_shows(part->path), strerror(errno));
-		return -1;
+		return diag_error("cannot read '%s': %s", text_shows(part->path), strerror(errno));
 	}
 	return 0;
 }

@@ -9,7 +9,6 @@
 #include "base/text.h"
 #include "process/child.h"
 #include "run/added_jobs.h"
-#include "run/control_status.h"
 #include "run/feed.h"
 #include "run/job_state.h"
 #include "run/nested.h"
@@ -56,31 +55,25 @@ struct control {
 
 // In the directory of the pools, under a name that no pool can have.
 static bool open_place(struct control *control, const char *name, struct buf *error) {
-	struct buf file = BUF_INIT;
+	FP_CLEANUP(buf_fini) struct buf file = BUF_INIT;
 	buf_printf(&file, "run+%s", name);
-	bool opened = place_open(&control->place, buf_str(&file), error) == 0;
-	buf_fini(&file);
-	return opened;
+	return place_open(&control->place, buf_str(&file), error) == 0;
 }
 
 // Whoever has the lock is the run of that name.
 static int listen_by_name(struct control *control) {
 	const char *name = control->run->options->control.run;
-	struct buf error = BUF_INIT;
+	FP_CLEANUP(buf_fini) struct buf error = BUF_INIT;
 	if (!open_place(control, name, &error)) {
-		diag_error("--run %s: %s", name, buf_str(&error));
-		buf_fini(&error);
-		return -1;
+		return diag_error("--run %s: %s", name, buf_str(&error));
 	}
 	control->lock_fd = place_lock(&control->place, "lock", /* waits */ false);
 	if (control->lock_fd < 0 && errno == EWOULDBLOCK) {
-		diag_error("--run %s: a run of that name is under way", name);
-		return -1;
+		return diag_error("--run %s: a run of that name is under way", name);
 	}
 	control->listen_fd = control->lock_fd >= 0 ? place_listen(&control->place) : -1;
 	if (control->listen_fd < 0 || lstat(control->place.address.sun_path, &control->own) != 0) {
-		diag_error("--run %s: cannot make the socket '%s': %s", name, control->place.address.sun_path, strerror(errno));
-		return -1;
+		return diag_error("--run %s: cannot make the socket '%s': %s", name, control->place.address.sun_path, strerror(errno));
 	}
 	return 0;
 }
@@ -101,10 +94,9 @@ static void close_name(struct control *control) {
 
 static void refuse_many(int fd) {
 	static const char why[] = "too many ask it";
-	struct buf out = BUF_INIT;
+	FP_CLEANUP(buf_fini) struct buf out = BUF_INIT;
 	frame_add(&out, (struct frame){.type = CONTROL_REFUSED}, why, strlen(why));
 	(void)!send(fd, out.data, out.len, MSG_NOSIGNAL);
-	buf_fini(&out);
 	close(fd);
 }
 
@@ -166,15 +158,14 @@ static void refuse(struct asker *asker, const char *why) {
 }
 
 static void look(struct control *control, struct asker *asker, const struct frame *request) {
-	struct buf text = BUF_INIT;
+	FP_CLEANUP(buf_fini) struct buf text = BUF_INIT;
 	control_status(control->run, (uint32_t)request->c == LOOK_JSON, &text);
 	answer(asker, CONTROL_REPORT, 0, 0, text.data, text.len);
-	buf_fini(&text);
 }
 
 static void add(struct control *control, struct asker *asker, const struct frame *request, const char *text, uint64_t by) {
 	struct control_job job;
-	struct buf why = BUF_INIT;
+	FP_CLEANUP(buf_fini) struct buf why = BUF_INIT;
 	if (!control_read_job(text, request->len, &job)) {
 		refuse(asker, "that is no job");
 		return;
@@ -186,7 +177,6 @@ static void add(struct control *control, struct asker *asker, const struct frame
 	} else {
 		refuse(asker, buf_str(&why));
 	}
-	buf_fini(&why);
 }
 
 // ---- jobs by their IDs ----
@@ -243,7 +233,7 @@ static void on_waited(void *arg, uint64_t id) {
 
 static void begin_wait(struct control *control, struct asker *asker, const struct frame *request, const char *text, uint64_t by,
                        bool is_inside) {
-	struct buf why = BUF_INIT;
+	FP_CLEANUP(buf_fini) struct buf why = BUF_INIT;
 	asker->any = (uint32_t)request->c & WAIT_ANY;
 	asker->one = request->len == sizeof(uint64_t);
 	if (request->len == 0) {
@@ -263,7 +253,6 @@ static void begin_wait(struct control *control, struct asker *asker, const struc
 	if (why.len > 0) {
 		refuse(asker, buf_str(&why));
 	}
-	buf_fini(&why);
 }
 
 // ---- cancelling ----
@@ -288,7 +277,7 @@ static bool cancel_attempts(struct run *run, uint64_t id, const struct batch *ba
 
 static void cancel_ids(struct control *control, struct asker *asker, const struct frame *request, const char *text) {
 	struct run *run = control->run;
-	struct buf why = BUF_INIT;
+	FP_CLEANUP(buf_fini) struct buf why = BUF_INIT;
 	uint64_t cancelled = 0;
 	int code;
 	buf_add(&asker->ids, text, request->len);
@@ -309,12 +298,11 @@ static void cancel_ids(struct control *control, struct asker *asker, const struc
 	} else {
 		answer(asker, CONTROL_CANCELLED, cancelled, 0, NULL, 0);
 	}
-	buf_fini(&why);
 }
 
 static void cancel_batch(struct control *control, struct asker *asker, const struct frame *request, const char *text) {
 	struct run *run = control->run;
-	struct buf name = BUF_INIT, why = BUF_INIT;
+	FP_CLEANUP(buf_fini) struct buf name = BUF_INIT, why = BUF_INIT;
 	buf_add(&name, text, request->len);
 	struct queue *queue = pool_queue_find(run->pool, buf_str(&name));
 	if (!queue) {
@@ -329,8 +317,6 @@ static void cancel_batch(struct control *control, struct asker *asker, const str
 		pool_queue_close(run->pool, queue);
 		answer(asker, CONTROL_CANCELLED, cancelled, 0, NULL, 0);
 	}
-	buf_fini(&name);
-	buf_fini(&why);
 }
 
 // ---- requests ----
@@ -460,8 +446,7 @@ int control_open(struct run *run) {
 	const char *name = run->options->control.run;
 	if (!run->nested) {
 		if (name && !run->options->dry_run) {
-			diag_error("--run %s: cannot make a socket: %s", name, strerror(errno));
-			return -1;
+			return diag_error("--run %s: cannot make a socket: %s", name, strerror(errno));
 		}
 		return 0;
 	}

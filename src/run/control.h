@@ -10,6 +10,7 @@
 #define FAIRPAR_RUN_CONTROL_H
 
 #include "base/attr.h"
+#include "base/buf.h"
 #include "run/run.h"
 
 #include <poll.h>
@@ -30,5 +31,10 @@ void control_finish(struct control *control);
 
 // The run has ended: those who wait for an answer are told so by the end of their connections. NULL-safe.
 void control_close(struct control *control);
+
+// ---- control_status.c ----
+
+// Appends how the run stands, as text for people or as JSON: its batches, the jobs that run, who waits for what. run->nested is there.
+void control_status(struct run *run, bool json, struct buf *out);
 
 #endif

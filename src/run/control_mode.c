@@ -17,7 +17,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { READ_SIZE = 64 * 1024, PATIENCE_MS = 2000 };
+enum { READ_SIZE = 64 * 1024, ANSWER_TIMEOUT_MS = 2000 };
 
 // ---- the run ----
 
@@ -31,7 +31,7 @@ static struct lease_id find_own(struct buf *ret_socket) {
 
 static int connect_by_name(const char *name, struct buf *error) {
 	struct pool_place place;
-	struct buf file = BUF_INIT;
+	FP_CLEANUP(buf_fini) struct buf file = BUF_INIT;
 	int fd = -1;
 	buf_printf(&file, "run+%s", name);
 	if (place_open(&place, buf_str(&file), error) == 0) {
@@ -42,7 +42,6 @@ static int connect_by_name(const char *name, struct buf *error) {
 		place_fini(&place);
 		errno = why;
 	}
-	buf_fini(&file);
 	return fd;
 }
 
@@ -57,7 +56,7 @@ static int connect_own(const char *socket) {
 // Connects to the run that is meant. Returns the descriptor, or -1 after a message.
 static int connect_run(const struct options *options, const char *what, struct lease_id *ret_id) {
 	const char *name = options->control.run;
-	struct buf socket = BUF_INIT, error = BUF_INIT;
+	FP_CLEANUP(buf_fini) struct buf socket = BUF_INIT, error = BUF_INIT;
 	*ret_id = find_own(&socket);
 	int fd = -1;
 	if (name || socket.len > 0) {
@@ -75,8 +74,6 @@ static int connect_run(const struct options *options, const char *what, struct l
 		diag_error("%s speaks to a run: use it in a job of one, or name the run by --run NAME%s", what,
 		           options->control.request == REQUEST_WAIT ? "; where a semaphore is meant, name it with --id" : "");
 	}
-	buf_fini(&socket);
-	buf_fini(&error);
 	return fd;
 }
 
@@ -90,11 +87,10 @@ static void add_strings(struct buf *buf, char *const *strings, uint32_t *ret_n) 
 
 // The job as this process would run it. Returns 0, or -1 after a message.
 static int write_job(const struct options *options, const struct context *context, struct buf *text) {
-	struct buf words = BUF_INIT, env = BUF_INIT;
+	FP_CLEANUP(buf_fini) struct buf words = BUF_INIT, env = BUF_INIT;
 	char *cwd = getcwd(NULL, 0);
 	if (!cwd) {
-		diag_error("--add: cannot tell the current directory: %s", strerror(errno));
-		return -1;
+		return diag_error("--add: cannot tell the current directory: %s", strerror(errno));
 	}
 	struct control_job job = {
 		.batch = options->batch ? options->batch : "",
@@ -118,12 +114,9 @@ static int write_job(const struct options *options, const struct context *contex
 	job.env = buf_str(&env);
 	job.env_size = env.len;
 	control_write_job(text, &job);
-	buf_fini(&words);
-	buf_fini(&env);
 	free(cwd);
 	if (text->len > CONTROL_TEXT_MAX) {
-		diag_error("--add: the command and its environment are too long: %zu bytes, and 4 MiB can be added", text->len);
-		return -1;
+		return diag_error("--add: the command and its environment are too long: %zu bytes, and 4 MiB can be added", text->len);
 	}
 	return 0;
 }
@@ -141,7 +134,7 @@ static int write_request(const struct options *options, const struct context *co
 		[REQUEST_CANCEL] = CONTROL_CANCEL, [REQUEST_STATUS] = CONTROL_LOOK,
 	};
 	enum request request = options->control.request;
-	struct buf text = BUF_INIT;
+	FP_CLEANUP(buf_fini) struct buf text = BUF_INIT;
 	uint32_t flags = 0;
 	int result = 0;
 	if (request == REQUEST_ADD) {
@@ -154,7 +147,6 @@ static int write_request(const struct options *options, const struct context *co
 		write_ids(options->command, &text);
 	}
 	control_add(out, id.number, id.nonce, types[request], flags, buf_str(&text), text.len);
-	buf_fini(&text);
 	return result;
 }
 
@@ -175,12 +167,12 @@ static bool send_all(int fd, const struct buf *out) {
 	return true;
 }
 
-// Waits for the answer, whose text is in *in; what is answered at once says so when it is not. Returns false if the run has ended
-// before it.
+// Waits for the answer, whose text is in *in; what should be answered at once says so after a timeout, and goes on waiting.
+// Returns false if the run has ended before it.
 static bool await_answer(int fd, const struct options *options, const char *what, struct buf *in, struct frame *ret_answer,
                          const char **ret_text) {
 	const char *name = options->control.run;
-	bool is_patient = options->control.request == REQUEST_WAIT || options->control.request == REQUEST_WAIT_ANY;
+	bool has_no_timeout = options->control.request == REQUEST_WAIT || options->control.request == REQUEST_WAIT_ANY;
 	while (frame_parse_most(buf_str(in), in->len, UINT32_MAX, ret_answer, ret_text) == FRAME_PARTIAL) {
 		ssize_t n = recv(fd, buf_reserve(in, READ_SIZE), READ_SIZE, 0);
 		if (n > 0) {
@@ -188,22 +180,14 @@ static bool await_answer(int fd, const struct options *options, const char *what
 		} else if (n == 0 || (errno != EAGAIN && errno != EINTR)) {
 			return false;
 		} else if (errno == EAGAIN) {
-			int n_ready = poll(&(struct pollfd){.fd = fd, .events = POLLIN}, 1, is_patient ? -1 : PATIENCE_MS);
+			int n_ready = poll(&(struct pollfd){.fd = fd, .events = POLLIN}, 1, has_no_timeout ? -1 : ANSWER_TIMEOUT_MS);
 			if (n_ready == 0) {
 				diag_warn("%s: %s%s does not answer yet: it is stopped or busy", what, name ? "run " : "the run", name ? name : "");
-				is_patient = true;
+				has_no_timeout = true;
 			}
 		}
 	}
 	return true;
-}
-
-static int print_text(const char *text, size_t len) {
-	if (write_all(STDOUT_FILENO, text, len) != 0) {
-		diag_error("cannot write to stdout: %s", strerror(errno));
-		return -1;
-	}
-	return 0;
 }
 
 // Prints the ID of a job that `has` become something, which the message says if that cannot be done.
@@ -211,8 +195,7 @@ static int print_id(const char *what, uint64_t id, const char *has) {
 	char line[24];
 	size_t len = (size_t)snprintf(line, sizeof(line), "%" PRIu64 "\n", id);
 	if (write_all(STDOUT_FILENO, line, len) != 0) {
-		diag_error("%s: job %" PRIu64 " %s, but its ID cannot be written to stdout: %s", what, id, has, strerror(errno));
-		return -1;
+		return diag_error("%s: job %" PRIu64 " %s, but its ID cannot be written to stdout: %s", what, id, has, strerror(errno));
 	}
 	return 0;
 }
@@ -224,7 +207,7 @@ static int take_answer(const struct options *options, const char *what, const st
 	case CONTROL_ADDED: return print_id(what, answer->a, "was added") == 0 ? 0 : EXIT_TROUBLE;
 	case CONTROL_ENDED: return tells_id && print_id(what, answer->b, "has ended") != 0 ? EXIT_TROUBLE : (int)(answer->a & 0xff);
 	case CONTROL_CANCELLED: return 0;
-	case CONTROL_REPORT: return print_text(text, answer->len) == 0 ? 0 : EXIT_TROUBLE;
+	case CONTROL_REPORT: return diag_print(text, answer->len) == 0 ? 0 : EXIT_TROUBLE;
 	case CONTROL_REFUSED: diag_error("%s: %.*s", what, (int)answer->len, text); return EXIT_TROUBLE;
 	default: diag_error("%s: the run speaks another language", what); return EXIT_TROUBLE;
 	}
@@ -236,7 +219,7 @@ int control_ask(const struct options *options, const struct context *context) {
 		[REQUEST_CANCEL] = "--cancel", [REQUEST_STATUS] = "--status",
 	};
 	const char *what = names[options->control.request], *text;
-	struct buf out = BUF_INIT, in = BUF_INIT;
+	FP_CLEANUP(buf_fini) struct buf out = BUF_INIT, in = BUF_INIT;
 	struct lease_id id;
 	struct frame answer;
 	int status = EXIT_TROUBLE, fd = connect_run(options, what, &id);
@@ -249,7 +232,5 @@ int control_ask(const struct options *options, const struct context *context) {
 		}
 	}
 	fd_close(&fd);
-	buf_fini(&out);
-	buf_fini(&in);
 	return status;
 }

@@ -1,11 +1,12 @@
 // How a run stands, for --status: its batches, the jobs that run, and who waits for what.
 
-#include "run/control_status.h"
+#include "run/control.h"
 
 #include "base/alloc.h"
 #include "base/json.h"
 #include "base/map.h"
 #include "report/run_stats.h"
+#include "run/auto_slots.h"
 #include "run/job_state.h"
 #include "run/nested.h"
 #include "run/publish.h"
@@ -94,6 +95,11 @@ static void add_wait_text(void *arg, const struct wait_view *view) {
 	buf_addc(out, '\n');
 }
 
+// How many slots there are now; 0: nobody knows.
+static unsigned slots_now(const struct run *run) {
+	return run->slots_unknown ? 0 : run->auto_slots ? auto_slots_now(run->auto_slots) : run->slots;
+}
+
 static void add_text(struct run *run, const struct batch_rows *rows, const struct buf *waits, uint64_t now, struct buf *out) {
 	const char *name = run->options->control.run;
 	uint64_t queued = 0, running = 0;
@@ -101,8 +107,12 @@ static void add_text(struct run *run, const struct batch_rows *rows, const struc
 		queued += rows->list[i].queued;
 		running += rows->list[i].running;
 	}
-	buf_printf(out, "run %s%sof process %d: %" PRIu64 " running on %u slot%s, %" PRIu64 " queued, %.1fs so far\n", name ? name : "",
-	           name ? " " : "", run->pid, running, run->slots, run->slots == 1 ? "" : "s", queued, seconds_since(run->start, now));
+	unsigned slots = slots_now(run);
+	buf_printf(out, "run %s%sof process %d: %" PRIu64 " running", name ? name : "", name ? " " : "", run->pid, running);
+	if (slots > 0) {
+		buf_printf(out, " on %u slot%s", slots, slots == 1 ? "" : "s");
+	}
+	buf_printf(out, ", %" PRIu64 " queued, %.1fs so far\n", queued, seconds_since(run->start, now));
 	buf_adds(out, rows->n > 0 ? " QUEUED  RUNNING       OK   FAILED  BATCH\n" : "");
 	for (size_t i = 0; i < rows->n; ++i) {
 		const struct batch_row *row = &rows->list[i];
@@ -157,7 +167,14 @@ static void add_json(struct run *run, const struct batch_rows *rows, const struc
 		add_name(out, "run", run->options->control.run);
 		buf_addc(out, ',');
 	}
-	buf_printf(out, "\"pid\":%d,\"slots\":%u,\"seconds\":%.3f,\"batches\":[", run->pid, run->slots, seconds_since(run->start, now));
+	unsigned slots = slots_now(run);
+	buf_printf(out, "\"pid\":%d,\"slots\":", run->pid);
+	if (slots > 0) {
+		buf_printf(out, "%u", slots);
+	} else {
+		buf_adds(out, "null");
+	}
+	buf_printf(out, ",\"seconds\":%.3f,\"batches\":[", seconds_since(run->start, now));
 	for (size_t i = 0; i < rows->n; ++i) {
 		const struct batch_row *row = &rows->list[i];
 		buf_adds(out, i > 0 ? ",\n{" : "\n{");
@@ -184,12 +201,11 @@ static void add_json(struct run *run, const struct batch_rows *rows, const struc
 void control_status(struct run *run, bool json, struct buf *out) {
 	struct batch_rows rows = {.numbers = MAP_INIT};
 	uint64_t now = now_ns();
-	struct buf waits = BUF_INIT;
+	FP_CLEANUP(buf_fini) struct buf waits = BUF_INIT;
 	waits_each(run->waits, json ? add_wait_json : add_wait_text, &waits);
 	nested_lock(run->nested);
 	fill_rows(run, &rows);
 	(json ? add_json : add_text)(run, &rows, &waits, now, out);
 	nested_unlock(run->nested);
 	rows_fini(&rows);
-	buf_fini(&waits);
 }

@@ -17,7 +17,7 @@ void run_start_no_more(struct run *run) {
 }
 
 void run_halt(struct run *run) {
-	struct buf why = BUF_INIT;
+	FP_CLEANUP(buf_fini) struct buf why = BUF_INIT;
 	if (run->manifest && run->manifest->fail_fast && !run->options->given[OPT_HALT]) {
 		buf_adds(&why, "fail_fast");
 	} else {
@@ -25,7 +25,6 @@ void run_halt(struct run *run) {
 		halt_add(&why, &run->halt);
 	}
 	publish_cut(run, why.data);
-	buf_fini(&why);
 	if (run->halt.when == HALT_NOW) {
 		atomic_store_release(&run->halt_now, true); // pairs with the event loop's load after the wake
 	}

@@ -64,7 +64,7 @@ static struct created_file *begin(struct created_files *created_files, const cha
 static void make_path(const struct job *job, struct buf *path) {
 	const struct job_spec *spec = job->spec;
 	struct expansion x = job_expansion(job);
-	struct buf name = BUF_INIT;
+	FP_CLEANUP(buf_fini) struct buf name = BUF_INIT;
 	template_expand(spec->creates, &x, &name);
 	const char *dir = spec->context->cwd ? spec->context->cwd : "";
 	buf_reset(path);
@@ -73,7 +73,6 @@ static void make_path(const struct job *job, struct buf *path) {
 		buf_printf(path, "%s%s", dir, dir[0] ? "/" : "");
 	}
 	buf_adds(path, buf_str(&name));
-	buf_fini(&name);
 }
 
 bool created_files_find(struct worker_state *state, struct job *job) {
@@ -112,10 +111,9 @@ void created_files_settle(struct job *job, bool ok) {
 	}
 	if (!file->is_made && unlink(file->path) != 0 && errno != ENOENT && errno != ENOTDIR && rmdir(file->path) != 0) {
 		int error = errno;
-		struct buf label = BUF_INIT;
+		FP_CLEANUP(buf_fini) struct buf label = BUF_INIT;
 		job_label(job, &label);
 		diag_warn("job %s: cannot remove what it left, '%s': %s", buf_str(&label), text_shows(file->path), strerror(error));
-		buf_fini(&label);
 	}
 	free(file);
 }

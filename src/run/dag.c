@@ -35,7 +35,7 @@ void dag_show(const struct run *run) {
 	static const char *const words[] = {
 		[NODE_WAITING] = "waits", [NODE_RUNNING] = "running", [NODE_ENDED] = "done", [NODE_SKIPPED] = "skipped",
 	};
-	struct buf text = BUF_INIT;
+	FP_CLEANUP(buf_fini) struct buf text = BUF_INIT;
 	for (size_t i = 0; run->dag && i < run->dag->n; ++i) {
 		const struct dag_node *node = &run->dag->all[i];
 		if (node->plan) {
@@ -50,13 +50,12 @@ void dag_show(const struct run *run) {
 	if (text.len > 0) {
 		diag_note("%s", text.data);
 	}
-	buf_fini(&text);
 }
 
 // What the node waits for: its needs, or those that have its items.
 static void publish_waiting(struct dag_node *node) {
 	const struct manifest_batch *plan = node->plan;
-	struct buf names = BUF_INIT;
+	FP_CLEANUP(buf_fini) struct buf names = BUF_INIT;
 	for (size_t i = 0; i < plan->nneeds; ++i) {
 		buf_printf(&names, "%s%s", names.len > 0 ? ", " : "", plan->needs[i]->name);
 	}
@@ -65,7 +64,6 @@ static void publish_waiting(struct dag_node *node) {
 	}
 	node->waits_since = now_ns();
 	publish_wait(node->run, node->batch, 0, WHY_NEEDS, buf_str(&names));
-	buf_fini(&names);
 }
 
 static void publish_waited(struct dag_node *node) {
@@ -95,11 +93,10 @@ int dag_check_files(const struct run *run) {
 		if (!plan->selected || (plan->source != MANIFEST_FILE && plan->source != MANIFEST_FILE0)) {
 			continue;
 		}
-		struct buf name = BUF_INIT;
+		FP_CLEANUP(buf_fini) struct buf name = BUF_INIT;
 		char *path = source_path(run->manifest, plan);
 		buf_printf(&name, "the items of batch '%s'", text_shows(plan->name));
 		result = option_file_check_read(run->options, buf_str(&name), path);
-		buf_fini(&name);
 		free(path);
 	}
 	return result;
@@ -239,11 +236,10 @@ static void skip_one(struct affected *affected, struct dag_node *node, const cha
 		diag_note("batch '%s' is skipped: %s '%s', which %s", text_shows(node->plan->name), why, text_shows(because->plan->name), how);
 	}
 	if (publish_is_on(run)) {
-		struct buf text = BUF_INIT;
+		FP_CLEANUP(buf_fini) struct buf text = BUF_INIT;
 		buf_printf(&text, "%s '%s', which %s", why, because->plan->name, how);
 		publish_waited(node);
 		publish_lost_why(node->batch, text.data);
-		buf_fini(&text);
 	}
 	pool_cancel(run->pool, node->queue);
 	counts_lost(node->batch, known_jobs(node->plan));

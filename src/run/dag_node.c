@@ -6,6 +6,7 @@
 #include "base/alloc.h"
 #include "base/diag.h"
 #include "base/text.h"
+#include "run/auto_slots.h"
 #include "shell/split.h"
 
 #include <string.h>
@@ -118,7 +119,7 @@ static void names_of(const struct manifest_batch *plan, struct names *ret_names)
 }
 
 unsigned dag_node_width(const struct dag_node *node, unsigned width) {
-	unsigned slots = node->run->slots;
+	unsigned slots = auto_slots_bounds(node->run).most; // the pool cuts it to those of the moment
 	if (width <= slots) {
 		return width;
 	}

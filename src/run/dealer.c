@@ -9,12 +9,12 @@
 #include "base/alloc.h"
 #include "base/atomic.h"
 #include "base/diag.h"
+#include "base/io.h"
 #include "base/list.h"
 #include "base/transfer.h"
 #include "base/wakeup.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <unistd.h>
 
@@ -109,9 +109,7 @@ void portion_unref(struct portion *portion) {
 	if (atomic_fetch_sub_explicit(&portion->refs, 1, memory_order_acq_rel) > 1) {
 		return;
 	}
-	if (portion->fd >= 0) {
-		close(portion->fd);
-	}
+	fd_close(&portion->fd);
 	buf_fini(&portion->bytes);
 	free(portion);
 }

@@ -12,7 +12,7 @@
 #include "report/summary.h"
 #include "run/publish.h"
 #include "shell/shell.h"
-#include "term/colour.h"
+#include "term/screen.h"
 
 #include <stdlib.h>
 #include <sys/ioctl.h>
@@ -59,7 +59,7 @@ static unsigned width_of(int fd) {
 static void add(struct buf *buf, const struct run_stats *stats, int fd, struct summary_form form) {
 	form.width = width_of(fd);
 	form.colour = colour_wanted(fd);
-	struct buf again = BUF_INIT;
+	FP_CLEANUP(buf_fini) struct buf again = BUF_INIT;
 	if (stats->joblog && stats->argv) {
 		bool is_cut = !stats->manifest && stats->total.cancelled + stats->total.running > 0;
 		form.again_rest = is_cut && option_add_again(&again, stats->argv, stats->joblog, AGAIN_ITEMS);
@@ -68,7 +68,6 @@ static void add(struct buf *buf, const struct run_stats *stats, int fd, struct s
 		form.again = works ? buf_str(&again) : NULL;
 	}
 	summary_add(buf, stats, &form);
-	buf_fini(&again);
 }
 
 void end_summary_add_stats(struct buf *buf, const struct run_stats *stats, int fd) {
@@ -109,11 +108,10 @@ static bool print_summary(const struct run *run, struct run_stats *stats) {
 	if (!always && !failed && !(many && isatty(STDERR_FILENO) == 1)) {
 		return false;
 	}
-	struct buf text = BUF_INIT;
+	FP_CLEANUP(buf_fini) struct buf text = BUF_INIT;
 	bool whole = always || many;
 	add(&text, stats, STDERR_FILENO, whole ? (struct summary_form){.table = true} : brief(options));
 	diag_text(buf_str(&text), text.len);
-	buf_fini(&text);
 	return !whole;
 }
 
@@ -177,7 +175,7 @@ static void print_hint(const struct run *run) {
 
 void end_summary_print(struct run *run) {
 	struct run_stats *stats = publish_stats(run);
-	struct buf line = BUF_INIT;
+	FP_CLEANUP(buf_fini) struct buf line = BUF_INIT;
 	bool listed = false;
 	if (stats) {
 		stats->counts_items = run->options->packing.by_time; // with --pack=auto items are counted (DESIGN §15)
@@ -192,5 +190,4 @@ void end_summary_print(struct run *run) {
 	if (line.len > 0) {
 		diag_note("%s", line.data);
 	}
-	buf_fini(&line);
 }

@@ -1,4 +1,4 @@
-// Why jobs have not started, said while the run goes: --explain and SIGUSR1.
+// Why jobs have not started, said while the run goes: SIGUSR1, and more of it with --explain.
 //
 // What a batch waits for on slots the pool knows at any moment; what it waits for elsewhere (other batches, the load,
 // memory, the next attempt) was told as it began.
@@ -9,6 +9,8 @@
 #include "base/diag.h"
 #include "base/text.h"
 #include "base/units.h"
+#include "run/admission.h"
+#include "run/auto_slots.h"
 #include "run/leases.h"
 #include "run/publish.h"
 
@@ -146,7 +148,7 @@ static void add_reason(struct buf *line, const struct run *run, const struct que
 		break;
 	}
 	case QUEUE_SLOTS:
-		if (!view->is_long && view->slots < run->slots && run->leases) {
+		if (!view->is_long && view->slots < auto_slots_bounds(run).most && run->leases) {
 			buf_adds(line, "the next waits for another slot for the run");
 			break;
 		}
@@ -175,22 +177,26 @@ static void add_reason(struct buf *line, const struct run *run, const struct que
 
 static void show_queue(void *arg, const struct queue_view *view) {
 	struct explain_lines *lines = arg;
-	struct buf line = BUF_INIT;
+	FP_CLEANUP(buf_fini) struct buf line = BUF_INIT;
 	buf_printf(&line, "batch '%s': %llu queued, %llu running; ", text_shows(view->name), (unsigned long long)view->queued,
 	           (unsigned long long)view->running);
 	add_reason(&line, lines->run, view);
 	add_line(lines, &line);
-	buf_fini(&line);
 }
 
 static void show_wait(struct explain_lines *lines, const struct lasting *wait, uint64_t now) {
-	struct buf line = BUF_INIT;
+	FP_CLEANUP(buf_fini) struct buf line = BUF_INIT;
 	const char *what = wait->what ? text_shows(wait->what) : "";
 	switch (wait->why) {
 	case WHY_NEEDS:
 		buf_printf(&line, "batch '%s': waits for %s", wait->batch ? text_shows(wait->batch) : "", what);
 		break;
 	case WHY_RETRY:
+	case WHY_MEMORY:
+		if (wait->number == 0) { // --memfree
+			buf_printf(&line, "no job starts: %s", what);
+			break;
+		}
 		buf_printf(&line, "job %s#%llu: waits for %s", wait->batch ? text_shows(wait->batch) : "",
 		           (unsigned long long)wait->number, what);
 		break;
@@ -203,20 +209,38 @@ static void show_wait(struct explain_lines *lines, const struct lasting *wait, u
 	case WHY_LIMIT:
 	case WHY_RATE:
 	case WHY_LOAD:
-	case WHY_MEMORY:
 	case WHY_DELAY:
 		buf_printf(&line, "no job starts: %s", what);
 		break;
 	}
 	buf_printf(&line, ", for %.1fs so far", (double)(now > wait->since ? now - wait->since : 0) / 1e9);
 	add_line(lines, &line);
-	buf_fini(&line);
+}
+
+static void count_delayed(void *arg, const struct queue_view *view) {
+	*(uint64_t *)arg += view->wait == QUEUE_START ? view->queued : 0;
+}
+
+// Without --explain: what may hold all jobs up.
+static void print_gates(const struct run *run) {
+	uint64_t n = 0;
+	pool_each_queue(run->pool, count_delayed, &n);
+	if (n > 0) {
+		diag_note("%llu job%s: " ADMISSION_DELAY, (unsigned long long)n, n == 1 ? " waits" : "s wait");
+	}
+	if (run->admission) {
+		admission_show(run->admission);
+	}
 }
 
 void explain_live_print(struct run *run) {
 	struct explain_live *explain_live = run->explain_live;
 	struct explain_lines lines = {.run = run, .text = BUF_INIT};
 	uint64_t now = now_ns();
+	if (!explain_live) {
+		print_gates(run);
+		return;
+	}
 	publish_lock(run);
 	for (size_t i = 0; i < explain_live->nwaits; ++i) {
 		show_wait(&lines, &explain_live->waits[i], now);

@@ -111,13 +111,15 @@ static bool feed_fill(struct run *run, struct feed *feed) {
 		return feed_fill_data(run, feed);
 	}
 	feed->waiting = false;
-	for (unsigned left = PASS_ITEMS; !feed->ended && !feeds->full && !feeds->stopped; --left) {
-		if (left == 0) {
+	uint32_t n = 0;
+	for (uint32_t look = 0; !feed->ended && !feeds->full && !feeds->stopped; n += feed->joins ? feed->record.nargs : 1) {
+		if (n >= PASS_ITEMS) {
 			return true;
 		}
-		if (left % SUBMISSION_ITEMS == 0 && feed_is_ahead(run, feed)) {
+		if (n >= look && feed_is_ahead(run, feed)) {
 			break;
 		}
+		look = n >= look ? n + SUBMISSION_ITEMS : look;
 		if ((feed->pending || feed_read(run, feed)) ? !feed_record(run, feed) : feed->waiting) {
 			break;
 		}
@@ -221,7 +223,7 @@ void feeds_stop(struct run *run) {
 	struct feeds *feeds = run->feeds;
 	feeds_cut_short(run);
 	for (size_t i = 0; i < feeds->nsubmissions; ++i) {
-		counts_lost(feeds->submissions[i]->batch, feeds->submissions[i]->n);
+		counts_lost(feeds->submissions[i]->batch, feeds->submissions[i]->nitems);
 		feed_submission_close(run, feeds->submissions[i]);
 	}
 	feeds->nsubmissions = 0;
@@ -232,7 +234,8 @@ void feeds_stop(struct run *run) {
 		}
 		if (feed->submission) {
 			uint64_t packs = (feed->pack.nitems > 0) + (feed->by_key ? feeds->packing.n : 0);
-			counts_lost(feed->submission->batch, feed->submission->n + (feed->pending && !feed->node) + packs);
+			uint64_t pending = !feed->pending || feed->node ? 0 : feed->joins && run->packs ? feed->record.nargs : 1;
+			counts_lost(feed->submission->batch, feed->submission->nitems + pending + packs);
 			feed_submission_close(run, feed->submission);
 		}
 		feed_free(feed);

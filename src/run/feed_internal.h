@@ -47,6 +47,7 @@ struct feed {
 	bool by_key;                   // --batch-by names the batch of each record
 	bool waiting;                  // for its descriptor
 	bool ended;                    // everything was read
+	bool joins;                    // a record may be several items of one argument each
 	bool pending;                  // `record` was read, but there was no room for it yet
 	struct record record;
 	struct pack pack; // being filled, if records are packed; with --batch-by they are in feeds->packing

@@ -12,20 +12,21 @@
 #include "run/publish.h"
 #include "run/result_files.h"
 #include "shell/shell.h"
+#include "template/command.h"
 
 #include <errno.h>
 #include <unistd.h>
 
 enum {
 	HIGH_BYTES = 64 * 1024,      // queued bytes of a batch at which its input is left alone
-	PACKED = 8,                  // as many times the bytes when items are packed: a job has up to 64 KiB of them,
-	AHEAD_BYTES = 8 * 1024 * 1024, // … and with --pack=auto for each slot, but no more than this: packs are made of
-	                             // what is queued
+	PACKED = 8,                  // as many times the bytes when items are packed: a job has up to 64 KiB of them
+	PACKED_BY_TIME = 32,         // … and with --pack=auto up to 2 MiB, for each slot,
+	AHEAD_BYTES = 8 * 1024 * 1024, // … but no more than this: packs are made of what is queued
 };
 
 size_t feed_high_water(const struct run *run) {
 	const struct packing *packing = &run->options->packing;
-	size_t packed = (size_t)HIGH_BYTES * PACKED;
+	size_t packed = (size_t)HIGH_BYTES * (packing->by_time ? PACKED_BY_TIME : PACKED);
 	if (!packing->by_time) {
 		return packing->on ? packed : HIGH_BYTES;
 	}
@@ -51,8 +52,7 @@ static struct input *open_input(const struct input_config *config, struct dag_no
 		publish_lost_why(node->batch, error);
 		free(error);
 	} else if (!input) {
-		diag_error("%s", error);
-		free(error);
+		diag_error_free(error);
 	}
 	return input;
 }
@@ -105,8 +105,7 @@ static int read_header(struct run *run, struct feed *feed, struct record *ret_re
 	}
 	feed->ended = status == INPUT_END;
 	if (status != INPUT_HEADER && !feed->ended) {
-		diag_error("cannot read the header: %s", error ? error : "unexpected input");
-		return -1;
+		return diag_error("cannot read the header: %s", error ? error : "unexpected input");
 	}
 	return 0;
 }
@@ -133,10 +132,7 @@ static int read_headers(struct run *run, struct names *names) {
 		}
 		first = false;
 	}
-	if (!same) {
-		diag_error("--header: the inputs do not have the same names in their headers");
-	}
-	return same ? 0 : -1;
+	return same ? 0 : diag_error("--header: the inputs do not have the same names in their headers");
 }
 
 // --header 0: each source has the name of its file.
@@ -226,7 +222,10 @@ static int read_all_records(struct run *run) {
 
 // ---- packing ----
 
-enum { SPARE_BYTES = 4096 }; // for the variables that are set for each job, and what the kernel puts beside them
+enum {
+	SPARE_BYTES = 4096, // for the variables that are set for each job, and what the kernel puts beside them
+	ROOM_BYTES = 2 * 1024 * 1024, // of a command at most, where the stack's limit, and with it execve(), has none
+};
 
 // Bytes that execve() has for arguments: the environment takes from the same (execve(2), "Limits on size").
 static size_t argument_room(const struct job_spec *spec) {
@@ -240,11 +239,32 @@ static size_t argument_room(const struct job_spec *spec) {
 
 // A single argument of what is put together by time would be that of any item.
 static int refuse_columns(const struct run *run) {
-	bool found = job_spec_any(&run->spec, template_has_columns);
-	if (found) {
-		diag_error("--pack: a process has many items, so {1} and the names of columns say nothing; {} stands for all of them");
+	if (!job_spec_any(&run->spec, template_has_columns)) {
+		return 0;
 	}
-	return found ? -1 : 0;
+	return diag_error("--pack: a process has many items, so {1} and the names of columns say nothing; {} stands for all of them");
+}
+
+// Is the command a program that is there, so that no shell runs it, and are its words the arguments as they are?
+static bool is_plain_program(const struct run *run, const struct template_measure *measure) {
+	FP_CLEANUP(command_fini) struct command command = COMMAND_INIT;
+	const struct record record = {.args = "x", .size = 2, .nargs = 1};
+	const struct expansion x = {.record = &record, .seq = 1, .slot = 1};
+	const struct buf text = BUF_INIT;
+	return measure->is_direct && !measure->changes && !measure->is_quoted && !measure->repeats &&
+	       command_build(&command, run->spec.command, &x, &run->spec.by, &text) == 0 && !command.by_shell;
+}
+
+// Lets records come together, where each is an item of which nobody has to know by itself.
+static void join_records(const struct pack_limits *limits, struct run *run) {
+	const struct packing *packing = &run->options->packing;
+	bool counts = packing->items > 0 || limits->measure.has_others; // with --pack=auto that is done later
+	bool one_by_one = run->job_records || run->result_files || !(packing->by_time || (packing->on && !counts));
+	size_t most = one_by_one ? 0 : packs_join_size(limits);
+	list_for_each(&run->feeds->active, at) {
+		struct feed *feed = list_entry(at, struct feed, link);
+		feed->joins = most > 0 && !feed->by_key && input_join_records(feed->input, most);
+	}
 }
 
 // Sets the limits by the options, for the spec of the command line; with --pack=auto they are also run->packs. Returns 0,
@@ -263,6 +283,11 @@ static int packing_init(struct packing_state *packing, struct run *run) {
 	packing->slots = options->spreads ? run->slots : 0;
 	if (options->by_time) {
 		run->packs = limits;
+		limits->room = limits->room < ROOM_BYTES ? limits->room : ROOM_BYTES;
+		limits->fills = options->chars == 0 && limits->room > 0 && is_plain_program(run, &limits->measure);
+	}
+	join_records(limits, run);
+	if (options->by_time) {
 		return refuse_columns(run);
 	}
 	return 0;

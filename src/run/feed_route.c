@@ -64,7 +64,7 @@ void feed_submission_close(struct run *run, struct submission *submission) {
 	pool_queue_close(run->pool, submission->queue);
 	batch_unref(submission->batch);
 	buf_fini(&submission->bytes);
-	submission->n = submission->counted = 0;
+	submission->n = submission->nitems = submission->counted = 0;
 	if (run->feeds->nfree < SUBMISSIONS) {
 		run->feeds->free[run->feeds->nfree++] = submission;
 	} else {
@@ -276,10 +276,32 @@ static bool feed_packed(struct run *run, struct feed *feed) {
 	}
 }
 
+// Puts as many of the items in the pending record as fit into the pack: they are halved until all do, or one is left, which is
+// packed by itself. What did not fit is pending. Returns false if there is no room now for what must go first.
+static bool feed_packed_items(struct run *run, struct feed *feed) {
+	struct record part = feed->record, rest = feed->record;
+	while (part.nargs > 1 && !packs_add_all(&feed->pack, &run->feeds->packing.limits, &part, atomic_load_relaxed(&run->seq) + 1)) {
+		part.nargs /= 2;
+		part.size = record_bytes_of(&rest, part.nargs);
+	}
+	if (part.nargs == 1) {
+		feed->record = part;
+		if (!feed_packed(run, feed)) {
+			feed->record = rest;
+			return false;
+		}
+	}
+	feed->pending = part.nargs < rest.nargs;
+	if (feed->pending) {
+		feed->record = (struct record){.args = rest.args + part.size, .size = rest.size - part.size, .nargs = rest.nargs - part.nargs};
+	}
+	return true;
+}
+
 // ---- records ----
 
 bool feed_record(struct run *run, struct feed *feed) {
-	const struct template *command = feed->node || feed->bad ? NULL : run->spec.command;
+	const struct template *command = feed->node || feed->bad || feed->joins ? NULL : run->spec.command; // one argument is no choice
 	if (command && template_skips(command, &feed->record)) { // {choose_k} and {uniq}
 		// its number is nobody's, as in GNU parallel
 		atomic_add_relaxed(&run->seq, run->options->packing.on ? 0 : 1);
@@ -287,7 +309,7 @@ bool feed_record(struct run *run, struct feed *feed) {
 		return true;
 	}
 	if (run->options->packing.on) {
-		return feed_packed(run, feed);
+		return feed->joins && !feed->bad ? feed_packed_items(run, feed) : feed_packed(run, feed);
 	}
 	struct submission *submission = feed->submission;
 	if (feed->by_key) {
@@ -303,7 +325,11 @@ bool feed_record(struct run *run, struct feed *feed) {
 	if (run->packs && !feed->bad && !packs_measure(run->packs, &feed->record, seq, &submission->measured, &bad)) {
 		return feed_alone(run, feed, submission, bad);
 	}
-	submission_add(submission, &feed->record, feed->spec, feed->bad);
+	if (feed->joins && !feed->bad) {
+		submission_add_items(submission, &feed->record, feed->spec);
+	} else {
+		submission_add(submission, &feed->record, feed->spec, feed->bad);
+	}
 	feed->pending = false;
 	return true;
 }

@@ -27,10 +27,10 @@ void job_output_open_spool(struct worker_state *state, struct job *job) {
 	if (!run->writer || job->spool || output == OUTPUT_UNGROUP || (in_table && job->item.order == 0)) {
 		return;
 	}
-	struct buf tag = BUF_INIT;
+	FP_CLEANUP(buf_fini) struct buf tag = BUF_INIT;
 	if (job->spec->tag && !in_table) {
 		struct expansion x = job_expansion(job);
-		struct buf raw = BUF_INIT;
+		FP_CLEANUP(buf_fini) struct buf raw = BUF_INIT;
 		template_expand(job->spec->tag, &x, &raw);
 		if (isatty(STDOUT_FILENO)) {
 			buf_add_escaped(&tag, buf_str(&raw), raw.len, SIZE_MAX);
@@ -38,14 +38,12 @@ void job_output_open_spool(struct worker_state *state, struct job *job) {
 			buf_add(&tag, buf_str(&raw), raw.len);
 		}
 		buf_addc(&tag, '\t');
-		buf_fini(&raw);
 	}
 	// what is no item (order 0) has no place in the order
 	struct output_queue *output_queue = job->item.order ? job->batch->output_queue : NULL;
 	enum writer_mode mode = output == OUTPUT_LINE_BUFFER ? WRITER_LINE_BUFFER : WRITER_GROUP;
 	mode = run->options->show.latest_line && !run->options->dry_run ? WRITER_LATEST : mode;
 	job->spool = spool_open(run->writer, output_queue, job->item.order, mode, tag.data, tag.len);
-	buf_fini(&tag);
 }
 
 void job_output_let_through(struct run *run, const struct job *job) {

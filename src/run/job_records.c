@@ -75,8 +75,7 @@ static int open_log(struct run *run) {
 	}
 	job_records->joblog = joblog_open(options->joblog, options->joblog_append || options->resume != RESUME_NOT);
 	if (!job_records->joblog) {
-		diag_error("cannot write the joblog '%s': %s", text_shows(options->joblog), strerror(errno));
-		return -1;
+		return diag_error("cannot write the joblog '%s': %s", text_shows(options->joblog), strerror(errno));
 	}
 	check_log(run);
 	return 0;
@@ -112,7 +111,7 @@ static bool needs_item(const struct job_spec *spec) {
 
 // The variables that are in the command's environment by its item.
 static void add_variables(const struct job_spec *spec, const struct expansion *x, const struct buf *command, struct buf *buf) {
-	struct buf vars = BUF_INIT;
+	FP_CLEANUP(buf_fini) struct buf vars = BUF_INIT;
 	for (size_t i = 0; i < spec->nvars; ++i) {
 		if (template_has_strings(spec->vars[i].value)) {
 			job_spec_add_variable(&vars, &spec->vars[i], x);
@@ -126,14 +125,13 @@ static void add_variables(const struct job_spec *spec, const struct expansion *x
 		}
 	}
 	add_assignments(&vars, buf);
-	buf_fini(&vars);
 }
 
 // What tells the job from others, and what --retry-failed runs: its command, with what it gets of its item by variables in
 // front. Where the item must not be read by a shell, that command is only text of one that fails as the job has failed.
 static void add_command(const struct job_spec *spec, const struct expansion *x, bool is_bad, struct buf *buf) {
 	const struct template *template = spec->command;
-	struct buf text = BUF_INIT, why = BUF_INIT;
+	FP_CLEANUP(buf_fini) struct buf text = BUF_INIT, why = BUF_INIT;
 	command_text(template, x, &spec->by, &text);
 	bool is_permitted = !template || template_permits(template, x, &why);
 	if (is_bad || (!is_permitted && !template_is_direct(template))) {
@@ -145,8 +143,6 @@ static void add_command(const struct job_spec *spec, const struct expansion *x, 
 		buf_adds(buf, is_permitted ? "" : "env "); // the program, as it has run, and not what a shell has of that name
 		buf_add(buf, buf_str(&text), text.len);
 	}
-	buf_fini(&text);
-	buf_fini(&why);
 }
 
 // The bytes of the first of these rows.
@@ -218,7 +214,7 @@ bool job_records_add(struct worker_state *state, const struct job *job, const st
 		.command = buf_str(&state->row),
 		.command_len = state->row.len,
 	};
-	struct buf line = BUF_INIT;
+	FP_CLEANUP(buf_fini) struct buf line = BUF_INIT;
 	joblog_format(&row, &line);
 	if (spool) {
 		spool_set_receipt(spool, line.data, line.len);
@@ -227,7 +223,6 @@ bool job_records_add(struct worker_state *state, const struct job *job, const st
 	} else {
 		job_records_written(run, line.data, line.len);
 	}
-	buf_fini(&line);
 	return true;
 }
 
@@ -254,8 +249,7 @@ static int load(struct run *run) {
 		resume_prepare(job_records->resume, /* ok_only */ options->resume == RESUME_FAILED);
 	}
 	if (result != 0) {
-		diag_error("--joblog '%s': %s", text_shows(options->joblog), error);
-		return -1;
+		return diag_error("--joblog '%s': %s", text_shows(options->joblog), error);
 	}
 	warn_strange(run, strange);
 	job_records->args = xcalloc(job_records->retried.n, sizeof(*job_records->args));
@@ -292,7 +286,7 @@ uint64_t job_records_seq(const struct run *run, uint64_t n) {
 
 // The command as the log may have it: where it depends on the slot, in the form that fits, one that is done before others.
 static enum resume_match find_form(struct job_records *job_records, const struct job_spec *spec, struct expansion *x, struct buf *text) {
-	struct buf other = BUF_INIT;
+	FP_CLEANUP(buf_fini) struct buf other = BUF_INIT;
 	enum resume_match best = RESUME_NO_ROW;
 	for (x->slot = 1; x->slot <= SLOTS_TRIED && best != RESUME_DONE_ROW; ++x->slot) {
 		buf_reset(&other);
@@ -308,7 +302,6 @@ static enum resume_match find_form(struct job_records *job_records, const struct
 			best = match;
 		}
 	}
-	buf_fini(&other);
 	return best;
 }
 
@@ -351,7 +344,7 @@ static void find_total(struct run *run, const struct job_spec *spec, struct expa
 static enum earlier_outcome find_earlier(struct run *run, const struct job_spec *spec, const struct record *record, uint64_t seq) {
 	struct job_records *job_records = run->job_records;
 	struct expansion x = {.record = record, .seq = seq, .slots = run->slots, .total = run->total};
-	struct buf text = BUF_INIT;
+	FP_CLEANUP(buf_fini) struct buf text = BUF_INIT;
 	if (!job_records->resume) {
 		return result_files_is_done(run, record, seq) ? EARLIER_DONE : EARLIER_UNKNOWN;
 	}
@@ -360,7 +353,6 @@ static enum earlier_outcome find_earlier(struct run *run, const struct job_spec 
 	bool done = resume_take(job_records->resume, seq, buf_str(&text), text.len);
 	bool other = !done && resume_is_other(job_records->resume, seq, buf_str(&text), text.len);
 	mutex_unlock(&job_records->lock);
-	buf_fini(&text);
 	return done ? EARLIER_DONE : other ? EARLIER_CHANGED : EARLIER_UNKNOWN;
 }
 

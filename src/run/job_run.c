@@ -30,8 +30,6 @@
 #include "run/start_order.h"
 #include "run/subscribers.h"
 
-#include <errno.h>
-#include <limits.h>
 #include <stdio.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -327,10 +325,15 @@ static void drop_again(struct queue *queue FP_UNUSED, void *data, size_t size FP
 
 // ---- the queued item ----
 
-// All but its spec, which there is none of before the batch has begun.
-static void job_read(struct job *ret_job, struct batch *batch, const void *data, size_t size) {
+// All but its spec, which there is none of before the batch has begun. Returns how many items these are: the job has the first.
+static uint32_t job_read(struct job *ret_job, struct batch *batch, const void *data, size_t size) {
 	struct item_view view;
 	item_read(&view, data, size);
+	uint32_t n = view.items > 1 ? view.record.nargs : 1;
+	if (view.items > 1) {
+		view.record.size = record_bytes_of(&view.record, 1);
+		view.record.nargs = view.item.nargs = 1;
+	}
 	*ret_job = (struct job){
 		.batch = batch,
 		.item = view.item,
@@ -348,13 +351,14 @@ static void job_read(struct job *ret_job, struct batch *batch, const void *data,
 	} else if (batch->run->tee) {
 		ret_job->block = tee_block(batch->run->tee, ret_job->item.number);
 	}
+	return n;
 }
 
-// It will never start, and is counted so.
-static void drop(struct job *job) {
+// It will never start, nor will those that are to go along with it, and they are counted so: `n` in all.
+static void drop(struct job *job, uint64_t n) {
 	static const struct result cancelled = {.outcome = OUTCOME_CANCELLED};
 	skip_output(job->batch, &job->item);
-	counts_lost(job->batch, 1);
+	counts_lost(job->batch, n);
 	if (job->added) {
 		added_job_ended(job->batch->run, job->added, &cancelled);
 	}
@@ -362,7 +366,7 @@ static void drop(struct job *job) {
 }
 
 static enum work_status drop_cancelled(struct job *job) {
-	drop(job);
+	drop(job, 1 + job->coalesced);
 	start_order_pass(job->batch->run->start_order, job->slot);
 	return WORK_NOT_RUN;
 }
@@ -370,14 +374,13 @@ static enum work_status drop_cancelled(struct job *job) {
 // True if --resume says that the job is done, which is asked only now as others emit into its batch.
 static bool leave_out(struct job *job) {
 	static const struct result ok = {.outcome = OUTCOME_OK};
-	struct buf words = BUF_INIT;
+	FP_CLEANUP(buf_fini) struct buf words = BUF_INIT;
 	struct record record = job->record;
 	if (job->added) {
 		added_job_write(job->added, record.args, record.size, &words);
 		record = (struct record){.args = words.data, .size = words.len, .nargs = record.nargs};
 	}
 	bool is_done = job_records_leave_out(job->batch, job->spec, &record, &job->item);
-	buf_fini(&words);
 	if (is_done && job->added) {
 		job_records_settle(job->batch->run, job->item.seq);
 		added_job_ended(job->batch->run, job->added, &ok);
@@ -392,6 +395,9 @@ static enum work_status run_item(struct worker *worker, struct queue *queue, voi
 	job.slot = worker_slot(worker);
 	job.spec = job.added ? &job.added->spec : job.batch->specs[job.item.spec];
 	bool up_to_date = false;
+	if (job.batch->autopack && !job.item.bad && !job.added) {
+		autopack_adopt(worker_state_of(run, worker), &job);
+	}
 	if (job_is_cancelled(&job)) {
 		return drop_cancelled(&job);
 	}
@@ -400,9 +406,6 @@ static enum work_status run_item(struct worker *worker, struct queue *queue, voi
 		job_release(&job);
 		start_order_pass(run->start_order, job.slot);
 		return WORK_NOT_RUN;
-	}
-	if (job.batch->autopack && !job.item.bad && !job.added) {
-		autopack_adopt(worker_state_of(run, worker), &job);
 	}
 	if (job.spec->creates && !job.item.bad) {
 		up_to_date = created_files_find(worker_state_of(run, worker), &job);
@@ -418,8 +421,13 @@ static enum work_status run_item(struct worker *worker, struct queue *queue, voi
 static void drop_item(struct queue *queue, void *data, size_t size) {
 	struct batch *batch = queue_user(queue);
 	struct job job;
-	job_read(&job, batch, data, size);
-	drop(&job);
+	uint32_t n = job_read(&job, batch, data, size);
+	for (uint32_t i = 1; i < n; ++i) {
+		struct item other = job.item;
+		other.order += i;
+		skip_output(batch, &other);
+	}
+	drop(&job, n);
 }
 
 const struct work_type work_item = {.name = "item", .run = run_item, .drop = drop_item, .pack = autopack_take};

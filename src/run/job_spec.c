@@ -9,7 +9,6 @@
 #include "shell/split.h"
 
 #include <errno.h>
-#include <limits.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -20,8 +19,7 @@ struct template *job_spec_parse(const char *const *words, size_t n, unsigned fla
 	char *error;
 	struct template *template = template_parse(words, n, flags, names, &error);
 	if (!template) {
-		diag_error("%s", error);
-		free(error);
+		diag_error_free(error);
 		*ret_failed = true;
 	}
 	return template;
@@ -275,16 +273,14 @@ static struct context *make_context(struct context *context, const struct manife
 	if (!job->working_dir && job->umask < 0 && job->nice == 0) {
 		return context_ref(context);
 	}
-	struct buf dir = BUF_INIT;
+	FP_CLEANUP(buf_fini) struct buf dir = BUF_INIT;
 	if (job->working_dir) {
 		if (job->working_dir[0] != '/') {
 			buf_printf(&dir, "%s/", manifest->dir);
 		}
 		buf_adds(&dir, job->working_dir);
 	}
-	struct context *derived = context_derive(context, dir.data, job->umask, job->nice);
-	buf_fini(&dir);
-	return derived;
+	return context_derive(context, dir.data, job->umask, job->nice);
 }
 
 int job_spec_from_job(struct job_spec *ret_spec, const struct options *options, struct context *context,

@@ -36,9 +36,8 @@ static void tell_jobs(struct context *context, const char *auth) {
 int jobserver_server_open(const struct options *options, struct context *context, const char *dir, struct jobserver *ret_jobserver) {
 	bool is_pipe = options->pool.jobserver == SERVE_PIPE || (options->pool.jobserver == SERVE_AUTO && make_is_old());
 	if (jobserver_create(is_pipe ? JOBSERVER_PIPE : JOBSERVER_FIFO, dir, ret_jobserver) != 0) {
-		diag_error("--jobserver: cannot make a %s%s%s: %s", is_pipe ? "pipe" : "FIFO in '",
-		           is_pipe ? "" : dir, is_pipe ? "" : "'", strerror(errno));
-		return -1;
+		return diag_error("--jobserver: cannot make a %s%s%s: %s", is_pipe ? "pipe" : "FIFO in '",
+		                  is_pipe ? "" : dir, is_pipe ? "" : "'", strerror(errno));
 	}
 	tell_jobs(context, ret_jobserver->auth);
 	return 0;

@@ -382,6 +382,10 @@ void jobserver_slots_return(struct jobserver_slots *slots) {
 	if (slots && slots->held) { // there is one thread only
 		(void)put_held(slots, UINT_MAX);
 	}
+	if (slots && slots->serves && !slots->spare) { // audit() looks only while slots are out
+		unsigned found = take_out(slots, UINT_MAX);
+		warn_of_missing(found > slots->out ? (int)slots->out - (int)found : 0);
+	}
 }
 
 void jobserver_slots_close(struct jobserver_slots *slots) {

@@ -57,7 +57,7 @@ enum { JOBSERVER_POLLS = 2 };
 int jobserver_slots_fd(const struct jobserver_slots *slots, unsigned which);
 void jobserver_slots_tick(struct jobserver_slots *slots, bool readable);
 
-// Puts all tokens back, when the worker pool is gone. NULL-safe. Then close: when nobody uses the executor any more.
+// Puts all tokens back, when the worker pool is gone, and warns of those that jobs have made up. NULL-safe. Then close: when nobody uses the executor any more.
 void jobserver_slots_return(struct jobserver_slots *slots);
 void jobserver_slots_close(struct jobserver_slots *slots);
 

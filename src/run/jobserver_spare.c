@@ -4,7 +4,6 @@
 
 #include "base/alloc.h"
 #include "base/buf.h"
-#include "base/diag.h"
 #include "cli/options.h"
 #include "run/pool_client.h"
 #include "slots/client.h"
@@ -118,7 +117,7 @@ struct jobserver_spare *jobserver_spare_open(const struct options *options, stru
 		jobserver_spare_close(spare);
 		return NULL;
 	}
-	spare->most = client_slots(spare->client) - 1; // the job itself has one
+	spare->most = client_bounds(spare->client).most - 1; // the job itself has one
 	return spare;
 }
 

@@ -1,4 +1,6 @@
-// What the jobs of each batch needed in a former run, from the log that --eta names.
+// What the jobs of each batch needed in a former run, from the log that --eta names, or that --resume goes on with.
+//
+// A joblog has no column for it, and no room for one: GNU parallel reads it, too.
 
 #include "run/learned_memory.h"
 
@@ -9,6 +11,7 @@
 #include "run/pictures.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 
 struct learned_memory {
 	struct arena texts;
@@ -46,9 +49,13 @@ static void on_event(void *arg, const struct event *event) {
 }
 
 void learned_memory_open(struct run *run) {
-	const char *path = run->options->show.eta_log;
-	int fd = learned_memory_is_on(run) && path ? open(path, O_RDONLY | O_CLOEXEC) : -1;
-	if (fd < 0) {
+	const struct options *options = run->options;
+	const char *path = options->show.eta_log ? options->show.eta_log : options->resume != RESUME_NOT ? options->log : NULL;
+	// without waiting: the log of this run may be a FIFO
+	int fd = learned_memory_is_on(run) && path ? open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY) : -1;
+	struct stat stat;
+	if (fd < 0 || fstat(fd, &stat) != 0 || !(S_ISREG(stat.st_mode) || options->show.eta_log)) {
+		fd_close(&fd);
 		return;
 	}
 	struct learned_memory *learned = run->learned_memory = NEW(struct learned_memory);

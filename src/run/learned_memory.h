@@ -1,4 +1,5 @@
-// What the jobs of each batch needed in a former run, from the log that --eta names: for --memory=auto and -j auto.
+// What the jobs of each batch needed in a former run, from the log that --eta names, or the --log of a run that --resume goes on
+// with: for --memory=auto and -j auto.
 
 #ifndef FAIRPAR_RUN_LEARNED_MEMORY_H
 #define FAIRPAR_RUN_LEARNED_MEMORY_H
@@ -9,7 +10,7 @@
 // Is it learned what jobs need, and do they wait for it?
 bool learned_memory_is_on(const struct run *run);
 
-// Reads the log, if it is on and --eta names one that can be read, as run->learned_memory; learned_memory_close() frees it
+// Reads the log, if it is on and there is one that can be read, as run->learned_memory; learned_memory_close() frees it
 // (NULL-safe). Behind status_display_open(), which tells of a log that cannot be read, and before log_sink_open(), which may empty it.
 void learned_memory_open(struct run *run);
 void learned_memory_close(struct run *run);

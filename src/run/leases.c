@@ -370,10 +370,10 @@ static void show_place(const struct leases *leases, const struct client_event *e
 	}
 }
 
-bool leases_tick(struct leases *leases) {
+void leases_tick(struct leases *leases, struct leases_news *ret_news) {
 	int more = 0;
-	bool renewed = false;
 	struct client_event event;
+	*ret_news = (struct leases_news){.renewed = false};
 	mutex_lock(&leases->lock);
 	while (!leases->lost && (event = client_next(leases->client)).type != CLIENT_NOTHING) {
 		switch (event.type) {
@@ -387,8 +387,14 @@ bool leases_tick(struct leases *leases) {
 		case CLIENT_REVOKED: more -= (int)forget_free(leases, event.id.number); break;
 		case CLIENT_RENEWED:
 			more -= (int)forget_free(leases, 0);
-			renewed = true;
+			ret_news->renewed = true;
+			ret_news->slots = client_slots(leases->client);
 			break;
+		case CLIENT_SLOTS:
+			ret_news->slots = client_slots(leases->client);
+			ret_news->why = client_why(leases->client);
+			break;
+		case CLIENT_LOOK: ret_news->look = true; break;
 		case CLIENT_PLACE: show_place(leases, &event); break;
 		case CLIENT_LOST: more += lose(leases, event.text); break;
 		default: break;
@@ -399,7 +405,14 @@ bool leases_tick(struct leases *leases) {
 		pool_add_slots(leases->pool, more);
 	}
 	leases_ask(leases);
-	return renewed;
+}
+
+void leases_say_sight(struct leases *leases, const struct sight *sight) {
+	mutex_lock(&leases->lock);
+	if (!leases->lost) {
+		client_say_sight(leases->client, sight);
+	}
+	mutex_unlock(&leases->lock);
 }
 
 int leases_fd(const struct leases *leases) {
@@ -408,7 +421,27 @@ int leases_fd(const struct leases *leases) {
 
 // ---- life ----
 
-int leases_open(const struct options *options, struct context *context, unsigned *slots, struct leases **ret_leases) {
+// Is the number of slots found, by the pool or by the run that this one runs in?
+static bool is_found(const struct client *client) {
+	const struct slots_bounds bounds = client_bounds(client);
+	return bounds.least > 0 && bounds.least < bounds.most;
+}
+
+bool leases_are_uncounted(const struct leases *leases, unsigned slots) {
+	return leases && client_bounds(leases->client).least == 0 && slots == client_slots(leases->client);
+}
+
+// How many slots the run has at most, of which `said` is the most by -j, or 0: *ret_slots now, and returns how many it asks for at most,
+// whatever there are: where their number is found, somebody has to wait for it to be looked for.
+static unsigned bound_slots(const struct leases *leases, const struct options *options, unsigned said, unsigned *ret_slots) {
+	unsigned now = client_slots(leases->client);
+	said = said > 0 && said < MOST_POOL_SLOTS ? said : MOST_POOL_SLOTS;
+	*ret_slots = now < said ? now : said;
+	bool grows = is_found(leases->client) && options->pipe == PIPE_NOT; // there are blocks for as many jobs as at the beginning
+	return grows ? said : *ret_slots;
+}
+
+int leases_open(const struct options *options, struct context *context, unsigned *slots, unsigned *ret_most, struct leases **ret_leases) {
 	struct leases *leases = NEW(struct leases);
 	const char *pool = options->pool.name;
 	bool refused;
@@ -428,12 +461,13 @@ int leases_open(const struct options *options, struct context *context, unsigned
 		leases_close(leases);
 		*ret_leases = NULL;
 		*slots = 1;
+		*ret_most = 0;
 		return refused ? -1 : 0;
 	}
 	context_set_env(context, "FAIRPAR_POOL", pool ? leases->source : ""); // where what its jobs start asks
 	guardian_keep(GUARDIAN_SLOTS, client_fd(leases->client));
-	*slots = *slots > 0 && *slots < client_slots(leases->client) ? *slots : client_slots(leases->client);
-	leases->most = *slots;
+	leases->most = bound_slots(leases, options, *slots, slots);
+	*ret_most = is_found(leases->client) ? leases->most : 0;
 	*ret_leases = leases;
 	return 0;
 }

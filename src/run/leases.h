@@ -22,11 +22,25 @@ struct options;
 struct pool;
 struct context;
 
+// What leases_tick() has heard.
+struct leases_news {
+	bool renewed;        // leases_fd() is the connection to another server now
+	bool look;           // leases_say_sight() is wanted
+	unsigned slots;      // of the pool, or of the run above, if their number has changed; else 0
+	const char *why;     // it has; or NULL
+};
+
+struct sight;
+
 // Connects to the pool that options->pool names, or starts its server; if none is named, to the fairpar in whose job
 // this one runs. While there is one thread. *slots: those that the run may have at most, by -j, or 0: as many as there
-// are; it is cut to these. Tells jobs, by the context's environment. Returns 0 with *ret_leases, or -1 after a message.
+// are; it is cut to these. *ret_most: the same where their number is found, whatever becomes of it; else 0. Tells jobs, by the context's environment. Returns 0 with *ret_leases, or -1 after a message.
 // *ret_leases is NULL if the slots are the run's own; or for want of a server, after a warning: then *slots is 1.
-int leases_open(const struct options *options, struct context *context, unsigned *slots, struct leases **ret_leases) FP_NODISCARD;
+int leases_open(const struct options *options, struct context *context, unsigned *slots, unsigned *ret_most, struct leases **ret_leases)
+	FP_NODISCARD;
+
+// The run has so many slots, by leases_open(): is that only the most that there can be, since nobody knows how many there are? NULL-safe.
+bool leases_are_uncounted(const struct leases *leases, unsigned slots);
 
 // The executor that waits for a lease and then lets `inner` execute the attempt.
 struct executor leases_executor(struct leases *leases, const struct executor *inner);
@@ -48,9 +62,9 @@ void leases_return_surplus(struct leases *leases);
 void leases_ask_place(struct leases *leases);
 
 // For the event loop: what to poll for POLLIN, or -1; and what is to be done when it has come, or the loop was woken.
-// Returns whether leases_fd() is the connection to another server now.
 int leases_fd(const struct leases *leases);
-bool leases_tick(struct leases *leases);
+void leases_tick(struct leases *leases, struct leases_news *ret_news);
+void leases_say_sight(struct leases *leases, const struct sight *sight);
 
 // Gives all of them back. When no job runs any more. NULL-safe.
 void leases_close(struct leases *leases);

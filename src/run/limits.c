@@ -48,8 +48,7 @@ int limits_check(const struct options *options, unsigned long nofile) {
 	for (; left < needed; ++enough) { // what was opened before the limit was lowered is in the way
 		left += fcntl((int)enough, F_GETFD) < 0;
 	}
-	diag_error("a limit of %lu descriptors leaves no room for a job: it must be %lu or more, by ulimit -n", nofile, enough);
-	return -1;
+	return diag_error("a limit of %lu descriptors leaves no room for a job: it must be %lu or more, by ulimit -n", nofile, enough);
 }
 
 // Waits until who counts unlocks what it holds.
@@ -59,14 +58,14 @@ static void *take_room(void *lock) {
 	return NULL;
 }
 
-unsigned limits_for_processes(unsigned slots, bool *ret_spare) {
+unsigned limits_for_processes(unsigned slots, unsigned tasks, bool *ret_spare) {
 	struct rlimit limit;
 	*ret_spare = true;
 	if (getrlimit(RLIMIT_NPROC, &limit) != 0 || limit.rlim_cur > TASKS_FEW) {
 		return slots;
 	}
 	// tried out: the limit is over all processes of the user, of which not all can be seen
-	unsigned want = slots < TASKS_FEW / 2 ? slots * 2 + 1 : TASKS_FEW, n = 0;
+	unsigned want = slots < TASKS_FEW / tasks ? slots * tasks + 1 : TASKS_FEW, n = 0;
 	thread *threads = xcalloc(want, sizeof(*threads));
 	mutex lock;
 	mutex_init(&lock, LOCK_LIMITS);
@@ -80,9 +79,9 @@ unsigned limits_for_processes(unsigned slots, bool *ret_spare) {
 	}
 	mutex_fini(&lock);
 	free(threads);
-	unsigned fit = n / 2 > 0 ? n / 2 : 1;
+	unsigned fit = n / tasks > 0 ? n / tasks : 1;
 	fit = fit < slots ? fit : slots;
-	*ret_spare = n > fit * 2;
+	*ret_spare = n > fit * LIMITS_TASKS;
 	return fit;
 }
 

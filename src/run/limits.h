@@ -10,9 +10,14 @@
 // 0, or -1 after a message.
 int limits_check(const struct options *options, unsigned long nofile) FP_NODISCARD;
 
-// How many of `slots` fit under a tight limit of processes, at least 1: each needs a thread and a process, so the threads are
-// not to take the room of the jobs. *ret_spare: there is one more, for the guardian.
-unsigned limits_for_processes(unsigned slots, bool *ret_spare);
+enum {
+	LIMITS_TASKS = 2,      // of a slot: a thread, which is not to take the room of a job, and a process
+	LIMITS_TASKS_AUTO = 4, // … and where nobody has chosen the number, two that the job itself starts
+};
+
+// How many of `slots`, of so many tasks each, fit under a tight limit of processes, at least 1. *ret_spare: there is one more, for
+// the guardian.
+unsigned limits_for_processes(unsigned slots, unsigned tasks, bool *ret_spare);
 
 // Those of the limit that the jobs may have: not the files of batches, which are open as long as they have items.
 unsigned long limits_for_jobs(const struct options *options, unsigned long nofile);

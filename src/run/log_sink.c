@@ -4,6 +4,7 @@
 
 #include "base/alloc.h"
 #include "base/diag.h"
+#include "base/io.h"
 #include "base/temp_file.h"
 #include "base/text.h"
 #include "base/write_limit.h"
@@ -33,8 +34,7 @@ struct log_sink {
 // ---- where to ----
 
 static int cannot_write(const char *name, int error) {
-	diag_error("cannot write the log '%s': %s", text_shows(name), strerror(error));
-	return -1;
+	return diag_error("cannot write the log '%s': %s", text_shows(name), strerror(error));
 }
 
 // Jobs do not get the descriptor, or the reader would wait for the last of their children.
@@ -116,8 +116,7 @@ static int subscribe_kept(struct run *run) {
 	log->kept_fd = tmpfile_open(run->temp_dir);
 	log->kept = log->kept_fd >= 0 ? event_log_open(&(struct event_log_config){.fd = log->kept_fd}) : NULL;
 	if (!log->kept) {
-		diag_error("cannot make a temporary file in '%s': %s", text_shows(run->temp_dir), strerror(errno));
-		return -1;
+		return diag_error("cannot make a temporary file in '%s': %s", text_shows(run->temp_dir), strerror(errno));
 	}
 	publish_subscribe(run, event_log_on_event, log->kept, WANTS_TAILS);
 	return 0;
@@ -228,9 +227,7 @@ void log_sink_close(struct run *run) {
 	} else if (log->kept_fd >= 0 && !log->log) {
 		close(log->kept_fd);
 	}
-	if (log->fd >= 0) {
-		close(log->fd);
-	}
+	fd_close(&log->fd);
 	free(log);
 	run->log = NULL;
 }

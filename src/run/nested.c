@@ -56,7 +56,7 @@ struct nested {
 	void *wake_arg;
 	struct buf name;           // of the socket
 	uint64_t secret;           // nonces are made from it
-	unsigned most;             // slots of the run
+	unsigned most;             // slots of the run, whatever becomes of their number
 	bool lends;                // they are its own
 	atomic_uint_least64_t last_number;
 	atomic_bool starving;      // items of the run wait for a slot, since the last look
@@ -390,6 +390,15 @@ void nested_starving(struct nested *nested) {
 	nested->wake(nested->wake_arg);
 }
 
+void nested_tell_slots(struct nested *nested, unsigned slots, enum controller_reason reason) {
+	if (nested) {
+		mutex_lock(&nested->lock);
+		sessions_tell(&nested->sessions, slots, reason);
+		mutex_unlock(&nested->lock);
+		nested->wake(nested->wake_arg);
+	}
+}
+
 void nested_add_polls(struct nested *nested, struct pollfd **polls, size_t *n, size_t *cap) {
 	connections_add_polls(&nested->connections, polls, n, cap);
 }
@@ -423,14 +432,14 @@ uint64_t nested_tick(struct nested *nested, const struct pollfd *polls) {
 
 // ---- life ----
 
-struct nested *nested_open(const struct executor *inner, unsigned slots, bool lends, struct context *context) {
+struct nested *nested_open(const struct executor *inner, unsigned slots, struct slots_bounds bounds, bool lends, struct context *context) {
 	struct nested *nested = NEW(struct nested);
 	random_bytes(&nested->secret, sizeof(nested->secret));
 	uint64_t random;
 	random_bytes(&random, sizeof(random));
 	buf_printf(&nested->name, "@fairpar-%d-%" PRIx64, (int)getpid(), random);
 	nested->inner = *inner;
-	nested->most = slots;
+	nested->most = bounds.most;
 	nested->lends = lends;
 	nested->connections = (struct connections){.sessions = &nested->sessions, .listen_fd = abstract_listen(buf_str(&nested->name)), .spare_fd = -1};
 	if (nested->connections.listen_fd < 0) {
@@ -445,7 +454,12 @@ struct nested *nested_open(const struct executor *inner, unsigned slots, bool le
 	list_init(&nested->lendings);
 	list_init(&nested->loans);
 	uint64_t now = now_ns();
-	sessions_init(&nested->sessions, &(struct sessions_config){.slots = slots, .epoch = UINT32_MAX}, now);
+	sessions_init(&nested->sessions, &(struct sessions_config){
+		.slots = slots,
+		.bounds = bounds.least < bounds.most ? bounds : (struct slots_bounds){0},
+		.is_told = true,
+		.epoch = UINT32_MAX,
+	}, now);
 	nested->sessions.find_lease = find_lease;
 	nested->sessions.granted = begin_loan;
 	nested->sessions.arg = nested;

@@ -13,6 +13,8 @@
 #include "base/buf.h"
 #include "base/list.h"
 #include "process/executor.h"
+#include "slots/controller.h"
+#include "slots/slots.h"
 
 #include <poll.h>
 #include <stdbool.h>
@@ -37,8 +39,9 @@ struct attempt_origin {
 };
 
 // Opens the socket. NULL: there can be none, and fairpars in jobs have slots of their own. `inner` executes the
-// attempts; `slots`: of the run. Unless it `lends`, the slots are somebody else's, and the socket is only for nested_claim().
-struct nested *nested_open(const struct executor *inner, unsigned slots, bool lends, struct context *context);
+// attempts. The run has `slots` now, and always as many as `bounds` say; equal ones: the number is fixed, and 0 for the least: nobody
+// knows it. Unless it `lends`, the slots are somebody else's, and the socket is only for nested_claim().
+struct nested *nested_open(const struct executor *inner, unsigned slots, struct slots_bounds bounds, bool lends, struct context *context);
 struct executor nested_executor(struct nested *nested);
 
 // `claim` takes over the connections of those who do not want slots: struct connections.
@@ -54,6 +57,9 @@ uint64_t nested_add_variable(struct nested *nested, bool has_slot, struct buf *v
 // The attempt of that number waits and lends its slot: it is not to be lent to fairpars in it until it is the attempt's again.
 // Returns false if it is lent to one just now, and nothing has changed. From the event loop.
 bool nested_withhold(struct nested *nested, uint64_t number, bool withheld);
+
+// The run has so many slots now, because of `reason`: its fairpars in jobs are told. From the event loop. NULL-safe.
+void nested_tell_slots(struct nested *nested, unsigned slots, enum controller_reason reason);
 
 // hooks.starving of the worker pool.
 void nested_starving(struct nested *nested);

@@ -41,8 +41,7 @@ static bool is_stdout(const char *path) {
 
 static int check_file(const char *path) {
 	if (!is_stdout(path) && atomic_file_check(path) != 0) {
-		diag_error("cannot write '%s': %s", text_shows(path), strerror(errno));
-		return -1;
+		return diag_error("cannot write '%s': %s", text_shows(path), strerror(errno));
 	}
 	return 0;
 }
@@ -71,8 +70,7 @@ static int target_open(struct target *target, const char *path) {
 	if (is_stdout(path) || (target->file = atomic_file_open(path))) {
 		return 0;
 	}
-	diag_error("cannot write '%s': %s", text_shows(path), why(errno));
-	return -1;
+	return diag_error("cannot write '%s': %s", text_shows(path), why(errno));
 }
 
 static void target_write(void *arg, const char *text, size_t len) {
@@ -121,14 +119,13 @@ static int write_report(struct drawing *drawing, const char *path) {
 	if (target_open(&target, path) != 0) {
 		return -1;
 	}
-	struct buf text = BUF_INIT;
+	FP_CLEANUP(buf_fini) struct buf text = BUF_INIT;
 	if (text_ends(path, ".svg")) {
 		svg_draw(&text, &drawing->timeline, SVG_FILE);
 	} else {
 		html_draw(&text, &drawing->timeline, &drawing->rows);
 	}
 	target_write(&target, text.data, text.len);
-	buf_fini(&text);
 	return target_close(&target, true);
 }
 
@@ -148,8 +145,7 @@ static int draw(struct drawing *drawing, const struct attempts *all, const struc
 		result = target_close(&trace, read) == 0 ? result : -1;
 	}
 	if (!read) {
-		diag_error("cannot read '%s' again: it has changed", text_shows(drawing->name));
-		return -1;
+		return diag_error("cannot read '%s' again: it has changed", text_shows(drawing->name));
 	}
 	for (size_t i = 0; i < options->nreports; ++i) {
 		result = write_report(drawing, options->reports[i]) == 0 ? result : -1;
@@ -179,12 +175,11 @@ int pictures_draw(const struct options *options, int fd, const char *name, bool 
 }
 
 int log_read(int fd, const char *name, event_fn *on_event, void *arg, bool with_messages) {
-	struct buf messages = BUF_INIT;
+	FP_CLEANUP(buf_fini) struct buf messages = BUF_INIT;
 	int result = eventread(fd, name, on_event, arg, &messages);
 	if (with_messages && diag_text(buf_str(&messages), messages.len) != 0) {
 		result = -1;
 	}
-	buf_fini(&messages);
 	return result;
 }
 

@@ -18,19 +18,24 @@
 
 // ---- the server ----
 
-enum { SERVER_ARGS = 8 };
+enum { SERVER_ARGS = 9 };
 
 static int start_server(const struct server_config *config) {
-	char lock[16], listen[16], slots[16], name[] = "fairpar", option[] = POOL_SERVER_ARG, time[] = "time", turns[] = "turns";
+	char lock[16], listen[16], slots[40], name[] = "fairpar", option[] = POOL_SERVER_ARG, time[] = "time", turns[] = "turns";
 	snprintf(lock, sizeof(lock), "%d", config->lock_fd);
 	snprintf(listen, sizeof(listen), "%d", config->listen_fd);
-	snprintf(slots, sizeof(slots), "%u", config->slots > 0 ? config->slots : slots_usable_cpus()); // asked for only here: it takes long
-	char *dir = xstrdup(config->dir), *pool = xstrdup(config->name);
-	char *argv[SERVER_ARGS + 1] = {name, option, lock, listen, slots, config->fair_time ? time : turns, dir, pool, NULL};
+	if (config->bounds.most > 0) {
+		snprintf(slots, sizeof(slots), "auto:%u-%u", config->bounds.least, config->bounds.most);
+	} else {
+		snprintf(slots, sizeof(slots), "%u", config->slots > 0 ? config->slots : slots_usable_cpus()); // asked for only here: it takes long
+	}
+	char *dir = xstrdup(config->dir), *pool = xstrdup(config->name), *root = xstrdup(config->root);
+	char *argv[SERVER_ARGS + 1] = {name, option, lock, listen, slots, config->fair_time ? time : turns, dir, pool, root, NULL};
 	int result = daemon_start(argv, (int[]){config->lock_fd, config->listen_fd}, 2);
 	int error = errno;
 	free(dir);
 	free(pool);
+	free(root);
 	errno = error;
 	return result;
 }
@@ -47,13 +52,21 @@ int pool_server_main(int argc, char *argv[]) {
 	sigemptyset(&none);
 	signal(SIGTERM, SIG_DFL);
 	verify(sigprocmask(SIG_SETMASK, &none, NULL) == 0);
+	struct slots_bounds bounds = {0};
+	char *error = NULL;
+	if (slots_is_auto(argv[4]) && slots_auto_parse(POOL_SERVER_ARG, argv[4], MOST_POOL_SLOTS, &bounds, &error) != 0) {
+		free(error);
+		return EXIT_TROUBLE;
+	}
 	return server_run(&(struct server_config){
 		.lock_fd = 3,
 		.listen_fd = 4,
 		.slots = (unsigned)strtoul(argv[4], NULL, 10),
+		.bounds = bounds,
 		.fair_time = strcmp(argv[5], "time") == 0,
 		.dir = argv[6],
 		.name = argv[7],
+		.root = argv[8],
 	});
 }
 
@@ -114,6 +127,25 @@ char *pool_client_label(char *const *words) {
 	return buf_take(&line);
 }
 
+// --pool-slots auto; and so it is for who says how many jobs at once he wants by -j auto alone.
+static struct slots_bounds bounds_wanted(const struct options *options) {
+	bool any = options->pool.slots == 0 && options->pool.bounds.most == 0 && options->jobs && slots_is_auto(options->jobs);
+	return any ? (struct slots_bounds){.least = 1, .most = MOST_POOL_SLOTS} : options->pool.bounds;
+}
+
+// Who finds a pool with another number of slots than he has said is told so.
+static void warn_of_slots(const struct client *client, const struct pool_options *pool) {
+	const struct slots_bounds found = client_bounds(client), *said = &pool->bounds;
+	const unsigned least = said->most > 0 ? said->least : (unsigned)pool->slots, most = said->most > 0 ? said->most : (unsigned)pool->slots;
+	char wanted[40], has[40];
+	if (most == 0 || (least == found.least && most == found.most)) {
+		return;
+	}
+	snprintf(wanted, sizeof(wanted), least < most ? "auto:%u-%u" : "%u", least, most);
+	snprintf(has, sizeof(has), found.least < found.most ? "auto:%u-%u" : "%u", found.least, found.most);
+	diag_warn("pool %s has %s slot%s already, not %s", pool->name, has, found.most == 1 ? "" : "s", wanted);
+}
+
 struct client *pool_client_open(const struct options *options, const char *dir, const char *label, bool shows_place, bool starts,
                                 bool *ret_refused) {
 	const struct pool_options *pool = &options->pool;
@@ -122,6 +154,8 @@ struct client *pool_client_open(const struct options *options, const char *dir, 
 	struct client_config config = {
 		.pool = pool->name,
 		.slots = (unsigned)pool->slots,
+		.bounds = bounds_wanted(options),
+		.looks = true,
 		.batch = pool->single ? options->batch : NULL,
 		.label = label,
 		.dir = dir,
@@ -142,9 +176,8 @@ struct client *pool_client_open(const struct options *options, const char *dir, 
 		diag_error("%s", buf_str(&error));
 	} else if (!client && starts) {
 		diag_warn("%s: %s", buf_str(&error), pool->single ? "the command runs without a slot" : "one job runs at a time");
-	} else if (client && starts && pool->slots > 0 && client_slots(client) != (unsigned)pool->slots && !options->quiet) {
-		unsigned slots = client_slots(client);
-		diag_warn("pool %s has %u slot%s already, not %ld", pool->name, slots, slots == 1 ? "" : "s", pool->slots);
+	} else if (client && starts && !options->quiet) {
+		warn_of_slots(client, pool);
 	}
 	buf_fini(&error);
 	return client;

@@ -6,15 +6,18 @@
 #include "base/diag.h"
 #include "base/io.h"
 #include "base/json.h"
+#include "base/sync.h"
 #include "base/temp_file.h"
 #include "base/text.h"
 #include "base/write_limit.h"
 #include "process/plain_child.h"
 #include "process/signals.h"
 #include "run/jobserver_server.h"
+#include "run/job_looks.h"
 #include "run/jobserver_spare.h"
 #include "run/pool_client.h"
 #include "shell/shell.h"
+#include "slots/protocol.h"
 #include "term/screen.h"
 
 #include <errno.h>
@@ -30,13 +33,11 @@ enum { EXIT_CANNOT_RUN = 126, EXIT_NOT_FOUND = 127 }; // as env(1)
 static void show_place(const struct options *options, const struct client_event *event) {
 	struct winsize size = {0};
 	(void)ioctl(STDERR_FILENO, TIOCGWINSZ, &size);
-	struct buf text = BUF_INIT, line = BUF_INIT;
+	FP_CLEANUP(buf_fini) struct buf text = BUF_INIT, line = BUF_INIT;
 	buf_adds(&text, "fairpar: ");
 	pool_client_add_place(&text, options->pool.name, event);
 	text_add_text(&line, buf_str(&text), text.len, size.ws_col > 1 ? size.ws_col - 1U : 79);
 	(void)screen_draw(NULL, buf_str(&line), 1);
-	buf_fini(&line);
-	buf_fini(&text);
 }
 
 // A signal while it waits ends it: nothing has been started, and the place is given up.
@@ -97,8 +98,22 @@ static void hand_on_signals(const struct plain_child *child, struct jobserver_sp
 	}
 }
 
+// Where the number of the pool's slots is found, its server asks what the command does. What that runs on spare slots counts there.
+static void say_sight(struct client *client, const struct plain_child *child, uint32_t width, bool spares, struct job_looks *looks) {
+	uint64_t used = job_looks_clock();
+	unsigned alive;
+	double busy = job_looks_busy(looks, &child->pid, 1, now_ns(), &alive);
+	busy = spares && busy > width ? width : busy;
+	client_say_sight(client, &(struct sight){
+		.looked = alive * width * UINT64_C(1000),
+		.busy = (uint64_t)(busy * 1000),
+		.cost_ns = job_looks_clock() - used,
+	});
+}
+
 // Until the command has ended. A server that dies meanwhile has a successor that is told of the lease.
-static void attend(struct client *client, const struct plain_child *child, struct jobserver_spare *spare, int signal_fd) {
+static void attend(struct client *client, const struct plain_child *child, uint32_t width, struct jobserver_spare *spare, int signal_fd) {
+	struct job_looks looks = {.n = 0};
 	struct pollfd polls[] = {
 		{.fd = child->pidfd, .events = POLLIN}, {.fd = signal_fd, .events = POLLIN}, {.fd = -1, .events = POLLIN},
 		{.fd = -1, .events = POLLIN}, {.fd = -1, .events = POLLIN},
@@ -115,6 +130,9 @@ static void attend(struct client *client, const struct plain_child *child, struc
 		struct client_event event = {.type = CLIENT_PLACE};
 		while (client && polls[2].revents && event.type != CLIENT_NOTHING && event.type != CLIENT_LOST) {
 			event = client_next(client);
+			if (event.type == CLIENT_LOOK) {
+				say_sight(client, child, width, spare, &looks);
+			}
 		}
 	}
 }
@@ -126,7 +144,7 @@ static int report_start(const char *program, const struct spawn_error *error) {
 
 // Runs the command, on the lease if there is a client, with spare slots if there are. Returns its exit status, and
 // *ret_signal: what has ended it, or 0.
-static int run_command(struct client *client, const struct options *options, struct context *context, struct lease_id id,
+static int run_command(struct client *client, const struct options *options, struct context *context, const struct client_event *lease,
                        struct jobserver_spare *spare, int signal_fd, int *ret_signal) {
 	*ret_signal = 0;
 	const char *path = program_find(options->command[0]);
@@ -140,26 +158,25 @@ static int run_command(struct client *client, const struct options *options, str
 		return report_start(options->command[0], &error);
 	}
 	if (client) {
-		client_set_process(client, id.number, child.pidfd);
+		client_set_process(client, lease->id.number, child.pidfd);
 	}
 	if (spare) {
 		jobserver_spare_set_process(spare, child.pidfd);
 	}
-	attend(client, &child, spare, signal_fd);
+	attend(client, &child, lease->width, spare, signal_fd);
 	if (client) {
-		client_release(client, id.number);
+		client_release(client, lease->id.number);
 	}
 	return plain_child_wait(&child, ret_signal);
 }
 
 static void tell_command(struct context *context, const char *pool, struct lease_id id) {
 	const char *level = getenv("MAKELEVEL");
-	struct buf lease = BUF_INIT;
+	FP_CLEANUP(buf_fini) struct buf lease = BUF_INIT;
 	pool_client_add_lease(&lease, pool, id);
 	context_set_env(context, "FAIRPAR_LEASE", buf_str(&lease));
 	context_set_env(context, "FAIRPAR_POOL", pool);
 	context_set_env(context, "FAIRPAR_MAKELEVEL", level ? level : "0");
-	buf_fini(&lease);
 }
 
 // On the lease, with --jobserver if that is asked for: the command itself has one of its slots, and the others are tokens as
@@ -179,7 +196,7 @@ static int run_on_lease(struct client *client, const struct options *options, st
 		}
 		spare = jobserver_spare_open(options, &jobserver);
 	}
-	int status = run_command(client, options, context, lease->id, spare, signal_fd, &signal);
+	int status = run_command(client, options, context, lease, spare, signal_fd, &signal);
 	jobserver_spare_close(spare);
 	if (options->pool.jobserver) {
 		jobserver_close(&jobserver);
@@ -211,7 +228,7 @@ static int run_single(struct client *client, const struct options *options, stru
 	if (client) {
 		status = run_on_lease(client, options, context, &lease, signal_fd);
 	} else {
-		status = run_command(NULL, options, context, lease.id, /* spare */ NULL, signal_fd, &signal);
+		status = run_command(NULL, options, context, &lease, /* spare */ NULL, signal_fd, &signal);
 	}
 	fd_close(&signal_fd);
 	if (signal != 0) {
@@ -248,10 +265,18 @@ static bool next_line(const char **at, struct client_line *ret_line) {
 	return true;
 }
 
-static void add_text_status(struct buf *out, const char *pool, unsigned slots, const struct client_event *report) {
-	const char *at = report->text;
+// Why the pool has so many slots; NULL: their number is fixed.
+static const char *why_slots(const struct client *client) {
+	const struct slots_bounds bounds = client ? client_bounds(client) : (struct slots_bounds){0};
+	const char *why = bounds.least < bounds.most ? client_why(client) : NULL;
+	return why || bounds.least == bounds.most ? why : "as at the beginning";
+}
+
+static void add_text_status(struct buf *out, const char *pool, const struct client *client, const struct client_event *report) {
+	const char *at = report->text, *why = why_slots(client);
 	struct client_line line;
-	buf_printf(out, "pool %s: %u of %u slots taken, %u waiting\n", pool, report->place, slots, report->waiting);
+	buf_printf(out, "pool %s: %u of %u slots taken, %u waiting", pool, report->place, client ? client_slots(client) : 0, report->waiting);
+	buf_printf(out, why ? " (auto: %s)\n" : "\n", why);
 	if (*at) {
 		buf_adds(out, "   PID  SLOTS  LENT  PLACE  COMMAND\n");
 	}
@@ -263,10 +288,14 @@ static void add_text_status(struct buf *out, const char *pool, unsigned slots, c
 	}
 }
 
-static void add_json_status(struct buf *out, const char *pool, unsigned slots, const struct client_event *report) {
-	const char *at = report->text;
+static void add_json_status(struct buf *out, const char *pool, const struct client *client, const struct client_event *report) {
+	const char *at = report->text, *why = why_slots(client);
 	struct client_line line;
-	buf_printf(out, "{\"pool\":\"%s\",\"slots\":%u,\"taken\":%u,\"waiting\":%u,\"clients\":[", pool, slots, report->place, report->waiting);
+	buf_printf(out, "{\"pool\":\"%s\",\"slots\":%u,", pool, client ? client_slots(client) : 0);
+	if (why) {
+		buf_printf(out, "\"why\":\"%s\",", why);
+	}
+	buf_printf(out, "\"taken\":%u,\"waiting\":%u,\"clients\":[", report->place, report->waiting);
 	for (bool first = true; next_line(&at, &line); first = false) {
 		static const char *const names[] = {"batch", "directory", "command"};
 		buf_printf(out, "%s\n{\"pid\":%u,\"leases\":%u,\"slots\":%u,\"lent\":%u,\"wanted\":%u,\"place\":%u,\"service\":%.3f", first ? "" : ",",
@@ -281,9 +310,8 @@ static void add_json_status(struct buf *out, const char *pool, unsigned slots, c
 }
 
 static int show_status(struct client *client, const struct options *options) {
-	struct buf out = BUF_INIT;
+	FP_CLEANUP(buf_fini) struct buf out = BUF_INIT;
 	struct client_event report = {.text = ""};
-	unsigned slots = client ? client_slots(client) : 0;
 	if (client) {
 		client_ask(client, CLIENT_REPORT);
 	}
@@ -292,14 +320,9 @@ static int show_status(struct client *client, const struct options *options) {
 		(void)poll(&poll_fd, 1, -1);
 		report = client_next(client);
 	}
-	(options->pool.status == POOL_JSON ? add_json_status : add_text_status)(&out, options->pool.name, slots, &report);
-	int status = 0;
-	if (write_all(STDOUT_FILENO, out.data, out.len) != 0) {
-		diag_error("cannot write to stdout: %s", strerror(errno));
-		status = EXIT_TROUBLE;
-	}
-	buf_fini(&out);
-	return status;
+	(options->pool.status == POOL_JSON ? add_json_status : add_text_status)(&out, options->pool.name, client, &report);
+	int result = diag_print(buf_str(&out), out.len);
+	return result == 0 ? 0 : EXIT_TROUBLE;
 }
 
 int pool_run(const struct options *options, struct context *context) {

@@ -6,10 +6,10 @@
 #include "base/diag.h"
 #include "base/random.h"
 #include "base/text.h"
+#include "base/units.h"
 #include "process/memory.h"
 #include "report/run_stats.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
@@ -231,7 +231,7 @@ void publish_begin(struct run *run) {
 			.argv = (const char *const *)options->argv,
 			.time_ns = time_ns,
 			.pid = run->pid,
-			.slots = options->tty ? 1 : run->slots,
+			.slots = options->tty ? 1 : run->slots_unknown ? 0 : run->slots,
 			.fair_time = run->fair_time,
 		},
 	};
@@ -494,7 +494,7 @@ void publish_wait_end(struct run *run, const struct batch *batch, uint64_t numbe
 }
 
 void publish_pause(const struct job *job, uint64_t pause) {
-	struct buf what = BUF_INIT;
+	FP_CLEANUP(buf_fini) struct buf what = BUF_INIT;
 	buf_adds(&what, "its next attempt in ");
 	text_add_time(&what, pause);
 	publish_event(job->batch->run, &(struct event){
@@ -503,7 +503,6 @@ void publish_pause(const struct job *job, uint64_t pause) {
 			.batch = job->batch->name, .number = job->item.number, .why = WHY_RETRY, .what = buf_str(&what), .until = job->queued + pause,
 		},
 	});
-	buf_fini(&what);
 }
 
 // ---- attempts ----
@@ -520,10 +519,6 @@ void publish_admitted(struct worker_state *state, enum event_why why, uint64_t n
 		state->stats.admission = ns;
 		state->stats.admission_why = why;
 	}
-}
-
-static uint64_t minus(uint64_t a, uint64_t b) {
-	return a > b ? a - b : 0;
 }
 
 // What took most of the time that it was queued for: `since` to `now`.
@@ -590,7 +585,7 @@ void publish_memory(struct worker_state *state, const struct job *job, bool wait
 	}
 	if (waits && since == 0) {
 		stats->memory_since = now;
-		struct buf what = BUF_INIT;
+		FP_CLEANUP(buf_fini) struct buf what = BUF_INIT;
 		uint64_t bytes = job->spec->memory ? job->spec->memory : memory_learned_need(&job->batch->memory);
 		if (bytes > 0) {
 			buf_printf(&what, "%s of memory", memory_show(bytes));
@@ -598,7 +593,6 @@ void publish_memory(struct worker_state *state, const struct job *job, bool wait
 			buf_adds(&what, "memory: how much its batch's jobs need is being found out");
 		}
 		publish_wait(state->run, job->batch, job->item.number, WHY_MEMORY, buf_str(&what));
-		buf_fini(&what);
 	} else if (!waits && since > 0) {
 		stats->memory_since = 0;
 		publish_admitted(state, WHY_MEMORY, now - since);
@@ -625,6 +619,7 @@ void publish_job_start(struct worker_state *state, const struct job *job, int pi
 			.queued = stats->queued,
 			.why = stats->queued >= EVENT_WORTH_A_REASON ? reason(state, job, job->queued, start) : WHY_TURN,
 			.from = job->from,
+			.warm = pid > 0 ? warm_report(state->warm) : NULL,
 			.command = buf_str(&state->text),
 			.command_len = state->text.len,
 			.args = job->record.args,

@@ -7,6 +7,7 @@
 #include "base/alloc.h"
 #include "base/beneath.h"
 #include "base/diag.h"
+#include "base/io.h"
 #include "base/write_limit.h"
 #include "base/pathname.h"
 #include "base/temp_file.h"
@@ -50,8 +51,7 @@ static int open_table(struct run *run, const char *path) {
 	}
 	result_files->fd = write_open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, "nothing was run");
 	if (result_files->fd < 0) {
-		diag_error("cannot write '%s': %s", text_shows(path), strerror(errno));
-		return -1;
+		return diag_error("cannot write '%s': %s", text_shows(path), strerror(errno));
 	}
 	return 0;
 }
@@ -91,7 +91,7 @@ static int open_dir(struct run *run) {
 	const struct options *options = run->options;
 	const struct expansion x = {.record = &(struct record){.args = "", .size = 1, .nargs = 1}};
 	bool has_strings = template_has_strings(result_files->path);
-	struct buf path = BUF_INIT;
+	FP_CLEANUP(buf_fini) struct buf path = BUF_INIT;
 	template_expand(result_files->path, &x, &path);
 	buf_adds(&path, has_strings ? "" : "/");
 	path.len = has_strings ? result_files->head : path.len;
@@ -105,7 +105,6 @@ static int open_dir(struct run *run) {
 	if (!ok) {
 		diag_error("cannot write '%s': %s", text_shows(path.len > 0 ? path.data : "."), strerror(errno));
 	}
-	buf_fini(&path);
 	return ok ? 0 : -1;
 }
 
@@ -145,14 +144,13 @@ void result_files_head(struct run *run, uint32_t columns) {
 		return;
 	}
 	result_files->has_head = true;
-	struct buf line = BUF_INIT;
+	FP_CLEANUP(buf_fini) struct buf line = BUF_INIT;
 	table_add_header(&line, result_files->table, columns, result_files->names->names, result_files->names->n);
 	if (line.len > 0) {
 		struct spool *spool = spool_open(run->writer, NULL, 0, WRITER_GROUP, NULL, 0);
 		put(run, spool, &line);
 		spool_finish(spool);
 	}
-	buf_fini(&line);
 }
 
 void result_files_note_item(struct run *run, const struct record *record) {
@@ -169,9 +167,7 @@ void result_files_close(struct run *run) {
 	if (result_files->fd >= 0 && close(result_files->fd) != 0 && !atomic_exchange(&run->trouble, true)) {
 		diag_error("cannot write '%s': %s", text_shows(run->options->results), strerror(errno));
 	}
-	if (result_files->dir >= 0) {
-		close(result_files->dir);
-	}
+	fd_close(&result_files->dir);
 	template_free(result_files->path);
 	free(result_files);
 	run->result_files = NULL;
@@ -182,7 +178,7 @@ void result_files_close(struct run *run) {
 // As with output that stdout does not take: the run starts nothing more, and does not end with 0. The cause is added to `why`,
 // if that is not NULL.
 static int cannot_write(struct run *run, const char *path, int error, struct buf *why) {
-	struct buf cause = BUF_INIT;
+	FP_CLEANUP(buf_fini) struct buf cause = BUF_INIT;
 	buf_printf(&cause, "cannot write '%s': %s", text_shows(path),
 	           error == ELOOP ? "a symbolic link below the directory of --results is not followed" : strerror(error));
 	if (!atomic_exchange(&run->result_files->said, true)) {
@@ -197,7 +193,6 @@ static int cannot_write(struct run *run, const char *path, int error, struct buf
 	atomic_store_release(&run->output_failed, true); // pairs with the load in stop_for_output()
 	publish_cut(run, cause.data);
 	run_start_no_more(run);
-	buf_fini(&cause);
 	return -1;
 }
 
@@ -208,13 +203,12 @@ static void make_path(struct run *run, const struct expansion *x, struct buf *pa
 	template_expand(result_files->path, x, path);
 	bool is_plain = result_files->head == path->len;
 	if (is_plain) {
-		struct buf number = BUF_INIT;
+		FP_CLEANUP(buf_fini) struct buf number = BUF_INIT;
 		buf_printf(&number, "%llu", (unsigned long long)x->seq);
 		buf_addc(path, '/');
 		*ret_below = path->len;
 		pathname_add_items(path, run->blocks ? number.data : x->record->args, run->blocks ? 1 : x->record->nargs,
 		                   atomic_load_relaxed(&result_files->columns), result_files->names->names, result_files->names->n);
-		buf_fini(&number);
 	} else {
 		for (*ret_below = result_files->head; *ret_below > 0 && path->data[*ret_below - 1] != '/';) {
 			--*ret_below;
@@ -225,28 +219,23 @@ static void make_path(struct run *run, const struct expansion *x, struct buf *pa
 
 static int begin_in_dir(struct run *run, struct job *job, struct buf *why) {
 	struct expansion x = job_expansion(job);
-	struct buf path = BUF_INIT, failed = BUF_INIT;
+	FP_CLEANUP(buf_fini) struct buf path = BUF_INIT, failed = BUF_INIT;
 	size_t below;
 	make_path(run, &x, &path, &below);
 	job->results = results_in_files(run->result_files->dir, path.data, below, &failed);
-	int result = job->results ? 0 : cannot_write(run, failed.data, errno, why);
-	buf_fini(&path);
-	buf_fini(&failed);
-	return result;
+	return job->results ? 0 : cannot_write(run, failed.data, errno, why);
 }
 
 bool result_files_is_done(struct run *run, const struct record *record, uint64_t seq) {
 	struct expansion x = {.record = record, .seq = seq, .slots = run->slots, .total = run->total};
-	struct buf path = BUF_INIT;
+	FP_CLEANUP(buf_fini) struct buf path = BUF_INIT;
 	size_t below;
 	if (!run->result_files || run->result_files->kind != RESULTS_DIR || !is_record(run->options)) {
 		return false;
 	}
 	make_path(run, &x, &path, &below);
 	int dir = run->result_files->dir;
-	bool is_done = dir >= 0 && results_are_complete(dir, path.data + below);
-	buf_fini(&path);
-	return is_done;
+	return dir >= 0 && results_are_complete(dir, path.data + below);
 }
 
 // The name of the file that holds stdout, as a line of output.
@@ -299,7 +288,7 @@ bool result_files_begin(struct worker_state *state, struct job *job, struct resu
 
 static void add_row(struct worker_state *state, struct job *job, const struct result *result, uint64_t received) {
 	struct expansion x = job_expansion(job);
-	struct buf command = BUF_INIT, tag = BUF_INIT, line = BUF_INIT;
+	FP_CLEANUP(buf_fini) struct buf command = BUF_INIT, tag = BUF_INIT, line = BUF_INIT;
 	if (job->step > 0) { // else it is that of the last attempt
 		command_text(job->spec->command, &x, &job->spec->by, &command);
 	}
@@ -326,9 +315,6 @@ static void add_row(struct worker_state *state, struct job *job, const struct re
 	};
 	table_add_row(&line, state->run->result_files->table, &row);
 	put(state->run, job->spool, &line);
-	buf_fini(&command);
-	buf_fini(&tag);
-	buf_fini(&line);
 }
 
 void result_files_end(struct worker_state *state, struct job *job, const struct result *result, uint64_t received) {

@@ -13,7 +13,6 @@
 #include "base/text.h"
 #include "base/wakeup.h"
 #include "process/context.h"
-#include "process/signals.h"
 #include "run/admission.h"
 #include "run/auto_slots.h"
 #include "run/control.h"
@@ -26,6 +25,7 @@
 #include "run/publish.h"
 #include "run/retry_queue.h"
 #include "run/waits.h"
+#include "slots/protocol.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -85,6 +85,22 @@ static void loop_poll(struct run *run, struct poll_set *fds, int timeout_ms) {
 	}
 }
 
+static void hear_of_leases(struct run *run) {
+	struct leases_news news;
+	leases_tick(run->leases, &news);
+	if (news.renewed) {
+		children_keep_open(run->children, GUARDIAN_SLOTS, leases_fd(run->leases));
+	}
+	if (news.slots > 0 && run->auto_slots) {
+		auto_slots_told(run->auto_slots, news.slots, news.why);
+	}
+	if (news.look && run->auto_slots) {
+		struct sight sight;
+		auto_slots_see(run->auto_slots, &sight);
+		leases_say_sight(run->leases, &sight);
+	}
+}
+
 static void run_loop(struct run *run) {
 	struct poll_set fds = {.nested_due = TIME_NEVER};
 	bool again = feeds_fill(run);
@@ -119,8 +135,8 @@ static void run_loop(struct run *run) {
 			next = due < next ? due : next;
 		}
 		loop_poll(run, &fds, again ? 0 : poll_ms(next));
-		if (run->leases && leases_tick(run->leases)) {
-			children_keep_open(run->children, GUARDIAN_SLOTS, leases_fd(run->leases));
+		if (run->leases) {
+			hear_of_leases(run);
 		}
 		if (run->jobserver) {
 			jobserver_slots_tick(run->jobserver, fds.at[4].revents || fds.at[5].revents);
@@ -167,8 +183,8 @@ int run_all(const struct options *options, struct context *context, const struct
 	publish_open(&run);
 	bool opened = setup_open(&run) == 0;
 	if (opened) {
-		if (options->manifest && !options->quiet) {
-			batches_warn_unused(&run); // all are known
+		if (!options->batch_by) {
+			batches_warn_unused(&run); // all are known, but what jobs add
 		}
 		run_loop(&run);
 	}

@@ -50,6 +50,7 @@ struct run {
 	struct job_spec spec;      // of the command line
 	struct job_spec *specs[1];
 	unsigned slots;
+	bool slots_unknown;        // they are the most that there can be: make's jobserver does not say how many it has
 	unsigned long nofile;      // the limit of descriptors
 	bool fair_time;            // slot-time is shared, not turns
 	struct pool *pool;

@@ -51,8 +51,7 @@ static int acquire(struct semaphore *semaphore, const struct options *options, u
 static int open_input(const char *path) {
 	int fd = path ? open(path, O_RDONLY | O_CLOEXEC) : STDIN_FILENO;
 	if (fd < 0 || (path && dup2(fd, STDIN_FILENO) < 0)) {
-		diag_error("cannot open '%s': %s", text_shows(path), strerror(errno));
-		return -1;
+		return diag_error("cannot open '%s': %s", text_shows(path), strerror(errno));
 	}
 	if (fd != STDIN_FILENO) {
 		close(fd);
@@ -81,7 +80,7 @@ static int run_command(struct semaphore *semaphore, struct options *options, str
 }
 
 int sem_run(struct options *options, struct context *context) {
-	struct buf error = BUF_INIT;
+	FP_CLEANUP(buf_fini) struct buf error = BUF_INIT;
 	unsigned limit;
 	char *jobs_error;
 	unsigned long nofile = context_raise_nofile(context);
@@ -103,6 +102,5 @@ int sem_run(struct options *options, struct context *context) {
 	} else if (semaphore) {
 		status = run_command(semaphore, options, context);
 	}
-	buf_fini(&error);
 	return status;
 }

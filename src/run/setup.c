@@ -73,8 +73,7 @@ static int open_manifest(struct run *run) {
 	}
 	run->cwd = getcwd(NULL, 0);
 	if (!run->cwd) {
-		diag_error("cannot tell the current directory: %s", strerror(errno));
-		return -1;
+		return diag_error("cannot tell the current directory: %s", strerror(errno));
 	}
 	return dag_check_files(run);
 }
@@ -83,17 +82,15 @@ static int open_manifest(struct run *run) {
 static int open_auto_slots(struct run *run, const char *jobs, unsigned long nofile, unsigned *ret_slots, bool *ret_guarded) {
 	struct slots_bounds bounds;
 	char *error;
-	if (slots_auto_parse(jobs, nofile, &bounds, &error) != 0) {
-		diag_error("%s", error);
-		free(error);
-		return -1;
+	if (slots_auto_parse("--jobs", jobs, slots_limit(nofile), &bounds, &error) != 0) {
+		return diag_error_free(error);
 	}
 	unsigned limit = slots_limit(nofile);
 	if (bounds.most > limit) {
 		warn_of_limit(run, jobs, limit);
 		bounds.most = limit;
 	}
-	bounds.most = limits_for_processes(bounds.most, ret_guarded);
+	bounds.most = limits_for_processes(bounds.most, LIMITS_TASKS_AUTO, ret_guarded);
 	bounds.least = bounds.least < bounds.most ? bounds.least : bounds.most;
 	if (run->options->pipe != PIPE_NOT) { // there are blocks for as many jobs
 		unsigned cpus = slots_usable_cpus();
@@ -117,29 +114,22 @@ static int count_slots(struct run *run, unsigned *ret_slots, bool *ret_guarded) 
 		return open_auto_slots(run, jobs, nofile, ret_slots, ret_guarded);
 	}
 	if (slots_parse(jobs, nofile, ret_slots, &error) != 0) {
-		diag_error("%s", error);
-		free(error);
-		return -1;
+		return diag_error_free(error);
 	}
 	unsigned limit = slots_limit(nofile);
 	if (*ret_slots > limit) {
 		warn_of_limit(run, jobs, limit);
 		*ret_slots = limit;
 	}
-	*ret_slots = limits_for_processes(*ret_slots, ret_guarded);
+	*ret_slots = limits_for_processes(*ret_slots, LIMITS_TASKS, ret_guarded);
 	return 0;
-}
-
-// Slots that the run may have at most, whatever becomes of their number.
-static unsigned most_slots(const struct run *run) {
-	return run->auto_slots ? auto_slots_most(run->auto_slots) : run->slots;
 }
 
 // Slots that the run may have where others know how many there are: as many as they say, or, if they do not (0), as can be.
 static unsigned count_most(const struct run *run, unsigned said) {
 	bool guarded;
 	unsigned limit = slots_limit(limits_for_jobs(run->options, run->nofile)), most = limit < TOKENS_MOST ? limit : TOKENS_MOST;
-	return limits_for_processes(said > 0 && said < most ? said : most, &guarded);
+	return limits_for_processes(said > 0 && said < most ? said : most, LIMITS_TASKS, &guarded);
 }
 
 // The first batch whose jobs take several slots, or NULL.
@@ -161,25 +151,31 @@ static int open_leases(struct run *run) {
 	}
 	const struct manifest_batch *wide = wide_batch(run->manifest);
 	if (wide && options->pool.name) {
-		diag_error("--pool: a job of a manifest cannot take several slots of a pool: batch '%s' has 'slots_per_job'", text_shows(wide->name));
-		return -1;
+		return diag_error("--pool: a job of a manifest cannot take several slots of a pool: batch '%s' has 'slots_per_job'", text_shows(wide->name));
 	}
 	if (options->pool.no_inherit) {
 		jobserver_slots_hide(run->context);
 	}
 	char *why;
-	unsigned slots = options->jobs || (run->manifest && run->manifest->slots) ? most_slots(run) : 0, most;
+	unsigned slots = options->jobs || (run->manifest && run->manifest->slots) ? auto_slots_bounds(run).most : 0, most;
+	slots = run_is_serial(run) ? 1 : slots == 0 && options->pool.name ? count_most(run, 0) : slots;
 	enum jobserver_found found = jobserver_slots_connect(options, &most, &run->jobserver, &why);
 	if (found == JOBSERVER_CLIENT) {
 		free(why);
-		run->slots = slots > 0 ? slots : count_most(run, most);
+		unsigned there = count_most(run, most);
+		run->slots = slots > 0 && slots < there ? slots : there;
+		run->slots_unknown = most == 0 && run->slots == there;
 		auto_slots_close(run); // how many there are is decided there
 		return 0;
 	}
-	int result = leases_open(options, run->context, &slots, &run->leases);
+	int result = leases_open(options, run->context, &slots, &most, &run->leases);
 	if (run->leases || options->pool.name) {
 		run->slots = slots;
+		run->slots_unknown = leases_are_uncounted(run->leases, slots);
 		auto_slots_close(run);
+		if (most > 0) {
+			auto_slots_open_in_pool(run, most, slots);
+		}
 	} else if (result == 0 && found == JOBSERVER_CLOSED) {
 		diag_warn("%s; one job runs at a time", why);
 		run->slots = 1;
@@ -208,8 +204,7 @@ static int open_jobserver(struct run *run) {
 static int choose_temp_dir(struct run *run) {
 	const char *given = run->options->tmpdir;
 	if (given && access(given, W_OK | X_OK) != 0) {
-		diag_error("--tmpdir '%s': %s", text_shows(given), strerror(errno));
-		return -1;
+		return diag_error("--tmpdir '%s': %s", text_shows(given), strerror(errno));
 	}
 	const char *own = given ? given : tmpfile_dir(NULL);
 	run->temp_dir = own ? own : "/var/tmp";
@@ -243,8 +238,7 @@ static int open_subscribers(struct run *run) {
 static int open_wake_ups(struct run *run) {
 	run->signal_fd = signals_open();
 	if (run->signal_fd < 0 || (run->options->tty && signals_add(run->signal_fd, SIGCHLD) != 0)) {
-		diag_error("cannot set up signals: signalfd: %s", strerror(errno));
-		return -1;
+		return diag_error("cannot set up signals: signalfd: %s", strerror(errno));
 	}
 	run->wake_fd = wakeup_open();
 	write_limit_watch(run->signal_fd);
@@ -401,7 +395,8 @@ static struct pool *make_pool(struct run *run, unsigned slots) {
 			.arg = run,
 		},
 	};
-	start_order_reserve(run->start_order, slots, 0);
+	// leases come before it is told that there are more
+	start_order_reserve(run->start_order, run->leases ? auto_slots_bounds(run).most : slots, 0);
 	return pool_create(&config);
 }
 
@@ -465,7 +460,7 @@ static void open_executor(struct run *run, bool guarded) {
 	if (run->leases) {
 		run->executor = leases_executor(run->leases, &run->executor);
 	}
-	if (!options->dry_run && (run->nested = nested_open(&run->executor, most_slots(run), /* lends */ !run->leases, run->context))) {
+	if (!options->dry_run && (run->nested = nested_open(&run->executor, run->slots, auto_slots_bounds(run), /* lends */ !run->leases, run->context))) {
 		run->executor = nested_executor(run->nested);
 	}
 	if (run->jobserver) {
@@ -493,8 +488,7 @@ int setup_open(struct run *run) {
 		return -1;
 	}
 	if (options->trace_service && !(run->trace = trace_open(options->trace_service))) {
-		diag_error("cannot write '%s': %s", text_shows(options->trace_service), strerror(errno));
-		return -1;
+		return diag_error("cannot write '%s': %s", text_shows(options->trace_service), strerror(errno));
 	}
 	if (choose_temp_dir(run) != 0 || open_jobserver(run) != 0) {
 		return -1;

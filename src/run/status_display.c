@@ -23,7 +23,6 @@
 #include "report/status_line.h"
 #include "run/pictures.h"
 #include "run/publish.h"
-#include "term/colour.h"
 #include "term/screen.h"
 
 #include <errno.h>
@@ -180,6 +179,7 @@ static void find_needs(struct status_display *display) {
 }
 
 static void estimate(struct status_display *display, uint64_t now, struct status *status) {
+	const struct run_stats *stats = display->stats;
 	grow_array(&display->estimates, &display->estimates_cap, status->nbatches + 1, sizeof(*display->estimates));
 	find_needs(display);
 	for (size_t i = 0; i < status->nbatches; ++i) {
@@ -197,7 +197,7 @@ static void estimate(struct status_display *display, uint64_t now, struct status
 	if (status->nbatches == 1) {
 		display->estimates[0].jobs = status->jobs; // --total-jobs
 	}
-	status->eta = eta_at(display->forecast, now, display->run->slots, display->estimates, status->nbatches);
+	status->eta = eta_at(display->forecast, now, stats->slots_now > 0 ? stats->slots_now : display->run->slots, display->estimates, status->nbatches);
 	for (size_t i = 0; i < status->nbatches; ++i) {
 		display->batches[i].eta = display->estimates[i].eta;
 	}
@@ -321,18 +321,15 @@ static void add_row(void *arg, const struct child_view *view) {
 	if (rows->n >= rows->room) {
 		return;
 	}
-	struct buf row = BUF_INIT, raw = BUF_INIT, shown = BUF_INIT;
+	FP_CLEANUP(buf_fini) struct buf row = BUF_INIT, raw = BUF_INIT, shown = BUF_INIT;
 	buf_adds(&raw, view->last ? view->last : view->label);
 	for (char *at = raw.data; at && (at = strchr(at, '\t'));) {
 		*at = ' ';
 	}
 	text_add_output(&shown, buf_str(&raw), raw.len, SIZE_MAX);
 	status_add_text(&row, buf_str(&shown), rows->display->form.utf8);
-	buf_fini(&raw);
-	buf_fini(&shown);
 	status_cut(&row, rows->columns);
 	buf_printf(rows->text, "%s%s", rows->n++ > 0 ? "\n" : "", buf_str(&row));
-	buf_fini(&row);
 }
 
 static void add_status(struct status_display *display, struct buf *text, const struct status *status) {
@@ -352,7 +349,7 @@ static bool wants_line(const struct status_display *display, uint64_t now) {
 }
 
 static void draw(struct status_display *display, uint64_t now) {
-	struct buf text = BUF_INIT;
+	FP_CLEANUP(buf_fini) struct buf text = BUF_INIT;
 	struct job_rows rows = {.display = display, .text = &text};
 	struct status status;
 	measure(&rows.columns, &rows.room);
@@ -380,12 +377,11 @@ static void draw(struct status_display *display, uint64_t now) {
 	} else if (!screen_draw(prefix, buf_str(&text), rows.n + line) && prefix) {
 		buf_reset(&display->title); // it was not sent
 	}
-	buf_fini(&text);
 }
 
 // GNU parallel's form for `zenity --progress`, with the same ends of lines.
 static void write_zenity(struct status_display *display, uint64_t now) {
-	struct buf text = BUF_INIT;
+	FP_CLEANUP(buf_fini) struct buf text = BUF_INIT;
 	struct status status;
 	publish_lock(display->run);
 	get_status(display, now, &status);
@@ -400,18 +396,16 @@ static void write_zenity(struct status_display *display, uint64_t now) {
 	if (write_all(STDERR_FILENO, text.data, text.len) != 0) {
 		atomic_store_relaxed(&display->run->trouble, true);
 	}
-	buf_fini(&text);
 }
 
 static void write_plain(struct status_display *display, uint64_t now) {
-	struct buf text = BUF_INIT;
+	FP_CLEANUP(buf_fini) struct buf text = BUF_INIT;
 	struct status status;
 	publish_lock(display->run);
 	get_status(display, now, &status);
 	add_status(display, &text, &status);
 	publish_unlock(display->run);
 	diag_note("%s", buf_str(&text));
-	buf_fini(&text);
 }
 
 // ---- when ----
@@ -596,12 +590,11 @@ static void choose_form(struct status_display *display) {
 	display->form.details = display->run->options->given[OPT_ETA];
 	display->interval = (uint64_t)(display->how == SHOWS_ZENITY ? ZENITY_MS : LINE_MS) * NS_PER_MS;
 	display->due = display->run->start + PLAIN_S * NS_PER_S;
-	struct buf bad = BUF_INIT;
+	FP_CLEANUP(buf_fini) struct buf bad = BUF_INIT;
 	status_add_bad_letters(&bad, format ? format : "", display->form.utf8);
 	if (bad.len > 0) {
 		diag_warn("FAIRPAR_STATUS: there is no %s", bad.data);
 	}
-	buf_fini(&bad);
 	display->format = format && status_says_something(format) ? format : NULL;
 }
 
@@ -613,8 +606,7 @@ static int learn(struct status_display *display, const char *path) {
 		if (is_next && errno == ENOENT) {
 			return 0;
 		}
-		diag_error("cannot read '%s': %s", text_shows(path), strerror(errno));
-		return -1;
+		return diag_error("cannot read '%s': %s", text_shows(path), strerror(errno));
 	}
 	struct stat stat;
 	bool is_empty = fstat(fd, &stat) == 0 && S_ISREG(stat.st_mode) && stat.st_size == 0;

@@ -8,6 +8,7 @@
 #include "run/run.h"
 
 #include "base/diag.h"
+#include "base/io.h"
 #include "base/text.h"
 #include "base/write_limit.h"
 #include "process/signals.h"
@@ -73,18 +74,18 @@ static void terminate(struct run *run) {
 
 static void list_child(void *arg, const struct child_view *view) {
 	uint64_t now = *(uint64_t *)arg;
-	struct buf last = BUF_INIT;
+	FP_CLEANUP(buf_fini) struct buf last = BUF_INIT;
 	if (view->last) {
 		buf_adds(&last, ": ");
 		text_add_output(&last, view->last, strlen(view->last), LAST_COLUMNS);
 	}
 	diag_note("running for %.1fs, pid %ld: %s%s", (double)(now - view->start) / 1e9, (long)view->pid, text_shows(view->label),
 	          buf_str(&last));
-	buf_fini(&last);
 }
 
 static void suspend(struct run *run) {
 	pool_pause(run->pool, true);
+	children_settle(run->children);
 	children_signal(run->children, SIGSTOP);
 	status_display_suspend(run);
 	signals_stop_self();
@@ -137,14 +138,14 @@ static void answer_signal(struct run *run, int signal) {
 		terminal_note_stops(run);
 		break;
 	case SIGUSR1:
+		children_settle(run->children);
 		children_each(run->children, list_child, &now);
 		if (run->auto_slots) {
 			auto_slots_show(run->auto_slots);
 		}
+		children_show_memory(run->children);
 		dag_show(run);
-		if (run->explain_live) {
-			explain_live_print(run);
-		}
+		explain_live_print(run);
 		break;
 	default:
 		if (is_ending_signal(signal)) {
@@ -167,10 +168,9 @@ void run_answer_flags(struct run *run) {
 		terminate(run);
 	}
 	if (!run->stopping && atomic_load_acquire(&run->output_failed)) {
-		struct buf why = BUF_INIT;
+		FP_CLEANUP(buf_fini) struct buf why = BUF_INIT;
 		buf_printf(&why, "output cannot be written: %s", strerror(atomic_load_relaxed(&run->output_error)));
 		publish_cut(run, why.data);
-		buf_fini(&why);
 		// like a filter whose reader has gone: what still runs would write for nobody
 		if (atomic_load_relaxed(&run->output_error) == EPIPE) {
 			terminate(run);
@@ -344,7 +344,7 @@ static void print_end(struct run *run, bool opened) {
 		signals_release(); // nobody may read what is said now
 	}
 	if (opened && !reader_is_gone(run)) {
-		if (!run->signal && !run->options->quiet && !run->options->manifest) {
+		if (!run->signal && run->options->batch_by) {
 			batches_warn_unused(run);
 		}
 		end_summary_print(run);
@@ -363,9 +363,7 @@ static void free_all(struct run *run) {
 	free((char *)run->cwd);
 	free(run->settings_used);
 	mutex_fini(&run->lock);
-	if (run->wake_fd >= 0) {
-		close(run->wake_fd);
-	}
+	fd_close(&run->wake_fd);
 }
 
 int run_end(struct run *run, bool opened) {

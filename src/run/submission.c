@@ -9,16 +9,16 @@
 #include "run/publish.h"
 #include "run/result_files.h"
 
-// Adds the item with the next numbers, unless --resume says that it is done. `job`: it was added, and the pointer to that is
-// behind its words.
-static void add(struct submission *submission, const struct record *record, unsigned spec, const char *bad, struct added_job *job) {
+// Adds so many items with the next numbers, unless --resume says that the one is done. `job`: it was added, and the pointer to that
+// is behind its words.
+static void add(struct submission *submission, const struct record *record, uint32_t n, unsigned spec, const char *bad, struct added_job *job) {
 	struct batch *batch = submission->batch;
 	bool packs = batch->run->packs && !bad && !job;
 	struct item item = {
 		// relaxed: numbers only have to differ, and what they count is handed over by the pool
-		.seq = job_records_seq(batch->run, atomic_add_relaxed(&batch->run->seq, 1) + 1),
-		.number = atomic_add_relaxed(queue_user_count(submission->queue), 1) + 1,
-		.order = atomic_add_relaxed(&batch->order, 1) + 1,
+		.seq = job_records_seq(batch->run, atomic_add_relaxed(&batch->run->seq, n) + 1),
+		.number = atomic_add_relaxed(queue_user_count(submission->queue), n) + 1,
+		.order = atomic_add_relaxed(&batch->order, n) + 1,
 		.nargs = record->nargs,
 		.spec = spec & (INT32_MAX >> 5),
 		.earlier = submission->again ? EARLIER_CHANGED : EARLIER_UNKNOWN,
@@ -33,32 +33,40 @@ static void add(struct submission *submission, const struct record *record, unsi
 	if (batch->run->result_files) {
 		result_files_head(batch->run, job ? 1 : record->nargs);
 	}
-	if (!bad && !batch->is_fed && job_records_leave_out(batch, job ? &job->spec : NULL, record, &item)) {
+	if (!bad && n == 1 && !batch->is_fed && job_records_leave_out(batch, job ? &job->spec : NULL, record, &item)) {
 		return;
 	}
-	struct item_view view = {.item = item, .record = *record, .reason = bad, .measured = submission->measured};
+	struct item_view view = {.item = item, .record = *record, .reason = bad, .measured = submission->measured, .items = n};
 	if (item.stamped) {
-		view.stamp = (struct stamp){.queued = now_ns(), .from = submission->from};
+		if (submission->n == 0 || submission->from > 0) {
+			submission->queued = now_ns();
+		}
+		view.stamp = (struct stamp){.queued = submission->queued, .from = submission->from};
 	}
 	size_t at = item_write(&submission->bytes, &view);
 	submission->items[submission->n].at = at;
 	submission->items[submission->n].flags = packs ? WORK_PACKS : 0;
 	submission->items[submission->n].size = submission->bytes.len - at;
 	submission->items[submission->n].number = item.number;
+	submission->items[submission->n].n = n;
 	submission->items[submission->n].width = job ? job->spec.width : spec == 0 ? batch->width : batch->specs[spec]->width;
 	++submission->n;
+	submission->nitems += n;
 }
 
 void submission_add(struct submission *submission, const struct record *record, unsigned spec, const char *bad) {
-	add(submission, record, spec, bad, /* job */ NULL);
+	add(submission, record, 1, spec, bad, /* job */ NULL);
+}
+
+void submission_add_items(struct submission *submission, const struct record *record, unsigned spec) {
+	add(submission, record, record->nargs, spec, /* bad */ NULL, /* job */ NULL);
 }
 
 bool submission_add_job(struct submission *submission, struct added_job *added, const struct record *words) {
 	size_t before = submission->n;
-	struct buf bytes = BUF_INIT;
+	FP_CLEANUP(buf_fini) struct buf bytes = BUF_INIT;
 	added_job_write(added, words->args, words->size, &bytes);
-	add(submission, &(struct record){.args = bytes.data, .size = bytes.len, .nargs = words->nargs}, 0, NULL, added);
-	buf_fini(&bytes);
+	add(submission, &(struct record){.args = bytes.data, .size = bytes.len, .nargs = words->nargs}, 1, 0, NULL, added);
 	return submission->n > before;
 }
 
@@ -68,9 +76,11 @@ static void drop_all(struct submission *submission) {
 	for (size_t i = 0; batch->output_queue && i < submission->n; ++i) {
 		struct item_view view;
 		item_read(&view, submission->bytes.data + submission->items[i].at, submission->items[i].size);
-		writer_skip(batch->run->writer, batch->output_queue, view.item.order);
+		for (uint32_t k = 0; k < submission->items[i].n; ++k) {
+			writer_skip(batch->run->writer, batch->output_queue, view.item.order + k);
+		}
 	}
-	counts_lost(batch, submission->n);
+	counts_lost(batch, submission->nitems);
 }
 
 enum submit_status submission_offer(struct submission *submission, struct worker *from, unsigned flags) {
@@ -79,8 +89,8 @@ enum submit_status submission_offer(struct submission *submission, struct worker
 	if (submission->n == 0) {
 		return SUBMIT_OK;
 	}
-	publish_queued(submission->batch, (int64_t)(submission->n - submission->counted));
-	submission->counted = submission->n;
+	publish_queued(submission->batch, (int64_t)(submission->nitems - submission->counted));
+	submission->counted = submission->nitems;
 	for (size_t i = 0; i < submission->n; ++i) {
 		works[i] = (struct work){
 			.type = run->item_work,
@@ -89,6 +99,7 @@ enum submit_status submission_offer(struct submission *submission, struct worker
 			.flags = flags | submission->items[i].flags,
 			.id = submission->items[i].number,
 			.width = submission->items[i].width,
+			.items = submission->items[i].n,
 		};
 	}
 	if (atomic_load_relaxed(&submission->batch->cancelled)) {
@@ -104,7 +115,7 @@ void submission_settle(struct submission *submission, enum submit_status status)
 	if (status == SUBMIT_CLOSED) {
 		drop_all(submission);
 	}
-	submission->n = submission->counted = 0;
+	submission->n = submission->nitems = submission->counted = 0;
 	buf_reset(&submission->bytes);
 }
 

@@ -8,7 +8,7 @@
 
 enum {
 	SUBMISSION_ITEMS = 256,         // submitted with one call
-	SUBMISSION_BYTES = 64 * 1024,   // … and bytes
+	SUBMISSION_BYTES = 48 * 1024,   // … and bytes, so that with the last of them they fit into a chunk of the queue
 };
 
 struct submission {
@@ -22,8 +22,11 @@ struct submission {
 		size_t at, size;  // in `bytes`
 		uint64_t number;
 		unsigned width, flags;
+		uint32_t n;       // that it stands for
 	} items[SUBMISSION_ITEMS];
-	size_t n;                 // items
+	size_t n;                 // of these
+	size_t nitems;            // that they stand for
+	uint64_t queued;          // when the first of them was added: that of all but those that a job emits, which come slowly
 	size_t counted;           // of them, with publish_queued(): an item is known before it can have ended
 	uint32_t measured;        // with run->packs: what packs_measure() says of the record that is added next
 };
@@ -32,6 +35,9 @@ struct submission {
 // `spec` is the index in batch->specs of what its job is made from; `bad` says why it cannot be an item, or is NULL. The
 // submission must not be full.
 void submission_add(struct submission *submission, const struct record *record, unsigned spec, const char *bad);
+
+// The same for a record of one argument or more, each of which is an item, that packs_join_size() has allowed.
+void submission_add_items(struct submission *submission, const struct record *record, unsigned spec);
 
 // The same for a job that was added, which `added` says all of, and its words. Sets added->id. Returns false if --resume says that it
 // is done: then it is not in the submission.

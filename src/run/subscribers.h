@@ -47,7 +47,8 @@ void explain_live_subscribe(struct run *run);
 // Frees run->explain_live, if there is one. After publish_end().
 void explain_live_close(struct run *run);
 
-// Prints for each batch that has work why its next job has not started. From the event loop, with run->explain_live.
+// Prints for each batch that has work why its next job has not started, or without --explain only how many jobs wait for the load,
+// memory that is to be free, swapping, or --delay. From the event loop.
 void explain_live_print(struct run *run);
 
 // ---- end_summary.c ----

@@ -66,20 +66,17 @@ int tee_expect(struct tee *tee, uint64_t jobs) {
 	if (jobs > tee->run->slots) {
 		const struct run *run = tee->run;
 		if (run->slots == slots_limit(limits_for_jobs(run->options, run->nofile))) {
-			diag_error("--tee runs all jobs at once, and they are %llu, but %lu descriptors are enough for %u: raise the limit, "
-			           "by ulimit -n, or take --pipe-part with a file", (unsigned long long)jobs, run->nofile, run->slots);
-			return -1;
+			return diag_error("--tee runs all jobs at once, and they are %llu, but %lu descriptors are enough for %u: raise the limit, "
+			                  "by ulimit -n, or take --pipe-part with a file", (unsigned long long)jobs, run->nofile, run->slots);
 		}
-		diag_error("--tee runs all jobs at once, and they are %llu, but --jobs %s allows %u: take --jobs 0, or --pipe-part with a file",
-		           (unsigned long long)jobs, run->options->jobs ? run->options->jobs : "0", run->slots);
-		return -1;
+		return diag_error("--tee runs all jobs at once, and they are %llu, but --jobs %s allows %u: take --jobs 0, or --pipe-part with a file",
+		                  (unsigned long long)jobs, run->options->jobs ? run->options->jobs : "0", run->slots);
 	}
 	tee->consumers = xcalloc(jobs > 0 ? (size_t)jobs : 1, sizeof(*tee->consumers)); // jobs: at most the slots
 	for (; tee->nconsumers < jobs; ++tee->nconsumers) {
 		tee->consumers[tee->nconsumers] = dealer_add(tee->dealer);
 		if (!tee->consumers[tee->nconsumers]) {
-			diag_error("--tee: cannot connect %llu jobs: %s", (unsigned long long)jobs, strerror(errno));
-			return -1;
+			return diag_error("--tee: cannot connect %llu jobs: %s", (unsigned long long)jobs, strerror(errno));
 		}
 	}
 	return 0;

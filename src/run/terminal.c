@@ -26,8 +26,7 @@ int terminal_open(struct run *run) {
 	const struct options *options = run->options;
 	int fd = options->dry_run ? -1 : open("/dev/tty", O_RDWR | O_CLOEXEC | O_NOCTTY);
 	if (fd < 0 && options->interactive && !options->dry_run) {
-		diag_error("--interactive: there is no terminal to ask on: %s", strerror(errno));
-		return -1;
+		return diag_error("--interactive: there is no terminal to ask on: %s", strerror(errno));
 	}
 	if (fd < 0) {
 		if (!options->dry_run && !options->quiet) {
@@ -39,8 +38,7 @@ int terminal_open(struct run *run) {
 	terminal->fd = fd;
 	terminal->cancel_fd = wakeup_open();
 	if (terminal->cancel_fd < 0) {
-		diag_error("cannot set up the terminal: %s", strerror(errno));
-		return -1;
+		return diag_error("cannot set up the terminal: %s", strerror(errno));
 	}
 	return 0;
 }
@@ -49,9 +47,7 @@ void terminal_close(struct run *run) {
 	struct terminal *terminal = run->terminal;
 	if (terminal) {
 		close(terminal->fd);
-		if (terminal->cancel_fd >= 0) {
-			close(terminal->cancel_fd);
-		}
+		fd_close(&terminal->cancel_fd);
 		free(terminal);
 		run->terminal = NULL;
 	}
@@ -90,7 +86,7 @@ static bool read_answer(const struct terminal *terminal, struct buf *answer) {
 }
 
 static bool confirm(struct run *run, const char *command) {
-	struct buf text = BUF_INIT;
+	FP_CLEANUP(buf_fini) struct buf text = BUF_INIT;
 	if (isatty(STDERR_FILENO)) {
 		buf_add_escaped(&text, command, strlen(command), SIZE_MAX);
 	} else {
@@ -107,7 +103,6 @@ static bool confirm(struct run *run, const char *command) {
 	const char *at = buf_str(&text);
 	at += strspn(at, " \t");
 	yes = yes && (*at == 'y' || *at == 'Y');
-	buf_fini(&text);
 	return yes;
 }
 

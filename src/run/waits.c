@@ -119,6 +119,8 @@ void waits_attempt_begin(struct waits *waits, struct waits_attempt *attempt, con
 	list_init(&attempt->link);
 	if (waits && origin->worker) {
 		mutex_lock(&waits->lock);
+		const struct known_job *known = find_job(waits, job->item.seq);
+		atomic_store_relaxed(&attempt->awaited, known && known->is_awaited);
 		list_push_back(&waits->attempts, &attempt->link);
 		mutex_unlock(&waits->lock);
 	}
@@ -332,9 +334,12 @@ static bool search_job(struct search *search, uint64_t id) {
 	job->seen = waits->nsearches;
 	job->leads = false;
 	for (struct list *at = waits->attempts.next; at != &waits->attempts && !found; at = at->next) {
-		const struct waits_attempt *attempt = list_entry(at, struct waits_attempt, link);
+		struct waits_attempt *attempt = list_entry(at, struct waits_attempt, link);
 		if (attempt->job->item.seq == id) {
 			runs = true;
+			if (search->forward) {
+				children_set_awaited(waits->run->children, &attempt->awaited); // it may be waiting for memory
+			}
 			found = search_attempt(search, attempt);
 		}
 	}
@@ -361,11 +366,10 @@ static bool check_circle(struct waits *waits, const struct waits_attempt *attemp
 		++waits->nsearches;
 		nblocked += search_job(&search, ids[i]);
 		if (nblocked > (any ? i : 0)) {
-			struct buf name = BUF_INIT;
+			FP_CLEANUP(buf_fini) struct buf name = BUF_INIT;
 			add_name(&name, attempt->job->batch->name, attempt->job->item.number);
 			buf_reset(why);
 			buf_printf(why, "a circle: %s waits for %s", buf_str(&name), buf_str(&search.path));
-			buf_fini(&name);
 		}
 		buf_reset(&search.path);
 	}
@@ -575,12 +579,11 @@ void waits_tick(struct waits *waits) {
 void waits_each(struct waits *waits, void (*fn)(void *arg, const struct wait_view *view), void *arg) {
 	mutex_lock(&waits->lock);
 	list_for_each_entry(&waits->list, struct wait, wait, link) {
-		struct buf name = BUF_INIT;
+		FP_CLEANUP(buf_fini) struct buf name = BUF_INIT;
 		if (wait->attempt) {
 			add_name(&name, wait->attempt->job->batch->name, wait->attempt->job->item.number);
 		}
 		fn(arg, &(struct wait_view){.waiter = buf_str(&name), .ids = wait->ids, .n = wait->n, .returns = wait->state == RETURNS});
-		buf_fini(&name);
 	}
 	mutex_unlock(&waits->lock);
 }

@@ -1,7 +1,7 @@
 // Jobs that wait for others (--wait): who waits for whom, and when each goes on.
 //
-// While a job waits it counts for nothing: its slots, its place in max_parallel, the memory that it has declared and the
-// terminal are for others. What it waits for comes to the front of the line. When that has ended the job is first in line
+// While a job waits it counts for nothing: its slots, its place in max_parallel, the memory that it has declared (not what
+// --memory=auto has learned) and the terminal are for others. What it waits for comes to the front of the line. When that has ended the job is first in line
 // itself, and it is told so only when it has its slots again. A job that waits more than once at the same time gets them
 // back with the end of the last wait; it is told of the others at once, for they may be what it goes on without.
 //
@@ -13,6 +13,7 @@
 #ifndef FAIRPAR_RUN_WAITS_H
 #define FAIRPAR_RUN_WAITS_H
 
+#include "base/atomic.h"
 #include "base/attr.h"
 #include "base/buf.h"
 #include "base/list.h"
@@ -55,6 +56,7 @@ struct waits_attempt {
 	const struct job *job;
 	bool has_terminal;   // for itself (--tty)
 	pid_t pid;
+	atomic_bool awaited; // child_config.awaited
 	unsigned nwaits;     // that are under way
 	unsigned state;
 };

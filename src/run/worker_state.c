@@ -9,6 +9,7 @@
 
 void worker_state_free(void *arg) {
 	struct worker_state *state = arg;
+	warm_destroy(state->warm);
 	child_scratch_destroy(state->scratch);
 	command_fini(&state->command);
 	line_items_fini(&state->line_items);
@@ -33,6 +34,7 @@ struct worker_state *worker_state_new(struct run *run, struct worker *worker) {
 	state->run = run;
 	state->worker = worker;
 	state->scratch = child_scratch_create();
+	state->warm = warm_create(run->options->warm, run->children);
 	return state;
 }
 

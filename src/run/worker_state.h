@@ -8,6 +8,7 @@
 #include "run/nested.h"
 #include "run/waits.h"
 #include "template/command.h"
+#include "warm/warm.h"
 
 // What the events of the running attempt say of it, gathered for publish_job_end().
 struct attempt_stats {
@@ -23,13 +24,18 @@ struct attempt_stats {
 	size_t tail_out;       // bytes of that from stdout, which come first
 };
 
+// So many items, the first of which has this item.order.
+struct order_range {
+	uint64_t first, n;
+};
+
 // The items that one process takes together, chosen while the pool's lock is held; see autopack.c.
 struct coalesced {
 	uint64_t n, most;     // items; those that may be
 	struct record record; // of all; its bytes are in `args`
 	size_t size;          // bytes by packs_measure()
 	struct buf args;
-	struct buf orders; // item.order of all but the first, where there is an order
+	struct buf orders; // where there is an order: struct order_range of all but the first
 };
 
 // Only its worker touches it. Buffers keep their memory from job to job.
@@ -37,6 +43,7 @@ struct worker_state {
 	struct run *run;
 	struct worker *worker;        // NULL: a job is ended that no worker runs
 	struct child_scratch *scratch;
+	struct warm *warm;            // with --warm, or NULL
 	struct command command;       // of the attempt
 	char *output_bytes;           // room for output that subscribers want, made when it is first needed
 	struct buf text;              // the command of the last attempt, by command_text()

@@ -7,11 +7,12 @@
 
 // ---- a whole word ----
 
+__extension__ static const bool plain[256] = {
+	['a' ... 'z'] = true, ['A' ... 'Z'] = true, ['0' ... '9'] = true,
+	['-'] = true, ['_'] = true, ['.'] = true, ['+'] = true, ['/'] = true,
+};
+
 bool shell_is_plain(const char *word, size_t len) {
-	__extension__ static const bool plain[256] = {
-		['a' ... 'z'] = true, ['A' ... 'Z'] = true, ['0' ... '9'] = true,
-		['-'] = true, ['_'] = true, ['.'] = true, ['+'] = true, ['/'] = true,
-	};
 	size_t i = 0;
 	while (i < len && plain[(unsigned char)word[i]]) {
 		++i;
@@ -50,6 +51,30 @@ void shell_quote(struct buf *buf, const char *word, size_t len) {
 		memmove(buf->data + start, buf->data + start + 2, buf->len - start);
 	}
 	buf->data[buf->len] = '\0';
+}
+
+void shell_quote_words(struct buf *buf, const char *words, size_t size) {
+	const char *end = words + size;
+	char *out = buf_reserve(buf, size);
+	for (const char *word = words; word < end;) {
+		const char *at = word;
+		char *start = out;
+		while (plain[(unsigned char)*at]) { // most words are plain, and looked at only once
+			*out++ = *at++;
+		}
+		if (*at != '\0' || at == word) {
+			buf->len = (size_t)(start - buf->data);
+			at = word + strlen(word);
+			shell_quote(buf, word, (size_t)(at - word));
+			out = buf_reserve(buf, (size_t)(end - at));
+		}
+		word = at + 1;
+		if (word < end) {
+			*out++ = ' ';
+		}
+	}
+	*out = '\0';
+	buf->len = (size_t)(out - buf->data);
 }
 
 // ---- an item in its place ----

@@ -54,6 +54,9 @@ void quoting_add(struct buf *buf, unsigned place, const char *item, size_t len);
 // Unquoted where nothing needs it; spelled as GNU parallel spells it.
 void shell_quote(struct buf *buf, const char *word, size_t len);
 
+// As shell_quote(), for several words, with blanks between: strings of `size` bytes in all, each with its NUL.
+void shell_quote_words(struct buf *buf, const char *words, size_t size);
+
 // True if shell_quote() would put the word as it is: not empty, and only of -_.+/ and ASCII letters and digits.
 bool shell_is_plain(const char *word, size_t len);
 

@@ -8,6 +8,8 @@
 #include "base/random.h"
 #include "base/sync.h"
 #include "base/text.h"
+#include "slots/controller.h"
+#include "slots/machine.h"
 #include "slots/place.h"
 #include "slots/protocol.h"
 #include "slots/server.h"
@@ -20,7 +22,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define PATIENCE (2 * NS_PER_S)
+#define CONNECT_TIMEOUT_NS (2 * NS_PER_S)
 enum { LOOK_MS = 10, READ_SIZE = 4096, HELLO_TEXT_MAX = 8192 }; // of a text; a command line may be longer
 
 struct held {
@@ -38,6 +40,8 @@ struct client {
 	struct buf in;
 	size_t at;                 // bytes of it that were looked at
 	unsigned slots;
+	struct slots_bounds bounds; // most is 0: `slots` is fixed
+	enum controller_reason reason;
 	unsigned wanted, width;
 	bool contended;
 	unsigned spare_limit;      // 0: none
@@ -123,7 +127,7 @@ static bool introduce(struct client *client) {
 		.nholds = nholds,
 		.weight = config->weight,
 		.priority = config->priority,
-		.flags = (config->shows_place ? HELLO_SHOWS_PLACE : 0) | (config->spare ? HELLO_SPARE : 0),
+		.flags = (config->shows_place ? HELLO_SHOWS_PLACE : 0) | (config->spare ? HELLO_SPARE : 0) | (config->looks ? HELLO_LOOKS : 0),
 	};
 	struct buf text = BUF_INIT, out = BUF_INIT;
 	buf_add(&text, &hello, sizeof(hello));
@@ -166,6 +170,8 @@ static enum answer await_welcome(struct client *client, uint64_t deadline) {
 	}
 	if (result == FRAME_READY && frame.type == FRAME_WELCOME) {
 		client->slots = (unsigned)frame.a;
+		client->bounds = (struct slots_bounds){.least = (unsigned)frame.b, .most = (unsigned)frame.c};
+		client->reason = CONTROLLER_KEPT;
 		client->at = sizeof(frame) + frame.len;
 		return ANSWER_WELCOME;
 	}
@@ -193,6 +199,7 @@ static int lock_life(const struct client *client, uint64_t deadline) {
 static int elect(struct client *client, uint64_t deadline) {
 	int start_fd = place_lock(&client->place, "start", /* waits */ true), lock_fd = -1, listen_fd = -1;
 	int fd = start_fd >= 0 ? place_connect(&client->place) : -1, result = fd >= 0 ? 0 : -1;
+	bool is_known = client->slots > 0; // a successor has as many as the last
 	if (start_fd >= 0 && fd < 0) {
 		lock_fd = lock_life(client, deadline);
 		listen_fd = lock_fd >= 0 ? place_listen(&client->place) : -1;
@@ -201,7 +208,9 @@ static int elect(struct client *client, uint64_t deadline) {
 			.listen_fd = listen_fd,
 			.dir = client->place.dir,
 			.name = client->place.name,
-			.slots = client->slots > 0 ? client->slots : client->config.slots, // a successor has as many as the last
+			.slots = is_known ? client->slots : client->config.slots,
+			.bounds = is_known ? client->bounds : client->config.bounds,
+			.root = machine_root(),
 			.fair_time = true,
 		}) : -1;
 	}
@@ -220,7 +229,7 @@ static bool has_no_server(int error) {
 
 // Connects, and is welcome. Returns 0, or an errno with a reason in client->error, "" if the errno says it.
 static int reach_server(struct client *client) {
-	uint64_t deadline = now_ns() + PATIENCE;
+	uint64_t deadline = now_ns() + CONNECT_TIMEOUT_NS;
 	for (;;) {
 		buf_reset(&client->in);
 		buf_reset(&client->error);
@@ -294,7 +303,7 @@ struct client *client_open(const struct client_config *config, struct buf *error
 	} else {
 		*ret_error = reach_server(client);
 		if (*ret_error == 0) {
-			unsigned nwords = client->slots < PROTOCOL_WORDS_MAX ? client->slots : PROTOCOL_WORDS_MAX;
+			unsigned most = client_bounds(client).most, nwords = most < PROTOCOL_WORDS_MAX ? most : PROTOCOL_WORDS_MAX;
 			client->words_fd = config->reuses ? words_create(&client->words, nwords) : -1;
 			say_words(client);
 			return client;
@@ -328,6 +337,14 @@ unsigned client_slots(const struct client *client) {
 	return client->slots;
 }
 
+struct slots_bounds client_bounds(const struct client *client) {
+	return client->bounds.most > 0 ? client->bounds : (struct slots_bounds){.least = client->slots, .most = client->slots};
+}
+
+const char *client_why(const struct client *client) {
+	return client->reason != CONTROLLER_KEPT ? controller_reason_name(client->reason) : NULL;
+}
+
 void client_want(struct client *client, unsigned n, unsigned width) {
 	client->wanted = n;
 	client->width = width;
@@ -336,6 +353,23 @@ void client_want(struct client *client, unsigned n, unsigned width) {
 
 void client_ask(struct client *client, enum client_event_type type) {
 	say(client, FRAME_STATUS, type == CLIENT_PLACE ? STATUS_PLACE : 0, 0, 0);
+}
+
+void client_say_sight(struct client *client, const struct sight *sight) {
+	FP_CLEANUP(buf_fini) struct buf out = BUF_INIT;
+	frame_add(&out, (struct frame){.type = FRAME_SIGHT}, sight, sizeof(*sight));
+	if (client->fd >= 0) {
+		(void)send_all(client->fd, out.data, out.len);
+	}
+}
+
+// Returns whether they are others now.
+static bool set_slots(struct client *client, uint64_t slots_and_reason) {
+	unsigned slots = (uint32_t)slots_and_reason;
+	bool differs = slots != client->slots;
+	client->slots = slots;
+	client->reason = (enum controller_reason)STATE_REASON(slots_and_reason);
+	return differs;
 }
 
 static struct held *find_held(const struct client *client, uint64_t number) {
@@ -387,12 +421,17 @@ static struct client_event on_frame(struct client *client, const struct frame *f
 	case FRAME_STATE:
 		client->contended = frame->a != 0;
 		client->spare_limit = (unsigned)frame->b;
+		event.type = set_slots(client, frame->c) ? CLIENT_SLOTS : CLIENT_NOTHING;
+		return event;
+	case FRAME_LOOK:
+		event.type = CLIENT_LOOK;
 		return event;
 	case FRAME_PLACE:
 	case FRAME_REPORT:
 		buf_reset(&client->error);
 		buf_add(&client->error, text, frame->len);
 		event.type = frame->type == FRAME_PLACE ? CLIENT_PLACE : CLIENT_REPORT;
+		(void)(frame->type == FRAME_REPORT && set_slots(client, frame->c));
 		event.text = buf_str(&client->error);
 		return event;
 	default:

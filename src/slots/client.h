@@ -12,17 +12,20 @@
 #include "base/attr.h"
 #include "base/buf.h"
 #include "slots/lease.h"
+#include "slots/slots.h"
 
 #include <stdbool.h>
 #include <stdint.h>
 
 struct client;
 struct server_config;
+struct sight;
 
 struct client_config {
 	const char *pool;      // its name, a valid one (slots/place.h); or NULL:
 	const char *socket;    // the abstract socket of a run (slots/place.h)
-	unsigned slots;        // of the pool, if this client starts its first server; as it is, start() gets it
+	unsigned slots;        // of the pool, if this client starts its first server; as they are, start() gets it, and
+	struct slots_bounds bounds; // if the number is to be found; else most is 0
 	const char *batch;     // or NULL: a batch of its own
 	const char *label;     // what runs, to show
 	const char *dir;       // where, to show
@@ -31,6 +34,7 @@ struct client_config {
 	struct lease_id below; // the lease that this process runs on; number 0: none
 	bool shows_place;      // it wants CLIENT_PLACE
 	bool spare;            // it gets only what nobody else waits for
+	bool looks;            // it answers CLIENT_LOOK by client_say_sight()
 	bool reuses;           // it calls client_use_again(), which is in vain without
 	// Starts a process that calls server_run() with that; its two descriptors stay the caller's, too. Returns 0, or -1
 	// with errno. NULL: none is started.
@@ -44,6 +48,8 @@ enum client_event_type {
 	CLIENT_RENEWED,        // another server has taken over: leases that were not in use are void
 	CLIENT_PLACE,          // it waits: `place` of `waiting` (0: it does not), and `text` says who holds the slots
 	CLIENT_REPORT,         // what client_ask() asked for: `place` slots taken, `waiting` clients, lines of `text`
+	CLIENT_SLOTS,          // client_slots() and client_why() have changed
+	CLIENT_LOOK,           // the server asks what this client sees of its jobs
 	CLIENT_LOST,           // no server can be had any more: `text` says why. No lease comes; those in use count no more
 };
 
@@ -62,13 +68,21 @@ struct client *client_open(const struct client_config *config, struct buf *error
 void client_close(struct client *client); // NULL-safe. All its leases come back
 
 int client_fd(const struct client *client); // for poll(2), POLLIN; may be another after client_next(). -1 after CLIENT_LOST
-unsigned client_slots(const struct client *client); // of the pool
+
+// Of the pool: how many slots there are, within what bounds (equal ones: the number is fixed), and why they are so many, or NULL:
+// as at the beginning.
+unsigned client_slots(const struct client *client);
+struct slots_bounds client_bounds(const struct client *client);
+const char *client_why(const struct client *client);
 
 // Waits for `n` more leases of `width` slots: this is the number, whatever it was.
 void client_want(struct client *client, unsigned n, unsigned width);
 
 // Asks for a CLIENT_REPORT, or CLIENT_PLACE.
 void client_ask(struct client *client, enum client_event_type type);
+
+// The answer to CLIENT_LOOK (slots/protocol.h).
+void client_say_sight(struct client *client, const struct sight *sight);
 
 // What has happened. Called until CLIENT_NOTHING when client_fd() is readable.
 struct client_event client_next(struct client *client) FP_NODISCARD;

@@ -17,10 +17,9 @@ enum { READ_ROUNDS = 64, READ_SIZE = 64 * 1024 };
 static const char too_many[] = "it has too many clients";
 
 static void refuse(int fd, const char *why) {
-	struct buf out = BUF_INIT;
+	FP_CLEANUP(buf_fini) struct buf out = BUF_INIT;
 	session_refuse(&out, why);
 	(void)!send(fd, out.data, out.len, MSG_NOSIGNAL);
-	buf_fini(&out);
 	close(fd);
 }
 

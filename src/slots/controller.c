@@ -172,11 +172,16 @@ static bool is_settled(const struct controller *controller, uint64_t now) {
 	return (double)(now - controller->looks_start) >= settle;
 }
 
+// How much chance there is in how many are busy: less where few sleep, and none where none does.
+static double chance(double share) {
+	return share < 0.75 ? 1 : share < 1 ? 4 * (1 - share) : 0;
+}
+
 // How many jobs may be busy at once before there are too many: as many as there are processors, and where jobs also sleep
 // some more. They come by chance: with few in line there is often none, and of processors that are used for nine tenths of
 // their time ten are in line (M/M/c). The fewer sleep, the fewer can come.
 static double most_busy(double cpus, double share) {
-	double slack = (share < 0.75 ? 1 : share < 1 ? 4 * (1 - share) : 0) * (cpus > 2 ? cpus : 2) * 1.25;
+	double slack = chance(share) * (cpus > 2 ? cpus : 2) * 1.25;
 	double line = share < 1 ? 10 * (1 - share) * (1 - share) : 0;
 	return cpus + (line > slack ? line : slack);
 }
@@ -191,7 +196,8 @@ static bool is_above(double more, double less, double count, double deviations) 
 static void shrink(struct controller *controller, const struct controller_sight *sight) {
 	double share = controller->busy / controller->looked; // of its time that a job is busy
 	double most = most_busy(sight->cpus, share), asleep = share < 1 ? (1 - share) * sight->running : 0;
-	bool surely = is_above(controller->busy, (most + 0.5) / sight->running * controller->looked, controller->busy, 1.5);
+	double least = (most + 0.5) / sight->running * controller->looked;
+	bool surely = is_above(controller->busy, least, chance(share) * controller->busy, 1.5);
 	if (surely && most + asleep < controller->slots - 0.5) {
 		set_slots(controller, (unsigned)(most + asleep + 0.5), CONTROLLER_JOBS_RUN, sight->now);
 	} else {
@@ -221,7 +227,7 @@ static void grow(struct controller *controller, const struct controller_sight *s
 
 static void follow_jobs(struct controller *controller, const struct controller_sight *sight) {
 	double spare = find_spare(controller, sight);
-	if (spare > IDLE_GROW) {
+	if (spare > IDLE_GROW || controller->slots < whole_cpus(sight->cpus)) { // as many as processors, whatever others do there
 		grow(controller, sight, spare);
 	} else if (controller->looked >= SHRINK_LOOKS && is_settled(controller, sight->now)) {
 		shrink(controller, sight);

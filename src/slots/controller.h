@@ -53,6 +53,8 @@ struct controller_window {
 
 enum { CONTROLLER_LEVELS = 32 };
 
+enum { CONTROLLER_COST_PART = 100 }; // of one processor's time, which looks may take: who looks puts off the next one
+
 // Others read `slots` and `reason`.
 struct controller {
 	unsigned least, most;

@@ -694,7 +694,7 @@ bool lease_is_too_deep(const struct lease_client *client) {
 void lease_each_wanted(const struct lease_table *table, void (*fn)(void *arg, uint64_t root, uint32_t wanted), void *arg) {
 	list_for_each(&table->clients, at) {
 		const struct lease_client *client = list_entry(at, struct lease_client, link);
-		if (client->wanted > 0 && !client->spare) {
+		if (lease_waits(client)) {
 			fn(arg, client->lender ? root_of(client->lender)->id.number : 0, client->wanted);
 		}
 	}
@@ -702,8 +702,40 @@ void lease_each_wanted(const struct lease_table *table, void (*fn)(void *arg, ui
 
 // ---- what is told ----
 
+bool lease_is_awaited(const struct lease_table *table) {
+	return table->state == OPEN && (table->gathering || fair_is_eligible(&table->fair));
+}
+
 bool lease_is_contended(const struct lease_table *table) {
-	return table->state == DRAINING || (table->state == OPEN && (table->gathering || fair_is_eligible(&table->fair)));
+	return table->state == DRAINING || lease_is_awaited(table) || (table->state == OPEN && table->taken > table->slots);
+}
+
+bool lease_waits(const struct lease_client *client) {
+	return client->wanted > 0 && !client->spare;
+}
+
+const struct lease_client *lease_only_waiter(const struct lease_table *table) {
+	const struct lease_client *waiter = NULL;
+	if (table->state != OPEN || table->taken > table->slots) {
+		return NULL;
+	}
+	list_for_each(&table->clients, at) {
+		const struct lease_client *client = list_entry(at, struct lease_client, link);
+		if (lease_waits(client) && waiter) {
+			return NULL;
+		}
+		waiter = lease_waits(client) ? client : waiter;
+	}
+	return waiter;
+}
+
+uint32_t lease_working(const struct lease_client *client) {
+	uint32_t slots = 0;
+	list_for_each(&client->leases, at) {
+		const struct lease *lease = list_entry(at, struct lease, own);
+		slots += lease->width - lease->lent;
+	}
+	return slots;
 }
 
 uint32_t lease_spare_limit(const struct lease_client *client) {
@@ -716,11 +748,11 @@ unsigned lease_place(const struct lease_client *client, unsigned *ret_waiting) {
 	unsigned before = 0, waiting = 0;
 	list_for_each(&client->table->clients, at) {
 		const struct lease_client *other = list_entry(at, struct lease_client, link);
-		waiting += other->wanted > 0 && !other->spare;
-		before += other->wanted > 0 && !other->spare && other->since < client->since;
+		waiting += lease_waits(other);
+		before += lease_waits(other) && other->since < client->since;
 	}
 	*ret_waiting = waiting;
-	return client->wanted > 0 && !client->spare ? before + 1 : 0;
+	return lease_waits(client) ? before + 1 : 0;
 }
 
 void lease_stat(const struct lease_table *table, struct lease_stat *ret_stat) {
@@ -729,8 +761,7 @@ void lease_stat(const struct lease_table *table, struct lease_stat *ret_stat) {
 		ret_stat->held += list_entry(at, struct lease, all)->holder != NULL;
 	}
 	list_for_each(&table->clients, at) {
-		const struct lease_client *client = list_entry(at, struct lease_client, link);
-		ret_stat->waiting += client->wanted > 0 && !client->spare;
+		ret_stat->waiting += lease_waits(list_entry(at, struct lease_client, link));
 	}
 }
 

@@ -104,8 +104,14 @@ bool lease_unused(const struct lease_table *table, uint64_t now, struct lease_gr
 // then looks whether it was told, and only then starts.
 bool lease_revoke(struct lease_client *client, uint64_t number, uint64_t now);
 
-// Does anybody wait who could have what a client returns?
+// Does anybody wait for his turn?
+bool lease_is_awaited(const struct lease_table *table);
+
+// Is what a client returns not its own again: does anybody wait, or are more slots taken than there are?
 bool lease_is_contended(const struct lease_table *table);
+
+// The client that waits for its turn while no other does, or NULL: what it returns would only be its own again.
+const struct lease_client *lease_only_waiter(const struct lease_table *table);
 
 // How many leases a client that wants only what is spare may keep: one less than it has, while another such client waits
 // that has fewer by more than one; else 0: all that it has.
@@ -115,8 +121,13 @@ uint32_t lease_spare_limit(const struct lease_client *client);
 // many do.
 unsigned lease_place(const struct lease_client *client, unsigned *ret_waiting);
 
-// The table has so many slots now.
+// The table has so many slots now, at least 1. They may be fewer than are taken: nothing is granted then but what is lent, until
+// enough were given back.
 void lease_set_slots(struct lease_table *table, unsigned slots);
+
+// Does the client wait for its turn, and on how many slots do its own jobs run: those of its leases that are not lent?
+bool lease_waits(const struct lease_client *client);
+uint32_t lease_working(const struct lease_client *client);
 
 // Does the client hold that lease?
 bool lease_is_held(const struct lease_client *client, uint64_t number);
@@ -140,7 +151,7 @@ void lease_each_wanted(const struct lease_table *table, void (*fn)(void *arg, ui
 
 // What is to be told of the pool and of each client.
 struct lease_stat {
-	unsigned slots, taken;     // taken may be more than slots: a smaller server has taken over
+	unsigned slots, taken;     // taken may be more than slots: a smaller server has taken over, or there were more
 	unsigned held;             // leases, of all clients
 	unsigned waiting;          // clients
 };

@@ -158,8 +158,8 @@ static int connect_to(const struct sockaddr_un *address, socklen_t len) {
 		return -1;
 	}
 	// it waits while the server's backlog is full; not for ever, for the server may have been stopped
-	const struct timeval patience = {.tv_sec = CONNECT_S};
-	if (setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience)) != 0
+	const struct timeval timeout = {.tv_sec = CONNECT_S};
+	if (setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof(timeout)) != 0
 	    || connect(fd, (const struct sockaddr *)address, len) != 0) {
 		fd_close(&fd);
 	} else if (!socket_is_own_user(fd)) {

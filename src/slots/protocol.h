@@ -5,16 +5,18 @@
 // as they are in all versions, so that two that do not fit together can say so.
 //
 //   client -> server                                          server -> client
-//   HELLO    struct hello, then "BATCH\0DIR\0LABEL\0"          WELCOME  a slots of the pool
+//   HELLO    struct hello, then "BATCH\0DIR\0LABEL\0"          WELCOME  a slots of the pool; if the number is found: b at
+//                                                                     least, c at most, else 0. c alone: it is not known
 //   HOLD     a number, b nonce, c width and LEASE_LENT          REFUSED  why, as text; the end
 //   WANT     a leases more, b width of each                    GRANT    a number, b nonce, c width and LEASE_LENT
 //   WORDS    a descriptor comes with it: slots/words.h         REVOKED  a number: it was not used
 //   USE      a number, b nonce of the job, or 0: as granted;   STATE    a: does anybody wait, b: lease_spare_limit()
-//            c: 1 + which word tells of the next jobs on it,    PLACE    a place of b who wait, and who holds the slots, as text
-//            or 0: there are none                              REPORT   a slots taken, b who wait, and lines of text
-//   PROCESS  a number: a pidfd comes with it
-//   RELEASE  a number
+//            c: 1 + which word tells of the next jobs on it,             c: slots of the pool, and STATE_REASON()
+//            or 0: there are none                              PLACE    a place of b who wait, and who holds the slots, as text
+//   PROCESS  a number: a pidfd comes with it                  REPORT   a slots taken, b who wait, c: as STATE, and lines of text
+//   RELEASE  a number                                         LOOK     a SIGHT is wanted
 //   STATUS   a STATUS_PLACE: PLACE is wanted, not REPORT
+//   SIGHT    struct sight: the answer to LOOK
 
 #ifndef FAIRPAR_SLOTS_PROTOCOL_H
 #define FAIRPAR_SLOTS_PROTOCOL_H
@@ -25,15 +27,16 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { PROTOCOL_VERSION = 2, PROTOCOL_TEXT_MAX = 64 * 1024, PROTOCOL_WORDS_MAX = 4096 };
+enum { PROTOCOL_VERSION = 3, PROTOCOL_TEXT_MAX = 64 * 1024, PROTOCOL_WORDS_MAX = 4096 };
 
 enum frame_type {
-	FRAME_HELLO = 1, FRAME_WANT, FRAME_USE, FRAME_RELEASE, FRAME_HOLD, FRAME_STATUS, FRAME_WORDS, FRAME_PROCESS,
-	FRAME_WELCOME = 101, FRAME_REFUSED, FRAME_GRANT, FRAME_REVOKED, FRAME_STATE, FRAME_PLACE, FRAME_REPORT,
+	FRAME_HELLO = 1, FRAME_WANT, FRAME_USE, FRAME_RELEASE, FRAME_HOLD, FRAME_STATUS, FRAME_WORDS, FRAME_PROCESS, FRAME_SIGHT,
+	FRAME_WELCOME = 101, FRAME_REFUSED, FRAME_GRANT, FRAME_REVOKED, FRAME_STATE, FRAME_PLACE, FRAME_REPORT, FRAME_LOOK,
 };
 
 #define LEASE_LENT (UINT64_C(1) << 32)
 enum { STATUS_PLACE = 1 };
+#define STATE_REASON(c) ((unsigned)((c) >> 32)) // enum controller_reason: why there are so many slots
 
 struct frame {
 	uint32_t type; // enum frame_type
@@ -44,6 +47,7 @@ struct frame {
 enum hello_flags {
 	HELLO_SHOWS_PLACE = 1, // it wants PLACE frames
 	HELLO_SPARE = 2,       // it wants only slots that nobody else waits for
+	HELLO_LOOKS = 4,       // it answers LOOK
 };
 
 // The text of HELLO begins with it.
@@ -55,6 +59,15 @@ struct hello {
 	uint32_t weight;
 	int32_t priority;
 	uint32_t flags;         // enum hello_flags
+};
+
+// What a client sees of the jobs on its leases. See struct controller_sight.
+struct sight {
+	uint64_t looked, busy;  // thousandths
+	uint64_t since_ns;      // the last SIGHT, or the start; in this time:
+	uint64_t ended, wall_ns, work_ns;
+	uint64_t cost_ns;       // processor time that the look has taken
+	uint64_t held_up;       // not 0: what has slots waits for something else than these, and more slots would, too
 };
 
 // Appends a frame with `len` bytes of text.

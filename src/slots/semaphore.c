@@ -431,24 +431,22 @@ int semaphore_fd(const struct semaphore *s) {
 // Whoever opened the lock file before, and locks it after, sees that it has no name any more; see try_lock().
 static void remove_unused(struct semaphore *s) {
 	struct others others;
-	struct buf ignored = BUF_INIT;
+	FP_CLEANUP(buf_fini) struct buf ignored = BUF_INIT;
 	if (look_around(s, &others, &ignored) == 0 && others.n == 0 && unlinkat(s->dir_fd, "lock", 0) == 0) {
 		(void)!unlinkat(s->parent_fd, s->name, AT_REMOVEDIR); // not if somebody has just made another lock
 	}
 	others_fini(&others);
-	buf_fini(&ignored);
 }
 
 void semaphore_close(struct semaphore *s) {
 	if (!s) {
 		return;
 	}
-	struct buf ignored = BUF_INIT;
+	FP_CLEANUP(buf_fini) struct buf ignored = BUF_INIT;
 	if (lock(s, &ignored) == 0) { // else the descriptor is closed, and that is what counts
 		drop_file(s);
 		remove_unused(s);
 	}
-	buf_fini(&ignored);
 	semaphore_forget(s);
 }
 

@@ -7,6 +7,7 @@
 #include "base/io.h"
 #include "base/sync.h"
 #include "slots/connections.h"
+#include "slots/machine.h"
 #include "slots/place.h"
 #include "slots/session.h"
 
@@ -34,6 +35,7 @@ struct server {
 	int lock_fd;
 	struct sessions sessions;
 	struct life life;
+	struct machine machine;    // if the number of slots is found
 	struct connections connections;
 	struct pollfd *polls;
 	size_t polls_cap;
@@ -60,6 +62,20 @@ static void write_life(struct server *server, uint64_t clients) {
 	(void)!pwrite(server->lock_fd, &server->life, sizeof(server->life), 0);
 }
 
+static void look_at_machine(void *arg, struct controller_sight *sight) {
+	struct server *server = arg;
+	machine_look(&server->machine, sight);
+}
+
+// config->slots, or as many as to begin with.
+static unsigned first_slots(struct server *server, const struct server_config *config) {
+	if (config->bounds.most == 0) {
+		return config->slots;
+	}
+	machine_open(&server->machine, config->root, boot_ns());
+	return (unsigned)server->machine.cpus + ((unsigned)server->machine.cpus < server->machine.cpus);
+}
+
 static bool server_init(struct server *server, const struct server_config *config) {
 	struct buf error = BUF_INIT;
 	*server = (struct server){.lock_fd = config->lock_fd, .connections = {.sessions = &server->sessions, .listen_fd = config->listen_fd, .spare_fd = -1}};
@@ -82,11 +98,14 @@ static bool server_init(struct server *server, const struct server_config *confi
 	server->life.epoch += server->life.epoch == 0; // 0 is none
 	server->idle_since = boot_ns();
 	sessions_init(&server->sessions, &(struct sessions_config){
-		.slots = config->slots,
+		.slots = first_slots(server, config),
+		.bounds = config->bounds,
 		.fair_time = config->fair_time,
 		.epoch = server->life.epoch,
 		.recovers = last.clients > 0,
 	}, server->idle_since);
+	server->sessions.look_at_machine = look_at_machine;
+	server->sessions.arg = server;
 	return true;
 }
 
@@ -171,6 +190,7 @@ int server_run(const struct server_config *config) {
 	while (run_once(&server, &deadline)) {
 	}
 	sessions_fini(&server.sessions, boot_ns());
+	machine_close(&server.machine);
 	place_fini(&server.place);
 	connections_fini(&server.connections);
 	free(server.polls);

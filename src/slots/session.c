@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 enum { HOLDERS_SHOWN = 3, LABEL_SHOWN = 40, LABEL_MAX = 256 };
+#define ANSWER (250 * NS_PER_MS) // within that time a client says what it sees of its jobs
 enum { OUTPUT_QUIET = 4096 }; // who has not read so much is not told how things stand, until it reads again
 
 // A process that uses a lease.
@@ -37,8 +38,29 @@ struct session {
 	bool shows_place;
 	bool contended;            // as it was told,
 	uint32_t spare_limit;      // as it was told, too,
+	uint64_t slots;            // so many there are, and why, as it was told,
 	unsigned place, waiting;   // and where it is in the line
+	bool looks;                // it can be asked what it sees,
+	bool asked, answered;      // was, and has said it, for the look that is going on
+	struct sight sight;
 };
+
+// The number of slots is found from now on, beginning with so many.
+static void begin_control(struct sessions *sessions, unsigned slots, uint64_t now) {
+	const struct slots_bounds *bounds = &sessions->config.bounds;
+	controller_init(&sessions->controller, bounds->least, bounds->most, slots, now);
+	lease_set_slots(sessions->table, sessions->controller.slots);
+}
+
+static bool finds_slots(const struct sessions *sessions) {
+	return sessions->config.bounds.most > 0 && !sessions->config.is_told;
+}
+
+// As FRAME_STATE has it.
+static uint64_t slots_and_reason(const struct sessions *sessions) {
+	const struct controller *controller = &sessions->controller;
+	return controller->slots > 0 ? controller->slots | (uint64_t)controller->reason << 32 : sessions->config.slots;
+}
 
 void sessions_init(struct sessions *sessions, const struct sessions_config *config, uint64_t now) {
 	*sessions = (struct sessions){
@@ -46,8 +68,17 @@ void sessions_init(struct sessions *sessions, const struct sessions_config *conf
 		.config = *config,
 		.recovering = true,
 		.recovery_end = now + RECOVERY,
+		.look_due = TIME_NEVER,
 	};
 	list_init(&sessions->list);
+	if (finds_slots(sessions)) {
+		begin_control(sessions, config->slots, now);
+	}
+}
+
+void sessions_tell(struct sessions *sessions, unsigned slots, enum controller_reason reason) {
+	sessions->controller.slots = slots;
+	sessions->controller.reason = reason;
 }
 
 static void session_free(struct session *session) {
@@ -100,9 +131,9 @@ static void say(struct session *session, enum frame_type type, uint64_t a, uint6
 	frame_add(&session->out, (struct frame){.type = type, .a = a, .b = b, .c = c}, NULL, 0);
 }
 
-static void say_text(struct session *session, enum frame_type type, uint64_t a, uint64_t b, const struct buf *text) {
+static void say_text(struct session *session, enum frame_type type, uint64_t a, uint64_t b, uint64_t c, const struct buf *text) {
 	size_t len = text->len < PROTOCOL_TEXT_MAX ? text->len : PROTOCOL_TEXT_MAX;
-	frame_add(&session->out, (struct frame){.type = type, .a = a, .b = b}, buf_str(text), len);
+	frame_add(&session->out, (struct frame){.type = type, .a = a, .b = b, .c = c}, buf_str(text), len);
 }
 
 // ---- what it says ----
@@ -162,8 +193,10 @@ static bool on_hello(struct session *session, const char *text, size_t len, uint
 	session->pid = hello.pid;
 	session->holds_left = hello.nholds;
 	session->shows_place = hello.flags & HELLO_SHOWS_PLACE;
+	session->looks = hello.flags & HELLO_LOOKS;
+	session->slots = slots_and_reason(all);
 	++all->njoined;
-	say(session, FRAME_WELCOME, all->config.slots, 0, 0);
+	say(session, FRAME_WELCOME, (uint32_t)session->slots, all->config.bounds.least, all->config.bounds.most);
 	return true;
 }
 
@@ -251,7 +284,7 @@ static void report(struct session *session, uint64_t now) {
 		}
 		buf_addc(&text, '\n');
 	}
-	say_text(session, FRAME_REPORT, stat.taken, stat.waiting, &text);
+	say_text(session, FRAME_REPORT, stat.taken, stat.waiting, slots_and_reason(session->all), &text);
 	buf_fini(&text);
 }
 
@@ -278,7 +311,7 @@ static void say_place(struct session *session, unsigned place, unsigned waiting,
 	session->place = place;
 	session->waiting = waiting;
 	add_holders(session, now, &holders);
-	say_text(session, FRAME_PLACE, place, waiting, &holders);
+	say_text(session, FRAME_PLACE, place, waiting, 0, &holders);
 	buf_fini(&holders);
 }
 
@@ -289,6 +322,21 @@ static void on_status(struct session *session, const struct frame *frame, uint64
 	} else {
 		report(session, now);
 	}
+}
+
+static void end_asking(struct session *session) {
+	session->all->unanswered -= session->asked;
+	session->asked = false;
+}
+
+static bool on_sight(struct session *session, const char *text, size_t len) {
+	if (len != sizeof(session->sight)) {
+		return false;
+	}
+	memcpy(&session->sight, text, sizeof(session->sight));
+	session->answered = session->asked; // else it comes too late
+	end_asking(session);
+	return true;
 }
 
 static bool on_frame(struct session *session, const struct frame *frame, const char *text, uint64_t now) {
@@ -311,6 +359,7 @@ static bool on_frame(struct session *session, const struct frame *frame, const c
 	case FRAME_PROCESS: return on_process(session, frame);
 	case FRAME_RELEASE: release(session, frame->a, now); return true;
 	case FRAME_STATUS: on_status(session, frame, now); return true;
+	case FRAME_SIGHT: return on_sight(session, text, frame->len);
 	default: return false;
 	}
 }
@@ -367,6 +416,7 @@ bool session_close(struct session *session, uint64_t now) {
 	if (session->all->revoking == session) { // nothing is sent to it any more
 		session->all->revoking = NULL;
 	}
+	end_asking(session);
 	if (session->client) {
 		--session->all->njoined;
 		lease_keep_only(session->client, has_process, session, now);
@@ -389,10 +439,133 @@ bool session_process_ended(struct session *session, unsigned i, uint64_t now) {
 
 static void end_recovery(struct sessions *sessions, bool quiet, uint64_t now) {
 	if (sessions->recovering && (!sessions->config.recovers || (quiet && now >= sessions->recovery_end))) {
+		struct lease_stat stat;
 		sessions->recovering = false;
 		lease_open(sessions->table, now);
+		lease_stat(sessions->table, &stat);
+		if (finds_slots(sessions) && stat.taken > sessions->controller.slots) { // as the last server had found, or nearly so
+			begin_control(sessions, stat.taken, now);
+		}
 	}
 }
+
+// ---- how many slots there are ----
+
+static bool runs_jobs(const struct session *session) {
+	return session->client && lease_working(session->client) > 0;
+}
+
+// What is seen of the jobs of all.
+struct all_seen {
+	struct controller_sight sight;
+	double slots, busy;        // of clients of whose jobs something is known: on how many slots they run, and how busy these are
+	uint64_t cost_ns;          // of the dearest look
+};
+
+static uint64_t at_most(uint64_t a, uint64_t b) {
+	return a < b ? a : b;
+}
+
+// Adds what the session has answered: to counts, as much as belongs to the time since the last look. A client may see only some of its jobs;
+// they stand for all that it has.
+static void add_answer(const struct session *session, uint64_t elapsed, struct all_seen *seen) {
+	const struct sight *sight = &session->sight;
+	double looked = (double)at_most(sight->looked, WANTED_MAX * UINT64_C(1000)), slots = lease_working(session->client);
+	double part = sight->since_ns > elapsed ? (double)elapsed / (double)sight->since_ns : 1;
+	if (looked > 0) {
+		seen->sight.looked += looked / 1000;
+		seen->slots += slots;
+		seen->busy += slots * (double)sight->busy / looked;
+	}
+	seen->sight.ended += (uint64_t)((double)at_most(sight->ended, UINT32_MAX) * part + 0.5);
+	seen->sight.wall_ns += (double)sight->wall_ns * part;
+	seen->sight.work_ns += (double)sight->work_ns * part;
+	seen->cost_ns = sight->cost_ns > seen->cost_ns ? sight->cost_ns : seen->cost_ns;
+}
+
+static void add_session(const struct session *session, uint64_t elapsed, struct all_seen *seen) {
+	double slots = session->client ? lease_working(session->client) : 0;
+	if (session->answered) {
+		add_answer(session, elapsed, seen);
+	} else {
+		seen->sight.looked += slots;
+		seen->slots += slots;
+		seen->busy += slots;
+	}
+	bool held_up = session->answered && session->sight.held_up;
+	seen->sight.wanted = seen->sight.wanted || (session->client && lease_waits(session->client) && !held_up);
+}
+
+// Decides, when all that were asked have answered, or have had time to.
+static void end_look(struct sessions *sessions, uint64_t now) {
+	struct all_seen seen = {.sight = {.now = now}};
+	struct lease_stat stat;
+	if (sessions->looks != LOOKS_ASK || (sessions->unanswered > 0 && now < sessions->look_due)) {
+		return;
+	}
+	list_for_each_entry(&sessions->list, struct session, session, link) {
+		add_session(session, now - sessions->controller.last, &seen);
+		end_asking(session);
+		session->answered = false;
+	}
+	seen.sight.busy = seen.slots > 0 ? seen.busy * seen.sight.looked / seen.slots : 0;
+	lease_stat(sessions->table, &stat);
+	seen.sight.running = stat.taken;
+	sessions->look_at_machine(sessions->arg, &seen.sight);
+	uint64_t due = controller_look(&sessions->controller, &seen.sight);
+	uint64_t earliest = now + at_most(seen.cost_ns, NS_PER_S) * CONTROLLER_COST_PART;
+	lease_set_slots(sessions->table, sessions->controller.slots);
+	sessions->looks = LOOKS_WAIT;
+	sessions->look_due = due > earliest ? due : earliest;
+}
+
+// Nobody has waited for a while, and somebody comes: what he runs may do something else than what was looked at. There are as
+// many slots as processors, or a few more than are taken.
+static void forget_slots(struct sessions *sessions, uint64_t now) {
+	struct lease_stat stat;
+	if (!finds_slots(sessions) || sessions->looks != LOOKS_REST || !lease_is_awaited(sessions->table)) {
+		return;
+	}
+	lease_stat(sessions->table, &stat);
+	unsigned taken = stat.taken + stat.taken / 4, kept = taken > sessions->config.slots ? taken : sessions->config.slots;
+	if (sessions->controller.slots > kept) {
+		begin_control(sessions, kept, now);
+	}
+}
+
+static void ask_all(struct sessions *sessions, uint64_t now) {
+	list_for_each_entry(&sessions->list, struct session, session, link) {
+		session->asked = session->looks && !session->closed && runs_jobs(session) && session->out.len <= OUTPUT_QUIET;
+		sessions->unanswered += session->asked;
+		if (session->asked) {
+			say(session, FRAME_LOOK, 0, 0, 0);
+		}
+	}
+	sessions->looks = LOOKS_ASK;
+	sessions->look_due = sessions->unanswered > 0 ? now + ANSWER : now;
+}
+
+// Begins a look that is due, or, when somebody waits again, the time until the next one. Returns when something of that is to be done.
+static uint64_t plan_look(struct sessions *sessions, uint64_t now) {
+	if (!finds_slots(sessions)) {
+		return TIME_NEVER;
+	}
+	bool awaited = lease_is_awaited(sessions->table);
+	if (sessions->looks == LOOKS_REST && awaited) { // what was is of no use any more
+		struct controller_sight ignored = {.now = now};
+		sessions->look_at_machine(sessions->arg, &ignored);
+		sessions->looks = LOOKS_WAIT;
+		sessions->look_due = controller_resume(&sessions->controller, now);
+	} else if (sessions->looks == LOOKS_WAIT && now >= sessions->look_due && awaited) {
+		ask_all(sessions, now);
+	} else if (sessions->looks == LOOKS_WAIT && now >= sessions->look_due) {
+		sessions->looks = LOOKS_REST;
+		sessions->look_due = TIME_NEVER;
+	}
+	return sessions->look_due;
+}
+
+// ---- what else follows ----
 
 static void tell_place(struct session *session, uint64_t now) {
 	unsigned waiting, place = session->shows_place ? lease_place(session->client, &waiting) : 0;
@@ -403,10 +576,12 @@ static void tell_place(struct session *session, uint64_t now) {
 
 static void tell_state(struct session *session, bool contended) {
 	uint32_t limit = lease_spare_limit(session->client);
-	if (contended != session->contended || limit != session->spare_limit) {
+	uint64_t slots = slots_and_reason(session->all);
+	if (contended != session->contended || limit != session->spare_limit || slots != session->slots) {
 		session->contended = contended;
 		session->spare_limit = limit;
-		say(session, FRAME_STATE, contended, limit, 0);
+		session->slots = slots;
+		say(session, FRAME_STATE, contended, limit, slots);
 	}
 }
 
@@ -439,6 +614,8 @@ uint64_t sessions_settle(struct sessions *sessions, bool quiet, uint64_t now) {
 	struct lease_grant grant;
 	uint64_t when, unused_when;
 	end_recovery(sessions, quiet, now);
+	end_look(sessions, now);
+	forget_slots(sessions, now);
 	when = take_back(sessions, now);
 	while (lease_next(sessions->table, now, &grant)) {
 		struct session *session = lease_user(grant.client);
@@ -448,15 +625,17 @@ uint64_t sessions_settle(struct sessions *sessions, bool quiet, uint64_t now) {
 		}
 	}
 	bool contended = sessions->others_wait || lease_is_contended(sessions->table);
+	const struct lease_client *only = contended && !sessions->others_wait ? lease_only_waiter(sessions->table) : NULL;
 	list_for_each(&sessions->list, at) {
 		struct session *session = list_entry(at, struct session, link);
 		if (session->client && !session->closed && session->out.len <= OUTPUT_QUIET) {
-			tell_state(session, contended);
+			tell_state(session, contended && session->client != only);
 			tell_place(session, now);
 		}
 	}
 	if (!sessions->revoking) { // what was granted just now counts, too
 		when = lease_unused(sessions->table, now, &grant, &unused_when) ? now : unused_when < when ? unused_when : when;
 	}
-	return sessions->recovering ? sessions->recovery_end : when;
+	uint64_t look_due = plan_look(sessions, now);
+	return sessions->recovering ? sessions->recovery_end : at_most(when, look_due);
 }

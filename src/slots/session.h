@@ -8,6 +8,10 @@
 // that use its leases, if the client has named them; then closed. The successor of a server that died grants nothing
 // until RECOVERY has passed, and all that came until then was read: nobody knows before what clients of the last one
 // hold.
+//
+// The number of slots may be found (--pool-slots auto). As long as somebody waits for his turn, clients on whose leases jobs
+// run are asked now and then what they see of these, and what they answer is put together for the controller. Who does not
+// answer in time, or never does, counts as busy with all of its leases. While nobody waits, nobody is asked.
 
 #ifndef FAIRPAR_SLOTS_SESSION_H
 #define FAIRPAR_SLOTS_SESSION_H
@@ -15,7 +19,9 @@
 #include "base/attr.h"
 #include "base/buf.h"
 #include "base/list.h"
+#include "slots/controller.h"
 #include "slots/lease.h"
+#include "slots/slots.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -26,7 +32,9 @@ enum { SESSIONS_MAX = 4096, WANTED_MAX = 4096 };
 struct session;
 
 struct sessions_config {
-	unsigned slots;          // at least 1
+	unsigned slots;          // at least 1; if the number is found, as many as there are processors, or bounds
+	struct slots_bounds bounds; // of a number that is found; most is 0 if it is fixed
+	bool is_told;            // the owner finds the number, and says it by sessions_tell(); the table's is his own business
 	bool fair_time;          // see lease_table_create()
 	uint64_t epoch;          // tells this server from others of the pool: a number above theirs, below 2^32
 	bool recovers;           // the last server died while it had clients: they may hold leases
@@ -45,7 +53,13 @@ struct sessions {
 	bool (*find_lease)(void *arg, struct lease_id id);
 	// The same: a client of that label and process was granted a lease.
 	void (*granted)(void *arg, const struct lease_grant *grant, const char *label, uint32_t pid);
+	// The same, where the number of slots is found: looks at the machine, at sight->now (slots/machine.h).
+	void (*look_at_machine)(void *arg, struct controller_sight *sight);
 	void *arg;
+	struct controller controller;
+	enum { LOOKS_REST, LOOKS_WAIT, LOOKS_ASK } looks; // nobody waits; until look_due; for answers, until then
+	uint64_t look_due;
+	unsigned unanswered;     // sessions that were asked
 	struct session *revoking; // was told that its lease `revoked` is taken back; or NULL
 	uint64_t revoked;
 };
@@ -53,6 +67,9 @@ struct sessions {
 // sessions_fini() closes what is open.
 void sessions_init(struct sessions *sessions, const struct sessions_config *config, uint64_t now);
 void sessions_fini(struct sessions *sessions, uint64_t now);
+
+// Clients are told that there are so many slots now, because of `reason`. With config.is_told.
+void sessions_tell(struct sessions *sessions, unsigned slots, enum controller_reason reason);
 
 // A client has connected. NULL: there are too many.
 struct session *session_open(struct sessions *sessions) FP_NODISCARD;

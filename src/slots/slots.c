@@ -53,30 +53,21 @@ static unsigned affinity_cpus(void) {
 	return online > 0 ? (unsigned)online : 1;
 }
 
-// The two numbers of a quota, in microseconds. Returns false for none ("max", -1) and for files that are not there.
-static bool read_numbers(const char *dir, const char *name, long long *ret_first, long long *ret_second) {
-	struct buf path = BUF_INIT;
-	buf_printf(&path, "%s/%s", dir, name);
-	FILE *file = fopen(buf_str(&path), "re");
-	buf_fini(&path);
-	if (!file) {
-		return false;
-	}
-	int wanted = ret_second ? 2 : 1;
-	int got = ret_second ? fscanf(file, "%lld %lld", ret_first, ret_second) : fscanf(file, "%lld", ret_first);
-	fclose(file);
-	return got == wanted;
+// Reads one or two numbers from a file. Returns how many it has: 0 for "max", and for a file that is not there.
+static int read_numbers(const char *dir, const char *path, long long *ret_first, long long *ret_second) {
+	struct buf text;
+	int got = sscanf(proc_read_below(dir, path, &text), "%lld %lld", ret_first, ret_second);
+	buf_fini(&text);
+	return got;
 }
 
-// By the file of cgroup v2, or those of v1.
+// By the file of cgroup v2, or those of v1, in microseconds; UINT_MAX for none ("max", -1).
 static double quota_of_dir(const char *dir) {
-	long long quota, period;
-	bool found = read_numbers(dir, "cpu.max", &quota, &period)
-		|| (read_numbers(dir, "cpu.cfs_quota_us", &quota, NULL) && read_numbers(dir, "cpu.cfs_period_us", &period, NULL));
-	if (!found || quota <= 0 || period <= 0) {
-		return UINT_MAX;
-	}
-	return (double)quota / (double)period;
+	long long quota, period, unused;
+	bool found = read_numbers(dir, "/cpu.max", &quota, &period) == 2
+		|| (read_numbers(dir, "/cpu.cfs_quota_us", &quota, &unused) == 1 && quota > 0
+		    && read_numbers(dir, "/cpu.cfs_period_us", &period, &unused) == 1);
+	return found && quota > 0 && period > 0 ? (double)quota / (double)period : UINT_MAX;
 }
 
 static void note_quota(void *arg, const char *dir) {
@@ -92,8 +83,7 @@ static void note_quotas(void *arg, const char *dir, size_t mount_len, bool is_se
 
 static double find_quota(const char *root) {
 	double least = UINT_MAX;
-	cgroup_each_dir(root, /* controller */ NULL, note_quotas, &least);
-	cgroup_each_dir(root, "cpu", note_quotas, &least); // a machine in transition has both versions, and then both hold
+	cgroup_each_dir(root, /* v2 */ true, "cpu", note_quotas, &least);
 	return least;
 }
 
@@ -125,7 +115,8 @@ unsigned slots_limit(unsigned long nofile) {
 
 enum slots_form { FORM_NONE, FORM_NUMBER, FORM_OF_CPUS };
 
-// Parses N, +N, -N or N%, with `decimals` all of them with decimals, else only the last. *ret_value: N, or how many processors.
+// Parses N, +N, -N or N%, with `decimals` all of them with decimals, else only the last. *ret_value: N, or how many processors,
+// which are counted only then; or NULL.
 static enum slots_form parse_form(const char *text, bool decimals, double *ret_value) {
 	bool is_signed = *text == '+' || *text == '-';
 	struct decimal decimal;
@@ -135,12 +126,15 @@ static enum slots_form parse_form(const char *text, bool decimals, double *ret_v
 		return FORM_NONE;
 	}
 	double value = (double)decimal.whole + decimal.fraction;
-	if (!is_percent && !is_signed) {
-		*ret_value = value;
-		return FORM_NUMBER;
+	enum slots_form form = is_percent || is_signed ? FORM_OF_CPUS : FORM_NUMBER;
+	if (ret_value && form == FORM_OF_CPUS) { // takes some files of the kernel to count
+		unsigned cpus = slots_usable_cpus();
+		value = is_percent ? cpus * value / 100 : cpus + (*text == '-' ? -value : value);
 	}
-	*ret_value = is_percent ? slots_usable_cpus() * value / 100 : slots_usable_cpus() + (*text == '-' ? -value : value);
-	return FORM_OF_CPUS;
+	if (ret_value) {
+		*ret_value = value;
+	}
+	return form;
 }
 
 // Returns 0, or -1 if the text has none of the forms.
@@ -225,14 +219,15 @@ static int limit_value_read(struct limit_value *value, const char *text, char **
 		return 0;
 	}
 	if (!is_file(text)) {
-		return fail(ret_error, "%s must be N, +N, -N, N%% or the name of a file that holds one of these, not '%s'",
-		            value->option, text_shows(text));
+		return fail(ret_error, "%s must be N, +N, -N, N%% or the name of a file that holds one of these%s, not '%s'",
+		            value->option, value->nofile ? ", or auto" : "", text_shows(text));
 	}
 	if (read_word(text, value->option, word, sizeof(word), ret_error) != 0) {
 		return -1;
 	}
 	if (limit_value_parse(value, word) != 0) {
-		return fail(ret_error, "'%s', named by %s, must hold N, +N, -N or N%%, and nothing else", text_shows(text), value->option);
+		return fail(ret_error, "'%s', named by %s, must hold N, +N, -N or N%%, and nothing else%s", text_shows(text), value->option,
+		            value->nofile && slots_is_auto(word) ? ": auto can only be given on the command line" : "");
 	}
 	return 0;
 }
@@ -257,32 +252,43 @@ bool slots_is_auto(const char *text) {
 	return strncmp(text, "auto", 4) == 0 && (text[4] == '\0' || text[4] == ':');
 }
 
-// Parses a number of slots, at least 1, up to `end`. Returns what is behind it, or NULL.
+// Parses a number of slots; UINT_MAX: it is above MOST_NUMBER. Returns what is behind it, or NULL if there is no number.
 static const char *parse_bound(const char *text, unsigned *ret_slots) {
 	char *end;
-	unsigned long n = *text >= '1' && *text <= '9' ? strtoul(text, &end, 10) : 0;
-	*ret_slots = n <= MOST_NUMBER ? (unsigned)n : 0;
-	return *ret_slots > 0 ? end : NULL;
+	unsigned long n = *text >= '0' && *text <= '9' ? strtoul(text, &end, 10) : 0; // ULONG_MAX if it is too large
+	*ret_slots = n <= MOST_NUMBER ? (unsigned)n : UINT_MAX;
+	return *text >= '0' && *text <= '9' ? end : NULL;
 }
 
-int slots_auto_parse(const char *text, unsigned long nofile, struct slots_bounds *ret_bounds, char **ret_error) {
-	*ret_bounds = (struct slots_bounds){.least = 1, .most = slots_limit(nofile)};
+// Parses "LEAST-MOST". Returns NULL, or what is wrong with it.
+static const char *parse_bounds(const char *text, struct slots_bounds *bounds) {
+	const char *dash = parse_bound(text, &bounds->least);
+	if (!dash || *dash != '-') {
+		return !dash ? "the least is missing" : *dash == '\0' ? "the most is missing" : "there must be a '-' after the least";
+	}
+	const char *end = parse_bound(dash + 1, &bounds->most);
+	if (!end || *end) {
+		return !end && dash[1] == '\0' ? "the most is missing" : "the most must be a number";
+	}
+	return bounds->least == 0 || bounds->most == 0 ? "there is at least 1 slot"
+		: bounds->least == UINT_MAX || bounds->most == UINT_MAX ? "the number is too large"
+		: bounds->least > bounds->most ? "the least is greater than the most" : NULL;
+}
+
+int slots_auto_parse(const char *option, const char *text, unsigned most, struct slots_bounds *ret_bounds, char **ret_error) {
+	*ret_bounds = (struct slots_bounds){.least = 1, .most = most};
 	if (text[4] == '\0') {
 		return 0;
 	}
-	const char *dash = parse_bound(text + 5, &ret_bounds->least);
-	const char *end = dash && *dash == '-' ? parse_bound(dash + 1, &ret_bounds->most) : NULL;
-	if (!end || *end || ret_bounds->least > ret_bounds->most) {
-		return fail(ret_error, "--jobs auto takes bounds as in auto:2-64, the least and the most jobs at once, not '%s'", text_shows(text));
-	}
-	return 0;
+	const char *wrong = parse_bounds(text + 5, ret_bounds);
+	return !wrong ? 0 : fail(ret_error, "%s auto takes bounds as in auto:2-64, the least and the most at once, not '%s': %s", option,
+	                         text_shows(text), wrong);
 }
 
 // ---- a file that changes ----
 
 void slots_watch_open(struct slots_watch *watch, const char *text) {
-	double ignored;
-	bool is_value = parse_form(text, /* decimals */ true, &ignored) != FORM_NONE || slots_is_auto(text);
+	bool is_value = parse_form(text, /* decimals */ true, /* ret_value */ NULL) != FORM_NONE || slots_is_auto(text);
 	*watch = (struct slots_watch){.path = NULL};
 	if (!is_value && stat(text, &watch->seen) == 0) {
 		watch->path = text;

@@ -33,9 +33,9 @@ struct slots_bounds {
 	unsigned least, most; // at least 1
 };
 
-// Parses such a value: "auto" (from 1 to slots_limit(nofile)) or "auto:LEAST-MOST". Returns 0, or -1 with *ret_error as
-// slots_parse().
-int slots_auto_parse(const char *text, unsigned long nofile, struct slots_bounds *ret_bounds, char **ret_error) FP_NODISCARD;
+// Parses such a value: "auto" (from 1 to `most`) or "auto:LEAST-MOST". Returns 0, or -1 with *ret_error as slots_parse(); `option`
+// is named there.
+int slots_auto_parse(const char *option, const char *text, unsigned most, struct slots_bounds *ret_bounds, char **ret_error) FP_NODISCARD;
 
 // Parses the MAX of --load: what -j takes (with 0 as it is), and decimals. At least 0.01, as with GNU parallel, or a load
 // of nothing would be too high. Returns 0, or -1 with *ret_error, a whole message (caller frees).

@@ -4,7 +4,7 @@
 
 #include "base/fault.h"
 #include "base/io.h"
-#include "base/shared_memory.h"
+#include "base/temp_file.h"
 
 #include <sys/mman.h>
 

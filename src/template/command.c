@@ -35,15 +35,15 @@ static int set_argv(struct command *command, size_t n) {
 
 // The arguments of the record as one line, each quoted for the shell if `quoted` says so.
 static void add_line(const struct record *record, bool quoted, struct buf *buf) {
+	if (quoted) {
+		shell_quote_words(buf, record->args, record->nargs > 0 ? record->size : 0);
+		return;
+	}
 	const char *at = record->args;
 	for (uint32_t i = 0; i < record->nargs; ++i) {
 		size_t len = strlen(at);
 		buf_adds(buf, i > 0 ? " " : "");
-		if (quoted) {
-			shell_quote(buf, at, len);
-		} else {
-			buf_add(buf, at, len);
-		}
+		buf_add(buf, at, len);
 		at += len + 1;
 	}
 	buf_reserve(buf, 0);

@@ -125,8 +125,29 @@ static void add_value(struct expand_writer *writer, const struct part *part, uns
 	}
 }
 
+// What an ITEM stands for, if the arguments are put in as they are, as words or as a list for a shell: one of thousands is then only
+// copied. Returns false if it takes more than that.
+static bool expand_list(struct expand_writer *writer, const struct part *part, const struct record *record) {
+	if (part->kind != ITEM || part->form != FORM_WHOLE || record->nargs < 2) {
+		return false;
+	}
+	if (writer->target == TO_WORDS) {
+		add_literal(writer, record->args, record->size - 1);
+		writer->nwords += record->nargs - 1;
+		return true;
+	}
+	if (writer->target == TO_TEXT && part->place == PLACE_PLAIN && !part->is_raw && !writer->is_path) {
+		shell_quote_words(writer->buf, record->args, record->size);
+		return true;
+	}
+	return false;
+}
+
 // What an ITEM or a COLUMN stands for.
 static void expand_values(struct expand_writer *writer, const struct part *part, const struct record *record) {
+	if (expand_list(writer, part, record)) {
+		return;
+	}
 	struct part_values values = {.part = part, .record = record, .scratch = &writer->scratch};
 	unsigned place = part->place, apart = PLACE_ESCAPED | PLACE_DOLLAR;
 	for (struct slice value; next_value(&values, &value);) {
@@ -165,6 +186,9 @@ static void expand_part(struct expand_writer *writer, const struct part *part, c
 
 // The `n` parts once for each argument; without any, once.
 static void expand_group(struct expand_writer *writer, const struct part *parts, size_t n, const struct expansion *x) {
+	if (n == 1 && expand_list(writer, parts, x->record)) {
+		return;
+	}
 	const char *at = x->record->args;
 	for (uint32_t k = 0; k == 0 || k < x->record->nargs; ++k) {
 		struct record one = {.args = at, .nargs = x->record->nargs > 0};
@@ -198,14 +222,8 @@ static void expand_parts(struct expand_writer *writer, const struct parts *parts
 // -q: each word quoted as a whole, so that a shell reads the words again.
 static void expand_quoted(const struct template *template, const struct expansion *x, struct buf *buf) {
 	struct buf words = BUF_INIT;
-	size_t n = template_expand_words(template, x, &words);
-	const char *word = words.data;
-	for (size_t i = 0; i < n; ++i) {
-		size_t len = strlen(word);
-		buf_adds(buf, i > 0 ? " " : "");
-		shell_quote(buf, word, len);
-		word += len + 1;
-	}
+	template_expand_words(template, x, &words);
+	shell_quote_words(buf, words.data, words.len);
 	buf_fini(&words);
 }
 

@@ -15,6 +15,8 @@ static void measure_parts(const struct parts *parts, struct template_measure *me
 		const struct part *part = i < parts->n ? &parts->at[i] : NULL;
 		if (part && part->kind != LITERAL && part->kind != BREAK) {
 			++measure->inserts;
+			measure->changes |= part->form != FORM_WHOLE;
+			measure->has_others |= part->kind != ITEM;
 			has_insert = true;
 			continue;
 		}
@@ -68,6 +70,9 @@ static size_t quoted_len(struct slice value, bool is_raw) {
 // stand, and a number counts once for each record.
 static size_t part_chars(const struct part *part, const struct expansion *x, bool is_raw) {
 	char digits[20];
+	if (part->kind == ITEM && part->form == FORM_WHOLE && x->record->nargs == 1) { // nearly always
+		return quoted_len((struct slice){x->record->args, x->record->size - 1}, is_raw);
+	}
 	if (part->kind == SEQ || part->kind == SLOT || part->kind == TOTAL) {
 		return part_number(part, x, digits).len;
 	}
@@ -100,6 +105,9 @@ void template_measure_record(const struct template *template, const struct expan
 	bool is_raw = !template || (template->flags & TEMPLATE_QUOTE) || at[at->kind == GROUP].is_raw;
 	*ret_chars = *ret_real = 0;
 	for (size_t i = 0; i < n; ++i) {
+		if (at[i].kind <= GROUP) {
+			continue; // text, which template_measure_parts() has counted
+		}
 		size_t chars = part_chars(&at[i], x, is_raw);
 		*ret_chars += chars;
 		*ret_real += at[i].kind == COLUMN ? column_chars(&at[i], x, before) : chars;

@@ -64,7 +64,15 @@ static void spoil(struct pack *pack, const struct pack_limits *limits, const str
 	pack->bad = bad;
 }
 
+// Does the execve() of a command that no shell runs take it?
+static bool fits_room(const struct pack_limits *limits, uint32_t nargs, size_t real) {
+	return packs_chars(&limits->measure, nargs, real) + (size_t)nargs * limits->measure.inserts * (1 + sizeof(char *)) <= limits->room;
+}
+
 static bool fits(const struct pack_limits *limits, uint32_t nargs, size_t chars, size_t real, bool is_alone) {
+	if (limits->fills && !is_alone) {
+		return fits_room(limits, nargs, real);
+	}
 	bool is_short = packs_chars(&limits->measure, nargs, chars) < limits->chars || (is_alone && !limits->strict);
 	return limits->inserts_none || (is_short && fits_system(limits, nargs, real));
 }
@@ -109,11 +117,24 @@ enum pack_status packs_add(struct pack *pack, const struct pack_limits *limits, 
 	return PACK_ALONE;
 }
 
+size_t packs_join_size(const struct pack_limits *limits) {
+	enum { MOST = 4096, LEAST = 64, LONGER = 8 }; // LONGER: as many times as long is the text of an item for a shell at most
+	size_t most = limits->fills || limits->chars / 16 > MOST ? MOST : limits->chars / 16;
+	while (most >= LEAST && !packs_fit(limits, (uint32_t)most, LONGER * most * limits->measure.inserts)) {
+		most /= 2;
+	}
+	return limits->measure.changes || limits->inserts_none || most < LEAST ? 0 : most;
+}
+
 bool packs_measure(const struct pack_limits *limits, const struct record *record, uint64_t seq, uint32_t *ret_size,
                    const char **ret_bad) {
 	struct expansion x = {.record = record, .seq = seq, .slot = 1};
 	size_t chars, real;
-	template_measure_record(limits->template, &x, /* before */ 0, &chars, &real);
+	if (limits->fills) { // the words are the arguments as they are
+		chars = real = (record->size - record->nargs) * limits->measure.inserts;
+	} else {
+		template_measure_record(limits->template, &x, /* before */ 0, &chars, &real);
+	}
 	size_t size = real > chars ? real : chars;
 	if (!fits(limits, record->nargs, chars, real, /* is_alone */ true)) {
 		*ret_bad = describe_length(limits, record->nargs, size);
@@ -125,6 +146,23 @@ bool packs_measure(const struct pack_limits *limits, const struct record *record
 
 bool packs_fit(const struct pack_limits *limits, uint32_t nargs, size_t size) {
 	return fits(limits, nargs, size, size, /* is_alone */ false);
+}
+
+bool packs_add_all(struct pack *pack, const struct pack_limits *limits, const struct record *record, uint64_t seq) {
+	struct expansion x = {.record = record, .seq = seq, .slot = 1};
+	size_t chars, real;
+	template_measure_record(limits->template, &x, pack->nargs, &chars, &real);
+	if (pack->bad || !fits(limits, pack->nargs + record->nargs, pack->chars + chars, pack->real + real, /* is_alone */ false)) {
+		return false;
+	}
+	const char *at = record->args;
+	for (uint32_t i = 0; i < record->nargs; ++i) {
+		append(pack, limits, &(struct record){.args = at, .size = strlen(at) + 1, .nargs = 1});
+		at += strlen(at) + 1;
+	}
+	pack->chars += chars;
+	pack->real += real;
+	return true;
 }
 
 bool packs_is_complete(const struct pack *pack, const struct pack_limits *limits) {

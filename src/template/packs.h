@@ -22,6 +22,7 @@ struct pack_limits {
 	size_t chars;        // the command is shorter than this
 	bool strict;         // also for one record alone, for the user has set it; else that may be as long as execve() takes
 	size_t room;         // bytes that execve() takes for all arguments, or 0: not known
+	bool fills;          // a command of several records may have all of that, as no shell runs it, which takes it as one string
 	bool waits;          // a pack is not over before the next record is there, for the last one is spread
 	bool inserts_none;   // -N0: the records are counted, and their arguments left out
 	const struct template *template; // of the command, borrowed, or NULL: the record is the command
@@ -51,6 +52,10 @@ enum pack_status {
 enum pack_status packs_add(struct pack *pack, const struct pack_limits *limits, const struct record *record,
                           const char *bad, uint64_t seq, const char **ret_bad);
 
+// Adds all arguments of the record, each of which is a record of which packs_add() would have added all, as the limits have no
+// number of records. Returns false, having added none, if it would not.
+bool packs_add_all(struct pack *pack, const struct pack_limits *limits, const struct record *record, uint64_t seq);
+
 // True if the pack is full whatever the next record is.
 bool packs_is_complete(const struct pack *pack, const struct pack_limits *limits);
 
@@ -70,8 +75,12 @@ void packs_reset(struct pack *pack);
 // Frees the memory and makes the pack empty.
 void packs_fini(struct pack *pack);
 
-// Measures a record that is packed only when a job starts (--pack=auto). Returns true with the bytes that it adds in
-// *ret_size; or false if it is longer than a command may be, with a message in *ret_bad that is valid until the next call.
+// The most bytes of records of one argument each that may be measured and packed as one: any such can be an item, and a pack is a
+// sixteenth shorter at most. 0: they must come one by one.
+size_t packs_join_size(const struct pack_limits *limits);
+
+// Measures a record that is packed only when a job starts (--pack=auto), or several as one. Returns true with the bytes that it
+// adds in *ret_size; or false if it is longer than a command may be, with a message in *ret_bad that is valid until the next call.
 bool packs_measure(const struct pack_limits *limits, const struct record *record, uint64_t seq, uint32_t *ret_size,
                    const char **ret_bad);
 

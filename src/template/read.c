@@ -130,7 +130,7 @@ static void show_line(struct buf *buf, const char *text, size_t at, size_t len) 
 	bool is_cut = at - start > COLUMNS_BEFORE;
 	for (start = is_cut ? at - COLUMNS_BEFORE : start; start < at && is_cut && (text[start] & 0xC0) == 0x80; ++start) {
 	}
-	struct buf shown = BUF_INIT;
+	FP_CLEANUP(buf_fini) struct buf shown = BUF_INIT;
 	buf_adds(&shown, is_cut ? "..." : "");
 	buf_add_escaped(&shown, text + start, at - start, SIZE_MAX);
 	size_t before = shown.len, columns = text_columns(buf_str(&shown), before);
@@ -147,7 +147,6 @@ static void show_line(struct buf *buf, const char *text, size_t at, size_t len) 
 	for (size_t i = 0; i == 0 || i < carets; ++i) {
 		buf_addc(buf, '^');
 	}
-	buf_fini(&shown);
 }
 
 // What of the text a byte of the joined text comes from: the replacement string, or the name FAIRPAR_ITEM. *ret_len is 0,
@@ -174,7 +173,7 @@ static size_t find_source(const struct template *template, size_t refused_at, si
 
 static void refuse(struct template *template, const struct reading *reading) {
 	bool is_quoted = template->flags & TEMPLATE_QUOTE, is_appended = false;
-	struct buf shown = BUF_INIT;
+	FP_CLEANUP(buf_fini) struct buf shown = BUF_INIT;
 	size_t at = 0, len = 2;
 	if (is_quoted) { // the words as they were read
 		for (size_t i = 0; i < reading->len; ++i) {
@@ -191,7 +190,6 @@ static void refuse(struct template *template, const struct reading *reading) {
 	show_line(&template->error, buf_str(&shown), at + is_appended, is_appended ? 2 : len);
 	buf_printf(&template->error, "\n  %s%s", reading->advice,
 	           is_quoted || strstr(reading->advice, ITEM_VARIABLE) ? "" : "; or write \"$FAIRPAR_ITEM\", which holds the item");
-	buf_fini(&shown);
 }
 
 // ---- the whole ----
@@ -213,7 +211,7 @@ static void find_references(struct template *template) {
 void template_read(struct template *template, const struct names *names) {
 	bool is_quoted = template->flags & TEMPLATE_QUOTE;
 	struct parts *parts = &template->parts;
-	struct buf text = BUF_INIT;
+	FP_CLEANUP(buf_fini) struct buf text = BUF_INIT;
 	struct reading reading = {.nitems = 0};
 	find_references(template);
 	if (is_quoted) {
@@ -261,7 +259,6 @@ void template_read(struct template *template, const struct names *names) {
 		refuse(template, &reading);
 	}
 	reading_fini(&reading);
-	buf_fini(&text);
 }
 
 // ---- what items are ----
@@ -382,12 +379,11 @@ bool template_permits(const struct template *template, const struct expansion *x
 	bool is_right = true;
 	for (size_t i = 0; i < template->nrequirements && is_right; ++i) {
 		const struct requirement *requirement = &template->requirements[i];
-		struct buf scratch = BUF_INIT;
+		FP_CLEANUP(buf_fini) struct buf scratch = BUF_INIT;
 		struct part_values values = {.part = &requirement->part, .record = x->record, .scratch = &scratch};
 		for (struct slice value; is_right && part_next_value(&values, &value);) {
 			is_right = is_satisfied(requirement, value, ret_why);
 		}
-		buf_fini(&scratch);
 	}
 	return is_right;
 }

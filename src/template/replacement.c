@@ -71,7 +71,7 @@ static bool parse_numbers(const char *at, struct replacement *replacement) {
 // Prepares the expression, between `before` and `after`. Returns 0, or -1 with the message appended to `error`.
 static int set_regex(struct replacement *replacement, const char *before, const char *perl, size_t len,
                      const char *after, struct buf *error) {
-	struct buf text = BUF_INIT, cause = BUF_INIT;
+	FP_CLEANUP(buf_fini) struct buf text = BUF_INIT, cause = BUF_INIT;
 	char *expression = xmemdup(perl, len);
 	buf_adds(&text, before);
 	int result = perl_translate(expression, &text, &cause);
@@ -86,8 +86,6 @@ static int set_regex(struct replacement *replacement, const char *before, const 
 		buf_printf(error, "' as a regular expression: %s", buf_str(&cause));
 	}
 	free(expression);
-	buf_fini(&text);
-	buf_fini(&cause);
 	return result;
 }
 

@@ -185,7 +185,7 @@ static void find_places(struct template *template, const struct names *names) {
 
 // Could the text with its items be split at its blanks, as a shell would, and nothing else?
 static bool has_plain_words(const struct parts *parts) {
-	struct buf probe = BUF_INIT;
+	FP_CLEANUP(buf_fini) struct buf probe = BUF_INIT;
 	size_t first_item = SIZE_MAX;
 	for (size_t i = 0; i < parts->n; ++i) {
 		const struct part *part = &parts->at[i];
@@ -208,7 +208,6 @@ static bool has_plain_words(const struct parts *parts) {
 	if (first_item < end) { // with a slash before the item it names a file, whatever the item is
 		is_plain = is_plain && first_item > start && memchr(probe.data + start, '/', first_item - start);
 	}
-	buf_fini(&probe);
 	return is_plain;
 }
 

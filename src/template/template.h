@@ -108,6 +108,8 @@ struct template_measure {
 	bool repeats;      // TEMPLATE_CONTEXT
 	bool is_direct;
 	bool is_quoted;    // -q
+	bool changes;      // a replacement string stands for a part of an argument, or for something made of it
+	bool has_others;   // … or is none for all arguments
 };
 
 // Sets the measure of the template; with NULL that of a line that is itself the command.

@@ -105,7 +105,7 @@ static void put_locked(const struct buf *bytes) {
 
 // The lock is held, and given back meanwhile.
 static void clear_locked(const char *last) {
-	struct buf bytes = BUF_INIT;
+	FP_CLEANUP(buf_fini) struct buf bytes = BUF_INIT;
 	if (screen.shown) {
 		// from the cursor down, where they may be more rows than they were drawn in
 		buf_adds(&bytes, screen.rows > 1 || screen.resized ? "\r\033[J" : "\r\033[K");
@@ -120,7 +120,6 @@ static void clear_locked(const char *last) {
 	if (bytes.len > 0) {
 		put_locked(&bytes);
 	}
-	buf_fini(&bytes);
 }
 
 bool screen_is_foreign(void) {
@@ -140,7 +139,7 @@ static bool may_draw(void) {
 
 // Draws screen.text over the `old_rows` rows that may be shown. The lock is held, and given back meanwhile.
 static void draw_locked(const char *prefix, unsigned old_rows) {
-	struct buf bytes = BUF_INIT;
+	FP_CLEANUP(buf_fini) struct buf bytes = BUF_INIT;
 	buf_adds(&bytes, prefix ? prefix : "");
 	buf_adds(&bytes, screen.shown && screen.resized ? "\r\033[J" : "\r");
 	for (const char *at = buf_str(&screen.text); *at;) {
@@ -157,7 +156,6 @@ static void draw_locked(const char *prefix, unsigned old_rows) {
 	screen.resized = false;
 	screen.cleared = 0;
 	put_locked(&bytes);
-	buf_fini(&bytes);
 }
 
 bool screen_draw(const char *prefix, const char *text, unsigned rows) {
@@ -304,4 +302,22 @@ void screen_forget(void) {
 		screen.in_line = false;
 		unlock();
 	}
+}
+
+// ---- colours ----
+
+static bool is_set(const char *name, bool or_zero) {
+	const char *value = getenv(name);
+	return value && *value != '\0' && (or_zero || strcmp(value, "0") != 0);
+}
+
+bool colour_wanted(int fd) {
+	if (is_set("NO_COLOR", /* or_zero */ true)) {
+		return false;
+	}
+	if (is_set("FORCE_COLOR", /* or_zero */ false) || is_set("CLICOLOR_FORCE", /* or_zero */ false)) {
+		return true;
+	}
+	const char *term = getenv("TERM");
+	return isatty(fd) == 1 && term && strcmp(term, "dumb") != 0;
 }

@@ -71,4 +71,11 @@ void screen_echoed(void);
 // Other processes had the terminal meanwhile: its cursor is taken to be at the start of a line.
 void screen_forget(void);
 
+// ---- colours ----
+
+// True if what fairpar itself writes to that descriptor may have colours: not with NO_COLOR (no-color.org), always with
+// FORCE_COLOR or CLICOLOR_FORCE, else on a terminal that is not dumb. A variable that is empty, or of the last two "0",
+// is none.
+bool colour_wanted(int fd);
+
 #endif

@@ -113,13 +113,12 @@ static void stop(struct xargs_run *run, int code, const char *format, ...) {
 	pool_shutdown(run->pool, POOL_CANCELLING);
 	xargs_wake(run);
 	if (format) {
-		struct buf text = BUF_INIT;
+		FP_CLEANUP(buf_fini) struct buf text = BUF_INIT;
 		va_list args;
 		va_start(args, format);
 		buf_vprintf(&text, format, args);
 		va_end(args);
 		diag_note("%s", buf_str(&text));
-		buf_fini(&text);
 	}
 }
 
@@ -217,9 +216,8 @@ static int open_stdin(const struct xargs_options *options, int *ret_owned) {
 		*ret_owned = open("/dev/tty", O_RDONLY | O_CLOEXEC | O_NOCTTY);
 		if (*ret_owned < 0) {
 			int error = errno; // not fatal in GNU xargs either: the job reads nothing
-			struct buf name = BUF_INIT;
+			FP_CLEANUP(buf_fini) struct buf name = BUF_INIT;
 			diag_note("%s: %s", xargs_quoted(&name, "/dev/tty"), strerror(error));
-			buf_fini(&name);
 		}
 		return *ret_owned;
 	}

@@ -10,7 +10,6 @@
 
 #include "xargs/words.h"
 
-#include "base/diag.h"
 #include "base/text.h"
 
 #include <string.h>

@@ -63,9 +63,8 @@ static int reader_open(struct input_reader *reader, const struct xargs_options *
 		reader->fd = open(options->arg_file, O_RDONLY | O_CLOEXEC);
 		if (reader->fd < 0) {
 			int error = errno;
-			struct buf name = BUF_INIT;
+			FP_CLEANUP(buf_fini) struct buf name = BUF_INIT;
 			diag_note("Cannot open input file %s: %s", xargs_quoted(&name, options->arg_file), strerror(error));
-			buf_fini(&name);
 			return -1;
 		}
 	}

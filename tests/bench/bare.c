@@ -1,11 +1,15 @@
 // bare: the spawn loop that fairpar's budgets are measured against: what DESIGN §12 demands of a job, and nothing else.
 //
-//	bare [-j THREADS] JOBS COMMAND [ARGUMENT...]
+//	bare [-w] [-j THREADS] JOBS COMMAND [ARGUMENT...]
 //
 // Runs COMMAND JOBS times, shared evenly between the threads, with the job's number as one more argument. Each job gets
 // its own process group, /dev/null as stdin and a pipe each for stdout and stderr; the thread starts it by vfork, polls
 // both pipes to their end, passes on what they hold, and waits for exactly that child. There is no queue, no lock, no
-// spool, no table of jobs: nobody who keeps jobs' output apart can be much cheaper.
+// spool, no table of jobs: nobody who keeps jobs' output apart can be much cheaper. With -w a job is a clone of a server
+// that each thread has (warm/client.h), and COMMAND is a path.
+
+#include "base/temp_file.h"
+#include "warm/client.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -28,6 +32,16 @@ struct share {
 };
 
 static int dev_null;
+static bool is_warm;
+
+// What a thread has for -w.
+static _Thread_local struct {
+	struct warm_server *server;
+	struct spawn_world world;
+	struct context *context;
+	void *stack_top;
+	struct shared_table table; // with one entry
+} warm;
 
 static void die(const char *what) {
 	fprintf(stderr, "bare: %s: %s\n", what, strerror(errno));
@@ -48,12 +62,44 @@ static void pipe_read(struct pollfd *from, int to) {
 	}
 }
 
+// Returns the pid of a clone of the thread's server, which is started for the first one.
+static pid_t clone_job(char *argv[], int out, int err) {
+	struct spawn_config job = {
+		.path = argv[0], .argv = argv, .env = environ, .world = &warm.world, .stdio = {dev_null, out, err}, .cgroup_fd = -1,
+		.own_group = true, .dies_with_thread = true,
+	};
+	const char *why = NULL;
+	if (!warm.server) {
+		warm.context = context_capture();
+		spawn_world_init(&warm.world);
+		warm.table = (struct shared_table){.fd = shared_memory_create("bare", 4096), .size = 4096};
+		warm.table.start = shared_memory_map(warm.table.fd, 4096);
+		if (!warm.table.start || !spawn_stack_create(&warm.stack_top)) {
+			die("mmap");
+		}
+		job.context = warm.context;
+		job.stack_top = warm.stack_top;
+		warm.server = warm_server_open(&job, /* is_shell */ true, &warm.table, &why);
+	}
+	job.context = warm.context;
+	job.listed = (atomic_int *)(uintptr_t)warm.table.start;
+	int pidfd = -1;
+	struct spawn_error error;
+	pid_t pid = why ? 0 : warm_server_start(warm.server, &job, &pidfd, &error, &why);
+	if (pid <= 0) {
+		fprintf(stderr, "bare: %s: %s\n", argv[0], why ? why : "not started");
+		exit(255);
+	}
+	close(pidfd);
+	return pid;
+}
+
 static void job_run(char *argv[]) {
 	int out[2], err[2];
 	if (pipe2(out, O_CLOEXEC) || pipe2(err, O_CLOEXEC)) {
 		die("pipe2");
 	}
-	pid_t pid = vfork();
+	pid_t pid = is_warm ? clone_job(argv, out[1], err[1]) : vfork();
 	if (pid == 0) {
 		setpgid(0, 0);
 		dup2(dev_null, 0);
@@ -102,17 +148,19 @@ static void *share_run(void *arg) {
 		job_run(argv);
 	}
 	free(argv);
+	warm_server_close(warm.server);
 	return NULL;
 }
 
 int main(int argc, char *argv[]) {
 	long threads = 2;
 	int opt;
-	while ((opt = getopt(argc, argv, "+j:")) == 'j') {
-		threads = strtol(optarg, NULL, 10);
+	while ((opt = getopt(argc, argv, "+wj:")) == 'j' || opt == 'w') {
+		is_warm = is_warm || opt == 'w';
+		threads = opt == 'j' ? strtol(optarg, NULL, 10) : threads;
 	}
 	if (opt != -1 || argc - optind < 2 || threads < 1) {
-		fprintf(stderr, "usage: bare [-j THREADS] JOBS COMMAND [ARGUMENT...]\n");
+		fprintf(stderr, "usage: bare [-w] [-j THREADS] JOBS COMMAND [ARGUMENT...]\n");
 		return 255;
 	}
 	long jobs = strtol(argv[optind], NULL, 10);

@@ -1,6 +1,6 @@
 # make bench: what tests/bench/run measures with. The comparers are built where g++, oneTBB and GLib are installed.
 
-BENCHES := $O/tests/bench/bare $O/tests/bench/cpu $O/tests/bench/engine $O/tests/bench/manifest $O/tests/bench/eventlog
+BENCHES := $O/tests/bench/bare $O/tests/bench/cpu $O/tests/bench/engine $O/tests/bench/manifest $O/tests/bench/eventlog $O/tests/bench/hold
 ifeq ($(filter bench bench-programs,$(MAKECMDGOALS)),)
 else
 BENCHES += $(shell $(PKG_CONFIG) --exists glib-2.0 2>/dev/null && echo $O/tests/bench/glib)

@@ -1,9 +1,9 @@
 // cpu: measures commands against each other: CPU of the whole process tree, wall time and peak memory, interleaved.
 //
-//	cpu [-r ROUNDS] [-l LOOPS] [-o FILE] { : NAME [-n UNITS] [-i FILE] COMMAND [ARGUMENT...] }...
+//	cpu [-c] [-r ROUNDS] [-l LOOPS] [-o FILE] { : NAME [-n UNITS] [-i FILE] COMMAND [ARGUMENT...] }...
 //
-// Runs the commands in turn, A B C A B C, for ROUNDS rounds after one that warms up and is not counted, so that a slow
-// minute of the machine hits all alike. One measurement is LOOPS runs of a command one after the other, for commands too
+// Runs the commands in turn, A B C A B C, for ROUNDS rounds after one that warms up and is not counted (-c: none, for
+// commands so long that it makes no difference), so that a slow minute of the machine hits all alike. One measurement is LOOPS runs of a command one after the other, for commands too
 // short to be timed alone. stdin is FILE (-i) or /dev/null; stdout goes to -o FILE (/dev/null), opened anew for each run.
 //
 // Prints one line for each command, tab-separated:
@@ -160,11 +160,13 @@ static void round_run(int n, long round, long loops, const char *output) {
 }
 
 int main(int argc, char *argv[]) {
-	long rounds = 5, loops = 1;
+	long first_round = -1, rounds = 5, loops = 1;
 	const char *output = "/dev/null";
 	int opt;
-	while ((opt = getopt(argc, argv, "+r:l:o:")) != -1) {
-		if (opt == 'r') {
+	while ((opt = getopt(argc, argv, "+cr:l:o:")) != -1) {
+		if (opt == 'c') {
+			first_round = 0;
+		} else if (opt == 'r') {
 			rounds = strtol(optarg, NULL, 10);
 		} else if (opt == 'l') {
 			loops = strtol(optarg, NULL, 10);
@@ -176,10 +178,10 @@ int main(int argc, char *argv[]) {
 	}
 	int n = commands_parse(argv + optind);
 	if (n == 0 || rounds < 1 || rounds > MAX_ROUNDS || loops < 1) {
-		fprintf(stderr, "usage: cpu [-r ROUNDS] [-l LOOPS] [-o FILE] { : NAME [-n UNITS] [-i FILE] COMMAND... }...\n");
+		fprintf(stderr, "usage: cpu [-c] [-r ROUNDS] [-l LOOPS] [-o FILE] { : NAME [-n UNITS] [-i FILE] COMMAND... }...\n");
 		return 255;
 	}
-	for (long round = -1; round < rounds; ++round) {
+	for (long round = first_round; round < rounds; ++round) {
 		round_run(n, round, loops, output);
 	}
 	for (int i = 0; i < n; ++i) {

@@ -82,7 +82,7 @@ static void on_frame(struct world *world, struct peer *peer, const struct frame 
 	verify(peer->welcome == (frame->type != FRAME_WELCOME && frame->type != FRAME_REFUSED));
 	switch (frame->type) {
 	case FRAME_WELCOME:
-		verify(frame->a == world->slots);
+		verify(frame->c == 0 ? frame->a == world->slots : frame->a >= frame->b && frame->a <= frame->c && frame->c == world->slots);
 		peer->welcome = true;
 		break;
 	case FRAME_GRANT:
@@ -227,7 +227,7 @@ static void say_hello(struct world *world, struct peer *peer) {
 		.nholds = flags & 4 ? next_byte(world) % 4 : 0,
 		.weight = next_byte(world),
 		.priority = (int32_t)(next_byte(world) % 5) - 2,
-		.flags = (flags & 8 ? HELLO_SHOWS_PLACE : 0) | (flags & 32 ? HELLO_SPARE : 0),
+		.flags = (flags & 8 ? HELLO_SHOWS_PLACE : 0) | (flags & 32 ? HELLO_SPARE : 0) | (flags & 64 ? HELLO_LOOKS : 0),
 	};
 	struct buf text = BUF_INIT;
 	buf_add(&text, &hello, sizeof(hello));
@@ -286,6 +286,15 @@ static void say_want(struct world *world, struct peer *peer) {
 	say(world, peer, (struct frame){.type = FRAME_WANT, .a = n, .b = width}, NULL, 0, -1);
 }
 
+// Whether it was asked or not, and whatever it says.
+static void say_sight(struct world *world, struct peer *peer) {
+	struct sight sight;
+	memset(&sight, (int)next_byte(world), sizeof(sight));
+	sight.looked = next_byte(world) * 100;
+	sight.busy = next_byte(world) % 2 == 0 ? sight.busy : next_byte(world) * 100;
+	say(world, peer, (struct frame){.type = FRAME_SIGHT}, &sight, sizeof(sight) - (next_byte(world) == 255), -1);
+}
+
 // Any bytes, which are no frame that changes what this client knows.
 static void say_bytes(struct world *world, struct peer *peer) {
 	size_t len = next_byte(world), left = (size_t)(world->end - world->data);
@@ -317,7 +326,12 @@ static void step(struct world *world) {
 		case 6: case 7: say_lease(world, peer, FRAME_RELEASE); break;
 		case 8: say_lease(world, peer, FRAME_HOLD); break;
 		case 14: say_words(world, peer); break;
-		case 9: say(world, peer, (struct frame){.type = FRAME_STATUS, .a = what >> 4 & 1}, NULL, 0, -1); break;
+		case 9:
+			if (what >> 5 & 1) {
+				say_sight(world, peer);
+				break;
+			}
+			say(world, peer, (struct frame){.type = FRAME_STATUS, .a = what >> 4 & 1}, NULL, 0, -1); break;
 		case 10: say_bytes(world, peer); break;
 		case 11: peer->reads = !peer->reads; break;
 		default: close_peer(world, peer);
@@ -328,6 +342,13 @@ static void step(struct world *world) {
 	}
 }
 
+static void look_at_machine(void *arg, struct controller_sight *sight) {
+	const struct world *world = arg;
+	sight->cpus = 2;
+	sight->idle = world->now / NS_PER_S % 3 == 0 ? 0.5 : 0;
+	sight->memory_full = world->now / NS_PER_S % 5 == 0 ? 0.5 : 0;
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
 	struct world world = {.data = data, .end = data + size, .now = 1};
 	int before = open("/dev/null", O_RDONLY | O_CLOEXEC);
@@ -336,7 +357,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
 	unsigned flags = next_byte(&world);
 	sessions_init(&world.sessions, &(struct sessions_config){
 		.slots = world.slots, .fair_time = flags & 1, .epoch = 1 + flags / 2 % 2, .recovers = flags & 4,
+		.bounds = flags & 8 ? (struct slots_bounds){.least = 1, .most = world.slots} : (struct slots_bounds){0},
 	}, world.now);
+	world.sessions.look_at_machine = look_at_machine;
+	world.sessions.arg = &world;
 	while (world.data < world.end) {
 		step(&world);
 	}

@@ -266,6 +266,10 @@ static void test_trace_quota(void) {
 		"10.3 2 processors are idle\n" "10.4 3 processors are idle\n" "10.5 4 processors are idle\n");
 	check_string(run(&(struct world){.cpus = 4, .cpus_then = 1, .kinds = {{300, {{COMPUTES, 200}}}}}, 0, 100)->trace,
 		"11.3 1 jobs wait for the processors\n");
+	check_string(run(&(struct world){.cpus = 2, .cpus_then = 1, .kinds = {{150, {{COMPUTES, 200}}}}}, 0, 100)->trace,
+		"10.3 1 jobs wait for the processors\n"); // though two are only one too many
+	const struct world *loaded = run(&(struct world){.cpus = 1, .cpus_then = 4, .others = 8, .kinds = {{200, {{COMPUTES, 200}}}}}, 0, 200);
+	check_equal(loaded->controller.slots, 4); // their share, though nothing is idle
 }
 
 // Whatever the signals say.

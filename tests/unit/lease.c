@@ -236,6 +236,52 @@ static void test_shares_time(void) {
 	lease_table_destroy(table);
 }
 
+static void test_slots_change(void) {
+	struct world world;
+	world_holding(&world, 4, 9, "aaaa");
+	join(&world, 'b');
+	want(&world, 'b', 2);
+	lease_set_slots(world.table, 2);
+	for (unsigned i = 0; i < 2; ++i) { // what runs is left alone, and of what comes back nothing is granted
+		check_string(grants(&world), "");
+		check_equal(taken(&world), 4 - i);
+		release(&world, 'a');
+	}
+	check_string(grants(&world), "");
+	release(&world, 'a');
+	check_string(grants(&world), "b");
+	lease_set_slots(world.table, 5);
+	check_equal(strlen(grants(&world)), 3);
+	check_equal(taken(&world), 5);
+	want(&world, 'b', 0);
+	check(lease_only_waiter(world.table) == world.clients[0]); // what it gives back is its own again
+	want(&world, 'a', 0);
+	check(!lease_is_contended(world.table));
+	lease_set_slots(world.table, 4);
+	check(lease_is_contended(world.table) && !lease_is_awaited(world.table)); // one is to come back, though nobody waits
+	check(!lease_only_waiter(world.table));
+	release(&world, 'b');
+	check(!lease_is_contended(world.table));
+	world_fini(&world);
+}
+
+static void test_wide_when_slots_change(void) {
+	struct world world;
+	world_holding(&world, 4, 9, "aaaa");
+	join(&world, 'b');
+	lease_want(world.clients[1], 1, 3, 0);
+	release(&world, 'a');
+	check_string(grants(&world), ""); // kept for b
+	lease_set_slots(world.table, 2);  // which are now all that it can have
+	release(&world, 'a');
+	release(&world, 'a');
+	check_string(grants(&world), "");
+	release(&world, 'a');
+	check_string(grants(&world), "b");
+	check_equal(taken(&world), 2);
+	world_fini(&world);
+}
+
 // ---- lending ----
 
 static void test_lent_three_deep(void) {
@@ -640,10 +686,12 @@ static void test_spare_is_shared(void) {
 
 // ---- a random world ----
 
-static void check_sane(const struct world *world, unsigned slots) {
+// `most`: slots that may be taken.
+static void check_sane(const struct world *world, unsigned most) {
 	struct lease_stat stat;
 	lease_stat(world->table, &stat);
-	check(stat.taken <= slots);
+	check(stat.taken <= most);
+	check(stat.taken <= stat.slots || lease_is_contended(world->table)); // those beyond come back
 	unsigned own = 0;
 	for (unsigned i = 0; i < MOST; ++i) {
 		struct lease_client_stat client;
@@ -686,8 +734,13 @@ static void test_random(void) {
 		unsigned slots = 1 + (unsigned)(seed % 4);
 		world_init(&world, slots);
 		for (unsigned i = 0; i < 2000; ++i) {
+			unsigned before = taken(&world);
+			if (seed % 2 == 0 && random_next(&random) % 16 == 0) {
+				slots = 1 + (unsigned)(random_next(&random) % 6);
+				lease_set_slots(world.table, slots);
+			}
 			step(&world, &random);
-			check_sane(&world, slots);
+			check_sane(&world, before > slots ? before : slots); // never one more while there are fewer slots than are taken
 		}
 		world_fini(&world);
 	}
@@ -808,6 +861,8 @@ int main(int argc, char *argv[]) {
 		TEST("clients that name the same batch share its turns", test_batch_shared),
 		TEST("a wide lease waits for its slots, and nothing passes it", test_wide),
 		TEST("a client that waits for slots and leaves holds nobody up", test_wide_gives_up),
+		TEST("when there are fewer slots than are taken, those that come back are not granted until enough have", test_slots_change),
+		TEST("what is kept for a wide lease is no more than there are slots by then", test_wide_when_slots_change),
 		TEST("short jobs and long ones get as much time on the slots", test_shares_time),
 		TEST("a lease is lent to who runs below it, three deep on one slot", test_lent_three_deep),
 		TEST("a lease is lent to one client at a time", test_lent_one_at_a_time),

@@ -41,6 +41,39 @@ static void test_pieces(void) {
 	}
 }
 
+// Several lines at once, whatever room they have, are the lines that come one by one.
+static void test_lines(void) {
+	for (size_t most = 1; most < 200; ++most) {
+		struct line_buffer one = LINE_BUFFER_INIT('\n'), many = LINE_BUFFER_INIT('\n');
+		struct line line, lines;
+		size_t at_once = 0;
+		for (size_t i = 0; i < 60; ++i) {
+			for (size_t k = 0; k < 400; ++k) {
+				const char *byte = (i * 400 + k) * 7919 % 5 == 0 ? "\n" : i == 30 && k == 7 ? "" : "x";
+				line_buffer_add(&one, byte, 1);
+				line_buffer_add(&many, byte, 1);
+			}
+			while (line_buffer_next_lines(&many, most, &lines)) {
+				uint32_t n = lines.n > 0 ? lines.n : 1;
+				check(lines.n == 0 || lines.len < most);
+				at_once = n > at_once ? n : at_once;
+				const char *at = lines.text;
+				for (uint32_t k = 0; k < n; ++k) {
+					check(line_buffer_next(&one, &line));
+					check_string(at, line.text);
+					check(line.bad == lines.bad);
+					at += line.len + 1;
+				}
+				check_equal((size_t)(at - lines.text), lines.len + 1);
+			}
+			check(!line_buffer_next(&one, &line));
+		}
+		check(most < 100 || at_once > 1);
+		line_buffer_fini(&one);
+		line_buffer_fini(&many);
+	}
+}
+
 static void test_bytes(void) {
 	struct line_buffer buffer = LINE_BUFFER_INIT('\n');
 	struct buf out = BUF_INIT;
@@ -149,6 +182,7 @@ static void test_long(void) {
 int main(int argc, char *argv[]) {
 	static const struct test tests[] = {
 		TEST("lines are the same however the stream is cut", test_pieces),
+		TEST("lines that are taken at once are those that come one by one", test_lines),
 		TEST("bytes one by one need no more memory", test_bytes),
 		TEST("a NUL ends a line or makes it bad", test_nul),
 		TEST("the end gives the last line, a reset forgets it", test_end),

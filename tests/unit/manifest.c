@@ -276,6 +276,21 @@ static void test_defaults(void) {
 	manifest_free(manifest);
 }
 
+// As on the command line: TIME, TIME,FACTOR and TIME,,MAX.
+static void test_retry_delay(void) {
+	static const struct { const char *text; uint64_t third; } cases[] = {
+		{"1s", 1000}, {"{first: 1s}", 1000}, {"{first: 2h}", 7200000}, {"{first: 1s, factor: 3}", 9000},
+		{"{first: 1s, max: 1m}", 4000}, {"{first: 1s, max: 3s}", 3000},
+	};
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); ++i) {
+		char text[200];
+		snprintf(text, sizeof(text), "version: 1\nbatches: {a: {run: x, retries: 3, retry_delay: %s}}\n", cases[i].text);
+		struct manifest *manifest = parse(text);
+		check_equal(manifest_delay_ns(&manifest->batches[0].job->retry_delay, 3), cases[i].third * 1000000);
+		manifest_free(manifest);
+	}
+}
+
 static void test_every_key(void) {
 	struct manifest *manifest = parse(
 		"version: 1\nname: n\nslots: 50%\nfair: time\nfail_fast: true\nenv: {A: no}\nbatches:\n"
@@ -757,6 +772,7 @@ int main(int argc, char *argv[]) {
 		TEST("a file that cannot be read is an error", test_open),
 		TEST("a manifest from a pipe or a descriptor stands in the current directory", test_dir),
 		TEST("a batch that says nothing has the defaults", test_defaults),
+		TEST("a pause that has a longest one and no factor doubles", test_retry_delay),
 		TEST("every key arrives typed", test_every_key),
 		TEST("every example of the table of keys is one", test_examples),
 		TEST("defaults, batch and entry lie over each other", test_layers),

@@ -118,6 +118,7 @@ static void without_cgroups(void) {
 
 struct job {
 	uint64_t memory;
+	struct memory_learned *learned;
 	bool cleanup;
 	char *argv[4];
 	int hold[2], said[2]; // ends when it is told to; has said that it runs
@@ -142,7 +143,7 @@ static void *job_thread(void *arg) {
 	struct child_scratch *scratch = child_scratch_create();
 	struct child_config config = {
 		.path = job->argv[0], .argv = job->argv, .env = world.context->env, .context = world.context,
-		.stdin_fd = job->hold[0], .output_reader = &output_reader, .memory = job->memory, .cleanup = job->cleanup, .label = "thejob",
+		.stdin_fd = job->hold[0], .output_reader = &output_reader, .memory = job->memory, .learned = job->learned, .cleanup = job->cleanup, .label = "thejob",
 		.own_group = true, .scratch = scratch,
 	};
 	child_run(world.children, &config, &job->result, &job->error);
@@ -271,6 +272,47 @@ static void test_own_path(void) {
 	check_path("0::/lxc/one\n", below, "/mnt/c g");
 	check_path("0::/lxc/other\n", below, "none");
 	check_path("0::/lxc/one2\n", below, "none");
+	remove_tree(place);
+}
+
+// Opens the own group of a made-up tree, of which these are the files, NULL: there is none. Returns the cause, "" if it is opened.
+static const char *own_group_cause(const char *controllers, const char *procs) {
+	struct cgroup_root root;
+	unlink(in_place("group/cgroup.controllers"));
+	unlink(in_place("group/cgroup.procs"));
+	if (controllers) {
+		put_file(in_place("group/cgroup.controllers"), controllers);
+	}
+	if (procs) {
+		put_file(in_place("group/cgroup.procs"), procs);
+	}
+	const char *cause = cgroup_root_open(&root, NULL, place);
+	check_equal(root.fd < 0, cause != NULL);
+	cgroup_root_close(&root);
+	return cause ? cause : "";
+}
+
+static void test_own_group(void) {
+	check(mkdtemp(place));
+	check(mkdir(in_place("proc"), 0700) == 0 && mkdir(in_place("proc/self"), 0700) == 0);
+	put_file(in_place("proc/self/cgroup"), "0::/\n");
+	put_file(in_place("proc/self/mountinfo"), "25 18 0:22 / /group rw - cgroup2 cgroup2 rw\n");
+	check_equal(mkdir(in_place("group"), 0700), 0);
+	check_string(own_group_cause(NULL, ""), "it has no memory controller");
+	check_string(own_group_cause("cpu memoryless\n", ""), "it has no memory controller");
+	char ours[64], others[64];
+	snprintf(ours, sizeof(ours), "%ld\n", (long)getpid());
+	snprintf(others, sizeof(others), "%ld\n%ld\n", (long)getpid(), (long)getppid());
+	check_string(own_group_cause("cpu memory io\n", others), "there are processes in it");
+	check_string(own_group_cause("cpu memory io\n", NULL), "there are processes in it");
+	check(access(in_place("group/cgroup.subtree_control"), F_OK) != 0); // nothing was written
+	check_string(own_group_cause("cpu memory io\n", ours), "");
+	check_string(file_text(in_place("group/cgroup.subtree_control")), "+memory");
+	check_equal(chmod(in_place("group"), 0500), 0);
+	if (geteuid() != 0) {
+		check_string(own_group_cause("memory\n", ours), "Permission denied");
+	}
+	check_equal(chmod(in_place("group"), 0700), 0);
 	remove_tree(place);
 }
 
@@ -452,6 +494,92 @@ static void test_storm(void) {
 	world_close();
 }
 
+struct opened {
+	struct memory_claim claim;
+	int said[2]; // that it waits, and that it may start
+	thread thread;
+};
+
+static void say_waits(void *arg) {
+	check_equal(write(((struct opened *)arg)->said[1], "w", 1), 1);
+}
+
+static void *open_claim(void *arg) {
+	struct opened *opened = arg;
+	check(memory_claim_open(&world.children->memory, &opened->claim, 0, "later", &world.children->terminating));
+	check_equal(write(opened->said[1], "s", 1), 1);
+	return NULL;
+}
+
+// What the claim has said next.
+static char next_said(struct opened *opened) {
+	char said;
+	check_equal(read(opened->said[0], &said, 1), 1);
+	return said;
+}
+
+// A claim whose job waits for others, and one of its batch that does not fit beside it.
+static void open_two(struct memory_learned *batch, struct memory_claim *first, struct opened *second, uint64_t alone_due) {
+	struct memory *memory = &world.children->memory;
+	memory_learned_know(batch, 40 * MB); // of 50M, without what is left to others
+	*first = (struct memory_claim){.learned = batch, .origin = first};
+	check(memory_claim_open(memory, first, 0, "first", &world.children->terminating));
+	memory_set_waiting(memory, first, true);
+	mutex_lock(&memory->lock);
+	memory->alone_due = alone_due;
+	mutex_unlock(&memory->lock);
+	*second = (struct opened){.claim = {.learned = batch, .waits = say_waits, .waits_arg = second}};
+	check_equal(pipe2(second->said, O_CLOEXEC), 0);
+	check_equal(thread_start(&second->thread, open_claim, second, 256 * 1024), 0);
+}
+
+static void close_second(struct opened *second) {
+	thread_join(second->thread);
+	check(!memory_claim_close(&world.children->memory, &second->claim));
+	close(second->said[0]);
+	close(second->said[1]);
+}
+
+static void test_waiting_keeps(void) {
+	world_open(NULL);
+	struct memory *memory = &world.children->memory;
+	struct memory_learned batch = {.samples = 0};
+	struct memory_claim first, third;
+	struct opened second;
+	atomic_bool awaited = false;
+	open_two(&batch, &first, &second, UINT64_MAX);
+	check_equal(memory->reserved, 45 * MB);
+	check_equal(next_said(&second), 'w');
+	children_set_awaited(world.children, &awaited);
+	third = (struct memory_claim){.learned = &batch, .awaited = &awaited};
+	check(memory_claim_open(memory, &third, 0, "third", &world.children->terminating)); // before the second
+	check(!memory_claim_close(memory, &third));
+	memory_set_waiting(memory, &first, false);
+	mutex_lock(&memory->lock);
+	check(!second.claim.is_admitted && memory->nadmitted == 1 && memory->nsuspended == 0);
+	mutex_unlock(&memory->lock);
+	check(!memory_claim_close(memory, &first));
+	check_equal(next_said(&second), 's');
+	close_second(&second);
+	check_equal(memory->reserved, 0);
+	world_close();
+}
+
+// It might be what is in the way of what is waited for.
+static void test_waiting_is_passed(void) {
+	world_open(NULL);
+	struct memory *memory = &world.children->memory;
+	struct memory_learned batch = {.samples = 0};
+	struct memory_claim first;
+	struct opened second;
+	open_two(&batch, &first, &second, 0);
+	check_equal(next_said(&second), 's');
+	check(!memory_claim_close(memory, &first)); // while it waits
+	close_second(&second);
+	check(memory->reserved == 0 && memory->nadmitted == 0 && memory->nsuspended == 0);
+	world_close();
+}
+
 // ---- groups ----
 
 static char root[] = "/tmp/fairpar-memory-root.XXXXXX"; // a plain directory in the place of a cgroup2 file system
@@ -462,8 +590,23 @@ static const char *in_group(unsigned number, const char *file) {
 	return path;
 }
 
-static void remove_root(void) {
+static void root_world_open(void) {
+	check(mkdtemp(root));
+	world_open(root);
+}
+
+static void root_world_close(void) {
+	world_close();
 	remove_tree(root);
+}
+
+// It looked well, but no group can be made in it. Returns the root that was opened.
+static int lose_way_in(struct memory *memory) {
+	check(!cgroup_root_open(&memory->root, root, ""));
+	memory->mode = MEMORY_CGROUP;
+	int opened = memory->root.fd;
+	memory->root.fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	return opened;
 }
 
 // ---- what is learned ----
@@ -476,7 +619,7 @@ static void *learned_storm(void *arg) {
 		struct memory_claim claim = {.learned = &learned[which], .origin = arg};
 		struct memory *memory = &world.children->memory;
 		check(memory_claim_open(memory, &claim, 0, "storm", &world.children->terminating));
-		check(atomic_fetch_add(&storm_bytes, 16) + 16 <= 32); // 50M but for what is left to others, and 18M for each
+		check(atomic_fetch_add(&storm_bytes, 16) + 16 <= 32); // 50M but for what is left to others, and 17.5M for each
 		if (i % 7 == 0) {
 			atomic_fetch_sub(&storm_bytes, 16);
 			memory_set_waiting(memory, arg, true);
@@ -486,7 +629,7 @@ static void *learned_storm(void *arg) {
 			sched_yield();
 			atomic_fetch_sub(&storm_bytes, 16);
 		}
-		memory_claim_learn(memory, &claim, 16 * MB);
+		(void)memory_claim_learn(memory, &claim, 17 * MB, /* is_killed */ false);
 		check(!memory_claim_close(memory, &claim));
 	}
 	return NULL;
@@ -498,7 +641,7 @@ static void test_learned_storm(void) {
 	thread threads[STORM_THREADS];
 	unsigned numbers[STORM_THREADS];
 	atomic_store(&storm_bytes, 0);
-	memory_learned_know(&learned[0], 16 * MB); // nothing is known of the other one
+	memory_learned_know(&learned[0], 17 * MB); // nothing is known of the other one
 	for (unsigned i = 0; i < STORM_THREADS; ++i) {
 		numbers[i] = i;
 		check_equal(thread_start(&threads[i], learned_storm, &numbers[i], 256 * 1024), 0);
@@ -509,14 +652,13 @@ static void test_learned_storm(void) {
 	check_equal(memory->nadmitted, 0);
 	check_equal(memory->reserved, 0);
 	check(learned[0].running == 0 && learned[1].running == 0);
-	check_equal(memory_learned_need(&learned[1]), 18 * MB);
+	check_equal(memory_learned_need(&learned[1]), 17 * MB * 33 / 32);
 	check_string(world_said(), "");
 	world_close();
 }
 
 static void test_group(void) {
-	check(mkdtemp(root));
-	world_open(root);
+	root_world_open();
 	check_equal(job_run(0, "exit 3").exit_code, 3);
 	check(access(in_group(1, ""), F_OK) != 0); // without a declaration there is none
 	check_equal(job_run(2048 * MB, "exit 3").exit_code, 3);
@@ -527,13 +669,160 @@ static void test_group(void) {
 	check_equal(job_run(MB, "exit 4").exit_code, 4); // does not wait
 	check_string(file_text(in_group(2, "memory.max")), "1048576");
 	check_string(world_said(), "");
+	root_world_close();
+}
+
+// Runs a job of whose batch it is learned what it needs. Returns its output.
+static const char *learned_run(struct memory_learned *batch, const char *script) {
+	static char text[256];
+	struct job job = {.learned = batch};
+	job_start(&job, 0, "/bin/sh", "-c", script);
+	thread_join(job.thread);
+	check_equal(job.result.outcome, OUTCOME_OK);
+	ssize_t n = read(job.said[0], text, sizeof(text) - 1);
+	text[n > 0 ? n : 0] = '\0';
+	close(job.hold[0]);
+	close(job.hold[1]);
+	close(job.said[0]);
+	return text;
+}
+
+static void set_figures(unsigned number, const char *peak, const char *stat) {
+	put_file(in_group(number, "memory.peak"), peak);
+	put_file(in_group(number, "memory.stat"), stat);
+}
+
+static void test_learned_group(void) {
+	root_world_open();
+	struct memory_learned batch = {.samples = 0};
+	struct job job = {.learned = &batch};
+	job_start_held(&job, 0);
+	job_wait_ready(&job);
+	check_string(file_text(in_group(1, "cgroup.procs")), "0");
+	check(access(in_group(1, "memory.max"), F_OK) != 0);
+	// of the files' 600 M, 100 are of a tmpfs, which are not given back
+	set_figures(1, "943718400\n", "anon 5\nfile 629145600\nkernel 7\nshmem 104857600\n");
+	job_end(&job);
+	check_equal(atomic_load(&batch.peak), 400 * MB);
+	check_string(world_said(), "");
+	root_world_close();
+}
+
+// The peak of the group, the largest process, and what was seen while it ran: each may be the one that knows best.
+static void test_learned_most(void) {
+	root_world_open();
+	struct memory *memory = &world.children->memory;
+	struct memory_learned batch = {.samples = 0};
+	struct memory_claim claim = {.learned = &batch};
+	check(memory_claim_open(memory, &claim, 0, "most", &world.children->terminating));
+	check_equal(memory_claim_prepare(memory, &claim), 0);
+	memory_claim_started(memory, &claim, getpid());
+	set_figures(1, "1000\n", "anon 1\nfile 5000\nshmem 0\n"); // it read more than it had, and then that went
+	check(!memory_claim_learn(memory, &claim, 64 * MB, /* is_killed */ false));
+	check_equal(atomic_load(&batch.peak), 64 * MB);
+	set_figures(1, "83886080\n", "anon 1\nfile 0\nshmem 0\n");
+	check(!memory_claim_learn(memory, &claim, 64 * MB, /* is_killed */ false));
+	check_equal(atomic_load(&batch.peak), 80 * MB);
+	claim.seen = 96 * MB;
+	check(!memory_claim_learn(memory, &claim, 64 * MB, /* is_killed */ false));
+	check_equal(atomic_load(&batch.peak), 96 * MB);
+	check(!memory_claim_close(memory, &claim));
+	root_world_close();
+}
+
+// Nobody is told, and no job fails for it: /proc knows, too.
+static void test_learned_without_group(void) {
+	root_world_open();
+	struct memory *memory = &world.children->memory;
+	struct memory_learned batch = {.samples = 0};
+	int opened = lose_way_in(memory);
+	check_string(learned_run(&batch, "echo no way in"), "no way in\n");
+	check(atomic_load(&batch.peak) > 0);
+	check(memory->group_due > now_ns()); // not tried again for each job
+	close(memory->root.fd);
+	memory->root.fd = opened;
+	memory->group_due = 0;
+	struct memory_claim claim = {.learned = &batch};
+	check(memory_claim_open(memory, &claim, 0, "lost", &world.children->terminating));
+	check_equal(memory_claim_prepare(memory, &claim), 0);
+	check_equal(claim.group.number, 2); // a number is used once
+	check(memory_claim_renounce(memory, &claim, ENODEV)); // the child could not enter it
+	check(claim.is_open && claim.group.number == 0 && claim.group.procs_fd < 0);
+	check_equal(memory_claim_prepare(memory, &claim), 0);
+	check_equal(claim.group.number, 0);
+	check(!memory_claim_close(memory, &claim));
+	check_equal(memory->mode, MEMORY_CGROUP);
+	check_string(world_said(), "");
+	root_world_close();
+}
+
+// As many as take a fiftieth of the time, however many jobs start.
+static void test_learned_groups_are_few(void) {
+	root_world_open();
+	struct memory *memory = &world.children->memory;
+	struct memory_learned batch = {.samples = 0};
+	uint64_t began = now_ns(), spent = 0;
+	for (unsigned i = 0; i < 300; ++i) {
+		struct memory_claim claim = {.learned = &batch};
+		check(memory_claim_open(memory, &claim, 0, "few", &world.children->terminating));
+		check_equal(memory_claim_prepare(memory, &claim), 0);
+		bool has_group = claim.group.number > 0;
+		claim.began -= 4 * (uint64_t)NS_PER_MS; // as long as it takes
+		memory_claim_started(memory, &claim, getpid());
+		spent += has_group ? 4 * (uint64_t)NS_PER_MS : 0;
+		check(!memory_claim_close(memory, &claim));
+	}
+	check(spent >= 4 * (uint64_t)NS_PER_MS && spent / 1000 <= (NS_PER_S + now_ns() - began) / 50 / 1000 + 4000);
+	root_world_close();
+}
+
+// Makes a group in a real cgroup v2, where this process may; else returns false. Memory is not counted in it.
+static bool real_root_open(struct cgroup_root *ret_root, char path[static 4096]) {
+	char *own = cgroup_own_path("");
+	snprintf(path, 4096, "%s/fairpar-test-%ld", own ? own : "/nowhere", (long)getpid());
+	free(own);
+	if (mkdir(path, 0755) != 0) {
+		printf("# no cgroup v2 in which groups can be made: nothing is tried\n");
+		return false;
+	}
+	*ret_root = (struct cgroup_root){.fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC), .real = true};
+	check(ret_root->fd >= 0);
+	return true;
+}
+
+static void test_real_group(void) {
+	char path[4096], name[64];
+	world_open(NULL);
+	struct memory *memory = &world.children->memory;
+	if (real_root_open(&memory->root, path)) {
+		struct memory_learned batch = {.samples = 0};
+		memory->mode = MEMORY_CGROUP;
+		const char *said = learned_run(&batch, "grep ^0:: /proc/self/cgroup");
+		snprintf(name, sizeof(name), "/fairpar-%ld-1\n", (long)getpid());
+		check(strstr(said, name));
+		check_equal(faccessat(memory->root.fd, "cgroup.procs", F_OK, 0), 0);
+		name[strlen(name) - 1] = '\0';
+		check(faccessat(memory->root.fd, name + 1, F_OK, 0) != 0); // it went with the job
+		// what a job leaves behind goes on, and not in its group
+		memory->group_due = 0;
+		pid_t left = (pid_t)atol(learned_run(&batch, "sleep 1000 </dev/null >/dev/null 2>&1 & echo $!"));
+		check(left > 1 && kill(left, 0) == 0);
+		snprintf(name, sizeof(name), "fairpar-%ld-2", (long)getpid());
+		check(faccessat(memory->root.fd, name, F_OK, 0) != 0);
+		snprintf(name, sizeof(name), "%ld\n", (long)left);
+		char procs[4200];
+		snprintf(procs, sizeof(procs), "%s/fairpar-%ld-0/cgroup.procs", path, (long)getpid());
+		check_string(file_text(procs), name);
+		check_equal(kill(left, SIGKILL), 0);
+		check_equal(waitpid(left, NULL, 0), left); // children_create() has made this process the parent of orphans
+	}
+	check_string(world_said(), "");
 	world_close();
-	remove_root();
+	check(rmdir(path) == 0 || errno == ENOENT); // nothing is left in it
 }
 
 static void test_group_descriptors(void) {
-	check(mkdtemp(root));
-	world_open(root);
+	root_world_open();
 	check_equal(job_run(MB, "test -z \"$(find /proc/$$/fd -lname \"$FAIRPAR_CGROUP_ROOT/*\")\"").outcome, OUTCOME_OK);
 	struct job job = {.memory = 0};
 	job_start_held(&job, MB);
@@ -546,13 +835,11 @@ static void test_group_descriptors(void) {
 		check(!strstr(path, "cgroup.procs"));
 	}
 	job_end(&job);
-	world_close();
-	remove_root();
+	root_world_close();
 }
 
 static void test_out_of_memory(void) {
-	check(mkdtemp(root));
-	world_open(root);
+	root_world_open();
 	static const struct { unsigned kills; const char *end; enum outcome outcome; bool expected; } cases[] = {
 		{1, "kill -9 $$", OUTCOME_SIGNAL, true},
 		{0, "kill -9 $$", OUTCOME_SIGNAL, false},
@@ -567,8 +854,7 @@ static void test_out_of_memory(void) {
 		check_equal(result.outcome, cases[i].outcome);
 		check_equal(result.out_of_memory, cases[i].expected);
 	}
-	world_close();
-	remove_root();
+	root_world_close();
 }
 
 static void test_leftovers(void) {
@@ -578,7 +864,7 @@ static void test_leftovers(void) {
 		_exit(0);
 	}
 	check_equal(waitpid(gone, NULL, 0), gone);
-	char name[5][128];
+	char name[5][128], below[160];
 	snprintf(name[0], sizeof(name[0]), "%s/fairpar-%ld-7", root, (long)gone);
 	snprintf(name[1], sizeof(name[1]), "%s/fairpar-%ld-7", root, (long)getpid());
 	snprintf(name[2], sizeof(name[2]), "%s/fairpar-%ldx", root, (long)gone);
@@ -587,6 +873,8 @@ static void test_leftovers(void) {
 	for (unsigned i = 0; i < 5; ++i) {
 		check_equal(mkdir(name[i], 0700), 0);
 	}
+	snprintf(below, sizeof(below), "%s/fairpar-%ld-1", name[0], (long)gone); // of one that a job was
+	check_equal(mkdir(below, 0700), 0);
 	world_open(root);
 	check_equal(job_run(MB, "exit 3").exit_code, 3);
 	check(access(name[0], F_OK) != 0);
@@ -594,8 +882,7 @@ static void test_leftovers(void) {
 		check_equal(access(name[i], F_OK), 0);
 	}
 	check_string(file_text(in_group(2, "memory.max")), "1048576");
-	world_close();
-	remove_root();
+	root_world_close();
 }
 
 static void test_unusable_root(void) {
@@ -607,16 +894,11 @@ static void test_unusable_root(void) {
 	world_close();
 }
 
-// It looked well, but no group can be made in it.
 static void test_root_without_a_way_in(void) {
-	check(mkdtemp(root));
-	world_open(root);
+	root_world_open();
 	struct memory *memory = &world.children->memory;
 	struct job jobs[4] = {{.memory = 0}};
-	check(!cgroup_root_open(&memory->root, root));
-	memory->mode = MEMORY_CGROUP;
-	close(memory->root.fd);
-	memory->root.fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	close(lose_way_in(memory));
 	for (unsigned i = 0; i < 4; ++i) {
 		job_start_held(&jobs[i], MB);
 	}
@@ -633,16 +915,14 @@ static void test_root_without_a_way_in(void) {
 	const char *said = world_said();
 	check_equal(count(said, "\n"), 1);
 	check_equal(count(said, "Not a directory; jobs only wait"), 1);
-	world_close();
-	remove_root();
+	root_world_close();
 }
 
 // Once one was entered, what cannot be limited is not run without.
 static void test_lost_root(void) {
-	check(mkdtemp(root));
-	world_open(root);
+	root_world_open();
 	check_equal(job_run(MB, "exit 3").exit_code, 3);
-	remove_root();
+	remove_tree(root);
 	struct job job = {.memory = 0};
 	job_start_held(&job, MB);
 	job_wait_end(&job);
@@ -664,6 +944,7 @@ int main(int argc, char *argv[]) {
 		TEST("a job fits beside what the others have not used yet", test_fits),
 		TEST("figures are found in /proc/meminfo", test_meminfo),
 		TEST("the own cgroup is found", test_own_path),
+		TEST("the own cgroup is taken if it is nobody else's and has the controller", test_own_group),
 		TEST("a job waits until there is memory", test_waits_for_memory),
 		TEST("what is declared counts, first come first served", test_declared_counts),
 		TEST("what a job uses of its declaration does not count twice", test_used_counts_once),
@@ -672,8 +953,15 @@ int main(int argc, char *argv[]) {
 		TEST("without figures nobody waits", test_no_figures),
 		TEST("a job that does not start gives its memory back", test_failed_start_gives_back),
 		TEST("many claims never take more than there is, and all end", test_storm),
-		TEST("what is learned is reserved, given up while a job waits for others, and given back", test_learned_storm),
+		TEST("what is learned is reserved, and given back", test_learned_storm),
+		TEST("what a waiting job is learned to need stays reserved, and what it waits for starts in any case", test_waiting_keeps),
+		TEST("where all wait for others, and none of those comes, another starts in any case", test_waiting_is_passed),
 		TEST("a job with a declaration gets a group with that limit", test_group),
+		TEST("a job of which is learned what it needs gets a group without a limit, whose peak counts without the cache", test_learned_group),
+		TEST("the most that one way of looking knows is learned", test_learned_most),
+		TEST("a job that gets no group to be watched in runs without", test_learned_without_group),
+		TEST("groups to watch jobs in take a fiftieth of the time", test_learned_groups_are_few),
+		TEST("a job runs in a real group, which is removed, and what it leaves behind goes on", test_real_group),
 		TEST("the way into a group is open to nobody else", test_group_descriptors),
 		TEST("a failure after a kill by the kernel is out of memory", test_out_of_memory),
 		TEST("what a killed fairpar left is removed", test_leftovers),

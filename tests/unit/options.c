@@ -551,6 +551,9 @@ static void test_settings(void) {
 	RUNS("--memory=auto", "x");
 	check_equal(o.memory_use, MEMORY_AUTO);
 	REFUSED("--memory must be auto or none, not '2G'", "--memory", "2G", "x");
+	RUNS("--warm", "all", "x");
+	check_equal(o.warm, WARM_ALL);
+	REFUSED("--warm must be off, auto, sh or all, not 'yes'", "--warm=yes", "x");
 	REFUSED("--fair must be turns or time, not 'slots'", "--fair", "slots", "x");
 	REFUSED("--max-long must be a number from 1 to", "--max-long", "0", "x");
 	REFUSED("--then must not be empty", "--then", "", "x");
@@ -620,9 +623,18 @@ static void test_durations(void) {
 static void test_jobs(void) {
 	REFUSED("--jobs must be N, +N, -N, N%", "-j", "0.5", "x");
 	REFUSED("--jobs must be N, +N, -N, N%", "-jautomatic", "x");
+	REFUSED("--jobs must be N, +N, -N, N% or the name of a file that holds one of these, or auto, not 'AUTO'", "-jAUTO", "x");
 	REFUSED("--jobs auto takes bounds as in auto:2-64", "-jauto:4-2", "x");
 	RUNS("-jauto:2-64", "x");
 	check_string(o.jobs, "auto:2-64");
+	RUNS("--pool", "--pool-slots", "auto", "x");
+	check(o.pool.slots == 0 && o.pool.bounds.least == 1 && o.pool.bounds.most == MOST_POOL_SLOTS);
+	RUNS("--pool", "--pool-slots", "auto:3-99999", "x");
+	check(o.pool.slots == 0 && o.pool.bounds.least == 3 && o.pool.bounds.most == MOST_POOL_SLOTS);
+	RUNS("--pool", "--pool-slots", "auto", "--pool-slots", "auto:7-7", "x"); // that is a fixed number
+	check(o.pool.slots == 7 && o.pool.bounds.most == 0);
+	REFUSED("--pool-slots must be a number from 1 to 4096, or auto, not '0'", "--pool", "--pool-slots", "0", "x");
+	REFUSED("--pool-slots auto takes bounds as in auto:2-64", "--pool", "--pool-slots", "auto:4-2", "x");
 	RUNS("--retries", "3", "x");
 	check_equal(o.attempts, 3);
 	RUNS("--retries", "0", "x");
@@ -722,6 +734,8 @@ static void test_retry_delay(void) {
 	check_delay(500 * NS_PER_MS, 1000, 500 * NS_PER_MS);
 	RUNS("--retries", "3", "--retry-delay", "0", "x");
 	check_delay(0, 1, 0);
+	RUNS("--retries", "3", "--retry-delay", "1s,,1m", "x");
+	check_delay(NS_PER_S, 2, 60 * NS_PER_S);
 	static const char *const wrong[] = {"", "x", "-1", ",2", "1,2,", "1,2,x", "1,2,3,4", "1 s"};
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); ++i) {
 		REFUSED("--retry-delay must be TIME[,FACTOR[,MAX]] with times such as 10, 1h30m or 2.5s, not '", "--retries", "3", "--retry-delay", wrong[i], "x");
@@ -740,7 +754,7 @@ static void test_manifest_options(void) {
 		{OPT_TRIM, "l"},
 		{OPT_DELIMITER, ","}, {OPT_HEADER, ":"}, {OPT_WEIGHT, "a=1"}, {OPT_MAX_PARALLEL, "a=1"}, {OPT_RATE, "1/s"}, {OPT_PRIORITY, "a=1"},
 		{OPT_FAIR, "time"}, {OPT_HALT, "2"}, {OPT_EXIT_STATUS, "max"}, {OPT_TERM_SEQ, "TERM,1"}, {OPT_PACK, "auto"},
-		{OPT_MEMORY, "auto"},
+		{OPT_MEMORY, "auto"}, {OPT_WARM, "sh"},
 		{OPT_REPORT, "r.svg"},
 	};
 	for (int id = 0; id < NOPTIONS; ++id) {

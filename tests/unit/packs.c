@@ -251,6 +251,81 @@ static void test_measured_too_long(void) {
 	tear_down();
 }
 
+static void test_joined(void) {
+	set_up("echo {}", 0);
+	uint32_t size;
+	size_t most = packs_join_size(&limits);
+	check(most >= 64 && most <= 4096);
+	static char worst[4096];
+	memset(worst, '\'', sizeof(worst));
+	for (size_t i = 1; i < most; i += 2) {
+		worst[i] = '\0';
+	}
+	struct record record = {.args = worst, .size = most - most % 2, .nargs = (uint32_t)(most / 2)};
+	check(packs_measure(&limits, &record, 1, &size, &bad)); // whatever is in it
+	check(packs_fit(&limits, record.nargs, size));
+	limits.chars = 300;
+	check_equal(packs_join_size(&limits), 0);
+	tear_down();
+	set_up("echo {.}", 0);
+	check_equal(packs_join_size(&limits), 0);
+	tear_down();
+}
+
+static void test_added_together(void) {
+	// several records at once fit where each of them would one after the other
+	static const char args[] = "a\0bb cc\0it's\0\0*\0a/long/name.txt";
+	static const char *const commands[] = {"echo {}", "echo 'x{}'; true \"{}\"", "echo a{}b {}"};
+	for (size_t c = 0; c < 2 * sizeof(commands) / sizeof(commands[0]); ++c) {
+		set_up(commands[c / 2], c % 2 ? TEMPLATE_CONTEXT : 0);
+		struct record all = {.args = args, .size = sizeof(args), .nargs = 6};
+		struct pack singly = {.nargs = 0};
+		bool taken = true;
+		limits.waits = true;
+		for (limits.chars = 20; limits.chars < 300; ++limits.chars) {
+			const char *at = args;
+			taken = true;
+			for (int i = 0; i < 6; ++i, at += strlen(at) + 1) {
+				struct record record = one(at);
+				taken = taken && packs_add(&singly, &limits, &record, NULL, 1, &bad) == PACK_TAKEN && singly.nitems > (uint32_t)i;
+			}
+			// a first one that is too long by itself goes nevertheless
+			bool fits = taken && (singly.nitems < 6 || packs_fit(&limits, 6, singly.real > singly.chars ? singly.real : singly.chars));
+			check_equal(packs_add_all(&pack, &limits, &all, 1), fits);
+			if (fits) {
+				check_equal(pack.nitems, 6);
+				check_equal(pack.chars, singly.chars);
+				check_equal(pack.ends[4].size, singly.ends[4].size);
+				check_equal(packs_record(&pack).size, sizeof(args));
+			}
+			packs_reset(&pack);
+			packs_reset(&singly);
+		}
+		check(taken);
+		packs_fini(&singly);
+		tear_down();
+	}
+}
+
+static void test_fills(void) {
+	// a program that no shell runs is given all that execve() takes: each argument with its NUL and its pointer
+	set_up("true {}", 0);
+	limits.fills = true;
+	limits.room = 1000000;
+	uint32_t size;
+	struct record record = one("1234567");
+	check(packs_measure(&limits, &record, 1, &size, &bad));
+	check_equal(size, 7);
+	check(packs_fit(&limits, 58000, 58000 * 7));
+	check(!packs_fit(&limits, 59000, 59000 * 7));
+	check(packs_join_size(&limits) > 0);
+	static char text[140000];
+	memset(text, 'x', sizeof(text) - 1);
+	record = one(text);
+	check(!packs_measure(&limits, &record, 1, &size, &bad)); // but a single one is a string
+	tear_down();
+}
+
 // ---- the last ones ----
 
 static void test_spread(void) {
@@ -286,6 +361,9 @@ int main(int argc, char *argv[]) {
 		TEST("lists and repeated words have the length that comes out", test_list_and_context),
 		TEST("records measured one by one fit as those that are added", test_measured),
 		TEST("a record measured as too long says so", test_measured_too_long),
+		TEST("records that are measured as one fit, whatever is in them", test_joined),
+		TEST("records that are added at once fit as those that are added one by one", test_added_together),
+		TEST("a program may be given all that execve() takes", test_fills),
 		TEST("the last items are spread over the slots", test_spread),
 	};
 	return test_main(tests, sizeof(tests) / sizeof(tests[0]), argc, argv);

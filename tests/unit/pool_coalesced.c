@@ -7,7 +7,8 @@
 
 enum { MOST_ITEMS = 400000 };
 
-static _Atomic unsigned char ends[MOST_ITEMS]; // of each item, by the number that is its data
+static _Atomic unsigned char ends[MOST_ITEMS]; // of each item, by its number
+static uint32_t together = 1;                  // items that are submitted as one
 static _Atomic int packs;                      // items that were run
 static uint64_t sizes[26] = {0};               // of packs, by the queue's first letter; 0: without end
 static struct pack_view views[64];
@@ -21,42 +22,59 @@ static void note_order(const struct queue *queue) {
 	}
 }
 
-static uint64_t number_of(const void *data, size_t size) {
-	uint64_t number;
-	check_equal(size, sizeof(number));
-	memcpy(&number, data, sizeof(number));
-	check(number < MOST_ITEMS);
-	return number;
+// What is submitted: so many items, the last `left` of which are there.
+struct numbers {
+	uint32_t left, all;
+	uint64_t first;
+};
+
+static struct numbers numbers_of(const void *data, size_t size) {
+	struct numbers numbers;
+	check_equal(size, sizeof(numbers));
+	memcpy(&numbers, data, sizeof(numbers));
+	check(numbers.first + numbers.all <= MOST_ITEMS && numbers.left > 0 && numbers.left <= numbers.all);
+	return numbers;
+}
+
+// The items from the first that is left have ended.
+static void note_ends(struct numbers numbers, uint32_t left, uint32_t n) {
+	for (uint32_t i = 0; i < n; ++i) {
+		atomic_add_relaxed(&ends[numbers.first + numbers.all - left + i], 1);
+	}
 }
 
 static enum work_status pack_run(struct worker *worker, struct queue *queue, void *data, size_t size) {
 	(void)worker, (void)queue;
-	atomic_add_relaxed(&ends[number_of(data, size)], 1);
+	struct numbers numbers = numbers_of(data, size);
+	note_ends(numbers, numbers.left, 1);
 	atomic_add_relaxed(&packs, 1);
 	return WORK_OK;
 }
 
 static void pack_drop(struct queue *queue, void *data, size_t size) {
 	(void)queue;
-	atomic_add_relaxed(&ends[number_of(data, size)], 1);
-	atomic_add_relaxed(&seen.dropped, 1);
+	struct numbers numbers = numbers_of(data, size);
+	note_ends(numbers, numbers.left, numbers.left);
+	atomic_add_relaxed(&seen.dropped, (int)numbers.left);
 }
 
-static bool pack_take(struct worker *worker, struct queue *queue, const struct pack_view *view, const void *data,
-                      size_t size) {
+static uint32_t pack_take(struct worker *worker, struct queue *queue, const struct pack_view *view, const void *data,
+                          size_t size) {
 	(void)worker;
 	if (view->taken == 0 && nviews < 64) {
 		views[nviews++] = *view; // under the pool's lock
 	}
-	uint64_t most = sizes[queue_name(queue)[0] - 'a'], number = number_of(data, size);
-	bool more = most == 0 || view->taken < most;
-	if (view->taken == 0 || more) {
+	uint64_t most = sizes[queue_name(queue)[0] - 'a'];
+	uint64_t rest = most == 0 ? UINT32_MAX : view->taken < most ? most - view->taken : 0;
+	uint32_t n = rest < view->left ? (uint32_t)rest : view->left;
+	struct numbers numbers = numbers_of(data, size);
+	for (uint32_t i = 0; i < (view->taken == 0 ? 1 : n); ++i) {
 		note_order(queue); // also under the lock
 	}
-	if (view->taken > 0 && more) {
-		atomic_add_relaxed(&ends[number], 1);
+	if (view->taken > 0) {
+		note_ends(numbers, view->left, n);
 	}
-	return more;
+	return n;
 }
 
 static const struct work_type pack_type = {.name = "pack", .run = pack_run, .drop = pack_drop, .pack = pack_take};
@@ -67,18 +85,21 @@ static uint64_t next_number;
 // Submits `n` of them, each like `like`. Returns false if the queue took none.
 static bool submit_like(struct queue *queue, struct work like, int n) {
 	while (n > 0) {
-		uint64_t numbers[256];
+		struct numbers numbers[256];
 		struct work works[256];
-		int part = n < 256 ? n : 256;
-		for (int i = 0; i < part; ++i) {
-			numbers[i] = next_number + (uint64_t)i;
+		int part = 0, i = 0;
+		for (; i < 256 && part < n; ++i) {
+			uint32_t items = together < (uint32_t)(n - part) ? together : (uint32_t)(n - part);
+			numbers[i] = (struct numbers){.left = items, .all = items, .first = next_number + (uint64_t)part};
 			works[i] = like;
 			works[i].type = like.type ? like.type : &pack_type;
 			works[i].data = &numbers[i];
 			works[i].size = sizeof(numbers[i]);
-			works[i].id = numbers[i];
+			works[i].id = numbers[i].first;
+			works[i].items = items;
+			part += (int)items;
 		}
-		if (pool_submit(pool, queue, NULL, works, (size_t)part) != SUBMIT_OK) {
+		if (pool_submit(pool, queue, NULL, works, (size_t)i) != SUBMIT_OK) {
 			return false;
 		}
 		next_number += (uint64_t)part;
@@ -392,7 +413,7 @@ static void run_race(bool cut) {
 	check_equal(thread_start(&canceller, cancel_now_and_then, NULL, 256 * 1024), 0);
 	for (int i = 0; i < 100; ++i) {
 		for (int j = 0; j < 3; ++j) {
-			submit_packs(contended[j], 100 + 37 * j);
+			(void)submit_like(contended[j], (struct work){.flags = WORK_PACKS}, 100 + 37 * j); // refused beyond queue_mem
 		}
 		gate_raise(&go);
 	}
@@ -421,6 +442,49 @@ static void test_race_cut(void) {
 	run_race(/* cut */ true);
 }
 
+// ---- items that are submitted as one
+
+static void test_together(void) {
+	together = 3;
+	test_turns();
+}
+
+static void test_together_view(void) {
+	together = 4;
+	test_view();
+}
+
+static void test_together_spilled(void) {
+	together = 5;
+	test_spilled();
+}
+
+static void test_together_race(void) {
+	together = 7;
+	run_race(/* cut */ false);
+}
+
+static void test_together_race_cut(void) {
+	together = 7;
+	run_race(/* cut */ true);
+}
+
+static void test_together_cancel(void) {
+	open_pool(1);
+	together = 10;
+	sizes[0] = 4;
+	struct queue *a = open_queue("a", NULL);
+	submit_packs(a, 25);
+	check_equal(pool_cancel(pool, a), 25); // all of each
+	submit_packs(a, 25);
+	check(!pool_bring_forward(pool, a, next_number - 1)); // it does not stand for itself
+	pool_queue_close(pool, a);
+	pool_start(pool);
+	close_pool();
+	check_string(seen.trace, "aqapapap" "aqapapap" "aqapapap" "aqapapap" "aqapapap" "aqapapap" "aq");
+	check_ends();
+}
+
 int main(int argc, char *argv[]) {
 	static const struct test tests[] = {
 		TEST("each item that goes along is a turn of its batch", test_turns),
@@ -438,6 +502,12 @@ int main(int argc, char *argv[]) {
 		TEST("an item's own work goes by itself", test_local),
 		TEST("each item has one end, whoever cancels and pauses meanwhile", test_race),
 		TEST("each item has one end when all is cut short", test_race_cut),
+		TEST("items that are submitted as one have a turn each", test_together),
+		TEST("the type sees how many of them are left", test_together_view),
+		TEST("they come back from disk, keep their order, and none is lost", test_together_spilled),
+		TEST("each of them has one end, whoever cancels and pauses meanwhile", test_together_race),
+		TEST("each of them has one end when all is cut short", test_together_race_cut),
+		TEST("what is left of them is cancelled at once", test_together_cancel),
 	};
 	return test_main(tests, sizeof(tests) / sizeof(tests[0]), argc, argv);
 }

@@ -476,26 +476,6 @@ static void test_time(void) {
 
 // ---- one item ----
 
-static void test_cancel_item(void) {
-	struct queue *a = start(1, "a", "123456", 1, "a1 "), *w = open_queue("w", NULL);
-	check(!pool_cancel_item(pool, a, 1)); // runs
-	check(!pool_cancel_item(pool, a, 7));
-	check(!pool_cancel_item(pool, w, 2));
-	check(pool_cancel_item(pool, a, 4)); // out of the middle
-	check(pool_bring_forward(pool, a, 6));
-	check(pool_cancel_item(pool, a, 6)); // in the front
-	check(pool_cancel_item(pool, a, 2)); // the next
-	check(!pool_cancel_item(pool, a, 4));
-	expect("a1 -4 -6 -2 ");
-	check_equal(stat_now().queued, 2);
-	end(1);
-	expect("a1 -4 -6 -2 a3 ");
-	end(3);
-	expect("a1 -4 -6 -2 a3 a5 ");
-	close_stage(a, w);
-	check_seen(dropped, 3);
-}
-
 static void test_cancel_all(void) {
 	open_stage(1);
 	struct queue *a = open_queue("a", NULL), *b = open_queue("b", NULL);
@@ -565,7 +545,7 @@ static void test_middle(void) {
 	for (int i = 0; i < 3000; ++i) {
 		dice = dice * 6364136223846793005U + 1442695040888963407U;
 		uint64_t id = 1 + (dice >> 33) % (i % 2 ? N : 100) % (N - 1);
-		taken += i % 3 ? pool_bring_forward(pool, a, id) : pool_cancel_item(pool, a, id);
+		taken += pool_bring_forward(pool, a, id);
 		if (i == 1500) {
 			pool_start(pool);
 			started = taken;
@@ -583,14 +563,17 @@ static void test_middle(void) {
 static void test_all_of_chunk(void) {
 	// what is left of a queue when all but the first was taken out of it
 	struct queue *a = start(1, "a", "12345", 1, "a1 ");
-	check(pool_cancel_item(pool, a, 5));
-	check(pool_cancel_item(pool, a, 4));
-	check(pool_cancel_item(pool, a, 3));
-	check(pool_cancel_item(pool, a, 2));
+	check(pool_bring_forward(pool, a, 5));
+	check(pool_bring_forward(pool, a, 4));
+	check(pool_bring_forward(pool, a, 3));
+	check(pool_bring_forward(pool, a, 2));
 	queue_up(a, "67", 1);
-	check(pool_cancel_item(pool, a, 6));
-	end(1);
-	expect("a1 -5 -4 -3 -2 -6 a7 ");
+	check(pool_bring_forward(pool, a, 6));
+	for (const char *at = "15432"; *at; ++at) {
+		end(*at - '0');
+	}
+	end(6);
+	expect("a1 a5 a4 a3 a2 a6 a7 ");
 	close_stage(a, NULL);
 }
 
@@ -647,7 +630,6 @@ int main(int argc, char *argv[]) {
 		TEST("a dedicated thread can be lent too", test_long),
 		TEST("one that was brought forward is charged", test_is_charged),
 		TEST("by time, waiting is not charged", test_time),
-		TEST("one item can be cancelled", test_cancel_item),
 		TEST("cancelling a queue cancels those in front, but not one that returns", test_cancel_all),
 		TEST("a shutdown drops those in front", test_shutdown),
 		TEST("items out of the middle of a queue run once or are dropped once", test_middle),

@@ -217,6 +217,17 @@ static void test_memory_room_v1(void) {
 	check(room.limit == 100 && room.left == 35);
 }
 
+static void test_kills(void) {
+	make_root("/a");
+	check_equal(memory_room_kills(root), 0);
+	put("/sys/fs/cgroup/a/memory.events", "low 0\noom 9\noom_kill 3\noom_group_kill 7\n");
+	check_equal(memory_room_kills(root), 3);
+	put("/proc/self/cgroup", "4:memory:/x\n");
+	put("/proc/self/mountinfo", "25 18 0:22 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n");
+	put("/sys/fs/cgroup/memory/x/memory.oom_control", "oom_kill_disable 0\nunder_oom 0\noom_kill 2\n");
+	check_equal(memory_room_kills(root), 2);
+}
+
 int main(int argc, char *argv[]) {
 	static const struct test tests[] = {
 		TEST("idle is what the allowed processors did not do", test_idle),
@@ -226,6 +237,7 @@ int main(int argc, char *argv[]) {
 		TEST("what trees of processes do is seen", test_trees),
 		TEST("the limits of a cgroup and of those above it leave so much memory", test_memory_room),
 		TEST("so do those of version 1", test_memory_room_v1),
+		TEST("the kernel's kills for want of memory are counted", test_kills),
 	};
 	return test_main(tests, sizeof(tests) / sizeof(tests[0]), argc, argv);
 }

@@ -659,9 +659,9 @@ static void test_reservation_cancelled(void) {
 	close_pool();
 }
 
-static bool pack_all(struct worker *worker, struct queue *queue, const struct pack_view *view, const void *data, size_t size) {
-	(void)worker, (void)queue, (void)view, (void)data, (void)size;
-	return true;
+static uint32_t pack_all(struct worker *worker, struct queue *queue, const struct pack_view *view, const void *data, size_t size) {
+	(void)worker, (void)queue, (void)data, (void)size;
+	return view->left;
 }
 
 static void test_pack(void) {

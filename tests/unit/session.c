@@ -7,34 +7,53 @@
 
 #include "test.h"
 
-// A client that says HELLO and wants one lease.
-static struct session *join(struct sessions *sessions, uint64_t now) {
+#define MS UINT64_C(1000000)
+
+// A client that says HELLO, holds some leases of another server, and wants some.
+static struct session *join_holding(struct sessions *sessions, uint32_t held, uint64_t wanted, uint32_t flags, uint64_t now) {
 	static const char texts[3] = "\0\0"; // no batch, no directory, no label
-	const struct hello hello = {.version = PROTOCOL_VERSION, .weight = 1};
+	const struct hello hello = {.version = PROTOCOL_VERSION, .weight = 1, .nholds = held, .flags = flags};
 	struct session *session = session_open(sessions);
 	struct buf text = BUF_INIT, said = BUF_INIT;
 	check(session);
 	buf_add(&text, &hello, sizeof(hello));
 	buf_add(&text, texts, sizeof(texts));
 	frame_add(&said, (struct frame){.type = FRAME_HELLO}, text.data, text.len);
-	frame_add(&said, (struct frame){.type = FRAME_WANT, .a = 1, .b = 1}, NULL, 0);
+	for (uint32_t i = 0; i < held; ++i) {
+		frame_add(&said, (struct frame){.type = FRAME_HOLD, .a = i + 1, .b = i + 1, .c = 1}, NULL, 0);
+	}
+	frame_add(&said, (struct frame){.type = FRAME_WANT, .a = wanted, .b = 1}, NULL, 0);
 	check(session_input(session, said.data, said.len, -1, now));
 	buf_fini(&text);
 	buf_fini(&said);
 	return session;
 }
 
-// Was it told that, since the last time?
-static bool hears(struct session *session, enum frame_type type) {
+static struct session *join_wanting(struct sessions *sessions, uint64_t wanted, uint32_t flags, uint64_t now) {
+	return join_holding(sessions, 0, wanted, flags, now);
+}
+
+static struct session *join(struct sessions *sessions, uint64_t now) {
+	return join_wanting(sessions, 1, 0, now);
+}
+
+// How often it was told that, since the last time; *ret_last: the last one.
+static unsigned count_heard(struct session *session, enum frame_type type, struct frame *ret_last) {
 	struct buf *out = session_output(session);
 	struct frame frame;
 	const char *text;
-	bool found = false;
+	unsigned n = 0;
 	for (size_t at = 0; frame_parse(buf_str(out) + at, out->len - at, &frame, &text) == FRAME_READY; at += sizeof(frame) + frame.len) {
-		found = found || frame.type == type;
+		n += frame.type == type;
+		*ret_last = frame.type == type ? frame : *ret_last;
 	}
 	buf_reset(out);
-	return found;
+	return n;
+}
+
+static bool hears(struct session *session, enum frame_type type) {
+	struct frame frame;
+	return count_heard(session, type, &frame) > 0;
 }
 
 static void test_unused_is_looked_for(void) {
@@ -65,10 +84,163 @@ static void test_recovery(void) {
 	sessions_fini(&sessions, RECOVERY);
 }
 
+// ---- a number of slots that the owner finds ----
+
+static void test_told_slots(void) {
+	struct sessions sessions;
+	struct frame frame = {0};
+	sessions_init(&sessions, &(struct sessions_config){.slots = 2, .bounds = {.least = 1, .most = 9}, .is_told = true, .epoch = 1}, 0);
+	check_equal(sessions_settle(&sessions, true, 5), TIME_NEVER);
+	struct session *session = join(&sessions, 5);
+	check_equal(count_heard(session, FRAME_WELCOME, &frame), 1);
+	check(frame.a == 2 && frame.b == 1 && frame.c == 9);
+	sessions_tell(&sessions, 4, CONTROLLER_JOBS_SLEEP);
+	check_equal(sessions_settle(&sessions, true, 6), TIME_NEVER); // nobody is asked what he sees
+	check_equal(count_heard(session, FRAME_STATE, &frame), 1);
+	check(frame.c == (4 | (uint64_t)CONTROLLER_JOBS_SLEEP << 32));
+	session = join(&sessions, 7);
+	check_equal(count_heard(session, FRAME_WELCOME, &frame), 1);
+	check(frame.a == 4 && frame.b == 1 && frame.c == 9);
+	struct lease_stat stat;
+	lease_stat(sessions.table, &stat);
+	check_equal(stat.slots, 2); // those are the owner's business
+	sessions_fini(&sessions, 7);
+}
+
+// ---- a number of slots that is found ----
+
+static unsigned nlooks; // at the machine
+
+static void look_at_machine(void *arg, struct controller_sight *sight) {
+	const double *idle = arg;
+	++nlooks;
+	sight->cpus = 2;
+	sight->idle = *idle;
+}
+
+static void open_auto(struct sessions *sessions, unsigned least, unsigned most, bool recovers, double *idle) {
+	sessions_init(sessions, &(struct sessions_config){
+		.slots = 2, .bounds = {.least = least, .most = most}, .epoch = 1, .recovers = recovers,
+	}, 0);
+	sessions->look_at_machine = look_at_machine;
+	sessions->arg = idle;
+	nlooks = 0;
+}
+
+static void say(struct session *session, struct frame frame, const void *text, size_t len, uint64_t now) {
+	struct buf said = BUF_INIT;
+	frame_add(&said, frame, text, len);
+	check(session_input(session, said.data, said.len, -1, now));
+	buf_fini(&said);
+}
+
+static void say_sight(struct session *session, uint64_t slots, double busy, uint64_t now) {
+	const struct sight sight = {.looked = slots * 1000, .busy = (uint64_t)(busy * 1000), .since_ns = 100 * MS};
+	say(session, (struct frame){.type = FRAME_SIGHT}, &sight, sizeof(sight), now);
+}
+
+static unsigned slots_of(const struct sessions *sessions) {
+	struct lease_stat stat;
+	lease_stat(sessions->table, &stat);
+	return stat.slots;
+}
+
+static void test_slots_follow_jobs(void) {
+	struct sessions sessions;
+	struct frame state = {0};
+	double idle = 0.9;
+	open_auto(&sessions, 1, 64, /* recovers */ false, &idle);
+	struct session *a = join_wanting(&sessions, 20, HELLO_LOOKS, 5), *b = join_wanting(&sessions, 20, HELLO_LOOKS, 5);
+	uint64_t due = sessions_settle(&sessions, false, 5);
+	check_equal(due, 5 + 100 * MS); // two have a slot each, and the others wait
+	check_equal(count_heard(a, FRAME_GRANT, &state) + count_heard(b, FRAME_GRANT, &state), 2);
+	check_equal(sessions_settle(&sessions, true, due - 1), due);
+	check(!hears(a, FRAME_LOOK));
+	check(sessions_settle(&sessions, true, due) > due);
+	check_equal(count_heard(a, FRAME_LOOK, &state), 1);
+	check_equal(count_heard(b, FRAME_LOOK, &state), 1);
+	say_sight(a, 1, 0, due);
+	check(sessions_settle(&sessions, false, due) > due);
+	check_equal(slots_of(&sessions), 2); // b has not answered yet
+	say_sight(b, 1, 0, due + 1);
+	uint64_t next = sessions_settle(&sessions, false, due + 1);
+	check_equal(slots_of(&sessions), 4); // twice as many
+	check_equal(next, due + 1 + 100 * MS);
+	check_equal(count_heard(a, FRAME_STATE, &state), 1);
+	check_equal(state.c, 4 | (uint64_t)CONTROLLER_JOBS_SLEEP << 32);
+	check_equal(nlooks, 2);
+	sessions_fini(&sessions, next);
+}
+
+static void test_silent_are_busy(void) {
+	for (unsigned i = 0; i < 2; ++i) {
+		struct sessions sessions;
+		double idle = 0.9; // which does not tell what the jobs do
+		open_auto(&sessions, 1, 64, /* recovers */ false, &idle);
+		struct session *session = join_wanting(&sessions, 4, i == 0 ? 0 : HELLO_LOOKS, 0);
+		uint64_t now = sessions_settle(&sessions, false, 0);
+		for (unsigned step = 0; step < 50; ++step) {
+			now = sessions_settle(&sessions, true, now);
+			check_equal(slots_of(&sessions), 2);
+		}
+		check(hears(session, FRAME_LOOK) == (i == 1));
+		check(nlooks > 10 && now > (nlooks - 1) * (i == 0 ? 100 : 350) * MS); // the late one was waited for
+		sessions_fini(&sessions, now);
+	}
+}
+
+static void test_no_look_while_nobody_waits(void) {
+	struct sessions sessions;
+	double idle = 0.9;
+	open_auto(&sessions, 1, 64, /* recovers */ false, &idle);
+	struct session *session = join_wanting(&sessions, 2, HELLO_LOOKS, 0);
+	check_equal(sessions_settle(&sessions, false, 0), TIME_NEVER);
+	say(session, (struct frame){.type = FRAME_WANT, .a = 7, .b = 1}, NULL, 0, 5);
+	uint64_t now = 5;
+	while (slots_of(&sessions) < 9) {
+		now = sessions_settle(&sessions, true, now);
+		if (hears(session, FRAME_LOOK)) {
+			say_sight(session, 2, 0, now);
+		}
+	}
+	now = sessions_settle(&sessions, true, now); // all have one
+	unsigned looks = nlooks;
+	check_equal(sessions_settle(&sessions, true, now), TIME_NEVER);
+	check(!hears(session, FRAME_LOOK));
+	check_equal(nlooks, looks);
+	check_equal(session_close(session, now), true);
+	session = join_wanting(&sessions, 9, HELLO_LOOKS, now); // who knows what these do
+	(void)sessions_settle(&sessions, false, now);
+	check_equal(slots_of(&sessions), 2);
+	check_equal(count_heard(session, FRAME_GRANT, &(struct frame){0}), 2);
+	sessions_fini(&sessions, now);
+}
+
+static void test_successor_begins_with_what_is_held(void) {
+	struct sessions sessions;
+	struct frame frame = {0};
+	double idle = 0;
+	open_auto(&sessions, 1, 6, /* recovers */ true, &idle);
+	struct session *session = join_holding(&sessions, 5, 9, HELLO_LOOKS, 5);
+	check_equal(count_heard(session, FRAME_WELCOME, &frame), 1);
+	check_equal(frame.a, 2);
+	check_equal(frame.b, 1);
+	check_equal(frame.c, 6);
+	(void)sessions_settle(&sessions, true, RECOVERY);
+	check_equal(slots_of(&sessions), 5);
+	check(!hears(session, FRAME_GRANT));
+	sessions_fini(&sessions, RECOVERY);
+}
+
 int main(int argc, char *argv[]) {
 	static const struct test tests[] = {
 		TEST("a lease that is not used is looked for, though nobody says anything", test_unused_is_looked_for),
 		TEST("a server's successor grants nothing before a second has passed and all was read", test_recovery),
+		TEST("a number of slots that the owner finds is told, with its bounds and its reason", test_told_slots),
+		TEST("while somebody waits, clients are asked what they see of their jobs, and the number of slots follows", test_slots_follow_jobs),
+		TEST("who does not answer counts as busy, and is waited for a quarter of a second at most", test_silent_are_busy),
+		TEST("while nobody waits nobody is asked, and who comes then finds no slots that others had for theirs", test_no_look_while_nobody_waits),
+		TEST("a server's successor begins with as many slots as are held", test_successor_begins_with_what_is_held),
 	};
 	return test_main(tests, sizeof(tests) / sizeof(tests[0]), argc, argv);
 }

@@ -239,14 +239,24 @@ static void test_auto(void) {
 	struct slots_bounds bounds;
 	char *error;
 	check(slots_is_auto("auto") && slots_is_auto("auto:x") && !slots_is_auto("automatic") && !slots_is_auto("./auto"));
-	check(slots_auto_parse("auto", 1024, &bounds, &error) == 0 && bounds.least == 1 && bounds.most == slots_limit(1024));
-	check(slots_auto_parse("auto:2-64", 1024, &bounds, &error) == 0 && bounds.least == 2 && bounds.most == 64);
-	check(slots_auto_parse("auto:7-7", 1024, &bounds, &error) == 0 && bounds.least == 7 && bounds.most == 7);
+	check(slots_auto_parse("--jobs", "auto", 164, &bounds, &error) == 0 && bounds.least == 1 && bounds.most == 164);
+	check(slots_auto_parse("--jobs", "auto:2-64", 164, &bounds, &error) == 0 && bounds.least == 2 && bounds.most == 64);
+	check(slots_auto_parse("--jobs", "auto:7-7", 164, &bounds, &error) == 0 && bounds.least == 7 && bounds.most == 7);
+	static const struct { const char *text, *why; } reasons[] = {
+		{"auto:5-2", "not 'auto:5-2': the least is greater than the most"}, {"auto:0-3", "there is at least 1 slot"},
+		{"auto:2-0", "there is at least 1 slot"}, {"auto:-3", "the least is missing"}, {"auto:3", "the most is missing"},
+		{"auto:3-", "the most is missing"}, {"auto:3-x", "the most must be a number"}, {"auto:3x", "there must be a '-'"},
+		{"auto:1-99999999999999999999", "the number is too large"}, {"auto:9999999999-1", "the number is too large"},
+	};
+	for (size_t i = 0; i < sizeof(reasons) / sizeof(reasons[0]); ++i) {
+		check(slots_auto_parse("--jobs", reasons[i].text, 164, &bounds, &error) == -1 && strstr(error, reasons[i].why));
+		free(error);
+	}
 	static const char *const wrong[] = {
 		"auto:", "auto:8", "auto:-8", "auto:2-", "auto:0-4", "auto:4-2", "auto:2-64x", "auto: 2-4", "auto:2--4", "auto:2-9999999999",
 	};
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); ++i) {
-		check(slots_auto_parse(wrong[i], 1024, &bounds, &error) == -1 && strstr(error, wrong[i]));
+		check(slots_auto_parse("--jobs", wrong[i], 164, &bounds, &error) == -1 && strstr(error, wrong[i]));
 		free(error);
 	}
 }

@@ -2,7 +2,7 @@
 
 #include "slots/words.h"
 
-#include "base/shared_memory.h"
+#include "base/temp_file.h"
 
 #include "test.h"
 

@@ -1,17 +1,18 @@
-// What the log of a run says, without running anything: --from-log.
+// What is shown without running anything: a manifest (--check, --list), and what the log of a run says (--from-log).
 
 #include "run/modes.h"
 
 #include "base/buf.h"
 #include "base/diag.h"
-#include "base/io.h"
 #include "base/temp_file.h"
 #include "base/text.h"
+#include "manifest/manifest.h"
 #include "process/signals.h"
 #include "report/explain.h"
 #include "report/run_stats.h"
-#include "run/subscribers.h"
+#include "run/dag.h"
 #include "run/pictures.h"
+#include "run/subscribers.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -19,19 +20,53 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+struct manifest *load_manifest(const struct options *options, bool *ret_unwritten) {
+	struct buf messages = BUF_INIT;
+	struct manifest *manifest = manifest_load(options->manifest, &messages);
+	// complete lines already; if stderr does not take them, the status still tells
+	*ret_unwritten = diag_text(buf_str(&messages), messages.len) != 0;
+	buf_reset(&messages);
+	if (manifest && options->nnames > 0 && manifest_select(manifest, options->names, options->nnames, &messages) != 0) {
+		diag_error("%s", buf_str(&messages));
+		manifest_free(manifest);
+		manifest = NULL;
+	}
+	buf_fini(&messages);
+	return manifest;
+}
+
+static int write_list(const struct options *options, const struct manifest *manifest) {
+	FP_CLEANUP(buf_fini) struct buf list = BUF_INIT;
+	manifest_list(manifest, options->listing, &list);
+	return diag_print(buf_str(&list), list.len);
+}
+
+int show_manifest(const struct options *options) {
+	bool failed;
+	struct manifest *manifest = load_manifest(options, &failed);
+	if (!manifest) {
+		return EXIT_TROUBLE;
+	}
+	if ((options->check && dag_check(manifest) != 0) || (options->given[OPT_LIST] && write_list(options, manifest) != 0)) {
+		failed = true;
+	}
+	manifest_free(manifest);
+	return failed ? EXIT_TROUBLE : 0;
+}
+
+// ---- --from-log ----
+
 enum { FLUSH_BYTES = 64 * 1024 };
 
 // The subscribers to the events of the log.
 struct subscribers {
 	struct run_stats *stats;
 	struct explain *explain; // or NULL
-	int error;               // errno of what could not be written, or 0
+	bool failed;             // to write
 };
 
 static void write_text(struct subscribers *subscribers, struct buf *text) {
-	if (!subscribers->error && text->len > 0 && write_all(STDOUT_FILENO, text->data, text->len) != 0) {
-		subscribers->error = errno;
-	}
+	subscribers->failed = subscribers->failed || diag_print(buf_str(text), text->len) != 0;
 	buf_reset(text);
 }
 
@@ -69,14 +104,13 @@ static const char *log_name(const struct options *options) {
 }
 
 static int finish(const struct options *options, struct subscribers *subscribers) {
-	struct buf text = BUF_INIT;
+	FP_CLEANUP(buf_fini) struct buf text = BUF_INIT;
 	int result = 0;
 	if (subscribers->explain) {
 		uint64_t lines = explain_finish(subscribers->explain, subscribers->stats->last);
 		write_text(subscribers, explain_text(subscribers->explain));
 		if (lines == 0 && options->explained) {
-			diag_error("there is no job '%s' in '%s'", text_shows(options->explained), text_shows(options->from_log));
-			result = -1;
+			result = diag_error("there is no job '%s' in '%s'", text_shows(options->explained), text_shows(options->from_log));
 		}
 	}
 	bool is_asked = options->given[OPT_SUMMARY] ? options->summary != SUMMARY_NEVER : !options->given[OPT_EXPLAIN];
@@ -85,11 +119,7 @@ static int finish(const struct options *options, struct subscribers *subscribers
 		end_summary_add_stats(&text, subscribers->stats, STDOUT_FILENO);
 		write_text(subscribers, &text);
 	}
-	if (subscribers->error && subscribers->error != EPIPE) { // whoever reads by head has seen enough of it
-		diag_error("cannot write to stdout: %s", strerror(subscribers->error));
-	}
-	buf_fini(&text);
-	return subscribers->error ? -1 : result;
+	return subscribers->failed ? -1 : result;
 }
 
 // Prints what is asked for. Returns 0, or -1 after a message.

@@ -1,0 +1,41 @@
+// How many processors there are, and what is left of the machine.
+
+#include "slots/machine.h"
+
+#include "base/sync.h"
+#include "slots/slots.h"
+
+#include <stdlib.h>
+
+#define QUOTA_LOOK NS_PER_S // the quota is read again
+
+const char *machine_root(void) {
+#ifdef FAIRPAR_FAULTS
+	const char *root = getenv("FAIRPAR_ROOT");
+	return root ? root : "";
+#else
+	return "";
+#endif
+}
+
+void machine_open(struct machine *machine, const char *root, uint64_t now) {
+	*machine = (struct machine){.root = root, .cpus = slots_cpus(root), .cpus_read = now};
+	pressure_open(&machine->pressure, root, now);
+}
+
+void machine_close(struct machine *machine) {
+	pressure_close(&machine->pressure);
+}
+
+void machine_look(struct machine *machine, struct controller_sight *sight) {
+	struct pressure_sight pressure;
+	if (sight->now - machine->cpus_read >= QUOTA_LOOK) {
+		machine->cpus = slots_cpus(machine->root);
+		machine->cpus_read = sight->now;
+	}
+	pressure_look(&machine->pressure, machine->cpus, sight->now, &pressure);
+	sight->cpus = machine->cpus;
+	sight->idle = pressure.idle;
+	sight->memory_full = pressure.memory_full;
+	sight->disk_full = pressure.disk_full;
+}

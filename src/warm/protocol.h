@@ -1,0 +1,58 @@
+// What fairpar and a server (server.c) say to each other, over a socket of type SOCK_SEQPACKET.
+//
+// The server is started with SERVER_VARIABLE in its environment, and says first, by WARM_READY, whether it can serve. Each
+// request is one message: struct warm_request, then strings with a NUL behind each (the directory if WARM_CHDIR is set, the
+// arguments, the environment), and descriptors as SCM_RIGHTS: what becomes 0, 1 and 2, and with WARM_CGROUP cgroup.procs of the
+// cgroup to enter. It is answered by one WARM_STARTED of the server; with any flag set the job, too, sends one WARM_SET_UP, before
+// or behind it.
+
+#ifndef FAIRPAR_WARM_PROTOCOL_H
+#define FAIRPAR_WARM_PROTOCOL_H
+
+#include <stdint.h>
+
+// "SOCKET TABLE SIZE OBJECT", decimal: the descriptors of the socket, of the table of running children (group_table, process/guardian.h)
+// with its size in bytes, and of the preloaded object. They are open in the server for this alone.
+#define SERVER_VARIABLE "FAIRPAR_WARM"
+
+enum {
+	WARM_BYTES_MAX = 128 * 1024,  // of a request, header and strings
+	WARM_STRINGS_MAX = 8 * 1024,
+	WARM_FDS_MAX = 4,
+};
+
+// Steps that can fail where the caller can do something about it.
+enum warm_flag {
+	WARM_CGROUP = 1 << 0,
+	WARM_FOREGROUND = 1 << 1,     // its group becomes the foreground one of the terminal 0
+	WARM_CHDIR = 1 << 2,
+};
+
+struct warm_request {
+	uint32_t flags;               // enum warm_flag
+	uint32_t nargs, nenv;
+	int32_t parent;               // the pid of fairpar
+	uint64_t listed;              // where in the table the job writes its group, before its program runs
+	uint64_t mask;                // signals that are blocked in the job, as the kernel has them
+	uint64_t deadly;              // spawn_world.deadly, in the same way
+};
+
+enum warm_reply_kind { WARM_READY, WARM_STARTED, WARM_SET_UP };
+
+struct warm_reply {
+	int32_t kind;                 // enum warm_reply_kind
+	int32_t value;                // READY: enum warm_unfit. STARTED: the pid, or -errno. SET_UP: enum spawn_step
+	int32_t error;                // SET_UP: errno of that step, or 0
+};
+
+// Why a server cannot serve.
+enum warm_unfit {
+	WARM_FIT,
+	WARM_HAS_THREADS,             // something started one before main()
+	WARM_HAS_FDS,                 // or opened a descriptor
+	WARM_NO_TABLE,                // the table cannot be mapped
+	WARM_NO_TID_ADDRESS,          // the kernel has no PR_GET_TID_ADDRESS
+	WARM_NO_LAYOUT,               // the kernel does not let arguments lie elsewhere (PR_SET_MM_MAP)
+};
+
+#endif

@@ -1,0 +1,317 @@
+// The server: what is preloaded into a program so that it stops where it is about to run main(), and is cloned there for each job.
+//
+// This is no part of the program fairpar: it is linked as a shared object of its own (see Makefile), which fairpar carries as
+// data. It stands in for __libc_start_main(), which a program calls when it is linked and relocated and nothing of it has
+// run. A job is a clone of the server with CLONE_PARENT, so a child of fairpar, and goes on into the real __libc_start_main().
+//
+// What the C library knows of the process must be right in the job: the thread's id, which the kernel writes to the place that the
+// library named to it; the list of robust mutexes, which a clone has not; the name of the program; errno. So nothing here
+// allocates or locks, or calls what keeps a state: system calls by number.
+
+#include "process/spawn.h"
+#include "warm/protocol.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/prctl.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+typedef int main_fn(int, char **, char **);
+typedef int start_fn(main_fn *, int, char **, void (*)(void), void (*)(void), void (*)(void), void *);
+
+#define EXPORT __attribute__((visibility("default")))
+
+EXPORT int __libc_start_main(main_fn *program_main, int argc, char **argv, void (*init)(void), void (*fini)(void),
+                             void (*rtld_fini)(void), void *stack_end);
+
+static struct {
+	int socket, table_fd, object_fd;
+	size_t table_size;
+	char *table;
+	unsigned nfds;                 // open before anything of the program was initialized
+	void *tid_address;             // where the kernel writes the thread's id
+	void *robust_list;
+	size_t robust_size;
+	struct prctl_mm_map layout;
+} server;
+
+// The request, which becomes the arguments and the environment of the job.
+static union {
+	struct warm_request request;
+	char bytes[WARM_BYTES_MAX];
+} message;
+static char *strings[WARM_STRINGS_MAX + 2];
+static int fds[WARM_FDS_MAX];
+static int nfds;
+
+// ---- what the server is like ----
+
+static bool has_prefix(const char *text, const char *prefix) {
+	while (*prefix && *text == *prefix) {
+		++text;
+		++prefix;
+	}
+	return *prefix == '\0';
+}
+
+static unsigned long read_number(const char **at) {
+	unsigned long value = 0;
+	for (; **at >= '0' && **at <= '9'; ++*at) {
+		value = value * 10 + (unsigned long)(**at - '0');
+	}
+	*at += **at == ' ';
+	return value;
+}
+
+// Entries of a directory in /proc/self, or 0.
+static unsigned count_entries(const char *path) {
+	char bytes[2048] __attribute__((aligned(8)));
+	unsigned n = 0;
+	long fd = syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC), got;
+	while (fd >= 0 && (got = syscall(SYS_getdents64, fd, bytes, sizeof(bytes))) > 0) {
+		for (long at = 0; at < got; at += *(unsigned short *)(void *)(bytes + at + 16)) { // d_reclen (getdents64(2))
+			++n;
+		}
+	}
+	if (fd >= 0) {
+		syscall(SYS_close, fd);
+	}
+	return n;
+}
+
+// Linked with -z initfirst: called before all other constructors.
+__attribute__((constructor)) static void count_fds(void) {
+	server.nfds = count_entries("/proc/self/fd");
+}
+
+// Where the parts of the process lie, so that the arguments alone can be said to lie elsewhere: /proc/PID/cmdline and environ.
+static bool find_layout(void) {
+	char text[2048];
+	unsigned long field[52] = {0};
+	long fd = syscall(SYS_openat, AT_FDCWD, "/proc/self/stat", O_RDONLY | O_CLOEXEC);
+	long n = fd >= 0 ? syscall(SYS_read, fd, text, sizeof(text) - 1) : -1;
+	syscall(SYS_close, fd);
+	if (n <= 0) {
+		return false;
+	}
+	const char *at = text + n;
+	text[n] = '\0';
+	while (at > text && *at != ')') {
+		--at;
+	}
+	// proc(5): field 2 is the name in brackets, which may hold anything; behind it, from 4 on, are numbers
+	at += *at ? 4 : 0;
+	for (int i = 4; i < 52 && *at; ++i) {
+		at += *at == '-';
+		field[i] = read_number(&at);
+	}
+	server.layout = (struct prctl_mm_map){
+		.start_code = field[26], .end_code = field[27], .start_stack = field[28], .start_data = field[45], .end_data = field[46],
+		.start_brk = field[47], .brk = (unsigned long)syscall(SYS_brk, 0),
+		.arg_start = field[48], .arg_end = field[49], .env_start = field[50], .env_end = field[51], .exe_fd = (unsigned)-1,
+	};
+	return syscall(SYS_prctl, PR_SET_MM, PR_SET_MM_MAP, &server.layout, sizeof(server.layout), 0) == 0;
+}
+
+// Takes what fairpar says by the environment. Returns false if it says nothing.
+static bool take_over(char **env) {
+	while (*env && !has_prefix(*env, SERVER_VARIABLE "=")) {
+		++env;
+	}
+	if (!*env) {
+		return false;
+	}
+	const char *at = *env + sizeof(SERVER_VARIABLE "=") - 1;
+	server.socket = (int)read_number(&at);
+	server.table_fd = (int)read_number(&at);
+	server.table_size = read_number(&at);
+	server.object_fd = (int)read_number(&at);
+	return true;
+}
+
+static enum warm_unfit find_fit(void) {
+	if (count_entries("/proc/self/fd") != server.nfds) {
+		return WARM_HAS_FDS;
+	}
+	if (count_entries("/proc/self/task") != 3) { // ".", ".." and the one
+		return WARM_HAS_THREADS;
+	}
+	server.table = (char *)syscall(SYS_mmap, NULL, server.table_size, PROT_READ | PROT_WRITE, MAP_SHARED, server.table_fd, 0);
+	if (server.table == MAP_FAILED) {
+		return WARM_NO_TABLE;
+	}
+	if (syscall(SYS_prctl, PR_GET_TID_ADDRESS, &server.tid_address, 0, 0, 0) != 0 || !server.tid_address
+	    || syscall(SYS_get_robust_list, 0, &server.robust_list, &server.robust_size) != 0) {
+		return WARM_NO_TID_ADDRESS;
+	}
+	return find_layout() ? WARM_FIT : WARM_NO_LAYOUT;
+}
+
+// ---- the protocol ----
+
+static bool reply(enum warm_reply_kind kind, int value, int error) {
+	struct warm_reply text = {.kind = (int)kind, .value = value, .error = error};
+	return syscall(SYS_write, server.socket, &text, sizeof(text)) == sizeof(text);
+}
+
+// Waits for the next request. Returns false when there will be none.
+static bool take_request(void) {
+	union {
+		char bytes[CMSG_SPACE(sizeof(fds))];
+		struct cmsghdr header;
+	} control;
+	struct iovec part = {message.bytes, sizeof(message.bytes) - 1};
+	struct msghdr header = {.msg_iov = &part, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control)};
+	long n;
+	do {
+		n = syscall(SYS_recvmsg, server.socket, &header, MSG_CMSG_CLOEXEC);
+	} while (n < 0 && errno == EINTR);
+	if (n < (long)sizeof(message.request)) {
+		return false;
+	}
+	struct cmsghdr *rights = CMSG_FIRSTHDR(&header);
+	nfds = rights ? (int)((rights->cmsg_len - CMSG_LEN(0)) / sizeof(int)) : 0;
+	for (int i = 0; i < nfds; ++i) {
+		fds[i] = ((const int *)(const void *)CMSG_DATA(rights))[i];
+	}
+	message.bytes[n] = '\0';
+	return nfds >= 3 && !(header.msg_flags & (MSG_TRUNC | MSG_CTRUNC));
+}
+
+static void close_fds(void) {
+	for (int i = 0; i < nfds; ++i) {
+		syscall(SYS_close, fds[i]);
+	}
+}
+
+// ---- in the job ----
+
+static _Noreturn void fail(enum spawn_step step, int error) {
+	reply(WARM_SET_UP, (int)step, error);
+	syscall(SYS_exit_group, 127);
+	__builtin_unreachable();
+}
+
+// The same steps in the same order as in process/spawn.c. Umask, limits, niceness and dispositions are those of the server.
+static void set_up(const char *dir) {
+	const struct warm_request *request = &message.request;
+	if (syscall(SYS_setpgid, 0, 0) != 0) {
+		fail(SPAWN_GROUP, errno);
+	}
+	const struct timespec at_once = {0};
+	while (syscall(SYS_rt_sigtimedwait, &request->deadly, NULL, &at_once, sizeof(request->deadly)) > 0) {
+	}
+	int pid = (int)syscall(SYS_getpid);
+	if (request->flags & WARM_FOREGROUND && syscall(SYS_ioctl, fds[0], TIOCSPGRP, &pid) != 0) {
+		fail(SPAWN_STDIO, errno);
+	}
+	if (syscall(SYS_prctl, PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) == 0 && syscall(SYS_getppid) != request->parent) {
+		fail(SPAWN_CLONE, ESRCH);
+	}
+	if (request->flags & WARM_CGROUP && syscall(SYS_write, fds[3], "0", 1) != 1) {
+		fail(SPAWN_CGROUP, errno);
+	}
+	if (dir && syscall(SYS_chdir, dir) != 0) {
+		fail(SPAWN_CHDIR, errno);
+	}
+	for (int fd = 0; fd < 3; ++fd) {
+		if (syscall(SYS_dup3, fds[fd], fd, 0) < 0) {
+			fail(SPAWN_STDIO, errno);
+		}
+	}
+	// before anything else of the job, so that the guardian of a fairpar that is killed knows its group
+	atomic_store_explicit((atomic_int *)(void *)(server.table + request->listed), -pid, memory_order_release);
+	if (request->flags) {
+		reply(WARM_SET_UP, 0, 0);
+	}
+	syscall(SYS_munmap, server.table, server.table_size);
+	close_fds();
+	syscall(SYS_close, server.socket);
+	syscall(SYS_set_robust_list, server.robust_list, server.robust_size);
+}
+
+// Makes the array that main() gets of `n` strings from *at on, and NULL. Returns where the next array begins.
+static char **take_strings(char **array, char **at, uint32_t n) {
+	for (; n > 0; --n) {
+		*array++ = *at;
+		*at += __builtin_strlen(*at) + 1;
+	}
+	*array++ = NULL;
+	return array;
+}
+
+static void name_program(char *name) {
+	program_invocation_name = program_invocation_short_name = name;
+	for (; *name; ++name) {
+		if (*name == '/') {
+			program_invocation_short_name = name + 1;
+		}
+	}
+}
+
+// Everything of the job but its program. Its arguments, then the environment, begin at `strings`, as the C library expects it.
+static void become_job(void) {
+	const struct warm_request *request = &message.request;
+	char *at = message.bytes + sizeof(*request), *dir = NULL;
+	if (request->flags & WARM_CHDIR) {
+		dir = at;
+		at += __builtin_strlen(at) + 1;
+	}
+	set_up(dir);
+	server.layout.arg_start = (uintptr_t)at;
+	char **env = take_strings(strings, &at, request->nargs);
+	server.layout.arg_end = server.layout.env_start = (uintptr_t)at;
+	take_strings(env, &at, request->nenv);
+	environ = __environ = env; // main() is handed this one; two names of one variable
+	server.layout.env_end = (uintptr_t)at;
+	syscall(SYS_prctl, PR_SET_MM, PR_SET_MM_MAP, &server.layout, sizeof(server.layout), 0);
+	name_program(strings[0]);
+	syscall(SYS_rt_sigprocmask, SIG_SETMASK, &request->mask, NULL, sizeof(request->mask));
+	errno = 0;
+}
+
+// ---- the server ----
+
+// Returns in each job; not in the server, which ends.
+static void serve(void) {
+	enum warm_unfit unfit = find_fit();
+	syscall(SYS_close, server.table_fd);
+	syscall(SYS_close, server.object_fd);
+	bool goes_on = reply(WARM_READY, (int)unfit, 0) && unfit == WARM_FIT;
+	while (goes_on && take_request()) {
+		// where its place is and where the thread's local storage differs between machines; the second is not asked for
+		long pid = syscall(SYS_clone, CLONE_PARENT | CLONE_CHILD_SETTID | CLONE_CHILD_CLEARTID | SIGCHLD, 0, 0, server.tid_address,
+		                   server.tid_address);
+		if (pid == 0) {
+			become_job();
+			return;
+		}
+		int error = errno;
+		close_fds();
+		goes_on = reply(WARM_STARTED, pid > 0 ? (int)pid : -error, 0);
+	}
+	syscall(SYS_exit_group, 0);
+}
+
+int __libc_start_main(main_fn *program_main, int argc, char **argv, void (*init)(void), void (*fini)(void),
+                      void (*rtld_fini)(void), void *stack_end) {
+	union {
+		void *address;
+		start_fn *call;
+	} real = {dlsym(RTLD_NEXT, "__libc_start_main")}; // POSIX, dlsym(): the one stands for the other
+	if (take_over(argv + argc + 1)) {
+		serve();
+		argc = (int)message.request.nargs;
+		argv = strings;
+	}
+	return real.call(program_main, argc, argv, init, fini, rtld_fini, stack_end);
+}

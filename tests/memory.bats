@@ -1,0 +1,86 @@
+# The memory of jobs, where the kernel limits it: a real cgroup, so nothing is made up. What needs none is in admission.bats.
+
+load helper
+load cgroup
+
+setup() {
+	helper_setup
+	group_make memory || skip "no cgroup with a memory limit can be made here"
+	group_memory 300M
+	in_group "$FAIRPAR"
+}
+
+teardown() {
+	helper_teardown
+	local status=$?
+	group_remove || fail "$group is still there"
+	return "$status"
+}
+
+# in_group PROGRAM: what run_fairpar runs is this one, in the group.
+in_group() {
+	FAIRPAR=$BATS_TEST_TMPDIR/in_group
+	printf '#!/bin/sh\necho 0 >%s/cgroup.procs && exec %s "$@"\n' "$group" "$1" >"$FAIRPAR"
+	chmod +x "$FAIRPAR"
+}
+
+# pairs: $command is a job that has a third of the limit. The first one of two keeps it until the second one has it, too.
+pairs() {
+	mkfifo door
+	exec 5<>door # what is written stays
+	cat >keep <<-'END'
+		{
+			head -c 100000000 /dev/zero
+			if mkdir waits 2>/dev/null; then
+				echo first; read -r _ <door
+			else
+				rmdir waits; echo >door; echo second
+			fi
+		} | tail -c 100000000 | tail -c 7 | tr -d '\0'
+	END
+	command='sh keep'
+}
+
+# check_pairs: all has gone well, and some were there at once
+check_pairs() {
+	assert_eq "$(sort <<<"$output" | uniq -c | tr -s ' ')" $' 6 first\n 6 second'
+	assert_eq "$(group_kills)" 0
+	(($(cat "$group"/memory.{max_usage_in_bytes,peak} 2>/dev/null) > 200000000))
+}
+
+@test "--memory=auto: jobs of a third of the limit are all done, and the kernel kills none" {
+	pairs
+	run_fairpar --memory=auto -j8 "$command" ::: {1..12}
+	check_pairs
+}
+
+@test "-j auto: jobs of a third of the limit are all done, and the kernel kills none" {
+	pairs
+	run_fairpar -j auto:8-64 "$command" ::: {1..12}
+	check_pairs
+}
+
+@test "-j auto: a job that needs more than the limit is said to be out of memory" {
+	need jq
+	run_fairpar 2 -j auto:4-4 --log run.jsonl 'head -c 400000000 /dev/zero | tail -c 400000000 >/dev/null #' ::: 1 2
+	(($(group_kills) >= 2))
+	assert_eq "$(jq 'select(.ev == "job_end").oom' run.jsonl)" $'true\ntrue'
+	assert_contains "$stderr" 'FAILED #1: exit 137, out of memory'
+}
+
+@test "--memory=auto: a job that waits has its memory still, and what it waits for goes before others" {
+	cat >waits <<-'END'
+		echo "$1 begins" >>order
+		{
+			head -c 180000000 /dev/zero
+			id=$("$FAIRPAR" --add sh small "$1")
+			"$FAIRPAR" --wait "$id" || echo "$1 waited: $?" >>order
+		} | tail -c 180000000 | tail -c 5 | tr -d '\0'
+		echo "$1 ends" >>order
+	END
+	echo 'head -c 60000000 /dev/zero | tail -c 60000000 | tail -c 5 | tr -d "\0"; echo "$1 has waited" >>order' >small
+	export FAIRPAR
+	run_fairpar --memory=auto -j2 sh waits ::: 1 2
+	assert_eq "$(cut -d ' ' -f 2- order | tr '\n' ,)" "begins,has waited,ends,begins,has waited,ends,"
+	assert_eq "$(group_kills)" 0
+}

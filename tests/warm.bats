@@ -1,0 +1,438 @@
+#!/usr/bin/env bats
+# --warm: programs that are started once and cloned for each job are, to the job and to who looks at it, as if executed.
+
+load helper
+load cgroup
+
+teardown() {
+	helper_teardown
+	local status=$?
+	group_remove || fail "$group is still there"
+	return "$status"
+}
+
+# both_ways MODE TABLE OPTION …: runs the lines of the table as commands, one after the other, executed and warm, and compares what
+# they wrote and how they ended. Numbers of processes are left out, and bytes of output in the rows: they differ from run to run.
+both_ways() {
+	local mode=$1 table=$2 how
+	shift 2
+	for how in off "$mode"; do
+		mkdir "in"
+		(cd in && "$FAIRPAR" "$@" -j1 --summary=never --tagstring '{#}' --warm="$how" --joblog ../rows --log ../log <"$table" \
+			>"../out-$how" 2>../err 3>&-) || :
+		sed -E 's/ +[0-9]+(:?) +(Killed|Aborted|Terminated)/ N\1 \2/' err >"err-$how"
+		cut -f 7- rows >"rows-$how"
+		grep -o '"warm":"[^"]*"' log | sort | uniq -c >"warm-$how" || :
+		rm -r "in"
+	done
+	diff -u out-off "out-$mode" && diff -u err-off "err-$mode" && diff -u rows-off "rows-$mode" || fail "they differ"
+	if [[ $mode == sh ]]; then
+		assert_eq "$(tr -s ' ' <"warm-$mode")" " $(wc -l <"$table") \"warm\":\"yes\""
+	else
+		(($(awk '/:"yes"/ { print $1 }' "warm-$mode") * 2 >= $(wc -l <"$table"))) || fail "too few were warm:" "$(cat "warm-$mode")"
+	fi
+	assert_eq "$(cat warm-off)" ""
+}
+
+# log_says TEXT: each job was so.
+log_says() {
+	assert_eq "$(grep -o '"warm":"[^"]*"' log | sort -u)" "\"warm\":\"$1\""
+}
+
+# refused WHY COMMAND …: it runs as ever, and the log says why it was not warm.
+refused() {
+	local why=$1
+	shift
+	run_fairpar --warm=all --log log -k "$@"
+	log_says "no, $why"
+}
+
+@test "commands for sh are the same" { both_ways sh "$BATS_TEST_DIRNAME/warm.txt" --shell /bin/sh; }
+@test "commands for bash are the same" { need bash && both_ways sh "$BATS_TEST_DIRNAME/warm.txt" --shell bash; }
+@test "commands for zsh are the same" { need zsh && both_ways sh "$BATS_TEST_DIRNAME/warm.txt" --shell zsh; }
+@test "commands for ksh are the same" { need ksh && both_ways sh "$BATS_TEST_DIRNAME/warm.txt" --shell ksh; }
+@test "commands for mksh are the same" { need mksh && both_ways sh "$BATS_TEST_DIRNAME/warm.txt" --shell mksh; }
+@test "commands for yash are the same" { need yash && both_ways sh "$BATS_TEST_DIRNAME/warm.txt" --shell yash; }
+
+# Each is run twice: where a slot knows many, the first time is as ever.
+@test "programs are the same with --warm=all" {
+	sed p "$BATS_TEST_DIRNAME/warm-programs.txt" >programs
+	both_ways all "$PWD/programs"
+}
+
+@test "--warm=auto executes the shell some times before it starts a server" {
+	run_fairpar -j1 --warm=auto --log log 'echo {}; :' ::: {1..9}
+	assert_lines {1..9}
+	assert_eq "$(grep -o '"seq":[0-9]*\|"warm":"[^"]*"' log | grep -B1 warm | tr '\n' ' ')" \
+		'"seq":7 "warm":"yes" -- "seq":8 "warm":"yes" -- "seq":9 "warm":"yes" '
+}
+
+@test "--warm=sh clones no other program" {
+	run_fairpar --warm=sh --log log echo {} ::: 1 2
+	assert_set 1 2
+	assert_eq "$(grep -c '"warm"' log)" 0
+}
+
+@test "--explain says why jobs were not warm" {
+	printf '#!/bin/sh\necho script\n' >script
+	chmod +x script
+	run_fairpar --warm=all --log log -j1 "$PWD/script" ::: 1
+	run_fairpar --from-log log --explain
+	assert_contains "$output" "warm: no, script"
+}
+
+@test "a job gets its directory, umask, niceness, limits, and its own variables" {
+	cat >m.yaml <<'YAML'
+version: 1
+batches:
+  one:
+    run: pwd; umask; nice; ulimit -n; echo "$A$B"; cat
+    args: [1, 2]
+    env: {A: "x{}", B: y}
+    working_dir: dir
+    umask: "027"
+YAML
+	mkdir dir
+	ulimit -Sn 500
+	for how in off sh; do
+		run_fairpar -j1 -k --nice 3 --warm=$how -f m.yaml
+		mv "$BATS_TEST_TMPDIR/stdout" $how
+	done
+	assert_eq "$(cat sh)" "$(cat off)"
+	assert_contains "$(cat sh)" "$PWD/dir"$'\n'0027
+}
+
+@test "a directory that cannot be entered is the same failure" {
+	mkdir shut
+	touch file
+	for how in off sh; do
+		run_fairpar any -j1 --summary=never --warm=$how --joblog rows --workdir {} 'pwd; :' ::: . file/ . /proc/no
+		{ cat "$BATS_TEST_TMPDIR"/std{out,err} && cut -f 7- rows; } >$how
+	done
+	assert_eq "$(cat sh)" "$(cat off)"
+}
+
+@test "a timeout ends a warm job by --term-seq, and what it started" {
+	run_fairpar 1 --warm=sh --timeout 0.2 --joblog rows 'sleep 1000 & echo {}; wait' ::: 1
+	assert_eq "$output" 1
+	assert_eq "$(cut -f 7,8 rows | tail -n 1)" "-1"$'\t'"15"
+}
+
+@test "kill -9 of fairpar leaves neither warm jobs nor servers" {
+	make_fifo ready
+	start_fairpar -j2 --warm=sh 'echo >ready; sleep 1000 & setsid sleep 1000 & wait; : {}' ::: 1
+	await ready
+	kill -KILL "$fairpar_pid"
+	end_fairpar 137
+}
+
+@test "a server that is killed is replaced, and no job is lost" {
+	make_fifo ready go
+	start_fairpar -j1 --warm=sh --log log 'echo {}; test {} -gt 1 || { echo >ready; read -r _ <go; }' ::: {1..5}
+	await ready
+	server=$(grep -lsz ^FAIRPAR_WARM= /proc/[0-9]*/environ | xargs grep -lszFx "FAIRPAR_TEST=$FAIRPAR_TEST") || : # another has ended
+	server=${server//[!0-9]/}
+	kill -KILL "$server"
+	release go
+	end_fairpar
+	assert_lines {1..5}
+	assert_eq "$(grep -o '"warm":"[^"]*"' log | uniq -c | tr -s ' ')" \
+		" 1 \"warm\":\"yes\""$'\n'" 1 \"warm\":\"no, its server has died\""$'\n'" 3 \"warm\":\"yes\""
+}
+
+@test "a program that is replaced on disk is the new one in the next job" {
+	cp "$(type -P echo)" program
+	echo "cp '$(type -P printf)' new && mv new program" >step
+	printf '%s\n' "$PWD/program %s" "/bin/sh step" "$PWD/program %s" >commands
+	run_fairpar -j1 --warm=all --log log <commands
+	assert_eq "$output" "%s"
+	log_says yes
+}
+
+@test "refused: a script" {
+	printf '#!/bin/sh\necho script\n' >script
+	chmod +x script
+	refused script "$PWD/script" ::: 1
+	assert_lines script
+}
+
+@test "refused: a static program, one for another C library" {
+	need cc
+	echo '#include <unistd.h>
+	int main(void) { return write(1, "hi\n", 3) != 3; }' >p.c
+	if cc -static -o static p.c; then
+		refused "static program" "$PWD/static" ::: 1
+		assert_lines hi
+	fi
+	if command -v musl-gcc && musl-gcc -o musl p.c && ./musl; then
+		refused "its C library is not glibc" "$PWD/musl" ::: 1
+		assert_lines hi
+	fi
+}
+
+@test "refused: set-id programs, and those with capabilities" {
+	cp "$(type -P echo)" program
+	chmod u+s program
+	refused "set-id program" "$PWD/program" ::: 1
+	chmod u-s program
+	if command -v setcap && setcap cap_net_raw+ep program 2>/dev/null; then
+		refused "program with file capabilities" "$PWD/program" ::: 1
+	fi
+}
+
+@test "refused: LD_*, GLIBC_TUNABLES and MALLOC_* in the environment of a job" {
+	LD_BIND_NOW=1 refused "its environment has LD_*" 'echo; :' ::: 1
+	GLIBC_TUNABLES=glibc.malloc.check=0 refused "its environment has GLIBC_TUNABLES" 'echo; :' ::: 1
+	MALLOC_ARENA_MAX=1 refused "its environment has MALLOC_*" 'echo; :' ::: 1
+}
+
+@test "refused: a program whose environment is not that of the server" {
+	cat >m.yaml <<'YAML'
+version: 1
+batches:
+  one:
+    run: printenv A
+    args: [1, 2]
+    env: {A: "x{}"}
+YAML
+	run_fairpar -j1 -k --warm=all --log log -f m.yaml
+	assert_lines x1 x2
+	assert_eq "$(grep -o '"warm":"[^"]*"' log | tail -n 1)" '"warm":"no, its environment is not that of the server"'
+}
+
+@test "refused: a limit of address space, a relative path, long arguments" {
+	cp "$(type -P echo)" program
+	refused "the path of its program is relative" ./program ::: 1
+	head -c 120000 /dev/zero | tr '\0' x >long
+	LONG=$(head -c 100000 long) refused "its arguments and environment are too long" -a long 'printf %s {} | wc -c'
+	assert_lines 120000
+	(
+		limit_memory 4000000
+		[[ $(ulimit -v) == unlimited ]] || refused "the address space is limited" 'echo; :' ::: 1
+	)
+}
+
+@test "refused: where few processes or descriptors are allowed" {
+	(
+		ulimit -u 500
+		refused "few processes are allowed" 'echo {}; :' ::: 1
+	)
+	(
+		ulimit -n 30
+		refused "few descriptors are free" 'echo {}; :' ::: 1
+	)
+}
+
+@test "refused: programs that start threads or open files before main()" {
+	need cc
+	cat >early.c <<'C'
+#include <fcntl.h>
+#include <pthread.h>
+#include <unistd.h>
+static void *run(void *arg) { for (;;) { pause(); } return arg; }
+__attribute__((constructor)) static void early(void) {
+#ifdef THREAD
+	pthread_t thread;
+	pthread_create(&thread, 0, run, 0);
+#else
+	(void)run, open("/dev/null", O_RDONLY);
+#endif
+}
+int early_here(void);
+int early_here(void) { return 0; }
+C
+	echo 'int early_here(void); int main(void) { return early_here(); }' >p.c
+	for what in THREAD FILE; do
+		cc -shared -fPIC -pthread -D$what -o libearly$what.so early.c
+		cc -o $what p.c -L. -learly$what -Wl,-rpath,"$PWD"
+	done
+	refused "it starts threads before main()" "$PWD/THREAD" ::: 1
+	refused "it opens files before main()" "$PWD/FILE" ::: 1
+}
+
+@test "refused: where the system has no memfd or PR_GET_TID_ADDRESS" {
+	need strace
+	traced -f -qq -o /dev/null -e trace=memfd_create -e inject=memfd_create:error=ENOSYS "$FAIRPAR" --warm=sh --log log 'echo {}; :' ::: 1 >out
+	assert_eq "$(cat out)" 1
+	log_says "no, there is no guardian"
+	traced -f -qq -o /dev/null -e trace=prctl -e inject=prctl:error=EINVAL "$FAIRPAR" --warm=sh --log log 'echo {}; :' ::: 1 >out
+	assert_eq "$(cat out)" 1
+	log_says "no, the kernel has no PR_GET_TID_ADDRESS"
+	traced -f -qq -o /dev/null -e trace=pidfd_open -e inject=pidfd_open:error=ENOSYS "$FAIRPAR" --warm=sh --log log 'echo {}; :' ::: 1 >out
+	assert_eq "$(cat out)" 1
+	log_says "no, the system has no pidfd_open() for it"
+}
+
+@test "refused: where the system executes no memfd" {
+	use_faults
+	FAIRPAR_FAULT=object:1+:EACCES refused "the system has no memfd for it" 'echo {}; :' ::: 1 2 3
+	assert_lines 1 2 3
+}
+
+@test "refused: a job that a server has no room or no memory for" {
+	use_faults
+	for error in EAGAIN ENOMEM; do
+		FAIRPAR_FAULT=warm:2:$error run_fairpar -j1 -k --warm=sh --log log 'echo {}; :' ::: 1 2 3
+		assert_lines 1 2 3
+		assert_eq "$(grep -o '"warm":"[^"]*"' log | tr '\n' ' ')" \
+			'"warm":"yes" "warm":"no, no room for a process, or no memory" "warm":"yes" '
+	done
+}
+
+# make_sandbox CALL NUMBER TEST VALUE ACTION: ./sandbox runs a command for which seccomp answers that call so, if the test of that
+# argument holds.
+make_sandbox() {
+	need cc
+	cat >sandbox.c <<'C'
+#include <errno.h>
+#include <linux/filter.h>
+#include <linux/prctl.h>
+#include <linux/seccomp.h>
+#include <sched.h>
+#include <stddef.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+int main(int argc, char *argv[]) {
+	struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, CALL, 0, 3),
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[NUMBER])),
+		BPF_JUMP(BPF_JMP | TEST | BPF_K, VALUE, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, ACTION),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog program = {sizeof(code) / sizeof(code[0]), code};
+	return argc < 2 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program)
+		|| execvp(argv[1], argv + 1);
+}
+C
+	cc -DCALL="$1" -DNUMBER="$2" -DTEST="$3" -DVALUE="$4" -DACTION="$5" -o sandbox sandbox.c
+	./sandbox true || skip "there is no seccomp"
+}
+
+# sandboxed CALL TEST VALUE ACTION WHY: jobs run as ever in a sandbox of the first argument.
+sandboxed() {
+	make_sandbox "$1" 0 "$2" "$3" "$4"
+	./sandbox "$FAIRPAR" -j1 --warm=sh --log log 'echo {}; :' ::: 1 2 3 4 5 >out 2>err || fail "$(cat out err)"
+	assert_eq "$(cat out err)" "$(seq 5)"
+	log_says "no, $5"
+}
+
+@test "refused: what a sandbox refuses to a server, or kills it for" {
+	ulimit -c 0
+	sandboxed SYS_clone BPF_JSET 0x8000 'SECCOMP_RET_ERRNO|EPERM' "the system does not let it be cloned" # CLONE_PARENT
+	sandboxed SYS_clone BPF_JSET 0x8000 SECCOMP_RET_KILL_PROCESS "its server has died"
+	sandboxed SYS_prctl BPF_JEQ PR_SET_MM 'SECCOMP_RET_ERRNO|EINVAL' "the kernel has no PR_SET_MM_MAP"
+	sandboxed SYS_prctl BPF_JEQ PR_SET_MM SECCOMP_RET_KILL_PROCESS "its server does not answer"
+	sandboxed SYS_prctl BPF_JEQ PR_GET_TID_ADDRESS SECCOMP_RET_KILL_PROCESS "its server does not answer"
+}
+
+@test "a job that was added is warm, but with limits of its own" {
+	run_fairpar -j1 --warm=all --log log --shell /bin/sh \
+		'for n in "" "ulimit -s 4000"; do $n; "$FAIRPAR" --add bash -c "ulimit -s" >/dev/null; done; ulimit -s; : {}' ::: 1
+	assert_set "$(ulimit -s)" 4000 4000
+	assert_eq "$(grep -o '"warm":"[^"]*"' log | sort | tr '\n' ' ')" '"warm":"no, it has limits of its own" "warm":"yes" "warm":"yes" '
+}
+
+# change_outside PID: what others can change of a process and its threads, as far as they may.
+change_outside() {
+	local task cpu
+	cpu=$(sed -n 's/^Cpus_allowed_list:[[:blank:]]*\([0-9]*\).*/\1/p' /proc/self/status)
+	prlimit --pid "$1" --core=0 --stack=4000000
+	echo 300 >"/proc/$1/oom_score_adj"
+	echo 0x7 >"/proc/$1/coredump_filter"
+	for task in /proc/"$1"/task/*; do
+		task=${task##*/}
+		renice -n 5 -p "$task"
+		chrt --batch -p 0 "$task"
+		taskset -cp "$cpu" "$task"
+		ionice -c 3 -p "$task"
+	done >/dev/null
+	! group_make memory || echo "$1" >"$group/cgroup.procs"
+}
+
+@test "what is changed of fairpar itself while it runs reaches warm jobs" {
+	need prlimit && need renice && need chrt && need taskset && need ionice
+	make_fifo ready go
+	for how in off sh; do
+		# the second job lasts for longer than a change may need
+		start_fairpar -j1 --warm=$how --log log 'case {} in 1) echo >ready; read -r _ <go ;; 2) sleep 0.2 ;; esac
+			ulimit -c; ulimit -s; nice; cd /proc/$$ && cat oom_score_adj coredump_filter
+			sed "s/-test-[0-9]*//" cgroup; chrt -p $$ | sed "s/.*://"; taskset -p $$ | sed "s/.*://"; ionice -p $$' ::: 1 2 3
+		await ready
+		change_outside "$fairpar_pid"
+		release go
+		end_fairpar
+		group_remove
+		tail -n $((${#lines[@]} / 3)) "$BATS_TEST_TMPDIR/stdout" >$how
+	done
+	assert_eq "$(cat sh)" "$(cat off)"
+	assert_eq "$(sed -n 3,5p sh)" "$(printf '%s\n' 5 300 00000007)"
+	log_says yes
+}
+
+# fake_root: a made-up root of cgroups, with the memory controller, in which no group is
+fake_root() {
+	rm -rf root
+	mkdir root
+	echo memory >root/cgroup.controllers
+}
+
+@test "a job enters its cgroup before it runs" {
+	cat >m.yaml <<'YAML'
+version: 1
+batches:
+  one:
+    run: cat root/fairpar-*-1/memory.max root/fairpar-*-1/cgroup.procs
+    memory: 64M
+YAML
+	for how in off sh; do
+		fake_root
+		FAIRPAR_CGROUP_ROOT=$PWD/root run_fairpar --warm=$how --log log -f m.yaml
+		assert_eq "$output" 671088640 # the limit, and what the job wrote of itself: 0
+	done
+	log_says yes
+}
+
+@test "a cgroup that a job cannot enter is said, and done without" {
+	make_sandbox SYS_write 2 BPF_JEQ 1 'SECCOMP_RET_ERRNO|EBUSY' # of one byte
+	cat >m.yaml <<'YAML'
+version: 1
+batches:
+  one:
+    run: 'echo {}; :'
+    args: [1, 2]
+    memory: 64M
+YAML
+	for how in off sh; do
+		fake_root
+		status=0
+		FAIRPAR_CGROUP_ROOT=$PWD/root ./sandbox "$FAIRPAR" -j1 --warm=$how --log log --joblog rows --summary=never -f m.yaml >out 2>err || status=$?
+		{ echo $status && cat out err && cut -f 7- rows; } >$how
+	done
+	assert_contains "$(cat sh)" "root': Device or resource busy; jobs only wait until that much memory is available"
+	assert_eq "$(cat sh)" "$(cat off)"
+	log_says yes
+}
+
+@test "a job that has the terminal is its foreground group, and reads from it" {
+	need python3
+	for how in off sh; do
+		printf 'ask 1\tone\\n\n' >talk
+		on_terminal "$FAIRPAR" --warm=$how --log log --summary=never -j1 -o \
+			'test "$(ps -o tpgid= -p $$ | tr -d " ")" = $$ && tty && echo ask {} && read -r x && echo got $x' ::: 1
+		assert_eq "$status" 0
+		printf '%s\n' "$output" | sed 's,/dev/.*,TTY,' >$how
+	done
+	assert_contains "$(cat sh)" 'got one'
+	assert_eq "$(cat sh)" "$(cat off)"
+	log_says yes
+}
+
+@test "what a server would hand on to programs that a job starts is not there" {
+	run_fairpar --warm=sh 'env | grep -c -e ^LD_ -e ^FAIRPAR_WARM; ls /proc/self/fd | wc -l; : {}' ::: 1
+	warm=$output
+	run_fairpar --warm=off 'env | grep -c -e ^LD_ -e ^FAIRPAR_WARM; ls /proc/self/fd | wc -l; : {}' ::: 1
+	assert_eq "$warm" "$output"
+}

@@ -220,7 +220,7 @@ struct child_config {
 	const struct starter *starter; // of the calling worker; NULL: spawn()
 	// On the calling thread; both may be NULL. It runs, since `start` (now_ns() time).
 	void (*started)(void *arg, pid_t pid, uint64_t start);
-	void (*waits)(void *arg);    // it waits for its memory, before that
+	void (*waits)(void *arg, uint64_t bytes); // it waits for that much memory (0: not known yet), before that
 	void *started_arg;           // of both
 };
 

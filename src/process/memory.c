@@ -443,10 +443,11 @@ static bool consider(struct memory *memory, struct memory_claim *claim, uint64_t
 
 // With the lock, which is given back meanwhile.
 static void report_wait(struct memory *memory, struct memory_claim *claim) {
-	void (*waits)(void *) = claim->waits;
+	void (*waits)(void *, uint64_t) = claim->waits;
 	claim->waits = NULL;
+	uint64_t bytes = bytes_of(claim);
 	mutex_unlock(&memory->lock);
-	waits(claim->waits_arg);
+	waits(claim->waits_arg, bytes);
 	mutex_lock(&memory->lock);
 }
 

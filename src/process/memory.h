@@ -62,7 +62,8 @@ struct memory_claim {
 	const char *label;  // of the job, for messages
 	const void *origin; // child_config.origin, for memory_set_waiting(); by who opens it
 	const atomic_bool *awaited; // another job waits for this one, and it goes before others; or NULL. By who opens it
-	void (*waits)(void *arg); // called once if it has to wait, with no lock held; or NULL. By who opens it
+	// Called once if it has to wait, with no lock held, with what it needs: bytes, 0: not known yet; or NULL. By who opens it
+	void (*waits)(void *arg, uint64_t bytes);
 	void *waits_arg;
 	struct list link;
 	cond turn;

@@ -174,9 +174,9 @@ static bool is_cleanup(const struct job *job) {
 	return job->role == ROLE_FINALLY;
 }
 
-static void child_waits(void *arg) {
+static void child_waits(void *arg, uint64_t bytes) {
 	const struct job_output *output = arg;
-	publish_memory(output->state, output->job, /* waits */ true);
+	publish_memory_wait(output->state, output->job, bytes);
 }
 
 static void child_started(void *arg, pid_t pid, uint64_t start) {
@@ -185,7 +185,7 @@ static void child_started(void *arg, pid_t pid, uint64_t start) {
 	if (admission && !is_cleanup(output->job)) {
 		admission_started(admission);
 	}
-	publish_memory(output->state, output->job, /* waits */ false);
+	publish_memory_wait_end(output->state, output->job);
 	waits_attempt_started(output->state->run->waits, &output->state->waiter, pid);
 	publish_job_start(output->state, output->job, (int)pid, start);
 	if (atomic_load_relaxed(&output->job->batch->cancelled) || (output->job->added && atomic_load_relaxed(&output->job->added->cancelled))) {
@@ -246,7 +246,7 @@ static void run_child(struct worker_state *state, const struct job *job, const s
 	if (watched) {
 		spool_watch(job->spool, NULL);
 	}
-	publish_memory(state, job, /* waits */ false);
+	publish_memory_wait_end(state, job);
 	if (job->block) {
 		block_disconnect(job->block, &config);
 	}

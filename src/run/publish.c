@@ -577,25 +577,27 @@ static void end_reserve(const struct worker_state *state, const struct job *job)
 	}
 }
 
-void publish_memory(struct worker_state *state, const struct job *job, bool waits) {
+void publish_memory_wait(struct worker_state *state, const struct job *job, uint64_t bytes) {
 	struct attempt_stats *stats = &state->stats;
-	uint64_t since = stats->memory_since, now = waits || since > 0 ? now_ns() : 0;
-	if (!publish_is_on(state->run)) {
+	if (!publish_is_on(state->run) || stats->memory_since > 0) {
 		return;
 	}
-	if (waits && since == 0) {
-		stats->memory_since = now;
-		FP_CLEANUP(buf_fini) struct buf what = BUF_INIT;
-		uint64_t bytes = job->spec->memory ? job->spec->memory : memory_learned_need(&job->batch->memory);
-		if (bytes > 0) {
-			buf_printf(&what, "%s of memory", memory_show(bytes));
-		} else {
-			buf_adds(&what, "memory: how much its batch's jobs need is being found out");
-		}
-		publish_wait(state->run, job->batch, job->item.number, WHY_MEMORY, buf_str(&what));
-	} else if (!waits && since > 0) {
+	stats->memory_since = now_ns();
+	FP_CLEANUP(buf_fini) struct buf what = BUF_INIT;
+	if (bytes > 0) {
+		buf_printf(&what, "%s of memory", memory_show(bytes));
+	} else {
+		buf_adds(&what, "memory: how much its batch's jobs need is being found out");
+	}
+	publish_wait(state->run, job->batch, job->item.number, WHY_MEMORY, buf_str(&what));
+}
+
+void publish_memory_wait_end(struct worker_state *state, const struct job *job) {
+	struct attempt_stats *stats = &state->stats;
+	uint64_t since = stats->memory_since;
+	if (since > 0) {
 		stats->memory_since = 0;
-		publish_admitted(state, WHY_MEMORY, now - since);
+		publish_admitted(state, WHY_MEMORY, now_ns() - since);
 		publish_wait_end(state->run, job->batch, job->item.number, WHY_MEMORY, since);
 	}
 }

@@ -128,8 +128,9 @@ struct event_job publish_identify(const struct worker_state *state, const struct
 void publish_attempt(struct worker_state *state);
 // Notes that the attempt has waited `ns` nanoseconds for what `why` says, before its process was started.
 void publish_admitted(struct worker_state *state, enum event_why why, uint64_t ns);
-// Publishes that the attempt waits for the memory that it has declared (`waits`), or no longer does, if it did.
-void publish_memory(struct worker_state *state, const struct job *job, bool waits);
+// Publishes that the attempt waits for memory: `bytes`, or 0 if it is not known how much; and that it no longer does, if it did.
+void publish_memory_wait(struct worker_state *state, const struct job *job, uint64_t bytes);
+void publish_memory_wait_end(struct worker_state *state, const struct job *job);
 // Publishes EVENT_JOB_START: the process of the attempt runs since `start` (now_ns() time); pid 0: it could not be started.
 void publish_job_start(struct worker_state *state, const struct job *job, int pid, uint64_t start);
 // Publishes EVENT_OUTPUT: bytes that the attempt wrote to `stream` (0 stdout, 1 stderr). Only if publish_wants(run, WANTS_OUTPUT).

@@ -497,10 +497,12 @@ static void test_storm(void) {
 struct opened {
 	struct memory_claim claim;
 	int said[2]; // that it waits, and that it may start
+	uint64_t told; // for how much it waits
 	thread thread;
 };
 
-static void say_waits(void *arg) {
+static void say_waits(void *arg, uint64_t bytes) {
+	((struct opened *)arg)->told = bytes;
 	check_equal(write(((struct opened *)arg)->said[1], "w", 1), 1);
 }
 
@@ -550,6 +552,7 @@ static void test_waiting_keeps(void) {
 	open_two(&batch, &first, &second, UINT64_MAX);
 	check_equal(memory->reserved, 45 * MB);
 	check_equal(next_said(&second), 'w');
+	check_equal(second.told, 45 * MB);
 	children_set_awaited(world.children, &awaited);
 	third = (struct memory_claim){.learned = &batch, .awaited = &awaited};
 	check(memory_claim_open(memory, &third, 0, "third", &world.children->terminating)); // before the second

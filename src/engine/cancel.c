@@ -34,7 +34,7 @@ void reservation_cancel(struct worker *reserver, struct item_record *ret_record,
 	struct group *group = reserver->group;
 	struct queue *queue = reserver->reserved_queue;
 	uint64_t now = pool_now(pool);
-	*ret_record = (struct item_record){.data = reserver->data, .size = (uint32_t)reserver->size, .context = reserver->context, .id = reserver->id, .width = (uint16_t)reserver->width};
+	*ret_record = (struct item_record){.data = reserver->data, .size = (uint32_t)reserver->size, .id = reserver->id, .width = (uint16_t)reserver->width};
 	ret_record->type = pool_type(pool, reserver->type);
 	if (reserver->extra > 0) {
 		fair_widen_back(&group->fair, &queue->fair, reserver->extra, now, now);
@@ -44,7 +44,6 @@ void reservation_cancel(struct worker *reserver, struct item_record *ret_record,
 	worker_return_token(reserver, queue, now);
 	reserver->data = NULL;
 	reserver->data_cap = 0;
-	reserver->context = NULL;
 	reserver->reserved_queue = NULL;
 	group->reserver = NULL;
 	group_note_order(group);
@@ -126,11 +125,6 @@ void record_drop(struct pool *pool, struct queue *queue, const struct item_recor
 		record_note_left(record, copy);
 		type->drop(queue, copy, record->size);
 		free(copy);
-	}
-	if (record->context && pool->config.hooks.context_unref) {
-		mutex_lock(&pool->lock);
-		pool->config.hooks.context_unref(record->context);
-		mutex_unlock(&pool->lock);
 	}
 }
 

@@ -105,7 +105,6 @@ struct worker {
 	const struct work_type *type;
 	void *data;              // `data_cap` bytes
 	size_t data_cap, size;
-	void *context;
 	unsigned slot;           // number in pool->numbers
 	enum lend_state lending;    // RETURNS: `back` is in group->front
 	struct front back;
@@ -522,11 +521,11 @@ void worker_return_token(const struct worker *worker, struct queue *queue, uint6
 
 // ---- cancel.c ----
 
-// Calls drop for one item, with a copy that is aligned for any object, and lets its context go; without the lock.
+// Calls drop for one item, with a copy that is aligned for any object; without the lock.
 void record_drop(struct pool *pool, struct queue *queue, const struct item_record *record);
 
 // Takes the item that a worker holds, while it waits for its slots, away from that worker, who need not know: it looks for
-// other work. Its turns are given back. The record's data and context are the caller's to free.
+// other work. Its turns are given back. The record's data are the caller's to free.
 void reservation_cancel(struct worker *reserver, struct item_record *ret_record, struct deferred *deferred);
 
 #endif

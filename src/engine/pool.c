@@ -159,8 +159,8 @@ static FP_INLINE bool queue_takes(const struct queue *queue, const struct worker
 	return queue == from->queue || !queue->closed || queue->opens > 0;
 }
 
-static FP_INLINE struct item_record make_record(struct pool *pool, const struct work *work, const struct worker *from) {
-	struct item_record record = {
+static FP_INLINE struct item_record make_record(struct pool *pool, const struct work *work) {
+	return (struct item_record){
 		.data = work->data,
 		.size = (uint32_t)work->size,
 		.type = pool_type(pool, work->type),
@@ -169,13 +169,6 @@ static FP_INLINE struct item_record make_record(struct pool *pool, const struct 
 		.width = (uint16_t)(work->width <= 1 ? 1 : work->width < UINT16_MAX ? work->width : UINT16_MAX),
 		.items = work->items > 1 ? work->items : 1,
 	};
-	if (!(work->flags & WORK_NO_CONTEXT)) {
-		record.context = work->context ? work->context : from ? from->context : NULL;
-	}
-	if (record.context && pool->config.hooks.context_ref) {
-		pool->config.hooks.context_ref(record.context);
-	}
-	return record;
 }
 
 static FP_INLINE bool goes_local(const struct queue *queue, const struct worker *from) {
@@ -185,12 +178,11 @@ static FP_INLINE bool goes_local(const struct queue *queue, const struct worker 
 }
 
 // `local`: the worker whose own list takes what asks for it, or NULL.
-static FP_INLINE void append_all(struct queue *queue, struct worker *from, struct worker *local, const struct work *works,
-                                 size_t n, struct chunk **spare) {
+static FP_INLINE void append_all(struct queue *queue, struct worker *local, const struct work *works, size_t n, struct chunk **spare) {
 	uint64_t narrived = 0;
 	alloc_forbid(+1);
 	for (size_t i = 0; i < n; ++i) {
-		struct item_record record = make_record(queue->pool, &works[i], from);
+		struct item_record record = make_record(queue->pool, &works[i]);
 		if ((works[i].flags & WORK_NO_TOKEN) && queue->fair.interval > 0) {
 			queue_append_exempt(queue, &record);
 			fair_arrive_exempt(&queue->group->fair, &queue->fair, pool_now(queue->pool));
@@ -226,7 +218,7 @@ enum submit_status pool_submit(struct pool *pool, struct queue *queue, struct wo
 			pool->full_need = need > pool->full_need ? need : pool->full_need;
 		} else {
 			status = SUBMIT_OK;
-			append_all(queue, from, local, works, n, &spare);
+			append_all(queue, local, works, n, &spare);
 			queue->low_armed |= !from;
 			group_wake(pool, queue->group, &deferred);
 		}
@@ -244,7 +236,7 @@ void pool_queue_set_last_item(struct pool *pool, struct queue *queue, const stru
 		memcpy(last_item->data, work->data, work->size);
 	}
 	mutex_lock(&pool->lock);
-	last_item->record = make_record(pool, work, /* from */ NULL);
+	last_item->record = make_record(pool, work);
 	bool taken = !queue->removed && queue->last_state == LAST_NONE;
 	if (taken) {
 		queue->last_item = last_item;

@@ -58,7 +58,7 @@ struct work_type {
 
 	// For items with WORK_PACKS: how many of these go along, at most view->left? Called when a worker begins such an item,
 	// for that item first, then for those next in its queue as long as it takes all it is asked for and they have the same
-	// type and context and take one slot; none is skipped. Each that goes along is a turn of its queue but part of the
+	// type and take one slot; none is skipped. Each that goes along is a turn of its queue but part of the
 	// running item: it is neither run nor dropped, so what is needed of its data (not aligned) must have been copied. Under
 	// the pool's lock: must not block, allocate, format, nor call the pool but for what belongs to the worker
 	// (worker_scratch(), which `started` has filled).
@@ -68,7 +68,6 @@ struct work_type {
 enum work_flags {
 	WORK_LOCAL = 1 << 0,  // to the submitting worker's own list (from its running item); else to the queue's tail
 	WORK_LENT = 1 << 1,   // lends its slot to somebody else; so named in the trace
-	WORK_NO_CONTEXT = 1 << 2, // runs without a context; else it gets the given one, or that of the running item
 	WORK_PACKS = 1 << 3,  // may take others along, or go along, as work_type.pack decides
 	WORK_NO_TOKEN = 1 << 8, // neither waits for the start_interval of its queue nor counts for it
 };
@@ -80,7 +79,6 @@ struct work {
 	unsigned flags;        // enum work_flags
 	unsigned width;        // slots it takes while it runs; 0 and 1: one. Cut to the slots there are; a dedicated thread
 	                       // takes none
-	void *context;         // captured context to run with, or NULL; see pool_hooks.context_ref
 	uint64_t id;           // the submitter's number for it, for the trace
 	uint32_t items;        // that it stands for, each with the id after the one before; 0 and 1: one. More: the queue keeps, and
 	                       // drops, them as one, but each is run, or goes along, by itself. Such data begin with the number as
@@ -150,9 +148,6 @@ struct pool_hooks {
 	void (*surplus)(void *arg);
 	// Something to warn about, once each: the spill disk is full, fewer threads than slots (EAGAIN). `error` is an errno.
 	void (*trouble)(void *arg, const char *what, int error);
-	// Captured contexts are counted by these; under the pool's lock.
-	void (*context_ref)(void *context);
-	void (*context_unref)(void *context);
 	void *arg;
 };
 
@@ -365,8 +360,6 @@ void worker_request_flush(struct worker *worker);
 const struct facts *worker_facts(const struct worker *worker);
 // When it was started, by the pool's clock (0 if nothing in the pool needs one).
 uint64_t worker_start_time(const struct worker *worker);
-// The context of the running item, borrowed; NULL if it has none.
-void *worker_context(const struct worker *worker);
 // Scratch that the owner of the pool keeps for each worker: a pointer, NULL at first, freed by `fini` at pool_destroy().
 void **worker_scratch(struct worker *worker, void (*fini)(void *));
 

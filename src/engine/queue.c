@@ -301,15 +301,10 @@ static void head_advance(struct queue *queue, const struct item_record *record, 
 }
 
 static void take_head(struct queue *queue, struct worker *worker, struct item_record *record, struct deferred *deferred) {
-	const struct pool_hooks *hooks = &queue->pool->config.hooks;
 	size_t bytes = queue_peek(queue, record);
-	bool stays = record->gone + 1 < record->items;
 	copy_data(worker, record);
 	head_advance(queue, record, bytes, 1, deferred);
 	record->id += record->gone;
-	if (stays && record->context && hooks->context_ref) {
-		hooks->context_ref(record->context); // the others keep theirs
-	}
 }
 
 static enum work_source take_local(struct queue *queue, struct worker *worker, struct item_record *record) {

@@ -8,9 +8,8 @@
 // In the flags byte, above enum work_flags.
 enum {
 	HAS_ITEMS = RECORD_LAST_ITEM, // that flag is never encoded
-	HAS_CONTEXT = 1 << 6,
 	HAS_ID = 1 << 7,
-	HAS_ALL = HAS_ITEMS | HAS_CONTEXT | HAS_ID,
+	HAS_ALL = HAS_ITEMS | HAS_ID,
 };
 
 struct head {
@@ -23,13 +22,11 @@ struct head {
 _Static_assert(sizeof(struct head) == RECORD_HEAD, "the header has no holes");
 
 static uint8_t extras(const struct item_record *record, uint64_t prev) {
-	return (uint8_t)((record->context ? HAS_CONTEXT : 0) | (record->id != prev + 1 ? HAS_ID : 0) |
-	                 (record->items > 1 ? HAS_ITEMS : 0));
+	return (uint8_t)((record->id != prev + 1 ? HAS_ID : 0) | (record->items > 1 ? HAS_ITEMS : 0));
 }
 
 static size_t extra_bytes(unsigned flags) {
-	return ((flags & HAS_CONTEXT) ? sizeof(void *) : 0) + ((flags & HAS_ID) ? sizeof(uint64_t) : 0) +
-	       ((flags & HAS_ITEMS) ? sizeof(uint32_t) : 0);
+	return ((flags & HAS_ID) ? sizeof(uint64_t) : 0) + ((flags & HAS_ITEMS) ? sizeof(uint32_t) : 0);
 }
 
 size_t record_bytes(const struct item_record *record, uint64_t prev) {
@@ -42,10 +39,6 @@ size_t record_encode(const struct item_record *record, uint64_t prev, char *to) 
 	char *at = to;
 	memcpy(at, &head, sizeof(head));
 	at += sizeof(head);
-	if (head.flags & HAS_CONTEXT) {
-		memcpy(at, &record->context, sizeof(record->context));
-		at += sizeof(record->context);
-	}
 	if (head.flags & HAS_ID) {
 		memcpy(at, &record->id, sizeof(record->id));
 		at += sizeof(record->id);
@@ -67,10 +60,6 @@ size_t record_decode(const char *from, uint64_t prev, struct item_record *ret_re
 	at += sizeof(head);
 	*ret_record = (struct item_record){.size = head.size, .width = head.width, .type = head.type, .id = prev + 1, .items = 1};
 	ret_record->flags = (uint8_t)(head.flags & ~HAS_ALL);
-	if (head.flags & HAS_CONTEXT) {
-		memcpy(&ret_record->context, at, sizeof(ret_record->context));
-		at += sizeof(ret_record->context);
-	}
 	if (head.flags & HAS_ID) {
 		memcpy(&ret_record->id, at, sizeof(ret_record->id));
 		at += sizeof(ret_record->id);

@@ -1,8 +1,8 @@
 // Queued items as bytes: the records of a queue's chunks and of a worker's local list.
 //
-// A record is a header (RECORD_HEAD bytes), the context if the item has one, its id if that does not follow from the
-// record before, the number of items if it stands for several (struct work.items), and the data. So an item costs 8 bytes
-// besides its data, in memory and in the spill file.
+// A record is a header (RECORD_HEAD bytes), its id if that does not follow from the record before, the number of items if it
+// stands for several (struct work.items), and the data. So an item costs 8 bytes besides its data, in memory and in the spill
+// file.
 
 #ifndef FAIRPAR_ENGINE_RECORD_H
 #define FAIRPAR_ENGINE_RECORD_H
@@ -16,7 +16,7 @@
 
 enum {
 	RECORD_HEAD = 8,
-	RECORD_EXTRA = 20, // at most, for its context, its id and its items
+	RECORD_EXTRA = 12, // at most, for its id and its items
 	RECORD_GONE = 1 << 4, // in the flags of an item that was taken out of the middle: only its bytes are left
 	RECORD_LAST_ITEM = 1 << 5, // in the flags of a queue's last item, which nobody cancels; never encoded
 };
@@ -28,7 +28,6 @@ struct item_record {
 	uint16_t width;   // slots it takes
 	uint8_t type;     // number of its work_type in the pool
 	uint8_t flags;    // enum work_flags
-	void *context;
 	uint64_t id;      // of the first of its items
 	uint32_t items;   // that it stands for, each with the id that follows; 0 is taken for 1
 	uint32_t gone;    // of them, those that were taken before; never encoded

@@ -135,7 +135,6 @@ static struct queue *worker_take(struct worker *worker, uint64_t now, struct def
 	}
 	worker->type = pool->types[record.type];
 	worker->size = record.size;
-	worker->context = record.context;
 	worker->width = record.width;
 	worker->flags = record.flags;
 	worker->id = record.id;
@@ -233,11 +232,7 @@ static void worker_begin(struct worker *worker, struct queue *queue, uint64_t no
 static void pack_some(struct worker *worker, struct queue *queue, const struct item_record *record, uint32_t n, uint64_t now) {
 	struct pool *pool = worker->pool;
 	struct fair *fair = &worker->group->fair;
-	const struct pool_hooks *hooks = &pool->config.hooks;
-	if (record->context && hooks->context_unref && record->gone + n == record->items) {
-		hooks->context_unref(record->context); // the running item has one
-	}
-	if (!hooks->trace) {
+	if (!pool->config.hooks.trace) {
 		pool->dispatched += n;
 		return;
 	}
@@ -277,8 +272,7 @@ static void worker_pack(struct worker *worker, struct queue *queue, uint64_t now
 	for (size_t bytes; more && (bytes = queue_peek(queue, &record)) > 0;) {
 		view.taken = n + 1;
 		view.left = record.items - record.gone;
-		bool alike = (record.flags & WORK_PACKS) && record.width == 1 && record.context == worker->context &&
-		             pool->types[record.type] == type;
+		bool alike = (record.flags & WORK_PACKS) && record.width == 1 && pool->types[record.type] == type;
 		uint32_t takes = alike ? pack_takes(worker, queue, &view, record.data, record.size) : 0;
 		if (takes > 0) {
 			queue_skip(queue, &record, bytes, takes, deferred);
@@ -457,10 +451,6 @@ static void worker_finish(struct worker *worker, enum work_status status, struct
 	struct pool *pool = worker->pool;
 	struct group *group = worker->group;
 	struct queue *queue = worker->queue;
-	if (worker->context && pool->config.hooks.context_unref) {
-		pool->config.hooks.context_unref(worker->context);
-	}
-	worker->context = NULL;
 	worker->queue = NULL;
 	number_give(pool, worker->slot);
 	uint64_t now = pool_now(pool);
@@ -568,10 +558,6 @@ const struct facts *worker_facts(const struct worker *worker) {
 
 uint64_t worker_start_time(const struct worker *worker) {
 	return worker->start;
-}
-
-void *worker_context(const struct worker *worker) {
-	return worker->context;
 }
 
 void **worker_scratch(struct worker *worker, void (*fini)(void *)) {

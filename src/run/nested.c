@@ -371,7 +371,7 @@ static void submit_wanted(void *arg, uint64_t root, uint32_t wanted) {
 		.type = &work_lend,
 		.data = &nested,
 		.size = sizeof(nested),
-		.flags = WORK_LOCAL | WORK_LENT | WORK_NO_CONTEXT | WORK_NO_TOKEN, // no start of a job of its batch
+		.flags = WORK_LOCAL | WORK_LENT | WORK_NO_TOKEN, // no start of a job of its batch
 		.id = loan ? loan->job : root,
 	};
 	while (job && nested->submitted < most) {

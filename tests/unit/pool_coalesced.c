@@ -208,7 +208,6 @@ static void test_no_trace(void) {
 // ---- which ----
 
 static void test_alike(void) {
-	static char context;
 	open_pool(2);
 	struct queue_attrs attrs = {.weight = 1, .max_parallel = 1};
 	struct queue *a = open_queue("a", &attrs);
@@ -216,13 +215,12 @@ static void test_alike(void) {
 	check(submit_like(a, (struct work){.flags = 0}, 2));                                       // not asked for
 	submit_packs(a, 2);
 	check(submit_like(a, (struct work){.type = &other_type, .flags = WORK_PACKS}, 2));         // another type
-	check(submit_like(a, (struct work){.flags = WORK_PACKS, .context = &context}, 2));         // another context
 	check(submit_like(a, (struct work){.flags = WORK_PACKS, .width = 2}, 1));                  // takes two slots
 	submit_packs(a, 1);
 	pool_queue_close(pool, a);
 	pool_start(pool);
 	close_pool();
-	check_string(seen.trace, "aqapap" "aqaq" "aqap" "aqap" "aqap" "aq" "aq");
+	check_string(seen.trace, "aqapap" "aqaq" "aqap" "aqap" "aq" "aq");
 	check_ends();
 }
 

@@ -47,7 +47,7 @@ static struct {
 	uint64_t times[4096];
 	unsigned slots[4096];
 	uint64_t n;
-	_Atomic int idles, removed, failed, lows, lows_all, dropped, ran, contexts;
+	_Atomic int idles, removed, failed, lows, lows_all, dropped, ran;
 	_Atomic uint64_t submitted;
 	_Atomic int troubles;
 	_Atomic int trouble_error;
@@ -100,16 +100,6 @@ static inline void on_trouble(void *arg, const char *what, int error) {
 	atomic_store_relaxed(&seen.trouble_error, error);
 }
 
-static inline void context_ref(void *context) {
-	(void)context;
-	atomic_add_relaxed(&seen.contexts, 1);
-}
-
-static inline void context_unref(void *context) {
-	(void)context;
-	atomic_fetch_sub(&seen.contexts, 1);
-}
-
 static inline void open_pool(unsigned slots) {
 	for (int i = 0; i < 8; ++i) {
 		mutex_init(&gates[i].lock, LOCK_OF_TEST);
@@ -129,8 +119,6 @@ static inline void open_pool(unsigned slots) {
 	config.hooks.removed = config.hooks.removed ? config.hooks.removed : on_removed;
 	config.hooks.trace = config.hooks.trace ? config.hooks.trace : on_trace;
 	config.hooks.trouble = on_trouble;
-	config.hooks.context_ref = context_ref;
-	config.hooks.context_unref = context_unref;
 	pool = pool_create(&config);
 }
 
@@ -143,7 +131,6 @@ static inline struct queue *open_queue(const char *name, const struct queue_attr
 static inline void wait_idle(void) {
 	check(pool_wait_idle(pool, TIME_NEVER));
 	check_seen(idles, 1);
-	check_seen(contexts, 0);
 }
 
 static inline void close_pool(void) {

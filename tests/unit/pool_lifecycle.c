@@ -1,4 +1,4 @@
-// Tests of the pool (engine/pool.h): closing, idle, cancel, shutdown, failures, contexts.
+// Tests of the pool (engine/pool.h): closing, idle, cancel, shutdown, failures.
 
 #include "engine/pool.h"
 
@@ -278,7 +278,7 @@ static const struct work_type final_type = {.name = "final", .run = final_run, .
 
 static void set_last_item(struct queue *queue, unsigned width) {
 	char data[] = "final"; // a copy is kept
-	struct work work = {.type = &final_type, .data = data, .size = 5, .context = &gates[2], .id = 99, .width = width};
+	struct work work = {.type = &final_type, .data = data, .size = 5, .id = 99, .width = width};
 	pool_queue_set_last_item(pool, queue, &work);
 	memset(data, 'x', 5);
 }
@@ -294,7 +294,6 @@ static void test_last_item(void) {
 	open_pool(3);
 	struct queue *a = open_queue("a", NULL);
 	set_last_item(a, 1);
-	check_seen(contexts, 1);
 	submit_tree(a, 4);
 	submit(a, &count_type, 20);
 	pool_start(pool);
@@ -597,53 +596,6 @@ static void test_cancel_chain(void) {
 	check_seen(removed, CHAIN);
 }
 
-// ---- contexts ----
-
-static enum work_status context_run(struct worker *worker, struct queue *queue, void *data, size_t size);
-
-static const struct work_type context_type = {.name = "context", .run = context_run, .drop = count_drop};
-
-static enum work_status context_run(struct worker *worker, struct queue *queue, void *data, size_t size) {
-	static char mine;
-	(void)size;
-	char kind;
-	memcpy(&kind, data, 1);
-	if (kind == 'r') {
-		check(worker_context(worker) == &gates[2]);
-		char kinds[] = "inm";
-		struct work works[] = {
-			{.type = &context_type, .data = &kinds[0], .size = 1, .flags = WORK_LOCAL},                   // inherits
-			{.type = &context_type, .data = &kinds[1], .size = 1, .flags = WORK_LOCAL | WORK_NO_CONTEXT}, // none
-			{.type = &context_type, .data = &kinds[2], .size = 1, .context = &mine},                      // its own
-		};
-		check_equal(pool_submit(pool, queue, worker, works, 3), SUBMIT_OK);
-	} else if (kind == 'i') {
-		check(worker_context(worker) == &gates[2]);
-	} else {
-		check(worker_context(worker) == (kind == 'm' ? &mine : NULL));
-	}
-	atomic_add_relaxed(&seen.ran, 1);
-	return WORK_OK;
-}
-
-static void test_contexts(void) {
-	open_pool(1);
-	struct queue *a = open_queue("a", NULL), *b = open_queue("b", NULL);
-	struct work work = {.type = &context_type, .data = "r", .size = 1, .context = &gates[2]};
-	check_equal(pool_submit(pool, a, NULL, &work, 1), SUBMIT_OK);
-	for (int i = 0; i < 10; ++i) {
-		check_equal(pool_submit(pool, b, NULL, &work, 1), SUBMIT_OK);
-	}
-	check_seen(contexts, 11);
-	check_equal(pool_cancel(pool, b), 10);
-	check_seen(contexts, 1);
-	pool_queue_close(pool, a);
-	pool_queue_close(pool, b);
-	pool_start(pool);
-	close_pool();
-	check_seen(ran, 4);
-}
-
 int main(int argc, char *argv[]) {
 	static const struct test tests[] = {
 		TEST("a queue is removed once, under concurrent adds", test_close_once),
@@ -672,7 +624,6 @@ int main(int argc, char *argv[]) {
 		TEST("no pause keeps it from running", test_last_item_not_paused),
 		TEST("an item can cancel another queue and its own", test_cancel_from_item),
 		TEST("20,000 queues cancel one another from hook to hook", test_cancel_chain),
-		TEST("a context flows from the running item, and all are given back", test_contexts),
 	};
 	return test_main(tests, sizeof(tests) / sizeof(tests[0]), argc, argv);
 }

@@ -5,6 +5,7 @@
 #include "base/diag.h"
 #include "base/fault.h"
 
+#include <errno.h>
 
 #ifdef FAIRPAR_FAULTS
 static _Thread_local int bans;
@@ -53,6 +54,14 @@ void *xmemdup(const void *mem, size_t size) {
 	return copy;
 }
 
+void free_later(void *mem) {
+	int error = errno;
+	void *old;
+	memcpy(&old, mem, sizeof(old)); // mem is the address of a T *, whatever T is
+	free(old);
+	errno = error;
+}
+
 void grow_array(void *mem, size_t *cap, size_t need, size_t size) {
 	if (need <= *cap) {
 		return;
@@ -63,7 +72,7 @@ void grow_array(void *mem, size_t *cap, size_t need, size_t size) {
 	}
 	verify(want <= SIZE_MAX / size);
 	void *old;
-	memcpy(&old, mem, sizeof(old)); // mem is the address of a T *, whatever T is
+	memcpy(&old, mem, sizeof(old)); // as in free_later()
 	void *grown = xrealloc(old, want * size);
 	memcpy(mem, &grown, sizeof(grown));
 	*cap = want;

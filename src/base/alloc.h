@@ -22,6 +22,10 @@ char *xstrdup(const char *s) FP_MALLOC;
 // A copy of `size` bytes with a NUL behind them. The caller frees it.
 void *xmemdup(const void *mem, size_t size) FP_MALLOC;
 
+// Frees *mem, which is the address of a pointer; errno stays. A local pointer that is freed at the end of its block, however
+// that is left, is declared so:  FP_CLEANUP(free_later) char *copy = xstrdup(text);
+void free_later(void *mem);
+
 // A zeroed object of the named type.
 #define NEW(type) ((type *)xcalloc(1, sizeof(type)))
 

@@ -33,8 +33,7 @@ static char *resolve(const char *path) {
 // /dev/stdout leads), or one that is not there yet.
 static bool leads_nowhere(const char *path) {
 	char target[1];
-	char *real = realpath(path, NULL);
-	free(real);
+	FP_CLEANUP(free_later) char *real = realpath(path, NULL);
 	return !real && readlink(path, target, sizeof(target)) >= 0;
 }
 
@@ -53,13 +52,8 @@ int atomic_file_check(const char *path) {
 	if (leads_nowhere(path)) {
 		return access(path, W_OK) == 0 || errno == ENOENT ? 0 : -1;
 	}
-	char *real = resolve(path), *dir = directory(real);
-	int result = access(*dir != '\0' ? dir : ".", W_OK | X_OK);
-	int error = errno;
-	free(real);
-	free(dir);
-	errno = error;
-	return result;
+	FP_CLEANUP(free_later) char *real = resolve(path), *dir = directory(real);
+	return access(*dir != '\0' ? dir : ".", W_OK | X_OK);
 }
 
 // Blocks the signals that would end the process, and leave its file with a name that is in the way.
@@ -75,34 +69,28 @@ static void restore_signals(const struct atomic_file *file) {
 
 // Creates a file without a name in the directory of `path`, one that can get a name later. Returns its descriptor, or -1.
 static int create_nameless(const char *path) {
-	char *dir = directory(path);
+	FP_CLEANUP(free_later) char *dir = directory(path);
 	FP_CLEANUP(buf_fini) struct buf own = BUF_INIT;
 	int fd = open(*dir != '\0' ? dir : ".", O_RDWR | O_TMPFILE | O_CLOEXEC, 0666);
 	tmpfile_add_name(&own, fd);
 	if (fd >= 0 && access(buf_str(&own), F_OK) != 0) { // no /proc, by which it gets its name
-		close(fd);
-		fd = -1;
+		fd_close(&fd);
 	}
-	free(dir);
 	return fd;
 }
 
 // Gives the file a name: linkat() with AT_EMPTY_PATH would need a privilege (open(2), O_TMPFILE). Returns 0, or -1 with errno.
 static int link_nameless(int fd, const char *name) {
-	struct buf own = BUF_INIT;
+	FP_CLEANUP(buf_fini) struct buf own = BUF_INIT;
 	tmpfile_add_name(&own, fd);
-	int result = linkat(AT_FDCWD, buf_str(&own), AT_FDCWD, name, AT_SYMLINK_FOLLOW);
-	int error = errno;
-	buf_fini(&own);
-	errno = error;
-	return result;
+	return linkat(AT_FDCWD, buf_str(&own), AT_FDCWD, name, AT_SYMLINK_FOLLOW);
 }
 
 // Finds a name beside `path` that nobody has, and creates a file of that name, or gives it to the one of `nameless` if that
 // is no -1. Returns the descriptor, or -1 with errno.
 static int name_beside(const char *path, int nameless, char **ret_name) {
-	char *dir = directory(path);
-	struct buf name = BUF_INIT;
+	FP_CLEANUP(free_later) char *dir = directory(path);
+	FP_CLEANUP(buf_fini) struct buf name = BUF_INIT;
 	int fd = -1;
 	for (unsigned n = 0; n < 1000; ++n) { // others may be left from a process of that number that was killed
 		buf_reset(&name);
@@ -116,11 +104,7 @@ static int name_beside(const char *path, int nameless, char **ret_name) {
 			break;
 		}
 	}
-	int error = errno;
-	free(dir);
 	*ret_name = fd >= 0 ? buf_take(&name) : NULL;
-	buf_fini(&name);
-	errno = error;
 	return fd;
 }
 
@@ -182,10 +166,7 @@ static int copy_beside(const struct atomic_file *file, char **ret_name) {
 		n = pread(file->fd, piece, sizeof(piece), at);
 		error = n < 0 || (n > 0 && write_all(fd, piece, (size_t)n) != 0) ? errno : 0;
 	}
-	if (fd >= 0 && close(fd) != 0 && !error) {
-		error = errno;
-	}
-	if (fd >= 0 && error) {
+	if (fd >= 0 && (error = fd_finish(fd, error)) != 0) {
 		unlink(*ret_name); // best effort: it is only in the way
 	}
 	return error;
@@ -200,14 +181,13 @@ static int place_nameless(struct atomic_file *file) {
 	if (errno != EEXIST && !copies) {
 		return errno;
 	}
-	char *name = NULL;
+	FP_CLEANUP(free_later) char *name = NULL;
 	block_signals(file);
 	int error = copies ? copy_beside(file, &name) : name_beside(file->path, file->fd, &name) < 0 ? errno : 0;
 	if (!error && rename(name, file->path) != 0) {
 		error = errno;
 		unlink(name); // best effort: it is only in the way
 	}
-	free(name);
 	restore_signals(file);
 	return error;
 }
@@ -227,9 +207,7 @@ int atomic_file_close(struct atomic_file *file, bool keep) {
 	if (file->path && !file->temporary && keep && !error) {
 		error = place_nameless(file); // as long as it is open
 	}
-	if (close(file->fd) != 0 && !error) {
-		error = errno;
-	}
+	error = fd_finish(file->fd, error);
 	if (file->temporary) {
 		int placed = place_named(file, keep && !error);
 		error = error ? error : placed;
@@ -237,6 +215,5 @@ int atomic_file_close(struct atomic_file *file, bool keep) {
 	free(file->temporary);
 	free(file->path);
 	free(file);
-	errno = error;
-	return error ? -1 : 0;
+	return result_of(error);
 }

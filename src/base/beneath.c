@@ -59,10 +59,9 @@ int open_beneath(int dir, const char *path, int flags) {
 		if (slash == path) {
 			continue;
 		}
-		char *name = xmemdup(path, (size_t)(slash - path));
+		FP_CLEANUP(free_later) char *name = xmemdup(path, (size_t)(slash - path));
 		int above = at;
 		at = step_down(above, name, flags & O_CREAT);
-		free(name);
 		if (above != dir) {
 			fd_close(&above);
 		}
@@ -77,7 +76,7 @@ int open_beneath(int dir, const char *path, int flags) {
 }
 
 int make_dirs(const char *path) {
-	char *copy = xstrdup(path);
+	FP_CLEANUP(free_later) char *copy = xstrdup(path);
 	int result = 0;
 	for (char *at = copy + 1; result == 0 && at[-1]; ++at) {
 		if (*at != '/' && *at != '\0') {
@@ -88,7 +87,6 @@ int make_dirs(const char *path) {
 		result = mkdir(copy, 0777) != 0 && errno != EEXIST ? -1 : 0;
 		*at = was;
 	}
-	free(copy);
 	return result;
 }
 

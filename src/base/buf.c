@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 void buf_fini(struct buf *buf) {
-	free(buf->data);
+	free_later(&buf->data);
 	*buf = (struct buf)BUF_INIT;
 }
 

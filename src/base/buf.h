@@ -18,7 +18,7 @@ struct buf {
 
 #define BUF_INIT {NULL, 0, 0}
 
-// Frees the bytes and makes the buffer empty; it may be used again. A local buffer that lives as long as its block is declared so,
+// Frees the bytes and makes the buffer empty; it may be used again. errno stays. A local buffer that lives as long as its block is declared so,
 // and needs no call:  FP_CLEANUP(buf_fini) struct buf text = BUF_INIT;
 void buf_fini(struct buf *buf);
 

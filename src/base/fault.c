@@ -45,6 +45,12 @@ int fault_errno(const char *name) {
 	return 0;
 }
 
+bool fault_fails(const char *name) {
+	int error = fault_errno(name);
+	errno = error ? error : errno;
+	return error;
+}
+
 #else
 typedef int fault_is_compiled_out; // ISO C wants a declaration in every file
 #endif

@@ -7,11 +7,16 @@
 #ifndef FAIRPAR_BASE_FAULT_H
 #define FAIRPAR_BASE_FAULT_H
 
+#include <stdbool.h>
+
 #ifdef FAIRPAR_FAULTS
 // The errno this call is to fail with, or 0. Any thread.
 int fault_errno(const char *name);
+// True, with errno set to that, if it is to fail.
+bool fault_fails(const char *name);
 #else
 #define fault_errno(name) 0
+#define fault_fails(name) false
 #endif
 
 #endif

@@ -78,6 +78,15 @@ void fd_close(int *fd) {
 	errno = error;
 }
 
+int fd_finish(int fd, int error) {
+	return close(fd) != 0 && !error ? errno : error;
+}
+
+int result_of(int error) {
+	errno = error ? error : errno;
+	return error ? -1 : 0;
+}
+
 int fds_sanitize(void) {
 	int closed = 0;
 	for (int fd = 0; fd <= 2; ++fd) {

@@ -29,6 +29,13 @@ ssize_t read_some(int fd, void *mem, size_t len) FP_NODISCARD;
 // Closes the descriptor, unless it is -1, and makes it -1. errno stays: it is called where something else has failed.
 void fd_close(int *fd);
 
+// Closes a file that was written to. `error` is the errno of what failed before, or 0. Returns that, or the errno of close(2) if
+// it is 0.
+int fd_finish(int fd, int error) FP_NODISCARD;
+
+// For the end of a function: returns 0 if `error` is 0, else -1 with errno set to it.
+int result_of(int error) FP_NODISCARD;
+
 // Makes sure that descriptors 0 to 2 are open, so that no file of fairpar's own ever gets one of these numbers: a
 // closed one is opened to /dev/null, in a direction that makes its use fail (as glibc does for set-id programs).
 // Returns a bit set of the descriptors that were closed (1 << fd), or -1 with errno.

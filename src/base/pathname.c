@@ -92,7 +92,7 @@ static const char *nth(const char *args, uint32_t n) {
 
 // Appends the path of one item.
 static void add_item(struct buf *buf, const char *args, uint32_t nargs, char *const *names, size_t nnames) {
-	uint32_t *order = xcalloc(nargs, sizeof(*order));
+	FP_CLEANUP(free_later) uint32_t *order = xcalloc(nargs, sizeof(*order));
 	for (uint32_t i = 0; i < nargs; ++i) { // few, and mostly in order
 		uint32_t at = i;
 		while (i < nnames && at > 0 && compare_columns(names[i], names[order[at - 1]]) < 0) {
@@ -112,7 +112,6 @@ static void add_item(struct buf *buf, const char *args, uint32_t nargs, char *co
 		pathname_add(buf, arg, strlen(arg));
 		buf_addc(buf, '/');
 	}
-	free(order);
 }
 
 void pathname_add_items(struct buf *buf, const char *args, uint32_t nargs, uint32_t columns, char *const *names,

@@ -16,9 +16,7 @@
 #include <unistd.h>
 
 int tmpfile_open(const char *dir) {
-	int error = fault_errno("tmpfile");
-	if (error) {
-		errno = error;
+	if (fault_fails("tmpfile")) {
 		return -1;
 	}
 	int fd = open(dir, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
@@ -59,9 +57,7 @@ int shared_memory_create(const char *name, size_t size) {
 	}
 	int fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	if (fd >= 0 && (ftruncate(fd, (off_t)size) != 0 || fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK) != 0)) {
-		int error = errno;
 		fd_close(&fd);
-		errno = error;
 	}
 	return fd;
 }

@@ -119,7 +119,8 @@ static void add_track(struct chrome *chrome, unsigned tid) {
 
 static void add_head(struct chrome *chrome) {
 	const struct run_stats *stats = chrome->palette->stats;
-	struct buf *buf = &chrome->buf, name = BUF_INIT;
+	FP_CLEANUP(buf_fini) struct buf name = BUF_INIT;
+	struct buf *buf = &chrome->buf;
 	buf_adds(buf, "{\"displayTimeUnit\":\"ms\",\"otherData\":{");
 	json_add_string(buf, "version", stats->version ? stats->version : "", stats->version ? strlen(stats->version) : 0);
 	buf_addc(buf, ',');
@@ -139,7 +140,6 @@ static void add_head(struct chrome *chrome) {
 	for (unsigned tid = 1; tid <= chrome->ntracks; ++tid) {
 		add_track(chrome, tid);
 	}
-	buf_fini(&name);
 }
 
 // ---- counters ----

@@ -16,7 +16,7 @@ const char *palette_colour(unsigned class) {
 void palette_init(struct palette *palette, const struct run_stats *stats) {
 	*palette = (struct palette){.stats = stats};
 	palette->class_of = xcalloc(stats->nbatches + 1, 1);
-	bool *is_chosen = stats_largest(stats, PALETTE_OTHERS, /* with_long */ true);
+	FP_CLEANUP(free_later) bool *is_chosen = stats_largest(stats, PALETTE_OTHERS, /* with_long */ true);
 	for (uint32_t i = 0; i < stats->nbatches; ++i) {
 		const struct stats_batch *batch = &stats->batches[i];
 		palette->class_of[i] = is_chosen[i] ? (unsigned char)palette->nclasses : (unsigned char)PALETTE_OTHERS;
@@ -26,7 +26,6 @@ void palette_init(struct palette *palette, const struct run_stats *stats) {
 			palette->nothers += batch->name[0] != '\0' ? 1 : stats->hidden_batches;
 		}
 	}
-	free(is_chosen);
 }
 
 void palette_fini(struct palette *palette) {

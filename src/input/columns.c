@@ -60,7 +60,7 @@ static const char *translate_escape(const char *at, bool inside, struct buf *out
 // Translates the bracket expression at `at`. In Perl a backslash escapes inside brackets too, in POSIX it is a
 // character (XBD 9.3.5): so `]`, `^` and `-` that were escaped have to go where they stand for themselves.
 static const char *translate_bracket(const char *at, struct buf *out, struct buf *error) {
-	struct buf set = BUF_INIT;
+	FP_CLEANUP(buf_fini) struct buf set = BUF_INIT;
 	bool closing = false, dash = false, caret = false;
 	bool negated = *++at == '^';
 	at += negated;
@@ -78,7 +78,6 @@ static const char *translate_bracket(const char *at, struct buf *out, struct buf
 		} else if (*at == '\\') {
 			at = translate_escape(at, true, &set, error);
 			if (!at) {
-				buf_fini(&set);
 				return NULL;
 			}
 		} else {
@@ -91,7 +90,6 @@ static const char *translate_bracket(const char *at, struct buf *out, struct buf
 		buf_printf(out, "[%s%s%s%s%s]", negated ? "^" : "", closing ? "]" : "", buf_str(&set), caret ? "^" : "",
 		           dash ? "-" : "");
 	}
-	buf_fini(&set);
 	if (*at == '\0') {
 		buf_adds(error, "[ without ]");
 		return NULL;
@@ -136,19 +134,16 @@ int regex_compile(regex_t *regex, const char *expression, int flags, struct buf 
 }
 
 char *colsep_translate(const char *perl, char **ret_error) {
-	struct buf out = BUF_INIT, cause = BUF_INIT;
+	FP_CLEANUP(buf_fini) struct buf out = BUF_INIT, cause = BUF_INIT;
 	regex_t regex;
 	if (perl_translate(perl, &out, &cause) == 0 && regex_compile(&regex, buf_str(&out), 0, &cause) == 0) {
 		regfree(&regex);
-		buf_fini(&cause);
 		return buf_take(&out);
 	}
 	struct buf error = BUF_INIT;
 	buf_adds(&error, "cannot use '");
 	buf_add_escaped(&error, perl, strlen(perl), 200);
 	buf_printf(&error, "' as a column separator: %s", buf_str(&cause));
-	buf_fini(&cause);
-	buf_fini(&out);
 	*ret_error = buf_take(&error);
 	return NULL;
 }

@@ -207,7 +207,7 @@ static enum input_status next_item(struct input *input, struct source *source, s
 static void add_names(struct input *input, const struct line *line) {
 	size_t len = line->len;
 	len -= len > 0 && line->text[len - 1] == '\r';
-	char *text = xmemdup(line->text, len);
+	FP_CLEANUP(free_later) char *text = xmemdup(line->text, len);
 	enum input_trim trim = input->splitter.trim;
 	input->splitter.trim = TRIM_NONE;
 	struct record names;
@@ -221,7 +221,6 @@ static void add_names(struct input *input, const struct line *line) {
 	}
 	buf_add(&input->record, names.args, names.size);
 	input->nnames += names.nargs;
-	free(text);
 }
 
 static enum input_status read_header(struct input *input, struct record *ret_record) {

@@ -476,8 +476,7 @@ size_t header_find(const struct header_rule *rule, const char *bytes, size_t len
 		return at;
 	}
 	regmatch_t whole;
-	char *text = xmemdup(bytes, len);
+	FP_CLEANUP(free_later) char *text = xmemdup(bytes, len);
 	bool found = regexec(&rule->regex, text, 1, &whole, 0) == 0 && whole.rm_so == 0;
-	free(text);
 	return found ? (size_t)whole.rm_eo : SIZE_MAX;
 }

@@ -5,6 +5,7 @@
 #include "base/alloc.h"
 #include "base/atomic.h"
 #include "base/buf.h"
+#include "base/io.h"
 #include "base/json.h"
 #include "base/sync.h"
 #include "base/write_limit.h"
@@ -88,20 +89,15 @@ int trace_flush(struct trace *trace) {
 		trace->error = errno;
 	}
 	buf_reset(&trace->text);
-	errno = trace->error;
-	return trace->error ? -1 : 0;
+	return result_of(trace->error);
 }
 
 int trace_close(struct trace *trace) {
-	int error = trace_flush(trace) == 0 ? 0 : trace->error;
-	if (close(trace->fd) != 0 && !error) {
-		error = errno;
-	}
+	int error = fd_finish(trace->fd, trace_flush(trace) == 0 ? 0 : trace->error);
 	buf_fini(&trace->added);
 	buf_fini(&trace->taken);
 	buf_fini(&trace->text);
 	mutex_fini(&trace->lock);
 	free(trace);
-	errno = error;
-	return error ? -1 : 0;
+	return result_of(error);
 }

@@ -175,13 +175,11 @@ static char *put_job(struct log_line *line, char *at, const struct event_field *
 		*at++ = '"';
 		return at;
 	}
-	struct buf name = BUF_INIT; // rare: the long way
+	FP_CLEANUP(buf_fini) struct buf name = BUF_INIT; // rare: the long way
 	buf_adds(&name, batch);
 	buf_addc(&name, '#');
 	buf_add(&name, digits, (size_t)(at - digits));
-	at = put_string(line, start, field, name.data, name.len);
-	buf_fini(&name);
-	return at;
+	return put_string(line, start, field, name.data, name.len);
 }
 
 // Strings: `n` one behind the other in `texts`, or the first `n` of `argv`, if that is not NULL.

@@ -310,14 +310,13 @@ int event_log_close(struct event_log *log, uint64_t *ret_lost) {
 	}
 	event_log_flush(log, /* may_wait */ false);
 	int error = log->error;
-	if (log->config.fd >= 0 && close(log->config.fd) != 0 && !error) {
-		error = errno;
+	if (log->config.fd >= 0) {
+		error = fd_finish(log->config.fd, error);
 	}
 	buf_fini(&log->added);
 	buf_fini(&log->written);
 	cond_fini(&log->change);
 	mutex_fini(&log->lock);
 	free(log);
-	errno = error;
-	return error ? -1 : 0;
+	return result_of(error);
 }

@@ -116,11 +116,7 @@ uint64_t joblog_lost(struct joblog *joblog) {
 }
 
 int joblog_close(struct joblog *joblog) {
-	int error = joblog_error(joblog);
-	if (close(joblog->fd) != 0 && error == 0) {
-		error = errno;
-	}
+	int error = fd_finish(joblog->fd, joblog_error(joblog));
 	free(joblog);
-	errno = error;
-	return error ? -1 : 0;
+	return result_of(error);
 }

@@ -163,11 +163,10 @@ struct diagnostic *load_refuse(struct loader *loader, const struct key *key, con
 	char wants[96];
 	key_wants(key, wants, sizeof(wants));
 	if (node->kind == NODE_TEXT) {
-		struct buf shown = BUF_INIT;
+		FP_CLEANUP(buf_fini) struct buf shown = BUF_INIT;
 		buf_add_escaped(&shown, node->text, node->n, 40);
 		struct diagnostic *diagnostic = load_error(loader, node, "'%s' must be %s, not '%s'", key->name, wants,
 		                                           buf_str(&shown));
-		buf_fini(&shown);
 		guess(diagnostic, key, node->text);
 		return diagnostic;
 	}
@@ -268,7 +267,8 @@ static bool is_time(const char *text, uint64_t *ret_ns) {
 }
 
 int manifest_delay_parse(const char *text, struct manifest_delay *ret_delay, const char **ret_error) {
-	char *copy = xstrdup(text), *factor = strchr(copy, ','), *max = factor ? strchr(factor + 1, ',') : NULL;
+	FP_CLEANUP(free_later) char *copy = xstrdup(text);
+	char *factor = strchr(copy, ','), *max = factor ? strchr(factor + 1, ',') : NULL;
 	for (char **part = (char *[]){factor, max, NULL}; *part; ++part) {
 		**part = '\0';
 	}
@@ -281,7 +281,6 @@ int manifest_delay_parse(const char *text, struct manifest_delay *ret_delay, con
 	} else if (factor && delay.max_ns < delay.first_ns) {
 		*ret_error = max ? "must not have a MAX that is less than its TIME" : "must have a MAX where its TIME is more than 1h";
 	}
-	free(copy);
 	if (*ret_error) {
 		return -1;
 	}

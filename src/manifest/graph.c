@@ -27,7 +27,7 @@ static struct manifest_batch *resolve(struct loader *loader, const struct key *k
 	const char *name = load_text(loader, key, node);
 	struct manifest_batch *batch = name ? manifest_find(loader->manifest, name) : NULL;
 	if (name && !batch) {
-		struct buf shown = BUF_INIT;
+		FP_CLEANUP(buf_fini) struct buf shown = BUF_INIT;
 		buf_add_escaped(&shown, name, node->n, 60);
 		struct diagnostic *diagnostic = load_error(loader, node, "'%s' names '%s', and no batch has that name",
 		                                           key->name, buf_str(&shown));
@@ -36,7 +36,6 @@ static struct manifest_batch *resolve(struct loader *loader, const struct key *k
 		if (nearest) {
 			diagnostic_note(diagnostic, "did you mean '%s'?", nearest);
 		}
-		buf_fini(&shown);
 	}
 	return batch;
 }

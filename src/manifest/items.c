@@ -244,7 +244,7 @@ static void load_excludes(struct loader *loader, const struct node *node, const 
 		load_error(loader, exclude, "too many exclusions for a matrix of %zu combinations", total);
 		return;
 	}
-	int *exclusions = xcalloc(n * matrix->naxes + 1, sizeof(*exclusions));
+	FP_CLEANUP(free_later) int *exclusions = xcalloc(n * matrix->naxes + 1, sizeof(*exclusions));
 	bool is_good = true;
 	for (size_t i = 0; i < n && !diagnostics_are_full(loader->diagnostics); ++i) {
 		is_good &= load_exclusion(loader, exclude->items[i], matrix, exclusions + i * matrix->naxes);
@@ -252,7 +252,6 @@ static void load_excludes(struct loader *loader, const struct node *node, const 
 	if (is_good) {
 		load_rows(loader, node, total, exclusions, n, matrix);
 	}
-	free(exclusions);
 }
 
 static void load_axis(struct loader *loader, const struct pair *pair, struct manifest_matrix *matrix,

@@ -3,6 +3,7 @@
 #include "manifest/internal.h"
 
 #include "base/alloc.h"
+#include "base/io.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -138,10 +139,8 @@ static struct manifest *parse(const char *path, const char *data, size_t len, st
 }
 
 struct manifest *manifest_parse(const char *path, const char *data, size_t len, struct buf *messages) {
-	char *copy = xmemdup(data, len);
-	struct manifest *manifest = parse(path, copy, len, messages);
-	free(copy);
-	return manifest;
+	FP_CLEANUP(free_later) char *copy = xmemdup(data, len);
+	return parse(path, copy, len, messages);
 }
 
 // ---- the file ----
@@ -156,14 +155,12 @@ static void fail_file(const char *path, const char *verb, const char *cause, str
 static int read_all(int fd, struct buf *data) {
 	for (size_t step = 1 << 16; data->len <= MANIFEST_BYTES; step *= 2) {
 		size_t room = (size_t)MANIFEST_BYTES + 1 - data->len;
-		ssize_t n = read(fd, buf_reserve(data, step < room ? step : room), step < room ? step : room);
-		if (n == 0) {
-			break;
+		ssize_t n = read_some(fd, buf_reserve(data, step < room ? step : room), step < room ? step : room);
+		if (n <= 0) {
+			buf_reserve(data, 0)[0] = '\0';
+			return n == 0 ? 0 : -1;
 		}
-		if (n < 0 && errno != EINTR) {
-			return -1;
-		}
-		data->len += n > 0 ? (size_t)n : 0;
+		data->len += (size_t)n;
 	}
 	buf_reserve(data, 0);
 	data->data[data->len] = '\0';
@@ -186,7 +183,7 @@ struct manifest *manifest_load(const char *path, struct buf *messages) {
 		fail_file(path, "cannot open", strerror(errno), messages);
 		return NULL;
 	}
-	struct buf data = BUF_INIT;
+	FP_CLEANUP(buf_fini) struct buf data = BUF_INIT;
 	struct manifest *manifest = NULL;
 	if (read_all(fd, &data) != 0) {
 		fail_file(path, "cannot read", strerror(errno), messages);
@@ -200,7 +197,6 @@ struct manifest *manifest_load(const char *path, struct buf *messages) {
 	if (manifest && !has_directory) {
 		manifest->dir = ".";
 	}
-	buf_fini(&data);
 	if (!is_stdin) {
 		close(fd);
 	}

@@ -115,11 +115,7 @@ int results_complete(struct results *results, uint64_t seq, const char **ret_pat
 		return -1;
 	}
 	int error = write_all(fd, text, (size_t)len) == 0 ? 0 : errno;
-	if (close(fd) != 0 && !error) {
-		error = errno;
-	}
-	errno = error;
-	return error ? -1 : 0;
+	return result_of(fd_finish(fd, error));
 }
 
 // "parXXXXX.par", as GNU parallel calls them.
@@ -136,7 +132,7 @@ static void add_temp_name(struct buf *path, const char *dir) {
 }
 
 struct results *results_in_temp(const char *dir) {
-	struct buf path = BUF_INIT;
+	FP_CLEANUP(buf_fini) struct buf path = BUF_INIT;
 	int fd = -1;
 	errno = EEXIST;
 	for (int i = 0; i < TEMP_TRIES && fd < 0 && errno == EEXIST; ++i) {
@@ -144,7 +140,6 @@ struct results *results_in_temp(const char *dir) {
 		fd = open(path.data, O_RDWR | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0600);
 	}
 	if (fd < 0) {
-		buf_fini(&path);
 		return NULL;
 	}
 	struct results *results = results_new();
@@ -171,10 +166,8 @@ void results_add(struct results *results, int stream, const void *mem, size_t le
 	if (!kept->path) {
 		buf_add(&kept->memory, mem, len);
 	} else if (!results->error) {
-		int error = fault_errno("results");
-		error = error || write_all(kept->fd, mem, len) == 0 ? error : errno;
-		if (error) {
-			note_error(results, kept, error);
+		if (fault_fails("results") || write_all(kept->fd, mem, len) != 0) {
+			note_error(results, kept, errno);
 		}
 	}
 }

@@ -232,22 +232,12 @@ static void units_give(struct store *store, size_t unit, size_t n) {
 
 // Returns the bytes written; less than `len` with errno.
 static size_t file_write(struct store *store, size_t at, const char *mem, size_t len) {
-	int error = fault_errno("spool_write");
-	if (error) {
-		errno = error;
-		return 0;
-	}
-	return pwrite_all(store->fd, mem, len, at);
+	return fault_fails("spool_write") ? 0 : pwrite_all(store->fd, mem, len, at);
 }
 
 // Returns 0, or -1 with errno: EIO also if the file is shorter than what was written.
 static int file_read(struct store *store, size_t at, char *mem, size_t len) {
-	int error = fault_errno("spool_read");
-	if (error) {
-		errno = error;
-		return -1;
-	}
-	return pread_all(store->fd, mem, len, at) == len ? 0 : -1;
+	return !fault_fails("spool_read") && pread_all(store->fd, mem, len, at) == len ? 0 : -1;
 }
 
 // ---- ropes

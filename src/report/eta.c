@@ -543,7 +543,7 @@ uint64_t eta_at(struct eta *eta, uint64_t now, unsigned slots, struct eta_batch 
 		return NOT_KNOWN;
 	}
 	uint64_t guess = eta_mean(eta), longest = sum_rests(eta, now, guess, trusts);
-	struct course *courses = xcalloc(n + 1, sizeof(struct course));
+	FP_CLEANUP(free_later) struct course *courses = xcalloc(n + 1, sizeof(struct course));
 	slots = slots > 0 ? slots : 1;
 	for (size_t i = 0; i < n; ++i) {
 		const struct batch_history *batch = batch_of(eta, batches[i].name);
@@ -553,7 +553,6 @@ uint64_t eta_at(struct eta *eta, uint64_t now, unsigned slots, struct eta_batch 
 		bound = own > bound ? own : bound;
 	}
 	uint64_t left = n <= COURSE_MAX ? run_courses(courses, batches, n, slots) : all / slots;
-	free(courses);
 	for (size_t i = 0; i < eta->nbatches; ++i) {
 		running += eta->batches[i].nrunning;
 	}

@@ -255,7 +255,6 @@ static void add_cut(struct buf *buf, struct buf *text, const struct status_form 
 		status_cut(text, form->width);
 	}
 	buf_add(buf, buf_str(text), text->len);
-	buf_fini(text);
 }
 
 void status_add_line(struct buf *buf, const struct status *status, const struct status_form *form) {
@@ -271,6 +270,7 @@ void status_add_line(struct buf *buf, const struct status *status, const struct 
 		}
 	}
 	add_cut(buf, &line.text, form);
+	buf_fini(&line.text);
 }
 
 // ---- the bar ----
@@ -322,7 +322,7 @@ static void add_item(struct buf *text, const struct status *status, const struct
 }
 
 void status_add_bar(struct buf *buf, const struct status *status, const struct status_form *form) {
-	struct buf text = BUF_INIT;
+	FP_CLEANUP(buf_fini) struct buf text = BUF_INIT;
 	int percent = status_percent(status);
 	unsigned done = percent < 0 ? 0 : (unsigned)percent;
 	if (!form->colour && form->width >= 30) {
@@ -341,7 +341,6 @@ void status_add_bar(struct buf *buf, const struct status *status, const struct s
 	}
 	if (form->colour && form->width > 0) {
 		add_reversed(buf, &text, form->width * done / 100, form);
-		buf_fini(&text);
 	} else {
 		add_cut(buf, &text, form);
 	}
@@ -367,12 +366,11 @@ void status_add_bad_letters(struct buf *buf, const char *format, bool utf8) {
 	size_t from = buf->len, len;
 	FP_CLEANUP(buf_fini) struct buf one = BUF_INIT;
 	for (const char *at = format; (at = bad_letter(at, &len)); at += len) {
-		char *letter = xmemdup(at, len);
+		FP_CLEANUP(free_later) char *letter = xmemdup(at, len);
 		buf_reset(&one);
 		buf_addc(&one, '\'');
 		status_add_text(&one, letter, utf8);
 		buf_addc(&one, '\'');
-		free(letter);
 		if (buf->len == from || !strstr(buf->data + from, one.data)) {
 			buf_printf(buf, "%s%s", buf->len > from ? ", " : "", one.data);
 		}
@@ -459,7 +457,7 @@ static void add_letter(struct buf *buf, char letter, const struct status *status
 }
 
 void status_add_format(struct buf *buf, const char *format, const struct status *status, const struct status_form *form) {
-	struct buf text = BUF_INIT, expanded = BUF_INIT;
+	FP_CLEANUP(buf_fini) struct buf text = BUF_INIT, expanded = BUF_INIT;
 	for (; *format; ++format) {
 		if (*format == '%' && format[1]) {
 			add_letter(&expanded, *++format, status);
@@ -468,7 +466,6 @@ void status_add_format(struct buf *buf, const char *format, const struct status 
 		}
 	}
 	status_add_text(&text, buf_str(&expanded), form->utf8); // control characters of the variable, too
-	buf_fini(&expanded);
 	if (status->latest) {
 		status_add_text(&text, status->latest, form->utf8);
 	}

@@ -118,7 +118,7 @@ struct table {
 
 static void fill_table(struct table *table, const struct run_stats *stats) {
 	size_t n = stats->nbatches;
-	bool *is_named = stats_largest(stats, SUMMARY_BATCHES, /* with_long */ false);
+	FP_CLEANUP(free_later) bool *is_named = stats_largest(stats, SUMMARY_BATCHES, /* with_long */ false);
 	*table = (struct table){.stats = stats, .rows = xcalloc(n + 2, sizeof(*table->rows)), .nrows = 1, .nothers = stats->hidden_batches};
 	for (size_t i = 0; i < n; ++i) {
 		const struct stats_batch *batch = &stats->batches[i];
@@ -133,7 +133,6 @@ static void fill_table(struct table *table, const struct run_stats *stats) {
 		table->others.p50 = NOT_KNOWN; // several medians make none
 		table->rows[table->nrows++] = &table->others;
 	}
-	free(is_named);
 }
 
 static void format_name(struct buf *buf, const struct table *table, const struct stats_batch *batch) {

@@ -239,7 +239,7 @@ static enum data_status find_header(struct blockfeed *feed) {
 
 // Takes `len` bytes off the buffer, as a block. One that --rrs leaves empty is none, as in GNU parallel.
 static enum data_status cut_buffer(struct blockfeed *feed, size_t len, struct record *ret_record) {
-	struct buf bytes = BUF_INIT;
+	FP_CLEANUP(buf_fini) struct buf bytes = BUF_INIT;
 	buf_add(&bytes, buf_str(&feed->header), feed->header.len);
 	if (feed->strip) {
 		FP_CLEANUP(buf_fini) struct buf data = BUF_INIT;
@@ -258,7 +258,6 @@ static enum data_status cut_buffer(struct blockfeed *feed, size_t len, struct re
 	} else if (block && (block_open(block) != 0 || write_all(block->fd, bytes.data, bytes.len) != 0)) {
 		status = fail(feed, BLOCK_NOT_KEPT);
 	}
-	buf_fini(&bytes);
 	if (status == DATA_READY || status == DATA_AGAIN) {
 		feed->at += len;
 		feed->len -= len;
@@ -701,16 +700,14 @@ static int rules_open(struct blockfeed *feed) {
 		.records = options->records,
 		.lines = options->lines,
 	};
-	char *error = NULL;
+	FP_CLEANUP(free_later) char *error = NULL;
 	feed->splitter = block_splitter_create(&config, &error);
 	if (!feed->splitter) {
 		diag_error("--recstart or --recend: %s", error);
 	} else if (options->header_text && !(feed->header_rule = header_create(options->header_text, &error))) {
 		diag_error("--header: %s", error);
 	}
-	bool failed = error != NULL;
-	free(error);
-	return failed ? -1 : 0;
+	return error ? -1 : 0;
 }
 
 struct blockfeed *blockfeed_open(struct run *run) {

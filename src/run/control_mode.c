@@ -88,7 +88,7 @@ static void add_strings(struct buf *buf, char *const *strings, uint32_t *ret_n) 
 // The job as this process would run it. Returns 0, or -1 after a message.
 static int write_job(const struct options *options, const struct context *context, struct buf *text) {
 	FP_CLEANUP(buf_fini) struct buf words = BUF_INIT, env = BUF_INIT;
-	char *cwd = getcwd(NULL, 0);
+	FP_CLEANUP(free_later) char *cwd = getcwd(NULL, 0);
 	if (!cwd) {
 		return diag_error("--add: cannot tell the current directory: %s", strerror(errno));
 	}
@@ -114,7 +114,6 @@ static int write_job(const struct options *options, const struct context *contex
 	job.env = buf_str(&env);
 	job.env_size = env.len;
 	control_write_job(text, &job);
-	free(cwd);
 	if (text->len > CONTROL_TEXT_MAX) {
 		return diag_error("--add: the command and its environment are too long: %zu bytes, and 4 MiB can be added", text->len);
 	}

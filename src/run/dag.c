@@ -94,10 +94,9 @@ int dag_check_files(const struct run *run) {
 			continue;
 		}
 		FP_CLEANUP(buf_fini) struct buf name = BUF_INIT;
-		char *path = source_path(run->manifest, plan);
+		FP_CLEANUP(free_later) char *path = source_path(run->manifest, plan);
 		buf_printf(&name, "the items of batch '%s'", text_shows(plan->name));
 		result = option_file_check_read(run->options, buf_str(&name), path);
-		free(path);
 	}
 	return result;
 }
@@ -383,12 +382,11 @@ static int check_shell(const struct manifest *manifest, const struct manifest_ba
 	if (shell && strcmp(shell, "none") == 0) {
 		return 0;
 	}
-	char *path = job_spec_shell(shell, manifest_batch_has_items(plan), &error);
+	FP_CLEANUP(free_later) char *path = job_spec_shell(shell, manifest_batch_has_items(plan), &error);
 	if (!path) {
 		diag_error("%s:%u: batch '%s': shell: '%s': %s", text_shows(manifest->path), plan->line, text_shows(plan->name),
 		           text_shows(shell ? shell : "/bin/sh"), error);
 	}
-	free(path);
 	return path ? 0 : -1;
 }
 

@@ -209,7 +209,7 @@ void publish_begin(struct run *run) {
 		return;
 	}
 	char host[HOST_LEN] = "";
-	char *cwd = getcwd(NULL, 0), *parent = find_parent();
+	FP_CLEANUP(free_later) char *cwd = getcwd(NULL, 0), *parent = find_parent();
 	// POSIX leaves open whether a name that was cut ends with a NUL
 	if (gethostname(host, sizeof(host) - 1) != 0) {
 		host[0] = '\0';
@@ -239,8 +239,6 @@ void publish_begin(struct run *run) {
 	deliver(publisher, &event);
 	mutex_unlock(&publisher->lock);
 	flush(publisher, /* may_wait */ false);
-	free(cwd);
-	free(parent);
 }
 
 void publish_lent(struct run *run, const struct event_lent *lent) {

@@ -279,7 +279,7 @@ static const char no_title[] = "\033]9;4;0;\033\\";
 
 // The sequence to send, or NULL if it is the one that was sent last, and not long ago.
 static const char *title(struct status_display *display, const struct status *status, uint64_t now) {
-	struct buf text = BUF_INIT;
+	FP_CLEANUP(buf_fini) struct buf text = BUF_INIT;
 	int percent = status_percent(status);
 	if (!display->understands) {
 		return NULL;
@@ -290,14 +290,13 @@ static const char *title(struct status_display *display, const struct status *st
 		buf_printf(&text, "\033]9;4;%d;%d\033\\", status->failed > 0 ? 2 : 1, percent);
 	}
 	bool is_new = strcmp(buf_str(&text), buf_str(&display->title)) != 0 || now - display->titled >= TITLE_S * NS_PER_S;
-	if (is_new) {
-		buf_fini(&display->title);
-		display->title = text;
-		display->titled = now;
-		return buf_str(&display->title);
+	if (!is_new) {
+		return NULL;
 	}
-	buf_fini(&text);
-	return NULL;
+	buf_reset(&display->title);
+	buf_add(&display->title, text.data, text.len);
+	display->titled = now;
+	return buf_str(&display->title);
 }
 
 // ---- drawing ----

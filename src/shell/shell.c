@@ -247,14 +247,9 @@ static const struct program *find(const char *name, size_t len) {
 	if (program) {
 		return program;
 	}
-	struct buf file = BUF_INIT;
-	if (search(search_path(), name, len, /* is_absolute */ false, &file) != 0) {
-		int error = errno;
-		buf_fini(&file);
-		errno = error;
-		return NULL;
-	}
-	return remember(name, len, buf_take(&file));
+	FP_CLEANUP(buf_fini) struct buf file = BUF_INIT;
+	bool is_found = search(search_path(), name, len, /* is_absolute */ false, &file) == 0;
+	return is_found ? remember(name, len, buf_take(&file)) : NULL;
 }
 
 // True unless the file, a name with a slash, is there and no program that execve() takes.

@@ -221,10 +221,9 @@ static void expand_parts(struct expand_writer *writer, const struct parts *parts
 
 // -q: each word quoted as a whole, so that a shell reads the words again.
 static void expand_quoted(const struct template *template, const struct expansion *x, struct buf *buf) {
-	struct buf words = BUF_INIT;
+	FP_CLEANUP(buf_fini) struct buf words = BUF_INIT;
 	template_expand_words(template, x, &words);
 	shell_quote_words(buf, words.data, words.len);
-	buf_fini(&words);
 }
 
 void template_expand(const struct template *template, const struct expansion *x, struct buf *buf) {
@@ -237,13 +236,12 @@ void template_expand(const struct template *template, const struct expansion *x,
 	struct expand_writer writer = {.target = TO_TEXT, .buf = buf, .is_path = template->flags & TEMPLATE_PATH};
 	expand_parts(&writer, &template->parts, x);
 	if (writer.nvariables > 0) {
-		struct buf text = BUF_INIT;
+		FP_CLEANUP(buf_fini) struct buf text = BUF_INIT;
 		buf_add(&text, buf->data + start, buf->len - start);
 		buf->len = start;
 		struct expand_writer assigner = {.target = TO_ASSIGNMENTS, .buf = buf};
 		expand_parts(&assigner, &template->parts, x);
 		buf_add(buf, text.data, text.len);
-		buf_fini(&text);
 	}
 }
 
@@ -301,12 +299,11 @@ bool template_spells_otherwise(const struct template *template, const struct exp
 		if (part->is_raw || (place != PLACE_SINGLE && place != PLACE_DOUBLE)) {
 			continue;
 		}
-		struct buf scratch = BUF_INIT;
+		FP_CLEANUP(buf_fini) struct buf scratch = BUF_INIT;
 		struct part_values values = {.part = part, .record = x->record, .scratch = &scratch};
 		for (struct slice value; !differs && part_next_value(&values, &value);) {
 			differs = !shell_is_plain(value.text, value.len);
 		}
-		buf_fini(&scratch);
 	}
 	return differs;
 }

@@ -59,11 +59,9 @@ static size_t quoted_len(struct slice value, bool is_raw) {
 	if (is_raw || shell_is_plain(value.text, value.len)) {
 		return value.len;
 	}
-	struct buf quoted = BUF_INIT;
+	FP_CLEANUP(buf_fini) struct buf quoted = BUF_INIT;
 	shell_quote(&quoted, value.text, value.len);
-	size_t len = quoted.len;
-	buf_fini(&quoted);
-	return len;
+	return quoted.len;
 }
 
 // What GNU parallel counts for a replacement string: {2} is the second argument of the record, wherever that comes to
@@ -77,12 +75,11 @@ static size_t part_chars(const struct part *part, const struct expansion *x, boo
 		return part_number(part, x, digits).len;
 	}
 	size_t chars = 0;
-	struct buf scratch = BUF_INIT;
+	FP_CLEANUP(buf_fini) struct buf scratch = BUF_INIT;
 	struct part_values values = {.part = part, .record = x->record, .scratch = &scratch};
 	for (struct slice value; part_next_value(&values, &value);) {
 		chars += quoted_len(value, is_raw);
 	}
-	buf_fini(&scratch);
 	return chars;
 }
 

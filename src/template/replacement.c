@@ -72,7 +72,7 @@ static bool parse_numbers(const char *at, struct replacement *replacement) {
 static int set_regex(struct replacement *replacement, const char *before, const char *perl, size_t len,
                      const char *after, struct buf *error) {
 	FP_CLEANUP(buf_fini) struct buf text = BUF_INIT, cause = BUF_INIT;
-	char *expression = xmemdup(perl, len);
+	FP_CLEANUP(free_later) char *expression = xmemdup(perl, len);
 	buf_adds(&text, before);
 	int result = perl_translate(expression, &text, &cause);
 	buf_adds(&text, after);
@@ -85,7 +85,6 @@ static int set_regex(struct replacement *replacement, const char *before, const 
 		buf_add_escaped(error, expression, len, 200);
 		buf_printf(error, "' as a regular expression: %s", buf_str(&cause));
 	}
-	free(expression);
 	return result;
 }
 

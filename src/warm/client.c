@@ -62,7 +62,7 @@ static int spawn_server(struct warm_server *server, const struct spawn_config *j
 	                          .ignored = job->context->ignored};
 	sigfillset(&context.mask);
 	int null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
-	char **env = warm_server_env(job->env, (char *[]){preload, variable, now});
+	FP_CLEANUP(free_later) char **env = warm_server_env(job->env, (char *[]){preload, variable, now});
 	struct spawn_config config = {
 		.path = job->path,
 		.argv = is_shell ? (char *[]){job->argv[0], c, nothing, NULL} : (char *[]){job->argv[0], version, NULL},
@@ -80,7 +80,6 @@ static int spawn_server(struct warm_server *server, const struct spawn_config *j
 	struct spawn_error error = {0};
 	pid_t pid = null_fd >= 0 ? spawn(&config, &server->pidfd, &error) : -1;
 	fd_close(&null_fd);
-	free(env);
 	if (pid > 0) {
 		server->pid = pid;
 	}

@@ -88,7 +88,7 @@ static int link_nameless(int fd, const char *name) {
 
 // Finds a name beside `path` that nobody has, and creates a file of that name, or gives it to the one of `nameless` if that
 // is no -1. Returns the descriptor, or -1 with errno.
-static int name_beside(const char *path, int nameless, char **ret_name) {
+static int name_sibling(const char *path, int nameless, char **ret_name) {
 	FP_CLEANUP(free_later) char *dir = directory(path);
 	FP_CLEANUP(buf_fini) struct buf name = BUF_INIT;
 	int fd = -1;
@@ -109,13 +109,13 @@ static int name_beside(const char *path, int nameless, char **ret_name) {
 }
 
 // Opens the file that is to come in the place of `path`. Returns its descriptor, or -1 with errno.
-static int create_beside(struct atomic_file *file) {
+static int create_sibling(struct atomic_file *file) {
 	int fd = create_nameless(file->path);
 	if (fd >= 0) {
 		return fd;
 	}
 	block_signals(file); // not every file system has files without names
-	fd = name_beside(file->path, -1, &file->temporary);
+	fd = name_sibling(file->path, -1, &file->temporary);
 	if (fd < 0) {
 		int error = errno;
 		restore_signals(file);
@@ -134,7 +134,7 @@ struct atomic_file *atomic_file_open(const char *path) {
 		file->fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
 	} else {
 		file->path = resolve(path);
-		file->fd = create_beside(file);
+		file->fd = create_sibling(file);
 	}
 	if (file->fd < 0) {
 		int error = errno;
@@ -156,10 +156,10 @@ void atomic_file_write(struct atomic_file *file, const void *mem, size_t len) {
 }
 
 // Makes a file of its own of what the nameless one holds, where a link is refused. Returns 0, or an errno.
-static int copy_beside(const struct atomic_file *file, char **ret_name) {
+static int copy_sibling(const struct atomic_file *file, char **ret_name) {
 	char piece[16 * 1024];
 	struct stat st;
-	int fd = name_beside(file->path, -1, ret_name);
+	int fd = name_sibling(file->path, -1, ret_name);
 	int error = fd < 0 || fstat(file->fd, &st) != 0 || fchmod(fd, st.st_mode & 07777) != 0 ? errno : 0;
 	ssize_t n = 1;
 	for (off_t at = 0; !error && n > 0; at += n) {
@@ -183,7 +183,7 @@ static int place_nameless(struct atomic_file *file) {
 	}
 	FP_CLEANUP(free_later) char *name = NULL;
 	block_signals(file);
-	int error = copies ? copy_beside(file, &name) : name_beside(file->path, file->fd, &name) < 0 ? errno : 0;
+	int error = copies ? copy_sibling(file, &name) : name_sibling(file->path, file->fd, &name) < 0 ? errno : 0;
 	if (!error && rename(name, file->path) != 0) {
 		error = errno;
 		unlink(name); // best effort: it is only in the way

@@ -49,7 +49,7 @@ static void add_fitting(struct buf *buf, const char *name, size_t len, size_t ma
 }
 
 // True if another item's name could be this one's without its last four bytes, which that would have beside it.
-static bool is_beside(const char *name, size_t len, size_t tail) {
+static bool may_collide(const char *name, size_t len, size_t tail) {
 	return len >= tail + ENDING && (memcmp(name + len - ENDING, ".err", ENDING) == 0 ||
 	       memcmp(name + len - ENDING, ".seq", ENDING) == 0) && memcmp(name + len - tail, name + len - tail - ENDING, tail) == 0;
 }
@@ -60,7 +60,7 @@ void pathname_fit(struct buf *path, size_t below, size_t tail) {
 	while (at < end) {
 		const char *slash = memchr(at, '/', (size_t)(end - at));
 		size_t len = (size_t)((slash ? slash : end) - at);
-		bool marked = !slash && is_beside(at, len, tail);
+		bool marked = !slash && may_collide(at, len, tail);
 		buf_reset(&name);
 		buf_add(&name, at, marked ? len - ENDING : len);
 		if (marked) {

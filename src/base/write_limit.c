@@ -118,11 +118,11 @@ int write_wait(int fd) {
 			errno = ETIME;
 			return -1;
 		}
-		bool is_told = ms < 0;
+		bool is_unlimited = ms < 0;
 		struct pollfd fds[] = {
 			{.fd = fd, .events = POLLOUT},
-			{.fd = is_told ? wake : -1, .events = POLLIN},
-			{.fd = is_told ? signals_fd : -1, .events = POLLIN},
+			{.fd = is_unlimited ? wake : -1, .events = POLLIN},
+			{.fd = is_unlimited ? signals_fd : -1, .events = POLLIN},
 		};
 		int ready = poll(fds, 3, ms);
 		if (ready > 0 && fds[0].revents) {

@@ -300,17 +300,17 @@ static void pass(struct fair *fair, uint64_t now) {
 	if (!fair->time || !before(fair->last, now)) {
 		return;
 	}
-	uint64_t past = now - fair->last, all = 0, lower = 0;
+	uint64_t elapsed = now - fair->last, all = 0, lower = 0;
 	bool below = false; // the highest tier that could be picked
 	for (struct fair_tier *tier = fair->tiers; tier; tier = tier->next) {
 		if (tier->busy > 0 && tier->wanting > 0) {
-			sum_add(&tier->clock, &tier->rem, tier->busy * past, tier->wanting);
+			sum_add(&tier->clock, &tier->rem, tier->busy * elapsed, tier->wanting);
 		}
 		all += tier->busy;
 		lower += below ? tier->busy : 0;
 		below |= tier->neligible > 0;
 	}
-	tokens_add(fair, all * past, lower * past);
+	tokens_add(fair, all * elapsed, lower * elapsed);
 	fair->last = now;
 	for (struct fair_tier *tier = fair->tiers; tier; tier = tier->next) {
 		clock_clamp(fair, tier);

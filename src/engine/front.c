@@ -80,7 +80,7 @@ void front_give_back(struct worker *worker) {
 		fair_expect(&worker->queue->fair, &worker->job, worker->width, now);
 	}
 	--worker->queue->pins;
-	pool->surplus_told = false;
+	pool->surplus_reported = false;
 	if (pool->config.hooks.returned) {
 		alloc_forbid(+1);
 		pool->config.hooks.returned(pool->config.hooks.arg, worker);

@@ -226,7 +226,7 @@ struct pool {
 	size_t full_need;        // bytes that were refused; hooks.low(NULL) is due when they fit; 0: not armed
 	bool warned_spill, warned_threads; // hooks.trouble was called
 	bool starving_armed;     // hooks.starving is due when items wait for slots
-	bool surplus_told;       // hooks.surplus was called, and nothing has begun since, nor was pool_drop_surplus() called
+	bool surplus_reported;       // hooks.surplus was called, and nothing has begun since, nor was pool_drop_surplus() called
 };
 
 // Deferred actions: what is left to do once the lock is given back.

@@ -27,7 +27,7 @@ void pool_lend(struct pool *pool, struct worker *worker) {
 	worker->lending = LENDS;
 	group_wake(pool, group, &deferred);
 	if (pool->config.hooks.surplus && !group_wants(group) && group == &pool->groups[0]) { // no worker is there to find that out
-		pool->surplus_told = deferred.surplus = deferred.any = true;
+		pool->surplus_reported = deferred.surplus = deferred.any = true;
 	}
 	pool_leave(pool, &deferred);
 }

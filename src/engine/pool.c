@@ -355,7 +355,7 @@ unsigned pool_drop_surplus(struct pool *pool) {
 	unsigned n = !group_wants(group) && group->capacity > group->running ? group->capacity - group->running : 0;
 	group->capacity -= n;
 	group->fair.slots = group->capacity;
-	pool->surplus_told = false;
+	pool->surplus_reported = false;
 	mutex_unlock(&pool->lock);
 	return n;
 }

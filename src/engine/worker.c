@@ -209,7 +209,7 @@ static void worker_begin(struct worker *worker, struct queue *queue, uint64_t no
 	}
 	worker->slot = worker_is_long(worker) ? number_take(pool, pool->most_slots) : number_take(pool, 0);
 	group->running += worker->width;
-	pool->surplus_told = false;
+	pool->surplus_reported = false;
 	worker->timed = pool->learns && group == &pool->groups[0];
 	if (worker->timed) {
 		worker->away = 0;
@@ -323,8 +323,8 @@ static bool worker_dispatch(struct worker *worker, uint64_t now, struct deferred
 static void note_surplus(const struct worker *worker, struct deferred *deferred) {
 	struct pool *pool = worker->pool;
 	const struct group *group = worker->group;
-	if (pool->config.hooks.surplus && !pool->surplus_told && group == &pool->groups[0] && group->running < group->capacity && !group_wants(group)) {
-		pool->surplus_told = true;
+	if (pool->config.hooks.surplus && !pool->surplus_reported && group == &pool->groups[0] && group->running < group->capacity && !group_wants(group)) {
+		pool->surplus_reported = true;
 		deferred->surplus = deferred->any = true;
 	}
 }
@@ -427,7 +427,7 @@ static void finish_lender(struct worker *worker, struct queue *queue, uint64_t n
 }
 
 // The item ends, and what it takes is free.
-static FP_INLINE void finish_holder(struct worker *worker, struct queue *queue, enum work_status status, uint64_t now) {
+static FP_INLINE void finish_on_slots(struct worker *worker, struct queue *queue, enum work_status status, uint64_t now) {
 	struct group *group = worker->group;
 	group->running -= worker->width;
 	if (worker->timed) {
@@ -455,7 +455,7 @@ static void worker_finish(struct worker *worker, enum work_status status, struct
 	number_give(pool, worker->slot);
 	uint64_t now = pool_now(pool);
 	if (worker->lending == KEEPS) {
-		finish_holder(worker, queue, status, now);
+		finish_on_slots(worker, queue, status, now);
 	} else {
 		finish_lender(worker, queue, now);
 	}

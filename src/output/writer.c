@@ -101,7 +101,7 @@ struct spool *spool_open(struct writer *writer, struct output_queue *queue, uint
 }
 
 // Takes the queue past the job, whose output is written by the caller or was empty.
-static void lane_done(struct spool *spool) {
+static void pass_job(struct spool *spool) {
 	if (spool_is_ordered(spool)) {
 		output_queue_place(spool->queue, spool->order, REF_DONE);
 	}
@@ -115,7 +115,7 @@ static void finish_now(struct spool *spool) {
 		turn_take(writer);
 	}
 	writer->current = spool;
-	lane_done(spool);
+	pass_job(spool);
 	turn_work(writer, false);
 }
 
@@ -160,7 +160,7 @@ void spool_finish(struct spool *spool) {
 		finish_later(spool);
 	} else {
 		--writer->open;
-		lane_done(spool);
+		pass_job(spool);
 		spool_recycle_locked(spool);
 		turn_pump(writer);
 	}

@@ -26,9 +26,9 @@
 
 enum { CLIENTS_MAX = 4096, READ_SIZE = 64 * 1024, READ_ROUNDS = 64 };
 
-// Who asks.
-struct asker {
-	struct list link;         // of control->askers
+// A connection with one request.
+struct control_client {
+	struct list link;         // of control->clients
 	struct control *control;
 	int fd;                   // -1: has gone, or was answered
 	bool is_polled;
@@ -43,12 +43,12 @@ struct asker {
 
 struct control {
 	struct run *run;
-	struct list askers;
+	struct list clients;
 	size_t n;
 	struct pool_place place;  // of the name; its `dir` is NULL without one
 	struct stat own;          // its socket
 	int listen_fd, lock_fd;   // of the name, or -1
-	bool is_deaf;             // there were no descriptors: it listens again when something else has happened
+	bool accept_paused;       // there were no descriptors: it accepts again when something else has happened
 };
 
 // ---- the name ----
@@ -90,7 +90,7 @@ static void close_name(struct control *control) {
 	place_fini(&control->place);
 }
 
-// ---- who asks ----
+// ---- clients ----
 
 static void refuse_many(int fd) {
 	static const char why[] = "too many ask it";
@@ -100,16 +100,16 @@ static void refuse_many(int fd) {
 	close(fd);
 }
 
-static void add_asker(struct control *control, int fd, bool is_outside) {
+static void add_client(struct control *control, int fd, bool is_outside) {
 	if (control->n >= CLIENTS_MAX) {
 		refuse_many(fd);
 		return;
 	}
-	struct asker *asker = NEW(struct asker);
-	asker->control = control;
-	asker->fd = fd;
-	asker->is_outside = is_outside;
-	list_push_back(&control->askers, &asker->link);
+	struct control_client *client = NEW(struct control_client);
+	client->control = control;
+	client->fd = fd;
+	client->is_outside = is_outside;
+	list_push_back(&control->clients, &client->link);
 	++control->n;
 }
 
@@ -117,7 +117,7 @@ static bool claim(void *arg, uint32_t type, int fd) {
 	if (!control_is_request(type)) {
 		return false;
 	}
-	add_asker(arg, fd, /* is_outside */ false);
+	add_client(arg, fd, /* is_outside */ false);
 	return true;
 }
 
@@ -125,78 +125,78 @@ static void accept_all(struct control *control) {
 	int fd;
 	while ((fd = accept4(control->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK)) >= 0) {
 		if (socket_is_own_user(fd)) {
-			add_asker(control, fd, /* is_outside */ true);
+			add_client(control, fd, /* is_outside */ true);
 		} else {
 			close(fd);
 		}
 	}
-	control->is_deaf = errno != EAGAIN && errno != EINTR && errno != ECONNABORTED;
+	control->accept_paused = errno != EAGAIN && errno != EINTR && errno != ECONNABORTED;
 }
 
-static void asker_free(struct control *control, struct asker *asker) {
-	list_remove(&asker->link);
+static void client_free(struct control *control, struct control_client *client) {
+	list_remove(&client->link);
 	--control->n;
-	if (asker->wait) {
-		waits_cancel(asker->wait);
+	if (client->wait) {
+		waits_cancel(client->wait);
 	}
-	fd_close(&asker->fd);
-	buf_fini(&asker->ids);
-	buf_fini(&asker->in);
-	buf_fini(&asker->out);
-	free(asker);
+	fd_close(&client->fd);
+	buf_fini(&client->ids);
+	buf_fini(&client->in);
+	buf_fini(&client->out);
+	free(client);
 }
 
 // ---- answers ----
 
-static void answer(struct asker *asker, enum control_type type, uint64_t a, uint64_t b, const void *text, size_t len) {
-	frame_add(&asker->out, (struct frame){.type = (uint32_t)type, .a = a, .b = b}, text, len);
-	asker->is_answered = true;
+static void answer(struct control_client *client, enum control_type type, uint64_t a, uint64_t b, const void *text, size_t len) {
+	frame_add(&client->out, (struct frame){.type = (uint32_t)type, .a = a, .b = b}, text, len);
+	client->is_answered = true;
 }
 
-static void refuse(struct asker *asker, const char *why) {
-	answer(asker, CONTROL_REFUSED, 0, 0, why, strlen(why));
+static void refuse(struct control_client *client, const char *why) {
+	answer(client, CONTROL_REFUSED, 0, 0, why, strlen(why));
 }
 
-static void look(struct control *control, struct asker *asker, const struct frame *request) {
+static void add_report(struct control *control, struct control_client *client, const struct frame *request) {
 	FP_CLEANUP(buf_fini) struct buf text = BUF_INIT;
 	control_status(control->run, (uint32_t)request->c == LOOK_JSON, &text);
-	answer(asker, CONTROL_REPORT, 0, 0, text.data, text.len);
+	answer(client, CONTROL_REPORT, 0, 0, text.data, text.len);
 }
 
-static void add(struct control *control, struct asker *asker, const struct frame *request, const char *text, uint64_t by) {
+static void add(struct control *control, struct control_client *client, const struct frame *request, const char *text, uint64_t by) {
 	struct control_job job;
 	FP_CLEANUP(buf_fini) struct buf why = BUF_INIT;
 	if (!control_read_job(text, request->len, &job)) {
-		refuse(asker, "that is no job");
+		refuse(client, "that is no job");
 		return;
 	}
 	const struct adder adder = {.number = request->a, .nonce = request->b, .by = by};
 	uint64_t id = feeds_add_job(control->run, &adder, &job, &why);
 	if (id > 0) {
-		answer(asker, CONTROL_ADDED, id, 0, NULL, 0);
+		answer(client, CONTROL_ADDED, id, 0, NULL, 0);
 	} else {
-		refuse(asker, buf_str(&why));
+		refuse(client, buf_str(&why));
 	}
 }
 
 // ---- jobs by their IDs ----
 
-static uint64_t id_at(const struct asker *asker, size_t i) {
+static uint64_t id_at(const struct control_client *client, size_t i) {
 	uint64_t id;
-	memcpy(&id, asker->ids.data + i * sizeof(id), sizeof(id));
+	memcpy(&id, client->ids.data + i * sizeof(id), sizeof(id));
 	return id;
 }
 
-static size_t count_ids(const struct asker *asker) {
-	return asker->ids.len / sizeof(uint64_t);
+static size_t count_ids(const struct control_client *client) {
+	return client->ids.len / sizeof(uint64_t);
 }
 
 // Says in `why` which of the jobs that it asks for nobody has added.
-static void check_ids(const struct asker *asker, struct buf *why) {
-	const struct run *run = asker->control->run;
+static void check_ids(const struct control_client *client, struct buf *why) {
+	const struct run *run = client->control->run;
 	int code;
-	for (size_t i = 0; i < count_ids(asker) && why->len == 0; ++i) {
-		uint64_t id = id_at(asker, i);
+	for (size_t i = 0; i < count_ids(client) && why->len == 0; ++i) {
+		uint64_t id = id_at(client, i);
 		if (added_jobs_look(run->added_jobs, id, &code) != ADDED_UNKNOWN) {
 			continue;
 		}
@@ -209,49 +209,49 @@ static void check_ids(const struct asker *asker, struct buf *why) {
 // ---- waiting ----
 
 // The exit status of the wait: of one job its own, of several as that of a run.
-static int wait_status(const struct asker *asker, uint64_t id) {
-	struct added_jobs *added_jobs = asker->control->run->added_jobs;
+static int wait_status(const struct control_client *client, uint64_t id) {
+	struct added_jobs *added_jobs = client->control->run->added_jobs;
 	int code, failed = 0;
-	if (asker->any || asker->one) {
-		(void)added_jobs_look(added_jobs, asker->any ? id : id_at(asker, 0), &code);
+	if (client->any || client->one) {
+		(void)added_jobs_look(added_jobs, client->any ? id : id_at(client, 0), &code);
 		return code;
 	}
-	for (size_t i = 0; i < count_ids(asker); ++i) {
-		failed += added_jobs_look(added_jobs, id_at(asker, i), &code) == ADDED_ENDED && code != 0 && failed <= 100;
+	for (size_t i = 0; i < count_ids(client); ++i) {
+		failed += added_jobs_look(added_jobs, id_at(client, i), &code) == ADDED_ENDED && code != 0 && failed <= 100;
 	}
 	return failed;
 }
 
 static void on_waited(void *arg, uint64_t id) {
-	struct asker *asker = arg;
-	asker->wait = NULL;
-	if (asker->any) {
-		added_jobs_tell(asker->control->run->added_jobs, id);
+	struct control_client *client = arg;
+	client->wait = NULL;
+	if (client->any) {
+		added_jobs_tell(client->control->run->added_jobs, id);
 	}
-	answer(asker, CONTROL_ENDED, (uint64_t)wait_status(asker, id), id, NULL, 0);
+	answer(client, CONTROL_ENDED, (uint64_t)wait_status(client, id), id, NULL, 0);
 }
 
-static void begin_wait(struct control *control, struct asker *asker, const struct frame *request, const char *text, uint64_t by,
+static void begin_wait(struct control *control, struct control_client *client, const struct frame *request, const char *text, uint64_t by,
                        bool is_inside) {
 	FP_CLEANUP(buf_fini) struct buf why = BUF_INIT;
-	asker->any = (uint32_t)request->c & WAIT_ANY;
-	asker->one = request->len == sizeof(uint64_t);
+	client->any = (uint32_t)request->c & WAIT_ANY;
+	client->one = request->len == sizeof(uint64_t);
 	if (request->len == 0) {
-		added_jobs_by(control->run->added_jobs, by, asker->any, &asker->ids);
+		added_jobs_by(control->run->added_jobs, by, client->any, &client->ids);
 	} else {
-		buf_add(&asker->ids, text, request->len);
+		buf_add(&client->ids, text, request->len);
 	}
-	check_ids(asker, &why);
-	if (why.len == 0 && count_ids(asker) > 0) {
-		asker->wait = waits_begin(control->run->waits, is_inside ? request->a : 0, (const uint64_t *)(const void *)asker->ids.data,
-		                          count_ids(asker), asker->any, on_waited, asker, &why);
-	} else if (why.len == 0 && !asker->any) {
-		answer(asker, CONTROL_ENDED, 0, 0, NULL, 0);
+	check_ids(client, &why);
+	if (why.len == 0 && count_ids(client) > 0) {
+		client->wait = waits_begin(control->run->waits, is_inside ? request->a : 0, (const uint64_t *)(const void *)client->ids.data,
+		                          count_ids(client), client->any, on_waited, client, &why);
+	} else if (why.len == 0 && !client->any) {
+		answer(client, CONTROL_ENDED, 0, 0, NULL, 0);
 	} else if (why.len == 0) {
 		buf_adds(&why, "nothing was added that it has not told");
 	}
 	if (why.len > 0) {
-		refuse(asker, buf_str(&why));
+		refuse(client, buf_str(&why));
 	}
 }
 
@@ -275,39 +275,39 @@ static bool cancel_attempts(struct run *run, uint64_t id, const struct batch *ba
 	return found;
 }
 
-static void cancel_ids(struct control *control, struct asker *asker, const struct frame *request, const char *text) {
+static void cancel_ids(struct control *control, struct control_client *client, const struct frame *request, const char *text) {
 	struct run *run = control->run;
 	FP_CLEANUP(buf_fini) struct buf why = BUF_INIT;
 	uint64_t cancelled = 0;
 	int code;
-	buf_add(&asker->ids, text, request->len);
-	check_ids(asker, &why);
-	for (size_t i = 0; i < count_ids(asker) && why.len == 0; ++i) {
-		cancelled += added_jobs_look(run->added_jobs, id_at(asker, i), &code) == ADDED_THERE;
-		added_jobs_cancel(run, id_at(asker, i), /* runs */ true); // all of them first: one that ends makes room for another
+	buf_add(&client->ids, text, request->len);
+	check_ids(client, &why);
+	for (size_t i = 0; i < count_ids(client) && why.len == 0; ++i) {
+		cancelled += added_jobs_look(run->added_jobs, id_at(client, i), &code) == ADDED_THERE;
+		added_jobs_cancel(run, id_at(client, i), /* runs */ true); // all of them first: one that ends makes room for another
 	}
-	for (size_t i = 0; i < count_ids(asker) && why.len == 0; ++i) {
-		uint64_t id = id_at(asker, i);
+	for (size_t i = 0; i < count_ids(client) && why.len == 0; ++i) {
+		uint64_t id = id_at(client, i);
 		if (!cancel_attempts(run, id, NULL, 0)) {
 			added_jobs_cancel(run, id, /* runs */ false);
 		}
 	}
 	retry_queue_recheck(run->retry_queue);
 	if (why.len > 0) {
-		refuse(asker, buf_str(&why));
+		refuse(client, buf_str(&why));
 	} else {
-		answer(asker, CONTROL_CANCELLED, cancelled, 0, NULL, 0);
+		answer(client, CONTROL_CANCELLED, cancelled, 0, NULL, 0);
 	}
 }
 
-static void cancel_batch(struct control *control, struct asker *asker, const struct frame *request, const char *text) {
+static void cancel_batch(struct control *control, struct control_client *client, const struct frame *request, const char *text) {
 	struct run *run = control->run;
 	FP_CLEANUP(buf_fini) struct buf name = BUF_INIT, why = BUF_INIT;
 	buf_add(&name, text, request->len);
 	struct queue *queue = pool_queue_find(run->pool, buf_str(&name));
 	if (!queue) {
 		buf_printf(&why, "no batch '%s' has jobs", text_shows(buf_str(&name)));
-		refuse(asker, buf_str(&why));
+		refuse(client, buf_str(&why));
 	} else {
 		struct batch *batch = queue_user(queue);
 		atomic_store_relaxed(&batch->cancelled, true);
@@ -315,37 +315,37 @@ static void cancel_batch(struct control *control, struct asker *asker, const str
 		(void)cancel_attempts(run, 0, batch, request->a);
 		retry_queue_recheck(run->retry_queue);
 		pool_queue_close(run->pool, queue);
-		answer(asker, CONTROL_CANCELLED, cancelled, 0, NULL, 0);
+		answer(client, CONTROL_CANCELLED, cancelled, 0, NULL, 0);
 	}
 }
 
 // ---- requests ----
 
-static void on_request(struct control *control, struct asker *asker, const struct frame *request, const char *text) {
+static void on_request(struct control *control, struct control_client *client, const struct frame *request, const char *text) {
 	struct attempt_view view;
 	if (request->c >> 32 != CONTROL_VERSION) {
-		refuse(asker, "it was started by another version of fairpar");
+		refuse(client, "it was started by another version of fairpar");
 		return;
 	}
 	nested_lock(control->run->nested);
 	bool is_inside = nested_find(control->run->nested, request->a, request->b, &view);
 	uint64_t by = is_inside ? view.origin->job->item.seq : 0;
 	nested_unlock(control->run->nested);
-	if (!is_inside && !asker->is_outside) {
-		refuse(asker, "the job that asks has ended");
+	if (!is_inside && !client->is_outside) {
+		refuse(client, "the job that asks has ended");
 		return;
 	}
 	bool has_ids = request->type == CONTROL_WAIT || (request->type == CONTROL_CANCEL && !((uint32_t)request->c & CANCEL_BATCH));
 	if (has_ids && request->len % sizeof(uint64_t) != 0) {
-		refuse(asker, "these are no IDs");
+		refuse(client, "these are no IDs");
 		return;
 	}
 	switch (request->type) {
-	case CONTROL_ADD: add(control, asker, request, text, by); break;
-	case CONTROL_WAIT: begin_wait(control, asker, request, text, by, is_inside); break;
-	case CONTROL_CANCEL: ((uint32_t)request->c & CANCEL_BATCH ? cancel_batch : cancel_ids)(control, asker, request, text); break;
-	case CONTROL_LOOK: look(control, asker, request); break;
-	default: refuse(asker, "it does not know that request"); break;
+	case CONTROL_ADD: add(control, client, request, text, by); break;
+	case CONTROL_WAIT: begin_wait(control, client, request, text, by, is_inside); break;
+	case CONTROL_CANCEL: ((uint32_t)request->c & CANCEL_BATCH ? cancel_batch : cancel_ids)(control, client, request, text); break;
+	case CONTROL_LOOK: add_report(control, client, request); break;
+	default: refuse(client, "it does not know that request"); break;
 	}
 }
 
@@ -358,27 +358,27 @@ static bool has_gone(int fd) {
 }
 
 // Reads what has come. Returns false if the client has gone, or speaks something else.
-static bool read_request(struct control *control, struct asker *asker) {
+static bool read_request(struct control *control, struct control_client *client) {
 	for (int rounds = 0; rounds < READ_ROUNDS; ++rounds) {
 		struct frame request;
 		const char *text;
-		ssize_t n = recv(asker->fd, buf_reserve(&asker->in, READ_SIZE), READ_SIZE, 0);
+		ssize_t n = recv(client->fd, buf_reserve(&client->in, READ_SIZE), READ_SIZE, 0);
 		if (n < 0) {
 			return errno == EAGAIN || errno == EINTR;
 		}
-		if (n == 0 || asker->is_answered || asker->wait) {
+		if (n == 0 || client->is_answered || client->wait) {
 			return false;
 		}
-		asker->in.len += (size_t)n;
-		enum frame_result result = frame_parse_most(asker->in.data, asker->in.len, CONTROL_TEXT_MAX, &request, &text);
-		if (result == FRAME_BAD || (result == FRAME_READY && asker->in.len > sizeof(request) + request.len)) {
+		client->in.len += (size_t)n;
+		enum frame_result result = frame_parse_most(client->in.data, client->in.len, CONTROL_TEXT_MAX, &request, &text);
+		if (result == FRAME_BAD || (result == FRAME_READY && client->in.len > sizeof(request) + request.len)) {
 			return false;
 		}
-		if (result == FRAME_READY && has_gone(asker->fd)) {
+		if (result == FRAME_READY && has_gone(client->fd)) {
 			return false; // it will never know what it has added
 		}
 		if (result == FRAME_READY) {
-			on_request(control, asker, &request, text);
+			on_request(control, client, &request, text);
 			return true;
 		}
 	}
@@ -386,14 +386,14 @@ static bool read_request(struct control *control, struct asker *asker) {
 }
 
 // Sends what can be sent. Returns false if the client has gone, or has its answer.
-static bool send_answer(struct asker *asker) {
+static bool send_answer(struct control_client *client) {
 	ssize_t n = 0;
-	while (asker->sent < asker->out.len
-	       && (n = send(asker->fd, asker->out.data + asker->sent, asker->out.len - asker->sent, MSG_NOSIGNAL)) > 0) {
-		asker->sent += (size_t)n;
+	while (client->sent < client->out.len
+	       && (n = send(client->fd, client->out.data + client->sent, client->out.len - client->sent, MSG_NOSIGNAL)) > 0) {
+		client->sent += (size_t)n;
 	}
-	bool is_full = asker->sent < asker->out.len && n < 0 && (errno == EAGAIN || errno == EINTR);
-	return is_full || !asker->is_answered;
+	bool is_full = client->sent < client->out.len && n < 0 && (errno == EAGAIN || errno == EINTR);
+	return is_full || !client->is_answered;
 }
 
 // ---- the event loop ----
@@ -407,11 +407,11 @@ void control_add_polls(struct control *control, struct pollfd **polls, size_t *n
 	if (!control) {
 		return;
 	}
-	add_poll(polls, n, cap, control->is_deaf ? -1 : control->listen_fd, POLLIN);
-	control->is_deaf = false;
-	list_for_each_entry(&control->askers, struct asker, asker, link) {
-		asker->is_polled = true;
-		add_poll(polls, n, cap, asker->fd, asker->is_answered ? POLLOUT : POLLIN);
+	add_poll(polls, n, cap, control->accept_paused ? -1 : control->listen_fd, POLLIN);
+	control->accept_paused = false;
+	list_for_each_entry(&control->clients, struct control_client, client, link) {
+		client->is_polled = true;
+		add_poll(polls, n, cap, client->fd, client->is_answered ? POLLOUT : POLLIN);
 	}
 }
 
@@ -423,11 +423,11 @@ void control_tick(struct control *control, const struct pollfd *polls) {
 		accept_all(control);
 	}
 	size_t at = 1;
-	list_for_each(&control->askers, link) {
-		struct asker *asker = list_entry(link, struct asker, link);
-		bool ready = !asker->is_polled || polls[at++].revents;
-		if ((ready && !asker->is_answered && !read_request(control, asker)) || !send_answer(asker)) {
-			asker_free(control, asker);
+	list_for_each(&control->clients, link) {
+		struct control_client *client = list_entry(link, struct control_client, link);
+		bool ready = !client->is_polled || polls[at++].revents;
+		if ((ready && !client->is_answered && !read_request(control, client)) || !send_answer(client)) {
+			client_free(control, client);
 		}
 	}
 }
@@ -436,8 +436,8 @@ void control_tick(struct control *control, const struct pollfd *polls) {
 
 void control_finish(struct control *control) {
 	if (control) {
-		list_for_each_entry(&control->askers, struct asker, asker, link) {
-			(void)send_answer(asker);
+		list_for_each_entry(&control->clients, struct control_client, client, link) {
+			(void)send_answer(client);
 		}
 	}
 }
@@ -453,7 +453,7 @@ int control_open(struct run *run) {
 	struct control *control = run->control = NEW(struct control);
 	control->run = run;
 	control->listen_fd = control->lock_fd = -1;
-	list_init(&control->askers);
+	list_init(&control->clients);
 	run->added_jobs = added_jobs_open();
 	nested_claim(run->nested, claim, control);
 	return name ? listen_by_name(control) : 0;
@@ -461,8 +461,8 @@ int control_open(struct run *run) {
 
 void control_close(struct control *control) {
 	if (control) {
-		list_for_each(&control->askers, link) {
-			asker_free(control, list_entry(link, struct asker, link));
+		list_for_each(&control->clients, link) {
+			client_free(control, list_entry(link, struct control_client, link));
 		}
 		close_name(control);
 		free(control);

@@ -201,10 +201,10 @@ static int print_id(const char *what, uint64_t id, const char *has) {
 
 // Returns the exit status.
 static int take_answer(const struct options *options, const char *what, const struct frame *answer, const char *text) {
-	bool tells_id = options->control.request == REQUEST_WAIT_ANY;
+	bool prints_id = options->control.request == REQUEST_WAIT_ANY;
 	switch (answer->type) {
 	case CONTROL_ADDED: return print_id(what, answer->a, "was added") == 0 ? 0 : EXIT_TROUBLE;
-	case CONTROL_ENDED: return tells_id && print_id(what, answer->b, "has ended") != 0 ? EXIT_TROUBLE : (int)(answer->a & 0xff);
+	case CONTROL_ENDED: return prints_id && print_id(what, answer->b, "has ended") != 0 ? EXIT_TROUBLE : (int)(answer->a & 0xff);
 	case CONTROL_CANCELLED: return 0;
 	case CONTROL_REPORT: return diag_print(text, answer->len) == 0 ? 0 : EXIT_TROUBLE;
 	case CONTROL_REFUSED: diag_error("%s: %.*s", what, (int)answer->len, text); return EXIT_TROUBLE;

@@ -112,14 +112,14 @@ static bool feed_fill(struct run *run, struct feed *feed) {
 	}
 	feed->waiting = false;
 	uint32_t n = 0;
-	for (uint32_t look = 0; !feed->ended && !feeds->full && !feeds->stopped; n += feed->joins ? feed->record.nargs : 1) {
+	for (uint32_t next_check = 0; !feed->ended && !feeds->full && !feeds->stopped; n += feed->joins ? feed->record.nargs : 1) {
 		if (n >= PASS_ITEMS) {
 			return true;
 		}
-		if (n >= look && feed_is_ahead(run, feed)) {
+		if (n >= next_check && feed_is_ahead(run, feed)) {
 			break;
 		}
-		look = n >= look ? n + SUBMISSION_ITEMS : look;
+		next_check = n >= next_check ? n + SUBMISSION_ITEMS : next_check;
 		if ((feed->pending || feed_read(run, feed)) ? !feed_record(run, feed) : feed->waiting) {
 			break;
 		}

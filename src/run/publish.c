@@ -284,7 +284,7 @@ void publish_close(struct run *run) {
 // ---- the halt and the exit status ----
 
 // With the lock. Returns true if the job that is counted now makes the run halt.
-static bool meet_halt(struct run *run, const struct result *by) {
+static bool check_halt(struct run *run, const struct result *by) {
 	struct publisher *publisher = run->publisher;
 	bool stop = !atomic_load_relaxed(&publisher->halted) && halt_is_met(&run->halt, &publisher->tally);
 	if (stop) {
@@ -300,7 +300,7 @@ bool publish_all_read(struct run *run) {
 	mutex_lock(&publisher->lock);
 	tally->total_is_final = true;
 	atomic_store_relaxed(&run->all_read, true);
-	bool stop = tally->ok + tally->failed > 0 && meet_halt(run, &tally->first);
+	bool stop = tally->ok + tally->failed > 0 && check_halt(run, &tally->first);
 	mutex_unlock(&publisher->lock);
 	return stop;
 }
@@ -416,7 +416,7 @@ static bool count_end(struct batch *batch, const struct result *result, uint64_t
 		return false;
 	}
 	tally_add(&run->publisher->tally, result);
-	return result->outcome != OUTCOME_CANCELLED && meet_halt(run, result);
+	return result->outcome != OUTCOME_CANCELLED && check_halt(run, result);
 }
 
 // With the lock.

@@ -94,8 +94,8 @@ bool reader_item(struct reader *r, unsigned place) {
 		// what a byte at the end of the item could take for the second half of a character, and would be missed
 		item->place |= strchr("\\`[]{}|~^", behind) ? PLACE_BEFORE_TAIL : 0;
 	} else if ((place & PLACE_KINDS) == PLACE_PLAIN && r->quoted) { // what stands beside it may make a reserved word of it
-		bool is_beside = (before >= 'a' && before <= 'z') || (behind >= 'a' && behind <= 'z') || behind == READ_ITEM;
-		item->place |= is_beside ? PLACE_APART : r->quoted;
+		bool is_adjacent = (before >= 'a' && before <= 'z') || (behind >= 'a' && behind <= 'z') || behind == READ_ITEM;
+		item->place |= is_adjacent ? PLACE_APART : r->quoted;
 	}
 	++r->at;
 	item->is_read = true;

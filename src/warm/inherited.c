@@ -22,7 +22,7 @@ enum {
 	PROCESSES_FEW = 512, // a job's own could be those that a server leaves no room for
 };
 
-void inherited_look(struct inherited *ret) {
+void inherited_read(struct inherited *ret) {
 	uint64_t scheduling[SCHEDULING_WORDS] = {0}, cpus[CPU_WORDS] = {0};
 	FP_CLEANUP(buf_fini) struct buf text = BUF_INIT;
 	memset(ret, 0, sizeof(*ret)); // what cannot be asked is always the same

@@ -12,8 +12,8 @@ struct inherited {
 	uint64_t hash;                      // of these and of all else, in which it differs with near certainty
 };
 
-// Looks what a process would inherit that the calling thread started now. That takes some 30 system calls.
-void inherited_look(struct inherited *ret);
+// Reads what a process would inherit that the calling thread started now. That takes some 30 system calls.
+void inherited_read(struct inherited *ret);
 
 // Returns why no server is to be that inherits this, or why it cannot start a job with such a context, whose limits are others, in
 // words (static text); or NULL.

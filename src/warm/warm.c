@@ -19,7 +19,7 @@ enum {
 	AUTO_AFTER = 6,    // a server costs about as much as one execution and saves more than half of each
 	CROWDED_AFTER = 1, // where another program has to give up its place
 	DEATHS_MAX = 3,    // servers of a program; whoever kills them shall have his will
-	LOOK_EVERY_MS = 100, // at what others may have changed: a hundredth of a job's cost, where these are the shortest
+	REFRESH_MS = 100, // at what others may have changed: a hundredth of a job's cost, where these are the shortest
 };
 
 // A program in one context: umask, limits, niceness, ignored signals.
@@ -43,7 +43,7 @@ struct warm {
 	struct warm_program programs[PROGRAMS_MAX];
 	uint64_t clock;
 	struct inherited inherited; // by what would be started now, as it was found at:
-	uint64_t looked;           // now_ns(); 0: not yet
+	uint64_t refreshed;        // when `inherited` was read, by now_ns(); 0: not yet
 	struct starter starter;
 	const char *why;           // of the last job; NULL: it was warm
 	bool is_asked;             // whether that is worth a word
@@ -131,11 +131,11 @@ static uint64_t hash_env(char *const *env) {
 
 // A server has inherited what fairpar was like; of a job that is executed it is what fairpar is like now. To ask for each job would
 // cost too much.
-static void look_at_inherited(struct warm *warm, uint64_t max_age_ms) {
+static void refresh_inherited(struct warm *warm, uint64_t max_age_ms) {
 	uint64_t now = now_ns();
-	if (!warm->looked || now - warm->looked >= max_age_ms * NS_PER_MS) {
-		inherited_look(&warm->inherited);
-		warm->looked = now;
+	if (!warm->refreshed || now - warm->refreshed >= max_age_ms * NS_PER_MS) {
+		inherited_read(&warm->inherited);
+		warm->refreshed = now;
 	}
 }
 
@@ -145,7 +145,7 @@ static const char *open_server(struct warm *warm, struct warm_program *program, 
 	if (program->why) {
 		return program->why;
 	}
-	look_at_inherited(warm, 0); // before it starts: what is changed from now on is found later
+	refresh_inherited(warm, 0); // before it starts: what is changed from now on is found later
 	program->inherited = warm->inherited.hash;
 	program->server = warm_server_open(job, warm->by_shell, &warm->table, &program->why);
 	return program->why;
@@ -165,7 +165,7 @@ static const char *refuse_program(struct warm *warm, struct warm_program *progra
 	if (why) {
 		return why;
 	}
-	look_at_inherited(warm, LOOK_EVERY_MS);
+	refresh_inherited(warm, REFRESH_MS);
 	why = inherited_refusal(&warm->inherited, job->context);
 	if (why) {
 		return why;

@@ -142,7 +142,7 @@ static void add_time_cell(struct buf *buf, uint64_t ns) {
 
 static void add_batch_cell(struct buf *buf, enum batch_column column, const struct stats_batch *batch, unsigned class) {
 	uint64_t value = batch_column_value(column, batch);
-	switch (batch_column_unit(column)) {
+	switch (batch_headings[column].unit) {
 	case UNIT_COUNT:
 		add_count_cell(buf, value, column == COLUMN_FAILED && value > 0 ? "n bad" : "n");
 		break;
@@ -203,7 +203,7 @@ static void add_batches(struct buf *buf, const struct palette *palette) {
 	buf_adds(buf, "<h2>Batches</h2>\n<div class=\"scroll\"><table id=\"batches\">\n<thead><tr><th scope=\"col\">batch</th>");
 	for (unsigned column = 0; column < BATCH_COLUMNS; ++column) {
 		if (has_column(column, stats)) {
-			buf_printf(buf, "<th scope=\"col\" class=\"n\">%s</th>", batch_column_name((enum batch_column)column));
+			buf_printf(buf, "<th scope=\"col\" class=\"n\">%s</th>", batch_headings[column].name);
 		}
 	}
 	buf_adds(buf, "</tr></thead>\n<tbody>\n");

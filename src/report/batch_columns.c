@@ -2,7 +2,7 @@
 
 #include "report/batch_columns.h"
 
-static const struct { const char *name; enum batch_unit unit; } columns[BATCH_COLUMNS] = {
+const struct batch_heading batch_headings[BATCH_COLUMNS] = {
 	[COLUMN_JOBS] = {"jobs", UNIT_COUNT},
 	[COLUMN_OK] = {"ok", UNIT_COUNT},
 	[COLUMN_FAILED] = {"failed", UNIT_COUNT},
@@ -18,14 +18,6 @@ static const struct { const char *name; enum batch_unit unit; } columns[BATCH_CO
 	[COLUMN_MAX] = {"max", UNIT_TIME},
 	[COLUMN_WAITED] = {"waited", UNIT_TIME},
 };
-
-const char *batch_column_name(enum batch_column column) {
-	return columns[column].name;
-}
-
-enum batch_unit batch_column_unit(enum batch_column column) {
-	return columns[column].unit;
-}
 
 bool batch_column_is_shown(enum batch_column column, const struct run_stats *stats) {
 	const struct stats_batch *total = &stats->total;

@@ -16,11 +16,8 @@ enum batch_column {
 
 enum batch_unit { UNIT_COUNT, UNIT_TIME, UNIT_PERCENT };
 
-// The heading of the column: "slot-time". Static text.
-const char *batch_column_name(enum batch_column column);
-
-// What its numbers are: counts, nanoseconds, or percent.
-enum batch_unit batch_column_unit(enum batch_column column);
+// By enum batch_column: its heading, and what its numbers are (nanoseconds for a time).
+extern const struct batch_heading { const char *name; enum batch_unit unit; } batch_headings[BATCH_COLUMNS];
 
 // Whether the table has the column. Those that are empty or zero in most runs are left out where all batches have nothing in
 // them. Finished statistics (stats_finish()).

@@ -150,13 +150,13 @@ static void format_cell(struct buf *buf, const struct table *table, const struct
 	uint64_t value = batch ? batch_column_value(column, batch) : NOT_KNOWN;
 	buf_reset(buf);
 	if (!batch) {
-		buf_adds(buf, column == COLUMN_JOBS && table->stats->counts_items ? "items" : batch_column_name(column));
+		buf_adds(buf, column == COLUMN_JOBS && table->stats->counts_items ? "items" : batch_headings[column].name);
 	} else if (value == NOT_KNOWN) {
 		buf_addc(buf, '-');
-	} else if (batch_column_unit(column) == UNIT_TIME) {
+	} else if (batch_headings[column].unit == UNIT_TIME) {
 		text_add_time(buf, value);
 	} else {
-		buf_printf(buf, "%llu%s", ull(value), batch_column_unit(column) == UNIT_PERCENT ? "%" : "");
+		buf_printf(buf, "%llu%s", ull(value), batch_headings[column].unit == UNIT_PERCENT ? "%" : "");
 	}
 }
 

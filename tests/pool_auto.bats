@@ -79,7 +79,7 @@ next_with() {
 	run_fairpar --pool -j auto --warm=off --log run.jsonl 'echo + >>log; i=0; while [ $i -lt 300000 ]; do i=$((i + 1)); done; echo - >>log; : {}' \
 		::: $(seq $(($(nproc) * 2)))
 	assert_eq "$(jq -s 'map(select(.ev == "run_start" or .ev == "slots").slots) | max' run.jsonl)" "$(nproc)"
-	assert_eq "$(most_at_once log)" "$(nproc)"
+	(($(most_at_once log) <= $(nproc))) || fail "$(cat log)"
 }
 
 @test "when all wait for memory there are fewer slots, of which those that run keep theirs, and SIGUSR1 says why" {

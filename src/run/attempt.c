@@ -458,8 +458,9 @@ void attempt_run(struct worker_state *state, struct job *job, const struct attem
 	buf_addc(&state->label, ' ');
 	buf_add(&state->label, buf_str(&state->text), state->text.len);
 	build_env(state, job, attempt);
+	unsigned width = state->worker ? worker_width(state->worker) : 1;
 	if (run->auto_slots) {
-		auto_slots_begin(run->auto_slots);
+		auto_slots_begin(run->auto_slots, width);
 	}
 	if (run->admission && !is_cleanup(job)) {
 		admit_child(state, job, attempt, ret_result);
@@ -468,6 +469,6 @@ void attempt_run(struct worker_state *state, struct job *job, const struct attem
 		run_child(state, job, attempt, ret_result);
 	}
 	if (run->auto_slots) {
-		auto_slots_end(run->auto_slots, job->batch, state->worker ? worker_width(state->worker) : 1, ret_result);
+		auto_slots_end(run->auto_slots, job->batch, width, ret_result);
 	}
 }

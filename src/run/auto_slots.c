@@ -33,6 +33,7 @@ struct auto_slots {
 
 	mutex lock;              // guards what follows, and controller_batch of the batches
 	unsigned attempts;       // that have begun and not ended
+	unsigned width;          // slots of these
 	uint64_t ended;
 	double wall_ns, work_ns; // of these
 	uint64_t since;          // they are counted
@@ -95,9 +96,10 @@ void auto_slots_starving(struct auto_slots *auto_slots) {
 	}
 }
 
-void auto_slots_begin(struct auto_slots *auto_slots) {
+void auto_slots_begin(struct auto_slots *auto_slots, unsigned width) {
 	mutex_lock(&auto_slots->lock);
 	++auto_slots->attempts;
+	auto_slots->width += width;
 	mutex_unlock(&auto_slots->lock);
 	if (atomic_load_relaxed(&auto_slots->idle) && atomic_exchange(&auto_slots->idle, false)) {
 		auto_slots_starving(auto_slots);
@@ -108,6 +110,7 @@ void auto_slots_end(struct auto_slots *auto_slots, struct batch *batch, unsigned
 	double wall = (double)result_wall(result) * width;
 	mutex_lock(&auto_slots->lock);
 	--auto_slots->attempts;
+	auto_slots->width -= width;
 	if (wall > 0) {
 		++auto_slots->ended;
 		auto_slots->wall_ns += wall;
@@ -118,21 +121,22 @@ void auto_slots_end(struct auto_slots *auto_slots, struct batch *batch, unsigned
 
 // ---- a look ----
 
-// Looks at the processes of some jobs, of `attempts` that have a slot. Those that have no process yet, or none any more, are
-// not seen. A job may have several slots, or lend them.
-static void look_at_jobs(struct auto_slots *auto_slots, unsigned attempts, struct controller_sight *sight) {
+// Looks at the processes of some jobs, of `attempts` that have `width` slots. Those that have no process yet, or none any more, are
+// not seen.
+static void look_at_jobs(struct auto_slots *auto_slots, unsigned attempts, unsigned width, struct controller_sight *sight) {
 	pid_t pids[JOB_LOOKS];
 	unsigned running, alive;
 	size_t n = children_sample(auto_slots->run->children, random_next(&auto_slots->random), pids, JOB_LOOKS, &running);
 	sight->busy = job_looks_busy(&auto_slots->looks, pids, n, sight->now, &alive);
 	unsigned all = running > attempts ? running : attempts;
-	sight->looked = all > 0 ? (double)sight->running * alive / all : 0;
+	sight->looked = job_looks_slots(sight->running, width, all, alive);
 }
 
-// Takes what was counted since the last look. Returns how many attempts have begun and not ended.
-static unsigned take_counts(struct auto_slots *auto_slots, struct controller_sight *sight) {
+// Takes what was counted since the last look. Returns how many attempts have begun and not ended; *ret_width: their slots.
+static unsigned take_counts(struct auto_slots *auto_slots, struct controller_sight *sight, unsigned *ret_width) {
 	mutex_lock(&auto_slots->lock);
 	unsigned attempts = auto_slots->attempts;
+	*ret_width = auto_slots->width;
 	sight->ended = auto_slots->ended;
 	sight->wall_ns = auto_slots->wall_ns;
 	sight->work_ns = auto_slots->work_ns;
@@ -152,10 +156,11 @@ static void note_slots(struct auto_slots *auto_slots, unsigned slots, const char
 }
 
 static void see_jobs(struct auto_slots *auto_slots, struct controller_sight *sight) {
-	unsigned attempts = take_counts(auto_slots, sight);
+	unsigned width, attempts = take_counts(auto_slots, sight, &width);
+	width += nested_lent(auto_slots->run->nested);
 	// where half of the jobs wait for something else (the load, memory), more slots would only wait with them
 	sight->wanted = attempts <= 2 * children_count(auto_slots->run->children);
-	look_at_jobs(auto_slots, attempts, sight);
+	look_at_jobs(auto_slots, attempts, width, sight);
 }
 
 // Looks, and decides. Returns when to do so again.
@@ -210,8 +215,9 @@ void auto_slots_show(const struct auto_slots *auto_slots) {
 // After a rest: what was is of no use any more.
 static void begin_anew(struct auto_slots *auto_slots, uint64_t now) {
 	struct controller_sight ignored = {.now = now};
+	unsigned width;
 	auto_slots->rests = false;
-	(void)take_counts(auto_slots, &ignored);
+	(void)take_counts(auto_slots, &ignored, &width);
 	machine_look(&auto_slots->machine, &ignored);
 	auto_slots->looks.n = 0;
 	auto_slots->due = controller_resume(&auto_slots->controller, now);

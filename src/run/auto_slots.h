@@ -32,8 +32,9 @@ struct slots_bounds auto_slots_bounds(const struct run *run);
 // hooks.starving of the pool: items wait for a slot again. From any thread.
 void auto_slots_starving(struct auto_slots *auto_slots);
 
-// An attempt of a job of the batch begins, before it waits for anything else than its slot; and has ended. On its worker.
-void auto_slots_begin(struct auto_slots *auto_slots);
+// An attempt of a job of the batch, with `width` slots, begins, before it waits for anything else than these; and has ended. On its
+// worker.
+void auto_slots_begin(struct auto_slots *auto_slots, unsigned width);
 void auto_slots_end(struct auto_slots *auto_slots, struct batch *batch, unsigned width, const struct result *result);
 
 // In a pool, from the event loop: it has so many slots now, because of `why` (NULL: the server begins anew with so many). And: what the

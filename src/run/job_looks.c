@@ -27,6 +27,11 @@ static double used_since(const struct job_looks *looks, pid_t pid, uint64_t tick
 	return 0;
 }
 
+double job_looks_slots(unsigned taken, unsigned theirs, unsigned jobs, unsigned seen) {
+	unsigned slots = theirs < taken ? theirs : taken;
+	return jobs > 0 ? (double)slots * seen / jobs : 0;
+}
+
 double job_looks_busy(struct job_looks *looks, const pid_t *pids, size_t n, uint64_t now, unsigned *ret_alive) {
 	struct tree_use uses[JOB_LOOKS];
 	double busy = 0;

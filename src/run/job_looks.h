@@ -21,6 +21,10 @@ struct job_looks {
 // they are: at least 1 for each process that is not asleep. *ret_alive: jobs that have a process.
 double job_looks_busy(struct job_looks *looks, const pid_t *pids, size_t n, uint64_t now, unsigned *ret_alive);
 
+// How many slots the jobs take that were `seen` to have a process, of `jobs` with `theirs` slots, where so many are `taken`: jobs may
+// have several, or lend them. A slot that is between two jobs is nobody's, and no job that sleeps.
+double job_looks_slots(unsigned taken, unsigned theirs, unsigned jobs, unsigned seen);
+
 // The processor time of this thread, in ns: what a look costs.
 uint64_t job_looks_clock(void);
 

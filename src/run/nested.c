@@ -324,6 +324,16 @@ static enum work_status lend(struct worker *worker, struct queue *queue, void *d
 	return WORK_OK;
 }
 
+unsigned nested_lent(struct nested *nested) {
+	if (!nested) {
+		return 0;
+	}
+	mutex_lock(&nested->lock);
+	unsigned lent = nested->lending;
+	mutex_unlock(&nested->lock);
+	return lent;
+}
+
 static void drop(struct queue *queue, void *data, size_t size) {
 	struct nested *nested = *(struct nested **)data;
 	(void)queue;

@@ -61,6 +61,9 @@ bool nested_withhold(struct nested *nested, uint64_t number, bool withheld);
 // The run has so many slots now, because of `reason`: its fairpars in jobs are told. From the event loop. NULL-safe.
 void nested_tell_slots(struct nested *nested, unsigned slots, enum controller_reason reason);
 
+// How many slots items of the run have that lend them. From any thread. NULL-safe.
+unsigned nested_lent(struct nested *nested);
+
 // hooks.starving of the worker pool.
 void nested_starving(struct nested *nested);
 

@@ -2,6 +2,8 @@
 
 #include "slots/slots.h"
 
+#include "run/job_looks.h"
+
 #include "test.h"
 
 #include <errno.h>
@@ -320,6 +322,15 @@ static void test_watch(void) {
 	check(slots_watch_changed(&status_display));
 }
 
+static void test_looks(void) {
+	check(job_looks_slots(2, 2, 2, 2) == 2);
+	check(job_looks_slots(2, 2, 2, 1) == 1); // the other one has no process yet, or none any more
+	check(job_looks_slots(2, 1, 1, 1) == 1); // the other slot is between two jobs
+	check(job_looks_slots(4, 4, 1, 1) == 4); // one wide job
+	check(job_looks_slots(2, 3, 3, 3) == 2); // one lends its slot
+	check(job_looks_slots(2, 0, 0, 0) == 0);
+}
+
 int main(int argc, char *argv[]) {
 	static const struct test tests[] = {
 		TEST("no cgroup and no quota cut nothing", test_no_quota),
@@ -338,6 +349,7 @@ int main(int argc, char *argv[]) {
 		TEST("-j refuses everything else", test_refused),
 		TEST("--load takes the forms of -j, and decimals", test_load),
 		TEST("a file that has changed is noticed once", test_watch),
+		TEST("a slot between two jobs has no job that sleeps", test_looks),
 	};
 	return test_main(tests, sizeof(tests) / sizeof(tests[0]), argc, argv);
 }

@@ -490,7 +490,7 @@ own_group() {
 }
 
 @test "--timeout N% is measured by the median of those that succeeded" {
-	run_fairpar 1 -j1 --timeout 1000% 'sleep {}; echo {} #' ::: 0.1 0.2 0.1 1000
+	run_fairpar 1 -j1 --timeout 5000% 'sleep {}; echo {} #' ::: 0.1 0.2 0.1 1000
 	assert_lines 0.1 0.2 0.1
 	assert_contains "$stderr" 'FAILED #4: timeout'
 }

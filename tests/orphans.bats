@@ -79,7 +79,7 @@ killed_with() {
 		'trap "" TERM; setsid sh -c "echo >started; while :; do sleep 1000; done" & while :; do sleep 1000; done #' ::: 1
 	await started
 	kill -TERM "$fairpar_pid"
-	until grep -q stopping "$BATS_TEST_TMPDIR/stderr"; do :; done # signals that come before one of them is answered are one
+	until grep -q stopping "$BATS_TEST_TMPDIR/stderr" || ! kill -0 "$fairpar_pid"; do :; done # signals that come before one of them is answered are one
 	for _ in 2 3; do
 		kill -TERM "$fairpar_pid" 2>/dev/null || : # it may have ended
 	done

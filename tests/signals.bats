@@ -223,8 +223,8 @@ unread() {
 	until [[ $line == 0 || $(ps -o stat= -p "$line") == S* ]]; do :; done
 	kill -TERM "$fairpar_pid"
 	for ((i = 1; i < $1; i++)); do
-		until grep -q stopping err; do :; done # which is not said when all jobs have ended
-		kill -TERM "$fairpar_pid"
+		until grep -q stopping err || ! kill -0 "$fairpar_pid"; do :; done # which is not said when all jobs have ended
+		kill -TERM "$fairpar_pid" || :
 	done
 	wait "$fairpar_pid" || status=$?
 	exec 5>&-
@@ -246,7 +246,7 @@ unread() {
 # stop_twice: SIGTERM, and once it is answered again, which leaves a reader a second.
 stop_twice() {
 	kill -TERM "$fairpar_pid"
-	until grep -q stopping "$BATS_TEST_TMPDIR/stderr"; do :; done
+	until grep -q stopping "$BATS_TEST_TMPDIR/stderr" || ! kill -0 "$fairpar_pid"; do :; done
 	kill -TERM "$fairpar_pid" 2>/dev/null || : # it may have ended
 	end_fairpar 143
 }

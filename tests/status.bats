@@ -119,7 +119,7 @@ last_is() {
 		: >"ty$try"
 		TERM=xterm script -qfc "'$FAIRPAR' -j1 --progress 'read -r x <go$try; sleep 0.05; echo out {}' ::: 1 2 3 4" "ty$try" >/dev/null </dev/null 5<&- &
 		for n in 0 1 2 3; do
-			timeout 60 bash -c "until grep -q '$n/4 .*1 running' ty$try; do :; done"
+			timeout "$patience" bash -c "until grep -q '$n/4 .*1 running' ty$try; do :; done"
 			echo >&5
 		done
 		wait "$!"

@@ -1,10 +1,11 @@
 #!/bin/sh
-# From a fresh machine to a running fairpar: sh packaging/setup.sh [--no-install | --test-deps]
+# From a fresh machine to a running fairpar: sh packaging/setup.sh [--no-install | --test-deps | --cluster-deps]
 #
 # Finds what is missing, names it and the line that installs it, and runs that line (as root, or by sudo); builds; and
 # shows on real files what fairpar is for. With --no-install it only names what is missing. With --test-deps it only
 # installs the tools that single tests of `make check` ask for (other shells, strace, linters ...); without them those tests
-# are skipped by name. Nothing is installed outside the system's packages, and fairpar itself is left where it was built.
+# are skipped by name. So does --cluster-deps for `make check-cluster`: sshd and Slurm, of which no service is started or
+# enabled. Nothing is installed outside the system's packages, and fairpar itself is left where it was built.
 
 set -eu
 cd "$(dirname "$0")/.."
@@ -12,12 +13,13 @@ say() { printf '%s\n' "$*"; }
 die() { say "setup.sh: $*" >&2; exit 1; }
 have() { command -v "$1" >/dev/null 2>&1; }
 
-install=yes test_deps=no
+install=yes test_deps=no cluster_deps=no
 case ${1-} in
 '') ;;
 --no-install) install=no ;;
 --test-deps) test_deps=yes ;;
-*) die "unknown argument '$1'; usage: sh packaging/setup.sh [--no-install | --test-deps]" ;;
+--cluster-deps) test_deps=yes cluster_deps=yes ;;
+*) die "unknown argument '$1'; usage: sh packaging/setup.sh [--no-install | --test-deps | --cluster-deps]" ;;
 esac
 
 sudo=
@@ -40,8 +42,32 @@ run_install() { # LINE
 # COMMAND or COMMAND=PACKAGE, by Debian's names.
 test_tools='bc busybox clang dash fish git groff jq ksh mandoc mksh musl-gcc=musl-tools openssl parallel perl
 	prlimit=util-linux python3 script=bsdutils shellcheck spin strace tmux xmllint=libxml2-utils yash zsh'
+[ "$cluster_deps" = no ] || test_tools='slurmctld=slurm-wlm ssh=openssh-client sshd=openssh-server'
+
+# The tests start these programs by themselves, as they need them. So Debian's packages must not: while they are installed a
+# policy forbids it, and what a later boot would start is disabled.
+policy=/usr/sbin/policy-rc.d
+as_root() { if [ -n "$sudo" ]; then sudo "$@"; else "$@"; fi; }
+install_without_services() { # LINE
+	if [ "$install" = yes ] && [ ! -e "$policy" ] && { [ -z "$sudo" ] || have sudo; }; then
+		trap 'as_root rm -f "$policy"' EXIT
+		trap 'exit 130' INT TERM
+		printf '#!/bin/sh\nexit 101\n' | as_root tee "$policy" >/dev/null
+		as_root chmod 755 "$policy"
+	fi
+	run_install "$1"
+	if [ -d /run/systemd/system ]; then
+		for tool in $tools; do
+			case $tool in
+			openssh-server) as_root systemctl disable ssh.service ssh.socket ;;
+			slurm-wlm) as_root systemctl disable slurmctld.service slurmd.service munge.service ;;
+			esac
+		done 2>/dev/null || :
+	fi
+}
 
 if [ "$test_deps" = yes ]; then
+	PATH=$PATH:/usr/sbin:/sbin # where sshd and slurmctld are
 	tools=
 	for tool in $test_tools; do
 		have "${tool%%=*}" || tools="$tools ${tool#*=}"
@@ -55,7 +81,7 @@ if [ "$test_deps" = yes ]; then
 	if [ -z "$tools" ]; then
 		say "Nothing is missing."
 	elif have apt-get; then
-		run_install "${sudo}apt-get update; ${sudo}env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends$tools"
+		install_without_services "${sudo}apt-get update; ${sudo}env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends$tools"
 	else
 		say "Tests ask for these tools (the names are those of Debian's packages) and are skipped without them:$tools"
 	fi

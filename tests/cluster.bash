@@ -1,0 +1,168 @@
+# shellcheck shell=bash disable=SC2034 # what it sets, tests read
+# Machines for the tests of one file: `load cluster`, then setup_file calls bed_ssh or bed_slurm (or both), teardown_file bed_end.
+#
+#	bed_ssh                 three sshd, at 127.0.0.1, .2 and .3, with keys of their own; `ssh` in $PATH is then one that knows
+#	                        them (ssh 127.0.0.2 true), and no other machine
+#	bed_slurm [KEY=VALUE …] a Slurm cluster of three nodes of 4 CPUs (tests/slurm-up)
+#	need_ssh, need_slurm    in a test: skips it by name where that bed is not there
+#	sshd_end ADDRESS        that sshd ends, and the connections to it break; sshd_start ADDRESS: it is there again
+#	ssh_clients ADDRESS     the pids of the ssh that this test has running for it
+#	bed_end                 ends all of it; fails, naming it, if anything is left
+#
+# What ssh starts has FAIRPAR_TEST of the test, as what Slurm starts has: helper.bash finds what a test leaves behind.
+
+bed_hosts=(127.0.0.1 127.0.0.2 127.0.0.3)
+
+bed_ssh() {
+	local host
+	command -v sshd >/dev/null || PATH=$PATH:/usr/sbin:/sbin
+	command -v sshd >/dev/null && command -v ssh >/dev/null || return 0
+	bed=$BATS_FILE_TMPDIR/ssh
+	mkdir -p "$bed/bin"
+	# Where it runs as root, sshd wants an empty directory to lock its children into.
+	[[ $(id -u) != 0 ]] || mkdir -p /run/sshd
+	ssh-keygen -q -t ed25519 -N '' -f "$bed/host_key"
+	ssh-keygen -q -t ed25519 -N '' -f "$bed/key"
+	cp "$bed/key.pub" "$bed/authorized"
+	sshd_port=
+	for host in "${bed_hosts[@]}"; do
+		sshd_start "$host" || return
+		echo "[$host]:$sshd_port $(cut -d ' ' -f 1,2 "$bed/host_key.pub")"
+	done >"$bed/known"
+	cat >"$bed/client" <<-CONF
+		Host ${bed_hosts[*]} 127.0.0.4
+			Port $sshd_port
+		Host *
+			User $(id -un)
+			IdentityFile $bed/key
+			IdentitiesOnly yes
+			UserKnownHostsFile $bed/known
+			GlobalKnownHostsFile /dev/null
+			StrictHostKeyChecking yes
+			BatchMode yes
+			SendEnv FAIRPAR_TEST
+			LogLevel ERROR
+	CONF
+	printf '#!/bin/sh\nexec %s -F %s "$@"\n' "$(command -v ssh)" "$bed/client" >"$bed/bin/ssh"
+	chmod +x "$bed/bin/ssh"
+	export bed sshd_port PATH=$bed/bin:$PATH
+}
+
+# sshd_start ADDRESS: at the port of the others, or at one that is free at all of them. FAIRPAR_REMOTE names the program
+# under test to whoever looks for it there.
+sshd_start() {
+	local tries port
+	for ((tries = 0; tries < 50; tries++)); do
+		port=${sshd_port:-$((31000 + RANDOM % 1700))}
+		cat >"$bed/$1.conf" <<-CONF
+			ListenAddress $1
+			Port $port
+			HostKey $bed/host_key
+			AuthorizedKeysFile $bed/authorized
+			PidFile $bed/$1.pid
+			StrictModes no
+			UsePAM no
+			PasswordAuthentication no
+			PermitRootLogin yes
+			MaxStartups 500
+			MaxSessions 500
+			UseDNS no
+			PrintMotd no
+			AcceptEnv FAIRPAR_TEST
+			SetEnv FAIRPAR_REMOTE=$(readlink -f "${FAIRPAR:-$BATS_TEST_DIRNAME/../fairpar}")
+		CONF
+		rm -f "$bed/$1.pid"
+		env -i PATH="$PATH" setsid "$(command -v sshd)" -D -f "$bed/$1.conf" -E "$bed/$1.log" </dev/null >/dev/null 2>&1 3>&- &
+		disown $! # or the shell would tell of its end
+		echo $! >"$bed/$1.process"
+		if sshd_listens "$1"; then
+			sshd_port=$port
+			return 0
+		fi
+		# Something else has that port.
+	done
+	cat "$bed/$1.log"
+	return 1
+}
+
+# sshd tells nobody that it listens: it writes its pid then.
+sshd_listens() {
+	until [[ -s $bed/$1.pid ]]; do
+		[[ -e /proc/$(<"$bed/$1.process")/exe ]] || return 1
+		env sleep 0.02
+	done
+}
+
+# with_descendants PID …: and all that they have started.
+with_descendants() {
+	local pid
+	for pid; do
+		echo "$pid"
+		# shellcheck disable=SC2046 # one word for each
+		with_descendants $(cat "/proc/$pid/task"/*/children 2>/dev/null)
+	done
+}
+
+# A connection outlives the sshd that took it, and is ended with it here.
+sshd_end() {
+	local pids pid
+	[[ -s $bed/$1.process ]] || return 0
+	pids=$(with_descendants "$(<"$bed/$1.process")")
+	for pid in $pids; do
+		if [[ $(readlink "/proc/$pid/exe" 2>/dev/null) == */sshd ]]; then
+			kill -KILL "$pid" 2>/dev/null || :
+			while [[ -e /proc/$pid/exe ]]; do env sleep 0.02; done # its port is free when it is gone
+		fi
+	done
+	rm -f "$bed/$1.process" "$bed/$1.pid"
+}
+
+ssh_clients() {
+	local process
+	for process in $(grep -lszFx "FAIRPAR_TEST=$FAIRPAR_TEST" /proc/[0-9]*/environ); do
+		process=${process%/environ}
+		[[ $(readlink "$process/exe") == */ssh ]] && grep -qszFx -- "$1" "$process/cmdline" && echo "${process#/proc/}"
+	done
+	return 0
+}
+
+bed_slurm() {
+	PATH=$PATH:/usr/sbin:/sbin
+	command -v slurmctld >/dev/null && command -v munged >/dev/null || return 0
+	export SLURM_CONF=$BATS_FILE_TMPDIR/slurm/slurm.conf
+	"$BATS_TEST_DIRNAME/slurm-up" start "${SLURM_CONF%/*}" "$@" 3>&-
+}
+
+# slurm_up VERB …: with the cluster of this file.
+slurm_up() {
+	local verb=$1
+	shift
+	env -u FAIRPAR_TEST "$BATS_TEST_DIRNAME/slurm-up" "$verb" "${SLURM_CONF%/*}" "$@" 3>&- # what it starts is not of this test
+}
+
+need_ssh() {
+	[[ -n ${bed-} ]] || skip "sshd is not installed"
+}
+
+need_slurm() {
+	[[ -n ${SLURM_CONF-} ]] || skip "slurmctld is not installed"
+}
+
+bed_end() {
+	local host left
+	if [[ -n ${bed-} ]]; then
+		for host in "${bed_hosts[@]}"; do
+			sshd_end "$host"
+		done
+	fi
+	if [[ -n ${SLURM_CONF-} ]]; then
+		slurm_up stop
+	fi
+	left=$(grep -lszF -- "$BATS_FILE_TMPDIR/" /proc/[0-9]*/cmdline) || :
+	if [[ -n $left ]]; then
+		echo "left behind:"
+		# shellcheck disable=SC2086 # one word for each
+		ps -o pid=,args= ${left//[!0-9[:space:]]/}
+		return 1
+	fi
+}

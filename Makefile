@@ -41,7 +41,7 @@ comma := ,
 
 # What is built -------------------------------------------------------------------------------------------------------
 
-ROOMS := base term job shell input template engine slots process warm output log report draw manifest cli run xargs
+ROOMS := base term job shell input template engine slots process warm remote output log report draw manifest cli run xargs
 # YAML=no leaves libyaml out, and with it what reads manifests.
 LIB_SRC := $(filter-out src/warm/server.c $(if $(filter no,$(YAML)),%/yaml.c,%/no_yaml.c),$(wildcard $(ROOMS:%=src/%/*.c)))
 LIB_DATA := $(wildcard $(ROOMS:%=src/%/*.css) $(ROOMS:%=src/%/*.js) completions/skeleton.*)
@@ -50,7 +50,9 @@ UNIT_SRC := $(filter-out $(if $(filter no,$(YAML)),$(YAML_UNITS)),$(wildcard tes
 FUZZ_SRC := $(wildcard tests/fuzz/*.c)
 STRESS_SRC := $(wildcard tests/stress/*.c)
 PROPERTY_SRC := $(wildcard tests/property/*.c)
-BATS := $(wildcard tests/$(or $T,*).bats)
+# Those that start machines of their own are run by `make check-cluster` alone, or by name.
+CLUSTER_BATS := $(wildcard tests/cluster*.bats)
+BATS := $(if $T,$(wildcard tests/$T.bats),$(filter-out $(CLUSTER_BATS),$(wildcard tests/*.bats)))
 
 LIB_OBJ := $(LIB_SRC:%.c=$O/%.o) $(LIB_DATA:%=$O/%.o) $O/src/warm/server.so.o
 UNITS := $(UNIT_SRC:%.c=$O/%)
@@ -199,6 +201,8 @@ profile_stress_tsan := PROFILE=tsan O=obj/stress-tsan FP_DEFINES='-DFAIRPAR_FAUL
 profile_warm := PROFILE=warm O=obj/warm FP_DEFINES='-DFAIRPAR_FAULTS -DWARM_DEFAULT=WARM_SH'
 # Another C library. Its libyaml is one that was built for it: YAML=yes CPPFLAGS=-I… YAML_LIBS=…/libyaml.a.
 profile_musl := PROFILE=musl O=obj/musl CC=musl-gcc YAML=$(or $(YAML),no)
+# For machines of any distribution; without debugging information, as it is copied there. CC=musl-gcc YAML=no works, too.
+profile_static := PROFILE=static O=obj/static LDFLAGS='$(LDFLAGS) -static -s'
 profile_coverage := PROFILE=coverage O=obj/coverage $(faults) CFLAGS='-O0 -g --coverage'
 profile_fuzz := PROFILE=fuzz O=obj/fuzz CC=clang $(faults) CFLAGS='-O1 -g -fsanitize=fuzzer-no-link' \
 	FP_SANITIZE=-fsanitize=address,undefined
@@ -209,6 +213,10 @@ submake = +@$(MAKE) --no-print-directory $(parallel)
 
 debug:
 	$(submake) $(profile_debug) obj/debug/fairpar
+
+static:
+	$(submake) $(profile_static) obj/static/fairpar
+	@echo obj/static/fairpar
 
 # Tests ---------------------------------------------------------------------------------------------------------------
 
@@ -246,6 +254,12 @@ check-bats:
 	$(submake) all
 	$(submake) $(profile_debug) obj/debug/fairpar
 	$(run_tests) $(BATS)
+
+check-cluster:
+	$(submake) all
+	$(submake) $(profile_debug) obj/debug/fairpar
+	$(submake) $(profile_static) obj/static/fairpar
+	$(run_tests) $(CLUSTER_BATS)
 
 musl:
 	$(if $(MUSL),$(submake) $(profile_musl) units obj/musl/fairpar)
@@ -310,7 +324,9 @@ model:
 installed := $(foreach pair,man/fairpar.1=$(MANDIR)/man1/fairpar.1 man/fairpar-xargs.1=$(MANDIR)/man1/fairpar-xargs.1 \
 	man/fairpar-events.5=$(MANDIR)/man5/fairpar-events.5 \
 	man/fairpar-manifest.5=$(MANDIR)/man5/fairpar-manifest.5 man/fairpar-tutorial.7=$(MANDIR)/man7/fairpar-tutorial.7 \
-	man/fairpar-parallel.7=$(MANDIR)/man7/fairpar-parallel.7 man/fairpar-pool.7=$(MANDIR)/man7/fairpar-pool.7,\
+	man/fairpar-cluster.7=$(MANDIR)/man7/fairpar-cluster.7 \
+	man/fairpar-parallel.7=$(MANDIR)/man7/fairpar-parallel.7 man/fairpar-pool.7=$(MANDIR)/man7/fairpar-pool.7 \
+	man/fairpar-worker.7=$(MANDIR)/man7/fairpar-worker.7,\
 	$(if $(wildcard $(firstword $(subst =, ,$(pair)))),$(pair)))
 
 # OPTION=>TARGET: what the program prints. Where it was built for another machine, RUN is what runs it here, such as qemu-aarch64.
@@ -373,6 +389,8 @@ help:
 #: make asan|ubsan|tsan the unit tests and the bats suite in a sanitizer build;  make check-sanitized: asan, then tsan
 #: make warm            the bats suite with a program that starts the shell once and clones it for its jobs, as with --warm=sh
 #: make musl            the unit tests, compiled and run with musl-gcc;  YAML=no, in any build: without libyaml and manifests
+#: make static          obj/static/fairpar, which needs no library and runs on any distribution;  CC=musl-gcc YAML=no makes it smaller
+#: make check-cluster   what concerns several machines, with sshd and a Slurm cluster of three nodes, started and ended by the tests
 #: make debug           obj/debug/fairpar: assertions, and faults on demand by FAIRPAR_FAULT
 #: make coverage        which lines the tests reach
 #: make fuzz            FUZZ_SECONDS=60 for each fuzz target (clang)
@@ -392,7 +410,7 @@ help:
 #: make clean           remove all that was built
 #: WERROR=1             warnings are errors
 
-.PHONY: all check-sanitized units fuzzers fuzzers-build stresses stress-tsan check check-unit check-bats check-profile lint bench model asan ubsan tsan warm musl \
+.PHONY: all check-sanitized units fuzzers fuzzers-build stresses stress-tsan static check check-unit check-bats check-cluster check-profile lint bench model asan ubsan tsan warm musl \
 	coverage fuzz stress torture property debug install install-strip uninstall dist distcheck deb clean help
 .SECONDARY:
 .DELETE_ON_ERROR:

@@ -18,6 +18,7 @@
 //   process/     child_run()        one child from start to end; contexts, signals, the guardian, cgroups; executor.h: the seam, where
 //                                   run/leases.c, run/nested.c and run/jobserver_slots.c stand in between
 //   warm/        warm_starter()     --warm: programs that are started once and cloned for each job (server.c is what is cloned)
+//   remote/      host_run()         the line to a worker on another machine: frames (frames.def), both ends of it without their I/O
 //   output/      writer_create()    jobs' output: spooled, whole, in the promised order
 //   log/         event_encode()     the log of events (one table: events.def) and the joblog, written and read back
 //   report/      stats_on_event()   what is said of a run: statistics, summary, status line, --explain
@@ -49,8 +50,10 @@
 //     status_display.c    the status line while the run goes (explain_live.c: why something has not started)
 //     end_summary.c       what is said at the end; pictures.c: --report and --trace, from a log
 //     show_mode.c         what is shown without a run: --check, --list, --from-log
+//     worker_mode.c       --worker: the other end of a line
 //     sem_mode.c, pool_mode.c        one command behind a semaphore, or in a slot of a pool
 //     leases.c            slots that come from a pool, or from the run in whose job this one is started (pool_client.c)
+//     hosts.c             slots on several machines (remote/link.c: the line to each), and attempts that are lost with one
 //     jobserver_slots.c   slots that are shared by make's jobserver, as its client or its server (jobserver_server.c; in a pool
 //                         jobserver_spare.c)
 //     nested.c            slots that are lent to the fairpars in this run's jobs
@@ -100,6 +103,7 @@ int main(int argc, char *argv[]) {
 	case MODE_RUN: status = run_all(&options, context, /* executor */ NULL); break;
 	case MODE_SEM: status = sem_run(&options, context); break;
 	case MODE_POOL: status = pool_run(&options, context); break;
+	case MODE_WORKER: status = worker_run(&options, context); break;
 	case MODE_ASK: status = control_ask(&options, context); break;
 	case MODE_SHOW: status = show_manifest(&options); break;
 	case MODE_FROM_LOG: status = show_log(&options); break;

@@ -120,7 +120,7 @@ topics() {
 @test "README names no option that there is not" {
 	grep -oE -e '(^|[ `(])--[a-z][a-z0-9-]+' "$top/README.md" | tr -d ' `(' | sort -u >named
 	[[ $(wc -l <named) -gt 20 ]] || fail "the options are not read"
-	printf '%s\n' --no-install --test-deps >of_setup # .ci/setup.sh
+	printf '%s\n' --no-install --test-deps --cluster-deps >of_setup # .ci/setup.sh
 	assert_eq "$(grep -vxF -e --xargs -f <(spellings) named | grep -vxF -f of_setup)" ''
 }
 
@@ -541,4 +541,20 @@ END
 	assert_eq "$stderr" "fairpar: error: unknown option --retry; did you mean --retries?"
 	run_fairpar 255 --retry-failed=3 echo ::: a
 	assert_contains "$stderr" "--retry-failed takes no value"
+}
+
+@test "the manual has every frame of a line to a worker, with its fields, and every field of a job" {
+	man=$(sed 's/\\-/-/g' "$BATS_TEST_DIRNAME/../man/fairpar-worker.7")
+	rows=$(sed -nE 's/^FRAME\([A-Z]+, "([a-z]+)", [A-Z]+, "([a-z ]*)".*/\1 \2/p' "$BATS_TEST_DIRNAME/../src/remote/frames.def")
+	[[ -n $rows ]] || fail "frames.def has no rows"
+	while read -r frame fields; do
+		section=$(awk -v frame="$frame" '/^\.S[hs]/ { on = $0 == ".Ss " frame } on' <<<"$man")
+		[[ -n $section ]] || fail "fairpar-worker(7) has no frame $frame"
+		for field in $fields; do
+			grep -qE "^\.It Li .*\b$field\b" <<<"$section" || fail "fairpar-worker(7) has no $field of $frame"
+		done
+	done <<<"$rows"
+	for field in $(grep -oE '\] = "[a-z-]+"' "$BATS_TEST_DIRNAME/../src/remote/payload.c" | cut -d'"' -f2); do
+		grep -qE "^\.It Li (.* )?$field( |$)" <<<"$man" || fail "fairpar-worker(7) has no field $field of a job"
+	done
 }

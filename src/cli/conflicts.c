@@ -30,7 +30,7 @@ static const struct { enum option_id id, other; const char *what; } needs[] = {
 #include "cli/options.def"
 };
 
-// What counts for the rules: --pipe is any option that means blocks. A semaphore has no blocks and no manifest, and the
+// What counts for the rules: --pipe is any option that means blocks, --sshlogin any that names another machine. A semaphore has no blocks and no manifest, and the
 // commands of --retry-failed are complete.
 static void fill_counting(const struct options *o, bool on[NOPTIONS + 1]) {
 	for (int id = 0; id < NOPTIONS; ++id) {
@@ -38,6 +38,7 @@ static void fill_counting(const struct options *o, bool on[NOPTIONS + 1]) {
 		on[id] = o->given[id] && !(o->sem.is_on && (group == GROUP_PIPE || group == GROUP_MANIFEST));
 	}
 	on[ALWAYS] = false;
+	on[OPT_SSHLOGIN] = sshlogins_has_remote(&o->hosts);
 	on[OPT_PIPE] = o->pipe != PIPE_NOT && !o->sem.is_on;
 	on[OPT_PACK] = on[OPT_PACK] && o->resume != RESUME_RETRY && !o->sem.is_on;
 }
@@ -109,6 +110,7 @@ int option_auto_jobs_check(const struct options *o) {
 	}
 	const char *why = o->sem.is_on ? "a semaphore has a number of its own: name one"
 		: o->tee ? "--tee needs all jobs at once, from the beginning"
+		: sshlogins_has_remote(&o->hosts) ? "machines of --sshlogin have slots of a fixed number: leave it out, or name one"
 		: o->pool.jobserver ? "--jobserver lends slots of a fixed number" : NULL;
 	return why ? diag_error("--jobs %s: %s", text_shows(o->jobs), why) : 0;
 }

@@ -267,7 +267,8 @@ int settle_command(struct parser *p) {
 		diag_warn("--max-chars: taking %d, the most there is", PACK_CHARS_MAX);
 		o->packing.chars = PACK_CHARS_MAX;
 	}
-	if (option_rules_check(o) != 0 || option_auto_jobs_check(o) != 0 || option_log_check(o) != 0 || option_batches_check(o) != 0 ||
+	if (option_rules_check(o) != 0 || option_auto_jobs_check(o) != 0 || settle_hosts(o) != 0 || option_log_check(o) != 0 ||
+	    option_batches_check(o) != 0 ||
 	    (o->pipe && settle_blocks(o) != 0) || (o->pipe == PIPE_STREAM && claim_stdin(p, "--pipe") != 0) ||
 	    ((!o->pipe || o->tee) && o->pipe != PIPE_STREAM && settle_sources(o) != 0) || settle_items(o) != 0 ||
 	    settle_workdir(o) != 0 || (o->given[OPT_SHOW_LIMITS] && packing_show_limits(&o->packing) != 0) ||
@@ -285,7 +286,7 @@ int settle_manifest(struct options *o) {
 			return option_fail((enum option_id)id, "cannot be combined with -f: %s", option_table[id].instead);
 		}
 	}
-	if (option_rules_check(o) != 0 || option_auto_jobs_check(o) != 0 || option_log_check(o) != 0) {
+	if (option_rules_check(o) != 0 || option_auto_jobs_check(o) != 0 || settle_hosts(o) != 0 || option_log_check(o) != 0) {
 		return -1;
 	}
 	if (!o->given[OPT_TERM_SEQ]) {
@@ -325,6 +326,8 @@ static int check_semaphore(const struct options *options, size_t nwords) {
 		error = "--interactive needs --fg: a job in the background cannot ask";
 	} else if (options->batch || options->batch_by || options->nbatch_files > 0) {
 		error = "--batch and --batch-by cannot be combined with a semaphore: it runs one command";
+	} else if (sshlogins_has_remote(&options->hosts)) {
+		error = "--sshlogin cannot be combined with a semaphore: it counts the commands of this machine";
 	} else if (options->nsources > 1) {
 		error = "a semaphore's command has one standard input: give --arg-file once";
 	}

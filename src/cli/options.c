@@ -8,10 +8,12 @@
 #include "base/alloc.h"
 #include "base/diag.h"
 #include "base/text.h"
+#include "base/units.h"
 #include "cli/parser.h"
 #include "slots/jobserver.h"
 #include "slots/place.h"
 
+#include <limits.h>
 #include <string.h>
 
 // The words of the command line and what they have said so far.
@@ -180,6 +182,22 @@ static int parse_pool_command(struct command_line *line) {
 	return -1;
 }
 
+// A worker has jobs from elsewhere, and its own number of slots. Returns 0, or -1 after a message.
+static int check_worker(const struct command_line *line) {
+	const struct options *o = line->parser.options;
+	long left;
+	if (*line->words.at) {
+		diag_error("--worker runs what another fairpar sends: no command belongs behind it");
+	} else if (o->jobs && slots_is_auto(o->jobs)) {
+		diag_error("--worker needs a number of slots that stays: -j N, -j +N or -j N%%");
+	} else if (o->worker_left && parse_number(o->worker_left, 1, INT_MAX, &left) != 0) {
+		diag_error("--worker: must be a number of seconds, not '%s'", text_shows(o->worker_left));
+	} else {
+		return 0;
+	}
+	return -1;
+}
+
 // Under `make -n` nothing is to be done. (GNU make manual, "POSIX Jobserver Interaction".)
 static bool make_is_dry_run(const struct options *o) {
 	struct jobserver_flags flags;
@@ -218,6 +236,9 @@ static enum mode parse_rest(struct command_line *line) {
 	}
 	if (o->sem.is_on) {
 		return parse_semaphore_command(line) == 0 ? MODE_SEM : MODE_ERROR;
+	}
+	if (o->given[OPT_WORKER] && !o->manifest) { // with a manifest it is refused below
+		return check_worker(line) == 0 ? MODE_WORKER : MODE_ERROR;
 	}
 	if (make_is_dry_run(o)) {
 		parser->options->dry_run = true;
@@ -281,6 +302,8 @@ void options_fini(struct options *options) {
 	free((char *)options->input.delimiter_text);
 	free(options->tagstring);
 	free(options->own_workdir);
+	free(options->env);
+	sshlogins_fini(&options->hosts);
 	free(options->sem.line);
 	free(options->reports);
 	*options = (struct options){.status = options->status};

@@ -9,6 +9,7 @@
 #include "job/halt.h"
 #include "manifest/manifest.h"
 #include "process/child.h"
+#include "remote/sshlogin.h"
 #include "slots/slots.h"
 #include "template/replacement.h"
 #include "warm/warm.h"
@@ -20,6 +21,7 @@ enum mode {
 	MODE_RUN,   // the command, or the manifest if there is one
 	MODE_SEM,   // a command behind a semaphore: sem_run()
 	MODE_POOL,  // a command in a pool, or what is in it: pool_run()
+	MODE_WORKER,// --worker: worker_run()
 	MODE_ASK,   // --add, --wait and so on: control_ask()
 	MODE_SHOW,  // --check and --list: show_manifest()
 	MODE_FROM_LOG, // --from-log: show_log()
@@ -202,6 +204,15 @@ struct options {
 	char *own_workdir;               // of --workdir ..., which is it then; with GNU parallel's replacement strings
 	const char *tmpdir;              // or NULL
 	const char *slot_var;            // --process-slot-var, or NULL
+	const char **env;                // --env as given: see option_env_has()
+	size_t nenv;
+
+	// other machines
+	struct sshlogins hosts;          // -S, --sshloginfile, --launch: settled; none: all runs here, and so with ":" alone
+	const char *ssh;                 // --ssh, or NULL
+	bool at_most_once;
+	const char *worker_left;         // --worker: seconds until its time is over, or NULL
+	char own_jobs[SSHLOGIN_JOBS_TEXT]; // of `-S 4/:`, which is then `jobs`
 
 	// output and outcome
 	enum output_kind output;
@@ -266,6 +277,12 @@ int option_file_check_read(const struct options *options, const char *name, cons
 
 // True if --eta and --log name one file.
 bool option_log_is_eta(const struct options *options);
+
+// ---- option_hosts.c ----
+
+// True if --env names the variable ("NAME=VALUE" or "NAME"), or it is an exported function of bash that --env names: jobs on other
+// machines get it.
+bool option_env_has(const struct options *options, const char *variable);
 
 // ---- option_again.c ----
 

@@ -44,6 +44,17 @@ option_taker opt_arg_file, opt_delimiter, opt_replace, opt_shell_quote, opt_pack
 	opt_tagstring, opt_halt, opt_joblog, opt_log, opt_report, opt_semaphore_timeout, opt_help, opt_version,
 	opt_completions, opt_citation;
 
+// ---- option_hosts.c: the machines that jobs run on ----
+
+option_taker opt_sshlogin, opt_sshloginfile, opt_launch;
+
+// Settles options->hosts when all options are known, and options->jobs where the only machine is this one. Returns 0 or -1.
+int settle_hosts(struct options *options);
+
+// ---- option_slurm.c: the nodes of an allocation ----
+
+option_taker opt_slurm;
+
 // Notes that `reader` (the name of an option, static) reads stdin. Returns 0; or -1 if another does, for each would get a part
 // of it by chance.
 int claim_stdin(struct parser *parser, const char *reader);

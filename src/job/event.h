@@ -100,6 +100,7 @@ struct event_job {
 	unsigned step;          // 0: the command; n: the nth of `then`
 	unsigned attempt;       // of the step, from 1
 	unsigned slot;          // from 1; above the slots of the run for a long-running job; 0: none (up to date)
+	const char *host;       // the machine that it runs on, or NULL: this one
 };
 
 struct event_job_start {

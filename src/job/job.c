@@ -79,7 +79,7 @@ static void describe_signal(int number, const char *cause, char *text, size_t si
 }
 
 const char *result_describe(const struct result *result, char *text, size_t size) {
-	const char *cause = result->out_of_memory ? ", out of memory" : "";
+	const char *cause = result->out_of_memory ? ", out of memory" : result->lost ? ", lost with its machine" : "";
 	switch (result->outcome) {
 	case OUTCOME_FAILED:
 		snprintf(text, size, "exit %d%s", result->exit_code, cause);

@@ -28,6 +28,14 @@ static inline bool outcome_is_failure(enum outcome outcome) {
 	return outcome != OUTCOME_OK && outcome != OUTCOME_CANCELLED && outcome != OUTCOME_SKIPPED;
 }
 
+// What is known of an attempt whose machine, or the line to it, was lost.
+enum lost {
+	LOST_NOT,
+	LOST_UNSENT,  // it has never run
+	LOST_SILENT,  // it may have run, and no output of it was passed on
+	LOST_WROTE,   // some was
+};
+
 // The end of one attempt.
 struct result {
 	enum outcome outcome;
@@ -35,6 +43,7 @@ struct result {
 	int term_signal;       // the signal that killed it, or 0
 	bool is_refused;       // it never started, for its item cannot stand where the command has it: so with each attempt
 	bool lacks_results;    // it never started, for the files of --results cannot be made; the run starts nothing more
+	enum lost lost;        // then it is as one that was killed
 	bool out_of_memory;    // it failed, and the kernel had killed of it at its memory limit
 	uint64_t start, end;   // now_ns() time; both 0 if it never started
 	struct rusage usage;   // of the child and its waited-for children

@@ -41,7 +41,7 @@ double joblog_runtime(const struct joblog_row *row) {
 
 void joblog_add_numbers(struct buf *buf, const struct joblog_row *row, char separator, int runtime_width) {
 	const char s = separator;
-	buf_printf(buf, "%llu%c:%c%.3f%c%*.3f%c%llu%c%llu%c%d%c%d%c", ull(row->seq), s, s, joblog_wall_seconds(row->start), s,
+	buf_printf(buf, "%llu%c%s%c%.3f%c%*.3f%c%llu%c%llu%c%d%c%d%c", ull(row->seq), s, row->host ? row->host : ":", s, joblog_wall_seconds(row->start), s,
 	           runtime_width, joblog_runtime(row), s, ull(row->sent), s, ull(row->received), s,
 	           joblog_exitval(row->result), s, row->result->term_signal, s);
 }

@@ -1,7 +1,7 @@
 // The joblog (--joblog): GNU parallel's nine columns, one row for each job that has ended, one write for each row.
 //
-// Byte for byte as GNU parallel 20221122 writes it, so that its users' scripts and it itself read it: Host is ":", Send is
-// 0, a job that a signal killed has Exitval 0, one whose time was up has -1, a newline in the command is a NUL.
+// Byte for byte as GNU parallel 20221122 writes it, so that its users' scripts and it itself read it: Host is ":" for this machine,
+// Send is 0, a job that a signal killed has Exitval 0, one whose time was up has -1, a newline in the command is a NUL.
 
 #ifndef FAIRPAR_LOG_JOBLOG_H
 #define FAIRPAR_LOG_JOBLOG_H
@@ -28,6 +28,7 @@ struct joblog_row {
 	uint64_t received;      // bytes of its output
 	const char *command;
 	size_t command_len;
+	const char *host;       // NULL: this machine
 };
 
 // What a result is in the columns Exitval and Signal.

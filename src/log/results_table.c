@@ -88,8 +88,10 @@ static void add_output(struct buf *buf, enum table_kind kind, const struct table
 
 static void add_json_row(struct buf *buf, const struct table_row *row) {
 	const struct joblog_row *log = &row->log;
-	buf_printf(buf, "{ \"Seq\": %llu, \"Host\": \":\", \"Starttime\": %.3f, \"JobRuntime\": %.3f, \"Send\": %llu, \"Receive\": %llu, "
-	           "\"Exitval\": %d, \"Signal\": %d, \"Command\": ", ull(log->seq), joblog_wall_seconds(log->start),
+	buf_printf(buf, "{ \"Seq\": %llu, \"Host\": ", ull(log->seq));
+	add_json(buf, log->host ? log->host : ":", log->host ? strlen(log->host) : 1);
+	buf_printf(buf, ", \"Starttime\": %.3f, \"JobRuntime\": %.3f, \"Send\": %llu, \"Receive\": %llu, "
+	           "\"Exitval\": %d, \"Signal\": %d, \"Command\": ", joblog_wall_seconds(log->start),
 	           joblog_runtime(log), ull(log->sent), ull(log->received),
 	           joblog_exitval(log->result), log->result->term_signal);
 	add_json(buf, log->command, log->command_len);
@@ -113,7 +115,13 @@ void table_add_row(struct buf *buf, enum table_kind kind, const struct table_row
 		add_json_row(buf, row);
 		return;
 	}
-	joblog_add_numbers(buf, log, separator, /* runtime_width */ 0);
+	FP_CLEANUP(buf_fini) struct buf host = BUF_INIT;
+	struct joblog_row numbers = *log;
+	if (log->host) { // the command of an ssh may be anything
+		add_field(&host, separator, log->host, strlen(log->host));
+		numbers.host = buf_str(&host);
+	}
+	joblog_add_numbers(buf, &numbers, separator, /* runtime_width */ 0);
 	add_field(buf, separator, log->command, log->command_len);
 	const char *at = row->args;
 	for (uint32_t i = 0; i < row->nargs; ++i, at += strlen(at) + 1) {

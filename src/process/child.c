@@ -54,7 +54,8 @@ struct child {
 	struct children *children;
 	const struct child_config *config;
 	enum child_state state;
-	struct pollfd fds[5];       // by enum child_stream, then END, IN and MORE; -1: not open, or not now
+	struct pollfd fds[6];       // by enum child_stream, then END, IN, MORE and ROOM; -1: not open, or not now
+	int held[STREAM_ERR + 1];   // streams that wait for ROOM, or -1: there is no room for their output
 	uint64_t deadline;          // of its timeout, or TIME_NEVER
 	unsigned step;              // of the sequence, last sent to one that is out of time
 	uint64_t step_due;          // when the next is due
@@ -65,7 +66,7 @@ struct child {
 	struct memory_claim claim;
 };
 
-enum { END = STREAM_ERR + 1, IN, MORE };
+enum { END = STREAM_ERR + 1, IN, MORE, ROOM };
 
 static void child_set_state(struct child *child, enum child_state state) {
 	static const unsigned lawful[] = {
@@ -286,26 +287,53 @@ static void child_write_stdin(struct child *child) {
 	}
 }
 
+static bool child_is_held(const struct child *child) {
+	return child->fds[ROOM].fd >= 0;
+}
+
+// Takes what the stream holds; if there is no room for it, the streams wait until there is.
+static void child_read_stream(struct child *child, enum child_stream stream) {
+	struct pollfd *from = &child->fds[stream];
+	const struct output_reader *reader = child->config->output_reader;
+	ssize_t n = reader->readable(reader->arg, stream, from->fd);
+	if (n < 0 && errno == ENODATA) {
+		child->held[stream] = from->fd;
+		from->fd = -1;
+		child->fds[ROOM].fd = reader->more_fd;
+	} else if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR)) {
+		fd_close(&from->fd);
+	}
+}
+
+// There is room for output again.
+static void child_release_streams(struct child *child) {
+	for (enum child_stream stream = STREAM_OUT; stream <= STREAM_ERR; ++stream) {
+		if (child->held[stream] >= 0) {
+			child->fds[stream].fd = child->held[stream];
+			child->held[stream] = -1;
+		}
+	}
+	child->fds[ROOM].fd = -1;
+}
+
 // Waits for something to happen, takes what the streams hold, and gives what is asked for.
 static void child_poll(struct child *child, uint64_t until) {
-	nfds_t n_fds = child->config->stdin_writer ? MORE + 1 : END + 1;
+	nfds_t n_fds = child_is_held(child) ? ROOM + 1 : child->config->stdin_writer ? MORE + 1 : END + 1;
 	int ready = poll(child->fds, n_fds, poll_ms(until));
 	verify(ready >= 0 || errno == EINTR || errno == ENOMEM || errno == EAGAIN);
-	for (int i = 0; i <= MORE; ++i) {
+	for (int i = 0; i <= ROOM; ++i) {
 		if (ready <= 0) {
 			child->fds[i].revents = 0;
 		}
 	}
+	bool had_room = n_fds > ROOM && child->fds[ROOM].revents;
 	for (enum child_stream stream = STREAM_OUT; stream <= STREAM_ERR; ++stream) {
-		struct pollfd *from = &child->fds[stream];
-		if (from->fd < 0 || !from->revents) {
-			continue;
+		if (child->fds[stream].fd >= 0 && child->fds[stream].revents) {
+			child_read_stream(child, stream);
 		}
-		const struct output_reader *reader = child->config->output_reader;
-		ssize_t n = reader->readable(reader->arg, stream, from->fd);
-		if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR)) {
-			fd_close(&from->fd);
-		}
+	}
+	if (had_room) {
+		child_release_streams(child);
 	}
 	child_write_stdin(child);
 }
@@ -448,11 +476,14 @@ static void child_reap(struct child *child, struct result *ret_result) {
 	}
 }
 
-// Takes what the pipes still hold. A grandchild may keep one open for as long as it likes, but not us.
+// Takes what the pipes still hold. A grandchild may keep one open for as long as it likes, but not us. The time in which there
+// is no room for output does not count.
 static void child_read_rest(struct child *child, uint64_t ended) {
 	uint64_t until = ended + (uint64_t)DRAIN_GRACE_MS * NS_PER_MS;
-	while ((child->fds[STREAM_OUT].fd >= 0 || child->fds[STREAM_ERR].fd >= 0) && now_ns() < until) {
-		child_poll(child, until);
+	while (child_is_held(child) || ((child->fds[STREAM_OUT].fd >= 0 || child->fds[STREAM_ERR].fd >= 0) && now_ns() < until)) {
+		bool held = child_is_held(child);
+		child_poll(child, held ? TIME_NEVER : until);
+		until = held ? now_ns() + (uint64_t)DRAIN_GRACE_MS * NS_PER_MS : until;
 	}
 	fd_close(&child->fds[STREAM_OUT].fd);
 	fd_close(&child->fds[STREAM_ERR].fd);
@@ -467,7 +498,8 @@ void child_run(struct children *children, const struct child_config *config, str
 		.children = children,
 		.config = config,
 		.fds = {{.fd = -1, .events = POLLIN}, {.fd = -1, .events = POLLIN}, {.fd = -1, .events = POLLIN},
-		        {.fd = -1, .events = POLLOUT}, {.fd = -1, .events = POLLIN}},
+		        {.fd = -1, .events = POLLOUT}, {.fd = -1, .events = POLLIN}, {.fd = -1, .events = POLLIN}},
+		.held = {-1, -1},
 		.left_group = PIDFD_SET_INIT,
 	};
 	*ret_result = (struct result){.outcome = OUTCOME_CANCELLED};
@@ -510,6 +542,15 @@ static void kill_all(void *arg) {
 	children_kill(arg);
 }
 
+static void cancel(void *arg, const void *origin, uint64_t now) {
+	children_cancel(arg, origin, now);
+}
+
+static uint64_t expire(void *arg, uint64_t limit, uint64_t now) {
+	return children_expire(arg, limit, now);
+}
+
 struct executor children_executor(struct children *children) {
-	return (struct executor){.run = execute, .terminate = terminate, .kill = kill_all, .arg = children};
+	return (struct executor){.run = execute, .terminate = terminate, .kill = kill_all, .arg = children,
+	                         .ender = {.cancel = cancel, .expire = expire, .arg = children}};
 }

@@ -145,6 +145,9 @@ char *children_evict_youngest(struct children *children);
 // Returns when to call again, if no child starts before (now_ns() time), or TIME_NEVER.
 uint64_t children_expire(struct children *children, uint64_t limit, uint64_t now);
 
+// Sends the signal to the group of the running child with that config->origin, if there is one.
+void children_signal_one(struct children *children, const void *origin, int signal);
+
 // Begins to end the running child with that config->origin, if there is one: its outcome is OUTCOME_CANCELLED. Wakes the event
 // loop, from any thread.
 void children_cancel(struct children *children, const void *origin, uint64_t now);
@@ -176,12 +179,14 @@ bool children_have_ended(struct children *children);
 enum child_stream { STREAM_OUT, STREAM_ERR };
 
 // What is done with a child's output: `readable` reads what there is from the (non-blocking) pipe and returns the bytes
-// taken (> 0), 0 at end of file, or -1 with errno (EAGAIN: nothing now). A read error ends that stream.
+// taken (> 0), 0 at end of file, or -1 with errno (EAGAIN: nothing now). A read error ends that stream. ENODATA: there is no room
+// for more before more_fd can be read, which `readable` empties; meanwhile nothing is read, and the child is attended to as ever.
 struct output_reader {
 	ssize_t (*readable)(void *arg, enum child_stream stream, int fd);
 	// From another thread, while `readable` may be at work: puts the last line so far into `text` of `size` bytes, without
 	// its end. Returns its length, cut to the size, or 0 if there is none or it cannot be had now. Must not block. May be NULL.
 	size_t (*last_line)(void *arg, char *text, size_t size);
+	int more_fd;
 	void *arg;
 };
 
@@ -209,6 +214,7 @@ struct child_config {
 	struct memory_learned *learned; // what its batch is learned to need, where `memory` is 0; borrowed, or NULL
 	const char *label;           // for listings; borrowed during the call
 	bool takes_no_slot;          // it runs beside the slots
+	const void *place;           // where it is to run, for who stands between; NULL: here
 	const void *origin;          // for who stands between the run and the children, and for children_cancel()
 	const atomic_bool *awaited;  // a running job waits for it: it is first in line for memory; or NULL. See children_set_awaited()
 	bool cleanup;                // is not ended or refused by children_terminate(), only by children_kill()

@@ -370,6 +370,16 @@ unsigned children_signal(struct children *children, int signal) {
 	return n;
 }
 
+void children_signal_one(struct children *children, const void *origin, int signal) {
+	mutex_lock(&children->lock);
+	list_for_each_entry(&children->list, struct running_child, running, link) {
+		if (running->origin == origin) {
+			kill(running_target(running), signal);
+		}
+	}
+	mutex_unlock(&children->lock);
+}
+
 // Sends step `step`, under the lock.
 static void send_step(struct children *children, unsigned step, uint64_t now) {
 	children->step = step;

@@ -444,11 +444,10 @@ static uint64_t watch_memory(struct admission *admission, uint64_t now) {
 
 uint64_t admission_tick(struct admission *admission, uint64_t now) {
 	const struct options *options = admission->run->options;
-	struct children *children = admission->run->children;
 	uint64_t next = TIME_NEVER;
 	uint64_t timeout = atomic_load_relaxed(&admission->timeout);
 	if (timeout > 0) {
-		next = children_expire(children, timeout, now);
+		next = executor_expire(&admission->run->executor, timeout, now);
 	}
 	if (options->memfree > 0 || options->memsuspend > 0) {
 		uint64_t due = watch_memory(admission, now);

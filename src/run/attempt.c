@@ -9,6 +9,7 @@
 #include "run/admission.h"
 #include "run/auto_slots.h"
 #include "run/created_files.h"
+#include "run/hosts.h"
 #include "run/learned_memory.h"
 #include "run/publish.h"
 #include "run/result_files.h"
@@ -76,6 +77,10 @@ static void build_vars(struct buf *vars, const struct job *job, const struct att
 	add_number(vars, "PARALLEL_SEQ=", job->item.seq);
 	add_number(vars, "PARALLEL_JOBSLOT=", job->slot);
 	add_number(vars, "PARALLEL_PID=", (uint64_t)job->batch->run->pid);
+	if (options->hosts.n > 0) {
+		add_text(vars, "PARALLEL_SSHLOGIN=", job->login ? job->login->name : ":");
+		add_text(vars, "PARALLEL_SSHHOST=", job->login ? job->login->host : ":");
+	}
 	if (options->slot_var) {
 		buf_adds(vars, options->slot_var);
 		add_number(vars, "=", job->slot - 1);
@@ -149,8 +154,8 @@ static void explain(struct worker_state *state, const struct job *job, const str
 	}
 }
 
-// The job's own directory, if it has one. Returns 0, or -1 after a message.
-static int enter_workdir(struct worker_state *state, const struct job *job) {
+// The job's own directory, if it has one, which is made if it is to be on this machine. Returns 0, or -1 after a message.
+static int enter_workdir(struct worker_state *state, const struct job *job, bool is_here) {
 	const struct job_spec *spec = job->spec;
 	context_unref(state->context);
 	state->context = NULL;
@@ -160,7 +165,7 @@ static int enter_workdir(struct worker_state *state, const struct job *job) {
 	struct expansion x = job_expansion(job);
 	FP_CLEANUP(buf_fini) struct buf dir = BUF_INIT;
 	template_expand(spec->workdir, &x, &dir);
-	int result = dir.len > 0 && access(dir.data, F_OK) != 0 ? make_dirs(dir.data) : 0;
+	int result = is_here && dir.len > 0 && access(dir.data, F_OK) != 0 ? make_dirs(dir.data) : 0;
 	if (result != 0) {
 		attempt_complain(state, job, "cannot make the directory '%s': %s", text_shows(dir.data), strerror(errno));
 	} else {
@@ -189,11 +194,11 @@ static void child_started(void *arg, pid_t pid, uint64_t start) {
 	waits_attempt_started(output->state->run->waits, &output->state->waiter, pid);
 	publish_job_start(output->state, output->job, (int)pid, start);
 	if (atomic_load_relaxed(&output->job->batch->cancelled) || (output->job->added && atomic_load_relaxed(&output->job->added->cancelled))) {
-		children_cancel(output->state->run->children, &output->state->origin, start); // --cancel came before it was there
+		executor_cancel(&output->state->run->executor, &output->state->origin, start); // --cancel came before it was there
 	}
 }
 
-static void run_child(struct worker_state *state, const struct job *job, const struct attempt *attempt,
+static void run_child(struct worker_state *state, const struct job *job, const struct attempt *attempt, const struct hosts_place *place,
                       struct result *ret_result) {
 	struct run *run = state->run;
 	const struct job_spec *spec = job->spec;
@@ -217,6 +222,7 @@ static void run_child(struct worker_state *state, const struct job *job, const s
 		.foreground = !job->added && terminal_fd(run) >= 0 && terminal_is_ours(run),
 		.cleanup = is_cleanup(job),
 		.takes_no_slot = state->worker && worker_is_long(state->worker),
+		.place = place,
 		.origin = state->origin.worker ? &state->origin : NULL,
 		.awaited = &state->waiter.awaited,
 		.unlink_path = created_files_path(job),
@@ -262,7 +268,7 @@ static void run_child(struct worker_state *state, const struct job *job, const s
 }
 
 // Waits until the child may start, and runs it.
-static void admit_child(struct worker_state *state, const struct job *job, const struct attempt *attempt,
+static void admit_child(struct worker_state *state, const struct job *job, const struct attempt *attempt, const struct hosts_place *place,
                         struct result *ret_result) {
 	struct run *run = state->run;
 	*ret_result = (struct result){.outcome = OUTCOME_CANCELLED};
@@ -276,7 +282,7 @@ static void admit_child(struct worker_state *state, const struct job *job, const
 	bool asks = run->options->interactive && !attempt->ended;
 	if (!asks || terminal_confirm(run, buf_str(&state->text))) {
 		job_output_let_through(run, job);
-		run_child(state, job, attempt, ret_result);
+		run_child(state, job, attempt, place, ret_result);
 	}
 	admission_leave(run->admission, ret_result);
 }
@@ -411,10 +417,11 @@ static int build_command(struct worker_state *state, const struct job *job, cons
 	return built;
 }
 
-void attempt_run(struct worker_state *state, struct job *job, const struct attempt *attempt, struct result *ret_result) {
+// The attempt, where it is to run.
+static void run_at(struct worker_state *state, struct job *job, const struct attempt *attempt, const struct hosts_place *place,
+                   struct result *ret_result) {
 	struct run *run = state->run;
 	struct expansion x = job_expansion(job);
-	*ret_result = (struct result){.outcome = OUTCOME_OK};
 	publish_attempt(state);
 	bool is_whole = write_text(state, attempt->template, &x, &job->spec->by);
 	job_output_open_spool(state, job);
@@ -447,7 +454,7 @@ void attempt_run(struct worker_state *state, struct job *job, const struct attem
 	if (run->options->show_commands) {
 		job_output_show_command(state, job);
 	}
-	if (enter_workdir(state, job) != 0) {
+	if (enter_workdir(state, job, !place || !hosts_is_elsewhere(place)) != 0) {
 		result_cannot_start(ret_result, 126);
 		return;
 	}
@@ -463,12 +470,33 @@ void attempt_run(struct worker_state *state, struct job *job, const struct attem
 		auto_slots_begin(run->auto_slots, width);
 	}
 	if (run->admission && !is_cleanup(job)) {
-		admit_child(state, job, attempt, ret_result);
+		admit_child(state, job, attempt, place, ret_result);
 	} else {
 		job_output_let_through(run, job);
-		run_child(state, job, attempt, ret_result);
+		run_child(state, job, attempt, place, ret_result);
 	}
 	if (run->auto_slots) {
 		auto_slots_end(run->auto_slots, job->batch, width, ret_result);
 	}
+}
+
+void attempt_run(struct worker_state *state, struct job *job, const struct attempt *attempt, struct result *ret_result) {
+	struct hosts *hosts = state->run->hosts;
+	// what is no item's runs here, and so does what runs beside the slots
+	bool is_placed = hosts && job->role == ROLE_JOB && !worker_is_long(state->worker);
+	*ret_result = (struct result){.outcome = OUTCOME_OK};
+	if (!is_placed) {
+		job->login = NULL;
+		run_at(state, job, attempt, NULL, ret_result);
+		return;
+	}
+	// before the command is built, which may name the machine
+	struct hosts_place *place = hosts_enter(hosts, worker_width(state->worker), job->attempt > 1 ? job->login : NULL);
+	if (!place) {
+		ret_result->outcome = OUTCOME_CANCELLED;
+		return;
+	}
+	job->login = hosts_login(place);
+	run_at(state, job, attempt, place, ret_result);
+	hosts_leave(hosts, place);
 }

@@ -267,7 +267,7 @@ static bool cancel_attempts(struct run *run, uint64_t id, const struct batch *ba
 		const struct job *job = view.origin->job;
 		bool is_meant = id > 0 ? job->added && job->item.seq == id : job->batch == batch && view.origin->number != number;
 		if (is_meant) {
-			children_cancel(run->children, view.origin, now_ns());
+			executor_cancel(&run->executor, view.origin, now_ns());
 			found = true;
 		}
 	}

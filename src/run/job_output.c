@@ -51,6 +51,9 @@ void job_output_let_through(struct run *run, const struct job *job) {
 	if (!job->spool || !atomic_load_relaxed(&run->all_read) || spec->attempts > 1 || spec->nthen > 0) {
 		return;
 	}
+	if (run->hosts) {
+		return; // it may be lost, and made again
+	}
 	if (run->options->color_failed || log_sink_is_on_stdout(run)) {
 		return; // its end decides what becomes of all of it
 	}

@@ -203,6 +203,7 @@ bool job_records_add(struct worker_state *state, const struct job *job, const st
 		return false;
 	}
 	struct expansion x = job_expansion(job);
+	x.host = x.sshlogin = NULL; // so that --resume knows the command, wherever it has run
 	buf_reset(&state->row);
 	add_command(job->spec, &x, job->item.bad, &state->row);
 	struct joblog_row row = {
@@ -213,6 +214,7 @@ bool job_records_add(struct worker_state *state, const struct job *job, const st
 		.received = received,
 		.command = buf_str(&state->row),
 		.command_len = state->row.len,
+		.host = job_host(job),
 	};
 	FP_CLEANUP(buf_fini) struct buf line = BUF_INIT;
 	joblog_format(&row, &line);

@@ -34,6 +34,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+enum { LOSSES_MOST = 3 }; // after which a job that is lost with its machine has failed: it may be what brings them down
+
 static struct run *run_of(struct queue *queue) {
 	const struct batch *batch = queue_user(queue);
 	return batch->run;
@@ -186,7 +188,8 @@ static void cut_off(struct job *job) {
 	job->cancelled_next = job->pending;
 	if (job->pending == NEXT_RETRY) {
 		--job->attempt;
-	} else {
+	}
+	if (job->pending != NEXT_RETRY || result.lost) { // --resume is to run what was lost
 		result.outcome = OUTCOME_CANCELLED;
 	}
 	end_pause(job);
@@ -255,13 +258,24 @@ static void job_attempt(struct worker_state *state, struct job *job, struct resu
 		dag_node_job_runs(job->batch->node);
 	}
 	if (emits) {
-		line_items_begin(&state->line_items, state->worker, job->batch->emits, job->item.seq, /* hold */ spec->attempts > 1);
+		line_items_begin(&state->line_items, state->worker, job->batch->emits, job->item.seq, /* hold */ spec->attempts > 1 || state->run->hosts);
 		state->line_items.submission.again = job->item.earlier == EARLIER_CHANGED;
 	}
 	attempt_run(state, job, &attempt, ret_result);
 	if (emits) {
-		line_items_end(&state->line_items, ret_result->outcome == OUTCOME_OK || spec->attempts == 1);
+		line_items_end(&state->line_items, ret_result->outcome == OUTCOME_OK || (spec->attempts == 1 && !ret_result->lost));
 	}
+}
+
+// Is an attempt that was lost with its machine made again? One that has run is, while there is hope, and if what it has written and
+// was given can be taken back.
+static bool is_made_again(const struct job *job, enum lost lost) {
+	const struct options *options = job->batch->run->options;
+	bool is_held = job->results || (job->spool && job->spec->output == OUTPUT_GROUP);
+	if (lost == LOST_UNSENT || lost == LOST_NOT) {
+		return lost == LOST_UNSENT;
+	}
+	return !options->at_most_once && job->losses < LOSSES_MOST && (lost == LOST_SILENT || is_held) && !(job->block && job->block->consumer);
 }
 
 static enum work_status job_step(struct worker *worker, struct queue *queue, struct job *job) {
@@ -280,11 +294,13 @@ static enum work_status job_step(struct worker *worker, struct queue *queue, str
 		return job_end(state, job, &result);
 	}
 	bool is_final = result.outcome == OUTCOME_OK || result.is_refused || result.lacks_results;
-	bool retries = !is_final && job->attempt < spec->attempts && !job_is_cancelled(job);
+	bool again = is_made_again(job, result.lost);
+	bool retries = (again || (!is_final && job->attempt < spec->attempts + job->losses)) && !job_is_cancelled(job);
 	if (!retries && (result.outcome != OUTCOME_OK || job->step == spec->nthen)) {
 		return job_end(state, job, &result);
 	}
-	uint64_t pause = retries && spec->delay.first_ns > 0 ? manifest_delay_ns(&spec->delay, job->attempt) : 0;
+	job->losses += again;
+	uint64_t pause = retries && !again && spec->delay.first_ns > 0 ? manifest_delay_ns(&spec->delay, job->attempt) : 0;
 	job->pending = retries ? NEXT_RETRY : NEXT_STEP;
 	job->result = result;
 	publish_output_stats(state, job, &result, job->pending);

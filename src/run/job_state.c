@@ -2,6 +2,8 @@
 
 #include "run/job_state.h"
 
+#include "remote/sshlogin.h"
+
 #include <string.h>
 
 void job_label(const struct job *job, struct buf *buf) {
@@ -25,7 +27,13 @@ struct expansion job_expansion(const struct job *job) {
 		.slot = job->slot,
 		.slots = run->slots,
 		.total = run->total,
+		.host = job->login ? job->login->host : NULL,
+		.sshlogin = job->login ? job->login->name : NULL,
 	};
+}
+
+const char *job_host(const struct job *job) {
+	return job->login ? job->login->name : NULL;
 }
 
 uint64_t job_bytes(const struct job *job, int stream) {

@@ -9,6 +9,8 @@
 #include "run/block.h"
 #include "run/item.h"
 
+struct sshlogin;
+
 // Between attempts it is moved to the heap (job_run.c); else it is a variable of the function that runs it.
 struct job {
 	struct batch *batch;          // the job's queue has a reference
@@ -24,6 +26,8 @@ struct job {
 	unsigned step;                // 0: the command; n: the nth of spec->then
 	unsigned attempt;             // of this step, from 1
 	unsigned slot;                // where it runs, or ran last
+	const struct sshlogin *login; // the machine of its attempt, or of its last one; NULL: there are no machines but this one
+	unsigned losses;              // attempts that were lost with their machine, and are made again
 	uint64_t start;               // of its first step's last attempt, now_ns() time; 0 before
 	uint64_t coalesced;           // items that its process has taken too (--pack=auto): their arguments are in `record`
 	struct spool *spool;          // of all its output; NULL if it is ungrouped
@@ -47,6 +51,9 @@ void job_label(const struct job *job, struct buf *buf);
 
 // What the job's templates are expanded with; borrows its record.
 struct expansion job_expansion(const struct job *job);
+
+// What its machine is called in logs; NULL where there are no machines but this one.
+const char *job_host(const struct job *job);
 
 // Bytes that the job has written to the stream (0 stdout, 1 stderr) and that are its output, not items. Before its spool and its
 // results are let go of.

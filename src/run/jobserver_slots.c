@@ -120,7 +120,7 @@ struct executor jobserver_slots_executor(struct jobserver_slots *slots, const st
 		slots->held = children_tokens(children);
 		guardian_keep(GUARDIAN_TOKENS, slots->jobserver.out_fd);
 	}
-	return (struct executor){.run = execute, .terminate = terminate, .kill = kill_all, .arg = slots};
+	return (struct executor){.run = execute, .terminate = terminate, .kill = kill_all, .arg = slots, .ender = slots->inner.ender};
 }
 
 // ---- tokens of a client ----

@@ -325,7 +325,7 @@ static void kill_all(void *arg) {
 
 struct executor leases_executor(struct leases *leases, const struct executor *inner) {
 	leases->inner = *inner;
-	return (struct executor){.run = execute, .terminate = terminate, .kill = kill_all, .arg = leases};
+	return (struct executor){.run = execute, .terminate = terminate, .kill = kill_all, .arg = leases, .ender = leases->inner.ender};
 }
 
 // ---- what the server says ----

@@ -28,6 +28,9 @@ int sem_run(struct options *options, struct context *context);
 // that signal, too. Call it before any thread is started.
 int pool_run(const struct options *options, struct context *context);
 
+// --worker: runs the jobs that another fairpar sends (remote/worker.h). Call it before any thread is started.
+int worker_run(const struct options *options, struct context *context);
+
 // --add, --wait, --wait-any, --cancel, and --status of a run: asks the run in whose job this process is, or that of --run, and
 // prints what it answers.
 int control_ask(const struct options *options, const struct context *context) FP_NODISCARD;

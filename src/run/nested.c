@@ -131,7 +131,7 @@ static void kill_all(void *arg) {
 }
 
 struct executor nested_executor(struct nested *nested) {
-	return (struct executor){.run = execute, .terminate = terminate, .kill = kill_all, .arg = nested};
+	return (struct executor){.run = execute, .terminate = terminate, .kill = kill_all, .arg = nested, .ender = nested->inner.ender};
 }
 
 static struct running_job *find_in(const struct list *jobs, uint64_t number) {

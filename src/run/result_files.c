@@ -306,6 +306,7 @@ static void add_row(struct worker_state *state, struct job *job, const struct re
 			.received = received,
 			.command = buf_str(text),
 			.command_len = text->len,
+			.host = job_host(job),
 		},
 		.args = job->added ? buf_str(&state->text) : job->record.args, // in one column, whatever the columns of items are
 		.nargs = job->added ? 1 : job->record.nargs,

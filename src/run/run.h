@@ -25,6 +25,7 @@ struct control;
 struct end_summary;
 struct explain_live;
 struct feeds;
+struct hosts;
 struct job_records;
 struct jobserver_slots;
 struct leases;
@@ -63,6 +64,7 @@ struct run {
 	struct status_display *status_display;       // the status line, or NULL
 	struct children *children;
 	struct executor executor;  // of each attempt: `children`, or what run_all() was given; behind `leases`
+	struct hosts *hosts;       // -S: the slots are those of several machines; or NULL
 	struct leases *leases;     // of a pool or a run that this one runs in, or NULL: the slots are the run's own
 	struct jobserver_slots *jobserver; // of make, whose slots these are, or which the run has for its jobs (--jobserver); or NULL
 	struct nested *nested;     // knows the attempts that run, and lends their slots to fairpars in them; or NULL

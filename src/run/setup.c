@@ -23,6 +23,7 @@
 #include "run/feed.h"
 #include "run/job_records.h"
 #include "run/job_run.h"
+#include "run/hosts.h"
 #include "run/jobserver_slots.h"
 #include "run/learned_memory.h"
 #include "run/leases.h"
@@ -146,7 +147,7 @@ static const struct manifest_batch *wide_batch(const struct manifest *manifest) 
 // Returns 0, or -1 after a message.
 static int open_leases(struct run *run) {
 	const struct options *options = run->options;
-	if (options->dry_run || options->sem.is_on) {
+	if (options->dry_run || options->sem.is_on || run->hosts) {
 		return 0;
 	}
 	const struct manifest_batch *wide = wide_batch(run->manifest);
@@ -183,6 +184,22 @@ static int open_leases(struct run *run) {
 	}
 	free(why);
 	return result;
+}
+
+// The slots are those of several machines. Returns 0, or -1 after a message.
+static int open_hosts(struct run *run) {
+	const struct options *options = run->options;
+	if (options->dry_run) {
+		return 0;
+	}
+	if (hosts_open(options, run->context, run->slots, &run->hosts) != 0) {
+		return -1;
+	}
+	if (run->hosts) {
+		run->slots = hosts_guess_slots(run->hosts);
+		run->slots_unknown = true;
+	}
+	return 0;
 }
 
 // --jobserver: slots for the tools in jobs. Who has a jobserver already hands that one on. Returns 0, or -1 after a message.
@@ -457,10 +474,13 @@ static void open_executor(struct run *run, bool guarded) {
 	if (!run->executor.run) {
 		run->executor = children_executor(run->children);
 	}
+	if (run->hosts) {
+		run->executor = hosts_executor(run->hosts, &run->executor);
+	}
 	if (run->leases) {
 		run->executor = leases_executor(run->leases, &run->executor);
 	}
-	if (!options->dry_run && (run->nested = nested_open(&run->executor, run->slots, auto_slots_bounds(run), /* lends */ !run->leases, run->context))) {
+	if (!options->dry_run && (run->nested = nested_open(&run->executor, run->slots, auto_slots_bounds(run), /* lends */ !run->leases && !run->hosts, run->context))) {
 		run->executor = nested_executor(run->nested);
 	}
 	if (run->jobserver) {
@@ -484,7 +504,7 @@ int setup_open(struct run *run) {
 	}
 	signals_release(); // what is opened may be a FIFO, whose other end never comes
 	if ((options->manifest && open_manifest(run) != 0) || count_slots(run, &run->slots, &guarded) != 0
-	    || open_leases(run) != 0) {
+	    || open_hosts(run) != 0 || open_leases(run) != 0) {
 		return -1;
 	}
 	if (options->trace_service && !(run->trace = trace_open(options->trace_service))) {
@@ -523,6 +543,9 @@ int setup_open(struct run *run) {
 	signals_hold();
 	unsigned slots = run_is_serial(run) ? 1 : run->slots;
 	run->pool = make_pool(run, slots);
+	if (run->hosts && hosts_attach(run->hosts, run->pool, run->start_order, slots, wake, run) != 0) {
+		return -1;
+	}
 	if (run->leases) {
 		leases_attach(run->leases, run->pool, slots, wake, run);
 	}

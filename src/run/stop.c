@@ -20,6 +20,7 @@
 #include "run/created_files.h"
 #include "run/dag.h"
 #include "run/feed.h"
+#include "run/hosts.h"
 #include "run/job_records.h"
 #include "run/jobserver_slots.h"
 #include "run/learned_memory.h"
@@ -167,6 +168,12 @@ void run_answer_flags(struct run *run) {
 		publish_cut(run, "not all jobs can run at once"); // for --tee: a halt has said why
 		terminate(run);
 	}
+	if (run->hosts && !run->stopping && hosts_are_unreachable(run->hosts)) {
+		diag_error("no machine can be reached: the jobs are not run");
+		atomic_store_relaxed(&run->trouble, true);
+		publish_cut(run, "no machine can be reached");
+		run_stop(run);
+	}
 	if (!run->stopping && atomic_load_acquire(&run->output_failed)) {
 		FP_CLEANUP(buf_fini) struct buf why = BUF_INIT;
 		buf_printf(&why, "output cannot be written: %s", strerror(atomic_load_relaxed(&run->output_error)));
@@ -196,7 +203,7 @@ void run_limit_end(struct run *run) {
 		run->extended = true; // nobody waits for that reader any more
 		signals_die_within(0, 0, NULL);
 	}
-	if (children_have_ended(run->children)) {
+	if (children_have_ended(run->children) && hosts_count(run->hosts) == 0) {
 		unsigned limit = run->killing ? KILLED_WAIT_S : READER_WAIT_S;
 		// a little earlier, for then the run gets its end
 		write_limit_set(now_ns() + limit * NS_PER_S * (run->killing ? 2 : 4) / 5);
@@ -281,6 +288,7 @@ static void end_children(struct run *run) {
 	waits_close(run->waits);
 	added_jobs_close(run->added_jobs);
 	jobserver_slots_close(run->jobserver);
+	hosts_close(run->hosts);
 	leases_close(run->leases);
 	nested_close(run->nested);
 	if (run->children) {

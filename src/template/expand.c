@@ -68,6 +68,17 @@ struct slice part_number(const struct part *part, const struct expansion *x, cha
 	return (struct slice){digits + 20 - len, len};
 }
 
+// What GNU parallel has for them, always; without other machines, what it comes to.
+static const char *machine_variable(const struct part *part) {
+	return !part->is_elsewhere ? ":" : part->kind == HOST ? "${PARALLEL_SSHHOST}" : "${PARALLEL_SSHLOGIN}";
+}
+
+struct slice part_machine(const struct part *part, const struct expansion *x, bool *ret_is_plain) {
+	const char *known = part->kind == HOST ? x->host : x->sshlogin, *text = known ? known : machine_variable(part);
+	*ret_is_plain = text[strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-:@%")] == '\0';
+	return (struct slice){text, strlen(text)};
+}
+
 // What a template is being expanded into: text for a shell, the assignments in front of that, or words for execve().
 struct expand_writer {
 	enum { TO_TEXT, TO_ASSIGNMENTS, TO_WORDS } target;
@@ -75,6 +86,7 @@ struct expand_writer {
 	struct buf scratch;
 	unsigned nvariables; // items that are variables in the text
 	bool is_path;        // TEMPLATE_PATH
+	bool is_raw;         // TEMPLATE_RAW
 	size_t nwords;       // TO_WORDS: ended so far
 	bool is_word;        // there is one to be ended
 	bool keeps_empty;    // -q: also an empty one is ended
@@ -161,6 +173,19 @@ static void expand_values(struct expand_writer *writer, const struct part *part,
 	}
 }
 
+// A command of ssh's own (LOGIN) may be anything, and comes out of the variable in a text that a shell reads.
+static void expand_machine(struct expand_writer *writer, const struct part *part, const struct expansion *x) {
+	bool is_plain;
+	struct slice value = part_machine(part, x, &is_plain);
+	if (writer->is_path) {
+		pathname_add(writer->buf, value.text, value.len);
+	} else if (writer->target == TO_WORDS || writer->is_raw || is_plain) {
+		add_literal(writer, value.text, value.len);
+	} else {
+		add_literal(writer, machine_variable(part), strlen(machine_variable(part)));
+	}
+}
+
 static void expand_part(struct expand_writer *writer, const struct part *part, const struct expansion *x) {
 	char digits[20];
 	switch (part->kind) {
@@ -180,6 +205,10 @@ static void expand_part(struct expand_writer *writer, const struct part *part, c
 	case SLOT:
 	case TOTAL:
 		add_value(writer, part, part->place, part_number(part, x, digits));
+		return;
+	case HOST:
+	case LOGIN:
+		expand_machine(writer, part, x);
 		return;
 	}
 }
@@ -233,7 +262,8 @@ void template_expand(const struct template *template, const struct expansion *x,
 	}
 	buf_reserve(buf, 0);
 	size_t start = buf->len;
-	struct expand_writer writer = {.target = TO_TEXT, .buf = buf, .is_path = template->flags & TEMPLATE_PATH};
+	struct expand_writer writer = {.target = TO_TEXT, .buf = buf, .is_path = template->flags & TEMPLATE_PATH,
+	                               .is_raw = template->flags & TEMPLATE_RAW};
 	expand_parts(&writer, &template->parts, x);
 	if (writer.nvariables > 0) {
 		FP_CLEANUP(buf_fini) struct buf text = BUF_INIT;
@@ -276,7 +306,7 @@ static bool has_kind(const struct template *template, unsigned least, unsigned m
 }
 
 bool template_has_strings(const struct template *template) {
-	return has_kind(template, ITEM, TOTAL, /* padded */ false);
+	return has_kind(template, ITEM, LOGIN, /* padded */ false);
 }
 
 bool template_has_columns(const struct template *template) {

@@ -16,6 +16,8 @@ struct part {
 		SEQ,     // the number of the job
 		SLOT,    // … of its slot
 		TOTAL,   // how many items there are
+		HOST,    // the machine that the job runs on
+		LOGIN,   // … as it is given: user, port, command
 	} kind;
 	enum form form;    // ITEM, COLUMN: what is made of each argument
 	const struct replacement *replacement; // what `form` was given, or NULL; borrowed from the template
@@ -23,6 +25,7 @@ struct part {
 	bool is_raw;       // put in without quotes
 	bool is_padded;    // SEQ, SLOT: with zeros in front, as wide as the highest number
 	int column;        // COLUMN: from 1; -1 is the last argument; 0 is never there
+	bool is_elsewhere; // HOST, LOGIN: it may be another machine than this one
 	const char *text;  // LITERAL: the text; else the replacement string, for messages. Borrowed from template->text, or static
 	size_t len;        // bytes of that; GROUP: parts
 };
@@ -82,7 +85,7 @@ void parts_add_literal(struct parts *parts, const char *text, size_t len);
 // Looks for a name of --plus at `at`, behind the brace or the number, and makes of `part`, an ITEM or a COLUMN, what it stands
 // for. Returns what is behind it; or NULL if there is none, or none for a COLUMN. An expression that cannot be used is
 // skipped, with the reason appended to template->error.
-const char *plus_parse(struct template *template, const char *at, struct part *part);
+const char *plus_parse(struct template *template, const struct tokens *tokens, const char *at, struct part *part);
 
 // Frees the replacement and those behind it; it may be NULL.
 void replacements_free(struct replacement *replacement);
@@ -121,6 +124,9 @@ struct part_values {
 
 // Sets *ret_value to what becomes of the next argument, borrowed until the next call. Returns false behind the last one.
 bool part_next_value(struct part_values *values, struct slice *ret_value);
+
+// Returns what a HOST or a LOGIN stands for, and whether it is text that no shell takes for anything else.
+struct slice part_machine(const struct part *part, const struct expansion *x, bool *ret_is_plain);
 
 // Returns the digits of a SEQ, SLOT or TOTAL, which it puts at the end of `digits`.
 struct slice part_number(const struct part *part, const struct expansion *x, char digits[20]);

@@ -74,6 +74,10 @@ static size_t part_chars(const struct part *part, const struct expansion *x, boo
 	if (part->kind == SEQ || part->kind == SLOT || part->kind == TOTAL) {
 		return part_number(part, x, digits).len;
 	}
+	if (part->kind == HOST || part->kind == LOGIN) {
+		bool is_plain;
+		return part_machine(part, x, &is_plain).len;
+	}
 	size_t chars = 0;
 	FP_CLEANUP(buf_fini) struct buf scratch = BUF_INIT;
 	struct part_values values = {.part = part, .record = x->record, .scratch = &scratch};

@@ -76,7 +76,7 @@ static void join_parts(const struct template *template, struct buf *text, struct
 			buf_add(text, part->text, part->len);
 			continue;
 		}
-		bool is_number = part->kind == SEQ || part->kind == SLOT || part->kind == TOTAL || part->is_raw;
+		bool is_number = part->kind == SEQ || part->kind == SLOT || part->kind >= TOTAL || part->is_raw;
 		add_item(reading, text->len, is_number);
 		buf_addc(text, is_number ? READ_NUMBER : READ_ITEM);
 	}

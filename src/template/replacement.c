@@ -30,8 +30,8 @@ static const struct { const char *name; struct part part; size_t n; enum { IF_RI
 	{"slot}", {.kind = SLOT}, .n = 0},
 	{"choose_k}", {.kind = ITEM}, .skips = IF_RISING}, // the item, if its arguments are in rising order
 	{"uniq}", {.kind = ITEM}, .skips = IF_UNIQUE},     // the item, if no two of its arguments are the same
-	{"host}", {.kind = LITERAL, .text = ":", .len = 1}, .n = 0}, // all jobs run here, which GNU parallel calls ":"
-	{"sshlogin}", {.kind = LITERAL, .text = ":", .len = 1}, .n = 0},
+	{"host}", {.kind = HOST}, .n = 0}, // this machine is what GNU parallel calls ":"
+	{"sshlogin}", {.kind = LOGIN}, .n = 0},
 	{"hgrp}", {.kind = LITERAL}, .n = 0}, // groups of hosts: none
 	{"agrp}", {.kind = LITERAL}, .n = 0},
 };
@@ -135,7 +135,7 @@ static bool parse_given(const char *at, const char *end, struct replacement *rep
 	return at[0] == ':' ? parse_numbers(at + 1, replacement) : parse_expression(at, end, replacement, error);
 }
 
-const char *plus_parse(struct template *template, const char *at, struct part *part) {
+const char *plus_parse(struct template *template, const struct tokens *tokens, const char *at, struct part *part) {
 	for (size_t i = 0; i < sizeof(FIXED) / sizeof(FIXED[0]); ++i) {
 		const struct part *fixed = &FIXED[i].part;
 		size_t len = strlen(FIXED[i].name);
@@ -151,6 +151,7 @@ const char *plus_parse(struct template *template, const char *at, struct part *p
 		} else {
 			template->needs_total |= fixed->kind == TOTAL || fixed->kind == SEQ;
 			*part = *fixed;
+			part->is_elsewhere = tokens->elsewhere;
 		}
 		return at + len;
 	}

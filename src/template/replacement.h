@@ -26,6 +26,7 @@ enum token {
 struct tokens {
 	const char *name[NTOKENS];    // borrowed; not empty
 	bool plus;                    // --plus: many more
+	bool elsewhere;               // jobs run on other machines, too: {host} is known when one runs
 };
 
 extern const struct tokens tokens_default;

@@ -65,7 +65,7 @@ static const char *parse_position(struct template *template, const struct tokens
 		set_token(part, token);
 		return at + len;
 	}
-	return tokens->plus ? plus_parse(template, at, part) : NULL;
+	return tokens->plus ? plus_parse(template, tokens, at, part) : NULL;
 }
 
 // A name as it stands in the header, or without the blanks around it.
@@ -120,7 +120,7 @@ static const char *parse_token(struct template *template, const char *at, const 
 		return end;
 	}
 	*ret_part = (struct part){.kind = ITEM};
-	return plus_parse(template, at + 1, ret_part);
+	return plus_parse(template, tokens, at + 1, ret_part);
 }
 
 // Where the next replacement string may be, or NULL.

@@ -53,6 +53,7 @@ struct expansion {
 	unsigned slot;     // {%}
 	unsigned slots;    // how many there are: {0%}
 	uint64_t total;    // items of the run, {##}: only where template_needs_total()
+	const char *host, *sshlogin; // {host}, {sshlogin}; NULL where it is not known, or is this machine
 };
 
 // Appends the text with its replacement strings expanded. Items are quoted for the shell, according to the quotes of the

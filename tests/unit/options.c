@@ -241,12 +241,48 @@ static void test_tee(void) {
 static void test_foreign_names(void) {
 	REFUSED("-H is not in fairpar; GNU parallel has retired it, too: leave it out", "-H", "x");
 	REFUSED("-T in '-kT1' is not in fairpar; GNU parallel has retired it", "-kT1", "x");
-	REFUSED("--sshl is not in fairpar; jobs run on this machine: use ssh", "--sshl", "x"); // of whichever
+	REFUSED("--onall is not in fairpar; use ssh in the command", "--onall", "x");
 	REFUSED("--rpl is not in fairpar; use --plus", "--rpl", "x");
 	REFUSED("--par is not in fairpar; use --plus", "--par", "x");
 	REFUSED("--tmpl is not in fairpar; use a command", "--tmpl=a=b", "x");
-	REFUSED("-S is not in fairpar; jobs run on this machine: use ssh", "-S", "host", "x");
-	REFUSED("--sshlogin is not in fairpar; jobs run on this machine: use ssh", "--sshlogin", "host", "x");
+	REFUSED("--trc is not in fairpar; use rsync or scp, before the run or in the command", "--trc", "{}.out", "x");
+	REFUSED("-B is not in fairpar; use rsync or scp", "-B", "x", "x");
+}
+
+static void test_machines(void) {
+	RUNS("x");
+	check(o.hosts.n == 0 && !o.tokens.elsewhere && !o.jobs);
+	RUNS("-S", "4/:", "x");
+	check_equal(o.hosts.n, 1);
+	check_string(o.jobs, "4");
+	RUNS("-S4/:", "-j50%", "x");
+	check_string(o.jobs, "2");
+	RUNS("-S:", "-j3", "x");
+	check_string(o.jobs, "3");
+	RUNS("-S", "2/a,u@b:22", "--sshlogin", ":", "--ssh", "ssh -x", "--launch", "env {}", "--at-most-once", "-M", "-j50%", "x");
+	check_equal(o.hosts.n, 4);
+	check_string(o.hosts.logins[1].name, "u@b:22");
+	check_string(o.hosts.logins[3].name, "env");
+	check_string(o.ssh, "ssh -x");
+	check_string(o.jobs, "50%");
+	check(o.at_most_once && o.tokens.elsewhere);
+	RUNS("--env", "A,B", "--env", "f", "x");
+	check(option_env_has(&o, "A=1") && option_env_has(&o, "B") && option_env_has(&o, "BASH_FUNC_f%%=() { :; }"));
+	check(!option_env_has(&o, "C=1") && !option_env_has(&o, "AB=1") && !option_env_has(&o, "BASH_FUNC_ff%%=x"));
+	RUNS("--env", "_", "x");
+	check(option_env_has(&o, "C=1"));
+	REFUSED("--sshlogin '-x': a host that begins with '-'", "-S", "-x", "x");
+	REFUSED("--sshlogin names no machine", "-S", ",", "x");
+	REFUSED("no machine is in the group 'g' of --sshlogin", "-S", "a,@g", "x");
+	REFUSED("--sshloginfile cannot read '/proc/no'", "--slf", "/proc/no", "x");
+	REFUSED("stdin can be read only once", "--slf", "-", "-a", "-", "x");
+	REFUSED("--launch 'flux' has to hold {} once", "--launch", "flux", "x");
+	REFUSED("--jobs auto: machines of --sshlogin have slots of a fixed number", "-S", "a", "-j", "auto", "x");
+	REFUSED("--pool cannot be combined with --sshlogin: its slots are those of this machine", "--slf", "/dev/null", "-Sa", "--pool", "x");
+	REFUSED("--cat cannot be combined with --sshlogin", "-Sa", "--pipe", "--cat", "x");
+	REFUSED("--tty cannot be combined with --sshlogin", "-Sa", "--tty", "x");
+	REFUSED("--at-most-once needs --sshlogin", "--at-most-once", "-S:", "x");
+	REFUSED("--sshlogin cannot be combined with a semaphore", "--semaphore", "--id", "i", "-Sa", "x");
 }
 
 static void test_prefixes(void) {
@@ -755,7 +791,7 @@ static void test_manifest_options(void) {
 		{OPT_DELIMITER, ","}, {OPT_HEADER, ":"}, {OPT_WEIGHT, "a=1"}, {OPT_MAX_PARALLEL, "a=1"}, {OPT_RATE, "1/s"}, {OPT_PRIORITY, "a=1"},
 		{OPT_FAIR, "time"}, {OPT_HALT, "2"}, {OPT_EXIT_STATUS, "max"}, {OPT_TERM_SEQ, "TERM,1"}, {OPT_PACK, "auto"},
 		{OPT_MEMORY, "auto"}, {OPT_WARM, "sh"},
-		{OPT_REPORT, "r.svg"},
+		{OPT_REPORT, "r.svg"}, {OPT_SSHLOGINFILE, "/dev/null"}, {OPT_LAUNCH, "env {}"},
 	};
 	for (int id = 0; id < NOPTIONS; ++id) {
 		const struct option_info *option = &option_table[id];
@@ -774,6 +810,10 @@ static void test_manifest_options(void) {
 			RUNS(buf_str(&word), "--joblog=l", "-f", "m");
 		} else if (id == OPT_LOG_OUTPUT) {
 			RUNS(buf_str(&word), "--log=l", "-f", "m");
+		} else if (id == OPT_SLURM) { // which needs an allocation
+			REFUSED("--slurm", buf_str(&word), "-f", "m");
+		} else if (option->group == GROUP_REMOTE && option_goes_with_manifest(option)) {
+			RUNS(buf_str(&word), "-S", "a", "-f", "m");
 		} else if (option_goes_with_manifest(option)) {
 			RUNS(buf_str(&word), "-f", "m");
 		} else {
@@ -979,6 +1019,7 @@ int main(int argc, char *argv[]) {
 		TEST("what is not wanted is left out", test_what_is_not_wanted),
 		TEST("a name behind a single dash is not taken for letters", test_single_dash),
 		TEST("an option that only GNU parallel has is refused as such", test_foreign_names),
+		TEST("machines are read, and what they are not for is refused", test_machines),
 		TEST("blocks of data, and what does not go with them", test_pipe),
 		TEST("--tee, and what does not go with it", test_tee),
 		TEST("--round-robin, and what does not go with it", test_round_robin),

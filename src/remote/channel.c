@@ -1,0 +1,131 @@
+// One end of a line.
+
+#include "remote/channel.h"
+
+#include <stdio.h>
+#include <string.h>
+
+void channel_init(struct channel *channel, enum wire_sender self, const char *(*frame)(void *arg, const struct wire_frame *frame), void *arg,
+                  uint64_t now) {
+	*channel = (struct channel){.self = self, .frame = frame, .arg = arg, .heard = now};
+}
+
+void channel_fini(struct channel *channel) {
+	buf_fini(&channel->in);
+	buf_fini(&channel->urgent);
+	buf_fini(&channel->bulk);
+	buf_fini(&channel->current);
+}
+
+void channel_break(struct channel *channel, const char *why) {
+	if (!channel_is_broken(channel)) {
+		snprintf(channel->why, sizeof(channel->why), "%s", why[0] != '\0' ? why : "no reason is known");
+	}
+}
+
+// ---- sending ----
+
+void channel_send(struct channel *channel, const struct wire_frame *frame) {
+	if (!channel_is_broken(channel)) {
+		wire_write(wire_kind(frame->type)->is_urgent ? &channel->urgent : &channel->bulk, frame);
+	}
+}
+
+static void remove_first(struct buf *buf, size_t n) {
+	memmove(buf->data, buf->data + n, buf->len - n);
+	buf->len -= n;
+}
+
+// Moves the first frame of `bulk` to `current`.
+static void take_bulk(struct channel *channel) {
+	struct wire_frame frame;
+	size_t used = 0;
+	const char *why;
+	const char *first = channel->bulk.data + channel->bulk_at;
+	if (wire_read(first, channel->bulk.len - channel->bulk_at, channel->self, &frame, &used, &why) == WIRE_FRAME) {
+		buf_add(&channel->current, first, used);
+		channel->bulk_at += used;
+	}
+	if (channel->bulk_at * 2 >= channel->bulk.len) { // so each byte is moved once in the mean
+		remove_first(&channel->bulk, channel->bulk_at);
+		channel->bulk_at = 0;
+	}
+}
+
+const char *channel_output(struct channel *channel, size_t *ret_n) {
+	if (channel->sent == channel->current.len) {
+		buf_reset(&channel->current);
+		channel->sent = 0;
+		if (channel->urgent.len > 0) {
+			struct buf empty = channel->current;
+			channel->current = channel->urgent;
+			channel->urgent = empty;
+		} else if (channel->bulk.len > 0) {
+			take_bulk(channel);
+		}
+	}
+	*ret_n = channel_is_broken(channel) ? 0 : channel->current.len - channel->sent;
+	return *ret_n > 0 ? channel->current.data + channel->sent : "";
+}
+
+void channel_sent(struct channel *channel, size_t n) {
+	channel->sent += n;
+}
+
+// ---- receiving ----
+
+static void on_frame(struct channel *channel, const struct wire_frame *frame) {
+	if (frame->type == FRAME_PING) {
+		channel_send(channel, &(struct wire_frame){.type = FRAME_PONG, .numbers = {frame->numbers[0]}});
+	} else if (frame->type != FRAME_PONG) {
+		const char *why = channel->frame(channel->arg, frame);
+		if (why) {
+			channel_break(channel, why);
+		}
+	}
+}
+
+int channel_receive(struct channel *channel, const char *bytes, size_t n, uint64_t now) {
+	size_t at = 0;
+	channel->heard = now;
+	buf_add(&channel->in, bytes, n);
+	while (!channel_is_broken(channel)) {
+		struct wire_frame frame;
+		size_t used = 0;
+		const char *why;
+		enum wire_sender other = channel->self == WIRE_WORKER ? WIRE_DISPATCHER : WIRE_WORKER;
+		enum wire_status status = wire_read(channel->in.data + at, channel->in.len - at, other, &frame, &used, &why);
+		if (status == WIRE_PART) {
+			break;
+		}
+		if (status == WIRE_BAD) {
+			channel_break(channel, why);
+			break;
+		}
+		at += used;
+		on_frame(channel, &frame);
+	}
+	if (at > 0) {
+		remove_first(&channel->in, at);
+	}
+	return channel_is_broken(channel) ? -1 : 0;
+}
+
+// ---- time ----
+
+uint64_t channel_tick(struct channel *channel, uint64_t now) {
+	if (channel_is_broken(channel)) {
+		return UINT64_MAX;
+	}
+	if (now >= channel->heard + CHANNEL_DEAD_NS) {
+		channel_break(channel, "it has been silent for a minute");
+		return UINT64_MAX;
+	}
+	uint64_t last = channel->heard > channel->pinged ? channel->heard : channel->pinged;
+	if (now >= last + CHANNEL_PING_NS) {
+		channel_send(channel, &(struct wire_frame){.type = FRAME_PING, .numbers = {now}});
+		channel->pinged = last = now;
+	}
+	uint64_t dead = channel->heard + CHANNEL_DEAD_NS, due = last + CHANNEL_PING_NS;
+	return due < dead ? due : dead;
+}

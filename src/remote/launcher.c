@@ -1,0 +1,131 @@
+// The process that brings a worker to life on another machine: started with three pipes, ended and reaped by the same thread.
+
+#include "remote/launcher.h"
+
+#include "base/alloc.h"
+#include "base/io.h"
+#include "base/sync.h"
+#include "job/job.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+
+enum { TERM_GRACE_MS = 500 };
+
+// ---- start ----
+
+// *ret_ours does not block, `theirs` does. Returns 0, or -1 with errno.
+static int open_pipe(int ours, int *ret_ours, int *ret_theirs) {
+	int ends[2];
+	if (pipe2(ends, O_CLOEXEC) != 0) {
+		return -1;
+	}
+	*ret_ours = ends[ours];
+	*ret_theirs = ends[!ours];
+	return fcntl(*ret_ours, F_SETFL, O_NONBLOCK);
+}
+
+static int spawn_launcher(struct launcher *launcher, const struct launcher_config *config, const int stdio[3], struct spawn_error *ret_error) {
+	struct spawn_world world;
+	void *top, *stack = spawn_stack_create(&top);
+	if (!stack) {
+		*ret_error = (struct spawn_error){.step = SPAWN_CLONE, .error = errno};
+		return -1;
+	}
+	spawn_world_init(&world);
+	struct spawn_config spawning = {
+		.path = config->path,
+		.argv = config->argv,
+		.env = config->env,
+		.world = &world,
+		.context = config->context,
+		.stdio = {stdio[0], stdio[1], stdio[2]},
+		.cgroup_fd = -1,
+		.own_group = true,
+		.dies_with_thread = true,
+		.stack_top = top,
+	};
+	launcher->pid = spawn(&spawning, &launcher->pidfd, ret_error);
+	spawn_stack_destroy(stack);
+	return launcher->pid > 0 && !ret_error->error ? 0 : -1;
+}
+
+static void close_line(struct launcher *launcher) {
+	fd_close(&launcher->in_fd);
+	fd_close(&launcher->out_fd);
+	fd_close(&launcher->err_fd);
+}
+
+static void reap(struct launcher *launcher, int *ret_status) {
+	*ret_status = 0;
+	while (waitpid(launcher->pid, ret_status, 0) < 0 && errno == EINTR) {
+	}
+	fd_close(&launcher->pidfd);
+	launcher->pid = 0;
+}
+
+int launcher_start(struct launcher *launcher, const struct launcher_config *config, struct spawn_error *ret_error) {
+	int theirs[3] = {-1, -1, -1}, result = -1;
+	*launcher = (struct launcher){.pidfd = -1, .in_fd = -1, .out_fd = -1, .err_fd = -1};
+	*ret_error = (struct spawn_error){.error = 0};
+	if (open_pipe(1, &launcher->in_fd, &theirs[0]) != 0 || open_pipe(0, &launcher->out_fd, &theirs[1]) != 0
+	    || open_pipe(0, &launcher->err_fd, &theirs[2]) != 0) {
+		*ret_error = (struct spawn_error){.step = SPAWN_PIPE, .error = errno};
+	} else {
+		result = spawn_launcher(launcher, config, theirs, ret_error);
+	}
+	for (int i = 0; i < 3; ++i) {
+		fd_close(&theirs[i]);
+	}
+	if (result != 0) {
+		close_line(launcher);
+		if (launcher->pid > 0) {
+			int status;
+			reap(launcher, &status);
+		}
+	}
+	return result;
+}
+
+char *launcher_self(void) {
+	char *self = realpath("/proc/self/exe", NULL);
+	return self ? self : xstrdup("fairpar");
+}
+
+// ---- end ----
+
+// Returns whether it has ended by then.
+static bool has_ended_by(const struct launcher *launcher, uint64_t until) {
+	struct pollfd end = {.fd = launcher->pidfd, .events = POLLIN};
+	int ready;
+	do {
+		ready = poll(&end, 1, poll_ms(until));
+	} while (ready < 0 && (errno == EINTR || errno == EAGAIN || errno == ENOMEM));
+	return ready > 0;
+}
+
+void launcher_end(struct launcher *launcher, uint64_t until, char *ret_how, size_t size) {
+	int status;
+	close_line(launcher);
+	bool killed = !has_ended_by(launcher, until);
+	if (killed) {
+		kill(-launcher->pid, SIGTERM); // it is not reaped yet, so the number is still its group's
+		(void)has_ended_by(launcher, now_ns() + (uint64_t)TERM_GRACE_MS * NS_PER_MS);
+		kill(-launcher->pid, SIGKILL);
+	}
+	reap(launcher, &status);
+	struct result result = {
+		.outcome = WIFSIGNALED(status) ? OUTCOME_SIGNAL : OUTCOME_FAILED,
+		.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 0,
+		.term_signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0,
+	};
+	if (killed) {
+		ret_how[0] = '\0';
+	} else {
+		result_describe(&result, ret_how, size);
+	}
+}

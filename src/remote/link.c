@@ -1,0 +1,600 @@
+// The thread of a line: starts the launcher, moves bytes between it, the protocol (host.h) and the pipes of attempts, and starts
+// it anew when it has gone. All waiting is in one poll().
+
+#include "remote/link.h"
+
+#include "base/alloc.h"
+#include "base/diag.h"
+#include "base/io.h"
+#include "base/random.h"
+#include "base/wakeup.h"
+#include "remote/host.h"
+#include "remote/link_internal.h"
+#include "remote/payload.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+enum {
+	STACK_BYTES = 256 * 1024,
+	READ_BYTES = 64 * 1024,
+	BACKOFF_FIRST_S = 1, BACKOFF_MOST_S = 60,
+	END_GRACE_MS = 2000,        // for a launcher whose line was closed
+	KILL_GRACE_MS = 2000,       // for what runs at the other end, after link_kill()
+	SAID_MOST = 20,             // lines of a launcher that are passed on, for each connection
+	SAID_BYTES = 400,           // of each
+};
+
+struct host_link {
+	struct link_config config;
+	thread thread;
+	int wake_fd;
+	mutex lock;                // of the next ones, and of what link_internal.h says
+	struct list attempts;      // in the order of their numbers
+	uint64_t last_number;
+	bool terminating, killing, closing;
+
+	// of the thread
+	struct launcher launcher;
+	struct host *host;         // NULL: the line is down
+	bool up;                   // calls.up was called, and calls.down was not
+	bool leaving;              // the worker takes no more
+	uint64_t now, retry_at, pause, kill_at;
+	struct buf said;           // the line that the launcher is writing
+	char last_said[SAID_BYTES];
+	unsigned nsaid;
+	struct pollfd *fds;
+	size_t nfds, fds_cap;
+	char *bytes;               // READ_BYTES
+};
+
+// ---- attempts ----
+
+static void set_state(struct host_link *link, struct link_attempt *attempt, enum link_state state) {
+	mutex_lock(&link->lock);
+	attempt->state = state;
+	if (state == ATTEMPT_STARTED) {
+		attempt->start = link->now;
+	}
+	if (state == ATTEMPT_LEFT) {
+		list_remove(&attempt->link);
+	}
+	wakeup_post(attempt->wake_fd); // with the lock: who sees that it has left closes this
+	mutex_unlock(&link->lock);
+}
+
+enum link_state link_state_of(struct host_link *link, const struct link_attempt *attempt, uint64_t *ret_start, int *ret_pid) {
+	mutex_lock(&link->lock);
+	enum link_state state = attempt->state;
+	*ret_start = attempt->start;
+	*ret_pid = attempt->pid;
+	mutex_unlock(&link->lock);
+	return state;
+}
+
+bool link_submit(struct host_link *link, struct link_attempt *attempt) {
+	mutex_lock(&link->lock);
+	bool taken = !link->killing && (!link->terminating || attempt->config->cleanup);
+	if (taken) {
+		attempt->number = ++link->last_number;
+		list_push_back(&link->attempts, &attempt->link);
+		wakeup_post(link->wake_fd);
+	}
+	mutex_unlock(&link->lock);
+	return taken;
+}
+
+// The attempts are the thread's own to walk: it alone removes one, and others add behind the last.
+static struct link_attempt *find(struct host_link *link, uint64_t number) {
+	struct link_attempt *found = NULL;
+	mutex_lock(&link->lock);
+	list_for_each_entry(&link->attempts, struct link_attempt, attempt, link) {
+		if (attempt->number == number) {
+			found = attempt;
+			break;
+		}
+	}
+	mutex_unlock(&link->lock);
+	return found;
+}
+
+static void end_attempt(struct host_link *link, struct link_attempt *attempt, enum link_end end) {
+	attempt->end = end;
+	fd_close(&attempt->in_fd);
+	set_state(link, attempt, ATTEMPT_ENDED);
+}
+
+// What is in no pipe yet.
+static size_t rest_of(const struct stream_pipe *out) {
+	return out->rest.len - out->at;
+}
+
+// Moves what fits into the pipe, and tells how much that was. Whoever reads it may have had enough: then it is thrown away.
+static size_t fill_pipe(struct stream_pipe *out) {
+	size_t rest = rest_of(out), done = 0;
+	while (out->fd >= 0 && done < rest) {
+		ssize_t n = write(out->fd, out->rest.data + out->at, rest - done);
+		if (n < 0 && (errno == EAGAIN || errno == EINTR)) {
+			break;
+		}
+		if (n < 0) {
+			fd_close(&out->fd);
+			break;
+		}
+		done += (size_t)n;
+		out->at += (size_t)n;
+	}
+	done = out->fd >= 0 ? done : rest;
+	out->at = out->fd >= 0 ? out->at : out->rest.len;
+	if (rest_of(out) == 0) {
+		buf_reset(&out->rest);
+		out->at = 0;
+	}
+	return done;
+}
+
+// One that has ended leaves when its pipes have all of it.
+static void drain(struct host_link *link, struct link_attempt *attempt) {
+	bool ended = attempt->state == ATTEMPT_ENDED, left = ended; // which only this thread sets
+	for (int i = 0; i < 2; ++i) {
+		struct stream_pipe *out = &attempt->out[i];
+		size_t n = rest_of(out) > 0 ? fill_pipe(out) : 0;
+		if (n > 0 && link->host && !ended) {
+			host_more(link->host, attempt->number, n);
+		}
+		if (ended && rest_of(out) == 0) {
+			fd_close(&out->fd);
+		}
+		left = left && out->fd < 0;
+	}
+	if (left) {
+		set_state(link, attempt, ATTEMPT_LEFT);
+	}
+}
+
+// Reads as much of its standard input as the worker takes.
+static void feed(struct host_link *link, struct link_attempt *attempt) {
+	size_t room = host_input_room(link->host, attempt->number);
+	ssize_t n = read(attempt->in_fd, link->bytes, room < READ_BYTES ? room : READ_BYTES);
+	if (n > 0) {
+		host_input(link->host, attempt->number, link->bytes, (size_t)n);
+	} else if (n == 0 || (errno != EAGAIN && errno != EINTR)) {
+		host_input_end(link->host, attempt->number);
+		fd_close(&attempt->in_fd);
+	}
+}
+
+// ---- what the worker says ----
+
+static void on_hello(void *arg, const struct worker_hello *hello) {
+	struct host_link *link = arg;
+	if (link->config.env.len > 0) {
+		host_env(link->host, link->config.adds_env, link->config.env.data, link->config.env.len);
+	}
+	link->up = true;
+	link->pause = 0;
+	link->config.calls.up(link->config.calls.arg, hello->slots);
+}
+
+static void on_started(void *arg, uint64_t number, uint64_t pid) {
+	struct host_link *link = arg;
+	struct link_attempt *attempt = find(link, number);
+	attempt->pid = (int)pid;
+	set_state(link, attempt, ATTEMPT_STARTED);
+}
+
+static void on_output(void *arg, uint64_t number, unsigned stream, const char *bytes, size_t n) {
+	struct host_link *link = arg;
+	struct link_attempt *attempt = find(link, number);
+	attempt->wrote = true;
+	buf_add(&attempt->out[stream - 1].rest, bytes, n);
+	drain(link, attempt);
+}
+
+static void on_done(void *arg, uint64_t number, const struct job_end *end) {
+	struct host_link *link = arg;
+	struct link_attempt *attempt = find(link, number);
+	attempt->result = end->result;
+	attempt->error = end->error;
+	uint64_t wall = result_wall(&end->result);
+	attempt->result.start = attempt->start ? attempt->start : link->now;
+	attempt->result.end = attempt->result.start + wall;
+	end_attempt(link, attempt, LINK_DONE);
+	drain(link, attempt);
+}
+
+static void go_down(struct host_link *link, const char *why, bool bye) {
+	bool was_up = link->up;
+	link->up = false;
+	link->leaving = bye;
+	if (was_up || !bye) {
+		link->config.calls.down(link->config.calls.arg, why, was_up, bye);
+	}
+}
+
+static void on_bye(void *arg, const char *why) {
+	go_down(arg, why, /* bye */ true);
+}
+
+// It takes no more, either: or the same would be given to it again, at once.
+static void on_refused(void *arg, uint64_t number, const char *why) {
+	struct host_link *link = arg;
+	struct link_attempt *attempt = find(link, number);
+	go_down(link, why, /* bye */ true);
+	end_attempt(link, attempt, LINK_REFUSED);
+	drain(link, attempt);
+}
+
+static void on_lost(void *arg, uint64_t number, bool ran) {
+	struct host_link *link = arg;
+	struct link_attempt *attempt = find(link, number);
+	end_attempt(link, attempt, ran ? LINK_LOST : LINK_REFUSED);
+	drain(link, attempt);
+}
+
+// What may be sent is looked at before each wait.
+static void on_room(void *arg FP_UNUSED, uint64_t number FP_UNUSED) {
+}
+
+static const struct host_calls host_calls = {
+	.hello = on_hello, .room = on_room, .started = on_started, .output = on_output, .done = on_done, .refused = on_refused, .lost = on_lost, .bye = on_bye,
+};
+
+// ---- the line ----
+
+// The line has gone, or cannot be used any more.
+static void lose(struct host_link *link, const char *why) {
+	char how[80];
+	FP_CLEANUP(buf_fini) struct buf text = BUF_INIT;
+	launcher_end(&link->launcher, link->now + (uint64_t)END_GRACE_MS * NS_PER_MS, how, sizeof(how));
+	link->now = now_ns();
+	buf_adds(&text, why ? why : how[0] ? how : "the line has ended");
+	const char *said = link->last_said[0] ? link->last_said : host_noise(link->host);
+	if (!link->up && !link->leaving && said[0]) {
+		buf_printf(&text, ": %s", said);
+	}
+	mutex_lock(&link->lock);
+	bool tells = !link->closing;
+	list_for_each_entry(&link->attempts, struct link_attempt, attempt, link) {
+		snprintf(attempt->why, sizeof(attempt->why), "%s", buf_str(&text));
+	}
+	mutex_unlock(&link->lock);
+	if (tells) {
+		go_down(link, buf_str(&text), /* bye */ link->leaving); // first: nothing is to be given to it
+	}
+	host_break(link->host, buf_str(&text));
+	host_lose_jobs(link->host);
+	host_free(link->host);
+	link->host = NULL;
+	link->pause = link->pause == 0 ? BACKOFF_FIRST_S : link->pause * 2 < BACKOFF_MOST_S ? link->pause * 2 : BACKOFF_MOST_S;
+	link->retry_at = link->now + link->pause * NS_PER_S;
+}
+
+static void connect_host(struct host_link *link) {
+	struct spawn_error error;
+	buf_reset(&link->said);
+	link->last_said[0] = '\0';
+	link->nsaid = 0;
+	link->leaving = false;
+	if (launcher_start(&link->launcher, &link->config.launcher, &error) != 0) {
+		FP_CLEANUP(buf_fini) struct buf why = BUF_INIT;
+		buf_printf(&why, "cannot start '%s': %s: %s", link->config.launcher.argv[0], spawn_step_name(error.step), strerror(error.error));
+		link->pause = BACKOFF_MOST_S;
+		link->retry_at = link->now + link->pause * NS_PER_S;
+		go_down(link, buf_str(&why), /* bye */ false);
+		return;
+	}
+	char mark[MARK_SIZE + 1];
+	uint64_t random[2];
+	random_bytes(random, sizeof(random));
+	snprintf(mark, sizeof(mark), "%016llx%016llx", ull(random[0]), ull(random[1]));
+	link->host = host_new(&host_calls, link, mark, link->now);
+}
+
+// Says a line of the launcher, or keeps it for the message that there is no connection.
+static void say(struct host_link *link) {
+	const struct buf *line = &link->said;
+	if (line->len == 0) {
+		return;
+	}
+	if (!link->up) {
+		snprintf(link->last_said, sizeof(link->last_said), "%s", line->data);
+	} else if (link->nsaid++ < SAID_MOST) {
+		link->config.calls.said(link->config.calls.arg, line->data);
+	} else if (link->nsaid == SAID_MOST + 1) {
+		link->config.calls.said(link->config.calls.arg, "(what more it says is left out)");
+	}
+	buf_reset(&link->said);
+}
+
+static void hear_launcher(struct host_link *link) {
+	ssize_t n = read(link->launcher.err_fd, link->bytes, READ_BYTES);
+	if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR)) {
+		say(link);
+		fd_close(&link->launcher.err_fd);
+	}
+	for (ssize_t i = 0; i < n; ++i) {
+		char c = link->bytes[i];
+		if (c == '\n') {
+			say(link);
+		} else if (c != '\r' && c != '\0' && link->said.len < SAID_BYTES - 1) {
+			buf_addc(&link->said, c);
+		}
+	}
+}
+
+// Returns false at the end of the line, or where it is broken.
+static bool receive(struct host_link *link) {
+	ssize_t n = read(link->launcher.out_fd, link->bytes, READ_BYTES);
+	if (n < 0) {
+		return errno == EAGAIN || errno == EINTR;
+	}
+	return n > 0 && host_receive(link->host, link->bytes, (size_t)n, link->now) == 0;
+}
+
+static bool transmit(struct host_link *link) {
+	size_t n;
+	const char *bytes = host_output(link->host, &n);
+	ssize_t sent = n > 0 ? write(link->launcher.in_fd, bytes, n) : 0;
+	if (sent > 0) {
+		host_sent(link->host, (size_t)sent);
+	}
+	return sent >= 0 || errno == EAGAIN || errno == EINTR;
+}
+
+// ---- the thread ----
+
+static void give_order(struct host_link *link, struct link_attempt *attempt, enum attempt_order order) {
+	static const enum stop_how orders[] = {[ORDER_CANCEL] = STOP_CANCEL, [ORDER_EXPIRE] = STOP_EXPIRE, [ORDER_KILL] = STOP_KILL};
+	if (order > attempt->told && (attempt->state == ATTEMPT_SENT || attempt->state == ATTEMPT_STARTED)) {
+		attempt->told = order;
+		host_stop(link->host, attempt->number, orders[order]);
+	}
+}
+
+// Sends what has come to be sent, and gives back what cannot be.
+static void take_orders(struct host_link *link) {
+	mutex_lock(&link->lock);
+	const struct list *at = link->attempts.next;
+	while (at != &link->attempts) {
+		struct link_attempt *attempt = list_entry(at, struct link_attempt, link);
+		at = at->next;
+		enum attempt_order asked = attempt->asked;
+		bool waits = attempt->state == ATTEMPT_WAITING, refuses = waits && (!link->up || asked != ORDER_NONE);
+		attempt->state = waits && !refuses ? ATTEMPT_SENT : attempt->state;
+		mutex_unlock(&link->lock);
+		if (refuses) {
+			attempt->result.outcome = OUTCOME_CANCELLED;
+			end_attempt(link, attempt, asked == ORDER_NONE ? LINK_REFUSED : LINK_DONE);
+		} else if (waits) {
+			host_run(link->host, attempt->number, buf_str(&attempt->payload), attempt->payload.len);
+			buf_fini(&attempt->payload);
+		}
+		if (link->host) {
+			give_order(link, attempt, asked);
+		}
+		drain(link, attempt);
+		mutex_lock(&link->lock);
+	}
+	if (link->killing && link->kill_at == TIME_NEVER) {
+		link->kill_at = link->now + (uint64_t)KILL_GRACE_MS * NS_PER_MS;
+	}
+	mutex_unlock(&link->lock);
+}
+
+static struct pollfd *add_poll(struct host_link *link, int fd, short events) {
+	grow_array(&link->fds, &link->fds_cap, link->nfds + 1, sizeof(*link->fds));
+	link->fds[link->nfds] = (struct pollfd){.fd = fd, .events = events};
+	return &link->fds[link->nfds++];
+}
+
+enum { FD_WAKE, FD_OUT, FD_ERR, FD_IN, FD_ATTEMPTS };
+
+// Waits until `due` for anything. The descriptors of attempts stand three for each behind the others, in their order.
+static void wait_for_any(struct host_link *link, uint64_t due) {
+	size_t n = 0;
+	link->nfds = 0;
+	if (link->host) {
+		(void)host_output(link->host, &n);
+	}
+	add_poll(link, link->wake_fd, POLLIN);
+	add_poll(link, link->host ? link->launcher.out_fd : -1, POLLIN);
+	add_poll(link, link->host ? link->launcher.err_fd : -1, POLLIN);
+	add_poll(link, n > 0 ? link->launcher.in_fd : -1, POLLOUT);
+	mutex_lock(&link->lock);
+	list_for_each_entry(&link->attempts, struct link_attempt, attempt, link) {
+		bool runs = link->host && (attempt->state == ATTEMPT_SENT || attempt->state == ATTEMPT_STARTED);
+		for (int i = 0; i < 2; ++i) {
+			add_poll(link, rest_of(&attempt->out[i]) > 0 ? attempt->out[i].fd : -1, POLLOUT);
+		}
+		add_poll(link, runs && attempt->in_fd >= 0 && host_input_room(link->host, attempt->number) > 0 ? attempt->in_fd : -1, POLLIN);
+	}
+	mutex_unlock(&link->lock);
+	if (poll(link->fds, link->nfds, poll_ms(due)) <= 0) {
+		for (size_t i = 0; i < link->nfds; ++i) {
+			link->fds[i].revents = 0;
+		}
+	}
+	link->now = now_ns();
+}
+
+// What poll() has reported of the pipes: no attempt has left since it was asked, and new ones stand behind.
+static void serve_attempts(struct host_link *link) {
+	mutex_lock(&link->lock);
+	const struct list *at = link->attempts.next;
+	for (size_t i = FD_ATTEMPTS; i < link->nfds; i += 3) {
+		struct link_attempt *attempt = list_entry(at, struct link_attempt, link);
+		at = at->next;
+		mutex_unlock(&link->lock);
+		if (link->fds[i + 2].revents) {
+			feed(link, attempt);
+		}
+		if (link->fds[i].revents || link->fds[i + 1].revents) {
+			drain(link, attempt);
+		}
+		mutex_lock(&link->lock);
+	}
+	mutex_unlock(&link->lock);
+}
+
+static void serve_line(struct host_link *link) {
+	if (link->fds[FD_ERR].revents) {
+		hear_launcher(link);
+	}
+	bool broken = link->fds[FD_IN].revents && !transmit(link);
+	broken = (link->fds[FD_OUT].revents && !receive(link)) || broken;
+	if (link->now >= link->kill_at) {
+		lose(link, "killed");
+	} else if (broken || host_why(link->host)) {
+		if (link->launcher.err_fd >= 0) {
+			hear_launcher(link); // why, perhaps
+			say(link);
+		}
+		lose(link, host_why(link->host));
+	}
+}
+
+static void *link_main(void *arg) {
+	struct host_link *link = arg;
+	link->now = now_ns();
+	for (;;) {
+		mutex_lock(&link->lock);
+		bool closing = link->closing, terminating = link->terminating;
+		mutex_unlock(&link->lock);
+		if (closing) {
+			break;
+		}
+		if (!link->host && link->now >= link->retry_at) {
+			if (terminating) {
+				link->retry_at = TIME_NEVER; // there is nothing to come back for
+			} else {
+				connect_host(link);
+			}
+		}
+		take_orders(link);
+		uint64_t due = link->host ? host_tick(link->host, link->now) : link->retry_at;
+		wait_for_any(link, link->kill_at < due && link->host ? link->kill_at : due);
+		if (link->fds[FD_WAKE].revents) {
+			wakeup_clear(link->wake_fd);
+		}
+		serve_attempts(link);
+		if (link->host) {
+			serve_line(link);
+		}
+	}
+	if (link->host) {
+		lose(link, NULL);
+	}
+	return NULL;
+}
+
+// ---- from other threads ----
+
+static void ask(struct host_link *link, struct link_attempt *attempt, enum attempt_order order) {
+	if (order > attempt->asked) {
+		attempt->asked = order;
+		wakeup_post(link->wake_fd);
+	}
+}
+
+void link_terminate(struct host_link *link) {
+	mutex_lock(&link->lock);
+	link->terminating = true;
+	list_for_each_entry(&link->attempts, struct link_attempt, attempt, link) {
+		if (!attempt->config->cleanup) {
+			ask(link, attempt, ORDER_CANCEL);
+		}
+	}
+	mutex_unlock(&link->lock);
+}
+
+void link_kill(struct host_link *link) {
+	mutex_lock(&link->lock);
+	link->terminating = link->killing = true;
+	list_for_each_entry(&link->attempts, struct link_attempt, attempt, link) {
+		ask(link, attempt, ORDER_KILL);
+	}
+	wakeup_post(link->wake_fd);
+	mutex_unlock(&link->lock);
+}
+
+void link_cancel(struct host_link *link, const void *origin) {
+	mutex_lock(&link->lock);
+	list_for_each_entry(&link->attempts, struct link_attempt, attempt, link) {
+		if (attempt->config->origin == origin) {
+			ask(link, attempt, ORDER_CANCEL);
+		}
+	}
+	mutex_unlock(&link->lock);
+}
+
+uint64_t link_expire(struct host_link *link, uint64_t limit, uint64_t now) {
+	uint64_t next = TIME_NEVER;
+	mutex_lock(&link->lock);
+	list_for_each_entry(&link->attempts, struct link_attempt, attempt, link) {
+		if (attempt->start == 0 || attempt->config->cleanup || attempt->asked >= ORDER_EXPIRE) {
+			continue;
+		}
+		uint64_t due = attempt->start + limit;
+		if (due <= now) {
+			ask(link, attempt, ORDER_EXPIRE);
+		} else {
+			next = due < next ? due : next;
+		}
+	}
+	mutex_unlock(&link->lock);
+	return next;
+}
+
+unsigned link_count(struct host_link *link) {
+	unsigned n = 0;
+	mutex_lock(&link->lock);
+	list_for_each(&link->attempts, at) {
+		++n;
+	}
+	mutex_unlock(&link->lock);
+	return n;
+}
+
+// ---- life ----
+
+struct host_link *link_open(const struct link_config *config) {
+	struct host_link *link = NEW(struct host_link);
+	*link = (struct host_link){.config = *config, .kill_at = TIME_NEVER};
+	list_init(&link->attempts);
+	mutex_init(&link->lock, LOCK_LINK);
+	link->bytes = xmalloc(READ_BYTES);
+	link->wake_fd = wakeup_open();
+	int error = link->wake_fd < 0 ? errno : thread_start(&link->thread, link_main, link, STACK_BYTES);
+	if (error) {
+		fd_close(&link->wake_fd);
+		mutex_fini(&link->lock);
+		free(link->bytes);
+		free(link);
+		errno = error;
+		return NULL;
+	}
+	return link;
+}
+
+void link_hang_up(struct host_link *link) {
+	mutex_lock(&link->lock);
+	verify(list_is_empty(&link->attempts));
+	link->closing = true;
+	wakeup_post(link->wake_fd);
+	mutex_unlock(&link->lock);
+}
+
+void link_close(struct host_link *link) {
+	link_hang_up(link);
+	thread_join(link->thread);
+	fd_close(&link->wake_fd);
+	mutex_fini(&link->lock);
+	buf_fini(&link->said);
+	free(link->fds);
+	free(link->bytes);
+	free(link);
+}

@@ -1,0 +1,77 @@
+// The line to one host: its launcher, its thread, and the attempts that run there.
+//
+// The thread connects, and connects again after a pause that grows from 1 s to 60 s when the line is gone. What it knows of an
+// attempt it passes on by two pipes, which the thread that has called link_run() reads as child_run() reads a child's.
+//
+//   down -launcher started-> greeting -hello-> up -bye-> leaving (takes no new attempt)
+//   each but down -end of the line, silence, protocol error-> down
+
+#ifndef FAIRPAR_REMOTE_LINK_H
+#define FAIRPAR_REMOTE_LINK_H
+
+#include "base/buf.h"
+#include "process/executor.h"
+#include "remote/launcher.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct host_link;
+struct payload_context;
+
+// What is called on the link's thread, without its locks.
+struct link_calls {
+	// The worker takes attempts: so many at once.
+	void (*up)(void *arg, unsigned slots);
+	// It takes no more: `why` is valid during the call. `was_up`: it did before, else the connection did not come about. `bye`: the
+	// worker has said so, and what runs there goes on.
+	void (*down)(void *arg, const char *why, bool was_up, bool bye);
+	// A line that the launcher has written on its standard error while it was up.
+	void (*said)(void *arg, const char *line);
+	void *arg;
+};
+
+struct link_config {
+	struct launcher_config launcher; // copied; what it points to is borrowed until link_close()
+	struct buf env;                // of all attempts, for host_env(): variables with a NUL behind each, or empty; borrowed likewise
+	bool adds_env;
+	struct link_calls calls;
+};
+
+// Starts the thread, which connects at once. Returns NULL with errno.
+struct host_link *link_open(const struct link_config *config) FP_NODISCARD;
+
+// When no link_run() is at work. The first closes the line, so that the worker ends, and returns at once; the second waits a moment
+// for the launcher's end, and frees the link.
+void link_hang_up(struct host_link *link);
+void link_close(struct host_link *link);
+
+// How an attempt has ended here.
+enum link_end {
+	LINK_DONE,     // *ret_result is its end; OUTCOME_CANCELLED, too, if it was refused because of link_terminate()
+	LINK_LOST,     // the line has gone: it may have run, and nothing is known of its end
+	LINK_REFUSED,  // it has never run: the line was down, or the worker takes no more
+};
+
+// What was seen of an attempt.
+struct link_facts {
+	bool wrote;     // output of it was passed on
+	char why[160];  // LINK_LOST: why the line has gone
+};
+
+// As executor.run(): executes one attempt on the calling thread at the other end of the line; `context` and `cwd` are those of
+// payload_write().
+enum link_end link_run(struct host_link *link, const struct child_config *config, const struct payload_context *context, const char *cwd,
+                       struct result *ret_result, struct spawn_error *ret_error, struct link_facts *ret_facts);
+
+// As those of struct executor and struct attempt_ender. link_kill() gives what runs there a moment to die, then gives the line up.
+void link_terminate(struct host_link *link);
+void link_kill(struct host_link *link);
+void link_cancel(struct host_link *link, const void *origin);
+uint64_t link_expire(struct host_link *link, uint64_t limit, uint64_t now);
+
+// How many attempts are there.
+unsigned link_count(struct host_link *link);
+
+#endif

@@ -1,0 +1,278 @@
+// What a worker needs to know of a job, as bytes.
+
+#include "remote/payload.h"
+
+#include "base/alloc.h"
+#include "base/units.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum field { PATH, ARG, SET, UNSET, DIR_, MAKES_DIR, UMASK, LIMIT, NICE, TIMEOUT, MEMORY, LABEL, FORKS, OWN_GROUP, CLEANUP, HAS_INPUT, HAS_OUTPUT, FIELDS };
+
+static const char *const names[FIELDS] = {
+	[PATH] = "path", [ARG] = "arg", [SET] = "set", [UNSET] = "unset", [DIR_] = "dir", [MAKES_DIR] = "makes-dir", [UMASK] = "umask",
+	[LIMIT] = "limit", [NICE] = "nice", [TIMEOUT] = "timeout", [MEMORY] = "memory", [LABEL] = "label", [FORKS] = "forks",
+	[OWN_GROUP] = "own-group", [CLEANUP] = "cleanup", [HAS_INPUT] = "has-input", [HAS_OUTPUT] = "has-output",
+};
+
+// ---- writing ----
+
+static void add(struct buf *buf, enum field field, const char *bytes) {
+	buf_printf(buf, "%s %zu\n%s", names[field], strlen(bytes), bytes);
+	buf_addc(buf, '\n');
+}
+
+static void add_number(struct buf *buf, enum field field, uint64_t number) {
+	char text[24];
+	snprintf(text, sizeof(text), "%llu", ull(number));
+	add(buf, field, text);
+}
+
+static void add_flag(struct buf *buf, enum field field, bool flag) {
+	if (flag) {
+		add(buf, field, "");
+	}
+}
+
+static size_t name_length(const char *variable) {
+	return strcspn(variable, "=");
+}
+
+// The variable of that name in the environment, or NULL.
+static const char *find_variable(char *const *env, const char *name, size_t len) {
+	for (; *env; ++env) {
+		if (strncmp(*env, name, len) == 0 && (*env)[len] == '=') {
+			return *env;
+		}
+	}
+	return NULL;
+}
+
+static void add_env(struct buf *buf, char *const *env, const struct payload_context *context) {
+	for (char *const *at = env; *at; ++at) {
+		const char *base = find_variable(context->base, *at, name_length(*at));
+		if (!base || strcmp(base, *at) != 0) {
+			add(buf, SET, *at);
+		}
+	}
+	for (char *const *at = context->base; context->as_here && *at; ++at) {
+		size_t len = name_length(*at);
+		if (!find_variable(env, *at, len)) {
+			buf_printf(buf, "%s %zu\n%.*s\n", names[UNSET], len, (int)len, *at);
+		}
+	}
+}
+
+static void add_limit(struct buf *buf, unsigned resource, const struct rlimit *limit) {
+	char text[80];
+	snprintf(text, sizeof(text), "%u %llu %llu", resource, ull((uint64_t)limit->rlim_cur), ull((uint64_t)limit->rlim_max));
+	add(buf, LIMIT, text);
+}
+
+static void add_place(struct buf *buf, const struct context *job, const char *cwd) {
+	add(buf, DIR_, job->cwd ? job->cwd : cwd);
+	if (job->umask != (mode_t)-1) {
+		add_number(buf, UMASK, job->umask);
+	}
+	for (unsigned i = 0; i < job->nlimits; ++i) {
+		add_limit(buf, i, &job->limits[i]);
+	}
+	if (job->nice != 0) {
+		char text[16];
+		snprintf(text, sizeof(text), "%d", job->nice);
+		add(buf, NICE, text);
+	}
+}
+
+void payload_write(struct buf *buf, const struct child_config *config, const struct payload_context *context, const char *cwd, bool has_input) {
+	add(buf, PATH, config->path);
+	for (char *const *arg = config->argv; *arg; ++arg) {
+		add(buf, ARG, *arg);
+	}
+	add_env(buf, config->env, context);
+	if (context->as_here) {
+		add_place(buf, config->context, cwd);
+	} else if (context->dir) {
+		add(buf, DIR_, context->dir);
+		add_flag(buf, MAKES_DIR, context->makes_dir);
+	}
+	if (config->timeout > 0) {
+		add_number(buf, TIMEOUT, config->timeout);
+	}
+	if (config->memory > 0) {
+		add_number(buf, MEMORY, config->memory);
+	}
+	add(buf, LABEL, config->label);
+	add_flag(buf, FORKS, config->forks);
+	add_flag(buf, OWN_GROUP, config->own_group);
+	add_flag(buf, CLEANUP, config->cleanup);
+	add_flag(buf, HAS_INPUT, has_input);
+	add_flag(buf, HAS_OUTPUT, config->output_reader != NULL);
+}
+
+// ---- reading ----
+
+// A growing array of strings with NULL at its end.
+struct string_list {
+	char **list;
+	size_t n, cap;
+};
+
+static void strings_add(struct string_list *strings, char *string) {
+	grow_array(&strings->list, &strings->cap, strings->n + 2, sizeof(*strings->list));
+	strings->list[strings->n++] = string;
+	strings->list[strings->n] = NULL;
+}
+
+// A number from 0 to `most`.
+static bool read_number(const char *text, uint64_t most, uint64_t *ret_number) {
+	char *end;
+	if (text[0] < '0' || text[0] > '9') {
+		return false;
+	}
+	errno = 0;
+	*ret_number = strtoull(text, &end, 10);
+	return *end == '\0' && errno == 0 && *ret_number <= most;
+}
+
+static bool read_limit(struct payload *payload, const char *text) {
+	uint64_t numbers[3];
+	for (size_t i = 0; i < 3; ++i) {
+		char number[24] = "";
+		size_t len = strcspn(text, " ");
+		memcpy(number, text, len < sizeof(number) ? len : 0);
+		text += len + (text[len] == ' ' && i < 2);
+		if (!read_number(number, UINT64_MAX, &numbers[i])) {
+			return false;
+		}
+	}
+	uint64_t resource = numbers[0], soft = numbers[1], hard = numbers[2];
+	if (*text != '\0' || resource != payload->nlimits || resource >= RLIM_NLIMITS) {
+		return false;
+	}
+	payload->limits = xrealloc(payload->limits, (size_t)(resource + 1) * sizeof(*payload->limits));
+	payload->limits[payload->nlimits++] = (struct rlimit){.rlim_cur = (rlim_t)soft, .rlim_max = (rlim_t)hard};
+	return true;
+}
+
+struct payload_reading {
+	struct payload *payload;
+	struct string_list argv, set, unset;
+};
+
+// Takes a field's value in. Returns false if it cannot be.
+static bool take(struct payload_reading *reading, enum field field, char *value) {
+	struct payload *payload = reading->payload;
+	uint64_t number = 0;
+	long nice = 0;
+	bool is_right = true;
+	switch (field) {
+	case PATH: payload->path = value; break;
+	case ARG: strings_add(&reading->argv, value); break;
+	case SET: strings_add(&reading->set, value); is_right = value[0] != '=' && strchr(value, '='); break;
+	case UNSET: strings_add(&reading->unset, value); break;
+	case DIR_: payload->dir = value; is_right = value[0] != '\0'; break;
+	case MAKES_DIR: payload->makes_dir = true; break;
+	case UMASK: is_right = read_number(value, 0777, &number); payload->umask = (mode_t)number; payload->has_umask = true; break;
+	case LIMIT: is_right = read_limit(payload, value); break;
+	case NICE: is_right = parse_number(value, -40, 40, &nice) == 0; payload->nice = (int)nice; break;
+	case TIMEOUT: is_right = read_number(value, INT64_MAX, &payload->timeout); break;
+	case MEMORY: is_right = read_number(value, INT64_MAX, &payload->memory); break;
+	case LABEL: payload->label = value; break;
+	case FORKS: payload->forks = true; break;
+	case OWN_GROUP: payload->own_group = true; break;
+	case CLEANUP: payload->cleanup = true; break;
+	case HAS_INPUT: payload->has_input = true; break;
+	case HAS_OUTPUT: payload->has_output = true; break;
+	case FIELDS: is_right = false; break;
+	}
+	return is_right;
+}
+
+static enum field find_field(const char *name) {
+	size_t field = 0;
+	while (field < FIELDS && strcmp(names[field], name) != 0) {
+		++field;
+	}
+	return (enum field)field;
+}
+
+// Cuts the next field off *at: its name and its value become strings. Returns NULL, or what is wrong.
+static const char *cut(char **at, char *end, char **ret_name, char **ret_value) {
+	char *line_end = memchr(*at, '\n', (size_t)(end - *at));
+	char *blank = line_end ? memchr(*at, ' ', (size_t)(line_end - *at)) : NULL;
+	uint64_t size;
+	if (!blank) {
+		return "a field of the job has no size";
+	}
+	*line_end = *blank = '\0';
+	if (!read_number(blank + 1, (uint64_t)(end - line_end - 1), &size) || line_end + 1 + size >= end || line_end[1 + size] != '\n') {
+		return "a field of the job has another size";
+	}
+	*ret_name = *at;
+	*ret_value = line_end + 1;
+	(*ret_value)[size] = '\0';
+	*at = *ret_value + size + 1;
+	return strlen(*ret_value) == size ? NULL : "a field of the job has a NUL byte";
+}
+
+int payload_read(struct payload *ret_payload, const char *bytes, size_t n, const char **ret_why) {
+	*ret_payload = (struct payload){.label = "job"};
+	struct payload_reading reading = {.payload = ret_payload};
+	buf_add(&ret_payload->bytes, bytes, n);
+	char *at = ret_payload->bytes.data, *end = at + n;
+	*ret_why = NULL;
+	while (at < end && !*ret_why) {
+		char *name, *value;
+		*ret_why = cut(&at, end, &name, &value);
+		if (!*ret_why && !take(&reading, find_field(name), value)) {
+			*ret_why = "a field of the job is not known, or has a value that cannot be";
+		}
+	}
+	ret_payload->argv = reading.argv.list;
+	ret_payload->set = reading.set.list;
+	ret_payload->unset = reading.unset.list;
+	if (!*ret_why && (!ret_payload->path || !ret_payload->argv)) {
+		*ret_why = "the job has no program";
+	}
+	return *ret_why ? -1 : 0;
+}
+
+void payload_fini(struct payload *payload) {
+	free(payload->argv);
+	free(payload->set);
+	free(payload->unset);
+	free(payload->limits);
+	buf_fini(&payload->bytes);
+}
+
+// ---- the environment ----
+
+static bool is_named(char *const *names_, const char *variable, size_t len) {
+	for (; names_ && *names_; ++names_) {
+		if (strncmp(*names_, variable, len) == 0 && ((*names_)[len] == '\0' || (*names_)[len] == '=')) {
+			return true;
+		}
+	}
+	return false;
+}
+
+char **payload_env(const struct payload *payload, char *const *base) {
+	struct string_list env = {.n = 0};
+	for (; *base; ++base) {
+		size_t len = name_length(*base);
+		if (!is_named(payload->set, *base, len) && !is_named(payload->unset, *base, len)) {
+			strings_add(&env, *base);
+		}
+	}
+	for (char **at = payload->set; at && *at; ++at) {
+		strings_add(&env, *at);
+	}
+	if (!env.list) {
+		env.list = xcalloc(1, sizeof(*env.list));
+	}
+	return env.list;
+}

@@ -1,0 +1,235 @@
+// What fairpar needs of Slurm, as pure functions over its texts.
+
+#include "remote/slurm.h"
+
+#include "base/alloc.h"
+#include "base/text.h"
+
+#include <inttypes.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_CPUS = 1 << 16, MOST_NODES = 1 << 16 };
+
+FP_PRINTF(2, 3) static int fail(char **ret_error, const char *format, ...) {
+	struct buf text = BUF_INIT;
+	va_list args;
+	va_start(args, format);
+	buf_vprintf(&text, format, args);
+	va_end(args);
+	*ret_error = buf_take(&text);
+	return -1;
+}
+
+// ---- nodes ----
+
+void slurm_nodes_fini(struct slurm_nodes *nodes) {
+	for (size_t i = 0; i < nodes->n; ++i) {
+		free(nodes->nodes[i].name);
+	}
+	free(nodes->nodes);
+	*nodes = (struct slurm_nodes)SLURM_NODES_INIT;
+}
+
+// It becomes a word of a command line, and of sh.
+static bool is_name(const char *name, size_t len) {
+	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
+	return len > 0 && *name != '-' && strspn(name, plain) >= len;
+}
+
+// Reads a number of at most nine digits; moves *text behind it.
+static bool read_number(const char **text, unsigned *ret_value) {
+	size_t digits = strspn(*text, "0123456789");
+	*ret_value = 0;
+	if (digits == 0 || digits > 9) {
+		return false;
+	}
+	for (; digits > 0; --digits) {
+		*ret_value = *ret_value * 10 + (unsigned)(*(*text)++ - '0');
+	}
+	return true;
+}
+
+// A number from 1 to `most`; 0: there is none.
+static unsigned read_count(const char **text, unsigned most) {
+	unsigned value;
+	return read_number(text, &value) && value <= most ? value : 0;
+}
+
+// Reads "N" or "N(xTIMES)" and the comma behind it.
+static bool read_cpus(const char **text, unsigned *ret_cpus, unsigned *ret_times) {
+	*ret_times = 1;
+	if (!(*ret_cpus = read_count(text, MOST_CPUS))) {
+		return false;
+	}
+	if (strncmp(*text, "(x", 2) == 0) {
+		*text += 2;
+		if (!(*ret_times = read_count(text, MOST_NODES)) || *(*text)++ != ')') {
+			return false;
+		}
+	}
+	if (**text == ',') {
+		++*text;
+		return **text != '\0';
+	}
+	return **text == '\0';
+}
+
+// A list being read.
+struct slurm_reader {
+	struct slurm_nodes *nodes;
+	size_t cap;
+	struct buf name;           // what has been read of the one at hand
+};
+
+static bool add_name(struct slurm_reader *reader) {
+	struct slurm_nodes *nodes = reader->nodes;
+	const char *name = buf_str(&reader->name);
+	if (nodes->n == MOST_NODES || !is_name(name, reader->name.len)) {
+		return false;
+	}
+	grow_array(&nodes->nodes, &reader->cap, nodes->n + 1, sizeof(*nodes->nodes));
+	nodes->nodes[nodes->n++] = (struct slurm_node){.name = xstrdup(name)};
+	return true;
+}
+
+// Adds the name so far with all that `rest` up to `end` stands for. Ranges within one are nested as deep as there are brackets.
+static bool expand(struct slurm_reader *reader, const char *rest, const char *end) {
+	size_t len = reader->name.len, plain = 0;
+	while (rest + plain < end && rest[plain] != '[') {
+		++plain;
+	}
+	buf_add(&reader->name, rest, plain);
+	rest += plain;
+	bool is_good = rest < end || add_name(reader);
+	const char *close = rest < end ? memchr(rest, ']', (size_t)(end - rest)) : NULL;
+	if (rest < end && !close) {
+		return false;
+	}
+	while (is_good && rest < end && rest < close) {
+		const char *stop = ++rest;
+		unsigned first, last;
+		is_good = read_number(&stop, &first);
+		int width = (int)(stop - rest);
+		last = first;
+		if (is_good && *stop == '-') {
+			++stop;
+			is_good = read_number(&stop, &last);
+		}
+		is_good = is_good && (*stop == ',' || stop == close) && first <= last && last - first < MOST_NODES;
+		size_t before = reader->name.len;
+		for (unsigned n = first; is_good && n <= last; ++n) {
+			buf_printf(&reader->name, "%0*u", width, n);
+			is_good = expand(reader, close + 1, end);
+			reader->name.len = before;
+		}
+		rest = stop;
+	}
+	reader->name.len = len;
+	return is_good;
+}
+
+static bool read_list(struct slurm_nodes *nodes, const char *list) {
+	struct slurm_reader reader = {.nodes = nodes, .name = BUF_INIT};
+	bool is_good = true;
+	for (const char *at = list; is_good;) {
+		const char *end = at;
+		bool is_inside = false;
+		for (; *end && (is_inside || *end != ','); ++end) {
+			is_inside = *end == '[' || (is_inside && *end != ']');
+		}
+		is_good = expand(&reader, at, end);
+		if (!*end) {
+			break;
+		}
+		at = end + 1;
+	}
+	buf_fini(&reader.name);
+	return is_good;
+}
+
+int slurm_nodes_read(struct slurm_nodes *nodes, const char *list, const char *cpus, char **ret_error) {
+	const char *rest = cpus;
+	unsigned each = 0, times = 0;
+	if (!read_list(nodes, list)) {
+		return fail(ret_error, "$SLURM_JOB_NODELIST is '%s'", text_shows(list));
+	}
+	for (size_t i = 0; i < nodes->n; ++i) {
+		if (times == 0 && *rest && !read_cpus(&rest, &each, &times)) {
+			return fail(ret_error, "$SLURM_JOB_CPUS_PER_NODE is '%s'", text_shows(cpus));
+		}
+		if (times == 0) {
+			return fail(ret_error, "$SLURM_JOB_CPUS_PER_NODE, '%s', is for fewer nodes than the %zu of $SLURM_JOB_NODELIST",
+			            text_shows(cpus), nodes->n);
+		}
+		--times;
+		nodes->nodes[i].cpus = each;
+	}
+	if (times > 0 || *rest) {
+		return fail(ret_error, "$SLURM_JOB_CPUS_PER_NODE, '%s', is for more nodes than the %zu of $SLURM_JOB_NODELIST",
+		            text_shows(cpus), nodes->n);
+	}
+	return 0;
+}
+
+// ---- time ----
+
+int slurm_seconds(const char *text, int64_t *ret_seconds) {
+	static const char *const words[] = {"UNLIMITED", "NOT_SET", "INVALID", "Partition_Limit"};
+	*ret_seconds = SLURM_UNLIMITED;
+	for (size_t i = 0; i < sizeof(words) / sizeof(*words); ++i) {
+		if (strcmp(text, words[i]) == 0) {
+			return 0;
+		}
+	}
+	// From right to left: how many seconds, minutes, hours, days.
+	int64_t parts[4] = {0};
+	size_t n = 0;
+	bool has_days = false;
+	do {
+		char *end;
+		if (*text < '0' || *text > '9' || n == 4) {
+			return -1;
+		}
+		parts[n] = strtoll(text, &end, 10);
+		if (parts[n++] > INT_MAX || (*end == '-' && (n > 1 || has_days))) {
+			return -1;
+		}
+		has_days = has_days || *end == '-';
+		text = end;
+	} while ((*text == ':' || *text == '-') && *++text);
+	if (*text || n < 2 || (has_days ? n != 4 : n == 4)) {
+		return -1;
+	}
+	int64_t seconds = 0;
+	for (size_t i = 0; i < n; ++i) {
+		seconds = seconds * (has_days && i == 1 ? 24 : 60) + parts[i];
+	}
+	*ret_seconds = seconds;
+	return 0;
+}
+
+// ---- command lines ----
+
+// -Q: it says only what has gone wrong. --export=ALL: whatever $SLURM_EXPORT_ENV or SBATCH_EXPORT say.
+static void add_srun(struct buf *text, unsigned cpus) {
+	buf_printf(text, "srun -Q -N1 -n1 --ntasks-per-node=1 -c%u --export=ALL", cpus);
+}
+
+// --overlap: without it a job that calls srun itself, and every other step, would wait until the worker has ended. --mem=0: the step
+// takes none of the memory of the allocation away from them.
+void slurm_add_step(struct buf *text, const struct slurm_node *node, int64_t left) {
+	add_srun(text, node->cpus);
+	buf_printf(text, " -w %s --overlap --mem=0 --kill-on-bad-exit=0 {}", node->name);
+	if (left != SLURM_UNLIMITED) {
+		buf_printf(text, " --worker=%" PRId64, left);
+	}
+}
+
+void slurm_add_pilot(struct buf *text, const char *name, unsigned cpus, const char *options) {
+	add_srun(text, cpus);
+	buf_printf(text, " --job-name=%s%s%s {}", name, *options ? " " : "", options);
+}

@@ -1,0 +1,49 @@
+// What fairpar needs of Slurm: the nodes of the allocation that it runs in, the time that is left, and the command lines by which
+// srun starts workers there.
+//
+// All is pure: texts of Slurm's variables and commands in, texts out. A list of nodes is read here, not by `scontrol show hostnames`:
+// no program has to be run, and the grammar is a small one. The exit status of srun says nothing (it is 0 after a
+// node has failed): only the worker's own words count.
+
+#ifndef FAIRPAR_REMOTE_SLURM_H
+#define FAIRPAR_REMOTE_SLURM_H
+
+#include "base/buf.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct slurm_node {
+	char *name;                // letters, digits, '.', '_' and '-', and not that in front
+	unsigned cpus;             // that the allocation has there; at least 1
+};
+
+// The nodes of an allocation, in Slurm's order.
+struct slurm_nodes {
+	struct slurm_node *nodes;
+	size_t n;
+};
+
+#define SLURM_NODES_INIT {NULL, 0}
+
+void slurm_nodes_fini(struct slurm_nodes *nodes);
+
+// Reads them: `list` is $SLURM_JOB_NODELIST, such as "n[1-3,08-10],big"; `cpus` is $SLURM_JOB_CPUS_PER_NODE, such as "4(x3),2".
+// Returns 0, or -1 with *ret_error, a whole message (caller frees): one of them is not that, or they are not as many.
+int slurm_nodes_read(struct slurm_nodes *nodes, const char *list, const char *cpus, char **ret_error) FP_NODISCARD;
+
+enum { SLURM_UNLIMITED = -1 };
+
+// The seconds of a time that squeue's %L or %l gives, "D-HH:MM:SS" with what is 0 left out in front; SLURM_UNLIMITED where there is
+// no limit or none is known. Returns 0, or -1 if the text is not that.
+int slurm_seconds(const char *text, int64_t *ret_seconds) FP_NODISCARD;
+
+// Appends the command, as one of --launch, that starts a worker on that node of the allocation. It holds all its CPUs, and shares
+// them with what the jobs start by srun. `left`: the seconds until the allocation ends, or SLURM_UNLIMITED.
+void slurm_add_step(struct buf *text, const struct slurm_node *node, int64_t left);
+
+// Appends the command, as one of --launch, that asks for a job of `cpus` CPUs with a worker in it. `name` is the job's, `options` are
+// the user's own for srun, as words of sh, or "".
+void slurm_add_pilot(struct buf *text, const char *name, unsigned cpus, const char *options);
+
+#endif

@@ -1,0 +1,591 @@
+// Reads GNU parallel's lists of machines, and makes the command line that starts a worker on one. See sshlogin.h.
+
+#include "remote/sshlogin.h"
+
+#include "base/alloc.h"
+#include "base/io.h"
+#include "base/text.h"
+#include "base/units.h"
+
+#include <limits.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define DIGITS "0123456789"
+#define LETTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+#define HEXADECIMAL DIGITS "abcdefABCDEF"
+
+enum { MOST_CPUS = 100000, DEEPEST = 8 }; // of N/HOST; files that name files
+
+// What no shell and no ssh takes for anything but text. A '~' in front is handled by who uses it.
+#define PLAIN LETTERS DIGITS "_./+,:@%-"
+
+FP_PRINTF(2, 3) static int fail(char **ret_error, const char *format, ...) {
+	struct buf text = BUF_INIT;
+	va_list args;
+	va_start(args, format);
+	buf_vprintf(&text, format, args);
+	va_end(args);
+	*ret_error = buf_take(&text);
+	return -1;
+}
+
+// ---- the list ----
+
+static void login_fini(struct sshlogin *login) {
+	free(login->name);
+	free(login->host);
+	free(login->user);
+	free(login->port);
+	free(login->command);
+	free(login->groups);
+}
+
+void sshlogins_fini(struct sshlogins *list) {
+	for (size_t i = 0; i < list->n; i++) {
+		login_fini(&list->logins[i]);
+	}
+	free(list->logins);
+	buf_fini(&list->wanted);
+	*list = (struct sshlogins)SSHLOGINS_INIT;
+}
+
+static struct sshlogin *list_find(struct sshlogins *list, const char *name) {
+	for (size_t i = 0; i < list->n; i++) {
+		if (list->logins[i].kind != SSHLOGIN_LAUNCH && strcmp(list->logins[i].name, name) == 0) {
+			return &list->logins[i];
+		}
+	}
+	return NULL;
+}
+
+static void list_append(struct sshlogins *list, const struct sshlogin *login) {
+	grow_array(&list->logins, &list->cap, list->n + 1, sizeof(*list->logins));
+	list->logins[list->n++] = *login;
+}
+
+bool sshlogins_has_remote(const struct sshlogins *list) {
+	for (size_t i = 0; i < list->n; i++) {
+		if (list->logins[i].kind != SSHLOGIN_LOCAL) {
+			return true;
+		}
+	}
+	return false;
+}
+
+// ---- groups ----
+
+// Adds a name to a set of them: "\0a\0b\0".
+static void group_add(struct buf *groups, const char *name, size_t len) {
+	if (groups->len == 0) {
+		buf_addc(groups, '\0');
+	}
+	buf_add(groups, name, len);
+	buf_addc(groups, '\0');
+}
+
+static bool group_is_in(const char *groups, size_t groups_len, const char *name) {
+	for (size_t i = 1; i < groups_len; i += strlen(groups + i) + 1) {
+		if (strcmp(groups + i, name) == 0) {
+			return true;
+		}
+	}
+	return false;
+}
+
+static bool login_is_wanted(const struct sshlogin *login, const struct buf *wanted) {
+	for (size_t i = 1; i < wanted->len; i += strlen(wanted->data + i) + 1) {
+		if (group_is_in(login->groups, login->groups_len, wanted->data + i)) {
+			return true;
+		}
+	}
+	return false;
+}
+
+int sshlogins_settle(struct sshlogins *list, char **ret_error) {
+	size_t kept = 0;
+	if (list->wanted.len == 0) {
+		return 0;
+	}
+	for (size_t i = 0; i < list->n; i++) {
+		if (login_is_wanted(&list->logins[i], &list->wanted)) {
+			list->logins[kept++] = list->logins[i];
+		} else {
+			login_fini(&list->logins[i]);
+		}
+	}
+	list->n = kept;
+	return kept > 0 ? 0 : fail(ret_error, "no machine is in the group '%s' of --sshlogin", text_shows(list->wanted.data + 1));
+}
+
+// ---- one machine ----
+
+// What is left to be read of a machine.
+struct login_text {
+	const char *text, *end;
+};
+
+// The next bytes that are of that set, taken off.
+static size_t span(const struct login_text *reader, const char *set) {
+	size_t n = 0;
+	while (reader->text + n < reader->end && strchr(set, reader->text[n])) {
+		n++;
+	}
+	return n;
+}
+
+static char *take(struct login_text *reader, size_t n) {
+	char *taken = xmemdup(reader->text, n);
+	reader->text += n;
+	return taken;
+}
+
+static bool begins(const struct login_text *reader, char c) {
+	return reader->text < reader->end && *reader->text == c;
+}
+
+static size_t count(const struct login_text *reader, char c) {
+	size_t n = 0;
+	for (const char *p = reader->text; p < reader->end; p++) {
+		n += *p == c;
+	}
+	return n;
+}
+
+// [@GROUP+GROUP/]. Without what follows it, nothing is left.
+static void read_groups(struct login_text *reader, struct buf *groups) {
+	while (begins(reader, '@') || (groups->len > 0 && begins(reader, '+'))) {
+		reader->text++;
+		size_t n = 0;
+		while (reader->text + n < reader->end && !strchr("/+", reader->text[n])) {
+			n++;
+		}
+		if (n > 0) {
+			group_add(groups, reader->text, n);
+		}
+		reader->text += n;
+	}
+	reader->text += groups->len > 0 && begins(reader, '/');
+}
+
+// [N/]. What is too much for a number of CPUs is as much as can be.
+static void read_cpus(struct login_text *reader, unsigned *ret_cpus) {
+	size_t n = span(reader, DIGITS);
+	if (n > 0 && reader->text + n < reader->end && reader->text[n] == '/') {
+		FP_CLEANUP(buf_fini) struct buf digits = BUF_INIT;
+		long cpus = MOST_CPUS;
+		buf_add(&digits, reader->text, n);
+		if (parse_number(buf_str(&digits), 0, MOST_CPUS, &cpus) != 0) {
+			cpus = MOST_CPUS;
+		}
+		*ret_cpus = (unsigned)cpus;
+		reader->text += n + 1;
+	}
+}
+
+// [SSH COMMAND ]: up to the last blank.
+static void read_command(struct login_text *reader, struct sshlogin *login) {
+	size_t n = (size_t)(reader->end - reader->text);
+	while (n > 0 && reader->text[n - 1] != ' ') {
+		n--;
+	}
+	if (n > 0) {
+		login->command = take(reader, n - 1);
+		reader->text++;
+	}
+}
+
+// [USER@]
+static const char *read_user(struct login_text *reader, struct sshlogin *login) {
+	const char *at = memchr(reader->text, '@', (size_t)(reader->end - reader->text));
+	if (!at) {
+		return NULL;
+	}
+	if (memchr(reader->text, ':', (size_t)(at - reader->text))) {
+		return "a password is not taken here: ssh-agent and ssh-copy-id do without one";
+	}
+	if (at == reader->text || begins(reader, '-')) {
+		return "the user has no name, or one that is an option";
+	}
+	login->user = take(reader, (size_t)(at - reader->text));
+	reader->text++;
+	return NULL;
+}
+
+// HOST, and whether a port can follow behind '.' and 'p', too, as it can behind an IPv6 address without brackets.
+static const char *read_host(struct login_text *reader, struct sshlogin *login, bool *ret_is_bare) {
+	if (begins(reader, '-')) {
+		return "a host that begins with '-' would be an option of ssh";
+	}
+	if (begins(reader, '[')) {
+		reader->text++;
+		size_t n = span(reader, HEXADECIMAL ":.");
+		if (reader->text + n < reader->end && reader->text[n] == '%') { // an address with its zone
+			n++;
+			while (reader->text + n < reader->end && strchr(LETTERS DIGITS "_.-", reader->text[n])) {
+				n++;
+			}
+		}
+		if (n == 0 || reader->text + n >= reader->end || reader->text[n] != ']') {
+			return "'[' is followed by an IPv6 address and ']'";
+		}
+		login->host = take(reader, n);
+		reader->text++;
+		return NULL;
+	}
+	*ret_is_bare = count(reader, ':') > 1;
+	size_t n = span(reader, *ret_is_bare ? HEXADECIMAL ":" : LETTERS DIGITS "._-");
+	if (n == 0) {
+		return "the name of the host is missing";
+	}
+	login->host = take(reader, n);
+	return NULL;
+}
+
+// [:PORT]
+static const char *read_port(struct login_text *reader, struct sshlogin *login, bool is_bare) {
+	if (reader->text == reader->end) {
+		return NULL;
+	}
+	if (!strchr(is_bare ? ".p#" : ":#", *reader->text)) {
+		return "letters, digits, '.', '_' and '-' make the name of a host";
+	}
+	reader->text++;
+	size_t n = span(reader, DIGITS);
+	long port;
+	login->port = take(reader, n);
+	if (reader->text != reader->end || parse_number(login->port, 1, 65535, &port) != 0) {
+		return "a port is a number from 1 to 65535";
+	}
+	return NULL;
+}
+
+// [SSH COMMAND ][USER@]HOST[:PORT], or ":".
+static const char *read_address(struct login_text *reader, struct sshlogin *login) {
+	bool is_bare = false;
+	const char *error = NULL;
+	read_command(reader, login);
+	if (reader->end - reader->text == 1 && begins(reader, ':')) {
+		login->kind = SSHLOGIN_LOCAL;
+		login->host = take(reader, 1);
+		return login->command ? "this machine needs no ssh" : NULL;
+	}
+	login->kind = SSHLOGIN_SSH;
+	error = read_user(reader, login);
+	error = error ? error : read_host(reader, login, &is_bare);
+	error = error ? error : read_port(reader, login, is_bare);
+	if (!error && login->command && (!*login->command || *login->command == '-')) {
+		error = "in front of the blank a command is missing";
+	}
+	return error;
+}
+
+// GNU parallel's name of it.
+static char *login_name(const struct sshlogin *login) {
+	struct buf name = BUF_INIT;
+	buf_printf(&name, "%s%s%s%s%s%s%s", login->command ? login->command : "", login->command ? " " : "",
+	           login->user ? login->user : "", login->user ? "@" : "", login->host, login->port ? ":" : "",
+	           login->port ? login->port : "");
+	return buf_take(&name);
+}
+
+// Adds a machine that was read, or its N to the one of that name. The list owns it.
+static void list_add(struct sshlogins *list, struct sshlogin *login, struct buf *groups) {
+	login->name = login_name(login);
+	struct sshlogin *known = list_find(list, login->name);
+	if (known) {
+		known->cpus = login->cpus > 0 ? login->cpus : known->cpus;
+		login_fini(login);
+		return;
+	}
+	group_add(groups, login->name, strlen(login->name)); // each is a group of its own
+	login->groups_len = groups->len;
+	login->groups = buf_take(groups);
+	list_append(list, login);
+}
+
+// Adds the machine of these bytes, which have no blanks around them.
+static int add_one(struct sshlogins *list, const char *text, size_t len, char **ret_error) {
+	FP_CLEANUP(buf_fini) struct buf groups = BUF_INIT;
+	struct sshlogin login = {0};
+	struct login_text reader = {text, text + len};
+	if (memchr(text, '\0', len) || memchr(text, '\t', len)) {
+		return fail(ret_error, "--sshlogin '%s': it holds what is no text", text_show(text, len));
+	}
+	read_groups(&reader, &groups);
+	if (groups.len > 0 && reader.text == reader.end) { // "@GROUP": only these
+		buf_add(&list->wanted, groups.data + (list->wanted.len > 0), groups.len - (list->wanted.len > 0));
+		return 0;
+	}
+	group_add(&groups, reader.text, (size_t)(reader.end - reader.text)); // as GNU parallel: "4/host" is one, too
+	read_cpus(&reader, &login.cpus);
+	const char *error = read_address(&reader, &login);
+	if (error) {
+		login_fini(&login);
+		return fail(ret_error, "--sshlogin '%s': %s", text_show(text, len), error);
+	}
+	list_add(list, &login, &groups);
+	return 0;
+}
+
+// ---- lists and files ----
+
+struct list_input {
+	struct sshlogins *list;
+	sshlogin_reader *read;
+	void *arg;
+	char **ret_error;
+	unsigned depth;
+};
+
+static int add_file(struct list_input *reading, const char *name);
+
+static int add_word(struct list_input *reading, const struct buf *word) {
+	const char *text = buf_str(word);
+	size_t len = word->len;
+	while (len > 0 && text_is_space(text[len - 1])) {
+		len--;
+	}
+	while (len > 0 && text_is_space(*text)) {
+		text++;
+		len--;
+	}
+	if ((len == 1 && *text == '-') || (len == 2 && memcmp(text, "..", 2) == 0)) {
+		return add_file(reading, len == 1 ? "-" : "..");
+	}
+	return len > 0 ? add_one(reading->list, text, len, reading->ret_error) : 0;
+}
+
+static int add_list(struct list_input *reading, const char *text, size_t len) {
+	FP_CLEANUP(buf_fini) struct buf word = BUF_INIT;
+	for (size_t i = 0; i < len; i++) {
+		bool is_comma = i + 1 < len && (text[i] == '\\' || text[i] == ',') && text[i + 1] == ',';
+		if (is_comma) {
+			buf_addc(&word, ',');
+			i++;
+		} else if (text[i] != ',' && text[i] != '\n') {
+			buf_addc(&word, text[i]);
+		} else if (add_word(reading, &word) != 0) {
+			return -1;
+		} else {
+			buf_reset(&word);
+		}
+	}
+	return add_word(reading, &word);
+}
+
+static int add_file(struct list_input *reading, const char *name) {
+	FP_CLEANUP(buf_fini) struct buf text = BUF_INIT;
+	if (reading->depth >= DEEPEST) {
+		return fail(reading->ret_error, "--sshloginfile '%s' names itself", text_shows(name));
+	}
+	if (reading->read(reading->arg, name, &text, reading->ret_error) != 0) {
+		return -1;
+	}
+	int result = 0;
+	reading->depth++;
+	for (const char *line = buf_str(&text), *end = line + text.len; line < end && result == 0;) {
+		const char *newline = memchr(line, '\n', (size_t)(end - line)), *stop = newline ? newline : end;
+		const char *first = line;
+		while (first < stop && text_is_space(*first)) {
+			first++;
+		}
+		if (first < stop && *first != '#') {
+			result = add_list(reading, first, (size_t)(stop - first));
+		}
+		line = stop + 1;
+	}
+	reading->depth--;
+	return result;
+}
+
+int sshlogins_add(struct sshlogins *list, const char *text, sshlogin_reader *read, void *arg, char **ret_error) {
+	struct list_input reading = {list, read, arg, ret_error, 0};
+	return add_list(&reading, text, strlen(text));
+}
+
+int sshlogins_add_file(struct sshlogins *list, const char *name, sshlogin_reader *read, void *arg, char **ret_error) {
+	struct list_input reading = {list, read, arg, ret_error, 0};
+	return add_file(&reading, name);
+}
+
+int sshlogins_add_launch(struct sshlogins *list, const char *text, char **ret_error) {
+	const char *place = strstr(text, "{}");
+	if (!place || strstr(place + 2, "{}")) {
+		return fail(ret_error, "--launch '%s' has to hold {} once: it stands for the worker's command line", text_shows(text));
+	}
+	FP_CLEANUP(buf_fini) struct buf name = BUF_INIT;
+	buf_add_until(&name, text, "{}");
+	buf_adds(&name, place + 2);
+	while (name.len > 0 && text_is_space(name.data[name.len - 1])) {
+		name.data[--name.len] = '\0';
+	}
+	if (name.len == 0 || strpbrk(text, "\t\n")) {
+		return fail(ret_error, "--launch '%s' has to be one line, and more than {}", text_shows(text));
+	}
+	struct sshlogin login = {.kind = SSHLOGIN_LAUNCH, .host = xstrdup(buf_str(&name)), .command = xstrdup(text)};
+	FP_CLEANUP(buf_fini) struct buf groups = BUF_INIT;
+	group_add(&groups, login.host, strlen(login.host));
+	login.groups_len = groups.len;
+	login.groups = buf_take(&groups);
+	login.name = buf_take(&name);
+	list_append(list, &login);
+	return 0;
+}
+
+int sshlogins_add_node(struct sshlogins *list, const char *name, unsigned cpus, const char *text, char **ret_error) {
+	for (size_t i = 0; i < list->n; ++i) {
+		if (strcmp(list->logins[i].name, name) == 0) {
+			return 0;
+		}
+	}
+	if (sshlogins_add_launch(list, text, ret_error) != 0) {
+		return -1;
+	}
+	struct sshlogin *login = &list->logins[list->n - 1];
+	free(login->name);
+	free(login->host);
+	login->name = xstrdup(name);
+	login->host = xstrdup(name);
+	login->cpus = cpus;
+	FP_CLEANUP(buf_fini) struct buf groups = BUF_INIT;
+	group_add(&groups, name, strlen(name));
+	free(login->groups);
+	login->groups_len = groups.len;
+	login->groups = buf_take(&groups);
+	return 0;
+}
+
+// ---- the worker's command line ----
+
+int sshlogin_jobs(const struct sshlogin *login, const char *jobs, char ret_text[SSHLOGIN_JOBS_TEXT]) {
+	ret_text[0] = '\0';
+	double percent = 100;
+	long number = 0;
+	bool is_more = jobs && *jobs == '+', is_less = jobs && *jobs == '-';
+	bool is_percent = jobs && parse_percent(jobs, &percent) == 0;
+	if (jobs && !is_percent && (parse_number(jobs + (is_more || is_less), 0, INT_MAX, &number) != 0)) {
+		return -1;
+	}
+	if (jobs && !is_percent && !is_more && !is_less) {
+		snprintf(ret_text, SSHLOGIN_JOBS_TEXT, "%ld", number);
+	} else if (login->cpus > 0) {
+		double slots = (double)login->cpus * percent / 100;
+		slots += is_more ? (double)number : is_less ? -(double)number : 0;
+		snprintf(ret_text, SSHLOGIN_JOBS_TEXT, "%ld", slots < 1 ? 1 : slots > MOST_CPUS ? MOST_CPUS : (long)slots);
+	} else if (jobs && strlen(jobs) >= SSHLOGIN_JOBS_TEXT) {
+		return -1;
+	} else if (jobs) {
+		snprintf(ret_text, SSHLOGIN_JOBS_TEXT, "%s", jobs);
+	}
+	return 0;
+}
+
+static bool is_plain(const char *text) {
+	return *text != '\0' && *text != '-' && strspn(text, PLAIN) == strlen(text);
+}
+
+static void add_program(struct buf *text, const char *program) {
+	bool is_home = strncmp(program, "~/", 2) == 0;
+	buf_printf(text, "\"%s%s\"", is_home ? "$HOME/" : "", is_home ? program + 2 : program);
+}
+
+static void add_worker(struct buf *text, const char *jobs) {
+	buf_printf(text, " --worker%s%s", *jobs ? " -j " : "", jobs);
+}
+
+// What the login shell of the other machine gets. No single quote, backslash, '!' or newline may stand within the quotes: what
+// they are differs in sh, csh and fish.
+static void add_remote(struct buf *text, const struct sshlogin_worker *worker, const char *jobs) {
+	buf_adds(text, "exec sh -c 'for f in");
+	if (worker->program) {
+		buf_addc(text, ' ');
+		add_program(text, worker->program);
+	}
+	if (!worker->program && worker->cached) {
+		buf_printf(text, " \"$HOME/.cache/fairpar/%s/fairpar\"", worker->cached);
+	}
+	buf_adds(text, worker->program ? "" : " fairpar");
+	buf_adds(text, "; do command -v \"$f\" >/dev/null 2>&1 && exec \"$f\"");
+	add_worker(text, jobs);
+	buf_printf(text, "; done; echo \"fairpar: no %s on this machine\" >&2; exit %d'", worker->program ? worker->program : "fairpar",
+	           SSHLOGIN_NOT_FOUND);
+}
+
+static void add_argument(struct buf *words, size_t *n, const char *word) {
+	buf_add(words, word, strlen(word) + 1);
+	++*n;
+}
+
+// The words of the ssh command. What has more than plain words is for sh, as GNU parallel has it: `ssh -i ~/.ssh/key`.
+static void add_ssh(struct buf *words, size_t *n, const char *command) {
+	size_t len = strlen(command);
+	if (strspn(command, PLAIN "= ") != len) {
+		FP_CLEANUP(buf_fini) struct buf script = BUF_INIT;
+		buf_printf(&script, "exec %s \"$@\"", command);
+		add_argument(words, n, "sh");
+		add_argument(words, n, "-c");
+		add_argument(words, n, buf_str(&script));
+		add_argument(words, n, "ssh");
+		return;
+	}
+	for (const char *word; (word = word_next(&command, &len));) {
+		buf_add(words, word, len);
+		buf_addc(words, '\0');
+		++*n;
+	}
+}
+
+static void add_launch(struct buf *words, size_t *n, const struct sshlogin *login, const struct sshlogin_worker *worker,
+                       const char *jobs) {
+	FP_CLEANUP(buf_fini) struct buf script = BUF_INIT;
+	buf_adds(&script, "exec ");
+	const char *rest = buf_add_until(&script, login->command, "{}");
+	buf_adds(&script, worker->program ? worker->program : worker->self);
+	add_worker(&script, jobs);
+	buf_adds(&script, rest);
+	add_argument(words, n, "sh");
+	add_argument(words, n, "-c");
+	add_argument(words, n, buf_str(&script));
+}
+
+int sshlogin_argv(const struct sshlogin *login, const struct sshlogin_worker *worker, struct buf *words, size_t *ret_n,
+                  char **ret_error) {
+	char jobs[SSHLOGIN_JOBS_TEXT];
+	const char *program = worker->program, *ssh = login->command ? login->command : worker->ssh;
+	*ret_n = 0;
+	struct sshlogin_worker searched = *worker; // an empty variable is as none
+	if (program && !*program) {
+		searched.program = program = NULL;
+		worker = &searched;
+	}
+	if (sshlogin_jobs(login, worker->jobs, jobs) != 0) {
+		return fail(ret_error, "--jobs '%s' is no number of jobs for %s", text_shows(worker->jobs), text_shows(login->name));
+	}
+	bool is_launch = login->kind == SSHLOGIN_LAUNCH;
+	if (program && !is_plain(strncmp(program, "~/", 2) == 0 && !is_launch ? program + 2 : program)) {
+		return fail(ret_error, "$FAIRPAR_REMOTE may have letters, digits and '_./+,:@%%-', not '%s'", text_shows(program));
+	}
+	if (is_launch) {
+		if (!program && !is_plain(worker->self)) {
+			return fail(ret_error, "--launch cannot name this program, which is '%s': set $FAIRPAR_REMOTE",
+			            text_shows(worker->self));
+		}
+		add_launch(words, ret_n, login, worker, jobs);
+		return 0;
+	}
+	ssh = ssh ? ssh : getenv("PARALLEL_SSH");
+	add_ssh(words, ret_n, ssh && *ssh ? ssh : "ssh");
+	const char *options[] = {login->port ? "-p" : NULL, login->port, login->user ? "-l" : NULL, login->user, login->host, "--"};
+	for (size_t i = 0; i < sizeof(options) / sizeof(*options); i++) {
+		if (options[i]) {
+			add_argument(words, ret_n, options[i]);
+		}
+	}
+	FP_CLEANUP(buf_fini) struct buf remote = BUF_INIT;
+	add_remote(&remote, worker, jobs);
+	add_argument(words, ret_n, buf_str(&remote));
+	return 0;
+}

@@ -1,0 +1,92 @@
+// The machines of -S, --sshloginfile and --launch: read from GNU parallel's lists, and the command line that brings a worker to life
+// on one of them.
+//
+// [@GROUP+GROUP/][N/][SSH COMMAND ][USER@]HOST[:PORT]. All is pure: files are read by a call-back, and nothing is started.
+
+#ifndef FAIRPAR_REMOTE_SSHLOGIN_H
+#define FAIRPAR_REMOTE_SSHLOGIN_H
+
+#include "base/buf.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+enum sshlogin_kind {
+	SSHLOGIN_LOCAL,   // ":": this machine, without a worker
+	SSHLOGIN_SSH,     // over ssh, or the command that stands in its place
+	SSHLOGIN_LAUNCH,  // --launch: a command with {} for the worker's command line
+};
+
+// A machine. All texts are owned by the list, and live as long as it does.
+struct sshlogin {
+	enum sshlogin_kind kind;
+	unsigned cpus;    // N of N/HOST, which takes the place of the number of its CPUs; 0: not given
+	char *name;       // GNU parallel's {sshlogin} and joblog's Host: ":", "user@host:2222", "/usr/bin/ssh -p 22 host"; of --launch
+	                  // its command without the {}. One of a kind in the list, but with --launch
+	char *host;       // GNU parallel's {host}: without user, port, brackets, command; of --launch as name
+	char *user, *port; // or NULL
+	char *command;    // of its own in place of ssh, text for sh; or NULL. Of --launch: its text, with {}
+	char *groups;     // "\0a\0b\0": each with NUL before and behind
+	size_t groups_len;
+};
+
+struct sshlogins {
+	struct sshlogin *logins;
+	size_t n, cap;
+	struct buf wanted; // groups that an "@GROUP" alone has named, as `groups`; until sshlogins_settle()
+};
+
+#define SSHLOGINS_INIT {NULL, 0, 0, BUF_INIT}
+
+void sshlogins_fini(struct sshlogins *list);
+
+// Reads the file that a list names: "-" is stdin, "." and ".." GNU parallel's own files, else a path. Appends what it holds and
+// returns 0; or returns -1 with *ret_error, a whole message (caller frees).
+typedef int sshlogin_reader(void *arg, const char *name, struct buf *ret_text, char **ret_error);
+
+// Adds the machines of one argument of -S, separated by commas or newlines (\, and ,, are a comma); ".." and "-" are files, read by
+// `read`. One that is there already (by its name) is not added again, but its N is taken over, as GNU parallel does.
+// Returns 0, or -1 with *ret_error, a whole message (caller frees).
+int sshlogins_add(struct sshlogins *list, const char *text, sshlogin_reader *read, void *arg, char **ret_error) FP_NODISCARD;
+
+// Adds those of the file (of --sshloginfile), one or more a line; empty lines and those with # in front are none.
+int sshlogins_add_file(struct sshlogins *list, const char *name, sshlogin_reader *read, void *arg, char **ret_error) FP_NODISCARD;
+
+// Adds one of --launch; each is a machine, also where two are alike. The text holds {} once, or -1.
+int sshlogins_add_launch(struct sshlogins *list, const char *text, char **ret_error) FP_NODISCARD;
+
+// The same under a name of its own, for a machine that has so many CPUs. One of that name is not added again.
+int sshlogins_add_node(struct sshlogins *list, const char *name, unsigned cpus, const char *text, char **ret_error) FP_NODISCARD;
+
+// Leaves only the machines of the groups that "@GROUP" has named, if any has. Returns 0, or -1 with *ret_error if none is left.
+int sshlogins_settle(struct sshlogins *list, char **ret_error) FP_NODISCARD;
+
+// True if a machine of the list is not this one.
+bool sshlogins_has_remote(const struct sshlogins *list);
+
+// How a worker is started.
+struct sshlogin_worker {
+	const char *ssh;      // --ssh, or NULL: $PARALLEL_SSH, else ssh
+	const char *jobs;     // -j as given, or NULL
+	const char *program;  // $FAIRPAR_REMOTE, where fairpar is there ("~/…" is below the login directory); or NULL: it is looked for.
+	                      // With --launch and NULL: `self`
+	const char *self;     // path of this program
+	const char *cached;   // directory below ~/.cache/fairpar that holds a copy which was put there; or NULL
+};
+
+// Appends the words of the command that starts the worker, each with its NUL, and sets their number. The first is a program to be
+// looked for in PATH. Its stdin and stdout are the line. With ssh the last word is one text that sh, csh and fish read alike.
+// Returns 0, or -1 with *ret_error, a whole message (caller frees): `program` has more than letters, digits and "_./+,:@%-".
+int sshlogin_argv(const struct sshlogin *login, const struct sshlogin_worker *worker, struct buf *words, size_t *ret_n,
+                  char **ret_error) FP_NODISCARD;
+
+// What the worker gets as its -j: "" for its default, which is as many as it has CPUs. A number of jobs counts for each machine, as
+// GNU parallel has it; +N, -N and N% are by `cpus` if that is given, else left to the worker. What else `jobs` says (a file, auto)
+// is the caller's to resolve: -1.
+enum { SSHLOGIN_JOBS_TEXT = 24 };
+int sshlogin_jobs(const struct sshlogin *login, const char *jobs, char ret_text[SSHLOGIN_JOBS_TEXT]) FP_NODISCARD;
+
+// The exit status of the remote command where no fairpar was found there.
+enum { SSHLOGIN_NOT_FOUND = 127 };
+
+#endif

@@ -1,0 +1,134 @@
+// Frames as bytes.
+
+#include "remote/wire.h"
+
+#include "base/diag.h"
+
+#include <string.h>
+
+#define DISPATCHER WIRE_DISPATCHER
+#define WORKER WIRE_WORKER
+#define EITHER WIRE_EITHER
+#define URGENT true
+#define BULK false
+#define FRAME(NAME, TEXT, SENDER, FIELDS, MOST, LANE) \
+	[FRAME_##NAME] = {.name = (TEXT), .fields = (FIELDS), .sender = (SENDER), .has_payload = (MOST) != NO_PAYLOAD, .is_urgent = (LANE), .most = (MOST)},
+static const struct frame_kind kinds[] = {
+#include "remote/frames.def"
+};
+#undef FRAME
+
+static unsigned count_words(const char *text) {
+	unsigned n = text[0] != '\0';
+	for (; *text != '\0'; ++text) {
+		n += *text == ' ';
+	}
+	return n;
+}
+
+const struct frame_kind *wire_kind(enum wire_type type) {
+	return &kinds[type];
+}
+
+unsigned wire_numbers(enum wire_type type) {
+	return count_words(kinds[type].fields);
+}
+
+void wire_write(struct buf *buf, const struct wire_frame *frame) {
+	const struct frame_kind *kind = &kinds[frame->type];
+	buf_adds(buf, kind->name);
+	for (unsigned i = 0, n = wire_numbers(frame->type); i < n; ++i) {
+		buf_printf(buf, " %llu", ull(frame->numbers[i]));
+	}
+	if (kind->has_payload) {
+		verify(frame->size <= kind->most);
+		buf_printf(buf, " %zu\n", frame->size);
+		buf_add(buf, frame->payload, frame->size);
+	}
+	buf_addc(buf, '\n');
+}
+
+// The kind whose name the line begins with, or FRAME_TYPES. *ret_at is what stands behind it.
+static enum wire_type find_type(const char *line, const char *end, const char **ret_at) {
+	const char *at = memchr(line, ' ', (size_t)(end - line));
+	*ret_at = at = at ? at : end;
+	size_t type = 0;
+	while (type < FRAME_TYPES && (strlen(kinds[type].name) != (size_t)(at - line) || memcmp(kinds[type].name, line, (size_t)(at - line)) != 0)) {
+		++type;
+	}
+	return (enum wire_type)type;
+}
+
+// Reads " NUMBER". Returns false if there is none, or not in the only way to write it.
+static bool read_number(const char **at, const char *end, uint64_t *ret_number) {
+	const char *first = *at + 1, *digit = first;
+	uint64_t number = 0;
+	if (*at == end || **at != ' ') {
+		return false;
+	}
+	for (; digit < end && *digit >= '0' && *digit <= '9'; ++digit) {
+		if (__builtin_mul_overflow(number, 10, &number) || __builtin_add_overflow(number, (uint64_t)(*digit - '0'), &number)) {
+			return false;
+		}
+	}
+	*at = digit;
+	*ret_number = number;
+	return digit > first && (*first != '0' || digit == first + 1);
+}
+
+// Reads the line, which ends before `end`. Returns NULL, or what is wrong.
+static const char *read_header(const char *line, const char *end, enum wire_sender sender, struct wire_frame *ret_frame) {
+	const char *at;
+	uint64_t size = 0;
+	*ret_frame = (struct wire_frame){.type = find_type(line, end, &at)};
+	if (ret_frame->type == FRAME_TYPES) {
+		return "it has sent a frame that does not exist";
+	}
+	const struct frame_kind *kind = &kinds[ret_frame->type];
+	if (!(kind->sender & sender)) {
+		return "it has sent a frame of the other side";
+	}
+	for (unsigned i = 0, n = wire_numbers(ret_frame->type); i < n; ++i) {
+		if (!read_number(&at, end, &ret_frame->numbers[i])) {
+			return "it has sent a frame without one of its numbers";
+		}
+	}
+	if (kind->has_payload && !read_number(&at, end, &size)) {
+		return "it has sent a frame without its size";
+	}
+	if (at != end) {
+		return "it has sent a frame with more than belongs there";
+	}
+	if (kind->has_payload && size > kind->most) {
+		return "it has sent a frame that is too large";
+	}
+	ret_frame->size = (size_t)size;
+	return NULL;
+}
+
+enum wire_status wire_read(const char *bytes, size_t n, enum wire_sender sender, struct wire_frame *ret_frame, size_t *ret_used,
+                           const char **ret_why) {
+	const char *end = n > 0 ? memchr(bytes, '\n', n < WIRE_HEADER_MOST ? n : WIRE_HEADER_MOST) : NULL;
+	if (!end) {
+		*ret_why = "it has sent a line that is too long";
+		return n < WIRE_HEADER_MOST ? WIRE_PART : WIRE_BAD;
+	}
+	*ret_why = read_header(bytes, end, sender, ret_frame);
+	if (*ret_why) {
+		return WIRE_BAD;
+	}
+	size_t used = (size_t)(end + 1 - bytes);
+	if (kinds[ret_frame->type].has_payload) {
+		if (n - used < ret_frame->size + 1) {
+			return WIRE_PART;
+		}
+		ret_frame->payload = bytes + used;
+		used += ret_frame->size + 1;
+		if (bytes[used - 1] != '\n') {
+			*ret_why = "it has sent a payload of another size";
+			return WIRE_BAD;
+		}
+	}
+	*ret_used = used;
+	return WIRE_FRAME;
+}

@@ -1,0 +1,71 @@
+// Frames as bytes: a line of text, and a payload behind it.
+//
+//   NAME NUMBER … SIZE\n PAYLOAD \n
+//
+// The numbers are decimal, without signs and leading zeros. SIZE, the payload and the newline behind it are there for frames
+// that have a payload (frames.def), even an empty one. So each frame ends with a newline: srun(1) holds back what does not.
+//
+// Pure: no I/O, no state. What is read may come from anybody.
+
+#ifndef FAIRPAR_REMOTE_WIRE_H
+#define FAIRPAR_REMOTE_WIRE_H
+
+#include "base/attr.h"
+#include "base/buf.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+	WIRE_VERSION = 1,
+	WIRE_NUMBERS = 9,              // at most in a frame
+	WIRE_HEADER_MOST = 256,        // bytes, with the newline
+	WIRE_CHUNK_MOST = 32 * 1024,   // of output and input: what is urgent waits for no more than that
+	WIRE_TEXT_MOST = 4 * 1024,
+	WIRE_RUN_MOST = 8 * 1024 * 1024,
+};
+
+#define FRAME(NAME, ...) FRAME_##NAME,
+enum wire_type {
+#include "remote/frames.def"
+	FRAME_TYPES
+};
+#undef FRAME
+
+enum wire_sender { WIRE_DISPATCHER = 1, WIRE_WORKER = 2, WIRE_EITHER = 3 };
+
+struct wire_frame {
+	enum wire_type type;
+	uint64_t numbers[WIRE_NUMBERS];
+	const char *payload;           // borrowed; NULL of a frame without
+	size_t size;                   // of it
+};
+
+// A row of frames.def.
+struct frame_kind {
+	const char *name, *fields;
+	enum wire_sender sender;
+	bool has_payload, is_urgent;
+	size_t most;                   // bytes of payload
+};
+
+const struct frame_kind *wire_kind(enum wire_type type);
+
+// How many numbers such a frame has.
+unsigned wire_numbers(enum wire_type type);
+
+// Appends the frame, which is within the limits of its kind.
+void wire_write(struct buf *buf, const struct wire_frame *frame);
+
+enum wire_status {
+	WIRE_FRAME,                    // *ret_frame is one, whose payload is within the bytes; *ret_used of these are its
+	WIRE_PART,                     // more bytes have to come
+	WIRE_BAD,                      // no such frame, or not from this sender: *ret_why (static text)
+};
+
+// Reads the first frame that `sender` has sent.
+enum wire_status wire_read(const char *bytes, size_t n, enum wire_sender sender, struct wire_frame *ret_frame, size_t *ret_used,
+                           const char **ret_why) FP_NODISCARD;
+
+#endif

@@ -1,0 +1,610 @@
+// The process at the other end of a line.
+
+#include "remote/worker.h"
+
+#include "base/alloc.h"
+#include "base/beneath.h"
+#include "base/diag.h"
+#include "base/io.h"
+#include "base/list.h"
+#include "base/sync.h"
+#include "base/wakeup.h"
+#include "base/write_limit.h"
+#include "process/executor.h"
+#include "process/signals.h"
+#include "remote/agent.h"
+#include "remote/payload.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { THREAD_STACK = 256 * 1024, LAST_MINUTE_S = 60 };
+
+// A job, from its `run` frame until its end was sent. Its thread has it; the line's thread touches what the lock guards.
+struct remote_job {
+	struct remote_worker *worker;
+	uint64_t number;
+	struct payload payload;
+	struct list link;        // of worker->jobs
+	struct list waiting;     // of worker->queue, until a thread has taken it
+	int input_fd;            // wakeup: there is input, or -1: it gets none
+	int room_fd;             // wakeup: its output may go on
+	// guarded:
+	struct buf input;        // that has come and was not passed on
+	bool input_ended;
+	bool stopped, expired, killed; // by a stop frame
+};
+
+struct remote_worker {
+	const struct remote_worker_config *config;
+	struct context *context;
+	struct children *children;
+	struct agent *agent;     // guarded, as all below; but what the loop alone uses
+	mutex lock;
+	cond work;               // something is in the queue, or the threads are to end
+	struct list jobs, queue;
+	struct thread_entry *threads;
+	unsigned nidle;
+	bool ending;             // no further job is taken
+	bool threads_end;
+	struct buf base;         // variables of `env` frames
+	char **env;              // what jobs inherit; array owned
+	// of the loop:
+	int line_in, line_out, signal_fd, wake_fd;
+	int signal;              // that ends the worker, or 0
+	bool let_go;             // the dispatcher has said goodbye
+	bool terminated;         // the jobs are being ended
+	bool cut_off;            // … by the end of the line
+	uint64_t last_minute;    // when no further job is taken (now_ns() time)
+};
+
+struct thread_entry {
+	struct thread_entry *next;
+	struct remote_worker *worker;
+	thread thread;
+};
+
+// ---- a job, on its thread ----
+
+// Reads output into what is to be sent, as much as there is room for. If the line is broken, or the worker ends, nobody gets it.
+static ssize_t output_readable(void *arg, enum child_stream stream, int fd) {
+	struct remote_job *job = arg;
+	struct remote_worker *worker = job->worker;
+	char bytes[WIRE_CHUNK_MOST];
+	mutex_lock(&worker->lock);
+	wakeup_clear(job->room_fd);
+	size_t room = agent_output_room(worker->agent, job->number);
+	bool is_lost = agent_why(worker->agent) || (worker->ending && room == 0);
+	mutex_unlock(&worker->lock);
+	if (room == 0 && !is_lost) {
+		errno = ENODATA;
+		return -1;
+	}
+	ssize_t n = read(fd, bytes, room < sizeof(bytes) && !is_lost ? room : sizeof(bytes));
+	if (n > 0 && !is_lost) {
+		mutex_lock(&worker->lock);
+		agent_output_bytes(worker->agent, job->number, stream == STREAM_OUT ? 1 : 2, bytes, (size_t)n);
+		mutex_unlock(&worker->lock);
+		wakeup_post(worker->wake_fd);
+	}
+	return n;
+}
+
+static ssize_t input_writable(void *arg, int fd) {
+	struct remote_job *job = arg;
+	struct remote_worker *worker = job->worker;
+	ssize_t n = 0;
+	mutex_lock(&worker->lock);
+	wakeup_clear(job->input_fd);
+	if (job->input.len > 0) {
+		n = write(fd, job->input.data, job->input.len);
+	} else if (!job->input_ended && !agent_why(worker->agent)) {
+		n = -1;
+		errno = ENODATA;
+	}
+	if (n > 0) {
+		memmove(job->input.data, job->input.data + n, job->input.len - (size_t)n);
+		job->input.len -= (size_t)n;
+		agent_take(worker->agent, job->number, (size_t)n);
+		wakeup_post(worker->wake_fd);
+	}
+	mutex_unlock(&worker->lock);
+	return n;
+}
+
+static void stop_child(struct remote_job *job, uint64_t now, bool kills) {
+	children_cancel(job->worker->children, job, now);
+	if (kills) {
+		children_signal_one(job->worker->children, job, SIGKILL);
+	}
+}
+
+static void job_started(void *arg, pid_t pid, uint64_t start) {
+	struct remote_job *job = arg;
+	struct remote_worker *worker = job->worker;
+	mutex_lock(&worker->lock);
+	agent_started(worker->agent, job->number, (uint64_t)pid);
+	bool stopped = job->stopped, killed = job->killed;
+	mutex_unlock(&worker->lock);
+	wakeup_post(worker->wake_fd);
+	if (stopped) { // the frame came before the child was there
+		stop_child(job, start, killed);
+	}
+}
+
+static void run_child(struct remote_job *job, const struct context *context, char **env, struct child_scratch *scratch,
+                      struct job_end *ret_end) {
+	const struct payload *payload = &job->payload;
+	const struct output_reader reader = {.readable = output_readable, .more_fd = job->room_fd, .arg = job};
+	const struct stdin_writer writer = {.writable = input_writable, .more_fd = job->input_fd, .arg = job};
+	const struct child_config config = {
+		.path = payload->path,
+		.argv = payload->argv,
+		.env = env,
+		.context = context,
+		.stdin_fd = -1,
+		.stdin_writer = payload->has_input ? &writer : NULL,
+		.output_reader = &reader,
+		.timeout = payload->timeout,
+		.memory = payload->memory,
+		.label = payload->label,
+		.forks = payload->forks,
+		.own_group = true,
+		.cleanup = payload->cleanup,
+		.origin = job,
+		.scratch = scratch,
+		.started = job_started,
+		.started_arg = job,
+	};
+	child_run(job->worker->children, &config, &ret_end->result, &ret_end->error);
+}
+
+// Makes the context of the job, and executes it.
+static void execute(struct remote_job *job, struct child_scratch *scratch, struct job_end *ret_end) {
+	const struct payload *payload = &job->payload;
+	if (payload->dir && payload->makes_dir && make_dirs(payload->dir) != 0) {
+		*ret_end = (struct job_end){.error = {.step = SPAWN_CHDIR, .error = errno}};
+		result_cannot_start(&ret_end->result, 126);
+		return;
+	}
+	struct context *context = context_derive(job->worker->context, payload->dir, payload->has_umask ? (int)payload->umask : -1, payload->nice);
+	if (payload->nlimits > 0) {
+		context_set_limits(context, payload->limits, payload->nlimits);
+	}
+	char **env = payload_env(payload, job->worker->env);
+	run_child(job, context, env, scratch, ret_end);
+	free(env);
+	context_unref(context);
+}
+
+static void job_free(struct remote_job *job) {
+	list_remove(&job->link);
+	fd_close(&job->input_fd);
+	fd_close(&job->room_fd);
+	buf_fini(&job->input);
+	payload_fini(&job->payload);
+	free(job);
+}
+
+// The next job, or NULL when there is none any more. With the lock.
+static struct remote_job *next_job(struct remote_worker *worker) {
+	++worker->nidle;
+	while (list_is_empty(&worker->queue) && !worker->threads_end) {
+		cond_wait(&worker->work, &worker->lock);
+	}
+	--worker->nidle;
+	if (list_is_empty(&worker->queue)) {
+		return NULL;
+	}
+	struct remote_job *job = list_entry(worker->queue.next, struct remote_job, waiting);
+	list_remove(&job->waiting);
+	return job;
+}
+
+static void *thread_main(void *arg) {
+	struct remote_worker *worker = ((struct thread_entry *)arg)->worker;
+	struct child_scratch *scratch = child_scratch_create();
+	struct remote_job *job;
+	mutex_lock(&worker->lock);
+	while ((job = next_job(worker)) != NULL) {
+		struct job_end end;
+		mutex_unlock(&worker->lock);
+		execute(job, scratch, &end);
+		mutex_lock(&worker->lock);
+		if (job->expired && end.result.outcome == OUTCOME_CANCELLED) {
+			end.result.outcome = OUTCOME_TIMEOUT;
+		}
+		agent_done(worker->agent, job->number, &end);
+		job_free(job);
+		wakeup_post(worker->wake_fd);
+	}
+	mutex_unlock(&worker->lock);
+	child_scratch_destroy(scratch);
+	return NULL;
+}
+
+// ---- what the dispatcher says, on the thread of the loop, with the lock ----
+
+static struct remote_job *find_job(struct remote_worker *worker, uint64_t number) {
+	list_for_each_entry(&worker->jobs, struct remote_job, job, link) {
+		if (job->number == number) {
+			return job;
+		}
+	}
+	return NULL;
+}
+
+// Returns 0, or an error number: there are no more threads.
+static int start_thread(struct remote_worker *worker) {
+	struct thread_entry *entry = xcalloc(1, sizeof(*entry));
+	entry->worker = worker;
+	int error = thread_start(&entry->thread, thread_main, entry, THREAD_STACK);
+	if (error) {
+		free(entry);
+		return error;
+	}
+	entry->next = worker->threads;
+	worker->threads = entry;
+	return 0;
+}
+
+static size_t count_queue(const struct remote_worker *worker) {
+	size_t n = 0;
+	for (const struct list *at = worker->queue.next; at != &worker->queue; at = at->next) {
+		++n;
+	}
+	return n;
+}
+
+// Why the worker does not take another job, or NULL.
+static const char *why_not(const struct remote_worker *worker) {
+	if (worker->ending || worker->let_go) {
+		return "the worker is ending";
+	}
+	if (now_ns() >= worker->last_minute) {
+		return "its time is nearly over";
+	}
+	return agent_jobs(worker->agent) > worker->config->slots ? "all of its slots are taken" : NULL;
+}
+
+static void on_run(void *arg, uint64_t number, const char *bytes, size_t n) {
+	struct remote_worker *worker = arg;
+	const char *why = why_not(worker);
+	struct payload payload;
+	if (why) {
+		agent_refuse(worker->agent, number, why);
+		return;
+	}
+	if (payload_read(&payload, bytes, n, &why) != 0) {
+		payload_fini(&payload);
+		agent_break(worker->agent, why);
+		return;
+	}
+	int input_fd = payload.has_input ? wakeup_open() : -1, room_fd = wakeup_open();
+	if (room_fd < 0 || (payload.has_input && input_fd < 0) ||
+	    (worker->nidle <= count_queue(worker) && start_thread(worker) != 0 && !worker->threads)) {
+		payload_fini(&payload);
+		fd_close(&input_fd);
+		fd_close(&room_fd);
+		agent_refuse(worker->agent, number, "the worker has no thread or descriptor for it");
+		return;
+	}
+	struct remote_job *job = xcalloc(1, sizeof(*job));
+	*job = (struct remote_job){.worker = worker, .number = number, .payload = payload, .input_fd = input_fd, .room_fd = room_fd};
+	list_push_back(&worker->jobs, &job->link);
+	list_push_back(&worker->queue, &job->waiting);
+	cond_signal(&worker->work);
+}
+
+static void on_env(void *arg, bool adds, const char *bytes, size_t n) {
+	struct remote_worker *worker = arg;
+	if (worker->base.len > 0 || !list_is_empty(&worker->jobs) || n == 0 || bytes[n - 1] != '\0') {
+		agent_break(worker->agent, "it has sent an environment that cannot be, or not before the jobs");
+		return;
+	}
+	buf_add(&worker->base, bytes, n);
+	struct payload changes = {.set = NULL};
+	size_t nset = 0, cap = 0;
+	for (char *at = worker->base.data; at < worker->base.data + n; at += strlen(at) + 1) {
+		grow_array(&changes.set, &cap, nset + 2, sizeof(*changes.set));
+		changes.set[nset++] = at;
+		changes.set[nset] = NULL;
+	}
+	char *none = NULL, **old = worker->env;
+	worker->env = payload_env(&changes, adds ? old : &none);
+	free(old);
+	free(changes.set);
+}
+
+static void on_input(void *arg, uint64_t number, const char *bytes, size_t n) {
+	struct remote_job *job = find_job(arg, number);
+	if (job && job->input_fd >= 0) {
+		buf_add(&job->input, bytes, n);
+		wakeup_post(job->input_fd);
+	}
+}
+
+static void on_input_end(void *arg, uint64_t number) {
+	struct remote_job *job = find_job(arg, number);
+	if (job && job->input_fd >= 0) {
+		job->input_ended = true;
+		wakeup_post(job->input_fd);
+	}
+}
+
+static void on_room(void *arg, uint64_t number) {
+	struct remote_job *job = find_job(arg, number);
+	if (job) {
+		wakeup_post(job->room_fd);
+	}
+}
+
+static void on_stop(void *arg, uint64_t number, enum stop_how how) {
+	struct remote_worker *worker = arg;
+	struct remote_job *job = find_job(worker, number);
+	if (job) {
+		job->expired = job->expired || (how == STOP_EXPIRE && !job->stopped);
+		job->killed = job->killed || how == STOP_KILL;
+		job->stopped = true;
+		stop_child(job, now_ns(), job->killed);
+	}
+}
+
+static void on_signal(void *arg, uint64_t number, int signal) {
+	struct remote_worker *worker = arg;
+	struct remote_job *job = find_job(worker, number);
+	if (job) {
+		children_signal_one(worker->children, job, signal);
+	}
+}
+
+static void on_bye(void *arg, const char *why FP_UNUSED) {
+	struct remote_worker *worker = arg;
+	worker->let_go = true;
+}
+
+static const struct agent_calls calls = {
+	.env = on_env, .run = on_run, .input = on_input, .input_end = on_input_end, .room = on_room, .stop = on_stop, .signal = on_signal, .bye = on_bye,
+};
+
+// ---- the line ----
+
+static void read_line(struct remote_worker *worker) {
+	char bytes[64 * 1024];
+	ssize_t n = read_some(worker->line_in, bytes, sizeof(bytes));
+	mutex_lock(&worker->lock);
+	if (n > 0) {
+		(void)agent_receive(worker->agent, bytes, (size_t)n, now_ns());
+	} else if (n == 0) {
+		agent_break(worker->agent, "it has gone");
+	} else if (errno != EAGAIN) {
+		agent_break(worker->agent, strerror(errno));
+	}
+	mutex_unlock(&worker->lock);
+}
+
+// Writes what can be written. Returns whether some is left.
+static bool write_line(struct remote_worker *worker) {
+	size_t n;
+	mutex_lock(&worker->lock);
+	const char *bytes = agent_output(worker->agent, &n);
+	while (n > 0) {
+		ssize_t written = write(worker->line_out, bytes, n);
+		if (written < 0 && errno != EINTR) {
+			if (errno != EAGAIN) {
+				agent_break(worker->agent, strerror(errno));
+			}
+			break;
+		}
+		agent_sent(worker->agent, written > 0 ? (size_t)written : 0);
+		bytes = agent_output(worker->agent, &n);
+	}
+	mutex_unlock(&worker->lock);
+	return n > 0;
+}
+
+// ---- the loop ----
+
+// All jobs are to end, and none begins.
+static void terminate(struct remote_worker *worker) {
+	if (worker->terminated) {
+		return;
+	}
+	worker->terminated = true;
+	mutex_lock(&worker->lock);
+	worker->ending = true;
+	list_for_each_entry(&worker->jobs, struct remote_job, job, link) {
+		wakeup_post(job->room_fd); // nobody takes its output any more
+		if (job->input_fd >= 0) {
+			wakeup_post(job->input_fd);
+		}
+	}
+	mutex_unlock(&worker->lock);
+	children_terminate(worker->children);
+}
+
+static void answer_signal(struct remote_worker *worker, int signal) {
+	if (signal == SIGCHLD) {
+		children_rest(worker->children);
+	} else if (is_ending_signal(signal) && worker->signal) {
+		children_kill(worker->children);
+	} else if (is_ending_signal(signal)) {
+		worker->signal = signal;
+		mutex_lock(&worker->lock);
+		agent_bye(worker->agent, "a signal has ended the worker");
+		mutex_unlock(&worker->lock);
+		terminate(worker);
+	}
+}
+
+// When the loop has to go on without anything having happened.
+static uint64_t next_due(struct remote_worker *worker) {
+	uint64_t now = now_ns();
+	mutex_lock(&worker->lock);
+	uint64_t due = agent_tick(worker->agent, now);
+	mutex_unlock(&worker->lock);
+	uint64_t others[] = {
+		children_marked_step(worker->children, now),
+		worker->terminated ? children_term_step(worker->children, now) : TIME_NEVER,
+		children_reap_orphans(worker->children, worker->signal_fd),
+	};
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); ++i) {
+		due = others[i] < due ? others[i] : due;
+	}
+	return due;
+}
+
+static void loop_poll(struct remote_worker *worker, bool reads, bool writes) {
+	struct pollfd fds[] = {
+		{.fd = worker->signal_fd, .events = POLLIN},
+		{.fd = worker->wake_fd, .events = POLLIN},
+		{.fd = children_guardian_fd(worker->children), .events = 0},
+		{.fd = reads ? worker->line_in : -1, .events = POLLIN},
+		{.fd = writes ? worker->line_out : -1, .events = POLLOUT},
+	};
+	int ready = poll(fds, sizeof(fds) / sizeof(fds[0]), poll_ms(next_due(worker)));
+	verify(ready >= 0 || errno == EINTR || errno == ENOMEM);
+	if (ready <= 0) {
+		return;
+	}
+	if (fds[1].revents & POLLIN) {
+		wakeup_clear(worker->wake_fd);
+	}
+	if (fds[2].revents & POLLERR) {
+		children_revive_guardian(worker->children);
+	}
+	if (fds[3].revents) {
+		read_line(worker);
+	}
+}
+
+// Is there nothing left to do?
+static bool is_over(struct remote_worker *worker, bool writes) {
+	mutex_lock(&worker->lock);
+	bool broken = agent_why(worker->agent) != NULL;
+	bool over = agent_jobs(worker->agent) == 0 && (broken || ((worker->let_go || worker->ending) && !writes));
+	mutex_unlock(&worker->lock);
+	if (broken) {
+		worker->cut_off = worker->cut_off || !over;
+		terminate(worker);
+	}
+	return over;
+}
+
+static void loop(struct remote_worker *worker) {
+	bool writes = false;
+	while (!is_over(worker, writes)) {
+		mutex_lock(&worker->lock);
+		bool broken = agent_why(worker->agent) != NULL;
+		mutex_unlock(&worker->lock);
+		loop_poll(worker, !broken, writes && !broken);
+		int signal;
+		while ((signal = signals_next(worker->signal_fd)) != 0) {
+			answer_signal(worker, signal);
+		}
+		writes = write_line(worker);
+	}
+}
+
+// ---- putting it together ----
+
+static void wake(void *arg) {
+	wakeup_post(((struct remote_worker *)arg)->wake_fd);
+}
+
+// The line is descriptors 0 and 1, which nobody else may read or write: 0 becomes /dev/null, and 1 what 2 is. Returns 0, or -1 with errno.
+static int take_line(struct remote_worker *worker) {
+	int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	worker->line_in = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+	worker->line_out = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+	int result = null < 0 || worker->line_in < 0 || worker->line_out < 0 || dup2(null, STDIN_FILENO) < 0 ||
+		dup2(STDERR_FILENO, STDOUT_FILENO) < 0 || fcntl(worker->line_in, F_SETFL, O_NONBLOCK) < 0 ||
+		fcntl(worker->line_out, F_SETFL, O_NONBLOCK) < 0;
+	fd_close(&null);
+	return result ? -1 : 0;
+}
+
+static int worker_open(struct remote_worker *worker) {
+	worker->signal_fd = signals_open();
+	worker->wake_fd = wakeup_open();
+	if (worker->signal_fd < 0 || worker->wake_fd < 0 || take_line(worker) != 0) {
+		diag_error("cannot set up the line of the worker: %s", strerror(errno));
+		return -1;
+	}
+	(void)context_raise_nofile(worker->context);
+	worker->children = children_create(NULL);
+	children_set_cookie(worker->children, worker->context);
+	children_set_wake(worker->children, wake, worker);
+	diag_set_last_words(children_last_words);
+	children_guard(worker->children);
+	const struct remote_worker_config *config = worker->config;
+	uint64_t margin = config->left / 10 < LAST_MINUTE_S ? config->left / 10 : LAST_MINUTE_S;
+	worker->last_minute = config->left > 0 ? now_ns() + (config->left - margin) * NS_PER_S : TIME_NEVER;
+	long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
+	worker->agent = agent_new(&calls, worker, &(struct worker_hello){
+		.slots = config->slots,
+		.left = config->left,
+		.memory = pages > 0 && page > 0 ? (uint64_t)pages * (uint64_t)page : 0,
+		.node = config->node,
+	}, now_ns());
+	// what a fairpar above has told, which is another one than the dispatcher
+	char *unset[] = {"FAIRPAR_LEASE", "FAIRPAR_SOCK", "FAIRPAR_CONTROL", NULL};
+	const struct payload changes = {.unset = unset};
+	worker->env = payload_env(&changes, worker->context->env);
+	return 0;
+}
+
+static void worker_close(struct remote_worker *worker) {
+	mutex_lock(&worker->lock);
+	worker->threads_end = true;
+	cond_broadcast(&worker->work);
+	mutex_unlock(&worker->lock);
+	for (struct thread_entry *next, *entry = worker->threads; entry; entry = next) {
+		next = entry->next;
+		thread_join(entry->thread);
+		free(entry);
+	}
+	if (worker->children) {
+		if (worker->terminated) {
+			children_kill_orphans(worker->children);
+		}
+		diag_set_last_words(NULL);
+		children_destroy(worker->children);
+	}
+	free(worker->env);
+	buf_fini(&worker->base);
+	fd_close(&worker->wake_fd);
+	fd_close(&worker->signal_fd);
+	fd_close(&worker->line_in);
+	fd_close(&worker->line_out);
+}
+
+int worker_serve(const struct remote_worker_config *config, struct context *context) {
+	struct remote_worker worker = {.config = config, .context = context, .line_in = -1, .line_out = -1, .signal_fd = -1, .wake_fd = -1};
+	int status = EXIT_TROUBLE;
+	mutex_init(&worker.lock, LOCK_WORKER);
+	cond_init(&worker.work);
+	list_init(&worker.jobs);
+	list_init(&worker.queue);
+	if (worker_open(&worker) == 0) {
+		loop(&worker);
+		const char *why = agent_why(worker.agent);
+		if (why && (!worker.let_go || worker.cut_off)) {
+			diag_error("the line to the dispatcher has ended: %s", why);
+		} else {
+			status = 0;
+		}
+	}
+	worker_close(&worker);
+	agent_free(worker.agent);
+	cond_fini(&worker.work);
+	mutex_fini(&worker.lock);
+	if (worker.signal) {
+		signals_die(worker.signal);
+	}
+	return status;
+}

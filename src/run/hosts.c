@@ -1,0 +1,498 @@
+// The slots of a run that are on several machines: one link for each of the others, and the count of the slots of all.
+//
+// A host has slots while it is up; the pool is told of each that comes and goes. An attempt whose line has gone ends with
+// result.lost, and job_run.c runs it again, which takes a place anew. As its slots went with the line, it waits for one
+// elsewhere, or until the line is back.
+
+#include "run/hosts.h"
+
+#include "base/alloc.h"
+#include "base/diag.h"
+#include "base/sync.h"
+#include "base/text.h"
+#include "remote/link.h"
+#include "remote/payload.h"
+#include "remote/sshlogin.h"
+#include "run/start_order.h"
+#include "shell/shell.h"
+#include "slots/slots.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { HOST_SLOTS_MOST = 4096 }; // whatever a worker says
+
+struct hosts_host {
+	struct hosts *hosts;
+	const struct sshlogin *login;
+	struct host_link *link;         // NULL: this machine
+	struct buf words;          // of the launcher's command line
+	char **argv;
+	// under hosts.lock
+	unsigned slots;            // 0 while it is down
+	unsigned used;
+	const void *claimant;      // who waits for several of its slots, or NULL
+	bool was_up;               // once at least
+	bool has_failed;           // to be connected to, since it was up last; it was said
+};
+
+struct hosts_place {
+	struct hosts_host *host;
+	unsigned width;
+};
+
+struct hosts {
+	const struct options *options;
+	const struct context *context; // of the run
+	char *cwd;                 // where fairpar was started
+	const char *dot;           // the same from the login directory if it is below; of cwd
+	char **env;                // of launchers
+	unsigned here;             // slots of this machine
+	struct buf sent_env, whole_env; // of all jobs over ssh (--env), and by --launch
+	struct executor inner;
+	struct pool *pool;
+	struct start_order *start_order; // or NULL
+	void (*wake)(void *arg);
+	void *wake_arg;
+	struct hosts_host *hosts;
+	size_t n;
+	mutex lock;
+	cond changed;              // a slot is free, a host came, the end
+	bool terminating;
+};
+
+// ---- places ----
+
+static unsigned least(unsigned a, unsigned b) {
+	return a < b ? a : b;
+}
+
+static unsigned free_slots(const struct hosts_host *host) {
+	return host->slots > host->used ? host->slots - host->used : 0;
+}
+
+// Of the hosts that have `width` slots free and that nobody else has claimed, the one with the greatest part of its slots free; one
+// of the login `not_on` only if there is no other. With the lock.
+static struct hosts_host *choose(const struct hosts *hosts, unsigned width, const struct sshlogin *not_on, const void *claimant) {
+	struct hosts_host *best = NULL;
+	for (size_t i = 0; i < hosts->n; ++i) {
+		struct hosts_host *host = &hosts->hosts[i];
+		if (host->slots == 0 || free_slots(host) < least(width, host->slots) || (host->claimant && host->claimant != claimant)) {
+			continue;
+		}
+		bool best_is_last = best && best->login == not_on, is_last = host->login == not_on;
+		uint64_t free = free_slots(host), best_free = best ? free_slots(best) : 0;
+		if (!best || (best_is_last != is_last ? best_is_last : free * best->slots > best_free * host->slots)) {
+			best = host;
+		}
+	}
+	return best;
+}
+
+// Who needs several slots of one host claims one, or those who need one would always be first. With the lock.
+static void claim(const struct hosts *hosts, unsigned width, const void *claimant) {
+	struct hosts_host *best = NULL;
+	for (size_t i = 0; i < hosts->n; ++i) {
+		struct hosts_host *host = &hosts->hosts[i];
+		if (host->claimant == claimant) {
+			return;
+		}
+		bool fits = best && best->slots >= width, would_fit = host->slots >= width;
+		if (host->slots > 0 && !host->claimant && (!best || (fits != would_fit ? would_fit : free_slots(host) > free_slots(best)))) {
+			best = host;
+		}
+	}
+	if (best) {
+		best->claimant = claimant;
+	}
+}
+
+static void renounce(const struct hosts *hosts, const void *claimant) {
+	for (size_t i = 0; i < hosts->n; ++i) {
+		if (hosts->hosts[i].claimant == claimant) {
+			hosts->hosts[i].claimant = NULL;
+		}
+	}
+}
+
+struct hosts_place *hosts_enter(struct hosts *hosts, unsigned width, const struct sshlogin *not_on) {
+	struct hosts_place *place = NEW(struct hosts_place);
+	mutex_lock(&hosts->lock);
+	while (!hosts->terminating && !(place->host = choose(hosts, width, not_on, place))) {
+		if (width > 1) {
+			claim(hosts, width, place);
+		}
+		cond_wait(&hosts->changed, &hosts->lock);
+	}
+	if (place->host) {
+		place->width = least(width, place->host->slots);
+		place->host->used += place->width;
+	}
+	if (width > 1) {
+		renounce(hosts, place);
+	}
+	mutex_unlock(&hosts->lock);
+	if (!place->host) {
+		free(place);
+		return NULL;
+	}
+	return place;
+}
+
+void hosts_leave(struct hosts *hosts, struct hosts_place *place) {
+	mutex_lock(&hosts->lock);
+	place->host->used -= place->width;
+	cond_broadcast(&hosts->changed);
+	mutex_unlock(&hosts->lock);
+	free(place);
+}
+
+bool hosts_is_elsewhere(const struct hosts_place *place) {
+	return place->host->link;
+}
+
+const struct sshlogin *hosts_login(const struct hosts_place *place) {
+	return place->host->login;
+}
+
+// ---- as an executor ----
+
+// The result of an attempt that ended with its line, or did not get there.
+static void set_lost(struct hosts *hosts, enum link_end end, const struct link_facts *facts, struct result *ret_result) {
+	mutex_lock(&hosts->lock);
+	bool cancelled = hosts->terminating;
+	mutex_unlock(&hosts->lock);
+	uint64_t now = now_ns(), start = ret_result->start ? ret_result->start : now;
+	*ret_result = (struct result){.outcome = OUTCOME_CANCELLED};
+	if (!cancelled) {
+		*ret_result = (struct result){
+			.outcome = OUTCOME_SIGNAL, .term_signal = SIGKILL, .start = start, .end = now,
+			.lost = end == LINK_REFUSED ? LOST_UNSENT : facts->wrote ? LOST_WROTE : LOST_SILENT,
+		};
+	}
+}
+
+// The environment without the variables that begin so. The caller frees the array.
+static char **env_without(char *const *env, const char *const *beginnings) {
+	size_t n = 0, kept = 0;
+	while (env[n]) {
+		++n;
+	}
+	char **without = xcalloc(n + 1, sizeof(*without));
+	for (size_t i = 0; i < n; ++i) {
+		const char *const *at = beginnings;
+		while (*at && strncmp(env[i], *at, strlen(*at)) != 0) {
+			++at;
+		}
+		if (!*at) {
+			without[kept++] = env[i];
+		}
+	}
+	return without;
+}
+
+// Where the job is to be, as --workdir or the manifest says; "." is this directory, seen from the login directory if it is below.
+static const char *find_dir(const struct hosts *hosts, const struct child_config *config) {
+	const char *dir = config->context->cwd;
+	return dir && strcmp(dir, ".") == 0 ? hosts->dot : dir;
+}
+
+static void execute(void *arg, const struct child_config *config, struct result *ret_result, struct spawn_error *ret_error) {
+	struct hosts *hosts = arg;
+	const struct hosts_place *place = config->place;
+	if (!place || !place->host->link) {
+		hosts->inner.run(hosts->inner.arg, config, ret_result, ret_error);
+		return;
+	}
+	// a fairpar in a job elsewhere is not to look for this one there
+	char **env = env_without(config->env, (const char *const[]){"FAIRPAR_SOCK=", "FAIRPAR_CONTROL=", NULL});
+	struct child_config sent = *config;
+	sent.env = env;
+	struct payload_context context = {
+		.base = hosts->context->env,
+		.as_here = place->host->login->kind == SSHLOGIN_LAUNCH,
+		.dir = find_dir(hosts, config),
+		.makes_dir = true,
+	};
+	struct link_facts facts;
+	enum link_end end = link_run(place->host->link, &sent, &context, hosts->cwd, ret_result, ret_error, &facts);
+	if (end != LINK_DONE) {
+		set_lost(hosts, end, &facts, ret_result);
+	}
+	free(env);
+}
+
+static void end_waiting(struct hosts *hosts) {
+	mutex_lock(&hosts->lock);
+	hosts->terminating = true;
+	cond_broadcast(&hosts->changed);
+	mutex_unlock(&hosts->lock);
+}
+
+static void each_link(const struct hosts *hosts, void (*fn)(struct host_link *link)) {
+	for (size_t i = 0; i < hosts->n; ++i) {
+		if (hosts->hosts[i].link) {
+			fn(hosts->hosts[i].link);
+		}
+	}
+}
+
+static void terminate(void *arg) {
+	struct hosts *hosts = arg;
+	end_waiting(hosts);
+	each_link(hosts, link_terminate);
+	hosts->inner.terminate(hosts->inner.arg);
+}
+
+static void kill_all(void *arg) {
+	struct hosts *hosts = arg;
+	end_waiting(hosts);
+	each_link(hosts, link_kill);
+	hosts->inner.kill(hosts->inner.arg);
+}
+
+static void cancel(void *arg, const void *origin, uint64_t now) {
+	struct hosts *hosts = arg;
+	for (size_t i = 0; i < hosts->n; ++i) {
+		if (hosts->hosts[i].link) {
+			link_cancel(hosts->hosts[i].link, origin);
+		}
+	}
+	executor_cancel(&hosts->inner, origin, now);
+}
+
+static uint64_t expire(void *arg, uint64_t limit, uint64_t now) {
+	struct hosts *hosts = arg;
+	uint64_t next = executor_expire(&hosts->inner, limit, now);
+	for (size_t i = 0; i < hosts->n; ++i) {
+		uint64_t due = hosts->hosts[i].link ? link_expire(hosts->hosts[i].link, limit, now) : TIME_NEVER;
+		next = due < next ? due : next;
+	}
+	return next;
+}
+
+struct executor hosts_executor(struct hosts *hosts, const struct executor *inner) {
+	hosts->inner = *inner;
+	return (struct executor){.run = execute, .terminate = terminate, .kill = kill_all, .arg = hosts,
+	                         .ender = {.cancel = cancel, .expire = expire, .arg = hosts}};
+}
+
+unsigned hosts_count(struct hosts *hosts) {
+	unsigned n = 0;
+	for (size_t i = 0; hosts && i < hosts->n; ++i) {
+		n += hosts->hosts[i].link ? link_count(hosts->hosts[i].link) : 0;
+	}
+	return n;
+}
+
+// ---- hosts that come and go; on the threads of their links ----
+
+// Sets the slots of the host, and tells the pool. Returns how many it had.
+static unsigned set_slots(struct hosts_host *host, unsigned slots) {
+	struct hosts *hosts = host->hosts;
+	mutex_lock(&hosts->lock);
+	unsigned before = host->slots;
+	host->slots = slots;
+	unsigned all = 0;
+	for (size_t i = 0; i < hosts->n; ++i) {
+		all += hosts->hosts[i].slots;
+	}
+	cond_broadcast(&hosts->changed);
+	mutex_unlock(&hosts->lock);
+	start_order_reserve(hosts->start_order, all, 0);
+	if (slots != before) {
+		pool_add_slots(hosts->pool, (int)slots - (int)before);
+	}
+	return before;
+}
+
+static void on_up(void *arg, unsigned slots) {
+	struct hosts_host *host = arg;
+	mutex_lock(&host->hosts->lock);
+	bool is_back = host->has_failed;
+	host->was_up = true;
+	host->has_failed = false;
+	mutex_unlock(&host->hosts->lock);
+	if (is_back) {
+		diag_note("%s: connected", host->login->name);
+	}
+	(void)set_slots(host, slots < HOST_SLOTS_MOST ? slots : HOST_SLOTS_MOST);
+}
+
+static void on_down(void *arg, const char *why, bool was_up, bool bye) {
+	struct hosts_host *host = arg;
+	struct hosts *hosts = host->hosts;
+	mutex_lock(&hosts->lock);
+	bool says = !host->has_failed && !hosts->terminating;
+	host->has_failed = host->has_failed || !bye;
+	mutex_unlock(&hosts->lock);
+	(void)set_slots(host, 0);
+	if (says && bye) {
+		diag_note("%s takes no more jobs: %s", host->login->name, text_shows(why));
+	} else if (says) {
+		diag_warn("%s: %s: %s; jobs go elsewhere, and it is tried again", host->login->name,
+		          was_up ? "the connection is lost" : "cannot connect", text_shows(why));
+	}
+	hosts->wake(hosts->wake_arg); // nobody may be left
+}
+
+static void on_said(void *arg, const char *line) {
+	const struct hosts_host *host = arg;
+	diag_note("%s: %s", host->login->name, text_shows(line));
+}
+
+bool hosts_are_unreachable(struct hosts *hosts) {
+	bool none = true;
+	mutex_lock(&hosts->lock);
+	for (size_t i = 0; i < hosts->n && none; ++i) {
+		none = hosts->hosts[i].has_failed && !hosts->hosts[i].was_up;
+	}
+	mutex_unlock(&hosts->lock);
+	return none;
+}
+
+// ---- life ----
+
+// It marks what this run has started on this machine, to be killed when it dies. A launcher ends with its line, and what runs at
+// the other end is its worker's.
+static const char *const without_cookie[] = {"FAIRPAR_COOKIE=", NULL};
+
+// The command line of the launcher. Returns 0, or -1 with *ret_error.
+static int build_argv(struct hosts_host *host, const struct sshlogin_worker *worker, char **ret_error) {
+	size_t n;
+	if (sshlogin_argv(host->login, worker, &host->words, &n, ret_error) != 0) {
+		return -1;
+	}
+	host->argv = xcalloc(n + 1, sizeof(*host->argv));
+	char *at = host->words.data;
+	for (size_t i = 0; i < n; ++i) {
+		host->argv[i] = at;
+		at += strlen(at) + 1;
+	}
+	return 0;
+}
+
+static void add_variable(struct buf *buf, const char *variable) {
+	buf_add(buf, variable, strlen(variable) + 1);
+}
+
+// As GNU parallel sees "." of --workdir.
+static const char *find_dot(const char *cwd) {
+	const char *home = getenv("HOME");
+	size_t len = home ? strlen(home) : 0;
+	if (!cwd || len == 0 || strncmp(cwd, home, len) != 0 || (cwd[len] != '/' && cwd[len] != '\0')) {
+		return cwd ? cwd : ".";
+	}
+	return cwd[len] ? cwd + len + 1 : ".";
+}
+
+// Copies what jobs elsewhere inherit: over ssh what --env names, by --launch all.
+static void choose_env(struct hosts *hosts) {
+	for (char *const *at = hosts->env; *at; ++at) {
+		add_variable(&hosts->whole_env, *at);
+		if (option_env_has(hosts->options, *at)) {
+			add_variable(&hosts->sent_env, *at);
+		}
+	}
+}
+
+int hosts_open(const struct options *options, const struct context *context, unsigned here, struct hosts **ret_hosts) {
+	if (!sshlogins_has_remote(&options->hosts)) {
+		return 0;
+	}
+	struct hosts *hosts = *ret_hosts = NEW(struct hosts);
+	*hosts = (struct hosts){.options = options, .context = context, .here = here, .cwd = getcwd(NULL, 0), .n = options->hosts.n};
+	char *self = launcher_self();
+	hosts->dot = find_dot(hosts->cwd);
+	mutex_init(&hosts->lock, LOCK_HOSTS);
+	cond_init(&hosts->changed);
+	hosts->hosts = xcalloc(hosts->n, sizeof(*hosts->hosts));
+	struct sshlogin_worker worker = {.ssh = options->ssh, .jobs = options->jobs, .program = getenv("FAIRPAR_REMOTE"), .self = self};
+	for (size_t i = 0; i < hosts->n; ++i) {
+		struct hosts_host *host = &hosts->hosts[i];
+		char *error;
+		*host = (struct hosts_host){.hosts = hosts, .login = &options->hosts.logins[i]};
+		if (host->login->kind != SSHLOGIN_LOCAL && build_argv(host, &worker, &error) != 0) {
+			free(self);
+			return diag_error_free(error);
+		}
+	}
+	free(self);
+	return 0;
+}
+
+// The slots that the options give the machine, or else as many as this one has.
+static unsigned told_slots(const struct hosts *hosts, const struct sshlogin *login) {
+	char jobs[SSHLOGIN_JOBS_TEXT], *end;
+	if (sshlogin_jobs(login, hosts->options->jobs, jobs) != 0 || !jobs[0]) {
+		return hosts->here;
+	}
+	unsigned long slots = strtoul(jobs, &end, 10);
+	return *end == '\0' && jobs[0] != '+' && jobs[0] != '-' && slots > 0 ? least((unsigned)slots, HOST_SLOTS_MOST) : hosts->here;
+}
+
+unsigned hosts_guess_slots(const struct hosts *hosts) {
+	unsigned slots = 0;
+	for (size_t i = 0; i < hosts->n; ++i) {
+		slots += told_slots(hosts, hosts->hosts[i].login);
+	}
+	return slots;
+}
+
+int hosts_attach(struct hosts *hosts, struct pool *pool, struct start_order *start_order, unsigned slots, void (*wake)(void *arg), void *arg) {
+	hosts->pool = pool;
+	hosts->start_order = start_order;
+	hosts->wake = wake;
+	hosts->wake_arg = arg;
+	hosts->env = env_without(hosts->context->env, without_cookie);
+	choose_env(hosts);
+	pool_add_slots(pool, -(int)slots);
+	for (size_t i = 0; i < hosts->n; ++i) {
+		struct hosts_host *host = &hosts->hosts[i];
+		if (host->login->kind == SSHLOGIN_LOCAL) {
+			(void)set_slots(host, told_slots(hosts, host->login));
+			continue;
+		}
+		const char *path = program_find(host->argv[0]);
+		if (!path) {
+			return diag_error("cannot start '%s' for %s: %s", text_shows(host->argv[0]), host->login->name, strerror(errno));
+		}
+		struct link_config config = {
+			.launcher = {.path = path, .argv = host->argv, .env = hosts->env, .context = hosts->context},
+			.env = host->login->kind == SSHLOGIN_LAUNCH ? hosts->whole_env : hosts->sent_env,
+			.adds_env = host->login->kind != SSHLOGIN_LAUNCH,
+			.calls = {.up = on_up, .down = on_down, .said = on_said, .arg = host},
+		};
+		host->link = link_open(&config);
+		if (!host->link) {
+			return diag_error("cannot start a thread for %s: %s", host->login->name, strerror(errno));
+		}
+	}
+	return 0;
+}
+
+void hosts_close(struct hosts *hosts) {
+	if (!hosts) {
+		return;
+	}
+	each_link(hosts, link_hang_up);
+	for (size_t i = 0; i < hosts->n; ++i) {
+		struct hosts_host *host = &hosts->hosts[i];
+		if (host->link) {
+			link_close(host->link);
+		}
+		buf_fini(&host->words);
+		free(host->argv);
+	}
+	free(hosts->hosts);
+	free(hosts->env);
+	free(hosts->cwd);
+	buf_fini(&hosts->sent_env);
+	buf_fini(&hosts->whole_env);
+	cond_fini(&hosts->changed);
+	mutex_fini(&hosts->lock);
+	free(hosts);
+}

@@ -1,0 +1,50 @@
+// The slots of a run that are on several machines: which attempt goes where, and what becomes of one whose machine is lost.
+//
+// A place is a slot (or several) of one host. An attempt gets its place before its command is built, for that may name the host;
+// hosts_executor() then runs it there. On this machine (`:`) it is executed by the executor behind.
+
+#ifndef FAIRPAR_RUN_HOSTS_H
+#define FAIRPAR_RUN_HOSTS_H
+
+#include "cli/options.h"
+#include "engine/pool.h"
+#include "process/executor.h"
+
+struct hosts;
+struct hosts_place;
+struct sshlogin;
+struct start_order;
+
+// Takes the machines that the options name; leaves *ret_hosts NULL if they name none but this one. Returns 0, or -1 after a message.
+// `context` is what the jobs of the run inherit, and is looked at in hosts_attach(); `here`: the slots of this machine.
+int hosts_open(const struct options *options, const struct context *context, unsigned here, struct hosts **ret_hosts);
+void hosts_close(struct hosts *hosts); // NULL-safe; when no attempt runs
+
+// Executes attempts where their place is (child_config.place), and those without one by `inner`, which is copied.
+struct executor hosts_executor(struct hosts *hosts, const struct executor *inner);
+
+// From now on the pool, which has `slots` slots, has as many as there are on the hosts that are up; and the hosts are connected
+// to. `wake` wakes the event loop, from any thread. Returns 0, or -1 after a message.
+int hosts_attach(struct hosts *hosts, struct pool *pool, struct start_order *start_order, unsigned slots, void (*wake)(void *arg), void *arg);
+
+// How many slots there may be, as long as no machine has said so.
+unsigned hosts_guess_slots(const struct hosts *hosts);
+
+// Waits for a place of `width` slots, or as many as its host has, and takes it; rather not on the host `not_on` (or NULL). Returns
+// NULL if the run is cut short before. To be given back by hosts_leave().
+struct hosts_place *hosts_enter(struct hosts *hosts, unsigned width, const struct sshlogin *not_on);
+void hosts_leave(struct hosts *hosts, struct hosts_place *place);
+
+// Is it another machine?
+bool hosts_is_elsewhere(const struct hosts_place *place);
+
+// Where that is. Borrowed from the options.
+const struct sshlogin *hosts_login(const struct hosts_place *place);
+
+// Whether no host was ever up and each has been tried: there is nobody to run the jobs. From the event loop.
+bool hosts_are_unreachable(struct hosts *hosts);
+
+// How many attempts run on other machines. NULL-safe.
+unsigned hosts_count(struct hosts *hosts);
+
+#endif

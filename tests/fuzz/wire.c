@@ -1,0 +1,120 @@
+// Fuzz target: what the other end of a line says, any bytes, in any pieces: they are frames, a part of one, or the end of the line, and
+// a job that is read has a program. The first byte tells who listens, and how large the pieces are.
+
+#include "base/alloc.h"
+#include "base/diag.h"
+#include "remote/agent.h"
+#include "remote/host.h"
+#include "remote/payload.h"
+
+#include <string.h>
+
+#define MARK "0123456789abcdef0123456789abcdef"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void sees_bytes(const char *bytes, size_t n) {
+	uint8_t sum = 0;
+	for (size_t i = 0; i < n; ++i) { // each can be read
+		sum = (uint8_t)(sum + (uint8_t)bytes[i]);
+	}
+	verify(n > 0 || sum == 0);
+}
+
+static void see_payload(const char *bytes, size_t n) {
+	struct payload payload;
+	const char *why = NULL;
+	char *const base[] = {(char[]){"A=1"}, (char[]){"B=2"}, NULL};
+	if (payload_read(&payload, bytes, n, &why) == 0) {
+		verify(payload.path && payload.argv && payload.argv[0] && payload.umask <= 0777 && payload.nlimits <= RLIM_NLIMITS);
+		free(payload_env(&payload, base));
+	} else {
+		verify(why);
+	}
+	payload_fini(&payload);
+}
+
+static void h_hello(void *arg, const struct worker_hello *hello) { (void)arg; verify(hello->slots > 0); sees_bytes(hello->node, strlen(hello->node)); }
+static void h_started(void *arg, uint64_t job, uint64_t pid) { (void)arg; (void)pid; verify(job == 1); }
+static void h_output(void *arg, uint64_t job, unsigned stream, const char *bytes, size_t n) {
+	(void)arg;
+	verify(job == 1 && (stream == 1 || stream == 2) && n <= WIRE_CHUNK_MOST);
+	sees_bytes(bytes, n);
+}
+static void h_room(void *arg, uint64_t job) { (void)arg; verify(job == 1); }
+static void h_done(void *arg, uint64_t job, const struct job_end *end) { (void)arg; verify(job == 1 && end->result.exit_code < 256); }
+static void h_refused(void *arg, uint64_t job, const char *why) { (void)arg; verify(job == 1); sees_bytes(why, strlen(why)); }
+static void h_bye(void *arg, const char *why) { (void)arg; sees_bytes(why, strlen(why)); }
+static void h_lost(void *arg, uint64_t job, bool ran) { (void)arg; (void)ran; verify(job == 1); }
+
+static void a_env(void *arg, bool adds, const char *bytes, size_t n) { (void)arg; (void)adds; sees_bytes(bytes, n); }
+static void a_run(void *arg, uint64_t job, const char *bytes, size_t n) { (void)arg; (void)job; see_payload(bytes, n); }
+static void a_input(void *arg, uint64_t job, const char *bytes, size_t n) { (void)arg; (void)job; sees_bytes(bytes, n); }
+static void a_job(void *arg, uint64_t job) { (void)arg; (void)job; }
+static void a_stop(void *arg, uint64_t job, enum stop_how how) { (void)arg; (void)job; verify(how < STOP_HOWS); }
+static void a_signal(void *arg, uint64_t job, int signal) { (void)arg; (void)job; verify(signal > 0 && signal < 128); }
+
+// Gives the bytes to an end in pieces of that size, each of exactly its length.
+static void in_pieces(int (*receive)(void *end, const char *bytes, size_t n), void *end, const uint8_t *data, size_t size, size_t piece) {
+	for (size_t n; size > 0; data += n, size -= n) {
+		n = size < piece ? size : piece;
+		char *copy = xmemdup(data, n);
+		int result = receive(end, xrealloc(copy, n), n);
+		(void)result;
+	}
+}
+
+static int host_takes(void *end, const char *bytes, size_t n) {
+	int result = host_receive(end, bytes, n, 1);
+	verify((result < 0) == (host_why(end) != NULL));
+	free((char *)(uintptr_t)bytes);
+	return result;
+}
+
+static int agent_takes(void *end, const char *bytes, size_t n) {
+	int result = agent_receive(end, bytes, n, 1);
+	verify((result < 0) == (agent_why(end) != NULL));
+	free((char *)(uintptr_t)bytes);
+	return result;
+}
+
+static void as_host(const uint8_t *data, size_t size, size_t piece) {
+	static const struct host_calls calls = {h_hello, h_started, h_output, h_room, h_done, h_refused, h_bye, h_lost};
+	static const char hello[] = "\n" MARK "\nhello 1 2 0 0 1\nn\n";
+	struct host *host = host_new(&calls, NULL, MARK, 0);
+	verify(host_receive(host, hello, sizeof(hello) - 1, 0) == 0);
+	host_run(host, 1, "x", 1);
+	host_input(host, 1, "abc", 3);
+	in_pieces(host_takes, host, data, size, piece);
+	host_break(host, "end");
+	host_lose_jobs(host);
+	host_free(host);
+}
+
+static void as_agent(const uint8_t *data, size_t size, size_t piece) {
+	static const struct agent_calls calls = {a_env, a_run, a_input, a_job, a_job, a_stop, a_signal, h_bye};
+	static const char greeting[] = GREETING MARK "\n";
+	struct agent *agent = agent_new(&calls, NULL, &(struct worker_hello){.slots = 1, .node = "n"}, 0);
+	verify(agent_receive(agent, greeting, sizeof(greeting) - 1, 0) == 0);
+	in_pieces(agent_takes, agent, data, size, piece);
+	agent_free(agent);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+	if (size < 1) {
+		return 0;
+	}
+	size_t piece = data[0] % 16 < 4 ? size : data[0] % 16;
+	switch (data[0] / 16 % 4) {
+	case 0: as_host(data + 1, size - 1, piece); break;
+	case 1: as_agent(data + 1, size - 1, piece); break;
+	case 2: see_payload((const char *)data + 1, size - 1); break;
+	default: {
+		struct host *host = host_new(&(struct host_calls){.hello = h_hello}, NULL, MARK, 0); // not greeted
+		in_pieces(host_takes, host, data + 1, size - 1, piece);
+		sees_bytes(host_noise(host), strlen(host_noise(host)));
+		host_free(host);
+	}
+	}
+	return 0;
+}

@@ -1,0 +1,187 @@
+# Jobs on other machines: what `-S` promises, with a command in the place of ssh that runs the worker on this machine. What is said of
+# the protocol itself stands in tests/unit (wire, remote).
+# shellcheck disable=SC2016,SC2154 # the commands are for the shells of the jobs; helper.bash sets what is not set here
+
+load helper
+
+setup() {
+	helper_setup
+	export FAIRPAR_REMOTE=$FAIRPAR
+	# As ssh: [-p PORT] [-l USER] HOST -- COMMAND; its own directory is the login directory. A machine "gone…" cannot be reached.
+	cat >"$BATS_TEST_TMPDIR/ssh" <<'SSH'
+#!/bin/sh
+while [ $# -gt 0 ]; do case $1 in -p | -l | -o) shift 2 ;; -*) shift ;; *) break ;; esac; done
+host=$1
+shift
+[ "$1" != -- ] || shift
+case $host in gone*) echo "ssh: connect to host $host port 22: Connection refused" >&2 && exit 255 ;; esac
+exec sh -c "$*"
+SSH
+	chmod +x "$BATS_TEST_TMPDIR/ssh"
+	export HOME=$PWD PARALLEL_SSH=$BATS_TEST_TMPDIR/ssh
+}
+
+teardown() { helper_teardown; }
+
+@test "jobs run elsewhere, with their output, status and exit code" {
+	run_fairpar 2 -S 2/one,2/two -k 'echo out {}; echo err {} >&2; exit $(({} % 2))' ::: 1 2 3 </dev/null
+	assert_lines "out 1" "out 2" "out 3"
+	assert_contains "$stderr" "err 2"
+	assert_contains "$stderr" "2 of 3 jobs failed"
+}
+
+@test "an item is one word elsewhere, too" {
+	run_fairpar -S one -k echo ::: "a  b" "it's" '$HOME;*' </dev/null
+	assert_lines "a  b" "it's" '$HOME;*'
+}
+
+@test "a job elsewhere is told where it is" {
+	run_fairpar --plus -S 1/user@one:2222 'echo {sshlogin} {host} $PARALLEL_SSHLOGIN {}' ::: 1 </dev/null
+	assert_eq "$output" "user@one:2222 one user@one:2222 1"
+}
+
+@test "the joblog has the machine of a job" {
+	run_fairpar 1 -S 1/one --joblog log 'exit {}' ::: 0 7 </dev/null
+	assert_eq "$(cut -f2,7 log | sort | tr '\t\n' '  ')" "Host Exitval one 0 one 7 "
+}
+
+@test "jobs run on all machines, this one among them" {
+	make_fifo both
+	run_fairpar -S 1/one,1/: 'if [ {} = 1 ]; then echo >both; else read x <both; fi; echo $PARALLEL_SSHLOGIN' ::: 1 2 </dev/null
+	assert_set one :
+}
+
+@test "as many jobs run at once as the machines have slots" {
+	run_fairpar -S one,two -j2 'echo + >>at; sleep 0.1; echo - >>at' ::: 1 2 3 4 5 6 7 8 </dev/null
+	most=$(most_at_once at)
+	[[ $most -le 4 && $most -ge 2 ]] || fail "$most jobs ran at once"
+}
+
+@test "binary output and what has no newline at its end come as they are" {
+	head -c 1048576 /dev/urandom >bytes
+	run_fairpar -S 1/one,1/two -k 'cat bytes; printf {}' ::: 1 2 </dev/null
+	{ cat bytes; printf 1; cat bytes; printf 2; } | cmp - "$BATS_TEST_TMPDIR/stdout"
+}
+
+@test "ungrouped output comes through" {
+	run_fairpar -S 1/one -u 'echo {}; echo error >&2' ::: 1 </dev/null
+	assert_eq "$output" 1
+	assert_contains "$stderr" error
+}
+
+@test "blocks of --pipe are the input of jobs elsewhere" {
+	seq 100000 >numbers
+	run_fairpar -S 2/one,1/: --pipe -k --block 50k cat <numbers
+	cmp numbers "$BATS_TEST_TMPDIR/stdout"
+}
+
+@test "a job that does not read its input does not hold the run up" {
+	seq 100000 >numbers
+	run_fairpar -S 1/one --pipe -k --block 300k head -n1 <numbers
+	assert_eq "${lines[0]}" 1
+}
+
+@test "the environment elsewhere is that of the login, but for --env" {
+	export MINE=1 OTHER=2
+	cat >>"$BATS_TEST_TMPDIR/ssh.clean" <<'SSH'
+#!/bin/sh
+unset MINE OTHER
+exec "${0%.clean}" "$@"
+SSH
+	chmod +x "$BATS_TEST_TMPDIR/ssh.clean"
+	run_fairpar -S 1/one --ssh "$BATS_TEST_TMPDIR/ssh.clean" --env MINE 'echo $MINE-$OTHER-$FAIRPAR_SEQ-{}' ::: x </dev/null
+	assert_eq "$output" "1--1-x"
+}
+
+@test "--workdir is made elsewhere" {
+	run_fairpar -S 1/one --workdir sub/{} 'basename "$PWD"' ::: x </dev/null
+	assert_eq "$output" x
+}
+
+@test "--timeout ends a job elsewhere" {
+	run_fairpar any -S 1/one --timeout 0.2 --joblog log 'sleep {}' ::: "$patience" </dev/null
+	assert_eq "$(tail -n1 log | cut -f7)" -1
+}
+
+@test "--halt now ends jobs elsewhere" {
+	make_fifo begun
+	run_fairpar any -S 2/one --halt now,fail=1 "if [ {} = 1 ]; then read x <begun; exit 3; else echo >begun; sleep $patience; fi" ::: 1 2 </dev/null
+	assert_contains "$stderr" "1 cancelled"
+}
+
+@test "Ctrl-C ends jobs elsewhere, and they have no row" {
+	make_fifo begun
+	start_fairpar -S 1/one --joblog log "echo >begun; sleep $patience" ::: 1 </dev/null
+	await begun
+	kill -INT "$fairpar_pid"
+	end_fairpar 130
+	assert_eq "$(wc -l <log)" 1
+}
+
+@test "a job whose worker is killed runs again, once, and others go on" {
+	cat >job <<'JOB'
+echo "$1" >>begun
+if [ "$1" = 2 ] && mkdir once; then
+	echo half
+	kill -KILL "$PPID"
+	sleep 1000
+fi
+echo "$1"
+JOB
+	run_fairpar -S 1/one,1/two -k --joblog log sh job ::: 1 2 3 4 </dev/null
+	assert_lines 1 2 3 4
+	assert_contains "$stderr" "the connection is lost"
+	assert_eq "$(cut -f1 log | sort | tr '\n' ' ')" "1 2 3 4 Seq "
+	assert_eq "$(grep -c 2 begun)" 2
+}
+
+@test "a job that brings its machines down has failed at last" {
+	run_fairpar any -S 1/one,1/two,1/three,1/four --joblog log 'echo x >>begun; kill -KILL $PPID; sleep 1000' ::: 1 </dev/null
+	assert_eq "$(wc -l <begun)" 4
+	assert_eq "$(tail -n1 log | cut -f8)" 9
+	assert_contains "$stderr" "lost with its machine"
+}
+
+@test "--at-most-once: a job whose worker is killed has failed" {
+	run_fairpar any -S 1/one,1/two --at-most-once 'echo x >>begun; kill -KILL $PPID; sleep 1000' ::: 1 </dev/null
+	assert_eq "$(wc -l <begun)" 1
+}
+
+@test "a machine that cannot be reached is said once, and jobs go elsewhere" {
+	run_fairpar -S gone,2/one 'echo {}; sleep 0.1' ::: {1..40} </dev/null
+	assert_eq "${#lines[@]}" 40
+	assert_eq "$(grep -c 'gone: cannot connect: exit 255: ssh: connect to host gone port 22: Connection refused' <<<"$stderr")" 1
+}
+
+@test "with no machine to be reached nothing runs, and --resume runs it" {
+	run_fairpar 255 -S gone1,gone2 --joblog log touch ::: a b </dev/null
+	assert_contains "$stderr" "no machine can be reached"
+	assert_eq "$(wc -l <log)" 1
+	run_fairpar -S gone1,1/one --resume --joblog log touch ::: a b </dev/null
+	[[ -e a && -e b ]]
+}
+
+@test "a program that is no worker is said" {
+	printf '#!/bin/sh\necho welcome\nexit 3\n' >none
+	chmod +x none
+	run_fairpar 255 -S one --ssh "$PWD/none" echo ::: a </dev/null
+	assert_contains "$stderr" "one: cannot connect: exit 3: welcome"
+}
+
+@test "a slow reader holds jobs elsewhere up, and gets all" {
+	make_fifo out
+	"$FAIRPAR" -S 1/one,1/two -u 'head -c 20000000 /dev/zero #' ::: 1 2 >out </dev/null 3>&- &
+	local pid=$!
+	assert_eq "$({ head -c 1000000 >/dev/null; sleep 0.2; wc -c; } <out)" 39000000
+	wait "$pid"
+}
+
+@test "--retries tries on another machine" {
+	run_fairpar -S 1/one,1/two --retries 2 'echo $PARALLEL_SSHLOGIN >>where; [ $(wc -l <where) = 2 ] #' ::: 1 </dev/null
+	assert_eq "$(sort where | tr '\n' ' ')" "one two "
+}
+
+@test "--launch starts a worker by any command" {
+	run_fairpar --launch 'env X=1 {}' -j2 'echo {} $MINE; pwd' ::: 1 </dev/null
+	assert_lines "1" "$PWD"
+}

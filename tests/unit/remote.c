@@ -1,0 +1,253 @@
+// Both ends of a line (remote/host.h, remote/agent.h): bytes cut anywhere, what may not be sent, who goes first, and silence.
+
+#include "remote/agent.h"
+#include "remote/host.h"
+
+#include "base/alloc.h"
+#include "test.h"
+
+#define MARK "0123456789abcdef0123456789abcdef"
+#define HELLO "\n" MARK "\nhello 1 2 0 0 1\nn\n"
+#define S UINT64_C(1000000000)
+
+// What was called back, a letter each, and the bytes that came with it.
+static struct buf heard;
+
+static void tell(const char *what, uint64_t job, const char *bytes, size_t n) {
+	buf_printf(&heard, "%s%llu:", what, ull(job));
+	buf_add(&heard, bytes, n);
+	buf_addc(&heard, ';');
+}
+
+static void h_hello(void *arg, const struct worker_hello *hello) { (void)arg; tell("hello", hello->slots, hello->node, strlen(hello->node)); }
+static void h_started(void *arg, uint64_t job, uint64_t pid) { (void)arg; (void)pid; tell("started", job, "", 0); }
+static void h_output(void *arg, uint64_t job, unsigned stream, const char *bytes, size_t n) { (void)arg; (void)stream; tell("out", job, bytes, n); }
+static void h_room(void *arg, uint64_t job) { (void)arg; tell("room", job, "", 0); }
+static void h_done(void *arg, uint64_t job, const struct job_end *end) { (void)arg; (void)end; tell("done", job, "", 0); }
+static void h_refused(void *arg, uint64_t job, const char *why) { (void)arg; tell("refused", job, why, strlen(why)); }
+static void h_bye(void *arg, const char *why) { (void)arg; tell("bye", 0, why, strlen(why)); }
+static void h_lost(void *arg, uint64_t job, bool ran) { (void)arg; (void)ran; tell("lost", job, "", 0); }
+static const struct host_calls host_calls = {h_hello, h_started, h_output, h_room, h_done, h_refused, h_bye, h_lost};
+
+static void a_env(void *arg, bool adds, const char *bytes, size_t n) { (void)arg; tell("env", adds, bytes, n); }
+static void a_run(void *arg, uint64_t job, const char *bytes, size_t n) { (void)arg; tell("run", job, bytes, n); }
+static void a_input(void *arg, uint64_t job, const char *bytes, size_t n) { (void)arg; tell("in", job, bytes, n); }
+static void a_input_end(void *arg, uint64_t job) { (void)arg; tell("eof", job, "", 0); }
+static void a_room(void *arg, uint64_t job) { (void)arg; tell("room", job, "", 0); }
+static void a_stop(void *arg, uint64_t job, enum stop_how how) { (void)arg; (void)how; tell("stop", job, "", 0); }
+static void a_signal(void *arg, uint64_t job, int signal) { (void)arg; (void)signal; tell("signal", job, "", 0); }
+static void a_bye(void *arg, const char *why) { (void)arg; tell("bye", 0, why, strlen(why)); }
+static const struct agent_calls agent_calls = {a_env, a_run, a_input, a_input_end, a_room, a_stop, a_signal, a_bye};
+
+// A host that has jobs 1 and 2.
+static struct host *make_host(void) {
+	struct host *host = host_new(&host_calls, NULL, MARK, S);
+	check(host_receive(host, HELLO, strlen(HELLO), S) == 0);
+	host_run(host, 1, "x", 1);
+	host_run(host, 2, "y", 1);
+	buf_reset(&heard);
+	return host;
+}
+
+static struct agent *make_agent(void) {
+	struct agent *agent = agent_new(&agent_calls, NULL, &(struct worker_hello){.slots = 2, .node = "n"}, S);
+	const char *text = GREETING MARK "\nrun 3 1\nx\n";
+	check(agent_receive(agent, text, strlen(text), S) == 0);
+	buf_reset(&heard);
+	return agent;
+}
+
+// ---- each frame has its taker ----
+
+static void frame_text(struct buf *buf, int type, uint64_t job) {
+	struct wire_frame frame = {.type = (enum wire_type)type, .numbers = {job, 1}, .payload = "\0\2", .size = 2};
+	wire_write(buf, &frame);
+}
+
+static void test_each_frame(void) {
+	for (int type = 0; type < FRAME_TYPES; ++type) {
+		FP_CLEANUP(buf_fini) struct buf text = BUF_INIT;
+		if (wire_kind((enum wire_type)type)->sender & WIRE_WORKER) {
+			struct host *host = host_new(&host_calls, NULL, MARK, S);
+			const char *head = type == FRAME_HELLO ? "\n" MARK "\n" : HELLO;
+			check(host_receive(host, head, strlen(head), S) == 0);
+			if (type != FRAME_HELLO) {
+				host_run(host, 1, "x", 1);
+			}
+			if (type == FRAME_OUT) {
+				buf_adds(&text, "started 1 9\n");
+			}
+			if (type == FRAME_TAKE) {
+				host_input(host, 1, "z", 1);
+			}
+			frame_text(&text, type, 1);
+			buf_reset(&heard);
+			if (host_receive(host, text.data, text.len, S) < 0) {
+				fprintf(stderr, "# %s: %s\n", wire_kind((enum wire_type)type)->name, host_why(host));
+				check(false);
+			}
+			check(heard.len > 0 || type == FRAME_PING || type == FRAME_PONG);
+			host_free(host);
+		}
+		buf_reset(&text);
+		if (wire_kind((enum wire_type)type)->sender & WIRE_DISPATCHER) {
+			struct agent *agent = make_agent();
+			agent_started(agent, 3, 9);
+			agent_output_bytes(agent, 3, 1, "z", 1);
+			frame_text(&text, type, type == FRAME_RUN ? 4 : 3);
+			check(agent_receive(agent, text.data, text.len, S) == 0);
+			check(heard.len > 0 || type == FRAME_PING || type == FRAME_PONG);
+			agent_free(agent);
+		}
+	}
+}
+
+// ---- cut anywhere ----
+
+static void test_cut(void) {
+	static const char to_host[] = "motd\n" HELLO "ping 3\nbye 2\nno\n", to_agent[] =
+		GREETING MARK "\nenv 1 4\nA=1\0\nrun 1 3\na\nb\nin 1 2\n\n\n\neof 1\nstop 1 0\nsignal 1 2\nping 9\nbye 0\n\n";
+	for (size_t cut = 0; cut < sizeof(to_host); ++cut) {
+		struct host *host = host_new(&host_calls, NULL, MARK, S);
+		buf_reset(&heard);
+		check(host_receive(host, to_host, cut, S) == 0 && host_receive(host, to_host + cut, sizeof(to_host) - 1 - cut, S) == 0);
+		check_string(buf_str(&heard), "hello2:n;bye0:no;");
+		host_free(host);
+		if (cut == sizeof(to_host) - 1) {
+			break;
+		}
+	}
+	for (size_t cut = 0; cut < sizeof(to_agent); ++cut) {
+		struct agent *agent = agent_new(&agent_calls, NULL, &(struct worker_hello){.slots = 1, .node = "n"}, S);
+		buf_reset(&heard);
+		check(agent_receive(agent, to_agent, cut, S) == 0);
+		check(agent_receive(agent, to_agent + cut, sizeof(to_agent) - 1 - cut, S) == 0);
+		static const char all[] = "env1:A=1\0;run1:a\nb;in1:\n\n;eof1:;stop1:;signal1:;bye0:;";
+		check(heard.len == sizeof(all) - 1 && memcmp(heard.data, all, heard.len) == 0);
+		agent_free(agent);
+		if (cut == sizeof(to_agent) - 1) {
+			break;
+		}
+	}
+}
+
+// ---- what may not be sent ----
+
+static void test_hostile(void) {
+	static const char *const to_host[] = {
+		"hello 1 2 0 0 1\nn\n", "started 3 1\n", "out 1 1 1\nx\n", "started 1 1\nstarted 1 1\n", "started 1 1\nout 1 3 1\nx\n", "take 1 1\n",
+		"started 1 1\nrefuse 1 0\n\n", "refuse 1 0\n\nrefuse 1 0\n\n", "done 1 9 0 0 0 0 0 0 0 2\n\1\2\n", "run 1 0\n\n", "nonsense\n",
+		"done 1 0 256 0 0 0 0 0 0 2\n\1\2\n", "started 1 1\nout 1 0 1\nx\n", "bye\n",
+	};
+	static const char *const to_agent[] = {
+		"run 3 1\nx\n", "run 2 1\nx\n", "in 4 1\nx\n", "eof 3\nin 3 1\nx\n", "eof 3\neof 3\n", "more 3 1\n", "stop 3 3\n", "signal 3 0\n",
+		"signal 3 128\n", "hello 1 2 0 0 1\nn\n", "out 3 1 1\nx\n", "nonsense\n",
+	};
+	for (size_t i = 0; i < sizeof(to_host) / sizeof(to_host[0]); ++i) {
+		struct host *host = make_host();
+		if (host_receive(host, to_host[i], strlen(to_host[i]), S) == 0) {
+			fprintf(stderr, "# it takes: %s", to_host[i]);
+			check(false);
+		}
+		check(host_why(host));
+		buf_reset(&heard);
+		host_lose_jobs(host);
+		host_lose_jobs(host);
+		check(!memmem(buf_str(&heard), heard.len, "lost2:;lost2", 12) && memmem(buf_str(&heard), heard.len, "lost2:;", 7));
+		host_free(host);
+	}
+	for (size_t i = 0; i < sizeof(to_agent) / sizeof(to_agent[0]); ++i) {
+		struct agent *agent = make_agent();
+		if (agent_receive(agent, to_agent[i], strlen(to_agent[i]), S) == 0) {
+			fprintf(stderr, "# it takes: %s", to_agent[i]);
+			check(false);
+		}
+		check(agent_why(agent));
+		agent_free(agent);
+	}
+}
+
+static void test_greeting(void) {
+	static const char *const greetings[] = {"fairpar-worker 2 " MARK "\n", "fairpar-worker 1 0123\n", "hello\n", "\n", "GET / HTTP/1.0\r\n"};
+	for (size_t i = 0; i < sizeof(greetings) / sizeof(greetings[0]); ++i) {
+		struct agent *agent = agent_new(&agent_calls, NULL, &(struct worker_hello){.slots = 1, .node = "n"}, S);
+		check(agent_receive(agent, greetings[i], strlen(greetings[i]), S) < 0);
+		agent_free(agent);
+	}
+	struct host *host = host_new(&host_calls, NULL, MARK, S);
+	static char noise[65 * 1024];
+	memset(noise, 'n', sizeof(noise));
+	check(host_receive(host, noise, sizeof(noise), S) < 0);
+	check_equal(strlen(host_noise(host)), 1024);
+	host_free(host);
+	host = host_new(&host_calls, NULL, MARK, S);
+	check(host_receive(host, "\n" MARK "\nhello 2 1 0 0 1\nn\n", strlen("\n" MARK "\nhello 2 1 0 0 1\nn\n"), S) < 0);
+	check(strstr(host_why(host), "version"));
+	host_free(host);
+}
+
+static void test_windows(void) {
+	struct host *host = make_host();
+	FP_CLEANUP(buf_fini) struct buf text = BUF_INIT;
+	static char bytes[WIRE_CHUNK_MOST];
+	buf_adds(&text, "started 1 1\n");
+	for (unsigned i = 0; i < OUTPUT_WINDOW / WIRE_CHUNK_MOST; ++i) {
+		wire_write(&text, &(struct wire_frame){.type = FRAME_OUT, .numbers = {1, 1}, .payload = bytes, .size = sizeof(bytes)});
+	}
+	check(host_receive(host, text.data, text.len, S) == 0);
+	host_more(host, 1, 3);
+	check(host_receive(host, "out 1 2 3\nabc\n", 14, S) == 0);
+	check(host_receive(host, "out 1 2 1\na\n", 12, S) < 0);
+	host_free(host);
+}
+
+// ---- who goes first, and silence ----
+
+static void test_urgent(void) {
+	static char bytes[OUTPUT_WINDOW];
+	struct agent *agent = make_agent();
+	agent_started(agent, 3, 1);
+	size_t n;
+	while (agent_output(agent, &n), n > 0) {
+		agent_sent(agent, n);
+	}
+	agent_output_bytes(agent, 3, 1, bytes, sizeof(bytes));
+	agent_output(agent, &n);
+	agent_sent(agent, 1);
+	check(agent_receive(agent, "ping 7\n", 7, S) == 0);
+	size_t before = n - 1;
+	agent_output(agent, &n);
+	check_equal(n, before);
+	check(n <= WIRE_CHUNK_MOST + WIRE_HEADER_MOST);
+	agent_sent(agent, n);
+	check(strncmp(agent_output(agent, &n), "pong 7\n", 7) == 0);
+	agent_free(agent);
+}
+
+static void test_silence(void) {
+	struct host *host = make_host();
+	size_t n;
+	while (host_output(host, &n), n > 0) {
+		host_sent(host, n);
+	}
+	check(host_tick(host, S) == 16 * S);
+	check(host_tick(host, 15 * S) == 16 * S && (host_output(host, &n), n) == 0);
+	check(host_tick(host, 16 * S) == 31 * S && strncmp(host_output(host, &n), "ping ", 5) == 0);
+	check(host_receive(host, "pong 1\n", 7, 20 * S) == 0);
+	check(host_tick(host, 20 * S) == 35 * S && host_tick(host, 79 * S) == 80 * S && !host_why(host));
+	check(host_tick(host, 80 * S) == UINT64_MAX && host_why(host));
+	host_free(host);
+}
+
+int main(int argc, char *argv[]) {
+	static const struct test tests[] = {
+		TEST("each frame of the table is taken by the end that it is for", test_each_frame),
+		TEST("what comes may be cut anywhere", test_cut),
+		TEST("what the other end may not send breaks the line, and each job is lost once", test_hostile),
+		TEST("who is no worker, no dispatcher, or of another version is found out at once", test_greeting),
+		TEST("no more output is taken than there is room for", test_windows),
+		TEST("what is urgent waits for one frame of output at most", test_urgent),
+		TEST("silence is answered by pings, and then by the end of the line", test_silence),
+	};
+	return test_main(tests, sizeof(tests) / sizeof(tests[0]), argc, argv);
+}

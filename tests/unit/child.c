@@ -5,6 +5,7 @@
 #include "base/atomic.h"
 #include "base/buf.h"
 #include "base/sync.h"
+#include "base/wakeup.h"
 #include "process/children.h"
 #include "process/guardian.h"
 #include "process/proctree.h"
@@ -451,6 +452,65 @@ static void test_refused_output(void) {
 	run(&w, "trap '' PIPE; echo one; while echo more; do :; done 2>&-; echo last >&2; exit 6");
 	check_equal(w.result.exit_code, 6);
 	check_string(trimmed(&w.err), "last");
+	check_equal(count_fds(), fds + (w.children->guardian.pipe_fd >= 0));
+	world_close(&w);
+}
+
+// A reader that has no room until some time after the child was reaped.
+struct full_reader {
+	struct world *world;
+	atomic_int pid;
+	atomic_bool has_room;
+	int more_fd;
+};
+
+static ssize_t hear_with_room(void *arg, enum child_stream stream, int fd) {
+	struct full_reader *full = arg;
+	if (!atomic_load(&full->has_room)) {
+		errno = ENODATA;
+		return -1;
+	}
+	return hear(full->world, stream, fd);
+}
+
+static void note_pid(void *arg, pid_t pid, uint64_t start FP_UNUSED) {
+	atomic_store(&((struct full_reader *)arg)->pid, pid);
+}
+
+static void *make_room(void *arg) {
+	struct full_reader *full = arg;
+	while (atomic_load(&full->pid) == 0 || kill(atomic_load(&full->pid), 0) == 0) {
+		sched_yield();
+	}
+	usleep(1200000); // longer than what is left in the pipes is waited for: so much that counts as time of its own
+	atomic_store(&full->has_room, true);
+	wakeup_post(full->more_fd);
+	return NULL;
+}
+
+static void run_without_room(struct world *world, const char *script) {
+	struct full_reader full = {.world = world, .more_fd = wakeup_open()};
+	thread other;
+	world->output_reader = (struct output_reader){.readable = hear_with_room, .more_fd = full.more_fd, .arg = &full};
+	world->config.started = note_pid;
+	world->config.started_arg = &full;
+	check_equal(thread_start(&other, make_room, &full, 256 * 1024), 0);
+	run(world, script);
+	thread_join(other);
+	close(full.more_fd);
+}
+
+static void test_no_room(void) {
+	struct world w;
+	world_open(&w);
+	unsigned fds = count_fds();
+	run_without_room(&w, "echo out; echo err >&2; exit 3");
+	check_equal(w.result.exit_code, 3);
+	check_string(trimmed(&w.out), "out");
+	check_string(trimmed(&w.err), "err");
+	w.config.timeout = 200 * (uint64_t)NS_PER_MS;
+	run_without_room(&w, "echo out; exec sleep 1000");
+	check_equal(w.result.outcome, OUTCOME_TIMEOUT);
 	check_equal(count_fds(), fds + (w.children->guardian.pipe_fd >= 0));
 	world_close(&w);
 }
@@ -1194,6 +1254,7 @@ int main(int argc, char *argv[]) {
 		TEST("a job that closes its streams is waited for", test_closed_streams),
 		TEST("a grandchild with an open stream gets a second", test_grandchild),
 		TEST("a stream that is not taken ends, and the job as it likes", test_refused_output),
+		TEST("a job whose output has no room is attended to, and nothing of it is lost", test_no_room),
 		TEST("without a reader the streams are inherited", test_no_reader),
 		TEST("a timeout is a timeout whatever the job makes of it", test_timeout),
 		TEST("a timeout goes on to KILL, for the whole group", test_timeout_escalates),

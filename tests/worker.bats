@@ -1,0 +1,207 @@
+# fairpar --worker, spoken to by hand: what fairpar-worker(7) says of its side of the line.
+
+load helper
+
+setup() {
+	helper_setup
+	need python3
+	cat >line.py <<-'EOF'
+		import os, signal, subprocess, sys
+
+		MARK = "0123456789abcdef" * 2
+
+		def field(name, value):
+		    value = value.encode()
+		    return b"%s %d\n%s\n" % (name.encode(), len(value), value)
+
+		# A zombie has ended: who is to reap it is another's affair.
+		def lives(pid):
+		    try:
+		        return open("/proc/%d/stat" % pid).read().rsplit(")", 1)[1].split()[0] not in "ZX"
+		    except OSError:
+		        return False
+
+		class Worker:
+		    def __init__(self, *args):
+		        self.process = subprocess.Popen([os.environ["FAIRPAR"], "--worker", *args], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+		        self.output = {1: b"", 2: b""}
+
+		    def write(self, data):
+		        self.process.stdin.write(data)
+		        self.process.stdin.flush()
+
+		    def greet(self):
+		        self.write(b"fairpar-worker 1 %s\n" % MARK.encode())
+		        assert self.process.stdout.readline() == b"\n"
+		        assert self.process.stdout.readline() == MARK.encode() + b"\n"
+		        return self.read()
+
+		    def run(self, job, command, **fields):
+		        payload = field("path", "/bin/sh") + b"".join(field("arg", word) for word in ("sh", "-c", command))
+		        payload += b"".join(field(name.replace("_", "-"), value) for name, value in fields.items())
+		        self.write(b"run %d %d\n%s\n" % (job, len(payload), payload))
+
+		    # The next frame: its name and numbers, and its payload.
+		    def read(self):
+		        words = self.process.stdout.readline().split()
+		        if not words:
+		            return ["end"]
+		        frame = [words[0].decode(), *map(int, words[1:])]
+		        if frame[0] in ("hello", "out", "done", "refuse", "bye"):
+		            frame.append(self.process.stdout.read(frame.pop()))
+		            assert self.process.stdout.read(1) == b"\n"
+		        if frame[0] == "out":
+		            self.output[frame[2]] += frame[3]
+		        return frame
+
+		    def until(self, name):
+		        frame = self.read()
+		        while frame[0] not in (name, "end"):
+		            frame = self.read()
+		        assert frame[0] == name, frame
+		        return frame
+
+		    def close(self):
+		        self.process.stdin.close()
+		        return self.process.wait()
+	EOF
+}
+
+# talk: runs the script on stdin, with a worker in `w` that was greeted, and its hello
+talk() {
+	{ printf '%s\n' 'from line import *' 'w = Worker("-j2")' 'hello = w.greet()' && cat; } >talk.py
+	run --separate-stderr python3 talk.py
+	[[ $status -eq 0 ]] || fail "$output$stderr"
+}
+
+@test "a worker says its version, slots and name, and a job its output and its end" {
+	talk <<-'EOF'
+		assert hello[:3] == ["hello", 1, 2] and hello[5] == os.uname().nodename.encode(), hello
+		w.run(1, "echo out; printf err >&2; exit 3")
+		assert w.until("started")[1] == 1
+		done = w.until("done")
+		assert done[1:6] == [1, 1, 3, 0, 0], done
+		assert w.output == {1: b"out\n", 2: b"err"}, w.output
+		w.write(b"bye 0\n\n")
+		assert w.process.wait() == 0
+	EOF
+	assert_eq "$stderr" ''
+}
+
+@test "a job gets its variables, its directory and its input" {
+	mkdir dir
+	talk <<-EOF
+		w.run(7, 'cat; echo "\$v"; pwd', set="v=a b", dir="$PWD/dir", has_input="")
+		w.write(b"in 7 6\nhello\n\neof 7\n")
+		assert w.until("done")[1:4] == [7, 0, 0]
+		assert w.output[1] == b"hello\na b\n$PWD/dir\n", w.output
+		w.run(8, "true", dir="/proc/no")
+		done = w.until("done")
+		assert done[1:4] == [8, 4, 126] and done[-1][1] == 2, done
+		w.close()
+	EOF
+}
+
+@test "output stops where nobody takes it, and all of it comes; the time of a job goes on meanwhile" {
+	talk <<-'EOF'
+		# Takes as much as comes. False: the job has ended before.
+		def fill():
+		    taken = 0
+		    while taken < 256 * 1024:
+		        frame = w.read()
+		        if frame[0] == "done":
+		            return False
+		        taken += len(frame[3]) if frame[0] == "out" else 0
+		    assert taken == 256 * 1024
+		    w.write(b"ping 5\n")
+		    assert w.until("pong")[1] == 5
+		    return True
+
+		w.run(1, "head -c 300000 /dev/zero")
+		assert fill()
+		w.write(b"more 1 262144\n")
+		assert w.until("done")[2] == 0
+		assert len(w.output[1]) == 300000
+		job, timeout = 2, 100000000
+		w.run(job, "head -c 300000 /dev/zero; exec sleep 1000", timeout=str(timeout))
+		while not fill(): # on a slow machine its time is over first
+		    job, timeout = job + 1, timeout * 2
+		    w.run(job, "head -c 300000 /dev/zero; exec sleep 1000", timeout=str(timeout))
+		w.write(b"more %d 262144\n" % job)
+		assert w.until("done")[1:3] == [job, 3]
+		w.close()
+	EOF
+}
+
+@test "a job is cancelled, out of time, or killed, as the dispatcher says" {
+	talk <<-'EOF'
+		for job, (how, outcome) in enumerate(((0, 5), (1, 3), (2, 5)), 1):
+		    w.run(job, "trap '' TERM; echo; while :; do sleep 1000; done" if how == 2 else "echo; exec sleep 1000")
+		    w.until("out")
+		    w.write(b"stop %d %d\n" % (job, how))
+		    assert w.until("done")[2] == outcome, how
+		w.close()
+	EOF
+}
+
+@test "the end of the line ends the jobs, and is an error" {
+	talk <<-'EOF'
+		w.run(1, "trap 'echo ended >ended; exit' TERM; echo; while :; do sleep 1000 & wait; done")
+		pid = w.until("started")[2]
+		w.until("out")
+		assert w.close() == 255
+		assert open("ended").read() == "ended\n"
+		assert not lives(pid)
+	EOF
+	assert_contains "$stderr" 'the line to the dispatcher has ended: it has gone'
+}
+
+@test "a signal ends the jobs, also one whose output nobody takes" {
+	talk <<-'EOF'
+		w.run(1, "cat /dev/zero")
+		taken = 0
+		while taken < 256 * 1024:
+		    frame = w.read()
+		    taken += len(frame[3]) if frame[0] == "out" else 0
+		w.process.send_signal(signal.SIGTERM)
+		assert w.until("bye")
+		assert w.until("done")[2] == 5
+		assert w.process.wait() == -signal.SIGTERM
+	EOF
+}
+
+@test "a worker that is killed leaves no job" {
+	talk <<-'EOF'
+		w.run(1, "sleep 1000 & echo $!; wait")
+		pids = [w.until("started")[2], int(w.until("out")[3])]
+		w.process.kill()
+		w.process.wait()
+		for pid in pids:
+		    while lives(pid):
+		        pass
+	EOF
+}
+
+@test "what is no frame, or of another version, ends the line with a reason" {
+	talk <<-'EOF'
+		w.write(b"nonsense 1 2\n")
+		assert w.close() == 255
+	EOF
+	assert_contains "$stderr" 'it has sent a frame that does not exist'
+	run --separate-stderr "$FAIRPAR" --worker <<<'fairpar-worker 2 0123456789abcdef0123456789abcdef'
+	assert_eq "$status" 255
+	assert_contains "$stderr" 'speaks another version of the protocol than this one, which speaks version 1'
+	run --separate-stderr "$FAIRPAR" --worker <<<'ls'
+	assert_contains "$stderr" 'it is no fairpar'
+}
+
+@test "a job more than there are slots is refused" {
+	talk <<-'EOF'
+		for job in (1, 2):
+		    w.run(job, "exec sleep 1000")
+		    w.until("started")
+		w.run(3, "true")
+		assert w.read() == ["refuse", 3, b"all of its slots are taken"]
+		w.close()
+	EOF
+}

@@ -95,9 +95,12 @@ talk() {
 		w.write(b"in 7 6\nhello\n\neof 7\n")
 		assert w.until("done")[1:4] == [7, 0, 0]
 		assert w.output[1] == b"hello\na b\n$PWD/dir\n", w.output
-		w.run(8, "true", dir="/proc/no")
+		program = field("path", "/proc/no/cat") + field("arg", "cat") + field("has-input", "")
+		w.write(b"run 9 %d\n%s\nin 9 1\nx\neof 9\n" % (len(program), program)) # this machine has it elsewhere
+		assert w.until("done")[1:4] == [9, 0, 0]
+		w.run(10, "true", dir="/proc/no")
 		done = w.until("done")
-		assert done[1:4] == [8, 4, 126] and done[-1][1] == 2, done
+		assert done[1:4] == [10, 4, 126] and done[-1][1] == 2, done
 		w.close()
 	EOF
 }

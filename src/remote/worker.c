@@ -14,6 +14,7 @@
 #include "process/signals.h"
 #include "remote/agent.h"
 #include "remote/payload.h"
+#include "shell/shell.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -136,13 +137,26 @@ static void job_started(void *arg, pid_t pid, uint64_t start) {
 	}
 }
 
+// The program of the job: where the dispatcher has it, or else where this machine has it, as execvp() finds it.
+static const char *find_program(const struct payload *payload, char *const *env, struct buf *file) {
+	const char *name = payload->argv[0];
+	if (access(payload->path, F_OK) == 0 || strchr(name, '/')) {
+		return payload->path;
+	}
+	while (*env && strncmp(*env, "PATH=", 5) != 0) {
+		++env;
+	}
+	return *env && program_search(*env + 5, name, file) == 0 ? buf_str(file) : payload->path;
+}
+
 static void run_child(struct remote_job *job, const struct context *context, char **env, struct child_scratch *scratch,
                       struct job_end *ret_end) {
 	const struct payload *payload = &job->payload;
 	const struct output_reader reader = {.readable = output_readable, .more_fd = job->room_fd, .arg = job};
 	const struct stdin_writer writer = {.writable = input_writable, .more_fd = job->input_fd, .arg = job};
+	FP_CLEANUP(buf_fini) struct buf file = BUF_INIT;
 	const struct child_config config = {
-		.path = payload->path,
+		.path = find_program(payload, env, &file),
 		.argv = payload->argv,
 		.env = env,
 		.context = context,

@@ -64,6 +64,7 @@ static inline bool shell_run(const char *shell, const struct buf *script, struct
 	while ((n = read(ends[0], buf_reserve(out, 65536), 65536)) > 0) {
 		out->len += (size_t)n;
 	}
+	out->data[out->len] = '\0';
 	close(ends[0]);
 	int status;
 	check(waitpid(pid, &status, 0) == pid);

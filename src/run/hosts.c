@@ -301,11 +301,13 @@ static unsigned set_slots(struct hosts_host *host, unsigned slots) {
 		all += hosts->hosts[i].slots;
 	}
 	cond_broadcast(&hosts->changed);
-	mutex_unlock(&hosts->lock);
-	start_order_reserve(hosts->start_order, all, 0);
-	if (slots != before) {
+	if (hosts->pool) {
+		start_order_reserve(hosts->start_order, all, 0);
+	}
+	if (hosts->pool && slots != before) {
 		pool_add_slots(hosts->pool, (int)slots - (int)before);
 	}
+	mutex_unlock(&hosts->lock); // so long, for hosts_detach()
 	return before;
 }
 
@@ -440,6 +442,15 @@ unsigned hosts_guess_slots(const struct hosts *hosts) {
 		slots += told_slots(hosts, hosts->hosts[i].login);
 	}
 	return slots;
+}
+
+void hosts_detach(struct hosts *hosts) {
+	if (hosts) {
+		mutex_lock(&hosts->lock);
+		hosts->pool = NULL;
+		hosts->start_order = NULL;
+		mutex_unlock(&hosts->lock);
+	}
 }
 
 int hosts_attach(struct hosts *hosts, struct pool *pool, struct start_order *start_order, unsigned slots, void (*wake)(void *arg), void *arg) {

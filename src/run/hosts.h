@@ -27,6 +27,9 @@ struct executor hosts_executor(struct hosts *hosts, const struct executor *inner
 // to. `wake` wakes the event loop, from any thread. Returns 0, or -1 after a message.
 int hosts_attach(struct hosts *hosts, struct pool *pool, struct start_order *start_order, unsigned slots, void (*wake)(void *arg), void *arg);
 
+// The pool is going: from now on it is not told of hosts that still come and go. NULL-safe.
+void hosts_detach(struct hosts *hosts);
+
 // How many slots there may be, as long as no machine has said so.
 unsigned hosts_guess_slots(const struct hosts *hosts);
 

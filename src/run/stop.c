@@ -220,6 +220,7 @@ static void end_jobs(struct run *run) {
 		pool_wait_idle(run->pool, TIME_NEVER);
 		dag_close(run);
 		feeds_close(run);
+		hosts_detach(run->hosts);
 		pool_destroy(run->pool);
 		jobserver_slots_return(run->jobserver);
 	}

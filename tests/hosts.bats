@@ -177,7 +177,10 @@ JOB
 }
 
 @test "--retries tries on another machine" {
-	run_fairpar -S 1/one,1/two --retries 2 'echo $PARALLEL_SSHLOGIN >>where; [ $(wc -l <where) = 2 ] #' ::: 1 </dev/null
+	# The first job fails once the second one has told that both machines are there, and is over: its output comes after that.
+	export seen=$BATS_TEST_TMPDIR/stdout
+	run_fairpar --env seen -S 1/one,1/two --retries 2 \
+		'[ {} = 1 ] || exec echo up; until grep -q up "$seen"; do :; done; echo $PARALLEL_SSHLOGIN >>where; [ $(wc -l <where) = 2 ]' ::: 1 2 </dev/null
 	assert_eq "$(sort where | tr '\n' ' ')" "one two "
 }
 

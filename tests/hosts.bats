@@ -188,3 +188,9 @@ JOB
 	run_fairpar --launch 'env X=1 {}' -j2 'echo {} $MINE; pwd' ::: 1 </dev/null
 	assert_lines "1" "$PWD"
 }
+
+@test "an ssh that is not there is an error before anything runs" {
+	run_fairpar 255 --ssh /proc/no/ssh -S one,: echo ::: 1 </dev/null
+	assert_eq "$output" ''
+	assert_eq "$stderr" "fairpar: error: cannot start '/proc/no/ssh' for one: No such file or directory"
+}

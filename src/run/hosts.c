@@ -31,6 +31,7 @@ struct hosts_host {
 	struct host_link *link;         // NULL: this machine
 	struct buf words;          // of the launcher's command line
 	char **argv;
+	const char *path;          // of its program; borrowed
 	// under hosts.lock
 	unsigned slots;            // 0 while it is down
 	unsigned used;
@@ -421,6 +422,10 @@ int hosts_open(const struct options *options, const struct context *context, uns
 			free(self);
 			return diag_error_free(error);
 		}
+		if (host->argv && !(host->path = program_find(host->argv[0]))) {
+			free(self);
+			return diag_error("cannot start '%s' for %s: %s", text_shows(host->argv[0]), host->login->name, strerror(errno));
+		}
 	}
 	free(self);
 	return 0;
@@ -467,12 +472,8 @@ int hosts_attach(struct hosts *hosts, struct pool *pool, struct start_order *sta
 			(void)set_slots(host, told_slots(hosts, host->login));
 			continue;
 		}
-		const char *path = program_find(host->argv[0]);
-		if (!path) {
-			return diag_error("cannot start '%s' for %s: %s", text_shows(host->argv[0]), host->login->name, strerror(errno));
-		}
 		struct link_config config = {
-			.launcher = {.path = path, .argv = host->argv, .env = hosts->env, .context = hosts->context},
+			.launcher = {.path = host->path, .argv = host->argv, .env = hosts->env, .context = hosts->context},
 			.env = host->login->kind == SSHLOGIN_LAUNCH ? hosts->whole_env : hosts->sent_env,
 			.adds_env = host->login->kind != SSHLOGIN_LAUNCH,
 			.calls = {.up = on_up, .down = on_down, .said = on_said, .arg = host},

@@ -22,6 +22,15 @@ void buf_reset(struct buf *buf) {
 	}
 }
 
+void buf_drop(struct buf *buf, size_t n) {
+	verify(n <= buf->len);
+	if (n > 0) {
+		buf->len -= n;
+		memmove(buf->data, buf->data + n, buf->len);
+		buf->data[buf->len] = '\0';
+	}
+}
+
 char *buf_reserve(struct buf *buf, size_t more) {
 	verify(more < SIZE_MAX - buf->len - 1);
 	bool is_new = !buf->data;
@@ -77,6 +86,16 @@ const char *buf_add_until(struct buf *buf, const char *text, const char *mark) {
 	verify(at);
 	buf_add(buf, text, (size_t)(at - text));
 	return at + strlen(mark);
+}
+
+int error_text(char **ret_error, const char *format, ...) {
+	struct buf text = BUF_INIT;
+	va_list args;
+	va_start(args, format);
+	buf_vprintf(&text, format, args);
+	va_end(args);
+	*ret_error = buf_take(&text);
+	return -1;
 }
 
 const char *buf_str(const struct buf *buf) {

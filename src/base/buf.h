@@ -45,6 +45,12 @@ const char *buf_str(const struct buf *buf);
 // Hands the bytes (NUL behind them) over to the caller, who frees them; the buffer is empty afterwards.
 char *buf_take(struct buf *buf);
 
+// Makes the text of an error, for the caller of who returns -1 with *ret_error to free. Returns -1.
+int error_text(char **ret_error, const char *format, ...) FP_PRINTF(2, 3);
+
+// Removes the first `n` bytes, of which there are so many.
+void buf_drop(struct buf *buf, size_t n);
+
 // Reads the UTF-8 character at `s` (RFC 3629 §4), of which `len` (> 0) bytes may be read. Returns its length in bytes, or 0 if
 // it is none.
 size_t utf8_decode(const char *s, size_t len, uint32_t *ret_char);

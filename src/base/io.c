@@ -2,6 +2,8 @@
 
 #include "base/io.h"
 
+#include "base/diag.h"
+#include "base/fault.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -67,6 +69,21 @@ ssize_t read_some(int fd, void *mem, size_t len) {
 		n = read(fd, mem, len);
 	} while (n < 0 && errno == EINTR);
 	return n;
+}
+
+int pipe_open(int own, int *ret_own, int *ret_others) {
+	int ends[2], error = fault_errno("pipe");
+	if (error) {
+		errno = error;
+		return -1;
+	}
+	if (pipe2(ends, O_CLOEXEC) != 0) {
+		return -1;
+	}
+	verify(fcntl(ends[own], F_SETFL, O_NONBLOCK) == 0);
+	*ret_own = ends[own];
+	*ret_others = ends[!own];
+	return 0;
 }
 
 void fd_close(int *fd) {

@@ -26,6 +26,9 @@ bool call_is_refused(int error);
 // As read(2), over EINTR.
 ssize_t read_some(int fd, void *mem, size_t len) FP_NODISCARD;
 
+// A pipe of which our end, 0 to read or 1 to write, does not block. Both are close-on-exec. Returns 0, or -1 with errno.
+int pipe_open(int own, int *ret_own, int *ret_others) FP_NODISCARD;
+
 // Closes the descriptor, unless it is -1, and makes it -1. errno stays: it is called where something else has failed.
 void fd_close(int *fd);
 

@@ -87,22 +87,6 @@ static bool is_shortage(int error) {
 	return error == EAGAIN || error == ENOMEM || error == EMFILE || error == ENFILE;
 }
 
-// A pipe of which our end, 0 to read or 1 to write, does not block. Returns 0, or -1 with errno.
-static int open_pipe(int own, int *ret_own, int *ret_others) {
-	int ends[2], error = fault_errno("pipe");
-	if (error) {
-		errno = error;
-		return -1;
-	}
-	if (pipe2(ends, O_CLOEXEC) != 0) {
-		return -1;
-	}
-	verify(fcntl(ends[own], F_SETFL, O_NONBLOCK) == 0);
-	*ret_own = ends[own];
-	*ret_others = ends[!own];
-	return 0;
-}
-
 static void reap(pid_t pid, int *ret_status, struct rusage *ret_usage) {
 	pid_t got;
 	do {
@@ -141,10 +125,10 @@ static void child_try(struct child *child, atomic_int *listed, struct spawn_erro
 	struct children *children = child->children;
 	int in = -1, out = -1, err = -1;
 	*ret_error = (struct spawn_error){.error = 0};
-	if (config->stdin_writer && open_pipe(1, &child->fds[IN].fd, &in) != 0) {
+	if (config->stdin_writer && pipe_open(1, &child->fds[IN].fd, &in) != 0) {
 		*ret_error = (struct spawn_error){.step = SPAWN_PIPE, .error = errno};
-	} else if (config->output_reader && (open_pipe(0, &child->fds[STREAM_OUT].fd, &out) != 0
-	                      || open_pipe(0, &child->fds[STREAM_ERR].fd, &err) != 0)) {
+	} else if (config->output_reader && (pipe_open(0, &child->fds[STREAM_OUT].fd, &out) != 0
+	                      || pipe_open(0, &child->fds[STREAM_ERR].fd, &err) != 0)) {
 		*ret_error = (struct spawn_error){.step = SPAWN_PIPE, .error = errno};
 	} else if (child->claim.is_open && memory_claim_prepare(&children->memory, &child->claim) != 0) {
 		*ret_error = (struct spawn_error){.step = SPAWN_CGROUP, .error = errno};
@@ -256,37 +240,6 @@ static bool child_start(struct child *child, struct spawn_error *ret_error) {
 
 // ---- RUNNING, TERMINATING ----
 
-// The child gets no more to read.
-static void child_close_stdin(struct child *child) {
-	const struct stdin_writer *writer = child->config->stdin_writer;
-	bool open = child->fds[IN].fd >= 0;
-	child->fds[MORE].fd = -1; // the writer of stdin closes it
-	fd_close(&child->fds[IN].fd);
-	if (open && writer->closed) {
-		writer->closed(writer->arg);
-	}
-}
-
-// Gives the child what it reads. Its end of the pipe may be gone: then it wants no more.
-static void child_write_stdin(struct child *child) {
-	struct pollfd *to = &child->fds[IN], *more = &child->fds[MORE];
-	const struct stdin_writer *writer = child->config->stdin_writer;
-	if (more->fd >= 0 && more->revents) {
-		more->fd = -1;
-		to->events = POLLOUT;
-	}
-	if (to->fd < 0 || !to->revents) {
-		return;
-	}
-	ssize_t n = to->revents & POLLERR ? 0 : writer->writable(writer->arg, to->fd);
-	if (n < 0 && errno == ENODATA) {
-		more->fd = writer->more_fd;
-		to->events = 0; // but for POLLERR, which always comes
-	} else if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR)) {
-		child_close_stdin(child);
-	}
-}
-
 static bool child_is_held(const struct child *child) {
 	return child->fds[ROOM].fd >= 0;
 }
@@ -335,7 +288,9 @@ static void child_poll(struct child *child, uint64_t until) {
 	if (had_room) {
 		child_release_streams(child);
 	}
-	child_write_stdin(child);
+	if (child->config->stdin_writer) {
+		stdin_pipe_fill(child->config->stdin_writer, &child->fds[IN], &child->fds[MORE]);
+	}
 }
 
 static uint64_t guardian_due(const struct child *child) {
@@ -443,7 +398,9 @@ static void child_attend(struct child *child) {
 		pidfd_set_signal(&child->left_group, SIGKILL);
 	}
 	fd_close(&child->fds[END].fd);
-	child_close_stdin(child);
+	if (child->config->stdin_writer) {
+		stdin_pipe_close(child->config->stdin_writer, &child->fds[IN], &child->fds[MORE]);
+	}
 }
 
 // ---- EXITED, DRAINED ----

@@ -14,6 +14,7 @@
 #include "process/context.h"
 #include "process/guardian.h"
 #include "process/spawn.h"
+#include "process/stdin_pipe.h"
 
 #include <stddef.h>
 
@@ -186,17 +187,6 @@ struct output_reader {
 	// From another thread, while `readable` may be at work: puts the last line so far into `text` of `size` bytes, without
 	// its end. Returns its length, cut to the size, or 0 if there is none or it cannot be had now. Must not block. May be NULL.
 	size_t (*last_line)(void *arg, char *text, size_t size);
-	int more_fd;
-	void *arg;
-};
-
-// What a child is given to read, instead of a descriptor: `writable` writes what it can into the (non-blocking) pipe and
-// returns the bytes written (> 0), 0 when there is no more, or -1 with errno (EAGAIN: the pipe is full). Any other error,
-// EPIPE above all, ends the stream: a child need not read what it is given. ENODATA: there is nothing to write before
-// more_fd can be read, which `writable` empties. `closed`, if there is one, is called once no more is written.
-struct stdin_writer {
-	ssize_t (*writable)(void *arg, int fd);
-	void (*closed)(void *arg);
 	int more_fd;
 	void *arg;
 };

@@ -243,10 +243,7 @@ void agent_output_bytes(struct agent *agent, uint64_t number, unsigned stream, c
 	struct agent_job *job = find(agent, number);
 	verify(job && n <= job->output);
 	job->output -= n;
-	for (size_t part; n > 0; bytes += part, n -= part) {
-		part = n < WIRE_CHUNK_MOST ? n : WIRE_CHUNK_MOST;
-		channel_send(&agent->channel, &(struct wire_frame){.type = FRAME_OUT, .numbers = {number, stream}, .payload = bytes, .size = part});
-	}
+	channel_send_chunks(&agent->channel, &(struct wire_frame){.type = FRAME_OUT, .numbers = {number, stream}}, bytes, n);
 }
 
 void agent_take(struct agent *agent, uint64_t number, size_t n) {

@@ -31,9 +31,13 @@ void channel_send(struct channel *channel, const struct wire_frame *frame) {
 	}
 }
 
-static void remove_first(struct buf *buf, size_t n) {
-	memmove(buf->data, buf->data + n, buf->len - n);
-	buf->len -= n;
+void channel_send_chunks(struct channel *channel, const struct wire_frame *frame, const char *bytes, size_t n) {
+	for (size_t part; n > 0; bytes += part, n -= part) {
+		struct wire_frame chunk = *frame;
+		chunk.payload = bytes;
+		chunk.size = part = n < WIRE_CHUNK_MOST ? n : WIRE_CHUNK_MOST;
+		channel_send(channel, &chunk);
+	}
 }
 
 // Moves the first frame of `bulk` to `current`.
@@ -47,7 +51,7 @@ static void take_bulk(struct channel *channel) {
 		channel->bulk_at += used;
 	}
 	if (channel->bulk_at * 2 >= channel->bulk.len) { // so each byte is moved once in the mean
-		remove_first(&channel->bulk, channel->bulk_at);
+		buf_drop(&channel->bulk, channel->bulk_at);
 		channel->bulk_at = 0;
 	}
 }
@@ -105,9 +109,7 @@ int channel_receive(struct channel *channel, const char *bytes, size_t n, uint64
 		at += used;
 		on_frame(channel, &frame);
 	}
-	if (at > 0) {
-		remove_first(&channel->in, at);
-	}
+	buf_drop(&channel->in, at);
 	return channel_is_broken(channel) ? -1 : 0;
 }
 

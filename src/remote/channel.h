@@ -34,6 +34,9 @@ void channel_fini(struct channel *channel);
 // Queues a frame, behind those of its lane.
 void channel_send(struct channel *channel, const struct wire_frame *frame);
 
+// The same for bytes that may take several frames: `frame` is each of them without its payload.
+void channel_send_chunks(struct channel *channel, const struct wire_frame *frame, const char *bytes, size_t n);
+
 // Bytes have come. Returns 0, or -1: it is broken (channel->why).
 int channel_receive(struct channel *channel, const char *bytes, size_t n, uint64_t now);
 

@@ -286,10 +286,7 @@ void host_input(struct host *host, uint64_t number, const char *bytes, size_t n)
 	struct host_job *job = find(host, number);
 	verify(job && n <= job->input);
 	job->input -= n;
-	for (size_t part; n > 0; bytes += part, n -= part) {
-		part = n < WIRE_CHUNK_MOST ? n : WIRE_CHUNK_MOST;
-		channel_send(&host->channel, &(struct wire_frame){.type = FRAME_IN, .numbers = {number}, .payload = bytes, .size = part});
-	}
+	channel_send_chunks(&host->channel, &(struct wire_frame){.type = FRAME_IN, .numbers = {number}}, bytes, n);
 }
 
 void host_input_end(struct host *host, uint64_t job) {

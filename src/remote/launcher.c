@@ -18,17 +18,6 @@ enum { TERM_GRACE_MS = 500 };
 
 // ---- start ----
 
-// *ret_ours does not block, `theirs` does. Returns 0, or -1 with errno.
-static int open_pipe(int ours, int *ret_ours, int *ret_theirs) {
-	int ends[2];
-	if (pipe2(ends, O_CLOEXEC) != 0) {
-		return -1;
-	}
-	*ret_ours = ends[ours];
-	*ret_theirs = ends[!ours];
-	return fcntl(*ret_ours, F_SETFL, O_NONBLOCK);
-}
-
 static int spawn_launcher(struct launcher *launcher, const struct launcher_config *config, const int stdio[3], struct spawn_error *ret_error) {
 	struct spawn_world world;
 	void *top, *stack = spawn_stack_create(&top);
@@ -72,8 +61,8 @@ int launcher_start(struct launcher *launcher, const struct launcher_config *conf
 	int theirs[3] = {-1, -1, -1}, result = -1;
 	*launcher = (struct launcher){.pidfd = -1, .in_fd = -1, .out_fd = -1, .err_fd = -1};
 	*ret_error = (struct spawn_error){.error = 0};
-	if (open_pipe(1, &launcher->in_fd, &theirs[0]) != 0 || open_pipe(0, &launcher->out_fd, &theirs[1]) != 0
-	    || open_pipe(0, &launcher->err_fd, &theirs[2]) != 0) {
+	if (pipe_open(1, &launcher->in_fd, &theirs[0]) != 0 || pipe_open(0, &launcher->out_fd, &theirs[1]) != 0
+	    || pipe_open(0, &launcher->err_fd, &theirs[2]) != 0) {
 		*ret_error = (struct spawn_error){.step = SPAWN_PIPE, .error = errno};
 	} else {
 		result = spawn_launcher(launcher, config, theirs, ret_error);

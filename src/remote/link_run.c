@@ -96,36 +96,6 @@ static void read_stream(struct link_reader *reader, enum child_stream stream) {
 	}
 }
 
-static void close_input(struct link_reader *reader) {
-	const struct stdin_writer *writer = reader->attempt->config->stdin_writer;
-	bool open = reader->fds[IN].fd >= 0;
-	reader->fds[MORE].fd = -1;
-	fd_close(&reader->fds[IN].fd);
-	if (open && writer->closed) {
-		writer->closed(writer->arg);
-	}
-}
-
-// As child_run() writes it.
-static void write_input(struct link_reader *reader) {
-	struct pollfd *to = &reader->fds[IN], *more = &reader->fds[MORE];
-	const struct stdin_writer *writer = reader->attempt->config->stdin_writer;
-	if (more->fd >= 0 && more->revents) {
-		more->fd = -1;
-		to->events = POLLOUT;
-	}
-	if (to->fd < 0 || !to->revents) {
-		return;
-	}
-	ssize_t n = to->revents & POLLERR ? 0 : writer->writable(writer->arg, to->fd);
-	if (n < 0 && errno == ENODATA) {
-		more->fd = writer->more_fd;
-		to->events = 0; // but for POLLERR, which always comes
-	} else if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR)) {
-		close_input(reader);
-	}
-}
-
 // Waits for what comes, until all was read and the link's thread is done with the attempt.
 static void attend(struct link_reader *reader) {
 	const struct child_config *config = reader->attempt->config;
@@ -149,11 +119,11 @@ static void attend(struct link_reader *reader) {
 		read_stream(reader, STREAM_OUT);
 		read_stream(reader, STREAM_ERR);
 		if (config->stdin_writer) {
-			write_input(reader);
+			stdin_pipe_fill(config->stdin_writer, &reader->fds[IN], &reader->fds[MORE]);
 		}
 	}
 	if (config->stdin_writer) {
-		close_input(reader);
+		stdin_pipe_close(config->stdin_writer, &reader->fds[IN], &reader->fds[MORE]);
 	}
 }
 

@@ -7,22 +7,11 @@
 
 #include <inttypes.h>
 #include <limits.h>
-#include <stdarg.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { MOST_CPUS = 1 << 16, MOST_NODES = 1 << 16 };
-
-FP_PRINTF(2, 3) static int fail(char **ret_error, const char *format, ...) {
-	struct buf text = BUF_INIT;
-	va_list args;
-	va_start(args, format);
-	buf_vprintf(&text, format, args);
-	va_end(args);
-	*ret_error = buf_take(&text);
-	return -1;
-}
 
 // ---- nodes ----
 
@@ -155,21 +144,21 @@ int slurm_nodes_read(struct slurm_nodes *nodes, const char *list, const char *cp
 	const char *rest = cpus;
 	unsigned each = 0, times = 0;
 	if (!read_list(nodes, list)) {
-		return fail(ret_error, "$SLURM_JOB_NODELIST is '%s'", text_shows(list));
+		return error_text(ret_error, "$SLURM_JOB_NODELIST is '%s'", text_shows(list));
 	}
 	for (size_t i = 0; i < nodes->n; ++i) {
 		if (times == 0 && *rest && !read_cpus(&rest, &each, &times)) {
-			return fail(ret_error, "$SLURM_JOB_CPUS_PER_NODE is '%s'", text_shows(cpus));
+			return error_text(ret_error, "$SLURM_JOB_CPUS_PER_NODE is '%s'", text_shows(cpus));
 		}
 		if (times == 0) {
-			return fail(ret_error, "$SLURM_JOB_CPUS_PER_NODE, '%s', is for fewer nodes than the %zu of $SLURM_JOB_NODELIST",
+			return error_text(ret_error, "$SLURM_JOB_CPUS_PER_NODE, '%s', is for fewer nodes than the %zu of $SLURM_JOB_NODELIST",
 			            text_shows(cpus), nodes->n);
 		}
 		--times;
 		nodes->nodes[i].cpus = each;
 	}
 	if (times > 0 || *rest) {
-		return fail(ret_error, "$SLURM_JOB_CPUS_PER_NODE, '%s', is for more nodes than the %zu of $SLURM_JOB_NODELIST",
+		return error_text(ret_error, "$SLURM_JOB_CPUS_PER_NODE, '%s', is for more nodes than the %zu of $SLURM_JOB_NODELIST",
 		            text_shows(cpus), nodes->n);
 	}
 	return 0;

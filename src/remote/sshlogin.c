@@ -8,7 +8,6 @@
 #include "base/units.h"
 
 #include <limits.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,16 +20,6 @@ enum { MOST_CPUS = 100000, DEEPEST = 8 }; // of N/HOST; files that name files
 
 // What no shell and no ssh takes for anything but text. A '~' in front is handled by who uses it.
 #define PLAIN LETTERS DIGITS "_./+,:@%-"
-
-FP_PRINTF(2, 3) static int fail(char **ret_error, const char *format, ...) {
-	struct buf text = BUF_INIT;
-	va_list args;
-	va_start(args, format);
-	buf_vprintf(&text, format, args);
-	va_end(args);
-	*ret_error = buf_take(&text);
-	return -1;
-}
 
 // ---- the list ----
 
@@ -117,7 +106,7 @@ int sshlogins_settle(struct sshlogins *list, char **ret_error) {
 		}
 	}
 	list->n = kept;
-	return kept > 0 ? 0 : fail(ret_error, "no machine is in the group '%s' of --sshlogin", text_shows(list->wanted.data + 1));
+	return kept > 0 ? 0 : error_text(ret_error, "no machine is in the group '%s' of --sshlogin", text_shows(list->wanted.data + 1));
 }
 
 // ---- one machine ----
@@ -312,7 +301,7 @@ static int add_one(struct sshlogins *list, const char *text, size_t len, char **
 	struct sshlogin login = {0};
 	struct login_text reader = {text, text + len};
 	if (memchr(text, '\0', len) || memchr(text, '\t', len)) {
-		return fail(ret_error, "--sshlogin '%s': it holds what is no text", text_show(text, len));
+		return error_text(ret_error, "--sshlogin '%s': it holds what is no text", text_show(text, len));
 	}
 	read_groups(&reader, &groups);
 	if (groups.len > 0 && reader.text == reader.end) { // "@GROUP": only these
@@ -324,7 +313,7 @@ static int add_one(struct sshlogins *list, const char *text, size_t len, char **
 	const char *error = read_address(&reader, &login);
 	if (error) {
 		login_fini(&login);
-		return fail(ret_error, "--sshlogin '%s': %s", text_show(text, len), error);
+		return error_text(ret_error, "--sshlogin '%s': %s", text_show(text, len), error);
 	}
 	list_add(list, &login, &groups);
 	return 0;
@@ -379,7 +368,7 @@ static int add_list(struct list_input *reading, const char *text, size_t len) {
 static int add_file(struct list_input *reading, const char *name) {
 	FP_CLEANUP(buf_fini) struct buf text = BUF_INIT;
 	if (reading->depth >= DEEPEST) {
-		return fail(reading->ret_error, "--sshloginfile '%s' names itself", text_shows(name));
+		return error_text(reading->ret_error, "--sshloginfile '%s' names itself", text_shows(name));
 	}
 	if (reading->read(reading->arg, name, &text, reading->ret_error) != 0) {
 		return -1;
@@ -414,7 +403,7 @@ int sshlogins_add_file(struct sshlogins *list, const char *name, sshlogin_reader
 int sshlogins_add_launch(struct sshlogins *list, const char *text, char **ret_error) {
 	const char *place = strstr(text, "{}");
 	if (!place || strstr(place + 2, "{}")) {
-		return fail(ret_error, "--launch '%s' has to hold {} once: it stands for the worker's command line", text_shows(text));
+		return error_text(ret_error, "--launch '%s' has to hold {} once: it stands for the worker's command line", text_shows(text));
 	}
 	FP_CLEANUP(buf_fini) struct buf name = BUF_INIT;
 	buf_add_until(&name, text, "{}");
@@ -423,7 +412,7 @@ int sshlogins_add_launch(struct sshlogins *list, const char *text, char **ret_er
 		name.data[--name.len] = '\0';
 	}
 	if (name.len == 0 || strpbrk(text, "\t\n")) {
-		return fail(ret_error, "--launch '%s' has to be one line, and more than {}", text_shows(text));
+		return error_text(ret_error, "--launch '%s' has to be one line, and more than {}", text_shows(text));
 	}
 	struct sshlogin login = {.kind = SSHLOGIN_LAUNCH, .host = xstrdup(buf_str(&name)), .command = xstrdup(text)};
 	FP_CLEANUP(buf_fini) struct buf groups = BUF_INIT;
@@ -562,15 +551,15 @@ int sshlogin_argv(const struct sshlogin *login, const struct sshlogin_worker *wo
 		worker = &searched;
 	}
 	if (sshlogin_jobs(login, worker->jobs, jobs) != 0) {
-		return fail(ret_error, "--jobs '%s' is no number of jobs for %s", text_shows(worker->jobs), text_shows(login->name));
+		return error_text(ret_error, "--jobs '%s' is no number of jobs for %s", text_shows(worker->jobs), text_shows(login->name));
 	}
 	bool is_launch = login->kind == SSHLOGIN_LAUNCH;
 	if (program && !is_plain(strncmp(program, "~/", 2) == 0 && !is_launch ? program + 2 : program)) {
-		return fail(ret_error, "$FAIRPAR_REMOTE may have letters, digits and '_./+,:@%%-', not '%s'", text_shows(program));
+		return error_text(ret_error, "$FAIRPAR_REMOTE may have letters, digits and '_./+,:@%%-', not '%s'", text_shows(program));
 	}
 	if (is_launch) {
 		if (!program && !is_plain(worker->self)) {
-			return fail(ret_error, "--launch cannot name this program, which is '%s': set $FAIRPAR_REMOTE",
+			return error_text(ret_error, "--launch cannot name this program, which is '%s': set $FAIRPAR_REMOTE",
 			            text_shows(worker->self));
 		}
 		add_launch(words, ret_n, login, worker, jobs);

@@ -108,8 +108,7 @@ static ssize_t input_writable(void *arg, int fd) {
 		errno = ENODATA;
 	}
 	if (n > 0) {
-		memmove(job->input.data, job->input.data + n, job->input.len - (size_t)n);
-		job->input.len -= (size_t)n;
+		buf_drop(&job->input, (size_t)n);
 		agent_take(worker->agent, job->number, (size_t)n);
 		wakeup_post(worker->wake_fd);
 	}
@@ -496,10 +495,10 @@ static void loop_poll(struct remote_worker *worker, bool reads, bool writes) {
 	}
 }
 
-// Is there nothing left to do?
-static bool is_over(struct remote_worker *worker, bool writes) {
+// Is there nothing left to do? And is the line broken?
+static bool is_over(struct remote_worker *worker, bool writes, bool *ret_broken) {
 	mutex_lock(&worker->lock);
-	bool broken = agent_why(worker->agent) != NULL;
+	bool broken = *ret_broken = agent_why(worker->agent) != NULL;
 	bool over = agent_jobs(worker->agent) == 0 && (broken || ((worker->let_go || worker->ending) && !writes));
 	mutex_unlock(&worker->lock);
 	if (broken) {
@@ -510,11 +509,8 @@ static bool is_over(struct remote_worker *worker, bool writes) {
 }
 
 static void loop(struct remote_worker *worker) {
-	bool writes = false;
-	while (!is_over(worker, writes)) {
-		mutex_lock(&worker->lock);
-		bool broken = agent_why(worker->agent) != NULL;
-		mutex_unlock(&worker->lock);
+	bool writes = false, broken;
+	while (!is_over(worker, writes, &broken)) {
 		loop_poll(worker, !broken, writes && !broken);
 		int signal;
 		while ((signal = signals_next(worker->signal_fd)) != 0) {

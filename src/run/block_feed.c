@@ -325,8 +325,7 @@ static enum data_status grow(struct blockfeed *feed) {
 
 static void begin_round(struct blockfeed *feed) {
 	if (feed->buffered && feed->at > 0) {
-		memmove(feed->data.data, feed->data.data + feed->at, feed->data.len - feed->at);
-		feed->data.len -= feed->at;
+		buf_drop(&feed->data, feed->at);
 		feed->at = 0;
 	}
 	feed->left = block_splitter_want(feed->splitter, feed->len);

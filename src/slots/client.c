@@ -449,8 +449,7 @@ static struct client_event next_frame(struct client *client) {
 		event = on_frame(client, &frame, text);
 	}
 	if (event.type == CLIENT_NOTHING) {
-		client->in.len -= client->at;
-		memmove(client->in.data, client->in.data + client->at, client->in.len);
+		buf_drop(&client->in, client->at);
 		client->at = 0;
 	}
 	return event;

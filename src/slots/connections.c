@@ -74,8 +74,7 @@ static bool flush(struct connection *connection) {
 	struct buf *out = session_output(connection->session);
 	ssize_t n = 0;
 	while (out->len > 0 && (n = send(connection->fd, out->data, out->len, MSG_NOSIGNAL)) > 0) {
-		out->len -= (size_t)n;
-		memmove(out->data, out->data + n, out->len);
+		buf_drop(out, (size_t)n);
 	}
 	return out->len == 0 || n > 0 || errno == EAGAIN || errno == EINTR;
 }

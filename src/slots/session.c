@@ -379,10 +379,7 @@ bool session_input(struct session *session, const char *mem, size_t len, int fd,
 		stays = on_frame(session, &frame, text, now) && session->out.len <= OUTPUT_MAX;
 		at += sizeof(frame) + frame.len;
 	}
-	if (at > 0) {
-		session->in.len -= at;
-		memmove(session->in.data, session->in.data + at, session->in.len);
-	}
+	buf_drop(&session->in, at);
 	return stays && result != FRAME_BAD;
 }
 

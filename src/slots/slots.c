@@ -162,17 +162,6 @@ static int parse_load_value(const char *text, double *ret_load) {
 	return 0;
 }
 
-static int fail(char **ret_error, const char *format, ...) FP_PRINTF(2, 3);
-static int fail(char **ret_error, const char *format, ...) {
-	struct buf text = BUF_INIT;
-	va_list args;
-	va_start(args, format);
-	buf_vprintf(&text, format, args);
-	va_end(args);
-	*ret_error = buf_take(&text);
-	return -1;
-}
-
 // What a file holds: one word of these forms. `option` is named in messages.
 static int read_word(const char *path, const char *option, char *word, size_t size, char **ret_error) {
 	FILE *file = fopen(path, "re");
@@ -183,7 +172,7 @@ static int read_word(const char *path, const char *option, char *word, size_t si
 		if (file) {
 			fclose(file);
 		}
-		return fail(ret_error, "cannot read '%s' for %s: %s", text_shows(path), option, strerror(error));
+		return error_text(ret_error, "cannot read '%s' for %s: %s", text_shows(path), option, strerror(error));
 	}
 	fclose(file);
 	text[len] = '\0';
@@ -219,14 +208,14 @@ static int limit_value_read(struct limit_value *value, const char *text, char **
 		return 0;
 	}
 	if (!is_file(text)) {
-		return fail(ret_error, "%s must be N, +N, -N, N%% or the name of a file that holds one of these%s, not '%s'",
+		return error_text(ret_error, "%s must be N, +N, -N, N%% or the name of a file that holds one of these%s, not '%s'",
 		            value->option, value->nofile ? ", or auto" : "", text_shows(text));
 	}
 	if (read_word(text, value->option, word, sizeof(word), ret_error) != 0) {
 		return -1;
 	}
 	if (limit_value_parse(value, word) != 0) {
-		return fail(ret_error, "'%s', named by %s, must hold N, +N, -N or N%%, and nothing else%s", text_shows(text), value->option,
+		return error_text(ret_error, "'%s', named by %s, must hold N, +N, -N or N%%, and nothing else%s", text_shows(text), value->option,
 		            value->nofile && slots_is_auto(word) ? ": auto can only be given on the command line" : "");
 	}
 	return 0;
@@ -281,7 +270,7 @@ int slots_auto_parse(const char *option, const char *text, unsigned most, struct
 		return 0;
 	}
 	const char *wrong = parse_bounds(text + 5, ret_bounds);
-	return !wrong ? 0 : fail(ret_error, "%s auto takes bounds as in auto:2-64, the least and the most at once, not '%s': %s", option,
+	return !wrong ? 0 : error_text(ret_error, "%s auto takes bounds as in auto:2-64, the least and the most at once, not '%s': %s", option,
 	                         text_shows(text), wrong);
 }
 

@@ -250,7 +250,7 @@ check_sums() {
 	exec {items}>items
 	for n in 1 2 3; do
 		echo $n >&"$items"
-		until grep -q "\"job_end\".*\"seq\":$n," run.jsonl; do :; done
+		wait_for grep -q "\"job_end\".*\"seq\":$n," run.jsonl
 	done
 	exec {items}>&-
 	end_fairpar
@@ -282,7 +282,7 @@ check_sums() {
 			'[["wait","a"],["wait_end","a"]]'
 	fi
 	start_fairpar --log run.jsonl --memfree 1000000G true ::: 1
-	until grep -q '"wait".*"batch":null,"job":null,"why":"memory","for":"[^"]* --memfree' run.jsonl; do :; done
+	wait_for grep -q '"wait".*"batch":null,"job":null,"why":"memory","for":"[^"]* --memfree' run.jsonl
 	kill -TERM "$fairpar_pid"
 	end_fairpar 143
 	assert_eq "$(events '[.[] | select(.ev == "job_end") | [.status, .start, .exit]]')" '[["cancelled",null,null]]'
@@ -293,7 +293,7 @@ check_sums() {
 	need jq
 	make_fifo go
 	start_fairpar --log run.jsonl -j2 --retries 2 --halt soon,fail=1 sh -c ::: 'read -r x <go; exit 1' 'exit 1' never
-	until grep -q '"lost"' run.jsonl; do :; done
+	wait_for grep -q '"lost"' run.jsonl
 	echo >go
 	end_fairpar any
 	check_log

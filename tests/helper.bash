@@ -5,6 +5,7 @@
 #	                                         $stderr and $lines (of stdout); the bytes are in the files stdout and stderr
 #	                                         of $BATS_TEST_TMPDIR. Feed it by < or <<<; behind a | its variables are lost
 #	start_fairpar ARGUMENT …                 the same in the background: $fairpar_pid; then `end_fairpar [STATUS | any]`
+#	wait_for COMMAND …                       until it is true; fails if that fairpar has ended without
 #	assert_eq GOT EXPECTED, assert_contains TEXT PART, assert_lines LINE … (of stdout, in order), assert_set LINE … (in any)
 #	most_at_once FILE                        how many of the jobs that have written + and - to it ran at once
 #	make_fifo NAME …, await FIFO (sets $line), release FIFO [LINE]               to wait for what happens, never for time
@@ -93,6 +94,12 @@ start_fairpar() {
 	: >"$BATS_TEST_TMPDIR/stdout" 2>"$BATS_TEST_TMPDIR/stderr" # whoever waits for words there finds none of a run before
 	env --default-signal=INT,QUIT "$FAIRPAR" "$@" >"$BATS_TEST_TMPDIR/stdout" 2>"$BATS_TEST_TMPDIR/stderr" <&0 3>&- &
 	fairpar_pid=$!
+}
+
+wait_for() {
+	until "$@"; do
+		kill -0 "$fairpar_pid" 2>/dev/null || "$@" || fail "fairpar has ended, and never: $*" || return
+	done
 }
 
 end_fairpar() {

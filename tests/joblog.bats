@@ -500,7 +500,7 @@ check_resumed() {
 	for words in '--joblog log' '--joblog +log' '--log log' '--trace-service log'; do
 		# shellcheck disable=SC2086 # words
 		start_fairpar $words 'touch ran;' ::: a
-		until grep -q . "$BATS_TEST_TMPDIR/stderr"; do sleep 0.05; done # after a second
+		wait_for grep -q . "$BATS_TEST_TMPDIR/stderr" # after a second
 		kill -TERM "$fairpar_pid"
 		end_fairpar 143
 		assert_eq "$stderr" "fairpar: waiting for a reader of 'log'
@@ -508,7 +508,7 @@ fairpar: ended while waiting for a reader of 'log': nothing was run"
 		[[ ! -e ran ]]
 	done
 	start_fairpar --joblog log echo ::: a
-	until grep -q . "$BATS_TEST_TMPDIR/stderr"; do sleep 0.05; done
+	wait_for grep -q . "$BATS_TEST_TMPDIR/stderr"
 	assert_eq "$(wc -l <log)" 2
 	end_fairpar
 	assert_lines a

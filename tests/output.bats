@@ -20,7 +20,7 @@ load helper
 	exec 5<>input
 	start_fairpar -j2 echo <input 5>&-
 	echo one >&5
-	until grep -q one "$BATS_TEST_TMPDIR/stdout"; do :; done
+	wait_for grep -q one "$BATS_TEST_TMPDIR/stdout"
 	exec 5>&-
 	end_fairpar
 	assert_lines one
@@ -35,7 +35,7 @@ load helper
 @test "-k keeps the order within a batch; batches do not wait for each other" {
 	make_fifo go
 	start_fairpar -j2 -k --batch-by '{2}' --colsep , 'if [ {1} = 1 ]; then read -r _ <go; fi; echo {1}' ::: 1,A 2,B
-	until grep -q 2 "$BATS_TEST_TMPDIR/stdout"; do :; done
+	wait_for grep -q 2 "$BATS_TEST_TMPDIR/stdout"
 	release go
 	end_fairpar
 	assert_lines 2 1
@@ -44,7 +44,7 @@ load helper
 @test "--line-buffer passes whole lines on while the job runs" {
 	make_fifo go
 	start_fairpar --line-buffer 'echo first; printf half; read -r _ <go; echo " line" #' ::: x
-	until grep -q first "$BATS_TEST_TMPDIR/stdout"; do :; done
+	wait_for grep -q first "$BATS_TEST_TMPDIR/stdout"
 	assert_eq "$(cat "$BATS_TEST_TMPDIR/stdout")" first
 	release go
 	end_fairpar

@@ -265,7 +265,7 @@ parts() {
 	exec 5<>input
 	start_fairpar -j2 --pipe --block 2 cat <input 5>&-
 	echo a >&5
-	until grep -q a "$BATS_TEST_TMPDIR/stdout"; do :; done
+	wait_for grep -q a "$BATS_TEST_TMPDIR/stdout"
 	exec 5>&-
 	end_fairpar
 	assert_lines a
@@ -381,7 +381,7 @@ deals() {
 	local line
 	for line in a b c d; do
 		echo $line >&5
-		until grep -q $line "$BATS_TEST_TMPDIR/stdout"; do :; done
+		wait_for grep -q $line "$BATS_TEST_TMPDIR/stdout"
 	done
 	exec 5>&-
 	end_fairpar
@@ -394,7 +394,7 @@ deals() {
 	start_fairpar -u -j2 --pipe --round-robin --block 100k \
 		'if [ {#} = 1 ]; then cat go; wc -c; else head -c 20000000 | tail -c 1; echo go >&2; cat >/dev/null; fi' \
 		< <(yes 1234567 | head -c 24000000)
-	until grep -q go "$BATS_TEST_TMPDIR/stderr"; do :; done
+	wait_for grep -q go "$BATS_TEST_TMPDIR/stderr"
 	local blocks
 	blocks=$(find "/proc/$fairpar_pid/fd" -lname '*fairpar-block*' | wc -l)
 	((blocks <= 7)) || fail "$blocks blocks are there"

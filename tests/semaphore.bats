@@ -91,7 +91,7 @@ hold() {
 	hold go
 	for i in 1 2 3 4; do
 		start_sem "$i" "echo $i >>order"
-		until [[ -p $sems/id-test/w$((i + 1)) ]]; do :; done
+		wait_for test -p "$sems/id-test/w$((i + 1))"
 	done
 	release go
 	wait
@@ -104,7 +104,7 @@ hold() {
 	await in
 	read -r job holder <<<"$line"
 	start_sem b "test -e /proc/$job/fd/0 && echo both; echo next"
-	until [[ -p $sems/id-test/w2 ]]; do :; done
+	wait_for test -p "$sems/id-test/w2"
 	kill -KILL "$holder"
 	wait "$fairpar_pid"
 	assert_eq "$(cat b.out)" next
@@ -115,9 +115,9 @@ hold() {
 	make_fifo in go
 	hold go
 	start_sem a 'echo never'
-	until [[ -p $sems/id-test/w2 ]]; do :; done
+	wait_for test -p "$sems/id-test/w2"
 	start_sem b 'echo next'
-	until [[ -p $sems/id-test/w3 ]]; do :; done
+	wait_for test -p "$sems/id-test/w3"
 	pid=$(pgrep -f 'fairpar --id test --fg echo never' | tail -1)
 	kill -KILL "$pid"
 	release go

@@ -92,7 +92,7 @@ interrupted_by() {
 	start_fairpar --log log --report r.svg 'echo >started; while :; do sleep 1000; done #' ::: 1
 	await started
 	kill -INT "$fairpar_pid"
-	until grep -q '"ev":"run_end"' log; do :; done # now it waits for who reads the picture
+	wait_for grep -q '"ev":"run_end"' log # now it waits for who reads the picture
 	kill -TERM "$fairpar_pid"
 	timeout "$patience" grep -q '</svg>' r.svg
 	end_fairpar 130
@@ -105,7 +105,7 @@ interrupted_by() {
 	start_fairpar --log log --report r.svg 'echo >started; while :; do sleep 1000; done #' ::: 1
 	await started
 	kill -INT "$fairpar_pid"
-	until grep -q '"ev":"run_end"' log; do :; done
+	wait_for grep -q '"ev":"run_end"' log
 	while kill -TERM "$fairpar_pid" 2>/dev/null; do :; done
 	end_fairpar 143
 }
@@ -149,7 +149,7 @@ interrupted_by() {
 	start_fairpar -j1 'echo >started; read -r _ <go; : {}' ::: needle
 	await started
 	kill -USR1 "$fairpar_pid"
-	until grep -q needle "$BATS_TEST_TMPDIR/stderr"; do :; done
+	wait_for grep -q needle "$BATS_TEST_TMPDIR/stderr"
 	release go
 	end_fairpar
 	assert_contains "$stderr" "running for"
@@ -163,7 +163,7 @@ interrupted_by() {
 	fairpar_pid=$!
 	await started
 	kill -USR1 "$line"
-	until grep -q needle "$BATS_TEST_TMPDIR/stderr"; do :; done
+	wait_for grep -q needle "$BATS_TEST_TMPDIR/stderr"
 	release go
 	end_fairpar
 }
@@ -325,7 +325,7 @@ full() {
 
 @test "SIGTERM ends a run that has no job left, but output that nobody reads" {
 	full 1 echo ::: 1
-	until grep -qs '"ev":"batch_end"' log; do :; done
+	wait_for grep -qs '"ev":"batch_end"' log
 	kill -TERM "$fairpar_pid"
 	end_fairpar 143
 	assert_contains "$stderr" 'nobody reads standard output: 2 bytes are lost'
@@ -334,7 +334,7 @@ full() {
 
 @test "SIGTERM ends a run whose summary nobody reads" {
 	full 2 --summary=always echo ::: 1
-	until grep -qs '"ev":"run_end"' log; do :; done
+	wait_for grep -qs '"ev":"run_end"' log
 	kill -TERM "$fairpar_pid"
 	end_fairpar 143
 }

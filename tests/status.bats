@@ -502,7 +502,7 @@ last_is() {
 	start_fairpar -f m.yaml
 	await go
 	kill -USR1 "$fairpar_pid"
-	until grep -q batches: "$BATS_TEST_TMPDIR/stderr"; do sleep 0.05; done
+	wait_for grep -q batches: "$BATS_TEST_TMPDIR/stderr"
 	release f1
 	end_fairpar
 	assert_contains "$stderr" 'fairpar: batches: one done; two running; three waits'

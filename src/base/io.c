@@ -8,13 +8,14 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-int write_all(int fd, const void *mem, size_t len) {
+static int put_all(int fd, const void *mem, size_t len, bool is_socket) {
 	const char *at = mem;
 	while (len > 0) {
-		ssize_t n = write(fd, at, len);
+		ssize_t n = is_socket ? send(fd, at, len, MSG_NOSIGNAL) : write(fd, at, len);
 		if (n > 0) {
 			at += n;
 			len -= (size_t)n;
@@ -31,6 +32,14 @@ int write_all(int fd, const void *mem, size_t len) {
 		}
 	}
 	return 0;
+}
+
+int write_all(int fd, const void *mem, size_t len) {
+	return put_all(fd, mem, len, /* is_socket */ false);
+}
+
+int send_all(int fd, const void *mem, size_t len) {
+	return put_all(fd, mem, len, /* is_socket */ true);
 }
 
 // Takes note of what pread(2) or pwrite(2) returned. Returns false with errno if there is no sense in going on.

@@ -45,6 +45,7 @@ struct control {
 	struct run *run;
 	struct list clients;
 	size_t n;
+	size_t first_poll;        // of control_add_polls()
 	struct pool_place place;  // of the name; its `dir` is NULL without one
 	struct stat own;          // its socket
 	int listen_fd, lock_fd;   // of the name, or -1
@@ -398,34 +399,30 @@ static bool send_answer(struct control_client *client) {
 
 // ---- the event loop ----
 
-static void add_poll(struct pollfd **polls, size_t *n, size_t *cap, int fd, short events) {
-	grow_array(polls, cap, *n + 1, sizeof(**polls));
-	(*polls)[(*n)++] = (struct pollfd){.fd = fd, .events = events};
-}
-
-void control_add_polls(struct control *control, struct pollfd **polls, size_t *n, size_t *cap) {
+void control_add_polls(struct control *control, struct polls *polls) {
 	if (!control) {
 		return;
 	}
-	add_poll(polls, n, cap, control->accept_paused ? -1 : control->listen_fd, POLLIN);
+	control->first_poll = polls->n;
+	polls_add(polls, control->accept_paused ? -1 : control->listen_fd, POLLIN);
 	control->accept_paused = false;
 	list_for_each_entry(&control->clients, struct control_client, client, link) {
 		client->is_polled = true;
-		add_poll(polls, n, cap, client->fd, client->is_answered ? POLLOUT : POLLIN);
+		polls_add(polls, client->fd, client->is_answered ? POLLOUT : POLLIN);
 	}
 }
 
-void control_tick(struct control *control, const struct pollfd *polls) {
+void control_tick(struct control *control, const struct polls *polls) {
 	if (!control) {
 		return;
 	}
-	if (polls[0].revents) {
+	const struct pollfd *at = &polls->at[control->first_poll];
+	if (at++->revents) {
 		accept_all(control);
 	}
-	size_t at = 1;
 	list_for_each(&control->clients, link) {
 		struct control_client *client = list_entry(link, struct control_client, link);
-		bool ready = !client->is_polled || polls[at++].revents;
+		bool ready = !client->is_polled || at++->revents;
 		if ((ready && !client->is_answered && !read_request(control, client)) || !send_answer(client)) {
 			client_free(control, client);
 		}

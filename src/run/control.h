@@ -11,9 +11,8 @@
 
 #include "base/attr.h"
 #include "base/buf.h"
+#include "base/polls.h"
 #include "run/run.h"
-
-#include <poll.h>
 
 struct control;
 
@@ -21,10 +20,9 @@ struct control;
 // --run NAME cannot be had.
 int control_open(struct run *run) FP_NODISCARD;
 
-// For the event loop: what to poll, appended to `polls` from index *n on, which grows and *n with it; and what is done with those
-// at that index. Behind nested_tick(), which may bring clients. NULL-safe.
-void control_add_polls(struct control *control, struct pollfd **polls, size_t *n, size_t *cap);
-void control_tick(struct control *control, const struct pollfd *polls);
+// For the event loop: adds what to poll; and does what is to be done then, behind nested_tick(), which may bring clients. NULL-safe.
+void control_add_polls(struct control *control, struct polls *polls);
+void control_tick(struct control *control, const struct polls *polls);
 
 // No job is left: sends what is to be sent, as far as it is read. NULL-safe.
 void control_finish(struct control *control);

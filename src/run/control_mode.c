@@ -151,21 +151,6 @@ static int write_request(const struct options *options, const struct context *co
 
 // ---- the answer ----
 
-// False: the run has gone, or has already said why it listens no longer.
-static bool send_all(int fd, const struct buf *out) {
-	for (size_t sent = 0; sent < out->len;) {
-		ssize_t n = send(fd, out->data + sent, out->len - sent, MSG_NOSIGNAL);
-		if (n > 0) {
-			sent += (size_t)n;
-		} else if (errno == EAGAIN) {
-			(void)poll(&(struct pollfd){.fd = fd, .events = POLLOUT}, 1, -1);
-		} else if (errno != EINTR) {
-			return false;
-		}
-	}
-	return true;
-}
-
 // Waits for the answer, whose text is in *in; what should be answered at once says so after a timeout, and goes on waiting.
 // Returns false if the run has ended before it.
 static bool await_answer(int fd, const struct options *options, const char *what, struct buf *in, struct frame *ret_answer,
@@ -223,7 +208,7 @@ int control_ask(const struct options *options, const struct context *context) {
 	struct frame answer;
 	int status = EXIT_TROUBLE, fd = connect_run(options, what, &id);
 	if (fd >= 0 && write_request(options, context, id, &out) == 0) {
-		(void)send_all(fd, &out); // what was answered before its end is worth reading
+		(void)!send_all(fd, out.data, out.len); // what it has answered before its end is worth reading
 		if (await_answer(fd, options, what, &in, &answer, &text)) {
 			status = take_answer(options, what, &answer, text);
 		} else {

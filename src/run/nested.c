@@ -409,11 +409,11 @@ void nested_tell_slots(struct nested *nested, unsigned slots, enum controller_re
 	}
 }
 
-void nested_add_polls(struct nested *nested, struct pollfd **polls, size_t *n, size_t *cap) {
-	connections_add_polls(&nested->connections, polls, n, cap);
+void nested_add_polls(struct nested *nested, struct polls *polls) {
+	connections_add_polls(&nested->connections, polls);
 }
 
-uint64_t nested_tick(struct nested *nested, const struct pollfd *polls) {
+uint64_t nested_tick(struct nested *nested, const struct polls *polls) {
 	uint64_t now = now_ns(), next = TIME_NEVER;
 	mutex_lock(&nested->lock);
 	connections_serve(&nested->connections, polls, now);

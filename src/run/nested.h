@@ -12,11 +12,11 @@
 #include "base/attr.h"
 #include "base/buf.h"
 #include "base/list.h"
+#include "base/polls.h"
 #include "process/executor.h"
 #include "slots/controller.h"
 #include "slots/slots.h"
 
-#include <poll.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -67,10 +67,10 @@ unsigned nested_lent(struct nested *nested);
 // hooks.starving of the worker pool.
 void nested_starving(struct nested *nested);
 
-// For the event loop: what to poll, appended to `polls` (see slots/connections.h), and what is to be done with those,
-// or when the loop was woken. Returns when it is to be called again (now_ns() time), or TIME_NEVER.
-void nested_add_polls(struct nested *nested, struct pollfd **polls, size_t *n, size_t *cap);
-uint64_t nested_tick(struct nested *nested, const struct pollfd *polls);
+// For the event loop: adds what to poll; and does what is to be done then, or when the loop was woken. Returns when it is to be
+// called again (now_ns() time), or TIME_NEVER.
+void nested_add_polls(struct nested *nested, struct polls *polls);
+uint64_t nested_tick(struct nested *nested, const struct polls *polls);
 
 // The attempts that run. Between nested_lock() and nested_unlock() they do not end, and may be asked for what was known when
 // they began; their workers may be named to pool_submit().

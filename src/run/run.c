@@ -44,43 +44,33 @@ static void flush_trace(struct run *run) {
 	}
 }
 
-// What the loop polls, kept from pass to pass.
-struct poll_set {
-	struct pollfd *at;
-	size_t cap;
-	size_t nested;           // index of those of nested_add_polls()
-	size_t control;          // … and of control_add_polls()
-	uint64_t nested_due;
-};
+// What the loop always polls; behind these stand the inputs that wait, and what others add.
+enum { POLL_SIGNAL, POLL_WAKE, POLL_GUARDIAN, POLL_LEASES, POLL_JOBSERVER };
 
 // Polls for signals, wake-ups and the inputs that wait. `timeout_ms` as for poll().
-static void loop_poll(struct run *run, struct poll_set *fds, int timeout_ms) {
-	size_t n = 4 + JOBSERVER_POLLS;
-	grow_array(&fds->at, &fds->cap, n, sizeof(*fds->at));
-	fds->at[0] = (struct pollfd){.fd = run->signal_fd, .events = POLLIN};
-	fds->at[1] = (struct pollfd){.fd = run->wake_fd, .events = POLLIN};
-	fds->at[2] = (struct pollfd){.fd = children_guardian_fd(run->children), .events = 0};
-	fds->at[3] = (struct pollfd){.fd = run->leases ? leases_fd(run->leases) : -1, .events = POLLIN};
+static void loop_poll(struct run *run, struct polls *polls, int timeout_ms) {
+	polls->n = 0;
+	polls_add(polls, run->signal_fd, POLLIN);
+	polls_add(polls, run->wake_fd, POLLIN);
+	polls_add(polls, children_guardian_fd(run->children), 0);
+	polls_add(polls, run->leases ? leases_fd(run->leases) : -1, POLLIN);
 	for (unsigned i = 0; i < JOBSERVER_POLLS; ++i) {
-		fds->at[4 + i] = (struct pollfd){.fd = jobserver_slots_fd(run->jobserver, i), .events = POLLIN};
+		polls_add(polls, jobserver_slots_fd(run->jobserver, i), POLLIN);
 	}
 	const struct list *at = NULL;
 	for (int fd; (fd = feeds_poll_fd(run, &at)) >= 0;) {
-		grow_array(&fds->at, &fds->cap, n + 1, sizeof(*fds->at));
-		fds->at[n++] = (struct pollfd){.fd = fd, .events = POLLIN};
+		polls_add(polls, fd, POLLIN);
 	}
-	fds->nested = n;
 	if (run->nested) {
-		nested_add_polls(run->nested, &fds->at, &n, &fds->cap);
+		nested_add_polls(run->nested, polls);
 	}
-	fds->control = n;
-	control_add_polls(run->control, &fds->at, &n, &fds->cap);
-	int ready = poll(fds->at, (nfds_t)n, timeout_ms);
+	control_add_polls(run->control, polls);
+	int ready = poll(polls->at, (nfds_t)polls->n, timeout_ms);
 	verify(ready >= 0 || errno == EINTR || errno == ENOMEM);
-	if (ready > 0 && (fds->at[1].revents & POLLIN)) {
+	if (ready > 0 && (polls->at[POLL_WAKE].revents & POLLIN)) {
 		wakeup_clear(run->wake_fd);
 	}
-	if (ready > 0 && (fds->at[2].revents & POLLERR)) {
+	if (ready > 0 && (polls->at[POLL_GUARDIAN].revents & POLLERR)) {
 		children_revive_guardian(run->children);
 	}
 }
@@ -102,7 +92,8 @@ static void hear_of_leases(struct run *run) {
 }
 
 static void run_loop(struct run *run) {
-	struct poll_set fds = {.nested_due = TIME_NEVER};
+	struct polls polls = {0};
+	uint64_t nested_due = TIME_NEVER;
 	bool again = feeds_fill(run);
 	pool_start(run->pool);
 	if (run->leases) {
@@ -111,7 +102,7 @@ static void run_loop(struct run *run) {
 	while (!atomic_load_acquire(&run->idle)) { // pairs with the store in on_idle()
 		uint64_t next = retry_queue_submit(run->retry_queue, now_ns()), orphans = children_reap_orphans(run->children, run->signal_fd);
 		next = orphans < next ? orphans : next;
-		next = fds.nested_due < next ? fds.nested_due : next;
+		next = nested_due < next ? nested_due : next;
 		if (run->signal) {
 			run_limit_end(run);
 			next = now_ns() + LOOK_MS * NS_PER_MS; // nobody tells that the last job has ended, while its worker writes
@@ -134,18 +125,18 @@ static void run_loop(struct run *run) {
 			uint64_t due = status_display_tick(run, now_ns());
 			next = due < next ? due : next;
 		}
-		loop_poll(run, &fds, again ? 0 : poll_ms(next));
+		loop_poll(run, &polls, again ? 0 : poll_ms(next));
 		if (run->leases) {
 			hear_of_leases(run);
 		}
 		if (run->jobserver) {
-			jobserver_slots_tick(run->jobserver, fds.at[4].revents || fds.at[5].revents);
+			jobserver_slots_tick(run->jobserver, polls.at[POLL_JOBSERVER].revents || polls.at[POLL_JOBSERVER + 1].revents);
 		}
 		if (run->nested) {
-			fds.nested_due = nested_tick(run->nested, fds.at + fds.nested);
+			nested_due = nested_tick(run->nested, &polls);
 		}
 		waits_tick(run->waits);
-		control_tick(run->control, fds.at + fds.control);
+		control_tick(run->control, &polls);
 		run_answer_signals(run);
 		run_answer_flags(run);
 		flush_trace(run);
@@ -156,7 +147,7 @@ static void run_loop(struct run *run) {
 	}
 	waits_tick(run->waits); // whose last job has ended just now
 	control_finish(run->control);
-	free(fds.at);
+	free(polls.at);
 }
 
 int run_all(const struct options *options, struct context *context, const struct executor *executor) {

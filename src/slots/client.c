@@ -55,26 +55,10 @@ struct client {
 
 // ---- frames ----
 
-// False: the server has gone, as the next read will say too.
-static bool send_all(int fd, const void *mem, size_t len) {
-	const char *at = mem;
-	while (len > 0) {
-		ssize_t n = send(fd, at, len, MSG_NOSIGNAL);
-		if (n > 0) {
-			at += n;
-			len -= (size_t)n;
-		} else if (errno == EAGAIN) {
-			(void)poll(&(struct pollfd){.fd = fd, .events = POLLOUT}, 1, -1);
-		} else if (errno != EINTR) {
-			return false;
-		}
-	}
-	return true;
-}
-
+// Where the server has gone, the next read says so too.
 static void say(struct client *client, enum frame_type type, uint64_t a, uint64_t b, uint64_t c) {
 	const struct frame frame = {.type = type, .a = a, .b = b, .c = c};
-	(void)send_all(client->fd, &frame, sizeof(frame));
+	(void)!send_all(client->fd, &frame, sizeof(frame));
 }
 
 // Sends a frame with a descriptor.
@@ -91,7 +75,7 @@ static void say_with_fd(struct client *client, struct frame frame, int fd) {
 		n = sendmsg(client->fd, &message, MSG_NOSIGNAL);
 	} while (n < 0 && (errno == EINTR || (errno == EAGAIN && poll(&(struct pollfd){.fd = client->fd, .events = POLLOUT}, 1, -1) >= 0)));
 	if (n > 0 && (size_t)n < sizeof(frame)) {
-		(void)send_all(client->fd, (char *)&frame + n, sizeof(frame) - (size_t)n);
+		(void)!send_all(client->fd, (char *)&frame + n, sizeof(frame) - (size_t)n);
 	}
 }
 
@@ -144,7 +128,7 @@ static bool introduce(struct client *client) {
 			frame_add(&out, (struct frame){.type = FRAME_HOLD, .a = held->id.number, .b = held->id.nonce, .c = width}, NULL, 0);
 		}
 	}
-	bool sent = send_all(client->fd, out.data, out.len);
+	bool sent = send_all(client->fd, out.data, out.len) == 0;
 	buf_fini(&text);
 	buf_fini(&out);
 	return sent;
@@ -359,7 +343,7 @@ void client_say_sight(struct client *client, const struct sight *sight) {
 	FP_CLEANUP(buf_fini) struct buf out = BUF_INIT;
 	frame_add(&out, (struct frame){.type = FRAME_SIGHT}, sight, sizeof(*sight));
 	if (client->fd >= 0) {
-		(void)send_all(client->fd, out.data, out.len);
+		(void)!send_all(client->fd, out.data, out.len);
 	}
 }
 
@@ -611,6 +595,6 @@ void client_release_and_want(struct client *client, uint64_t number, unsigned n,
 	client->wanted = n;
 	client->width = width;
 	if (client->fd >= 0) {
-		(void)send_all(client->fd, frames, sizeof(frames));
+		(void)!send_all(client->fd, frames, sizeof(frames));
 	}
 }

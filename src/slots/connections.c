@@ -143,21 +143,17 @@ static void forget_closed(struct connections *connections) {
 	connections->n = kept;
 }
 
-static void add_poll(struct pollfd **polls, size_t *n, size_t *cap, int fd, short events) {
-	grow_array(polls, cap, *n + 1, sizeof(**polls));
-	(*polls)[(*n)++] = (struct pollfd){.fd = fd, .events = events};
-}
-
 // The socket that listens, then for each connection its own and its processes, in the order in which
 // connections_serve() looks at them.
-void connections_add_polls(const struct connections *connections, struct pollfd **polls, size_t *n, size_t *cap) {
-	add_poll(polls, n, cap, connections->listen_fd, POLLIN);
+void connections_add_polls(struct connections *connections, struct polls *polls) {
+	connections->first_poll = polls->n;
+	polls_add(polls, connections->listen_fd, POLLIN);
 	for (size_t i = 0; i < connections->n; ++i) {
 		const struct connection *connection = &connections->list[i];
-		add_poll(polls, n, cap, connection->fd, session_output(connection->session)->len > 0 ? POLLIN | POLLOUT : POLLIN);
+		polls_add(polls, connection->fd, session_output(connection->session)->len > 0 ? POLLIN | POLLOUT : POLLIN);
 		int fd;
 		for (unsigned k = 0; (fd = session_process(connection->session, k)) >= 0; ++k) {
-			add_poll(polls, n, cap, fd, POLLIN);
+			polls_add(polls, fd, POLLIN);
 		}
 	}
 }
@@ -178,18 +174,18 @@ static void serve_connection(struct connections *connections, struct connection 
 	}
 }
 
-void connections_serve(struct connections *connections, const struct pollfd *polls, uint64_t now) {
-	size_t at = 1;
+void connections_serve(struct connections *connections, const struct polls *polls, uint64_t now) {
+	const struct pollfd *listens = &polls->at[connections->first_poll], *at = listens + 1;
 	for (size_t i = 0; i < connections->n; ++i) {
 		struct connection *connection = &connections->list[i];
 		size_t nprocesses = 0;
 		while (session_process(connection->session, (unsigned)nprocesses) >= 0) {
 			++nprocesses;
 		}
-		serve_connection(connections, connection, &polls[at], nprocesses, now);
+		serve_connection(connections, connection, at, nprocesses, now);
 		at += 1 + nprocesses;
 	}
-	if (polls[0].revents) {
+	if (listens->revents) {
 		accept_all(connections);
 	}
 }

@@ -5,9 +5,9 @@
 #define FAIRPAR_SLOTS_CONNECTIONS_H
 
 #include "base/attr.h"
+#include "base/polls.h"
 #include "slots/session.h"
 
-#include <poll.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -24,16 +24,17 @@ struct connections {
 	int spare_fd;              // -1 at first; is given up when there are no more descriptors
 	struct connection *list;
 	size_t n, cap;
+	size_t first_poll;         // of connections_add_polls()
 	// For the owner to set, or NULL: the first frame of a client, which is still to be read, is of that type. Returns true if
 	// the client is the owner's, with its descriptor.
 	bool (*claim)(void *arg, uint32_t type, int fd);
 	void *claim_arg;
 };
 
-// What to poll, in `polls` from index *n on, which grows and *n with it. Then connections_serve() is called with those
-// at that index, and answers what poll(2) has found: new clients, what clients say, and processes that have ended.
-void connections_add_polls(const struct connections *connections, struct pollfd **polls, size_t *n, size_t *cap);
-void connections_serve(struct connections *connections, const struct pollfd *polls, uint64_t now);
+// Adds what to poll. Then connections_serve() answers what poll(2) has found: new clients, what clients say, and processes that
+// have ended.
+void connections_add_polls(struct connections *connections, struct polls *polls);
+void connections_serve(struct connections *connections, const struct polls *polls, uint64_t now);
 
 // Sends what is to be sent, as far as clients read. After sessions_settle().
 void connections_flush(struct connections *connections, uint64_t now);

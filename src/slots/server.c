@@ -37,8 +37,7 @@ struct server {
 	struct life life;
 	struct machine machine;    // if the number of slots is found
 	struct connections connections;
-	struct pollfd *polls;
-	size_t polls_cap;
+	struct polls polls;
 	bool draining;             // somebody has taken the socket's file away
 	uint64_t idle_since;
 };
@@ -157,17 +156,17 @@ static bool may_end(struct server *server) {
 // One round: what has happened, what follows, what is said. Returns false when the server is to end.
 static bool run_once(struct server *server, uint64_t *deadline) {
 	uint64_t now = boot_ns();
-	size_t n = 0;
-	connections_add_polls(&server->connections, &server->polls, &n, &server->polls_cap);
+	server->polls.n = 0;
+	connections_add_polls(&server->connections, &server->polls);
 	uint64_t idle_end = server->connections.n == 0 ? server->idle_since + IDLE : TIME_NEVER;
 	uint64_t until = *deadline < idle_end ? *deadline : idle_end;
 	int ms = until == TIME_NEVER ? -1 : until <= now ? 0 : (int)((until - now) / NS_PER_MS) + 1;
-	int ready = poll(server->polls, n, ms);
+	int ready = poll(server->polls.at, server->polls.n, ms);
 	if (ready < 0) {
 		return errno == EINTR; // nothing is known of what has come
 	}
 	now = boot_ns();
-	connections_serve(&server->connections, server->polls, now);
+	connections_serve(&server->connections, &server->polls, now);
 	drain(server);
 	*deadline = sessions_settle(&server->sessions, ready == 0, now);
 	if (server->life.clients != clients_told(server)) {
@@ -193,6 +192,6 @@ int server_run(const struct server_config *config) {
 	machine_close(&server.machine);
 	place_fini(&server.place);
 	connections_fini(&server.connections);
-	free(server.polls);
+	free(server.polls.at);
 	return 0;
 }

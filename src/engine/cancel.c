@@ -213,28 +213,19 @@ static uint64_t cancelled_drop(struct pool *pool, struct cancelled *cancelled) {
 
 // ---- cancel and shut down ----
 
-// Takes the queued items of all queues away from them. Returns how many queues have had some.
-static size_t cancel_queues(struct pool *pool, struct cancelled *cancelled, struct deferred *deferred) {
-	size_t n = 0;
-	list_for_each_entry(&pool->queues, struct queue, queue, link) {
-		if (queue_can_cancel(queue)) {
-			queue_cancel(queue, &cancelled[n++], deferred);
-		}
+uint64_t pool_cancel(struct pool *pool, struct queue *queue) {
+	struct deferred deferred = DEFERRED_INIT;
+	struct cancelled cancelled;
+	mutex_lock(&pool->lock);
+	bool any = !queue->removed && queue_can_cancel(queue);
+	if (any) {
+		queue_cancel(queue, &cancelled, &deferred);
 	}
-	return n;
+	pool_leave(pool, &deferred);
+	return any ? cancelled_drop(pool, &cancelled) : 0;
 }
 
-// Drops them and frees the array; without the lock. Returns how many items.
-static uint64_t drop_all(struct pool *pool, struct cancelled *cancelled, size_t n) {
-	uint64_t dropped = 0;
-	for (size_t i = 0; i < n; ++i) {
-		dropped += cancelled_drop(pool, &cancelled[i]);
-	}
-	free(cancelled);
-	return dropped;
-}
-
-// Takes the lock, with memory for what cancel_queues() returns. The caller frees it.
+// Takes the lock, with memory for what each queue has. The caller frees it.
 static struct cancelled *lock_to_cancel(struct pool *pool) {
 	struct cancelled *cancelled = NULL;
 	mutex_lock(&pool->lock);
@@ -248,52 +239,29 @@ static struct cancelled *lock_to_cancel(struct pool *pool) {
 	return cancelled;
 }
 
-static uint64_t cancel_all(struct pool *pool) {
+uint64_t pool_shutdown(struct pool *pool) {
 	struct deferred deferred = DEFERRED_INIT;
 	struct cancelled *cancelled = lock_to_cancel(pool);
-	size_t n = cancel_queues(pool, cancelled, &deferred);
-	pool_leave(pool, &deferred);
-	return drop_all(pool, cancelled, n);
-}
-
-uint64_t pool_cancel(struct pool *pool, struct queue *queue) {
-	if (!queue) {
-		return cancel_all(pool);
-	}
-	struct deferred deferred = DEFERRED_INIT;
-	struct cancelled cancelled;
-	mutex_lock(&pool->lock);
-	bool any = !queue->removed && queue_can_cancel(queue);
-	if (any) {
-		queue_cancel(queue, &cancelled, &deferred);
-	}
-	pool_leave(pool, &deferred);
-	return any ? cancelled_drop(pool, &cancelled) : 0;
-}
-
-uint64_t pool_shutdown(struct pool *pool, enum pool_stage stage) {
-	struct deferred deferred = DEFERRED_INIT;
 	size_t n = 0;
-	if (stage > POOL_CANCELLING) {
-		stage = POOL_CANCELLING; // CLOSED is reached, not asked for
-	}
-	struct cancelled *cancelled = lock_to_cancel(pool);
-	if (stage > pool->stage) {
-		pool->stage = stage;
-		n = stage == POOL_CANCELLING ? cancel_queues(pool, cancelled, &deferred) : 0;
+	if (!pool->shut) {
+		pool->shut = true;
 		list_for_each_entry(&pool->queues, struct queue, queue, link) {
+			if (queue_can_cancel(queue)) {
+				queue_cancel(queue, &cancelled[n++], &deferred);
+			}
 			queue_shut(queue, &deferred);
 		}
 	}
-	bool last = pool->nqueues == 0 && pool->stage != POOL_OPEN && !pool->idle_claimed;
-	if (last) {
-		pool->idle_claimed = true;
-		pool->stage = POOL_CLOSED;
-	}
+	bool last = pool->nqueues == 0 && !pool->idle_claimed;
+	pool->idle_claimed = pool->idle_claimed || last;
 	pool_notice(pool, &deferred);
 	++pool->callers; // [E7], also while dropping
 	pool_leave(pool, &deferred);
-	uint64_t dropped = drop_all(pool, cancelled, n);
+	uint64_t dropped = 0;
+	for (size_t i = 0; i < n; ++i) {
+		dropped += cancelled_drop(pool, &cancelled[i]);
+	}
+	free(cancelled);
 	if (last) {
 		pool_become_idle(pool);
 	}

@@ -36,7 +36,7 @@ static void queue_remove(struct pool *pool, struct queue *queue) {
 	bool last = pool->nqueues == 0 && !pool->idle_claimed;
 	if (last) {
 		pool->idle_claimed = true;
-		pool->stage = POOL_CLOSED;
+		pool->shut = true;
 	}
 	if (queue->opens == 0) {
 		queue_retire(queue);

@@ -185,7 +185,7 @@ struct pool {
 	mutex lock;
 	struct pool_config config; // constant but for slots, which is in groups[0].capacity
 	struct group groups[2];  // slots, dedicated threads
-	enum pool_stage stage;
+	bool shut;
 	void *(*worker_main)(void *); // what a worker's thread does: worker.c's, which stands above who starts it
 	bool started, paused, quit;
 	bool dispatches;         // started, and not paused

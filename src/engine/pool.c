@@ -113,7 +113,7 @@ void pool_start(struct pool *pool) {
 
 void pool_destroy(struct pool *pool) {
 	mutex_lock(&pool->lock);
-	verify(pool->nqueues == 0 || pool->stage != POOL_OPEN);
+	verify(pool->nqueues == 0 || pool->shut);
 	while (pool->nqueues > 0) {
 		cond_wait(&pool->idle_cond, &pool->lock);
 	}
@@ -148,15 +148,8 @@ void pool_destroy(struct pool *pool) {
 // ---- submit ----
 
 static FP_INLINE bool queue_takes(const struct queue *queue, const struct worker *from) {
-	if (queue->removed || queue->pool->stage >= POOL_CANCELLING) {
-		return false;
-	}
-	if (!from) {
-		return !queue->closed && queue->pool->stage == POOL_OPEN;
-	}
-	// the running item keeps its own queue from being removed; another queue somebody must hold open, or have held
-	// open when the pool was shut down
-	return queue == from->queue || !queue->closed || queue->opens > 0;
+	// a running item keeps its own queue from being removed
+	return !queue->removed && !queue->pool->shut && (!queue->closed || (from && queue == from->queue));
 }
 
 static FP_INLINE struct item_record make_record(struct pool *pool, const struct work *work) {

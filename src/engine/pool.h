@@ -13,7 +13,7 @@
 //
 // Life of a queue:  OPEN -close-> CLOSED -empty, nothing running, its last item done-> REMOVED (the hook `removed`,
 //                   exactly once)
-// Life of a pool:   OPEN -drain-> DRAINING -cancel-> CANCELLING -last item gone-> CLOSED
+// Life of a pool:   OPEN -shutdown, or its last queue is removed-> SHUT, for good
 
 #ifndef FAIRPAR_ENGINE_POOL_H
 #define FAIRPAR_ENGINE_POOL_H
@@ -243,21 +243,13 @@ enum submit_status pool_submit(struct pool *pool, struct queue *queue, struct wo
                                size_t n) FP_NODISCARD;
 
 // Cancels what is queued (not what runs): each item is dropped when the call returns. An item that waits for the slots
-// it needs is still queued. Returns how many. queue NULL: all queues. From any thread, also from a running item (of
-// this or another queue) and from hooks.removed of another queue; the caller has the queue open, or knows otherwise
-// that it is not removed meanwhile.
+// it needs is still queued. Returns how many. From any thread, also from a running item (of this or another queue) and from
+// hooks.removed of another queue; the caller has the queue open, or knows otherwise that it is not removed meanwhile.
 uint64_t pool_cancel(struct pool *pool, struct queue *queue);
 
-enum pool_stage {
-	POOL_OPEN,
-	POOL_DRAINING,   // nothing from outside any more; what is queued and nested still runs
-	POOL_CANCELLING, // queued items are dropped, nested submissions refused; running items end by themselves
-	POOL_CLOSED,     // the last one is gone
-};
-
-// Goes on to `stage` (never back); all open queues are closed. Idempotent; from any thread, does not wait.
-// Returns the number of items it dropped.
-uint64_t pool_shutdown(struct pool *pool, enum pool_stage stage);
+// Cancels what is queued in all queues and closes them; the pool takes nothing more, also not from running items, which end by
+// themselves. Idempotent; from any thread, does not wait. Returns the number of items it dropped.
+uint64_t pool_shutdown(struct pool *pool);
 
 // Waits until the pool is idle and hooks.idle has returned. Not from inside an item. Returns false when `deadline` (now_ns()
 // time) has passed.

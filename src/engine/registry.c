@@ -192,13 +192,13 @@ struct queue *pool_queue_open(struct pool *pool, const char *name, const struct 
 	struct queue *queue, *fresh = NULL;
 	mutex_lock(&pool->lock);
 	queue = queue_find(pool, hash, name);
-	if (!queue && pool->stage == POOL_OPEN) {
+	if (!queue && !pool->shut) {
 		mutex_unlock(&pool->lock);
 		fresh = queue_new(pool, hash, name, attrs, user);
 		mutex_lock(&pool->lock);
 		queue = queue_find(pool, hash, name);
 	}
-	if (pool->stage != POOL_OPEN) {
+	if (pool->shut) {
 		mutex_unlock(&pool->lock);
 		free(fresh);
 		errno = ESHUTDOWN;
@@ -217,7 +217,7 @@ struct queue *pool_queue_open(struct pool *pool, const char *name, const struct 
 
 struct queue *pool_queue_find(struct pool *pool, const char *name) {
 	mutex_lock(&pool->lock);
-	struct queue *queue = pool->stage == POOL_OPEN ? queue_find(pool, name_hash(name, strlen(name)), name) : NULL;
+	struct queue *queue = pool->shut ? NULL : queue_find(pool, name_hash(name, strlen(name)), name);
 	if (queue) {
 		open_once_more(queue);
 	}
@@ -227,7 +227,7 @@ struct queue *pool_queue_find(struct pool *pool, const char *name) {
 
 bool queue_ref(struct pool *pool, struct queue *queue) {
 	mutex_lock(&pool->lock);
-	bool takes = pool->stage == POOL_OPEN;
+	bool takes = !pool->shut;
 	if (takes) {
 		verify(!queue->removed);
 		open_once_more(queue);

@@ -9,7 +9,7 @@
 
 void run_start_no_more(struct run *run) {
 	retry_queue_stop(run->retry_queue); // first: a `finally` is to know how these have ended
-	pool_shutdown(run->pool, POOL_CANCELLING);
+	pool_shutdown(run->pool);
 	if (run->admission) {
 		admission_stop(run->admission);
 	}

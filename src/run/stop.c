@@ -59,7 +59,7 @@ void run_stop(struct run *run) {
 		if (run->admission) {
 			admission_stop(run->admission);
 		}
-		pool_shutdown(run->pool, POOL_CANCELLING);
+		pool_shutdown(run->pool);
 	}
 }
 

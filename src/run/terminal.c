@@ -140,7 +140,7 @@ void terminal_take_back(struct run *run, const struct result *result) {
 	give_foreground(run->terminal, getpgrp());
 	if (result->outcome == OUTCOME_SIGNAL && (result->term_signal == SIGINT || result->term_signal == SIGQUIT)) {
 		publish_cut_by(run, result->term_signal);
-		pool_shutdown(run->pool, POOL_CANCELLING); // at once: the event loop may see it only after the next start
+		pool_shutdown(run->pool); // at once: the event loop may see it only after the next start
 		kill(getpid(), result->term_signal);
 	}
 }

@@ -110,7 +110,7 @@ static void stop(struct xargs_run *run, int code, const char *format, ...) {
 	if (!first) {
 		return;
 	}
-	pool_shutdown(run->pool, POOL_CANCELLING);
+	pool_shutdown(run->pool);
 	xargs_wake(run);
 	if (format) {
 		FP_CLEANUP(buf_fini) struct buf text = BUF_INIT;

@@ -230,7 +230,7 @@ static void answer_ending_signal(struct xargs *xargs, int signal) {
 	}
 	xargs->signal = signal;
 	write_limit_set(now_ns()); // xargs itself would have died
-	pool_shutdown(run->pool, POOL_CANCELLING);
+	pool_shutdown(run->pool);
 	children_terminate(run->children);
 }
 

@@ -43,7 +43,7 @@ bool waking;                  // a worker was woken or started, and has not yet 
 bool woken[WORKERS];
 byte idle[WORKERS];           // stack of parked workers
 byte nidle;
-bool cancelling;              // the stage
+bool cancelling;              // the pool is shut
 bool quit;
 byte guests;                  // threads from outside with errands
 
@@ -407,7 +407,7 @@ inline drop(q, i, doomed) {
 	fi
 }
 
-// pool_cancel(NULL) or pool_shutdown(POOL_CANCELLING), at any moment.
+// pool_cancel() of the queues, or pool_shutdown(), at any moment.
 proctype canceller() {
 	byte i;
 	bool mine, mine0, mine1, last, doomed0, doomed1;

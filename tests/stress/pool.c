@@ -400,18 +400,8 @@ static void attrs_roll(struct queue_attrs *attrs, uint64_t *dice) {
 }
 
 static void outsider_cancel(struct outsider *self, struct queue *queue) {
-	struct round *round = self->round;
-	switch (pick(&self->dice, 120)) {
-	case 0:
-	case 3:
-		pool_cancel(round->pool, NULL);
-		break;
-	case 1:
-	case 2:
-		pool_cancel(round->pool, queue);
-		break;
-	default:
-		break;
+	if (pick(&self->dice, 30) == 0) {
+		pool_cancel(self->round->pool, queue);
 	}
 }
 
@@ -470,7 +460,7 @@ static void *outsider_run(void *arg) {
 	for (unsigned turn = 0; turn < turns; ++turn) {
 		if (turn == last) {
 			atomic_store_release(&round->shut, true); // before the call: others meet its effect at once
-			pool_shutdown(round->pool, pick(&self->dice, 2) ? POOL_DRAINING : POOL_CANCELLING);
+			pool_shutdown(round->pool);
 		}
 		unsigned name = pick(&self->dice, NAMES);
 		struct queue *queue = name_open(round, name);

@@ -420,7 +420,7 @@ static void run_race(bool cut) {
 		queue_set(pool, contended[i], &plain);
 	}
 	if (cut) {
-		pool_shutdown(pool, POOL_CANCELLING);
+		pool_shutdown(pool);
 	}
 	for (int i = 0; i < 3; ++i) {
 		pool_queue_close(pool, contended[i]);

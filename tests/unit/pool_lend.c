@@ -502,7 +502,7 @@ static void test_shutdown(void) {
 	lend(1);
 	expect("a1 a2 ");
 	check(pool_bring_forward(pool, a, 3));
-	check_equal(pool_shutdown(pool, POOL_CANCELLING), 1);
+	check_equal(pool_shutdown(pool), 1);
 	close_stage(a, NULL);
 	check_seen(dropped, 1);
 	check_seen(ran, 2);

@@ -107,7 +107,10 @@ static void test_ref(void) {
 	check(atomic_load(&referred) == a);
 	check_seen(removed, 1);
 	submit(a, &count_type, 1); // still taken
-	pool_shutdown(pool, POOL_DRAINING);
+	while (atomic_load(&seen.ran) == 0) {
+		sched_yield();
+	}
+	check_equal(pool_shutdown(pool), 0);
 	check(!queue_ref(pool, a));
 	pool_queue_close(pool, a);
 	close_pool();
@@ -152,7 +155,7 @@ static void test_cancel(void) {
 	check_equal(pool_cancel(pool, a), 100);
 	check_equal(pool_cancel(pool, a), 0);
 	check_seen(dropped, 100);
-	check_equal(pool_cancel(pool, NULL), 100);
+	check_equal(pool_cancel(pool, b), 100);
 	check_seen(dropped, 200);
 	gate_raise(&gates[1]);
 	pool_queue_close(pool, a);
@@ -176,27 +179,6 @@ static enum work_status nester_run(struct worker *worker, struct queue *queue, v
 
 static const struct work_type nester_type = {.name = "nester", .run = nester_run};
 
-static void test_drain(void) {
-	open_pool(1);
-	struct queue *a = open_queue("a", NULL);
-	submit(a, &nester_type, 1);
-	submit(a, &count_type, 5);
-	pool_start(pool);
-	gate_wait(&gates[0], 1);
-	check_equal(pool_shutdown(pool, POOL_DRAINING), 0);
-	struct work work = {.type = &count_type};
-	check_equal(pool_submit(pool, a, NULL, &work, 1), SUBMIT_CLOSED);
-	check(!pool_queue_open(pool, "b", &plain, NULL));
-	gate_raise(&gates[1]);
-	wait_idle();
-	check_equal(nested_status, SUBMIT_OK);
-	check_seen(ran, 7);
-	// the handle is good until it is closed, although the queue is gone
-	check_equal(pool_submit(pool, a, NULL, &work, 1), SUBMIT_CLOSED);
-	pool_queue_close(pool, a);
-	pool_destroy(pool);
-}
-
 static void test_shutdown_cancel(void) {
 	open_pool(1);
 	struct queue *a = open_queue("a", NULL);
@@ -204,12 +186,17 @@ static void test_shutdown_cancel(void) {
 	submit(a, &count_type, 5);
 	pool_start(pool);
 	gate_wait(&gates[0], 1);
-	pool_shutdown(pool, POOL_DRAINING);
-	check_equal(pool_shutdown(pool, POOL_CANCELLING), 5);
-	check_equal(pool_shutdown(pool, POOL_CANCELLING), 0);
-	check_equal(pool_shutdown(pool, POOL_DRAINING), 0); // never back
+	check_equal(pool_shutdown(pool), 5);
+	check_equal(pool_shutdown(pool), 0);
+	struct work work = {.type = &count_type};
+	check_equal(pool_submit(pool, a, NULL, &work, 1), SUBMIT_CLOSED);
+	check(!pool_queue_open(pool, "b", &plain, NULL));
 	gate_raise(&gates[1]);
-	close_pool();
+	wait_idle();
+	// the handle is good until it is closed, although the queue is gone
+	check_equal(pool_submit(pool, a, NULL, &work, 1), SUBMIT_CLOSED);
+	pool_queue_close(pool, a);
+	pool_destroy(pool);
 	check_equal(nested_status, SUBMIT_CLOSED);
 	check_seen(ran, 1);
 	check_seen(dropped, 5);
@@ -218,7 +205,7 @@ static void test_shutdown_cancel(void) {
 static void test_shutdown_unused(void) {
 	open_pool(1);
 	pool_start(pool);
-	pool_shutdown(pool, POOL_DRAINING);
+	pool_shutdown(pool);
 	close_pool();
 }
 
@@ -343,7 +330,6 @@ static void test_last_item_cancelled(void) {
 	gate_wait(&gates[0], 1);
 	pool_queue_close(pool, a);
 	check_equal(pool_cancel(pool, a), 5);
-	check_equal(pool_cancel(pool, NULL), 0);
 	gate_raise(&gates[1]);
 	close_pool();
 	check_last_item(1);
@@ -357,9 +343,8 @@ static void test_last_item_cancelled_when_due(void) {
 	gate_wait(&gates[0], 1); // the slot is taken
 	set_last_item(a, 1);
 	pool_queue_close(pool, a); // due, but it has no slot
-	check_equal(pool_cancel(pool, NULL), 0);
 	check_equal(pool_cancel(pool, a), 0);
-	check_equal(pool_shutdown(pool, POOL_CANCELLING), 0);
+	check_equal(pool_shutdown(pool), 0);
 	gate_raise(&gates[1]);
 	wait_idle();
 	check_equal(atomic_load_relaxed(&finals), 1);
@@ -379,7 +364,7 @@ static void test_last_item_shutdown(void) {
 	submit(b, &count_type, 5);
 	pool_start(pool);
 	gate_wait(&gates[0], 1);
-	check_equal(pool_shutdown(pool, POOL_CANCELLING), 5);
+	check_equal(pool_shutdown(pool), 5);
 	gate_raise(&gates[1]);
 	pool_queue_close(pool, a);
 	pool_queue_close(pool, b);
@@ -402,8 +387,8 @@ static void test_last_item_wide(void) {
 	pool_queue_close(pool, a);
 	submit(b, &count_type, 7);
 	check_equal(pool_cancel(pool, a), 0);
-	uint64_t dropped = pool_cancel(pool, NULL);
-	check_equal(pool_shutdown(pool, POOL_CANCELLING), 0);
+	uint64_t dropped = pool_cancel(pool, b);
+	check_equal(pool_shutdown(pool), 0);
 	check_equal(atomic_load_relaxed(&finals), 0);
 	gate_raise(&gates[1]);
 	pool_queue_close(pool, b);
@@ -447,7 +432,7 @@ static void test_last_item_too_late(void) {
 	open_pool(1);
 	struct queue *a = open_queue("a", NULL);
 	pool_start(pool);
-	pool_shutdown(pool, POOL_CANCELLING); // the queue is gone
+	pool_shutdown(pool); // the queue is gone
 	set_last_item(a, 1);
 	check_seen(dropped, 1);
 	check_equal(atomic_load_relaxed(&finals), 0);
@@ -498,7 +483,7 @@ static void test_paused_cancel(void) {
 	check_seen(removed, 1);
 	pool_queue_close(pool, a);
 	check_seen(removed, 1); // paused, not empty
-	check_equal(pool_shutdown(pool, POOL_CANCELLING), 6);
+	check_equal(pool_shutdown(pool), 6);
 	pool_queue_close(pool, keeper);
 	close_pool();
 	check_seen(ran, 0);
@@ -604,8 +589,7 @@ int main(int argc, char *argv[]) {
 		TEST("a name keeps its number, and a closed queue with work can be opened again", test_reopen),
 		TEST("100,000 names that came and went are remembered", test_million_names),
 		TEST("cancel drops what is queued, once, and leaves what runs", test_cancel),
-		TEST("draining refuses work from outside and runs nested work", test_drain),
-		TEST("cancelling drops what is queued and refuses nested work", test_shutdown_cancel),
+		TEST("a pool that is shut drops what is queued and refuses work from anywhere", test_shutdown_cancel),
 		TEST("a pool that was never used becomes idle when it is shut down", test_shutdown_unused),
 		TEST("a failed item calls the hook before it is done", test_failed),
 		TEST("the last item of a queue runs once, after all others and before the removal", test_last_item),

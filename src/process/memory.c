@@ -74,7 +74,7 @@ static bool measure(struct memory *memory, uint64_t *ret_available, uint64_t *re
 		          error ? strerror(error) : "");
 	}
 	if (known && memory->groups_root) {
-		struct memory_room room = memory_room_look(memory->groups_root);
+		struct memory_room room = memory_room_observe(memory->groups_root);
 		*ret_available = room.left < *ret_available ? room.left : *ret_available;
 		*ret_total = room.limit < *ret_total ? room.limit : *ret_total;
 	}
@@ -220,7 +220,7 @@ struct seen_job {
 };
 
 // Gets up to `most` jobs that run, of the batch or of all (NULL), with the lock. The caller frees the list.
-static struct seen_job *jobs_to_see(const struct memory *memory, const struct memory_learned *learned, size_t most, size_t *ret_n) {
+static struct seen_job *jobs_to_observe(const struct memory *memory, const struct memory_learned *learned, size_t most, size_t *ret_n) {
 	size_t n = memory->nadmitted + memory->nsuspended;
 	struct seen_job *jobs = xcalloc((n < most ? n : most) + 1, sizeof(*jobs));
 	n = 0;
@@ -264,7 +264,7 @@ static uint64_t used_of_reserved(const struct memory *memory) {
 // bytes that they have, as far as they are reserved; *ret_grown: one has grown, or has never been looked at.
 static uint64_t look_at_jobs(struct memory *memory, const struct memory_learned *learned, size_t most, bool *ret_grown) {
 	size_t n, at = 0;
-	struct seen_job *jobs = jobs_to_see(memory, learned, most, &n);
+	struct seen_job *jobs = jobs_to_observe(memory, learned, most, &n);
 	mutex_unlock(&memory->lock);
 	for (size_t i = 0; i < n; ++i) {
 		if (jobs[i].group == 0 || !cgroup_memory(&memory->root, jobs[i].group, &jobs[i].used)) {

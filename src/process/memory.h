@@ -35,7 +35,7 @@ struct memory {
 	atomic_bool has_waited, has_exceeded, has_missed; // there was a message for these
 	const char *meminfo;    // /proc/meminfo
 	const char *asked_root; // $FAIRPAR_CGROUP_ROOT, or NULL
-	const char *groups_root; // of memory_room_look(), or NULL: the limits of cgroups do not count
+	const char *groups_root; // of memory_room_observe(), or NULL: the limits of cgroups do not count
 	struct cgroup_root root;
 	struct list waiting;    // claims; the first is the one to be looked at, by its own thread
 	struct list admitted;   // those of jobs that run, or are about to, or wait for others:

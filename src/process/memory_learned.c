@@ -98,7 +98,7 @@ static void see_other(struct memory_learned *learned, uint64_t bytes) {
 	}
 }
 
-void memory_learned_know(struct memory_learned *learned, uint64_t peak) {
+void memory_learned_restore(struct memory_learned *learned, uint64_t peak) {
 	begin_with(learned, peak, /* runs */ false);
 	learned->wary = RARE; // how rare that is was not learned
 	learned->samples = SAMPLES;

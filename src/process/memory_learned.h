@@ -46,7 +46,7 @@ struct memory_learned {
 };
 
 // The peak is known from a former run.
-void memory_learned_know(struct memory_learned *learned, uint64_t peak);
+void memory_learned_restore(struct memory_learned *learned, uint64_t peak);
 
 // Must the next job wait until more is known?
 bool memory_learned_holds_back(const struct memory_learned *learned);

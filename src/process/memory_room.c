@@ -79,7 +79,7 @@ static struct look look_at_all(const char *root, cgroup_dir_fn *fn) {
 	return look;
 }
 
-struct memory_room memory_room_look(const char *root) {
+struct memory_room memory_room_observe(const char *root) {
 	return look_at_all(root, look_up).room;
 }
 

@@ -12,7 +12,7 @@ struct memory_room {
 
 // Looks at the cgroup of this process and at those above it, of v2 (memory.max) and of v1 (memory.limit_in_bytes). `root` is put
 // before /proc/self and the mounts found there: "" but in tests. What cannot be read sets no limit.
-struct memory_room memory_room_look(const char *root);
+struct memory_room memory_room_observe(const char *root);
 
 // How many processes of the own group the kernel has killed so far for want of memory; 0 where it does not tell. `root` as above.
 uint64_t memory_room_kills(const char *root);

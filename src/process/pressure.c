@@ -121,17 +121,17 @@ static double share(double part, double all) {
 	return all <= 0 || part <= 0 ? 0 : part < all ? part / all : 1;
 }
 
-void pressure_look(struct pressure *pressure, double quota, uint64_t now, struct pressure_sight *ret_sight) {
+void pressure_observe(struct pressure *pressure, double quota, uint64_t now, struct pressure_observation *ret_observation) {
 	struct pressure_totals totals = count(pressure), *before = &pressure->before;
 	double us = (double)(now - pressure->looked) / 1000, used = totals.used_us - before->used_us;
-	*ret_sight = (struct pressure_sight){
+	*ret_observation = (struct pressure_observation){
 		.idle = share(totals.idle - before->idle, totals.all - before->all),
 		.memory_full = share(totals.memory_us - before->memory_us, us),
 		.disk_full = share(totals.disk_us - before->disk_us, us),
 	};
 	double left = 1 - share(used, quota * us);
-	if (totals.used_us > 0 && left < ret_sight->idle) {
-		ret_sight->idle = left;
+	if (totals.used_us > 0 && left < ret_observation->idle) {
+		ret_observation->idle = left;
 	}
 	*before = totals;
 	pressure->looked = now;

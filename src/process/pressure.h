@@ -22,7 +22,7 @@ struct pressure {
 };
 
 // Since the look before. Shares are 0 to 1.
-struct pressure_sight {
+struct pressure_observation {
 	double idle;           // of the processors that may be used, and of the quota
 	double memory_full;    // of the time: PSI "full" of the own cgroup, else of the host
 	double disk_full;
@@ -33,6 +33,6 @@ void pressure_open(struct pressure *pressure, const char *root, uint64_t now);
 void pressure_close(struct pressure *pressure);
 
 // What was since the last look, or pressure_open(). `quota`: the processors that the cgroup may use, or more than there are.
-void pressure_look(struct pressure *pressure, double quota, uint64_t now, struct pressure_sight *ret_sight);
+void pressure_observe(struct pressure *pressure, double quota, uint64_t now, struct pressure_observation *ret_observation);
 
 #endif

@@ -158,7 +158,7 @@ static const char *check_greeting(const char *line, size_t n) {
 		: "it is no fairpar: a worker is started by --sshlogin, --slurm or --launch";
 }
 
-static void say_hello(struct agent *agent, const char *mark) {
+static void send_hello(struct agent *agent, const char *mark) {
 	struct buf *out = &agent->channel.urgent;
 	buf_addc(out, '\n');
 	buf_add(out, mark, MARK_SIZE + 1);
@@ -188,7 +188,7 @@ int agent_receive(struct agent *agent, const char *bytes, size_t n, uint64_t now
 			agent->channel.heard = now;
 			return 0;
 		}
-		say_hello(agent, agent->greeting.data + strlen(GREETING));
+		send_hello(agent, agent->greeting.data + strlen(GREETING));
 	}
 	return channel_receive(&agent->channel, bytes, n, now);
 }

@@ -126,7 +126,7 @@ void added_job_ended(struct run *run, struct added_job *added, const struct resu
 	end_entry(run, added->id, code_of(result));
 }
 
-enum added_state added_jobs_look(struct added_jobs *added_jobs, uint64_t id, int *ret_code) {
+enum added_state added_jobs_state(struct added_jobs *added_jobs, uint64_t id, int *ret_code) {
 	mutex_lock(&added_jobs->lock);
 	const struct entry *entry = find(added_jobs, id);
 	enum added_state state = !entry ? ADDED_UNKNOWN : entry->job ? ADDED_THERE : ADDED_ENDED;
@@ -146,7 +146,7 @@ void added_jobs_by(struct added_jobs *added_jobs, uint64_t by, bool untold, stru
 	mutex_unlock(&added_jobs->lock);
 }
 
-void added_jobs_tell(struct added_jobs *added_jobs, uint64_t id) {
+void added_jobs_mark_reported(struct added_jobs *added_jobs, uint64_t id) {
 	mutex_lock(&added_jobs->lock);
 	struct entry *entry = find(added_jobs, id);
 	if (entry) {

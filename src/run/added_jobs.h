@@ -40,12 +40,12 @@ void added_job_ended(struct run *run, struct added_job *added, const struct resu
 
 // Whether there is or was an added job of that id. *ret_code: the exit status of --wait for it, once it has ended.
 enum added_state { ADDED_UNKNOWN, ADDED_THERE, ADDED_ENDED };
-enum added_state added_jobs_look(struct added_jobs *added_jobs, uint64_t id, int *ret_code);
+enum added_state added_jobs_state(struct added_jobs *added_jobs, uint64_t id, int *ret_code);
 
 // Appends to `ids`, as uint64_t, the ids of the jobs that job `by` has added; with `untold` only of those whose end was not reported
-// yet (--wait-any). added_jobs_tell() notes that the end of a job was reported.
+// yet (--wait-any). added_jobs_mark_reported() notes that the end of a job was reported.
 void added_jobs_by(struct added_jobs *added_jobs, uint64_t by, bool untold, struct buf *ids);
-void added_jobs_tell(struct added_jobs *added_jobs, uint64_t id);
+void added_jobs_mark_reported(struct added_jobs *added_jobs, uint64_t id);
 
 // ---- rows of the joblog
 //

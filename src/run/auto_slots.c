@@ -123,23 +123,23 @@ void auto_slots_end(struct auto_slots *auto_slots, struct batch *batch, unsigned
 
 // Looks at the processes of some jobs, of `attempts` that have `width` slots. Those that have no process yet, or none any more, are
 // not seen.
-static void look_at_jobs(struct auto_slots *auto_slots, unsigned attempts, unsigned width, struct controller_sight *sight) {
+static void look_at_jobs(struct auto_slots *auto_slots, unsigned attempts, unsigned width, struct controller_observation *observation) {
 	pid_t pids[JOB_LOOKS];
 	unsigned running, alive;
 	size_t n = children_sample(auto_slots->run->children, random_next(&auto_slots->random), pids, JOB_LOOKS, &running);
-	sight->busy = job_looks_busy(&auto_slots->looks, pids, n, sight->now, &alive);
+	observation->busy = job_looks_busy(&auto_slots->looks, pids, n, observation->now, &alive);
 	unsigned all = running > attempts ? running : attempts;
-	sight->looked = job_looks_slots(sight->running, width, all, alive);
+	observation->looked = job_looks_slots(observation->running, width, all, alive);
 }
 
 // Takes what was counted since the last look. Returns how many attempts have begun and not ended; *ret_width: their slots.
-static unsigned take_counts(struct auto_slots *auto_slots, struct controller_sight *sight, unsigned *ret_width) {
+static unsigned take_counts(struct auto_slots *auto_slots, struct controller_observation *observation, unsigned *ret_width) {
 	mutex_lock(&auto_slots->lock);
 	unsigned attempts = auto_slots->attempts;
 	*ret_width = auto_slots->width;
-	sight->ended = auto_slots->ended;
-	sight->wall_ns = auto_slots->wall_ns;
-	sight->work_ns = auto_slots->work_ns;
+	observation->ended = auto_slots->ended;
+	observation->wall_ns = auto_slots->wall_ns;
+	observation->work_ns = auto_slots->work_ns;
 	auto_slots->ended = 0;
 	auto_slots->wall_ns = auto_slots->work_ns = 0;
 	mutex_unlock(&auto_slots->lock);
@@ -155,21 +155,21 @@ static void note_slots(struct auto_slots *auto_slots, unsigned slots, const char
 	publish_slots(auto_slots->run, slots, why);
 }
 
-static void see_jobs(struct auto_slots *auto_slots, struct controller_sight *sight) {
-	unsigned width, attempts = take_counts(auto_slots, sight, &width);
+static void see_jobs(struct auto_slots *auto_slots, struct controller_observation *observation) {
+	unsigned width, attempts = take_counts(auto_slots, observation, &width);
 	width += nested_lent(auto_slots->run->nested);
 	// where half of the jobs wait for something else (the load, memory), more slots would only wait with them
-	sight->wanted = attempts <= 2 * children_count(auto_slots->run->children);
-	look_at_jobs(auto_slots, attempts, width, sight);
+	observation->wanted = attempts <= 2 * children_count(auto_slots->run->children);
+	look_at_jobs(auto_slots, attempts, width, observation);
 }
 
 // Looks, and decides. Returns when to do so again.
 static uint64_t look(struct auto_slots *auto_slots, unsigned slots_taken, uint64_t now) {
 	struct controller *controller = &auto_slots->controller;
-	struct controller_sight sight = {.now = now, .running = slots_taken};
-	see_jobs(auto_slots, &sight);
-	machine_look(&auto_slots->machine, &sight);
-	uint64_t due = controller_look(controller, &sight);
+	struct controller_observation observation = {.now = now, .running = slots_taken};
+	see_jobs(auto_slots, &observation);
+	machine_observe(&auto_slots->machine, &observation);
+	uint64_t due = controller_decide(controller, &observation);
 	if (controller->slots != auto_slots->slots) {
 		pool_set_slots(auto_slots->run->pool, controller->slots);
 		note_slots(auto_slots, controller->slots, controller_reason_name(controller->reason));
@@ -178,32 +178,32 @@ static uint64_t look(struct auto_slots *auto_slots, unsigned slots_taken, uint64
 	return due;
 }
 
-void auto_slots_told(struct auto_slots *auto_slots, unsigned slots, const char *why) {
+void auto_slots_set(struct auto_slots *auto_slots, unsigned slots, const char *why) {
 	slots = slots < auto_slots->most ? slots : auto_slots->most;
 	if (slots != auto_slots->slots) {
 		note_slots(auto_slots, slots, why ? why : "begun anew");
 	}
 }
 
-void auto_slots_see(struct auto_slots *auto_slots, struct sight *ret_sight) {
+void auto_slots_observe(struct auto_slots *auto_slots, struct observation *ret_observation) {
 	uint64_t used = job_looks_clock(), since = auto_slots->since;
 	struct pool_stat stat;
 	pool_stat(auto_slots->run->pool, &stat);
-	struct controller_sight sight = {.now = now_ns(), .running = (unsigned)stat.slots_taken};
-	see_jobs(auto_slots, &sight);
-	auto_slots->since = sight.now;
-	if (auto_slots->run->options->pool.jobserver && sight.busy > sight.looked) { // more of them run on slots of their own
-		sight.busy = sight.looked;
+	struct controller_observation observation = {.now = now_ns(), .running = (unsigned)stat.slots_taken};
+	see_jobs(auto_slots, &observation);
+	auto_slots->since = observation.now;
+	if (auto_slots->run->options->pool.jobserver && observation.busy > observation.looked) { // more of them run on slots of their own
+		observation.busy = observation.looked;
 	}
-	*ret_sight = (struct sight){
-		.looked = (uint64_t)(sight.looked * 1000),
-		.busy = (uint64_t)(sight.busy * 1000),
-		.since_ns = sight.now - since,
-		.ended = sight.ended,
-		.wall_ns = (uint64_t)sight.wall_ns,
-		.work_ns = (uint64_t)sight.work_ns,
+	*ret_observation = (struct observation){
+		.looked = (uint64_t)(observation.looked * 1000),
+		.busy = (uint64_t)(observation.busy * 1000),
+		.since_ns = observation.now - since,
+		.ended = observation.ended,
+		.wall_ns = (uint64_t)observation.wall_ns,
+		.work_ns = (uint64_t)observation.work_ns,
 		.cost_ns = job_looks_clock() - used,
-		.held_up = !sight.wanted,
+		.held_up = !observation.wanted,
 	};
 }
 
@@ -214,11 +214,11 @@ void auto_slots_show(const struct auto_slots *auto_slots) {
 
 // After a rest: what was is of no use any more.
 static void begin_anew(struct auto_slots *auto_slots, uint64_t now) {
-	struct controller_sight ignored = {.now = now};
+	struct controller_observation ignored = {.now = now};
 	unsigned width;
 	auto_slots->rests = false;
 	(void)take_counts(auto_slots, &ignored, &width);
-	machine_look(&auto_slots->machine, &ignored);
+	machine_observe(&auto_slots->machine, &ignored);
 	auto_slots->looks.n = 0;
 	auto_slots->due = controller_resume(&auto_slots->controller, now);
 }

@@ -13,7 +13,7 @@
 #include "run/run.h"
 #include "slots/slots.h"
 
-struct sight;
+struct observation;
 
 // Makes run->auto_slots, which auto_slots_close() frees (NULL-safe). Returns the slots to begin with.
 unsigned auto_slots_open(struct run *run, const struct slots_bounds *bounds);
@@ -39,8 +39,8 @@ void auto_slots_end(struct auto_slots *auto_slots, struct batch *batch, unsigned
 
 // In a pool, from the event loop: it has so many slots now, because of `why` (NULL: the server begins anew with so many). And: what the
 // server is to know of the jobs (slots/protocol.h).
-void auto_slots_told(struct auto_slots *auto_slots, unsigned slots, const char *why);
-void auto_slots_see(struct auto_slots *auto_slots, struct sight *ret_sight);
+void auto_slots_set(struct auto_slots *auto_slots, unsigned slots, const char *why);
+void auto_slots_observe(struct auto_slots *auto_slots, struct observation *ret_observation);
 
 // Says on standard error how many slots there are, and why. From the event loop.
 void auto_slots_show(const struct auto_slots *auto_slots);

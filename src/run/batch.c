@@ -19,7 +19,7 @@ struct batch *batch_new(struct run *run, const char *name) {
 	batch->specs = run->specs;
 	batch->width = 1;
 	batch->name = xstrdup(name);
-	learned_memory_know(run, name, &batch->memory);
+	learned_memory_restore(run, name, &batch->memory);
 	batch->autopack = run->options->packing.by_time ? autopack_create() : NULL;
 	return batch;
 }

@@ -198,7 +198,7 @@ static void check_ids(const struct control_client *client, struct buf *why) {
 	int code;
 	for (size_t i = 0; i < count_ids(client) && why->len == 0; ++i) {
 		uint64_t id = id_at(client, i);
-		if (added_jobs_look(run->added_jobs, id, &code) != ADDED_UNKNOWN) {
+		if (added_jobs_state(run->added_jobs, id, &code) != ADDED_UNKNOWN) {
 			continue;
 		}
 		bool is_job = id >= 1 && id <= atomic_load_relaxed(&run->seq);
@@ -214,11 +214,11 @@ static int wait_status(const struct control_client *client, uint64_t id) {
 	struct added_jobs *added_jobs = client->control->run->added_jobs;
 	int code, failed = 0;
 	if (client->any || client->one) {
-		(void)added_jobs_look(added_jobs, client->any ? id : id_at(client, 0), &code);
+		(void)added_jobs_state(added_jobs, client->any ? id : id_at(client, 0), &code);
 		return code;
 	}
 	for (size_t i = 0; i < count_ids(client); ++i) {
-		failed += added_jobs_look(added_jobs, id_at(client, i), &code) == ADDED_ENDED && code != 0 && failed <= 100;
+		failed += added_jobs_state(added_jobs, id_at(client, i), &code) == ADDED_ENDED && code != 0 && failed <= 100;
 	}
 	return failed;
 }
@@ -227,7 +227,7 @@ static void on_waited(void *arg, uint64_t id) {
 	struct control_client *client = arg;
 	client->wait = NULL;
 	if (client->any) {
-		added_jobs_tell(client->control->run->added_jobs, id);
+		added_jobs_mark_reported(client->control->run->added_jobs, id);
 	}
 	answer(client, CONTROL_ENDED, (uint64_t)wait_status(client, id), id, NULL, 0);
 }
@@ -284,7 +284,7 @@ static void cancel_ids(struct control *control, struct control_client *client, c
 	buf_add(&client->ids, text, request->len);
 	check_ids(client, &why);
 	for (size_t i = 0; i < count_ids(client) && why.len == 0; ++i) {
-		cancelled += added_jobs_look(run->added_jobs, id_at(client, i), &code) == ADDED_THERE;
+		cancelled += added_jobs_state(run->added_jobs, id_at(client, i), &code) == ADDED_THERE;
 		added_jobs_cancel(run, id_at(client, i), /* runs */ true); // all of them first: one that ends makes room for another
 	}
 	for (size_t i = 0; i < count_ids(client) && why.len == 0; ++i) {

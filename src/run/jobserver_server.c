@@ -24,7 +24,7 @@ static bool make_is_old(void) {
 	return old;
 }
 
-static void tell_jobs(struct context *context, const char *auth) {
+static void set_makeflags(struct context *context, const char *auth) {
 	char *flags = jobserver_set_flags(getenv("MAKEFLAGS"), auth);
 	context_set_env(context, "MAKEFLAGS", flags);
 	if (getenv("CARGO_MAKEFLAGS")) { // cargo looks there first
@@ -39,6 +39,6 @@ int jobserver_server_open(const struct options *options, struct context *context
 		return diag_error("--jobserver: cannot make a %s%s%s: %s", is_pipe ? "pipe" : "FIFO in '",
 		                  is_pipe ? "" : dir, is_pipe ? "" : "'", strerror(errno));
 	}
-	tell_jobs(context, ret_jobserver->auth);
+	set_makeflags(context, ret_jobserver->auth);
 	return 0;
 }

@@ -45,7 +45,7 @@ struct jobserver_slots {
 	atomic_uint_least64_t begun; // of these, so far
 };
 
-void jobserver_slots_look(struct jobserver_slots *slots) {
+void jobserver_slots_check(struct jobserver_slots *slots) {
 	atomic_store_release(&slots->changed, true); // pairs with the exchange of the event loop
 	slots->wake(slots->wake_arg);
 }
@@ -88,13 +88,13 @@ static void execute(void *arg, const struct child_config *config, struct result 
 	if (slots->serves) {
 		atomic_fetch_add(&slots->running, 1);
 		atomic_fetch_add(&slots->begun, 1);
-		jobserver_slots_look(slots); // other slots may be without work
+		jobserver_slots_check(slots); // other slots may be without work
 	}
 	slots->inner.run(slots->inner.arg, config, ret_result, ret_error);
 	if (slots->serves && atomic_fetch_sub(&slots->running, 1) == 1) {
-		jobserver_slots_look(slots);
+		jobserver_slots_check(slots);
 	} else if (!slots->serves && offer_token(slots)) {
-		jobserver_slots_look(slots);
+		jobserver_slots_check(slots);
 	}
 }
 

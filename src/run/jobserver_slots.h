@@ -49,7 +49,7 @@ struct executor jobserver_slots_executor(struct jobserver_slots *slots, const st
 void jobserver_slots_attach(struct jobserver_slots *slots, struct pool *pool, unsigned most, void (*wake)(void *arg), void *arg);
 
 // hooks.starving and hooks.surplus of that pool, and whenever else something may have changed. From any thread.
-void jobserver_slots_look(struct jobserver_slots *slots);
+void jobserver_slots_check(struct jobserver_slots *slots);
 
 // For the event loop: what to poll for POLLIN, or -1 (NULL-safe); and what is to be done when one is `readable`, or the loop
 // was woken.

@@ -76,9 +76,9 @@ void learned_memory_close(struct run *run) {
 	}
 }
 
-void learned_memory_know(const struct run *run, const char *batch, struct memory_learned *learned) {
+void learned_memory_restore(const struct run *run, const char *batch, struct memory_learned *learned) {
 	uint32_t number = run->learned_memory ? map_get(&run->learned_memory->batches, batch, strlen(batch)) : MAP_NONE;
 	if (number != MAP_NONE && run->learned_memory->peaks[number] > 0) {
-		memory_learned_know(learned, run->learned_memory->peaks[number]);
+		memory_learned_restore(learned, run->learned_memory->peaks[number]);
 	}
 }

@@ -16,6 +16,6 @@ void learned_memory_open(struct run *run);
 void learned_memory_close(struct run *run);
 
 // Sets what is known of a batch of that name. Nothing changes if it was not in the log.
-void learned_memory_know(const struct run *run, const char *batch, struct memory_learned *learned);
+void learned_memory_restore(const struct run *run, const char *batch, struct memory_learned *learned);
 
 #endif

@@ -370,10 +370,10 @@ static void show_place(const struct leases *leases, const struct client_event *e
 	}
 }
 
-void leases_tick(struct leases *leases, struct leases_news *ret_news) {
+void leases_tick(struct leases *leases, struct leases_changes *ret_news) {
 	int more = 0;
 	struct client_event event;
-	*ret_news = (struct leases_news){.renewed = false};
+	*ret_news = (struct leases_changes){.renewed = false};
 	mutex_lock(&leases->lock);
 	while (!leases->lost && (event = client_next(leases->client)).type != CLIENT_NOTHING) {
 		switch (event.type) {
@@ -394,7 +394,7 @@ void leases_tick(struct leases *leases, struct leases_news *ret_news) {
 			ret_news->slots = client_slots(leases->client);
 			ret_news->why = client_why(leases->client);
 			break;
-		case CLIENT_LOOK: ret_news->look = true; break;
+		case CLIENT_OBSERVE: ret_news->look = true; break;
 		case CLIENT_PLACE: show_place(leases, &event); break;
 		case CLIENT_LOST: more += lose(leases, event.text); break;
 		default: break;
@@ -407,10 +407,10 @@ void leases_tick(struct leases *leases, struct leases_news *ret_news) {
 	leases_ask(leases);
 }
 
-void leases_say_sight(struct leases *leases, const struct sight *sight) {
+void leases_send_observation(struct leases *leases, const struct observation *observation) {
 	mutex_lock(&leases->lock);
 	if (!leases->lost) {
-		client_say_sight(leases->client, sight);
+		client_send_observation(leases->client, observation);
 	}
 	mutex_unlock(&leases->lock);
 }

@@ -23,14 +23,14 @@ struct pool;
 struct context;
 
 // What leases_tick() has heard.
-struct leases_news {
+struct leases_changes {
 	bool renewed;        // leases_fd() is the connection to another server now
-	bool look;           // leases_say_sight() is wanted
+	bool look;           // leases_send_observation() is wanted
 	unsigned slots;      // of the pool, or of the run above, if their number has changed; else 0
 	const char *why;     // it has; or NULL
 };
 
-struct sight;
+struct observation;
 
 // Connects to the pool that options->pool names, or starts its server; if none is named, to the fairpar in whose job
 // this one runs. While there is one thread. *slots: those that the run may have at most, by -j, or 0: as many as there
@@ -63,8 +63,8 @@ void leases_ask_place(struct leases *leases);
 
 // For the event loop: what to poll for POLLIN, or -1; and what is to be done when it has come, or the loop was woken.
 int leases_fd(const struct leases *leases);
-void leases_tick(struct leases *leases, struct leases_news *ret_news);
-void leases_say_sight(struct leases *leases, const struct sight *sight);
+void leases_tick(struct leases *leases, struct leases_changes *ret_news);
+void leases_send_observation(struct leases *leases, const struct observation *observation);
 
 // Gives all of them back. When no job runs any more. NULL-safe.
 void leases_close(struct leases *leases);

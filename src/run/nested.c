@@ -403,7 +403,7 @@ void nested_starving(struct nested *nested) {
 void nested_tell_slots(struct nested *nested, unsigned slots, enum controller_reason reason) {
 	if (nested) {
 		mutex_lock(&nested->lock);
-		sessions_tell(&nested->sessions, slots, reason);
+		sessions_announce(&nested->sessions, slots, reason);
 		mutex_unlock(&nested->lock);
 		nested->wake(nested->wake_arg);
 	}

@@ -99,12 +99,12 @@ static void hand_on_signals(const struct plain_child *child, struct jobserver_sp
 }
 
 // Where the number of the pool's slots is found, its server asks what the command does. What that runs on spare slots counts there.
-static void say_sight(struct client *client, const struct plain_child *child, uint32_t width, bool spares, struct job_looks *looks) {
+static void send_observation(struct client *client, const struct plain_child *child, uint32_t width, bool spares, struct job_looks *looks) {
 	uint64_t used = job_looks_clock();
 	unsigned alive;
 	double busy = job_looks_busy(looks, &child->pid, 1, now_ns(), &alive);
 	busy = spares && busy > width ? width : busy;
-	client_say_sight(client, &(struct sight){
+	client_send_observation(client, &(struct observation){
 		.looked = alive * width * UINT64_C(1000),
 		.busy = (uint64_t)(busy * 1000),
 		.cost_ns = job_looks_clock() - used,
@@ -130,8 +130,8 @@ static void attend(struct client *client, const struct plain_child *child, uint3
 		struct client_event event = {.type = CLIENT_PLACE};
 		while (client && polls[2].revents && event.type != CLIENT_NOTHING && event.type != CLIENT_LOST) {
 			event = client_next(client);
-			if (event.type == CLIENT_LOOK) {
-				say_sight(client, child, width, spare, &looks);
+			if (event.type == CLIENT_OBSERVE) {
+				send_observation(client, child, width, spare, &looks);
 			}
 		}
 	}

@@ -75,19 +75,19 @@ static void loop_poll(struct run *run, struct polls *polls, int timeout_ms) {
 	}
 }
 
-static void hear_of_leases(struct run *run) {
-	struct leases_news news;
+static void take_lease_changes(struct run *run) {
+	struct leases_changes news;
 	leases_tick(run->leases, &news);
 	if (news.renewed) {
 		children_keep_open(run->children, GUARDIAN_SLOTS, leases_fd(run->leases));
 	}
 	if (news.slots > 0 && run->auto_slots) {
-		auto_slots_told(run->auto_slots, news.slots, news.why);
+		auto_slots_set(run->auto_slots, news.slots, news.why);
 	}
 	if (news.look && run->auto_slots) {
-		struct sight sight;
-		auto_slots_see(run->auto_slots, &sight);
-		leases_say_sight(run->leases, &sight);
+		struct observation observation;
+		auto_slots_observe(run->auto_slots, &observation);
+		leases_send_observation(run->leases, &observation);
 	}
 }
 
@@ -127,7 +127,7 @@ static void run_loop(struct run *run) {
 		}
 		loop_poll(run, &polls, again ? 0 : poll_ms(next));
 		if (run->leases) {
-			hear_of_leases(run);
+			take_lease_changes(run);
 		}
 		if (run->jobserver) {
 			jobserver_slots_tick(run->jobserver, polls.at[POLL_JOBSERVER].revents || polls.at[POLL_JOBSERVER + 1].revents);

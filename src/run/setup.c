@@ -345,7 +345,7 @@ static void on_starving(void *arg) {
 		nested_starving(run->nested);
 	}
 	if (run->jobserver) {
-		jobserver_slots_look(run->jobserver);
+		jobserver_slots_check(run->jobserver);
 	}
 	if (run->auto_slots) {
 		auto_slots_starving(run->auto_slots);
@@ -362,7 +362,7 @@ static void on_surplus(void *arg) {
 	if (run->leases) {
 		leases_return_surplus(run->leases);
 	} else {
-		jobserver_slots_look(run->jobserver);
+		jobserver_slots_check(run->jobserver);
 	}
 }
 

@@ -56,13 +56,13 @@ struct client {
 // ---- frames ----
 
 // Where the server has gone, the next read says so too.
-static void say(struct client *client, enum frame_type type, uint64_t a, uint64_t b, uint64_t c) {
+static void send_frame(struct client *client, enum frame_type type, uint64_t a, uint64_t b, uint64_t c) {
 	const struct frame frame = {.type = type, .a = a, .b = b, .c = c};
 	(void)!send_all(client->fd, &frame, sizeof(frame));
 }
 
 // Sends a frame with a descriptor.
-static void say_with_fd(struct client *client, struct frame frame, int fd) {
+static void send_frame_with_fd(struct client *client, struct frame frame, int fd) {
 	union {
 		struct cmsghdr header;
 		char room[CMSG_SPACE(sizeof(int))];
@@ -270,9 +270,9 @@ static void add_reason(struct client *client, struct buf *text, int error) {
 	}
 }
 
-static void say_words(struct client *client) {
+static void send_words(struct client *client) {
 	if (client->words_fd >= 0) {
-		say_with_fd(client, (struct frame){.type = FRAME_WORDS}, client->words_fd);
+		send_frame_with_fd(client, (struct frame){.type = FRAME_WORDS}, client->words_fd);
 	}
 }
 
@@ -289,7 +289,7 @@ struct client *client_open(const struct client_config *config, struct buf *error
 		if (*ret_error == 0) {
 			unsigned most = client_bounds(client).most, nwords = most < PROTOCOL_WORDS_MAX ? most : PROTOCOL_WORDS_MAX;
 			client->words_fd = config->reuses ? words_create(&client->words, nwords) : -1;
-			say_words(client);
+			send_words(client);
 			return client;
 		}
 		add_reason(client, error, *ret_error);
@@ -332,16 +332,16 @@ const char *client_why(const struct client *client) {
 void client_want(struct client *client, unsigned n, unsigned width) {
 	client->wanted = n;
 	client->width = width;
-	say(client, FRAME_WANT, n, width, 0);
+	send_frame(client, FRAME_WANT, n, width, 0);
 }
 
 void client_ask(struct client *client, enum client_event_type type) {
-	say(client, FRAME_STATUS, type == CLIENT_PLACE ? STATUS_PLACE : 0, 0, 0);
+	send_frame(client, FRAME_STATUS, type == CLIENT_PLACE ? STATUS_PLACE : 0, 0, 0);
 }
 
-void client_say_sight(struct client *client, const struct sight *sight) {
+void client_send_observation(struct client *client, const struct observation *observation) {
 	FP_CLEANUP(buf_fini) struct buf out = BUF_INIT;
-	frame_add(&out, (struct frame){.type = FRAME_SIGHT}, sight, sizeof(*sight));
+	frame_add(&out, (struct frame){.type = FRAME_OBSERVED}, observation, sizeof(*observation));
 	if (client->fd >= 0) {
 		(void)!send_all(client->fd, out.data, out.len);
 	}
@@ -407,8 +407,8 @@ static struct client_event on_frame(struct client *client, const struct frame *f
 		client->spare_limit = (unsigned)frame->b;
 		event.type = set_slots(client, frame->c) ? CLIENT_SLOTS : CLIENT_NOTHING;
 		return event;
-	case FRAME_LOOK:
-		event.type = CLIENT_LOOK;
+	case FRAME_OBSERVE:
+		event.type = CLIENT_OBSERVE;
 		return event;
 	case FRAME_PLACE:
 	case FRAME_REPORT:
@@ -445,14 +445,14 @@ static lease_word *word_of(const struct client *client, const struct held *held)
 	return at < client->words.n ? &client->words.word[at] : NULL;
 }
 
-static void say_use(struct client *client, const struct held *held) {
+static void send_use(struct client *client, const struct held *held) {
 	bool has_word = word_of(client, held);
-	say(client, FRAME_USE, held->id.number, held->id.nonce, has_word ? (uint64_t)(held - client->held) + 1 : 0);
+	send_frame(client, FRAME_USE, held->id.number, held->id.nonce, has_word ? (uint64_t)(held - client->held) + 1 : 0);
 }
 
-static void say_process(struct client *client, const struct held *held) {
+static void send_process(struct client *client, const struct held *held) {
 	if (held->pidfd >= 0) {
-		say_with_fd(client, (struct frame){.type = FRAME_PROCESS, .a = held->id.number}, held->pidfd);
+		send_frame_with_fd(client, (struct frame){.type = FRAME_PROCESS, .a = held->id.number}, held->pidfd);
 	}
 }
 
@@ -466,15 +466,15 @@ static int find_successor(struct client *client) {
 	if (error) {
 		return error;
 	}
-	say_words(client);
+	send_words(client);
 	for (size_t i = 0; i < client->nheld; ++i) {
 		if (client->held[i].id.number > 0) {
-			say_use(client, &client->held[i]);
-			say_process(client, &client->held[i]);
+			send_use(client, &client->held[i]);
+			send_process(client, &client->held[i]);
 		}
 	}
 	if (client->wanted > 0) {
-		say(client, FRAME_WANT, client->wanted, client->width, 0);
+		send_frame(client, FRAME_WANT, client->wanted, client->width, 0);
 	}
 	return 0;
 }
@@ -503,7 +503,7 @@ struct client_event client_next(struct client *client) {
 }
 
 // Looks at what has come and was not yet returned by client_next(): was the client told that of the lease?
-static bool was_told(const struct client *client, enum frame_type type, uint64_t number) {
+static bool has_frame(const struct client *client, enum frame_type type, uint64_t number) {
 	size_t at = client->at;
 	struct frame frame;
 	const char *text;
@@ -526,12 +526,12 @@ bool client_use(struct client *client, uint64_t number, uint64_t nonce, struct l
 	if (word_of(client, held)) {
 		word_set(word_of(client, held), held->id.nonce);
 	}
-	say_use(client, held);
+	send_use(client, held);
 	if (!fill(client)) {
 		return false; // nobody else knows of this lease: CLIENT_RENEWED comes
 	}
-	if (was_told(client, FRAME_REVOKED, number)) {
-		say(client, FRAME_RELEASE, number, 0, 0); // it may have seen that it is used
+	if (has_frame(client, FRAME_REVOKED, number)) {
+		send_frame(client, FRAME_RELEASE, number, 0, 0); // it may have seen that it is used
 		return false;
 	}
 	held->used = true;
@@ -557,7 +557,7 @@ bool client_use_again(struct client *client, uint64_t number, uint64_t nonce, st
 		return false;
 	}
 	if (nonce) { // who runs below that job may wait for it to have a lease again
-		say_use(client, held);
+		send_use(client, held);
 	}
 	return true;
 }
@@ -578,14 +578,14 @@ void client_set_process(struct client *client, uint64_t number, int pidfd) {
 	struct held *held = find_held(client, number);
 	if (held && client->fd >= 0) {
 		held->pidfd = pidfd;
-		say_process(client, held);
+		send_process(client, held);
 	}
 }
 
 void client_release(struct client *client, uint64_t number) {
 	forget_held(client, number);
 	if (client->fd >= 0) {
-		say(client, FRAME_RELEASE, number, 0, 0);
+		send_frame(client, FRAME_RELEASE, number, 0, 0);
 	}
 }
 

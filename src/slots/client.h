@@ -19,7 +19,7 @@
 
 struct client;
 struct server_config;
-struct sight;
+struct observation;
 
 struct client_config {
 	const char *pool;      // its name, a valid one (slots/place.h); or NULL:
@@ -34,7 +34,7 @@ struct client_config {
 	struct lease_id below; // the lease that this process runs on; number 0: none
 	bool shows_place;      // it wants CLIENT_PLACE
 	bool spare;            // it gets only what nobody else waits for
-	bool looks;            // it answers CLIENT_LOOK by client_say_sight()
+	bool looks;            // it answers CLIENT_OBSERVE by client_send_observation()
 	bool reuses;           // it calls client_use_again(), which is in vain without
 	// Starts a process that calls server_run() with that; its two descriptors stay the caller's, too. Returns 0, or -1
 	// with errno. NULL: none is started.
@@ -49,7 +49,7 @@ enum client_event_type {
 	CLIENT_PLACE,          // it waits: `place` of `waiting` (0: it does not), and `text` says who holds the slots
 	CLIENT_REPORT,         // what client_ask() asked for: `place` slots taken, `waiting` clients, lines of `text`
 	CLIENT_SLOTS,          // client_slots() and client_why() have changed
-	CLIENT_LOOK,           // the server asks what this client sees of its jobs
+	CLIENT_OBSERVE,           // the server asks what this client sees of its jobs
 	CLIENT_LOST,           // no server can be had any more: `text` says why. No lease comes; those in use count no more
 };
 
@@ -81,8 +81,8 @@ void client_want(struct client *client, unsigned n, unsigned width);
 // Asks for a CLIENT_REPORT, or CLIENT_PLACE.
 void client_ask(struct client *client, enum client_event_type type);
 
-// The answer to CLIENT_LOOK (slots/protocol.h).
-void client_say_sight(struct client *client, const struct sight *sight);
+// The answer to CLIENT_OBSERVE (slots/protocol.h).
+void client_send_observation(struct client *client, const struct observation *observation);
 
 // What has happened. Called until CLIENT_NOTHING when client_fd() is readable.
 struct client_event client_next(struct client *client) FP_NODISCARD;

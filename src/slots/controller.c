@@ -120,17 +120,17 @@ static const struct controller_window *known_window(const struct controller *con
 }
 
 // Compares what these slots bring with what fewer have brought. Returns the number to go back to, or 0.
-static unsigned judge(struct controller *controller, const struct controller_sight *sight) {
-	double elapsed = (double)(sight->now - controller->window_start);
+static unsigned judge(struct controller *controller, const struct controller_observation *observation) {
+	double elapsed = (double)(observation->now - controller->window_start);
 	if (controller->ended < WINDOW_ENDED || elapsed * controller->ended < WINDOW_WALLS * controller->wall) {
 		return 0;
 	}
-	struct controller_window window = {.slots = controller->slot_ns / elapsed, .gain = controller->work / elapsed, .end = sight->now};
+	struct controller_window window = {.slots = controller->slot_ns / elapsed, .gain = controller->work / elapsed, .end = observation->now};
 	controller->levels[level_of(window.slots)] = window;
-	window_begin(controller, sight->now);
+	window_begin(controller, observation->now);
 	const struct controller_window *more = known_window(controller, &window, 1);
 	if (more && has_gained(&window, more)) {
-		controller->ceiling_end = sight->now; // it was wrong to withdraw them
+		controller->ceiling_end = observation->now; // it was wrong to withdraw them
 	}
 	const struct controller_window *fewer = known_window(controller, &window, -1);
 	if (fewer) {
@@ -140,11 +140,11 @@ static unsigned judge(struct controller *controller, const struct controller_sig
 	return window.gain < GAIN_LEAST * window.slots ? (unsigned)(window.gain * 1.25) + 1 : 0;
 }
 
-static void count_ended(struct controller *controller, const struct controller_sight *sight) {
-	controller->work += sight->work_ns;
-	controller->ended += (double)sight->ended;
-	controller->wall += sight->wall_ns;
-	controller->slot_ns += (double)(sight->now - controller->last) * sight->running;
+static void count_ended(struct controller *controller, const struct controller_observation *observation) {
+	controller->work += observation->work_ns;
+	controller->ended += (double)observation->ended;
+	controller->wall += observation->wall_ns;
+	controller->slot_ns += (double)(observation->now - controller->last) * observation->running;
 }
 
 double controller_work(struct controller_batch *batch, double wall_ns) {
@@ -157,11 +157,11 @@ double controller_work(struct controller_batch *batch, double wall_ns) {
 
 // ---- states of jobs ----
 
-static void count_states(struct controller *controller, const struct controller_sight *sight) {
-	controller->looked += sight->looked;
-	controller->busy += sight->busy;
-	if (sight->ended > 0) {
-		controller->wall_mean += (sight->wall_ns / (double)sight->ended - controller->wall_mean) / 4;
+static void count_states(struct controller *controller, const struct controller_observation *observation) {
+	controller->looked += observation->looked;
+	controller->busy += observation->busy;
+	if (observation->ended > 0) {
+		controller->wall_mean += (observation->wall_ns / (double)observation->ended - controller->wall_mean) / 4;
 	}
 }
 
@@ -193,44 +193,44 @@ static bool is_above(double more, double less, double count, double deviations) 
 }
 
 // Fewer, once it is certain that too many want a processor.
-static void shrink(struct controller *controller, const struct controller_sight *sight) {
+static void shrink(struct controller *controller, const struct controller_observation *observation) {
 	double share = controller->busy / controller->looked; // of its time that a job is busy
-	double most = most_busy(sight->cpus, share), asleep = share < 1 ? (1 - share) * sight->running : 0;
-	double least = (most + 0.5) / sight->running * controller->looked;
+	double most = most_busy(observation->cpus, share), asleep = share < 1 ? (1 - share) * observation->running : 0;
+	double least = (most + 0.5) / observation->running * controller->looked;
 	bool surely = is_above(controller->busy, least, chance(share) * controller->busy, 1.5);
 	if (surely && most + asleep < controller->slots - 0.5) {
-		set_slots(controller, (unsigned)(most + asleep + 0.5), CONTROLLER_JOBS_RUN, sight->now);
+		set_slots(controller, (unsigned)(most + asleep + 0.5), CONTROLLER_JOBS_RUN, observation->now);
 	} else {
-		forget_looks(controller, 0.5, sight->now);
+		forget_looks(controller, 0.5, observation->now);
 	}
 }
 
 // The share of the processors that nobody uses; or that the jobs leave to others, who may use all, if that is certain.
-static double find_spare(const struct controller *controller, const struct controller_sight *sight) {
+static double find_spare(const struct controller *controller, const struct controller_observation *observation) {
 	double share = controller->looked > 0 ? controller->busy / controller->looked : 1;
-	double most = (1 - IDLE_GROW) * most_busy(sight->cpus, share) / (sight->running + 1) * controller->looked;
+	double most = (1 - IDLE_GROW) * most_busy(observation->cpus, share) / (observation->running + 1) * controller->looked;
 	double spare = is_above(most, controller->busy, controller->busy, 0.5) ? 1 - controller->busy / most : 0;
-	return spare > sight->idle ? spare : sight->idle;
+	return spare > observation->idle ? spare : observation->idle;
 }
 
 // More, while there is room on the processors and jobs sleep, or there are not even as many as processors.
-static void grow(struct controller *controller, const struct controller_sight *sight, double spare) {
+static void grow(struct controller *controller, const struct controller_observation *observation, double spare) {
 	unsigned slots = controller->slots;
-	bool asleep = sight->busy + 0.5 < sight->looked;
-	bool full = sight->wanted && sight->running > slots / 2; // with short jobs, and wide ones, some are always free
-	if (full && sight->now >= controller->grow_after && (asleep || slots < sight->cpus)) {
+	bool asleep = observation->busy + 0.5 < observation->looked;
+	bool full = observation->wanted && observation->running > slots / 2; // with short jobs, and wide ones, some are always free
+	if (full && observation->now >= controller->grow_after && (asleep || slots < observation->cpus)) {
 		unsigned more = at_least((unsigned)(slots * (1 + spare)), slots + 1);
 		enum controller_reason reason = asleep ? CONTROLLER_JOBS_SLEEP : CONTROLLER_CPUS_IDLE;
-		set_slots(controller, at_most(more, controller->ceiling), reason, sight->now);
+		set_slots(controller, at_most(more, controller->ceiling), reason, observation->now);
 	}
 }
 
-static void follow_jobs(struct controller *controller, const struct controller_sight *sight) {
-	double spare = find_spare(controller, sight);
-	if (spare > IDLE_GROW || controller->slots < whole_cpus(sight->cpus)) { // as many as processors, whatever others do there
-		grow(controller, sight, spare);
-	} else if (controller->looked >= SHRINK_LOOKS && is_settled(controller, sight->now)) {
-		shrink(controller, sight);
+static void follow_jobs(struct controller *controller, const struct controller_observation *observation) {
+	double spare = find_spare(controller, observation);
+	if (spare > IDLE_GROW || controller->slots < whole_cpus(observation->cpus)) { // as many as processors, whatever others do there
+		grow(controller, observation, spare);
+	} else if (controller->looked >= SHRINK_LOOKS && is_settled(controller, observation->now)) {
+		shrink(controller, observation);
 	}
 }
 
@@ -253,18 +253,18 @@ static void raise_ceiling(struct controller *controller, uint64_t now) {
 }
 
 // One step down when all tasks wait; then what runs has time to end. Returns whether they wait.
-static bool brake(struct controller *controller, const struct controller_sight *sight) {
-	bool memory = sight->memory_full > BRAKE_MEMORY;
-	unsigned base = memory ? 1 : whole_cpus(sight->cpus);
-	if (!memory && sight->disk_full <= BRAKE_DISK) {
+static bool brake(struct controller *controller, const struct controller_observation *observation) {
+	bool memory = observation->memory_full > BRAKE_MEMORY;
+	unsigned base = memory ? 1 : whole_cpus(observation->cpus);
+	if (!memory && observation->disk_full <= BRAKE_DISK) {
 		return false;
 	}
-	if (sight->now >= controller->brake_after && controller->slots > base) {
+	if (observation->now >= controller->brake_after && controller->slots > base) {
 		unsigned less = controller->slots - at_least(controller->slots / 4, 1);
-		back_off(controller, at_least(less, base), memory ? CONTROLLER_MEMORY : CONTROLLER_DISK, sight->now);
-		controller->brake_after = sight->now + BRAKE_STEP;
+		back_off(controller, at_least(less, base), memory ? CONTROLLER_MEMORY : CONTROLLER_DISK, observation->now);
+		controller->brake_after = observation->now + BRAKE_STEP;
 	}
-	controller->grow_after = sight->now + BRAKE_GROW;
+	controller->grow_after = observation->now + BRAKE_GROW;
 	return true;
 }
 
@@ -276,21 +276,21 @@ uint64_t controller_resume(struct controller *controller, uint64_t now) {
 	return now + controller->tick;
 }
 
-uint64_t controller_look(struct controller *controller, const struct controller_sight *sight) {
-	count_ended(controller, sight);
-	count_states(controller, sight);
+uint64_t controller_decide(struct controller *controller, const struct controller_observation *observation) {
+	count_ended(controller, observation);
+	count_states(controller, observation);
 	controller->tick = controller->tick * 5 / 4 < MOST_TICK ? controller->tick * 5 / 4 : MOST_TICK;
-	raise_ceiling(controller, sight->now);
-	unsigned back = judge(controller, sight);
-	if (!brake(controller, sight)) {
+	raise_ceiling(controller, observation->now);
+	unsigned back = judge(controller, observation);
+	if (!brake(controller, observation)) {
 		if (back > 0 && back < controller->slots) {
-			back_off(controller, back, CONTROLLER_NO_GAIN, sight->now);
+			back_off(controller, back, CONTROLLER_NO_GAIN, observation->now);
 		} else {
-			follow_jobs(controller, sight);
+			follow_jobs(controller, observation);
 		}
 	}
-	controller->last = sight->now;
-	return sight->now + controller->tick;
+	controller->last = observation->now;
+	return observation->now + controller->tick;
 }
 
 const char *controller_reason_name(enum controller_reason reason) {

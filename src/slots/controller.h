@@ -29,7 +29,7 @@ enum controller_reason {
 };
 
 // What was seen since the last look. Shares are of that time, 0 to 1; 0 where the system does not tell.
-struct controller_sight {
+struct controller_observation {
 	uint64_t now;           // ns
 	double cpus;            // that may be used, above 0: affinity, and the quota, which may be a fraction
 	unsigned running;       // slots that are taken now
@@ -63,7 +63,7 @@ struct controller {
 	uint64_t last;          // look
 	uint64_t tick;          // ns until the next
 	uint64_t looks_start;
-	double looked, busy;    // as in controller_sight, all since then
+	double looked, busy;    // as in controller_observation, all since then
 	double wall_mean;       // of the jobs that ended last
 	uint64_t brake_after;   // no further step down before
 	uint64_t grow_after;    // nor one up
@@ -82,7 +82,7 @@ void controller_init(struct controller *controller, unsigned least, unsigned mos
 uint64_t controller_resume(struct controller *controller, uint64_t now);
 
 // Decides. Returns when to look again; controller->slots may be another number then.
-uint64_t controller_look(struct controller *controller, const struct controller_sight *sight);
+uint64_t controller_decide(struct controller *controller, const struct controller_observation *observation);
 
 // What a job of a batch is worth, whatever the load made of it: the mean time that its first jobs took.
 struct controller_batch {
@@ -90,7 +90,7 @@ struct controller_batch {
 	unsigned n;
 };
 
-// A job of the batch has ended after `wall_ns`. Returns what it counts in controller_sight.work_ns.
+// A job of the batch has ended after `wall_ns`. Returns what it counts in controller_observation.work_ns.
 double controller_work(struct controller_batch *batch, double wall_ns);
 
 // For the log: "jobs sleep" and so on.

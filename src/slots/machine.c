@@ -27,15 +27,15 @@ void machine_close(struct machine *machine) {
 	pressure_close(&machine->pressure);
 }
 
-void machine_look(struct machine *machine, struct controller_sight *sight) {
-	struct pressure_sight pressure;
-	if (sight->now - machine->cpus_read >= QUOTA_LOOK) {
+void machine_observe(struct machine *machine, struct controller_observation *observation) {
+	struct pressure_observation pressure;
+	if (observation->now - machine->cpus_read >= QUOTA_LOOK) {
 		machine->cpus = slots_cpus(machine->root);
-		machine->cpus_read = sight->now;
+		machine->cpus_read = observation->now;
 	}
-	pressure_look(&machine->pressure, machine->cpus, sight->now, &pressure);
-	sight->cpus = machine->cpus;
-	sight->idle = pressure.idle;
-	sight->memory_full = pressure.memory_full;
-	sight->disk_full = pressure.disk_full;
+	pressure_observe(&machine->pressure, machine->cpus, observation->now, &pressure);
+	observation->cpus = machine->cpus;
+	observation->idle = pressure.idle;
+	observation->memory_full = pressure.memory_full;
+	observation->disk_full = pressure.disk_full;
 }

@@ -23,7 +23,7 @@ const char *machine_root(void);
 void machine_open(struct machine *machine, const char *root, uint64_t now);
 void machine_close(struct machine *machine);
 
-// Looks, at sight->now: fills in the sight's cpus, idle, memory_full and disk_full, since the last look or machine_open().
-void machine_look(struct machine *machine, struct controller_sight *sight);
+// Looks, at observation->now: fills in the observation's cpus, idle, memory_full and disk_full, since the last look or machine_open().
+void machine_observe(struct machine *machine, struct controller_observation *observation);
 
 #endif

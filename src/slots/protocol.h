@@ -14,9 +14,9 @@
 //            c: 1 + which word tells of the next jobs on it,             c: slots of the pool, and STATE_REASON()
 //            or 0: there are none                              PLACE    a place of b who wait, and who holds the slots, as text
 //   PROCESS  a number: a pidfd comes with it                  REPORT   a slots taken, b who wait, c: as STATE, and lines of text
-//   RELEASE  a number                                         LOOK     a SIGHT is wanted
+//   RELEASE  a number                                         OBSERVE  OBSERVED is wanted
 //   STATUS   a STATUS_PLACE: PLACE is wanted, not REPORT
-//   SIGHT    struct sight: the answer to LOOK
+//   OBSERVED struct observation: the answer to OBSERVE
 
 #ifndef FAIRPAR_SLOTS_PROTOCOL_H
 #define FAIRPAR_SLOTS_PROTOCOL_H
@@ -30,8 +30,8 @@
 enum { PROTOCOL_VERSION = 3, PROTOCOL_TEXT_MAX = 64 * 1024, PROTOCOL_WORDS_MAX = 4096 };
 
 enum frame_type {
-	FRAME_HELLO = 1, FRAME_WANT, FRAME_USE, FRAME_RELEASE, FRAME_HOLD, FRAME_STATUS, FRAME_WORDS, FRAME_PROCESS, FRAME_SIGHT,
-	FRAME_WELCOME = 101, FRAME_REFUSED, FRAME_GRANT, FRAME_REVOKED, FRAME_STATE, FRAME_PLACE, FRAME_REPORT, FRAME_LOOK,
+	FRAME_HELLO = 1, FRAME_WANT, FRAME_USE, FRAME_RELEASE, FRAME_HOLD, FRAME_STATUS, FRAME_WORDS, FRAME_PROCESS, FRAME_OBSERVED,
+	FRAME_WELCOME = 101, FRAME_REFUSED, FRAME_GRANT, FRAME_REVOKED, FRAME_STATE, FRAME_PLACE, FRAME_REPORT, FRAME_OBSERVE,
 };
 
 #define LEASE_LENT (UINT64_C(1) << 32)
@@ -61,10 +61,10 @@ struct hello {
 	uint32_t flags;         // enum hello_flags
 };
 
-// What a client sees of the jobs on its leases. See struct controller_sight.
-struct sight {
+// What a client sees of the jobs on its leases. See struct controller_observation.
+struct observation {
 	uint64_t looked, busy;  // thousandths
-	uint64_t since_ns;      // the last SIGHT, or the start; in this time:
+	uint64_t since_ns;      // the last OBSERVED, or the start; in this time:
 	uint64_t ended, wall_ns, work_ns;
 	uint64_t cost_ns;       // processor time that the look has taken
 	uint64_t held_up;       // not 0: what has slots waits for something else than these, and more slots would, too

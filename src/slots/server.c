@@ -61,9 +61,9 @@ static void write_life(struct server *server, uint64_t clients) {
 	(void)!pwrite(server->lock_fd, &server->life, sizeof(server->life), 0);
 }
 
-static void look_at_machine(void *arg, struct controller_sight *sight) {
+static void observe_machine(void *arg, struct controller_observation *observation) {
 	struct server *server = arg;
-	machine_look(&server->machine, sight);
+	machine_observe(&server->machine, observation);
 }
 
 // config->slots, or as many as to begin with.
@@ -103,7 +103,7 @@ static bool server_init(struct server *server, const struct server_config *confi
 		.epoch = server->life.epoch,
 		.recovers = last.clients > 0,
 	}, server->idle_since);
-	server->sessions.look_at_machine = look_at_machine;
+	server->sessions.observe_machine = observe_machine;
 	server->sessions.arg = server;
 	return true;
 }

@@ -42,7 +42,7 @@ struct session {
 	unsigned place, waiting;   // and where it is in the line
 	bool looks;                // it can be asked what it sees,
 	bool asked, answered;      // was, and has said it, for the look that is going on
-	struct sight sight;
+	struct observation observation;
 };
 
 // The number of slots is found from now on, beginning with so many.
@@ -76,7 +76,7 @@ void sessions_init(struct sessions *sessions, const struct sessions_config *conf
 	}
 }
 
-void sessions_tell(struct sessions *sessions, unsigned slots, enum controller_reason reason) {
+void sessions_announce(struct sessions *sessions, unsigned slots, enum controller_reason reason) {
 	sessions->controller.slots = slots;
 	sessions->controller.reason = reason;
 }
@@ -127,7 +127,7 @@ struct buf *session_output(struct session *session) {
 	return &session->out;
 }
 
-static void say(struct session *session, enum frame_type type, uint64_t a, uint64_t b, uint64_t c) {
+static void send_frame(struct session *session, enum frame_type type, uint64_t a, uint64_t b, uint64_t c) {
 	frame_add(&session->out, (struct frame){.type = type, .a = a, .b = b, .c = c}, NULL, 0);
 }
 
@@ -196,7 +196,7 @@ static bool on_hello(struct session *session, const char *text, size_t len, uint
 	session->looks = hello.flags & HELLO_LOOKS;
 	session->slots = slots_and_reason(all);
 	++all->njoined;
-	say(session, FRAME_WELCOME, (uint32_t)session->slots, all->config.bounds.least, all->config.bounds.most);
+	send_frame(session, FRAME_WELCOME, (uint32_t)session->slots, all->config.bounds.least, all->config.bounds.most);
 	return true;
 }
 
@@ -205,7 +205,7 @@ static bool on_hold(struct session *session, const struct frame *frame, uint64_t
 	struct lease_id id = {frame->a, frame->b};
 	uint32_t width = (uint32_t)frame->c;
 	if (session->holds_left == 0 || width > WANTED_MAX || !lease_hold(session->client, id, width, frame->c & LEASE_LENT, now)) {
-		say(session, FRAME_REVOKED, id.number, 0, 0);
+		send_frame(session, FRAME_REVOKED, id.number, 0, 0);
 	}
 	session->holds_left -= session->holds_left > 0;
 	return true;
@@ -239,7 +239,7 @@ static void on_use(struct session *session, const struct frame *frame) {
 	static lease_word unseen; // that of a client whose words could not be mapped: nothing is lent out of its leases
 	lease_word *word = frame->c == 0 ? NULL : frame->c <= session->words.n ? &session->words.word[frame->c - 1] : &unseen;
 	if (!lease_use(session->client, frame->a, frame->b, word)) {
-		say(session, FRAME_REVOKED, frame->a, 0, 0);
+		send_frame(session, FRAME_REVOKED, frame->a, 0, 0);
 	}
 }
 
@@ -306,7 +306,7 @@ static void add_holders(const struct session *session, uint64_t now, struct buf 
 	}
 }
 
-static void say_place(struct session *session, unsigned place, unsigned waiting, uint64_t now) {
+static void send_place(struct session *session, unsigned place, unsigned waiting, uint64_t now) {
 	struct buf holders = BUF_INIT;
 	session->place = place;
 	session->waiting = waiting;
@@ -318,7 +318,7 @@ static void say_place(struct session *session, unsigned place, unsigned waiting,
 static void on_status(struct session *session, const struct frame *frame, uint64_t now) {
 	if (frame->a == STATUS_PLACE) {
 		unsigned waiting, place = lease_place(session->client, &waiting);
-		say_place(session, place, waiting, now);
+		send_place(session, place, waiting, now);
 	} else {
 		report(session, now);
 	}
@@ -329,11 +329,11 @@ static void end_asking(struct session *session) {
 	session->asked = false;
 }
 
-static bool on_sight(struct session *session, const char *text, size_t len) {
-	if (len != sizeof(session->sight)) {
+static bool on_observation(struct session *session, const char *text, size_t len) {
+	if (len != sizeof(session->observation)) {
 		return false;
 	}
-	memcpy(&session->sight, text, sizeof(session->sight));
+	memcpy(&session->observation, text, sizeof(session->observation));
 	session->answered = session->asked; // else it comes too late
 	end_asking(session);
 	return true;
@@ -359,7 +359,7 @@ static bool on_frame(struct session *session, const struct frame *frame, const c
 	case FRAME_PROCESS: return on_process(session, frame);
 	case FRAME_RELEASE: release(session, frame->a, now); return true;
 	case FRAME_STATUS: on_status(session, frame, now); return true;
-	case FRAME_SIGHT: return on_sight(session, text, frame->len);
+	case FRAME_OBSERVED: return on_observation(session, text, frame->len);
 	default: return false;
 	}
 }
@@ -454,7 +454,7 @@ static bool runs_jobs(const struct session *session) {
 
 // What is seen of the jobs of all.
 struct all_seen {
-	struct controller_sight sight;
+	struct controller_observation observation;
 	double slots, busy;        // of clients of whose jobs something is known: on how many slots they run, and how busy these are
 	uint64_t cost_ns;          // of the dearest look
 };
@@ -466,18 +466,18 @@ static uint64_t at_most(uint64_t a, uint64_t b) {
 // Adds what the session has answered: to counts, as much as belongs to the time since the last look. A client may see only some of its jobs;
 // they stand for all that it has.
 static void add_answer(const struct session *session, uint64_t elapsed, struct all_seen *seen) {
-	const struct sight *sight = &session->sight;
-	double looked = (double)at_most(sight->looked, WANTED_MAX * UINT64_C(1000)), slots = lease_working(session->client);
-	double part = sight->since_ns > elapsed ? (double)elapsed / (double)sight->since_ns : 1;
+	const struct observation *observation = &session->observation;
+	double looked = (double)at_most(observation->looked, WANTED_MAX * UINT64_C(1000)), slots = lease_working(session->client);
+	double part = observation->since_ns > elapsed ? (double)elapsed / (double)observation->since_ns : 1;
 	if (looked > 0) {
-		seen->sight.looked += looked / 1000;
+		seen->observation.looked += looked / 1000;
 		seen->slots += slots;
-		seen->busy += slots * (double)sight->busy / looked;
+		seen->busy += slots * (double)observation->busy / looked;
 	}
-	seen->sight.ended += (uint64_t)((double)at_most(sight->ended, UINT32_MAX) * part + 0.5);
-	seen->sight.wall_ns += (double)sight->wall_ns * part;
-	seen->sight.work_ns += (double)sight->work_ns * part;
-	seen->cost_ns = sight->cost_ns > seen->cost_ns ? sight->cost_ns : seen->cost_ns;
+	seen->observation.ended += (uint64_t)((double)at_most(observation->ended, UINT32_MAX) * part + 0.5);
+	seen->observation.wall_ns += (double)observation->wall_ns * part;
+	seen->observation.work_ns += (double)observation->work_ns * part;
+	seen->cost_ns = observation->cost_ns > seen->cost_ns ? observation->cost_ns : seen->cost_ns;
 }
 
 static void add_session(const struct session *session, uint64_t elapsed, struct all_seen *seen) {
@@ -485,17 +485,17 @@ static void add_session(const struct session *session, uint64_t elapsed, struct 
 	if (session->answered) {
 		add_answer(session, elapsed, seen);
 	} else {
-		seen->sight.looked += slots;
+		seen->observation.looked += slots;
 		seen->slots += slots;
 		seen->busy += slots;
 	}
-	bool held_up = session->answered && session->sight.held_up;
-	seen->sight.wanted = seen->sight.wanted || (session->client && lease_waits(session->client) && !held_up);
+	bool held_up = session->answered && session->observation.held_up;
+	seen->observation.wanted = seen->observation.wanted || (session->client && lease_waits(session->client) && !held_up);
 }
 
 // Decides, when all that were asked have answered, or have had time to.
-static void end_look(struct sessions *sessions, uint64_t now) {
-	struct all_seen seen = {.sight = {.now = now}};
+static void end_observation(struct sessions *sessions, uint64_t now) {
+	struct all_seen seen = {.observation = {.now = now}};
 	struct lease_stat stat;
 	if (sessions->looks != LOOKS_ASK || (sessions->unanswered > 0 && now < sessions->look_due)) {
 		return;
@@ -505,11 +505,11 @@ static void end_look(struct sessions *sessions, uint64_t now) {
 		end_asking(session);
 		session->answered = false;
 	}
-	seen.sight.busy = seen.slots > 0 ? seen.busy * seen.sight.looked / seen.slots : 0;
+	seen.observation.busy = seen.slots > 0 ? seen.busy * seen.observation.looked / seen.slots : 0;
 	lease_stat(sessions->table, &stat);
-	seen.sight.running = stat.taken;
-	sessions->look_at_machine(sessions->arg, &seen.sight);
-	uint64_t due = controller_look(&sessions->controller, &seen.sight);
+	seen.observation.running = stat.taken;
+	sessions->observe_machine(sessions->arg, &seen.observation);
+	uint64_t due = controller_decide(&sessions->controller, &seen.observation);
 	uint64_t earliest = now + at_most(seen.cost_ns, NS_PER_S) * CONTROLLER_COST_PART;
 	lease_set_slots(sessions->table, sessions->controller.slots);
 	sessions->looks = LOOKS_WAIT;
@@ -535,7 +535,7 @@ static void ask_all(struct sessions *sessions, uint64_t now) {
 		session->asked = session->looks && !session->closed && runs_jobs(session) && session->out.len <= OUTPUT_QUIET;
 		sessions->unanswered += session->asked;
 		if (session->asked) {
-			say(session, FRAME_LOOK, 0, 0, 0);
+			send_frame(session, FRAME_OBSERVE, 0, 0, 0);
 		}
 	}
 	sessions->looks = LOOKS_ASK;
@@ -543,14 +543,14 @@ static void ask_all(struct sessions *sessions, uint64_t now) {
 }
 
 // Begins a look that is due, or, when somebody waits again, the time until the next one. Returns when something of that is to be done.
-static uint64_t plan_look(struct sessions *sessions, uint64_t now) {
+static uint64_t plan_observation(struct sessions *sessions, uint64_t now) {
 	if (!finds_slots(sessions)) {
 		return TIME_NEVER;
 	}
 	bool awaited = lease_is_awaited(sessions->table);
 	if (sessions->looks == LOOKS_REST && awaited) { // what was is of no use any more
-		struct controller_sight ignored = {.now = now};
-		sessions->look_at_machine(sessions->arg, &ignored);
+		struct controller_observation ignored = {.now = now};
+		sessions->observe_machine(sessions->arg, &ignored);
 		sessions->looks = LOOKS_WAIT;
 		sessions->look_due = controller_resume(&sessions->controller, now);
 	} else if (sessions->looks == LOOKS_WAIT && now >= sessions->look_due && awaited) {
@@ -564,21 +564,21 @@ static uint64_t plan_look(struct sessions *sessions, uint64_t now) {
 
 // ---- what else follows ----
 
-static void tell_place(struct session *session, uint64_t now) {
+static void update_place(struct session *session, uint64_t now) {
 	unsigned waiting, place = session->shows_place ? lease_place(session->client, &waiting) : 0;
 	if (place > 0 && (place != session->place || waiting != session->waiting)) {
-		say_place(session, place, waiting, now);
+		send_place(session, place, waiting, now);
 	}
 }
 
-static void tell_state(struct session *session, bool contended) {
+static void send_state(struct session *session, bool contended) {
 	uint32_t limit = lease_spare_limit(session->client);
 	uint64_t slots = slots_and_reason(session->all);
 	if (contended != session->contended || limit != session->spare_limit || slots != session->slots) {
 		session->contended = contended;
 		session->spare_limit = limit;
 		session->slots = slots;
-		say(session, FRAME_STATE, contended, limit, slots);
+		send_frame(session, FRAME_STATE, contended, limit, slots);
 	}
 }
 
@@ -599,7 +599,7 @@ static uint64_t take_back(struct sessions *sessions, uint64_t now) {
 	}
 	sessions->revoking = lease_user(unused.client);
 	sessions->revoked = unused.id.number;
-	say(sessions->revoking, FRAME_REVOKED, unused.id.number, 0, 0);
+	send_frame(sessions->revoking, FRAME_REVOKED, unused.id.number, 0, 0);
 	return now;
 }
 
@@ -611,12 +611,12 @@ uint64_t sessions_settle(struct sessions *sessions, bool quiet, uint64_t now) {
 	struct lease_grant grant;
 	uint64_t when, unused_when;
 	end_recovery(sessions, quiet, now);
-	end_look(sessions, now);
+	end_observation(sessions, now);
 	forget_slots(sessions, now);
 	when = take_back(sessions, now);
 	while (lease_next(sessions->table, now, &grant)) {
 		struct session *session = lease_user(grant.client);
-		say(session, FRAME_GRANT, grant.id.number, grant.id.nonce, grant.width | (grant.lender ? LEASE_LENT : 0));
+		send_frame(session, FRAME_GRANT, grant.id.number, grant.id.nonce, grant.width | (grant.lender ? LEASE_LENT : 0));
 		if (sessions->granted) {
 			sessions->granted(sessions->arg, &grant, session->label, session->pid);
 		}
@@ -626,13 +626,13 @@ uint64_t sessions_settle(struct sessions *sessions, bool quiet, uint64_t now) {
 	list_for_each(&sessions->list, at) {
 		struct session *session = list_entry(at, struct session, link);
 		if (session->client && !session->closed && session->out.len <= OUTPUT_QUIET) {
-			tell_state(session, contended && session->client != only);
-			tell_place(session, now);
+			send_state(session, contended && session->client != only);
+			update_place(session, now);
 		}
 	}
 	if (!sessions->revoking) { // what was granted just now counts, too
 		when = lease_unused(sessions->table, now, &grant, &unused_when) ? now : unused_when < when ? unused_when : when;
 	}
-	uint64_t look_due = plan_look(sessions, now);
+	uint64_t look_due = plan_observation(sessions, now);
 	return sessions->recovering ? sessions->recovery_end : at_most(when, look_due);
 }

@@ -34,7 +34,7 @@ struct session;
 struct sessions_config {
 	unsigned slots;          // at least 1; if the number is found, as many as there are processors, or bounds
 	struct slots_bounds bounds; // of a number that is found; most is 0 if it is fixed
-	bool is_told;            // the owner finds the number, and says it by sessions_tell(); the table's is his own business
+	bool is_told;            // the owner finds the number, and says it by sessions_announce(); the table's is his own business
 	bool fair_time;          // see lease_table_create()
 	uint64_t epoch;          // tells this server from others of the pool: a number above theirs, below 2^32
 	bool recovers;           // the last server died while it had clients: they may hold leases
@@ -53,8 +53,8 @@ struct sessions {
 	bool (*find_lease)(void *arg, struct lease_id id);
 	// The same: a client of that label and process was granted a lease.
 	void (*granted)(void *arg, const struct lease_grant *grant, const char *label, uint32_t pid);
-	// The same, where the number of slots is found: looks at the machine, at sight->now (slots/machine.h).
-	void (*look_at_machine)(void *arg, struct controller_sight *sight);
+	// The same, where the number of slots is found: looks at the machine, at observation->now (slots/machine.h).
+	void (*observe_machine)(void *arg, struct controller_observation *observation);
 	void *arg;
 	struct controller controller;
 	enum { LOOKS_REST, LOOKS_WAIT, LOOKS_ASK } looks; // nobody waits; until look_due; for answers, until then
@@ -69,7 +69,7 @@ void sessions_init(struct sessions *sessions, const struct sessions_config *conf
 void sessions_fini(struct sessions *sessions, uint64_t now);
 
 // Clients are told that there are so many slots now, because of `reason`. With config.is_told.
-void sessions_tell(struct sessions *sessions, unsigned slots, enum controller_reason reason);
+void sessions_announce(struct sessions *sessions, unsigned slots, enum controller_reason reason);
 
 // A client has connected. NULL: there are too many.
 struct session *session_open(struct sessions *sessions) FP_NODISCARD;

@@ -216,7 +216,7 @@ static struct known any_lease(struct world *world) {
 	return peer->nleases > 0 ? peer->leases[which % peer->nleases] : (struct known){.id = {which == 255 ? UINT64_MAX : which, which}, .process = -1};
 }
 
-static void say_hello(struct world *world, struct peer *peer) {
+static void send_hello(struct world *world, struct peer *peer) {
 	struct known below = any_lease(world);
 	unsigned flags = next_byte(world);
 	struct hello hello = {
@@ -269,7 +269,7 @@ static void say_lease(struct world *world, struct peer *peer, enum frame_type ty
 }
 
 // Words of its leases, or a file that is not fit to be some; also a second time, which is refused.
-static void say_words(struct world *world, struct peer *peer) {
+static void send_words(struct world *world, struct peer *peer) {
 	unsigned flags = next_byte(world);
 	struct words words = {0};
 	int fd = flags & 1 ? open("/dev/null", O_RDWR | O_CLOEXEC) : words_create(&words, WORDS);
@@ -287,12 +287,12 @@ static void say_want(struct world *world, struct peer *peer) {
 }
 
 // Whether it was asked or not, and whatever it says.
-static void say_sight(struct world *world, struct peer *peer) {
-	struct sight sight;
-	memset(&sight, (int)next_byte(world), sizeof(sight));
-	sight.looked = next_byte(world) * 100;
-	sight.busy = next_byte(world) % 2 == 0 ? sight.busy : next_byte(world) * 100;
-	say(world, peer, (struct frame){.type = FRAME_SIGHT}, &sight, sizeof(sight) - (next_byte(world) == 255), -1);
+static void send_observation(struct world *world, struct peer *peer) {
+	struct observation observation;
+	memset(&observation, (int)next_byte(world), sizeof(observation));
+	observation.looked = next_byte(world) * 100;
+	observation.busy = next_byte(world) % 2 == 0 ? observation.busy : next_byte(world) * 100;
+	say(world, peer, (struct frame){.type = FRAME_OBSERVED}, &observation, sizeof(observation) - (next_byte(world) == 255), -1);
 }
 
 // Any bytes, which are no frame that changes what this client knows.
@@ -312,23 +312,23 @@ static void step(struct world *world) {
 	if (!peer->session && !peer->closed && what % 16 < 12) {
 		peer->session = session_open(&world->sessions);
 		peer->reads = true;
-		say_hello(world, peer);
+		send_hello(world, peer);
 	} else if (what % 16 == 12) {
 		world->now += (uint64_t)next_byte(world) * NS_PER_S / 64;
 	} else if (what % 16 == 13) {
 		end_process(world, peer, next_byte(world));
 	} else if (peer->session) {
 		switch (what % 16) {
-		case 0: say_hello(world, peer); break;
+		case 0: send_hello(world, peer); break;
 		case 1: case 2: case 3: say_want(world, peer); break;
 		case 4: say_lease(world, peer, FRAME_USE); break;
 		case 5: say_lease(world, peer, FRAME_PROCESS); break;
 		case 6: case 7: say_lease(world, peer, FRAME_RELEASE); break;
 		case 8: say_lease(world, peer, FRAME_HOLD); break;
-		case 14: say_words(world, peer); break;
+		case 14: send_words(world, peer); break;
 		case 9:
 			if (what >> 5 & 1) {
-				say_sight(world, peer);
+				send_observation(world, peer);
 				break;
 			}
 			say(world, peer, (struct frame){.type = FRAME_STATUS, .a = what >> 4 & 1}, NULL, 0, -1); break;
@@ -342,11 +342,11 @@ static void step(struct world *world) {
 	}
 }
 
-static void look_at_machine(void *arg, struct controller_sight *sight) {
+static void observe_machine(void *arg, struct controller_observation *observation) {
 	const struct world *world = arg;
-	sight->cpus = 2;
-	sight->idle = world->now / NS_PER_S % 3 == 0 ? 0.5 : 0;
-	sight->memory_full = world->now / NS_PER_S % 5 == 0 ? 0.5 : 0;
+	observation->cpus = 2;
+	observation->idle = world->now / NS_PER_S % 3 == 0 ? 0.5 : 0;
+	observation->memory_full = world->now / NS_PER_S % 5 == 0 ? 0.5 : 0;
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
@@ -359,7 +359,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
 		.slots = world.slots, .fair_time = flags & 1, .epoch = 1 + flags / 2 % 2, .recovers = flags & 4,
 		.bounds = flags & 8 ? (struct slots_bounds){.least = 1, .most = world.slots} : (struct slots_bounds){0},
 	}, world.now);
-	world.sessions.look_at_machine = look_at_machine;
+	world.sessions.observe_machine = observe_machine;
 	world.sessions.arg = &world;
 	while (world.data < world.end) {
 		step(&world);

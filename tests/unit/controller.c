@@ -49,7 +49,7 @@ struct world {
 	double idle;               // processors, in ns, since then
 	struct controller controller;
 	struct controller_batch batches[4];
-	struct controller_sight sight;
+	struct controller_observation observation;
 	char trace[4096];
 	size_t trace_len;
 };
@@ -86,9 +86,9 @@ static enum doing doing(const struct job *job) {
 
 static void end_job(struct world *world, struct job *job) {
 	double wall = (double)(world->now - job->start);
-	++world->sight.ended;
-	world->sight.wall_ns += wall;
-	world->sight.work_ns += controller_work(&world->batches[job->kind - world->kinds], wall);
+	++world->observation.ended;
+	world->observation.wall_ns += wall;
+	world->observation.work_ns += controller_work(&world->batches[job->kind - world->kinds], wall);
 	job->kind = NULL;
 	--world->running;
 }
@@ -137,26 +137,26 @@ static void trace_slots(struct world *world) {
 // What an observer would see now, of at most LOOKS jobs.
 static void look(struct world *world) {
 	enum { LOOKS = 64 };
-	struct controller_sight *sight = &world->sight;
-	sight->now = world->now;
-	sight->cpus = world->cpus;
-	sight->running = world->running;
-	sight->wanted = has_more(world);
-	sight->memory_full = world->memory_jobs > 0 && world->running > world->memory_jobs ? 0.5 : 0;
-	sight->idle = world->idle / world->cpus / (double)(world->now - world->last_look);
+	struct controller_observation *observation = &world->observation;
+	observation->now = world->now;
+	observation->cpus = world->cpus;
+	observation->running = world->running;
+	observation->wanted = has_more(world);
+	observation->memory_full = world->memory_jobs > 0 && world->running > world->memory_jobs ? 0.5 : 0;
+	observation->idle = world->idle / world->cpus / (double)(world->now - world->last_look);
 	world->idle = 0;
 	world->last_look = world->now;
-	for (unsigned i = 0; i < 4 * LOOKS && sight->looked < LOOKS; ++i) {
+	for (unsigned i = 0; i < 4 * LOOKS && observation->looked < LOOKS; ++i) {
 		enum doing what = doing(&world->jobs[world->top < LOOKS ? i % MOST_JOBS : random_next(&world->random) % world->top]);
-		sight->looked += what != NOTHING;
-		sight->busy += what == COMPUTES || what == WAITS_FOR_DISK;
+		observation->looked += what != NOTHING;
+		observation->busy += what == COMPUTES || what == WAITS_FOR_DISK;
 	}
 	unsigned before = world->controller.slots;
-	world->next_look = controller_look(&world->controller, sight);
+	world->next_look = controller_decide(&world->controller, observation);
 	if (world->controller.slots != before) {
 		trace_slots(world);
 	}
-	*sight = (struct controller_sight){0};
+	*observation = (struct controller_observation){0};
 }
 
 // Runs all jobs of a copy of the world with so many slots, or with those that the controller gives (0). Gives up after
@@ -279,7 +279,7 @@ static void test_least(void) {
 	controller_init(&controller, 1, 8, 0.5, now);
 	for (unsigned i = 0; i < 1000; ++i) {
 		now += 1000 * MS;
-		(void)controller_look(&controller, &(struct controller_sight){.now = now, .cpus = 0.1, .running = controller.slots,
+		(void)controller_decide(&controller, &(struct controller_observation){.now = now, .cpus = 0.1, .running = controller.slots,
 			.wanted = true, .looked = controller.slots, .busy = 100, .memory_full = 1, .disk_full = 1});
 		check_equal(controller.slots, 1);
 	}
@@ -293,7 +293,7 @@ static void test_bounds(void) {
 	for (unsigned i = 0; i < 1000; ++i) {
 		now += 100 * MS;
 		bool sleeps = i / 100 % 2 == 0;
-		(void)controller_look(&controller, &(struct controller_sight){.now = now, .cpus = 2, .running = controller.slots,
+		(void)controller_decide(&controller, &(struct controller_observation){.now = now, .cpus = 2, .running = controller.slots,
 			.wanted = true, .looked = controller.slots, .busy = sleeps ? 0 : controller.slots, .idle = sleeps, .ended = 1, .wall_ns = 1e8,
 			.work_ns = 1e8});
 		check(controller.slots >= 3 && controller.slots <= 6);

@@ -523,7 +523,7 @@ static char next_said(struct opened *opened) {
 // A claim whose job waits for others, and one of its batch that does not fit beside it.
 static void open_two(struct memory_learned *batch, struct memory_claim *first, struct opened *second, uint64_t alone_due) {
 	struct memory *memory = &world.children->memory;
-	memory_learned_know(batch, 40 * MB); // of 50M, without what is left to others
+	memory_learned_restore(batch, 40 * MB); // of 50M, without what is left to others
 	*first = (struct memory_claim){.learned = batch, .origin = first};
 	check(memory_claim_open(memory, first, 0, "first", &world.children->terminating));
 	memory_set_waiting(memory, first, true);
@@ -644,7 +644,7 @@ static void test_learned_storm(void) {
 	thread threads[STORM_THREADS];
 	unsigned numbers[STORM_THREADS];
 	atomic_store(&storm_bytes, 0);
-	memory_learned_know(&learned[0], 17 * MB); // nothing is known of the other one
+	memory_learned_restore(&learned[0], 17 * MB); // nothing is known of the other one
 	for (unsigned i = 0; i < STORM_THREADS; ++i) {
 		numbers[i] = i;
 		check_equal(thread_start(&threads[i], learned_storm, &numbers[i], 256 * 1024), 0);

@@ -220,7 +220,7 @@ static void test_growing(void) {
 
 static void test_known(void) {
 	struct memory_learned learned = {.peak = 0};
-	memory_learned_know(&learned, 8 * MB);
+	memory_learned_restore(&learned, 8 * MB);
 	begin(&learned, 0);
 	check(!memory_learned_holds_back(&learned));
 	check_equal(memory_learned_need(&learned), 9 * MB);

@@ -49,34 +49,34 @@ static void make_root(const char *group) {
 
 static void test_idle(void) {
 	struct pressure pressure;
-	struct pressure_sight sight;
+	struct pressure_observation observation;
 	make_root("/");
 	put("/proc/stat", "cpu 9 9 9 9 9 9 9 9\ncpu0 0 0 0 0 0 0 0 0 0 0\ncpu1 0 0 0 0 0 0 0 0 0 0\ncpu2 0 0 0 0 0 0 0 0 0 0\ncpu3 0 0 0 0 0 0 0 0 0 0\n");
 	pressure_open(&pressure, root, 0);
 	// of three that are allowed one is idle, and one waits for a disk for half of the time
 	put("/proc/stat", "cpu 9 9 9 9 9 9 9 9\ncpu0 40 10 20 0 0 10 10 10 0 0\ncpu1 0 0 0 100 0 0 0 0 0 0\ncpu2 0 0 0 100 0 0 0 0 0 0\ncpu3 50 0 0 0 50 0 0 0 0 0\n");
-	pressure_look(&pressure, 3, SECOND, &sight);
-	CHECK_NEAR(sight.idle, 0.5);
-	pressure_look(&pressure, 3, SECOND, &sight);
-	check(sight.idle == 0 && sight.memory_full == 0 && sight.disk_full == 0);
+	pressure_observe(&pressure, 3, SECOND, &observation);
+	CHECK_NEAR(observation.idle, 0.5);
+	pressure_observe(&pressure, 3, SECOND, &observation);
+	check(observation.idle == 0 && observation.memory_full == 0 && observation.disk_full == 0);
 	pressure_close(&pressure);
 }
 
 static void test_quota(void) {
 	struct pressure pressure;
-	struct pressure_sight sight;
+	struct pressure_observation observation;
 	make_root("/a");
 	put("/proc/stat", "cpu0 0 0 0 0 0 0 0 0\n");
 	put("/sys/fs/cgroup/a/cpu.stat", "usage_usec 1000000\nuser_usec 5\n");
 	pressure_open(&pressure, root, 0);
 	put("/proc/stat", "cpu0 50 0 0 50 0 0 0 0\n");
 	put("/sys/fs/cgroup/a/cpu.stat", "usage_usec 1400000\nuser_usec 5\n");
-	pressure_look(&pressure, 0.5, SECOND, &sight);
-	CHECK_NEAR(sight.idle, 0.2);
+	pressure_observe(&pressure, 0.5, SECOND, &observation);
+	CHECK_NEAR(observation.idle, 0.2);
 	put("/proc/stat", "cpu0 50 0 0 150 0 0 0 0\n");
 	put("/sys/fs/cgroup/a/cpu.stat", "usage_usec 1900000\nuser_usec 5\n");
-	pressure_look(&pressure, 0.5, 2 * SECOND, &sight);
-	CHECK_NEAR(sight.idle, 0);
+	pressure_observe(&pressure, 0.5, 2 * SECOND, &observation);
+	CHECK_NEAR(observation.idle, 0);
 	pressure_close(&pressure);
 }
 
@@ -84,7 +84,7 @@ static void test_full(void) {
 	static const char before[] = "some avg10=0.00 avg60=0.00 avg300=0.00 total=999\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=1000\n";
 	static const char after[] = "some avg10=0.00 avg60=0.00 avg300=0.00 total=9999999\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=251000\n";
 	struct pressure pressure;
-	struct pressure_sight sight;
+	struct pressure_observation observation;
 	make_root("/a");
 	put("/proc/pressure/memory", before);
 	put("/proc/pressure/io", before);
@@ -92,24 +92,24 @@ static void test_full(void) {
 	pressure_open(&pressure, root, 0);
 	put("/proc/pressure/memory", after); // others', which the own cgroup does not feel
 	put("/proc/pressure/io", after);
-	pressure_look(&pressure, 1, SECOND, &sight);
-	check(sight.memory_full == 0);
-	CHECK_NEAR(sight.disk_full, 0.25);
+	pressure_observe(&pressure, 1, SECOND, &observation);
+	check(observation.memory_full == 0);
+	CHECK_NEAR(observation.disk_full, 0.25);
 	put("/sys/fs/cgroup/a/memory.pressure", after);
-	pressure_look(&pressure, 1, SECOND + SECOND / 2, &sight);
-	CHECK_NEAR(sight.memory_full, 0.5);
-	check(sight.disk_full == 0);
+	pressure_observe(&pressure, 1, SECOND + SECOND / 2, &observation);
+	CHECK_NEAR(observation.memory_full, 0.5);
+	check(observation.disk_full == 0);
 	pressure_close(&pressure);
 }
 
 static void test_nothing(void) {
 	struct pressure pressure;
-	struct pressure_sight sight;
+	struct pressure_observation observation;
 	check(mkdtemp(root) != NULL);
 	atexit(remove_root);
 	pressure_open(&pressure, root, 0);
-	pressure_look(&pressure, 1, SECOND, &sight);
-	check(sight.idle == 0 && sight.memory_full == 0 && sight.disk_full == 0);
+	pressure_observe(&pressure, 1, SECOND, &observation);
+	check(observation.idle == 0 && observation.memory_full == 0 && observation.disk_full == 0);
 	pressure_close(&pressure);
 }
 
@@ -190,18 +190,18 @@ static void test_trees(void) {
 
 static void test_memory_room(void) {
 	make_root("/a/b");
-	struct memory_room room = memory_room_look(root);
+	struct memory_room room = memory_room_observe(root);
 	check(room.limit == UINT64_MAX && room.left == UINT64_MAX);
 	put("/sys/fs/cgroup/a/b/memory.max", "max\n");
 	put("/sys/fs/cgroup/a/b/memory.current", "60\n");
 	put("/sys/fs/cgroup/a/memory.max", "100\n");
 	put("/sys/fs/cgroup/a/memory.current", "70\n");
 	put("/sys/fs/cgroup/a/memory.stat", "anon 50\nfile 20\ninactive_file 15\n");
-	room = memory_room_look(root);
+	room = memory_room_observe(root);
 	check(room.limit == 100 && room.left == 45);
 	put("/sys/fs/cgroup/a/b/memory.max", "80\n"); // the lowest limit, and the least that is left, need not be the same group's
 	put("/sys/fs/cgroup/a/memory.current", "200\n");
-	room = memory_room_look(root);
+	room = memory_room_observe(root);
 	check(room.limit == 80 && room.left == 0);
 }
 
@@ -213,7 +213,7 @@ static void test_memory_room_v1(void) {
 	put("/sys/fs/cgroup/memory/x/memory.usage_in_bytes", "70\n");
 	put("/sys/fs/cgroup/memory/x/memory.stat", "total_inactive_file 5\n");
 	put("/sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n");
-	struct memory_room room = memory_room_look(root);
+	struct memory_room room = memory_room_observe(root);
 	check(room.limit == 100 && room.left == 35);
 }
 

@@ -94,7 +94,7 @@ static void test_told_slots(void) {
 	struct session *session = join(&sessions, 5);
 	check_equal(count_heard(session, FRAME_WELCOME, &frame), 1);
 	check(frame.a == 2 && frame.b == 1 && frame.c == 9);
-	sessions_tell(&sessions, 4, CONTROLLER_JOBS_SLEEP);
+	sessions_announce(&sessions, 4, CONTROLLER_JOBS_SLEEP);
 	check_equal(sessions_settle(&sessions, true, 6), TIME_NEVER); // nobody is asked what he sees
 	check_equal(count_heard(session, FRAME_STATE, &frame), 1);
 	check(frame.c == (4 | (uint64_t)CONTROLLER_JOBS_SLEEP << 32));
@@ -111,18 +111,18 @@ static void test_told_slots(void) {
 
 static unsigned nlooks; // at the machine
 
-static void look_at_machine(void *arg, struct controller_sight *sight) {
+static void observe_machine(void *arg, struct controller_observation *observation) {
 	const double *idle = arg;
 	++nlooks;
-	sight->cpus = 2;
-	sight->idle = *idle;
+	observation->cpus = 2;
+	observation->idle = *idle;
 }
 
 static void open_auto(struct sessions *sessions, unsigned least, unsigned most, bool recovers, double *idle) {
 	sessions_init(sessions, &(struct sessions_config){
 		.slots = 2, .bounds = {.least = least, .most = most}, .epoch = 1, .recovers = recovers,
 	}, 0);
-	sessions->look_at_machine = look_at_machine;
+	sessions->observe_machine = observe_machine;
 	sessions->arg = idle;
 	nlooks = 0;
 }
@@ -134,9 +134,9 @@ static void say(struct session *session, struct frame frame, const void *text, s
 	buf_fini(&said);
 }
 
-static void say_sight(struct session *session, uint64_t slots, double busy, uint64_t now) {
-	const struct sight sight = {.looked = slots * 1000, .busy = (uint64_t)(busy * 1000), .since_ns = 100 * MS};
-	say(session, (struct frame){.type = FRAME_SIGHT}, &sight, sizeof(sight), now);
+static void send_observation(struct session *session, uint64_t slots, double busy, uint64_t now) {
+	const struct observation observation = {.looked = slots * 1000, .busy = (uint64_t)(busy * 1000), .since_ns = 100 * MS};
+	say(session, (struct frame){.type = FRAME_OBSERVED}, &observation, sizeof(observation), now);
 }
 
 static unsigned slots_of(const struct sessions *sessions) {
@@ -155,14 +155,14 @@ static void test_slots_follow_jobs(void) {
 	check_equal(due, 5 + 100 * MS); // two have a slot each, and the others wait
 	check_equal(count_heard(a, FRAME_GRANT, &state) + count_heard(b, FRAME_GRANT, &state), 2);
 	check_equal(sessions_settle(&sessions, true, due - 1), due);
-	check(!hears(a, FRAME_LOOK));
+	check(!hears(a, FRAME_OBSERVE));
 	check(sessions_settle(&sessions, true, due) > due);
-	check_equal(count_heard(a, FRAME_LOOK, &state), 1);
-	check_equal(count_heard(b, FRAME_LOOK, &state), 1);
-	say_sight(a, 1, 0, due);
+	check_equal(count_heard(a, FRAME_OBSERVE, &state), 1);
+	check_equal(count_heard(b, FRAME_OBSERVE, &state), 1);
+	send_observation(a, 1, 0, due);
 	check(sessions_settle(&sessions, false, due) > due);
 	check_equal(slots_of(&sessions), 2); // b has not answered yet
-	say_sight(b, 1, 0, due + 1);
+	send_observation(b, 1, 0, due + 1);
 	uint64_t next = sessions_settle(&sessions, false, due + 1);
 	check_equal(slots_of(&sessions), 4); // twice as many
 	check_equal(next, due + 1 + 100 * MS);
@@ -183,7 +183,7 @@ static void test_silent_are_busy(void) {
 			now = sessions_settle(&sessions, true, now);
 			check_equal(slots_of(&sessions), 2);
 		}
-		check(hears(session, FRAME_LOOK) == (i == 1));
+		check(hears(session, FRAME_OBSERVE) == (i == 1));
 		check(nlooks > 10 && now > (nlooks - 1) * (i == 0 ? 100 : 350) * MS); // the late one was waited for
 		sessions_fini(&sessions, now);
 	}
@@ -199,14 +199,14 @@ static void test_no_look_while_nobody_waits(void) {
 	uint64_t now = 5;
 	while (slots_of(&sessions) < 9) {
 		now = sessions_settle(&sessions, true, now);
-		if (hears(session, FRAME_LOOK)) {
-			say_sight(session, 2, 0, now);
+		if (hears(session, FRAME_OBSERVE)) {
+			send_observation(session, 2, 0, now);
 		}
 	}
 	now = sessions_settle(&sessions, true, now); // all have one
 	unsigned looks = nlooks;
 	check_equal(sessions_settle(&sessions, true, now), TIME_NEVER);
-	check(!hears(session, FRAME_LOOK));
+	check(!hears(session, FRAME_OBSERVE));
 	check_equal(nlooks, looks);
 	check_equal(session_close(session, now), true);
 	session = join_wanting(&sessions, 9, HELLO_LOOKS, now); // who knows what these do

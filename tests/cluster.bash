@@ -1,10 +1,10 @@
 # shellcheck shell=bash disable=SC2034 # what it sets, tests read
-# Machines for the tests of one file: `load cluster`, then setup_file calls bed_ssh or bed_slurm (or both), teardown_file bed_end.
+# Machines for the tests of one file: `load cluster`, then setup_file calls bed_start, teardown_file bed_end.
 #
-#	bed_ssh                 three sshd, at 127.0.0.1, .2 and .3, with keys of their own; `ssh` in $PATH is then one that knows
+#	bed_start ssh           three sshd, at 127.0.0.1, .2 and .3, with keys of their own; `ssh` in $PATH is then one that knows
 #	                        them (ssh 127.0.0.2 true), and no other machine
-#	bed_slurm [KEY=VALUE …] a Slurm cluster of three nodes of 4 CPUs (tests/slurm-up)
-#	need_ssh, need_slurm    in a test: skips it by name where that bed is not there
+#	bed_start slurm [KEY=VALUE …]   a Slurm cluster of three nodes of 4 CPUs (tests/slurm-up)
+#	need_ssh, need_slurm    in a test: skips it by name where that is not installed, or cannot be started on this machine
 #	sshd_end ADDRESS        that sshd ends, and the connections to it break; sshd_start ADDRESS: it is there again
 #	ssh_clients ADDRESS     the pids of the ssh that this test has running for it
 #	bed_end                 ends all of it; fails, naming it, if anything is left
@@ -13,18 +13,28 @@
 
 bed_hosts=(127.0.0.1 127.0.0.2 127.0.0.3)
 
+# A machine may refuse them what they need: a container without loopback addresses, a name that it cannot look up.
+bed_start() {
+	local kind=$1 log=$BATS_FILE_TMPDIR/$1.start
+	shift
+	if ! "bed_$kind" "$@" >"$log" 2>&1; then
+		cat "$log"
+		"bed_${kind}_end"
+		export "bed_without_$kind=$kind cannot be started here: $(tail -n 1 "$log")"
+	fi
+}
+
 bed_ssh() {
 	local host
 	command -v sshd >/dev/null || PATH=$PATH:/usr/sbin:/sbin
 	command -v sshd >/dev/null && command -v ssh >/dev/null || return 0
-	bed=$BATS_FILE_TMPDIR/ssh
+	export bed=$BATS_FILE_TMPDIR/ssh sshd_port=
 	mkdir -p "$bed/bin"
 	# Where it runs as root, sshd wants an empty directory to lock its children into.
-	[[ $(id -u) != 0 ]] || mkdir -p /run/sshd
-	ssh-keygen -q -t ed25519 -N '' -f "$bed/host_key"
-	ssh-keygen -q -t ed25519 -N '' -f "$bed/key"
+	[[ $(id -u) != 0 ]] || mkdir -p /run/sshd || return
+	ssh-keygen -q -t ed25519 -N '' -f "$bed/host_key" || return
+	ssh-keygen -q -t ed25519 -N '' -f "$bed/key" || return
 	cp "$bed/key.pub" "$bed/authorized"
-	sshd_port=
 	for host in "${bed_hosts[@]}"; do
 		sshd_start "$host" || return
 		echo "[$host]:$sshd_port $(cut -d ' ' -f 1,2 "$bed/host_key.pub")"
@@ -45,7 +55,16 @@ bed_ssh() {
 	CONF
 	printf '#!/bin/sh\nexec %s -F %s "$@"\n' "$(command -v ssh)" "$bed/client" >"$bed/bin/ssh"
 	chmod +x "$bed/bin/ssh"
-	export bed sshd_port PATH=$bed/bin:$PATH
+	export PATH=$bed/bin:$PATH
+	ssh 127.0.0.1 true
+}
+
+bed_ssh_end() {
+	local host
+	for host in "${bed_hosts[@]}"; do
+		sshd_end "$host"
+	done
+	unset bed
 }
 
 # sshd_start ADDRESS: at the port of the others, or at one that is free at all of them. FAIRPAR_REMOTE names the program
@@ -133,6 +152,11 @@ bed_slurm() {
 	"$BATS_TEST_DIRNAME/slurm-up" start "${SLURM_CONF%/*}" "$@" 3>&-
 }
 
+bed_slurm_end() {
+	slurm_up stop
+	unset SLURM_CONF
+}
+
 # slurm_up VERB …: with the cluster of this file.
 slurm_up() {
 	local verb=$1
@@ -141,22 +165,20 @@ slurm_up() {
 }
 
 need_ssh() {
-	[[ -n ${bed-} ]] || skip "sshd is not installed"
+	[[ -n ${bed-} ]] || skip "${bed_without_ssh-sshd is not installed}"
 }
 
 need_slurm() {
-	[[ -n ${SLURM_CONF-} ]] || skip "slurmctld is not installed"
+	[[ -n ${SLURM_CONF-} ]] || skip "${bed_without_slurm-slurmctld is not installed}"
 }
 
 bed_end() {
-	local host left
+	local left
 	if [[ -n ${bed-} ]]; then
-		for host in "${bed_hosts[@]}"; do
-			sshd_end "$host"
-		done
+		bed_ssh_end
 	fi
 	if [[ -n ${SLURM_CONF-} ]]; then
-		slurm_up stop
+		bed_slurm_end
 	fi
 	left=$(grep -lszF -- "$BATS_FILE_TMPDIR/" /proc/[0-9]*/cmdline) || :
 	if [[ -n $left ]]; then

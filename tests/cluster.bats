@@ -4,8 +4,8 @@ load helper
 load cluster
 
 setup_file() {
-	bed_ssh
-	bed_slurm
+	bed_start ssh
+	bed_start slurm
 }
 teardown_file() { bed_end; }
 

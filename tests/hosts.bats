@@ -30,6 +30,14 @@ teardown() { helper_teardown; }
 	assert_contains "$stderr" "2 of 3 jobs failed"
 }
 
+@test "an ssh may ask on the terminal, and Ctrl-C is fairpar's to answer" {
+	sed -i 's|^exec sh|if [ "$host" = asks ]; then stty -echo; echo "password:"; read -r answer; stty echo; [ "$answer" = yes ] \|\| exit 255; fi </dev/tty >/dev/tty\n&|' "$PARALLEL_SSH"
+	printf '%s\t%s\n' password: 'yes\n' 'begun' '\x03' >'talk'
+	on_terminal "$FAIRPAR" --line-buffer -S 1/asks 'trap "echo ended; exit 1" TERM; echo begun; while :; do sleep 0.01; done #' ::: 1
+	assert_eq "$status" 130
+	assert_contains "$output" ended
+}
+
 @test "an item is one word elsewhere, too" {
 	run_fairpar -S one -k echo ::: "a  b" "it's" '$HOME;*' </dev/null
 	assert_lines "a  b" "it's" '$HOME;*'
@@ -116,6 +124,16 @@ SSH
 	kill -INT "$fairpar_pid"
 	end_fairpar 130
 	assert_eq "$(wc -l <log)" 1
+}
+
+@test "a worker that is frozen is given up when its jobs are to end" {
+	make_fifo begun
+	start_fairpar -S 1/one "echo \$PPID >begun; sleep $patience #" ::: 1 </dev/null
+	await begun
+	kill -STOP "$line"
+	kill -INT "$fairpar_pid"
+	end_fairpar 130
+	assert_contains "$stderr" "1 cancelled"
 }
 
 @test "a job whose worker is killed runs again, once, and others go on" {

@@ -185,7 +185,7 @@ int agent_receive(struct agent *agent, const char *bytes, size_t n, uint64_t now
 			return -1;
 		}
 		if (!end) {
-			agent->channel.heard = now;
+			channel_heard(&agent->channel, now);
 			return 0;
 		}
 		send_hello(agent, agent->greeting.data + strlen(GREETING));

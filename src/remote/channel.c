@@ -7,7 +7,7 @@
 
 void channel_init(struct channel *channel, enum wire_sender self, const char *(*frame)(void *arg, const struct wire_frame *frame), void *arg,
                   uint64_t now) {
-	*channel = (struct channel){.self = self, .frame = frame, .arg = arg, .heard = now};
+	*channel = (struct channel){.self = self, .frame = frame, .arg = arg, .heard = now, .dead = now + CHANNEL_DEAD_NS};
 }
 
 void channel_fini(struct channel *channel) {
@@ -89,9 +89,14 @@ static void on_frame(struct channel *channel, const struct wire_frame *frame) {
 	}
 }
 
+void channel_heard(struct channel *channel, uint64_t now) {
+	channel->heard = now;
+	channel->dead = now + CHANNEL_DEAD_NS;
+}
+
 int channel_receive(struct channel *channel, const char *bytes, size_t n, uint64_t now) {
 	size_t at = 0;
-	channel->heard = now;
+	channel_heard(channel, now);
 	buf_add(&channel->in, bytes, n);
 	while (!channel_is_broken(channel)) {
 		struct wire_frame frame;
@@ -115,19 +120,31 @@ int channel_receive(struct channel *channel, const char *bytes, size_t n, uint64
 
 // ---- time ----
 
+static void ping(struct channel *channel, uint64_t now) {
+	channel_send(channel, &(struct wire_frame){.type = FRAME_PING, .numbers = {now}});
+	channel->pinged = now;
+}
+
+void channel_demand(struct channel *channel, uint64_t now) {
+	if (now + CHANNEL_URGENT_NS < channel->dead) {
+		ping(channel, now);
+		channel->dead = now + CHANNEL_URGENT_NS;
+	}
+}
+
 uint64_t channel_tick(struct channel *channel, uint64_t now) {
 	if (channel_is_broken(channel)) {
 		return UINT64_MAX;
 	}
-	if (now >= channel->heard + CHANNEL_DEAD_NS) {
-		channel_break(channel, "it has been silent for a minute");
-		return UINT64_MAX;
+	if (now >= channel->dead) {
+		channel_break(channel, channel->dead < channel->heard + CHANNEL_DEAD_NS ? "it does not answer" : "it has been silent for a minute");
+		return now;
 	}
 	uint64_t last = channel->heard > channel->pinged ? channel->heard : channel->pinged;
 	if (now >= last + CHANNEL_PING_NS) {
-		channel_send(channel, &(struct wire_frame){.type = FRAME_PING, .numbers = {now}});
-		channel->pinged = last = now;
+		ping(channel, now);
+		last = now;
 	}
-	uint64_t dead = channel->heard + CHANNEL_DEAD_NS, due = last + CHANNEL_PING_NS;
-	return due < dead ? due : dead;
+	uint64_t due = last + CHANNEL_PING_NS;
+	return due < channel->dead ? due : channel->dead;
 }

@@ -1,7 +1,7 @@
 // One end of a line, without its I/O: bytes become frames, frames wait in two lanes to be sent, and silence is noticed.
 //
-// After 15 s in which nothing came it sends a ping, which the other end answers. After 60 s the line is broken. So it is
-// after a frame that cannot be. A broken channel takes and sends nothing any more.
+// After 15 s in which nothing came it sends a ping, which the other end answers. After 60 s the line is broken, and after 10 s if an
+// answer is urgent. So it is after a frame that cannot be. A broken channel takes and sends nothing any more.
 //
 // Pure: times are arguments, in nanoseconds of a clock that does not go back. One thread at a time.
 
@@ -12,6 +12,7 @@
 
 #define CHANNEL_PING_NS (UINT64_C(15) * 1000000000)
 #define CHANNEL_DEAD_NS (UINT64_C(60) * 1000000000)
+#define CHANNEL_URGENT_NS (UINT64_C(10) * 1000000000)
 
 struct channel {
 	enum wire_sender self;
@@ -24,6 +25,7 @@ struct channel {
 	struct buf current;       // those that are being sent
 	size_t sent;              // bytes of that
 	uint64_t heard, pinged;   // when
+	uint64_t dead;            // when it is broken by silence
 	char why[200];            // it is broken, or ""
 };
 
@@ -37,14 +39,18 @@ void channel_send(struct channel *channel, const struct wire_frame *frame);
 // The same for bytes that may take several frames: `frame` is each of them without its payload.
 void channel_send_chunks(struct channel *channel, const struct wire_frame *frame, const char *bytes, size_t n);
 
-// Bytes have come. Returns 0, or -1: it is broken (channel->why).
+// Something has come, and it is not silent. Bytes have come: returns 0, or -1, for it is broken (channel->why).
+void channel_heard(struct channel *channel, uint64_t now);
 int channel_receive(struct channel *channel, const char *bytes, size_t n, uint64_t now);
 
 // What is to be written next, *ret_n bytes, perhaps 0: borrowed until the next call. So many of these were written.
 const char *channel_output(struct channel *channel, size_t *ret_n);
 void channel_sent(struct channel *channel, size_t n);
 
-// Sends a ping that is due, and notices silence. Returns when to call it again, UINT64_MAX for a broken one.
+// An answer is urgent: sends a ping at once.
+void channel_demand(struct channel *channel, uint64_t now);
+
+// Sends a ping that is due, and notices silence. Returns when to look at it again: `now` if it has just been broken, UINT64_MAX later.
 uint64_t channel_tick(struct channel *channel, uint64_t now);
 
 // It is broken, for this reason, unless it is already.

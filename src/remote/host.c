@@ -211,7 +211,7 @@ static const char *skip_noise(struct host *host, const char *bytes, size_t n, si
 
 int host_receive(struct host *host, const char *bytes, size_t n, uint64_t now) {
 	if (!host->is_greeted) {
-		host->channel.heard = now;
+		channel_heard(&host->channel, now);
 		bytes = skip_noise(host, bytes, n, &n);
 		if (!bytes) {
 			return channel_is_broken(&host->channel) ? -1 : 0;
@@ -304,9 +304,10 @@ void host_more(struct host *host, uint64_t number, size_t n) {
 	}
 }
 
-void host_stop(struct host *host, uint64_t job, enum stop_how how) {
+void host_stop(struct host *host, uint64_t job, enum stop_how how, uint64_t now) {
 	if (find(host, job)) {
 		send(host, FRAME_STOP, job, how);
+		channel_demand(&host->channel, now);
 	}
 }
 

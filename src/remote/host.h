@@ -53,7 +53,9 @@ void host_input_end(struct host *host, uint64_t job);
 
 // So many bytes of its output were passed on. A job that is gone is left alone, as by the next two.
 void host_more(struct host *host, uint64_t job, size_t n);
-void host_stop(struct host *host, uint64_t job, enum stop_how how);
+
+// A worker that does not answer then is soon given up, for somebody waits for the end of the job.
+void host_stop(struct host *host, uint64_t job, enum stop_how how, uint64_t now);
 void host_signal(struct host *host, uint64_t job, int signal);
 
 // The worker is to end when its jobs have.

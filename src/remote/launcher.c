@@ -34,11 +34,12 @@ static int spawn_launcher(struct launcher *launcher, const struct launcher_confi
 		.context = config->context,
 		.stdio = {stdio[0], stdio[1], stdio[2]},
 		.cgroup_fd = -1,
-		.own_group = true,
+		.own_group = !config->asks,
 		.dies_with_thread = true,
 		.stack_top = top,
 	};
 	launcher->pid = spawn(&spawning, &launcher->pidfd, ret_error);
+	launcher->target = config->asks ? launcher->pid : -launcher->pid;
 	spawn_stack_destroy(stack);
 	return launcher->pid > 0 && !ret_error->error ? 0 : -1;
 }
@@ -102,9 +103,9 @@ void launcher_end(struct launcher *launcher, uint64_t until, char *ret_how, size
 	close_line(launcher);
 	bool killed = !has_ended_by(launcher, until);
 	if (killed) {
-		kill(-launcher->pid, SIGTERM); // it is not reaped yet, so the number is still its group's
+		kill(launcher->target, SIGTERM); // it is not reaped yet, so the number is still its own
 		(void)has_ended_by(launcher, now_ns() + (uint64_t)TERM_GRACE_MS * NS_PER_MS);
-		kill(-launcher->pid, SIGKILL);
+		kill(launcher->target, SIGKILL);
 	}
 	reap(launcher, &status);
 	struct result result = {

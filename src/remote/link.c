@@ -249,7 +249,12 @@ static const struct host_calls host_calls = {
 static void lose(struct host_link *link, const char *why) {
 	char how[80];
 	FP_CLEANUP(buf_fini) struct buf text = BUF_INIT;
-	launcher_end(&link->launcher, link->now + (uint64_t)END_GRACE_MS * NS_PER_MS, how, sizeof(how));
+	mutex_lock(&link->lock);
+	bool closing = link->closing;
+	mutex_unlock(&link->lock);
+	// who still connects does not look at the line
+	uint64_t grace = closing && !link->up && !link->leaving ? 0 : (uint64_t)END_GRACE_MS * NS_PER_MS;
+	launcher_end(&link->launcher, link->now + grace, how, sizeof(how));
 	link->now = now_ns();
 	buf_adds(&text, why ? why : how[0] ? how : "the line has ended");
 	const char *said = link->last_said[0] ? link->last_said : host_noise(link->host);
@@ -257,12 +262,11 @@ static void lose(struct host_link *link, const char *why) {
 		buf_printf(&text, ": %s", said);
 	}
 	mutex_lock(&link->lock);
-	bool tells = !link->closing;
 	list_for_each_entry(&link->attempts, struct link_attempt, attempt, link) {
 		snprintf(attempt->why, sizeof(attempt->why), "%s", buf_str(&text));
 	}
 	mutex_unlock(&link->lock);
-	if (tells) {
+	if (!closing) {
 		go_down(link, buf_str(&text), /* bye */ link->leaving); // first: nothing is to be given to it
 	}
 	host_break(link->host, buf_str(&text));
@@ -351,7 +355,7 @@ static void give_order(struct host_link *link, struct link_attempt *attempt, enu
 	static const enum stop_how orders[] = {[ORDER_CANCEL] = STOP_CANCEL, [ORDER_EXPIRE] = STOP_EXPIRE, [ORDER_KILL] = STOP_KILL};
 	if (order > attempt->told && (attempt->state == ATTEMPT_SENT || attempt->state == ATTEMPT_STARTED)) {
 		attempt->told = order;
-		host_stop(link->host, attempt->number, orders[order]);
+		host_stop(link->host, attempt->number, orders[order], link->now);
 	}
 }
 

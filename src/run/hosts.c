@@ -51,6 +51,7 @@ struct hosts {
 	char *cwd;                 // where fairpar was started
 	const char *dot;           // the same from the login directory if it is below; of cwd
 	char **env;                // of launchers
+	struct context *asking;    // of those that may ask on the terminal: its signals are this process's to answer
 	unsigned here;             // slots of this machine
 	struct buf sent_env, whole_env; // of all jobs over ssh (--env), and by --launch
 	struct executor inner;
@@ -458,12 +459,22 @@ void hosts_detach(struct hosts *hosts) {
 	}
 }
 
+// OpenSSH heeds what is ignored at its start, but while it asks.
+static void ignore_terminal(sigset_t *ignored) {
+	static const int signals[] = {SIGHUP, SIGINT, SIGQUIT, SIGTSTP};
+	for (size_t i = 0; i < sizeof(signals) / sizeof(*signals); ++i) {
+		sigaddset(ignored, signals[i]);
+	}
+}
+
 int hosts_attach(struct hosts *hosts, struct pool *pool, struct start_order *start_order, unsigned slots, void (*wake)(void *arg), void *arg) {
 	hosts->pool = pool;
 	hosts->start_order = start_order;
 	hosts->wake = wake;
 	hosts->wake_arg = arg;
 	hosts->env = env_without(hosts->context->env, without_cookie);
+	hosts->asking = context_derive(hosts->context, NULL, -1, 0);
+	ignore_terminal(&hosts->asking->ignored);
 	choose_env(hosts);
 	pool_add_slots(pool, -(int)slots);
 	for (size_t i = 0; i < hosts->n; ++i) {
@@ -472,8 +483,9 @@ int hosts_attach(struct hosts *hosts, struct pool *pool, struct start_order *sta
 			(void)set_slots(host, told_slots(hosts, host->login));
 			continue;
 		}
+		bool asks = host->login->kind == SSHLOGIN_SSH;
 		struct link_config config = {
-			.launcher = {.path = host->path, .argv = host->argv, .env = hosts->env, .context = hosts->context},
+			.launcher = {.path = host->path, .argv = host->argv, .env = hosts->env, .context = asks ? hosts->asking : hosts->context, .asks = asks},
 			.env = host->login->kind == SSHLOGIN_LAUNCH ? hosts->whole_env : hosts->sent_env,
 			.adds_env = host->login->kind != SSHLOGIN_LAUNCH,
 			.calls = {.up = on_up, .down = on_down, .said = on_said, .arg = host},
@@ -500,6 +512,7 @@ void hosts_close(struct hosts *hosts) {
 		free(host->argv);
 	}
 	free(hosts->hosts);
+	context_unref(hosts->asking);
 	free(hosts->env);
 	free(hosts->cwd);
 	buf_fini(&hosts->sent_env);

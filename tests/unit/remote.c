@@ -235,7 +235,27 @@ static void test_silence(void) {
 	check(host_tick(host, 16 * S) == 31 * S && strncmp(host_output(host, &n), "ping ", 5) == 0);
 	check(host_receive(host, "pong 1\n", 7, 20 * S) == 0);
 	check(host_tick(host, 20 * S) == 35 * S && host_tick(host, 79 * S) == 80 * S && !host_why(host));
-	check(host_tick(host, 80 * S) == UINT64_MAX && host_why(host));
+	check(host_tick(host, 80 * S) == 80 * S && host_why(host)); // or nobody would look at it before something else happens
+	check(host_tick(host, 80 * S) == UINT64_MAX);
+	host_free(host);
+}
+
+static void test_unanswered(void) {
+	struct host *host = make_host();
+	size_t n;
+	while (host_output(host, &n), n > 0) {
+		host_sent(host, n);
+	}
+	host_stop(host, 1, STOP_CANCEL, 2 * S);
+	const char *out = host_output(host, &n);
+	check(memmem(out, n, "ping ", 5));
+	check(host_tick(host, 11 * S) == 12 * S && host_receive(host, "pong 1\n", 7, 11 * S) == 0); // it is only slow
+	check(host_tick(host, 12 * S) == 26 * S && !host_why(host));
+	host_stop(host, 1, STOP_KILL, 20 * S);
+	host_stop(host, 1, STOP_KILL, 29 * S); // is not to put it off
+	check(host_tick(host, 29 * S) == 30 * S);
+	check(host_tick(host, 30 * S) == 30 * S);
+	check_string(host_why(host), "it does not answer");
 	host_free(host);
 }
 
@@ -248,6 +268,7 @@ int main(int argc, char *argv[]) {
 		TEST("no more output is taken than there is room for", test_windows),
 		TEST("what is urgent waits for one frame of output at most", test_urgent),
 		TEST("silence is answered by pings, and then by the end of the line", test_silence),
+		TEST("a worker that is to stop a job and does not answer is soon given up", test_unanswered),
 	};
 	return test_main(tests, sizeof(tests) / sizeof(tests[0]), argc, argv);
 }

@@ -355,7 +355,7 @@ static void tend(struct place *place, size_t i) {
 		moved = true;
 	}
 	if (!job->stopped && once_in(4000)) {
-		host_stop(place->host, job->number, (enum stop_how)below(STOP_HOWS));
+		host_stop(place->host, job->number, (enum stop_how)below(STOP_HOWS), now);
 		job->stopped = true;
 		++counts.stopped;
 	}

@@ -261,11 +261,6 @@ static void lose(struct host_link *link, const char *why) {
 	if (!link->up && !link->leaving && said[0]) {
 		buf_printf(&text, ": %s", said);
 	}
-	mutex_lock(&link->lock);
-	list_for_each_entry(&link->attempts, struct link_attempt, attempt, link) {
-		snprintf(attempt->why, sizeof(attempt->why), "%s", buf_str(&text));
-	}
-	mutex_unlock(&link->lock);
 	if (!closing) {
 		go_down(link, buf_str(&text), /* bye */ link->leaving); // first: nothing is to be given to it
 	}

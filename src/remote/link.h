@@ -54,16 +54,10 @@ enum link_end {
 	LINK_REFUSED,  // it has never run: the line was down, or the worker takes no more
 };
 
-// What was seen of an attempt.
-struct link_facts {
-	bool wrote;     // output of it was passed on
-	char why[160];  // LINK_LOST: why the line has gone
-};
-
 // As executor.run(): executes one attempt on the calling thread at the other end of the line; `context` and `cwd` are those of
-// payload_write().
+// payload_write(). *ret_wrote: output of it was passed on.
 enum link_end link_run(struct host_link *link, const struct child_config *config, const struct payload_context *context, const char *cwd,
-                       struct result *ret_result, struct spawn_error *ret_error, struct link_facts *ret_facts);
+                       struct result *ret_result, struct spawn_error *ret_error, bool *ret_wrote);
 
 // As those of struct executor and struct attempt_ender. link_kill() gives what runs there a moment to die, then gives the line up.
 void link_terminate(struct host_link *link);

@@ -41,7 +41,6 @@ struct link_attempt {
 	struct result result;
 	struct spawn_error error;
 	bool wrote;
-	char why[160];
 };
 
 // Puts the attempt into the list and wakes the thread. Returns false if it is refused because of link_terminate().

@@ -128,14 +128,14 @@ static void attend(struct link_reader *reader) {
 }
 
 enum link_end link_run(struct host_link *link, const struct child_config *config, const struct payload_context *context, const char *cwd,
-                       struct result *ret_result, struct spawn_error *ret_error, struct link_facts *ret_facts) {
+                       struct result *ret_result, struct spawn_error *ret_error, bool *ret_wrote) {
 	struct link_attempt attempt = {.config = config, .wake_fd = -1, .out = {{.fd = -1}, {.fd = -1}}, .in_fd = -1};
 	struct link_reader reader = {.link = link, .attempt = &attempt, .fds = {
 		[STREAM_OUT] = {.fd = -1, .events = POLLIN}, [STREAM_ERR] = {.fd = -1, .events = POLLIN}, [WAKE] = {.fd = -1, .events = POLLIN},
 		[IN] = {.fd = -1, .events = POLLOUT}, [MORE] = {.fd = -1, .events = POLLIN}}};
 	*ret_result = (struct result){.outcome = OUTCOME_CANCELLED};
 	*ret_error = (struct spawn_error){.error = 0};
-	*ret_facts = (struct link_facts){.wrote = false};
+	*ret_wrote = false;
 	if (open_pipes(&reader) != 0) {
 		*ret_error = (struct spawn_error){.step = SPAWN_PIPE, .error = errno};
 		result_cannot_start(ret_result, 126);
@@ -151,8 +151,7 @@ enum link_end link_run(struct host_link *link, const struct child_config *config
 		attend(&reader);
 		*ret_result = attempt.result;
 		*ret_error = attempt.error;
-		ret_facts->wrote = attempt.wrote;
-		snprintf(ret_facts->why, sizeof(ret_facts->why), "%s", attempt.why);
+		*ret_wrote = attempt.wrote;
 	}
 	close_pipes(&reader);
 	buf_fini(&attempt.payload);

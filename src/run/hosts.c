@@ -163,7 +163,7 @@ const struct sshlogin *hosts_login(const struct hosts_place *place) {
 // ---- as an executor ----
 
 // The result of an attempt that ended with its line, or did not get there.
-static void set_lost(struct hosts *hosts, enum link_end end, const struct link_facts *facts, struct result *ret_result) {
+static void set_lost(struct hosts *hosts, enum link_end end, bool wrote, struct result *ret_result) {
 	mutex_lock(&hosts->lock);
 	bool cancelled = hosts->terminating;
 	mutex_unlock(&hosts->lock);
@@ -172,7 +172,7 @@ static void set_lost(struct hosts *hosts, enum link_end end, const struct link_f
 	if (!cancelled) {
 		*ret_result = (struct result){
 			.outcome = OUTCOME_SIGNAL, .term_signal = SIGKILL, .start = start, .end = now,
-			.lost = end == LINK_REFUSED ? LOST_UNSENT : facts->wrote ? LOST_WROTE : LOST_SILENT,
+			.lost = end == LINK_REFUSED ? LOST_UNSENT : wrote ? LOST_WROTE : LOST_SILENT,
 		};
 	}
 }
@@ -219,10 +219,10 @@ static void execute(void *arg, const struct child_config *config, struct result 
 		.dir = find_dir(hosts, config),
 		.makes_dir = true,
 	};
-	struct link_facts facts;
-	enum link_end end = link_run(place->host->link, &sent, &context, hosts->cwd, ret_result, ret_error, &facts);
+	bool wrote;
+	enum link_end end = link_run(place->host->link, &sent, &context, hosts->cwd, ret_result, ret_error, &wrote);
 	if (end != LINK_DONE) {
-		set_lost(hosts, end, &facts, ret_result);
+		set_lost(hosts, end, wrote, ret_result);
 	}
 	free(env);
 }
@@ -330,15 +330,18 @@ static void on_down(void *arg, const char *why, bool was_up, bool bye) {
 	struct hosts_host *host = arg;
 	struct hosts *hosts = host->hosts;
 	mutex_lock(&hosts->lock);
-	bool says = !host->has_failed && !hosts->terminating;
+	bool says = !host->has_failed && !hosts->terminating, has_others = false;
+	for (size_t i = 0; i < hosts->n; ++i) {
+		has_others = has_others || (&hosts->hosts[i] != host && !hosts->hosts[i].has_failed);
+	}
+	const char *next = has_others ? "; jobs go elsewhere, and it is tried again" : host->was_up ? "; it is tried again" : "";
 	host->has_failed = host->has_failed || !bye;
 	mutex_unlock(&hosts->lock);
 	(void)set_slots(host, 0);
 	if (says && bye) {
 		diag_note("%s takes no more jobs: %s", host->login->name, text_shows(why));
 	} else if (says) {
-		diag_warn("%s: %s: %s; jobs go elsewhere, and it is tried again", host->login->name,
-		          was_up ? "the connection is lost" : "cannot connect", text_shows(why));
+		diag_warn("%s: %s: %s%s", host->login->name, was_up ? "the connection is lost" : "cannot connect", text_shows(why), next);
 	}
 	hosts->wake(hosts->wake_arg); // nobody may be left
 }

@@ -194,6 +194,20 @@ JOB
 	wait "$pid"
 }
 
+@test "a job elsewhere whose reader has gone ends as it would here" {
+	make_fifo out
+	for output in --line-buffer -u; do
+		local ends=()
+		for host in : one; do
+			"$FAIRPAR" -S "1/$host" "$output" "yes | head -c 200000000 && sleep $patience #" ::: 1 >out </dev/null 3>&- &
+			local pid=$!
+			head -n1 <out >/dev/null
+			wait "$pid" && ends+=(0) || ends+=($?)
+		done
+		assert_eq "$output ${ends[1]}" "$output ${ends[0]}"
+	done
+}
+
 @test "--retries tries on another machine" {
 	# The first job fails once the second one has told that both machines are there, and is over: its output comes after that.
 	export seen=$BATS_TEST_TMPDIR/stdout

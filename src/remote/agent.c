@@ -95,11 +95,11 @@ static const char *on_job_frame(struct agent *agent, struct agent_job *job, cons
 		}
 		agent->calls.stop(agent->arg, job->number, (enum stop_how)frame->numbers[1]);
 		return NULL;
-	case FRAME_SIGNAL:
-		if (frame->numbers[1] < 1 || frame->numbers[1] > 127) {
-			return "it sends a signal that does not exist";
+	case FRAME_SHUT:
+		if (frame->numbers[1] < 1 || frame->numbers[1] > 2) {
+			return "it shuts a stream that does not exist";
 		}
-		agent->calls.signal(agent->arg, job->number, (int)frame->numbers[1]);
+		agent->calls.shut(agent->arg, job->number, (unsigned)frame->numbers[1]);
 		return NULL;
 	default: return "it has sent a frame that has no place here";
 	}

@@ -17,7 +17,7 @@ struct agent_calls {
 	void (*input_end)(void *arg, uint64_t job);
 	void (*room)(void *arg, uint64_t job);                 // more of its output may be sent
 	void (*stop)(void *arg, uint64_t job, enum stop_how how);
-	void (*signal)(void *arg, uint64_t job, int signal);
+	void (*shut)(void *arg, uint64_t job, unsigned stream); // nobody reads its output any more; as host_shut()
 	void (*bye)(void *arg, const char *why);               // no further job comes
 };
 

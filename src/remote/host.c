@@ -311,9 +311,9 @@ void host_stop(struct host *host, uint64_t job, enum stop_how how, uint64_t now)
 	}
 }
 
-void host_signal(struct host *host, uint64_t job, int signal) {
+void host_shut(struct host *host, uint64_t job, unsigned stream) {
 	if (find(host, job)) {
-		send(host, FRAME_SIGNAL, job, (uint64_t)signal);
+		send(host, FRAME_SHUT, job, stream);
 	}
 }
 

@@ -56,7 +56,9 @@ void host_more(struct host *host, uint64_t job, size_t n);
 
 // A worker that does not answer then is soon given up, for somebody waits for the end of the job.
 void host_stop(struct host *host, uint64_t job, enum stop_how how, uint64_t now);
-void host_signal(struct host *host, uint64_t job, int signal);
+
+// Nobody reads that stream of its output any more (1 or 2): it is to get SIGPIPE, as if it wrote here.
+void host_shut(struct host *host, uint64_t job, unsigned stream);
 
 // The worker is to end when its jobs have.
 void host_bye(struct host *host, const char *why);

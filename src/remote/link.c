@@ -112,7 +112,8 @@ static size_t rest_of(const struct stream_pipe *out) {
 	return out->rest.len - out->at;
 }
 
-// Moves what fits into the pipe, and tells how much that was. Whoever reads it may have had enough: then it is thrown away.
+// Moves what fits into the pipe, and tells how much that was. Whoever reads it may have had enough: then the pipe is closed, and it
+// is thrown away.
 static size_t fill_pipe(struct stream_pipe *out) {
 	size_t rest = rest_of(out), done = 0;
 	while (out->fd >= 0 && done < rest) {
@@ -141,9 +142,13 @@ static void drain(struct host_link *link, struct link_attempt *attempt) {
 	bool ended = attempt->state == ATTEMPT_ENDED, left = ended; // which only this thread sets
 	for (int i = 0; i < 2; ++i) {
 		struct stream_pipe *out = &attempt->out[i];
+		bool was_open = out->fd >= 0;
 		size_t n = rest_of(out) > 0 ? fill_pipe(out) : 0;
 		if (n > 0 && link->host && !ended) {
 			host_more(link->host, attempt->number, n);
+		}
+		if (was_open && out->fd < 0 && link->host && !ended) {
+			host_shut(link->host, attempt->number, (unsigned)i + 1);
 		}
 		if (ended && rest_of(out) == 0) {
 			fd_close(&out->fd);

@@ -38,6 +38,7 @@ struct remote_job {
 	struct buf input;        // that has come and was not passed on
 	bool input_ended;
 	bool stopped, expired, killed; // by a stop frame
+	bool shut[STREAM_ERR + 1];     // nobody reads what it writes there
 };
 
 struct remote_worker {
@@ -79,8 +80,11 @@ static ssize_t output_readable(void *arg, enum child_stream stream, int fd) {
 	mutex_lock(&worker->lock);
 	wakeup_clear(job->room_fd);
 	size_t room = agent_output_room(worker->agent, job->number);
-	bool is_lost = agent_why(worker->agent) || (worker->ending && room == 0);
+	bool is_lost = agent_why(worker->agent) || (worker->ending && room == 0), shut = job->shut[stream];
 	mutex_unlock(&worker->lock);
+	if (shut) {
+		return 0;
+	}
 	if (room == 0 && !is_lost) {
 		errno = ENODATA;
 		return -1;
@@ -367,11 +371,11 @@ static void on_stop(void *arg, uint64_t number, enum stop_how how) {
 	}
 }
 
-static void on_signal(void *arg, uint64_t number, int signal) {
-	struct remote_worker *worker = arg;
-	struct remote_job *job = find_job(worker, number);
+static void on_shut(void *arg, uint64_t number, unsigned stream) {
+	struct remote_job *job = find_job(arg, number);
 	if (job) {
-		children_signal_one(worker->children, job, signal);
+		job->shut[stream == 1 ? STREAM_OUT : STREAM_ERR] = true;
+		wakeup_post(job->room_fd);
 	}
 }
 
@@ -381,7 +385,7 @@ static void on_bye(void *arg, const char *why FP_UNUSED) {
 }
 
 static const struct agent_calls calls = {
-	.env = on_env, .run = on_run, .input = on_input, .input_end = on_input_end, .room = on_room, .stop = on_stop, .signal = on_signal, .bye = on_bye,
+	.env = on_env, .run = on_run, .input = on_input, .input_end = on_input_end, .room = on_room, .stop = on_stop, .shut = on_shut, .bye = on_bye,
 };
 
 // ---- the line ----

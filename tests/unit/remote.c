@@ -35,9 +35,9 @@ static void a_input(void *arg, uint64_t job, const char *bytes, size_t n) { (voi
 static void a_input_end(void *arg, uint64_t job) { (void)arg; tell("eof", job, "", 0); }
 static void a_room(void *arg, uint64_t job) { (void)arg; tell("room", job, "", 0); }
 static void a_stop(void *arg, uint64_t job, enum stop_how how) { (void)arg; (void)how; tell("stop", job, "", 0); }
-static void a_signal(void *arg, uint64_t job, int signal) { (void)arg; (void)signal; tell("signal", job, "", 0); }
+static void a_shut(void *arg, uint64_t job, unsigned stream) { (void)arg; (void)stream; tell("shut", job, "", 0); }
 static void a_bye(void *arg, const char *why) { (void)arg; tell("bye", 0, why, strlen(why)); }
-static const struct agent_calls agent_calls = {a_env, a_run, a_input, a_input_end, a_room, a_stop, a_signal, a_bye};
+static const struct agent_calls agent_calls = {a_env, a_run, a_input, a_input_end, a_room, a_stop, a_shut, a_bye};
 
 // A host that has jobs 1 and 2.
 static struct host *make_host(void) {
@@ -106,7 +106,7 @@ static void test_each_frame(void) {
 
 static void test_cut(void) {
 	static const char to_host[] = "motd\n" HELLO "ping 3\nbye 2\nno\n", to_agent[] =
-		GREETING MARK "\nenv 1 4\nA=1\0\nrun 1 3\na\nb\nin 1 2\n\n\n\neof 1\nstop 1 0\nsignal 1 2\nping 9\nbye 0\n\n";
+		GREETING MARK "\nenv 1 4\nA=1\0\nrun 1 3\na\nb\nin 1 2\n\n\n\neof 1\nstop 1 0\nshut 1 2\nping 9\nbye 0\n\n";
 	for (size_t cut = 0; cut < sizeof(to_host); ++cut) {
 		struct host *host = host_new(&host_calls, NULL, MARK, S);
 		buf_reset(&heard);
@@ -122,7 +122,7 @@ static void test_cut(void) {
 		buf_reset(&heard);
 		check(agent_receive(agent, to_agent, cut, S) == 0);
 		check(agent_receive(agent, to_agent + cut, sizeof(to_agent) - 1 - cut, S) == 0);
-		static const char all[] = "env1:A=1\0;run1:a\nb;in1:\n\n;eof1:;stop1:;signal1:;bye0:;";
+		static const char all[] = "env1:A=1\0;run1:a\nb;in1:\n\n;eof1:;stop1:;shut1:;bye0:;";
 		check(heard.len == sizeof(all) - 1 && memcmp(heard.data, all, heard.len) == 0);
 		agent_free(agent);
 		if (cut == sizeof(to_agent) - 1) {
@@ -140,8 +140,8 @@ static void test_hostile(void) {
 		"done 1 0 256 0 0 0 0 0 0 2\n\1\2\n", "started 1 1\nout 1 0 1\nx\n", "bye\n",
 	};
 	static const char *const to_agent[] = {
-		"run 3 1\nx\n", "run 2 1\nx\n", "in 4 1\nx\n", "eof 3\nin 3 1\nx\n", "eof 3\neof 3\n", "more 3 1\n", "stop 3 3\n", "signal 3 0\n",
-		"signal 3 128\n", "hello 1 2 0 0 1\nn\n", "out 3 1 1\nx\n", "nonsense\n",
+		"run 3 1\nx\n", "run 2 1\nx\n", "in 4 1\nx\n", "eof 3\nin 3 1\nx\n", "eof 3\neof 3\n", "more 3 1\n", "stop 3 3\n", "shut 3 0\n",
+		"shut 3 3\n", "hello 1 2 0 0 1\nn\n", "out 3 1 1\nx\n", "nonsense\n",
 	};
 	for (size_t i = 0; i < sizeof(to_host) / sizeof(to_host[0]); ++i) {
 		struct host *host = make_host();

@@ -229,15 +229,15 @@ static void on_stop(void *arg, uint64_t number, enum stop_how how) {
 	task->how = how;
 }
 
-static void on_signal(void *arg, uint64_t number, int signal) {
-	check(task_of(arg, number)->number == number && signal == SIGUSR1);
+static void on_shut(void *arg, uint64_t number, unsigned stream) {
+	check(task_of(arg, number)->number == number && stream == 2);
 }
 
 static void on_agent_bye(void *arg, const char *why) {
 	check(((struct place *)arg)->ntasks == 0 && strcmp(why, "end") == 0);
 }
 
-static const struct agent_calls agent_calls = {on_env, on_run, on_input, on_input_end, on_more, on_stop, on_signal, on_agent_bye};
+static const struct agent_calls agent_calls = {on_env, on_run, on_input, on_input_end, on_more, on_stop, on_shut, on_agent_bye};
 
 // ---- the worker ----
 
@@ -360,7 +360,7 @@ static void tend(struct place *place, size_t i) {
 		++counts.stopped;
 	}
 	if (once_in(500)) {
-		host_signal(place->host, job->number, SIGUSR1);
+		host_shut(place->host, job->number, 2);
 	}
 }
 

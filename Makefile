@@ -242,7 +242,8 @@ check:
 	$(submake) $(profile_stress) stresses
 	$(if $(MUSL),$(submake) $(profile_musl) units)
 	@$(if $(FUZZING),MAKE='$(MAKE)' tests/fuzz/run --build)
-	$(run_tests) $(MODELLING) 'tests/torture/run --short 1' 'tests/torture/kills --short 1' 'tests/torture/ends --short 1' 'tests/torture/warm --short 1' 'tests/torture/slots --short 1' \
+	$(run_tests) $(MODELLING) 'tests/torture/run --short 1' 'tests/torture/kills --short 1' 'tests/torture/ends --short 1' 'tests/torture/warm --short 1' \
+		'tests/torture/slots --short 1' 'tests/torture/machines --short 1' \
 		'tests/property/run $(PROPERTY) --runs=3000 --seed=6' $(STRESSING) $(FUZZING) tests/lint/run $(BATS) $(UNITS) $(FAULTY_UNITS) \
 		$(MUSL_TESTS)
 
@@ -298,7 +299,7 @@ fuzzers-build:
 	$(submake) $(profile_fuzz) fuzzers
 
 torture: all
-	$(run_tests) -t 0 tests/torture/run tests/torture/kills tests/torture/ends tests/torture/warm tests/torture/slots
+	$(run_tests) -t 0 tests/torture/run tests/torture/kills tests/torture/ends tests/torture/warm tests/torture/slots tests/torture/machines
 
 stress:
 	$(submake) $(profile_stress) stresses
@@ -395,7 +396,8 @@ help:
 #: make coverage        which lines the tests reach
 #: make fuzz            FUZZ_SECONDS=60 for each fuzz target (clang)
 #: make torture         each system call of a small run fails once; fairpar is killed at each, and resumes;
-#:                      manifests made at random are cut short in every way; clients and servers of a pool are killed
+#:                      manifests made at random are cut short in every way; clients and servers of a pool are killed, and
+#:                      what runs jobs on other machines
 #: make stress          STRESS_SECONDS=60 of the stress programs, with and without the thread sanitizer
 #: make property        PROPERTY_RUNS=1000000 random commands and items in the shells that are installed: no item is code;
 #:                      SEED=1 picks them, PROPERTY_FROM=N goes on with an interrupted run

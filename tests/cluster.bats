@@ -201,3 +201,17 @@ allocated() { salloc -Q -N3 -n12 -t 10 "$@"; }
 	allocated "$FAIRPAR" --slurm -k 'srun -Q --overlap -N1 -n1 echo {}' ::: 1 2 3 >out 3>&-
 	assert_eq "$(xargs <out)" "1 2 3"
 }
+
+# ---- deaths ----
+
+# CLUSTER_KILLS: how many; 300 of each take a quarter of an hour.
+@test "workers, connections and fairpar are killed at random: no job is lost, over ssh" {
+	over_ssh
+	MACHINES="-S 2/127.0.0.1,2/127.0.0.2,2/127.0.0.3" "$BATS_TEST_DIRNAME/torture/machines" $RANDOM "${CLUSTER_KILLS:-15}"
+}
+
+@test "workers, steps and fairpar are killed at random: no job is lost, on Slurm" {
+	need_slurm
+	MACHINES="--slurm -j2" allocated "$BATS_TEST_DIRNAME/torture/machines" $RANDOM "${CLUSTER_KILLS:-15}"
+	assert_eq "$(squeue -h -t PENDING,RUNNING)" ''
+}

@@ -316,6 +316,9 @@ property: all $(PROPERTY)
 bench: all
 	@tests/bench/run
 
+bench-cluster: all
+	tests/bench/cluster
+
 model:
 	$(run_tests) tests/model/run
 
@@ -401,7 +404,7 @@ help:
 #: make stress          STRESS_SECONDS=60 of the stress programs, with and without the thread sanitizer
 #: make property        PROPERTY_RUNS=1000000 random commands and items in the shells that are installed: no item is code;
 #:                      SEED=1 picks them, PROPERTY_FROM=N goes on with an interrupted run
-#: make bench           measure against xargs, GNU parallel, xe and make
+#: make bench           measure against xargs, GNU parallel, xe and make; make bench-cluster: over ssh and on Slurm, which it starts
 #: make model           check the models of the protocols with spin
 #: make install         PREFIX=/usr/local BINDIR DATADIR MANDIR BASHCOMPDIR ZSHCOMPDIR FISHCOMPDIR DESTDIR
 #:                      RUN=qemu-aarch64: runs a fairpar that was built for another machine, which prints its completions
@@ -412,7 +415,7 @@ help:
 #: make clean           remove all that was built
 #: WERROR=1             warnings are errors
 
-.PHONY: all check-sanitized units fuzzers fuzzers-build stresses stress-tsan static check check-unit check-bats check-cluster check-profile lint bench model asan ubsan tsan warm musl \
+.PHONY: all check-sanitized units fuzzers fuzzers-build stresses stress-tsan static check check-unit check-bats check-cluster check-profile lint bench bench-cluster model asan ubsan tsan warm musl \
 	coverage fuzz stress torture property debug install install-strip uninstall dist distcheck deb clean help
 .SECONDARY:
 .DELETE_ON_ERROR:

@@ -202,6 +202,25 @@ allocated() { salloc -Q -N3 -n12 -t 10 "$@"; }
 	assert_eq "$(xargs <out)" "1 2 3"
 }
 
+@test "a batch that comes late has its turns at once, on all nodes" {
+	need_slurm
+	make_fifo begun
+	export FAIRPAR_POOL_DIR=$PWD/pools
+	mkdir -m 700 pools
+	exec {go}<>begun
+	allocated "$FAIRPAR" --slurm -j4 --run late --quiet "echo early >>order; [ {} -gt 12 ] || echo >begun; sleep 0.1; : {}" ::: {1..240} </dev/null 3>&- &
+	allocation=$!
+	for _ in {1..12}; do read -r -u "$go" _; done
+	for _ in {1..12}; do run_fairpar --run late --add --batch late sh -c 'echo late >>order; sleep 0.1'; done
+	before=$(grep -c early order)
+	wait "$allocation"
+	exec {go}<&-
+	assert_eq "$(sort order | uniq -c | xargs)" "240 early 12 late"
+	# Each of the two batches has one of two turns; a slot more for each job that ran when the last was added.
+	passed=$(($(grep -n late order | tail -n 1 | cut -d : -f 1) - before))
+	((passed <= 60)) || fail "$passed jobs began before the last of 12 late ones"
+}
+
 # ---- deaths ----
 
 # CLUSTER_KILLS: how many; 300 of each take a quarter of an hour.

@@ -126,6 +126,21 @@ SSH
 	assert_eq "$(wc -l <log)" 1
 }
 
+@test "SIGTSTP stops jobs elsewhere and fairpar, SIGCONT lets both go on" {
+	make_fifo started1 started2 go1 go2
+	start_fairpar -S 1/one,1/two 'echo $$ >started{}; read -r _ <go{}; echo ended #' ::: 1 2 </dev/null
+	await started1
+	local first=$line
+	await started2
+	kill -TSTP "$fairpar_pid"
+	until [[ $(ps -o stat= -p "$fairpar_pid") == T* && $(ps -o stat= -p "$first") == T* && $(ps -o stat= -p "$line") == T* ]]; do :; done
+	kill -CONT "$fairpar_pid"
+	release go1
+	release go2
+	end_fairpar
+	assert_lines ended ended
+}
+
 @test "a worker that is frozen is given up when its jobs are to end" {
 	make_fifo begun
 	start_fairpar -S 1/one "echo \$PPID >begun; sleep $patience #" ::: 1 </dev/null

@@ -110,6 +110,10 @@ static const char *on_frame(void *arg, const struct wire_frame *frame) {
 	switch ((int)frame->type) {
 	case FRAME_ENV: agent->calls.env(agent->arg, frame->numbers[0] != 0, frame->payload, frame->size); return NULL;
 	case FRAME_RUN: return on_run(agent, frame);
+	case FRAME_REST:
+		channel_rest(&agent->channel, frame->numbers[0] != 0, agent->channel.heard);
+		agent->calls.rest(agent->arg, frame->numbers[0] != 0);
+		return NULL;
 	case FRAME_BYE: {
 		FP_CLEANUP(buf_fini) struct buf why = BUF_INIT;
 		buf_add(&why, frame->payload, frame->size);

@@ -18,6 +18,7 @@ struct agent_calls {
 	void (*room)(void *arg, uint64_t job);                 // more of its output may be sent
 	void (*stop)(void *arg, uint64_t job, enum stop_how how);
 	void (*shut)(void *arg, uint64_t job, unsigned stream); // nobody reads its output any more; as host_shut()
+	void (*rest)(void *arg, bool begins);                  // as host_rest()
 	void (*bye)(void *arg, const char *why);               // no further job comes
 };
 

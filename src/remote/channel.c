@@ -132,8 +132,13 @@ void channel_demand(struct channel *channel, uint64_t now) {
 	}
 }
 
+void channel_rest(struct channel *channel, bool rests, uint64_t now) {
+	channel->rests = rests;
+	channel_heard(channel, now);
+}
+
 uint64_t channel_tick(struct channel *channel, uint64_t now) {
-	if (channel_is_broken(channel)) {
+	if (channel_is_broken(channel) || channel->rests) {
 		return UINT64_MAX;
 	}
 	if (now >= channel->dead) {

@@ -1,7 +1,7 @@
 // One end of a line, without its I/O: bytes become frames, frames wait in two lanes to be sent, and silence is noticed.
 //
 // After 15 s in which nothing came it sends a ping, which the other end answers. After 60 s the line is broken, and after 10 s if an
-// answer is urgent. So it is after a frame that cannot be. A broken channel takes and sends nothing any more.
+// answer is urgent; but not while it rests. So it is after a frame that cannot be. A broken channel takes and sends nothing any more.
 //
 // Pure: times are arguments, in nanoseconds of a clock that does not go back. One thread at a time.
 
@@ -26,6 +26,7 @@ struct channel {
 	size_t sent;              // bytes of that
 	uint64_t heard, pinged;   // when
 	uint64_t dead;            // when it is broken by silence
+	bool rests;               // which it is not now
 	char why[200];            // it is broken, or ""
 };
 
@@ -50,7 +51,11 @@ void channel_sent(struct channel *channel, size_t n);
 // An answer is urgent: sends a ping at once.
 void channel_demand(struct channel *channel, uint64_t now);
 
-// Sends a ping that is due, and notices silence. Returns when to look at it again: `now` if it has just been broken, UINT64_MAX later.
+// From now on the line rests, or does no longer.
+void channel_rest(struct channel *channel, bool rests, uint64_t now);
+
+// Sends a ping that is due, and notices silence. Returns when to look at it again: `now` if it has just been broken, UINT64_MAX later, or
+// while it rests.
 uint64_t channel_tick(struct channel *channel, uint64_t now);
 
 // It is broken, for this reason, unless it is already.

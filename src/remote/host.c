@@ -317,6 +317,13 @@ void host_shut(struct host *host, uint64_t job, unsigned stream) {
 	}
 }
 
+void host_rest(struct host *host, bool begins, uint64_t now) {
+	channel_rest(&host->channel, begins, now);
+	if (host->is_up) {
+		channel_send(&host->channel, &(struct wire_frame){.type = FRAME_REST, .numbers = {begins}});
+	}
+}
+
 void host_bye(struct host *host, const char *why) {
 	channel_send(&host->channel, &(struct wire_frame){.type = FRAME_BYE, .payload = why, .size = strnlen(why, WIRE_TEXT_MOST)});
 }

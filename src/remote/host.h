@@ -60,6 +60,9 @@ void host_stop(struct host *host, uint64_t job, enum stop_how how, uint64_t now)
 // Nobody reads that stream of its output any more (1 or 2): it is to get SIGPIPE, as if it wrote here.
 void host_shut(struct host *host, uint64_t job, unsigned stream);
 
+// The dispatcher is about to be stopped: the worker stops its jobs, and is not to end because of the silence. Or it goes on.
+void host_rest(struct host *host, bool begins, uint64_t now);
+
 // The worker is to end when its jobs have.
 void host_bye(struct host *host, const char *why);
 

@@ -35,13 +35,16 @@ struct host_link {
 	mutex lock;                // of the next ones, and of what link_internal.h says
 	struct list attempts;      // in the order of their numbers
 	uint64_t last_number;
-	bool terminating, killing, closing;
+	bool terminating, killing, closing, resting;
+	bool has_rested;           // nothing is left to be sent since `resting`
+	cond rested;               // that
 
 	// of the thread
 	struct launcher launcher;
 	struct host *host;         // NULL: the line is down
 	bool up;                   // calls.up was called, and calls.down was not
 	bool leaving;              // the worker takes no more
+	bool rests;                // it was told so
 	uint64_t now, retry_at, pause, kill_at;
 	struct buf said;           // the line that the launcher is writing
 	char last_said[SAID_BYTES];
@@ -461,12 +464,30 @@ static void serve_line(struct host_link *link) {
 	}
 }
 
+// Tells the worker of the rest, and who waits for that, once it is on its way.
+static void take_rest(struct host_link *link, bool resting) {
+	size_t left = 0;
+	if (resting != link->rests && link->host) {
+		host_rest(link->host, resting, link->now);
+	}
+	link->rests = resting;
+	if (resting && link->host) {
+		(void)host_output(link->host, &left);
+	}
+	if (resting && left == 0) {
+		mutex_lock(&link->lock);
+		link->has_rested = true;
+		cond_broadcast(&link->rested);
+		mutex_unlock(&link->lock);
+	}
+}
+
 static void *link_main(void *arg) {
 	struct host_link *link = arg;
 	link->now = now_ns();
 	for (;;) {
 		mutex_lock(&link->lock);
-		bool closing = link->closing, terminating = link->terminating;
+		bool closing = link->closing, terminating = link->terminating, resting = link->resting;
 		mutex_unlock(&link->lock);
 		if (closing) {
 			break;
@@ -479,6 +500,7 @@ static void *link_main(void *arg) {
 			}
 		}
 		take_orders(link);
+		take_rest(link, resting);
 		uint64_t due = link->host ? host_tick(link->host, link->now) : link->retry_at;
 		wait_for_any(link, link->kill_at < due && link->host ? link->kill_at : due);
 		if (link->fds[FD_WAKE].revents) {
@@ -553,6 +575,21 @@ uint64_t link_expire(struct host_link *link, uint64_t limit, uint64_t now) {
 	return next;
 }
 
+void link_rest(struct host_link *link, bool begins) {
+	mutex_lock(&link->lock);
+	link->resting = begins;
+	link->has_rested = false;
+	wakeup_post(link->wake_fd);
+	mutex_unlock(&link->lock);
+}
+
+void link_await_rest(struct host_link *link, uint64_t until) {
+	mutex_lock(&link->lock);
+	while (!link->has_rested && cond_wait_until(&link->rested, &link->lock, until)) {
+	}
+	mutex_unlock(&link->lock);
+}
+
 unsigned link_count(struct host_link *link) {
 	unsigned n = 0;
 	mutex_lock(&link->lock);
@@ -570,11 +607,13 @@ struct host_link *link_open(const struct link_config *config) {
 	*link = (struct host_link){.config = *config, .kill_at = TIME_NEVER};
 	list_init(&link->attempts);
 	mutex_init(&link->lock, LOCK_LINK);
+	cond_init(&link->rested);
 	link->bytes = xmalloc(READ_BYTES);
 	link->wake_fd = wakeup_open();
 	int error = link->wake_fd < 0 ? errno : thread_start(&link->thread, link_main, link, STACK_BYTES);
 	if (error) {
 		fd_close(&link->wake_fd);
+		cond_fini(&link->rested);
 		mutex_fini(&link->lock);
 		free(link->bytes);
 		free(link);
@@ -596,6 +635,7 @@ void link_close(struct host_link *link) {
 	link_hang_up(link);
 	thread_join(link->thread);
 	fd_close(&link->wake_fd);
+	cond_fini(&link->rested);
 	mutex_fini(&link->lock);
 	buf_fini(&link->said);
 	free(link->fds);

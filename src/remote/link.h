@@ -65,6 +65,11 @@ void link_kill(struct host_link *link);
 void link_cancel(struct host_link *link, const void *origin);
 uint64_t link_expire(struct host_link *link, uint64_t limit, uint64_t now);
 
+// This process is about to be stopped, or goes on: so are what runs there, and the silence of the line. The second waits until the
+// worker was told, but not beyond `until` (now_ns() time).
+void link_rest(struct host_link *link, bool begins);
+void link_await_rest(struct host_link *link, uint64_t until);
+
 // How many attempts are there.
 unsigned link_count(struct host_link *link);
 

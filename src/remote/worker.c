@@ -52,6 +52,7 @@ struct remote_worker {
 	struct thread_entry *threads;
 	unsigned nidle;
 	bool ending;             // no further job is taken
+	bool resting;            // the jobs are stopped, with the dispatcher
 	bool threads_end;
 	struct buf base;         // variables of `env` frames
 	char **env;              // what jobs inherit; array owned
@@ -132,9 +133,12 @@ static void job_started(void *arg, pid_t pid, uint64_t start) {
 	struct remote_worker *worker = job->worker;
 	mutex_lock(&worker->lock);
 	agent_started(worker->agent, job->number, (uint64_t)pid);
-	bool stopped = job->stopped, killed = job->killed;
+	bool stopped = job->stopped, killed = job->killed, resting = worker->resting;
 	mutex_unlock(&worker->lock);
 	wakeup_post(worker->wake_fd);
+	if (resting) {
+		children_signal_one(worker->children, job, SIGSTOP);
+	}
 	if (stopped) { // the frame came before the child was there
 		stop_child(job, start, killed);
 	}
@@ -379,13 +383,20 @@ static void on_shut(void *arg, uint64_t number, unsigned stream) {
 	}
 }
 
+static void on_rest(void *arg, bool begins) {
+	struct remote_worker *worker = arg;
+	worker->resting = begins;
+	children_signal(worker->children, begins ? SIGSTOP : SIGCONT);
+}
+
 static void on_bye(void *arg, const char *why FP_UNUSED) {
 	struct remote_worker *worker = arg;
 	worker->let_go = true;
 }
 
 static const struct agent_calls calls = {
-	.env = on_env, .run = on_run, .input = on_input, .input_end = on_input_end, .room = on_room, .stop = on_stop, .shut = on_shut, .bye = on_bye,
+	.env = on_env, .run = on_run, .input = on_input, .input_end = on_input_end, .room = on_room, .stop = on_stop, .shut = on_shut, .rest = on_rest,
+	.bye = on_bye,
 };
 
 // ---- the line ----

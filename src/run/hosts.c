@@ -23,7 +23,10 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { HOST_SLOTS_MOST = 4096 }; // whatever a worker says
+enum {
+	HOST_SLOTS_MOST = 4096, // whatever a worker says
+	REST_WAIT_S = 1,
+};
 
 struct hosts_host {
 	struct hosts *hosts;
@@ -280,6 +283,20 @@ struct executor hosts_executor(struct hosts *hosts, const struct executor *inner
 	hosts->inner = *inner;
 	return (struct executor){.run = execute, .terminate = terminate, .kill = kill_all, .arg = hosts,
 	                         .ender = {.cancel = cancel, .expire = expire, .arg = hosts}};
+}
+
+void hosts_rest(struct hosts *hosts, bool begins) {
+	uint64_t until = now_ns() + REST_WAIT_S * NS_PER_S;
+	for (size_t i = 0; hosts && i < hosts->n; ++i) {
+		if (hosts->hosts[i].link) {
+			link_rest(hosts->hosts[i].link, begins);
+		}
+	}
+	for (size_t i = 0; hosts && begins && i < hosts->n; ++i) {
+		if (hosts->hosts[i].link) {
+			link_await_rest(hosts->hosts[i].link, until);
+		}
+	}
 }
 
 unsigned hosts_count(struct hosts *hosts) {

@@ -47,6 +47,10 @@ const struct sshlogin *hosts_login(const struct hosts_place *place);
 // Whether no host was ever up and each has been tried: there is nobody to run the jobs. From the event loop.
 bool hosts_are_unreachable(struct hosts *hosts);
 
+// This process is about to be stopped, or goes on, and so are the attempts on other machines. Waits until they were told, or some
+// line cannot be written for a second. From the event loop; NULL-safe.
+void hosts_rest(struct hosts *hosts, bool begins);
+
 // How many attempts run on other machines. NULL-safe.
 unsigned hosts_count(struct hosts *hosts);
 

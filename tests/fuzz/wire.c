@@ -53,6 +53,7 @@ static void a_input(void *arg, uint64_t job, const char *bytes, size_t n) { (voi
 static void a_job(void *arg, uint64_t job) { (void)arg; (void)job; }
 static void a_stop(void *arg, uint64_t job, enum stop_how how) { (void)arg; (void)job; verify(how < STOP_HOWS); }
 static void a_shut(void *arg, uint64_t job, unsigned stream) { (void)arg; (void)job; verify(stream == 1 || stream == 2); }
+static void a_rest(void *arg, bool begins) { (void)arg; (void)begins; }
 
 // Gives the bytes to an end in pieces of that size, each of exactly its length.
 static void in_pieces(int (*receive)(void *end, const char *bytes, size_t n), void *end, const uint8_t *data, size_t size, size_t piece) {
@@ -92,7 +93,7 @@ static void as_host(const uint8_t *data, size_t size, size_t piece) {
 }
 
 static void as_agent(const uint8_t *data, size_t size, size_t piece) {
-	static const struct agent_calls calls = {a_env, a_run, a_input, a_job, a_job, a_stop, a_shut, h_bye};
+	static const struct agent_calls calls = {a_env, a_run, a_input, a_job, a_job, a_stop, a_shut, a_rest, h_bye};
 	static const char greeting[] = GREETING MARK "\n";
 	struct agent *agent = agent_new(&calls, NULL, &(struct worker_hello){.slots = 1, .node = "n"}, 0);
 	verify(agent_receive(agent, greeting, sizeof(greeting) - 1, 0) == 0);

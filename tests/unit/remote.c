@@ -36,8 +36,9 @@ static void a_input_end(void *arg, uint64_t job) { (void)arg; tell("eof", job, "
 static void a_room(void *arg, uint64_t job) { (void)arg; tell("room", job, "", 0); }
 static void a_stop(void *arg, uint64_t job, enum stop_how how) { (void)arg; (void)how; tell("stop", job, "", 0); }
 static void a_shut(void *arg, uint64_t job, unsigned stream) { (void)arg; (void)stream; tell("shut", job, "", 0); }
+static void a_rest(void *arg, bool begins) { (void)arg; tell("rest", begins, "", 0); }
 static void a_bye(void *arg, const char *why) { (void)arg; tell("bye", 0, why, strlen(why)); }
-static const struct agent_calls agent_calls = {a_env, a_run, a_input, a_input_end, a_room, a_stop, a_shut, a_bye};
+static const struct agent_calls agent_calls = {a_env, a_run, a_input, a_input_end, a_room, a_stop, a_shut, a_rest, a_bye};
 
 // A host that has jobs 1 and 2.
 static struct host *make_host(void) {
@@ -106,7 +107,7 @@ static void test_each_frame(void) {
 
 static void test_cut(void) {
 	static const char to_host[] = "motd\n" HELLO "ping 3\nbye 2\nno\n", to_agent[] =
-		GREETING MARK "\nenv 1 4\nA=1\0\nrun 1 3\na\nb\nin 1 2\n\n\n\neof 1\nstop 1 0\nshut 1 2\nping 9\nbye 0\n\n";
+		GREETING MARK "\nenv 1 4\nA=1\0\nrun 1 3\na\nb\nin 1 2\n\n\n\neof 1\nstop 1 0\nshut 1 2\nrest 1\nrest 0\nping 9\nbye 0\n\n";
 	for (size_t cut = 0; cut < sizeof(to_host); ++cut) {
 		struct host *host = host_new(&host_calls, NULL, MARK, S);
 		buf_reset(&heard);
@@ -122,7 +123,7 @@ static void test_cut(void) {
 		buf_reset(&heard);
 		check(agent_receive(agent, to_agent, cut, S) == 0);
 		check(agent_receive(agent, to_agent + cut, sizeof(to_agent) - 1 - cut, S) == 0);
-		static const char all[] = "env1:A=1\0;run1:a\nb;in1:\n\n;eof1:;stop1:;shut1:;bye0:;";
+		static const char all[] = "env1:A=1\0;run1:a\nb;in1:\n\n;eof1:;stop1:;shut1:;rest1:;rest0:;bye0:;";
 		check(heard.len == sizeof(all) - 1 && memcmp(heard.data, all, heard.len) == 0);
 		agent_free(agent);
 		if (cut == sizeof(to_agent) - 1) {
@@ -240,6 +241,23 @@ static void test_silence(void) {
 	host_free(host);
 }
 
+static void test_rest(void) {
+	struct agent *agent = make_agent();
+	check(agent_tick(agent, 2 * S) < 100 * S);
+	check(agent_receive(agent, "rest 1\nin 3 1\n", 14, 5 * S) == 0 && agent_tick(agent, 5 * S) == UINT64_MAX);
+	check(agent_receive(agent, "x\n", 2, 6 * S) == 0 && agent_tick(agent, 100000 * S) == UINT64_MAX && !agent_why(agent));
+	check(agent_receive(agent, "rest 0\n", 7, 100000 * S) == 0 && agent_tick(agent, 100000 * S) == 100015 * S);
+	(void)agent_tick(agent, 100060 * S);
+	check(agent_why(agent));
+	agent_free(agent);
+	struct host *host = make_host();
+	host_rest(host, true, 2 * S);
+	check(host_tick(host, 1000 * S) == UINT64_MAX && !host_why(host));
+	host_rest(host, false, 1000 * S);
+	check(host_tick(host, 1059 * S) == 1060 * S && !host_why(host));
+	host_free(host);
+}
+
 static void test_unanswered(void) {
 	struct host *host = make_host();
 	size_t n;
@@ -268,6 +286,7 @@ int main(int argc, char *argv[]) {
 		TEST("no more output is taken than there is room for", test_windows),
 		TEST("what is urgent waits for one frame of output at most", test_urgent),
 		TEST("silence is answered by pings, and then by the end of the line", test_silence),
+		TEST("a line that rests may be silent for as long as it likes", test_rest),
 		TEST("a worker that is to stop a job and does not answer is soon given up", test_unanswered),
 	};
 	return test_main(tests, sizeof(tests) / sizeof(tests[0]), argc, argv);

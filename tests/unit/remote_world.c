@@ -233,11 +233,17 @@ static void on_shut(void *arg, uint64_t number, unsigned stream) {
 	check(task_of(arg, number)->number == number && stream == 2);
 }
 
+static void on_rest(void *arg, bool begins) {
+	(void)arg;
+	(void)begins;
+	check(false);
+}
+
 static void on_agent_bye(void *arg, const char *why) {
 	check(((struct place *)arg)->ntasks == 0 && strcmp(why, "end") == 0);
 }
 
-static const struct agent_calls agent_calls = {on_env, on_run, on_input, on_input_end, on_more, on_stop, on_shut, on_agent_bye};
+static const struct agent_calls agent_calls = {on_env, on_run, on_input, on_input_end, on_more, on_stop, on_shut, on_rest, on_agent_bye};
 
 // ---- the worker ----
 

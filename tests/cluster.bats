@@ -99,6 +99,26 @@ same_as_here() {
 	same_as_here -k --results results/ 'echo {}; exit 1' ::: a b
 	same_as_here -k --dry-run echo
 	same_as_here -k /no/such/program ::: 1
+	same_as_here -k echo {1}-{2} ::: a b ::: x y
+	same_as_here -k echo {1}{2} ::: a b :::+ x y
+	same_as_here -k --plus echo '{/.} {//} {..} {:2:3}' ::: dir/one.txt two.tar.gz
+	same_as_here -k -N3 echo
+	same_as_here -k --xargs -s 30 echo ::: {1..30}
+	same_as_here -k -q printf '%s|' '$x "y"'
+	same_as_here -k --header : -a table --colsep , echo {x}-{1}
+	same_as_here -k --tagstring '<{}>' 'seq {}' ::: 2 3
+	same_as_here -k --pipe --recend '\n' --block 10 'wc -c'
+	same_as_here -k --pipe-part --block 12 -a items 'sort'
+	same_as_here -k --nice 3 'nice' ::: a
+	same_as_here -k --joblog joblog --resume-failed 'exit {}' ::: 0 1
+	same_as_here -j1 --halt soon,success=1 'echo {}; exit {}' ::: 1 0 1
+	same_as_here -k 'ulimit -c 0; umask 027; : >{}; stat -c %a {}' ::: m1 m2
+	same_as_here -k --shell bash 'x=({} b); echo "${x[@]} ${#x[@]}"'
+	same_as_here -k 'cat <&0 | wc -c; ls -d . ; exit 3' ::: 1
+	same_as_here -k -I@ echo @ @@
+	same_as_here -k -0 echo
+	same_as_here -k --trim lr --colsep , echo '[{1}]' ::: ' a , b ' 'c'
+	same_as_here -k -- sh -c 'echo "$0" "$@"'
 }
 
 @test "1 MiB of any bytes comes back as it was, over ssh" {

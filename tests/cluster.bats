@@ -121,6 +121,16 @@ same_as_here() {
 	same_as_here -k -- sh -c 'echo "$0" "$@"'
 }
 
+@test "files go to machines over ssh, and come back" {
+	over_ssh
+	mkdir in
+	for i in 1 2 3 4; do head -c 100000 /dev/urandom >"in/a $i"; done
+	echo base >base
+	run_fairpar -S 127.0.0.1,127.0.0.2 -j2 --workdir "$PWD/there" --bf base --trc {}.out 'cat base {} >{}.out' ::: in/*
+	for i in 1 2 3 4; do cat base "in/a $i" | cmp - "in/a $i.out"; done
+	assert_eq "$(ls -A there)" ''
+}
+
 @test "1 MiB of any bytes comes back as it was, over ssh" {
 	over_ssh
 	head -c 1048576 /dev/urandom >bytes

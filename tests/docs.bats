@@ -522,7 +522,7 @@ END
 @test "fish completes a prefix of an option without a message" {
 	need fish
 	complete_fish 'fairpar --ba' 2>err
-	assert_set --bar --basenameextensionreplace --basenamereplace --batch --batch-by
+	assert_set --bar --basefile --basenameextensionreplace --basenamereplace --batch --batch-by
 	complete_fish 'fairpar -' 2>>err
 	assert_eq "$(cat err)" ""
 	touch log.txt

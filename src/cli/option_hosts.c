@@ -6,12 +6,14 @@
 #include "base/diag.h"
 #include "base/io.h"
 #include "base/text.h"
+#include "remote/file_route.h"
 #include "remote/sshlogin.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum { MOST_BYTES = 1 << 24 }; // of a file of machines
@@ -98,6 +100,33 @@ int opt_launch(struct parser *parser, const char *value) {
 	return report(result, error);
 }
 
+int opt_trc(struct parser *parser, const char *value) {
+	struct options *o = parser->options;
+	option_add_text(&o->returned, &o->nreturned, value);
+	o->transfers_item = o->cleans_up = true;
+	return 0;
+}
+
+// They are looked at before anything runs, and go to the same place on each machine.
+static int check_basefiles(const struct options *o) {
+	struct stat file;
+	bool varies = o->workdir && (o->own_workdir || strcmp(o->workdir, "...") == 0 || strchr(o->workdir, '{'));
+	for (size_t i = 0; i < o->nbasefiles; ++i) {
+		const char *why, *path = o->basefiles[i];
+		struct file_route route;
+		int result = file_route(&route, path, FILE_GOES, &why);
+		bool is_nowhere = varies && !route.is_absolute;
+		file_route_fini(&route);
+		if (result != 0 || lstat(path, &file) != 0) {
+			return option_fail(OPT_BASEFILE, "'%s': %s", text_shows(path), result != 0 ? why : strerror(errno));
+		}
+		if (is_nowhere) {
+			return option_fail(OPT_BASEFILE, "'%s' has no place where each job has a --workdir of its own: give an absolute path", text_shows(path));
+		}
+	}
+	return 0;
+}
+
 int settle_hosts(struct options *o) {
 	char *error = NULL, text[SSHLOGIN_JOBS_TEXT];
 	struct sshlogins *hosts = &o->hosts;
@@ -116,6 +145,9 @@ int settle_hosts(struct options *o) {
 			o->jobs = o->own_jobs;
 		}
 		return 0;
+	}
+	if (check_basefiles(o) != 0) {
+		return -1;
 	}
 	if (sshlogin_jobs(&hosts->logins[0], o->jobs, text) != 0) {
 		return option_fail(OPT_JOBS, "is N, +N, -N or N%% with --sshlogin, not '%s'", text_shows(o->jobs));

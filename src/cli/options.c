@@ -303,6 +303,9 @@ void options_fini(struct options *options) {
 	free(options->tagstring);
 	free(options->own_workdir);
 	free(options->env);
+	free(options->transferred);
+	free(options->returned);
+	free(options->basefiles);
 	sshlogins_fini(&options->hosts);
 	free(options->sem.line);
 	free(options->reports);

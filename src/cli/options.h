@@ -211,6 +211,10 @@ struct options {
 	struct sshlogins hosts;          // -S, --sshloginfile, --launch: settled; none: all runs here, and so with ":" alone
 	const char *ssh;                 // --ssh, or NULL
 	bool at_most_once;
+	const char **transferred, **returned, **basefiles; // --transferfile, --return, --basefile as given
+	size_t ntransferred, nreturned, nbasefiles;
+	bool transfers_item;             // --transfer
+	bool cleans_up;                  // --cleanup
 	const char *worker_left;         // --worker: seconds until its time is over, or NULL
 	char own_jobs[SSHLOGIN_JOBS_TEXT]; // of `-S 4/:`, which is then `jobs`
 

@@ -46,7 +46,7 @@ option_taker opt_arg_file, opt_delimiter, opt_replace, opt_shell_quote, opt_pack
 
 // ---- option_hosts.c: the machines that jobs run on ----
 
-option_taker opt_sshlogin, opt_sshloginfile, opt_launch;
+option_taker opt_sshlogin, opt_sshloginfile, opt_launch, opt_trc;
 
 // Settles options->hosts when all options are known, and options->jobs where the only machine is this one. Returns 0 or -1.
 int settle_hosts(struct options *options);

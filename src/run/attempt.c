@@ -9,6 +9,7 @@
 #include "run/admission.h"
 #include "run/auto_slots.h"
 #include "run/created_files.h"
+#include "run/host_files.h"
 #include "run/hosts.h"
 #include "run/learned_memory.h"
 #include "run/publish.h"
@@ -198,7 +199,26 @@ static void child_started(void *arg, pid_t pid, uint64_t start) {
 	}
 }
 
-static void run_child(struct worker_state *state, const struct job *job, const struct attempt *attempt, const struct hosts_place *place,
+// With the files that it has elsewhere. *ret_error is none where one of these could not be brought, which is said.
+static void execute(struct worker_state *state, const struct job *job, const struct child_config *config, struct hosts_place *place,
+                    struct result *ret_result, struct spawn_error *ret_error) {
+	const struct executor *executor = &state->run->executor;
+	if (!place || !hosts_is_elsewhere(place)) {
+		executor->run(executor->arg, config, ret_result, ret_error);
+		return;
+	}
+	struct job_files files;
+	job_files_expand(&files, job);
+	hosts_set_files(place, &files);
+	executor->run(executor->arg, config, ret_result, ret_error);
+	hosts_set_files(place, NULL);
+	if (files.why.len > 0) {
+		attempt_complain(state, job, "%s: %s", job->login->name, files.why.data);
+	}
+	job_files_fini(&files);
+}
+
+static void run_child(struct worker_state *state, const struct job *job, const struct attempt *attempt, struct hosts_place *place,
                       struct result *ret_result) {
 	struct run *run = state->run;
 	const struct job_spec *spec = job->spec;
@@ -247,7 +267,7 @@ static void run_child(struct worker_state *state, const struct job *job, const s
 		spool_watch(job->spool, &state->stats.recent);
 	}
 	waits_attempt_begin(run->waits, &state->waiter, &state->origin, job, config.foreground);
-	run->executor.run(run->executor.arg, &config, ret_result, &error);
+	execute(state, job, &config, place, ret_result, &error);
 	bool had_all = waits_attempt_end(run->waits, &state->waiter);
 	if (watched) {
 		spool_watch(job->spool, NULL);
@@ -262,13 +282,13 @@ static void run_child(struct worker_state *state, const struct job *job, const s
 	if (is_raw) {
 		screen_leave(STDERR_FILENO, -1);
 	}
-	if (ret_result->outcome == OUTCOME_SPAWN_ERROR) {
+	if (ret_result->outcome == OUTCOME_SPAWN_ERROR && error.error) {
 		explain(state, job, &error);
 	}
 }
 
 // Waits until the child may start, and runs it.
-static void admit_child(struct worker_state *state, const struct job *job, const struct attempt *attempt, const struct hosts_place *place,
+static void admit_child(struct worker_state *state, const struct job *job, const struct attempt *attempt, struct hosts_place *place,
                         struct result *ret_result) {
 	struct run *run = state->run;
 	*ret_result = (struct result){.outcome = OUTCOME_CANCELLED};
@@ -418,7 +438,7 @@ static int build_command(struct worker_state *state, const struct job *job, cons
 }
 
 // The attempt, where it is to run.
-static void run_at(struct worker_state *state, struct job *job, const struct attempt *attempt, const struct hosts_place *place,
+static void run_at(struct worker_state *state, struct job *job, const struct attempt *attempt, struct hosts_place *place,
                    struct result *ret_result) {
 	struct run *run = state->run;
 	struct expansion x = job_expansion(job);

@@ -13,6 +13,7 @@
 #include "remote/link.h"
 #include "remote/payload.h"
 #include "remote/sshlogin.h"
+#include "run/host_files.h"
 #include "run/start_order.h"
 #include "shell/shell.h"
 #include "slots/slots.h"
@@ -32,6 +33,7 @@ struct hosts_host {
 	struct hosts *hosts;
 	const struct sshlogin *login;
 	struct host_link *link;         // NULL: this machine
+	struct host_files *files;       // of a machine over ssh, else NULL
 	struct buf words;          // of the launcher's command line
 	char **argv;
 	const char *path;          // of its program; borrowed
@@ -46,6 +48,7 @@ struct hosts_host {
 struct hosts_place {
 	struct hosts_host *host;
 	unsigned width;
+	struct job_files *files;   // of the attempt, or NULL
 };
 
 struct hosts {
@@ -155,6 +158,10 @@ void hosts_leave(struct hosts *hosts, struct hosts_place *place) {
 	free(place);
 }
 
+void hosts_set_files(struct hosts_place *place, struct job_files *files) {
+	place->files = files;
+}
+
 bool hosts_is_elsewhere(const struct hosts_place *place) {
 	return place->host->link;
 }
@@ -202,7 +209,16 @@ static char **env_without(char *const *env, const char *const *beginnings) {
 // Where the job is to be, as --workdir or the manifest says; "." is this directory, seen from the login directory if it is below.
 static const char *find_dir(const struct hosts *hosts, const struct child_config *config) {
 	const char *dir = config->context->cwd;
+	if (dir && hosts->options->own_workdir) {
+		const char *below = strstr(dir, "/.parallel/tmp/");
+		return below ? below + 1 : dir; // --workdir ...: below the login directory
+	}
 	return dir && strcmp(dir, ".") == 0 ? hosts->dot : dir;
+}
+
+static struct transfer transfer_at(const struct hosts_host *host, const char *dir, const struct child_config *of) {
+	const struct context *context = host->hosts->context;
+	return (struct transfer){.link = host->link, .context = context, .env = context->env, .dir = dir, .of = of};
 }
 
 static void execute(void *arg, const struct child_config *config, struct result *ret_result, struct spawn_error *ret_error) {
@@ -223,7 +239,10 @@ static void execute(void *arg, const struct child_config *config, struct result 
 		.makes_dir = true,
 	};
 	bool wrote;
-	enum link_end end = link_run(place->host->link, &sent, &context, hosts->cwd, ret_result, ret_error, &wrote);
+	const struct transfer transfer = transfer_at(place->host, context.dir, &sent);
+	enum link_end end = place->files && place->host->files
+		? host_files_run(place->host->files, &transfer, place->files, &context, hosts->cwd, ret_result, ret_error, &wrote)
+		: link_run(place->host->link, &sent, &context, hosts->cwd, ret_result, ret_error, &wrote);
 	if (end != LINK_DONE) {
 		set_lost(hosts, end, wrote, ret_result);
 	}
@@ -447,6 +466,10 @@ int hosts_open(const struct options *options, const struct context *context, uns
 			free(self);
 			return diag_error("cannot start '%s' for %s: %s", text_shows(host->argv[0]), host->login->name, strerror(errno));
 		}
+		if (host->login->kind == SSHLOGIN_SSH) {
+			bool is_dot = options->workdir && strcmp(options->workdir, ".") == 0;
+			host->files = host_files_open(options, is_dot ? hosts->dot : options->workdir);
+		}
 	}
 	free(self);
 	return 0;
@@ -521,6 +544,12 @@ int hosts_attach(struct hosts *hosts, struct pool *pool, struct start_order *sta
 void hosts_close(struct hosts *hosts) {
 	if (!hosts) {
 		return;
+	}
+	static const struct child_config clean_up = {.label = "clean-up"};
+	for (size_t i = 0; i < hosts->n; ++i) {
+		const struct hosts_host *host = &hosts->hosts[i];
+		const struct transfer transfer = host->link ? transfer_at(host, NULL, &clean_up) : (struct transfer){.link = NULL};
+		host_files_close(host->files, host->link ? &transfer : NULL);
 	}
 	each_link(hosts, link_hang_up);
 	for (size_t i = 0; i < hosts->n; ++i) {

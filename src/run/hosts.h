@@ -12,6 +12,7 @@
 
 struct hosts;
 struct hosts_place;
+struct job_files;
 struct sshlogin;
 struct start_order;
 
@@ -37,6 +38,9 @@ unsigned hosts_guess_slots(const struct hosts *hosts);
 // NULL if the run is cut short before. To be given back by hosts_leave().
 struct hosts_place *hosts_enter(struct hosts *hosts, unsigned width, const struct sshlogin *not_on);
 void hosts_leave(struct hosts *hosts, struct hosts_place *place);
+
+// The attempt at the place has files: borrowed until its end. Where the machine has this one's directory nothing is done with them.
+void hosts_set_files(struct hosts_place *place, struct job_files *files);
 
 // Is it another machine?
 bool hosts_is_elsewhere(const struct hosts_place *place);

@@ -32,6 +32,9 @@ bool job_spec_any(const struct job_spec *spec, bool (*is_such)(const struct temp
 		const struct template *one = i < spec->nthen ? spec->then[i] : all[i - spec->nthen];
 		found = one && is_such(one);
 	}
+	for (size_t i = 0; i < spec->ntransferred + spec->nreturned && !found; ++i) {
+		found = is_such(i < spec->ntransferred ? spec->transferred[i] : spec->returned[i - spec->ntransferred]);
+	}
 	return found;
 }
 
@@ -169,6 +172,24 @@ static char *current_dir(void) {
 
 // ---- the command line ----
 
+static void parse_paths(struct template ***ret_paths, size_t *n, const char *const *texts, size_t ntexts, const struct names *names, bool *ret_failed) {
+	*ret_paths = xrealloc(*ret_paths, (*n + ntexts + 1) * sizeof(**ret_paths));
+	for (size_t i = 0; i < ntexts; ++i) {
+		struct template *path = job_spec_parse(&texts[i], 1, TEMPLATE_RAW, names, ret_failed);
+		if (path) {
+			(*ret_paths)[(*n)++] = path;
+		}
+	}
+}
+
+// The files to other machines and from them.
+static void parse_files(struct job_spec *spec, const struct options *options, const struct names *names, bool *ret_failed) {
+	static const char *const item[] = {"{}"};
+	parse_paths(&spec->transferred, &spec->ntransferred, item, options->transfers_item, NULL, ret_failed);
+	parse_paths(&spec->transferred, &spec->ntransferred, options->transferred, options->ntransferred, names, ret_failed);
+	parse_paths(&spec->returned, &spec->nreturned, options->returned, options->nreturned, names, ret_failed);
+}
+
 int job_spec_from_options(struct job_spec *ret_spec, const struct options *options, struct context *context, char *shell,
                         const struct names *names) {
 	unsigned repeats = options->packing.repeats ? TEMPLATE_CONTEXT : 0;
@@ -200,6 +221,9 @@ int job_spec_from_options(struct job_spec *ret_spec, const struct options *optio
 		ret_spec->start = current_dir();
 		buf_printf(&ret_spec->strings, "OLDPWD=%s", ret_spec->start); // as after cd(1), which GNU parallel has there
 		buf_addc(&ret_spec->strings, '\0');
+	}
+	if (sshlogins_has_remote(&options->hosts)) {
+		parse_files(ret_spec, options, names, &parse.failed);
 	}
 	parse_tag(ret_spec, options, "{}", &parse);
 	make_env(ret_spec, context->env, NULL, 0, &parse);
@@ -329,20 +353,26 @@ int job_spec_from_job(struct job_spec *ret_spec, const struct options *options, 
 	return parse.failed ? -1 : 0;
 }
 
+static void free_templates(struct template **templates, size_t n) {
+	for (size_t i = 0; i < n; ++i) {
+		template_free(templates[i]);
+	}
+	free(templates);
+}
+
 void job_spec_fini(struct job_spec *spec) {
 	template_free(spec->command);
 	template_free(spec->on_failure);
 	template_free(spec->tag);
 	template_free(spec->workdir);
 	template_free(spec->creates);
-	for (size_t i = 0; i < spec->nthen; ++i) {
-		template_free(spec->then[i]);
-	}
+	free_templates(spec->then, spec->nthen);
+	free_templates(spec->transferred, spec->ntransferred);
+	free_templates(spec->returned, spec->nreturned);
 	for (size_t i = 0; i < spec->nvars; ++i) {
 		free(spec->vars[i].name);
 		template_free(spec->vars[i].value);
 	}
-	free(spec->then);
 	free(spec->vars);
 	free(spec->env);
 	free(spec->shell);

@@ -23,6 +23,8 @@ struct job_spec {
 	struct template *on_failure; // or NULL
 	struct template *tag;        // or NULL
 	struct template *workdir;    // directory of the job, made if it is missing, or NULL: that of the context
+	struct template **transferred, **returned; // --transferfile, --return: paths
+	size_t ntransferred, nreturned;
 	char *start;                 // with workdir: the directory of this process
 	struct template *creates;    // path seen from the job's directory, or NULL
 	struct interpreter by;       // what runs the commands

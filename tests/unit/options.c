@@ -245,8 +245,8 @@ static void test_foreign_names(void) {
 	REFUSED("--rpl is not in fairpar; use --plus", "--rpl", "x");
 	REFUSED("--par is not in fairpar; use --plus", "--par", "x");
 	REFUSED("--tmpl is not in fairpar; use a command", "--tmpl=a=b", "x");
-	REFUSED("--trc is not in fairpar; use rsync or scp, before the run or in the command", "--trc", "{}.out", "x");
-	REFUSED("-B is not in fairpar; use rsync or scp", "-B", "x", "x");
+	REFUSED("--rsync-opts is not in fairpar; files go over the connection", "--rsync-opts", "-v", "x");
+	REFUSED("-B is not in fairpar; files go", "-B", "x", "x");
 }
 
 static void test_machines(void) {
@@ -281,6 +281,14 @@ static void test_machines(void) {
 	REFUSED("--pool cannot be combined with --sshlogin: its slots are those of this machine", "--slf", "/dev/null", "-Sa", "--pool", "x");
 	REFUSED("--cat cannot be combined with --sshlogin", "-Sa", "--pipe", "--cat", "x");
 	REFUSED("--tty cannot be combined with --sshlogin", "-Sa", "--tty", "x");
+	RUNS("-S", "a", "--tf", "{}.in", "--transferfile", "lib", "--transfer", "--return", "{}.out", "--trc", "{.}.log", "--bf", "/", "x");
+	check(o.ntransferred == 2 && o.nreturned == 2 && o.nbasefiles == 1 && o.transfers_item && o.cleans_up);
+	check_string(o.transferred[1], "lib");
+	check_string(o.returned[1], "{.}.log");
+	RUNS("--transferfile", "{}", "--return", "{}.out", "--cleanup", "--basefile", "none", "x"); // as in GNU parallel: there is no other machine
+	REFUSED("--basefile '/proc/no': No such file or directory", "-S", "a", "--basefile", "/proc/no", "x");
+	REFUSED("--basefile '../x': '..' would lead out", "-S", "a", "--basefile", "../x", "x");
+	REFUSED("--return cannot be combined with --then: its steps may run on other machines", "-S", "a", "--return", "y", "--then", "z", "x");
 	REFUSED("--at-most-once needs --sshlogin", "--at-most-once", "-S:", "x");
 	REFUSED("--sshlogin cannot be combined with a semaphore", "--semaphore", "--id", "i", "-Sa", "x");
 }
@@ -791,7 +799,7 @@ static void test_manifest_options(void) {
 		{OPT_DELIMITER, ","}, {OPT_HEADER, ":"}, {OPT_WEIGHT, "a=1"}, {OPT_MAX_PARALLEL, "a=1"}, {OPT_RATE, "1/s"}, {OPT_PRIORITY, "a=1"},
 		{OPT_FAIR, "time"}, {OPT_HALT, "2"}, {OPT_EXIT_STATUS, "max"}, {OPT_TERM_SEQ, "TERM,1"}, {OPT_PACK, "auto"},
 		{OPT_MEMORY, "auto"}, {OPT_WARM, "sh"},
-		{OPT_REPORT, "r.svg"}, {OPT_SSHLOGINFILE, "/dev/null"}, {OPT_LAUNCH, "env {}"},
+		{OPT_REPORT, "r.svg"}, {OPT_SSHLOGINFILE, "/dev/null"}, {OPT_LAUNCH, "env {}"}, {OPT_BASEFILE, "/dev/null"},
 	};
 	for (int id = 0; id < NOPTIONS; ++id) {
 		const struct option_info *option = &option_table[id];

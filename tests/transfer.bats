@@ -1,0 +1,254 @@
+# Files of jobs on other machines: --transferfile, --return, --cleanup, --trc, --basefile and --workdir ..., with a command in the place of
+# ssh whose login directory is another one than here. Which path lies where is in tests/unit/file_route.c.
+# shellcheck disable=SC2016,SC2154 # the commands are for the shells of the jobs; helper.bash sets what is not set here
+
+load helper
+
+setup() {
+	helper_setup
+	export FAIRPAR_REMOTE=$FAIRPAR away=$BATS_TEST_TMPDIR/away
+	# As ssh: [-p PORT] [-l USER] HOST -- COMMAND; the login directory of a machine is $away/HOST, and $HOME there.
+	cat >"$BATS_TEST_TMPDIR/ssh" <<'SSH'
+#!/bin/sh
+while [ $# -gt 0 ]; do case $1 in -p | -l | -o) shift 2 ;; -*) shift ;; *) break ;; esac; done
+host=$1
+shift
+[ "$1" != -- ] || shift
+mkdir -p "$away/$host"
+cd "$away/$host" || exit
+HOME=$PWD
+export HOME
+exec sh -c "$*"
+SSH
+	chmod +x "$BATS_TEST_TMPDIR/ssh"
+	export HOME=$PWD PARALLEL_SSH=$BATS_TEST_TMPDIR/ssh
+}
+
+teardown() { helper_teardown; }
+
+# What is left at the machine.
+left() { (cd "$away/$1" && find . ! -path . | sort); }
+
+@test "--transferfile takes a file below the login directory, and it stays there" {
+	mkdir -p sub
+	echo text >sub/file
+	run_fairpar -S 1/one --transferfile {} 'cat {}; pwd' ::: sub/file </dev/null
+	assert_lines text "$away/one"
+	assert_eq "$(left one)" "./sub
+./sub/file"
+}
+
+@test "--tf with /./ leaves out what is in front of it" {
+	mkdir -p "$BATS_TEST_TMPDIR/data/in"
+	echo text >"$BATS_TEST_TMPDIR/data/in/file"
+	run_fairpar -S 1/one --tf "$BATS_TEST_TMPDIR/data/./{}" 'cat {}' ::: in/file </dev/null
+	assert_eq "$output" text
+}
+
+@test "an absolute path is the same there" {
+	mkdir data
+	echo text >data/file
+	run_fairpar -S 1/one --transfer 'cat {}; [ ! -e data ]' ::: "$PWD/data/file" </dev/null
+	assert_eq "$output" text
+}
+
+@test "--workdir is where relative files go" {
+	echo text >file
+	run_fairpar -S 1/one --workdir 'w/{#}' --transfer 'pwd; cat {}' ::: file </dev/null
+	assert_lines "$away/one/w/1" text
+}
+
+@test "directories, modes and times come along" {
+	mkdir -p dir/sub
+	echo text >dir/sub/file
+	chmod 751 dir/sub/file
+	touch -d '2001-02-03 04:05:06 UTC' dir/sub/file
+	ln -s file dir/sub/link
+	run_fairpar -S 1/one --transfer 'stat -c "%a %Y" dir/sub/file; readlink {}/sub/link' ::: dir </dev/null
+	assert_lines "751 981173106" file
+	echo more >dir/more
+	run_fairpar -S 1/one --transfer 'cat {}/more {}/sub/file' ::: dir </dev/null
+	assert_lines more text
+}
+
+@test "file names may hold anything" {
+	local names=('a  b' $'new\nline' '-rf' '*' '[ab' "it's" '"' 'back\nslash' '$HOME;x' '~' $'\xff')
+	mkdir d
+	for name in "${names[@]}"; do echo "is $name" >"d/./$name"; done
+	cd d
+	printf '%s\0' "${names[@]}" | run_fairpar -0 -S 1/one -k --trc {}.out 'cat -- ./{} >./{}.out'
+	for name in "${names[@]}"; do assert_eq "$(cat "./$name.out")" "is $name"; done
+	assert_eq "$(left one)" ''
+}
+
+@test "a file that is not there fails its job before it runs, and no other" {
+	echo >there
+	run_fairpar 1 -S 1/one -k --transfer --joblog log 'echo {}' ::: none there </dev/null
+	assert_eq "$output" there
+	assert_contains "$stderr" "job #1: one: cannot transfer 'none': No such file or directory"
+	assert_eq "$(cut -f7,9 log | sort)" "$(printf '0\techo there\n126\techo none\nExitval\tCommand')"
+}
+
+@test "a path that leads out of the work dir is refused" {
+	mkdir in
+	echo >file
+	cd in
+	run_fairpar 1 -S 1/one --transfer 'echo {}' ::: ../file </dev/null
+	assert_contains "$stderr" "cannot transfer '../file': '..' would lead out"
+}
+
+@test "a file that cannot be put there says what and where" {
+	echo >file
+	mkdir -p "$away/one/file/sub"
+	run_fairpar 1 -S 1/one --transfer 'echo {}' ::: file </dev/null
+	assert_eq "$output" ''
+	assert_contains "$stderr" "one: cannot transfer 'file': mv: cannot overwrite directory"
+	assert_eq "$(left one)" "./file
+./file/sub"
+}
+
+@test "--return fetches what the job has made" {
+	run_fairpar -S 1/one --return out/{}.txt --return {}.log 'mkdir -p out; echo {} >out/{}.txt; echo log >{}.log' ::: 1 2 </dev/null
+	assert_eq "$(cat out/1.txt out/2.txt 1.log)" "1
+2
+log"
+	assert_contains "$(left one)" ./out/1.txt
+}
+
+@test "--return puts below what is in front of /./" {
+	run_fairpar -S 1/one --return to/./{}.out 'mkdir -p in; echo text >{}.out' ::: in/file </dev/null
+	assert_eq "$(cat to/in/file.out)" text
+}
+
+@test "--trc brings, fetches and leaves nothing" {
+	mkdir -p deep/er
+	for i in 1 2 3 4 5 6; do echo "$i" >"deep/er/$i"; done
+	run_fairpar -S 2/one,2/two --trc {}.out 'sed s/./out\&/ {} >{}.out' ::: deep/er/? </dev/null
+	assert_eq "$(cat deep/er/*.out | tr '\n' ' ')" "out1 out2 out3 out4 out5 out6 "
+	assert_eq "$(left one)$(left two)" ''
+}
+
+@test "a job whose file cannot be fetched has failed, and what it had stays" {
+	echo >in
+	run_fairpar 1 -S 1/one --trc {}.out --joblog log 'echo {}' ::: in </dev/null
+	assert_eq "$output" in
+	assert_contains "$stderr" "job #1: one: cannot return 'in.out'"
+	assert_contains "$stderr" "No such file"
+	assert_eq "$(tail -n1 log | cut -f7)" 1
+	[[ ! -e in.out ]]
+}
+
+@test "a job that has failed still gives back what it made, and is cleaned up after" {
+	echo >in
+	run_fairpar 1 -S 1/one --trc {}.out --joblog log 'echo half >{}.out; exit 7' ::: in </dev/null
+	assert_eq "$(cat in.out)" half
+	assert_eq "$(tail -n1 log | cut -f7)" 7
+	assert_eq "$(left one)" ''
+	run_fairpar 1 -S 1/one --trc {}.none --joblog log2 'exit 7' ::: in </dev/null
+	assert_eq "$(tail -n1 log2 | cut -f7)" 7
+	[[ $stderr != *"cannot return"* ]] || fail "$stderr"
+}
+
+@test "what is sent back is only what was asked for" {
+	# a tar there that adds a file and a way out to what it packs
+	mkdir bin
+	cat >bin/tar <<TAR
+#!/bin/sh
+mkdir -p x && cd x && mkdir -p a && echo evil >a/evil && ln -s "$BATS_TEST_TMPDIR" way && echo asked >good
+exec $(command -v tar) -cPf - --transform 's,^a/,../,' ./good a/evil way
+TAR
+	chmod +x bin/tar
+	cat >>"$BATS_TEST_TMPDIR/ssh.evil" <<SSH
+#!/bin/sh
+PATH=$PWD/bin:\$PATH exec $BATS_TEST_TMPDIR/ssh "\$@"
+SSH
+	chmod +x "$BATS_TEST_TMPDIR/ssh.evil"
+	mkdir here
+	cd here
+	run_fairpar -S 1/one --ssh "$BATS_TEST_TMPDIR/ssh.evil" --return good 'echo {}' ::: 1 </dev/null
+	assert_eq "$(find . .. -name evil -path './*' -o -name way; ls -A)" good
+	assert_eq "$(cat good)" asked
+}
+
+@test "several items of one command each bring their file" {
+	echo 1 >a
+	echo 2 >b
+	run_fairpar -S 1/one -N2 --trc {}.out 'for f in {}; do cp $f $f.out; done; cat {}' ::: a b </dev/null
+	assert_lines 1 2
+	assert_eq "$(cat a.out b.out | tr '\n' ' ')" "1 2 "
+}
+
+@test "a large file comes whole both ways" {
+	head -c 5000000 /dev/urandom >big
+	run_fairpar -S 1/one --trc {}.out 'cp {} {}.out' ::: big </dev/null
+	cmp big big.out
+}
+
+@test "on this machine nothing is brought, fetched or removed" {
+	echo text >file
+	run_fairpar -S : --trc {}.out --basefile file 'cat {}' ::: file </dev/null
+	assert_eq "$output" text
+	[[ -e file && ! -e file.out ]]
+}
+
+@test "--basefile is there before the first job, comes once, and goes at the end with --cleanup" {
+	mkdir -p lib
+	echo 'echo "script $1"' >lib/script
+	run_fairpar -S 2/one,2/two --basefile lib/script --cleanup 'sh lib/script {}; stat -c %i lib/script >>$HOME/inodes' ::: 1 2 3 4 5 6 7 8 </dev/null
+	assert_set "script "{1,2,3,4,5,6,7,8}
+	for host in one two; do
+		[[ ! -e $away/$host/inodes || $(sort -u "$away/$host/inodes" | wc -l) = 1 ]]
+		[[ ! -e $away/$host/lib ]]
+	done
+}
+
+@test "a base file that is not there is an error before anything runs" {
+	run_fairpar 255 -S 1/one --bf none 'echo {}' ::: 1 </dev/null
+	assert_eq "$output" ''
+	assert_eq "$stderr" "fairpar: error: --basefile 'none': No such file or directory"
+}
+
+@test "--workdir ... is a directory of each job, which --cleanup removes" {
+	echo text >file
+	run_fairpar -S 1/one -k --workdir ... --trc {}.out --basefile "$PWD/file" 'pwd; cp file file.out; echo >rest' ::: file </dev/null
+	[[ $output = "$away/one/.parallel/tmp/"*-1 ]] || fail "$output"
+	assert_eq "$(cat file.out)" text
+	assert_eq "$(left one)" "./.parallel
+./.parallel/tmp"
+	[[ ! -e file ]] # its name is the same there, and so is the file
+	echo >file
+	run_fairpar 255 -S 1/one --workdir ... --basefile file 'echo {}' ::: 1 </dev/null
+	assert_contains "$stderr" "give an absolute path"
+}
+
+@test "--retries and a lost machine bring the files again" {
+	echo text >file
+	cat >job <<'JOB'
+cat file
+mkdir "$away/once" 2>/dev/null || exit 0
+kill -KILL "$PPID"
+sleep 1000
+JOB
+	run_fairpar -S 1/one,1/two --transferfile {} --transferfile job --cleanup 'sh job' ::: file </dev/null
+	assert_eq "$output" text
+}
+
+@test "Ctrl-C ends a transfer, and nothing is left of it" {
+	make_fifo begun
+	make_fifo never
+	mkdir bin
+	printf '#!/bin/sh\necho >%s\nexec cat %s\n' "$PWD/begun" "$PWD/never" >bin/tar
+	chmod +x bin/tar
+	echo >file
+	PATH=$PWD/bin:$PATH start_fairpar -S 1/one --transfer --joblog log 'echo {}' ::: file </dev/null
+	await begun
+	kill -INT "$fairpar_pid"
+	end_fairpar 130
+	assert_eq "$(wc -l <log)" 1
+}
+
+@test "--dry-run brings nothing" {
+	run_fairpar -S 1/one --trc {}.out --basefile . --dry-run 'cat {}' ::: none </dev/null
+	assert_eq "$output" "cat none"
+	[[ ! -e $away ]]
+}

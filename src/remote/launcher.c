@@ -51,7 +51,7 @@ static void close_line(struct launcher *launcher) {
 }
 
 static void reap(struct launcher *launcher, int *ret_status) {
-	*ret_status = 0;
+	*ret_status = SIGKILL; // unless it is there: who else reaps it has killed it (children_kill_orphans())
 	while (waitpid(launcher->pid, ret_status, 0) < 0 && errno == EINTR) {
 	}
 	fd_close(&launcher->pidfd);

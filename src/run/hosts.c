@@ -210,8 +210,7 @@ static char **env_without(char *const *env, const char *const *beginnings) {
 static const char *find_dir(const struct hosts *hosts, const struct child_config *config) {
 	const char *dir = config->context->cwd;
 	if (dir && hosts->options->own_workdir) {
-		const char *below = strstr(dir, "/.parallel/tmp/");
-		return below ? below + 1 : dir; // --workdir ...: below the login directory
+		return dir + strlen(getenv("HOME")) + 1; // --workdir ...: below the login directory there
 	}
 	return dir && strcmp(dir, ".") == 0 ? hosts->dot : dir;
 }

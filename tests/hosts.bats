@@ -231,6 +231,48 @@ JOB
 	assert_eq "$(sort where | tr '\n' ' ')" "one two "
 }
 
+@test "--onall runs all items on each machine, which -k and --tag name in order" {
+	run_fairpar --onall -k --tag -S two,2/one,: 'echo {}' ::: a b </dev/null
+	assert_lines $':\ta' $':\tb' $'one\ta' $'one\tb' $'two\ta' $'two\tb'
+}
+
+@test "--onall runs one job at a time on a machine, and on --jobs machines at once" {
+	run_fairpar --onall -j2 -S one,two,three 'echo "+$PARALLEL_SSHLOGIN" >>at; echo + >>all; sleep 0.02; echo - >>all; echo "-$PARALLEL_SSHLOGIN" >>at' ::: 1 2 3 4 5 </dev/null
+	[[ $(most_at_once all) -le 2 ]]
+	for host in one two three; do
+		grep "$host" at | cut -c1 >one_host
+		assert_eq "$(most_at_once one_host) $(wc -l <one_host)" "1 10"
+	done
+}
+
+@test "--onall counts machines in its exit status, and one that cannot be reached has failed" {
+	run_fairpar 3 --onall --joblog log -S one,two,gone 'exit {}' ::: 1 2 </dev/null
+	assert_eq "$(cut -f2,7 log | sort | tr '\t\n' '  ')" "Host Exitval gone 255 gone 255 one 1 one 2 two 1 two 2 "
+	assert_eq "$(grep -c 'gone: cannot connect' <<<"$stderr")" 1
+	[[ $stderr != *--retry-failed* ]] # which does not know where they belong
+}
+
+@test "--onall --resume-failed runs what a machine has not done" {
+	line='[ $PARALLEL_SSHLOGIN-{} != two-b ] || [ -e now ] || exit 1; echo $PARALLEL_SSHLOGIN-{}'
+	run_fairpar 1 --onall --joblog log -S one,two "$line" ::: a b </dev/null
+	touch now
+	run_fairpar --onall --joblog log --resume-failed -S one,two "$line" ::: a b </dev/null
+	assert_eq "$output" two-b
+}
+
+@test "--onall goes on elsewhere while a machine takes its time" {
+	make_fifo others
+	run_fairpar --onall -S one,two '[ $PARALLEL_SSHLOGIN = one ] || exec echo {} >others; [ {} != 1 ] || head -n3 <>others' ::: 1 2 3 </dev/null 3>&-
+	assert_eq "${#lines[@]}" 3
+}
+
+@test "--nonall runs the command once on each machine" {
+	run_fairpar 1 --nonall -k --tag -S b,a,c 'echo hi; [ $PARALLEL_SSHLOGIN != b ]' </dev/null
+	assert_lines $'a\thi' $'b\thi' $'c\thi'
+	run_fairpar 255 --nonall -S a </dev/null
+	assert_contains "$stderr" "needs a command"
+}
+
 @test "--launch starts a worker by any command" {
 	run_fairpar --launch 'env X=1 {}' -j2 'echo {} $MINE; pwd' ::: 1 </dev/null
 	assert_lines "1" "$PWD"

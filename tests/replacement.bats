@@ -146,7 +146,7 @@ same() {
 }
 
 @test "what is left out is refused with one line that says what to do" {
-	for option in --rpl=x --parens=x --tmpl=a=b --filter=x --trc=x --onall --tmux --sql=x --embed; do
+	for option in --rpl=x --parens=x --tmpl=a=b --filter=x --tmux --sql=x --embed; do
 		run_fairpar 255 "$option" touch ran ::: a
 		assert_eq "$(wc -l <"$BATS_TEST_TMPDIR/stderr")" 1
 		assert_contains "$stderr" 'is not in fairpar; '

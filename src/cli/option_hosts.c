@@ -7,10 +7,12 @@
 #include "base/io.h"
 #include "base/text.h"
 #include "remote/file_route.h"
+#include "base/units.h"
 #include "remote/sshlogin.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -127,6 +129,18 @@ static int check_basefiles(const struct options *o) {
 	return 0;
 }
 
+// --onall: a number of jobs is one of machines. Returns 0, or -1 after a message.
+static int settle_onall(struct options *o) {
+	char *error = NULL;
+	long machines = 0;
+	if (o->jobs && parse_number(o->jobs, 0, INT_MAX, &machines) != 0) {
+		return option_fail(OPT_JOBS, "is a number of machines with --%s, not '%s'", o->nonall ? "nonall" : "onall", text_shows(o->jobs));
+	}
+	o->onall = true;
+	o->machines = (unsigned)machines;
+	return o->hosts.n > 0 ? 0 : report(sshlogins_add(&o->hosts, ":", NULL, NULL, &error), error);
+}
+
 int settle_hosts(struct options *o) {
 	char *error = NULL, text[SSHLOGIN_JOBS_TEXT];
 	struct sshlogins *hosts = &o->hosts;
@@ -135,6 +149,10 @@ int settle_hosts(struct options *o) {
 	}
 	if ((o->given[OPT_SSHLOGIN] || o->given[OPT_SSHLOGINFILE]) && hosts->n == 0) {
 		return option_fail(o->given[OPT_SSHLOGIN] ? OPT_SSHLOGIN : OPT_SSHLOGINFILE, "names no machine");
+	}
+	if (o->onall || o->nonall) {
+		o->tokens.elsewhere = sshlogins_has_remote(hosts);
+		return check_basefiles(o) != 0 ? -1 : settle_onall(o);
 	}
 	if (hosts->n == 0) {
 		return 0;

@@ -39,6 +39,15 @@ static int settle_sources(struct options *o) {
 		return diag_error("--%s has no items: beside --batch NAME=FILE, stdin is read by '--arg-file -' only",
 		                  o->batch ? "batch NAME" : "batch-by");
 	}
+	if (o->nonall && o->ncommand == 0) {
+		return option_fail(OPT_NONALL, "needs a command");
+	}
+	if (o->nonall && o->nsources == 0) { // one job without arguments
+		static char *const nothing[] = {"", NULL};
+		*add_source(o) = (struct source_config){.kind = FROM_ARGS, .args = nothing, .nargs = 1};
+		o->packing.max_args = 0;
+		o->given[OPT_MAX_ARGS] = true;
+	}
 	if (o->nsources > 0 || o->nbatch_files > 0) {
 		return 0;
 	}

@@ -215,6 +215,8 @@ struct options {
 	size_t ntransferred, nreturned, nbasefiles;
 	bool transfers_item;             // --transfer
 	bool cleans_up;                  // --cleanup
+	bool onall, nonall;              // --onall, which --nonall means, too
+	unsigned machines;               // … at so many at once; 0: all
 	const char *worker_left;         // --worker: seconds until its time is over, or NULL
 	char own_jobs[SSHLOGIN_JOBS_TEXT]; // of `-S 4/:`, which is then `jobs`
 

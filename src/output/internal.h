@@ -48,6 +48,8 @@ struct output_queue {
 	struct list ready;    // in writer.ready, while something of it may be written
 	struct ring writable; // what may be written, in this order
 	struct ring window;   // with keep_order: by number, from the one whose turn it is
+	struct output_queue *next; // which is written behind this one, or NULL
+	bool waits;           // there is one before it: nothing of this is written
 	bool is_ready;
 	bool closed;          // to be freed when all is written
 };
@@ -105,7 +107,7 @@ static inline bool spool_is_ordered(const struct spool *spool) {
 
 // True if what this job writes may be written now, were the turn free.
 static inline bool spool_is_next(const struct spool *spool) {
-	return !spool_is_ordered(spool) || spool->order == spool->queue->window.first;
+	return !spool_is_ordered(spool) || (spool->order == spool->queue->window.first && !spool->queue->waits);
 }
 
 // True for WRITER_LINE_BUFFER with a place in an order: the spool is shared with output_queue_promote().

@@ -100,6 +100,9 @@ static void output_queue_promote(struct writer *writer, struct output_queue *que
 
 void output_queue_refresh(struct writer *writer, struct output_queue *queue) {
 	struct ring *window = &queue->window;
+	if (queue->waits) {
+		return;
+	}
 	for (uint64_t ref = REF_DONE; ring_is_empty(&queue->writable) && !ring_is_empty(window);) {
 		ref = ring_get(window, window->first);
 		if (ref == REF_DONE || (ref == REF_NONE && queue->closed)) {
@@ -123,8 +126,13 @@ void output_queue_refresh(struct writer *writer, struct output_queue *queue) {
 	}
 	queue->is_ready = is_ready;
 	if (queue->closed && !is_ready && ring_is_empty(window)) {
+		struct output_queue *next = queue->next;
 		output_queue_fini(queue);
 		free(queue);
+		if (next) {
+			next->waits = false;
+			output_queue_refresh(writer, next);
+		}
 	}
 }
 

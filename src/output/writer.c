@@ -210,6 +210,15 @@ struct output_queue *output_queue_open(struct writer *writer) {
 	return queue;
 }
 
+void output_queue_follow(struct writer *writer, struct output_queue *queue, struct output_queue *before) {
+	if (queue != &writer->arrival) {
+		mutex_lock(&writer->lock);
+		before->next = queue;
+		queue->waits = true;
+		mutex_unlock(&writer->lock);
+	}
+}
+
 void output_queue_close(struct writer *writer, struct output_queue *queue) {
 	if (queue == &writer->arrival) {
 		return;
@@ -224,7 +233,9 @@ void output_queue_close(struct writer *writer, struct output_queue *queue) {
 void writer_finish(struct writer *writer) {
 	mutex_lock(&writer->lock);
 	verify(writer->open == 0);
-	list_for_each_entry(&writer->queues, struct output_queue, queue, all) {
+	for (const struct list *at = writer->queues.prev; at != &writer->queues;) { // backwards: with one go those that follow it
+		struct output_queue *queue = list_entry(at, struct output_queue, all);
+		at = at->prev;
 		queue->closed = true; // numbers that never came hold nobody up any more
 		output_queue_refresh(writer, queue);
 	}

@@ -74,6 +74,10 @@ int writer_destroy(struct writer *writer) FP_NODISCARD;
 struct output_queue *output_queue_open(struct writer *writer);
 void output_queue_close(struct writer *writer, struct output_queue *queue);
 
+// All of `queue` is written behind all of `before`, which was opened earlier and has none that follows it. Before either has a spool
+// or is closed.
+void output_queue_follow(struct writer *writer, struct output_queue *queue, struct output_queue *before);
+
 // Opens the spool of the job with number `order` (from 1, without gaps) in its queue, to be shown as `mode` says; with
 // queue NULL it has no place in the order, and waits for nobody. Costs next to nothing until a byte comes. `tag`, if not
 // NULL, is put in front of every line of both streams (copied, `tag_len` bytes), as GNU parallel does: a carriage return

@@ -41,6 +41,8 @@ static void print_command(struct worker_state *state) {
 
 // ---- the environment ----
 
+enum { UNREACHABLE = 255 }; // exit code of a job whose machine cannot be reached, as ssh has it
+
 enum { NVARS = 14 }; // set for each job, see build_vars()
 
 static void add_number(struct buf *buf, const char *name, uint64_t value) {
@@ -500,6 +502,15 @@ static void run_at(struct worker_state *state, struct job *job, const struct att
 	}
 }
 
+// None of the machines can be reached that the attempt could run on; why was said when that was seen.
+static void run_nowhere(struct worker_state *state, struct job *job, const struct attempt *attempt, struct result *ret_result) {
+	struct expansion x = job_expansion(job);
+	publish_attempt(state);
+	(void)write_text(state, attempt->template, &x, &job->spec->by);
+	job_output_open_spool(state, job);
+	result_cannot_start(ret_result, UNREACHABLE);
+}
+
 void attempt_run(struct worker_state *state, struct job *job, const struct attempt *attempt, struct result *ret_result) {
 	struct hosts *hosts = state->run->hosts;
 	// what is no item's runs here, and so does what runs beside the slots
@@ -511,7 +522,18 @@ void attempt_run(struct worker_state *state, struct job *job, const struct attem
 		return;
 	}
 	// before the command is built, which may name the machine
-	struct hosts_place *place = hosts_enter(hosts, worker_width(state->worker), job->attempt > 1 ? job->login : NULL);
+	const struct hosts_wish wish = {
+		.width = worker_width(state->worker),
+		.not_on = job->attempt > 1 ? job->login : NULL,
+		.bound = job->batch->bound,
+	};
+	const struct sshlogin *gone;
+	struct hosts_place *place = hosts_enter(hosts, &wish, &gone);
+	if (gone) {
+		job->login = gone;
+		run_nowhere(state, job, attempt, ret_result);
+		return;
+	}
 	if (!place) {
 		ret_result->outcome = OUTCOME_CANCELLED;
 		return;

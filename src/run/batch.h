@@ -35,9 +35,11 @@ struct batch {
 	struct batch *next_dead;
 	unsigned width;              // slots of an item of the first spec, also before there is one
 	char *name;                  // owned
+	struct hosts_bound *bound;   // hosts that its jobs run on; owned, or NULL: on any
 	struct queue *emits;         // gets the lines of its jobs' stdout as items, or NULL
 	bool is_fed;                 // batches emit into it, perhaps before it has begun
 	bool again;                  // what it needs runs again: so do all its jobs. Set when it begins
+	bool has_failed;             // one of its jobs; under the publisher's lock
 	bool allow_failure;          // a failed job is only reported
 	atomic_bool cancelled;       // by --cancel: nothing of it starts any more
 	struct output_queue *output_queue; // of its jobs, in order; NULL without --keep-order

@@ -8,6 +8,7 @@
 #include "run/counts.h"
 #include "run/dag_node.h"
 #include "run/feed_internal.h"
+#include "run/feed_onall.h"
 
 #include "base/alloc.h"
 #include "base/diag.h"
@@ -57,6 +58,9 @@ static bool feed_read(struct run *run, struct feed *feed) {
 // True if the feed's batch has enough to do for now; the pool then calls when it has not.
 static bool feed_is_ahead(struct run *run, struct feed *feed) {
 	bool to_the_end = feed->by_key || run->halt.percent > 0; // N% is of all jobs: they must be known
+	if (!to_the_end && feed->submission->next) {
+		return feed_onall_is_ahead(run, feed->submission);
+	}
 	if (to_the_end || pool_queue_bytes(run->pool, feed->submission->queue) < feed_high_water(run)) {
 		return false;
 	}
@@ -235,7 +239,9 @@ void feeds_stop(struct run *run) {
 		if (feed->submission) {
 			uint64_t packs = (feed->pack.nitems > 0) + (feed->by_key ? feeds->packing.n : 0);
 			uint64_t pending = !feed->pending || feed->node ? 0 : feed->joins && run->packs ? feed->record.nargs : 1;
-			counts_lost(feed->submission->batch, feed->submission->nitems + pending + packs);
+			for (const struct submission *each = feed->submission; each; each = each->next) {
+				counts_lost(each->batch, each->nitems + pending + packs);
+			}
 			feed_submission_close(run, feed->submission);
 		}
 		feed_free(feed);

@@ -4,6 +4,7 @@
 #include "base/text.h"
 #include "run/dag_node.h"
 #include "run/feed_internal.h"
+#include "run/feed_onall.h"
 
 #include "base/alloc.h"
 #include "base/diag.h"
@@ -68,7 +69,9 @@ static struct feed *open_sources(struct run *run, const struct source_config *so
 		return NULL;
 	}
 	++run->feeds->n;
-	return feed_add(run->feeds, input, feed_submission_open_batch(run, name, 0, feed_high_water(run) / 2));
+	size_t low_water = feed_high_water(run) / 2;
+	bool onall = run->options->onall;
+	return feed_add(run->feeds, input, onall ? feed_onall_open(run, low_water) : feed_submission_open_batch(run, name, 0, low_water));
 }
 
 int feeds_add_node(struct run *run, struct dag_node *node, const struct source_config *source, char delimiter) {

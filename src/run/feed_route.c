@@ -26,12 +26,21 @@ void feeds_cut_short(struct run *run) {
 // ---- submissions ----
 
 bool feed_submit(struct run *run, struct submission *submission) {
-	switch (submission_submit(submission, NULL, 0)) {
-	case SUBMIT_FULL: run->feeds->full = true; return false;
-	case SUBMIT_CLOSED: feeds_cut_short(run); break; // while these were on their way
-	case SUBMIT_OK: break;
+	for (; submission; submission = submission->next) {
+		switch (submission_submit(submission, NULL, 0)) {
+		case SUBMIT_FULL: run->feeds->full = true; return false;
+		case SUBMIT_CLOSED: feeds_cut_short(run); break; // while these were on their way
+		case SUBMIT_OK: break;
+		}
 	}
 	return true;
+}
+
+// Adds the record to the submission, and with --onall to those of all machines.
+static void add_record(struct submission *submission, const struct record *record, unsigned spec, const char *bad) {
+	for (; submission; submission = submission->next) {
+		submission_add(submission, record, spec, bad);
+	}
 }
 
 struct submission *feed_submission_open(struct feeds *feeds, struct queue *queue, uint64_t hash) {
@@ -45,6 +54,7 @@ struct submission *feed_submission_open(struct feeds *feeds, struct queue *queue
 struct submission *feed_submission_open_batch(struct run *run, const char *name, uint64_t hash, size_t low_water) {
 	struct queue_attrs attrs = {.weight = 1, .low_water = low_water};
 	batch_override(run, name, &attrs);
+	attrs.max_parallel = run->options->onall ? 1 : attrs.max_parallel;
 	struct batch *fresh = batch_new(run, name);
 	publish_batch_known(fresh, &attrs, /* jobs */ -1);
 	struct queue *queue = pool_queue_open(run->pool, name, &attrs, fresh);
@@ -61,6 +71,10 @@ struct submission *feed_submission_open_batch(struct run *run, const char *name,
 }
 
 void feed_submission_close(struct run *run, struct submission *submission) {
+	if (submission->next) {
+		feed_submission_close(run, submission->next);
+		submission->next = NULL;
+	}
 	pool_queue_close(run->pool, submission->queue);
 	batch_unref(submission->batch);
 	buf_fini(&submission->bytes);
@@ -169,7 +183,7 @@ static bool give_pack(struct run *run, struct pack *pack, unsigned slots, struct
 		}
 		uint32_t to = pack->nitems - pack->given > pack->each ? pack->given + pack->each : pack->nitems;
 		struct record record = pack->each >= pack->nitems ? packs_record(pack) : packs_slice(pack, pack->given, to);
-		submission_add(submission, &record, 0, pack->bad);
+		add_record(submission, &record, 0, pack->bad);
 		pack->given = to;
 	}
 	packs_reset(pack);
@@ -231,7 +245,7 @@ static bool feed_alone(struct run *run, struct feed *feed, struct submission *su
 	}
 	feed->pending = false;
 	if (!run->options->packing.exits || feed->bad) {
-		submission_add(submission, &feed->record, feed->spec, bad);
+		add_record(submission, &feed->record, feed->spec, bad);
 		return true;
 	}
 	diag_error("%s: '%s'", bad, text_show(feed->record.args, feed->record.size - 1));
@@ -325,10 +339,10 @@ bool feed_record(struct run *run, struct feed *feed) {
 	if (run->packs && !feed->bad && !packs_measure(run->packs, &feed->record, seq, &submission->measured, &bad)) {
 		return feed_alone(run, feed, submission, bad);
 	}
-	if (feed->joins && !feed->bad) {
+	if (feed->joins && !feed->bad) { // not with --onall
 		submission_add_items(submission, &feed->record, feed->spec);
 	} else {
-		submission_add(submission, &feed->record, feed->spec, feed->bad);
+		add_record(submission, &feed->record, feed->spec, feed->bad);
 	}
 	feed->pending = false;
 	return true;

@@ -8,6 +8,7 @@
 
 #include "base/alloc.h"
 #include "base/diag.h"
+#include "base/list.h"
 #include "base/sync.h"
 #include "base/text.h"
 #include "remote/link.h"
@@ -19,6 +20,7 @@
 #include "slots/slots.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -40,9 +42,20 @@ struct hosts_host {
 	// under hosts.lock
 	unsigned slots;            // 0 while it is down
 	unsigned used;
+	unsigned awaited;          // slots that attempts wait for which can run on few hosts
 	const void *claimant;      // who waits for several of its slots, or NULL
 	bool was_up;               // once at least
 	bool has_failed;           // to be connected to, since it was up last; it was said
+	bool is_unreachable;       // so has the last attempt to connect
+};
+
+struct hosts_bound {
+	struct list link;          // of hosts.bounds
+	struct hosts *hosts;
+	struct buf names;
+	struct queue *queue;       // or NULL; from here on under hosts.lock
+	struct queue_attrs attrs;  // as they would be without a limit of the hosts
+	unsigned width;
 };
 
 struct hosts_place {
@@ -70,6 +83,8 @@ struct hosts {
 	mutex lock;
 	cond changed;              // a slot is free, a host came, the end
 	bool terminating;
+	unsigned machines;         // --onall: the pool has so many slots all the time, and each host one; else 0
+	struct list bounds;        // struct hosts_bound
 };
 
 // ---- places ----
@@ -82,16 +97,27 @@ static unsigned free_slots(const struct hosts_host *host) {
 	return host->slots > host->used ? host->slots - host->used : 0;
 }
 
+static bool may_use(const struct hosts_host *host, const struct hosts_wish *wish) {
+	return !wish->bound || sshlogin_is_in(host->login, &wish->bound->names);
+}
+
+// Those that the attempt may take: what others wait for who can run on few hosts is theirs.
+static unsigned room_on(const struct hosts_host *host, const struct hosts_wish *wish) {
+	unsigned free = free_slots(host), kept = wish->bound ? 0 : least(free, host->awaited);
+	return free - kept;
+}
+
 // Of the hosts that have `width` slots free and that nobody else has claimed, the one with the greatest part of its slots free; one
 // of the login `not_on` only if there is no other. With the lock.
-static struct hosts_host *choose(const struct hosts *hosts, unsigned width, const struct sshlogin *not_on, const void *claimant) {
+static struct hosts_host *choose(const struct hosts *hosts, const struct hosts_wish *wish, const void *claimant) {
 	struct hosts_host *best = NULL;
 	for (size_t i = 0; i < hosts->n; ++i) {
 		struct hosts_host *host = &hosts->hosts[i];
-		if (host->slots == 0 || free_slots(host) < least(width, host->slots) || (host->claimant && host->claimant != claimant)) {
+		if (host->slots == 0 || !may_use(host, wish) || room_on(host, wish) < least(wish->width, host->slots) ||
+		    (host->claimant && host->claimant != claimant)) {
 			continue;
 		}
-		bool best_is_last = best && best->login == not_on, is_last = host->login == not_on;
+		bool best_is_last = best && best->login == wish->not_on, is_last = host->login == wish->not_on;
 		uint64_t free = free_slots(host), best_free = best ? free_slots(best) : 0;
 		if (!best || (best_is_last != is_last ? best_is_last : free * best->slots > best_free * host->slots)) {
 			best = host;
@@ -101,15 +127,16 @@ static struct hosts_host *choose(const struct hosts *hosts, unsigned width, cons
 }
 
 // Who needs several slots of one host claims one, or those who need one would always be first. With the lock.
-static void claim(const struct hosts *hosts, unsigned width, const void *claimant) {
+static void claim(const struct hosts *hosts, const struct hosts_wish *wish, const void *claimant) {
 	struct hosts_host *best = NULL;
 	for (size_t i = 0; i < hosts->n; ++i) {
 		struct hosts_host *host = &hosts->hosts[i];
 		if (host->claimant == claimant) {
 			return;
 		}
-		bool fits = best && best->slots >= width, would_fit = host->slots >= width;
-		if (host->slots > 0 && !host->claimant && (!best || (fits != would_fit ? would_fit : free_slots(host) > free_slots(best)))) {
+		bool fits = best && best->slots >= wish->width, would_fit = host->slots >= wish->width;
+		if (host->slots > 0 && may_use(host, wish) && !host->claimant &&
+		    (!best || (fits != would_fit ? would_fit : free_slots(host) > free_slots(best)))) {
 			best = host;
 		}
 	}
@@ -126,21 +153,59 @@ static void renounce(const struct hosts *hosts, const void *claimant) {
 	}
 }
 
-struct hosts_place *hosts_enter(struct hosts *hosts, unsigned width, const struct sshlogin *not_on) {
+// The first of the hosts that the attempt may use, if none of them can be reached; else NULL. With the lock.
+static const struct sshlogin *find_gone(const struct hosts *hosts, const struct hosts_wish *wish) {
+	const struct sshlogin *gone = NULL;
+	for (size_t i = 0; wish->bound && i < hosts->n; ++i) {
+		const struct hosts_host *host = &hosts->hosts[i];
+		if (may_use(host, wish)) {
+			if (host->slots > 0 || !host->is_unreachable || (host->was_up && hosts->machines == 0)) {
+				return NULL; // it may come back
+			}
+			gone = gone ? gone : host->login;
+		}
+	}
+	return gone;
+}
+
+// An attempt that waits for one of some hosts begins to, or (`begins` false) does no more. With the lock.
+static void await(struct hosts *hosts, const struct hosts_wish *wish, bool begins) {
+	int more = begins ? (int)wish->width : -(int)wish->width;
+	for (size_t i = 0; i < hosts->n; ++i) {
+		if (may_use(&hosts->hosts[i], wish)) {
+			hosts->hosts[i].awaited += (unsigned)more;
+		}
+	}
+	if (hosts->pool && hosts->machines == 0) {
+		pool_add_slots(hosts->pool, more);
+	}
+	cond_broadcast(&hosts->changed);
+}
+
+struct hosts_place *hosts_enter(struct hosts *hosts, const struct hosts_wish *wish, const struct sshlogin **ret_gone) {
 	struct hosts_place *place = NEW(struct hosts_place);
+	bool awaits = false;
+	*ret_gone = NULL;
 	mutex_lock(&hosts->lock);
-	while (!hosts->terminating && !(place->host = choose(hosts, width, not_on, place))) {
-		if (width > 1) {
-			claim(hosts, width, place);
+	while (!hosts->terminating && !(place->host = choose(hosts, wish, place)) && !(*ret_gone = find_gone(hosts, wish))) {
+		if (wish->width > 1) {
+			claim(hosts, wish, place);
+		}
+		if (wish->bound && !awaits) {
+			awaits = true;
+			await(hosts, wish, awaits);
 		}
 		cond_wait(&hosts->changed, &hosts->lock);
 	}
 	if (place->host) {
-		place->width = least(width, place->host->slots);
+		place->width = least(wish->width, place->host->slots);
 		place->host->used += place->width;
 	}
-	if (width > 1) {
+	if (wish->width > 1) {
 		renounce(hosts, place);
+	}
+	if (awaits) {
+		await(hosts, wish, /* begins */ false);
 	}
 	mutex_unlock(&hosts->lock);
 	if (!place->host) {
@@ -160,6 +225,65 @@ void hosts_leave(struct hosts *hosts, struct hosts_place *place) {
 
 void hosts_set_files(struct hosts_place *place, struct job_files *files) {
 	place->files = files;
+}
+
+// ---- batches of some hosts ----
+
+struct hosts_bound *hosts_bind(struct hosts *hosts, struct buf *names) {
+	struct hosts_bound *bound = NEW(struct hosts_bound);
+	*bound = (struct hosts_bound){.hosts = hosts, .names = *names, .width = 1};
+	*names = (struct buf)BUF_INIT;
+	bool is_known = false;
+	mutex_lock(&hosts->lock);
+	for (size_t i = 0; i < hosts->n; ++i) {
+		is_known = is_known || sshlogin_is_in(hosts->hosts[i].login, &bound->names);
+	}
+	list_push_back(&hosts->bounds, &bound->link);
+	mutex_unlock(&hosts->lock);
+	if (!is_known) {
+		hosts_unbind(bound);
+		return NULL;
+	}
+	return bound;
+}
+
+void hosts_unbind(struct hosts_bound *bound) {
+	if (bound) {
+		mutex_lock(&bound->hosts->lock);
+		list_remove(&bound->link);
+		mutex_unlock(&bound->hosts->lock);
+		buf_fini(&bound->names);
+		free(bound);
+	}
+}
+
+// More items than that would wait for slots, while others could run. With the lock.
+static void limit_queue(const struct hosts *hosts, struct hosts_bound *bound) {
+	struct queue_attrs attrs = bound->attrs;
+	unsigned slots = 0;
+	for (size_t i = 0; i < hosts->n; ++i) {
+		slots += sshlogin_is_in(hosts->hosts[i].login, &bound->names) ? hosts->hosts[i].slots : 0;
+	}
+	unsigned most = slots > bound->width ? slots / bound->width : 1;
+	attrs.max_parallel = attrs.max_parallel > 0 ? least(attrs.max_parallel, most) : most;
+	queue_set(hosts->pool, bound->queue, &attrs);
+}
+
+void hosts_set_queue(struct hosts_bound *bound, struct queue *queue, const struct queue_attrs *attrs, unsigned width) {
+	mutex_lock(&bound->hosts->lock);
+	bound->queue = queue;
+	bound->attrs = *attrs;
+	bound->width = width > 1 ? width : 1;
+	limit_queue(bound->hosts, bound);
+	mutex_unlock(&bound->hosts->lock);
+}
+
+void hosts_forget_queue(struct hosts_bound *bound) {
+	if (bound) {
+		mutex_lock(&bound->hosts->lock);
+		bound->queue = NULL;
+		mutex_unlock(&bound->hosts->lock);
+	}
 }
 
 bool hosts_is_elsewhere(const struct hosts_place *place) {
@@ -338,11 +462,16 @@ static unsigned set_slots(struct hosts_host *host, unsigned slots) {
 		all += hosts->hosts[i].slots;
 	}
 	cond_broadcast(&hosts->changed);
-	if (hosts->pool) {
+	if (hosts->pool && hosts->machines == 0) {
 		start_order_reserve(hosts->start_order, all, 0);
 	}
-	if (hosts->pool && slots != before) {
+	if (hosts->pool && hosts->machines == 0 && slots != before) {
 		pool_add_slots(hosts->pool, (int)slots - (int)before);
+		list_for_each_entry(&hosts->bounds, struct hosts_bound, bound, link) {
+			if (bound->queue) {
+				limit_queue(hosts, bound);
+			}
+		}
 	}
 	mutex_unlock(&hosts->lock); // so long, for hosts_detach()
 	return before;
@@ -353,7 +482,7 @@ static void on_up(void *arg, unsigned slots) {
 	mutex_lock(&host->hosts->lock);
 	bool is_back = host->has_failed;
 	host->was_up = true;
-	host->has_failed = false;
+	host->has_failed = host->is_unreachable = false;
 	mutex_unlock(&host->hosts->lock);
 	if (is_back) {
 		diag_note("%s: connected", host->login->name);
@@ -367,10 +496,11 @@ static void on_down(void *arg, const char *why, bool was_up, bool bye) {
 	mutex_lock(&hosts->lock);
 	bool says = !host->has_failed && !hosts->terminating, has_others = false;
 	for (size_t i = 0; i < hosts->n; ++i) {
-		has_others = has_others || (&hosts->hosts[i] != host && !hosts->hosts[i].has_failed);
+		has_others = has_others || (hosts->machines == 0 && &hosts->hosts[i] != host && !hosts->hosts[i].has_failed);
 	}
 	const char *next = has_others ? "; jobs go elsewhere, and it is tried again" : host->was_up ? "; it is tried again" : "";
 	host->has_failed = host->has_failed || !bye;
+	host->is_unreachable = !was_up && !bye;
 	mutex_unlock(&hosts->lock);
 	(void)set_slots(host, 0);
 	if (says && bye) {
@@ -387,7 +517,7 @@ static void on_said(void *arg, const char *line) {
 }
 
 bool hosts_are_unreachable(struct hosts *hosts) {
-	bool none = true;
+	bool none = hosts->machines == 0; // else each job fails by itself
 	mutex_lock(&hosts->lock);
 	for (size_t i = 0; i < hosts->n && none; ++i) {
 		none = hosts->hosts[i].has_failed && !hosts->hosts[i].was_up;
@@ -442,17 +572,19 @@ static void choose_env(struct hosts *hosts) {
 }
 
 int hosts_open(const struct options *options, const struct context *context, unsigned here, struct hosts **ret_hosts) {
-	if (!sshlogins_has_remote(&options->hosts)) {
+	if (!sshlogins_has_remote(&options->hosts) && !options->onall) {
 		return 0;
 	}
 	struct hosts *hosts = *ret_hosts = NEW(struct hosts);
 	*hosts = (struct hosts){.options = options, .context = context, .here = here, .cwd = getcwd(NULL, 0), .n = options->hosts.n};
+	hosts->machines = options->onall ? least(options->machines ? options->machines : UINT_MAX, (unsigned)hosts->n) : 0;
 	char *self = launcher_self();
 	hosts->dot = find_dot(hosts->cwd);
+	list_init(&hosts->bounds);
 	mutex_init(&hosts->lock, LOCK_HOSTS);
 	cond_init(&hosts->changed);
 	hosts->hosts = xcalloc(hosts->n, sizeof(*hosts->hosts));
-	struct sshlogin_worker worker = {.ssh = options->ssh, .jobs = options->jobs, .program = getenv("FAIRPAR_REMOTE"), .self = self};
+	struct sshlogin_worker worker = {.ssh = options->ssh, .jobs = options->onall ? "1" : options->jobs, .program = getenv("FAIRPAR_REMOTE"), .self = self};
 	for (size_t i = 0; i < hosts->n; ++i) {
 		struct hosts_host *host = &hosts->hosts[i];
 		char *error;
@@ -477,6 +609,9 @@ int hosts_open(const struct options *options, const struct context *context, uns
 // The slots that the options give the machine, or else as many as this one has.
 static unsigned told_slots(const struct hosts *hosts, const struct sshlogin *login) {
 	char jobs[SSHLOGIN_JOBS_TEXT], *end;
+	if (hosts->machines > 0) {
+		return 1;
+	}
 	if (sshlogin_jobs(login, hosts->options->jobs, jobs) != 0 || !jobs[0]) {
 		return hosts->here;
 	}
@@ -486,10 +621,10 @@ static unsigned told_slots(const struct hosts *hosts, const struct sshlogin *log
 
 unsigned hosts_guess_slots(const struct hosts *hosts) {
 	unsigned slots = 0;
-	for (size_t i = 0; i < hosts->n; ++i) {
+	for (size_t i = 0; i < hosts->n && hosts->machines == 0; ++i) {
 		slots += told_slots(hosts, hosts->hosts[i].login);
 	}
-	return slots;
+	return hosts->machines > 0 ? hosts->machines : slots;
 }
 
 void hosts_detach(struct hosts *hosts) {
@@ -518,7 +653,9 @@ int hosts_attach(struct hosts *hosts, struct pool *pool, struct start_order *sta
 	hosts->asking = context_derive(hosts->context, NULL, -1, 0);
 	ignore_terminal(&hosts->asking->ignored);
 	choose_env(hosts);
-	pool_add_slots(pool, -(int)slots);
+	if (hosts->machines == 0) {
+		pool_add_slots(pool, -(int)slots);
+	}
 	for (size_t i = 0; i < hosts->n; ++i) {
 		struct hosts_host *host = &hosts->hosts[i];
 		if (host->login->kind == SSHLOGIN_LOCAL) {

@@ -11,6 +11,7 @@
 #include "process/executor.h"
 
 struct hosts;
+struct hosts_bound; // some hosts: of a batch that is to run on no other
 struct hosts_place;
 struct job_files;
 struct sshlogin;
@@ -34,13 +35,32 @@ void hosts_detach(struct hosts *hosts);
 // How many slots there may be, as long as no machine has said so.
 unsigned hosts_guess_slots(const struct hosts *hosts);
 
-// Waits for a place of `width` slots, or as many as its host has, and takes it; rather not on the host `not_on` (or NULL). Returns
-// NULL if the run is cut short before. To be given back by hosts_leave().
-struct hosts_place *hosts_enter(struct hosts *hosts, unsigned width, const struct sshlogin *not_on);
+// What an attempt wants of its place.
+struct hosts_wish {
+	unsigned width;                 // slots, or as many as the host has
+	const struct sshlogin *not_on;  // rather not there; or NULL
+	const struct hosts_bound *bound; // on one of these; or NULL: on any
+};
+
+// Waits for a place and takes it. Who waits for one of some hosts lends his slot of the pool to others. Returns NULL if the run is cut
+// short before; or if he waits for hosts none of which can be reached: then one of them is *ret_gone, which is NULL otherwise. To be
+// given back by hosts_leave().
+struct hosts_place *hosts_enter(struct hosts *hosts, const struct hosts_wish *wish, const struct sshlogin **ret_gone);
 void hosts_leave(struct hosts *hosts, struct hosts_place *place);
 
 // The attempt at the place has files: borrowed until its end. Where the machine has this one's directory nothing is done with them.
 void hosts_set_files(struct hosts_place *place, struct job_files *files);
+// Binds a batch, whose queue is not open yet, to the hosts of these names and groups (sshlogin_add_name()), which are handed over. Returns
+// NULL if there is no such host. The owner of the batch frees it with hosts_unbind(), when the queue is gone.
+struct hosts_bound *hosts_bind(struct hosts *hosts, struct buf *names);
+void hosts_unbind(struct hosts_bound *bound); // NULL-safe
+
+// To be called in place of queue_set(), from one thread: the attributes, but no more items at once than those hosts have slots, as they
+// come and go; `width`: slots of an item.
+void hosts_set_queue(struct hosts_bound *bound, struct queue *queue, const struct queue_attrs *attrs, unsigned width);
+
+// The queue is going (pool_hooks.removed). NULL-safe.
+void hosts_forget_queue(struct hosts_bound *bound);
 
 // Is it another machine?
 bool hosts_is_elsewhere(const struct hosts_place *place);

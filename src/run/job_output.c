@@ -28,10 +28,15 @@ void job_output_open_spool(struct worker_state *state, struct job *job) {
 		return;
 	}
 	FP_CLEANUP(buf_fini) struct buf tag = BUF_INIT;
-	if (job->spec->tag && !in_table) {
+	bool by_machine = run->options->onall && run->options->tag && !job->spec->tag; // whose name its batch has
+	if ((job->spec->tag || by_machine) && !in_table) {
 		struct expansion x = job_expansion(job);
 		FP_CLEANUP(buf_fini) struct buf raw = BUF_INIT;
-		template_expand(job->spec->tag, &x, &raw);
+		if (by_machine) {
+			buf_adds(&raw, job->batch->name);
+		} else {
+			template_expand(job->spec->tag, &x, &raw);
+		}
 		if (isatty(STDOUT_FILENO)) {
 			buf_add_escaped(&tag, buf_str(&raw), raw.len, SIZE_MAX);
 		} else {

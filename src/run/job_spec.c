@@ -83,7 +83,7 @@ static void parse_then(struct job_spec *spec, struct spec_parse *parse, const ch
 
 // `item` is what --tag puts in front of the lines.
 static void parse_tag(struct job_spec *spec, const struct options *options, const char *item, struct spec_parse *parse) {
-	const char *tag = options->tagstring ? options->tagstring : options->tag ? item : NULL;
+	const char *tag = options->tagstring ? options->tagstring : options->tag && !options->onall ? item : NULL;
 	if (tag) {
 		spec->tag = job_spec_parse(&tag, 1, TEMPLATE_RAW | (parse->flags & TEMPLATE_CONTEXT), parse->names, &parse->failed);
 	}

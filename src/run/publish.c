@@ -41,6 +41,7 @@ struct batch_stats {
 struct publisher {
 	mutex lock;
 	struct tally tally;        // what the halt and the exit status follow from; under the lock, as the next one
+	uint64_t failed_batches;   // those with a job that has failed
 	struct result halted_by;   // the job that met the halt
 	atomic_bool halted;        // the halt was met; written under the lock
 	struct run_stats *stats;   // the first subscriber; NULL: there is none, and no event is built
@@ -312,7 +313,9 @@ bool publish_halted(const struct run *run) {
 
 int publish_exit_status(const struct run *run) {
 	const struct publisher *publisher = run->publisher;
-	return exit_status(run->options->exit_scheme, &publisher->tally, &run->halt, publish_halted(run), &publisher->halted_by);
+	struct tally tally = publisher->tally;
+	tally.failed = run->options->onall ? publisher->failed_batches : tally.failed; // machines, as GNU parallel counts
+	return exit_status(run->options->exit_scheme, &tally, &run->halt, publish_halted(run), &publisher->halted_by);
 }
 
 // ---- batches ----
@@ -417,6 +420,10 @@ static bool count_end(struct batch *batch, const struct result *result, uint64_t
 		return false;
 	}
 	tally_add(&run->publisher->tally, result);
+	if (outcome_is_failure(result->outcome) && !batch->has_failed) {
+		batch->has_failed = true;
+		++run->publisher->failed_batches;
+	}
 	return result->outcome != OUTCOME_CANCELLED && check_halt(run, result);
 }
 

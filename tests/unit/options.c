@@ -241,7 +241,6 @@ static void test_tee(void) {
 static void test_foreign_names(void) {
 	REFUSED("-H is not in fairpar; GNU parallel has retired it, too: leave it out", "-H", "x");
 	REFUSED("-T in '-kT1' is not in fairpar; GNU parallel has retired it", "-kT1", "x");
-	REFUSED("--onall is not in fairpar; use ssh in the command", "--onall", "x");
 	REFUSED("--rpl is not in fairpar; use --plus", "--rpl", "x");
 	REFUSED("--par is not in fairpar; use --plus", "--par", "x");
 	REFUSED("--tmpl is not in fairpar; use a command", "--tmpl=a=b", "x");
@@ -305,7 +304,7 @@ static void test_prefixes(void) {
 	RUNS("--maxprocs", "3", "x");
 	check_string(o.jobs, "3");
 	REFUSED("--ver may be --verbose, --version: write the name in full", "--ver", "x");
-	REFUSED("--no may be --no-run-if-empty, --noswap, --no-keep-order, --no-inherit, --no-notice: write the name in full", "--no", "x");
+	REFUSED("--no may be --no-run-if-empty, --nonall, --noswap, --no-keep-order, --no-inherit, --no-notice: write the name in full", "--no", "x");
 	REFUSED("--shel may be --shell-quote, --shell: write the name in full", "--shel", "x");
 	REFUSED("--resu may be --resume, --resume-failed, --results: write the name in full", "--resu", "x");
 	REFUSED("--rec may be --recend, --recstart: write the name in full", "--rec", "x");

@@ -288,6 +288,32 @@ static void test_queues_apart(void) {
 	output_free(&output);
 }
 
+static void test_queues_that_follow(void) {
+	struct output output;
+	output_open(&output, &(struct output_setup){.keep_order = true, .spool_mem = 1 << 20});
+	struct output_queue *queues[3];
+	for (int i = 0; i < 3; ++i) {
+		queues[i] = output_queue_open(output.writer);
+		if (i > 0) {
+			output_queue_follow(output.writer, queues[i], queues[i - 1]);
+		}
+	}
+	for (int i = 2; i > 0; --i) { // the last is over first
+		struct spool *spool = spool_open(output.writer, queues[i], 1, i == 1 ? WRITER_LINE_BUFFER : WRITER_GROUP, NULL, 0);
+		job_writes(spool, 0, i == 1 ? "b1\n" : "c1\n");
+		spool_finish(spool);
+		output_queue_close(output.writer, queues[i]);
+	}
+	struct spool *spool = spool_open(output.writer, queues[0], 1, WRITER_GROUP, NULL, 0);
+	job_writes(spool, 0, "a1\n");
+	spool_finish(spool);
+	reader_wait(&output.out, 3);
+	output_queue_close(output.writer, queues[0]);
+	output_end(&output);
+	check_got(&output.out, "a1\nb1\nc1\n");
+	output_free(&output);
+}
+
 static void test_end_writes_held(void) {
 	struct output output;
 	output_open(&output, &(struct output_setup){.keep_order = true, .spool_mem = 1 << 20});
@@ -680,6 +706,7 @@ int main(int argc, char *argv[]) {
 		TEST("a receipt comes when the output of its job is written", test_receipts),
 		TEST("a receipt waits for a slow reader", test_receipt_of_slow_reader),
 		TEST("queues do not hold each other up", test_queues_apart),
+		TEST("a queue is written behind the one that it follows", test_queues_that_follow),
 		TEST("the end of the run writes what is held behind a gap", test_end_writes_held),
 		TEST("a reset throws away what the attempt wrote", test_reset),
 		TEST("a reset goes back to the mark and no further", test_marks),

@@ -168,6 +168,18 @@ JOB
 	assert_eq "$(grep -c 2 begun)" 2
 }
 
+@test "a job whose worker is ended by a signal runs again" {
+	run_fairpar -S 1/one,1/two -k --joblog log 'if [ {} = 1 ] && mkdir once; then kill -TERM $PPID; sleep '"$patience"'; fi; echo {} #' ::: 1 2 3 </dev/null
+	assert_lines 1 2 3
+	assert_eq "$(cut -f1 log | sort | tr '\n' ' ')" "1 2 3 Seq "
+}
+
+@test "a job that is out of time where nobody answers has timed out, once" {
+	run_fairpar any -S 1/one,1/two --timeout 0.2 --joblog log 'echo x >>begun; kill -STOP $PPID #' ::: 1 </dev/null
+	assert_eq "$(wc -l <begun)" 1
+	assert_eq "$(tail -n1 log | cut -f7)" -1
+}
+
 @test "a job that brings its machines down has failed at last" {
 	run_fairpar any -S 1/one,1/two,1/three,1/four --joblog log 'echo x >>begun; kill -KILL $PPID; sleep 1000' ::: 1 </dev/null
 	assert_eq "$(wc -l <begun)" 4

@@ -23,6 +23,7 @@ enum {
 	READ_BYTES = 64 * 1024,
 	BACKOFF_FIRST_S = 1, BACKOFF_MOST_S = 60,
 	END_GRACE_MS = 2000,        // for a launcher whose line was closed
+	LATE_GRACE_MS = 1000,       // for a job that is out of time, and that its worker is to end by itself
 	KILL_GRACE_MS = 2000,       // for what runs at the other end, after link_kill()
 	SAID_MOST = 20,             // lines of a launcher that are passed on, for each connection
 	SAID_BYTES = 400,           // of each
@@ -45,7 +46,7 @@ struct host_link {
 	bool up;                   // calls.up was called, and calls.down was not
 	bool leaving;              // the worker takes no more
 	bool rests;                // it was told so
-	uint64_t now, retry_at, pause, kill_at;
+	uint64_t now, retry_at, pause, kill_at, late_at; // late_at: when the next attempt is beyond its time
 	struct buf said;           // the line that the launcher is writing
 	char last_said[SAID_BYTES];
 	unsigned nsaid;
@@ -210,7 +211,9 @@ static void on_done(void *arg, uint64_t number, const struct job_end *end) {
 	uint64_t wall = result_wall(&end->result);
 	attempt->result.start = attempt->start ? attempt->start : link->now;
 	attempt->result.end = attempt->result.start + wall;
-	end_attempt(link, attempt, LINK_DONE);
+	// a worker that is ended by somebody there ends its jobs: these are as lost as if it had died
+	bool is_lost = end->result.outcome == OUTCOME_CANCELLED && attempt->told == ORDER_NONE;
+	end_attempt(link, attempt, is_lost ? LINK_LOST : LINK_DONE);
 	drain(link, attempt);
 }
 
@@ -239,7 +242,9 @@ static void on_refused(void *arg, uint64_t number, const char *why) {
 static void on_lost(void *arg, uint64_t number, bool ran) {
 	struct host_link *link = arg;
 	struct link_attempt *attempt = find(link, number);
-	end_attempt(link, attempt, ran ? LINK_LOST : LINK_REFUSED);
+	bool is_late = ran && attempt->told == ORDER_EXPIRE; // who does not answer has not made it end in time, either
+	attempt->result = (struct result){.outcome = OUTCOME_TIMEOUT, .start = attempt->start ? attempt->start : link->now, .end = link->now};
+	end_attempt(link, attempt, is_late ? LINK_DONE : ran ? LINK_LOST : LINK_REFUSED);
 	drain(link, attempt);
 }
 
@@ -362,13 +367,28 @@ static void give_order(struct host_link *link, struct link_attempt *attempt, enu
 	}
 }
 
+// A worker keeps the time of its jobs. Where it has not, it is told so, for it may not be there any more. With the lock.
+static void look_at_time(struct host_link *link, struct link_attempt *attempt) {
+	if (attempt->state != ATTEMPT_STARTED || attempt->config->timeout == 0 || attempt->asked != ORDER_NONE) {
+		return;
+	}
+	uint64_t due = attempt->start + attempt->config->timeout + (uint64_t)LATE_GRACE_MS * NS_PER_MS;
+	if (due <= link->now) {
+		attempt->asked = ORDER_EXPIRE;
+	} else if (due < link->late_at) {
+		link->late_at = due;
+	}
+}
+
 // Sends what has come to be sent, and gives back what cannot be.
 static void take_orders(struct host_link *link) {
+	link->late_at = TIME_NEVER;
 	mutex_lock(&link->lock);
 	const struct list *at = link->attempts.next;
 	while (at != &link->attempts) {
 		struct link_attempt *attempt = list_entry(at, struct link_attempt, link);
 		at = at->next;
+		look_at_time(link, attempt);
 		enum attempt_order asked = attempt->asked;
 		bool waits = attempt->state == ATTEMPT_WAITING, refuses = waits && (!link->up || asked != ORDER_NONE);
 		attempt->state = waits && !refuses ? ATTEMPT_SENT : attempt->state;
@@ -502,6 +522,7 @@ static void *link_main(void *arg) {
 		take_orders(link);
 		take_rest(link, resting);
 		uint64_t due = link->host ? host_tick(link->host, link->now) : link->retry_at;
+		due = link->late_at < due ? link->late_at : due;
 		wait_for_any(link, link->kill_at < due && link->host ? link->kill_at : due);
 		if (link->fds[FD_WAKE].revents) {
 			wakeup_clear(link->wake_fd);

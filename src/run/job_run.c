@@ -290,6 +290,9 @@ static enum work_status job_step(struct worker *worker, struct queue *queue, str
 		autopack_note(job, &result);
 	}
 	job->start = job->step == 0 ? result.start : job->start;
+	if (result.lost && job_is_cancelled(job)) {
+		result.outcome = OUTCOME_CANCELLED;
+	}
 	if (result.outcome == OUTCOME_CANCELLED) {
 		return job_end(state, job, &result);
 	}

@@ -29,7 +29,7 @@
 //   run/         run_all()          run.c, the event loop: input, wake-ups (wake.c); stop.c: signals, what ends a run
 //     setup.c             composition root: what a run is put together from, and what its pool and its writer call back
 //     batch.c             the batches of a run, counted, and what the command line says of each
-//     feed.c              inputs, just ahead of need, into the queues of their batches (feed_open.c, feed_route.c)
+//     feed.c              inputs, just ahead of need, into the queues of their batches (feed_open.c, feed_route.c, feed_onall.c)
 //     dag.c               a manifest's batches: which wait, which run, which are skipped (dag_node.c: one of them)
 //     job_spec.c          how the items of a batch become jobs: templates, context, environment
 //     item.c              an item as bytes, between its queueing (submission.c) and its job

@@ -62,9 +62,6 @@ void hosts_set_queue(struct hosts_bound *bound, struct queue *queue, const struc
 // The queue is going (pool_hooks.removed). NULL-safe.
 void hosts_forget_queue(struct hosts_bound *bound);
 
-// Items wait for slots: pilots may be asked for. NULL-safe; any thread.
-void hosts_starving(struct hosts *hosts);
-
 // Is it another machine?
 bool hosts_is_elsewhere(const struct hosts_place *place);
 

@@ -175,7 +175,9 @@ JOB
 }
 
 @test "a job that is out of time where nobody answers has timed out, once" {
-	run_fairpar any -S 1/one,1/two --timeout 0.2 --joblog log 'echo x >>begun; kill -STOP $PPID #' ::: 1 </dev/null
+	# once the dispatcher knows that it has started
+	run_fairpar any -S 1/one,1/two --timeout 0.2 --joblog log --log run.jsonl \
+		'echo x >>begun; until grep -q job_start run.jsonl; do :; done; kill -STOP $PPID #' ::: 1 </dev/null
 	assert_eq "$(wc -l <begun)" 1
 	assert_eq "$(tail -n1 log | cut -f7)" -1
 }
@@ -288,6 +290,15 @@ JOB
 @test "--launch starts a worker by any command" {
 	run_fairpar --launch 'env X=1 {}' -j2 'echo {} $MINE; pwd' ::: 1 </dev/null
 	assert_lines "1" "$PWD"
+}
+
+@test "a line that gets no thread is an error before anything runs" {
+	use_faults
+	for n in 1 2; do
+		FAIRPAR_FAULT=thread:$n:EAGAIN run_fairpar 255 -S 1/one,1/two touch ::: ran </dev/null
+		assert_contains "$stderr" "cannot start a thread for"
+		[[ ! -e ran ]]
+	done
 }
 
 @test "an ssh that is not there is an error before anything runs" {

@@ -225,6 +225,9 @@ int feeds_poll_fd(struct run *run, const struct list **at) {
 
 void feeds_stop(struct run *run) {
 	struct feeds *feeds = run->feeds;
+	if (!feeds) {
+		return; // the run could not be put together
+	}
 	feeds_cut_short(run);
 	for (size_t i = 0; i < feeds->nsubmissions; ++i) {
 		counts_lost(feeds->submissions[i]->batch, feeds->submissions[i]->nitems);
@@ -251,6 +254,9 @@ void feeds_stop(struct run *run) {
 
 void feeds_close(struct run *run) {
 	struct feeds *feeds = run->feeds;
+	if (!feeds) {
+		return;
+	}
 	feeds_stop(run);
 	for (size_t i = 0; i < feeds->nfree; ++i) {
 		free(feeds->free[i]);

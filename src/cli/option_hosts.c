@@ -6,8 +6,8 @@
 #include "base/diag.h"
 #include "base/io.h"
 #include "base/text.h"
-#include "remote/file_route.h"
 #include "base/units.h"
+#include "remote/file_route.h"
 #include "remote/sshlogin.h"
 
 #include <errno.h>

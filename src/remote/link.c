@@ -6,6 +6,7 @@
 #include "base/alloc.h"
 #include "base/diag.h"
 #include "base/io.h"
+#include "base/polls.h"
 #include "base/random.h"
 #include "base/wakeup.h"
 #include "remote/host.h"
@@ -13,7 +14,6 @@
 #include "remote/payload.h"
 
 #include <errno.h>
-#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -50,8 +50,7 @@ struct host_link {
 	struct buf said;           // the line that the launcher is writing
 	char last_said[SAID_BYTES];
 	unsigned nsaid;
-	struct pollfd *fds;
-	size_t nfds, fds_cap;
+	struct polls polls;
 	char *bytes;               // READ_BYTES
 };
 
@@ -412,37 +411,31 @@ static void take_orders(struct host_link *link) {
 	mutex_unlock(&link->lock);
 }
 
-static struct pollfd *add_poll(struct host_link *link, int fd, short events) {
-	grow_array(&link->fds, &link->fds_cap, link->nfds + 1, sizeof(*link->fds));
-	link->fds[link->nfds] = (struct pollfd){.fd = fd, .events = events};
-	return &link->fds[link->nfds++];
-}
-
 enum { FD_WAKE, FD_OUT, FD_ERR, FD_IN, FD_ATTEMPTS };
 
 // Waits until `due` for anything. The descriptors of attempts stand three for each behind the others, in their order.
 static void wait_for_any(struct host_link *link, uint64_t due) {
 	size_t n = 0;
-	link->nfds = 0;
+	link->polls.n = 0;
 	if (link->host) {
 		(void)host_output(link->host, &n);
 	}
-	add_poll(link, link->wake_fd, POLLIN);
-	add_poll(link, link->host ? link->launcher.out_fd : -1, POLLIN);
-	add_poll(link, link->host ? link->launcher.err_fd : -1, POLLIN);
-	add_poll(link, n > 0 ? link->launcher.in_fd : -1, POLLOUT);
+	polls_add(&link->polls, link->wake_fd, POLLIN);
+	polls_add(&link->polls, link->host ? link->launcher.out_fd : -1, POLLIN);
+	polls_add(&link->polls, link->host ? link->launcher.err_fd : -1, POLLIN);
+	polls_add(&link->polls, n > 0 ? link->launcher.in_fd : -1, POLLOUT);
 	mutex_lock(&link->lock);
 	list_for_each_entry(&link->attempts, struct link_attempt, attempt, link) {
 		bool runs = link->host && (attempt->state == ATTEMPT_SENT || attempt->state == ATTEMPT_STARTED);
 		for (int i = 0; i < 2; ++i) {
-			add_poll(link, rest_of(&attempt->out[i]) > 0 ? attempt->out[i].fd : -1, POLLOUT);
+			polls_add(&link->polls, rest_of(&attempt->out[i]) > 0 ? attempt->out[i].fd : -1, POLLOUT);
 		}
-		add_poll(link, runs && attempt->in_fd >= 0 && host_input_room(link->host, attempt->number) > 0 ? attempt->in_fd : -1, POLLIN);
+		polls_add(&link->polls, runs && attempt->in_fd >= 0 && host_input_room(link->host, attempt->number) > 0 ? attempt->in_fd : -1, POLLIN);
 	}
 	mutex_unlock(&link->lock);
-	if (poll(link->fds, link->nfds, poll_ms(due)) <= 0) {
-		for (size_t i = 0; i < link->nfds; ++i) {
-			link->fds[i].revents = 0;
+	if (poll(link->polls.at, link->polls.n, poll_ms(due)) <= 0) {
+		for (size_t i = 0; i < link->polls.n; ++i) {
+			link->polls.at[i].revents = 0;
 		}
 	}
 	link->now = now_ns();
@@ -452,14 +445,14 @@ static void wait_for_any(struct host_link *link, uint64_t due) {
 static void serve_attempts(struct host_link *link) {
 	mutex_lock(&link->lock);
 	const struct list *at = link->attempts.next;
-	for (size_t i = FD_ATTEMPTS; i < link->nfds; i += 3) {
+	for (size_t i = FD_ATTEMPTS; i < link->polls.n; i += 3) {
 		struct link_attempt *attempt = list_entry(at, struct link_attempt, link);
 		at = at->next;
 		mutex_unlock(&link->lock);
-		if (link->fds[i + 2].revents) {
+		if (link->polls.at[i + 2].revents) {
 			feed(link, attempt);
 		}
-		if (link->fds[i].revents || link->fds[i + 1].revents) {
+		if (link->polls.at[i].revents || link->polls.at[i + 1].revents) {
 			drain(link, attempt);
 		}
 		mutex_lock(&link->lock);
@@ -468,11 +461,11 @@ static void serve_attempts(struct host_link *link) {
 }
 
 static void serve_line(struct host_link *link) {
-	if (link->fds[FD_ERR].revents) {
+	if (link->polls.at[FD_ERR].revents) {
 		hear_launcher(link);
 	}
-	bool broken = link->fds[FD_IN].revents && !transmit(link);
-	broken = (link->fds[FD_OUT].revents && !receive(link)) || broken;
+	bool broken = link->polls.at[FD_IN].revents && !transmit(link);
+	broken = (link->polls.at[FD_OUT].revents && !receive(link)) || broken;
 	if (link->now >= link->kill_at) {
 		lose(link, "killed");
 	} else if (broken || host_why(link->host)) {
@@ -524,7 +517,7 @@ static void *link_main(void *arg) {
 		uint64_t due = link->host ? host_tick(link->host, link->now) : link->retry_at;
 		due = link->late_at < due ? link->late_at : due;
 		wait_for_any(link, link->kill_at < due && link->host ? link->kill_at : due);
-		if (link->fds[FD_WAKE].revents) {
+		if (link->polls.at[FD_WAKE].revents) {
 			wakeup_clear(link->wake_fd);
 		}
 		serve_attempts(link);
@@ -659,7 +652,7 @@ void link_close(struct host_link *link) {
 	cond_fini(&link->rested);
 	mutex_fini(&link->lock);
 	buf_fini(&link->said);
-	free(link->fds);
+	free(link->polls.at);
 	free(link->bytes);
 	free(link);
 }

@@ -66,12 +66,13 @@ bool sshlogins_has_remote(const struct sshlogins *list) {
 
 // ---- groups ----
 
-void sshlogin_add_name(struct buf *names, const char *name, size_t len) {
-	if (names->len == 0) {
-		buf_addc(names, '\0');
+// Adds a name to a set of them: "\0a\0b\0".
+static void group_add(struct buf *groups, const char *name, size_t len) {
+	if (groups->len == 0) {
+		buf_addc(groups, '\0');
 	}
-	buf_add(names, name, len);
-	buf_addc(names, '\0');
+	buf_add(groups, name, len);
+	buf_addc(groups, '\0');
 }
 
 static bool group_is_in(const char *groups, size_t groups_len, const char *name) {
@@ -83,9 +84,9 @@ static bool group_is_in(const char *groups, size_t groups_len, const char *name)
 	return false;
 }
 
-bool sshlogin_is_in(const struct sshlogin *login, const struct buf *names) {
-	for (size_t i = 1; i < names->len; i += strlen(names->data + i) + 1) {
-		if (group_is_in(login->groups, login->groups_len, names->data + i)) {
+static bool login_is_wanted(const struct sshlogin *login, const struct buf *wanted) {
+	for (size_t i = 1; i < wanted->len; i += strlen(wanted->data + i) + 1) {
+		if (group_is_in(login->groups, login->groups_len, wanted->data + i)) {
 			return true;
 		}
 	}
@@ -98,7 +99,7 @@ int sshlogins_settle(struct sshlogins *list, char **ret_error) {
 		return 0;
 	}
 	for (size_t i = 0; i < list->n; i++) {
-		if (sshlogin_is_in(&list->logins[i], &list->wanted)) {
+		if (login_is_wanted(&list->logins[i], &list->wanted)) {
 			list->logins[kept++] = list->logins[i];
 		} else {
 			login_fini(&list->logins[i]);
@@ -151,7 +152,7 @@ static void read_groups(struct login_text *reader, struct buf *groups) {
 			n++;
 		}
 		if (n > 0) {
-			sshlogin_add_name(groups, reader->text, n);
+			group_add(groups, reader->text, n);
 		}
 		reader->text += n;
 	}
@@ -288,7 +289,7 @@ static void list_add(struct sshlogins *list, struct sshlogin *login, struct buf 
 		login_fini(login);
 		return;
 	}
-	sshlogin_add_name(groups, login->name, strlen(login->name)); // each is a group of its own
+	group_add(groups, login->name, strlen(login->name)); // each is a group of its own
 	login->groups_len = groups->len;
 	login->groups = buf_take(groups);
 	list_append(list, login);
@@ -307,7 +308,7 @@ static int add_one(struct sshlogins *list, const char *text, size_t len, char **
 		buf_add(&list->wanted, groups.data + (list->wanted.len > 0), groups.len - (list->wanted.len > 0));
 		return 0;
 	}
-	sshlogin_add_name(&groups, reader.text, (size_t)(reader.end - reader.text)); // as GNU parallel: "4/host" is one, too
+	group_add(&groups, reader.text, (size_t)(reader.end - reader.text)); // as GNU parallel: "4/host" is one, too
 	read_cpus(&reader, &login.cpus);
 	const char *error = read_address(&reader, &login);
 	if (error) {
@@ -415,7 +416,7 @@ int sshlogins_add_launch(struct sshlogins *list, const char *text, char **ret_er
 	}
 	struct sshlogin login = {.kind = SSHLOGIN_LAUNCH, .host = xstrdup(buf_str(&name)), .command = xstrdup(text)};
 	FP_CLEANUP(buf_fini) struct buf groups = BUF_INIT;
-	sshlogin_add_name(&groups, login.host, strlen(login.host));
+	group_add(&groups, login.host, strlen(login.host));
 	login.groups_len = groups.len;
 	login.groups = buf_take(&groups);
 	login.name = buf_take(&name);
@@ -439,7 +440,7 @@ int sshlogins_add_node(struct sshlogins *list, const char *name, unsigned cpus, 
 	login->host = xstrdup(name);
 	login->cpus = cpus;
 	FP_CLEANUP(buf_fini) struct buf groups = BUF_INIT;
-	sshlogin_add_name(&groups, name, strlen(name));
+	group_add(&groups, name, strlen(name));
 	free(login->groups);
 	login->groups_len = groups.len;
 	login->groups = buf_take(&groups);

@@ -58,10 +58,6 @@ int sshlogins_add_launch(struct sshlogins *list, const char *text, char **ret_er
 // The same under a name of its own, for a machine that has so many CPUs. One of that name is not added again.
 int sshlogins_add_node(struct sshlogins *list, const char *name, unsigned cpus, const char *text, char **ret_error) FP_NODISCARD;
 
-// Adds a name to a set of names of machines and of groups, "\0a\0b\0"; and whether the machine is one of them, or in such a group.
-void sshlogin_add_name(struct buf *names, const char *name, size_t len);
-bool sshlogin_is_in(const struct sshlogin *login, const struct buf *names);
-
 // Leaves only the machines of the groups that "@GROUP" has named, if any has. Returns 0, or -1 with *ret_error if none is left.
 int sshlogins_settle(struct sshlogins *list, char **ret_error) FP_NODISCARD;
 

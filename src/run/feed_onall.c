@@ -3,7 +3,6 @@
 #include "run/feed_onall.h"
 
 #include "base/alloc.h"
-#include "run/hosts.h"
 #include "remote/sshlogin.h"
 
 #include <stdlib.h>
@@ -12,15 +11,6 @@
 static int compare_names(const void *a, const void *b) {
 	const struct sshlogin *const *left = a, *const *right = b;
 	return strcmp((*left)->name, (*right)->name);
-}
-
-// The batch of the machine, whose queue is open and has no items yet, runs there and nowhere else.
-static void bind_batch(struct run *run, struct batch *batch, const struct sshlogin *login) {
-	if (run->hosts && !batch->bound) {
-		FP_CLEANUP(buf_fini) struct buf names = BUF_INIT;
-		sshlogin_add_name(&names, login->name, strlen(login->name));
-		batch->bound = hosts_bind(run->hosts, &names);
-	}
 }
 
 struct submission *feed_onall_open(struct run *run, size_t low_water) {
@@ -37,7 +27,7 @@ struct submission *feed_onall_open(struct run *run, size_t low_water) {
 		if (!*end) {
 			break;
 		}
-		bind_batch(run, (*end)->batch, logins[i]);
+		(*end)->batch->only_on = logins[i];
 		struct output_queue *order = (*end)->batch->output_queue;
 		if (before && order) {
 			output_queue_follow(run->writer, order, before);

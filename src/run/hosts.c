@@ -8,7 +8,6 @@
 
 #include "base/alloc.h"
 #include "base/diag.h"
-#include "base/list.h"
 #include "base/sync.h"
 #include "base/text.h"
 #include "remote/link.h"
@@ -42,20 +41,10 @@ struct hosts_host {
 	// under hosts.lock
 	unsigned slots;            // 0 while it is down
 	unsigned used;
-	unsigned awaited;          // slots that attempts wait for which can run on few hosts
 	const void *claimant;      // who waits for several of its slots, or NULL
 	bool was_up;               // once at least
 	bool has_failed;           // to be connected to, since it was up last; it was said
 	bool is_unreachable;       // so has the last attempt to connect
-};
-
-struct hosts_bound {
-	struct list link;          // of hosts.bounds
-	struct hosts *hosts;
-	struct buf names;
-	struct queue *queue;       // or NULL; from here on under hosts.lock
-	struct queue_attrs attrs;  // as they would be without a limit of the hosts
-	unsigned width;
 };
 
 struct hosts_place {
@@ -84,7 +73,6 @@ struct hosts {
 	cond changed;              // a slot is free, a host came, the end
 	bool terminating;
 	unsigned machines;         // --onall: the pool has so many slots all the time, and each host one; else 0
-	struct list bounds;        // struct hosts_bound
 };
 
 // ---- places ----
@@ -98,13 +86,7 @@ static unsigned free_slots(const struct hosts_host *host) {
 }
 
 static bool may_use(const struct hosts_host *host, const struct hosts_wish *wish) {
-	return !wish->bound || sshlogin_is_in(host->login, &wish->bound->names);
-}
-
-// Those that the attempt may take: what others wait for who can run on few hosts is theirs.
-static unsigned room_on(const struct hosts_host *host, const struct hosts_wish *wish) {
-	unsigned free = free_slots(host), kept = wish->bound ? 0 : least(free, host->awaited);
-	return free - kept;
+	return !wish->only_on || strcmp(host->login->name, wish->only_on->name) == 0;
 }
 
 // Of the hosts that have `width` slots free and that nobody else has claimed, the one with the greatest part of its slots free; one
@@ -113,7 +95,7 @@ static struct hosts_host *choose(const struct hosts *hosts, const struct hosts_w
 	struct hosts_host *best = NULL;
 	for (size_t i = 0; i < hosts->n; ++i) {
 		struct hosts_host *host = &hosts->hosts[i];
-		if (host->slots == 0 || !may_use(host, wish) || room_on(host, wish) < least(wish->width, host->slots) ||
+		if (host->slots == 0 || !may_use(host, wish) || free_slots(host) < least(wish->width, host->slots) ||
 		    (host->claimant && host->claimant != claimant)) {
 			continue;
 		}
@@ -153,47 +135,23 @@ static void renounce(const struct hosts *hosts, const void *claimant) {
 	}
 }
 
-// The first of the hosts that the attempt may use, if none of them can be reached; else NULL. With the lock.
-static const struct sshlogin *find_gone(const struct hosts *hosts, const struct hosts_wish *wish) {
-	const struct sshlogin *gone = NULL;
-	for (size_t i = 0; wish->bound && i < hosts->n; ++i) {
+// Whether the attempt waits for a host that cannot be reached. With the lock.
+static bool is_gone(const struct hosts *hosts, const struct hosts_wish *wish) {
+	bool gone = wish->only_on;
+	for (size_t i = 0; i < hosts->n && gone; ++i) {
 		const struct hosts_host *host = &hosts->hosts[i];
-		if (may_use(host, wish)) {
-			if (host->slots > 0 || !host->is_unreachable || (host->was_up && hosts->machines == 0)) {
-				return NULL; // it may come back
-			}
-			gone = gone ? gone : host->login;
-		}
+		gone = !may_use(host, wish) || (host->slots == 0 && host->is_unreachable);
 	}
 	return gone;
 }
 
-// An attempt that waits for one of some hosts begins to, or (`begins` false) does no more. With the lock.
-static void await(struct hosts *hosts, const struct hosts_wish *wish, bool begins) {
-	int more = begins ? (int)wish->width : -(int)wish->width;
-	for (size_t i = 0; i < hosts->n; ++i) {
-		if (may_use(&hosts->hosts[i], wish)) {
-			hosts->hosts[i].awaited += (unsigned)more;
-		}
-	}
-	if (hosts->pool && hosts->machines == 0) {
-		pool_add_slots(hosts->pool, more);
-	}
-	cond_broadcast(&hosts->changed);
-}
-
-struct hosts_place *hosts_enter(struct hosts *hosts, const struct hosts_wish *wish, const struct sshlogin **ret_gone) {
+struct hosts_place *hosts_enter(struct hosts *hosts, const struct hosts_wish *wish, bool *ret_gone) {
 	struct hosts_place *place = NEW(struct hosts_place);
-	bool awaits = false;
-	*ret_gone = NULL;
+	*ret_gone = false;
 	mutex_lock(&hosts->lock);
-	while (!hosts->terminating && !(place->host = choose(hosts, wish, place)) && !(*ret_gone = find_gone(hosts, wish))) {
+	while (!hosts->terminating && !(place->host = choose(hosts, wish, place)) && !(*ret_gone = is_gone(hosts, wish))) {
 		if (wish->width > 1) {
 			claim(hosts, wish, place);
-		}
-		if (wish->bound && !awaits) {
-			awaits = true;
-			await(hosts, wish, awaits);
 		}
 		cond_wait(&hosts->changed, &hosts->lock);
 	}
@@ -203,9 +161,6 @@ struct hosts_place *hosts_enter(struct hosts *hosts, const struct hosts_wish *wi
 	}
 	if (wish->width > 1) {
 		renounce(hosts, place);
-	}
-	if (awaits) {
-		await(hosts, wish, /* begins */ false);
 	}
 	mutex_unlock(&hosts->lock);
 	if (!place->host) {
@@ -225,65 +180,6 @@ void hosts_leave(struct hosts *hosts, struct hosts_place *place) {
 
 void hosts_set_files(struct hosts_place *place, struct job_files *files) {
 	place->files = files;
-}
-
-// ---- batches of some hosts ----
-
-struct hosts_bound *hosts_bind(struct hosts *hosts, struct buf *names) {
-	struct hosts_bound *bound = NEW(struct hosts_bound);
-	*bound = (struct hosts_bound){.hosts = hosts, .names = *names, .width = 1};
-	*names = (struct buf)BUF_INIT;
-	bool is_known = false;
-	mutex_lock(&hosts->lock);
-	for (size_t i = 0; i < hosts->n; ++i) {
-		is_known = is_known || sshlogin_is_in(hosts->hosts[i].login, &bound->names);
-	}
-	list_push_back(&hosts->bounds, &bound->link);
-	mutex_unlock(&hosts->lock);
-	if (!is_known) {
-		hosts_unbind(bound);
-		return NULL;
-	}
-	return bound;
-}
-
-void hosts_unbind(struct hosts_bound *bound) {
-	if (bound) {
-		mutex_lock(&bound->hosts->lock);
-		list_remove(&bound->link);
-		mutex_unlock(&bound->hosts->lock);
-		buf_fini(&bound->names);
-		free(bound);
-	}
-}
-
-// More items than that would wait for slots, while others could run. With the lock.
-static void limit_queue(const struct hosts *hosts, struct hosts_bound *bound) {
-	struct queue_attrs attrs = bound->attrs;
-	unsigned slots = 0;
-	for (size_t i = 0; i < hosts->n; ++i) {
-		slots += sshlogin_is_in(hosts->hosts[i].login, &bound->names) ? hosts->hosts[i].slots : 0;
-	}
-	unsigned most = slots > bound->width ? slots / bound->width : 1;
-	attrs.max_parallel = attrs.max_parallel > 0 ? least(attrs.max_parallel, most) : most;
-	queue_set(hosts->pool, bound->queue, &attrs);
-}
-
-void hosts_set_queue(struct hosts_bound *bound, struct queue *queue, const struct queue_attrs *attrs, unsigned width) {
-	mutex_lock(&bound->hosts->lock);
-	bound->queue = queue;
-	bound->attrs = *attrs;
-	bound->width = width > 1 ? width : 1;
-	limit_queue(bound->hosts, bound);
-	mutex_unlock(&bound->hosts->lock);
-}
-
-void hosts_forget_queue(struct hosts_bound *bound) {
-	if (bound) {
-		mutex_lock(&bound->hosts->lock);
-		bound->queue = NULL;
-		mutex_unlock(&bound->hosts->lock);
-	}
 }
 
 bool hosts_is_elsewhere(const struct hosts_place *place) {
@@ -467,11 +363,6 @@ static unsigned set_slots(struct hosts_host *host, unsigned slots) {
 	}
 	if (hosts->pool && hosts->machines == 0 && slots != before) {
 		pool_add_slots(hosts->pool, (int)slots - (int)before);
-		list_for_each_entry(&hosts->bounds, struct hosts_bound, bound, link) {
-			if (bound->queue) {
-				limit_queue(hosts, bound);
-			}
-		}
 	}
 	mutex_unlock(&hosts->lock); // so long, for hosts_detach()
 	return before;
@@ -580,7 +471,6 @@ int hosts_open(const struct options *options, const struct context *context, uns
 	hosts->machines = options->onall ? least(options->machines ? options->machines : UINT_MAX, (unsigned)hosts->n) : 0;
 	char *self = launcher_self();
 	hosts->dot = find_dot(hosts->cwd);
-	list_init(&hosts->bounds);
 	mutex_init(&hosts->lock, LOCK_HOSTS);
 	cond_init(&hosts->changed);
 	hosts->hosts = xcalloc(hosts->n, sizeof(*hosts->hosts));

@@ -193,12 +193,6 @@ same_as_here() {
 
 # ---- jobs in an allocation of Slurm ----
 
-@test "--slurm outside an allocation is refused" {
-	run_fairpar 255 --slurm echo ::: 1
-	assert_contains "$stderr" "inside an allocation"
-	assert_contains "$stderr" SLURM_JOB_ID
-}
-
 @test "the list of nodes is read as Slurm reads it" {
 	need_slurm
 	for list in 'n1' 'n[1-3]' 'n[08-11],m' 'r[1-2]n[01-03,7]' 'n[001,3],login[5]'; do
@@ -249,6 +243,36 @@ allocated() { salloc -Q -N3 -n12 -t 10 "$@"; }
 	# Each of the two batches has one of two turns; a slot more for each job that ran when the last was added.
 	passed=$(($(grep -n late order | tail -n 1 | cut -d : -f 1) - before))
 	((passed <= 60)) || fail "$passed jobs began before the last of 12 late ones"
+}
+
+# ---- pilots ----
+
+# queue_is_clean: nothing of this user waits or runs; what has ended may take its time to be gone.
+queue_is_clean() { assert_eq "$(squeue -h -t PENDING,RUNNING)" ''; }
+
+@test "pilots come from the queue, run the jobs, and go" {
+	need_slurm
+	run_fairpar --slurm='-t 5' --slurm-pilots 3 -j2 -k --joblog log 'echo {}; sleep 0.1' ::: {1..30}
+	assert_eq "$(xargs <<<"$output")" "$(seq -s ' ' 30)"
+	assert_eq "$(sed 1d log | cut -f 2 | grep -vc '^slurm-[123]$')" 0
+	queue_is_clean
+	run_fairpar 255 --slurm='-t 5 -w none' echo ::: 1
+	assert_contains "$stderr" "Invalid node name"
+}
+
+@test "Ctrl-C and kill -9 leave no pilot in the queue" {
+	need_slurm
+	make_fifo begun
+	for signal in INT KILL; do
+		start_fairpar --slurm='-t 5' --slurm-pilots 2 "echo >begun; sleep $patience #" ::: 1 2
+		await begun
+		await begun
+		kill -$signal "$fairpar_pid"
+		end_fairpar any
+		run_fairpar --slurm='-t 5' --slurm-pilots 1 echo ::: after
+		assert_eq "$output" after
+		queue_is_clean
+	done
 }
 
 # ---- deaths ----

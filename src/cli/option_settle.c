@@ -276,7 +276,7 @@ int settle_command(struct parser *p) {
 		diag_warn("--max-chars: taking %d, the most there is", PACK_CHARS_MAX);
 		o->packing.chars = PACK_CHARS_MAX;
 	}
-	if (option_rules_check(o) != 0 || option_auto_jobs_check(o) != 0 || settle_hosts(o) != 0 || option_log_check(o) != 0 ||
+	if (option_rules_check(o) != 0 || option_auto_jobs_check(o) != 0 || add_pilots(o) != 0 || settle_hosts(o) != 0 || option_log_check(o) != 0 ||
 	    option_batches_check(o) != 0 ||
 	    (o->pipe && settle_blocks(o) != 0) || (o->pipe == PIPE_STREAM && claim_stdin(p, "--pipe") != 0) ||
 	    ((!o->pipe || o->tee) && o->pipe != PIPE_STREAM && settle_sources(o) != 0) || settle_items(o) != 0 ||
@@ -295,7 +295,7 @@ int settle_manifest(struct options *o) {
 			return option_fail((enum option_id)id, "cannot be combined with -f: %s", option_table[id].instead);
 		}
 	}
-	if (option_rules_check(o) != 0 || option_auto_jobs_check(o) != 0 || settle_hosts(o) != 0 || option_log_check(o) != 0) {
+	if (option_rules_check(o) != 0 || option_auto_jobs_check(o) != 0 || add_pilots(o) != 0 || settle_hosts(o) != 0 || option_log_check(o) != 0) {
 		return -1;
 	}
 	if (!o->given[OPT_TERM_SEQ]) {

@@ -1,15 +1,25 @@
-// --slurm: the nodes of the allocation of Slurm that fairpar runs in, as machines of --launch.
+// --slurm: the nodes of the allocation of Slurm that fairpar runs in, as machines of --launch; or pilots, which are asked for.
 
 #include "cli/parser.h"
 
 #include "base/buf.h"
 #include "base/diag.h"
+#include "base/random.h"
+#include "base/units.h"
+#include "process/proctree.h"
 #include "remote/slurm.h"
 #include "remote/sshlogin.h"
 
+#include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/utsname.h>
 #include <time.h>
+#include <unistd.h>
+
+enum { MOST_CPUS = 1 << 12 }; // of a pilot
 
 // The seconds until the allocation ends, where Slurm tells its jobs (since 23.02); at least 1.
 static int64_t seconds_left(void) {
@@ -18,13 +28,7 @@ static int64_t seconds_left(void) {
 	return at <= 0 ? SLURM_UNLIMITED : at > now ? at - now : 1;
 }
 
-int opt_slurm(struct parser *parser, const char *value) {
-	(void)value;
-	const char *list = getenv("SLURM_JOB_NODELIST"), *cpus = getenv("SLURM_JOB_CPUS_PER_NODE");
-	if (!getenv("SLURM_JOB_ID") || !list || !cpus) {
-		return diag_error("--slurm is for a run inside an allocation of Slurm, by salloc or sbatch: $SLURM_JOB_ID, $SLURM_JOB_NODELIST "
-		                  "and $SLURM_JOB_CPUS_PER_NODE are not set");
-	}
+static int add_nodes(struct sshlogins *hosts, const char *list, const char *cpus) {
 	struct slurm_nodes nodes = SLURM_NODES_INIT;
 	FP_CLEANUP(buf_fini) struct buf command = BUF_INIT;
 	char *error = NULL;
@@ -32,8 +36,54 @@ int opt_slurm(struct parser *parser, const char *value) {
 	for (size_t i = 0; result == 0 && i < nodes.n; ++i) {
 		buf_reset(&command);
 		slurm_add_step(&command, &nodes.nodes[i], seconds_left());
-		result = sshlogins_add_node(&parser->options->hosts, nodes.nodes[i].name, nodes.nodes[i].cpus, buf_str(&command), &error);
+		result = sshlogins_add_node(hosts, nodes.nodes[i].name, nodes.nodes[i].cpus, buf_str(&command), &error);
 	}
 	slurm_nodes_fini(&nodes);
 	return result == 0 ? 0 : diag_error_free(error);
+}
+
+int opt_slurm(struct parser *parser, const char *value) {
+	const char *list = getenv("SLURM_JOB_NODELIST"), *cpus = getenv("SLURM_JOB_CPUS_PER_NODE");
+	if (getenv("SLURM_JOB_ID") && list && cpus) {
+		return add_nodes(&parser->options->hosts, list, cpus);
+	}
+	if (value && strstr(value, "{}")) {
+		return diag_error("--slurm has options for srun, in which {} has no meaning");
+	}
+	parser->options->slurm = value ? value : "";
+	return 0;
+}
+
+// The name tells one run from all others, on this machine and elsewhere, so that what it has left can be found.
+static char *make_name(void) {
+	struct utsname machine;
+	struct slurm_run run = {.pid = (uint64_t)getpid(), .start = proctree_start(getpid())};
+	struct buf name = BUF_INIT;
+	random_bytes(&run.mark, sizeof(run.mark));
+	slurm_run_set_host(&run, uname(&machine) == 0 ? machine.nodename : "");
+	slurm_run_add_name(&name, &run);
+	return buf_take(&name);
+}
+
+// One CPU for each job, unless the options say how many.
+int add_pilots(struct options *o) {
+	long jobs = 0;
+	if (!o->slurm) {
+		return 0;
+	}
+	bool is_number = o->jobs && parse_number(o->jobs, 1, MOST_CPUS, &jobs) == 0;
+	unsigned cpus = slurm_cpus(o->slurm);
+	cpus = cpus > 0 ? cpus : is_number ? (unsigned)jobs : 1;
+	o->pilot_name = make_name();
+	FP_CLEANUP(buf_fini) struct buf command = BUF_INIT;
+	slurm_add_pilot(&command, o->pilot_name, cpus, o->slurm);
+	for (long i = 1; i <= o->pilots; ++i) {
+		char name[32], *error = NULL;
+		snprintf(name, sizeof(name), "slurm-%ld", i);
+		if (sshlogins_add_node(&o->hosts, name, cpus, buf_str(&command), &error) != 0) {
+			return diag_error_free(error);
+		}
+		o->hosts.logins[o->hosts.n - 1].is_pilot = true;
+	}
+	return 0;
 }

@@ -13,7 +13,7 @@
 #include <stdarg.h>
 #include <string.h>
 
-enum { MOST_LONG = 10000 };
+enum { MOST_LONG = 10000, MOST_PILOTS = 1000 };
 
 enum value_kind {
 	KIND_GIVEN, KIND_SET, KIND_TEXT, KIND_LIST, KIND_NUMBER, KIND_COUNT, KIND_SIZE, KIND_CHOICE, KIND_SETTING, KIND_SWITCH,

@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "cli/parser.h"
+#include "remote/slurm.h"
 #include "slots/jobserver.h"
 #include "slots/place.h"
 
@@ -182,16 +183,30 @@ static int parse_pool_command(struct command_line *line) {
 	return -1;
 }
 
+// Seconds, or what squeue's %L says. 0: there is no end.
+static int read_time_left(const char *text, uint64_t *ret_seconds) {
+	long number;
+	int64_t seconds;
+	*ret_seconds = 0;
+	if (parse_number(text, 1, INT_MAX, &number) == 0) {
+		*ret_seconds = (uint64_t)number;
+	} else if (slurm_seconds(text, &seconds) != 0) {
+		return -1;
+	} else if (seconds != SLURM_UNLIMITED) {
+		*ret_seconds = seconds > 0 ? (uint64_t)seconds : 1;
+	}
+	return 0;
+}
+
 // A worker has jobs from elsewhere, and its own number of slots. Returns 0, or -1 after a message.
 static int check_worker(const struct command_line *line) {
-	const struct options *o = line->parser.options;
-	long left;
+	struct options *o = line->parser.options;
 	if (*line->words.at) {
 		diag_error("--worker runs what another fairpar sends: no command belongs behind it");
 	} else if (o->jobs && slots_is_auto(o->jobs)) {
 		diag_error("--worker needs a number of slots that stays: -j N, -j +N or -j N%%");
-	} else if (o->worker_left && parse_number(o->worker_left, 1, INT_MAX, &left) != 0) {
-		diag_error("--worker: must be a number of seconds, not '%s'", text_shows(o->worker_left));
+	} else if (o->worker_left && read_time_left(o->worker_left, &o->worker_seconds) != 0) {
+		diag_error("--worker: must be a number of seconds, or a time as Slurm has it, not '%s'", text_shows(o->worker_left));
 	} else {
 		return 0;
 	}
@@ -259,6 +274,7 @@ enum mode options_parse(struct options *ret_options, int argc, char *argv[]) {
 		.arg_file_sep = "::::",
 		.input.delimiter = '\n',
 		.max_long = 64,
+		.pilots = 8,
 		.queue_mem = (size_t)64 << 20,
 		.warm = WARM_DEFAULT,
 		.attempts = 1,
@@ -307,6 +323,7 @@ void options_fini(struct options *options) {
 	free(options->returned);
 	free(options->basefiles);
 	sshlogins_fini(&options->hosts);
+	free(options->pilot_name);
 	free(options->sem.line);
 	free(options->reports);
 	*options = (struct options){.status = options->status};

@@ -217,7 +217,11 @@ struct options {
 	bool cleans_up;                  // --cleanup
 	bool onall, nonall;              // --onall, which --nonall means, too
 	unsigned machines;               // … at so many at once; 0: all
-	const char *worker_left;         // --worker: seconds until its time is over, or NULL
+	const char *worker_left;         // --worker: how long it has, as given, or NULL
+	uint64_t worker_seconds;         // the same, 0: no end
+	const char *slurm;               // --slurm outside an allocation: options of the pilots, "" for none; or NULL
+	long pilots;                     // --slurm-pilots: at most so many
+	char *pilot_name;                // of the jobs of Slurm that pilots are, owned; or NULL: there are none
 	char own_jobs[SSHLOGIN_JOBS_TEXT]; // of `-S 4/:`, which is then `jobs`
 
 	// output and outcome

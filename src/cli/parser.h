@@ -51,9 +51,12 @@ option_taker opt_sshlogin, opt_sshloginfile, opt_launch, opt_trc;
 // Settles options->hosts when all options are known, and options->jobs where the only machine is this one. Returns 0 or -1.
 int settle_hosts(struct options *options);
 
-// ---- option_slurm.c: the nodes of an allocation ----
+// ---- option_slurm.c: the nodes of an allocation, or pilots ----
 
 option_taker opt_slurm;
+
+// Adds the pilots of options->slurm, if there are any, to options->hosts, behind all others, and names them. Returns 0 or -1.
+int add_pilots(struct options *options);
 
 // Notes that `reader` (the name of an option, static) reads stdin. Returns 0; or -1 if another does, for each would get a part
 // of it by chance.

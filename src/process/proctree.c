@@ -284,6 +284,11 @@ static bool pidfd_set_has(const struct pidfd_set *set, pid_t pid) {
 	return false;
 }
 
+unsigned long long proctree_start(pid_t pid) {
+	struct stat_fields stat;
+	return read_stat(pid, &stat) && stat.state != 'Z' ? stat.start : 0;
+}
+
 // Adds the process, if `is_meant` says so of what is held on to now: since the pid was listed it may have become another's.
 static void pidfd_set_add(struct pidfd_set *set, pid_t pid, bool (*is_meant)(pid_t pid, const void *arg),
                              const void *arg) {

@@ -39,6 +39,8 @@ struct host_link {
 	bool terminating, killing, closing, resting;
 	bool has_rested;           // nothing is left to be sent since `resting`
 	cond rested;               // that
+	bool wanted;               // it is to be connected
+	bool called;               // by link_call(), and calls.gone has not answered it
 
 	// of the thread
 	struct launcher launcher;
@@ -46,6 +48,7 @@ struct host_link {
 	bool up;                   // calls.up was called, and calls.down was not
 	bool leaving;              // the worker takes no more
 	bool rests;                // it was told so
+	bool let_go;               // it was told that it may end
 	uint64_t now, retry_at, pause, kill_at, late_at; // late_at: when the next attempt is beyond its time
 	struct buf said;           // the line that the launcher is writing
 	char last_said[SAID_BYTES];
@@ -257,12 +260,23 @@ static const struct host_calls host_calls = {
 
 // ---- the line ----
 
+// One on demand waits for link_call(), whatever the pause.
+static void be_gone(struct host_link *link) {
+	if (link->config.on_demand) {
+		mutex_lock(&link->lock);
+		link->wanted = link->called = false;
+		mutex_unlock(&link->lock);
+		link->retry_at = 0;
+		link->config.calls.gone(link->config.calls.arg);
+	}
+}
+
 // The line has gone, or cannot be used any more.
 static void lose(struct host_link *link, const char *why) {
 	char how[80];
 	FP_CLEANUP(buf_fini) struct buf text = BUF_INIT;
 	mutex_lock(&link->lock);
-	bool closing = link->closing;
+	bool closing = link->closing || !link->wanted;
 	mutex_unlock(&link->lock);
 	// who still connects does not look at the line
 	uint64_t grace = closing && !link->up && !link->leaving ? 0 : (uint64_t)END_GRACE_MS * NS_PER_MS;
@@ -282,6 +296,7 @@ static void lose(struct host_link *link, const char *why) {
 	link->host = NULL;
 	link->pause = link->pause == 0 ? BACKOFF_FIRST_S : link->pause * 2 < BACKOFF_MOST_S ? link->pause * 2 : BACKOFF_MOST_S;
 	link->retry_at = link->now + link->pause * NS_PER_S;
+	be_gone(link);
 }
 
 static void connect_host(struct host_link *link) {
@@ -289,13 +304,14 @@ static void connect_host(struct host_link *link) {
 	buf_reset(&link->said);
 	link->last_said[0] = '\0';
 	link->nsaid = 0;
-	link->leaving = false;
+	link->leaving = link->let_go = false;
 	if (launcher_start(&link->launcher, &link->config.launcher, &error) != 0) {
 		FP_CLEANUP(buf_fini) struct buf why = BUF_INIT;
 		buf_printf(&why, "cannot start '%s': %s: %s", link->config.launcher.argv[0], spawn_step_name(error.step), strerror(error.error));
 		link->pause = BACKOFF_MOST_S;
 		link->retry_at = link->now + link->pause * NS_PER_S;
 		go_down(link, buf_str(&why), /* bye */ false);
+		be_gone(link);
 		return;
 	}
 	char mark[MARK_SIZE + 1];
@@ -495,26 +511,46 @@ static void take_rest(struct host_link *link, bool resting) {
 	}
 }
 
+// Lets the worker of one on demand go, when it is wanted no more or takes no more, and has nothing left to do.
+static void let_go(struct host_link *link) {
+	mutex_lock(&link->lock);
+	bool wanted = link->wanted, idle = list_is_empty(&link->attempts);
+	mutex_unlock(&link->lock);
+	if (!wanted && !link->up && !link->leaving) {
+		lose(link, "it is not needed any more");
+	} else if (idle && !link->let_go && (!wanted || link->leaving)) {
+		link->up = false;
+		link->leaving = link->let_go = true;
+		host_bye(link->host, "there is no more work for it");
+	}
+}
+
 static void *link_main(void *arg) {
 	struct host_link *link = arg;
 	link->now = now_ns();
 	for (;;) {
 		mutex_lock(&link->lock);
-		bool closing = link->closing, terminating = link->terminating, resting = link->resting;
+		bool closing = link->closing, terminating = link->terminating, resting = link->resting, wanted = link->wanted, called = link->called;
 		mutex_unlock(&link->lock);
 		if (closing) {
 			break;
 		}
-		if (!link->host && link->now >= link->retry_at) {
+		if (!link->host && wanted && link->now >= link->retry_at) {
 			if (terminating) {
 				link->retry_at = TIME_NEVER; // there is nothing to come back for
 			} else {
 				connect_host(link);
 			}
 		}
+		if (!link->host && !wanted && called) {
+			be_gone(link); // it was dismissed before it began to connect
+		}
 		take_orders(link);
 		take_rest(link, resting);
-		uint64_t due = link->host ? host_tick(link->host, link->now) : link->retry_at;
+		if (link->host && link->config.on_demand) {
+			let_go(link);
+		}
+		uint64_t due = link->host ? host_tick(link->host, link->now) : wanted ? link->retry_at : TIME_NEVER;
 		due = link->late_at < due ? link->late_at : due;
 		wait_for_any(link, link->kill_at < due && link->host ? link->kill_at : due);
 		if (link->polls.at[FD_WAKE].revents) {
@@ -532,6 +568,22 @@ static void *link_main(void *arg) {
 }
 
 // ---- from other threads ----
+
+static void want(struct host_link *link, bool wanted) {
+	mutex_lock(&link->lock);
+	link->wanted = wanted;
+	link->called = link->called || wanted;
+	wakeup_post(link->wake_fd);
+	mutex_unlock(&link->lock);
+}
+
+void link_call(struct host_link *link) {
+	want(link, true);
+}
+
+void link_dismiss(struct host_link *link) {
+	want(link, false);
+}
 
 static void ask(struct host_link *link, struct link_attempt *attempt, enum attempt_order order) {
 	if (order > attempt->asked) {
@@ -618,7 +670,7 @@ unsigned link_count(struct host_link *link) {
 
 struct host_link *link_open(const struct link_config *config) {
 	struct host_link *link = NEW(struct host_link);
-	*link = (struct host_link){.config = *config, .kill_at = TIME_NEVER};
+	*link = (struct host_link){.config = *config, .wanted = !config->on_demand, .kill_at = TIME_NEVER};
 	list_init(&link->attempts);
 	mutex_init(&link->lock, LOCK_LINK);
 	cond_init(&link->rested);

@@ -29,6 +29,8 @@ struct link_calls {
 	void (*down)(void *arg, const char *why, bool was_up, bool bye);
 	// A line that the launcher has written on its standard error while it was up.
 	void (*said)(void *arg, const char *line);
+	// The line of one on demand has gone, with its launcher: link_call() may ask for it again.
+	void (*gone)(void *arg);
 	void *arg;
 };
 
@@ -36,16 +38,22 @@ struct link_config {
 	struct launcher_config launcher; // copied; what it points to is borrowed until link_close()
 	struct buf env;                // of all attempts, for host_env(): variables with a NUL behind each, or empty; borrowed likewise
 	bool adds_env;
+	bool on_demand;                // it connects by link_call() alone, each time once, and lets go a worker that takes no more
 	struct link_calls calls;
 };
 
-// Starts the thread, which connects at once. Returns NULL with errno.
+// Starts the thread, which connects at once unless it is on demand. Returns NULL with errno.
 struct host_link *link_open(const struct link_config *config) FP_NODISCARD;
 
 // When no link_run() is at work. The first closes the line, so that the worker ends, and returns at once; the second waits a moment
 // for the launcher's end, and frees the link.
 void link_hang_up(struct host_link *link);
 void link_close(struct host_link *link);
+
+// Of one on demand: connects, when the line has gone; and lets the worker go once it has no attempt, or ends the launcher if there is
+// no worker yet. The latter is not told by calls.down.
+void link_call(struct host_link *link);
+void link_dismiss(struct host_link *link);
 
 // How an attempt has ended here.
 enum link_end {

@@ -8,6 +8,7 @@
 #include <inttypes.h>
 #include <limits.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -218,7 +219,90 @@ void slurm_add_step(struct buf *text, const struct slurm_node *node, int64_t lef
 	}
 }
 
+// The worker is told how long it has by what Slurm tells its jobs (since 23.02), or by one squeue, in the pilot.
 void slurm_add_pilot(struct buf *text, const char *name, unsigned cpus, const char *options) {
 	add_srun(text, cpus);
-	buf_printf(text, " --job-name=%s%s%s {}", name, *options ? " " : "", options);
+	buf_printf(text, " --job-name=%s%s%s sh -c '", name, *options ? " " : "", options);
+	buf_adds(text, "if [ \"$SLURM_JOB_END_TIME\" ]; then left=$((SLURM_JOB_END_TIME - $(date +%s))); "
+	               "else left=$(squeue -h -j \"$SLURM_JOB_ID\" -o %L 2>/dev/null); fi; "
+	               "exec \"$@\" --worker=\"${left:-UNLIMITED}\"' sh {}");
+}
+
+// ---- options of pilots ----
+
+unsigned slurm_cpus(const char *options) {
+	static const char *const names[] = {"--cpus-per-task=", "--cpus-per-task", "-c"};
+	unsigned cpus = 0;
+	for (const char *at = options; *at;) {
+		at += strspn(at, " \t\n");
+		for (size_t i = 0; i < sizeof(names) / sizeof(*names); ++i) {
+			size_t len = strlen(names[i]);
+			const char *value = at + len;
+			if (strncmp(at, names[i], len) == 0) {
+				value += i > 0 ? strspn(value, " \t") : 0;
+				unsigned number = read_count(&value, MOST_CPUS);
+				cpus = number > 0 ? number : cpus; // the last one counts
+				break;
+			}
+		}
+		at += strcspn(at, " \t\n");
+	}
+	return cpus;
+}
+
+// ---- the name of a run's pilots ----
+
+static const char prefix[] = "fairpar-";
+
+void slurm_run_set_host(struct slurm_run *run, const char *host) {
+	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.";
+	size_t n = 0;
+	for (; host[n] && n + 1 < sizeof(run->host); ++n) {
+		run->host[n] = strchr(plain, host[n]) ? host[n] : '_';
+	}
+	run->host[n] = '\0';
+}
+
+void slurm_run_add_name(struct buf *text, const struct slurm_run *run) {
+	buf_printf(text, "%s%s-%" PRIu64 "-%" PRIu64 "-%08" PRIx32, prefix, run->host, run->pid, run->start, run->mark);
+}
+
+int slurm_run_read(struct slurm_run *run, const char *name) {
+	int end = 0;
+	*run = (struct slurm_run){.mark = 0};
+	if (strncmp(name, prefix, strlen(prefix)) != 0) {
+		return -1;
+	}
+	name += strlen(prefix);
+	bool is_name = sscanf(name, "%63[^-]-%19" SCNu64 "-%19" SCNu64 "-%8" SCNx32 "%n", run->host, &run->pid, &run->start, &run->mark, &end) == 4;
+	return is_name && end > 0 && !name[end] ? 0 : -1;
+}
+
+// ---- what Slurm says ----
+
+bool slurm_is_impossible(const char *reason) {
+	static const char *const reasons[] = {
+		"PartitionTimeLimit", "PartitionNodeLimit", "PartitionConfig", "BadConstraints", "InvalidAccount", "InvalidQOS", "AccountNotAllowed",
+		"QOSNotAllowed", "QOSMaxWallDurationPerJobLimit", "AssocMaxWallDurationPerJobLimit", "QOSMaxCpuPerJobLimit", "AssocMaxCpuPerJobLimit",
+		"QOSMaxMemoryPerJob", "AssocMaxMemPerJob", "DependencyNeverSatisfied",
+	};
+	for (size_t i = 0; i < sizeof(reasons) / sizeof(*reasons); ++i) {
+		if (strcmp(reason, reasons[i]) == 0) {
+			return true;
+		}
+	}
+	return false;
+}
+
+bool slurm_is_transient(const char *said) {
+	static const char *const parts[] = {
+		"Unable to contact slurm controller", "Socket timed out", "temporarily unable", "Zero Bytes were transmitted", "Connection refused",
+		"not responding", "temporarily unavailable", "Communication connection failure", "Node failure", "backup mode", "Too many",
+	};
+	for (size_t i = 0; i < sizeof(parts) / sizeof(*parts); ++i) {
+		if (strstr(said, parts[i])) {
+			return true;
+		}
+	}
+	return false;
 }

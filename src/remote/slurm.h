@@ -1,5 +1,5 @@
-// What fairpar needs of Slurm: the nodes of the allocation that it runs in, the time that is left, and the command lines by which
-// srun starts workers there.
+// What fairpar needs of Slurm: the nodes of the allocation that it runs in, the time that is left, the command lines by which
+// srun starts workers, the name by which the pilots of a run are known, and what Slurm's answers mean.
 //
 // All is pure: texts of Slurm's variables and commands in, texts out. A list of nodes is read here, not by `scontrol show hostnames`:
 // no program has to be run, and the grammar is a small one. The exit status of srun says nothing (it is 0 after a
@@ -10,6 +10,7 @@
 
 #include "base/buf.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -42,8 +43,33 @@ int slurm_seconds(const char *text, int64_t *ret_seconds) FP_NODISCARD;
 // them with what the jobs start by srun. `left`: the seconds until the allocation ends, or SLURM_UNLIMITED.
 void slurm_add_step(struct buf *text, const struct slurm_node *node, int64_t left);
 
-// Appends the command, as one of --launch, that asks for a job of `cpus` CPUs with a worker in it. `name` is the job's, `options` are
-// the user's own for srun, as words of sh, or "".
+// ---- pilots: jobs of Slurm with a worker in them ----
+
+// Appends the command, as one of --launch, that asks for a job of `cpus` CPUs with a worker in it, which asks Slurm how much time it
+// has. `name` is the job's, `options` are the user's own for srun, as words of sh, or "".
 void slurm_add_pilot(struct buf *text, const char *name, unsigned cpus, const char *options);
+
+// The CPUs for each task that such options ask for (-c, --cpus-per-task), or 0.
+unsigned slurm_cpus(const char *options);
+
+// A run, as the name of its pilots has it: they are all that is left of it when it was killed.
+struct slurm_run {
+	char host[64];             // letters, digits, '.' and '_'
+	uint64_t pid, start;       // the process, and when it has started, in the kernel's ticks
+	uint32_t mark;             // random
+};
+
+// Sets the host's name, without what a name of a job had better not have.
+void slurm_run_set_host(struct slurm_run *run, const char *host);
+
+// Appends the name of the run's pilots. slurm_run_read() returns 0, or -1 if the text is no such name.
+void slurm_run_add_name(struct buf *text, const struct slurm_run *run);
+int slurm_run_read(struct slurm_run *run, const char *name) FP_NODISCARD;
+
+// Can a job that waits for that reason (squeue's %r) never start, as it was asked for?
+bool slurm_is_impossible(const char *reason);
+
+// Does what srun has said mean that Slurm cannot be reached now, or is too busy, so that the same may succeed later?
+bool slurm_is_transient(const char *said);
 
 #endif

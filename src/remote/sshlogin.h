@@ -20,6 +20,7 @@ enum sshlogin_kind {
 // A machine. All texts are owned by the list, and live as long as it does.
 struct sshlogin {
 	enum sshlogin_kind kind;
+	bool is_pilot;    // SSHLOGIN_LAUNCH: a job of Slurm, to be asked for while there is work
 	unsigned cpus;    // N of N/HOST, which takes the place of the number of its CPUs; 0: not given
 	char *name;       // GNU parallel's {sshlogin} and joblog's Host: ":", "user@host:2222", "/usr/bin/ssh -p 22 host"; of --launch
 	                  // its command without the {}. One of a kind in the list, but with --launch

@@ -19,6 +19,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -62,6 +63,7 @@ struct remote_worker {
 	bool let_go;             // the dispatcher has said goodbye
 	bool terminated;         // the jobs are being ended
 	bool cut_off;            // … by the end of the line
+	bool said_bye;           // for that time has come
 	uint64_t last_minute;    // when no further job is taken (now_ns() time)
 };
 
@@ -226,6 +228,13 @@ static struct remote_job *next_job(struct remote_worker *worker) {
 	return job;
 }
 
+// What ends a worker may end its jobs before: Slurm, at the end of an allocation, sends SIGTERM to all that run there. With the lock.
+static bool was_ended_with_worker(const struct remote_worker *worker, const struct remote_job *job, const struct result *result) {
+	sigset_t pending;
+	bool terminated = result->outcome == OUTCOME_SIGNAL && result->term_signal == SIGTERM && !job->stopped;
+	return terminated && (worker->ending || now_ns() >= worker->last_minute || (sigpending(&pending) == 0 && sigismember(&pending, SIGTERM) == 1));
+}
+
 static void *thread_main(void *arg) {
 	struct remote_worker *worker = ((struct thread_entry *)arg)->worker;
 	struct child_scratch *scratch = child_scratch_create();
@@ -236,6 +245,9 @@ static void *thread_main(void *arg) {
 		mutex_unlock(&worker->lock);
 		execute(job, scratch, &end);
 		mutex_lock(&worker->lock);
+		if (was_ended_with_worker(worker, job, &end.result)) {
+			end.result.outcome = OUTCOME_CANCELLED;
+		}
 		if (job->expired && end.result.outcome == OUTCOME_CANCELLED) {
 			end.result.outcome = OUTCOME_TIMEOUT;
 		}
@@ -473,12 +485,18 @@ static void answer_signal(struct remote_worker *worker, int signal) {
 static uint64_t next_due(struct remote_worker *worker) {
 	uint64_t now = now_ns();
 	mutex_lock(&worker->lock);
+	if (now >= worker->last_minute && !worker->said_bye) {
+		worker->said_bye = true;
+		agent_bye(worker->agent, "its time is nearly over");
+		wakeup_post(worker->wake_fd);
+	}
 	uint64_t due = agent_tick(worker->agent, now);
 	mutex_unlock(&worker->lock);
 	uint64_t others[] = {
 		children_marked_step(worker->children, now),
 		worker->terminated ? children_term_step(worker->children, now) : TIME_NEVER,
 		children_reap_orphans(worker->children, worker->signal_fd),
+		worker->said_bye ? TIME_NEVER : worker->last_minute,
 	};
 	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); ++i) {
 		due = others[i] < due ? others[i] : due;

@@ -14,6 +14,7 @@
 #include "remote/payload.h"
 #include "remote/sshlogin.h"
 #include "run/host_files.h"
+#include "run/pilots.h"
 #include "run/start_order.h"
 #include "shell/shell.h"
 #include "slots/slots.h"
@@ -21,6 +22,7 @@
 #include <errno.h>
 #include <limits.h>
 #include <signal.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -41,6 +43,7 @@ struct hosts_host {
 	// under hosts.lock
 	unsigned slots;            // 0 while it is down
 	unsigned used;
+	uint64_t idle_since;       // of a pilot: when it had no job last
 	const void *claimant;      // who waits for several of its slots, or NULL
 	bool was_up;               // once at least
 	bool has_failed;           // to be connected to, since it was up last; it was said
@@ -71,6 +74,9 @@ struct hosts {
 	size_t n;
 	mutex lock;
 	cond changed;              // a slot is free, a host came, the end
+	unsigned waiting;          // slots that attempts wait for
+	struct pilots *pilots;     // or NULL
+	size_t first_pilot;        // behind it all are pilots
 	bool terminating;
 	unsigned machines;         // --onall: the pool has so many slots all the time, and each host one; else 0
 };
@@ -145,16 +151,27 @@ static bool is_gone(const struct hosts *hosts, const struct hosts_wish *wish) {
 	return gone;
 }
 
+static bool is_pilot(const struct hosts_host *host) {
+	return host->login->is_pilot;
+}
+
 struct hosts_place *hosts_enter(struct hosts *hosts, const struct hosts_wish *wish, bool *ret_gone) {
 	struct hosts_place *place = NEW(struct hosts_place);
+	bool waits = false;
 	*ret_gone = false;
 	mutex_lock(&hosts->lock);
 	while (!hosts->terminating && !(place->host = choose(hosts, wish, place)) && !(*ret_gone = is_gone(hosts, wish))) {
 		if (wish->width > 1) {
 			claim(hosts, wish, place);
 		}
+		if (!waits) {
+			waits = true;
+			hosts->waiting += wish->width;
+			hosts_starving(hosts);
+		}
 		cond_wait(&hosts->changed, &hosts->lock);
 	}
+	hosts->waiting -= waits ? wish->width : 0;
 	if (place->host) {
 		place->width = least(wish->width, place->host->slots);
 		place->host->used += place->width;
@@ -173,6 +190,9 @@ struct hosts_place *hosts_enter(struct hosts *hosts, const struct hosts_wish *wi
 void hosts_leave(struct hosts *hosts, struct hosts_place *place) {
 	mutex_lock(&hosts->lock);
 	place->host->used -= place->width;
+	if (is_pilot(place->host) && place->host->used == 0) {
+		place->host->idle_since = now_ns();
+	}
 	cond_broadcast(&hosts->changed);
 	mutex_unlock(&hosts->lock);
 	free(place);
@@ -347,10 +367,9 @@ unsigned hosts_count(struct hosts *hosts) {
 
 // ---- hosts that come and go; on the threads of their links ----
 
-// Sets the slots of the host, and tells the pool. Returns how many it had.
-static unsigned set_slots(struct hosts_host *host, unsigned slots) {
+// Sets the slots of the host, and tells the pool. With the lock, for hosts_detach(). Returns how many it had.
+static unsigned change_slots(struct hosts_host *host, unsigned slots) {
 	struct hosts *hosts = host->hosts;
-	mutex_lock(&hosts->lock);
 	unsigned before = host->slots;
 	host->slots = slots;
 	unsigned all = 0;
@@ -364,7 +383,13 @@ static unsigned set_slots(struct hosts_host *host, unsigned slots) {
 	if (hosts->pool && hosts->machines == 0 && slots != before) {
 		pool_add_slots(hosts->pool, (int)slots - (int)before);
 	}
-	mutex_unlock(&hosts->lock); // so long, for hosts_detach()
+	return before;
+}
+
+static unsigned set_slots(struct hosts_host *host, unsigned slots) {
+	mutex_lock(&host->hosts->lock);
+	unsigned before = change_slots(host, slots);
+	mutex_unlock(&host->hosts->lock);
 	return before;
 }
 
@@ -374,6 +399,7 @@ static void on_up(void *arg, unsigned slots) {
 	bool is_back = host->has_failed;
 	host->was_up = true;
 	host->has_failed = host->is_unreachable = false;
+	host->idle_since = now_ns();
 	mutex_unlock(&host->hosts->lock);
 	if (is_back) {
 		diag_note("%s: connected", host->login->name);
@@ -407,10 +433,112 @@ static void on_said(void *arg, const char *line) {
 	diag_note("%s: %s", host->login->name, text_shows(line));
 }
 
-bool hosts_are_unreachable(struct hosts *hosts) {
-	bool none = hosts->machines == 0; // else each job fails by itself
+// ---- pilots: hosts that are asked for while there is work ----
+
+static unsigned pilot_of(const struct hosts_host *host) {
+	return (unsigned)(host - host->hosts->hosts - (ptrdiff_t)host->hosts->first_pilot);
+}
+
+static void on_pilot_up(void *arg, unsigned slots) {
+	struct hosts_host *host = arg;
+	on_up(host, slots);
+	pilots_on_up(host->hosts->pilots, pilot_of(host));
+}
+
+static void on_pilot_down(void *arg, const char *why, bool was_up, bool bye) {
+	struct hosts_host *host = arg;
+	(void)set_slots(host, 0);
+	pilots_on_down(host->hosts->pilots, pilot_of(host), why, was_up, bye);
+}
+
+static void on_pilot_gone(void *arg) {
+	const struct hosts_host *host = arg;
+	pilots_on_gone(host->hosts->pilots, pilot_of(host));
+	host->hosts->wake(host->hosts->wake_arg); // it may have been the last
+}
+
+// While the run ends nothing is asked for.
+static unsigned pilots_demand(void *arg, unsigned most) {
+	struct hosts *hosts = arg;
 	mutex_lock(&hosts->lock);
-	for (size_t i = 0; i < hosts->n && none; ++i) {
+	unsigned demand = hosts->pool && !hosts->terminating ? hosts->waiting + pool_demand(hosts->pool, most) : 0;
+	mutex_unlock(&hosts->lock);
+	return demand;
+}
+
+static uint64_t pilots_idle_since(void *arg, unsigned pilot) {
+	struct hosts *hosts = arg;
+	mutex_lock(&hosts->lock);
+	const struct hosts_host *host = &hosts->hosts[hosts->first_pilot + pilot];
+	uint64_t idle_since = host->used > 0 ? TIME_NEVER : host->idle_since;
+	mutex_unlock(&hosts->lock);
+	return idle_since;
+}
+
+static void pilots_call(void *arg, unsigned pilot) {
+	const struct hosts *hosts = arg;
+	link_call(hosts->hosts[hosts->first_pilot + pilot].link);
+}
+
+static bool pilots_dismiss(void *arg, unsigned pilot) {
+	struct hosts *hosts = arg;
+	struct hosts_host *host = &hosts->hosts[hosts->first_pilot + pilot];
+	mutex_lock(&hosts->lock);
+	bool is_idle = host->used == 0;
+	if (is_idle) {
+		(void)change_slots(host, 0);
+	}
+	mutex_unlock(&hosts->lock);
+	if (is_idle) {
+		link_dismiss(host->link);
+	}
+	return is_idle;
+}
+
+static void pilots_wake(void *arg) {
+	const struct hosts *hosts = arg;
+	hosts->wake(hosts->wake_arg);
+}
+
+void hosts_starving(struct hosts *hosts) {
+	if (hosts && hosts->pilots) {
+		pilots_check(hosts->pilots);
+	}
+}
+
+// The slots that the options give the machine, or else as many as this one has.
+static unsigned told_slots(const struct hosts *hosts, const struct sshlogin *login) {
+	char jobs[SSHLOGIN_JOBS_TEXT], *end;
+	if (hosts->machines > 0) {
+		return 1;
+	}
+	if (sshlogin_jobs(login, hosts->options->jobs, jobs) != 0 || !jobs[0]) {
+		return hosts->here;
+	}
+	unsigned long slots = strtoul(jobs, &end, 10);
+	return *end == '\0' && jobs[0] != '+' && jobs[0] != '-' && slots > 0 ? least((unsigned)slots, HOST_SLOTS_MOST) : hosts->here;
+}
+
+// Returns 0, or -1 with errno.
+static int open_pilots(struct hosts *hosts) {
+	const struct sshlogin *first = &hosts->options->hosts.logins[hosts->first_pilot];
+	const struct pilots_config config = {
+		.name = hosts->options->pilot_name,
+		.n = (unsigned)(hosts->n - hosts->first_pilot),
+		.slots = told_slots(hosts, first),
+		.env = hosts->env,
+		.context = hosts->context,
+		.calls = {.demand = pilots_demand, .idle_since = pilots_idle_since, .call = pilots_call, .dismiss = pilots_dismiss,
+		          .wake = pilots_wake, .arg = hosts},
+	};
+	hosts->pilots = pilots_open(&config);
+	return hosts->pilots ? 0 : -1;
+}
+
+bool hosts_are_unreachable(struct hosts *hosts) {
+	bool none = hosts->machines == 0 && (!hosts->pilots || pilots_are_lost(hosts->pilots)); // with --onall each job fails by itself
+	mutex_lock(&hosts->lock);
+	for (size_t i = 0; i < hosts->first_pilot && none; ++i) {
 		none = hosts->hosts[i].has_failed && !hosts->hosts[i].was_up;
 	}
 	mutex_unlock(&hosts->lock);
@@ -479,6 +607,7 @@ int hosts_open(const struct options *options, const struct context *context, uns
 		struct hosts_host *host = &hosts->hosts[i];
 		char *error;
 		*host = (struct hosts_host){.hosts = hosts, .login = &options->hosts.logins[i]};
+		hosts->first_pilot += !host->login->is_pilot; // they stand behind all others
 		if (host->login->kind != SSHLOGIN_LOCAL && build_argv(host, &worker, &error) != 0) {
 			free(self);
 			return diag_error_free(error);
@@ -494,19 +623,6 @@ int hosts_open(const struct options *options, const struct context *context, uns
 	}
 	free(self);
 	return 0;
-}
-
-// The slots that the options give the machine, or else as many as this one has.
-static unsigned told_slots(const struct hosts *hosts, const struct sshlogin *login) {
-	char jobs[SSHLOGIN_JOBS_TEXT], *end;
-	if (hosts->machines > 0) {
-		return 1;
-	}
-	if (sshlogin_jobs(login, hosts->options->jobs, jobs) != 0 || !jobs[0]) {
-		return hosts->here;
-	}
-	unsigned long slots = strtoul(jobs, &end, 10);
-	return *end == '\0' && jobs[0] != '+' && jobs[0] != '-' && slots > 0 ? least((unsigned)slots, HOST_SLOTS_MOST) : hosts->here;
 }
 
 unsigned hosts_guess_slots(const struct hosts *hosts) {
@@ -546,6 +662,9 @@ int hosts_attach(struct hosts *hosts, struct pool *pool, struct start_order *sta
 	if (hosts->machines == 0) {
 		pool_add_slots(pool, -(int)slots);
 	}
+	if (hosts->first_pilot < hosts->n && open_pilots(hosts) != 0) {
+		return diag_error("cannot start a thread for pilots: %s", strerror(errno));
+	}
 	for (size_t i = 0; i < hosts->n; ++i) {
 		struct hosts_host *host = &hosts->hosts[i];
 		if (host->login->kind == SSHLOGIN_LOCAL) {
@@ -557,13 +676,16 @@ int hosts_attach(struct hosts *hosts, struct pool *pool, struct start_order *sta
 			.launcher = {.path = host->path, .argv = host->argv, .env = hosts->env, .context = asks ? hosts->asking : hosts->context, .asks = asks},
 			.env = host->login->kind == SSHLOGIN_LAUNCH ? hosts->whole_env : hosts->sent_env,
 			.adds_env = host->login->kind != SSHLOGIN_LAUNCH,
-			.calls = {.up = on_up, .down = on_down, .said = on_said, .arg = host},
+			.on_demand = is_pilot(host),
+			.calls = {.up = is_pilot(host) ? on_pilot_up : on_up, .down = is_pilot(host) ? on_pilot_down : on_down, .said = on_said,
+			          .gone = on_pilot_gone, .arg = host},
 		};
 		host->link = link_open(&config);
 		if (!host->link) {
 			return diag_error("cannot start a thread for %s: %s", host->login->name, strerror(errno));
 		}
 	}
+	hosts_starving(hosts);
 	return 0;
 }
 
@@ -577,6 +699,9 @@ void hosts_close(struct hosts *hosts) {
 		const struct transfer transfer = host->link ? transfer_at(host, NULL, &clean_up) : (struct transfer){.link = NULL};
 		host_files_close(host->files, host->link ? &transfer : NULL);
 	}
+	if (hosts->pilots) {
+		pilots_stop(hosts->pilots);
+	}
 	each_link(hosts, link_hang_up);
 	for (size_t i = 0; i < hosts->n; ++i) {
 		struct hosts_host *host = &hosts->hosts[i];
@@ -585,6 +710,9 @@ void hosts_close(struct hosts *hosts) {
 		}
 		buf_fini(&host->words);
 		free(host->argv);
+	}
+	if (hosts->pilots) {
+		pilots_close(hosts->pilots);
 	}
 	free(hosts->hosts);
 	context_unref(hosts->asking);

@@ -50,6 +50,9 @@ void hosts_leave(struct hosts *hosts, struct hosts_place *place);
 // The attempt at the place has files: borrowed until its end. Where the machine has this one's directory nothing is done with them.
 void hosts_set_files(struct hosts_place *place, struct job_files *files);
 
+// Items wait for slots: pilots may be asked for. NULL-safe; any thread.
+void hosts_starving(struct hosts *hosts);
+
 // Is it another machine?
 bool hosts_is_elsewhere(const struct hosts_place *place);
 

@@ -344,6 +344,7 @@ static void on_starving(void *arg) {
 	} else if (run->nested) {
 		nested_starving(run->nested);
 	}
+	hosts_starving(run->hosts);
 	if (run->jobserver) {
 		jobserver_slots_check(run->jobserver);
 	}

@@ -1,33 +1,27 @@
 // --worker: how many slots a worker has, how long, and on which machine.
 
 #include "base/diag.h"
-#include "base/units.h"
 #include "process/context.h"
 #include "remote/worker.h"
 #include "run/limits.h"
 #include "run/modes.h"
 #include "slots/slots.h"
 
-#include <limits.h>
 #include <string.h>
 #include <sys/utsname.h>
 
 int worker_run(const struct options *options, struct context *context) {
 	char *error;
 	unsigned slots;
-	long left = 0;
 	struct utsname machine;
 	unsigned long nofile = (unsigned long)context_raise_nofile(context);
 	if (slots_parse(options->jobs ? options->jobs : "100%", nofile, &slots, &error) != 0) {
 		return diag_error_free(error) == 0 ? 0 : EXIT_TROUBLE;
 	}
-	if (options->worker_left) {
-		verify(parse_number(options->worker_left, 1, INT_MAX, &left) == 0); // by check_worker()
-	}
 	verify(uname(&machine) == 0);
 	return worker_serve(&(struct remote_worker_config){
 		.slots = slots,
-		.left = (uint64_t)left,
+		.left = options->worker_seconds,
 		.node = machine.nodename,
 	}, context);
 }

@@ -288,6 +288,16 @@ static void test_machines(void) {
 	REFUSED("--basefile '/proc/no': No such file or directory", "-S", "a", "--basefile", "/proc/no", "x");
 	REFUSED("--basefile '../x': '..' would lead out", "-S", "a", "--basefile", "../x", "x");
 	REFUSED("--return cannot be combined with --then: its steps may run on other machines", "-S", "a", "--return", "y", "--then", "z", "x");
+	RUNS("--slurm=-p short -c2", "--slurm-pilots=3", "x");
+	check_equal(o.hosts.n, 3);
+	check(o.hosts.logins[0].is_pilot && o.hosts.logins[0].cpus == 2);
+	check_string(o.hosts.logins[2].name, "slurm-3");
+	check(strstr(o.hosts.logins[2].command, "-p short -c2") && strstr(o.hosts.logins[2].command, o.pilot_name));
+	RUNS("-S", "a", "--slurm", "-j3", "x");
+	check_equal(o.hosts.n, 1 + 8);
+	check(!o.hosts.logins[0].is_pilot && o.hosts.logins[1].cpus == 3);
+	REFUSED("--slurm has options for srun, in which {} has no meaning", "--slurm={}", "x");
+	REFUSED("--slurm-pilots needs --slurm: pilots are its", "--slurm-pilots=3", "x");
 	REFUSED("--at-most-once needs --sshlogin", "--at-most-once", "-S:", "x");
 	REFUSED("--sshlogin cannot be combined with a semaphore", "--semaphore", "--id", "i", "-Sa", "x");
 }
@@ -817,8 +827,8 @@ static void test_manifest_options(void) {
 			RUNS(buf_str(&word), "--joblog=l", "-f", "m");
 		} else if (id == OPT_LOG_OUTPUT) {
 			RUNS(buf_str(&word), "--log=l", "-f", "m");
-		} else if (id == OPT_SLURM) { // which needs an allocation
-			REFUSED("--slurm", buf_str(&word), "-f", "m");
+		} else if (id == OPT_SLURM_PILOTS) { // which needs it
+			RUNS(buf_str(&word), "--slurm", "-f", "m");
 		} else if (option->group == GROUP_REMOTE && option_goes_with_manifest(option)) {
 			RUNS(buf_str(&word), "-S", "a", "-f", "m");
 		} else if (option_goes_with_manifest(option)) {

@@ -129,13 +129,52 @@ static void test_commands(void) {
 	check(strstr(buf_str(&text), "{}") && !strstr(buf_str(&text), "--worker="));
 	buf_reset(&text);
 	slurm_add_pilot(&text, "fairpar-17", 2, "-p short -t 30");
-	check_string(buf_str(&text), "srun -Q -N1 -n1 --ntasks-per-node=1 -c2 --export=ALL --job-name=fairpar-17 -p short -t 30 {}");
+	check(strstr(buf_str(&text), "srun -Q -N1 -n1 --ntasks-per-node=1 -c2 --export=ALL --job-name=fairpar-17 -p short -t 30 sh -c '"));
+	check(strstr(buf_str(&text), "--worker=\"${left:-UNLIMITED}\"' sh {}"));
 	buf_fini(&text);
+}
+
+static void test_cpus(void) {
+	check_equal(slurm_cpus(""), 0);
+	check_equal(slurm_cpus("-p short -t 30"), 0);
+	check_equal(slurm_cpus("-c4 -p x"), 4);
+	check_equal(slurm_cpus("-p x -c 8"), 8);
+	check_equal(slurm_cpus("--cpus-per-task=2"), 2);
+	check_equal(slurm_cpus("--cpus-per-task 3 -c 5"), 5);
+	check_equal(slurm_cpus("-c x --comment=-c4"), 0);
+}
+
+static void test_names(void) {
+	struct slurm_run run = {.pid = 17, .start = 123456, .mark = 0xab}, read;
+	struct buf name = BUF_INIT;
+	slurm_run_set_host(&run, "login-1.site");
+	slurm_run_add_name(&name, &run);
+	check_string(buf_str(&name), "fairpar-login_1.site-17-123456-000000ab");
+	check(slurm_run_read(&read, buf_str(&name)) == 0);
+	check_string(read.host, "login_1.site");
+	check_equal(read.pid, 17);
+	check_equal(read.start, 123456);
+	check_equal(read.mark, 0xab);
+	static const char *const others[] = {"", "fairpar-", "fairpar-x", "fairpar-x-1-2", "fairpar-x-1-2-", "fairpar-x-1-2-zz", "fairpar-x-1-2-3-4", "other-x-1-2-3"};
+	for (size_t i = 0; i < sizeof(others) / sizeof(*others); ++i) {
+		check(slurm_run_read(&read, others[i]) == -1);
+	}
+	buf_fini(&name);
+}
+
+static void test_answers(void) {
+	check(slurm_is_impossible("PartitionTimeLimit"));
+	check(!slurm_is_impossible("Resources") && !slurm_is_impossible("Priority") && !slurm_is_impossible("ReqNodeNotAvail, UnavailableNodes:n1"));
+	check(slurm_is_transient("srun: error: Unable to allocate resources: Unable to contact slurm controller (connect failure)"));
+	check(!slurm_is_transient("srun: error: Unable to allocate resources: Invalid partition name specified"));
 }
 
 int main(int argc, char *argv[]) {
 	static const struct test tests[] = {
 		TEST("the nodes of an allocation have their CPUs", test_nodes),
+		TEST("the CPUs of a pilot are read from the options for it", test_cpus),
+		TEST("a run is known by the name of its pilots", test_names),
+		TEST("an answer of Slurm tells what can never be from what may be later", test_answers),
 		TEST("a list of nodes is expanded as Slurm does it", test_lists),
 		TEST("what is not a list of nodes and CPUs is refused with its name", test_nodes_refused),
 		TEST("the time that is left is read in every form that squeue has", test_seconds),

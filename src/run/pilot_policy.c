@@ -1,0 +1,166 @@
+// When a pilot of Slurm is asked for, given up and released.
+
+#include "run/pilot_policy.h"
+
+#include "base/alloc.h"
+#include "base/sync.h"
+
+#include <stdlib.h>
+
+enum {
+	IDLE_S = 15,                                // a pilot without a job, or a request without work, is kept so long
+	FAILED_FIRST_S = 5, FAILED_MOST_S = 300,    // between requests that fail
+	PROVEN_S = 60,                              // a pilot that was there so long has not failed by being lost
+	LOOK_FIRST_S = 5, LOOK_NEXT_S = 15, LOOK_MOST_S = 300, // at Slurm's queue
+};
+
+void pilot_policy_init(struct pilot_policy *policy, unsigned n, unsigned slots) {
+	*policy = (struct pilot_policy){.pilots = xcalloc(n, sizeof(*policy->pilots)), .n = n, .slots = slots > 0 ? slots : 1};
+}
+
+void pilot_policy_fini(struct pilot_policy *policy) {
+	free(policy->pilots);
+}
+
+unsigned pilots_in(const struct pilot_policy *policy, enum pilot_state state) {
+	unsigned n = 0;
+	for (unsigned i = 0; i < policy->n; ++i) {
+		n += policy->pilots[i].state == state;
+	}
+	return n;
+}
+
+bool pilots_are_hopeless(const struct pilot_policy *policy) {
+	return policy->is_refused && !policy->was_up && pilots_in(policy, PILOT_ASKED) == 0;
+}
+
+static void set_state(struct pilot_policy *policy, unsigned i, enum pilot_state state, uint64_t now) {
+	policy->pilots[i].state = state;
+	policy->pilots[i].since = now;
+}
+
+static void order(struct pilot_policy *policy, enum pilot_order what, unsigned i, uint64_t now, enum pilot_order *orders) {
+	orders[i] = what;
+	set_state(policy, i, what == PILOT_ASK ? PILOT_ASKED : PILOT_LEAVING, now);
+}
+
+static uint64_t earlier(uint64_t a, uint64_t b) {
+	return a < b ? a : b;
+}
+
+// Asks for as many as the work needs beside those asked for already; for one alone, as a trial, after a failure. Returns when more may
+// be asked for, if that is later.
+static uint64_t ask(struct pilot_policy *policy, unsigned demand, uint64_t now, enum pilot_order *orders) {
+	unsigned needed = demand / policy->slots + (demand % policy->slots > 0), asked = pilots_in(policy, PILOT_ASKED);
+	needed = policy->failures > 0 && needed > 1 ? 1 : needed;
+	if (needed <= asked || pilots_are_hopeless(policy)) {
+		return TIME_NEVER;
+	}
+	if (now < policy->not_before) {
+		return policy->not_before;
+	}
+	for (unsigned i = 0; i < policy->n && asked < needed; ++i) {
+		if (policy->pilots[i].state == PILOT_AWAY) {
+			order(policy, PILOT_ASK, i, now, orders);
+			++asked;
+		}
+	}
+	return TIME_NEVER;
+}
+
+// Lets go what has had nothing to do for a while. Returns when there may be some.
+static uint64_t release(struct pilot_policy *policy, unsigned demand, uint64_t now, enum pilot_order *orders) {
+	const uint64_t patience = IDLE_S * NS_PER_S;
+	uint64_t due = TIME_NEVER;
+	for (unsigned i = 0; i < policy->n; ++i) {
+		const struct pilot *pilot = &policy->pilots[i];
+		bool is_up = pilot->state == PILOT_UP;
+		if (orders[i] != PILOT_KEEP || demand > 0 || (!is_up && pilot->state != PILOT_ASKED)) {
+			continue;
+		}
+		// one that has a job is looked at again, for nobody tells when that has ended
+		uint64_t idle = is_up ? pilot->idle_since : policy->workless;
+		idle = idle == TIME_NEVER ? now : idle;
+		idle = is_up && idle < policy->workless ? policy->workless : idle;
+		if (idle + patience <= now) {
+			order(policy, is_up ? PILOT_RELEASE : PILOT_GIVE_UP, i, now, orders);
+		} else {
+			due = earlier(due, idle + patience);
+		}
+	}
+	return due;
+}
+
+// While pilots wait, Slurm's queue is looked at now and then: once for all of them.
+static uint64_t look(struct pilot_policy *policy, uint64_t now, bool *ret_looks) {
+	uint64_t first = TIME_NEVER;
+	for (unsigned i = 0; i < policy->n; ++i) {
+		if (policy->pilots[i].state == PILOT_ASKED) {
+			first = earlier(first, policy->pilots[i].since);
+		}
+	}
+	if (first == TIME_NEVER) {
+		policy->look_pause = 0;
+		return TIME_NEVER;
+	}
+	uint64_t due = policy->look_pause == 0 ? first + LOOK_FIRST_S * NS_PER_S : policy->looked + policy->look_pause;
+	if (due > now) {
+		return due;
+	}
+	*ret_looks = true;
+	policy->looked = now;
+	policy->look_pause = policy->look_pause == 0 ? LOOK_NEXT_S * NS_PER_S : earlier(policy->look_pause * 2, LOOK_MOST_S * NS_PER_S);
+	return now + policy->look_pause;
+}
+
+struct pilot_step pilot_policy_step(struct pilot_policy *policy, unsigned demand, uint64_t now, enum pilot_order *ret_orders) {
+	struct pilot_step step = {.due = TIME_NEVER};
+	policy->workless = demand > 0 ? TIME_NEVER : policy->workless == TIME_NEVER ? now : policy->workless;
+	for (unsigned i = 0; i < policy->n; ++i) {
+		ret_orders[i] = PILOT_KEEP;
+		if (policy->is_stuck && policy->pilots[i].state == PILOT_ASKED) {
+			order(policy, PILOT_GIVE_UP, i, now, ret_orders);
+		}
+	}
+	policy->is_stuck = false;
+	step.due = earlier(step.due, ask(policy, demand, now, ret_orders));
+	step.due = earlier(step.due, release(policy, demand, now, ret_orders));
+	step.due = earlier(step.due, look(policy, now, &step.looks));
+	return step;
+}
+
+void pilot_has_come(struct pilot_policy *policy, unsigned i, uint64_t now) {
+	policy->was_up = true;
+	policy->is_refused = false;
+	policy->failures = 0;
+	policy->pilots[i].idle_since = now;
+	set_state(policy, i, PILOT_UP, now);
+}
+
+void pilot_stays(struct pilot_policy *policy, unsigned i, uint64_t now) {
+	set_state(policy, i, PILOT_UP, now);
+}
+
+void pilot_is_leaving(struct pilot_policy *policy, unsigned i, uint64_t now) {
+	set_state(policy, i, PILOT_LEAVING, now);
+}
+
+void pilot_is_gone(struct pilot_policy *policy, unsigned i, uint64_t now) {
+	set_state(policy, i, PILOT_AWAY, now);
+}
+
+void pilot_has_failed(struct pilot_policy *policy, unsigned i, bool for_good, uint64_t now) {
+	const struct pilot *pilot = &policy->pilots[i];
+	bool is_proven = pilot->state == PILOT_UP && now - pilot->since >= PROVEN_S * NS_PER_S;
+	if (!is_proven && now >= policy->not_before) { // several that fail together are one failure
+		uint64_t pause = FAILED_FIRST_S * NS_PER_S << (policy->failures < 8 ? policy->failures : 8);
+		policy->not_before = now + earlier(pause, FAILED_MOST_S * NS_PER_S);
+		++policy->failures;
+	}
+	policy->is_refused = policy->is_refused || (for_good && !policy->was_up);
+	set_state(policy, i, PILOT_LEAVING, now);
+}
+
+void pilots_cannot_start(struct pilot_policy *policy) {
+	policy->is_stuck = policy->is_refused = !policy->was_up;
+}

@@ -1,0 +1,351 @@
+// The pilots of a run: the thread that asks for them, and what it says of them.
+
+#include "run/pilots.h"
+
+#include "base/alloc.h"
+#include "base/diag.h"
+#include "base/io.h"
+#include "base/sync.h"
+#include "base/text.h"
+#include "base/wakeup.h"
+#include "process/proctree.h"
+#include "remote/slurm.h"
+#include "run/pilot_policy.h"
+#include "run/slurm_command.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum {
+	STACK_BYTES = 256 * 1024,
+	COMMAND_S = 30,            // a command of Slurm may take so long; and at the end of the run
+	LAST_COMMAND_S = 10,
+};
+
+struct pilots {
+	struct pilots_config config;
+	char **env;                // array owned
+	char user[24];             // this user's number
+	thread thread;
+	int wake_fd, stop_fd;
+	// of the thread
+	enum pilot_order *orders;
+	bool has_tried, has_cleaned; // to cancel what earlier runs have left
+	bool was_asked;            // for a pilot
+	// under lock
+	mutex lock;
+	struct pilot_policy policy;
+	bool stopping;
+	struct buf said;           // the last trouble that was told, and why pilots wait
+	struct buf waits;
+};
+
+// ---- Slurm's commands ----
+
+static int run_command(const struct pilots *pilots, const char *const *argv, bool is_last, struct buf *out, struct buf *why) {
+	struct slurm_command command = {
+		.argv = (char *const *)argv,
+		.env = pilots->env,
+		.context = pilots->config.context,
+		.cut_fd = is_last ? -1 : pilots->stop_fd,
+		.until = now_ns() + (is_last ? LAST_COMMAND_S : COMMAND_S) * NS_PER_S,
+	};
+	return slurm_command_run(&command, out, why);
+}
+
+static bool is_stopping(struct pilots *pilots) {
+	mutex_lock(&pilots->lock);
+	bool stopping = pilots->stopping;
+	mutex_unlock(&pilots->lock);
+	return stopping;
+}
+
+// Cancels the jobs of that name, or of those what waits alone. Says what went wrong; the end of the run does all of it once more.
+static void cancel(struct pilots *pilots, const char *name, bool waiting, bool is_last) {
+	FP_CLEANUP(buf_fini) struct buf out = BUF_INIT;
+	FP_CLEANUP(buf_fini) struct buf why = BUF_INIT;
+	const char *const argv[] = {"scancel", "-Q", "-u", pilots->user, "-n", name, waiting ? "--state=PENDING" : NULL, NULL};
+	if (run_command(pilots, argv, is_last, &out, &why) != 0 && (is_last || !is_stopping(pilots))) {
+		diag_warn("what Slurm may still have of the pilots '%s' could not be cancelled: %s", name, text_shows(buf_str(&why)));
+	}
+}
+
+// Calls fn for each line that squeue prints by that format, of the jobs of that name or (NULL) of all of this user. Returns 0, or -1
+// with *ret_why.
+static int each_job(const struct pilots *pilots, const char *format, const char *name, void (*fn)(void *arg, char *line), void *arg,
+                    struct buf *ret_why) {
+	FP_CLEANUP(buf_fini) struct buf out = BUF_INIT;
+	const char *const argv[] = {"squeue", "-h", "-u", pilots->user, "-o", format, name ? "-n" : NULL, name, NULL};
+	if (run_command(pilots, argv, /* is_last */ false, &out, ret_why) != 0) {
+		return -1;
+	}
+	char *rest = NULL;
+	(void)buf_str(&out);
+	for (char *line = strtok_r(out.data, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
+		fn(arg, line);
+	}
+	return 0;
+}
+
+// ---- what a killed run has left ----
+
+struct leftovers {
+	const struct pilots *pilots;
+	struct slurm_run own;
+	struct buf names;          // each with its NUL
+};
+
+static void find_leftover(void *arg, char *line) {
+	struct leftovers *left = arg;
+	struct slurm_run run;
+	if (slurm_run_read(&run, line) != 0 || strcmp(run.host, left->own.host) != 0 || proctree_start((pid_t)run.pid) == run.start) {
+		return;
+	}
+	for (const char *at = left->names.data; at && at < left->names.data + left->names.len; at += strlen(at) + 1) {
+		if (strcmp(at, line) == 0) {
+			return;
+		}
+	}
+	buf_add(&left->names, line, strlen(line) + 1);
+}
+
+// srun cancels its job when it ends, but not where it was killed before that had started: such a job of nobody's would start, and stay.
+static void clean_up(struct pilots *pilots) {
+	struct leftovers left = {.pilots = pilots, .names = BUF_INIT};
+	FP_CLEANUP(buf_fini) struct buf why = BUF_INIT;
+	if (slurm_run_read(&left.own, pilots->config.name) == 0 && each_job(pilots, "%j", NULL, find_leftover, &left, &why) == 0) {
+		pilots->has_cleaned = true;
+		for (const char *at = left.names.data; at && at < left.names.data + left.names.len; at += strlen(at) + 1) {
+			diag_note("cancelling what a run that was killed has left in Slurm's queue: %s", at);
+			cancel(pilots, at, /* waiting */ false, /* is_last */ false);
+		}
+	}
+	buf_fini(&left.names);
+}
+
+// ---- why pilots wait ----
+
+struct queue_reasons {
+	unsigned pending, impossible, others;
+	struct buf reasons;
+};
+
+static void add_wait(void *arg, char *line) {
+	struct queue_reasons *waits = arg;
+	char *reason = strchr(line, '|');
+	if (!reason || strncmp(line, "PENDING|", 8) != 0) {
+		++waits->others;
+		return;
+	}
+	++reason;
+	++waits->pending;
+	waits->impossible += slurm_is_impossible(reason);
+	if (strcmp(reason, "None") != 0 && !strstr(buf_str(&waits->reasons), reason)) {
+		buf_printf(&waits->reasons, "%s%s", waits->reasons.len > 0 ? "; " : "", reason);
+	}
+}
+
+// Sets the text that was said last. Returns whether it was another.
+static bool is_news(struct pilots *pilots, struct buf *said, const char *text) {
+	mutex_lock(&pilots->lock);
+	bool is_new = strcmp(buf_str(said), text) != 0;
+	if (is_new) {
+		buf_reset(said);
+		buf_adds(said, text);
+	}
+	mutex_unlock(&pilots->lock);
+	return is_new;
+}
+
+static void look(struct pilots *pilots) {
+	struct queue_reasons waits = {.reasons = BUF_INIT};
+	FP_CLEANUP(buf_fini) struct buf why = BUF_INIT;
+	int result = each_job(pilots, "%T|%r", pilots->config.name, add_wait, &waits, &why);
+	mutex_lock(&pilots->lock);
+	bool is_stuck = waits.pending > 0 && waits.impossible == waits.pending && waits.others == 0 && !pilots->policy.was_up;
+	if (is_stuck) {
+		pilots_cannot_start(&pilots->policy);
+	}
+	mutex_unlock(&pilots->lock);
+	if (is_stuck) {
+		diag_error("no pilot can start, as they were asked for: Slurm says %s", text_shows(buf_str(&waits.reasons)));
+		pilots_check(pilots);
+	} else if (result != 0) {
+		if (!is_stopping(pilots) && is_news(pilots, &pilots->waits, buf_str(&why))) {
+			diag_warn("Slurm does not say why pilots wait: %s", text_shows(buf_str(&why)));
+		}
+	} else if (waits.reasons.len > 0 && is_news(pilots, &pilots->waits, buf_str(&waits.reasons))) {
+		diag_note("%u pilot%s in Slurm's queue: %s", waits.pending, waits.pending == 1 ? " waits" : "s wait", text_shows(buf_str(&waits.reasons)));
+	}
+	buf_fini(&waits.reasons);
+}
+
+// ---- the thread ----
+
+static void follow(struct pilots *pilots, unsigned i) {
+	const struct pilots_calls *calls = &pilots->config.calls;
+	enum pilot_order order = pilots->orders[i];
+	if (order == PILOT_ASK) {
+		pilots->was_asked = true;
+		calls->call(calls->arg, i);
+	} else if (!calls->dismiss(calls->arg, i)) {
+		mutex_lock(&pilots->lock);
+		pilot_stays(&pilots->policy, i, now_ns());
+		mutex_unlock(&pilots->lock);
+	}
+}
+
+// Returns when the next step is due.
+static uint64_t step(struct pilots *pilots) {
+	const struct pilots_calls *calls = &pilots->config.calls;
+	struct pilot_policy *policy = &pilots->policy;
+	unsigned n = pilots->config.n, demand = calls->demand(calls->arg, n * pilots->config.slots);
+	bool gives_up = false;
+	for (unsigned i = 0; i < n; ++i) {
+		uint64_t idle_since = calls->idle_since(calls->arg, i);
+		mutex_lock(&pilots->lock);
+		policy->pilots[i].idle_since = idle_since;
+		mutex_unlock(&pilots->lock);
+	}
+	mutex_lock(&pilots->lock);
+	struct pilot_step step = pilot_policy_step(policy, demand, now_ns(), pilots->orders);
+	mutex_unlock(&pilots->lock);
+	for (unsigned i = 0; i < n; ++i) {
+		gives_up = gives_up || pilots->orders[i] == PILOT_GIVE_UP;
+		if (pilots->orders[i] != PILOT_KEEP) {
+			follow(pilots, i);
+		}
+	}
+	if (gives_up) {
+		cancel(pilots, pilots->config.name, /* waiting */ true, /* is_last */ false);
+		calls->wake(calls->arg);
+	}
+	if (pilots->was_asked && !pilots->has_cleaned && (step.looks || !pilots->has_tried)) {
+		pilots->has_tried = true;
+		clean_up(pilots);
+	}
+	if (step.looks) {
+		look(pilots);
+	}
+	return step.due;
+}
+
+static void *pilots_main(void *arg) {
+	struct pilots *pilots = arg;
+	uint64_t due = TIME_NEVER;
+	for (;;) {
+		struct pollfd fds[] = {{.fd = pilots->wake_fd, .events = POLLIN}, {.fd = pilots->stop_fd, .events = POLLIN}};
+		(void)poll(fds, 2, poll_ms(due));
+		if (fds[1].revents) {
+			return NULL;
+		}
+		wakeup_clear(pilots->wake_fd);
+		due = step(pilots);
+	}
+}
+
+// ---- from other threads ----
+
+void pilots_check(struct pilots *pilots) {
+	wakeup_post(pilots->wake_fd);
+}
+
+void pilots_on_up(struct pilots *pilots, unsigned pilot) {
+	mutex_lock(&pilots->lock);
+	pilot_has_come(&pilots->policy, pilot, now_ns());
+	buf_reset(&pilots->said);
+	buf_reset(&pilots->waits);
+	mutex_unlock(&pilots->lock);
+	pilots_check(pilots);
+}
+
+static void say_failed(struct pilots *pilots, unsigned pilot, const char *why, bool was_up, bool for_good) {
+	static const char by_srun[] = "srun: error: ";
+	const char *said = strstr(why, by_srun);
+	why = said ? said + strlen(by_srun) : why;
+	if (was_up) {
+		diag_warn("slurm-%u: the connection is lost: %s; its jobs go elsewhere", pilot + 1, text_shows(why));
+	} else if (is_news(pilots, &pilots->said, why)) {
+		diag_warn("Slurm gives no pilot%s: %s%s", for_good ? "" : " now", text_shows(why), for_good ? "" : "; it is asked again");
+	}
+}
+
+void pilots_on_down(struct pilots *pilots, unsigned pilot, const char *why, bool was_up, bool bye) {
+	bool for_good = !was_up && !bye && !slurm_is_transient(why);
+	mutex_lock(&pilots->lock);
+	bool says = !bye && !pilots->stopping;
+	if (bye) {
+		pilot_is_leaving(&pilots->policy, pilot, now_ns());
+	} else {
+		pilot_has_failed(&pilots->policy, pilot, for_good, now_ns());
+	}
+	for_good = for_good && !pilots->policy.was_up;
+	mutex_unlock(&pilots->lock);
+	if (says) {
+		say_failed(pilots, pilot, why, was_up, for_good);
+	}
+	pilots_check(pilots);
+}
+
+void pilots_on_gone(struct pilots *pilots, unsigned pilot) {
+	mutex_lock(&pilots->lock);
+	pilot_is_gone(&pilots->policy, pilot, now_ns());
+	mutex_unlock(&pilots->lock);
+	pilots_check(pilots);
+}
+
+bool pilots_are_lost(struct pilots *pilots) {
+	mutex_lock(&pilots->lock);
+	bool lost = pilots_are_hopeless(&pilots->policy);
+	mutex_unlock(&pilots->lock);
+	return lost;
+}
+
+// ---- life ----
+
+static void free_all(struct pilots *pilots) {
+	fd_close(&pilots->wake_fd);
+	fd_close(&pilots->stop_fd);
+	mutex_fini(&pilots->lock);
+	pilot_policy_fini(&pilots->policy);
+	buf_fini(&pilots->said);
+	buf_fini(&pilots->waits);
+	free(pilots->orders);
+	free(pilots->env);
+	free(pilots);
+}
+
+struct pilots *pilots_open(const struct pilots_config *config) {
+	struct pilots *pilots = NEW(struct pilots);
+	*pilots = (struct pilots){.config = *config, .env = slurm_command_env(config->env), .wake_fd = wakeup_open(), .stop_fd = wakeup_open()};
+	snprintf(pilots->user, sizeof(pilots->user), "%ju", (uintmax_t)getuid());
+	pilots->orders = xcalloc(config->n, sizeof(*pilots->orders));
+	pilot_policy_init(&pilots->policy, config->n, config->slots);
+	mutex_init(&pilots->lock, LOCK_PILOTS);
+	int error = pilots->wake_fd < 0 || pilots->stop_fd < 0 ? errno : thread_start(&pilots->thread, pilots_main, pilots, STACK_BYTES);
+	if (error) {
+		free_all(pilots);
+		errno = error;
+		return NULL;
+	}
+	return pilots;
+}
+
+void pilots_stop(struct pilots *pilots) {
+	mutex_lock(&pilots->lock);
+	pilots->stopping = true;
+	mutex_unlock(&pilots->lock);
+	wakeup_post(pilots->stop_fd);
+	thread_join(pilots->thread);
+}
+
+void pilots_close(struct pilots *pilots) {
+	if (pilots->was_asked) {
+		cancel(pilots, pilots->config.name, /* waiting */ false, /* is_last */ true);
+	}
+	free_all(pilots);
+}

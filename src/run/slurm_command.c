@@ -1,0 +1,97 @@
+// One command of Slurm, run to its end. Where Slurm's controller is down it may take long: so there is a time limit.
+
+#include "run/slurm_command.h"
+
+#include "base/alloc.h"
+#include "base/io.h"
+#include "base/sync.h"
+#include "remote/launcher.h"
+#include "shell/shell.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_BYTES = 1 << 20, END_MS = 200 };
+
+// Appends what there is. Closes the descriptor at its end.
+static void read_more(int *fd, struct buf *into) {
+	ssize_t n = read_some(*fd, buf_reserve(into, 4096), 4096);
+	if (n > 0 && into->len + (size_t)n <= MOST_BYTES) {
+		into->len += (size_t)n;
+	} else if (n >= 0 || errno != EAGAIN) {
+		fd_close(fd);
+	}
+}
+
+// Returns false if it was cut short.
+static bool read_all(const struct slurm_command *command, struct launcher *launcher, struct buf *out, struct buf *said) {
+	while (launcher->out_fd >= 0 || launcher->err_fd >= 0) {
+		struct pollfd fds[] = {
+			{.fd = launcher->out_fd, .events = POLLIN},
+			{.fd = launcher->err_fd, .events = POLLIN},
+			{.fd = command->cut_fd, .events = POLLIN},
+		};
+		(void)poll(fds, 3, poll_ms(command->until));
+		if (fds[2].revents || now_ns() >= command->until) {
+			return false;
+		}
+		if (fds[0].revents) {
+			read_more(&launcher->out_fd, out);
+		}
+		if (fds[1].revents) {
+			read_more(&launcher->err_fd, said);
+		}
+	}
+	return true;
+}
+
+int slurm_command_run(const struct slurm_command *command, struct buf *ret_out, struct buf *ret_why) {
+	FP_CLEANUP(buf_fini) struct buf said = BUF_INIT;
+	struct launcher launcher;
+	struct spawn_error error = {.error = 0};
+	char how[80];
+	const char *path = program_find(command->argv[0]);
+	struct launcher_config config = {.path = path, .argv = command->argv, .env = command->env, .context = command->context};
+	buf_reset(ret_why);
+	if (!path || launcher_start(&launcher, &config, &error) != 0) {
+		buf_printf(ret_why, "cannot start '%s': %s", command->argv[0], strerror(path ? error.error : errno));
+		return -1;
+	}
+	fd_close(&launcher.in_fd);
+	bool is_whole = read_all(command, &launcher, ret_out, &said);
+	launcher_end(&launcher, is_whole ? command->until : now_ns() + (uint64_t)END_MS * NS_PER_MS, how, sizeof(how));
+	if (is_whole && strcmp(how, "exit 0") == 0) {
+		return 0;
+	}
+	buf_printf(ret_why, "%s: %s", command->argv[0], how[0] && is_whole ? how : "it does not answer");
+	size_t len = said.len > 0 ? strcspn(buf_str(&said), "\n") : 0;
+	if (len > 0) {
+		buf_reset(ret_why);
+		buf_add(ret_why, said.data, len);
+	}
+	return -1;
+}
+
+char **slurm_command_env(char *const *env) {
+	static const char *const changed[] = {"SQUEUE_", "SCANCEL_", "SLURM_TIME_FORMAT=", "LC_ALL="};
+	static char plain[] = "LC_ALL=C";
+	size_t n = 0, kept = 0;
+	while (env[n]) {
+		++n;
+	}
+	char **own = xcalloc(n + 2, sizeof(*own));
+	for (size_t i = 0; i < n; ++i) {
+		bool is_kept = true;
+		for (size_t k = 0; k < sizeof(changed) / sizeof(*changed); ++k) {
+			is_kept = is_kept && strncmp(env[i], changed[k], strlen(changed[k])) != 0;
+		}
+		if (is_kept) {
+			own[kept++] = env[i];
+		}
+	}
+	own[kept] = plain;
+	return own;
+}

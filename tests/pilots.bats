@@ -1,0 +1,172 @@
+# Pilots of Slurm from a login node: what --slurm promises outside an allocation, with scripts in the place of srun, squeue and scancel.
+# What is decided when stands in tests/unit/pilots.c; the real Slurm is in tests/cluster.bats.
+# shellcheck disable=SC2016,SC2154 # the commands are for the shells of the jobs; helper.bash sets what is not set here
+
+load helper
+
+setup() {
+	helper_setup
+	unset SLURM_JOB_ID SLURM_JOB_END_TIME
+	export slurm=$BATS_TEST_TMPDIR/slurm
+	mkdir "$slurm"
+	export PATH=$slurm:$PATH
+	# srun OPTION … COMMAND: a job of Slurm, here. $slurm/refuses holds what is said in place of starting one; $slurm/queue, a FIFO,
+	# is what a pilot waits in.
+	cat >"$slurm/srun" <<'SRUN'
+#!/bin/sh
+echo "$*" >>"$slurm/srun.calls"
+if [ -e "$slurm/refuses" ]; then cat "$slurm/refuses" >&2; exit 1; fi
+if [ -e "$slurm/queue" ]; then
+	exec 3>&2 2>/dev/null # where the shell tells of that cat's end
+	cat "$slurm/queue" >"$slurm/place" &
+	trap 'echo >>"$slurm/revoked"; exit 1' TERM # of the group
+	wait $!
+	exec 2>&3 3>&-
+fi
+while [ "$1" != sh ]; do shift; done
+SLURM_JOB_ID=17 exec "$@"
+SRUN
+	# squeue -o FORMAT: of a pilot its time (%L), of this user the names of jobs (%j), else states and reasons.
+	cat >"$slurm/squeue" <<'SQUEUE'
+#!/bin/sh
+echo "$*" >>"$slurm/squeue.calls"
+if [ -e "$slurm/down" ]; then echo "slurm_load_jobs error: Unable to contact slurm controller (connect failure)" >&2; exit 1; fi
+case $* in *%L*) file=left ;; *%j*) file=names ;; *) file=reasons ;; esac
+[ ! -e "$slurm/$file" ] || cat "$slurm/$file"
+SQUEUE
+	cat >"$slurm/scancel" <<'SCANCEL'
+#!/bin/sh
+echo "$*" >>"$slurm/scancel.calls"
+SCANCEL
+	chmod +x "$slurm/"*
+}
+
+teardown() { helper_teardown; }
+
+calls() { grep -c '' "$slurm/$1.calls" || :; }
+
+@test "jobs run in pilots, which have the options, a name of the run's own, and are cancelled at the end" {
+	run_fairpar --slurm='-p short -t 30' -k 'echo {}; echo $PARALLEL_SSHLOGIN >>where' ::: 1 2 3 </dev/null
+	assert_lines 1 2 3
+	assert_eq "$stderr" ''
+	assert_eq "$(grep -c -e '-c1 .*--job-name=fairpar-.* -p short -t 30 sh -c' "$slurm/srun.calls")" "$(calls srun)"
+	assert_eq "$(grep -vc '^slurm-[1-8]$' where)" 0
+	name=$(sed -n '1s/.*--job-name=\([^ ]*\) .*/\1/p' "$slurm/srun.calls")
+	assert_eq "$(tail -n 1 "$slurm/scancel.calls")" "-Q -u $(id -u) -n $name"
+}
+
+@test "as many pilots are asked for as there is work for, and at most --slurm-pilots" {
+	local hold
+	make_fifo all
+	exec {hold}<>all # what was written stays for who comes late
+	run_fairpar --slurm --slurm-pilots 3 -j2 'if [ {} = 6 ]; then printf "\n\n\n\n\n" >all; else read x <all; fi' ::: 1 2 3 4 5 6 </dev/null
+	exec {hold}>&-
+	assert_eq "$(calls srun)" 3
+	assert_eq "$(grep -c -e ' -c2 ' "$slurm/srun.calls")" 3
+	rm "$slurm/srun.calls"
+	run_fairpar --slurm echo ::: 1 </dev/null
+	assert_eq "$(calls srun)" 1
+}
+
+@test "a pilot has as many slots as its options ask for CPUs" {
+	run_fairpar --slurm='-c 3' --slurm-pilots 1 'echo + >>at; sleep 0.1; echo - >>at' ::: 1 2 3 4 5 6 7 8 </dev/null
+	most=$(most_at_once at)
+	[[ $most -le 3 && $most -ge 2 ]] || fail "$most jobs ran at once"
+}
+
+@test "where Slurm refuses the pilots, the run ends with what it says, once" {
+	echo "srun: error: Unable to allocate resources: Invalid partition" >"$slurm/refuses"
+	run_fairpar 255 --slurm=-pno echo ::: 1 2 3 4 5 </dev/null
+	assert_eq "$output" ''
+	assert_eq "$(grep -c 'Slurm gives no pilot: Unable to allocate resources: Invalid partition' <<<"$stderr")" 1
+	assert_contains "$stderr" "no machine can be reached: the jobs are not run"
+}
+
+@test "where there is no srun, the run ends and says so" {
+	rm "$slurm/srun"
+	! command -v srun >/dev/null || skip "srun is installed"
+	run_fairpar 255 --slurm echo ::: 1 2 </dev/null
+	assert_contains "$stderr" "srun: "
+}
+
+@test "pilots that can never start are said with Slurm's reason, and end the run" {
+	make_fifo queue
+	mv queue "$slurm/queue"
+	echo 'PENDING|PartitionTimeLimit' >"$slurm/reasons"
+	run_fairpar 255 --slurm='-t 10-0' echo ::: 1 </dev/null
+	assert_contains "$stderr" "Slurm says PartitionTimeLimit"
+	assert_eq "$(grep -c '|' "$slurm/squeue.calls")" 1
+	[[ -e $slurm/revoked ]] || fail "srun was not ended"
+}
+
+@test "why pilots wait is said, and jobs run when they come" {
+	make_fifo queue
+	mv queue "$slurm/queue"
+	echo 'PENDING|Resources' >"$slurm/reasons"
+	start_fairpar --slurm -k echo ::: job
+	wait_for grep -qF "1 pilot waits in Slurm's queue: Resources" "$BATS_TEST_TMPDIR/stderr"
+	echo >"$slurm/queue"
+	end_fairpar
+	assert_lines job
+}
+
+@test "Slurm that cannot be reached is told, and asked again" {
+	echo "srun: error: Unable to allocate resources: Unable to contact slurm controller (connect failure)" >"$slurm/refuses"
+	start_fairpar --slurm -k echo ::: job
+	wait_for grep -qF "Slurm gives no pilot now: Unable to allocate resources: Unable to contact" "$BATS_TEST_TMPDIR/stderr"
+	rm "$slurm/refuses"
+	end_fairpar
+	assert_lines job
+	assert_eq "$(calls srun)" 2
+}
+
+@test "a pilot whose time is nearly over takes no more, and another one is asked for" {
+	echo 0:02 >"$slurm/left"
+	make_fifo over
+	start_fairpar --slurm --slurm-pilots 1 -j1 -k 'test {} = 2 || sleep 3; echo {}' ::: 1 2
+	end_fairpar
+	assert_lines 1 2
+	assert_eq "$(calls srun)" 2
+	assert_eq "$stderr" ''
+}
+
+@test "a job whose pilot ends by SIGTERM runs again in another" {
+	make_fifo started
+	start_fairpar --slurm --slurm-pilots 1 -j1 'if mkdir first; then echo $PPID >started; exec sleep infinity; fi; echo {}' ::: job
+	read -r worker <started
+	kill -TERM "$worker"
+	end_fairpar
+	assert_lines job
+}
+
+@test "SIGTERM ends pilots that wait, and cancels them" {
+	make_fifo queue
+	mv queue "$slurm/queue"
+	start_fairpar --slurm --slurm-pilots 2 -j1 echo ::: 1 2
+	two_calls() { [[ $(calls srun 2>/dev/null) == 2 ]]; }
+	wait_for two_calls
+	kill -TERM "$fairpar_pid"
+	end_fairpar 143
+	name=$(sed -n '1s/.*--job-name=\([^ ]*\) .*/\1/p' "$slurm/srun.calls")
+	assert_eq "$(tail -n 1 "$slurm/scancel.calls")" "-Q -u $(id -u) -n $name"
+}
+
+@test "what a run that was killed has left in the queue is cancelled by the next" {
+	host=$(uname -n | sed 's/[^A-Za-z0-9.]/_/g')
+	own_start=$(sed 's/.*) //' /proc/$$/stat | cut -d ' ' -f 20)
+	printf '%s\n' "fairpar-$host-$$-$own_start-00000001" "fairpar-$host-$$-1-00000002" "fairpar-$host-$$-1-00000002" "fairpar-elsewhere-1-1-00000003" other fairpar-x >"$slurm/names"
+	make_fifo queue
+	mv queue "$slurm/queue"
+	start_fairpar --slurm -k echo ::: job
+	wait_for grep -qs 00000002 "$slurm/scancel.calls"
+	echo >"$slurm/queue"
+	end_fairpar
+	assert_lines job
+	assert_eq "$(grep -c 0000000 "$slurm/scancel.calls")" 1
+	assert_eq "$(head -n 1 "$slurm/scancel.calls")" "-Q -u $(id -u) -n fairpar-$host-$$-1-00000002"
+}
+
+@test "inside an allocation its nodes are used, whatever options pilots would have" {
+	SLURM_JOB_ID=1 SLURM_JOB_NODELIST='n[1-2]' SLURM_JOB_CPUS_PER_NODE='1(x2)' run_fairpar --slurm='-p short' --dry-run echo ::: 1 </dev/null
+	assert_lines 'echo 1'
+}

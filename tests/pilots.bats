@@ -26,11 +26,13 @@ fi
 while [ "$1" != sh ]; do shift; done
 SLURM_JOB_ID=17 exec "$@"
 SRUN
+	# squeue does not answer the first time that it is asked for names where there is $slurm/slow, and writes into the FIFO begun there.
 	# squeue -o FORMAT: of a pilot its time (%L), of this user the names of jobs (%j), else states and reasons.
 	cat >"$slurm/squeue" <<'SQUEUE'
 #!/bin/sh
 echo "$*" >>"$slurm/squeue.calls"
 if [ -e "$slurm/down" ]; then echo "slurm_load_jobs error: Unable to contact slurm controller (connect failure)" >&2; exit 1; fi
+if [ "${*#*%j}" != "$*" ] && mkdir "$slurm/slow/seen" 2>/dev/null; then echo >"$slurm/slow/begun"; exec sleep infinity; fi
 case $* in *%L*) file=left ;; *%j*) file=names ;; *) file=reasons ;; esac
 [ ! -e "$slurm/$file" ] || cat "$slurm/$file"
 SQUEUE
@@ -164,6 +166,16 @@ calls() { grep -c '' "$slurm/$1.calls" || :; }
 	assert_lines job
 	assert_eq "$(grep -c 0000000 "$slurm/scancel.calls")" 1
 	assert_eq "$(head -n 1 "$slurm/scancel.calls")" "-Q -u $(id -u) -n fairpar-$host-$$-1-00000002"
+}
+
+@test "a run that ends before that was answered asks again at its end" {
+	host=$(uname -n | sed 's/[^A-Za-z0-9.]/_/g')
+	echo "fairpar-$host-$$-1-00000002" >"$slurm/names"
+	mkdir "$slurm/slow"
+	make_fifo "$slurm/slow/begun"
+	run_fairpar --slurm 'read x <$slurm/slow/begun; echo {}' ::: job </dev/null
+	assert_lines job
+	assert_eq "$(tail -n 1 "$slurm/scancel.calls")" "-Q -u $(id -u) -n fairpar-$host-$$-1-00000002"
 }
 
 @test "inside an allocation its nodes are used, whatever options pilots would have" {

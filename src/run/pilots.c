@@ -34,8 +34,10 @@ struct pilots {
 	int wake_fd, stop_fd;
 	// of the thread
 	enum pilot_order *orders;
-	bool has_tried, has_cleaned; // to cancel what earlier runs have left
+	bool has_cleaned;          // what earlier runs have left
+	bool has_tried;            // to do so
 	bool was_asked;            // for a pilot
+	bool is_last;              // the thread has ended: a command is not cut short any more
 	// under lock
 	mutex lock;
 	struct pilot_policy policy;
@@ -46,13 +48,13 @@ struct pilots {
 
 // ---- Slurm's commands ----
 
-static int run_command(const struct pilots *pilots, const char *const *argv, bool is_last, struct buf *out, struct buf *why) {
+static int run_command(const struct pilots *pilots, const char *const *argv, struct buf *out, struct buf *why) {
 	struct slurm_command command = {
 		.argv = (char *const *)argv,
 		.env = pilots->env,
 		.context = pilots->config.context,
-		.cut_fd = is_last ? -1 : pilots->stop_fd,
-		.until = now_ns() + (is_last ? LAST_COMMAND_S : COMMAND_S) * NS_PER_S,
+		.cut_fd = pilots->is_last ? -1 : pilots->stop_fd,
+		.until = now_ns() + (pilots->is_last ? LAST_COMMAND_S : COMMAND_S) * NS_PER_S,
 	};
 	return slurm_command_run(&command, out, why);
 }
@@ -64,14 +66,17 @@ static bool is_stopping(struct pilots *pilots) {
 	return stopping;
 }
 
-// Cancels the jobs of that name, or of those what waits alone. Says what went wrong; the end of the run does all of it once more.
-static void cancel(struct pilots *pilots, const char *name, bool waiting, bool is_last) {
+// Cancels the jobs of that name, or of those what waits alone. Returns whether that was done; says what went wrong, unless the
+// run ends, which does all of it once more.
+static bool cancel(struct pilots *pilots, const char *name, bool waiting) {
 	FP_CLEANUP(buf_fini) struct buf out = BUF_INIT;
 	FP_CLEANUP(buf_fini) struct buf why = BUF_INIT;
 	const char *const argv[] = {"scancel", "-Q", "-u", pilots->user, "-n", name, waiting ? "--state=PENDING" : NULL, NULL};
-	if (run_command(pilots, argv, is_last, &out, &why) != 0 && (is_last || !is_stopping(pilots))) {
+	bool is_done = run_command(pilots, argv, &out, &why) == 0;
+	if (!is_done && (pilots->is_last || !is_stopping(pilots))) {
 		diag_warn("what Slurm may still have of the pilots '%s' could not be cancelled: %s", name, text_shows(buf_str(&why)));
 	}
+	return is_done;
 }
 
 // Calls fn for each line that squeue prints by that format, of the jobs of that name or (NULL) of all of this user. Returns 0, or -1
@@ -80,7 +85,7 @@ static int each_job(const struct pilots *pilots, const char *format, const char 
                     struct buf *ret_why) {
 	FP_CLEANUP(buf_fini) struct buf out = BUF_INIT;
 	const char *const argv[] = {"squeue", "-h", "-u", pilots->user, "-o", format, name ? "-n" : NULL, name, NULL};
-	if (run_command(pilots, argv, /* is_last */ false, &out, ret_why) != 0) {
+	if (run_command(pilots, argv, &out, ret_why) != 0) {
 		return -1;
 	}
 	char *rest = NULL;
@@ -120,8 +125,11 @@ static void clean_up(struct pilots *pilots) {
 	if (slurm_run_read(&left.own, pilots->config.name) == 0 && each_job(pilots, "%j", NULL, find_leftover, &left, &why) == 0) {
 		pilots->has_cleaned = true;
 		for (const char *at = left.names.data; at && at < left.names.data + left.names.len; at += strlen(at) + 1) {
-			diag_note("cancelling what a run that was killed has left in Slurm's queue: %s", at);
-			cancel(pilots, at, /* waiting */ false, /* is_last */ false);
+			if (cancel(pilots, at, /* waiting */ false)) {
+				diag_note("cancelled what a run that was killed has left in Slurm's queue: %s", at);
+			} else {
+				pilots->has_cleaned = false;
+			}
 		}
 	}
 	buf_fini(&left.names);
@@ -221,7 +229,7 @@ static uint64_t step(struct pilots *pilots) {
 		}
 	}
 	if (gives_up) {
-		cancel(pilots, pilots->config.name, /* waiting */ true, /* is_last */ false);
+		(void)cancel(pilots, pilots->config.name, /* waiting */ true);
 		calls->wake(calls->arg);
 	}
 	if (pilots->was_asked && !pilots->has_cleaned && (step.looks || !pilots->has_tried)) {
@@ -344,8 +352,9 @@ void pilots_stop(struct pilots *pilots) {
 }
 
 void pilots_close(struct pilots *pilots) {
-	if (pilots->was_asked) {
-		cancel(pilots, pilots->config.name, /* waiting */ false, /* is_last */ true);
+	pilots->is_last = true;
+	if (pilots->was_asked && cancel(pilots, pilots->config.name, /* waiting */ false) && !pilots->has_cleaned) {
+		clean_up(pilots);
 	}
 	free_all(pilots);
 }

@@ -23,6 +23,7 @@ struct host {
 	char mark[MARK_SIZE + 3]; // with the newlines around it
 	struct buf noise;         // what came before it; a string
 	bool is_greeted, is_up;   // by the mark, and by hello
+	bool waits_for_mark;      // however long
 	struct host_job *jobs;
 	size_t njobs, cap;
 	uint64_t last;            // number of a job
@@ -183,6 +184,10 @@ struct host *host_new(const struct host_calls *calls, void *arg, const char *mar
 	return host;
 }
 
+void host_wait_for_worker(struct host *host) {
+	host->waits_for_mark = true;
+}
+
 void host_free(struct host *host) {
 	if (host) {
 		channel_fini(&host->channel);
@@ -230,6 +235,9 @@ void host_sent(struct host *host, size_t n) {
 
 // A line without a worker is not pinged: what is there might take it for input. It breaks after a minute all the same.
 uint64_t host_tick(struct host *host, uint64_t now) {
+	if (!host->is_greeted && host->waits_for_mark && !channel_is_broken(&host->channel)) {
+		return UINT64_MAX;
+	}
 	if (!host->is_greeted) {
 		host->channel.pinged = now;
 	}

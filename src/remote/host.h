@@ -27,6 +27,9 @@ struct host;
 struct host *host_new(const struct host_calls *calls, void *arg, const char *mark, uint64_t now);
 void host_free(struct host *host);
 
+// The worker may come as late as it likes: what stands in a queue is silent until then.
+void host_wait_for_worker(struct host *host);
+
 // The line. As those of channel.h. What has come before the mark, if that did not come, is host_noise(): at most 1 KiB, a
 // string.
 int host_receive(struct host *host, const char *bytes, size_t n, uint64_t now);

@@ -319,6 +319,9 @@ static void connect_host(struct host_link *link) {
 	random_bytes(random, sizeof(random));
 	snprintf(mark, sizeof(mark), "%016llx%016llx", ull(random[0]), ull(random[1]));
 	link->host = host_new(&host_calls, link, mark, link->now);
+	if (link->config.on_demand) {
+		host_wait_for_worker(link->host);
+	}
 }
 
 // Says a line of the launcher, or keeps it for the message that there is no connection.

@@ -89,8 +89,7 @@ static int each_job(const struct pilots *pilots, const char *format, const char 
 		return -1;
 	}
 	char *rest = NULL;
-	(void)buf_str(&out);
-	for (char *line = strtok_r(out.data, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
+	for (char *line = out.data ? strtok_r(out.data, "\n", &rest) : NULL; line; line = strtok_r(NULL, "\n", &rest)) {
 		fn(arg, line);
 	}
 	return 0;

@@ -18,9 +18,10 @@ enum { MOST_BYTES = 1 << 20, END_MS = 200 };
 
 // Appends what there is. Closes the descriptor at its end.
 static void read_more(int *fd, struct buf *into) {
-	ssize_t n = read_some(*fd, buf_reserve(into, 4096), 4096);
+	char bytes[4096];
+	ssize_t n = read_some(*fd, bytes, sizeof(bytes));
 	if (n > 0 && into->len + (size_t)n <= MOST_BYTES) {
-		into->len += (size_t)n;
+		buf_add(into, bytes, (size_t)n);
 	} else if (n >= 0 || errno != EAGAIN) {
 		fd_close(fd);
 	}

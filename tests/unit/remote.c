@@ -264,6 +264,17 @@ static void test_rest(void) {
 	host_free(host);
 }
 
+static void test_queued(void) {
+	struct host *host = host_new(&host_calls, NULL, MARK, S);
+	host_wait_for_worker(host);
+	check(host_tick(host, 100000 * S) == UINT64_MAX && !host_why(host));
+	check(host_receive(host, HELLO, strlen(HELLO), 100000 * S) == 0);
+	check(host_tick(host, 100000 * S) == 100015 * S);
+	(void)host_tick(host, 100060 * S);
+	check(host_why(host)); // from then on it is as any other
+	host_free(host);
+}
+
 static void test_unanswered(void) {
 	struct host *host = make_host();
 	size_t n;
@@ -291,6 +302,7 @@ int main(int argc, char *argv[]) {
 		TEST("what is urgent waits for one frame of output at most", test_urgent),
 		TEST("silence is answered by pings, and then by the end of the line", test_silence),
 		TEST("a line that rests may be silent for as long as it likes", test_rest),
+		TEST("a worker that stands in a queue may be silent until it comes", test_queued),
 		TEST("a worker that is to stop a job and does not answer is soon given up", test_unanswered),
 	};
 	return test_main(tests, sizeof(tests) / sizeof(tests[0]), argc, argv);

@@ -24,7 +24,7 @@ if [ -e "$slurm/queue" ]; then
 	exec 2>&3 3>&-
 fi
 while [ "$1" != sh ]; do shift; done
-SLURM_JOB_ID=17 exec "$@"
+SLURM_JOB_ID=17 SLURMD_NODENAME=$(cat "$slurm/node" 2>/dev/null || echo node1) exec "$@"
 SRUN
 	# squeue does not answer the first time that it is asked for names where there is $slurm/slow, and writes into the FIFO begun there.
 	# squeue -o FORMAT: of a pilot its time (%L), of this user the names of jobs (%j), else states and reasons.
@@ -52,9 +52,24 @@ calls() { grep -c '' "$slurm/$1.calls" || :; }
 	assert_lines 1 2 3
 	assert_eq "$stderr" ''
 	assert_eq "$(grep -c -e '-c1 .*--job-name=fairpar-.* -p short -t 30 sh -c' "$slurm/srun.calls")" "$(calls srun)"
-	assert_eq "$(grep -vc '^slurm-[1-8]$' where)" 0
+	assert_eq "$(sort -u where)" node1
 	name=$(sed -n '1s/.*--job-name=\([^ ]*\) .*/\1/p' "$slurm/srun.calls")
 	assert_eq "$(tail -n 1 "$slurm/scancel.calls")" "-Q -u $(id -u) -n $name"
+}
+
+@test "a job in a pilot has what Slurm tells its jobs, and the environment of the run beside it" {
+	HERE=1 run_fairpar --slurm --joblog log 'echo $SLURM_JOB_ID $HERE #' ::: 1 </dev/null
+	assert_eq "$output" "17 1"
+	assert_eq "$(sed 1d log | cut -f 2)" node1
+}
+
+@test "a pilot whose node has a name that cannot be one is named by its number" {
+	for name in -x 'a b' ''; do
+		echo "$name" >"$slurm/node"
+		run_fairpar --plus --slurm --joblog log "echo {host}" ::: 1 </dev/null
+		assert_eq "$output" slurm-1
+		assert_eq "$(sed 1d log | cut -f 2)" slurm-1
+	done
 }
 
 @test "as many pilots are asked for as there is work for, and at most --slurm-pilots" {

@@ -187,7 +187,7 @@ static void on_hello(void *arg, const struct worker_hello *hello) {
 	}
 	link->up = true;
 	link->pause = 0;
-	link->config.calls.up(link->config.calls.arg, hello->slots);
+	link->config.calls.up(link->config.calls.arg, hello);
 }
 
 static void on_started(void *arg, uint64_t number, uint64_t pid) {

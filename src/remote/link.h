@@ -19,11 +19,12 @@
 
 struct host_link;
 struct payload_context;
+struct worker_hello;
 
 // What is called on the link's thread, without its locks.
 struct link_calls {
-	// The worker takes attempts: so many at once.
-	void (*up)(void *arg, unsigned slots);
+	// The worker takes attempts. What it says of itself is valid during the call, and may be anything.
+	void (*up)(void *arg, const struct worker_hello *hello);
 	// It takes no more: `why` is valid during the call. `was_up`: it did before, else the connection did not come about. `bye`: the
 	// worker has said so, and what runs there goes on.
 	void (*down)(void *arg, const char *why, bool was_up, bool bye);

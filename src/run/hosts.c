@@ -10,6 +10,7 @@
 #include "base/diag.h"
 #include "base/sync.h"
 #include "base/text.h"
+#include "remote/ends.h"
 #include "remote/link.h"
 #include "remote/payload.h"
 #include "remote/sshlogin.h"
@@ -29,6 +30,7 @@
 
 enum {
 	HOST_SLOTS_MOST = 4096, // whatever a worker says
+	HOST_NAME_MOST = 255,
 	REST_WAIT_S = 1,
 };
 
@@ -43,6 +45,7 @@ struct hosts_host {
 	// under hosts.lock
 	unsigned slots;            // 0 while it is down
 	unsigned used;
+	const struct sshlogin *node; // where a pilot is, once it has said so; else `login`
 	uint64_t idle_since;       // of a pilot: when it had no job last
 	const void *claimant;      // who waits for several of its slots, or NULL
 	bool was_up;               // once at least
@@ -50,8 +53,16 @@ struct hosts_host {
 	bool is_unreachable;       // so has the last attempt to connect
 };
 
+// What a pilot is called once it has said where it is.
+struct pilot_node {
+	struct sshlogin login;
+	struct pilot_node *next;
+	char name[];
+};
+
 struct hosts_place {
 	struct hosts_host *host;
+	const struct sshlogin *at; // for a pilot may come back elsewhere
 	unsigned width;
 	struct job_files *files;   // of the attempt, or NULL
 };
@@ -77,6 +88,7 @@ struct hosts {
 	unsigned waiting;          // slots that attempts wait for
 	struct pilots *pilots;     // or NULL
 	size_t first_pilot;        // behind it all are pilots
+	struct pilot_node *nodes;  // where pilots were, each once; borrowed by what ran there until the end of the run
 	bool terminating;
 	unsigned machines;         // --onall: the pool has so many slots all the time, and each host one; else 0
 };
@@ -105,7 +117,7 @@ static struct hosts_host *choose(const struct hosts *hosts, const struct hosts_w
 		    (host->claimant && host->claimant != claimant)) {
 			continue;
 		}
-		bool best_is_last = best && best->login == wish->not_on, is_last = host->login == wish->not_on;
+		bool best_is_last = best && best->node == wish->not_on, is_last = host->node == wish->not_on;
 		uint64_t free = free_slots(host), best_free = best ? free_slots(best) : 0;
 		if (!best || (best_is_last != is_last ? best_is_last : free * best->slots > best_free * host->slots)) {
 			best = host;
@@ -175,6 +187,7 @@ struct hosts_place *hosts_enter(struct hosts *hosts, const struct hosts_wish *wi
 	if (place->host) {
 		place->width = least(wish->width, place->host->slots);
 		place->host->used += place->width;
+		place->at = place->host->node;
 	}
 	if (wish->width > 1) {
 		renounce(hosts, place);
@@ -207,7 +220,7 @@ bool hosts_is_elsewhere(const struct hosts_place *place) {
 }
 
 const struct sshlogin *hosts_login(const struct hosts_place *place) {
-	return place->host->login;
+	return place->at;
 }
 
 // ---- as an executor ----
@@ -393,7 +406,7 @@ static unsigned set_slots(struct hosts_host *host, unsigned slots) {
 	return before;
 }
 
-static void on_up(void *arg, unsigned slots) {
+static void on_up(void *arg, const struct worker_hello *hello) {
 	struct hosts_host *host = arg;
 	mutex_lock(&host->hosts->lock);
 	bool is_back = host->has_failed;
@@ -404,7 +417,7 @@ static void on_up(void *arg, unsigned slots) {
 	if (is_back) {
 		diag_note("%s: connected", host->login->name);
 	}
-	(void)set_slots(host, slots < HOST_SLOTS_MOST ? slots : HOST_SLOTS_MOST);
+	(void)set_slots(host, least(hello->slots, HOST_SLOTS_MOST));
 }
 
 static void on_down(void *arg, const char *why, bool was_up, bool bye) {
@@ -439,9 +452,33 @@ static unsigned pilot_of(const struct hosts_host *host) {
 	return (unsigned)(host - host->hosts->hosts - (ptrdiff_t)host->hosts->first_pilot);
 }
 
-static void on_pilot_up(void *arg, unsigned slots) {
+// The node of that name; `otherwise` if that cannot be one's. With the lock.
+static const struct sshlogin *find_node(struct hosts *hosts, const char *name, const struct sshlogin *otherwise) {
+	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
+	size_t len = strlen(name);
+	if (len == 0 || len > HOST_NAME_MOST || strspn(name, plain) < len || name[0] == '-') {
+		return otherwise;
+	}
+	struct pilot_node *node = hosts->nodes;
+	while (node && strcmp(node->name, name) != 0) {
+		node = node->next;
+	}
+	if (!node) {
+		node = xmalloc(sizeof(*node) + len + 1);
+		memcpy(node->name, name, len + 1);
+		node->login = (struct sshlogin){.kind = SSHLOGIN_LAUNCH, .is_pilot = true, .name = node->name, .host = node->name};
+		node->next = hosts->nodes;
+		hosts->nodes = node;
+	}
+	return &node->login;
+}
+
+static void on_pilot_up(void *arg, const struct worker_hello *hello) {
 	struct hosts_host *host = arg;
-	on_up(host, slots);
+	mutex_lock(&host->hosts->lock);
+	host->node = find_node(host->hosts, hello->node, host->login);
+	mutex_unlock(&host->hosts->lock);
+	on_up(host, hello);
 	pilots_on_up(host->hosts->pilots, pilot_of(host));
 }
 
@@ -580,7 +617,8 @@ static const char *find_dot(const char *cwd) {
 	return cwd[len] ? cwd + len + 1 : ".";
 }
 
-// Copies what jobs elsewhere inherit: over ssh what --env names, by --launch all.
+// Copies what jobs elsewhere inherit: over ssh what --env names, by --launch all. A pilot has all of it from srun, with what Slurm
+// adds: its number, and which devices are its own.
 static void choose_env(struct hosts *hosts) {
 	for (char *const *at = hosts->env; *at; ++at) {
 		add_variable(&hosts->whole_env, *at);
@@ -606,7 +644,7 @@ int hosts_open(const struct options *options, const struct context *context, uns
 	for (size_t i = 0; i < hosts->n; ++i) {
 		struct hosts_host *host = &hosts->hosts[i];
 		char *error;
-		*host = (struct hosts_host){.hosts = hosts, .login = &options->hosts.logins[i]};
+		*host = (struct hosts_host){.hosts = hosts, .login = &options->hosts.logins[i], .node = &options->hosts.logins[i]};
 		hosts->first_pilot += !host->login->is_pilot; // they stand behind all others
 		if (host->login->kind != SSHLOGIN_LOCAL && build_argv(host, &worker, &error) != 0) {
 			free(self);
@@ -674,7 +712,7 @@ int hosts_attach(struct hosts *hosts, struct pool *pool, struct start_order *sta
 		bool asks = host->login->kind == SSHLOGIN_SSH;
 		struct link_config config = {
 			.launcher = {.path = host->path, .argv = host->argv, .env = hosts->env, .context = asks ? hosts->asking : hosts->context, .asks = asks},
-			.env = host->login->kind == SSHLOGIN_LAUNCH ? hosts->whole_env : hosts->sent_env,
+			.env = is_pilot(host) ? (struct buf)BUF_INIT : host->login->kind == SSHLOGIN_LAUNCH ? hosts->whole_env : hosts->sent_env,
 			.adds_env = host->login->kind != SSHLOGIN_LAUNCH,
 			.on_demand = is_pilot(host),
 			.calls = {.up = is_pilot(host) ? on_pilot_up : on_up, .down = is_pilot(host) ? on_pilot_down : on_down, .said = on_said,
@@ -718,6 +756,10 @@ void hosts_close(struct hosts *hosts) {
 	context_unref(hosts->asking);
 	free(hosts->env);
 	free(hosts->cwd);
+	for (struct pilot_node *next, *node = hosts->nodes; node; node = next) {
+		next = node->next;
+		free(node);
+	}
 	buf_fini(&hosts->sent_env);
 	buf_fini(&hosts->whole_env);
 	cond_fini(&hosts->changed);

@@ -56,7 +56,7 @@ void hosts_starving(struct hosts *hosts);
 // Is it another machine?
 bool hosts_is_elsewhere(const struct hosts_place *place);
 
-// Where that is. Borrowed from the options.
+// Where that is. Borrowed until hosts_close().
 const struct sshlogin *hosts_login(const struct hosts_place *place);
 
 // Whether no host was ever up and each has been tried: there is nobody to run the jobs. From the event loop.

@@ -7,6 +7,7 @@
 #include "run/modes.h"
 #include "slots/slots.h"
 
+#include <stdlib.h>
 #include <string.h>
 #include <sys/utsname.h>
 
@@ -19,9 +20,10 @@ int worker_run(const struct options *options, struct context *context) {
 		return diag_error_free(error) == 0 ? 0 : EXIT_TROUBLE;
 	}
 	verify(uname(&machine) == 0);
+	const char *node = getenv("SLURMD_NODENAME"); // by which Slurm's commands know it
 	return worker_serve(&(struct remote_worker_config){
 		.slots = slots,
 		.left = options->worker_seconds,
-		.node = machine.nodename,
+		.node = node ? node : machine.nodename,
 	}, context);
 }

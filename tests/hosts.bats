@@ -38,6 +38,11 @@ teardown() { helper_teardown; }
 	assert_contains "$output" ended
 }
 
+@test "a job elsewhere is ended by the signals of --term-seq" {
+	run_fairpar 2 -S 1/one --term-seq USR1,60000 --timeout 0.2 'trap "echo asked; exit 1" USR1; trap "" TERM; while :; do sleep 0.01; done #' ::: 1 2 </dev/null
+	assert_lines asked asked
+}
+
 @test "an item is one word elsewhere, too" {
 	run_fairpar -S one -k echo ::: "a  b" "it's" '$HOME;*' </dev/null
 	assert_lines "a  b" "it's" '$HOME;*'

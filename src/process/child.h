@@ -10,6 +10,7 @@
 #ifndef FAIRPAR_PROCESS_CHILD_H
 #define FAIRPAR_PROCESS_CHILD_H
 
+#include "base/buf.h"
 #include "job/job.h"
 #include "process/context.h"
 #include "process/guardian.h"
@@ -27,6 +28,9 @@ struct term_seq {
 // Parses SIGNAL[,MS[,SIGNAL…]] (names with or without SIG, or numbers; the last pause may be missing). A sequence that
 // does not end in KILL gets one at its end: what was to end does end. Returns 0, or -1 with *ret_error a static text.
 int term_seq_parse(const char *text, struct term_seq *ret_seq, const char **ret_error) FP_NODISCARD;
+
+// Appends it as term_seq_parse() reads it, with signals as numbers.
+void term_seq_write(const struct term_seq *seq, struct buf *buf);
 
 // ---- the table of running children; one for the run ----
 

@@ -77,6 +77,12 @@ int term_seq_parse(const char *text, struct term_seq *ret_seq, const char **ret_
 	return 0;
 }
 
+void term_seq_write(const struct term_seq *seq, struct buf *buf) {
+	for (unsigned i = 0; i < seq->nsteps; ++i) {
+		buf_printf(buf, "%s%d,%u", i > 0 ? "," : "", seq->steps[i].signal, seq->steps[i].pause_ms);
+	}
+}
+
 // ---- the table ----
 
 struct children *children_create(const struct term_seq *seq) {

@@ -76,6 +76,25 @@ void channel_sent(struct channel *channel, size_t n) {
 	channel->sent += n;
 }
 
+// Calls fn for each frame of those bytes that ends behind `sent` of them.
+static void each_frame(const struct channel *channel, const struct buf *of, size_t sent, void (*fn)(void *arg, const struct wire_frame *frame), void *arg) {
+	struct wire_frame frame;
+	size_t at = 0, used = 0;
+	const char *why;
+	while (at < of->len && wire_read(of->data + at, of->len - at, channel->self, &frame, &used, &why) == WIRE_FRAME) {
+		at += used;
+		if (at > sent) {
+			fn(arg, &frame);
+		}
+	}
+}
+
+void channel_each_unsent(const struct channel *channel, void (*fn)(void *arg, const struct wire_frame *frame), void *arg) {
+	each_frame(channel, &channel->current, channel->sent, fn, arg); // none, where it is the greeting
+	each_frame(channel, &channel->urgent, 0, fn, arg);
+	each_frame(channel, &channel->bulk, channel->bulk_at, fn, arg);
+}
+
 // ---- receiving ----
 
 static void on_frame(struct channel *channel, const struct wire_frame *frame) {

@@ -48,6 +48,9 @@ int channel_receive(struct channel *channel, const char *bytes, size_t n, uint64
 const char *channel_output(struct channel *channel, size_t *ret_n);
 void channel_sent(struct channel *channel, size_t n);
 
+// Calls fn for each frame that the other end cannot have, for its last byte was not written.
+void channel_each_unsent(const struct channel *channel, void (*fn)(void *arg, const struct wire_frame *frame), void *arg);
+
 // An answer is urgent: sends a ping at once.
 void channel_demand(struct channel *channel, uint64_t now);
 

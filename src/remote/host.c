@@ -12,6 +12,7 @@ enum { NOISE_MOST = 64 * 1024, NOISE_SHOWN = 1024 };
 struct host_job {
 	uint64_t number;
 	bool is_running;
+	bool is_unsent;       // the worker cannot have it
 	size_t output;        // bytes of its output that may still come before host_more()
 	size_t input;         // bytes of input that may be sent
 };
@@ -263,11 +264,19 @@ const char *host_noise(struct host *host) {
 	return buf_str(&host->noise);
 }
 
+static void mark_unsent(void *arg, const struct wire_frame *frame) {
+	struct host_job *job = frame->type == FRAME_RUN ? find(arg, frame->numbers[0]) : NULL;
+	if (job) {
+		job->is_unsent = true;
+	}
+}
+
 void host_lose_jobs(struct host *host) {
 	verify(channel_is_broken(&host->channel));
+	channel_each_unsent(&host->channel, mark_unsent, host);
 	while (host->njobs > 0) {
 		struct host_job job = host->jobs[--host->njobs];
-		host->calls.lost(host->arg, job.number, /* ran */ true);
+		host->calls.lost(host->arg, job.number, /* ran */ !job.is_unsent);
 	}
 }
 

@@ -481,8 +481,11 @@ static void add_program(struct buf *text, const char *program) {
 	buf_printf(text, "\"%s%s\"", is_home ? "$HOME/" : "", is_home ? program + 2 : program);
 }
 
-static void add_worker(struct buf *text, const char *jobs) {
+static void add_worker(struct buf *text, const struct sshlogin_worker *worker, const char *jobs) {
 	buf_printf(text, " --worker%s%s", *jobs ? " -j " : "", jobs);
+	if (worker->term_seq) {
+		buf_printf(text, " --term-seq %s", worker->term_seq);
+	}
 }
 
 // What the login shell of the other machine gets. No single quote, backslash, '!' or newline may stand within the quotes: what
@@ -498,7 +501,7 @@ static void add_remote(struct buf *text, const struct sshlogin_worker *worker, c
 	}
 	buf_adds(text, worker->program ? "" : " fairpar");
 	buf_adds(text, "; do command -v \"$f\" >/dev/null 2>&1 && exec \"$f\"");
-	add_worker(text, jobs);
+	add_worker(text, worker, jobs);
 	buf_printf(text, "; done; echo \"fairpar: no %s on this machine\" >&2; exit %d'", worker->program ? worker->program : "fairpar",
 	           SSHLOGIN_NOT_FOUND);
 }
@@ -533,7 +536,7 @@ static void add_launch(struct buf *words, size_t *n, const struct sshlogin *logi
 	buf_adds(&script, "exec ");
 	const char *rest = buf_add_until(&script, login->command, "{}");
 	buf_adds(&script, worker->program ? worker->program : worker->self);
-	add_worker(&script, jobs);
+	add_worker(&script, worker, jobs);
 	buf_adds(&script, rest);
 	add_argument(words, n, "sh");
 	add_argument(words, n, "-c");

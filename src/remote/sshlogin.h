@@ -69,6 +69,7 @@ bool sshlogins_has_remote(const struct sshlogins *list);
 struct sshlogin_worker {
 	const char *ssh;      // --ssh, or NULL: $PARALLEL_SSH, else ssh
 	const char *jobs;     // -j as given, or NULL
+	const char *term_seq; // --term-seq, or NULL
 	const char *program;  // $FAIRPAR_REMOTE, where fairpar is there ("~/…" is below the login directory); or NULL: it is looked for.
 	                      // With --launch and NULL: `self`
 	const char *self;     // path of this program

@@ -24,7 +24,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { THREAD_STACK = 256 * 1024, LAST_MINUTE_S = 60 };
+enum { THREAD_STACK = 256 * 1024, LAST_MINUTE_S = 60, OWN_END_MS = 50 };
 
 // A job, from its `run` frame until its end was sent. Its thread has it; the line's thread touches what the lock guards.
 struct remote_job {
@@ -228,7 +228,18 @@ static struct remote_job *next_job(struct remote_worker *worker) {
 	return job;
 }
 
-// What ends a worker may end its jobs before: Slurm, at the end of an allocation, sends SIGTERM to all that run there. With the lock.
+// What ends a worker may end its jobs before: Slurm, at the end of an allocation, sends SIGTERM to all that run there, one after the other.
+// So an end by SIGTERM that nobody here has ordered is told only when the worker has had the time to get its own. Without the lock.
+static void await_own_end(struct remote_worker *worker, const struct remote_job *job, const struct result *result) {
+	mutex_lock(&worker->lock);
+	bool terminated = result->outcome == OUTCOME_SIGNAL && result->term_signal == SIGTERM && !job->stopped;
+	mutex_unlock(&worker->lock);
+	if (terminated) {
+		(void)poll(&(struct pollfd){.fd = worker->signal_fd, .events = POLLIN}, 1, OWN_END_MS);
+	}
+}
+
+// With the lock.
 static bool was_ended_with_worker(const struct remote_worker *worker, const struct remote_job *job, const struct result *result) {
 	sigset_t pending;
 	bool terminated = result->outcome == OUTCOME_SIGNAL && result->term_signal == SIGTERM && !job->stopped;
@@ -244,6 +255,7 @@ static void *thread_main(void *arg) {
 		struct job_end end;
 		mutex_unlock(&worker->lock);
 		execute(job, scratch, &end);
+		await_own_end(worker, job, &end.result);
 		mutex_lock(&worker->lock);
 		if (was_ended_with_worker(worker, job, &end.result)) {
 			end.result.outcome = OUTCOME_CANCELLED;
@@ -579,7 +591,7 @@ static int worker_open(struct remote_worker *worker) {
 		return -1;
 	}
 	(void)context_raise_nofile(worker->context);
-	worker->children = children_create(NULL);
+	worker->children = children_create(&worker->config->term_seq);
 	children_set_cookie(worker->children, worker->context);
 	children_set_wake(worker->children, wake, worker);
 	diag_set_last_words(children_last_words);

@@ -6,6 +6,7 @@
 #ifndef FAIRPAR_REMOTE_WORKER_H
 #define FAIRPAR_REMOTE_WORKER_H
 
+#include "process/child.h"
 #include "process/context.h"
 
 #include <stdint.h>
@@ -14,6 +15,7 @@ struct remote_worker_config {
 	unsigned slots;      // jobs at once
 	uint64_t left;       // seconds until its time is over, 0: no end. A little before it takes no further job
 	const char *node;    // its name
+	struct term_seq term_seq; // how jobs are ended
 };
 
 // Runs until the dispatcher lets it go, or the line breaks, or a signal ends it. Returns the exit status: 0 in the first case, else

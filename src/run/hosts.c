@@ -640,7 +640,12 @@ int hosts_open(const struct options *options, const struct context *context, uns
 	mutex_init(&hosts->lock, LOCK_HOSTS);
 	cond_init(&hosts->changed);
 	hosts->hosts = xcalloc(hosts->n, sizeof(*hosts->hosts));
-	struct sshlogin_worker worker = {.ssh = options->ssh, .jobs = options->onall ? "1" : options->jobs, .program = getenv("FAIRPAR_REMOTE"), .self = self};
+	FP_CLEANUP(buf_fini) struct buf term_seq = BUF_INIT;
+	term_seq_write(&options->term_seq, &term_seq);
+	struct sshlogin_worker worker = {
+		.ssh = options->ssh, .jobs = options->onall ? "1" : options->jobs, .program = getenv("FAIRPAR_REMOTE"), .self = self,
+		.term_seq = buf_str(&term_seq),
+	};
 	for (size_t i = 0; i < hosts->n; ++i) {
 		struct hosts_host *host = &hosts->hosts[i];
 		char *error;

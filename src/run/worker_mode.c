@@ -25,5 +25,6 @@ int worker_run(const struct options *options, struct context *context) {
 		.slots = slots,
 		.left = options->worker_seconds,
 		.node = node ? node : machine.nodename,
+		.term_seq = options->term_seq,
 	}, context);
 }

@@ -26,7 +26,7 @@ static void h_room(void *arg, uint64_t job) { (void)arg; tell("room", job, "", 0
 static void h_done(void *arg, uint64_t job, const struct job_end *end) { (void)arg; (void)end; tell("done", job, "", 0); }
 static void h_refused(void *arg, uint64_t job, const char *why) { (void)arg; tell("refused", job, why, strlen(why)); }
 static void h_bye(void *arg, const char *why) { (void)arg; tell("bye", 0, why, strlen(why)); }
-static void h_lost(void *arg, uint64_t job, bool ran) { (void)arg; (void)ran; tell("lost", job, "", 0); }
+static void h_lost(void *arg, uint64_t job, bool ran) { (void)arg; tell("lost", job, ran ? "" : "unsent", ran ? 0 : 6); }
 static const struct host_calls host_calls = {h_hello, h_started, h_output, h_room, h_done, h_refused, h_bye, h_lost};
 
 static void a_env(void *arg, bool adds, const char *bytes, size_t n) { (void)arg; tell("env", adds, bytes, n); }
@@ -154,7 +154,7 @@ static void test_hostile(void) {
 		buf_reset(&heard);
 		host_lose_jobs(host);
 		host_lose_jobs(host);
-		check(!memmem(buf_str(&heard), heard.len, "lost2:;lost2", 12) && memmem(buf_str(&heard), heard.len, "lost2:;", 7));
+		check(!memmem(buf_str(&heard), heard.len, "lost2:unsent;lost2", 18) && memmem(buf_str(&heard), heard.len, "lost2:", 6));
 		host_free(host);
 	}
 	for (size_t i = 0; i < sizeof(to_agent) / sizeof(to_agent[0]); ++i) {
@@ -292,6 +292,30 @@ static void test_unanswered(void) {
 	host_free(host);
 }
 
+static void test_unsent(void) {
+	struct host *host = make_host();
+	size_t n;
+	send_all_of(host); // jobs 1 and 2
+	host_run(host, 3, "z", 1);
+	host_run(host, 4, "z", 1);
+	(void)host_output(host, &n); // the frames of both, which are as long
+	host_sent(host, n / 2);
+	host_run(host, 5, "z", 1);
+	host_break(host, "x");
+	host_lose_jobs(host);
+	check_string(buf_str(&heard), "lost5:unsent;lost4:unsent;lost3:;lost2:;lost1:;");
+	host_free(host);
+	host = make_host();
+	send_all_of(host);
+	host_run(host, 3, "z", 1);
+	(void)host_output(host, &n);
+	host_sent(host, n - 1);
+	host_break(host, "x");
+	host_lose_jobs(host);
+	check_string(buf_str(&heard), "lost3:unsent;lost2:;lost1:;");
+	host_free(host);
+}
+
 int main(int argc, char *argv[]) {
 	static const struct test tests[] = {
 		TEST("each frame of the table is taken by the end that it is for", test_each_frame),
@@ -303,6 +327,7 @@ int main(int argc, char *argv[]) {
 		TEST("silence is answered by pings, and then by the end of the line", test_silence),
 		TEST("a line that rests may be silent for as long as it likes", test_rest),
 		TEST("a worker that stands in a queue may be silent until it comes", test_queued),
+		TEST("a job whose frame was not written to its end has not run when the line breaks", test_unsent),
 		TEST("a worker that is to stop a job and does not answer is soon given up", test_unanswered),
 	};
 	return test_main(tests, sizeof(tests) / sizeof(tests[0]), argc, argv);

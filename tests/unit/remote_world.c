@@ -180,7 +180,7 @@ static void on_bye(void *arg, const char *why) {
 static void on_lost(void *arg, uint64_t number, bool ran) {
 	struct place *place = arg;
 	struct job *job = &jobs[job_of(number)];
-	check(job->lost++ == 0 && (ran || job->state == SENT));
+	check(job->lost++ == 0 && (ran || (job->state == SENT && number > place->runs)));
 	job->state = QUEUED;
 	++counts.lost;
 	--place->used;

@@ -50,7 +50,7 @@ bed_ssh() {
 			GlobalKnownHostsFile /dev/null
 			StrictHostKeyChecking yes
 			BatchMode yes
-			SendEnv FAIRPAR_TEST
+			SendEnv FAIRPAR_TEST XDG_CACHE_HOME
 			LogLevel ERROR
 	CONF
 	printf '#!/bin/sh\nexec %s -F %s "$@"\n' "$(command -v ssh)" "$bed/client" >"$bed/bin/ssh"
@@ -87,7 +87,7 @@ sshd_start() {
 			MaxSessions 500
 			UseDNS no
 			PrintMotd no
-			AcceptEnv FAIRPAR_TEST
+			AcceptEnv FAIRPAR_TEST XDG_CACHE_HOME
 			SetEnv FAIRPAR_REMOTE=$(readlink -f "${FAIRPAR:-$BATS_TEST_DIRNAME/../fairpar}")
 		CONF
 		rm -f "$bed/$1.pid"

@@ -80,6 +80,22 @@ same_as_here() {
 	diff -r here there || fail "fairpar $* leaves other files"
 }
 
+@test "machines without fairpar get this one over the connection, once" {
+	need_ssh
+	[[ $(ssh 127.0.0.1 command -v fairpar) == "" ]] || skip "fairpar is installed here"
+	export XDG_CACHE_HOME=$PWD/cache
+	unset FAIRPAR_REMOTE
+	local copy
+	for _ in 1 2; do
+		run_fairpar -S 1/127.0.0.1 -k 'echo {} $(umask)' ::: {1..20}
+		assert_eq "$output" "$(printf "%s $(umask)\n" {1..20})"
+		copy=$(echo cache/fairpar/*)
+		cmp "$(readlink -f "$FAIRPAR")" "$copy"
+		assert_eq "${inode:-$(stat -c %i "$copy")}" "$(stat -c %i "$copy")"
+		inode=$(stat -c %i "$copy")
+	done
+}
+
 @test "everyday lines give the same over ssh as here" {
 	over_ssh
 	mkdir in

@@ -311,3 +311,79 @@ JOB
 	assert_eq "$output" ''
 	assert_eq "$stderr" "fairpar: error: cannot start '/proc/no/ssh' for one: No such file or directory"
 }
+
+# ---- the program, where it is not there ----
+
+# A machine with a home of its own, and no fairpar but the one that it is given.
+make_bare_machine() {
+	unset FAIRPAR_REMOTE
+	export bare=$BATS_TEST_TMPDIR/bare
+	mkdir -p "$bare/home" "$bare/bin"
+	sed -i "s|^exec sh|HOME=$bare/home; PATH=$bare/bin:/usr/bin:/bin; cd; unset XDG_CACHE_HOME; &|" "$PARALLEL_SSH"
+	copies=$bare/home/.cache/fairpar
+}
+
+# How many copies were made: each begins in a directory of its own.
+watch_copies() {
+	printf '#!/bin/sh\necho >>"$bare/made"\nexec /usr/bin/mktemp "$@"\n' >"$bare/bin/mktemp"
+	chmod +x "$bare/bin/mktemp"
+}
+
+@test "a machine without fairpar gets this one, once, and jobs have the login's umask" {
+	make_bare_machine
+	watch_copies
+	umask 027
+	for _ in 1 2; do
+		run_fairpar -S 2/one -k 'echo {} $(umask)' ::: a b </dev/null
+		assert_lines "a 0027" "b 0027"
+		assert_eq "$stderr" ""
+	done
+	assert_eq "$(grep -c '' "$bare/made")" 1
+	assert_eq "$(find "$copies" -mindepth 1 | grep -c '')" 1
+	assert_eq "$(stat -c %a "$copies"/*)" 700
+	cmp "$FAIRPAR" "$copies"/*
+}
+
+@test "a copy that was cut short is not executed, and is replaced" {
+	make_bare_machine
+	run_fairpar -S 1/one echo ::: 1 </dev/null
+	for copy in "$copies"/*; do : >"$copy"; done
+	run_fairpar -S 1/one echo ::: 2 </dev/null
+	assert_eq "$output" 2
+	cmp "$FAIRPAR" "$copies"/*
+}
+
+@test "what has not come as it was sent is neither kept nor executed" {
+	make_bare_machine
+	printf '#!/bin/sh\n/usr/bin/head "$@" | tr e E\n' >"$bare/bin/head"
+	chmod +x "$bare/bin/head"
+	run_fairpar 255 -S 1/one echo ::: 1 </dev/null
+	assert_contains "$stderr" "not all of it has come"
+	assert_eq "$(ls -A "$copies")" ""
+}
+
+@test "a machine whose home cannot be written says so" {
+	make_bare_machine
+	: >"$bare/home/.cache" # no directory
+	run_fairpar 255 -S 1/one echo ::: 1 </dev/null
+	assert_contains "$stderr" "one: cannot connect"
+	assert_contains "$stderr" "none can be put into $copies: it cannot be written"
+}
+
+@test "a machine of another kind is told from this one" {
+	make_bare_machine
+	printf '#!/bin/sh\necho Linux pdp11\n' >"$bare/bin/uname"
+	chmod +x "$bare/bin/uname"
+	run_fairpar 255 -S 1/one echo ::: 1 </dev/null
+	assert_contains "$stderr" "there is no fairpar there, and the one here is for $(uname -sm), not for Linux pdp11"
+	assert_eq "$(ls -A "$copies")" ""
+}
+
+@test "a program that does not run there is not kept" {
+	make_bare_machine
+	cp "$FAIRPAR" own
+	printf '#!/bin/sh\necho "own: no such library" >&2\nexit 1\n' >own-static
+	FAIRPAR=$PWD/own run_fairpar 255 -S 1/one echo ::: 1 </dev/null
+	assert_contains "$stderr" "the one that was sent does not run"
+	assert_eq "$(ls -A "$copies")" ""
+}

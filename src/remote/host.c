@@ -24,6 +24,8 @@ struct host {
 	char mark[MARK_SIZE + 3]; // with the newlines around it
 	struct buf noise;         // what came before it; a string
 	bool is_greeted, is_up;   // by the mark, and by hello
+	bool was_wanted, is_there; // a program, before that
+	size_t passed;            // bytes of it that had been written when it was looked at last
 	bool waits_for_mark;      // however long
 	struct host_job *jobs;
 	size_t njobs, cap;
@@ -174,6 +176,10 @@ static const char *on_frame(void *arg, const struct wire_frame *frame) {
 
 // ---- the line ----
 
+static void greet(struct host *host) {
+	buf_printf(&host->channel.current, "%s%.*s\n", GREETING, MARK_SIZE, host->mark + 1);
+}
+
 struct host *host_new(const struct host_calls *calls, void *arg, const char *mark, uint64_t now) {
 	struct host *host = xcalloc(1, sizeof(*host));
 	verify(strlen(mark) == MARK_SIZE);
@@ -181,7 +187,7 @@ struct host *host_new(const struct host_calls *calls, void *arg, const char *mar
 	host->calls = *calls;
 	host->arg = arg;
 	snprintf(host->mark, sizeof(host->mark), "\n%s\n", mark);
-	buf_printf(&host->channel.current, "%s%s\n", GREETING, mark);
+	greet(host);
 	return host;
 }
 
@@ -198,12 +204,44 @@ void host_free(struct host *host) {
 	}
 }
 
+// Finds the line of the noise that begins with the word and the mark, and appends its rest. Returns false if it has not come.
+static bool find_request(const struct host *host, const char *word, struct buf *ret_rest) {
+	FP_CLEANUP(buf_fini) struct buf begin = BUF_INIT;
+	buf_printf(&begin, "\n%s %.*s", word, MARK_SIZE, host->mark + 1);
+	const char *at = memmem(host->noise.data, host->noise.len, begin.data, begin.len);
+	const char *rest = at ? at + begin.len : NULL, *end = at ? strchr(rest, '\n') : NULL;
+	if (end) {
+		rest += *rest == ' ';
+		buf_add(ret_rest, rest, (size_t)(end - rest));
+	}
+	return end;
+}
+
+// Gives a machine the program that it asks for; and when it has that, the greeting once more.
+static void give_program(struct host *host) {
+	FP_CLEANUP(buf_fini) struct buf rest = BUF_INIT;
+	FP_CLEANUP(buf_fini) struct buf why = BUF_INIT;
+	if (!find_request(host, host->was_wanted ? "have" : "want", &rest)) {
+		return;
+	}
+	if (host->was_wanted) {
+		host->is_there = true;
+		greet(host);
+	} else if (!host->calls.wanted || host->calls.wanted(host->arg, buf_str(&rest), &host->channel.current, &why) != 0) {
+		channel_break(&host->channel, why.len > 0 ? buf_str(&why) : "it has no fairpar");
+	}
+	host->was_wanted = true;
+}
+
 // What a login shell says stands before the mark. Returns the bytes behind it, or NULL: it has not come.
 static const char *skip_noise(struct host *host, const char *bytes, size_t n, size_t *ret_n) {
 	size_t before = host->noise.len;
 	buf_add(&host->noise, bytes, n);
 	const char *mark = memmem(host->noise.data, host->noise.len, host->mark, MARK_SIZE + 2);
 	if (!mark) {
+		if (!host->is_there) {
+			give_program(host);
+		}
 		if (host->noise.len > NOISE_MOST) {
 			channel_break(&host->channel, "it says much, but is no worker of fairpar");
 		}
@@ -241,6 +279,10 @@ uint64_t host_tick(struct host *host, uint64_t now) {
 	}
 	if (!host->is_greeted) {
 		host->channel.pinged = now;
+	}
+	if (host->was_wanted && !host->is_greeted && host->channel.sent != host->passed) { // it takes its time, but not for nothing
+		host->passed = host->channel.sent;
+		channel_heard(&host->channel, now);
 	}
 	return channel_tick(&host->channel, now);
 }

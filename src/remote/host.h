@@ -2,6 +2,9 @@
 //
 //   sent -started-> running -done-> gone       sent -refused-> gone      any -the line breaks-> gone, reported as lost
 //
+// What stands at the other end before a worker does may answer the greeting by a line "want MARK SYSTEM": it is sent a program, says
+// "have MARK" when that is there, and becomes a worker, which is greeted anew.
+//
 // Pure, as channel.h. What is called back must not call in, but for host_more().
 
 #ifndef FAIRPAR_REMOTE_HOST_H
@@ -19,6 +22,9 @@ struct host_calls {
 	void (*refused)(void *arg, uint64_t job, const char *why); // it has not run
 	void (*bye)(void *arg, const char *why);               // the worker takes no further job; what runs goes on
 	void (*lost)(void *arg, uint64_t job, bool ran);       // the line has broken; `ran`: it may have begun
+	// A machine of that kind (uname -sm) has no fairpar, and wants one: appends what it is to get, and returns 0; or -1 with *ret_why.
+	// May be NULL.
+	int (*wanted)(void *arg, const char *machine, struct buf *ret_bytes, struct buf *ret_why);
 };
 
 struct host;

@@ -12,6 +12,7 @@
 #include "remote/host.h"
 #include "remote/link_internal.h"
 #include "remote/payload.h"
+#include "remote/program_copy.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -190,6 +191,11 @@ static void on_hello(void *arg, const struct worker_hello *hello) {
 	link->config.calls.up(link->config.calls.arg, hello);
 }
 
+static int on_wanted(void *arg, const char *machine, struct buf *ret_bytes, struct buf *ret_why) {
+	const struct host_link *link = arg;
+	return link->config.copy ? program_copy_read(link->config.copy, machine, ret_bytes, ret_why) : -1;
+}
+
 static void on_started(void *arg, uint64_t number, uint64_t pid) {
 	struct host_link *link = arg;
 	struct link_attempt *attempt = find(link, number);
@@ -255,7 +261,7 @@ static void on_room(void *arg FP_UNUSED, uint64_t number FP_UNUSED) {
 }
 
 static const struct host_calls host_calls = {
-	.hello = on_hello, .room = on_room, .started = on_started, .output = on_output, .done = on_done, .refused = on_refused, .lost = on_lost, .bye = on_bye,
+	.hello = on_hello, .room = on_room, .started = on_started, .output = on_output, .done = on_done, .refused = on_refused, .lost = on_lost, .bye = on_bye, .wanted = on_wanted,
 };
 
 // ---- the line ----

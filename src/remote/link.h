@@ -19,6 +19,7 @@
 
 struct host_link;
 struct payload_context;
+struct program_copy;
 struct worker_hello;
 
 // What is called on the link's thread, without its locks.
@@ -39,6 +40,7 @@ struct link_config {
 	struct launcher_config launcher; // copied; what it points to is borrowed until link_close()
 	struct buf env;                // of all attempts, for host_env(): variables with a NUL behind each, or empty; borrowed likewise
 	bool adds_env;
+	const struct program_copy *copy; // for a machine that has no fairpar; borrowed likewise, or NULL
 	bool on_demand;                // it connects by link_call() alone, each time once, and lets go a worker that takes no more
 	struct link_calls calls;
 };

@@ -6,7 +6,9 @@
 #include "base/io.h"
 #include "base/text.h"
 #include "base/units.h"
+#include "remote/program_copy.h"
 
+#include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -488,22 +490,33 @@ static void add_worker(struct buf *text, const struct sshlogin_worker *worker, c
 	}
 }
 
+// Asks for the program, and puts it there whole or not at all.
+static const char put_copy[] =
+	"f() { echo \"fairpar: there is none on this machine, and none can be put into $d: $1\" >&2; exit 127; }; "
+	"k() { rm -rf \"$t\"; }; read -r a b m; mkdir -p \"$d\" && t=$(mktemp -d \"$d/.XXXXXX\") || f \"it cannot be written\"; "
+	"trap \"exit 1\" 1 2 13 15; trap k 0; "
+	"echo; echo \"want $m $(uname -sm)\"; read -r c; "
+	"head -c \"${c#* }\" >\"$t/f\" && [ \"$(cksum <\"$t/f\")\" = \"$c\" ] || f \"not all of it has come\"; "
+	"chmod 700 \"$t/f\" && \"$t/f\" --version >/dev/null || f \"the one that was sent does not run\"; "
+	"mv -f \"$t/f\" \"$p\" && rmdir \"$t\" || f \"it cannot be written\"; "
+	"echo; echo \"have $m\"; r \"$p\"";
+
 // What the login shell of the other machine gets. No single quote, backslash, '!' or newline may stand within the quotes: what
 // they are differs in sh, csh and fish.
 static void add_remote(struct buf *text, const struct sshlogin_worker *worker, const char *jobs) {
-	buf_adds(text, "exec sh -c 'for f in");
-	if (worker->program) {
-		buf_addc(text, ' ');
-		add_program(text, worker->program);
-	}
-	if (!worker->program && worker->cached) {
-		buf_printf(text, " \"$HOME/.cache/fairpar/%s/fairpar\"", worker->cached);
-	}
-	buf_adds(text, worker->program ? "" : " fairpar");
-	buf_adds(text, "; do command -v \"$f\" >/dev/null 2>&1 && exec \"$f\"");
+	buf_adds(text, "exec sh -c 'r() { exec \"$1\"");
 	add_worker(text, worker, jobs);
-	buf_printf(text, "; done; echo \"fairpar: no %s on this machine\" >&2; exit %d'", worker->program ? worker->program : "fairpar",
-	           SSHLOGIN_NOT_FOUND);
+	buf_adds(text, "; }; p=");
+	add_program(text, worker->program ? worker->program : "fairpar");
+	buf_adds(text, "; command -v \"$p\" >/dev/null 2>&1 && r \"$p\"; ");
+	if (worker->program || !worker->copy) {
+		buf_printf(text, "echo \"fairpar: no %s on this machine\" >&2; exit %d'", worker->program ? worker->program : "fairpar", SSHLOGIN_NOT_FOUND);
+		return;
+	}
+	buf_printf(text, "d=\"${XDG_CACHE_HOME:-$HOME/.cache}/fairpar\"; p=\"$d/%s\"; ", worker->copy->name);
+	buf_printf(text, "[ -x \"$p\" ] && [ \"$(wc -c <\"$p\")\" -eq %" PRIu64 " ] && r \"$p\"; ", worker->copy->size);
+	buf_adds(text, put_copy);
+	buf_addc(text, '\'');
 }
 
 static void add_argument(struct buf *words, size_t *n, const char *word) {

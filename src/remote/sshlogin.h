@@ -31,6 +31,8 @@ struct sshlogin {
 	size_t groups_len;
 };
 
+struct program_copy;
+
 struct sshlogins {
 	struct sshlogin *logins;
 	size_t n, cap;
@@ -73,11 +75,12 @@ struct sshlogin_worker {
 	const char *program;  // $FAIRPAR_REMOTE, where fairpar is there ("~/…" is below the login directory); or NULL: it is looked for.
 	                      // With --launch and NULL: `self`
 	const char *self;     // path of this program
-	const char *cached;   // directory below ~/.cache/fairpar that holds a copy which was put there; or NULL
+	const struct program_copy *copy; // what a machine may ask for that has no fairpar; or NULL
 };
 
 // Appends the words of the command that starts the worker, each with its NUL, and sets their number. The first is a program to be
-// looked for in PATH. Its stdin and stdout are the line. With ssh the last word is one text that sh, csh and fish read alike.
+// looked for in PATH. Its stdin and stdout are the line. With ssh the last word is one text that sh, csh and fish read alike; where no
+// fairpar is there it asks for `copy`, as host.h has it, keeps it below ~/.cache/fairpar, and finds it there the next time.
 // Returns 0, or -1 with *ret_error, a whole message (caller frees): `program` has more than letters, digits and "_./+,:@%-".
 int sshlogin_argv(const struct sshlogin *login, const struct sshlogin_worker *worker, struct buf *words, size_t *ret_n,
                   char **ret_error) FP_NODISCARD;

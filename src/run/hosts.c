@@ -13,6 +13,7 @@
 #include "remote/ends.h"
 #include "remote/link.h"
 #include "remote/payload.h"
+#include "remote/program_copy.h"
 #include "remote/sshlogin.h"
 #include "run/host_files.h"
 #include "run/pilots.h"
@@ -31,6 +32,7 @@
 enum {
 	HOST_SLOTS_MOST = 4096, // whatever a worker says
 	HOST_NAME_MOST = 255,
+	SAID_MOST = 600,        // bytes of what a machine or its launcher says, as it is shown
 	REST_WAIT_S = 1,
 };
 
@@ -88,6 +90,7 @@ struct hosts {
 	unsigned waiting;          // slots that attempts wait for
 	struct pilots *pilots;     // or NULL
 	size_t first_pilot;        // behind it all are pilots
+	struct program_copy copy;  // for machines without a fairpar
 	struct pilot_node *nodes;  // where pilots were, each once; borrowed by what ran there until the end of the run
 	bool terminating;
 	unsigned machines;         // --onall: the pool has so many slots all the time, and each host one; else 0
@@ -422,6 +425,8 @@ static void on_up(void *arg, const struct worker_hello *hello) {
 
 static void on_down(void *arg, const char *why, bool was_up, bool bye) {
 	struct hosts_host *host = arg;
+	FP_CLEANUP(buf_fini) struct buf cause = BUF_INIT;
+	buf_add_escaped(&cause, why, strlen(why), SAID_MOST);
 	struct hosts *hosts = host->hosts;
 	mutex_lock(&hosts->lock);
 	bool says = !host->has_failed && !hosts->terminating, has_others = false;
@@ -434,16 +439,18 @@ static void on_down(void *arg, const char *why, bool was_up, bool bye) {
 	mutex_unlock(&hosts->lock);
 	(void)set_slots(host, 0);
 	if (says && bye) {
-		diag_note("%s takes no more jobs: %s", host->login->name, text_shows(why));
+		diag_note("%s takes no more jobs: %s", host->login->name, buf_str(&cause));
 	} else if (says) {
-		diag_warn("%s: %s: %s%s", host->login->name, was_up ? "the connection is lost" : "cannot connect", text_shows(why), next);
+		diag_warn("%s: %s: %s%s", host->login->name, was_up ? "the connection is lost" : "cannot connect", buf_str(&cause), next);
 	}
 	hosts->wake(hosts->wake_arg); // nobody may be left
 }
 
 static void on_said(void *arg, const char *line) {
 	const struct hosts_host *host = arg;
-	diag_note("%s: %s", host->login->name, text_shows(line));
+	FP_CLEANUP(buf_fini) struct buf text = BUF_INIT;
+	buf_add_escaped(&text, line, strlen(line), SAID_MOST);
+	diag_note("%s: %s", host->login->name, buf_str(&text));
 }
 
 // ---- pilots: hosts that are asked for while there is work ----
@@ -637,6 +644,7 @@ int hosts_open(const struct options *options, const struct context *context, uns
 	hosts->machines = options->onall ? least(options->machines ? options->machines : UINT_MAX, (unsigned)hosts->n) : 0;
 	char *self = launcher_self();
 	hosts->dot = find_dot(hosts->cwd);
+	program_copy_find(self, &hosts->copy);
 	mutex_init(&hosts->lock, LOCK_HOSTS);
 	cond_init(&hosts->changed);
 	hosts->hosts = xcalloc(hosts->n, sizeof(*hosts->hosts));
@@ -644,7 +652,7 @@ int hosts_open(const struct options *options, const struct context *context, uns
 	term_seq_write(&options->term_seq, &term_seq);
 	struct sshlogin_worker worker = {
 		.ssh = options->ssh, .jobs = options->onall ? "1" : options->jobs, .program = getenv("FAIRPAR_REMOTE"), .self = self,
-		.term_seq = buf_str(&term_seq),
+		.term_seq = buf_str(&term_seq), .copy = &hosts->copy,
 	};
 	for (size_t i = 0; i < hosts->n; ++i) {
 		struct hosts_host *host = &hosts->hosts[i];
@@ -719,6 +727,7 @@ int hosts_attach(struct hosts *hosts, struct pool *pool, struct start_order *sta
 			.launcher = {.path = host->path, .argv = host->argv, .env = hosts->env, .context = asks ? hosts->asking : hosts->context, .asks = asks},
 			.env = is_pilot(host) ? (struct buf)BUF_INIT : host->login->kind == SSHLOGIN_LAUNCH ? hosts->whole_env : hosts->sent_env,
 			.adds_env = host->login->kind != SSHLOGIN_LAUNCH,
+			.copy = asks ? &hosts->copy : NULL,
 			.on_demand = is_pilot(host),
 			.calls = {.up = is_pilot(host) ? on_pilot_up : on_up, .down = is_pilot(host) ? on_pilot_down : on_down, .said = on_said,
 			          .gone = on_pilot_gone, .arg = host},
@@ -761,6 +770,7 @@ void hosts_close(struct hosts *hosts) {
 	context_unref(hosts->asking);
 	free(hosts->env);
 	free(hosts->cwd);
+	program_copy_fini(&hosts->copy);
 	for (struct pilot_node *next, *node = hosts->nodes; node; node = next) {
 		next = node->next;
 		free(node);

@@ -80,7 +80,7 @@ static int agent_takes(void *end, const char *bytes, size_t n) {
 }
 
 static void as_host(const uint8_t *data, size_t size, size_t piece) {
-	static const struct host_calls calls = {h_hello, h_started, h_output, h_room, h_done, h_refused, h_bye, h_lost};
+	static const struct host_calls calls = {h_hello, h_started, h_output, h_room, h_done, h_refused, h_bye, h_lost, NULL};
 	static const char hello[] = "\n" MARK "\nhello 1 2 0 0 1\nn\n";
 	struct host *host = host_new(&calls, NULL, MARK, 0);
 	verify(host_receive(host, hello, sizeof(hello) - 1, 0) == 0);

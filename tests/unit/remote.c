@@ -27,7 +27,7 @@ static void h_done(void *arg, uint64_t job, const struct job_end *end) { (void)a
 static void h_refused(void *arg, uint64_t job, const char *why) { (void)arg; tell("refused", job, why, strlen(why)); }
 static void h_bye(void *arg, const char *why) { (void)arg; tell("bye", 0, why, strlen(why)); }
 static void h_lost(void *arg, uint64_t job, bool ran) { (void)arg; tell("lost", job, ran ? "" : "unsent", ran ? 0 : 6); }
-static const struct host_calls host_calls = {h_hello, h_started, h_output, h_room, h_done, h_refused, h_bye, h_lost};
+static const struct host_calls host_calls = {h_hello, h_started, h_output, h_room, h_done, h_refused, h_bye, h_lost, NULL};
 
 static void a_env(void *arg, bool adds, const char *bytes, size_t n) { (void)arg; tell("env", adds, bytes, n); }
 static void a_run(void *arg, uint64_t job, const char *bytes, size_t n) { (void)arg; tell("run", job, bytes, n); }
@@ -292,6 +292,75 @@ static void test_unanswered(void) {
 	host_free(host);
 }
 
+static int give(void *arg, const char *machine, struct buf *ret_bytes, struct buf *ret_why) {
+	(void)arg;
+	tell("want", 0, machine, strlen(machine));
+	buf_adds(strcmp(machine, "Linux x") == 0 ? ret_bytes : ret_why, "PROGRAM");
+	return strcmp(machine, "Linux x") == 0 ? 0 : -1;
+}
+
+// All that is to be sent, as one string.
+static const char *sent_by(struct host *host) {
+	static char all[200];
+	size_t n, len = 0;
+	for (const char *bytes; bytes = host_output(host, &n), n > 0; host_sent(host, n)) {
+		check(len + n < sizeof(all));
+		memcpy(all + len, bytes, n);
+		len += n;
+	}
+	all[len] = '\0';
+	return all;
+}
+
+static void test_wanted(void) {
+	struct host_calls calls = host_calls;
+	calls.wanted = give;
+	static const char asks[] = "Welcome\nwant it\nwant " MARK " Linux x\n", has[] = "\nhave " MARK "\n";
+	for (size_t cut = 0; cut < sizeof(asks) - 1; ++cut) { // anywhere
+		struct host *host = host_new(&calls, NULL, MARK, S);
+		buf_reset(&heard);
+		check(host_receive(host, asks, cut, S) == 0);
+		check_string(sent_by(host), GREETING MARK "\n");
+		check(host_receive(host, asks + cut, sizeof(asks) - 1 - cut, S) == 0);
+		check_string(buf_str(&heard), "want0:Linux x;");
+		check_string(sent_by(host), "PROGRAM");
+		check(host_receive(host, has, sizeof(has) - 1, S) == 0);
+		check_string(sent_by(host), GREETING MARK "\n");
+		check(host_receive(host, asks, sizeof(asks) - 1, S) == 0 && host_receive(host, has, sizeof(has) - 1, S) == 0);
+		check_string(sent_by(host), ""); // once is enough
+		check(host_receive(host, HELLO, strlen(HELLO), S) == 0);
+		check_string(buf_str(&heard), "want0:Linux x;hello2:n;");
+		host_free(host);
+	}
+	struct host *host = host_new(&calls, NULL, MARK, S);
+	check(host_receive(host, "\nhave " MARK "\nwant " MARK " BSD\n", 2 * 32 + 18, S) < 0);
+	check_string(host_why(host), "PROGRAM");
+	host_free(host);
+	host = host_new(&host_calls, NULL, MARK, S);
+	check(host_receive(host, asks, sizeof(asks) - 1, S) < 0 && host_why(host));
+	host_free(host);
+}
+
+static void test_slow_copy(void) {
+	struct host_calls calls = host_calls;
+	calls.wanted = give;
+	struct host *host = host_new(&calls, NULL, MARK, S);
+	send_all_of(host);
+	check(host_receive(host, "\nwant " MARK " Linux x\n", 47, S) == 0);
+	size_t n;
+	uint64_t now = S;
+	for (int i = 0; i < 7; ++i) {
+		(void)host_output(host, &n);
+		host_sent(host, 1);
+		now += 50 * S;
+		(void)host_tick(host, now);
+		check(!host_why(host));
+	}
+	(void)host_tick(host, now + 60 * S);
+	check(host_why(host));
+	host_free(host);
+}
+
 static void test_unsent(void) {
 	struct host *host = make_host();
 	size_t n;
@@ -327,6 +396,8 @@ int main(int argc, char *argv[]) {
 		TEST("silence is answered by pings, and then by the end of the line", test_silence),
 		TEST("a line that rests may be silent for as long as it likes", test_rest),
 		TEST("a worker that stands in a queue may be silent until it comes", test_queued),
+		TEST("a machine that wants a program gets it, once, and is greeted again when it is there", test_wanted),
+		TEST("a program may take long to be sent, but not for ever", test_slow_copy),
 		TEST("a job whose frame was not written to its end has not run when the line breaks", test_unsent),
 		TEST("a worker that is to stop a job and does not answer is soon given up", test_unanswered),
 	};

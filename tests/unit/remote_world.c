@@ -186,7 +186,7 @@ static void on_lost(void *arg, uint64_t number, bool ran) {
 	--place->used;
 }
 
-static const struct host_calls host_calls = {on_hello, on_started, on_output, on_room, on_done, on_refused, on_bye, on_lost};
+static const struct host_calls host_calls = {on_hello, on_started, on_output, on_room, on_done, on_refused, on_bye, on_lost, NULL};
 
 // ---- what the worker is told ----
 

@@ -197,26 +197,26 @@ static void check_argv(const char *machine, bool is_launch, const struct sshlogi
 	sshlogins_fini(&list);
 }
 
-#define FOUND "; do command -v \"$f\" >/dev/null 2>&1 && exec \"$f\" --worker"
-#define NONE "; done; echo \"fairpar: no fairpar on this machine\" >&2; exit 127'>"
+#define RUN(words) "exec sh -c 'r() { exec \"$1\" --worker" words "; }; p="
+#define FIND(program) "\"" program "\"; command -v \"$p\" >/dev/null 2>&1 && r \"$p\"; "
+#define NONE(program) "echo \"fairpar: no " program " on this machine\" >&2; exit 127'>"
+#define FAIRPAR(words) RUN(words) FIND("fairpar") NONE("fairpar")
 
 static void test_argv(void) {
 	struct sshlogin_worker worker = {.self = "/usr/bin/fairpar"};
 	unsetenv("PARALLEL_SSH");
-	check_argv("a", false, &worker, "<ssh><a><--><exec sh -c 'for f in fairpar" FOUND NONE);
-	check_argv("4/u@b:22", false, &worker, "<ssh><-p><22><-l><u><b><--><exec sh -c 'for f in fairpar" FOUND " -j 4" NONE);
-	check_argv("ssh -x b", false, &worker, "<ssh><-x><b><--><exec sh -c 'for f in fairpar" FOUND NONE);
-	check_argv("ssh -i ~/k b", false, &worker, "<sh><-c><exec ssh -i ~/k \"$@\"><ssh><b><--><exec sh -c 'for f in fairpar" FOUND NONE);
-	worker = (struct sshlogin_worker){.ssh = "rsh -n", .jobs = "50%", .cached = "1-ab", .self = "/usr/bin/fairpar"};
-	check_argv("a", false, &worker,
-	           "<rsh><-n><a><--><exec sh -c 'for f in \"$HOME/.cache/fairpar/1-ab/fairpar\" fairpar" FOUND " -j 50%" NONE);
-	check_argv("flux run {} x", true, &worker, "<sh><-c><exec flux run /usr/bin/fairpar --worker -j 50% x>");
+	check_argv("a", false, &worker, "<ssh><a><--><" FAIRPAR(""));
+	check_argv("4/u@b:22", false, &worker, "<ssh><-p><22><-l><u><b><--><" FAIRPAR(" -j 4"));
+	check_argv("ssh -x b", false, &worker, "<ssh><-x><b><--><" FAIRPAR(""));
+	check_argv("ssh -i ~/k b", false, &worker, "<sh><-c><exec ssh -i ~/k \"$@\"><ssh><b><--><" FAIRPAR(""));
+	worker = (struct sshlogin_worker){.ssh = "rsh -n", .jobs = "50%", .term_seq = "15,200,9,25", .self = "/usr/bin/fairpar"};
+	check_argv("a", false, &worker, "<rsh><-n><a><--><" FAIRPAR(" -j 50% --term-seq 15,200,9,25"));
+	check_argv("flux run {} x", true, &worker, "<sh><-c><exec flux run /usr/bin/fairpar --worker -j 50% --term-seq 15,200,9,25 x>");
 	setenv("PARALLEL_SSH", "dropbear", 1);
 	worker = (struct sshlogin_worker){.program = "~/bin/fairpar", .self = "/usr/bin/fairpar"};
-	check_argv("a", false, &worker, "<dropbear><a><--><exec sh -c 'for f in \"$HOME/bin/fairpar\"" FOUND
-	           "; done; echo \"fairpar: no ~/bin/fairpar on this machine\" >&2; exit 127'>");
+	check_argv("a", false, &worker, "<dropbear><a><--><" RUN("") FIND("$HOME/bin/fairpar") NONE("~/bin/fairpar"));
 	worker.program = "";
-	check_argv("a", false, &worker, "<dropbear><a><--><exec sh -c 'for f in fairpar" FOUND NONE);
+	check_argv("a", false, &worker, "<dropbear><a><--><" FAIRPAR(""));
 	worker.program = "fair par";
 	check_argv("a", false, &worker, "$FAIRPAR_REMOTE may have letters, digits and '_./+,:@%-', not 'fair par'");
 	worker = (struct sshlogin_worker){.self = "/my dir/fairpar"};

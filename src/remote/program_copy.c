@@ -1,0 +1,96 @@
+// The program that goes to a machine which has no fairpar.
+
+#include "remote/program_copy.h"
+
+#include "base/alloc.h"
+#include "base/io.h"
+#include "base/text.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+enum { MOST_BYTES = 64 * 1024 * 1024 };
+
+void program_copy_find(const char *self, struct program_copy *ret_copy) {
+	struct buf path = BUF_INIT;
+	struct stat st;
+	buf_printf(&path, "%s-static", self);
+	bool found = stat(buf_str(&path), &st) == 0 && S_ISREG(st.st_mode);
+	if (!found) {
+		buf_reset(&path);
+		buf_adds(&path, self);
+		found = stat(self, &st) == 0 && S_ISREG(st.st_mode);
+	}
+	*ret_copy = (struct program_copy){.size = found && st.st_size <= MOST_BYTES ? (uint64_t)st.st_size : 0, .path = buf_take(&path)};
+	if (found) {
+		snprintf(ret_copy->name, sizeof(ret_copy->name), "%" PRIu64 "-%" PRIx64, ret_copy->size,
+		         (uint64_t)st.st_mtim.tv_sec * 1000000000 + (uint64_t)st.st_mtim.tv_nsec);
+	}
+}
+
+void program_copy_fini(struct program_copy *copy) {
+	free(copy->path);
+}
+
+// POSIX.1-2017, cksum: CRC-32 of polynomial 0x04C11DB7, highest bit first, over the bytes and then their number, lowest byte first.
+static uint32_t crc_step(uint32_t crc, unsigned char byte) {
+	crc ^= (uint32_t)byte << 24;
+	for (int bit = 0; bit < 8; ++bit) {
+		crc = crc & UINT32_C(0x80000000) ? crc << 1 ^ UINT32_C(0x04C11DB7) : crc << 1;
+	}
+	return crc;
+}
+
+uint32_t program_copy_cksum(const void *bytes, size_t n) {
+	const unsigned char *at = bytes;
+	uint32_t table[256], crc = 0;
+	for (unsigned i = 0; i < 256; ++i) {
+		table[i] = crc_step(0, (unsigned char)i);
+	}
+	for (size_t i = 0; i < n; ++i) {
+		crc = crc << 8 ^ table[(crc >> 24 ^ at[i]) & 0xff];
+	}
+	for (size_t left = n; left > 0; left >>= 8) {
+		crc = crc_step(crc, (unsigned char)left);
+	}
+	return ~crc;
+}
+
+static int read_file(const struct program_copy *copy, char *mem) {
+	int fd = open(copy->path, O_RDONLY | O_CLOEXEC);
+	size_t n = fd >= 0 ? pread_all(fd, mem, copy->size, 0) : 0;
+	int error = n == copy->size ? 0 : errno;
+	fd_close(&fd);
+	return result_of(error);
+}
+
+int program_copy_read(const struct program_copy *copy, const char *machine, struct buf *ret_bytes, struct buf *ret_why) {
+	struct utsname here;
+	FP_CLEANUP(buf_fini) struct buf own = BUF_INIT;
+	if (copy->size == 0 || uname(&here) != 0) {
+		buf_adds(ret_why, "there is no fairpar there, and the one that runs here cannot be looked at");
+		return -1;
+	}
+	buf_printf(&own, "%s %s", here.sysname, here.machine);
+	if (strcmp(buf_str(&own), machine) != 0) {
+		buf_printf(ret_why, "there is no fairpar there, and the one here is for %s, not for %s", buf_str(&own), text_shows(machine));
+		return -1;
+	}
+	char *mem = xmalloc(copy->size);
+	int result = read_file(copy, mem);
+	if (result == 0) {
+		buf_printf(ret_bytes, "%" PRIu32 " %" PRIu64 "\n", program_copy_cksum(mem, copy->size), copy->size);
+		buf_add(ret_bytes, mem, copy->size);
+	} else {
+		buf_printf(ret_why, "there is no fairpar there, and '%s' cannot be read: %s", text_shows(copy->path), strerror(errno));
+	}
+	free(mem);
+	return result;
+}

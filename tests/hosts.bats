@@ -387,3 +387,64 @@ watch_copies() {
 	assert_contains "$stderr" "the one that was sent does not run"
 	assert_eq "$(ls -A "$copies")" ""
 }
+
+# ---- hosts: of a manifest ----
+
+@test "a batch of a manifest runs on its machines alone, and others anywhere" {
+	cat >m.yaml <<-'YAML'
+		version: 1
+		batches:
+		  far: {args: [1, 2, 3, 4, 5, 6], run: 'echo {} $PARALLEL_SSHLOGIN', hosts: [one, "@fast"]}
+		  near: {args: [7, 8, 9], run: 'echo {} $PARALLEL_SSHLOGIN', hosts: ":"}
+		  alone: {run: 'echo 0 $PARALLEL_SSHLOGIN', hosts: user@three:22}
+	YAML
+	run_fairpar -S 1/one,@fast/1/two,1/user@three:22,1/: -f m.yaml </dev/null
+	assert_eq "$(grep -c ' \(one\|two\)$' <<<"$output")" 6
+	assert_eq "$(grep -c '^[789] :$' <<<"$output")" 3
+	assert_contains "$output" "0 user@three:22"
+}
+
+@test "where no machine of a batch has a slot free, others go on" {
+	make_fifo go begun
+	cat >m.yaml <<-'YAML'
+		version: 1
+		batches:
+		  holds: {run: 'echo >begun; read x <go', hosts: one}
+		  waits: {args: [1, 2, 3, 4], run: 'echo waited {}', hosts: one, priority: 5}
+		  others: {args: [1, 2, 3, 4, 5, 6], run: '[ {} -gt 1 ] || read x <begun; echo {} >>done; [ {} -lt 6 ] || echo >go'}
+	YAML
+	run_fairpar -S 1/one,1/two --joblog log -f m.yaml </dev/null
+	assert_eq "$(grep -c waited <<<"$output")" 4
+	assert_eq "$(sort -n "done" | tail -n 1)" 6
+	assert_eq "$(grep -c $'\tone\t.*waited' log)" 4
+}
+
+@test "a job of several slots gets them on a machine of its batch" {
+	printf '%s\n' 'version: 1' batches: '  wide: {args: [1, 2], run: "echo $PARALLEL_SSHLOGIN {}", hosts: two, slots_per_job: 2}' \
+		'  small: {args: [1, 2, 3, 4, 5, 6, 7, 8], run: ": {}"}' >m.yaml
+	run_fairpar -S 2/one,2/two -f m.yaml </dev/null
+	assert_set "two 1" "two 2"
+}
+
+@test "the jobs of a batch whose machine cannot be reached fail, and others go on" {
+	printf '%s\n' 'version: 1' batches: '  lost: {args: [1, 2], run: ": {}", hosts: gone}' '  fine: {args: [1, 2], run: "echo {}"}' >m.yaml
+	run_fairpar any -S 1/gone,1/two --joblog log -f m.yaml </dev/null
+	assert_set 1 2
+	assert_contains "$stderr" "gone: cannot connect"
+	assert_contains "$stderr" "2 of 4 jobs failed"
+	assert_eq "$(grep -c $'\tgone\t.*\t255\t0\t' log)" 2
+}
+
+@test "a batch is told apart whose machines are none of the run's" {
+	printf '%s\n' 'version: 1' batches: '  fine: {run: ":"}' '  a: {run: ":", hosts: [one, nowhere]}' '  b: {run: ":", hosts: "@none"}' >m.yaml
+	for check in '' --check; do
+		run_fairpar 255 $check -S 1/one -f m.yaml </dev/null
+		assert_contains "$stderr" "m.yaml:4: batch 'a': hosts: 'nowhere' is none of the machines of the run"
+		assert_contains "$stderr" "m.yaml:5: batch 'b': hosts: '@none' is none of the machines of the run"
+	done
+	run_fairpar 255 -f m.yaml </dev/null
+	assert_contains "$stderr" "m.yaml:4: batch 'a': hosts: the run has no other machines: they are named by -S, --sshloginfile or --slurm"
+	printf '%s\n' 'version: 1' batches: '  a: {run: ":", hosts: one, long_running: true}' >m.yaml
+	run_fairpar 255 -S 1/one -f m.yaml </dev/null
+	assert_contains "$stderr" "hosts: jobs of long_running run on this machine"
+}

@@ -332,14 +332,15 @@ static bool set_value(struct loader *loader, const struct key *key, const struct
 
 static void set_texts(struct loader *loader, const struct key *key, struct node *node,
                       struct manifest_texts *field) {
-	if (key->type == TYPE_STEPS && node->kind == NODE_TEXT) {
+	bool takes_one = key->type != TYPE_TEXTS;
+	if (takes_one && node->kind == NODE_TEXT) {
 		const char **one = arena_alloc(&loader->manifest->arena, sizeof(*one));
 		one[0] = load_text(loader, key, node);
 		load_check_comment(loader, node);
 		*field = (struct manifest_texts){one, one[0] ? 1 : 0};
 		return;
 	}
-	if (node->kind != NODE_LIST) {
+	if (node->kind != NODE_LIST || (key->type == TYPE_MACHINES && node->n == 0)) {
 		load_refuse(loader, key, node);
 		return;
 	}
@@ -356,7 +357,7 @@ static void set_texts(struct loader *loader, const struct key *key, struct node 
 			load_refuse_item(loader, key->name, item);
 		} else {
 			load_check_comment(loader, item);
-			texts[i] = key->type == TYPE_STEPS ? load_text(loader, key, item) : item->text;
+			texts[i] = takes_one ? load_text(loader, key, item) : item->text;
 		}
 	}
 	*field = (struct manifest_texts){texts, node->n};
@@ -450,6 +451,7 @@ static void set_field(struct loader *loader, const struct key *key, struct node 
 	}
 	case TYPE_TEXTS:
 	case TYPE_STEPS:
+	case TYPE_MACHINES:
 		set_texts(loader, key, node, field);
 		return;
 	case TYPE_ENV:

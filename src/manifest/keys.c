@@ -203,6 +203,7 @@ const struct key_type_words key_types[] = {
 	[TYPE_TEXTS] = {"a list of texts", DEFINED("texts")},
 	[TYPE_NAMES] = {"a list of batches", DEFINED("names")},
 	[TYPE_STEPS] = {"a command or a list of commands", DEFINED("steps")},
+	[TYPE_MACHINES] = {"a machine or a list of machines", DEFINED("steps")},
 	[TYPE_ENV] = {"a mapping of names to values", DEFINED("env")},
 	[TYPE_RETRY_DELAY] = {"a duration, or a mapping of first, factor and max", DEFINED("retry_delay")},
 	[TYPE_COMMANDS] = {"a list of commands", DEFINED("commands")},

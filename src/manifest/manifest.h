@@ -112,6 +112,7 @@ struct manifest_batch {
 	const char *source_text;            // the file, pattern or command of `args_from`
 	struct manifest_texts args;
 	struct manifest_matrix matrix;
+	struct manifest_texts hosts;        // names of machines of the run and @GROUPs; none: all
 	struct manifest_batch *const *needs;    // a failed one with allow_failure counts as succeeded
 	size_t nneeds;
 	struct manifest_batch *emits;           // or NULL

@@ -86,6 +86,10 @@ static bool group_is_in(const char *groups, size_t groups_len, const char *name)
 	return false;
 }
 
+bool sshlogin_is_called(const struct sshlogin *login, const char *name) {
+	return name[0] == '@' ? group_is_in(login->groups, login->groups_len, name + 1) : strcmp(name, login->name) == 0 || strcmp(name, login->host) == 0;
+}
+
 static bool login_is_wanted(const struct sshlogin *login, const struct buf *wanted) {
 	for (size_t i = 1; i < wanted->len; i += strlen(wanted->data + i) + 1) {
 		if (group_is_in(login->groups, login->groups_len, wanted->data + i)) {

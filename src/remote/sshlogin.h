@@ -64,6 +64,9 @@ int sshlogins_add_node(struct sshlogins *list, const char *name, unsigned cpus, 
 // Leaves only the machines of the groups that "@GROUP" has named, if any has. Returns 0, or -1 with *ret_error if none is left.
 int sshlogins_settle(struct sshlogins *list, char **ret_error) FP_NODISCARD;
 
+// Whether that is its name, with or without the user and the port; or, as "@GROUP", a group that it is in.
+bool sshlogin_is_called(const struct sshlogin *login, const char *name);
+
 // True if a machine of the list is not this one.
 bool sshlogins_has_remote(const struct sshlogins *list);
 

@@ -525,12 +525,12 @@ void attempt_run(struct worker_state *state, struct job *job, const struct attem
 	const struct hosts_wish wish = {
 		.width = worker_width(state->worker),
 		.not_on = job->attempt > 1 ? job->login : NULL,
-		.only_on = job->batch->only_on,
+		.bound = job->batch->bound,
 	};
-	bool gone;
+	const struct sshlogin *gone;
 	struct hosts_place *place = hosts_enter(hosts, &wish, &gone);
 	if (gone) {
-		job->login = wish.only_on;
+		job->login = gone;
 		run_nowhere(state, job, attempt, ret_result);
 		return;
 	}

@@ -6,6 +6,7 @@
 #include "base/diag.h"
 #include "base/text.h"
 #include "run/autopack.h"
+#include "run/hosts.h"
 #include "run/learned_memory.h"
 #include "run/publish.h"
 #include "run/run.h"
@@ -50,6 +51,7 @@ void batch_unref(struct batch *batch) {
 	}
 	job_spec_free(batch->finally);
 	job_spec_free(batch->listing);
+	hosts_unbind(batch->bound);
 	if (batch->nspecs > 0) {
 		free(batch->specs);
 	}

@@ -20,6 +20,7 @@
 #include "run/counts.h"
 #include "run/dag_node.h"
 #include "run/feed.h"
+#include "run/hosts.h"
 #include "run/job_run.h"
 #include "run/publish.h"
 #include "run/subscribers.h"
@@ -161,7 +162,11 @@ static void begin(struct dag_node *node) {
 	bool failed = dag_node_make_specs(node) != 0;
 	if (!failed) {
 		node->attrs.paused = false;
-		queue_set(run->pool, node->queue, &node->attrs);
+		if (node->batch->bound) {
+			hosts_set_queue(node->batch->bound, node->queue, &node->attrs, node->batch->width);
+		} else {
+			queue_set(run->pool, node->queue, &node->attrs);
+		}
 		if (node->batch->finally) {
 			batch_command_finally(run, node->queue, node);
 		}
@@ -345,6 +350,7 @@ static void open_one(struct run *run, struct dag_node *node, const struct manife
 	node->batch = batch_new(run, plan->name);
 	node->batch->node = node;
 	node->batch->allow_failure = plan->allow_failure;
+	node->batch->bound = plan->hosts.n > 0 && run->hosts ? hosts_bind(run->hosts, plan->hosts.at, plan->hosts.n) : NULL;
 	node->batch->width = dag_node_width(node, (unsigned)plan->job->slots_per_job);
 	node->queue = pool_queue_open(run->pool, plan->name, &node->attrs, node->batch);
 	verify(node->queue); // nothing has begun, so nothing was cut short
@@ -390,7 +396,35 @@ static int check_shell(const struct manifest *manifest, const struct manifest_ba
 	return path ? 0 : -1;
 }
 
-int dag_check(const struct manifest *manifest) {
+static bool is_machine(const struct sshlogins *list, const char *name) {
+	for (size_t i = 0; i < list->n; ++i) {
+		if (sshlogin_is_called(&list->logins[i], name)) {
+			return true;
+		}
+	}
+	return false;
+}
+
+// Are the machines of the batch among those of the run? Returns 0, or -1 after a message.
+static int check_hosts(const struct options *options, const struct manifest *manifest, const struct manifest_batch *plan) {
+	FP_CLEANUP(buf_fini) struct buf why = BUF_INIT;
+	if (plan->hosts.n > 0 && plan->long_running) {
+		buf_adds(&why, "jobs of long_running run on this machine");
+	} else if (plan->hosts.n > 0 && options->hosts.n == 0) {
+		buf_adds(&why, "the run has no other machines: they are named by -S, --sshloginfile or --slurm");
+	}
+	for (size_t i = 0; i < plan->hosts.n && why.len == 0; ++i) {
+		if (!is_machine(&options->hosts, plan->hosts.at[i])) {
+			buf_printf(&why, "'%s' is none of the machines of the run", text_shows(plan->hosts.at[i]));
+		}
+	}
+	if (why.len == 0) {
+		return 0;
+	}
+	return diag_error("%s:%u: batch '%s': hosts: %s", text_shows(manifest->path), plan->line, text_shows(plan->name), buf_str(&why));
+}
+
+int dag_check(const struct options *options, const struct manifest *manifest) {
 	int result = 0;
 	for (size_t i = 0; i < manifest->nbatches; ++i) {
 		const struct manifest_batch *plan = &manifest->batches[i];
@@ -398,6 +432,7 @@ int dag_check(const struct manifest *manifest) {
 		if (!plan->selected) {
 			continue;
 		}
+		result |= check_hosts(options, manifest, plan);
 		result |= check_shell(manifest, plan, last);
 		for (size_t k = 0; k < plan->ncommands; ++k) {
 			const char *shell = plan->commands[k].job->shell;
@@ -412,7 +447,7 @@ int dag_check(const struct manifest *manifest) {
 
 int dag_open(struct run *run) {
 	const struct manifest *manifest = run->manifest;
-	if (dag_check(manifest) != 0) {
+	if (dag_check(run->options, manifest) != 0) {
 		return -1;
 	}
 	struct dag *dag = run->dag = NEW(struct dag);

@@ -9,9 +9,9 @@
 // after a message.
 int dag_check_files(const struct run *run);
 
-// Looks for what can be known to fail before anything runs: the shells of the selected batches. Returns 0, or -1 after
-// messages.
-int dag_check(const struct manifest *manifest);
+// Looks for what can be known to fail before anything runs: the shells and the machines of the selected batches. Returns 0, or
+// -1 after messages.
+int dag_check(const struct options *options, const struct manifest *manifest);
 
 // Opens the queues of all selected batches, in the order of the file, and begins those that need nothing. Returns 0, or
 // -1 after a message.

@@ -4,6 +4,7 @@
 
 #include "base/alloc.h"
 #include "remote/sshlogin.h"
+#include "run/hosts.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -27,7 +28,9 @@ struct submission *feed_onall_open(struct run *run, size_t low_water) {
 		if (!*end) {
 			break;
 		}
-		(*end)->batch->only_on = logins[i];
+		if (run->hosts && !(*end)->batch->bound) {
+			(*end)->batch->bound = hosts_bind_login(run->hosts, logins[i]);
+		}
 		struct output_queue *order = (*end)->batch->output_queue;
 		if (before && order) {
 			output_queue_follow(run->writer, order, before);

@@ -4,7 +4,7 @@
 // result.lost, and job_run.c runs it again, which takes a place anew. As its slots went with the line, it waits for one
 // elsewhere, or until the line is back.
 
-#include "run/hosts.h"
+#include "run/hosts_internal.h"
 
 #include "base/alloc.h"
 #include "base/diag.h"
@@ -36,195 +36,12 @@ enum {
 	REST_WAIT_S = 1,
 };
 
-struct hosts_host {
-	struct hosts *hosts;
-	const struct sshlogin *login;
-	struct host_link *link;         // NULL: this machine
-	struct host_files *files;       // of a machine over ssh, else NULL
-	struct buf words;          // of the launcher's command line
-	char **argv;
-	const char *path;          // of its program; borrowed
-	// under hosts.lock
-	unsigned slots;            // 0 while it is down
-	unsigned used;
-	const struct sshlogin *node; // where a pilot is, once it has said so; else `login`
-	uint64_t idle_since;       // of a pilot: when it had no job last
-	const void *claimant;      // who waits for several of its slots, or NULL
-	bool was_up;               // once at least
-	bool has_failed;           // to be connected to, since it was up last; it was said
-	bool is_unreachable;       // so has the last attempt to connect
-};
-
 // What a pilot is called once it has said where it is.
 struct pilot_node {
 	struct sshlogin login;
 	struct pilot_node *next;
 	char name[];
 };
-
-struct hosts_place {
-	struct hosts_host *host;
-	const struct sshlogin *at; // for a pilot may come back elsewhere
-	unsigned width;
-	struct job_files *files;   // of the attempt, or NULL
-};
-
-struct hosts {
-	const struct options *options;
-	const struct context *context; // of the run
-	char *cwd;                 // where fairpar was started
-	const char *dot;           // the same from the login directory if it is below; of cwd
-	char **env;                // of launchers
-	struct context *asking;    // of those that may ask on the terminal: its signals are this process's to answer
-	unsigned here;             // slots of this machine
-	struct buf sent_env, whole_env; // of all jobs over ssh (--env), and by --launch
-	struct executor inner;
-	struct pool *pool;
-	struct start_order *start_order; // or NULL
-	void (*wake)(void *arg);
-	void *wake_arg;
-	struct hosts_host *hosts;
-	size_t n;
-	mutex lock;
-	cond changed;              // a slot is free, a host came, the end
-	unsigned waiting;          // slots that attempts wait for
-	struct pilots *pilots;     // or NULL
-	size_t first_pilot;        // behind it all are pilots
-	struct program_copy copy;  // for machines without a fairpar
-	struct pilot_node *nodes;  // where pilots were, each once; borrowed by what ran there until the end of the run
-	bool terminating;
-	unsigned machines;         // --onall: the pool has so many slots all the time, and each host one; else 0
-};
-
-// ---- places ----
-
-static unsigned least(unsigned a, unsigned b) {
-	return a < b ? a : b;
-}
-
-static unsigned free_slots(const struct hosts_host *host) {
-	return host->slots > host->used ? host->slots - host->used : 0;
-}
-
-static bool may_use(const struct hosts_host *host, const struct hosts_wish *wish) {
-	return !wish->only_on || strcmp(host->login->name, wish->only_on->name) == 0;
-}
-
-// Of the hosts that have `width` slots free and that nobody else has claimed, the one with the greatest part of its slots free; one
-// of the login `not_on` only if there is no other. With the lock.
-static struct hosts_host *choose(const struct hosts *hosts, const struct hosts_wish *wish, const void *claimant) {
-	struct hosts_host *best = NULL;
-	for (size_t i = 0; i < hosts->n; ++i) {
-		struct hosts_host *host = &hosts->hosts[i];
-		if (host->slots == 0 || !may_use(host, wish) || free_slots(host) < least(wish->width, host->slots) ||
-		    (host->claimant && host->claimant != claimant)) {
-			continue;
-		}
-		bool best_is_last = best && best->node == wish->not_on, is_last = host->node == wish->not_on;
-		uint64_t free = free_slots(host), best_free = best ? free_slots(best) : 0;
-		if (!best || (best_is_last != is_last ? best_is_last : free * best->slots > best_free * host->slots)) {
-			best = host;
-		}
-	}
-	return best;
-}
-
-// Who needs several slots of one host claims one, or those who need one would always be first. With the lock.
-static void claim(const struct hosts *hosts, const struct hosts_wish *wish, const void *claimant) {
-	struct hosts_host *best = NULL;
-	for (size_t i = 0; i < hosts->n; ++i) {
-		struct hosts_host *host = &hosts->hosts[i];
-		if (host->claimant == claimant) {
-			return;
-		}
-		bool fits = best && best->slots >= wish->width, would_fit = host->slots >= wish->width;
-		if (host->slots > 0 && may_use(host, wish) && !host->claimant &&
-		    (!best || (fits != would_fit ? would_fit : free_slots(host) > free_slots(best)))) {
-			best = host;
-		}
-	}
-	if (best) {
-		best->claimant = claimant;
-	}
-}
-
-static void renounce(const struct hosts *hosts, const void *claimant) {
-	for (size_t i = 0; i < hosts->n; ++i) {
-		if (hosts->hosts[i].claimant == claimant) {
-			hosts->hosts[i].claimant = NULL;
-		}
-	}
-}
-
-// Whether the attempt waits for a host that cannot be reached. With the lock.
-static bool is_gone(const struct hosts *hosts, const struct hosts_wish *wish) {
-	bool gone = wish->only_on;
-	for (size_t i = 0; i < hosts->n && gone; ++i) {
-		const struct hosts_host *host = &hosts->hosts[i];
-		gone = !may_use(host, wish) || (host->slots == 0 && host->is_unreachable);
-	}
-	return gone;
-}
-
-static bool is_pilot(const struct hosts_host *host) {
-	return host->login->is_pilot;
-}
-
-struct hosts_place *hosts_enter(struct hosts *hosts, const struct hosts_wish *wish, bool *ret_gone) {
-	struct hosts_place *place = NEW(struct hosts_place);
-	bool waits = false;
-	*ret_gone = false;
-	mutex_lock(&hosts->lock);
-	while (!hosts->terminating && !(place->host = choose(hosts, wish, place)) && !(*ret_gone = is_gone(hosts, wish))) {
-		if (wish->width > 1) {
-			claim(hosts, wish, place);
-		}
-		if (!waits) {
-			waits = true;
-			hosts->waiting += wish->width;
-			hosts_starving(hosts);
-		}
-		cond_wait(&hosts->changed, &hosts->lock);
-	}
-	hosts->waiting -= waits ? wish->width : 0;
-	if (place->host) {
-		place->width = least(wish->width, place->host->slots);
-		place->host->used += place->width;
-		place->at = place->host->node;
-	}
-	if (wish->width > 1) {
-		renounce(hosts, place);
-	}
-	mutex_unlock(&hosts->lock);
-	if (!place->host) {
-		free(place);
-		return NULL;
-	}
-	return place;
-}
-
-void hosts_leave(struct hosts *hosts, struct hosts_place *place) {
-	mutex_lock(&hosts->lock);
-	place->host->used -= place->width;
-	if (is_pilot(place->host) && place->host->used == 0) {
-		place->host->idle_since = now_ns();
-	}
-	cond_broadcast(&hosts->changed);
-	mutex_unlock(&hosts->lock);
-	free(place);
-}
-
-void hosts_set_files(struct hosts_place *place, struct job_files *files) {
-	place->files = files;
-}
-
-bool hosts_is_elsewhere(const struct hosts_place *place) {
-	return place->host->link;
-}
-
-const struct sshlogin *hosts_login(const struct hosts_place *place) {
-	return place->at;
-}
 
 // ---- as an executor ----
 
@@ -398,6 +215,7 @@ static unsigned change_slots(struct hosts_host *host, unsigned slots) {
 	}
 	if (hosts->pool && hosts->machines == 0 && slots != before) {
 		pool_add_slots(hosts->pool, (int)slots - (int)before);
+		hosts_limit_queues(hosts);
 	}
 	return before;
 }
@@ -420,7 +238,7 @@ static void on_up(void *arg, const struct worker_hello *hello) {
 	if (is_back) {
 		diag_note("%s: connected", host->login->name);
 	}
-	(void)set_slots(host, least(hello->slots, HOST_SLOTS_MOST));
+	(void)set_slots(host, hello->slots < HOST_SLOTS_MOST ? hello->slots : HOST_SLOTS_MOST);
 }
 
 static void on_down(void *arg, const char *why, bool was_up, bool bye) {
@@ -560,7 +378,7 @@ static unsigned told_slots(const struct hosts *hosts, const struct sshlogin *log
 		return hosts->here;
 	}
 	unsigned long slots = strtoul(jobs, &end, 10);
-	return *end == '\0' && jobs[0] != '+' && jobs[0] != '-' && slots > 0 ? least((unsigned)slots, HOST_SLOTS_MOST) : hosts->here;
+	return *end == '\0' && jobs[0] != '+' && jobs[0] != '-' && slots > 0 ? slots < HOST_SLOTS_MOST ? (unsigned)slots : HOST_SLOTS_MOST : hosts->here;
 }
 
 // Returns 0, or -1 with errno.
@@ -641,10 +459,11 @@ int hosts_open(const struct options *options, const struct context *context, uns
 	}
 	struct hosts *hosts = *ret_hosts = NEW(struct hosts);
 	*hosts = (struct hosts){.options = options, .context = context, .here = here, .cwd = getcwd(NULL, 0), .n = options->hosts.n};
-	hosts->machines = options->onall ? least(options->machines ? options->machines : UINT_MAX, (unsigned)hosts->n) : 0;
+	hosts->machines = !options->onall ? 0 : options->machines && options->machines < hosts->n ? options->machines : (unsigned)hosts->n;
 	char *self = launcher_self();
 	hosts->dot = find_dot(hosts->cwd);
 	program_copy_find(self, &hosts->copy);
+	list_init(&hosts->bounds);
 	mutex_init(&hosts->lock, LOCK_HOSTS);
 	cond_init(&hosts->changed);
 	hosts->hosts = xcalloc(hosts->n, sizeof(*hosts->hosts));
@@ -725,11 +544,11 @@ int hosts_attach(struct hosts *hosts, struct pool *pool, struct start_order *sta
 		bool asks = host->login->kind == SSHLOGIN_SSH;
 		struct link_config config = {
 			.launcher = {.path = host->path, .argv = host->argv, .env = hosts->env, .context = asks ? hosts->asking : hosts->context, .asks = asks},
-			.env = is_pilot(host) ? (struct buf)BUF_INIT : host->login->kind == SSHLOGIN_LAUNCH ? hosts->whole_env : hosts->sent_env,
+			.env = hosts_host_is_pilot(host) ? (struct buf)BUF_INIT : host->login->kind == SSHLOGIN_LAUNCH ? hosts->whole_env : hosts->sent_env,
 			.adds_env = host->login->kind != SSHLOGIN_LAUNCH,
 			.copy = asks ? &hosts->copy : NULL,
-			.on_demand = is_pilot(host),
-			.calls = {.up = is_pilot(host) ? on_pilot_up : on_up, .down = is_pilot(host) ? on_pilot_down : on_down, .said = on_said,
+			.on_demand = hosts_host_is_pilot(host),
+			.calls = {.up = hosts_host_is_pilot(host) ? on_pilot_up : on_up, .down = hosts_host_is_pilot(host) ? on_pilot_down : on_down, .said = on_said,
 			          .gone = on_pilot_gone, .arg = host},
 		};
 		host->link = link_open(&config);

@@ -39,16 +39,30 @@ unsigned hosts_guess_slots(const struct hosts *hosts);
 struct hosts_wish {
 	unsigned width;                 // slots, or as many as the host has
 	const struct sshlogin *not_on;  // rather not there; or NULL
-	const struct sshlogin *only_on; // there and nowhere else; or NULL
+	const struct hosts_bound *bound; // on one of these; or NULL: on any
 };
 
-// Waits for a place and takes it. Returns NULL if the run is cut short before; or with *ret_gone if the only host cannot be reached.
-// To be given back by hosts_leave().
-struct hosts_place *hosts_enter(struct hosts *hosts, const struct hosts_wish *wish, bool *ret_gone);
+// Waits for a place and takes it. Who waits for one of some hosts lends his slot of the pool to others. Returns NULL if the run is cut
+// short before; or if he waits for hosts none of which can be reached: then one of them is *ret_gone, which is NULL otherwise. To be
+// given back by hosts_leave().
+struct hosts_place *hosts_enter(struct hosts *hosts, const struct hosts_wish *wish, const struct sshlogin **ret_gone);
 void hosts_leave(struct hosts *hosts, struct hosts_place *place);
 
 // The attempt at the place has files: borrowed until its end. Where the machine has this one's directory nothing is done with them.
 void hosts_set_files(struct hosts_place *place, struct job_files *files);
+
+// Binds a batch to that machine of the options, or to all that are called by one of these names (sshlogin_is_called()). The owner of the
+// batch frees it with hosts_unbind(), when the queue is gone.
+struct hosts_bound *hosts_bind_login(struct hosts *hosts, const struct sshlogin *login);
+struct hosts_bound *hosts_bind(struct hosts *hosts, const char *const *names, size_t n);
+void hosts_unbind(struct hosts_bound *bound); // NULL-safe
+
+// To be called in place of queue_set(), from one thread: the attributes, but no more items at once than those hosts have slots, as they
+// come and go; `width`: slots of an item.
+void hosts_set_queue(struct hosts_bound *bound, struct queue *queue, const struct queue_attrs *attrs, unsigned width);
+
+// The queue is going (pool_hooks.removed). NULL-safe.
+void hosts_forget_queue(struct hosts_bound *bound);
 
 // Items wait for slots: pilots may be asked for. NULL-safe; any thread.
 void hosts_starving(struct hosts *hosts);

@@ -286,6 +286,7 @@ static void on_removed(void *arg, struct queue *queue, uint64_t submitted FP_UNU
 	struct batch *batch = queue_user(queue);
 	struct dag_node *node = batch->node;
 	publish_longest_wait(batch, queue_longest_wait(queue));
+	hosts_forget_queue(batch->bound);
 	batch_retire(batch);
 	if (node) { // behind the above, so that its end is told before others begin
 		dag_node_ended(node);

@@ -47,7 +47,7 @@ int show_manifest(const struct options *options) {
 	if (!manifest) {
 		return EXIT_TROUBLE;
 	}
-	if ((options->check && dag_check(manifest) != 0) || (options->given[OPT_LIST] && write_list(options, manifest) != 0)) {
+	if ((options->check && dag_check(options, manifest) != 0) || (options->given[OPT_LIST] && write_list(options, manifest) != 0)) {
 		failed = true;
 	}
 	manifest_free(manifest);

@@ -298,7 +298,7 @@ static void test_every_key(void) {
 		"  a:\n    description: d\n    run: x {}\n    args: [1.10, no, '']\n    needs: c\n    emits: b\n    then: [\"s {}\", t]\n"
 		"    on_failure: f {}\n    finally: g\n    env: {B: '{}'}\n    working_dir: w\n    umask: 027\n    nice: -5\n"
 		"    shell: none\n    timeout: 1h30m\n    retries: 3\n    retry_delay: {first: 1s, factor: 1.5, max: 1m}\n"
-		"    weight: 7\n    max_parallel: 6\n    rate: 30/m\n    priority: -5\n    slots_per_job: 4\n    memory: 2G\n    long_running: true\n"
+		"    weight: 7\n    max_parallel: 6\n    rate: 30/m\n    priority: -5\n    slots_per_job: 4\n    memory: 2G\n    long_running: true\n    hosts: [\"@gpu\", n1]\n"
 		"    prefer_fairness: true\n    allow_failure: true\n    creates: c{}\n    output: raw\n"
 		"  c: {run: x}\n");
 	const struct manifest_batch *b = &manifest->batches[0], *a = &manifest->batches[1], *c = &manifest->batches[2];
@@ -314,6 +314,7 @@ static void test_every_key(void) {
 	check_string(a->args.at[2], "");
 	check(a->nneeds == 1 && a->needs[0] == c && a->emits == b && b->nfeeders == 1 && b->feeders[0] == a);
 	check(manifest_batch_has_items(b) && manifest_batch_jobs(b) == 0);
+	check(a->hosts.n == 2 && strcmp(a->hosts.at[0], "@gpu") == 0 && strcmp(a->hosts.at[1], "n1") == 0 && b->hosts.n == 0);
 	check_equal(a->job->then.n, 2);
 	check_string(a->job->then.at[1], "t");
 	check_string(a->job->on_failure, "f {}");

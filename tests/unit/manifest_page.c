@@ -33,6 +33,7 @@ static const char *const type_names[] = {
 	[TYPE_TEXTS] = "list of texts",
 	[TYPE_NAMES] = "list of batches",
 	[TYPE_STEPS] = "command | list of commands",
+	[TYPE_MACHINES] = "machine | list of machines",
 	[TYPE_ENV] = "mapping of texts",
 	[TYPE_RETRY_DELAY] = "duration | mapping",
 	[TYPE_COMMANDS] = "list of commands",

@@ -1,0 +1,258 @@
+// Which attempt gets which slot: the places of the hosts, and batches that are to run on some of them only.
+
+#include "run/hosts_internal.h"
+
+#include "base/alloc.h"
+
+#include <stdlib.h>
+
+static unsigned least(unsigned a, unsigned b) {
+	return a < b ? a : b;
+}
+
+static unsigned free_slots(const struct hosts_host *host) {
+	return host->slots > host->used ? host->slots - host->used : 0;
+}
+
+static bool may_use(const struct hosts_host *host, const struct hosts_wish *wish) {
+	return !wish->bound || wish->bound->has[host - host->hosts->hosts];
+}
+
+// Those that the attempt may take: what others wait for who can run on few hosts is theirs.
+static unsigned room_on(const struct hosts_host *host, const struct hosts_wish *wish) {
+	unsigned free = free_slots(host), kept = wish->bound ? 0 : least(free, host->awaited);
+	return free - kept;
+}
+
+// Of the hosts that have `width` slots free and that nobody else has claimed, the one with the greatest part of its slots free; one
+// of the login `not_on` only if there is no other. With the lock.
+static struct hosts_host *choose(const struct hosts *hosts, const struct hosts_wish *wish, const void *claimant) {
+	struct hosts_host *best = NULL;
+	for (size_t i = 0; i < hosts->n; ++i) {
+		struct hosts_host *host = &hosts->hosts[i];
+		if (host->slots == 0 || !may_use(host, wish) || room_on(host, wish) < least(wish->width, host->slots) ||
+		    (host->claimant && host->claimant != claimant)) {
+			continue;
+		}
+		bool best_is_last = best && best->node == wish->not_on, is_last = host->node == wish->not_on;
+		uint64_t free = free_slots(host), best_free = best ? free_slots(best) : 0;
+		if (!best || (best_is_last != is_last ? best_is_last : free * best->slots > best_free * host->slots)) {
+			best = host;
+		}
+	}
+	return best;
+}
+
+// Who needs several slots of one host claims one, or those who need one would always be first. With the lock.
+static void claim(const struct hosts *hosts, const struct hosts_wish *wish, const void *claimant) {
+	struct hosts_host *best = NULL;
+	for (size_t i = 0; i < hosts->n; ++i) {
+		struct hosts_host *host = &hosts->hosts[i];
+		if (host->claimant == claimant) {
+			return;
+		}
+		bool fits = best && best->slots >= wish->width, would_fit = host->slots >= wish->width;
+		if (host->slots > 0 && may_use(host, wish) && !host->claimant &&
+		    (!best || (fits != would_fit ? would_fit : free_slots(host) > free_slots(best)))) {
+			best = host;
+		}
+	}
+	if (best) {
+		best->claimant = claimant;
+	}
+}
+
+static void renounce(const struct hosts *hosts, const void *claimant) {
+	for (size_t i = 0; i < hosts->n; ++i) {
+		if (hosts->hosts[i].claimant == claimant) {
+			hosts->hosts[i].claimant = NULL;
+		}
+	}
+}
+
+// The first of the hosts that the attempt may use, if none of them can be reached; else NULL. With the lock.
+static const struct sshlogin *find_gone(const struct hosts *hosts, const struct hosts_wish *wish) {
+	const struct sshlogin *gone = NULL;
+	for (size_t i = 0; wish->bound && i < hosts->n; ++i) {
+		const struct hosts_host *host = &hosts->hosts[i];
+		if (may_use(host, wish)) {
+			if (host->slots > 0 || !host->is_unreachable || (host->was_up && hosts->machines == 0)) {
+				return NULL; // it may come back
+			}
+			gone = gone ? gone : host->login;
+		}
+	}
+	return gone;
+}
+
+// An attempt that waits for one of some hosts begins to, or (`begins` false) does no more: meanwhile others have its slot of the pool.
+// With the lock.
+static void await(struct hosts *hosts, const struct hosts_wish *wish, bool begins) {
+	int more = begins ? (int)wish->width : -(int)wish->width;
+	for (size_t i = 0; i < hosts->n; ++i) {
+		if (may_use(&hosts->hosts[i], wish)) {
+			hosts->hosts[i].awaited += (unsigned)more;
+		}
+	}
+	if (hosts->pool && hosts->machines == 0) {
+		pool_add_slots(hosts->pool, more);
+	}
+	cond_broadcast(&hosts->changed);
+}
+
+// With the lock.
+static bool may_use_pilots(const struct hosts *hosts, const struct hosts_wish *wish) {
+	return hosts->first_pilot < hosts->n && may_use(&hosts->hosts[hosts->first_pilot], wish);
+}
+
+static void begin_waiting(struct hosts *hosts, const struct hosts_wish *wish) {
+	if (wish->bound) {
+		await(hosts, wish, /* begins */ true);
+	}
+	if (may_use_pilots(hosts, wish)) {
+		hosts->waiting += wish->width;
+		hosts_starving(hosts);
+	}
+}
+
+static void end_waiting(struct hosts *hosts, const struct hosts_wish *wish) {
+	if (wish->bound) {
+		await(hosts, wish, /* begins */ false);
+	}
+	if (may_use_pilots(hosts, wish)) {
+		hosts->waiting -= wish->width;
+	}
+}
+
+struct hosts_place *hosts_enter(struct hosts *hosts, const struct hosts_wish *wish, const struct sshlogin **ret_gone) {
+	struct hosts_place *place = NEW(struct hosts_place);
+	bool waits = false;
+	*ret_gone = NULL;
+	mutex_lock(&hosts->lock);
+	while (!hosts->terminating && !(place->host = choose(hosts, wish, place)) && !(*ret_gone = find_gone(hosts, wish))) {
+		if (wish->width > 1) {
+			claim(hosts, wish, place);
+		}
+		if (!waits) {
+			waits = true;
+			begin_waiting(hosts, wish);
+		}
+		cond_wait(&hosts->changed, &hosts->lock);
+	}
+	if (waits) {
+		end_waiting(hosts, wish);
+	}
+	if (place->host) {
+		place->width = least(wish->width, place->host->slots);
+		place->host->used += place->width;
+		place->at = place->host->node;
+	}
+	if (wish->width > 1) {
+		renounce(hosts, place);
+	}
+	mutex_unlock(&hosts->lock);
+	if (!place->host) {
+		free(place);
+		return NULL;
+	}
+	return place;
+}
+
+void hosts_leave(struct hosts *hosts, struct hosts_place *place) {
+	mutex_lock(&hosts->lock);
+	place->host->used -= place->width;
+	if (hosts_host_is_pilot(place->host) && place->host->used == 0) {
+		place->host->idle_since = now_ns();
+	}
+	cond_broadcast(&hosts->changed);
+	mutex_unlock(&hosts->lock);
+	free(place);
+}
+
+void hosts_set_files(struct hosts_place *place, struct job_files *files) {
+	place->files = files;
+}
+
+bool hosts_is_elsewhere(const struct hosts_place *place) {
+	return place->host->link;
+}
+
+const struct sshlogin *hosts_login(const struct hosts_place *place) {
+	return place->at;
+}
+
+// ---- batches of some hosts ----
+
+static struct hosts_bound *new_bound(struct hosts *hosts) {
+	struct hosts_bound *bound = NEW(struct hosts_bound);
+	*bound = (struct hosts_bound){.hosts = hosts, .has = xcalloc(hosts->n, sizeof(*bound->has)), .width = 1};
+	mutex_lock(&hosts->lock);
+	list_push_back(&hosts->bounds, &bound->link);
+	mutex_unlock(&hosts->lock);
+	return bound;
+}
+
+struct hosts_bound *hosts_bind_login(struct hosts *hosts, const struct sshlogin *login) {
+	struct hosts_bound *bound = new_bound(hosts);
+	for (size_t i = 0; i < hosts->n; ++i) {
+		bound->has[i] = hosts->hosts[i].login == login;
+	}
+	return bound;
+}
+
+struct hosts_bound *hosts_bind(struct hosts *hosts, const char *const *names, size_t n) {
+	struct hosts_bound *bound = new_bound(hosts);
+	for (size_t i = 0; i < hosts->n; ++i) {
+		for (size_t k = 0; k < n && !bound->has[i]; ++k) {
+			bound->has[i] = sshlogin_is_called(hosts->hosts[i].login, names[k]);
+		}
+	}
+	return bound;
+}
+
+void hosts_unbind(struct hosts_bound *bound) {
+	if (bound) {
+		mutex_lock(&bound->hosts->lock);
+		list_remove(&bound->link);
+		mutex_unlock(&bound->hosts->lock);
+		free(bound->has);
+		free(bound);
+	}
+}
+
+// More items than that would wait for slots, while others could run. With the lock.
+static void limit_queue(const struct hosts *hosts, const struct hosts_bound *bound) {
+	struct queue_attrs attrs = bound->attrs;
+	unsigned slots = 0;
+	for (size_t i = 0; i < hosts->n; ++i) {
+		slots += bound->has[i] ? hosts->hosts[i].slots : 0;
+	}
+	unsigned most = slots > bound->width ? slots / bound->width : 1;
+	attrs.max_parallel = attrs.max_parallel > 0 ? least(attrs.max_parallel, most) : most;
+	queue_set(hosts->pool, bound->queue, &attrs);
+}
+
+void hosts_limit_queues(const struct hosts *hosts) {
+	list_for_each_entry(&hosts->bounds, struct hosts_bound, bound, link) {
+		if (bound->queue) {
+			limit_queue(hosts, bound);
+		}
+	}
+}
+
+void hosts_set_queue(struct hosts_bound *bound, struct queue *queue, const struct queue_attrs *attrs, unsigned width) {
+	mutex_lock(&bound->hosts->lock);
+	bound->queue = queue;
+	bound->attrs = *attrs;
+	bound->width = width > 1 ? width : 1;
+	limit_queue(bound->hosts, bound);
+	mutex_unlock(&bound->hosts->lock);
+}
+
+void hosts_forget_queue(struct hosts_bound *bound) {
+	if (bound) {
+		mutex_lock(&bound->hosts->lock);
+		bound->queue = NULL;
+		mutex_unlock(&bound->hosts->lock);
+	}
+}

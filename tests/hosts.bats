@@ -312,6 +312,37 @@ JOB
 	assert_eq "$stderr" "fairpar: error: cannot start '/proc/no/ssh' for one: No such file or directory"
 }
 
+# ---- what is seen of them ----
+
+@test "a job that has failed elsewhere is named with its machine, one here is not" {
+	run_fairpar 1 -S 1/one 'exit {}' ::: 1 </dev/null
+	assert_contains "$stderr" "#1 (exit 1 on one)"
+	run_fairpar 1 --summary=always -S 1/one 'exit {}' ::: 1 </dev/null
+	assert_contains "$stderr" "FAILED #1 on one: exit 1"
+	run_fairpar any -S 1/: -S 1/one --joblog log 'exit {}' ::: 1 2 </dev/null
+	assert_eq "$(grep -c ' on :' <<<"$stderr")" 0
+}
+
+# lists LINE …: the list of SIGUSR1 has each of these extended regular expressions by now.
+lists() {
+	local line
+	kill -USR1 "$fairpar_pid" 2>/dev/null
+	for line; do
+		grep -qE "$line" "$BATS_TEST_TMPDIR/stderr" || return
+	done
+}
+
+@test "SIGUSR1 lists the jobs elsewhere with their last line, and how each machine stands" {
+	make_fifo f1 f2 f3 go1 go2 go3
+	start_fairpar -S 2/one,1/gone,1/: 'echo begun {}; echo >go{}; read -r x <f{} #' ::: 1 2 3
+	for job in 1 2 3; do await go$job; done
+	wait_for lists 'pid [0-9]+ on one: #[123] .*: begun [123]$' 'pid [0-9]+: #[123] .*: begun [123]$' 'one: 2 of 2 slots used' \
+		': \(this machine\): 1 of 1 slots used' 'gone: cannot be reached; it is tried again'
+	for job in 1 2 3; do release f$job; done
+	end_fairpar
+	assert_eq "$(grep -oE 'on one: #[123] ' <<<"$stderr" | sort -u | grep -c '')" 2
+}
+
 # ---- the program, where it is not there ----
 
 # A machine with a home of its own, and no fairpar but the one that it is given.

@@ -125,11 +125,13 @@ void children_kill_with_cookie(struct children *children);
 // One running child as seen by children_each().
 struct child_view {
 	pid_t pid;
+	const char *host;    // the machine where that is, valid during the call, or NULL: this one
 	uint64_t start;
 	const char *label;   // job label given to child_run(), valid during the call
 	const char *last;    // the last line of its output, valid during the call, or NULL; see output_reader.last_line
 	int stop_signal;     // of children_each_stopped(): by which it was stopped
 };
+
 // Says on standard error how many jobs wait for memory, if any.
 void children_show_memory(struct children *children);
 
@@ -194,6 +196,12 @@ struct output_reader {
 	int more_fd;
 	void *arg;
 };
+
+// A copy of the last line of what it has read, which the caller frees; or NULL: there is none, or no reader.
+char *output_reader_last_line(const struct output_reader *reader);
+
+// Calls fn for each, and frees them with their labels and last lines.
+void child_views_take(struct child_view *views, size_t n, void (*fn)(void *arg, const struct child_view *), void *arg);
 
 struct child_config {
 	const char *path;            // program file, already searched

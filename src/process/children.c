@@ -588,12 +588,19 @@ static int running_take_stop(const struct running_child *running) {
 	return stopped && !running->held ? info.si_status : 0;
 }
 
-// A copy of the last line of its output, or NULL; under the lock, so that the child is there.
-static char *running_last_line(const struct running_child *running) {
+char *output_reader_last_line(const struct output_reader *reader) {
 	char text[LAST_LINE];
-	const struct output_reader *reader = running->output_reader;
 	size_t len = reader && reader->last_line ? reader->last_line(reader->arg, text, sizeof(text)) : 0;
 	return len > 0 ? xmemdup(text, len) : NULL;
+}
+
+void child_views_take(struct child_view *views, size_t n, void (*fn)(void *arg, const struct child_view *), void *arg) {
+	for (size_t i = 0; i < n; ++i) {
+		fn(arg, &views[i]);
+		free((char *)(uintptr_t)views[i].label);
+		free((char *)(uintptr_t)views[i].last);
+	}
+	free(views);
 }
 
 static void visit(struct children *children, bool stopped_only, void (*fn)(void *arg, const struct child_view *),
@@ -611,17 +618,12 @@ static void visit(struct children *children, bool stopped_only, void (*fn)(void 
 			.pid = running->pid,
 			.start = running->start,
 			.label = xstrdup(running->label ? running->label : ""), // the job may end while fn prints
-			.last = stopped_only ? NULL : running_last_line(running),
+			.last = stopped_only ? NULL : output_reader_last_line(running->output_reader), // under the lock, so that the child is there
 			.stop_signal = stop_signal,
 		};
 	}
 	mutex_unlock(&children->lock);
-	for (size_t i = 0; i < n; ++i) {
-		fn(arg, &views[i]);
-		free((char *)(uintptr_t)views[i].label);
-		free((char *)(uintptr_t)views[i].last);
-	}
-	free(views);
+	child_views_take(views, n, fn, arg);
 }
 
 void children_each(struct children *children, void (*fn)(void *arg, const struct child_view *), void *arg) {

@@ -665,6 +665,26 @@ void link_await_rest(struct host_link *link, uint64_t until) {
 	mutex_unlock(&link->lock);
 }
 
+void link_each(struct host_link *link, const char *host, void (*fn)(void *arg, const struct child_view *view), void *arg) {
+	struct child_view *views = NULL;
+	size_t cap = 0, n = 0;
+	mutex_lock(&link->lock);
+	list_for_each_entry(&link->attempts, struct link_attempt, attempt, link) {
+		if (attempt->state == ATTEMPT_STARTED) {
+			grow_array(&views, &cap, n + 1, sizeof(*views));
+			views[n++] = (struct child_view){
+				.pid = (pid_t)attempt->pid,
+				.host = host,
+				.start = attempt->start,
+				.label = xstrdup(attempt->config->label ? attempt->config->label : ""), // the job may end while fn prints
+				.last = output_reader_last_line(attempt->config->output_reader),
+			};
+		}
+	}
+	mutex_unlock(&link->lock);
+	child_views_take(views, n, fn, arg);
+}
+
 unsigned link_count(struct host_link *link) {
 	unsigned n = 0;
 	mutex_lock(&link->lock);

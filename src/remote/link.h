@@ -81,6 +81,9 @@ uint64_t link_expire(struct host_link *link, uint64_t limit, uint64_t now);
 void link_rest(struct host_link *link, bool begins);
 void link_await_rest(struct host_link *link, uint64_t until);
 
+// As children_each(), for the attempts that have begun there. `host` is what they are told of as child_view.host.
+void link_each(struct host_link *link, const char *host, void (*fn)(void *arg, const struct child_view *view), void *arg);
+
 // How many attempts are there.
 unsigned link_count(struct host_link *link);
 

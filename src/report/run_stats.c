@@ -89,6 +89,7 @@ struct run_stats *stats_new(void) {
 static void job_fini(struct stats_job *job) {
 	free(job->batch);
 	free(job->command);
+	free(job->host);
 	free(job->why);
 	free(job->tail);
 }
@@ -275,6 +276,7 @@ static void job_set(struct stats_job *job, const struct event_job_end *end) {
 		.allowed = end->allowed,
 	};
 	job->command = copy_bytes(end->command, end->command_len, &job->command_len);
+	job->host = end->id.host ? xstrdup(end->id.host) : NULL;
 	job->why = end->why ? xstrdup(end->why) : NULL;
 	// of the output the end is what counts
 	size_t cut = minus(end->tail_len, TEXT_MAX);

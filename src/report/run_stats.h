@@ -54,6 +54,7 @@ struct stats_job {
 	struct result result;
 	char *command;
 	size_t command_len;
+	char *host;             // the machine that it ran on, or NULL: this one
 	char *why;              // it could not be started, or a batch could not begin; or NULL
 	char *tail;             // last lines of its output; NULL if there is none
 	size_t tail_len;

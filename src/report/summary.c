@@ -283,10 +283,18 @@ static void add_tail(struct buf *buf, const struct stats_job *job, const struct 
 	}
 }
 
+static void add_host(struct buf *buf, const struct stats_job *job) {
+	if (job->host) {
+		buf_adds(buf, " on ");
+		text_add_text(buf, job->host, strlen(job->host), NAME_COLUMNS);
+	}
+}
+
 static void add_failure(struct buf *buf, const struct stats_job *job, const struct summary_form *form) {
 	char how[80];
 	add_coloured(buf, form, RED, "  FAILED ");
 	text_add_job(buf, job->batch, job->number, job->seq, TEXT_BATCH_COLUMNS);
+	add_host(buf, job);
 	buf_adds(buf, ": ");
 	if (job->why && (form->table || job->result.lacks_results)) {
 		text_add_text(buf, job->why, strlen(job->why), COMMAND_COLUMNS);
@@ -366,6 +374,7 @@ static void add_named(struct buf *buf, const struct stats_job *job) {
 	} else {
 		buf_printf(buf, "%s%s", job->number == 0 ? "args_from: " : "", result_describe(&job->result, how, sizeof(how)));
 	}
+	add_host(buf, job);
 	if (job->items > 1) {
 		buf_printf(buf, ", %llu items", ull(job->items));
 	}

@@ -190,6 +190,35 @@ void hosts_rest(struct hosts *hosts, bool begins) {
 	}
 }
 
+void hosts_each(struct hosts *hosts, void (*fn)(void *arg, const struct child_view *view), void *arg) {
+	for (size_t i = 0; hosts && i < hosts->n; ++i) {
+		const struct hosts_host *host = &hosts->hosts[i];
+		mutex_lock(&hosts->lock);
+		const char *name = host->node->name; // which lives as long as the run
+		mutex_unlock(&hosts->lock);
+		if (host->link) {
+			link_each(host->link, name, fn, arg);
+		}
+	}
+}
+
+void hosts_show(struct hosts *hosts) {
+	for (size_t i = 0; hosts && i < hosts->n; ++i) {
+		const struct hosts_host *host = &hosts->hosts[i];
+		mutex_lock(&hosts->lock);
+		unsigned slots = host->slots, used = host->used;
+		bool failed = host->has_failed, was_up = host->was_up, moved = host->node != host->login;
+		const char *node = host->node->name;
+		mutex_unlock(&hosts->lock);
+		const char *name = host->login->name, *of = host->link ? "" : " (this machine)";
+		if (slots > 0) {
+			diag_note("%s%s%s%s: %u of %u slots used", name, of, moved ? ", on " : "", moved ? node : "", used, slots);
+		} else if (!hosts_host_is_pilot(host)) {
+			diag_note("%s: %s", name, failed && was_up ? "the connection is lost; it is tried again" : failed ? "cannot be reached; it is tried again" : "it takes no jobs yet");
+		}
+	}
+}
+
 unsigned hosts_count(struct hosts *hosts) {
 	unsigned n = 0;
 	for (size_t i = 0; hosts && i < hosts->n; ++i) {

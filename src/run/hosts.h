@@ -80,6 +80,12 @@ bool hosts_are_unreachable(struct hosts *hosts);
 // line cannot be written for a second. From the event loop; NULL-safe.
 void hosts_rest(struct hosts *hosts, bool begins);
 
+// Calls fn for each attempt that runs on another machine, as children_each() does for those here; from the event loop. NULL-safe.
+void hosts_each(struct hosts *hosts, void (*fn)(void *arg, const struct child_view *view), void *arg);
+
+// Says on standard error how each machine stands. NULL-safe; from the event loop.
+void hosts_show(struct hosts *hosts);
+
 // How many attempts run on other machines. NULL-safe.
 unsigned hosts_count(struct hosts *hosts);
 

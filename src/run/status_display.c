@@ -21,6 +21,7 @@
 #include "report/eta.h"
 #include "report/run_stats.h"
 #include "report/status_line.h"
+#include "run/hosts.h"
 #include "run/pictures.h"
 #include "run/publish.h"
 #include "term/screen.h"
@@ -356,6 +357,7 @@ static void draw(struct status_display *display, uint64_t now) {
 	rows.room = rows.room > 2 ? rows.room - 2 : 1;
 	if (display->rows) {
 		children_each(display->run->children, add_row, &rows);
+		hosts_each(display->run->hosts, add_row, &rows);
 	}
 	publish_lock(display->run);
 	get_status(display, now, &status);

@@ -80,8 +80,8 @@ static void list_child(void *arg, const struct child_view *view) {
 		buf_adds(&last, ": ");
 		text_add_output(&last, view->last, strlen(view->last), LAST_COLUMNS);
 	}
-	diag_note("running for %.1fs, pid %ld: %s%s", (double)(now - view->start) / 1e9, (long)view->pid, text_shows(view->label),
-	          buf_str(&last));
+	diag_note("running for %.1fs, pid %ld%s%s: %s%s", (double)(now - view->start) / 1e9, (long)view->pid, view->host ? " on " : "",
+	          view->host ? view->host : "", text_shows(view->label), buf_str(&last));
 }
 
 static void suspend(struct run *run) {
@@ -143,6 +143,8 @@ static void answer_signal(struct run *run, int signal) {
 	case SIGUSR1:
 		children_settle(run->children);
 		children_each(run->children, list_child, &now);
+		hosts_each(run->hosts, list_child, &now);
+		hosts_show(run->hosts);
 		if (run->auto_slots) {
 			auto_slots_show(run->auto_slots);
 		}

@@ -479,3 +479,64 @@ watch_copies() {
 	run_fairpar 255 -S 1/one -f m.yaml </dev/null
 	assert_contains "$stderr" "hosts: jobs of long_running run on this machine"
 }
+
+# ---- --load, --memfree ----
+
+# machine HOST LOAD FREE: what /proc tells there.
+machine() {
+	mkdir -p "$BATS_TEST_TMPDIR/proc"
+	printf 'procs_running %d\nprocs_blocked 0\n' "$(($2 + 1))" >"$BATS_TEST_TMPDIR/proc/new"
+	mv "$BATS_TEST_TMPDIR/proc/new" "$BATS_TEST_TMPDIR/proc/$1.stat"
+	printf 'MemTotal: 1000 kB\nMemAvailable: %d kB\n' "$3" >"$BATS_TEST_TMPDIR/proc/new"
+	mv "$BATS_TEST_TMPDIR/proc/new" "$BATS_TEST_TMPDIR/proc/$1.meminfo"
+}
+
+have_machines() {
+	use_faults
+	export FAIRPAR_REMOTE=$FAIRPAR
+	sed -i "s|^exec sh|export FAIRPAR_STAT=$BATS_TEST_TMPDIR/proc/\$host.stat FAIRPAR_MEMINFO=$BATS_TEST_TMPDIR/proc/\$host.meminfo\n&|" "$PARALLEL_SSH"
+}
+
+tells() { grep -qF "$1" "$BATS_TEST_TMPDIR/stderr"; }
+
+@test "jobs go to the machines whose load and memory allow it" {
+	have_machines
+	machine one 9 1000
+	machine two 0 1000
+	machine three 0 10
+	run_fairpar -S 1/one,1/two,1/three --load 3 --memfree 100K --joblog log 'echo {}' ::: 1 2 3 4 </dev/null
+	assert_set 1 2 3 4
+	assert_eq "$(sed 1d log | cut -f 2 | sort -u)" two
+}
+
+@test "a machine whose load was too high takes jobs when it is not any more, and SIGUSR1 tells why it takes none" {
+	have_machines
+	machine one 9 1000
+	start_fairpar -S 2/one --load 3 'echo {} >>ran; echo {}' ::: 1 2 3
+	wait_for tells 'one: waiting: the load is 9, and --load lets jobs start below 3'
+	wait_for lists 'one: 0 of 2 slots used; no job starts: the load is 9' # once they have come back
+	[[ ! -e ran ]]
+	machine one 0 1000
+	end_fairpar
+	assert_set 1 2 3
+	assert_eq "$(grep -c waiting <<<"$stderr")" 1
+}
+
+@test "jobs here look at the load here, and Ctrl-C ends a run that waits for a machine" {
+	have_machines
+	machine one 9 1000
+	make_fifo go
+	start_fairpar -S 1/one,1/: --load 3 --memfree 1k 'echo {} $PARALLEL_SSHLOGIN' ::: 1 2 3
+	end_fairpar
+	assert_set '1 :' '2 :' '3 :'
+	start_fairpar -S 1/one --load 3 echo ::: 1
+	wait_for tells 'one: waiting'
+	kill -INT "$fairpar_pid"
+	end_fairpar 130
+}
+
+@test "--load is no file where machines are to look at it" {
+	echo 3 >most
+	run_fairpar 255 -S one --load most echo ::: 1
+	assert_contains "$stderr" "--load is a number with --sshlogin, not a file, which other machines cannot look at: 'most'"
+}

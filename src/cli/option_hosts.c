@@ -167,6 +167,9 @@ int settle_hosts(struct options *o) {
 	if (check_basefiles(o) != 0) {
 		return -1;
 	}
+	if (o->load && o->load[strspn(o->load, "0123456789.+-%")]) {
+		return option_fail(OPT_LOAD, "is a number with --sshlogin, not a file, which other machines cannot look at: '%s'", text_shows(o->load));
+	}
 	if (sshlogin_jobs(&hosts->logins[0], o->jobs, text) != 0) {
 		return option_fail(OPT_JOBS, "is N, +N, -N or N%% with --sshlogin, not '%s'", text_shows(o->jobs));
 	}

@@ -48,6 +48,9 @@ void agent_take(struct agent *agent, uint64_t job, size_t n);
 // It has ended, and all of its output was sent.
 void agent_done(struct agent *agent, uint64_t job, const struct job_end *end);
 
+// From now on no job is taken, for a reason of the machine, while so many run; or (NULL) they are again.
+void agent_brake(struct agent *agent, size_t jobs, const char *why);
+
 // No further job is taken.
 void agent_bye(struct agent *agent, const char *why);
 

@@ -170,6 +170,12 @@ static const char *on_frame(void *arg, const struct wire_frame *frame) {
 		host->calls.bye(host->arg, buf_str(&why));
 		return NULL;
 	}
+	if (frame->type == FRAME_BRAKE) {
+		FP_CLEANUP(buf_fini) struct buf why = BUF_INIT;
+		buf_add(&why, frame->payload, frame->size);
+		host->calls.braked(host->arg, frame->numbers[1], frame->numbers[0] ? buf_str(&why) : NULL);
+		return NULL;
+	}
 	struct host_job *job = find(host, frame->numbers[0]);
 	return job ? on_job_frame(host, job, frame) : "it speaks of a job that it does not have";
 }

@@ -21,6 +21,7 @@ struct host_calls {
 	void (*done)(void *arg, uint64_t job, const struct job_end *end);
 	void (*refused)(void *arg, uint64_t job, const char *why); // it has not run
 	void (*bye)(void *arg, const char *why);               // the worker takes no further job; what runs goes on
+	void (*braked)(void *arg, uint64_t jobs, const char *why); // it takes none for now, when so many run; or (NULL) does again
 	void (*lost)(void *arg, uint64_t job, bool ran);       // the line has broken; `ran`: it may have begun
 	// A machine of that kind (uname -sm) has no fairpar, and wants one: appends what it is to get, and returns 0; or -1 with *ret_why.
 	// May be NULL.

@@ -47,6 +47,7 @@ struct host_link {
 	struct launcher launcher;
 	struct host *host;         // NULL: the line is down
 	bool up;                   // calls.up was called, and calls.down was not
+	bool braked;               // it is up, and takes nothing for now
 	bool leaving;              // the worker takes no more
 	bool rests;                // it was told so
 	bool let_go;               // it was told that it may end
@@ -187,8 +188,15 @@ static void on_hello(void *arg, const struct worker_hello *hello) {
 		host_env(link->host, link->config.adds_env, link->config.env.data, link->config.env.len);
 	}
 	link->up = true;
+	link->braked = false;
 	link->pause = 0;
 	link->config.calls.up(link->config.calls.arg, hello);
+}
+
+static void on_braked(void *arg, uint64_t jobs, const char *why) {
+	struct host_link *link = arg;
+	link->braked = why;
+	link->config.calls.braked(link->config.calls.arg, jobs, why);
 }
 
 static int on_wanted(void *arg, const char *machine, struct buf *ret_bytes, struct buf *ret_why) {
@@ -242,7 +250,9 @@ static void on_bye(void *arg, const char *why) {
 static void on_refused(void *arg, uint64_t number, const char *why) {
 	struct host_link *link = arg;
 	struct link_attempt *attempt = find(link, number);
-	go_down(link, why, /* bye */ true);
+	if (!link->braked) {
+		go_down(link, why, /* bye */ true);
+	}
 	end_attempt(link, attempt, LINK_REFUSED);
 	drain(link, attempt);
 }
@@ -261,7 +271,7 @@ static void on_room(void *arg FP_UNUSED, uint64_t number FP_UNUSED) {
 }
 
 static const struct host_calls host_calls = {
-	.hello = on_hello, .room = on_room, .started = on_started, .output = on_output, .done = on_done, .refused = on_refused, .lost = on_lost, .bye = on_bye, .wanted = on_wanted,
+	.hello = on_hello, .room = on_room, .started = on_started, .output = on_output, .done = on_done, .refused = on_refused, .lost = on_lost, .bye = on_bye, .braked = on_braked, .wanted = on_wanted,
 };
 
 // ---- the line ----

@@ -29,6 +29,8 @@ struct link_calls {
 	// It takes no more: `why` is valid during the call. `was_up`: it did before, else the connection did not come about. `bye`: the
 	// worker has said so, and what runs there goes on.
 	void (*down)(void *arg, const char *why, bool was_up, bool bye);
+	// It takes none for now, for this reason, when so many run there; or (NULL) does again. It does where up() is called.
+	void (*braked)(void *arg, uint64_t jobs, const char *why);
 	// A line that the launcher has written on its standard error while it was up.
 	void (*said)(void *arg, const char *line);
 	// The line of one on demand has gone, with its launcher: link_call() may ask for it again.

@@ -492,6 +492,12 @@ static void add_worker(struct buf *text, const struct sshlogin_worker *worker, c
 	if (worker->term_seq) {
 		buf_printf(text, " --term-seq %s", worker->term_seq);
 	}
+	if (worker->load) {
+		buf_printf(text, " --load=%s", worker->load);
+	}
+	if (worker->memfree > 0) {
+		buf_printf(text, " --memfree %" PRIu64, worker->memfree);
+	}
 }
 
 // Asks for the program, and puts it there whole or not at all.

@@ -10,6 +10,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 enum sshlogin_kind {
 	SSHLOGIN_LOCAL,   // ":": this machine, without a worker
@@ -75,6 +76,8 @@ struct sshlogin_worker {
 	const char *ssh;      // --ssh, or NULL: $PARALLEL_SSH, else ssh
 	const char *jobs;     // -j as given, or NULL
 	const char *term_seq; // --term-seq, or NULL
+	const char *load;     // --load, or NULL
+	uint64_t memfree;     // --memfree, bytes, or 0
 	const char *program;  // $FAIRPAR_REMOTE, where fairpar is there ("~/…" is below the login directory); or NULL: it is looked for.
 	                      // With --launch and NULL: `self`
 	const char *self;     // path of this program

@@ -11,13 +11,16 @@
 #include "base/wakeup.h"
 #include "base/write_limit.h"
 #include "process/executor.h"
+#include "process/memory.h"
 #include "process/signals.h"
+#include "process/sysload.h"
 #include "remote/agent.h"
 #include "remote/payload.h"
 #include "shell/shell.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -38,6 +41,7 @@ struct remote_job {
 	// guarded:
 	struct buf input;        // that has come and was not passed on
 	bool input_ended;
+	bool is_starting;        // it has passed the gate, and does not run yet
 	bool stopped, expired, killed; // by a stop frame
 	bool shut[STREAM_ERR + 1];     // nobody reads what it writes there
 };
@@ -53,6 +57,9 @@ struct remote_worker {
 	struct thread_entry *threads;
 	unsigned nidle;
 	bool ending;             // no further job is taken
+	bool may_start;          // with a gate: one job may, …
+	bool is_starting;        // … has begun to, and is in no reading yet
+	bool is_braked;          // none may for now, and the dispatcher knows
 	bool resting;            // the jobs are stopped, with the dispatcher
 	bool threads_end;
 	struct buf base;         // variables of `env` frames
@@ -65,6 +72,7 @@ struct remote_worker {
 	bool cut_off;            // … by the end of the line
 	bool said_bye;           // for that time has come
 	uint64_t last_minute;    // when no further job is taken (now_ns() time)
+	uint64_t look;           // with a gate: when to look at the machine again
 };
 
 struct thread_entry {
@@ -72,6 +80,87 @@ struct thread_entry {
 	struct remote_worker *worker;
 	thread thread;
 };
+
+// ---- the gate: --load, --memfree ----
+
+static void job_free(struct remote_job *job) {
+	list_remove(&job->link);
+	fd_close(&job->input_fd);
+	fd_close(&job->room_fd);
+	buf_fini(&job->input);
+	payload_fini(&job->payload);
+	free(job);
+}
+
+static bool has_gate(const struct remote_worker *worker) {
+	return worker->config->max_load > 0 || worker->config->memfree > 0;
+}
+
+// What keeps jobs from starting on this machine, or an empty text. What /proc does not tell keeps none.
+static void look_at_machine(const struct remote_worker_config *config, struct buf *why) {
+	uint64_t load, bytes;
+	if (config->max_load > 0 && sysload_load(&load) && (double)load >= config->max_load) {
+		buf_printf(why, "the load is %" PRIu64 ", and --load lets jobs start below %g", load, config->max_load);
+	} else if (config->memfree > 0 && sysload_free(&bytes) && bytes < config->memfree) {
+		buf_printf(why, "%s of memory are available, and --memfree asks for %s", memory_show(bytes), memory_show(config->memfree));
+	}
+}
+
+static size_t count_queue(const struct remote_worker *worker) {
+	size_t n = 0;
+	for (const struct list *at = worker->queue.next; at != &worker->queue; at = at->next) {
+		++n;
+	}
+	return n;
+}
+
+// The jobs in the queue go to other machines, or come again.
+static void refuse_queue(struct remote_worker *worker, const char *why) {
+	while (!list_is_empty(&worker->queue)) {
+		struct remote_job *job = list_entry(worker->queue.next, struct remote_job, waiting);
+		list_remove(&job->waiting);
+		agent_refuse(worker->agent, job->number, why);
+		job_free(job);
+	}
+}
+
+// Lets the next job start, or none for now, as the machine is; each start is to be in the reading for the next one. With the lock. Returns
+// when to look again.
+static uint64_t step_gate(struct remote_worker *worker, uint64_t now) {
+	bool asked = worker->is_braked || !list_is_empty(&worker->queue);
+	if (!has_gate(worker) || worker->ending || worker->may_start || worker->is_starting || !asked) {
+		return TIME_NEVER;
+	}
+	if (worker->is_braked && now < worker->look) {
+		return worker->look;
+	}
+	FP_CLEANUP(buf_fini) struct buf why = BUF_INIT;
+	look_at_machine(worker->config, &why);
+	bool was_braked = worker->is_braked;
+	worker->is_braked = why.len > 0;
+	worker->look = now + NS_PER_S;
+	if (worker->is_braked != was_braked) {
+		agent_brake(worker->agent, agent_jobs(worker->agent) - count_queue(worker), worker->is_braked ? buf_str(&why) : NULL);
+		wakeup_post(worker->wake_fd);
+	}
+	if (worker->is_braked) {
+		refuse_queue(worker, buf_str(&why));
+		return worker->look;
+	}
+	if (!list_is_empty(&worker->queue)) {
+		worker->may_start = true;
+		cond_signal(&worker->work);
+	}
+	return TIME_NEVER;
+}
+
+// The job that was let in runs, or will not. With the lock.
+static void leave_gate(struct remote_worker *worker, struct remote_job *job) {
+	if (job->is_starting) {
+		job->is_starting = worker->is_starting = false;
+		wakeup_post(worker->wake_fd);
+	}
+}
 
 // ---- a job, on its thread ----
 
@@ -135,6 +224,7 @@ static void job_started(void *arg, pid_t pid, uint64_t start) {
 	struct remote_worker *worker = job->worker;
 	mutex_lock(&worker->lock);
 	agent_started(worker->agent, job->number, (uint64_t)pid);
+	leave_gate(worker, job);
 	bool stopped = job->stopped, killed = job->killed, resting = worker->resting;
 	mutex_unlock(&worker->lock);
 	wakeup_post(worker->wake_fd);
@@ -204,19 +294,10 @@ static void execute(struct remote_job *job, struct child_scratch *scratch, struc
 	context_unref(context);
 }
 
-static void job_free(struct remote_job *job) {
-	list_remove(&job->link);
-	fd_close(&job->input_fd);
-	fd_close(&job->room_fd);
-	buf_fini(&job->input);
-	payload_fini(&job->payload);
-	free(job);
-}
-
 // The next job, or NULL when there is none any more. With the lock.
 static struct remote_job *next_job(struct remote_worker *worker) {
 	++worker->nidle;
-	while (list_is_empty(&worker->queue) && !worker->threads_end) {
+	while ((list_is_empty(&worker->queue) || (has_gate(worker) && !worker->may_start && !worker->ending)) && !worker->threads_end) {
 		cond_wait(&worker->work, &worker->lock);
 	}
 	--worker->nidle;
@@ -225,6 +306,8 @@ static struct remote_job *next_job(struct remote_worker *worker) {
 	}
 	struct remote_job *job = list_entry(worker->queue.next, struct remote_job, waiting);
 	list_remove(&job->waiting);
+	job->is_starting = worker->is_starting = worker->may_start;
+	worker->may_start = false;
 	return job;
 }
 
@@ -257,6 +340,7 @@ static void *thread_main(void *arg) {
 		execute(job, scratch, &end);
 		await_own_end(worker, job, &end.result);
 		mutex_lock(&worker->lock);
+		leave_gate(worker, job);
 		if (was_ended_with_worker(worker, job, &end.result)) {
 			end.result.outcome = OUTCOME_CANCELLED;
 		}
@@ -297,14 +381,6 @@ static int start_thread(struct remote_worker *worker) {
 	return 0;
 }
 
-static size_t count_queue(const struct remote_worker *worker) {
-	size_t n = 0;
-	for (const struct list *at = worker->queue.next; at != &worker->queue; at = at->next) {
-		++n;
-	}
-	return n;
-}
-
 // Why the worker does not take another job, or NULL.
 static const char *why_not(const struct remote_worker *worker) {
 	if (worker->ending || worker->let_go) {
@@ -312,6 +388,9 @@ static const char *why_not(const struct remote_worker *worker) {
 	}
 	if (now_ns() >= worker->last_minute) {
 		return "its time is nearly over";
+	}
+	if (worker->is_braked) {
+		return "no job starts for now";
 	}
 	return agent_jobs(worker->agent) > worker->config->slots ? "all of its slots are taken" : NULL;
 }
@@ -469,6 +548,7 @@ static void terminate(struct remote_worker *worker) {
 	worker->terminated = true;
 	mutex_lock(&worker->lock);
 	worker->ending = true;
+	cond_broadcast(&worker->work); // the gate keeps nobody any more
 	list_for_each_entry(&worker->jobs, struct remote_job, job, link) {
 		wakeup_post(job->room_fd); // nobody takes its output any more
 		if (job->input_fd >= 0) {
@@ -502,13 +582,14 @@ static uint64_t next_due(struct remote_worker *worker) {
 		agent_bye(worker->agent, "its time is nearly over");
 		wakeup_post(worker->wake_fd);
 	}
-	uint64_t due = agent_tick(worker->agent, now);
+	uint64_t due = agent_tick(worker->agent, now), look = step_gate(worker, now);
 	mutex_unlock(&worker->lock);
 	uint64_t others[] = {
 		children_marked_step(worker->children, now),
 		worker->terminated ? children_term_step(worker->children, now) : TIME_NEVER,
 		children_reap_orphans(worker->children, worker->signal_fd),
 		worker->said_bye ? TIME_NEVER : worker->last_minute,
+		look,
 	};
 	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); ++i) {
 		due = others[i] < due ? others[i] : due;

@@ -16,6 +16,8 @@ struct remote_worker_config {
 	uint64_t left;       // seconds until its time is over, 0: no end. A little before it takes no further job
 	const char *node;    // its name
 	struct term_seq term_seq; // how jobs are ended
+	double max_load;     // no job starts from that load of the machine on; 0: any
+	uint64_t memfree;    // … with fewer bytes of memory free
 };
 
 // Runs until the dispatcher lets it go, or the line breaks, or a signal ends it. Returns the exit status: 0 in the first case, else

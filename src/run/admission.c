@@ -63,6 +63,7 @@ struct admission {
 
 struct admission_waiter {
 	struct list link;
+	bool elsewhere;          // load and memory of this machine do not matter
 	cond turn;
 };
 
@@ -224,7 +225,7 @@ static void report_wait(struct admission *admission) {
 
 // Looks whether the first in the line may start, with the lock, which is given back meanwhile. Returns 0 if so, else when
 // to look again; *ret_ended counts the ends before it.
-static uint64_t look(struct admission *admission, uint64_t *ret_ended) {
+static uint64_t look(struct admission *admission, bool elsewhere, uint64_t *ret_ended) {
 	uint64_t now = now_ns(), due = admission->next_start;
 	bool alone = admission->running == 0;
 	*ret_ended = admission->nended;
@@ -236,7 +237,7 @@ static uint64_t look(struct admission *admission, uint64_t *ret_ended) {
 	}
 	mutex_unlock(&admission->lock);
 	struct buf why = BUF_INIT;
-	enum event_why kind = run_checks(admission, &why);
+	enum event_why kind = elsewhere ? WHY_LOAD : run_checks(admission, &why);
 	bool may = why.len == 0;
 	if (kind != admission->published) {
 		publish_state(admission->run, &admission->waits_since, admission->published, NULL);
@@ -260,7 +261,7 @@ static bool wait_turn(struct admission *admission, struct admission_waiter *wait
 			cond_wait(&waiter->turn, &admission->lock);
 			continue;
 		}
-		uint64_t ended, again = look(admission, &ended);
+		uint64_t ended, again = look(admission, waiter->elsewhere, &ended);
 		if (again == 0) {
 			return !admission->stopped;
 		}
@@ -271,8 +272,8 @@ static bool wait_turn(struct admission *admission, struct admission_waiter *wait
 	return false;
 }
 
-bool admission_enter(struct admission *admission, unsigned slot, bool must, struct admission_wait *ret_wait) {
-	struct admission_waiter waiter;
+bool admission_enter(struct admission *admission, unsigned slot, bool must, bool elsewhere, struct admission_wait *ret_wait) {
+	struct admission_waiter waiter = {.elsewhere = elsewhere};
 	struct run *run = admission->run;
 	uint64_t since = publish_is_on(run) ? now_ns() : 0;
 	if (!admission->gates) {
@@ -287,7 +288,7 @@ bool admission_enter(struct admission *admission, unsigned slot, bool must, stru
 	list_remove(&waiter.link);
 	if (may) {
 		++admission->running;
-		admission->starting = true;
+		admission->starting = !elsewhere || run->options->interactive; // what starts elsewhere is in no reading here
 		admission->next_start = now_ns() + (uint64_t)admission->delay;
 	} else {
 		wake_first(admission);
@@ -380,7 +381,7 @@ void admission_leave(struct admission *admission, const struct result *result) {
 	mutex_lock(&admission->lock);
 	admission->running -= admission->gates;
 	++admission->nended;
-	if (result->start == 0 || result->outcome == OUTCOME_SPAWN_ERROR) {
+	if (result->start == 0 || result->outcome == OUTCOME_SPAWN_ERROR || result->lost) {
 		admission->starting = false; // it never was: nobody else is let in meanwhile
 	} else {
 		// GNU parallel's --delay auto: nearly a third more where it was too fast, a tenth less where it may have been too slow

@@ -27,8 +27,8 @@ struct admission_wait {
 };
 
 // Waits until the next child may start, the one on that slot. Returns false if the run was cut short before; `must` is for
-// children that start even then, without waiting any longer.
-bool admission_enter(struct admission *admission, unsigned slot, bool must, struct admission_wait *ret_wait);
+// children that start even then, without waiting any longer; the machine is not looked at for one that runs `elsewhere`.
+bool admission_enter(struct admission *admission, unsigned slot, bool must, bool elsewhere, struct admission_wait *ret_wait);
 
 // To be called when the child that was let in runs: the next reading of load and memory sees it.
 void admission_started(struct admission *admission);

@@ -295,7 +295,7 @@ static void admit_child(struct worker_state *state, const struct job *job, const
 	struct run *run = state->run;
 	*ret_result = (struct result){.outcome = OUTCOME_CANCELLED};
 	struct admission_wait wait = {.ns = 0};
-	if (!admission_enter(run->admission, job->slot, /* must */ attempt->ended != NULL, &wait)) {
+	if (!admission_enter(run->admission, job->slot, /* must */ attempt->ended != NULL, place && hosts_is_elsewhere(place), &wait)) {
 		return;
 	}
 	if (wait.ns > 0) {

@@ -30,7 +30,7 @@ static struct hosts_host *choose(const struct hosts *hosts, const struct hosts_w
 	struct hosts_host *best = NULL;
 	for (size_t i = 0; i < hosts->n; ++i) {
 		struct hosts_host *host = &hosts->hosts[i];
-		if (host->slots == 0 || !may_use(host, wish) || room_on(host, wish) < least(wish->width, host->slots) ||
+		if (host->slots == 0 || host->is_braked || !may_use(host, wish) || room_on(host, wish) < least(wish->width, host->slots) ||
 		    (host->claimant && host->claimant != claimant)) {
 			continue;
 		}

@@ -207,12 +207,15 @@ void hosts_show(struct hosts *hosts) {
 		const struct hosts_host *host = &hosts->hosts[i];
 		mutex_lock(&hosts->lock);
 		unsigned slots = host->slots, used = host->used;
+		FP_CLEANUP(buf_fini) struct buf brake = BUF_INIT;
+		buf_adds(&brake, host->is_braked ? "; no job starts: " : "");
+		buf_adds(&brake, host->is_braked ? buf_str(&host->brake) : "");
 		bool failed = host->has_failed, was_up = host->was_up, moved = host->node != host->login;
 		const char *node = host->node->name;
 		mutex_unlock(&hosts->lock);
 		const char *name = host->login->name, *of = host->link ? "" : " (this machine)";
 		if (slots > 0) {
-			diag_note("%s%s%s%s: %u of %u slots used", name, of, moved ? ", on " : "", moved ? node : "", used, slots);
+			diag_note("%s%s%s%s: %u of %u slots used%s", name, of, moved ? ", on " : "", moved ? node : "", used, slots, buf_str(&brake));
 		} else if (!hosts_host_is_pilot(host)) {
 			diag_note("%s: %s", name, failed && was_up ? "the connection is lost; it is tried again" : failed ? "cannot be reached; it is tried again" : "it takes no jobs yet");
 		}
@@ -261,7 +264,7 @@ static void on_up(void *arg, const struct worker_hello *hello) {
 	mutex_lock(&host->hosts->lock);
 	bool is_back = host->has_failed;
 	host->was_up = true;
-	host->has_failed = host->is_unreachable = false;
+	host->has_failed = host->is_unreachable = host->is_braked = false;
 	host->idle_since = now_ns();
 	mutex_unlock(&host->hosts->lock);
 	if (is_back) {
@@ -291,6 +294,25 @@ static void on_down(void *arg, const char *why, bool was_up, bool bye) {
 		diag_warn("%s: %s: %s%s", host->login->name, was_up ? "the connection is lost" : "cannot connect", buf_str(&cause), next);
 	}
 	hosts->wake(hosts->wake_arg); // nobody may be left
+}
+
+static void on_braked(void *arg, uint64_t jobs, const char *why) {
+	struct hosts_host *host = arg;
+	struct hosts *hosts = host->hosts;
+	FP_CLEANUP(buf_fini) struct buf text = BUF_INIT;
+	mutex_lock(&hosts->lock);
+	bool says = why && host->brake.len == 0 && jobs == 0; // once
+	host->is_braked = why;
+	if (why) {
+		buf_reset(&host->brake);
+		buf_add_escaped(&host->brake, why, strlen(why), SAID_MOST);
+		buf_adds(&text, buf_str(&host->brake));
+	}
+	cond_broadcast(&hosts->changed);
+	mutex_unlock(&hosts->lock);
+	if (says) {
+		diag_note("%s: waiting: %s", host->login->name, buf_str(&text));
+	}
 }
 
 static void on_said(void *arg, const char *line) {
@@ -500,7 +522,7 @@ int hosts_open(const struct options *options, const struct context *context, uns
 	term_seq_write(&options->term_seq, &term_seq);
 	struct sshlogin_worker worker = {
 		.ssh = options->ssh, .jobs = options->onall ? "1" : options->jobs, .program = getenv("FAIRPAR_REMOTE"), .self = self,
-		.term_seq = buf_str(&term_seq), .copy = &hosts->copy,
+		.term_seq = buf_str(&term_seq), .load = options->load, .memfree = options->memfree, .copy = &hosts->copy,
 	};
 	for (size_t i = 0; i < hosts->n; ++i) {
 		struct hosts_host *host = &hosts->hosts[i];
@@ -577,7 +599,7 @@ int hosts_attach(struct hosts *hosts, struct pool *pool, struct start_order *sta
 			.adds_env = host->login->kind != SSHLOGIN_LAUNCH,
 			.copy = asks ? &hosts->copy : NULL,
 			.on_demand = hosts_host_is_pilot(host),
-			.calls = {.up = hosts_host_is_pilot(host) ? on_pilot_up : on_up, .down = hosts_host_is_pilot(host) ? on_pilot_down : on_down, .said = on_said,
+			.calls = {.up = hosts_host_is_pilot(host) ? on_pilot_up : on_up, .down = hosts_host_is_pilot(host) ? on_pilot_down : on_down, .braked = on_braked, .said = on_said,
 			          .gone = on_pilot_gone, .arg = host},
 		};
 		host->link = link_open(&config);
@@ -609,6 +631,7 @@ void hosts_close(struct hosts *hosts) {
 			link_close(host->link);
 		}
 		buf_fini(&host->words);
+		buf_fini(&host->brake);
 		free(host->argv);
 	}
 	if (hosts->pilots) {

@@ -26,6 +26,8 @@ struct hosts_host {
 	unsigned awaited;          // slots that attempts wait for which can run on few hosts
 	const struct sshlogin *node; // where a pilot is, once it has said so; else `login`
 	uint64_t idle_since;       // of a pilot: when it had no job last
+	bool is_braked;            // it takes no jobs for now
+	struct buf brake;          // why
 	const void *claimant;      // who waits for several of its slots, or NULL
 	bool was_up;               // once at least
 	bool has_failed;           // to be connected to, since it was up last; it was said

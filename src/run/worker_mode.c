@@ -14,17 +14,23 @@
 int worker_run(const struct options *options, struct context *context) {
 	char *error;
 	unsigned slots;
+	double max_load = 0;
 	struct utsname machine;
 	unsigned long nofile = (unsigned long)context_raise_nofile(context);
 	if (slots_parse(options->jobs ? options->jobs : "100%", nofile, &slots, &error) != 0) {
 		return diag_error_free(error) == 0 ? 0 : EXIT_TROUBLE;
 	}
 	verify(uname(&machine) == 0);
+	if (options->load && load_parse(options->load, &max_load, &error) != 0) {
+		return diag_error_free(error) == 0 ? 0 : EXIT_TROUBLE;
+	}
 	const char *node = getenv("SLURMD_NODENAME"); // by which Slurm's commands know it
 	return worker_serve(&(struct remote_worker_config){
 		.slots = slots,
 		.left = options->worker_seconds,
 		.node = node ? node : machine.nodename,
 		.term_seq = options->term_seq,
+		.max_load = max_load,
+		.memfree = (uint64_t)options->memfree,
 	}, context);
 }

@@ -45,6 +45,7 @@ static void h_room(void *arg, uint64_t job) { (void)arg; verify(job == 1); }
 static void h_done(void *arg, uint64_t job, const struct job_end *end) { (void)arg; verify(job == 1 && end->result.exit_code < 256); }
 static void h_refused(void *arg, uint64_t job, const char *why) { (void)arg; verify(job == 1); sees_bytes(why, strlen(why)); }
 static void h_bye(void *arg, const char *why) { (void)arg; sees_bytes(why, strlen(why)); }
+static void h_braked(void *arg, uint64_t jobs, const char *why) { (void)arg; (void)jobs; sees_bytes(why ? why : "", why ? strlen(why) : 0); }
 static void h_lost(void *arg, uint64_t job, bool ran) { (void)arg; (void)ran; verify(job == 1); }
 
 static void a_env(void *arg, bool adds, const char *bytes, size_t n) { (void)arg; (void)adds; sees_bytes(bytes, n); }
@@ -80,7 +81,7 @@ static int agent_takes(void *end, const char *bytes, size_t n) {
 }
 
 static void as_host(const uint8_t *data, size_t size, size_t piece) {
-	static const struct host_calls calls = {h_hello, h_started, h_output, h_room, h_done, h_refused, h_bye, h_lost, NULL};
+	static const struct host_calls calls = {h_hello, h_started, h_output, h_room, h_done, h_refused, h_bye, h_braked, h_lost, NULL};
 	static const char hello[] = "\n" MARK "\nhello 1 2 0 0 1\nn\n";
 	struct host *host = host_new(&calls, NULL, MARK, 0);
 	verify(host_receive(host, hello, sizeof(hello) - 1, 0) == 0);

@@ -26,8 +26,9 @@ static void h_room(void *arg, uint64_t job) { (void)arg; tell("room", job, "", 0
 static void h_done(void *arg, uint64_t job, const struct job_end *end) { (void)arg; (void)end; tell("done", job, "", 0); }
 static void h_refused(void *arg, uint64_t job, const char *why) { (void)arg; tell("refused", job, why, strlen(why)); }
 static void h_bye(void *arg, const char *why) { (void)arg; tell("bye", 0, why, strlen(why)); }
+static void h_braked(void *arg, uint64_t jobs, const char *why) { (void)arg; (void)jobs; tell(why ? "brake" : "go", 0, why ? why : "", why ? strlen(why) : 0); }
 static void h_lost(void *arg, uint64_t job, bool ran) { (void)arg; tell("lost", job, ran ? "" : "unsent", ran ? 0 : 6); }
-static const struct host_calls host_calls = {h_hello, h_started, h_output, h_room, h_done, h_refused, h_bye, h_lost, NULL};
+static const struct host_calls host_calls = {h_hello, h_started, h_output, h_room, h_done, h_refused, h_bye, h_braked, h_lost, NULL};
 
 static void a_env(void *arg, bool adds, const char *bytes, size_t n) { (void)arg; tell("env", adds, bytes, n); }
 static void a_run(void *arg, uint64_t job, const char *bytes, size_t n) { (void)arg; tell("run", job, bytes, n); }

@@ -177,6 +177,13 @@ static void on_bye(void *arg, const char *why) {
 	++counts.byes;
 }
 
+static void on_braked(void *arg, uint64_t running, const char *why) {
+	(void)arg;
+	(void)running;
+	(void)why;
+	check(false);
+}
+
 static void on_lost(void *arg, uint64_t number, bool ran) {
 	struct place *place = arg;
 	struct job *job = &jobs[job_of(number)];
@@ -186,7 +193,7 @@ static void on_lost(void *arg, uint64_t number, bool ran) {
 	--place->used;
 }
 
-static const struct host_calls host_calls = {on_hello, on_started, on_output, on_room, on_done, on_refused, on_bye, on_lost, NULL};
+static const struct host_calls host_calls = {on_hello, on_started, on_output, on_room, on_done, on_refused, on_bye, on_braked, on_lost, NULL};
 
 // ---- what the worker is told ----
 

@@ -50,9 +50,10 @@ UNIT_SRC := $(filter-out $(if $(filter no,$(YAML)),$(YAML_UNITS)),$(wildcard tes
 FUZZ_SRC := $(wildcard tests/fuzz/*.c)
 STRESS_SRC := $(wildcard tests/stress/*.c)
 PROPERTY_SRC := $(wildcard tests/property/*.c)
-# Those that start machines of their own are run by `make check-cluster` alone, or by name.
-CLUSTER_BATS := $(wildcard tests/cluster*.bats)
-BATS := $(if $T,$(wildcard tests/$T.bats),$(filter-out $(CLUSTER_BATS),$(wildcard tests/*.bats)))
+# Those that start machines of their own are run by `make check-cluster` alone, what takes minutes by `make check-cluster-long`, or by name.
+CLUSTER_LONG_BATS := tests/cluster_long.bats
+CLUSTER_BATS := $(filter-out $(CLUSTER_LONG_BATS),$(wildcard tests/cluster*.bats))
+BATS := $(if $T,$(wildcard tests/$T.bats),$(filter-out $(CLUSTER_BATS) $(CLUSTER_LONG_BATS),$(wildcard tests/*.bats)))
 
 LIB_OBJ := $(LIB_SRC:%.c=$O/%.o) $(LIB_DATA:%=$O/%.o) $O/src/warm/server.so.o
 UNITS := $(UNIT_SRC:%.c=$O/%)
@@ -262,6 +263,10 @@ check-cluster:
 	$(submake) $(profile_static) obj/static/fairpar
 	$(run_tests) $(CLUSTER_BATS)
 
+check-cluster-long: all
+	$(submake) $(profile_debug) obj/debug/fairpar
+	$(run_tests) $(CLUSTER_LONG_BATS)
+
 musl:
 	$(if $(MUSL),$(submake) $(profile_musl) units obj/musl/fairpar)
 	$(run_tests) $(MUSL_TESTS)
@@ -395,6 +400,7 @@ help:
 #: make musl            the unit tests, compiled and run with musl-gcc;  YAML=no, in any build: without libyaml and manifests
 #: make static          obj/static/fairpar, which needs no library and runs on any distribution;  CC=musl-gcc YAML=no makes it smaller
 #: make check-cluster   what concerns several machines, with sshd and a Slurm cluster of three nodes, started and ended by the tests
+#: make check-cluster-long  the same with what takes minutes: 1 GB, 100,000 jobs, lines that fall silent, nodes that die
 #: make debug           obj/debug/fairpar: assertions, and faults on demand by FAIRPAR_FAULT
 #: make coverage        which lines the tests reach
 #: make fuzz            FUZZ_SECONDS=60 for each fuzz target (clang)
@@ -415,7 +421,7 @@ help:
 #: make clean           remove all that was built
 #: WERROR=1             warnings are errors
 
-.PHONY: all check-sanitized units fuzzers fuzzers-build stresses stress-tsan static check check-unit check-bats check-cluster check-profile lint bench bench-cluster model asan ubsan tsan warm musl \
+.PHONY: all check-sanitized units fuzzers fuzzers-build stresses stress-tsan static check check-unit check-bats check-cluster check-cluster-long check-profile lint bench bench-cluster model asan ubsan tsan warm musl \
 	coverage fuzz stress torture property debug install install-strip uninstall dist distcheck deb clean help
 .SECONDARY:
 .DELETE_ON_ERROR:

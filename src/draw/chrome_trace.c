@@ -48,6 +48,7 @@ struct chrome {
 	uint64_t interval;       // of samples
 	struct attempts attempts;
 	unsigned nslots, ntracks; // tids are 1 to ntracks: slots first
+	const struct machines *machines; // their rows are the tracks of slots; NULL: there is but one, and its slots are
 	struct arrow *arrows;    // of each track
 	struct tails *tails;     // of each track
 	size_t ntails;           // of all
@@ -109,10 +110,15 @@ static void add_metadata(struct chrome *chrome, const char *what, unsigned tid, 
 }
 
 static void add_track(struct chrome *chrome, unsigned tid) {
-	char name[40];
-	bool slot = tid <= chrome->nslots;
-	snprintf(name, sizeof(name), "%s %u", slot ? "slot" : "long-running", slot ? tid : tid - chrome->nslots);
-	add_metadata(chrome, "thread_name", tid, name);
+	FP_CLEANUP(buf_fini) struct buf name = BUF_INIT;
+	unsigned number = tid > chrome->nslots ? tid - chrome->nslots : tid;
+	if (chrome->machines && tid <= chrome->nslots) {
+		const struct machine_rows *machine = machines_at(chrome->machines, tid - 1);
+		buf_printf(&name, "%s ", stats_machine_name(chrome->palette->stats, machine->name));
+		number -= machine->first;
+	}
+	buf_printf(&name, "%s %u", tid <= chrome->nslots ? "slot" : "long-running", number);
+	add_metadata(chrome, "thread_name", tid, buf_str(&name));
 	buf_printf(begin(chrome, "M", tid, chrome->start), ",\"name\":\"thread_sort_index\",\"args\":{\"sort_index\":%u}", tid);
 	end(chrome);
 }
@@ -423,8 +429,9 @@ struct chrome *chrome_new(const struct palette *palette, const struct first_pass
 	uint64_t end_of_run;
 	first_pass_bounds(first_pass, stats, &chrome->start, &end_of_run);
 	chrome->interval = (end_of_run - chrome->start) / CHROME_SAMPLES + 1;
-	chrome->attempts = (struct attempts){.fn = add_attempt, .arg = chrome};
-	chrome->nslots = all->slots.n > stats->slots ? all->slots.n : stats->slots;
+	chrome->machines = all->rows;
+	chrome->attempts = (struct attempts){.fn = add_attempt, .arg = chrome, .rows = all->rows};
+	chrome->nslots = all->rows ? machines_rows(all->rows) : all->slots.n > stats->slots ? all->slots.n : stats->slots;
 	chrome->ntracks = chrome->nslots + all->slotless.n;
 	chrome->ntracks = chrome->ntracks ? chrome->ntracks : 1;
 	chrome->arrows = xcalloc(chrome->ntracks + 1, sizeof(*chrome->arrows));

@@ -232,6 +232,10 @@ static void add_failure(struct buf *buf, const struct stats_job *job) {
 	buf_adds(buf, "</strong> <span class=\"bad\">");
 	add_text(buf, job->why ? job->why : result_describe(&job->result, how, sizeof(how)));
 	buf_adds(buf, "</span>");
+	if (job->host) {
+		buf_adds(buf, " on ");
+		add_text(buf, job->host);
+	}
 	if (job->step > 0) {
 		buf_printf(buf, " at step %u", job->step + 1);
 	}
@@ -341,7 +345,7 @@ static void add_seconds(struct buf *buf, uint64_t ns) {
 	buf_printf(buf, "<td class=\"n\">%llu.%03llu</td>", ull(ns / 1000000000), ull(ns / 1000000 % 1000));
 }
 
-static void add_row(struct buf *buf, const struct row *row, uint64_t start) {
+static void add_row(struct buf *buf, const struct row *row, const struct timeline *timeline) {
 	char how[80];
 	bool fine = row->result.outcome == OUTCOME_OK, bad = !fine && row->result.outcome != OUTCOME_CANCELLED;
 	buf_printf(buf, "<tr><th scope=\"row\"><i class=\"s s%u\"></i>", row->class);
@@ -357,8 +361,13 @@ static void add_row(struct buf *buf, const struct row *row, uint64_t start) {
 	} else {
 		buf_adds(buf, "<td class=\"n\">–</td>");
 	}
+	if (timeline->machines) {
+		buf_adds(buf, "<td>");
+		add_text(buf, row->host ? row->host : stats_machine_name(timeline->palette->stats, NULL));
+		buf_adds(buf, "</td>");
+	}
 	add_seconds(buf, row->queued);
-	add_seconds(buf, row->from > start ? row->from - start : 0);
+	add_seconds(buf, row->from > timeline->start ? row->from - timeline->start : 0);
 	add_seconds(buf, row->to - row->from);
 	add_seconds(buf, row->cpu);
 	buf_printf(buf, "<td class=\"n\">%.1f</td><td class=\"cmd\"><code>", (double)row->maxrss / 1e6);
@@ -381,9 +390,10 @@ static void add_choice(struct buf *buf, const struct rows *rows) {
 	buf_adds(buf, " of the others. The log has all.");
 }
 
-static void add_rows(struct buf *buf, const struct rows *rows, uint64_t start) {
+static void add_rows(struct buf *buf, const struct rows *rows, const struct timeline *timeline) {
+	enum { MACHINE = 4 }; // a column of runs on several
 	static const struct { const char *name; bool number; } heads[] = {
-		{"job", false}, {"end", false}, {"attempts", true}, {"slot", true}, {"waited, s", true}, {"start, s", true},
+		{"job", false}, {"end", false}, {"attempts", true}, {"slot", true}, {"machine", false}, {"waited, s", true}, {"start, s", true},
 		{"time, s", true}, {"CPU, s", true}, {"memory, MB", true}, {"command", false},
 	};
 	if (rows->n == 0) {
@@ -393,11 +403,13 @@ static void add_rows(struct buf *buf, const struct rows *rows, uint64_t start) {
 	add_choice(buf, rows);
 	buf_adds(buf, "</caption>\n<thead><tr>");
 	for (size_t i = 0; i < sizeof(heads) / sizeof(heads[0]); ++i) {
-		buf_printf(buf, "<th scope=\"col\"%s>%s</th>", heads[i].number ? " class=\"n\"" : "", heads[i].name);
+		if (i != MACHINE || timeline->machines) {
+			buf_printf(buf, "<th scope=\"col\"%s>%s</th>", heads[i].number ? " class=\"n\"" : "", heads[i].name);
+		}
 	}
 	buf_adds(buf, "</tr></thead>\n<tbody>\n");
 	for (size_t i = 0; i < rows->n; ++i) {
-		add_row(buf, &rows->rows[i], start);
+		add_row(buf, &rows->rows[i], timeline);
 	}
 	buf_adds(buf, "</tbody>\n</table></div>\n");
 }
@@ -433,7 +445,7 @@ void html_draw(struct buf *buf, const struct timeline *timeline, const struct ro
 	add_losses(buf, palette->stats);
 	add_inner(buf, palette);
 	add_slowest(buf, palette);
-	add_rows(buf, rows, timeline->start);
+	add_rows(buf, rows, timeline);
 	add_footer(buf, palette->stats);
 	buf_printf(buf, "<script>%s</script>\n</body>\n</html>\n", html_js);
 }

@@ -85,6 +85,7 @@ static void add(struct rows *rows, const struct event_job_end *end, const struct
 	}
 	row.class = (unsigned char)palette_class(rows->palette, end->id.batch);
 	row.name = arena_text(&rows->texts, name.data, name.len);
+	row.host = end->id.host ? arena_text(&rows->texts, end->id.host, strlen(end->id.host)) : NULL;
 	row.why = end->why ? arena_text(&rows->texts, end->why, strlen(end->why)) : NULL;
 	row.command = arena_text(&rows->texts, buf_str(&command), command.len);
 	row.command_len = command.len;

@@ -29,6 +29,7 @@ struct row {
 	unsigned attempts;      // 1, and one more for each time that a step was tried again
 	unsigned step;          // the last
 	unsigned slot;          // the last; 0: none, or it is long-running
+	const char *host;       // the last; NULL: that of the run
 	const char *command;    // the first step's, or that which failed; cut, any bytes
 	size_t command_len;
 };

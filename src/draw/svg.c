@@ -16,6 +16,7 @@ enum {
 	LANES_HEIGHT = 480,          // of all lanes, from the number on where they get narrower
 	NAME_COLUMNS = 40,           // of a batch in the legend
 	DEPTHS = 4,                  // of runs in jobs: deeper ones come in any order
+	HEAD = 17,                   // height of a line with the name of a machine
 	LEAD_MIN = 6,                // pixels of waiting that are worth a line: not the time that it takes to begin
 };
 
@@ -27,11 +28,12 @@ struct sheet {
 	double pitch, bar;           // of the lanes of slots; height of a bar
 	double slotless, slotless_bar; // the same of the lanes of attempts without a slot
 	double strip;                // top of the strip
+	unsigned *heads;             // of each lane and the end: lines with names of machines above it; NULL: there is but one machine
 };
 
 static double lane_y(const struct sheet *sheet, unsigned lane) {
 	unsigned nslotless = sheet->timeline->nslotless;
-	double y = sheet->top + (lane < nslotless ? lane : nslotless) * sheet->slotless;
+	double y = sheet->top + (lane < nslotless ? lane : nslotless) * sheet->slotless + (sheet->heads ? sheet->heads[lane] * HEAD : 0);
 	return lane < nslotless ? y : y + (lane - nslotless) * sheet->pitch;
 }
 
@@ -192,6 +194,51 @@ static double add_legend(const struct sheet *sheet, double y) {
 
 // ---- the lanes ----
 
+// A line stands above each lane in which a machine begins.
+static unsigned *count_heads(const struct timeline *timeline) {
+	const struct machines *machines = timeline->machines;
+	unsigned *heads = machines ? xcalloc(timeline->nlanes + 1, sizeof(*heads)) : NULL;
+	for (size_t i = 0; machines && i < machines->n; ++i) {
+		heads[timeline->nslotless + machines->machines[i].first / timeline->group] = 1;
+	}
+	for (unsigned lane = 1; machines && lane <= timeline->nlanes; ++lane) {
+		heads[lane] += heads[lane - 1];
+	}
+	return heads;
+}
+
+// The name of the machine that begins in the lane, and how many do behind it.
+static void add_machine(const struct sheet *sheet, unsigned lane) {
+	const struct timeline *timeline = sheet->timeline;
+	const struct machines *machines = timeline->machines;
+	const struct machine_rows *first = NULL;
+	unsigned more = 0;
+	for (size_t i = 0; i < machines->n; ++i) {
+		if (timeline->nslotless + machines->machines[i].first / timeline->group == lane) {
+			more += first != NULL;
+			first = first ? first : &machines->machines[i];
+		}
+	}
+	FP_CLEANUP(buf_fini) struct buf name = BUF_INIT;
+	const char *whole = stats_machine_name(timeline->palette->stats, first ? first->name : NULL);
+	text_add_text(&name, whole, strlen(whole), TEXT_BATCH_COLUMNS);
+	buf_printf(sheet->buf, "<text class=\"host\" x=\"%d\" y=\"%.1f\" text-anchor=\"start\" font-weight=\"600\">", LEFT, lane_y(sheet, lane) - 4);
+	markup_add_escaped(sheet->buf, buf_str(&name), name.len);
+	if (more > 0) {
+		buf_printf(sheet->buf, " and %u more", more);
+	}
+	buf_adds(sheet->buf, "</text>\n");
+}
+
+// The number of the lane: of its slot, or of the row of its machine.
+static unsigned lane_number(const struct timeline *timeline, unsigned lane) {
+	if (lane < timeline->nslotless) {
+		return lane;
+	}
+	unsigned row = (lane - timeline->nslotless) * timeline->group;
+	return timeline->machines ? row - machines_at(timeline->machines, row)->first : row;
+}
+
 static void add_lanes(const struct sheet *sheet) {
 	const struct timeline *timeline = sheet->timeline;
 	unsigned step = 1;
@@ -202,13 +249,16 @@ static void add_lanes(const struct sheet *sheet) {
 	buf_adds(sheet->buf, "<g text-anchor=\"end\">\n");
 	for (unsigned lane = 0; lane < timeline->nlanes; ++lane) {
 		bool slotless = lane < timeline->nslotless;
-		unsigned number = slotless ? lane : lane - timeline->nslotless;
+		unsigned number = lane_number(timeline, lane);
+		if (sheet->heads && sheet->heads[lane] > (lane > 0 ? sheet->heads[lane - 1] : 0)) {
+			add_machine(sheet, lane);
+		}
 		double y = lane_y(sheet, lane), bar = lane_bar(sheet, lane);
 		buf_printf(sheet->buf, "<rect class=\"lane\" x=\"%d\" y=\"%.1f\" width=\"%d\" height=\"%.1f\"/>", LEFT, y,
 		           TIMELINE_WIDTH, bar);
-		if (number % (slotless ? slotless_step : step) == 0) {
+		if (number / (slotless ? 1 : timeline->group) % (slotless ? slotless_step : step) == 0) {
 			buf_printf(sheet->buf, "<text x=\"%d\" y=\"%.1f\">%s %u</text>\n", LEFT - 8, y + bar / 2 + 4,
-			           slotless ? "long" : "slot", number * (slotless ? 1 : timeline->group) + 1);
+			           slotless ? "long" : "slot", number + 1);
 		}
 	}
 	buf_adds(sheet->buf, "</g>\n");
@@ -502,6 +552,7 @@ void svg_draw(struct buf *buf, const struct timeline *timeline, enum svg_use use
 	FP_CLEANUP(buf_fini) struct buf head = BUF_INIT, body = BUF_INIT;
 	sheet.buf = &body;
 	sheet.top = add_legend(&sheet, use == SVG_FILE ? 34 : 4) + 11;
+	sheet.heads = count_heads(timeline);
 	sheet.strip = lane_y(&sheet, timeline->nlanes) + 36;
 	double height = sheet.strip + STRIP + 14;
 	add_lanes(&sheet);
@@ -526,4 +577,5 @@ void svg_draw(struct buf *buf, const struct timeline *timeline, enum svg_use use
 	}
 	buf_add(buf, buf_str(&body), body.len);
 	buf_adds(buf, "</svg>\n");
+	free(sheet.heads);
 }

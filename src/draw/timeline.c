@@ -11,11 +11,14 @@
 enum { TEXT_COMMAND = 160 }; // bytes of a command that a bar shows
 
 static void choose_lanes(struct timeline *timeline, const struct attempts *all) {
-	unsigned slots = all->slots.n > timeline->slots ? all->slots.n : timeline->slots;
+	timeline->machines = all->rows;
+	unsigned rows = all->rows ? machines_rows(all->rows) : all->slots.n;
+	unsigned slots = rows > timeline->slots ? rows : timeline->slots;
 	timeline->slots = slots ? slots : 1;
-	timeline->group = (timeline->slots + TIMELINE_LANES - 1) / TIMELINE_LANES;
+	rows = all->rows ? rows : timeline->slots;
+	timeline->group = (rows + TIMELINE_LANES - 1) / TIMELINE_LANES;
 	timeline->nslotless = all->slotless.n;
-	timeline->nlanes = timeline->nslotless + (timeline->slots + timeline->group - 1) / timeline->group;
+	timeline->nlanes = timeline->nslotless + (rows + timeline->group - 1) / timeline->group;
 }
 
 // What is merged: nothing, or what is too narrow to be seen, and the shortest of what is too much.
@@ -112,6 +115,10 @@ static void add_text(struct buf *buf, const struct attempt_span *attempt) {
 	if (attempt->nslots > 1) {
 		buf_printf(buf, " · %u slots", attempt->nslots);
 	}
+	if (attempt->id.host) {
+		buf_adds(buf, " · on ");
+		text_add_text(buf, attempt->id.host, strlen(attempt->id.host), TEXT_BATCH_COLUMNS);
+	}
 	buf_adds(buf, attempt->source == FROM_STOLEN ? " · stolen" : attempt->source == FROM_LENT ? " · lent" :
 	         attempt->source == FROM_LONG ? " · long-running" : attempt->source == FROM_BACKFILL ? " · backfill" : "");
 	if (attempt->queued >= EVENT_WORTH_A_REASON) {
@@ -133,6 +140,9 @@ static void add_text(struct buf *buf, const struct attempt_span *attempt) {
 static uint64_t slot_since(const struct timeline *timeline, unsigned lane, uint64_t at) {
 	const struct run_stats *stats = timeline->palette->stats;
 	unsigned slot = lane - timeline->nslotless + 1;
+	if (timeline->machines) { // nobody knows since when the machine was there
+		return timeline->lane_ends[lane] == 0 ? at : 0;
+	}
 	if (lane < timeline->nslotless || timeline->group > 1 || stats->slots == 0 || slot <= stats->least_slots) {
 		return 0;
 	}
@@ -181,8 +191,13 @@ static void put(struct timeline *timeline, unsigned lane, unsigned class, unsign
 
 // A job of several slots: the log says one, the others are lanes in which nothing ran meanwhile.
 static void put_more(struct timeline *timeline, unsigned own, unsigned class, unsigned flags, const struct attempt_span *attempt) {
-	unsigned left = attempt->nslots - 1;
-	for (unsigned lane = timeline->nslotless; lane < timeline->nlanes && left > 0; ++lane) {
+	unsigned left = attempt->nslots - 1, lane = timeline->nslotless, end = timeline->nlanes;
+	if (timeline->machines) {
+		const struct machine_rows *machine = machines_find(timeline->machines, attempt->id.host);
+		lane += machine->first;
+		end = lane + machine->rows < end ? lane + machine->rows : end;
+	}
+	for (; lane < end && left > 0; ++lane) {
 		uint64_t open = timeline->lane_opens[lane];
 		if (lane != own && timeline->lane_ends[lane] <= attempt->from && (open == 0 || open >= attempt->to)) {
 			put(timeline, lane, class, flags | BAR_MORE, attempt);

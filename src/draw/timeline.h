@@ -54,6 +54,7 @@ struct timeline {
 	unsigned group;          // so many slots share a lane
 	unsigned nslotless;      // lanes of attempts without a slot, drawn above those of the slots
 	unsigned nlanes;         // with them
+	const struct machines *machines; // their rows are the lanes of slots; NULL: there is but one, and its slots are
 	struct bar *bars;        // in the order of their ends
 	size_t nbars, bar_cap;
 	uint64_t shortest;       // attempts below that are merged
@@ -68,7 +69,7 @@ struct timeline {
 };
 
 // Begins a timeline for the attempts that the first pass has counted. `all` are the attempts that the first pass was made over, after
-// attempts_finish(). All are borrowed until timeline_fini().
+// attempts_finish(), with the `rows` that the attempts to come have. All are borrowed until timeline_fini().
 void timeline_init(struct timeline *timeline, const struct palette *palette, const struct first_pass *first_pass,
                    const struct attempts *all);
 void timeline_fini(struct timeline *timeline);

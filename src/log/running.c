@@ -15,7 +15,7 @@ static int compare(const void *a, const void *b) {
 }
 
 static size_t text_bytes(const struct event_job_start *start) {
-	return strlen(start->id.batch) + 1 + start->command_len;
+	return strlen(start->id.batch) + 1 + (start->id.host ? strlen(start->id.host) + 1 : 0) + start->command_len;
 }
 
 struct running_attempt *running_find(const struct running_table *table, const struct event_job *id) {
@@ -58,11 +58,17 @@ struct running_attempt *running_add(struct running_table *table, const struct ev
 	char *text = (char *)(running + 1);
 	*running = (struct running_attempt){.at = at, .start = *start};
 	running->start.id.batch = memcpy(text, start->id.batch, name);
-	running->start.command = text + name;
-	if (start->command_len > 0) {
-		memcpy(text + name, start->command, start->command_len);
+	text += name;
+	if (start->id.host) {
+		size_t host = strlen(start->id.host) + 1;
+		running->start.id.host = memcpy(text, start->id.host, host);
+		text += host;
 	}
-	text[text_bytes(start)] = '\0';
+	running->start.command = text;
+	if (start->command_len > 0) {
+		memcpy(text, start->command, start->command_len);
+	}
+	text[start->command_len] = '\0';
 	running->start.args = NULL;
 	running->start.nargs = 0;
 	if (!tsearch(running, &table->tree, compare)) { // no memory

@@ -23,7 +23,7 @@ struct running_attempt {
 	struct running_sum so_far;
 	unsigned lane;          // for the caller's use; 0 after running_add()
 	struct buf text;        // the same, empty; whoever takes the attempt out frees it
-	struct event_job_start start; // with copies of batch and command; args is NULL
+	struct event_job_start start; // with copies of batch, host and command; args is NULL
 };
 
 // Zeroed it is empty.
@@ -36,7 +36,7 @@ struct running_table {
 // Frees what is in the table, which is empty then.
 void running_table_fini(struct running_table *table);
 
-// Adds the attempt, with copies of its batch and command, in the place of one of the same step that is there already. Returns
+// Adds the attempt, with copies of its batch, host and command, in the place of one of the same step that is there already. Returns
 // it, borrowed until it is taken out; NULL if there are too many, or no memory.
 struct running_attempt *running_add(struct running_table *table, const struct event_job_start *start, uint64_t at);
 

@@ -22,15 +22,50 @@ static unsigned find_slotless(const struct lanes *slotless, uint64_t from) {
 	return i < LANES_SLOTLESS ? i : LANES_SLOTLESS - 1;
 }
 
+// The first row of the machine that is free, or its last one.
+static unsigned find_row(const struct attempts *all, const char *host) {
+	const struct machine_rows *machine = machines_find(all->rows, host);
+	unsigned row = machine->first, last = machine->first + (machine->rows > 0 ? machine->rows - 1 : 0);
+	while (row < last && row < all->slots.n && all->slots.lanes[row].is_taken) {
+		++row;
+	}
+	return row;
+}
+
+static unsigned find_lane(const struct attempts *all, const struct attempt_span *attempt) {
+	return attempt->slotless ? find_slotless(&all->slotless, attempt->from)
+	       : all->rows ? find_row(all, attempt->id.host) : (attempt->id.slot <= LANES_SLOTS ? attempt->id.slot : LANES_SLOTS) - 1;
+}
+
+// An attempt that has a slot begins (`phase` is ATTEMPT_STARTED) or ends.
+static void count(struct attempts *all, const struct attempt_span *attempt, const struct running_attempt *running) {
+	if (!all->count || attempt->slotless) {
+		return;
+	}
+	if (running) {
+		machines_leave(all->count, running->start.id.host, running->start.nslots);
+	}
+	if (attempt->phase == ATTEMPT_STARTED) {
+		machines_enter(all->count, attempt->id.host, attempt->nslots);
+	} else if (!running) { // its start is not in the log
+		machines_enter(all->count, attempt->id.host, attempt->nslots);
+		machines_leave(all->count, attempt->id.host, attempt->nslots);
+	}
+}
+
 // Puts it in its lane, behind what was there before: that of its slot, that which its start was put in, or a free one.
 static void put(struct attempts *all, struct attempt_span *attempt, const struct running_attempt *running) {
 	attempt->slotless = attempt->id.slot == 0 || attempt->source == FROM_LONG;
-	attempt->lane = !attempt->slotless ? (attempt->id.slot <= LANES_SLOTS ? attempt->id.slot : LANES_SLOTS) - 1
-	                : running && running->lane > 0 ? running->lane - 1 : find_slotless(&all->slotless, attempt->from);
+	bool starts = attempt->phase == ATTEMPT_STARTED, has_lane = running && running->lane > 0;
+	if (all->rows && has_lane && !attempt->slotless && starts) { // the end of the one before is not in the log
+		lane_at(&all->slots, running->lane - 1)->is_taken = false;
+	}
+	attempt->lane = has_lane && (attempt->slotless || (all->rows && !starts)) ? running->lane - 1 : find_lane(all, attempt);
+	count(all, attempt, running);
 	struct lane *lane = lane_at(attempt->slotless ? &all->slotless : &all->slots, attempt->lane);
 	attempt->from = attempt->from < lane->end ? lane->end : attempt->from;
 	attempt->to = attempt->to < attempt->from ? attempt->from : attempt->to;
-	lane->is_taken = attempt->phase == ATTEMPT_STARTED;
+	lane->is_taken = starts;
 	lane->end = lane->is_taken ? lane->end : attempt->to;
 }
 
@@ -116,5 +151,5 @@ void attempts_finish(struct attempts *all, uint64_t now) {
 	}
 	free(all->slots.lanes);
 	free(all->slotless.lanes);
-	*all = (struct attempts){.fn = all->fn, .arg = all->arg, .slots.n = all->slots.n, .slotless.n = all->slotless.n};
+	*all = (struct attempts){.fn = all->fn, .arg = all->arg, .count = all->count, .rows = all->rows, .slots.n = all->slots.n, .slotless.n = all->slotless.n};
 }

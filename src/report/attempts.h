@@ -1,13 +1,15 @@
 // Pairs the start and the end of each attempt, and gives the attempt a lane: pictures are drawn from that.
 //
 // A lane is a row in which no two attempts overlap. There is one for each slot, and others for attempts that take no slot
-// (of long-running jobs).
+// (of long-running jobs). A run on several machines has lanes for each machine, as many as it ran attempts at once: a slot of the
+// run may be on another machine each time.
 
 #ifndef FAIRPAR_REPORT_ATTEMPTS_H
 #define FAIRPAR_REPORT_ATTEMPTS_H
 
 #include "base/buf.h"
 #include "log/running.h"
+#include "report/machines.h"
 
 enum {
 	LANES_SLOTS = 1 << 14,   // higher slots, of a damaged log, are drawn as the last of these
@@ -57,6 +59,8 @@ struct lanes {
 struct attempts {
 	attempt_fn *fn;
 	void *arg;
+	struct machines *count;  // borrowed: counts their attempts, of a first pass; or NULL
+	const struct machines *rows; // borrowed, after machines_place(): lanes are their rows; or NULL: lanes are slots
 	struct running_table running;
 	uint64_t last;           // event time of the last event
 	struct lanes slots, slotless;

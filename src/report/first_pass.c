@@ -3,6 +3,10 @@
 
 #include "report/first_pass.h"
 
+void first_pass_fini(struct first_pass *first_pass) {
+	machines_fini(&first_pass->machines);
+}
+
 void first_pass_add(void *arg, const struct attempt_span *attempt) {
 	struct first_pass *first_pass = arg;
 	if (attempt->phase == ATTEMPT_STARTED) {
@@ -27,6 +31,14 @@ void first_pass_on_event(void *arg, const struct event *event) {
 		++first_pass->bars;
 		++first_pass->durations[bucket_of(event->u.lent.end - event->u.lent.start, FIRST_PASS_BITS)];
 	}
+}
+
+const struct machines *first_pass_rows(struct first_pass *first_pass) {
+	if (!machines_are_several(&first_pass->machines)) {
+		return NULL;
+	}
+	machines_place(&first_pass->machines);
+	return &first_pass->machines;
 }
 
 void first_pass_bounds(const struct first_pass *first_pass, const struct run_stats *stats, uint64_t *ret_start, uint64_t *ret_end) {

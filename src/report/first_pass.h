@@ -15,17 +15,23 @@ enum {
 
 // Zeroed it is ready.
 struct first_pass {
+	struct machines machines;          // for attempts.count
 	uint64_t first, last;              // event time, of what was drawn; 0: nothing was
 	uint64_t bars;                     // attempts of jobs and others, once for each slot they take
 	uint64_t jobs;                     // that have ended and ran
 	uint64_t durations[BUCKETS(FIRST_PASS_BITS)]; // bars by their length
 };
 
+void first_pass_fini(struct first_pass *first_pass);
+
 // An attempt_fn: `arg` is the struct first_pass.
 void first_pass_add(void *arg, const struct attempt_span *attempt);
 
 // An event_fn: counts the bars that are no attempts, slots that were lent; `arg` is the struct first_pass.
 void first_pass_on_event(void *arg, const struct event *event);
+
+// The end of the pass. Returns the rows of the machines, for attempts.rows, borrowed until first_pass_fini(); NULL: there is but one.
+const struct machines *first_pass_rows(struct first_pass *first_pass);
 
 // The event times from which to which a picture of the run is: those of the run, and of the attempts beyond in a damaged log.
 // The end is later than the start.

@@ -523,6 +523,10 @@ uint64_t stats_jobs(const struct stats_batch *batch) {
 	return stats_ended(batch) + batch->running;
 }
 
+const char *stats_machine_name(const struct run_stats *stats, const char *host) {
+	return host ? host : stats->host ? stats->host : "this machine";
+}
+
 uint64_t stats_wall(const struct run_stats *stats) {
 	uint64_t end = stats->end > 0 ? stats->end : stats->last;
 	return minus(end, stats->start);

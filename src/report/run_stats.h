@@ -128,6 +128,9 @@ void stats_free(struct run_stats *stats);
 // Appends how many slots there were: "1 slot", "8 slots", or "2 to 64 slots".
 void stats_add_slots(struct buf *buf, const struct run_stats *stats);
 
+// The name of the machine `host` of an event, for people: NULL is that of the run.
+const char *stats_machine_name(const struct run_stats *stats, const char *host);
+
 // An event_fn: adds the event, and copies what it keeps; `arg` is the struct run_stats.
 void stats_on_event(void *arg, const struct event *event);
 

@@ -137,7 +137,7 @@ static int draw(struct drawing *drawing, const struct attempts *all, const struc
 	if (tracing) {
 		drawing->chrome = chrome_new(&drawing->palette, &drawing->first_pass, all, target_write, &trace);
 	}
-	drawing->attempts = (struct attempts){.fn = timeline_add, .arg = &drawing->timeline};
+	drawing->attempts = (struct attempts){.fn = timeline_add, .arg = &drawing->timeline, .rows = all->rows};
 	bool read = log_read(fd, drawing->name, on_second_reading, drawing, /* with_messages */ false) == 0;
 	attempts_finish(&drawing->attempts, drawing->attempts.last);
 	if (tracing) {
@@ -155,12 +155,13 @@ static int draw(struct drawing *drawing, const struct attempts *all, const struc
 
 int pictures_draw(const struct options *options, int fd, const char *name, bool said) {
 	struct drawing drawing = {.name = name, .stats = stats_new()};
-	drawing.attempts = (struct attempts){.fn = first_pass_add, .arg = &drawing.first_pass};
+	drawing.attempts = (struct attempts){.fn = first_pass_add, .arg = &drawing.first_pass, .count = &drawing.first_pass.machines};
 	int result = log_read(fd, name, on_first_reading, &drawing, !said);
 	uint64_t last = drawing.attempts.last;
 	attempts_finish(&drawing.attempts, last);
 	if (result == 0) {
 		struct attempts all = drawing.attempts;
+		all.rows = first_pass_rows(&drawing.first_pass);
 		stats_finish(drawing.stats, last);
 		palette_init(&drawing.palette, drawing.stats);
 		timeline_init(&drawing.timeline, &drawing.palette, &drawing.first_pass, &all);
@@ -170,6 +171,7 @@ int pictures_draw(const struct options *options, int fd, const char *name, bool 
 		timeline_fini(&drawing.timeline);
 		palette_fini(&drawing.palette);
 	}
+	first_pass_fini(&drawing.first_pass);
 	stats_free(drawing.stats);
 	return result;
 }

@@ -35,12 +35,13 @@ static const char *take_text(struct bytes *bytes, char text[64]) {
 }
 
 static void tell_job(struct bytes *bytes, struct event *event) {
-	static char batch[64], command[64], tail[64];
+	static char batch[64], command[64], tail[64], host[64];
 	unsigned how = take(bytes), number = take(bytes);
 	struct event_job id = {
 		.batch = how & 1 ? take_text(bytes, batch) : "b", .number = number / 4 + 1, .seq = number, .attempt = 1 + (how >> 1 & 1),
 		.step = how >> 2 & 1, .slot = how >> 3 & 7, .role = how & 64 ? ROLE_FINALLY : ROLE_JOB,
 	};
+	id.host = how & 2 ? take_text(bytes, host) : NULL;
 	take_text(bytes, command);
 	if (how & 128) {
 		event->kind = EVENT_JOB_START;
@@ -217,15 +218,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
 	static struct first_pass first_pass;
 	first_pass = (struct first_pass){.first = 0};
 	struct palette palette;
-	struct attempts first = {.fn = first_pass_add, .arg = &first_pass};
+	struct attempts first = {.fn = first_pass_add, .arg = &first_pass, .count = &first_pass.machines};
 	struct drawing drawing = {.stats = stats_new(), .attempts = &first};
 	tell_run(&(struct bytes){data, data + size}, tell_both, &drawing);
 	attempts_finish(&first, first.last);
+	first.rows = first_pass_rows(&first_pass);
 	stats_finish(drawing.stats, first.last);
 	palette_init(&palette, drawing.stats);
 	timeline_init(&drawing.timeline, &palette, &first_pass, &first);
 	rows_init(&drawing.rows, &palette, &first_pass);
-	struct attempts second = {.fn = timeline_add, .arg = &drawing.timeline};
+	struct attempts second = {.fn = timeline_add, .arg = &drawing.timeline, .rows = first.rows};
 	drawing.attempts = &second;
 	tell_run(&(struct bytes){data, data + size}, tell_rows, &drawing);
 	attempts_finish(&second, second.last);
@@ -242,6 +244,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
 	rows_fini(&drawing.rows);
 	timeline_fini(&drawing.timeline);
 	palette_fini(&palette);
+	first_pass_fini(&first_pass);
 	stats_free(drawing.stats);
 	return 0;
 }

@@ -40,15 +40,16 @@ static void take_trace(void *arg, const char *text, size_t len) {
 
 static void sample_make(struct sample *sample, void (*tell)(event_fn *fn, void *arg)) {
 	*sample = (struct sample){.stats = stats_new(), .trace = BUF_INIT};
-	struct attempts first = {.fn = first_pass_add, .arg = &sample->first_pass};
+	struct attempts first = {.fn = first_pass_add, .arg = &sample->first_pass, .count = &sample->first_pass.machines};
 	struct listeners listeners = {sample->stats, &first};
 	tell(tell_both, &listeners);
 	attempts_finish(&first, first.last);
+	first.rows = first_pass_rows(&sample->first_pass);
 	stats_finish(sample->stats, first.last);
 	palette_init(&sample->palette, sample->stats);
 	timeline_init(&sample->timeline, &sample->palette, &sample->first_pass, &first);
 	rows_init(&sample->rows, &sample->palette, &sample->first_pass);
-	struct attempts second = {.fn = timeline_add, .arg = &sample->timeline};
+	struct attempts second = {.fn = timeline_add, .arg = &sample->timeline, .rows = first.rows};
 	tell(attempts_on_event, &second);
 	tell(rows_on_event, &sample->rows);
 	attempts_finish(&second, second.last);
@@ -61,6 +62,7 @@ static void sample_free(struct sample *sample) {
 	rows_fini(&sample->rows);
 	timeline_fini(&sample->timeline);
 	palette_fini(&sample->palette);
+	first_pass_fini(&sample->first_pass);
 	stats_free(sample->stats);
 	buf_fini(&sample->trace);
 }
@@ -328,6 +330,37 @@ static void test_longest(void) {
 	check_equal(first_pass.last, 1000005);
 }
 
+static void test_machines(void) {
+	struct machines machines = {0};
+	check(!machines_are_several(&machines) && !machines_find(&machines, "n1"));
+	machines_enter(&machines, "n10", 1);
+	machines_enter(&machines, "n9", 2);
+	machines_enter(&machines, "n9", 1);
+	machines_leave(&machines, "n9", 2);
+	machines_enter(&machines, "n9", 1);
+	machines_enter(&machines, NULL, 1);
+	machines_leave(&machines, NULL, 9);
+	machines_place(&machines);
+	check(machines_are_several(&machines));
+	check_equal(machines_rows(&machines), 5);
+	check_equal(machines_find(&machines, NULL)->first, 0);
+	check_equal(machines_find(&machines, "n9")->first, 1);
+	check_equal(machines_find(&machines, "n9")->rows, 3);
+	check_equal(machines_find(&machines, "n10")->first, 4);
+	check(strcmp(machines_at(&machines, 3)->name, "n9") == 0);
+	machines_fini(&machines);
+	for (int i = 0; i < 2 * MACHINES_MAX; ++i) { // a damaged log
+		char name[20];
+		snprintf(name, sizeof(name), "m%d", i);
+		machines_enter(&machines, name, MACHINES_ROWS);
+	}
+	machines_place(&machines);
+	check_equal(machines.n, MACHINES_MAX);
+	check_equal(machines_rows(&machines), MACHINES_ROWS);
+	check(machines_find(&machines, "m7")->first < MACHINES_ROWS);
+	machines_fini(&machines);
+}
+
 static void test_ticks(void) {
 	struct timeline timeline = {.start = 0};
 	static const struct { uint64_t span, tick; } cases[] = {
@@ -399,6 +432,7 @@ int main(int argc, char *argv[]) {
 		TEST("a job of several slots has as many bars", test_wide),
 		TEST("a run without jobs can be drawn", test_empty),
 		TEST("the longest of many are found", test_longest),
+		TEST("machines have rows as many as they ran jobs at once", test_machines),
 		TEST("the marks of the axis are round", test_ticks),
 		TEST("the page shows hostile text and runs nothing of it", test_page),
 		TEST("the trace has slices, instants, arrows with both ends, and counters", test_trace),

@@ -453,10 +453,10 @@ exec sh -c "$*"
 SSH
 	chmod +x "$BATS_TEST_TMPDIR/ssh"
 	export HOME=$PWD PARALLEL_SSH=$BATS_TEST_TMPDIR/ssh FAIRPAR_REMOTE=$FAIRPAR
-	make_fifo go1 go2 go3
+	make_fifo up1 up2 up3 go1 go2 go3
 	# each slot has a job before the first one ends
 	run_fairpar 1 -S 2/node10,1/node9.example,1/: --retries 1 --summary=never --log run.jsonl --report run.svg --report run.html --trace run.json \
-		'if [ {} = 4 ]; then for n in 1 2 3; do echo >go$n; done; else read n <go{}; fi; test $PARALLEL_SSHLOGIN != node9.example' ::: 1 2 3 4 </dev/null
+		'if [ {} = 4 ]; then for n in 1 2 3; do read x <up$n; done; for n in 1 2 3; do echo >go$n; done; else echo >up{}; read x <go{}; fi; test $PARALLEL_SSHLOGIN != node9.example' ::: 1 2 3 4 </dev/null
 	local here
 	here=$(sed -n 's/.*"ev":"run_start".*"host":"\([^"]*\)".*/\1/p' run.jsonl)
 	assert_eq "$(grep -o 'class="host"[^<]*\|text-anchor="end">\|>slot [0-9]*' run.svg | sed 's/.*>//' | tr '\n' ' ' | tr -s ' ')" \

@@ -209,23 +209,29 @@ static void add_srun(struct buf *text, unsigned cpus) {
 	buf_printf(text, "srun -Q -N1 -n1 --ntasks-per-node=1 -c%u --export=ALL", cpus);
 }
 
+// The worker is told how long it has by what Slurm tells its jobs (since 23.02), or by one squeue.
+static void add_timed_worker(struct buf *text) {
+	buf_adds(text, " sh -c 'if [ \"$SLURM_JOB_END_TIME\" ]; then left=$((SLURM_JOB_END_TIME - $(date +%s))); "
+	               "else left=$(squeue -h -j \"$SLURM_JOB_ID\" -o %L 2>/dev/null); fi; "
+	               "exec \"$@\" --worker=\"${left:-UNLIMITED}\"' sh {}");
+}
+
 // --overlap: without it a job that calls srun itself, and every other step, would wait until the worker has ended. --mem=0: the step
 // takes none of the memory of the allocation away from them.
 void slurm_add_step(struct buf *text, const struct slurm_node *node, int64_t left) {
 	add_srun(text, node->cpus);
-	buf_printf(text, " -w %s --overlap --mem=0 --kill-on-bad-exit=0 {}", node->name);
+	buf_printf(text, " -w %s --overlap --mem=0 --kill-on-bad-exit=0", node->name);
 	if (left != SLURM_UNLIMITED) {
-		buf_printf(text, " --worker=%" PRId64, left);
+		buf_printf(text, " {} --worker=%" PRId64, left);
+	} else {
+		add_timed_worker(text);
 	}
 }
 
-// The worker is told how long it has by what Slurm tells its jobs (since 23.02), or by one squeue, in the pilot.
 void slurm_add_pilot(struct buf *text, const char *name, unsigned cpus, const char *options) {
 	add_srun(text, cpus);
-	buf_printf(text, " --job-name=%s%s%s sh -c '", name, *options ? " " : "", options);
-	buf_adds(text, "if [ \"$SLURM_JOB_END_TIME\" ]; then left=$((SLURM_JOB_END_TIME - $(date +%s))); "
-	               "else left=$(squeue -h -j \"$SLURM_JOB_ID\" -o %L 2>/dev/null); fi; "
-	               "exec \"$@\" --worker=\"${left:-UNLIMITED}\"' sh {}");
+	buf_printf(text, " --job-name=%s%s%s", name, *options ? " " : "", options);
+	add_timed_worker(text);
 }
 
 // ---- options of pilots ----
@@ -292,6 +298,10 @@ bool slurm_is_impossible(const char *reason) {
 		}
 	}
 	return false;
+}
+
+bool slurm_is_over(const char *said) {
+	return strstr(said, "has expired") || strstr(said, "nvalid job id") || strstr(said, "xpired or invalid job");
 }
 
 bool slurm_is_transient(const char *said) {

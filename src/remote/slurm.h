@@ -40,7 +40,7 @@ enum { SLURM_UNLIMITED = -1 };
 int slurm_seconds(const char *text, int64_t *ret_seconds) FP_NODISCARD;
 
 // Appends the command, as one of --launch, that starts a worker on that node of the allocation. It holds all its CPUs, and shares
-// them with what the jobs start by srun. `left`: the seconds until the allocation ends, or SLURM_UNLIMITED.
+// them with what the jobs start by srun. `left`: the seconds until the allocation ends, or SLURM_UNLIMITED: it is asked for there.
 void slurm_add_step(struct buf *text, const struct slurm_node *node, int64_t left);
 
 // ---- pilots: jobs of Slurm with a worker in them ----
@@ -68,6 +68,9 @@ int slurm_run_read(struct slurm_run *run, const char *name) FP_NODISCARD;
 
 // Can a job that waits for that reason (squeue's %r) never start, as it was asked for?
 bool slurm_is_impossible(const char *reason);
+
+// Whether srun says that the allocation which a step was to be in is no more.
+bool slurm_is_over(const char *said);
 
 // Does what srun has said mean that Slurm cannot be reached now, or is too busy, so that the same may succeed later?
 bool slurm_is_transient(const char *said);

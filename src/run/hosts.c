@@ -14,6 +14,7 @@
 #include "remote/link.h"
 #include "remote/payload.h"
 #include "remote/program_copy.h"
+#include "remote/slurm.h"
 #include "remote/sshlogin.h"
 #include "run/host_files.h"
 #include "run/pilots.h"
@@ -283,15 +284,17 @@ static void on_down(void *arg, const char *why, bool was_up, bool bye) {
 	for (size_t i = 0; i < hosts->n; ++i) {
 		has_others = has_others || (hosts->machines == 0 && &hosts->hosts[i] != host && !hosts->hosts[i].has_failed);
 	}
-	const char *next = has_others ? "; jobs go elsewhere, and it is tried again" : host->was_up ? "; it is tried again" : "";
 	host->has_failed = host->has_failed || !bye;
 	host->is_unreachable = !was_up && !bye;
+	host->is_over = host->is_unreachable && host->login->kind == SSHLOGIN_LAUNCH && slurm_is_over(why);
+	const char *what = was_up ? "the connection is lost" : host->is_over ? "the allocation has ended" : "cannot connect";
+	const char *next = host->is_over ? "" : has_others ? "; jobs go elsewhere, and it is tried again" : host->was_up ? "; it is tried again" : "";
 	mutex_unlock(&hosts->lock);
 	(void)set_slots(host, 0);
 	if (says && bye) {
 		diag_note("%s takes no more jobs: %s", host->login->name, buf_str(&cause));
 	} else if (says) {
-		diag_warn("%s: %s: %s%s", host->login->name, was_up ? "the connection is lost" : "cannot connect", buf_str(&cause), next);
+		diag_warn("%s: %s: %s%s", host->login->name, what, buf_str(&cause), next);
 	}
 	hosts->wake(hosts->wake_arg); // nobody may be left
 }
@@ -452,7 +455,7 @@ bool hosts_are_unreachable(struct hosts *hosts) {
 	bool none = hosts->machines == 0 && (!hosts->pilots || pilots_are_lost(hosts->pilots)); // with --onall each job fails by itself
 	mutex_lock(&hosts->lock);
 	for (size_t i = 0; i < hosts->first_pilot && none; ++i) {
-		none = hosts->hosts[i].has_failed && !hosts->hosts[i].was_up;
+		none = hosts->hosts[i].is_over || (hosts->hosts[i].has_failed && !hosts->hosts[i].was_up);
 	}
 	mutex_unlock(&hosts->lock);
 	return none;

@@ -32,6 +32,7 @@ struct hosts_host {
 	bool was_up;               // once at least
 	bool has_failed;           // to be connected to, since it was up last; it was said
 	bool is_unreachable;       // so has the last attempt to connect
+	bool is_over;              // and will be: the allocation of Slurm that it was in has ended
 };
 
 struct hosts_place {

@@ -126,12 +126,19 @@ static void test_commands(void) {
 	                             "--worker=290");
 	buf_reset(&text);
 	slurm_add_step(&text, &node, SLURM_UNLIMITED);
-	check(strstr(buf_str(&text), "{}") && !strstr(buf_str(&text), "--worker="));
+	check(strstr(buf_str(&text), "--kill-on-bad-exit=0 sh -c '") && strstr(buf_str(&text), "--worker=\"${left:-UNLIMITED}\"' sh {}"));
 	buf_reset(&text);
 	slurm_add_pilot(&text, "fairpar-17", 2, "-p short -t 30");
 	check(strstr(buf_str(&text), "srun -Q -N1 -n1 --ntasks-per-node=1 -c2 --export=ALL --job-name=fairpar-17 -p short -t 30 sh -c '"));
 	check(strstr(buf_str(&text), "--worker=\"${left:-UNLIMITED}\"' sh {}"));
 	buf_fini(&text);
+}
+
+static void test_over(void) {
+	check(slurm_is_over("exit 1: srun: error: Slurm job 2 has expired"));
+	check(slurm_is_over("srun: error: Unable to confirm allocation for job 2: Invalid job id specified"));
+	check(slurm_is_over("srun: Check SLURM_JOB_ID environment variable. Expired or invalid job 2"));
+	check(!slurm_is_over("srun: error: Unable to contact slurm controller (connect failure)"));
 }
 
 static void test_cpus(void) {
@@ -171,6 +178,7 @@ static void test_answers(void) {
 
 int main(int argc, char *argv[]) {
 	static const struct test tests[] = {
+		TEST("an allocation that has ended is told from a controller that does not answer", test_over),
 		TEST("the nodes of an allocation have their CPUs", test_nodes),
 		TEST("the CPUs of a pilot are read from the options for it", test_cpus),
 		TEST("a run is known by the name of its pilots", test_names),

@@ -444,29 +444,18 @@ plain() { tr -d ,; }
 
 @test "the rows of a run on several machines stand below the names of these" {
 	need python3
-	printf '#!/bin/sh\n' >"$BATS_TEST_TMPDIR/ssh" # as ssh: HOST -- COMMAND
-	cat >>"$BATS_TEST_TMPDIR/ssh" <<'SSH'
-while [ "${1#-}" != "$1" ]; do shift; done
-shift
-[ "$1" != -- ] || shift
-exec sh -c "$*"
-SSH
-	chmod +x "$BATS_TEST_TMPDIR/ssh"
-	export HOME=$PWD PARALLEL_SSH=$BATS_TEST_TMPDIR/ssh FAIRPAR_REMOTE=$FAIRPAR
-	make_fifo up1 up2 up3 go1 go2 go3
-	# each slot has a job before the first one ends
-	run_fairpar 1 -S 2/node10,1/node9.example,1/: --retries 1 --summary=never --log run.jsonl --report run.svg --report run.html --trace run.json \
-		'if [ {} = 4 ]; then for n in 1 2 3; do read x <up$n; done; for n in 1 2 3; do echo >go$n; done; else echo >up{}; read x <go{}; fi; test $PARALLEL_SSHLOGIN != node9.example' ::: 1 2 3 4 </dev/null
-	local here
-	here=$(sed -n 's/.*"ev":"run_start".*"host":"\([^"]*\)".*/\1/p' run.jsonl)
-	assert_eq "$(grep -o 'class="host"[^<]*\|text-anchor="end">\|>slot [0-9]*' run.svg | sed 's/.*>//' | tr '\n' ' ' | tr -s ' ')" \
-		" $here slot 1 node9.example slot 1 node10 slot 1 slot 2 "
-	run_fairpar --from-log run.jsonl --report - --summary=never
-	assert_contains "$output" 'exit 1</span> on node9.example'
-	assert_eq "$(trace_of run.json | cut -d ' ' -f 1-4)" "jobs 4 failed 1"
-	assert_eq "$(grep -o '"thread_name","args":{"name":"[^"]*' run.json | sed 's/.*"//' | tr '\n' ,)" "$here slot 1,node9.example slot 1,node10 slot 1,node10 slot 2,"
-	assert_eq "$(sed -n '/id="jobs"/,$p' run.html | grep '^<tr><th scope="row"' | sed 's#</td>#|#g; s#<[^>]*>##g' | cut -d '|' -f 4 | sort | tr '\n' ' ')" \
-		"$(printf '%s\n' "$here" node10 node10 node9.example | sort | tr '\n' ' ')"
+	# slot 1 of the machine of the run, 2 of one, 3 and 4 of another
+	log 60 4 | sed 's/"slot":2,/&"host":"node9.example",/; s/"slot":[34],/&"host":"node10",/' >run.jsonl
+	run_fairpar --from-log run.jsonl --report run.svg --report run.html --trace run.json
+	assert_eq "$(grep -o 'class="host"[^<]*\|>slot [0-9]*' run.svg | sed 's/.*>//' | tr '\n' ,)" \
+		"build,slot 1,node9.example,slot 1,node10,slot 1,slot 2,"
+	assert_eq "$(grep -o '"thread_name","args":{"name":"[^"]*' run.json | sed 's/.*"//' | tr '\n' ,)" \
+		"build slot 1,node9.example slot 1,node10 slot 1,node10 slot 2,long-running 1,"
+	assert_eq "$(trace_of run.json | cut -d ' ' -f 1-4)" "jobs 61 failed $(grep -c '"status":"\(failed\|signal\)".*"tail"' run.jsonl)"
+	# the machine of a job is that of its last attempt
+	assert_eq "$(sed -n '/id="jobs"/,$p' run.html | grep '^<tr><th scope="row"' | sed 's#</t[hd]>#|#g; s#<[^>]*>##g' | cut -d '|' -f 4,5 | sort -u | tr '\n' ' ')" \
+		"1|build 2|node9.example 3|node10 4|node10 –|build "
+	grep -q '</span> on node\(9.example\|10\), ' run.html || fail "a failed job does not say where"
 }
 
 @test "a run on one machine is drawn as ever" {

@@ -170,14 +170,16 @@ static ssize_t output_readable(void *arg, enum child_stream stream, int fd) {
 	struct remote_worker *worker = job->worker;
 	char bytes[WIRE_CHUNK_MOST];
 	mutex_lock(&worker->lock);
-	wakeup_clear(job->room_fd);
 	size_t room = agent_output_room(worker->agent, job->number);
-	bool is_lost = agent_why(worker->agent) || (worker->ending && room == 0), shut = job->shut[stream];
+	bool is_lost = agent_why(worker->agent) || (worker->ending && room == 0), shut = job->shut[stream], waits = room == 0 && !is_lost && !shut;
+	if (waits) { // else the other stream may have waited for what was posted
+		wakeup_clear(job->room_fd);
+	}
 	mutex_unlock(&worker->lock);
 	if (shut) {
 		return 0;
 	}
-	if (room == 0 && !is_lost) {
+	if (waits) {
 		errno = ENODATA;
 		return -1;
 	}

@@ -57,6 +57,27 @@ calls() { grep -c '' "$slurm/$1.calls" || :; }
 	assert_eq "$(tail -n 1 "$slurm/scancel.calls")" "-Q -u $(id -u) -n $name"
 }
 
+@test "a manifest asks for pilots, and the command line for others, or for other machines" {
+	cat >m.yaml <<-'YAML'
+		version: 1
+		slurm: -p short -t 30
+		batches:
+		  a: {args: [1, 2], run: 'echo {} $PARALLEL_SSHLOGIN'}
+		  b: {run: 'echo 3 $PARALLEL_SSHLOGIN', hosts: "@slurm-1"}
+	YAML
+	run_fairpar --check -f m.yaml </dev/null
+	run_fairpar -f m.yaml </dev/null
+	assert_set "1 node1" "2 node1" "3 node1"
+	assert_eq "$(grep -c -e ' -p short -t 30 sh -c' "$slurm/srun.calls")" "$(calls srun)"
+	rm "$slurm/srun.calls"
+	run_fairpar --slurm='-p long' -f m.yaml a </dev/null
+	assert_eq "$(grep -c -e ' -p long sh -c' "$slurm/srun.calls")" "$(calls srun)"
+	rm "$slurm/srun.calls"
+	run_fairpar -S : -f m.yaml a </dev/null
+	assert_set "1 :" "2 :"
+	assert_eq "$(calls srun 2>/dev/null)" ''
+}
+
 @test "a job in a pilot has what Slurm tells its jobs, and the environment of the run beside it" {
 	HERE=1 run_fairpar --slurm --joblog log 'echo $SLURM_JOB_ID $HERE #' ::: 1 </dev/null
 	assert_eq "$output" "17 1"

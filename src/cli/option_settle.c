@@ -288,6 +288,10 @@ int settle_command(struct parser *p) {
 	return 0;
 }
 
+int option_take_slurm(struct options *o, const char *value) {
+	return o->hosts.n > 0 ? 0 : take_slurm(o, value) != 0 || add_pilots(o) != 0 ? -1 : settle_hosts(o);
+}
+
 // What is said of all batches on a command line has its place in the manifest, where it can be said of each.
 int settle_manifest(struct options *o) {
 	for (int id = 0; id < NOPTIONS; ++id) {

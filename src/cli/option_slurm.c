@@ -42,16 +42,20 @@ static int add_nodes(struct sshlogins *hosts, const char *list, const char *cpus
 	return result == 0 ? 0 : diag_error_free(error);
 }
 
-int opt_slurm(struct parser *parser, const char *value) {
+int take_slurm(struct options *o, const char *value) {
 	const char *list = getenv("SLURM_JOB_NODELIST"), *cpus = getenv("SLURM_JOB_CPUS_PER_NODE");
 	if (getenv("SLURM_JOB_ID") && list && cpus) {
-		return add_nodes(&parser->options->hosts, list, cpus);
+		return add_nodes(&o->hosts, list, cpus);
 	}
 	if (value && strstr(value, "{}")) {
 		return diag_error("--slurm has options for srun, in which {} has no meaning");
 	}
-	parser->options->slurm = value ? value : "";
+	o->slurm = value ? value : "";
 	return 0;
+}
+
+int opt_slurm(struct parser *parser, const char *value) {
+	return take_slurm(parser->options, value);
 }
 
 // The name tells one run from all others, on this machine and elsewhere, so that what it has left can be found.

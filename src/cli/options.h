@@ -294,6 +294,11 @@ bool option_log_is_eta(const struct options *options);
 // machines get it.
 bool option_env_has(const struct options *options, const char *variable);
 
+// ---- option_settle.c ----
+
+// As --slurm=VALUE, which the manifest asks for; nothing where the options name machines. Returns 0, or -1 after a message.
+int option_take_slurm(struct options *options, const char *value);
+
 // ---- option_again.c ----
 
 // Which command line runs again what failed in a run, by the joblog that it left.

@@ -55,6 +55,9 @@ int settle_hosts(struct options *options);
 
 option_taker opt_slurm;
 
+// Adds the nodes of the allocation to options->hosts, or notes `value` as options->slurm. Returns 0, or -1 after a message.
+int take_slurm(struct options *options, const char *value);
+
 // Adds the pilots of options->slurm, if there are any, to options->hosts, behind all others, and names them. Returns 0 or -1.
 int add_pilots(struct options *options);
 

@@ -133,6 +133,7 @@ struct manifest {
 	const char *dir;                    // its directory: "." if the path names none, or no regular file (a pipe, /dev/fd/N)
 	const char *name;                   // or NULL
 	const char *slots;                  // text for -j, or NULL
+	const char *slurm;                  // options of --slurm, or NULL
 	int fair;                           // enum manifest_fair
 	bool fail_fast;
 	const struct manifest_env *env;     // of the top; every batch has it underneath

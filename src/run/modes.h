@@ -7,15 +7,15 @@
 #include "manifest/manifest.h"
 #include "process/context.h"
 
-// Loads options->manifest and selects the batches that are named. Prints what is wrong with either on stderr;
+// Loads options->manifest, selects the batches that are named, and takes its `slurm` into the options. Prints what is wrong with either on stderr;
 // *ret_unwritten: that could not be written. Returns the manifest, which the caller frees with manifest_free(), or NULL
 // after a message.
-struct manifest *load_manifest(const struct options *options, bool *ret_unwritten);
+struct manifest *load_manifest(struct options *options, bool *ret_unwritten);
 
 // --check and --list: loads options->manifest and does what they ask: nothing more, or a list of the batches asked for on
 // stdout. Prints what is wrong with the manifest, or with the names of batches, on stderr. EXIT_TROUBLE if anything is
 // wrong or could not be written.
-int show_manifest(const struct options *options) FP_NODISCARD;
+int show_manifest(struct options *options) FP_NODISCARD;
 
 // --from-log: reads options->from_log and writes what is asked for to stdout.
 int show_log(const struct options *options);

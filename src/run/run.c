@@ -150,7 +150,7 @@ static void run_loop(struct run *run) {
 	free(polls.at);
 }
 
-int run_all(const struct options *options, struct context *context, const struct executor *executor) {
+int run_all(struct options *options, struct context *context, const struct executor *executor) {
 	struct run run = {
 		.options = options,
 		.context = context,
@@ -172,7 +172,7 @@ int run_all(const struct options *options, struct context *context, const struct
 	mutex_init(&run.lock, LOCK_RUN);
 	run.settings_used = xcalloc(options->nsettings, sizeof(*run.settings_used));
 	publish_open(&run);
-	bool opened = setup_open(&run) == 0;
+	bool opened = setup_open(&run, options) == 0;
 	if (opened) {
 		if (!options->batch_by) {
 			batches_warn_unused(&run); // all are known, but what jobs add

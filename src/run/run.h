@@ -119,7 +119,7 @@ struct run {
 
 // Does what the options say, from the first record to the exit status. `executor` takes the place of child processes; NULL:
 // nothing does.
-int run_all(const struct options *options, struct context *context, const struct executor *executor);
+int run_all(struct options *options, struct context *context, const struct executor *executor);
 
 // ---- wake.c
 
@@ -131,9 +131,9 @@ bool run_wait_input(struct run *run, int fd);
 
 // ---- setup.c
 
-// Opens all that the run needs, for run->options and run->context. Returns 0, or -1 after a message. What was opened by then is
+// Opens all that the run needs, for `options`, which run->options are, and run->context; the former take what the manifest says. Returns 0, or -1 after a message. What was opened by then is
 // run_end()'s to close, in either case.
-int setup_open(struct run *run) FP_NODISCARD;
+int setup_open(struct run *run, struct options *options) FP_NODISCARD;
 
 // ---- stop.c; all on the event loop's thread
 

@@ -59,8 +59,7 @@ static void warn_of_limit(const struct run *run, const char *jobs, unsigned limi
 }
 
 // Loads the manifest, and takes from it what the command line does not say. Returns 0, or -1 after a message.
-static int open_manifest(struct run *run) {
-	const struct options *options = run->options;
+static int open_manifest(struct run *run, struct options *options) {
 	bool unwritten;
 	run->manifest = load_manifest(options, &unwritten);
 	if (!run->manifest || unwritten) {
@@ -497,15 +496,14 @@ static void open_executor(struct run *run, bool guarded) {
 
 // ---- the run ----
 
-int setup_open(struct run *run) {
-	const struct options *options = run->options;
+int setup_open(struct run *run, struct options *options) {
 	bool guarded;
 	run->nofile = (unsigned long)context_raise_nofile(run->context);
 	if (limits_check(options, run->nofile) != 0 || pictures_check(options) != 0 || open_wake_ups(run) != 0) {
 		return -1;
 	}
 	signals_release(); // what is opened may be a FIFO, whose other end never comes
-	if ((options->manifest && open_manifest(run) != 0) || count_slots(run, &run->slots, &guarded) != 0
+	if ((options->manifest && open_manifest(run, options) != 0) || count_slots(run, &run->slots, &guarded) != 0
 	    || open_hosts(run) != 0 || open_leases(run) != 0) {
 		return -1;
 	}

@@ -20,7 +20,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-struct manifest *load_manifest(const struct options *options, bool *ret_unwritten) {
+struct manifest *load_manifest(struct options *options, bool *ret_unwritten) {
 	struct buf messages = BUF_INIT;
 	struct manifest *manifest = manifest_load(options->manifest, &messages);
 	// complete lines already; if stderr does not take them, the status still tells
@@ -28,6 +28,10 @@ struct manifest *load_manifest(const struct options *options, bool *ret_unwritte
 	buf_reset(&messages);
 	if (manifest && options->nnames > 0 && manifest_select(manifest, options->names, options->nnames, &messages) != 0) {
 		diag_error("%s", buf_str(&messages));
+		manifest_free(manifest);
+		manifest = NULL;
+	}
+	if (manifest && manifest->slurm && option_take_slurm(options, manifest->slurm) != 0) {
 		manifest_free(manifest);
 		manifest = NULL;
 	}
@@ -41,7 +45,7 @@ static int write_list(const struct options *options, const struct manifest *mani
 	return diag_print(buf_str(&list), list.len);
 }
 
-int show_manifest(const struct options *options) {
+int show_manifest(struct options *options) {
 	bool failed;
 	struct manifest *manifest = load_manifest(options, &failed);
 	if (!manifest) {

@@ -293,7 +293,7 @@ static void test_retry_delay(void) {
 
 static void test_every_key(void) {
 	struct manifest *manifest = parse(
-		"version: 1\nname: n\nslots: 50%\nfair: time\nfail_fast: true\nenv: {A: no}\nbatches:\n"
+		"version: 1\nname: n\nslots: 50%\nslurm: -p x\nfair: time\nfail_fast: true\nenv: {A: no}\nbatches:\n"
 		"  b: {run: 'x {}'}\n"
 		"  a:\n    description: d\n    run: x {}\n    args: [1.10, no, '']\n    needs: c\n    emits: b\n    then: [\"s {}\", t]\n"
 		"    on_failure: f {}\n    finally: g\n    env: {B: '{}'}\n    working_dir: w\n    umask: 027\n    nice: -5\n"
@@ -304,6 +304,7 @@ static void test_every_key(void) {
 	const struct manifest_batch *b = &manifest->batches[0], *a = &manifest->batches[1], *c = &manifest->batches[2];
 	check_string(manifest->name, "n");
 	check_string(manifest->slots, "50%");
+	check_string(manifest->slurm, "-p x");
 	check_equal(manifest->fair, MANIFEST_TIME);
 	check(manifest->fail_fast);
 	check_string(a->description, "d");
@@ -332,7 +333,7 @@ static void test_every_key(void) {
 	check(a->long_running && a->prefer_fairness && a->allow_failure);
 	check_string(a->job->creates, "c{}");
 	check_equal(a->output, MANIFEST_RAW);
-	check_equal(a->line, 9);
+	check_equal(a->line, 10);
 	manifest_free(manifest);
 }
 

@@ -3,10 +3,16 @@
 #include "process/plain_child.h"
 
 #include "base/alloc.h"
+#include "base/diag.h"
 #include "base/io.h"
+#include "base/sync.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <sys/wait.h>
+#include <time.h>
+
+enum { STOP_MS = 100 };
 
 int plain_child_start(const char *path, char *const *argv, const struct context *context, struct plain_child *ret_child,
                       struct spawn_error *ret_error) {
@@ -48,4 +54,23 @@ int plain_child_wait(struct plain_child *child, int *ret_signal) {
 
 void plain_child_signal(const struct plain_child *child, int signal) {
 	kill(child->pid, signal); // it is not waited for yet, so the number is still its own
+}
+
+static bool has_stopped(const struct plain_child *child) {
+	siginfo_t info = {.si_pid = 0};
+	int got = waitid(P_PID, (id_t)child->pid, &info, WSTOPPED | WEXITED | WNOHANG | WNOWAIT);
+	return got != 0 || info.si_pid != 0;
+}
+
+void plain_child_await_stop(const struct plain_child *child) {
+	sigset_t ends, mask;
+	uint64_t now = now_ns(), until = now + (uint64_t)STOP_MS * NS_PER_MS;
+	sigemptyset(&ends);
+	sigaddset(&ends, SIGCHLD);
+	verify(pthread_sigmask(SIG_BLOCK, &ends, &mask) == 0);
+	for (; !has_stopped(child) && now < until; now = now_ns()) {
+		struct timespec left = {.tv_nsec = (long)(until - now)};
+		(void)sigtimedwait(&ends, NULL, &left);
+	}
+	verify(pthread_sigmask(SIG_SETMASK, &mask, NULL) == 0);
 }

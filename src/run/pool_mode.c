@@ -93,6 +93,7 @@ static void hand_on_signals(const struct plain_child *child, struct jobserver_sp
 			(void)jobserver_spare_tick(spare, /* offers */ false);
 		}
 		if (signal == SIGTSTP) {
+			plain_child_await_stop(child);
 			signals_stop_self();
 		}
 	}

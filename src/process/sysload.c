@@ -2,12 +2,12 @@
 
 #include "process/sysload.h"
 
-#include "base/buf.h"
 #include "process/memory.h"
 #include "process/proc.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdlib.h>
 
 bool sysload_parse_load(const char *text, uint64_t *ret_load) {
@@ -35,6 +35,18 @@ unsigned sysload_may_run(uint64_t free_bytes, uint64_t limit, unsigned n) {
 	double most = 1 / (2 - ratio) + 1; // one more than parallel's $run, which is the last index
 	unsigned may = most < (double)n ? (unsigned)most : n;
 	return may;
+}
+
+void sysload_add_load(struct buf *why, uint64_t load, double most) {
+	if ((double)load >= most) {
+		buf_printf(why, "the load is %" PRIu64 ", and --load lets jobs start below %g", load, most);
+	}
+}
+
+void sysload_add_free(struct buf *why, uint64_t bytes, const char *option, uint64_t asked) {
+	if (bytes < asked) {
+		buf_printf(why, "%s of memory are available, and --%s asks for %s", memory_show(bytes), option, memory_show(asked));
+	}
 }
 
 // ---- the kernel ----

@@ -4,6 +4,7 @@
 #define FAIRPAR_PROCESS_SYSLOAD_H
 
 #include "base/attr.h"
+#include "base/buf.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -24,6 +25,11 @@ bool sysload_parse_swapped(const char *text, struct swapped *ret_swapped) FP_NOD
 // Whether the machine was swapping between the two: in and out, for pages that only go out, or only come back, are those
 // of programs that nobody uses, or uses again. GNU parallel's rule.
 bool sysload_is_swapping(const struct swapped *before, const struct swapped *after);
+
+// Appends why no job is to start at that load, which is not below `most`; or with so many bytes free, which are fewer than the option
+// of that name asks for. Nothing if one may.
+void sysload_add_load(struct buf *why, uint64_t load, double most);
+void sysload_add_free(struct buf *why, uint64_t bytes, const char *option, uint64_t asked);
 
 // How many of `n` jobs may run with so many bytes free, under --memsuspend LIMIT: one below the limit, two from it on,
 // three from 1.5 times it, five from 1.75 times it, and so on; all from twice it. GNU parallel's rule.

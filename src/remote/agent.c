@@ -280,10 +280,8 @@ void agent_done(struct agent *agent, uint64_t number, const struct job_end *end)
 
 void agent_brake(struct agent *agent, size_t jobs, const char *why) {
 	const char *text = why ? why : "";
-	size_t len = strlen(text);
 	channel_send(&agent->channel, &(struct wire_frame){
-		.type = FRAME_BRAKE, .numbers = {why != NULL, jobs}, .payload = text, .size = len < WIRE_TEXT_MOST ? len : WIRE_TEXT_MOST,
-	});
+		.type = FRAME_BRAKE, .numbers = {why != NULL, jobs}, .payload = text, .size = strnlen(text, WIRE_TEXT_MOST)});
 }
 
 void agent_bye(struct agent *agent, const char *why) {

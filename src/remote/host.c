@@ -164,16 +164,14 @@ static const char *on_frame(void *arg, const struct wire_frame *frame) {
 	if (!host->is_up) {
 		return "its first frame is no hello";
 	}
-	if (frame->type == FRAME_BYE) {
+	if (frame->type == FRAME_BYE || frame->type == FRAME_BRAKE) {
 		FP_CLEANUP(buf_fini) struct buf why = BUF_INIT;
 		buf_add(&why, frame->payload, frame->size);
-		host->calls.bye(host->arg, buf_str(&why));
-		return NULL;
-	}
-	if (frame->type == FRAME_BRAKE) {
-		FP_CLEANUP(buf_fini) struct buf why = BUF_INIT;
-		buf_add(&why, frame->payload, frame->size);
-		host->calls.braked(host->arg, frame->numbers[1], frame->numbers[0] ? buf_str(&why) : NULL);
+		if (frame->type == FRAME_BYE) {
+			host->calls.bye(host->arg, buf_str(&why));
+		} else {
+			host->calls.braked(host->arg, frame->numbers[1], frame->numbers[0] ? buf_str(&why) : NULL);
+		}
 		return NULL;
 	}
 	struct host_job *job = find(host, frame->numbers[0]);

@@ -271,7 +271,8 @@ static void on_room(void *arg FP_UNUSED, uint64_t number FP_UNUSED) {
 }
 
 static const struct host_calls host_calls = {
-	.hello = on_hello, .room = on_room, .started = on_started, .output = on_output, .done = on_done, .refused = on_refused, .lost = on_lost, .bye = on_bye, .braked = on_braked, .wanted = on_wanted,
+	.hello = on_hello, .room = on_room, .started = on_started, .output = on_output, .done = on_done, .refused = on_refused, .lost = on_lost,
+	.bye = on_bye, .braked = on_braked, .wanted = on_wanted,
 };
 
 // ---- the line ----

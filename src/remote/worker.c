@@ -11,7 +11,6 @@
 #include "base/wakeup.h"
 #include "base/write_limit.h"
 #include "process/executor.h"
-#include "process/memory.h"
 #include "process/signals.h"
 #include "process/sysload.h"
 #include "remote/agent.h"
@@ -20,7 +19,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -99,10 +97,11 @@ static bool has_gate(const struct remote_worker *worker) {
 // What keeps jobs from starting on this machine, or an empty text. What /proc does not tell keeps none.
 static void look_at_machine(const struct remote_worker_config *config, struct buf *why) {
 	uint64_t load, bytes;
-	if (config->max_load > 0 && sysload_load(&load) && (double)load >= config->max_load) {
-		buf_printf(why, "the load is %" PRIu64 ", and --load lets jobs start below %g", load, config->max_load);
-	} else if (config->memfree > 0 && sysload_free(&bytes) && bytes < config->memfree) {
-		buf_printf(why, "%s of memory are available, and --memfree asks for %s", memory_show(bytes), memory_show(config->memfree));
+	if (config->max_load > 0 && sysload_load(&load)) {
+		sysload_add_load(why, load, config->max_load);
+	}
+	if (why->len == 0 && config->memfree > 0 && sysload_free(&bytes)) {
+		sysload_add_free(why, bytes, "memfree", config->memfree);
 	}
 }
 
@@ -314,21 +313,17 @@ static struct remote_job *next_job(struct remote_worker *worker) {
 }
 
 // What ends a worker may end its jobs before: Slurm, at the end of an allocation, sends SIGTERM to all that run there, one after the other.
-// So an end by SIGTERM that nobody here has ordered is told only when the worker has had the time to get its own. Without the lock.
-static void await_own_end(struct remote_worker *worker, const struct remote_job *job, const struct result *result) {
-	mutex_lock(&worker->lock);
-	bool terminated = result->outcome == OUTCOME_SIGNAL && result->term_signal == SIGTERM && !job->stopped;
-	mutex_unlock(&worker->lock);
-	if (terminated) {
-		(void)poll(&(struct pollfd){.fd = worker->signal_fd, .events = POLLIN}, 1, OWN_END_MS);
-	}
-}
-
-// With the lock.
-static bool was_ended_with_worker(const struct remote_worker *worker, const struct remote_job *job, const struct result *result) {
+// So an end by SIGTERM that nobody here has ordered is told only when the worker has had the time to get its own. With the lock, which
+// is given back meanwhile.
+static bool was_ended_with_worker(struct remote_worker *worker, const struct remote_job *job, const struct result *result) {
 	sigset_t pending;
-	bool terminated = result->outcome == OUTCOME_SIGNAL && result->term_signal == SIGTERM && !job->stopped;
-	return terminated && (worker->ending || now_ns() >= worker->last_minute || (sigpending(&pending) == 0 && sigismember(&pending, SIGTERM) == 1));
+	if (result->outcome != OUTCOME_SIGNAL || result->term_signal != SIGTERM || job->stopped) {
+		return false;
+	}
+	mutex_unlock(&worker->lock);
+	(void)poll(&(struct pollfd){.fd = worker->signal_fd, .events = POLLIN}, 1, OWN_END_MS);
+	mutex_lock(&worker->lock);
+	return !job->stopped && (worker->ending || now_ns() >= worker->last_minute || (sigpending(&pending) == 0 && sigismember(&pending, SIGTERM) == 1));
 }
 
 static void *thread_main(void *arg) {
@@ -340,7 +335,6 @@ static void *thread_main(void *arg) {
 		struct job_end end;
 		mutex_unlock(&worker->lock);
 		execute(job, scratch, &end);
-		await_own_end(worker, job, &end.result);
 		mutex_lock(&worker->lock);
 		leave_gate(worker, job);
 		if (was_ended_with_worker(worker, job, &end.result)) {

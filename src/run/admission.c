@@ -16,7 +16,6 @@
 #include "slots/slots.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <stdio.h>
 
 enum {
@@ -131,9 +130,7 @@ static const char *check_load(struct admission *admission, struct buf *why) {
 	if (!sysload_load(&load)) {
 		return "load";
 	}
-	if ((double)load >= admission->max_load) {
-		buf_printf(why, "the load is %" PRIu64 ", and --load lets jobs start below %g", load, admission->max_load);
-	}
+	sysload_add_load(why, load, admission->max_load);
 	return NULL;
 }
 
@@ -145,8 +142,8 @@ static const char *check_memory(struct admission *admission, struct buf *why) {
 	if (need > 0 && !sysload_free(&bytes)) {
 		return option;
 	}
-	if (need > 0 && bytes < need) {
-		buf_printf(why, "%s of memory are available, and --%s asks for %s", memory_show(bytes), option, memory_show(need));
+	if (need > 0) {
+		sysload_add_free(why, bytes, option, need);
 	}
 	return NULL;
 }

@@ -7,9 +7,9 @@
 #include "manifest/manifest.h"
 #include "process/context.h"
 
-// Loads options->manifest, selects the batches that are named, and takes its `slurm` into the options. Prints what is wrong with either on stderr;
-// *ret_unwritten: that could not be written. Returns the manifest, which the caller frees with manifest_free(), or NULL
-// after a message.
+// Loads options->manifest, selects the batches that are named, and takes its `slurm` into the options. Prints what is wrong with any of
+// it on stderr; *ret_unwritten: that could not be written. Returns the manifest, which the caller frees with manifest_free(), or
+// NULL after a message.
 struct manifest *load_manifest(struct options *options, bool *ret_unwritten);
 
 // --check and --list: loads options->manifest and does what they ask: nothing more, or a list of the batches asked for on

@@ -131,8 +131,8 @@ bool run_wait_input(struct run *run, int fd);
 
 // ---- setup.c
 
-// Opens all that the run needs, for `options`, which run->options are, and run->context; the former take what the manifest says. Returns 0, or -1 after a message. What was opened by then is
-// run_end()'s to close, in either case.
+// Opens all that the run needs, for run->context and `options`, which are run->options and take what the manifest says. Returns 0, or
+// -1 after a message. What was opened by then is run_end()'s to close, in either case.
 int setup_open(struct run *run, struct options *options) FP_NODISCARD;
 
 // ---- stop.c; all on the event loop's thread

@@ -182,7 +182,7 @@ JOB
 @test "a job that is out of time where nobody answers has timed out, once" {
 	# once the dispatcher knows that it has started
 	run_fairpar any -S 1/one,1/two --timeout 0.2 --joblog log --log run.jsonl \
-		'echo x >>begun; until grep -q job_start run.jsonl; do :; done; kill -STOP $PPID #' ::: 1 </dev/null
+		'echo x >>begun; until grep -qF "ev\":\"job_start" run.jsonl; do :; done; kill -STOP $PPID #' ::: 1 </dev/null
 	assert_eq "$(wc -l <begun)" 1
 	assert_eq "$(tail -n1 log | cut -f7)" -1
 }

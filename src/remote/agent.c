@@ -223,11 +223,11 @@ const char *agent_why(const struct agent *agent) {
 
 // ---- what the worker says ----
 
-void agent_started(struct agent *agent, uint64_t number, uint64_t pid) {
+void agent_started(struct agent *agent, uint64_t number, uint64_t pid, uint64_t ago) {
 	struct agent_job *job = find(agent, number);
 	verify(job && !job->is_running);
 	job->is_running = true;
-	channel_send(&agent->channel, &(struct wire_frame){.type = FRAME_STARTED, .numbers = {number, pid}});
+	channel_send(&agent->channel, &(struct wire_frame){.type = FRAME_STARTED, .numbers = {number, pid, ago}});
 }
 
 void agent_refuse(struct agent *agent, uint64_t number, const char *why) {

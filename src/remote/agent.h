@@ -35,7 +35,9 @@ uint64_t agent_tick(struct agent *agent, uint64_t now);
 void agent_break(struct agent *agent, const char *why);
 const char *agent_why(const struct agent *agent); // it is broken, or NULL
 
-void agent_started(struct agent *agent, uint64_t job, uint64_t pid);
+// It runs, since `ago` nanoseconds.
+void agent_started(struct agent *agent, uint64_t job, uint64_t pid, uint64_t ago);
+
 void agent_refuse(struct agent *agent, uint64_t job, const char *why);
 
 // How many bytes of output may be sent now; then agent_output_bytes() sends no more than that. Stream 1 or 2.

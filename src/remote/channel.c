@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+enum { WRITE_BYTES = 4096 }; // if there is more than a frame, so much at least goes in one write(2)
+
 void channel_init(struct channel *channel, enum wire_sender self, const char *(*frame)(void *arg, const struct wire_frame *frame), void *arg,
                   uint64_t now) {
 	*channel = (struct channel){.self = self, .frame = frame, .arg = arg, .heard = now, .dead = now + CHANNEL_DEAD_NS};
@@ -64,7 +66,8 @@ const char *channel_output(struct channel *channel, size_t *ret_n) {
 			struct buf empty = channel->current;
 			channel->current = channel->urgent;
 			channel->urgent = empty;
-		} else if (channel->bulk.len > 0) {
+		}
+		while (channel->bulk.len > 0 && channel->current.len < WRITE_BYTES) {
 			take_bulk(channel);
 		}
 	}

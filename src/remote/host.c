@@ -76,7 +76,7 @@ static const char *on_started(struct host *host, struct host_job *job, const str
 		return "it has started a job twice";
 	}
 	job->is_running = true;
-	host->calls.started(host->arg, job->number, frame->numbers[1]);
+	host->calls.started(host->arg, job->number, frame->numbers[1], frame->numbers[2]);
 	return NULL;
 }
 

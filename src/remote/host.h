@@ -15,7 +15,7 @@
 
 struct host_calls {
 	void (*hello)(void *arg, const struct worker_hello *hello);   // jobs may be sent from now on
-	void (*started)(void *arg, uint64_t job, uint64_t pid);
+	void (*started)(void *arg, uint64_t job, uint64_t pid, uint64_t ago); // it runs, since `ago` nanoseconds
 	void (*output)(void *arg, uint64_t job, unsigned stream, const char *bytes, size_t n); // 1 or 2; host_more() when it was passed on
 	void (*room)(void *arg, uint64_t job);                 // more of its input may be sent
 	void (*done)(void *arg, uint64_t job, const struct job_end *end);

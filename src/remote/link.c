@@ -15,6 +15,7 @@
 #include "remote/program_copy.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -28,6 +29,7 @@ enum {
 	KILL_GRACE_MS = 2000,       // for what runs at the other end, after link_kill()
 	SAID_MOST = 20,             // lines of a launcher that are passed on, for each connection
 	SAID_BYTES = 400,           // of each
+	SPARE_MOST = 2,             // for the next attempts; each thread has its own between two steps
 };
 
 struct host_link {
@@ -36,6 +38,8 @@ struct host_link {
 	int wake_fd;
 	mutex lock;                // of the next ones, and of what link_internal.h says
 	struct list attempts;      // in the order of their numbers
+	struct link_pipes *spare;  // of attempts that have left
+	unsigned nspare;
 	uint64_t last_number;
 	bool terminating, killing, closing, resting;
 	bool has_rested;           // nothing is left to be sent since `resting`
@@ -50,6 +54,7 @@ struct host_link {
 	bool braked;               // it is up, and takes nothing for now
 	bool leaving;              // the worker takes no more
 	bool rests;                // it was told so
+	bool is_cut;               // nothing can be written any more
 	bool let_go;               // it was told that it may end
 	uint64_t now, retry_at, pause, kill_at, late_at; // late_at: when the next attempt is beyond its time
 	struct buf said;           // the line that the launcher is writing
@@ -61,16 +66,20 @@ struct host_link {
 
 // ---- attempts ----
 
-static void set_state(struct host_link *link, struct link_attempt *attempt, enum link_state state) {
+static void attempt_started(struct host_link *link, struct link_attempt *attempt, uint64_t start, int pid) {
 	mutex_lock(&link->lock);
-	attempt->state = state;
-	if (state == ATTEMPT_STARTED) {
-		attempt->start = link->now;
-	}
-	if (state == ATTEMPT_LEFT) {
-		list_remove(&attempt->link);
-	}
-	wakeup_post(attempt->wake_fd); // with the lock: who sees that it has left closes this
+	attempt->state = ATTEMPT_STARTED;
+	attempt->start = start;
+	attempt->pid = pid;
+	wakeup_post(attempt->pipes->wake_fd);
+	mutex_unlock(&link->lock);
+}
+
+static void attempt_left(struct host_link *link, struct link_attempt *attempt) {
+	mutex_lock(&link->lock);
+	attempt->state = ATTEMPT_LEFT;
+	list_remove(&attempt->link);
+	wakeup_post(attempt->pipes->wake_fd); // with the lock: who sees that it has left gives this to another attempt
 	mutex_unlock(&link->lock);
 }
 
@@ -82,6 +91,70 @@ enum link_state link_state_of(struct host_link *link, const struct link_attempt 
 	mutex_unlock(&link->lock);
 	return state;
 }
+
+// ---- their descriptors ----
+
+int link_open_pipe(int *ret_read, int *ret_write) {
+	int ends[2];
+	if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0) {
+		return -1;
+	}
+	*ret_read = ends[0];
+	*ret_write = ends[1];
+	return 0;
+}
+
+static void close_pipes(struct link_pipes *pipes) {
+	for (int i = 0; i < 2; ++i) {
+		fd_close(&pipes->read_fds[i]);
+		fd_close(&pipes->write_fds[i]);
+	}
+	fd_close(&pipes->wake_fd);
+	free(pipes);
+}
+
+static bool is_whole(const struct link_pipes *pipes) {
+	return pipes->read_fds[0] >= 0 && pipes->read_fds[1] >= 0 && pipes->write_fds[0] >= 0 && pipes->write_fds[1] >= 0;
+}
+
+struct link_pipes *link_take_pipes(struct host_link *link) {
+	mutex_lock(&link->lock);
+	struct link_pipes *pipes = link->spare;
+	if (pipes) {
+		link->spare = pipes->next;
+		--link->nspare;
+	}
+	mutex_unlock(&link->lock);
+	if (pipes) {
+		return pipes;
+	}
+	pipes = NEW(struct link_pipes);
+	*pipes = (struct link_pipes){.read_fds = {-1, -1}, .write_fds = {-1, -1}, .wake_fd = wakeup_open()};
+	if (pipes->wake_fd >= 0 && link_open_pipe(&pipes->read_fds[0], &pipes->write_fds[0]) == 0 &&
+	    link_open_pipe(&pipes->read_fds[1], &pipes->write_fds[1]) == 0) {
+		return pipes;
+	}
+	int error = errno;
+	close_pipes(pipes);
+	errno = error;
+	return NULL;
+}
+
+void link_give_pipes(struct host_link *link, struct link_pipes *pipes) {
+	mutex_lock(&link->lock);
+	bool keeps = link->nspare < SPARE_MOST && is_whole(pipes);
+	if (keeps) {
+		pipes->next = link->spare;
+		link->spare = pipes;
+		++link->nspare;
+	}
+	mutex_unlock(&link->lock);
+	if (!keeps) {
+		close_pipes(pipes);
+	}
+}
+
+// ---- attempts, from their threads to this one ----
 
 bool link_submit(struct host_link *link, struct link_attempt *attempt) {
 	mutex_lock(&link->lock);
@@ -112,32 +185,34 @@ static struct link_attempt *find(struct host_link *link, uint64_t number) {
 static void end_attempt(struct host_link *link, struct link_attempt *attempt, enum link_end end) {
 	attempt->end = end;
 	fd_close(&attempt->in_fd);
-	set_state(link, attempt, ATTEMPT_ENDED);
+	mutex_lock(&link->lock);
+	attempt->state = ATTEMPT_ENDED;
+	mutex_unlock(&link->lock);
 }
 
 // What is in no pipe yet.
-static size_t rest_of(const struct stream_pipe *out) {
+static size_t rest_of(const struct stream_rest *out) {
 	return out->rest.len - out->at;
 }
 
 // Moves what fits into the pipe, and tells how much that was. Whoever reads it may have had enough: then the pipe is closed, and it
 // is thrown away.
-static size_t fill_pipe(struct stream_pipe *out) {
+static size_t fill_pipe(struct stream_rest *out, int *fd) {
 	size_t rest = rest_of(out), done = 0;
-	while (out->fd >= 0 && done < rest) {
-		ssize_t n = write(out->fd, out->rest.data + out->at, rest - done);
+	while (*fd >= 0 && done < rest) {
+		ssize_t n = write(*fd, out->rest.data + out->at + done, rest - done);
 		if (n < 0 && (errno == EAGAIN || errno == EINTR)) {
 			break;
 		}
 		if (n < 0) {
-			fd_close(&out->fd);
+			fd_close(fd);
 			break;
 		}
 		done += (size_t)n;
-		out->at += (size_t)n;
 	}
-	done = out->fd >= 0 ? done : rest;
-	out->at = out->fd >= 0 ? out->at : out->rest.len;
+	out->put += done;
+	out->at += *fd >= 0 ? done : rest;
+	done = *fd >= 0 ? done : rest;
 	if (rest_of(out) == 0) {
 		buf_reset(&out->rest);
 		out->at = 0;
@@ -149,22 +224,20 @@ static size_t fill_pipe(struct stream_pipe *out) {
 static void drain(struct host_link *link, struct link_attempt *attempt) {
 	bool ended = attempt->state == ATTEMPT_ENDED, left = ended; // which only this thread sets
 	for (int i = 0; i < 2; ++i) {
-		struct stream_pipe *out = &attempt->out[i];
-		bool was_open = out->fd >= 0;
-		size_t n = rest_of(out) > 0 ? fill_pipe(out) : 0;
+		struct stream_rest *out = &attempt->out[i];
+		int *fd = &attempt->pipes->write_fds[i];
+		bool was_open = *fd >= 0;
+		size_t n = rest_of(out) > 0 ? fill_pipe(out, fd) : 0;
 		if (n > 0 && link->host && !ended) {
 			host_more(link->host, attempt->number, n);
 		}
-		if (was_open && out->fd < 0 && link->host && !ended) {
+		if (was_open && *fd < 0 && link->host && !ended) {
 			host_shut(link->host, attempt->number, (unsigned)i + 1);
 		}
-		if (ended && rest_of(out) == 0) {
-			fd_close(&out->fd);
-		}
-		left = left && out->fd < 0;
+		left = left && rest_of(out) == 0;
 	}
 	if (left) {
-		set_state(link, attempt, ATTEMPT_LEFT);
+		attempt_left(link, attempt);
 	}
 }
 
@@ -204,11 +277,9 @@ static int on_wanted(void *arg, const char *machine, struct buf *ret_bytes, stru
 	return link->config.copy ? program_copy_read(link->config.copy, machine, ret_bytes, ret_why) : -1;
 }
 
-static void on_started(void *arg, uint64_t number, uint64_t pid) {
+static void on_started(void *arg, uint64_t number, uint64_t pid, uint64_t ago) {
 	struct host_link *link = arg;
-	struct link_attempt *attempt = find(link, number);
-	attempt->pid = (int)pid;
-	set_state(link, attempt, ATTEMPT_STARTED);
+	attempt_started(link, find(link, number), link->now - (ago < link->now ? ago : 0), (int)pid);
 }
 
 static void on_output(void *arg, uint64_t number, unsigned stream, const char *bytes, size_t n) {
@@ -321,7 +392,7 @@ static void connect_host(struct host_link *link) {
 	buf_reset(&link->said);
 	link->last_said[0] = '\0';
 	link->nsaid = 0;
-	link->leaving = link->let_go = false;
+	link->leaving = link->let_go = link->is_cut = false;
 	if (launcher_start(&link->launcher, &link->config.launcher, &error) != 0) {
 		FP_CLEANUP(buf_fini) struct buf why = BUF_INIT;
 		buf_printf(&why, "cannot start '%s': %s: %s", link->config.launcher.argv[0], spawn_step_name(error.step), strerror(error.error));
@@ -382,14 +453,19 @@ static bool receive(struct host_link *link) {
 	return n > 0 && host_receive(link->host, link->bytes, (size_t)n, link->now) == 0;
 }
 
-static bool transmit(struct host_link *link) {
+// Writes what can be written.
+static void transmit(struct host_link *link) {
 	size_t n;
 	const char *bytes = host_output(link->host, &n);
-	ssize_t sent = n > 0 ? write(link->launcher.in_fd, bytes, n) : 0;
-	if (sent > 0) {
-		host_sent(link->host, (size_t)sent);
+	while (n > 0) {
+		ssize_t sent = write(link->launcher.in_fd, bytes, n);
+		if (sent < 0 && errno != EINTR) {
+			link->is_cut = link->is_cut || errno != EAGAIN;
+			return;
+		}
+		host_sent(link->host, sent > 0 ? (size_t)sent : 0);
+		bytes = host_output(link->host, &n);
 	}
-	return sent >= 0 || errno == EAGAIN || errno == EINTR;
 }
 
 // ---- the thread ----
@@ -459,12 +535,12 @@ static void wait_for_any(struct host_link *link, uint64_t due) {
 	polls_add(&link->polls, link->wake_fd, POLLIN);
 	polls_add(&link->polls, link->host ? link->launcher.out_fd : -1, POLLIN);
 	polls_add(&link->polls, link->host ? link->launcher.err_fd : -1, POLLIN);
-	polls_add(&link->polls, n > 0 ? link->launcher.in_fd : -1, POLLOUT);
+	polls_add(&link->polls, n > 0 && !link->is_cut ? link->launcher.in_fd : -1, POLLOUT);
 	mutex_lock(&link->lock);
 	list_for_each_entry(&link->attempts, struct link_attempt, attempt, link) {
 		bool runs = link->host && (attempt->state == ATTEMPT_SENT || attempt->state == ATTEMPT_STARTED);
 		for (int i = 0; i < 2; ++i) {
-			polls_add(&link->polls, rest_of(&attempt->out[i]) > 0 ? attempt->out[i].fd : -1, POLLOUT);
+			polls_add(&link->polls, rest_of(&attempt->out[i]) > 0 ? attempt->pipes->write_fds[i] : -1, POLLOUT);
 		}
 		polls_add(&link->polls, runs && attempt->in_fd >= 0 && host_input_room(link->host, attempt->number) > 0 ? attempt->in_fd : -1, POLLIN);
 	}
@@ -500,8 +576,7 @@ static void serve_line(struct host_link *link) {
 	if (link->polls.at[FD_ERR].revents) {
 		hear_launcher(link);
 	}
-	bool broken = link->polls.at[FD_IN].revents && !transmit(link);
-	broken = (link->polls.at[FD_OUT].revents && !receive(link)) || broken;
+	bool broken = (link->polls.at[FD_OUT].revents && !receive(link)) || link->is_cut;
 	if (link->now >= link->kill_at) {
 		lose(link, "killed");
 	} else if (broken || host_why(link->host)) {
@@ -513,14 +588,15 @@ static void serve_line(struct host_link *link) {
 	}
 }
 
-// Tells the worker of the rest, and who waits for that, once it is on its way.
-static void take_rest(struct host_link *link, bool resting) {
+// Sends what there is to be sent. If it is to rest, the worker is told so, and then who waits for that, once it is on its way.
+static void send_waiting(struct host_link *link, bool resting) {
 	size_t left = 0;
 	if (resting != link->rests && link->host) {
 		host_rest(link->host, resting, link->now);
 	}
 	link->rests = resting;
-	if (resting && link->host) {
+	if (link->host) {
+		transmit(link);
 		(void)host_output(link->host, &left);
 	}
 	if (resting && left == 0) {
@@ -566,11 +642,12 @@ static void *link_main(void *arg) {
 			be_gone(link); // it was dismissed before it began to connect
 		}
 		take_orders(link);
-		take_rest(link, resting);
 		if (link->host && link->config.on_demand) {
 			let_go(link);
 		}
 		uint64_t due = link->host ? host_tick(link->host, link->now) : wanted ? link->retry_at : TIME_NEVER;
+		send_waiting(link, resting);
+		due = link->is_cut ? link->now : due;
 		due = link->late_at < due ? link->late_at : due;
 		wait_for_any(link, link->kill_at < due && link->host ? link->kill_at : due);
 		if (link->polls.at[FD_WAKE].revents) {
@@ -744,6 +821,10 @@ void link_close(struct host_link *link) {
 	cond_fini(&link->rested);
 	mutex_fini(&link->lock);
 	buf_fini(&link->said);
+	for (struct link_pipes *next, *pipes = link->spare; pipes; pipes = next) {
+		next = pipes->next;
+		close_pipes(pipes);
+	}
 	free(link->polls.at);
 	free(link->bytes);
 	free(link);

@@ -17,31 +17,45 @@ enum link_state { ATTEMPT_WAITING, ATTEMPT_SENT, ATTEMPT_STARTED, ATTEMPT_ENDED,
 // What is asked of a running attempt, the stronger behind the weaker.
 enum attempt_order { ORDER_NONE, ORDER_CANCEL, ORDER_EXPIRE, ORDER_KILL };
 
+// The descriptors of an attempt, which another one takes after it.
+struct link_pipes {
+	struct link_pipes *next;
+	int read_fds[2], write_fds[2]; // of stdout and stderr; -1: closed, for nobody reads it
+	int wake_fd;               // posted when it has started, and when it has left
+};
+
 // What came of one stream and is not in its pipe yet: at most the window of the attempt.
-struct stream_pipe {
-	int fd;                    // write end, or -1
+struct stream_rest {
 	struct buf rest;
 	size_t at;                 // of `rest`: what is below is in the pipe
+	uint64_t put;              // bytes that were written into the pipe
 };
 
 struct link_attempt {
 	struct list link;          // of link.attempts
 	const struct child_config *config;
 	uint64_t number;           // on the line; from 1, in the order of link_run()
-	int wake_fd;               // posted at each step
-	enum link_state state;  // this and the next three under link.lock
+	struct link_pipes *pipes;  // a read end is the other thread's, a write end the link's thread's
+	enum link_state state;     // this and the next three under link.lock
 	enum attempt_order asked, told;
 	uint64_t start;            // since STARTED
 	int pid;                   // there
 	struct buf payload;
 	// of the link's thread up to LEFT, then of the other one
-	struct stream_pipe out[2];
+	struct stream_rest out[2];
 	int in_fd;                 // its standard input to be read, or -1
 	enum link_end end;
 	struct result result;
 	struct spawn_error error;
 	bool wrote;
 };
+
+// Descriptors for an attempt, or NULL with errno; and back, whatever is closed of them.
+struct link_pipes *link_take_pipes(struct host_link *link);
+void link_give_pipes(struct host_link *link, struct link_pipes *pipes);
+
+// A pipe of which both ends do not block and are close-on-exec. Returns 0, or -1 with errno.
+int link_open_pipe(int *ret_read, int *ret_write);
 
 // Puts the attempt into the list and wakes the thread. Returns false if it is refused because of link_terminate().
 bool link_submit(struct host_link *link, struct link_attempt *attempt);

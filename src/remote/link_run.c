@@ -1,4 +1,4 @@
-// An attempt on another machine as its worker's thread sees it: pipes that the link's thread fills, read to their end.
+// An attempt on another machine as its worker's thread sees it: pipes that the link's thread fills.
 
 #include "remote/link_internal.h"
 
@@ -24,36 +24,25 @@ struct link_reader {
 	struct link_attempt *attempt;
 	struct pollfd fds[NFDS];
 	bool started;
+	uint64_t taken[2];         // bytes that were read of each stream
 	char *bytes;               // COPY_BYTES, without an output_reader
 };
 
-// ---- pipes ----
-
-static int open_pipe(int *ret_read, int *ret_write) {
-	int ends[2];
-	if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0) {
-		return -1;
-	}
-	*ret_read = ends[0];
-	*ret_write = ends[1];
-	return 0;
-}
+// ---- descriptors ----
 
 // Returns 0, or -1 with errno.
-static int open_pipes(struct link_reader *reader) {
+static int open_all(struct link_reader *reader) {
 	struct link_attempt *attempt = reader->attempt;
 	const struct child_config *config = attempt->config;
-	for (int i = 0; i < 2; ++i) {
-		if (open_pipe(&reader->fds[i].fd, &attempt->out[i].fd) != 0) {
-			return -1;
-		}
-	}
-	reader->fds[WAKE].fd = attempt->wake_fd = wakeup_open();
-	if (attempt->wake_fd < 0) {
+	struct link_pipes *pipes = attempt->pipes = link_take_pipes(reader->link);
+	if (!pipes) {
 		return -1;
 	}
+	reader->fds[STREAM_OUT].fd = pipes->read_fds[0];
+	reader->fds[STREAM_ERR].fd = pipes->read_fds[1];
+	reader->fds[WAKE].fd = pipes->wake_fd;
 	if (config->stdin_writer) {
-		return open_pipe(&attempt->in_fd, &reader->fds[IN].fd);
+		return link_open_pipe(&attempt->in_fd, &reader->fds[IN].fd);
 	}
 	if (config->stdin_fd >= 0) {
 		attempt->in_fd = fcntl(config->stdin_fd, F_DUPFD_CLOEXEC, 0);
@@ -61,16 +50,18 @@ static int open_pipes(struct link_reader *reader) {
 	return config->stdin_fd >= 0 && attempt->in_fd < 0 ? -1 : 0;
 }
 
-static void close_pipes(struct link_reader *reader) {
+static void close_all(struct link_reader *reader) {
 	struct link_attempt *attempt = reader->attempt;
 	for (int i = 0; i < 2; ++i) {
-		fd_close(&attempt->out[i].fd);
 		buf_fini(&attempt->out[i].rest);
-		fd_close(&reader->fds[i].fd);
 	}
 	fd_close(&attempt->in_fd);
 	fd_close(&reader->fds[IN].fd);
-	fd_close(&attempt->wake_fd);
+	if (attempt->pipes) {
+		attempt->pipes->read_fds[0] = reader->fds[STREAM_OUT].fd;
+		attempt->pipes->read_fds[1] = reader->fds[STREAM_ERR].fd;
+		link_give_pipes(reader->link, attempt->pipes);
+	}
 }
 
 // ---- reading ----
@@ -87,27 +78,25 @@ static ssize_t copy_through(struct link_reader *reader, int stream, int fd) {
 static void read_stream(struct link_reader *reader, enum child_stream stream) {
 	struct pollfd *from = &reader->fds[stream];
 	const struct output_reader *output_reader = reader->attempt->config->output_reader;
-	if (from->fd < 0 || !from->revents) {
-		return;
-	}
 	ssize_t n = output_reader ? output_reader->readable(output_reader->arg, stream, from->fd) : copy_through(reader, (int)stream, from->fd);
 	if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR)) {
 		fd_close(&from->fd);
 	}
+	reader->taken[stream] += n > 0 ? (uint64_t)n : 0;
 }
 
-// Waits for what comes, until all was read and the link's thread is done with the attempt.
+// Waits for what comes, until the link's thread is done with the attempt, and reads what the pipes have then.
 static void attend(struct link_reader *reader) {
 	const struct child_config *config = reader->attempt->config;
 	enum link_state state = ATTEMPT_WAITING;
-	while (state != ATTEMPT_LEFT || reader->fds[STREAM_OUT].fd >= 0 || reader->fds[STREAM_ERR].fd >= 0) {
+	while (state != ATTEMPT_LEFT) {
 		if (poll(reader->fds, NFDS, -1) < 0) {
 			continue; // EINTR, or no memory for a moment
 		}
 		if (reader->fds[WAKE].revents) {
 			uint64_t start;
 			int pid;
-			wakeup_clear(reader->attempt->wake_fd);
+			wakeup_clear(reader->fds[WAKE].fd);
 			state = link_state_of(reader->link, reader->attempt, &start, &pid);
 			if (!reader->started && start > 0) {
 				reader->started = true;
@@ -116,10 +105,18 @@ static void attend(struct link_reader *reader) {
 				}
 			}
 		}
-		read_stream(reader, STREAM_OUT);
-		read_stream(reader, STREAM_ERR);
+		for (enum child_stream stream = STREAM_OUT; stream <= STREAM_ERR; ++stream) {
+			if (reader->fds[stream].fd >= 0 && reader->fds[stream].revents) {
+				read_stream(reader, stream);
+			}
+		}
 		if (config->stdin_writer) {
 			stdin_pipe_fill(config->stdin_writer, &reader->fds[IN], &reader->fds[MORE]);
+		}
+	}
+	for (enum child_stream stream = STREAM_OUT; stream <= STREAM_ERR; ++stream) {
+		while (reader->fds[stream].fd >= 0 && reader->taken[stream] < reader->attempt->out[stream].put) {
+			read_stream(reader, stream);
 		}
 	}
 	if (config->stdin_writer) {
@@ -129,14 +126,14 @@ static void attend(struct link_reader *reader) {
 
 enum link_end link_run(struct host_link *link, const struct child_config *config, const struct payload_context *context, const char *cwd,
                        struct result *ret_result, struct spawn_error *ret_error, bool *ret_wrote) {
-	struct link_attempt attempt = {.config = config, .wake_fd = -1, .out = {{.fd = -1}, {.fd = -1}}, .in_fd = -1};
+	struct link_attempt attempt = {.config = config, .in_fd = -1};
 	struct link_reader reader = {.link = link, .attempt = &attempt, .fds = {
 		[STREAM_OUT] = {.fd = -1, .events = POLLIN}, [STREAM_ERR] = {.fd = -1, .events = POLLIN}, [WAKE] = {.fd = -1, .events = POLLIN},
 		[IN] = {.fd = -1, .events = POLLOUT}, [MORE] = {.fd = -1, .events = POLLIN}}};
 	*ret_result = (struct result){.outcome = OUTCOME_CANCELLED};
 	*ret_error = (struct spawn_error){.error = 0};
 	*ret_wrote = false;
-	if (open_pipes(&reader) != 0) {
+	if (open_all(&reader) != 0) {
 		*ret_error = (struct spawn_error){.step = SPAWN_PIPE, .error = errno};
 		result_cannot_start(ret_result, 126);
 	} else {
@@ -153,7 +150,7 @@ enum link_end link_run(struct host_link *link, const struct child_config *config
 		*ret_error = attempt.error;
 		*ret_wrote = attempt.wrote;
 	}
-	close_pipes(&reader);
+	close_all(&reader);
 	buf_fini(&attempt.payload);
 	free(reader.bytes);
 	return attempt.end;

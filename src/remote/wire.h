@@ -21,7 +21,7 @@ enum {
 	WIRE_VERSION = 1,
 	WIRE_NUMBERS = 9,              // at most in a frame
 	WIRE_HEADER_MOST = 256,        // bytes, with the newline
-	WIRE_CHUNK_MOST = 32 * 1024,   // of output and input: what is urgent waits for no more than that
+	WIRE_CHUNK_MOST = 32 * 1024,   // of output and input: what is urgent waits for little more than that
 	WIRE_TEXT_MOST = 4 * 1024,
 	WIRE_RUN_MOST = 8 * 1024 * 1024,
 };

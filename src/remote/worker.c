@@ -25,7 +25,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { THREAD_STACK = 256 * 1024, LAST_MINUTE_S = 60, OWN_END_MS = 50 };
+enum { THREAD_STACK = 256 * 1024, LAST_MINUTE_S = 60, OWN_END_MS = 50, START_MS = 20 };
 
 // A job, from its `run` frame until its end was sent. Its thread has it; the line's thread touches what the lock guards.
 struct remote_job {
@@ -34,9 +34,14 @@ struct remote_job {
 	struct payload payload;
 	struct list link;        // of worker->jobs
 	struct list waiting;     // of worker->queue, until a thread has taken it
+	struct list fresh;       // of worker->fresh, or of none
 	int input_fd;            // wakeup: there is input, or -1: it gets none
-	int room_fd;             // wakeup: its output may go on
+	int room_fd;             // wakeup: its output may go on; its thread's, or -1: it has none yet
 	// guarded:
+	uint64_t fresh_until;    // when it leaves worker->fresh
+	pid_t pid;               // 0: it has not started
+	uint64_t start;
+	bool told_start;         // the dispatcher knows
 	struct buf input;        // that has come and was not passed on
 	bool input_ended;
 	bool is_starting;        // it has passed the gate, and does not run yet
@@ -51,7 +56,9 @@ struct remote_worker {
 	struct agent *agent;     // guarded, as all below; but what the loop alone uses
 	mutex lock;
 	cond work;               // something is in the queue, or the threads are to end
+	cond ends;               // `ending` is set
 	struct list jobs, queue;
+	struct list fresh;       // jobs whose start is told with what comes next of them, by time
 	struct thread_entry *threads;
 	unsigned nidle;
 	bool ending;             // no further job is taken
@@ -71,20 +78,23 @@ struct remote_worker {
 	bool said_bye;           // for that time has come
 	uint64_t last_minute;    // when no further job is taken (now_ns() time)
 	uint64_t look;           // with a gate: when to look at the machine again
+	uint64_t reap;           // when to look for orphans again
+	atomic_bool reap_now;    // or at once; set by any thread
 };
 
 struct thread_entry {
 	struct thread_entry *next;
 	struct remote_worker *worker;
 	thread thread;
+	int room_fd;             // of the job that it has
 };
 
 // ---- the gate: --load, --memfree ----
 
 static void job_free(struct remote_job *job) {
 	list_remove(&job->link);
+	list_remove(&job->fresh);
 	fd_close(&job->input_fd);
-	fd_close(&job->room_fd);
 	buf_fini(&job->input);
 	payload_fini(&job->payload);
 	free(job);
@@ -140,7 +150,6 @@ static uint64_t step_gate(struct remote_worker *worker, uint64_t now) {
 	worker->look = now + NS_PER_S;
 	if (worker->is_braked != was_braked) {
 		agent_brake(worker->agent, agent_jobs(worker->agent) - count_queue(worker), worker->is_braked ? buf_str(&why) : NULL);
-		wakeup_post(worker->wake_fd);
 	}
 	if (worker->is_braked) {
 		refuse_queue(worker, buf_str(&why));
@@ -159,6 +168,33 @@ static void leave_gate(struct remote_worker *worker, struct remote_job *job) {
 		job->is_starting = worker->is_starting = false;
 		wakeup_post(worker->wake_fd);
 	}
+}
+
+// ---- the start of a job ----
+
+// Most jobs end soon, and write at their end. The line's thread is not woken for the start of one that came less than START_MS ago: it is
+// told with what comes next of the job, or when that time is over.
+
+// With the lock; whoever calls it wakes the line's thread.
+static void tell_start(struct remote_job *job) {
+	if (job->pid > 0 && !job->told_start) {
+		uint64_t now = now_ns();
+		job->told_start = true;
+		list_remove(&job->fresh);
+		agent_started(job->worker->agent, job->number, (uint64_t)job->pid, now > job->start ? now - job->start : 0);
+	}
+}
+
+// Tells the starts that have waited for long enough. With the lock. Returns when to call it again.
+static uint64_t step_fresh(struct remote_worker *worker, uint64_t now) {
+	list_for_each_entry(&worker->fresh, struct remote_job, job, fresh) {
+		if (now < job->fresh_until) {
+			return job->fresh_until;
+		}
+		list_remove(&job->fresh);
+		tell_start(job);
+	}
+	return TIME_NEVER;
 }
 
 // ---- a job, on its thread ----
@@ -185,6 +221,7 @@ static ssize_t output_readable(void *arg, enum child_stream stream, int fd) {
 	ssize_t n = read(fd, bytes, room < sizeof(bytes) && !is_lost ? room : sizeof(bytes));
 	if (n > 0 && !is_lost) {
 		mutex_lock(&worker->lock);
+		tell_start(job);
 		agent_output_bytes(worker->agent, job->number, stream == STREAM_OUT ? 1 : 2, bytes, (size_t)n);
 		mutex_unlock(&worker->lock);
 		wakeup_post(worker->wake_fd);
@@ -206,6 +243,7 @@ static ssize_t input_writable(void *arg, int fd) {
 	}
 	if (n > 0) {
 		buf_drop(&job->input, (size_t)n);
+		tell_start(job);
 		agent_take(worker->agent, job->number, (size_t)n);
 		wakeup_post(worker->wake_fd);
 	}
@@ -224,11 +262,17 @@ static void job_started(void *arg, pid_t pid, uint64_t start) {
 	struct remote_job *job = arg;
 	struct remote_worker *worker = job->worker;
 	mutex_lock(&worker->lock);
-	agent_started(worker->agent, job->number, (uint64_t)pid);
+	job->pid = pid;
+	job->start = start;
+	bool is_fresh = !list_is_empty(&job->fresh), stopped = job->stopped, killed = job->killed, resting = worker->resting;
+	if (!is_fresh) {
+		tell_start(job);
+	}
 	leave_gate(worker, job);
-	bool stopped = job->stopped, killed = job->killed, resting = worker->resting;
 	mutex_unlock(&worker->lock);
-	wakeup_post(worker->wake_fd);
+	if (!is_fresh) {
+		wakeup_post(worker->wake_fd);
+	}
 	if (resting) {
 		children_signal_one(worker->children, job, SIGSTOP);
 	}
@@ -240,7 +284,7 @@ static void job_started(void *arg, pid_t pid, uint64_t start) {
 // The program of the job: where the dispatcher has it, or else where this machine has it, as execvp() finds it.
 static const char *find_program(const struct payload *payload, char *const *env, struct buf *file) {
 	const char *name = payload->argv[0];
-	if (access(payload->path, F_OK) == 0 || strchr(name, '/')) {
+	if (strchr(name, '/') || access(payload->path, F_OK) == 0) {
 		return payload->path;
 	}
 	while (*env && strncmp(*env, "PATH=", 5) != 0) {
@@ -316,23 +360,24 @@ static struct remote_job *next_job(struct remote_worker *worker) {
 // So an end by SIGTERM that nobody here has ordered is told only when the worker has had the time to get its own. With the lock, which
 // is given back meanwhile.
 static bool was_ended_with_worker(struct remote_worker *worker, const struct remote_job *job, const struct result *result) {
-	sigset_t pending;
 	if (result->outcome != OUTCOME_SIGNAL || result->term_signal != SIGTERM || job->stopped) {
 		return false;
 	}
-	mutex_unlock(&worker->lock);
-	(void)poll(&(struct pollfd){.fd = worker->signal_fd, .events = POLLIN}, 1, OWN_END_MS);
-	mutex_lock(&worker->lock);
-	return !job->stopped && (worker->ending || now_ns() >= worker->last_minute || (sigpending(&pending) == 0 && sigismember(&pending, SIGTERM) == 1));
+	uint64_t until = now_ns() + (uint64_t)OWN_END_MS * NS_PER_MS;
+	while (!worker->ending && cond_wait_until(&worker->ends, &worker->lock, until)) {
+	}
+	return !job->stopped && (worker->ending || now_ns() >= worker->last_minute);
 }
 
 static void *thread_main(void *arg) {
-	struct remote_worker *worker = ((struct thread_entry *)arg)->worker;
+	struct thread_entry *entry = arg;
+	struct remote_worker *worker = entry->worker;
 	struct child_scratch *scratch = child_scratch_create();
 	struct remote_job *job;
 	mutex_lock(&worker->lock);
 	while ((job = next_job(worker)) != NULL) {
 		struct job_end end;
+		job->room_fd = entry->room_fd;
 		mutex_unlock(&worker->lock);
 		execute(job, scratch, &end);
 		mutex_lock(&worker->lock);
@@ -343,6 +388,7 @@ static void *thread_main(void *arg) {
 		if (job->expired && end.result.outcome == OUTCOME_CANCELLED) {
 			end.result.outcome = OUTCOME_TIMEOUT;
 		}
+		tell_start(job);
 		agent_done(worker->agent, job->number, &end);
 		job_free(job);
 		wakeup_post(worker->wake_fd);
@@ -363,12 +409,14 @@ static struct remote_job *find_job(struct remote_worker *worker, uint64_t number
 	return NULL;
 }
 
-// Returns 0, or an error number: there are no more threads.
+// Returns 0, or an error number: there are no more threads or descriptors.
 static int start_thread(struct remote_worker *worker) {
 	struct thread_entry *entry = xcalloc(1, sizeof(*entry));
 	entry->worker = worker;
-	int error = thread_start(&entry->thread, thread_main, entry, THREAD_STACK);
+	entry->room_fd = wakeup_open();
+	int error = entry->room_fd < 0 ? errno : thread_start(&entry->thread, thread_main, entry, THREAD_STACK);
 	if (error) {
+		fd_close(&entry->room_fd);
 		free(entry);
 		return error;
 	}
@@ -404,19 +452,19 @@ static void on_run(void *arg, uint64_t number, const char *bytes, size_t n) {
 		agent_break(worker->agent, why);
 		return;
 	}
-	int input_fd = payload.has_input ? wakeup_open() : -1, room_fd = wakeup_open();
-	if (room_fd < 0 || (payload.has_input && input_fd < 0) ||
-	    (worker->nidle <= count_queue(worker) && start_thread(worker) != 0 && !worker->threads)) {
+	int input_fd = payload.has_input ? wakeup_open() : -1;
+	if ((payload.has_input && input_fd < 0) || (worker->nidle <= count_queue(worker) && start_thread(worker) != 0 && !worker->threads)) {
 		payload_fini(&payload);
 		fd_close(&input_fd);
-		fd_close(&room_fd);
 		agent_refuse(worker->agent, number, "the worker has no thread or descriptor for it");
 		return;
 	}
 	struct remote_job *job = xcalloc(1, sizeof(*job));
-	*job = (struct remote_job){.worker = worker, .number = number, .payload = payload, .input_fd = input_fd, .room_fd = room_fd};
+	*job = (struct remote_job){.worker = worker, .number = number, .payload = payload, .input_fd = input_fd, .room_fd = -1};
+	job->fresh_until = now_ns() + (uint64_t)START_MS * NS_PER_MS;
 	list_push_back(&worker->jobs, &job->link);
 	list_push_back(&worker->queue, &job->waiting);
+	list_push_back(&worker->fresh, &job->fresh);
 	cond_signal(&worker->work);
 }
 
@@ -456,10 +504,16 @@ static void on_input_end(void *arg, uint64_t number) {
 	}
 }
 
+static void post_room(const struct remote_job *job) {
+	if (job->room_fd >= 0) { // else it looks at all this before it waits
+		wakeup_post(job->room_fd);
+	}
+}
+
 static void on_room(void *arg, uint64_t number) {
 	struct remote_job *job = find_job(arg, number);
 	if (job) {
-		wakeup_post(job->room_fd);
+		post_room(job);
 	}
 }
 
@@ -478,7 +532,7 @@ static void on_shut(void *arg, uint64_t number, unsigned stream) {
 	struct remote_job *job = find_job(arg, number);
 	if (job) {
 		job->shut[stream == 1 ? STREAM_OUT : STREAM_ERR] = true;
-		wakeup_post(job->room_fd);
+		post_room(job);
 	}
 }
 
@@ -545,19 +599,22 @@ static void terminate(struct remote_worker *worker) {
 	mutex_lock(&worker->lock);
 	worker->ending = true;
 	cond_broadcast(&worker->work); // the gate keeps nobody any more
+	cond_broadcast(&worker->ends);
 	list_for_each_entry(&worker->jobs, struct remote_job, job, link) {
-		wakeup_post(job->room_fd); // nobody takes its output any more
+		post_room(job); // nobody takes its output any more
 		if (job->input_fd >= 0) {
 			wakeup_post(job->input_fd);
 		}
 	}
 	mutex_unlock(&worker->lock);
 	children_terminate(worker->children);
+	wakeup_post(worker->wake_fd); // there are steps to be sent
 }
 
 static void answer_signal(struct remote_worker *worker, int signal) {
 	if (signal == SIGCHLD) {
 		children_rest(worker->children);
+		atomic_store_relaxed(&worker->reap_now, true);
 	} else if (is_ending_signal(signal) && worker->signal) {
 		children_kill(worker->children);
 	} else if (is_ending_signal(signal)) {
@@ -569,23 +626,31 @@ static void answer_signal(struct remote_worker *worker, int signal) {
 	}
 }
 
-// When the loop has to go on without anything having happened.
-static uint64_t next_due(struct remote_worker *worker) {
+// Looks for orphans, if it is asked to or its time has come. Returns when to call it again.
+static uint64_t step_orphans(struct remote_worker *worker, uint64_t now) {
+	if (atomic_exchange(&worker->reap_now, false) || now >= worker->reap) {
+		worker->reap = children_reap_orphans(worker->children, worker->signal_fd);
+	}
+	return worker->reap;
+}
+
+// Does what is due. Returns when to call it again.
+static uint64_t do_due(struct remote_worker *worker) {
 	uint64_t now = now_ns();
 	mutex_lock(&worker->lock);
 	if (now >= worker->last_minute && !worker->said_bye) {
 		worker->said_bye = true;
 		agent_bye(worker->agent, "its time is nearly over");
-		wakeup_post(worker->wake_fd);
 	}
-	uint64_t due = agent_tick(worker->agent, now), look = step_gate(worker, now);
+	uint64_t due = agent_tick(worker->agent, now), look = step_gate(worker, now), start = step_fresh(worker, now);
 	mutex_unlock(&worker->lock);
 	uint64_t others[] = {
 		children_marked_step(worker->children, now),
 		worker->terminated ? children_term_step(worker->children, now) : TIME_NEVER,
-		children_reap_orphans(worker->children, worker->signal_fd),
+		step_orphans(worker, now),
 		worker->said_bye ? TIME_NEVER : worker->last_minute,
 		look,
+		start,
 	};
 	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); ++i) {
 		due = others[i] < due ? others[i] : due;
@@ -593,7 +658,7 @@ static uint64_t next_due(struct remote_worker *worker) {
 	return due;
 }
 
-static void loop_poll(struct remote_worker *worker, bool reads, bool writes) {
+static void loop_poll(struct remote_worker *worker, uint64_t until, bool reads, bool writes) {
 	struct pollfd fds[] = {
 		{.fd = worker->signal_fd, .events = POLLIN},
 		{.fd = worker->wake_fd, .events = POLLIN},
@@ -601,10 +666,14 @@ static void loop_poll(struct remote_worker *worker, bool reads, bool writes) {
 		{.fd = reads ? worker->line_in : -1, .events = POLLIN},
 		{.fd = writes ? worker->line_out : -1, .events = POLLOUT},
 	};
-	int ready = poll(fds, sizeof(fds) / sizeof(fds[0]), poll_ms(next_due(worker)));
+	int ready = poll(fds, sizeof(fds) / sizeof(fds[0]), poll_ms(until));
 	verify(ready >= 0 || errno == EINTR || errno == ENOMEM);
 	if (ready <= 0) {
 		return;
+	}
+	int signal;
+	while (fds[0].revents && (signal = signals_next(worker->signal_fd)) != 0) {
+		answer_signal(worker, signal);
 	}
 	if (fds[1].revents & POLLIN) {
 		wakeup_clear(worker->wake_fd);
@@ -631,21 +700,22 @@ static bool is_over(struct remote_worker *worker, bool writes, bool *ret_broken)
 }
 
 static void loop(struct remote_worker *worker) {
-	bool writes = false, broken;
-	while (!is_over(worker, writes, &broken)) {
-		loop_poll(worker, !broken, writes && !broken);
-		int signal;
-		while ((signal = signals_next(worker->signal_fd)) != 0) {
-			answer_signal(worker, signal);
+	for (;;) {
+		uint64_t due = do_due(worker);
+		bool writes = write_line(worker), broken;
+		if (is_over(worker, writes, &broken)) {
+			return;
 		}
-		writes = write_line(worker);
+		loop_poll(worker, due, !broken, writes && !broken);
 	}
 }
 
 // ---- putting it together ----
 
 static void wake(void *arg) {
-	wakeup_post(((struct remote_worker *)arg)->wake_fd);
+	struct remote_worker *worker = arg;
+	atomic_store_relaxed(&worker->reap_now, true);
+	wakeup_post(worker->wake_fd);
 }
 
 // The line is descriptors 0 and 1, which nobody else may read or write: 0 becomes /dev/null, and 1 what 2 is. Returns 0, or -1 with errno.
@@ -698,6 +768,7 @@ static void worker_close(struct remote_worker *worker) {
 	for (struct thread_entry *next, *entry = worker->threads; entry; entry = next) {
 		next = entry->next;
 		thread_join(entry->thread);
+		fd_close(&entry->room_fd);
 		free(entry);
 	}
 	if (worker->children) {
@@ -720,8 +791,10 @@ int worker_serve(const struct remote_worker_config *config, struct context *cont
 	int status = EXIT_TROUBLE;
 	mutex_init(&worker.lock, LOCK_WORKER);
 	cond_init(&worker.work);
+	cond_init(&worker.ends);
 	list_init(&worker.jobs);
 	list_init(&worker.queue);
+	list_init(&worker.fresh);
 	if (worker_open(&worker) == 0) {
 		loop(&worker);
 		const char *why = agent_why(worker.agent);
@@ -733,6 +806,7 @@ int worker_serve(const struct remote_worker_config *config, struct context *cont
 	}
 	worker_close(&worker);
 	agent_free(worker.agent);
+	cond_fini(&worker.ends);
 	cond_fini(&worker.work);
 	mutex_fini(&worker.lock);
 	if (worker.signal) {

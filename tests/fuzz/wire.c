@@ -35,7 +35,7 @@ static void see_payload(const char *bytes, size_t n) {
 }
 
 static void h_hello(void *arg, const struct worker_hello *hello) { (void)arg; verify(hello->slots > 0); sees_bytes(hello->node, strlen(hello->node)); }
-static void h_started(void *arg, uint64_t job, uint64_t pid) { (void)arg; (void)pid; verify(job == 1); }
+static void h_started(void *arg, uint64_t job, uint64_t pid, uint64_t ago) { (void)arg; (void)pid; (void)ago; verify(job == 1); }
 static void h_output(void *arg, uint64_t job, unsigned stream, const char *bytes, size_t n) {
 	(void)arg;
 	verify(job == 1 && (stream == 1 || stream == 2) && n <= WIRE_CHUNK_MOST);

@@ -20,7 +20,7 @@ static void tell(const char *what, uint64_t job, const char *bytes, size_t n) {
 }
 
 static void h_hello(void *arg, const struct worker_hello *hello) { (void)arg; tell("hello", hello->slots, hello->node, strlen(hello->node)); }
-static void h_started(void *arg, uint64_t job, uint64_t pid) { (void)arg; (void)pid; tell("started", job, "", 0); }
+static void h_started(void *arg, uint64_t job, uint64_t pid, uint64_t ago) { (void)arg; (void)pid; (void)ago; tell("started", job, "", 0); }
 static void h_output(void *arg, uint64_t job, unsigned stream, const char *bytes, size_t n) { (void)arg; (void)stream; tell("out", job, bytes, n); }
 static void h_room(void *arg, uint64_t job) { (void)arg; tell("room", job, "", 0); }
 static void h_done(void *arg, uint64_t job, const struct job_end *end) { (void)arg; (void)end; tell("done", job, "", 0); }
@@ -77,7 +77,7 @@ static void test_each_frame(void) {
 				host_run(host, 1, "x", 1);
 			}
 			if (type == FRAME_OUT) {
-				buf_adds(&text, "started 1 9\n");
+				buf_adds(&text, "started 1 9 0\n");
 			}
 			if (type == FRAME_TAKE) {
 				host_input(host, 1, "z", 1);
@@ -94,7 +94,7 @@ static void test_each_frame(void) {
 		buf_reset(&text);
 		if (wire_kind((enum wire_type)type)->sender & WIRE_DISPATCHER) {
 			struct agent *agent = make_agent();
-			agent_started(agent, 3, 9);
+			agent_started(agent, 3, 9, 0);
 			agent_output_bytes(agent, 3, 1, "z", 1);
 			frame_text(&text, type, type == FRAME_RUN ? 4 : 3);
 			check(agent_receive(agent, text.data, text.len, S) == 0);
@@ -137,9 +137,9 @@ static void test_cut(void) {
 
 static void test_hostile(void) {
 	static const char *const to_host[] = {
-		"hello 1 2 0 0 1\nn\n", "started 3 1\n", "out 1 1 1\nx\n", "started 1 1\nstarted 1 1\n", "started 1 1\nout 1 3 1\nx\n", "take 1 1\n",
-		"started 1 1\nrefuse 1 0\n\n", "refuse 1 0\n\nrefuse 1 0\n\n", "done 1 9 0 0 0 0 0 0 0 2\n\1\2\n", "run 1 0\n\n", "nonsense\n",
-		"done 1 0 256 0 0 0 0 0 0 2\n\1\2\n", "started 1 1\nout 1 0 1\nx\n", "bye\n",
+		"hello 1 2 0 0 1\nn\n", "started 3 1 0\n", "out 1 1 1\nx\n", "started 1 1 0\nstarted 1 1 0\n", "started 1 1 0\nout 1 3 1\nx\n", "take 1 1\n",
+		"started 1 1 0\nrefuse 1 0\n\n", "refuse 1 0\n\nrefuse 1 0\n\n", "done 1 9 0 0 0 0 0 0 0 2\n\1\2\n", "run 1 0\n\n", "nonsense\n",
+		"done 1 0 256 0 0 0 0 0 0 2\n\1\2\n", "started 1 1 0\nout 1 0 1\nx\n", "bye\n",
 	};
 	static const char *const to_agent[] = {
 		"run 3 1\nx\n", "run 2 1\nx\n", "in 4 1\nx\n", "eof 3\nin 3 1\nx\n", "eof 3\neof 3\n", "more 3 1\n", "stop 3 3\n", "shut 3 0\n",
@@ -192,7 +192,7 @@ static void test_windows(void) {
 	struct host *host = make_host();
 	FP_CLEANUP(buf_fini) struct buf text = BUF_INIT;
 	static char bytes[WIRE_CHUNK_MOST];
-	buf_adds(&text, "started 1 1\n");
+	buf_adds(&text, "started 1 1 0\n");
 	for (unsigned i = 0; i < OUTPUT_WINDOW / WIRE_CHUNK_MOST; ++i) {
 		wire_write(&text, &(struct wire_frame){.type = FRAME_OUT, .numbers = {1, 1}, .payload = bytes, .size = sizeof(bytes)});
 	}
@@ -208,7 +208,7 @@ static void test_windows(void) {
 static void test_urgent(void) {
 	static char bytes[OUTPUT_WINDOW];
 	struct agent *agent = make_agent();
-	agent_started(agent, 3, 1);
+	agent_started(agent, 3, 1, 0);
 	size_t n;
 	while (agent_output(agent, &n), n > 0) {
 		agent_sent(agent, n);

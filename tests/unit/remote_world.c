@@ -116,7 +116,7 @@ static void on_hello(void *arg, const struct worker_hello *hello) {
 	place->is_up = true;
 }
 
-static void on_started(void *arg, uint64_t number, uint64_t pid) {
+static void on_started(void *arg, uint64_t number, uint64_t pid, uint64_t ago FP_UNUSED) {
 	(void)arg;
 	struct job *job = &jobs[job_of(number)];
 	check(job->state == SENT && pid == number + 1);
@@ -295,7 +295,7 @@ static void begin_task(struct place *place, struct task *task) {
 	} else if (once_in(40)) {
 		end_task(place, task, OUTCOME_SPAWN_ERROR);
 	} else {
-		agent_started(place->agent, task->number, task->number + 1);
+		agent_started(place->agent, task->number, task->number + 1, 0);
 		task->is_started = true;
 		task->ends = now + jobs[task->job].takes;
 	}

@@ -105,7 +105,7 @@ static void test_bad(void) {
 	static const char *const lines[] = {
 		"\n", " \n", "ping\n", "ping \n", "ping 1 \n", "ping  1\n", "ping 01\n", "ping +1\n", "ping -1\n", "ping 1 2\n", "ping 0x1\n",
 		"ping 18446744073709551616\n", "ping 99999999999999999999999\n", "PING 1\n", "pin 1\n", "pings 1\n", " ping 1\n", "ping\t1\n",
-		"ping 1\r\n", "out 1 1\n", "out 1 1 32769\n", "out 1 1 2\nabc", "out 1 1 0\nx", "bye 4097\n", "started 1 2 3\n", "run 1 0\n\n",
+		"ping 1\r\n", "out 1 1\n", "out 1 1 32769\n", "out 1 1 2\nabc", "out 1 1 0\nx", "bye 4097\n", "started 1 2 3 4\n", "run 1 0\n\n",
 		"Last login: Mon Nov 23 on pts/0\n", "\x7f" "ELF\n",
 	};
 	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); ++i) {

@@ -15,7 +15,7 @@ static unsigned free_slots(const struct hosts_host *host) {
 }
 
 static bool may_use(const struct hosts_host *host, const struct hosts_wish *wish) {
-	return !wish->bound || wish->bound->has[host - host->hosts->hosts];
+	return !wish->bound || wish->bound->has[host->index];
 }
 
 // Those that the attempt may take: what others wait for who can run on few hosts is theirs.
@@ -29,7 +29,7 @@ static unsigned room_on(const struct hosts_host *host, const struct hosts_wish *
 static struct hosts_host *choose(const struct hosts *hosts, const struct hosts_wish *wish, const void *claimant) {
 	struct hosts_host *best = NULL;
 	for (size_t i = 0; i < hosts->n; ++i) {
-		struct hosts_host *host = &hosts->hosts[i];
+		struct hosts_host *host = hosts->hosts[i];
 		if (host->slots == 0 || host->is_braked || !may_use(host, wish) || room_on(host, wish) < least(wish->width, host->slots) ||
 		    (host->claimant && host->claimant != claimant)) {
 			continue;
@@ -47,7 +47,7 @@ static struct hosts_host *choose(const struct hosts *hosts, const struct hosts_w
 static void claim(const struct hosts *hosts, const struct hosts_wish *wish, const void *claimant) {
 	struct hosts_host *best = NULL;
 	for (size_t i = 0; i < hosts->n; ++i) {
-		struct hosts_host *host = &hosts->hosts[i];
+		struct hosts_host *host = hosts->hosts[i];
 		if (host->claimant == claimant) {
 			return;
 		}
@@ -64,8 +64,8 @@ static void claim(const struct hosts *hosts, const struct hosts_wish *wish, cons
 
 static void renounce(const struct hosts *hosts, const void *claimant) {
 	for (size_t i = 0; i < hosts->n; ++i) {
-		if (hosts->hosts[i].claimant == claimant) {
-			hosts->hosts[i].claimant = NULL;
+		if (hosts->hosts[i]->claimant == claimant) {
+			hosts->hosts[i]->claimant = NULL;
 		}
 	}
 }
@@ -74,7 +74,7 @@ static void renounce(const struct hosts *hosts, const void *claimant) {
 static const struct sshlogin *find_gone(const struct hosts *hosts, const struct hosts_wish *wish) {
 	const struct sshlogin *gone = NULL;
 	for (size_t i = 0; wish->bound && i < hosts->n; ++i) {
-		const struct hosts_host *host = &hosts->hosts[i];
+		const struct hosts_host *host = hosts->hosts[i];
 		if (may_use(host, wish)) {
 			if (host->slots > 0 || !host->is_unreachable || (host->was_up && hosts->machines == 0)) {
 				return NULL; // it may come back
@@ -90,8 +90,8 @@ static const struct sshlogin *find_gone(const struct hosts *hosts, const struct 
 static void await(struct hosts *hosts, const struct hosts_wish *wish, bool begins) {
 	int more = begins ? (int)wish->width : -(int)wish->width;
 	for (size_t i = 0; i < hosts->n; ++i) {
-		if (may_use(&hosts->hosts[i], wish)) {
-			hosts->hosts[i].awaited += (unsigned)more;
+		if (may_use(hosts->hosts[i], wish)) {
+			hosts->hosts[i]->awaited += (unsigned)more;
 		}
 	}
 	if (hosts->pool && hosts->machines == 0) {
@@ -102,7 +102,7 @@ static void await(struct hosts *hosts, const struct hosts_wish *wish, bool begin
 
 // With the lock.
 static bool may_use_pilots(const struct hosts *hosts, const struct hosts_wish *wish) {
-	return hosts->first_pilot < hosts->n && may_use(&hosts->hosts[hosts->first_pilot], wish);
+	return hosts->npilots > 0 && may_use(hosts->hosts[hosts->first_pilot], wish);
 }
 
 static void begin_waiting(struct hosts *hosts, const struct hosts_wish *wish) {
@@ -195,7 +195,7 @@ static struct hosts_bound *new_bound(struct hosts *hosts) {
 struct hosts_bound *hosts_bind_login(struct hosts *hosts, const struct sshlogin *login) {
 	struct hosts_bound *bound = new_bound(hosts);
 	for (size_t i = 0; i < hosts->n; ++i) {
-		bound->has[i] = hosts->hosts[i].login == login;
+		bound->has[i] = hosts->hosts[i]->login == login;
 	}
 	return bound;
 }
@@ -204,7 +204,7 @@ struct hosts_bound *hosts_bind(struct hosts *hosts, const char *const *names, si
 	struct hosts_bound *bound = new_bound(hosts);
 	for (size_t i = 0; i < hosts->n; ++i) {
 		for (size_t k = 0; k < n && !bound->has[i]; ++k) {
-			bound->has[i] = sshlogin_is_called(hosts->hosts[i].login, names[k]);
+			bound->has[i] = sshlogin_is_called(hosts->hosts[i]->login, names[k]);
 		}
 	}
 	return bound;
@@ -225,7 +225,7 @@ static void limit_queue(const struct hosts *hosts, const struct hosts_bound *bou
 	struct queue_attrs attrs = bound->attrs;
 	unsigned slots = 0;
 	for (size_t i = 0; i < hosts->n; ++i) {
-		slots += bound->has[i] ? hosts->hosts[i].slots : 0;
+		slots += bound->has[i] ? hosts->hosts[i]->slots : 0;
 	}
 	unsigned most = slots > bound->width ? slots / bound->width : 1;
 	attrs.max_parallel = attrs.max_parallel > 0 ? least(attrs.max_parallel, most) : most;

@@ -25,7 +25,6 @@
 #include <errno.h>
 #include <limits.h>
 #include <signal.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -129,11 +128,29 @@ static void end_waiting(struct hosts *hosts) {
 	mutex_unlock(&hosts->lock);
 }
 
-static void each_link(const struct hosts *hosts, void (*fn)(struct host_link *link)) {
-	for (size_t i = 0; i < hosts->n; ++i) {
-		if (hosts->hosts[i].link) {
-			fn(hosts->hosts[i].link);
+struct hosts_host *hosts_at(struct hosts *hosts, size_t i) {
+	mutex_lock(&hosts->lock);
+	struct hosts_host *host = i < hosts->n ? hosts->hosts[i] : NULL;
+	mutex_unlock(&hosts->lock);
+	return host;
+}
+
+// The link of the next host that has one, from *i on, which is set behind it; or NULL.
+static struct host_link *next_link(struct hosts *hosts, size_t *i) {
+	const struct hosts_host *host;
+	while ((host = hosts_at(hosts, *i))) {
+		++*i;
+		if (host->link) {
+			return host->link;
 		}
+	}
+	return NULL;
+}
+
+static void each_link(struct hosts *hosts, void (*fn)(struct host_link *link)) {
+	struct host_link *link;
+	for (size_t i = 0; (link = next_link(hosts, &i));) {
+		fn(link);
 	}
 }
 
@@ -153,10 +170,9 @@ static void kill_all(void *arg) {
 
 static void cancel(void *arg, const void *origin, uint64_t now) {
 	struct hosts *hosts = arg;
-	for (size_t i = 0; i < hosts->n; ++i) {
-		if (hosts->hosts[i].link) {
-			link_cancel(hosts->hosts[i].link, origin);
-		}
+	struct host_link *link;
+	for (size_t i = 0; (link = next_link(hosts, &i));) {
+		link_cancel(link, origin);
 	}
 	executor_cancel(&hosts->inner, origin, now);
 }
@@ -164,8 +180,9 @@ static void cancel(void *arg, const void *origin, uint64_t now) {
 static uint64_t expire(void *arg, uint64_t limit, uint64_t now) {
 	struct hosts *hosts = arg;
 	uint64_t next = executor_expire(&hosts->inner, limit, now);
-	for (size_t i = 0; i < hosts->n; ++i) {
-		uint64_t due = hosts->hosts[i].link ? link_expire(hosts->hosts[i].link, limit, now) : TIME_NEVER;
+	struct host_link *link;
+	for (size_t i = 0; (link = next_link(hosts, &i));) {
+		uint64_t due = link_expire(link, limit, now);
 		next = due < next ? due : next;
 	}
 	return next;
@@ -179,21 +196,18 @@ struct executor hosts_executor(struct hosts *hosts, const struct executor *inner
 
 void hosts_rest(struct hosts *hosts, bool begins) {
 	uint64_t until = now_ns() + REST_WAIT_S * NS_PER_S;
-	for (size_t i = 0; hosts && i < hosts->n; ++i) {
-		if (hosts->hosts[i].link) {
-			link_rest(hosts->hosts[i].link, begins);
-		}
+	struct host_link *link;
+	for (size_t i = 0; hosts && (link = next_link(hosts, &i));) {
+		link_rest(link, begins);
 	}
-	for (size_t i = 0; hosts && begins && i < hosts->n; ++i) {
-		if (hosts->hosts[i].link) {
-			link_await_rest(hosts->hosts[i].link, until);
-		}
+	for (size_t i = 0; hosts && begins && (link = next_link(hosts, &i));) {
+		link_await_rest(link, until);
 	}
 }
 
 void hosts_each(struct hosts *hosts, void (*fn)(void *arg, const struct child_view *view), void *arg) {
-	for (size_t i = 0; hosts && i < hosts->n; ++i) {
-		const struct hosts_host *host = &hosts->hosts[i];
+	const struct hosts_host *host;
+	for (size_t i = 0; hosts && (host = hosts_at(hosts, i)); ++i) {
 		mutex_lock(&hosts->lock);
 		const char *name = host->node->name; // which lives as long as the run
 		mutex_unlock(&hosts->lock);
@@ -204,8 +218,8 @@ void hosts_each(struct hosts *hosts, void (*fn)(void *arg, const struct child_vi
 }
 
 void hosts_show(struct hosts *hosts) {
-	for (size_t i = 0; hosts && i < hosts->n; ++i) {
-		const struct hosts_host *host = &hosts->hosts[i];
+	const struct hosts_host *host;
+	for (size_t i = 0; hosts && (host = hosts_at(hosts, i)); ++i) {
 		mutex_lock(&hosts->lock);
 		unsigned slots = host->slots, used = host->used;
 		FP_CLEANUP(buf_fini) struct buf brake = BUF_INIT;
@@ -225,8 +239,9 @@ void hosts_show(struct hosts *hosts) {
 
 unsigned hosts_count(struct hosts *hosts) {
 	unsigned n = 0;
-	for (size_t i = 0; hosts && i < hosts->n; ++i) {
-		n += hosts->hosts[i].link ? link_count(hosts->hosts[i].link) : 0;
+	struct host_link *link;
+	for (size_t i = 0; hosts && (link = next_link(hosts, &i));) {
+		n += link_count(link);
 	}
 	return n;
 }
@@ -240,7 +255,7 @@ static unsigned change_slots(struct hosts_host *host, unsigned slots) {
 	host->slots = slots;
 	unsigned all = 0;
 	for (size_t i = 0; i < hosts->n; ++i) {
-		all += hosts->hosts[i].slots;
+		all += hosts->hosts[i]->slots;
 	}
 	cond_broadcast(&hosts->changed);
 	if (hosts->pool && hosts->machines == 0) {
@@ -282,7 +297,7 @@ static void on_down(void *arg, const char *why, bool was_up, bool bye) {
 	mutex_lock(&hosts->lock);
 	bool says = !host->has_failed && !hosts->terminating, has_others = false;
 	for (size_t i = 0; i < hosts->n; ++i) {
-		has_others = has_others || (hosts->machines == 0 && &hosts->hosts[i] != host && !hosts->hosts[i].has_failed);
+		has_others = has_others || (hosts->machines == 0 && hosts->hosts[i] != host && !hosts->hosts[i]->has_failed);
 	}
 	host->has_failed = host->has_failed || !bye;
 	host->is_unreachable = !was_up && !bye;
@@ -328,7 +343,7 @@ static void on_said(void *arg, const char *line) {
 // ---- pilots: hosts that are asked for while there is work ----
 
 static unsigned pilot_of(const struct hosts_host *host) {
-	return (unsigned)(host - host->hosts->hosts - (ptrdiff_t)host->hosts->first_pilot);
+	return (unsigned)(host->index - host->hosts->first_pilot);
 }
 
 // The node of that name; `otherwise` if that cannot be one's. With the lock.
@@ -385,20 +400,20 @@ static unsigned pilots_demand(void *arg, unsigned most) {
 static uint64_t pilots_idle_since(void *arg, unsigned pilot) {
 	struct hosts *hosts = arg;
 	mutex_lock(&hosts->lock);
-	const struct hosts_host *host = &hosts->hosts[hosts->first_pilot + pilot];
+	const struct hosts_host *host = hosts->hosts[hosts->first_pilot + pilot];
 	uint64_t idle_since = host->used > 0 ? TIME_NEVER : host->idle_since;
 	mutex_unlock(&hosts->lock);
 	return idle_since;
 }
 
 static void pilots_call(void *arg, unsigned pilot) {
-	const struct hosts *hosts = arg;
-	link_call(hosts->hosts[hosts->first_pilot + pilot].link);
+	struct hosts *hosts = arg;
+	link_call(hosts_at(hosts, hosts->first_pilot + pilot)->link);
 }
 
 static bool pilots_dismiss(void *arg, unsigned pilot) {
 	struct hosts *hosts = arg;
-	struct hosts_host *host = &hosts->hosts[hosts->first_pilot + pilot];
+	struct hosts_host *host = hosts_at(hosts, hosts->first_pilot + pilot);
 	mutex_lock(&hosts->lock);
 	bool is_idle = host->used == 0;
 	if (is_idle) {
@@ -440,7 +455,7 @@ static int open_pilots(struct hosts *hosts) {
 	const struct sshlogin *first = &hosts->options->hosts.logins[hosts->first_pilot];
 	const struct pilots_config config = {
 		.name = hosts->options->pilot_name,
-		.n = (unsigned)(hosts->n - hosts->first_pilot),
+		.n = (unsigned)hosts->npilots,
 		.slots = told_slots(hosts, first),
 		.env = hosts->env,
 		.context = hosts->context,
@@ -454,8 +469,9 @@ static int open_pilots(struct hosts *hosts) {
 bool hosts_are_unreachable(struct hosts *hosts) {
 	bool none = hosts->machines == 0 && (!hosts->pilots || pilots_are_lost(hosts->pilots)); // with --onall each job fails by itself
 	mutex_lock(&hosts->lock);
-	for (size_t i = 0; i < hosts->first_pilot && none; ++i) {
-		none = hosts->hosts[i].is_over || (hosts->hosts[i].has_failed && !hosts->hosts[i].was_up);
+	for (size_t i = 0; i < hosts->n && none; ++i) {
+		const struct hosts_host *host = hosts->hosts[i];
+		none = hosts_host_is_pilot(host) || host->is_over || (host->has_failed && !host->was_up);
 	}
 	mutex_unlock(&hosts->lock);
 	return none;
@@ -507,52 +523,77 @@ static void choose_env(struct hosts *hosts) {
 	}
 }
 
+static void free_host(struct hosts_host *host) {
+	buf_fini(&host->words);
+	buf_fini(&host->brake);
+	free(host->argv);
+	free(host);
+}
+
+// A host without a connection. Returns NULL with *ret_error, a whole message.
+static struct hosts_host *make_host(struct hosts *hosts, const struct sshlogin *login, const struct sshlogin_worker *worker, char **ret_error) {
+	const struct options *options = hosts->options;
+	struct hosts_host *host = NEW(struct hosts_host);
+	*host = (struct hosts_host){.hosts = hosts, .login = login, .node = login};
+	int result = login->kind != SSHLOGIN_LOCAL ? build_argv(host, worker, ret_error) : 0;
+	if (result == 0 && host->argv && !(host->path = program_find(host->argv[0]))) {
+		result = error_text(ret_error, "cannot start '%s' for %s: %s", text_shows(host->argv[0]), login->name, strerror(errno));
+	}
+	if (result != 0) {
+		free_host(host);
+		return NULL;
+	}
+	if (login->kind == SSHLOGIN_SSH) {
+		bool is_dot = options->workdir && strcmp(options->workdir, ".") == 0;
+		host->files = host_files_open(options, is_dot ? hosts->dot : options->workdir);
+	}
+	return host;
+}
+
+static void insert_host(struct hosts *hosts, struct hosts_host *host) {
+	grow_array(&hosts->hosts, &hosts->cap, hosts->n + 1, sizeof(struct hosts_host *));
+	host->index = hosts->n;
+	hosts->hosts[hosts->n++] = host;
+}
+
 int hosts_open(const struct options *options, const struct context *context, unsigned here, struct hosts **ret_hosts) {
 	if (!sshlogins_has_remote(&options->hosts) && !options->onall) {
 		return 0;
 	}
 	struct hosts *hosts = *ret_hosts = NEW(struct hosts);
-	*hosts = (struct hosts){.options = options, .context = context, .here = here, .cwd = getcwd(NULL, 0), .n = options->hosts.n};
-	hosts->machines = !options->onall ? 0 : options->machines && options->machines < hosts->n ? options->machines : (unsigned)hosts->n;
+	*hosts = (struct hosts){.options = options, .context = context, .here = here, .cwd = getcwd(NULL, 0)};
+	hosts->machines = !options->onall ? 0 : options->machines && options->machines < options->hosts.n ? options->machines : (unsigned)options->hosts.n;
 	char *self = launcher_self();
 	hosts->dot = find_dot(hosts->cwd);
 	program_copy_find(self, &hosts->copy);
 	list_init(&hosts->bounds);
 	mutex_init(&hosts->lock, LOCK_HOSTS);
 	cond_init(&hosts->changed);
-	hosts->hosts = xcalloc(hosts->n, sizeof(*hosts->hosts));
 	FP_CLEANUP(buf_fini) struct buf term_seq = BUF_INIT;
 	term_seq_write(&options->term_seq, &term_seq);
-	struct sshlogin_worker worker = {
+	const struct sshlogin_worker worker = {
 		.ssh = options->ssh, .jobs = options->onall ? "1" : options->jobs, .program = getenv("FAIRPAR_REMOTE"), .self = self,
 		.term_seq = buf_str(&term_seq), .load = options->load, .memfree = options->memfree, .copy = &hosts->copy,
 	};
-	for (size_t i = 0; i < hosts->n; ++i) {
-		struct hosts_host *host = &hosts->hosts[i];
+	int result = 0;
+	for (size_t i = 0; i < options->hosts.n && result == 0; ++i) {
 		char *error;
-		*host = (struct hosts_host){.hosts = hosts, .login = &options->hosts.logins[i], .node = &options->hosts.logins[i]};
-		hosts->first_pilot += !host->login->is_pilot; // they stand behind all others
-		if (host->login->kind != SSHLOGIN_LOCAL && build_argv(host, &worker, &error) != 0) {
-			free(self);
-			return diag_error_free(error);
-		}
-		if (host->argv && !(host->path = program_find(host->argv[0]))) {
-			free(self);
-			return diag_error("cannot start '%s' for %s: %s", text_shows(host->argv[0]), host->login->name, strerror(errno));
-		}
-		if (host->login->kind == SSHLOGIN_SSH) {
-			bool is_dot = options->workdir && strcmp(options->workdir, ".") == 0;
-			host->files = host_files_open(options, is_dot ? hosts->dot : options->workdir);
+		struct hosts_host *host = make_host(hosts, &options->hosts.logins[i], &worker, &error);
+		result = host ? 0 : diag_error_free(error);
+		if (host) {
+			insert_host(hosts, host);
+			hosts->first_pilot += !host->login->is_pilot; // they stand behind all others
+			hosts->npilots += host->login->is_pilot;
 		}
 	}
 	free(self);
-	return 0;
+	return result;
 }
 
 unsigned hosts_guess_slots(const struct hosts *hosts) {
 	unsigned slots = 0;
 	for (size_t i = 0; i < hosts->n && hosts->machines == 0; ++i) {
-		slots += told_slots(hosts, hosts->hosts[i].login);
+		slots += told_slots(hosts, hosts->hosts[i]->login);
 	}
 	return hosts->machines > 0 ? hosts->machines : slots;
 }
@@ -574,6 +615,22 @@ static void ignore_terminal(sigset_t *ignored) {
 	}
 }
 
+// Returns NULL with errno.
+static struct host_link *open_link(struct hosts_host *host) {
+	const struct hosts *hosts = host->hosts;
+	bool asks = host->login->kind == SSHLOGIN_SSH;
+	struct link_config config = {
+		.launcher = {.path = host->path, .argv = host->argv, .env = hosts->env, .context = asks ? hosts->asking : hosts->context, .asks = asks},
+		.env = hosts_host_is_pilot(host) ? (struct buf)BUF_INIT : host->login->kind == SSHLOGIN_LAUNCH ? hosts->whole_env : hosts->sent_env,
+		.adds_env = host->login->kind != SSHLOGIN_LAUNCH,
+		.copy = asks ? &hosts->copy : NULL,
+		.on_demand = hosts_host_is_pilot(host),
+		.calls = {.up = hosts_host_is_pilot(host) ? on_pilot_up : on_up, .down = hosts_host_is_pilot(host) ? on_pilot_down : on_down, .braked = on_braked, .said = on_said,
+		          .gone = on_pilot_gone, .arg = host},
+	};
+	return link_open(&config);
+}
+
 int hosts_attach(struct hosts *hosts, struct pool *pool, struct start_order *start_order, unsigned slots, void (*wake)(void *arg), void *arg) {
 	hosts->pool = pool;
 	hosts->start_order = start_order;
@@ -586,26 +643,16 @@ int hosts_attach(struct hosts *hosts, struct pool *pool, struct start_order *sta
 	if (hosts->machines == 0) {
 		pool_add_slots(pool, -(int)slots);
 	}
-	if (hosts->first_pilot < hosts->n && open_pilots(hosts) != 0) {
+	if (hosts->npilots > 0 && open_pilots(hosts) != 0) {
 		return diag_error("cannot start a thread for pilots: %s", strerror(errno));
 	}
 	for (size_t i = 0; i < hosts->n; ++i) {
-		struct hosts_host *host = &hosts->hosts[i];
+		struct hosts_host *host = hosts->hosts[i];
 		if (host->login->kind == SSHLOGIN_LOCAL) {
 			(void)set_slots(host, told_slots(hosts, host->login));
 			continue;
 		}
-		bool asks = host->login->kind == SSHLOGIN_SSH;
-		struct link_config config = {
-			.launcher = {.path = host->path, .argv = host->argv, .env = hosts->env, .context = asks ? hosts->asking : hosts->context, .asks = asks},
-			.env = hosts_host_is_pilot(host) ? (struct buf)BUF_INIT : host->login->kind == SSHLOGIN_LAUNCH ? hosts->whole_env : hosts->sent_env,
-			.adds_env = host->login->kind != SSHLOGIN_LAUNCH,
-			.copy = asks ? &hosts->copy : NULL,
-			.on_demand = hosts_host_is_pilot(host),
-			.calls = {.up = hosts_host_is_pilot(host) ? on_pilot_up : on_up, .down = hosts_host_is_pilot(host) ? on_pilot_down : on_down, .braked = on_braked, .said = on_said,
-			          .gone = on_pilot_gone, .arg = host},
-		};
-		host->link = link_open(&config);
+		host->link = open_link(host);
 		if (!host->link) {
 			return diag_error("cannot start a thread for %s: %s", host->login->name, strerror(errno));
 		}
@@ -620,7 +667,7 @@ void hosts_close(struct hosts *hosts) {
 	}
 	static const struct child_config clean_up = {.label = "clean-up"};
 	for (size_t i = 0; i < hosts->n; ++i) {
-		const struct hosts_host *host = &hosts->hosts[i];
+		const struct hosts_host *host = hosts->hosts[i];
 		const struct transfer transfer = host->link ? transfer_at(host, NULL, &clean_up) : (struct transfer){.link = NULL};
 		host_files_close(host->files, host->link ? &transfer : NULL);
 	}
@@ -628,14 +675,9 @@ void hosts_close(struct hosts *hosts) {
 		pilots_stop(hosts->pilots);
 	}
 	each_link(hosts, link_hang_up);
-	for (size_t i = 0; i < hosts->n; ++i) {
-		struct hosts_host *host = &hosts->hosts[i];
-		if (host->link) {
-			link_close(host->link);
-		}
-		buf_fini(&host->words);
-		buf_fini(&host->brake);
-		free(host->argv);
+	each_link(hosts, link_close);
+	for (size_t i = 0; i < hosts->n; ++i) { // behind all links, whose threads look at the others, too
+		free_host(hosts->hosts[i]);
 	}
 	if (hosts->pilots) {
 		pilots_close(hosts->pilots);

@@ -14,6 +14,7 @@ struct pilot_node;
 
 struct hosts_host {
 	struct hosts *hosts;
+	size_t index;              // in hosts.hosts
 	const struct sshlogin *login;
 	struct host_link *link;         // NULL: this machine
 	struct host_files *files;       // of a machine over ssh, else NULL
@@ -66,13 +67,13 @@ struct hosts {
 	struct start_order *start_order; // or NULL
 	void (*wake)(void *arg);
 	void *wake_arg;
-	struct hosts_host *hosts;
-	size_t n;
+	struct hosts_host **hosts; // behind the pilots stand those that came later; from hosts_attach() on under the lock, with n
+	size_t n, cap;
 	mutex lock;
 	cond changed;              // a slot is free, a host came, the end
 	unsigned waiting;          // slots that attempts wait for
 	struct pilots *pilots;     // or NULL
-	size_t first_pilot;        // behind it all are pilots
+	size_t first_pilot, npilots; // which host the first is
 	struct program_copy copy;  // for machines without a fairpar
 	struct pilot_node *nodes;  // where pilots were, each once; borrowed by what ran there until the end of the run
 	bool terminating;
@@ -83,6 +84,9 @@ struct hosts {
 static inline bool hosts_host_is_pilot(const struct hosts_host *host) {
 	return host->login->is_pilot;
 }
+
+// The host of that index, or NULL behind the last one. Any thread; one that was there stays until the end.
+struct hosts_host *hosts_at(struct hosts *hosts, size_t i);
 
 // The slots of a host have changed: so has the most that batches bound to it may run. With the lock.
 void hosts_limit_queues(const struct hosts *hosts);

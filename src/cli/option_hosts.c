@@ -2,6 +2,7 @@
 
 #include "cli/parser.h"
 
+#include "base/alloc.h"
 #include "base/buf.h"
 #include "base/diag.h"
 #include "base/io.h"
@@ -9,6 +10,7 @@
 #include "base/units.h"
 #include "remote/file_route.h"
 #include "remote/sshlogin.h"
+#include "slots/slots.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -54,27 +56,156 @@ static int read_all(int fd, struct buf *text) {
 	return n == 0 ? 0 : -1;
 }
 
-// What sshlogins_add() reads: the parser is the argument.
-static int read_list(void *arg, const char *name, struct buf *ret_text, char **ret_error) {
-	struct parser *parser = arg;
-	FP_CLEANUP(buf_fini) struct buf own = BUF_INIT;
-	*ret_error = NULL;
-	if (strcmp(name, "-") == 0) {
-		if (claim_stdin(parser, "--sshloginfile -") != 0) {
-			return -1;
-		}
-	} else if (strcmp(name, ".") == 0) {
-		name = "/etc/parallel/sshloginfile";
-	} else if (strcmp(name, "..") == 0 || (!strchr(name, '/') && access(name, R_OK) != 0)) {
-		bool is_found = find_own(&own, *name == '.' ? "sshloginfile" : name);
-		name = is_found ? buf_str(&own) : *name == '.' ? "~/.parallel/sshloginfile" : name;
+// ---- what names machines, to be read again ----
+
+struct host_file {
+	char *name;                // as given
+	char *path;
+	struct slots_watch watch;  // of no path: it is no regular file, and is read but once
+	struct buf text;           // of that
+};
+
+struct host_source {
+	const char *text;          // borrowed
+	bool is_file;
+};
+
+struct host_sources {
+	struct host_source *at;    // as given
+	size_t n, cap;
+	struct host_file *files;   // that were read
+	size_t nfiles, files_cap;
+};
+
+static void free_files(struct host_file *files, size_t n) {
+	for (size_t i = 0; i < n; ++i) {
+		free(files[i].name);
+		free(files[i].path);
+		buf_fini(&files[i].text);
 	}
-	int fd = strcmp(name, "-") == 0 ? STDIN_FILENO : open(name, O_RDONLY | O_CLOEXEC);
-	int error = fd < 0 || read_all(fd, ret_text) != 0 ? errno : 0;
+	free(files);
+}
+
+void host_sources_free(struct host_sources *sources) {
+	if (sources) {
+		free_files(sources->files, sources->nfiles);
+		free(sources->at);
+		free(sources);
+	}
+}
+
+// Where sshlogins_add() reads.
+struct list_reading {
+	struct host_sources *sources;
+	struct parser *parser;     // or NULL: it is read again
+	struct host_file *before;  // what was read then
+	size_t nbefore;
+};
+
+// What is read but once. Returns false if the file is none of that, or was not read before.
+static bool read_before(const struct list_reading *reading, const char *name, struct buf *ret_text) {
+	for (size_t i = 0; i < reading->nbefore; ++i) {
+		const struct host_file *file = &reading->before[i];
+		if (strcmp(file->name, name) == 0 && !file->watch.path) {
+			buf_add(ret_text, buf_str(&file->text), file->text.len);
+			return true;
+		}
+	}
+	return false;
+}
+
+// What it may be, in *path if it is one of GNU parallel's own. Returns its path.
+static const char *find_path(const char *name, struct buf *path) {
+	if (strcmp(name, ".") == 0) {
+		return "/etc/parallel/sshloginfile";
+	}
+	if (strcmp(name, "..") == 0 || (!strchr(name, '/') && access(name, R_OK) != 0)) {
+		bool is_found = find_own(path, *name == '.' ? "sshloginfile" : name);
+		return is_found ? buf_str(path) : *name == '.' ? "~/.parallel/sshloginfile" : name;
+	}
+	return name;
+}
+
+// An sshlogin_reader, of a list_reading.
+static int read_list(void *arg, const char *name, struct buf *ret_text, char **ret_error) {
+	const struct list_reading *reading = arg;
+	FP_CLEANUP(buf_fini) struct buf own = BUF_INIT;
+	bool is_stdin = strcmp(name, "-") == 0;
+	struct stat seen = {.st_mode = 0}; // standard input is not read again, whatever it is
+	size_t start = ret_text->len;
+	*ret_error = NULL;
+	bool was_read = read_before(reading, name, ret_text);
+	if (is_stdin && !was_read && !reading->parser) {
+		return error_text(ret_error, "--sshloginfile cannot read '-': standard input is read when the run begins");
+	}
+	if (is_stdin && !was_read && claim_stdin(reading->parser, "--sshloginfile -") != 0) {
+		return -1;
+	}
+	const char *path = is_stdin ? name : find_path(name, &own);
+	int fd = is_stdin || was_read ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
+	int error = !was_read && (fd < 0 || (!is_stdin && fstat(fd, &seen) != 0) || read_all(fd, ret_text) != 0) ? errno : 0;
 	if (fd > STDIN_FILENO) {
 		close(fd);
 	}
-	return error ? diag_error("--sshloginfile cannot read '%s': %s", text_shows(name), strerror(error)) : 0;
+	if (error) {
+		return error_text(ret_error, "--sshloginfile cannot read '%s': %s", text_shows(path), strerror(error));
+	}
+	struct host_sources *sources = reading->sources;
+	grow_array(&sources->files, &sources->files_cap, sources->nfiles + 1, sizeof(*sources->files));
+	struct host_file *file = &sources->files[sources->nfiles++];
+	*file = (struct host_file){.name = xstrdup(name), .path = xstrdup(path), .watch = {.seen = seen}};
+	if (S_ISREG(seen.st_mode)) {
+		file->watch.path = file->path;
+	} else {
+		buf_add(&file->text, ret_text->data + start, ret_text->len - start);
+	}
+	return 0;
+}
+
+static int read_source(struct list_reading *reading, const struct host_source *source, struct sshlogins *list, char **ret_error) {
+	*ret_error = NULL;
+	return source->is_file ? sshlogins_add_file(list, source->text, read_list, reading, ret_error)
+	                       : sshlogins_add(list, source->text, read_list, reading, ret_error);
+}
+
+bool options_hosts_have_file(const struct options *o) {
+	bool has = false;
+	for (size_t i = 0; o->host_sources && i < o->host_sources->nfiles; ++i) {
+		has = has || o->host_sources->files[i].watch.path;
+	}
+	return has;
+}
+
+bool options_hosts_changed(const struct options *o) {
+	bool changed = false;
+	for (size_t i = 0; i < o->host_sources->nfiles; ++i) {
+		changed = slots_watch_changed(&o->host_sources->files[i].watch) || changed;
+	}
+	return changed;
+}
+
+int options_hosts_read(const struct options *o, struct sshlogins *ret_list, char **ret_error) {
+	struct host_sources *sources = o->host_sources;
+	struct list_reading reading = {.sources = sources, .before = sources->files, .nbefore = sources->nfiles};
+	*ret_list = (struct sshlogins)SSHLOGINS_INIT;
+	sources->files = NULL;
+	sources->nfiles = sources->files_cap = 0;
+	int result = 0;
+	for (size_t i = 0; i < sources->n && result == 0; ++i) {
+		result = read_source(&reading, &sources->at[i], ret_list, ret_error);
+	}
+	result = result != 0 ? result : sshlogins_settle(ret_list, ret_error);
+	if (result == 0 && ret_list->n == 0) {
+		result = error_text(ret_error, "--sshloginfile names no machine any more");
+	}
+	if (result != 0) { // those that were read before tell when it may be worth another look
+		free_files(sources->files, sources->nfiles);
+		sources->files = reading.before;
+		sources->nfiles = sources->files_cap = reading.nbefore;
+	} else {
+		free_files(reading.before, reading.nbefore);
+	}
+	return result;
 }
 
 // ---- options ----
@@ -84,16 +215,26 @@ static int report(int result, char *error) {
 	return result != 0 && error ? diag_error_free(error) : result;
 }
 
-int opt_sshlogin(struct parser *parser, const char *value) {
-	char *error = NULL;
-	int result = sshlogins_add(&parser->options->hosts, value, read_list, parser, &error);
+static int take_source(struct parser *parser, const char *value, bool is_file) {
+	struct options *o = parser->options;
+	if (!o->host_sources) {
+		o->host_sources = NEW(struct host_sources);
+	}
+	struct host_sources *sources = o->host_sources;
+	struct list_reading reading = {.sources = sources, .parser = parser};
+	char *error;
+	grow_array(&sources->at, &sources->cap, sources->n + 1, sizeof(*sources->at));
+	sources->at[sources->n++] = (struct host_source){.text = value, .is_file = is_file};
+	int result = read_source(&reading, &sources->at[sources->n - 1], &o->hosts, &error);
 	return report(result, error);
 }
 
+int opt_sshlogin(struct parser *parser, const char *value) {
+	return take_source(parser, value, /* is_file */ false);
+}
+
 int opt_sshloginfile(struct parser *parser, const char *value) {
-	char *error = NULL;
-	int result = sshlogins_add_file(&parser->options->hosts, value, read_list, parser, &error);
-	return report(result, error);
+	return take_source(parser, value, /* is_file */ true);
 }
 
 int opt_launch(struct parser *parser, const char *value) {

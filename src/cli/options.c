@@ -323,6 +323,7 @@ void options_fini(struct options *options) {
 	free(options->returned);
 	free(options->basefiles);
 	sshlogins_fini(&options->hosts);
+	host_sources_free(options->host_sources);
 	free(options->pilot_name);
 	free(options->sem.line);
 	free(options->reports);

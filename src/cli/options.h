@@ -209,6 +209,7 @@ struct options {
 
 	// other machines
 	struct sshlogins hosts;          // -S, --sshloginfile, --launch: settled; none: all runs here, and so with ":" alone
+	struct host_sources *host_sources; // where those over ssh are named: see options_hosts_changed(); or NULL
 	const char *ssh;                 // --ssh, or NULL
 	bool at_most_once;
 	const char **transferred, **returned, **basefiles; // --transferfile, --return, --basefile as given
@@ -293,6 +294,15 @@ bool option_log_is_eta(const struct options *options);
 // True if --env names the variable ("NAME=VALUE" or "NAME"), or it is an exported function of bash that --env names: jobs on other
 // machines get it.
 bool option_env_has(const struct options *options, const char *variable);
+
+// Whether a regular file was read because of -S or --sshloginfile; and whether it is another one than at the last look. The latter and the
+// next one are for one thread at a time.
+bool options_hosts_have_file(const struct options *options);
+bool options_hosts_changed(const struct options *options);
+
+// Reads the machines of -S and --sshloginfile again, as options.hosts was read, but those of --launch and --slurm. Returns 0, or -1 with
+// *ret_error, a whole message (caller frees): one cannot be read, or there are none. The list is to be freed in any case.
+int options_hosts_read(const struct options *options, struct sshlogins *ret_list, char **ret_error) FP_NODISCARD;
 
 // ---- option_settle.c ----
 

@@ -48,6 +48,8 @@ option_taker opt_arg_file, opt_delimiter, opt_replace, opt_shell_quote, opt_pack
 
 option_taker opt_sshlogin, opt_sshloginfile, opt_launch, opt_trc;
 
+void host_sources_free(struct host_sources *sources); // NULL-safe
+
 // Settles options->hosts when all options are known, and options->jobs where the only machine is this one. Returns 0 or -1.
 int settle_hosts(struct options *options);
 

@@ -301,13 +301,14 @@ static void list_add(struct sshlogins *list, struct sshlogin *login, struct buf 
 	list_append(list, login);
 }
 
-// Adds the machine of these bytes, which have no blanks around them.
-static int add_one(struct sshlogins *list, const char *text, size_t len, char **ret_error) {
+// Adds the machine of these bytes, which have no blanks around them. Returns 0, or -1 with *ret_why (static).
+static int add_one(struct sshlogins *list, const char *text, size_t len, const char **ret_why) {
 	FP_CLEANUP(buf_fini) struct buf groups = BUF_INIT;
 	struct sshlogin login = {0};
 	struct login_text reader = {text, text + len};
 	if (memchr(text, '\0', len) || memchr(text, '\t', len)) {
-		return error_text(ret_error, "--sshlogin '%s': it holds what is no text", text_show(text, len));
+		*ret_why = "it holds what is no text";
+		return -1;
 	}
 	read_groups(&reader, &groups);
 	if (groups.len > 0 && reader.text == reader.end) { // "@GROUP": only these
@@ -316,10 +317,10 @@ static int add_one(struct sshlogins *list, const char *text, size_t len, char **
 	}
 	group_add(&groups, reader.text, (size_t)(reader.end - reader.text)); // as GNU parallel: "4/host" is one, too
 	read_cpus(&reader, &login.cpus);
-	const char *error = read_address(&reader, &login);
-	if (error) {
+	*ret_why = read_address(&reader, &login);
+	if (*ret_why) {
 		login_fini(&login);
-		return error_text(ret_error, "--sshlogin '%s': %s", text_show(text, len), error);
+		return -1;
 	}
 	list_add(list, &login, &groups);
 	return 0;
@@ -333,6 +334,8 @@ struct list_input {
 	void *arg;
 	char **ret_error;
 	unsigned depth;
+	const char *file;          // or NULL
+	unsigned line;             // of it
 };
 
 static int add_file(struct list_input *reading, const char *name);
@@ -350,7 +353,12 @@ static int add_word(struct list_input *reading, const struct buf *word) {
 	if ((len == 1 && *text == '-') || (len == 2 && memcmp(text, "..", 2) == 0)) {
 		return add_file(reading, len == 1 ? "-" : "..");
 	}
-	return len > 0 ? add_one(reading->list, text, len, reading->ret_error) : 0;
+	const char *why;
+	if (len == 0 || add_one(reading->list, text, len, &why) == 0) {
+		return 0;
+	}
+	return !reading->file ? error_text(reading->ret_error, "--sshlogin '%s': %s", text_show(text, len), why)
+	                      : error_text(reading->ret_error, "--sshloginfile %s:%u: '%s': %s", text_shows(reading->file), reading->line, text_show(text, len), why);
 }
 
 static int add_list(struct list_input *reading, const char *text, size_t len) {
@@ -380,10 +388,14 @@ static int add_file(struct list_input *reading, const char *name) {
 		return -1;
 	}
 	int result = 0;
+	struct list_input outer = *reading;
 	reading->depth++;
+	reading->file = name;
+	reading->line = 0;
 	for (const char *line = buf_str(&text), *end = line + text.len; line < end && result == 0;) {
 		const char *newline = memchr(line, '\n', (size_t)(end - line)), *stop = newline ? newline : end;
 		const char *first = line;
+		reading->line++;
 		while (first < stop && text_is_space(*first)) {
 			first++;
 		}
@@ -392,17 +404,17 @@ static int add_file(struct list_input *reading, const char *name) {
 		}
 		line = stop + 1;
 	}
-	reading->depth--;
+	*reading = outer;
 	return result;
 }
 
 int sshlogins_add(struct sshlogins *list, const char *text, sshlogin_reader *read, void *arg, char **ret_error) {
-	struct list_input reading = {list, read, arg, ret_error, 0};
+	struct list_input reading = {.list = list, .read = read, .arg = arg, .ret_error = ret_error};
 	return add_list(&reading, text, strlen(text));
 }
 
 int sshlogins_add_file(struct sshlogins *list, const char *name, sshlogin_reader *read, void *arg, char **ret_error) {
-	struct list_input reading = {list, read, arg, ret_error, 0};
+	struct list_input reading = {.list = list, .read = read, .arg = arg, .ret_error = ret_error};
 	return add_file(&reading, name);
 }
 

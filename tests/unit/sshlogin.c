@@ -126,6 +126,9 @@ static void test_files(void) {
 	check_read(false, "-", "2s ||a|=a\n0s ||b|=b\n0s ||c|=c\n0s ||d|=d", "<->");
 	file_text = "..\n";
 	check_read(true, "hosts", "--sshloginfile '..' names itself", "<hosts><..><..><..><..><..><..><..>");
+	file_text = "# none\na\nb,-x\n";
+	check_read(true, "hosts", "--sshloginfile hosts:3: '-x': a host that begins with '-' would be an option of ssh", "<hosts>");
+	check_read(false, "c,..", "--sshloginfile ..:3: '-x': a host that begins with '-' would be an option of ssh", "<..>");
 	file_text = NULL;
 	check_read(true, "hosts", "no file", "<hosts>");
 }

@@ -343,6 +343,42 @@ lists() {
 	assert_eq "$(grep -oE 'on one: #[123] ' <<<"$stderr" | sort -u | grep -c '')" 2
 }
 
+@test "--explain tells which machines a job waits for, and the log for how long it did" {
+	make_fifo go begun items
+	cat >m.yaml <<-'YAML'
+		version: 1
+		batches:
+		  holds: {run: 'echo >begun; read -r x <go', hosts: one}
+		  waits: {args_from: {command: 'cat items'}, run: 'echo {}', hosts: one}
+		  wide: {run: 'echo 3', hosts: two, slots_per_job: 2}
+	YAML
+	start_fairpar -S 1/one,2/two --explain --log log -f m.yaml </dev/null
+	await begun
+	release items $'1\n2'
+	wait_for lists "job waits#1: waits for a slot on one, for [0-9.]+s so far" "batch 'waits': 1 queued, 1 running; the next waits for a slot on one$"
+	wait_for grep -q '"job_end".*"wide#1"' log
+	release go
+	end_fairpar
+	assert_set 1 2 3
+	assert_contains "$(grep '"ev":"wait",' log)" '"batch":"waits","job":"waits#1","why":"host","for":"a slot on one"'
+	assert_contains "$(grep '"ev":"wait_end",' log)" '"batch":"waits","job":"waits#1","why":"host"'
+	run_fairpar --from-log log --explain=waits
+	assert_eq "$(grep -cE 'waits#[12] waited [0-9.]+m?s for a slot on one, then ran in slot' <<<"$output")" 2
+}
+
+@test "--explain tells that no machine is connected, and the log that jobs waited for one" {
+	make_fifo asked connected
+	sed -i 's|^exec sh|echo >asked; read -r x <connected\n&|' "$PARALLEL_SSH"
+	start_fairpar -S 1/one --explain --log log 'echo {}' ::: 1 </dev/null
+	await asked
+	wait_for lists "batch 'default': 1 queued, 0 running; the next waits for a machine: none is connected$"
+	release connected
+	end_fairpar
+	assert_eq "$output" 1
+	run_fairpar --from-log log --explain
+	assert_contains "$output" 's for a machine, then ran in slot 1 for'
+}
+
 # ---- the program, where it is not there ----
 
 # A machine with a home of its own, and no fairpar but the one that it is given.

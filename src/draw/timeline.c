@@ -101,6 +101,7 @@ static const char *const why_names[] = {
 	[WHY_TURN] = "for its turn", [WHY_LIMIT] = "for a place in its batch", [WHY_RATE] = "for the rate of its batch", [WHY_LOAD] = "for less load",
 	[WHY_MEMORY] = "for memory", [WHY_DELAY] = "for --delay", [WHY_NEEDS] = "for another batch",
 	[WHY_RETRY] = "before its next attempt", [WHY_RESERVE] = "for more slots", [WHY_SUSPEND] = "for memory",
+	[WHY_HOST] = "for a machine",
 };
 
 // The lines of a bar: name, end and time; where it came from and what it waited for; the command.

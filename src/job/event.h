@@ -61,6 +61,7 @@ enum event_why {
 	WHY_RETRY,          // the pause before its next attempt
 	WHY_RESERVE,        // a wide job waits for as many slots
 	WHY_SUSPEND,        // --memsuspend: a running job was stopped
+	WHY_HOST,           // no machine that it may run on has a slot free
 };
 
 enum { EVENT_WORTH_A_REASON = 1000000 }; // nanoseconds: a job that was queued as long has a reason for it

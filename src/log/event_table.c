@@ -11,7 +11,7 @@ const char *const event_sources[] = {
 };
 const char *const event_whys[NO_WHY] = {
 	[WHY_TURN] = "turn", [WHY_LIMIT] = "limit", [WHY_RATE] = "rate", [WHY_LOAD] = "load", [WHY_MEMORY] = "memory", [WHY_DELAY] = "delay",
-	[WHY_NEEDS] = "needs", [WHY_RETRY] = "retry", [WHY_RESERVE] = "reserve", [WHY_SUSPEND] = "suspend",
+	[WHY_NEEDS] = "needs", [WHY_RETRY] = "retry", [WHY_RESERVE] = "reserve", [WHY_SUSPEND] = "suspend", [WHY_HOST] = "host",
 };
 const char *const event_nexts[] = {[NEXT_RETRY] = "retry", [NEXT_STEP] = "then"};
 const char *const event_losses[] = {[OUTCOME_CANCELLED] = "cancelled", [OUTCOME_SKIPPED] = "skipped"};

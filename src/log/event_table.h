@@ -11,7 +11,7 @@ enum {
 	EVENT_KINDS = EVENT_RUN_END + 1,
 	EVENT_KEYS_MAX = 32,       // of one kind
 	EVENT_SLOT_MAX = 1000000,
-	NO_WHY = WHY_SUSPEND + 1,  // a reason that this version does not know
+	NO_WHY = WHY_HOST + 1,     // a reason that this version does not know
 	FIELD_TEXT_BYTES = 16,
 };
 

@@ -25,6 +25,7 @@ struct batch_facts {
 	uint32_t max_parallel;
 	uint64_t skipped, cancelled;
 	char *needs;            // what it last waited for, or NULL
+	char *place;            // the same of one of its jobs that waited for a machine
 	uint64_t reserved;      // ns that its next job has had its turn and waited for slots
 	char *skipped_why, *cancelled_why;
 };
@@ -130,6 +131,7 @@ static void line_end(struct explain *explain, struct running_attempt *line) {
 static void facts_fini(struct batch_facts *facts) {
 	free(facts->name);
 	free(facts->needs);
+	free(facts->place);
 	free(facts->skipped_why);
 	free(facts->cancelled_why);
 }
@@ -210,6 +212,7 @@ static void add_memory_wait(struct explain *explain, struct buf *text, const str
 
 static void add_wait(struct explain *explain, struct buf *text, const struct event_job_start *start, uint64_t at) {
 	struct batch_facts *facts = facts_of(explain, start->id.batch);
+	const char *place;
 	if (start->queued < EVENT_WORTH_A_REASON) {
 		return;
 	}
@@ -246,6 +249,11 @@ static void add_wait(struct explain *explain, struct buf *text, const struct eve
 	case WHY_RETRY: buf_adds(text, " before it was tried again"); break;
 	case WHY_RESERVE: buf_printf(text, " for %u slots to be free at once", start->nslots); break;
 	case WHY_SUSPEND: buf_adds(text, " while it was stopped"); break;
+	case WHY_HOST:
+		buf_adds(text, " for ");
+		place = facts->place ? facts->place : "a machine";
+		text_add_text(text, place, strlen(place), 80);
+		break;
 	}
 	uint64_t turn = start->queued > facts->reserved ? start->queued - facts->reserved : 0;
 	bool is_reserve = start->why == WHY_RESERVE;
@@ -372,6 +380,8 @@ void explain_on_event(void *arg, const struct event *event) {
 	case EVENT_WAIT:
 		if (event->u.wait.why == WHY_NEEDS && event->u.wait.batch) {
 			keep_text(&facts_of(explain, event->u.wait.batch)->needs, event->u.wait.what);
+		} else if (event->u.wait.why == WHY_HOST && event->u.wait.batch) {
+			keep_text(&facts_of(explain, event->u.wait.batch)->place, event->u.wait.what);
 		}
 		break;
 	case EVENT_WAIT_END:

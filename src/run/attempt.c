@@ -444,7 +444,6 @@ static void run_at(struct worker_state *state, struct job *job, const struct att
                    struct result *ret_result) {
 	struct run *run = state->run;
 	struct expansion x = job_expansion(job);
-	publish_attempt(state);
 	bool is_whole = write_text(state, attempt->template, &x, &job->spec->by);
 	job_output_open_spool(state, job);
 	if (!is_permitted(state, job, attempt->template, &x)) {
@@ -505,10 +504,42 @@ static void run_at(struct worker_state *state, struct job *job, const struct att
 // None of the machines can be reached that the attempt could run on; why was said when that was seen.
 static void run_nowhere(struct worker_state *state, struct job *job, const struct attempt *attempt, struct result *ret_result) {
 	struct expansion x = job_expansion(job);
-	publish_attempt(state);
 	(void)write_text(state, attempt->template, &x, &job->spec->by);
 	job_output_open_spool(state, job);
 	result_cannot_start(ret_result, UNREACHABLE);
+}
+
+// An attempt that may have to wait for its place.
+struct host_waiter {
+	struct worker_state *state;
+	const struct job *job;
+	struct hosts_wish wish;
+};
+
+static void host_waits(void *arg) {
+	const struct host_waiter *waiter = arg;
+	if (publish_is_on(waiter->state->run)) {
+		FP_CLEANUP(buf_fini) struct buf what = BUF_INIT;
+		hosts_add_wish(waiter->state->run->hosts, &waiter->wish, &what);
+		publish_host_wait(waiter->state, waiter->job, buf_str(&what));
+	}
+}
+
+static struct hosts_place *enter_host(struct worker_state *state, const struct job *job, const struct sshlogin **ret_gone) {
+	struct host_waiter waiter = {
+		.state = state,
+		.job = job,
+		.wish = {
+			.width = worker_width(state->worker),
+			.not_on = job->attempt > 1 ? job->login : NULL,
+			.bound = job->batch->bound,
+			.waits = host_waits,
+			.arg = &waiter,
+		},
+	};
+	struct hosts_place *place = hosts_enter(state->run->hosts, &waiter.wish, ret_gone);
+	publish_host_wait_end(state, job);
+	return place;
 }
 
 void attempt_run(struct worker_state *state, struct job *job, const struct attempt *attempt, struct result *ret_result) {
@@ -516,19 +547,15 @@ void attempt_run(struct worker_state *state, struct job *job, const struct attem
 	// what is no item's runs here, and so does what runs beside the slots
 	bool is_placed = hosts && job->role == ROLE_JOB && !worker_is_long(state->worker);
 	*ret_result = (struct result){.outcome = OUTCOME_OK};
+	publish_attempt(state);
 	if (!is_placed) {
 		job->login = NULL;
 		run_at(state, job, attempt, NULL, ret_result);
 		return;
 	}
 	// before the command is built, which may name the machine
-	const struct hosts_wish wish = {
-		.width = worker_width(state->worker),
-		.not_on = job->attempt > 1 ? job->login : NULL,
-		.bound = job->batch->bound,
-	};
 	const struct sshlogin *gone;
-	struct hosts_place *place = hosts_enter(hosts, &wish, &gone);
+	struct hosts_place *place = enter_host(state, job, &gone);
 	if (gone) {
 		job->login = gone;
 		run_nowhere(state, job, attempt, ret_result);

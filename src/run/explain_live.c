@@ -11,6 +11,7 @@
 #include "base/units.h"
 #include "run/admission.h"
 #include "run/auto_slots.h"
+#include "run/hosts.h"
 #include "run/leases.h"
 #include "run/publish.h"
 
@@ -130,7 +131,27 @@ static void flush(struct explain_lines *lines, const char *what) {
 	lines->n = 0;
 }
 
+// Returns false if it is not for a machine that the next of the queue waits.
+static bool add_host_reason(struct buf *line, const struct run *run, const struct queue_view *view) {
+	FP_CLEANUP(buf_fini) struct buf what = BUF_INIT;
+	if (!run->hosts || view->is_long) {
+		return false;
+	}
+	if (view->wait == QUEUE_SLOTS && view->slots == 0) {
+		buf_adds(line, "the next waits for a machine: none is connected");
+		return true;
+	}
+	if (view->wait != QUEUE_LIMIT || !hosts_add_limit(run->hosts, view->name, &what)) {
+		return false;
+	}
+	buf_printf(line, "the next waits for %s", text_shows(buf_str(&what)));
+	return true;
+}
+
 static void add_reason(struct buf *line, const struct run *run, const struct queue_view *view) {
+	if (add_host_reason(line, run, view)) {
+		return;
+	}
 	switch (view->wait) {
 	case QUEUE_NEXT:
 		buf_adds(line, "the next is about to start");
@@ -192,6 +213,7 @@ static void show_wait(struct explain_lines *lines, const struct lasting *wait, u
 		buf_printf(&line, "batch '%s': waits for %s", wait->batch ? text_shows(wait->batch) : "", what);
 		break;
 	case WHY_RETRY:
+	case WHY_HOST:
 	case WHY_MEMORY:
 		if (wait->number == 0) { // --memfree
 			buf_printf(&line, "no job starts: %s", what);

@@ -3,8 +3,10 @@
 #include "run/hosts_internal.h"
 
 #include "base/alloc.h"
+#include "base/units.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 static unsigned least(unsigned a, unsigned b) {
 	return a < b ? a : b;
@@ -124,6 +126,15 @@ static void end_waiting(struct hosts *hosts, const struct hosts_wish *wish) {
 	}
 }
 
+// With the lock, which is given back meanwhile.
+static void tell_waiting(struct hosts *hosts, const struct hosts_wish *wish) {
+	if (wish->waits) {
+		mutex_unlock(&hosts->lock);
+		wish->waits(wish->arg);
+		mutex_lock(&hosts->lock);
+	}
+}
+
 struct hosts_place *hosts_enter(struct hosts *hosts, const struct hosts_wish *wish, const struct sshlogin **ret_gone) {
 	struct hosts_place *place = NEW(struct hosts_place);
 	bool waits = false;
@@ -136,8 +147,10 @@ struct hosts_place *hosts_enter(struct hosts *hosts, const struct hosts_wish *wi
 		if (!waits) {
 			waits = true;
 			begin_waiting(hosts, wish);
+			tell_waiting(hosts, wish);
+		} else {
+			cond_wait(&hosts->changed, &hosts->lock);
 		}
-		cond_wait(&hosts->changed, &hosts->lock);
 	}
 	if (waits) {
 		end_waiting(hosts, wish);
@@ -167,6 +180,11 @@ void hosts_leave(struct hosts *hosts, struct hosts_place *place) {
 	cond_broadcast(&hosts->changed);
 	mutex_unlock(&hosts->lock);
 	free(place);
+}
+
+uint64_t hosts_downtime(const struct hosts *hosts, uint64_t since, uint64_t until) {
+	uint64_t down = atomic_load_relaxed(&hosts->down_since), up = atomic_load_relaxed(&hosts->up_since);
+	return minus(up < until ? up : until, down > since ? down : since);
 }
 
 void hosts_set_files(struct hosts_place *place, struct job_files *files) {
@@ -255,4 +273,40 @@ void hosts_forget_queue(struct hosts_bound *bound) {
 		bound->queue = NULL;
 		mutex_unlock(&bound->hosts->lock);
 	}
+}
+
+// ---- in words ----
+
+enum { NAMES_SHOWN = 3 };
+
+void hosts_add_wish(const struct hosts *hosts, const struct hosts_wish *wish, struct buf *out) {
+	size_t n = 0;
+	if (wish->width > 1) {
+		buf_printf(out, "%u slots on ", wish->width);
+	} else {
+		buf_adds(out, "a slot on ");
+	}
+	for (size_t i = 0; wish->bound && i < hosts->n; ++i) {
+		if (wish->bound->has[i] && n++ < NAMES_SHOWN) {
+			buf_adds(out, n > 1 ? " or " : "");
+			buf_adds(out, hosts->hosts[i].login->name);
+		}
+	}
+	if (n > NAMES_SHOWN) {
+		buf_printf(out, " or %zu more", n - NAMES_SHOWN);
+	}
+	buf_adds(out, n > 0 ? "" : "a machine");
+}
+
+bool hosts_add_limit(struct hosts *hosts, const char *queue, struct buf *out) {
+	bool is_theirs = false;
+	mutex_lock(&hosts->lock);
+	list_for_each_entry(&hosts->bounds, struct hosts_bound, bound, link) {
+		if (!is_theirs && bound->queue && bound->attrs.max_parallel == 0 && strcmp(queue_name(bound->queue), queue) == 0) {
+			is_theirs = true;
+			hosts_add_wish(hosts, &(struct hosts_wish){.width = bound->width, .bound = bound}, out);
+		}
+	}
+	mutex_unlock(&hosts->lock);
+	return is_theirs;
 }

@@ -257,6 +257,10 @@ static unsigned change_slots(struct hosts_host *host, unsigned slots) {
 	for (size_t i = 0; i < hosts->n; ++i) {
 		all += hosts->hosts[i]->slots;
 	}
+	unsigned were = all - slots + before;
+	if ((all == 0) != (were == 0)) {
+		atomic_store_relaxed(all == 0 ? &hosts->down_since : &hosts->up_since, now_ns());
+	}
 	cond_broadcast(&hosts->changed);
 	if (hosts->pool && hosts->machines == 0) {
 		start_order_reserve(hosts->start_order, all, 0);

@@ -10,6 +10,7 @@
 #include "engine/pool.h"
 #include "process/executor.h"
 
+struct buf;
 struct hosts;
 struct hosts_bound; // some hosts: of a batch that is to run on no other
 struct hosts_place;
@@ -40,6 +41,8 @@ struct hosts_wish {
 	unsigned width;                 // slots, or as many as the host has
 	const struct sshlogin *not_on;  // rather not there; or NULL
 	const struct hosts_bound *bound; // on one of these; or NULL: on any
+	void (*waits)(void *arg);       // called if there is none now, once; or NULL
+	void *arg;
 };
 
 // Waits for a place and takes it. Who waits for one of some hosts lends his slot of the pool to others. Returns NULL if the run is cut
@@ -47,6 +50,15 @@ struct hosts_wish {
 // given back by hosts_leave().
 struct hosts_place *hosts_enter(struct hosts *hosts, const struct hosts_wish *wish, const struct sshlogin **ret_gone);
 void hosts_leave(struct hosts *hosts, struct hosts_place *place);
+
+// Appends what an attempt with that wish waits for, in words: "a slot on one or two".
+void hosts_add_wish(const struct hosts *hosts, const struct hosts_wish *wish, struct buf *out);
+
+// Appends the same of the queue's next item. Returns false if it is not its hosts that let no more of its items run at once.
+bool hosts_add_limit(struct hosts *hosts, const char *queue, struct buf *out);
+
+// For how much of that time, in nanoseconds, no host was up, of the last time that none was. From any thread.
+uint64_t hosts_downtime(const struct hosts *hosts, uint64_t since, uint64_t until);
 
 // The attempt at the place has files: borrowed until its end. Where the machine has this one's directory nothing is done with them.
 void hosts_set_files(struct hosts_place *place, struct job_files *files);

@@ -3,6 +3,7 @@
 #ifndef FAIRPAR_RUN_HOSTS_INTERNAL_H
 #define FAIRPAR_RUN_HOSTS_INTERNAL_H
 
+#include "base/atomic.h"
 #include "base/buf.h"
 #include "base/list.h"
 #include "base/sync.h"
@@ -72,6 +73,7 @@ struct hosts {
 	mutex lock;
 	cond changed;              // a slot is free, a host came, the end
 	unsigned waiting;          // slots that attempts wait for
+	atomic_uint_least64_t down_since, up_since; // when the last of them went, and when the first came; written under the lock
 	struct pilots *pilots;     // or NULL
 	size_t first_pilot, npilots; // which host the first is
 	struct program_copy copy;  // for machines without a fairpar

@@ -10,6 +10,7 @@
 #include "process/memory.h"
 #include "remote/sshlogin.h"
 #include "report/run_stats.h"
+#include "run/hosts.h"
 
 #include <stdlib.h>
 #include <time.h>
@@ -536,11 +537,17 @@ static enum event_why reason(const struct worker_state *state, const struct job 
 		[WHY_NEEDS] = minus(begun, since),
 		[WHY_RETRY] = job->pause,
 		[WHY_RESERVE] = worker_width(state->worker) > 1 ? minus(start, facts->picked) : 0,
-		[WHY_SUSPEND] = 0,
+		[WHY_HOST] = 0,
 	};
 	parts[state->stats.admission_why] += state->stats.admission;
 	uint64_t free_since = since + parts[WHY_RETRY] > begun ? since + parts[WHY_RETRY] : begun;
-	parts[WHY_LIMIT] = minus(facts->limit_left, free_since);
+	uint64_t limited = minus(facts->limit_left, free_since), down = job->login ? hosts_downtime(state->run->hosts, free_since, start) : 0;
+	if (job->batch->bound && job->batch->stats->attrs.max_parallel == 0) { // the limit is that of its machines
+		parts[WHY_HOST] += limited > down ? limited : down;
+	} else {
+		parts[WHY_HOST] += down;
+		parts[WHY_LIMIT] = limited;
+	}
 	parts[WHY_RATE] = minus(facts->rate_left, facts->limit_left > free_since ? facts->limit_left : free_since);
 	uint64_t known = 0;
 	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); ++i) {
@@ -599,14 +606,25 @@ void publish_memory_wait(struct worker_state *state, const struct job *job, uint
 	publish_wait(state->run, job->batch, job->item.number, WHY_MEMORY, buf_str(&what));
 }
 
-void publish_memory_wait_end(struct worker_state *state, const struct job *job) {
-	struct attempt_stats *stats = &state->stats;
-	uint64_t since = stats->memory_since;
-	if (since > 0) {
-		stats->memory_since = 0;
-		publish_admitted(state, WHY_MEMORY, now_ns() - since);
-		publish_wait_end(state->run, job->batch, job->item.number, WHY_MEMORY, since);
+static void end_wait(struct worker_state *state, const struct job *job, enum event_why why, uint64_t *since) {
+	if (*since > 0) {
+		publish_admitted(state, why, now_ns() - *since);
+		publish_wait_end(state->run, job->batch, job->item.number, why, *since);
+		*since = 0;
 	}
+}
+
+void publish_memory_wait_end(struct worker_state *state, const struct job *job) {
+	end_wait(state, job, WHY_MEMORY, &state->stats.memory_since);
+}
+
+void publish_host_wait(struct worker_state *state, const struct job *job, const char *what) {
+	state->stats.host_since = now_ns();
+	publish_wait(state->run, job->batch, job->item.number, WHY_HOST, what);
+}
+
+void publish_host_wait_end(struct worker_state *state, const struct job *job) {
+	end_wait(state, job, WHY_HOST, &state->stats.host_since);
 }
 
 void publish_job_start(struct worker_state *state, const struct job *job, int pid, uint64_t start) {

@@ -131,6 +131,9 @@ void publish_admitted(struct worker_state *state, enum event_why why, uint64_t n
 // Publishes that the attempt waits for memory: `bytes`, or 0 if it is not known how much; and that it no longer does, if it did.
 void publish_memory_wait(struct worker_state *state, const struct job *job, uint64_t bytes);
 void publish_memory_wait_end(struct worker_state *state, const struct job *job);
+// Publishes that the attempt waits for a machine: for `what`, in words; and that it no longer does, if it did.
+void publish_host_wait(struct worker_state *state, const struct job *job, const char *what);
+void publish_host_wait_end(struct worker_state *state, const struct job *job);
 // Publishes EVENT_JOB_START: the process of the attempt runs since `start` (now_ns() time); pid 0: it could not be started.
 void publish_job_start(struct worker_state *state, const struct job *job, int pid, uint64_t start);
 // Publishes EVENT_OUTPUT: bytes that the attempt wrote to `stream` (0 stdout, 1 stderr). Only if publish_wants(run, WANTS_OUTPUT).

@@ -15,8 +15,9 @@ struct attempt_stats {
 	bool started;          // publish_job_start() was called for it
 	uint64_t queued;       // nanoseconds from its queueing to its start
 	uint64_t memory_since; // when it began to wait for memory, now_ns() time; 0: it did not, or no longer does
+	uint64_t host_since;   // the same of a machine with a slot for it
 	struct buf recent;     // of a job that writes line by line: what it wrote last
-	uint64_t admission;    // nanoseconds that it waited to be let in (admission.h), or for memory, whichever was longer
+	uint64_t admission;    // nanoseconds that it waited to be let in (admission.h), for memory or for a machine, whichever was longest
 	enum event_why admission_why; // … and for which
 	uint64_t out_bytes, err_bytes;
 	struct buf why;        // what it could not start for

@@ -8,6 +8,7 @@
 #include "base/diag.h"
 #include "base/markup.h"
 #include "draw/draw.h"
+#include "log/event_table.h"
 
 #include <ctype.h>
 #include <stdio.h>
@@ -46,7 +47,7 @@ static void tell_job(struct bytes *bytes, struct event *event) {
 	if (how & 128) {
 		event->kind = EVENT_JOB_START;
 		event->u.job_start = (struct event_job_start){.id = id, .nslots = 1 + (take(bytes) & 1), .pid = 1, .source = (enum event_source)(take(bytes) % 5),
-			.queued = take(bytes) * UINT64_C(1000000), .why = (enum event_why)(take(bytes) % 9), .command = command, .command_len = strlen(command)};
+			.queued = take(bytes) * UINT64_C(1000000), .why = (enum event_why)(take(bytes) % NO_WHY), .command = command, .command_len = strlen(command)};
 		return;
 	}
 	unsigned outcome = take(bytes) % 7, ran = take(bytes);

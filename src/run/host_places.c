@@ -289,7 +289,7 @@ void hosts_add_wish(const struct hosts *hosts, const struct hosts_wish *wish, st
 	for (size_t i = 0; wish->bound && i < hosts->n; ++i) {
 		if (wish->bound->has[i] && n++ < NAMES_SHOWN) {
 			buf_adds(out, n > 1 ? " or " : "");
-			buf_adds(out, hosts->hosts[i].login->name);
+			buf_adds(out, hosts->hosts[i]->login->name);
 		}
 	}
 	if (n > NAMES_SHOWN) {

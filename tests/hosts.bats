@@ -576,3 +576,18 @@ tells() { grep -qF "$1" "$BATS_TEST_TMPDIR/stderr"; }
 	run_fairpar 255 -S one --load most echo ::: 1
 	assert_contains "$stderr" "--load is a number with --sshlogin, not a file, which other machines cannot look at: 'most'"
 }
+
+@test "a job that has failed on a machine is tried on another one, though that is busy" {
+	run_fairpar -S 1/one,1/two --retries 2 --joblog log '[ $PARALLEL_SSHHOST = two ] && sleep 0.1 && echo {} #' ::: 1 2 3 4 5 6 </dev/null
+	assert_eq "$(sort <<<"$output" | tr '\n' ' ')" "1 2 3 4 5 6 "
+	assert_eq "$(cut -f2,7 log | sort -u | tr '\t\n' '  ')" "Host Exitval two 0 "
+}
+
+@test "a job that fails everywhere is tried on each machine before one has it again" {
+	# the first three see to it that all machines are there
+	run_fairpar 1 -S 1/one,1/two,1/three --retries 6 \
+		'if [ {} != last ]; then : >up.{}; until [ -e up.1 ] && [ -e up.2 ] && [ -e up.3 ]; do sleep 0.01; done; exit; fi; echo $PARALLEL_SSHHOST >>begun; exit 1 #' \
+		::: 1 2 3 last </dev/null
+	assert_eq "$(head -n3 begun | sort | tr '\n' ' ')" "one three two "
+	assert_eq "$(sort begun | uniq -c | tr -s ' \n' ' ')" " 2 one 2 three 2 two "
+}

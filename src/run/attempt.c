@@ -525,13 +525,18 @@ static void host_waits(void *arg) {
 	}
 }
 
-static struct hosts_place *enter_host(struct worker_state *state, const struct job *job, const struct sshlogin **ret_gone) {
+static struct hosts_place *enter_host(struct worker_state *state, struct job *job, const struct sshlogin **ret_gone) {
+	if (job->attempt == 1) {
+		job->tries.n = 0;
+	} else if (job->login) {
+		hosts_tries_add(&job->tries, job->login);
+	}
 	struct host_waiter waiter = {
 		.state = state,
 		.job = job,
 		.wish = {
 			.width = worker_width(state->worker),
-			.not_on = job->attempt > 1 ? job->login : NULL,
+			.tries = &job->tries,
 			.bound = job->batch->bound,
 			.waits = host_waits,
 			.arg = &waiter,

@@ -5,6 +5,7 @@
 #include "base/alloc.h"
 #include "base/units.h"
 
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,25 +21,64 @@ static bool may_use(const struct hosts_host *host, const struct hosts_wish *wish
 	return !wish->bound || wish->bound->has[host->index];
 }
 
+// An attempt that looks for a place.
+struct seeker {
+	const struct hosts_wish *wish;
+	unsigned fewest;           // how often it was tried on the hosts that it takes now
+};
+
+static unsigned tries_on(const struct hosts_host *host, const struct hosts_wish *wish) {
+	unsigned n = 0;
+	for (size_t i = 0; wish->tries && i < wish->tries->n; ++i) {
+		n += wish->tries->logins[i] == host->node;
+	}
+	return n;
+}
+
+static bool wants(const struct hosts_host *host, const struct seeker *seeker) {
+	return may_use(host, seeker->wish) && tries_on(host, seeker->wish) <= seeker->fewest;
+}
+
+// Others have its slot of the pool while it waits, for it may wait while slots are free.
+static bool is_choosy(const struct seeker *seeker) {
+	return seeker->wish->bound || (seeker->wish->tries && seeker->wish->tries->n > 0);
+}
+
+// It takes jobs, or may soon: it was not connected to yet.
+static bool is_expected(const struct hosts_host *host) {
+	return host->slots > 0 ? !host->is_braked : !hosts_host_is_pilot(host) && !host->was_up && !host->has_failed;
+}
+
+// As GNU parallel --retries: of the hosts that there are, those on which it was tried the fewest times.
+static unsigned count_fewest(const struct hosts *hosts, const struct hosts_wish *wish) {
+	unsigned fewest = UINT_MAX;
+	for (size_t i = 0; i < hosts->n; ++i) {
+		const struct hosts_host *host = hosts->hosts[i];
+		if (is_expected(host) && may_use(host, wish)) {
+			fewest = least(fewest, tries_on(host, wish));
+		}
+	}
+	return fewest;
+}
+
 // Those that the attempt may take: what others wait for who can run on few hosts is theirs.
-static unsigned room_on(const struct hosts_host *host, const struct hosts_wish *wish) {
-	unsigned free = free_slots(host), kept = wish->bound ? 0 : least(free, host->awaited);
+static unsigned room_on(const struct hosts_host *host, const struct seeker *seeker) {
+	unsigned free = free_slots(host), kept = is_choosy(seeker) ? 0 : least(free, host->awaited);
 	return free - kept;
 }
 
-// Of the hosts that have `width` slots free and that nobody else has claimed, the one with the greatest part of its slots free; one
-// of the login `not_on` only if there is no other. With the lock.
-static struct hosts_host *choose(const struct hosts *hosts, const struct hosts_wish *wish, const void *claimant) {
+// Of the hosts that have `width` slots free and that nobody else has claimed, the one with the greatest part of its slots free. With the
+// lock.
+static struct hosts_host *choose(const struct hosts *hosts, const struct seeker *seeker, const void *claimant) {
 	struct hosts_host *best = NULL;
 	for (size_t i = 0; i < hosts->n; ++i) {
 		struct hosts_host *host = hosts->hosts[i];
-		if (host->slots == 0 || host->is_braked || !may_use(host, wish) || room_on(host, wish) < least(wish->width, host->slots) ||
+		if (host->slots == 0 || host->is_braked || !wants(host, seeker) || room_on(host, seeker) < least(seeker->wish->width, host->slots) ||
 		    (host->claimant && host->claimant != claimant)) {
 			continue;
 		}
-		bool best_is_last = best && best->node == wish->not_on, is_last = host->node == wish->not_on;
 		uint64_t free = free_slots(host), best_free = best ? free_slots(best) : 0;
-		if (!best || (best_is_last != is_last ? best_is_last : free * best->slots > best_free * host->slots)) {
+		if (!best || free * best->slots > best_free * host->slots) {
 			best = host;
 		}
 	}
@@ -46,15 +86,15 @@ static struct hosts_host *choose(const struct hosts *hosts, const struct hosts_w
 }
 
 // Who needs several slots of one host claims one, or those who need one would always be first. With the lock.
-static void claim(const struct hosts *hosts, const struct hosts_wish *wish, const void *claimant) {
+static void claim(const struct hosts *hosts, const struct seeker *seeker, const void *claimant) {
 	struct hosts_host *best = NULL;
 	for (size_t i = 0; i < hosts->n; ++i) {
 		struct hosts_host *host = hosts->hosts[i];
 		if (host->claimant == claimant) {
 			return;
 		}
-		bool fits = best && best->slots >= wish->width, would_fit = host->slots >= wish->width;
-		if (host->slots > 0 && may_use(host, wish) && !host->claimant &&
+		bool fits = best && best->slots >= seeker->wish->width, would_fit = host->slots >= seeker->wish->width;
+		if (host->slots > 0 && wants(host, seeker) && !host->claimant &&
 		    (!best || (fits != would_fit ? would_fit : free_slots(host) > free_slots(best)))) {
 			best = host;
 		}
@@ -89,10 +129,10 @@ static const struct sshlogin *find_gone(const struct hosts *hosts, const struct 
 
 // An attempt that waits for one of some hosts begins to, or (`begins` false) does no more: meanwhile others have its slot of the pool.
 // With the lock.
-static void await(struct hosts *hosts, const struct hosts_wish *wish, bool begins) {
-	int more = begins ? (int)wish->width : -(int)wish->width;
+static void await(struct hosts *hosts, const struct seeker *seeker, bool begins) {
+	int more = begins ? (int)seeker->wish->width : -(int)seeker->wish->width;
 	for (size_t i = 0; i < hosts->n; ++i) {
-		if (may_use(hosts->hosts[i], wish)) {
+		if (wants(hosts->hosts[i], seeker)) {
 			hosts->hosts[i]->awaited += (unsigned)more;
 		}
 	}
@@ -107,23 +147,35 @@ static bool may_use_pilots(const struct hosts *hosts, const struct hosts_wish *w
 	return hosts->npilots > 0 && may_use(hosts->hosts[hosts->first_pilot], wish);
 }
 
-static void begin_waiting(struct hosts *hosts, const struct hosts_wish *wish) {
-	if (wish->bound) {
-		await(hosts, wish, /* begins */ true);
+static void begin_waiting(struct hosts *hosts, const struct seeker *seeker) {
+	if (is_choosy(seeker)) {
+		await(hosts, seeker, /* begins */ true);
 	}
-	if (may_use_pilots(hosts, wish)) {
-		hosts->waiting += wish->width;
+	if (may_use_pilots(hosts, seeker->wish)) {
+		hosts->waiting += seeker->wish->width;
 		hosts_starving(hosts);
 	}
 }
 
-static void end_waiting(struct hosts *hosts, const struct hosts_wish *wish) {
-	if (wish->bound) {
-		await(hosts, wish, /* begins */ false);
+static void end_waiting(struct hosts *hosts, const struct seeker *seeker) {
+	if (is_choosy(seeker)) {
+		await(hosts, seeker, /* begins */ false);
 	}
-	if (may_use_pilots(hosts, wish)) {
-		hosts->waiting -= wish->width;
+	if (may_use_pilots(hosts, seeker->wish)) {
+		hosts->waiting -= seeker->wish->width;
 	}
+}
+
+// Hosts may have come and gone. Who waits then waits for others. Returns a host, or NULL.
+static struct hosts_host *seek(struct hosts *hosts, struct seeker *seeker, bool waits, const void *claimant) {
+	unsigned fewest = count_fewest(hosts, seeker->wish);
+	if (waits && fewest != seeker->fewest) {
+		end_waiting(hosts, seeker);
+		seeker->fewest = fewest;
+		begin_waiting(hosts, seeker);
+	}
+	seeker->fewest = fewest;
+	return choose(hosts, seeker, claimant);
 }
 
 // With the lock, which is given back meanwhile.
@@ -137,23 +189,24 @@ static void tell_waiting(struct hosts *hosts, const struct hosts_wish *wish) {
 
 struct hosts_place *hosts_enter(struct hosts *hosts, const struct hosts_wish *wish, const struct sshlogin **ret_gone) {
 	struct hosts_place *place = NEW(struct hosts_place);
+	struct seeker seeker = {.wish = wish};
 	bool waits = false;
 	*ret_gone = NULL;
 	mutex_lock(&hosts->lock);
-	while (!hosts->terminating && !(place->host = choose(hosts, wish, place)) && !(*ret_gone = find_gone(hosts, wish))) {
+	while (!hosts->terminating && !(place->host = seek(hosts, &seeker, waits, place)) && !(*ret_gone = find_gone(hosts, wish))) {
 		if (wish->width > 1) {
-			claim(hosts, wish, place);
+			claim(hosts, &seeker, place);
 		}
 		if (!waits) {
 			waits = true;
-			begin_waiting(hosts, wish);
+			begin_waiting(hosts, &seeker);
 			tell_waiting(hosts, wish);
 		} else {
 			cond_wait(&hosts->changed, &hosts->lock);
 		}
 	}
 	if (waits) {
-		end_waiting(hosts, wish);
+		end_waiting(hosts, &seeker);
 	}
 	if (place->host) {
 		place->width = least(wish->width, place->host->slots);
@@ -197,6 +250,11 @@ bool hosts_is_elsewhere(const struct hosts_place *place) {
 
 const struct sshlogin *hosts_login(const struct hosts_place *place) {
 	return place->at;
+}
+
+void hosts_tries_add(struct hosts_tries *tries, const struct sshlogin *login) {
+	grow_array(&tries->logins, &tries->cap, tries->n + 1, sizeof(*tries->logins));
+	tries->logins[tries->n++] = login;
 }
 
 // ---- batches of some hosts ----
@@ -295,7 +353,7 @@ void hosts_add_wish(const struct hosts *hosts, const struct hosts_wish *wish, st
 	if (n > NAMES_SHOWN) {
 		buf_printf(out, " or %zu more", n - NAMES_SHOWN);
 	}
-	buf_adds(out, n > 0 ? "" : "a machine");
+	buf_adds(out, n > 0 ? "" : wish->tries && wish->tries->n > 0 ? "another machine" : "a machine");
 }
 
 bool hosts_add_limit(struct hosts *hosts, const char *queue, struct buf *out) {

@@ -36,16 +36,24 @@ void hosts_detach(struct hosts *hosts);
 // How many slots there may be, as long as no machine has said so.
 unsigned hosts_guess_slots(const struct hosts *hosts);
 
+// The machines of a job's attempts, each as often as there were attempts.
+struct hosts_tries {
+	const struct sshlogin **logins; // borrowed; the array is the job's
+	size_t n, cap;
+};
+
+void hosts_tries_add(struct hosts_tries *tries, const struct sshlogin *login);
+
 // What an attempt wants of its place.
 struct hosts_wish {
 	unsigned width;                 // slots, or as many as the host has
-	const struct sshlogin *not_on;  // rather not there; or NULL
+	const struct hosts_tries *tries; // rather where it was tried less often than on the others; or NULL
 	const struct hosts_bound *bound; // on one of these; or NULL: on any
 	void (*waits)(void *arg);       // called if there is none now, once; or NULL
 	void *arg;
 };
 
-// Waits for a place and takes it. Who waits for one of some hosts lends his slot of the pool to others. Returns NULL if the run is cut
+// Waits for a place and takes it. Who waits for some hosts and not for any lends his slot of the pool to others. Returns NULL if the run is cut
 // short before; or if he waits for hosts none of which can be reached: then one of them is *ret_gone, which is NULL otherwise. To be
 // given back by hosts_leave().
 struct hosts_place *hosts_enter(struct hosts *hosts, const struct hosts_wish *wish, const struct sshlogin **ret_gone);

@@ -80,6 +80,7 @@ static void job_release(struct job *job) {
 	if (job->block) {
 		block_free(job->block);
 	}
+	free(job->tries.logins);
 	free(job->owned);
 	added_job_free(job->added);
 }

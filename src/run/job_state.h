@@ -7,6 +7,7 @@
 #include "output/results.h"
 #include "run/added_jobs.h"
 #include "run/block.h"
+#include "run/hosts.h"
 #include "run/item.h"
 
 struct sshlogin;
@@ -27,6 +28,7 @@ struct job {
 	unsigned attempt;             // of this step, from 1
 	unsigned slot;                // where it runs, or ran last
 	const struct sshlogin *login; // the machine of its attempt, or of its last one; NULL: there are no machines but this one
+	struct hosts_tries tries;     // of this step's attempts before
 	unsigned losses;              // attempts that were lost with their machine, and are made again
 	uint64_t start;               // of its first step's last attempt, now_ns() time; 0 before
 	uint64_t coalesced;           // items that its process has taken too (--pack=auto): their arguments are in `record`

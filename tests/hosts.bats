@@ -591,3 +591,17 @@ tells() { grep -qF "$1" "$BATS_TEST_TMPDIR/stderr"; }
 	assert_eq "$(head -n3 begun | sort | tr '\n' ' ')" "one three two "
 	assert_eq "$(sort begun | uniq -c | tr -s ' \n' ' ')" " 2 one 2 three 2 two "
 }
+
+@test "--workdir is made where --launch has started the worker, too" {
+	run_fairpar --launch 'env {}' --workdir deep/{} 'pwd #' ::: one </dev/null
+	assert_eq "$output" "$PWD/deep/one"
+	run_fairpar --launch 'env {}' --workdir ... 'pwd >it; ls #' ::: 1 </dev/null
+	assert_eq "$output" it
+}
+
+@test "a bash of a job does not take itself for one that sshd has started" {
+	echo 'echo loud' >.bashrc
+	sed -i 's|^exec sh|export SSH_CLIENT="127.0.0.1 1 22" SHELL; unset SHLVL; exec env -u SHLVL sh|' "$PARALLEL_SSH"
+	run_fairpar -S 1/one --shell bash -k 'echo {} | cat' ::: 1 2 </dev/null
+	assert_lines 1 2
+}

@@ -218,3 +218,30 @@ calls() { grep -c '' "$slurm/$1.calls" || :; }
 	SLURM_JOB_ID=1 SLURM_JOB_NODELIST='n[1-2]' SLURM_JOB_CPUS_PER_NODE='1(x2)' run_fairpar --slurm='-p short' --dry-run echo ::: 1 </dev/null
 	assert_lines 'echo 1'
 }
+
+@test "what is of this machine alone does not go with pilots, whoever asks for them" {
+	printf '%s\n' 'version: 1' 'slurm: -p short' 'slots: 2' 'batches: {a: {args: [1, 2], run: "echo {}"}}' >m.yaml
+	local -A refused=([--pool]="its slots are those of this machine" ["--memsuspend 1G"]="it looks at this machine alone"
+		["-j auto"]="machines have slots of a fixed number")
+	for options in "${!refused[@]}"; do
+		run_fairpar 255 --slurm=-pshort $options echo ::: 1 </dev/null
+		assert_contains "$stderr" "${refused[$options]}"
+		run_fairpar 255 -f m.yaml $options </dev/null
+		assert_contains "$stderr" "${refused[$options]}"
+	done
+	assert_eq "$(calls srun 2>/dev/null)" ''
+}
+
+@test "a manifest that asks for pilots goes with their options, and says how many slots each has" {
+	printf '%s\n' 'version: 1' 'slurm: -p short' 'slots: 2' 'batches: {a: {args: [1, 2], run: "echo {}"}}' >m.yaml
+	run_fairpar -f m.yaml --slurm-pilots 2 --at-most-once </dev/null
+	assert_set 1 2
+	assert_contains "$(<"$slurm/srun.calls")" " -c2 "
+	run_fairpar 255 --slurm-pilots 2 echo ::: 1 </dev/null
+	assert_contains "$stderr" "--slurm-pilots needs --slurm"
+}
+
+@test "pilots are no machines to run once on each of" {
+	run_fairpar 255 --slurm --nonall hostname </dev/null
+	assert_contains "$stderr" "--nonall needs machines with names, not pilots"
+}

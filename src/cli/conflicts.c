@@ -38,9 +38,21 @@ static void fill_counting(const struct options *o, bool on[NOPTIONS + 1]) {
 		on[id] = o->given[id] && !(o->sem.is_on && (group == GROUP_PIPE || group == GROUP_MANIFEST));
 	}
 	on[ALWAYS] = false;
-	on[OPT_SSHLOGIN] = sshlogins_has_remote(&o->hosts);
+	on[OPT_SSHLOGIN] = sshlogins_has_remote(&o->hosts) || o->slurm;
+	on[OPT_SLURM] = on[OPT_SLURM] || o->slurm; // which a manifest may ask for
 	on[OPT_PIPE] = o->pipe != PIPE_NOT && !o->sem.is_on;
 	on[OPT_PACK] = on[OPT_PACK] && o->resume != RESUME_RETRY && !o->sem.is_on;
+}
+
+// The option that has made that rule count, for the message.
+static enum option_id as_given(const struct options *o, enum option_id id) {
+	static const enum option_id machines[] = {OPT_SSHLOGIN, OPT_SSHLOGINFILE, OPT_LAUNCH, OPT_SLURM};
+	for (size_t i = 0; id == OPT_SSHLOGIN && i < sizeof(machines) / sizeof(*machines); ++i) {
+		if (o->given[machines[i]]) {
+			return machines[i];
+		}
+	}
+	return id == OPT_SSHLOGIN && o->slurm ? OPT_SLURM : id == OPT_PIPE && o->given[OPT_PIPE_PART] ? OPT_PIPE_PART : id;
 }
 
 int option_rules_check(const struct options *o) {
@@ -59,8 +71,7 @@ int option_rules_check(const struct options *o) {
 			++other;
 		}
 		if (on[id] && !on[exclusions[i].unless] && *other != NOPTIONS) {
-			id = id == OPT_PIPE && on[OPT_PIPE_PART] ? OPT_PIPE_PART : id;
-			return option_fail(*other, "cannot be combined with --%s%s%s", option_table[id].name, *reason ? ": " : "", reason);
+			return option_fail(*other, "cannot be combined with --%s%s%s", option_table[as_given(o, id)].name, *reason ? ": " : "", reason);
 		}
 	}
 	if (o->batch && o->batch_by) {
@@ -110,7 +121,7 @@ int option_auto_jobs_check(const struct options *o) {
 	}
 	const char *why = o->sem.is_on ? "a semaphore has a number of its own: name one"
 		: o->tee ? "--tee needs all jobs at once, from the beginning"
-		: sshlogins_has_remote(&o->hosts) ? "machines of --sshlogin have slots of a fixed number: leave it out, or name one"
+		: sshlogins_has_remote(&o->hosts) || o->slurm ? "machines have slots of a fixed number: leave it out, or name one"
 		: o->pool.jobserver ? "--jobserver lends slots of a fixed number" : NULL;
 	return why ? diag_error("--jobs %s: %s", text_shows(o->jobs), why) : 0;
 }

@@ -277,6 +277,9 @@ static int settle_onall(struct options *o) {
 	if (o->jobs && parse_number(o->jobs, 0, INT_MAX, &machines) != 0) {
 		return option_fail(OPT_JOBS, "is a number of machines with --%s, not '%s'", o->nonall ? "nonall" : "onall", text_shows(o->jobs));
 	}
+	if (o->slurm) {
+		return option_fail(o->nonall ? OPT_NONALL : OPT_ONALL, "needs machines with names, not pilots: run it in an allocation, as in salloc -N2 fairpar --slurm");
+	}
 	o->onall = true;
 	o->machines = (unsigned)machines;
 	return o->hosts.n > 0 ? 0 : report(sshlogins_add(&o->hosts, ":", NULL, NULL, &error), error);

@@ -268,6 +268,11 @@ static void settle_output(struct options *o) {
 
 // ---- what is run ----
 
+// All that the machines of the run decide, once they are known.
+static int settle_machines(struct options *o) {
+	return option_rules_check(o) != 0 || option_auto_jobs_check(o) != 0 || add_pilots(o) != 0 ? -1 : settle_hosts(o);
+}
+
 int settle_command(struct parser *p) {
 	struct options *o = p->options;
 	o->header_files = o->header_text && strcmp(o->header_text, "0") == 0;
@@ -276,8 +281,7 @@ int settle_command(struct parser *p) {
 		diag_warn("--max-chars: taking %d, the most there is", PACK_CHARS_MAX);
 		o->packing.chars = PACK_CHARS_MAX;
 	}
-	if (option_rules_check(o) != 0 || option_auto_jobs_check(o) != 0 || add_pilots(o) != 0 || settle_hosts(o) != 0 || option_log_check(o) != 0 ||
-	    option_batches_check(o) != 0 ||
+	if (settle_machines(o) != 0 || option_log_check(o) != 0 || option_batches_check(o) != 0 ||
 	    (o->pipe && settle_blocks(o) != 0) || (o->pipe == PIPE_STREAM && claim_stdin(p, "--pipe") != 0) ||
 	    ((!o->pipe || o->tee) && o->pipe != PIPE_STREAM && settle_sources(o) != 0) || settle_items(o) != 0 ||
 	    settle_workdir(o) != 0 || (o->given[OPT_SHOW_LIMITS] && packing_show_limits(&o->packing) != 0) ||
@@ -288,8 +292,14 @@ int settle_command(struct parser *p) {
 	return 0;
 }
 
-int option_take_slurm(struct options *o, const char *value) {
-	return o->hosts.n > 0 ? 0 : take_slurm(o, value) != 0 || add_pilots(o) != 0 ? -1 : settle_hosts(o);
+int option_settle_manifest(struct options *o, const char *slurm, const char *slots) {
+	if (slurm && o->hosts.n == 0 && !o->slurm && take_slurm(o, slurm) != 0) {
+		return -1;
+	}
+	if (!o->jobs && !o->onall && !o->nonall && (o->slurm || sshlogins_has_remote(&o->hosts))) {
+		o->jobs = slots; // each machine has so many
+	}
+	return settle_machines(o);
 }
 
 // What is said of all batches on a command line has its place in the manifest, where it can be said of each.
@@ -299,7 +309,7 @@ int settle_manifest(struct options *o) {
 			return option_fail((enum option_id)id, "cannot be combined with -f: %s", option_table[id].instead);
 		}
 	}
-	if (option_rules_check(o) != 0 || option_auto_jobs_check(o) != 0 || add_pilots(o) != 0 || settle_hosts(o) != 0 || option_log_check(o) != 0) {
+	if (option_log_check(o) != 0) {
 		return -1;
 	}
 	if (!o->given[OPT_TERM_SEQ]) {

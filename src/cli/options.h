@@ -306,8 +306,9 @@ int options_hosts_read(const struct options *options, struct sshlogins *ret_list
 
 // ---- option_settle.c ----
 
-// As --slurm=VALUE, which the manifest asks for; nothing where the options name machines. Returns 0, or -1 after a message.
-int option_take_slurm(struct options *options, const char *value);
+// Settles what waits for the manifest: on which machines it runs. `slurm` and `slots` are the manifest's, borrowed for as long as the options
+// are used, or NULL; the options win. Returns 0, or -1 after a message.
+int option_settle_manifest(struct options *options, const char *slurm, const char *slots);
 
 // ---- option_again.c ----
 

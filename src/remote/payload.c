@@ -95,6 +95,7 @@ void payload_write(struct buf *buf, const struct child_config *config, const str
 	add_env(buf, config->env, context);
 	if (context->as_here) {
 		add_place(buf, config->context, cwd);
+		add_flag(buf, MAKES_DIR, context->makes_dir);
 	} else if (context->dir) {
 		add(buf, DIR_, context->dir);
 		add_flag(buf, MAKES_DIR, context->makes_dir);

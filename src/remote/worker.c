@@ -755,7 +755,10 @@ static int worker_open(struct remote_worker *worker) {
 	}, now_ns());
 	// what a fairpar above has told, which is another one than the dispatcher
 	char *unset[] = {"FAIRPAR_LEASE", "FAIRPAR_SOCK", "FAIRPAR_CONTROL", NULL};
-	const struct payload changes = {.unset = unset};
+	// as below the login shell: else each bash of a job takes itself for one that sshd has started, and reads ~/.bashrc
+	char *level[] = {"SHLVL=1", NULL};
+	const char *known = getenv("SHLVL");
+	const struct payload changes = {.set = known && known[0] > '0' ? NULL : level, .unset = unset};
 	worker->env = payload_env(&changes, worker->context->env);
 	return 0;
 }

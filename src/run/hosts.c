@@ -108,7 +108,7 @@ static void execute(void *arg, const struct child_config *config, struct result 
 		.base = hosts->context->env,
 		.as_here = place->host->login->kind == SSHLOGIN_LAUNCH,
 		.dir = find_dir(hosts, config),
-		.makes_dir = true,
+		.makes_dir = place->host->login->kind != SSHLOGIN_LAUNCH || hosts->options->workdir,
 	};
 	bool wrote;
 	const struct transfer transfer = transfer_at(place->host, context.dir, &sent);

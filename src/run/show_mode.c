@@ -31,7 +31,7 @@ struct manifest *load_manifest(struct options *options, bool *ret_unwritten) {
 		manifest_free(manifest);
 		manifest = NULL;
 	}
-	if (manifest && manifest->slurm && option_take_slurm(options, manifest->slurm) != 0) {
+	if (manifest && option_settle_manifest(options, manifest->slurm, manifest->slots) != 0) {
 		manifest_free(manifest);
 		manifest = NULL;
 	}

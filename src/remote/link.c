@@ -44,7 +44,7 @@ struct host_link {
 	bool terminating, killing, closing, resting;
 	bool has_rested;           // nothing is left to be sent since `resting`
 	cond rested;               // that
-	bool wanted;               // it is to be connected
+	bool wanted;               // it is to be connected; set by who calls and dismisses
 	bool called;               // by link_call(), and calls.gone has not answered it
 
 	// of the thread
@@ -364,7 +364,7 @@ static void lose(struct host_link *link, const char *why) {
 	char how[80];
 	FP_CLEANUP(buf_fini) struct buf text = BUF_INIT;
 	mutex_lock(&link->lock);
-	bool closing = link->closing || !link->wanted;
+	bool wanted = link->wanted, closing = link->closing || !wanted, is_told = !link->closing && (wanted || !link->config.on_demand);
 	mutex_unlock(&link->lock);
 	// who still connects does not look at the line
 	uint64_t grace = closing && !link->up && !link->leaving ? 0 : (uint64_t)END_GRACE_MS * NS_PER_MS;
@@ -375,8 +375,8 @@ static void lose(struct host_link *link, const char *why) {
 	if (!link->up && !link->leaving && said[0]) {
 		buf_printf(&text, ": %s", said);
 	}
-	if (!closing) {
-		go_down(link, buf_str(&text), /* bye */ link->leaving); // first: nothing is to be given to it
+	if (is_told) {
+		go_down(link, buf_str(&text), /* bye */ link->leaving || !wanted); // first: nothing is to be given to it
 	}
 	host_break(link->host, buf_str(&text));
 	host_lose_jobs(link->host);
@@ -607,14 +607,17 @@ static void send_waiting(struct host_link *link, bool resting) {
 	}
 }
 
-// Lets the worker of one on demand go, when it is wanted no more or takes no more, and has nothing left to do.
+// Lets a worker go that is wanted no more, or one on demand that takes no more, when it has nothing left to do.
 static void let_go(struct host_link *link) {
 	mutex_lock(&link->lock);
 	bool wanted = link->wanted, idle = list_is_empty(&link->attempts);
 	mutex_unlock(&link->lock);
 	if (!wanted && !link->up && !link->leaving) {
 		lose(link, "it is not needed any more");
-	} else if (idle && !link->let_go && (!wanted || link->leaving)) {
+	} else if (idle && !link->let_go && (!wanted || (link->leaving && link->config.on_demand))) {
+		if (!link->config.on_demand) {
+			go_down(link, "it is not needed any more", /* bye */ true);
+		}
 		link->up = false;
 		link->leaving = link->let_go = true;
 		host_bye(link->host, "there is no more work for it");
@@ -638,11 +641,14 @@ static void *link_main(void *arg) {
 				connect_host(link);
 			}
 		}
+		if (!link->host && !wanted) {
+			link->retry_at = link->pause = 0; // who is called again does not wait for what was before
+		}
 		if (!link->host && !wanted && called) {
 			be_gone(link); // it was dismissed before it began to connect
 		}
 		take_orders(link);
-		if (link->host && link->config.on_demand) {
+		if (link->host) {
 			let_go(link);
 		}
 		uint64_t due = link->host ? host_tick(link->host, link->now) : wanted ? link->retry_at : TIME_NEVER;

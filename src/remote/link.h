@@ -55,8 +55,8 @@ struct host_link *link_open(const struct link_config *config) FP_NODISCARD;
 void link_hang_up(struct host_link *link);
 void link_close(struct host_link *link);
 
-// Of one on demand: connects, when the line has gone; and lets the worker go once it has no attempt, or ends the launcher if there is
-// no worker yet. The latter is not told by calls.down.
+// The first connects, when the line has gone; the second lets the worker go once it has no attempt, or ends the launcher if there is no
+// worker yet, and does not connect again. Of one on demand calls.down does not tell the latter; else it tells that a worker was let go.
 void link_call(struct host_link *link);
 void link_dismiss(struct host_link *link);
 

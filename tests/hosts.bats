@@ -605,3 +605,8 @@ tells() { grep -qF "$1" "$BATS_TEST_TMPDIR/stderr"; }
 	run_fairpar -S 1/one --shell bash -k 'echo {} | cat' ::: 1 2 </dev/null
 	assert_lines 1 2
 }
+
+@test "with -t, jobs that wait for a machine keep no others from it" {
+	run_fairpar any -t -S 1/one,1/two --retries 2 '[ $PARALLEL_SSHHOST = two ] || exit 1; sleep 0.05 #' ::: $(seq 20) </dev/null
+	assert_eq "$status" 0
+}

@@ -224,8 +224,10 @@ calls() { grep -c '' "$slurm/$1.calls" || :; }
 	local -A refused=([--pool]="its slots are those of this machine" ["--memsuspend 1G"]="it looks at this machine alone"
 		["-j auto"]="machines have slots of a fixed number")
 	for options in "${!refused[@]}"; do
+		# shellcheck disable=SC2086 # an option and its argument
 		run_fairpar 255 --slurm=-pshort $options echo ::: 1 </dev/null
 		assert_contains "$stderr" "${refused[$options]}"
+		# shellcheck disable=SC2086
 		run_fairpar 255 -f m.yaml $options </dev/null
 		assert_contains "$stderr" "${refused[$options]}"
 	done

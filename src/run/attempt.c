@@ -518,6 +518,8 @@ struct host_waiter {
 
 static void host_waits(void *arg) {
 	const struct host_waiter *waiter = arg;
+	// others go on, and may have the machine that this one waits for
+	start_order_pass(waiter->state->run->start_order, waiter->job->slot);
 	if (publish_is_on(waiter->state->run)) {
 		FP_CLEANUP(buf_fini) struct buf what = BUF_INIT;
 		hosts_add_wish(waiter->state->run->hosts, &waiter->wish, &what);

@@ -23,6 +23,7 @@ static bool may_use(const struct hosts_host *host, const struct hosts_wish *wish
 
 // An attempt that looks for a place.
 struct seeker {
+	struct list link;          // of hosts.seekers, while it waits and is choosy
 	const struct hosts_wish *wish;
 	unsigned fewest;           // how often it was tried on the hosts that it takes now
 };
@@ -63,14 +64,20 @@ static unsigned count_fewest(const struct hosts *hosts, const struct hosts_wish 
 
 // Those that the attempt may take: what others wait for who can run on few hosts is theirs.
 static unsigned room_on(const struct hosts_host *host, const struct seeker *seeker) {
-	unsigned free = free_slots(host), kept = is_choosy(seeker) ? 0 : least(free, host->awaited);
-	return free - kept;
+	unsigned free = free_slots(host), kept = 0;
+	if (!is_choosy(seeker)) {
+		list_for_each_entry(&host->hosts->seekers, const struct seeker, other, link) {
+			kept += wants(host, other) ? other->wish->width : 0;
+		}
+	}
+	return kept < free ? free - kept : 0;
 }
 
 // Of the hosts that have `width` slots free and that nobody else has claimed, the one with the greatest part of its slots free. With the
 // lock.
-static struct hosts_host *choose(const struct hosts *hosts, const struct seeker *seeker, const void *claimant) {
+static struct hosts_host *choose(const struct hosts *hosts, struct seeker *seeker, const void *claimant) {
 	struct hosts_host *best = NULL;
+	seeker->fewest = count_fewest(hosts, seeker->wish);
 	for (size_t i = 0; i < hosts->n; ++i) {
 		struct hosts_host *host = hosts->hosts[i];
 		if (host->slots == 0 || host->is_braked || !wants(host, seeker) || room_on(host, seeker) < least(seeker->wish->width, host->slots) ||
@@ -118,7 +125,7 @@ static const struct sshlogin *find_gone(const struct hosts *hosts, const struct 
 	for (size_t i = 0; wish->bound && i < hosts->n; ++i) {
 		const struct hosts_host *host = hosts->hosts[i];
 		if (may_use(host, wish)) {
-			if (host->slots > 0 || !host->is_unreachable || (host->was_up && hosts->machines == 0)) {
+			if (!host->has_left && (host->slots > 0 || !host->is_unreachable || (host->was_up && hosts->machines == 0))) {
 				return NULL; // it may come back
 			}
 			gone = gone ? gone : host->login;
@@ -127,19 +134,13 @@ static const struct sshlogin *find_gone(const struct hosts *hosts, const struct 
 	return gone;
 }
 
-// An attempt that waits for one of some hosts begins to, or (`begins` false) does no more: meanwhile others have its slot of the pool.
-// With the lock.
-static void await(struct hosts *hosts, const struct seeker *seeker, bool begins) {
-	int more = begins ? (int)seeker->wish->width : -(int)seeker->wish->width;
-	for (size_t i = 0; i < hosts->n; ++i) {
-		if (wants(hosts->hosts[i], seeker)) {
-			hosts->hosts[i]->awaited += (unsigned)more;
-		}
-	}
+// Others have, or no longer, the slot of the pool that such an attempt has. With the lock.
+static void lend(struct hosts *hosts, int slots) {
+	hosts->lent += (unsigned)slots;
 	if (hosts->pool && hosts->machines == 0) {
-		pool_add_slots(hosts->pool, more);
+		hosts_reserve(hosts);
+		pool_add_slots(hosts->pool, slots);
 	}
-	cond_broadcast(&hosts->changed);
 }
 
 // With the lock.
@@ -147,9 +148,10 @@ static bool may_use_pilots(const struct hosts *hosts, const struct hosts_wish *w
 	return hosts->npilots > 0 && may_use(hosts->hosts[hosts->first_pilot], wish);
 }
 
-static void begin_waiting(struct hosts *hosts, const struct seeker *seeker) {
+static void begin_waiting(struct hosts *hosts, struct seeker *seeker) {
 	if (is_choosy(seeker)) {
-		await(hosts, seeker, /* begins */ true);
+		list_push_back(&hosts->seekers, &seeker->link);
+		lend(hosts, (int)seeker->wish->width);
 	}
 	if (may_use_pilots(hosts, seeker->wish)) {
 		hosts->waiting += seeker->wish->width;
@@ -157,25 +159,15 @@ static void begin_waiting(struct hosts *hosts, const struct seeker *seeker) {
 	}
 }
 
-static void end_waiting(struct hosts *hosts, const struct seeker *seeker) {
+static void end_waiting(struct hosts *hosts, struct seeker *seeker) {
 	if (is_choosy(seeker)) {
-		await(hosts, seeker, /* begins */ false);
+		list_remove(&seeker->link);
+		lend(hosts, -(int)seeker->wish->width);
+		cond_broadcast(&hosts->changed); // it keeps others from no host any more
 	}
 	if (may_use_pilots(hosts, seeker->wish)) {
 		hosts->waiting -= seeker->wish->width;
 	}
-}
-
-// Hosts may have come and gone. Who waits then waits for others. Returns a host, or NULL.
-static struct hosts_host *seek(struct hosts *hosts, struct seeker *seeker, bool waits, const void *claimant) {
-	unsigned fewest = count_fewest(hosts, seeker->wish);
-	if (waits && fewest != seeker->fewest) {
-		end_waiting(hosts, seeker);
-		seeker->fewest = fewest;
-		begin_waiting(hosts, seeker);
-	}
-	seeker->fewest = fewest;
-	return choose(hosts, seeker, claimant);
 }
 
 // With the lock, which is given back meanwhile.
@@ -192,8 +184,9 @@ struct hosts_place *hosts_enter(struct hosts *hosts, const struct hosts_wish *wi
 	struct seeker seeker = {.wish = wish};
 	bool waits = false;
 	*ret_gone = NULL;
+	hosts_look_at_list(hosts);
 	mutex_lock(&hosts->lock);
-	while (!hosts->terminating && !(place->host = seek(hosts, &seeker, waits, place)) && !(*ret_gone = find_gone(hosts, wish))) {
+	while (!hosts->terminating && !(place->host = choose(hosts, &seeker, place)) && !(*ret_gone = find_gone(hosts, wish))) {
 		if (wish->width > 1) {
 			claim(hosts, &seeker, place);
 		}
@@ -225,14 +218,20 @@ struct hosts_place *hosts_enter(struct hosts *hosts, const struct hosts_wish *wi
 }
 
 void hosts_leave(struct hosts *hosts, struct hosts_place *place) {
+	struct hosts_host *host = place->host;
 	mutex_lock(&hosts->lock);
-	place->host->used -= place->width;
-	if (hosts_host_is_pilot(place->host) && place->host->used == 0) {
-		place->host->idle_since = now_ns();
+	host->used -= place->width;
+	if (hosts_host_is_pilot(host) && host->used == 0) {
+		host->idle_since = now_ns();
 	}
+	if (host->over > 0) {
+		hosts_set_slots(host, host->slots, /* keeps */ false);
+	}
+	hosts_dismiss(host);
 	cond_broadcast(&hosts->changed);
 	mutex_unlock(&hosts->lock);
 	free(place);
+	hosts_look_at_list(hosts);
 }
 
 uint64_t hosts_downtime(const struct hosts *hosts, uint64_t since, uint64_t until) {
@@ -259,31 +258,49 @@ void hosts_tries_add(struct hosts_tries *tries, const struct sshlogin *login) {
 
 // ---- batches of some hosts ----
 
-static struct hosts_bound *new_bound(struct hosts *hosts) {
+static struct hosts_bound *new_bound(struct hosts *hosts, const char *const *names, size_t n) {
 	struct hosts_bound *bound = NEW(struct hosts_bound);
-	*bound = (struct hosts_bound){.hosts = hosts, .has = xcalloc(hosts->n, sizeof(*bound->has)), .width = 1};
-	mutex_lock(&hosts->lock);
+	*bound = (struct hosts_bound){.hosts = hosts, .names = names, .nnames = n, .has = xcalloc(hosts->n, sizeof(*bound->has)), .n = hosts->n, .width = 1};
 	list_push_back(&hosts->bounds, &bound->link);
-	mutex_unlock(&hosts->lock);
 	return bound;
 }
 
 struct hosts_bound *hosts_bind_login(struct hosts *hosts, const struct sshlogin *login) {
-	struct hosts_bound *bound = new_bound(hosts);
+	mutex_lock(&hosts->lock);
+	struct hosts_bound *bound = new_bound(hosts, NULL, 0);
 	for (size_t i = 0; i < hosts->n; ++i) {
 		bound->has[i] = hosts->hosts[i]->login == login;
 	}
+	mutex_unlock(&hosts->lock);
 	return bound;
 }
 
-struct hosts_bound *hosts_bind(struct hosts *hosts, const char *const *names, size_t n) {
-	struct hosts_bound *bound = new_bound(hosts);
-	for (size_t i = 0; i < hosts->n; ++i) {
-		for (size_t k = 0; k < n && !bound->has[i]; ++k) {
-			bound->has[i] = sshlogin_is_called(hosts->hosts[i]->login, names[k]);
-		}
+static bool is_named(const struct hosts_bound *bound, const struct sshlogin *login) {
+	bool is = false;
+	for (size_t i = 0; i < bound->nnames; ++i) {
+		is = is || sshlogin_is_called(login, bound->names[i]);
 	}
+	return is;
+}
+
+struct hosts_bound *hosts_bind(struct hosts *hosts, const char *const *names, size_t n) {
+	mutex_lock(&hosts->lock);
+	struct hosts_bound *bound = new_bound(hosts, names, n);
+	for (size_t i = 0; i < hosts->n; ++i) {
+		bound->has[i] = is_named(bound, hosts->hosts[i]->login);
+	}
+	mutex_unlock(&hosts->lock);
 	return bound;
+}
+
+void hosts_bind_host(struct hosts *hosts, const struct hosts_host *host, const struct sshlogin *login) {
+	list_for_each_entry(&hosts->bounds, struct hosts_bound, bound, link) {
+		if (bound->n <= host->index) {
+			bound->has = xrealloc(bound->has, (host->index + 1) * sizeof(*bound->has));
+			bound->has[bound->n++] = false;
+		}
+		bound->has[host->index] = bound->names ? is_named(bound, login) : bound->has[host->index];
+	}
 }
 
 void hosts_unbind(struct hosts_bound *bound) {
@@ -337,7 +354,8 @@ void hosts_forget_queue(struct hosts_bound *bound) {
 
 enum { NAMES_SHOWN = 3 };
 
-void hosts_add_wish(const struct hosts *hosts, const struct hosts_wish *wish, struct buf *out) {
+// With the lock.
+static void add_wish(const struct hosts *hosts, const struct hosts_wish *wish, struct buf *out) {
 	size_t n = 0;
 	if (wish->width > 1) {
 		buf_printf(out, "%u slots on ", wish->width);
@@ -345,7 +363,7 @@ void hosts_add_wish(const struct hosts *hosts, const struct hosts_wish *wish, st
 		buf_adds(out, "a slot on ");
 	}
 	for (size_t i = 0; wish->bound && i < hosts->n; ++i) {
-		if (wish->bound->has[i] && n++ < NAMES_SHOWN) {
+		if (wish->bound->has[i] && !hosts->hosts[i]->has_left && n++ < NAMES_SHOWN) {
 			buf_adds(out, n > 1 ? " or " : "");
 			buf_adds(out, hosts->hosts[i]->login->name);
 		}
@@ -356,13 +374,19 @@ void hosts_add_wish(const struct hosts *hosts, const struct hosts_wish *wish, st
 	buf_adds(out, n > 0 ? "" : wish->tries && wish->tries->n > 0 ? "another machine" : "a machine");
 }
 
+void hosts_add_wish(struct hosts *hosts, const struct hosts_wish *wish, struct buf *out) {
+	mutex_lock(&hosts->lock);
+	add_wish(hosts, wish, out);
+	mutex_unlock(&hosts->lock);
+}
+
 bool hosts_add_limit(struct hosts *hosts, const char *queue, struct buf *out) {
 	bool is_theirs = false;
 	mutex_lock(&hosts->lock);
 	list_for_each_entry(&hosts->bounds, struct hosts_bound, bound, link) {
 		if (!is_theirs && bound->queue && bound->attrs.max_parallel == 0 && strcmp(queue_name(bound->queue), queue) == 0) {
 			is_theirs = true;
-			hosts_add_wish(hosts, &(struct hosts_wish){.width = bound->width, .bound = bound}, out);
+			add_wish(hosts, &(struct hosts_wish){.width = bound->width, .bound = bound}, out);
 		}
 	}
 	mutex_unlock(&hosts->lock);

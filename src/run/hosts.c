@@ -225,11 +225,13 @@ void hosts_show(struct hosts *hosts) {
 		FP_CLEANUP(buf_fini) struct buf brake = BUF_INIT;
 		buf_adds(&brake, host->is_braked ? "; no job starts: " : "");
 		buf_adds(&brake, host->is_braked ? buf_str(&host->brake) : "");
-		bool failed = host->has_failed, was_up = host->was_up, moved = host->node != host->login;
+		bool failed = host->has_failed, was_up = host->was_up, has_left = host->has_left, moved = host->node != host->login;
 		const char *node = host->node->name;
 		mutex_unlock(&hosts->lock);
 		const char *name = host->login->name, *of = host->link ? "" : " (this machine)";
-		if (slots > 0) {
+		if (has_left) {
+			diag_note("%s%s: it is not in the list any more; %u of its slots still used", name, of, used);
+		} else if (slots > 0) {
 			diag_note("%s%s%s%s: %u of %u slots used%s", name, of, moved ? ", on " : "", moved ? node : "", used, slots, buf_str(&brake));
 		} else if (!hosts_host_is_pilot(host)) {
 			diag_note("%s: %s", name, failed && was_up ? "the connection is lost; it is tried again" : failed ? "cannot be reached; it is tried again" : "it takes no jobs yet");
@@ -248,35 +250,72 @@ unsigned hosts_count(struct hosts *hosts) {
 
 // ---- hosts that come and go; on the threads of their links ----
 
-// Sets the slots of the host, and tells the pool. With the lock, for hosts_detach(). Returns how many it had.
-static unsigned change_slots(struct hosts_host *host, unsigned slots) {
-	struct hosts *hosts = host->hosts;
-	unsigned before = host->slots;
-	host->slots = slots;
+// What the pool has of the hosts.
+static unsigned count_slots(const struct hosts *hosts) {
 	unsigned all = 0;
 	for (size_t i = 0; i < hosts->n; ++i) {
-		all += hosts->hosts[i]->slots;
+		all += hosts->hosts[i]->slots + hosts->hosts[i]->over;
 	}
-	unsigned were = all - slots + before;
+	return all;
+}
+
+void hosts_reserve(struct hosts *hosts) {
+	start_order_reserve(hosts->start_order, count_slots(hosts) + hosts->lent, 0);
+}
+
+void hosts_set_slots(struct hosts_host *host, unsigned slots, bool keeps) {
+	struct hosts *hosts = host->hosts;
+	unsigned before = host->slots + host->over, over = host->used > slots ? host->used - slots : 0;
+	bool changed = slots != host->slots;
+	host->slots = slots;
+	host->over = keeps || over < host->over ? over : host->over;
+	host->claimant = slots > 0 ? host->claimant : NULL; // there is another one to be claimed
+	unsigned all = count_slots(hosts), were = all - (host->slots + host->over) + before;
 	if ((all == 0) != (were == 0)) {
 		atomic_store_relaxed(all == 0 ? &hosts->down_since : &hosts->up_since, now_ns());
 	}
 	cond_broadcast(&hosts->changed);
 	if (hosts->pool && hosts->machines == 0) {
-		start_order_reserve(hosts->start_order, all, 0);
+		hosts_reserve(hosts);
 	}
-	if (hosts->pool && hosts->machines == 0 && slots != before) {
-		pool_add_slots(hosts->pool, (int)slots - (int)before);
+	if (hosts->pool && hosts->machines == 0 && host->slots + host->over != before) {
+		pool_add_slots(hosts->pool, (int)(host->slots + host->over) - (int)before);
+	}
+	if (hosts->pool && hosts->machines == 0 && changed) {
 		hosts_limit_queues(hosts);
 	}
-	return before;
 }
 
-static unsigned set_slots(struct hosts_host *host, unsigned slots) {
+static void set_slots(struct hosts_host *host, unsigned slots) {
 	mutex_lock(&host->hosts->lock);
-	unsigned before = change_slots(host, slots);
+	hosts_set_slots(host, slots, /* keeps */ false);
 	mutex_unlock(&host->hosts->lock);
-	return before;
+}
+
+// The slots that the options give the machine; 0: that is its own to say.
+static unsigned given_slots(const struct hosts *hosts, const struct sshlogin *login) {
+	char jobs[SSHLOGIN_JOBS_TEXT], *end;
+	if (hosts->machines > 0) {
+		return 1;
+	}
+	if (sshlogin_jobs(login, hosts->options->jobs, jobs) != 0 || !jobs[0]) {
+		return 0;
+	}
+	unsigned long slots = strtoul(jobs, &end, 10);
+	return *end == '\0' && jobs[0] != '+' && jobs[0] != '-' ? slots < HOST_SLOTS_MOST ? (unsigned)slots : HOST_SLOTS_MOST : 0;
+}
+
+// The same, or else as many as this one has.
+static unsigned told_slots(const struct hosts *hosts, const struct sshlogin *login) {
+	unsigned given = given_slots(hosts, login);
+	return given > 0 ? given : hosts->here;
+}
+
+unsigned hosts_due_slots(const struct hosts_host *host) {
+	struct sshlogin login = *host->login;
+	login.cpus = host->cpus;
+	unsigned given = host->cpus != host->login->cpus ? given_slots(host->hosts, &login) : 0;
+	return host->has_left || host->offered == 0 ? 0 : given > 0 ? given : host->offered;
 }
 
 static void on_up(void *arg, const struct worker_hello *hello) {
@@ -286,11 +325,12 @@ static void on_up(void *arg, const struct worker_hello *hello) {
 	host->was_up = true;
 	host->has_failed = host->is_unreachable = host->is_braked = false;
 	host->idle_since = now_ns();
+	host->offered = hello->slots < HOST_SLOTS_MOST ? hello->slots : HOST_SLOTS_MOST;
+	hosts_set_slots(host, hosts_due_slots(host), /* keeps */ false);
 	mutex_unlock(&host->hosts->lock);
 	if (is_back) {
 		diag_note("%s: connected", host->login->name);
 	}
-	(void)set_slots(host, hello->slots < HOST_SLOTS_MOST ? hello->slots : HOST_SLOTS_MOST);
 }
 
 static void on_down(void *arg, const char *why, bool was_up, bool bye) {
@@ -299,22 +339,27 @@ static void on_down(void *arg, const char *why, bool was_up, bool bye) {
 	buf_add_escaped(&cause, why, strlen(why), SAID_MOST);
 	struct hosts *hosts = host->hosts;
 	mutex_lock(&hosts->lock);
-	bool says = !host->has_failed && !hosts->terminating, has_others = false;
+	bool says = !host->has_failed && !hosts->terminating && !(host->has_left && bye), has_others = false;
 	for (size_t i = 0; i < hosts->n; ++i) {
-		has_others = has_others || (hosts->machines == 0 && hosts->hosts[i] != host && !hosts->hosts[i]->has_failed);
+		has_others = has_others || (hosts->machines == 0 && hosts->hosts[i] != host && !hosts->hosts[i]->has_failed && !hosts->hosts[i]->has_left);
 	}
 	host->has_failed = host->has_failed || !bye;
 	host->is_unreachable = !was_up && !bye;
 	host->is_over = host->is_unreachable && host->login->kind == SSHLOGIN_LAUNCH && slurm_is_over(why);
 	const char *what = was_up ? "the connection is lost" : host->is_over ? "the allocation has ended" : "cannot connect";
-	const char *next = host->is_over ? "" : has_others ? "; jobs go elsewhere, and it is tried again" : host->was_up ? "; it is tried again" : "";
+	const char *next = host->is_over || host->has_left ? "" : has_others ? "; jobs go elsewhere, and it is tried again" : host->was_up ? "; it is tried again" : "";
+	host->offered = 0;
+	hosts_set_slots(host, 0, /* keeps */ false);
+	if (host->has_left) {
+		link_dismiss(host->link);
+	}
 	mutex_unlock(&hosts->lock);
-	(void)set_slots(host, 0);
 	if (says && bye) {
 		diag_note("%s takes no more jobs: %s", host->login->name, buf_str(&cause));
 	} else if (says) {
 		diag_warn("%s: %s: %s%s", host->login->name, what, buf_str(&cause), next);
 	}
+	hosts_look_at_list(hosts); // no job may end that would
 	hosts->wake(hosts->wake_arg); // nobody may be left
 }
 
@@ -382,7 +427,7 @@ static void on_pilot_up(void *arg, const struct worker_hello *hello) {
 
 static void on_pilot_down(void *arg, const char *why, bool was_up, bool bye) {
 	struct hosts_host *host = arg;
-	(void)set_slots(host, 0);
+	set_slots(host, 0);
 	pilots_on_down(host->hosts->pilots, pilot_of(host), why, was_up, bye);
 }
 
@@ -421,7 +466,7 @@ static bool pilots_dismiss(void *arg, unsigned pilot) {
 	mutex_lock(&hosts->lock);
 	bool is_idle = host->used == 0;
 	if (is_idle) {
-		(void)change_slots(host, 0);
+		hosts_set_slots(host, 0, /* keeps */ false);
 	}
 	mutex_unlock(&hosts->lock);
 	if (is_idle) {
@@ -439,19 +484,6 @@ void hosts_starving(struct hosts *hosts) {
 	if (hosts && hosts->pilots) {
 		pilots_check(hosts->pilots);
 	}
-}
-
-// The slots that the options give the machine, or else as many as this one has.
-static unsigned told_slots(const struct hosts *hosts, const struct sshlogin *login) {
-	char jobs[SSHLOGIN_JOBS_TEXT], *end;
-	if (hosts->machines > 0) {
-		return 1;
-	}
-	if (sshlogin_jobs(login, hosts->options->jobs, jobs) != 0 || !jobs[0]) {
-		return hosts->here;
-	}
-	unsigned long slots = strtoul(jobs, &end, 10);
-	return *end == '\0' && jobs[0] != '+' && jobs[0] != '-' && slots > 0 ? slots < HOST_SLOTS_MOST ? (unsigned)slots : HOST_SLOTS_MOST : hosts->here;
 }
 
 // Returns 0, or -1 with errno.
@@ -475,7 +507,7 @@ bool hosts_are_unreachable(struct hosts *hosts) {
 	mutex_lock(&hosts->lock);
 	for (size_t i = 0; i < hosts->n && none; ++i) {
 		const struct hosts_host *host = hosts->hosts[i];
-		none = hosts_host_is_pilot(host) || host->is_over || (host->has_failed && !host->was_up);
+		none = hosts_host_is_pilot(host) || host->is_over || ((host->has_failed || host->has_left) && !host->was_up);
 	}
 	mutex_unlock(&hosts->lock);
 	return none;
@@ -527,24 +559,24 @@ static void choose_env(struct hosts *hosts) {
 	}
 }
 
-static void free_host(struct hosts_host *host) {
+void hosts_free_host(struct hosts_host *host) {
+	host_files_close(host->files, NULL);
 	buf_fini(&host->words);
 	buf_fini(&host->brake);
 	free(host->argv);
 	free(host);
 }
 
-// A host without a connection. Returns NULL with *ret_error, a whole message.
-static struct hosts_host *make_host(struct hosts *hosts, const struct sshlogin *login, const struct sshlogin_worker *worker, char **ret_error) {
+struct hosts_host *hosts_make_host(struct hosts *hosts, const struct sshlogin *login, char **ret_error) {
 	const struct options *options = hosts->options;
 	struct hosts_host *host = NEW(struct hosts_host);
-	*host = (struct hosts_host){.hosts = hosts, .login = login, .node = login};
-	int result = login->kind != SSHLOGIN_LOCAL ? build_argv(host, worker, ret_error) : 0;
+	*host = (struct hosts_host){.hosts = hosts, .login = login, .node = login, .cpus = login->cpus};
+	int result = login->kind != SSHLOGIN_LOCAL ? build_argv(host, &hosts->worker, ret_error) : 0;
 	if (result == 0 && host->argv && !(host->path = program_find(host->argv[0]))) {
 		result = error_text(ret_error, "cannot start '%s' for %s: %s", text_shows(host->argv[0]), login->name, strerror(errno));
 	}
 	if (result != 0) {
-		free_host(host);
+		hosts_free_host(host);
 		return NULL;
 	}
 	if (login->kind == SSHLOGIN_SSH) {
@@ -554,7 +586,7 @@ static struct hosts_host *make_host(struct hosts *hosts, const struct sshlogin *
 	return host;
 }
 
-static void insert_host(struct hosts *hosts, struct hosts_host *host) {
+static void append_host(struct hosts *hosts, struct hosts_host *host) {
 	grow_array(&hosts->hosts, &hosts->cap, hosts->n + 1, sizeof(struct hosts_host *));
 	host->index = hosts->n;
 	hosts->hosts[hosts->n++] = host;
@@ -567,30 +599,30 @@ int hosts_open(const struct options *options, const struct context *context, uns
 	struct hosts *hosts = *ret_hosts = NEW(struct hosts);
 	*hosts = (struct hosts){.options = options, .context = context, .here = here, .cwd = getcwd(NULL, 0)};
 	hosts->machines = !options->onall ? 0 : options->machines && options->machines < options->hosts.n ? options->machines : (unsigned)options->hosts.n;
-	char *self = launcher_self();
+	hosts->self = launcher_self();
 	hosts->dot = find_dot(hosts->cwd);
-	program_copy_find(self, &hosts->copy);
+	program_copy_find(hosts->self, &hosts->copy);
+	atomic_store_relaxed(&hosts->look_at, TIME_NEVER);
 	list_init(&hosts->bounds);
+	list_init(&hosts->seekers);
 	mutex_init(&hosts->lock, LOCK_HOSTS);
 	cond_init(&hosts->changed);
-	FP_CLEANUP(buf_fini) struct buf term_seq = BUF_INIT;
-	term_seq_write(&options->term_seq, &term_seq);
-	const struct sshlogin_worker worker = {
-		.ssh = options->ssh, .jobs = options->onall ? "1" : options->jobs, .program = getenv("FAIRPAR_REMOTE"), .self = self,
-		.term_seq = buf_str(&term_seq), .load = options->load, .memfree = options->memfree, .copy = &hosts->copy,
+	term_seq_write(&options->term_seq, &hosts->term_seq);
+	hosts->worker = (struct sshlogin_worker){
+		.ssh = options->ssh, .jobs = options->onall ? "1" : options->jobs, .program = getenv("FAIRPAR_REMOTE"), .self = hosts->self,
+		.term_seq = buf_str(&hosts->term_seq), .load = options->load, .memfree = options->memfree, .copy = &hosts->copy,
 	};
 	int result = 0;
 	for (size_t i = 0; i < options->hosts.n && result == 0; ++i) {
 		char *error;
-		struct hosts_host *host = make_host(hosts, &options->hosts.logins[i], &worker, &error);
+		struct hosts_host *host = hosts_make_host(hosts, &options->hosts.logins[i], &error);
 		result = host ? 0 : diag_error_free(error);
 		if (host) {
-			insert_host(hosts, host);
+			append_host(hosts, host);
 			hosts->first_pilot += !host->login->is_pilot; // they stand behind all others
 			hosts->npilots += host->login->is_pilot;
 		}
 	}
-	free(self);
 	return result;
 }
 
@@ -635,6 +667,32 @@ static struct host_link *open_link(struct hosts_host *host) {
 	return link_open(&config);
 }
 
+// Connects to the host, unless it is this one. Returns 0, or -1 with errno.
+static int connect_host(struct hosts_host *host) {
+	if (host->login->kind != SSHLOGIN_LOCAL) {
+		host->link = open_link(host);
+		return host->link ? 0 : -1;
+	}
+	host->offered = told_slots(host->hosts, host->login);
+	hosts_set_slots(host, hosts_due_slots(host), /* keeps */ false);
+	return 0;
+}
+
+int hosts_insert_host(struct hosts *hosts, struct hosts_host *host) {
+	append_host(hosts, host); // whoever the link calls waits for the lock
+	if (connect_host(host) != 0) {
+		--hosts->n;
+		return -1;
+	}
+	return 0;
+}
+
+void hosts_dismiss(const struct hosts_host *host) {
+	if (host->has_left && host->link && host->used == 0 && (host->hosts->options->nbasefiles == 0 || !host->hosts->options->cleans_up)) {
+		link_dismiss(host->link); // else its files are still to be removed, when the run ends
+	}
+}
+
 int hosts_attach(struct hosts *hosts, struct pool *pool, struct start_order *start_order, unsigned slots, void (*wake)(void *arg), void *arg) {
 	hosts->pool = pool;
 	hosts->start_order = start_order;
@@ -652,16 +710,17 @@ int hosts_attach(struct hosts *hosts, struct pool *pool, struct start_order *sta
 	}
 	for (size_t i = 0; i < hosts->n; ++i) {
 		struct hosts_host *host = hosts->hosts[i];
-		if (host->login->kind == SSHLOGIN_LOCAL) {
-			(void)set_slots(host, told_slots(hosts, host->login));
-			continue;
-		}
-		host->link = open_link(host);
-		if (!host->link) {
+		mutex_lock(&hosts->lock);
+		int result = connect_host(host);
+		mutex_unlock(&hosts->lock);
+		if (result != 0) {
 			return diag_error("cannot start a thread for %s: %s", host->login->name, strerror(errno));
 		}
 	}
 	hosts_starving(hosts);
+	if (hosts->machines == 0 && options_hosts_have_file(hosts->options)) {
+		atomic_store_release(&hosts->look_at, now_ns()); // pairs with the exchange in hosts_look_at_list()
+	}
 	return 0;
 }
 
@@ -671,9 +730,10 @@ void hosts_close(struct hosts *hosts) {
 	}
 	static const struct child_config clean_up = {.label = "clean-up"};
 	for (size_t i = 0; i < hosts->n; ++i) {
-		const struct hosts_host *host = hosts->hosts[i];
+		struct hosts_host *host = hosts->hosts[i];
 		const struct transfer transfer = host->link ? transfer_at(host, NULL, &clean_up) : (struct transfer){.link = NULL};
 		host_files_close(host->files, host->link ? &transfer : NULL);
+		host->files = NULL;
 	}
 	if (hosts->pilots) {
 		pilots_stop(hosts->pilots);
@@ -681,12 +741,15 @@ void hosts_close(struct hosts *hosts) {
 	each_link(hosts, link_hang_up);
 	each_link(hosts, link_close);
 	for (size_t i = 0; i < hosts->n; ++i) { // behind all links, whose threads look at the others, too
-		free_host(hosts->hosts[i]);
+		hosts_free_host(hosts->hosts[i]);
 	}
 	if (hosts->pilots) {
 		pilots_close(hosts->pilots);
 	}
 	free(hosts->hosts);
+	hosts_free_lists(hosts);
+	free(hosts->self);
+	buf_fini(&hosts->term_seq);
 	context_unref(hosts->asking);
 	free(hosts->env);
 	free(hosts->cwd);

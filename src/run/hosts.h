@@ -48,7 +48,7 @@ void hosts_tries_add(struct hosts_tries *tries, const struct sshlogin *login);
 struct hosts_wish {
 	unsigned width;                 // slots, or as many as the host has
 	const struct hosts_tries *tries; // rather where it was tried less often than on the others; or NULL
-	const struct hosts_bound *bound; // on one of these; or NULL: on any
+	struct hosts_bound *bound;      // on one of these; or NULL: on any
 	void (*waits)(void *arg);       // called if there is none now, once; or NULL
 	void *arg;
 };
@@ -60,7 +60,7 @@ struct hosts_place *hosts_enter(struct hosts *hosts, const struct hosts_wish *wi
 void hosts_leave(struct hosts *hosts, struct hosts_place *place);
 
 // Appends what an attempt with that wish waits for, in words: "a slot on one or two".
-void hosts_add_wish(const struct hosts *hosts, const struct hosts_wish *wish, struct buf *out);
+void hosts_add_wish(struct hosts *hosts, const struct hosts_wish *wish, struct buf *out);
 
 // Appends the same of the queue's next item. Returns false if it is not its hosts that let no more of its items run at once.
 bool hosts_add_limit(struct hosts *hosts, const char *queue, struct buf *out);
@@ -71,7 +71,8 @@ uint64_t hosts_downtime(const struct hosts *hosts, uint64_t since, uint64_t unti
 // The attempt at the place has files: borrowed until its end. Where the machine has this one's directory nothing is done with them.
 void hosts_set_files(struct hosts_place *place, struct job_files *files);
 
-// Binds a batch to that machine of the options, or to all that are called by one of these names (sshlogin_is_called()). The owner of the
+// Binds a batch to that machine of the options, or to all that are called by one of these names (borrowed; sshlogin_is_called()), also
+// those that come into the list later. The owner of the
 // batch frees it with hosts_unbind(), when the queue is gone.
 struct hosts_bound *hosts_bind_login(struct hosts *hosts, const struct sshlogin *login);
 struct hosts_bound *hosts_bind(struct hosts *hosts, const char *const *names, size_t n);

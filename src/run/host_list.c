@@ -1,0 +1,159 @@
+// The list of hosts, where a file that it came from changes while the run goes on.
+//
+// It is looked at when an attempt takes a place or gives one back, and when a connection breaks, at most once a second. A host that is new
+// comes behind the others; one that has left the list stays where it is, without slots, and may come back.
+
+#include "run/hosts_internal.h"
+
+#include "base/alloc.h"
+#include "base/diag.h"
+#include "remote/link.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { LOOK_S = 1 }; // GNU parallel's pause between two looks
+
+struct host_list {
+	struct sshlogins logins;
+	struct hosts_host **news;   // of each login: the host that it is to become, or NULL: there is one
+	struct buf said;            // messages of take_list(), a NUL behind each
+	struct host_list *next;
+};
+
+// The host of that name that the file may have named. Only this thread adds one now.
+static struct hosts_host *find_host(const struct hosts *hosts, const char *name) {
+	for (size_t i = 0; i < hosts->n; ++i) {
+		const struct sshlogin *login = hosts->hosts[i]->login;
+		if (login->kind != SSHLOGIN_LAUNCH && strcmp(login->name, name) == 0) {
+			return hosts->hosts[i];
+		}
+	}
+	return NULL;
+}
+
+static void free_list(struct host_list *list) {
+	for (size_t i = 0; list->news && i < list->logins.n; ++i) {
+		if (list->news[i]) {
+			hosts_free_host(list->news[i]);
+		}
+	}
+	free(list->news);
+	buf_fini(&list->said);
+	sshlogins_fini(&list->logins);
+	free(list);
+}
+
+void hosts_free_lists(struct hosts *hosts) {
+	for (struct host_list *next, *list = hosts->lists; list; list = next) {
+		next = list->next;
+		free_list(list);
+	}
+}
+
+// Reads the list, and makes its new hosts, which are in no list yet. Returns NULL with *ret_error.
+static struct host_list *read_list(struct hosts *hosts, char **ret_error) {
+	struct host_list *list = NEW(struct host_list);
+	int result = options_hosts_read(hosts->options, &list->logins, ret_error);
+	list->news = result == 0 ? xcalloc(list->logins.n, sizeof(struct hosts_host *)) : NULL;
+	for (size_t i = 0; i < list->logins.n && result == 0; ++i) {
+		const struct sshlogin *login = &list->logins.logins[i];
+		if (!find_host(hosts, login->name)) {
+			list->news[i] = hosts_make_host(hosts, login, ret_error);
+			result = list->news[i] ? 0 : -1;
+		}
+	}
+	if (result != 0) {
+		free_list(list);
+		return NULL;
+	}
+	return list;
+}
+
+static const struct sshlogin *find_login(const struct host_list *list, const char *name) {
+	for (size_t i = 0; i < list->logins.n; ++i) {
+		if (strcmp(list->logins.logins[i].name, name) == 0) {
+			return &list->logins.logins[i];
+		}
+	}
+	return NULL;
+}
+
+// A host that was there stays, leaves or comes back, with the slots that it has now. With the lock.
+static void update(struct hosts *hosts, struct hosts_host *host, struct host_list *list) {
+	const struct sshlogin *login = find_login(list, host->login->name);
+	bool had_left = host->has_left;
+	host->has_left = !login;
+	if (login) {
+		host->cpus = login->cpus;
+		hosts_bind_host(hosts, host, login);
+	}
+	if (had_left && login && host->link) {
+		host->has_failed = host->is_unreachable = false;
+		link_call(host->link);
+	}
+	if (!had_left && !login) {
+		buf_printf(&list->said, "%s: it is not in the list any more: no job starts there%c", host->login->name, '\0');
+	}
+	hosts_set_slots(host, hosts_due_slots(host), /* keeps */ true);
+	hosts_dismiss(host);
+}
+
+// With the lock. Returns whether a host has come.
+static bool take_list(struct hosts *hosts, struct host_list *list) {
+	bool has_come = false;
+	for (size_t i = 0; i < hosts->n; ++i) {
+		if (hosts->hosts[i]->login->kind != SSHLOGIN_LAUNCH) {
+			update(hosts, hosts->hosts[i], list);
+		}
+	}
+	for (size_t i = 0; i < list->logins.n; ++i) {
+		struct hosts_host *host = list->news[i];
+		if (host && hosts_insert_host(hosts, host) == 0) {
+			list->news[i] = NULL;
+			hosts_bind_host(hosts, host, host->login);
+			has_come = true;
+		} else if (host) {
+			buf_printf(&list->said, "cannot start a thread for %s: %s%c", host->login->name, strerror(errno), '\0');
+		}
+	}
+	hosts_limit_queues(hosts);
+	cond_broadcast(&hosts->changed);
+	return has_come;
+}
+
+static void read_again(struct hosts *hosts) {
+	char *error;
+	struct host_list *list = read_list(hosts, &error);
+	if (!list) {
+		diag_warn("%s; the machines stay as they are", error);
+		free(error);
+		return;
+	}
+	mutex_lock(&hosts->lock);
+	bool is_kept = hosts->pool && !hosts->terminating && take_list(hosts, list);
+	if (is_kept) { // hosts have logins of it
+		list->next = hosts->lists;
+		hosts->lists = list;
+	}
+	mutex_unlock(&hosts->lock);
+	for (size_t i = 0; i < list->said.len; i += strlen(list->said.data + i) + 1) {
+		diag_note("%s", list->said.data + i);
+	}
+	buf_fini(&list->said);
+	if (!is_kept) {
+		free_list(list);
+	}
+}
+
+void hosts_look_at_list(struct hosts *hosts) {
+	uint64_t at = atomic_load_relaxed(&hosts->look_at);
+	if (at == TIME_NEVER || now_ns() < at || !atomic_compare_exchange_strong(&hosts->look_at, &at, TIME_NEVER)) {
+		return;
+	}
+	if (options_hosts_changed(hosts->options)) {
+		read_again(hosts);
+	}
+	atomic_store_release(&hosts->look_at, now_ns() + LOOK_S * NS_PER_S); // pairs with the exchange of the next one
+}

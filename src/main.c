@@ -56,6 +56,7 @@
 //     hosts.c             slots on several machines (remote/link.c: the line to each), and attempts that are lost with one
 //     host_places.c       which attempt gets which of these slots
 //     host_list.c         machines that come and leave with a file that changes
+//     host_words.c        what is said of these machines
 //     pilots.c            jobs of Slurm that are such machines: asked for and released (pilot_policy.c) by its commands (slurm_command.c)
 //     host_files.c        files to these machines and back (remote/transfer.c), around an attempt there
 //     jobserver_slots.c   slots that are shared by make's jobserver, as its client or its server (jobserver_server.c; in a pool

@@ -352,11 +352,11 @@ lists() {
 		  waits: {args_from: {command: 'cat items'}, run: 'echo {}', hosts: one}
 		  wide: {run: 'echo 3', hosts: two, slots_per_job: 2}
 	YAML
-	start_fairpar -S 1/one,2/two --explain --log log -f m.yaml </dev/null
+	start_fairpar -S 1/one,3/two --explain --log log -f m.yaml </dev/null
 	await begun
-	release items $'1\n2'
-	wait_for lists "job waits#1: waits for a slot on one, for [0-9.]+s so far" "batch 'waits': 1 queued, 1 running; the next waits for a slot on one$"
 	wait_for grep -q '"job_end".*"wide#1"' log
+	release items $'1\n2' # which wait for nothing else from here on
+	wait_for lists "job waits#1: waits for a slot on one, for [0-9.]+s so far" "batch 'waits': 1 queued, 1 running; the next waits for a slot on one$"
 	release go
 	end_fairpar
 	assert_set 1 2 3
@@ -377,6 +377,31 @@ lists() {
 	assert_eq "$output" 1
 	run_fairpar --from-log log --explain
 	assert_contains "$output" 's for a machine, then ran in slot 1 for'
+}
+
+@test "--status tells how each machine stands, and where each job runs" {
+	need jq
+	export FAIRPAR_POOL_DIR=$BATS_TEST_TMPDIR/pools
+	make_fifo begun1 begun2 go1 go2
+	start_fairpar --run r -S 2/one,1/gone,1/: 'echo >begun{}; read -r x <go{} #' ::: 1 2 </dev/null
+	await begun1
+	await begun2
+	until "$FAIRPAR" --run r --status=json >said 2>&1 && grep -q unreachable said; do :; done
+	assert_eq "$(jq -rc '.hosts[] | [.host, .state, .slots, .why]' said)" \
+		'["one","up",2,null]'$'\n''["gone","unreachable",0,"cannot be reached; it is tried again"]'$'\n''[":","up",1,null]'
+	assert_eq "$(jq -rc '[.hosts[].used] | add' said) $(jq -rc '[.jobs[] | select(.host == "one")] | length' said)" "2 $(jq '.hosts[0].used' said)"
+	sed -n '/^.Ql --status=json/,/^Other fields/p' "$BATS_TEST_DIRNAME/../man/fairpar.1" >fields
+	for field in host hosts node state used why; do
+		grep -qE "^\.(It )?Li $field( |\$)" fields || fail "$field is not in the manual"
+	done
+	"$FAIRPAR" --run r --status >said
+	grep -qE '^ +2 +[12]  one$' said
+	grep -qE '^ +0 +0  gone: cannot be reached; it is tried again$' said
+	grep -qE '^ +1 +[01]  : \(this machine\)$' said
+	grep -qE '#[12] on one  ' said
+	release go1
+	release go2
+	end_fairpar
 }
 
 # ---- the program, where it is not there ----

@@ -1,12 +1,14 @@
-// How a run stands, for --status: its batches, the jobs that run, and who waits for what.
+// How a run stands, for --status: its batches, its machines, the jobs that run, and who waits for what.
 
 #include "run/control.h"
 
 #include "base/alloc.h"
 #include "base/json.h"
 #include "base/map.h"
+#include "remote/sshlogin.h"
 #include "report/run_stats.h"
 #include "run/auto_slots.h"
+#include "run/hosts.h"
 #include "run/job_state.h"
 #include "run/nested.h"
 #include "run/publish.h"
@@ -71,6 +73,11 @@ static void rows_fini(struct batch_rows *rows) {
 	map_fini(&rows->numbers);
 }
 
+// The machine that a job runs on, or NULL: this one.
+static const char *host_of(const struct job *job) {
+	return job->login && job->login->kind != SSHLOGIN_LOCAL ? job->login->name : NULL;
+}
+
 static double seconds_since(uint64_t then, uint64_t now) {
 	return (double)(now > then ? now - then : 0) / (double)NS_PER_S;
 }
@@ -81,7 +88,7 @@ static void add_job_text(struct buf *out, const struct attempt_view *view, uint6
 	const struct job *job = view->origin->job;
 	buf_printf(out, "%7" PRIu64 "  %7.1fs  ", job->item.seq, seconds_since(view->since, now));
 	buf_add_escaped(out, job->batch->name, strlen(job->batch->name), NAME_MAX_SHOWN);
-	buf_printf(out, "#%" PRIu64 "  ", job->item.number);
+	buf_printf(out, "#%" PRIu64 "%s%s  ", job->item.number, host_of(job) ? " on " : "", host_of(job) ? host_of(job) : "");
 	buf_add_escaped(out, view->origin->command, strlen(view->origin->command), COMMAND_MAX_SHOWN);
 	buf_addc(out, '\n');
 }
@@ -95,12 +102,20 @@ static void add_wait_text(void *arg, const struct wait_view *view) {
 	buf_addc(out, '\n');
 }
 
+static void add_host_text(void *arg, const struct host_view *view) {
+	struct buf *out = arg;
+	buf_adds(out, out->len == 0 ? "  SLOTS     USED  MACHINE\n" : "");
+	buf_printf(out, "%7u  %7u  %s%s", view->slots, view->used, view->name, view->is_here ? " (this machine)" : "");
+	buf_printf(out, "%s%s%s%s\n", view->node ? ", on " : "", view->node ? view->node : "", view->says[0] ? ": " : "", view->says);
+}
+
 // How many slots there are now; 0: nobody knows.
 static unsigned slots_now(const struct run *run) {
 	return run->slots_unknown ? 0 : run->auto_slots ? auto_slots_now(run->auto_slots) : run->slots;
 }
 
-static void add_text(struct run *run, const struct batch_rows *rows, const struct buf *waits, uint64_t now, struct buf *out) {
+static void add_text(struct run *run, const struct batch_rows *rows, const struct buf *hosts, const struct buf *waits, uint64_t now,
+                     struct buf *out) {
 	const char *name = run->options->control.run;
 	uint64_t queued = 0, running = 0;
 	for (size_t i = 0; i < rows->n; ++i) {
@@ -121,6 +136,7 @@ static void add_text(struct run *run, const struct batch_rows *rows, const struc
 		buf_add_escaped(out, row->batch, strlen(row->batch), NAME_MAX_SHOWN);
 		buf_addc(out, '\n');
 	}
+	buf_add(out, hosts->data, hosts->len);
 	const struct list *at = NULL;
 	struct attempt_view view;
 	buf_adds(out, running > 0 ? "     ID      TIME  JOB  COMMAND\n" : "");
@@ -142,6 +158,10 @@ static void add_job_json(struct buf *out, const struct attempt_view *view, uint6
 	add_name(out, "batch", job->batch->name);
 	buf_printf(out, ",\"n\":%" PRIu64 ",\"attempt\":%u,\"slot\":%u,\"seconds\":%.3f,", job->item.number, job->attempt, job->slot,
 	           seconds_since(view->since, now));
+	if (host_of(job)) {
+		add_name(out, "host", host_of(job));
+		buf_addc(out, ',');
+	}
 	add_name(out, "command", view->origin->command);
 	buf_addc(out, '}');
 }
@@ -160,7 +180,28 @@ static void add_wait_json(void *arg, const struct wait_view *view) {
 	buf_adds(out, "]}");
 }
 
-static void add_json(struct run *run, const struct batch_rows *rows, const struct buf *waits, uint64_t now, struct buf *out) {
+static void add_host_json(void *arg, const struct host_view *view) {
+	static const char *const states[] = {
+		[HOST_UP] = "up", [HOST_HELD] = "held", [HOST_CONNECTING] = "connecting", [HOST_LOST] = "lost", [HOST_UNREACHABLE] = "unreachable",
+		[HOST_REMOVED] = "removed",
+	};
+	struct buf *out = arg;
+	buf_adds(out, out->len == 0 ? "\n{" : ",\n{");
+	add_name(out, "host", view->name);
+	if (view->node) {
+		buf_addc(out, ',');
+		add_name(out, "node", view->node);
+	}
+	buf_printf(out, ",\"state\":\"%s\",\"slots\":%u,\"used\":%u", states[view->state], view->slots, view->used);
+	if (view->says[0]) {
+		buf_addc(out, ',');
+		add_name(out, "why", view->says);
+	}
+	buf_addc(out, '}');
+}
+
+static void add_json(struct run *run, const struct batch_rows *rows, const struct buf *hosts, const struct buf *waits, uint64_t now,
+                     struct buf *out) {
 	bool counted = publish_is_on(run);
 	buf_adds(out, "{");
 	if (run->options->control.run) {
@@ -186,6 +227,10 @@ static void add_json(struct run *run, const struct batch_rows *rows, const struc
 		}
 		buf_addc(out, '}');
 	}
+	if (run->hosts) {
+		buf_adds(out, "],\"hosts\":[");
+		buf_add(out, hosts->data, hosts->len);
+	}
 	buf_adds(out, "],\"jobs\":[");
 	const struct list *at = NULL;
 	struct attempt_view view;
@@ -202,10 +247,12 @@ void control_status(struct run *run, bool json, struct buf *out) {
 	struct batch_rows rows = {.numbers = MAP_INIT};
 	uint64_t now = now_ns();
 	FP_CLEANUP(buf_fini) struct buf waits = BUF_INIT;
+	FP_CLEANUP(buf_fini) struct buf hosts = BUF_INIT;
+	hosts_view(run->hosts, json ? add_host_json : add_host_text, &hosts);
 	waits_each(run->waits, json ? add_wait_json : add_wait_text, &waits);
 	nested_lock(run->nested);
 	fill_rows(run, &rows);
-	(json ? add_json : add_text)(run, &rows, &waits, now, out);
+	(json ? add_json : add_text)(run, &rows, &hosts, &waits, now, out);
 	nested_unlock(run->nested);
 	rows_fini(&rows);
 }

@@ -7,7 +7,6 @@
 
 #include <limits.h>
 #include <stdlib.h>
-#include <string.h>
 
 static unsigned least(unsigned a, unsigned b) {
 	return a < b ? a : b;
@@ -348,47 +347,4 @@ void hosts_forget_queue(struct hosts_bound *bound) {
 		bound->queue = NULL;
 		mutex_unlock(&bound->hosts->lock);
 	}
-}
-
-// ---- in words ----
-
-enum { NAMES_SHOWN = 3 };
-
-// With the lock.
-static void add_wish(const struct hosts *hosts, const struct hosts_wish *wish, struct buf *out) {
-	size_t n = 0;
-	if (wish->width > 1) {
-		buf_printf(out, "%u slots on ", wish->width);
-	} else {
-		buf_adds(out, "a slot on ");
-	}
-	for (size_t i = 0; wish->bound && i < hosts->n; ++i) {
-		if (wish->bound->has[i] && !hosts->hosts[i]->has_left && n++ < NAMES_SHOWN) {
-			buf_adds(out, n > 1 ? " or " : "");
-			buf_adds(out, hosts->hosts[i]->login->name);
-		}
-	}
-	if (n > NAMES_SHOWN) {
-		buf_printf(out, " or %zu more", n - NAMES_SHOWN);
-	}
-	buf_adds(out, n > 0 ? "" : wish->tries && wish->tries->n > 0 ? "another machine" : "a machine");
-}
-
-void hosts_add_wish(struct hosts *hosts, const struct hosts_wish *wish, struct buf *out) {
-	mutex_lock(&hosts->lock);
-	add_wish(hosts, wish, out);
-	mutex_unlock(&hosts->lock);
-}
-
-bool hosts_add_limit(struct hosts *hosts, const char *queue, struct buf *out) {
-	bool is_theirs = false;
-	mutex_lock(&hosts->lock);
-	list_for_each_entry(&hosts->bounds, struct hosts_bound, bound, link) {
-		if (!is_theirs && bound->queue && bound->attrs.max_parallel == 0 && strcmp(queue_name(bound->queue), queue) == 0) {
-			is_theirs = true;
-			add_wish(hosts, &(struct hosts_wish){.width = bound->width, .bound = bound}, out);
-		}
-	}
-	mutex_unlock(&hosts->lock);
-	return is_theirs;
 }

@@ -217,28 +217,6 @@ void hosts_each(struct hosts *hosts, void (*fn)(void *arg, const struct child_vi
 	}
 }
 
-void hosts_show(struct hosts *hosts) {
-	const struct hosts_host *host;
-	for (size_t i = 0; hosts && (host = hosts_at(hosts, i)); ++i) {
-		mutex_lock(&hosts->lock);
-		unsigned slots = host->slots, used = host->used;
-		FP_CLEANUP(buf_fini) struct buf brake = BUF_INIT;
-		buf_adds(&brake, host->is_braked ? "; no job starts: " : "");
-		buf_adds(&brake, host->is_braked ? buf_str(&host->brake) : "");
-		bool failed = host->has_failed, was_up = host->was_up, has_left = host->has_left, moved = host->node != host->login;
-		const char *node = host->node->name;
-		mutex_unlock(&hosts->lock);
-		const char *name = host->login->name, *of = host->link ? "" : " (this machine)";
-		if (has_left) {
-			diag_note("%s%s: it is not in the list any more; %u of its slots still used", name, of, used);
-		} else if (slots > 0) {
-			diag_note("%s%s%s%s: %u of %u slots used%s", name, of, moved ? ", on " : "", moved ? node : "", used, slots, buf_str(&brake));
-		} else if (!hosts_host_is_pilot(host)) {
-			diag_note("%s: %s", name, failed && was_up ? "the connection is lost; it is tried again" : failed ? "cannot be reached; it is tried again" : "it takes no jobs yet");
-		}
-	}
-}
-
 unsigned hosts_count(struct hosts *hosts) {
 	unsigned n = 0;
 	struct host_link *link;

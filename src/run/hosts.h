@@ -104,6 +104,28 @@ void hosts_rest(struct hosts *hosts, bool begins);
 // Calls fn for each attempt that runs on another machine, as children_each() does for those here; from the event loop. NULL-safe.
 void hosts_each(struct hosts *hosts, void (*fn)(void *arg, const struct child_view *view), void *arg);
 
+enum host_state {
+	HOST_UP,
+	HOST_HELD,        // it is up, and lets no job start: its load, its memory
+	HOST_CONNECTING,
+	HOST_LOST,        // it was up, and is tried again
+	HOST_UNREACHABLE, // it never was
+	HOST_REMOVED,     // its file does not name it any more
+};
+
+struct host_view {
+	const char *name;
+	const char *node; // where a pilot is; else NULL
+	bool is_here;     // it is this machine
+	enum host_state state;
+	unsigned slots;   // 0 while it is not up
+	unsigned used;    // by jobs
+	const char *says; // why it takes no jobs, in words, or ""; valid for the call
+};
+
+// Calls fn for each machine, but for pilots that are not there. NULL-safe; from the event loop.
+void hosts_view(struct hosts *hosts, void (*fn)(void *arg, const struct host_view *view), void *arg);
+
 // Says on standard error how each machine stands. NULL-safe; from the event loop.
 void hosts_show(struct hosts *hosts);
 

@@ -1,0 +1,99 @@
+// What is said of the hosts of a run: how each stands, and for which of them a job waits.
+
+#include "run/hosts_internal.h"
+
+#include "base/diag.h"
+
+#include <string.h>
+
+enum { NAMES_SHOWN = 3 };
+
+static enum host_state state_of(const struct hosts_host *host) {
+	return host->has_left ? HOST_REMOVED : host->slots > 0 ? host->is_braked ? HOST_HELD : HOST_UP
+		: !host->has_failed ? HOST_CONNECTING : host->was_up ? HOST_LOST : HOST_UNREACHABLE;
+}
+
+void hosts_view(struct hosts *hosts, void (*fn)(void *arg, const struct host_view *view), void *arg) {
+	static const char *const words[] = {
+		[HOST_UP] = "", [HOST_HELD] = "no job starts: ", [HOST_CONNECTING] = "it takes no jobs yet",
+		[HOST_LOST] = "the connection is lost; it is tried again", [HOST_UNREACHABLE] = "cannot be reached; it is tried again",
+		[HOST_REMOVED] = "it is not in the list any more",
+	};
+	const struct hosts_host *host;
+	for (size_t i = 0; hosts && (host = hosts_at(hosts, i)); ++i) {
+		FP_CLEANUP(buf_fini) struct buf says = BUF_INIT;
+		mutex_lock(&hosts->lock);
+		struct host_view view = {
+			.name = host->login->name,
+			.node = host->node != host->login ? host->node->name : NULL,
+			.is_here = !host->link,
+			.state = state_of(host),
+			.slots = host->slots,
+			.used = host->used,
+		};
+		buf_adds(&says, words[view.state]);
+		buf_adds(&says, view.state == HOST_HELD ? buf_str(&host->brake) : "");
+		mutex_unlock(&hosts->lock);
+		view.says = buf_str(&says);
+		if (view.slots > 0 || !hosts_host_is_pilot(host)) {
+			fn(arg, &view);
+		}
+	}
+}
+
+static void show(void *arg, const struct host_view *view) {
+	(void)arg;
+	if (view->state == HOST_REMOVED) {
+		diag_note("%s: %s; %u of its slots still used", view->name, view->says, view->used);
+		return;
+	}
+	if (view->slots == 0) {
+		diag_note("%s: %s", view->name, view->says);
+		return;
+	}
+	diag_note("%s%s%s%s: %u of %u slots used%s%s", view->name, view->is_here ? " (this machine)" : "", view->node ? ", on " : "",
+	          view->node ? view->node : "", view->used, view->slots, view->says[0] ? "; " : "", view->says);
+}
+
+void hosts_show(struct hosts *hosts) {
+	hosts_view(hosts, show, NULL);
+}
+
+// With the lock.
+static void add_wish(const struct hosts *hosts, const struct hosts_wish *wish, struct buf *out) {
+	size_t n = 0;
+	if (wish->width > 1) {
+		buf_printf(out, "%u slots on ", wish->width);
+	} else {
+		buf_adds(out, "a slot on ");
+	}
+	for (size_t i = 0; wish->bound && i < hosts->n; ++i) {
+		if (wish->bound->has[i] && !hosts->hosts[i]->has_left && n++ < NAMES_SHOWN) {
+			buf_adds(out, n > 1 ? " or " : "");
+			buf_adds(out, hosts->hosts[i]->login->name);
+		}
+	}
+	if (n > NAMES_SHOWN) {
+		buf_printf(out, " or %zu more", n - NAMES_SHOWN);
+	}
+	buf_adds(out, n > 0 ? "" : wish->tries && wish->tries->n > 0 ? "another machine" : "a machine");
+}
+
+void hosts_add_wish(struct hosts *hosts, const struct hosts_wish *wish, struct buf *out) {
+	mutex_lock(&hosts->lock);
+	add_wish(hosts, wish, out);
+	mutex_unlock(&hosts->lock);
+}
+
+bool hosts_add_limit(struct hosts *hosts, const char *queue, struct buf *out) {
+	bool is_theirs = false;
+	mutex_lock(&hosts->lock);
+	list_for_each_entry(&hosts->bounds, struct hosts_bound, bound, link) {
+		if (!is_theirs && bound->queue && bound->attrs.max_parallel == 0 && strcmp(queue_name(bound->queue), queue) == 0) {
+			is_theirs = true;
+			add_wish(hosts, &(struct hosts_wish){.width = bound->width, .bound = bound}, out);
+		}
+	}
+	mutex_unlock(&hosts->lock);
+	return is_theirs;
+}

@@ -436,13 +436,38 @@ watch_copies() {
 	cmp "$FAIRPAR" "$copies"/*
 }
 
-@test "a copy that was cut short is not executed, and is replaced" {
+@test "a copy that was cut short, or damaged, is not executed, and is replaced" {
 	make_bare_machine
 	run_fairpar -S 1/one echo ::: 1 </dev/null
-	for copy in "$copies"/*; do : >"$copy"; done
-	run_fairpar -S 1/one echo ::: 2 </dev/null
-	assert_eq "$output" 2
-	cmp "$FAIRPAR" "$copies"/*
+	empty() { : >"$1"; }
+	change() { printf x | dd of="$1" bs=1 seek=4096 conv=notrunc status=none; }
+	for damage in empty change 'chmod -x'; do
+		$damage "$copies"/*
+		run_fairpar -S 1/one echo ::: 2 </dev/null
+		assert_eq "$output" 2
+		cmp "$FAIRPAR" "$copies"/*
+	done
+}
+
+@test "a disk that is full where the program is to go is said to be" {
+	make_bare_machine
+	printf '#!/bin/sh\n/usr/bin/head "$@" >/dev/full\n' >"$bare/bin/head"
+	chmod +x "$bare/bin/head"
+	run_fairpar 255 -S 1/one echo ::: 1 </dev/null
+	assert_contains "$stderr" "it cannot be written"
+	assert_eq "$(ls -A "$copies")" ""
+}
+
+@test "a batch for one machine waits for it when it is lost, and others go on" {
+	cat >m.yaml <<-'YAML'
+		version: 1
+		batches:
+		  bound: {run: 'if mkdir once; then kill -KILL $PPID; sleep 60; fi; echo again', hosts: one}
+		  free: {args: [1, 2], run: 'echo {}'}
+	YAML
+	run_fairpar -S 1/one,1/two -f m.yaml </dev/null
+	assert_set again 1 2
+	assert_contains "$stderr" "jobs for it alone wait, others go elsewhere, and it is tried again"
 }
 
 @test "what has not come as it was sent is neither kept nor executed" {

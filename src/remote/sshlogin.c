@@ -518,9 +518,9 @@ static const char put_copy[] =
 	"k() { rm -rf \"$t\"; }; read -r a b m; mkdir -p \"$d\" && t=$(mktemp -d \"$d/.XXXXXX\") || f \"it cannot be written\"; "
 	"trap \"exit 1\" 1 2 13 15; trap k 0; "
 	"echo; echo \"want $m $(uname -sm)\"; read -r c; "
-	"head -c \"${c#* }\" >\"$t/f\" && [ \"$(cksum <\"$t/f\")\" = \"$c\" ] || f \"not all of it has come\"; "
+	"head -c \"${c#* }\" >\"$t/f\" || f \"it cannot be written\"; [ \"$(cksum <\"$t/f\")\" = \"$c\" ] || f \"not all of it has come\"; "
 	"chmod 700 \"$t/f\" && \"$t/f\" --version >/dev/null || f \"the one that was sent does not run\"; "
-	"mv -f \"$t/f\" \"$p\" && rmdir \"$t\" || f \"it cannot be written\"; "
+	"p=\"$n-${c% *}\"; mv -f \"$t/f\" \"$p\" && rmdir \"$t\" || f \"it cannot be written\"; "
 	"echo; echo \"have $m\"; r \"$p\"";
 
 // What the login shell of the other machine gets. No single quote, backslash, '!' or newline may stand within the quotes: what
@@ -535,8 +535,9 @@ static void add_remote(struct buf *text, const struct sshlogin_worker *worker, c
 		buf_printf(text, "echo \"fairpar: no %s on this machine\" >&2; exit %d'", worker->program ? worker->program : "fairpar", SSHLOGIN_NOT_FOUND);
 		return;
 	}
-	buf_printf(text, "d=\"${XDG_CACHE_HOME:-$HOME/.cache}/fairpar\"; p=\"$d/%s\"; ", worker->copy->name);
-	buf_printf(text, "[ -x \"$p\" ] && [ \"$(wc -c <\"$p\")\" -eq %" PRIu64 " ] && r \"$p\"; ", worker->copy->size);
+	buf_printf(text, "d=\"${XDG_CACHE_HOME:-$HOME/.cache}/fairpar\"; n=\"$d/%s\"; ", worker->copy->name);
+	// the cksum stands at the end of the name
+	buf_printf(text, "for p in \"$n\"-*; do [ -x \"$p\" ] && [ \"$({ cksum <\"$p\"; } 2>/dev/null)\" = \"${p##*-} %" PRIu64 "\" ] && r \"$p\"; done; ", worker->copy->size);
 	buf_adds(text, put_copy);
 	buf_addc(text, '\'');
 }

@@ -311,21 +311,43 @@ static void on_up(void *arg, const struct worker_hello *hello) {
 	}
 }
 
+// Is there another host, of these if `bound` is not NULL, that has not failed? With the lock.
+static bool has_other(const struct hosts_host *host, const struct hosts_bound *bound) {
+	const struct hosts *hosts = host->hosts;
+	for (size_t i = 0; i < hosts->n && hosts->machines == 0; ++i) {
+		const struct hosts_host *other = hosts->hosts[i];
+		if (other != host && !other->has_failed && !other->has_left && (!bound || bound->has[i])) {
+			return true;
+		}
+	}
+	return false;
+}
+
+// What becomes of the jobs of a host that has failed, for the message. With the lock.
+static const char *what_next(const struct hosts_host *host) {
+	if (host->is_over || host->has_left) {
+		return "";
+	}
+	list_for_each_entry(&host->hosts->bounds, const struct hosts_bound, bound, link) {
+		if (bound->has[host->index] && !has_other(host, bound) && host->was_up && has_other(host, NULL)) {
+			return "; jobs for it alone wait, others go elsewhere, and it is tried again";
+		}
+	}
+	return has_other(host, NULL) ? "; jobs go elsewhere, and it is tried again" : host->was_up ? "; it is tried again" : "";
+}
+
 static void on_down(void *arg, const char *why, bool was_up, bool bye) {
 	struct hosts_host *host = arg;
 	FP_CLEANUP(buf_fini) struct buf cause = BUF_INIT;
 	buf_add_escaped(&cause, why, strlen(why), SAID_MOST);
 	struct hosts *hosts = host->hosts;
 	mutex_lock(&hosts->lock);
-	bool says = !host->has_failed && !hosts->terminating && !(host->has_left && bye), has_others = false;
-	for (size_t i = 0; i < hosts->n; ++i) {
-		has_others = has_others || (hosts->machines == 0 && hosts->hosts[i] != host && !hosts->hosts[i]->has_failed && !hosts->hosts[i]->has_left);
-	}
+	bool says = !host->has_failed && !hosts->terminating && !(host->has_left && bye);
 	host->has_failed = host->has_failed || !bye;
 	host->is_unreachable = !was_up && !bye;
 	host->is_over = host->is_unreachable && host->login->kind == SSHLOGIN_LAUNCH && slurm_is_over(why);
 	const char *what = was_up ? "the connection is lost" : host->is_over ? "the allocation has ended" : "cannot connect";
-	const char *next = host->is_over || host->has_left ? "" : has_others ? "; jobs go elsewhere, and it is tried again" : host->was_up ? "; it is tried again" : "";
+	const char *next = what_next(host);
 	host->offered = 0;
 	hosts_set_slots(host, 0, /* keeps */ false);
 	if (host->has_left) {

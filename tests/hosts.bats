@@ -660,3 +660,8 @@ tells() { grep -qF "$1" "$BATS_TEST_TMPDIR/stderr"; }
 	run_fairpar any -t -S 1/one,1/two --retries 2 '[ $PARALLEL_SSHHOST = two ] || exit 1; sleep 0.05 #' ::: $(seq 20) </dev/null
 	assert_eq "$status" 0
 }
+
+@test "why there is no connection is told with the line before the last, too" {
+	run_fairpar 255 --launch 'sh -c "echo unrecognized option >&2; echo Try help >&2; exit 1" {}' echo ::: 1 </dev/null
+	assert_contains "$stderr" "cannot connect: exit 1: unrecognized option; Try help"
+}

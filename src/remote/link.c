@@ -58,7 +58,7 @@ struct host_link {
 	bool let_go;               // it was told that it may end
 	uint64_t now, retry_at, pause, kill_at, late_at; // late_at: when the next attempt is beyond its time
 	struct buf said;           // the line that the launcher is writing
-	char last_said[SAID_BYTES];
+	char last_said[2][SAID_BYTES]; // the last two while it was not up, the later one behind
 	unsigned nsaid;
 	struct polls polls;
 	char *bytes;               // READ_BYTES
@@ -359,6 +359,14 @@ static void be_gone(struct host_link *link) {
 	}
 }
 
+// What the launcher has said, or else what has come of what is no worker: why there is no connection, perhaps.
+static void add_said(const struct host_link *link, struct buf *text) {
+	const char *before = link->last_said[0], *said = link->last_said[1][0] ? link->last_said[1] : host_noise(link->host);
+	if (said[0]) {
+		buf_printf(text, ": %s%s%s", before, before[0] ? "; " : "", said);
+	}
+}
+
 // The line has gone, or cannot be used any more.
 static void lose(struct host_link *link, const char *why) {
 	char how[80];
@@ -371,9 +379,8 @@ static void lose(struct host_link *link, const char *why) {
 	launcher_end(&link->launcher, link->now + grace, how, sizeof(how));
 	link->now = now_ns();
 	buf_adds(&text, why ? why : how[0] ? how : "the line has ended");
-	const char *said = link->last_said[0] ? link->last_said : host_noise(link->host);
-	if (!link->up && !link->leaving && said[0]) {
-		buf_printf(&text, ": %s", said);
+	if (!link->up && !link->leaving) {
+		add_said(link, &text);
 	}
 	if (is_told) {
 		go_down(link, buf_str(&text), /* bye */ link->leaving || !wanted); // first: nothing is to be given to it
@@ -390,7 +397,7 @@ static void lose(struct host_link *link, const char *why) {
 static void connect_host(struct host_link *link) {
 	struct spawn_error error;
 	buf_reset(&link->said);
-	link->last_said[0] = '\0';
+	link->last_said[0][0] = link->last_said[1][0] = '\0';
 	link->nsaid = 0;
 	link->leaving = link->let_go = link->is_cut = false;
 	if (launcher_start(&link->launcher, &link->config.launcher, &error) != 0) {
@@ -419,7 +426,8 @@ static void say(struct host_link *link) {
 		return;
 	}
 	if (!link->up) {
-		snprintf(link->last_said, sizeof(link->last_said), "%s", line->data);
+		memcpy(link->last_said[0], link->last_said[1], SAID_BYTES);
+		snprintf(link->last_said[1], SAID_BYTES, "%s", line->data);
 	} else if (link->nsaid++ < SAID_MOST) {
 		link->config.calls.said(link->config.calls.arg, line->data);
 	} else if (link->nsaid == SAID_MOST + 1) {

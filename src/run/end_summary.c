@@ -64,7 +64,8 @@ static void add(struct buf *buf, const struct run_stats *stats, int fd, struct s
 		bool is_cut = !stats->manifest && stats->total.cancelled + stats->total.running > 0;
 		form.again_rest = is_cut && option_add_again(&again, stats->argv, stats->joblog, AGAIN_ITEMS);
 		enum again how = stats->manifest ? AGAIN_MANIFEST : AGAIN_COMMANDS;
-		bool works = form.again_rest || option_add_again(&again, stats->argv, stats->joblog, how);
+		bool works = form.again_rest || option_add_again(&again, stats->argv, stats->joblog, how) ||
+			(!stats->manifest && option_add_again(&again, stats->argv, stats->joblog, AGAIN_ITEMS));
 		form.again = works ? buf_str(&again) : NULL;
 	}
 	summary_add(buf, stats, &form);

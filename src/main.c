@@ -12,7 +12,7 @@
 //   shell/       shell_is_needed()  which shell runs a command, where in it an item stands, and how it is quoted there
 //   input/       input_next()       records: lines, columns, CSV, blocks, globs
 //   template/    template_expand()  commands with replacement strings, and what execve() gets: command_build()
-//   engine/      pool_submit()      named queues that take turns (fair.c) on slots, local lists, stealing
+//   engine/      pool_submit()      named queues that take turns (fair.c) on slots, local lists, stealing; start_order.c: who was first, for -t and -p
 //   slots/       slots_parse()      how many jobs at once (controller.c: by -j auto); semaphores; pools: lease.c decides, server.c
 //                                   serves, client.c asks; make's jobserver
 //   process/     child_run()        one child from start to end; contexts, signals, the guardian, cgroups; executor.h: the seam, where
@@ -39,7 +39,7 @@
 //     attempt.c           one attempt: command, environment, child
 //     job_output.c        where a job's output goes: spool, files (result_files.c), or items (line_items.c)
 //     batch_commands.c    what runs for a batch beside its items: on-failure, finally, listings
-//     admission.c         when a job may start: --load, --memfree, --delay auto (terminal.c: --tty, -p; start_order.c: -t, in order)
+//     admission.c         when a job may start: --load, --memfree, --delay auto (terminal.c: --tty, -p)
 //     auto_slots.c        how many jobs run at once by -j auto (job_looks.c: what they do); learned_memory.c: what they needed in a
 //                         former run
 //     autopack.c          how many items a process gets by --pack=auto; limits.c: how many descriptors and processes there may be

@@ -8,11 +8,11 @@
 #include "base/list.h"
 #include "base/median.h"
 #include "base/text.h"
+#include "engine/start_order.h"
 #include "process/memory.h"
 #include "process/sysload.h"
 #include "run/limits.h"
 #include "run/publish.h"
-#include "run/start_order.h"
 #include "slots/slots.h"
 
 #include <errno.h>

@@ -5,12 +5,12 @@
 #include "base/alloc.h"
 #include "base/diag.h"
 #include "base/text.h"
+#include "engine/start_order.h"
 #include "input/glob.h"
 #include "run/counts.h"
 #include "run/dag_node.h"
 #include "run/subscribers.h"
 #include "run/publish.h"
-#include "run/start_order.h"
 
 // The end of the attempt and of its output. Returns true if it makes the run halt.
 static bool finish(struct worker_state *state, struct job *job, const struct result *result) {

@@ -10,6 +10,7 @@
 #include "base/diag.h"
 #include "base/sync.h"
 #include "base/text.h"
+#include "engine/start_order.h"
 #include "remote/ends.h"
 #include "remote/link.h"
 #include "remote/payload.h"
@@ -18,7 +19,6 @@
 #include "remote/sshlogin.h"
 #include "run/host_files.h"
 #include "run/pilots.h"
-#include "run/start_order.h"
 #include "shell/shell.h"
 #include "slots/slots.h"
 

@@ -18,6 +18,7 @@
 #include "base/alloc.h"
 #include "base/diag.h"
 #include "base/text.h"
+#include "engine/start_order.h"
 #include "run/autopack.h"
 #include "run/block_feed.h"
 #include "run/counts.h"
@@ -27,7 +28,6 @@
 #include "run/publish.h"
 #include "run/result_files.h"
 #include "run/retry_queue.h"
-#include "run/start_order.h"
 #include "run/subscribers.h"
 
 #include <stdio.h>

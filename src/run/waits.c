@@ -5,12 +5,12 @@
 #include "base/alloc.h"
 #include "base/sync.h"
 #include "base/text.h"
+#include "engine/start_order.h"
 #include "process/child.h"
 #include "run/dag_node.h"
 #include "run/leases.h"
 #include "run/nested.h"
 #include "run/run.h"
-#include "run/start_order.h"
 #include "run/terminal.h"
 #include "run/worker_state.h"
 

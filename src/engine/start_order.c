@@ -1,6 +1,6 @@
 // The order in which jobs were dispatched, kept by the slots that they were dispatched to.
 
-#include "run/start_order.h"
+#include "engine/start_order.h"
 
 #include "base/alloc.h"
 #include "base/diag.h"

@@ -3,8 +3,8 @@
 //
 // A worker that has been given an item is in the line until it has passed, at the latest when its item has ended.
 
-#ifndef FAIRPAR_RUN_START_ORDER_H
-#define FAIRPAR_RUN_START_ORDER_H
+#ifndef FAIRPAR_ENGINE_START_ORDER_H
+#define FAIRPAR_ENGINE_START_ORDER_H
 
 struct start_order;
 

@@ -16,7 +16,7 @@
 //   slots/       slots_parse()      how many jobs at once (controller.c: by -j auto); semaphores; pools: lease.c decides, server.c
 //                                   serves, client.c asks; make's jobserver
 //   process/     child_run()        one child from start to end; contexts, signals, the guardian, cgroups; executor.h: the seam, where
-//                                   run/leases.c, run/nested.c and run/jobserver_slots.c stand in between
+//                                   hosts/hosts.c, run/leases.c, run/nested.c and run/jobserver_slots.c stand in between
 //   warm/        warm_starter()     --warm: programs that are started once and cloned for each job (server.c is what is cloned)
 //   remote/      host_run()         the line to a worker on another machine: frames (frames.def), both ends of it without their I/O
 //   output/      writer_create()    jobs' output: spooled, whole, in the promised order
@@ -25,6 +25,12 @@
 //   draw/        html_draw()        the page, the timeline, Chrome's trace
 //   manifest/    manifest_load()    a YAML file: typed batches, or all of its mistakes with their places
 //   cli/         options_parse()    the one option table (options.def): struct options, --help, completions
+//   hosts/       hosts_enter()      hosts.c, slots on several machines (remote/link.c: the line to each), and attempts that are lost with one
+//     host_places.c       which attempt gets which of these slots
+//     host_list.c         machines that come and leave with a file that changes
+//     host_words.c        what is said of these machines
+//     host_files.c        files to these machines and back (remote/transfer.c), around an attempt there
+//     pilots.c            jobs of Slurm that are such machines: asked for and released (pilot_policy.c) by its commands (slurm_command.c)
 //   xargs/       xargs_main()       `fairpar --xargs`, or called xargs: a run of its own kind
 //   run/         run_all()          run.c, the event loop: input, wake-ups (wake.c); stop.c: signals, what ends a run
 //     setup.c             composition root: what a run is put together from, and what its pool and its writer call back
@@ -53,12 +59,6 @@
 //     worker_mode.c       --worker: the other end of a line
 //     sem_mode.c, pool_mode.c        one command behind a semaphore, or in a slot of a pool
 //     leases.c            slots that come from a pool, or from the run in whose job this one is started (pool_client.c)
-//     hosts.c             slots on several machines (remote/link.c: the line to each), and attempts that are lost with one
-//     host_places.c       which attempt gets which of these slots
-//     host_list.c         machines that come and leave with a file that changes
-//     host_words.c        what is said of these machines
-//     pilots.c            jobs of Slurm that are such machines: asked for and released (pilot_policy.c) by its commands (slurm_command.c)
-//     host_files.c        files to these machines and back (remote/transfer.c), around an attempt there
 //     jobserver_slots.c   slots that are shared by make's jobserver, as its client or its server (jobserver_server.c; in a pool
 //                         jobserver_spare.c)
 //     nested.c            slots that are lent to the fairpars in this run's jobs

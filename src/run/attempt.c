@@ -7,11 +7,11 @@
 #include "base/diag.h"
 #include "base/text.h"
 #include "engine/start_order.h"
+#include "hosts/host_files.h"
+#include "hosts/hosts.h"
 #include "run/admission.h"
 #include "run/auto_slots.h"
 #include "run/created_files.h"
-#include "run/host_files.h"
-#include "run/hosts.h"
 #include "run/learned_memory.h"
 #include "run/publish.h"
 #include "run/result_files.h"
@@ -201,6 +201,43 @@ static void child_started(void *arg, pid_t pid, uint64_t start) {
 	}
 }
 
+// One path, unless it is as the one before.
+static void add_path(struct buf *paths, const struct template *template, const struct expansion *x, size_t *last) {
+	size_t at = paths->len;
+	template_expand(template, x, paths);
+	buf_addc(paths, '\0');
+	if (at > 0 && strcmp(paths->data + *last, paths->data + at) == 0) {
+		paths->len = at;
+	} else {
+		*last = at;
+	}
+}
+
+// Of several items in one command, each has its own.
+static void add_paths(struct buf *paths, const struct job *job, struct template *const *templates, size_t n) {
+	size_t last = 0;
+	for (size_t i = 0; i < n; ++i) {
+		struct expansion x = job_expansion(job);
+		struct record one = {.args = job->record.args, .nargs = 1};
+		bool is_each = job->batch->run->options->packing.on && !template_has_columns(templates[i]);
+		for (uint32_t arg = 0; is_each && arg < job->record.nargs; ++arg, one.args += one.size) {
+			one.size = strlen(one.args) + 1;
+			x.record = &one;
+			add_path(paths, templates[i], &x, &last);
+		}
+		if (!is_each) {
+			add_path(paths, templates[i], &x, &last);
+		}
+	}
+}
+
+// What the templates of the job say.
+static void expand_files(struct job_files *ret_files, const struct job *job) {
+	*ret_files = (struct job_files){.go = BUF_INIT};
+	add_paths(&ret_files->go, job, job->spec->transferred, job->spec->ntransferred);
+	add_paths(&ret_files->come, job, job->spec->returned, job->spec->nreturned);
+}
+
 // With the files that it has elsewhere. *ret_error is none where one of these could not be brought, which is said.
 static void execute(struct worker_state *state, const struct job *job, const struct child_config *config, struct hosts_place *place,
                     struct result *ret_result, struct spawn_error *ret_error) {
@@ -210,7 +247,7 @@ static void execute(struct worker_state *state, const struct job *job, const str
 		return;
 	}
 	struct job_files files;
-	job_files_expand(&files, job);
+	expand_files(&files, job);
 	hosts_set_files(place, &files);
 	executor->run(executor->arg, config, ret_result, ret_error);
 	hosts_set_files(place, NULL);

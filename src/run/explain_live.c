@@ -9,9 +9,9 @@
 #include "base/diag.h"
 #include "base/text.h"
 #include "base/units.h"
+#include "hosts/hosts.h"
 #include "run/admission.h"
 #include "run/auto_slots.h"
-#include "run/hosts.h"
 #include "run/leases.h"
 #include "run/publish.h"
 

@@ -3,8 +3,8 @@
 #include "run/feed_onall.h"
 
 #include "base/alloc.h"
+#include "hosts/hosts.h"
 #include "remote/sshlogin.h"
-#include "run/hosts.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -3,11 +3,11 @@
 #ifndef FAIRPAR_RUN_JOB_STATE_H
 #define FAIRPAR_RUN_JOB_STATE_H
 
+#include "hosts/hosts.h"
 #include "job/event.h"
 #include "output/results.h"
 #include "run/added_jobs.h"
 #include "run/block.h"
-#include "run/hosts.h"
 #include "run/item.h"
 
 struct sshlogin;

@@ -7,10 +7,10 @@
 #include "base/random.h"
 #include "base/text.h"
 #include "base/units.h"
+#include "hosts/hosts.h"
 #include "process/memory.h"
 #include "remote/sshlogin.h"
 #include "report/run_stats.h"
-#include "run/hosts.h"
 
 #include <stdlib.h>
 #include <time.h>

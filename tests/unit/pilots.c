@@ -1,6 +1,6 @@
-// When pilots of Slurm are asked for, given up and released (run/pilot_policy.h), with a clock of the test's own.
+// When pilots of Slurm are asked for, given up and released (hosts/pilot_policy.h), with a clock of the test's own.
 
-#include "run/pilot_policy.h"
+#include "hosts/pilot_policy.h"
 
 #include "base/sync.h"
 

@@ -1,6 +1,6 @@
 // Which attempt gets which slot: the places of the hosts, and batches that are to run on some of them only.
 
-#include "run/hosts_internal.h"
+#include "hosts/hosts_internal.h"
 
 #include "base/alloc.h"
 #include "base/units.h"

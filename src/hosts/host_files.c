@@ -3,14 +3,11 @@
 // The base files of a machine:   NOT_THERE -first attempt-> COMING -> THERE       COMING -it cannot be-> NOT_THERE
 // While they come, the other attempts of that machine wait for them. They stay there when the line is lost.
 
-#include "run/host_files.h"
+#include "hosts/host_files.h"
 
 #include "base/alloc.h"
 #include "base/sync.h"
 #include "remote/payload.h"
-#include "run/job_spec.h"
-#include "run/job_state.h"
-#include "run/run.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -23,44 +20,6 @@ struct host_files {
 	cond changed;
 	enum { NOT_THERE, COMING, THERE } state; // under the lock
 };
-
-// ---- the files of a job ----
-
-// One path, unless it is as the one before.
-static void add_path(struct buf *paths, const struct template *template, const struct expansion *x, size_t *last) {
-	size_t at = paths->len;
-	template_expand(template, x, paths);
-	buf_addc(paths, '\0');
-	if (at > 0 && strcmp(paths->data + *last, paths->data + at) == 0) {
-		paths->len = at;
-	} else {
-		*last = at;
-	}
-}
-
-// Of several items in one command, each has its own.
-static void add_paths(struct buf *paths, const struct job *job, struct template *const *templates, size_t n) {
-	size_t last = 0;
-	for (size_t i = 0; i < n; ++i) {
-		struct expansion x = job_expansion(job);
-		struct record one = {.args = job->record.args, .nargs = 1};
-		bool is_each = job->batch->run->options->packing.on && !template_has_columns(templates[i]);
-		for (uint32_t arg = 0; is_each && arg < job->record.nargs; ++arg, one.args += one.size) {
-			one.size = strlen(one.args) + 1;
-			x.record = &one;
-			add_path(paths, templates[i], &x, &last);
-		}
-		if (!is_each) {
-			add_path(paths, templates[i], &x, &last);
-		}
-	}
-}
-
-void job_files_expand(struct job_files *ret_files, const struct job *job) {
-	*ret_files = (struct job_files){.go = BUF_INIT};
-	add_paths(&ret_files->go, job, job->spec->transferred, job->spec->ntransferred);
-	add_paths(&ret_files->come, job, job->spec->returned, job->spec->nreturned);
-}
 
 void job_files_fini(struct job_files *files) {
 	buf_fini(&files->go);

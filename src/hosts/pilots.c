@@ -1,6 +1,6 @@
 // The pilots of a run: the thread that asks for them, and what it says of them.
 
-#include "run/pilots.h"
+#include "hosts/pilots.h"
 
 #include "base/alloc.h"
 #include "base/diag.h"
@@ -8,10 +8,10 @@
 #include "base/sync.h"
 #include "base/text.h"
 #include "base/wakeup.h"
+#include "hosts/pilot_policy.h"
+#include "hosts/slurm_command.h"
 #include "process/proctree.h"
 #include "remote/slurm.h"
-#include "run/pilot_policy.h"
-#include "run/slurm_command.h"
 
 #include <errno.h>
 #include <poll.h>

@@ -3,8 +3,8 @@
 // A thread does what pilot_policy.h decides, and asks Slurm by its own commands: squeue for why pilots wait, scancel for what is
 // left of this run, and at the start of runs on this machine that were killed.
 
-#ifndef FAIRPAR_RUN_PILOTS_H
-#define FAIRPAR_RUN_PILOTS_H
+#ifndef FAIRPAR_HOSTS_PILOTS_H
+#define FAIRPAR_HOSTS_PILOTS_H
 
 #include "base/attr.h"
 #include "process/context.h"

@@ -1,6 +1,6 @@
 // What is said of the hosts of a run: how each stands, and for which of them a job waits.
 
-#include "run/hosts_internal.h"
+#include "hosts/hosts_internal.h"
 
 #include "base/diag.h"
 

@@ -3,8 +3,8 @@
 // A place is a slot (or several) of one host. An attempt gets its place before its command is built, for that may name the host;
 // hosts_executor() then runs it there. On this machine (`:`) it is executed by the executor behind.
 
-#ifndef FAIRPAR_RUN_HOSTS_H
-#define FAIRPAR_RUN_HOSTS_H
+#ifndef FAIRPAR_HOSTS_HOSTS_H
+#define FAIRPAR_HOSTS_HOSTS_H
 
 #include "cli/options.h"
 #include "engine/pool.h"

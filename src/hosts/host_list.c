@@ -3,7 +3,7 @@
 // It is looked at when an attempt takes a place or gives one back, and when a connection breaks, at most once a second. A host that is new
 // comes behind the others; one that has left the list stays where it is, without slots, and may come back.
 
-#include "run/hosts_internal.h"
+#include "hosts/hosts_internal.h"
 
 #include "base/alloc.h"
 #include "base/diag.h"

@@ -1,16 +1,16 @@
 // The hosts of a run as their files see them: hosts.c (hosts that come and go, what runs there), host_places.c (who gets which),
 // host_list.c (the list of them, where it changes).
 
-#ifndef FAIRPAR_RUN_HOSTS_INTERNAL_H
-#define FAIRPAR_RUN_HOSTS_INTERNAL_H
+#ifndef FAIRPAR_HOSTS_HOSTS_INTERNAL_H
+#define FAIRPAR_HOSTS_HOSTS_INTERNAL_H
 
 #include "base/atomic.h"
 #include "base/buf.h"
 #include "base/list.h"
 #include "base/sync.h"
+#include "hosts/hosts.h"
 #include "remote/program_copy.h"
 #include "remote/sshlogin.h"
-#include "run/hosts.h"
 
 struct pilot_node;
 

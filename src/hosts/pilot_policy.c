@@ -1,6 +1,6 @@
 // When a pilot of Slurm is asked for, given up and released.
 
-#include "run/pilot_policy.h"
+#include "hosts/pilot_policy.h"
 
 #include "base/alloc.h"
 #include "base/sync.h"

@@ -1,7 +1,7 @@
 // One command of Slurm, run to its end: what it has printed, and how it ended.
 
-#ifndef FAIRPAR_RUN_SLURM_COMMAND_H
-#define FAIRPAR_RUN_SLURM_COMMAND_H
+#ifndef FAIRPAR_HOSTS_SLURM_COMMAND_H
+#define FAIRPAR_HOSTS_SLURM_COMMAND_H
 
 #include "base/attr.h"
 #include "base/buf.h"

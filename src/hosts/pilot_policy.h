@@ -5,8 +5,8 @@
 //
 // Pure: times are arguments, and whoever calls does what was decided.
 
-#ifndef FAIRPAR_RUN_PILOT_POLICY_H
-#define FAIRPAR_RUN_PILOT_POLICY_H
+#ifndef FAIRPAR_HOSTS_PILOT_POLICY_H
+#define FAIRPAR_HOSTS_PILOT_POLICY_H
 
 #include "base/attr.h"
 

@@ -1,6 +1,6 @@
 // One command of Slurm, run to its end. Where Slurm's controller is down it may take long: so there is a time limit.
 
-#include "run/slurm_command.h"
+#include "hosts/slurm_command.h"
 
 #include "base/alloc.h"
 #include "base/io.h"

@@ -1,13 +1,11 @@
 // What surrounds an attempt on another machine when it has files there: base files before the first one, its own before and after it,
 // and their removal.
 
-#ifndef FAIRPAR_RUN_HOST_FILES_H
-#define FAIRPAR_RUN_HOST_FILES_H
+#ifndef FAIRPAR_HOSTS_HOST_FILES_H
+#define FAIRPAR_HOSTS_HOST_FILES_H
 
 #include "cli/options.h"
 #include "remote/transfer.h"
-
-struct job;
 
 // The files of one attempt: paths as file_route() takes them, a NUL behind each.
 struct job_files {
@@ -15,8 +13,6 @@ struct job_files {
 	struct buf why;      // what host_files_run() could not do, or empty
 };
 
-// Fills in what the job's templates say; job_files_fini() in any case.
-void job_files_expand(struct job_files *ret_files, const struct job *job);
 void job_files_fini(struct job_files *files);
 
 // What is known of the files at one machine.

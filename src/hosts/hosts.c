@@ -1,24 +1,24 @@
 // The slots of a run that are on several machines: one link for each of the others, and the count of the slots of all.
 //
 // A host has slots while it is up; the pool is told of each that comes and goes. An attempt whose line has gone ends with
-// result.lost, and job_run.c runs it again, which takes a place anew. As its slots went with the line, it waits for one
+// result.lost, and run/job_run.c runs it again, which takes a place anew. As its slots went with the line, it waits for one
 // elsewhere, or until the line is back.
 
-#include "run/hosts_internal.h"
+#include "hosts/hosts_internal.h"
 
 #include "base/alloc.h"
 #include "base/diag.h"
 #include "base/sync.h"
 #include "base/text.h"
 #include "engine/start_order.h"
+#include "hosts/host_files.h"
+#include "hosts/pilots.h"
 #include "remote/ends.h"
 #include "remote/link.h"
 #include "remote/payload.h"
 #include "remote/program_copy.h"
 #include "remote/slurm.h"
 #include "remote/sshlogin.h"
-#include "run/host_files.h"
-#include "run/pilots.h"
 #include "shell/shell.h"
 #include "slots/slots.h"
 

@@ -665,3 +665,9 @@ tells() { grep -qF "$1" "$BATS_TEST_TMPDIR/stderr"; }
 	run_fairpar 255 --launch 'sh -c "echo unrecognized option >&2; echo Try help >&2; exit 1" {}' echo ::: 1 </dev/null
 	assert_contains "$stderr" "cannot connect: exit 1: unrecognized option; Try help"
 }
+
+@test "a job that brings its machines down takes no other job with it for good" {
+	run_fairpar 1 -S 3/one --joblog log 'if [ {} = bad ]; then kill -KILL $PPID; fi; sleep 0.2; echo {}' ::: bad 1 2 3 4 5 </dev/null
+	assert_set 1 2 3 4 5
+	assert_contains "$stderr" "lost with its machine"
+}

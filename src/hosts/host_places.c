@@ -39,6 +39,16 @@ static bool wants(const struct hosts_host *host, const struct seeker *seeker) {
 	return may_use(host, seeker->wish) && tries_on(host, seeker->wish) <= seeker->fewest;
 }
 
+// The slots that it needs of the host. With the lock.
+static unsigned need_of(const struct hosts_host *host, const struct hosts_wish *wish) {
+	return wish->is_alone ? host->slots : least(wish->width, host->slots);
+}
+
+// Does it need several slots that come free one by one?
+static bool is_wide(const struct hosts_wish *wish) {
+	return wish->is_alone || wish->width > 1;
+}
+
 // Others have its slot of the pool while it waits, for it may wait while slots are free.
 static bool is_choosy(const struct seeker *seeker) {
 	return seeker->wish->bound || (seeker->wish->tries && seeker->wish->tries->n > 0);
@@ -79,7 +89,7 @@ static struct hosts_host *choose(const struct hosts *hosts, struct seeker *seeke
 	seeker->fewest = count_fewest(hosts, seeker->wish);
 	for (size_t i = 0; i < hosts->n; ++i) {
 		struct hosts_host *host = hosts->hosts[i];
-		if (host->slots == 0 || host->is_braked || !wants(host, seeker) || room_on(host, seeker) < least(seeker->wish->width, host->slots) ||
+		if (host->slots == 0 || host->is_braked || !wants(host, seeker) || room_on(host, seeker) < need_of(host, seeker->wish) ||
 		    (host->claimant && host->claimant != claimant)) {
 			continue;
 		}
@@ -186,7 +196,7 @@ struct hosts_place *hosts_enter(struct hosts *hosts, const struct hosts_wish *wi
 	hosts_look_at_list(hosts);
 	mutex_lock(&hosts->lock);
 	while (!hosts->terminating && !(place->host = choose(hosts, &seeker, place)) && !(*ret_gone = find_gone(hosts, wish))) {
-		if (wish->width > 1) {
+		if (is_wide(wish)) {
 			claim(hosts, &seeker, place);
 		}
 		if (!waits) {
@@ -201,11 +211,11 @@ struct hosts_place *hosts_enter(struct hosts *hosts, const struct hosts_wish *wi
 		end_waiting(hosts, &seeker);
 	}
 	if (place->host) {
-		place->width = least(wish->width, place->host->slots);
+		place->width = need_of(place->host, wish);
 		place->host->used += place->width;
 		place->at = place->host->node;
 	}
-	if (wish->width > 1) {
+	if (is_wide(wish)) {
 		renounce(hosts, place);
 	}
 	mutex_unlock(&hosts->lock);

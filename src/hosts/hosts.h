@@ -49,6 +49,7 @@ struct hosts_wish {
 	unsigned width;                 // slots, or as many as the host has
 	const struct hosts_tries *tries; // rather where it was tried less often than on the others; or NULL
 	struct hosts_bound *bound;      // on one of these; or NULL: on any
+	bool is_alone;                  // with nothing else on the host
 	void (*waits)(void *arg);       // called if there is none now, once; or NULL
 	void *arg;
 };

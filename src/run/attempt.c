@@ -41,6 +41,8 @@ static void print_command(struct worker_state *state) {
 
 // ---- the environment ----
 
+enum { LOSSES_ALONE = 2 }; // after which a job that was lost with its machine has one for itself: it may bring others down with it
+
 enum { UNREACHABLE = 255 }; // exit code of a job whose machine cannot be reached, as ssh has it
 
 enum { NVARS = 14 }; // set for each job, see build_vars()
@@ -576,6 +578,7 @@ static struct hosts_place *enter_host(struct worker_state *state, struct job *jo
 		.wish = {
 			.width = worker_width(state->worker),
 			.tries = &job->tries,
+			.is_alone = job->losses >= LOSSES_ALONE,
 			.bound = job->batch->bound,
 			.waits = host_waits,
 			.arg = &waiter,

@@ -218,6 +218,13 @@ JOB
 	chmod +x none
 	run_fairpar 255 -S one --ssh "$PWD/none" echo ::: a </dev/null
 	assert_contains "$stderr" "one: cannot connect: exit 3: welcome"
+	printf '#!/bin/sh\nprintf "one\\r\\n\\ntwo\\nthree\\n"\nexit 3\n' >none
+	run_fairpar 255 -S one --ssh "$PWD/none" echo ::: a </dev/null
+	grep -q "exit 3: one; two; three\$" <<<"$stderr"
+	printf '#!/bin/sh\nseq 100000\n' >none
+	run_fairpar 255 -S one --ssh "$PWD/none" echo ::: a </dev/null
+	assert_contains "$stderr" "it says much, but is no worker of fairpar: 1; 2; 3;"
+	[[ $(grep 'says much' <<<"$stderr" | wc -c) -lt 350 ]]
 }
 
 @test "a slow reader holds jobs elsewhere up, and gets all" {

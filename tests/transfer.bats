@@ -134,6 +134,8 @@ log"
 	assert_eq "$output" in
 	assert_contains "$stderr" "job #1: one: cannot return 'in.out'"
 	assert_contains "$stderr" "No such file"
+	assert_contains "$stderr" "; tar:"
+	[[ $stderr != *'\n'* ]]
 	assert_eq "$(tail -n1 log | cut -f7)" 1
 	[[ ! -e in.out ]]
 }

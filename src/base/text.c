@@ -164,6 +164,20 @@ void text_add_output(struct buf *buf, const char *line, size_t len, size_t colum
 	text_add_text(buf, buf_str(&shown), shown.len, columns);
 }
 
+void text_add_said(struct buf *buf, const char *said, size_t len, size_t max) {
+	FP_CLEANUP(buf_fini) struct buf line = BUF_INIT;
+	bool is_between = false;
+	for (size_t i = 0; i < len; ++i) {
+		bool is_end = said[i] == '\n' || (said[i] == '\r' && (i + 1 == len || said[i + 1] == '\n'));
+		if (!is_end) {
+			buf_adds(&line, is_between && line.len > 0 ? "; " : "");
+			buf_addc(&line, said[i]);
+		}
+		is_between = is_end;
+	}
+	buf_add_escaped(buf, buf_str(&line), line.len, max);
+}
+
 void text_add_job(struct buf *buf, const char *batch, uint64_t number, uint64_t seq, size_t columns) {
 	bool is_default = number > 0 && seq > 0 && strcmp(batch, "default") == 0;
 	if (!is_default) {

@@ -49,6 +49,9 @@ void text_add_command(struct buf *buf, const char *command, size_t len, size_t c
 // only what follows; else as text_add_text().
 void text_add_output(struct buf *buf, const char *line, size_t len, size_t columns);
 
+// What another program has said, for a message of one line: escaped, "; " for newlines, none at its end; cut after `max` bytes.
+void text_add_said(struct buf *buf, const char *said, size_t len, size_t max);
+
 // "tests#3"; "#17" by its number in the run in the batch "default"; "tests" for what is no item of it (number 0). The batch's
 // name in at most so many columns, as text_add_text().
 enum { TEXT_BATCH_COLUMNS = 60 }; // in a line

@@ -8,6 +8,7 @@
 #include "base/io.h"
 #include "base/polls.h"
 #include "base/random.h"
+#include "base/text.h"
 #include "base/wakeup.h"
 #include "remote/host.h"
 #include "remote/link_internal.h"
@@ -29,6 +30,7 @@ enum {
 	KILL_GRACE_MS = 2000,       // for what runs at the other end, after link_kill()
 	SAID_MOST = 20,             // lines of a launcher that are passed on, for each connection
 	SAID_BYTES = 400,           // of each
+	NOISE_IN_LINE = 200,        // bytes of what a launcher has said that is no worker
 	SPARE_MOST = 2,             // for the next attempts; each thread has its own between two steps
 };
 
@@ -361,9 +363,12 @@ static void be_gone(struct host_link *link) {
 
 // What the launcher has said, or else what has come of what is no worker: why there is no connection, perhaps.
 static void add_said(const struct host_link *link, struct buf *text) {
-	const char *before = link->last_said[0], *said = link->last_said[1][0] ? link->last_said[1] : host_noise(link->host);
+	const char *before = link->last_said[0], *said = link->last_said[1], *noise = host_noise(link->host);
 	if (said[0]) {
 		buf_printf(text, ": %s%s%s", before, before[0] ? "; " : "", said);
+	} else if (noise[0]) {
+		buf_adds(text, ": ");
+		text_add_said(text, noise, strlen(noise), NOISE_IN_LINE);
 	}
 }
 

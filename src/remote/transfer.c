@@ -90,7 +90,7 @@ static enum transfer_end judge(enum link_end end, const struct result *result, c
 		buf_printf(ret_why, "%s there: %s", spawn_step_name(error->step), strerror(error->error));
 	} else {
 		const char *text = said[0] ? said : result_describe(result, how, sizeof(how));
-		buf_add_escaped(ret_why, text, strlen(text), SHOWN_MOST);
+		text_add_said(ret_why, text, strlen(text), SHOWN_MOST);
 	}
 	return TRANSFER_FAILED;
 }
@@ -173,7 +173,7 @@ static enum transfer_end end_here(struct launcher *here, enum transfer_end end, 
 	launcher_end(here, until, how, sizeof(how));
 	if (end == TRANSFER_DONE && strcmp(how, "exit 0") != 0) {
 		const char *text = said.len > 0 ? said.data : how;
-		buf_add_escaped(ret_why, text, strlen(text), SHOWN_MOST);
+		text_add_said(ret_why, text, strlen(text), SHOWN_MOST);
 		end = TRANSFER_FAILED;
 	}
 	return end;

@@ -29,6 +29,20 @@ setup() {
 	assert_lines 1 1
 }
 
+@test "0/HOST has no slots but those that --jobs says by a number, as in GNU parallel" {
+	run_fairpar --ssh "$ssh" -S 0/a,1/b --plus echo {sshlogin} ::: 1 2
+	assert_lines b b
+	run_fairpar 255 --ssh "$ssh" -S 0/a -j50% touch ran ::: a
+	assert_contains "$stderr" "no machine of --sshlogin has a slot"
+	for jobs in 2 +2 0; do
+		run_fairpar --ssh "$ssh" -S 0/a "-j$jobs" --plus echo {sshlogin} ::: 1 2
+		assert_lines a a
+	done
+	run_fairpar --ssh "$ssh" -S 0/a --nonall --tag echo x
+	assert_eq "$output" $'a\tx'
+	[[ ! -e ran ]]
+}
+
 @test "a job knows its machine, by replacement strings, its environment and its tag" {
 	run_fairpar -k -S : --plus --tagstring '{host}|{sshlogin}' echo {host} {sshlogin} '$PARALLEL_SSHLOGIN' '$PARALLEL_SSHHOST' {} ::: a
 	assert_eq "$output" $':|:\t: : : : a'
@@ -83,6 +97,8 @@ setup() {
 	assert_contains "$stderr" 'a password is not taken here'
 	run_fairpar 255 -S a,@b touch ran ::: a
 	assert_contains "$stderr" "no machine is in the group 'b'"
+	run_fairpar 255 -S a --env 'B C' touch ran ::: a
+	assert_contains "$stderr" "--env takes names of variables, separated by commas, not 'B C'"
 	run_fairpar 255 -S a --pool touch ran ::: a
 	assert_contains "$stderr" '--pool cannot be combined with --sshlogin'
 	run_fairpar 255 --at-most-once touch ran ::: a

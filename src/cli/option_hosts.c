@@ -194,7 +194,7 @@ int options_hosts_read(const struct options *o, struct sshlogins *ret_list, char
 	for (size_t i = 0; i < sources->n && result == 0; ++i) {
 		result = read_source(&reading, &sources->at[i], ret_list, ret_error);
 	}
-	result = result != 0 ? result : sshlogins_settle(ret_list, ret_error);
+	result = result != 0 ? result : sshlogins_settle(ret_list, o->jobs, ret_error);
 	if (result == 0 && ret_list->n == 0) {
 		result = error_text(ret_error, "--sshloginfile names no machine any more");
 	}
@@ -288,13 +288,14 @@ static int settle_onall(struct options *o) {
 int settle_hosts(struct options *o) {
 	char *error = NULL, text[SSHLOGIN_JOBS_TEXT];
 	struct sshlogins *hosts = &o->hosts;
-	if (sshlogins_settle(hosts, &error) != 0) {
+	bool runs_each = o->onall || o->nonall; // one job at a time
+	if (sshlogins_settle(hosts, runs_each ? "1" : o->jobs, &error) != 0) {
 		return report(-1, error);
 	}
 	if ((o->given[OPT_SSHLOGIN] || o->given[OPT_SSHLOGINFILE]) && hosts->n == 0) {
 		return option_fail(o->given[OPT_SSHLOGIN] ? OPT_SSHLOGIN : OPT_SSHLOGINFILE, "names no machine");
 	}
-	if (o->onall || o->nonall) {
+	if (runs_each) {
 		o->tokens.elsewhere = sshlogins_has_remote(hosts);
 		return check_basefiles(o) != 0 ? -1 : settle_onall(o);
 	}
@@ -303,7 +304,7 @@ int settle_hosts(struct options *o) {
 	}
 	o->tokens.elsewhere = sshlogins_has_remote(hosts);
 	if (!o->tokens.elsewhere) { // a list has ":" but once
-		if (hosts->logins[0].cpus > 0 && sshlogin_jobs(&hosts->logins[0], o->jobs, o->own_jobs) == 0) {
+		if ((hosts->logins[0].cpus > 0 || hosts->logins[0].has_no_cpus) && sshlogin_jobs(&hosts->logins[0], o->jobs, o->own_jobs) == 0) {
 			o->jobs = o->own_jobs;
 		}
 		return 0;
@@ -333,6 +334,16 @@ static bool is_variable(const char *name, size_t len, const char *variable) {
 		return strncmp(rest, "%%", 2) == 0 || strncmp(rest, "()", 2) == 0;
 	}
 	return strncmp(variable, name, len) == 0 && (variable[len] == '=' || variable[len] == '\0');
+}
+
+// Functions of bash may be named by nearly anything.
+int opt_env(struct parser *parser, const char *value) {
+	struct options *o = parser->options;
+	if (value[strcspn(value, " \t\n=$")]) {
+		return option_fail(OPT_ENV, "takes names of variables, separated by commas, not '%s'", text_shows(value));
+	}
+	option_add_text(&o->env, &o->nenv, value);
+	return 0;
 }
 
 bool option_env_has(const struct options *options, const char *variable) {

@@ -46,7 +46,7 @@ option_taker opt_arg_file, opt_delimiter, opt_replace, opt_shell_quote, opt_pack
 
 // ---- option_hosts.c: the machines that jobs run on ----
 
-option_taker opt_sshlogin, opt_sshloginfile, opt_launch, opt_trc;
+option_taker opt_sshlogin, opt_sshloginfile, opt_launch, opt_trc, opt_env;
 
 void host_sources_free(struct host_sources *sources); // NULL-safe
 

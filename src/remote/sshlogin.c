@@ -99,20 +99,29 @@ static bool login_is_wanted(const struct sshlogin *login, const struct buf *want
 	return false;
 }
 
-int sshlogins_settle(struct sshlogins *list, char **ret_error) {
-	size_t kept = 0;
-	if (list->wanted.len == 0) {
-		return 0;
-	}
+// What has no CPUs has what a number says, and no part of them.
+static bool login_has_slots(const struct sshlogin *login, const char *jobs) {
+	double percent;
+	bool is_of_cpus = !jobs || *jobs == '-' || parse_percent(jobs, &percent) == 0 || (*jobs == '+' && strspn(jobs + 1, "0") == strlen(jobs + 1));
+	return !login->has_no_cpus || !is_of_cpus;
+}
+
+int sshlogins_settle(struct sshlogins *list, const char *jobs, char **ret_error) {
+	size_t kept = 0, nwanted = 0;
 	for (size_t i = 0; i < list->n; i++) {
-		if (login_is_wanted(&list->logins[i], &list->wanted)) {
+		bool is_wanted = list->wanted.len == 0 || login_is_wanted(&list->logins[i], &list->wanted);
+		nwanted += is_wanted;
+		if (is_wanted && login_has_slots(&list->logins[i], jobs)) {
 			list->logins[kept++] = list->logins[i];
 		} else {
 			login_fini(&list->logins[i]);
 		}
 	}
 	list->n = kept;
-	return kept > 0 ? 0 : error_text(ret_error, "no machine is in the group '%s' of --sshlogin", text_shows(list->wanted.data + 1));
+	if (kept == 0 && nwanted > 0) {
+		return error_text(ret_error, "no machine of --sshlogin has a slot: 0 stands for the number of its CPUs");
+	}
+	return kept > 0 || list->wanted.len == 0 ? 0 : error_text(ret_error, "no machine is in the group '%s' of --sshlogin", text_shows(list->wanted.data + 1));
 }
 
 // ---- one machine ----
@@ -166,7 +175,7 @@ static void read_groups(struct login_text *reader, struct buf *groups) {
 }
 
 // [N/]. What is too much for a number of CPUs is as much as can be.
-static void read_cpus(struct login_text *reader, unsigned *ret_cpus) {
+static void read_cpus(struct login_text *reader, struct sshlogin *login) {
 	size_t n = span(reader, DIGITS);
 	if (n > 0 && reader->text + n < reader->end && reader->text[n] == '/') {
 		FP_CLEANUP(buf_fini) struct buf digits = BUF_INIT;
@@ -175,7 +184,8 @@ static void read_cpus(struct login_text *reader, unsigned *ret_cpus) {
 		if (parse_number(buf_str(&digits), 0, MOST_CPUS, &cpus) != 0) {
 			cpus = MOST_CPUS;
 		}
-		*ret_cpus = (unsigned)cpus;
+		login->cpus = (unsigned)cpus;
+		login->has_no_cpus = cpus == 0;
 		reader->text += n + 1;
 	}
 }
@@ -209,6 +219,13 @@ static const char *read_user(struct login_text *reader, struct sshlogin *login) 
 	return NULL;
 }
 
+// What is wrong where a name cannot go on.
+static const char *no_name(const struct login_text *reader, const struct sshlogin *login) {
+	return login->command       ? "behind the last blank stands the host: letters, digits, '.', '_' and '-' make its name"
+	       : begins(reader, '/') ? "'/' stands behind a number of CPUs, or behind @group, and in front of the host"
+	                             : "letters, digits, '.', '_' and '-' make the name of a host";
+}
+
 // HOST, and whether a port can follow behind '.' and 'p', too, as it can behind an IPv6 address without brackets.
 static const char *read_host(struct login_text *reader, struct sshlogin *login, bool *ret_is_bare) {
 	if (begins(reader, '-')) {
@@ -233,7 +250,7 @@ static const char *read_host(struct login_text *reader, struct sshlogin *login, 
 	*ret_is_bare = count(reader, ':') > 1;
 	size_t n = span(reader, *ret_is_bare ? HEXADECIMAL ":" : LETTERS DIGITS "._-");
 	if (n == 0) {
-		return "the name of the host is missing";
+		return reader->text == reader->end ? "the name of the host is missing" : no_name(reader, login);
 	}
 	login->host = take(reader, n);
 	return NULL;
@@ -245,7 +262,7 @@ static const char *read_port(struct login_text *reader, struct sshlogin *login, 
 		return NULL;
 	}
 	if (!strchr(is_bare ? ".p#" : ":#", *reader->text)) {
-		return "letters, digits, '.', '_' and '-' make the name of a host";
+		return no_name(reader, login);
 	}
 	reader->text++;
 	size_t n = span(reader, DIGITS);
@@ -291,7 +308,8 @@ static void list_add(struct sshlogins *list, struct sshlogin *login, struct buf 
 	login->name = login_name(login);
 	struct sshlogin *known = list_find(list, login->name);
 	if (known) {
-		known->cpus = login->cpus > 0 ? login->cpus : known->cpus;
+		known->cpus = login->cpus > 0 ? login->cpus : known->cpus; // a 0 changes none: so GNU parallel
+		known->has_no_cpus = known->has_no_cpus && login->cpus == 0;
 		login_fini(login);
 		return;
 	}
@@ -315,8 +333,12 @@ static int add_one(struct sshlogins *list, const char *text, size_t len, const c
 		buf_add(&list->wanted, groups.data + (list->wanted.len > 0), groups.len - (list->wanted.len > 0));
 		return 0;
 	}
+	if (len > 0 && *text == '@' && groups.len == 0) {
+		*ret_why = "behind '@' the name of the group is missing";
+		return -1;
+	}
 	group_add(&groups, reader.text, (size_t)(reader.end - reader.text)); // as GNU parallel: "4/host" is one, too
-	read_cpus(&reader, &login.cpus);
+	read_cpus(&reader, &login);
 	*ret_why = read_address(&reader, &login);
 	if (*ret_why) {
 		login_fini(&login);
@@ -478,7 +500,7 @@ int sshlogin_jobs(const struct sshlogin *login, const char *jobs, char ret_text[
 	}
 	if (jobs && !is_percent && !is_more && !is_less) {
 		snprintf(ret_text, SSHLOGIN_JOBS_TEXT, "%ld", number);
-	} else if (login->cpus > 0) {
+	} else if (login->cpus > 0 || login->has_no_cpus) {
 		double slots = (double)login->cpus * percent / 100;
 		slots += is_more ? (double)number : is_less ? -(double)number : 0;
 		snprintf(ret_text, SSHLOGIN_JOBS_TEXT, "%ld", slots < 1 ? 1 : slots > MOST_CPUS ? MOST_CPUS : (long)slots);

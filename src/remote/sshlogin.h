@@ -22,7 +22,8 @@ enum sshlogin_kind {
 struct sshlogin {
 	enum sshlogin_kind kind;
 	bool is_pilot;    // SSHLOGIN_LAUNCH: a job of Slurm, to be asked for while there is work
-	unsigned cpus;    // N of N/HOST, which takes the place of the number of its CPUs; 0: not given
+	unsigned cpus;    // N of N/HOST, which takes the place of the number of its CPUs; 0: not given, or
+	bool has_no_cpus; // 0/HOST: it has as many slots as --jobs says by a number, or by +N
 	char *name;       // GNU parallel's {sshlogin} and joblog's Host: ":", "user@host:2222", "/usr/bin/ssh -p 22 host"; of --launch
 	                  // its command without the {}. One of a kind in the list, but with --launch
 	char *host;       // GNU parallel's {host}: without user, port, brackets, command; of --launch as name
@@ -62,8 +63,9 @@ int sshlogins_add_launch(struct sshlogins *list, const char *text, char **ret_er
 // The same under a name of its own, for a machine that has so many CPUs. One of that name is not added again.
 int sshlogins_add_node(struct sshlogins *list, const char *name, unsigned cpus, const char *text, char **ret_error) FP_NODISCARD;
 
-// Leaves only the machines of the groups that "@GROUP" has named, if any has. Returns 0, or -1 with *ret_error if none is left.
-int sshlogins_settle(struct sshlogins *list, char **ret_error) FP_NODISCARD;
+// Leaves only the machines of the groups that "@GROUP" has named, if any has, and of these the ones that have slots by the
+// text of --jobs (or NULL), as GNU parallel does: 0/HOST has none by default. Returns 0, or -1 with *ret_error if none is left.
+int sshlogins_settle(struct sshlogins *list, const char *jobs, char **ret_error) FP_NODISCARD;
 
 // Whether that is its name, with or without the user and the port; or, as "@GROUP", a group that it is in.
 bool sshlogin_is_called(const struct sshlogin *login, const char *name);

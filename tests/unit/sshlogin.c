@@ -35,7 +35,7 @@ static void check_read(bool is_file, const char *text, const char *expected, con
 	char *error = NULL;
 	int result = is_file ? sshlogins_add_file(&list, text, read_text, &names, &error) : sshlogins_add(&list, text, read_text, &names, &error);
 	if (result == 0) {
-		result = sshlogins_settle(&list, &error);
+		result = sshlogins_settle(&list, NULL, &error);
 	}
 	if (result == 0) {
 		show(&list, &out);
@@ -88,6 +88,11 @@ static void test_lists(void) {
 	READS(",a,", "0s ||a|=a");
 	// the same one is there once, with the N that was given last
 	READS("2/a,a", "2s ||a|=a");
+	READS("2/a,0/a", "2s ||a|=a");
+	READS("0/a,2/a", "2s ||a|=a");
+	// one without CPUs has no slots by default
+	READS("0/a,b", "0s ||b|=b");
+	READS("@g/0/a,b,@g", "no machine of --sshlogin has a slot: 0 stands for the number of its CPUs");
 	READS("2/a,3/a,b", "3s ||a|=a\n0s ||b|=b");
 	READS("a,u@a,a:22", "0s ||a|=a\n0s |u|a|=u@a\n0s ||a|22=a:22");
 }
@@ -108,7 +113,12 @@ static void test_refused(void) {
 	READS("4/-x", "--sshlogin '4/-x': a host that begins with '-' would be an option of ssh");
 	READS("u@-x", "--sshlogin 'u@-x': a host that begins with '-' would be an option of ssh");
 	READS("-u@x", "--sshlogin '-u@x': the user has no name, or one that is an option");
-	READS("@", "--sshlogin '@': the name of the host is missing");
+	READS("@", "--sshlogin '@': behind '@' the name of the group is missing");
+	READS("@/a", "--sshlogin '@/a': behind '@' the name of the group is missing");
+	READS("/a", "--sshlogin '/a': '/' stands behind a number of CPUs, or behind @group, and in front of the host");
+	READS("a/", "--sshlogin 'a/': '/' stands behind a number of CPUs, or behind @group, and in front of the host");
+	READS("4/", "--sshlogin '4/': the name of the host is missing");
+	READS("a;touch /b", "--sshlogin 'a;touch /b': behind the last blank stands the host: letters, digits, '.', '_' and '-' make its name");
 	READS("u:secret@x", "--sshlogin 'u:secret@x': a password is not taken here: ssh-agent and ssh-copy-id do without one");
 	READS("u@", "--sshlogin 'u@': the name of the host is missing");
 	READS("-x -y host", "--sshlogin '-x -y host': in front of the blank a command is missing");
@@ -171,6 +181,8 @@ static void test_jobs(void) {
 	check_jobs("4/a", "-3", "1");
 	check_jobs("4/a", "-9", "1");
 	check_jobs("1/a", "10%", "1");
+	check_jobs("0/a", "3", "3");
+	check_jobs("0/a", "+2", "2");
 	check_jobs("a", "+2", "+2");
 	check_jobs("a", "0", "0");
 	check_jobs("a", "auto", "none");

@@ -340,8 +340,12 @@ static void set_texts(struct loader *loader, const struct key *key, struct node 
 		*field = (struct manifest_texts){one, one[0] ? 1 : 0};
 		return;
 	}
-	if (node->kind != NODE_LIST || (key->type == TYPE_MACHINES && node->n == 0)) {
+	if (node->kind != NODE_LIST) {
 		load_refuse(loader, key, node);
+		return;
+	}
+	if (key->type == TYPE_MACHINES && node->n == 0) {
+		load_error(loader, node, "'%s' is an empty list: without it the jobs run on all machines", key->name);
 		return;
 	}
 	if (!load_count(loader, node, node->n)) {

@@ -53,6 +53,12 @@ static int connect_own(const char *socket) {
 	return fd;
 }
 
+// A job on another machine has no way to its run.
+static bool is_elsewhere(void) {
+	const char *login = getenv("PARALLEL_SSHLOGIN");
+	return login && *login && strcmp(login, ":") != 0;
+}
+
 // Connects to the run that is meant. Returns the descriptor, or -1 after a message.
 static int connect_run(const struct options *options, const char *what, struct lease_id *ret_id) {
 	const char *name = options->control.run;
@@ -71,7 +77,8 @@ static int connect_run(const struct options *options, const char *what, struct l
 			diag_error(why ? "%s: cannot speak to the run: %s" : "%s: the run has ended", what, why);
 		}
 	} else {
-		diag_error("%s speaks to a run: use it in a job of one, or name the run by --run NAME%s", what,
+		diag_error(is_elsewhere() ? "%s: the run is on another machine, and cannot be reached from here%s"
+		                          : "%s speaks to a run: use it in a job of one, or name the run by --run NAME%s", what,
 		           options->control.request == REQUEST_WAIT ? "; where a semaphore is meant, name it with --id" : "");
 	}
 	return fd;

@@ -276,7 +276,7 @@ static void test_machines(void) {
 	REFUSED("--sshloginfile cannot read '/proc/no'", "--slf", "/proc/no", "x");
 	REFUSED("stdin can be read only once", "--slf", "-", "-a", "-", "x");
 	REFUSED("--launch 'flux' has to hold {} once", "--launch", "flux", "x");
-	REFUSED("--jobs auto: machines of --sshlogin have slots of a fixed number", "-S", "a", "-j", "auto", "x");
+	REFUSED("--jobs auto: machines have slots of a fixed number", "-S", "a", "-j", "auto", "x");
 	REFUSED("--pool cannot be combined with --sshlogin: its slots are those of this machine", "--slf", "/dev/null", "-Sa", "--pool", "x");
 	REFUSED("--cat cannot be combined with --sshlogin", "-Sa", "--pipe", "--cat", "x");
 	REFUSED("--tty cannot be combined with --sshlogin", "-Sa", "--tty", "x");

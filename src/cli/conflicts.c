@@ -55,11 +55,16 @@ static enum option_id as_given(const struct options *o, enum option_id id) {
 	return id == OPT_SSHLOGIN && o->slurm ? OPT_SLURM : id == OPT_PIPE && o->given[OPT_PIPE_PART] ? OPT_PIPE_PART : id;
 }
 
+// A manifest may name what they need.
+static bool waits_for_manifest(const struct options *o, enum option_id needed) {
+	return o->manifest && !o->machines_are_known && (needed == OPT_SLURM || needed == OPT_SSHLOGIN);
+}
+
 int option_rules_check(const struct options *o) {
 	bool on[NOPTIONS + 1];
 	fill_counting(o, on);
 	for (size_t i = 0; i < sizeof(needs) / sizeof(needs[0]); ++i) {
-		if (on[needs[i].id] && !on[needs[i].other]) {
+		if (on[needs[i].id] && !on[needs[i].other] && !waits_for_manifest(o, needs[i].other)) {
 			return option_fail(needs[i].id, "needs %s", needs[i].what);
 		}
 	}

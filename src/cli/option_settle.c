@@ -270,6 +270,7 @@ static void settle_output(struct options *o) {
 
 // All that the machines of the run decide, once they are known.
 static int settle_machines(struct options *o) {
+	o->machines_are_known = true;
 	return option_rules_check(o) != 0 || option_auto_jobs_check(o) != 0 || add_pilots(o) != 0 ? -1 : settle_hosts(o);
 }
 
@@ -309,7 +310,7 @@ int settle_manifest(struct options *o) {
 			return option_fail((enum option_id)id, "cannot be combined with -f: %s", option_table[id].instead);
 		}
 	}
-	if (option_log_check(o) != 0) {
+	if (option_rules_check(o) != 0 || option_auto_jobs_check(o) != 0 || option_log_check(o) != 0) {
 		return -1;
 	}
 	if (!o->given[OPT_TERM_SEQ]) {

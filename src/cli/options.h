@@ -209,6 +209,7 @@ struct options {
 
 	// other machines
 	struct sshlogins hosts;          // -S, --sshloginfile, --launch: settled; none: all runs here, and so with ":" alone
+	bool machines_are_known;         // what a manifest says of them was added
 	struct host_sources *host_sources; // where those over ssh are named: see options_hosts_changed(); or NULL
 	const char *ssh;                 // --ssh, or NULL
 	bool at_most_once;

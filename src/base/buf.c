@@ -4,7 +4,9 @@
 
 #include "base/alloc.h"
 #include "base/diag.h"
+#include "base/io.h"
 
+#include <errno.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -185,4 +187,16 @@ void buf_add_for(struct buf *buf, int fd, const char *mem, size_t len) {
 		buf_add_escaped(buf, mem + i, n, SIZE_MAX);
 		buf_add(buf, mem + i + n, i + n < len);
 	}
+}
+
+int read_to_end(int fd, struct buf *into, size_t most) {
+	ssize_t n = 1;
+	for (size_t step = 1 << 16; n > 0 && into->len <= most; step *= 2) {
+		size_t room = most - into->len; // one byte more shows that there is too much
+		size_t len = step < room ? step : room + 1;
+		n = read_some(fd, buf_reserve(into, len), len);
+		into->len += n > 0 ? (size_t)n : 0;
+	}
+	buf_reserve(into, 0)[0] = '\0';
+	return n < 0 ? -1 : result_of(into->len > most ? EFBIG : 0);
 }

@@ -69,4 +69,8 @@ static inline unsigned long long ull(uint64_t n) {
 	return n;
 }
 
+// Reads the descriptor to its end and appends that to `into`, with a NUL behind it. Returns 0; or -1 with errno, EFBIG where `into` would
+// get longer than `most` bytes. What was read before the failure is in `into`.
+int read_to_end(int fd, struct buf *into, size_t most) FP_NODISCARD;
+
 #endif

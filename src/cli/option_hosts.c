@@ -46,16 +46,6 @@ static bool find_own(struct buf *path, const char *name) {
 	return false;
 }
 
-static int read_all(int fd, struct buf *text) {
-	ssize_t n;
-	do {
-		n = read(fd, buf_reserve(text, 1 << 16), 1 << 16);
-		text->len += n > 0 ? (size_t)n : 0;
-		errno = text->len > MOST_BYTES ? EFBIG : errno;
-	} while ((n > 0 && text->len <= MOST_BYTES) || (n < 0 && errno == EINTR));
-	return n == 0 ? 0 : -1;
-}
-
 // ---- what names machines, to be read again ----
 
 struct host_file {
@@ -143,7 +133,7 @@ static int read_list(void *arg, const char *name, struct buf *ret_text, char **r
 	}
 	const char *path = is_stdin ? name : find_path(name, &own);
 	int fd = is_stdin || was_read ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
-	int error = !was_read && (fd < 0 || (!is_stdin && fstat(fd, &seen) != 0) || read_all(fd, ret_text) != 0) ? errno : 0;
+	int error = !was_read && (fd < 0 || (!is_stdin && fstat(fd, &seen) != 0) || read_to_end(fd, ret_text, MOST_BYTES) != 0) ? errno : 0;
 	if (fd > STDIN_FILENO) {
 		close(fd);
 	}

@@ -151,22 +151,6 @@ static void fail_file(const char *path, const char *verb, const char *cause, str
 	buf_printf(messages, "': %s\n", cause);
 }
 
-// Reads to the end, or to one byte more than a manifest may have. Returns -1 with errno.
-static int read_all(int fd, struct buf *data) {
-	for (size_t step = 1 << 16; data->len <= MANIFEST_BYTES; step *= 2) {
-		size_t room = (size_t)MANIFEST_BYTES + 1 - data->len;
-		ssize_t n = read_some(fd, buf_reserve(data, step < room ? step : room), step < room ? step : room);
-		if (n <= 0) {
-			buf_reserve(data, 0)[0] = '\0';
-			return n == 0 ? 0 : -1;
-		}
-		data->len += (size_t)n;
-	}
-	buf_reserve(data, 0);
-	data->data[data->len] = '\0';
-	return 0;
-}
-
 // True for /dev/stdin, /dev/fd/N and /proc/PID/fd/N: names of what fairpar was handed, whatever it is.
 static bool names_descriptor(const char *path) {
 	if (strcmp(path, "/dev/stdin") == 0 || strncmp(path, "/dev/fd/", 8) == 0) {
@@ -185,10 +169,11 @@ struct manifest *manifest_load(const char *path, struct buf *messages) {
 	}
 	FP_CLEANUP(buf_fini) struct buf data = BUF_INIT;
 	struct manifest *manifest = NULL;
-	if (read_all(fd, &data) != 0) {
-		fail_file(path, "cannot read", strerror(errno), messages);
-	} else if (data.len > MANIFEST_BYTES) {
+	int error = read_to_end(fd, &data, MANIFEST_BYTES) != 0 ? errno : 0;
+	if (error == EFBIG) {
 		fail_file(path, "cannot take", "a manifest has at most 64 MiB", messages);
+	} else if (error) {
+		fail_file(path, "cannot read", strerror(error), messages);
 	} else {
 		manifest = parse(path, data.data, data.len, messages);
 	}

@@ -3,6 +3,7 @@
 #include "base/io.h"
 
 #include "base/alloc.h"
+#include "base/buf.h"
 #include "base/sync.h"
 #include "base/temp_file.h"
 #include "test.h"
@@ -46,6 +47,24 @@ static void test_short_file(void) {
 	check_string(text, "bc-----");
 	check_equal(pread_all(fd, text, 5, 3), 0);
 	check_equal(errno, EIO);
+	close(fd);
+}
+
+static void test_to_end(void) {
+	int fd = open_file();
+	struct buf text = BUF_INIT;
+	check_equal(pwrite_all(fd, "0123456789", 10, 0), 10);
+	buf_adds(&text, "at ");
+	check(read_to_end(fd, &text, 13) == 0);
+	check_string(buf_str(&text), "at 0123456789");
+	check(read_to_end(fd, &text, 13) == 0); // nothing is left
+	check_equal(lseek(fd, 0, SEEK_SET), 0);
+	buf_reset(&text);
+	check_equal(read_to_end(fd, &text, 9), -1);
+	check_equal(errno, EFBIG);
+	check_equal(read_to_end(-1, &text, 100), -1);
+	check_equal(errno, EBADF);
+	buf_fini(&text);
 	close(fd);
 }
 
@@ -158,6 +177,7 @@ int main(int argc, char *argv[]) {
 	static const struct test tests[] = {
 		TEST("bytes are written and read where they belong", test_at_offset),
 		TEST("a file that is too short says so", test_short_file),
+		TEST("a file is read to its end, unless it is too long", test_to_end),
 		TEST("a full file takes what it can", test_full_file),
 		TEST("what is no file is refused", test_no_file),
 		TEST("a non-blocking pipe gets all", test_non_blocking),

@@ -16,17 +16,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/utsname.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { MOST_CPUS = 1 << 12 }; // of a pilot
-
-// The seconds until the allocation ends, where Slurm tells its jobs (since 23.02); at least 1.
-static int64_t seconds_left(void) {
-	const char *end = getenv("SLURM_JOB_END_TIME");
-	long long at = end ? atoll(end) : 0, now = (long long)time(NULL);
-	return at <= 0 ? SLURM_UNLIMITED : at > now ? at - now : 1;
-}
 
 static int add_nodes(struct sshlogins *hosts, const char *list, const char *cpus) {
 	struct slurm_nodes nodes = SLURM_NODES_INIT;
@@ -35,7 +27,7 @@ static int add_nodes(struct sshlogins *hosts, const char *list, const char *cpus
 	int result = slurm_nodes_read(&nodes, list, cpus, &error);
 	for (size_t i = 0; result == 0 && i < nodes.n; ++i) {
 		buf_reset(&command);
-		slurm_add_step(&command, &nodes.nodes[i], seconds_left());
+		slurm_add_step(&command, &nodes.nodes[i]);
 		result = sshlogins_add_node(hosts, nodes.nodes[i].name, nodes.nodes[i].cpus, buf_str(&command), &error);
 	}
 	slurm_nodes_fini(&nodes);

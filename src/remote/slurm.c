@@ -209,23 +209,21 @@ static void add_srun(struct buf *text, unsigned cpus) {
 	buf_printf(text, "srun -Q -N1 -n1 --ntasks-per-node=1 -c%u --export=ALL", cpus);
 }
 
-// The worker is told how long it has by what Slurm tells its jobs (since 23.02), or by one squeue.
+// The worker gets as --worker=SECONDS how long the job of Slurm may still run. Slurm 23.02 and later give its end in $SLURM_JOB_END_TIME;
+// before, or where that is 0, one squeue says it. A job beyond its end has one second: 0 would not be a time.
 static void add_timed_worker(struct buf *text) {
-	buf_adds(text, " sh -c 'if [ \"$SLURM_JOB_END_TIME\" ]; then left=$((SLURM_JOB_END_TIME - $(date +%s))); "
+	buf_adds(text, " sh -c 'if [ \"${SLURM_JOB_END_TIME:-0}\" -gt 0 ]; then "
+	               "left=$((SLURM_JOB_END_TIME - $(date +%s))); [ $left -gt 0 ] || left=1; "
 	               "else left=$(squeue -h -j \"$SLURM_JOB_ID\" -o %L 2>/dev/null); fi; "
 	               "exec \"$@\" --worker=\"${left:-UNLIMITED}\"' sh {}");
 }
 
 // --overlap: without it a job that calls srun itself, and every other step, would wait until the worker has ended. --mem=0: the step
 // takes none of the memory of the allocation away from them.
-void slurm_add_step(struct buf *text, const struct slurm_node *node, int64_t left) {
+void slurm_add_step(struct buf *text, const struct slurm_node *node) {
 	add_srun(text, node->cpus);
 	buf_printf(text, " -w %s --overlap --mem=0 --kill-on-bad-exit=0", node->name);
-	if (left != SLURM_UNLIMITED) {
-		buf_printf(text, " {} --worker=%" PRId64, left);
-	} else {
-		add_timed_worker(text);
-	}
+	add_timed_worker(text);
 }
 
 void slurm_add_pilot(struct buf *text, const char *name, unsigned cpus, const char *options) {

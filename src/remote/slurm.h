@@ -39,9 +39,9 @@ enum { SLURM_UNLIMITED = -1 };
 // no limit or none is known. Returns 0, or -1 if the text is not that.
 int slurm_seconds(const char *text, int64_t *ret_seconds) FP_NODISCARD;
 
-// Appends the command, as one of --launch, that starts a worker on that node of the allocation. It holds all its CPUs, and shares
-// them with what the jobs start by srun. `left`: the seconds until the allocation ends, or SLURM_UNLIMITED: it is asked for there.
-void slurm_add_step(struct buf *text, const struct slurm_node *node, int64_t left);
+// Appends a command, as --launch takes one, that starts a worker on that node of the allocation: srun with a step that has all CPUs which
+// the allocation has there, and shares them with the steps that jobs start. The step itself asks how much time the allocation has left.
+void slurm_add_step(struct buf *text, const struct slurm_node *node);
 
 // ---- pilots: jobs of Slurm with a worker in them ----
 

@@ -121,12 +121,9 @@ static void test_commands(void) {
 	struct buf text = BUF_INIT;
 	char name[] = "n2";
 	struct slurm_node node = {name, 4};
-	slurm_add_step(&text, &node, 290);
-	check_string(buf_str(&text), "srun -Q -N1 -n1 --ntasks-per-node=1 -c4 --export=ALL -w n2 --overlap --mem=0 --kill-on-bad-exit=0 {} "
-	                             "--worker=290");
-	buf_reset(&text);
-	slurm_add_step(&text, &node, SLURM_UNLIMITED);
-	check(strstr(buf_str(&text), "--kill-on-bad-exit=0 sh -c '") && strstr(buf_str(&text), "--worker=\"${left:-UNLIMITED}\"' sh {}"));
+	slurm_add_step(&text, &node);
+	check(strstr(buf_str(&text), "srun -Q -N1 -n1 --ntasks-per-node=1 -c4 --export=ALL -w n2 --overlap --mem=0 --kill-on-bad-exit=0 sh -c '"));
+	check(strstr(buf_str(&text), "exec \"$@\"") && strstr(buf_str(&text), "--worker=\"${left:-UNLIMITED}\"' sh {}"));
 	buf_reset(&text);
 	slurm_add_pilot(&text, "fairpar-17", 2, "-p short -t 30");
 	check(strstr(buf_str(&text), "srun -Q -N1 -n1 --ntasks-per-node=1 -c2 --export=ALL --job-name=fairpar-17 -p short -t 30 sh -c '"));

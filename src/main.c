@@ -25,7 +25,7 @@
 //   draw/        html_draw()        the page, the timeline, Chrome's trace
 //   manifest/    manifest_load()    a YAML file: typed batches, or all of its mistakes with their places
 //   cli/         options_parse()    the one option table (options.def): struct options, --help, completions
-//   hosts/       hosts_enter()      hosts.c, slots on several machines (remote/link.c: the line to each), and attempts that are lost with one
+//   hosts/       hosts_acquire_place()      hosts.c, slots on several machines (remote/link.c: the connection to each), and attempts that are lost with one
 //     host_places.c       which attempt gets which of these slots
 //     host_list.c         machines that come and leave with a file that changes
 //     host_words.c        what is said of these machines

@@ -184,7 +184,7 @@ int options_hosts_read(const struct options *o, struct sshlogins *ret_list, char
 	for (size_t i = 0; i < sources->n && result == 0; ++i) {
 		result = read_source(&reading, &sources->at[i], ret_list, ret_error);
 	}
-	result = result != 0 ? result : sshlogins_settle(ret_list, o->jobs, ret_error);
+	result = result != 0 ? result : sshlogins_apply_groups(ret_list, o->jobs, ret_error);
 	if (result == 0 && ret_list->n == 0) {
 		result = error_text(ret_error, "--sshloginfile names no machine any more");
 	}
@@ -279,7 +279,7 @@ int settle_hosts(struct options *o) {
 	char *error = NULL, text[SSHLOGIN_JOBS_TEXT];
 	struct sshlogins *hosts = &o->hosts;
 	bool runs_each = o->onall || o->nonall; // one job at a time
-	if (sshlogins_settle(hosts, runs_each ? "1" : o->jobs, &error) != 0) {
+	if (sshlogins_apply_groups(hosts, runs_each ? "1" : o->jobs, &error) != 0) {
 		return report(-1, error);
 	}
 	if ((o->given[OPT_SSHLOGIN] || o->given[OPT_SSHLOGINFILE]) && hosts->n == 0) {

@@ -1,7 +1,7 @@
-// Files of jobs on other machines: what is brought before an attempt, fetched after it, and removed.
+// Files of jobs on other machines: transferred before an attempt, fetched after it, and removed.
 //
-// The base files of a machine:   NOT_THERE -first attempt-> COMING -> THERE       COMING -it cannot be-> NOT_THERE
-// While they come, the other attempts of that machine wait for them. They stay there when the line is lost.
+// The base files of a machine:   ABSENT -first attempt-> TRANSFERRING -> PRESENT       TRANSFERRING -a transfer fails-> ABSENT
+// While they are transferred, the other attempts of that machine wait. They stay there when the connection is lost.
 
 #include "hosts/host_files.h"
 
@@ -18,7 +18,7 @@ struct host_files {
 	struct buf base;
 	mutex lock;
 	cond changed;
-	enum { NOT_THERE, COMING, THERE } state; // under the lock
+	enum { BASE_ABSENT, BASE_TRANSFERRING, BASE_PRESENT } state; // under the lock
 };
 
 void job_files_fini(struct job_files *files) {
@@ -44,7 +44,7 @@ void host_files_close(struct host_files *host_files, const struct transfer *tran
 	if (!host_files) {
 		return;
 	}
-	if (transfer && host_files->options->cleans_up && host_files->state == THERE) {
+	if (transfer && host_files->options->cleans_up && host_files->state == BASE_PRESENT) {
 		struct transfer there = *transfer;
 		there.dir = host_files->base_dir;
 		transfer_remove(&there, &host_files->base, FILE_GOES);
@@ -55,20 +55,20 @@ void host_files_close(struct host_files *host_files, const struct transfer *tran
 	free(host_files);
 }
 
-static enum transfer_end bring_base(struct host_files *host_files, const struct transfer *transfer, struct result *ret_result, struct buf *ret_why) {
+static enum transfer_end transfer_base(struct host_files *host_files, const struct transfer *transfer, struct result *ret_result, struct buf *ret_why) {
 	enum transfer_end end = TRANSFER_DONE;
 	mutex_lock(&host_files->lock);
-	while (host_files->state == COMING) {
+	while (host_files->state == BASE_TRANSFERRING) {
 		cond_wait(&host_files->changed, &host_files->lock);
 	}
-	if (host_files->state == NOT_THERE && host_files->base.len > 0) {
+	if (host_files->state == BASE_ABSENT && host_files->base.len > 0) {
 		struct transfer there = *transfer;
 		there.dir = host_files->base_dir;
-		host_files->state = COMING;
+		host_files->state = BASE_TRANSFERRING;
 		mutex_unlock(&host_files->lock);
 		end = transfer_send(&there, &host_files->base, ret_result, ret_why);
 		mutex_lock(&host_files->lock);
-		host_files->state = end == TRANSFER_DONE ? THERE : NOT_THERE;
+		host_files->state = end == TRANSFER_DONE ? BASE_PRESENT : BASE_ABSENT;
 		cond_broadcast(&host_files->changed);
 	}
 	mutex_unlock(&host_files->lock);
@@ -77,7 +77,7 @@ static enum transfer_end bring_base(struct host_files *host_files, const struct 
 
 // ---- an attempt ----
 
-// The attempt has ended: fetches its files. Returns its end then.
+// Fetches the files of an attempt that has ended. Returns how it has ended then.
 static enum link_end fetch(const struct transfer *transfer, struct job_files *files, struct result *result) {
 	struct result fetched = *result;
 	switch (transfer_fetch(transfer, &files->come, &fetched, &files->why)) {
@@ -96,7 +96,7 @@ static enum link_end fetch(const struct transfer *transfer, struct job_files *fi
 	return LINK_DONE;
 }
 
-// What could not be fetched stays.
+// Removes the attempt's files. If some could not be fetched, all of its results stay.
 static void clean_up(const struct host_files *host_files, const struct transfer *transfer, const struct job_files *files) {
 	bool has_all = files->why.len == 0;
 	transfer_remove(transfer, &files->go, FILE_GOES);
@@ -114,7 +114,7 @@ enum link_end host_files_run(struct host_files *host_files, const struct transfe
 	enum link_end end = LINK_DONE;
 	*ret_wrote = false;
 	*ret_error = (struct spawn_error){.error = 0};
-	enum transfer_end brought = bring_base(host_files, transfer, ret_result, &files->why);
+	enum transfer_end brought = transfer_base(host_files, transfer, ret_result, &files->why);
 	if (brought == TRANSFER_DONE) {
 		brought = transfer_send(transfer, &files->go, ret_result, &files->why);
 	}

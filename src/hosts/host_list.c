@@ -13,16 +13,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LOOK_S = 1 }; // GNU parallel's pause between two looks
+enum { CHECK_INTERVAL_S = 1 }; // as in GNU parallel
 
 struct host_list {
 	struct sshlogins logins;
-	struct hosts_host **news;   // of each login: the host that it is to become, or NULL: there is one
-	struct buf said;            // messages of take_list(), a NUL behind each
+	struct hosts_host **new_hosts;   // for each login a new host, or NULL: there is one of that name
+	struct buf messages;            // messages of apply_list(), a NUL behind each
 	struct host_list *next;
 };
 
-// The host of that name that the file may have named. Only this thread adds one now.
+// Returns the host of that name, unless it is one of --launch. No other thread adds hosts meanwhile.
 static struct hosts_host *find_host(const struct hosts *hosts, const char *name) {
 	for (size_t i = 0; i < hosts->n; ++i) {
 		const struct sshlogin *login = hosts->hosts[i]->login;
@@ -34,13 +34,13 @@ static struct hosts_host *find_host(const struct hosts *hosts, const char *name)
 }
 
 static void free_list(struct host_list *list) {
-	for (size_t i = 0; list->news && i < list->logins.n; ++i) {
-		if (list->news[i]) {
-			hosts_free_host(list->news[i]);
+	for (size_t i = 0; list->new_hosts && i < list->logins.n; ++i) {
+		if (list->new_hosts[i]) {
+			hosts_free_host(list->new_hosts[i]);
 		}
 	}
-	free(list->news);
-	buf_fini(&list->said);
+	free(list->new_hosts);
+	buf_fini(&list->messages);
 	sshlogins_fini(&list->logins);
 	free(list);
 }
@@ -56,12 +56,12 @@ void hosts_free_lists(struct hosts *hosts) {
 static struct host_list *read_list(struct hosts *hosts, char **ret_error) {
 	struct host_list *list = NEW(struct host_list);
 	int result = options_hosts_read(hosts->options, &list->logins, ret_error);
-	list->news = result == 0 ? xcalloc(list->logins.n, sizeof(struct hosts_host *)) : NULL;
+	list->new_hosts = result == 0 ? xcalloc(list->logins.n, sizeof(struct hosts_host *)) : NULL;
 	for (size_t i = 0; i < list->logins.n && result == 0; ++i) {
 		const struct sshlogin *login = &list->logins.logins[i];
 		if (!find_host(hosts, login->name)) {
-			list->news[i] = hosts_make_host(hosts, login, ret_error);
-			result = list->news[i] ? 0 : -1;
+			list->new_hosts[i] = hosts_make_host(hosts, login, ret_error);
+			result = list->new_hosts[i] ? 0 : -1;
 		}
 	}
 	if (result != 0) {
@@ -81,41 +81,41 @@ static const struct sshlogin *find_login(const struct host_list *list, const cha
 }
 
 // A host that was there stays, leaves or comes back, with the slots that it has now. With the lock.
-static void update(struct hosts *hosts, struct hosts_host *host, struct host_list *list) {
+static void update_host(struct hosts *hosts, struct hosts_host *host, struct host_list *list) {
 	const struct sshlogin *login = find_login(list, host->login->name);
-	bool had_left = host->has_left;
-	host->has_left = !login;
+	bool had_left = host->is_removed;
+	host->is_removed = !login;
 	if (login) {
 		host->cpus = login->cpus;
 		hosts_bind_host(hosts, host, login);
 	}
 	if (had_left && login && host->link) {
 		host->has_failed = host->is_unreachable = false;
-		link_call(host->link);
+		link_connect(host->link);
 	}
 	if (!had_left && !login) {
-		buf_printf(&list->said, "%s: it is not in the list any more: no job starts there%c", host->login->name, '\0');
+		buf_printf(&list->messages, "%s: it is not in the list any more: no job starts there%c", host->login->name, '\0');
 	}
-	hosts_set_slots(host, hosts_due_slots(host), /* keeps */ true);
-	hosts_dismiss(host);
+	hosts_set_slots(host, hosts_target_slots(host), /* keeps */ true);
+	hosts_release_removed(host);
 }
 
 // With the lock. Returns whether a host has come.
-static bool take_list(struct hosts *hosts, struct host_list *list) {
+static bool apply_list(struct hosts *hosts, struct host_list *list) {
 	bool has_come = false;
 	for (size_t i = 0; i < hosts->n; ++i) {
 		if (hosts->hosts[i]->login->kind != SSHLOGIN_LAUNCH) {
-			update(hosts, hosts->hosts[i], list);
+			update_host(hosts, hosts->hosts[i], list);
 		}
 	}
 	for (size_t i = 0; i < list->logins.n; ++i) {
-		struct hosts_host *host = list->news[i];
+		struct hosts_host *host = list->new_hosts[i];
 		if (host && hosts_insert_host(hosts, host) == 0) {
-			list->news[i] = NULL;
+			list->new_hosts[i] = NULL;
 			hosts_bind_host(hosts, host, host->login);
 			has_come = true;
 		} else if (host) {
-			buf_printf(&list->said, "cannot start a thread for %s: %s%c", host->login->name, strerror(errno), '\0');
+			buf_printf(&list->messages, "cannot start a thread for %s: %s%c", host->login->name, strerror(errno), '\0');
 		}
 	}
 	hosts_limit_queues(hosts);
@@ -123,7 +123,7 @@ static bool take_list(struct hosts *hosts, struct host_list *list) {
 	return has_come;
 }
 
-static void read_again(struct hosts *hosts) {
+static void reload_list(struct hosts *hosts) {
 	char *error;
 	struct host_list *list = read_list(hosts, &error);
 	if (!list) {
@@ -132,28 +132,28 @@ static void read_again(struct hosts *hosts) {
 		return;
 	}
 	mutex_lock(&hosts->lock);
-	bool is_kept = hosts->pool && !hosts->terminating && take_list(hosts, list);
+	bool is_kept = hosts->pool && !hosts->terminating && apply_list(hosts, list);
 	if (is_kept) { // hosts have logins of it
 		list->next = hosts->lists;
 		hosts->lists = list;
 	}
 	mutex_unlock(&hosts->lock);
-	for (size_t i = 0; i < list->said.len; i += strlen(list->said.data + i) + 1) {
-		diag_note("%s", list->said.data + i);
+	for (size_t i = 0; i < list->messages.len; i += strlen(list->messages.data + i) + 1) {
+		diag_note("%s", list->messages.data + i);
 	}
-	buf_fini(&list->said);
+	buf_fini(&list->messages);
 	if (!is_kept) {
 		free_list(list);
 	}
 }
 
-void hosts_look_at_list(struct hosts *hosts) {
-	uint64_t at = atomic_load_relaxed(&hosts->look_at);
-	if (at == TIME_NEVER || now_ns() < at || !atomic_compare_exchange_strong(&hosts->look_at, &at, TIME_NEVER)) {
+void hosts_refresh_list(struct hosts *hosts) {
+	uint64_t at = atomic_load_relaxed(&hosts->next_list_check);
+	if (at == TIME_NEVER || now_ns() < at || !atomic_compare_exchange_strong(&hosts->next_list_check, &at, TIME_NEVER)) {
 		return;
 	}
 	if (options_hosts_changed(hosts->options)) {
-		read_again(hosts);
+		reload_list(hosts);
 	}
-	atomic_store_release(&hosts->look_at, now_ns() + LOOK_S * NS_PER_S); // pairs with the exchange of the next one
+	atomic_store_release(&hosts->next_list_check, now_ns() + CHECK_INTERVAL_S * NS_PER_S); // pairs with the exchange of the next one
 }

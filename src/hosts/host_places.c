@@ -16,81 +16,81 @@ static unsigned free_slots(const struct hosts_host *host) {
 	return host->slots > host->used ? host->slots - host->used : 0;
 }
 
-static bool may_use(const struct hosts_host *host, const struct hosts_wish *wish) {
-	return !wish->bound || wish->bound->has[host->index];
+static bool may_use(const struct hosts_host *host, const struct hosts_request *request) {
+	return !request->binding || request->binding->includes[host->index];
 }
 
-// An attempt that looks for a place.
-struct seeker {
-	struct list link;          // of hosts.seekers, while it waits and is choosy
-	const struct hosts_wish *wish;
-	unsigned fewest;           // how often it was tried on the hosts that it takes now
+// An attempt that waits for a place.
+struct waiter {
+	struct list link;          // of hosts.waiters, while it waits and has lent its slot of the pool
+	const struct hosts_request *request;
+	unsigned fewest;           // tries on the hosts that it accepts now
 };
 
-static unsigned tries_on(const struct hosts_host *host, const struct hosts_wish *wish) {
+static unsigned tries_on(const struct hosts_host *host, const struct hosts_request *request) {
 	unsigned n = 0;
-	for (size_t i = 0; wish->tries && i < wish->tries->n; ++i) {
-		n += wish->tries->logins[i] == host->node;
+	for (size_t i = 0; request->tries && i < request->tries->n; ++i) {
+		n += request->tries->logins[i] == host->node;
 	}
 	return n;
 }
 
-static bool wants(const struct hosts_host *host, const struct seeker *seeker) {
-	return may_use(host, seeker->wish) && tries_on(host, seeker->wish) <= seeker->fewest;
+static bool accepts(const struct hosts_host *host, const struct waiter *waiter) {
+	return may_use(host, waiter->request) && tries_on(host, waiter->request) <= waiter->fewest;
 }
 
-// The slots that it needs of the host. With the lock.
-static unsigned need_of(const struct hosts_host *host, const struct hosts_wish *wish) {
-	return wish->is_alone ? host->slots : least(wish->width, host->slots);
+// How many slots of the host the attempt needs. With the lock.
+static unsigned slots_needed(const struct hosts_host *host, const struct hosts_request *request) {
+	return request->is_alone ? host->slots : least(request->width, host->slots);
 }
 
-// Does it need several slots that come free one by one?
-static bool is_wide(const struct hosts_wish *wish) {
-	return wish->is_alone || wish->width > 1;
+// Whether it needs several slots, which come free one by one.
+static bool needs_several(const struct hosts_request *request) {
+	return request->is_alone || request->width > 1;
 }
 
-// Others have its slot of the pool while it waits, for it may wait while slots are free.
-static bool is_choosy(const struct seeker *seeker) {
-	return seeker->wish->bound || (seeker->wish->tries && seeker->wish->tries->n > 0);
+// Whether it lends its slot of the pool to others while it waits: it may wait for some hosts while slots are free on others.
+static bool lends_slot(const struct waiter *waiter) {
+	return waiter->request->binding || (waiter->request->tries && waiter->request->tries->n > 0);
 }
 
-// It takes jobs, or may soon: it was not connected to yet.
-static bool is_expected(const struct hosts_host *host) {
+// Whether the host takes jobs, or may soon, for it was not connected yet.
+static bool may_take_jobs(const struct hosts_host *host) {
 	return host->slots > 0 ? !host->is_braked : !hosts_host_is_pilot(host) && !host->was_up && !host->has_failed;
 }
 
-// As GNU parallel --retries: of the hosts that there are, those on which it was tried the fewest times.
-static unsigned count_fewest(const struct hosts *hosts, const struct hosts_wish *wish) {
+// The fewest tries on any of the hosts that may take it: only hosts with as few are accepted, as in GNU parallel's --retries.
+static unsigned fewest_tries(const struct hosts *hosts, const struct hosts_request *request) {
 	unsigned fewest = UINT_MAX;
 	for (size_t i = 0; i < hosts->n; ++i) {
 		const struct hosts_host *host = hosts->hosts[i];
-		if (is_expected(host) && may_use(host, wish)) {
-			fewest = least(fewest, tries_on(host, wish));
+		if (may_take_jobs(host) && may_use(host, request)) {
+			fewest = least(fewest, tries_on(host, request));
 		}
 	}
 	return fewest;
 }
 
-// Those that the attempt may take: what others wait for who can run on few hosts is theirs.
-static unsigned room_on(const struct hosts_host *host, const struct seeker *seeker) {
+// The free slots that the attempt may take. Attempts that accept only some hosts have precedence there.
+static unsigned slots_available(const struct hosts_host *host, const struct waiter *waiter) {
 	unsigned free = free_slots(host), kept = 0;
-	if (!is_choosy(seeker)) {
-		list_for_each_entry(&host->hosts->seekers, const struct seeker, other, link) {
-			kept += wants(host, other) ? other->wish->width : 0;
+	if (!lends_slot(waiter)) {
+		list_for_each_entry(&host->hosts->waiters, const struct waiter, other, link) {
+			kept += accepts(host, other) ? other->request->width : 0;
 		}
 	}
 	return kept < free ? free - kept : 0;
 }
 
-// Of the hosts that have `width` slots free and that nobody else has claimed, the one with the greatest part of its slots free. With the
-// lock.
-static struct hosts_host *choose(const struct hosts *hosts, struct seeker *seeker, const void *claimant) {
+// Returns the host with the greatest part of its slots free, of those that have enough and that are not reserved for another place; or NULL.
+// With the lock.
+static struct hosts_host *choose(const struct hosts *hosts, struct waiter *waiter, const void *place) {
 	struct hosts_host *best = NULL;
-	seeker->fewest = count_fewest(hosts, seeker->wish);
+	waiter->fewest = fewest_tries(hosts, waiter->request);
 	for (size_t i = 0; i < hosts->n; ++i) {
 		struct hosts_host *host = hosts->hosts[i];
-		if (host->slots == 0 || host->is_braked || !wants(host, seeker) || room_on(host, seeker) < need_of(host, seeker->wish) ||
-		    (host->claimant && host->claimant != claimant)) {
+		if (host->slots == 0 || host->is_braked || !accepts(host, waiter) || slots_available(host, waiter) < slots_needed(host, waiter->request) ||
+		    (host->reserved_by && host->reserved_by != place)) {
 			continue;
 		}
 		uint64_t free = free_slots(host), best_free = best ? free_slots(best) : 0;
@@ -101,40 +101,40 @@ static struct hosts_host *choose(const struct hosts *hosts, struct seeker *seeke
 	return best;
 }
 
-// Who needs several slots of one host claims one, or those who need one would always be first. With the lock.
-static void claim(const struct hosts *hosts, const struct seeker *seeker, const void *claimant) {
+// Reserves a host for a place of several slots. Without that, attempts that need one slot would always be first. With the lock.
+static void reserve_host(const struct hosts *hosts, const struct waiter *waiter, const void *place) {
 	struct hosts_host *best = NULL;
 	for (size_t i = 0; i < hosts->n; ++i) {
 		struct hosts_host *host = hosts->hosts[i];
-		if (host->claimant == claimant) {
+		if (host->reserved_by == place) {
 			return;
 		}
-		bool fits = best && best->slots >= seeker->wish->width, would_fit = host->slots >= seeker->wish->width;
-		if (host->slots > 0 && wants(host, seeker) && !host->claimant &&
+		bool fits = best && best->slots >= waiter->request->width, would_fit = host->slots >= waiter->request->width;
+		if (host->slots > 0 && accepts(host, waiter) && !host->reserved_by &&
 		    (!best || (fits != would_fit ? would_fit : free_slots(host) > free_slots(best)))) {
 			best = host;
 		}
 	}
 	if (best) {
-		best->claimant = claimant;
+		best->reserved_by = place;
 	}
 }
 
-static void renounce(const struct hosts *hosts, const void *claimant) {
+static void cancel_reservation(const struct hosts *hosts, const void *place) {
 	for (size_t i = 0; i < hosts->n; ++i) {
-		if (hosts->hosts[i]->claimant == claimant) {
-			hosts->hosts[i]->claimant = NULL;
+		if (hosts->hosts[i]->reserved_by == place) {
+			hosts->hosts[i]->reserved_by = NULL;
 		}
 	}
 }
 
 // The first of the hosts that the attempt may use, if none of them can be reached; else NULL. With the lock.
-static const struct sshlogin *find_gone(const struct hosts *hosts, const struct hosts_wish *wish) {
+static const struct sshlogin *find_unreachable(const struct hosts *hosts, const struct hosts_request *request) {
 	const struct sshlogin *gone = NULL;
-	for (size_t i = 0; wish->bound && i < hosts->n; ++i) {
+	for (size_t i = 0; request->binding && i < hosts->n; ++i) {
 		const struct hosts_host *host = hosts->hosts[i];
-		if (may_use(host, wish)) {
-			if (!host->has_left && (host->slots > 0 || !host->is_unreachable || (host->was_up && hosts->machines == 0))) {
+		if (may_use(host, request)) {
+			if (!host->is_removed && (host->slots > 0 || !host->is_unreachable || (host->was_up && hosts->machines == 0))) {
 				return NULL; // it may come back
 			}
 			gone = gone ? gone : host->login;
@@ -143,80 +143,80 @@ static const struct sshlogin *find_gone(const struct hosts *hosts, const struct 
 	return gone;
 }
 
-// Others have, or no longer, the slot of the pool that such an attempt has. With the lock.
+// Lends slots of the pool to other attempts, or (less than 0) takes them back. With the lock.
 static void lend(struct hosts *hosts, int slots) {
 	hosts->lent += (unsigned)slots;
 	if (hosts->pool && hosts->machines == 0) {
-		hosts_reserve(hosts);
+		hosts_resize_start_order(hosts);
 		pool_add_slots(hosts->pool, slots);
 	}
 }
 
 // With the lock.
-static bool may_use_pilots(const struct hosts *hosts, const struct hosts_wish *wish) {
-	return hosts->npilots > 0 && may_use(hosts->hosts[hosts->first_pilot], wish);
+static bool may_use_pilots(const struct hosts *hosts, const struct hosts_request *request) {
+	return hosts->npilots > 0 && may_use(hosts->hosts[hosts->first_pilot], request);
 }
 
-static void begin_waiting(struct hosts *hosts, struct seeker *seeker) {
-	if (is_choosy(seeker)) {
-		list_push_back(&hosts->seekers, &seeker->link);
-		lend(hosts, (int)seeker->wish->width);
+static void begin_waiting(struct hosts *hosts, struct waiter *waiter) {
+	if (lends_slot(waiter)) {
+		list_push_back(&hosts->waiters, &waiter->link);
+		lend(hosts, (int)waiter->request->width);
 	}
-	if (may_use_pilots(hosts, seeker->wish)) {
-		hosts->waiting += seeker->wish->width;
+	if (may_use_pilots(hosts, waiter->request)) {
+		hosts->waiting += waiter->request->width;
 		hosts_starving(hosts);
 	}
 }
 
-static void end_waiting(struct hosts *hosts, struct seeker *seeker) {
-	if (is_choosy(seeker)) {
-		list_remove(&seeker->link);
-		lend(hosts, -(int)seeker->wish->width);
-		cond_broadcast(&hosts->changed); // it keeps others from no host any more
+static void end_waiting(struct hosts *hosts, struct waiter *waiter) {
+	if (lends_slot(waiter)) {
+		list_remove(&waiter->link);
+		lend(hosts, -(int)waiter->request->width);
+		cond_broadcast(&hosts->changed); // it has precedence over nobody any more
 	}
-	if (may_use_pilots(hosts, seeker->wish)) {
-		hosts->waiting -= seeker->wish->width;
+	if (may_use_pilots(hosts, waiter->request)) {
+		hosts->waiting -= waiter->request->width;
 	}
 }
 
-// With the lock, which is given back meanwhile.
-static void tell_waiting(struct hosts *hosts, const struct hosts_wish *wish) {
-	if (wish->waits) {
+// Calls request->waits. With the lock, which it releases meanwhile.
+static void notify_waiting(struct hosts *hosts, const struct hosts_request *request) {
+	if (request->waits) {
 		mutex_unlock(&hosts->lock);
-		wish->waits(wish->arg);
+		request->waits(request->arg);
 		mutex_lock(&hosts->lock);
 	}
 }
 
-struct hosts_place *hosts_enter(struct hosts *hosts, const struct hosts_wish *wish, const struct sshlogin **ret_gone) {
+struct hosts_place *hosts_acquire_place(struct hosts *hosts, const struct hosts_request *request, const struct sshlogin **ret_unreachable) {
 	struct hosts_place *place = NEW(struct hosts_place);
-	struct seeker seeker = {.wish = wish};
+	struct waiter waiter = {.request = request};
 	bool waits = false;
-	*ret_gone = NULL;
-	hosts_look_at_list(hosts);
+	*ret_unreachable = NULL;
+	hosts_refresh_list(hosts);
 	mutex_lock(&hosts->lock);
-	while (!hosts->terminating && !(place->host = choose(hosts, &seeker, place)) && !(*ret_gone = find_gone(hosts, wish))) {
-		if (is_wide(wish)) {
-			claim(hosts, &seeker, place);
+	while (!hosts->terminating && !(place->host = choose(hosts, &waiter, place)) && !(*ret_unreachable = find_unreachable(hosts, request))) {
+		if (needs_several(request)) {
+			reserve_host(hosts, &waiter, place);
 		}
 		if (!waits) {
 			waits = true;
-			begin_waiting(hosts, &seeker);
-			tell_waiting(hosts, wish);
+			begin_waiting(hosts, &waiter);
+			notify_waiting(hosts, request);
 		} else {
 			cond_wait(&hosts->changed, &hosts->lock);
 		}
 	}
 	if (waits) {
-		end_waiting(hosts, &seeker);
+		end_waiting(hosts, &waiter);
 	}
 	if (place->host) {
-		place->width = need_of(place->host, wish);
+		place->width = slots_needed(place->host, request);
 		place->host->used += place->width;
-		place->at = place->host->node;
+		place->login = place->host->node;
 	}
-	if (is_wide(wish)) {
-		renounce(hosts, place);
+	if (needs_several(request)) {
+		cancel_reservation(hosts, place);
 	}
 	mutex_unlock(&hosts->lock);
 	if (!place->host) {
@@ -226,21 +226,21 @@ struct hosts_place *hosts_enter(struct hosts *hosts, const struct hosts_wish *wi
 	return place;
 }
 
-void hosts_leave(struct hosts *hosts, struct hosts_place *place) {
+void hosts_release_place(struct hosts *hosts, struct hosts_place *place) {
 	struct hosts_host *host = place->host;
 	mutex_lock(&hosts->lock);
 	host->used -= place->width;
 	if (hosts_host_is_pilot(host) && host->used == 0) {
 		host->idle_since = now_ns();
 	}
-	if (host->over > 0) {
+	if (host->excess > 0) {
 		hosts_set_slots(host, host->slots, /* keeps */ false);
 	}
-	hosts_dismiss(host);
+	hosts_release_removed(host);
 	cond_broadcast(&hosts->changed);
 	mutex_unlock(&hosts->lock);
 	free(place);
-	hosts_look_at_list(hosts);
+	hosts_refresh_list(hosts);
 }
 
 uint64_t hosts_downtime(const struct hosts *hosts, uint64_t since, uint64_t until) {
@@ -248,16 +248,16 @@ uint64_t hosts_downtime(const struct hosts *hosts, uint64_t since, uint64_t unti
 	return minus(up < until ? up : until, down > since ? down : since);
 }
 
-void hosts_set_files(struct hosts_place *place, struct job_files *files) {
+void hosts_place_set_files(struct hosts_place *place, struct job_files *files) {
 	place->files = files;
 }
 
-bool hosts_is_elsewhere(const struct hosts_place *place) {
+bool hosts_place_is_remote(const struct hosts_place *place) {
 	return place->host->link;
 }
 
-const struct sshlogin *hosts_login(const struct hosts_place *place) {
-	return place->at;
+const struct sshlogin *hosts_place_login(const struct hosts_place *place) {
+	return place->login;
 }
 
 void hosts_tries_add(struct hosts_tries *tries, const struct sshlogin *login) {
@@ -267,94 +267,94 @@ void hosts_tries_add(struct hosts_tries *tries, const struct sshlogin *login) {
 
 // ---- batches of some hosts ----
 
-static struct hosts_bound *new_bound(struct hosts *hosts, const char *const *names, size_t n) {
-	struct hosts_bound *bound = NEW(struct hosts_bound);
-	*bound = (struct hosts_bound){.hosts = hosts, .names = names, .nnames = n, .has = xcalloc(hosts->n, sizeof(*bound->has)), .n = hosts->n, .width = 1};
-	list_push_back(&hosts->bounds, &bound->link);
-	return bound;
+static struct hosts_binding *new_binding(struct hosts *hosts, const char *const *names, size_t n) {
+	struct hosts_binding *binding = NEW(struct hosts_binding);
+	*binding = (struct hosts_binding){.hosts = hosts, .names = names, .nnames = n, .includes = xcalloc(hosts->n, sizeof(*binding->includes)), .n = hosts->n, .width = 1};
+	list_push_back(&hosts->bindings, &binding->link);
+	return binding;
 }
 
-struct hosts_bound *hosts_bind_login(struct hosts *hosts, const struct sshlogin *login) {
+struct hosts_binding *hosts_bind_login(struct hosts *hosts, const struct sshlogin *login) {
 	mutex_lock(&hosts->lock);
-	struct hosts_bound *bound = new_bound(hosts, NULL, 0);
+	struct hosts_binding *binding = new_binding(hosts, NULL, 0);
 	for (size_t i = 0; i < hosts->n; ++i) {
-		bound->has[i] = hosts->hosts[i]->login == login;
+		binding->includes[i] = hosts->hosts[i]->login == login;
 	}
 	mutex_unlock(&hosts->lock);
-	return bound;
+	return binding;
 }
 
-static bool is_named(const struct hosts_bound *bound, const struct sshlogin *login) {
+static bool is_named(const struct hosts_binding *binding, const struct sshlogin *login) {
 	bool is = false;
-	for (size_t i = 0; i < bound->nnames; ++i) {
-		is = is || sshlogin_is_called(login, bound->names[i]);
+	for (size_t i = 0; i < binding->nnames; ++i) {
+		is = is || sshlogin_matches(login, binding->names[i]);
 	}
 	return is;
 }
 
-struct hosts_bound *hosts_bind(struct hosts *hosts, const char *const *names, size_t n) {
+struct hosts_binding *hosts_bind(struct hosts *hosts, const char *const *names, size_t n) {
 	mutex_lock(&hosts->lock);
-	struct hosts_bound *bound = new_bound(hosts, names, n);
+	struct hosts_binding *binding = new_binding(hosts, names, n);
 	for (size_t i = 0; i < hosts->n; ++i) {
-		bound->has[i] = is_named(bound, hosts->hosts[i]->login);
+		binding->includes[i] = is_named(binding, hosts->hosts[i]->login);
 	}
 	mutex_unlock(&hosts->lock);
-	return bound;
+	return binding;
 }
 
 void hosts_bind_host(struct hosts *hosts, const struct hosts_host *host, const struct sshlogin *login) {
-	list_for_each_entry(&hosts->bounds, struct hosts_bound, bound, link) {
-		if (bound->n <= host->index) {
-			bound->has = xrealloc(bound->has, (host->index + 1) * sizeof(*bound->has));
-			bound->has[bound->n++] = false;
+	list_for_each_entry(&hosts->bindings, struct hosts_binding, binding, link) {
+		if (binding->n <= host->index) {
+			binding->includes = xrealloc(binding->includes, (host->index + 1) * sizeof(*binding->includes));
+			binding->includes[binding->n++] = false;
 		}
-		bound->has[host->index] = bound->names ? is_named(bound, login) : bound->has[host->index];
+		binding->includes[host->index] = binding->names ? is_named(binding, login) : binding->includes[host->index];
 	}
 }
 
-void hosts_unbind(struct hosts_bound *bound) {
-	if (bound) {
-		mutex_lock(&bound->hosts->lock);
-		list_remove(&bound->link);
-		mutex_unlock(&bound->hosts->lock);
-		free(bound->has);
-		free(bound);
+void hosts_unbind(struct hosts_binding *binding) {
+	if (binding) {
+		mutex_lock(&binding->hosts->lock);
+		list_remove(&binding->link);
+		mutex_unlock(&binding->hosts->lock);
+		free(binding->includes);
+		free(binding);
 	}
 }
 
-// More items than that would wait for slots, while others could run. With the lock.
-static void limit_queue(const struct hosts *hosts, const struct hosts_bound *bound) {
-	struct queue_attrs attrs = bound->attrs;
+// Limits the queue to the items that the hosts have slots for. More would hold slots of the pool while they wait. With the lock.
+static void limit_queue(const struct hosts *hosts, const struct hosts_binding *binding) {
+	struct queue_attrs attrs = binding->attrs;
 	unsigned slots = 0;
 	for (size_t i = 0; i < hosts->n; ++i) {
-		slots += bound->has[i] ? hosts->hosts[i]->slots : 0;
+		slots += binding->includes[i] ? hosts->hosts[i]->slots : 0;
 	}
-	unsigned most = slots > bound->width ? slots / bound->width : 1;
+	unsigned most = slots > binding->width ? slots / binding->width : 1;
 	attrs.max_parallel = attrs.max_parallel > 0 ? least(attrs.max_parallel, most) : most;
-	queue_set(hosts->pool, bound->queue, &attrs);
+	queue_set(hosts->pool, binding->queue, &attrs);
 }
 
 void hosts_limit_queues(const struct hosts *hosts) {
-	list_for_each_entry(&hosts->bounds, struct hosts_bound, bound, link) {
-		if (bound->queue) {
-			limit_queue(hosts, bound);
+	list_for_each_entry(&hosts->bindings, struct hosts_binding, binding, link) {
+		if (binding->queue) {
+			limit_queue(hosts, binding);
 		}
 	}
 }
 
-void hosts_set_queue(struct hosts_bound *bound, struct queue *queue, const struct queue_attrs *attrs, unsigned width) {
-	mutex_lock(&bound->hosts->lock);
-	bound->queue = queue;
-	bound->attrs = *attrs;
-	bound->width = width > 1 ? width : 1;
-	limit_queue(bound->hosts, bound);
-	mutex_unlock(&bound->hosts->lock);
+void hosts_set_queue(struct hosts_binding *binding, struct queue *queue, const struct queue_attrs *attrs, unsigned width) {
+	mutex_lock(&binding->hosts->lock);
+	binding->queue = queue;
+	binding->attrs = *attrs;
+	binding->width = width > 1 ? width : 1;
+	limit_queue(binding->hosts, binding);
+	mutex_unlock(&binding->hosts->lock);
 }
 
-void hosts_forget_queue(struct hosts_bound *bound) {
-	if (bound) {
-		mutex_lock(&bound->hosts->lock);
-		bound->queue = NULL;
-		mutex_unlock(&bound->hosts->lock);
+void hosts_forget_queue(struct hosts_binding *binding) {
+	if (binding) {
+		mutex_lock(&binding->hosts->lock);
+		binding->queue = NULL;
+		mutex_unlock(&binding->hosts->lock);
 	}
 }

@@ -9,7 +9,7 @@
 enum { NAMES_SHOWN = 3 };
 
 static enum host_state state_of(const struct hosts_host *host) {
-	return host->has_left ? HOST_REMOVED : host->slots > 0 ? host->is_braked ? HOST_HELD : HOST_UP
+	return host->is_removed ? HOST_REMOVED : host->slots > 0 ? host->is_braked ? HOST_HELD : HOST_UP
 		: !host->has_failed ? HOST_CONNECTING : host->was_up ? HOST_LOST : HOST_UNREACHABLE;
 }
 
@@ -60,15 +60,15 @@ void hosts_show(struct hosts *hosts) {
 }
 
 // With the lock.
-static void add_wish(const struct hosts *hosts, const struct hosts_wish *wish, struct buf *out) {
+static void describe_request(const struct hosts *hosts, const struct hosts_request *request, struct buf *out) {
 	size_t n = 0;
-	if (wish->width > 1) {
-		buf_printf(out, "%u slots on ", wish->width);
+	if (request->width > 1) {
+		buf_printf(out, "%u slots on ", request->width);
 	} else {
 		buf_adds(out, "a slot on ");
 	}
-	for (size_t i = 0; wish->bound && i < hosts->n; ++i) {
-		if (wish->bound->has[i] && !hosts->hosts[i]->has_left && n++ < NAMES_SHOWN) {
+	for (size_t i = 0; request->binding && i < hosts->n; ++i) {
+		if (request->binding->includes[i] && !hosts->hosts[i]->is_removed && n++ < NAMES_SHOWN) {
 			buf_adds(out, n > 1 ? " or " : "");
 			buf_adds(out, hosts->hosts[i]->login->name);
 		}
@@ -76,22 +76,22 @@ static void add_wish(const struct hosts *hosts, const struct hosts_wish *wish, s
 	if (n > NAMES_SHOWN) {
 		buf_printf(out, " or %zu more", n - NAMES_SHOWN);
 	}
-	buf_adds(out, n > 0 ? "" : wish->tries && wish->tries->n > 0 ? "another machine" : "a machine");
+	buf_adds(out, n > 0 ? "" : request->tries && request->tries->n > 0 ? "another machine" : "a machine");
 }
 
-void hosts_add_wish(struct hosts *hosts, const struct hosts_wish *wish, struct buf *out) {
+void hosts_describe_request(struct hosts *hosts, const struct hosts_request *request, struct buf *out) {
 	mutex_lock(&hosts->lock);
-	add_wish(hosts, wish, out);
+	describe_request(hosts, request, out);
 	mutex_unlock(&hosts->lock);
 }
 
-bool hosts_add_limit(struct hosts *hosts, const char *queue, struct buf *out) {
+bool hosts_describe_limit(struct hosts *hosts, const char *queue, struct buf *out) {
 	bool is_theirs = false;
 	mutex_lock(&hosts->lock);
-	list_for_each_entry(&hosts->bounds, struct hosts_bound, bound, link) {
-		if (!is_theirs && bound->queue && bound->attrs.max_parallel == 0 && strcmp(queue_name(bound->queue), queue) == 0) {
+	list_for_each_entry(&hosts->bindings, struct hosts_binding, binding, link) {
+		if (!is_theirs && binding->queue && binding->attrs.max_parallel == 0 && strcmp(queue_name(binding->queue), queue) == 0) {
 			is_theirs = true;
-			add_wish(hosts, &(struct hosts_wish){.width = bound->width, .bound = bound}, out);
+			describe_request(hosts, &(struct hosts_request){.width = binding->width, .binding = binding}, out);
 		}
 	}
 	mutex_unlock(&hosts->lock);

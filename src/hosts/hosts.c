@@ -1,8 +1,8 @@
 // The slots of a run that are on several machines: one link for each of the others, and the count of the slots of all.
 //
 // A host has slots while it is up; the pool is told of each that comes and goes. An attempt whose line has gone ends with
-// result.lost, and run/job_run.c runs it again, which takes a place anew. As its slots went with the line, it waits for one
-// elsewhere, or until the line is back.
+// result.lost, and run/job_run.c runs it again, which takes a place anew. As its slots went with the connection, it waits for one
+// elsewhere, or until the connection is back.
 
 #include "hosts/hosts_internal.h"
 
@@ -32,7 +32,7 @@
 enum {
 	HOST_SLOTS_MOST = 4096, // whatever a worker says
 	HOST_NAME_MOST = 255,
-	SAID_MOST = 600,        // bytes of what a machine or its launcher says, as it is shown
+	MESSAGE_MOST = 600,        // bytes of what a machine or its launcher says, as it is shown
 	REST_WAIT_S = 1,
 };
 
@@ -45,8 +45,8 @@ struct pilot_node {
 
 // ---- as an executor ----
 
-// The result of an attempt that ended with its line, or did not get there.
-static void set_lost(struct hosts *hosts, enum link_end end, bool wrote, struct result *ret_result) {
+// The result of an attempt that ended with its connection, or did not get there.
+static void set_lost_result(struct hosts *hosts, enum link_end end, bool wrote, struct result *ret_result) {
 	mutex_lock(&hosts->lock);
 	bool cancelled = hosts->terminating;
 	mutex_unlock(&hosts->lock);
@@ -60,7 +60,7 @@ static void set_lost(struct hosts *hosts, enum link_end end, bool wrote, struct 
 	}
 }
 
-// The environment without the variables that begin so. The caller frees the array.
+// Returns the environment without the variables that begin with one of these. The caller frees the array; the strings are borrowed.
 static char **env_without(char *const *env, const char *const *beginnings) {
 	size_t n = 0, kept = 0;
 	while (env[n]) {
@@ -106,7 +106,7 @@ static void execute(void *arg, const struct child_config *config, struct result 
 	sent.env = env;
 	struct payload_context context = {
 		.base = hosts->context->env,
-		.as_here = place->host->login->kind == SSHLOGIN_LAUNCH,
+		.copies_context = place->host->login->kind == SSHLOGIN_LAUNCH,
 		.dir = find_dir(hosts, config),
 		.makes_dir = place->host->login->kind != SSHLOGIN_LAUNCH || hosts->options->workdir,
 	};
@@ -116,12 +116,12 @@ static void execute(void *arg, const struct child_config *config, struct result 
 		? host_files_run(place->host->files, &transfer, place->files, &context, hosts->cwd, ret_result, ret_error, &wrote)
 		: link_run(place->host->link, &sent, &context, hosts->cwd, ret_result, ret_error, &wrote);
 	if (end != LINK_DONE) {
-		set_lost(hosts, end, wrote, ret_result);
+		set_lost_result(hosts, end, wrote, ret_result);
 	}
 	free(env);
 }
 
-static void end_waiting(struct hosts *hosts) {
+static void set_terminating(struct hosts *hosts) {
 	mutex_lock(&hosts->lock);
 	hosts->terminating = true;
 	cond_broadcast(&hosts->changed);
@@ -156,14 +156,14 @@ static void each_link(struct hosts *hosts, void (*fn)(struct host_link *link)) {
 
 static void terminate(void *arg) {
 	struct hosts *hosts = arg;
-	end_waiting(hosts);
+	set_terminating(hosts);
 	each_link(hosts, link_terminate);
 	hosts->inner.terminate(hosts->inner.arg);
 }
 
 static void kill_all(void *arg) {
 	struct hosts *hosts = arg;
-	end_waiting(hosts);
+	set_terminating(hosts);
 	each_link(hosts, link_kill);
 	hosts->inner.kill(hosts->inner.arg);
 }
@@ -194,14 +194,14 @@ struct executor hosts_executor(struct hosts *hosts, const struct executor *inner
 	                         .ender = {.cancel = cancel, .expire = expire, .arg = hosts}};
 }
 
-void hosts_rest(struct hosts *hosts, bool begins) {
+void hosts_suspend(struct hosts *hosts, bool begins) {
 	uint64_t until = now_ns() + REST_WAIT_S * NS_PER_S;
 	struct host_link *link;
 	for (size_t i = 0; hosts && (link = next_link(hosts, &i));) {
-		link_rest(link, begins);
+		link_suspend(link, begins);
 	}
 	for (size_t i = 0; hosts && begins && (link = next_link(hosts, &i));) {
-		link_await_rest(link, until);
+		link_await_suspended(link, until);
 	}
 }
 
@@ -228,36 +228,36 @@ unsigned hosts_count(struct hosts *hosts) {
 
 // ---- hosts that come and go; on the threads of their links ----
 
-// What the pool has of the hosts.
+// The slots that the pool has from all hosts. With the lock.
 static unsigned count_slots(const struct hosts *hosts) {
 	unsigned all = 0;
 	for (size_t i = 0; i < hosts->n; ++i) {
-		all += hosts->hosts[i]->slots + hosts->hosts[i]->over;
+		all += hosts->hosts[i]->slots + hosts->hosts[i]->excess;
 	}
 	return all;
 }
 
-void hosts_reserve(struct hosts *hosts) {
+void hosts_resize_start_order(struct hosts *hosts) {
 	start_order_reserve(hosts->start_order, count_slots(hosts) + hosts->lent, 0);
 }
 
 void hosts_set_slots(struct hosts_host *host, unsigned slots, bool keeps) {
 	struct hosts *hosts = host->hosts;
-	unsigned before = host->slots + host->over, over = host->used > slots ? host->used - slots : 0;
+	unsigned before = host->slots + host->excess, over = host->used > slots ? host->used - slots : 0;
 	bool changed = slots != host->slots;
 	host->slots = slots;
-	host->over = keeps || over < host->over ? over : host->over;
-	host->claimant = slots > 0 ? host->claimant : NULL; // there is another one to be claimed
-	unsigned all = count_slots(hosts), were = all - (host->slots + host->over) + before;
+	host->excess = keeps || over < host->excess ? over : host->excess;
+	host->reserved_by = slots > 0 ? host->reserved_by : NULL; // its waiter reserves another host
+	unsigned all = count_slots(hosts), were = all - (host->slots + host->excess) + before;
 	if ((all == 0) != (were == 0)) {
 		atomic_store_relaxed(all == 0 ? &hosts->down_since : &hosts->up_since, now_ns());
 	}
 	cond_broadcast(&hosts->changed);
 	if (hosts->pool && hosts->machines == 0) {
-		hosts_reserve(hosts);
+		hosts_resize_start_order(hosts);
 	}
-	if (hosts->pool && hosts->machines == 0 && host->slots + host->over != before) {
-		pool_add_slots(hosts->pool, (int)(host->slots + host->over) - (int)before);
+	if (hosts->pool && hosts->machines == 0 && host->slots + host->excess != before) {
+		pool_add_slots(hosts->pool, (int)(host->slots + host->excess) - (int)before);
 	}
 	if (hosts->pool && hosts->machines == 0 && changed) {
 		hosts_limit_queues(hosts);
@@ -270,8 +270,8 @@ static void set_slots(struct hosts_host *host, unsigned slots) {
 	mutex_unlock(&host->hosts->lock);
 }
 
-// The slots that the options give the machine; 0: that is its own to say.
-static unsigned given_slots(const struct hosts *hosts, const struct sshlogin *login) {
+// The slots that the options give the machine; 0: its worker decides.
+static unsigned configured_slots(const struct hosts *hosts, const struct sshlogin *login) {
 	char jobs[SSHLOGIN_JOBS_TEXT], *end;
 	if (hosts->machines > 0) {
 		return 1;
@@ -283,17 +283,17 @@ static unsigned given_slots(const struct hosts *hosts, const struct sshlogin *lo
 	return *end == '\0' && jobs[0] != '+' && jobs[0] != '-' ? slots < HOST_SLOTS_MOST ? (unsigned)slots : HOST_SLOTS_MOST : 0;
 }
 
-// The same, or else as many as this one has.
-static unsigned told_slots(const struct hosts *hosts, const struct sshlogin *login) {
-	unsigned given = given_slots(hosts, login);
+// The same, or as many as this machine has if the worker decides.
+static unsigned slots_or_default(const struct hosts *hosts, const struct sshlogin *login) {
+	unsigned given = configured_slots(hosts, login);
 	return given > 0 ? given : hosts->here;
 }
 
-unsigned hosts_due_slots(const struct hosts_host *host) {
+unsigned hosts_target_slots(const struct hosts_host *host) {
 	struct sshlogin login = *host->login;
 	login.cpus = host->cpus;
-	unsigned given = host->cpus != host->login->cpus ? given_slots(host->hosts, &login) : 0;
-	return host->has_left || host->offered == 0 ? 0 : given > 0 ? given : host->offered;
+	unsigned given = host->cpus != host->login->cpus ? configured_slots(host->hosts, &login) : 0;
+	return host->is_removed || host->offered == 0 ? 0 : given > 0 ? given : host->offered;
 }
 
 static void on_up(void *arg, const struct worker_hello *hello) {
@@ -304,19 +304,19 @@ static void on_up(void *arg, const struct worker_hello *hello) {
 	host->has_failed = host->is_unreachable = host->is_braked = false;
 	host->idle_since = now_ns();
 	host->offered = hello->slots < HOST_SLOTS_MOST ? hello->slots : HOST_SLOTS_MOST;
-	hosts_set_slots(host, hosts_due_slots(host), /* keeps */ false);
+	hosts_set_slots(host, hosts_target_slots(host), /* keeps */ false);
 	mutex_unlock(&host->hosts->lock);
 	if (is_back) {
 		diag_note("%s: connected", host->login->name);
 	}
 }
 
-// Is there another host, of these if `bound` is not NULL, that has not failed? With the lock.
-static bool has_other(const struct hosts_host *host, const struct hosts_bound *bound) {
+// Is there another host, of these if `binding` is not NULL, that has not failed? With the lock.
+static bool has_other_host(const struct hosts_host *host, const struct hosts_binding *binding) {
 	const struct hosts *hosts = host->hosts;
 	for (size_t i = 0; i < hosts->n && hosts->machines == 0; ++i) {
 		const struct hosts_host *other = hosts->hosts[i];
-		if (other != host && !other->has_failed && !other->has_left && (!bound || bound->has[i])) {
+		if (other != host && !other->has_failed && !other->is_removed && (!binding || binding->includes[i])) {
 			return true;
 		}
 	}
@@ -324,34 +324,34 @@ static bool has_other(const struct hosts_host *host, const struct hosts_bound *b
 }
 
 // What becomes of the jobs of a host that has failed, for the message. With the lock.
-static const char *what_next(const struct hosts_host *host) {
-	if (host->is_over || host->has_left) {
+static const char *retry_note(const struct hosts_host *host) {
+	if (host->allocation_ended || host->is_removed) {
 		return "";
 	}
-	list_for_each_entry(&host->hosts->bounds, const struct hosts_bound, bound, link) {
-		if (bound->has[host->index] && !has_other(host, bound) && host->was_up && has_other(host, NULL)) {
+	list_for_each_entry(&host->hosts->bindings, const struct hosts_binding, binding, link) {
+		if (binding->includes[host->index] && !has_other_host(host, binding) && host->was_up && has_other_host(host, NULL)) {
 			return "; jobs for it alone wait, others go elsewhere, and it is tried again";
 		}
 	}
-	return has_other(host, NULL) ? "; jobs go elsewhere, and it is tried again" : host->was_up ? "; it is tried again" : "";
+	return has_other_host(host, NULL) ? "; jobs go elsewhere, and it is tried again" : host->was_up ? "; it is tried again" : "";
 }
 
 static void on_down(void *arg, const char *why, bool was_up, bool bye) {
 	struct hosts_host *host = arg;
 	FP_CLEANUP(buf_fini) struct buf cause = BUF_INIT;
-	buf_add_escaped(&cause, why, strlen(why), SAID_MOST);
+	buf_add_escaped(&cause, why, strlen(why), MESSAGE_MOST);
 	struct hosts *hosts = host->hosts;
 	mutex_lock(&hosts->lock);
-	bool says = !host->has_failed && !hosts->terminating && !(host->has_left && bye);
+	bool says = !host->has_failed && !hosts->terminating && !(host->is_removed && bye);
 	host->has_failed = host->has_failed || !bye;
 	host->is_unreachable = !was_up && !bye;
-	host->is_over = host->is_unreachable && host->login->kind == SSHLOGIN_LAUNCH && slurm_is_over(why);
-	const char *what = was_up ? "the connection is lost" : host->is_over ? "the allocation has ended" : "cannot connect";
-	const char *next = what_next(host);
+	host->allocation_ended = host->is_unreachable && host->login->kind == SSHLOGIN_LAUNCH && slurm_is_over(why);
+	const char *what = was_up ? "the connection is lost" : host->allocation_ended ? "the allocation has ended" : "cannot connect";
+	const char *next = retry_note(host);
 	host->offered = 0;
 	hosts_set_slots(host, 0, /* keeps */ false);
-	if (host->has_left) {
-		link_dismiss(host->link);
+	if (host->is_removed) {
+		link_release(host->link);
 	}
 	mutex_unlock(&hosts->lock);
 	if (says && bye) {
@@ -359,7 +359,7 @@ static void on_down(void *arg, const char *why, bool was_up, bool bye) {
 	} else if (says) {
 		diag_warn("%s: %s: %s%s", host->login->name, what, buf_str(&cause), next);
 	}
-	hosts_look_at_list(hosts); // no job may end that would
+	hosts_refresh_list(hosts); // for perhaps no job ends that would do so
 	hosts->wake(hosts->wake_arg); // nobody may be left
 }
 
@@ -372,7 +372,7 @@ static void on_braked(void *arg, uint64_t jobs, const char *why) {
 	host->is_braked = why;
 	if (why) {
 		buf_reset(&host->brake);
-		buf_add_escaped(&host->brake, why, strlen(why), SAID_MOST);
+		buf_add_escaped(&host->brake, why, strlen(why), MESSAGE_MOST);
 		buf_adds(&text, buf_str(&host->brake));
 	}
 	cond_broadcast(&hosts->changed);
@@ -382,16 +382,16 @@ static void on_braked(void *arg, uint64_t jobs, const char *why) {
 	}
 }
 
-static void on_said(void *arg, const char *line) {
+static void on_launcher_line(void *arg, const char *line) {
 	const struct hosts_host *host = arg;
 	FP_CLEANUP(buf_fini) struct buf text = BUF_INIT;
-	buf_add_escaped(&text, line, strlen(line), SAID_MOST);
+	buf_add_escaped(&text, line, strlen(line), MESSAGE_MOST);
 	diag_note("%s: %s", host->login->name, buf_str(&text));
 }
 
 // ---- pilots: hosts that are asked for while there is work ----
 
-static unsigned pilot_of(const struct hosts_host *host) {
+static unsigned pilot_index(const struct hosts_host *host) {
 	return (unsigned)(host->index - host->hosts->first_pilot);
 }
 
@@ -422,18 +422,18 @@ static void on_pilot_up(void *arg, const struct worker_hello *hello) {
 	host->node = find_node(host->hosts, hello->node, host->login);
 	mutex_unlock(&host->hosts->lock);
 	on_up(host, hello);
-	pilots_on_up(host->hosts->pilots, pilot_of(host));
+	pilots_on_up(host->hosts->pilots, pilot_index(host));
 }
 
 static void on_pilot_down(void *arg, const char *why, bool was_up, bool bye) {
 	struct hosts_host *host = arg;
 	set_slots(host, 0);
-	pilots_on_down(host->hosts->pilots, pilot_of(host), why, was_up, bye);
+	pilots_on_down(host->hosts->pilots, pilot_index(host), why, was_up, bye);
 }
 
-static void on_pilot_gone(void *arg) {
+static void on_pilot_closed(void *arg) {
 	const struct hosts_host *host = arg;
-	pilots_on_gone(host->hosts->pilots, pilot_of(host));
+	pilots_on_closed(host->hosts->pilots, pilot_index(host));
 	host->hosts->wake(host->hosts->wake_arg); // it may have been the last
 }
 
@@ -455,12 +455,12 @@ static uint64_t pilots_idle_since(void *arg, unsigned pilot) {
 	return idle_since;
 }
 
-static void pilots_call(void *arg, unsigned pilot) {
+static void pilots_request(void *arg, unsigned pilot) {
 	struct hosts *hosts = arg;
-	link_call(hosts_at(hosts, hosts->first_pilot + pilot)->link);
+	link_connect(hosts_at(hosts, hosts->first_pilot + pilot)->link);
 }
 
-static bool pilots_dismiss(void *arg, unsigned pilot) {
+static bool pilots_release(void *arg, unsigned pilot) {
 	struct hosts *hosts = arg;
 	struct hosts_host *host = hosts_at(hosts, hosts->first_pilot + pilot);
 	mutex_lock(&hosts->lock);
@@ -470,7 +470,7 @@ static bool pilots_dismiss(void *arg, unsigned pilot) {
 	}
 	mutex_unlock(&hosts->lock);
 	if (is_idle) {
-		link_dismiss(host->link);
+		link_release(host->link);
 	}
 	return is_idle;
 }
@@ -492,10 +492,10 @@ static int open_pilots(struct hosts *hosts) {
 	const struct pilots_config config = {
 		.name = hosts->options->pilot_name,
 		.n = (unsigned)hosts->npilots,
-		.slots = told_slots(hosts, first),
+		.slots = slots_or_default(hosts, first),
 		.env = hosts->env,
 		.context = hosts->context,
-		.calls = {.demand = pilots_demand, .idle_since = pilots_idle_since, .call = pilots_call, .dismiss = pilots_dismiss,
+		.calls = {.demand = pilots_demand, .idle_since = pilots_idle_since, .request = pilots_request, .release = pilots_release,
 		          .wake = pilots_wake, .arg = hosts},
 	};
 	hosts->pilots = pilots_open(&config);
@@ -507,7 +507,7 @@ bool hosts_are_unreachable(struct hosts *hosts) {
 	mutex_lock(&hosts->lock);
 	for (size_t i = 0; i < hosts->n && none; ++i) {
 		const struct hosts_host *host = hosts->hosts[i];
-		none = hosts_host_is_pilot(host) || host->is_over || ((host->has_failed || host->has_left) && !host->was_up);
+		none = hosts_host_is_pilot(host) || host->allocation_ended || ((host->has_failed || host->is_removed) && !host->was_up);
 	}
 	mutex_unlock(&hosts->lock);
 	return none;
@@ -515,7 +515,7 @@ bool hosts_are_unreachable(struct hosts *hosts) {
 
 // ---- life ----
 
-// It marks what this run has started on this machine, to be killed when it dies. A launcher ends with its line, and what runs at
+// It marks what this run has started on this machine, to be killed when it dies. A launcher ends with its connection, and what runs at
 // the other end is its worker's.
 static const char *const without_cookie[] = {"FAIRPAR_COOKIE=", NULL};
 
@@ -602,9 +602,9 @@ int hosts_open(const struct options *options, const struct context *context, uns
 	hosts->self = launcher_self();
 	hosts->dot = find_dot(hosts->cwd);
 	program_copy_find(hosts->self, &hosts->copy);
-	atomic_store_relaxed(&hosts->look_at, TIME_NEVER);
-	list_init(&hosts->bounds);
-	list_init(&hosts->seekers);
+	atomic_store_relaxed(&hosts->next_list_check, TIME_NEVER);
+	list_init(&hosts->bindings);
+	list_init(&hosts->waiters);
 	mutex_init(&hosts->lock, LOCK_HOSTS);
 	cond_init(&hosts->changed);
 	term_seq_write(&options->term_seq, &hosts->term_seq);
@@ -626,10 +626,10 @@ int hosts_open(const struct options *options, const struct context *context, uns
 	return result;
 }
 
-unsigned hosts_guess_slots(const struct hosts *hosts) {
+unsigned hosts_estimate_slots(const struct hosts *hosts) {
 	unsigned slots = 0;
 	for (size_t i = 0; i < hosts->n && hosts->machines == 0; ++i) {
-		slots += told_slots(hosts, hosts->hosts[i]->login);
+		slots += slots_or_default(hosts, hosts->hosts[i]->login);
 	}
 	return hosts->machines > 0 ? hosts->machines : slots;
 }
@@ -643,7 +643,7 @@ void hosts_detach(struct hosts *hosts) {
 	}
 }
 
-// OpenSSH heeds what is ignored at its start, but while it asks.
+// Ignores the signals of the terminal. OpenSSH leaves these ignored, except while it prompts.
 static void ignore_terminal(sigset_t *ignored) {
 	static const int signals[] = {SIGHUP, SIGINT, SIGQUIT, SIGTSTP};
 	for (size_t i = 0; i < sizeof(signals) / sizeof(*signals); ++i) {
@@ -654,15 +654,15 @@ static void ignore_terminal(sigset_t *ignored) {
 // Returns NULL with errno.
 static struct host_link *open_link(struct hosts_host *host) {
 	const struct hosts *hosts = host->hosts;
-	bool asks = host->login->kind == SSHLOGIN_SSH;
+	bool prompts = host->login->kind == SSHLOGIN_SSH;
 	struct link_config config = {
-		.launcher = {.path = host->path, .argv = host->argv, .env = hosts->env, .context = asks ? hosts->asking : hosts->context, .asks = asks},
+		.launcher = {.path = host->path, .argv = host->argv, .env = hosts->env, .context = prompts ? hosts->prompt_context : hosts->context, .prompts = prompts},
 		.env = hosts_host_is_pilot(host) ? (struct buf)BUF_INIT : host->login->kind == SSHLOGIN_LAUNCH ? hosts->whole_env : hosts->sent_env,
 		.adds_env = host->login->kind != SSHLOGIN_LAUNCH,
-		.copy = asks ? &hosts->copy : NULL,
+		.copy = prompts ? &hosts->copy : NULL,
 		.on_demand = hosts_host_is_pilot(host),
-		.calls = {.up = hosts_host_is_pilot(host) ? on_pilot_up : on_up, .down = hosts_host_is_pilot(host) ? on_pilot_down : on_down, .braked = on_braked, .said = on_said,
-		          .gone = on_pilot_gone, .arg = host},
+		.calls = {.up = hosts_host_is_pilot(host) ? on_pilot_up : on_up, .down = hosts_host_is_pilot(host) ? on_pilot_down : on_down, .braked = on_braked, .message = on_launcher_line,
+		          .closed = on_pilot_closed, .arg = host},
 	};
 	return link_open(&config);
 }
@@ -673,8 +673,8 @@ static int connect_host(struct hosts_host *host) {
 		host->link = open_link(host);
 		return host->link ? 0 : -1;
 	}
-	host->offered = told_slots(host->hosts, host->login);
-	hosts_set_slots(host, hosts_due_slots(host), /* keeps */ false);
+	host->offered = slots_or_default(host->hosts, host->login);
+	hosts_set_slots(host, hosts_target_slots(host), /* keeps */ false);
 	return 0;
 }
 
@@ -687,9 +687,9 @@ int hosts_insert_host(struct hosts *hosts, struct hosts_host *host) {
 	return 0;
 }
 
-void hosts_dismiss(const struct hosts_host *host) {
-	if (host->has_left && host->link && host->used == 0 && (host->hosts->options->nbasefiles == 0 || !host->hosts->options->cleans_up)) {
-		link_dismiss(host->link); // else its files are still to be removed, when the run ends
+void hosts_release_removed(const struct hosts_host *host) {
+	if (host->is_removed && host->link && host->used == 0 && (host->hosts->options->nbasefiles == 0 || !host->hosts->options->cleans_up)) {
+		link_release(host->link); // else its files are still to be removed, when the run ends
 	}
 }
 
@@ -699,8 +699,8 @@ int hosts_attach(struct hosts *hosts, struct pool *pool, struct start_order *sta
 	hosts->wake = wake;
 	hosts->wake_arg = arg;
 	hosts->env = env_without(hosts->context->env, without_cookie);
-	hosts->asking = context_derive(hosts->context, NULL, -1, 0);
-	ignore_terminal(&hosts->asking->ignored);
+	hosts->prompt_context = context_derive(hosts->context, NULL, -1, 0);
+	ignore_terminal(&hosts->prompt_context->ignored);
 	choose_env(hosts);
 	if (hosts->machines == 0) {
 		pool_add_slots(pool, -(int)slots);
@@ -719,7 +719,7 @@ int hosts_attach(struct hosts *hosts, struct pool *pool, struct start_order *sta
 	}
 	hosts_starving(hosts);
 	if (hosts->machines == 0 && options_hosts_have_file(hosts->options)) {
-		atomic_store_release(&hosts->look_at, now_ns()); // pairs with the exchange in hosts_look_at_list()
+		atomic_store_release(&hosts->next_list_check, now_ns()); // pairs with the exchange in hosts_refresh_list()
 	}
 	return 0;
 }
@@ -750,7 +750,7 @@ void hosts_close(struct hosts *hosts) {
 	hosts_free_lists(hosts);
 	free(hosts->self);
 	buf_fini(&hosts->term_seq);
-	context_unref(hosts->asking);
+	context_unref(hosts->prompt_context);
 	free(hosts->env);
 	free(hosts->cwd);
 	program_copy_fini(&hosts->copy);

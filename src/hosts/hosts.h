@@ -1,7 +1,7 @@
-// The slots of a run that are on several machines: which attempt goes where, and what becomes of one whose machine is lost.
+// The slots of a run on several machines: which attempt runs where, and what becomes of one whose machine is lost.
 //
-// A place is a slot (or several) of one host. An attempt gets its place before its command is built, for that may name the host;
-// hosts_executor() then runs it there. On this machine (`:`) it is executed by the executor behind.
+// A place is one slot of one host, or several. An attempt acquires its place before its command is built, because the command may name
+// the host; hosts_executor() then runs it there. A place on this machine (`:`) is served by the executor of local jobs.
 
 #ifndef FAIRPAR_HOSTS_HOSTS_H
 #define FAIRPAR_HOSTS_HOSTS_H
@@ -12,31 +12,35 @@
 
 struct buf;
 struct hosts;
-struct hosts_bound; // some hosts: of a batch that is to run on no other
+struct hosts_binding; // the hosts that one batch may use
 struct hosts_place;
 struct job_files;
 struct sshlogin;
 struct start_order;
 
-// Takes the machines that the options name; leaves *ret_hosts NULL if they name none but this one. Returns 0, or -1 after a message.
-// `context` is what the jobs of the run inherit, and is looked at in hosts_attach(); `here`: the slots of this machine.
+// Takes the machines that the options name, without connecting to them. *ret_hosts stays NULL, with 0, if there is none but this one. Returns
+// 0, or -1 after a message; the caller frees *ret_hosts with hosts_close() in both cases. `options` and `context` are borrowed until then;
+// `context`, which jobs inherit, is not read before hosts_attach(). `here`: the number of slots of this machine.
 int hosts_open(const struct options *options, const struct context *context, unsigned here, struct hosts **ret_hosts);
-void hosts_close(struct hosts *hosts); // NULL-safe; when no attempt runs
 
-// Executes attempts where their place is (child_config.place), and those without one by `inner`, which is copied.
+// Removes the base files (--cleanup), closes all connections and frees. No attempt may run any more. NULL-safe.
+void hosts_close(struct hosts *hosts);
+
+// Returns an executor that runs each attempt at its place (child_config.place), and one without a place by `inner`, which is copied.
 struct executor hosts_executor(struct hosts *hosts, const struct executor *inner);
 
-// From now on the pool, which has `slots` slots, has as many as there are on the hosts that are up; and the hosts are connected
-// to. `wake` wakes the event loop, from any thread. Returns 0, or -1 after a message.
+// Connects to the hosts. From now on the pool, which was created with `slots` slots, has as many as the connected hosts have together.
+// `start_order` may be NULL; it and the pool are borrowed until hosts_detach(). `wake` wakes the event loop; it is called from any
+// thread. Returns 0, or -1 after a message.
 int hosts_attach(struct hosts *hosts, struct pool *pool, struct start_order *start_order, unsigned slots, void (*wake)(void *arg), void *arg);
 
-// The pool is going: from now on it is not told of hosts that still come and go. NULL-safe.
+// Stops changing the pool, which is about to be destroyed. NULL-safe.
 void hosts_detach(struct hosts *hosts);
 
-// How many slots there may be, as long as no machine has said so.
-unsigned hosts_guess_slots(const struct hosts *hosts);
+// An estimate of the number of slots of all hosts, for the time before they are connected.
+unsigned hosts_estimate_slots(const struct hosts *hosts);
 
-// The machines of a job's attempts, each as often as there were attempts.
+// Where the attempts of a job have run: one entry for each attempt.
 struct hosts_tries {
 	const struct sshlogin **logins; // borrowed; the array is the job's
 	size_t n, cap;
@@ -44,90 +48,92 @@ struct hosts_tries {
 
 void hosts_tries_add(struct hosts_tries *tries, const struct sshlogin *login);
 
-// What an attempt wants of its place.
-struct hosts_wish {
-	unsigned width;                 // slots, or as many as the host has
-	const struct hosts_tries *tries; // rather where it was tried less often than on the others; or NULL
-	struct hosts_bound *bound;      // on one of these; or NULL: on any
-	bool is_alone;                  // with nothing else on the host
-	void (*waits)(void *arg);       // called if there is none now, once; or NULL
+// What place an attempt needs.
+struct hosts_request {
+	unsigned width;                  // slots; on a host that has fewer, all of them
+	const struct hosts_tries *tries; // prefer the hosts on which the job was tried least often; or NULL
+	struct hosts_binding *binding;   // only on these hosts; or NULL: on any
+	bool is_alone;                   // with nothing else on the host
+	void (*waits)(void *arg);        // called once if no place is free now; or NULL
 	void *arg;
 };
 
-// Waits for a place and takes it. Who waits for some hosts and not for any lends his slot of the pool to others. Returns NULL if the run is cut
-// short before; or if he waits for hosts none of which can be reached: then one of them is *ret_gone, which is NULL otherwise. To be
-// given back by hosts_leave().
-struct hosts_place *hosts_enter(struct hosts *hosts, const struct hosts_wish *wish, const struct sshlogin **ret_gone);
-void hosts_leave(struct hosts *hosts, struct hosts_place *place);
+// Waits for a place and takes it; the caller gives it back by hosts_release_place(). An attempt that may use only some hosts lends its slot
+// of the pool to others while it waits. Returns NULL if the run is ended first, or if none of the hosts of the binding can be reached:
+// then *ret_unreachable is one of these, else NULL.
+struct hosts_place *hosts_acquire_place(struct hosts *hosts, const struct hosts_request *request, const struct sshlogin **ret_unreachable);
+void hosts_release_place(struct hosts *hosts, struct hosts_place *place);
 
-// Appends what an attempt with that wish waits for, in words: "a slot on one or two".
-void hosts_add_wish(struct hosts *hosts, const struct hosts_wish *wish, struct buf *out);
+// Appends what an attempt with that request waits for: "a slot on one or two".
+void hosts_describe_request(struct hosts *hosts, const struct hosts_request *request, struct buf *out);
 
-// Appends the same of the queue's next item. Returns false if it is not its hosts that let no more of its items run at once.
-bool hosts_add_limit(struct hosts *hosts, const char *queue, struct buf *out);
+// Appends the same for the next item of the queue of that name, if the hosts of its batch limit how many of its items run at once. Returns
+// false, and appends nothing, if they do not.
+bool hosts_describe_limit(struct hosts *hosts, const char *queue, struct buf *out);
 
-// For how much of that time, in nanoseconds, no host was up, of the last time that none was. From any thread.
+// Returns how many nanoseconds between `since` and `until` (now_ns() time) no host was connected. It knows only the latest such time. Any thread.
 uint64_t hosts_downtime(const struct hosts *hosts, uint64_t since, uint64_t until);
 
-// The attempt at the place has files: borrowed until its end. Where the machine has this one's directory nothing is done with them.
-void hosts_set_files(struct hosts_place *place, struct job_files *files);
+// Sets the files that are transferred for the attempt at the place: borrowed until its end. A machine that shares this one's file system
+// (--launch, --slurm, `:`) ignores them.
+void hosts_place_set_files(struct hosts_place *place, struct job_files *files);
 
-// Binds a batch to that machine of the options, or to all that are called by one of these names (borrowed; sshlogin_is_called()), also
-// those that come into the list later. The owner of the
-// batch frees it with hosts_unbind(), when the queue is gone.
-struct hosts_bound *hosts_bind_login(struct hosts *hosts, const struct sshlogin *login);
-struct hosts_bound *hosts_bind(struct hosts *hosts, const char *const *names, size_t n);
-void hosts_unbind(struct hosts_bound *bound); // NULL-safe
+// Restrict a batch to that machine of the options; or to all machines with one of these names or groups (sshlogin_matches()), also those
+// that are added to the list later. `login` and `names` are borrowed. The owner of the batch frees the binding by hosts_unbind() after
+// the queue is gone.
+struct hosts_binding *hosts_bind_login(struct hosts *hosts, const struct sshlogin *login);
+struct hosts_binding *hosts_bind(struct hosts *hosts, const char *const *names, size_t n);
+void hosts_unbind(struct hosts_binding *binding); // NULL-safe
 
-// To be called in place of queue_set(), from one thread: the attributes, but no more items at once than those hosts have slots, as they
-// come and go; `width`: slots of an item.
-void hosts_set_queue(struct hosts_bound *bound, struct queue *queue, const struct queue_attrs *attrs, unsigned width);
+// Sets the attributes of the batch's queue, in place of queue_set(); max_parallel is lowered to the items that the hosts of the binding have
+// slots for, and follows these. `width`: the slots of an item. From one thread.
+void hosts_set_queue(struct hosts_binding *binding, struct queue *queue, const struct queue_attrs *attrs, unsigned width);
 
-// The queue is going (pool_hooks.removed). NULL-safe.
-void hosts_forget_queue(struct hosts_bound *bound);
+// Ends that; called before the queue goes (pool_hooks.removed). NULL-safe.
+void hosts_forget_queue(struct hosts_binding *binding);
 
-// Items wait for slots: pilots may be asked for. NULL-safe; any thread.
+// Called when items wait for slots (pool_hooks.starving): pilots may be requested. NULL-safe; any thread.
 void hosts_starving(struct hosts *hosts);
 
-// Is it another machine?
-bool hosts_is_elsewhere(const struct hosts_place *place);
+// Whether the place is on another machine.
+bool hosts_place_is_remote(const struct hosts_place *place);
 
-// Where that is. Borrowed until hosts_close().
-const struct sshlogin *hosts_login(const struct hosts_place *place);
+// The machine of the place. Borrowed until hosts_close().
+const struct sshlogin *hosts_place_login(const struct hosts_place *place);
 
-// Whether no host was ever up and each has been tried: there is nobody to run the jobs. From the event loop.
+// Whether nothing can run the jobs: no host was ever connected, and each has been tried. From the event loop.
 bool hosts_are_unreachable(struct hosts *hosts);
 
-// This process is about to be stopped, or goes on, and so are the attempts on other machines. Waits until they were told, or some
-// line cannot be written for a second. From the event loop; NULL-safe.
-void hosts_rest(struct hosts *hosts, bool begins);
+// Suspends the attempts on other machines, because this process is about to be stopped (`begins`), or resumes them. Waits at most one second
+// until the workers have been told. From the event loop; NULL-safe.
+void hosts_suspend(struct hosts *hosts, bool begins);
 
-// Calls fn for each attempt that runs on another machine, as children_each() does for those here; from the event loop. NULL-safe.
+// Calls fn for each attempt that runs on another machine, as children_each() does for those here. From the event loop; NULL-safe.
 void hosts_each(struct hosts *hosts, void (*fn)(void *arg, const struct child_view *view), void *arg);
 
 enum host_state {
 	HOST_UP,
-	HOST_HELD,        // it is up, and lets no job start: its load, its memory
+	HOST_HELD,        // connected, but its load or memory lets no job start
 	HOST_CONNECTING,
-	HOST_LOST,        // it was up, and is tried again
-	HOST_UNREACHABLE, // it never was
-	HOST_REMOVED,     // its file does not name it any more
+	HOST_LOST,        // was connected, and is retried
+	HOST_UNREACHABLE, // was never connected, and is retried
+	HOST_REMOVED,     // its --sshloginfile does not name it any more
 };
 
 struct host_view {
 	const char *name;
-	const char *node; // where a pilot is; else NULL
+	const char *node; // the node of Slurm on which a pilot runs; else NULL
 	bool is_here;     // it is this machine
 	enum host_state state;
-	unsigned slots;   // 0 while it is not up
-	unsigned used;    // by jobs
-	const char *says; // why it takes no jobs, in words, or ""; valid for the call
+	unsigned slots;   // 0 while it is not connected
+	unsigned used;    // slots that jobs have
+	const char *says; // why it takes no jobs, or ""; valid for the call
 };
 
-// Calls fn for each machine, but for pilots that are not there. NULL-safe; from the event loop.
+// Calls fn for each machine, but not for pilots that are not there. NULL-safe; from the event loop.
 void hosts_view(struct hosts *hosts, void (*fn)(void *arg, const struct host_view *view), void *arg);
 
-// Says on standard error how each machine stands. NULL-safe; from the event loop.
+// Prints the state of each machine on standard error. NULL-safe; from the event loop.
 void hosts_show(struct hosts *hosts);
 
 // How many attempts run on other machines. NULL-safe.

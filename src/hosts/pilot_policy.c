@@ -1,4 +1,4 @@
-// When a pilot of Slurm is asked for, given up and released.
+// Decides when pilots of Slurm are requested, cancelled and released.
 
 #include "hosts/pilot_policy.h"
 
@@ -11,7 +11,7 @@ enum {
 	IDLE_S = 15,                                // a pilot without a job, or a request without work, is kept so long
 	FAILED_FIRST_S = 5, FAILED_MOST_S = 300,    // between requests that fail
 	PROVEN_S = 60,                              // a pilot that was there so long has not failed by being lost
-	LOOK_FIRST_S = 5, LOOK_NEXT_S = 15, LOOK_MOST_S = 300, // at Slurm's queue
+	QUERY_FIRST_S = 5, QUERY_NEXT_S = 15, QUERY_MOST_S = 300, // at Slurm's queue
 };
 
 void pilot_policy_init(struct pilot_policy *policy, unsigned n, unsigned slots) {
@@ -31,7 +31,7 @@ unsigned pilots_in(const struct pilot_policy *policy, enum pilot_state state) {
 }
 
 bool pilots_are_hopeless(const struct pilot_policy *policy) {
-	return policy->is_refused && !policy->was_up && pilots_in(policy, PILOT_ASKED) == 0;
+	return policy->is_refused && !policy->was_up && pilots_in(policy, PILOT_REQUESTED) == 0;
 }
 
 static void set_state(struct pilot_policy *policy, unsigned i, enum pilot_state state, uint64_t now) {
@@ -41,7 +41,7 @@ static void set_state(struct pilot_policy *policy, unsigned i, enum pilot_state 
 
 static void order(struct pilot_policy *policy, enum pilot_order what, unsigned i, uint64_t now, enum pilot_order *orders) {
 	orders[i] = what;
-	set_state(policy, i, what == PILOT_ASK ? PILOT_ASKED : PILOT_LEAVING, now);
+	set_state(policy, i, what == PILOT_REQUEST ? PILOT_REQUESTED : PILOT_LEAVING, now);
 }
 
 static uint64_t earlier(uint64_t a, uint64_t b) {
@@ -51,7 +51,7 @@ static uint64_t earlier(uint64_t a, uint64_t b) {
 // Asks for as many as the work needs beside those asked for already; for one alone, as a trial, after a failure. Returns when more may
 // be asked for, if that is later.
 static uint64_t ask(struct pilot_policy *policy, unsigned demand, uint64_t now, enum pilot_order *orders) {
-	unsigned needed = demand / policy->slots + (demand % policy->slots > 0), asked = pilots_in(policy, PILOT_ASKED);
+	unsigned needed = demand / policy->slots + (demand % policy->slots > 0), asked = pilots_in(policy, PILOT_REQUESTED);
 	needed = policy->failures > 0 && needed > 1 ? 1 : needed;
 	if (needed <= asked || pilots_are_hopeless(policy)) {
 		return TIME_NEVER;
@@ -60,72 +60,72 @@ static uint64_t ask(struct pilot_policy *policy, unsigned demand, uint64_t now, 
 		return policy->not_before;
 	}
 	for (unsigned i = 0; i < policy->n && asked < needed; ++i) {
-		if (policy->pilots[i].state == PILOT_AWAY) {
-			order(policy, PILOT_ASK, i, now, orders);
+		if (policy->pilots[i].state == PILOT_ABSENT) {
+			order(policy, PILOT_REQUEST, i, now, orders);
 			++asked;
 		}
 	}
 	return TIME_NEVER;
 }
 
-// Lets go what has had nothing to do for a while. Returns when there may be some.
+// Releases pilots that were idle for a while, and cancels requests without work. Returns when the next is due.
 static uint64_t release(struct pilot_policy *policy, unsigned demand, uint64_t now, enum pilot_order *orders) {
-	const uint64_t patience = IDLE_S * NS_PER_S;
+	const uint64_t grace = IDLE_S * NS_PER_S;
 	uint64_t due = TIME_NEVER;
 	for (unsigned i = 0; i < policy->n; ++i) {
 		const struct pilot *pilot = &policy->pilots[i];
 		bool is_up = pilot->state == PILOT_UP;
-		if (orders[i] != PILOT_KEEP || demand > 0 || (!is_up && pilot->state != PILOT_ASKED)) {
+		if (orders[i] != PILOT_KEEP || demand > 0 || (!is_up && pilot->state != PILOT_REQUESTED)) {
 			continue;
 		}
 		// one that has a job is looked at again, for nobody tells when that has ended
-		uint64_t idle = is_up ? pilot->idle_since : policy->workless;
+		uint64_t idle = is_up ? pilot->idle_since : policy->no_demand_since;
 		idle = idle == TIME_NEVER ? now : idle;
-		idle = is_up && idle < policy->workless ? policy->workless : idle;
-		if (idle + patience <= now) {
-			order(policy, is_up ? PILOT_RELEASE : PILOT_GIVE_UP, i, now, orders);
+		idle = is_up && idle < policy->no_demand_since ? policy->no_demand_since : idle;
+		if (idle + grace <= now) {
+			order(policy, is_up ? PILOT_RELEASE : PILOT_CANCEL, i, now, orders);
 		} else {
-			due = earlier(due, idle + patience);
+			due = earlier(due, idle + grace);
 		}
 	}
 	return due;
 }
 
-// While pilots wait, Slurm's queue is looked at now and then: once for all of them.
-static uint64_t look(struct pilot_policy *policy, uint64_t now, bool *ret_looks) {
+// Says when Slurm's queue is to be queried, while pilots wait: once for all of them. Returns when it is due next.
+static uint64_t query_queue(struct pilot_policy *policy, uint64_t now, bool *ret_looks) {
 	uint64_t first = TIME_NEVER;
 	for (unsigned i = 0; i < policy->n; ++i) {
-		if (policy->pilots[i].state == PILOT_ASKED) {
+		if (policy->pilots[i].state == PILOT_REQUESTED) {
 			first = earlier(first, policy->pilots[i].since);
 		}
 	}
 	if (first == TIME_NEVER) {
-		policy->look_pause = 0;
+		policy->query_pause = 0;
 		return TIME_NEVER;
 	}
-	uint64_t due = policy->look_pause == 0 ? first + LOOK_FIRST_S * NS_PER_S : policy->looked + policy->look_pause;
+	uint64_t due = policy->query_pause == 0 ? first + QUERY_FIRST_S * NS_PER_S : policy->queried + policy->query_pause;
 	if (due > now) {
 		return due;
 	}
 	*ret_looks = true;
-	policy->looked = now;
-	policy->look_pause = policy->look_pause == 0 ? LOOK_NEXT_S * NS_PER_S : earlier(policy->look_pause * 2, LOOK_MOST_S * NS_PER_S);
-	return now + policy->look_pause;
+	policy->queried = now;
+	policy->query_pause = policy->query_pause == 0 ? QUERY_NEXT_S * NS_PER_S : earlier(policy->query_pause * 2, QUERY_MOST_S * NS_PER_S);
+	return now + policy->query_pause;
 }
 
 struct pilot_step pilot_policy_step(struct pilot_policy *policy, unsigned demand, uint64_t now, enum pilot_order *ret_orders) {
 	struct pilot_step step = {.due = TIME_NEVER};
-	policy->workless = demand > 0 ? TIME_NEVER : policy->workless == TIME_NEVER ? now : policy->workless;
+	policy->no_demand_since = demand > 0 ? TIME_NEVER : policy->no_demand_since == TIME_NEVER ? now : policy->no_demand_since;
 	for (unsigned i = 0; i < policy->n; ++i) {
 		ret_orders[i] = PILOT_KEEP;
-		if (policy->is_stuck && policy->pilots[i].state == PILOT_ASKED) {
-			order(policy, PILOT_GIVE_UP, i, now, ret_orders);
+		if (policy->none_can_start && policy->pilots[i].state == PILOT_REQUESTED) {
+			order(policy, PILOT_CANCEL, i, now, ret_orders);
 		}
 	}
-	policy->is_stuck = false;
+	policy->none_can_start = false;
 	step.due = earlier(step.due, ask(policy, demand, now, ret_orders));
 	step.due = earlier(step.due, release(policy, demand, now, ret_orders));
-	step.due = earlier(step.due, look(policy, now, &step.looks));
+	step.due = earlier(step.due, query_queue(policy, now, &step.queries_queue));
 	return step;
 }
 
@@ -146,7 +146,7 @@ void pilot_is_leaving(struct pilot_policy *policy, unsigned i, uint64_t now) {
 }
 
 void pilot_is_gone(struct pilot_policy *policy, unsigned i, uint64_t now) {
-	set_state(policy, i, PILOT_AWAY, now);
+	set_state(policy, i, PILOT_ABSENT, now);
 }
 
 void pilot_has_failed(struct pilot_policy *policy, unsigned i, bool for_good, uint64_t now) {
@@ -162,5 +162,5 @@ void pilot_has_failed(struct pilot_policy *policy, unsigned i, bool for_good, ui
 }
 
 void pilots_cannot_start(struct pilot_policy *policy) {
-	policy->is_stuck = policy->is_refused = !policy->was_up;
+	policy->none_can_start = policy->is_refused = !policy->was_up;
 }

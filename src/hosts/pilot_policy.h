@@ -1,9 +1,9 @@
-// When a pilot of Slurm is asked for, given up and released: the decisions alone.
+// Decides when a pilot is requested from Slurm, when a request is cancelled, and when a pilot is released.
 //
-//   away -asked for-> asked -hello-> up -released, or its bye-> leaving -its line has gone-> away
-//   asked -given up, or its line has gone-> leaving             up -its line has gone-> leaving
+//   absent -requested-> requested -hello-> up -released, or its bye-> leaving -connection closed-> absent
+//   requested -cancelled, or connection lost-> leaving          up -connection lost-> leaving
 //
-// Pure: times are arguments, and whoever calls does what was decided.
+// Pure: times are arguments (ns), and the caller does what was decided.
 
 #ifndef FAIRPAR_HOSTS_PILOT_POLICY_H
 #define FAIRPAR_HOSTS_PILOT_POLICY_H
@@ -13,18 +13,18 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum pilot_state { PILOT_AWAY, PILOT_ASKED, PILOT_UP, PILOT_LEAVING };
+enum pilot_state { PILOT_ABSENT, PILOT_REQUESTED, PILOT_UP, PILOT_LEAVING };
 
 enum pilot_order {
 	PILOT_KEEP,
-	PILOT_ASK,      // it was away
-	PILOT_GIVE_UP,  // it was asked for and has not come
+	PILOT_REQUEST,  // it was absent
+	PILOT_CANCEL,  // it was requested, and has not come
 	PILOT_RELEASE,  // it is idle
 };
 
 struct pilot {
 	enum pilot_state state;
-	uint64_t since;       // when that began
+	uint64_t since;       // when the state began
 	uint64_t idle_since;  // PILOT_UP: when it began to have no job, or TIME_NEVER; set by the caller before a step
 };
 
@@ -32,44 +32,46 @@ struct pilot_policy {
 	struct pilot *pilots; // owned
 	unsigned n;
 	unsigned slots;       // of each
-	bool was_up;          // one, at least once
-	bool is_refused;      // Slurm has said, or shown, of one that it can never come, and none has come since
-	bool is_stuck;        // … of all that are asked for now: they are to be given up
+	bool was_up;          // some pilot, at least once
+	bool is_refused;      // Slurm has said of a request that it can never be met, and no pilot has come since
+	bool none_can_start;        // … of all requests that there are: they are to be cancelled
 	// of the policy
-	unsigned failures;    // one after the other
-	uint64_t not_before;  // none is asked for before
-	uint64_t workless;    // since when there is no work that waits for a slot; TIME_NEVER: there is
-	uint64_t look_pause, looked; // between two looks at Slurm's queue, 0: there was none; and when the last one was
+	unsigned failures;    // in a row
+	uint64_t not_before;  // no pilot is requested before that time
+	uint64_t no_demand_since;    // since when no work waits for a slot; TIME_NEVER: some does
+	uint64_t query_pause, queried; // between two queries of Slurm's queue (0: there was none), and when the last one was
 };
 
+// For at most `n` pilots of `slots` slots each. pilot_policy_fini() frees what it holds.
 void pilot_policy_init(struct pilot_policy *policy, unsigned n, unsigned slots);
 void pilot_policy_fini(struct pilot_policy *policy);
 
 struct pilot_step {
-	bool looks;           // Slurm's queue is to be looked at now, for the reason why pilots wait
+	bool queries_queue;           // query Slurm's queue now for the reason why pilots wait
 	uint64_t due;         // when to step again, if nothing happens before
 };
 
-// Decides, and changes states accordingly. `demand`: slots that could be used now beside those there are; PILOT_* for each pilot into
-// `ret_orders`.
+// Decides, and changes states accordingly. `demand`: how many slots could be used now in addition to those there are. Writes an order for each
+// of the `n` pilots into `ret_orders`.
 struct pilot_step pilot_policy_step(struct pilot_policy *policy, unsigned demand, uint64_t now, enum pilot_order *ret_orders);
 
-// What has happened.
+// What has happened to pilot `i`. It has said hello.
 void pilot_has_come(struct pilot_policy *policy, unsigned i, uint64_t now);
-void pilot_is_leaving(struct pilot_policy *policy, unsigned i, uint64_t now); // nothing went wrong
-// It did not come, or was lost; `for_good`: the same will not succeed later.
+void pilot_is_leaving(struct pilot_policy *policy, unsigned i, uint64_t now); // it takes no further job, and nothing went wrong
+// Its request has failed, or it was lost. `for_good`: the same request will not succeed later.
 void pilot_has_failed(struct pilot_policy *policy, unsigned i, bool for_good, uint64_t now);
+// Its connection is closed.
 void pilot_is_gone(struct pilot_policy *policy, unsigned i, uint64_t now);
-// It could not be released, for a job came.
+// It was not released after all, because a job came.
 void pilot_stays(struct pilot_policy *policy, unsigned i, uint64_t now);
 
-// Does Slurm's queue show that none of those asked for can ever start? Then they are to be given up, in the next step.
+// To be called when Slurm's queue shows that none of the requests can ever be met. The next step cancels them.
 void pilots_cannot_start(struct pilot_policy *policy);
 
-// How many are so now.
+// How many pilots are in that state.
 unsigned pilots_in(const struct pilot_policy *policy, enum pilot_state state);
 
-// No pilot has ever been there, and none will be.
+// Whether no pilot has ever come, and none will.
 bool pilots_are_hopeless(const struct pilot_policy *policy);
 
 #endif

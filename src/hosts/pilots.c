@@ -1,4 +1,4 @@
-// The pilots of a run: the thread that asks for them, and what it says of them.
+// The pilots of a run: the thread that requests them, and its messages about them.
 
 #include "hosts/pilots.h"
 
@@ -37,13 +37,13 @@ struct pilots {
 	bool has_cleaned;          // what earlier runs have left
 	bool has_tried;            // to do so
 	bool was_asked;            // for a pilot
-	bool is_last;              // the thread has ended: a command is not cut short any more
+	bool is_closing;              // the thread has ended: a command is not cut short any more
 	// under lock
 	mutex lock;
 	struct pilot_policy policy;
 	bool stopping;
-	struct buf said;           // the last trouble that was told, and why pilots wait
-	struct buf waits;
+	struct buf last_error;           // the last failure in a message
+	struct buf last_reason;
 };
 
 // ---- Slurm's commands ----
@@ -53,8 +53,8 @@ static int run_command(const struct pilots *pilots, const char *const *argv, str
 		.argv = (char *const *)argv,
 		.env = pilots->env,
 		.context = pilots->config.context,
-		.cut_fd = pilots->is_last ? -1 : pilots->stop_fd,
-		.until = now_ns() + (pilots->is_last ? LAST_COMMAND_S : COMMAND_S) * NS_PER_S,
+		.cut_fd = pilots->is_closing ? -1 : pilots->stop_fd,
+		.until = now_ns() + (pilots->is_closing ? LAST_COMMAND_S : COMMAND_S) * NS_PER_S,
 	};
 	return slurm_command_run(&command, out, why);
 }
@@ -73,7 +73,7 @@ static bool cancel(struct pilots *pilots, const char *name, bool waiting) {
 	FP_CLEANUP(buf_fini) struct buf why = BUF_INIT;
 	const char *const argv[] = {"scancel", "-Q", "-u", pilots->user, "-n", name, waiting ? "--state=PENDING" : NULL, NULL};
 	bool is_done = run_command(pilots, argv, &out, &why) == 0;
-	if (!is_done && (pilots->is_last || !is_stopping(pilots))) {
+	if (!is_done && (pilots->is_closing || !is_stopping(pilots))) {
 		diag_warn("what Slurm may still have of the pilots '%s' could not be cancelled: %s", name, text_shows(buf_str(&why)));
 	}
 	return is_done;
@@ -156,8 +156,8 @@ static void add_wait(void *arg, char *line) {
 	}
 }
 
-// Sets the text that was said last. Returns whether it was another.
-static bool is_news(struct pilots *pilots, struct buf *said, const char *text) {
+// Stores the text of the last message. Returns whether it has changed.
+static bool set_if_new(struct pilots *pilots, struct buf *said, const char *text) {
 	mutex_lock(&pilots->lock);
 	bool is_new = strcmp(buf_str(said), text) != 0;
 	if (is_new) {
@@ -168,24 +168,24 @@ static bool is_news(struct pilots *pilots, struct buf *said, const char *text) {
 	return is_new;
 }
 
-static void look(struct pilots *pilots) {
+static void query_queue(struct pilots *pilots) {
 	struct queue_reasons waits = {.reasons = BUF_INIT};
 	FP_CLEANUP(buf_fini) struct buf why = BUF_INIT;
 	int result = each_job(pilots, "%T|%r", pilots->config.name, add_wait, &waits, &why);
 	mutex_lock(&pilots->lock);
-	bool is_stuck = waits.pending > 0 && waits.impossible == waits.pending && waits.others == 0 && !pilots->policy.was_up;
-	if (is_stuck) {
+	bool none_can_start = waits.pending > 0 && waits.impossible == waits.pending && waits.others == 0 && !pilots->policy.was_up;
+	if (none_can_start) {
 		pilots_cannot_start(&pilots->policy);
 	}
 	mutex_unlock(&pilots->lock);
-	if (is_stuck) {
+	if (none_can_start) {
 		diag_error("no pilot can start, as they were asked for: Slurm says %s", text_shows(buf_str(&waits.reasons)));
 		pilots_check(pilots);
 	} else if (result != 0) {
-		if (!is_stopping(pilots) && is_news(pilots, &pilots->waits, buf_str(&why))) {
+		if (!is_stopping(pilots) && set_if_new(pilots, &pilots->last_reason, buf_str(&why))) {
 			diag_warn("Slurm does not say why pilots wait: %s", text_shows(buf_str(&why)));
 		}
-	} else if (waits.reasons.len > 0 && is_news(pilots, &pilots->waits, buf_str(&waits.reasons))) {
+	} else if (waits.reasons.len > 0 && set_if_new(pilots, &pilots->last_reason, buf_str(&waits.reasons))) {
 		diag_note("%u pilot%s in Slurm's queue: %s", waits.pending, waits.pending == 1 ? " waits" : "s wait", text_shows(buf_str(&waits.reasons)));
 	}
 	buf_fini(&waits.reasons);
@@ -193,13 +193,13 @@ static void look(struct pilots *pilots) {
 
 // ---- the thread ----
 
-static void follow(struct pilots *pilots, unsigned i) {
+static void carry_out(struct pilots *pilots, unsigned i) {
 	const struct pilots_calls *calls = &pilots->config.calls;
 	enum pilot_order order = pilots->orders[i];
-	if (order == PILOT_ASK) {
+	if (order == PILOT_REQUEST) {
 		pilots->was_asked = true;
-		calls->call(calls->arg, i);
-	} else if (!calls->dismiss(calls->arg, i)) {
+		calls->request(calls->arg, i);
+	} else if (!calls->release(calls->arg, i)) {
 		mutex_lock(&pilots->lock);
 		pilot_stays(&pilots->policy, i, now_ns());
 		mutex_unlock(&pilots->lock);
@@ -222,21 +222,21 @@ static uint64_t step(struct pilots *pilots) {
 	struct pilot_step step = pilot_policy_step(policy, demand, now_ns(), pilots->orders);
 	mutex_unlock(&pilots->lock);
 	for (unsigned i = 0; i < n; ++i) {
-		gives_up = gives_up || pilots->orders[i] == PILOT_GIVE_UP;
+		gives_up = gives_up || pilots->orders[i] == PILOT_CANCEL;
 		if (pilots->orders[i] != PILOT_KEEP) {
-			follow(pilots, i);
+			carry_out(pilots, i);
 		}
 	}
 	if (gives_up) {
 		(void)cancel(pilots, pilots->config.name, /* waiting */ true);
 		calls->wake(calls->arg);
 	}
-	if (pilots->was_asked && !pilots->has_cleaned && (step.looks || !pilots->has_tried)) {
+	if (pilots->was_asked && !pilots->has_cleaned && (step.queries_queue || !pilots->has_tried)) {
 		pilots->has_tried = true;
 		clean_up(pilots);
 	}
-	if (step.looks) {
-		look(pilots);
+	if (step.queries_queue) {
+		query_queue(pilots);
 	}
 	return step.due;
 }
@@ -264,19 +264,19 @@ void pilots_check(struct pilots *pilots) {
 void pilots_on_up(struct pilots *pilots, unsigned pilot) {
 	mutex_lock(&pilots->lock);
 	pilot_has_come(&pilots->policy, pilot, now_ns());
-	buf_reset(&pilots->said);
-	buf_reset(&pilots->waits);
+	buf_reset(&pilots->last_error);
+	buf_reset(&pilots->last_reason);
 	mutex_unlock(&pilots->lock);
 	pilots_check(pilots);
 }
 
-static void say_failed(struct pilots *pilots, unsigned pilot, const char *why, bool was_up, bool for_good) {
+static void warn_failed(struct pilots *pilots, unsigned pilot, const char *why, bool was_up, bool for_good) {
 	static const char by_srun[] = "srun: error: ";
 	const char *said = strstr(why, by_srun);
 	why = said ? said + strlen(by_srun) : why;
 	if (was_up) {
 		diag_warn("slurm-%u: the connection is lost: %s; its jobs go elsewhere", pilot + 1, text_shows(why));
-	} else if (is_news(pilots, &pilots->said, why)) {
+	} else if (set_if_new(pilots, &pilots->last_error, why)) {
 		diag_warn("Slurm gives no pilot%s: %s%s", for_good ? "" : " now", text_shows(why), for_good ? "" : "; it is asked again");
 	}
 }
@@ -293,12 +293,12 @@ void pilots_on_down(struct pilots *pilots, unsigned pilot, const char *why, bool
 	for_good = for_good && !pilots->policy.was_up;
 	mutex_unlock(&pilots->lock);
 	if (says) {
-		say_failed(pilots, pilot, why, was_up, for_good);
+		warn_failed(pilots, pilot, why, was_up, for_good);
 	}
 	pilots_check(pilots);
 }
 
-void pilots_on_gone(struct pilots *pilots, unsigned pilot) {
+void pilots_on_closed(struct pilots *pilots, unsigned pilot) {
 	mutex_lock(&pilots->lock);
 	pilot_is_gone(&pilots->policy, pilot, now_ns());
 	mutex_unlock(&pilots->lock);
@@ -319,8 +319,8 @@ static void free_all(struct pilots *pilots) {
 	fd_close(&pilots->stop_fd);
 	mutex_fini(&pilots->lock);
 	pilot_policy_fini(&pilots->policy);
-	buf_fini(&pilots->said);
-	buf_fini(&pilots->waits);
+	buf_fini(&pilots->last_error);
+	buf_fini(&pilots->last_reason);
 	free(pilots->orders);
 	free(pilots->env);
 	free(pilots);
@@ -351,7 +351,7 @@ void pilots_stop(struct pilots *pilots) {
 }
 
 void pilots_close(struct pilots *pilots) {
-	pilots->is_last = true;
+	pilots->is_closing = true;
 	if (pilots->was_asked && cancel(pilots, pilots->config.name, /* waiting */ false) && !pilots->has_cleaned) {
 		clean_up(pilots);
 	}

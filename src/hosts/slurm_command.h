@@ -14,11 +14,11 @@ struct slurm_command {
 	char *const *env;
 	const struct context *context;
 	int cut_fd;                    // readable: the command is cut short; or -1
-	uint64_t until;                // the same, when that time has come (now_ns() time)
+	uint64_t until;                // now_ns() time, at which the command is cut short, too
 };
 
-// Runs it on the calling thread, with no input. Returns 0 with what it has printed in *ret_out; or -1 with a text in *ret_why: how it
-// has failed, and the first line of what it said.
+// Runs it on the calling thread, with an empty standard input, and waits for its end. Appends what it prints to *ret_out. Returns 0 if it has
+// exited with 0; or -1 with *ret_why: the first line of its standard error, or else how it has ended.
 int slurm_command_run(const struct slurm_command *command, struct buf *ret_out, struct buf *ret_why) FP_NODISCARD;
 
 // The environment for such commands: without the variables that change what they print. The caller frees the array.

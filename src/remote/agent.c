@@ -1,4 +1,4 @@
-// The worker's end of a line.
+// The worker's end of a connection.
 
 #include "remote/agent.h"
 
@@ -111,8 +111,8 @@ static const char *on_frame(void *arg, const struct wire_frame *frame) {
 	case FRAME_ENV: agent->calls.env(agent->arg, frame->numbers[0] != 0, frame->payload, frame->size); return NULL;
 	case FRAME_RUN: return on_run(agent, frame);
 	case FRAME_REST:
-		channel_rest(&agent->channel, frame->numbers[0] != 0, agent->channel.heard);
-		agent->calls.rest(agent->arg, frame->numbers[0] != 0);
+		channel_suspend(&agent->channel, frame->numbers[0] != 0, agent->channel.heard);
+		agent->calls.suspend(agent->arg, frame->numbers[0] != 0);
 		return NULL;
 	case FRAME_BYE: {
 		FP_CLEANUP(buf_fini) struct buf why = BUF_INIT;
@@ -129,7 +129,7 @@ static const char *on_frame(void *arg, const struct wire_frame *frame) {
 	return on_job_frame(agent, job, frame);
 }
 
-// ---- the line ----
+// ---- the connection ----
 
 struct agent *agent_new(const struct agent_calls *calls, void *arg, const struct worker_hello *hello, uint64_t now) {
 	struct agent *agent = xcalloc(1, sizeof(*agent));

@@ -1,4 +1,4 @@
-// One end of a line.
+// One end of a connection.
 
 #include "remote/channel.h"
 
@@ -147,20 +147,20 @@ static void ping(struct channel *channel, uint64_t now) {
 	channel->pinged = now;
 }
 
-void channel_demand(struct channel *channel, uint64_t now) {
+void channel_expect_answer(struct channel *channel, uint64_t now) {
 	if (now + CHANNEL_URGENT_NS < channel->dead) {
 		ping(channel, now);
 		channel->dead = now + CHANNEL_URGENT_NS;
 	}
 }
 
-void channel_rest(struct channel *channel, bool rests, uint64_t now) {
-	channel->rests = rests;
+void channel_suspend(struct channel *channel, bool suspended, uint64_t now) {
+	channel->is_suspended = suspended;
 	channel_heard(channel, now);
 }
 
 uint64_t channel_tick(struct channel *channel, uint64_t now) {
-	if (channel_is_broken(channel) || channel->rests) {
+	if (channel_is_broken(channel) || channel->is_suspended) {
 		return UINT64_MAX;
 	}
 	if (now >= channel->dead) {

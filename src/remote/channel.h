@@ -1,7 +1,8 @@
-// One end of a line, without its I/O: bytes become frames, frames wait in two lanes to be sent, and silence is noticed.
+// One end of a connection, without its I/O: bytes become frames, frames wait in two lanes to be sent, and silence is noticed.
 //
-// After 15 s in which nothing came it sends a ping, which the other end answers. After 60 s the line is broken, and after 10 s if an
-// answer is urgent; but not while it rests. So it is after a frame that cannot be. A broken channel takes and sends nothing any more.
+// After 15 s in which nothing came it sends a ping, which the other end answers. After 60 s without anything the connection breaks, after 10 s
+// if an answer is urgent, and never while it is suspended. It also breaks when a frame comes that is not valid. A broken channel takes and
+// sends nothing any more.
 //
 // Pure: times are arguments, in nanoseconds of a clock that does not go back. One thread at a time.
 
@@ -16,52 +17,55 @@
 
 struct channel {
 	enum wire_sender self;
-	// A frame has come. Returns NULL, or why there cannot be such a frame now: static text.
+	// A frame has come; it is valid during the call. Returns NULL, or why it is not allowed now: static text.
 	const char *(*frame)(void *arg, const struct wire_frame *frame);
 	void *arg;
-	struct buf in;            // less than a frame
+	struct buf in;            // received bytes that are no whole frame yet
 	struct buf urgent, bulk;  // whole frames, to be sent
-	size_t bulk_at;           // bytes of `bulk` that were taken from it
-	struct buf current;       // those that are being sent
-	size_t sent;              // bytes of that
-	uint64_t heard, pinged;   // when
-	uint64_t dead;            // when it is broken by silence
-	bool rests;               // which it is not now
-	char why[200];            // it is broken, or ""
+	size_t bulk_at;           // where in `bulk` the frames begin that are not in `current`
+	struct buf current;       // the bytes that are being written
+	size_t sent;              // how many of these were written
+	uint64_t heard, pinged;   // when something came, and when a ping was sent, last
+	uint64_t dead;            // when silence breaks it
+	bool is_suspended;        // silence does not break it
+	char why[200];            // why it is broken, or ""
 };
 
+// Makes one end, of the side `self`; `frame` is called with `arg`. channel_fini() frees what it holds.
 void channel_init(struct channel *channel, enum wire_sender self, const char *(*frame)(void *arg, const struct wire_frame *frame), void *arg,
                   uint64_t now);
 void channel_fini(struct channel *channel);
 
-// Queues a frame, behind those of its lane.
+// Queues a frame behind those of its lane (urgent or bulk). The payload is copied.
 void channel_send(struct channel *channel, const struct wire_frame *frame);
 
-// The same for bytes that may take several frames: `frame` is each of them without its payload.
+// Queues `n` bytes as one frame or several; each is `frame` with a part of the bytes as its payload.
 void channel_send_chunks(struct channel *channel, const struct wire_frame *frame, const char *bytes, size_t n);
 
-// Something has come, and it is not silent. Bytes have come: returns 0, or -1, for it is broken (channel->why).
+// channel_heard() notes that the other end is alive. channel_receive() also takes bytes that have come, and calls `frame` for each whole
+// frame. It returns 0, or -1 if the channel is broken (channel->why).
 void channel_heard(struct channel *channel, uint64_t now);
 int channel_receive(struct channel *channel, const char *bytes, size_t n, uint64_t now);
 
-// What is to be written next, *ret_n bytes, perhaps 0: borrowed until the next call. So many of these were written.
+// channel_output() returns the *ret_n bytes, perhaps 0, that are to be written next; borrowed until the next call. channel_sent() says how
+// many of these were written.
 const char *channel_output(struct channel *channel, size_t *ret_n);
 void channel_sent(struct channel *channel, size_t n);
 
-// Calls fn for each frame that the other end cannot have, for its last byte was not written.
+// Calls fn for each frame that the other end cannot have received, because its last byte was not written.
 void channel_each_unsent(const struct channel *channel, void (*fn)(void *arg, const struct wire_frame *frame), void *arg);
 
-// An answer is urgent: sends a ping at once.
-void channel_demand(struct channel *channel, uint64_t now);
+// Sends a ping at once; the channel breaks if nothing comes within 10 s.
+void channel_expect_answer(struct channel *channel, uint64_t now);
 
-// From now on the line rests, or does no longer.
-void channel_rest(struct channel *channel, bool rests, uint64_t now);
+// Sets whether the connection is suspended, in which case silence does not break it.
+void channel_suspend(struct channel *channel, bool suspended, uint64_t now);
 
-// Sends a ping that is due, and notices silence. Returns when to look at it again: `now` if it has just been broken, UINT64_MAX later, or
-// while it rests.
+// Sends a ping if one is due, and breaks the channel if it was silent for too long. Returns when to call it again: `now` if it has just been
+// broken, UINT64_MAX if it was before or is suspended.
 uint64_t channel_tick(struct channel *channel, uint64_t now);
 
-// It is broken, for this reason, unless it is already.
+// Breaks the channel for this reason (copied), unless it is broken already.
 void channel_break(struct channel *channel, const char *why);
 
 static inline bool channel_is_broken(const struct channel *channel) {

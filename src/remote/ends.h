@@ -1,4 +1,4 @@
-// What both ends of a line know of a job.
+// What both ends of a connection know of a job.
 
 #ifndef FAIRPAR_REMOTE_ENDS_H
 #define FAIRPAR_REMOTE_ENDS_H

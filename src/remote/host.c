@@ -1,4 +1,4 @@
-// The dispatcher's end of a line.
+// The dispatcher's end of a connection.
 
 #include "remote/host.h"
 
@@ -24,8 +24,8 @@ struct host {
 	char mark[MARK_SIZE + 3]; // with the newlines around it
 	struct buf noise;         // what came before it; a string
 	bool is_greeted, is_up;   // by the mark, and by hello
-	bool was_wanted, is_there; // a program, before that
-	size_t passed;            // bytes of it that had been written when it was looked at last
+	bool program_requested, program_installed; // a program, before that
+	size_t program_sent;            // bytes of it that had been written when it was looked at last
 	bool waits_for_mark;      // however long
 	struct host_job *jobs;
 	size_t njobs, cap;
@@ -178,7 +178,7 @@ static const char *on_frame(void *arg, const struct wire_frame *frame) {
 	return job ? on_job_frame(host, job, frame) : "it speaks of a job that it does not have";
 }
 
-// ---- the line ----
+// ---- the connection ----
 
 static void greet(struct host *host) {
 	buf_printf(&host->channel.current, "%s%.*s\n", GREETING, MARK_SIZE, host->mark + 1);
@@ -208,7 +208,7 @@ void host_free(struct host *host) {
 	}
 }
 
-// Finds the line of the noise that begins with the word and the mark, and appends its rest. Returns false if it has not come.
+// Finds the connection of the noise that begins with the word and the mark, and appends its rest. Returns false if it has not come.
 static bool find_request(const struct host *host, const char *word, struct buf *ret_rest) {
 	FP_CLEANUP(buf_fini) struct buf begin = BUF_INIT;
 	buf_printf(&begin, "\n%s %.*s", word, MARK_SIZE, host->mark + 1);
@@ -222,19 +222,19 @@ static bool find_request(const struct host *host, const char *word, struct buf *
 }
 
 // Gives a machine the program that it asks for; and when it has that, the greeting once more.
-static void give_program(struct host *host) {
+static void send_program(struct host *host) {
 	FP_CLEANUP(buf_fini) struct buf rest = BUF_INIT;
 	FP_CLEANUP(buf_fini) struct buf why = BUF_INIT;
-	if (!find_request(host, host->was_wanted ? "have" : "want", &rest)) {
+	if (!find_request(host, host->program_requested ? "have" : "want", &rest)) {
 		return;
 	}
-	if (host->was_wanted) {
-		host->is_there = true;
+	if (host->program_requested) {
+		host->program_installed = true;
 		greet(host);
-	} else if (!host->calls.wanted || host->calls.wanted(host->arg, buf_str(&rest), &host->channel.current, &why) != 0) {
+	} else if (!host->calls.program_requested || host->calls.program_requested(host->arg, buf_str(&rest), &host->channel.current, &why) != 0) {
 		channel_break(&host->channel, why.len > 0 ? buf_str(&why) : "it has no fairpar");
 	}
-	host->was_wanted = true;
+	host->program_requested = true;
 }
 
 // What a login shell says stands before the mark. Returns the bytes behind it, or NULL: it has not come.
@@ -243,8 +243,8 @@ static const char *skip_noise(struct host *host, const char *bytes, size_t n, si
 	buf_add(&host->noise, bytes, n);
 	const char *mark = memmem(host->noise.data, host->noise.len, host->mark, MARK_SIZE + 2);
 	if (!mark) {
-		if (!host->is_there) {
-			give_program(host);
+		if (!host->program_installed) {
+			send_program(host);
 		}
 		if (host->noise.len > NOISE_MOST) {
 			channel_break(&host->channel, "it says much, but is no worker of fairpar");
@@ -284,8 +284,8 @@ uint64_t host_tick(struct host *host, uint64_t now) {
 	if (!host->is_greeted) {
 		host->channel.pinged = now;
 	}
-	if (host->was_wanted && !host->is_greeted && host->channel.sent != host->passed) { // it takes its time, but not for nothing
-		host->passed = host->channel.sent;
+	if (host->program_requested && !host->is_greeted && host->channel.sent != host->program_sent) { // it takes its time, but not for nothing
+		host->program_sent = host->channel.sent;
 		channel_heard(&host->channel, now);
 	}
 	return channel_tick(&host->channel, now);
@@ -370,7 +370,7 @@ void host_more(struct host *host, uint64_t number, size_t n) {
 void host_stop(struct host *host, uint64_t job, enum stop_how how, uint64_t now) {
 	if (find(host, job)) {
 		send(host, FRAME_STOP, job, how);
-		channel_demand(&host->channel, now);
+		channel_expect_answer(&host->channel, now);
 	}
 }
 
@@ -380,8 +380,8 @@ void host_shut(struct host *host, uint64_t job, unsigned stream) {
 	}
 }
 
-void host_rest(struct host *host, bool begins, uint64_t now) {
-	channel_rest(&host->channel, begins, now);
+void host_suspend(struct host *host, bool begins, uint64_t now) {
+	channel_suspend(&host->channel, begins, now);
 	if (host->is_up) {
 		channel_send(&host->channel, &(struct wire_frame){.type = FRAME_REST, .numbers = {begins}});
 	}

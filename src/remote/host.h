@@ -1,11 +1,12 @@
-// The dispatcher's end of a line: the jobs that are at one worker.
+// The dispatcher's end of a connection, as a state machine: the jobs that one worker has. Its counterpart is agent.h.
 //
-//   sent -started-> running -done-> gone       sent -refused-> gone      any -the line breaks-> gone, reported as lost
+//   sent -started-> running -done-> gone       sent -refused-> gone      any -the connection breaks-> gone, reported as lost
 //
-// What stands at the other end before a worker does may answer the greeting by a line "want MARK SYSTEM": it is sent a program, says
-// "have MARK" when that is there, and becomes a worker, which is greeted anew.
+// The other end begins to speak with noise, the output of a login shell, which ends at the mark: a random text that the greeting names and
+// the worker repeats. A script that finds no fairpar there may answer the greeting by a line "want MARK SYSTEM" instead: it is sent a
+// program, says "have MARK" when that is installed, and becomes a worker, which is greeted anew.
 //
-// Pure, as channel.h. What is called back must not call in, but for host_more().
+// Pure, as channel.h: no I/O. A callback must not call any function of this file but host_more().
 
 #ifndef FAIRPAR_REMOTE_HOST_H
 #define FAIRPAR_REMOTE_HOST_H
@@ -22,58 +23,63 @@ struct host_calls {
 	void (*refused)(void *arg, uint64_t job, const char *why); // it has not run
 	void (*bye)(void *arg, const char *why);               // the worker takes no further job; what runs goes on
 	void (*braked)(void *arg, uint64_t jobs, const char *why); // it takes none for now, when so many run; or (NULL) does again
-	void (*lost)(void *arg, uint64_t job, bool ran);       // the line has broken; `ran`: it may have begun
-	// A machine of that kind (uname -sm) has no fairpar, and wants one: appends what it is to get, and returns 0; or -1 with *ret_why.
+	void (*lost)(void *arg, uint64_t job, bool ran);       // the connection has broken; `ran`: it may have begun
+	// A machine of that kind (uname -sm) has no fairpar, and requests one: appends the bytes for it and returns 0, or returns -1 with *ret_why.
 	// May be NULL.
-	int (*wanted)(void *arg, const char *machine, struct buf *ret_bytes, struct buf *ret_why);
+	int (*program_requested)(void *arg, const char *machine, struct buf *ret_bytes, struct buf *ret_why);
 };
 
 struct host;
 
-// `mark`: MARK_SIZE digits that nobody else knows; copied, as the calls.
+// Makes the end, with the greeting as its first output. `mark`: MARK_SIZE hexadecimal digits that nobody else knows; copied, as `calls`.
+// host_free() frees it; NULL-safe.
 struct host *host_new(const struct host_calls *calls, void *arg, const char *mark, uint64_t now);
 void host_free(struct host *host);
 
-// The worker may come as late as it likes: what stands in a queue is silent until then.
+// Lets the other end be silent for any time until the worker begins: its launcher may wait in a queue.
 void host_wait_for_worker(struct host *host);
 
-// The line. As those of channel.h. What has come before the mark, if that did not come, is host_noise(): at most 1 KiB, a
-// string.
+// Bytes and times, as in channel.h: host_receive() takes bytes that have come, and returns -1 when the connection is broken; host_output()
+// gives those to be written, of which host_sent() says how many were; host_tick() returns when to call it again. host_why() is why the
+// connection is broken, or NULL. host_noise() is what came before the mark, as a string of at most 1 KiB; "" after the mark.
 int host_receive(struct host *host, const char *bytes, size_t n, uint64_t now);
 const char *host_output(struct host *host, size_t *ret_n);
 void host_sent(struct host *host, size_t n);
 uint64_t host_tick(struct host *host, uint64_t now);
 void host_break(struct host *host, const char *why);
-const char *host_why(const struct host *host); // it is broken, or NULL
+const char *host_why(const struct host *host);
 const char *host_noise(struct host *host);
 
-// Reports all jobs as lost, once, and forgets them. When the line is broken.
+// Reports each job as lost (host_calls.lost) and forgets it. Only when the connection is broken.
 void host_lose_jobs(struct host *host);
 
-// After hello. The environment of all jobs to come: variables with a NUL behind each; `adds` them to the worker's own.
+// Sends the environment of all jobs, after hello and before the first job: variables with a NUL behind each. `adds`: in addition to the
+// worker's own.
 void host_env(struct host *host, bool adds, const char *bytes, size_t n);
 
 // Sends a job (payload.h), whose number is higher than all before.
 void host_run(struct host *host, uint64_t job, const char *payload, size_t n);
 
-// How many bytes of input it takes now: then host_input() sends no more than that; and the end of it. 0 of a job that is gone.
+// Standard input of a job: host_input_room() says how many bytes the worker takes now, 0 if the job is gone; host_input() sends at most as
+// many; host_input_end() sends the end.
 size_t host_input_room(const struct host *host, uint64_t job);
 void host_input(struct host *host, uint64_t job, const char *bytes, size_t n);
 void host_input_end(struct host *host, uint64_t job);
 
-// So many bytes of its output were passed on. A job that is gone is left alone, as by the next two.
+// Tells the worker that so many bytes of the job's output were passed on, and it may send as many more. This and the next two do nothing
+// if the job is gone.
 void host_more(struct host *host, uint64_t job, size_t n);
 
-// A worker that does not answer then is soon given up, for somebody waits for the end of the job.
+// Stops a job. The connection breaks if the worker does not answer within 10 s, for somebody waits for the end of the job.
 void host_stop(struct host *host, uint64_t job, enum stop_how how, uint64_t now);
 
-// Nobody reads that stream of its output any more (1 or 2): it is to get SIGPIPE, as if it wrote here.
+// Closes a stream of its output (1 or 2) that nobody reads any more: the job is to get SIGPIPE, as it would here.
 void host_shut(struct host *host, uint64_t job, unsigned stream);
 
-// The dispatcher is about to be stopped: the worker stops its jobs, and is not to end because of the silence. Or it goes on.
-void host_rest(struct host *host, bool begins, uint64_t now);
+// Has the worker stop its jobs, because the dispatcher is about to be stopped (`begins`), or continue them. Meanwhile silence breaks nothing.
+void host_suspend(struct host *host, bool begins, uint64_t now);
 
-// The worker is to end when its jobs have.
+// Releases the worker: it ends when its jobs have.
 void host_bye(struct host *host, const char *why);
 
 #endif

@@ -34,17 +34,17 @@ static int spawn_launcher(struct launcher *launcher, const struct launcher_confi
 		.context = config->context,
 		.stdio = {stdio[0], stdio[1], stdio[2]},
 		.cgroup_fd = -1,
-		.own_group = !config->asks,
+		.own_group = !config->prompts,
 		.dies_with_thread = true,
 		.stack_top = top,
 	};
 	launcher->pid = spawn(&spawning, &launcher->pidfd, ret_error);
-	launcher->target = config->asks ? launcher->pid : -launcher->pid;
+	launcher->target = config->prompts ? launcher->pid : -launcher->pid;
 	spawn_stack_destroy(stack);
 	return launcher->pid > 0 && !ret_error->error ? 0 : -1;
 }
 
-static void close_line(struct launcher *launcher) {
+static void close_pipes(struct launcher *launcher) {
 	fd_close(&launcher->in_fd);
 	fd_close(&launcher->out_fd);
 	fd_close(&launcher->err_fd);
@@ -72,7 +72,7 @@ int launcher_start(struct launcher *launcher, const struct launcher_config *conf
 		fd_close(&theirs[i]);
 	}
 	if (result != 0) {
-		close_line(launcher);
+		close_pipes(launcher);
 		if (launcher->pid > 0) {
 			int status;
 			reap(launcher, &status);
@@ -100,7 +100,7 @@ static bool has_ended_by(const struct launcher *launcher, uint64_t until) {
 
 void launcher_end(struct launcher *launcher, uint64_t until, char *ret_how, size_t size) {
 	int status;
-	close_line(launcher);
+	close_pipes(launcher);
 	bool killed = !has_ended_by(launcher, until);
 	if (killed) {
 		kill(launcher->target, SIGTERM); // it is not reaped yet, so the number is still its own

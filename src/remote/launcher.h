@@ -1,4 +1,4 @@
-// The process that brings a worker to life on another machine (ssh, srun, sh -c): its stdin and stdout are the line to the worker.
+// The process that brings a worker to life on another machine (ssh, srun, sh -c): its stdin and stdout are the connection to the worker.
 
 #ifndef FAIRPAR_REMOTE_LAUNCHER_H
 #define FAIRPAR_REMOTE_LAUNCHER_H
@@ -15,7 +15,7 @@ struct launcher_config {
 	const char *path;              // program file, already searched
 	char *const *argv, *const *env; // NULL-terminated
 	const struct context *context;
-	bool asks;                     // it may ask on the terminal, as ssh does: it stays in this process group, or it would be stopped
+	bool prompts;                     // it may ask on the terminal, as ssh does: it stays in this process group, or it would be stopped
 };
 
 // Non-blocking ends of its three pipes. An end that was closed is -1.
@@ -35,7 +35,7 @@ int launcher_start(struct launcher *launcher, const struct launcher_config *conf
 // The path of this program, for a launcher that runs it; the caller frees it.
 char *launcher_self(void);
 
-// Closes the line, so that the worker ends and with it the launcher; waits for that, but not beyond `until` (now_ns() time): then
+// Closes the connection, so that the worker ends and with it the launcher; waits for that, but not beyond `until` (now_ns() time): then
 // it (its group, if it has one) gets SIGTERM, and SIGKILL soon after. Writes into `ret_how` of `size` bytes how it has ended ("exit 255",
 // "signal 9 (KILL)"), or "" if it was killed here.
 void launcher_end(struct launcher *launcher, uint64_t until, char *ret_how, size_t size);

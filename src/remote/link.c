@@ -1,4 +1,4 @@
-// The thread of a line: starts the launcher, moves bytes between it, the protocol (host.h) and the pipes of attempts, and starts
+// The thread of a connection: starts the launcher, moves bytes between it, the protocol (host.h) and the pipes of attempts, and starts
 // it anew when it has gone. All waiting is in one poll().
 
 #include "remote/link.h"
@@ -26,10 +26,10 @@ enum {
 	READ_BYTES = 64 * 1024,
 	BACKOFF_FIRST_S = 1, BACKOFF_MOST_S = 60,
 	END_GRACE_MS = 2000,        // for a launcher whose line was closed
-	LATE_GRACE_MS = 1000,       // for a job that is out of time, and that its worker is to end by itself
+	DEADLINE_GRACE_MS = 1000,       // for a job that is out of time, and that its worker is to end by itself
 	KILL_GRACE_MS = 2000,       // for what runs at the other end, after link_kill()
-	SAID_MOST = 20,             // lines of a launcher that are passed on, for each connection
-	SAID_BYTES = 400,           // of each
+	LINES_MOST = 20,             // lines of a launcher that are passed on, for each connection
+	LINE_BYTES = 400,           // of each
 	NOISE_IN_LINE = 200,        // bytes of what a launcher has said that is no worker
 	SPARE_MOST = 2,             // for the next attempts; each thread has its own between two steps
 };
@@ -43,25 +43,25 @@ struct host_link {
 	struct link_pipes *spare;  // of attempts that have left
 	unsigned nspare;
 	uint64_t last_number;
-	bool terminating, killing, closing, resting;
-	bool has_rested;           // nothing is left to be sent since `resting`
-	cond rested;               // that
+	bool terminating, killing, closing, suspending;
+	bool is_suspended;           // the worker was told so, since `suspending`
+	cond suspended;               // is_suspended was set
 	bool wanted;               // it is to be connected; set by who calls and dismisses
-	bool called;               // by link_call(), and calls.gone has not answered it
+	bool called;               // link_connect() was called, and calls.closed not yet
 
 	// of the thread
 	struct launcher launcher;
-	struct host *host;         // NULL: the line is down
-	bool up;                   // calls.up was called, and calls.down was not
-	bool braked;               // it is up, and takes nothing for now
-	bool leaving;              // the worker takes no more
-	bool rests;                // it was told so
-	bool is_cut;               // nothing can be written any more
-	bool let_go;               // it was told that it may end
-	uint64_t now, retry_at, pause, kill_at, late_at; // late_at: when the next attempt is beyond its time
-	struct buf said;           // the line that the launcher is writing
-	char last_said[2][SAID_BYTES]; // the last two while it was not up, the later one behind
-	unsigned nsaid;
+	struct host *host;         // NULL: the connection is down
+	bool up;                   // calls.up was called, and calls.down not yet
+	bool braked;               // the worker refuses attempts for now
+	bool leaving;              // the worker takes no more attempts
+	bool suspend_sent;                // the worker was told to suspend its jobs
+	bool write_failed;               // write(2) has failed: the connection is to be closed
+	bool released;               // the worker was told to end
+	uint64_t now, retry_at, pause, kill_at, next_deadline; // next_deadline: when the next attempt is beyond its time
+	struct buf line;           // the line that the launcher is writing
+	char last_lines[2][LINE_BYTES]; // the last two while there was no worker, the later one second
+	unsigned nlines;
 	struct polls polls;
 	char *bytes;               // READ_BYTES
 };
@@ -192,17 +192,17 @@ static void end_attempt(struct host_link *link, struct link_attempt *attempt, en
 	mutex_unlock(&link->lock);
 }
 
-// What is in no pipe yet.
-static size_t rest_of(const struct stream_rest *out) {
-	return out->rest.len - out->at;
+// How many bytes are not in the pipe yet.
+static size_t unwritten(const struct stream_backlog *out) {
+	return out->bytes.len - out->at;
 }
 
-// Moves what fits into the pipe, and tells how much that was. Whoever reads it may have had enough: then the pipe is closed, and it
-// is thrown away.
-static size_t fill_pipe(struct stream_rest *out, int *fd) {
-	size_t rest = rest_of(out), done = 0;
+// Writes what fits into the pipe. If nobody reads the pipe any more it closes it and drops the rest. Returns how many bytes were written or
+// dropped.
+static size_t fill_pipe(struct stream_backlog *out, int *fd) {
+	size_t rest = unwritten(out), done = 0;
 	while (*fd >= 0 && done < rest) {
-		ssize_t n = write(*fd, out->rest.data + out->at + done, rest - done);
+		ssize_t n = write(*fd, out->bytes.data + out->at + done, rest - done);
 		if (n < 0 && (errno == EAGAIN || errno == EINTR)) {
 			break;
 		}
@@ -212,39 +212,39 @@ static size_t fill_pipe(struct stream_rest *out, int *fd) {
 		}
 		done += (size_t)n;
 	}
-	out->put += done;
+	out->written += done;
 	out->at += *fd >= 0 ? done : rest;
 	done = *fd >= 0 ? done : rest;
-	if (rest_of(out) == 0) {
-		buf_reset(&out->rest);
+	if (unwritten(out) == 0) {
+		buf_reset(&out->bytes);
 		out->at = 0;
 	}
 	return done;
 }
 
-// One that has ended leaves when its pipes have all of it.
-static void drain(struct host_link *link, struct link_attempt *attempt) {
+// Writes the attempt's output into its pipes. If it has ended, and all of it is written, it leaves.
+static void flush_output(struct host_link *link, struct link_attempt *attempt) {
 	bool ended = attempt->state == ATTEMPT_ENDED, left = ended; // which only this thread sets
 	for (int i = 0; i < 2; ++i) {
-		struct stream_rest *out = &attempt->out[i];
+		struct stream_backlog *out = &attempt->out[i];
 		int *fd = &attempt->pipes->write_fds[i];
 		bool was_open = *fd >= 0;
-		size_t n = rest_of(out) > 0 ? fill_pipe(out, fd) : 0;
+		size_t n = unwritten(out) > 0 ? fill_pipe(out, fd) : 0;
 		if (n > 0 && link->host && !ended) {
 			host_more(link->host, attempt->number, n);
 		}
 		if (was_open && *fd < 0 && link->host && !ended) {
 			host_shut(link->host, attempt->number, (unsigned)i + 1);
 		}
-		left = left && rest_of(out) == 0;
+		left = left && unwritten(out) == 0;
 	}
 	if (left) {
 		attempt_left(link, attempt);
 	}
 }
 
-// Reads as much of its standard input as the worker takes.
-static void feed(struct host_link *link, struct link_attempt *attempt) {
+// Reads as much of the attempt's standard input as the worker takes, and sends it.
+static void read_input(struct host_link *link, struct link_attempt *attempt) {
 	size_t room = host_input_room(link->host, attempt->number);
 	ssize_t n = read(attempt->in_fd, link->bytes, room < READ_BYTES ? room : READ_BYTES);
 	if (n > 0) {
@@ -274,7 +274,7 @@ static void on_braked(void *arg, uint64_t jobs, const char *why) {
 	link->config.calls.braked(link->config.calls.arg, jobs, why);
 }
 
-static int on_wanted(void *arg, const char *machine, struct buf *ret_bytes, struct buf *ret_why) {
+static int on_program_requested(void *arg, const char *machine, struct buf *ret_bytes, struct buf *ret_why) {
 	const struct host_link *link = arg;
 	return link->config.copy ? program_copy_read(link->config.copy, machine, ret_bytes, ret_why) : -1;
 }
@@ -288,8 +288,8 @@ static void on_output(void *arg, uint64_t number, unsigned stream, const char *b
 	struct host_link *link = arg;
 	struct link_attempt *attempt = find(link, number);
 	attempt->wrote = true;
-	buf_add(&attempt->out[stream - 1].rest, bytes, n);
-	drain(link, attempt);
+	buf_add(&attempt->out[stream - 1].bytes, bytes, n);
+	flush_output(link, attempt);
 }
 
 static void on_done(void *arg, uint64_t number, const struct job_end *end) {
@@ -301,12 +301,12 @@ static void on_done(void *arg, uint64_t number, const struct job_end *end) {
 	attempt->result.start = attempt->start ? attempt->start : link->now;
 	attempt->result.end = attempt->result.start + wall;
 	// a worker that is ended by somebody there ends its jobs: these are as lost as if it had died
-	bool is_lost = end->result.outcome == OUTCOME_CANCELLED && attempt->told == ORDER_NONE;
+	bool is_lost = end->result.outcome == OUTCOME_CANCELLED && attempt->order_sent == ORDER_NONE;
 	end_attempt(link, attempt, is_lost ? LINK_LOST : LINK_DONE);
-	drain(link, attempt);
+	flush_output(link, attempt);
 }
 
-static void go_down(struct host_link *link, const char *why, bool bye) {
+static void report_down(struct host_link *link, const char *why, bool bye) {
 	bool was_up = link->up;
 	link->up = false;
 	link->leaving = bye;
@@ -316,27 +316,27 @@ static void go_down(struct host_link *link, const char *why, bool bye) {
 }
 
 static void on_bye(void *arg, const char *why) {
-	go_down(arg, why, /* bye */ true);
+	report_down(arg, why, /* bye */ true);
 }
 
-// It takes no more, either: or the same would be given to it again, at once.
+// The worker refuses an attempt. It gets no more, or the same one would be sent to it again at once.
 static void on_refused(void *arg, uint64_t number, const char *why) {
 	struct host_link *link = arg;
 	struct link_attempt *attempt = find(link, number);
 	if (!link->braked) {
-		go_down(link, why, /* bye */ true);
+		report_down(link, why, /* bye */ true);
 	}
 	end_attempt(link, attempt, LINK_REFUSED);
-	drain(link, attempt);
+	flush_output(link, attempt);
 }
 
 static void on_lost(void *arg, uint64_t number, bool ran) {
 	struct host_link *link = arg;
 	struct link_attempt *attempt = find(link, number);
-	bool is_late = ran && attempt->told == ORDER_EXPIRE; // who does not answer has not made it end in time, either
+	bool is_late = ran && attempt->order_sent == ORDER_EXPIRE; // who does not answer has not made it end in time, either
 	attempt->result = (struct result){.outcome = OUTCOME_TIMEOUT, .start = attempt->start ? attempt->start : link->now, .end = link->now};
 	end_attempt(link, attempt, is_late ? LINK_DONE : ran ? LINK_LOST : LINK_REFUSED);
-	drain(link, attempt);
+	flush_output(link, attempt);
 }
 
 // What may be sent is looked at before each wait.
@@ -345,25 +345,25 @@ static void on_room(void *arg FP_UNUSED, uint64_t number FP_UNUSED) {
 
 static const struct host_calls host_calls = {
 	.hello = on_hello, .room = on_room, .started = on_started, .output = on_output, .done = on_done, .refused = on_refused, .lost = on_lost,
-	.bye = on_bye, .braked = on_braked, .wanted = on_wanted,
+	.bye = on_bye, .braked = on_braked, .program_requested = on_program_requested,
 };
 
-// ---- the line ----
+// ---- the connection ----
 
-// One on demand waits for link_call(), whatever the pause.
-static void be_gone(struct host_link *link) {
+// Reports that a connection on demand has ended. Only link_connect() opens it again, without a pause.
+static void report_closed(struct host_link *link) {
 	if (link->config.on_demand) {
 		mutex_lock(&link->lock);
 		link->wanted = link->called = false;
 		mutex_unlock(&link->lock);
 		link->retry_at = 0;
-		link->config.calls.gone(link->config.calls.arg);
+		link->config.calls.closed(link->config.calls.arg);
 	}
 }
 
-// What the launcher has said, or else what has come of what is no worker: why there is no connection, perhaps.
-static void add_said(const struct host_link *link, struct buf *text) {
-	const char *before = link->last_said[0], *said = link->last_said[1], *noise = host_noise(link->host);
+// Appends the last lines of the launcher, or else the noise of the other end: they may say why there is no connection.
+static void add_launcher_text(const struct host_link *link, struct buf *text) {
+	const char *before = link->last_lines[0], *said = link->last_lines[1], *noise = host_noise(link->host);
 	if (said[0]) {
 		buf_printf(text, ": %s%s%s", before, before[0] ? "; " : "", said);
 	} else if (noise[0]) {
@@ -372,23 +372,23 @@ static void add_said(const struct host_link *link, struct buf *text) {
 	}
 }
 
-// The line has gone, or cannot be used any more.
-static void lose(struct host_link *link, const char *why) {
+// The connection has gone, or cannot be used any more.
+static void disconnect(struct host_link *link, const char *why) {
 	char how[80];
 	FP_CLEANUP(buf_fini) struct buf text = BUF_INIT;
 	mutex_lock(&link->lock);
-	bool wanted = link->wanted, closing = link->closing || !wanted, is_told = !link->closing && (wanted || !link->config.on_demand);
+	bool wanted = link->wanted, closing = link->closing || !wanted, reports = !link->closing && (wanted || !link->config.on_demand);
 	mutex_unlock(&link->lock);
-	// who still connects does not look at the line
+	// a launcher that still connects does not notice that its pipes are closed
 	uint64_t grace = closing && !link->up && !link->leaving ? 0 : (uint64_t)END_GRACE_MS * NS_PER_MS;
 	launcher_end(&link->launcher, link->now + grace, how, sizeof(how));
 	link->now = now_ns();
 	buf_adds(&text, why ? why : how[0] ? how : "the line has ended");
 	if (!link->up && !link->leaving) {
-		add_said(link, &text);
+		add_launcher_text(link, &text);
 	}
-	if (is_told) {
-		go_down(link, buf_str(&text), /* bye */ link->leaving || !wanted); // first: nothing is to be given to it
+	if (reports) {
+		report_down(link, buf_str(&text), /* bye */ link->leaving || !wanted); // first: nothing is to be given to it
 	}
 	host_break(link->host, buf_str(&text));
 	host_lose_jobs(link->host);
@@ -396,22 +396,22 @@ static void lose(struct host_link *link, const char *why) {
 	link->host = NULL;
 	link->pause = link->pause == 0 ? BACKOFF_FIRST_S : link->pause * 2 < BACKOFF_MOST_S ? link->pause * 2 : BACKOFF_MOST_S;
 	link->retry_at = link->now + link->pause * NS_PER_S;
-	be_gone(link);
+	report_closed(link);
 }
 
 static void connect_host(struct host_link *link) {
 	struct spawn_error error;
-	buf_reset(&link->said);
-	link->last_said[0][0] = link->last_said[1][0] = '\0';
-	link->nsaid = 0;
-	link->leaving = link->let_go = link->is_cut = false;
+	buf_reset(&link->line);
+	link->last_lines[0][0] = link->last_lines[1][0] = '\0';
+	link->nlines = 0;
+	link->leaving = link->released = link->write_failed = false;
 	if (launcher_start(&link->launcher, &link->config.launcher, &error) != 0) {
 		FP_CLEANUP(buf_fini) struct buf why = BUF_INIT;
 		buf_printf(&why, "cannot start '%s': %s: %s", link->config.launcher.argv[0], spawn_step_name(error.step), strerror(error.error));
 		link->pause = BACKOFF_MOST_S;
 		link->retry_at = link->now + link->pause * NS_PER_S;
-		go_down(link, buf_str(&why), /* bye */ false);
-		be_gone(link);
+		report_down(link, buf_str(&why), /* bye */ false);
+		report_closed(link);
 		return;
 	}
 	char mark[MARK_SIZE + 1];
@@ -424,40 +424,40 @@ static void connect_host(struct host_link *link) {
 	}
 }
 
-// Says a line of the launcher, or keeps it for the message that there is no connection.
-static void say(struct host_link *link) {
-	const struct buf *line = &link->said;
+// Ends a line of the launcher: passes it on; or, while there is no worker, keeps it for the message that the connection has failed.
+static void end_launcher_line(struct host_link *link) {
+	const struct buf *line = &link->line;
 	if (line->len == 0) {
 		return;
 	}
 	if (!link->up) {
-		memcpy(link->last_said[0], link->last_said[1], SAID_BYTES);
-		snprintf(link->last_said[1], SAID_BYTES, "%s", line->data);
-	} else if (link->nsaid++ < SAID_MOST) {
-		link->config.calls.said(link->config.calls.arg, line->data);
-	} else if (link->nsaid == SAID_MOST + 1) {
-		link->config.calls.said(link->config.calls.arg, "(what more it says is left out)");
+		memcpy(link->last_lines[0], link->last_lines[1], LINE_BYTES);
+		snprintf(link->last_lines[1], LINE_BYTES, "%s", line->data);
+	} else if (link->nlines++ < LINES_MOST) {
+		link->config.calls.message(link->config.calls.arg, line->data);
+	} else if (link->nlines == LINES_MOST + 1) {
+		link->config.calls.message(link->config.calls.arg, "(what more it says is left out)");
 	}
-	buf_reset(&link->said);
+	buf_reset(&link->line);
 }
 
-static void hear_launcher(struct host_link *link) {
+static void read_launcher_errors(struct host_link *link) {
 	ssize_t n = read(link->launcher.err_fd, link->bytes, READ_BYTES);
 	if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR)) {
-		say(link);
+		end_launcher_line(link);
 		fd_close(&link->launcher.err_fd);
 	}
 	for (ssize_t i = 0; i < n; ++i) {
 		char c = link->bytes[i];
 		if (c == '\n') {
-			say(link);
-		} else if (c != '\r' && c != '\0' && link->said.len < SAID_BYTES - 1) {
-			buf_addc(&link->said, c);
+			end_launcher_line(link);
+		} else if (c != '\r' && c != '\0' && link->line.len < LINE_BYTES - 1) {
+			buf_addc(&link->line, c);
 		}
 	}
 }
 
-// Returns false at the end of the line, or where it is broken.
+// Returns false at the end of the connection, or where it is broken.
 static bool receive(struct host_link *link) {
 	ssize_t n = read(link->launcher.out_fd, link->bytes, READ_BYTES);
 	if (n < 0) {
@@ -473,7 +473,7 @@ static void transmit(struct host_link *link) {
 	while (n > 0) {
 		ssize_t sent = write(link->launcher.in_fd, bytes, n);
 		if (sent < 0 && errno != EINTR) {
-			link->is_cut = link->is_cut || errno != EAGAIN;
+			link->write_failed = link->write_failed || errno != EAGAIN;
 			return;
 		}
 		host_sent(link->host, sent > 0 ? (size_t)sent : 0);
@@ -483,37 +483,38 @@ static void transmit(struct host_link *link) {
 
 // ---- the thread ----
 
-static void give_order(struct host_link *link, struct link_attempt *attempt, enum attempt_order order) {
+static void send_order(struct host_link *link, struct link_attempt *attempt, enum attempt_order order) {
 	static const enum stop_how orders[] = {[ORDER_CANCEL] = STOP_CANCEL, [ORDER_EXPIRE] = STOP_EXPIRE, [ORDER_KILL] = STOP_KILL};
-	if (order > attempt->told && (attempt->state == ATTEMPT_SENT || attempt->state == ATTEMPT_STARTED)) {
-		attempt->told = order;
+	if (order > attempt->order_sent && (attempt->state == ATTEMPT_SENT || attempt->state == ATTEMPT_STARTED)) {
+		attempt->order_sent = order;
 		host_stop(link->host, attempt->number, orders[order], link->now);
 	}
 }
 
-// A worker keeps the time of its jobs. Where it has not, it is told so, for it may not be there any more. With the lock.
-static void look_at_time(struct host_link *link, struct link_attempt *attempt) {
-	if (attempt->state != ATTEMPT_STARTED || attempt->config->timeout == 0 || attempt->asked != ORDER_NONE) {
+// A worker enforces the timeouts of its jobs itself. If one has not, the attempt is expired from here, for the worker may have died. With the
+// lock.
+static void check_deadline(struct host_link *link, struct link_attempt *attempt) {
+	if (attempt->state != ATTEMPT_STARTED || attempt->config->timeout == 0 || attempt->order != ORDER_NONE) {
 		return;
 	}
-	uint64_t due = attempt->start + attempt->config->timeout + (uint64_t)LATE_GRACE_MS * NS_PER_MS;
+	uint64_t due = attempt->start + attempt->config->timeout + (uint64_t)DEADLINE_GRACE_MS * NS_PER_MS;
 	if (due <= link->now) {
-		attempt->asked = ORDER_EXPIRE;
-	} else if (due < link->late_at) {
-		link->late_at = due;
+		attempt->order = ORDER_EXPIRE;
+	} else if (due < link->next_deadline) {
+		link->next_deadline = due;
 	}
 }
 
-// Sends what has come to be sent, and gives back what cannot be.
-static void take_orders(struct host_link *link) {
-	link->late_at = TIME_NEVER;
+// Sends waiting attempts and orders to stop; refuses attempts that cannot be sent.
+static void process_attempts(struct host_link *link) {
+	link->next_deadline = TIME_NEVER;
 	mutex_lock(&link->lock);
 	const struct list *at = link->attempts.next;
 	while (at != &link->attempts) {
 		struct link_attempt *attempt = list_entry(at, struct link_attempt, link);
 		at = at->next;
-		look_at_time(link, attempt);
-		enum attempt_order asked = attempt->asked;
+		check_deadline(link, attempt);
+		enum attempt_order asked = attempt->order;
 		bool waits = attempt->state == ATTEMPT_WAITING, refuses = waits && (!link->up || asked != ORDER_NONE);
 		attempt->state = waits && !refuses ? ATTEMPT_SENT : attempt->state;
 		mutex_unlock(&link->lock);
@@ -525,9 +526,9 @@ static void take_orders(struct host_link *link) {
 			buf_fini(&attempt->payload);
 		}
 		if (link->host) {
-			give_order(link, attempt, asked);
+			send_order(link, attempt, asked);
 		}
-		drain(link, attempt);
+		flush_output(link, attempt);
 		mutex_lock(&link->lock);
 	}
 	if (link->killing && link->kill_at == TIME_NEVER) {
@@ -548,12 +549,12 @@ static void wait_for_any(struct host_link *link, uint64_t due) {
 	polls_add(&link->polls, link->wake_fd, POLLIN);
 	polls_add(&link->polls, link->host ? link->launcher.out_fd : -1, POLLIN);
 	polls_add(&link->polls, link->host ? link->launcher.err_fd : -1, POLLIN);
-	polls_add(&link->polls, n > 0 && !link->is_cut ? link->launcher.in_fd : -1, POLLOUT);
+	polls_add(&link->polls, n > 0 && !link->write_failed ? link->launcher.in_fd : -1, POLLOUT);
 	mutex_lock(&link->lock);
 	list_for_each_entry(&link->attempts, struct link_attempt, attempt, link) {
 		bool runs = link->host && (attempt->state == ATTEMPT_SENT || attempt->state == ATTEMPT_STARTED);
 		for (int i = 0; i < 2; ++i) {
-			polls_add(&link->polls, rest_of(&attempt->out[i]) > 0 ? attempt->pipes->write_fds[i] : -1, POLLOUT);
+			polls_add(&link->polls, unwritten(&attempt->out[i]) > 0 ? attempt->pipes->write_fds[i] : -1, POLLOUT);
 		}
 		polls_add(&link->polls, runs && attempt->in_fd >= 0 && host_input_room(link->host, attempt->number) > 0 ? attempt->in_fd : -1, POLLIN);
 	}
@@ -566,7 +567,7 @@ static void wait_for_any(struct host_link *link, uint64_t due) {
 	link->now = now_ns();
 }
 
-// What poll() has reported of the pipes: no attempt has left since it was asked, and new ones stand behind.
+// Serves the pipes that poll() has reported. No attempt has left since, and new ones are behind the others.
 static void serve_attempts(struct host_link *link) {
 	mutex_lock(&link->lock);
 	const struct list *at = link->attempts.next;
@@ -575,64 +576,64 @@ static void serve_attempts(struct host_link *link) {
 		at = at->next;
 		mutex_unlock(&link->lock);
 		if (link->polls.at[i + 2].revents) {
-			feed(link, attempt);
+			read_input(link, attempt);
 		}
 		if (link->polls.at[i].revents || link->polls.at[i + 1].revents) {
-			drain(link, attempt);
+			flush_output(link, attempt);
 		}
 		mutex_lock(&link->lock);
 	}
 	mutex_unlock(&link->lock);
 }
 
-static void serve_line(struct host_link *link) {
+static void serve_connection(struct host_link *link) {
 	if (link->polls.at[FD_ERR].revents) {
-		hear_launcher(link);
+		read_launcher_errors(link);
 	}
-	bool broken = (link->polls.at[FD_OUT].revents && !receive(link)) || link->is_cut;
+	bool broken = (link->polls.at[FD_OUT].revents && !receive(link)) || link->write_failed;
 	if (link->now >= link->kill_at) {
-		lose(link, "killed");
+		disconnect(link, "killed");
 	} else if (broken || host_why(link->host)) {
 		if (link->launcher.err_fd >= 0) {
-			hear_launcher(link); // why, perhaps
-			say(link);
+			read_launcher_errors(link); // why, perhaps
+			end_launcher_line(link);
 		}
-		lose(link, host_why(link->host));
+		disconnect(link, host_why(link->host));
 	}
 }
 
 // Sends what there is to be sent. If it is to rest, the worker is told so, and then who waits for that, once it is on its way.
-static void send_waiting(struct host_link *link, bool resting) {
+static void send_waiting(struct host_link *link, bool suspending) {
 	size_t left = 0;
-	if (resting != link->rests && link->host) {
-		host_rest(link->host, resting, link->now);
+	if (suspending != link->suspend_sent && link->host) {
+		host_suspend(link->host, suspending, link->now);
 	}
-	link->rests = resting;
+	link->suspend_sent = suspending;
 	if (link->host) {
 		transmit(link);
 		(void)host_output(link->host, &left);
 	}
-	if (resting && left == 0) {
+	if (suspending && left == 0) {
 		mutex_lock(&link->lock);
-		link->has_rested = true;
-		cond_broadcast(&link->rested);
+		link->is_suspended = true;
+		cond_broadcast(&link->suspended);
 		mutex_unlock(&link->lock);
 	}
 }
 
-// Lets a worker go that is wanted no more, or one on demand that takes no more, when it has nothing left to do.
-static void let_go(struct host_link *link) {
+// Releases a worker that has no attempt left, if it is not wanted any more, or is one on demand that takes no more attempts.
+static void release_worker(struct host_link *link) {
 	mutex_lock(&link->lock);
 	bool wanted = link->wanted, idle = list_is_empty(&link->attempts);
 	mutex_unlock(&link->lock);
 	if (!wanted && !link->up && !link->leaving) {
-		lose(link, "it is not needed any more");
-	} else if (idle && !link->let_go && (!wanted || (link->leaving && link->config.on_demand))) {
+		disconnect(link, "it is not needed any more");
+	} else if (idle && !link->released && (!wanted || (link->leaving && link->config.on_demand))) {
 		if (!link->config.on_demand) {
-			go_down(link, "it is not needed any more", /* bye */ true);
+			report_down(link, "it is not needed any more", /* bye */ true);
 		}
 		link->up = false;
-		link->leaving = link->let_go = true;
+		link->leaving = link->released = true;
 		host_bye(link->host, "there is no more work for it");
 	}
 }
@@ -642,7 +643,7 @@ static void *link_main(void *arg) {
 	link->now = now_ns();
 	for (;;) {
 		mutex_lock(&link->lock);
-		bool closing = link->closing, terminating = link->terminating, resting = link->resting, wanted = link->wanted, called = link->called;
+		bool closing = link->closing, terminating = link->terminating, suspending = link->suspending, wanted = link->wanted, called = link->called;
 		mutex_unlock(&link->lock);
 		if (closing) {
 			break;
@@ -658,34 +659,34 @@ static void *link_main(void *arg) {
 			link->retry_at = link->pause = 0; // who is called again does not wait for what was before
 		}
 		if (!link->host && !wanted && called) {
-			be_gone(link); // it was dismissed before it began to connect
+			report_closed(link); // it was dismissed before it began to connect
 		}
-		take_orders(link);
+		process_attempts(link);
 		if (link->host) {
-			let_go(link);
+			release_worker(link);
 		}
 		uint64_t due = link->host ? host_tick(link->host, link->now) : wanted ? link->retry_at : TIME_NEVER;
-		send_waiting(link, resting);
-		due = link->is_cut ? link->now : due;
-		due = link->late_at < due ? link->late_at : due;
+		send_waiting(link, suspending);
+		due = link->write_failed ? link->now : due;
+		due = link->next_deadline < due ? link->next_deadline : due;
 		wait_for_any(link, link->kill_at < due && link->host ? link->kill_at : due);
 		if (link->polls.at[FD_WAKE].revents) {
 			wakeup_clear(link->wake_fd);
 		}
 		serve_attempts(link);
 		if (link->host) {
-			serve_line(link);
+			serve_connection(link);
 		}
 	}
 	if (link->host) {
-		lose(link, NULL);
+		disconnect(link, NULL);
 	}
 	return NULL;
 }
 
 // ---- from other threads ----
 
-static void want(struct host_link *link, bool wanted) {
+static void set_wanted(struct host_link *link, bool wanted) {
 	mutex_lock(&link->lock);
 	link->wanted = wanted;
 	link->called = link->called || wanted;
@@ -693,17 +694,17 @@ static void want(struct host_link *link, bool wanted) {
 	mutex_unlock(&link->lock);
 }
 
-void link_call(struct host_link *link) {
-	want(link, true);
+void link_connect(struct host_link *link) {
+	set_wanted(link, true);
 }
 
-void link_dismiss(struct host_link *link) {
-	want(link, false);
+void link_release(struct host_link *link) {
+	set_wanted(link, false);
 }
 
-static void ask(struct host_link *link, struct link_attempt *attempt, enum attempt_order order) {
-	if (order > attempt->asked) {
-		attempt->asked = order;
+static void order_attempt(struct host_link *link, struct link_attempt *attempt, enum attempt_order order) {
+	if (order > attempt->order) {
+		attempt->order = order;
 		wakeup_post(link->wake_fd);
 	}
 }
@@ -713,7 +714,7 @@ void link_terminate(struct host_link *link) {
 	link->terminating = true;
 	list_for_each_entry(&link->attempts, struct link_attempt, attempt, link) {
 		if (!attempt->config->cleanup) {
-			ask(link, attempt, ORDER_CANCEL);
+			order_attempt(link, attempt, ORDER_CANCEL);
 		}
 	}
 	mutex_unlock(&link->lock);
@@ -723,7 +724,7 @@ void link_kill(struct host_link *link) {
 	mutex_lock(&link->lock);
 	link->terminating = link->killing = true;
 	list_for_each_entry(&link->attempts, struct link_attempt, attempt, link) {
-		ask(link, attempt, ORDER_KILL);
+		order_attempt(link, attempt, ORDER_KILL);
 	}
 	wakeup_post(link->wake_fd);
 	mutex_unlock(&link->lock);
@@ -733,7 +734,7 @@ void link_cancel(struct host_link *link, const void *origin) {
 	mutex_lock(&link->lock);
 	list_for_each_entry(&link->attempts, struct link_attempt, attempt, link) {
 		if (attempt->config->origin == origin) {
-			ask(link, attempt, ORDER_CANCEL);
+			order_attempt(link, attempt, ORDER_CANCEL);
 		}
 	}
 	mutex_unlock(&link->lock);
@@ -743,12 +744,12 @@ uint64_t link_expire(struct host_link *link, uint64_t limit, uint64_t now) {
 	uint64_t next = TIME_NEVER;
 	mutex_lock(&link->lock);
 	list_for_each_entry(&link->attempts, struct link_attempt, attempt, link) {
-		if (attempt->start == 0 || attempt->config->cleanup || attempt->asked >= ORDER_EXPIRE) {
+		if (attempt->start == 0 || attempt->config->cleanup || attempt->order >= ORDER_EXPIRE) {
 			continue;
 		}
 		uint64_t due = attempt->start + limit;
 		if (due <= now) {
-			ask(link, attempt, ORDER_EXPIRE);
+			order_attempt(link, attempt, ORDER_EXPIRE);
 		} else {
 			next = due < next ? due : next;
 		}
@@ -757,17 +758,17 @@ uint64_t link_expire(struct host_link *link, uint64_t limit, uint64_t now) {
 	return next;
 }
 
-void link_rest(struct host_link *link, bool begins) {
+void link_suspend(struct host_link *link, bool begins) {
 	mutex_lock(&link->lock);
-	link->resting = begins;
-	link->has_rested = false;
+	link->suspending = begins;
+	link->is_suspended = false;
 	wakeup_post(link->wake_fd);
 	mutex_unlock(&link->lock);
 }
 
-void link_await_rest(struct host_link *link, uint64_t until) {
+void link_await_suspended(struct host_link *link, uint64_t until) {
 	mutex_lock(&link->lock);
-	while (!link->has_rested && cond_wait_until(&link->rested, &link->lock, until)) {
+	while (!link->is_suspended && cond_wait_until(&link->suspended, &link->lock, until)) {
 	}
 	mutex_unlock(&link->lock);
 }
@@ -809,13 +810,13 @@ struct host_link *link_open(const struct link_config *config) {
 	*link = (struct host_link){.config = *config, .wanted = !config->on_demand, .kill_at = TIME_NEVER};
 	list_init(&link->attempts);
 	mutex_init(&link->lock, LOCK_LINK);
-	cond_init(&link->rested);
+	cond_init(&link->suspended);
 	link->bytes = xmalloc(READ_BYTES);
 	link->wake_fd = wakeup_open();
 	int error = link->wake_fd < 0 ? errno : thread_start(&link->thread, link_main, link, STACK_BYTES);
 	if (error) {
 		fd_close(&link->wake_fd);
-		cond_fini(&link->rested);
+		cond_fini(&link->suspended);
 		mutex_fini(&link->lock);
 		free(link->bytes);
 		free(link);
@@ -837,9 +838,9 @@ void link_close(struct host_link *link) {
 	link_hang_up(link);
 	thread_join(link->thread);
 	fd_close(&link->wake_fd);
-	cond_fini(&link->rested);
+	cond_fini(&link->suspended);
 	mutex_fini(&link->lock);
-	buf_fini(&link->said);
+	buf_fini(&link->line);
 	for (struct link_pipes *next, *pipes = link->spare; pipes; pipes = next) {
 		next = pipes->next;
 		close_pipes(pipes);

@@ -1,10 +1,10 @@
-// The line to one host: its launcher, its thread, and the attempts that run there.
+// The connection to one host: its launcher, its thread, and the attempts that run there.
 //
-// The thread connects, and connects again after a pause that grows from 1 s to 60 s when the line is gone. What it knows of an
-// attempt it passes on by two pipes, which the thread that has called link_run() reads as child_run() reads a child's.
+// The thread connects. When the connection is lost it connects again after a pause, which grows from 1 s to 60 s. It writes the output of
+// each attempt into two pipes; the thread that has called link_run() reads these as child_run() reads the pipes of a child.
 //
 //   down -launcher started-> greeting -hello-> up -bye-> leaving (takes no new attempt)
-//   each but down -end of the line, silence, protocol error-> down
+//   any but down -end of the connection, silence, protocol error-> down
 
 #ifndef FAIRPAR_REMOTE_LINK_H
 #define FAIRPAR_REMOTE_LINK_H
@@ -22,71 +22,73 @@ struct payload_context;
 struct program_copy;
 struct worker_hello;
 
-// What is called on the link's thread, without its locks.
+// Callbacks, on the link's thread and without its locks. Texts and `hello` are valid during the call.
 struct link_calls {
-	// The worker takes attempts. What it says of itself is valid during the call, and may be anything.
+	// The worker takes attempts. The values of `hello` come from the other machine: they may be anything.
 	void (*up)(void *arg, const struct worker_hello *hello);
-	// It takes no more: `why` is valid during the call. `was_up`: it did before, else the connection did not come about. `bye`: the
-	// worker has said so, and what runs there goes on.
+	// The worker takes no more attempts, because of `why`. `was_up`: it did before; else the connection has failed. `bye`: the worker has
+	// said goodbye, and its jobs go on; else they are lost.
 	void (*down)(void *arg, const char *why, bool was_up, bool bye);
-	// It takes none for now, for this reason, when so many run there; or (NULL) does again. It does where up() is called.
+	// The worker refuses attempts for now, because of `why`, while `jobs` run there; or (NULL) takes them again, as it does after up().
 	void (*braked)(void *arg, uint64_t jobs, const char *why);
-	// A line that the launcher has written on its standard error while it was up.
-	void (*said)(void *arg, const char *line);
-	// The line of one on demand has gone, with its launcher: link_call() may ask for it again.
-	void (*gone)(void *arg);
+	// The launcher has written this line on its standard error while the connection was up.
+	void (*message)(void *arg, const char *line);
+	// A connection on demand has ended, with its launcher: link_connect() may open it again.
+	void (*closed)(void *arg);
 	void *arg;
 };
 
 struct link_config {
 	struct launcher_config launcher; // copied; what it points to is borrowed until link_close()
 	struct buf env;                // of all attempts, for host_env(): variables with a NUL behind each, or empty; borrowed likewise
-	bool adds_env;
+	bool adds_env;                 // … in addition to the worker's own
 	const struct program_copy *copy; // for a machine that has no fairpar; borrowed likewise, or NULL
-	bool on_demand;                // it connects by link_call() alone, each time once, and lets go a worker that takes no more
+	bool on_demand;                // each link_connect() connects once; a worker that takes no more attempts is released
 	struct link_calls calls;
 };
 
-// Starts the thread, which connects at once unless it is on demand. Returns NULL with errno.
+// Starts the thread, which connects at once unless it is on demand. Returns the link, which link_close() frees, or NULL with errno.
 struct host_link *link_open(const struct link_config *config) FP_NODISCARD;
 
-// When no link_run() is at work. The first closes the line, so that the worker ends, and returns at once; the second waits a moment
-// for the launcher's end, and frees the link.
+// No link_run() may be at work. link_hang_up() has the thread close the connection, so that the worker ends, and returns at once;
+// link_close() does the same, waits a moment for the launcher's end, and frees the link.
 void link_hang_up(struct host_link *link);
 void link_close(struct host_link *link);
 
-// The first connects, when the line has gone; the second lets the worker go once it has no attempt, or ends the launcher if there is no
-// worker yet, and does not connect again. Of one on demand calls.down does not tell the latter; else it tells that a worker was let go.
-void link_call(struct host_link *link);
-void link_dismiss(struct host_link *link);
+// link_connect() connects, if there is no connection. link_release() releases the worker as soon as it has no attempt, or ends the launcher
+// if no worker has come yet, and the link does not connect again. That is reported by calls.down, but not of a link on demand.
+// Any thread; they only wake the link's.
+void link_connect(struct host_link *link);
+void link_release(struct host_link *link);
 
-// How an attempt has ended here.
+// How an attempt has ended.
 enum link_end {
 	LINK_DONE,     // *ret_result is its end; OUTCOME_CANCELLED, too, if it was refused because of link_terminate()
-	LINK_LOST,     // the line has gone: it may have run, and nothing is known of its end
-	LINK_REFUSED,  // it has never run: the line was down, or the worker takes no more
+	LINK_LOST,     // the connection was lost: it may have run, and its end is not known
+	LINK_REFUSED,  // it has never run: there was no connection, or the worker takes no more
 };
 
-// As executor.run(): executes one attempt on the calling thread at the other end of the line; `context` and `cwd` are those of
-// payload_write(). *ret_wrote: output of it was passed on.
+// Executes one attempt at the other end, as executor.run() does, and waits for its end on the calling thread. `context` and `cwd` are those of
+// payload_write(). *ret_result and *ret_error count with LINK_DONE only. *ret_wrote: output of it was passed on.
 enum link_end link_run(struct host_link *link, const struct child_config *config, const struct payload_context *context, const char *cwd,
                        struct result *ret_result, struct spawn_error *ret_error, bool *ret_wrote);
 
-// As those of struct executor and struct attempt_ender. link_kill() gives what runs there a moment to die, then gives the line up.
+// As those of struct executor and struct attempt_ender; any thread. link_kill() closes the connection if the jobs have not died two seconds
+// later.
 void link_terminate(struct host_link *link);
 void link_kill(struct host_link *link);
 void link_cancel(struct host_link *link, const void *origin);
 uint64_t link_expire(struct host_link *link, uint64_t limit, uint64_t now);
 
-// This process is about to be stopped, or goes on: so are what runs there, and the silence of the line. The second waits until the
-// worker was told, but not beyond `until` (now_ns() time).
-void link_rest(struct host_link *link, bool begins);
-void link_await_rest(struct host_link *link, uint64_t until);
+// link_suspend() has the worker stop its jobs, because this process is about to be stopped (`begins`), or continue them; meanwhile silence
+// does not break the connection. link_await_suspended() waits until the worker was told, but not beyond `until` (now_ns() time).
+void link_suspend(struct host_link *link, bool begins);
+void link_await_suspended(struct host_link *link, uint64_t until);
 
-// As children_each(), for the attempts that have begun there. `host` is what they are told of as child_view.host.
+// Calls fn for each attempt that runs there, as children_each() does; `host` is its child_view.host.
 void link_each(struct host_link *link, const char *host, void (*fn)(void *arg, const struct child_view *view), void *arg);
 
-// How many attempts are there.
+// How many attempts are there, also those that wait or whose output is still being passed on.
 unsigned link_count(struct host_link *link);
 
 #endif

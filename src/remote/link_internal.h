@@ -1,8 +1,8 @@
-// An attempt on the line, as the two threads see it that share it: the one in link_run() (link_run.c), and the link's (link.c).
+// An attempt on a connection, as the two threads see it that share it: the one in link_run() (link_run.c), and the link's (link.c).
 //
-//   WAITING -sent-> SENT -`started`-> STARTED -`done`, lost-> ENDED -all is in the pipes-> LEFT
+//   WAITING -sent-> SENT -`started`-> STARTED -`done`, lost-> ENDED -all output is in the pipes-> LEFT
 //   WAITING, SENT -> ENDED (refused, lost, cancelled before it was sent)
-// The link's thread alone takes these steps, and touches nothing of an attempt that has LEFT, which is in no list any more.
+// Only the link's thread takes these steps. After LEFT it does not touch the attempt, which is in no list any more.
 
 #ifndef FAIRPAR_REMOTE_LINK_INTERNAL_H
 #define FAIRPAR_REMOTE_LINK_INTERNAL_H
@@ -14,35 +14,35 @@
 
 enum link_state { ATTEMPT_WAITING, ATTEMPT_SENT, ATTEMPT_STARTED, ATTEMPT_ENDED, ATTEMPT_LEFT };
 
-// What is asked of a running attempt, the stronger behind the weaker.
+// How an attempt is to be stopped; a later one is stronger.
 enum attempt_order { ORDER_NONE, ORDER_CANCEL, ORDER_EXPIRE, ORDER_KILL };
 
-// The descriptors of an attempt, which another one takes after it.
+// The descriptors of an attempt. Those of one that has ended are used again for another.
 struct link_pipes {
 	struct link_pipes *next;
 	int read_fds[2], write_fds[2]; // of stdout and stderr; -1: closed, for nobody reads it
 	int wake_fd;               // posted when it has started, and when it has left
 };
 
-// What came of one stream and is not in its pipe yet: at most the window of the attempt.
-struct stream_rest {
-	struct buf rest;
-	size_t at;                 // of `rest`: what is below is in the pipe
-	uint64_t put;              // bytes that were written into the pipe
+// Output of one stream that is not in its pipe yet: at most OUTPUT_WINDOW bytes.
+struct stream_backlog {
+	struct buf bytes;
+	size_t at;                 // first of `bytes` that is not in the pipe
+	uint64_t written;              // bytes that were written into the pipe, since the start
 };
 
 struct link_attempt {
 	struct list link;          // of link.attempts
 	const struct child_config *config;
-	uint64_t number;           // on the line; from 1, in the order of link_run()
+	uint64_t number;           // on the connection; from 1, in the order of link_run()
 	struct link_pipes *pipes;  // a read end is the other thread's, a write end the link's thread's
 	enum link_state state;     // this and the next three under link.lock
-	enum attempt_order asked, told;
+	enum attempt_order order, order_sent;
 	uint64_t start;            // since STARTED
 	int pid;                   // there
 	struct buf payload;
 	// of the link's thread up to LEFT, then of the other one
-	struct stream_rest out[2];
+	struct stream_backlog out[2];
 	int in_fd;                 // its standard input to be read, or -1
 	enum link_end end;
 	struct result result;
@@ -50,17 +50,17 @@ struct link_attempt {
 	bool wrote;
 };
 
-// Descriptors for an attempt, or NULL with errno; and back, whatever is closed of them.
+// Returns descriptors for an attempt, or NULL with errno. link_give_pipes() takes them back, also where some are closed.
 struct link_pipes *link_take_pipes(struct host_link *link);
 void link_give_pipes(struct host_link *link, struct link_pipes *pipes);
 
-// A pipe of which both ends do not block and are close-on-exec. Returns 0, or -1 with errno.
+// Opens a pipe of which both ends do not block and are close-on-exec. Returns 0, or -1 with errno.
 int link_open_pipe(int *ret_read, int *ret_write);
 
-// Puts the attempt into the list and wakes the thread. Returns false if it is refused because of link_terminate().
+// Appends the attempt to the list and wakes the link's thread. Returns false if it is refused because of link_terminate() or link_kill().
 bool link_submit(struct host_link *link, struct link_attempt *attempt);
 
-// The state, and with STARTED the time.
+// Returns the state; since STARTED *ret_start (now_ns() time) and *ret_pid are set, else 0.
 enum link_state link_state_of(struct host_link *link, const struct link_attempt *attempt, uint64_t *ret_start, int *ret_pid);
 
 #endif

@@ -53,7 +53,7 @@ static int open_all(struct link_reader *reader) {
 static void close_all(struct link_reader *reader) {
 	struct link_attempt *attempt = reader->attempt;
 	for (int i = 0; i < 2; ++i) {
-		buf_fini(&attempt->out[i].rest);
+		buf_fini(&attempt->out[i].bytes);
 	}
 	fd_close(&attempt->in_fd);
 	fd_close(&reader->fds[IN].fd);
@@ -86,7 +86,7 @@ static void read_stream(struct link_reader *reader, enum child_stream stream) {
 }
 
 // Waits for what comes, until the link's thread is done with the attempt, and reads what the pipes have then.
-static void attend(struct link_reader *reader) {
+static void relay(struct link_reader *reader) {
 	const struct child_config *config = reader->attempt->config;
 	enum link_state state = ATTEMPT_WAITING;
 	while (state != ATTEMPT_LEFT) {
@@ -115,7 +115,7 @@ static void attend(struct link_reader *reader) {
 		}
 	}
 	for (enum child_stream stream = STREAM_OUT; stream <= STREAM_ERR; ++stream) {
-		while (reader->fds[stream].fd >= 0 && reader->taken[stream] < reader->attempt->out[stream].put) {
+		while (reader->fds[stream].fd >= 0 && reader->taken[stream] < reader->attempt->out[stream].written) {
 			read_stream(reader, stream);
 		}
 	}
@@ -145,7 +145,7 @@ enum link_end link_run(struct host_link *link, const struct child_config *config
 		}
 	}
 	if (!ret_error->error && link_submit(link, &attempt)) {
-		attend(&reader);
+		relay(&reader);
 		*ret_result = attempt.result;
 		*ret_error = attempt.error;
 		*ret_wrote = attempt.wrote;

@@ -58,7 +58,7 @@ static void add_env(struct buf *buf, char *const *env, const struct payload_cont
 			add(buf, SET, *at);
 		}
 	}
-	for (char *const *at = context->base; context->as_here && *at; ++at) {
+	for (char *const *at = context->base; context->copies_context && *at; ++at) {
 		size_t len = name_length(*at);
 		if (!find_variable(env, *at, len)) {
 			buf_printf(buf, "%s %zu\n%.*s\n", names[UNSET], len, (int)len, *at);
@@ -93,7 +93,7 @@ void payload_write(struct buf *buf, const struct child_config *config, const str
 		add(buf, ARG, *arg);
 	}
 	add_env(buf, config->env, context);
-	if (context->as_here) {
+	if (context->copies_context) {
 		add_place(buf, config->context, cwd);
 		add_flag(buf, MAKES_DIR, context->makes_dir);
 	} else if (context->dir) {

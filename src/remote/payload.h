@@ -16,13 +16,13 @@
 // How jobs are to be at the other end.
 struct payload_context {
 	char *const *base; // variables that the worker has of itself, or by host_env(): only what differs is sent
-	bool as_here;      // the worker stands for this machine: unset variables, directory, umask, limits and niceness are sent, too
-	const char *dir;   // without as_here: directory, seen from where the worker is, or NULL: that
+	bool copies_context;      // the worker stands for this machine: unset variables, directory, umask, limits and niceness are sent, too
+	const char *dir;   // without copies_context: directory, seen from where the worker is, or NULL: that
 	bool makes_dir;    // … which is made if it is missing
 };
 
 // Appends the payload for the attempt: program, arguments, what context says, timeout, memory, and how it is to run. `cwd` is where
-// the job is with as_here, if config->context does not say. `has_input`: in and eof frames follow.
+// the job is with copies_context, if config->context does not say. `has_input`: in and eof frames follow.
 void payload_write(struct buf *buf, const struct child_config *config, const struct payload_context *context, const char *cwd, bool has_input);
 
 // A payload that was read. What it points to is its own, or borrowed from the bytes.

@@ -86,7 +86,7 @@ static bool group_is_in(const char *groups, size_t groups_len, const char *name)
 	return false;
 }
 
-bool sshlogin_is_called(const struct sshlogin *login, const char *name) {
+bool sshlogin_matches(const struct sshlogin *login, const char *name) {
 	return name[0] == '@' ? group_is_in(login->groups, login->groups_len, name + 1) : strcmp(name, login->name) == 0 || strcmp(name, login->host) == 0;
 }
 
@@ -106,7 +106,7 @@ static bool login_has_slots(const struct sshlogin *login, const char *jobs) {
 	return !login->has_no_cpus || !is_of_cpus;
 }
 
-int sshlogins_settle(struct sshlogins *list, const char *jobs, char **ret_error) {
+int sshlogins_apply_groups(struct sshlogins *list, const char *jobs, char **ret_error) {
 	size_t kept = 0, nwanted = 0;
 	for (size_t i = 0; i < list->n; i++) {
 		bool is_wanted = list->wanted.len == 0 || login_is_wanted(&list->logins[i], &list->wanted);

@@ -38,7 +38,7 @@ struct program_copy;
 struct sshlogins {
 	struct sshlogin *logins;
 	size_t n, cap;
-	struct buf wanted; // groups that an "@GROUP" alone has named, as `groups`; until sshlogins_settle()
+	struct buf wanted; // groups that an "@GROUP" alone has named, as `groups`; until sshlogins_apply_groups()
 };
 
 #define SSHLOGINS_INIT {NULL, 0, 0, BUF_INIT}
@@ -65,10 +65,10 @@ int sshlogins_add_node(struct sshlogins *list, const char *name, unsigned cpus, 
 
 // Leaves only the machines of the groups that "@GROUP" has named, if any has, and of these the ones that have slots by the
 // text of --jobs (or NULL), as GNU parallel does: 0/HOST has none by default. Returns 0, or -1 with *ret_error if none is left.
-int sshlogins_settle(struct sshlogins *list, const char *jobs, char **ret_error) FP_NODISCARD;
+int sshlogins_apply_groups(struct sshlogins *list, const char *jobs, char **ret_error) FP_NODISCARD;
 
 // Whether that is its name, with or without the user and the port; or, as "@GROUP", a group that it is in.
-bool sshlogin_is_called(const struct sshlogin *login, const char *name);
+bool sshlogin_matches(const struct sshlogin *login, const char *name);
 
 // True if a machine of the list is not this one.
 bool sshlogins_has_remote(const struct sshlogins *list);

@@ -75,7 +75,7 @@ struct remote_part {
 	int from, to;            // its stdin and stdout, or -1
 };
 
-static enum transfer_end judge(enum link_end end, const struct result *result, const struct spawn_error *error, const char *said, struct buf *ret_why) {
+static enum transfer_end transfer_outcome(enum link_end end, const struct result *result, const struct spawn_error *error, const char *said, struct buf *ret_why) {
 	char how[80];
 	if (end != LINK_DONE) {
 		return TRANSFER_LOST;
@@ -101,7 +101,7 @@ static void cut_newlines(struct buf *text) {
 	}
 }
 
-static enum transfer_end run_there(const struct transfer *transfer, const struct remote_part *part, struct result *ret_result, struct buf *ret_why) {
+static enum transfer_end run_remote(const struct transfer *transfer, const struct remote_part *part, struct result *ret_result, struct buf *ret_why) {
 	struct transfer_output output = {.to = part->to, .bytes = xmalloc(COPY_BYTES)};
 	const struct output_reader reader = {.readable = read_output, .more_fd = -1, .arg = &output};
 	const struct child_config config = {
@@ -123,7 +123,7 @@ static enum transfer_end run_there(const struct transfer *transfer, const struct
 	bool wrote;
 	enum link_end end = link_run(transfer->link, &config, &context, NULL, ret_result, &error, &wrote);
 	cut_newlines(&output.said);
-	enum transfer_end how = judge(end, ret_result, &error, buf_str(&output.said), ret_why);
+	enum transfer_end how = transfer_outcome(end, ret_result, &error, buf_str(&output.said), ret_why);
 	buf_fini(&output.said);
 	free(output.bytes);
 	return how;
@@ -131,7 +131,7 @@ static enum transfer_end run_there(const struct transfer *transfer, const struct
 
 // ---- here ----
 
-static int start_here(const struct transfer *transfer, const char *dir, const char *const *argv, struct launcher *ret_here, struct buf *ret_why) {
+static int start_local(const struct transfer *transfer, const char *dir, const char *const *argv, struct launcher *ret_here, struct buf *ret_why) {
 	struct context *context = context_derive(transfer->context, dir, /* umask */ -1, /* nice */ 0);
 	const struct launcher_config config = {.path = "/bin/sh", .argv = (char *const *)(uintptr_t)argv, .env = transfer->env, .context = context};
 	struct spawn_error error;
@@ -163,7 +163,7 @@ static void read_errors(const struct launcher *here, uint64_t until, struct buf 
 
 // Closes its other ends and waits for it; not for long if the transfer has come to nothing. Returns how that has ended then: what was
 // said there counts first.
-static enum transfer_end end_here(struct launcher *here, enum transfer_end end, struct buf *ret_why) {
+static enum transfer_end end_local(struct launcher *here, enum transfer_end end, struct buf *ret_why) {
 	char how[80];
 	FP_CLEANUP(buf_fini) struct buf said = BUF_INIT;
 	uint64_t until = end == TRANSFER_DONE ? TIME_NEVER : now_ns() + (end == TRANSFER_FAILED ? (uint64_t)END_GRACE_MS * NS_PER_MS : 0);
@@ -196,11 +196,11 @@ static enum transfer_end send_one(const struct transfer *transfer, const char *p
 		buf_adds(ret_why, strerror(errno));
 		return TRANSFER_FAILED;
 	}
-	if (start_here(transfer, buf_str(&route->here), from, &here, ret_why) != 0) {
+	if (start_local(transfer, buf_str(&route->here), from, &here, ret_why) != 0) {
 		return TRANSFER_FAILED;
 	}
 	const struct remote_part there = {.argv = to, .dir = dir, .makes_dir = true, .from = here.out_fd, .to = -1};
-	return end_here(&here, run_there(transfer, &there, ret_result, ret_why), ret_why);
+	return end_local(&here, run_remote(transfer, &there, ret_result, ret_why), ret_why);
 }
 
 static enum transfer_end fetch_one(const struct transfer *transfer, const char *path FP_UNUSED, const struct file_route *route, struct result *ret_result,
@@ -212,11 +212,11 @@ static enum transfer_end fetch_one(const struct transfer *transfer, const char *
 		buf_printf(ret_why, "cannot make the directory '%s': %s", text_shows(dir), strerror(errno));
 		return TRANSFER_FAILED;
 	}
-	if (start_here(transfer, dir, to, &here, ret_why) != 0) {
+	if (start_local(transfer, dir, to, &here, ret_why) != 0) {
 		return TRANSFER_FAILED;
 	}
 	const struct remote_part there = {.argv = from, .dir = route->is_absolute ? dir : transfer->dir, .from = -1, .to = here.in_fd};
-	return end_here(&here, run_there(transfer, &there, ret_result, ret_why), ret_why);
+	return end_local(&here, run_remote(transfer, &there, ret_result, ret_why), ret_why);
 }
 
 // ---- all of them ----
@@ -224,7 +224,7 @@ static enum transfer_end fetch_one(const struct transfer *transfer, const char *
 typedef enum transfer_end transfer_one(const struct transfer *transfer, const char *path, const struct file_route *route,
                                        struct result *ret_result, struct buf *ret_why);
 
-static enum transfer_end each(const struct transfer *transfer, const struct buf *paths, enum file_way way, const char *verb, transfer_one *one,
+static enum transfer_end each_path(const struct transfer *transfer, const struct buf *paths, enum file_way way, const char *verb, transfer_one *one,
                               struct result *ret_result, struct buf *ret_why) {
 	enum transfer_end end = TRANSFER_DONE;
 	const char *path = buf_str(paths);
@@ -247,20 +247,20 @@ static enum transfer_end each(const struct transfer *transfer, const struct buf 
 }
 
 enum transfer_end transfer_send(const struct transfer *transfer, const struct buf *paths, struct result *ret_result, struct buf *ret_why) {
-	return each(transfer, paths, FILE_GOES, "transfer", send_one, ret_result, ret_why);
+	return each_path(transfer, paths, FILE_GOES, "transfer", send_one, ret_result, ret_why);
 }
 
 enum transfer_end transfer_fetch(const struct transfer *transfer, const struct buf *paths, struct result *ret_result, struct buf *ret_why) {
-	return each(transfer, paths, FILE_COMES, "return", fetch_one, ret_result, ret_why);
+	return each_path(transfer, paths, FILE_COMES, "return", fetch_one, ret_result, ret_why);
 }
 
 // ---- removal ----
 
-static void remove_there(const struct transfer *transfer, const char *const *argv, const char *dir) {
+static void remove_remote(const struct transfer *transfer, const char *const *argv, const char *dir) {
 	struct result result;
 	FP_CLEANUP(buf_fini) struct buf why = BUF_INIT;
 	const struct remote_part there = {.argv = argv, .dir = dir, .removes = true, .from = -1, .to = -1};
-	(void)run_there(transfer, &there, &result, &why);
+	(void)run_remote(transfer, &there, &result, &why);
 }
 
 void transfer_remove(const struct transfer *transfer, const struct buf *paths, enum file_way way) {
@@ -272,7 +272,7 @@ void transfer_remove(const struct transfer *transfer, const struct buf *paths, e
 			buf_printf(&below_root, ".%s", path);
 			const char *name = route.is_absolute ? buf_str(&below_root) : buf_str(&route.name);
 			const char *const argv[] = {"sh", "-c", remove_files, "sh", name, NULL};
-			remove_there(transfer, argv, route.is_absolute ? "/" : transfer->dir);
+			remove_remote(transfer, argv, route.is_absolute ? "/" : transfer->dir);
 		}
 		file_route_fini(&route);
 	}
@@ -281,6 +281,6 @@ void transfer_remove(const struct transfer *transfer, const struct buf *paths, e
 void transfer_remove_dir(const struct transfer *transfer) {
 	const char *const argv[] = {"sh", "-c", "rm -rf -- \"$1\"", "sh", transfer->dir, NULL};
 	if (transfer->dir) {
-		remove_there(transfer, argv, NULL);
+		remove_remote(transfer, argv, NULL);
 	}
 }

@@ -1,4 +1,4 @@
-// The process at the other end of a line.
+// The process at the other end of a connection.
 
 #include "remote/worker.h"
 
@@ -27,21 +27,21 @@
 
 enum { THREAD_STACK = 256 * 1024, LAST_MINUTE_S = 60, OWN_END_MS = 50, START_MS = 20 };
 
-// A job, from its `run` frame until its end was sent. Its thread has it; the line's thread touches what the lock guards.
+// A job, from its `run` frame until its end was sent. Its thread has it; the connection's thread touches what the lock guards.
 struct remote_job {
 	struct remote_worker *worker;
 	uint64_t number;
 	struct payload payload;
 	struct list link;        // of worker->jobs
 	struct list waiting;     // of worker->queue, until a thread has taken it
-	struct list fresh;       // of worker->fresh, or of none
+	struct list unreported;       // of worker->unreported, or of none
 	int input_fd;            // wakeup: there is input, or -1: it gets none
 	int room_fd;             // wakeup: its output may go on; its thread's, or -1: it has none yet
 	// guarded:
-	uint64_t fresh_until;    // when it leaves worker->fresh
+	uint64_t report_at;    // when its start is reported at the latest (now_ns() time)
 	pid_t pid;               // 0: it has not started
 	uint64_t start;
-	bool told_start;         // the dispatcher knows
+	bool start_reported;         // the dispatcher knows
 	struct buf input;        // that has come and was not passed on
 	bool input_ended;
 	bool is_starting;        // it has passed the gate, and does not run yet
@@ -53,31 +53,31 @@ struct remote_worker {
 	const struct remote_worker_config *config;
 	struct context *context;
 	struct children *children;
-	struct agent *agent;     // guarded, as all below; but what the loop alone uses
+	struct agent *agent;     // guarded, as all up to `env`
 	mutex lock;
 	cond work;               // something is in the queue, or the threads are to end
 	cond ends;               // `ending` is set
 	struct list jobs, queue;
-	struct list fresh;       // jobs whose start is told with what comes next of them, by time
+	struct list unreported;       // jobs whose start is not reported yet, by report_at
 	struct thread_entry *threads;
 	unsigned nidle;
 	bool ending;             // no further job is taken
-	bool may_start;          // with a gate: one job may, …
-	bool is_starting;        // … has begun to, and is in no reading yet
-	bool is_braked;          // none may for now, and the dispatcher knows
+	bool may_start;          // with a gate: the next job may start
+	bool is_starting;        // … a job starts, and the load does not show it yet
+	bool is_braked;          // … no job may start for now, and the dispatcher knows
 	bool resting;            // the jobs are stopped, with the dispatcher
 	bool threads_end;
 	struct buf base;         // variables of `env` frames
 	char **env;              // what jobs inherit; array owned
 	// of the loop:
-	int line_in, line_out, signal_fd, wake_fd;
+	int in_fd, out_fd, signal_fd, wake_fd;
 	int signal;              // that ends the worker, or 0
-	bool let_go;             // the dispatcher has said goodbye
+	bool released;             // the dispatcher has said goodbye
 	bool terminated;         // the jobs are being ended
-	bool cut_off;            // … by the end of the line
-	bool said_bye;           // for that time has come
+	bool cut_off;            // … because the connection was lost
+	bool said_bye;           // because its time is nearly over
 	uint64_t last_minute;    // when no further job is taken (now_ns() time)
-	uint64_t look;           // with a gate: when to look at the machine again
+	uint64_t next_gate_check;           // with a gate: when to look at the machine again
 	uint64_t reap;           // when to look for orphans again
 	atomic_bool reap_now;    // or at once; set by any thread
 };
@@ -93,7 +93,7 @@ struct thread_entry {
 
 static void job_free(struct remote_job *job) {
 	list_remove(&job->link);
-	list_remove(&job->fresh);
+	list_remove(&job->unreported);
 	fd_close(&job->input_fd);
 	buf_fini(&job->input);
 	payload_fini(&job->payload);
@@ -104,8 +104,8 @@ static bool has_gate(const struct remote_worker *worker) {
 	return worker->config->max_load > 0 || worker->config->memfree > 0;
 }
 
-// What keeps jobs from starting on this machine, or an empty text. What /proc does not tell keeps none.
-static void look_at_machine(const struct remote_worker_config *config, struct buf *why) {
+// Sets `why` to what keeps jobs from starting on this machine, or leaves it empty. What /proc does not show keeps none.
+static void check_machine(const struct remote_worker_config *config, struct buf *why) {
 	uint64_t load, bytes;
 	if (config->max_load > 0 && sysload_load(&load)) {
 		sysload_add_load(why, load, config->max_load);
@@ -123,7 +123,7 @@ static size_t count_queue(const struct remote_worker *worker) {
 	return n;
 }
 
-// The jobs in the queue go to other machines, or come again.
+// Refuses the jobs in the queue: the dispatcher sends them elsewhere, or here again.
 static void refuse_queue(struct remote_worker *worker, const char *why) {
 	while (!list_is_empty(&worker->queue)) {
 		struct remote_job *job = list_entry(worker->queue.next, struct remote_job, waiting);
@@ -140,20 +140,20 @@ static uint64_t step_gate(struct remote_worker *worker, uint64_t now) {
 	if (!has_gate(worker) || worker->ending || worker->may_start || worker->is_starting || !asked) {
 		return TIME_NEVER;
 	}
-	if (worker->is_braked && now < worker->look) {
-		return worker->look;
+	if (worker->is_braked && now < worker->next_gate_check) {
+		return worker->next_gate_check;
 	}
 	FP_CLEANUP(buf_fini) struct buf why = BUF_INIT;
-	look_at_machine(worker->config, &why);
+	check_machine(worker->config, &why);
 	bool was_braked = worker->is_braked;
 	worker->is_braked = why.len > 0;
-	worker->look = now + NS_PER_S;
+	worker->next_gate_check = now + NS_PER_S;
 	if (worker->is_braked != was_braked) {
 		agent_brake(worker->agent, agent_jobs(worker->agent) - count_queue(worker), worker->is_braked ? buf_str(&why) : NULL);
 	}
 	if (worker->is_braked) {
 		refuse_queue(worker, buf_str(&why));
-		return worker->look;
+		return worker->next_gate_check;
 	}
 	if (!list_is_empty(&worker->queue)) {
 		worker->may_start = true;
@@ -162,7 +162,7 @@ static uint64_t step_gate(struct remote_worker *worker, uint64_t now) {
 	return TIME_NEVER;
 }
 
-// The job that was let in runs, or will not. With the lock.
+// The job that the gate let in runs now, or never will. With the lock.
 static void leave_gate(struct remote_worker *worker, struct remote_job *job) {
 	if (job->is_starting) {
 		job->is_starting = worker->is_starting = false;
@@ -172,34 +172,34 @@ static void leave_gate(struct remote_worker *worker, struct remote_job *job) {
 
 // ---- the start of a job ----
 
-// Most jobs end soon, and write at their end. The line's thread is not woken for the start of one that came less than START_MS ago: it is
+// Most jobs end soon, and write at their end. The connection's thread is not woken for the start of one that came less than START_MS ago: it is
 // told with what comes next of the job, or when that time is over.
 
-// With the lock; whoever calls it wakes the line's thread.
-static void tell_start(struct remote_job *job) {
-	if (job->pid > 0 && !job->told_start) {
+// With the lock; whoever calls it wakes the connection's thread.
+static void report_start(struct remote_job *job) {
+	if (job->pid > 0 && !job->start_reported) {
 		uint64_t now = now_ns();
-		job->told_start = true;
-		list_remove(&job->fresh);
+		job->start_reported = true;
+		list_remove(&job->unreported);
 		agent_started(job->worker->agent, job->number, (uint64_t)job->pid, now > job->start ? now - job->start : 0);
 	}
 }
 
 // Tells the starts that have waited for long enough. With the lock. Returns when to call it again.
-static uint64_t step_fresh(struct remote_worker *worker, uint64_t now) {
-	list_for_each_entry(&worker->fresh, struct remote_job, job, fresh) {
-		if (now < job->fresh_until) {
-			return job->fresh_until;
+static uint64_t step_unreported(struct remote_worker *worker, uint64_t now) {
+	list_for_each_entry(&worker->unreported, struct remote_job, job, unreported) {
+		if (now < job->report_at) {
+			return job->report_at;
 		}
-		list_remove(&job->fresh);
-		tell_start(job);
+		list_remove(&job->unreported);
+		report_start(job);
 	}
 	return TIME_NEVER;
 }
 
 // ---- a job, on its thread ----
 
-// Reads output into what is to be sent, as much as there is room for. If the line is broken, or the worker ends, nobody gets it.
+// Reads output into what is to be sent, as much as there is room for. If the connection is broken, or the worker ends, nobody gets it.
 static ssize_t output_readable(void *arg, enum child_stream stream, int fd) {
 	struct remote_job *job = arg;
 	struct remote_worker *worker = job->worker;
@@ -221,7 +221,7 @@ static ssize_t output_readable(void *arg, enum child_stream stream, int fd) {
 	ssize_t n = read(fd, bytes, room < sizeof(bytes) && !is_lost ? room : sizeof(bytes));
 	if (n > 0 && !is_lost) {
 		mutex_lock(&worker->lock);
-		tell_start(job);
+		report_start(job);
 		agent_output_bytes(worker->agent, job->number, stream == STREAM_OUT ? 1 : 2, bytes, (size_t)n);
 		mutex_unlock(&worker->lock);
 		wakeup_post(worker->wake_fd);
@@ -243,7 +243,7 @@ static ssize_t input_writable(void *arg, int fd) {
 	}
 	if (n > 0) {
 		buf_drop(&job->input, (size_t)n);
-		tell_start(job);
+		report_start(job);
 		agent_take(worker->agent, job->number, (size_t)n);
 		wakeup_post(worker->wake_fd);
 	}
@@ -264,13 +264,13 @@ static void job_started(void *arg, pid_t pid, uint64_t start) {
 	mutex_lock(&worker->lock);
 	job->pid = pid;
 	job->start = start;
-	bool is_fresh = !list_is_empty(&job->fresh), stopped = job->stopped, killed = job->killed, resting = worker->resting;
-	if (!is_fresh) {
-		tell_start(job);
+	bool is_unreported = !list_is_empty(&job->unreported), stopped = job->stopped, killed = job->killed, resting = worker->resting;
+	if (!is_unreported) {
+		report_start(job);
 	}
 	leave_gate(worker, job);
 	mutex_unlock(&worker->lock);
-	if (!is_fresh) {
+	if (!is_unreported) {
 		wakeup_post(worker->wake_fd);
 	}
 	if (resting) {
@@ -388,7 +388,7 @@ static void *thread_main(void *arg) {
 		if (job->expired && end.result.outcome == OUTCOME_CANCELLED) {
 			end.result.outcome = OUTCOME_TIMEOUT;
 		}
-		tell_start(job);
+		report_start(job);
 		agent_done(worker->agent, job->number, &end);
 		job_free(job);
 		wakeup_post(worker->wake_fd);
@@ -425,9 +425,9 @@ static int start_thread(struct remote_worker *worker) {
 	return 0;
 }
 
-// Why the worker does not take another job, or NULL.
-static const char *why_not(const struct remote_worker *worker) {
-	if (worker->ending || worker->let_go) {
+// Returns why the worker takes no job now, or NULL.
+static const char *refusal_reason(const struct remote_worker *worker) {
+	if (worker->ending || worker->released) {
 		return "the worker is ending";
 	}
 	if (now_ns() >= worker->last_minute) {
@@ -441,7 +441,7 @@ static const char *why_not(const struct remote_worker *worker) {
 
 static void on_run(void *arg, uint64_t number, const char *bytes, size_t n) {
 	struct remote_worker *worker = arg;
-	const char *why = why_not(worker);
+	const char *why = refusal_reason(worker);
 	struct payload payload;
 	if (why) {
 		agent_refuse(worker->agent, number, why);
@@ -461,10 +461,10 @@ static void on_run(void *arg, uint64_t number, const char *bytes, size_t n) {
 	}
 	struct remote_job *job = xcalloc(1, sizeof(*job));
 	*job = (struct remote_job){.worker = worker, .number = number, .payload = payload, .input_fd = input_fd, .room_fd = -1};
-	job->fresh_until = now_ns() + (uint64_t)START_MS * NS_PER_MS;
+	job->report_at = now_ns() + (uint64_t)START_MS * NS_PER_MS;
 	list_push_back(&worker->jobs, &job->link);
 	list_push_back(&worker->queue, &job->waiting);
-	list_push_back(&worker->fresh, &job->fresh);
+	list_push_back(&worker->unreported, &job->unreported);
 	cond_signal(&worker->work);
 }
 
@@ -536,7 +536,7 @@ static void on_shut(void *arg, uint64_t number, unsigned stream) {
 	}
 }
 
-static void on_rest(void *arg, bool begins) {
+static void on_suspend(void *arg, bool begins) {
 	struct remote_worker *worker = arg;
 	worker->resting = begins;
 	children_signal(worker->children, begins ? SIGSTOP : SIGCONT);
@@ -544,19 +544,19 @@ static void on_rest(void *arg, bool begins) {
 
 static void on_bye(void *arg, const char *why FP_UNUSED) {
 	struct remote_worker *worker = arg;
-	worker->let_go = true;
+	worker->released = true;
 }
 
 static const struct agent_calls calls = {
-	.env = on_env, .run = on_run, .input = on_input, .input_end = on_input_end, .room = on_room, .stop = on_stop, .shut = on_shut, .rest = on_rest,
+	.env = on_env, .run = on_run, .input = on_input, .input_end = on_input_end, .room = on_room, .stop = on_stop, .shut = on_shut, .suspend = on_suspend,
 	.bye = on_bye,
 };
 
-// ---- the line ----
+// ---- the connection ----
 
-static void read_line(struct remote_worker *worker) {
+static void read_connection(struct remote_worker *worker) {
 	char bytes[64 * 1024];
-	ssize_t n = read_some(worker->line_in, bytes, sizeof(bytes));
+	ssize_t n = read_some(worker->in_fd, bytes, sizeof(bytes));
 	mutex_lock(&worker->lock);
 	if (n > 0) {
 		(void)agent_receive(worker->agent, bytes, (size_t)n, now_ns());
@@ -569,12 +569,12 @@ static void read_line(struct remote_worker *worker) {
 }
 
 // Writes what can be written. Returns whether some is left.
-static bool write_line(struct remote_worker *worker) {
+static bool write_connection(struct remote_worker *worker) {
 	size_t n;
 	mutex_lock(&worker->lock);
 	const char *bytes = agent_output(worker->agent, &n);
 	while (n > 0) {
-		ssize_t written = write(worker->line_out, bytes, n);
+		ssize_t written = write(worker->out_fd, bytes, n);
 		if (written < 0 && errno != EINTR) {
 			if (errno != EAGAIN) {
 				agent_break(worker->agent, strerror(errno));
@@ -642,7 +642,7 @@ static uint64_t do_due(struct remote_worker *worker) {
 		worker->said_bye = true;
 		agent_bye(worker->agent, "its time is nearly over");
 	}
-	uint64_t due = agent_tick(worker->agent, now), look = step_gate(worker, now), start = step_fresh(worker, now);
+	uint64_t due = agent_tick(worker->agent, now), look = step_gate(worker, now), start = step_unreported(worker, now);
 	mutex_unlock(&worker->lock);
 	uint64_t others[] = {
 		children_marked_step(worker->children, now),
@@ -663,8 +663,8 @@ static void loop_poll(struct remote_worker *worker, uint64_t until, bool reads, 
 		{.fd = worker->signal_fd, .events = POLLIN},
 		{.fd = worker->wake_fd, .events = POLLIN},
 		{.fd = children_guardian_fd(worker->children), .events = 0},
-		{.fd = reads ? worker->line_in : -1, .events = POLLIN},
-		{.fd = writes ? worker->line_out : -1, .events = POLLOUT},
+		{.fd = reads ? worker->in_fd : -1, .events = POLLIN},
+		{.fd = writes ? worker->out_fd : -1, .events = POLLOUT},
 	};
 	int ready = poll(fds, sizeof(fds) / sizeof(fds[0]), poll_ms(until));
 	verify(ready >= 0 || errno == EINTR || errno == ENOMEM);
@@ -682,15 +682,15 @@ static void loop_poll(struct remote_worker *worker, uint64_t until, bool reads, 
 		children_revive_guardian(worker->children);
 	}
 	if (fds[3].revents) {
-		read_line(worker);
+		read_connection(worker);
 	}
 }
 
-// Is there nothing left to do? And is the line broken?
+// Is there nothing left to do? And is the connection broken?
 static bool is_over(struct remote_worker *worker, bool writes, bool *ret_broken) {
 	mutex_lock(&worker->lock);
 	bool broken = *ret_broken = agent_why(worker->agent) != NULL;
-	bool over = agent_jobs(worker->agent) == 0 && (broken || ((worker->let_go || worker->ending) && !writes));
+	bool over = agent_jobs(worker->agent) == 0 && (broken || ((worker->released || worker->ending) && !writes));
 	mutex_unlock(&worker->lock);
 	if (broken) {
 		worker->cut_off = worker->cut_off || !over;
@@ -702,7 +702,7 @@ static bool is_over(struct remote_worker *worker, bool writes, bool *ret_broken)
 static void loop(struct remote_worker *worker) {
 	for (;;) {
 		uint64_t due = do_due(worker);
-		bool writes = write_line(worker), broken;
+		bool writes = write_connection(worker), broken;
 		if (is_over(worker, writes, &broken)) {
 			return;
 		}
@@ -718,14 +718,14 @@ static void wake(void *arg) {
 	wakeup_post(worker->wake_fd);
 }
 
-// The line is descriptors 0 and 1, which nobody else may read or write: 0 becomes /dev/null, and 1 what 2 is. Returns 0, or -1 with errno.
-static int take_line(struct remote_worker *worker) {
+// The connection is descriptors 0 and 1, which nobody else may read or write: 0 becomes /dev/null, and 1 what 2 is. Returns 0, or -1 with errno.
+static int take_stdio(struct remote_worker *worker) {
 	int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
-	worker->line_in = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
-	worker->line_out = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
-	int result = null < 0 || worker->line_in < 0 || worker->line_out < 0 || dup2(null, STDIN_FILENO) < 0 ||
-		dup2(STDERR_FILENO, STDOUT_FILENO) < 0 || fcntl(worker->line_in, F_SETFL, O_NONBLOCK) < 0 ||
-		fcntl(worker->line_out, F_SETFL, O_NONBLOCK) < 0;
+	worker->in_fd = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+	worker->out_fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+	int result = null < 0 || worker->in_fd < 0 || worker->out_fd < 0 || dup2(null, STDIN_FILENO) < 0 ||
+		dup2(STDERR_FILENO, STDOUT_FILENO) < 0 || fcntl(worker->in_fd, F_SETFL, O_NONBLOCK) < 0 ||
+		fcntl(worker->out_fd, F_SETFL, O_NONBLOCK) < 0;
 	fd_close(&null);
 	return result ? -1 : 0;
 }
@@ -733,7 +733,7 @@ static int take_line(struct remote_worker *worker) {
 static int worker_open(struct remote_worker *worker) {
 	worker->signal_fd = signals_open();
 	worker->wake_fd = wakeup_open();
-	if (worker->signal_fd < 0 || worker->wake_fd < 0 || take_line(worker) != 0) {
+	if (worker->signal_fd < 0 || worker->wake_fd < 0 || take_stdio(worker) != 0) {
 		diag_error("cannot set up the line of the worker: %s", strerror(errno));
 		return -1;
 	}
@@ -785,23 +785,23 @@ static void worker_close(struct remote_worker *worker) {
 	buf_fini(&worker->base);
 	fd_close(&worker->wake_fd);
 	fd_close(&worker->signal_fd);
-	fd_close(&worker->line_in);
-	fd_close(&worker->line_out);
+	fd_close(&worker->in_fd);
+	fd_close(&worker->out_fd);
 }
 
 int worker_serve(const struct remote_worker_config *config, struct context *context) {
-	struct remote_worker worker = {.config = config, .context = context, .line_in = -1, .line_out = -1, .signal_fd = -1, .wake_fd = -1};
+	struct remote_worker worker = {.config = config, .context = context, .in_fd = -1, .out_fd = -1, .signal_fd = -1, .wake_fd = -1};
 	int status = EXIT_TROUBLE;
 	mutex_init(&worker.lock, LOCK_WORKER);
 	cond_init(&worker.work);
 	cond_init(&worker.ends);
 	list_init(&worker.jobs);
 	list_init(&worker.queue);
-	list_init(&worker.fresh);
+	list_init(&worker.unreported);
 	if (worker_open(&worker) == 0) {
 		loop(&worker);
 		const char *why = agent_why(worker.agent);
-		if (why && (!worker.let_go || worker.cut_off)) {
+		if (why && (!worker.released || worker.cut_off)) {
 			diag_error("the line to the dispatcher has ended: %s", why);
 		} else {
 			status = 0;

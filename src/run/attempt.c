@@ -244,15 +244,15 @@ static void expand_files(struct job_files *ret_files, const struct job *job) {
 static void execute(struct worker_state *state, const struct job *job, const struct child_config *config, struct hosts_place *place,
                     struct result *ret_result, struct spawn_error *ret_error) {
 	const struct executor *executor = &state->run->executor;
-	if (!place || !hosts_is_elsewhere(place)) {
+	if (!place || !hosts_place_is_remote(place)) {
 		executor->run(executor->arg, config, ret_result, ret_error);
 		return;
 	}
 	struct job_files files;
 	expand_files(&files, job);
-	hosts_set_files(place, &files);
+	hosts_place_set_files(place, &files);
 	executor->run(executor->arg, config, ret_result, ret_error);
-	hosts_set_files(place, NULL);
+	hosts_place_set_files(place, NULL);
 	if (files.why.len > 0) {
 		attempt_complain(state, job, "%s: %s", job->login->name, files.why.data);
 	}
@@ -334,7 +334,7 @@ static void admit_child(struct worker_state *state, const struct job *job, const
 	struct run *run = state->run;
 	*ret_result = (struct result){.outcome = OUTCOME_CANCELLED};
 	struct admission_wait wait = {.ns = 0};
-	if (!admission_enter(run->admission, job->slot, /* must */ attempt->ended != NULL, place && hosts_is_elsewhere(place), &wait)) {
+	if (!admission_enter(run->admission, job->slot, /* must */ attempt->ended != NULL, place && hosts_place_is_remote(place), &wait)) {
 		return;
 	}
 	if (wait.ns > 0) {
@@ -514,7 +514,7 @@ static void run_at(struct worker_state *state, struct job *job, const struct att
 	if (run->options->show_commands) {
 		job_output_show_command(state, job);
 	}
-	if (enter_workdir(state, job, !place || !hosts_is_elsewhere(place)) != 0) {
+	if (enter_workdir(state, job, !place || !hosts_place_is_remote(place)) != 0) {
 		result_cannot_start(ret_result, 126);
 		return;
 	}
@@ -552,7 +552,7 @@ static void run_nowhere(struct worker_state *state, struct job *job, const struc
 struct host_waiter {
 	struct worker_state *state;
 	const struct job *job;
-	struct hosts_wish wish;
+	struct hosts_request request;
 };
 
 static void host_waits(void *arg) {
@@ -561,12 +561,12 @@ static void host_waits(void *arg) {
 	start_order_pass(waiter->state->run->start_order, waiter->job->slot);
 	if (publish_is_on(waiter->state->run)) {
 		FP_CLEANUP(buf_fini) struct buf what = BUF_INIT;
-		hosts_add_wish(waiter->state->run->hosts, &waiter->wish, &what);
+		hosts_describe_request(waiter->state->run->hosts, &waiter->request, &what);
 		publish_host_wait(waiter->state, waiter->job, buf_str(&what));
 	}
 }
 
-static struct hosts_place *enter_host(struct worker_state *state, struct job *job, const struct sshlogin **ret_gone) {
+static struct hosts_place *enter_host(struct worker_state *state, struct job *job, const struct sshlogin **ret_unreachable) {
 	if (job->attempt == 1) {
 		job->tries.n = 0;
 	} else if (job->login) {
@@ -575,16 +575,16 @@ static struct hosts_place *enter_host(struct worker_state *state, struct job *jo
 	struct host_waiter waiter = {
 		.state = state,
 		.job = job,
-		.wish = {
+		.request = {
 			.width = worker_width(state->worker),
 			.tries = &job->tries,
 			.is_alone = job->losses >= LOSSES_ALONE,
-			.bound = job->batch->bound,
+			.binding = job->batch->binding,
 			.waits = host_waits,
 			.arg = &waiter,
 		},
 	};
-	struct hosts_place *place = hosts_enter(state->run->hosts, &waiter.wish, ret_gone);
+	struct hosts_place *place = hosts_acquire_place(state->run->hosts, &waiter.request, ret_unreachable);
 	publish_host_wait_end(state, job);
 	return place;
 }
@@ -612,7 +612,7 @@ void attempt_run(struct worker_state *state, struct job *job, const struct attem
 		ret_result->outcome = OUTCOME_CANCELLED;
 		return;
 	}
-	job->login = hosts_login(place);
+	job->login = hosts_place_login(place);
 	run_at(state, job, attempt, place, ret_result);
-	hosts_leave(hosts, place);
+	hosts_release_place(hosts, place);
 }

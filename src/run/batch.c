@@ -51,7 +51,7 @@ void batch_unref(struct batch *batch) {
 	}
 	job_spec_free(batch->finally);
 	job_spec_free(batch->listing);
-	hosts_unbind(batch->bound);
+	hosts_unbind(batch->binding);
 	if (batch->nspecs > 0) {
 		free(batch->specs);
 	}

@@ -35,7 +35,7 @@ struct batch {
 	struct batch *next_dead;
 	unsigned width;              // slots of an item of the first spec, also before there is one
 	char *name;                  // owned
-	struct hosts_bound *bound;   // machines of its jobs; owned, or NULL: any
+	struct hosts_binding *binding;   // machines of its jobs; owned, or NULL: any
 	struct queue *emits;         // gets the lines of its jobs' stdout as items, or NULL
 	bool is_fed;                 // batches emit into it, perhaps before it has begun
 	bool again;                  // what it needs runs again: so do all its jobs. Set when it begins

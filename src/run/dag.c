@@ -162,8 +162,8 @@ static void begin(struct dag_node *node) {
 	bool failed = dag_node_make_specs(node) != 0;
 	if (!failed) {
 		node->attrs.paused = false;
-		if (node->batch->bound) {
-			hosts_set_queue(node->batch->bound, node->queue, &node->attrs, node->batch->width);
+		if (node->batch->binding) {
+			hosts_set_queue(node->batch->binding, node->queue, &node->attrs, node->batch->width);
 		} else {
 			queue_set(run->pool, node->queue, &node->attrs);
 		}
@@ -350,7 +350,7 @@ static void open_one(struct run *run, struct dag_node *node, const struct manife
 	node->batch = batch_new(run, plan->name);
 	node->batch->node = node;
 	node->batch->allow_failure = plan->allow_failure;
-	node->batch->bound = plan->hosts.n > 0 && run->hosts ? hosts_bind(run->hosts, plan->hosts.at, plan->hosts.n) : NULL;
+	node->batch->binding = plan->hosts.n > 0 && run->hosts ? hosts_bind(run->hosts, plan->hosts.at, plan->hosts.n) : NULL;
 	node->batch->width = dag_node_width(node, (unsigned)plan->job->slots_per_job);
 	node->queue = pool_queue_open(run->pool, plan->name, &node->attrs, node->batch);
 	verify(node->queue); // nothing has begun, so nothing was cut short
@@ -398,7 +398,7 @@ static int check_shell(const struct manifest *manifest, const struct manifest_ba
 
 static bool is_machine(const struct sshlogins *list, const char *name) {
 	for (size_t i = 0; i < list->n; ++i) {
-		if (sshlogin_is_called(&list->logins[i], name)) {
+		if (sshlogin_matches(&list->logins[i], name)) {
 			return true;
 		}
 	}

@@ -141,7 +141,7 @@ static bool add_host_reason(struct buf *line, const struct run *run, const struc
 		buf_adds(line, "the next waits for a machine: none is connected");
 		return true;
 	}
-	if (view->wait != QUEUE_LIMIT || !hosts_add_limit(run->hosts, view->name, &what)) {
+	if (view->wait != QUEUE_LIMIT || !hosts_describe_limit(run->hosts, view->name, &what)) {
 		return false;
 	}
 	buf_printf(line, "the next waits for %s", text_shows(buf_str(&what)));

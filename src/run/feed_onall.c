@@ -28,8 +28,8 @@ struct submission *feed_onall_open(struct run *run, size_t low_water) {
 		if (!*end) {
 			break;
 		}
-		if (run->hosts && !(*end)->batch->bound) {
-			(*end)->batch->bound = hosts_bind_login(run->hosts, logins[i]);
+		if (run->hosts && !(*end)->batch->binding) {
+			(*end)->batch->binding = hosts_bind_login(run->hosts, logins[i]);
 		}
 		struct output_queue *order = (*end)->batch->output_queue;
 		if (before && order) {

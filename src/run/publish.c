@@ -542,7 +542,7 @@ static enum event_why reason(const struct worker_state *state, const struct job 
 	parts[state->stats.admission_why] += state->stats.admission;
 	uint64_t free_since = since + parts[WHY_RETRY] > begun ? since + parts[WHY_RETRY] : begun;
 	uint64_t limited = minus(facts->limit_left, free_since), down = job->login ? hosts_downtime(state->run->hosts, free_since, start) : 0;
-	if (job->batch->bound && job->batch->stats->attrs.max_parallel == 0) { // the limit is that of its machines
+	if (job->batch->binding && job->batch->stats->attrs.max_parallel == 0) { // the limit is that of its machines
 		parts[WHY_HOST] += limited > down ? limited : down;
 	} else {
 		parts[WHY_HOST] += down;

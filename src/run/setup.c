@@ -195,7 +195,7 @@ static int open_hosts(struct run *run) {
 		return -1;
 	}
 	if (run->hosts) {
-		run->slots = hosts_guess_slots(run->hosts);
+		run->slots = hosts_estimate_slots(run->hosts);
 		run->slots_unknown = true;
 	}
 	return 0;
@@ -285,7 +285,7 @@ static void on_removed(void *arg, struct queue *queue, uint64_t submitted FP_UNU
 	struct batch *batch = queue_user(queue);
 	struct dag_node *node = batch->node;
 	publish_longest_wait(batch, queue_longest_wait(queue));
-	hosts_forget_queue(batch->bound);
+	hosts_forget_queue(batch->binding);
 	batch_retire(batch);
 	if (node) { // behind the above, so that its end is told before others begin
 		dag_node_ended(node);

@@ -88,12 +88,12 @@ static void suspend(struct run *run) {
 	pool_pause(run->pool, true);
 	children_settle(run->children);
 	children_signal(run->children, SIGSTOP);
-	hosts_rest(run->hosts, true);
+	hosts_suspend(run->hosts, true);
 	status_display_suspend(run);
 	signals_stop_self();
 	screen_forget();
 	status_display_resume(run);
-	hosts_rest(run->hosts, false);
+	hosts_suspend(run->hosts, false);
 	children_signal(run->children, SIGCONT);
 	pool_pause(run->pool, false);
 }

@@ -10,7 +10,7 @@ static char *words[] = {(char[]){"sh"}, (char[]){"-c"}, (char[]){""}, (char[]){"
 static char *env[] = {(char[]){"A=1"}, (char[]){"B=new"}, (char[]){"C=x\ny=z"}, NULL};
 static char *base[] = {(char[]){"A=1"}, (char[]){"B=old"}, (char[]){"GONE=1"}, NULL};
 
-static void write_job(struct buf *buf, bool as_here) {
+static void write_job(struct buf *buf, bool copies_context) {
 	static struct rlimit limits[] = {{1, 2}, {RLIM_INFINITY, RLIM_INFINITY}, {0, 3}};
 	static const struct output_reader reader = {.arg = NULL};
 	struct context context = {.cwd = (char[]){"/a b\nc"}, .umask = 027, .limits = limits, .nlimits = 3, .nice = -5};
@@ -18,7 +18,7 @@ static void write_job(struct buf *buf, bool as_here) {
 		.path = "/bin/sh", .argv = words, .env = env, .context = &context, .output_reader = &reader, .timeout = 123456789012345, .memory = 1 << 30,
 		.label = "b#1", .forks = true, .own_group = true, .cleanup = true,
 	};
-	payload_write(buf, &config, &(struct payload_context){.base = base, .as_here = as_here, .dir = "work", .makes_dir = true}, "/cwd", true);
+	payload_write(buf, &config, &(struct payload_context){.base = base, .copies_context = copies_context, .dir = "work", .makes_dir = true}, "/cwd", true);
 }
 
 static void check_list(char *const *list, char *const *expected) {
@@ -41,11 +41,11 @@ static void test_here(void) {
 	FP_CLEANUP(buf_fini) struct buf bytes = BUF_INIT;
 	struct payload job;
 	const char *why;
-	write_job(&bytes, /* as_here */ true);
+	write_job(&bytes, /* copies_context */ true);
 	check(payload_read(&job, bytes.data, bytes.len, &why) == 0);
 	check_common(&job);
 	check_string(job.dir, "/a b\nc");
-	check(!job.makes_dir && job.has_umask && job.umask == 027 && job.nice == -5 && job.nlimits == 3);
+	check(job.makes_dir && job.has_umask && job.umask == 027 && job.nice == -5 && job.nlimits == 3);
 	check(job.limits[0].rlim_cur == 1 && job.limits[0].rlim_max == 2 && job.limits[1].rlim_cur == RLIM_INFINITY && job.limits[2].rlim_max == 3);
 	char **result = payload_env(&job, base);
 	check_list(result, env);
@@ -57,7 +57,7 @@ static void test_elsewhere(void) {
 	FP_CLEANUP(buf_fini) struct buf bytes = BUF_INIT;
 	struct payload job;
 	const char *why;
-	write_job(&bytes, /* as_here */ false);
+	write_job(&bytes, /* copies_context */ false);
 	check(payload_read(&job, bytes.data, bytes.len, &why) == 0);
 	check_common(&job);
 	check_string(job.dir, "work");

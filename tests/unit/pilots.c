@@ -82,19 +82,19 @@ static void test_given_up(void) {
 static void test_looks(void) {
 	pilot_policy_init(&policy, 1, 1);
 	step(1, 0);
-	check(!last.looks);
+	check(!last.queries_queue);
 	check_due(5);
 	static const int at[] = {5, 20, 50, 110, 230, 470, 770, 1070};
 	for (size_t i = 0; i < sizeof(at) / sizeof(*at); ++i) {
 		step(1, at[i] - 0.5);
-		check(!last.looks);
+		check(!last.queries_queue);
 		check_due(at[i]);
 		step(1, at[i]);
-		check(last.looks);
+		check(last.queries_queue);
 	}
 	come(0, 1080);
 	step(1, 2000);
-	check(!last.looks);
+	check(!last.queries_queue);
 	pilot_policy_fini(&policy);
 }
 

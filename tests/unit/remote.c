@@ -258,9 +258,9 @@ static void test_rest(void) {
 	check(agent_why(agent));
 	agent_free(agent);
 	struct host *host = make_host();
-	host_rest(host, true, 2 * S);
+	host_suspend(host, true, 2 * S);
 	check(host_tick(host, 1000 * S) == UINT64_MAX && !host_why(host));
-	host_rest(host, false, 1000 * S);
+	host_suspend(host, false, 1000 * S);
 	check(host_tick(host, 1059 * S) == 1060 * S && !host_why(host));
 	host_free(host);
 }
@@ -315,7 +315,7 @@ static const char *sent_by(struct host *host) {
 
 static void test_wanted(void) {
 	struct host_calls calls = host_calls;
-	calls.wanted = give;
+	calls.program_requested = give;
 	static const char asks[] = "Welcome\nwant it\nwant " MARK " Linux x\n", has[] = "\nhave " MARK "\n";
 	for (size_t cut = 0; cut < sizeof(asks) - 1; ++cut) { // anywhere
 		struct host *host = host_new(&calls, NULL, MARK, S);
@@ -344,7 +344,7 @@ static void test_wanted(void) {
 
 static void test_slow_copy(void) {
 	struct host_calls calls = host_calls;
-	calls.wanted = give;
+	calls.program_requested = give;
 	struct host *host = host_new(&calls, NULL, MARK, S);
 	send_all_of(host);
 	check(host_receive(host, "\nwant " MARK " Linux x\n", 47, S) == 0);

@@ -35,7 +35,7 @@ static void check_read(bool is_file, const char *text, const char *expected, con
 	char *error = NULL;
 	int result = is_file ? sshlogins_add_file(&list, text, read_text, &names, &error) : sshlogins_add(&list, text, read_text, &names, &error);
 	if (result == 0) {
-		result = sshlogins_settle(&list, NULL, &error);
+		result = sshlogins_apply_groups(&list, NULL, &error);
 	}
 	if (result == 0) {
 		show(&list, &out);

@@ -678,3 +678,23 @@ tells() { grep -qF "$1" "$BATS_TEST_TMPDIR/stderr"; }
 	assert_set 1 2 3 4 5
 	assert_contains "$stderr" "lost with its machine"
 }
+
+@test "a job that has failed, and waits for another machine when the run is cut short, has failed" {
+	make_fifo go
+	start_fairpar -S 1/one,1/two --retries 2 --joblog joblog --log log 'if [ {} = holds ]; then read -r x <go; fi; echo {}; exit 3 #' ::: holds fails </dev/null
+	wait_for grep -q '"ev":"wait".*"job":"default#2","why":"host","for":"a slot on another machine"' log
+	kill -INT "$fairpar_pid"
+	end_fairpar 130
+	assert_contains "$stderr" "1 of 2 jobs failed"
+	assert_eq "$(cut -f1,7 joblog)" $'Seq\tExitval\n2\t3'
+	assert_eq "$(jq -r 'select(.ev == "job_end") | "\(.job) \(.attempt) \(.status)"' log | tail -n 2 | sort)" $'default#1 1 cancelled\ndefault#2 1 failed'
+}
+
+@test "what a remote job's times say is possible, and each that has begun is told to have begun" {
+	run_fairpar any -S 2/one,2/two --log log 'if [ {} = 7 ] && mkdir once; then kill -KILL $PPID; fi; exit 0 #' ::: {1..300} </dev/null
+	run jq -s '[.[] | select(.ev == "job_end" and .start != null and .start + .wall > .t + 0.000001)] | length' log
+	assert_eq "$output" 0
+	run jq -s '([.[] | select(.ev == "job_start") | "\(.job) \(.attempt)"] | unique) as $begun
+		| [.[] | select(.ev == "job_end" and .start != null) | "\(.job) \(.attempt)"] | unique - $begun' log
+	assert_eq "$output" "[]"
+}

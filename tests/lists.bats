@@ -153,3 +153,10 @@ replace() {
 	assert_eq "$(grep -c $'\ttwo\t.*\t255\t0\t' log)" 2
 	assert_contains "$stderr" "2 of "
 }
+
+@test "a list that has become a FIFO keeps nobody waiting" {
+	replace 1/one
+	run_fairpar --slf list '[ {} != 1 ] || { rm list; mkfifo list; sleep 1.1; }; echo {} #' ::: 1 2 3 </dev/null
+	assert_set 1 2 3
+	assert_contains "$stderr" "the machines stay as they are"
+}

@@ -132,7 +132,8 @@ static int read_list(void *arg, const char *name, struct buf *ret_text, char **r
 		return -1;
 	}
 	const char *path = is_stdin ? name : find_path(name, &own);
-	int fd = is_stdin || was_read ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
+	// what was a file may be a FIFO now, which nobody writes
+	int fd = is_stdin || was_read ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC | (reading->parser ? 0 : O_NONBLOCK));
 	int error = !was_read && (fd < 0 || (!is_stdin && fstat(fd, &seen) != 0) || read_to_end(fd, ret_text, MOST_BYTES) != 0) ? errno : 0;
 	if (fd > STDIN_FILENO) {
 		close(fd);

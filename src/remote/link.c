@@ -185,10 +185,13 @@ static struct link_attempt *find(struct host_link *link, uint64_t number) {
 }
 
 static void end_attempt(struct host_link *link, struct link_attempt *attempt, enum link_end end) {
+	const struct result *result = &attempt->result;
+	bool has_run = end != LINK_REFUSED && result->outcome != OUTCOME_SPAWN_ERROR && result->start > 0;
 	attempt->end = end;
 	fd_close(&attempt->in_fd);
 	mutex_lock(&link->lock);
 	attempt->state = ATTEMPT_ENDED;
+	attempt->start = has_run && attempt->start == 0 ? result->start : attempt->start; // its worker was lost before it could tell
 	mutex_unlock(&link->lock);
 }
 
@@ -292,14 +295,21 @@ static void on_output(void *arg, uint64_t number, unsigned stream, const char *b
 	flush_output(link, attempt);
 }
 
+// A frame is under way for a while, the one that it has started perhaps for longer than the one that it has ended: it ends now at the latest.
+static void set_times(const struct host_link *link, struct link_attempt *attempt, uint64_t wall) {
+	struct result *result = &attempt->result;
+	bool never_started = attempt->start == 0 && result->outcome == OUTCOME_CANCELLED;
+	uint64_t start = attempt->start ? attempt->start : link->now;
+	result->end = never_started ? 0 : start + wall < link->now ? start + wall : link->now;
+	result->start = never_started ? 0 : result->end - wall;
+}
+
 static void on_done(void *arg, uint64_t number, const struct job_end *end) {
 	struct host_link *link = arg;
 	struct link_attempt *attempt = find(link, number);
 	attempt->result = end->result;
 	attempt->error = end->error;
-	uint64_t wall = result_wall(&end->result);
-	attempt->result.start = attempt->start ? attempt->start : link->now;
-	attempt->result.end = attempt->result.start + wall;
+	set_times(link, attempt, result_wall(&end->result));
 	// a worker that is ended by somebody there ends its jobs: these are as lost as if it had died
 	bool is_lost = end->result.outcome == OUTCOME_CANCELLED && attempt->order_sent == ORDER_NONE;
 	end_attempt(link, attempt, is_lost ? LINK_LOST : LINK_DONE);

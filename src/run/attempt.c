@@ -545,6 +545,7 @@ static void run_nowhere(struct worker_state *state, struct job *job, const struc
 	struct expansion x = job_expansion(job);
 	(void)write_text(state, attempt->template, &x, &job->spec->by);
 	job_output_open_spool(state, job);
+	buf_adds(&state->stats.why, "none of the machines that it may run on can be reached");
 	result_cannot_start(ret_result, UNREACHABLE);
 }
 

@@ -181,11 +181,9 @@ static void end_pause(struct job *job) {
 	}
 }
 
-// Ends the job, which is handed over, because what was to follow its last attempt cannot. On any thread.
-static void cut_off(struct job *job) {
-	struct worker_state *state = worker_state_new(job->batch->run, NULL);
+// What was to follow the job's last attempt does not: its result is that of the job.
+static struct result unmade_result(struct job *job) {
 	struct result result = job->result;
-	struct expansion x = job_expansion(job);
 	job->cancelled_next = job->pending;
 	if (job->pending == NEXT_RETRY) {
 		--job->attempt;
@@ -193,6 +191,14 @@ static void cut_off(struct job *job) {
 	if (job->pending != NEXT_RETRY || result.lost) { // --resume is to run what was lost
 		result.outcome = OUTCOME_CANCELLED;
 	}
+	return result;
+}
+
+// Ends the job, which is handed over, because what was to follow its last attempt cannot. On any thread.
+static void cut_off(struct job *job) {
+	struct worker_state *state = worker_state_new(job->batch->run, NULL);
+	struct result result = unmade_result(job);
+	struct expansion x = job_expansion(job);
 	end_pause(job);
 	command_text(step_template(job), &x, &job->spec->by, &state->text);
 	job_close(state, job, &result);
@@ -295,6 +301,12 @@ static enum work_status job_step(struct worker *worker, struct queue *queue, str
 		result.outcome = OUTCOME_CANCELLED;
 	}
 	if (result.outcome == OUTCOME_CANCELLED) {
+		if (result.start == 0 && job->pending == NEXT_RETRY) { // it waited for a machine, for memory
+			struct expansion x = job_expansion(job);
+			result = unmade_result(job);
+			buf_reset(&state->text);
+			command_text(step_template(job), &x, &job->spec->by, &state->text);
+		}
 		return job_end(state, job, &result);
 	}
 	bool is_final = result.outcome == OUTCOME_OK || result.is_refused || result.lacks_results;

@@ -160,3 +160,10 @@ replace() {
 	assert_set 1 2 3
 	assert_contains "$stderr" "the machines stay as they are"
 }
+
+@test "a job that has failed does not wait for a machine that has left the list before it was there" {
+	sed -i 's|^exec sh|[ "$host" != late ] \|\| exec sleep '"$patience"'\n&|' "$PARALLEL_SSH"
+	replace 1/one 1/late
+	run_fairpar 1 --slf list --retries 3 'echo {}; [ -e left ] || { printf "%s\n" 1/one >next; mv next list; : >left; }; exit 1 #' ::: 1 </dev/null
+	assert_contains "$stderr" "1 of 1 jobs failed"
+}

@@ -56,7 +56,8 @@ static bool lends_slot(const struct waiter *waiter) {
 
 // Whether the host takes jobs, or may soon, for it was not connected yet.
 static bool may_take_jobs(const struct hosts_host *host) {
-	return host->slots > 0 ? !host->is_braked : !hosts_host_is_pilot(host) && !host->was_up && !host->has_failed;
+	bool may_come = !hosts_host_is_pilot(host) && !host->was_up && !host->has_failed && !host->is_removed;
+	return host->slots > 0 ? !host->is_braked : may_come;
 }
 
 // The fewest tries on any of the hosts that may take it: only hosts with as few are accepted, as in GNU parallel's --retries.
@@ -102,12 +103,16 @@ static struct hosts_host *choose(const struct hosts *hosts, struct waiter *waite
 }
 
 // Reserves a host for a place of several slots. Without that, attempts that need one slot would always be first. With the lock.
-static void reserve_host(const struct hosts *hosts, const struct waiter *waiter, const void *place) {
+static void reserve_host(struct hosts *hosts, const struct waiter *waiter, const void *place) {
 	struct hosts_host *best = NULL;
 	for (size_t i = 0; i < hosts->n; ++i) {
 		struct hosts_host *host = hosts->hosts[i];
-		if (host->reserved_by == place) {
+		if (host->reserved_by == place && accepts(host, waiter)) {
 			return;
+		}
+		if (host->reserved_by == place) { // a better one has come
+			host->reserved_by = NULL;
+			cond_broadcast(&hosts->changed);
 		}
 		bool fits = best && best->slots >= waiter->request->width, would_fit = host->slots >= waiter->request->width;
 		if (host->slots > 0 && accepts(host, waiter) && !host->reserved_by &&

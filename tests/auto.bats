@@ -39,7 +39,7 @@ meet() {
 	need jq
 	meet 20
 	run_fairpar -j auto --log run.jsonl "$command" ::: {1..20}
-	assert_eq "$(reasons)" 'jobs sleep'
+	assert_contains "$(reasons)" "jobs sleep" # others may keep the disk busy for a moment
 	(($(jq -s 'map(select(.ev == "slots").slots) | max' run.jsonl) >= 20)) || fail "$(cat run.jsonl)"
 }
 

@@ -9,6 +9,7 @@
 #include "base/polls.h"
 #include "base/random.h"
 #include "base/text.h"
+#include "base/units.h"
 #include "base/wakeup.h"
 #include "remote/host.h"
 #include "remote/link_internal.h"
@@ -25,45 +26,45 @@ enum {
 	STACK_BYTES = 256 * 1024,
 	READ_BYTES = 64 * 1024,
 	BACKOFF_FIRST_S = 1, BACKOFF_MOST_S = 60,
-	END_GRACE_MS = 2000,        // for a launcher whose line was closed
-	DEADLINE_GRACE_MS = 1000,       // for a job that is out of time, and that its worker is to end by itself
-	KILL_GRACE_MS = 2000,       // for what runs at the other end, after link_kill()
-	LINES_MOST = 20,             // lines of a launcher that are passed on, for each connection
-	LINE_BYTES = 400,           // of each
-	NOISE_IN_LINE = 200,        // bytes of what a launcher has said that is no worker
-	SPARE_MOST = 2,             // for the next attempts; each thread has its own between two steps
+	END_GRACE_MS = 2000,      // for a launcher whose line was closed
+	DEADLINE_GRACE_MS = 1000, // for a job that is out of time, and that its worker is to end by itself
+	KILL_GRACE_MS = 2000,     // for what runs at the other end, after link_kill()
+	LINES_MOST = 20,          // lines of a launcher that are passed on, for each connection
+	LINE_BYTES = 400,         // of each
+	NOISE_IN_LINE = 200,      // bytes of what a launcher has said that is no worker
+	SPARE_MOST = 2,           // for the next attempts; each thread has its own between two steps
 };
 
 struct host_link {
 	struct link_config config;
 	thread thread;
 	int wake_fd;
-	mutex lock;                // of the next ones, and of what link_internal.h says
-	struct list attempts;      // in the order of their numbers
-	struct link_pipes *spare;  // of attempts that have left
+	mutex lock;               // of the next ones, and of what link_internal.h says
+	struct list attempts;     // in the order of their numbers
+	struct link_pipes *spare; // of attempts that have left
 	unsigned nspare;
 	uint64_t last_number;
 	bool terminating, killing, closing, suspending;
-	bool is_suspended;           // the worker was told so, since `suspending`
-	cond suspended;               // is_suspended was set
-	bool wanted;               // it is to be connected; set by who calls and dismisses
-	bool called;               // link_connect() was called, and calls.closed not yet
+	bool is_suspended;        // the worker was told so, since `suspending`
+	cond suspended;           // is_suspended was set
+	bool wanted;              // it is to be connected; set by who calls and dismisses
+	bool called;              // link_connect() was called, and calls.closed not yet
 
 	// of the thread
 	struct launcher launcher;
-	struct host *host;         // NULL: the connection is down
-	bool up;                   // calls.up was called, and calls.down not yet
-	bool braked;               // the worker refuses attempts for now
-	bool leaving;              // the worker takes no more attempts
-	bool suspend_sent;                // the worker was told to suspend its jobs
-	bool write_failed;               // write(2) has failed: the connection is to be closed
-	bool released;               // the worker was told to end
+	struct host *host;        // NULL: the connection is down
+	bool up;                  // calls.up was called, and calls.down not yet
+	bool braked;              // the worker refuses attempts for now
+	bool leaving;             // the worker takes no more attempts
+	bool suspend_sent;        // the worker was told to suspend its jobs
+	bool write_failed;        // write(2) has failed: the connection is to be closed
+	bool released;            // the worker was told to end
 	uint64_t now, retry_at, pause, kill_at, next_deadline; // next_deadline: when the next attempt is beyond its time
-	struct buf line;           // the line that the launcher is writing
+	struct buf line;          // the line that the launcher is writing
 	char last_lines[2][LINE_BYTES]; // the last two while there was no worker, the later one second
 	unsigned nlines;
 	struct polls polls;
-	char *bytes;               // READ_BYTES
+	char *bytes;              // READ_BYTES
 };
 
 // ---- attempts ----
@@ -301,7 +302,7 @@ static void set_times(const struct host_link *link, struct link_attempt *attempt
 	bool never_started = attempt->start == 0 && result->outcome == OUTCOME_CANCELLED;
 	uint64_t start = attempt->start ? attempt->start : link->now;
 	result->end = never_started ? 0 : start + wall < link->now ? start + wall : link->now;
-	result->start = never_started ? 0 : result->end - wall;
+	result->start = never_started ? 0 : minus(result->end, wall);
 }
 
 static void on_done(void *arg, uint64_t number, const struct job_end *end) {
@@ -612,7 +613,7 @@ static void serve_connection(struct host_link *link) {
 	}
 }
 
-// Sends what there is to be sent. If it is to rest, the worker is told so, and then who waits for that, once it is on its way.
+// Sends what there is to be sent. If the jobs are to be suspended the worker is told so; link_await_suspended() returns once that is written.
 static void send_waiting(struct host_link *link, bool suspending) {
 	size_t left = 0;
 	if (suspending != link->suspend_sent && link->host) {

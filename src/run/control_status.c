@@ -6,7 +6,6 @@
 #include "base/json.h"
 #include "base/map.h"
 #include "hosts/hosts.h"
-#include "remote/sshlogin.h"
 #include "report/run_stats.h"
 #include "run/auto_slots.h"
 #include "run/job_state.h"
@@ -73,11 +72,6 @@ static void rows_fini(struct batch_rows *rows) {
 	map_fini(&rows->numbers);
 }
 
-// The machine that a job runs on, or NULL: this one.
-static const char *host_of(const struct job *job) {
-	return job->login && job->login->kind != SSHLOGIN_LOCAL ? job->login->name : NULL;
-}
-
 static double seconds_since(uint64_t then, uint64_t now) {
 	return (double)(now > then ? now - then : 0) / (double)NS_PER_S;
 }
@@ -88,7 +82,7 @@ static void add_job_text(struct buf *out, const struct attempt_view *view, uint6
 	const struct job *job = view->origin->job;
 	buf_printf(out, "%7" PRIu64 "  %7.1fs  ", job->item.seq, seconds_since(view->since, now));
 	buf_add_escaped(out, job->batch->name, strlen(job->batch->name), NAME_MAX_SHOWN);
-	buf_printf(out, "#%" PRIu64 "%s%s  ", job->item.number, host_of(job) ? " on " : "", host_of(job) ? host_of(job) : "");
+	buf_printf(out, "#%" PRIu64 "%s%s  ", job->item.number, job_remote_host(job) ? " on " : "", job_remote_host(job) ? job_remote_host(job) : "");
 	buf_add_escaped(out, view->origin->command, strlen(view->origin->command), COMMAND_MAX_SHOWN);
 	buf_addc(out, '\n');
 }
@@ -158,8 +152,8 @@ static void add_job_json(struct buf *out, const struct attempt_view *view, uint6
 	add_name(out, "batch", job->batch->name);
 	buf_printf(out, ",\"n\":%" PRIu64 ",\"attempt\":%u,\"slot\":%u,\"seconds\":%.3f,", job->item.number, job->attempt, job->slot,
 	           seconds_since(view->since, now));
-	if (host_of(job)) {
-		add_name(out, "host", host_of(job));
+	if (job_remote_host(job)) {
+		add_name(out, "host", job_remote_host(job));
 		buf_addc(out, ',');
 	}
 	add_name(out, "command", view->origin->command);

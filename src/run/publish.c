@@ -9,7 +9,6 @@
 #include "base/units.h"
 #include "hosts/hosts.h"
 #include "process/memory.h"
-#include "remote/sshlogin.h"
 #include "report/run_stats.h"
 
 #include <stdlib.h>
@@ -570,7 +569,7 @@ struct event_job publish_identify(const struct worker_state *state, const struct
 		.step = job->role == ROLE_JOB ? job->step : 0,
 		.attempt = job->role == ROLE_JOB ? job->attempt : 1,
 		.slot = state->worker ? worker_slot(state->worker) : 0,
-		.host = job->login && job->login->kind != SSHLOGIN_LOCAL ? job->login->name : NULL,
+		.host = job_remote_host(job),
 	};
 }
 

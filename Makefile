@@ -41,7 +41,7 @@ comma := ,
 
 # What is built -------------------------------------------------------------------------------------------------------
 
-ROOMS := base term job shell input template engine slots process warm remote output log report draw manifest cli hosts run xargs
+ROOMS := base term job shell input template engine slots process warm remote output log report draw manifest cli hosts sharing run modes xargs
 # YAML=no leaves libyaml out, and with it what reads manifests.
 LIB_SRC := $(filter-out src/warm/server.c $(if $(filter no,$(YAML)),%/yaml.c,%/no_yaml.c),$(wildcard $(ROOMS:%=src/%/*.c)))
 LIB_DATA := $(wildcard $(ROOMS:%=src/%/*.css) $(ROOMS:%=src/%/*.js) completions/skeleton.*)
@@ -144,7 +144,7 @@ $(LIB_DATA:%=$O/%.c): $O/%.c: %
 	$Q{ echo 'const char $(subst .,_,$(<F))[] = {' && od -An -v -td1 $< | sed 's/[-0-9]\{1,\}/&,/g' && echo '0};'; } >$@.tmp \
 		&& mv -f $@.tmp $@
 
-# What fairpar preloads into programs (src/warm/object.h) is data, too. It is not instrumented, and empty where there is no glibc.
+# What fairpar preloads into programs (src/warm/client.h) is data, too. It is not instrumented, and empty where there is no glibc.
 $O/src/warm/server.so: src/warm/server.c $O/flags
 	$(say) CC $@
 	$Q mkdir -p $(@D)
@@ -152,7 +152,7 @@ $O/src/warm/server.so: src/warm/server.c $O/flags
 		-fvisibility=hidden -shared -nostdlib -s -Wl$(comma)-z$(comma)initfirst -o $@ $<,: >$@)
 
 $O/src/warm/server.so.c: $O/src/warm/server.so
-	$Q{ echo '#include "warm/object.h"' && echo 'const char server_so[] = {' && od -An -v -td1 $< | sed 's/[-0-9]\{1,\}/&,/g' && \
+	$Q{ echo '#include "warm/client.h"' && echo 'const char server_so[] = {' && od -An -v -td1 $< | sed 's/[-0-9]\{1,\}/&,/g' && \
 		echo '0}; const size_t server_so_size = sizeof(server_so) - 1;'; } >$@.tmp && mv -f $@.tmp $@
 
 $O/src/warm/server.so.o $(LIB_DATA:%=$O/%.o): %.o: %.c $O/flags

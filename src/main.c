@@ -1,6 +1,6 @@
 // fairpar: xargs for many queues. Starts up, picks the mode, returns the exit status.
 //
-// The map of src/. Data flows one way; only run/ and xargs/ put the other rooms together.
+// The map of src/. Data flows one way; only run/, modes/ and xargs/ put the other rooms together.
 //
 //   stdin, files, :::, manifest -> input: record -> run/feed: item in a batch's queue -> engine: whose turn -> worker
 //     -> run/job_run: the job -> process: child -> output: spool -> stdout, stderr
@@ -15,10 +15,10 @@
 //   engine/      pool_submit()      named queues that take turns (fair.c) on slots, local lists, stealing; start_order.c: who was first, for -t and -p
 //   slots/       slots_parse()      how many jobs at once (controller.c: by -j auto); semaphores; pools: lease.c decides, server.c
 //                                   serves, client.c asks; make's jobserver
-//   process/     child_run()        one child from start to end; contexts, signals, the guardian, cgroups; executor.h: the seam, where
-//                                   hosts/hosts.c, run/leases.c, run/nested.c and run/jobserver_slots.c stand in between
+//   process/     child_run()        one child from start to end; contexts, signals, the guardian, cgroups, how busy it is (activity.c);
+//                                   executor.h: the seam, where those of hosts/ and sharing/ stand in between
 //   warm/        warm_starter()     --warm: programs that are started once and cloned for each job (server.c is what is cloned)
-//   remote/      host_run()         the line to a worker on another machine: frames (frames.def), both ends of it without their I/O
+//   remote/      link_run()         the connection to a worker on another machine: frames (frames.def), both ends of it without their I/O
 //   output/      writer_create()    jobs' output: spooled, whole, in the promised order
 //   log/         event_encode()     the log of events (one table: events.def) and the joblog, written and read back
 //   report/      stats_on_event()   what is said of a run: statistics, summary, status line, --explain
@@ -28,26 +28,30 @@
 //   hosts/       hosts_acquire_place()      hosts.c, slots on several machines (remote/link.c: the connection to each), and attempts that are lost with one
 //     host_places.c       which attempt gets which of these slots
 //     host_list.c         machines that come and leave with a file that changes
-//     host_words.c        what is said of these machines
+//     host_words.c        messages about these machines
 //     host_files.c        files to these machines and back (remote/transfer.c), around an attempt there
 //     pilots.c            jobs of Slurm that are such machines: asked for and released (pilot_policy.c) by its commands (slurm_command.c)
+//   sharing/     leases_open()      executors that share slots with other programs:
+//     leases.c            slots that come from a pool, or from the run in whose job this one is started (pool_client.c)
+//     nested.c            slots that are lent to the fairpars in this run's jobs
+//     jobserver_slots.c   slots that are shared by make's jobserver, as its client or its server (jobserver_server.c; in a pool
+//                         jobserver_spare.c)
 //   xargs/       xargs_main()       `fairpar --xargs`, or called xargs: a run of its own kind
-//   run/         run_all()          run.c, the event loop: input, wake-ups (wake.c); stop.c: signals, what ends a run
+//   run/         run_all()          run.c, the event loop: input, wake-ups; stop.c: signals, what ends a run
 //     setup.c             composition root: what a run is put together from, and what its pool and its writer call back
 //     batch.c             the batches of a run, counted, and what the command line says of each
-//     feed.c              inputs, just ahead of need, into the queues of their batches (feed_open.c, feed_route.c, feed_onall.c)
+//     feed.c              inputs, just ahead of need, into the queues of their batches (feed_open.c, feed_route.c)
 //     dag.c               a manifest's batches: which wait, which run, which are skipped (dag_node.c: one of them)
 //     job_spec.c          how the items of a batch become jobs: templates, context, environment
 //     item.c              an item as bytes, between its queueing (submission.c) and its job
 //     job_run.c           the life of a job on a worker: run, retry (retry_queue.c), then
-//     job_state.c         what is known of a job that has begun; worker_state.c: what its worker keeps from job to job
+//     job_state.c         what is known of a job that has begun, and what its worker keeps from job to job
 //     counts.c            what has become of the jobs so far, and the halt that follows
 //     attempt.c           one attempt: command, environment, child
 //     job_output.c        where a job's output goes: spool, files (result_files.c), or items (line_items.c)
 //     batch_commands.c    what runs for a batch beside its items: on-failure, finally, listings
 //     admission.c         when a job may start: --load, --memfree, --delay auto (terminal.c: --tty, -p)
-//     auto_slots.c        how many jobs run at once by -j auto (job_looks.c: what they do); learned_memory.c: what they needed in a
-//                         former run
+//     auto_slots.c        how many jobs run at once by -j auto; learned_memory.c: what they needed in a former run
 //     autopack.c          how many items a process gets by --pack=auto; limits.c: how many descriptors and processes there may be
 //     block_feed.c        --pipe: data cut into blocks, one for each job (block.c); dealer.c: to jobs that run (tee.c)
 //     job_records.c       --joblog, and the jobs that --resume leaves out
@@ -55,26 +59,25 @@
 //     publish.c           events, to all who subscribe: run, batches, attempts, waits (log_sink.c: --log)
 //     status_display.c    the status line while the run goes (explain_live.c: why something has not started)
 //     end_summary.c       what is said at the end; pictures.c: --report and --trace, from a log
-//     show_mode.c         what is shown without a run: --check, --list, --from-log
-//     worker_mode.c       --worker: the other end of a line
-//     sem_mode.c, pool_mode.c        one command behind a semaphore, or in a slot of a pool
-//     leases.c            slots that come from a pool, or from the run in whose job this one is started (pool_client.c)
-//     jobserver_slots.c   slots that are shared by make's jobserver, as its client or its server (jobserver_server.c; in a pool
-//                         jobserver_spare.c)
-//     nested.c            slots that are lent to the fairpars in this run's jobs
 //     waits.c             jobs that wait for others, and the slots that they give up meanwhile
-//     control.c           a run is spoken to: --status (control_status.c), --add (feed_added.c, added_jobs.c); control_mode.c is the side that asks
+//     control.c           a run is spoken to: --status (control_status.c), --add (feed_added.c, added_jobs.c)
+//   modes/       sem_run()          what is no run, or stands around one:
+//     show_mode.c         what is shown without a run: --check, --list, --from-log
+//     sem_mode.c, pool_mode.c        one command behind a semaphore, or in a slot of a pool
+//     control_mode.c      --status, --add, --wait, --cancel: the side that asks a run (run/control.c answers)
+//     worker_mode.c       --worker: the other end of a connection
 //
 // src/LAYERS says which room may use which; tests/lint/layers checks the includes, tests/lint/symbols the calls.
 
 #include "base/diag.h"
 #include "base/io.h"
 #include "cli/options.h"
+#include "modes/modes.h"
 #include "process/context.h"
 #include "process/guardian.h"
 #include "process/signals.h"
-#include "run/modes.h"
 #include "run/run.h"
+#include "sharing/pool_client.h"
 #include "term/screen.h"
 #include "xargs/xargs.h"
 

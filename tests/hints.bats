@@ -90,6 +90,8 @@ warnings() {
 	run_fairpar -k echo ::: a b
 	assert_eq "$(warnings)" "fairpar: warning: the options in \$PARALLEL are GNU parallel's and not read: give them here, or --plain"
 	assert_lines a b
+	PARALLEL='--will-cite # -j4' run_fairpar echo ::: a # there a comment is a whole line
+	assert_eq "$(warnings)" "fairpar: warning: the options in \$PARALLEL are GNU parallel's and not read: give them here, or --plain"
 	mkdir -p "$PARALLEL_HOME"
 	printf '# mine\n\n--will-cite\n--bar --eta\n' >"$PARALLEL_HOME/config"
 	run_fairpar echo ::: a

@@ -167,3 +167,9 @@ replace() {
 	run_fairpar 1 --slf list --retries 3 'echo {}; [ -e left ] || { printf "%s\n" 1/one >next; mv next list; : >left; }; exit 1 #' ::: 1 </dev/null
 	assert_contains "$stderr" "1 of 1 jobs failed"
 }
+
+@test "a word of a list of machines that holds NUL is no name of another list" {
+	printf -- '-\0junk\n' >list
+	run_fairpar 255 --sshloginfile list echo ::: 1 <<<'n1'
+	assert_contains "$stderr" "holds what is no text"
+}

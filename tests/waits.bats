@@ -233,6 +233,15 @@ most_at_once() {
 	assert_contains "$stderr" "default#2 waits for default#2"
 }
 
+@test "a circle is told with its names, whatever else is waited for" {
+	script self <<<'"$FAIRPAR" --wait "$(cat own_id)" "$(cat leaf_id)"; echo "self: $?"'
+	script leaf <<<':'
+	script top <<<'add sh self >id; add sh leaf >leaf_id; mv id own_id; wait_for "$(cat own_id)"'
+	run_fairpar any -j1 -u 'sh top #' ::: a
+	assert_lines "self: 255"
+	assert_contains "$stderr" "a circle: default#2 waits for default#2"
+}
+
 @test "a wait for a batch that needs the waiter's own is refused, with the names" {
 	script waits <<<'"$FAIRPAR" --wait "$(add --batch last echo added)"; echo "waited: $?"'
 	cat >m.yaml <<-'EOT'

@@ -88,6 +88,11 @@ talk() {
 	assert_eq "$stderr" ''
 }
 
+@test "a worker whose node has a long name says so much of it as there is room for" {
+	SLURMD_NODENAME=$(printf '%0300d' 1) run_fairpar --launch 'env {}' -j1 echo ::: 1 </dev/null
+	assert_lines 1
+}
+
 @test "a job gets its variables, its directory and its input" {
 	mkdir dir
 	talk <<-EOF
@@ -159,7 +164,7 @@ talk() {
 		assert open("ended").read() == "ended\n"
 		assert not lives(pid)
 	EOF
-	assert_contains "$stderr" 'the line to the dispatcher has ended: it has gone'
+	assert_contains "$stderr" 'the connection to the dispatcher has ended: it has gone'
 }
 
 @test "a signal ends the jobs, also one whose output nobody takes" {

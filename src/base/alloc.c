@@ -78,7 +78,7 @@ void grow_array(void *mem, size_t *cap, size_t need, size_t size) {
 	*cap = want;
 }
 
-static size_t place_of_id(const void *array, size_t n, size_t size, uint64_t id) {
+size_t ids_place(const void *array, size_t n, size_t size, uint64_t id) {
 	size_t low = 0, high = n;
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
@@ -94,7 +94,7 @@ static size_t place_of_id(const void *array, size_t n, size_t size, uint64_t id)
 }
 
 void *ids_find(const void *array, size_t n, size_t size, uint64_t id) {
-	size_t at = place_of_id(array, n, size, id);
+	size_t at = ids_place(array, n, size, id);
 	char *element = (char *)array + at * size;
 	return at < n && memcmp(element, &id, sizeof(id)) == 0 ? element : NULL;
 }
@@ -103,7 +103,7 @@ void *ids_add(void *array, size_t *cap, size_t *n, size_t size, uint64_t id) {
 	char *elements;
 	grow_array(array, cap, *n + 1, size);
 	memcpy(&elements, array, sizeof(elements)); // as in grow_array()
-	size_t at = place_of_id(elements, *n, size, id);
+	size_t at = ids_place(elements, *n, size, id);
 	char *element = elements + at * size;
 	if (at == *n || memcmp(element, &id, sizeof(id)) != 0) {
 		memmove(element + size, element, (*n - at) * size);

@@ -32,14 +32,16 @@ void free_later(void *mem);
 // Makes room for at least `need` elements in the array `*mem` of `*cap` elements of `size` bytes, at least doubling.
 void grow_array(void *mem, size_t *cap, size_t need, size_t size);
 
-// An array of `n` elements of `size` bytes in the order of their ids, which are the uint64_t that each begins with. ids_find()
-// returns the element with that id, or NULL. ids_add() returns it too, and adds it if it is not there: zero but for the id, in
-// the array `*array` of `*cap` elements, which grows. Both are good until the next ids_add().
+// Sorted arrays of `n` elements of `size` bytes; each element begins with its id, a uint64_t, and they stand in the order of
+// the ids. ids_place() returns the index of the first element whose id is at least `id`, or `n`. ids_find() returns the element
+// with that id, or NULL. ids_add() returns it as well; if it is missing, adds it, zeroed but for the id, to `*array` (`*cap`
+// elements, grown as needed). A returned element is valid until the next ids_add().
+size_t ids_place(const void *array, size_t n, size_t size, uint64_t id);
 void *ids_find(const void *array, size_t n, size_t size, uint64_t id);
 void *ids_add(void *array, size_t *cap, size_t *n, size_t size, uint64_t id);
 
-// Forbids (+1) this thread to allocate or format, or takes one such ban back (-1): for what is called back under a lock
-// that many wait for. Builds with faults stop in an allocation that is forbidden; elsewhere the call is nothing.
+// Forbids (+1) this thread to allocate or format, or takes back one such ban (-1); bans nest. For callbacks that run under a
+// contended lock. Builds with faults abort in a forbidden allocation; in other builds the call does nothing.
 #ifdef FAIRPAR_FAULTS
 void alloc_forbid(int change);
 void alloc_check(void);

@@ -16,7 +16,7 @@ struct arena_block {
 
 // The start of `size` bytes, zeroed: blocks come so, and nothing is handed out twice. A piece that is large beside a block
 // gets one of its own, and what is left of the newest stays in use.
-static char *take(struct arena *arena, size_t size) {
+static char *carve(struct arena *arena, size_t size) {
 	if (size <= arena->left) {
 		char *piece = arena->at;
 		arena->at += size;
@@ -54,14 +54,14 @@ void *arena_alloc(struct arena *arena, size_t size) {
 	size_t pad = skew > 0 ? alignof(max_align_t) - skew : 0;
 	size += size == 0;
 	if (pad > 0 && pad + size <= arena->left) {
-		take(arena, pad);
+		carve(arena, pad);
 	} else if (pad > 0 && size <= arena->left) {
 		arena->left = 0;
 	}
-	return take(arena, size);
+	return carve(arena, size);
 }
 
 char *arena_text(struct arena *arena, const char *text, size_t len) {
-	char *copy = take(arena, len + 1);
+	char *copy = carve(arena, len + 1);
 	return memcpy(copy, text, len);
 }

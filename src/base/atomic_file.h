@@ -11,12 +11,13 @@
 
 struct atomic_file;
 
-// Looks whether atomic_file_open() will likely do. Returns 0, or -1 with errno.
+// Checks, without writing anything, whether atomic_file_open() is likely to succeed. Returns 0, or -1 with errno.
 int atomic_file_check(const char *path) FP_NODISCARD;
 
-// Begins to write the file. What is there and is no regular file (a terminal, a FIFO, whose reader is waited for) is
-// written to at once, and so is what a link leads to that has no path; else a symbolic link stays, and its target is replaced,
-// with its mode. Returns NULL with errno.
+// Begins to write the file at `path`. A file that exists takes its new content in atomic_file_close(), and keeps its mode; of
+// a symbolic link the target is replaced. A path that is no regular file (a terminal; a FIFO, whose reader is waited for) is
+// written to at once, as is a link whose target has no path (removed but open, or not there yet). Returns a file for
+// atomic_file_close(), or NULL with errno.
 struct atomic_file *atomic_file_open(const char *path);
 
 // Adds the bytes. After an error it does nothing; atomic_file_close() returns it.

@@ -105,9 +105,7 @@ const char *buf_str(const struct buf *buf) {
 }
 
 char *buf_take(struct buf *buf) {
-	if (!buf->data) {
-		buf_add(buf, "", 0);
-	}
+	buf_reserve(buf, 0);
 	char *data = buf->data;
 	*buf = (struct buf)BUF_INIT;
 	return data;

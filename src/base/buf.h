@@ -18,8 +18,8 @@ struct buf {
 
 #define BUF_INIT {NULL, 0, 0}
 
-// Frees the bytes and makes the buffer empty; it may be used again. errno stays. A local buffer that lives as long as its block is declared so,
-// and needs no call:  FP_CLEANUP(buf_fini) struct buf text = BUF_INIT;
+// Frees the bytes and makes the buffer empty; it may be used again. errno stays. A local buffer that lives as long as its
+// block needs no call if it is declared so:  FP_CLEANUP(buf_fini) struct buf text = BUF_INIT;
 void buf_fini(struct buf *buf);
 
 // Empties the buffer and keeps its memory.
@@ -35,8 +35,8 @@ void buf_addc(struct buf *buf, char c);
 void buf_printf(struct buf *buf, const char *format, ...) FP_PRINTF(2, 3);
 void buf_vprintf(struct buf *buf, const char *format, va_list args) FP_PRINTF(2, 0);
 
-// Appends what stands before the mark in `text`, which must hold it. Returns what stands behind the mark: to fill the places of
-// a form one after the other.
+// Appends the part of `text` before the first `mark`, which must occur in it. Returns the part behind the mark, within `text`:
+// so the placeholders of a form are filled in one after the other.
 const char *buf_add_until(struct buf *buf, const char *text, const char *mark);
 
 // The bytes as a string; "" for an empty buffer. Borrowed until the next change.
@@ -45,23 +45,24 @@ const char *buf_str(const struct buf *buf);
 // Hands the bytes (NUL behind them) over to the caller, who frees them; the buffer is empty afterwards.
 char *buf_take(struct buf *buf);
 
-// Makes the text of an error, for the caller of who returns -1 with *ret_error to free. Returns -1.
+// Sets *ret_error to a formatted message, which the receiver frees, and returns -1: for `return error_text(ret_error, …)`.
 int error_text(char **ret_error, const char *format, ...) FP_PRINTF(2, 3);
 
-// Removes the first `n` bytes, of which there are so many.
+// Removes the first `n` bytes; `n` is at most buf->len.
 void buf_drop(struct buf *buf, size_t n);
 
-// Reads the UTF-8 character at `s` (RFC 3629 §4), of which `len` (> 0) bytes may be read. Returns its length in bytes, or 0 if
-// it is none.
+// Decodes the UTF-8 character (RFC 3629 §4) at the start of the `len` (> 0) bytes. Returns its length in bytes, or 0 if they
+// do not begin with a valid one.
 size_t utf8_decode(const char *s, size_t len, uint32_t *ret_char);
-// As utf8_decode(), for who needs only the length.
+// As utf8_decode(), but returns only the length.
 size_t utf8_length(const char *s, size_t len);
 
 // Appends the bytes for a human: control bytes and invalid ones as \n, \t, \xHH, cut after `max` bytes with "...".
 // For messages and, on a terminal, for everything that shows an item: a file name must not drive the terminal.
 void buf_add_escaped(struct buf *buf, const char *mem, size_t len, size_t max);
 
-// Appends the bytes for what `fd` is: escaped, but for newlines and tabs, if that is a terminal; else as they are.
+// Appends the bytes as they are to be written to `fd`: escaped except for newlines and tabs if that is a terminal, else as
+// they are.
 void buf_add_for(struct buf *buf, int fd, const char *mem, size_t len);
 
 // The number as buf_printf() takes it for %llu: uint64_t is not the same type on each system.
@@ -69,8 +70,8 @@ static inline unsigned long long ull(uint64_t n) {
 	return n;
 }
 
-// Reads the descriptor to its end and appends that to `into`, with a NUL behind it. Returns 0; or -1 with errno, EFBIG where `into` would
-// get longer than `most` bytes. What was read before the failure is in `into`.
+// Reads the descriptor to its end and appends the bytes to `into`, with a NUL behind them. Returns 0; or -1 with errno: EFBIG
+// if `into` would get longer than `most` bytes. What was read before the failure is in `into`.
 int read_to_end(int fd, struct buf *into, size_t most) FP_NODISCARD;
 
 #endif

@@ -33,9 +33,7 @@ FP_PRINTF(2, 0) static void print(const char *kind, const char *format, va_list 
 		len = sizeof(text) - 2; // the longest message names an item cut at 80 bytes; a path may still be longer
 	}
 	text[len++] = '\n';
-	if (writer(text, len) != 0) {
-		atomic_store_relaxed(&lost, 1);
-	}
+	(void)diag_text(text, len);
 	errno = saved;
 }
 
@@ -109,13 +107,8 @@ void diag_die(const char *format, ...) {
 	end();
 }
 
-static void print_bug(const char *format, ...) FP_PRINTF(1, 2);
-static void print_bug(const char *format, ...) {
-	PRINT("bug: ");
-}
-
 void diag_bug(const char *file, int line, const char *condition) {
-	print_bug("%s:%d: %s (errno: %s)", file, line, condition, strerror(errno));
+	diag_note("bug: %s:%d: %s (errno: %s)", file, line, condition, strerror(errno));
 #ifdef FAIRPAR_FAULTS
 	abort(); // a core to look at
 #endif

@@ -17,19 +17,19 @@ enum { EXIT_TROUBLE = 255 };
 // Print "fairpar: error: …", "fairpar: warning: …" or "fairpar: …" and a newline.
 // `format` is lower case, without a full stop: subject, object, cause. diag_error() returns -1, for its caller to return.
 int diag_error(const char *format, ...) FP_PRINTF(1, 2);
-int diag_error_free(char *message); // as it is, and frees it
+int diag_error_free(char *message); // prints the message as it is, not as a format, and frees it; returns -1
 void diag_warn(const char *format, ...) FP_PRINTF(1, 2);
 void diag_note(const char *format, ...) FP_PRINTF(1, 2);
 
-// Prints text of several lines as it is, in one piece. Returns 0, or -1 if it could not be written, which diag_lost() then tells, too.
+// Prints text of several lines to stderr as it is, in one piece. Returns 0, or -1 with errno; diag_lost() is true then.
 int diag_text(const char *text, size_t len);
 
-// Writes to stdout what the user has asked fairpar itself for. Returns 0, or -1 after a message; without one where the reader of a
-// pipe has gone, who has seen enough.
+// Writes to stdout text that the user has asked fairpar itself for (--help, a report). Returns 0, or -1 with errno after a
+// message; EPIPE has no message, as the reader has seen enough.
 int diag_print(const char *text, size_t len) FP_NODISCARD;
 
-// What messages begin with instead of "fairpar": the name by which a personality was called. Borrowed for ever; before
-// the first thread is started.
+// Sets the word that messages begin with instead of "fairpar": the name under which the program was called (xargs). Borrowed
+// to the end of the process. To be called before the first thread is started.
 void diag_set_name(const char *name);
 const char *diag_name(void);
 

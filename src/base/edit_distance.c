@@ -42,10 +42,6 @@ size_t distance(const char *a, size_t na, const char *b, size_t nb) {
 }
 
 void nearest_offer(struct nearest *nearest, const char *candidate, size_t len) {
-	size_t apart = len > nearest->len ? len - nearest->len : nearest->len - len;
-	if (apart >= nearest->least) {
-		return;
-	}
 	size_t edits = distance(nearest->word, nearest->len, candidate, len);
 	if (edits < nearest->least && edits < nearest->len && edits <= len && edits <= (nearest->len + 1) / 2) {
 		nearest->least = edits;

@@ -23,7 +23,8 @@ struct nearest {
 
 #define NEAREST_INIT(word, len) {word, len, NULL, DISTANCE_NEAR + 1}
 
-// Offers a candidate of `len` bytes. It is near if few edits make it, of at most half of the word.
+// Offers a candidate of `len` bytes, which is borrowed if it is the nearest so far. It is near if it takes at most
+// DISTANCE_NEAR edits, at most half of the word's bytes (rounded up), and fewer than the word has.
 void nearest_offer(struct nearest *nearest, const char *candidate, size_t len);
 
 #endif

@@ -81,12 +81,8 @@ ssize_t read_some(int fd, void *mem, size_t len) {
 }
 
 int pipe_open(int own, int *ret_own, int *ret_others) {
-	int ends[2], error = fault_errno("pipe");
-	if (error) {
-		errno = error;
-		return -1;
-	}
-	if (pipe2(ends, O_CLOEXEC) != 0) {
+	int ends[2];
+	if (fault_fails("pipe") || pipe2(ends, O_CLOEXEC) != 0) {
 		return -1;
 	}
 	verify(fcntl(ends[own], F_SETFL, O_NONBLOCK) == 0);

@@ -22,21 +22,22 @@ int send_all(int fd, const void *mem, size_t len) FP_NODISCARD;
 size_t pwrite_all(int fd, const void *mem, size_t len, uint64_t offset) FP_NODISCARD;
 size_t pread_all(int fd, void *mem, size_t len, uint64_t offset) FP_NODISCARD;
 
-// Does the error say that a call is not to be had here, neither now nor later: by this kernel, by a filter of system calls,
-// for this kind of file? Then another way may be.
+// True if the errno means that the system call will never work here: not in this kernel, forbidden by a seccomp filter, or
+// not for this kind of file. The caller then uses its fallback.
 bool call_is_refused(int error);
 
 // As read(2), over EINTR.
 ssize_t read_some(int fd, void *mem, size_t len) FP_NODISCARD;
 
-// A pipe of which our end, 0 to read or 1 to write, does not block. Both are close-on-exec. Returns 0, or -1 with errno.
+// Opens a pipe. Our end (`own`: 0 the one to read, 1 the one to write) is non-blocking, the other one is not; both are
+// close-on-exec and the caller's. Returns 0, or -1 with errno.
 int pipe_open(int own, int *ret_own, int *ret_others) FP_NODISCARD;
 
 // Closes the descriptor, unless it is -1, and makes it -1. errno stays: it is called where something else has failed.
 void fd_close(int *fd);
 
-// Closes a file that was written to. `error` is the errno of what failed before, or 0. Returns that, or the errno of close(2) if
-// it is 0.
+// Closes a file that was written to. `error` is the errno of an earlier failure, or 0. Returns `error` if it is not 0, else the
+// errno of close(2), or 0.
 int fd_finish(int fd, int error) FP_NODISCARD;
 
 // For the end of a function: returns 0 if `error` is 0, else -1 with errno set to it.

@@ -18,19 +18,15 @@ static inline bool list_is_empty(const struct list *list) {
 	return list->next == list;
 }
 
-static inline void list_insert_before(struct list *at, struct list *entry) {
-	entry->prev = at->prev;
-	entry->next = at;
-	at->prev->next = entry;
-	at->prev = entry;
-}
-
 static inline void list_push_back(struct list *head, struct list *entry) {
-	list_insert_before(head, entry);
+	entry->prev = head->prev;
+	entry->next = head;
+	head->prev->next = entry;
+	head->prev = entry;
 }
 
 static inline void list_push_front(struct list *head, struct list *entry) {
-	list_insert_before(head->next, entry);
+	list_push_back(head->next, entry);
 }
 
 static inline void list_remove(struct list *entry) {

@@ -46,11 +46,7 @@ static void resize(struct map *map, size_t cap) {
 	for (size_t i = 0; i < old.cap; ++i) {
 		const struct map_entry *entry = &old.entries[i];
 		if (entry->text) {
-			size_t at = entry->hash & (map->cap - 1);
-			while (map->entries[at].text) { // all texts differ
-				at = (at + 1) & (map->cap - 1);
-			}
-			map->entries[at] = *entry;
+			*find(map, entry->text, entry->len, entry->hash) = *entry;
 		}
 	}
 	free(old.entries);

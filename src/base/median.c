@@ -1,4 +1,4 @@
-// The median of the values of late.
+// The median of the last values of a series.
 
 #include "base/median.h"
 
@@ -17,27 +17,13 @@ struct median *median_new(uint32_t of) {
 	return median;
 }
 
-// Where the value is in the sorted ones, or would be.
-static uint32_t find(const struct median *median, uint64_t value) {
-	uint32_t low = 0, high = median->n;
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-		if (median->values[middle] < value) {
-			low = middle + 1;
-		} else {
-			high = middle;
-		}
-	}
-	return low;
-}
-
 void median_add(struct median *median, uint64_t value) {
 	uint64_t *sorted = median->values, *ring = sorted + median->of;
 	if (median->n == median->of) {
-		uint32_t at = find(median, ring[median->next]);
+		size_t at = ids_place(sorted, median->n, sizeof(*sorted), ring[median->next]);
 		memmove(sorted + at, sorted + at + 1, (--median->n - at) * sizeof(*sorted));
 	}
-	uint32_t at = find(median, value);
+	size_t at = ids_place(sorted, median->n, sizeof(*sorted), value);
 	memmove(sorted + at + 1, sorted + at, (median->n++ - at) * sizeof(*sorted));
 	sorted[at] = value;
 	ring[median->next] = value;

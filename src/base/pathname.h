@@ -19,9 +19,9 @@ void pathname_add(struct buf *buf, const char *text, size_t len);
 void pathname_add_items(struct buf *buf, const char *args, uint32_t nargs, uint32_t columns, char *const *names,
                         size_t nnames);
 
-// Shortens what is too long for the name of a file, in the path from `below` on. If the path is that of a file (without
-// a slash at its end) there is room for .err and .seq, and no other item's name is this one's with that behind it: the
-// last `tail` bytes are the same for all items.
+// Shortens, in the path from offset `below` on, each component that is longer than NAME_MAX. If the path does not end in a
+// slash, the last component is a file's: it leaves room for .err or .seq behind it, and a name that could be taken for another
+// item's .err or .seq file is changed (a backslash before its last four bytes). All items have the same last `tail` bytes.
 void pathname_fit(struct buf *path, size_t below, size_t tail);
 
 #endif

@@ -15,6 +15,7 @@
 
 #ifdef FAIRPAR_YIELD
 #include "base/atomic.h"
+#include "base/random.h"
 
 #include <sched.h>
 
@@ -34,11 +35,7 @@ static void yield(void) {
 	if (state == 0) {
 		state = yield_seed ^ ((atomic_add_relaxed(&yield_threads, 1) + 1) * UINT64_C(0x9E3779B97F4A7C15));
 	}
-	// xorshift64 (Marsaglia, Xorshift RNGs, 2003)
-	state ^= state << 13;
-	state ^= state >> 7;
-	state ^= state << 17;
-	uint64_t dice = state >> 32;
+	uint64_t dice = random_next(&state) >> 32;
 	if (dice % 16 == 0) {
 		sched_yield();
 	} else if (dice % 64 == 1) {
@@ -54,6 +51,12 @@ uint64_t now_ns(void) {
 	struct timespec ts;
 	verify(clock_gettime(CLOCK_MONOTONIC, &ts) == 0);
 	return (uint64_t)ts.tv_sec * NS_PER_S + (uint64_t)ts.tv_nsec;
+}
+
+uint64_t thread_cpu_ns(void) {
+	struct timespec used;
+	verify(clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used) == 0);
+	return (uint64_t)used.tv_sec * NS_PER_S + (uint64_t)used.tv_nsec;
 }
 
 // ---- mutexes, and the order in which they are taken ----
@@ -123,11 +126,10 @@ static inline pthread_mutex_t *raw_mutex(mutex *m) {
 #endif
 
 int poll_ms(uint64_t deadline) {
-	uint64_t now = deadline == TIME_NEVER ? 0 : now_ns();
-	if (deadline == TIME_NEVER || deadline <= now) {
-		return deadline == TIME_NEVER ? -1 : 0;
+	if (deadline == TIME_NEVER) {
+		return -1;
 	}
-	uint64_t ms = (deadline - now + NS_PER_MS - 1) / NS_PER_MS;
+	uint64_t now = now_ns(), ms = deadline > now ? (deadline - now + NS_PER_MS - 1) / NS_PER_MS : 0;
 	return ms > INT_MAX ? INT_MAX : (int)ms;
 }
 
@@ -208,10 +210,7 @@ int thread_start(thread *t, void *(*fn)(void *), void *arg, size_t stack_bytes) 
 		return error;
 	}
 	pthread_attr_t attr;
-	error = pthread_attr_init(&attr);
-	if (error) {
-		return error;
-	}
+	verify(pthread_attr_init(&attr) == 0);
 	long least = sysconf(_SC_THREAD_STACK_MIN);
 	if (least > 0 && stack_bytes < (size_t)least) {
 		stack_bytes = (size_t)least;

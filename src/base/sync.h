@@ -42,6 +42,14 @@ enum { NS_PER_MS = 1000000 };
 // Nanoseconds of CLOCK_MONOTONIC.
 uint64_t now_ns(void);
 
+// Nanoseconds of processor time that this thread has used.
+uint64_t thread_cpu_ns(void);
+
+// The earlier of two times; TIME_NEVER is after all others.
+static inline uint64_t earlier(uint64_t a, uint64_t b) {
+	return a < b ? a : b;
+}
+
 // Milliseconds for poll(2) until `deadline` (now_ns() time), rounded up so that it does not wake too early; -1 for TIME_NEVER.
 int poll_ms(uint64_t deadline);
 

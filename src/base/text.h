@@ -14,6 +14,11 @@ static inline bool text_is_space(char c) {
 	return c == ' ' || (c >= '\t' && c <= '\r');
 }
 
+// True for the bytes of a shell's names and positional parameters (POSIX XBD 3.216).
+static inline bool text_is_name(char c) {
+	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+}
+
 // The last part of the path, behind its last slash: of "/bin/sh" "sh", of "/bin/" "". Within `path`.
 static inline const char *path_base(const char *path) {
 	const char *slash = strrchr(path, '/');
@@ -52,8 +57,8 @@ void text_add_output(struct buf *buf, const char *line, size_t len, size_t colum
 // What another program has said, for a message of one line: escaped, "; " for newlines, none at its end; cut after `max` bytes.
 void text_add_said(struct buf *buf, const char *said, size_t len, size_t max);
 
-// "tests#3"; "#17" by its number in the run in the batch "default"; "tests" for what is no item of it (number 0). The batch's
-// name in at most so many columns, as text_add_text().
+// Appends the name of a job: "tests#3", its batch and its number there; "#17", its number in the run (`seq`), if the batch is
+// "default"; "tests" for what is no item (number 0). The batch's name is cut to `columns` columns, as by text_add_text().
 enum { TEXT_BATCH_COLUMNS = 60 }; // in a line
 void text_add_job(struct buf *buf, const char *batch, uint64_t number, uint64_t seq, size_t columns);
 

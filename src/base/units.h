@@ -46,7 +46,8 @@ int parse_duration(const char *text, enum notation notation, uint64_t *ret_ns) F
 // A rate: N/s, N/m or N/h with a decimal N above 0. Gives the nanoseconds from one to the next, which are 1 ns to 30 years.
 int parse_rate(const char *text, uint64_t *ret_interval) FP_NODISCARD;
 
-// The rate of that interval in the same notation: by the first unit that makes it a whole number, else by the hour. Returns `text`.
+// Writes the rate with that interval (ns) in the same notation: in the first unit that makes it a whole number, else per hour.
+// Returns `text`.
 enum { RATE_TEXT = 32 };
 const char *rate_show(char text[RATE_TEXT], uint64_t interval);
 
@@ -56,7 +57,8 @@ int parse_percent(const char *text, double *ret_percent) FP_NODISCARD;
 // Bytes, below 2^63: K, M, G, T are powers of 1024; k, m, g, t of 1000 as in GNU parallel, where a size is at least 1.
 int parse_size(const char *text, enum notation notation, uint64_t *ret_bytes) FP_NODISCARD;
 
-// What the message that refuses a number, a size or a time adds behind it: that it is too much or too little, or "".
+// Returns the end of the message that refuses a number, a size or a time: ", which is too much", ", which is too little", or
+// "" if that is not the reason. Static text.
 const char *unit_excess(const char *text);
 
 // Appends the text with its escapes translated, as printf(1) understands them: \n, \t and other letters, \NNN, \0NNN, \xHH.

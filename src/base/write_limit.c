@@ -20,8 +20,8 @@
 #include <unistd.h>
 
 enum {
-	LOOK_MS = 250, // where nothing tells that the limit has changed
-	OPEN_MS = 20,  // nothing tells that a FIFO has got a reader
+	RECHECK_MS = 250, // where no descriptor shows that the limit has changed
+	REOPEN_MS = 20,   // no event shows that a FIFO has got a reader
 };
 
 static atomic_uint_least64_t limit_at = TIME_NEVER;
@@ -100,10 +100,10 @@ static int time_left(uint64_t *own, bool has_fd) {
 		limit = *own + NS_PER_S;
 	}
 	if (limit == TIME_NEVER) {
-		return has_fd ? -1 : LOOK_MS;
+		return has_fd ? -1 : RECHECK_MS;
 	}
 	uint64_t now = now_ns(), left = limit > now ? (limit - now) / NS_PER_MS + 1 : 0;
-	return left < LOOK_MS ? (int)left : LOOK_MS; // an earlier limit may come
+	return left < RECHECK_MS ? (int)left : RECHECK_MS; // an earlier limit may come
 }
 
 int write_wait(int fd) {
@@ -128,7 +128,7 @@ int write_wait(int fd) {
 		if (ready > 0 && fds[0].revents) {
 			return 0;
 		}
-		if (ready > 0 && fds[2].revents && !is_end_pending() && poll(fds, 1, LOOK_MS) > 0) {
+		if (ready > 0 && fds[2].revents && !is_end_pending() && poll(fds, 1, RECHECK_MS) > 0) {
 			return 0; // another signal, which is answered later
 		}
 	}
@@ -184,7 +184,7 @@ int write_open(const char *path, int flags, const char *end) {
 	if (stat(path, &stat_) != 0 || !S_ISFIFO(stat_.st_mode) || (flags & O_ACCMODE) != O_WRONLY) {
 		return open(path, flags, 0666);
 	}
-	const struct timespec pause = {.tv_nsec = OPEN_MS * NS_PER_MS};
+	const struct timespec pause = {.tv_nsec = REOPEN_MS * NS_PER_MS};
 	uint64_t say_at = now_ns() + NS_PER_S;
 	sigset_t ending, mask;
 	get_ending(&ending);

@@ -23,8 +23,8 @@ void write_limit_set(uint64_t limit);
 // That time, or TIME_NEVER.
 uint64_t write_limit(void);
 
-// To be called by the thread that answers the signals of `signal_fd` (signals_open()). While no limit is set, its writes wait
-// for a reader at most a second longer once a signal that ends the run is pending, for it has to answer that.
+// To be called by the thread that answers the signals of `signal_fd` (signals_open()); for that thread alone. While no limit is
+// set, its writes wait for a reader at most one more second once a signal that ends the run is pending: it has to answer it.
 void write_limit_watch(int signal_fd);
 
 // To be called by that thread when it has answered such a signal: from now on each of its writes waits for a second at most.

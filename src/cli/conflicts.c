@@ -30,8 +30,8 @@ static const struct { enum option_id id, other; const char *what; } needs[] = {
 #include "cli/options.def"
 };
 
-// What counts for the rules: --pipe is any option that means blocks, --sshlogin any that names another machine. A semaphore has no blocks and no manifest, and the
-// commands of --retry-failed are complete.
+// What counts for the rules: --pipe is any option that means blocks, --sshlogin any that names another machine. A semaphore has
+// no blocks and no manifest, and the commands of --retry-failed are complete.
 static void fill_counting(const struct options *o, bool on[NOPTIONS + 1]) {
 	for (int id = 0; id < NOPTIONS; ++id) {
 		enum option_group group = option_table[id].group;
@@ -60,7 +60,8 @@ static bool waits_for_manifest(const struct options *o, enum option_id needed) {
 	return o->manifest && !o->machines_are_known && (needed == OPT_SLURM || needed == OPT_SSHLOGIN);
 }
 
-int option_rules_check(const struct options *o) {
+// EXCLUDES and NEEDS of options.def.
+static int check_rules(const struct options *o) {
 	bool on[NOPTIONS + 1];
 	fill_counting(o, on);
 	for (size_t i = 0; i < sizeof(needs) / sizeof(needs[0]); ++i) {
@@ -69,14 +70,12 @@ int option_rules_check(const struct options *o) {
 		}
 	}
 	for (size_t i = 0; i < sizeof(exclusions) / sizeof(exclusions[0]); ++i) {
-		enum option_id id = exclusions[i].id;
-		const char *reason = exclusions[i].reason;
-		const enum option_id *other = exclusions[i].others;
-		while (on[id] && !on[exclusions[i].unless] && *other != NOPTIONS && !on[*other]) {
-			++other;
-		}
-		if (on[id] && !on[exclusions[i].unless] && *other != NOPTIONS) {
-			return option_fail(*other, "cannot be combined with --%s%s%s", option_table[as_given(o, id)].name, *reason ? ": " : "", reason);
+		const char *name = option_table[as_given(o, exclusions[i].id)].name, *reason = exclusions[i].reason;
+		bool is_on = on[exclusions[i].id] && !on[exclusions[i].unless];
+		for (const enum option_id *other = exclusions[i].others; is_on && *other != NOPTIONS; ++other) {
+			if (on[*other]) {
+				return option_fail(*other, "cannot be combined with --%s%s%s", name, *reason ? ": " : "", reason);
+			}
 		}
 	}
 	if (o->batch && o->batch_by) {
@@ -106,7 +105,8 @@ int option_from_log_check(const struct options *o, bool words) {
 	return 0;
 }
 
-int option_batches_check(const struct options *options) {
+// Each batch is named once.
+static int check_batches(const struct options *options) {
 	for (size_t i = 0; i < options->nbatch_files; ++i) {
 		const char *name = options->batch_files[i].name;
 		bool twice = options->batch && strcmp(options->batch, name) == 0;
@@ -120,7 +120,8 @@ int option_batches_check(const struct options *options) {
 	return 0;
 }
 
-int option_auto_jobs_check(const struct options *o) {
+// --jobs auto is for slots that are the run's own.
+static int check_auto_jobs(const struct options *o) {
 	if (!o->jobs || !slots_is_auto(o->jobs)) {
 		return 0;
 	}
@@ -150,13 +151,11 @@ static int check_table(const struct options *options) {
 	return 0;
 }
 
-int option_log_check(const struct options *options) {
+// What is to be resumed has a log that can be read.
+static int check_log(const struct options *options) {
 	static const enum option_id ids[] = {
 		[RESUME_SEEN] = OPT_RESUME, [RESUME_FAILED] = OPT_RESUME_FAILED, [RESUME_RETRY] = OPT_RETRY_FAILED,
 	};
-	if (check_table(options) != 0) {
-		return -1;
-	}
 	if (options->resume == RESUME_NOT) {
 		return 0;
 	}
@@ -176,10 +175,14 @@ int option_log_check(const struct options *options) {
 	return -1;
 }
 
+int option_conflicts_check(const struct options *o) {
+	return check_rules(o) != 0 || check_auto_jobs(o) != 0 || check_table(o) != 0 || check_log(o) != 0 ? -1 : check_batches(o);
+}
+
 // ---- what has no effect ----
 
 // What keeps anything from running, or NULL.
-static const char *name_of_idler(const struct options *options) {
+static const char *name_of_dry_mode(const struct options *options) {
 	bool shows = options->manifest && (options->check || options->given[OPT_LIST]);
 	return shows ? (options->check ? "check" : "list") : options->shell_quotes > 0 ? "shell-quote" : options->dry_run ? "dry-run" : NULL;
 }
@@ -191,7 +194,7 @@ static bool is_written(const struct options *o, enum option_id id) {
 }
 
 // "--NAME, --NAME and --NAME have no effect …", of those that are given.
-static void warn_idle(const struct options *o, enum option_list list, const char *beside, const char *other) {
+static void warn_ineffective(const struct options *o, enum option_list list, const char *beside, const char *other) {
 	FP_CLEANUP(buf_fini) struct buf names = BUF_INIT;
 	size_t n = 0, last = 0;
 	for (const enum option_id *id = option_lists[list]; *id != NOPTIONS; ++id) {
@@ -208,26 +211,26 @@ static void warn_idle(const struct options *o, enum option_list list, const char
 	}
 }
 
-void option_idle_warn(const struct options *o) {
-	const char *idler = name_of_idler(o);
-	if (idler && !o->given[OPT_QUIET]) {
-		warn_idle(o, LIST_WRITES, "with", idler);
+void option_ineffective_warn(const struct options *o) {
+	const char *dry_mode = name_of_dry_mode(o);
+	if (dry_mode && !o->given[OPT_QUIET]) {
+		warn_ineffective(o, LIST_WRITES, "with", dry_mode);
 	}
 	if (o->pipe == PIPE_NOT && !o->sem.is_on && !o->given[OPT_QUIET]) {
-		warn_idle(o, LIST_OF_BLOCKS, "without", "pipe");
+		warn_ineffective(o, LIST_OF_BLOCKS, "without", "pipe");
 	}
 }
 
 // ---- options that GNU parallel would have taken from its environment ----
 
 // True for an option that would have changed nothing here.
-static bool is_idle(const char *word, size_t len) {
+static bool is_without_effect(const char *word, size_t len) {
 	enum option_id id;
 	return len > 2 && strncmp(word, "--", 2) == 0 && option_is_name(word + 2, len - 2, &id) &&
 	       (id == OPT_IGNORED || id == OPT_CITATION || id == OPT_PLAIN);
 }
 
-// True if a line that is no comment has a word that is no idle option.
+// True if a line that is no comment has a word that is no option without effect.
 static bool has_options(const char *text) {
 	while (*text) {
 		size_t line = strcspn(text, "\n"), blanks = strspn(text, " \t");
@@ -235,7 +238,7 @@ static bool has_options(const char *text) {
 		for (size_t len; at < end; at += len) {
 			at += strspn(at, " \t");
 			len = strcspn(at, " \t\n");
-			if (len > 0 && !is_idle(at, len)) {
+			if (len > 0 && !is_without_effect(at, len)) {
 				return true;
 			}
 		}

@@ -130,22 +130,17 @@ void help_long(struct buf *text) {
 	buf_adds(text, see_also);
 }
 
-int help_topic(struct buf *text, const char *topic) {
+int help_topic(struct buf *text, const char *topic, const char **ret_suggestion) {
+	struct nearest nearest = NEAREST_INIT(topic, strlen(topic));
 	for (int group = 0; group < NGROUPS; ++group) {
 		if (strcmp(option_sections[group].topic, topic) == 0) {
 			add_section(text, group);
 			return 0;
 		}
-	}
-	return -1;
-}
-
-const char *help_suggest_topic(const char *topic) {
-	struct nearest nearest = NEAREST_INIT(topic, strlen(topic));
-	for (int group = 0; group < NGROUPS; ++group) {
 		nearest_offer(&nearest, option_sections[group].topic, strlen(option_sections[group].topic));
 	}
-	return nearest.found;
+	*ret_suggestion = nearest.found;
+	return -1;
 }
 
 void help_concise(struct buf *text) {

@@ -5,6 +5,7 @@
 #include "cli/options.h"
 
 #include "cli/parser.h"
+#include "shell/quoting.h"
 
 #include <stdint.h>
 #include <stdlib.h>
@@ -37,30 +38,22 @@ static bool add_word(struct buf *line, const char *word) {
 	buf_adds(line, line->len > 0 ? " " : "");
 	if (is_plain_word(word)) {
 		buf_adds(line, word);
-		return true;
+	} else {
+		shell_quote(line, word, strlen(word));
 	}
-	buf_addc(line, '\'');
-	for (; *word != '\0'; ++word) {
-		if (*word == '\'') {
-			buf_adds(line, "'\\''");
-		} else {
-			buf_addc(line, *word);
-		}
-	}
-	buf_addc(line, '\'');
 	return is_same;
 }
 
-// A file that is gone when the line is read: stdin, or what a shell has put in the place of <(…).
-static bool is_passing(const char *path) {
+// True for a file that is gone when the line is run: stdin, or what a shell has substituted for <(…).
+static bool is_transient(const char *path) {
 	return strcmp(path, "-") == 0 || strncmp(path, "/dev/fd/", 8) == 0 || strncmp(path, "/proc/", 6) == 0 ||
 	       strcmp(path, "/dev/stdin") == 0;
 }
 
 // ---- options ----
 
-// True for what is more than the commands, for what tells other jobs apart when items are read again, and for a joblog that
-// holds what failed in other runs, too.
+// True for what is more than the commands, for what makes other jobs of the same items, and for a joblog that has failed jobs of
+// other runs, too.
 static bool is_refused(enum again again, enum option_id id, const char *value) {
 	return (again == AGAIN_COMMANDS && option_is_listed(LIST_NOT_BY_COMMANDS, id)) ||
 	       (again == AGAIN_ITEMS && option_is_listed(LIST_NOT_BY_ITEMS, id)) ||
@@ -77,7 +70,7 @@ static enum use use_of(struct argv_walk *walk, enum option_id id, const char *va
 	if (is_refused(walk->again, id, value)) {
 		return REFUSED;
 	}
-	return is_dropped ? DROPPED : value && is_passing(value) ? REFUSED : KEPT;
+	return is_dropped ? DROPPED : value && is_transient(value) ? REFUSED : KEPT;
 }
 
 // Appends the option as it was given, if it stays; a letter apart from those around it. Returns false if it cannot be.
@@ -108,30 +101,26 @@ static bool add_options(struct argv_walk *walk) {
 	return reading != READ_ERROR && (reading != READ_DASHES || !goes_on || add_word(walk->line, "--"));
 }
 
-static const char *next_word(struct argv_walk *walk) {
-	return *walk->words.at ? *walk->words.at++ : NULL;
-}
-
 // The command and its items.
 static bool add_command(struct argv_walk *walk) {
 	bool names_files = false, ok = true;
 	while (ok && *walk->words.at) {
-		const char *word = next_word(walk);
+		const char *word = *walk->words.at++;
 		size_t colons = strspn(word, ":");
 		bool is_separator = (colons == 3 || colons == 4) && (word[colons] == '\0' || strcmp(word + colons, "+") == 0);
 		names_files = is_separator ? colons == 4 : names_files;
 		walk->has_source = walk->has_source || is_separator;
-		ok = !(names_files && is_passing(word)) && add_word(walk->line, word);
+		ok = !(names_files && is_transient(word)) && add_word(walk->line, word);
 	}
 	return ok && walk->has_source && walk->line->len <= ITEMS_MAX;
 }
 
 static bool add_all(struct argv_walk *walk, const char *joblog) {
-	bool ok = !is_passing(joblog) && *walk->words.at && add_word(walk->line, next_word(walk));
+	bool ok = !is_transient(joblog) && *walk->words.at && add_word(walk->line, *walk->words.at++);
 	buf_adds(walk->line, walk->again == AGAIN_COMMANDS ? " --retry-failed --joblog" : " --resume-failed");
 	ok = ok && (walk->again != AGAIN_COMMANDS || add_word(walk->line, joblog)) && add_options(walk);
 	while (ok && walk->again == AGAIN_MANIFEST && *walk->words.at) { // names of batches, and options among them
-		ok = add_word(walk->line, next_word(walk)) && (walk->is_ended || add_options(walk));
+		ok = add_word(walk->line, *walk->words.at++) && (walk->is_ended || add_options(walk));
 	}
 	return ok && (walk->again != AGAIN_ITEMS || add_command(walk));
 }

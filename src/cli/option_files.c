@@ -16,26 +16,19 @@
 #include <unistd.h>
 
 int option_log_fd(const char *name, size_t *ret_at) {
-	int number = 0;
+	enum { PREFIX = 3, MOST_DIGITS = 9 };
 	*ret_at = 0;
-	if (strncmp(name, "fd:", 3) != 0) {
+	if (strncmp(name, "fd:", PREFIX) != 0) {
 		return -1;
 	}
-	const char *at = name + 3;
-	for (; *at >= '0' && *at <= '9' && at < name + 3 + 9; ++at) {
-		number = number * 10 + (*at - '0');
-	}
-	*ret_at = (size_t)(at - name);
-	return *at == '\0' && at > name + 3 ? number : -1;
-}
-
-static bool has_ending(const char *path, const char *suffix) {
-	size_t len = strlen(path), suffix_len = strlen(suffix);
-	return len >= suffix_len && strcasecmp(path + len - suffix_len, suffix) == 0;
+	size_t digits = strspn(name + PREFIX, "0123456789");
+	*ret_at = PREFIX + (digits < MOST_DIGITS ? digits : MOST_DIGITS);
+	return digits > 0 && name[*ret_at] == '\0' ? (int)strtol(name + PREFIX, NULL, 10) : -1;
 }
 
 bool option_results_is_table(const char *path) {
-	return has_ending(path, ".csv") || has_ending(path, ".tsv") || has_ending(path, ".json");
+	const char *ending = strrchr(path, '.');
+	return ending && (strcasecmp(ending, ".csv") == 0 || strcasecmp(ending, ".tsv") == 0 || strcasecmp(ending, ".json") == 0);
 }
 
 // A file that is written for an option, or read.
@@ -128,7 +121,7 @@ static bool clashes(const struct named_file *a, const struct named_file *b) {
 	return !is_next && is_same_file(a, b);
 }
 
-static const char *called(const struct named_file *file, char name[static 40]) {
+static const char *display_name(const struct named_file *file, char name[static 40]) {
 	if (file->read_as) {
 		return file->read_as;
 	}
@@ -138,7 +131,7 @@ static const char *called(const struct named_file *file, char name[static 40]) {
 
 static int refuse_same(const struct named_file *a, const struct named_file *b) {
 	char first[40], second[40];
-	return diag_error("%s and %s are the same file, '%s'", called(a, first), called(b, second),
+	return diag_error("%s and %s are the same file, '%s'", display_name(a, first), display_name(b, second),
 	                  text_shows(a->path ? a->path : b->path));
 }
 
@@ -200,39 +193,26 @@ static void add_read(struct file_list *list, const struct options *options) {
 	}
 }
 
-// Compares each of those from `first` on with the first `nwritten`, which are written, and frees the list.
-static int check_files(struct file_list *list, size_t first, size_t nwritten) {
-	int result = 0;
-	for (size_t i = first; i < list->n; ++i) {
-		for (size_t j = 0; result == 0 && j < i && j < nwritten; ++j) {
-			result = clashes(&list->files[j], &list->files[i]) ? refuse_same(&list->files[j], &list->files[i]) : 0;
-		}
-	}
-	for (size_t i = 0; i < list->n; ++i) {
-		free(list->files[i].ends_at);
-	}
-	free(list->files);
-	return result;
-}
-
-int option_files_check(const struct options *options) {
+int option_files_check(const struct options *options, const char *name, const char *path) {
 	struct file_list list = {0};
+	int result = 0;
 	add_written(&list, options);
-	size_t nwritten = list.n;
-	if (nwritten > 0) { // what is only read needs no look
+	size_t nwritten = list.n, first = path ? nwritten : 0;
+	if (nwritten > 0 && path) {
+		add_file(&list, OPT_ARG_FILE, name, path);
+	} else if (nwritten > 0) { // else none of those that are read is asked for its inode
 		add_read(&list, options);
 	}
-	return check_files(&list, 0, nwritten);
-}
-
-int option_file_check_read(const struct options *options, const char *name, const char *path) {
-	struct file_list list = {0};
-	add_written(&list, options);
-	size_t nwritten = list.n;
-	if (nwritten > 0) {
-		add_file(&list, OPT_ARG_FILE, name, path);
+	for (size_t i = first; i < list.n; ++i) {
+		for (size_t j = 0; result == 0 && j < i && j < nwritten; ++j) {
+			result = clashes(&list.files[j], &list.files[i]) ? refuse_same(&list.files[j], &list.files[i]) : 0;
+		}
 	}
-	return check_files(&list, nwritten, nwritten);
+	for (size_t i = 0; i < list.n; ++i) {
+		free(list.files[i].ends_at);
+	}
+	free(list.files);
+	return result;
 }
 
 bool option_log_is_eta(const struct options *options) {

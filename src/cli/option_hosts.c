@@ -24,11 +24,6 @@ enum { MOST_BYTES = 1 << 24 }; // of a file of machines
 
 // ---- files ----
 
-static void add_path(struct buf *path, const char *dir, const char *below, const char *name) {
-	buf_reset(path);
-	buf_printf(path, "%s%s/%s", dir, below, name);
-}
-
 // The file of that name among GNU parallel's own, where it looks for them; or false.
 static bool find_own(struct buf *path, const char *name) {
 	static const struct { const char *variable, *below; } places[] = {
@@ -37,7 +32,8 @@ static bool find_own(struct buf *path, const char *name) {
 	for (size_t i = 0; i < sizeof(places) / sizeof(*places); ++i) {
 		const char *dir = getenv(places[i].variable);
 		if (dir && *dir) {
-			add_path(path, dir, places[i].below, name);
+			buf_reset(path);
+			buf_printf(path, "%s%s/%s", dir, places[i].below, name);
 			if (access(buf_str(path), R_OK) == 0) {
 				return true;
 			}
@@ -84,7 +80,7 @@ void host_sources_free(struct host_sources *sources) {
 	}
 }
 
-// Where sshlogins_add() reads.
+// A list that sshlogins_add() reads.
 struct list_reading {
 	struct host_sources *sources;
 	struct parser *parser;     // or NULL: it is read again
@@ -92,7 +88,7 @@ struct list_reading {
 	size_t nbefore;
 };
 
-// What is read but once. Returns false if the file is none of that, or was not read before.
+// Appends the text of a file that is read but once. Returns false if it is another one, or was not read before.
 static bool read_before(const struct list_reading *reading, const char *name, struct buf *ret_text) {
 	for (size_t i = 0; i < reading->nbefore; ++i) {
 		const struct host_file *file = &reading->before[i];
@@ -104,7 +100,7 @@ static bool read_before(const struct list_reading *reading, const char *name, st
 	return false;
 }
 
-// What it may be, in *path if it is one of GNU parallel's own. Returns its path.
+// Returns the path of the file of that name; in *path where it is one of GNU parallel's own.
 static const char *find_path(const char *name, struct buf *path) {
 	if (strcmp(name, ".") == 0) {
 		return "/etc/parallel/sshloginfile";
@@ -189,7 +185,7 @@ int options_hosts_read(const struct options *o, struct sshlogins *ret_list, char
 	if (result == 0 && ret_list->n == 0) {
 		result = error_text(ret_error, "--sshloginfile names no machine any more");
 	}
-	if (result != 0) { // those that were read before tell when it may be worth another look
+	if (result != 0) { // the files that were read before are watched for the next change
 		free_files(sources->files, sources->nfiles);
 		sources->files = reading.before;
 		sources->nfiles = sources->files_cap = reading.nbefore;
@@ -206,7 +202,8 @@ static int report(int result, char *error) {
 	return result != 0 && error ? diag_error_free(error) : result;
 }
 
-static int take_source(struct parser *parser, const char *value, bool is_file) {
+// --sshlogin, and with a file --sshloginfile.
+int opt_sshlogin(struct parser *parser, const char *value) {
 	struct options *o = parser->options;
 	if (!o->host_sources) {
 		o->host_sources = NEW(struct host_sources);
@@ -215,22 +212,14 @@ static int take_source(struct parser *parser, const char *value, bool is_file) {
 	struct list_reading reading = {.sources = sources, .parser = parser};
 	char *error;
 	grow_array(&sources->at, &sources->cap, sources->n + 1, sizeof(*sources->at));
-	sources->at[sources->n++] = (struct host_source){.text = value, .is_file = is_file};
+	sources->at[sources->n++] = (struct host_source){.text = value, .is_file = parser->id == OPT_SSHLOGINFILE};
 	int result = read_source(&reading, &sources->at[sources->n - 1], &o->hosts, &error);
 	return report(result, error);
 }
 
-int opt_sshlogin(struct parser *parser, const char *value) {
-	return take_source(parser, value, /* is_file */ false);
-}
-
-int opt_sshloginfile(struct parser *parser, const char *value) {
-	return take_source(parser, value, /* is_file */ true);
-}
-
 int opt_launch(struct parser *parser, const char *value) {
 	char *error = NULL;
-	int result = sshlogins_add_launch(&parser->options->hosts, value, &error);
+	int result = sshlogins_add_launch(&parser->options->hosts, /* name */ NULL, /* cpus */ 0, value, &error);
 	return report(result, error);
 }
 
@@ -241,7 +230,7 @@ int opt_trc(struct parser *parser, const char *value) {
 	return 0;
 }
 
-// They are looked at before anything runs, and go to the same place on each machine.
+// Each is a file that exists, with the same place on each machine.
 static int check_basefiles(const struct options *o) {
 	struct stat file;
 	bool varies = o->workdir && (o->own_workdir || strcmp(o->workdir, "...") == 0 || strchr(o->workdir, '{'));
@@ -286,14 +275,13 @@ int settle_hosts(struct options *o) {
 	if ((o->given[OPT_SSHLOGIN] || o->given[OPT_SSHLOGINFILE]) && hosts->n == 0) {
 		return option_fail(o->given[OPT_SSHLOGIN] ? OPT_SSHLOGIN : OPT_SSHLOGINFILE, "names no machine");
 	}
+	o->tokens.elsewhere = sshlogins_has_remote(hosts);
 	if (runs_each) {
-		o->tokens.elsewhere = sshlogins_has_remote(hosts);
 		return check_basefiles(o) != 0 ? -1 : settle_onall(o);
 	}
 	if (hosts->n == 0) {
 		return 0;
 	}
-	o->tokens.elsewhere = sshlogins_has_remote(hosts);
 	if (!o->tokens.elsewhere) { // a list has ":" but once
 		if ((hosts->logins[0].cpus > 0 || hosts->logins[0].has_no_cpus) && sshlogin_jobs(&hosts->logins[0], o->jobs, o->own_jobs) == 0) {
 			o->jobs = o->own_jobs;

@@ -8,6 +8,7 @@
 #include "base/io.h"
 #include "base/text.h"
 #include "base/units.h"
+#include "manifest/manifest.h"
 #include "shell/quoting.h"
 #include "template/packs.h"
 
@@ -242,7 +243,7 @@ static int settle_blocks(struct options *o) {
 
 // ---- output ----
 
-// What does nothing beside something else: taken, as GNU parallel takes it, but not in silence.
+// Accepts what has no effect with --ungroup, as GNU parallel does, but with a warning.
 static void settle_output(struct options *o) {
 	const bool *given = o->given;
 	if (o->tty && !given[OPT_GROUP] && !given[OPT_LINE_BUFFER]) {
@@ -271,7 +272,7 @@ static void settle_output(struct options *o) {
 // All that the machines of the run decide, once they are known.
 static int settle_machines(struct options *o) {
 	o->machines_are_known = true;
-	return option_rules_check(o) != 0 || option_auto_jobs_check(o) != 0 || add_pilots(o) != 0 ? -1 : settle_hosts(o);
+	return option_conflicts_check(o) != 0 || add_pilots(o) != 0 ? -1 : settle_hosts(o);
 }
 
 int settle_command(struct parser *p) {
@@ -282,8 +283,7 @@ int settle_command(struct parser *p) {
 		diag_warn("--max-chars: taking %d, the most there is", PACK_CHARS_MAX);
 		o->packing.chars = PACK_CHARS_MAX;
 	}
-	if (settle_machines(o) != 0 || option_log_check(o) != 0 || option_batches_check(o) != 0 ||
-	    (o->pipe && settle_blocks(o) != 0) || (o->pipe == PIPE_STREAM && claim_stdin(p, "--pipe") != 0) ||
+	if (settle_machines(o) != 0 || (o->pipe && settle_blocks(o) != 0) || (o->pipe == PIPE_STREAM && claim_stdin(p, "--pipe") != 0) ||
 	    ((!o->pipe || o->tee) && o->pipe != PIPE_STREAM && settle_sources(o) != 0) || settle_items(o) != 0 ||
 	    settle_workdir(o) != 0 || (o->given[OPT_SHOW_LIMITS] && packing_show_limits(&o->packing) != 0) ||
 	    (!o->pipe && settle_packing(o) != 0)) {
@@ -293,14 +293,34 @@ int settle_command(struct parser *p) {
 	return 0;
 }
 
-int option_settle_manifest(struct options *o, const char *slurm, const char *slots) {
-	if (slurm && o->hosts.n == 0 && !o->slurm && take_slurm(o, slurm) != 0) {
+// Settles what waits for the manifest: on which machines it runs. The options win.
+static int settle_machines_of_manifest(struct options *o, const char *slurm, const char *slots) {
+	if (slurm && o->hosts.n == 0 && !o->slurm && set_slurm(o, slurm) != 0) {
 		return -1;
 	}
 	if (!o->jobs && !o->onall && !o->nonall && (o->slurm || sshlogins_has_remote(&o->hosts))) {
 		o->jobs = slots; // each machine has so many
 	}
 	return settle_machines(o);
+}
+
+struct manifest *options_load_manifest(struct options *options, bool *ret_unwritten) {
+	struct buf messages = BUF_INIT;
+	struct manifest *manifest = manifest_load(options->manifest, &messages);
+	// complete lines already; if stderr does not take them, the status still tells
+	*ret_unwritten = diag_text(buf_str(&messages), messages.len) != 0;
+	buf_reset(&messages);
+	if (manifest && options->nnames > 0 && manifest_select(manifest, options->names, options->nnames, &messages) != 0) {
+		diag_error("%s", buf_str(&messages));
+		manifest_free(manifest);
+		manifest = NULL;
+	}
+	if (manifest && settle_machines_of_manifest(options, manifest->slurm, manifest->slots) != 0) {
+		manifest_free(manifest);
+		manifest = NULL;
+	}
+	buf_fini(&messages);
+	return manifest;
 }
 
 // What is said of all batches on a command line has its place in the manifest, where it can be said of each.
@@ -310,7 +330,7 @@ int settle_manifest(struct options *o) {
 			return option_fail((enum option_id)id, "cannot be combined with -f: %s", option_table[id].instead);
 		}
 	}
-	if (option_rules_check(o) != 0 || option_auto_jobs_check(o) != 0 || option_log_check(o) != 0) {
+	if (option_conflicts_check(o) != 0) {
 		return -1;
 	}
 	if (!o->given[OPT_TERM_SEQ]) {
@@ -360,7 +380,7 @@ static int check_semaphore(const struct options *options, size_t nwords) {
 
 int settle_semaphore(struct options *o, char *const *words, size_t nwords) {
 	struct semaphore_options *sem = &o->sem;
-	if (option_rules_check(o) != 0 || option_auto_jobs_check(o) != 0 || option_log_check(o) != 0) {
+	if (option_conflicts_check(o) != 0) {
 		return -1;
 	}
 	if (!sem->name) { // `tty` is what GNU parallel asks, and so scripts without a terminal share one semaphore
@@ -394,13 +414,13 @@ int settle_semaphore(struct options *o, char *const *words, size_t nwords) {
 
 static const struct {
 	enum option_id id;
-	const enum option_id *others; // that go with it
+	enum option_list others; // that go with it
 } requests[] = {
-	[REQUEST_ADD] = {OPT_ADD, (const enum option_id[]){OPT_BATCH, OPT_TIMEOUT, OPT_RETRIES, OPT_NICE, OPT_SLOTS_PER_JOB, NOPTIONS}},
-	[REQUEST_WAIT] = {OPT_WAIT, (const enum option_id[]){NOPTIONS}},
-	[REQUEST_WAIT_ANY] = {OPT_WAIT_ANY, (const enum option_id[]){NOPTIONS}},
-	[REQUEST_CANCEL] = {OPT_CANCEL, (const enum option_id[]){OPT_BATCH, NOPTIONS}},
-	[REQUEST_STATUS] = {OPT_STATUS, (const enum option_id[]){NOPTIONS}},
+	[REQUEST_ADD] = {OPT_ADD, LIST_WITH_ADD},
+	[REQUEST_WAIT] = {OPT_WAIT, LIST_WITH_WAIT},
+	[REQUEST_WAIT_ANY] = {OPT_WAIT_ANY, LIST_WITH_WAIT},
+	[REQUEST_CANCEL] = {OPT_CANCEL, LIST_WITH_CANCEL},
+	[REQUEST_STATUS] = {OPT_STATUS, LIST_WITH_WAIT},
 };
 enum { NREQUESTS = sizeof(requests) / sizeof(requests[0]) };
 
@@ -419,14 +439,6 @@ enum request control_request(const struct options *o) {
 	return REQUEST_NOTHING;
 }
 
-static bool goes_with(enum request request, enum option_id id) {
-	const enum option_id *other = requests[request].others;
-	while (*other != NOPTIONS && *other != id) {
-		++other;
-	}
-	return *other != NOPTIONS || id == requests[request].id || id == OPT_RUN || id == OPT_QUIET;
-}
-
 static int check_ids(enum option_id id, char *const *words) {
 	for (; *words; ++words) {
 		char *end;
@@ -443,7 +455,8 @@ int control_settle(struct options *o, char *const *words) {
 	enum option_id id = requests[request].id;
 	for (int other = 0; other < NOPTIONS; ++other) {
 		bool is_pool = other == OPT_POOL && o->given[OPT_POOL];
-		if (is_pool || (o->given[other] && !goes_with(request, (enum option_id)other))) {
+		bool goes_with = (enum option_id)other == id || option_is_listed(requests[request].others, (enum option_id)other);
+		if (is_pool || (o->given[other] && !goes_with)) {
 			return option_fail((enum option_id)other, "cannot be combined with --%s%s", option_table[id].name,
 			                   is_pool ? ": a pool has slots and no jobs; --run NAME names a run" : "");
 		}

@@ -28,13 +28,13 @@ static int add_nodes(struct sshlogins *hosts, const char *list, const char *cpus
 	for (size_t i = 0; result == 0 && i < nodes.n; ++i) {
 		buf_reset(&command);
 		slurm_add_step(&command, &nodes.nodes[i]);
-		result = sshlogins_add_node(hosts, nodes.nodes[i].name, nodes.nodes[i].cpus, buf_str(&command), &error);
+		result = sshlogins_add_launch(hosts, nodes.nodes[i].name, nodes.nodes[i].cpus, buf_str(&command), &error);
 	}
 	slurm_nodes_fini(&nodes);
 	return result == 0 ? 0 : diag_error_free(error);
 }
 
-int take_slurm(struct options *o, const char *value) {
+int set_slurm(struct options *o, const char *value) {
 	const char *list = getenv("SLURM_JOB_NODELIST"), *cpus = getenv("SLURM_JOB_CPUS_PER_NODE");
 	if (getenv("SLURM_JOB_ID") && list && cpus) {
 		return add_nodes(&o->hosts, list, cpus);
@@ -47,10 +47,10 @@ int take_slurm(struct options *o, const char *value) {
 }
 
 int opt_slurm(struct parser *parser, const char *value) {
-	return take_slurm(parser->options, value);
+	return set_slurm(parser->options, value);
 }
 
-// The name tells one run from all others, on this machine and elsewhere, so that what it has left can be found.
+// The name is unique to this run, on this machine and elsewhere, so that what it has left behind can be found.
 static char *make_name(void) {
 	struct utsname machine;
 	struct slurm_run run = {.pid = (uint64_t)getpid(), .start = proctree_start(getpid())};
@@ -76,7 +76,7 @@ int add_pilots(struct options *o) {
 	for (long i = 1; i <= o->pilots; ++i) {
 		char name[32], *error = NULL;
 		snprintf(name, sizeof(name), "slurm-%ld", i);
-		if (sshlogins_add_node(&o->hosts, name, cpus, buf_str(&command), &error) != 0) {
+		if (sshlogins_add_launch(&o->hosts, name, cpus, buf_str(&command), &error) != 0) {
 			return diag_error_free(error);
 		}
 		o->hosts.logins[o->hosts.n - 1].is_pilot = true;

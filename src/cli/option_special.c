@@ -78,8 +78,7 @@ int opt_replace(struct parser *parser, const char *value) {
 	return 0;
 }
 
-int opt_shell_quote(struct parser *parser, const char *value) {
-	(void)value;
+int opt_shell_quote(struct parser *parser, const char *value FP_UNUSED) {
 	++parser->options->shell_quotes;
 	parser->options->dry_run = true;
 	return 0;
@@ -171,8 +170,7 @@ static int print_and_exit(struct parser *parser, struct buf *text) {
 }
 
 // Both as GNU parallel prints them. What they are, template/packs.h says.
-int opt_max_line_length(struct parser *parser, const char *value) {
-	(void)value;
+int opt_max_line_length(struct parser *parser, const char *value FP_UNUSED) {
 	struct buf text = BUF_INIT;
 	buf_printf(&text, "%d\n", PACK_LINE_MAX);
 	return print_and_exit(parser, &text);
@@ -187,8 +185,7 @@ int packing_show_limits(const struct packing *packing) {
 	return print_text(&text);
 }
 
-int opt_schema(struct parser *parser, const char *value) {
-	(void)value;
+int opt_schema(struct parser *parser, const char *value FP_UNUSED) {
 	struct buf text = BUF_INIT;
 	manifest_schema(&text);
 	return print_and_exit(parser, &text);
@@ -196,8 +193,8 @@ int opt_schema(struct parser *parser, const char *value) {
 
 int opt_help(struct parser *parser, const char *value) {
 	struct buf text = BUF_INIT;
-	if (value && help_topic(&text, value) != 0) {
-		const char *suggestion = help_suggest_topic(value);
+	const char *suggestion;
+	if (value && help_topic(&text, value, &suggestion) != 0) {
 		return suggestion ? option_fail(parser->id, "has no topic '%s'; did you mean '%s'?", text_shows(value), suggestion)
 			: option_fail(parser->id, "has no topic '%s', but %s", text_shows(value), option_topics);
 	}
@@ -207,8 +204,7 @@ int opt_help(struct parser *parser, const char *value) {
 	return print_and_exit(parser, &text);
 }
 
-int opt_version(struct parser *parser, const char *value) {
-	(void)value;
+int opt_version(struct parser *parser, const char *value FP_UNUSED) {
 	struct buf text = BUF_INIT;
 	buf_adds(&text, "fairpar " FAIRPAR_VERSION "\nMIT License; there is no warranty, to the extent permitted by law\n");
 	return print_and_exit(parser, &text);
@@ -222,8 +218,7 @@ int opt_completions(struct parser *parser, const char *value) {
 	return print_and_exit(parser, &text);
 }
 
-int opt_citation(struct parser *parser, const char *value) {
-	(void)value;
+int opt_citation(struct parser *parser, const char *value FP_UNUSED) {
 	parser->done = true;
 	return 0;
 }

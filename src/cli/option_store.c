@@ -26,7 +26,7 @@ struct value_info {
 	size_t at, size;         // the field: its place in struct options, and its bytes
 	long least, most;        // bounds; of others what the macros below say
 	enum key_id key;         // of SETTING
-	option_taker *take;
+	option_handler *handle;
 };
 
 #define FIELD(field) .at = offsetof(struct options, field), .size = sizeof(((struct options *)NULL)->field)
@@ -42,7 +42,7 @@ struct value_info {
 #define CHOICE(field, first, without) .kind = KIND_CHOICE, FIELD(field), .least = (first), .most = (without)
 #define SETTING(setting) .kind = KIND_SETTING, .key = (setting)
 #define SWITCH .kind = KIND_SWITCH
-#define CALL(function) .kind = KIND_CALL, .take = (function)
+#define CALL(function) .kind = KIND_CALL, .handle = (function)
 #define OPTION(id, name, aliases, shorts, arg, spellings, group, value, ...) [id] = {value},
 static const struct value_info values[NOPTIONS] = {
 #include "cli/options.def"
@@ -186,7 +186,7 @@ int option_store(struct parser *parser, enum option_id id, const char *value) {
 	case KIND_CHOICE: return store_choice(info, id, field, value);
 	case KIND_SETTING: return store_setting(info, id, parser->options, value);
 	case KIND_SWITCH: return store_switch(id, parser->options, value);
-	case KIND_CALL: return info->take(parser, value);
+	case KIND_CALL: return info->handle(parser, value);
 	default: return 0; // KIND_GIVEN
 	}
 }

@@ -1,5 +1,5 @@
-// The option table as data: names and texts of every option, how a typed name finds its option, and what
-// may be meant by one that finds none: a name with few edits, one that begins so, or another program's word.
+// The option table as data: names and texts of every option; how a typed name finds its option; and what is suggested where it
+// finds none: a similar name, one that begins so, or the option for what another program calls so.
 
 #include "cli/option_table.h"
 
@@ -147,7 +147,7 @@ enum option_match option_find_long(const char *name, size_t len, enum option_id 
 	return match == MATCH_NONE ? option_suggest(name, len, ret_suggestion) : match;
 }
 
-bool option_is_meant(const char *word, size_t len, enum option_id *ret_id) {
+bool option_is_long_name(const char *word, size_t len, enum option_id *ret_id) {
 	enum { SHORT_NAME = 3, SHORT_ALIAS = 5 };
 	if (len < SHORT_NAME || option_is_name(word, len, ret_id)) {
 		return len >= SHORT_NAME && (len >= SHORT_ALIAS || strlen(option_table[*ret_id].name) == len);
@@ -173,12 +173,12 @@ enum option_match option_find_short(char letter, enum option_id *ret_id, const c
 	return letter != '\0' && strchr(gnu_letters, letter) ? MATCH_FOREIGN : MATCH_NONE;
 }
 
-// ---- what may be meant by a name that no option has ----
+// ---- suggestions for a name that no option has ----
 
-enum { LONGEST = 64 }; // distance(): longer ones are like none
+enum { LONGEST = 64 }; // distance(): longer ones are similar to none
 
 // Words of make, xargs, ninja, CI systems and thread pools, and what fairpar calls it, or does instead.
-static const struct { const char *words, *name; enum option_match match; } others[] = {
+static const struct { const char *words, *name; enum option_match match; } other_programs[] = {
 	{"workers threads parallel parallelism concurrency slots procs processes cores cpus num-jobs max-jobs njobs", "jobs", MATCH_SIMILAR},
 	{"ordered order", "keep-order", MATCH_SIMILAR},
 	{"print0 null0 zero", "null", MATCH_SIMILAR},
@@ -199,7 +199,7 @@ static size_t edits_of_aliases(const char *list, const char *name, size_t len) {
 	size_t least = DISTANCE_NEAR + 1;
 	size_t alias_len;
 	for (const char *alias; (alias = word_next(&list, &alias_len));) {
-		size_t edits = alias_len > 2 ? distance(name, len, alias, alias_len) : least; // "cf" is like many
+		size_t edits = alias_len > 2 ? distance(name, len, alias, alias_len) : least; // "cf" is similar to many
 		least = edits < least ? edits : least;
 	}
 	return least;
@@ -220,7 +220,7 @@ static bool has_same_letters(const char *name, size_t len, const char *other) {
 }
 
 // One that begins like this, else one with few edits; NULL if there is none.
-static const char *find_alike(const char *name, size_t len) {
+static const char *find_similar(const char *name, size_t len) {
 	const char *suggestion = NULL;
 	size_t least = DISTANCE_NEAR + 1;
 	for (int id = 0; id < NOPTIONS; ++id) {
@@ -264,10 +264,10 @@ enum option_match option_suggest(const char *name, size_t len, const char **ret_
 	for (size_t i = 0; i < len; ++i) {
 		plain[i] = name[i] == '_' ? '-' : name[i] >= 'A' && name[i] <= 'Z' ? (char)(name[i] - 'A' + 'a') : name[i];
 	}
-	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); ++i) {
-		if (word_is_in(others[i].words, plain, len)) {
-			*ret_suggestion = others[i].name;
-			return others[i].match;
+	for (size_t i = 0; i < sizeof(other_programs) / sizeof(other_programs[0]); ++i) {
+		if (word_is_in(other_programs[i].words, plain, len)) {
+			*ret_suggestion = other_programs[i].name;
+			return other_programs[i].match;
 		}
 	}
 	enum option_id id;
@@ -277,6 +277,6 @@ enum option_match option_suggest(const char *name, size_t len, const char **ret_
 		return MATCH_NEGATED;
 	}
 	*ret_suggestion = find_joined(plain, len);
-	*ret_suggestion = *ret_suggestion ? *ret_suggestion : find_alike(plain, len);
+	*ret_suggestion = *ret_suggestion ? *ret_suggestion : find_similar(plain, len);
 	return *ret_suggestion ? MATCH_SIMILAR : MATCH_NONE;
 }

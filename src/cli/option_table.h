@@ -1,8 +1,7 @@
-// The option table as data: names and texts of every option, and how a typed name finds its option.
+// The option table as data: names and texts of every option, and the search for the option of a typed name.
 
 #ifndef FAIRPAR_CLI_OPTION_TABLE_H
 #define FAIRPAR_CLI_OPTION_TABLE_H
-
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -71,7 +70,7 @@ enum option_match {
 	MATCH_OPTION,    // *ret_id
 	MATCH_FOREIGN,   // an option that others have, and fairpar has not: *ret_suggestion says what to do
 	MATCH_AMBIGUOUS, // a prefix of several of GNU parallel's names: *ret_names (caller frees) has those that it may be here
-	MATCH_SIMILAR,   // none, but *ret_suggestion (static) is nearly the same
+	MATCH_SIMILAR,   // none, but *ret_suggestion (static) is similar
 	MATCH_NEGATED,   // "no" and *ret_suggestion, an option
 	MATCH_NONE,
 };
@@ -85,14 +84,14 @@ enum option_match option_find_long(const char *name, size_t len, enum option_id 
 // True, with the option in *ret_id, if fairpar has one of that name, in full.
 bool option_is_name(const char *name, size_t len, enum option_id *ret_id);
 
-// True, with the option in *ret_id, if a word behind a single dash is meant as that option's name, not as letters: it is the
+// True, with the option in *ret_id, if a word behind a single dash is likely to be that option's name, and not letters: it is the
 // whole name, or an alias or spelling that is not short.
-bool option_is_meant(const char *word, size_t len, enum option_id *ret_id);
+bool option_is_long_name(const char *word, size_t len, enum option_id *ret_id);
 
 // Finds the option of that letter: MATCH_OPTION with *ret_id, MATCH_NONE, or MATCH_FOREIGN with what to do instead (static).
 enum option_match option_find_short(char letter, enum option_id *ret_id, const char **ret_instead);
 
-// Finds what may be meant by a name that no option has: MATCH_SIMILAR, MATCH_NEGATED or MATCH_FOREIGN with *ret_suggestion
+// Finds a suggestion for a name that no option has: MATCH_SIMILAR, MATCH_NEGATED or MATCH_FOREIGN with *ret_suggestion
 // (static), or MATCH_NONE with NULL.
 enum option_match option_suggest(const char *name, size_t len, const char **ret_suggestion);
 

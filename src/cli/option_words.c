@@ -24,7 +24,7 @@ static void refuse_name(enum option_match match, const char *shown, char *names,
 }
 
 // Takes the next word for the value.
-static enum option_reading take_word(struct option_reader *reader, struct option_word *option) {
+static enum option_reading read_value(struct option_reader *reader, struct option_word *option) {
 	if (!*reader->at) {
 		if (!reader->is_quiet) {
 			diag_error("--%s needs a value: %s", option_table[option->id].name, option_table[option->id].arg);
@@ -47,11 +47,11 @@ static bool is_number(const char *text) {
 }
 
 // The number behind a letter that may have one, in the same word or, as GNU parallel takes it, in the next: -l5, -l 5.
-static void take_number(struct option_reader *reader, struct option_word *option, const char *rest) {
+static void read_number(struct option_reader *reader, struct option_word *option, const char *rest) {
 	if (*rest && is_number(rest)) {
 		option->value = rest;
 	} else if (!*rest && *reader->at && is_number(*reader->at)) {
-		(void)take_word(reader, option);
+		(void)read_value(reader, option);
 	}
 }
 
@@ -84,10 +84,10 @@ static enum option_reading read_name(struct option_reader *reader, struct option
 	option->value = value;
 	bool must_follow = option_takes_value(info) && !option_value_is_optional(info);
 	if (!value && (must_follow || value_follows(reader, info))) {
-		return take_word(reader, option);
+		return read_value(reader, option);
 	}
 	if (!value && option->id == OPT_MAX_LINES) { // as -l does; what else may lack a value is fairpar's own
-		take_number(reader, option, "");
+		read_number(reader, option, "");
 	}
 	return READ_OPTION;
 }
@@ -123,11 +123,11 @@ static enum option_reading read_letter(struct option_reader *reader, struct opti
 	bool may_lack = option_value_may_follow(info) && option->letter >= 'a'; // -i, but not -I
 	enum option_reading reading = READ_OPTION;
 	if (option_value_is_optional(info) && !option_value_may_follow(info)) {
-		take_number(reader, option, rest);
+		read_number(reader, option, rest);
 	} else if (option_takes_value(info) && *rest) {
 		option->value = rest;
 	} else if (option_takes_value(info) && (!may_lack || value_follows(reader, info))) {
-		reading = take_word(reader, option);
+		reading = read_value(reader, option);
 	}
 	bool is_last = *rest == '\0' || option->value || (option_takes_value(info) && !option_value_is_optional(info));
 	reader->letters = is_last ? NULL : rest;
@@ -138,7 +138,7 @@ static enum option_reading read_letter(struct option_reader *reader, struct opti
 static bool is_name_with_one_dash(const struct option_reader *reader, const char *word) {
 	enum option_id id;
 	size_t len = strcspn(word + 1, "=");
-	if (reader->is_quiet || !option_is_meant(word + 1, len, &id)) {
+	if (reader->is_quiet || !option_is_long_name(word + 1, len, &id)) {
 		return false;
 	}
 	diag_error("%s is read as single letters; did you mean --%.*s?", text_shows(word), (int)len, word + 1);

@@ -17,24 +17,17 @@
 #include <limits.h>
 #include <string.h>
 
-// The words of the command line and what they have said so far.
-struct command_line {
-	struct parser parser;
-	struct option_reader words;
-	bool is_ended;           // the options, by "--"
-};
-
-static int parse_options(struct command_line *line) {
+static int parse_options(struct parser *parser) {
 	struct option_word option;
 	enum option_reading reading = READ_OPTION;
-	while (!line->parser.done && (reading = option_read(&line->words, &option)) == READ_OPTION) {
-		line->parser.by_letter = option.letter != '\0';
-		line->parser.options->sem.is_on |= option_table[option.id].group == GROUP_SEMAPHORE && option.id != OPT_WAIT;
-		if (option_store(&line->parser, option.id, option.value) != 0) {
+	while (!parser->done && (reading = option_read(&parser->words, &option)) == READ_OPTION) {
+		parser->by_letter = option.letter != '\0';
+		parser->options->sem.is_on |= option_table[option.id].group == GROUP_SEMAPHORE && option.id != OPT_WAIT;
+		if (option_store(parser, option.id, option.value) != 0) {
 			return -1;
 		}
 	}
-	line->is_ended = line->is_ended || reading == READ_DASHES;
+	parser->is_ended = parser->is_ended || reading == READ_DASHES;
 	return reading == READ_ERROR ? -1 : 0;
 }
 
@@ -51,20 +44,20 @@ static bool is_separator(const struct options *o, const char *word) {
 }
 
 // Skips the words up to the next separator. Returns how many there are.
-static size_t skip_words(struct command_line *line) {
-	char *const *start = line->words.at;
-	while (*line->words.at && !is_separator(line->parser.options, *line->words.at)) {
-		++line->words.at;
+static size_t skip_words(struct parser *parser) {
+	char *const *start = parser->words.at;
+	while (*parser->words.at && !is_separator(parser->options, *parser->words.at)) {
+		++parser->words.at;
 	}
-	return (size_t)(line->words.at - start);
+	return (size_t)(parser->words.at - start);
 }
 
 // One of ::: :::: :::+ ::::+ and the words up to the next one.
-static int parse_group(struct command_line *line) {
-	struct options *o = line->parser.options;
-	const char *separator = *line->words.at++;
-	char *const *words = line->words.at;
-	size_t n = skip_words(line);
+static int parse_group(struct parser *parser) {
+	struct options *o = parser->options;
+	const char *separator = *parser->words.at++;
+	char *const *words = parser->words.at;
+	size_t n = skip_words(parser);
 	bool names_files = is_this_separator(separator, o->arg_file_sep);
 	bool links = separator[strlen(names_files ? o->arg_file_sep : o->arg_sep)] == '+'; // to the source before, if there is one
 	if (!names_files) {
@@ -77,19 +70,19 @@ static int parse_group(struct command_line *line) {
 		return diag_error("%s needs the name of a file", separator);
 	}
 	for (size_t i = 0; i < n; ++i) {
-		if (add_file_source(&line->parser, words[i], links && o->nsources > 0, separator) != 0) {
+		if (add_file_source(parser, words[i], links && o->nsources > 0, separator) != 0) {
 			return -1;
 		}
 	}
 	return 0;
 }
 
-static int parse_command(struct command_line *line) {
-	struct options *o = line->parser.options;
-	o->command = line->words.at;
-	o->ncommand = skip_words(line);
-	while (*line->words.at) {
-		if (parse_group(line) != 0) {
+static int parse_command(struct parser *parser) {
+	struct options *o = parser->options;
+	o->command = parser->words.at;
+	o->ncommand = skip_words(parser);
+	while (*parser->words.at) {
+		if (parse_group(parser) != 0) {
 			return -1;
 		}
 	}
@@ -98,12 +91,12 @@ static int parse_command(struct command_line *line) {
 
 // With a manifest the words are names of its batches. A name is no command that could have options of its own, so options
 // may stand between the names and behind them.
-static int parse_names(struct command_line *line) {
-	struct options *o = line->parser.options;
-	while (!line->parser.done && *line->words.at) {
-		const char *word = *line->words.at;
-		if (!line->is_ended && word[0] == '-' && word[1] != '\0') {
-			if (parse_options(line) != 0) {
+static int parse_names(struct parser *parser) {
+	struct options *o = parser->options;
+	while (!parser->done && *parser->words.at) {
+		const char *word = *parser->words.at;
+		if (!parser->is_ended && word[0] == '-' && word[1] != '\0') {
+			if (parse_options(parser) != 0) {
 				return -1;
 			}
 			continue;
@@ -115,22 +108,22 @@ static int parse_names(struct command_line *line) {
 			return diag_error("the name of a batch must not be empty");
 		}
 		option_add_text(&o->names, &o->nnames, word);
-		++line->words.at;
+		++parser->words.at;
 	}
 	return 0;
 }
 
 // All words are the command; ':::' in it is most likely a mistake.
-static int parse_semaphore_command(struct command_line *line) {
-	char *const *words = line->words.at;
-	size_t n = skip_words(line);
-	if (line->parser.options->manifest) {
+static int parse_semaphore_command(struct parser *parser) {
+	char *const *words = parser->words.at;
+	size_t n = skip_words(parser);
+	if (parser->options->manifest) {
 		return diag_error("--manifest cannot be combined with a semaphore: it runs one command");
 	}
 	if (words[n]) {
 		return diag_error("a semaphore runs one command without items: quote '%s' if it is part of it", words[n]);
 	}
-	return settle_semaphore(line->parser.options, words, n);
+	return settle_semaphore(parser->options, words, n);
 }
 
 static bool goes_with_pool(enum option_id id) {
@@ -162,9 +155,9 @@ static int check_own_settings(const struct options *options) {
 }
 
 // In a pool --single runs one command: all words are its own.
-static int parse_pool_command(struct command_line *line) {
-	struct options *o = line->parser.options;
-	bool single = o->pool.single, has_words = *line->words.at;
+static int parse_pool_command(struct parser *parser) {
+	struct options *o = parser->options;
+	bool single = o->pool.single, has_words = *parser->words.at;
 	for (int id = 0; id < NOPTIONS; ++id) {
 		if (o->given[id] && !goes_with_pool((enum option_id)id)) {
 			return option_fail((enum option_id)id, "cannot be combined with --%s", single ? "single" : "pool");
@@ -177,7 +170,7 @@ static int parse_pool_command(struct command_line *line) {
 	} else if (!o->pool.name) {
 		diag_error(single ? "--single needs a pool: add --pool" : "--status needs a pool or a run: add --pool, or --run NAME");
 	} else {
-		o->command = line->words.at;
+		o->command = parser->words.at;
 		return 0;
 	}
 	return -1;
@@ -199,9 +192,9 @@ static int read_time_left(const char *text, uint64_t *ret_seconds) {
 }
 
 // A worker has jobs from elsewhere, and its own number of slots. Returns 0, or -1 after a message.
-static int check_worker(const struct command_line *line) {
-	struct options *o = line->parser.options;
-	if (*line->words.at) {
+static int check_worker(const struct parser *parser) {
+	struct options *o = parser->options;
+	if (*parser->words.at) {
 		diag_error("--worker runs what another fairpar sends: no command belongs behind it");
 	} else if (o->jobs && slots_is_auto(o->jobs)) {
 		diag_error("--worker needs a number of slots that stays: -j N, -j +N or -j N%%");
@@ -222,17 +215,16 @@ static bool make_is_dry_run(const struct options *o) {
 }
 
 // The words behind the options, and what all of them together mean.
-static enum mode parse_rest(struct command_line *line) {
-	struct parser *parser = &line->parser;
+static enum mode parse_rest(struct parser *parser) {
 	const struct options *o = parser->options;
-	if (o->manifest && !o->sem.is_on && parse_names(line) != 0) {
+	if (o->manifest && !o->sem.is_on && parse_names(parser) != 0) {
 		return MODE_ERROR;
 	}
 	if (parser->done) {
 		return MODE_EXIT;
 	}
 	settle_options(parser->options);
-	if (option_from_log_check(o, *line->words.at != NULL) != 0) {
+	if (option_from_log_check(o, *parser->words.at != NULL) != 0) {
 		return MODE_ERROR;
 	}
 	if (o->from_log && !o->manifest) { // with a manifest it is refused below
@@ -244,22 +236,22 @@ static enum mode parse_rest(struct command_line *line) {
 	}
 	parser->options->control.request = o->sem.is_on || o->manifest ? REQUEST_NOTHING : control_request(o);
 	if (o->control.request != REQUEST_NOTHING) {
-		return control_settle(parser->options, line->words.at) == 0 ? MODE_ASK : MODE_ERROR;
+		return control_settle(parser->options, parser->words.at) == 0 ? MODE_ASK : MODE_ERROR;
 	}
 	if ((o->pool.single || o->pool.status != POOL_SILENT) && !o->manifest) { // with a manifest it is refused below
-		return parse_pool_command(line) == 0 ? MODE_POOL : MODE_ERROR;
+		return parse_pool_command(parser) == 0 ? MODE_POOL : MODE_ERROR;
 	}
 	if (o->sem.is_on) {
-		return parse_semaphore_command(line) == 0 ? MODE_SEM : MODE_ERROR;
+		return parse_semaphore_command(parser) == 0 ? MODE_SEM : MODE_ERROR;
 	}
 	if (o->given[OPT_WORKER] && !o->manifest) { // with a manifest it is refused below
-		return check_worker(line) == 0 ? MODE_WORKER : MODE_ERROR;
+		return check_worker(parser) == 0 ? MODE_WORKER : MODE_ERROR;
 	}
 	if (make_is_dry_run(o)) {
 		parser->options->dry_run = true;
 	}
 	if (!o->manifest) {
-		return parse_command(line) == 0 && settle_command(parser) == 0 ? MODE_RUN : MODE_ERROR;
+		return parse_command(parser) == 0 && settle_command(parser) == 0 ? MODE_RUN : MODE_ERROR;
 	}
 	if (settle_manifest(parser->options) != 0) {
 		return MODE_ERROR;
@@ -283,19 +275,19 @@ enum mode options_parse(struct options *ret_options, int argc, char *argv[]) {
 		.pool.weight = 1,
 	};
 	set_default_term_seq(ret_options, "TERM,200,TERM,100,TERM,50,KILL,25");
-	struct command_line line = {.parser.options = ret_options, .words.at = argv + (argc > 0 ? 1 : 0)};
+	struct parser parser = {.options = ret_options, .words.at = argv + (argc > 0 ? 1 : 0)};
 	ret_options->sem.is_on = argc > 0 && strcmp(path_base(argv[0]), "sem") == 0;
-	if (parse_options(&line) != 0) {
+	if (parse_options(&parser) != 0) {
 		return MODE_ERROR;
 	}
-	enum mode mode = line.parser.done ? MODE_EXIT : parse_rest(&line);
+	enum mode mode = parser.done ? MODE_EXIT : parse_rest(&parser);
 	if (mode == MODE_EXIT) {
 		return mode;
 	}
-	if (mode == MODE_ERROR || option_files_check(ret_options) != 0) {
+	if (mode == MODE_ERROR || option_files_check(ret_options, NULL, NULL) != 0) {
 		return MODE_ERROR;
 	}
-	option_idle_warn(ret_options);
+	option_ineffective_warn(ret_options);
 	if ((mode == MODE_RUN && !ret_options->manifest) || mode == MODE_SEM) {
 		option_profile_warn(ret_options);
 	}

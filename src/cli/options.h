@@ -29,6 +29,8 @@ enum mode {
 	MODE_ERROR, // a message was printed; exit with EXIT_TROUBLE
 };
 
+struct manifest;
+
 // --batch NAME=FILE
 struct batch_file {
 	char *name;         // owned
@@ -69,7 +71,7 @@ struct pool_options {
 	enum { SERVE_NOT, SERVE_AUTO, SERVE_FIFO, SERVE_PIPE } jobserver; // --jobserver
 };
 
-// What is said to a run that is under way. Its words are options.command.
+// A request to a run in progress. Its words are options.command.
 struct control_options {
 	const char *run;                 // --run, or NULL
 	enum request { REQUEST_NOTHING, REQUEST_ADD, REQUEST_WAIT, REQUEST_WAIT_ANY, REQUEST_CANCEL, REQUEST_STATUS } request;
@@ -89,7 +91,8 @@ struct status_options {
 	bool latest_line;
 };
 
-// What jobs wait for: MEMORY_AUTO and on in the order of the words of --memory.
+// --memory: whether jobs wait for the memory that they are expected to need. From MEMORY_AUTO on in the order of the option's
+// words.
 enum memory_use { MEMORY_UNSAID, MEMORY_AUTO, MEMORY_NONE };
 
 // Without --warm. A build may have another one: make warm.
@@ -151,7 +154,7 @@ struct options {
 	size_t nsources;
 	struct input_config input;       // how records are read from any of them; owns delimiter_text and colsep. With header a tab is
 	                                 // colsep without --colsep, with --colsep trim is TRIM_BOTH without --trim, as in GNU parallel
-	const char *arg_sep, *arg_file_sep; // what stands for ::: and ::::
+	const char *arg_sep, *arg_file_sep; // used in place of ::: and ::::
 	const char *colsep_given;        // --colsep as given, or NULL
 	bool header_files;               // --header 0: sources have the names of their files
 	bool shuffle;
@@ -281,11 +284,9 @@ int option_log_fd(const char *name, size_t *ret_at);
 bool option_results_is_table(const char *path);
 
 // Checks, before any is opened, that no file is written for two options, or read and written: the second would write over
-// the first. But --eta and --log may name one file: it is read before it is emptied. Returns 0, or -1 after a message.
-int option_files_check(const struct options *options);
-
-// The same for one more file that is read, and what that is called ("the items of …").
-int option_file_check_read(const struct options *options, const char *name, const char *path);
+// the first. But --eta and --log may name one file: it is read before it is emptied. With a `path`, checks only that file, which
+// is read, and is called `name` ("the items of …"). Returns 0, or -1 after a message.
+int option_files_check(const struct options *options, const char *name, const char *path);
 
 // True if --eta and --log name one file.
 bool option_log_is_eta(const struct options *options);
@@ -296,7 +297,7 @@ bool option_log_is_eta(const struct options *options);
 // machines get it.
 bool option_env_has(const struct options *options, const char *variable);
 
-// Whether a regular file was read because of -S or --sshloginfile; and whether it is another one than at the last look. The latter and the
+// Whether a regular file was read because of -S or --sshloginfile; and whether it has changed since the last call. The latter and the
 // next one are for one thread at a time.
 bool options_hosts_have_file(const struct options *options);
 bool options_hosts_changed(const struct options *options);
@@ -307,9 +308,10 @@ int options_hosts_read(const struct options *options, struct sshlogins *ret_list
 
 // ---- option_settle.c ----
 
-// Settles what waits for the manifest: on which machines it runs. `slurm` and `slots` are the manifest's, borrowed for as long as the options
-// are used, or NULL; the options win. Returns 0, or -1 after a message.
-int option_settle_manifest(struct options *options, const char *slurm, const char *slots);
+// Loads options->manifest, selects the batches that are named, and takes its `slurm` and `slots` into the options, which borrow them: they
+// are not to be used after the manifest. Prints what is wrong with any of it on stderr; *ret_unwritten: that could not be written. Returns
+// the manifest, which the caller frees with manifest_free(), or NULL after a message.
+struct manifest *options_load_manifest(struct options *options, bool *ret_unwritten) FP_NODISCARD;
 
 // ---- option_again.c ----
 

@@ -10,135 +10,9 @@
 #include "cli/option_table.h"
 #include "cli/options.h"
 
-// The state of a parser.
-struct parser {
-	struct options *options; // to be filled
-	enum option_id id;       // the option whose argument is being stored
-	bool by_letter;          // that option was given as a letter
-	const char *stdin_for;   // the option that reads stdin, for messages; or NULL
-	bool done;               // an option such as --help has printed: nothing is left to do but to exit with options->status
-};
-
-// ---- option_store.c: arguments go where the table says ----
-
-// Checks the argument of an option (NULL where it has none), stores it in the field of the table, and marks the option as given.
-// Texts are borrowed from argv. Returns 0 or -1.
-int option_store(struct parser *parser, enum option_id id, const char *value);
-
-// Prints "fairpar: error: --NAME " and the formatted text. Returns -1.
-int option_fail(enum option_id id, const char *format, ...) FP_PRINTF(2, 3);
-
-// Keeps what an option says of the batches that a pattern names (`len` bytes, copied).
-void option_add_setting(struct options *options, enum option_id id, const char *pattern, size_t len, int64_t value);
-
-// Appends the text, which is borrowed, to an array of *n texts, which grows; the caller frees the array.
-void option_add_text(const char ***list, size_t *n, const char *text);
-
-// ---- option_special.c: options with CALL in options.def ----
-
-// Checks and stores the argument of the option parser->id, or NULL where it has none. Returns 0 or -1.
-typedef int option_taker(struct parser *parser, const char *value);
-
-option_taker opt_arg_file, opt_delimiter, opt_replace, opt_shell_quote, opt_pack, opt_max_line_length, opt_batch,
-	opt_manifest, opt_rate, opt_schema, opt_block, opt_jobs, opt_pool_slots, opt_timeout, opt_retry_delay, opt_term_seq, opt_slot_var, opt_load, opt_delay,
-	opt_tagstring, opt_halt, opt_joblog, opt_log, opt_report, opt_semaphore_timeout, opt_help, opt_version,
-	opt_completions, opt_citation;
-
-// ---- option_hosts.c: the machines that jobs run on ----
-
-option_taker opt_sshlogin, opt_sshloginfile, opt_launch, opt_trc, opt_env;
-
-void host_sources_free(struct host_sources *sources); // NULL-safe
-
-// Settles options->hosts when all options are known, and options->jobs where the only machine is this one. Returns 0 or -1.
-int settle_hosts(struct options *options);
-
-// ---- option_slurm.c: the nodes of an allocation, or pilots ----
-
-option_taker opt_slurm;
-
-// Adds the nodes of the allocation to options->hosts, or notes `value` as options->slurm. Returns 0, or -1 after a message.
-int take_slurm(struct options *options, const char *value);
-
-// Adds the pilots of options->slurm, if there are any, to options->hosts, behind all others, and names them. Returns 0 or -1.
-int add_pilots(struct options *options);
-
-// Notes that `reader` (the name of an option, static) reads stdin. Returns 0; or -1 if another does, for each would get a part
-// of it by chance.
-int claim_stdin(struct parser *parser, const char *reader);
-
-// Adds a source of items, which is stdin until the caller changes it. Returns it; the options own it, and it moves when the next
-// one is added.
-struct source_config *add_source(struct options *options);
-
-// Adds the file as a source of items, stdin for "-". `linked`: its items go in step with those of the source before. `reader` is
-// the option or separator that names the file, for messages. Returns 0 or -1.
-int add_file_source(struct parser *parser, const char *path, bool linked, const char *reader);
-
-// Prints to stdout what --show-limits does; --max-chars has to be known. Returns 0, or -1 if it cannot be written.
-int packing_show_limits(const struct packing *packing);
-
-// ---- option_settle.c: what all options together mean, when all of them are known ----
-
-// Sets what follows from the options given, whatever is to be run.
-void settle_options(struct options *options);
-
-// Checks the options of a run of a command, and sets what follows from them: sources, blocks, packing, output. Returns 0 or -1.
-int settle_command(struct parser *parser);
-
-// The same for a run of a manifest.
-int settle_manifest(struct options *options);
-
-// The same for a semaphore. The words are its command: joined, they become the only item of the run.
-int settle_semaphore(struct options *options, char *const *words, size_t nwords);
-
-// What the options ask of a run that is under way, if anything.
-enum request control_request(const struct options *options);
-
-// Checks the options of such a request, and the words behind them, which become options->command. Returns 0 or -1.
-int control_settle(struct options *options, char *const *words);
-
-// Sets the --term-seq of a run that names none; the text must be one that --term-seq takes.
-void set_default_term_seq(struct options *options, const char *text);
-
-// ---- help.c and completions.c: what is printed from the option table ----
-
-// Append the texts of -h (a line for each option of every day), of --help, and of a start without anything to do.
-void help_short(struct buf *text);
-void help_long(struct buf *text);
-void help_concise(struct buf *text);
-
-// Appends the section of --help that the topic names, or returns -1 if there is none.
-int help_topic(struct buf *text, const char *topic);
-
-// The topic that may be meant by a name that is none, or NULL.
-const char *help_suggest_topic(const char *topic);
-
-// Appends the completion script of the shell: "bash", "zsh" or "fish". Returns 0, or -1 for any other.
-int completions_print(struct buf *text, const char *shell) FP_NODISCARD;
-
-// ---- conflicts.c: what does not go together, or does nothing beside another option ----
-
-// Each checks the options after settle_options(), and returns 0 or -1.
-int option_rules_check(const struct options *options);              // EXCLUDES and NEEDS of options.def
-int option_from_log_check(const struct options *options, bool words); // nothing is run then; `words` follow the options
-int option_log_check(const struct options *options);                // what is to be resumed has a log that can be read
-int option_batches_check(const struct options *options);            // each batch is named once
-int option_auto_jobs_check(const struct options *options);          // --jobs auto is for slots that are the run's own
-
-// Warns of options that have no effect: those that write a file, where --dry-run, --check or --list runs nothing; and those about
-// blocks of data, without --pipe.
-void option_idle_warn(const struct options *options);
-
-// Warns if $PARALLEL or GNU parallel's file of options has some, for fairpar reads neither (parallel(1), PROFILE FILES).
-// For a command line that runs a command.
-void option_profile_warn(const struct options *options);
-
 // ---- option_words.c ----
 
-// The words of a command line, read as options: the one place that knows how words, letters and values hang together.
-
-// Begin with `at`, and zeros.
+// Reads the words of a command line as options. The caller sets `at` and is_quiet, and zeroes the rest.
 struct option_reader {
 	char *const *at;       // the next word; NULL behind the last one
 	const char *letters;   // of a word such as -kj4 the letters that are still to be read, or NULL
@@ -164,5 +38,128 @@ enum option_reading {
 
 // Reads the next option, and its value, into *ret_option; all texts are borrowed from the words. READ_ERROR comes after a message.
 enum option_reading option_read(struct option_reader *reader, struct option_word *ret_option);
+
+// ---- the state of a parser ----
+
+struct parser {
+	struct options *options; // to be filled
+	struct option_reader words;
+	bool is_ended;           // the options, by "--"
+	enum option_id id;       // the option whose argument is being stored
+	bool by_letter;          // that option was given as a letter
+	const char *stdin_for;   // the option that reads stdin, for messages; or NULL
+	bool done;               // an option such as --help has printed: nothing is left to do but to exit with options->status
+};
+
+// ---- option_store.c: arguments go where the table says ----
+
+// Checks the argument of an option (NULL where it has none), stores it in the field of the table, and marks the option as given.
+// Texts are borrowed from argv. Returns 0 or -1.
+int option_store(struct parser *parser, enum option_id id, const char *value);
+
+// Prints "fairpar: error: --NAME " and the formatted text. Returns -1.
+int option_fail(enum option_id id, const char *format, ...) FP_PRINTF(2, 3);
+
+// Keeps what an option says of the batches that a pattern names (`len` bytes, copied).
+void option_add_setting(struct options *options, enum option_id id, const char *pattern, size_t len, int64_t value);
+
+// Appends the text, which is borrowed, to an array of *n texts, which grows; the caller frees the array.
+void option_add_text(const char ***list, size_t *n, const char *text);
+
+// ---- option_special.c: options with CALL in options.def ----
+
+// Checks and stores the argument of the option parser->id, or NULL where it has none. Returns 0 or -1.
+typedef int option_handler(struct parser *parser, const char *value);
+
+option_handler opt_arg_file, opt_delimiter, opt_replace, opt_shell_quote, opt_pack, opt_max_line_length, opt_batch,
+	opt_manifest, opt_rate, opt_schema, opt_block, opt_jobs, opt_pool_slots, opt_timeout, opt_retry_delay, opt_term_seq, opt_slot_var, opt_load, opt_delay,
+	opt_tagstring, opt_halt, opt_joblog, opt_log, opt_report, opt_semaphore_timeout, opt_help, opt_version,
+	opt_completions, opt_citation;
+
+// Notes that `reader` (the name of an option, static) reads stdin. Returns 0; or -1 if another does, for each would get a part
+// of it by chance.
+int claim_stdin(struct parser *parser, const char *reader);
+
+// Adds a source of items, which is stdin until the caller changes it. Returns it; the options own it, and it moves when the next
+// one is added.
+struct source_config *add_source(struct options *options);
+
+// Adds the file as a source of items, stdin for "-". `linked`: its items go in step with those of the source before. `reader` is
+// the option or separator that names the file, for messages. Returns 0 or -1.
+int add_file_source(struct parser *parser, const char *path, bool linked, const char *reader);
+
+// Prints to stdout what --show-limits does; --max-chars has to be known. Returns 0, or -1 if it cannot be written.
+int packing_show_limits(const struct packing *packing);
+
+// ---- option_hosts.c: the machines that jobs run on ----
+
+option_handler opt_sshlogin, opt_launch, opt_trc, opt_env;
+
+void host_sources_free(struct host_sources *sources); // NULL-safe
+
+// Settles options->hosts when all options are known, and options->jobs where the only machine is this one. Returns 0 or -1.
+int settle_hosts(struct options *options);
+
+// ---- option_slurm.c: the nodes of an allocation, or pilots ----
+
+option_handler opt_slurm;
+
+// Adds the nodes of the allocation to options->hosts, or notes `value` as options->slurm. Returns 0, or -1 after a message.
+int set_slurm(struct options *options, const char *value);
+
+// Adds the pilots of options->slurm, if there are any, to options->hosts, behind all others, and names them. Returns 0 or -1.
+int add_pilots(struct options *options);
+
+// ---- option_settle.c: what all options together mean, when all of them are known ----
+
+// Sets the options that follow from those given, in every mode.
+void settle_options(struct options *options);
+
+// Checks the options of a run of a command, and sets what follows from them: sources, blocks, packing, output. Returns 0 or -1.
+int settle_command(struct parser *parser);
+
+// The same for a run of a manifest.
+int settle_manifest(struct options *options);
+
+// The same for a semaphore. The words are its command: joined, they become the only item of the run.
+int settle_semaphore(struct options *options, char *const *words, size_t nwords);
+
+// Returns which request to a run in progress the options make, or REQUEST_NOTHING.
+enum request control_request(const struct options *options);
+
+// Checks the options of such a request, and the words behind them, which become options->command. Returns 0 or -1.
+int control_settle(struct options *options, char *const *words);
+
+// Sets the --term-seq of a run that names none; the text must be one that --term-seq takes.
+void set_default_term_seq(struct options *options, const char *text);
+
+// ---- help.c and completions.c: what is printed from the option table ----
+
+// Append the texts of -h (a line for each option of every day), of --help, and of a start without anything to do.
+void help_short(struct buf *text);
+void help_long(struct buf *text);
+void help_concise(struct buf *text);
+
+// Appends the section of --help that the topic names. Returns 0; or -1 if there is none, with *ret_suggestion the topic that may be
+// meant, or NULL.
+int help_topic(struct buf *text, const char *topic, const char **ret_suggestion);
+
+// Appends the completion script of the shell: "bash", "zsh" or "fish". Returns 0, or -1 for any other.
+int completions_print(struct buf *text, const char *shell) FP_NODISCARD;
+
+// ---- conflicts.c: options that exclude each other, or have no effect with another ----
+
+// Check the options after settle_options(); return 0, or -1 after a message. option_from_log_check() refuses options that do not
+// go with --from-log, and words behind the options (`words`). option_conflicts_check() applies the rules for all else.
+int option_from_log_check(const struct options *options, bool words);
+int option_conflicts_check(const struct options *options);
+
+// Warns of options that have no effect: those that write a file, where --dry-run, --check or --list runs nothing; and those about
+// blocks of data, without --pipe.
+void option_ineffective_warn(const struct options *options);
+
+// Warns if $PARALLEL or GNU parallel's file of options has some, for fairpar reads neither (parallel(1), PROFILE FILES).
+// For a command line that runs a command.
+void option_profile_warn(const struct options *options);
 
 #endif

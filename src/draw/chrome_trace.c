@@ -6,7 +6,6 @@
 
 #include "base/alloc.h"
 #include "base/json.h"
-#include "base/markup.h"
 #include "base/text.h"
 #include "base/units.h"
 #include "log/event_table.h"
@@ -46,15 +45,13 @@ struct chrome {
 	struct buf buf;
 	uint64_t start;          // event time of the run
 	uint64_t interval;       // of samples
-	struct attempts attempts;
+	struct attempts attempts; // whose `rows` are the tracks of slots; NULL: there is but one machine, and its slots are
 	unsigned nslots, ntracks; // tids are 1 to ntracks: slots first
-	const struct machines *machines; // their rows are the tracks of slots; NULL: there is but one, and its slots are
 	struct arrow *arrows;    // of each track
 	struct tails *tails;     // of each track
 	size_t ntails;           // of all
 	struct origin *origins;  // by seq
 	uint64_t ids;            // of arrows and waits so far
-	uint64_t now;            // event time
 	uint64_t running[PALETTE_CLASSES];
 	uint64_t last_sample;    // of `running`
 	bool has_sample, dirty;  // … and it has changed since
@@ -91,12 +88,10 @@ static void add_name(struct buf *buf, const char *name) {
 	json_add_string(buf, "name", name, strlen(name));
 }
 
+// NULL if no batch has the class.
 static const char *class_name(const struct chrome *chrome, unsigned class) {
-	return class < chrome->palette->nclasses ? chrome->palette->owners[class]->name : "other batches";
-}
-
-static bool is_used(const struct chrome *chrome, unsigned class) {
-	return class < chrome->palette->nclasses || (class == PALETTE_OTHERS && chrome->palette->nothers > 0);
+	const struct palette *palette = chrome->palette;
+	return class < palette->nclasses ? palette->owners[class]->name : class == PALETTE_OTHERS && palette->nothers > 0 ? "other batches" : NULL;
 }
 
 // ---- the head ----
@@ -112,8 +107,8 @@ static void add_metadata(struct chrome *chrome, const char *what, unsigned tid, 
 static void add_track(struct chrome *chrome, unsigned tid) {
 	FP_CLEANUP(buf_fini) struct buf name = BUF_INIT;
 	unsigned number = tid > chrome->nslots ? tid - chrome->nslots : tid;
-	if (chrome->machines && tid <= chrome->nslots) {
-		const struct machine_rows *machine = machines_at(chrome->machines, tid - 1);
+	if (chrome->attempts.rows && tid <= chrome->nslots) {
+		const struct machine_rows *machine = machines_at(chrome->attempts.rows, tid - 1);
 		buf_printf(&name, "%s ", stats_machine_name(chrome->palette->stats, machine->name));
 		number -= machine->first;
 	}
@@ -155,8 +150,8 @@ static void sample_running(struct chrome *chrome, uint64_t at) {
 	buf_adds(buf, ",\"name\":\"running\",\"args\":{");
 	bool more = false;
 	for (unsigned class = 0; class < PALETTE_CLASSES; ++class) {
-		if (is_used(chrome, class)) {
-			const char *name = class_name(chrome, class);
+		const char *name = class_name(chrome, class);
+		if (name) {
 			buf_adds(buf, more ? "," : "");
 			json_add_text(buf, name, strlen(name));
 			buf_printf(buf, ":%llu", ull(chrome->running[class]));
@@ -173,7 +168,7 @@ static void sample_running(struct chrome *chrome, uint64_t at) {
 // Something starts (1) or ends (-1) now. Not each change is a sample, but none is held back for longer than an interval.
 static void count_running(struct chrome *chrome, unsigned class, int change) {
 	uint64_t due = chrome->has_sample ? chrome->last_sample + chrome->interval : 0;
-	if (chrome->dirty && due < chrome->now) {
+	if (chrome->dirty && due < chrome->attempts.last) {
 		sample_running(chrome, due);
 		due += chrome->interval;
 	}
@@ -181,14 +176,13 @@ static void count_running(struct chrome *chrome, unsigned class, int change) {
 		chrome->running[class] += (uint64_t)(int64_t)change;
 	}
 	chrome->dirty = true;
-	if (due <= chrome->now) {
-		sample_running(chrome, chrome->now);
+	if (due <= chrome->attempts.last) {
+		sample_running(chrome, chrome->attempts.last);
 	}
 }
 
 static size_t sample_of(const struct chrome *chrome, uint64_t at) {
-	uint64_t ns = minus(at, chrome->start);
-	uint64_t sample = ns / chrome->interval;
+	uint64_t sample = minus(at, chrome->start) / chrome->interval;
 	return sample < CHROME_SAMPLES ? (size_t)sample : CHROME_SAMPLES;
 }
 
@@ -300,11 +294,7 @@ static void add_arrows(struct chrome *chrome, const struct attempt_span *attempt
 static void add_args(struct buf *buf, const struct attempt_span *attempt) {
 	const struct event_job_end *end_event = attempt->end;
 	FP_CLEANUP(buf_fini) struct buf text = BUF_INIT;
-	size_t len;
-	const char *command = attempt_command(attempt, &len);
-	if (len > 0) {
-		markup_add_cut(&text, command, len, COMMAND_BYTES);
-	}
+	attempt_add_command(&text, "", attempt, COMMAND_BYTES);
 	buf_adds(buf, ",\"args\":{");
 	json_add_string(buf, "cmd", buf_str(&text), text.len);
 	buf_printf(buf, ",\"attempt\":%u,\"source\":\"%s\",\"queued_ms\":%.3f", attempt->id.attempt, event_sources[attempt->source],
@@ -412,15 +402,15 @@ static void add_run_end(struct chrome *chrome, const struct event_run_end *run_e
 		char name[60];
 		const char *signal = signal_name(run_end->signal);
 		snprintf(name, sizeof(name), "fairpar was ended by signal %d%s%s", run_end->signal, signal ? " " : "", signal ? signal : "");
-		buf_adds(begin(chrome, "i", 0, chrome->now), ",\"s\":\"g\",\"cat\":\"signal\"");
+		buf_adds(begin(chrome, "i", 0, chrome->attempts.last), ",\"s\":\"g\",\"cat\":\"signal\"");
 		add_name(&chrome->buf, name);
 		end(chrome);
 	}
 }
 
-struct chrome *chrome_new(const struct palette *palette, const struct first_pass *first_pass, const struct attempts *all,
-                          chrome_write_fn *write, void *arg) {
+struct chrome *chrome_new(const struct palette *palette, const struct first_pass *first_pass, chrome_write_fn *write, void *arg) {
 	const struct run_stats *stats = palette->stats;
+	const struct attempts *all = &first_pass->attempts;
 	struct chrome *chrome = NEW(struct chrome);
 	chrome->palette = palette;
 	chrome->write = write;
@@ -429,9 +419,8 @@ struct chrome *chrome_new(const struct palette *palette, const struct first_pass
 	uint64_t end_of_run;
 	first_pass_bounds(first_pass, stats, &chrome->start, &end_of_run);
 	chrome->interval = (end_of_run - chrome->start) / CHROME_SAMPLES + 1;
-	chrome->machines = all->rows;
 	chrome->attempts = (struct attempts){.fn = add_attempt, .arg = chrome, .rows = all->rows};
-	chrome->nslots = all->rows ? machines_rows(all->rows) : all->slots.n > stats->slots ? all->slots.n : stats->slots;
+	chrome->nslots = all->rows ? all->rows->rows : all->slots.n > stats->slots ? all->slots.n : stats->slots;
 	chrome->ntracks = chrome->nslots + all->slotless.n;
 	chrome->ntracks = chrome->ntracks ? chrome->ntracks : 1;
 	chrome->arrows = xcalloc(chrome->ntracks + 1, sizeof(*chrome->arrows));
@@ -447,7 +436,6 @@ struct chrome *chrome_new(const struct palette *palette, const struct first_pass
 
 void chrome_on_event(void *arg, const struct event *event) {
 	struct chrome *chrome = arg;
-	chrome->now = event->at > chrome->now ? event->at : chrome->now;
 	attempts_on_event(&chrome->attempts, event);
 	switch (event->kind) {
 	case EVENT_WAIT_END: add_wait(chrome, &event->u.wait, event->at); break;
@@ -459,12 +447,12 @@ void chrome_on_event(void *arg, const struct event *event) {
 }
 
 void chrome_finish(struct chrome *chrome) {
-	attempts_finish(&chrome->attempts, chrome->now);
+	attempts_finish(&chrome->attempts);
 	if (chrome->dirty) {
-		sample_running(chrome, chrome->now);
+		sample_running(chrome, chrome->attempts.last);
 	}
 	for (unsigned class = 0; class < PALETTE_CLASSES; ++class) {
-		if (is_used(chrome, class)) {
+		if (class_name(chrome, class)) {
 			add_queue(chrome, class);
 		}
 	}

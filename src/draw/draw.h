@@ -11,8 +11,6 @@
 
 // ---- svg.c ----
 
-// Writes the drawing of a run as SVG: bars in lanes, a legend, an axis, and a strip with the share of each batch.
-
 enum svg_use {
 	SVG_FILE,    // a file of its own, with a title line
 	SVG_INLINE,  // within a page
@@ -26,8 +24,6 @@ void svg_add_title(struct buf *buf, const struct run_stats *stats);
 
 // ---- html.c ----
 
-// Writes a run as one HTML page that needs no other file: the drawing, the batches, the failed jobs, and all jobs.
-
 // Appends the page. All of it can be read without scripts; with them the table of jobs can be sorted and filtered. A
 // policy in it forbids the network, and any script but its own.
 void html_draw(struct buf *buf, const struct timeline *timeline, const struct rows *rows);
@@ -39,8 +35,6 @@ extern const char html_css[], html_js[], html_script_hash[];
 
 // ---- chrome_trace.c ----
 
-// Writes a run as Chrome trace events (--trace): JSON that Perfetto and speedscope open.
-//
 // A slice ("X") for each attempt, on a track for each slot; nothing overlaps on a track. Counters for what runs and for
 // the queue of each batch; arrows from a job to what it started: the items it emitted, its next step, its next attempt;
 // instants for failures and signals; asynchronous slices for waits. Slices, instants and counters come in the order of
@@ -48,7 +42,7 @@ extern const char html_css[], html_js[], html_script_hash[];
 
 enum {
 	CHROME_SAMPLES = 4000,    // values of a counter, about, at most
-	CHROME_ORIGINS = 1 << 17, // an arrow comes from one of about so many last items, or is left out
+	CHROME_ORIGINS = 1 << 17, // items that are remembered as origins of arrows; an arrow from an older one is left out
 };
 
 // Takes a part of the text; called from chrome_on_event() and chrome_finish().
@@ -56,10 +50,9 @@ typedef void chrome_write_fn(void *arg, const char *text, size_t len);
 
 struct chrome;
 
-// Begins the text. There is a counter for each batch that has a colour of its own, and one for all others. `all` are the
-// attempts of a first pass over the log, after attempts_finish(). All are borrowed until chrome_finish().
-struct chrome *chrome_new(const struct palette *palette, const struct first_pass *first_pass, const struct attempts *all,
-                          chrome_write_fn *write, void *arg);
+// Begins the text, which chrome_finish() ends. Each batch with a colour of its own has counters, and all others share theirs. The
+// first pass has ended. `palette`, `first_pass` and `arg` are borrowed until chrome_finish().
+struct chrome *chrome_new(const struct palette *palette, const struct first_pass *first_pass, chrome_write_fn *write, void *arg);
 
 // An event_fn: adds the event; `arg` is the struct chrome.
 void chrome_on_event(void *arg, const struct event *event);

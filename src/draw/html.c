@@ -5,7 +5,7 @@
 #include "base/alloc.h"
 #include "base/markup.h"
 #include "base/text.h"
-#include "report/batch_columns.h"
+#include "base/units.h"
 
 // "openssl dgst -sha256 -binary src/draw/html.js | openssl base64" prints it.
 const char html_script_hash[] = "sha256-vqoCGL+GNd8U3Q+rj5sYVbFndr3ZqIXj0dSSdsxcFyI=";
@@ -49,64 +49,55 @@ static void add_argv(struct buf *buf, const struct run_stats *stats) {
 	}
 }
 
-static void open_fact(struct buf *buf, const char *name) {
-	buf_printf(buf, "<div><dt>%s</dt><dd>", name);
+static void add_fact(struct buf *buf, const char *name, const char *value) {
+	buf_printf(buf, "<div><dt>%s</dt><dd>%s</dd></div>\n", name, value);
 }
 
-static void close_fact(struct buf *buf) {
-	buf_adds(buf, "</dd></div>\n");
-}
-
-static void add_fact(struct buf *buf, const char *name, uint64_t n) {
-	bool is_link = n > 0 && strcmp(name, "failed") == 0;
-	open_fact(buf, name);
-	buf_adds(buf, is_link ? "<a class=\"bad\" href=\"#failed\">" : "");
-	markup_add_count(buf, n);
-	buf_adds(buf, is_link ? "</a>" : "");
-	close_fact(buf);
-}
-
-static void add_facts(struct buf *buf, const struct timeline *timeline) {
-	const struct run_stats *stats = timeline->palette->stats;
+static void add_facts(struct buf *buf, const struct run_stats *stats) {
 	const struct stats_batch *total = &stats->total;
 	const struct { const char *name; uint64_t n; bool is_always; } counts[] = {
 		{stats->counts_items ? "items" : "jobs", stats_jobs(total), true}, {"ok", total->ok, true}, {"failed", total->failed, true},
 		{"cancelled", total->cancelled, false}, {"skipped", total->skipped, false}, {"retried", total->retried, false},
 		{"done before", stats->run_end.resumed, false}, {"up to date", total->up_to_date, false}, {"stolen", stats->stolen, false},
 	};
+	FP_CLEANUP(buf_fini) struct buf value = BUF_INIT;
 	buf_adds(buf, "<dl class=\"facts\">\n");
 	for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); ++i) {
+		bool is_link = counts[i].n > 0 && strcmp(counts[i].name, "failed") == 0;
+		buf_reset(&value);
+		buf_adds(&value, is_link ? "<a class=\"bad\" href=\"#failed\">" : "");
+		markup_add_count(&value, counts[i].n);
+		buf_adds(&value, is_link ? "</a>" : "");
 		if (counts[i].n > 0 || counts[i].is_always) {
-			add_fact(buf, counts[i].name, counts[i].n);
+			add_fact(buf, counts[i].name, value.data);
 		}
 	}
 	if (stats->lent > 0) {
-		open_fact(buf, "lent to runs in jobs");
-		markup_add_count(buf, stats->lent);
-		buf_adds(buf, "&nbsp;× · ");
-		text_add_time(buf, stats->lent_time);
-		close_fact(buf);
+		buf_reset(&value);
+		markup_add_count(&value, stats->lent);
+		buf_adds(&value, "&nbsp;× · ");
+		text_add_time(&value, stats->lent_time);
+		add_fact(buf, "lent to runs in jobs", value.data);
 	}
-	open_fact(buf, "time");
-	text_add_time(buf, stats_wall(stats));
-	close_fact(buf);
+	buf_reset(&value);
+	text_add_time(&value, stats_wall(stats));
+	add_fact(buf, "time", value.data);
 	if (stats->slots > 0) { // else nobody knows, or the log has lost its first line
+		buf_reset(&value);
+		markup_add_count(&value, stats->least_slots);
 		if (stats->least_slots < stats->most_slots) {
-			open_fact(buf, "slots");
-			buf_printf(buf, "%u to %u", stats->least_slots, stats->most_slots);
-			close_fact(buf);
-		} else {
-			add_fact(buf, "slots", stats->slots);
+			buf_adds(&value, " to ");
+			markup_add_count(&value, stats->most_slots);
 		}
-		open_fact(buf, "busy");
-		buf_printf(buf, "%u%%", (unsigned)(stats->busy * 100));
-		close_fact(buf);
+		add_fact(buf, "slots", value.data);
+		buf_reset(&value);
+		buf_printf(&value, "%u%%", (unsigned)(stats->busy * 100));
+		add_fact(buf, "busy", value.data);
 	}
 	buf_adds(buf, "</dl>\n");
 }
 
-static void add_header(struct buf *buf, const struct timeline *timeline) {
-	const struct run_stats *stats = timeline->palette->stats;
+static void add_header(struct buf *buf, const struct run_stats *stats) {
 	buf_adds(buf, "<header>\n<h1>");
 	svg_add_title(buf, stats);
 	buf_adds(buf, "</h1>\n");
@@ -118,7 +109,7 @@ static void add_header(struct buf *buf, const struct timeline *timeline) {
 	if (!stats->has_end) {
 		buf_adds(buf, "<p class=\"bad\">The log ends before the run did: fairpar was killed, or still runs.</p>\n");
 	}
-	add_facts(buf, timeline);
+	add_facts(buf, stats);
 	buf_adds(buf, "</header>\n");
 }
 
@@ -219,16 +210,16 @@ static void add_batches(struct buf *buf, const struct palette *palette) {
 
 // ---- jobs by name ----
 
-static void add_job_name(struct buf *buf, const struct stats_job *job) {
+static void add_job_name(struct buf *buf, const char *batch, uint64_t number, uint64_t seq) {
 	FP_CLEANUP(buf_fini) struct buf name = BUF_INIT;
-	text_add_job(&name, job->batch, job->number, job->seq, SIZE_MAX);
+	text_add_job(&name, batch, number, seq, SIZE_MAX);
 	markup_add_escaped(buf, buf_str(&name), name.len);
 }
 
 static void add_failure(struct buf *buf, const struct stats_job *job) {
 	char how[80];
 	buf_adds(buf, "<article>\n<p><strong>");
-	add_job_name(buf, job);
+	add_job_name(buf, job->batch, job->number, job->seq);
 	buf_adds(buf, "</strong> <span class=\"bad\">");
 	add_text(buf, job->why ? job->why : result_describe(&job->result, how, sizeof(how)));
 	buf_adds(buf, "</span>");
@@ -236,12 +227,7 @@ static void add_failure(struct buf *buf, const struct stats_job *job) {
 		buf_adds(buf, " on ");
 		add_text(buf, job->host);
 	}
-	if (job->step > 0) {
-		buf_printf(buf, " at step %u", job->step + 1);
-	}
-	if (job->attempts > 1) {
-		buf_printf(buf, " after %u attempts", job->attempts);
-	}
+	stats_add_attempts(buf, job);
 	if (job->result.start > 0) {
 		buf_adds(buf, ", ");
 		text_add_time(buf, result_wall(&job->result));
@@ -302,9 +288,8 @@ static void add_inner(struct buf *buf, const struct palette *palette) {
 	         "<th scope=\"col\" class=\"n\">time on them</th></tr></thead>\n<tbody>\n");
 	for (size_t i = 0; i < stats->ninner; ++i) {
 		const struct stats_inner *inner = &stats->inner[i];
-		const struct stats_job job = {.batch = inner->batch, .number = inner->number, .seq = inner->seq};
 		buf_printf(buf, "<tr><th scope=\"row\"><i class=\"s s%u\"></i>", palette_class(palette, inner->batch));
-		add_job_name(buf, &job);
+		add_job_name(buf, inner->batch, inner->number, inner->seq);
 		buf_adds(buf, "</th><td class=\"cmd\"><code>");
 		for (unsigned depth = 1; depth < inner->depth && depth < 9; ++depth) {
 			buf_adds(buf, "↳ ");
@@ -328,7 +313,7 @@ static void add_slowest(struct buf *buf, const struct palette *palette) {
 	for (size_t i = 0; i < stats->nslowest; ++i) {
 		const struct stats_job *job = &stats->slowest[i];
 		buf_printf(buf, "<tr><th scope=\"row\"><i class=\"s s%u\"></i>", palette_class(palette, job->batch));
-		add_job_name(buf, job);
+		add_job_name(buf, job->batch, job->number, job->seq);
 		buf_adds(buf, "</th>");
 		add_time_cell(buf, result_wall(&job->result));
 		buf_adds(buf, "<td class=\"cmd\"><code>");
@@ -361,13 +346,13 @@ static void add_row(struct buf *buf, const struct row *row, const struct timelin
 	} else {
 		buf_adds(buf, "<td class=\"n\">–</td>");
 	}
-	if (timeline->machines) {
+	if (timeline->attempts.rows) {
 		buf_adds(buf, "<td>");
 		add_text(buf, row->host ? row->host : stats_machine_name(timeline->palette->stats, NULL));
 		buf_adds(buf, "</td>");
 	}
 	add_seconds(buf, row->queued);
-	add_seconds(buf, row->from > timeline->start ? row->from - timeline->start : 0);
+	add_seconds(buf, minus(row->from, timeline->start));
 	add_seconds(buf, row->to - row->from);
 	add_seconds(buf, row->cpu);
 	buf_printf(buf, "<td class=\"n\">%.1f</td><td class=\"cmd\"><code>", (double)row->maxrss / 1e6);
@@ -403,7 +388,7 @@ static void add_rows(struct buf *buf, const struct rows *rows, const struct time
 	add_choice(buf, rows);
 	buf_adds(buf, "</caption>\n<thead><tr>");
 	for (size_t i = 0; i < sizeof(heads) / sizeof(heads[0]); ++i) {
-		if (i != MACHINE || timeline->machines) {
+		if (i != MACHINE || timeline->attempts.rows) {
 			buf_printf(buf, "<th scope=\"col\"%s>%s</th>", heads[i].number ? " class=\"n\"" : "", heads[i].name);
 		}
 	}
@@ -431,7 +416,7 @@ static void add_footer(struct buf *buf, const struct run_stats *stats) {
 void html_draw(struct buf *buf, const struct timeline *timeline, const struct rows *rows) {
 	const struct palette *palette = timeline->palette;
 	add_head(buf, palette->stats, palette);
-	add_header(buf, timeline);
+	add_header(buf, palette->stats);
 	buf_adds(buf, "<figure>\n");
 	svg_draw(buf, timeline, SVG_INLINE);
 	if (timeline->merged > 0) {

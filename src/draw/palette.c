@@ -30,7 +30,6 @@ void palette_init(struct palette *palette, const struct run_stats *stats) {
 
 void palette_fini(struct palette *palette) {
 	free(palette->class_of);
-	*palette = (struct palette){0};
 }
 
 unsigned palette_class(const struct palette *palette, const char *batch) {

@@ -20,7 +20,6 @@ void rows_fini(struct rows *rows) {
 	free(rows->rows);
 	running_table_fini(&rows->unfinished);
 	arena_fini(&rows->texts);
-	*rows = (struct rows){0};
 }
 
 static bool is_wanted(struct rows *rows, const struct row *row) {

@@ -45,6 +45,12 @@ static double bar_x(const struct sheet *sheet, uint64_t at) {
 	return LEFT + timeline_x(sheet->timeline, at);
 }
 
+// With a gap to the next one.
+static double bar_width(const struct sheet *sheet, const struct bar *bar) {
+	double width = bar_x(sheet, bar->to) - bar_x(sheet, bar->from);
+	return width > 3 ? width - 0.6 : width < 0.3 ? 0.3 : width;
+}
+
 void svg_add_title(struct buf *buf, const struct run_stats *stats) {
 	if (stats->name) {
 		markup_add_name(buf, stats->name, NAME_COLUMNS);
@@ -196,7 +202,7 @@ static double add_legend(const struct sheet *sheet, double y) {
 
 // A line stands above each lane in which a machine begins.
 static unsigned *count_heads(const struct timeline *timeline) {
-	const struct machines *machines = timeline->machines;
+	const struct machines *machines = timeline->attempts.rows;
 	unsigned *heads = machines ? xcalloc(timeline->nlanes + 1, sizeof(*heads)) : NULL;
 	for (size_t i = 0; machines && i < machines->n; ++i) {
 		heads[timeline->nslotless + machines->machines[i].first / timeline->group] = 1;
@@ -210,7 +216,7 @@ static unsigned *count_heads(const struct timeline *timeline) {
 // The name of the machine that begins in the lane, and how many do behind it.
 static void add_machine(const struct sheet *sheet, unsigned lane) {
 	const struct timeline *timeline = sheet->timeline;
-	const struct machines *machines = timeline->machines;
+	const struct machines *machines = timeline->attempts.rows;
 	const struct machine_rows *first = NULL;
 	unsigned more = 0;
 	for (size_t i = 0; i < machines->n; ++i) {
@@ -236,7 +242,7 @@ static unsigned lane_number(const struct timeline *timeline, unsigned lane) {
 		return lane;
 	}
 	unsigned row = (lane - timeline->nslotless) * timeline->group;
-	return timeline->machines ? row - machines_at(timeline->machines, row)->first : row;
+	return timeline->attempts.rows ? row - machines_at(timeline->attempts.rows, row)->first : row;
 }
 
 static void add_lanes(const struct sheet *sheet) {
@@ -349,10 +355,8 @@ static void add_signs(const struct sheet *sheet, const struct bar *bar, double x
 
 static void add_bar(const struct sheet *sheet, const struct bar *bar) {
 	struct buf *buf = sheet->buf;
-	double x = bar_x(sheet, bar->from), width = bar_x(sheet, bar->to) - x, y = lane_y(sheet, bar->lane);
-	double height = lane_bar(sheet, bar->lane);
-	double lead = bar_x(sheet, bar->lead);
-	width = width > 3 ? width - 0.6 : width < 0.3 ? 0.3 : width; // a gap to the next one
+	double x = bar_x(sheet, bar->from), width = bar_width(sheet, bar), y = lane_y(sheet, bar->lane);
+	double height = lane_bar(sheet, bar->lane), lead = bar_x(sheet, bar->lead);
 	bool more = bar->flags & BAR_MORE, grouped = (bar->flags && !more) || x - lead >= LEAD_MIN;
 	buf_adds(buf, grouped ? "<g class=\"b\"><title>" : "");
 	if (grouped) {
@@ -380,11 +384,9 @@ static void add_bar(const struct sheet *sheet, const struct bar *bar) {
 // ran. Where the slot is the job's own, the strip is over the job's bar; deeper runs are dark edges below it.
 static void add_inner(const struct sheet *sheet, const struct bar *bar) {
 	struct buf *buf = sheet->buf;
-	double x = bar_x(sheet, bar->from), width = bar_x(sheet, bar->to) - x, whole = lane_bar(sheet, bar->lane);
-	double bottom = lane_y(sheet, bar->lane) + whole, height = whole * 0.7;
-	width = width > 3 ? width - 0.6 : width < 0.3 ? 0.3 : width;
+	double x = bar_x(sheet, bar->from), width = bar_width(sheet, bar), whole = lane_bar(sheet, bar->lane);
 	bool is_deep = bar->depth > 1;
-	height = is_deep ? height / (bar->depth + 1) : height;
+	double bottom = lane_y(sheet, bar->lane) + whole, height = whole * 0.7 / (is_deep ? bar->depth + 1 : 1);
 	buf_adds(buf, "<g class=\"b\"><title>");
 	markup_add_escaped(buf, bar->text, bar->text_len);
 	buf_adds(buf, "</title>");
@@ -506,12 +508,7 @@ static void add_strip(const struct sheet *sheet) {
 	}
 }
 
-// Ends the line of one number of slots, at the end of the run or where the next one is in sight.
-static void end_slots(const struct sheet *sheet, double x) {
-	buf_printf(sheet->buf, "H%.1f\"/></g>\n", x);
-}
-
-// How many slots there were, if that has changed: a line over the shares. Each change that is in sight tells its reason.
+// How many slots there were, if that has changed: a line over the shares. Each change that can be seen has its reason as a title.
 static void add_slots_line(const struct sheet *sheet) {
 	const struct timeline *timeline = sheet->timeline;
 	const struct run_stats *stats = timeline->palette->stats;
@@ -528,7 +525,7 @@ static void add_slots_line(const struct sheet *sheet) {
 		const struct stats_slots *change = &stats->changes[i];
 		double x = bar_x(sheet, change->at);
 		if (x >= begun + 1) {
-			end_slots(sheet, x);
+			buf_printf(buf, "H%.1f\"/></g>\n", x);
 			buf_printf(buf, "<g class=\"b\"><title>%u slot%s%s", change->slots, change->slots == 1 ? "" : "s", change->why ? ": " : "");
 			markup_add_escaped(buf, change->why ? change->why : "", change->why ? strlen(change->why) : 0);
 			buf_printf(buf, "</title><path class=\"o\" d=\"M%.1f %.1f", x, y);
@@ -537,7 +534,7 @@ static void add_slots_line(const struct sheet *sheet) {
 		y = bottom - change->slots * unit;
 		buf_printf(buf, "H%.1fV%.1f", x, y);
 	}
-	end_slots(sheet, LEFT + TIMELINE_WIDTH);
+	buf_printf(buf, "H%d.0\"/></g>\n", LEFT + TIMELINE_WIDTH);
 }
 
 void svg_draw(struct buf *buf, const struct timeline *timeline, enum svg_use use) {

@@ -7,12 +7,12 @@
 #include "base/markup.h"
 #include "base/sync.h"
 #include "base/text.h"
+#include "base/units.h"
 
 enum { TEXT_COMMAND = 160 }; // bytes of a command that a bar shows
 
 static void choose_lanes(struct timeline *timeline, const struct attempts *all) {
-	timeline->machines = all->rows;
-	unsigned rows = all->rows ? machines_rows(all->rows) : all->slots.n;
+	unsigned rows = all->rows ? all->rows->rows : all->slots.n;
 	unsigned slots = rows > timeline->slots ? rows : timeline->slots;
 	timeline->slots = slots ? slots : 1;
 	rows = all->rows ? rows : timeline->slots;
@@ -37,24 +37,12 @@ static void choose_shortest(struct timeline *timeline, const struct first_pass *
 	}
 }
 
-void timeline_init(struct timeline *timeline, const struct palette *palette, const struct first_pass *first_pass,
-                   const struct attempts *all) {
-	const struct run_stats *stats = palette->stats;
-	*timeline = (struct timeline){.palette = palette, .slots = stats->slots, .texts = ARENA_INIT};
-	first_pass_bounds(first_pass, stats, &timeline->start, &timeline->end);
-	choose_lanes(timeline, all);
-	choose_shortest(timeline, first_pass);
-	timeline->lane_ends = xcalloc(timeline->nlanes, sizeof(*timeline->lane_ends));
-	timeline->lane_opens = xcalloc(timeline->nlanes, sizeof(*timeline->lane_opens));
-}
-
 void timeline_fini(struct timeline *timeline) {
 	free(timeline->bars);
 	free(timeline->cells);
 	free(timeline->lane_ends);
 	free(timeline->lane_opens);
 	arena_fini(&timeline->texts);
-	*timeline = (struct timeline){0};
 }
 
 double timeline_x(const struct timeline *timeline, uint64_t at) {
@@ -86,23 +74,24 @@ static void spread(float *first, size_t stride, size_t columns, double from, dou
 	}
 }
 
-static void merge(struct timeline *timeline, unsigned lane, unsigned class, unsigned flags, double from, double to) {
+// The class had so many of the slots for that time.
+static void add_share(struct timeline *timeline, unsigned class, unsigned nslots, uint64_t from, uint64_t to) {
+	double scale = (double)TIMELINE_SHARES / TIMELINE_WIDTH;
+	nslots = nslots < 1 ? 1 : nslots < timeline->slots ? nslots : timeline->slots;
+	spread(&timeline->shares[0][class], sizeof(timeline->shares[0]), TIMELINE_SHARES, timeline_x(timeline, from) * scale,
+	       timeline_x(timeline, to) * scale, (double)nslots / timeline->slots);
+}
+
+static void merge(struct timeline *timeline, unsigned lane, unsigned class, unsigned flags, uint64_t from, uint64_t to) {
 	struct cell *cells = &timeline->cells[lane * timeline->columns];
-	double scale = (double)timeline->columns / TIMELINE_WIDTH;
-	spread(&cells[0].part[class], sizeof(*cells), timeline->columns, from * scale, to * scale, 1.0 / timeline->group);
-	size_t column = (size_t)(to * scale);
+	double scale = (double)timeline->columns / TIMELINE_WIDTH, right = timeline_x(timeline, to) * scale;
+	spread(&cells[0].part[class], sizeof(*cells), timeline->columns, timeline_x(timeline, from) * scale, right, 1.0 / timeline->group);
+	size_t column = (size_t)right;
 	if ((flags & (BAR_FAILED | BAR_MORE)) == BAR_FAILED) {
 		cells[column < timeline->columns ? column : timeline->columns - 1].failed = true;
 	}
 	timeline->merged += !(flags & BAR_MORE);
 }
-
-static const char *const why_names[] = {
-	[WHY_TURN] = "for its turn", [WHY_LIMIT] = "for a place in its batch", [WHY_RATE] = "for the rate of its batch", [WHY_LOAD] = "for less load",
-	[WHY_MEMORY] = "for memory", [WHY_DELAY] = "for --delay", [WHY_NEEDS] = "for another batch",
-	[WHY_RETRY] = "before its next attempt", [WHY_RESERVE] = "for more slots", [WHY_SUSPEND] = "for memory",
-	[WHY_HOST] = "for a machine",
-};
 
 // The lines of a bar: name, end and time; where it came from and what it waited for; the command.
 static void add_text(struct buf *buf, const struct attempt_span *attempt) {
@@ -126,22 +115,17 @@ static void add_text(struct buf *buf, const struct attempt_span *attempt) {
 		buf_adds(buf, "\nwaited ");
 		text_add_time(buf, attempt->queued);
 		if (attempt->start) {
-			buf_printf(buf, " %s", why_names[attempt->start->why]);
+			buf_printf(buf, " %s", attempt_waits[attempt->start->why]);
 		}
 	}
-	size_t len;
-	const char *command = attempt_command(attempt, &len);
-	if (len > 0) {
-		buf_addc(buf, '\n');
-		markup_add_cut(buf, command, len, TEXT_COMMAND);
-	}
+	attempt_add_command(buf, "\n", attempt, TEXT_COMMAND);
 }
 
 // Since when (event time) there has been the slot that is in use at that moment; 0: as long as the run.
 static uint64_t slot_since(const struct timeline *timeline, unsigned lane, uint64_t at) {
 	const struct run_stats *stats = timeline->palette->stats;
 	unsigned slot = lane - timeline->nslotless + 1;
-	if (timeline->machines) { // nobody knows since when the machine was there
+	if (timeline->attempts.rows) { // nobody knows since when the machine was there
 		return timeline->lane_ends[lane] == 0 ? at : 0;
 	}
 	if (lane < timeline->nslotless || timeline->group > 1 || stats->slots == 0 || slot <= stats->least_slots) {
@@ -158,34 +142,38 @@ static uint64_t slot_since(const struct timeline *timeline, unsigned lane, uint6
 	return stats->slots >= slot ? 0 : since;
 }
 
-static void add_bar(struct timeline *timeline, unsigned lane, unsigned class, unsigned flags, const struct attempt_span *attempt) {
+static void add_bar(struct timeline *timeline, struct bar bar, const struct buf *text) {
 	grow_array(&timeline->bars, &timeline->bar_cap, timeline->nbars + 1, sizeof(*timeline->bars));
-	struct bar *bar = &timeline->bars[timeline->nbars++];
+	bar.text = arena_text(&timeline->texts, buf_str(text), text->len);
+	bar.text_len = text->len;
+	timeline->bars[timeline->nbars++] = bar;
+}
+
+static void add_attempt_bar(struct timeline *timeline, unsigned lane, unsigned class, unsigned flags, const struct attempt_span *attempt) {
 	FP_CLEANUP(buf_fini) struct buf text = BUF_INIT;
 	add_text(&text, attempt);
-	uint64_t queued = attempt->from > attempt->queued ? attempt->from - attempt->queued : 0;
+	uint64_t queued = minus(attempt->from, attempt->queued);
 	uint64_t before = timeline->lane_ends[lane] > timeline->start ? timeline->lane_ends[lane] : timeline->start;
 	uint64_t since = slot_since(timeline, lane, attempt->from);
 	before = since > before ? since : before;
-	*bar = (struct bar){
+	uint64_t lead = flags & BAR_MORE ? attempt->from : queued > before ? queued : before;
+	struct bar bar = {
 		.lane = lane,
 		.class = (unsigned char)class,
 		.flags = (unsigned char)flags,
 		.from = attempt->from,
 		.to = attempt->to,
-		.lead = flags & BAR_MORE ? attempt->from : queued > before ? queued : before,
-		.text = arena_text(&timeline->texts, buf_str(&text), text.len),
-		.text_len = text.len,
+		.lead = lead < attempt->from ? lead : attempt->from,
 	};
-	bar->lead = bar->lead > bar->from ? bar->from : bar->lead;
+	add_bar(timeline, bar, &text);
 }
 
 // Into a lane, as a bar or merged.
 static void put(struct timeline *timeline, unsigned lane, unsigned class, unsigned flags, const struct attempt_span *attempt) {
 	if (timeline->shortest > 0 && attempt->to - attempt->from < timeline->shortest) {
-		merge(timeline, lane, class, flags, timeline_x(timeline, attempt->from), timeline_x(timeline, attempt->to));
+		merge(timeline, lane, class, flags, attempt->from, attempt->to);
 	} else {
-		add_bar(timeline, lane, class, flags, attempt);
+		add_attempt_bar(timeline, lane, class, flags, attempt);
 	}
 	timeline->lane_ends[lane] = attempt->to;
 }
@@ -193,8 +181,8 @@ static void put(struct timeline *timeline, unsigned lane, unsigned class, unsign
 // A job of several slots: the log says one, the others are lanes in which nothing ran meanwhile.
 static void put_more(struct timeline *timeline, unsigned own, unsigned class, unsigned flags, const struct attempt_span *attempt) {
 	unsigned left = attempt->nslots - 1, lane = timeline->nslotless, end = timeline->nlanes;
-	if (timeline->machines) {
-		const struct machine_rows *machine = machines_find(timeline->machines, attempt->id.host);
+	if (timeline->attempts.rows) {
+		const struct machine_rows *machine = machines_find(timeline->attempts.rows, attempt->id.host);
 		lane += machine->first;
 		end = lane + machine->rows < end ? lane + machine->rows : end;
 	}
@@ -207,7 +195,7 @@ static void put_more(struct timeline *timeline, unsigned own, unsigned class, un
 	}
 }
 
-void timeline_add(void *arg, const struct attempt_span *attempt) {
+static void add_attempt(void *arg, const struct attempt_span *attempt) {
 	struct timeline *timeline = arg;
 	unsigned lane = attempt->slotless ? attempt->lane : timeline->nslotless + attempt->lane / timeline->group;
 	lane = lane < timeline->nlanes ? lane : timeline->nlanes - 1; // the log has grown since the first pass
@@ -217,11 +205,7 @@ void timeline_add(void *arg, const struct attempt_span *attempt) {
 	}
 	unsigned class = palette_class(timeline->palette, attempt->id.batch), flags = flags_of(attempt);
 	if (!attempt->slotless) {
-		double scale = (double)TIMELINE_SHARES / TIMELINE_WIDTH;
-		double from = timeline_x(timeline, attempt->from), to = timeline_x(timeline, attempt->to);
-		unsigned nslots = attempt->nslots > 1 ? attempt->nslots : 1;
-		spread(&timeline->shares[0][class], sizeof(timeline->shares[0]), TIMELINE_SHARES, from * scale, to * scale,
-		       (double)(nslots < timeline->slots ? nslots : timeline->slots) / timeline->slots);
+		add_share(timeline, class, attempt->nslots, attempt->from, attempt->to);
 	}
 	timeline->seen |= flags;
 	put(timeline, lane, class, flags, attempt);
@@ -237,8 +221,7 @@ static void add_inner(struct timeline *timeline, const struct event_lent *lent, 
 	attempt_add_title(&text, &lent->id, SIZE_MAX);
 	buf_printf(&text, " · pid %d · had %s slot for ", lent->pid, lent->own ? "its" : "another");
 	text_add_time(&text, lent->end - lent->start);
-	grow_array(&timeline->bars, &timeline->bar_cap, timeline->nbars + 1, sizeof(*timeline->bars));
-	timeline->bars[timeline->nbars++] = (struct bar){
+	struct bar bar = {
 		.lane = lane,
 		.class = (unsigned char)class,
 		.flags = BAR_INNER,
@@ -246,32 +229,45 @@ static void add_inner(struct timeline *timeline, const struct event_lent *lent, 
 		.from = lent->start,
 		.to = lent->end,
 		.lead = lent->start,
-		.text = arena_text(&timeline->texts, buf_str(&text), text.len),
-		.text_len = text.len,
 	};
+	add_bar(timeline, bar, &text);
 }
 
 void timeline_on_event(void *arg, const struct event *event) {
 	struct timeline *timeline = arg;
 	const struct event_lent *lent = &event->u.lent;
+	attempts_on_event(&timeline->attempts, event);
 	if (event->kind != EVENT_LENT || lent->end < lent->start) {
 		return;
 	}
 	unsigned slot = lent->id.slot > 0 ? lent->id.slot - 1 : 0, lane = timeline->nslotless + slot / timeline->group;
 	unsigned class = palette_class(timeline->palette, lent->id.batch);
-	double from = timeline_x(timeline, lent->start), to = timeline_x(timeline, lent->end);
 	lane = lane < timeline->nlanes ? lane : timeline->nlanes - 1;
 	if (!lent->own) {
-		double scale = (double)TIMELINE_SHARES / TIMELINE_WIDTH;
-		spread(&timeline->shares[0][class], sizeof(timeline->shares[0]), TIMELINE_SHARES, from * scale, to * scale, 1.0 / timeline->slots);
+		add_share(timeline, class, /* nslots */ 1, lent->start, lent->end);
 		timeline->lane_ends[lane] = lent->end;
 	}
 	timeline->seen |= BAR_INNER;
 	if (timeline->shortest == 0 || lent->end - lent->start >= timeline->shortest) {
 		add_inner(timeline, lent, lane, class);
 	} else if (!lent->own) {
-		merge(timeline, lane, class, BAR_MORE, from, to);
+		merge(timeline, lane, class, BAR_MORE, lent->start, lent->end);
 	}
+}
+
+void timeline_init(struct timeline *timeline, const struct palette *palette, const struct first_pass *first_pass) {
+	const struct run_stats *stats = palette->stats;
+	*timeline = (struct timeline){.palette = palette, .slots = stats->slots, .texts = ARENA_INIT};
+	timeline->attempts = (struct attempts){.fn = add_attempt, .arg = timeline, .rows = first_pass->attempts.rows};
+	first_pass_bounds(first_pass, stats, &timeline->start, &timeline->end);
+	choose_lanes(timeline, &first_pass->attempts);
+	choose_shortest(timeline, first_pass);
+	timeline->lane_ends = xcalloc(timeline->nlanes, sizeof(*timeline->lane_ends));
+	timeline->lane_opens = xcalloc(timeline->nlanes, sizeof(*timeline->lane_opens));
+}
+
+void timeline_finish(struct timeline *timeline) {
+	attempts_finish(&timeline->attempts);
 }
 
 uint64_t timeline_tick(const struct timeline *timeline, unsigned most) {
@@ -291,8 +287,7 @@ uint64_t timeline_tick(const struct timeline *timeline, unsigned most) {
 			return seconds[i] * NS_PER_S;
 		}
 	}
-	for (tick = 86400 * NS_PER_S; span / tick >= most;) {
-		tick *= 2;
+	for (tick = 86400 * NS_PER_S; span / tick >= most; tick *= 2) {
 	}
 	return tick;
 }

@@ -49,12 +49,12 @@ struct cell {
 
 struct timeline {
 	const struct palette *palette;
+	struct attempts attempts; // attempts.rows: the lanes; or NULL: one machine only, whose slots are the lanes
 	uint64_t start, end;     // event time; end > start
 	unsigned slots;          // highest number of them
 	unsigned group;          // so many slots share a lane
 	unsigned nslotless;      // lanes of attempts without a slot, drawn above those of the slots
 	unsigned nlanes;         // with them
-	const struct machines *machines; // their rows are the lanes of slots; NULL: there is but one, and its slots are
 	struct bar *bars;        // in the order of their ends
 	size_t nbars, bar_cap;
 	uint64_t shortest;       // attempts below that are merged
@@ -68,17 +68,16 @@ struct timeline {
 	struct arena texts;
 };
 
-// Begins a timeline for the attempts that the first pass has counted. `all` are the attempts that the first pass was made over, after
-// attempts_finish(), with the `rows` that the attempts to come have. All are borrowed until timeline_fini().
-void timeline_init(struct timeline *timeline, const struct palette *palette, const struct first_pass *first_pass,
-                   const struct attempts *all);
+// Begins a timeline for the attempts that the first pass, which has ended, has counted. Until timeline_fini() it must not be
+// moved, and it borrows `palette` and `first_pass`.
+void timeline_init(struct timeline *timeline, const struct palette *palette, const struct first_pass *first_pass);
 void timeline_fini(struct timeline *timeline);
 
-// An attempt_fn: `arg` is the timeline.
-void timeline_add(void *arg, const struct attempt_span *attempt);
-
-// An event_fn: adds the slots that were lent to runs in jobs; `arg` is the timeline.
+// An event_fn: adds attempts, and the slots that were lent to runs in jobs; `arg` is the timeline.
 void timeline_on_event(void *arg, const struct event *event);
+
+// Adds the attempts that have not ended.
+void timeline_finish(struct timeline *timeline);
 
 // The place of the event time `at` on the axis in pixels, 0 to TIMELINE_WIDTH.
 double timeline_x(const struct timeline *timeline, uint64_t at);

@@ -65,14 +65,13 @@ static uint64_t expected_start(const struct pool *pool, const struct group *grou
 }
 
 struct passing {
-	struct fair_filter filter;
 	const struct group *group;
 	uint64_t left;           // until the wide item is expected to start
 };
 
 // Is the queue's next item expected to end in that time, on slots that are free now?
-static bool may_pass(const struct fair_filter *filter, struct fair_queue *fair) {
-	const struct passing *passing = (const struct passing *)filter;
+static bool may_pass(const void *arg, const struct fair_queue *fair) {
+	const struct passing *passing = arg;
 	const struct queue *queue = list_entry(fair, struct queue, fair);
 	uint64_t length = median_length(queue), interval = queue->pool->config.start_interval;
 	return length > 0 && (length > interval ? length : interval) <= passing->left && queue->last_state != LAST_DUE &&
@@ -85,7 +84,7 @@ struct queue *backfill_find(struct pool *pool, struct group *group) {
 	}
 	uint64_t now = pool_now(pool);
 	uint64_t start = expected_start(pool, group, group_clamp(group, group->reserver->width), now);
-	const struct passing passing = {.filter = {.takes = may_pass}, .group = group, .left = start - now};
-	struct fair_queue *fair = start > now ? fair_peek_filtered(&group->fair, &passing.filter, now) : NULL;
+	const struct passing passing = {.group = group, .left = start - now};
+	struct fair_queue *fair = start > now ? fair_peek_filtered(&group->fair, may_pass, &passing, now) : NULL;
 	return fair ? list_entry(fair, struct queue, fair) : NULL;
 }

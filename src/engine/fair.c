@@ -218,7 +218,7 @@ static inline void clock_turn(struct fair_tier *tier) {
 	sum_add_turn(&tier->clock, &tier->rem, tier->step, tier->step_rem, tier->wanting);
 }
 
-static inline void clock_keep_within(struct fair_tier *tier, uint64_t least, uint64_t quantum) {
+static inline void clock_bound(struct fair_tier *tier, uint64_t least, uint64_t quantum) {
 	if (before(tier->clock, least)) {
 		tier->clock = least;
 	} else if (before(least + quantum, tier->clock)) {
@@ -226,7 +226,7 @@ static inline void clock_keep_within(struct fair_tier *tier, uint64_t least, uin
 	}
 }
 
-// Keeps the clock near those who want, or lets it pass all if nobody does.
+// Bounds the clock by those who want; if nobody does, it goes up to the greatest virtual time.
 static void clock_clamp(const struct fair *fair, struct fair_tier *tier) {
 	const struct fair_heap *heap = &tier->heaps[BY_VIRT];
 	bool wanting = heap->n > 0;
@@ -242,7 +242,7 @@ static void clock_clamp(const struct fair *fair, struct fair_tier *tier) {
 		}
 	}
 	if (wanting) {
-		clock_keep_within(tier, least, fair->time ? longest_median(tier) : FAIR_TURN);
+		clock_bound(tier, least, fair->time ? longest_median(tier) : FAIR_TURN);
 	} else if (before(tier->clock, tier->greatest)) {
 		tier->clock = tier->greatest;
 	}
@@ -646,11 +646,11 @@ static struct fair_tier *tier_pick(const struct fair *fair, uint64_t now) {
 }
 
 // The first entry of those that the filter takes, among as many as are near the top; without a filter the first of all.
-static struct fair_queue *heap_find(const struct fair_heap *heap, const struct fair_filter *filter) {
+static struct fair_queue *heap_find(const struct fair_heap *heap, fair_filter_fn *filter, const void *arg) {
 	const struct fair_entry *best = NULL;
-	for (size_t at = 0; at < heap->n && at < (filter ? FAIR_LOOKS : 1); ++at) {
+	for (size_t at = 0; at < heap->n && at < (filter ? FAIR_PEEK_MAX : 1); ++at) {
 		const struct fair_entry *entry = &heap->entries[at];
-		if ((!best || entry_before(entry, best)) && (!filter || filter->takes(filter, entry->queue))) {
+		if ((!best || entry_before(entry, best)) && (!filter || filter(arg, entry->queue))) {
 			best = entry;
 		}
 	}
@@ -658,11 +658,11 @@ static struct fair_queue *heap_find(const struct fair_heap *heap, const struct f
 }
 
 // The queue of the tier that goes first, of those that the filter takes if there is one; or NULL.
-static FP_INLINE struct fair_queue *tier_peek(const struct fair_tier *tier, const struct fair_filter *filter, uint64_t now) {
-	struct fair_queue *best = heap_find(&tier->heaps[BY_VIRT], filter);
+static FP_INLINE struct fair_queue *tier_peek(const struct fair_tier *tier, fair_filter_fn *filter, const void *arg, uint64_t now) {
+	struct fair_queue *best = heap_find(&tier->heaps[BY_VIRT], filter, arg);
 	uint64_t least = best ? best->virt : 0;
 	list_for_each_entry(&tier->special, struct fair_queue, queue, special) {
-		if (queue->wants && !queue->blocked && (!filter || filter->takes(filter, queue))) {
+		if (queue->wants && !queue->blocked && (!filter || filter(arg, queue))) {
 			uint64_t key = queue->virt + (queue->rem + owing(queue, now) + expected(queue, now)) / queue->weight;
 			if (!best || goes_first(queue, key, best, least)) {
 				best = queue;
@@ -675,14 +675,14 @@ static FP_INLINE struct fair_queue *tier_peek(const struct fair_tier *tier, cons
 
 struct fair_queue *fair_peek(struct fair *fair, uint64_t now) {
 	pass(fair, now);
-	return fair->neligible > 0 ? tier_peek(tier_pick(fair, now), NULL, now) : NULL;
+	return fair->neligible > 0 ? tier_peek(tier_pick(fair, now), NULL, NULL, now) : NULL;
 }
 
-struct fair_queue *fair_peek_filtered(struct fair *fair, const struct fair_filter *filter, uint64_t now) {
+struct fair_queue *fair_peek_filtered(struct fair *fair, fair_filter_fn *filter, const void *arg, uint64_t now) {
 	pass(fair, now);
 	struct fair_queue *best = NULL;
 	for (const struct fair_tier *tier = fair->tiers; tier && !best; tier = tier->next) {
-		best = tier->neligible > 0 ? tier_peek(tier, filter, now) : NULL;
+		best = tier->neligible > 0 ? tier_peek(tier, filter, arg, now) : NULL;
 	}
 	return best;
 }
@@ -711,7 +711,7 @@ static struct fair_queue *pick_in_place(struct fair *fair, uint64_t now) {
 	}
 	heap_down(heap, BY_VIRT, 0, (struct fair_entry){queue->virt, queue});
 	clock_turn(tier);
-	clock_keep_within(tier, heap->entries[0].key, FAIR_TURN);
+	clock_bound(tier, heap->entries[0].key, FAIR_TURN);
 	return queue;
 }
 
@@ -799,13 +799,9 @@ void fair_widen(struct fair *fair, struct fair_queue *queue, uint32_t extra, uin
 
 void fair_narrow(struct fair *fair, struct fair_queue *queue, uint32_t extra, uint64_t now) {
 	verify(queue->extra >= extra);
-	if (fair->time) {
-		unplace(fair, queue, now);
-		queue->extra -= extra;
-		place(fair, queue, now);
-	} else {
-		queue->extra -= extra; // was charged by the turn, so it changes nobody's place
-	}
+	unplace(fair, queue, now);
+	queue->extra -= extra;
+	place(fair, queue, now);
 }
 
 void fair_widen_back(struct fair *fair, struct fair_queue *queue, uint32_t extra, uint64_t start, uint64_t now) {
@@ -813,14 +809,6 @@ void fair_widen_back(struct fair *fair, struct fair_queue *queue, uint32_t extra
 	unplace(fair, queue, now);
 	queue->extra -= extra;
 	unserve(fair, queue, extra, start, now);
-	place(fair, queue, now);
-}
-
-void fair_suspend(struct fair *fair, struct fair_queue *queue, uint32_t extra, uint64_t now) {
-	verify(queue->running > 0 && queue->extra >= extra);
-	unplace(fair, queue, now);
-	--queue->running;
-	queue->extra -= extra;
 	place(fair, queue, now);
 }
 

@@ -6,14 +6,15 @@
 //
 // An item's life: fair_arrive -> fair_pick -> fair_done or fair_give_back; or fair_arrive -> fair_withdraw.
 // Between fair_pick and fair_done, others may go along: fair_join.
-// One that lends its slots in between: fair_pick -> fair_suspend -> fair_resume -> fair_done.
+// One that lends its slots in between: fair_pick -> fair_done -> fair_resume -> fair_done.
 // One that takes several slots, a wide one: fair_pick -> fair_widen -> fair_narrow -> fair_done, or
 // fair_widen_back -> fair_give_back.
 //
 // A queue may have a rate: a token bucket that holds one token. Each pick takes it, and until the next one comes the queue is
-// passed over, as it is at its limit. So picks are evenly spaced, as by nginx's limit_req without burst and Celery's rate_limit:
-// whoever counts N in a second may count two bursts of N in one of his. The caller looks for those whose token has come:
-// fair_release(). Items may be exempt from the rate, fair_exempt(): these are picked while it holds the others.
+// passed over, as it is at its limit. So picks are evenly spaced, as by nginx's limit_req without burst and Celery's rate_limit;
+// a counter of N in each fixed window of a second would let two bursts of N come within one second. The caller makes the queues
+// whose token has come eligible again: fair_release(). Items may be exempt from the rate (fair_arrive_exempt()): these are picked
+// while it holds the others.
 //
 // Under time the caller may report what it has measured: fair_learn() gives the median length of a queue's items, and
 // fair_expect() to fair_unexpect() says that one runs, so that the slot-time it is still going to take counts before it
@@ -35,7 +36,7 @@
 
 enum { FAIR_MOST_WEIGHT = 1000 }; // of a queue; the least is 1
 
-enum { FAIR_LOOKS = 255 }; // see fair_peek_filtered()
+enum { FAIR_PEEK_MAX = 255 }; // see fair_peek_filtered()
 
 struct fair_tier;
 
@@ -145,10 +146,10 @@ void fair_fini(struct fair *fair);
 void fair_add(struct fair *fair, struct fair_queue *queue, uint32_t weight, int32_t priority, uint32_t limit,
               const struct fair_tag *tag);
 
-// Takes a queue away that has nothing waiting or running.
+// Removes a queue that has nothing waiting or running. Returns the tag for fair_add(), should it come back.
 struct fair_tag fair_remove(struct fair *fair, struct fair_queue *queue, uint64_t now);
 
-// True once the tag means nothing any more: whoever has none is placed there too, or behind.
+// True once the tag has no effect any more, and may be forgotten: a queue without one would be placed there too, or behind.
 bool fair_has_passed(const struct fair *fair, struct fair_tag tag);
 
 // Changes the attributes; what it has had stays. May allocate.
@@ -161,10 +162,10 @@ void fair_set_rate(struct fair *fair, struct fair_queue *queue, uint64_t interva
 // Changes the time of the queue's next token: an item was picked before but begins only now, or gives its token back.
 void fair_set_due(struct fair *fair, struct fair_queue *queue, uint64_t due, uint64_t now);
 
-// Has the queues be picked again whose token has come by now.
+// Makes the queues eligible again whose token has come by `now`.
 void fair_release(struct fair *fair, uint64_t now);
 
-// When the first of the next tokens comes that a queue with items waits for. Only if there is one: fair->nheld > 0.
+// Returns when the first of the tokens comes that queues with items wait for. Only if fair->nheld > 0.
 uint64_t fair_next_due(const struct fair *fair);
 
 // `n` more items wait, or `n` fewer do (cancelled): those that are exempt from the rate are the last of them.
@@ -184,14 +185,12 @@ struct fair_queue *fair_pick(struct fair *fair, uint64_t now);
 // The queue that fair_pick() would return, without picking it.
 struct fair_queue *fair_peek(struct fair *fair, uint64_t now);
 
-// Which queues to look for.
-struct fair_filter {
-	bool (*takes)(const struct fair_filter *filter, struct fair_queue *queue);
-};
+// Whether the queue may be taken.
+typedef bool fair_filter_fn(const void *arg, const struct fair_queue *queue);
 
-// The first of those that could be picked and that the filter takes, or NULL; for fair_take(). Those of higher priority go first,
-// and lower ones do not come in turn. Of the many that have nothing running only the first FAIR_LOOKS are looked at, more or less.
-struct fair_queue *fair_peek_filtered(struct fair *fair, const struct fair_filter *filter, uint64_t now);
+// Returns the first of the eligible queues for which the filter returns true, for fair_take(); or NULL. Tiers are searched
+// strictly by priority: a lower one gets no turns. In the heap of a tier only about FAIR_PEEK_MAX queues are examined.
+struct fair_queue *fair_peek_filtered(struct fair *fair, fair_filter_fn *filter, const void *arg, uint64_t now);
 
 // An item picked before has ended.
 void fair_done(struct fair *fair, struct fair_queue *queue, uint64_t now);
@@ -213,15 +212,14 @@ void fair_narrow(struct fair *fair, struct fair_queue *queue, uint32_t extra, ui
 // Undoes a fair_widen() of the time `start`: the queue gets back what it was charged for it.
 void fair_widen_back(struct fair *fair, struct fair_queue *queue, uint32_t extra, uint64_t start, uint64_t now);
 
-// An item picked before, with `extra` slots beyond one, does not use them from now on: it counts as not running. And uses them
-// again: what it was charged by the turn stays in both, nothing is charged again.
-void fair_suspend(struct fair *fair, struct fair_queue *queue, uint32_t extra, uint64_t now);
+// An item that has lent its slots, one and `extra`, as if it were done, uses them again. What it was charged by the turn stays,
+// and nothing is charged again.
 void fair_resume(struct fair *fair, struct fair_queue *queue, uint32_t extra, uint64_t now);
 
-// Half of the queue's items of late took up to `median` nanoseconds.
+// Sets the median length of the queue's last items, in nanoseconds, as the caller has measured it.
 void fair_learn(struct fair *fair, struct fair_queue *queue, uint64_t median);
 
-// An item picked before begins to use its slots now, and does not any more.
+// Under time: an item picked before begins, or ceases, to use its `slots` slots. The caller keeps `job` between the two calls.
 void fair_expect(struct fair_queue *queue, struct fair_job *job, uint32_t slots, uint64_t now);
 void fair_unexpect(struct fair_job *job);
 

@@ -65,7 +65,7 @@ struct group {
 	unsigned capacity;       // slots
 	unsigned running;        // slots taken by running items
 	unsigned lending;        // items that lend theirs, which are in no count [E12]: their threads take no others
-	struct worker *reserver; // has reserved the free slots for a wide item that it has taken [E9]; only who ends before may pass [E15]
+	struct worker *reserver; // has taken a wide item and reserves the free slots for it [E9]; backfill may pass it [E15]
 	struct list front;       // of struct front
 	bool in_order;           // there is a reserver, or the front is not empty
 	unsigned nthreads;
@@ -263,8 +263,8 @@ void pool_learn(struct pool *pool);
 // Notes when the worker's item, which begins, is expected to end.
 void backfill_begin(struct worker *worker, const struct queue *queue);
 
-// The queue, if there is one, whose next item may start though the group's reserver waits for its slots, and which of these goes
-// first [E15]. If nothing else happens, it can only be that later there is none any more.
+// Returns the first queue whose next item may start although the group's reserver waits for its slots [E15], or NULL. As time
+// passes without any other event, a queue may become NULL, but not the reverse.
 struct queue *backfill_find(struct pool *pool, struct group *group);
 
 // ---- front.c ----
@@ -305,7 +305,7 @@ void front_settle(struct group *group);
 // As group_has_work(), with a reserver or somebody in the front.
 bool group_has_work_in_order(struct pool *pool, struct group *group);
 
-// Is the reserver the one who can start an item now?
+// True if the reserver can start its item now, and nobody goes before it.
 bool group_is_for_reserver(const struct group *group);
 
 // ---- group.c ----
@@ -319,7 +319,7 @@ static inline bool group_has_work(struct pool *pool, struct group *group) {
 	return group->in_order ? group_has_work_in_order(pool, group) : group_has_turns(pool, group);
 }
 
-// Does anything wait for slots of the group, or keep those that are free?
+// True if an item waits for slots of the group, or a reserver keeps the free ones.
 static inline bool group_wants(const struct group *group) {
 	return fair_is_eligible(&group->fair) || group->reserver || front_first(group);
 }
@@ -333,8 +333,8 @@ void group_wake_now(struct pool *pool, struct group *group, struct deferred *def
 // As group_wake(), with a reserver or somebody in the front.
 void group_wake_in_order(struct pool *pool, struct group *group, struct deferred *deferred);
 
-// A worker is to wait for the next token of a rate, and none does, or none for so early a one [E14]. Where a slot is free; else
-// who has one looks when its item has ended, unless another slot may be had by hooks.starving, now or when it is armed later.
+// True if a worker has to wait for the next token of a rate, as no timer waits for one so early [E14]. It is needed if a slot is
+// free, or one could be had by hooks.starving; else the worker whose item ends next looks for tokens.
 bool group_needs_timer_now(const struct pool *pool, const struct group *group);
 
 static inline bool group_needs_timer(const struct pool *pool, const struct group *group) {

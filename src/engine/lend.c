@@ -22,7 +22,8 @@ void pool_lend(struct pool *pool, struct worker *worker) {
 		group->running -= worker->width;
 		worker->lent_at = now;
 		fair_unexpect(&worker->job);
-		fair_suspend(&group->fair, &queue->fair, worker->extra, now);
+		fair_narrow(&group->fair, &queue->fair, worker->extra, now);
+		fair_done(&group->fair, &queue->fair, now);
 	}
 	worker->lending = LENDS;
 	group_wake(pool, group, &deferred);

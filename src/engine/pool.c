@@ -304,24 +304,25 @@ void pool_pause(struct pool *pool, bool paused) {
 	pool_leave(pool, &deferred);
 }
 
-void pool_set_slots(struct pool *pool, unsigned slots) {
+// Gives the lock back.
+static void set_capacity(struct pool *pool, unsigned slots) {
 	struct deferred deferred = DEFERRED_INIT;
-	mutex_lock(&pool->lock);
 	pool->groups[0].capacity = pool->groups[0].fair.slots = slots;
 	pool->most_slots = slots > pool->most_slots ? slots : pool->most_slots;
 	groups_wake(pool, &deferred);
 	pool_leave(pool, &deferred);
 }
 
-void pool_add_slots(struct pool *pool, int more) {
-	struct deferred deferred = DEFERRED_INIT;
+void pool_set_slots(struct pool *pool, unsigned slots) {
 	mutex_lock(&pool->lock);
-	struct group *group = &pool->groups[0];
-	verify(more >= 0 || group->capacity >= (unsigned)-more);
-	group->capacity += (unsigned)more;
-	group->fair.slots = group->capacity;
-	groups_wake(pool, &deferred);
-	pool_leave(pool, &deferred);
+	set_capacity(pool, slots);
+}
+
+void pool_add_slots(struct pool *pool, int more) {
+	mutex_lock(&pool->lock);
+	unsigned had = pool->groups[0].capacity;
+	verify(more >= 0 || had >= (unsigned)-more);
+	set_capacity(pool, had + (unsigned)more);
 }
 
 unsigned pool_demand(struct pool *pool, unsigned most) {

@@ -32,14 +32,14 @@ struct worker; // a thread that owns a slot, or a dedicated thread of a long-run
 enum work_status {
 	WORK_OK,
 	WORK_FAILED,   // the pool reports it to the hook `failed` and goes on
-	WORK_NOT_RUN,  // it needed no slot after all: its turn is given back (DESIGN §15, `creates`), not those of others it
-	               // took along
+	WORK_NOT_RUN,  // it needed no slot after all (DESIGN §15, `creates`): its queue gets this turn back, but not those of
+	               // the items that it took along
 };
 
 // What is known when a worker has taken an item that may take others along.
 struct pack_view {
 	uint64_t taken;   // items so far; 0: this is the one that the worker has taken
-	uint32_t left;    // items that these data are of, of those that were submitted as one (struct work.items): the last so many
+	uint32_t left;    // how many items these data stand for (struct work.items): the last so many of those submitted as one
 	uint64_t waiting; // in the queue, before any was taken along; not those in local lists
 	unsigned slots;   // that the queue could run on at once
 	bool closed;      // nothing more comes from outside
@@ -80,10 +80,10 @@ struct work {
 	unsigned width;        // slots it takes while it runs; 0 and 1: one. Cut to the slots there are; a dedicated thread
 	                       // takes none
 	uint64_t id;           // the submitter's number for it, for the trace
-	uint32_t items;        // that it stands for, each with the id after the one before; 0 and 1: one. More: the queue keeps, and
-	                       // drops, them as one, but each is run, or goes along, by itself. Such data begin with the number as
-	                       // a uint32_t, in place of which run and drop find how many are left: the last so many, of which run
-	                       // has the first. Of one slot, and not with WORK_LOCAL or WORK_NO_TOKEN
+	uint32_t items;        // how many items it stands for, with consecutive ids; 0 and 1: one. Several are queued and dropped
+	                       // as one, but each is run, or goes along, by itself. `data` then begins with the number as a
+	                       // uint32_t; run and drop find there how many are left (the last so many; run is called for the
+	                       // first of these). Several must take one slot each, without WORK_LOCAL and WORK_NO_TOKEN
 };
 
 enum work_source {
@@ -140,11 +140,11 @@ struct pool_hooks {
 	void (*returned)(void *arg, struct worker *worker);
 	// On a worker's thread, before it sleeps because there is no work, if one of its items has called worker_request_flush().
 	void (*flush)(void *arg);
-	// Items wait for nothing but a slot, which was not so, or not for so many, when pool_demand() was called last.
-	// Called once for each such call.
+	// Items wait for nothing but a slot. Armed by a pool_demand() that found fewer than it was asked for; called at most once
+	// for each such call.
 	void (*starving)(void *arg);
-	// A worker has found no work while there are slots that nothing runs on. Called again only when something has begun
-	// to run, or when pool_drop_surplus() has taken those away and another is without work.
+	// There are slots that nothing runs on, and no work for them. Called when a worker finds no work, once until an item
+	// begins to run or pool_drop_surplus() is called; and at each pool_lend() that leaves it so.
 	void (*surplus)(void *arg);
 	// Something to warn about, once each: the spill disk is full, fewer threads than slots (EAGAIN). `error` is an errno.
 	void (*trouble)(void *arg, const char *what, int error);
@@ -155,7 +155,7 @@ struct pool_config {
 	unsigned slots;            // at least 1; threads are started only as they are needed
 	unsigned max_long;         // dedicated threads at once, for queues that are long-running
 	bool fair_time;            // charge slot-time instead of turns
-	bool learns;               // how long items take is learned from the beginning, for wide ones will come; else from the first of them on
+	bool learns;               // wide items will come: learn how long items take from the beginning, not from the first on
 	bool facts;                // worker_facts() will be asked for
 	size_t queue_mem;          // bytes of queued items in memory, all queues; beyond it they are spilled
 	const char *spill_dir;     // directory of the (unlinked) spill file; opened when first needed
@@ -206,9 +206,9 @@ bool queue_ref(struct pool *pool, struct queue *queue) FP_NODISCARD;
 // paused now. A paused queue may be cancelled, closed and removed as any other, but is not removed while it has items.
 void queue_set(struct pool *pool, struct queue *queue, const struct queue_attrs *attrs);
 const char *queue_name(const struct queue *queue); // borrowed, valid while the queue is
-// The longest time, in nanoseconds, that it had an item that it might have started, and got no turn: from when it began
-// to, or from its turn before, up to its next turn, or to when the item was cancelled. Not while it was paused or its
-// max_parallel or its rate held it back. Only with pool_config.facts, and from hooks.removed, or where the queue is not used.
+// Returns the longest time, in nanoseconds, that the queue had an item it could have started and got no turn. Time in which it
+// was paused, or held back by its max_parallel or its rate, does not count. Only with pool_config.facts; without a lock, so only
+// from hooks.removed, or while nothing uses the queue.
 uint64_t queue_longest_wait(const struct queue *queue);
 void *queue_user(const struct queue *queue);
 
@@ -259,19 +259,19 @@ bool pool_wait_idle(struct pool *pool, uint64_t deadline);
 // max_parallel nor turns, and its queue is there as long. From any thread; the caller knows that the item runs.
 void pool_lend(struct pool *pool, struct worker *worker);
 
-// The item wants them back. With `waits` it is first in line from now on, before all items but those that were brought forward
-// before, and uses them when hooks.returned is called, which may be before this returns; only its queue's max_parallel can let others
-// pass it. Without, it uses them at once, be it more than there are: nothing starts until there is room. An item that has ended
-// meanwhile wants none any more; one that does not lend them keeps them. As pool_lend().
+// Ends pool_lend(): the item wants its slots back. With `waits` it is first in line, behind only those that are in this line
+// already, and uses the slots once hooks.returned was called, maybe before this returns; others pass it only while its queue's
+// max_parallel holds it. Without `waits` it uses them at once, even beyond the number of slots: nothing starts until there is
+// room. Nothing happens for an item that does not lend its slots. The caller knows that the item runs; from any thread.
 void pool_reclaim(struct pool *pool, struct worker *worker, bool waits);
 
-// Does the running item of the worker use its slots? As pool_lend().
+// True if the running item of the worker does not lend its slots. From any thread; the caller knows that the item runs.
 bool worker_keeps_slots(struct worker *worker);
 
-// Puts the queued item with that id (work.id) at the end of those who go first: before the turn of any queue, by whatever queue. It is
-// charged as any other. If only max_parallel or a pause of its queue keeps it back, others pass it; free slots are kept for one
-// that takes more than there are. It takes no others along. Returns false if no such item waits in memory (it may be in the
-// spill file). O(items of the queue). The queue is there, as pool_cancel() has it.
+// Lets the queued item with that id (work.id) go before the turn of any queue, behind those brought forward before. It is charged
+// to its queue as any other. While its queue's max_parallel or pause holds it, others pass it; if it needs more slots than are
+// free, the free ones are kept for it. It takes no others along. Returns true if it is in that line now; false if no such item
+// waits in memory (it may be in the spill file). O(items of the queue). Of the queue the same holds as for pool_cancel().
 bool pool_bring_forward(struct pool *pool, struct queue *queue, uint64_t id);
 
 // Stops and starts dispatching, without touching what runs. (An item that waits for the slots it needs does not run yet.)
@@ -283,7 +283,8 @@ void pool_set_slots(struct pool *pool, unsigned slots);
 // The same for slots that come and go one by one: `more` may be negative.
 void pool_add_slots(struct pool *pool, int more);
 
-// How many slots more could be used now, at most `most`, by items that wait for nothing else. Arms hooks.starving.
+// Returns how many more slots, at most `most`, could be used now by items that wait for nothing else. Arms hooks.starving if it
+// returns fewer than `most`.
 unsigned pool_demand(struct pool *pool, unsigned most);
 
 // Takes away the slots that nothing runs on, unless there is work for them. Returns how many.
@@ -336,11 +337,10 @@ void pool_stat(struct pool *pool, struct pool_stat *ret_stat);
 
 // ---- a worker, asked from its running item ----
 
-struct pool *worker_pool(const struct worker *worker);
 struct queue *worker_queue(const struct worker *worker); // of its running item
-// The worker's slot: 1 to slots, the lowest that is free; for a dedicated thread a number above the greatest number of slots
-// so far (an item that lends its slots keeps its number, so others may be above too). No two items have the same. Stable while its
-// item runs.
+// Returns the number of the worker's slot, constant while its item runs; no two running items have the same. It is the lowest
+// free one, from 1: at most the number of slots, unless items that lend their slots keep numbers. That of a dedicated thread is
+// above the greatest number of slots so far.
 unsigned worker_slot(const struct worker *worker);
 // Whether it is a dedicated thread.
 bool worker_is_long(const struct worker *worker);

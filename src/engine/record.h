@@ -33,7 +33,7 @@ struct item_record {
 	uint32_t gone;    // of them, those that were taken before; never encoded
 };
 
-// The id of its last item, which the next record's is told from.
+// Returns the id of the record's last item, `prev` of the record behind it.
 static inline uint64_t record_last_id(const struct item_record *record) {
 	return record->id + (record->items > 1 ? record->items - 1 : 0);
 }
@@ -46,7 +46,7 @@ static inline void record_note_left(const struct item_record *record, void *data
 	}
 }
 
-// Bytes of the record behind one with the id `prev`.
+// Returns the encoded size of the record, in bytes, if record_last_id() of the one before it is `prev`.
 size_t record_bytes(const struct item_record *record, uint64_t prev);
 
 // Writes it to `to` and returns its bytes.

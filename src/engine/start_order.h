@@ -8,16 +8,16 @@
 
 struct start_order;
 
-// Makes an empty line, for a pool with up to `max_long` dedicated threads. The caller frees it with start_order_destroy(), when no item
-// runs.
+// Makes an empty line, for a pool with up to `max_long` dedicated threads. The caller frees it with start_order_destroy() when no
+// item runs.
 struct start_order *start_order_create(unsigned max_long);
 
 // All the following do nothing with NULL.
 
 void start_order_destroy(struct start_order *start_order);
 
-// Makes room for so many slots, for `more` that jobs have which lend theirs and keep their numbers, and for the dedicated
-// threads above them: before the pool gets the slots. Of either number the largest so far holds.
+// Makes room for so many slots, and for `more` slot numbers that jobs keep while they lend their slots; dedicated threads are
+// numbered above both. To be called before the pool gets the slots. Of each number the largest so far holds.
 void start_order_reserve(struct start_order *start_order, unsigned slots, unsigned more);
 
 // From the pool's trace hook, under its lock: the worker with that slot has got an item. Allocates nothing.

@@ -5,7 +5,6 @@
 #include "base/alloc.h"
 #include "base/diag.h"
 
-
 // ---- slot numbers ----
 
 // The lowest free number above `below`.
@@ -85,9 +84,7 @@ static void trace_dispatch(const struct worker *worker, uint64_t id, enum work_s
 		.virt = fair_virt(&queue->group->fair, &queue->fair, worker->start),
 		.lag = lag,
 	};
-	alloc_forbid(+1);
 	pool->config.hooks.trace(pool->config.hooks.arg, &service);
-	alloc_forbid(-1);
 }
 
 // The item that was brought forward and is first, with its data.
@@ -247,9 +244,7 @@ static void pack_some(struct worker *worker, struct queue *queue, const struct i
 // Asks the type how many of the items go along.
 static uint32_t pack_takes(struct worker *worker, struct queue *queue, const struct pack_view *view, const void *data,
                            size_t size) {
-	alloc_forbid(+1);
 	uint32_t n = worker->type->pack(worker, queue, view, data, size);
-	alloc_forbid(-1);
 	verify(n <= view->left);
 	return n;
 }
@@ -527,10 +522,6 @@ void *worker_main(void *arg) {
 }
 
 // ---- what callers may ask ----
-
-struct pool *worker_pool(const struct worker *worker) {
-	return worker->pool;
-}
 
 struct queue *worker_queue(const struct worker *worker) {
 	return worker->queue;

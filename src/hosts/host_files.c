@@ -66,7 +66,7 @@ static enum transfer_end transfer_base(struct host_files *host_files, const stru
 		there.dir = host_files->base_dir;
 		host_files->state = BASE_TRANSFERRING;
 		mutex_unlock(&host_files->lock);
-		end = transfer_send(&there, &host_files->base, ret_result, ret_why);
+		end = transfer_files(&there, &host_files->base, FILE_GOES, ret_result, ret_why);
 		mutex_lock(&host_files->lock);
 		host_files->state = end == TRANSFER_DONE ? BASE_PRESENT : BASE_ABSENT;
 		cond_broadcast(&host_files->changed);
@@ -80,7 +80,7 @@ static enum transfer_end transfer_base(struct host_files *host_files, const stru
 // Fetches the files of an attempt that has ended. Returns how it has ended then.
 static enum link_end fetch(const struct transfer *transfer, struct job_files *files, struct result *result) {
 	struct result fetched = *result;
-	switch (transfer_fetch(transfer, &files->come, &fetched, &files->why)) {
+	switch (transfer_files(transfer, &files->come, FILE_COMES, &fetched, &files->why)) {
 	case TRANSFER_DONE: break;
 	case TRANSFER_LOST: return LINK_LOST;
 	case TRANSFER_STOPPED: result->outcome = fetched.outcome; break;
@@ -116,7 +116,7 @@ enum link_end host_files_run(struct host_files *host_files, const struct transfe
 	*ret_error = (struct spawn_error){.error = 0};
 	enum transfer_end brought = transfer_base(host_files, transfer, ret_result, &files->why);
 	if (brought == TRANSFER_DONE) {
-		brought = transfer_send(transfer, &files->go, ret_result, &files->why);
+		brought = transfer_files(transfer, &files->go, FILE_GOES, ret_result, &files->why);
 	}
 	switch (brought) {
 	case TRANSFER_DONE: end = link_run(transfer->link, transfer->of, context, cwd, ret_result, ret_error, ret_wrote); break;

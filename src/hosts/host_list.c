@@ -1,7 +1,7 @@
 // The list of hosts, where a file that it came from changes while the run goes on.
 //
-// It is looked at when an attempt takes a place or gives one back, and when a connection breaks, at most once a second. A host that is new
-// comes behind the others; one that has left the list stays where it is, without slots, and may come back.
+// It is read again when an attempt acquires or releases a place, and when a connection breaks, at most once a second. New hosts are appended; one
+// that is not in the list any more keeps its entry, without slots, and may come back.
 
 #include "hosts/hosts_internal.h"
 
@@ -80,7 +80,7 @@ static const struct sshlogin *find_login(const struct host_list *list, const cha
 	return NULL;
 }
 
-// A host that was there stays, leaves or comes back, with the slots that it has now. With the lock.
+// Applies the list to a known host: it stays, leaves or comes back, with the number of slots of the list. With the lock.
 static void update_host(struct hosts *hosts, struct hosts_host *host, struct host_list *list) {
 	const struct sshlogin *login = find_login(list, host->login->name);
 	bool had_left = host->is_removed;
@@ -100,7 +100,7 @@ static void update_host(struct hosts *hosts, struct hosts_host *host, struct hos
 	hosts_release_removed(host);
 }
 
-// With the lock. Returns whether a host has come.
+// Applies the list to all hosts, and connects to new ones. With the lock. Returns whether there is a new one, which borrows its login.
 static bool apply_list(struct hosts *hosts, struct host_list *list) {
 	bool has_come = false;
 	for (size_t i = 0; i < hosts->n; ++i) {
@@ -133,7 +133,7 @@ static void reload_list(struct hosts *hosts) {
 	}
 	mutex_lock(&hosts->lock);
 	bool is_kept = hosts->pool && !hosts->terminating && apply_list(hosts, list);
-	if (is_kept) { // hosts have logins of it
+	if (is_kept) {
 		list->next = hosts->lists;
 		hosts->lists = list;
 	}

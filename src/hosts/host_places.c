@@ -1,4 +1,4 @@
-// Which attempt gets which slot: the places of the hosts, and batches that are to run on some of them only.
+// Chooses the host of each attempt, and limits batches to the hosts that they may use.
 
 #include "hosts/hosts_internal.h"
 
@@ -24,7 +24,7 @@ static bool may_use(const struct hosts_host *host, const struct hosts_request *r
 struct waiter {
 	struct list link;          // of hosts.waiters, while it waits and has lent its slot of the pool
 	const struct hosts_request *request;
-	unsigned fewest;           // tries on the hosts that it accepts now
+	unsigned fewest;           // it accepts hosts with at most so many tries
 };
 
 static unsigned tries_on(const struct hosts_host *host, const struct hosts_request *request) {
@@ -54,9 +54,9 @@ static bool lends_slot(const struct waiter *waiter) {
 	return waiter->request->binding || (waiter->request->tries && waiter->request->tries->n > 0);
 }
 
-// Whether the host takes jobs, or may soon, for it was not connected yet.
+// Whether the host takes jobs, or is being connected for the first time.
 static bool may_take_jobs(const struct hosts_host *host) {
-	bool may_come = !hosts_host_is_pilot(host) && !host->was_up && !host->has_failed && !host->is_removed;
+	bool may_come = !host->login->is_pilot && !host->was_up && !host->has_failed && !host->is_removed;
 	return host->slots > 0 ? !host->is_braked : may_come;
 }
 
@@ -72,7 +72,7 @@ static unsigned fewest_tries(const struct hosts *hosts, const struct hosts_reque
 	return fewest;
 }
 
-// The free slots that the attempt may take. Attempts that accept only some hosts have precedence there.
+// Returns the free slots that the attempt may take: those for waiting attempts that accept only some hosts are kept free.
 static unsigned slots_available(const struct hosts_host *host, const struct waiter *waiter) {
 	unsigned free = free_slots(host), kept = 0;
 	if (!lends_slot(waiter)) {
@@ -148,7 +148,7 @@ static const struct sshlogin *find_unreachable(const struct hosts *hosts, const 
 	return gone;
 }
 
-// Lends slots of the pool to other attempts, or (less than 0) takes them back. With the lock.
+// Lends slots of the pool to other attempts, or takes them back (`slots` below 0). With the lock.
 static void lend(struct hosts *hosts, int slots) {
 	hosts->lent += (unsigned)slots;
 	if (hosts->pool && hosts->machines == 0) {
@@ -177,14 +177,14 @@ static void end_waiting(struct hosts *hosts, struct waiter *waiter) {
 	if (lends_slot(waiter)) {
 		list_remove(&waiter->link);
 		lend(hosts, -(int)waiter->request->width);
-		cond_broadcast(&hosts->changed); // it has precedence over nobody any more
+		cond_broadcast(&hosts->changed); // slots that were kept free for it
 	}
 	if (may_use_pilots(hosts, waiter->request)) {
 		hosts->waiting -= waiter->request->width;
 	}
 }
 
-// Calls request->waits. With the lock, which it releases meanwhile.
+// Calls request->waits. With the lock, released meanwhile.
 static void notify_waiting(struct hosts *hosts, const struct hosts_request *request) {
 	if (request->waits) {
 		mutex_unlock(&hosts->lock);
@@ -235,7 +235,7 @@ void hosts_release_place(struct hosts *hosts, struct hosts_place *place) {
 	struct hosts_host *host = place->host;
 	mutex_lock(&hosts->lock);
 	host->used -= place->width;
-	if (hosts_host_is_pilot(host) && host->used == 0) {
+	if (host->login->is_pilot && host->used == 0) {
 		host->idle_since = now_ns();
 	}
 	if (host->excess > 0) {
@@ -327,7 +327,7 @@ void hosts_unbind(struct hosts_binding *binding) {
 	}
 }
 
-// Limits the queue to the items that the hosts have slots for. More would hold slots of the pool while they wait. With the lock.
+// Limits the queue to as many items as the hosts have slots for: further ones would hold slots of the pool while they wait. With the lock.
 static void limit_queue(const struct hosts *hosts, const struct hosts_binding *binding) {
 	struct queue_attrs attrs = binding->attrs;
 	unsigned slots = 0;

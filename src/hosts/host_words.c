@@ -1,4 +1,4 @@
-// What is said of the hosts of a run: how each stands, and for which of them a job waits.
+// Messages about the hosts of a run: the state of each, and for which of them a job waits.
 
 #include "hosts/hosts_internal.h"
 
@@ -35,7 +35,7 @@ void hosts_view(struct hosts *hosts, void (*fn)(void *arg, const struct host_vie
 		buf_adds(&says, view.state == HOST_HELD ? buf_str(&host->brake) : "");
 		mutex_unlock(&hosts->lock);
 		view.says = buf_str(&says);
-		if (view.slots > 0 || !hosts_host_is_pilot(host)) {
+		if (view.slots > 0 || !host->login->is_pilot) {
 			fn(arg, &view);
 		}
 	}

@@ -1,6 +1,6 @@
 // The slots of a run that are on several machines: one link for each of the others, and the count of the slots of all.
 //
-// A host has slots while it is up; the pool is told of each that comes and goes. An attempt whose line has gone ends with
+// A host has slots while it is up; the pool is told of each that comes and goes. An attempt whose connection is lost ends with
 // result.lost, and run/job_run.c runs it again, which takes a place anew. As its slots went with the connection, it waits for one
 // elsewhere, or until the connection is back.
 
@@ -13,7 +13,7 @@
 #include "engine/start_order.h"
 #include "hosts/host_files.h"
 #include "hosts/pilots.h"
-#include "remote/ends.h"
+#include "remote/channel.h"
 #include "remote/link.h"
 #include "remote/payload.h"
 #include "remote/program_copy.h"
@@ -30,13 +30,12 @@
 #include <unistd.h>
 
 enum {
-	HOST_SLOTS_MOST = 4096, // whatever a worker says
-	HOST_NAME_MOST = 255,
+	HOST_SLOTS_MOST = 4096,    // if a worker offers more, this many are used
 	MESSAGE_MOST = 600,        // bytes of what a machine or its launcher says, as it is shown
-	REST_WAIT_S = 1,
+	SUSPEND_WAIT_S = 1,
 };
 
-// What a pilot is called once it has said where it is.
+// A node on which a pilot has connected: messages and logs name the pilot by the login of its node.
 struct pilot_node {
 	struct sshlogin login;
 	struct pilot_node *next;
@@ -60,26 +59,7 @@ static void set_lost_result(struct hosts *hosts, enum link_end end, bool wrote, 
 	}
 }
 
-// Returns the environment without the variables that begin with one of these. The caller frees the array; the strings are borrowed.
-static char **env_without(char *const *env, const char *const *beginnings) {
-	size_t n = 0, kept = 0;
-	while (env[n]) {
-		++n;
-	}
-	char **without = xcalloc(n + 1, sizeof(*without));
-	for (size_t i = 0; i < n; ++i) {
-		const char *const *at = beginnings;
-		while (*at && strncmp(env[i], *at, strlen(*at)) != 0) {
-			++at;
-		}
-		if (!*at) {
-			without[kept++] = env[i];
-		}
-	}
-	return without;
-}
-
-// Where the job is to be, as --workdir or the manifest says; "." is this directory, seen from the login directory if it is below.
+// Returns the directory of the job there, by --workdir or the manifest. "." is this directory, relative to the login directory if it is below.
 static const char *find_dir(const struct hosts *hosts, const struct child_config *config) {
 	const char *dir = config->context->cwd;
 	if (dir && hosts->options->own_workdir) {
@@ -101,7 +81,7 @@ static void execute(void *arg, const struct child_config *config, struct result 
 		return;
 	}
 	// a fairpar in a job elsewhere is not to look for this one there
-	char **env = env_without(config->env, (const char *const[]){"FAIRPAR_SOCK=", "FAIRPAR_CONTROL=", NULL});
+	char *unset[] = {"FAIRPAR_SOCK", "FAIRPAR_CONTROL", NULL}, **env = payload_env(config->env, NULL, unset);
 	struct child_config sent = *config;
 	sent.env = env;
 	struct payload_context context = {
@@ -195,7 +175,7 @@ struct executor hosts_executor(struct hosts *hosts, const struct executor *inner
 }
 
 void hosts_suspend(struct hosts *hosts, bool begins) {
-	uint64_t until = now_ns() + REST_WAIT_S * NS_PER_S;
+	uint64_t until = now_ns() + SUSPEND_WAIT_S * NS_PER_S;
 	struct host_link *link;
 	for (size_t i = 0; hosts && (link = next_link(hosts, &i));) {
 		link_suspend(link, begins);
@@ -264,12 +244,6 @@ void hosts_set_slots(struct hosts_host *host, unsigned slots, bool keeps) {
 	}
 }
 
-static void set_slots(struct hosts_host *host, unsigned slots) {
-	mutex_lock(&host->hosts->lock);
-	hosts_set_slots(host, slots, /* keeps */ false);
-	mutex_unlock(&host->hosts->lock);
-}
-
 // The slots that the options give the machine; 0: its worker decides.
 static unsigned configured_slots(const struct hosts *hosts, const struct sshlogin *login) {
 	char jobs[SSHLOGIN_JOBS_TEXT], *end;
@@ -283,7 +257,7 @@ static unsigned configured_slots(const struct hosts *hosts, const struct sshlogi
 	return *end == '\0' && jobs[0] != '+' && jobs[0] != '-' ? slots < HOST_SLOTS_MOST ? (unsigned)slots : HOST_SLOTS_MOST : 0;
 }
 
-// The same, or as many as this machine has if the worker decides.
+// The same, or the number of this machine's slots if the worker decides.
 static unsigned slots_or_default(const struct hosts *hosts, const struct sshlogin *login) {
 	unsigned given = configured_slots(hosts, login);
 	return given > 0 ? given : hosts->here;
@@ -323,7 +297,7 @@ static bool has_other_host(const struct hosts_host *host, const struct hosts_bin
 	return false;
 }
 
-// What becomes of the jobs of a host that has failed, for the message. With the lock.
+// Returns the part of the message that a host has failed which says where its jobs go. With the lock.
 static const char *retry_note(const struct hosts_host *host) {
 	if (host->allocation_ended || host->is_removed) {
 		return "";
@@ -359,8 +333,8 @@ static void on_down(void *arg, const char *why, bool was_up, bool bye) {
 	} else if (says) {
 		diag_warn("%s: %s: %s%s", host->login->name, what, buf_str(&cause), next);
 	}
-	hosts_refresh_list(hosts); // for perhaps no job ends that would do so
-	hosts->wake(hosts->wake_arg); // nobody may be left
+	hosts_refresh_list(hosts); // the end of a job does so, too, but none may run
+	hosts->wake(hosts->wake_arg); // it may have been the last host
 }
 
 static void on_braked(void *arg, uint64_t jobs, const char *why) {
@@ -389,17 +363,16 @@ static void on_launcher_line(void *arg, const char *line) {
 	diag_note("%s: %s", host->login->name, buf_str(&text));
 }
 
-// ---- pilots: hosts that are asked for while there is work ----
+// ---- pilots: hosts that are requested from Slurm while there is work ----
 
 static unsigned pilot_index(const struct hosts_host *host) {
 	return (unsigned)(host->index - host->hosts->first_pilot);
 }
 
-// The node of that name; `otherwise` if that cannot be one's. With the lock.
+// Returns the login of the node of that name, or `otherwise` if the name is not valid. With the lock.
 static const struct sshlogin *find_node(struct hosts *hosts, const char *name, const struct sshlogin *otherwise) {
-	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
 	size_t len = strlen(name);
-	if (len == 0 || len > HOST_NAME_MOST || strspn(name, plain) < len || name[0] == '-') {
+	if (!slurm_is_node(name)) {
 		return otherwise;
 	}
 	struct pilot_node *node = hosts->nodes;
@@ -427,7 +400,9 @@ static void on_pilot_up(void *arg, const struct worker_hello *hello) {
 
 static void on_pilot_down(void *arg, const char *why, bool was_up, bool bye) {
 	struct hosts_host *host = arg;
-	set_slots(host, 0);
+	mutex_lock(&host->hosts->lock);
+	hosts_set_slots(host, 0, /* keeps */ false);
+	mutex_unlock(&host->hosts->lock);
 	pilots_on_down(host->hosts->pilots, pilot_index(host), why, was_up, bye);
 }
 
@@ -437,7 +412,7 @@ static void on_pilot_closed(void *arg) {
 	host->hosts->wake(host->hosts->wake_arg); // it may have been the last
 }
 
-// While the run ends nothing is asked for.
+// As pilots_calls.demand; 0 while the run ends.
 static unsigned pilots_demand(void *arg, unsigned most) {
 	struct hosts *hosts = arg;
 	mutex_lock(&hosts->lock);
@@ -507,7 +482,7 @@ bool hosts_are_unreachable(struct hosts *hosts) {
 	mutex_lock(&hosts->lock);
 	for (size_t i = 0; i < hosts->n && none; ++i) {
 		const struct hosts_host *host = hosts->hosts[i];
-		none = hosts_host_is_pilot(host) || host->allocation_ended || ((host->has_failed || host->is_removed) && !host->was_up);
+		none = host->login->is_pilot || host->allocation_ended || ((host->has_failed || host->is_removed) && !host->was_up);
 	}
 	mutex_unlock(&hosts->lock);
 	return none;
@@ -515,11 +490,7 @@ bool hosts_are_unreachable(struct hosts *hosts) {
 
 // ---- life ----
 
-// It marks what this run has started on this machine, to be killed when it dies. A launcher ends with its connection, and what runs at
-// the other end is its worker's.
-static const char *const without_cookie[] = {"FAIRPAR_COOKIE=", NULL};
-
-// The command line of the launcher. Returns 0, or -1 with *ret_error.
+// Makes the command line of the launcher. Returns 0, or -1 with *ret_error.
 static int build_argv(struct hosts_host *host, const struct sshlogin_worker *worker, char **ret_error) {
 	size_t n;
 	if (sshlogin_argv(host->login, worker, &host->words, &n, ret_error) != 0) {
@@ -538,7 +509,7 @@ static void add_variable(struct buf *buf, const char *variable) {
 	buf_add(buf, variable, strlen(variable) + 1);
 }
 
-// As GNU parallel sees "." of --workdir.
+// Returns the directory relative to $HOME if it is below, else as it is: what "." of --workdir means to GNU parallel.
 static const char *find_dot(const char *cwd) {
 	const char *home = getenv("HOME");
 	size_t len = home ? strlen(home) : 0;
@@ -599,7 +570,8 @@ int hosts_open(const struct options *options, const struct context *context, uns
 	struct hosts *hosts = *ret_hosts = NEW(struct hosts);
 	*hosts = (struct hosts){.options = options, .context = context, .here = here, .cwd = getcwd(NULL, 0)};
 	hosts->machines = !options->onall ? 0 : options->machines && options->machines < options->hosts.n ? options->machines : (unsigned)options->hosts.n;
-	hosts->self = launcher_self();
+	hosts->self = realpath("/proc/self/exe", NULL);
+	hosts->self = hosts->self ? hosts->self : xstrdup("fairpar");
 	hosts->dot = find_dot(hosts->cwd);
 	program_copy_find(hosts->self, &hosts->copy);
 	atomic_store_relaxed(&hosts->next_list_check, TIME_NEVER);
@@ -608,8 +580,9 @@ int hosts_open(const struct options *options, const struct context *context, uns
 	mutex_init(&hosts->lock, LOCK_HOSTS);
 	cond_init(&hosts->changed);
 	term_seq_write(&options->term_seq, &hosts->term_seq);
+	const char *program = getenv("FAIRPAR_REMOTE");
 	hosts->worker = (struct sshlogin_worker){
-		.ssh = options->ssh, .jobs = options->onall ? "1" : options->jobs, .program = getenv("FAIRPAR_REMOTE"), .self = hosts->self,
+		.ssh = options->ssh, .jobs = options->onall ? "1" : options->jobs, .program = program && *program ? program : NULL, .self = hosts->self,
 		.term_seq = buf_str(&hosts->term_seq), .load = options->load, .memfree = options->memfree, .copy = &hosts->copy,
 	};
 	int result = 0;
@@ -643,7 +616,7 @@ void hosts_detach(struct hosts *hosts) {
 	}
 }
 
-// Ignores the signals of the terminal. OpenSSH leaves these ignored, except while it prompts.
+// Adds the signals that the terminal sends. OpenSSH leaves ignored signals ignored, except while it prompts.
 static void ignore_terminal(sigset_t *ignored) {
 	static const int signals[] = {SIGHUP, SIGINT, SIGQUIT, SIGTSTP};
 	for (size_t i = 0; i < sizeof(signals) / sizeof(*signals); ++i) {
@@ -654,15 +627,15 @@ static void ignore_terminal(sigset_t *ignored) {
 // Returns NULL with errno.
 static struct host_link *open_link(struct hosts_host *host) {
 	const struct hosts *hosts = host->hosts;
-	bool prompts = host->login->kind == SSHLOGIN_SSH;
+	bool prompts = host->login->kind == SSHLOGIN_SSH, is_pilot = host->login->is_pilot;
 	struct link_config config = {
 		.launcher = {.path = host->path, .argv = host->argv, .env = hosts->env, .context = prompts ? hosts->prompt_context : hosts->context, .prompts = prompts},
-		.env = hosts_host_is_pilot(host) ? (struct buf)BUF_INIT : host->login->kind == SSHLOGIN_LAUNCH ? hosts->whole_env : hosts->sent_env,
+		.env = is_pilot ? (struct buf)BUF_INIT : host->login->kind == SSHLOGIN_LAUNCH ? hosts->whole_env : hosts->sent_env,
 		.adds_env = host->login->kind != SSHLOGIN_LAUNCH,
 		.copy = prompts ? &hosts->copy : NULL,
-		.on_demand = hosts_host_is_pilot(host),
-		.calls = {.up = hosts_host_is_pilot(host) ? on_pilot_up : on_up, .down = hosts_host_is_pilot(host) ? on_pilot_down : on_down, .braked = on_braked, .message = on_launcher_line,
-		          .closed = on_pilot_closed, .arg = host},
+		.on_demand = is_pilot,
+		.calls = {.up = is_pilot ? on_pilot_up : on_up, .down = is_pilot ? on_pilot_down : on_down, .braked = on_braked,
+		          .message = on_launcher_line, .closed = on_pilot_closed, .arg = host},
 	};
 	return link_open(&config);
 }
@@ -698,7 +671,8 @@ int hosts_attach(struct hosts *hosts, struct pool *pool, struct start_order *sta
 	hosts->start_order = start_order;
 	hosts->wake = wake;
 	hosts->wake_arg = arg;
-	hosts->env = env_without(hosts->context->env, without_cookie);
+	// the cookie marks processes to be killed when this run dies: a launcher ends with its connection, and remote jobs are their worker's
+	hosts->env = payload_env(hosts->context->env, NULL, (char *[]){"FAIRPAR_COOKIE", NULL});
 	hosts->prompt_context = context_derive(hosts->context, NULL, -1, 0);
 	ignore_terminal(&hosts->prompt_context->ignored);
 	choose_env(hosts);

@@ -1,4 +1,4 @@
-// The slots of a run on several machines: which attempt runs where, and what becomes of one whose machine is lost.
+// The slots of a run on several machines: which attempt runs where, and the result of one whose machine is lost.
 //
 // A place is one slot of one host, or several. An attempt acquires its place before its command is built, because the command may name
 // the host; hosts_executor() then runs it there. A place on this machine (`:`) is served by the executor of local jobs.
@@ -74,8 +74,8 @@ bool hosts_describe_limit(struct hosts *hosts, const char *queue, struct buf *ou
 // Returns how many nanoseconds between `since` and `until` (now_ns() time) no host was connected. It knows only the latest such time. Any thread.
 uint64_t hosts_downtime(const struct hosts *hosts, uint64_t since, uint64_t until);
 
-// Sets the files that are transferred for the attempt at the place: borrowed until its end. A machine that shares this one's file system
-// (--launch, --slurm, `:`) ignores them.
+// Sets the files that are transferred for the attempt at the place; borrowed until its end. They are ignored for a machine that shares this one's
+// file system (--launch, --slurm, `:`).
 void hosts_place_set_files(struct hosts_place *place, struct job_files *files);
 
 // Restrict a batch to that machine of the options; or to all machines with one of these names or groups (sshlogin_matches()), also those
@@ -89,7 +89,7 @@ void hosts_unbind(struct hosts_binding *binding); // NULL-safe
 // slots for, and follows these. `width`: the slots of an item. From one thread.
 void hosts_set_queue(struct hosts_binding *binding, struct queue *queue, const struct queue_attrs *attrs, unsigned width);
 
-// Ends that; called before the queue goes (pool_hooks.removed). NULL-safe.
+// Stops following it; called before the queue is removed (pool_hooks.removed). NULL-safe.
 void hosts_forget_queue(struct hosts_binding *binding);
 
 // Called when items wait for slots (pool_hooks.starving): pilots may be requested. NULL-safe; any thread.

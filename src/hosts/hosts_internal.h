@@ -1,5 +1,5 @@
 // The hosts of a run as the files of this room see them: hosts.c (connections, and what runs there), host_places.c (which attempt gets which
-// slots), host_list.c (changes of --sshloginfile), host_words.c (what is said of them).
+// slots), host_list.c (changes of --sshloginfile), host_words.c (messages about them).
 
 #ifndef FAIRPAR_HOSTS_HOSTS_INTERNAL_H
 #define FAIRPAR_HOSTS_HOSTS_INTERNAL_H
@@ -38,7 +38,7 @@ struct hosts_host {
 	bool was_up;                 // it was connected at least once
 	bool has_failed;             // its connection was lost or refused, and it is not connected again yet; a message has said so
 	bool is_unreachable;         // the last attempt to connect has failed
-	bool allocation_ended;       // … and so will each: the allocation of Slurm that it was in has ended
+	bool allocation_ended;       // … because its Slurm allocation has ended: each further attempt fails, too
 };
 
 struct hosts_place {
@@ -96,10 +96,6 @@ struct hosts {
 	atomic_uint_least64_t next_list_check; // now_ns() time; TIME_NEVER: a thread is reading the list, or it cannot change
 	unsigned machines;           // --onall: the pool has that many slots all the time, and each host one; else 0
 };
-
-static inline bool hosts_host_is_pilot(const struct hosts_host *host) {
-	return host->login->is_pilot;
-}
 
 // Makes a host, without a connection; the login is borrowed. Returns NULL with *ret_error, a whole message (caller frees).
 // hosts_free_host() is for one that no list has.

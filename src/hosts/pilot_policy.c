@@ -8,10 +8,10 @@
 #include <stdlib.h>
 
 enum {
-	IDLE_S = 15,                                // a pilot without a job, or a request without work, is kept so long
-	FAILED_FIRST_S = 5, FAILED_MOST_S = 300,    // between requests that fail
-	PROVEN_S = 60,                              // a pilot that was there so long has not failed by being lost
-	QUERY_FIRST_S = 5, QUERY_NEXT_S = 15, QUERY_MOST_S = 300, // at Slurm's queue
+	IDLE_S = 15,                                // how long a pilot without a job, or a request without work, is kept
+	FAILED_FIRST_S = 5, FAILED_MOST_S = 300,    // back-off after a request that has failed
+	PROVEN_S = 60,                              // the loss of a pilot that was up for so long is not a failure of its request
+	QUERY_FIRST_S = 5, QUERY_NEXT_S = 15, QUERY_MOST_S = 300, // between queries of Slurm's queue
 };
 
 void pilot_policy_init(struct pilot_policy *policy, unsigned n, unsigned slots) {
@@ -34,23 +34,19 @@ bool pilots_are_hopeless(const struct pilot_policy *policy) {
 	return policy->is_refused && !policy->was_up && pilots_in(policy, PILOT_REQUESTED) == 0;
 }
 
-static void set_state(struct pilot_policy *policy, unsigned i, enum pilot_state state, uint64_t now) {
+void pilot_set_state(struct pilot_policy *policy, unsigned i, enum pilot_state state, uint64_t now) {
 	policy->pilots[i].state = state;
 	policy->pilots[i].since = now;
 }
 
 static void order(struct pilot_policy *policy, enum pilot_order what, unsigned i, uint64_t now, enum pilot_order *orders) {
 	orders[i] = what;
-	set_state(policy, i, what == PILOT_REQUEST ? PILOT_REQUESTED : PILOT_LEAVING, now);
+	pilot_set_state(policy, i, what == PILOT_REQUEST ? PILOT_REQUESTED : PILOT_LEAVING, now);
 }
 
-static uint64_t earlier(uint64_t a, uint64_t b) {
-	return a < b ? a : b;
-}
-
-// Asks for as many as the work needs beside those asked for already; for one alone, as a trial, after a failure. Returns when more may
-// be asked for, if that is later.
-static uint64_t ask(struct pilot_policy *policy, unsigned demand, uint64_t now, enum pilot_order *orders) {
+// Requests as many pilots as the work needs beyond those requested already; after a failure only one, as a trial. Returns when more may be
+// requested, or TIME_NEVER.
+static uint64_t request(struct pilot_policy *policy, unsigned demand, uint64_t now, enum pilot_order *orders) {
 	unsigned needed = demand / policy->slots + (demand % policy->slots > 0), asked = pilots_in(policy, PILOT_REQUESTED);
 	needed = policy->failures > 0 && needed > 1 ? 1 : needed;
 	if (needed <= asked || pilots_are_hopeless(policy)) {
@@ -78,7 +74,7 @@ static uint64_t release(struct pilot_policy *policy, unsigned demand, uint64_t n
 		if (orders[i] != PILOT_KEEP || demand > 0 || (!is_up && pilot->state != PILOT_REQUESTED)) {
 			continue;
 		}
-		// one that has a job is looked at again, for nobody tells when that has ended
+		// one that has a job is checked again after the grace, for the end of a job wakes nobody
 		uint64_t idle = is_up ? pilot->idle_since : policy->no_demand_since;
 		idle = idle == TIME_NEVER ? now : idle;
 		idle = is_up && idle < policy->no_demand_since ? policy->no_demand_since : idle;
@@ -123,7 +119,7 @@ struct pilot_step pilot_policy_step(struct pilot_policy *policy, unsigned demand
 		}
 	}
 	policy->none_can_start = false;
-	step.due = earlier(step.due, ask(policy, demand, now, ret_orders));
+	step.due = earlier(step.due, request(policy, demand, now, ret_orders));
 	step.due = earlier(step.due, release(policy, demand, now, ret_orders));
 	step.due = earlier(step.due, query_queue(policy, now, &step.queries_queue));
 	return step;
@@ -134,19 +130,7 @@ void pilot_has_come(struct pilot_policy *policy, unsigned i, uint64_t now) {
 	policy->is_refused = false;
 	policy->failures = 0;
 	policy->pilots[i].idle_since = now;
-	set_state(policy, i, PILOT_UP, now);
-}
-
-void pilot_stays(struct pilot_policy *policy, unsigned i, uint64_t now) {
-	set_state(policy, i, PILOT_UP, now);
-}
-
-void pilot_is_leaving(struct pilot_policy *policy, unsigned i, uint64_t now) {
-	set_state(policy, i, PILOT_LEAVING, now);
-}
-
-void pilot_is_gone(struct pilot_policy *policy, unsigned i, uint64_t now) {
-	set_state(policy, i, PILOT_ABSENT, now);
+	pilot_set_state(policy, i, PILOT_UP, now);
 }
 
 void pilot_has_failed(struct pilot_policy *policy, unsigned i, bool for_good, uint64_t now) {
@@ -158,7 +142,7 @@ void pilot_has_failed(struct pilot_policy *policy, unsigned i, bool for_good, ui
 		++policy->failures;
 	}
 	policy->is_refused = policy->is_refused || (for_good && !policy->was_up);
-	set_state(policy, i, PILOT_LEAVING, now);
+	pilot_set_state(policy, i, PILOT_LEAVING, now);
 }
 
 void pilots_cannot_start(struct pilot_policy *policy) {

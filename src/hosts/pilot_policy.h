@@ -34,7 +34,7 @@ struct pilot_policy {
 	unsigned slots;       // of each
 	bool was_up;          // some pilot, at least once
 	bool is_refused;      // Slurm has said of a request that it can never be met, and no pilot has come since
-	bool none_can_start;        // … of all requests that there are: they are to be cancelled
+	bool none_can_start;  // none of the requests that there are can be met: they are to be cancelled
 	// of the policy
 	unsigned failures;    // in a row
 	uint64_t not_before;  // no pilot is requested before that time
@@ -55,15 +55,15 @@ struct pilot_step {
 // of the `n` pilots into `ret_orders`.
 struct pilot_step pilot_policy_step(struct pilot_policy *policy, unsigned demand, uint64_t now, enum pilot_order *ret_orders);
 
-// What has happened to pilot `i`. It has said hello.
+// Pilot `i` has sent its hello.
 void pilot_has_come(struct pilot_policy *policy, unsigned i, uint64_t now);
-void pilot_is_leaving(struct pilot_policy *policy, unsigned i, uint64_t now); // it takes no further job, and nothing went wrong
+
 // Its request has failed, or it was lost. `for_good`: the same request will not succeed later.
 void pilot_has_failed(struct pilot_policy *policy, unsigned i, bool for_good, uint64_t now);
-// Its connection is closed.
-void pilot_is_gone(struct pilot_policy *policy, unsigned i, uint64_t now);
-// It was not released after all, because a job came.
-void pilot_stays(struct pilot_policy *policy, unsigned i, uint64_t now);
+
+// Sets its state where nothing went wrong: LEAVING, it takes no further job; ABSENT, its connection is closed; UP, it was not released after
+// all, because a job came.
+void pilot_set_state(struct pilot_policy *policy, unsigned i, enum pilot_state state, uint64_t now);
 
 // To be called when Slurm's queue shows that none of the requests can ever be met. The next step cancels them.
 void pilots_cannot_start(struct pilot_policy *policy);

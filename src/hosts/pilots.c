@@ -34,16 +34,16 @@ struct pilots {
 	int wake_fd, stop_fd;
 	// of the thread
 	enum pilot_order *orders;
-	bool has_cleaned;          // what earlier runs have left
-	bool has_tried;            // to do so
-	bool was_asked;            // for a pilot
-	bool is_closing;              // the thread has ended: a command is not cut short any more
+	bool has_cleaned;          // the jobs of killed runs were cancelled
+	bool has_tried;            // … or that was tried
+	bool has_requested;        // a pilot, at least once
+	bool is_closing;           // the thread has ended: stop_fd does not cut commands short any more
 	// under lock
 	mutex lock;
 	struct pilot_policy policy;
 	bool stopping;
-	struct buf last_error;           // the last failure in a message
-	struct buf last_reason;
+	struct buf last_error;     // in a message: the last failure of a request
+	struct buf last_reason;    // … and why pilots wait
 };
 
 // ---- Slurm's commands ----
@@ -66,8 +66,8 @@ static bool is_stopping(struct pilots *pilots) {
 	return stopping;
 }
 
-// Cancels the jobs of that name, or of those what waits alone. Returns whether that was done; says what went wrong, unless the
-// run ends, which does all of it once more.
+// Cancels the jobs of that name; `waiting`: only those that wait. Returns whether that was done. Warns if not, unless the run ends, when
+// pilots_close() cancels them all once more.
 static bool cancel(struct pilots *pilots, const char *name, bool waiting) {
 	FP_CLEANUP(buf_fini) struct buf out = BUF_INIT;
 	FP_CLEANUP(buf_fini) struct buf why = BUF_INIT;
@@ -95,7 +95,7 @@ static int each_job(const struct pilots *pilots, const char *format, const char 
 	return 0;
 }
 
-// ---- what a killed run has left ----
+// ---- jobs that a killed run has left ----
 
 struct leftovers {
 	const struct pilots *pilots;
@@ -117,7 +117,7 @@ static void find_leftover(void *arg, char *line) {
 	buf_add(&left->names, line, strlen(line) + 1);
 }
 
-// srun cancels its job when it ends, but not where it was killed before that had started: such a job of nobody's would start, and stay.
+// Cancels them. srun cancels its job when it ends, but not when it is killed before the job has started: nobody would end such a job.
 static void clean_up(struct pilots *pilots) {
 	struct leftovers left = {.pilots = pilots, .names = BUF_INIT};
 	FP_CLEANUP(buf_fini) struct buf why = BUF_INIT;
@@ -141,7 +141,7 @@ struct queue_reasons {
 	struct buf reasons;
 };
 
-static void add_wait(void *arg, char *line) {
+static void add_reason(void *arg, char *line) {
 	struct queue_reasons *waits = arg;
 	char *reason = strchr(line, '|');
 	if (!reason || strncmp(line, "PENDING|", 8) != 0) {
@@ -156,13 +156,13 @@ static void add_wait(void *arg, char *line) {
 	}
 }
 
-// Stores the text of the last message. Returns whether it has changed.
-static bool set_if_new(struct pilots *pilots, struct buf *said, const char *text) {
+// Sets the text of the last message. Returns whether it has changed.
+static bool set_if_new(struct pilots *pilots, struct buf *last, const char *text) {
 	mutex_lock(&pilots->lock);
-	bool is_new = strcmp(buf_str(said), text) != 0;
+	bool is_new = strcmp(buf_str(last), text) != 0;
 	if (is_new) {
-		buf_reset(said);
-		buf_adds(said, text);
+		buf_reset(last);
+		buf_adds(last, text);
 	}
 	mutex_unlock(&pilots->lock);
 	return is_new;
@@ -171,7 +171,7 @@ static bool set_if_new(struct pilots *pilots, struct buf *said, const char *text
 static void query_queue(struct pilots *pilots) {
 	struct queue_reasons waits = {.reasons = BUF_INIT};
 	FP_CLEANUP(buf_fini) struct buf why = BUF_INIT;
-	int result = each_job(pilots, "%T|%r", pilots->config.name, add_wait, &waits, &why);
+	int result = each_job(pilots, "%T|%r", pilots->config.name, add_reason, &waits, &why);
 	mutex_lock(&pilots->lock);
 	bool none_can_start = waits.pending > 0 && waits.impossible == waits.pending && waits.others == 0 && !pilots->policy.was_up;
 	if (none_can_start) {
@@ -197,11 +197,11 @@ static void carry_out(struct pilots *pilots, unsigned i) {
 	const struct pilots_calls *calls = &pilots->config.calls;
 	enum pilot_order order = pilots->orders[i];
 	if (order == PILOT_REQUEST) {
-		pilots->was_asked = true;
+		pilots->has_requested = true;
 		calls->request(calls->arg, i);
 	} else if (!calls->release(calls->arg, i)) {
 		mutex_lock(&pilots->lock);
-		pilot_stays(&pilots->policy, i, now_ns());
+		pilot_set_state(&pilots->policy, i, PILOT_UP, now_ns());
 		mutex_unlock(&pilots->lock);
 	}
 }
@@ -231,7 +231,7 @@ static uint64_t step(struct pilots *pilots) {
 		(void)cancel(pilots, pilots->config.name, /* waiting */ true);
 		calls->wake(calls->arg);
 	}
-	if (pilots->was_asked && !pilots->has_cleaned && (step.queries_queue || !pilots->has_tried)) {
+	if (pilots->has_requested && !pilots->has_cleaned && (step.queries_queue || !pilots->has_tried)) {
 		pilots->has_tried = true;
 		clean_up(pilots);
 	}
@@ -286,7 +286,7 @@ void pilots_on_down(struct pilots *pilots, unsigned pilot, const char *why, bool
 	mutex_lock(&pilots->lock);
 	bool says = !bye && !pilots->stopping;
 	if (bye) {
-		pilot_is_leaving(&pilots->policy, pilot, now_ns());
+		pilot_set_state(&pilots->policy, pilot, PILOT_LEAVING, now_ns());
 	} else {
 		pilot_has_failed(&pilots->policy, pilot, for_good, now_ns());
 	}
@@ -300,7 +300,7 @@ void pilots_on_down(struct pilots *pilots, unsigned pilot, const char *why, bool
 
 void pilots_on_closed(struct pilots *pilots, unsigned pilot) {
 	mutex_lock(&pilots->lock);
-	pilot_is_gone(&pilots->policy, pilot, now_ns());
+	pilot_set_state(&pilots->policy, pilot, PILOT_ABSENT, now_ns());
 	mutex_unlock(&pilots->lock);
 	pilots_check(pilots);
 }
@@ -352,7 +352,7 @@ void pilots_stop(struct pilots *pilots) {
 
 void pilots_close(struct pilots *pilots) {
 	pilots->is_closing = true;
-	if (pilots->was_asked && cancel(pilots, pilots->config.name, /* waiting */ false) && !pilots->has_cleaned) {
+	if (pilots->has_requested && cancel(pilots, pilots->config.name, /* waiting */ false) && !pilots->has_cleaned) {
 		clean_up(pilots);
 	}
 	free_all(pilots);

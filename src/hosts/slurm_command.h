@@ -1,4 +1,4 @@
-// One command of Slurm, run to its end: what it has printed, and how it ended.
+// Runs one command of Slurm to its end, and returns its output.
 
 #ifndef FAIRPAR_HOSTS_SLURM_COMMAND_H
 #define FAIRPAR_HOSTS_SLURM_COMMAND_H

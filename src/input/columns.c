@@ -199,16 +199,15 @@ int splitter_init(struct splitter *splitter, const char *colsep, enum input_trim
 	if (regex_compile(&splitter->regex, colsep, 0, error) != 0) {
 		return -1;
 	}
-	splitter->has_regex = true;
 	splitter->kind = SPLIT_REGEX;
 	find_shortcut(splitter, colsep);
 	return 0;
 }
 
 void splitter_fini(struct splitter *splitter) {
-	if (splitter->has_regex) {
+	if (splitter->kind != SPLIT_NOT) {
 		regfree(&splitter->regex);
-		splitter->has_regex = false;
+		splitter->kind = SPLIT_NOT;
 	}
 }
 

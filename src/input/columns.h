@@ -24,8 +24,7 @@ struct splitter {
 	bool in_set[256];        // SPLIT_SET
 	bool joins;              // SPLIT_SET: several of them in a row are one separator: [ ,]+
 	enum input_trim trim;
-	bool has_regex;
-	regex_t regex;
+	regex_t regex;           // but for SPLIT_NOT
 };
 
 // Compiles the separator, which colsep_translate() has made, or NULL: lines are not split. Returns 0, or -1 with the cause

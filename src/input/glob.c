@@ -229,18 +229,16 @@ static int compare(const void *a, const void *b) {
 	return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-static int report_matches(struct glob_walk *walk, int (*found)(void *arg, const char *path), void *arg) {
+static void report_matches(struct glob_walk *walk, void (*found)(void *arg, const char *path), void *arg) {
 	if (walk->nmatches > 1) {
 		qsort(walk->matches, walk->nmatches, sizeof(walk->matches[0]), compare);
 	}
 	for (size_t i = 0; i < walk->nmatches; ++i) {
 		bool is_again = i > 0 && strcmp(walk->matches[i - 1], walk->matches[i]) == 0;
-		int stop = is_again ? 0 : found(arg, walk->matches[i]);
-		if (stop != 0) {
-			return stop;
+		if (!is_again) {
+			found(arg, walk->matches[i]);
 		}
 	}
-	return 0;
 }
 
 // Sets where the walk begins: the root, or `dir`, which must be there. Returns 0, or -1 after fail().
@@ -259,8 +257,8 @@ static int set_start(struct glob_walk *walk, const char *dir, const char *patter
 	return 0;
 }
 
-int glob_expand(const char *dir, const char *pattern, int (*found)(void *arg, const char *path), void *arg,
-                 char **ret_error) {
+int glob_expand(const char *dir, const char *pattern, void (*found)(void *arg, const char *path), void *arg,
+                char **ret_error) {
 	struct glob_walk walk = {.path = BUF_INIT};
 	parse(&walk, pattern);
 	int result = set_start(&walk, dir, pattern);
@@ -271,7 +269,7 @@ int glob_expand(const char *dir, const char *pattern, int (*found)(void *arg, co
 		result = add_match(&walk, true);
 	}
 	if (result == 0) {
-		result = report_matches(&walk, found, arg);
+		report_matches(&walk, found, arg);
 	}
 	*ret_error = walk.error;
 	for (size_t i = 0; i < walk.n; ++i) {

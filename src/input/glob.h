@@ -12,10 +12,9 @@
 // the pattern matches directories only, and the paths have it too. Braces are text. The process's directory is never
 // changed.
 //
-// Returns 0, also without a match; what `found` returned if that was not 0: it stops there; or -1 with a message in
-// *ret_error (caller frees; else NULL) if a directory cannot be read, so that a file could be missed; then `found` was
-// never called. What vanishes meanwhile is no error.
-int glob_expand(const char *dir, const char *pattern, int (*found)(void *arg, const char *path), void *arg,
-                 char **ret_error);
+// Returns 0, also without a match; or -1 with a message in *ret_error (caller frees; else NULL) if a directory cannot be
+// read, so that a file could be missed; then `found` was never called. What vanishes meanwhile is no error.
+int glob_expand(const char *dir, const char *pattern, void (*found)(void *arg, const char *path), void *arg,
+                char **ret_error);
 
 #endif

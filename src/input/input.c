@@ -44,7 +44,6 @@ struct input {
 	size_t n;
 	size_t current;      // HEADER, LOADING: the source that is read
 	struct input_config config;
-	bool is_simple;      // one source: its records are the input's
 	struct splitter splitter;
 	bool splits;         // an item can be several arguments, or is trimmed
 	bool is_read;        // all of it is in `all`
@@ -99,26 +98,20 @@ struct input *input_open(const struct input_config *config, char **ret_error) {
 	struct input *input = NEW(struct input);
 	input->config = *config;
 	input->state = config->header ? HEADER : LOADING;
-	input->is_simple = config->nsources == 1;
 	input->current = config->header ? 0 : 1;
 	input->sources = xcalloc(config->nsources, sizeof(*input->sources));
 	const char *colsep = config->colsep || !config->header ? config->colsep : "\t"; // as GNU parallel's --header
-	bool failed = splitter_init(&input->splitter, config->csv ? NULL : colsep, config->trim, &input->error) != 0;
+	bool is_good = splitter_init(&input->splitter, config->csv ? NULL : colsep, config->trim, &input->error) == 0;
 	input->splits = config->csv || input->splitter.kind != SPLIT_NOT || input->splitter.trim != TRIM_NONE;
-	size_t nstdin = 0;
-	for (size_t i = 0; i < config->nsources && !failed; ++i) {
+	for (size_t i = 0, nstdin = 0; is_good && i < config->nsources; ++i) {
 		const struct source_config *source = &config->sources[i];
 		nstdin += source->kind == FROM_STDIN;
-		if (nstdin > 1) {
-			buf_adds(&input->error, "stdin is named as input twice, but can be read only once");
-			failed = true;
-			break;
-		}
-		failed = lines_open(&input->sources[i].lines, source, &input->config, /* is_first */ i == 0, &input->error) != 0;
+		buf_adds(&input->error, nstdin > 1 ? "stdin is named as input twice, but can be read only once" : "");
+		is_good = nstdin <= 1 && lines_open(&input->sources[i].lines, source, &input->config, i == 0, &input->error) == 0;
 		input->sources[i].linked = i > 0 && (source->linked || config->link);
-		input->n += !failed;
+		input->n += is_good;
 	}
-	if (failed) {
+	if (!is_good) {
 		*ret_error = buf_take(&input->error);
 		input_close(input);
 		return NULL;
@@ -162,7 +155,7 @@ static enum input_status next_joined(struct input *input, struct source *source,
 		}
 		goes_on |= ret_line->len == 0; // the blank before it still ends the line
 		buf_add(joined, ret_line->text, ret_line->len);
-		if (joined->len > INPUT_LINE_MAX) {
+		if (joined->len > LINE_BUFFER_MAX) {
 			ret_line->bad = "longer than 16 MiB";
 			goes_on = false;
 		}
@@ -383,13 +376,10 @@ static enum input_status next_of_all(struct input *input, struct record *ret_rec
 		*ret_error = record_list_get(&input->all, input->all.at++, ret_record);
 		return *ret_error ? INPUT_BAD : INPUT_RECORD;
 	}
-	if (input->error.len > 0 && input->state != ENDED) { // what stopped the reading
-		input->state = ENDED;
-		*ret_error = buf_str(&input->error);
-		return INPUT_ERROR;
-	}
+	bool has_failed = input->error.len > 0 && input->state != ENDED; // what stopped the reading
 	input->state = ENDED;
-	return INPUT_END;
+	*ret_error = buf_str(&input->error);
+	return has_failed ? INPUT_ERROR : INPUT_END;
 }
 
 enum input_status input_read_all(struct input *input, bool shuffle) {
@@ -421,10 +411,10 @@ enum input_status input_next(struct input *input, struct record *ret_record, con
 	if (input->is_read) {
 		return next_of_all(input, ret_record, ret_error);
 	}
-	if (input->is_simple && input->state != HEADER) {
-		if (input->state == ENDED) {
-			return INPUT_END;
-		}
+	if (input->state == ENDED) {
+		return INPUT_END;
+	}
+	if (input->n == 1 && input->state != HEADER) { // its records are the input's
 		const char *bad;
 		status = next_item(input, &input->sources[0], ret_record, &bad);
 		if (status == INPUT_RECORD && bad) {
@@ -432,7 +422,7 @@ enum input_status input_next(struct input *input, struct record *ret_record, con
 			return INPUT_BAD;
 		}
 	} else {
-		status = input->state == ENDED || input->n == 0 ? INPUT_END : next_of_product(input, ret_record, ret_error);
+		status = next_of_product(input, ret_record, ret_error);
 	}
 	if (status == INPUT_ERROR) {
 		*ret_error = buf_str(&input->error);
@@ -444,11 +434,11 @@ enum input_status input_next(struct input *input, struct record *ret_record, con
 }
 
 bool input_join_records(struct input *input, size_t most) {
-	bool is_plain = input->is_simple && !input->is_read && !input->splits && !input->config.joins && input->state != HEADER;
+	bool is_plain = input->n == 1 && !input->is_read && !input->splits && !input->config.joins && input->state != HEADER;
 	return is_plain && lines_join(&input->sources[0].lines, most);
 }
 
 int input_fd(const struct input *input) {
 	size_t at = input->state == STREAMING || input->current >= input->n ? 0 : input->current;
-	return input->n > 0 ? input->sources[at].lines.fd : -1;
+	return input->sources[at].lines.fd;
 }

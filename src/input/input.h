@@ -30,24 +30,21 @@ enum input_trim { TRIM_NONE, TRIM_LEFT, TRIM_RIGHT, TRIM_BOTH };
 
 struct input_config {
 	const struct source_config *sources; // borrowed for the life of the input
-	size_t nsources;
+	size_t nsources;           // at least 1
 	char delimiter;            // '\n', or what -d and -0 say
 	const char *delimiter_text; // if it is more than a byte; else NULL. Borrowed for the life of the input
 	const char *colsep;        // extended regular expression (translated), or NULL
 	bool header;               // --header : the first record of each source holds the names; implies colsep "\t"
 	char csv;                  // the separator of RFC 4180 records, which may go on over several lines; or 0
-	const char *end;           // an item like this ends its source; or NULL. Borrowed for the life of the input
-	bool skip_blank;           // items of nothing but blanks are none
-	bool skip_first;           // the first line of the first source is none
+	const char *end;           // an item equal to this ends its source; or NULL. Borrowed for the life of the input
+	bool skip_blank;           // records that are empty or all blanks are left out
+	bool skip_first;           // the first line of the first source is left out
 	bool joins;                // -L: a line that ends with a blank goes on in the next one
 	bool link;                 // --link: all sources in step, shorter ones again from their start
 	enum input_trim trim;      // blanks around arguments; with --colsep GNU parallel's default is TRIM_BOTH
 };
 
 struct input; // its states are in input.c
-
-// The longest record in bytes; a longer one is INPUT_BAD.
-enum { INPUT_LINE_MAX = LINE_BUFFER_MAX };
 
 // Opens all sources, a FIFO without waiting for its writer. Several sources give the product of their items, the last
 // varying fastest; linked ones go in step and stop at the shortest. The first source is streamed, the others are read once

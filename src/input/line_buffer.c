@@ -72,7 +72,7 @@ void line_buffer_end(struct line_buffer *buffer) {
 }
 
 // Takes `len` bytes and the delimiter behind them (or the NUL at the end) out of the buffer as a line.
-static void take_line(struct line_buffer *buffer, size_t len, struct line *ret_line) {
+static void cut_line(struct line_buffer *buffer, size_t len, struct line *ret_line) {
 	char *text = buffer->data + buffer->start;
 	text[len] = '\0';
 	*ret_line = (struct line){.text = text, .len = len};
@@ -90,7 +90,7 @@ static void take_line(struct line_buffer *buffer, size_t len, struct line *ret_l
 }
 
 // What is there of a line without its end. Returns true if it is one all the same: too long, or the last.
-static bool take_rest(struct line_buffer *buffer, struct line *ret_line) {
+static bool cut_rest(struct line_buffer *buffer, struct line *ret_line) {
 	size_t left = buffer->end - buffer->start;
 	if (buffer->skipping) {
 		size_t begun = buffer->longer ? strlen(buffer->longer) - 1 : 0; // of a delimiter, perhaps
@@ -103,7 +103,7 @@ static bool take_rest(struct line_buffer *buffer, struct line *ret_line) {
 	if (!is_too_long && (left == 0 || !buffer->ended)) {
 		return false;
 	}
-	take_line(buffer, left, ret_line); // the byte behind the buffer takes its NUL
+	cut_line(buffer, left, ret_line); // the byte behind the buffer takes its NUL
 	buffer->start = buffer->end = 0;
 	buffer->skipping = is_too_long;
 	return true;
@@ -126,10 +126,10 @@ bool line_buffer_next(struct line_buffer *buffer, struct line *ret_line) {
 		const char *start = buffer->data + buffer->start;
 		const char *end = find_end(buffer);
 		if (!end) {
-			return take_rest(buffer, ret_line);
+			return cut_rest(buffer, ret_line);
 		}
 		if (!buffer->skipping) {
-			take_line(buffer, (size_t)(end - start), ret_line);
+			cut_line(buffer, (size_t)(end - start), ret_line);
 			return true;
 		}
 		buffer->skipping = false;

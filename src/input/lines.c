@@ -3,8 +3,8 @@
 #include "input/lines.h"
 
 #include "base/alloc.h"
-#include "base/diag.h"
 #include "base/fault.h"
+#include "base/io.h"
 #include "input/columns.h"
 
 #include <errno.h>
@@ -71,12 +71,8 @@ void lines_close(struct lines *lines) {
 // Nothing to be had without waiting for it?
 static bool must_wait(const struct lines *lines) {
 	struct pollfd in = {.fd = lines->fd, .events = POLLIN};
-	int n;
-	do {
-		n = poll(&in, 1, 0);
-	} while (n < 0 && errno == EINTR);
 	// of a fifo that nobody has opened for writing yet, read() would say end of file; poll() waits (pipe(7), poll(2))
-	return n == 0;
+	return poll(&in, 1, 0) <= 0;
 }
 
 // Returns INPUT_RECORD when there are more bytes, or this was the end.
@@ -86,11 +82,7 @@ static enum input_status fill(struct lines *lines, struct buf *error) {
 	}
 	size_t room;
 	char *at = line_buffer_room(&lines->buffer, &room);
-	ssize_t n;
-	do {
-		errno = fault_errno("input");
-		n = errno ? -1 : read(lines->fd, at, room);
-	} while (n < 0 && errno == EINTR);
+	ssize_t n = fault_fails("input") ? -1 : read_some(lines->fd, at, room);
 	if (n < 0) {
 		if (errno == EAGAIN || errno == EWOULDBLOCK) {
 			return INPUT_WAIT;
@@ -148,7 +140,7 @@ static bool join(struct lines *lines, struct line *line) {
 	}
 	lines->is_open = csv_is_open(line->text, line->len, lines->rules->csv, lines->is_open);
 	buf_add(joined, line->text, line->len);
-	const char *bad = line->bad ? line->bad : joined->len > INPUT_LINE_MAX ? "the CSV record is longer than 16 MiB" : NULL;
+	const char *bad = line->bad ? line->bad : joined->len > LINE_BUFFER_MAX ? "the CSV record is longer than 16 MiB" : NULL;
 	*line = (struct line){.text = buf_reserve(joined, 0) - joined->len, .len = joined->len, .bad = bad};
 	lines->is_open = lines->is_open && !bad;
 	return !lines->is_open;

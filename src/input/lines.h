@@ -15,8 +15,8 @@ struct lines {
 	int fd;            // to be polled; -1 for arguments, and once it is closed
 	bool polls;        // reading may block: poll first
 	size_t next_arg;
-	bool has_rules;    // not each line is a record
-	bool skip_first;   // the next one is none
+	bool has_rules;    // some lines may be no records, go on in the next one, or end the source
+	bool skip_first;   // the next line is left out
 	bool is_open;      // --csv: a quote is open, and what is before it is in `joined`
 	size_t most;       // bytes of lines that come as one record; 0: each is one
 	struct buf joined;

@@ -72,7 +72,7 @@ struct event_run_start {
 	const char *host;
 	const char *cwd;
 	const char *manifest;   // path, or NULL
-	const char *name;       // that it gives the whole, or NULL
+	const char *name;       // of the whole run, as the manifest gives it, or NULL
 	const char *joblog;     // its file, that --resume-failed can read, or NULL
 	const char *parent;     // "RUN/BATCH#n" of the job this fairpar was started by, or NULL
 	const char *const *argv; // NULL at its end
@@ -167,7 +167,7 @@ struct event_lent {
 	const char *to;         // the run: its command line
 	int pid;                // of its fairpar
 	unsigned depth;         // 1: a run in the job; 2: a run in a job of that; and so on
-	bool own;               // the slot was taken already: by the attempt, or lent to the run above
+	bool own;               // it took no further slot: the one of the attempt, or of the run above, was lent on
 	uint64_t start, end;    // now_ns() time
 };
 
@@ -179,7 +179,7 @@ struct event_slots {
 struct event_batch_end {
 	const char *batch;
 	uint64_t ok, failed, cancelled, skipped; // jobs; as in event_run_end
-	uint64_t longest_wait;  // nanoseconds that it had a job to start and got no turn, at most; from an old log: 0
+	uint64_t longest_wait;  // nanoseconds: the longest that it had a job to start and got no turn; from an old log: 0
 	uint64_t memory;        // bytes that its jobs are learned to need; 0: nothing was learned
 };
 

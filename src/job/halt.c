@@ -34,15 +34,11 @@ static int parse_amount(const char *s, struct halt *halt, const char **ret_error
 		*ret_error = "would stop before the first job: the number must be at least 1";
 		return -1;
 	}
-	if (*end == '\0') {
-		halt->count = n;
-		return 0;
-	}
-	if (n > 100) {
+	if (*end == '%' && n > 100) {
 		*ret_error = "has a percentage above 100";
 		return -1;
 	}
-	halt->percent = (double)n;
+	*(*end == '%' ? &halt->percent : &halt->count) = n;
 	return 0;
 }
 
@@ -51,7 +47,7 @@ static const char *const whys[] = {[HALT_ON_FAIL] = "fail", [HALT_ON_SUCCESS] = 
 
 // The place of the word that stands at *s, which moves behind it and the separator ("," and "=" are one and the same to
 // GNU parallel, whose own messages speak of "now,fail,1"), or -1.
-static int take_word(const char **s, const char *const words[3]) {
+static int parse_word(const char **s, const char *const words[3]) {
 	size_t len = strcspn(*s, ",=");
 	for (int i = 0; i < 3 && (*s)[len] != '\0'; ++i) {
 		if (words[i] && strlen(words[i]) == len && memcmp(*s, words[i], len) == 0) {
@@ -82,7 +78,7 @@ int halt_parse(const char *text, struct halt *ret_halt, const char **ret_error) 
 		halt.when = HALT_SOON;
 		halt.why = HALT_ON_FAIL;
 	} else {
-		int when = take_word(&text, whens), why = when < 0 ? -1 : take_word(&text, whys);
+		int when = parse_word(&text, whens), why = when < 0 ? -1 : parse_word(&text, whys);
 		if (why < 0) {
 			*ret_error = when < 0 ? "must be 'never', or begin with 'now,' or 'soon,'"
 			                      : "must go on with 'fail=', 'success=' or 'done=' after 'now,' or 'soon,'";
@@ -103,12 +99,8 @@ void halt_add(struct buf *buf, const struct halt *halt) {
 		buf_adds(buf, "never");
 		return;
 	}
-	buf_printf(buf, "%s,%s=", whens[halt->when], whys[halt->why]);
-	if (halt->percent > 0) {
-		buf_printf(buf, "%.10g%%", halt->percent);
-	} else {
-		buf_printf(buf, "%llu", (unsigned long long)halt->count);
-	}
+	buf_printf(buf, "%s,%s=%llu%s", whens[halt->when], whys[halt->why], ull(halt->percent > 0 ? halt->percent : halt->count),
+	           halt->percent > 0 ? "%" : "");
 }
 
 // The code of a failure, which is never 0.
@@ -171,7 +163,7 @@ bool halt_is_met(const struct halt *halt, const struct tally *tally) {
 	if (halt->percent == 0) {
 		return n >= halt->count;
 	}
-	return n > 0 && tally->total_is_final && (double)n * 100 >= halt->percent * (double)tally->total;
+	return n > 0 && tally->total_is_final && (double)n * 100 >= (double)halt->percent * (double)tally->total;
 }
 
 static int gnu_status(const struct tally *tally, const struct halt *halt, bool halted, const struct result *halted_by) {

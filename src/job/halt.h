@@ -13,7 +13,7 @@ struct halt {
 	enum halt_when when;
 	enum halt_why why;
 	uint64_t count;    // jobs, if percent is 0
-	double percent;    // of all jobs (0 to 100], or 0
+	uint64_t percent;  // of all jobs, up to 100; or 0
 };
 
 // Parses "never", "now|soon,fail|success|done=N|N%", and the old forms 0, 1, 2, -1, -2 and N%

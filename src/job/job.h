@@ -41,9 +41,9 @@ struct result {
 	enum outcome outcome;
 	int exit_code;         // 0 to 255; 126 or 127 for OUTCOME_SPAWN_ERROR
 	int term_signal;       // the signal that killed it, or 0
-	bool is_refused;       // it never started, for its item cannot stand where the command has it: so with each attempt
-	bool lacks_results;    // it never started, for the files of --results cannot be made; the run starts nothing more
-	enum lost lost;        // then it is as one that was killed
+	bool is_refused;       // never started: its item is not allowed where the command has it; a retry would fail too
+	bool lacks_results;    // never started: its --results files could not be made; the run starts nothing more
+	enum lost lost;        // if not LOST_NOT, the other members say that it was killed
 	bool out_of_memory;    // it failed, and the kernel had killed of it at its memory limit
 	uint64_t start, end;   // now_ns() time; both 0 if it never started
 	struct rusage usage;   // of the child and its waited-for children

@@ -98,8 +98,8 @@ static size_t next_piece(const char *lines, size_t len) {
 	return newline ? (size_t)(newline - lines) + 1 : PIPE_BUF;
 }
 
-// Waits for the reader and writes a piece. Returns the bytes that are gone, or 0 if it is all over.
-static size_t write_piece(struct event_log *log, const char *lines, size_t len) {
+// Waits for the reader and writes a piece. Returns the bytes written, which may be 0, or -1 after an error.
+static ssize_t write_piece(struct event_log *log, const char *lines, size_t len) {
 	struct pollfd fds = {.fd = log->config.fd, .events = POLLOUT};
 	ssize_t n = -1;
 	errno = EAGAIN;
@@ -114,20 +114,13 @@ static size_t write_piece(struct event_log *log, const char *lines, size_t len) 
 	bool failed = log->error;
 	cond_broadcast(&log->change);
 	mutex_unlock(&log->lock);
-	return failed ? 0 : n > 0 ? (size_t)n : SIZE_MAX;
+	return failed ? -1 : n > 0 ? n : 0;
 }
 
 static void write_pieces(struct event_log *log) {
-	const char *at = log->written.data;
-	size_t left = log->written.len;
-	while (left > 0) {
-		size_t n = write_piece(log, at, left);
-		if (n == 0) {
-			break;
-		}
-		n = n == SIZE_MAX ? 0 : n;
+	const char *at = log->written.data, *end = at + log->written.len;
+	for (ssize_t n; at < end && (n = write_piece(log, at, (size_t)(end - at))) >= 0;) {
 		at += n;
-		left -= n;
 	}
 }
 

@@ -1,7 +1,7 @@
 // The log of events (--log): JSON Lines, made as things happen.
 //
-// Each event is a line. event_log_flush() returns when all lines so far are written, event_log_later() may leave a few for the
-// next call: so if fairpar is killed, no more than these are lost.
+// Each event is a line. event_log_flush() writes all lines so far, event_log_later() may leave a few for the next call: if
+// fairpar is killed, only these are lost, and those that a slow reader has not taken.
 //
 // A file is written by the threads that add events, one of them at a time, which writes all lines that have come meanwhile.
 // What a reader can hold up (a pipe, a socket, a terminal) is written by a thread of the log. Jobs wait for a slow reader only
@@ -41,19 +41,21 @@ int event_log_create(const char *path) FP_NODISCARD;
 // first: times count from it.
 void event_log_on_event(void *arg, const struct event *event);
 
-// Writes what was added, or sees to it that it is. With `may_wait` it waits for a slow reader when too much has gathered.
+// Writes the added lines, or wakes the log's thread, which does. With `may_wait` it waits for a slow reader while more than
+// pending_max bytes are pending.
 // Returns event_log_error().
 int event_log_flush(struct event_log *log, bool may_wait);
 
-// The same, if more than `most` lines are to be written, or if a thread writes; else these go with the next one, and the
-// caller sees to it that there is a call of event_log_flush() soon. *ret_left says whether lines were left.
+// The same with may_wait, if there are more than `most` lines or the log has a thread. Else it leaves the lines and sets
+// *ret_left to true: the caller calls event_log_flush() soon.
 int event_log_later(struct event_log *log, unsigned most, bool *ret_left);
 
 // errno of the first failure to write, after which nothing is written any more, or 0. ETIMEDOUT: the reader took nothing.
 int event_log_error(struct event_log *log);
 
-// Writes the rest, closes the descriptor and frees the log. *ret_lost (or NULL): the lines that its reader has not
-// taken. Returns 0, or -1 with errno if anything was lost since the start.
+// Writes the rest, closes the descriptor and frees the log. *ret_lost (or NULL): the number of lines that its reader has not
+// taken. Returns 0, or -1 with errno if anything was lost since the start. With ETIMEDOUT, if the log's thread is stuck on its
+// reader, the log and the descriptor are left to that thread until the process ends.
 int event_log_close(struct event_log *log, uint64_t *ret_lost) FP_NODISCARD;
 
 // ---- decode.c ----

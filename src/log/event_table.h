@@ -15,29 +15,30 @@ enum {
 	FIELD_TEXT_BYTES = 16,
 };
 
-// What the JSON of a value is, and of which C type the member that holds it.
+// The C type of the member that holds a value, and the value's JSON: "as it is" is the member's own value.
 enum field_type {
-	FIELD_NUMBER,     // any integer or enum: itself; at most DETAIL
-	FIELD_INTEGER,    // int32_t: itself
-	FIELD_KILOBYTES,  // long: that many times 1024 (getrusage(2): ru_maxrss)
-	FIELD_AND_ONE,    // uint64_t: one more than that
-	FIELD_EXIT,       // int, of a struct result: itself; null if a signal ended the job or it never ran
-	FIELD_SIGNAL,     // int: itself; a name ("KILL") is read too
+	FIELD_NUMBER,     // any integer or enum: as it is; a line with more than DETAIL is damaged
+	FIELD_INTEGER,    // int32_t: as it is
+	FIELD_KILOBYTES,  // long, in KiB (getrusage(2): ru_maxrss): bytes
+	FIELD_AND_ONE,    // uint64_t: the value plus 1
+	FIELD_EXIT,       // int, of a struct result: as it is; null if a signal ended the job or it never ran
+	FIELD_SIGNAL,     // int: as it is; a name ("KILL") is read too
 	FIELD_FLAG,       // bool: true
-	FIELD_WORD,       // any integer or enum: that of the words in DETAIL; one that is not known is read as OTHERWISE
-	FIELD_OUTCOME,    // enum outcome: outcome_name(); a line without one that is known is damaged
+	FIELD_WORD,       // any integer or enum: the word of DETAIL with that index; an unknown word is read as OTHERWISE
+	FIELD_OUTCOME,    // enum outcome: outcome_name(); a line with an unknown one, or without it, is damaged
 	FIELD_SECONDS,    // uint64_t, nanoseconds: seconds
 	FIELD_TIMEVAL,    // struct timeval: seconds
 	FIELD_MOMENT,     // uint64_t, an event time: seconds since the start of the run
-	FIELD_SPAN,       // uint64_t, an event time: seconds since that in DETAIL; if that is 0 it is read as 0
-	FIELD_DOUBLE,     // double: itself
+	FIELD_SPAN,       // uint64_t, an event time: seconds since the event time in DETAIL; read as 0 if the latter is 0
+	FIELD_DOUBLE,     // double: as it is
 	FIELD_DATE,       // uint64_t, nanoseconds since 1970: "2026-11-21T08:00:00.123Z"
 	FIELD_JOB,        // uint64_t, a job's number: "BATCH#number", with the batch in DETAIL
 	FIELD_TEXT,       // const char *: a string
 	FIELD_BYTES,      // const char *: a string of as many bytes as the size_t in DETAIL says
-	FIELD_STRINGS,    // const char *: a list of as many strings, one behind the other, as the uint32_t in DETAIL says
-	FIELD_ARGV,       // const char *const *: a list of strings, up to NULL
+	FIELD_STRINGS,    // const char *: an array of strings, one after the other; the uint32_t in DETAIL is their number
+	FIELD_ARGV,       // const char *const *: an array of strings, up to NULL
 };
+// When a key is written, and what a line without it means: WRITTEN in events.def.
 
 enum field_written { FIELD_ALWAYS, FIELD_REQUIRED, FIELD_DERIVED, FIELD_OR_NULL, FIELD_OPTIONAL, FIELD_IF_WAITED };
 

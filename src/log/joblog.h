@@ -58,7 +58,7 @@ void joblog_add(struct joblog *joblog, const char *rows, size_t len);
 // errno of the first error, or 0.
 int joblog_error(struct joblog *joblog);
 
-// How many rows are lost for that.
+// How many rows were not written because of it.
 uint64_t joblog_lost(struct joblog *joblog);
 
 // Closes the file. Returns 0, or -1 with errno if a row was lost since the start.

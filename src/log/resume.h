@@ -1,9 +1,9 @@
 // Tells from the joblog of an earlier run which jobs it has done: for --resume, --resume-failed and --retry-failed.
 //
-// A job is known by its command, never by its number alone: where the input has changed, what is new has no row. A row
-// stands for one job. It is taken by the item of the same number and command; and by an item of the same command and
-// another number where the input must have moved: the number is one that has gone by, or some number was found to have
-// another command than in the log.
+// A job is identified by its command, never by its number alone: so new items of a changed input have no row. Each row stands for
+// one job, and is used up by one item: the item with its number and command; or, if the items must have moved, an item with its
+// command and another number. They must have moved if the row's number is lower than the item's, or if an item before had another
+// command than the row of its number.
 
 #ifndef FAIRPAR_LOG_RESUME_H
 #define FAIRPAR_LOG_RESUME_H
@@ -19,13 +19,13 @@ struct resume;
 struct resume *resume_create(void);
 void resume_free(struct resume *resume);
 
-// Adds a line of a joblog, without its newline. Returns false for what is no row: it stands for no job.
+// Adds a line of a joblog, without its newline. Returns false, and ignores the line, if it is no row.
 // Where the log has several rows of the same number and command, the last one counts.
 bool resume_add(struct resume *resume, const char *line, size_t len);
 
-// Reads a whole joblog; a file that is not there is an empty one, and what is behind its last newline is no row.
-// *ret_strange: lines that are neither header nor row. Returns 0, or -1 with *ret_error, which goes on from "'FILE'"
-// (static text or of strerror()): it cannot be read, or has lines and none of them is a joblog's.
+// Reads a whole joblog. A missing file counts as empty; an unfinished last line is ignored. *ret_strange: the number of lines
+// that are neither header nor row. Returns 0; or -1 if the file cannot be read, or has lines but none of a joblog. *ret_error is
+// then what a message says after "'FILE'": static text, or of strerror().
 int resume_load(struct resume *resume, const char *path, uint64_t *ret_strange, const char **ret_error) FP_NODISCARD;
 
 // To be called once, when all lines are added. With `ok_only` the jobs that failed do not count as done.
@@ -35,8 +35,8 @@ void resume_prepare(struct resume *resume, bool ok_only);
 // their numbers, more or less. Not thread-safe.
 bool resume_take(struct resume *resume, uint64_t seq, const char *command, size_t len);
 
-// True if the job was not in the run of the log: no row has its command, and a job of its number that was cut off, without
-// a row, is not what the log has.
+// True if the job is certainly new: no row has its command, and its number has a row with another command or is above all of the
+// log. (A number without a row may be a job that was cut off.)
 bool resume_is_other(const struct resume *resume, uint64_t seq, const char *command, size_t len);
 
 // The greatest number that has a row, or 0.

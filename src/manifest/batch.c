@@ -2,8 +2,6 @@
 
 #include "manifest/internal.h"
 
-#include "base/alloc.h"
-
 enum { MOST_NAME = 200 }; // bytes of a batch's name: it goes into FAIRPAR_JOB, logs and the status line
 
 static void check_name(struct loader *loader, const struct node *name) {
@@ -137,8 +135,4 @@ void load_batch(struct loader *loader, const struct pair *from, struct manifest_
 	load_run(loader, &found, batch);
 	load_items(loader, &found, batch);
 	check_batch_words(loader, &found, batch->job->shell);
-	if (found.at[KEY_NEEDS] || found.at[KEY_EMITS]) {
-		grow_array(&loader->links, &loader->links_cap, loader->nlinks + 1, sizeof(loader->links[0]));
-		loader->links[loader->nlinks++] = (struct link){batch, found.at[KEY_NEEDS], found.at[KEY_EMITS]};
-	}
 }

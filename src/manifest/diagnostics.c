@@ -1,4 +1,4 @@
-// What is wrong in a manifest: collected, then shown in the order of the file with the line and a caret.
+// The errors and warnings of a manifest: collected, then shown in the order of the file, each with its line and a caret.
 
 #include "manifest/diagnostics.h"
 
@@ -14,10 +14,6 @@ enum {
 	BEFORE = 60,    // of them before the caret, at most
 	REPEATS = 100,
 };
-
-void diagnostics_init(struct diagnostics *diagnostics, const char *path, const char *data, size_t len) {
-	*diagnostics = (struct diagnostics){.path = path, .data = data, .len = len};
-}
 
 static void diagnostic_fini(struct diagnostic *diagnostic) {
 	free(diagnostic->text);
@@ -51,11 +47,12 @@ static bool is_known(const struct diagnostics *diagnostics, struct source_span p
 }
 
 // What an alias or a merge brings in twice is wrong only once.
-FP_PRINTF(4, 0)
-static struct diagnostic *add(struct diagnostics *diagnostics, struct source_span place, bool is_warning, const char *format,
-                           va_list args) {
+struct diagnostic *diagnostic_add(struct diagnostics *diagnostics, struct source_span place, bool is_warning, const char *format, ...) {
 	struct buf text = BUF_INIT;
+	va_list args;
+	va_start(args, format);
 	buf_vprintf(&text, format, args);
+	va_end(args);
 	bool known = is_known(diagnostics, place, format);
 	size_t *n = is_warning ? &diagnostics->nwarnings : &diagnostics->nerrors;
 	bool kept = !known && *n < MANIFEST_ERRORS;
@@ -67,51 +64,22 @@ static struct diagnostic *add(struct diagnostics *diagnostics, struct source_spa
 		diagnostic = &diagnostics->at[diagnostics->n++];
 		*diagnostic = (struct diagnostic){.order = diagnostics->n};
 	}
-	free(diagnostics->spare.text);
-	diagnostics->spare.text = NULL;
 	diagnostic->place = place;
 	diagnostic->is_warning = is_warning;
 	diagnostic->format = format;
+	free(diagnostic->text);
 	diagnostic->text = buf_take(&text);
 	return diagnostic;
 }
 
-struct diagnostic *diagnostic_error(struct diagnostics *diagnostics, struct source_span place, const char *format, ...) {
-	va_list args;
-	va_start(args, format);
-	struct diagnostic *diagnostic = add(diagnostics, place, false, format, args);
-	va_end(args);
-	return diagnostic;
-}
-
-struct diagnostic *diagnostic_warning(struct diagnostics *diagnostics, struct source_span place, const char *format, ...) {
-	va_list args;
-	va_start(args, format);
-	struct diagnostic *diagnostic = add(diagnostics, place, true, format, args);
-	va_end(args);
-	return diagnostic;
-}
-
-FP_PRINTF(2, 0)
-static void set_text(char **text, const char *format, va_list args) {
+void diagnostic_set(char **text, const char *format, ...) {
 	struct buf buf = BUF_INIT;
+	va_list args;
+	va_start(args, format);
 	buf_vprintf(&buf, format, args);
+	va_end(args);
 	free(*text);
 	*text = buf_take(&buf);
-}
-
-void diagnostic_note(struct diagnostic *diagnostic, const char *format, ...) {
-	va_list args;
-	va_start(args, format);
-	set_text(&diagnostic->note, format, args);
-	va_end(args);
-}
-
-void diagnostic_hint(struct diagnostic *diagnostic, const char *format, ...) {
-	va_list args;
-	va_start(args, format);
-	set_text(&diagnostic->hint, format, args);
-	va_end(args);
 }
 
 // ---- lines ----
@@ -130,28 +98,37 @@ static size_t break_length(const char *s, size_t len) {
 	return len > 2 && (memcmp(s, "\xE2\x80\xA8", 3) == 0 || memcmp(s, "\xE2\x80\xA9", 3) == 0) ? 3 : 0;
 }
 
-static size_t bom_length(const char *data, size_t len) {
-	return len >= 3 && memcmp(data, "\xEF\xBB\xBF", 3) == 0 ? 3 : 0;
+static size_t bom_length(const struct diagnostics *diagnostics) {
+	return diagnostics->len >= 3 && memcmp(diagnostics->data, "\xEF\xBB\xBF", 3) == 0 ? 3 : 0;
 }
 
-const char *find_line(const char *data, size_t len, size_t line) {
-	const char *at = data, *end = data + len;
-	for (size_t i = 1; i < line && at < end; ++i) {
-		const char *next = memchr(at, '\n', (size_t)(end - at));
-		at = next ? next + 1 : end;
+// The offset of the end of the line, of which a byte is at `at`.
+static size_t line_end(const struct diagnostics *diagnostics, size_t at) {
+	while (at < diagnostics->len && break_length(diagnostics->data + at, diagnostics->len - at) == 0) {
+		++at;
 	}
 	return at;
 }
 
-struct source_span place_of_byte(const char *data, size_t len, size_t offset) {
+const char *find_line(const struct diagnostics *diagnostics, size_t line) {
+	size_t at = bom_length(diagnostics);
+	for (; line > 1 && at < diagnostics->len; --line) {
+		at = line_end(diagnostics, at);
+		at += at < diagnostics->len ? break_length(diagnostics->data + at, diagnostics->len - at) : 0;
+	}
+	return diagnostics->data + at;
+}
+
+struct source_span place_of_byte(const struct diagnostics *diagnostics, size_t offset) {
 	struct source_span place = {1, 1, 1};
-	for (size_t at = bom_length(data, len); at < offset;) {
-		size_t n = break_length(data + at, len - at);
+	for (size_t at = bom_length(diagnostics); at < offset;) {
+		const char *s = diagnostics->data + at;
+		size_t left = diagnostics->len - at, n = break_length(s, left);
 		if (n > 0) {
 			++place.line;
 			place.column = 1;
 		} else {
-			n = utf8_length(data + at, len - at);
+			n = utf8_length(s, left);
 			n += n == 0;
 			++place.column;
 		}
@@ -160,31 +137,9 @@ struct source_span place_of_byte(const char *data, size_t len, size_t offset) {
 	return place;
 }
 
-// Goes forward through the file, as the errors do once they are sorted.
-struct cursor {
-	size_t at;      // where its line begins
-	uint32_t line;
-};
-
-static size_t line_end(const struct diagnostics *diagnostics, size_t at) {
-	while (at < diagnostics->len && break_length(diagnostics->data + at, diagnostics->len - at) == 0) {
-		++at;
-	}
-	return at;
-}
-
-static void seek(const struct diagnostics *diagnostics, struct cursor *cursor, uint32_t line) {
-	for (; cursor->line < line; ++cursor->line) {
-		cursor->at = line_end(diagnostics, cursor->at);
-		if (cursor->at < diagnostics->len) {
-			cursor->at += break_length(diagnostics->data + cursor->at, diagnostics->len - cursor->at);
-		}
-	}
-}
-
 // ---- the excerpt ----
 
-// Appends one character so that it is safe to look at, and to `under` what keeps the same width. Returns its bytes.
+// Appends one character, escaped where it could drive a terminal, and to `under` what keeps the same width. Returns its bytes.
 static size_t add_character(const char *s, size_t len, char mark, struct buf *line, struct buf *under) {
 	size_t n = utf8_length(s, len);
 	if (*s == '\t') {
@@ -206,12 +161,9 @@ static size_t add_character(const char *s, size_t len, char mark, struct buf *li
 	return n > 0 ? n : 1;
 }
 
-static void add_excerpt(const struct diagnostics *diagnostics, const struct diagnostic *diagnostic, struct cursor *cursor,
-                        struct buf *buf) {
+static void add_excerpt(const struct diagnostics *diagnostics, const struct diagnostic *diagnostic, struct buf *buf) {
 	const struct source_span *place = &diagnostic->place;
-	seek(diagnostics, cursor, place->line);
-	size_t at = cursor->at, end = line_end(diagnostics, at);
-	at += at == 0 ? bom_length(diagnostics->data, diagnostics->len) : 0;
+	size_t at = (size_t)(find_line(diagnostics, place->line) - diagnostics->data), end = line_end(diagnostics, at);
 	FP_CLEANUP(buf_fini) struct buf line = BUF_INIT, under = BUF_INIT;
 	uint32_t from = place->column > BEFORE ? place->column - BEFORE : 1;
 	if (from > 1) {
@@ -255,14 +207,13 @@ void diagnostics_show(struct diagnostics *diagnostics, struct buf *buf) {
 	if (diagnostics->n > 1) {
 		qsort(diagnostics->at, diagnostics->n, sizeof(diagnostics->at[0]), compare);
 	}
-	struct cursor cursor = {0, 1};
 	for (size_t i = 0; i < diagnostics->n; ++i) {
 		const struct diagnostic *diagnostic = &diagnostics->at[i];
 		const struct source_span *place = &diagnostic->place;
 		buf_add_escaped(buf, diagnostics->path, strlen(diagnostics->path), SIZE_MAX);
 		buf_printf(buf, ":%u:%u: %s: %s\n", place->line, place->column,
 		           diagnostic->is_warning ? "warning" : "error", diagnostic->text);
-		add_excerpt(diagnostics, diagnostic, &cursor, buf);
+		add_excerpt(diagnostics, diagnostic, buf);
 	}
 	if (diagnostics->nerrors == 0) {
 		return;

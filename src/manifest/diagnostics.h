@@ -1,4 +1,4 @@
-// What is wrong in a manifest: collected, then shown in the order of the file with the line and a caret.
+// The errors and warnings of a manifest: collected, then shown in the order of the file, each with its line and a caret.
 
 #ifndef FAIRPAR_MANIFEST_DIAGNOSTICS_H
 #define FAIRPAR_MANIFEST_DIAGNOSTICS_H
@@ -26,8 +26,10 @@ struct diagnostic {
 	char *hint;             // in a line of its own, or NULL
 };
 
+// The diagnostics of a file. The caller sets path, data and len, which are borrowed until diagnostics_fini(), and zeroes the
+// rest.
 struct diagnostics {
-	const char *path;       // all borrowed
+	const char *path;
 	const char *data;
 	size_t len;
 	struct diagnostic *at;
@@ -38,27 +40,30 @@ struct diagnostics {
 	struct diagnostic spare;   // stands in for those not kept
 };
 
-// Begins a list for the file `path`, whose bytes are `data`; both are borrowed until diagnostics_fini(), which frees the list.
-void diagnostics_init(struct diagnostics *diagnostics, const char *path, const char *data, size_t len);
+// Frees the list.
 void diagnostics_fini(struct diagnostics *diagnostics);
 
-// Adds an error or a warning at that place. Of more than MANIFEST_ERRORS, and of what is there already, only the number is kept.
-// Returns it, never NULL, for a note and a hint, which replace earlier ones; it is valid until the next is added.
-struct diagnostic *diagnostic_error(struct diagnostics *diagnostics, struct source_span place, const char *format, ...) FP_PRINTF(3, 4);
-struct diagnostic *diagnostic_warning(struct diagnostics *diagnostics, struct source_span place, const char *format, ...) FP_PRINTF(3, 4);
-void diagnostic_note(struct diagnostic *diagnostic, const char *format, ...) FP_PRINTF(2, 3);
-void diagnostic_hint(struct diagnostic *diagnostic, const char *format, ...) FP_PRINTF(2, 3);
+// Adds an error or a warning at that place. Beyond MANIFEST_ERRORS of a kind it is only counted; the same one again at the same
+// place counts as a repeat. Returns a diagnostic, never NULL and valid until the next one is added, for diagnostic_note() and
+// diagnostic_hint(), which replace earlier ones.
+#define diagnostic_error(diagnostics, place, ...) diagnostic_add(diagnostics, place, /* is_warning */ false, __VA_ARGS__)
+#define diagnostic_warning(diagnostics, place, ...) diagnostic_add(diagnostics, place, /* is_warning */ true, __VA_ARGS__)
+struct diagnostic *diagnostic_add(struct diagnostics *diagnostics, struct source_span place, bool is_warning, const char *format, ...)
+	FP_PRINTF(4, 5);
+#define diagnostic_note(diagnostic, ...) diagnostic_set(&(diagnostic)->note, __VA_ARGS__)
+#define diagnostic_hint(diagnostic, ...) diagnostic_set(&(diagnostic)->hint, __VA_ARGS__)
+void diagnostic_set(char **text, const char *format, ...) FP_PRINTF(2, 3);
 
-// True if no more errors would be shown, or only the same ones come again and again: the reader stops.
+// True if there are more errors than are shown, or too many repeats: the reader stops.
 bool diagnostics_are_full(const struct diagnostics *diagnostics);
 
 // Appends all in the order of the file, and the last line if there are errors.
 void diagnostics_show(struct diagnostics *diagnostics, struct buf *buf);
 
-// The start of the line of that number, from 1, where lines end with a newline; or the end of the data.
-const char *find_line(const char *data, size_t len, size_t line);
+// The start of the line of that number, from 1, behind a byte order mark; or the end of the data.
+const char *find_line(const struct diagnostics *diagnostics, size_t line);
 
 // The place of the byte at `offset`.
-struct source_span place_of_byte(const char *data, size_t len, size_t offset);
+struct source_span place_of_byte(const struct diagnostics *diagnostics, size_t offset);
 
 #endif

@@ -1,4 +1,4 @@
-// The values of a manifest's keys: read into typed fields, or refused with what was meant.
+// The values of a manifest's keys: read into typed fields, or refused with a suggestion.
 
 #include "manifest/internal.h"
 
@@ -23,7 +23,7 @@ bool load_count(struct loader *loader, const struct node *node, size_t n) {
 	return count(loader, node, n + 1);
 }
 
-bool load_weigh(struct loader *loader, const struct node *node) {
+bool load_count_text(struct loader *loader, const struct node *node) {
 	return count(loader, node, node->n / 256);
 }
 
@@ -96,7 +96,7 @@ static void guess_choice(struct diagnostic *diagnostic, const struct key *key, c
 	}
 }
 
-// What the user may have meant, where a good guess is at hand.
+// Adds a note or a hint with a value that the user may have meant.
 static void guess(struct diagnostic *diagnostic, const struct key *key, const char *text) {
 	switch (key->type) {
 	case TYPE_BOOL:
@@ -190,7 +190,7 @@ const char *load_text(struct loader *loader, const struct key *key, const struct
 		load_refuse(loader, key, node);
 		return NULL;
 	}
-	if (!load_weigh(loader, node)) {
+	if (!load_count_text(loader, node)) {
 		return NULL;
 	}
 	if (node->text[strspn(node->text, " \t\n")] == '\0') {
@@ -204,9 +204,9 @@ void load_check_comment(struct loader *loader, struct node *node) {
 	if (node->kind != NODE_TEXT || node->comment == 0 || loader->diagnostics->nwarnings >= MANIFEST_ERRORS) {
 		return;
 	}
-	const char *comment = loader->data + node->comment;
+	const char *comment = loader->diagnostics->data + node->comment;
 	size_t len = strcspn(comment, "\r\n");
-	struct source_span place = place_of_byte(loader->data, loader->len, node->comment);
+	struct source_span place = place_of_byte(loader->diagnostics, node->comment);
 	place.width = (uint32_t)len;
 	FP_CLEANUP(buf_fini) struct buf shown = BUF_INIT;
 	buf_add_escaped(&shown, comment, len, 40);
@@ -230,15 +230,11 @@ bool value_int(const char *text, int least, int most, int *ret_value) {
 
 bool value_umask(const char *text, int *ret_umask) {
 	const char *digits = text[0] == '0' && text[1] == 'o' ? text + 2 : text;
-	int value = 0;
-	size_t n = 0;
-	for (; digits[n] >= '0' && digits[n] <= '7' && n < 5; ++n) {
-		value = value * 8 + (digits[n] - '0');
-	}
-	if (n == 0 || n > 4 || digits[n] != '\0' || value > 0777) {
+	size_t n = strspn(digits, "01234567");
+	if (n == 0 || n > 4 || digits[n] != '\0' || strtol(digits, NULL, 8) > 0777) {
 		return false;
 	}
-	*ret_umask = value;
+	*ret_umask = (int)strtol(digits, NULL, 8);
 	return true;
 }
 

@@ -1,4 +1,4 @@
-// What the batches of a manifest are to each other: needs, emits, circles, and which of them a run selects.
+// The graph of the batches of a manifest: needs, emits, cycles, and which of them a run selects.
 
 #include "manifest/internal.h"
 
@@ -6,12 +6,12 @@
 #include "base/edit_distance.h"
 
 enum {
-	MOST_CANDIDATES = 10000, // looked at for "did you mean"
+	MOST_CANDIDATES = 10000, // compared for "did you mean"
 	MOST_NAMED = 10,
 };
 
 struct manifest_batch *manifest_find(const struct manifest *manifest, const char *name) {
-	uint32_t number = manifest->index ? map_get(manifest->index, name, strlen(name)) : MAP_NONE;
+	uint32_t number = map_get(&manifest->index, name, strlen(name));
 	return number != MAP_NONE && number < manifest->nbatches ? &manifest->batches[number] : NULL;
 }
 
@@ -54,7 +54,7 @@ static void resolve_needs(struct loader *loader, const struct node *node, struct
 	struct manifest_batch **needs = arena_alloc(&loader->manifest->arena, n * sizeof(struct manifest_batch *));
 	batch->nneeds = 0;
 	for (size_t i = 0; i < n && !diagnostics_are_full(loader->diagnostics); ++i) {
-		struct manifest_batch *need = resolve(loader, &key_table[KEY_NEEDS], is_one ? node : node->items[i]);
+		struct manifest_batch *need = resolve(loader, key, is_one ? node : node->items[i]);
 		if (need) {
 			needs[batch->nneeds++] = need;
 		}
@@ -85,14 +85,14 @@ static void resolve_feeders(struct loader *loader) {
 	}
 }
 
-// ---- circles ----
+// ---- cycles ----
 //
 // A batch starts after what it needs has ended, and ends after all that emit into it have ended. So it waits for both;
-// a circle of waiting never ends. (Into itself a batch may emit: it ends when nothing of it is left.)
+// a cycle of waiting never ends. (Into itself a batch may emit: it ends when nothing of it is left.)
 
 struct visit {
 	struct manifest_batch *batch;
-	size_t next;     // edge to look at
+	size_t next;     // edge to follow
 };
 
 struct graph_walk {
@@ -120,8 +120,8 @@ static struct manifest_batch *next_edge(struct visit *visit, bool *ret_is_need) 
 	return i < batch->nfeeders ? batch->feeders[i] : NULL;
 }
 
-// The circle from its first batch on the path to the end of the path.
-static void report_circle(struct graph_walk *walk, size_t from) {
+// The cycle from its first batch on the path to the end of the path.
+static void report_cycle(struct graph_walk *walk, size_t from) {
 	enum { SHOWN = 12 };
 	FP_CLEANUP(buf_fini) struct buf names = BUF_INIT;
 	size_t nneeds = 0, nemits = 0;
@@ -146,7 +146,7 @@ static void report_circle(struct graph_walk *walk, size_t from) {
 		is_need = true;
 	}
 	struct found found;
-	keys_get(origin->value, IN_BATCH, &found);
+	keys_find(origin->value, IN_BATCH, NULL, NULL, &found);
 	const struct node *node = found.at[is_need ? KEY_NEEDS : KEY_EMITS];
 	struct source_span place = node_place(node ? node : origin->key);
 	if (nemits == 0 && walk->n - from == 1) {
@@ -184,12 +184,12 @@ static void walk_from(struct graph_walk *walk, struct manifest_batch *batch) {
 			while (walk->path[from].batch != next) {
 				--from;
 			}
-			report_circle(walk, from);
+			report_cycle(walk, from);
 		}
 	}
 }
 
-static void check_circles(struct loader *loader) {
+static void check_cycles(struct loader *loader) {
 	struct manifest *manifest = loader->manifest;
 	struct graph_walk walk = {.loader = loader, .state = xcalloc(manifest->nbatches, 1)};
 	for (size_t i = 0; i < manifest->nbatches && !diagnostics_are_full(loader->diagnostics); ++i) {
@@ -202,24 +202,27 @@ static void check_circles(struct loader *loader) {
 }
 
 void load_graph(struct loader *loader) {
-	for (size_t i = 0; i < loader->nlinks && !diagnostics_are_full(loader->diagnostics); ++i) {
-		const struct link *link = &loader->links[i];
-		if (link->needs) {
-			resolve_needs(loader, link->needs, link->batch);
+	bool has_edges = false;
+	for (size_t i = 0; i < loader->manifest->nbatches && !diagnostics_are_full(loader->diagnostics); ++i) {
+		struct found found;
+		keys_find(loader->pairs[i].value, IN_BATCH, NULL, NULL, &found);
+		if (found.at[KEY_NEEDS]) {
+			resolve_needs(loader, found.at[KEY_NEEDS], &loader->manifest->batches[i]);
 		}
-		if (link->emits) {
-			link->batch->emits = resolve(loader, &key_table[KEY_EMITS], link->emits);
+		if (found.at[KEY_EMITS]) {
+			loader->manifest->batches[i].emits = resolve(loader, &key_table[KEY_EMITS], found.at[KEY_EMITS]);
 		}
+		has_edges = has_edges || found.at[KEY_NEEDS] || found.at[KEY_EMITS];
 	}
-	if (loader->nlinks > 0) {
+	if (has_edges) {
 		resolve_feeders(loader);
-		check_circles(loader);
+		check_cycles(loader);
 	}
 }
 
 // ---- selecting ----
 
-// The batches that are selected, to be looked at.
+// A search through the batches that are selected.
 struct selection {
 	const struct manifest *manifest;
 	bool *is_whole;                // by batch: it was named or is needed, so all its items are wanted

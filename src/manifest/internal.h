@@ -1,5 +1,5 @@
 // The loader of a manifest as its files see it: manifest.c (the top), fields.c (values of keys), batch.c (a batch), items.c (its
-// items), templates.c (its templates and commands), graph.c (what batches are to each other).
+// items), templates.c (its templates and commands), graph.c (the edges between batches).
 
 #ifndef FAIRPAR_MANIFEST_INTERNAL_H
 #define FAIRPAR_MANIFEST_INTERNAL_H
@@ -8,35 +8,24 @@
 #include "manifest/manifest.h"
 #include "manifest/tree.h"
 
-// A batch that is bound to others.
-struct link {
-	struct manifest_batch *batch;
-	const struct node *needs, *emits; // or NULL
-};
-
 struct loader {
 	struct manifest *manifest;     // being made
 	struct diagnostics *diagnostics;
-	struct tree *tree;
-	const char *data;              // the file, a NUL behind it
-	size_t len;
 	size_t nvisits;                // values seen, each alias followed; against MANIFEST_VALUES
 	bool overrun;                  // nvisits is too large: an error was added, nothing more is read
 	struct manifest_batch base;    // what every batch begins with
 	const struct pair *pairs;      // of each batch: its name and its mapping
-	struct link *links;
-	size_t nlinks, links_cap;
 	struct found base_found;       // the keys of `defaults`
 	const struct node *env;        // that of the top, or NULL
 	bool base_has_string;          // its `creates` has a replacement string
 	const struct node *stdin_node; // the first `stdin: true`
 };
 
-// Counts the values of a list or a mapping that is about to be read. Returns false if it is no use.
+// Counts the values of a list or a mapping that is about to be read. Returns false if there are too many.
 bool load_count(struct loader *loader, const struct node *node, size_t n);
 
-// Counts a text whose bytes are about to be looked at: an alias makes a long one longer.
-bool load_weigh(struct loader *loader, const struct node *node);
+// The same for the bytes of a text, which an alias has read more than once.
+bool load_count_text(struct loader *loader, const struct node *node);
 
 // Adds an error at the place of the node, as diagnostic_error() does.
 #define load_error(loader, node, ...) diagnostic_error((loader)->diagnostics, node_place(node), __VA_ARGS__)
@@ -44,17 +33,17 @@ bool load_weigh(struct loader *loader, const struct node *node);
 // Adds "'KEY' must be …, not …" for a value of that key.
 struct diagnostic *load_refuse(struct loader *loader, const struct key *key, const struct node *node);
 
-// The same for an item of a list that is no text.
+// Adds an error for an item of the list `key` that is not a text.
 void load_refuse_item(struct loader *loader, const char *key, const struct node *node);
 
-// The text of a value that must be one and not be empty, or NULL after an error.
+// Returns the value's text; or NULL after an error: it is no text, or empty.
 const char *load_text(struct loader *loader, const struct key *key, const struct node *node);
 
 // Warns if a comment cuts the plain text short: `run: echo a #b`.
 void load_check_comment(struct loader *loader, struct node *node);
 
-// Sets the fields of `base` (a struct manifest or manifest_batch) from the values. Those of a job go into a copy of *job,
-// which then points to it; without one *job stays.
+// Sets the fields of `base` (a struct manifest or manifest_batch) from the values of its keys. If some are keys of a job, *job is
+// replaced by a copy of **job in the manifest's arena, in which they are set.
 void load_fields(struct loader *loader, const struct found *found, void *base, const struct manifest_job **job);
 
 // Numbers as a manifest writes them. Each call returns true and sets the result, or returns false and leaves it.
@@ -108,7 +97,7 @@ void load_check_words(struct loader *loader, const char *shell, const struct nod
 
 // ---- graph.c ----
 
-// Resolves needs and emits, and looks for circles.
+// Resolves needs and emits, and looks for cycles.
 void load_graph(struct loader *loader);
 
 #endif

@@ -29,7 +29,7 @@ static void load_stdin(struct loader *loader, const struct node *node) {
 	}
 }
 
-// What a shell would make something of, and a pattern takes as it stands.
+// Warns of what a shell would expand, and a pattern has as text.
 static void check_glob(struct loader *loader, const struct node *node) {
 	if (node->kind != NODE_TEXT || loader->diagnostics->nwarnings >= MANIFEST_ERRORS) {
 		return;
@@ -113,7 +113,7 @@ static struct manifest_texts load_values(struct loader *loader, const struct nod
 			load_refuse_item(loader, name->text, value);
 			continue;
 		}
-		if (!load_weigh(loader, value)) {
+		if (!load_count_text(loader, value)) {
 			break;
 		}
 		if (node_is_missing(value)) {
@@ -169,7 +169,7 @@ static bool load_exclusion(struct loader *loader, const struct node *node, const
 			load_refuse(loader, &(struct key){.name = name->text, .type = TYPE_TEXT}, value);
 			return false;
 		}
-		if (!load_weigh(loader, value)) {
+		if (!load_count_text(loader, value)) {
 			return false;
 		}
 		const struct manifest_texts *values = &matrix->axes[axis].values;

@@ -152,29 +152,21 @@ static void refuse_missing(const struct node *name, enum key_place place, const 
 	             key->example, is_required ? "" : "; or leave the key out");
 }
 
-void keys_get(const struct node *map, enum key_place place, struct found *ret_found) {
-	memset(ret_found->at, 0, sizeof(ret_found->at));
-	for (uint32_t i = 0; map->kind == NODE_MAP && i < map->n; ++i) {
-		const struct key *key = find(map->pairs[i].key->text, map->pairs[i].key->n, place);
-		if (key && !node_is_missing(map->pairs[i].value)) {
-			ret_found->at[key - key_table] = map->pairs[i].value;
-		}
-	}
-}
-
 void keys_find(const struct node *map, enum key_place place, const char *batch, struct diagnostics *diagnostics,
                struct found *ret_found) {
 	memset(ret_found->at, 0, sizeof(ret_found->at));
 	ret_found->n = 0;
-	for (uint32_t i = 0; i < map->n && !diagnostics_are_full(diagnostics); ++i) {
+	for (uint32_t i = 0; map->kind == NODE_MAP && i < map->n && !(diagnostics && diagnostics_are_full(diagnostics)); ++i) {
 		const struct node *name = map->pairs[i].key;
 		struct node *value = map->pairs[i].value;
 		const struct key *key = find(name->text, name->n, place);
-		if (key && node_is_missing(value)) {
-			refuse_missing(name, place, key, diagnostics);
-		} else if (key) {
+		if (key && !node_is_missing(value)) {
 			ret_found->at[key - key_table] = value;
 			ret_found->ids[ret_found->n++] = (enum key_id)(key - key_table);
+		} else if (!diagnostics) {
+			continue;
+		} else if (key) {
+			refuse_missing(name, place, key, diagnostics);
 		} else if (place != IN_TOP || strncmp(name->text, "x-", 2) != 0) {
 			refuse(name, place, batch, diagnostics);
 		}

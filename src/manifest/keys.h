@@ -47,15 +47,14 @@ struct found {
 	size_t n;
 };
 
-// Finds the keys of a mapping in that place. Adds an error for each key that may not stand there, which suggests the nearest
-// name, or what fairpar calls it. `batch` is the name of the batch that the mapping belongs to, or NULL.
+// Finds the keys of a mapping in that place. For each key that is not allowed there it adds an error, which suggests the nearest
+// name or fairpar's name for it. `batch`: the name of the batch that the mapping belongs to, or NULL. With NULL for `diagnostics`
+// it adds no errors, for a mapping that was checked before. A node that is no mapping has no keys.
 void keys_find(const struct node *map, enum key_place place, const char *batch, struct diagnostics *diagnostics,
                struct found *ret_found);
 
-// Sets ret_found->at for a mapping that keys_find() has checked already, without errors; of what is no mapping, to nothing.
-void keys_get(const struct node *map, enum key_place place, struct found *ret_found);
-
-// Puts what a value of that key must be ("a duration such as 90, 10m or 1h30m") into `text`, and returns that.
+// Writes what a value of that key must be ("a duration such as 90, 10m or 1h30m") into `text` of `size` bytes, and returns
+// `text`.
 const char *key_wants(const struct key *key, char *text, size_t size);
 
 // By enum key_type: what a value must be, for messages ("must be …"), and the members that say the same in the JSON Schema, to

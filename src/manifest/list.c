@@ -8,7 +8,6 @@
 #include "base/text.h"
 #include "base/units.h"
 
-
 size_t manifest_batch_jobs(const struct manifest_batch *batch) {
 	switch (batch->source) {
 	case MANIFEST_NONE:

@@ -13,8 +13,7 @@
 
 static void load_version(struct loader *loader, const struct node *root, const struct node *version) {
 	if (!version) {
-		struct source_span place = node_place(root->n > 0 ? root->pairs[0].key : root);
-		diagnostic_hint(diagnostic_error(loader->diagnostics, place, "'version' is missing"), "write 'version: 1' at the top");
+		diagnostic_hint(load_error(loader, root->n > 0 ? root->pairs[0].key : root, "'version' is missing"), "write 'version: 1' at the top");
 	} else if (version->kind != NODE_TEXT || strcmp(version->text, "1") != 0) {
 		load_refuse(loader, &key_table[KEY_VERSION], version);
 	}
@@ -36,28 +35,11 @@ static void load_defaults(struct loader *loader, const struct node *defaults) {
 	loader->base_has_string = text_has_string(loader->base.job->creates);
 }
 
-// Finds the numbers of the batches by their names. The tree had to map the keys of its largest map already: of the
-// batches, if they are many.
-static void make_index(struct loader *loader, const struct node *batches) {
-	struct map *index = NEW(struct map);
-	loader->manifest->index = index;
-	if (loader->tree->indexed == batches) {
-		*index = loader->tree->index;
-		loader->tree->index = (struct map)MAP_INIT;
-		return;
-	}
-	for (uint32_t i = 0; i < batches->n; ++i) {
-		const struct node *name = batches->pairs[i].key;
-		map_add(index, name->text, name->n, i);
-	}
-}
-
 static void load_batches(struct loader *loader, const struct node *root, const struct node *batches) {
 	struct manifest *manifest = loader->manifest;
 	if (!batches) {
-		struct source_span place = node_place(root->n > 0 ? root->pairs[0].key : root);
-		diagnostic_hint(diagnostic_error(loader->diagnostics, place, "'batches' is missing"),
-		             "as in 'batches: {hello: {run: echo hello}}'");
+		diagnostic_hint(load_error(loader, root->n > 0 ? root->pairs[0].key : root, "'batches' is missing"),
+		                "as in 'batches: {hello: {run: echo hello}}'");
 		return;
 	}
 	if (batches->kind != NODE_MAP) {
@@ -72,9 +54,10 @@ static void load_batches(struct loader *loader, const struct node *root, const s
 		return;
 	}
 	manifest->batches = arena_alloc(&manifest->arena, batches->n * sizeof(manifest->batches[0]));
-	make_index(loader, batches);
+	map_reserve(&manifest->index, batches->n);
 	loader->pairs = batches->pairs;
 	for (uint32_t i = 0; i < batches->n && !diagnostics_are_full(loader->diagnostics) && !loader->overrun; ++i) {
+		map_add(&manifest->index, batches->pairs[i].key->text, batches->pairs[i].key->n, i);
 		load_batch(loader, &batches->pairs[i], &manifest->batches[i]);
 		manifest->nbatches = i + 1;
 	}
@@ -82,9 +65,8 @@ static void load_batches(struct loader *loader, const struct node *root, const s
 
 static void load_top(struct loader *loader, const struct node *root) {
 	if (!root || node_is_missing(root)) {
-		struct source_span place = {1, 1, 1};
-		diagnostic_hint(diagnostic_error(loader->diagnostics, place, "the manifest is empty"),
-		             "a small one has the lines 'version: 1' and 'batches: {hello: {run: echo hello}}'");
+		diagnostic_hint(diagnostic_error(loader->diagnostics, ((struct source_span){1, 1, 1}), "the manifest is empty"),
+		                "a small one has the lines 'version: 1' and 'batches: {hello: {run: echo hello}}'");
 		return;
 	}
 	if (root->kind != NODE_MAP) {
@@ -115,18 +97,14 @@ static struct manifest *manifest_create(const char *path) {
 	return manifest;
 }
 
-// `data` has a NUL behind its `len` bytes.
-static struct manifest *parse(const char *path, const char *data, size_t len, struct buf *messages) {
+struct manifest *manifest_parse(const char *path, const char *data, size_t len, struct buf *messages) {
 	struct manifest *manifest = manifest_create(path);
-	struct diagnostics diagnostics;
-	struct tree tree;
-	diagnostics_init(&diagnostics, path, data, len);
-	tree_init(&tree, &diagnostics, &manifest->arena);
-	struct loader loader = {.manifest = manifest, .diagnostics = &diagnostics, .tree = &tree, .data = data, .len = len};
+	struct diagnostics diagnostics = {.path = path, .data = data, .len = len};
+	struct tree tree = {.diagnostics = &diagnostics, .texts = &manifest->arena};
+	struct loader loader = {.manifest = manifest, .diagnostics = &diagnostics};
 	if (tree_read(&tree, data, len) == 0) {
 		load_top(&loader, tree.root);
 	}
-	free(loader.links);
 	diagnostics_show(&diagnostics, messages);
 	bool failed = diagnostics.nerrors > 0;
 	tree_fini(&tree);
@@ -136,11 +114,6 @@ static struct manifest *parse(const char *path, const char *data, size_t len, st
 		return NULL;
 	}
 	return manifest;
-}
-
-struct manifest *manifest_parse(const char *path, const char *data, size_t len, struct buf *messages) {
-	FP_CLEANUP(free_later) char *copy = xmemdup(data, len);
-	return parse(path, copy, len, messages);
 }
 
 // ---- the file ----
@@ -175,7 +148,7 @@ struct manifest *manifest_load(const char *path, struct buf *messages) {
 	} else if (error) {
 		fail_file(path, "cannot read", strerror(error), messages);
 	} else {
-		manifest = parse(path, data.data, data.len, messages);
+		manifest = manifest_parse(path, data.data, data.len, messages);
 	}
 	struct stat status;
 	bool has_directory = !names_descriptor(path) && fstat(fd, &status) == 0 && S_ISREG(status.st_mode);
@@ -192,10 +165,7 @@ void manifest_free(struct manifest *manifest) {
 	if (!manifest) {
 		return;
 	}
-	if (manifest->index) {
-		map_fini(manifest->index);
-		free(manifest->index);
-	}
+	map_fini(&manifest->index);
 	struct arena arena = manifest->arena;
 	free(manifest);
 	arena_fini(&arena);

@@ -15,6 +15,7 @@
 
 #include "base/arena.h"
 #include "base/buf.h"
+#include "base/map.h"
 #include "template/template.h"
 
 #include <stdbool.h>
@@ -139,7 +140,7 @@ struct manifest {
 	const struct manifest_env *env;     // of the top; every batch has it underneath
 	struct manifest_batch *batches;     // in the order of the file; at least one
 	size_t nbatches;
-	struct map *index;                  // batches by name
+	struct map index;                   // batches by name
 	struct arena arena;                 // owns all of it
 };
 
@@ -148,7 +149,7 @@ struct manifest {
 // last "fairpar: N errors in FILE, nothing was run".
 struct manifest *manifest_load(const char *path, struct buf *messages);
 
-// The same for bytes in memory, which are not kept; `path` is for messages.
+// The same for bytes in memory, with a NUL behind them, which are not kept; `path` is for messages.
 struct manifest *manifest_parse(const char *path, const char *data, size_t len, struct buf *messages);
 
 // Frees the manifest, which may be NULL, and all that it points to.

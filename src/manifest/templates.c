@@ -52,7 +52,7 @@ static bool find_below(const struct loader *loader, const struct node *node, con
 		++line;
 	}
 	size_t n = strcspn(first, "\n");
-	const char *at = find_line(loader->data, loader->len, line), *end = at + strcspn(at, "\n");
+	const char *at = find_line(loader->diagnostics, line), *end = at + strcspn(at, "\n");
 	while (end > at && end[-1] == '\r') {
 		--end;
 	}
@@ -143,7 +143,7 @@ static void check_string(struct check *check, const struct node *node, const cha
 }
 
 static void check_text(struct check *check, const struct node *node) {
-	if (!load_weigh(check->loader, node)) {
+	if (!load_count_text(check->loader, node)) {
 		return;
 	}
 	const struct manifest_batch *batch = check->batch;
@@ -213,13 +213,13 @@ static void check_feeding(struct loader *loader, const struct manifest_batch *ba
 // ---- texts that are no templates ----
 
 // True where {} is likely to be meant for the command itself: find -exec, xargs -I, GNU parallel.
-static bool has_braces_of_its_own(const char *text) {
+static bool may_use_braces(const char *text) {
 	return strstr(text, "-exec") || strstr(text, "-ok") || strstr(text, "xargs") || strstr(text, "parallel");
 }
 
 // The first replacement string that is not between single quotes; NULL if there is none. {2} behind a letter or a bracket
 // is part of a regular expression.
-static const char *find_lost(const struct manifest_batch *batch, const char *text, size_t *ret_len) {
+static const char *find_unexpanded(const struct manifest_batch *batch, const char *text, size_t *ret_len) {
 	bool in_single = false, in_double = false;
 	for (const char *at = text; *at; ++at) {
 		if (*at == '\\' && at[1] && !in_single) {
@@ -248,14 +248,15 @@ static const char *find_lost(const struct manifest_batch *batch, const char *tex
 }
 
 // Adds no warning where there are errors: they may be about the items.
-static void warn_of_lost(struct loader *loader, const struct manifest_batch *batch, const struct node *node, bool is_finally) {
+static void warn_of_unexpanded(struct loader *loader, const struct manifest_batch *batch, const struct node *node,
+                               bool is_finally) {
 	size_t len;
 	if (!node || node->kind != NODE_TEXT || loader->diagnostics->nerrors > 0 ||
-	    loader->diagnostics->nwarnings >= MANIFEST_ERRORS || !load_weigh(loader, node) ||
-	    !memchr(node->text, '{', node->n) || has_braces_of_its_own(node->text)) {
+	    loader->diagnostics->nwarnings >= MANIFEST_ERRORS || !load_count_text(loader, node) ||
+	    !memchr(node->text, '{', node->n) || may_use_braces(node->text)) {
 		return;
 	}
-	const char *at = find_lost(batch, node->text, &len);
+	const char *at = find_unexpanded(batch, node->text, &len);
 	if (at && is_finally) {
 		diagnostic_warning(loader->diagnostics, text_place(loader, node, at, len), "'%.*s' is only text here: a 'finally' has no item",
 		                (int)len, at);
@@ -266,7 +267,7 @@ static void warn_of_lost(struct loader *loader, const struct manifest_batch *bat
 }
 
 void load_check_finally(struct loader *loader, const struct manifest_batch *batch, const struct node *node) {
-	warn_of_lost(loader, batch, node, true);
+	warn_of_unexpanded(loader, batch, node, true);
 }
 
 // The texts of a batch without items. Not those of env: {} is there often JSON.
@@ -274,10 +275,11 @@ static void check_plain_texts(struct loader *loader, const struct manifest_batch
 	static const enum key_id ids[] = {KEY_RUN, KEY_THEN, KEY_ON_FAILURE, KEY_CREATES, KEY_COMMANDS};
 	for (size_t i = 0; i < sizeof(ids) / sizeof(ids[0]); ++i) {
 		const struct node *node = found->at[ids[i]];
-		warn_of_lost(loader, batch, node, false);
+		warn_of_unexpanded(loader, batch, node, false);
 		for (uint32_t k = 0; node && node->kind == NODE_LIST && k < node->n; ++k) {
-			const struct node *item = node->items[k];
-			warn_of_lost(loader, batch, item->kind == NODE_MAP ? node_get(item, "run") : item, false);
+			struct found entry;
+			keys_find(node->items[k], IN_COMMAND, NULL, NULL, &entry);
+			warn_of_unexpanded(loader, batch, node->items[k]->kind == NODE_MAP ? entry.at[KEY_RUN] : node->items[k], false);
 		}
 	}
 }
@@ -289,7 +291,7 @@ static void check_places(struct check *check, const struct node *node) {
 	for (uint32_t i = 0; node && node->kind == NODE_LIST && i < node->n; ++i) {
 		check_places(check, node->items[i]);
 	}
-	if (!node || node->kind != NODE_TEXT || diagnostics_are_full(loader->diagnostics) || !load_weigh(loader, node)) {
+	if (!node || node->kind != NODE_TEXT || diagnostics_are_full(loader->diagnostics) || !load_count_text(loader, node)) {
 		return;
 	}
 	check->has_string = check->has_string || strstr(node->text, "FAIRPAR_ITEM");
@@ -337,7 +339,7 @@ static void check_env(struct check *check, const struct node *node) {
 void load_check_texts(struct loader *loader, const struct manifest_batch *batch, const struct pair *from) {
 	struct check check = {loader, batch, manifest_batch_has_items(batch), false};
 	struct found found;
-	keys_get(from->value, IN_BATCH, &found);
+	keys_find(from->value, IN_BATCH, NULL, NULL, &found);
 	check_feeding(loader, batch, &found);
 	load_check_finally(loader, batch, found.at[KEY_FINALLY]);
 	if (!check.has_items) {
@@ -373,26 +375,21 @@ void load_check_texts(struct loader *loader, const struct manifest_batch *batch,
 
 // ---- without a shell ----
 
-static void warn(struct loader *loader, const struct node *node, const char *at, size_t len) {
-	FP_CLEANUP(buf_fini) struct buf shown = BUF_INIT;
-	buf_add_escaped(&shown, at, len, 40);
-	struct diagnostic *diagnostic = diagnostic_warning(loader->diagnostics, text_place(loader, node, at, len),
-	                                          "'%s' means nothing without a shell", buf_str(&shown));
-	diagnostic_hint(diagnostic, "with 'shell: none' it is passed on as it stands; to say so, quote it in the command");
-}
-
 static void check_command(struct loader *loader, const struct node *node) {
-	if (node->kind != NODE_TEXT || node->text[strspn(node->text, " \t\n")] == '\0' || !load_weigh(loader, node)) {
+	if (node->kind != NODE_TEXT || node->text[strspn(node->text, " \t\n")] == '\0' || !load_count_text(loader, node)) {
 		return; // or it has its error already
 	}
-	FP_CLEANUP(buf_fini) struct buf words = BUF_INIT;
+	FP_CLEANUP(buf_fini) struct buf words = BUF_INIT, shown = BUF_INIT;
 	const char *error, *at;
 	size_t n;
 	if (words_split(node->text, &words, &n, &error) != 0) {
 		struct diagnostic *diagnostic = load_error(loader, node, "this command cannot be split into words: %s", error);
 		diagnostic_hint(diagnostic, "also with 'shell: none' quotes and backslashes are those of a shell");
 	} else if (loader->diagnostics->nwarnings < MANIFEST_ERRORS && words_find_syntax(node->text, &at, &n)) {
-		warn(loader, node, at, n);
+		buf_add_escaped(&shown, at, n, 40);
+		struct diagnostic *diagnostic = diagnostic_warning(loader->diagnostics, text_place(loader, node, at, n),
+		                                                   "'%s' means nothing without a shell", buf_str(&shown));
+		diagnostic_hint(diagnostic, "with 'shell: none' it is passed on as it stands; to say so, quote it in the command");
 	}
 }
 

@@ -13,17 +13,12 @@ enum {
 	MOST_KEY = 1000, // bytes of a key: libyaml has such a limit for keys that are no aliases and have no '?'
 };
 
-void tree_init(struct tree *tree, struct diagnostics *diagnostics, struct arena *texts) {
-	*tree = (struct tree){.diagnostics = diagnostics, .texts = texts};
-}
-
 void tree_fini(struct tree *tree) {
 	free(tree->stack);
 	free(tree->frames);
 	free(tree->anchored);
 	free(tree->pairs);
 	map_fini(&tree->anchors);
-	map_fini(&tree->index);
 	arena_fini(&tree->nodes);
 	*tree = (struct tree){.root = NULL};
 }
@@ -34,17 +29,6 @@ struct source_span node_place(const struct node *node) {
 
 bool node_is_missing(const struct node *node) {
 	return node->kind == NODE_TEXT && node->n == 0 && node->is_plain;
-}
-
-struct node *node_get(const struct node *map, const char *key) {
-	size_t len = strlen(key);
-	for (uint32_t i = 0; map->kind == NODE_MAP && i < map->n; ++i) {
-		const struct node *at = map->pairs[i].key;
-		if (at->n == len && memcmp(at->text, key, len) == 0) {
-			return map->pairs[i].value;
-		}
-	}
-	return NULL;
 }
 
 static int count(struct tree *tree, struct source_span place, size_t n) {
@@ -131,7 +115,7 @@ struct node *tree_open(struct tree *tree, struct source_span place, enum node_ki
 
 // The pairs of a map while they are collected, in tree->pairs; `numbers` is used beyond FEW.
 struct collection {
-	size_t n, most;   // so far, and what it looks like in the end
+	size_t n, most;   // so far, and in the end without merges
 	struct map numbers;
 };
 
@@ -239,13 +223,7 @@ static int close_map(struct tree *tree, struct node *node, struct node *const *c
 		node->pairs = arena_alloc(&tree->nodes, pairs.n * sizeof(struct pair));
 		memcpy(node->pairs, tree->pairs, pairs.n * sizeof(struct pair));
 	}
-	if (pairs.n > FEW && pairs.n > tree->index.n) {
-		map_fini(&tree->index);
-		tree->index = pairs.numbers;
-		tree->indexed = node;
-	} else {
-		map_fini(&pairs.numbers);
-	}
+	map_fini(&pairs.numbers);
 	return status;
 }
 

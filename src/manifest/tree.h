@@ -31,11 +31,12 @@ struct pair {
 	struct node *value;
 };
 
-// A tree that is being built, from the events of a document in their order.
+// A tree that is being built from the events of a document, in their order. The caller sets the first two, which are borrowed,
+// and zeroes the rest.
 struct tree {
+	struct diagnostics *diagnostics; // where errors are added
+	struct arena *texts;  // texts outlive the tree
 	struct node *root;    // NULL for an empty document
-	struct diagnostics *diagnostics; // borrowed
-	struct arena *texts;  // borrowed: texts outlive the tree
 	struct arena nodes;
 	struct node **stack;  // complete nodes whose parent is not complete
 	size_t nstack, stack_cap;
@@ -49,13 +50,8 @@ struct tree {
 	size_t nanchored, anchored_cap;
 	struct pair *pairs;   // of the map that is being closed
 	size_t pairs_cap;
-	struct map index;     // of the largest map: its keys, mapped to the positions of their pairs
-	const struct node *indexed; // that map, or NULL
 	size_t nvalues;       // so far; against MANIFEST_VALUES
 };
-
-// Makes an empty tree. Errors are added to `diagnostics`, texts are kept in `texts`; both are borrowed.
-void tree_init(struct tree *tree, struct diagnostics *diagnostics, struct arena *texts);
 
 // Frees the nodes, and leaves the texts.
 void tree_fini(struct tree *tree);
@@ -78,9 +74,6 @@ struct source_span node_place(const struct node *node);
 
 // True for a value that was not written: `key:` and nothing behind it.
 bool node_is_missing(const struct node *node);
-
-// The value of that key; NULL if the node is no map, or has no such key.
-struct node *node_get(const struct node *map, const char *key);
 
 // ---- yaml.c, the only file that uses libyaml ----
 

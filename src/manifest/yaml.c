@@ -1,4 +1,4 @@
-// Reads YAML by libyaml's events, and words its complaints for people who write manifests.
+// Reads YAML by libyaml's events, and words its errors for people who write manifests.
 //
 // Facts of libyaml 0.2.5 that shape this file: its time grows with the square of the nesting, and of the number of %TAG
 // lines, so both are refused before they reach it; it says nothing of keys twice; a NUL, a lone carriage return or a
@@ -46,16 +46,15 @@ static size_t byte_of(struct yaml_reader *reader, const yaml_mark_t *mark) {
 // ---- before libyaml ----
 
 static int refuse(struct yaml_reader *reader, size_t offset, const char *text, const char *hint) {
-	const char *data = reader->data - reader->bom;
-	struct source_span place = place_of_byte(data, reader->len + reader->bom, offset + reader->bom);
-	struct diagnostic *diagnostic = diagnostic_error(reader->tree->diagnostics, place, "%s", text);
+	struct diagnostics *diagnostics = reader->tree->diagnostics;
+	struct diagnostic *diagnostic = diagnostic_error(diagnostics, place_of_byte(diagnostics, offset + reader->bom), "%s", text);
 	if (hint) {
 		diagnostic_hint(diagnostic, "%s", hint);
 	}
 	return -1;
 }
 
-static int check_mark(struct yaml_reader *reader) {
+static int check_byte_order_mark(struct yaml_reader *reader) {
 	const unsigned char *bytes = (const unsigned char *)reader->data;
 	bool has_two = reader->len >= 2;
 	if (has_two && ((bytes[0] == 0xFF && bytes[1] == 0xFE) || (bytes[0] == 0xFE && bytes[1] == 0xFF) ||
@@ -97,12 +96,12 @@ static int check_character(struct yaml_reader *reader, size_t at, size_t *ret_le
 	return 0;
 }
 
-enum { STRETCH = 32 }; // bytes that the compiler can look at together
+enum { CHUNK = 32 }; // bytes, which the compiler can check by vector instructions
 
-// True if the next STRETCH bytes are printable ASCII, newlines and tabs: nearly always.
-static bool is_harmless(const char *data) {
+// True if the next CHUNK bytes are printable ASCII, newlines and tabs: nearly always.
+static bool is_printable(const char *data) {
 	unsigned bad = 0;
-	for (int i = 0; i < STRETCH; ++i) {
+	for (int i = 0; i < CHUNK; ++i) {
 		unsigned char c = (unsigned char)data[i];
 		bad |= (unsigned)((c < ' ') & (c != '\n') & (c != '\t')) | (unsigned)(c >= 0x7F);
 	}
@@ -112,8 +111,8 @@ static bool is_harmless(const char *data) {
 static int check_characters(struct yaml_reader *reader) {
 	reader->is_ascii = true;
 	for (size_t at = 0; at < reader->len;) {
-		if (reader->len - at >= STRETCH && is_harmless(reader->data + at)) {
-			at += STRETCH;
+		if (reader->len - at >= CHUNK && is_printable(reader->data + at)) {
+			at += CHUNK;
 			continue;
 		}
 		unsigned char c = (unsigned char)reader->data[at];
@@ -129,9 +128,9 @@ static int check_characters(struct yaml_reader *reader) {
 	return 0;
 }
 
-// Looks at the lines from `at` on that are blank, comments or (below the document) its end "...". Returns the first
+// Skips the lines from `at` on that are blank, comments or (below the document) its end "...". Returns the offset of the first
 // other one, or the end.
-static size_t skip_idle_lines(const struct yaml_reader *reader, size_t at, bool below) {
+static size_t skip_blank_lines(const struct yaml_reader *reader, size_t at, bool below) {
 	while (at < reader->len) {
 		size_t start = at + strspn(reader->data + at, " \t\r");
 		if (below && strncmp(reader->data + at, "...", 3) == 0) {
@@ -146,7 +145,7 @@ static size_t skip_idle_lines(const struct yaml_reader *reader, size_t at, bool 
 	return at;
 }
 
-// The line "%YAML 1.1" or "%YAML 1.2" at `at`: a manifest means the same by both. Returns what comes behind it and the idle
+// The line "%YAML 1.1" or "%YAML 1.2" at `at`: a manifest means the same by both. Returns what comes behind it and the blank
 // lines, or `at` if it is none.
 static size_t skip_version(const struct yaml_reader *reader, size_t at) {
 	static const char start[] = "%YAML 1.";
@@ -154,13 +153,13 @@ static size_t skip_version(const struct yaml_reader *reader, size_t at) {
 	if (strncmp(line, start, sizeof(start) - 1) != 0 || (rest[-1] != '1' && rest[-1] != '2') || !strchr(" \t\r\n", *rest)) {
 		return at;
 	}
-	size_t behind = at + sizeof(start), next = skip_idle_lines(reader, behind, false);
+	size_t behind = at + sizeof(start), next = skip_blank_lines(reader, behind, false);
 	return next > behind ? next : at;
 }
 
 // YAML 1.2.2 §6.8: directives stand in front of the document, which then begins with "---".
 static int check_directives(struct yaml_reader *reader) {
-	size_t first = skip_idle_lines(reader, 0, false), at = first < reader->len ? skip_version(reader, first) : first;
+	size_t first = skip_blank_lines(reader, 0, false), at = first < reader->len ? skip_version(reader, first) : first;
 	if (at < reader->len && reader->data[at] == '%') {
 		return refuse(reader, at, "a line that starts with '%' is a directive of YAML: a manifest has '%YAML 1.2' alone, once", NULL);
 	}
@@ -170,17 +169,17 @@ static int check_directives(struct yaml_reader *reader) {
 	return 0;
 }
 
-// ---- what libyaml says, in other words ----
+// ---- messages of libyaml, in words for users ----
 
-// The line of the mark, without the blanks in front.
+// The line of the mark.
 static const char *line_at(const struct yaml_reader *reader, const yaml_mark_t *mark) {
-	const char *line = find_line(reader->data, reader->len, mark->line + 1);
-	return line + strspn(line, " ");
+	return find_line(reader->tree->diagnostics, mark->line + 1);
 }
 
 // The value in that line: behind "key: " and "- ".
 static const char *value_in(const struct yaml_reader *reader, const yaml_mark_t *mark) {
 	const char *line = line_at(reader, mark);
+	line += strspn(line, " ");
 	while (line[0] == '-' && line[1] == ' ') {
 		line += 1 + strspn(line + 1, " ");
 	}
@@ -194,9 +193,6 @@ static const char *value_in(const struct yaml_reader *reader, const yaml_mark_t 
 static char byte_at_problem(const struct yaml_reader *reader) {
 	const yaml_mark_t *mark = &reader->parser.problem_mark;
 	const char *line = line_at(reader, mark);
-	while (line > reader->data && line[-1] == ' ') {
-		--line;
-	}
 	for (size_t i = 0; i < mark->column && *line && *line != '\n'; ++i) {
 		size_t n = utf8_length(line, reader->len - (size_t)(line - reader->data));
 		line += n > 0 ? n : 1;
@@ -207,9 +203,6 @@ static char byte_at_problem(const struct yaml_reader *reader) {
 // True if the last line above the mark that is not blank opens a text by '|' or '>'.
 static bool is_below_block(const struct yaml_reader *reader, const yaml_mark_t *mark) {
 	const char *at = line_at(reader, mark);
-	while (at > reader->data && at[-1] == ' ') {
-		--at;
-	}
 	while (at > reader->data && strchr(" \t\r\n", at[-1])) {
 		--at;
 	}
@@ -274,7 +267,7 @@ static struct diagnostic *add_problem(struct yaml_reader *reader, bool at_contex
 
 // The bracket that a text inside { } or [ ] runs into, as in {run: echo {}}. The place is the bracket's own: where the
 // mapping opened is no help to who sees nothing wrong with that.
-static bool complain_of_bracket(struct yaml_reader *reader) {
+static bool report_bracket(struct yaml_reader *reader) {
 	const yaml_parser_t *parser = &reader->parser;
 	char c = byte_at_problem(reader);
 	if (!fits("did not find expected ',' or", parser->problem) || (c != '{' && c != '[')) {
@@ -290,7 +283,7 @@ static bool complain_of_bracket(struct yaml_reader *reader) {
 }
 
 // What cannot start a value, or cannot follow one.
-static bool complain_of_start(struct yaml_reader *reader) {
+static bool report_start(struct yaml_reader *reader) {
 	const yaml_parser_t *parser = &reader->parser;
 	char text[96];
 	if (fits("found character that cannot start any token", parser->problem)) {
@@ -314,7 +307,7 @@ static bool complain_of_start(struct yaml_reader *reader) {
 	return false;
 }
 
-static int complain(struct yaml_reader *reader) {
+static int report_problem(struct yaml_reader *reader) {
 	const yaml_parser_t *parser = &reader->parser;
 	if (parser->error == YAML_MEMORY_ERROR) {
 		diag_die("out of memory while reading the manifest");
@@ -323,7 +316,7 @@ static int complain(struct yaml_reader *reader) {
 		add_problem(reader, true, "the text of '|' or '>' must be indented", "indent the text below 'run: |' deeper than 'run'");
 		return -1;
 	}
-	if (complain_of_start(reader) || complain_of_bracket(reader)) {
+	if (report_start(reader) || report_bracket(reader)) {
 		return -1;
 	}
 	for (size_t i = 0; i < sizeof(wordings) / sizeof(wordings[0]); ++i) {
@@ -407,7 +400,7 @@ static int check_rest(struct yaml_reader *reader, const yaml_event_t *end) {
 	if (end->start_mark.column > 0) { // the end of the file, in the last line of the document
 		at += strcspn(reader->data + at, "\n");
 	}
-	at = skip_idle_lines(reader, at, true);
+	at = skip_blank_lines(reader, at, true);
 	return at < reader->len ? refuse(reader, at, "a second document: a manifest is one", NULL) : 0;
 }
 
@@ -441,7 +434,7 @@ static int read_events(struct yaml_reader *reader) {
 	for (;;) {
 		yaml_event_t event;
 		if (!yaml_parser_parse(&reader->parser, &event)) {
-			return complain(reader);
+			return report_problem(reader);
 		}
 		int status = add_event(reader, &event);
 		yaml_event_delete(&event);
@@ -453,7 +446,7 @@ static int read_events(struct yaml_reader *reader) {
 
 int tree_read(struct tree *tree, const char *data, size_t len) {
 	struct yaml_reader reader = {.tree = tree, .data = data, .len = len};
-	if (check_mark(&reader) != 0 || check_characters(&reader) != 0 || check_directives(&reader) != 0) {
+	if (check_byte_order_mark(&reader) != 0 || check_characters(&reader) != 0 || check_directives(&reader) != 0) {
 		return -1;
 	}
 	if (!yaml_parser_initialize(&reader.parser)) {

@@ -13,7 +13,7 @@ struct spool_waiter {
 
 void note_release_locked(struct writer *writer) {
 	++writer->released;
-	if (writer->waiting > 0) {
+	if (!list_is_empty(&writer->waiters)) {
 		cond_broadcast(&writer->changed);
 	}
 }
@@ -35,14 +35,13 @@ uint64_t writer_released(struct writer *writer) {
 // not wait itself, so it may end; or one waits whose turn it is, so it will go through.
 static bool can_release(const struct spool *spool) {
 	struct writer *writer = spool->writer;
-	if (!turn_is_free(writer) || writer->waiting < writer->open - writer->idle) {
-		return true;
-	}
-	bool someone_next = false;
+	size_t waiting = 0;
+	bool can = !turn_is_free(writer);
 	list_for_each_entry(&writer->waiters, struct spool_waiter, waiter, link) {
-		someone_next = someone_next || spool_is_next(waiter->spool);
+		can = can || spool_is_next(waiter->spool);
+		++waiting;
 	}
-	return someone_next;
+	return can || waiting < writer->open - writer->idle;
 }
 
 enum room writer_wait(struct spool *spool, uint64_t seen, bool take_turn) {
@@ -51,7 +50,6 @@ enum room writer_wait(struct spool *spool, uint64_t seen, bool take_turn) {
 	enum room room = ROOM_AGAIN;
 	mutex_lock(&writer->lock);
 	list_push_back(&writer->waiters, &waiter.link);
-	++writer->waiting;
 	cond_broadcast(&writer->changed); // this may have been the last one that the others could hope for
 	while (writer->released == seen && room == ROOM_AGAIN) {
 		if (turn_is_free(writer) && spool_is_next(spool)) {
@@ -66,7 +64,6 @@ enum room writer_wait(struct spool *spool, uint64_t seen, bool take_turn) {
 		turn_take(writer);
 		spool->has_turn = true;
 	}
-	--writer->waiting;
 	list_remove(&waiter.link);
 	mutex_unlock(&writer->lock);
 	return room;

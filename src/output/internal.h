@@ -50,7 +50,6 @@ struct output_queue {
 	struct ring window;   // with keep_order: by number, from the one whose turn it is
 	struct output_queue *next; // which is written behind this one, or NULL
 	bool waits;           // there is one before it: nothing of this is written
-	bool is_ready;
 	bool closed;          // to be freed when all is written
 };
 
@@ -73,8 +72,7 @@ struct writer {
 	uint64_t released;
 	size_t open, idle;       // spools not finished; those of them between two attempts
 	atomic_int wide_pipes;
-	size_t waiting;          // threads in writer_wait()
-	struct list waiters;     // they, as struct waiter of backpressure.c
+	struct list waiters;     // threads in writer_wait(), as struct spool_waiter of backpressure.c
 	bool lost;               // something of the output, and that was reported
 
 	thread flusher;
@@ -172,11 +170,11 @@ void writer_drop_turn(struct spool *spool);
 // Ends the flusher, if there is one, which has nothing to do any more. No lock held.
 void flusher_end(struct writer *writer);
 
-// With the turn and no lock held: writes what is ready of both streams, and keeps the receipt until that was flushed. Returns
-// false if it would block, with the rest ready.
+// With the turn and no lock held: writes what is ready of both streams, and keeps the receipt until that was flushed. With `wait`
+// it waits for the reader; else it returns false if it would block, and what is not written stays ready.
 bool turn_write(struct writer *writer, struct spool *spool, bool wait);
 
-// As turn_write(), of one stream, waiting for the reader.
+// As turn_write() with `wait`, for one stream.
 void writer_pass(struct spool *spool, int stream);
 
 // Something of this run's output is lost: reports it, once. No lock held.
@@ -187,9 +185,9 @@ void writer_fail(struct writer *writer, int stream, int error);
 // Counts releases of held memory and file space; to be read before trying to get some. No lock held, as with the next two.
 uint64_t writer_released(struct writer *writer);
 
-// Waits until writer_released() is no longer `seen` (ROOM_AGAIN), but not when there is no sense in it: the job may be
-// written now and nobody else is writing (ROOM_THROUGH; with `take_turn` it has the turn then), or nothing that is
-// written or running can release anything (ROOM_NEVER).
+// Waits for room for the job's output. Returns ROOM_AGAIN when writer_released() is no longer `seen`: try again. ROOM_THROUGH:
+// the job may be written now and nobody else is writing; with `take_turn` it has the turn. ROOM_NEVER: nothing that is being
+// written or running can release anything.
 enum room { ROOM_AGAIN, ROOM_THROUGH, ROOM_NEVER };
 enum room writer_wait(struct spool *spool, uint64_t seen, bool take_turn);
 

@@ -114,17 +114,16 @@ void output_queue_refresh(struct writer *writer, struct output_queue *queue) {
 		}
 		break;
 	}
-	if (writer->waiting > 0) {
+	if (!list_is_empty(&writer->waiters)) {
 		cond_broadcast(&writer->changed); // it may have become the turn of one of them
 	}
 	uint64_t first = ring_get(window, window->first);
 	bool is_ready = !ring_is_empty(&queue->writable) || (first != REF_NONE && (first & PACK_REF_MASK) != REF_OPEN);
-	if (is_ready && !queue->is_ready) {
-		list_push_back(&writer->ready, &queue->ready);
-	} else if (!is_ready && queue->is_ready) {
+	if (!is_ready) {
 		list_remove(&queue->ready);
+	} else if (list_is_empty(&queue->ready)) {
+		list_push_back(&writer->ready, &queue->ready);
 	}
-	queue->is_ready = is_ready;
 	if (queue->closed && !is_ready && ring_is_empty(window)) {
 		struct output_queue *next = queue->next;
 		output_queue_fini(queue);
@@ -143,7 +142,6 @@ uint64_t output_queues_pop(struct writer *writer) {
 	ring_pop(from);
 	// behind the other queues
 	list_remove(&queue->ready);
-	queue->is_ready = false;
 	output_queue_refresh(writer, queue);
 	return ref;
 }

@@ -19,13 +19,13 @@ bool results_are_complete(int dir, const char *path);
 // Keeps both streams in memory. The caller frees it with results_free(), as with the next two.
 struct results *results_in_memory(void);
 
-// Streams in files, which are made anew, with the directories above them, through no symbolic link below the directory:
-// stdout and stderr in the directory PATH/, or the files PATH and PATH.err. What is in `path` from `below` on is below `dir`,
-// which is borrowed. Returns NULL with errno and the file that could not be opened in `failed`; ELOOP is a link.
+// Keeps the streams in new files: PATH/stdout and PATH/stderr if `path` ends in a slash, else PATH and PATH.err. The part of
+// `path` from offset `below` on is relative to the directory `dir`, which is borrowed; missing directories are made, and no
+// symbolic link is followed there. Returns NULL with errno (ELOOP: a link), and the path that failed in `failed`.
 struct results *results_in_files(int dir, const char *path, size_t below, struct buf *failed);
 
-// The job has ended and all was written: puts its number beside the files, into PATH/seq or PATH.seq. Nothing for what is
-// in memory or of results_in_temp(). Returns 0, or -1 with errno and the file in *ret_path (borrowed).
+// Marks the files as those of a job that has ended, once all was written: writes its number to PATH/seq or PATH.seq. Does nothing
+// for results_in_memory() and results_in_temp(). Returns 0, or -1 with errno and the file in *ret_path (borrowed).
 int results_complete(struct results *results, uint64_t seq, const char **ret_path) FP_NODISCARD;
 
 // stdout in a new file of that directory with a name as GNU parallel's, only for its owner. Returns NULL with errno.

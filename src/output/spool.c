@@ -23,8 +23,8 @@ void spool_free(struct spool *spool) {
 		store_block_put(store, spool->block);
 	}
 	mutex_fini(&spool->lock);
-	free(spool->tag);
-	free(spool->receipt);
+	buf_fini(&spool->tag);
+	buf_fini(&spool->receipt);
 	free(spool);
 }
 
@@ -58,29 +58,14 @@ void spool_compact(struct spool *spool) {
 	}
 }
 
-void spool_set_tag(struct spool *to, const char *tag, size_t tag_len) {
-	if (tag_len > to->tag_cap) {
-		to->tag = xrealloc(to->tag, tag_len);
-		to->tag_cap = tag_len;
-	}
-	if (tag_len > 0) {
-		memcpy(to->tag, tag, tag_len);
-	}
-	to->tag_len = tag_len;
-}
-
 void spool_set_receipt(struct spool *spool, const char *mem, size_t len) {
-	if (len > spool->receipt_cap) {
-		spool->receipt = xrealloc(spool->receipt, len);
-		spool->receipt_cap = len;
-	}
-	memcpy(spool->receipt, mem, len);
-	spool->receipt_len = len;
+	buf_reset(&spool->receipt);
+	buf_add(&spool->receipt, mem, len);
 }
 
 // Moves all that may be written from `from` to the empty spool `to`; the incomplete lines stay.
 static void spool_move_ready(struct spool *to, struct spool *from) {
-	spool_set_tag(to, from->tag, from->tag_len);
+	buf_add(&to->tag, from->tag.data, from->tag.len);
 	char *block = to->block ? to->block : store_block_get(from->writer->store);
 	to->block = from->block;
 	from->block = block;
@@ -105,19 +90,16 @@ static void spool_move_ready(struct spool *to, struct spool *from) {
 
 bool spool_record(const struct spool *spool, struct output_record *ret_record) {
 	struct output_record record = {
-		.tag = spool->tag, .tag_len = (uint32_t)spool->tag_len,
-		.receipt = spool->receipt, .receipt_len = (uint32_t)spool->receipt_len,
+		.tag = spool->tag.data, .tag_len = spool->tag.len,
+		.receipt = spool->receipt.data, .receipt_len = spool->receipt.len,
 	};
-	if (spool->tag_len > PACK_MAX || spool->receipt_len > PACK_MAX) {
-		return false;
-	}
 	for (int i = 0; i < STREAMS; ++i) {
 		const struct stream *stream = &spool->stream[i];
 		if (stream->rope.len > 0 || stream->tag.in_line) {
 			return false;
 		}
 		record.data[i] = spool->block ? spool_area(spool, i) + stream->start : NULL;
-		record.len[i] = (uint32_t)(stream->ready - stream->start);
+		record.len[i] = stream->ready - stream->start;
 	}
 	*ret_record = record;
 	return record_fits(&record);
@@ -197,7 +179,7 @@ void spool_forget_lines(struct spool *spool) {
 }
 
 size_t spool_last_line(struct spool *spool, bool tagged, char *text, size_t size) {
-	size_t tag = tagged && spool->tag_len < size ? spool->tag_len : 0;
+	size_t tag = tagged && spool->tag.len < size ? spool->tag.len : 0;
 	mutex_lock(&spool->lock);
 	const struct last_line *last = &spool->last_line[spool->latest];
 	last = last->len > 0 ? last : &spool->last_line[!spool->latest];
@@ -205,7 +187,7 @@ size_t spool_last_line(struct spool *spool, bool tagged, char *text, size_t size
 	memcpy(text + tag, last->text, len);
 	mutex_unlock(&spool->lock);
 	if (len > 0 && tag > 0) {
-		memcpy(text, spool->tag, tag); // which stays as long as the job runs
+		memcpy(text, spool->tag.data, tag); // which stays as long as the job runs
 	}
 	return len > 0 ? tag + len : 0;
 }
@@ -267,7 +249,8 @@ void spool_recycle_locked(struct spool *spool) {
 		spool->stream[i] = (struct stream){.len = 0};
 		spool->last_line[i].len = 0;
 	}
-	spool->tag_len = spool->receipt_len = 0;
+	buf_reset(&spool->tag);
+	buf_reset(&spool->receipt);
 	spool->has_turn = spool->idle = spool->lost = spool->busy = false;
 	atomic_store_relaxed(&spool->live, false);
 	if (writer->nspare >= writer->open + SPARE_SPOOLS) {

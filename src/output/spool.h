@@ -11,8 +11,8 @@
 //
 // A spool is used by its job's thread until spool_finish(), then by whoever has the turn to write. The one exception is
 // WRITER_LINE_BUFFER with a place in an order: the lines of a job whose turn in its queue comes are taken by the thread that
-// ended the turn before it (output_queue_promote()), under the lock of the writer and only while the job's own thread is not `busy`
-// with it.
+// ended the turn before it (output_queue_promote()), under the lock of the writer, and only while `busy` says that the job's own
+// thread does not use the spool.
 
 #ifndef FAIRPAR_OUTPUT_SPOOL_H
 #define FAIRPAR_OUTPUT_SPOOL_H
@@ -61,10 +61,7 @@ struct spool {
 	enum writer_mode mode;
 	char *block;                // or NULL: not yet needed, or given back
 	struct stream stream[STREAMS];
-	char *tag;                  // tag_cap bytes, kept from job to job
-	size_t tag_len, tag_cap;
-	char *receipt;              // receipt_cap bytes, kept likewise
-	size_t receipt_len, receipt_cap;
+	struct buf tag, receipt;    // their memory is kept from job to job
 	atomic_bool live;           // spool_set_live()
 	struct buf *recent;         // spool_watch(), or NULL
 	int wide_pipes;             // of this attempt
@@ -77,11 +74,8 @@ struct spool {
 	bool busy;                  // under the lock of the writer: its own thread is at it
 };
 
-// Its pipes are gone: others' may be enlarged.
+// The attempt's pipes are closed: takes those that were enlarged off writer.wide_pipes, so that others may be enlarged.
 void spool_narrow(struct spool *spool);
-
-// Copies the tag.
-void spool_set_tag(struct spool *spool, const char *tag, size_t tag_len);
 
 // Frees the spool, its block and its ropes.
 void spool_free(struct spool *spool);
@@ -103,16 +97,16 @@ uint64_t stream_ready(const struct stream *stream);
 // Whether there are any in either stream.
 bool spool_is_ready(const struct spool *spool);
 
-// All up to `end` of the stream's area may be written: its incomplete line is complete, or does not get longer.
+// Makes the stream's incomplete line, and its area up to offset `end`, ready to be written: the line has ended, or will not grow.
 void spool_end_line(struct spool *spool, int stream, size_t end);
 
 // Forgets what was written of the areas and moves the incomplete line to the front.
 void spool_compact(struct spool *spool);
 
-// WRITER_LATEST: leaves of the stream its last line with an end, and what has begun behind it; too long a one is cut.
+// WRITER_LATEST: drops all of stream `i` but its last complete line and the incomplete one behind it; cuts one that is too long.
 void stream_keep_latest(struct spool *spool, int i);
 
-// WRITER_LATEST: only the last line is left, as output of WRITER_GROUP.
+// WRITER_LATEST, at the end of the job: drops all but the last line, which is then written as with WRITER_GROUP.
 void spool_keep_latest(struct spool *spool);
 
 // Takes note of the last line in the bytes, which the stream has got.
@@ -140,7 +134,7 @@ struct spool *spool_new_locked(struct writer *writer);
 // Keeps the spool for the next job, with its block and the memory of its tag.
 void spool_recycle_locked(struct spool *spool);
 
-// A new spool with what is ready of this one, which goes on being filled.
+// Moves what is ready into a new spool, and returns that; `spool` goes on being filled.
 struct spool *spool_split_locked(struct spool *spool);
 
 #endif

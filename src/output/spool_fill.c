@@ -163,7 +163,7 @@ static ssize_t spool_read(struct spool *spool, int i, int fd) {
 	struct stream *stream = &spool->stream[i];
 	if (stream->pass || spool_goes_live(spool, i)) {
 		stream_widen(spool, stream, fd);
-		if (spool->tag_len == 0) {
+		if (spool->tag.len == 0) {
 			ssize_t n = streams_splice(spool->writer->streams, i, fd);
 			if (n >= 0) {
 				stream->bytes += (uint64_t)n;
@@ -210,6 +210,13 @@ ssize_t spool_readable(struct spool *spool, int stream, int fd) {
 	return n;
 }
 
+// Ends the last line of the stream, if its newline is missing.
+static void complete(struct spool *spool, int i) {
+	if (spool->stream[i].bytes > 0 && spool->stream[i].last != '\n') {
+		spool_add(spool, i, "\n", 1);
+	}
+}
+
 void spool_frame_lines(struct spool *spool, const char *before, const char *after) {
 	if (spool_is_line_buffered(spool)) {
 		return;
@@ -218,22 +225,19 @@ void spool_frame_lines(struct spool *spool, const char *before, const char *afte
 		spool_keep_latest(spool);
 	}
 	for (int i = 0; i < STREAMS; ++i) {
-		if (spool->stream[i].bytes > 0 && spool->stream[i].last != '\n') {
-			spool_add(spool, i, "\n", 1);
-		}
+		complete(spool, i);
 	}
-	FP_CLEANUP(buf_fini) struct buf tag = BUF_INIT;
+	struct buf tag = BUF_INIT;
 	buf_adds(&tag, before);
-	buf_add(&tag, spool->tag, spool->tag_len);
+	buf_add(&tag, spool->tag.data, spool->tag.len);
 	buf_addc(&tag, '\0');
 	buf_adds(&tag, after);
-	spool_set_tag(spool, tag.data, tag.len);
+	buf_fini(&spool->tag);
+	spool->tag = tag;
 }
 
 void spool_complete(struct spool *spool) {
-	if (spool->stream[0].bytes > 0 && spool->stream[0].last != '\n') {
-		spool_add(spool, 0, "\n", 1);
-	}
+	complete(spool, 0);
 }
 
 void spool_add(struct spool *spool, int stream, const void *mem, size_t len) {

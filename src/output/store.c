@@ -554,7 +554,11 @@ uint64_t pack_add(struct store *store, const struct output_record *record) {
 	}
 	struct record_pack *pack = store->open;
 	uint64_t ref = (uint64_t)pack->id << 18 | (uint64_t)pack->used << 2 | PACK_REF; // as pack_take() takes it apart
-	struct record_head head = {record->tag_len, {record->len[0], record->len[1]}, record->receipt_len};
+	struct record_head head = {
+		.tag_len = (uint32_t)record->tag_len,
+		.len = {(uint32_t)record->len[0], (uint32_t)record->len[1]},
+		.receipt_len = (uint32_t)record->receipt_len,
+	};
 	char *to = pack->mem + pack->used;
 	memcpy(to, &head, sizeof(head));
 	to += sizeof(head);

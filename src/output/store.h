@@ -77,9 +77,9 @@ struct output_record {
 	const char *tag;
 	const char *data[2];  // stdout, stderr
 	const char *receipt;  // what is to be said when they are written
-	uint32_t tag_len;
-	uint32_t len[2];
-	uint32_t receipt_len;
+	size_t tag_len;
+	size_t len[2];
+	size_t receipt_len;
 };
 
 // True if the record fits into a pack.

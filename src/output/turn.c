@@ -29,10 +29,10 @@ void writer_fail(struct writer *writer, int stream, int error) {
 
 // Writes from one place in memory. Returns the bytes taken, 0 if it would block.
 static size_t turn_put(struct writer *writer, struct spool *spool, int i, const char *mem, size_t len, bool wait) {
-	if (spool->tag_len == 0) {
+	if (spool->tag.len == 0) {
 		return streams_put(writer->streams, i, mem, len, wait);
 	}
-	return streams_put_tagged(writer->streams, i, spool->tag, spool->tag_len, &spool->stream[i].tag, mem, len, wait);
+	return streams_put_tagged(writer->streams, i, spool->tag.data, spool->tag.len, &spool->stream[i].tag, mem, len, wait);
 }
 
 // Returns false if it would block.
@@ -88,9 +88,8 @@ static void turn_unpack(struct writer *writer) {
 		writer_fail(writer, 2, errno);
 	}
 	writer->unpacked_ref = 0;
-	spool->tag = writer->unpack_buf; // where a record begins with it
-	spool->tag_len = writer->record.tag_len;
-	spool->receipt_len = writer->record.receipt_len;
+	spool->tag = (struct buf){.data = (char *)(uintptr_t)writer->record.tag, .len = writer->record.tag_len};
+	spool->receipt = (struct buf){.data = (char *)(uintptr_t)writer->record.receipt, .len = writer->record.receipt_len};
 	for (int i = 0; i < STREAMS; ++i) {
 		spool->stream[i] = (struct stream){.ready = writer->record.len[i], .len = writer->record.len[i]};
 	}
@@ -103,9 +102,7 @@ bool turn_write(struct writer *writer, struct spool *spool, bool wait) {
 	if (!turn_write_stream(writer, spool, 0, wait) || !turn_write_stream(writer, spool, 1, wait)) {
 		return false;
 	}
-	if (spool->receipt_len > 0) {
-		buf_add(&writer->receipts, spool == &writer->unpacked ? writer->record.receipt : spool->receipt, spool->receipt_len);
-	}
+	buf_add(&writer->receipts, spool->receipt.data, spool->receipt.len);
 	return true;
 }
 

@@ -96,7 +96,7 @@ struct spool *spool_open(struct writer *writer, struct output_queue *queue, uint
 		output_queue_place(queue, order, spool_ref(spool) | REF_OPEN);
 	}
 	mutex_unlock(&writer->lock);
-	spool_set_tag(spool, tag, tag ? tag_len : 0);
+	buf_add(&spool->tag, tag, tag ? tag_len : 0);
 	return spool;
 }
 
@@ -152,7 +152,7 @@ void spool_finish(struct spool *spool) {
 	mutex_lock(&writer->lock);
 	writer->idle -= spool->idle;
 	spool->idle = false;
-	bool has_rest = spool_is_ready(spool) || spool->receipt_len > 0; // its lines may still wait to be written
+	bool has_rest = spool_is_ready(spool) || spool->receipt.len > 0; // its lines may still wait to be written
 	if (spool->has_turn || (has_rest && spool_is_next(spool) && turn_is_free(writer))) {
 		--writer->open;
 		finish_now(spool);

@@ -52,8 +52,8 @@ struct writer_config {
 	// Called with the receipts of jobs, one behind the other, once all of their output has been written (or has failed).
 	// Any thread, but one at a time; no lock held.
 	void (*written)(void *arg, const char *receipts, size_t len);
-	// Called by writer_destroy() with how many bytes were not written because nobody has read them until write_limit(), if there
-	// were any. May be NULL.
+	// Called by writer_destroy() with the number of bytes that nobody has read until write_limit(), so that they were not
+	// written, if it is not 0. May be NULL.
 	void (*unread)(void *arg, uint64_t bytes);
 	void *arg;
 };
@@ -74,8 +74,8 @@ int writer_destroy(struct writer *writer) FP_NODISCARD;
 struct output_queue *output_queue_open(struct writer *writer);
 void output_queue_close(struct writer *writer, struct output_queue *queue);
 
-// All of `queue` is written behind all of `before`, which was opened earlier and has none that follows it. Before either has a spool
-// or is closed.
+// All of `queue` is written behind all of `before`, which was opened earlier and is followed by no other queue. To be called
+// before either has a spool or is closed. Without keep_order it does nothing.
 void output_queue_follow(struct writer *writer, struct output_queue *queue, struct output_queue *before);
 
 // Opens the spool of the job with number `order` (from 1, without gaps) in its queue, to be shown as `mode` says; with
@@ -109,8 +109,8 @@ void spool_set_live(struct spool *spool);
 // on is not taken back.
 void spool_reset(struct spool *spool);
 
-// The job waits, without a worker, for its next attempt or step. Until the next call for it nobody else waits for it to
-// make room, and what it was allowed to stream is no longer its turn.
+// The job waits, without a worker, for its next attempt or step. It gives up the turn to write if it has it, and until the next
+// call for its spool no other job waits for it to make room.
 void spool_suspend(struct spool *spool);
 
 // WRITER_GROUP, for a job that has ended and was not live: puts `before` in front of each line, tag and all, and `after`
@@ -135,8 +135,8 @@ void spool_tail(struct spool *spool, int stream, size_t n, struct buf *buf);
 // spool_finish(). Copied.
 void spool_set_receipt(struct spool *spool, const char *mem, size_t len);
 
-// From now on `recent` gets a copy of the newest bytes of both streams, SPOOL_RECENT of them or more: what is written line
-// by line is not held to its end. NULL: not any more. Borrowed until then.
+// From now on `recent` gets a copy of at least the last SPOOL_RECENT bytes of both streams, as WRITER_LINE_BUFFER does not hold
+// what it has written. NULL ends that. `recent` is borrowed until then, or until spool_finish().
 enum { SPOOL_RECENT = 4096 };
 void spool_watch(struct spool *spool, struct buf *recent);
 

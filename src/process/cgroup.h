@@ -38,7 +38,7 @@ void cgroup_root_close(struct cgroup_root *root);
 // Makes a group with a limit of `limit` bytes (0: without one). Returns 0, or -1 with errno and nothing made.
 int cgroup_create(struct cgroup_root *root, uint64_t limit, struct cgroup *ret_group) FP_NODISCARD;
 
-// Closes the way in, once the job has gone it.
+// Closes procs_fd, once the job has entered the group.
 void cgroup_close(struct cgroup *group);
 
 // True if the kernel has killed a process of the group for want of memory.
@@ -47,8 +47,8 @@ bool cgroup_ran_out(const struct cgroup_root *root, const struct cgroup *group);
 // Gets the bytes that the group of that number has now, without the cache of files. Returns false if they are not known.
 bool cgroup_memory(const struct cgroup_root *root, unsigned number, uint64_t *ret_bytes) FP_NODISCARD;
 
-// The most bytes that the group had (memory.peak, since Linux 5.19), less the cache of files that is left, which the kernel counts
-// as well and may take back at any time; 0: not known. The cache of files that the job has removed cannot be told, and stays in it.
+// Returns the peak of the group's memory in bytes (memory.peak, since Linux 5.19) less the file cache that it has now, which the
+// kernel counts but may reclaim at any time; 0: not known. Cache of files that the job has removed cannot be subtracted.
 uint64_t cgroup_peak(const struct cgroup_root *root, const struct cgroup *group);
 
 // Removes the group. What the job has left running in it is killed, and waited for a second at most; a group that

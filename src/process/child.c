@@ -87,44 +87,11 @@ static bool is_shortage(int error) {
 	return error == EAGAIN || error == ENOMEM || error == EMFILE || error == ENFILE;
 }
 
-static void reap(pid_t pid, int *ret_status, struct rusage *ret_usage) {
-	pid_t got;
-	do {
-		got = wait4(pid, ret_status, 0, ret_usage);
-	} while (got < 0 && errno == EINTR);
-	verify(got == pid); // nobody else waits for it
-}
-
-// Starts config.path, once more by the shell if it is a script that does not name its interpreter.
-static void spawn_program(struct child *child, struct spawn_config *spawning, struct spawn_error *ret_error) {
-	char **shell_argv = NULL;
-	const struct starter *starter = child->config->starter;
-	for (;;) {
-		pid_t pid = starter ? starter->start(starter->arg, spawning, &child->fds[END].fd, ret_error)
-			: spawn(spawning, &child->fds[END].fd, ret_error);
-		if (pid > 0 && ret_error->error) {
-			fd_close(&child->fds[END].fd);
-			atomic_store_release(spawning->listed, 0); // [C1]
-			reap(pid, NULL, NULL);
-		} else if (pid > 0) {
-			child->running.pid = pid;
-		}
-		if (ret_error->error != ENOEXEC || ret_error->step != SPAWN_EXEC || shell_argv) {
-			break;
-		}
-		shell_argv = spawn_shell_argv(spawning->path, spawning->argv);
-		spawning->path = SPAWN_SHELL;
-		spawning->argv = shell_argv;
-	}
-	free(shell_argv);
-}
-
 // One try. Leaves nothing open and ret_error->error != 0 if it fails.
 static void child_try(struct child *child, atomic_int *listed, struct spawn_error *ret_error) {
 	const struct child_config *config = child->config;
 	struct children *children = child->children;
 	int in = -1, out = -1, err = -1;
-	*ret_error = (struct spawn_error){.error = 0};
 	if (config->stdin_writer && pipe_open(1, &child->fds[IN].fd, &in) != 0) {
 		*ret_error = (struct spawn_error){.step = SPAWN_PIPE, .error = errno};
 	} else if (config->output_reader && (pipe_open(0, &child->fds[STREAM_OUT].fd, &out) != 0
@@ -149,7 +116,7 @@ static void child_try(struct child *child, atomic_int *listed, struct spawn_erro
 			.dies_with_thread = true,
 			.stack_top = config->scratch->stack_top,
 		};
-		spawn_program(child, &spawning, ret_error);
+		child->running.pid = spawn_program(&spawning, config->starter, &child->fds[END].fd, ret_error);
 	}
 	fd_close(&in);
 	fd_close(&out);
@@ -178,7 +145,7 @@ static bool child_claim(struct child *child) {
 
 // Returns false if it did not start: cancelled, or with the error in ret_error->error.
 static bool child_try_until(struct child *child, atomic_int *listed, struct spawn_error *ret_error) {
-	const atomic_bool *refusal = children_refusal(child->children, child->running.cleanup);
+	const atomic_bool *refusal = children_refusal(child->children, child->config->cleanup);
 	struct start_backoff backoff = {.pause = 0};
 	for (;;) {
 		*ret_error = (struct spawn_error){.error = 0};
@@ -218,7 +185,7 @@ static bool child_start(struct child *child, struct spawn_error *ret_error) {
 		return false;
 	}
 	if (child->config->forks || child->config->unlink_path) {
-		children_start_guardian(child->children, child->config->scratch->stack_top);
+		children_guard(child->children);
 	}
 	atomic_int *listed = children_reserve(child->children, &child->running);
 	child_guard_file(child, child->config->unlink_path);
@@ -274,10 +241,8 @@ static void child_poll(struct child *child, uint64_t until) {
 	nfds_t n_fds = child_is_held(child) ? ROOM + 1 : child->config->stdin_writer ? MORE + 1 : END + 1;
 	int ready = poll(child->fds, n_fds, poll_ms(until));
 	verify(ready >= 0 || errno == EINTR || errno == ENOMEM || errno == EAGAIN);
-	for (int i = 0; i <= ROOM; ++i) {
-		if (ready <= 0) {
-			child->fds[i].revents = 0;
-		}
+	for (int i = 0; ready <= 0 && i <= ROOM; ++i) {
+		child->fds[i].revents = 0;
 	}
 	bool had_room = n_fds > ROOM && child->fds[ROOM].revents;
 	for (enum child_stream stream = STREAM_OUT; stream <= STREAM_ERR; ++stream) {
@@ -326,7 +291,7 @@ static void child_on_time(struct child *child) {
 		return;
 	}
 	if (guardian_due(child) <= now) {
-		children_start_guardian(child->children, child->config->scratch->stack_top);
+		children_guard(child->children);
 	}
 	if (child->old_due <= now) {
 		child->old_due = TIME_NEVER;
@@ -381,7 +346,7 @@ static bool child_lingers(struct child *child) {
 static void child_attend(struct child *child) {
 	child->step_due = TIME_NEVER;
 	child->old_due = child->running.start + (uint64_t)OLD_MS * NS_PER_MS;
-	child->stop_due = child->children->has_terminal && !child->config->foreground && child->running.own_group
+	child->stop_due = child->children->has_terminal && !child->config->foreground && child->config->own_group
 		? child->running.start + (uint64_t)STOPPED_AFTER_MS * NS_PER_MS : TIME_NEVER;
 	for (;;) {
 		child_poll(child, child_due(child));
@@ -410,7 +375,11 @@ static void child_reap(struct child *child, struct result *ret_result) {
 	child_guard_file(child, NULL);
 	bool cancelled = children_unlist(child->children, &child->running, timed_out); // [C1]
 	int status;
-	reap(child->running.pid, &status, &ret_result->usage);
+	pid_t reaped;
+	do {
+		reaped = wait4(child->running.pid, &status, 0, &ret_result->usage);
+	} while (reaped < 0 && errno == EINTR);
+	verify(reaped == child->running.pid); // nobody else waits for it
 	child_set_state(child, CHILD_EXITED);
 	ret_result->start = child->running.start;
 	ret_result->end = now_ns();
@@ -450,8 +419,7 @@ static void child_read_rest(struct child *child, uint64_t ended) {
 void child_run(struct children *children, const struct child_config *config, struct result *ret_result,
                struct spawn_error *ret_error) {
 	struct child child = {
-		.running = {.own_group = config->own_group, .cleanup = config->cleanup, .label = config->label, .origin = config->origin,
-		            .output_reader = config->output_reader},
+		.running.config = config,
 		.children = children,
 		.config = config,
 		.fds = {{.fd = -1, .events = POLLIN}, {.fd = -1, .events = POLLIN}, {.fd = -1, .events = POLLIN},

@@ -66,19 +66,19 @@ struct held_tokens *children_tokens(struct children *children);
 // shorter than 256 bytes.
 void children_unlink_if_killed(struct children *children, const char *path);
 
-// Starts the guardian if there is none, and if there is to be one. From the thread of the event loop.
+// Starts the guardian, unless there is one or children_forgo_guardian() was called. From any thread.
 void children_guard(struct children *children);
 
-// The memory that is shared with the guardian, in which spawn_config.listed points. Returns its descriptor, which stays the table's,
-// or -1: there is none, or no guardian.
+// Sets the address and the size of the memory that is shared with the guardian; spawn_config.listed points into it. Returns
+// its descriptor, which stays the table's, or -1 if it is not shared or there is to be no guardian.
 int children_table(const struct children *children, const void **ret_start, size_t *ret_size);
 
 // Starts no guardian in this run: under a tight limit of processes it would take the room of a job. Called before the
 // first child.
 void children_forgo_guardian(struct children *children);
 
-// Waits until every child that is being started at the time of the call is listed, so that what has told of itself is found by
-// the calls below; for five seconds at most, since execve() of a file on a server that is away may take for ever.
+// Waits until every child that is being started at the time of the call is listed (or has failed to start), so that the calls
+// below find it. At most five seconds: execve() of a file on a network server that is down may block for ever.
 void children_settle(struct children *children);
 
 // ---- signals to all ----
@@ -162,11 +162,11 @@ void children_cancel(struct children *children, const void *origin, uint64_t now
 // Sends what is due to those three kinds. Returns when to call again, or TIME_NEVER.
 uint64_t children_marked_step(struct children *children, uint64_t now);
 
-// The child with that config->origin waits for others, or does no longer: meanwhile the memory that it has declared is theirs,
-// and it is in no count of children_hold_young().
+// The child with that config->origin begins (`waits`) or ends to wait for other jobs. While it waits, the memory that it has
+// declared may be given to them, and children_hold_young() does not count it.
 void children_set_waiting(struct children *children, const void *origin, bool waits);
 
-// Sets the `awaited` of a child_config, and has it noticed.
+// Sets child_config.awaited of a child to true, and wakes those who wait for memory, so that they see it.
 void children_set_awaited(struct children *children, atomic_bool *awaited);
 
 // Stops all running children but the `most` oldest, which go on if they were stopped by this. Returns how many are
@@ -200,7 +200,7 @@ struct output_reader {
 // A copy of the last line of what it has read, which the caller frees; or NULL: there is none, or no reader.
 char *output_reader_last_line(const struct output_reader *reader);
 
-// Calls fn for each, and frees them with their labels and last lines.
+// Calls fn for each of the `n` views, and frees the array with the labels and last lines.
 void child_views_take(struct child_view *views, size_t n, void (*fn)(void *arg, const struct child_view *), void *arg);
 
 struct child_config {
@@ -216,9 +216,9 @@ struct child_config {
 	struct memory_learned *learned; // what its batch is learned to need, where `memory` is 0; borrowed, or NULL
 	const char *label;           // for listings; borrowed during the call
 	bool takes_no_slot;          // it runs beside the slots
-	const void *place;           // where it is to run, for who stands between; NULL: here
-	const void *origin;          // for who stands between the run and the children, and for children_cancel()
-	const atomic_bool *awaited;  // a running job waits for it: it is first in line for memory; or NULL. See children_set_awaited()
+	const void *place;           // where it is to run, for the executor that knows its type (hosts/hosts.h); NULL: here
+	const void *origin;          // names the attempt in children_cancel() and the like; only compared, never looked into
+	const atomic_bool *awaited;  // true: a running job waits for it, so it gets memory first; or NULL. children_set_awaited()
 	bool cleanup;                // is not ended or refused by children_terminate(), only by children_kill()
 	const char *unlink_path;     // absolute, or NULL: a product that is not done if fairpar is killed before the child's end
 	bool forks;                  // likely to have children of its own (a shell): the guardian is there before it
@@ -226,9 +226,10 @@ struct child_config {
 	bool foreground;             // which becomes the foreground one of the terminal stdin_fd
 	struct child_scratch *scratch; // of the calling worker
 	const struct starter *starter; // of the calling worker; NULL: spawn()
-	// On the calling thread; both may be NULL. It runs, since `start` (now_ns() time).
+	// Called on the calling thread; both may be NULL. `waits`: before its start it has to wait for that many bytes of memory
+	// (0: not known yet). `started`: it runs, since `start` (now_ns() time).
 	void (*started)(void *arg, pid_t pid, uint64_t start);
-	void (*waits)(void *arg, uint64_t bytes); // it waits for that much memory (0: not known yet), before that
+	void (*waits)(void *arg, uint64_t bytes);
 	void *started_arg;           // of both
 };
 

@@ -132,7 +132,7 @@ int children_guardian_fd(struct children *children) {
 }
 
 void children_revive_guardian(struct children *children) {
-	guardian_revive(&children->guardian, &children->world);
+	guardian_revive(&children->guardian);
 }
 
 struct held_tokens *children_tokens(struct children *children) {
@@ -142,12 +142,6 @@ struct held_tokens *children_tokens(struct children *children) {
 void children_unlink_if_killed(struct children *children, const char *path) {
 	char *copy = children->guardian.table->unlink_path;
 	snprintf(copy, sizeof(children->guardian.table->unlink_path), "%s", path);
-}
-
-void children_guard(struct children *children) {
-	if (guardian_is_wanted(&children->guardian)) {
-		guardian_start_alone(&children->guardian, &children->world);
-	}
 }
 
 void children_keep_open(struct children *children, enum guardian_fd which, int fd) {
@@ -165,16 +159,20 @@ int children_table(const struct children *children, const void **ret_start, size
 }
 
 void children_forgo_guardian(struct children *children) {
-	atomic_store_relaxed(&children->guardian.state, 1); // as if it had been tried
+	atomic_store_relaxed(&children->guardian.is_tried, true);
 	fd_close(&children->guardian.table_fd);
 }
 
-void children_start_guardian(struct children *children, void *stack_top) {
+static void wake(struct children *children) {
+	if (children->wake) {
+		children->wake(children->wake_arg);
+	}
+}
+
+void children_guard(struct children *children) {
 	if (guardian_is_wanted(&children->guardian)) {
-		guardian_start(&children->guardian, &children->world, stack_top);
-		if (children->wake) {
-			children->wake(children->wake_arg);
-		}
+		guardian_start(&children->guardian);
+		wake(children);
 	}
 }
 
@@ -200,7 +198,7 @@ void children_last_words(void) {
 
 // What kill(2) takes for all of the child.
 static pid_t running_target(const struct running_child *running) {
-	return running->own_group ? -running->pid : running->pid;
+	return running->config->own_group ? -running->pid : running->pid;
 }
 
 void running_signal_step(const struct running_child *running, int signal) {
@@ -266,7 +264,7 @@ void children_list(struct children *children, struct running_child *running) {
 	leave_starting(children, running);
 	list_push_back(&children->list, &running->link);
 	++children->nrunning;
-	if (atomic_load_relaxed(children_refusal(children, running->cleanup))) {
+	if (atomic_load_relaxed(children_refusal(children, running->config->cleanup))) {
 		running_cancel(running, children->seq.steps[children->step].signal);
 	}
 	mutex_unlock(&children->lock);
@@ -275,7 +273,7 @@ void children_list(struct children *children, struct running_child *running) {
 bool children_unlist(struct children *children, struct running_child *running, bool timed_out) {
 	mutex_lock(&children->lock);
 	bool cancelled = running->cancelled;
-	if ((cancelled || timed_out || running->marked) && running->own_group) {
+	if ((cancelled || timed_out || running->marked) && running->config->own_group) {
 		kill(-running->pid, SIGKILL);
 	}
 	children->nmarked -= running->marked != NOT_MARKED;
@@ -303,7 +301,7 @@ void children_note_stopped(struct children *children, const struct running_child
 	int got = waitid(P_PID, (id_t)running->pid, &info, WSTOPPED | WNOHANG | WNOWAIT);
 	bool stopped = got == 0 && info.si_pid != 0 && (info.si_status == SIGTTIN || info.si_status == SIGTTOU);
 	if (stopped && !atomic_exchange(&children->has_stopped, true)) {
-		diag_warn("stopped: %s: it uses the terminal, which it gets with --tty (SIG%s)", text_shows(running->label),
+		diag_warn("stopped: %s: it uses the terminal, which it gets with --tty (SIG%s)", text_shows(running->config->label),
 		          signal_name(info.si_status));
 	}
 }
@@ -379,7 +377,7 @@ unsigned children_signal(struct children *children, int signal) {
 void children_signal_one(struct children *children, const void *origin, int signal) {
 	mutex_lock(&children->lock);
 	list_for_each_entry(&children->list, struct running_child, running, link) {
-		if (running->origin == origin) {
+		if (running->config->origin == origin) {
 			kill(running_target(running), signal);
 		}
 	}
@@ -391,7 +389,7 @@ static void send_step(struct children *children, unsigned step, uint64_t now) {
 	children->step = step;
 	children->term_due = now + (uint64_t)children->seq.steps[step].pause_ms * NS_PER_MS;
 	list_for_each_entry(&children->list, struct running_child, running, link) {
-		if (atomic_load_relaxed(children_refusal(children, running->cleanup))) {
+		if (atomic_load_relaxed(children_refusal(children, running->config->cleanup))) {
 			running_cancel(running, children->seq.steps[step].signal);
 		}
 	}
@@ -462,8 +460,8 @@ char *children_evict_youngest(struct children *children) {
 	// listed as they start, the youngest last
 	for (struct list *at = children->list.prev; at != &children->list && !label; at = at->prev) {
 		struct running_child *running = list_entry(at, struct running_child, link);
-		if (!running->cleanup && mark_for_kill(children, running, MARKED_FOR_MEMORY, now_ns())) {
-			label = xstrdup(running->label ? running->label : "");
+		if (!running->config->cleanup && mark_for_kill(children, running, MARKED_FOR_MEMORY, now_ns())) {
+			label = xstrdup(running->config->label ? running->config->label : "");
 		}
 	}
 	mutex_unlock(&children->lock);
@@ -475,7 +473,7 @@ uint64_t children_expire(struct children *children, uint64_t limit, uint64_t now
 	mutex_lock(&children->lock);
 	list_for_each_entry(&children->list, struct running_child, running, link) {
 		uint64_t due = running->start + limit;
-		if (running->cleanup || running->marked) {
+		if (running->config->cleanup || running->marked) {
 			continue;
 		}
 		if (due <= now) {
@@ -492,11 +490,11 @@ void children_cancel(struct children *children, const void *origin, uint64_t now
 	bool marked = false;
 	mutex_lock(&children->lock);
 	list_for_each_entry(&children->list, struct running_child, running, link) {
-		marked = (running->origin == origin && mark_for_kill(children, running, MARKED_FOR_CANCEL, now)) || marked;
+		marked = (running->config->origin == origin && mark_for_kill(children, running, MARKED_FOR_CANCEL, now)) || marked;
 	}
 	mutex_unlock(&children->lock);
-	if (marked && children->wake) {
-		children->wake(children->wake_arg);
+	if (marked) {
+		wake(children);
 	}
 }
 
@@ -520,7 +518,7 @@ uint64_t children_marked_step(struct children *children, uint64_t now) {
 void children_set_waiting(struct children *children, const void *origin, bool waits) {
 	mutex_lock(&children->lock);
 	list_for_each_entry(&children->list, struct running_child, running, link) {
-		running->waits = running->origin == origin ? waits : running->waits;
+		running->waits = running->config->origin == origin ? waits : running->waits;
 	}
 	mutex_unlock(&children->lock);
 	memory_set_waiting(&children->memory, origin, waits);
@@ -536,7 +534,7 @@ unsigned children_hold_young(struct children *children, unsigned most) {
 	unsigned n = 0, nheld = 0;
 	mutex_lock(&children->lock);
 	list_for_each_entry(&children->list, struct running_child, running, link) {
-		if (running->cleanup || running->marked || running->cancelled || running->waits) {
+		if (running->config->cleanup || running->marked || running->cancelled || running->waits) {
 			continue;
 		}
 		bool hold = n++ >= most;
@@ -617,8 +615,8 @@ static void visit(struct children *children, bool stopped_only, void (*fn)(void 
 		views[n++] = (struct child_view){
 			.pid = running->pid,
 			.start = running->start,
-			.label = xstrdup(running->label ? running->label : ""), // the job may end while fn prints
-			.last = stopped_only ? NULL : output_reader_last_line(running->output_reader), // under the lock, so that the child is there
+			.label = xstrdup(running->config->label ? running->config->label : ""), // the job may end while fn prints
+			.last = stopped_only ? NULL : output_reader_last_line(running->config->output_reader), // under the lock, so that the child is there
 			.stop_signal = stop_signal,
 		};
 	}
@@ -642,16 +640,16 @@ void children_note_old(struct children *children, struct running_child *running)
 	++children->nold;
 	bool wakes = !atomic_load_relaxed(&children->watches);
 	mutex_unlock(&children->lock);
-	if (wakes && children->wake) {
-		children->wake(children->wake_arg);
+	if (wakes) {
+		wake(children);
 	}
 }
 
 void children_note_end(struct children *children, uint64_t now) {
-	uint64_t looked = atomic_load_relaxed(&children->looked);
-	if (now > looked && now - looked >= (uint64_t)OLD_MS * NS_PER_MS && !atomic_load_relaxed(&children->watches)
-	    && atomic_compare_exchange_strong(&children->looked, &looked, now) && children->wake) {
-		children->wake(children->wake_arg);
+	uint64_t scanned = atomic_load_relaxed(&children->scanned);
+	if (now > scanned && now - scanned >= (uint64_t)OLD_MS * NS_PER_MS && !atomic_load_relaxed(&children->watches)
+	    && atomic_compare_exchange_strong(&children->scanned, &scanned, now)) {
+		wake(children);
 	}
 }
 
@@ -683,7 +681,7 @@ uint64_t children_reap_orphans(struct children *children, int signal_fd) {
 	atomic_store_relaxed(&children->watches, watches);
 	mutex_unlock(&children->lock);
 	uint64_t now = now_ns();
-	atomic_store_relaxed(&children->looked, now);
+	atomic_store_relaxed(&children->scanned, now);
 	bool rests = watches && now < children->rest_until;
 	if (children->sees_sigchld != (watches && !rests)) {
 		children->sees_sigchld = !children->sees_sigchld;
@@ -734,8 +732,5 @@ void children_kill_orphans(struct children *children) {
 }
 
 void children_kill_with_cookie(struct children *children) {
-	const char *cookie = children->guardian.table->cookie;
-	if (cookie[0] != '\0') {
-		proctree_kill_with_cookie(cookie, ORPHANS_S * 1000);
-	}
+	proctree_kill_with_cookie(children->guardian.table->cookie, ORPHANS_S * 1000);
 }

@@ -30,8 +30,7 @@ struct running_child {
 	struct list link;  // of children.starting, and once it is started of children.list
 	uint64_t number;   // among all that were to be started
 	pid_t pid;
-	bool own_group;
-	bool cleanup;      // goes on until children_kill()
+	const struct child_config *config;
 	bool cancelled;    // got a signal of children_terminate() or children_kill() before it ended; by the lock
 	unsigned slot;     // in the table of the guardian
 	enum kill_mark marked; // before it ended; by the lock
@@ -41,9 +40,6 @@ struct running_child {
 	bool held;         // by children_hold_young(); by the lock
 	bool waits;        // children_set_waiting(); by the lock
 	uint64_t start;
-	const char *label;
-	const void *origin;
-	const struct output_reader *output_reader; // as child_config.output_reader
 };
 
 struct children {
@@ -65,7 +61,7 @@ struct children {
 
 	// orphans: see children_reap_orphans()
 	atomic_bool watches;     // set under the lock
-	atomic_uint_least64_t looked; // the last time
+	atomic_uint_least64_t scanned; // for orphans, the last time
 	bool sees_sigchld;       // signals_watch_children() is on; from here on of the event loop's thread
 	uint64_t rest_until;
 
@@ -90,9 +86,6 @@ void running_signal_step(const struct running_child *running, int signal);
 // before it is reaped.
 atomic_int *children_reserve(struct children *children, struct running_child *running);
 void children_release(struct children *children, struct running_child *running);
-
-// Starts the guardian, on a worker's thread, if none was started yet.
-void children_start_guardian(struct children *children, void *stack_top);
 
 // Lists a child that was just started; it is signalled at once if termination has begun.
 void children_list(struct children *children, struct running_child *running);

@@ -2,6 +2,7 @@
 
 #include "process/daemon.h"
 
+#include "base/io.h"
 #include "process/spawn.h"
 
 #include <errno.h>
@@ -13,7 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-int daemon_start(char *const *argv, const int *keep, unsigned nkeep) {
+pid_t daemon_spawn(char *const *argv, const int *keep, unsigned nkeep) {
 	struct spawn_config config = {
 		.path = "/proc/self/exe", // this very image, also after an upgrade has replaced the file
 		.argv = argv,
@@ -23,23 +24,29 @@ int daemon_start(char *const *argv, const int *keep, unsigned nkeep) {
 		.keep = keep,
 		.nkeep = nkeep,
 	};
-	struct spawn_error error = {0};
-	int pidfd, status = 0, reaps = 0;
+	struct spawn_error error;
+	int pidfd;
+	pid_t pid = spawn(&config, &pidfd, &error);
+	fd_close(&pidfd);
+	errno = error.error;
+	return pid;
+}
+
+int daemon_start(char *const *argv, const int *keep, unsigned nkeep) {
+	int status = 0, reaps = 0;
 	// a subreaper would be its parent, and end it with the orphans of its jobs
 	if (prctl(PR_GET_CHILD_SUBREAPER, &reaps, 0, 0, 0) == 0 && reaps) {
 		(void)prctl(PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0);
 	}
-	pid_t pid = spawn_alone(&config, &pidfd, &error);
-	if (pid > 0) {
-		close(pidfd);
-		while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
-		}
+	pid_t pid = daemon_spawn(argv, keep, nkeep);
+	int error = errno;
+	while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR) {
 	}
 	if (reaps) {
 		(void)prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
 	}
-	errno = error.error ? error.error : WIFSIGNALED(status) ? ESRCH : EAGAIN; // it was killed; or its fork() has failed
-	return pid > 0 && !error.error && status == 0 ? 0 : -1;
+	errno = pid < 0 ? error : WIFSIGNALED(status) ? ESRCH : EAGAIN; // it was killed; or its fork() has failed
+	return pid > 0 && status == 0 ? 0 : -1;
 }
 
 int daemon_detach(void) {

@@ -5,11 +5,16 @@
 
 #include "base/attr.h"
 
+#include <sys/types.h>
+
 enum { DAEMON_FDS_MAX = 5 };
 
-// Starts this very program with these arguments, an empty environment and the `nkeep` descriptors, as a process that
-// outlives this one: its first process has to call daemon_detach(). While there is one thread. Returns 0, or -1 with
-// errno: ESRCH if it was killed at once.
+// Starts this very program as a child, with these arguments, an empty environment, and the `nkeep` descriptors besides 0 to 2.
+// Returns its pid, or -1 with errno.
+pid_t daemon_spawn(char *const *argv, const int *keep, unsigned nkeep) FP_NODISCARD;
+
+// As daemon_spawn(), but for a process that outlives this one: the program has to call daemon_detach(), for whose end this
+// waits. Only while there is one thread. Returns 0, or -1 with errno: ESRCH if it was killed, EAGAIN if it could not detach.
 int daemon_start(char *const *argv, const int *keep, unsigned nkeep) FP_NODISCARD;
 
 // Goes on in a process that is nobody's child: its parent ends here. Returns 0, or -1 with errno.

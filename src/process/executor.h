@@ -5,7 +5,7 @@
 
 #include "process/child.h"
 
-// What ends one attempt and not all. From the event loop, or under the locks of who stands between; does not wait.
+// Ends single attempts. Called from the event loop, or by an executor that wraps this one, under its locks; does not wait.
 struct attempt_ender {
 	// Begins to end the running attempt with that config->origin, if there is one here: its outcome is OUTCOME_CANCELLED.
 	void (*cancel)(void *arg, const void *origin, uint64_t now);
@@ -16,9 +16,9 @@ struct attempt_ender {
 };
 
 struct executor {
-	// Executes one attempt on the calling worker's thread, and returns when it has ended and all that it wrote was read. Calls
-	// config->started once it runs, reads its output by config->output_reader, and writes its input by config->stdin_writer. Fills
-	// *ret_result, and *ret_error if that says OUTCOME_SPAWN_ERROR. All of *config is the caller's.
+	// Executes one attempt on the calling worker's thread; returns when it has ended and all that it wrote was read. Calls
+	// config->started once it runs, reads its output by config->output_reader, and writes its input by config->stdin_writer.
+	// Fills *ret_result, and *ret_error if the outcome is OUTCOME_SPAWN_ERROR. All of *config stays the caller's.
 	void (*run)(void *arg, const struct child_config *config, struct result *ret_result, struct spawn_error *ret_error);
 	// Begins to end all attempts that run but those with config->cleanup, and refuses new ones: their outcome is
 	// OUTCOME_CANCELLED. From the event loop; does not wait for their end.
@@ -26,7 +26,7 @@ struct executor {
 	// The same at once, and with clean-ups too.
 	void (*kill)(void *arg);
 	void *arg; // of all three
-	// Who stands between passes on that of the executor behind it. NULL in it: no attempt can be ended alone.
+	// An executor that wraps another one passes on its ender. With NULL members no attempt can be ended alone.
 	struct attempt_ender ender;
 };
 

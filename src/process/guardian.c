@@ -23,7 +23,6 @@
 #include <sys/wait.h>
 #include <time.h>
 
-enum guardian_state { GUARDIAN_NONE, GUARDIAN_TRIED };
 enum { GRACE_MS = 300, GONE_MS = 2000, MOST_REVIVALS = 100 };
 enum { OWN_FDS = 2, ALL_FDS = OWN_FDS + GUARDIAN_FDS };  // the pipe, the table, and what is kept: 3 and so on in the guardian
 
@@ -71,12 +70,12 @@ void guardian_init(struct guardian *guardian) {
 		diag_die("out of memory: cannot map the table of running jobs");
 	}
 	if (guardian->table_fd < 0) {
-		atomic_store_relaxed(&guardian->state, GUARDIAN_TRIED);
+		atomic_store_relaxed(&guardian->is_tried, true);
 	}
 }
 
 bool guardian_is_wanted(struct guardian *guardian) {
-	return atomic_load_relaxed(&guardian->state) == GUARDIAN_NONE;
+	return !atomic_load_relaxed(&guardian->is_tried);
 }
 
 static atomic_int kept_fds[GUARDIAN_FDS] = {-1, -1, -1};
@@ -85,10 +84,13 @@ void guardian_keep(enum guardian_fd which, int fd) {
 	atomic_store_release(&kept_fds[which], fd); // pairs with the acquire of who starts the guardian
 }
 
-// Takes the pipe's read end. Returns 0, or -1: without a guardian the parent-death signal of each job must do.
-static int guardian_spawn(struct guardian *guardian, const struct spawn_world *world, void *stack_top, int pipe_fd) {
+void guardian_start(struct guardian *guardian) {
+	int ends[2];
+	if (atomic_exchange(&guardian->is_tried, true) || pipe2(ends, O_CLOEXEC) != 0) {
+		return;
+	}
 	char name[] = "fairpar", option[] = GUARDIAN_ARG, texts[ALL_FDS][16];
-	int fds[ALL_FDS] = {pipe_fd, guardian->table_fd}, keep[ALL_FDS];
+	int fds[ALL_FDS] = {ends[0], guardian->table_fd}, keep[ALL_FDS];
 	unsigned nkeep = 0;
 	for (unsigned i = 0; i < ALL_FDS; ++i) {
 		fds[i] = i < OWN_FDS ? fds[i] : atomic_load_acquire(&kept_fds[i - OWN_FDS]);
@@ -96,68 +98,24 @@ static int guardian_spawn(struct guardian *guardian, const struct spawn_world *w
 		keep[nkeep] = fds[i];
 		nkeep += fds[i] >= 0;
 	}
-	struct spawn_config config = {
-		.path = "/proc/self/exe", // this very image, also after an upgrade has replaced the file
-		.argv = (char *[]){name, option, texts[0], texts[1], texts[2], texts[3], texts[4], NULL},
-		.env = (char *[]){NULL},
-		.world = world,
-		.stdio = {-1, -1, -1},
-		.cgroup_fd = -1,
-		.keep = keep,
-		.nkeep = nkeep,
-		.stack_top = stack_top,
-	};
-	int pidfd;
-	struct spawn_error error;
-	pid_t pid = spawn(&config, &pidfd, &error);
-	if (pid < 0) {
-		return -1;
-	}
-	close(pidfd);
-	if (error.error) {
-		waitpid(pid, NULL, 0);
-		return -1;
-	}
-	atomic_store_release(&guardian->pid, pid); // pairs with the acquire of who lists our children
-	return 0;
-}
-
-void guardian_start(struct guardian *guardian, const struct spawn_world *world, void *stack_top) {
-	int none = GUARDIAN_NONE, ends[2];
-	if (!atomic_compare_exchange_strong(&guardian->state, &none, GUARDIAN_TRIED)) {
-		return;
-	}
-	if (pipe2(ends, O_CLOEXEC) != 0) {
-		return;
-	}
-	if (guardian_spawn(guardian, world, stack_top, ends[0]) == 0) {
-		atomic_store_release(&guardian->pipe_fd, ends[1]); // pairs with the acquire of who polls it
-	} else {
-		close(ends[1]);
-	}
+	pid_t pid = daemon_spawn((char *[]){name, option, texts[0], texts[1], texts[2], texts[3], texts[4], NULL}, keep, nkeep);
 	close(ends[0]);
-}
-
-void guardian_start_alone(struct guardian *guardian, const struct spawn_world *world) {
-	void *stack_top, *stack = spawn_stack_create(&stack_top);
-	if (stack) {
-		sigset_t all, mask;
-		sigfillset(&all);
-		verify(pthread_sigmask(SIG_BLOCK, &all, &mask) == 0);
-		guardian_start(guardian, world, stack_top);
-		verify(pthread_sigmask(SIG_SETMASK, &mask, NULL) == 0);
+	if (pid < 0) { // without a guardian the parent-death signal of each job must do
+		close(ends[1]);
+		return;
 	}
-	spawn_stack_destroy(stack);
+	atomic_store_release(&guardian->pid, pid);         // pairs with the acquire of who lists our children
+	atomic_store_release(&guardian->pipe_fd, ends[1]); // pairs with the acquire of who polls it
 }
 
-void guardian_revive(struct guardian *guardian, const struct spawn_world *world) {
+void guardian_revive(struct guardian *guardian) {
 	pid_t pid = atomic_exchange(&guardian->pid, 0);
 	while (pid > 0 && waitpid(pid, NULL, 0) < 0 && errno == EINTR) {
 	}
 	close(atomic_exchange(&guardian->pipe_fd, -1));
 	if (++guardian->nrevived <= MOST_REVIVALS) { // whoever kills it again and again shall have his will
-		atomic_store_relaxed(&guardian->state, GUARDIAN_NONE);
-		guardian_start_alone(guardian, world);
+		atomic_store_relaxed(&guardian->is_tried, false);
+		guardian_start(guardian);
 	}
 }
 
@@ -277,26 +235,20 @@ static void unlink_created_files(struct unlink_target *created_files, size_t n) 
 	free(created_files);
 }
 
-static size_t signal_with_cookie(const struct group_table *table, int signal) {
-	return table->cookie[0] != '\0' ? proctree_signal_with_cookie(table->cookie, signal) : 0;
-}
-
 static void end_all(struct group_table *table, int table_fd) {
 	size_t n;
 	struct unlink_target *created_files = find_created_files(table, table_fd, &n);
 	const int polite[] = {SIGTERM, SIGCONT}; // a stopped job takes no SIGTERM
 	for (int i = 0; i < 2; ++i) {
 		group_table_kill(table, polite[i]);
-		signal_with_cookie(table, polite[i]);
+		proctree_signal_with_cookie(table->cookie, polite[i]);
 	}
 	// no signal comes at the end of a process that is not one's child; this is the last third of a second
-	for (int waited = 0; waited < GRACE_MS && (any_left(table) || signal_with_cookie(table, 0) > 0); waited += 10) {
+	for (int waited = 0; waited < GRACE_MS && (any_left(table) || proctree_signal_with_cookie(table->cookie, 0) > 0); waited += 10) {
 		nanosleep(&(struct timespec){.tv_nsec = 10 * NS_PER_MS}, NULL);
 	}
 	group_table_kill(table, SIGKILL);
-	if (table->cookie[0] != '\0') {
-		proctree_kill_with_cookie(table->cookie, GONE_MS);
-	}
+	proctree_kill_with_cookie(table->cookie, GONE_MS);
 	unlink_created_files(created_files, n);
 }
 

@@ -13,7 +13,6 @@
 #define FAIRPAR_PROCESS_GUARDIAN_H
 
 #include "base/atomic.h"
-#include "process/spawn.h"
 
 #include <stdbool.h>
 #include <sys/types.h>
@@ -24,7 +23,7 @@
 // The program of the guardian; returns its exit status.
 int guardian_main(int argc, char *argv[]);
 
-// More than there can be threads to wait for them; the memory of the table is only there once an entry is used.
+// Entries of the table: more than there can be threads that wait for a job. An entry takes memory only once it is used.
 enum { GROUPS_MAX = 256 * 1024 };
 
 enum { COOKIE_BYTES = 64 };
@@ -32,7 +31,7 @@ enum { COOKIE_BYTES = 64 };
 // Tokens of a jobserver (slots/jobserver.h) that fairpar has: the guardian of one that was killed writes them back.
 enum { TOKENS_MOST = 4096 };
 struct held_tokens {
-	atomic_uint n;                  // counted before one is read, so that at most one is in doubt
+	atomic_uint n;                  // raised before a token is read, so at most one too many is written back
 	char bytes[TOKENS_MOST];
 };
 
@@ -54,7 +53,7 @@ struct guardian {
 	int table_fd;              // or -1: there can be no guardian
 	atomic_int pipe_fd;        // the write end, or -1; POLLERR on it: the guardian has died
 	unsigned nrevived;         // how often it was started again
-	atomic_int state;          // enum guardian_state in guardian.c
+	atomic_bool is_tried;      // a start was tried, or there is to be none (children_forgo_guardian())
 	_Atomic(pid_t) pid;        // 0 until it runs
 };
 
@@ -81,15 +80,11 @@ enum guardian_fd {
 // thread.
 void guardian_keep(enum guardian_fd which, int fd);
 
-// Starts the guardian, once; other threads that call it meanwhile go on. The conditions of spawn() hold.
-void guardian_start(struct guardian *guardian, const struct spawn_world *world, void *stack_top);
+// Starts the guardian, once; other threads that call it meanwhile go on. From any thread.
+void guardian_start(struct guardian *guardian);
 
-// The same from a thread that is not prepared for it.
-void guardian_start_alone(struct guardian *guardian, const struct spawn_world *world);
-
-// Starts it again after it has died, which POLLERR on pipe_fd reports. From the thread of the event loop, whose signals need not
-// be blocked.
-void guardian_revive(struct guardian *guardian, const struct spawn_world *world);
+// Starts it again after it has died, which POLLERR on pipe_fd reports. From the thread of the event loop.
+void guardian_revive(struct guardian *guardian);
 
 // Says goodbye to the guardian and waits for its end. When no job runs and no other thread uses it any more.
 void guardian_fini(struct guardian *guardian);

@@ -19,9 +19,9 @@
 enum {
 	OTHERS_PART = 20,    // of the memory is left to others, where it is learned what jobs need
 	FRESH_MS = 250,      // a reading holds then, and what starts meanwhile counts as if it had used nothing
-	LOOK_MS = 10,        // at least between two looks at the jobs, for want of memory; they take no more than a
-	LOOK_PART = 50,      // … part of the time of one processor
-	SAMPLE_MS = 1000,    // between looks at some jobs where there is no want
+	WANT_SAMPLE_MS = 10, // at least between two samples of the jobs, for want of memory; they take no more than a
+	SAMPLE_PART = 50,      // … part of the time of one processor
+	SAMPLE_MS = 1000,    // between samples of some jobs where there is no want
 	SAMPLE_MOST = 16,
 	ALONE_MS = 5000,     // no job starts before that only because the others wait: what they wait for is to come first
 };
@@ -211,7 +211,7 @@ static bool may_be_alone(const struct memory *memory, const struct memory_claim 
 	return memory->nadmitted == 0 && (memory->nsuspended == 0 || is_awaited(claim) || now_ns() >= memory->alone_due);
 }
 
-// A running job that is looked at.
+// A running job that is sampled.
 struct seen_job {
 	const struct memory_claim *claim; // which may have gone meanwhile
 	pid_t pid;
@@ -261,8 +261,8 @@ static uint64_t used_of_reserved(const struct memory *memory) {
 }
 
 // Looks at up to `most` running jobs of the batch, or of all (NULL), with the lock, which is given back meanwhile. Returns the
-// bytes that they have, as far as they are reserved; *ret_grown: one has grown, or has never been looked at.
-static uint64_t look_at_jobs(struct memory *memory, const struct memory_learned *learned, size_t most, bool *ret_grown) {
+// bytes that they have, as far as they are reserved; *ret_grown: one has grown, or has never been sampled.
+static uint64_t sample_jobs(struct memory *memory, const struct memory_learned *learned, size_t most, bool *ret_grown) {
 	size_t n, at = 0;
 	struct seen_job *jobs = jobs_to_observe(memory, learned, most, &n);
 	mutex_unlock(&memory->lock);
@@ -317,7 +317,7 @@ static void report_excess(struct memory *memory, const struct memory_claim *clai
 }
 
 // Whether a job of which is learned what it needs may start now, with the lock, which is given back meanwhile; *ret_again: when
-// to look again.
+// to try again.
 static bool consider_learned(struct memory *memory, const struct memory_claim *claim, uint64_t *ret_again) {
 	uint64_t now = now_ns(), need = bytes_of(claim);
 	bool grown;
@@ -337,18 +337,18 @@ static bool consider_learned(struct memory *memory, const struct memory_claim *c
 	if (memory->reserved <= memory->available && more_for(claim) <= memory->available - memory->reserved) {
 		if (now >= memory->sample_due) {
 			memory->sample_due = now + SAMPLE_MS * (uint64_t)NS_PER_MS;
-			look_at_jobs(memory, NULL, SAMPLE_MOST, &grown);
+			sample_jobs(memory, NULL, SAMPLE_MOST, &grown);
 		}
 		return true; // as if those that run had used nothing: so most need not be asked
 	}
-	if (now < memory->look_due) {
-		*ret_again = memory->look_due;
+	if (now < memory->want_due) {
+		*ret_again = memory->want_due;
 		return false;
 	}
-	uint64_t used = look_at_jobs(memory, NULL, SIZE_MAX, &grown);
-	uint64_t looked = now_ns(), pause = (looked - now) * LOOK_PART, least = LOOK_MS * (uint64_t)NS_PER_MS;
-	memory->look_due = looked + (pause > least ? pause : least);
-	read_available(memory, looked); // after it: what was used meanwhile counts twice and not never
+	uint64_t used = sample_jobs(memory, NULL, SIZE_MAX, &grown);
+	uint64_t sampled = now_ns(), pause = (sampled - now) * SAMPLE_PART, least = WANT_SAMPLE_MS * (uint64_t)NS_PER_MS;
+	memory->want_due = sampled + (pause > least ? pause : least);
+	read_available(memory, sampled); // after it: what was used meanwhile counts twice and not never
 	uint64_t unused = memory->reserved > used ? memory->reserved - used : 0;
 	return may_be_alone(memory, claim) || (unused <= memory->available && more_for(claim) <= memory->available - unused);
 }
@@ -401,7 +401,7 @@ static void wait_more(struct memory *memory, struct memory_claim *claim, uint64_
 		diag_note("memory: '%s' waits for %s; %s is available", text_shows(claim->label), memory_show(claim->bytes),
 		          memory_show(available));
 		mutex_lock(&memory->lock);
-		return; // and look again: what happened meanwhile has woken nobody
+		return; // and try again: what happened meanwhile has woken nobody
 	}
 	cond_wait_until(&claim->turn, &memory->lock, now_ns() + NS_PER_S);
 }
@@ -418,13 +418,13 @@ static void wait_known(struct memory *memory, struct memory_claim *claim) {
 		if (now_ns() >= memory->fresh_until) {
 			read_available(memory, now_ns());
 		}
-		look_at_jobs(memory, learned, SAMPLE_MOST, &grown);
-		memory_learned_looked(learned, grown, now_ns());
+		sample_jobs(memory, learned, SAMPLE_MOST, &grown);
+		memory_learned_sampled(learned, grown, now_ns());
 	}
 }
 
 // Whether the claim may start now, with the lock, which is given back meanwhile; *ret_ended counts the ends before it. If
-// not, *ret_available is what there is, and *ret_again, of a learned one, when to look again.
+// not, *ret_available is what there is, and *ret_again, of a learned one, when to try again.
 static bool consider(struct memory *memory, struct memory_claim *claim, uint64_t *ret_ended, uint64_t *ret_available,
                      uint64_t *ret_again) {
 	if (claim->learned) {
@@ -460,7 +460,7 @@ static bool admit(struct memory *memory, struct memory_claim *claim, const atomi
 		if (first && consider(memory, claim, &ended, &available, &again)) {
 			claim->is_admitted = !is_held_back(memory, claim); // else one of its batch has come back from waiting for others
 		} else if (claim->waits) {
-			report_wait(memory, claim); // and look again
+			report_wait(memory, claim); // and try again
 		} else if (held_back) {
 			wait_known(memory, claim);
 		} else if (!first) {
@@ -479,7 +479,7 @@ static bool admit(struct memory *memory, struct memory_claim *claim, const atomi
 		memory_learned_begin(claim->learned, now_ns());
 	}
 	if (claim->learned) {
-		wake(first_of(memory, claim->learned)); // it looks from now on
+		wake(first_of(memory, claim->learned)); // it samples from now on
 	}
 	wake_first(memory);
 	return claim->is_admitted;
@@ -526,12 +526,12 @@ static void find_mode(struct memory *memory, bool is_limited) {
 	while (memory->mode == MEMORY_FINDING) {
 		cond_wait(&memory->found, &memory->lock);
 	}
-	bool finds = memory->mode == MEMORY_UNKNOWN, reports = is_limited && memory->is_untold;
+	bool finds = memory->mode == MEMORY_UNKNOWN, reports = is_limited && memory->is_unreported;
 	if (!finds && !reports) {
 		return;
 	}
 	memory->mode = finds ? MEMORY_FINDING : memory->mode;
-	memory->is_untold = false;
+	memory->is_unreported = false;
 	mutex_unlock(&memory->lock);
 	cause = finds ? cgroup_root_open(&memory->root, memory->asked_root, memory->groups_root ? memory->groups_root : "") : NULL;
 	if (cause || reports) {
@@ -540,7 +540,7 @@ static void find_mode(struct memory *memory, bool is_limited) {
 	mutex_lock(&memory->lock);
 	if (finds) {
 		memory->mode = cause ? MEMORY_ADMISSION : MEMORY_CGROUP;
-		memory->is_untold = cause && !is_limited && !memory->asked_root;
+		memory->is_unreported = cause && !is_limited && !memory->asked_root;
 		cond_broadcast(&memory->found);
 	}
 }
@@ -624,7 +624,7 @@ bool memory_claim_renounce(struct memory *memory, struct memory_claim *claim, in
 // so no more is done than takes a part of the time of one processor, saved up for a second.
 static void note_group(struct memory *memory, const struct memory_claim *claim) {
 	uint64_t now = now_ns(), earliest = now - NS_PER_S, due = memory->group_due;
-	memory->group_due = (due > earliest ? due : earliest) + (now - claim->began) * LOOK_PART;
+	memory->group_due = (due > earliest ? due : earliest) + (now - claim->began) * SAMPLE_PART;
 }
 
 void memory_claim_started(struct memory *memory, struct memory_claim *claim, pid_t pid) {
@@ -707,7 +707,7 @@ bool memory_claim_close(struct memory *memory, struct memory_claim *claim) {
 		wake_first(memory);
 	}
 	mutex_unlock(&memory->lock);
-	if (claim->group.number > 0) { // a learned one's, which nobody looks at any more
+	if (claim->group.number > 0) { // a learned one's, which nobody samples any more
 		cgroup_leave(&memory->root, &claim->group);
 	}
 	cond_fini(&claim->turn);

@@ -13,7 +13,7 @@ enum {
 	RARE = 64,        // … there is no other among so many
 	LITTLE = 1 << 20, // a job that has so much more than before, and a sixteenth, has grown; or
 	LITTLE_PART = 1024, // … such a part of what is available, if that is more
-	SOON_MS = 100,    // until the first look at a job that runs, and between two of them, longer each time:
+	SOON_MS = 100,    // until the first sample of a job that runs, and between two of them, longer each time:
 	LATE_MS = 2000,
 };
 
@@ -165,7 +165,7 @@ static void step(struct memory_learned *learned) {
 	learned->steps += learned->steps < STEPS_MOST;
 }
 
-void memory_learned_looked(struct memory_learned *learned, bool grown, uint64_t now) {
+void memory_learned_sampled(struct memory_learned *learned, bool grown, uint64_t now) {
 	uint64_t most = LATE_MS * (uint64_t)NS_PER_MS;
 	if (!grown) {
 		step(learned);

@@ -7,7 +7,7 @@
 // ended since it grew last, and neither these nor those that run have half as much, it was an exception: it does not count in the
 // mean any more, but the peak stays. Where there was another one shortly before, it counts: there may be two at a time.
 //
-// As long as little is known few run at once. Each end of a job, and each look at the running ones that finds them no larger
+// As long as little is known few run at once. Each end of a job, and each sample of the running ones that finds them no larger
 // than before, allows for twice as many.
 
 #ifndef FAIRPAR_PROCESS_MEMORY_LEARNED_H
@@ -29,20 +29,20 @@ struct memory_peaks {
 // Zeroed: nothing is known.
 struct memory_learned {
 	atomic_uint_least64_t peak; // bytes; 0: not known. Read without a lock
-	struct memory_peaks usual;  // of those that have ended since the mean began anew, without that one. Of the largest since:
-	uint64_t huge;              // what it has, or had
-	bool huge_runs;             // it has not ended
-	bool in_doubt;              // it may be the first of many, and counts among the others
-	bool is_exception;          // it is not
-	uint64_t second;            // the most that another one had since
-	unsigned others;            // that have ended since it grew last, as far as they make a difference
-	unsigned wary;              // jobs that are still to end before there may be another exception
-	unsigned samples;           // jobs that have ended, as far as they make a difference
-	unsigned running;           // jobs; who admits them counts them
-	uint64_t used;              // by these, at the last look; who looks counts it
+	struct memory_peaks usual;  // of the jobs that have ended since the mean began anew, without the huge one:
+	uint64_t huge;              // bytes of the largest job since then
+	bool huge_runs;             // that job has not ended
+	bool in_doubt;              // it may be the first of many, and counts in the mean
+	bool is_exception;          // it is not the first of many, and does not count in the mean
+	uint64_t second;            // the most bytes that another job had since then
+	unsigned others;            // jobs that have ended since the huge one grew last, counted up to a limit
+	unsigned wary;              // jobs that have to end before there may be another exception
+	unsigned samples;           // jobs that have ended, counted up to a limit
+	unsigned running;           // jobs; counted by who admits them
+	uint64_t used;              // bytes of these at the last sample; counted by who samples
 	unsigned steps;             // 2^steps may run at once while there are few samples
-	uint64_t due;               // the next look at those that run (now_ns() time)
-	uint64_t pause;             // between two looks, ns
+	uint64_t due;               // the next sample of those that run (now_ns() time)
+	uint64_t pause;             // between two samples, ns
 };
 
 // The peak is known from a former run.
@@ -51,15 +51,15 @@ void memory_learned_restore(struct memory_learned *learned, uint64_t peak);
 // Must the next job wait until more is known?
 bool memory_learned_holds_back(const struct memory_learned *learned);
 
-// Whether a job that had `before` bytes when it was looked at last, or 0, and has so many now, is to be watched on, for it grows.
-// Less than a thousandth of what is `available` makes no difference: several may run before it is known what they end with.
+// True if a job that had `before` bytes at its last sample (0: none was taken) and has `now` bytes still grows, and has to be
+// watched on. Growth below about a thousandth of `available` does not count.
 bool memory_learned_has_grown(uint64_t before, uint64_t now, uint64_t available);
 
-// What is reserved for so many jobs at once, with an eighth for those that need more, and a 32nd once eight have ended. 0: nothing
-// is known.
+// The bytes to reserve for so many jobs at once, with an eighth added as a margin, or a 32nd once eight peaks are known. 0 if
+// nothing is known.
 uint64_t memory_learned_reserve(const struct memory_learned *learned, unsigned jobs);
 
-// For one job.
+// The same for one job.
 uint64_t memory_learned_need(const struct memory_learned *learned);
 
 // A job begins.
@@ -68,10 +68,10 @@ void memory_learned_begin(struct memory_learned *learned, uint64_t now);
 // A running job has so much now; `before`: the most that it was seen to have before that, or 0.
 void memory_learned_note(struct memory_learned *learned, uint64_t before, uint64_t bytes);
 
-// The running ones were looked at; `grown`: one of them has much more than when it was looked at before, or never was.
-void memory_learned_looked(struct memory_learned *learned, bool grown, uint64_t now);
+// The running ones were sampled; `grown`: one of them has much more than when it was sampled before, or never was.
+void memory_learned_sampled(struct memory_learned *learned, bool grown, uint64_t now);
 
-// A job whose peak that was has ended. If it is lower than the greatest, that falls by a sixteenth of the difference.
+// A job with that peak has ended. If it is lower than the greatest peak, the greatest falls by a sixteenth of the difference.
 void memory_learned_end(struct memory_learned *learned, uint64_t peak);
 
 #endif

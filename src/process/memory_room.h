@@ -7,7 +7,7 @@
 
 struct memory_room {
 	uint64_t limit; // the lowest of the limits; UINT64_MAX: none is set
-	uint64_t left;  // the least that is left below one, with the cache of files that were not used of late; UINT64_MAX as well
+	uint64_t left;  // the least that is left below one of them, counting inactive file cache as free; UINT64_MAX: none is set
 };
 
 // Looks at the cgroup of this process and at those above it, of v2 (memory.max) and of v1 (memory.limit_in_bytes). `root` is put

@@ -2,7 +2,6 @@
 
 #include "process/plain_child.h"
 
-#include "base/alloc.h"
 #include "base/diag.h"
 #include "base/io.h"
 #include "base/sync.h"
@@ -24,23 +23,8 @@ int plain_child_start(const char *path, char *const *argv, const struct context 
 		.stdio = {-1, -1, -1},
 		.cgroup_fd = -1,
 	};
-	char **shell_argv = NULL;
-	for (;;) {
-		*ret_error = (struct spawn_error){0};
-		ret_child->pid = spawn_alone(&config, &ret_child->pidfd, ret_error);
-		if (ret_child->pid > 0 && ret_error->error) {
-			int signal;
-			(void)plain_child_wait(ret_child, &signal);
-		}
-		if (ret_error->error != ENOEXEC || ret_error->step != SPAWN_EXEC || shell_argv) {
-			break;
-		}
-		shell_argv = spawn_shell_argv(path, argv);
-		config.path = SPAWN_SHELL;
-		config.argv = shell_argv;
-	}
-	free(shell_argv);
-	return ret_child->pid > 0 && !ret_error->error ? 0 : -1;
+	ret_child->pid = spawn_program(&config, /* starter */ NULL, &ret_child->pidfd, ret_error);
+	return ret_child->pid > 0 ? 0 : -1;
 }
 
 int plain_child_wait(struct plain_child *child, int *ret_signal) {

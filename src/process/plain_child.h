@@ -26,8 +26,8 @@ int plain_child_wait(struct plain_child *child, int *ret_signal);
 // Sends it a signal, if it has not ended.
 void plain_child_signal(const struct plain_child *child, int signal);
 
-// Waits until it has stopped or ended, for a moment at most: it may have ignored the signal. Who stops before it leaves it the terminal,
-// and what is typed for the shell.
+// Waits, for a moment at most, until it has stopped or ended; it may have ignored the signal. To be called before this process
+// stops itself: else the child would still read from the terminal what is typed for the shell.
 void plain_child_await_stop(const struct plain_child *child);
 
 #endif

@@ -88,7 +88,7 @@ static double full_of(const struct pressure *pressure, const char *own, const ch
 	return full;
 }
 
-// ---- a look ----
+// ---- a sample ----
 
 static struct pressure_totals count(const struct pressure *pressure) {
 	struct pressure_totals totals = {
@@ -106,7 +106,7 @@ static void take_dir(void *arg, const char *dir, size_t mount_len FP_UNUSED, boo
 }
 
 void pressure_open(struct pressure *pressure, const char *root, uint64_t now) {
-	*pressure = (struct pressure){.root = root, .group = cgroup_own_path(root), .looked = now};
+	*pressure = (struct pressure){.root = root, .group = cgroup_own_path(root), .sampled = now};
 	cgroup_each_dir(root, /* v2 */ false, "cpuacct", take_dir, &pressure->accounts);
 	pressure->before = count(pressure);
 }
@@ -123,7 +123,7 @@ static double share(double part, double all) {
 
 void pressure_observe(struct pressure *pressure, double quota, uint64_t now, struct pressure_observation *ret_observation) {
 	struct pressure_totals totals = count(pressure), *before = &pressure->before;
-	double us = (double)(now - pressure->looked) / 1000, used = totals.used_us - before->used_us;
+	double us = (double)(now - pressure->sampled) / 1000, used = totals.used_us - before->used_us;
 	*ret_observation = (struct pressure_observation){
 		.idle = share(totals.idle - before->idle, totals.all - before->all),
 		.memory_full = share(totals.memory_us - before->memory_us, us),
@@ -134,5 +134,5 @@ void pressure_observe(struct pressure *pressure, double quota, uint64_t now, str
 		ret_observation->idle = left;
 	}
 	*before = totals;
-	pressure->looked = now;
+	pressure->sampled = now;
 }

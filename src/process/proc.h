@@ -19,16 +19,17 @@ char *proc_read_below(const char *dir, const char *path, struct buf *text);
 // The number in the line "NAME N" of such a file. Returns false if there is none.
 bool proc_find_number(const char *text, const char *name, uint64_t *ret_value) FP_NODISCARD;
 
-// Gets a directory in which a cgroup of this process can be looked at; it is borrowed. The first `mount_len` bytes are those
-// of its mount, where all that there is to see ends if `is_seen` is false: the cgroup itself is outside of this namespace.
+// Gets the directory of a cgroup of this process, borrowed for the call. Its first `mount_len` bytes are the mount point. With
+// `is_seen` false the cgroup itself is outside of this cgroup namespace, and `dir` is only the mount point.
 typedef void cgroup_dir_fn(void *arg, const char *dir, size_t mount_len, bool is_seen);
 
-// Calls fn for each directory of this process's cgroup: with `v2` of cgroup v2, and then of that `controller` of v1, unless it is
-// NULL: a machine in transition has both versions, and then the limits of both hold. `root` is put before /proc and before the
-// mounts that are found there: "" but in tests. No call: there is none.
+// Calls fn for each mount that shows a cgroup of this process: with `v2` that of cgroup v2, and unless `controller` is NULL that
+// of this controller of v1. A hybrid machine has both, and the limits of both hold. Without such a mount there is no call.
+// `root` is put before /proc and before the mount points found there: "" but in tests.
 void cgroup_each_dir(const char *root, bool v2, const char *controller, cgroup_dir_fn *fn, void *arg);
 
-// Calls fn for the directory and for those above it, up to that of the mount: what they limit holds, too.
+// Calls fn for the directory and for each one above it, up to the mount point, as the limits of these hold too. `dir` and
+// `mount_len` are as cgroup_dir_fn gets them.
 typedef void cgroup_level_fn(void *arg, const char *dir);
 void cgroup_each_level(const char *dir, size_t mount_len, cgroup_level_fn *fn, void *arg);
 

@@ -31,13 +31,17 @@ static void push(struct proctree *tree, pid_t pid) {
 	tree->pids[tree->n++] = pid;
 }
 
-bool proctree_has(const struct proctree *tree, pid_t pid) {
-	for (size_t i = 0; i < tree->n; ++i) {
-		if (tree->pids[i] == pid) {
-			return true;
-		}
+// The place of the pid in the array, or `n`.
+static size_t find_pid(const pid_t *pids, size_t n, pid_t pid) {
+	size_t i = 0;
+	while (i < n && pids[i] != pid) {
+		++i;
 	}
-	return false;
+	return i;
+}
+
+bool proctree_has(const struct proctree *tree, pid_t pid) {
+	return find_pid(tree->pids, tree->n, pid) < tree->n;
 }
 
 // Each once: where pids are reused while we read, the tree may seem to have a circle.
@@ -48,15 +52,13 @@ static void proctree_add(struct proctree *tree, pid_t pid) {
 }
 
 int proctree_add_file(struct proctree *tree, int dir_fd, const char *path) {
-	struct buf text = BUF_INIT;
-	int rc = proc_read(dir_fd, path, &text), error = errno;
+	FP_CLEANUP(buf_fini) struct buf text = BUF_INIT;
+	int rc = proc_read(dir_fd, path, &text);
 	const char *at = rc == 0 ? buf_str(&text) : "";
 	char *end;
 	for (long pid; pid = strtol(at, &end, 10), end != at; at = end) {
 		proctree_add(tree, (pid_t)pid);
 	}
-	buf_fini(&text);
-	errno = error;
 	return rc;
 }
 
@@ -195,14 +197,6 @@ static void use_add(struct tree_use *use, const struct stat_fields *stat) {
 	use->has_threads |= stat->threads > 1;
 	use->cpu_ticks += stat->cpu;
 	use->pages += (uint64_t)stat->pages;
-}
-
-static size_t find_pid(const pid_t *pids, size_t n, pid_t pid) {
-	size_t i = 0;
-	while (i < n && pids[i] != pid) {
-		++i;
-	}
-	return i;
 }
 
 static int compare_pids(const void *a, const void *b) {
@@ -346,15 +340,16 @@ static bool has_cookie(pid_t pid, const void *cookie) {
 	FP_CLEANUP(buf_fini) struct buf environment = BUF_INIT;
 	snprintf(path, sizeof(path), "/proc/%ld/environ", (long)pid);
 	// refused where the process is another user's, or has secrets of its own (proc(5))
-	bool has = proc_read(AT_FDCWD, path, &environment) == 0
+	return proc_read(AT_FDCWD, path, &environment) == 0
 		&& memmem(buf_str(&environment), environment.len, cookie, strlen(cookie) + 1);
-	return has;
 }
 
 size_t proctree_signal_with_cookie(const char *cookie, int signal) {
 	struct pidfd_set marked = PIDFD_SET_INIT;
 	struct proctree all = PROCTREE_INIT;
-	add_entries(&all, "/proc");
+	if (*cookie != '\0') {
+		add_entries(&all, "/proc");
+	}
 	for (size_t i = 0; i < all.n; ++i) {
 		if (all.pids[i] != getpid() && has_cookie(all.pids[i], cookie)) {
 			pidfd_set_add(&marked, all.pids[i], has_cookie, cookie);
@@ -367,14 +362,10 @@ size_t proctree_signal_with_cookie(const char *cookie, int signal) {
 	return n;
 }
 
-bool proctree_kill_with_cookie(const char *cookie, unsigned most_ms) {
-	for (unsigned waited = 0; proctree_signal_with_cookie(cookie, SIGKILL) > 0; waited += KILL_PAUSE_MS) {
-		if (waited >= most_ms) {
-			return false;
-		}
+void proctree_kill_with_cookie(const char *cookie, unsigned most_ms) {
+	for (unsigned waited = 0; proctree_signal_with_cookie(cookie, SIGKILL) > 0 && waited < most_ms; waited += KILL_PAUSE_MS) {
 		nanosleep(&(struct timespec){.tv_nsec = KILL_PAUSE_MS * 1000000L}, NULL);
 	}
-	return true;
 }
 
 int proctree_open_orphan(pid_t group) {

@@ -81,11 +81,11 @@ void pidfd_set_signal(const struct pidfd_set *set, int signal);
 
 // Sends the signal (0: none) to all processes but this one that have `cookie`, "NAME=VALUE", in their environment: what has
 // left its group and lost its parents too, but not what is another user's or was given another environment. Returns how
-// many there were, without zombies.
+// many there were, without zombies. "": none.
 size_t proctree_signal_with_cookie(const char *cookie, int signal);
 
-// KILLs them until none is left, but not for longer than `most_ms`. Returns whether none is.
-bool proctree_kill_with_cookie(const char *cookie, unsigned most_ms);
+// KILLs them until none is left, but not for longer than `most_ms`.
+void proctree_kill_with_cookie(const char *cookie, unsigned most_ms);
 
 // A pidfd of an orphan that this process, as the subreaper, has as a child (a zombie, too) and that is in the process
 // group, but not its leader; or -1 if there is none. The leader must not have been reaped. The caller closes it.

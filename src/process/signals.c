@@ -31,12 +31,18 @@ void signals_get_ignored(sigset_t *ret_ignored) {
 // What the descriptor of signals_open() answers.
 static sigset_t wanted;
 
+// Blocks the signal in the calling thread (SIG_BLOCK), or no longer (SIG_UNBLOCK).
+static void mask_one(int how, int signal) {
+	sigset_t one;
+	sigemptyset(&one);
+	sigaddset(&one, signal);
+	verify(pthread_sigmask(how, &one, NULL) == 0);
+}
+
 void signals_defer(sigset_t *ret_mask) {
-	sigset_t users;
-	sigemptyset(&users);
-	sigaddset(&users, SIGUSR1);
-	sigaddset(&users, SIGUSR2);
-	verify(pthread_sigmask(SIG_BLOCK, &users, ret_mask) == 0);
+	verify(pthread_sigmask(SIG_BLOCK, NULL, ret_mask) == 0);
+	mask_one(SIG_BLOCK, SIGUSR1);
+	mask_one(SIG_BLOCK, SIGUSR2);
 }
 
 // What nohup or a shell's `&` made ignored stays so; blocked, it would arrive here all the same.
@@ -69,11 +75,8 @@ int signals_open(void) {
 }
 
 int signals_add(int fd, int signal) {
-	sigset_t one;
-	sigemptyset(&one);
-	sigaddset(&one, signal);
 	sigaddset(&wanted, signal);
-	verify(pthread_sigmask(SIG_BLOCK, &one, NULL) == 0);
+	mask_one(SIG_BLOCK, signal);
 	return signalfd(fd, &wanted, SFD_CLOEXEC | SFD_NONBLOCK) == fd ? 0 : -1;
 }
 
@@ -108,22 +111,16 @@ int signals_next(int fd) {
 // Lets one signal through on this thread with its default action, and blocks it again.
 static void signal_take(int signal) {
 	struct sigaction action = {.sa_handler = SIG_DFL}, old;
-	sigset_t set;
-	sigemptyset(&set);
-	sigaddset(&set, signal);
 	sigaction(signal, &action, &old); // fails for KILL and STOP, whose action is the default
 	raise(signal);
-	pthread_sigmask(SIG_UNBLOCK, &set, NULL);
+	mask_one(SIG_UNBLOCK, signal);
 	// POSIX pthread_sigmask(): a pending signal that is unblocked is delivered before the call returns
-	pthread_sigmask(SIG_BLOCK, &set, NULL);
+	mask_one(SIG_BLOCK, signal);
 	sigaction(signal, &old, NULL);
 }
 
 void signals_spare_writes(void) {
-	sigset_t set;
-	sigemptyset(&set);
-	sigaddset(&set, SIGXFSZ);
-	verify(pthread_sigmask(SIG_BLOCK, &set, NULL) == 0);
+	mask_one(SIG_BLOCK, SIGXFSZ);
 }
 
 static volatile sig_atomic_t dies_by; // 0: no time is set
@@ -139,16 +136,14 @@ static void die_now(int signal FP_UNUSED) {
 
 void signals_die_within(unsigned seconds, int signal, void (*last_words)(void)) {
 	struct sigaction action = {.sa_handler = die_now, .sa_flags = SA_RESTART};
-	sigset_t set;
 	if (seconds == 0) {
 		dies_by = 0;
 	} else if (!dies_by || seconds < dies_within) {
 		dies_within = seconds;
 		dies_with = last_words;
 		dies_by = signal;
-		sigemptyset(&set);
-		sigaddset(&set, SIGALRM);
-		verify(sigaction(SIGALRM, &action, NULL) == 0 && pthread_sigmask(SIG_UNBLOCK, &set, NULL) == 0);
+		verify(sigaction(SIGALRM, &action, NULL) == 0);
+		mask_one(SIG_UNBLOCK, SIGALRM);
 		alarm(seconds);
 	}
 }

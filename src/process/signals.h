@@ -39,12 +39,12 @@ void signals_get_ignored(sigset_t *ret_ignored);
 // Has a write beyond RLIMIT_FSIZE fail with EFBIG on the calling thread, for who answers no signals.
 void signals_spare_writes(void);
 
-// Lets the signals that end a run act by themselves again, on the calling thread: while nothing runs that would have to
-// be ended first, but a reader or a writer may be waited for who never comes.
+// Gives the signals that end a run their default action again and unblocks them in the calling thread: for a wait on a reader
+// or a writer that may never come, while no job runs that would have to be ended first.
 void signals_release(void);
 
-// The same, but for the next of them, which only calls `hurry` in a signal handler: it was sent to end what has ended by itself
-// meanwhile. Calls that it interrupts go on.
+// The same, but the first of these signals only calls `hurry`, in the signal handler: it was meant for jobs that have ended
+// meanwhile. From the second one on they have their default action. Interrupted calls are restarted (SA_RESTART).
 void signals_release_second(void (*hurry)(void));
 
 // The signal that has called `hurry`, or 0.

@@ -14,6 +14,7 @@
 #include "base/alloc.h"
 #include "base/diag.h"
 #include "base/fault.h"
+#include "base/io.h"
 #include "process/signals.h"
 
 #include <errno.h>
@@ -25,6 +26,7 @@
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 
 #ifndef CLONE_PIDFD
 #define CLONE_PIDFD 0x00001000
@@ -45,6 +47,8 @@
 int __clone(int (*fn)(void *), void *stack, int flags, void *arg, ...);
 #define clone __clone
 #endif
+
+#define SHELL "/bin/sh"
 
 enum { STACK_BYTES = 64 * 1024 };
 
@@ -164,36 +168,24 @@ UNCHECKED static void child_dispositions(const struct spawn_config *config) {
 	}
 }
 
-UNCHECKED static int child_limits(struct exchange *x) {
-	const struct rlimit *have = &x->config->world->nofile;
-	struct rlimit want = x->config->context->nofile;
-	if (want.rlim_max > have->rlim_max) {
-		want.rlim_max = have->rlim_max; // a submitter's hard limit above our own
-	}
-	if (want.rlim_cur > want.rlim_max) {
-		want.rlim_cur = want.rlim_max;
-	}
-	if (want.rlim_cur == have->rlim_cur && want.rlim_max == have->rlim_max) {
-		return 0;
-	}
-	return setrlimit(RLIMIT_NOFILE, &want) == 0 ? 0 : fail(x, SPAWN_LIMITS, errno);
+// What it may not have is cut to what it may, such as a submitter's hard limit above our own.
+UNCHECKED static int child_limit(struct exchange *x, unsigned resource, struct rlimit want, const struct rlimit *have) {
+	want.rlim_max = want.rlim_max > have->rlim_max ? have->rlim_max : want.rlim_max;
+	want.rlim_cur = want.rlim_cur > want.rlim_max ? want.rlim_max : want.rlim_cur;
+	bool differs = want.rlim_cur != have->rlim_cur || want.rlim_max != have->rlim_max;
+	return differs && setrlimit(RLIMIT_OF(resource), &want) != 0 ? fail(x, SPAWN_LIMITS, errno) : 0;
 }
 
-// The other limits, of who has some of its own; what it may not have is cut to what it may.
-UNCHECKED static int child_own_limits(struct exchange *x) {
+UNCHECKED static int child_limits(struct exchange *x) {
 	const struct context *context = x->config->context;
-	for (unsigned i = 0; context->limits && i < context->nlimits && i < RLIM_NLIMITS; ++i) {
-		struct rlimit have, want = context->limits[i];
-		if (i == RLIMIT_NOFILE || getrlimit(RLIMIT_OF(i), &have) != 0) {
-			continue;
-		}
-		want.rlim_max = want.rlim_max > have.rlim_max ? have.rlim_max : want.rlim_max;
-		want.rlim_cur = want.rlim_cur > want.rlim_max ? want.rlim_max : want.rlim_cur;
-		if ((want.rlim_cur != have.rlim_cur || want.rlim_max != have.rlim_max) && setrlimit(RLIMIT_OF(i), &want) != 0) {
-			return fail(x, SPAWN_LIMITS, errno);
+	int result = child_limit(x, RLIMIT_NOFILE, context->nofile, &x->config->world->nofile);
+	for (unsigned i = 0; result == 0 && context->limits && i < context->nlimits && i < RLIM_NLIMITS; ++i) {
+		struct rlimit have;
+		if (i != RLIMIT_NOFILE && getrlimit(RLIMIT_OF(i), &have) == 0) {
+			result = child_limit(x, i, context->limits[i], &have);
 		}
 	}
-	return 0;
+	return result;
 }
 
 UNCHECKED static int child_nice(struct exchange *x) {
@@ -231,7 +223,7 @@ UNCHECKED static int child_context(struct exchange *x) {
 	if (context->cwd && syscall(SYS_chdir, context->cwd) != 0) {
 		return fail(x, SPAWN_CHDIR, errno);
 	}
-	return child_limits(x) == 0 && child_nice(x) == 0 && child_own_limits(x) == 0 ? 0 : -1;
+	return child_nice(x) == 0 && child_limits(x) == 0 ? 0 : -1;
 }
 
 UNCHECKED static int child_stdio(struct exchange *x) {
@@ -275,8 +267,9 @@ UNCHECKED static int child_main(void *arg) {
 
 // ---- in the parent ----
 
-char **spawn_shell_argv(const char *path, char *const *argv) {
-	static char shell[] = SPAWN_SHELL;
+// The arguments of the shell for a script. The array is the caller's, to free(); the strings are those given.
+static char **shell_argv(const char *path, char *const *argv) {
+	static char shell[] = SHELL;
 	size_t n = 0;
 	while (argv[n]) {
 		++n;
@@ -290,7 +283,39 @@ char **spawn_shell_argv(const char *path, char *const *argv) {
 	return copy;
 }
 
+void spawn_discard(const struct spawn_config *config, pid_t pid, int *pidfd) {
+	fd_close(pidfd);
+	if (config->listed) {
+		atomic_store_release(config->listed, 0); // before the pid can be another's
+	}
+	while (waitpid(pid, NULL, 0) < 0 && errno == EINTR) {
+	}
+}
+
+// For a thread that is not prepared for it.
+static pid_t spawn_unprepared(struct spawn_config config, int *ret_pidfd, struct spawn_error *ret_error) {
+	struct spawn_world world;
+	sigset_t all, mask;
+	void *stack = spawn_stack_create(&config.stack_top);
+	if (!stack) {
+		*ret_error = (struct spawn_error){.step = SPAWN_CLONE, .error = errno};
+		return -1;
+	}
+	spawn_world_init(&world);
+	config.world = &world;
+	sigfillset(&all);
+	verify(pthread_sigmask(SIG_BLOCK, &all, &mask) == 0);
+	pid_t pid = spawn(&config, ret_pidfd, ret_error);
+	verify(pthread_sigmask(SIG_SETMASK, &mask, NULL) == 0);
+	spawn_stack_destroy(stack);
+	return pid;
+}
+
 pid_t spawn(const struct spawn_config *config, int *ret_pidfd, struct spawn_error *ret_error) {
+	*ret_pidfd = -1;
+	if (!config->stack_top) {
+		return spawn_unprepared(*config, ret_pidfd, ret_error);
+	}
 	struct exchange x = {.config = config, .pidfd = -1};
 	// both were emptied before they were filled, so their unused bits are equal
 	x.dispositions_differ = config->context &&
@@ -307,23 +332,25 @@ pid_t spawn(const struct spawn_config *config, int *ret_pidfd, struct spawn_erro
 	}
 	*ret_pidfd = x.pidfd;
 	*ret_error = x.error;
+	if (x.error.error) {
+		spawn_discard(config, pid, ret_pidfd);
+		return -1;
+	}
 	return pid;
 }
 
-pid_t spawn_alone(struct spawn_config *config, int *ret_pidfd, struct spawn_error *ret_error) {
-	struct spawn_world world;
-	sigset_t all, mask;
-	void *stack = spawn_stack_create(&config->stack_top);
-	if (!stack) {
-		*ret_error = (struct spawn_error){.step = SPAWN_CLONE, .error = errno};
-		return -1;
+static pid_t spawn_by(const struct spawn_config *config, const struct starter *starter, int *ret_pidfd, struct spawn_error *ret_error) {
+	return starter ? starter->start(starter->arg, config, ret_pidfd, ret_error) : spawn(config, ret_pidfd, ret_error);
+}
+
+pid_t spawn_program(const struct spawn_config *config, const struct starter *starter, int *ret_pidfd, struct spawn_error *ret_error) {
+	pid_t pid = spawn_by(config, starter, ret_pidfd, ret_error);
+	if (pid < 0 && ret_error->step == SPAWN_EXEC && ret_error->error == ENOEXEC) {
+		FP_CLEANUP(free_later) char **argv = shell_argv(config->path, config->argv);
+		struct spawn_config by_shell = *config;
+		by_shell.path = SHELL;
+		by_shell.argv = argv;
+		pid = spawn_by(&by_shell, starter, ret_pidfd, ret_error);
 	}
-	spawn_world_init(&world);
-	config->world = &world;
-	sigfillset(&all);
-	verify(pthread_sigmask(SIG_BLOCK, &all, &mask) == 0);
-	pid_t pid = spawn(config, ret_pidfd, ret_error);
-	verify(pthread_sigmask(SIG_SETMASK, &mask, NULL) == 0);
-	spawn_stack_destroy(stack);
 	return pid;
 }

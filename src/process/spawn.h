@@ -26,7 +26,7 @@ struct spawn_error {
 // The step in words, for "cannot start 'x': STEP: CAUSE". Static text.
 const char *spawn_step_name(enum spawn_step step);
 
-// What this process is like where a child may have to differ: then, and only then, the child spends a system call.
+// The state of this process in which a child may have to differ from it: only if it differs, the child makes a system call.
 struct spawn_world {
 	pid_t pid;
 	sigset_t deadly;         // what may have been sent to fairpar's process group, to be answered by fairpar alone
@@ -56,13 +56,11 @@ struct spawn_config {
 	bool foreground;                 // which becomes the foreground one of the terminal stdio[0]
 	atomic_int *listed;              // gets what kill(2) takes for the child, -group or pid, before it executes; or NULL
 	bool dies_with_thread;           // SIGKILL when the calling thread ends (prctl(2) PR_SET_PDEATHSIG)
-	void *stack_top;                 // of spawn_stack_create()
+	void *stack_top;                 // of spawn_stack_create(), or NULL. Needs `world`, and all signals blocked in the thread
 };
 
-// Starts a child as vfork() does: returns when it has executed the program or failed to. All signals must be blocked in
-// the calling thread.
-// Returns its pid with *ret_pidfd for the caller to close, or -1 with *ret_error. If a pid is returned and
-// ret_error->error is not 0, the child failed at that step: it has ended, and the caller reaps it.
+// Starts a child as vfork() does: returns when it has executed the program or failed to. Returns its pid with *ret_pidfd for the
+// caller to close, or -1 with *ret_error, when no child and no entry in config->listed is left.
 pid_t spawn(const struct spawn_config *config, int *ret_pidfd, struct spawn_error *ret_error) FP_NODISCARD;
 
 // What starts children in the place of spawn(), as it would.
@@ -71,13 +69,11 @@ struct starter {
 	void *arg;
 };
 
-// The same from a process that is not prepared for it: config->world and config->stack_top are set, and signals blocked meanwhile.
-// While there is one thread.
-pid_t spawn_alone(struct spawn_config *config, int *ret_pidfd, struct spawn_error *ret_error) FP_NODISCARD;
+// The same, by `starter` unless that is NULL. A script without "#!" (ENOEXEC) is run by the shell, as POSIX says for execvp().
+pid_t spawn_program(const struct spawn_config *config, const struct starter *starter, int *ret_pidfd,
+                    struct spawn_error *ret_error) FP_NODISCARD;
 
-// For ENOEXEC, a script without "#!", which is to be run by the shell, as POSIX says for execvp(): the arguments of
-// SPAWN_SHELL for it. The array is the caller's, to free(); the strings are those given.
-#define SPAWN_SHELL "/bin/sh"
-char **spawn_shell_argv(const char *path, char *const *argv);
+// What spawn() does after a step has failed in a child: closes its descriptor, takes its entry back and reaps it.
+void spawn_discard(const struct spawn_config *config, pid_t pid, int *pidfd);
 
 #endif

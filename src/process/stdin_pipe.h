@@ -17,8 +17,9 @@ struct stdin_writer {
 	void *arg;
 };
 
-// After poll(): writes what can be written. `to` is our end of the pipe, at first for POLLOUT, and is closed when no more is to be
-// written, or when the other end is gone: then the job wants no more. `more` is the writer's more_fd while that is waited for, else -1.
+// To be called after poll(): writes what can be written. `to` is our end of the pipe, with events POLLOUT at first; it is closed
+// when the writer has no more, or when the other end is closed. `more`: its fd is set to more_fd while that has to be polled,
+// else to -1.
 void stdin_pipe_fill(const struct stdin_writer *writer, struct pollfd *to, struct pollfd *more);
 
 // Closes the pipe, if it is open. more_fd is the writer's to close.

@@ -33,8 +33,7 @@ unsigned sysload_may_run(uint64_t free_bytes, uint64_t limit, unsigned n) {
 		return n;
 	}
 	double most = 1 / (2 - ratio) + 1; // one more than parallel's $run, which is the last index
-	unsigned may = most < (double)n ? (unsigned)most : n;
-	return may;
+	return most < (double)n ? (unsigned)most : n;
 }
 
 void sysload_add_load(struct buf *why, uint64_t load, double most) {
@@ -64,19 +63,16 @@ static bool read_file(const char *path, const char *override FP_UNUSED, struct b
 
 bool sysload_load(uint64_t *ret_load) {
 	FP_CLEANUP(buf_fini) struct buf text = BUF_INIT;
-	bool known = read_file("/proc/stat", "FAIRPAR_STAT", &text) && sysload_parse_load(buf_str(&text), ret_load);
-	return known;
+	return read_file("/proc/stat", "FAIRPAR_STAT", &text) && sysload_parse_load(buf_str(&text), ret_load);
 }
 
 bool sysload_swapped(struct swapped *ret_swapped) {
 	FP_CLEANUP(buf_fini) struct buf text = BUF_INIT;
-	bool known = read_file("/proc/vmstat", "FAIRPAR_VMSTAT", &text) && sysload_parse_swapped(buf_str(&text), ret_swapped);
-	return known;
+	return read_file("/proc/vmstat", "FAIRPAR_VMSTAT", &text) && sysload_parse_swapped(buf_str(&text), ret_swapped);
 }
 
 bool sysload_free(uint64_t *ret_bytes) {
 	FP_CLEANUP(buf_fini) struct buf text = BUF_INIT;
-	bool known = read_file("/proc/meminfo", "FAIRPAR_MEMINFO", &text)
+	return read_file("/proc/meminfo", "FAIRPAR_MEMINFO", &text)
 		&& meminfo_find(buf_str(&text), "MemAvailable:", ret_bytes);
-	return known;
 }

@@ -26,8 +26,8 @@ bool sysload_parse_swapped(const char *text, struct swapped *ret_swapped) FP_NOD
 // of programs that nobody uses, or uses again. GNU parallel's rule.
 bool sysload_is_swapping(const struct swapped *before, const struct swapped *after);
 
-// Appends why no job is to start at that load, which is not below `most`; or with so many bytes free, which are fewer than the option
-// of that name asks for. Nothing if one may.
+// sysload_add_load() appends why no job is to start if `load` is not below `most`; sysload_add_free() the same if `bytes` free
+// are fewer than `asked`, which `option` (its name, for the text) asks for. They append nothing if a job may start.
 void sysload_add_load(struct buf *why, uint64_t load, double most);
 void sysload_add_free(struct buf *why, uint64_t bytes, const char *option, uint64_t asked);
 

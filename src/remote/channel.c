@@ -2,14 +2,16 @@
 
 #include "remote/channel.h"
 
+#include "base/alloc.h"
+#include "base/diag.h"
+
 #include <stdio.h>
-#include <string.h>
 
 enum { WRITE_BYTES = 4096 }; // if there is more than a frame, so much at least goes in one write(2)
 
-void channel_init(struct channel *channel, enum wire_sender self, const char *(*frame)(void *arg, const struct wire_frame *frame), void *arg,
-                  uint64_t now) {
-	*channel = (struct channel){.self = self, .frame = frame, .arg = arg, .heard = now, .dead = now + CHANNEL_DEAD_NS};
+void channel_init(struct channel *channel, enum wire_sender self, size_t (*greeting)(void *arg),
+                  const char *(*frame)(void *arg, const struct wire_frame *frame), void *arg, uint64_t now) {
+	*channel = (struct channel){.self = self, .greeting = greeting, .frame = frame, .arg = arg, .heard = now, .dead = now + CHANNEL_DEAD_NS};
 }
 
 void channel_fini(struct channel *channel) {
@@ -17,6 +19,7 @@ void channel_fini(struct channel *channel) {
 	buf_fini(&channel->urgent);
 	buf_fini(&channel->bulk);
 	buf_fini(&channel->current);
+	free(channel->jobs);
 }
 
 void channel_break(struct channel *channel, const char *why) {
@@ -30,15 +33,6 @@ void channel_break(struct channel *channel, const char *why) {
 void channel_send(struct channel *channel, const struct wire_frame *frame) {
 	if (!channel_is_broken(channel)) {
 		wire_write(wire_kind(frame->type)->is_urgent ? &channel->urgent : &channel->bulk, frame);
-	}
-}
-
-void channel_send_chunks(struct channel *channel, const struct wire_frame *frame, const char *bytes, size_t n) {
-	for (size_t part; n > 0; bytes += part, n -= part) {
-		struct wire_frame chunk = *frame;
-		chunk.payload = bytes;
-		chunk.size = part = n < WIRE_CHUNK_MOST ? n : WIRE_CHUNK_MOST;
-		channel_send(channel, &chunk);
 	}
 }
 
@@ -98,6 +92,82 @@ void channel_each_unsent(const struct channel *channel, void (*fn)(void *arg, co
 	each_frame(channel, &channel->bulk, channel->bulk_at, fn, arg);
 }
 
+// ---- jobs, and the windows of their bytes ----
+
+static enum wire_sender other_end(const struct channel *channel) {
+	return channel->self == WIRE_WORKER ? WIRE_DISPATCHER : WIRE_WORKER;
+}
+
+// How many bytes of a job that end may have under way.
+static size_t window_of(enum wire_sender sender) {
+	return sender == WIRE_WORKER ? OUTPUT_WINDOW : INPUT_WINDOW;
+}
+
+void channel_add_job(struct channel *channel, uint64_t number) {
+	channel->last = number;
+	grow_array(&channel->jobs, &channel->cap, channel->njobs + 1, sizeof(*channel->jobs));
+	channel->jobs[channel->njobs++] = (struct channel_job){
+		.number = number,
+		.send_window = window_of(channel->self),
+		.receive_window = window_of(other_end(channel)),
+	};
+}
+
+struct channel_job *channel_find_job(const struct channel *channel, uint64_t number) {
+	for (size_t i = 0; i < channel->njobs; ++i) {
+		if (channel->jobs[i].number == number) {
+			return &channel->jobs[i];
+		}
+	}
+	return NULL;
+}
+
+void channel_remove_job(struct channel *channel, struct channel_job *job) {
+	*job = channel->jobs[--channel->njobs];
+}
+
+size_t channel_room(const struct channel *channel, uint64_t number) {
+	const struct channel_job *job = channel_find_job(channel, number);
+	return job ? job->send_window : 0;
+}
+
+void channel_send_bytes(struct channel *channel, uint64_t number, unsigned stream, const char *bytes, size_t n) {
+	struct channel_job *job = channel_find_job(channel, number);
+	struct wire_frame frame = {.type = channel->self == WIRE_WORKER ? FRAME_OUT : FRAME_IN, .numbers = {number, stream}};
+	verify(job && n <= job->send_window);
+	job->send_window -= n;
+	for (; n > 0; bytes += frame.size, n -= frame.size) {
+		frame.payload = bytes;
+		frame.size = n < WIRE_CHUNK_MOST ? n : WIRE_CHUNK_MOST;
+		channel_send(channel, &frame);
+	}
+}
+
+void channel_acknowledge(struct channel *channel, uint64_t number, size_t n) {
+	struct channel_job *job = channel_find_job(channel, number);
+	if (job && n > 0) {
+		verify(n <= window_of(other_end(channel)) - job->receive_window);
+		job->receive_window += n;
+		channel_send(channel, &(struct wire_frame){.type = channel->self == WIRE_WORKER ? FRAME_TAKE : FRAME_MORE, .numbers = {number, n}});
+	}
+}
+
+const char *channel_receive_bytes(struct channel_job *job, size_t n) {
+	if (n > job->receive_window) {
+		return "it has sent more bytes of a job than it may";
+	}
+	job->receive_window -= n;
+	return NULL;
+}
+
+const char *channel_acknowledged(struct channel *channel, struct channel_job *job, uint64_t n) {
+	if (n > window_of(channel->self) - job->send_window) {
+		return "it has acknowledged more bytes of a job than were sent";
+	}
+	job->send_window += (size_t)n;
+	return NULL;
+}
+
 // ---- receiving ----
 
 static void on_frame(struct channel *channel, const struct wire_frame *frame) {
@@ -111,21 +181,24 @@ static void on_frame(struct channel *channel, const struct wire_frame *frame) {
 	}
 }
 
-void channel_heard(struct channel *channel, uint64_t now) {
+// The other end is alive.
+static void note_heard(struct channel *channel, uint64_t now) {
 	channel->heard = now;
 	channel->dead = now + CHANNEL_DEAD_NS;
 }
 
 int channel_receive(struct channel *channel, const char *bytes, size_t n, uint64_t now) {
 	size_t at = 0;
-	channel_heard(channel, now);
+	note_heard(channel, now);
 	buf_add(&channel->in, bytes, n);
-	while (!channel_is_broken(channel)) {
+	if (!channel->is_greeted && !channel_is_broken(channel)) {
+		at = channel->greeting(channel->arg);
+	}
+	while (channel->is_greeted && !channel_is_broken(channel)) {
 		struct wire_frame frame;
 		size_t used = 0;
 		const char *why;
-		enum wire_sender other = channel->self == WIRE_WORKER ? WIRE_DISPATCHER : WIRE_WORKER;
-		enum wire_status status = wire_read(channel->in.data + at, channel->in.len - at, other, &frame, &used, &why);
+		enum wire_status status = wire_read(channel->in.data + at, channel->in.len - at, other_end(channel), &frame, &used, &why);
 		if (status == WIRE_PART) {
 			break;
 		}
@@ -156,12 +229,20 @@ void channel_expect_answer(struct channel *channel, uint64_t now) {
 
 void channel_suspend(struct channel *channel, bool suspended, uint64_t now) {
 	channel->is_suspended = suspended;
-	channel_heard(channel, now);
+	note_heard(channel, now);
 }
 
 uint64_t channel_tick(struct channel *channel, uint64_t now) {
-	if (channel_is_broken(channel) || channel->is_suspended) {
+	bool is_greeted = channel->is_greeted;
+	if (channel_is_broken(channel) || channel->is_suspended || (!is_greeted && channel->waits_for_greeting)) {
 		return UINT64_MAX;
+	}
+	if (!is_greeted) { // what is there so far might take a ping for its input
+		channel->pinged = now;
+	}
+	if (!is_greeted && channel->sent != channel->sent_before) { // a program is being sent, which may take long
+		channel->sent_before = channel->sent;
+		note_heard(channel, now);
 	}
 	if (now >= channel->dead) {
 		channel_break(channel, channel->dead < channel->heard + CHANNEL_DEAD_NS ? "it does not answer" : "it has been silent for a minute");

@@ -1,4 +1,5 @@
-// One end of a connection, without its I/O: bytes become frames, frames wait in two lanes to be sent, and silence is noticed.
+// One end of a connection, without its I/O: bytes become frames, frames wait in two lanes to be sent, the jobs that are on the connection have
+// their windows of bytes, and silence is noticed. dispatcher_end.h and worker_end.h are the two ends, each with such a channel.
 //
 // After 15 s in which nothing came it sends a ping, which the other end answers. After 60 s without anything the connection breaks, after 10 s
 // if an answer is urgent, and never while it is suspended. It also breaks when a frame comes that is not valid. A broken channel takes and
@@ -9,14 +10,60 @@
 #ifndef FAIRPAR_REMOTE_CHANNEL_H
 #define FAIRPAR_REMOTE_CHANNEL_H
 
+#include "job/job.h"
+#include "process/spawn.h"
 #include "remote/wire.h"
 
 #define CHANNEL_PING_NS (UINT64_C(15) * 1000000000)
 #define CHANNEL_DEAD_NS (UINT64_C(60) * 1000000000)
 #define CHANNEL_URGENT_NS (UINT64_C(10) * 1000000000)
 
+enum {
+	OUTPUT_WINDOW = 256 * 1024, // bytes of a job's output that may be under way
+	INPUT_WINDOW = 64 * 1024,   // the same of its input
+	MARK_SIZE = 32,             // hexadecimal digits
+};
+
+// The first line of a dispatcher is this, the mark and a newline; a worker answers with a newline, the mark and a newline.
+#define GREETING "fairpar-worker 1 "
+
+// How a job is to be ended: the number in a `stop` frame.
+enum stop_how {
+	STOP_CANCEL,  // its outcome is OUTCOME_CANCELLED; by the steps of --term-seq
+	STOP_EXPIRE,  // OUTCOME_TIMEOUT; likewise
+	STOP_KILL,    // cancelled, by SIGKILL
+	STOP_HOWS
+};
+
+// A worker's description of itself, in its `hello` frame.
+struct worker_hello {
+	unsigned slots;
+	uint64_t left;    // seconds until its time is over, 0: no end
+	uint64_t memory;  // bytes of the machine, 0: not known
+	const char *node; // its name
+};
+
+// How an attempt has ended, as a `done` frame has it: times of `result` are from 0.
+struct job_end {
+	struct result result;
+	struct spawn_error error; // of OUTCOME_SPAWN_ERROR
+};
+
+// A job on the connection, from its `run` frame to `done` or `refuse`.
+struct channel_job {
+	uint64_t number;
+	bool is_running;          // it has started
+	bool input_ended;
+	bool is_unsent;           // the connection broke before all of the `run` frame was written
+	size_t send_window;       // bytes of its output (worker) or input (dispatcher) that may be sent
+	size_t receive_window;    // bytes of the other that may come
+};
+
 struct channel {
 	enum wire_sender self;
+	// Bytes have come, and is_greeted is not set yet. Returns how many of those in `in` the greeting has, 0 if not all of it is there; sets
+	// is_greeted once it is.
+	size_t (*greeting)(void *arg);
 	// A frame has come; it is valid during the call. Returns NULL, or why it is not allowed now: static text.
 	const char *(*frame)(void *arg, const struct wire_frame *frame);
 	void *arg;
@@ -25,26 +72,45 @@ struct channel {
 	size_t bulk_at;           // where in `bulk` the frames begin that are not in `current`
 	struct buf current;       // the bytes that are being written
 	size_t sent;              // how many of these were written
+	size_t sent_before;       // … when channel_tick() was called last, before the greeting
 	uint64_t heard, pinged;   // when something came, and when a ping was sent, last
 	uint64_t dead;            // when silence breaks it
+	bool is_greeted;
+	bool waits_for_greeting;  // set by the owner: until the greeting comes, silence does not break it
 	bool is_suspended;        // silence does not break it
+	struct channel_job *jobs;
+	size_t njobs, cap;
+	uint64_t last;            // the highest number of a job
 	char why[200];            // why it is broken, or ""
 };
 
-// Makes one end, of the side `self`; `frame` is called with `arg`. channel_fini() frees what it holds.
-void channel_init(struct channel *channel, enum wire_sender self, const char *(*frame)(void *arg, const struct wire_frame *frame), void *arg,
-                  uint64_t now);
+// Makes one end, of the side `self`; the callbacks are called with `arg`. channel_fini() frees what it holds.
+void channel_init(struct channel *channel, enum wire_sender self, size_t (*greeting)(void *arg),
+                  const char *(*frame)(void *arg, const struct wire_frame *frame), void *arg, uint64_t now);
 void channel_fini(struct channel *channel);
 
-// Queues a frame behind those of its lane (urgent or bulk). The payload is copied.
+// Queues a frame in its lane (urgent or bulk). The payload is copied.
 void channel_send(struct channel *channel, const struct wire_frame *frame);
 
-// Queues `n` bytes as one frame or several; each is `frame` with a part of the bytes as its payload.
-void channel_send_chunks(struct channel *channel, const struct wire_frame *frame, const char *bytes, size_t n);
+// Adds a job, whose number is higher than all before; returns it, or NULL if there is none of that number; removes one. A pointer is valid
+// until the next job is added or removed.
+void channel_add_job(struct channel *channel, uint64_t number);
+struct channel_job *channel_find_job(const struct channel *channel, uint64_t number);
+void channel_remove_job(struct channel *channel, struct channel_job *job);
 
-// channel_heard() notes that the other end is alive. channel_receive() also takes bytes that have come, and calls `frame` for each whole
-// frame. It returns 0, or -1 if the channel is broken (channel->why).
-void channel_heard(struct channel *channel, uint64_t now);
+// Bytes of a job: its output, of stream 1 or 2, from the worker; its input (stream 0) from the dispatcher. channel_room() says how many may be
+// sent now, 0 if the job is gone; channel_send_bytes() sends at most as many. channel_acknowledge() tells the other end that so many of those
+// that came were passed on, and as many more may come; it does nothing if the job is gone.
+size_t channel_room(const struct channel *channel, uint64_t job);
+void channel_send_bytes(struct channel *channel, uint64_t job, unsigned stream, const char *bytes, size_t n);
+void channel_acknowledge(struct channel *channel, uint64_t job, size_t n);
+
+// For `frame`: takes an `out` or `in` frame off the window, or adds a `more` or `take` frame to it. Returns NULL, or why it is not allowed.
+const char *channel_receive_bytes(struct channel_job *job, size_t n);
+const char *channel_acknowledged(struct channel *channel, struct channel_job *job, uint64_t n);
+
+// Takes bytes that have come, and calls `greeting` and then `frame` for each whole frame. Returns 0, or -1 if the channel is broken
+// (channel_why()).
 int channel_receive(struct channel *channel, const char *bytes, size_t n, uint64_t now);
 
 // channel_output() returns the *ret_n bytes, perhaps 0, that are to be written next; borrowed until the next call. channel_sent() says how
@@ -61,8 +127,8 @@ void channel_expect_answer(struct channel *channel, uint64_t now);
 // Sets whether the connection is suspended, in which case silence does not break it.
 void channel_suspend(struct channel *channel, bool suspended, uint64_t now);
 
-// Sends a ping if one is due, and breaks the channel if it was silent for too long. Returns when to call it again: `now` if it has just been
-// broken, UINT64_MAX if it was before or is suspended.
+// Sends a ping if one is due, but none before the greeting, and breaks the channel if it was silent for too long. Returns when to call it
+// again: `now` if it has just been broken, UINT64_MAX if it was broken before, is suspended, or waits for the greeting.
 uint64_t channel_tick(struct channel *channel, uint64_t now);
 
 // Breaks the channel for this reason (copied), unless it is broken already.
@@ -70,6 +136,11 @@ void channel_break(struct channel *channel, const char *why);
 
 static inline bool channel_is_broken(const struct channel *channel) {
 	return channel->why[0] != '\0';
+}
+
+// Why it is broken, or NULL.
+static inline const char *channel_why(const struct channel *channel) {
+	return channel_is_broken(channel) ? channel->why : NULL;
 }
 
 #endif

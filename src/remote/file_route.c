@@ -1,10 +1,10 @@
-// Where a file that goes to or from another machine lies here and there.
+// The directories here and on the other machine of a file that is transferred.
 
 #include "remote/file_route.h"
 
 #include <string.h>
 
-// The first "/./" or the last one, or NULL.
+// Returns the "/./" at which the path is split, or NULL.
 static const char *find_cut(const char *path, enum file_way way) {
 	const char *cut = strstr(path, "/./"), *next = cut;
 	while (next && way == FILE_COMES) {

@@ -1,4 +1,4 @@
-// The process that brings a worker to life on another machine: started with three pipes, ended and reaped by the same thread.
+// A process with three pipes, started, ended and reaped by the same thread.
 
 #include "remote/launcher.h"
 
@@ -51,7 +51,7 @@ static void close_pipes(struct launcher *launcher) {
 }
 
 static void reap(struct launcher *launcher, int *ret_status) {
-	*ret_status = SIGKILL; // unless it is there: who else reaps it has killed it (children_kill_orphans())
+	*ret_status = SIGKILL; // where waitpid() fails children_kill_orphans() has killed and reaped it
 	while (waitpid(launcher->pid, ret_status, 0) < 0 && errno == EINTR) {
 	}
 	fd_close(&launcher->pidfd);
@@ -79,11 +79,6 @@ int launcher_start(struct launcher *launcher, const struct launcher_config *conf
 		}
 	}
 	return result;
-}
-
-char *launcher_self(void) {
-	char *self = realpath("/proc/self/exe", NULL);
-	return self ? self : xstrdup("fairpar");
 }
 
 // ---- end ----

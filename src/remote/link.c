@@ -1,4 +1,4 @@
-// The thread of a connection: starts the launcher, moves bytes between it, the protocol (host.h) and the pipes of attempts, and starts
+// The thread of a connection: starts the launcher, moves bytes between it, the protocol (dispatcher_end.h) and the pipes of attempts, and starts
 // it anew when it has gone. All waiting is in one poll().
 
 #include "remote/link.h"
@@ -11,7 +11,7 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "base/wakeup.h"
-#include "remote/host.h"
+#include "remote/dispatcher_end.h"
 #include "remote/link_internal.h"
 #include "remote/payload.h"
 #include "remote/program_copy.h"
@@ -26,13 +26,13 @@ enum {
 	STACK_BYTES = 256 * 1024,
 	READ_BYTES = 64 * 1024,
 	BACKOFF_FIRST_S = 1, BACKOFF_MOST_S = 60,
-	END_GRACE_MS = 2000,      // for a launcher whose line was closed
+	END_GRACE_MS = 2000,      // for a launcher whose pipes were closed
 	DEADLINE_GRACE_MS = 1000, // for a job that is out of time, and that its worker is to end by itself
 	KILL_GRACE_MS = 2000,     // for what runs at the other end, after link_kill()
 	LINES_MOST = 20,          // lines of a launcher that are passed on, for each connection
 	LINE_BYTES = 400,         // of each
-	NOISE_IN_LINE = 200,      // bytes of what a launcher has said that is no worker
-	SPARE_MOST = 2,           // for the next attempts; each thread has its own between two steps
+	NOISE_IN_LINE = 200,      // bytes of the other end's noise in a message
+	SPARE_MOST = 2,           // pipes of ended attempts that are kept for the next ones
 };
 
 struct host_link {
@@ -47,12 +47,12 @@ struct host_link {
 	bool terminating, killing, closing, suspending;
 	bool is_suspended;        // the worker was told so, since `suspending`
 	cond suspended;           // is_suspended was set
-	bool wanted;              // it is to be connected; set by who calls and dismisses
+	bool wanted;              // it is to be connected; set by link_connect(), cleared by link_release()
 	bool called;              // link_connect() was called, and calls.closed not yet
 
 	// of the thread
 	struct launcher launcher;
-	struct host *host;        // NULL: the connection is down
+	struct dispatcher_end *connection; // NULL: the connection is down
 	bool up;                  // calls.up was called, and calls.down not yet
 	bool braked;              // the worker refuses attempts for now
 	bool leaving;             // the worker takes no more attempts
@@ -86,9 +86,9 @@ static void attempt_left(struct host_link *link, struct link_attempt *attempt) {
 	mutex_unlock(&link->lock);
 }
 
-enum link_state link_state_of(struct host_link *link, const struct link_attempt *attempt, uint64_t *ret_start, int *ret_pid) {
+enum link_attempt_state link_attempt_state(struct host_link *link, const struct link_attempt *attempt, uint64_t *ret_start, int *ret_pid) {
 	mutex_lock(&link->lock);
-	enum link_state state = attempt->state;
+	enum link_attempt_state state = attempt->state;
 	*ret_start = attempt->start;
 	*ret_pid = attempt->pid;
 	mutex_unlock(&link->lock);
@@ -234,11 +234,11 @@ static void flush_output(struct host_link *link, struct link_attempt *attempt) {
 		int *fd = &attempt->pipes->write_fds[i];
 		bool was_open = *fd >= 0;
 		size_t n = unwritten(out) > 0 ? fill_pipe(out, fd) : 0;
-		if (n > 0 && link->host && !ended) {
-			host_more(link->host, attempt->number, n);
+		if (n > 0 && link->connection && !ended) {
+			channel_acknowledge(&link->connection->channel, attempt->number, n);
 		}
-		if (was_open && *fd < 0 && link->host && !ended) {
-			host_shut(link->host, attempt->number, (unsigned)i + 1);
+		if (was_open && *fd < 0 && link->connection && !ended) {
+			dispatcher_end_shut(link->connection, attempt->number, (unsigned)i + 1);
 		}
 		left = left && unwritten(out) == 0;
 	}
@@ -249,12 +249,12 @@ static void flush_output(struct host_link *link, struct link_attempt *attempt) {
 
 // Reads as much of the attempt's standard input as the worker takes, and sends it.
 static void read_input(struct host_link *link, struct link_attempt *attempt) {
-	size_t room = host_input_room(link->host, attempt->number);
+	size_t room = channel_room(&link->connection->channel, attempt->number);
 	ssize_t n = read(attempt->in_fd, link->bytes, room < READ_BYTES ? room : READ_BYTES);
 	if (n > 0) {
-		host_input(link->host, attempt->number, link->bytes, (size_t)n);
+		channel_send_bytes(&link->connection->channel, attempt->number, /* stream */ 0, link->bytes, (size_t)n);
 	} else if (n == 0 || (errno != EAGAIN && errno != EINTR)) {
-		host_input_end(link->host, attempt->number);
+		dispatcher_end_input_end(link->connection, attempt->number);
 		fd_close(&attempt->in_fd);
 	}
 }
@@ -264,7 +264,7 @@ static void read_input(struct host_link *link, struct link_attempt *attempt) {
 static void on_hello(void *arg, const struct worker_hello *hello) {
 	struct host_link *link = arg;
 	if (link->config.env.len > 0) {
-		host_env(link->host, link->config.adds_env, link->config.env.data, link->config.env.len);
+		dispatcher_end_env(link->connection, link->config.adds_env, link->config.env.data, link->config.env.len);
 	}
 	link->up = true;
 	link->braked = false;
@@ -296,7 +296,7 @@ static void on_output(void *arg, uint64_t number, unsigned stream, const char *b
 	flush_output(link, attempt);
 }
 
-// A frame is under way for a while, the one that it has started perhaps for longer than the one that it has ended: it ends now at the latest.
+// Sets the times by the clock of this machine. The `started` frame may have taken longer than `done`: so the end is at most now.
 static void set_times(const struct host_link *link, struct link_attempt *attempt, uint64_t wall) {
 	struct result *result = &attempt->result;
 	bool never_started = attempt->start == 0 && result->outcome == OUTCOME_CANCELLED;
@@ -311,7 +311,7 @@ static void on_done(void *arg, uint64_t number, const struct job_end *end) {
 	attempt->result = end->result;
 	attempt->error = end->error;
 	set_times(link, attempt, result_wall(&end->result));
-	// a worker that is ended by somebody there ends its jobs: these are as lost as if it had died
+	// a worker that got a signal cancels its jobs: they are lost, as if it had died
 	bool is_lost = end->result.outcome == OUTCOME_CANCELLED && attempt->order_sent == ORDER_NONE;
 	end_attempt(link, attempt, is_lost ? LINK_LOST : LINK_DONE);
 	flush_output(link, attempt);
@@ -330,7 +330,7 @@ static void on_bye(void *arg, const char *why) {
 	report_down(arg, why, /* bye */ true);
 }
 
-// The worker refuses an attempt. It gets no more, or the same one would be sent to it again at once.
+// The worker refuses an attempt. It gets no further ones, or the same one would be sent to it again at once.
 static void on_refused(void *arg, uint64_t number, const char *why) {
 	struct host_link *link = arg;
 	struct link_attempt *attempt = find(link, number);
@@ -344,18 +344,14 @@ static void on_refused(void *arg, uint64_t number, const char *why) {
 static void on_lost(void *arg, uint64_t number, bool ran) {
 	struct host_link *link = arg;
 	struct link_attempt *attempt = find(link, number);
-	bool is_late = ran && attempt->order_sent == ORDER_EXPIRE; // who does not answer has not made it end in time, either
+	bool is_late = ran && attempt->order_sent == ORDER_EXPIRE; // the worker has not answered: it counts as timed out all the same
 	attempt->result = (struct result){.outcome = OUTCOME_TIMEOUT, .start = attempt->start ? attempt->start : link->now, .end = link->now};
 	end_attempt(link, attempt, is_late ? LINK_DONE : ran ? LINK_LOST : LINK_REFUSED);
 	flush_output(link, attempt);
 }
 
-// What may be sent is looked at before each wait.
-static void on_room(void *arg FP_UNUSED, uint64_t number FP_UNUSED) {
-}
-
-static const struct host_calls host_calls = {
-	.hello = on_hello, .room = on_room, .started = on_started, .output = on_output, .done = on_done, .refused = on_refused, .lost = on_lost,
+static const struct dispatcher_calls dispatcher_calls = {
+	.hello = on_hello, .started = on_started, .output = on_output, .done = on_done, .refused = on_refused, .lost = on_lost,
 	.bye = on_bye, .braked = on_braked, .program_requested = on_program_requested,
 };
 
@@ -372,9 +368,9 @@ static void report_closed(struct host_link *link) {
 	}
 }
 
-// Appends the last lines of the launcher, or else the noise of the other end: they may say why there is no connection.
+// Appends the last lines of the launcher, or else the noise of the other end, which may explain why there is no connection.
 static void add_launcher_text(const struct host_link *link, struct buf *text) {
-	const char *before = link->last_lines[0], *said = link->last_lines[1], *noise = host_noise(link->host);
+	const char *before = link->last_lines[0], *said = link->last_lines[1], *noise = dispatcher_end_noise(link->connection);
 	if (said[0]) {
 		buf_printf(text, ": %s%s%s", before, before[0] ? "; " : "", said);
 	} else if (noise[0]) {
@@ -383,7 +379,8 @@ static void add_launcher_text(const struct host_link *link, struct buf *text) {
 	}
 }
 
-// The connection has gone, or cannot be used any more.
+// Closes a connection that has ended, or that cannot be used any more, and ends its launcher and attempts. `why`: NULL if only the launcher's
+// end says so.
 static void disconnect(struct host_link *link, const char *why) {
 	char how[80];
 	FP_CLEANUP(buf_fini) struct buf text = BUF_INIT;
@@ -394,17 +391,17 @@ static void disconnect(struct host_link *link, const char *why) {
 	uint64_t grace = closing && !link->up && !link->leaving ? 0 : (uint64_t)END_GRACE_MS * NS_PER_MS;
 	launcher_end(&link->launcher, link->now + grace, how, sizeof(how));
 	link->now = now_ns();
-	buf_adds(&text, why ? why : how[0] ? how : "the line has ended");
+	buf_adds(&text, why ? why : how[0] ? how : "the connection has ended");
 	if (!link->up && !link->leaving) {
 		add_launcher_text(link, &text);
 	}
 	if (reports) {
 		report_down(link, buf_str(&text), /* bye */ link->leaving || !wanted); // first: nothing is to be given to it
 	}
-	host_break(link->host, buf_str(&text));
-	host_lose_jobs(link->host);
-	host_free(link->host);
-	link->host = NULL;
+	channel_break(&link->connection->channel, buf_str(&text));
+	dispatcher_end_lose_jobs(link->connection);
+	dispatcher_end_free(link->connection);
+	link->connection = NULL;
 	link->pause = link->pause == 0 ? BACKOFF_FIRST_S : link->pause * 2 < BACKOFF_MOST_S ? link->pause * 2 : BACKOFF_MOST_S;
 	link->retry_at = link->now + link->pause * NS_PER_S;
 	report_closed(link);
@@ -429,10 +426,8 @@ static void connect_host(struct host_link *link) {
 	uint64_t random[2];
 	random_bytes(random, sizeof(random));
 	snprintf(mark, sizeof(mark), "%016llx%016llx", ull(random[0]), ull(random[1]));
-	link->host = host_new(&host_calls, link, mark, link->now);
-	if (link->config.on_demand) {
-		host_wait_for_worker(link->host);
-	}
+	link->connection = dispatcher_end_new(&dispatcher_calls, link, mark, link->now);
+	link->connection->channel.waits_for_greeting = link->config.on_demand; // its launcher may wait in a queue
 }
 
 // Ends a line of the launcher: passes it on; or, while there is no worker, keeps it for the message that the connection has failed.
@@ -474,21 +469,21 @@ static bool receive(struct host_link *link) {
 	if (n < 0) {
 		return errno == EAGAIN || errno == EINTR;
 	}
-	return n > 0 && host_receive(link->host, link->bytes, (size_t)n, link->now) == 0;
+	return n > 0 && channel_receive(&link->connection->channel, link->bytes, (size_t)n, link->now) == 0;
 }
 
 // Writes what can be written.
 static void transmit(struct host_link *link) {
 	size_t n;
-	const char *bytes = host_output(link->host, &n);
+	const char *bytes = channel_output(&link->connection->channel, &n);
 	while (n > 0) {
 		ssize_t sent = write(link->launcher.in_fd, bytes, n);
 		if (sent < 0 && errno != EINTR) {
 			link->write_failed = link->write_failed || errno != EAGAIN;
 			return;
 		}
-		host_sent(link->host, sent > 0 ? (size_t)sent : 0);
-		bytes = host_output(link->host, &n);
+		channel_sent(&link->connection->channel, sent > 0 ? (size_t)sent : 0);
+		bytes = channel_output(&link->connection->channel, &n);
 	}
 }
 
@@ -498,7 +493,7 @@ static void send_order(struct host_link *link, struct link_attempt *attempt, enu
 	static const enum stop_how orders[] = {[ORDER_CANCEL] = STOP_CANCEL, [ORDER_EXPIRE] = STOP_EXPIRE, [ORDER_KILL] = STOP_KILL};
 	if (order > attempt->order_sent && (attempt->state == ATTEMPT_SENT || attempt->state == ATTEMPT_STARTED)) {
 		attempt->order_sent = order;
-		host_stop(link->host, attempt->number, orders[order], link->now);
+		dispatcher_end_stop(link->connection, attempt->number, orders[order], link->now);
 	}
 }
 
@@ -533,10 +528,10 @@ static void process_attempts(struct host_link *link) {
 			attempt->result.outcome = OUTCOME_CANCELLED;
 			end_attempt(link, attempt, asked == ORDER_NONE ? LINK_REFUSED : LINK_DONE);
 		} else if (waits) {
-			host_run(link->host, attempt->number, buf_str(&attempt->payload), attempt->payload.len);
+			dispatcher_end_run(link->connection, attempt->number, buf_str(&attempt->payload), attempt->payload.len);
 			buf_fini(&attempt->payload);
 		}
-		if (link->host) {
+		if (link->connection) {
 			send_order(link, attempt, asked);
 		}
 		flush_output(link, attempt);
@@ -554,20 +549,21 @@ enum { FD_WAKE, FD_OUT, FD_ERR, FD_IN, FD_ATTEMPTS };
 static void wait_for_any(struct host_link *link, uint64_t due) {
 	size_t n = 0;
 	link->polls.n = 0;
-	if (link->host) {
-		(void)host_output(link->host, &n);
+	if (link->connection) {
+		(void)channel_output(&link->connection->channel, &n);
 	}
 	polls_add(&link->polls, link->wake_fd, POLLIN);
-	polls_add(&link->polls, link->host ? link->launcher.out_fd : -1, POLLIN);
-	polls_add(&link->polls, link->host ? link->launcher.err_fd : -1, POLLIN);
+	polls_add(&link->polls, link->connection ? link->launcher.out_fd : -1, POLLIN);
+	polls_add(&link->polls, link->connection ? link->launcher.err_fd : -1, POLLIN);
 	polls_add(&link->polls, n > 0 && !link->write_failed ? link->launcher.in_fd : -1, POLLOUT);
 	mutex_lock(&link->lock);
 	list_for_each_entry(&link->attempts, struct link_attempt, attempt, link) {
-		bool runs = link->host && (attempt->state == ATTEMPT_SENT || attempt->state == ATTEMPT_STARTED);
+		bool runs = link->connection && (attempt->state == ATTEMPT_SENT || attempt->state == ATTEMPT_STARTED);
 		for (int i = 0; i < 2; ++i) {
 			polls_add(&link->polls, unwritten(&attempt->out[i]) > 0 ? attempt->pipes->write_fds[i] : -1, POLLOUT);
 		}
-		polls_add(&link->polls, runs && attempt->in_fd >= 0 && host_input_room(link->host, attempt->number) > 0 ? attempt->in_fd : -1, POLLIN);
+		bool reads = runs && attempt->in_fd >= 0 && channel_room(&link->connection->channel, attempt->number) > 0;
+		polls_add(&link->polls, reads ? attempt->in_fd : -1, POLLIN);
 	}
 	mutex_unlock(&link->lock);
 	if (poll(link->polls.at, link->polls.n, poll_ms(due)) <= 0) {
@@ -604,25 +600,25 @@ static void serve_connection(struct host_link *link) {
 	bool broken = (link->polls.at[FD_OUT].revents && !receive(link)) || link->write_failed;
 	if (link->now >= link->kill_at) {
 		disconnect(link, "killed");
-	} else if (broken || host_why(link->host)) {
+	} else if (broken || channel_why(&link->connection->channel)) {
 		if (link->launcher.err_fd >= 0) {
 			read_launcher_errors(link); // why, perhaps
 			end_launcher_line(link);
 		}
-		disconnect(link, host_why(link->host));
+		disconnect(link, channel_why(&link->connection->channel));
 	}
 }
 
 // Sends what there is to be sent. If the jobs are to be suspended the worker is told so; link_await_suspended() returns once that is written.
 static void send_waiting(struct host_link *link, bool suspending) {
 	size_t left = 0;
-	if (suspending != link->suspend_sent && link->host) {
-		host_suspend(link->host, suspending, link->now);
+	if (suspending != link->suspend_sent && link->connection) {
+		dispatcher_end_suspend(link->connection, suspending, link->now);
 	}
 	link->suspend_sent = suspending;
-	if (link->host) {
+	if (link->connection) {
 		transmit(link);
-		(void)host_output(link->host, &left);
+		(void)channel_output(&link->connection->channel, &left);
 	}
 	if (suspending && left == 0) {
 		mutex_lock(&link->lock);
@@ -645,7 +641,7 @@ static void release_worker(struct host_link *link) {
 		}
 		link->up = false;
 		link->leaving = link->released = true;
-		host_bye(link->host, "there is no more work for it");
+		dispatcher_end_bye(link->connection, "there is no more work for it");
 	}
 }
 
@@ -659,37 +655,37 @@ static void *link_main(void *arg) {
 		if (closing) {
 			break;
 		}
-		if (!link->host && wanted && link->now >= link->retry_at) {
+		if (!link->connection && wanted && link->now >= link->retry_at) {
 			if (terminating) {
-				link->retry_at = TIME_NEVER; // there is nothing to come back for
+				link->retry_at = TIME_NEVER; // no attempt may start any more
 			} else {
 				connect_host(link);
 			}
 		}
-		if (!link->host && !wanted) {
-			link->retry_at = link->pause = 0; // who is called again does not wait for what was before
+		if (!link->connection && !wanted) {
+			link->retry_at = link->pause = 0; // the next link_connect() is not delayed by earlier failures
 		}
-		if (!link->host && !wanted && called) {
-			report_closed(link); // it was dismissed before it began to connect
+		if (!link->connection && !wanted && called) {
+			report_closed(link); // link_release() came before it began to connect
 		}
 		process_attempts(link);
-		if (link->host) {
+		if (link->connection) {
 			release_worker(link);
 		}
-		uint64_t due = link->host ? host_tick(link->host, link->now) : wanted ? link->retry_at : TIME_NEVER;
+		uint64_t due = link->connection ? channel_tick(&link->connection->channel, link->now) : wanted ? link->retry_at : TIME_NEVER;
 		send_waiting(link, suspending);
 		due = link->write_failed ? link->now : due;
 		due = link->next_deadline < due ? link->next_deadline : due;
-		wait_for_any(link, link->kill_at < due && link->host ? link->kill_at : due);
+		wait_for_any(link, link->kill_at < due && link->connection ? link->kill_at : due);
 		if (link->polls.at[FD_WAKE].revents) {
 			wakeup_clear(link->wake_fd);
 		}
 		serve_attempts(link);
-		if (link->host) {
+		if (link->connection) {
 			serve_connection(link);
 		}
 	}
-	if (link->host) {
+	if (link->connection) {
 		disconnect(link, NULL);
 	}
 	return NULL;

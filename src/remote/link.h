@@ -40,7 +40,7 @@ struct link_calls {
 
 struct link_config {
 	struct launcher_config launcher; // copied; what it points to is borrowed until link_close()
-	struct buf env;                // of all attempts, for host_env(): variables with a NUL behind each, or empty; borrowed likewise
+	struct buf env;                // of all attempts, for dispatcher_end_env(): variables with a NUL behind each, or empty; borrowed likewise
 	bool adds_env;                 // … in addition to the worker's own
 	const struct program_copy *copy; // for a machine that has no fairpar; borrowed likewise, or NULL
 	bool on_demand;                // each link_connect() connects once; a worker that takes no more attempts is released
@@ -50,8 +50,8 @@ struct link_config {
 // Starts the thread, which connects at once unless it is on demand. Returns the link, which link_close() frees, or NULL with errno.
 struct host_link *link_open(const struct link_config *config) FP_NODISCARD;
 
-// No link_run() may be at work. link_hang_up() has the thread close the connection, so that the worker ends, and returns at once;
-// link_close() does the same, waits a moment for the launcher's end, and frees the link.
+// Called when no link_run() is in progress. link_hang_up() has the thread close the connection, which ends the worker, and
+// returns at once. link_close() does the same, waits a moment for the launcher's end, and frees the link.
 void link_hang_up(struct host_link *link);
 void link_close(struct host_link *link);
 
@@ -73,8 +73,8 @@ enum link_end {
 enum link_end link_run(struct host_link *link, const struct child_config *config, const struct payload_context *context, const char *cwd,
                        struct result *ret_result, struct spawn_error *ret_error, bool *ret_wrote);
 
-// As those of struct executor and struct attempt_ender; any thread. link_kill() closes the connection if the jobs have not died two seconds
-// later.
+// The functions of struct executor (link_terminate, link_kill) and struct attempt_ender (link_cancel, link_expire) for the
+// attempts there; any thread. link_kill() closes the connection if the jobs have not died two seconds later.
 void link_terminate(struct host_link *link);
 void link_kill(struct host_link *link);
 void link_cancel(struct host_link *link, const void *origin);

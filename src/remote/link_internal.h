@@ -1,4 +1,4 @@
-// An attempt on a connection, as the two threads see it that share it: the one in link_run() (link_run.c), and the link's (link.c).
+// An attempt on a connection, which two threads share: the one in link_run() (link_run.c), and the link's (link.c).
 //
 //   WAITING -sent-> SENT -`started`-> STARTED -`done`, lost-> ENDED -all output is in the pipes-> LEFT
 //   WAITING, SENT -> ENDED (refused, lost, cancelled before it was sent)
@@ -12,12 +12,12 @@
 #include "base/sync.h"
 #include "remote/link.h"
 
-enum link_state { ATTEMPT_WAITING, ATTEMPT_SENT, ATTEMPT_STARTED, ATTEMPT_ENDED, ATTEMPT_LEFT };
+enum link_attempt_state { ATTEMPT_WAITING, ATTEMPT_SENT, ATTEMPT_STARTED, ATTEMPT_ENDED, ATTEMPT_LEFT };
 
-// How an attempt is to be stopped; a later one is stronger.
+// How an attempt is to be stopped, weakest first.
 enum attempt_order { ORDER_NONE, ORDER_CANCEL, ORDER_EXPIRE, ORDER_KILL };
 
-// The descriptors of an attempt. Those of one that has ended are used again for another.
+// The descriptors of an attempt. They are reused for another when it has ended.
 struct link_pipes {
 	struct link_pipes *next;
 	int read_fds[2], write_fds[2]; // of stdout and stderr; -1: closed, for nobody reads it
@@ -35,13 +35,13 @@ struct link_attempt {
 	struct list link;          // of link.attempts
 	const struct child_config *config;
 	uint64_t number;           // on the connection; from 1, in the order of link_run()
-	struct link_pipes *pipes;  // a read end is the other thread's, a write end the link's thread's
-	enum link_state state;     // this and the next three under link.lock
+	struct link_pipes *pipes;  // read ends are closed by the thread in link_run(), write ends by the link's
+	enum link_attempt_state state;     // this and the next three under link.lock
 	enum attempt_order order, order_sent;
 	uint64_t start;            // since STARTED
 	int pid;                   // there
 	struct buf payload;
-	// of the link's thread up to LEFT, then of the other one
+	// owned by the link's thread until LEFT, then by the other one
 	struct stream_backlog out[2];
 	int in_fd;                 // its standard input to be read, or -1
 	enum link_end end;
@@ -54,13 +54,13 @@ struct link_attempt {
 struct link_pipes *link_take_pipes(struct host_link *link);
 void link_give_pipes(struct host_link *link, struct link_pipes *pipes);
 
-// Opens a pipe of which both ends do not block and are close-on-exec. Returns 0, or -1 with errno.
+// Opens a pipe; both ends are non-blocking and close-on-exec. Returns 0, or -1 with errno.
 int link_open_pipe(int *ret_read, int *ret_write);
 
 // Appends the attempt to the list and wakes the link's thread. Returns false if it is refused because of link_terminate() or link_kill().
 bool link_submit(struct host_link *link, struct link_attempt *attempt);
 
 // Returns the state; since STARTED *ret_start (now_ns() time) and *ret_pid are set, else 0.
-enum link_state link_state_of(struct host_link *link, const struct link_attempt *attempt, uint64_t *ret_start, int *ret_pid);
+enum link_attempt_state link_attempt_state(struct host_link *link, const struct link_attempt *attempt, uint64_t *ret_start, int *ret_pid);
 
 #endif

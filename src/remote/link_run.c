@@ -1,4 +1,4 @@
-// An attempt on another machine as its worker's thread sees it: pipes that the link's thread fills.
+// link_run(): one attempt on another machine, on the thread of the pool's worker that waits for it. The link's thread fills its pipes.
 
 #include "remote/link_internal.h"
 
@@ -18,7 +18,7 @@
 enum { COPY_BYTES = 64 * 1024 };
 enum { WAKE = STREAM_ERR + 1, IN, MORE, NFDS }; // in fds, behind the streams
 
-// The thread's own side.
+// The waiting thread's state.
 struct link_reader {
 	struct host_link *link;
 	struct link_attempt *attempt;
@@ -66,7 +66,7 @@ static void close_all(struct link_reader *reader) {
 
 // ---- reading ----
 
-// --ungroup: passes on what there is.
+// --ungroup: writes the output as it comes.
 static ssize_t copy_through(struct link_reader *reader, int stream, int fd) {
 	if (!reader->bytes) {
 		reader->bytes = xmalloc(COPY_BYTES);
@@ -85,10 +85,10 @@ static void read_stream(struct link_reader *reader, enum child_stream stream) {
 	reader->taken[stream] += n > 0 ? (uint64_t)n : 0;
 }
 
-// Waits for what comes, until the link's thread is done with the attempt, and reads what the pipes have then.
+// Passes on output and input until the link's thread is done with the attempt, and then the rest of the output in the pipes.
 static void relay(struct link_reader *reader) {
 	const struct child_config *config = reader->attempt->config;
-	enum link_state state = ATTEMPT_WAITING;
+	enum link_attempt_state state = ATTEMPT_WAITING;
 	while (state != ATTEMPT_LEFT) {
 		if (poll(reader->fds, NFDS, -1) < 0) {
 			continue; // EINTR, or no memory for a moment
@@ -97,7 +97,7 @@ static void relay(struct link_reader *reader) {
 			uint64_t start;
 			int pid;
 			wakeup_clear(reader->fds[WAKE].fd);
-			state = link_state_of(reader->link, reader->attempt, &start, &pid);
+			state = link_attempt_state(reader->link, reader->attempt, &start, &pid);
 			if (!reader->started && start > 0) {
 				reader->started = true;
 				if (config->started) {

@@ -1,4 +1,4 @@
-// What a worker needs to know of a job, as bytes.
+// The description of a job that a worker runs, as bytes.
 
 #include "remote/payload.h"
 
@@ -116,16 +116,10 @@ void payload_write(struct buf *buf, const struct child_config *config, const str
 
 // ---- reading ----
 
-// A growing array of strings with NULL at its end.
-struct string_list {
-	char **list;
-	size_t n, cap;
-};
-
-static void strings_add(struct string_list *strings, char *string) {
-	grow_array(&strings->list, &strings->cap, strings->n + 2, sizeof(*strings->list));
-	strings->list[strings->n++] = string;
-	strings->list[strings->n] = NULL;
+static void strings_add(struct payload_strings *strings, char *string) {
+	grow_array(&strings->at, &strings->cap, strings->n + 2, sizeof(*strings->at));
+	strings->at[strings->n++] = string;
+	strings->at[strings->n] = NULL;
 }
 
 // A number from 0 to `most`.
@@ -159,22 +153,16 @@ static bool read_limit(struct payload *payload, const char *text) {
 	return true;
 }
 
-struct payload_reading {
-	struct payload *payload;
-	struct string_list argv, set, unset;
-};
-
-// Takes a field's value in. Returns false if it cannot be.
-static bool take(struct payload_reading *reading, enum field field, char *value) {
-	struct payload *payload = reading->payload;
+// Sets what the field describes. Returns false for a value that is not valid.
+static bool set_field(struct payload *payload, enum field field, char *value) {
 	uint64_t number = 0;
 	long nice = 0;
 	bool is_right = true;
 	switch (field) {
 	case PATH: payload->path = value; break;
-	case ARG: strings_add(&reading->argv, value); break;
-	case SET: strings_add(&reading->set, value); is_right = value[0] != '=' && strchr(value, '='); break;
-	case UNSET: strings_add(&reading->unset, value); break;
+	case ARG: strings_add(&payload->argv, value); break;
+	case SET: strings_add(&payload->set, value); is_right = value[0] != '=' && strchr(value, '='); break;
+	case UNSET: strings_add(&payload->unset, value); break;
 	case DIR_: payload->dir = value; is_right = value[0] != '\0'; break;
 	case MAKES_DIR: payload->makes_dir = true; break;
 	case UMASK: is_right = read_number(value, 0777, &number); payload->umask = (mode_t)number; payload->has_umask = true; break;
@@ -222,58 +210,52 @@ static const char *cut(char **at, char *end, char **ret_name, char **ret_value) 
 
 int payload_read(struct payload *ret_payload, const char *bytes, size_t n, const char **ret_why) {
 	*ret_payload = (struct payload){.label = "job"};
-	struct payload_reading reading = {.payload = ret_payload};
 	buf_add(&ret_payload->bytes, bytes, n);
 	char *at = ret_payload->bytes.data, *end = at + n;
 	*ret_why = NULL;
 	while (at < end && !*ret_why) {
 		char *name, *value;
 		*ret_why = cut(&at, end, &name, &value);
-		if (!*ret_why && !take(&reading, find_field(name), value)) {
+		if (!*ret_why && !set_field(ret_payload, find_field(name), value)) {
 			*ret_why = "a field of the job is not known, or has a value that cannot be";
 		}
 	}
-	ret_payload->argv = reading.argv.list;
-	ret_payload->set = reading.set.list;
-	ret_payload->unset = reading.unset.list;
-	if (!*ret_why && (!ret_payload->path || !ret_payload->argv)) {
+	if (!*ret_why && (!ret_payload->path || !ret_payload->argv.at)) {
 		*ret_why = "the job has no program";
 	}
 	return *ret_why ? -1 : 0;
 }
 
 void payload_fini(struct payload *payload) {
-	free(payload->argv);
-	free(payload->set);
-	free(payload->unset);
+	free(payload->argv.at);
+	free(payload->set.at);
+	free(payload->unset.at);
 	free(payload->limits);
 	buf_fini(&payload->bytes);
 }
 
 // ---- the environment ----
 
-static bool is_named(char *const *names_, const char *variable, size_t len) {
-	for (; names_ && *names_; ++names_) {
-		if (strncmp(*names_, variable, len) == 0 && ((*names_)[len] == '\0' || (*names_)[len] == '=')) {
+// Whether the list has the variable of that name, with or without a value.
+static bool is_named(char *const *list, const char *name, size_t len) {
+	for (; list && *list; ++list) {
+		if (strncmp(*list, name, len) == 0 && ((*list)[len] == '\0' || (*list)[len] == '=')) {
 			return true;
 		}
 	}
 	return false;
 }
 
-char **payload_env(const struct payload *payload, char *const *base) {
-	struct string_list env = {.n = 0};
+char **payload_env(char *const *base, char *const *set, char *const *unset) {
+	struct payload_strings env = {.at = xcalloc(1, sizeof(*env.at)), .cap = 1};
 	for (; *base; ++base) {
 		size_t len = name_length(*base);
-		if (!is_named(payload->set, *base, len) && !is_named(payload->unset, *base, len)) {
+		if (!is_named(set, *base, len) && !is_named(unset, *base, len)) {
 			strings_add(&env, *base);
 		}
 	}
-	for (char **at = payload->set; at && *at; ++at) {
-		strings_add(&env, *at);
+	for (; set && *set; ++set) {
+		strings_add(&env, *set);
 	}
-	if (!env.list) {
-		env.list = xcalloc(1, sizeof(*env.list));
-	}
-	return env.list;
+	return env.at;
 }

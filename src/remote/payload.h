@@ -1,7 +1,7 @@
-// What a worker needs to know of a job, as the payload of a `run` frame: fields, each a line "NAME SIZE", that many bytes, and
-// a newline. A field that the reader does not know is an error, for the job would not be what was meant.
+// The description of a job that a worker runs, as the payload of a `run` frame: fields, each a line "NAME SIZE", that many bytes, and
+// a newline. A field that the reader does not know is an error, for without it the job would be another one.
 //
-// Pure. What is read may come from anybody.
+// Pure. The bytes that are read are not trusted.
 
 #ifndef FAIRPAR_REMOTE_PAYLOAD_H
 #define FAIRPAR_REMOTE_PAYLOAD_H
@@ -13,23 +13,29 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// How jobs are to be at the other end.
+// The environment and directory of the jobs of one worker.
 struct payload_context {
-	char *const *base; // variables that the worker has of itself, or by host_env(): only what differs is sent
-	bool copies_context;      // the worker stands for this machine: unset variables, directory, umask, limits and niceness are sent, too
-	const char *dir;   // without copies_context: directory, seen from where the worker is, or NULL: that
-	bool makes_dir;    // … which is made if it is missing
+	char *const *base;    // variables that the worker has already, from its own start or dispatcher_end_env(): only what differs is sent
+	bool copies_context;  // --launch: jobs there are to be as here, so unset variables, directory, umask, limits and niceness are sent, too
+	const char *dir;      // without copies_context: the job's directory, relative to the worker's; NULL: the worker's
+	bool makes_dir;       // the worker makes the directory if it is missing
 };
 
-// Appends the payload for the attempt: program, arguments, what context says, timeout, memory, and how it is to run. `cwd` is where
-// the job is with copies_context, if config->context does not say. `has_input`: in and eof frames follow.
+// Appends the payload for the attempt. `cwd`: the job's directory with copies_context, if config->context has none. `has_input`: in and eof
+// frames follow.
 void payload_write(struct buf *buf, const struct child_config *config, const struct payload_context *context, const char *cwd, bool has_input);
 
-// A payload that was read. What it points to is its own, or borrowed from the bytes.
+// A growing array of strings with NULL at its end; zeroed at first, freed by free(at).
+struct payload_strings {
+	char **at;            // NULL while it is empty
+	size_t n, cap;
+};
+
+// A payload that was read. Its strings point into `bytes`.
 struct payload {
 	const char *path;
-	char **argv;          // NULL-terminated; array owned
-	char **set, **unset;  // variables "NAME=VALUE", and names; NULL-terminated; arrays owned
+	struct payload_strings argv;
+	struct payload_strings set, unset; // variables "NAME=VALUE", and names
 	const char *dir;      // or NULL
 	bool makes_dir;
 	bool has_umask;
@@ -44,11 +50,12 @@ struct payload {
 	struct buf bytes;     // owned
 };
 
-// Returns 0, or -1 with *ret_why (static text); payload_fini() in both cases.
+// Reads a payload. Returns 0, or -1 with *ret_why (static text); payload_fini() in both cases.
 int payload_read(struct payload *ret_payload, const char *bytes, size_t n, const char **ret_why) FP_NODISCARD;
 void payload_fini(struct payload *payload);
 
-// The environment of the job: `base` as the payload changes it. The caller frees the array; its strings are borrowed.
-char **payload_env(const struct payload *payload, char *const *base);
+// Returns `base` without the variables that `unset` names (without their values), and with those of `set` ("NAME=VALUE") in place of its own. Both
+// end with NULL, or are NULL. The caller frees the array; its strings are borrowed.
+char **payload_env(char *const *base, char *const *set, char *const *unset);
 
 #endif

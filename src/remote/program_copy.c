@@ -63,14 +63,6 @@ uint32_t program_copy_cksum(const void *bytes, size_t n) {
 	return ~crc;
 }
 
-static int read_file(const struct program_copy *copy, char *mem) {
-	int fd = open(copy->path, O_RDONLY | O_CLOEXEC);
-	size_t n = fd >= 0 ? pread_all(fd, mem, copy->size, 0) : 0;
-	int error = n == copy->size ? 0 : errno;
-	fd_close(&fd);
-	return result_of(error);
-}
-
 int program_copy_read(const struct program_copy *copy, const char *machine, struct buf *ret_bytes, struct buf *ret_why) {
 	struct utsname here;
 	FP_CLEANUP(buf_fini) struct buf own = BUF_INIT;
@@ -83,14 +75,15 @@ int program_copy_read(const struct program_copy *copy, const char *machine, stru
 		buf_printf(ret_why, "there is no fairpar there, and the one here is for %s, not for %s", buf_str(&own), text_shows(machine));
 		return -1;
 	}
-	char *mem = xmalloc(copy->size);
-	int result = read_file(copy, mem);
+	FP_CLEANUP(buf_fini) struct buf bytes = BUF_INIT;
+	int fd = open(copy->path, O_RDONLY | O_CLOEXEC);
+	int result = fd >= 0 ? read_to_end(fd, &bytes, MOST_BYTES) : -1;
+	fd_close(&fd);
 	if (result == 0) {
-		buf_printf(ret_bytes, "%" PRIu32 " %" PRIu64 "\n", program_copy_cksum(mem, copy->size), copy->size);
-		buf_add(ret_bytes, mem, copy->size);
+		buf_printf(ret_bytes, "%" PRIu32 " %zu\n", program_copy_cksum(buf_str(&bytes), bytes.len), bytes.len);
+		buf_add(ret_bytes, bytes.data, bytes.len);
 	} else {
 		buf_printf(ret_why, "there is no fairpar there, and '%s' cannot be read: %s", text_shows(copy->path), strerror(errno));
 	}
-	free(mem);
 	return result;
 }

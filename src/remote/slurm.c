@@ -4,6 +4,7 @@
 
 #include "base/alloc.h"
 #include "base/text.h"
+#include "base/units.h"
 
 #include <inttypes.h>
 #include <limits.h>
@@ -24,10 +25,9 @@ void slurm_nodes_fini(struct slurm_nodes *nodes) {
 	*nodes = (struct slurm_nodes)SLURM_NODES_INIT;
 }
 
-// It becomes a word of a command line, and of sh.
-static bool is_name(const char *name, size_t len) {
+bool slurm_is_node(const char *name) {
 	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
-	return len > 0 && *name != '-' && strspn(name, plain) >= len;
+	return *name && *name != '-' && !name[strspn(name, plain)];
 }
 
 // Reads a number of at most nine digits; moves *text behind it.
@@ -43,7 +43,7 @@ static bool read_number(const char **text, unsigned *ret_value) {
 	return true;
 }
 
-// A number from 1 to `most`; 0: there is none.
+// Reads a number from 1 to `most`. Returns 0 if there is none.
 static unsigned read_count(const char **text, unsigned most) {
 	unsigned value;
 	return read_number(text, &value) && value <= most ? value : 0;
@@ -72,13 +72,13 @@ static bool read_cpus(const char **text, unsigned *ret_cpus, unsigned *ret_times
 struct slurm_reader {
 	struct slurm_nodes *nodes;
 	size_t cap;
-	struct buf name;           // what has been read of the one at hand
+	struct buf name;           // of the node that is being read, so far
 };
 
 static bool add_name(struct slurm_reader *reader) {
 	struct slurm_nodes *nodes = reader->nodes;
 	const char *name = buf_str(&reader->name);
-	if (nodes->n == MOST_NODES || !is_name(name, reader->name.len)) {
+	if (nodes->n == MOST_NODES || !slurm_is_node(name)) {
 		return false;
 	}
 	grow_array(&nodes->nodes, &reader->cap, nodes->n + 1, sizeof(*nodes->nodes));
@@ -168,12 +168,9 @@ int slurm_nodes_read(struct slurm_nodes *nodes, const char *list, const char *cp
 // ---- time ----
 
 int slurm_seconds(const char *text, int64_t *ret_seconds) {
-	static const char *const words[] = {"UNLIMITED", "NOT_SET", "INVALID", "Partition_Limit"};
 	*ret_seconds = SLURM_UNLIMITED;
-	for (size_t i = 0; i < sizeof(words) / sizeof(*words); ++i) {
-		if (strcmp(text, words[i]) == 0) {
-			return 0;
-		}
+	if (word_is_in("UNLIMITED NOT_SET INVALID Partition_Limit", text, strlen(text))) {
+		return 0;
 	}
 	// From right to left: how many seconds, minutes, hours, days.
 	int64_t parts[4] = {0};
@@ -285,17 +282,11 @@ int slurm_run_read(struct slurm_run *run, const char *name) {
 // ---- what Slurm says ----
 
 bool slurm_is_impossible(const char *reason) {
-	static const char *const reasons[] = {
-		"PartitionTimeLimit", "PartitionNodeLimit", "PartitionConfig", "BadConstraints", "InvalidAccount", "InvalidQOS", "AccountNotAllowed",
-		"QOSNotAllowed", "QOSMaxWallDurationPerJobLimit", "AssocMaxWallDurationPerJobLimit", "QOSMaxCpuPerJobLimit", "AssocMaxCpuPerJobLimit",
-		"QOSMaxMemoryPerJob", "AssocMaxMemPerJob", "DependencyNeverSatisfied",
-	};
-	for (size_t i = 0; i < sizeof(reasons) / sizeof(*reasons); ++i) {
-		if (strcmp(reason, reasons[i]) == 0) {
-			return true;
-		}
-	}
-	return false;
+	static const char reasons[] =
+		"PartitionTimeLimit PartitionNodeLimit PartitionConfig BadConstraints InvalidAccount InvalidQOS AccountNotAllowed "
+		"QOSNotAllowed QOSMaxWallDurationPerJobLimit AssocMaxWallDurationPerJobLimit QOSMaxCpuPerJobLimit AssocMaxCpuPerJobLimit "
+		"QOSMaxMemoryPerJob AssocMaxMemPerJob DependencyNeverSatisfied";
+	return word_is_in(reasons, reason, strlen(reason));
 }
 
 bool slurm_is_over(const char *said) {

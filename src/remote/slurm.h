@@ -1,9 +1,8 @@
-// What fairpar needs of Slurm: the nodes of the allocation that it runs in, the time that is left, the command lines by which
-// srun starts workers, the name by which the pilots of a run are known, and what Slurm's answers mean.
+// Texts of Slurm: the nodes of an allocation, times, the command lines by which srun starts workers, the names of a run's pilots, and the
+// reasons and errors that Slurm gives.
 //
-// All is pure: texts of Slurm's variables and commands in, texts out. A list of nodes is read here, not by `scontrol show hostnames`:
-// no program has to be run, and the grammar is a small one. The exit status of srun says nothing (it is 0 after a
-// node has failed): only the worker's own words count.
+// Pure: texts of Slurm's variables and commands in, texts out. A list of nodes is read here, not by `scontrol show hostnames`: no program
+// has to be run, and the grammar is a small one. Nothing depends on the exit status of srun, which is 0 even after a node has failed.
 
 #ifndef FAIRPAR_REMOTE_SLURM_H
 #define FAIRPAR_REMOTE_SLURM_H
@@ -29,6 +28,9 @@ struct slurm_nodes {
 
 void slurm_nodes_fini(struct slurm_nodes *nodes);
 
+// Whether the name is valid as slurm_node.name: safe as a word of sh and of command lines.
+bool slurm_is_node(const char *name);
+
 // Reads them: `list` is $SLURM_JOB_NODELIST, such as "n[1-3,08-10],big"; `cpus` is $SLURM_JOB_CPUS_PER_NODE, such as "4(x3),2".
 // Returns 0, or -1 with *ret_error, a whole message (caller frees): one of them is not that, or they are not as many.
 int slurm_nodes_read(struct slurm_nodes *nodes, const char *list, const char *cpus, char **ret_error) FP_NODISCARD;
@@ -52,27 +54,28 @@ void slurm_add_pilot(struct buf *text, const char *name, unsigned cpus, const ch
 // The CPUs for each task that such options ask for (-c, --cpus-per-task), or 0.
 unsigned slurm_cpus(const char *options);
 
-// A run, as the name of its pilots has it: they are all that is left of it when it was killed.
+// The parts of the name of a run's pilots, by which a later run finds those of one that was killed.
 struct slurm_run {
 	char host[64];             // letters, digits, '.' and '_'
 	uint64_t pid, start;       // the process, and when it has started, in the kernel's ticks
 	uint32_t mark;             // random
 };
 
-// Sets the host's name, without what a name of a job had better not have.
+// Sets the host's name, with '_' for characters other than letters, digits and '.'.
 void slurm_run_set_host(struct slurm_run *run, const char *host);
 
 // Appends the name of the run's pilots. slurm_run_read() returns 0, or -1 if the text is no such name.
 void slurm_run_add_name(struct buf *text, const struct slurm_run *run);
 int slurm_run_read(struct slurm_run *run, const char *name) FP_NODISCARD;
 
-// Can a job that waits for that reason (squeue's %r) never start, as it was asked for?
+// Whether a job that waits for that reason (squeue's %r) can never start as it was requested.
 bool slurm_is_impossible(const char *reason);
 
-// Whether srun says that the allocation which a step was to be in is no more.
+// Whether that error text of srun means that the allocation has ended.
 bool slurm_is_over(const char *said);
 
-// Does what srun has said mean that Slurm cannot be reached now, or is too busy, so that the same may succeed later?
+// Whether that error text of srun means that Slurm cannot be reached now or is busy, so that the same request may
+// succeed later.
 bool slurm_is_transient(const char *said);
 
 #endif

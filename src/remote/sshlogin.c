@@ -20,7 +20,7 @@
 
 enum { MOST_CPUS = 100000, DEEPEST = 8 }; // of N/HOST; files that name files
 
-// What no shell and no ssh takes for anything but text. A '~' in front is handled by who uses it.
+// Characters that are special to no shell and not to ssh. A '~' in front is the caller's matter.
 #define PLAIN LETTERS DIGITS "_./+,:@%-"
 
 // ---- the list ----
@@ -99,7 +99,7 @@ static bool login_is_wanted(const struct sshlogin *login, const struct buf *want
 	return false;
 }
 
-// What has no CPUs has what a number says, and no part of them.
+// Whether it has a slot: 0/HOST has none where --jobs counts by CPUs.
 static bool login_has_slots(const struct sshlogin *login, const char *jobs) {
 	double percent;
 	bool is_of_cpus = !jobs || *jobs == '-' || parse_percent(jobs, &percent) == 0 || (*jobs == '+' && strspn(jobs + 1, "0") == strlen(jobs + 1));
@@ -126,168 +126,130 @@ int sshlogins_apply_groups(struct sshlogins *list, const char *jobs, char **ret_
 
 // ---- one machine ----
 
-// What is left to be read of a machine.
-struct login_text {
-	const char *text, *end;
-};
-
-// The next bytes that are of that set, taken off.
-static size_t span(const struct login_text *reader, const char *set) {
-	size_t n = 0;
-	while (reader->text + n < reader->end && strchr(set, reader->text[n])) {
-		n++;
-	}
-	return n;
-}
-
-static char *take(struct login_text *reader, size_t n) {
-	char *taken = xmemdup(reader->text, n);
-	reader->text += n;
+// Takes `n` bytes off the text, as a string that the caller frees.
+static char *take(const char **text, size_t n) {
+	char *taken = xmemdup(*text, n);
+	*text += n;
 	return taken;
 }
 
-static bool begins(const struct login_text *reader, char c) {
-	return reader->text < reader->end && *reader->text == c;
-}
-
-static size_t count(const struct login_text *reader, char c) {
-	size_t n = 0;
-	for (const char *p = reader->text; p < reader->end; p++) {
-		n += *p == c;
-	}
-	return n;
-}
-
 // [@GROUP+GROUP/]. Without what follows it, nothing is left.
-static void read_groups(struct login_text *reader, struct buf *groups) {
-	while (begins(reader, '@') || (groups->len > 0 && begins(reader, '+'))) {
-		reader->text++;
-		size_t n = 0;
-		while (reader->text + n < reader->end && !strchr("/+", reader->text[n])) {
-			n++;
-		}
+static void read_groups(const char **text, struct buf *groups) {
+	while (**text == '@' || (groups->len > 0 && **text == '+')) {
+		++*text;
+		size_t n = strcspn(*text, "/+");
 		if (n > 0) {
-			group_add(groups, reader->text, n);
+			group_add(groups, *text, n);
 		}
-		reader->text += n;
+		*text += n;
 	}
-	reader->text += groups->len > 0 && begins(reader, '/');
+	*text += groups->len > 0 && **text == '/';
 }
 
-// [N/]. What is too much for a number of CPUs is as much as can be.
-static void read_cpus(struct login_text *reader, struct sshlogin *login) {
-	size_t n = span(reader, DIGITS);
-	if (n > 0 && reader->text + n < reader->end && reader->text[n] == '/') {
-		FP_CLEANUP(buf_fini) struct buf digits = BUF_INIT;
-		long cpus = MOST_CPUS;
-		buf_add(&digits, reader->text, n);
-		if (parse_number(buf_str(&digits), 0, MOST_CPUS, &cpus) != 0) {
+// [N/]. A larger number than MOST_CPUS counts as that.
+static void read_cpus(const char **text, struct sshlogin *login) {
+	size_t n = strspn(*text, DIGITS);
+	if (n > 0 && (*text)[n] == '/') {
+		char *digits = take(text, n);
+		long cpus;
+		if (parse_number(digits, 0, MOST_CPUS, &cpus) != 0) {
 			cpus = MOST_CPUS;
 		}
+		free(digits);
 		login->cpus = (unsigned)cpus;
 		login->has_no_cpus = cpus == 0;
-		reader->text += n + 1;
+		++*text;
 	}
 }
 
 // [SSH COMMAND ]: up to the last blank.
-static void read_command(struct login_text *reader, struct sshlogin *login) {
-	size_t n = (size_t)(reader->end - reader->text);
-	while (n > 0 && reader->text[n - 1] != ' ') {
-		n--;
-	}
-	if (n > 0) {
-		login->command = take(reader, n - 1);
-		reader->text++;
+static void read_command(const char **text, struct sshlogin *login) {
+	const char *blank = strrchr(*text, ' ');
+	if (blank) {
+		login->command = take(text, (size_t)(blank - *text));
+		++*text;
 	}
 }
 
 // [USER@]
-static const char *read_user(struct login_text *reader, struct sshlogin *login) {
-	const char *at = memchr(reader->text, '@', (size_t)(reader->end - reader->text));
+static const char *read_user(const char **text, struct sshlogin *login) {
+	const char *at = strchr(*text, '@');
 	if (!at) {
 		return NULL;
 	}
-	if (memchr(reader->text, ':', (size_t)(at - reader->text))) {
+	if (memchr(*text, ':', (size_t)(at - *text))) {
 		return "a password is not taken here: ssh-agent and ssh-copy-id do without one";
 	}
-	if (at == reader->text || begins(reader, '-')) {
+	if (at == *text || **text == '-') {
 		return "the user has no name, or one that is an option";
 	}
-	login->user = take(reader, (size_t)(at - reader->text));
-	reader->text++;
+	login->user = take(text, (size_t)(at - *text));
+	++*text;
 	return NULL;
 }
 
-// What is wrong where a name cannot go on.
-static const char *no_name(const struct login_text *reader, const struct sshlogin *login) {
-	return login->command       ? "behind the last blank stands the host: letters, digits, '.', '_' and '-' make its name"
-	       : begins(reader, '/') ? "'/' stands behind a number of CPUs, or behind @group, and in front of the host"
-	                             : "letters, digits, '.', '_' and '-' make the name of a host";
+// The message for a character that no host name has.
+static const char *bad_name(char c, const struct sshlogin *login) {
+	return login->command ? "behind the last blank stands the host: letters, digits, '.', '_' and '-' make its name"
+	       : c == '/'     ? "'/' stands behind a number of CPUs, or behind @group, and in front of the host"
+	                      : "letters, digits, '.', '_' and '-' make the name of a host";
 }
 
-// HOST, and whether a port can follow behind '.' and 'p', too, as it can behind an IPv6 address without brackets.
-static const char *read_host(struct login_text *reader, struct sshlogin *login, bool *ret_is_bare) {
-	if (begins(reader, '-')) {
+// HOST. *ret_is_bare: it is an IPv6 address without brackets, behind which a port may follow '.' or 'p', too.
+static const char *read_host(const char **text, struct sshlogin *login, bool *ret_is_bare) {
+	if (**text == '-') {
 		return "a host that begins with '-' would be an option of ssh";
 	}
-	if (begins(reader, '[')) {
-		reader->text++;
-		size_t n = span(reader, HEXADECIMAL ":.");
-		if (reader->text + n < reader->end && reader->text[n] == '%') { // an address with its zone
-			n++;
-			while (reader->text + n < reader->end && strchr(LETTERS DIGITS "_.-", reader->text[n])) {
-				n++;
-			}
+	if (**text == '[') {
+		++*text;
+		size_t n = strspn(*text, HEXADECIMAL ":.");
+		if ((*text)[n] == '%') { // an address with its zone
+			n += 1 + strspn(*text + n + 1, LETTERS DIGITS "_.-");
 		}
-		if (n == 0 || reader->text + n >= reader->end || reader->text[n] != ']') {
+		if (n == 0 || (*text)[n] != ']') {
 			return "'[' is followed by an IPv6 address and ']'";
 		}
-		login->host = take(reader, n);
-		reader->text++;
+		login->host = take(text, n);
+		++*text;
 		return NULL;
 	}
-	*ret_is_bare = count(reader, ':') > 1;
-	size_t n = span(reader, *ret_is_bare ? HEXADECIMAL ":" : LETTERS DIGITS "._-");
+	const char *colon = strchr(*text, ':');
+	*ret_is_bare = colon && strchr(colon + 1, ':');
+	size_t n = strspn(*text, *ret_is_bare ? HEXADECIMAL ":" : LETTERS DIGITS "._-");
 	if (n == 0) {
-		return reader->text == reader->end ? "the name of the host is missing" : no_name(reader, login);
+		return **text ? bad_name(**text, login) : "the name of the host is missing";
 	}
-	login->host = take(reader, n);
+	login->host = take(text, n);
 	return NULL;
 }
 
 // [:PORT]
-static const char *read_port(struct login_text *reader, struct sshlogin *login, bool is_bare) {
-	if (reader->text == reader->end) {
+static const char *read_port(const char **text, struct sshlogin *login, bool is_bare) {
+	if (!**text) {
 		return NULL;
 	}
-	if (!strchr(is_bare ? ".p#" : ":#", *reader->text)) {
-		return no_name(reader, login);
+	if (!strchr(is_bare ? ".p#" : ":#", **text)) {
+		return bad_name(**text, login);
 	}
-	reader->text++;
-	size_t n = span(reader, DIGITS);
+	++*text;
 	long port;
-	login->port = take(reader, n);
-	if (reader->text != reader->end || parse_number(login->port, 1, 65535, &port) != 0) {
-		return "a port is a number from 1 to 65535";
-	}
-	return NULL;
+	login->port = take(text, strspn(*text, DIGITS));
+	return **text || parse_number(login->port, 1, 65535, &port) != 0 ? "a port is a number from 1 to 65535" : NULL;
 }
 
 // [SSH COMMAND ][USER@]HOST[:PORT], or ":".
-static const char *read_address(struct login_text *reader, struct sshlogin *login) {
+static const char *read_address(const char **text, struct sshlogin *login) {
 	bool is_bare = false;
-	const char *error = NULL;
-	read_command(reader, login);
-	if (reader->end - reader->text == 1 && begins(reader, ':')) {
+	read_command(text, login);
+	if (strcmp(*text, ":") == 0) {
 		login->kind = SSHLOGIN_LOCAL;
-		login->host = take(reader, 1);
+		login->host = take(text, 1);
 		return login->command ? "this machine needs no ssh" : NULL;
 	}
 	login->kind = SSHLOGIN_SSH;
-	error = read_user(reader, login);
-	error = error ? error : read_host(reader, login, &is_bare);
-	error = error ? error : read_port(reader, login, is_bare);
+	const char *error = read_user(text, login);
+	error = error ? error : read_host(text, login, &is_bare);
+	error = error ? error : read_port(text, login, is_bare);
 	if (!error && login->command && (!*login->command || *login->command == '-')) {
 		error = "in front of the blank a command is missing";
 	}
@@ -319,27 +281,23 @@ static void list_add(struct sshlogins *list, struct sshlogin *login, struct buf 
 	list_append(list, login);
 }
 
-// Adds the machine of these bytes, which have no blanks around them. Returns 0, or -1 with *ret_why (static).
-static int add_one(struct sshlogins *list, const char *text, size_t len, const char **ret_why) {
+// Adds the machine of the text, which has no blanks around it. Returns 0, or -1 with *ret_why (static).
+static int add_one(struct sshlogins *list, const char *text, const char **ret_why) {
 	FP_CLEANUP(buf_fini) struct buf groups = BUF_INIT;
 	struct sshlogin login = {0};
-	struct login_text reader = {text, text + len};
-	if (memchr(text, '\0', len) || memchr(text, '\t', len)) {
-		*ret_why = "it holds what is no text";
-		return -1;
-	}
-	read_groups(&reader, &groups);
-	if (groups.len > 0 && reader.text == reader.end) { // "@GROUP": only these
+	bool begins_with_group = *text == '@';
+	read_groups(&text, &groups);
+	if (groups.len > 0 && !*text) { // "@GROUP": only these
 		buf_add(&list->wanted, groups.data + (list->wanted.len > 0), groups.len - (list->wanted.len > 0));
 		return 0;
 	}
-	if (len > 0 && *text == '@' && groups.len == 0) {
+	if (begins_with_group && groups.len == 0) {
 		*ret_why = "behind '@' the name of the group is missing";
 		return -1;
 	}
-	group_add(&groups, reader.text, (size_t)(reader.end - reader.text)); // as GNU parallel: "4/host" is one, too
-	read_cpus(&reader, &login);
-	*ret_why = read_address(&reader, &login);
+	group_add(&groups, text, strlen(text)); // as GNU parallel: "4/host" is one, too
+	read_cpus(&text, &login);
+	*ret_why = read_address(&text, &login);
 	if (*ret_why) {
 		login_fini(&login);
 		return -1;
@@ -362,21 +320,21 @@ struct list_input {
 
 static int add_file(struct list_input *reading, const char *name);
 
-static int add_word(struct list_input *reading, const struct buf *word) {
-	const char *text = buf_str(word);
-	size_t len = word->len;
-	while (len > 0 && text_is_space(text[len - 1])) {
-		len--;
+static int add_word(struct list_input *reading, struct buf *word) {
+	while (word->len > 0 && text_is_space(word->data[word->len - 1])) {
+		word->data[--word->len] = '\0';
 	}
-	while (len > 0 && text_is_space(*text)) {
-		text++;
-		len--;
+	const char *text = buf_str(word), *end = text + word->len;
+	while (text_is_space(*text)) {
+		++text;
 	}
-	if ((len == 1 && *text == '-') || (len == 2 && memcmp(text, "..", 2) == 0)) {
-		return add_file(reading, len == 1 ? "-" : "..");
+	size_t len = (size_t)(end - text);
+	if (len == strlen(text) && (strcmp(text, "-") == 0 || strcmp(text, "..") == 0)) {
+		return add_file(reading, *text == '-' ? "-" : "..");
 	}
-	const char *why;
-	if (len == 0 || add_one(reading->list, text, len, &why) == 0) {
+	const char *why = "it holds what is no text";
+	bool is_text = !memchr(text, '\0', len) && !memchr(text, '\t', len);
+	if (len == 0 || (is_text && add_one(reading->list, text, &why) == 0)) {
 		return 0;
 	}
 	return !reading->file ? error_text(reading->ret_error, "--sshlogin '%s': %s", text_show(text, len), why)
@@ -440,50 +398,37 @@ int sshlogins_add_file(struct sshlogins *list, const char *name, sshlogin_reader
 	return add_file(&reading, name);
 }
 
-int sshlogins_add_launch(struct sshlogins *list, const char *text, char **ret_error) {
-	const char *place = strstr(text, "{}");
-	if (!place || strstr(place + 2, "{}")) {
-		return error_text(ret_error, "--launch '%s' has to hold {} once: it stands for the worker's command line", text_shows(text));
-	}
-	FP_CLEANUP(buf_fini) struct buf name = BUF_INIT;
-	buf_add_until(&name, text, "{}");
-	buf_adds(&name, place + 2);
-	while (name.len > 0 && text_is_space(name.data[name.len - 1])) {
-		name.data[--name.len] = '\0';
-	}
-	if (name.len == 0 || strpbrk(text, "\t\n")) {
-		return error_text(ret_error, "--launch '%s' has to be one line, and more than {}", text_shows(text));
-	}
-	struct sshlogin login = {.kind = SSHLOGIN_LAUNCH, .host = xstrdup(buf_str(&name)), .command = xstrdup(text)};
-	FP_CLEANUP(buf_fini) struct buf groups = BUF_INIT;
-	group_add(&groups, login.host, strlen(login.host));
-	login.groups_len = groups.len;
-	login.groups = buf_take(&groups);
-	login.name = buf_take(&name);
-	list_append(list, &login);
-	return 0;
-}
-
-int sshlogins_add_node(struct sshlogins *list, const char *name, unsigned cpus, const char *text, char **ret_error) {
-	for (size_t i = 0; i < list->n; ++i) {
+int sshlogins_add_launch(struct sshlogins *list, const char *name, unsigned cpus, const char *text, char **ret_error) {
+	for (size_t i = 0; name && i < list->n; ++i) {
 		if (strcmp(list->logins[i].name, name) == 0) {
 			return 0;
 		}
 	}
-	if (sshlogins_add_launch(list, text, ret_error) != 0) {
-		return -1;
+	const char *place = strstr(text, "{}");
+	if (!place || strstr(place + 2, "{}")) {
+		return error_text(ret_error, "--launch '%s' has to hold {} once: it stands for the worker's command line", text_shows(text));
 	}
-	struct sshlogin *login = &list->logins[list->n - 1];
-	free(login->name);
-	free(login->host);
-	login->name = xstrdup(name);
-	login->host = xstrdup(name);
-	login->cpus = cpus;
-	FP_CLEANUP(buf_fini) struct buf groups = BUF_INIT;
+	FP_CLEANUP(buf_fini) struct buf rest = BUF_INIT;
+	buf_add_until(&rest, text, "{}");
+	buf_adds(&rest, place + 2);
+	while (rest.len > 0 && text_is_space(rest.data[rest.len - 1])) {
+		rest.data[--rest.len] = '\0';
+	}
+	if (rest.len == 0 || strpbrk(text, "\t\n")) {
+		return error_text(ret_error, "--launch '%s' has to be one line, and more than {}", text_shows(text));
+	}
+	name = name ? name : rest.data;
+	struct buf groups = BUF_INIT;
 	group_add(&groups, name, strlen(name));
-	free(login->groups);
-	login->groups_len = groups.len;
-	login->groups = buf_take(&groups);
+	list_append(list, &(struct sshlogin){
+		.kind = SSHLOGIN_LAUNCH,
+		.cpus = cpus,
+		.name = xstrdup(name),
+		.host = xstrdup(name),
+		.command = xstrdup(text),
+		.groups = groups.data,
+		.groups_len = groups.len,
+	});
 	return 0;
 }
 
@@ -534,8 +479,8 @@ static void add_worker(struct buf *text, const struct sshlogin_worker *worker, c
 	}
 }
 
-// Asks for the program, and puts it there whole or not at all.
-static const char put_copy[] =
+// Requests the program, and installs it by rename(2).
+static const char install_copy[] =
 	"f() { echo \"fairpar: there is none on this machine, and none can be put into $d: $1\" >&2; exit 127; }; "
 	"k() { rm -rf \"$t\"; }; read -r a b m; mkdir -p \"$d\" && t=$(mktemp -d \"$d/.XXXXXX\") || f \"it cannot be written\"; "
 	"trap \"exit 1\" 1 2 13 15; trap k 0; "
@@ -545,7 +490,7 @@ static const char put_copy[] =
 	"p=\"$n-${c% *}\"; mv -f \"$t/f\" \"$p\" && rmdir \"$t\" || f \"it cannot be written\"; "
 	"echo; echo \"have $m\"; r \"$p\"";
 
-// What the login shell of the other machine gets. No single quote, backslash, '!' or newline may stand within the quotes: what
+// Appends the command for the login shell of the other machine. No single quote, backslash, '!' or newline may stand within the quotes: what
 // they are differs in sh, csh and fish.
 static void add_remote(struct buf *text, const struct sshlogin_worker *worker, const char *jobs) {
 	buf_adds(text, "exec sh -c 'r() { exec \"$1\"");
@@ -560,7 +505,7 @@ static void add_remote(struct buf *text, const struct sshlogin_worker *worker, c
 	buf_printf(text, "d=\"${XDG_CACHE_HOME:-$HOME/.cache}/fairpar\"; n=\"$d/%s\"; ", worker->copy->name);
 	// the cksum stands at the end of the name
 	buf_printf(text, "for p in \"$n\"-*; do [ -x \"$p\" ] && [ \"$({ cksum <\"$p\"; } 2>/dev/null)\" = \"${p##*-} %" PRIu64 "\" ] && r \"$p\"; done; ", worker->copy->size);
-	buf_adds(text, put_copy);
+	buf_adds(text, install_copy);
 	buf_addc(text, '\'');
 }
 
@@ -569,7 +514,7 @@ static void add_argument(struct buf *words, size_t *n, const char *word) {
 	++*n;
 }
 
-// The words of the ssh command. What has more than plain words is for sh, as GNU parallel has it: `ssh -i ~/.ssh/key`.
+// Appends the words of the ssh command. One with other characters than PLAIN is run by sh, as GNU parallel does: `ssh -i ~/.ssh/key`.
 static void add_ssh(struct buf *words, size_t *n, const char *command) {
 	size_t len = strlen(command);
 	if (strspn(command, PLAIN "= ") != len) {
@@ -606,11 +551,6 @@ int sshlogin_argv(const struct sshlogin *login, const struct sshlogin_worker *wo
 	char jobs[SSHLOGIN_JOBS_TEXT];
 	const char *program = worker->program, *ssh = login->command ? login->command : worker->ssh;
 	*ret_n = 0;
-	struct sshlogin_worker searched = *worker; // an empty variable is as none
-	if (program && !*program) {
-		searched.program = program = NULL;
-		worker = &searched;
-	}
 	if (sshlogin_jobs(login, worker->jobs, jobs) != 0) {
 		return error_text(ret_error, "--jobs '%s' is no number of jobs for %s", text_shows(worker->jobs), text_shows(login->name));
 	}

@@ -22,8 +22,8 @@ enum sshlogin_kind {
 struct sshlogin {
 	enum sshlogin_kind kind;
 	bool is_pilot;    // SSHLOGIN_LAUNCH: a job of Slurm, to be asked for while there is work
-	unsigned cpus;    // N of N/HOST, which takes the place of the number of its CPUs; 0: not given, or
-	bool has_no_cpus; // 0/HOST: it has as many slots as --jobs says by a number, or by +N
+	unsigned cpus;    // N of N/HOST, used in place of the number of its CPUs; 0: not given, or
+	bool has_no_cpus; // 0/HOST: it has slots only by a --jobs that is a number or +N
 	char *name;       // GNU parallel's {sshlogin} and joblog's Host: ":", "user@host:2222", "/usr/bin/ssh -p 22 host"; of --launch
 	                  // its command without the {}. One of a kind in the list, but with --launch
 	char *host;       // GNU parallel's {host}: without user, port, brackets, command; of --launch as name
@@ -57,11 +57,9 @@ int sshlogins_add(struct sshlogins *list, const char *text, sshlogin_reader *rea
 // Adds those of the file (of --sshloginfile), one or more a line; empty lines and those with # in front are none.
 int sshlogins_add_file(struct sshlogins *list, const char *name, sshlogin_reader *read, void *arg, char **ret_error) FP_NODISCARD;
 
-// Adds one of --launch; each is a machine, also where two are alike. The text holds {} once, or -1.
-int sshlogins_add_launch(struct sshlogins *list, const char *text, char **ret_error) FP_NODISCARD;
-
-// The same under a name of its own, for a machine that has so many CPUs. One of that name is not added again.
-int sshlogins_add_node(struct sshlogins *list, const char *name, unsigned cpus, const char *text, char **ret_error) FP_NODISCARD;
+// Adds one of --launch. `name`: its name, and nothing is added if there is one of that name; or NULL: the text without the {}, and each is a
+// machine of its own, also where two are alike. `cpus`: as sshlogin.cpus. Returns 0, or -1 with *ret_error: the text does not hold {} once.
+int sshlogins_add_launch(struct sshlogins *list, const char *name, unsigned cpus, const char *text, char **ret_error) FP_NODISCARD;
 
 // Leaves only the machines of the groups that "@GROUP" has named, if any has, and of these the ones that have slots by the
 // text of --jobs (or NULL), as GNU parallel does: 0/HOST has none by default. Returns 0, or -1 with *ret_error if none is left.
@@ -80,15 +78,15 @@ struct sshlogin_worker {
 	const char *term_seq; // --term-seq, or NULL
 	const char *load;     // --load, or NULL
 	uint64_t memfree;     // --memfree, bytes, or 0
-	const char *program;  // $FAIRPAR_REMOTE, where fairpar is there ("~/…" is below the login directory); or NULL: it is looked for.
-	                      // With --launch and NULL: `self`
+	const char *program;  // $FAIRPAR_REMOTE, path of fairpar there ("~/…" is below the login directory), not empty; or NULL: it is searched
+	                      // for, but with --launch it is `self`
 	const char *self;     // path of this program
-	const struct program_copy *copy; // what a machine may ask for that has no fairpar; or NULL
+	const struct program_copy *copy; // for machines without a fairpar; or NULL
 };
 
 // Appends the words of the command that starts the worker, each with its NUL, and sets their number. The first is a program to be
-// looked for in PATH. Its stdin and stdout are the line. With ssh the last word is one text that sh, csh and fish read alike; where no
-// fairpar is there it asks for `copy`, as host.h has it, keeps it below ~/.cache/fairpar, and finds it there the next time.
+// looked for in PATH. Its stdin and stdout are the connection. With ssh the last word is one text that sh, csh and fish read alike; where no
+// fairpar is there it requests `copy`, as dispatcher_end.h has it, keeps it below ~/.cache/fairpar, and finds it there the next time.
 // Returns 0, or -1 with *ret_error, a whole message (caller frees): `program` has more than letters, digits and "_./+,:@%-".
 int sshlogin_argv(const struct sshlogin *login, const struct sshlogin_worker *worker, struct buf *words, size_t *ret_n,
                   char **ret_error) FP_NODISCARD;

@@ -23,8 +23,8 @@ enum { COPY_BYTES = 64 * 1024, SAID_MOST = 2000, SHOWN_MOST = 400, END_GRACE_MS 
 static const char pack[] =
 	"exec 3>&1; e=$(tar $1 -cf - -- \"$2\" 2>&1 >&3 3>&-); s=$?; [ $s = 0 ] || printf '%.2000s\\n' \"$e\" >&2; exit $s";
 
-// The directories above may be removed by the job before (transfer_remove()) while this one makes them: a few tries. A directory that
-// is there already gets what is new in it.
+// transfer_remove() of the job before may remove the directories above while this one makes them: so there are a few tries. The contents of
+// a directory go into one of that name that is there already.
 static const char unpack[] =
 	"t=$(mktemp -d .fairpar.XXXXXX) || exit\n"
 	"trap 'rm -rf \"$t\"' EXIT\n"
@@ -48,10 +48,10 @@ static const char remove_files[] =
 
 // ---- there ----
 
-// What comes of an attempt there.
+// The output of an attempt there.
 struct transfer_output {
-	int to;              // its stdout is written there, or -1
-	struct buf said;     // on its stderr, the beginning
+	int to;              // where its stdout is written, or -1
+	struct buf said;     // the first SAID_MOST bytes of its stderr
 	char *bytes;         // COPY_BYTES
 };
 
@@ -59,19 +59,19 @@ static ssize_t read_output(void *arg, enum child_stream stream, int fd) {
 	struct transfer_output *output = arg;
 	ssize_t n = read(fd, output->bytes, COPY_BYTES);
 	if (n > 0 && stream == STREAM_OUT && output->to >= 0 && write_all(output->to, output->bytes, (size_t)n) != 0) {
-		output->to = -1; // it will say why, and the rest is of no use
+		output->to = -1; // the local tar has ended and says why; the rest is dropped
 	} else if (n > 0 && stream == STREAM_ERR && output->said.len < SAID_MOST) {
 		buf_add(&output->said, output->bytes, (size_t)n);
 	}
 	return n;
 }
 
-// How the attempt is to be.
+// An attempt there: what it runs, and where.
 struct remote_part {
 	const char *const *argv; // of /bin/sh; NULL-terminated
 	const char *dir;         // or NULL
 	bool makes_dir;
-	bool removes;            // also while all is being ended
+	bool removes;            // it removes files: it also starts while jobs are being ended
 	int from, to;            // its stdin and stdout, or -1
 };
 
@@ -89,16 +89,10 @@ static enum transfer_end transfer_outcome(enum link_end end, const struct result
 	if (result->outcome == OUTCOME_SPAWN_ERROR) {
 		buf_printf(ret_why, "%s there: %s", spawn_step_name(error->step), strerror(error->error));
 	} else {
-		const char *text = said[0] ? said : result_describe(result, how, sizeof(how));
+		const char *text = said[strspn(said, "\n")] ? said : result_describe(result, how, sizeof(how));
 		text_add_said(ret_why, text, strlen(text), SHOWN_MOST);
 	}
 	return TRANSFER_FAILED;
-}
-
-static void cut_newlines(struct buf *text) {
-	while (text->len > 0 && text->data[text->len - 1] == '\n') {
-		text->data[--text->len] = '\0';
-	}
 }
 
 static enum transfer_end run_remote(const struct transfer *transfer, const struct remote_part *part, struct result *ret_result, struct buf *ret_why) {
@@ -122,7 +116,6 @@ static enum transfer_end run_remote(const struct transfer *transfer, const struc
 	struct spawn_error error;
 	bool wrote;
 	enum link_end end = link_run(transfer->link, &config, &context, NULL, ret_result, &error, &wrote);
-	cut_newlines(&output.said);
 	enum transfer_end how = transfer_outcome(end, ret_result, &error, buf_str(&output.said), ret_why);
 	buf_fini(&output.said);
 	free(output.bytes);
@@ -143,7 +136,7 @@ static int start_local(const struct transfer *transfer, const char *dir, const c
 	return result;
 }
 
-// Reads what it says until it ends, or `until`.
+// Reads the standard error of the local process until it ends, or `until`.
 static void read_errors(const struct launcher *here, uint64_t until, struct buf *said) {
 	char bytes[1024];
 	struct pollfd from = {.fd = here->err_fd, .events = POLLIN};
@@ -158,11 +151,10 @@ static void read_errors(const struct launcher *here, uint64_t until, struct buf 
 		}
 		n = n < 0 && errno != EAGAIN ? 0 : n;
 	}
-	cut_newlines(said);
 }
 
-// Closes its other ends and waits for it; not for long if the transfer has come to nothing. Returns how that has ended then: what was
-// said there counts first.
+// Closes the pipes of the local process and waits for its end; after a failure there not for long. Returns the outcome of the transfer: `end`,
+// or TRANSFER_FAILED if that is TRANSFER_DONE and the local process has failed.
 static enum transfer_end end_local(struct launcher *here, enum transfer_end end, struct buf *ret_why) {
 	char how[80];
 	FP_CLEANUP(buf_fini) struct buf said = BUF_INIT;
@@ -172,86 +164,62 @@ static enum transfer_end end_local(struct launcher *here, enum transfer_end end,
 	read_errors(here, until, &said);
 	launcher_end(here, until, how, sizeof(how));
 	if (end == TRANSFER_DONE && strcmp(how, "exit 0") != 0) {
-		const char *text = said.len > 0 ? said.data : how;
+		const char *text = strspn(buf_str(&said), "\n") < said.len ? said.data : how;
 		text_add_said(ret_why, text, strlen(text), SHOWN_MOST);
 		end = TRANSFER_FAILED;
 	}
 	return end;
 }
 
-// ---- one file ----
+// ---- copying ----
 
-// A name with a backslash is not to be unquoted, which only a tar that does so knows.
-static const char *tar_option(const char *name) {
-	return strchr(name, '\\') ? "--no-unquote" : "";
-}
-
-static enum transfer_end send_one(const struct transfer *transfer, const char *path, const struct file_route *route, struct result *ret_result,
-                                  struct buf *ret_why) {
-	const char *name = buf_str(&route->name), *option = tar_option(name), *dir = route->is_absolute ? buf_str(&route->here) : transfer->dir;
+static enum transfer_end copy_file(const struct transfer *transfer, const char *path, enum file_way way, struct result *ret_result,
+                                   struct buf *ret_why) {
+	FP_CLEANUP(file_route_fini) struct file_route route;
+	const char *reason;
+	if (file_route(&route, path, way, &reason) != 0) {
+		buf_adds(ret_why, reason);
+		return TRANSFER_FAILED;
+	}
+	bool sends = way == FILE_GOES;
+	const char *name = buf_str(&route.name), *dir = buf_str(&route.here);
+	const char *option = strchr(name, '\\') ? "--no-unquote" : ""; // not every tar has it, and only one that has it unquotes names
 	const char *const from[] = {"sh", "-c", pack, "sh", option, name, NULL}, *const to[] = {"sh", "-c", unpack, "sh", option, name, NULL};
 	struct launcher here;
 	struct stat file;
-	if (lstat(path, &file) != 0) {
+	if (sends && lstat(path, &file) != 0) {
 		buf_adds(ret_why, strerror(errno));
 		return TRANSFER_FAILED;
 	}
-	if (start_local(transfer, buf_str(&route->here), from, &here, ret_why) != 0) {
-		return TRANSFER_FAILED;
-	}
-	const struct remote_part there = {.argv = to, .dir = dir, .makes_dir = true, .from = here.out_fd, .to = -1};
-	return end_local(&here, run_remote(transfer, &there, ret_result, ret_why), ret_why);
-}
-
-static enum transfer_end fetch_one(const struct transfer *transfer, const char *path FP_UNUSED, const struct file_route *route, struct result *ret_result,
-                                   struct buf *ret_why) {
-	const char *name = buf_str(&route->name), *option = tar_option(name), *dir = buf_str(&route->here);
-	const char *const from[] = {"sh", "-c", pack, "sh", option, name, NULL}, *const to[] = {"sh", "-c", unpack, "sh", option, name, NULL};
-	struct launcher here;
-	if (make_dirs(dir) != 0) {
+	if (!sends && make_dirs(dir) != 0) {
 		buf_printf(ret_why, "cannot make the directory '%s': %s", text_shows(dir), strerror(errno));
 		return TRANSFER_FAILED;
 	}
-	if (start_local(transfer, dir, to, &here, ret_why) != 0) {
+	if (start_local(transfer, dir, sends ? from : to, &here, ret_why) != 0) {
 		return TRANSFER_FAILED;
 	}
-	const struct remote_part there = {.argv = from, .dir = route->is_absolute ? dir : transfer->dir, .from = -1, .to = here.in_fd};
+	const struct remote_part there = {
+		.argv = sends ? to : from,
+		.dir = route.is_absolute ? dir : transfer->dir,
+		.makes_dir = sends,
+		.from = sends ? here.out_fd : -1,
+		.to = sends ? -1 : here.in_fd,
+	};
 	return end_local(&here, run_remote(transfer, &there, ret_result, ret_why), ret_why);
 }
 
-// ---- all of them ----
-
-typedef enum transfer_end transfer_one(const struct transfer *transfer, const char *path, const struct file_route *route,
-                                       struct result *ret_result, struct buf *ret_why);
-
-static enum transfer_end each_path(const struct transfer *transfer, const struct buf *paths, enum file_way way, const char *verb, transfer_one *one,
-                              struct result *ret_result, struct buf *ret_why) {
+enum transfer_end transfer_files(const struct transfer *transfer, const struct buf *paths, enum file_way way, struct result *ret_result,
+                                 struct buf *ret_why) {
 	enum transfer_end end = TRANSFER_DONE;
 	const char *path = buf_str(paths);
 	for (; path < paths->data + paths->len && end == TRANSFER_DONE; path += strlen(path) + 1) {
-		const char *reason;
-		struct file_route route;
 		FP_CLEANUP(buf_fini) struct buf why = BUF_INIT;
-		if (file_route(&route, path, way, &reason) == 0) {
-			end = one(transfer, path, &route, ret_result, &why);
-		} else {
-			buf_adds(&why, reason);
-			end = TRANSFER_FAILED;
-		}
-		file_route_fini(&route);
+		end = copy_file(transfer, path, way, ret_result, &why);
 		if (end == TRANSFER_FAILED) {
-			buf_printf(ret_why, "cannot %s '%s': %s", verb, text_shows(path), buf_str(&why));
+			buf_printf(ret_why, "cannot %s '%s': %s", way == FILE_GOES ? "transfer" : "return", text_shows(path), buf_str(&why));
 		}
 	}
 	return end;
-}
-
-enum transfer_end transfer_send(const struct transfer *transfer, const struct buf *paths, struct result *ret_result, struct buf *ret_why) {
-	return each_path(transfer, paths, FILE_GOES, "transfer", send_one, ret_result, ret_why);
-}
-
-enum transfer_end transfer_fetch(const struct transfer *transfer, const struct buf *paths, struct result *ret_result, struct buf *ret_why) {
-	return each_path(transfer, paths, FILE_COMES, "return", fetch_one, ret_result, ret_why);
 }
 
 // ---- removal ----
@@ -266,7 +234,7 @@ static void remove_remote(const struct transfer *transfer, const char *const *ar
 void transfer_remove(const struct transfer *transfer, const struct buf *paths, enum file_way way) {
 	for (const char *path = buf_str(paths); path < paths->data + paths->len; path += strlen(path) + 1) {
 		const char *reason;
-		struct file_route route;
+		FP_CLEANUP(file_route_fini) struct file_route route;
 		if (file_route(&route, path, way, &reason) == 0) {
 			FP_CLEANUP(buf_fini) struct buf below_root = BUF_INIT;
 			buf_printf(&below_root, ".%s", path);
@@ -274,7 +242,6 @@ void transfer_remove(const struct transfer *transfer, const struct buf *paths, e
 			const char *const argv[] = {"sh", "-c", remove_files, "sh", name, NULL};
 			remove_remote(transfer, argv, route.is_absolute ? "/" : transfer->dir);
 		}
-		file_route_fini(&route);
 	}
 }
 

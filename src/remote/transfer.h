@@ -26,10 +26,10 @@ enum transfer_end {
 	TRANSFER_LOST,     // with the connection
 };
 
-// transfer_send() copies each of the paths (a NUL behind each, read by file_route()) to the other machine, transfer_fetch() from there, up to
-// the first that fails. They wait for the end on the calling thread, in which all signals are blocked. They append to `ret_why`.
-enum transfer_end transfer_send(const struct transfer *transfer, const struct buf *paths, struct result *ret_result, struct buf *ret_why);
-enum transfer_end transfer_fetch(const struct transfer *transfer, const struct buf *paths, struct result *ret_result, struct buf *ret_why);
+// Copies each of the paths (a NUL behind each, read by file_route()) to the other machine or from it, up to the first that fails. Waits for the
+// end on the calling thread, in which all signals are blocked. Appends to `ret_why`.
+enum transfer_end transfer_files(const struct transfer *transfer, const struct buf *paths, enum file_way way, struct result *ret_result,
+                                 struct buf *ret_why);
 
 // transfer_remove() removes the files there, and then the directories above them that are empty, up to but not including the work dir. A path
 // that is a directory stays. transfer_remove_dir() removes the work dir with its contents. Both work also while jobs are being ended, and

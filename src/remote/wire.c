@@ -18,20 +18,17 @@ static const struct frame_kind kinds[] = {
 };
 #undef FRAME
 
-static unsigned count_words(const char *text) {
-	unsigned n = text[0] != '\0';
-	for (; *text != '\0'; ++text) {
-		n += *text == ' ';
-	}
-	return n;
-}
-
 const struct frame_kind *wire_kind(enum wire_type type) {
 	return &kinds[type];
 }
 
 unsigned wire_numbers(enum wire_type type) {
-	return count_words(kinds[type].fields);
+	const char *fields = kinds[type].fields;
+	unsigned n = *fields != '\0';
+	for (; *fields != '\0'; ++fields) {
+		n += *fields == ' ';
+	}
+	return n;
 }
 
 void wire_write(struct buf *buf, const struct wire_frame *frame) {
@@ -48,7 +45,7 @@ void wire_write(struct buf *buf, const struct wire_frame *frame) {
 	buf_addc(buf, '\n');
 }
 
-// The kind whose name the line begins with, or FRAME_TYPES. *ret_at is what stands behind it.
+// Returns the type whose name the line begins with, or FRAME_TYPES. *ret_at points behind the name.
 static enum wire_type find_type(const char *line, const char *end, const char **ret_at) {
 	const char *at = memchr(line, ' ', (size_t)(end - line));
 	*ret_at = at = at ? at : end;
@@ -59,7 +56,7 @@ static enum wire_type find_type(const char *line, const char *end, const char **
 	return (enum wire_type)type;
 }
 
-// Reads " NUMBER". Returns false if there is none, or not in the only way to write it.
+// Reads " NUMBER". Returns false if there is none, or one with leading zeros or too large.
 static bool read_number(const char **at, const char *end, uint64_t *ret_number) {
 	const char *first = *at + 1, *digit = first;
 	uint64_t number = 0;

@@ -5,7 +5,7 @@
 // The numbers are decimal, without signs and leading zeros. SIZE, the payload and the newline behind it are there for frames
 // that have a payload (frames.def), even an empty one. So each frame ends with a newline: srun(1) holds back what does not.
 //
-// Pure: no I/O, no state. What is read may come from anybody.
+// Pure: no I/O, no state. The bytes that are read are not trusted.
 
 #ifndef FAIRPAR_REMOTE_WIRE_H
 #define FAIRPAR_REMOTE_WIRE_H
@@ -21,7 +21,7 @@ enum {
 	WIRE_VERSION = 1,
 	WIRE_NUMBERS = 9,              // at most in a frame
 	WIRE_HEADER_MOST = 256,        // bytes, with the newline
-	WIRE_CHUNK_MOST = 32 * 1024,   // of output and input: what is urgent waits for little more than that
+	WIRE_CHUNK_MOST = 32 * 1024,   // of output and input: an urgent frame waits for little more than that
 	WIRE_TEXT_MOST = 4 * 1024,
 	WIRE_RUN_MOST = 8 * 1024 * 1024,
 };

@@ -13,7 +13,7 @@
 #include "process/executor.h"
 #include "process/signals.h"
 #include "process/sysload.h"
-#include "remote/agent.h"
+#include "remote/worker_end.h"
 #include "remote/payload.h"
 #include "shell/shell.h"
 
@@ -41,8 +41,8 @@ struct remote_job {
 	uint64_t report_at;    // when its start is reported at the latest (now_ns() time)
 	pid_t pid;               // 0: it has not started
 	uint64_t start;
-	bool start_reported;         // the dispatcher knows
-	struct buf input;        // that has come and was not passed on
+	bool start_reported;     // `started` was sent
+	struct buf input;        // bytes that were not written to its stdin yet
 	bool input_ended;
 	bool is_starting;        // it has passed the gate, and does not run yet
 	bool stopped, expired, killed; // by a stop frame
@@ -53,7 +53,7 @@ struct remote_worker {
 	const struct remote_worker_config *config;
 	struct context *context;
 	struct children *children;
-	struct agent *agent;     // guarded, as all up to `env`
+	struct worker_end *end;  // guarded, as all up to `env`
 	mutex lock;
 	cond work;               // something is in the queue, or the threads are to end
 	cond ends;               // `ending` is set
@@ -61,11 +61,11 @@ struct remote_worker {
 	struct list unreported;       // jobs whose start is not reported yet, by report_at
 	struct thread_entry *threads;
 	unsigned nidle;
-	bool ending;             // no further job is taken
+	bool ending;             // the jobs are being ended, and no further one is taken; set by the loop
 	bool may_start;          // with a gate: the next job may start
 	bool is_starting;        // … a job starts, and the load does not show it yet
-	bool is_braked;          // … no job may start for now, and the dispatcher knows
-	bool resting;            // the jobs are stopped, with the dispatcher
+	bool is_braked;          // … no job may start for now; a `brake` frame has said so
+	bool suspended;          // the jobs are stopped, with the dispatcher
 	bool threads_end;
 	struct buf base;         // variables of `env` frames
 	char **env;              // what jobs inherit; array owned
@@ -73,8 +73,7 @@ struct remote_worker {
 	int in_fd, out_fd, signal_fd, wake_fd;
 	int signal;              // that ends the worker, or 0
 	bool released;             // the dispatcher has said goodbye
-	bool terminated;         // the jobs are being ended
-	bool cut_off;            // … because the connection was lost
+	bool cut_off;            // the connection was lost before all was done
 	bool said_bye;           // because its time is nearly over
 	uint64_t last_minute;    // when no further job is taken (now_ns() time)
 	uint64_t next_gate_check;           // with a gate: when to look at the machine again
@@ -89,8 +88,6 @@ struct thread_entry {
 	int room_fd;             // of the job that it has
 };
 
-// ---- the gate: --load, --memfree ----
-
 static void job_free(struct remote_job *job) {
 	list_remove(&job->link);
 	list_remove(&job->unreported);
@@ -100,11 +97,13 @@ static void job_free(struct remote_job *job) {
 	free(job);
 }
 
+// ---- the gate: --load, --memfree ----
+
 static bool has_gate(const struct remote_worker *worker) {
 	return worker->config->max_load > 0 || worker->config->memfree > 0;
 }
 
-// Sets `why` to what keeps jobs from starting on this machine, or leaves it empty. What /proc does not show keeps none.
+// Sets `why` to the reason why no job may start on this machine now, or leaves it empty, also where /proc does not show load or memory.
 static void check_machine(const struct remote_worker_config *config, struct buf *why) {
 	uint64_t load, bytes;
 	if (config->max_load > 0 && sysload_load(&load)) {
@@ -117,7 +116,7 @@ static void check_machine(const struct remote_worker_config *config, struct buf 
 
 static size_t count_queue(const struct remote_worker *worker) {
 	size_t n = 0;
-	for (const struct list *at = worker->queue.next; at != &worker->queue; at = at->next) {
+	list_for_each(&worker->queue, at) {
 		++n;
 	}
 	return n;
@@ -128,13 +127,13 @@ static void refuse_queue(struct remote_worker *worker, const char *why) {
 	while (!list_is_empty(&worker->queue)) {
 		struct remote_job *job = list_entry(worker->queue.next, struct remote_job, waiting);
 		list_remove(&job->waiting);
-		agent_refuse(worker->agent, job->number, why);
+		worker_end_refuse(worker->end, job->number, why);
 		job_free(job);
 	}
 }
 
-// Lets the next job start, or none for now, as the machine is; each start is to be in the reading for the next one. With the lock. Returns
-// when to look again.
+// Lets the next job start, or brakes, by the load and memory of the machine. The next check waits for the start, so that it sees its effect.
+// With the lock. Returns when to call it again.
 static uint64_t step_gate(struct remote_worker *worker, uint64_t now) {
 	bool asked = worker->is_braked || !list_is_empty(&worker->queue);
 	if (!has_gate(worker) || worker->ending || worker->may_start || worker->is_starting || !asked) {
@@ -149,7 +148,7 @@ static uint64_t step_gate(struct remote_worker *worker, uint64_t now) {
 	worker->is_braked = why.len > 0;
 	worker->next_gate_check = now + NS_PER_S;
 	if (worker->is_braked != was_braked) {
-		agent_brake(worker->agent, agent_jobs(worker->agent) - count_queue(worker), worker->is_braked ? buf_str(&why) : NULL);
+		worker_end_brake(worker->end, worker->end->channel.njobs - count_queue(worker), worker->is_braked ? buf_str(&why) : NULL);
 	}
 	if (worker->is_braked) {
 		refuse_queue(worker, buf_str(&why));
@@ -162,7 +161,7 @@ static uint64_t step_gate(struct remote_worker *worker, uint64_t now) {
 	return TIME_NEVER;
 }
 
-// The job that the gate let in runs now, or never will. With the lock.
+// Notes that the job which the gate let in has started, or has failed to. With the lock.
 static void leave_gate(struct remote_worker *worker, struct remote_job *job) {
 	if (job->is_starting) {
 		job->is_starting = worker->is_starting = false;
@@ -172,20 +171,20 @@ static void leave_gate(struct remote_worker *worker, struct remote_job *job) {
 
 // ---- the start of a job ----
 
-// Most jobs end soon, and write at their end. The connection's thread is not woken for the start of one that came less than START_MS ago: it is
-// told with what comes next of the job, or when that time is over.
+// Most jobs end soon, and write at their end. So the loop is not woken for a start less than START_MS after the `run` frame: it is reported
+// with the job's next frame, or when that time is over.
 
-// With the lock; whoever calls it wakes the connection's thread.
+// Sends the start of a job that was not reported yet. With the lock; the caller wakes the loop.
 static void report_start(struct remote_job *job) {
 	if (job->pid > 0 && !job->start_reported) {
 		uint64_t now = now_ns();
 		job->start_reported = true;
 		list_remove(&job->unreported);
-		agent_started(job->worker->agent, job->number, (uint64_t)job->pid, now > job->start ? now - job->start : 0);
+		worker_end_started(job->worker->end, job->number, (uint64_t)job->pid, now > job->start ? now - job->start : 0);
 	}
 }
 
-// Tells the starts that have waited for long enough. With the lock. Returns when to call it again.
+// Reports the starts that are due. With the lock. Returns when to call it again.
 static uint64_t step_unreported(struct remote_worker *worker, uint64_t now) {
 	list_for_each_entry(&worker->unreported, struct remote_job, job, unreported) {
 		if (now < job->report_at) {
@@ -199,14 +198,15 @@ static uint64_t step_unreported(struct remote_worker *worker, uint64_t now) {
 
 // ---- a job, on its thread ----
 
-// Reads output into what is to be sent, as much as there is room for. If the connection is broken, or the worker ends, nobody gets it.
+// Sends output, as much as there is room for. Drops it if the connection is broken, or if the worker ends and there is no room.
 static ssize_t output_readable(void *arg, enum child_stream stream, int fd) {
 	struct remote_job *job = arg;
 	struct remote_worker *worker = job->worker;
 	char bytes[WIRE_CHUNK_MOST];
 	mutex_lock(&worker->lock);
-	size_t room = agent_output_room(worker->agent, job->number);
-	bool is_lost = agent_why(worker->agent) || (worker->ending && room == 0), shut = job->shut[stream], waits = room == 0 && !is_lost && !shut;
+	size_t room = channel_room(&worker->end->channel, job->number);
+	bool is_lost = channel_why(&worker->end->channel) || (worker->ending && room == 0), shut = job->shut[stream];
+	bool waits = room == 0 && !is_lost && !shut;
 	if (waits) { // else the other stream may have waited for what was posted
 		wakeup_clear(job->room_fd);
 	}
@@ -222,7 +222,7 @@ static ssize_t output_readable(void *arg, enum child_stream stream, int fd) {
 	if (n > 0 && !is_lost) {
 		mutex_lock(&worker->lock);
 		report_start(job);
-		agent_output_bytes(worker->agent, job->number, stream == STREAM_OUT ? 1 : 2, bytes, (size_t)n);
+		channel_send_bytes(&worker->end->channel, job->number, stream == STREAM_OUT ? 1 : 2, bytes, (size_t)n);
 		mutex_unlock(&worker->lock);
 		wakeup_post(worker->wake_fd);
 	}
@@ -237,14 +237,14 @@ static ssize_t input_writable(void *arg, int fd) {
 	wakeup_clear(job->input_fd);
 	if (job->input.len > 0) {
 		n = write(fd, job->input.data, job->input.len);
-	} else if (!job->input_ended && !agent_why(worker->agent)) {
+	} else if (!job->input_ended && !channel_why(&worker->end->channel)) {
 		n = -1;
 		errno = ENODATA;
 	}
 	if (n > 0) {
 		buf_drop(&job->input, (size_t)n);
 		report_start(job);
-		agent_take(worker->agent, job->number, (size_t)n);
+		channel_acknowledge(&worker->end->channel, job->number, (size_t)n);
 		wakeup_post(worker->wake_fd);
 	}
 	mutex_unlock(&worker->lock);
@@ -264,7 +264,7 @@ static void job_started(void *arg, pid_t pid, uint64_t start) {
 	mutex_lock(&worker->lock);
 	job->pid = pid;
 	job->start = start;
-	bool is_unreported = !list_is_empty(&job->unreported), stopped = job->stopped, killed = job->killed, resting = worker->resting;
+	bool is_unreported = !list_is_empty(&job->unreported), stopped = job->stopped, killed = job->killed, suspended = worker->suspended;
 	if (!is_unreported) {
 		report_start(job);
 	}
@@ -273,7 +273,7 @@ static void job_started(void *arg, pid_t pid, uint64_t start) {
 	if (!is_unreported) {
 		wakeup_post(worker->wake_fd);
 	}
-	if (resting) {
+	if (suspended) {
 		children_signal_one(worker->children, job, SIGSTOP);
 	}
 	if (stopped) { // the frame came before the child was there
@@ -281,9 +281,9 @@ static void job_started(void *arg, pid_t pid, uint64_t start) {
 	}
 }
 
-// The program of the job: where the dispatcher has it, or else where this machine has it, as execvp() finds it.
+// Returns the program of the job: the dispatcher's path if there is such a file here, else the one that execvp() would find.
 static const char *find_program(const struct payload *payload, char *const *env, struct buf *file) {
-	const char *name = payload->argv[0];
+	const char *name = payload->argv.at[0];
 	if (strchr(name, '/') || access(payload->path, F_OK) == 0) {
 		return payload->path;
 	}
@@ -301,7 +301,7 @@ static void run_child(struct remote_job *job, const struct context *context, cha
 	FP_CLEANUP(buf_fini) struct buf file = BUF_INIT;
 	const struct child_config config = {
 		.path = find_program(payload, env, &file),
-		.argv = payload->argv,
+		.argv = payload->argv.at,
 		.env = env,
 		.context = context,
 		.stdin_fd = -1,
@@ -333,7 +333,7 @@ static void execute(struct remote_job *job, struct child_scratch *scratch, struc
 	if (payload->nlimits > 0) {
 		context_set_limits(context, payload->limits, payload->nlimits);
 	}
-	char **env = payload_env(payload, job->worker->env);
+	char **env = payload_env(job->worker->env, payload->set.at, payload->unset.at);
 	run_child(job, context, env, scratch, ret_end);
 	free(env);
 	context_unref(context);
@@ -356,9 +356,8 @@ static struct remote_job *next_job(struct remote_worker *worker) {
 	return job;
 }
 
-// What ends a worker may end its jobs before: Slurm, at the end of an allocation, sends SIGTERM to all that run there, one after the other.
-// So an end by SIGTERM that nobody here has ordered is told only when the worker has had the time to get its own. With the lock, which
-// is given back meanwhile.
+// Returns whether a SIGTERM that has ended the job ends the worker, too: at the end of an allocation Slurm sends one to all processes there,
+// one after the other. So the worker waits a moment for its own before it reports such an end. With the lock, released meanwhile.
 static bool was_ended_with_worker(struct remote_worker *worker, const struct remote_job *job, const struct result *result) {
 	if (result->outcome != OUTCOME_SIGNAL || result->term_signal != SIGTERM || job->stopped) {
 		return false;
@@ -389,7 +388,7 @@ static void *thread_main(void *arg) {
 			end.result.outcome = OUTCOME_TIMEOUT;
 		}
 		report_start(job);
-		agent_done(worker->agent, job->number, &end);
+		worker_end_done(worker->end, job->number, &end);
 		job_free(job);
 		wakeup_post(worker->wake_fd);
 	}
@@ -444,19 +443,19 @@ static void on_run(void *arg, uint64_t number, const char *bytes, size_t n) {
 	const char *why = refusal_reason(worker);
 	struct payload payload;
 	if (why) {
-		agent_refuse(worker->agent, number, why);
+		worker_end_refuse(worker->end, number, why);
 		return;
 	}
 	if (payload_read(&payload, bytes, n, &why) != 0) {
 		payload_fini(&payload);
-		agent_break(worker->agent, why);
+		channel_break(&worker->end->channel, why);
 		return;
 	}
 	int input_fd = payload.has_input ? wakeup_open() : -1;
 	if ((payload.has_input && input_fd < 0) || (worker->nidle <= count_queue(worker) && start_thread(worker) != 0 && !worker->threads)) {
 		payload_fini(&payload);
 		fd_close(&input_fd);
-		agent_refuse(worker->agent, number, "the worker has no thread or descriptor for it");
+		worker_end_refuse(worker->end, number, "the worker has no thread or descriptor for it");
 		return;
 	}
 	struct remote_job *job = xcalloc(1, sizeof(*job));
@@ -471,21 +470,20 @@ static void on_run(void *arg, uint64_t number, const char *bytes, size_t n) {
 static void on_env(void *arg, bool adds, const char *bytes, size_t n) {
 	struct remote_worker *worker = arg;
 	if (worker->base.len > 0 || !list_is_empty(&worker->jobs) || n == 0 || bytes[n - 1] != '\0') {
-		agent_break(worker->agent, "it has sent an environment that cannot be, or not before the jobs");
+		channel_break(&worker->end->channel, "it has sent an environment that cannot be, or not before the jobs");
 		return;
 	}
 	buf_add(&worker->base, bytes, n);
-	struct payload changes = {.set = NULL};
 	size_t nset = 0, cap = 0;
+	char **set = NULL, *none = NULL, **old = worker->env;
 	for (char *at = worker->base.data; at < worker->base.data + n; at += strlen(at) + 1) {
-		grow_array(&changes.set, &cap, nset + 2, sizeof(*changes.set));
-		changes.set[nset++] = at;
-		changes.set[nset] = NULL;
+		grow_array(&set, &cap, nset + 2, sizeof(*set));
+		set[nset++] = at;
+		set[nset] = NULL;
 	}
-	char *none = NULL, **old = worker->env;
-	worker->env = payload_env(&changes, adds ? old : &none);
+	worker->env = payload_env(adds ? old : &none, set, NULL);
 	free(old);
-	free(changes.set);
+	free(set);
 }
 
 static void on_input(void *arg, uint64_t number, const char *bytes, size_t n) {
@@ -505,7 +503,7 @@ static void on_input_end(void *arg, uint64_t number) {
 }
 
 static void post_room(const struct remote_job *job) {
-	if (job->room_fd >= 0) { // else it looks at all this before it waits
+	if (job->room_fd >= 0) { // a thread that takes the job later checks before it waits
 		wakeup_post(job->room_fd);
 	}
 }
@@ -538,7 +536,7 @@ static void on_shut(void *arg, uint64_t number, unsigned stream) {
 
 static void on_suspend(void *arg, bool begins) {
 	struct remote_worker *worker = arg;
-	worker->resting = begins;
+	worker->suspended = begins;
 	children_signal(worker->children, begins ? SIGSTOP : SIGCONT);
 }
 
@@ -547,7 +545,7 @@ static void on_bye(void *arg, const char *why FP_UNUSED) {
 	worker->released = true;
 }
 
-static const struct agent_calls calls = {
+static const struct worker_calls calls = {
 	.env = on_env, .run = on_run, .input = on_input, .input_end = on_input_end, .room = on_room, .stop = on_stop, .shut = on_shut, .suspend = on_suspend,
 	.bye = on_bye,
 };
@@ -559,11 +557,11 @@ static void read_connection(struct remote_worker *worker) {
 	ssize_t n = read_some(worker->in_fd, bytes, sizeof(bytes));
 	mutex_lock(&worker->lock);
 	if (n > 0) {
-		(void)agent_receive(worker->agent, bytes, (size_t)n, now_ns());
+		(void)channel_receive(&worker->end->channel, bytes, (size_t)n, now_ns());
 	} else if (n == 0) {
-		agent_break(worker->agent, "it has gone");
+		channel_break(&worker->end->channel, "it has gone");
 	} else if (errno != EAGAIN) {
-		agent_break(worker->agent, strerror(errno));
+		channel_break(&worker->end->channel, strerror(errno));
 	}
 	mutex_unlock(&worker->lock);
 }
@@ -572,17 +570,17 @@ static void read_connection(struct remote_worker *worker) {
 static bool write_connection(struct remote_worker *worker) {
 	size_t n;
 	mutex_lock(&worker->lock);
-	const char *bytes = agent_output(worker->agent, &n);
+	const char *bytes = channel_output(&worker->end->channel, &n);
 	while (n > 0) {
 		ssize_t written = write(worker->out_fd, bytes, n);
 		if (written < 0 && errno != EINTR) {
 			if (errno != EAGAIN) {
-				agent_break(worker->agent, strerror(errno));
+				channel_break(&worker->end->channel, strerror(errno));
 			}
 			break;
 		}
-		agent_sent(worker->agent, written > 0 ? (size_t)written : 0);
-		bytes = agent_output(worker->agent, &n);
+		channel_sent(&worker->end->channel, written > 0 ? (size_t)written : 0);
+		bytes = channel_output(&worker->end->channel, &n);
 	}
 	mutex_unlock(&worker->lock);
 	return n > 0;
@@ -590,25 +588,24 @@ static bool write_connection(struct remote_worker *worker) {
 
 // ---- the loop ----
 
-// All jobs are to end, and none begins.
+// Ends all jobs, and lets no further one begin.
 static void terminate(struct remote_worker *worker) {
-	if (worker->terminated) {
+	if (worker->ending) {
 		return;
 	}
-	worker->terminated = true;
 	mutex_lock(&worker->lock);
 	worker->ending = true;
-	cond_broadcast(&worker->work); // the gate keeps nobody any more
+	cond_broadcast(&worker->work); // the gate holds back no job any more
 	cond_broadcast(&worker->ends);
 	list_for_each_entry(&worker->jobs, struct remote_job, job, link) {
-		post_room(job); // nobody takes its output any more
+		post_room(job); // its output is dropped from now on
 		if (job->input_fd >= 0) {
 			wakeup_post(job->input_fd);
 		}
 	}
 	mutex_unlock(&worker->lock);
 	children_terminate(worker->children);
-	wakeup_post(worker->wake_fd); // there are steps to be sent
+	wakeup_post(worker->wake_fd); // children_term_step() is due
 }
 
 static void answer_signal(struct remote_worker *worker, int signal) {
@@ -620,7 +617,7 @@ static void answer_signal(struct remote_worker *worker, int signal) {
 	} else if (is_ending_signal(signal)) {
 		worker->signal = signal;
 		mutex_lock(&worker->lock);
-		agent_bye(worker->agent, "a signal has ended the worker");
+		worker_end_bye(worker->end, "a signal has ended the worker");
 		mutex_unlock(&worker->lock);
 		terminate(worker);
 	}
@@ -640,13 +637,13 @@ static uint64_t do_due(struct remote_worker *worker) {
 	mutex_lock(&worker->lock);
 	if (now >= worker->last_minute && !worker->said_bye) {
 		worker->said_bye = true;
-		agent_bye(worker->agent, "its time is nearly over");
+		worker_end_bye(worker->end, "its time is nearly over");
 	}
-	uint64_t due = agent_tick(worker->agent, now), look = step_gate(worker, now), start = step_unreported(worker, now);
+	uint64_t due = channel_tick(&worker->end->channel, now), look = step_gate(worker, now), start = step_unreported(worker, now);
 	mutex_unlock(&worker->lock);
 	uint64_t others[] = {
 		children_marked_step(worker->children, now),
-		worker->terminated ? children_term_step(worker->children, now) : TIME_NEVER,
+		worker->ending ? children_term_step(worker->children, now) : TIME_NEVER,
 		step_orphans(worker, now),
 		worker->said_bye ? TIME_NEVER : worker->last_minute,
 		look,
@@ -686,11 +683,11 @@ static void loop_poll(struct remote_worker *worker, uint64_t until, bool reads, 
 	}
 }
 
-// Is there nothing left to do? And is the connection broken?
+// Returns whether nothing is left to do. *ret_broken: the connection is broken.
 static bool is_over(struct remote_worker *worker, bool writes, bool *ret_broken) {
 	mutex_lock(&worker->lock);
-	bool broken = *ret_broken = agent_why(worker->agent) != NULL;
-	bool over = agent_jobs(worker->agent) == 0 && (broken || ((worker->released || worker->ending) && !writes));
+	bool broken = *ret_broken = channel_why(&worker->end->channel) != NULL;
+	bool over = worker->end->channel.njobs == 0 && (broken || ((worker->released || worker->ending) && !writes));
 	mutex_unlock(&worker->lock);
 	if (broken) {
 		worker->cut_off = worker->cut_off || !over;
@@ -718,7 +715,7 @@ static void wake(void *arg) {
 	wakeup_post(worker->wake_fd);
 }
 
-// The connection is descriptors 0 and 1, which nobody else may read or write: 0 becomes /dev/null, and 1 what 2 is. Returns 0, or -1 with errno.
+// Moves the connection from descriptors 0 and 1, for no job may use it: 0 becomes /dev/null, and 1 a copy of 2. Returns 0, or -1 with errno.
 static int take_stdio(struct remote_worker *worker) {
 	int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	worker->in_fd = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
@@ -734,7 +731,7 @@ static int worker_open(struct remote_worker *worker) {
 	worker->signal_fd = signals_open();
 	worker->wake_fd = wakeup_open();
 	if (worker->signal_fd < 0 || worker->wake_fd < 0 || take_stdio(worker) != 0) {
-		diag_error("cannot set up the line of the worker: %s", strerror(errno));
+		diag_error("cannot set up the connection of the worker: %s", strerror(errno));
 		return -1;
 	}
 	(void)context_raise_nofile(worker->context);
@@ -747,19 +744,18 @@ static int worker_open(struct remote_worker *worker) {
 	uint64_t margin = config->left / 10 < LAST_MINUTE_S ? config->left / 10 : LAST_MINUTE_S;
 	worker->last_minute = config->left > 0 ? now_ns() + (config->left - margin) * NS_PER_S : TIME_NEVER;
 	long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
-	worker->agent = agent_new(&calls, worker, &(struct worker_hello){
+	worker->end = worker_end_new(&calls, worker, &(struct worker_hello){
 		.slots = config->slots,
 		.left = config->left,
 		.memory = pages > 0 && page > 0 ? (uint64_t)pages * (uint64_t)page : 0,
 		.node = config->node,
 	}, now_ns());
-	// what a fairpar above has told, which is another one than the dispatcher
+	// variables of a fairpar in whose job the worker runs, which is not the dispatcher
 	char *unset[] = {"FAIRPAR_LEASE", "FAIRPAR_SOCK", "FAIRPAR_CONTROL", NULL};
-	// as below the login shell: else each bash of a job takes itself for one that sshd has started, and reads ~/.bashrc
+	// as in a login shell: without it a bash in a job takes itself for one that sshd has started, and reads ~/.bashrc
 	char *level[] = {"SHLVL=1", NULL};
 	const char *known = getenv("SHLVL");
-	const struct payload changes = {.set = known && known[0] > '0' ? NULL : level, .unset = unset};
-	worker->env = payload_env(&changes, worker->context->env);
+	worker->env = payload_env(worker->context->env, known && known[0] > '0' ? NULL : level, unset);
 	return 0;
 }
 
@@ -775,7 +771,7 @@ static void worker_close(struct remote_worker *worker) {
 		free(entry);
 	}
 	if (worker->children) {
-		if (worker->terminated) {
+		if (worker->ending) {
 			children_kill_orphans(worker->children);
 		}
 		diag_set_last_words(NULL);
@@ -800,15 +796,15 @@ int worker_serve(const struct remote_worker_config *config, struct context *cont
 	list_init(&worker.unreported);
 	if (worker_open(&worker) == 0) {
 		loop(&worker);
-		const char *why = agent_why(worker.agent);
+		const char *why = channel_why(&worker.end->channel);
 		if (why && (!worker.released || worker.cut_off)) {
-			diag_error("the line to the dispatcher has ended: %s", why);
+			diag_error("the connection to the dispatcher has ended: %s", why);
 		} else {
 			status = 0;
 		}
 	}
 	worker_close(&worker);
-	agent_free(worker.agent);
+	worker_end_free(worker.end);
 	cond_fini(&worker.ends);
 	cond_fini(&worker.work);
 	mutex_fini(&worker.lock);

@@ -13,15 +13,15 @@
 
 struct remote_worker_config {
 	unsigned slots;      // jobs at once
-	uint64_t left;       // seconds until its time is over, 0: no end. A little before it takes no further job
-	const char *node;    // its name
+	uint64_t left;       // seconds until its time is over, 0: no end; in the last minute of them no further job is taken
+	const char *node;    // the machine's name
 	struct term_seq term_seq; // how jobs are ended
-	double max_load;     // no job starts from that load of the machine on; 0: any
-	uint64_t memfree;    // … with fewer bytes of memory free
+	double max_load;     // no job starts at this load of the machine or above; 0: no limit
+	uint64_t memfree;    // no job starts with fewer bytes of memory free; 0: no limit
 };
 
-// Runs until the dispatcher lets it go, or the connection breaks, or a signal ends it. Returns the exit status: 0 in the first case, else
-// EXIT_TROUBLE after a message; does not return from a signal. The process has one thread.
+// Runs until the dispatcher releases the worker, the connection breaks, or a signal ends the process. Returns 0 after a release, else
+// EXIT_TROUBLE after a message; dies by a signal itself. Called while the process has one thread. `context` is borrowed; jobs inherit it.
 int worker_serve(const struct remote_worker_config *config, struct context *context);
 
 #endif

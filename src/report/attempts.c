@@ -3,7 +3,93 @@
 #include "report/attempts.h"
 
 #include "base/alloc.h"
+#include "base/markup.h"
 #include "base/text.h"
+
+// ---- machines ----
+
+void machines_fini(struct machines *machines) {
+	for (size_t i = 0; i < machines->n; ++i) {
+		free(machines->machines[i].name);
+	}
+	free(machines->machines);
+	*machines = (struct machines){0};
+}
+
+// By their numbers, as people read them: n2 comes before n10.
+static int compare_names(const char *a, const char *b) {
+	return a && b ? strverscmp(a, b) : (a != NULL) - (b != NULL);
+}
+
+// The index of the machine, or where it would be; *ret_found: it is there.
+static size_t place_of(const struct machines *machines, const char *host, bool *ret_found) {
+	size_t low = 0, high = machines->n;
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		bool is_before = compare_names(machines->machines[middle].name, host) < 0;
+		low = is_before ? middle + 1 : low;
+		high = is_before ? high : middle;
+	}
+	*ret_found = low < machines->n && compare_names(machines->machines[low].name, host) == 0;
+	return low;
+}
+
+struct machine_rows *machines_find(const struct machines *machines, const char *host) {
+	bool found;
+	size_t i = place_of(machines, host, &found);
+	return found ? &machines->machines[i] : machines->n > 0 ? &machines->machines[machines->n - 1] : NULL;
+}
+
+void machines_enter(struct machines *machines, const char *host, unsigned nslots) {
+	bool found;
+	size_t i = place_of(machines, host, &found);
+	if (!found && machines->n < MACHINES_MAX) {
+		grow_array(&machines->machines, &machines->cap, machines->n + 1, sizeof(*machines->machines));
+		memmove(&machines->machines[i + 1], &machines->machines[i], (machines->n - i) * sizeof(*machines->machines));
+		machines->machines[i] = (struct machine_rows){.name = host ? xstrdup(host) : NULL};
+		++machines->n;
+	}
+	struct machine_rows *machine = machines_find(machines, host);
+	nslots = nslots < 1 ? 1 : nslots < MACHINES_ROWS ? nslots : MACHINES_ROWS;
+	machine->now = machine->now + nslots < MACHINES_ROWS ? machine->now + nslots : MACHINES_ROWS;
+	machine->rows = machine->now > machine->rows ? machine->now : machine->rows;
+}
+
+void machines_leave(struct machines *machines, const char *host, unsigned nslots) {
+	struct machine_rows *machine = machines_find(machines, host);
+	nslots = nslots < 1 ? 1 : nslots;
+	if (machine) {
+		machine->now = machine->now > nslots ? machine->now - nslots : 0;
+	}
+}
+
+bool machines_place(struct machines *machines) {
+	if (machines->n == 0 || !machines->machines[machines->n - 1].name) {
+		return false;
+	}
+	unsigned rows = 0;
+	for (size_t i = 0; i < machines->n; ++i) {
+		struct machine_rows *machine = &machines->machines[i];
+		machine->first = rows;
+		if (machine->rows > MACHINES_ROWS - rows) { // of a damaged log: the last ones share the last row
+			machine->rows = MACHINES_ROWS - rows;
+			machine->first -= machine->rows == 0;
+		}
+		rows += machine->rows;
+	}
+	machines->rows = rows;
+	return true;
+}
+
+const struct machine_rows *machines_at(const struct machines *machines, unsigned row) {
+	size_t i = 0;
+	while (i + 1 < machines->n && machines->machines[i].first + machines->machines[i].rows <= row) {
+		++i;
+	}
+	return &machines->machines[i];
+}
+
+// ---- lanes ----
 
 static struct lane *lane_at(struct lanes *lanes, unsigned n) {
 	grow_array(&lanes->lanes, &lanes->cap, n + 1, sizeof(*lanes->lanes));
@@ -115,10 +201,13 @@ static void add_end(struct attempts *all, const struct event_job_end *end, uint6
 	free(running);
 }
 
-const char *attempt_command(const struct attempt_span *attempt, size_t *ret_len) {
+void attempt_add_command(struct buf *buf, const char *before, const struct attempt_span *attempt, size_t max) {
 	bool in_end = attempt->end && attempt->end->command;
-	*ret_len = in_end ? attempt->end->command_len : attempt->start ? attempt->start->command_len : 0;
-	return in_end ? attempt->end->command : attempt->start ? attempt->start->command : NULL;
+	size_t len = in_end ? attempt->end->command_len : attempt->start ? attempt->start->command_len : 0;
+	if (len > 0) {
+		buf_adds(buf, before);
+		markup_add_cut(buf, in_end ? attempt->end->command : attempt->start->command, len, max);
+	}
 }
 
 void attempt_add_title(struct buf *buf, const struct event_job *id, size_t columns) {
@@ -132,6 +221,13 @@ void attempt_add_title(struct buf *buf, const struct event_job *id, size_t colum
 	}
 }
 
+const char *const attempt_waits[] = {
+	[WHY_TURN] = "for its turn", [WHY_LIMIT] = "for the limit of its batch", [WHY_RATE] = "for the rate of its batch",
+	[WHY_LOAD] = "for the load to fall", [WHY_MEMORY] = "for memory", [WHY_DELAY] = "for --delay", [WHY_NEEDS] = "for what its batch needs",
+	[WHY_RETRY] = "before it was tried again", [WHY_RESERVE] = "for several slots to be free at once",
+	[WHY_SUSPEND] = "while it was stopped", [WHY_HOST] = "for a machine",
+};
+
 void attempts_on_event(void *arg, const struct event *event) {
 	struct attempts *all = arg;
 	all->last = event->at > all->last ? event->at : all->last;
@@ -142,14 +238,15 @@ void attempts_on_event(void *arg, const struct event *event) {
 	}
 }
 
-void attempts_finish(struct attempts *all, uint64_t now) {
+void attempts_finish(struct attempts *all) {
 	for (struct running_attempt *running; (running = running_take_any(&all->running));) {
-		struct attempt_span attempt = from_running(running, ATTEMPT_LEFT, now);
+		struct attempt_span attempt = from_running(running, ATTEMPT_LEFT, all->last);
 		put(all, &attempt, running);
 		all->fn(all->arg, &attempt);
 		free(running);
 	}
 	free(all->slots.lanes);
 	free(all->slotless.lanes);
-	*all = (struct attempts){.fn = all->fn, .arg = all->arg, .count = all->count, .rows = all->rows, .slots.n = all->slots.n, .slotless.n = all->slotless.n};
+	all->slots.lanes = all->slotless.lanes = NULL;
+	all->slots.cap = all->slotless.cap = 0;
 }

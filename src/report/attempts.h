@@ -9,9 +9,10 @@
 
 #include "base/buf.h"
 #include "log/running.h"
-#include "report/machines.h"
 
 enum {
+	MACHINES_MAX = 1 << 12,  // more, of a damaged log, are counted as the last of these by name
+	MACHINES_ROWS = 1 << 14, // of all
 	LANES_SLOTS = 1 << 14,   // higher slots, of a damaged log, are drawn as the last of these
 	LANES_SLOTLESS = 1 << 10,
 };
@@ -35,12 +36,15 @@ struct attempt_span {
 	const struct event_job_end *end;
 };
 
-// The command that the attempt ran, of *ret_len bytes; NULL and 0 if the log has lost it. Borrowed from the attempt.
-const char *attempt_command(const struct attempt_span *attempt, size_t *ret_len);
+// Appends `before` and the command that the attempt ran, cut after `max` bytes; nothing if the log has lost it or it is empty.
+void attempt_add_command(struct buf *buf, const char *before, const struct attempt_span *attempt, size_t max);
 
 // Appends the job with its role and step: "tests#3", "tests#3 on_failure", "tests#3 then 2"; the batch's name in at
 // most so many columns.
 void attempt_add_title(struct buf *buf, const struct event_job *id, size_t columns);
+
+// What the attempt waited for, by enum event_why, as it stands behind "waited 5s": "for its turn".
+extern const char *const attempt_waits[];
 
 // Takes an attempt, which is borrowed for the call: when it starts (ATTEMPT_STARTED), and when it has ended.
 typedef void attempt_fn(void *arg, const struct attempt_span *attempt);
@@ -54,6 +58,36 @@ struct lanes {
 	size_t cap;
 	unsigned n;              // in use so far
 };
+
+struct machine_rows {
+	char *name;              // NULL: the one that the run was started on
+	unsigned now;            // slots that its attempts have
+	unsigned rows;           // the most that they had at once
+	unsigned first;          // row, after machines_place()
+};
+
+// How many slots the attempts of a run had at once on each machine. Zeroed it is empty.
+struct machines {
+	struct machine_rows *machines; // by name, the one of the run first
+	size_t n, cap;
+	unsigned rows;           // of all, after machines_place()
+};
+
+void machines_fini(struct machines *machines);
+
+// An attempt that has `nslots` slots begins on the machine `host` (NULL: that of the run), or ends there.
+void machines_enter(struct machines *machines, const char *host, unsigned nslots);
+void machines_leave(struct machines *machines, const char *host, unsigned nslots);
+
+// Gives each machine its rows, one machine below the other. Returns false, and gives none, if there is no machine but that of
+// the run.
+bool machines_place(struct machines *machines);
+
+// The machine of that name, or the last one if there is none; NULL if there are no machines. Borrowed.
+struct machine_rows *machines_find(const struct machines *machines, const char *host);
+
+// The machine that the row belongs to, after machines_place(). Borrowed.
+const struct machine_rows *machines_at(const struct machines *machines, unsigned row);
 
 // Ready with `fn` and `arg` set and the rest zero.
 struct attempts {
@@ -70,8 +104,8 @@ struct attempts {
 // date or never ran has none.
 void attempts_on_event(void *arg, const struct event *event);
 
-// Calls `fn` with ATTEMPT_LEFT for each attempt that has not ended, as if it ended at the event time `now`, and frees the
-// memory. The numbers of lanes stay.
-void attempts_finish(struct attempts *attempts, uint64_t now);
+// Calls `fn` with ATTEMPT_LEFT for each attempt that has not ended, as if it ended with the last event, and frees the
+// memory. The numbers of lanes stay, and the time of the last event.
+void attempts_finish(struct attempts *attempts);
 
 #endif

@@ -1,12 +1,12 @@
-// Buckets of numbers, as wide as their numbers are large: 2^bits of them for each doubling, so that the middle of one is within
-// a part in 2^(bits+1) of the numbers in it. Below 2^(bits+1) each number has its own.
+// Logarithmic buckets for a histogram of uint64_t: 2^bits of them for each power of two, so that the middle of a bucket is off by
+// at most 1/2^(bits+1) of any number in it. Below 2^(bits+1) each number has a bucket of its own.
 
 #ifndef FAIRPAR_REPORT_BUCKETS_H
 #define FAIRPAR_REPORT_BUCKETS_H
 
 #include <stdint.h>
 
-// Of all numbers.
+// How many buckets there are.
 #define BUCKETS(bits) ((65 - (bits)) << (bits))
 
 static inline unsigned bucket_of(uint64_t number, unsigned bits) {

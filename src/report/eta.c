@@ -1,5 +1,4 @@
-// Estimates when a run will be done, from the time that the jobs of each batch have taken so far, and from the log of a
-// former run.
+// Estimates when a run will be done, from its jobs so far and the log of a former run.
 
 #include "report/eta.h"
 
@@ -67,7 +66,7 @@ struct eta {
 	struct map by_key;
 	struct known_command *known;
 	size_t nknown, known_cap;
-	struct running_table former; // jobs of the former run that have not ended: `at` is their place in `known`
+	struct running_table former; // jobs of the former run that have ended an attempt and had another: `at` is their place in `known`
 	struct busy *slots;
 	size_t nslots, slots_cap;
 	struct sum expected, taken; // of jobs that have ended and were known
@@ -133,62 +132,57 @@ static struct batch_history *batch_of(struct eta *eta, const char *name) {
 }
 
 // The place of the command in `known`, or MAP_NONE. Its key is in eta->key.
-static uint32_t known_number(struct eta *eta, const struct event_job_start *start) {
+static uint32_t known_number(struct eta *eta, const char *batch, const char *command, size_t len) {
 	buf_reset(&eta->key);
-	buf_adds(&eta->key, start->id.batch);
+	buf_adds(&eta->key, batch);
 	buf_addc(&eta->key, '\n');
-	buf_add(&eta->key, start->command, start->command_len);
+	buf_add(&eta->key, command, len);
 	return map_get(&eta->by_key, eta->key.data, eta->key.len);
 }
 
 // ---- the former run ----
 
-static void learn_start(struct eta *eta, const struct event_job_start *start) {
-	if (start->id.role != ROLE_JOB || start->id.step > 0 || start->id.attempt > 1 || eta->nknown >= JOBS_KNOWN || !start->command) {
-		return;
+// The place in `known` of the command of a job whose first step has ended, added if there is room; or MAP_NONE.
+static uint32_t learn_command(struct eta *eta, const struct event_job_end *end) {
+	if (end->id.step > 0 || !end->command) {
+		return MAP_NONE;
 	}
-	uint32_t number = known_number(eta, start);
-	if (number == MAP_NONE) {
-		const struct buf *key = &eta->key;
+	uint32_t number = known_number(eta, end->id.batch, end->command, end->command_len);
+	if (number == MAP_NONE && eta->nknown < JOBS_KNOWN) {
 		number = (uint32_t)eta->nknown;
 		grow_array(&eta->known, &eta->known_cap, eta->nknown + 1, sizeof(*eta->known));
 		struct known_command *known = &eta->known[eta->nknown++];
-		*known = (struct known_command){.key = xmemdup(buf_str(key), key->len)};
-		map_add(&eta->by_key, known->key, key->len, number);
+		*known = (struct known_command){.key = xmemdup(eta->key.data, eta->key.len)};
+		map_add(&eta->by_key, known->key, eta->key.len, number);
 	}
-	running_add(&eta->former, &(struct event_job_start){.id = start->id}, number);
+	return number;
 }
 
 static uint64_t time_of(const struct event_job_end *end) {
 	return result_wall(&end->result) * (end->nslots > 0 ? end->nslots : 1);
 }
 
-static void learn_end(struct eta *eta, const struct event_job_end *end) {
-	if (end->id.role != ROLE_JOB || end->up_to_date || end->result.outcome == OUTCOME_CANCELLED) {
-		return;
-	}
-	struct batch_history *batch = batch_of(eta, end->id.batch);
-	bool is_end = end->next == NEXT_NOTHING;
-	uint64_t time = time_of(end);
-	batch->before.time += time;
-	batch->before.n += is_end;
-	const struct event_job job = {.batch = end->id.batch, .number = end->id.number};
-	struct running_attempt *former = running_find(&eta->former, &job);
-	if (former) {
-		eta->known[former->at].sum.time += time;
-		eta->known[former->at].sum.n += is_end;
-	}
-	if (former && is_end) {
-		free(running_take(&eta->former, &job));
-	}
-}
-
 void eta_learn(void *arg, const struct event *event) {
 	struct eta *eta = arg;
-	switch (event->kind) {
-	case EVENT_JOB_START: learn_start(eta, &event->u.job_start); break;
-	case EVENT_JOB_END: learn_end(eta, &event->u.job_end); break;
-	default: break;
+	const struct event_job_end *end = &event->u.job_end;
+	if (event->kind != EVENT_JOB_END || end->id.role != ROLE_JOB || end->up_to_date || end->result.outcome == OUTCOME_CANCELLED) {
+		return;
+	}
+	bool is_end = end->next == NEXT_NOTHING;
+	uint64_t time = time_of(end);
+	struct sum *before = &batch_of(eta, end->id.batch)->before;
+	before->time += time;
+	before->n += is_end;
+	const struct event_job_start job = {.id = {.batch = end->id.batch, .number = end->id.number}};
+	FP_CLEANUP(free_later) struct running_attempt *former = running_take(&eta->former, &job.id);
+	uint32_t number = former ? (uint32_t)former->at : learn_command(eta, end);
+	if (number == MAP_NONE) {
+		return;
+	}
+	eta->known[number].sum.time += time;
+	eta->known[number].sum.n += is_end;
+	if (!is_end) {
+		running_add(&eta->former, &job, number);
 	}
 }
 
@@ -215,12 +209,12 @@ static struct busy *busy_of(struct eta *eta, unsigned slot) {
 	return &eta->slots[slot - 1];
 }
 
-// A job of the batch has started. Returns what it took the last time.
-static uint64_t take_known(struct eta *eta, struct batch_history *batch, const struct event_job_start *start) {
+// A job of the batch has started. Returns its time in the former run, which is no longer to come; or NOT_KNOWN.
+static uint64_t expected_time(struct eta *eta, struct batch_history *batch, const struct event_job_start *start) {
 	if (eta->nknown == 0 || !start->command) {
 		return NOT_KNOWN;
 	}
-	uint32_t number = known_number(eta, start);
+	uint32_t number = known_number(eta, start->id.batch, start->command, start->command_len);
 	uint64_t took = number == MAP_NONE ? NOT_KNOWN : mean(&eta->known[number].sum);
 	if (took != NOT_KNOWN && batch->to_come.n > 0) {
 		--batch->to_come.n;
@@ -238,7 +232,7 @@ static void job_starts(struct eta *eta, const struct event *event) {
 	if (start->id.role == ROLE_JOB && start->id.step == 0 && start->id.attempt <= 1) {
 		++batch->started;
 		++eta->started;
-		expected = take_known(eta, batch, start);
+		expected = expected_time(eta, batch, start);
 	} else if (start->id.role == ROLE_JOB && start->id.attempt > 1 && batch->again > 0) {
 		--batch->again;
 	}
@@ -390,7 +384,7 @@ static uint64_t sum_rests(struct eta *eta, uint64_t now, uint64_t guess, bool tr
 	return longest;
 }
 
-// ---- the course of the batches ----
+// ---- simulation of the batches ----
 
 // The rest of a batch's life, simulated: it waits for other batches, its work is done, it waits until its running jobs and
 // its pauses are over, and ends. Times are nanoseconds from now, rates are slots.
@@ -403,7 +397,6 @@ struct course {
 	double end;              // or -1
 	double rate;
 	bool apart;
-	size_t waits;            // batches that it needs
 };
 
 static bool is_at_work(const struct course *course) {
@@ -452,8 +445,8 @@ static double next_change(const struct course *courses, size_t n, double at) {
 	return next;
 }
 
-// Lets the time from `at` to `next` pass.
-static void pass(struct course *courses, size_t n, double at, double next) {
+// Advances the simulated time from `at` to `next`.
+static void advance(struct course *courses, size_t n, double at, double next) {
 	for (size_t i = 0; i < n; ++i) {
 		struct course *course = &courses[i];
 		if (is_at_work(course) && course->rate > 0) {
@@ -495,7 +488,7 @@ static uint64_t run_courses(struct course *courses, struct eta_batch *batches, s
 		if (next < 0) {
 			break;
 		}
-		pass(courses, n, at, next);
+		advance(courses, n, at, next);
 		at = next;
 	}
 	uint64_t last = 0;

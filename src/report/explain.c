@@ -9,7 +9,7 @@
 #include "base/map.h"
 #include "base/text.h"
 #include "base/units.h"
-#include "log/running.h"
+#include "report/attempts.h"
 
 #include <limits.h>
 
@@ -31,7 +31,6 @@ struct batch_facts {
 };
 
 struct explain {
-	const char *which;
 	char *which_batch;      // or NULL: any
 	uint64_t which_number, which_seq; // 0: any
 	struct batch_facts *batches;
@@ -53,18 +52,7 @@ static uint64_t number_in(const char *text) {
 	return parse_number(text, 1, LONG_MAX, &number) == 0 ? (uint64_t)number : 0;
 }
 
-static void choose(struct explain *explain, const char *which) {
-	const char *hash = strrchr(which, '#');
-	explain->which = which;
-	if (which[0] == '#' || (!hash && number_in(which) > 0)) {
-		explain->which_seq = number_in(which + (which[0] == '#'));
-		return;
-	}
-	explain->which_number = hash ? number_in(hash + 1) : 0;
-	explain->which_batch = explain->which_number > 0 ? xmemdup(which, (size_t)(hash - which)) : xstrdup(which);
-}
-
-static bool is_meant(const struct explain *explain, const struct event_job *id) {
+static bool is_selected(const struct explain *explain, const struct event_job *id) {
 	return (!explain->which_batch || strcmp(explain->which_batch, id->batch) == 0) &&
 	       (explain->which_number == 0 || (explain->which_number == id->number && id->role != ROLE_FINALLY)) &&
 	       (explain->which_seq == 0 || explain->which_seq == id->seq);
@@ -72,8 +60,12 @@ static bool is_meant(const struct explain *explain, const struct event_job *id) 
 
 struct explain *explain_new(const char *which) {
 	struct explain *explain = NEW(struct explain);
-	if (which) {
-		choose(explain, which);
+	const char *hash = which ? strrchr(which, '#') : NULL;
+	if (which && (which[0] == '#' || (!hash && number_in(which) > 0))) {
+		explain->which_seq = number_in(which + (which[0] == '#'));
+	} else if (which) {
+		explain->which_number = hash ? number_in(hash + 1) : 0;
+		explain->which_batch = explain->which_number > 0 ? xmemdup(which, (size_t)(hash - which)) : xstrdup(which);
 	}
 	return explain;
 }
@@ -99,7 +91,7 @@ static struct batch_facts *facts_of(struct explain *explain, const char *name) {
 	return facts;
 }
 
-static void keep_text(char **text, const char *new) {
+static void set_text(char **text, const char *new) {
 	free(*text);
 	*text = new ? xstrdup(new) : NULL;
 }
@@ -119,11 +111,20 @@ static struct running_attempt *line_of(struct explain *explain, const struct eve
 	return line;
 }
 
-// Gives out the line, which has been taken out of the table.
-static void line_end(struct explain *explain, struct running_attempt *line) {
-	buf_add(&explain->text, buf_str(&line->text), line->text.len);
+// Ends a line, with its reason or NULL in so many columns.
+static void end_line(struct explain *explain, const char *why, size_t columns) {
+	if (why) {
+		buf_adds(&explain->text, ": ");
+		text_add_text(&explain->text, why, strlen(why), columns);
+	}
 	buf_addc(&explain->text, '\n');
 	++explain->nlines;
+}
+
+// Emits the line, which has been taken out of the table.
+static void emit_line(struct explain *explain, struct running_attempt *line) {
+	buf_add(&explain->text, buf_str(&line->text), line->text.len);
+	end_line(explain, /* why */ NULL, 0);
 	buf_fini(&line->text);
 	free(line);
 }
@@ -155,7 +156,7 @@ void explain_free(struct explain *explain) {
 
 // ---- clauses ----
 
-// Appends what joins an attempt or step to the one before it. Returns false if the line names enough of them.
+// Appends the conjunction before an attempt or step. Returns false if the line names enough of them.
 static bool begin_clause(struct running_attempt *job) {
 	++job->so_far.attempts;
 	if (job->so_far.attempts > CLAUSES_MAX) {
@@ -192,12 +193,6 @@ static void add_others(struct explain *explain, struct buf *text, const char *ba
 	}
 }
 
-// The job has waited for memory; more than that it has waited for its turn, maybe because others waited for memory, too.
-static void keep_memory_wait(struct explain *explain, const struct event_wait *wait, uint64_t ns) {
-	const struct event_job_start job = {.id = {.batch = wait->batch, .number = wait->number}, .command = ""};
-	running_add(&explain->memory_waits, &job, ns);
-}
-
 // Appends for how long the job that starts waited for memory, if that is not what it waited for most.
 static void add_memory_wait(struct explain *explain, struct buf *text, const struct event_job_start *start) {
 	struct running_attempt *wait = running_take(&explain->memory_waits,
@@ -211,51 +206,29 @@ static void add_memory_wait(struct explain *explain, struct buf *text, const str
 }
 
 static void add_wait(struct explain *explain, struct buf *text, const struct event_job_start *start, uint64_t at) {
-	struct batch_facts *facts = facts_of(explain, start->id.batch);
-	const char *place;
+	const struct batch_facts *facts = facts_of(explain, start->id.batch);
+	const char *what = start->why == WHY_NEEDS ? facts->needs : start->why == WHY_HOST ? facts->place : NULL;
 	if (start->queued < EVENT_WORTH_A_REASON) {
 		return;
 	}
 	buf_adds(text, start->why == WHY_RETRY ? "paused for " : "waited ");
 	text_add_time(text, start->queued);
-	switch (start->why) {
-	case WHY_TURN:
-		if (start->source == FROM_LONG) {
-			buf_adds(text, " for its start");
-			break;
-		}
-		buf_adds(text, " for its turn");
-		add_others(explain, text, start->id.batch, minus(at, start->queued));
-		break;
-	case WHY_LIMIT:
-		if (facts->max_parallel > 0) {
-			buf_printf(text, ", for its batch runs at most %u at once", (unsigned)facts->max_parallel);
-		} else {
-			buf_adds(text, " for the limit of its batch");
-		}
-		break;
-	case WHY_RATE: buf_adds(text, " for the rate of its batch"); break;
-	case WHY_LOAD: buf_adds(text, " for the load to fall"); break;
-	case WHY_MEMORY: buf_adds(text, " for memory"); break;
-	case WHY_DELAY: buf_adds(text, " for --delay"); break;
-	case WHY_NEEDS:
+	if (what) {
 		buf_adds(text, " for ");
-		if (facts->needs) {
-			text_add_text(text, facts->needs, strlen(facts->needs), 60);
-		} else {
-			buf_adds(text, "what its batch needs");
-		}
-		break;
-	case WHY_RETRY: buf_adds(text, " before it was tried again"); break;
-	case WHY_RESERVE: buf_printf(text, " for %u slots to be free at once", start->nslots); break;
-	case WHY_SUSPEND: buf_adds(text, " while it was stopped"); break;
-	case WHY_HOST:
-		buf_adds(text, " for ");
-		place = facts->place ? facts->place : "a machine";
-		text_add_text(text, place, strlen(place), 80);
-		break;
+		text_add_text(text, what, strlen(what), start->why == WHY_NEEDS ? 60 : 80);
+	} else if (start->why == WHY_LIMIT && facts->max_parallel > 0) {
+		buf_printf(text, ", for its batch runs at most %u at once", (unsigned)facts->max_parallel);
+	} else if (start->why == WHY_RESERVE) {
+		buf_printf(text, " for %u slots to be free at once", start->nslots);
+	} else if (start->why == WHY_TURN && start->source == FROM_LONG) {
+		buf_adds(text, " for its start");
+	} else {
+		buf_printf(text, " %s", attempt_waits[start->why]);
 	}
-	uint64_t turn = start->queued > facts->reserved ? start->queued - facts->reserved : 0;
+	if (start->why == WHY_TURN && start->source != FROM_LONG) {
+		add_others(explain, text, start->id.batch, minus(at, start->queued));
+	}
+	uint64_t turn = minus(start->queued, facts->reserved);
 	bool is_reserve = start->why == WHY_RESERVE;
 	if (start->nslots > 1 && (is_reserve || start->why == WHY_TURN) && (is_reserve ? turn : facts->reserved) >= EVENT_WORTH_A_REASON) {
 		buf_adds(text, ", ");
@@ -292,24 +265,25 @@ static void add_place(struct buf *text, const struct event_job_start *start) {
 
 static void add_start(struct explain *explain, const struct event_job_start *start, uint64_t at) {
 	const struct event_job *id = &start->id;
-	struct running_attempt *job = is_meant(explain, id) ? line_of(explain, id) : NULL;
-	if (job && begin_clause(job)) {
-		add_wait(explain, &job->text, start, at);
-		if (start->pid > 0 || start->id.slot > 0) {
-			add_place(&job->text, start);
-		}
-	}
+	struct running_attempt *job = is_selected(explain, id) ? line_of(explain, id) : NULL;
 	if (job) {
 		job->at = at;
+		if (begin_clause(job)) {
+			add_wait(explain, &job->text, start, at);
+			if (start->pid > 0 || start->id.slot > 0) {
+				add_place(&job->text, start);
+			}
+		}
 	}
-	add_memory_wait(explain, /* text */ NULL, start); // of one whose line does not tell it
-	facts_of(explain, id->batch)->last_start = at;
-	facts_of(explain, id->batch)->reserved = 0;
+	add_memory_wait(explain, /* text */ NULL, start); // of one whose line does not name it
+	struct batch_facts *facts = facts_of(explain, id->batch);
+	facts->last_start = at;
+	facts->reserved = 0;
 }
 
 static void add_end(struct explain *explain, const struct event_job_end *end) {
 	char how[80];
-	struct running_attempt *job = is_meant(explain, &end->id) ? line_of(explain, &end->id) : NULL;
+	struct running_attempt *job = is_selected(explain, &end->id) ? line_of(explain, &end->id) : NULL;
 	if (!job) {
 		return;
 	}
@@ -317,8 +291,8 @@ static void add_end(struct explain *explain, const struct event_job_end *end) {
 	if (end->up_to_date) {
 		buf_adds(&job->text, " had nothing to do: what it creates was there");
 	} else if (is_named) {
-		if (job->at == 0) { // its start is not in the log, or there was none
-			buf_adds(&job->text, end->result.start > 0 ? " ran" : "");
+		if (job->at == 0 && end->result.start > 0) { // its start is not in the log
+			buf_adds(&job->text, " ran");
 		}
 		if (end->result.start > 0 && end->result.outcome != OUTCOME_SPAWN_ERROR) {
 			buf_adds(&job->text, " for ");
@@ -333,7 +307,7 @@ static void add_end(struct explain *explain, const struct event_job_end *end) {
 	}
 	job->at = 0;
 	if (end->next == NEXT_NOTHING) {
-		line_end(explain, running_take(&explain->lines, &job->start.id));
+		emit_line(explain, running_take(&explain->lines, &job->start.id));
 	}
 }
 
@@ -342,7 +316,7 @@ static void count_lost(struct explain *explain, const struct event_lost *lost) {
 	bool skipped = lost->outcome == OUTCOME_SKIPPED;
 	*(skipped ? &facts->skipped : &facts->cancelled) += lost->jobs;
 	if (lost->why) {
-		keep_text(skipped ? &facts->skipped_why : &facts->cancelled_why, lost->why);
+		set_text(skipped ? &facts->skipped_why : &facts->cancelled_why, lost->why);
 	}
 }
 
@@ -350,17 +324,13 @@ static void count_lost(struct explain *explain, const struct event_lost *lost) {
 static void add_slots(struct explain *explain, const struct event_slots *slots) {
 	if (explain->which_seq == 0 && !explain->which_batch) {
 		buf_printf(&explain->text, "slots: %u from now on", slots->slots);
-		if (slots->why) {
-			buf_adds(&explain->text, ": ");
-			text_add_text(&explain->text, slots->why, strlen(slots->why), 60);
-		}
-		buf_addc(&explain->text, '\n');
-		++explain->nlines;
+		end_line(explain, slots->why, 60);
 	}
 }
 
 void explain_on_event(void *arg, const struct event *event) {
 	struct explain *explain = arg;
+	const struct event_wait *wait = &event->u.wait;
 	switch (event->kind) {
 	case EVENT_BATCH_START:
 		facts_of(explain, event->u.batch.batch)->max_parallel = event->u.batch.max_parallel;
@@ -378,17 +348,17 @@ void explain_on_event(void *arg, const struct event *event) {
 		add_slots(explain, &event->u.slots);
 		break;
 	case EVENT_WAIT:
-		if (event->u.wait.why == WHY_NEEDS && event->u.wait.batch) {
-			keep_text(&facts_of(explain, event->u.wait.batch)->needs, event->u.wait.what);
-		} else if (event->u.wait.why == WHY_HOST && event->u.wait.batch) {
-			keep_text(&facts_of(explain, event->u.wait.batch)->place, event->u.wait.what);
+		if (wait->batch && (wait->why == WHY_NEEDS || wait->why == WHY_HOST)) {
+			struct batch_facts *facts = facts_of(explain, wait->batch);
+			set_text(wait->why == WHY_NEEDS ? &facts->needs : &facts->place, wait->what);
 		}
 		break;
 	case EVENT_WAIT_END:
-		if (event->u.wait.why == WHY_RESERVE && event->u.wait.batch && event->at > event->u.wait.since) {
-			facts_of(explain, event->u.wait.batch)->reserved = event->at - event->u.wait.since;
-		} else if (event->u.wait.why == WHY_MEMORY && event->u.wait.batch && event->u.wait.number > 0) {
-			keep_memory_wait(explain, &event->u.wait, minus(event->at, event->u.wait.since));
+		if (wait->why == WHY_RESERVE && wait->batch && event->at > wait->since) {
+			facts_of(explain, wait->batch)->reserved = event->at - wait->since;
+		} else if (wait->why == WHY_MEMORY && wait->batch && wait->number > 0) {
+			const struct event_job_start job = {.id = {.batch = wait->batch, .number = wait->number}, .command = ""};
+			running_add(&explain->memory_waits, &job, minus(event->at, wait->since));
 		}
 		break;
 	default:
@@ -405,12 +375,7 @@ static void add_lost(struct explain *explain, const struct batch_facts *facts, u
 	text_add_text(&explain->text, facts->name, strlen(facts->name), 60);
 	buf_printf(&explain->text, ": %llu job%s %s before %s start", ull(n), n == 1 ? " was" : "s were", what,
 	           n == 1 ? "its" : "their");
-	if (why) {
-		buf_adds(&explain->text, ": ");
-		text_add_text(&explain->text, why, strlen(why), 200);
-	}
-	buf_addc(&explain->text, '\n');
-	++explain->nlines;
+	end_line(explain, why, 200);
 }
 
 uint64_t explain_finish(struct explain *explain, uint64_t now) {
@@ -422,7 +387,7 @@ uint64_t explain_finish(struct explain *explain, uint64_t now) {
 		} else {
 			buf_adds(&job->text, ", and was to go on when it was cancelled");
 		}
-		line_end(explain, job);
+		emit_line(explain, job);
 	}
 	bool is_answered = explain->nlines > 0 && (explain->which_number > 0 || explain->which_seq > 0);
 	for (size_t i = 0; i < explain->nbatches && !is_answered; ++i) {

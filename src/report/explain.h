@@ -8,8 +8,8 @@
 
 struct explain;
 
-// Explains the jobs that `which` names: all (NULL); "BATCH#7" or "BATCH"; "7" or "#7", by its number in the run. It is
-// borrowed until explain_free(), with which the caller frees the result.
+// Explains the jobs that `which` names: all (NULL); "BATCH#7" or "BATCH"; "7" or "#7", by its number in the run. The caller
+// frees the result with explain_free().
 struct explain *explain_new(const char *which);
 void explain_free(struct explain *explain);
 

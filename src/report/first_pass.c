@@ -1,13 +1,8 @@
-// Counts the attempts of a run and their lengths in a first pass over its log, so that a second one can draw them in bounded
-// memory.
+// Counts the attempts of a run and their lengths in a first pass over its log.
 
 #include "report/first_pass.h"
 
-void first_pass_fini(struct first_pass *first_pass) {
-	machines_fini(&first_pass->machines);
-}
-
-void first_pass_add(void *arg, const struct attempt_span *attempt) {
+static void add_attempt(void *arg, const struct attempt_span *attempt) {
 	struct first_pass *first_pass = arg;
 	if (attempt->phase == ATTEMPT_STARTED) {
 		return;
@@ -20,25 +15,30 @@ void first_pass_add(void *arg, const struct attempt_span *attempt) {
 	first_pass->bars += bars;
 	first_pass->durations[bucket_of(attempt->to - attempt->from, FIRST_PASS_BITS)] += bars;
 	const struct event_job_end *end = attempt->end;
-	if (end && end->next == NEXT_NOTHING && attempt->id.role == ROLE_JOB) {
-		++first_pass->jobs;
-	}
+	first_pass->jobs += end && end->next == NEXT_NOTHING && attempt->id.role == ROLE_JOB;
+}
+
+void first_pass_init(struct first_pass *first_pass) {
+	*first_pass = (struct first_pass){0};
+	first_pass->attempts = (struct attempts){.fn = add_attempt, .arg = first_pass, .count = &first_pass->machines};
+}
+
+void first_pass_fini(struct first_pass *first_pass) {
+	machines_fini(&first_pass->machines);
 }
 
 void first_pass_on_event(void *arg, const struct event *event) {
 	struct first_pass *first_pass = arg;
+	attempts_on_event(&first_pass->attempts, event);
 	if (event->kind == EVENT_LENT && event->u.lent.end >= event->u.lent.start) {
 		++first_pass->bars;
 		++first_pass->durations[bucket_of(event->u.lent.end - event->u.lent.start, FIRST_PASS_BITS)];
 	}
 }
 
-const struct machines *first_pass_rows(struct first_pass *first_pass) {
-	if (!machines_are_several(&first_pass->machines)) {
-		return NULL;
-	}
-	machines_place(&first_pass->machines);
-	return &first_pass->machines;
+void first_pass_finish(struct first_pass *first_pass) {
+	attempts_finish(&first_pass->attempts);
+	first_pass->attempts.rows = machines_place(&first_pass->machines) ? &first_pass->machines : NULL;
 }
 
 void first_pass_bounds(const struct first_pass *first_pass, const struct run_stats *stats, uint64_t *ret_start, uint64_t *ret_end) {

@@ -13,28 +13,27 @@ enum {
 	FIRST_PASS_SLOTS = 1 << 10,            // more of a job are not counted
 };
 
-// Zeroed it is ready.
 struct first_pass {
-	struct machines machines;          // for attempts.count
+	struct attempts attempts;          // after first_pass_finish() with the `rows` and numbers of lanes that a second pass needs
+	struct machines machines;
 	uint64_t first, last;              // event time, of what was drawn; 0: nothing was
 	uint64_t bars;                     // attempts of jobs and others, once for each slot they take
 	uint64_t jobs;                     // that have ended and ran
 	uint64_t durations[BUCKETS(FIRST_PASS_BITS)]; // bars by their length
 };
 
+// Begins the pass; it must stay in its place until first_pass_fini().
+void first_pass_init(struct first_pass *first_pass);
 void first_pass_fini(struct first_pass *first_pass);
 
-// An attempt_fn: `arg` is the struct first_pass.
-void first_pass_add(void *arg, const struct attempt_span *attempt);
-
-// An event_fn: counts the bars that are no attempts, slots that were lent; `arg` is the struct first_pass.
+// An event_fn: counts attempts, and slots that were lent; `arg` is the struct first_pass.
 void first_pass_on_event(void *arg, const struct event *event);
 
-// The end of the pass. Returns the rows of the machines, for attempts.rows, borrowed until first_pass_fini(); NULL: there is but one.
-const struct machines *first_pass_rows(struct first_pass *first_pass);
+// Ends the pass, once.
+void first_pass_finish(struct first_pass *first_pass);
 
-// The event times from which to which a picture of the run is: those of the run, and of the attempts beyond in a damaged log.
-// The end is later than the start.
+// Sets the event times at which a picture of the run starts and ends: those of the run, widened to all attempts, which in a
+// damaged log may lie outside. The end is later than the start.
 void first_pass_bounds(const struct first_pass *first_pass, const struct run_stats *stats, uint64_t *ret_start, uint64_t *ret_end);
 
 // The smallest length in nanoseconds such that at most `most` bars are as long or longer; 0 if there are no more than that.

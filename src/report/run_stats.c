@@ -73,9 +73,9 @@ struct stats_private {
 	size_t cap;             // of run_stats.batches
 	struct map names;       // number of a batch
 	struct running_table retried; // jobs counted in stats_batch.retried that have not ended
-	struct arena facts;     // the strings of the run's start
+	struct arena texts;     // of the run's start, changes of slots, losses and runs in jobs: of a bounded number
 	size_t changes_cap;
-	const char *reasons[STATS_REASONS]; // of changes of the number of slots, each once; in `facts`
+	const char *reasons[STATS_REASONS]; // of changes of the number of slots, each once
 	uint64_t slots_since;   // event time
 	double capacity;        // slots × nanoseconds until then
 };
@@ -99,7 +99,7 @@ void stats_free(struct run_stats *stats) {
 		return;
 	}
 	struct stats_private *inside = stats->inside;
-	arena_fini(&inside->facts);
+	arena_fini(&inside->texts);
 	for (size_t i = 0; i < stats->nbatches; ++i) {
 		free(stats->batches[i].name);
 		free(stats->batches[i].durations->counts);
@@ -111,14 +111,6 @@ void stats_free(struct run_stats *stats) {
 	for (size_t i = 0; i < stats->nfailures; ++i) {
 		job_fini(&stats->failures[i]);
 	}
-	for (size_t i = 0; i < stats->nlosses; ++i) {
-		free(stats->losses[i].batch);
-		free(stats->losses[i].why);
-	}
-	for (size_t i = 0; i < stats->ninner; ++i) {
-		free(stats->inner[i].batch);
-		free(stats->inner[i].to);
-	}
 	free(stats->changes);
 	free(stats->batches);
 	map_fini(&inside->names);
@@ -129,39 +121,22 @@ void stats_free(struct run_stats *stats) {
 
 // ---- batches ----
 
-static size_t add_batch(struct run_stats *stats, const char *name) {
-	struct stats_private *inside = stats->inside;
-	size_t i = stats->nbatches++;
-	grow_array(&stats->batches, &inside->cap, i + 1, sizeof(*stats->batches));
-	stats->batches[i] = (struct stats_batch){.name = xstrdup(name), .jobs = -1, .durations = NEW(struct histogram)};
-	return i;
-}
-
 uint32_t stats_find(const struct run_stats *stats, const char *name) {
 	return map_get(&stats->inside->names, name, strlen(name));
 }
 
-// The place of the batch in stats->batches, added if it is new.
-static size_t place_of(struct run_stats *stats, const char *name) {
-	uint32_t number = stats_find(stats, name);
-	if (number != MAP_NONE) {
-		return number;
-	}
-	if (stats->nbatches < SHARED) {
-		size_t i = add_batch(stats, name);
-		map_add(&stats->inside->names, stats->batches[i].name, strlen(name), (uint32_t)i);
-		return i;
-	}
-	if (stats->nbatches == SHARED) {
-		add_batch(stats, "");
-	}
-	return SHARED;
-}
-
-// The batch, good until the next new one.
+// The batch, added if it is new; good until the next new one.
 static struct stats_batch *batch_of(struct run_stats *stats, const char *name) {
-	size_t place = place_of(stats, name);
-	return &stats->batches[place];
+	uint32_t number = stats_find(stats, name);
+	size_t i = number != MAP_NONE ? number : stats->nbatches < SHARED ? stats->nbatches : SHARED;
+	if (i == stats->nbatches) {
+		grow_array(&stats->batches, &stats->inside->cap, ++stats->nbatches, sizeof(*stats->batches));
+		stats->batches[i] = (struct stats_batch){.name = xstrdup(i < SHARED ? name : ""), .jobs = -1, .durations = NEW(struct histogram)};
+		if (i < SHARED) {
+			map_add(&stats->inside->names, stats->batches[i].name, strlen(name), (uint32_t)i);
+		}
+	}
+	return &stats->batches[i];
 }
 
 static void note_batch(struct run_stats *stats, const struct event_batch *event) {
@@ -183,32 +158,30 @@ void stats_add_queued(struct run_stats *stats, const char *batch, int64_t jobs) 
 
 // ---- the run ----
 
-static char *keep(struct stats_private *inside, const char *text) {
-	return text ? arena_text(&inside->facts, text, strlen(text)) : NULL;
+static char *keep(struct run_stats *stats, const char *text) {
+	return text ? arena_text(&stats->inside->texts, text, strlen(text)) : NULL;
 }
 
 static void note_start(struct run_stats *stats, const struct event_run_start *event, uint64_t at) {
-	struct stats_private *inside = stats->inside;
-	arena_fini(&inside->facts);
-	stats->run = keep(inside, event->run);
-	stats->version = keep(inside, event->version);
-	stats->host = keep(inside, event->host);
-	stats->cwd = keep(inside, event->cwd);
-	stats->manifest = keep(inside, event->manifest);
-	stats->joblog = keep(inside, event->joblog);
-	stats->name = keep(inside, event->name);
+	stats->run = keep(stats, event->run);
+	stats->version = keep(stats, event->version);
+	stats->host = keep(stats, event->host);
+	stats->cwd = keep(stats, event->cwd);
+	stats->manifest = keep(stats, event->manifest);
+	stats->joblog = keep(stats, event->joblog);
+	stats->name = keep(stats, event->name);
 	size_t n = 0;
 	while (event->argv && event->argv[n]) {
 		++n;
 	}
-	stats->argv = event->argv ? arena_alloc(&inside->facts, (n + 1) * sizeof(*stats->argv)) : NULL;
+	stats->argv = event->argv ? arena_alloc(&stats->inside->texts, (n + 1) * sizeof(*stats->argv)) : NULL;
 	for (size_t i = 0; i < n; ++i) {
-		stats->argv[i] = keep(inside, event->argv[i]);
+		stats->argv[i] = keep(stats, event->argv[i]);
 	}
 	stats->time_ns = event->time_ns;
 	stats->slots = stats->slots_now = stats->least_slots = stats->most_slots = event->slots;
 	stats->fair_time = event->fair_time;
-	stats->start = inside->slots_since = at;
+	stats->start = stats->inside->slots_since = at;
 }
 
 // The event time, not before the run's start, in whole microseconds since then.
@@ -225,13 +198,12 @@ static void count_capacity(const struct run_stats *stats, uint64_t until) {
 }
 
 // One copy of each reason. Returns NULL for none, and for one that comes after STATS_REASONS others.
-static const char *keep_reason(struct stats_private *inside, const char *why) {
+static const char *keep_reason(struct run_stats *stats, const char *why) {
+	const char **reasons = stats->inside->reasons;
 	for (size_t i = 0; why && i < STATS_REASONS; ++i) {
-		if (!inside->reasons[i]) {
-			inside->reasons[i] = keep(inside, why);
-		}
-		if (strcmp(inside->reasons[i], why) == 0) {
-			return inside->reasons[i];
+		reasons[i] = reasons[i] ? reasons[i] : keep(stats, why);
+		if (strcmp(reasons[i], why) == 0) {
+			return reasons[i];
 		}
 	}
 	return NULL;
@@ -246,7 +218,7 @@ static void note_slots(struct run_stats *stats, const struct event_slots *event,
 		grow_array(&stats->changes, &stats->inside->changes_cap, stats->nchanges + 1, sizeof(*stats->changes));
 		++stats->nchanges;
 	}
-	stats->changes[stats->nchanges - 1] = (struct stats_slots){.at = at, .slots = slots, .why = keep_reason(stats->inside, event->why)};
+	stats->changes[stats->nchanges - 1] = (struct stats_slots){.at = at, .slots = slots, .why = keep_reason(stats, event->why)};
 }
 
 void stats_add_slots(struct buf *buf, const struct run_stats *stats) {
@@ -258,6 +230,15 @@ void stats_add_slots(struct buf *buf, const struct run_stats *stats) {
 }
 
 // ---- lists ----
+
+void stats_add_attempts(struct buf *buf, const struct stats_job *job) {
+	if (job->step > 0) {
+		buf_printf(buf, " at step %u", job->step + 1);
+	}
+	if (job->attempts > 1) {
+		buf_printf(buf, " after %u attempts", job->attempts);
+	}
+}
 
 static char *copy_bytes(const char *mem, size_t len, size_t *ret_len) {
 	*ret_len = len < TEXT_MAX ? len : TEXT_MAX;
@@ -288,41 +269,26 @@ static uint64_t duration(const struct result *result) {
 	return event_us(result_wall(result)) * 1000;
 }
 
-// Takes an attempt of the same job out of the list. Returns false if it took longer, and stays.
-static bool replace_slow(struct run_stats *stats, const struct event_job *id, uint64_t wall) {
-	for (size_t i = 0; i < stats->nslowest; ++i) {
-		struct stats_job *job = &stats->slowest[i];
-		if (job->number != id->number || strcmp(job->batch, id->batch) != 0) {
-			continue;
-		}
-		if (duration(&job->result) >= wall) {
-			return false;
-		}
-		job_fini(job);
-		memmove(job, job + 1, (--stats->nslowest - i) * sizeof(*job));
-		return true;
-	}
-	return true;
-}
-
 // A job is listed once, by its longest attempt.
 static void note_slow(struct run_stats *stats, const struct event_job_end *end, uint64_t wall) {
-	if ((end->id.attempt > 1 || end->id.step > 0) && !replace_slow(stats, &end->id, wall)) {
+	struct stats_job *slowest = stats->slowest;
+	bool is_again = end->id.attempt > 1 || end->id.step > 0;
+	size_t i = 0;
+	while (i < stats->nslowest && !(is_again && slowest[i].number == end->id.number && strcmp(slowest[i].batch, end->id.batch) == 0)) {
+		++i;
+	}
+	i -= i == STATS_SLOWEST;
+	if (i == stats->nslowest) {
+		++stats->nslowest;
+	} else if (duration(&slowest[i].result) < wall) {
+		job_fini(&slowest[i]);
+	} else {
 		return;
 	}
-	size_t n = stats->nslowest;
-	if (n == STATS_SLOWEST) {
-		if (wall <= duration(&stats->slowest[n - 1].result)) {
-			return;
-		}
-		job_fini(&stats->slowest[--n]);
+	for (; i > 0 && duration(&slowest[i - 1].result) < wall; --i) {
+		slowest[i] = slowest[i - 1];
 	}
-	size_t i = n;
-	for (; i > 0 && duration(&stats->slowest[i - 1].result) < wall; --i) {
-		stats->slowest[i] = stats->slowest[i - 1];
-	}
-	job_set(&stats->slowest[i], end);
-	stats->nslowest = n + 1;
+	job_set(&slowest[i], end);
 }
 
 // ---- jobs ----
@@ -348,10 +314,7 @@ static void count_end(struct stats_batch *batch, const struct event_job_end *end
 	case OUTCOME_SKIPPED:
 		++batch->skipped;
 		break;
-	case OUTCOME_FAILED:
-	case OUTCOME_SIGNAL:
-	case OUTCOME_TIMEOUT:
-	case OUTCOME_SPAWN_ERROR:
+	default:
 		batch->failed += 1 + end->coalesced;
 		batch->coalesced_failed += end->coalesced;
 		batch->allowed += end->allowed;
@@ -415,16 +378,13 @@ static void note_loss(struct run_stats *stats, const struct event_lost *lost) {
 		bool is_same_batch = loss->batch && strcmp(loss->batch, lost->batch) == 0;
 		if (loss->outcome == lost->outcome && strcmp(loss->why, lost->why) == 0 && (is_same_batch || !is_skipped)) {
 			loss->jobs += lost->jobs;
-			if (!is_same_batch) {
-				free(loss->batch);
-				loss->batch = NULL;
-			}
+			loss->batch = is_same_batch ? loss->batch : NULL;
 			return;
 		}
 	}
 	if (stats->nlosses < STATS_LOSSES) {
 		stats->losses[stats->nlosses++] = (struct stats_loss){
-			.batch = xstrdup(lost->batch), .why = xstrdup(lost->why), .outcome = lost->outcome, .jobs = lost->jobs,
+			.batch = keep(stats, lost->batch), .why = keep(stats, lost->why), .outcome = lost->outcome, .jobs = lost->jobs,
 		};
 	}
 }
@@ -449,7 +409,7 @@ static struct stats_inner *inner_of(struct run_stats *stats, const struct event_
 	}
 	struct stats_inner *inner = &stats->inner[stats->ninner++];
 	*inner = (struct stats_inner){
-		.batch = xstrdup(lent->id.batch), .number = lent->id.number, .seq = lent->id.seq, .to = xstrdup(lent->to),
+		.batch = keep(stats, lent->id.batch), .number = lent->id.number, .seq = lent->id.seq, .to = keep(stats, lent->to),
 		.pid = lent->pid, .depth = lent->depth, .first = lent->start,
 	};
 	return inner;
@@ -597,4 +557,61 @@ void stats_finish(struct run_stats *stats, uint64_t now) {
 	count_capacity(stats, in_whole_us(stats, stats->end > 0 ? stats->end : now));
 	stats->busy = inside->capacity > 0 ? slot_time / inside->capacity : 0;
 	stats->busy = stats->busy > 1 ? 1 : stats->busy;
+}
+
+// ---- the table of batches ----
+
+const struct batch_heading batch_headings[BATCH_COLUMNS] = {
+	[COLUMN_JOBS] = {"jobs", UNIT_COUNT},
+	[COLUMN_OK] = {"ok", UNIT_COUNT},
+	[COLUMN_FAILED] = {"failed", UNIT_COUNT},
+	[COLUMN_CANCELLED] = {"cancelled", UNIT_COUNT},
+	[COLUMN_SKIPPED] = {"skipped", UNIT_COUNT},
+	[COLUMN_RUNNING] = {"running", UNIT_COUNT},
+	[COLUMN_RETRIED] = {"retried", UNIT_COUNT},
+	[COLUMN_WALL] = {"wall", UNIT_TIME},
+	[COLUMN_SLOT_TIME] = {"slot-time", UNIT_TIME},
+	[COLUMN_BESIDE] = {"beside", UNIT_TIME},
+	[COLUMN_SHARE] = {"share", UNIT_PERCENT},
+	[COLUMN_P50] = {"p50", UNIT_TIME},
+	[COLUMN_MAX] = {"max", UNIT_TIME},
+	[COLUMN_WAITED] = {"waited", UNIT_TIME},
+};
+
+bool batch_column_is_shown(enum batch_column column, const struct run_stats *stats) {
+	const struct stats_batch *total = &stats->total;
+	switch (column) {
+	case COLUMN_CANCELLED: return total->cancelled > 0;
+	case COLUMN_SKIPPED: return total->skipped > 0;
+	case COLUMN_RUNNING: return !stats->has_end && total->running > 0;
+	case COLUMN_BESIDE: return total->long_time > 0;
+	case COLUMN_WAITED: return stats->nbatches > 1 && total->longest_wait > 0;
+	default: return true;
+	}
+}
+
+static uint64_t known_if(bool is_known, uint64_t value) {
+	return is_known ? value : NOT_KNOWN;
+}
+
+uint64_t batch_column_value(enum batch_column column, const struct stats_batch *batch) {
+	bool has_run = batch->attempts > 0;
+	switch (column) {
+	case COLUMN_JOBS: return stats_jobs(batch);
+	case COLUMN_OK: return batch->ok;
+	case COLUMN_FAILED: return batch->failed;
+	case COLUMN_CANCELLED: return batch->cancelled;
+	case COLUMN_SKIPPED: return batch->skipped;
+	case COLUMN_RUNNING: return batch->running;
+	case COLUMN_RETRIED: return batch->retried;
+	case COLUMN_WALL: return known_if(batch->first_start > 0 && batch->last_end >= batch->first_start, batch->last_end - batch->first_start);
+	case COLUMN_SLOT_TIME: return known_if(has_run && (batch->slot_time > 0 || batch->long_time == 0), batch->slot_time);
+	case COLUMN_BESIDE: return known_if(batch->long_time > 0, batch->long_time);
+	case COLUMN_SHARE: return known_if(batch->slot_time > 0, (uint64_t)(batch->share * 100 + 0.5));
+	case COLUMN_P50: return known_if(has_run, batch->p50);
+	case COLUMN_MAX: return known_if(has_run, batch->max);
+	case COLUMN_WAITED: return known_if(batch->longest_wait > 0, batch->longest_wait);
+	case BATCH_COLUMNS: break;
+	}
+	return NOT_KNOWN;
 }

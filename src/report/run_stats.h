@@ -70,7 +70,7 @@ struct stats_loss {
 	uint64_t jobs;
 };
 
-// A run in a job, and what it was lent.
+// A nested run, in a job of this one, and the slots that it was lent.
 struct stats_inner {
 	char *batch;            // of the job
 	uint64_t number, seq;
@@ -117,7 +117,7 @@ struct run_stats {
 	uint64_t stolen;        // attempts that another slot has taken from its own list
 	bool has_end;           // EVENT_RUN_END came
 	struct event_run_end run_end;
-	double busy;            // slot-time by slots × wall, 0 to 1, by stats_finish()
+	double busy;            // slot-time divided by slots × wall, 0 to 1, by stats_finish()
 	struct stats_private *inside;
 };
 
@@ -127,6 +127,9 @@ void stats_free(struct run_stats *stats);
 
 // Appends how many slots there were: "1 slot", "8 slots", or "2 to 64 slots".
 void stats_add_slots(struct buf *buf, const struct run_stats *stats);
+
+// Appends at which step and after how many attempts the job has ended, " at step 2 after 3 attempts", where these are not the first.
+void stats_add_attempts(struct buf *buf, const struct stats_job *job);
 
 // The name of the machine `host` of an event, for people: NULL is that of the run.
 const char *stats_machine_name(const struct run_stats *stats, const char *host);
@@ -157,8 +160,29 @@ bool *stats_largest(const struct run_stats *stats, size_t most, bool with_long);
 // Nanoseconds from the start of the run to its end, or to the last event of one that has none.
 uint64_t stats_wall(const struct run_stats *stats);
 
-// Sets the members that are worked out from the others (p50, max, share, busy, total), as of the event time `now`. May be
-// called again after more events.
+// Computes the members that follow from the others (p50, max, share, busy, total), as of the event time `now`. May be called
+// again after more events.
 void stats_finish(struct run_stats *stats, uint64_t now);
+
+// ---- the table of batches, for the summary and the page ----
+
+// In the order of the table. The name of the batch stands in front of them.
+enum batch_column {
+	COLUMN_JOBS, COLUMN_OK, COLUMN_FAILED, COLUMN_CANCELLED, COLUMN_SKIPPED, COLUMN_RUNNING, COLUMN_RETRIED,
+	COLUMN_WALL, COLUMN_SLOT_TIME, COLUMN_BESIDE, COLUMN_SHARE, COLUMN_P50, COLUMN_MAX, COLUMN_WAITED,
+	BATCH_COLUMNS,
+};
+
+enum batch_unit { UNIT_COUNT, UNIT_TIME, UNIT_PERCENT };
+
+// By enum batch_column: its heading, and what its numbers are (nanoseconds for a time).
+extern const struct batch_heading { const char *name; enum batch_unit unit; } batch_headings[BATCH_COLUMNS];
+
+// Whether the table has the column. Those that are empty or zero in most runs are left out where all batches have nothing in
+// them. Finished statistics (stats_finish()).
+bool batch_column_is_shown(enum batch_column column, const struct run_stats *stats);
+
+// The number in the column's unit, or NOT_KNOWN: there is none, as the median of a batch of which nothing ran.
+uint64_t batch_column_value(enum batch_column column, const struct stats_batch *batch);
 
 #endif

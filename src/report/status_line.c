@@ -336,10 +336,8 @@ void status_add_bar(struct buf *buf, const struct status *status, const struct s
 	if (add_numbers(&text, status, form) && status->item) {
 		add_item(&text, status, form);
 	}
-	if (form->width > 0) {
-		status_cut(&text, form->width);
-	}
 	if (form->colour && form->width > 0) {
+		status_cut(&text, form->width);
 		add_reversed(buf, &text, form->width * done / 100, form);
 	} else {
 		add_cut(buf, &text, form);
@@ -379,14 +377,11 @@ void status_add_bad_letters(struct buf *buf, const char *format, bool utf8) {
 
 bool status_says_something(const char *format) {
 	size_t len;
-	const char *bad = bad_letter(format, &len);
-	if (!bad) {
-		return true;
+	bool is_good = true;
+	for (const char *bad; (bad = bad_letter(format, &len)) && format + strspn(format, " ") == bad; format = bad + len) {
+		is_good = false;
 	}
-	for (; bad && format + strspn(format, " ") == bad; bad = bad_letter(format, &len)) {
-		format = bad + len;
-	}
-	return format[strspn(format, " ")] != '\0';
+	return is_good || format[strspn(format, " ")] != '\0';
 }
 
 bool status_shows_time(const char *format) {

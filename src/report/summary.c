@@ -1,11 +1,9 @@
-// The end of a run in a few lines: totals, a table of batches, the slowest jobs, the failed ones with the last lines of
-// their output, and what to do next.
+// The end of a run in a few lines.
 
 #include "report/summary.h"
 
 #include "base/alloc.h"
 #include "base/text.h"
-#include "report/batch_columns.h"
 
 #include <stdarg.h>
 
@@ -18,7 +16,7 @@ enum {
 
 static const uint64_t WORTH_A_HINT = 1000000000; // nanoseconds of slot-time
 
-// ---- colours: red failed, yellow what was tried again or is to be looked at, green ok, bold headings, dim details ----
+// ---- colours: red failed, yellow a retry or a warning, green ok, bold headings, dim details ----
 
 #define RED "31"
 #define YELLOW "33"
@@ -173,7 +171,7 @@ static void measure(struct table *table) {
 	}
 }
 
-// Leaves out columns until the table is no wider than the terminal: first what others tell nearly as well.
+// Leaves out columns until the table is no wider than the terminal: first the least informative ones.
 static void fit_columns(struct table *table, unsigned width) {
 	static const enum batch_column spare[] = {
 		COLUMN_RETRIED, COLUMN_WAITED, COLUMN_WALL, COLUMN_P50, COLUMN_SLOT_TIME, COLUMN_MAX, COLUMN_BESIDE, COLUMN_RETRIED, COLUMN_SHARE,
@@ -304,12 +302,7 @@ static void add_failure(struct buf *buf, const struct stats_job *job, const stru
 	if (job->items > 1) {
 		buf_printf(buf, ", %llu items", ull(job->items));
 	}
-	if (job->step > 0) {
-		buf_printf(buf, " at step %u", job->step + 1);
-	}
-	if (job->attempts > 1) {
-		buf_printf(buf, " after %u attempts", job->attempts);
-	}
+	stats_add_attempts(buf, job);
 	if (job->allowed) {
 		buf_adds(buf, ", allowed to");
 	}

@@ -1,4 +1,4 @@
-// The jobs that were added to a run from outside of its input (--add), and what has become of each.
+// The table of the jobs that were added by --add: spec, state and exit status of each.
 
 #include "run/added_jobs.h"
 
@@ -16,7 +16,7 @@ struct entry {
 	uint64_t by;              // who has added it, or 0
 	struct added_job *job;    // NULL: it has ended
 	int code;                 // then: what --wait exits with for it
-	bool told;
+	bool reported;
 	bool settled;             // it has no effect on the row of who has added it
 };
 
@@ -135,11 +135,11 @@ enum added_state added_jobs_state(struct added_jobs *added_jobs, uint64_t id, in
 	return state;
 }
 
-void added_jobs_by(struct added_jobs *added_jobs, uint64_t by, bool untold, struct buf *ids) {
+void added_jobs_by(struct added_jobs *added_jobs, uint64_t by, bool unreported, struct buf *ids) {
 	mutex_lock(&added_jobs->lock);
 	for (size_t i = 0; i < added_jobs->n; ++i) {
 		const struct entry *entry = &added_jobs->entries[i];
-		if (entry->by == by && !(untold && entry->told)) {
+		if (entry->by == by && !(unreported && entry->reported)) {
 			buf_add(ids, &entry->id, sizeof(entry->id));
 		}
 	}
@@ -150,7 +150,7 @@ void added_jobs_mark_reported(struct added_jobs *added_jobs, uint64_t id) {
 	mutex_lock(&added_jobs->lock);
 	struct entry *entry = find(added_jobs, id);
 	if (entry) {
-		entry->told = true;
+		entry->reported = true;
 	}
 	mutex_unlock(&added_jobs->lock);
 }

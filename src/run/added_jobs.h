@@ -1,5 +1,5 @@
-// The jobs that were added to a run from outside of its input (--add): what each is made from while it is there, and what has
-// become of it, for as long as the run.
+// The table of the jobs that were added by --add: the spec of each until it ends, and its state and exit status until the run
+// ends.
 
 #ifndef FAIRPAR_RUN_ADDED_JOBS_H
 #define FAIRPAR_RUN_ADDED_JOBS_H
@@ -34,33 +34,35 @@ void added_job_free(struct added_job *added);
 // item is submitted.
 void added_jobs_register(struct added_jobs *added_jobs, struct added_job *added, uint64_t by);
 
-// Notes that the job has ended with that result, or that it will never run, and lets those go on that wait for it (run->waits). A
-// second call is ignored. From any thread.
+// Records that the job has ended with that result, or will never run, and reports that to run->waits, for jobs that wait for it.
+// A second call is ignored. Any thread.
 void added_job_ended(struct run *run, struct added_job *added, const struct result *result);
 
 // Whether there is or was an added job of that id. *ret_code: the exit status of --wait for it, once it has ended.
 enum added_state { ADDED_UNKNOWN, ADDED_THERE, ADDED_ENDED };
 enum added_state added_jobs_state(struct added_jobs *added_jobs, uint64_t id, int *ret_code);
 
-// Appends to `ids`, as uint64_t, the ids of the jobs that job `by` has added; with `untold` only of those whose end was not reported
+// Appends to `ids`, as uint64_t, the ids of the jobs that job `by` has added; with `unreported` only of those whose end was not reported
 // yet (--wait-any). added_jobs_mark_reported() notes that the end of a job was reported.
-void added_jobs_by(struct added_jobs *added_jobs, uint64_t by, bool untold, struct buf *ids);
+void added_jobs_by(struct added_jobs *added_jobs, uint64_t by, bool unreported, struct buf *ids);
 void added_jobs_mark_reported(struct added_jobs *added_jobs, uint64_t id);
 
 // ---- rows of the joblog
 //
-// A job has its row behind those of all jobs that it has added, and these behind those that they have added. So --resume runs it
-// again, which adds them again, where one of them was cut off or never started.
+// The row of a job is written after the rows of all jobs that it has added, directly or through others. If one of these was cut
+// off or never started, the job has no row, so --resume runs it again and it adds them again.
 
-// Keeps the row (copied) of the job `seq`, if jobs that it has added are not settled. Returns whether it was kept. From any thread.
+// Keeps the row (copied) of job `seq` if a job that it has added is not settled yet. Returns false if it is to be written now.
+// Any thread.
 bool added_jobs_keep_row(struct added_jobs *added_jobs, uint64_t seq, const char *row, size_t len);
 
-// The job `seq` need not run again: its row was written, or was there, or who added it has cancelled it. Appends the row of the job
-// that has added it to `ret_rows`, if that was kept for it alone. Not for a job that was not added, and not for the second time.
-// From any thread.
+// Settles the added job `seq`: it need not run again, because its row is in the joblog, or the job that added it has cancelled
+// it. If it was the last unsettled one of the job that added it, that job's kept row is appended to `ret_rows`. Does nothing for
+// a job that was not added or is settled. Any thread.
 void added_jobs_settle(struct added_jobs *added_jobs, uint64_t seq, struct buf *ret_rows);
 
-// Cancels the job of that id. If `runs`, it is being ended by somebody; else it has ended with this.
+// Marks the job of that id as cancelled. If `runs`, the caller ends its process, and added_job_ended() follows; else this call
+// records its end.
 void added_jobs_cancel(struct run *run, uint64_t id, bool runs);
 
 #endif

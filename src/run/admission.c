@@ -19,7 +19,7 @@
 #include <stdio.h>
 
 enum {
-	LOOK_AGAIN_MS = 1000, // GNU parallel's longest pause between two looks
+	CHECK_AGAIN_MS = 1000, // GNU parallel's longest pause between two checks
 	MEDIAN_OF = 999,      // run times whose median counts: as many as GNU parallel keeps at a time
 };
 
@@ -27,7 +27,7 @@ struct admission {
 	struct run *run;
 	bool gates;              // a start may have to wait, or to be confirmed
 	mutex lock;              // of all down to timeout
-	struct list waiting;     // the first one looks; the others sleep
+	struct list waiting;     // the first one checks; the others sleep
 	bool starting;           // one may start and does not run yet: it is in no reading
 	bool stopped;
 	unsigned running;        // those that were let in, or are about to start
@@ -42,7 +42,7 @@ struct admission {
 	struct slots_watch load_file;
 	bool swapping;
 	struct swapped swapped;
-	uint64_t swap_looked;    // when it was last read; 0: never
+	uint64_t swap_read_at;    // when it was last read; 0: never
 	bool has_waited, has_missed; // there was a message for it
 	enum event_why why;      // what it waits for; under the lock,
 	struct buf what;         // … in words: empty, it is about to start
@@ -54,10 +54,10 @@ struct admission {
 	const char *jobs;
 
 	// of the event loop
-	uint64_t look;           // when to look at the memory next
+	uint64_t memory_due;     // when to read the memory next
 	uint64_t suspended_since; // as published: when children were stopped; 0: none is
 	unsigned suspended;      // children that are stopped
-	atomic_bool look_soon;   // a child has ended
+	atomic_bool check_soon;   // a child has ended
 };
 
 struct admission_waiter {
@@ -111,7 +111,7 @@ void admission_close(struct run *run) {
 	}
 }
 
-// ---- what is looked at, without the lock ----
+// ---- what is checked, without the lock ----
 
 // Each check appends what keeps jobs from starting, or nothing. It returns NULL, or the option whose figure /proc does not
 // tell, with errno (0: it is not there).
@@ -151,7 +151,7 @@ static const char *check_memory(struct admission *admission, struct buf *why) {
 // What was swapped is told only by two readings with some time between them.
 static const char *check_swap(struct admission *admission, struct buf *why) {
 	struct swapped swapped;
-	uint64_t now = now_ns(), before = admission->swap_looked;
+	uint64_t now = now_ns(), before = admission->swap_read_at;
 	if (!admission->run->options->noswap) {
 		return NULL;
 	}
@@ -161,7 +161,7 @@ static const char *check_swap(struct admission *admission, struct buf *why) {
 		}
 		admission->swapping = before > 0 && sysload_is_swapping(&admission->swapped, &swapped);
 		admission->swapped = swapped;
-		admission->swap_looked = now;
+		admission->swap_read_at = now;
 	}
 	if (admission->swapping) {
 		buf_adds(why, "the machine is swapping (--noswap)");
@@ -170,7 +170,7 @@ static const char *check_swap(struct admission *admission, struct buf *why) {
 }
 
 static const struct admission_check {
-	const char *(*look)(struct admission *admission, struct buf *why);
+	const char *(*find_missing)(struct admission *admission, struct buf *why);
 	enum event_why why;
 } checks[] = {{check_load, WHY_LOAD}, {check_memory, WHY_MEMORY}, {check_swap, WHY_LOAD}};
 
@@ -178,7 +178,7 @@ static const struct admission_check {
 static enum event_why run_checks(struct admission *admission, struct buf *why) {
 	enum event_why kind = WHY_LOAD;
 	for (size_t i = 0; i < sizeof(checks) / sizeof(checks[0]) && why->len == 0; ++i) {
-		const char *missing = checks[i].look(admission, why);
+		const char *missing = checks[i].find_missing(admission, why);
 		int error = errno;
 		kind = checks[i].why;
 		if (missing && !admission->has_missed) { // said once: jobs do not wait for it
@@ -221,8 +221,8 @@ static void report_wait(struct admission *admission) {
 }
 
 // Looks whether the first in the line may start, with the lock, which is given back meanwhile. Returns 0 if so, else when
-// to look again; *ret_ended counts the ends before it.
-static uint64_t look(struct admission *admission, bool elsewhere, uint64_t *ret_ended) {
+// to check again; *ret_ended counts the ends before it.
+static uint64_t check(struct admission *admission, bool elsewhere, uint64_t *ret_ended) {
 	uint64_t now = now_ns(), due = admission->next_start;
 	bool alone = admission->running == 0;
 	*ret_ended = admission->nended;
@@ -248,7 +248,7 @@ static uint64_t look(struct admission *admission, bool elsewhere, uint64_t *ret_
 	if (!may && alone && !admission->has_waited) {
 		report_wait(admission);
 	}
-	return may ? 0 : now_ns() + (uint64_t)LOOK_AGAIN_MS * NS_PER_MS;
+	return may ? 0 : now_ns() + (uint64_t)CHECK_AGAIN_MS * NS_PER_MS;
 }
 
 // With the lock. Returns false if the run was cut short.
@@ -258,7 +258,7 @@ static bool wait_turn(struct admission *admission, struct admission_waiter *wait
 			cond_wait(&waiter->turn, &admission->lock);
 			continue;
 		}
-		uint64_t ended, again = look(admission, waiter->elsewhere, &ended);
+		uint64_t ended, again = check(admission, waiter->elsewhere, &ended);
 		if (again == 0) {
 			return !admission->stopped;
 		}
@@ -388,7 +388,7 @@ void admission_leave(struct admission *admission, const struct result *result) {
 	wake_first(admission);
 	mutex_unlock(&admission->lock);
 	if (changed || admission->run->options->memsuspend > 0) {
-		atomic_store_release(&admission->look_soon, true); // pairs with the exchange in watch_memory()
+		atomic_store_release(&admission->check_soon, true); // pairs with the exchange in watch_memory()
 		run_wake(admission->run);
 	}
 }
@@ -430,14 +430,14 @@ static uint64_t watch_memory(struct admission *admission, uint64_t now) {
 	if (children_count(admission->run->children) == 0) {
 		return TIME_NEVER; // the first to start wakes the loop
 	}
-	bool soon = atomic_exchange(&admission->look_soon, false);
-	if (soon || now >= admission->look) {
-		admission->look = now + (uint64_t)LOOK_AGAIN_MS * NS_PER_MS;
+	bool soon = atomic_exchange(&admission->check_soon, false);
+	if (soon || now >= admission->memory_due) {
+		admission->memory_due = now + (uint64_t)CHECK_AGAIN_MS * NS_PER_MS;
 		if (sysload_free(&bytes)) { // else whoever started has heard of it
 			make_room(admission, bytes);
 		}
 	}
-	return admission->look;
+	return admission->memory_due;
 }
 
 uint64_t admission_tick(struct admission *admission, uint64_t now) {
@@ -448,8 +448,7 @@ uint64_t admission_tick(struct admission *admission, uint64_t now) {
 		next = executor_expire(&admission->run->executor, timeout, now);
 	}
 	if (options->memfree > 0 || options->memsuspend > 0) {
-		uint64_t due = watch_memory(admission, now);
-		next = due < next ? due : next;
+		next = earlier(next, watch_memory(admission, now));
 	}
 	return next;
 }

@@ -1,8 +1,8 @@
-// When jobs may start, and which running ones must make room: the machine's load and memory, --delay auto, --timeout N%,
-// and a number of slots that changes.
+// Holds back jobs until the machine's load and memory, --delay auto and -p let them start; suspends or ends running jobs for
+// memory and --timeout N%; rereads the file of -j FILE.
 //
-// A worker that has taken a job waits here until the job may start: one at a time, in the order in which they came. What
-// it waits for is looked at again when a job ends and, only while one waits, once a second.
+// A worker that has taken a job waits here until the job may start. Jobs are let in one at a time, in the order in which they
+// came. The conditions are checked again when a job ends and, while one waits, once a second.
 
 #ifndef FAIRPAR_RUN_ADMISSION_H
 #define FAIRPAR_RUN_ADMISSION_H
@@ -14,7 +14,7 @@
 // message.
 int admission_open(struct run *run, const char *jobs);
 
-// Frees run->admission, when no child waits any more. Nothing if it is NULL.
+// Frees run->admission, which may be NULL, when no worker waits any more.
 void admission_close(struct run *run);
 
 // What a job waits for, in words.
@@ -26,8 +26,9 @@ struct admission_wait {
 	enum event_why why;
 };
 
-// Waits until the next child may start, the one on that slot. Returns false if the run was cut short before; `must` is for
-// children that start even then, without waiting any longer; the machine is not looked at for one that runs `elsewhere`.
+// Waits on the worker's thread until the child on slot `slot` may start. Returns true, and admission_leave() follows; or false if
+// admission_stop() was called. `must`: returns true even then, without waiting any longer. `elsewhere`: the child runs on another
+// machine, so the load and memory of this one are not checked.
 bool admission_enter(struct admission *admission, unsigned slot, bool must, bool elsewhere, struct admission_wait *ret_wait);
 
 // To be called when the child that was let in runs: the next reading of load and memory sees it.

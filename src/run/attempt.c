@@ -9,10 +9,9 @@
 #include "engine/start_order.h"
 #include "hosts/host_files.h"
 #include "hosts/hosts.h"
+#include "process/memory.h"
 #include "run/admission.h"
 #include "run/auto_slots.h"
-#include "run/created_files.h"
-#include "run/learned_memory.h"
 #include "run/publish.h"
 #include "run/result_files.h"
 #include "run/terminal.h"
@@ -142,8 +141,8 @@ static void build_env(struct worker_state *state, const struct job *job, const s
 
 // ---- the attempt ----
 
-// Says why the job could not be started.
-static void explain(struct worker_state *state, const struct job *job, const struct spawn_error *error) {
+// Prints why the job could not be started.
+static void report_spawn_error(struct worker_state *state, const struct job *job, const struct spawn_error *error) {
 	const char *first = state->command.argv && state->command.argv[0] ? state->command.argv[0] : buf_str(&state->text);
 	const char *dir = state->context ? state->context->cwd : job->spec->context->cwd;
 	if (error->step == SPAWN_CHDIR && dir) {
@@ -186,7 +185,16 @@ static bool is_cleanup(const struct job *job) {
 
 static void child_waits(void *arg, uint64_t bytes) {
 	const struct job_output *output = arg;
-	publish_memory_wait(output->state, output->job, bytes);
+	FP_CLEANUP(buf_fini) struct buf what = BUF_INIT;
+	if (!publish_is_on(output->state->run)) {
+		return;
+	}
+	if (bytes > 0) {
+		buf_printf(&what, "%s of memory", memory_show(bytes));
+	} else {
+		buf_adds(&what, "memory: how much its batch's jobs need is being found out");
+	}
+	publish_attempt_wait(output->state, output->job, WHY_MEMORY, buf_str(&what));
 }
 
 static void child_started(void *arg, pid_t pid, uint64_t start) {
@@ -195,10 +203,10 @@ static void child_started(void *arg, pid_t pid, uint64_t start) {
 	if (admission && !is_cleanup(output->job)) {
 		admission_started(admission);
 	}
-	publish_memory_wait_end(output->state, output->job);
+	publish_attempt_wait_end(output->state, output->job);
 	waits_attempt_started(output->state->run->waits, &output->state->waiter, pid);
 	publish_job_start(output->state, output->job, (int)pid, start);
-	if (atomic_load_relaxed(&output->job->batch->cancelled) || (output->job->added && atomic_load_relaxed(&output->job->added->cancelled))) {
+	if (job_is_cancelled(output->job)) {
 		executor_cancel(&output->state->run->executor, &output->state->origin, start); // --cancel came before it was there
 	}
 }
@@ -233,7 +241,7 @@ static void add_paths(struct buf *paths, const struct job *job, struct template 
 	}
 }
 
-// What the templates of the job say.
+// Expands the job's templates of files to transfer.
 static void expand_files(struct job_files *ret_files, const struct job *job) {
 	*ret_files = (struct job_files){.go = BUF_INIT};
 	add_paths(&ret_files->go, job, job->spec->transferred, job->spec->ntransferred);
@@ -313,7 +321,7 @@ static void run_child(struct worker_state *state, const struct job *job, const s
 	if (watched) {
 		spool_watch(job->spool, NULL);
 	}
-	publish_memory_wait_end(state, job);
+	publish_attempt_wait_end(state, job);
 	if (job->block) {
 		block_disconnect(job->block, &config);
 	}
@@ -324,7 +332,7 @@ static void run_child(struct worker_state *state, const struct job *job, const s
 		screen_leave(STDERR_FILENO, -1);
 	}
 	if (ret_result->outcome == OUTCOME_SPAWN_ERROR && error.error) {
-		explain(state, job, &error);
+		report_spawn_error(state, job, &error);
 	}
 }
 
@@ -348,13 +356,11 @@ static void admit_child(struct worker_state *state, const struct job *job, const
 	admission_leave(run->admission, ret_result);
 }
 
-// Tells once, where commands are only looked at, who knows GNU parallel why an item has no quotes inside quotes.
+// With --dry-run prints a hint for users of GNU parallel, once: why an item has no quotes inside quotes. On one thread
+// (run_is_serial()).
 static void explain_quotes(struct run *run, const struct template *template, const struct expansion *x) {
-	if (!template || run->options->quiet || run->manifest || atomic_load_relaxed(&run->quotes_explained) ||
-	    !template_spells_otherwise(template, x)) {
-		return;
-	}
-	if (!atomic_exchange_explicit(&run->quotes_explained, true, memory_order_relaxed)) {
+	if (template && !run->options->quiet && !run->manifest && !run->quotes_explained && template_spells_otherwise(template, x)) {
+		run->quotes_explained = true;
 		diag_note("an item stands inside quotes of the command, so it is spelled for these; GNU parallel would add quotes of "
 		          "its own, see fairpar-parallel(7)");
 	}
@@ -370,7 +376,7 @@ static void quote_text(struct worker_state *state, unsigned times) {
 	}
 }
 
-// Of a manifest that is only looked at: whose the next commands are. One thread shows them all (run_is_serial()).
+// With --dry-run of a manifest prints whose the next commands are, at the first of a batch. On one thread (run_is_serial()).
 static void show_batch(const struct job *job) {
 	struct run *run = job->batch->run;
 	FP_CLEANUP(buf_fini) struct buf line = BUF_INIT;
@@ -472,7 +478,7 @@ static int build_command(struct worker_state *state, const struct job *job, cons
 		if (error.error == EINVAL) {
 			diag_error("job %s: %s", worker_state_label(state, job), buf_str(&state->command.text));
 		} else {
-			explain(state, job, &error);
+			report_spawn_error(state, job, &error);
 		}
 	}
 	return built;
@@ -540,15 +546,6 @@ static void run_at(struct worker_state *state, struct job *job, const struct att
 	}
 }
 
-// None of the machines can be reached that the attempt could run on; why was said when that was seen.
-static void run_nowhere(struct worker_state *state, struct job *job, const struct attempt *attempt, struct result *ret_result) {
-	struct expansion x = job_expansion(job);
-	(void)write_text(state, attempt->template, &x, &job->spec->by);
-	job_output_open_spool(state, job);
-	buf_adds(&state->stats.why, "none of the machines that it may run on can be reached");
-	result_cannot_start(ret_result, UNREACHABLE);
-}
-
 // An attempt that may have to wait for its place.
 struct host_waiter {
 	struct worker_state *state;
@@ -563,7 +560,7 @@ static void host_waits(void *arg) {
 	if (publish_is_on(waiter->state->run)) {
 		FP_CLEANUP(buf_fini) struct buf what = BUF_INIT;
 		hosts_describe_request(waiter->state->run->hosts, &waiter->request, &what);
-		publish_host_wait(waiter->state, waiter->job, buf_str(&what));
+		publish_attempt_wait(waiter->state, waiter->job, WHY_HOST, buf_str(&what));
 	}
 }
 
@@ -586,7 +583,7 @@ static struct hosts_place *enter_host(struct worker_state *state, struct job *jo
 		},
 	};
 	struct hosts_place *place = hosts_acquire_place(state->run->hosts, &waiter.request, ret_unreachable);
-	publish_host_wait_end(state, job);
+	publish_attempt_wait_end(state, job);
 	return place;
 }
 
@@ -606,7 +603,12 @@ void attempt_run(struct worker_state *state, struct job *job, const struct attem
 	struct hosts_place *place = enter_host(state, job, &gone);
 	if (gone) {
 		job->login = gone;
-		run_nowhere(state, job, attempt, ret_result);
+		struct expansion x = job_expansion(job);
+		(void)write_text(state, attempt->template, &x, &job->spec->by);
+		job_output_open_spool(state, job);
+		// which of them cannot, and why, was said when that was seen
+		buf_adds(&state->stats.why, "none of the machines that it may run on can be reached");
+		result_cannot_start(ret_result, UNREACHABLE);
 		return;
 	}
 	if (!place) {

@@ -1,4 +1,4 @@
-// -j auto: looks at the running jobs and at the machine, and gives the run the number of slots that the controller decides; or
+// -j auto: samples the running jobs and the machine, and gives the run the number of slots that the controller decides; or
 // tells the server of a pool, which decides there, what is seen of the jobs.
 
 #include "run/auto_slots.h"
@@ -7,10 +7,10 @@
 #include "base/diag.h"
 #include "base/random.h"
 #include "engine/start_order.h"
+#include "process/activity.h"
 #include "run/admission.h"
-#include "run/job_looks.h"
-#include "run/nested.h"
 #include "run/publish.h"
+#include "sharing/nested.h"
 #include "slots/controller.h"
 #include "slots/machine.h"
 #include "slots/protocol.h"
@@ -21,14 +21,14 @@ struct auto_slots {
 	unsigned slots;
 	const char *why;         // they were set last; NULL: as at the beginning
 	uint64_t changed;        // when
-	struct job_looks looks;
+	struct activity activity;
 	uint64_t random;
 	bool in_pool;            // whose server decides: what follows is not used
 	struct controller controller;
 	struct machine machine;
-	uint64_t due;            // the next look
-	bool rests;              // no look before that
-	atomic_bool starving;    // items wait for a slot, or the first job begins, since the last look
+	uint64_t due;            // the next sample
+	bool rests;              // no sample before that
+	atomic_bool starving;    // items wait for a slot, or the first job begins, since the last sample
 	atomic_bool idle;        // no job runs: the next one to begin is the first
 
 	mutex lock;              // guards what follows, and controller_batch of the batches
@@ -119,20 +119,20 @@ void auto_slots_end(struct auto_slots *auto_slots, struct batch *batch, unsigned
 	mutex_unlock(&auto_slots->lock);
 }
 
-// ---- a look ----
+// ---- a sample ----
 
 // Looks at the processes of some jobs, of `attempts` that have `width` slots. Those that have no process yet, or none any more, are
 // not seen.
-static void look_at_jobs(struct auto_slots *auto_slots, unsigned attempts, unsigned width, struct controller_observation *observation) {
-	pid_t pids[JOB_LOOKS];
+static void sample_jobs(struct auto_slots *auto_slots, unsigned attempts, unsigned width, struct controller_observation *observation) {
+	pid_t pids[ACTIVITY_PROCESSES];
 	unsigned running, alive;
-	size_t n = children_sample(auto_slots->run->children, random_next(&auto_slots->random), pids, JOB_LOOKS, &running);
-	observation->busy = job_looks_busy(&auto_slots->looks, pids, n, observation->now, &alive);
+	size_t n = children_sample(auto_slots->run->children, random_next(&auto_slots->random), pids, ACTIVITY_PROCESSES, &running);
+	observation->busy = activity_sample(&auto_slots->activity, pids, n, observation->now, &alive);
 	unsigned all = running > attempts ? running : attempts;
-	observation->looked = job_looks_slots(observation->running, width, all, alive);
+	observation->sampled = controller_sampled_slots(observation->running, width, all, alive);
 }
 
-// Takes what was counted since the last look. Returns how many attempts have begun and not ended; *ret_width: their slots.
+// Takes what was counted since the last sample. Returns how many attempts have begun and not ended; *ret_width: their slots.
 static unsigned take_counts(struct auto_slots *auto_slots, struct controller_observation *observation, unsigned *ret_width) {
 	mutex_lock(&auto_slots->lock);
 	unsigned attempts = auto_slots->attempts;
@@ -160,11 +160,11 @@ static void see_jobs(struct auto_slots *auto_slots, struct controller_observatio
 	width += nested_lent(auto_slots->run->nested);
 	// where half of the jobs wait for something else (the load, memory), more slots would only wait with them
 	observation->wanted = attempts <= 2 * children_count(auto_slots->run->children);
-	look_at_jobs(auto_slots, attempts, width, observation);
+	sample_jobs(auto_slots, attempts, width, observation);
 }
 
 // Looks, and decides. Returns when to do so again.
-static uint64_t look(struct auto_slots *auto_slots, unsigned slots_taken, uint64_t now) {
+static uint64_t observe(struct auto_slots *auto_slots, unsigned slots_taken, uint64_t now) {
 	struct controller *controller = &auto_slots->controller;
 	struct controller_observation observation = {.now = now, .running = slots_taken};
 	see_jobs(auto_slots, &observation);
@@ -186,23 +186,23 @@ void auto_slots_set(struct auto_slots *auto_slots, unsigned slots, const char *w
 }
 
 void auto_slots_observe(struct auto_slots *auto_slots, struct observation *ret_observation) {
-	uint64_t used = job_looks_clock(), since = auto_slots->since;
+	uint64_t used = thread_cpu_ns(), since = auto_slots->since;
 	struct pool_stat stat;
 	pool_stat(auto_slots->run->pool, &stat);
 	struct controller_observation observation = {.now = now_ns(), .running = (unsigned)stat.slots_taken};
 	see_jobs(auto_slots, &observation);
 	auto_slots->since = observation.now;
-	if (auto_slots->run->options->pool.jobserver && observation.busy > observation.looked) { // more of them run on slots of their own
-		observation.busy = observation.looked;
+	if (auto_slots->run->options->pool.jobserver && observation.busy > observation.sampled) { // more of them run on slots of their own
+		observation.busy = observation.sampled;
 	}
 	*ret_observation = (struct observation){
-		.looked = (uint64_t)(observation.looked * 1000),
+		.sampled = (uint64_t)(observation.sampled * 1000),
 		.busy = (uint64_t)(observation.busy * 1000),
 		.since_ns = observation.now - since,
 		.ended = observation.ended,
 		.wall_ns = (uint64_t)observation.wall_ns,
 		.work_ns = (uint64_t)observation.work_ns,
-		.cost_ns = job_looks_clock() - used,
+		.cost_ns = thread_cpu_ns() - used,
 		.held_up = !observation.wanted,
 	};
 }
@@ -219,7 +219,7 @@ static void begin_anew(struct auto_slots *auto_slots, uint64_t now) {
 	auto_slots->rests = false;
 	(void)take_counts(auto_slots, &ignored, &width);
 	machine_observe(&auto_slots->machine, &ignored);
-	auto_slots->looks.n = 0;
+	auto_slots->activity.n = 0;
 	auto_slots->due = controller_resume(&auto_slots->controller, now);
 }
 
@@ -235,7 +235,7 @@ uint64_t auto_slots_tick(struct auto_slots *auto_slots, uint64_t now) {
 	if (now < auto_slots->due) {
 		return auto_slots->due;
 	}
-	uint64_t used = job_looks_clock();
+	uint64_t used = thread_cpu_ns();
 	bool wanted = pool_demand(run->pool, 1) > 0; // auto_slots_starving() is called when there is some
 	atomic_store(&auto_slots->idle, wanted);     // before it is asked what runs
 	pool_stat(run->pool, &stat);
@@ -244,7 +244,7 @@ uint64_t auto_slots_tick(struct auto_slots *auto_slots, uint64_t now) {
 		return auto_slots->due = TIME_NEVER;
 	}
 	atomic_store_relaxed(&auto_slots->idle, false);
-	uint64_t due = look(auto_slots, (unsigned)stat.slots_taken, now);
-	uint64_t earliest = now + (job_looks_clock() - used) * CONTROLLER_COST_PART;
+	uint64_t due = observe(auto_slots, (unsigned)stat.slots_taken, now);
+	uint64_t earliest = now + (thread_cpu_ns() - used) * CONTROLLER_COST_PART;
 	return auto_slots->due = due > earliest ? due : earliest;
 }

@@ -1,4 +1,4 @@
-// Packing by time (--pack=auto): which items go along with one that begins, and how long they have taken.
+// --pack=auto: decides how many queued items one process gets, by how long the items of the batch have taken.
 //
 // Items are queued one by one, as without packing, and put together when a slot is free: so a batch that comes late has
 // its turn at once, each item is a turn of its batch, and the size of packs follows what the items before have taken.

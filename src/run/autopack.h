@@ -1,20 +1,22 @@
-// Packing by time (--pack=auto): which items go along with one that begins, and how long they have taken.
+// --pack=auto: decides how many queued items one process gets, by how long the items of the batch have taken.
 
 #ifndef FAIRPAR_RUN_AUTOPACK_H
 #define FAIRPAR_RUN_AUTOPACK_H
 
-#include "run/worker_state.h"
+#include "run/job_state.h"
 
-// Makes what is kept of a batch: how long its items have taken. Nothing is known yet. The caller frees it with free().
+// Makes the state of one batch, without a measured time. The caller frees it with free().
 struct autopack *autopack_create(void);
 
-// Prepares a worker of a run with run->packs for autopack_take(), which must not allocate. Before its first item.
+// Allocates the buffers of a worker for autopack_take(), which runs under the pool's lock and must not allocate. Before the
+// worker's first item.
 void autopack_prepare(struct run *run, struct worker *worker);
 
-// work_type.pack of items: as many as take 200 ms by what is known, within run->packs.
+// For work_type.pack: adds items of the next queued record to the pack of this worker, until the pack is expected to take 200 ms
+// or reaches the limits of run->packs. Returns how many it has added; 0: the pack is complete.
 uint32_t autopack_take(struct worker *worker, struct queue *queue, const struct pack_view *view, const void *data, size_t size);
 
-// Gives to the job that begins on this worker the items that autopack_take() has taken for it. They are the worker's
+// Gives the job that begins on this worker the items that autopack_take() has collected. Their bytes are borrowed from the worker
 // until its next job.
 void autopack_adopt(struct worker_state *state, struct job *job);
 

@@ -7,7 +7,6 @@
 #include "base/text.h"
 #include "hosts/hosts.h"
 #include "run/autopack.h"
-#include "run/learned_memory.h"
 #include "run/publish.h"
 #include "run/run.h"
 
@@ -29,6 +28,12 @@ void batch_open_output_queue(struct batch *batch) {
 	const struct options *options = batch->run->options;
 	if (batch->run->writer && (options->keep_order || options->dry_run)) {
 		batch->output_queue = output_queue_open(batch->run->writer);
+	}
+}
+
+void batch_skip_output(struct batch *batch, uint64_t order) {
+	if (batch->output_queue && order > 0) {
+		writer_skip(batch->run->writer, batch->output_queue, order);
 	}
 }
 

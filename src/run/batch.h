@@ -1,4 +1,5 @@
-// The batches of a run: counted references, and what the command line says of those that a pattern names.
+// The batches of a run, which are reference-counted, and the settings of the command line for them (--weight PATTERN=N and so
+// on).
 
 #ifndef FAIRPAR_RUN_BATCH_H
 #define FAIRPAR_RUN_BATCH_H
@@ -17,14 +18,14 @@ struct job_spec;
 struct run;
 struct dag_node;
 
-// A batch: its queue's user, and the owner of what its jobs are made from. Counted, for a run that is cut short removes
-// queues at once, whoever still holds them open. Each of these has one reference:
+// A batch: the user pointer of its queue, and the owner of its jobs' specs. It is reference-counted, because a run that is cut
+// short removes queues at once, even those still held open. Each of these has one reference:
 //	the queue, from batch_new() until the event loop has seen that it was removed (batches_reap()): so what is queued
 //	    in it or runs, with its steps, its on_failure, finally and listing, needs none of its own
 //	its node in a manifest, as long as that holds the queue open
 //	a submission, from when it is given the batch until it is closed: those of the feeds, and that of a job that emits
 //	a job that waits for its next attempt (retry_queue.c)
-// Nothing else keeps the pointer, or one to a spec. Who lets go of the last reference frees the batch and its specs.
+// Nothing else keeps a pointer to the batch or to one of its specs. Dropping the last reference frees the batch and its specs.
 struct batch {
 	struct run *run;
 	atomic_int refs;
@@ -56,14 +57,19 @@ struct batch *batch_new(struct run *run, const char *name);
 // With --keep-order: gives the batch its order of output, before its first item is queued.
 void batch_open_output_queue(struct batch *batch);
 
-// Takes one more reference (returns `batch`), or lets go of one.
+// Reports that no output comes for that place in the batch's order; does nothing for 0, which is no place.
+void batch_skip_output(struct batch *batch, uint64_t order);
+
+// batch_ref() adds a reference and returns `batch`; batch_unref() drops one. Any thread.
 struct batch *batch_ref(struct batch *batch);
 void batch_unref(struct batch *batch);
 
-// The batch's queue is removed: its reference becomes one of run->dead. From any thread.
+// Called when the pool has removed the batch's queue: puts the batch on the list run->dead, with the reference that the queue
+// had. Any thread.
 void batch_retire(struct batch *batch);
 
-// Lets go of the batches whose queues are gone. On the thread that opens queues: what it finds open stays its own.
+// Drops the references of the batches on run->dead. On the event loop's thread, which also opens queues: so a batch that it has
+// found is not freed meanwhile.
 void batches_reap(struct run *run);
 
 // Writes the attributes that the options give to a batch of that name over those in *attrs; later settings win. Marks

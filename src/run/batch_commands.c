@@ -7,7 +7,6 @@
 #include "base/text.h"
 #include "engine/start_order.h"
 #include "input/glob.h"
-#include "run/counts.h"
 #include "run/dag_node.h"
 #include "run/subscribers.h"
 #include "run/publish.h"
@@ -40,28 +39,20 @@ static struct job job_without_item(struct batch *batch, const struct job_spec *s
 
 // ---- on-failure ----
 
-// A job that failed for good, and how: what its on-failure command is about.
-struct failure {
-	struct job *job;
-	struct result result;
-};
-
-static void failure_free(struct failure *failure) {
-	free(failure->job->owned);
-	free(failure->job);
-	free(failure);
+static void failed_free(struct job *failed) {
+	free(failed->owned);
+	free(failed);
 }
 
 static enum work_status run_on_failure(struct worker *worker, struct queue *queue FP_UNUSED, void *data,
                                        size_t size FP_UNUSED) {
-	struct failure *failure = *(struct failure **)data;
-	struct job *job = failure->job;
+	struct job *job = *(struct job **)data;
 	struct run *run = job->batch->run;
 	struct worker_state *state = worker_state_of(run, worker);
 	job->slot = worker_slot(worker);
 	start_order_pass(run->start_order, job->slot);
 	struct attempt attempt = {
-		.template = job->spec->on_failure, .ended = &failure->result,
+		.template = job->spec->on_failure, .ended = &job->result,
 	};
 	struct result result;
 	attempt_run(state, job, &attempt, &result);
@@ -71,28 +62,26 @@ static enum work_status run_on_failure(struct worker *worker, struct queue *queu
 		diag_warn("job %s: its on-failure command failed too: %s", worker_state_label(state, job),
 		          result_describe(&result, how, sizeof(how)));
 	}
-	failure_free(failure);
+	failed_free(job);
 	return WORK_OK;
 }
 
 static void drop_on_failure(struct queue *queue FP_UNUSED, void *data, size_t size FP_UNUSED) {
-	failure_free(*(struct failure **)data);
+	failed_free(*(struct job **)data);
 }
 
 static const struct work_type work_on_failure = {.name = "on-failure", .run = run_on_failure, .drop = drop_on_failure};
 
-void batch_command_on_failure(struct worker *worker, struct queue *queue, struct job *failed, const struct result *result) {
-	struct failure *failure = NEW(struct failure);
-	*failure = (struct failure){.job = failed, .result = *result};
+void batch_command_on_failure(struct worker *worker, struct queue *queue, struct job *failed) {
 	struct work work = {
 		.type = &work_on_failure,
-		.data = &failure,
-		.size = sizeof(failure),
+		.data = &failed,
+		.size = sizeof(failed),
 		.flags = WORK_LOCAL | WORK_NO_TOKEN,
 		.id = failed->item.number,
 	};
 	if (pool_submit(failed->batch->run->pool, queue, worker, &work, 1) != SUBMIT_OK) {
-		failure_free(failure);
+		failed_free(failed);
 	}
 }
 
@@ -128,9 +117,8 @@ void batch_command_finally(struct run *run, struct queue *queue, struct dag_node
 
 // ---- listing ----
 
-static int found_path(void *arg, const char *path) {
+static void found_path(void *arg, const char *path) {
 	line_items_add(arg, path);
-	return 0;
 }
 
 // With the directory in which it was looked for: that is the user's, not the manifest's.

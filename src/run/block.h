@@ -18,7 +18,7 @@ enum { PIPE_BYTES = 1024 * 1024 }; // what a pipe may hold at most without privi
 
 struct consumer;
 
-// What a call to read on has come to.
+// The result of a call that reads more data.
 enum data_status {
 	DATA_READY, // there is a block
 	DATA_AGAIN, // not yet: call again at once
@@ -29,7 +29,7 @@ enum data_status {
 	DATA_END,
 };
 
-// The blocks there are, of one run.
+// All blocks of a run.
 struct blocks {
 	struct run *run;
 	bool named;              // --cat, --fifo: jobs get the name of the block
@@ -59,7 +59,7 @@ struct file_part {
 	int fd;
 	char *head;              // the header, which is before each block
 	size_t head_len;
-	uint64_t size, block;
+	uint64_t size;
 	uint64_t from;           // where the next block begins
 	uint64_t scan;           // where its end is looked for
 	uint64_t end;            // which was found, or 0

@@ -69,6 +69,7 @@ struct blockfeed {
 	struct file_part source;      // … this one
 	struct file_part *parts;
 	size_t nparts, part;     // files, and which is the one
+	uint64_t part_block;     // bytes, after which the end of a block is looked for
 
 	struct buf record;       // of the item
 };
@@ -467,7 +468,7 @@ static int part_header(struct blockfeed *feed, struct file_part *part) {
 
 // Begins the next block of the file: its end is looked for a block further on.
 static void part_begin(struct blockfeed *feed, struct file_part *part) {
-	part->scan = part->base = part->from + part->block;
+	part->scan = part->base = part->from + feed->part_block;
 	part->end = 0;
 	buf_reset(&feed->data);
 }
@@ -656,9 +657,7 @@ static int parts_open(struct blockfeed *feed) {
 		total += part->size;
 	}
 	uint64_t each = total / feed->run->slots / (options->block_parts > 0 ? options->block_parts : 1) + 1;
-	for (size_t i = 0; i < feed->nparts; ++i) {
-		feed->parts[i].block = options->block_parts > 0 ? each : options->block;
-	}
+	feed->part_block = options->block_parts > 0 ? each : options->block;
 	part_begin(feed, &feed->parts[0]);
 	return 0;
 }

@@ -24,8 +24,8 @@ void blockfeed_stop(struct blockfeed *feed);
 
 // The data of --tee: all of it to every job. With --pipe, stdin as it comes; with --pipe-part, a file.
 //
-// The jobs come from items. A stream has them all wait for it, so they run at once: data flows when each has its end, and
-// no faster than the slowest reads. A file is opened for each job anew, so those need not run at once.
+// The jobs come from items. Of a stream all jobs run at once: data flows after all of them were queued, and no faster than the
+// slowest one reads. A file is opened anew for each job, so these jobs need not run at once.
 
 struct tee;
 
@@ -36,10 +36,11 @@ void tee_close(struct tee *tee);
 
 // ---- from the event loop ----
 
-// Says that there will be so many jobs at most. Returns -1 after a message if they cannot run at once.
+// Prepares for `jobs` jobs at most, before any is queued. Returns 0; or -1 after a message if these cannot run at once, for lack
+// of slots or descriptors.
 int tee_expect(struct tee *tee, uint64_t jobs);
 
-// All jobs are queued, numbered from 1 to `jobs`: data may flow.
+// To be called when all jobs are queued, numbered from 1 to `jobs`: starts the flow of data.
 void tee_begin(struct tee *tee, uint64_t jobs);
 
 // Passes on some data; blocks neither for input nor for long. DATA_FULL also before tee_begin(). Never DATA_READY, for the jobs

@@ -1,4 +1,4 @@
-// A run is spoken to: its sockets, and the requests that come by them.
+// The control server of a run: its sockets, and the requests that clients send.
 
 #include "run/control.h"
 
@@ -11,9 +11,9 @@
 #include "run/added_jobs.h"
 #include "run/feed.h"
 #include "run/job_state.h"
-#include "run/nested.h"
 #include "run/retry_queue.h"
 #include "run/waits.h"
+#include "sharing/nested.h"
 #include "slots/control.h"
 #include "slots/place.h"
 
@@ -54,18 +54,12 @@ struct control {
 
 // ---- the name ----
 
-// In the directory of the pools, under a name that no pool can have.
-static bool open_place(struct control *control, const char *name, struct buf *error) {
-	FP_CLEANUP(buf_fini) struct buf file = BUF_INIT;
-	buf_printf(&file, "run+%s", name);
-	return place_open(&control->place, buf_str(&file), error) == 0;
-}
-
 // Whoever has the lock is the run of that name.
 static int listen_by_name(struct control *control) {
 	const char *name = control->run->options->control.run;
-	FP_CLEANUP(buf_fini) struct buf error = BUF_INIT;
-	if (!open_place(control, name, &error)) {
+	FP_CLEANUP(buf_fini) struct buf file = BUF_INIT, error = BUF_INIT;
+	buf_printf(&file, "run+%s", name); // in the directory of the pools, of which none can be called so
+	if (place_open(&control->place, buf_str(&file), &error) != 0) {
 		return diag_error("--run %s: %s", name, buf_str(&error));
 	}
 	control->lock_fd = place_lock(&control->place, "lock", /* waits */ false);
@@ -182,10 +176,8 @@ static void add(struct control *control, struct control_client *client, const st
 
 // ---- jobs by their IDs ----
 
-static uint64_t id_at(const struct control_client *client, size_t i) {
-	uint64_t id;
-	memcpy(&id, client->ids.data + i * sizeof(id), sizeof(id));
-	return id;
+static const uint64_t *ids_of(const struct control_client *client) {
+	return (const uint64_t *)(const void *)client->ids.data;
 }
 
 static size_t count_ids(const struct control_client *client) {
@@ -197,7 +189,7 @@ static void check_ids(const struct control_client *client, struct buf *why) {
 	const struct run *run = client->control->run;
 	int code;
 	for (size_t i = 0; i < count_ids(client) && why->len == 0; ++i) {
-		uint64_t id = id_at(client, i);
+		uint64_t id = ids_of(client)[i];
 		if (added_jobs_state(run->added_jobs, id, &code) != ADDED_UNKNOWN) {
 			continue;
 		}
@@ -214,11 +206,11 @@ static int wait_status(const struct control_client *client, uint64_t id) {
 	struct added_jobs *added_jobs = client->control->run->added_jobs;
 	int code, failed = 0;
 	if (client->any || client->one) {
-		(void)added_jobs_state(added_jobs, client->any ? id : id_at(client, 0), &code);
+		(void)added_jobs_state(added_jobs, client->any ? id : ids_of(client)[0], &code);
 		return code;
 	}
 	for (size_t i = 0; i < count_ids(client); ++i) {
-		failed += added_jobs_state(added_jobs, id_at(client, i), &code) == ADDED_ENDED && code != 0 && failed <= 100;
+		failed += added_jobs_state(added_jobs, ids_of(client)[i], &code) == ADDED_ENDED && code != 0 && failed <= 100;
 	}
 	return failed;
 }
@@ -244,7 +236,7 @@ static void begin_wait(struct control *control, struct control_client *client, c
 	}
 	check_ids(client, &why);
 	if (why.len == 0 && count_ids(client) > 0) {
-		client->wait = waits_begin(control->run->waits, is_inside ? request->a : 0, (const uint64_t *)(const void *)client->ids.data,
+		client->wait = waits_begin(control->run->waits, is_inside ? request->a : 0, ids_of(client),
 		                          count_ids(client), client->any, on_waited, client, &why);
 	} else if (why.len == 0 && !client->any) {
 		answer(client, CONTROL_ENDED, 0, 0, NULL, 0);
@@ -284,11 +276,11 @@ static void cancel_ids(struct control *control, struct control_client *client, c
 	buf_add(&client->ids, text, request->len);
 	check_ids(client, &why);
 	for (size_t i = 0; i < count_ids(client) && why.len == 0; ++i) {
-		cancelled += added_jobs_state(run->added_jobs, id_at(client, i), &code) == ADDED_THERE;
-		added_jobs_cancel(run, id_at(client, i), /* runs */ true); // all of them first: one that ends makes room for another
+		cancelled += added_jobs_state(run->added_jobs, ids_of(client)[i], &code) == ADDED_THERE;
+		added_jobs_cancel(run, ids_of(client)[i], /* runs */ true); // all of them first: one that ends makes room for another
 	}
 	for (size_t i = 0; i < count_ids(client) && why.len == 0; ++i) {
-		uint64_t id = id_at(client, i);
+		uint64_t id = ids_of(client)[i];
 		if (!cancel_attempts(run, id, NULL, 0)) {
 			added_jobs_cancel(run, id, /* runs */ false);
 		}
@@ -372,15 +364,14 @@ static bool read_request(struct control *control, struct control_client *client)
 		}
 		client->in.len += (size_t)n;
 		enum frame_result result = frame_parse_most(client->in.data, client->in.len, CONTROL_TEXT_MAX, &request, &text);
-		if (result == FRAME_BAD || (result == FRAME_READY && client->in.len > sizeof(request) + request.len)) {
-			return false;
-		}
-		if (result == FRAME_READY && has_gone(client->fd)) {
-			return false; // it will never know what it has added
-		}
 		if (result == FRAME_READY) {
+			if (client->in.len > sizeof(request) + request.len || has_gone(client->fd)) {
+				return false; // who has gone would never know what it has added
+			}
 			on_request(control, client, &request, text);
-			return true;
+		}
+		if (result != FRAME_PARTIAL) {
+			return result == FRAME_READY;
 		}
 	}
 	return true;

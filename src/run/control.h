@@ -1,10 +1,10 @@
-// A run is spoken to: by fairpars in its jobs, and, if it has a name (--run NAME), by those outside. They add jobs (feed_added.c), wait for
-// these (waits.c), cancel, and ask how it stands (control_status.c).
+// The control server of a run: answers fairpars that add jobs (feed_added.c), wait for jobs (waits.c), cancel, or ask for the
+// status (control_status.c). slots/control.h is the protocol.
 //
-// Who is inside comes by the socket of run/nested.c and says the number and the nonce of the attempt that it runs in; who is
-// outside comes by a socket in the user's private directory (slots/place.h). slots/control.h has what they say.
+// Clients in a job of the run connect to the socket of sharing/nested.c, and send the number and nonce of their attempt. Other
+// clients connect to a socket in the user's private directory (slots/place.h), if the run has a name (--run NAME).
 //
-// All of it is the event loop's.
+// All functions are for the event loop's thread.
 
 #ifndef FAIRPAR_RUN_CONTROL_H
 #define FAIRPAR_RUN_CONTROL_H
@@ -16,23 +16,25 @@
 
 struct control;
 
-// Makes run->control, behind nested_open(); none if there are no attempts. Returns 0, or -1 after a message: the socket of
-// --run NAME cannot be had.
+// Makes run->control, after nested_open(); it stays NULL without run->nested. Returns 0, or -1 after a message: the socket of
+// --run NAME cannot be made.
 int control_open(struct run *run) FP_NODISCARD;
 
-// For the event loop: adds what to poll; and does what is to be done then, behind nested_tick(), which may bring clients. NULL-safe.
+// control_add_polls() adds the descriptors to poll. control_tick() serves the clients; called after nested_tick(), which may hand
+// over new ones. NULL-safe.
 void control_add_polls(struct control *control, struct polls *polls);
 void control_tick(struct control *control, const struct polls *polls);
 
-// No job is left: sends what is to be sent, as far as it is read. NULL-safe.
+// Called when no job is left: sends the pending answers, as far as clients read them without delay. NULL-safe.
 void control_finish(struct control *control);
 
-// The run has ended: those who wait for an answer are told so by the end of their connections. NULL-safe.
+// Closes all connections, by which clients that still wait learn that the run has ended, and frees. NULL-safe.
 void control_close(struct control *control);
 
 // ---- control_status.c ----
 
-// Appends how the run stands, as text for people or as JSON: its batches, the jobs that run, who waits for what. run->nested is there.
+// Appends the status of the run, as text for people or as JSON: its batches, the jobs that run, and what waits for what. Needs
+// run->nested.
 void control_status(struct run *run, bool json, struct buf *out);
 
 #endif

@@ -1,4 +1,4 @@
-// How a run stands, for --status: its batches, its machines, the jobs that run, and who waits for what.
+// The status of a run, for --status: its batches, its machines, the jobs that run, and which jobs wait for what.
 
 #include "run/control.h"
 
@@ -9,9 +9,9 @@
 #include "report/run_stats.h"
 #include "run/auto_slots.h"
 #include "run/job_state.h"
-#include "run/nested.h"
 #include "run/publish.h"
 #include "run/waits.h"
+#include "sharing/nested.h"
 
 #include <inttypes.h>
 

@@ -1,6 +1,6 @@
 // What follows from the end of jobs: for their batch, and for the run, which may halt.
 
-#include "run/counts.h"
+#include "run/run.h"
 
 #include "run/admission.h"
 #include "run/dag_node.h"
@@ -47,9 +47,9 @@ void counts_trouble(struct batch *batch, const char *what) {
 }
 
 void counts_lost(struct batch *batch, uint64_t n) {
-	bool skipped = batch->node && dag_node_is_skipped(batch->node);
+	bool skipped = batch->node && atomic_load_relaxed(&batch->node->skipped);
 	publish_lost(batch, skipped ? OUTCOME_SKIPPED : OUTCOME_CANCELLED, n);
-	if (batch->node && !skipped && n > 0 && !dag_node_has_failed(batch->node)) {
+	if (batch->node && !skipped && n > 0) {
 		dag_node_job_failed(batch->node, &(struct result){.outcome = OUTCOME_CANCELLED});
 	}
 }

@@ -1,8 +1,8 @@
-// What the jobs of this run create: what is there need not be made, and what a failed job has left is taken away.
+// The files that jobs create (`creates`): a job whose file exists is not run, and the file of a failed job is removed.
 //
 // Several jobs may make the same path at once; it is counted only as long as one does.
 
-#include "run/created_files.h"
+#include "run/job_run.h"
 
 #include "base/alloc.h"
 #include "base/diag.h"

@@ -18,7 +18,6 @@
 #include "base/text.h"
 #include "cli/options.h"
 #include "hosts/hosts.h"
-#include "run/counts.h"
 #include "run/dag_node.h"
 #include "run/feed.h"
 #include "run/job_run.h"
@@ -97,7 +96,7 @@ int dag_check_files(const struct run *run) {
 		FP_CLEANUP(buf_fini) struct buf name = BUF_INIT;
 		FP_CLEANUP(free_later) char *path = source_path(run->manifest, plan);
 		buf_printf(&name, "the items of batch '%s'", text_shows(plan->name));
-		result = option_file_check_read(run->options, buf_str(&name), path);
+		result = option_files_check(run->options, buf_str(&name), path);
 	}
 	return result;
 }
@@ -281,7 +280,7 @@ static void skip_after(struct dag_node *node) {
 
 // ---- what workers have posted ----
 
-static void end(struct dag_node *node, bool failed) {
+static void end(struct dag_node *node) {
 	if (node->state == NODE_RUNNING) {
 		node->state = NODE_ENDED;
 	}
@@ -292,7 +291,7 @@ static void end(struct dag_node *node, bool failed) {
 		--target->nfeeders;
 		dag_node_settle(target);
 	}
-	if (node->state != NODE_ENDED || node->is_tainted || (failed && !node->plan->allow_failure)) {
+	if (node->state != NODE_ENDED || node->is_tainted || node->failure_seen) {
 		return; // skip_after() was called for it
 	}
 	for (size_t i = 0; i < node->ndependents; ++i) {
@@ -302,22 +301,33 @@ static void end(struct dag_node *node, bool failed) {
 }
 
 static void see_failure(struct dag_node *node) {
-	if (!node->plan->allow_failure && !node->failure_seen) {
+	if (atomic_load_relaxed(&node->failed) && !node->plan->allow_failure && !node->failure_seen) {
 		node->failure_seen = true;
 		skip_after(node);
 	}
 }
 
+// The next node that workers have posted something for, and whether its batch has ended; or NULL.
+static struct dag_node *take_posted(struct dag *dag, bool *ret_ended) {
+	struct dag_node *node = NULL;
+	mutex_lock(&dag->lock);
+	if (!list_is_empty(&dag->posted)) {
+		node = list_entry(dag->posted.next, struct dag_node, posted);
+		list_remove(&node->posted);
+		*ret_ended = node->ended;
+	}
+	mutex_unlock(&dag->lock);
+	return node;
+}
+
 void dag_advance(struct run *run) {
 	struct dag *dag = run->dag;
-	bool failed, ended;
 	struct dag_node *node;
-	while (dag && !dag->stopped && (node = dag_take_posted(dag, &failed, &ended))) {
-		if (failed) {
-			see_failure(node);
-		}
+	bool ended;
+	while (dag && !dag->stopped && (node = take_posted(dag, &ended))) {
+		see_failure(node);
 		if (ended) {
-			end(node, failed);
+			end(node);
 		}
 		begin_ready(run);
 	}
@@ -486,15 +496,13 @@ bool dag_is_fed(const struct run *run) {
 
 void dag_stop(struct run *run) {
 	struct dag *dag = run->dag;
-	bool failed, ended;
 	struct dag_node *posted;
+	bool ended;
 	if (!dag || dag->stopped) {
 		return;
 	}
-	while ((posted = dag_take_posted(dag, &failed, &ended))) {
-		if (failed) { // what needs these is skipped, the rest is cancelled
-			see_failure(posted);
-		}
+	while ((posted = take_posted(dag, &ended))) {
+		see_failure(posted); // what needs these is skipped, the rest is cancelled
 	}
 	dag->stopped = true;
 	for (size_t i = 0; i < dag->n; ++i) {

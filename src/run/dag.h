@@ -5,12 +5,11 @@
 
 #include "run/run.h"
 
-// Checks, before any file is opened, that none of which the manifest reads items is written for an option. Returns 0, or -1
-// after a message.
+// Checks, before any file is opened, that no file with items of a selected batch is also written because of an option, such as
+// --joblog. Returns 0, or -1 after a message.
 int dag_check_files(const struct run *run);
 
-// Looks for what can be known to fail before anything runs: the shells and the machines of the selected batches. Returns 0, or
-// -1 after messages.
+// Checks, before anything runs, that the shells and the machines of the selected batches exist. Returns 0, or -1 after messages.
 int dag_check(const struct options *options, const struct manifest *manifest);
 
 // Opens the queues of all selected batches, in the order of the file, and begins those that need nothing. Returns 0, or
@@ -21,13 +20,14 @@ int dag_open(struct run *run);
 // woken.
 void dag_advance(struct run *run);
 
-// True when no batch waits and no item can come any more but from running jobs.
+// True when no batch waits any more, so that further items can only come from running jobs. Also without run->dag.
 bool dag_is_fed(const struct run *run);
 
 // Prints one line on stderr: how each selected batch stands, and when it will be done if that is known (SIGUSR1).
 void dag_show(const struct run *run);
 
-// Begins no batch any more and lets go of all queues; what was not begun counts as cancelled. Nothing without run->dag.
+// Begins no batch any more; the jobs of batches that have not begun count as skipped or cancelled. Does nothing without run->dag,
+// or at a second call. The queues are left to dag_close().
 void dag_stop(struct run *run);
 
 // Frees run->dag, once no job runs. Nothing if it is NULL.

@@ -1,4 +1,4 @@
-// A batch of a manifest while it runs: its queue, the specs and items of its jobs, what workers post of it, and how it stands.
+// A batch of a manifest while the run goes: its state, its queue, the specs and items of its jobs, and what workers report of it.
 // What follows from that is decided in dag.c.
 
 #include "run/dag_node.h"
@@ -15,24 +15,16 @@ struct dag_node *dag_node_of(const struct run *run, const struct manifest_batch 
 	return &run->dag->all[plan - run->manifest->batches];
 }
 
-bool dag_node_is_skipped(const struct dag_node *node) {
-	return atomic_load_relaxed(&node->skipped);
-}
-
 void dag_node_job_runs(struct dag_node *node) {
 	if (!atomic_load_relaxed(&node->has_run)) {
 		atomic_store_relaxed(&node->has_run, true);
 	}
 }
 
-bool dag_node_has_failed(const struct dag_node *node) {
-	return atomic_load_relaxed(&node->failed);
-}
-
 struct result dag_node_result(const struct dag_node *node) {
 	struct dag *dag = node->run->dag;
 	mutex_lock(&dag->lock);
-	struct result result = dag_node_has_failed(node) ? node->first : (struct result){.outcome = OUTCOME_OK};
+	struct result result = atomic_load_relaxed(&node->failed) ? node->first : (struct result){.outcome = OUTCOME_OK};
 	mutex_unlock(&dag->lock);
 	return result;
 }
@@ -74,17 +66,16 @@ static void post(struct dag_node *node) {
 
 void dag_node_job_failed(struct dag_node *node, const struct result *result) {
 	struct dag *dag = node->run->dag;
+	if (atomic_load_relaxed(&node->failed)) {
+		return; // there may be very many
+	}
 	mutex_lock(&dag->lock);
-	bool first = !dag_node_has_failed(node);
-	if (first) {
-		atomic_store_relaxed(&node->failed, true);
+	if (!atomic_exchange(&node->failed, true)) {
 		node->first = *result;
 		post(node);
 	}
 	mutex_unlock(&dag->lock);
-	if (first) {
-		run_wake(node->run);
-	}
+	run_wake(node->run);
 }
 
 void dag_node_ended(struct dag_node *node) {
@@ -96,27 +87,7 @@ void dag_node_ended(struct dag_node *node) {
 	run_wake(node->run);
 }
 
-struct dag_node *dag_take_posted(struct dag *dag, bool *ret_failed, bool *ret_ended) {
-	struct dag_node *node = NULL;
-	mutex_lock(&dag->lock);
-	if (!list_is_empty(&dag->posted)) {
-		node = list_entry(dag->posted.next, struct dag_node, posted);
-		list_remove(&node->posted);
-		*ret_failed = dag_node_has_failed(node);
-		*ret_ended = node->ended;
-	}
-	mutex_unlock(&dag->lock);
-	return node;
-}
-
 // ---- specs ----
-
-static void names_of(const struct manifest_batch *plan, struct names *ret_names) {
-	*ret_names = (struct names){.names = xcalloc(plan->matrix.naxes, sizeof(char *)), .n = plan->matrix.naxes};
-	for (size_t i = 0; i < plan->matrix.naxes; ++i) {
-		ret_names->names[i] = (char *)plan->matrix.axes[i].name;
-	}
-}
 
 unsigned dag_node_width(const struct dag_node *node, unsigned width) {
 	unsigned slots = auto_slots_bounds(node->run).most; // the pool cuts it to those of the moment
@@ -133,8 +104,11 @@ static struct job_spec *make_spec(struct dag_node *node, const struct manifest_j
                                   bool templates) {
 	struct run *run = node->run;
 	struct job_spec *spec = NEW(struct job_spec);
-	struct names names;
-	names_of(node->plan, &names);
+	const struct manifest_matrix *matrix = &node->plan->matrix;
+	struct names names = {.names = xcalloc(matrix->naxes, sizeof(*names.names)), .n = matrix->naxes};
+	for (size_t i = 0; i < matrix->naxes; ++i) {
+		names.names[i] = (char *)matrix->axes[i].name;
+	}
 	struct job_texts texts = {
 		.manifest = run->manifest, .batch = node->plan, .job = job, .command = command, .templates = templates,
 	};

@@ -1,5 +1,5 @@
-// A batch of a manifest while it runs: its queue, the specs and items of its jobs, what workers post of it, and how it stands.
-// What follows from that is decided in dag.c.
+// A batch of a manifest while the run goes: its state, its queue, the specs and items of its jobs, and what workers report of it.
+// dag.c decides what follows.
 
 #ifndef FAIRPAR_RUN_DAG_NODE_H
 #define FAIRPAR_RUN_DAG_NODE_H
@@ -17,7 +17,7 @@ struct dag_node {
 	struct queue *queue;               // held open until all its items are queued, then NULL
 	struct batch *batch;               // a reference, as long as the queue is held; it owns what its jobs are made from
 	enum dag_node_state state;
-	atomic_bool skipped; // state is NODE_SKIPPED, for the workers
+	atomic_bool skipped; // state is NODE_SKIPPED, for the workers: its jobs never start
 	atomic_bool has_run; // a job of it ran that the joblog did not have as done: who needs the batch runs again
 	bool again;          // has_run of a batch that it needs: all its jobs run again
 	bool fed_again;      // has_run of a batch that emits into it
@@ -34,7 +34,7 @@ struct dag_node {
 	uint64_t waits_since; // for others, and that was published; 0: not
 	bool is_tainted;      // a batch that emits into it failed or was skipped: it may lack items
 
-	uint64_t searched;    // twice the number of the last search that came by (waits.c), and 1 if it led on to the waiter
+	uint64_t searched;    // of waits.c: twice the number of the last search that came here, plus 1 if it found a circle
 
 	// its items
 	size_t next;                 // of its list
@@ -43,9 +43,9 @@ struct dag_node {
 	struct buf words;            // scratch of dag_node_next()
 
 	// posted by workers, under dag->lock
-	atomic_bool failed; // without the lock it only spares taking that
+	atomic_bool failed; // dag_node_job_failed() was called; without the lock it only spares taking that
 	bool ended;
-	struct result first; // failure
+	struct result first; // the first failure
 	struct list posted;  // in dag->posted
 };
 
@@ -84,30 +84,20 @@ void dag_node_fed(struct dag_node *node);
 // Lets go of its queue, if neither its own items nor other batches add to that any more.
 void dag_node_settle(struct dag_node *node);
 
-// Closes its queue and lets go of its batch.
+// Closes its queue and drops its reference to the batch.
 void dag_node_release(struct dag_node *node);
-
-// Takes the next node that workers have posted something for, and says what: that a job failed, that the batch ended. NULL if there is
-// none.
-struct dag_node *dag_take_posted(struct dag *dag, bool *ret_failed, bool *ret_ended);
 
 // ---- from any thread
 
 // Posts to the event loop that a job of the batch failed or was cancelled, so that the batches that need it can be skipped.
 void dag_node_job_failed(struct dag_node *node, const struct result *result);
 
-// Notes that a job of the batch runs, and not only because what it emits must come again (EARLIER_DONE): then the jobs of the batches
-// that need it run again, too.
+// Notes that a job of the batch runs, and not only because its lines must come again (EARLIER_DONE): the jobs of the batches that
+// need this one then run again, too. Sets has_run.
 void dag_node_job_runs(struct dag_node *node);
-
-// True if dag_node_job_failed() was called for the batch: so that it need not be called for each of very many jobs.
-bool dag_node_has_failed(const struct dag_node *node);
 
 // Posts to the event loop that the batch has ended: its queue was removed.
 void dag_node_ended(struct dag_node *node);
-
-// True if the batch was skipped: its jobs never start.
-bool dag_node_is_skipped(const struct dag_node *node);
 
 // Returns how the batch has ended so far: OUTCOME_OK, or its first failure.
 struct result dag_node_result(const struct dag_node *node);

@@ -1,9 +1,9 @@
 // Data that goes to running jobs as it comes, through the pipes that are their standard inputs: --round-robin, --tee.
 //
-// The event loop deals out portions of it: to the job whose turn it is, or to all. The worker of a job writes what its job
-// has been given into the pipe, and sleeps (base/wakeup.h) where there is nothing. A job holds two portions at most, the one
-// that is written and the next, so memory is bounded, and who is slow is dealt less. A job that reads no more is passed
-// over; what it was dealt and has not seen any of goes to another.
+// The event loop deals out portions of it: to the job whose turn it is, or to all jobs. The worker of a job writes the job's
+// portions into the pipe, and sleeps (base/wakeup.h) while there are none. A job has two portions at most, the one being written
+// and the next: so memory is bounded, and slow jobs get less. A job that has stopped reading gets nothing more; its portions of
+// which nothing was written go to other jobs.
 
 #ifndef FAIRPAR_RUN_DEALER_H
 #define FAIRPAR_RUN_DEALER_H
@@ -43,17 +43,17 @@ enum deal {
 // Gives a job that has not started its first portion, with all its bytes; the portion is the dealer's then.
 void dealer_give(struct dealer *dealer, struct consumer *consumer, struct portion *portion);
 
-// Deals out the bytes behind the first `skip` of them, to that job of those with room that has waited longest; with `in_order` only
-// to the one that has waited longest of all.
+// Deals out the portion without its first `skip` bytes, to the job that has waited longest of those with room; with `in_order`
+// only to the job that has waited longest of all. The portion is the dealer's with DEAL_OK, else still the caller's.
 enum deal dealer_deal(struct dealer *dealer, struct portion *portion, uint64_t skip, bool in_order);
 
 // Deals out the portion to all jobs, once all have room.
 enum deal dealer_deal_all(struct dealer *dealer, struct portion *portion);
 
-// To be called when there is no more to deal out for now: wakes the workers that little data waits for.
+// To be called when there is nothing more to deal out for now: wakes the workers that sleep though they have a small portion.
 void dealer_wake(struct dealer *dealer);
 
-// Deals out again what jobs have been given and stopped reading before. DEAL_OK: nothing is left of that.
+// Deals out again the portions of jobs that stopped reading (consumer_leave()). Returns DEAL_OK when none of them is left.
 enum deal dealer_deal_left(struct dealer *dealer);
 
 // No more portions come: all jobs get the end of file behind what they have. Idempotent.
@@ -67,8 +67,8 @@ const struct stdin_writer *consumer_stdin_writer(struct consumer *consumer);
 // Bytes that its job has been given so far. By its worker.
 uint64_t consumer_sent(const struct consumer *consumer);
 
-// Its job reads no more, has ended or will never start: what it was given and has seen nothing of goes to others. Idempotent; not
-// while its worker writes.
+// To be called when the consumer's job has stopped reading, has ended or will never start: its portions of which nothing was
+// written go to other jobs. Idempotent; not while its worker writes.
 void consumer_leave(struct consumer *consumer);
 
 #endif

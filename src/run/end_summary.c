@@ -26,16 +26,13 @@ struct end_summary {
 // What a shell may have to say about a command.
 enum trouble { TROUBLE_NONE, TROUBLE_SYNTAX, TROUBLE_NOT_FOUND };
 
-static bool is_quiet(const struct options *options) {
-	return options->summary == SUMMARY_NEVER || (options->quiet && options->summary != SUMMARY_ALWAYS);
-}
-
 void end_summary_open(struct run *run) {
 	const struct options *options = run->options;
 	if (!options->quiet || options->control.run) {
 		publish_keep_stats(run); // for the last line, and for --status
 	}
-	if (!is_quiet(options) && !options->dry_run && !options->sem.is_on) {
+	bool is_quiet = options->summary == SUMMARY_NEVER || (options->quiet && options->summary != SUMMARY_ALWAYS);
+	if (!is_quiet && !options->dry_run && !options->sem.is_on) {
 		publish_keep_stats(run);
 		run->end_summary = NEW(struct end_summary);
 	}
@@ -73,14 +70,10 @@ static void add(struct buf *buf, const struct run_stats *stats, int fd, struct s
 
 void end_summary_add_stats(struct buf *buf, const struct run_stats *stats, int fd) {
 	add(buf, stats, fd, (struct summary_form){.table = true});
-	size_t before = buf->len;
-	buf_adds(buf, "fairpar: ");
-	size_t from = buf->len;
-	summary_add_last(buf, stats, /* listed */ false);
-	if (buf->len > from) {
-		buf_addc(buf, '\n');
-	} else {
-		buf->len = before;
+	FP_CLEANUP(buf_fini) struct buf last = BUF_INIT;
+	summary_add_last(&last, stats, /* listed */ false);
+	if (last.len > 0) {
+		buf_printf(buf, "fairpar: %s\n", last.data);
 	}
 }
 

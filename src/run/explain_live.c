@@ -1,7 +1,7 @@
 // Why jobs have not started, said while the run goes: SIGUSR1, and more of it with --explain.
 //
-// What a batch waits for on slots the pool knows at any moment; what it waits for elsewhere (other batches, the load,
-// memory, the next attempt) was told as it began.
+// The pool knows at any moment for which slot or limit a batch waits. Other waits (for other batches, the load, memory, the next
+// attempt) are kept as their events come.
 
 #include "run/subscribers.h"
 
@@ -12,87 +12,60 @@
 #include "hosts/hosts.h"
 #include "run/admission.h"
 #include "run/auto_slots.h"
-#include "run/leases.h"
 #include "run/publish.h"
+#include "sharing/leases.h"
 
 enum {
 	WAITS_MAX = 1000,    // kept; each is one that lasts
 	LINES_MAX = 30,      // printed of each kind
 };
 
-struct lasting {
-	char *batch;             // NULL: all of them
-	uint64_t number;         // of the job, or 0
-	enum event_why why;
-	char *what;              // or NULL
-	uint64_t since;
-};
-
 struct explain_live {
-	struct lasting waits[WAITS_MAX]; // guarded by publish_lock(), as the next one
+	// guarded by publish_lock()
+	struct event_wait waits[WAITS_MAX]; // with copies of the texts, and when they began
 	size_t nwaits;
 };
 
-static void lasting_fini(struct lasting *wait) {
-	free(wait->batch);
-	free(wait->what);
+static void wait_fini(struct event_wait *wait) {
+	free((char *)wait->batch);
+	free((char *)wait->what);
 }
 
-static bool is_same(const struct lasting *wait, const struct event_wait *event) {
+static bool is_same(const struct event_wait *wait, const struct event_wait *event) {
 	bool same_batch = event->batch ? wait->batch && strcmp(wait->batch, event->batch) == 0 : !wait->batch;
 	return same_batch && wait->number == event->number && wait->why == event->why;
-}
-
-static void begin(struct explain_live *explain_live, const struct event_wait *event, uint64_t at) {
-	if (explain_live->nwaits < WAITS_MAX) {
-		explain_live->waits[explain_live->nwaits++] = (struct lasting){
-			.batch = event->batch ? xstrdup(event->batch) : NULL,
-			.number = event->number,
-			.why = event->why,
-			.what = event->what ? xstrdup(event->what) : NULL,
-			.since = at,
-		};
-	}
 }
 
 static void end(struct explain_live *explain_live, const struct event_wait *event) {
 	for (size_t i = 0; i < explain_live->nwaits; ++i) {
 		if (is_same(&explain_live->waits[i], event)) {
-			lasting_fini(&explain_live->waits[i]);
+			wait_fini(&explain_live->waits[i]);
 			memmove(&explain_live->waits[i], &explain_live->waits[i + 1], (--explain_live->nwaits - i) * sizeof(explain_live->waits[0]));
 			return;
 		}
 	}
 }
 
-// A pause ends with the next attempt.
-static void end_pause(struct explain_live *explain_live, const struct event_job *id) {
-	if (explain_live->nwaits > 0 && id->role == ROLE_JOB) {
-		end(explain_live, &(struct event_wait){.batch = id->batch, .number = id->number, .why = WHY_RETRY});
-	}
-}
-
 static void on_event(void *arg, const struct event *event) {
 	struct explain_live *explain_live = arg;
-	switch (event->kind) {
-	case EVENT_WAIT:
-		begin(explain_live, &event->u.wait, event->at);
-		break;
-	case EVENT_WAIT_END:
-		end(explain_live, &event->u.wait);
-		break;
-	case EVENT_JOB_START:
-		end_pause(explain_live, &event->u.job_start.id);
-		break;
-	default:
-		break;
+	const struct event_wait *wait = &event->u.wait;
+	if (event->kind == EVENT_WAIT && explain_live->nwaits < WAITS_MAX) {
+		explain_live->waits[explain_live->nwaits++] = (struct event_wait){
+			.batch = wait->batch ? xstrdup(wait->batch) : NULL,
+			.number = wait->number,
+			.why = wait->why,
+			.what = wait->what ? xstrdup(wait->what) : NULL,
+			.since = event->at,
+		};
+	} else if (event->kind == EVENT_WAIT_END) {
+		end(explain_live, wait);
 	}
 }
 
 void explain_live_subscribe(struct run *run) {
 	if (run->options->given[OPT_EXPLAIN]) {
 		run->explain_live = NEW(struct explain_live);
-		publish_subscribe(run, on_event, run->explain_live, /* wants */ 0);
+		publish_subscribe(run, on_event, run->explain_live, /* wants_output */ false);
 	}
 }
 
@@ -100,7 +73,7 @@ void explain_live_close(struct run *run) {
 	struct explain_live *explain_live = run->explain_live;
 	if (explain_live) {
 		for (size_t i = 0; i < explain_live->nwaits; ++i) {
-			lasting_fini(&explain_live->waits[i]);
+			wait_fini(&explain_live->waits[i]);
 		}
 		free(explain_live);
 		run->explain_live = NULL;
@@ -205,35 +178,17 @@ static void show_queue(void *arg, const struct queue_view *view) {
 	add_line(lines, &line);
 }
 
-static void show_wait(struct explain_lines *lines, const struct lasting *wait, uint64_t now) {
+static void show_wait(struct explain_lines *lines, const struct event_wait *wait, uint64_t now) {
 	FP_CLEANUP(buf_fini) struct buf line = BUF_INIT;
-	const char *what = wait->what ? text_shows(wait->what) : "";
-	switch (wait->why) {
-	case WHY_NEEDS:
-		buf_printf(&line, "batch '%s': waits for %s", wait->batch ? text_shows(wait->batch) : "", what);
-		break;
-	case WHY_RETRY:
-	case WHY_HOST:
-	case WHY_MEMORY:
-		if (wait->number == 0) { // --memfree
-			buf_printf(&line, "no job starts: %s", what);
-			break;
-		}
-		buf_printf(&line, "job %s#%llu: waits for %s", wait->batch ? text_shows(wait->batch) : "",
-		           (unsigned long long)wait->number, what);
-		break;
-	case WHY_SUSPEND:
-		buf_printf(&line, "stopped: %s", what);
-		break;
-	case WHY_RESERVE: // the pool has more to say of it
+	const char *what = wait->what ? text_shows(wait->what) : "", *batch = wait->batch ? text_shows(wait->batch) : "";
+	if (wait->why == WHY_RESERVE) { // the pool has more to say of it
 		return;
-	case WHY_TURN:
-	case WHY_LIMIT:
-	case WHY_RATE:
-	case WHY_LOAD:
-	case WHY_DELAY:
-		buf_printf(&line, "no job starts: %s", what);
-		break;
+	} else if (wait->why == WHY_NEEDS) {
+		buf_printf(&line, "batch '%s': waits for %s", batch, what);
+	} else if (wait->number > 0) {
+		buf_printf(&line, "job %s#%llu: waits for %s", batch, (unsigned long long)wait->number, what);
+	} else {
+		buf_printf(&line, wait->why == WHY_SUSPEND ? "stopped: %s" : "no job starts: %s", what);
 	}
 	buf_printf(&line, ", for %.1fs so far", (double)(now > wait->since ? now - wait->since : 0) / 1e9);
 	add_line(lines, &line);

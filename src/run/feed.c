@@ -5,10 +5,8 @@
 // of the input. Where the batches are found in the input itself (--batch-by) it is read as far ahead as the pool takes
 // it (--queue-mem, then the spill file): only so does a batch that comes late in the input get its turn at once.
 
-#include "run/counts.h"
 #include "run/dag_node.h"
 #include "run/feed_internal.h"
-#include "run/feed_onall.h"
 
 #include "base/alloc.h"
 #include "base/diag.h"
@@ -57,14 +55,16 @@ static bool feed_read(struct run *run, struct feed *feed) {
 
 // True if the feed's batch has enough to do for now; the pool then calls when it has not.
 static bool feed_is_ahead(struct run *run, struct feed *feed) {
-	bool to_the_end = feed->by_key || run->halt.percent > 0; // N% is of all jobs: they must be known
-	if (!to_the_end && feed->submission->next) {
-		return feed_onall_is_ahead(run, feed->submission);
+	bool wants = feed->by_key || run->halt.percent > 0; // N% is of all jobs: they must be known
+	for (const struct submission *at = feed->submission; at && !wants; at = at->next) {
+		wants = pool_queue_bytes(run->pool, at->queue) < feed_high_water(run);
 	}
-	if (to_the_end || pool_queue_bytes(run->pool, feed->submission->queue) < feed_high_water(run)) {
+	if (wants) {
 		return false;
 	}
-	pool_queue_want(run->pool, feed->submission->queue);
+	for (const struct submission *at = feed->submission; at; at = at->next) {
+		pool_queue_want(run->pool, at->queue);
+	}
 	return true;
 }
 
@@ -166,7 +166,7 @@ static bool feed_begin(struct run *run, struct feed *feed) {
 		struct queue *queue = feed->node->queue;
 		bool held = queue_ref(run->pool, queue);
 		run->feeds->stopped |= !held;
-		feed->submission = held ? feed_submission_open(run->feeds, queue, 0) : NULL;
+		feed->submission = held ? feed_submission_open(run->feeds, queue) : NULL;
 	}
 	return feed->submission;
 }
@@ -197,11 +197,8 @@ bool feeds_fill(struct run *run) {
 	if (!feeds->stopped) {
 		feeds_flush_submissions(run);
 	}
-	if (!feeds->all_counted && all_is_read(run)) {
-		feeds->all_counted = true;
-		if (publish_all_read(run)) {
-			run_halt(run);
-		}
+	if (!atomic_load_relaxed(&run->all_read) && all_is_read(run) && publish_all_read(run)) {
+		run_halt(run);
 	}
 	list_for_each(&feeds->active, at) {
 		struct feed *feed = list_entry(at, struct feed, link);
@@ -262,7 +259,10 @@ void feeds_close(struct run *run) {
 		free(feeds->free[i]);
 	}
 	template_free(feeds->batch_by);
-	names_free(&feeds->names);
+	for (size_t i = 0; i < feeds->names.n; ++i) {
+		free(feeds->names.names[i]);
+	}
+	free(feeds->names.names);
 	free(feeds->file_sources);
 	buf_fini(&feeds->key);
 	free(feeds);

@@ -24,17 +24,19 @@ bool feeds_fill(struct run *run);
 // The next descriptor to poll for input, from *at = NULL on; -1 when there are no more.
 int feeds_poll_fd(struct run *run, const struct list **at);
 
-// Who adds a job: the attempt of that number and nonce, whose job is `by`; all are 0 if it is nobody's in this run.
+// Who adds a job: the attempt of that number and nonce, and the id of its job (`by`). All are 0 if it comes from outside the run.
 struct adder {
 	uint64_t number, nonce;
 	uint64_t by;
 };
 
-// Adds a job: to the batch that it names, which is opened if it is not there, else to that of who adds it, where it is next on the
-// same slot, else to that of the command line. Returns its id; or 0, with the reason in *why.
+// Adds a job to the batch that it names, which is opened if it does not exist. Without a name it goes to the batch of the job
+// that adds it, and runs next on the same slot; from outside the run it goes to the command line's batch. Returns its id; or 0,
+// with the reason appended to *why. From the event loop.
 uint64_t feeds_add_job(struct run *run, const struct adder *adder, const struct control_job *job, struct buf *why);
 
-// Takes no more input; closes what is open.
+// Stops reading input, and closes the inputs and their queues. Items that were not submitted count as lost (counts_lost()).
+// Idempotent. feeds_close() does the same and frees run->feeds. Both do nothing without run->feeds.
 void feeds_stop(struct run *run);
 void feeds_close(struct run *run);
 

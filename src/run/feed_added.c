@@ -7,9 +7,9 @@
 #include "run/added_jobs.h"
 #include "run/job_records.h"
 #include "run/job_state.h"
-#include "run/nested.h"
 #include "run/publish.h"
 #include "run/waits.h"
+#include "sharing/nested.h"
 
 // Returns why the run takes no such job, or NULL.
 static const char *refuse_job(const struct run *run, const struct control_job *job) {
@@ -28,13 +28,13 @@ static struct submission *open_submission(struct run *run, const struct adder *a
 	*ret_own = queue && (!batch[0] || strcmp(batch, queue_name(queue)) == 0) && queue_ref(run->pool, queue);
 	nested_unlock(run->nested);
 	if (*ret_own) {
-		return feed_submission_open(run->feeds, queue, 0);
+		return feed_submission_open(run->feeds, queue);
 	}
 	if (queue && !batch[0]) {
 		return NULL; // the pool takes nothing any more
 	}
 	const char *name = batch[0] ? batch : run->options->batch ? run->options->batch : "default";
-	return feed_submission_open_batch(run, name, 0, /* low_water */ 0);
+	return feed_submission_open_batch(run, name, /* low_water */ 0);
 }
 
 // Submits it: to the local list of the worker whose attempt adds it, if that still runs, else to the tail of the queue.

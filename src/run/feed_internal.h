@@ -1,6 +1,6 @@
 // The inside of the feeds, shared by four files. Only the feeding thread, which is the event loop's, touches any of it.
 //
-//	feed.c        reads what is there, just ahead of need, and closes what has ended
+//	feed.c        reads available records, just ahead of need, and closes inputs at their end
 //	feed_route.c  where a record goes: the submission or the pack of its batch
 //	feed_open.c   opens the inputs, and reads what must be known before the first job
 //	feed_added.c  jobs that come while the run goes, by --add
@@ -60,7 +60,6 @@ struct feeds {
 	size_t n;                           // of the command line
 	bool full;                          // the pool had no room: its call is awaited
 	bool stopped;                       // the pool takes nothing any more
-	bool all_counted;                   // all input was read, and the tally knows
 	struct names names;                 // of the columns of the command line's inputs
 	struct template *batch_by;          // --batch-by, or NULL
 	struct source_config *file_sources; // of --batch NAME=FILE: inputs borrow them
@@ -77,8 +76,6 @@ struct feeds {
 // Queued bytes of a batch at which its input is left alone.
 size_t feed_high_water(const struct run *run);
 
-void names_free(struct names *names);
-
 // ---- feed_route.c
 
 // The run takes nothing any more; jobs that run get no more data.
@@ -88,10 +85,10 @@ void feeds_cut_short(struct run *run);
 bool feed_submit(struct run *run, struct submission *submission);
 
 // A submission for the queue, which it keeps open.
-struct submission *feed_submission_open(struct feeds *feeds, struct queue *queue, uint64_t hash);
+struct submission *feed_submission_open(struct feeds *feeds, struct queue *queue);
 
 // A submission for the batch of the name, whose queue it opens. Returns NULL when the pool takes nothing any more.
-struct submission *feed_submission_open_batch(struct run *run, const char *name, uint64_t hash, size_t low_water);
+struct submission *feed_submission_open_batch(struct run *run, const char *name, size_t low_water);
 
 // Closes the queue, and keeps the memory of the submission. What is in it is not submitted.
 void feed_submission_close(struct run *run, struct submission *submission);
@@ -99,14 +96,16 @@ void feed_submission_close(struct run *run, struct submission *submission);
 // Submits and closes all submissions of batches found in the input. Returns false if the pool has no room for one of them.
 bool feeds_flush_submissions(struct run *run);
 
-// Lets go of the feed's packs after its last record. Returns false if there is no room for them now.
+// feed_flush_packs() submits the feed's unfinished packs, after its last record. Returns false if the pool has no room for them
+// now: call it again. feed_has_packs() tells whether there are any.
 bool feed_flush_packs(struct run *run, struct feed *feed);
 bool feed_has_packs(const struct run *run, const struct feed *feed);
 
 // Throws away the packs of batches found in the input.
 void feeds_drop_packs(struct feeds *feeds);
 
-// Puts the pending record on its way. Returns false if there is no room for it now.
+// Adds the pending record (feed->record) to the pack or submission of its batch. Returns false, and it stays pending, if the pool
+// has no room now.
 bool feed_record(struct run *run, struct feed *feed);
 
 #endif

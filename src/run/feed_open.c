@@ -4,10 +4,13 @@
 #include "base/text.h"
 #include "run/dag_node.h"
 #include "run/feed_internal.h"
-#include "run/feed_onall.h"
 
 #include "base/alloc.h"
 #include "base/diag.h"
+#include "base/write_limit.h"
+#include "hosts/hosts.h"
+#include "process/signals.h"
+#include "remote/sshlogin.h"
 #include "run/block_feed.h"
 #include "run/job_records.h"
 #include "run/publish.h"
@@ -16,6 +19,10 @@
 #include "template/command.h"
 
 #include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 enum {
@@ -58,6 +65,42 @@ static struct input *open_input(const struct input_config *config, struct dag_no
 	return input;
 }
 
+static int compare_names(const void *a, const void *b) {
+	const struct sshlogin *const *left = a, *const *right = b;
+	return strcmp((*left)->name, (*right)->name);
+}
+
+// --onall: each record goes to every machine, which has a batch of its own and runs one job at a time. Returns the submissions of all
+// machines, one behind the other (submission.next), in the order of their names, as GNU parallel takes them; or NULL when the pool
+// takes nothing any more.
+static struct submission *open_onall(struct run *run, size_t low_water) {
+	const struct sshlogins *list = &run->options->hosts;
+	const struct sshlogin **logins = xcalloc(list->n, sizeof(*logins));
+	struct submission *first = NULL, **end = &first;
+	for (size_t i = 0; i < list->n; ++i) {
+		logins[i] = &list->logins[i];
+	}
+	qsort(logins, list->n, sizeof(*logins), compare_names);
+	struct output_queue *before = NULL;
+	for (size_t i = 0; i < list->n; ++i) {
+		*end = feed_submission_open_batch(run, logins[i]->name, low_water);
+		if (!*end) {
+			break;
+		}
+		if (run->hosts && !(*end)->batch->binding) {
+			(*end)->batch->binding = hosts_bind_login(run->hosts, logins[i]);
+		}
+		struct output_queue *order = (*end)->batch->output_queue;
+		if (before && order) {
+			output_queue_follow(run->writer, order, before);
+		}
+		before = order;
+		end = &(*end)->next;
+	}
+	free(logins);
+	return first;
+}
+
 // Opens sources of the command line. Returns NULL after a message.
 static struct feed *open_sources(struct run *run, const struct source_config *sources, size_t nsources,
                                  const char *name) {
@@ -71,7 +114,7 @@ static struct feed *open_sources(struct run *run, const struct source_config *so
 	++run->feeds->n;
 	size_t low_water = feed_high_water(run) / 2;
 	bool onall = run->options->onall;
-	return feed_add(run->feeds, input, onall ? feed_onall_open(run, low_water) : feed_submission_open_batch(run, name, 0, low_water));
+	return feed_add(run->feeds, input, onall ? open_onall(run, low_water) : feed_submission_open_batch(run, name, low_water));
 }
 
 int feeds_add_node(struct run *run, struct dag_node *node, const struct source_config *source, char delimiter) {
@@ -87,14 +130,29 @@ int feeds_add_node(struct run *run, struct dag_node *node, const struct source_c
 	return 0;
 }
 
-// ---- headers ----
+// ---- waiting for input ----
 
-void names_free(struct names *names) {
-	for (size_t i = 0; i < names->n; ++i) {
-		free(names->names[i]);
+// Waits until the descriptor can be read. Returns false if a signal ends the run first.
+static bool wait_input(struct run *run, int fd) {
+	struct pollfd fds[] = {{.fd = fd, .events = POLLIN}, {.fd = run->signal_fd, .events = POLLIN}};
+	for (;;) {
+		int ready = poll(fds, 2, -1);
+		verify(ready >= 0 || errno == EINTR);
+		if (ready > 0 && fds[1].revents) {
+			int signal = signals_next(run->signal_fd);
+			if (signal == SIGTSTP) {
+				signals_stop_self();
+			} else if (is_ending_signal(signal)) {
+				run->signal = signal;
+				return false;
+			}
+		} else if (ready > 0) {
+			return true;
+		}
 	}
-	free(names->names);
 }
+
+// ---- headers ----
 
 // Waits for the header of the input, whose record is borrowed; one that is empty has none, and has ended. Returns 0, or -1 after
 // a message or when a signal ends the run.
@@ -102,7 +160,7 @@ static int read_header(struct run *run, struct feed *feed, struct record *ret_re
 	const char *error = NULL;
 	enum input_status status;
 	while ((status = input_next(feed->input, ret_record, &error)) == INPUT_WAIT) {
-		if (!run_wait_input(run, input_fd(feed->input))) {
+		if (!wait_input(run, input_fd(feed->input))) {
 			return -1;
 		}
 	}
@@ -214,7 +272,7 @@ static int read_all_records(struct run *run) {
 	list_for_each(&run->feeds->active, at) {
 		struct feed *feed = list_entry(at, struct feed, link);
 		while (input_read_all(feed->input, options->shuffle) == INPUT_WAIT) {
-			if (!run_wait_input(run, input_fd(feed->input))) {
+			if (!wait_input(run, input_fd(feed->input))) {
 				return -1;
 			}
 		}
@@ -238,14 +296,6 @@ static size_t argument_room(const struct job_spec *spec) {
 		taken += strlen(spec->env[i]) + 1 + sizeof(char *);
 	}
 	return most <= 0 ? 0 : (size_t)most > taken ? (size_t)most - taken : 1;
-}
-
-// A single argument of what is put together by time would be that of any item.
-static int refuse_columns(const struct run *run) {
-	if (!job_spec_any(&run->spec, template_has_columns)) {
-		return 0;
-	}
-	return diag_error("--pack: a process has many items, so {1} and the names of columns say nothing; {} stands for all of them");
 }
 
 // Is the command a program that is there, so that no shell runs it, and are its words the arguments as they are?
@@ -290,8 +340,8 @@ static int packing_init(struct packing_state *packing, struct run *run) {
 		limits->fills = options->chars == 0 && limits->room > 0 && is_plain_program(run, &limits->measure);
 	}
 	join_records(limits, run);
-	if (options->by_time) {
-		return refuse_columns(run);
+	if (options->by_time && job_spec_any(&run->spec, template_has_columns)) {
+		return diag_error("--pack: a process has many items, so {1} and the names of columns say nothing; {} stands for all of them");
 	}
 	return 0;
 }
@@ -301,7 +351,7 @@ static int packing_init(struct packing_state *packing, struct run *run) {
 // Adds a feed for run->blocks or run->tee.
 static void add_data(struct run *run) {
 	const char *name = run->options->batch ? run->options->batch : "default";
-	feed_add(run->feeds, NULL, feed_submission_open_batch(run, name, 0, /* low_water */ 0))->is_data = true;
+	feed_add(run->feeds, NULL, feed_submission_open_batch(run, name, /* low_water */ 0))->is_data = true;
 }
 
 // Opens the data of --pipe and --pipe-part. Returns 0, or -1 after a message.
@@ -343,8 +393,7 @@ static int open_inputs(struct run *run) {
 	for (size_t i = 0; i < options->nbatch_files; ++i) {
 		const struct batch_file *file = &options->batch_files[i];
 		bool is_stdin = strcmp(file->path, "-") == 0;
-		struct source_config source = {.kind = is_stdin ? FROM_STDIN : FROM_FILE, .path = file->path};
-		feeds->file_sources[i] = source;
+		feeds->file_sources[i] = (struct source_config){.kind = is_stdin ? FROM_STDIN : FROM_FILE, .path = file->path};
 		if (!open_sources(run, &feeds->file_sources[i], 1, file->name)) {
 			return -1;
 		}
@@ -367,22 +416,12 @@ int feeds_open(struct run *run) {
 	if (options->pipe && !options->tee) {
 		return open_blocks(run);
 	}
-	if (open_inputs(run) != 0) {
+	if (open_inputs(run) != 0 || (options->input.header && read_headers(run, &feeds->names) != 0)) {
 		return -1;
 	}
-	int result = options->input.header ? read_headers(run, &feeds->names) : 0;
 	name_files(options, &feeds->names);
-	if (result == 0) {
-		result = parse_templates(run);
+	if (parse_templates(run) != 0 || read_all_records(run) != 0 || (options->tee && open_tee(run) != 0)) {
+		return -1;
 	}
-	if (result == 0) {
-		result = read_all_records(run);
-	}
-	if (result == 0 && options->tee) {
-		result = open_tee(run);
-	}
-	if (result == 0) {
-		result = packing_init(&feeds->packing, run);
-	}
-	return result;
+	return packing_init(&feeds->packing, run);
 }

@@ -43,15 +43,14 @@ static void add_record(struct submission *submission, const struct record *recor
 	}
 }
 
-struct submission *feed_submission_open(struct feeds *feeds, struct queue *queue, uint64_t hash) {
+struct submission *feed_submission_open(struct feeds *feeds, struct queue *queue) {
 	struct submission *submission = feeds->nfree > 0 ? feeds->free[--feeds->nfree] : NEW(struct submission);
 	submission->queue = queue;
 	submission->batch = batch_ref(queue_user(queue));
-	submission->hash = hash;
 	return submission;
 }
 
-struct submission *feed_submission_open_batch(struct run *run, const char *name, uint64_t hash, size_t low_water) {
+struct submission *feed_submission_open_batch(struct run *run, const char *name, size_t low_water) {
 	struct queue_attrs attrs = {.weight = 1, .low_water = low_water};
 	batch_override(run, name, &attrs);
 	attrs.max_parallel = run->options->onall ? 1 : attrs.max_parallel;
@@ -67,7 +66,7 @@ struct submission *feed_submission_open_batch(struct run *run, const char *name,
 		feeds_cut_short(run);
 		return NULL;
 	}
-	return feed_submission_open(run->feeds, queue, hash);
+	return feed_submission_open(run->feeds, queue);
 }
 
 void feed_submission_close(struct run *run, struct submission *submission) {
@@ -128,8 +127,9 @@ static struct submission *find_submission(struct run *run, const char *name, uin
 	if (feeds->nsubmissions == SUBMISSIONS && !feeds_flush_submissions(run)) {
 		return NULL;
 	}
-	struct submission *submission = feed_submission_open_batch(run, name, hash, 0);
+	struct submission *submission = feed_submission_open_batch(run, name, /* low_water */ 0);
 	if (submission) {
+		submission->hash = hash;
 		feeds->submissions[feeds->nsubmissions++] = submission;
 	}
 	return submission;
@@ -171,9 +171,19 @@ static void packing_remove(struct packing_state *packing, struct keyed_pack *key
 	free(keyed);
 }
 
-// Puts the pack, spread over so many slots (0: as it is), into the submission. Returns false if that has no room: then it is to
-// be called again. The pack is empty afterwards.
-static bool give_pack(struct run *run, struct pack *pack, unsigned slots, struct submission *submission) {
+// The submission for the pack of that batch, or else the one of the feed. NULL as find_submission().
+static struct submission *submission_for(struct run *run, const struct feed *feed, const struct keyed_pack *keyed) {
+	return keyed ? find_submission(run, keyed->name, keyed->hash) : feed->submission;
+}
+
+// Puts the pack of that batch, or else of the feed, spread over so many slots (0: as it is), into its submission, and empties it.
+// Returns false if there is no room for all of it now: then it is to be called again.
+static bool submit_pack(struct run *run, struct feed *feed, struct keyed_pack *keyed, unsigned slots) {
+	struct submission *submission = submission_for(run, feed, keyed);
+	struct pack *pack = keyed ? &keyed->pack : &feed->pack;
+	if (!submission) {
+		return false;
+	}
 	if (pack->each == 0) {
 		pack->each = slots > 0 ? packs_spread(pack, slots) : pack->nitems;
 	}
@@ -188,18 +198,6 @@ static bool give_pack(struct run *run, struct pack *pack, unsigned slots, struct
 	}
 	packs_reset(pack);
 	return true;
-}
-
-// The submission for the pack of that batch, or else the one of the feed. NULL as find_submission().
-static struct submission *submission_for(struct run *run, const struct feed *feed, const struct keyed_pack *keyed) {
-	return keyed ? find_submission(run, keyed->name, keyed->hash) : feed->submission;
-}
-
-// Submits the pack of that batch, or else of the feed, spread over so many slots (0: as it is). Returns false if there is no
-// room for it now.
-static bool submit_pack(struct run *run, struct feed *feed, struct keyed_pack *keyed, unsigned slots) {
-	struct submission *submission = submission_for(run, feed, keyed);
-	return submission && give_pack(run, keyed ? &keyed->pack : &feed->pack, slots, submission);
 }
 
 // Submits all keyed packs but the newest `n`. At the end of the input (`slots`) they are spread, where there are more

@@ -1,4 +1,4 @@
-// A queued item as bytes: what is written where it is queued, and read where it runs.
+// A queued item as bytes: written by the thread that queues it, and read by the worker that runs it.
 
 #ifndef FAIRPAR_RUN_ITEM_H
 #define FAIRPAR_RUN_ITEM_H
@@ -12,13 +12,13 @@
 // What an earlier run made of an item, as its joblog says; see job_records_leave_out().
 enum earlier_outcome {
 	EARLIER_UNKNOWN,      // it is not in the log, or failed; or there is nothing to resume
-	EARLIER_CHANGED,      // it was another one, or what it depends on runs again: so does what it emits
-	EARLIER_DONE,         // it succeeded, and runs again only for what it emits
+	EARLIER_CHANGED,      // its command or something that it depends on has changed: the items that it emits run again, too
+	EARLIER_DONE,         // it succeeded, and runs again only because its lines must come again
 };
 
 // The head of the bytes.
 struct item {
-	uint32_t nargs;       // of several items: how many are left, as struct work.items has it
+	uint32_t nargs;       // arguments of the item; of several items: how many are left, as in struct work.items
 	uint32_t spec : 26;   // what its job is made from: index in batch->specs
 	uint32_t earlier : 2; // enum earlier_outcome
 	uint32_t bad : 1;     // it cannot be run: its job fails with item_view.reason
@@ -36,8 +36,7 @@ struct stamp {
 	uint64_t from;        // seq of the job that emitted it, or 0
 };
 
-// All that an item is, or several of one argument each, with numbers that follow one another, in one; borrowed from the bytes
-// when it was read.
+// One item; or several of one argument each, with consecutive numbers. After item_read() it borrows from the bytes.
 struct item_view {
 	struct item item;
 	struct stamp stamp;   // zero unless item.stamped
@@ -50,8 +49,8 @@ struct item_view {
 // Appends the item's bytes, at the next multiple of 8. Returns where they begin.
 size_t item_write(struct buf *bytes, const struct item_view *view);
 
-// Reads the `size` bytes that item_write() has appended; what is in *ret_view is borrowed from them. Of several items those that
-// are left.
+// Reads the `size` bytes that item_write() has appended, from which *ret_view borrows. Of several items it has those that are
+// left.
 void item_read(struct item_view *ret_view, const void *data, size_t size);
 
 // Bytes of the first `n` arguments of the record, their NULs included.

@@ -99,8 +99,8 @@ void job_output_show_command(struct worker_state *state, const struct job *job) 
 
 // ---- what the child writes ----
 
-// Reads for those who want to see it, and passes it on.
-static ssize_t read_shown(const struct job_output *output, enum child_stream stream, int fd) {
+// Reads what becomes items, or a subscriber wants to see, and passes it on.
+static ssize_t read_and_pass(const struct job_output *output, enum child_stream stream, int fd) {
 	struct worker_state *state = output->state;
 	if (!state->output_bytes) {
 		state->output_bytes = xmalloc(OUTPUT_BYTES);
@@ -109,7 +109,9 @@ static ssize_t read_shown(const struct job_output *output, enum child_stream str
 	if (n <= 0) {
 		return n;
 	}
-	publish_output(state, output->job, (int)stream, state->output_bytes, (size_t)n);
+	if (output->is_watched) {
+		publish_output(state, output->job, (int)stream, state->output_bytes, (size_t)n);
+	}
 	if (stream == STREAM_OUT && output->line_items) {
 		line_items_take(output->line_items, state->output_bytes, (size_t)n);
 	} else if (output->job->results && results_takes(output->job->results, (int)stream)) {
@@ -123,10 +125,8 @@ static ssize_t read_shown(const struct job_output *output, enum child_stream str
 static ssize_t output_readable(void *arg, enum child_stream stream, int fd) {
 	struct job_output *output = arg;
 	ssize_t n;
-	if (output->is_watched) {
-		n = read_shown(output, stream, fd);
-	} else if (stream == STREAM_OUT && output->line_items) {
-		n = line_items_readable(output->line_items, fd);
+	if (output->is_watched || (stream == STREAM_OUT && output->line_items)) {
+		n = read_and_pass(output, stream, fd);
 	} else if (output->job->results && results_takes(output->job->results, (int)stream)) {
 		n = results_readable(output->job->results, (int)stream, fd);
 	} else {
@@ -153,7 +153,7 @@ static size_t output_last_line(void *arg, char *text, size_t size) {
 
 void job_output_open(struct job_output *output, struct worker_state *state, const struct job *job, struct line_items *line_items) {
 	*output = (struct job_output){
-		.state = state, .job = job, .line_items = line_items, .is_watched = publish_wants(state->run, WANTS_OUTPUT),
+		.state = state, .job = job, .line_items = line_items, .is_watched = publish_wants_output(state->run),
 		.output_reader = {.readable = output_readable, .last_line = output_last_line, .arg = output},
 	};
 }

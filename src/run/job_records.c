@@ -1,4 +1,4 @@
-// What of a run is kept for the next one: the joblog, and what --resume, --resume-failed and --retry-failed take from it.
+// The joblog of a run: writes it, and reads that of an earlier run for --resume, --resume-failed and --retry-failed.
 //
 // Items that are done are left out where they get their numbers (submission.c), so they cost no slot and no turn.
 
@@ -82,7 +82,7 @@ static int open_log(struct run *run) {
 }
 
 // Adds "NAME=VALUE" entries, a NUL behind each, as shells assign them. A name that is none in a shell cannot be exported;
-// it is said all the same, for the value tells jobs apart.
+// it is written all the same, for the value distinguishes jobs.
 static void add_assignments(const struct buf *vars, struct buf *buf) {
 	const char *before = "";
 	for (const char *at = vars->data; at && at < vars->data + vars->len; at += strlen(at) + 1) {
@@ -127,8 +127,8 @@ static void add_variables(const struct job_spec *spec, const struct expansion *x
 	add_assignments(&vars, buf);
 }
 
-// What tells the job from others, and what --retry-failed runs: its command, with what it gets of its item by variables in
-// front. Where the item must not be read by a shell, that command is only text of one that fails as the job has failed.
+// The text that identifies the job in the log, and that --retry-failed runs: its command, with what it gets of its item by
+// variables in front. Where the item must not be read by a shell, that command is only text of one that fails as the job has failed.
 static void add_command(const struct job_spec *spec, const struct expansion *x, bool is_bad, struct buf *buf) {
 	const struct template *template = spec->command;
 	FP_CLEANUP(buf_fini) struct buf text = BUF_INIT, why = BUF_INIT;
@@ -230,13 +230,6 @@ bool job_records_add(struct worker_state *state, const struct job *job, const st
 
 // ---- what was done ----
 
-static void warn_strange(const struct run *run, uint64_t strange) {
-	if (strange > 0 && !run->options->quiet) {
-		diag_warn("the joblog '%s' has %llu line%s that cannot be read; their jobs do not count as done",
-		          text_shows(run->options->joblog), (unsigned long long)strange, strange == 1 ? "" : "s");
-	}
-}
-
 static int load(struct run *run) {
 	const struct options *options = run->options;
 	struct job_records *job_records = run->job_records;
@@ -253,7 +246,10 @@ static int load(struct run *run) {
 	if (result != 0) {
 		return diag_error("--joblog '%s': %s", text_shows(options->joblog), error);
 	}
-	warn_strange(run, strange);
+	if (strange > 0 && !options->quiet) {
+		diag_warn("the joblog '%s' has %llu line%s that cannot be read; their jobs do not count as done",
+		          text_shows(options->joblog), (unsigned long long)strange, strange == 1 ? "" : "s");
+	}
 	job_records->args = xcalloc(job_records->retried.n, sizeof(*job_records->args));
 	for (size_t i = 0; i < job_records->retried.n; ++i) {
 		job_records->args[i] = job_records->retried.jobs[i].command;
@@ -364,22 +360,14 @@ bool job_records_leave_out(struct batch *batch, const struct job_spec *spec, con
 	if (!job_records) {
 		return false;
 	}
-	struct record bare = *record;
-	if (item->added) {
-		(void)added_job_of(record, &bare);
-	} else if (run->blocks) {
-		bare.size = strlen(bare.args) + 1; // without where the block is
-	}
 	bool again = batch->again || item->earlier == EARLIER_CHANGED;
-	enum earlier_outcome earlier = again ? EARLIER_CHANGED : find_earlier(run, spec ? spec : batch->specs[item->spec], &bare, item->seq);
+	enum earlier_outcome earlier = again ? EARLIER_CHANGED : find_earlier(run, spec ? spec : batch->specs[item->spec], record, item->seq);
 	item->earlier = earlier & 3;
 	if (earlier != EARLIER_DONE || batch->emits) {
 		return false;
 	}
 	publish_resumed(run);
-	if (batch->output_queue) {
-		writer_skip(run->writer, batch->output_queue, item->order);
-	}
+	batch_skip_output(batch, item->order);
 	return true;
 }
 

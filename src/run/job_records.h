@@ -1,42 +1,47 @@
-// What of a run is kept for the next one: the joblog, and what --resume, --resume-failed and --retry-failed take from it.
+// The joblog of a run: writes it, and reads that of an earlier run for --resume, --resume-failed and --retry-failed.
 
 #ifndef FAIRPAR_RUN_JOB_RECORDS_H
 #define FAIRPAR_RUN_JOB_RECORDS_H
 
-#include "run/worker_state.h"
+#include "run/job_state.h"
 
 struct job_records;
 
-// Reads and opens the joblog as the options say; run->job_records stays NULL if they say nothing of it. Returns 0, or -1
-// after a message. Once run->writer is there.
+// Reads and opens the joblog as the options say; run->job_records stays NULL if they name none. Returns 0, or -1 after a message.
+// Called after run->writer was made.
 int job_records_open(struct run *run);
 
-// Before a run without manifest opens its inputs: with --retry-failed these are the commands of the log. Returns the
-// source, which run->job_records owns, or NULL.
+// With --retry-failed returns the source of the run's items, the failed commands of the log; else NULL. Borrowed from
+// run->job_records.
 const struct source_config *job_records_source(const struct run *run);
 
 // The number of the item that is the nth of the run (from 1): n, or with --retry-failed the one that the log says.
 uint64_t job_records_seq(const struct run *run, uint64_t n);
 
-// True if the item need not run, for the log says that it is done: it is counted as such, and its place in the order of
-// output is given up. Else sets item->earlier. What emits always runs, for what it emits must come again; what depends on
-// something that runs again (batch->again, or EARLIER_CHANGED in item->earlier) is not taken as done. Of a batch that is fed once
-// it has begun, else when the item gets its number. From any thread.
+// Decides whether --resume leaves the item out. Returns true if the log has it as done: it was counted as that, and its place in
+// the order of output was skipped. Else returns false and sets item->earlier.
+//
+// An item of a batch that emits is never left out, because its lines must come again. Neither is one whose batch needs, or that
+// was emitted by, something that runs again (batch->again; EARLIER_CHANGED in item->earlier). Called when the item gets its
+// number; in a batch that others emit into, when its job starts. `record`: its arguments. `spec`: NULL for
+// batch->specs[item->spec]. Any
+// thread.
 bool job_records_leave_out(struct batch *batch, const struct job_spec *spec, const struct record *record, struct item *item);
 
-// Logs the end of a job that was not cut off. `received`: bytes of its output. With `spool`, right before
-// spool_finish(): the row comes when what is in there was written. Returns false if it is to be logged behind
-// spool_finish(), without the spool.
+// Logs the end of a job that was not cut off. `received`: bytes of its output. With `spool` it is called right before
+// spool_finish(), and the row is written after the job's output. Returns false, with nothing done, if the caller is to call it
+// again after spool_finish(), with NULL for the spool.
 bool job_records_add(struct worker_state *state, const struct job *job, const struct result *result,
                 uint64_t received, struct spool *spool);
 
-// The writer's config.written(): these rows may be put into the log. `arg` is the run.
+// For the writer's config.written(): appends these rows to the log, since the output of their jobs was written. `arg` is the run.
 void job_records_written(void *arg, const char *rows, size_t len);
 
 // The added job of that number need not run again though it has no row in the log of this run. From any thread.
 void job_records_settle(struct run *run, uint64_t seq);
 
-// Says what could not be written. After the last job, before the output is closed.
+// Closes the joblog, with a message and run->trouble if rows could not be written, and frees run->job_records, which may be NULL.
+// After the last job, before the output is closed.
 void job_records_close(struct run *run);
 
 #endif

@@ -21,18 +21,12 @@
 #include "engine/start_order.h"
 #include "run/autopack.h"
 #include "run/block_feed.h"
-#include "run/counts.h"
-#include "run/created_files.h"
 #include "run/dag_node.h"
 #include "run/job_records.h"
 #include "run/publish.h"
 #include "run/result_files.h"
 #include "run/retry_queue.h"
 #include "run/subscribers.h"
-
-#include <stdio.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 enum { LOSSES_MOST = 3 }; // after which a job that is lost with its machine has failed: it may be what brings them down
 
@@ -42,13 +36,6 @@ static struct run *run_of(struct queue *queue) {
 }
 
 // ---- the end of a job ----
-
-// There is no output for the item's place in the order.
-static void skip_output(struct batch *batch, const struct item *item) {
-	if (batch->output_queue && item->order > 0) {
-		writer_skip(batch->run->writer, batch->output_queue, item->order);
-	}
-}
 
 // Bytes of its output as GNU parallel counts them: of its stdout, but line by line of both streams.
 static uint64_t count_output(const struct job *job) {
@@ -68,14 +55,14 @@ static void end_output(struct worker_state *state, struct job *job, const struct
 		spool_finish(job->spool);
 		job->spool = NULL;
 	} else {
-		skip_output(job->batch, &job->item);
+		batch_skip_output(job->batch, job->item.order);
 	}
 	if (!logged) {
 		job_records_add(state, job, result, received, /* spool */ NULL);
 	}
 }
 
-// Lets go of what the job has kept.
+// Frees what the job owns.
 static void job_release(struct job *job) {
 	if (job->block) {
 		block_free(job->block);
@@ -85,7 +72,7 @@ static void job_release(struct job *job) {
 	added_job_free(job->added);
 }
 
-// All but what only its worker can do.
+// Ends the job's output, and records, publishes and counts its end. On any thread.
 static void job_close(struct worker_state *state, struct job *job, const struct result *result) {
 	struct run *run = state->run;
 	bool failed = outcome_is_failure(result->outcome);
@@ -110,27 +97,14 @@ static enum work_status job_end(struct worker_state *state, struct job *job, con
 	if (outcome_is_failure(result->outcome) && job->spec->on_failure) {
 		// work_failed() comes next on this worker; the record lives at least as long
 		state->failed = *job;
-		state->failed_result = *result;
+		state->failed.result = *result;
 		return WORK_FAILED;
 	}
 	job_release(job);
 	return WORK_OK;
 }
 
-// What the job creates is there: it is done without having been anything (DESIGN §2, hot path).
-static enum work_status job_is_up_to_date(const struct job *job) {
-	static const struct result ok = {.outcome = OUTCOME_OK};
-	skip_output(job->batch, &job->item);
-	counts_ended(job->batch, &ok, publish_up_to_date(job->batch, job));
-	return WORK_NOT_RUN;
-}
-
 // ---- continuations ----
-
-// Is it to be no more, by --cancel?
-static bool job_is_cancelled(const struct job *job) {
-	return atomic_load_relaxed(&job->batch->cancelled) || (job->added && atomic_load_relaxed(&job->added->cancelled));
-}
 
 static enum work_status run_again(struct worker *worker, struct queue *queue, void *data, size_t size);
 static void drop_again(struct queue *queue, void *data, size_t size);
@@ -173,7 +147,7 @@ static const struct template *step_template(const struct job *job) {
 	return job->step == 0 ? job->spec->command : job->spec->then[job->step - 1];
 }
 
-// Its pause before the next attempt is over, or cut off: publishes so, if it has not been.
+// Publishes the end of the job's pause before its next attempt, once.
 static void end_pause(struct job *job) {
 	if (job->pauses) {
 		job->pauses = false;
@@ -181,9 +155,12 @@ static void end_pause(struct job *job) {
 	}
 }
 
-// What was to follow the job's last attempt does not: its result is that of the job.
-static struct result unmade_result(struct job *job) {
+// What was to follow the job's last attempt does not: its result is that of the job. state->text is the command that was not run.
+static struct result unmade_result(struct worker_state *state, struct job *job) {
 	struct result result = job->result;
+	struct expansion x = job_expansion(job);
+	buf_reset(&state->text);
+	command_text(step_template(job), &x, &job->spec->by, &state->text);
 	job->cancelled_next = job->pending;
 	if (job->pending == NEXT_RETRY) {
 		--job->attempt;
@@ -197,18 +174,16 @@ static struct result unmade_result(struct job *job) {
 // Ends the job, which is handed over, because what was to follow its last attempt cannot. On any thread.
 static void cut_off(struct job *job) {
 	struct worker_state *state = worker_state_new(job->batch->run, NULL);
-	struct result result = unmade_result(job);
-	struct expansion x = job_expansion(job);
+	struct result result = unmade_result(state, job);
 	end_pause(job);
-	command_text(step_template(job), &x, &job->spec->by, &state->text);
 	job_close(state, job, &result);
 	job_release(job);
 	free(job);
 	worker_state_free(state);
 }
 
-// Publishes the end of the job's attempt, and queues what follows it: `job`, after a pause of so many nanoseconds.
-static void go_on(struct worker_state *state, struct queue *queue, struct job *job, uint64_t pause) {
+// Queues the job's next attempt or step, after a pause of so many nanoseconds.
+static void queue_next(struct worker_state *state, struct queue *queue, struct job *job, uint64_t pause) {
 	struct run *run = state->run;
 	if (job->spool) {
 		spool_suspend(job->spool);
@@ -239,7 +214,7 @@ static bool resume(struct queue *queue, struct job *job) {
 	return true;
 }
 
-const struct retry_calls work_retries = {.resume = resume, .cut_off = cut_off, .is_cancelled = job_is_cancelled};
+const struct retry_calls work_retries = {.resume = resume, .cut_off = cut_off};
 
 // A record that cannot be an item fails as a job, and says why.
 static enum work_status fail_bad_item(struct worker_state *state, struct job *job) {
@@ -274,9 +249,9 @@ static void job_attempt(struct worker_state *state, struct job *job, struct resu
 	}
 }
 
-// Is an attempt that was lost with its machine made again? One that has run is, while there is hope, and if what it has written and
-// was given can be taken back.
-static bool is_made_again(const struct job *job, enum lost lost) {
+// True if an attempt that was lost with its machine is to run again: if it was not sent there; or if it was lost less often than
+// LOSSES_MOST, and its output can be discarded and its input be read again.
+static bool reruns_lost(const struct job *job, enum lost lost) {
 	const struct options *options = job->batch->run->options;
 	bool is_held = job->results || (job->spool && job->spec->output == OUTPUT_GROUP);
 	if (lost == LOST_UNSENT || lost == LOST_NOT) {
@@ -302,15 +277,12 @@ static enum work_status job_step(struct worker *worker, struct queue *queue, str
 	}
 	if (result.outcome == OUTCOME_CANCELLED) {
 		if (result.start == 0 && job->pending == NEXT_RETRY) { // it waited for a machine, for memory
-			struct expansion x = job_expansion(job);
-			result = unmade_result(job);
-			buf_reset(&state->text);
-			command_text(step_template(job), &x, &job->spec->by, &state->text);
+			result = unmade_result(state, job);
 		}
 		return job_end(state, job, &result);
 	}
 	bool is_final = result.outcome == OUTCOME_OK || result.is_refused || result.lacks_results;
-	bool again = is_made_again(job, result.lost);
+	bool again = reruns_lost(job, result.lost);
 	bool retries = (again || (!is_final && job->attempt < spec->attempts + job->losses)) && !job_is_cancelled(job);
 	if (!retries && (result.outcome != OUTCOME_OK || job->step == spec->nthen)) {
 		return job_end(state, job, &result);
@@ -323,7 +295,7 @@ static enum work_status job_step(struct worker *worker, struct queue *queue, str
 	(void)publish_job_end(state, job, &result, job->pending); // before what is next can begin
 	job->step += !retries;
 	job->attempt = retries ? job->attempt + 1 : 1;
-	go_on(state, queue, job, pause);
+	queue_next(state, queue, job, pause);
 	return WORK_OK;
 }
 
@@ -357,7 +329,8 @@ static void drop_again(struct queue *queue FP_UNUSED, void *data, size_t size FP
 
 // ---- the queued item ----
 
-// All but its spec, which there is none of before the batch has begun. Returns how many items these are: the job has the first.
+// Reads a queued item, but not job->spec, which is there only once the batch has begun. Returns how many items were queued as
+// one: the job has the first.
 static uint32_t job_read(struct job *ret_job, struct batch *batch, const void *data, size_t size) {
 	struct item_view view;
 	item_read(&view, data, size);
@@ -386,10 +359,10 @@ static uint32_t job_read(struct job *ret_job, struct batch *batch, const void *d
 	return n;
 }
 
-// It will never start, nor will those that are to go along with it, and they are counted so: `n` in all.
+// Counts the job, and those that were queued or coalesced with it, as never started: `n` in all.
 static void drop(struct job *job, uint64_t n) {
 	static const struct result cancelled = {.outcome = OUTCOME_CANCELLED};
-	skip_output(job->batch, &job->item);
+	batch_skip_output(job->batch, job->item.order);
 	counts_lost(job->batch, n);
 	if (job->added) {
 		added_job_ended(job->batch->run, job->added, &cancelled);
@@ -397,22 +370,10 @@ static void drop(struct job *job, uint64_t n) {
 	job_release(job);
 }
 
-static enum work_status drop_cancelled(struct job *job) {
-	drop(job, 1 + job->coalesced);
-	start_order_pass(job->batch->run->start_order, job->slot);
-	return WORK_NOT_RUN;
-}
-
 // True if --resume says that the job is done, which is asked only now as others emit into its batch.
 static bool leave_out(struct job *job) {
 	static const struct result ok = {.outcome = OUTCOME_OK};
-	FP_CLEANUP(buf_fini) struct buf words = BUF_INIT;
-	struct record record = job->record;
-	if (job->added) {
-		added_job_write(job->added, record.args, record.size, &words);
-		record = (struct record){.args = words.data, .size = words.len, .nargs = record.nargs};
-	}
-	bool is_done = job_records_leave_out(job->batch, job->spec, &record, &job->item);
+	bool is_done = job_records_leave_out(job->batch, job->spec, &job->record, &job->item);
 	if (is_done && job->added) {
 		job_records_settle(job->batch->run, job->item.seq);
 		added_job_ended(job->batch->run, job->added, &ok);
@@ -426,23 +387,21 @@ static enum work_status run_item(struct worker *worker, struct queue *queue, voi
 	job_read(&job, queue_user(queue), data, size);
 	job.slot = worker_slot(worker);
 	job.spec = job.added ? &job.added->spec : job.batch->specs[job.item.spec];
-	bool up_to_date = false;
+	enum work_status status = WORK_NOT_RUN;
 	if (job.batch->autopack && !job.item.bad && !job.added) {
 		autopack_adopt(worker_state_of(run, worker), &job);
 	}
 	if (job_is_cancelled(&job)) {
-		return drop_cancelled(&job);
-	}
-	if (job.batch->is_fed && !job.item.bad && leave_out(&job)) {
+		drop(&job, 1 + job.coalesced);
+	} else if (job.batch->is_fed && !job.item.bad && leave_out(&job)) {
 		publish_queued(job.batch, -1); // it is in no count but that of jobs done before
 		job_release(&job);
-		start_order_pass(run->start_order, job.slot);
-		return WORK_NOT_RUN;
+	} else if (job.spec->creates && !job.item.bad && created_files_find(worker_state_of(run, worker), &job)) {
+		batch_skip_output(job.batch, job.item.order);
+		counts_ended(job.batch, &(struct result){.outcome = OUTCOME_OK}, publish_up_to_date(job.batch, &job));
+	} else {
+		status = job_step(worker, queue, &job);
 	}
-	if (job.spec->creates && !job.item.bad) {
-		up_to_date = created_files_find(worker_state_of(run, worker), &job);
-	}
-	enum work_status status = up_to_date ? job_is_up_to_date(&job) : job_step(worker, queue, &job);
 	start_order_pass(run->start_order, job.slot);
 	if (run->trace && trace_is_due(run->trace)) {
 		run_wake(run);
@@ -455,9 +414,7 @@ static void drop_item(struct queue *queue, void *data, size_t size) {
 	struct job job;
 	uint32_t n = job_read(&job, batch, data, size);
 	for (uint32_t i = 1; i < n; ++i) {
-		struct item other = job.item;
-		other.order += i;
-		skip_output(batch, &other);
+		batch_skip_output(batch, job.item.order + i);
 	}
 	drop(&job, n);
 }
@@ -469,6 +426,8 @@ const struct work_type work_item = {.name = "item", .run = run_item, .drop = dro
 void work_failed(void *arg, struct worker *worker, struct queue *queue) {
 	struct worker_state *state = worker_state_of(arg, worker);
 	struct job *kept = job_keep(&state->failed);
+	free(kept->tries.logins);
+	kept->tries.logins = NULL; // its command runs on this machine
 	kept->spool = NULL;
 	kept->results = NULL;
 	kept->item.order = 0; // it is no item: its output has no place in the order
@@ -476,5 +435,5 @@ void work_failed(void *arg, struct worker *worker, struct queue *queue) {
 	kept->role = ROLE_ON_FAILURE;
 	kept->queued = publish_is_on(state->run) ? now_ns() : 0;
 	kept->pause = kept->from = 0;
-	batch_command_on_failure(worker, queue, kept, &state->failed_result);
+	batch_command_on_failure(worker, queue, kept);
 }

@@ -1,11 +1,11 @@
-// The life of one job on a worker, and what is done for jobs beside them.
+// The life of one job on a worker: its attempts, its output, the files it creates, and the commands beside its batch's items.
 
 #ifndef FAIRPAR_RUN_JOB_RUN_H
 #define FAIRPAR_RUN_JOB_RUN_H
 
 #include "run/run.h"
 #include "run/submission.h"
-#include "run/worker_state.h"
+#include "run/job_state.h"
 
 struct retry_calls;
 
@@ -14,7 +14,8 @@ extern const struct work_type work_item;
 // For retry_queue_create().
 extern const struct retry_calls work_retries;
 
-// The pool's unhandled-failure event: queues the on-failure command of the job that failed on this worker.
+// For the pool's hook for failed items: queues the on-failure command of the job that failed on this worker
+// (worker_state.failed). `arg` is the run.
 void work_failed(void *arg, struct worker *worker, struct queue *queue);
 
 // ---- attempt.c ----
@@ -52,22 +53,40 @@ void job_output_open_spool(struct worker_state *state, struct job *job);
 // stays where it is until the child has ended.
 void job_output_open(struct job_output *output, struct worker_state *state, const struct job *job, struct line_items *line_items);
 
-// Lets the output of a job that is the last one and alone go straight through, if nothing can take it back: there is
-// nobody whose output it could mix with or hold up.
+// Switches the job's spool to writing at once, if this is the last job of the run, no other runs, and no retry, later step or
+// lost machine can make its output obsolete.
 void job_output_let_through(struct run *run, const struct job *job);
 
 // Shows state->text, its command, as part of the job's output, before the rest of it.
 void job_output_show_command(struct worker_state *state, const struct job *job);
 
+// ---- created_files.c ----
+
+// The files that jobs create (`creates`): a job whose file exists is not run, and the file of a failed job is removed.
+
+// Makes the table of the paths that jobs are making now, for run->created_files; and frees it (NULL is fine), when no job runs.
+struct created_files *created_files_create(void);
+void created_files_destroy(struct created_files *created_files);
+
+// Looks for the file that the job creates (job->spec->creates), before its first attempt. Returns true if it exists. Else sets
+// job->creating, unless with --dry-run or if the path is a dangling symbolic link.
+bool created_files_find(struct worker_state *state, struct job *job);
+
+// The absolute path that the job is making, or NULL. Borrowed, until created_files_settle().
+const char *created_files_path(const struct job *job);
+
+// The job has ended, well (`ok`) or not. What one that failed has left is removed, for the next run would take it for the whole;
+// but not if another job of this run has made it meanwhile, or is making it. Says so if it cannot be removed.
+void created_files_settle(struct job *job, bool ok);
+
 // ---- batch_commands.c ----
 
 // What runs for a batch beside its items: on-failure and finally commands, and the listing of its items.
 
-struct job;
 struct dag_node;
 
-// Queues the on-failure command of the failed job, which is handed over, from the worker whose item it was.
-void batch_command_on_failure(struct worker *worker, struct queue *queue, struct job *failed, const struct result *result);
+// Queues the on-failure command of the job that failed with failed->result and is handed over, from the worker whose item it was.
+void batch_command_on_failure(struct worker *worker, struct queue *queue, struct job *failed);
 
 // Sets the command that runs once, as the last of the node's batch.
 void batch_command_finally(struct run *run, struct queue *queue, struct dag_node *node);

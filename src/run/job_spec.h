@@ -43,8 +43,8 @@ struct job_spec {
 	enum output_kind output;
 };
 
-// What the command line says, for columns of these names. `shell` is handed over. Returns 0, or -1 after a message;
-// job_spec_fini() in both cases.
+// Makes the spec of the command line's jobs; `names` are the columns. Takes ownership of `shell`. Returns 0, or -1 after a
+// message; the caller calls job_spec_fini() in both cases.
 int job_spec_from_options(struct job_spec *ret_spec, const struct options *options, struct context *context, char *shell,
                         const struct names *names) FP_NODISCARD;
 
@@ -57,7 +57,8 @@ struct job_texts {
 	bool templates;                 // replacement strings mean something
 };
 
-// What a manifest says of a job, whose columns have these names. Returns 0, or -1 after a message; job_spec_fini() in
+// Makes the spec of a manifest's job; `names` are the columns. Returns 0, or -1 after a message; the caller calls job_spec_fini()
+// in
 // both cases.
 int job_spec_from_job(struct job_spec *ret_spec, const struct options *options, struct context *context,
                     const struct job_texts *texts, const struct names *names) FP_NODISCARD;
@@ -74,14 +75,15 @@ char *job_spec_shell(const char *shell, bool has_items, const char **ret_error);
 // Appends "NAME=VALUE" and a NUL: a variable of the spec as one job has it.
 void job_spec_add_variable(struct buf *vars, const struct variable *variable, const struct expansion *x);
 
-// Appends so FAIRPAR_ITEM, FAIRPAR_ITEM_1 and so on: the bytes of the item, for a command that names them. The record's
-// arguments are joined by blanks, as by {}. Returns how many variables that are.
+// Appends FAIRPAR_ITEM, the record's arguments joined by blanks, as by {}; and FAIRPAR_ITEM_1 and so on, one argument each; a NUL
+// behind each variable. Returns the number of variables.
 size_t job_spec_add_item(struct buf *vars, const struct record *record);
 
 void job_spec_fini(struct job_spec *spec);
 void job_spec_free(struct job_spec *spec); // the same, and its memory; or NULL
 
-// True if that is so of a template that the command line can give: the command, a step, on-failure, the tag, the directory.
+// True if `is_such` returns true for one of the spec's templates that the command line can set: the command, a step, on-failure,
+// the tag, the directory, a path of --transferfile or --return.
 bool job_spec_any(const struct job_spec *spec, bool (*is_such)(const struct template *template));
 
 // Parses one text of the command line. Returns NULL with *ret_failed true after a message.

@@ -2,7 +2,7 @@
 //
 // A joblog has no column for it, and no room for one: GNU parallel reads it, too.
 
-#include "run/learned_memory.h"
+#include "run/run.h"
 
 #include "base/alloc.h"
 #include "base/arena.h"
@@ -37,7 +37,7 @@ static uint64_t *peak_of(struct learned_memory *learned, const char *batch) {
 	return &learned->peaks[number];
 }
 
-// A batch that has ended tells what was learned of it; of one that was cut off the jobs tell as much as there is.
+// The end of a batch has the peak that was learned; of a batch that was cut off only the peaks of its jobs are known.
 static void on_event(void *arg, const struct event *event) {
 	struct learned_memory *learned = arg;
 	if (event->kind == EVENT_JOB_END && event->u.job_end.id.batch && event->u.job_end.result.usage.ru_maxrss > 0) {

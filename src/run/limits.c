@@ -1,4 +1,4 @@
-// Whether there are descriptors enough: for a run at all, and for how many jobs at once.
+// How many jobs the limits of descriptors and processes allow at once.
 
 #include "run/limits.h"
 

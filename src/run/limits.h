@@ -1,4 +1,4 @@
-// Whether there are descriptors enough: for a run at all, and for how many jobs at once.
+// How many jobs the limits of descriptors and processes allow at once.
 
 #ifndef FAIRPAR_RUN_LIMITS_H
 #define FAIRPAR_RUN_LIMITS_H
@@ -6,8 +6,8 @@
 #include "base/attr.h"
 #include "cli/options.h"
 
-// Checks, before anything is opened, that with a limit of `nofile` descriptors a job can be run as the options say. Returns
-// 0, or -1 after a message.
+// Checks, before anything is opened, that a limit of `nofile` descriptors is enough to run one job with these options. Returns 0,
+// or -1 after a message that names the limit needed.
 int limits_check(const struct options *options, unsigned long nofile) FP_NODISCARD;
 
 enum {
@@ -15,11 +15,12 @@ enum {
 	LIMITS_TASKS_AUTO = 4, // … and where nobody has chosen the number, two that the job itself starts
 };
 
-// How many of `slots`, of so many tasks each, fit under a tight limit of processes, at least 1. *ret_spare: there is one more, for
-// the guardian.
+// Returns how many of `slots` slots, of `tasks` threads and processes each, RLIMIT_NPROC allows, at least 1. A low limit is
+// tested by starting threads. *ret_spare: one more process fits, for the guardian.
 unsigned limits_for_processes(unsigned slots, unsigned tasks, bool *ret_spare);
 
-// Those of the limit that the jobs may have: not the files of batches, which are open as long as they have items.
+// Returns how many of `nofile` descriptors the jobs may use: all but those of --batch NAME=FILE, which stay open while they have
+// items.
 unsigned long limits_for_jobs(const struct options *options, unsigned long nofile);
 
 #endif

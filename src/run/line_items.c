@@ -2,11 +2,7 @@
 
 #include "run/line_items.h"
 
-#include "base/alloc.h"
-
-#include <unistd.h>
-
-enum { READ_BYTES = 64 * 1024 };
+#include <string.h>
 
 void line_items_begin(struct line_items *line_items, struct worker *worker, struct queue *queue, uint64_t from, bool hold) {
 	line_items->submission.queue = queue;
@@ -48,25 +44,6 @@ static void add_lines(struct line_items *line_items) {
 	}
 }
 
-ssize_t line_items_readable(struct line_items *line_items, int fd) {
-	if (line_items->hold) {
-		ssize_t n = read(fd, buf_reserve(&line_items->held, READ_BYTES), READ_BYTES);
-		line_items->held.len += n > 0 ? (size_t)n : 0;
-		line_items->bytes += n > 0 ? (uint64_t)n : 0;
-		return n;
-	}
-	size_t room;
-	char *at = line_buffer_room(&line_items->line_buffer, &room);
-	ssize_t n = read(fd, at, room);
-	if (n > 0) {
-		line_items->bytes += (uint64_t)n;
-		line_buffer_added(&line_items->line_buffer, (size_t)n);
-		add_lines(line_items);
-		submit(line_items); // while the job goes on
-	}
-	return n;
-}
-
 void line_items_take(struct line_items *line_items, const char *mem, size_t len) {
 	line_items->bytes += len;
 	if (line_items->hold) {
@@ -75,7 +52,7 @@ void line_items_take(struct line_items *line_items, const char *mem, size_t len)
 	}
 	line_buffer_add(&line_items->line_buffer, mem, len);
 	add_lines(line_items);
-	submit(line_items);
+	submit(line_items); // while the job goes on
 }
 
 void line_items_end(struct line_items *line_items, bool keep) {

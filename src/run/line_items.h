@@ -19,14 +19,12 @@ struct line_items {
 	uint64_t bytes; // of the stream so far
 };
 
-// Begins: lines become items of the batch of that queue, submitted by this worker's running item. With `hold` they wait
-// for line_items_end(). The queue is open, or the running item's own. `from`: seq of the job whose lines they are, or 0.
+// Begins the output of an attempt, whose lines become items of `queue`, submitted by this worker's running item. With `hold` they
+// are submitted only by line_items_end(). The queue is open, or the running item's own. `from`: seq of the job that writes them,
+// or 0.
 void line_items_begin(struct line_items *line_items, struct worker *worker, struct queue *queue, uint64_t from, bool hold);
 
-// Reads what is there from the pipe `fd`, and takes its lines. Returns as struct output_reader.readable.
-ssize_t line_items_readable(struct line_items *line_items, int fd);
-
-// Takes the lines of bytes that the caller has read; a line may be in several calls.
+// Takes the lines of bytes of the stream; a line may be in several calls.
 void line_items_take(struct line_items *line_items, const char *mem, size_t len);
 
 // Adds one item that is no line of a stream.

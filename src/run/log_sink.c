@@ -25,9 +25,8 @@ struct log_sink {
 	int fd;                  // what --log names, until it is the log's; -1: nothing, or
 	bool on_stdout;          // through run->writer, as long as there is one
 	struct event_log *log;    // --log, or NULL
-	bool keeps;              // a log is to be read back:
-	struct event_log *kept;   // one for that alone, or NULL: `log` is it
-	int kept_fd;             // its descriptor, or -1
+	struct event_log *kept;   // one that is to be read back, and nothing else; or NULL: `log` may be
+	int kept_fd;             // the descriptor of the one that is to be read back, or -1
 	atomic_bool said;        // that it cannot be written
 };
 
@@ -46,13 +45,18 @@ static int take_fd(struct log_sink *log, const char *name, int fd) {
 	return 0;
 }
 
+static struct log_sink *new_sink(struct run *run) {
+	run->log = NEW(struct log_sink);
+	run->log->fd = run->log->kept_fd = -1;
+	return run->log;
+}
+
 int log_sink_open(struct run *run) {
 	const char *name = run->options->log;
 	if (!name || run->options->dry_run) {
 		return 0;
 	}
-	struct log_sink *log = run->log = NEW(struct log_sink);
-	log->fd = log->kept_fd = -1;
+	struct log_sink *log = new_sink(run);
 	size_t at;
 	int fd = strcmp(name, "-") == 0 ? STDOUT_FILENO : option_log_fd(name, &at);
 	if (fd >= 0) {
@@ -61,14 +65,6 @@ int log_sink_open(struct run *run) {
 	}
 	log->fd = event_log_create(name);
 	return log->fd < 0 ? cannot_write(name, errno) : 0;
-}
-
-void log_sink_keep(struct run *run) {
-	if (!run->log) {
-		run->log = NEW(struct log_sink);
-		run->log->fd = run->log->kept_fd = -1;
-	}
-	run->log->keeps = true;
 }
 
 // ---- while it runs ----
@@ -87,7 +83,7 @@ static void put_on_stdout(void *arg, const char *lines, size_t len) {
 	}
 }
 
-static int subscribe_log(struct run *run) {
+static int subscribe_log(struct run *run, bool keeps) {
 	struct log_sink *log = run->log;
 	struct event_log_config config = {.fd = log->fd};
 	bool by_writer = log->on_stdout && run->writer && result_files_fd(run) == STDOUT_FILENO;
@@ -100,14 +96,14 @@ static int subscribe_log(struct run *run) {
 		return cannot_write(run->options->log, errno);
 	}
 	log->fd = by_writer ? log->fd : -1; // else it is the log's
-	if (!by_writer && log->keeps && fcntl(config.fd, F_GETFL) >= 0) {
+	if (!by_writer && keeps && fcntl(config.fd, F_GETFL) >= 0) {
 		struct stat stat;
 		size_t at;
 		bool is_file = fstat(config.fd, &stat) == 0 && S_ISREG(stat.st_mode) && option_log_fd(run->options->log, &at) < 0;
 		bool readable = (fcntl(config.fd, F_GETFL) & O_ACCMODE) == O_RDWR;
 		log->kept_fd = is_file && readable ? config.fd : -1;
 	}
-	publish_subscribe(run, event_log_on_event, log->log, run->options->log_output ? WANTS_OUTPUT | WANTS_TAILS : WANTS_TAILS);
+	publish_subscribe(run, event_log_on_event, log->log, /* wants_output */ run->options->log_output);
 	return 0;
 }
 
@@ -116,12 +112,13 @@ static int subscribe_kept(struct run *run) {
 	log->kept_fd = tmpfile_open(run->temp_dir);
 	log->kept = log->kept_fd >= 0 ? event_log_open(&(struct event_log_config){.fd = log->kept_fd}) : NULL;
 	if (!log->kept) {
-		return diag_error("cannot make a temporary file in '%s': %s", text_shows(run->temp_dir), strerror(errno));
+		diag_error("cannot make a temporary file in '%s': %s", text_shows(run->temp_dir), strerror(errno));
+		fd_close(&log->kept_fd);
+		return -1;
 	}
-	publish_subscribe(run, event_log_on_event, log->kept, WANTS_TAILS);
+	publish_subscribe(run, event_log_on_event, log->kept, /* wants_output */ false);
 	return 0;
 }
-
 
 // Jobs go on: their output is worth more than the log. But the run does not end with 0.
 static void check(struct run *run, int error, bool is_kept) {
@@ -149,35 +146,30 @@ void log_sink_flush(struct run *run, bool may_wait) {
 	}
 }
 
-static void flush(void *arg, bool may_wait) {
-	log_sink_flush(arg, may_wait);
-}
-
 // The end of a job is left to the next start that can take its line with it.
-static bool flush_later(void *arg) {
-	struct run *run = arg;
+static bool flush(struct run *run, enum publish_flush how) {
 	struct log_sink *log = run->log;
 	const struct options *options = run->options;
 	// nothing but the start of a process is between the jobs of a slot
-	bool later = log->log && !log->on_stdout && !run->admission && options->delay == 0 && !options->show_commands &&
-		!options->print_commands && !run->manifest;
+	bool later = how == FLUSH_OR_LEAVE && log->log && !log->on_stdout && !run->admission && options->delay == 0 &&
+		!options->show_commands && !options->print_commands && !run->manifest;
 	if (later) { // one for each slot: another start takes them along, and each slot's own comes soon
 		check(run, event_log_later(log->log, run->slots, &later), /* is_kept */ false);
 	} else {
-		log_sink_flush(run, /* may_wait */ true);
+		log_sink_flush(run, how != FLUSH_AT_ONCE);
 	}
 	return later;
 }
 
-int log_sink_subscribe(struct run *run) {
-	struct log_sink *log = run->log;
+int log_sink_subscribe(struct run *run, bool keeps) {
+	struct log_sink *log = run->log || !keeps ? run->log : new_sink(run);
 	if (!log) {
 		return 0;
 	}
-	if ((run->options->log && subscribe_log(run) != 0) || (log->keeps && log->kept_fd < 0 && subscribe_kept(run) != 0)) {
+	if ((run->options->log && subscribe_log(run, keeps) != 0) || (keeps && log->kept_fd < 0 && subscribe_kept(run) != 0)) {
 		return -1;
 	}
-	publish_set_flush(run, &(struct publish_flush){.now = flush, .later = flush_later, .arg = run});
+	publish_set_flush(run, flush);
 	return 0;
 }
 
@@ -196,7 +188,11 @@ bool log_sink_is_on_stdout(const struct run *run) {
 static void close_log(struct run *run) {
 	struct log_sink *log = run->log;
 	uint64_t lost;
+	if (!log->log) {
+		return;
+	}
 	int error = event_log_close(log->log, &lost) != 0 ? errno : 0;
+	log->log = NULL;
 	if (error == ETIMEDOUT && !atomic_exchange(&log->said, true)) {
 		diag_error("the log '%s' ends before the run: its reader has stopped reading: %" PRIu64 " line%s lost, run_end "
 		           "among them", text_shows(run->options->log), lost, lost == 1 ? " is" : "s are");
@@ -206,11 +202,8 @@ static void close_log(struct run *run) {
 }
 
 void log_sink_let_go(struct run *run) {
-	struct log_sink *log = run->log;
-	bool is_kept = log && log->kept_fd >= 0 && !log->kept;
-	if (log && log->log && !is_kept) {
+	if (run->log && (run->log->kept_fd < 0 || run->log->kept)) {
 		close_log(run);
-		log->log = NULL;
 	}
 }
 
@@ -219,13 +212,9 @@ void log_sink_close(struct run *run) {
 	if (!log) {
 		return;
 	}
-	if (log->log) {
-		close_log(run);
-	}
+	close_log(run);
 	if (log->kept) {
 		check(run, event_log_close(log->kept, NULL) != 0 ? errno : 0, /* is_kept */ true);
-	} else if (log->kept_fd >= 0 && !log->log) {
-		close(log->kept_fd);
 	}
 	fd_close(&log->fd);
 	free(log);

@@ -22,7 +22,6 @@ struct drawing {
 	const char *name;          // of the log
 	struct run_stats *stats;
 	struct first_pass first_pass;
-	struct attempts attempts;  // of the reading that goes on
 	struct palette palette;
 	struct timeline timeline;
 	struct rows rows;
@@ -98,13 +97,11 @@ static int target_close(struct target *target, bool keep) {
 static void on_first_reading(void *arg, const struct event *event) {
 	struct drawing *drawing = arg;
 	stats_on_event(drawing->stats, event);
-	attempts_on_event(&drawing->attempts, event);
 	first_pass_on_event(&drawing->first_pass, event);
 }
 
 static void on_second_reading(void *arg, const struct event *event) {
 	struct drawing *drawing = arg;
-	attempts_on_event(&drawing->attempts, event);
 	timeline_on_event(&drawing->timeline, event);
 	rows_on_event(&drawing->rows, event);
 	if (drawing->chrome) {
@@ -130,16 +127,15 @@ static int write_report(struct drawing *drawing, const char *path) {
 }
 
 // The second reading, the trace on its way. Returns 0, or -1 after a message.
-static int draw(struct drawing *drawing, const struct attempts *all, const struct options *options, int fd) {
+static int draw(struct drawing *drawing, const struct options *options, int fd) {
 	struct target trace = {0};
 	bool tracing = options->trace && target_open(&trace, options->trace) == 0;
 	int result = options->trace && !tracing ? -1 : 0;
 	if (tracing) {
-		drawing->chrome = chrome_new(&drawing->palette, &drawing->first_pass, all, target_write, &trace);
+		drawing->chrome = chrome_new(&drawing->palette, &drawing->first_pass, target_write, &trace);
 	}
-	drawing->attempts = (struct attempts){.fn = timeline_add, .arg = &drawing->timeline, .rows = all->rows};
 	bool read = log_read(fd, drawing->name, on_second_reading, drawing, /* with_messages */ false) == 0;
-	attempts_finish(&drawing->attempts, drawing->attempts.last);
+	timeline_finish(&drawing->timeline);
 	if (tracing) {
 		chrome_finish(drawing->chrome);
 		result = target_close(&trace, read) == 0 ? result : -1;
@@ -155,18 +151,15 @@ static int draw(struct drawing *drawing, const struct attempts *all, const struc
 
 int pictures_draw(const struct options *options, int fd, const char *name, bool said) {
 	struct drawing drawing = {.name = name, .stats = stats_new()};
-	drawing.attempts = (struct attempts){.fn = first_pass_add, .arg = &drawing.first_pass, .count = &drawing.first_pass.machines};
+	first_pass_init(&drawing.first_pass);
 	int result = log_read(fd, name, on_first_reading, &drawing, !said);
-	uint64_t last = drawing.attempts.last;
-	attempts_finish(&drawing.attempts, last);
+	first_pass_finish(&drawing.first_pass);
 	if (result == 0) {
-		struct attempts all = drawing.attempts;
-		all.rows = first_pass_rows(&drawing.first_pass);
-		stats_finish(drawing.stats, last);
+		stats_finish(drawing.stats, drawing.first_pass.attempts.last);
 		palette_init(&drawing.palette, drawing.stats);
-		timeline_init(&drawing.timeline, &drawing.palette, &drawing.first_pass, &all);
+		timeline_init(&drawing.timeline, &drawing.palette, &drawing.first_pass);
 		rows_init(&drawing.rows, &drawing.palette, &drawing.first_pass);
-		result = draw(&drawing, &all, options, fd);
+		result = draw(&drawing, options, fd);
 		rows_fini(&drawing.rows);
 		timeline_fini(&drawing.timeline);
 		palette_fini(&drawing.palette);

@@ -21,8 +21,8 @@ int pictures_draw(const struct options *options, int fd, const char *name, bool 
 // read, or a message could not be printed.
 int log_read(int fd, const char *name, event_fn *on_event, void *arg, bool with_messages) FP_NODISCARD;
 
-// A copy of what comes from a descriptor that is no file, in a file without a name in `dir`. Returns its descriptor, or -1
-// with errno.
+// Copies all that can be read from `fd`, such as a pipe, into an unlinked file in `dir`. Returns its descriptor, which the caller
+// closes; or -1 with errno.
 int pictures_spool(int fd, const char *dir) FP_NODISCARD;
 
 #endif

@@ -1,4 +1,4 @@
-// The account of a run: publishes what happens in it to its subscribers, and counts its jobs.
+// Publishes the events of a run to its subscribers, and counts its jobs.
 
 #include "run/publish.h"
 
@@ -8,7 +8,6 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "hosts/hosts.h"
-#include "process/memory.h"
 #include "report/run_stats.h"
 
 #include <stdlib.h>
@@ -21,7 +20,6 @@
 
 enum {
 	SUBSCRIBERS = 8,
-	FEW_TAILS = 20,        // as many failures as a summary shows
 	TAIL_LINES = 10,
 	TAIL_BYTES = 4096,
 	ULID_LEN = 26,
@@ -45,15 +43,14 @@ struct publisher {
 	struct result halted_by;   // the job that met the halt
 	atomic_bool halted;        // the halt was met; written under the lock
 	struct run_stats *stats;   // the first subscriber; NULL: there is none, and no event is built
-	struct { event_fn *fn; void *arg; unsigned wants; } subscribers[SUBSCRIBERS];
+	struct { event_fn *fn; void *arg; bool wants_output; } subscribers[SUBSCRIBERS];
 	size_t n;
-	unsigned wants;        // of all
-	struct publish_flush flush;    // its functions may be NULL
+	bool wants_output;         // one of them
+	bool (*flush)(struct run *run, enum publish_flush how); // or NULL
 	struct event_lost lost;        // jobs is 0: nothing to publish; under the lock
 	const struct batch *lost_batch;
 	char *cut;                     // why the run is cut short, or NULL; under the lock, and kept from then on
 	atomic_uint_least64_t resumed; // jobs that were done before
-	atomic_uint_least64_t tails;   // taken so far
 	char run[ULID_LEN + 1];
 };
 
@@ -70,26 +67,26 @@ void publish_keep_stats(struct run *run) {
 	}
 }
 
-void publish_subscribe(struct run *run, event_fn *fn, void *arg, unsigned wants) {
+void publish_subscribe(struct run *run, event_fn *fn, void *arg, bool wants_output) {
 	struct publisher *publisher = run->publisher;
 	verify(publisher->n < SUBSCRIBERS);
 	publish_keep_stats(run);
 	publisher->subscribers[publisher->n].fn = fn;
 	publisher->subscribers[publisher->n].arg = arg;
-	publisher->subscribers[publisher->n++].wants = wants;
-	publisher->wants |= wants;
+	publisher->subscribers[publisher->n++].wants_output = wants_output;
+	publisher->wants_output |= wants_output;
 }
 
-void publish_set_flush(struct run *run, const struct publish_flush *flush) {
-	run->publisher->flush = *flush;
+void publish_set_flush(struct run *run, bool (*flush)(struct run *run, enum publish_flush how)) {
+	run->publisher->flush = flush;
 }
 
 bool publish_is_on(const struct run *run) {
 	return run->publisher->stats;
 }
 
-bool publish_wants(const struct run *run, enum publish_wants want) {
-	return run->publisher->wants & want;
+bool publish_wants_output(const struct run *run) {
+	return run->publisher->wants_output;
 }
 
 const char *publish_run(const struct run *run) {
@@ -112,7 +109,7 @@ void publish_unlock(struct run *run) {
 static void deliver(struct publisher *publisher, const struct event *event) {
 	stats_on_event(publisher->stats, event);
 	for (size_t i = 0; i < publisher->n; ++i) {
-		if (event->kind != EVENT_OUTPUT || publisher->subscribers[i].wants & WANTS_OUTPUT) {
+		if (event->kind != EVENT_OUTPUT || publisher->subscribers[i].wants_output) {
 			publisher->subscribers[i].fn(publisher->subscribers[i].arg, event);
 		}
 	}
@@ -135,10 +132,8 @@ static void publish_locked(struct publisher *publisher, struct event *event) {
 }
 
 // Without the lock.
-static void flush(const struct publisher *publisher, bool may_wait) {
-	if (publisher->flush.now) {
-		publisher->flush.now(publisher->flush.arg, may_wait);
-	}
+static bool flush(struct run *run, enum publish_flush how) {
+	return run->publisher->flush && run->publisher->flush(run, how);
 }
 
 static void publish_event(struct run *run, struct event *event) {
@@ -149,8 +144,7 @@ static void publish_event(struct run *run, struct event *event) {
 	mutex_lock(&publisher->lock);
 	publish_locked(publisher, event);
 	mutex_unlock(&publisher->lock);
-	// a worker may be held up by who reads the log, the event loop may not
-	flush(publisher, event->kind == EVENT_JOB_START || event->kind == EVENT_OUTPUT);
+	flush(run, event->kind == EVENT_JOB_START || event->kind == EVENT_OUTPUT ? FLUSH_MAY_WAIT : FLUSH_AT_ONCE);
 }
 
 void publish_tick(struct run *run) {
@@ -161,7 +155,7 @@ void publish_tick(struct run *run) {
 	mutex_lock(&publisher->lock);
 	flush_lost(publisher);
 	mutex_unlock(&publisher->lock);
-	flush(publisher, /* may_wait */ false);
+	flush(run, FLUSH_AT_ONCE);
 }
 
 // ---- the run ----
@@ -187,23 +181,6 @@ static void make_ulid(char ret_text[ULID_LEN + 1], uint64_t time_ns) {
 	ret_text[ULID_LEN] = '\0';
 }
 
-static uint64_t time_since_1970(void) {
-	struct timespec now;
-	verify(clock_gettime(CLOCK_REALTIME, &now) == 0);
-	return (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec;
-}
-
-// "RUN/BATCH#n" of the job that this process belongs to, or NULL. The caller frees it.
-static char *find_parent(void) {
-	const char *run = getenv("FAIRPAR_RUN"), *job = getenv("FAIRPAR_JOB");
-	struct buf buf = BUF_INIT;
-	if (!run || !job) {
-		return NULL;
-	}
-	buf_printf(&buf, "%s/%s", run, job);
-	return buf_take(&buf);
-}
-
 void publish_begin(struct run *run) {
 	struct publisher *publisher = run->publisher;
 	const struct options *options = run->options;
@@ -211,12 +188,19 @@ void publish_begin(struct run *run) {
 		return;
 	}
 	char host[HOST_LEN] = "";
-	FP_CLEANUP(free_later) char *cwd = getcwd(NULL, 0), *parent = find_parent();
+	FP_CLEANUP(free_later) char *cwd = getcwd(NULL, 0);
+	FP_CLEANUP(buf_fini) struct buf parent = BUF_INIT;
+	const char *outer_run = getenv("FAIRPAR_RUN"), *outer_job = getenv("FAIRPAR_JOB"); // of the job that this process belongs to
+	if (outer_run && outer_job) {
+		buf_printf(&parent, "%s/%s", outer_run, outer_job);
+	}
 	// POSIX leaves open whether a name that was cut ends with a NUL
 	if (gethostname(host, sizeof(host) - 1) != 0) {
 		host[0] = '\0';
 	}
-	uint64_t time_ns = time_since_1970() - (now_ns() - run->start);
+	struct timespec now;
+	verify(clock_gettime(CLOCK_REALTIME, &now) == 0);
+	uint64_t time_ns = (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec - (now_ns() - run->start);
 	make_ulid(publisher->run, time_ns);
 	struct event event = {
 		.kind = EVENT_RUN_START,
@@ -229,7 +213,7 @@ void publish_begin(struct run *run) {
 			.manifest = run->manifest ? options->manifest : NULL,
 			.name = run->manifest ? run->manifest->name : NULL,
 			.joblog = options->joblog && strcmp(options->joblog, "-") != 0 && !options->packing.by_time ? options->joblog : NULL,
-			.parent = parent,
+			.parent = parent.data,
 			.argv = (const char *const *)options->argv,
 			.time_ns = time_ns,
 			.pid = run->pid,
@@ -240,7 +224,7 @@ void publish_begin(struct run *run) {
 	mutex_lock(&publisher->lock);
 	deliver(publisher, &event);
 	mutex_unlock(&publisher->lock);
-	flush(publisher, /* may_wait */ false);
+	flush(run, FLUSH_AT_ONCE);
 }
 
 void publish_lent(struct run *run, const struct event_lent *lent) {
@@ -354,7 +338,7 @@ void publish_queued(struct batch *batch, int64_t jobs) {
 	publish_batch_start(batch);
 	mutex_lock(&publisher->lock);
 	publisher->tally.total += (uint64_t)jobs;
-	if (publisher->wants & WANTS_QUEUED) {
+	if (publisher->stats) {
 		stats_add_queued(publisher->stats, batch->name, jobs);
 	}
 	mutex_unlock(&publisher->lock);
@@ -393,7 +377,7 @@ void publish_batch_end(struct batch *batch) {
 		event.u.batch_end.memory = atomic_load_relaxed(&batch->memory.peak);
 		publish_locked(publisher, &event);
 		mutex_unlock(&publisher->lock);
-		flush(publisher, /* may_wait */ false);
+		flush(batch->run, FLUSH_AT_ONCE);
 	}
 	free(stats->why);
 	free(stats);
@@ -590,40 +574,21 @@ static void end_reserve(const struct worker_state *state, const struct job *job)
 	}
 }
 
-void publish_memory_wait(struct worker_state *state, const struct job *job, uint64_t bytes) {
+void publish_attempt_wait(struct worker_state *state, const struct job *job, enum event_why why, const char *what) {
+	if (publish_is_on(state->run) && state->stats.wait_since == 0) {
+		state->stats.wait_since = now_ns();
+		state->stats.wait_why = why;
+		publish_wait(state->run, job->batch, job->item.number, why, what);
+	}
+}
+
+void publish_attempt_wait_end(struct worker_state *state, const struct job *job) {
 	struct attempt_stats *stats = &state->stats;
-	if (!publish_is_on(state->run) || stats->memory_since > 0) {
-		return;
+	if (stats->wait_since > 0) {
+		publish_admitted(state, stats->wait_why, now_ns() - stats->wait_since);
+		publish_wait_end(state->run, job->batch, job->item.number, stats->wait_why, stats->wait_since);
+		stats->wait_since = 0;
 	}
-	stats->memory_since = now_ns();
-	FP_CLEANUP(buf_fini) struct buf what = BUF_INIT;
-	if (bytes > 0) {
-		buf_printf(&what, "%s of memory", memory_show(bytes));
-	} else {
-		buf_adds(&what, "memory: how much its batch's jobs need is being found out");
-	}
-	publish_wait(state->run, job->batch, job->item.number, WHY_MEMORY, buf_str(&what));
-}
-
-static void end_wait(struct worker_state *state, const struct job *job, enum event_why why, uint64_t *since) {
-	if (*since > 0) {
-		publish_admitted(state, why, now_ns() - *since);
-		publish_wait_end(state->run, job->batch, job->item.number, why, *since);
-		*since = 0;
-	}
-}
-
-void publish_memory_wait_end(struct worker_state *state, const struct job *job) {
-	end_wait(state, job, WHY_MEMORY, &state->stats.memory_since);
-}
-
-void publish_host_wait(struct worker_state *state, const struct job *job, const char *what) {
-	state->stats.host_since = now_ns();
-	publish_wait(state->run, job->batch, job->item.number, WHY_HOST, what);
-}
-
-void publish_host_wait_end(struct worker_state *state, const struct job *job) {
-	end_wait(state, job, WHY_HOST, &state->stats.host_since);
 }
 
 void publish_job_start(struct worker_state *state, const struct job *job, int pid, uint64_t start) {
@@ -685,11 +650,7 @@ static bool is_counted(const struct job *job, const struct result *result, enum 
 }
 
 static void take_tail(struct worker_state *state, const struct job *job) {
-	struct publisher *publisher = state->run->publisher;
 	struct buf *tail = &state->stats.tail;
-	if (atomic_add_relaxed(&publisher->tails, 1) >= FEW_TAILS && !(publisher->wants & WANTS_TAILS)) {
-		return;
-	}
 	buf_add(tail, buf_str(&state->stats.recent), state->stats.recent.len);
 	for (int stream = 0; stream < 2 && state->stats.recent.len == 0; ++stream) {
 		size_t before = tail->len;
@@ -775,9 +736,7 @@ bool publish_job_end(struct worker_state *state, const struct job *job, const st
 	}
 	bool stop = is_counted(job, result, next) && count_end(job->batch, result, 1 + job->coalesced);
 	mutex_unlock(&publisher->lock);
-	if (!state->worker) {
-		flush(publisher, /* may_wait */ false);
-	} else if (publisher->flush.later && publisher->flush.later(publisher->flush.arg)) {
+	if (flush(state->run, state->worker ? FLUSH_OR_LEAVE : FLUSH_AT_ONCE)) {
 		worker_request_flush(state->worker);
 	}
 	return stop;
@@ -795,7 +754,7 @@ static bool end_without(struct batch *batch, struct event_job_end end) {
 	}
 	bool stop = count_end(batch, &end.result, 1);
 	mutex_unlock(&publisher->lock);
-	flush(publisher, /* may_wait */ false);
+	flush(batch->run, FLUSH_AT_ONCE);
 	return stop;
 }
 

@@ -1,4 +1,4 @@
-// The account of a run: publishes what happens in it to its subscribers, and counts its jobs.
+// Publishes the events of a run to its subscribers, and counts its jobs.
 //
 // Each end of a job is counted once, here: for the halt and the exit status, for the end of its batch, and, as the event that
 // is published with it, in the run's statistics, which the status line, the summary, the last line and the end of the log read.
@@ -6,20 +6,14 @@
 // Subscribers are called one at a time, in the same order of events for all, on the thread on which something happens, with
 // the publisher's lock held. They may take the locks that base/locks.def has behind it; they must not wait, write, or publish.
 //
-// Without a subscriber no event is built, batch->stats is NULL, and queued items carry no stamp: the functions here then only
-// count, and what is published needs no test before it. All may be called from any thread unless they say otherwise.
+// Without a subscriber no event is built, batch->stats is NULL, and queued items carry no stamp. The functions here then only
+// count, so callers need no test. All may be called from any thread unless they say otherwise.
 
 #ifndef FAIRPAR_RUN_PUBLISH_H
 #define FAIRPAR_RUN_PUBLISH_H
 
 #include "job/event.h"
-#include "run/worker_state.h"
-
-enum publish_wants {
-	WANTS_OUTPUT = 1 << 0,  // EVENT_OUTPUT too, as jobs write
-	WANTS_TAILS = 1 << 1,   // event_job_end.tail of every job that fails, not only of the first
-	WANTS_QUEUED = 1 << 2,  // stats_batch.queued
-};
+#include "run/job_state.h"
 
 // Makes run->publisher, which has no subscriber. publish_close() frees it with the statistics, after the last worker has ended.
 void publish_open(struct run *run);
@@ -34,33 +28,33 @@ struct run_stats *publish_stats(struct run *run);
 void publish_lock(struct run *run);
 void publish_unlock(struct run *run);
 
-// Adds a subscriber. Before publish_begin(). `arg` lives until publish_end() has returned.
-void publish_subscribe(struct run *run, event_fn *fn, void *arg, unsigned wants);
+// Adds a subscriber, which gets EVENT_OUTPUT only if it wants it. Before publish_begin(). `arg` lives until publish_end() has
+// returned.
+void publish_subscribe(struct run *run, event_fn *fn, void *arg, bool wants_output);
 
-// How a subscriber that gathers events is made to write them: behind an event, without the publisher's lock.
-struct publish_flush {
-	// A worker may be held up by a slow reader, the event loop may not.
-	void (*now)(void *arg, bool may_wait);
-	// At the end of a job: does the same, or leaves it to the next event and returns true. Then the worker flushes before it
-	// sleeps (worker_request_flush()).
-	bool (*later)(void *arg);
-	void *arg;
+// When a subscriber that buffers events may write them: after an event, without the publisher's lock.
+enum publish_flush {
+	FLUSH_AT_ONCE,  // the event loop: a slow reader does not hold it up
+	FLUSH_MAY_WAIT, // a worker, which a slow reader may hold up
+	FLUSH_OR_LEAVE, // a worker at the end of a job: the same, or it is left to the next event
 };
 
-// Sets these functions, which are copied; there is one set of them. Before publish_begin().
-void publish_set_flush(struct run *run, const struct publish_flush *flush);
+// Sets the function that makes it write. `flush` returns true if events stay buffered (FLUSH_OR_LEAVE only): then it is called
+// again before the worker sleeps (worker_request_flush()). Before publish_begin().
+void publish_set_flush(struct run *run, bool (*flush)(struct run *run, enum publish_flush how));
 
 // True if there is a subscriber: for those who would have to prepare what they publish.
 bool publish_is_on(const struct run *run);
 
-// True if a subscriber wants that.
-bool publish_wants(const struct run *run, enum publish_wants want);
+// True if a subscriber wants EVENT_OUTPUT.
+bool publish_wants_output(const struct run *run);
 
 // ---- the run
 
 // Publishes EVENT_RUN_START, and gives the run its ULID, if there is a subscriber. Once, before any other event.
 void publish_begin(struct run *run);
-// Publishes what was put together and is not published yet. From the event loop, whenever it wakes.
+// Publishes the pending event of publish_lost(), which merges calls, and has buffered events written. From the event loop,
+// whenever it wakes.
 void publish_tick(struct run *run);
 // Publishes EVENT_SLOTS: the run has so many slots now, because of `why`, in words.
 void publish_slots(struct run *run, unsigned slots, const char *why);
@@ -128,15 +122,12 @@ struct event_job publish_identify(const struct worker_state *state, const struct
 void publish_attempt(struct worker_state *state);
 // Notes that the attempt has waited `ns` nanoseconds for what `why` says, before its process was started.
 void publish_admitted(struct worker_state *state, enum event_why why, uint64_t ns);
-// Publishes that the attempt waits for memory: `bytes`, or 0 if it is not known how much; and that it no longer does, if it did.
-void publish_memory_wait(struct worker_state *state, const struct job *job, uint64_t bytes);
-void publish_memory_wait_end(struct worker_state *state, const struct job *job);
-// Publishes that the attempt waits for a machine: for `what`, in words; and that it no longer does, if it did.
-void publish_host_wait(struct worker_state *state, const struct job *job, const char *what);
-void publish_host_wait_end(struct worker_state *state, const struct job *job);
+// Publishes that the attempt waits for `what`, in words: a machine or memory (`why`); and that it no longer does, if it did.
+void publish_attempt_wait(struct worker_state *state, const struct job *job, enum event_why why, const char *what);
+void publish_attempt_wait_end(struct worker_state *state, const struct job *job);
 // Publishes EVENT_JOB_START: the process of the attempt runs since `start` (now_ns() time); pid 0: it could not be started.
 void publish_job_start(struct worker_state *state, const struct job *job, int pid, uint64_t start);
-// Publishes EVENT_OUTPUT: bytes that the attempt wrote to `stream` (0 stdout, 1 stderr). Only if publish_wants(run, WANTS_OUTPUT).
+// Publishes EVENT_OUTPUT: bytes that the attempt wrote to `stream` (0 stdout, 1 stderr). Only if publish_wants_output().
 void publish_output(struct worker_state *state, const struct job *job, int stream, const char *data, size_t len);
 // Notes in state->stats what publish_job_end() says of the attempt's output: its bytes, and the last lines if the job has failed for
 // good. Before the spool and the results are let go of.

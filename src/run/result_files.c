@@ -15,7 +15,6 @@
 #include "cli/options.h"
 #include "log/results_table.h"
 #include "output/results.h"
-#include "run/counts.h"
 #include "run/job_run.h"
 #include "run/publish.h"
 
@@ -217,15 +216,6 @@ static void make_path(struct run *run, const struct expansion *x, struct buf *pa
 	pathname_fit(path, *ret_below, is_plain ? 0 : result_files->tail);
 }
 
-static int begin_in_dir(struct run *run, struct job *job, struct buf *why) {
-	struct expansion x = job_expansion(job);
-	FP_CLEANUP(buf_fini) struct buf path = BUF_INIT, failed = BUF_INIT;
-	size_t below;
-	make_path(run, &x, &path, &below);
-	job->results = results_in_files(run->result_files->dir, path.data, below, &failed);
-	return job->results ? 0 : cannot_write(run, failed.data, errno, why);
-}
-
 bool result_files_is_done(struct run *run, const struct record *record, uint64_t seq) {
 	struct expansion x = {.record = record, .seq = seq, .slots = run->slots, .total = run->total};
 	FP_CLEANUP(buf_fini) struct buf path = BUF_INIT;
@@ -250,15 +240,19 @@ static void show_name(struct run *run, struct job *job) {
 // Opens the files of one job. Returns 0, or -1 after a message, with the cause added to `why`.
 static int begin_in_files(struct run *run, struct job *job, struct buf *why) {
 	const struct options *options = run->options;
+	FP_CLEANUP(buf_fini) struct buf path = BUF_INIT, failed = BUF_INIT;
 	if (run->result_files->kind == RESULTS_DIR) {
-		return begin_in_dir(run, job, why);
-	}
-	if (options->output == OUTPUT_UNGROUP) {
+		struct expansion x = job_expansion(job);
+		size_t below;
+		make_path(run, &x, &path, &below);
+		job->results = results_in_files(run->result_files->dir, path.data, below, &failed);
+	} else if (options->output == OUTPUT_UNGROUP) {
 		return 0;
+	} else {
+		buf_adds(&failed, options->tmpdir ? options->tmpdir : tmpfile_dir("/tmp"));
+		job->results = results_in_temp(failed.data);
 	}
-	const char *dir = options->tmpdir ? options->tmpdir : tmpfile_dir("/tmp");
-	job->results = results_in_temp(dir);
-	return job->results ? 0 : cannot_write(run, dir, errno, why);
+	return job->results ? 0 : cannot_write(run, failed.data, errno, why);
 }
 
 bool result_files_begin(struct worker_state *state, struct job *job, struct result *ret_result) {

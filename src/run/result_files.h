@@ -3,12 +3,12 @@
 #ifndef FAIRPAR_RUN_RESULT_FILES_H
 #define FAIRPAR_RUN_RESULT_FILES_H
 
-#include "run/worker_state.h"
+#include "run/job_state.h"
 
 struct result_files;
 
-// Does what the options say: opens the file of a table. run->result_files stays NULL if they say nothing. Returns 0, or -1
-// after a message. Before run->writer is made.
+// Makes run->result_files, and opens the file of a table; without --results and --files it stays NULL. Returns 0, or -1 after a
+// message. Before run->writer is made.
 int result_files_open(struct run *run);
 
 // Returns the descriptor that run->writer writes to: that of the table, or else stdout. Borrowed.
@@ -34,11 +34,12 @@ void result_files_note_item(struct run *run, const struct record *record);
 // Writes the first line of the table, for items of so many columns. The first call counts; before the first item is queued.
 void result_files_head(struct run *run, uint32_t columns);
 
-// True if --results DIR is the record of what is done (--resume without --joblog), and says that this item is.
+// True if the files in --results DIR show that this item is done. Only with --resume and no --joblog, else false.
 bool result_files_is_done(struct run *run, const struct record *record, uint64_t seq);
 
-// Opens what takes the job's output, before its first attempt. Returns false, with the result of the job, if that cannot be:
-// the first one fails after a message, and the run starts nothing more, so those that others are about to start are cancelled.
+// Opens the files or memory for the job's output, before its first attempt. Returns true; or false with *ret_result:
+// OUTCOME_CANCELLED if output has failed before; else the job could not be started, the message is in state->stats.why, and the
+// run starts nothing more.
 bool result_files_begin(struct worker_state *state, struct job *job, struct result *ret_result);
 
 // The job has ended, on the state of its last attempt; its spool is still open. `received`: bytes of its output. Keeps what a

@@ -76,7 +76,7 @@ static struct waiting pop(struct retry_queue *retry_queue) {
 static bool put(struct retry_queue *retry_queue, struct waiting waiting, bool *ret_first) {
 	mutex_lock(&retry_queue->lock);
 	bool kept = !retry_queue->stopped;
-	waiting.due = retry_queue->calls->is_cancelled(waiting.job) ? 0 : waiting.due;
+	waiting.due = job_is_cancelled(waiting.job) ? 0 : waiting.due;
 	*ret_first = retry_queue->nheap == 0 || before(&waiting, &retry_queue->heap[0]);
 	if (kept) {
 		push(retry_queue, waiting);
@@ -97,7 +97,7 @@ static struct waiting take(struct retry_queue *retry_queue, uint64_t by, uint64_
 	return waiting;
 }
 
-static void let_go(const struct waiting *waiting) {
+static void release(const struct waiting *waiting) {
 	pool_queue_close(waiting->batch->run->pool, waiting->queue);
 	batch_unref(waiting->batch);
 }
@@ -114,7 +114,7 @@ bool retry_queue_add(struct retry_queue *retry_queue, struct queue *queue, struc
 	};
 	bool is_first, taken = put(retry_queue, waiting, &is_first);
 	if (!taken) {
-		let_go(&waiting);
+		release(&waiting);
 	} else if (is_first) {
 		run_wake(run);
 	}
@@ -135,7 +135,7 @@ uint64_t retry_queue_submit(struct retry_queue *retry_queue, uint64_t now) {
 			}
 			retry_queue->calls->cut_off(waiting.job);
 		}
-		let_go(&waiting);
+		release(&waiting);
 	}
 }
 
@@ -145,7 +145,7 @@ void retry_queue_recheck(struct retry_queue *retry_queue) {
 	retry_queue->nheap = 0;
 	for (size_t i = 0; i < n; ++i) { // the heap of those before it takes no more room than they had
 		struct waiting waiting = retry_queue->heap[i];
-		waiting.due = retry_queue->calls->is_cancelled(waiting.job) ? 0 : waiting.due;
+		waiting.due = job_is_cancelled(waiting.job) ? 0 : waiting.due;
 		push(retry_queue, waiting);
 	}
 	mutex_unlock(&retry_queue->lock);
@@ -158,6 +158,6 @@ void retry_queue_stop(struct retry_queue *retry_queue) {
 	mutex_unlock(&retry_queue->lock);
 	for (struct waiting waiting; (waiting = take(retry_queue, TIME_NEVER, &next)).job;) {
 		retry_queue->calls->cut_off(waiting.job);
-		let_go(&waiting);
+		release(&waiting);
 	}
 }

@@ -11,7 +11,6 @@ struct job;
 struct retry_calls {
 	bool (*resume)(struct queue *queue, struct job *job); // its time has come: queues it; false: there is no room now
 	void (*cut_off)(struct job *job);                     // its time will not come: ends it
-	bool (*is_cancelled)(const struct job *job);          // it is to have no next attempt: its time has come
 };
 
 // Makes an empty queue. `calls` is borrowed until retry_queue_destroy(), by which the caller frees the queue when it is empty.
@@ -25,7 +24,7 @@ bool retry_queue_add(struct retry_queue *retry_queue, struct queue *queue, struc
 // Queues the jobs whose time has come. Returns when to call it again (now_ns() time), or TIME_NEVER. From the event loop.
 uint64_t retry_queue_submit(struct retry_queue *retry_queue, uint64_t now);
 
-// Asks of all jobs again whether they are cancelled (retry_calls.is_cancelled): then their time has come. From the event loop.
+// Makes the jobs that were cancelled meanwhile (job_is_cancelled()) due at once. From the event loop.
 void retry_queue_recheck(struct retry_queue *retry_queue);
 
 // Ends all jobs that wait, by retry_calls.cut_off, and takes no more. From any thread.

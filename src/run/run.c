@@ -18,13 +18,13 @@
 #include "run/control.h"
 #include "run/dag.h"
 #include "run/feed.h"
-#include "run/jobserver_slots.h"
-#include "run/leases.h"
-#include "run/nested.h"
-#include "run/subscribers.h"
 #include "run/publish.h"
 #include "run/retry_queue.h"
+#include "run/subscribers.h"
 #include "run/waits.h"
+#include "sharing/jobserver_slots.h"
+#include "sharing/leases.h"
+#include "sharing/nested.h"
 #include "slots/protocol.h"
 
 #include <errno.h>
@@ -34,7 +34,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { LOOK_MS = 100 };
+enum { LAST_JOB_MS = 100 }; // after a signal, between two checks whether a job still runs
 
 // ---- the loop ----
 
@@ -75,16 +75,16 @@ static void loop_poll(struct run *run, struct polls *polls, int timeout_ms) {
 	}
 }
 
-static void take_lease_changes(struct run *run) {
-	struct leases_changes news;
-	leases_tick(run->leases, &news);
-	if (news.renewed) {
+static void apply_lease_changes(struct run *run) {
+	struct leases_changes changes;
+	leases_tick(run->leases, &changes);
+	if (changes.renewed) {
 		children_keep_open(run->children, GUARDIAN_SLOTS, leases_fd(run->leases));
 	}
-	if (news.slots > 0 && run->auto_slots) {
-		auto_slots_set(run->auto_slots, news.slots, news.why);
+	if (changes.slots > 0 && run->auto_slots) {
+		auto_slots_set(run->auto_slots, changes.slots, changes.why);
 	}
-	if (news.look && run->auto_slots) {
+	if (changes.observe && run->auto_slots) {
 		struct observation observation;
 		auto_slots_observe(run->auto_slots, &observation);
 		leases_send_observation(run->leases, &observation);
@@ -100,34 +100,26 @@ static void run_loop(struct run *run) {
 		leases_ask(run->leases);
 	}
 	while (!atomic_load_acquire(&run->idle)) { // pairs with the store in on_idle()
-		uint64_t next = retry_queue_submit(run->retry_queue, now_ns()), orphans = children_reap_orphans(run->children, run->signal_fd);
-		next = orphans < next ? orphans : next;
-		next = nested_due < next ? nested_due : next;
+		uint64_t next = earlier(nested_due, retry_queue_submit(run->retry_queue, now_ns()));
+		next = earlier(next, children_reap_orphans(run->children, run->signal_fd));
 		if (run->signal) {
 			run_limit_end(run);
-			next = now_ns() + LOOK_MS * NS_PER_MS; // nobody tells that the last job has ended, while its worker writes
+			next = now_ns() + LAST_JOB_MS * NS_PER_MS; // no wake-up comes when the last job has ended and its worker still writes
 		}
 		if (run->terminating) {
-			uint64_t step = children_term_step(run->children, now_ns());
-			next = step < next ? step : next;
+			next = earlier(next, children_term_step(run->children, now_ns()));
 		}
 		if (run->admission) {
-			uint64_t due = admission_tick(run->admission, now_ns());
-			next = due < next ? due : next;
+			next = earlier(next, admission_tick(run->admission, now_ns()));
 		}
-		uint64_t marked = children_marked_step(run->children, now_ns()); // what the above, or --cancel, is ending
-		next = marked < next ? marked : next;
+		next = earlier(next, children_marked_step(run->children, now_ns())); // what the above, or --cancel, is ending
 		if (run->auto_slots) {
-			uint64_t due = auto_slots_tick(run->auto_slots, now_ns());
-			next = due < next ? due : next;
+			next = earlier(next, auto_slots_tick(run->auto_slots, now_ns()));
 		}
-		if (run->status_display) {
-			uint64_t due = status_display_tick(run, now_ns());
-			next = due < next ? due : next;
-		}
+		next = earlier(next, status_display_tick(run, now_ns()));
 		loop_poll(run, &polls, again ? 0 : poll_ms(next));
 		if (run->leases) {
-			take_lease_changes(run);
+			apply_lease_changes(run);
 		}
 		if (run->jobserver) {
 			jobserver_slots_tick(run->jobserver, polls.at[POLL_JOBSERVER].revents || polls.at[POLL_JOBSERVER + 1].revents);

@@ -7,6 +7,7 @@
 
 #include "base/atomic.h"
 #include "base/sync.h"
+#include "base/wakeup.h"
 #include "cli/options.h"
 #include "engine/pool.h"
 #include "job/halt.h"
@@ -16,31 +17,6 @@
 #include "process/executor.h"
 #include "run/batch.h"
 #include "run/job_spec.h"
-
-struct added_jobs;
-struct admission;
-struct auto_slots;
-struct blockfeed;
-struct control;
-struct end_summary;
-struct explain_live;
-struct feeds;
-struct hosts;
-struct job_records;
-struct jobserver_slots;
-struct leases;
-struct nested;
-struct result_files;
-struct retry_queue;
-struct created_files;
-struct dag;
-struct publisher;
-struct log_sink;
-struct tee;
-struct terminal;
-struct learned_memory;
-struct status_display;
-struct waits;
 
 struct run {
 	const struct options *options;
@@ -91,7 +67,7 @@ struct run {
 	const char *temp_dir;      // for spilled items and held output
 	bool *settings_used;       // by number in options->settings: there was a batch of that name; owned
 	atomic_uint_least64_t seq; // {#} of the item that came last
-	atomic_bool quotes_explained; // --dry-run: the hint was given
+	bool quotes_explained;     // --dry-run: the hint was given
 	uint64_t total;            // items of all inputs, where all were read before the first job; else 0
 
 	// what happened so far
@@ -121,14 +97,6 @@ struct run {
 // nothing does.
 int run_all(struct options *options, struct context *context, const struct executor *executor);
 
-// ---- wake.c
-
-// Wakes the event loop. From any thread.
-void run_wake(struct run *run);
-
-// Waits until the descriptor can be read. Returns false if a signal ends the run first.
-bool run_wait_input(struct run *run, int fd);
-
 // ---- setup.c
 
 // Opens all that the run needs, for run->context and `options`, which are run->options and take what the manifest says. Returns 0, or
@@ -146,14 +114,52 @@ void run_answer_signals(struct run *run);
 // Does what other threads ask for by run->halt_now and run->output_failed.
 void run_answer_flags(struct run *run);
 
-// After a signal: sets a time to the wait for who reads the output, once no job runs.
+// After a signal: once no job runs, limits how long the run still waits for the reader of its output; then it dies by the signal.
 void run_limit_end(struct run *run);
 
 // The end of a run, of which setup_open() may have failed (`opened`): ends the jobs that run, writes what is left, publishes the
 // end, prints the summary, and frees all that the run has. Returns the exit status, or dies by the signal that ended the run.
 int run_end(struct run *run, bool opened);
 
-// Does one thread run all jobs? --dry-run shows them in the order of turns, and a terminal has one foreground for --tty.
+// ---- counts.c: counts ended jobs, and does what follows for their batch and the run; any thread
+
+// To be called when a job of the batch was counted with that result. `stop` is what publish_job_end() or publish_up_to_date() has
+// returned: that the run halts.
+void counts_ended(struct batch *batch, const struct result *result, bool stop);
+
+// Counts a failure that was no job's: `what` the batch could not do, as the last line has it in brackets.
+void counts_trouble(struct batch *batch, const char *what);
+
+// Counts items that will never start: as skipped if their batch is, else as cancelled.
+void counts_lost(struct batch *batch, uint64_t n);
+
+// Starts nothing more, because --halt was met.
+void run_halt(struct run *run);
+
+// Starts nothing more: what is queued is cancelled at once, what runs goes on.
+void run_start_no_more(struct run *run);
+
+// ---- learned_memory.c; what the jobs of each batch needed in a former run, for --memory=auto and -j auto
+
+// Whether the memory that jobs need is measured and awaited: by --memory=auto, or -j auto without --memory.
+bool learned_memory_is_on(const struct run *run);
+
+// Reads the log that --eta names, or the --log of a run that --resume goes on with, if it is on and there is one that can be
+// read, as run->learned_memory; learned_memory_close() frees it (NULL-safe). Behind status_display_open(), which reports a log
+// that cannot be read, and before log_sink_open(), which may empty it.
+void learned_memory_open(struct run *run);
+void learned_memory_close(struct run *run);
+
+// Sets *learned to what the log has of a batch of that name, or leaves it if it has none.
+void learned_memory_restore(const struct run *run, const char *batch, struct memory_learned *learned);
+
+// Wakes the event loop. From any thread.
+static inline void run_wake(struct run *run) {
+	wakeup_post(run->wake_fd);
+}
+
+// Whether one worker runs all jobs, one after the other: --dry-run shows them in order, and with --tty only one can have the
+// terminal.
 static inline bool run_is_serial(const struct run *run) {
 	return run->options->dry_run || run->options->tty;
 }

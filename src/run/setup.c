@@ -19,18 +19,12 @@
 #include "run/auto_slots.h"
 #include "run/autopack.h"
 #include "run/control.h"
-#include "run/created_files.h"
 #include "run/dag.h"
 #include "run/dag_node.h"
 #include "run/feed.h"
 #include "run/job_records.h"
 #include "run/job_run.h"
-#include "run/jobserver_slots.h"
-#include "run/learned_memory.h"
-#include "run/leases.h"
 #include "run/limits.h"
-#include "run/modes.h"
-#include "run/nested.h"
 #include "run/pictures.h"
 #include "run/publish.h"
 #include "run/result_files.h"
@@ -38,6 +32,9 @@
 #include "run/subscribers.h"
 #include "run/terminal.h"
 #include "run/waits.h"
+#include "sharing/jobserver_slots.h"
+#include "sharing/leases.h"
+#include "sharing/nested.h"
 #include "slots/slots.h"
 
 #include <errno.h>
@@ -61,7 +58,7 @@ static void warn_of_limit(const struct run *run, const char *jobs, unsigned limi
 // Loads the manifest, and takes from it what the command line does not say. Returns 0, or -1 after a message.
 static int open_manifest(struct run *run, struct options *options) {
 	bool unwritten;
-	run->manifest = load_manifest(options, &unwritten);
+	run->manifest = options_load_manifest(options, &unwritten);
 	if (!run->manifest || unwritten) {
 		return -1;
 	}
@@ -244,10 +241,7 @@ static int open_subscribers(struct run *run) {
 		return 0; // nothing happens
 	}
 	explain_live_subscribe(run);
-	if (pictures_wanted(run->options)) {
-		log_sink_keep(run);
-	}
-	return log_sink_subscribe(run);
+	return log_sink_subscribe(run, pictures_wanted(run->options));
 }
 
 // What the event loop sleeps on. Returns 0, or -1 after a message.
@@ -258,14 +252,22 @@ static int open_wake_ups(struct run *run) {
 	}
 	run->wake_fd = wakeup_open();
 	write_limit_watch(run->signal_fd);
-	if (run->wake_fd < 0) {
-		diag_error("cannot set up signals: eventfd: %s", strerror(errno));
-	}
-	return run->wake_fd < 0 ? -1 : 0;
+	return run->wake_fd >= 0 ? 0 : diag_error("cannot set up signals: eventfd: %s", strerror(errno));
 }
 
 static void wake(void *run) {
 	run_wake(run);
+}
+
+// ---- slots that are lent to fairpars in jobs ----
+
+static struct event_job identify_attempt(void *run, const struct attempt_origin *origin) {
+	(void)run;
+	return publish_identify(origin->state, origin->job);
+}
+
+static void publish_loan(void *run, const struct event_lent *lent) {
+	publish_lent(run, lent);
 }
 
 // ---- the pool ----
@@ -514,10 +516,7 @@ int setup_open(struct run *run, struct options *options) {
 		return -1;
 	}
 	open_executor(run, guarded);
-	if (control_open(run) != 0) {
-		return -1;
-	}
-	if (result_files_open(run) != 0) {
+	if (control_open(run) != 0 || result_files_open(run) != 0) {
 		return -1;
 	}
 	run->writer = make_writer(run);
@@ -530,10 +529,7 @@ int setup_open(struct run *run, struct options *options) {
 	run->retry_queue = retry_queue_create(&work_retries);
 	run->item_work = &work_item;
 	run->created_files = run->manifest ? created_files_create() : NULL;
-	if (job_records_open(run) != 0) {
-		return -1;
-	}
-	if (status_display_open(run) != 0) {
+	if (job_records_open(run) != 0 || status_display_open(run) != 0) {
 		return -1;
 	}
 	learned_memory_open(run);
@@ -550,7 +546,8 @@ int setup_open(struct run *run, struct options *options) {
 		leases_attach(run->leases, run->pool, slots, wake, run);
 	}
 	if (run->nested) {
-		nested_attach(run->nested, run->pool, run->start_order, wake, run);
+		const struct nested_hooks hooks = {.wake = wake, .identify = identify_attempt, .publish = publish_loan, .arg = run};
+		nested_attach(run->nested, run->pool, run->start_order, &hooks);
 	}
 	if (run->jobserver) {
 		jobserver_slots_attach(run->jobserver, run->pool, slots, wake, run);

@@ -1,11 +1,8 @@
 // What is shown of a run while it goes: the status line on a terminal, or now and then a line elsewhere.
 //
-// Nothing polls. Who changes something calls touch(); the event loop draws it, at most each `interval`:
-//
-//   IDLE --touch(): wakes the loop--> ARMED --at `next`: dirty? draw, `next` is an interval on : back to--> IDLE
-//
-// So a change is drawn at once if the last drawing was long ago, and a stream of changes costs one wake-up for each drawing.
-// A line that shows time is drawn again each second.
+// Nothing polls. Who changes something calls touch(), which wakes the event loop at the first change behind a drawing. The loop
+// draws at most once in an `interval`: at once if the last drawing was long ago. A line that shows time is drawn again each
+// second.
 
 #include "run/subscribers.h"
 
@@ -48,8 +45,6 @@ enum {
 	TITLE_S = 10,          // Ghostty forgets the progress of a terminal after 15 s
 };
 
-enum { IDLE, ARMED };
-
 struct status_display {
 	struct run *run;
 	enum { SHOWS_LINE, SHOWS_PLAIN, SHOWS_ZENITY } how;
@@ -62,8 +57,7 @@ struct status_display {
 	struct status_form form;
 	uint64_t interval;
 
-	atomic_int state;
-	atomic_bool dirty;
+	atomic_bool dirty;             // something has changed since the last drawing
 	atomic_uint_least64_t job_end; // when the last one was published
 
 	// the event loop's
@@ -72,7 +66,6 @@ struct status_display {
 	bool all_read;         // as last drawn
 	bool shows_time;       // the line that was drawn
 	bool may_show_time;    // the same, once there is a forecast
-	uint64_t next;         // ARMED: not before
 	uint64_t drawn;        // the last one
 	uint64_t due;          // SHOWS_PLAIN: the next line
 	struct buf title;      // the progress sequence that was sent last
@@ -90,18 +83,14 @@ struct status_display {
 };
 
 static void touch(struct status_display *display) {
-	int idle = IDLE;
-	// seq_cst: either this sees IDLE, or status_display_tick(), which looks at `dirty` behind setting IDLE, sees the change
-	atomic_store(&display->dirty, true);
-	if (atomic_load(&display->state) == IDLE && atomic_compare_exchange_strong(&display->state, &idle, ARMED)) {
+	if (!atomic_exchange(&display->dirty, true)) {
 		run_wake(display->run);
 	}
 }
 
-// The same, where the event loop has to look at its clock again: the line is to come back before its next drawing is due.
+// As touch(), but wakes the event loop in any case, for it has to find anew when to draw: the line is to come back earlier.
 static void draw_soon(struct status_display *display) {
 	atomic_store(&display->dirty, true);
-	atomic_store(&display->state, ARMED);
 	run_wake(display->run);
 }
 
@@ -452,23 +441,18 @@ static uint64_t back_at(struct status_display *display) {
 	return back > earliest ? back : earliest;
 }
 
-static uint64_t tick_armed(struct status_display *display, uint64_t now) {
-	uint64_t next = display->drawn == 0 ? show_from(display) : display->next, rest = display->how == SHOWS_LINE ? screen_rest() : 0;
+// Draws what has changed, if that is due. Returns when it is, or TIME_NEVER.
+static uint64_t draw_if_due(struct status_display *display, uint64_t now) {
+	uint64_t next = display->drawn == 0 ? show_from(display) : display->drawn + display->interval;
+	uint64_t rest = display->how == SHOWS_LINE ? screen_rest() : 0;
 	uint64_t back = display->drawn > 0 && display->how == SHOWS_LINE ? back_at(display) : TIME_NEVER;
 	next = back < next ? back : next;
 	next = rest > next ? rest : next;
 	if (now < next) {
 		return next;
 	}
-	if (atomic_exchange(&display->dirty, false)) {
-		(display->how == SHOWS_ZENITY ? write_zenity : draw)(display, now);
-		return display->next = now + display->interval;
-	}
-	atomic_store(&display->state, IDLE);
-	int idle = IDLE;
-	if (atomic_load(&display->dirty) && atomic_compare_exchange_strong(&display->state, &idle, ARMED)) {
-		return now;
-	}
+	atomic_store(&display->dirty, false); // first: a change that comes meanwhile is drawn next time
+	(display->how == SHOWS_ZENITY ? write_zenity : draw)(display, now);
 	return TIME_NEVER;
 }
 
@@ -482,9 +466,8 @@ uint64_t status_display_tick(struct run *run, uint64_t now) {
 	}
 	if (display->drawn > 0 && (atomic_load_relaxed(&run->all_read) != display->all_read || now >= next_by_time(display))) {
 		atomic_store(&display->dirty, true);
-		atomic_store(&display->state, ARMED);
 	}
-	uint64_t next = atomic_load(&display->state) == ARMED ? tick_armed(display, now) : TIME_NEVER;
+	uint64_t next = atomic_load(&display->dirty) ? draw_if_due(display, now) : TIME_NEVER;
 	uint64_t by_time = display->drawn > 0 ? next_by_time(display) : TIME_NEVER;
 	return next < by_time ? next : by_time;
 }
@@ -527,14 +510,14 @@ void status_display_toggle(struct run *run) {
 
 void status_display_end(struct run *run) {
 	struct status_display *display = run->status_display;
-	if (display && !display->ended && display->how == SHOWS_LINE) {
-		status_display_suspend(run);
-	} else if (display && !display->ended && display->how == SHOWS_ZENITY) {
+	if (!display) {
+		return;
+	}
+	status_display_suspend(run);
+	if (display->how == SHOWS_ZENITY) {
 		write_zenity(display, now_ns());
 	}
-	if (display) {
-		display->ended = true;
-	}
+	display->ended = true;
 }
 
 // ---- what is to be shown ----
@@ -604,10 +587,7 @@ static int learn(struct status_display *display, const char *path) {
 	bool is_next = option_log_is_eta(display->run->options); // the first run of many has none before it
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0) {
-		if (is_next && errno == ENOENT) {
-			return 0;
-		}
-		return diag_error("cannot read '%s': %s", text_shows(path), strerror(errno));
+		return is_next && errno == ENOENT ? 0 : diag_error("cannot read '%s': %s", text_shows(path), strerror(errno));
 	}
 	struct stat stat;
 	bool is_empty = fstat(fd, &stat) == 0 && S_ISREG(stat.st_mode) && stat.st_size == 0;
@@ -626,7 +606,7 @@ int status_display_open(struct run *run) {
 		return 0;
 	}
 	choose_form(display);
-	publish_subscribe(run, on_event, display, WANTS_QUEUED);
+	publish_subscribe(run, on_event, display, /* wants_output */ false);
 	display->stats = publish_stats(run);
 	display->forecast = eta_new();
 	run->status_display = display;
@@ -647,8 +627,6 @@ void status_display_close(struct run *run) {
 	if (!display) {
 		return;
 	}
-	status_display_end(run);
-	run->status_display = NULL;
 	eta_free(display->forecast);
 	free(display->batches);
 	free(display->estimates);

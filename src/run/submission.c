@@ -3,7 +3,6 @@
 #include "run/submission.h"
 
 #include "run/added_jobs.h"
-#include "run/counts.h"
 #include "run/dag_node.h"
 #include "run/job_records.h"
 #include "run/publish.h"
@@ -33,7 +32,13 @@ static void add(struct submission *submission, const struct record *record, uint
 	if (batch->run->result_files) {
 		result_files_head(batch->run, job ? 1 : record->nargs);
 	}
-	if (!bad && n == 1 && !batch->is_fed && job_records_leave_out(batch, job ? &job->spec : NULL, record, &item)) {
+	struct record bare = *record;
+	if (job) {
+		(void)added_job_of(record, &bare);
+	} else if (batch->run->blocks) {
+		bare.size = strlen(bare.args) + 1; // without where the block is
+	}
+	if (!bad && n == 1 && !batch->is_fed && job_records_leave_out(batch, job ? &job->spec : NULL, &bare, &item)) {
 		return;
 	}
 	struct item_view view = {.item = item, .record = *record, .reason = bad, .measured = submission->measured, .items = n};
@@ -77,7 +82,7 @@ static void drop_all(struct submission *submission) {
 		struct item_view view;
 		item_read(&view, submission->bytes.data + submission->items[i].at, submission->items[i].size);
 		for (uint32_t k = 0; k < submission->items[i].n; ++k) {
-			writer_skip(batch->run->writer, batch->output_queue, view.item.order + k);
+			batch_skip_output(batch, view.item.order + k);
 		}
 	}
 	counts_lost(batch, submission->nitems);

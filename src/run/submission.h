@@ -40,8 +40,8 @@ void submission_add(struct submission *submission, const struct record *record, 
 // The same for a record of one argument or more, each of which is an item, that packs_join_size() has allowed.
 void submission_add_items(struct submission *submission, const struct record *record, unsigned spec);
 
-// The same for a job that was added, which `added` says all of, and its words. Sets added->id. Returns false if --resume says that it
-// is done: then it is not in the submission.
+// The same for a job of --add, with its spec in `added` and its words in `words`. Sets added->id. Returns false if --resume says
+// that it is done: then it is not in the submission.
 struct added_job;
 bool submission_add_job(struct submission *submission, struct added_job *added, const struct record *words);
 
@@ -54,7 +54,8 @@ static inline bool submission_is_full(const struct submission *submission) {
 // as it is with SUBMIT_OK if the batch was cancelled.
 enum submit_status submission_submit(struct submission *submission, struct worker *from, unsigned flags);
 
-// The same in two steps, for who has a lock: the first only submits, the second, without it, does what follows from the status.
+// The same in two steps, for a caller with a lock: submission_offer() only submits; submission_settle(), without the lock, does
+// what follows from the status that it has returned.
 enum submit_status submission_offer(struct submission *submission, struct worker *from, unsigned flags) FP_NODISCARD;
 void submission_settle(struct submission *submission, enum submit_status status);
 

@@ -1,11 +1,11 @@
-// Who hears of a run's events (publish.h), and what each of them makes of these.
+// The subscribers to a run's events (publish.h): status line, --explain, end summary, --log.
 
 #ifndef FAIRPAR_RUN_SUBSCRIBERS_H
 #define FAIRPAR_RUN_SUBSCRIBERS_H
 
 #include "report/run_stats.h"
 #include "run/run.h"
-#include "run/worker_state.h"
+#include "run/job_state.h"
 
 // ---- status_display.c ----
 
@@ -39,7 +39,7 @@ void status_display_output(struct run *run);
 
 // ---- explain_live.c ----
 
-// Why jobs have not started, said while the run goes: --explain and SIGUSR1.
+// --explain and SIGUSR1: prints, while the run goes, why jobs have not started.
 
 // With --explain makes run->explain_live, and subscribes it to what jobs and batches wait for. Before publish_begin().
 void explain_live_subscribe(struct run *run);
@@ -53,11 +53,11 @@ void explain_live_print(struct run *run);
 
 // ---- end_summary.c ----
 
-// What is said at the end of a run: the summary, and the one last line.
+// The messages at the end of a run: the summary, and the last line.
 
 struct end_summary;
 
-// Has the statistics kept that a summary or a last line would say, and makes run->end_summary if there may be a summary. Before
+// Subscribes the statistics for the summary and the last line, and makes run->end_summary if there may be a summary. Before
 // publish_begin().
 void end_summary_open(struct run *run);
 
@@ -77,7 +77,7 @@ void end_summary_add_stats(struct buf *buf, const struct run_stats *stats, int f
 
 // ---- log_sink.c ----
 
-// The logs among the subscribers: --log, and one for what is made from a log at the end of the run.
+// The logs of events: --log, and one in a temporary file, from which --report and --trace are made at the end of the run.
 
 struct log_sink;
 
@@ -85,10 +85,9 @@ struct log_sink;
 // a message.
 int log_sink_open(struct run *run);
 
-// Subscribes it. With log_sink_keep() before, if there is no --log that can be read back, there is a log in an unlinked
-// file of the temporary directory. Returns 0, or -1 after a message.
-void log_sink_keep(struct run *run);
-int log_sink_subscribe(struct run *run);
+// Subscribes it. With `keeps`, if there is no --log that can be read back, there is a log in an unlinked file of the temporary
+// directory. Returns 0, or -1 after a message.
+int log_sink_subscribe(struct run *run, bool keeps);
 
 // With run->log: writes the events so far. Workers wait for a slow reader, the event loop does not.
 void log_sink_flush(struct run *run, bool may_wait);
@@ -100,8 +99,8 @@ int log_sink_fd(const struct run *run);
 // True if lines go where the output of jobs goes, so that each of these has to end with a newline.
 bool log_sink_is_on_stdout(const struct run *run);
 
-// After publish_end(): ends --log if it is not the one that was kept, so that its reader does not wait for what is drawn from
-// that. What could not be written is reported, as by log_sink_close().
+// After publish_end(): closes --log, unless pictures are drawn from it, so that its reader does not wait for the drawing. Reports
+// what could not be written, as log_sink_close() does.
 void log_sink_let_go(struct run *run);
 
 // Ends the logs, and frees run->log if there is one. What could not be written is reported, and sets run->trouble.

@@ -85,7 +85,7 @@ static bool read_answer(const struct terminal *terminal, struct buf *answer) {
 	}
 }
 
-static bool confirm(struct run *run, const char *command) {
+bool terminal_confirm(struct run *run, const char *command) {
 	FP_CLEANUP(buf_fini) struct buf text = BUF_INIT;
 	if (isatty(STDERR_FILENO)) {
 		buf_add_escaped(&text, command, strlen(command), SIZE_MAX);
@@ -93,25 +93,19 @@ static bool confirm(struct run *run, const char *command) {
 		buf_adds(&text, command);
 	}
 	buf_adds(&text, " ?...");
+	screen_enter(STDERR_FILENO);
+	screen_begin_line();
 	bool asked = write_all(STDERR_FILENO, text.data, text.len) == 0;
 	if (!asked) {
 		diag_error("cannot ask on standard error: %s", strerror(errno));
 		atomic_store_relaxed(&run->trouble, true);
 	}
 	buf_reset(&text);
-	bool yes = asked && read_answer(run->terminal, &text);
+	bool answered = asked && read_answer(run->terminal, &text);
+	screen_leave(STDERR_FILENO, '\n'); // of the answer
 	const char *at = buf_str(&text);
 	at += strspn(at, " \t");
-	yes = yes && (*at == 'y' || *at == 'Y');
-	return yes;
-}
-
-bool terminal_confirm(struct run *run, const char *command) {
-	screen_enter(STDERR_FILENO);
-	screen_begin_line();
-	bool yes = confirm(run, command);
-	screen_leave(STDERR_FILENO, '\n'); // of the answer
-	return yes;
+	return answered && (*at == 'y' || *at == 'Y');
 }
 
 // ---- the foreground ----

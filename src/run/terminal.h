@@ -5,8 +5,8 @@
 
 #include "run/run.h"
 
-// Makes run->terminal for -o or -p. Without a terminal that is an error under -p; jobs of -o get none, after a warning.
-// Returns 0, or -1 after a message.
+// Makes run->terminal for -o or -p. Returns 0, or -1 after a message: with -p there must be a terminal. With -o alone there may
+// be none: jobs run without it, after a warning.
 int terminal_open(struct run *run);
 // Frees run->terminal, if it is not NULL, and closes the terminal.
 void terminal_close(struct run *run);
@@ -28,13 +28,13 @@ bool terminal_is_ours(const struct run *run);
 // too, as it is for a shell.
 void terminal_take_back(struct run *run, const struct result *result);
 
-// terminal_lend() takes the foreground from the job that has it, as that waits for other jobs, which may have it meanwhile.
-// terminal_return() gives it back to the job, whose process is `pid`. Both do nothing without --tty.
+// For a job that waits for other jobs: terminal_lend() takes the foreground from it, so that these may have it; terminal_return()
+// gives it back to the job's process `pid`. Both do nothing without --tty.
 void terminal_lend(struct run *run);
 void terminal_return(struct run *run, pid_t pid);
 
-// For the event loop, when a child may have been stopped: says so, once for each stop. By the user (Ctrl-Z), fairpar
-// stops too, and when it goes on, so does the job.
+// For the event loop, when a child may have been stopped: prints a note, once for each stop. If the user has stopped it (Ctrl-Z),
+// fairpar stops too; when fairpar is continued, so is the job.
 void terminal_note_stops(struct run *run);
 
 #endif

@@ -1,4 +1,4 @@
-// Jobs that wait for others (--wait): who waits for whom, and when each goes on.
+// Jobs that wait for other jobs (--wait).
 
 #include "run/waits.h"
 
@@ -8,11 +8,11 @@
 #include "engine/start_order.h"
 #include "process/child.h"
 #include "run/dag_node.h"
-#include "run/leases.h"
-#include "run/nested.h"
+#include "run/job_state.h"
 #include "run/run.h"
 #include "run/terminal.h"
-#include "run/worker_state.h"
+#include "sharing/leases.h"
+#include "sharing/nested.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -79,6 +79,7 @@ struct waits *waits_open(struct run *run) {
 
 static void wait_free(struct wait *wait) {
 	list_remove(&wait->link);
+	(void)atomic_fetch_sub(&wait->waits->n, 1);
 	free(wait->ids);
 	free(wait);
 }
@@ -179,15 +180,13 @@ static void attempt_wait(struct waits *waits, struct waits_attempt *attempt) {
 
 static void attempt_keep(struct waits *waits, struct waits_attempt *attempt) {
 	struct run *run = waits->run;
-	if (attempt->state >= LENDS_SLOTS) {
-		--waits->nlending;
-		children_set_waiting(run->children, attempt->origin, false);
-		if (attempt->has_terminal) {
-			terminal_return(run, attempt->pid);
-		}
-		if (run->nested) {
-			(void)nested_withhold(run->nested, attempt->origin->number, false);
-		}
+	--waits->nlending;
+	children_set_waiting(run->children, attempt->origin, false);
+	if (attempt->has_terminal) {
+		terminal_return(run, attempt->pid);
+	}
+	if (run->nested) {
+		(void)nested_withhold(run->nested, attempt->origin->number, false);
 	}
 	attempt->state = KEEPS_SLOTS;
 }
@@ -208,18 +207,6 @@ static void attempt_go_on(struct waits *waits, struct waits_attempt *attempt) {
 		pool_reclaim(waits->run->pool, attempt->origin->worker, /* waits */ false);
 		attempt->state = WANTS_LEASE;
 	}
-}
-
-// Has it all that it needs to go on? From the event loop.
-static bool attempt_has_slots(struct waits *waits, struct waits_attempt *attempt) {
-	const struct run *run = waits->run;
-	if (attempt->state == WANTS_SLOTS && worker_keeps_slots(attempt->origin->worker)) {
-		attempt->state = WANTS_LEASE;
-	}
-	if (attempt->state == WANTS_LEASE && (!run->leases || leases_regain(run->leases, attempt->origin))) {
-		attempt_keep(waits, attempt);
-	}
-	return attempt->state == KEEPS_SLOTS;
 }
 
 // The end of its item gives back what it has, and takes it out of the line.
@@ -273,14 +260,13 @@ static void search_name(struct search *search, const char *name, uint64_t number
 // Does that attempt go on only after the waiter?
 static bool search_attempt(struct search *search, const struct waits_attempt *attempt) {
 	bool found = attempt == search->waiter;
-	for (struct list *at = search->waits->list.next; at != &search->waits->list && !found; at = at->next) {
-		const struct wait *wait = list_entry(at, struct wait, link);
-		bool blocked = wait->attempt == attempt && wait->state == WAITS;
+	list_for_each_entry(&search->waits->list, struct wait, wait, link) {
+		bool blocked = !found && wait->attempt == attempt && wait->state == WAITS;
 		size_t n = 0;
 		for (size_t i = 0; i < wait->n && blocked; ++i) {
 			n += search_job(search, wait->ids[i]);
 		}
-		found = n > 0 && (!wait->any || n == wait->n);
+		found = found || (n > 0 && (!wait->any || n == wait->n));
 	}
 	if (found) {
 		search_name(search, attempt->job->batch->name, attempt->job->item.number, /* is_batch */ false);
@@ -311,9 +297,8 @@ static bool search_batch(struct search *search, struct dag_node *node) {
 		return node->searched == waits->nsearches * 2 + 1;
 	}
 	node->searched = waits->nsearches * 2;
-	for (struct list *at = waits->attempts.next; at != &waits->attempts && !found; at = at->next) {
-		const struct waits_attempt *attempt = list_entry(at, struct waits_attempt, link);
-		found = attempt->job->batch->node == node && search_attempt(search, attempt);
+	list_for_each_entry(&waits->attempts, struct waits_attempt, attempt, link) {
+		found = found || (attempt->job->batch->node == node && search_attempt(search, attempt));
 	}
 	found = found || search_needs(search, node);
 	node->searched += found;
@@ -333,9 +318,8 @@ static bool search_job(struct search *search, uint64_t id) {
 	}
 	job->seen = waits->nsearches;
 	job->leads = false;
-	for (struct list *at = waits->attempts.next; at != &waits->attempts && !found; at = at->next) {
-		struct waits_attempt *attempt = list_entry(at, struct waits_attempt, link);
-		if (attempt->job->item.seq == id) {
+	list_for_each_entry(&waits->attempts, struct waits_attempt, attempt, link) {
+		if (!found && attempt->job->item.seq == id) {
 			runs = true;
 			if (search->forward) {
 				children_set_awaited(waits->run->children, &attempt->awaited); // it may be waiting for memory
@@ -358,27 +342,20 @@ static bool search_job(struct search *search, uint64_t id) {
 	return found;
 }
 
-// Returns false, with the names of the circle, if the attempt would wait for itself.
-static bool check_circle(struct waits *waits, const struct waits_attempt *attempt, const uint64_t *ids, size_t n, bool any, struct buf *why) {
-	struct search search = {.waits = waits, .waiter = attempt, .path = BUF_INIT};
-	size_t nblocked = 0;
-	for (size_t i = 0; i < n && attempt; ++i) {
+// Says in `why`, with the names of the circle, that the attempt would wait for itself, if it would.
+static void check_circle(struct waits *waits, const struct waits_attempt *attempt, const uint64_t *ids, size_t n, bool any, struct buf *why) {
+	size_t nblocked = 0, needed = any ? n : 1;
+	for (size_t i = 0; i < n && attempt && nblocked < needed; ++i) {
+		struct search search = {.waits = waits, .waiter = attempt, .path = BUF_INIT};
 		++waits->nsearches;
 		nblocked += search_job(&search, ids[i]);
-		if (nblocked > (any ? i : 0)) {
-			FP_CLEANUP(buf_fini) struct buf name = BUF_INIT;
-			add_name(&name, attempt->job->batch->name, attempt->job->item.number);
-			buf_reset(why);
-			buf_printf(why, "a circle: %s waits for %s", buf_str(&name), buf_str(&search.path));
+		if (nblocked == needed) {
+			buf_adds(why, "a circle: ");
+			add_name(why, attempt->job->batch->name, attempt->job->item.number);
+			buf_printf(why, " waits for %s", buf_str(&search.path));
 		}
-		buf_reset(&search.path);
+		buf_fini(&search.path);
 	}
-	buf_fini(&search.path);
-	bool is_circle = nblocked > 0 && (!any || nblocked == n);
-	if (!is_circle) {
-		buf_reset(why);
-	}
-	return !is_circle;
 }
 
 // What is waited for, and what that waits for, comes to the front of the line.
@@ -421,31 +398,20 @@ static void wait_forget(struct wait *wait, uint64_t id) {
 	}
 }
 
-// Of those that it waits for, the first that has ended already, or NULL; with the lock.
-static const struct known_job *find_ended(const struct wait *wait) {
-	const struct known_job *found = NULL;
-	for (size_t i = 0; i < wait->n; ++i) {
-		const struct known_job *job = find_job(wait->waits, wait->ids[i]);
-		if (job->ended && (!found || job->ended < found->ended)) {
-			found = job;
-		}
-	}
-	return found;
-}
-
 // Its jobs that had ended before it began, or with `any` the first of them; with the lock.
 static void forget_ended(struct wait *wait) {
-	const struct known_job *first = wait->any ? find_ended(wait) : NULL;
+	const struct known_job *first = NULL;
+	for (size_t i = 0; i < wait->n;) {
+		const struct known_job *job = find_job(wait->waits, wait->ids[i]);
+		if (job->ended && !wait->any) {
+			wait_forget(wait, job->id); // another takes its place
+			continue;
+		}
+		first = job->ended && (!first || job->ended < first->ended) ? job : first;
+		++i;
+	}
 	if (first) {
 		wait_forget(wait, first->id);
-	}
-	for (size_t i = 0; i < wait->n && !wait->any;) {
-		uint64_t id = wait->ids[i];
-		if (find_job(wait->waits, id)->ended) {
-			wait_forget(wait, id); // another takes its place
-		} else {
-			++i;
-		}
 	}
 }
 
@@ -488,7 +454,7 @@ static void check_wait(struct waits *waits, uint64_t waiter, const struct waits_
 		buf_adds(why, "the job that waits has ended");
 	}
 	if (why->len == 0) {
-		(void)check_circle(waits, attempt, ids, n, any, why);
+		check_circle(waits, attempt, ids, n, any, why);
 	}
 }
 
@@ -517,11 +483,6 @@ struct wait *waits_begin(struct waits *waits, uint64_t waiter, const uint64_t *i
 	return wait;
 }
 
-static void wait_remove(struct wait *wait) {
-	list_remove(&wait->link);
-	(void)atomic_fetch_sub(&wait->waits->n, 1);
-}
-
 void waits_cancel(struct wait *wait) {
 	struct waits *waits = wait->waits;
 	mutex_lock(&waits->lock);
@@ -532,19 +493,23 @@ void waits_cancel(struct wait *wait) {
 	if (attempt && attempt->nwaits == 0) {
 		attempt_go_on(waits, attempt);
 	}
-	wait_remove(wait);
 	wait_free(wait);
 	mutex_unlock(&waits->lock);
 	run_wake(waits->run);
 }
 
-// Goes on with attempts that may lend their slots now, or may have them back; with the lock.
+// Goes on with attempts that may lend their slots now, or have all that they need; with the lock.
 static void attempts_advance(struct waits *waits) {
+	struct leases *leases = waits->run->leases;
 	list_for_each_entry(&waits->attempts, struct waits_attempt, attempt, link) {
 		if (attempt->state == HELD_UP) {
 			attempt_lend(waits, attempt);
-		} else if (attempt->state >= WANTS_SLOTS) {
-			(void)attempt_has_slots(waits, attempt);
+		}
+		if (attempt->state == WANTS_SLOTS && worker_keeps_slots(attempt->origin->worker)) {
+			attempt->state = WANTS_LEASE;
+		}
+		if (attempt->state == WANTS_LEASE && (!leases || leases_regain(leases, attempt->origin))) {
+			attempt_keep(waits, attempt);
 		}
 	}
 }
@@ -554,13 +519,13 @@ static struct wait *take_over(struct waits *waits) {
 	struct wait *found = NULL;
 	mutex_lock(&waits->lock);
 	attempts_advance(waits);
-	for (struct list *at = waits->list.next; at != &waits->list && !found; at = at->next) {
-		struct wait *wait = list_entry(at, struct wait, link);
+	list_for_each_entry(&waits->list, struct wait, wait, link) {
 		bool returned = wait->state == RETURNS && (wait->attempt->state == KEEPS_SLOTS || wait->attempt->nwaits > 0);
-		found = wait->state == IS_OVER || returned ? wait : NULL;
-	}
-	if (found) {
-		wait_remove(found);
+		if (wait->state == IS_OVER || returned) {
+			list_remove(&wait->link);
+			found = wait;
+			break;
+		}
 	}
 	mutex_unlock(&waits->lock);
 	return found;

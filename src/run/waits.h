@@ -1,12 +1,12 @@
-// Jobs that wait for others (--wait): who waits for whom, and when each goes on.
+// Jobs that wait for other jobs (--wait).
 //
-// While a job waits it counts for nothing: its slots, its place in max_parallel, the memory that it has declared (not what
-// --memory=auto has learned) and the terminal are for others. What it waits for comes to the front of the line. When that has ended the job is first in line
-// itself, and it is told so only when it has its slots again. A job that waits more than once at the same time gets them
-// back with the end of the last wait; it is told of the others at once, for they may be what it goes on without.
+// A job that waits lends its slots, its place in max_parallel, its declared memory (not what --memory=auto has learned) and the
+// terminal to other jobs. The jobs that it waits for move to the front of their queues. When they have ended the job is first in
+// line for its slots, and its wait returns only when it has these. If it has several waits at the same time, only the last one
+// returns the slots; the others return at once.
 //
-// A wait that would close a circle is refused. The circle goes over waits and over the needs of batches: a job of a batch that
-// waits for others needs all jobs of these, and whoever waits for a job of its own batch's dependents waits for itself.
+// A wait that would make a circle is refused. Waits and the needs of batches both count: a job waits for all jobs of the batches
+// that its batch needs. So a job that waits for one of a batch that needs its own batch would wait for itself.
 //
 // A job is known by its id, item.seq, once it was announced by waits_add_job(). Only such jobs can be waited for.
 
@@ -30,7 +30,8 @@ struct run;
 struct wait;
 struct waits;
 
-// One for the run, behind its pool. Frees what waits_close() finds under way without a call of `done`; NULL-safe, once no job runs.
+// waits_open() makes the table of the run's waits, after run->pool. waits_close() frees it, once no job runs; pending waits end
+// without a call of `done`. NULL-safe.
 struct waits *waits_open(struct run *run);
 void waits_close(struct waits *waits);
 
@@ -61,9 +62,9 @@ struct waits_attempt {
 	unsigned state;
 };
 
-// Between these the attempt with the number origin->number may wait. On its worker's thread; the pointers stay good until
-// waits_attempt_end(), which makes its waits those of an outsider, and returns whether it had what it may lend, the terminal too. `waits`
-// may be NULL.
+// Register an attempt (origin->number), which may wait from waits_attempt_begin() to waits_attempt_end(); the pointers are
+// borrowed as long. waits_attempt_end() turns its pending waits into those of an outsider, and returns true if the attempt has
+// its slots and the terminal, false if it still lends them. On the worker's thread. `waits` may be NULL.
 void waits_attempt_begin(struct waits *waits, struct waits_attempt *attempt, const struct attempt_origin *origin, const struct job *job,
                          bool has_terminal);
 void waits_attempt_started(struct waits *waits, struct waits_attempt *attempt, pid_t pid);
@@ -82,8 +83,8 @@ typedef void waits_done_fn(void *arg, uint64_t id);
 struct wait *waits_begin(struct waits *waits, uint64_t waiter, const uint64_t *ids, size_t n, bool any, waits_done_fn *done,
                          void *arg, struct buf *why) FP_NODISCARD;
 
-// Who waited has gone, and `done` is not called any more. Its job goes on without waiting for its slots, which count as
-// taken at once: nothing else starts before there is room again.
+// Cancels the wait, because its client has gone: frees it, and `done` is not called. If it was the attempt's last wait, its job
+// goes on at once; its slots count as taken again, so nothing else starts before there is room.
 void waits_cancel(struct wait *wait);
 
 // Calls `done` where that is due. Whenever the loop wakes.

@@ -123,21 +123,11 @@ static const char *separation(unsigned place) {
 }
 
 void quoting_add_variable(struct buf *buf, unsigned place, unsigned n) {
-	buf_adds(buf, separation(place));
-	switch (place & PLACE_KINDS) {
-	case PLACE_SINGLE:
-		buf_printf(buf, "'\"${_item%u}\"'", n);
-		return;
-	case PLACE_ANSI:
-		buf_printf(buf, "'\"${_item%u}\"$'", n);
-		return;
-	case PLACE_DOUBLE:
-	case PLACE_DOCUMENT:
-		buf_printf(buf, "${_item%u}", n);
-		return;
-	default:
-		buf_printf(buf, "\"${_item%u}\"", n);
-	}
+	unsigned kind = place & PLACE_KINDS;
+	bool is_within = kind == PLACE_DOUBLE || kind == PLACE_DOCUMENT; // the expansion needs no quotes of its own
+	const char *quote = kind == PLACE_SINGLE || kind == PLACE_ANSI ? "'" : "", *dollar = kind == PLACE_ANSI ? "$" : "";
+	const char *own = is_within ? "" : "\"";
+	buf_printf(buf, "%s%s%s${_item%u}%s%s%s", separation(place), quote, own, n, own, dollar, quote);
 }
 
 // Puts a backslash before what means something inside double quotes (XCU 2.2.3).

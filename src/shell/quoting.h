@@ -29,8 +29,8 @@ enum place {
 	PLACE_DOLLAR = 1 << 5,    // behind a $: a name is a variable, but nothing else may become syntax
 	PLACE_QUOTED = 1 << 6,    // a reserved word like `esac` would be one here: it gets quotes
 	PLACE_BACKTICKS = 1 << 7, // inside `…`
-	PLACE_VARIABLE = 1 << 8,  // in an intricate template (reading.is_intricate): an item that needs quotes becomes a variable
-	PLACE_APART = 1 << 9,     // behind $NAME, before < or >, in [[ ]]: a plain item gets quotes, too, or it could be part of these
+	PLACE_VARIABLE = 1 << 8,  // in a template with reading.is_intricate: an item that needs quotes comes out of a variable
+	PLACE_APART = 1 << 9,     // behind $NAME, before < or >, in [[ ]]: a plain item is quoted too, or it could join these
 	// in PLACE_DOUBLE, where a byte that is not ASCII and the next one may be one character in some locales (GBK, SJIS):
 	PLACE_AFTER_HIGH = 1 << 10,  // behind such a byte
 	PLACE_BEFORE_TAIL = 1 << 11, // before a byte that may be the second one
@@ -45,9 +45,9 @@ void quoting_add_assignment(struct buf *buf, unsigned n, const char *item, size_
 // Appends "${_itemN}", with the quotes and escapes that the place needs.
 void quoting_add_variable(struct buf *buf, unsigned place, unsigned n);
 
-// Appends the item as it is spelled in this place; in PLACE_PLAIN as shell_quote() does. quoting_needs_variable() is false.
-// With PLACE_ESCAPED or PLACE_DOLLAR, an empty item is to be added also where a record has none, so that the backslash or $
-// does not act on what follows.
+// Appends the item as it is spelled in this place; in PLACE_PLAIN as shell_quote() does. Only where quoting_needs_variable() is
+// false. With PLACE_ESCAPED or PLACE_DOLLAR the caller adds an empty item where a record has no such argument: else the
+// backslash or the $ would act on the byte behind the replacement string.
 void quoting_add(struct buf *buf, unsigned place, const char *item, size_t len);
 
 // Appends the word quoted so that every Bourne shell reads exactly these bytes (newline and any byte but NUL included).

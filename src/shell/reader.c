@@ -3,6 +3,7 @@
 #include "shell/reader_internal.h"
 
 #include "base/alloc.h"
+#include "base/text.h"
 
 #include <string.h>
 
@@ -30,22 +31,17 @@ static unsigned derived_needs(unsigned needs) {
 	return (needs & ~strict) | (strict ? NEED_DERIVED : 0u);
 }
 
-static void use_outside(struct reader *r, const struct outer *outer, size_t i) {
-	struct read_item *item = &r->reading->items[i];
-	refuse(r, item->at, outer->scope.ban);
-	item->needs |= derived_needs(outer->scope.needs) & NEED_DERIVED;
-	if (outer->scope.flow) {
-		flow_add(r, outer->scope.flow, i, true);
-	}
-}
-
 void reader_use(struct reader *r, size_t i, bool is_derived) {
 	struct read_item *item = &r->reading->items[i];
 	item->is_read = true;
 	++r->nuses;
 	r->last_used = i;
 	for (const struct outer *outer = r->outer; outer; outer = outer->next) {
-		use_outside(r, outer, i);
+		refuse(r, item->at, outer->scope.ban);
+		item->needs |= derived_needs(outer->scope.needs) & NEED_DERIVED;
+		if (outer->scope.flow) {
+			flow_add(r, outer->scope.flow, i, true);
+		}
 	}
 	refuse(r, item->at, r->scope.ban);
 	if (!item->is_reference) {
@@ -121,10 +117,10 @@ void reader_set_region(struct reader *r, unsigned region) {
 	r->scope.region = region;
 }
 
-static struct scope enter_quotes(struct reader *r, bool in_document) {
+static struct scope enter_quotes(struct reader *r) {
 	struct scope saved = r->scope;
 	r->nregions += 2;
-	reader_set_region(r, r->nregions | in_document);
+	reader_set_region(r, r->nregions);
 	if (++r->depth > READER_DEPTH) {
 		reader_doubt(r, "so many constructs inside one another are not followed", "write a script");
 		r->at = r->len;
@@ -132,8 +128,8 @@ static struct scope enter_quotes(struct reader *r, bool in_document) {
 	return saved;
 }
 
-struct scope reader_enter(struct reader *r, bool in_document) {
-	struct scope saved = enter_quotes(r, in_document);
+struct scope reader_enter(struct reader *r) {
+	struct scope saved = enter_quotes(r);
 	r->scope = (struct scope){.region = r->scope.region};
 	return saved;
 }
@@ -153,14 +149,10 @@ static void expect(struct reader *r, char c) {
 	}
 }
 
-bool reader_is_name(char c) {
-	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
-}
-
 // Goes on behind the bytes of a name. Returns their number.
 static size_t skip_name(struct reader *r) {
 	size_t start = r->at;
-	while (r->at < r->len && reader_is_name(r->text[r->at])) {
+	while (r->at < r->len && text_is_name(r->text[r->at])) {
 		++r->at;
 	}
 	return r->at - start;
@@ -238,7 +230,7 @@ static void read_backslash(struct reader *r, unsigned place, struct word *word) 
 static void read_quotes(struct reader *r, struct word *word) {
 	char quote = r->text[r->at];
 	unsigned place = quote == '"' ? PLACE_DOUBLE : PLACE_SINGLE;
-	struct scope saved = enter_quotes(r, false);
+	struct scope saved = enter_quotes(r);
 	if (word) {
 		word->is_quoted = true;
 	}
@@ -254,7 +246,7 @@ static void read_quotes(struct reader *r, struct word *word) {
 
 // $'…', which dash takes for a $ before '…'
 static void read_ansi(struct reader *r, struct word *word) {
-	struct scope saved = enter_quotes(r, false);
+	struct scope saved = enter_quotes(r);
 	r->at += 2;
 	while (!reader_at_end(r) && r->text[r->at] != '\'') {
 		bool is_escaped = r->text[r->at] == '\\';
@@ -313,7 +305,7 @@ static struct outer outer_of(const struct reader *r) {
 // $( ), <( )
 static void read_substitution(struct reader *r) {
 	struct outer outer = outer_of(r);
-	struct scope saved = reader_enter(r, false);
+	struct scope saved = reader_enter(r);
 	r->outer = &outer;
 	++r->substitutions;
 	if (r->text[r->at] == '>') { // it reads the output of the command whose word it is
@@ -335,7 +327,7 @@ static void read_inner(struct reader *r, char *inner, size_t *map, size_t n) {
 	const char *text = r->text;
 	const size_t *outer_map = r->map;
 	size_t len = r->len;
-	struct scope saved = reader_enter(r, false);
+	struct scope saved = reader_enter(r);
 	r->text = inner;
 	r->map = map;
 	r->len = n;
@@ -480,12 +472,12 @@ static void read_subscript(struct reader *r) {
 // The name in ${…}, and its subscript. Returns the length of the name.
 static size_t read_parameter_name(struct reader *r) {
 	bool is_length = r->text[r->at] == '#';
-	bool is_indirect = r->text[r->at] == '!' && reader_is_name(reader_peek(r, 1));
+	bool is_indirect = r->text[r->at] == '!' && text_is_name(reader_peek(r, 1));
 	while (!reader_at_end(r) && r->text[r->at] != '\0' && strchr("=~^", r->text[r->at])) { // of zsh
 		ban(r, again);
 		++r->at;
 	}
-	if (strchr("#!^=+~", r->text[r->at]) && r->text[r->at] != '\0' && reader_is_name(reader_peek(r, 1))) {
+	if (strchr("#!^=+~", r->text[r->at]) && r->text[r->at] != '\0' && text_is_name(reader_peek(r, 1))) {
 		++r->at;
 	}
 	size_t start = r->at, len = skip_name(r);
@@ -533,7 +525,7 @@ static void read_flags(struct reader *r) {
 
 // ${…}
 static void read_parameter(struct reader *r, unsigned place) {
-	struct scope saved = enter_quotes(r, false);
+	struct scope saved = enter_quotes(r);
 	bool is_quoted = place == PLACE_DOUBLE || place == PLACE_DOCUMENT;
 	r->at += 2;
 	char c = reader_peek(r, 0);
@@ -588,7 +580,7 @@ static bool read_again(struct reader *r) {
 	while (strchr("=~^", reader_peek(r, n)) && reader_peek(r, n) != '\0') {
 		++n;
 	}
-	if (n == 1 || !(reader_is_name(reader_peek(r, n)) || reader_peek(r, n) == '@' || reader_peek(r, n) == '*')) {
+	if (n == 1 || !(text_is_name(reader_peek(r, n)) || reader_peek(r, n) == '@' || reader_peek(r, n) == '*')) {
 		return false;
 	}
 	struct reason old = r->scope.ban;
@@ -613,7 +605,7 @@ void reader_dollar(struct reader *r, unsigned place, struct word *word) {
 		return;
 	}
 	if ((c == '(' && reader_peek(r, 2) == '(') || c == '[') {
-		struct scope saved = reader_enter(r, false);
+		struct scope saved = reader_enter(r);
 		r->scope.needs = NEED_INTEGER;
 		r->at += c == '(' ? 3 : 2;
 		if (!reader_arithmetic(r, c == '(' ? "))" : "]") && c == '(') {
@@ -626,8 +618,8 @@ void reader_dollar(struct reader *r, unsigned place, struct word *word) {
 		read_parameter(r, place);
 	} else if (c == '\'' && !is_quoted) {
 		read_ansi(r, word);
-	} else if (reader_is_name(c) || (c != '\0' && strchr("@*#?-$!", c))) {
-		bool is_special = !reader_is_name(c) || (c >= '0' && c <= '9');
+	} else if (text_is_name(c) || (c != '\0' && strchr("@*#?-$!", c))) {
+		bool is_special = !text_is_name(c) || (c >= '0' && c <= '9');
 		r->at += is_special ? 2 : 1;
 		if (!is_special) {
 			skip_name(r);
@@ -645,14 +637,6 @@ void reader_dollar(struct reader *r, unsigned place, struct word *word) {
 
 // ---- arithmetic ----
 
-// A quote or a backslash in arithmetic. Subscripts may have them: ${a["key"]}.
-static void read_arithmetic_quote(struct reader *r, const char *closing) {
-	if (*closing == ')' && !(r->text[r->at] == '\\' && reader_peek(r, 1) == '\n')) {
-		reader_doubt(r, "shells do not agree about quotes in arithmetic", "leave them out");
-	}
-	read_special(r, PLACE_PLAIN, NULL);
-}
-
 bool reader_arithmetic(struct reader *r, const char *closing) {
 	unsigned nested = 0;
 	const char opening = *closing == ')' ? '(' : *closing == ']' ? '[' : '\0';
@@ -663,8 +647,11 @@ bool reader_arithmetic(struct reader *r, const char *closing) {
 			r->at += is_end ? strlen(closing) : 1;
 			return is_end;
 		}
-		if (c == '\'' || c == '"' || c == '\\') {
-			read_arithmetic_quote(r, closing);
+		if (c == '\'' || c == '"' || c == '\\') { // subscripts may have them: ${a["key"]}
+			if (*closing == ')' && !(c == '\\' && reader_peek(r, 1) == '\n')) {
+				reader_doubt(r, "shells do not agree about quotes in arithmetic", "leave them out");
+			}
+			read_special(r, PLACE_PLAIN, NULL);
 		} else if (!reader_item(r, PLACE_DOUBLE) && read_name(r, false) == 0 && !read_special(r, PLACE_DOUBLE, NULL)) {
 			nested += c == opening && opening != '\0' ? 1 : 0;
 			nested -= c == *closing ? 1 : 0;
@@ -687,7 +674,7 @@ static bool may_be_qualifiers(const struct reader *r) {
 
 // x=(…), @(…) of bash and ksh, *(…) of zsh: words, too, but no commands.
 static void read_group(struct reader *r, bool is_array) {
-	struct scope saved = enter_quotes(r, false);
+	struct scope saved = enter_quotes(r);
 	r->scope.needs = is_array ? r->group_needs : r->scope.needs;
 	++r->at;
 	if (!is_array && r->quoted != PLACE_APART && may_be_qualifiers(r)) {
@@ -739,30 +726,22 @@ static bool is_subscript(const struct reader *r, const struct word *word) {
 	}
 	bool is_name = word->may_assign && word->len > 0 && !word->is_open && !word->is_quoted;
 	for (size_t i = 0; is_name && i < word->len; ++i) {
-		is_name = reader_is_name(word->text[i]);
+		is_name = text_is_name(word->text[i]);
 	}
 	return is_name;
 }
 
 // A byte that is part of a word. Returns false at one that ends it.
 static bool read_part(struct reader *r, struct word *word) {
-	switch (r->text[r->at]) {
-	case ' ': case '\t': case '\n': case ';': case '&': case '|': case ')':
-		return false;
-	case '<': case '>':
-		if (reader_peek(r, 1) != '(') {
-			return false;
-		}
+	char c = r->text[r->at];
+	if (reader_peek(r, 1) == '(' && (c == '<' || c == '>' || (c == '=' && r->at == word->start))) { // <( ), and =( ) of zsh
 		word->is_open = true;
 		read_substitution(r);
 		return true;
-	case '=':
-		if (r->at == word->start && reader_peek(r, 1) == '(') { // =(…) of zsh
-			word->is_open = true;
-			read_substitution(r);
-			return true;
-		}
-		break;
+	}
+	switch (c) {
+	case ' ': case '\t': case '\n': case ';': case '&': case '|': case ')': case '<': case '>':
+		return false;
 	case '(':
 		return read_parenthesis(r, word);
 	case '[':
@@ -785,7 +764,7 @@ void reader_word(struct reader *r, struct word *word) {
 	for (size_t i = 0; r->scope.flow && !word->is_open && i < word->len; ++i) { // y=x: arithmetic takes the value of x for that of y
 		size_t n = 0;
 		char name[NAME_LEN];
-		while (reader_is_name(word->text[i])) {
+		while (text_is_name(word->text[i])) {
 			name[n++] = word->text[i++];
 		}
 		name[n] = '\0';

@@ -54,9 +54,9 @@ struct reading {
 	size_t nvariables, nwhole; // their number; that of those at the front that hold the whole item
 	bool is_multibyte;       // characters of the locale may contain ASCII bytes
 	bool is_yen;             // the byte of the backslash is another character in the locale (SHIFT_JIS)
-	unsigned char *marks;    // for each byte of the text and one more: what it is; or NULL
-	unsigned *regions;       // the same: a number for the quotes, substitution or here-document that the byte stands in; or NULL.
-	                         // That of a here-document is odd, all others are even
+	unsigned char *marks;    // len + 1 elements that the reader sets: READ_ESCAPED, READ_OPERATOR of each byte; or NULL
+	unsigned *regions;       // len + 1 elements that the reader sets: the number of the quotes, substitution or here-document
+	                         // that each byte stands in, odd for a here-document, else even; or NULL
 	// set by the reader
 	bool is_intricate;       // has places in which an item that needs quotes had better be a variable (shell/quoting.h)
 	const char *refusal;     // why an item cannot stand where it does (static text); or NULL

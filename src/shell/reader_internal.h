@@ -1,6 +1,5 @@
-// The inside of the reader of shell text, shared by reading.c (the whole), reader.c (quotes and expansions),
-// reader_commands.c (lists of commands and here-documents) and reader_words.c (what commands do with their words, and what
-// flows through variables).
+// The inside of the reader of shell text, shared by reader.c (quotes and expansions), reader_commands.c (the whole, lists of
+// commands and here-documents) and reader_words.c (what commands do with their words, and what flows through variables).
 //
 // The reader is a recursive descent over the text. It keeps what is in force at each place (struct scope), and follows where
 // items go: into which variables, and into the standard input and output of commands (struct flow). Text behind a construct
@@ -138,9 +137,6 @@ static inline size_t reader_place(const struct reader *r, size_t at) {
 	return r->map ? r->map[at] : at;
 }
 
-// True for the bytes of names (POSIX XBD 3.216) and of positional parameters.
-bool reader_is_name(char c);
-
 // From here on it is in doubt how shells parse the text: an item is refused for this reason, if it is the first one.
 void reader_doubt(struct reader *r, const char *why, const char *advice);
 
@@ -150,7 +146,7 @@ void reader_doubt_yen(struct reader *r, char next);
 
 // Begins a construct in which nothing of what is outside counts: $( ), a function. Returns the scope around it, for
 // reader_leave().
-struct scope reader_enter(struct reader *r, bool in_document);
+struct scope reader_enter(struct reader *r);
 
 // Ends a construct: what was in force around it is so again.
 void reader_leave(struct reader *r, struct scope saved);
@@ -196,24 +192,24 @@ void reader_list(struct reader *r, char end);
 enum command_kind {
 	ORDINARY,  // a program, a function
 	INTEGERS,  // all of its words are arithmetic
-	INTEGER,   // … the first of them
-	NAMES,     // … names of variables
-	READ,      // … and the variables get what is read
-	MAPFILE,   // … in parts
-	DECLARE,   // … NAME or NAME=VALUE
+	INTEGER,   // the first of its words is arithmetic
+	NAMES,     // its words are names of variables
+	READ,      // its words are names of variables, which get what is read
+	MAPFILE,   // as READ, but the variable is an array of the lines
+	DECLARE,   // its words are NAME or NAME=VALUE
 	DECLARE_INTEGERS,
 	TEST,
 	PRINTF,
 	PRINT,
-	SET,       // the positional parameters
-	CODE,      // … are read as commands
-	COMPLETION, // … are expanded, or run
-	SOURCE,    // the first of them is a file of commands
-	TRAP,      // … so is the first of them; names of signals
-	PREFIX,    // a command comes
-	REPEAT,    // a number, then a command
-	UNSAFE,    // it may change how shells read
-	OPTIONS,   // … the options …quotes and promptsubst
+	SET,       // its words become the positional parameters
+	CODE,      // its words are read as commands
+	COMPLETION, // its words are expanded, or run
+	SOURCE,    // its first word is a file of commands
+	TRAP,      // its first word is read as commands, the others are names of signals
+	PREFIX,    // its words are another command
+	REPEAT,    // a number, then another command
+	UNSAFE,    // it may change how shells read text
+	OPTIONS,   // as UNSAFE, by the options …quotes and promptsubst
 };
 
 // A command, as far as it has been read.

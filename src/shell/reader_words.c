@@ -4,9 +4,40 @@
 #include "shell/reader_internal.h"
 
 #include "base/alloc.h"
+#include "base/text.h"
 #include "base/units.h"
 
 #include <string.h>
+
+// ---- variables that shells obey ----
+
+// From the manuals of bash, zsh, ksh93, mksh, yash and dash, and ld.so(8); the integers as bash 5.2, zsh 5.9 and mksh R59 have
+// them.
+enum variable_kind shell_variable_kind(const char *name, bool is_array) {
+	static const char code[] =
+		"PS0 PS1 PS2 PS3 PS4 PROMPT PROMPT2 PROMPT3 PROMPT4 RPROMPT RPROMPT2 RPS1 RPS2 SPROMPT PROMPT_COMMAND POST_PROMPT_COMMAND "
+		"COMMAND_NOT_FOUND_HANDLER YASH_AFTER_CD MAILPATH ENV BASH_ENV ZDOTDIR FCEDIT NULLCMD READNULLCMD STTY SHELLOPTS BASHOPTS "
+		"BASH_ALIASES dis_aliases dis_functions galiases dis_galiases saliases dis_saliases IFS";
+	static const char integers[] =
+		"RANDOM SRANDOM SECONDS LINENO OPTIND HISTCMD TMOUT MAILCHECK HISTSIZE SAVEHIST COLUMNS LINES UID GID EUID EGID ERRNO "
+		"KEYTIMEOUT LISTMAX DIRSTACKSIZE FUNCNEST SHLVL TTYIDLE TRY_BLOCK_ERROR TRY_BLOCK_INTERRUPT BASHPID KSHUID KSHGID KSHEGID "
+		"PGRP PPID PIPESTATUS USER_ID";
+	size_t len = strcspn(name, "[");
+	if (len == 0) {
+		return VARIABLE_PLAIN;
+	}
+	if (word_is_in(code, name, len) || strncmp(name, "BASH_FUNC_", 10) == 0 || (is_array && word_is_in("functions aliases", name, len))) {
+		return VARIABLE_CODE;
+	}
+	if (word_is_in("PATH LD_LIBRARY_PATH FPATH BASH_LOADABLES_PATH MODULE_PATH YASH_LOADPATH", name, len)) {
+		return VARIABLE_DIRECTORIES;
+	}
+	bool is_table = is_array && word_is_in("commands path fpath module_path", name, len);
+	if (strncmp(name, "LD_", 3) == 0 || word_is_in("BASH_CMDS dis_commands GCONV_PATH", name, len) || is_table) {
+		return VARIABLE_PROGRAMS;
+	}
+	return word_is_in(integers, name, len) ? VARIABLE_INTEGER : VARIABLE_PLAIN;
+}
 
 // ---- variables that hold items ----
 
@@ -63,8 +94,8 @@ static void add_flow(struct reader *r, const char *to, size_t item, bool is_deri
 	bool is_any = !is_stream(to) || r->feeds_all || (r->in_function && to[0] == FLOW_OUTPUT[0]);
 	struct flow flow = {.item = item, .is_derived = is_derived, .at = reader_place(r, r->at), .statement = is_any ? 0 : r->statement};
 	copy_name(flow.name, to);
-	for (size_t i = 1; reader_is_name(flow.name[0]) && flow.name[i] != '\0'; ++i) { // read 'a[1]', read x?prompt
-		flow.name[i] = reader_is_name(flow.name[i]) ? flow.name[i] : '\0';
+	for (size_t i = 1; text_is_name(flow.name[0]) && flow.name[i] != '\0'; ++i) { // read 'a[1]', read x?prompt
+		flow.name[i] = text_is_name(flow.name[i]) ? flow.name[i] : '\0';
 	}
 	for (size_t i = 0; i < r->nflows; ++i) {
 		struct flow *old = &r->flows[i];
@@ -199,7 +230,7 @@ void reader_assign(struct reader *r, struct word *word) {
 	size_t len = bracket ? (size_t)(bracket - word->text) : word->len;
 	len -= len > 0 && word->text[len - 1] == '+';
 	for (size_t i = 0; i < len; ++i) {
-		if (!reader_is_name(word->text[i])) {
+		if (!text_is_name(word->text[i])) {
 			return;
 		}
 	}
@@ -516,16 +547,6 @@ static void after_source(struct reader *r, struct command_words *command, const 
 	}
 }
 
-// "rcquotes", "NO_RC_QUOTES", "promptsubst"
-static bool names_quotes(const char *text) {
-	for (; *text; ++text) {
-		if (strncasecmp(text, "quotes", 6) == 0 || strncasecmp(text, "subst", 5) == 0) {
-			return true;
-		}
-	}
-	return false;
-}
-
 static void after_set(struct reader *r, struct command_words *command, const struct word *word) {
 	bool is_attached = (word->text[0] == '-' || word->text[0] == '+') && word->text[1] == 'A' && word->len > 2;
 	if (is_attached || (is_behind(command, "A") && command->target[0] == '\0')) {
@@ -556,7 +577,7 @@ static void after_trap(struct reader *r, struct command_words *command, const st
 
 static void after_options(struct reader *r, struct command_words *command, const struct word *word) {
 	(void)command;
-	if (names_quotes(word->text)) {
+	if (strcasestr(word->text, "quotes") || strcasestr(word->text, "subst")) { // rcquotes, NO_RC_QUOTES, promptsubst
 		reader_doubt(r, "behind this command shells may read in another way", "do without it");
 	}
 }

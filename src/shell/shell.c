@@ -282,18 +282,22 @@ const char *program_find(const char *name) {
 	return program ? program->path : NULL;
 }
 
-const char *program_find_direct(const char *name) {
-	if (strchr(name, '/')) {
-		bool is_direct = is_direct_file(name, strlen(name));
+static const char *find_direct(const char *name, size_t len) {
+	if (memchr(name, '/', len)) {
+		bool is_direct = is_direct_file(name, len);
 		errno = ENOEXEC;
 		return is_direct ? name : NULL;
 	}
-	const struct program *program = find(name, strlen(name));
+	const struct program *program = find(name, len);
 	if (program && !program->is_direct) {
 		errno = ENOEXEC;
 		return NULL;
 	}
 	return program ? program->path : NULL;
+}
+
+const char *program_find_direct(const char *name) {
+	return find_direct(name, strlen(name));
 }
 
 // ---- which commands need a shell ----
@@ -336,14 +340,7 @@ bool shell_has_syntax(const char *command, size_t len) {
 
 bool shell_is_needed(const char *command, size_t len) {
 	struct command_word first;
-	if (!scan(command, len, &first) || is_own_word(&first)) {
-		return true;
-	}
-	if (memchr(first.text, '/', first.len)) {
-		return !is_direct_file(first.text, first.len);
-	}
-	const struct program *program = find(first.text, first.len);
-	return !program || !program->is_direct;
+	return !scan(command, len, &first) || is_own_word(&first) || !find_direct(first.text, first.len);
 }
 
 // ---- which shell ----
@@ -368,13 +365,8 @@ static const char *variable(const char *name) {
 }
 
 const char *shell_named(const char *option, const char **ret_by) {
-	const char *name = option;
-	*ret_by = "--shell";
-	for (size_t i = 0; !name && i < 2; ++i) {
-		*ret_by = i == 0 ? "FAIRPAR_SHELL" : "PARALLEL_SHELL";
-		name = variable(*ret_by);
-	}
-	return name;
+	*ret_by = option ? "--shell" : variable("FAIRPAR_SHELL") ? "FAIRPAR_SHELL" : "PARALLEL_SHELL";
+	return option ? option : variable(*ret_by);
 }
 
 char *shell_choose(const char *option) {

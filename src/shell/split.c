@@ -3,6 +3,7 @@
 #include "shell/split.h"
 
 #include "base/alloc.h"
+#include "base/text.h"
 
 struct scanner {
 	const char *at;
@@ -67,27 +68,15 @@ int words_split(const char *text, struct buf *words, size_t *ret_n, const char *
 	char byte;
 	do {
 		token = scan(&scanner, &byte);
-		switch (token) {
-		case TOKEN_BYTE:
-		case TOKEN_DOUBLE_BYTE:
-		case TOKEN_PLAIN_BYTE:
+		bool is_byte = token == TOKEN_BYTE || token == TOKEN_DOUBLE_BYTE || token == TOKEN_PLAIN_BYTE;
+		if (is_byte) {
 			buf_addc(words, byte);
-			in_word = true;
-			break;
-		case TOKEN_QUOTE:
-			in_word = true;
-			break;
-		case TOKEN_BLANK:
-		case TOKEN_END:
-			if (in_word) {
-				buf_add(words, "", 1);
-				++n;
-			}
+		}
+		in_word = in_word || is_byte || token == TOKEN_QUOTE;
+		if (in_word && (token == TOKEN_BLANK || token == TOKEN_END)) {
+			buf_addc(words, '\0');
+			++n;
 			in_word = false;
-			break;
-		case TOKEN_NOTHING:
-		case TOKEN_ERROR:
-			break;
 		}
 	} while (token != TOKEN_END && token != TOKEN_ERROR);
 	if (token == TOKEN_END && n > 0) {
@@ -107,10 +96,6 @@ int words_split(const char *text, struct buf *words, size_t *ret_n, const char *
 
 // ---- what is meant for a shell ----
 
-static bool is_name(char c) {
-	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
-}
-
 // The length of an expansion that both double quotes and plain text may have: $NAME ${ $( $? and `; or 0.
 static size_t expansion_length(const char *at) {
 	if (*at == '`') {
@@ -120,7 +105,7 @@ static size_t expansion_length(const char *at) {
 		return 0;
 	}
 	size_t len = 1;
-	while (is_name(at[len])) {
+	while (text_is_name(at[len])) {
 		++len;
 	}
 	return len > 1 ? len : strchr("{(@*#?!$", at[1]) ? 2 : 0;
@@ -147,30 +132,17 @@ static size_t syntax_length(const char *at) {
 
 bool words_find_syntax(const char *text, const char **ret_at, size_t *ret_len) {
 	struct scanner scanner = {text, '\0'};
-	for (;;) {
+	enum split_token token;
+	do {
 		const char *at = scanner.at;
 		char byte;
-		size_t len = 0;
-		switch (scan(&scanner, &byte)) {
-		case TOKEN_BYTE:
-			len = syntax_length(at);
-			break;
-		case TOKEN_DOUBLE_BYTE:
-			len = expansion_length(at);
-			break;
-		case TOKEN_END:
-		case TOKEN_ERROR:
-			return false;
-		case TOKEN_BLANK:
-		case TOKEN_PLAIN_BYTE:
-		case TOKEN_QUOTE:
-		case TOKEN_NOTHING:
-			break;
-		}
+		token = scan(&scanner, &byte);
+		size_t len = token == TOKEN_BYTE ? syntax_length(at) : token == TOKEN_DOUBLE_BYTE ? expansion_length(at) : 0;
 		if (len > 0) {
 			*ret_at = at;
 			*ret_len = len;
 			return true;
 		}
-	}
+	} while (token != TOKEN_END && token != TOKEN_ERROR);
+	return false;
 }

@@ -55,7 +55,7 @@ struct client {
 
 // ---- frames ----
 
-// Where the server has gone, the next read says so too.
+// Where the server has gone (fd may be -1), the next read says so too.
 static void send_frame(struct client *client, enum frame_type type, uint64_t a, uint64_t b, uint64_t c) {
 	const struct frame frame = {.type = type, .a = a, .b = b, .c = c};
 	(void)!send_all(client->fd, &frame, sizeof(frame));
@@ -111,9 +111,10 @@ static bool introduce(struct client *client) {
 		.nholds = nholds,
 		.weight = config->weight,
 		.priority = config->priority,
-		.flags = (config->shows_place ? HELLO_SHOWS_PLACE : 0) | (config->spare ? HELLO_SPARE : 0) | (config->looks ? HELLO_LOOKS : 0),
+		.flags = (config->shows_place ? HELLO_SHOWS_PLACE : 0) | (config->spare ? HELLO_SPARE : 0) | (config->observes ? HELLO_OBSERVES : 0),
 	};
-	struct buf text = BUF_INIT, out = BUF_INIT;
+	FP_CLEANUP(buf_fini) struct buf text = BUF_INIT;
+	FP_CLEANUP(buf_fini) struct buf out = BUF_INIT;
 	buf_add(&text, &hello, sizeof(hello));
 	const char *texts[] = {config->batch, config->dir, config->label};
 	for (unsigned i = 0; i < 3; ++i) {
@@ -128,10 +129,7 @@ static bool introduce(struct client *client) {
 			frame_add(&out, (struct frame){.type = FRAME_HOLD, .a = held->id.number, .b = held->id.nonce, .c = width}, NULL, 0);
 		}
 	}
-	bool sent = send_all(client->fd, out.data, out.len) == 0;
-	buf_fini(&text);
-	buf_fini(&out);
-	return sent;
+	return send_all(client->fd, out.data, out.len) == 0;
 }
 
 enum answer { ANSWER_WELCOME, ANSWER_GONE, ANSWER_REFUSED, ANSWER_LATE };
@@ -342,9 +340,7 @@ void client_ask(struct client *client, enum client_event_type type) {
 void client_send_observation(struct client *client, const struct observation *observation) {
 	FP_CLEANUP(buf_fini) struct buf out = BUF_INIT;
 	frame_add(&out, (struct frame){.type = FRAME_OBSERVED}, observation, sizeof(*observation));
-	if (client->fd >= 0) {
-		(void)!send_all(client->fd, out.data, out.len);
-	}
+	(void)!send_all(client->fd, out.data, out.len);
 }
 
 // Returns whether they are others now.
@@ -584,9 +580,7 @@ void client_set_process(struct client *client, uint64_t number, int pidfd) {
 
 void client_release(struct client *client, uint64_t number) {
 	forget_held(client, number);
-	if (client->fd >= 0) {
-		send_frame(client, FRAME_RELEASE, number, 0, 0);
-	}
+	send_frame(client, FRAME_RELEASE, number, 0, 0);
 }
 
 void client_release_and_want(struct client *client, uint64_t number, unsigned n, unsigned width) {
@@ -594,7 +588,5 @@ void client_release_and_want(struct client *client, uint64_t number, unsigned n,
 	forget_held(client, number);
 	client->wanted = n;
 	client->width = width;
-	if (client->fd >= 0) {
-		(void)!send_all(client->fd, frames, sizeof(frames));
-	}
+	(void)!send_all(client->fd, frames, sizeof(frames));
 }

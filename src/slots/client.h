@@ -24,8 +24,8 @@ struct observation;
 struct client_config {
 	const char *pool;      // its name, a valid one (slots/place.h); or NULL:
 	const char *socket;    // the abstract socket of a run (slots/place.h)
-	unsigned slots;        // of the pool, if this client starts its first server; as they are, start() gets it, and
-	struct slots_bounds bounds; // if the number is to be found; else most is 0
+	unsigned slots;        // of the pool, if this client starts its first server, and
+	struct slots_bounds bounds; // of a number that the server finds (auto); most is 0 if it is fixed. start() gets both
 	const char *batch;     // or NULL: a batch of its own
 	const char *label;     // what runs, to show
 	const char *dir;       // where, to show
@@ -34,7 +34,7 @@ struct client_config {
 	struct lease_id below; // the lease that this process runs on; number 0: none
 	bool shows_place;      // it wants CLIENT_PLACE
 	bool spare;            // it gets only what nobody else waits for
-	bool looks;            // it answers CLIENT_OBSERVE by client_send_observation()
+	bool observes;            // it answers CLIENT_OBSERVE by client_send_observation()
 	bool reuses;           // it calls client_use_again(), which is in vain without
 	// Starts a process that calls server_run() with that; its two descriptors stay the caller's, too. Returns 0, or -1
 	// with errno. NULL: none is started.
@@ -44,7 +44,7 @@ struct client_config {
 enum client_event_type {
 	CLIENT_NOTHING,        // more comes when client_fd() is readable
 	CLIENT_GRANTED,        // a lease: `id`, `width`
-	CLIENT_REVOKED,        // a lease, `id`, was taken back before it was in use; it is still wanted, if client_want() is called again
+	CLIENT_REVOKED,        // a lease, `id`, was taken back before it was in use; client_want() asks for another one
 	CLIENT_RENEWED,        // another server has taken over: leases that were not in use are void
 	CLIENT_PLACE,          // it waits: `place` of `waiting` (0: it does not), and `text` says who holds the slots
 	CLIENT_REPORT,         // what client_ask() asked for: `place` slots taken, `waiting` clients, lines of `text`
@@ -75,7 +75,8 @@ unsigned client_slots(const struct client *client);
 struct slots_bounds client_bounds(const struct client *client);
 const char *client_why(const struct client *client);
 
-// Waits for `n` more leases of `width` slots: this is the number, whatever it was.
+// Sets how many more leases, of `width` slots each, this client waits for: `n` replaces the number before. Does not block: each
+// comes as CLIENT_GRANTED.
 void client_want(struct client *client, unsigned n, unsigned width);
 
 // Asks for a CLIENT_REPORT, or CLIENT_PLACE.
@@ -87,30 +88,32 @@ void client_send_observation(struct client *client, const struct observation *ob
 // What has happened. Called until CLIENT_NOTHING when client_fd() is readable.
 struct client_event client_next(struct client *client) FP_NODISCARD;
 
-// A job is about to start on the lease, the first one. Returns false if it must not: the lease was taken back, which
-// CLIENT_REVOKED or CLIENT_RENEWED says, too. `nonce`: that of the job, if it has had another lease before; or 0: as granted.
-// *ret_id: as the job is to know the lease.
+// To be called before the first job on a lease is started. Returns false if it must not start: the lease was taken back or the
+// server has gone, as CLIENT_REVOKED, CLIENT_RENEWED or CLIENT_LOST says too. `nonce`: the job's, if it has run on another lease
+// before; or 0: the one that was granted. *ret_id: the lease as the job is to know it.
 bool client_use(struct client *client, uint64_t number, uint64_t nonce, struct lease_id *ret_id) FP_NODISCARD;
 
-// Another job is about to start on a lease that is in use; the one before has ended. Returns false if it must not: the
-// lease is lent to what that has left behind, is only for one job, or the server has gone; it is this client's no more.
-// `nonce` as above, or 0: a new one, and the server is not told.
+// To be called before another job is started on a lease in use (client_use()), whose job before has ended. Returns false if it
+// must not start: the lease is lent to a process that the job before left behind, it is for one job only, or the server has
+// gone. The lease is then no longer this client's: no client_release(). `nonce` as above; or 0: a new one, of which the server
+// learns from shared memory alone.
 bool client_use_again(struct client *client, uint64_t number, uint64_t nonce, struct lease_id *ret_id) FP_NODISCARD;
 
-// Does anybody wait for what this client could release?
+// True if another client waits for slots, as far as the server has told.
 bool client_is_contended(const struct client *client);
 
-// Of a client that gets only what nobody else waits for: how many leases it may keep, since another such client has fewer and
-// waits (lease_spare_limit()); UINT_MAX: all.
+// For a client with config.spare: how many leases it may keep, because another such client waits with fewer; UINT_MAX: all.
+// See lease_spare_limit().
 unsigned client_spare_limit(const struct client *client);
 
 // Has something come that client_next() has not returned, though client_fd() may not be readable any more?
 bool client_has_input(const struct client *client);
 
-// It has started, as this process: the lease stays in use until that ends, whatever becomes of the client. `pidfd`
-// stays the caller's, open until client_release().
+// The job on the lease has started as this process: the lease stays in use until that ends, even if the client dies. `pidfd`
+// stays the caller's, who keeps it open until client_release().
 void client_set_process(struct client *client, uint64_t number, int pidfd);
 
+// Gives the lease back, when its last job has ended.
 void client_release(struct client *client, uint64_t number);
 
 // client_release() and client_want() at once.

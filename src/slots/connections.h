@@ -25,18 +25,19 @@ struct connections {
 	struct connection *list;
 	size_t n, cap;
 	size_t first_poll;         // of connections_add_polls()
-	// For the owner to set, or NULL: the first frame of a client, which is still to be read, is of that type. Returns true if
-	// the client is the owner's, with its descriptor.
+	// For the owner to set, or NULL: called with the type of a client's first frame, before that is read. Returns true if the
+	// owner takes the client over: `fd` is then his.
 	bool (*claim)(void *arg, uint32_t type, int fd);
 	void *claim_arg;
 };
 
-// Adds what to poll. Then connections_serve() answers what poll(2) has found: new clients, what clients say, and processes that
-// have ended.
+// connections_add_polls() adds all descriptors to poll. After poll(2), connections_serve() handles what it has found: new
+// clients, what clients say, and processes that have ended. In between no connection or session may change: `polls` is read in
+// the order in which it was filled.
 void connections_add_polls(struct connections *connections, struct polls *polls);
 void connections_serve(struct connections *connections, const struct polls *polls, uint64_t now);
 
-// Sends what is to be sent, as far as clients read. After sessions_settle().
+// Sends what sessions have to send, as far as the sockets take it, without waiting. To be called after sessions_settle().
 void connections_flush(struct connections *connections, uint64_t now);
 
 // Closes all, and the socket that listens.

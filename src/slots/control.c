@@ -42,16 +42,6 @@ void control_write_job(struct buf *out, const struct control_job *job) {
 	buf_add(out, job->env, job->env_size);
 }
 
-// The next `n` strings; moves *at behind them. Returns the first, or NULL if there are fewer.
-static const char *take_strings(const char **at, const char *end, uint32_t n) {
-	const char *first = *at, *nul = *at;
-	for (; n > 0 && nul; --n) {
-		nul = memchr(*at, '\0', (size_t)(end - *at));
-		*at = nul ? nul + 1 : end;
-	}
-	return nul ? first : NULL;
-}
-
 bool control_read_job(const char *text, size_t len, struct control_job *ret_job) {
 	struct add_head head;
 	if (len < sizeof(head)) {
@@ -71,11 +61,11 @@ bool control_read_job(const char *text, size_t len, struct control_job *ret_job)
 	for (unsigned i = 0; i < CONTROL_LIMITS; ++i) {
 		ret_job->limits[i] = (struct rlimit){.rlim_cur = (rlim_t)head.limits[i][0], .rlim_max = (rlim_t)head.limits[i][1]};
 	}
-	ret_job->batch = take_strings(&at, end, 1);
-	ret_job->cwd = take_strings(&at, end, 1);
-	ret_job->words = take_strings(&at, end, head.nwords);
+	ret_job->batch = frame_strings(&at, end, 1);
+	ret_job->cwd = frame_strings(&at, end, 1);
+	ret_job->words = frame_strings(&at, end, head.nwords);
 	const char *words_end = at;
-	ret_job->env = take_strings(&at, end, head.nenv);
+	ret_job->env = frame_strings(&at, end, head.nenv);
 	if (!ret_job->batch || !ret_job->cwd || !ret_job->words || !ret_job->env || at != end) {
 		return false;
 	}

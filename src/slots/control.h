@@ -1,4 +1,4 @@
-// What a fairpar says to a run to which it gives work, or of which it asks something: frames of slots/protocol.h, on the socket of
+// The requests of a fairpar to a running fairpar, to add work or to ask something: frames of slots/protocol.h, on the socket of
 // $FAIRPAR_SOCK or that of --run NAME. One request for each connection, and one answer.
 //
 //   client -> run                                             run -> client
@@ -46,7 +46,7 @@ struct control_job {
 	struct rlimit limits[CONTROL_LIMITS]; // by resource (getrlimit(2))
 };
 
-// Appends the request, of who has that number and nonce.
+// Appends a request frame. `number`, `nonce`: who asks, see above; `flags`: the lower half of c; `text`: `len` bytes.
 void control_add(struct buf *out, uint64_t number, uint64_t nonce, enum control_type type, uint32_t flags, const void *text, size_t len);
 
 // Appends the text of ADD.

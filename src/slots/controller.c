@@ -7,14 +7,14 @@
 #define MS UINT64_C(1000000)
 #define SECOND (1000 * MS)
 
-// A look follows the one before after LEAST_TICK, and a quarter later each time as long as nothing changes.
+// A sample follows the one before after LEAST_TICK, and a quarter later each time as long as nothing changes.
 #define LEAST_TICK (100 * MS)
 #define MOST_TICK SECOND
 
-// By the states of jobs. More slots while more of the processors than IDLE_GROW are idle; fewer after SHRINK_LOOKS slots
-// were looked at, in twice the time that a job takes (within bounds): jobs that have started together do the same.
+// By the states of jobs. More slots while more of the processors than IDLE_GROW are idle; fewer after SHRINK_SAMPLES slots
+// were sampled, in twice the time that a job takes (within bounds): jobs that have started together do the same.
 #define IDLE_GROW 0.06
-#define SHRINK_LOOKS 16
+#define SHRINK_SAMPLES 16
 #define SETTLE_LEAST (0.5 * SECOND)
 #define SETTLE_MOST (5.0 * SECOND)
 
@@ -66,8 +66,8 @@ static void window_begin(struct controller *controller, uint64_t now) {
 	controller->window_start = now;
 }
 
-static void forget_looks(struct controller *controller, double keep, uint64_t now) {
-	controller->looked *= keep;
+static void forget_samples(struct controller *controller, double keep, uint64_t now) {
+	controller->sampled *= keep;
 	controller->busy *= keep;
 	controller->looks_start = now;
 }
@@ -80,7 +80,7 @@ static void set_slots(struct controller *controller, unsigned slots, enum contro
 	if (level_of(slots) != level_of(controller->slots)) {
 		window_begin(controller, now);
 	}
-	forget_looks(controller, 0, now);
+	forget_samples(controller, 0, now);
 	controller->slots = slots;
 	controller->reason = reason;
 	controller->tick = LEAST_TICK;
@@ -158,7 +158,7 @@ double controller_work(struct controller_batch *batch, double wall_ns) {
 // ---- states of jobs ----
 
 static void count_states(struct controller *controller, const struct controller_observation *observation) {
-	controller->looked += observation->looked;
+	controller->sampled += observation->sampled;
 	controller->busy += observation->busy;
 	if (observation->ended > 0) {
 		controller->wall_mean += (observation->wall_ns / (double)observation->ended - controller->wall_mean) / 4;
@@ -194,21 +194,21 @@ static bool is_above(double more, double less, double count, double deviations) 
 
 // Fewer, once it is certain that too many want a processor.
 static void shrink(struct controller *controller, const struct controller_observation *observation) {
-	double share = controller->busy / controller->looked; // of its time that a job is busy
+	double share = controller->busy / controller->sampled; // of its time that a job is busy
 	double most = most_busy(observation->cpus, share), asleep = share < 1 ? (1 - share) * observation->running : 0;
-	double least = (most + 0.5) / observation->running * controller->looked;
+	double least = (most + 0.5) / observation->running * controller->sampled;
 	bool surely = is_above(controller->busy, least, chance(share) * controller->busy, 1.5);
 	if (surely && most + asleep < controller->slots - 0.5) {
 		set_slots(controller, (unsigned)(most + asleep + 0.5), CONTROLLER_JOBS_RUN, observation->now);
 	} else {
-		forget_looks(controller, 0.5, observation->now);
+		forget_samples(controller, 0.5, observation->now);
 	}
 }
 
 // The share of the processors that nobody uses; or that the jobs leave to others, who may use all, if that is certain.
 static double find_spare(const struct controller *controller, const struct controller_observation *observation) {
-	double share = controller->looked > 0 ? controller->busy / controller->looked : 1;
-	double most = (1 - IDLE_GROW) * most_busy(observation->cpus, share) / (observation->running + 1) * controller->looked;
+	double share = controller->sampled > 0 ? controller->busy / controller->sampled : 1;
+	double most = (1 - IDLE_GROW) * most_busy(observation->cpus, share) / (observation->running + 1) * controller->sampled;
 	double spare = is_above(most, controller->busy, controller->busy, 0.5) ? 1 - controller->busy / most : 0;
 	return spare > observation->idle ? spare : observation->idle;
 }
@@ -216,7 +216,7 @@ static double find_spare(const struct controller *controller, const struct contr
 // More, while there is room on the processors and jobs sleep, or there are not even as many as processors.
 static void grow(struct controller *controller, const struct controller_observation *observation, double spare) {
 	unsigned slots = controller->slots;
-	bool asleep = observation->busy + 0.5 < observation->looked;
+	bool asleep = observation->busy + 0.5 < observation->sampled;
 	bool full = observation->wanted && observation->running > slots / 2; // with short jobs, and wide ones, some are always free
 	if (full && observation->now >= controller->grow_after && (asleep || slots < observation->cpus)) {
 		unsigned more = at_least((unsigned)(slots * (1 + spare)), slots + 1);
@@ -229,7 +229,7 @@ static void follow_jobs(struct controller *controller, const struct controller_o
 	double spare = find_spare(controller, observation);
 	if (spare > IDLE_GROW || controller->slots < whole_cpus(observation->cpus)) { // as many as processors, whatever others do there
 		grow(controller, observation, spare);
-	} else if (controller->looked >= SHRINK_LOOKS && is_settled(controller, observation->now)) {
+	} else if (controller->sampled >= SHRINK_SAMPLES && is_settled(controller, observation->now)) {
 		shrink(controller, observation);
 	}
 }
@@ -270,7 +270,7 @@ static bool brake(struct controller *controller, const struct controller_observa
 
 uint64_t controller_resume(struct controller *controller, uint64_t now) {
 	window_begin(controller, now);
-	forget_looks(controller, 0, now);
+	forget_samples(controller, 0, now);
 	controller->last = now;
 	controller->tick = LEAST_TICK;
 	return now + controller->tick;
@@ -291,6 +291,11 @@ uint64_t controller_decide(struct controller *controller, const struct controlle
 	}
 	controller->last = observation->now;
 	return observation->now + controller->tick;
+}
+
+double controller_sampled_slots(unsigned taken, unsigned width, unsigned jobs, unsigned sampled) {
+	unsigned slots = width < taken ? width : taken;
+	return jobs > 0 ? (double)slots * sampled / jobs : 0;
 }
 
 const char *controller_reason_name(enum controller_reason reason) {

@@ -61,9 +61,7 @@ static void parse_auth(const char *auth, size_t len, struct jobserver_flags *fla
 	flags->form = JOBSERVER_UNKNOWN;
 	if (len > sizeof(fifo) - 1 && strncmp(auth, fifo, sizeof(fifo) - 1) == 0) {
 		flags->form = JOBSERVER_FIFO;
-		struct buf path = BUF_INIT;
-		buf_add(&path, auth + sizeof(fifo) - 1, len - (sizeof(fifo) - 1));
-		flags->path = buf_take(&path);
+		flags->path = xmemdup(auth + sizeof(fifo) - 1, len - (sizeof(fifo) - 1));
 		return;
 	}
 	long read_fd = strtol(auth, &end, 10);
@@ -130,13 +128,9 @@ char *jobserver_set_flags(const char *makeflags, const char *auth) {
 
 // Opens the file behind a descriptor anew. Returns the descriptor, or -1 with errno.
 static int reopen(int fd, int mode) {
-	struct buf name = BUF_INIT;
+	FP_CLEANUP(buf_fini) struct buf name = BUF_INIT; // which leaves errno alone
 	tmpfile_add_name(&name, fd);
-	int result = open(buf_str(&name), mode | O_NONBLOCK | O_CLOEXEC);
-	int error = errno;
-	buf_fini(&name);
-	errno = error;
-	return result;
+	return open(buf_str(&name), mode | O_NONBLOCK | O_CLOEXEC);
 }
 
 // Descriptors that make has closed may be somebody else's files by now. Returns 0, or the errno of jobserver_connect().

@@ -50,7 +50,8 @@ int jobserver_connect(const struct jobserver_flags *flags, struct jobserver *ret
 // Returns 0, or -1 with errno.
 int jobserver_create(enum jobserver_form form, const char *dir, struct jobserver *ret_jobserver) FP_NODISCARD;
 
-// Closes it, and removes the FIFO that this process has made. Tokens that it has are lost. Not both of a zeroed one.
+// Closes it, and removes the FIFO that this process has made. Tokens not yet given back are lost. Not to be called for a zeroed
+// struct: its descriptors are 0.
 void jobserver_close(struct jobserver *jobserver);
 
 // Takes a token. False: there is none now; jobserver->in_fd is readable when there may be one again.

@@ -19,12 +19,9 @@ enum table_state { RECOVERING, OPEN, DRAINING };
 struct lease_batch {
 	struct list link;           // of the table's batches
 	struct fair_queue fair;     // backlog: the leases that its clients want, but for those that can only be lent
-	struct fair_tag tag;        // while it is not in the race
-	bool racing;
+	struct fair_tag tag;        // with which it comes back into the race
 	char *name;                 // or NULL
-	uint32_t weight;
-	int32_t priority;
-	unsigned refs;              // clients and leases
+	unsigned refs;              // clients and leases; 0: it is not in the race
 	struct list waiting;        // clients that want a lease, in the order of their turns
 };
 
@@ -84,8 +81,7 @@ static void batch_free(struct lease_batch *batch) {
 
 // Forgets the batches that are only there for their place in the race.
 static void forget_batches(struct lease_table *table) {
-	list_for_each(&table->batches, at) {
-		struct lease_batch *batch = list_entry(at, struct lease_batch, link);
+	list_for_each_entry(&table->batches, struct lease_batch, batch, link) {
 		if (batch->refs == 0 && (!batch->name || fair_has_passed(&table->fair, batch->tag))) {
 			batch_free(batch);
 		}
@@ -93,8 +89,7 @@ static void forget_batches(struct lease_table *table) {
 }
 
 static struct lease_batch *batch_find(struct lease_table *table, const char *name) {
-	list_for_each(&table->batches, at) {
-		struct lease_batch *batch = list_entry(at, struct lease_batch, link);
+	list_for_each_entry(&table->batches, struct lease_batch, batch, link) {
 		if (name && batch->name && strcmp(batch->name, name) == 0) {
 			return batch;
 		}
@@ -102,6 +97,7 @@ static struct lease_batch *batch_find(struct lease_table *table, const char *nam
 	return NULL;
 }
 
+// Returns the batch with a reference, for batch_unref().
 static struct lease_batch *batch_get(struct lease_table *table, const struct lease_client_config *config) {
 	forget_batches(table);
 	struct lease_batch *batch = batch_find(table, config->batch);
@@ -111,11 +107,8 @@ static struct lease_batch *batch_get(struct lease_table *table, const struct lea
 		list_init(&batch->waiting);
 		list_push_back(&table->batches, &batch->link);
 	}
-	if (!batch->racing) {
-		batch->weight = config->weight;
-		batch->priority = config->priority;
-		fair_add(&table->fair, &batch->fair, batch->weight, batch->priority, /* limit */ 0, &batch->tag);
-		batch->racing = true;
+	if (batch->refs++ == 0) {
+		fair_add(&table->fair, &batch->fair, config->weight, config->priority, /* limit */ 0, &batch->tag);
 	}
 	return batch;
 }
@@ -123,7 +116,6 @@ static struct lease_batch *batch_get(struct lease_table *table, const struct lea
 static void batch_unref(struct lease_table *table, struct lease_batch *batch, uint64_t now) {
 	if (--batch->refs == 0) {
 		batch->tag = fair_remove(&table->fair, &batch->fair, now);
-		batch->racing = false;
 		forget_batches(table);
 	}
 }
@@ -159,7 +151,7 @@ static void begin_job(struct lease *lease, uint64_t nonce) {
 }
 
 // Its holder tells of another job in its word alone.
-static void look_at_word(struct lease *lease) {
+static void read_word(struct lease *lease) {
 	uint64_t nonce = lease->word ? word_nonce(lease->word) : lease->id.nonce;
 	if (nonce != lease->id.nonce) {
 		begin_job(lease, nonce);
@@ -172,9 +164,8 @@ static struct lease *lease_of_id(const struct lease_table *table, struct lease_i
 	if (id.number == 0) {
 		return NULL;
 	}
-	list_for_each(&table->leases, at) {
-		struct lease *lease = list_entry(at, struct lease, all);
-		look_at_word(lease);
+	list_for_each_entry(&table->leases, struct lease, lease, all) {
+		read_word(lease);
 		bool is_better = lease->id.number == id.number || !same;
 		same = lease->id.nonce == id.nonce && is_better ? lease : same;
 	}
@@ -264,8 +255,8 @@ struct lease_table *lease_table_create(unsigned slots, bool fair_time, uint64_t 
 }
 
 void lease_table_destroy(struct lease_table *table) {
-	list_for_each(&table->batches, at) {
-		batch_free(list_entry(at, struct lease_batch, link));
+	list_for_each_entry(&table->batches, struct lease_batch, batch, link) {
+		batch_free(batch);
 	}
 	fair_fini(&table->fair);
 	free(table);
@@ -327,8 +318,7 @@ static void client_set_lender(struct lease_client *client, struct lease *lender,
 
 // What clients said of the leases that they run on is looked up when all have said what they hold.
 static void resolve_lenders(struct lease_table *table, uint64_t now) {
-	list_for_each(&table->leases, at) {
-		struct lease *lease = list_entry(at, struct lease, all);
+	list_for_each_entry(&table->leases, struct lease, lease, all) {
 		struct lease *lender = lease->lender_unknown ? lease_of_id(table, lease->holder->lender_id) : NULL;
 		if (lendable(lender, lease->holder, lease->width) == lease->width && !chain_has(lender, lease)) {
 			lease_lend(lender, lease);
@@ -337,8 +327,7 @@ static void resolve_lenders(struct lease_table *table, uint64_t now) {
 		}
 		lease->lender_unknown = false;
 	}
-	list_for_each(&table->clients, at) {
-		struct lease_client *client = list_entry(at, struct lease_client, link);
+	list_for_each_entry(&table->clients, struct lease_client, client, link) {
 		struct lease *lender = lease_of_id(table, client->lender_id);
 		if (lender && lender->holder != client) {
 			client_set_lender(client, lender, now);
@@ -349,8 +338,7 @@ static void resolve_lenders(struct lease_table *table, uint64_t now) {
 void lease_open(struct lease_table *table, uint64_t now) {
 	resolve_lenders(table, now);
 	table->state = OPEN;
-	list_for_each(&table->clients, at) {
-		struct lease_client *client = list_entry(at, struct lease_client, link);
+	list_for_each_entry(&table->clients, struct lease_client, client, link) {
 		uint32_t wanted = client->wanted;
 		client->wanted = 0;
 		lease_want(client, wanted, client->width, now);
@@ -375,7 +363,6 @@ struct lease_client *lease_join(struct lease_table *table, const struct lease_cl
 	list_init(&client->leases);
 	list_push_back(&table->clients, &client->link);
 	client->batch = batch_get(table, config);
-	++client->batch->refs;
 	struct lease *lender = table->state == RECOVERING ? NULL : lease_of_id(table, client->lender_id);
 	if (lender) {
 		client_set_lender(client, lender, now);
@@ -400,8 +387,7 @@ void lease_leave(struct lease_client *client, uint64_t now) {
 
 void lease_keep_only(struct lease_client *client, bool (*keep)(void *arg, uint64_t number), void *arg, uint64_t now) {
 	lease_want(client, 0, client->width, now);
-	list_for_each(&client->leases, at) {
-		struct lease *lease = list_entry(at, struct lease, own);
+	list_for_each_entry(&client->leases, struct lease, lease, own) {
 		if (!keep(arg, lease->id.number)) {
 			lease_drop(client->table, lease, now);
 		}
@@ -479,7 +465,7 @@ static void grant(struct lease_client *client, struct lease *lender, uint32_t wi
 static bool begin_lending(struct lease *lease) {
 	bool lends = lease->use == USED_ONCE || (lease->use == USED_AGAIN && word_lend(lease->word, lease->id.nonce));
 	if (!lends) {
-		look_at_word(lease);
+		read_word(lease);
 	}
 	return lends;
 }
@@ -497,8 +483,7 @@ static void find_lender(struct lease_client *client, uint64_t now) {
 }
 
 static bool grant_lent(struct lease_table *table, uint64_t now, struct lease_grant *ret_grant) {
-	list_for_each(&table->clients, at) {
-		struct lease_client *client = list_entry(at, struct lease_client, link);
+	list_for_each_entry(&table->clients, struct lease_client, client, link) {
 		find_lender(client, now);
 		uint32_t width = lendable(client->lender, client, client->width);
 		if (client->wanted > 0 && width > 0 && begin_lending(client->lender)) {
@@ -533,8 +518,7 @@ static uint32_t count_leases(const struct lease_client *client) {
 static struct lease_client *neediest_spare(const struct lease_table *table, uint32_t width) {
 	struct lease_client *neediest = NULL;
 	uint32_t least = UINT32_MAX;
-	list_for_each(&table->clients, at) {
-		struct lease_client *client = list_entry(at, struct lease_client, link);
+	list_for_each_entry(&table->clients, struct lease_client, client, link) {
 		uint32_t n = client->spare && client->wanted > 0 && client->width <= width ? count_leases(client) : UINT32_MAX;
 		if (n < least) {
 			neediest = client;
@@ -627,8 +611,7 @@ static bool is_missed(const struct lease_table *table, const struct lease *lease
 	if (!lease->lender) {
 		return lease_is_contended(table);
 	}
-	list_for_each(&lease->lender->below, at) {
-		const struct lease_client *client = list_entry(at, struct lease_client, below);
+	list_for_each_entry(&lease->lender->below, const struct lease_client, client, below) {
 		if (client != lease->holder && client->wanted > 0) {
 			return true;
 		}
@@ -638,8 +621,7 @@ static bool is_missed(const struct lease_table *table, const struct lease *lease
 
 bool lease_unused(const struct lease_table *table, uint64_t now, struct lease_grant *ret_unused, uint64_t *ret_when) {
 	*ret_when = TIME_NEVER;
-	list_for_each(&table->unused, at) {
-		const struct lease *lease = list_entry(at, struct lease, unused);
+	list_for_each_entry(&table->unused, const struct lease, lease, unused) {
 		if (!is_missed(table, lease)) {
 			continue;
 		}
@@ -692,8 +674,7 @@ bool lease_is_too_deep(const struct lease_client *client) {
 }
 
 void lease_each_wanted(const struct lease_table *table, void (*fn)(void *arg, uint64_t root, uint32_t wanted), void *arg) {
-	list_for_each(&table->clients, at) {
-		const struct lease_client *client = list_entry(at, struct lease_client, link);
+	list_for_each_entry(&table->clients, const struct lease_client, client, link) {
 		if (lease_waits(client)) {
 			fn(arg, client->lender ? root_of(client->lender)->id.number : 0, client->wanted);
 		}
@@ -719,8 +700,7 @@ const struct lease_client *lease_only_waiter(const struct lease_table *table) {
 	if (table->state != OPEN || table->taken > table->slots) {
 		return NULL;
 	}
-	list_for_each(&table->clients, at) {
-		const struct lease_client *client = list_entry(at, struct lease_client, link);
+	list_for_each_entry(&table->clients, const struct lease_client, client, link) {
 		if (lease_waits(client) && waiter) {
 			return NULL;
 		}
@@ -731,8 +711,7 @@ const struct lease_client *lease_only_waiter(const struct lease_table *table) {
 
 uint32_t lease_working(const struct lease_client *client) {
 	uint32_t slots = 0;
-	list_for_each(&client->leases, at) {
-		const struct lease *lease = list_entry(at, struct lease, own);
+	list_for_each_entry(&client->leases, const struct lease, lease, own) {
 		slots += lease->width - lease->lent;
 	}
 	return slots;
@@ -746,8 +725,7 @@ uint32_t lease_spare_limit(const struct lease_client *client) {
 
 unsigned lease_place(const struct lease_client *client, unsigned *ret_waiting) {
 	unsigned before = 0, waiting = 0;
-	list_for_each(&client->table->clients, at) {
-		const struct lease_client *other = list_entry(at, struct lease_client, link);
+	list_for_each_entry(&client->table->clients, const struct lease_client, other, link) {
 		waiting += lease_waits(other);
 		before += lease_waits(other) && other->since < client->since;
 	}
@@ -774,8 +752,7 @@ void lease_client_stat(const struct lease_client *client, uint64_t now, struct l
 		.place = lease_place(client, &waiting),
 		.virt = fair_virt(fair, &client->batch->fair, now),
 	};
-	list_for_each(&client->leases, at) {
-		const struct lease *lease = list_entry(at, struct lease, own);
+	list_for_each_entry(&client->leases, const struct lease, lease, own) {
 		++ret_stat->held;
 		ret_stat->lent += lease->lender != NULL;
 		ret_stat->slots += lease->lender ? 0 : lease->width;

@@ -1,6 +1,7 @@
 // Who holds the slots of a pool, and who is next: leases, granted in turns among batches.
 //
-// A state machine without threads, clock and I/O; of what others change it reads only the words of slots/words.h. Times are passed in, in nanoseconds that never go back.
+// A state machine without threads, clock and I/O. The words of slots/words.h are all that it shares with other processes. Times
+// are passed in, in nanoseconds that never go back.
 //
 // A client asks for leases (lease_want), gets them one by one (lease_next) and gives each back (lease_release, or all by
 // lease_leave). It belongs to a batch: to the one that it names, or to one of its own. Batches take turns on the slots
@@ -82,35 +83,37 @@ void lease_want(struct lease_client *client, uint32_t n, uint32_t width, uint64_
 // then after any of the others.
 bool lease_next(struct lease_table *table, uint64_t now, struct lease_grant *ret_grant) FP_NODISCARD;
 
-// The client uses the lease from now on: it is not revoked any more. `nonce`: of the job that it is used for, or 0: as granted.
-// `word`: where the client tells of its next jobs on this lease (slots/words.h), borrowed until the client leaves; NULL: this is
-// the only one. Nothing is lent out of a lease before its holder has said that, but for holders whose lease_user() is NULL: they
-// use a lease for one job. False: it has no such lease.
+// The client uses the lease from now on: it is not revoked any more. `nonce`: of the job that it is used for; 0: as granted.
+// `word`: where the client tells of its next jobs on this lease (slots/words.h), borrowed until the client leaves; NULL: there
+// will be no other job. Nothing is lent out of a lease before this call, except of a holder whose lease_user() is NULL, which
+// uses a lease for one job. lease_release() gives the lease back. Both return false if the client has no such lease.
 bool lease_use(struct lease_client *client, uint64_t number, uint64_t nonce, lease_word *word) FP_NODISCARD;
 bool lease_release(struct lease_client *client, uint64_t number, uint64_t now);
 
-// The client has that lease, of an earlier table, in use; or out of the lease that it is `below` (`lent`). One that is
-// told of after lease_open() counts too, so that more slots may be taken than there are. False: it is held already.
+// The client reports a lease of an earlier table that it still uses; with `lent` it was lent out of the lease that the client
+// runs on (config.below). It counts also after lease_open(): then more slots may be taken than there are. Returns false if the
+// number is held already or is none that a server grants.
 bool lease_hold(struct lease_client *client, struct lease_id id, uint32_t width, bool lent, uint64_t now) FP_NODISCARD;
 
-// The lease that was granted first of those that were granted LEASE_UNUSED ns ago, are not in use, and that somebody
-// waits for: it is to be taken back. Returns false if there is none; then *ret_when is when there may be one, or
-// TIME_NEVER.
+// Finds the lease to take back: the one granted first of those that were granted at least LEASE_UNUSED ns ago, are not in use,
+// and that somebody waits for. Returns false if there is none; then *ret_when is when there may be one, or TIME_NEVER.
 #define LEASE_UNUSED UINT64_C(1000000000)
 bool lease_unused(const struct lease_table *table, uint64_t now, struct lease_grant *ret_unused, uint64_t *ret_when) FP_NODISCARD;
 
-// Takes it back, unless it has been taken into use meanwhile: then false. In between the client is told, and what it
-// had said before is read. So it starts nothing on a lease that is not its own: it first says that it uses the lease,
-// then looks whether it was told, and only then starts.
+// Takes back the lease that lease_unused() found, or returns false if it is in use by now. Between the two calls the caller tells
+// the client, and reads all that the client has sent before. A client first says that it uses the lease, then checks whether it
+// was told, and only then starts a job: so it starts none on a lease that is no longer its own.
 bool lease_revoke(struct lease_client *client, uint64_t number, uint64_t now);
 
 // Does anybody wait for his turn?
 bool lease_is_awaited(const struct lease_table *table);
 
-// Is what a client returns not its own again: does anybody wait, or are more slots taken than there are?
+// True if a lease that a client gives back may go to another one: somebody waits, more slots are taken than there are, or the
+// table is DRAINING.
 bool lease_is_contended(const struct lease_table *table);
 
-// The client that waits for its turn while no other does, or NULL: what it returns would only be its own again.
+// Returns the only client that waits for its turn, to which a lease that it gives back would be granted again; or NULL if none
+// waits, several do, the table is not OPEN, or more slots are taken than there are.
 const struct lease_client *lease_only_waiter(const struct lease_table *table);
 
 // How many leases a client that wants only what is spare may keep: one less than it has, while another such client waits
@@ -145,8 +148,8 @@ bool lease_withhold(struct lease_client *holder, uint64_t number, bool withheld)
 // Does the client run on too many leases that are lent one out of the other?
 bool lease_is_too_deep(const struct lease_client *client);
 
-// For each client that wants leases: how many, and the number of the lease that is the first in the chain that it runs
-// on, or 0.
+// Calls fn for each client that waits for leases: `wanted` how many; `root` the number of the outermost lease of the chain that
+// it runs on, or 0.
 void lease_each_wanted(const struct lease_table *table, void (*fn)(void *arg, uint64_t root, uint32_t wanted), void *arg);
 
 // What is to be told of the pool and of each client.

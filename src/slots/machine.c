@@ -7,7 +7,7 @@
 
 #include <stdlib.h>
 
-#define QUOTA_LOOK NS_PER_S // the quota is read again
+#define QUOTA_RENEWAL NS_PER_S // the quota is read again
 
 const char *machine_root(void) {
 #ifdef FAIRPAR_FAULTS
@@ -29,7 +29,7 @@ void machine_close(struct machine *machine) {
 
 void machine_observe(struct machine *machine, struct controller_observation *observation) {
 	struct pressure_observation pressure;
-	if (observation->now - machine->cpus_read >= QUOTA_LOOK) {
+	if (observation->now - machine->cpus_read >= QUOTA_RENEWAL) {
 		machine->cpus = slots_cpus(machine->root);
 		machine->cpus_read = observation->now;
 	}

@@ -91,13 +91,18 @@ static char *lock_path(const struct pool_place *place, const char *suffix) {
 	return buf_take(&path);
 }
 
+static bool is_path_of(const char *path, const struct stat *file) {
+	struct stat st;
+	return lstat(path, &st) == 0 && st.st_dev == file->st_dev && st.st_ino == file->st_ino;
+}
+
 static bool is_at(int fd, const char *path) {
-	struct stat st, own;
-	return fstat(fd, &own) == 0 && lstat(path, &st) == 0 && st.st_dev == own.st_dev && st.st_ino == own.st_ino;
+	struct stat own;
+	return fstat(fd, &own) == 0 && is_path_of(path, &own);
 }
 
 int place_lock(const struct pool_place *place, const char *suffix, bool waits) {
-	char *path = lock_path(place, suffix);
+	FP_CLEANUP(free_later) char *path = lock_path(place, suffix);
 	int fd, locked;
 	bool gone;
 	do {
@@ -110,24 +115,21 @@ int place_lock(const struct pool_place *place, const char *suffix, bool waits) {
 			fd_close(&fd);
 		}
 	} while (gone);
-	free(path);
 	return fd;
 }
 
 void place_remove_lock(const struct pool_place *place, const char *suffix, int fd) {
-	char *path = lock_path(place, suffix);
+	FP_CLEANUP(free_later) char *path = lock_path(place, suffix);
 	if (is_at(fd, path)) {
 		(void)!unlink(path);
 	}
-	free(path);
 }
 
 bool place_has_server(const struct pool_place *place) {
-	char *path = lock_path(place, "lock");
+	FP_CLEANUP(free_later) char *path = lock_path(place, "lock");
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
 	bool has = fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
 	fd_close(&fd);
-	free(path);
 	return has;
 }
 
@@ -200,8 +202,7 @@ int abstract_connect(const char *name) {
 }
 
 bool place_is_own(const struct pool_place *place, const struct stat *own) {
-	struct stat st;
-	return lstat(place->address.sun_path, &st) == 0 && st.st_dev == own->st_dev && st.st_ino == own->st_ino;
+	return is_path_of(place->address.sun_path, own);
 }
 
 bool socket_is_own_user(int fd) {

@@ -4,6 +4,15 @@
 
 #include <string.h>
 
+const char *frame_strings(const char **at, const char *end, uint32_t n) {
+	const char *first = *at, *nul = *at;
+	for (; n > 0 && nul; --n) {
+		nul = memchr(*at, '\0', (size_t)(end - *at));
+		*at = nul ? nul + 1 : end;
+	}
+	return nul ? first : NULL;
+}
+
 void frame_add(struct buf *buf, struct frame frame, const void *text, size_t len) {
 	frame.len = (uint32_t)len;
 	buf_add(buf, &frame, sizeof(frame));

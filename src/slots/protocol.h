@@ -47,7 +47,7 @@ struct frame {
 enum hello_flags {
 	HELLO_SHOWS_PLACE = 1, // it wants PLACE frames
 	HELLO_SPARE = 2,       // it wants only slots that nobody else waits for
-	HELLO_LOOKS = 4,       // it answers LOOK
+	HELLO_OBSERVES = 4,       // it answers OBSERVE
 };
 
 // The text of HELLO begins with it.
@@ -63,20 +63,25 @@ struct hello {
 
 // What a client sees of the jobs on its leases. See struct controller_observation.
 struct observation {
-	uint64_t looked, busy;  // thousandths
+	uint64_t sampled, busy;  // thousandths
 	uint64_t since_ns;      // the last OBSERVED, or the start; in this time:
 	uint64_t ended, wall_ns, work_ns;
-	uint64_t cost_ns;       // processor time that the look has taken
+	uint64_t cost_ns;       // processor time that the sample has taken
 	uint64_t held_up;       // not 0: what has slots waits for something else than these, and more slots would, too
 };
+
+// Moves *at behind the next `n` NUL-terminated strings of a text that ends at `end`. Returns the first, or NULL if there are
+// fewer.
+const char *frame_strings(const char **at, const char *end, uint32_t n);
 
 // Appends a frame with `len` bytes of text.
 void frame_add(struct buf *buf, struct frame frame, const void *text, size_t len);
 
 enum frame_result { FRAME_PARTIAL, FRAME_READY, FRAME_BAD };
 
-// Looks at the first frame of the `len` bytes, whose text has at most `most`. FRAME_READY: *ret_frame, with *ret_text in `mem`; it
-// takes sizeof(struct frame) + ret_frame->len bytes. FRAME_PARTIAL: more bytes are needed. FRAME_BAD: that is not this protocol.
+// Parses the frame at the start of the `len` bytes. FRAME_READY: it is in *ret_frame, its text at *ret_text within `mem`; both
+// take sizeof(struct frame) + ret_frame->len bytes. FRAME_PARTIAL: more bytes are needed. FRAME_BAD: the text would be longer
+// than `most` bytes, so this is not the protocol.
 enum frame_result frame_parse_most(const char *mem, size_t len, size_t most, struct frame *ret_frame, const char **ret_text) FP_NODISCARD;
 
 // The same with PROTOCOL_TEXT_MAX.

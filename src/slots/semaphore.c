@@ -246,7 +246,7 @@ static void others_fini(struct others *others) {
 }
 
 // Adds whose file this is, if somebody lives who owns it.
-static int look_at(struct semaphore *s, struct others *others, char kind, unsigned number, struct buf *error) {
+static int read_other(struct semaphore *s, struct others *others, char kind, unsigned number, struct buf *error) {
 	file_name name;
 	name_file(name, kind, number);
 	int fd = openat(s->dir_fd, name, O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC);
@@ -265,7 +265,7 @@ static int look_at(struct semaphore *s, struct others *others, char kind, unsign
 }
 
 // Who else is there. The semaphore is locked. The caller calls others_fini(), also after an error.
-static int look_around(struct semaphore *s, struct others *ret_others, struct buf *error) {
+static int list_others(struct semaphore *s, struct others *ret_others, struct buf *error) {
 	*ret_others = (struct others){0};
 	int fd = openat(s->dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
@@ -283,7 +283,7 @@ static int look_around(struct semaphore *s, struct others *ret_others, struct bu
 		}
 		ret_others->last = number > ret_others->last ? number : ret_others->last;
 		if (s->fd < 0 || number != s->number || kind != s->kind) {
-			result = look_at(s, ret_others, kind, number, error);
+			result = read_other(s, ret_others, kind, number, error);
 		}
 	}
 	if (result == 0 && errno != 0) {
@@ -362,7 +362,7 @@ static int line_up(struct semaphore *s, char kind, struct buf *error) {
 	struct others others = {0};
 	int result = lock(s, error);
 	if (result == 0) {
-		result = look_around(s, &others, error);
+		result = list_others(s, &others, error);
 	}
 	if (result == 0 && others.last == UINT_MAX) {
 		buf_printf(error, "semaphore: '%s' has no more numbers", text_shows(buf_str(&s->path)));
@@ -393,7 +393,7 @@ static enum semaphore_result await(struct semaphore *s, char kind, unsigned limi
 	enum semaphore_result result = line_up(s, kind, error) == 0 ? SEMAPHORE_DONE : SEMAPHORE_ERROR;
 	for (bool done = false; result == SEMAPHORE_DONE && !done;) {
 		struct others others;
-		result = look_around(s, &others, error) == 0 ? SEMAPHORE_DONE : SEMAPHORE_ERROR;
+		result = list_others(s, &others, error) == 0 ? SEMAPHORE_DONE : SEMAPHORE_ERROR;
 		done = keep_awaited(s, &others) && others.n < limit;
 		if (result == SEMAPHORE_DONE && !done) {
 			result = sleep_unlocked(s, &others, deadline, error);
@@ -432,7 +432,7 @@ int semaphore_fd(const struct semaphore *s) {
 static void remove_unused(struct semaphore *s) {
 	struct others others;
 	FP_CLEANUP(buf_fini) struct buf ignored = BUF_INIT;
-	if (look_around(s, &others, &ignored) == 0 && others.n == 0 && unlinkat(s->dir_fd, "lock", 0) == 0) {
+	if (list_others(s, &others, &ignored) == 0 && others.n == 0 && unlinkat(s->dir_fd, "lock", 0) == 0) {
 		(void)!unlinkat(s->parent_fd, s->name, AT_REMOVEDIR); // not if somebody has just made another lock
 	}
 	others_fini(&others);

@@ -76,7 +76,7 @@ static unsigned first_slots(struct server *server, const struct server_config *c
 }
 
 static bool server_init(struct server *server, const struct server_config *config) {
-	struct buf error = BUF_INIT;
+	FP_CLEANUP(buf_fini) struct buf error = BUF_INIT;
 	*server = (struct server){.lock_fd = config->lock_fd, .connections = {.sessions = &server->sessions, .listen_fd = config->listen_fd, .spare_fd = -1}};
 	struct rlimit limit; // of whoever happened to start it
 	if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
@@ -86,7 +86,6 @@ static bool server_init(struct server *server, const struct server_config *confi
 	setenv("FAIRPAR_POOL_DIR", config->dir, 1);
 	if (fcntl(server->lock_fd, F_SETFD, FD_CLOEXEC) != 0 || fcntl(server->connections.listen_fd, F_SETFD, FD_CLOEXEC) != 0
 	    || place_open(&server->place, config->name, &error) != 0 || lstat(server->place.address.sun_path, &server->own) != 0) {
-		buf_fini(&error);
 		return false;
 	}
 	struct life last = {0};

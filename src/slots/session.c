@@ -40,8 +40,8 @@ struct session {
 	uint32_t spare_limit;      // as it was told, too,
 	uint64_t slots;            // so many there are, and why, as it was told,
 	unsigned place, waiting;   // and where it is in the line
-	bool looks;                // it can be asked what it sees,
-	bool asked, answered;      // was, and has said it, for the look that is going on
+	bool observes;                // it can be asked what it sees,
+	bool asked, answered;      // was, and has said it, for the sample that is being taken
 	struct observation observation;
 };
 
@@ -68,7 +68,7 @@ void sessions_init(struct sessions *sessions, const struct sessions_config *conf
 		.config = *config,
 		.recovering = true,
 		.recovery_end = now + RECOVERY,
-		.look_due = TIME_NEVER,
+		.sample_due = TIME_NEVER,
 	};
 	list_init(&sessions->list);
 	if (finds_slots(sessions)) {
@@ -81,9 +81,12 @@ void sessions_announce(struct sessions *sessions, unsigned slots, enum controlle
 	sessions->controller.reason = reason;
 }
 
-static void session_free(struct session *session) {
-	if (session->all->revoking == session) {
+static void session_free(struct session *session, uint64_t now) {
+	if (session->all->revoking == session) { // closed before it began
 		session->all->revoking = NULL;
+	}
+	if (session->client) {
+		lease_leave(session->client, now);
 	}
 	fd_close(&session->fd);
 	for (unsigned i = 0; i < session->nprocesses; ++i) {
@@ -101,12 +104,8 @@ static void session_free(struct session *session) {
 }
 
 void sessions_fini(struct sessions *sessions, uint64_t now) {
-	list_for_each(&sessions->list, at) {
-		struct session *session = list_entry(at, struct session, link);
-		if (session->client) {
-			lease_leave(session->client, now);
-		}
-		session_free(session);
+	list_for_each_entry(&sessions->list, struct session, session, link) {
+		session_free(session, now);
 	}
 	lease_table_destroy(sessions->table);
 }
@@ -131,12 +130,12 @@ static void send_frame(struct session *session, enum frame_type type, uint64_t a
 	frame_add(&session->out, (struct frame){.type = type, .a = a, .b = b, .c = c}, NULL, 0);
 }
 
-static void say_text(struct session *session, enum frame_type type, uint64_t a, uint64_t b, uint64_t c, const struct buf *text) {
+static void send_text(struct session *session, enum frame_type type, uint64_t a, uint64_t b, uint64_t c, const struct buf *text) {
 	size_t len = text->len < PROTOCOL_TEXT_MAX ? text->len : PROTOCOL_TEXT_MAX;
 	frame_add(&session->out, (struct frame){.type = type, .a = a, .b = b, .c = c}, buf_str(text), len);
 }
 
-// ---- what it says ----
+// ---- frames of the client ----
 
 void session_refuse(struct buf *out, const char *why) {
 	frame_add(out, (struct frame){.type = FRAME_REFUSED}, why, strlen(why));
@@ -147,17 +146,9 @@ static bool refuse(struct session *session, const char *why) {
 	return false;
 }
 
-// The next text of the `len` bytes, which ends with NUL; moves *at behind it. NULL: there is none.
-static const char *next_text(const char *mem, size_t len, size_t *at) {
-	const char *text = mem + *at, *end = *at < len ? memchr(text, '\0', len - *at) : NULL;
-	*at = end ? (size_t)(end - mem) + 1 : len;
-	return end ? text : NULL;
-}
-
 static bool on_hello(struct session *session, const char *text, size_t len, uint64_t now) {
 	struct sessions *all = session->all;
 	struct hello hello;
-	size_t at = sizeof(hello);
 	if (session->client || len < sizeof(hello.version)) {
 		return false;
 	}
@@ -169,7 +160,8 @@ static bool on_hello(struct session *session, const char *text, size_t len, uint
 		return false;
 	}
 	memcpy(&hello, text, sizeof(hello));
-	const char *batch = next_text(text, len, &at), *dir = next_text(text, len, &at), *label = next_text(text, len, &at);
+	const char *at = text + sizeof(hello), *end = text + len;
+	const char *batch = frame_strings(&at, end, 1), *dir = frame_strings(&at, end, 1), *label = frame_strings(&at, end, 1);
 	if (!batch || !dir || !label) {
 		return false;
 	}
@@ -193,33 +185,27 @@ static bool on_hello(struct session *session, const char *text, size_t len, uint
 	session->pid = hello.pid;
 	session->holds_left = hello.nholds;
 	session->shows_place = hello.flags & HELLO_SHOWS_PLACE;
-	session->looks = hello.flags & HELLO_LOOKS;
+	session->observes = hello.flags & HELLO_OBSERVES;
 	session->slots = slots_and_reason(all);
-	++all->njoined;
 	send_frame(session, FRAME_WELCOME, (uint32_t)session->slots, all->config.bounds.least, all->config.bounds.most);
 	return true;
 }
 
 // It has said how many it holds, and is believed so many; else it hears that it holds nothing.
-static bool on_hold(struct session *session, const struct frame *frame, uint64_t now) {
+static void on_hold(struct session *session, const struct frame *frame, uint64_t now) {
 	struct lease_id id = {frame->a, frame->b};
 	uint32_t width = (uint32_t)frame->c;
 	if (session->holds_left == 0 || width > WANTED_MAX || !lease_hold(session->client, id, width, frame->c & LEASE_LENT, now)) {
 		send_frame(session, FRAME_REVOKED, id.number, 0, 0);
 	}
 	session->holds_left -= session->holds_left > 0;
-	return true;
-}
-
-static void forget_process(struct session *session, unsigned i) {
-	close(session->processes[i].fd);
-	session->processes[i] = session->processes[--session->nprocesses];
 }
 
 static void forget_process_of(struct session *session, uint64_t number) {
 	for (unsigned i = 0; i < session->nprocesses; ++i) {
 		if (session->processes[i].number == number) {
-			forget_process(session, i);
+			close(session->processes[i].fd);
+			session->processes[i] = session->processes[--session->nprocesses];
 			return;
 		}
 	}
@@ -265,11 +251,10 @@ static void release(struct session *session, uint64_t number, uint64_t now) {
 
 // A line for each client: "PID HELD SLOTS LENT WANTED PLACE VIRT", then, each behind a tab, batch, directory and label.
 static void report(struct session *session, uint64_t now) {
-	struct buf text = BUF_INIT;
+	FP_CLEANUP(buf_fini) struct buf text = BUF_INIT;
 	struct lease_stat stat;
 	lease_stat(session->all->table, &stat);
-	list_for_each(&session->all->list, at) {
-		const struct session *other = list_entry(at, struct session, link);
+	list_for_each_entry(&session->all->list, const struct session, other, link) {
 		struct lease_client_stat client;
 		if (!other->client || other == session) {
 			continue;
@@ -284,15 +269,13 @@ static void report(struct session *session, uint64_t now) {
 		}
 		buf_addc(&text, '\n');
 	}
-	say_text(session, FRAME_REPORT, stat.taken, stat.waiting, slots_and_reason(session->all), &text);
-	buf_fini(&text);
+	send_text(session, FRAME_REPORT, stat.taken, stat.waiting, slots_and_reason(session->all), &text);
 }
 
 // Who holds the slots, but for the session itself: "'make' (pid 7), 'cargo test' (pid 8), and 2 more".
 static void add_holders(const struct session *session, uint64_t now, struct buf *text) {
 	unsigned n = 0;
-	list_for_each(&session->all->list, at) {
-		const struct session *other = list_entry(at, struct session, link);
+	list_for_each_entry(&session->all->list, const struct session, other, link) {
 		struct lease_client_stat client = {0};
 		if (other->client && other != session) {
 			lease_client_stat(other->client, now, &client);
@@ -307,12 +290,11 @@ static void add_holders(const struct session *session, uint64_t now, struct buf 
 }
 
 static void send_place(struct session *session, unsigned place, unsigned waiting, uint64_t now) {
-	struct buf holders = BUF_INIT;
+	FP_CLEANUP(buf_fini) struct buf holders = BUF_INIT;
 	session->place = place;
 	session->waiting = waiting;
 	add_holders(session, now, &holders);
-	say_text(session, FRAME_PLACE, place, waiting, 0, &holders);
-	buf_fini(&holders);
+	send_text(session, FRAME_PLACE, place, waiting, 0, &holders);
 }
 
 static void on_status(struct session *session, const struct frame *frame, uint64_t now) {
@@ -353,7 +335,7 @@ static bool on_frame(struct session *session, const struct frame *frame, const c
 		}
 		lease_want(session->client, (uint32_t)frame->a, (uint32_t)frame->b, now);
 		return true;
-	case FRAME_HOLD: return on_hold(session, frame, now);
+	case FRAME_HOLD: on_hold(session, frame, now); return true;
 	case FRAME_WORDS: return on_words(session);
 	case FRAME_USE: on_use(session, frame); return true;
 	case FRAME_PROCESS: return on_process(session, frame);
@@ -389,11 +371,7 @@ static bool free_if_done(struct session *session, uint64_t now) {
 	if (!session->closed || session->nprocesses > 0) {
 		return false;
 	}
-	if (session->client) {
-		lease_leave(session->client, now);
-		session->client = NULL;
-	}
-	session_free(session);
+	session_free(session, now);
 	return true;
 }
 
@@ -415,7 +393,6 @@ bool session_close(struct session *session, uint64_t now) {
 	}
 	end_asking(session);
 	if (session->client) {
-		--session->all->njoined;
 		lease_keep_only(session->client, has_process, session, now);
 	}
 	return free_if_done(session, now);
@@ -426,9 +403,7 @@ int session_process(const struct session *session, unsigned i) {
 }
 
 bool session_process_ended(struct session *session, unsigned i, uint64_t now) {
-	uint64_t number = session->processes[i].number;
-	forget_process(session, i);
-	lease_release(session->client, number, now);
+	release(session, session->processes[i].number, now);
 	return free_if_done(session, now);
 }
 
@@ -456,23 +431,23 @@ static bool runs_jobs(const struct session *session) {
 struct all_seen {
 	struct controller_observation observation;
 	double slots, busy;        // of clients of whose jobs something is known: on how many slots they run, and how busy these are
-	uint64_t cost_ns;          // of the dearest look
+	uint64_t cost_ns;          // of the dearest sample
 };
 
 static uint64_t at_most(uint64_t a, uint64_t b) {
 	return a < b ? a : b;
 }
 
-// Adds what the session has answered: to counts, as much as belongs to the time since the last look. A client may see only some of its jobs;
+// Adds what the session has answered: to counts, as much as belongs to the time since the last sample. A client may see only some of its jobs;
 // they stand for all that it has.
 static void add_answer(const struct session *session, uint64_t elapsed, struct all_seen *seen) {
 	const struct observation *observation = &session->observation;
-	double looked = (double)at_most(observation->looked, WANTED_MAX * UINT64_C(1000)), slots = lease_working(session->client);
+	double sampled = (double)at_most(observation->sampled, WANTED_MAX * UINT64_C(1000)), slots = lease_working(session->client);
 	double part = observation->since_ns > elapsed ? (double)elapsed / (double)observation->since_ns : 1;
-	if (looked > 0) {
-		seen->observation.looked += looked / 1000;
+	if (sampled > 0) {
+		seen->observation.sampled += sampled / 1000;
 		seen->slots += slots;
-		seen->busy += slots * (double)observation->busy / looked;
+		seen->busy += slots * (double)observation->busy / sampled;
 	}
 	seen->observation.ended += (uint64_t)((double)at_most(observation->ended, UINT32_MAX) * part + 0.5);
 	seen->observation.wall_ns += (double)observation->wall_ns * part;
@@ -485,7 +460,7 @@ static void add_session(const struct session *session, uint64_t elapsed, struct 
 	if (session->answered) {
 		add_answer(session, elapsed, seen);
 	} else {
-		seen->observation.looked += slots;
+		seen->observation.sampled += slots;
 		seen->slots += slots;
 		seen->busy += slots;
 	}
@@ -497,7 +472,7 @@ static void add_session(const struct session *session, uint64_t elapsed, struct 
 static void end_observation(struct sessions *sessions, uint64_t now) {
 	struct all_seen seen = {.observation = {.now = now}};
 	struct lease_stat stat;
-	if (sessions->looks != LOOKS_ASK || (sessions->unanswered > 0 && now < sessions->look_due)) {
+	if (sessions->sampling != SAMPLING_ASKS || (sessions->unanswered > 0 && now < sessions->sample_due)) {
 		return;
 	}
 	list_for_each_entry(&sessions->list, struct session, session, link) {
@@ -505,22 +480,22 @@ static void end_observation(struct sessions *sessions, uint64_t now) {
 		end_asking(session);
 		session->answered = false;
 	}
-	seen.observation.busy = seen.slots > 0 ? seen.busy * seen.observation.looked / seen.slots : 0;
+	seen.observation.busy = seen.slots > 0 ? seen.busy * seen.observation.sampled / seen.slots : 0;
 	lease_stat(sessions->table, &stat);
 	seen.observation.running = stat.taken;
 	sessions->observe_machine(sessions->arg, &seen.observation);
 	uint64_t due = controller_decide(&sessions->controller, &seen.observation);
 	uint64_t earliest = now + at_most(seen.cost_ns, NS_PER_S) * CONTROLLER_COST_PART;
 	lease_set_slots(sessions->table, sessions->controller.slots);
-	sessions->looks = LOOKS_WAIT;
-	sessions->look_due = due > earliest ? due : earliest;
+	sessions->sampling = SAMPLING_WAITS;
+	sessions->sample_due = due > earliest ? due : earliest;
 }
 
-// Nobody has waited for a while, and somebody comes: what he runs may do something else than what was looked at. There are as
+// Nobody has waited for a while, and somebody comes: what he runs may do something else than what was sampled. There are as
 // many slots as processors, or a few more than are taken.
 static void forget_slots(struct sessions *sessions, uint64_t now) {
 	struct lease_stat stat;
-	if (!finds_slots(sessions) || sessions->looks != LOOKS_REST || !lease_is_awaited(sessions->table)) {
+	if (!finds_slots(sessions) || sessions->sampling != SAMPLING_IDLE || !lease_is_awaited(sessions->table)) {
 		return;
 	}
 	lease_stat(sessions->table, &stat);
@@ -532,34 +507,34 @@ static void forget_slots(struct sessions *sessions, uint64_t now) {
 
 static void ask_all(struct sessions *sessions, uint64_t now) {
 	list_for_each_entry(&sessions->list, struct session, session, link) {
-		session->asked = session->looks && !session->closed && runs_jobs(session) && session->out.len <= OUTPUT_QUIET;
+		session->asked = session->observes && !session->closed && runs_jobs(session) && session->out.len <= OUTPUT_QUIET;
 		sessions->unanswered += session->asked;
 		if (session->asked) {
 			send_frame(session, FRAME_OBSERVE, 0, 0, 0);
 		}
 	}
-	sessions->looks = LOOKS_ASK;
-	sessions->look_due = sessions->unanswered > 0 ? now + ANSWER : now;
+	sessions->sampling = SAMPLING_ASKS;
+	sessions->sample_due = sessions->unanswered > 0 ? now + ANSWER : now;
 }
 
-// Begins a look that is due, or, when somebody waits again, the time until the next one. Returns when something of that is to be done.
+// Begins a sample that is due, or, when somebody waits again, the time until the next one. Returns when something of that is to be done.
 static uint64_t plan_observation(struct sessions *sessions, uint64_t now) {
 	if (!finds_slots(sessions)) {
 		return TIME_NEVER;
 	}
 	bool awaited = lease_is_awaited(sessions->table);
-	if (sessions->looks == LOOKS_REST && awaited) { // what was is of no use any more
+	if (sessions->sampling == SAMPLING_IDLE && awaited) { // what was is of no use any more
 		struct controller_observation ignored = {.now = now};
 		sessions->observe_machine(sessions->arg, &ignored);
-		sessions->looks = LOOKS_WAIT;
-		sessions->look_due = controller_resume(&sessions->controller, now);
-	} else if (sessions->looks == LOOKS_WAIT && now >= sessions->look_due && awaited) {
+		sessions->sampling = SAMPLING_WAITS;
+		sessions->sample_due = controller_resume(&sessions->controller, now);
+	} else if (sessions->sampling == SAMPLING_WAITS && now >= sessions->sample_due && awaited) {
 		ask_all(sessions, now);
-	} else if (sessions->looks == LOOKS_WAIT && now >= sessions->look_due) {
-		sessions->looks = LOOKS_REST;
-		sessions->look_due = TIME_NEVER;
+	} else if (sessions->sampling == SAMPLING_WAITS && now >= sessions->sample_due) {
+		sessions->sampling = SAMPLING_IDLE;
+		sessions->sample_due = TIME_NEVER;
 	}
-	return sessions->look_due;
+	return sessions->sample_due;
 }
 
 // ---- what else follows ----
@@ -623,8 +598,7 @@ uint64_t sessions_settle(struct sessions *sessions, bool quiet, uint64_t now) {
 	}
 	bool contended = sessions->others_wait || lease_is_contended(sessions->table);
 	const struct lease_client *only = contended && !sessions->others_wait ? lease_only_waiter(sessions->table) : NULL;
-	list_for_each(&sessions->list, at) {
-		struct session *session = list_entry(at, struct session, link);
+	list_for_each_entry(&sessions->list, struct session, session, link) {
 		if (session->client && !session->closed && session->out.len <= OUTPUT_QUIET) {
 			send_state(session, contended && session->client != only);
 			update_place(session, now);
@@ -633,6 +607,6 @@ uint64_t sessions_settle(struct sessions *sessions, bool quiet, uint64_t now) {
 	if (!sessions->revoking) { // what was granted just now counts, too
 		when = lease_unused(sessions->table, now, &grant, &unused_when) ? now : unused_when < when ? unused_when : when;
 	}
-	uint64_t look_due = plan_observation(sessions, now);
-	return sessions->recovering ? sessions->recovery_end : at_most(when, look_due);
+	uint64_t sample_due = plan_observation(sessions, now);
+	return sessions->recovering ? sessions->recovery_end : at_most(when, sample_due);
 }

@@ -34,7 +34,7 @@ struct session;
 struct sessions_config {
 	unsigned slots;          // at least 1; if the number is found, as many as there are processors, or bounds
 	struct slots_bounds bounds; // of a number that is found; most is 0 if it is fixed
-	bool is_told;            // the owner finds the number, and says it by sessions_announce(); the table's is his own business
+	bool is_told;            // the owner finds the number, tells it by sessions_announce(), and sets the table's himself
 	bool fair_time;          // see lease_table_create()
 	uint64_t epoch;          // tells this server from others of the pool: a number above theirs, below 2^32
 	bool recovers;           // the last server died while it had clients: they may hold leases
@@ -44,7 +44,7 @@ struct sessions {
 	struct sessions_config config;
 	struct lease_table *table;
 	struct list list;        // of sessions
-	unsigned n, njoined;
+	unsigned n;
 	bool recovering;
 	uint64_t recovery_end;
 	bool others_wait;        // for the owner to set: somebody who is no client waits for the slots
@@ -53,12 +53,13 @@ struct sessions {
 	bool (*find_lease)(void *arg, struct lease_id id);
 	// The same: a client of that label and process was granted a lease.
 	void (*granted)(void *arg, const struct lease_grant *grant, const char *label, uint32_t pid);
-	// The same, where the number of slots is found: looks at the machine, at observation->now (slots/machine.h).
+	// The same, where the number of slots is found: observes the machine, at observation->now (slots/machine.h).
 	void (*observe_machine)(void *arg, struct controller_observation *observation);
 	void *arg;
 	struct controller controller;
-	enum { LOOKS_REST, LOOKS_WAIT, LOOKS_ASK } looks; // nobody waits; until look_due; for answers, until then
-	uint64_t look_due;
+	// IDLE: nobody waits for a turn. WAITS: the next sample is at sample_due. ASKS: clients have until then to answer.
+	enum { SAMPLING_IDLE, SAMPLING_WAITS, SAMPLING_ASKS } sampling;
+	uint64_t sample_due;
 	unsigned unanswered;     // sessions that were asked
 	struct session *revoking; // was told that its lease `revoked` is taken back; or NULL
 	uint64_t revoked;
@@ -101,7 +102,7 @@ bool session_process_ended(struct session *session, unsigned i, uint64_t now) FP
 // what it had said was sent as far as they read.
 uint64_t sessions_settle(struct sessions *sessions, bool quiet, uint64_t now);
 
-// Is it to be called at once, since something was sent that it waits for?
+// True if sessions_settle() is to be called again at once: what it waited for has been sent.
 bool sessions_are_due(const struct sessions *sessions);
 
 #endif

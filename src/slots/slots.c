@@ -55,10 +55,8 @@ static unsigned affinity_cpus(void) {
 
 // Reads one or two numbers from a file. Returns how many it has: 0 for "max", and for a file that is not there.
 static int read_numbers(const char *dir, const char *path, long long *ret_first, long long *ret_second) {
-	struct buf text;
-	int got = sscanf(proc_read_below(dir, path, &text), "%lld %lld", ret_first, ret_second);
-	buf_fini(&text);
-	return got;
+	FP_CLEANUP(buf_fini) struct buf text;
+	return sscanf(proc_read_below(dir, path, &text), "%lld %lld", ret_first, ret_second);
 }
 
 // By the file of cgroup v2, or those of v1, in microseconds; UINT_MAX for none ("max", -1).
@@ -192,47 +190,41 @@ static bool is_file(const char *path) {
 // What an option takes: a value of its own, or the name of a file that holds one.
 struct limit_value {
 	const char *option;      // as messages name it
-	unsigned long nofile;    // 0: it is a load, not a number of slots
-	unsigned slots;          // what was parsed
-	double load;
+	unsigned long nofile;
+	unsigned *slots;         // where it goes; NULL: it is a load
+	double *load;
 };
 
-static int limit_value_parse(struct limit_value *value, const char *text) {
-	return value->nofile ? parse_slots_value(text, value->nofile, &value->slots) : parse_load_value(text, &value->load);
+static int limit_value_parse(const struct limit_value *value, const char *text) {
+	return value->slots ? parse_slots_value(text, value->nofile, value->slots) : parse_load_value(text, value->load);
 }
 
 // Parses the text, or what the file of that name holds. Returns 0, or -1 with *ret_error.
-static int limit_value_read(struct limit_value *value, const char *text, char **ret_error) {
+static int limit_value_read(const struct limit_value *value, const char *text, char **ret_error) {
 	char word[64];
 	if (limit_value_parse(value, text) == 0) {
 		return 0;
 	}
 	if (!is_file(text)) {
 		return error_text(ret_error, "%s must be N, +N, -N, N%% or the name of a file that holds one of these%s, not '%s'",
-		            value->option, value->nofile ? ", or auto" : "", text_shows(text));
+		            value->option, value->slots ? ", or auto" : "", text_shows(text));
 	}
 	if (read_word(text, value->option, word, sizeof(word), ret_error) != 0) {
 		return -1;
 	}
 	if (limit_value_parse(value, word) != 0) {
 		return error_text(ret_error, "'%s', named by %s, must hold N, +N, -N or N%%, and nothing else%s", text_shows(text), value->option,
-		            value->nofile && slots_is_auto(word) ? ": auto can only be given on the command line" : "");
+		            value->slots && slots_is_auto(word) ? ": auto can only be given on the command line" : "");
 	}
 	return 0;
 }
 
 int slots_parse(const char *text, unsigned long nofile, unsigned *ret_slots, char **ret_error) {
-	struct limit_value value = {.option = "--jobs", .nofile = nofile};
-	int result = limit_value_read(&value, text, ret_error);
-	*ret_slots = result == 0 ? value.slots : *ret_slots;
-	return result;
+	return limit_value_read(&(struct limit_value){.option = "--jobs", .nofile = nofile, .slots = ret_slots}, text, ret_error);
 }
 
 int load_parse(const char *text, double *ret_load, char **ret_error) {
-	struct limit_value value = {.option = "--load"};
-	int result = limit_value_read(&value, text, ret_error);
-	*ret_load = result == 0 ? value.load : *ret_load;
-	return result;
+	return limit_value_read(&(struct limit_value){.option = "--load", .load = ret_load}, text, ret_error);
 }
 
 // ---- -j auto ----

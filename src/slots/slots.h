@@ -33,8 +33,8 @@ struct slots_bounds {
 	unsigned least, most; // at least 1
 };
 
-// Parses such a value: "auto" (from 1 to `most`) or "auto:LEAST-MOST". Returns 0, or -1 with *ret_error as slots_parse(); `option`
-// is named there.
+// Parses such a value: "auto" (from 1 to `most`) or "auto:LEAST-MOST". Returns 0, or -1 with *ret_error as slots_parse(), which
+// names `option`.
 int slots_auto_parse(const char *option, const char *text, unsigned most, struct slots_bounds *ret_bounds, char **ret_error) FP_NODISCARD;
 
 // Parses the MAX of --load: what -j takes (with 0 as it is), and decimals. At least 0.01, as with GNU parallel, or a load
@@ -51,8 +51,8 @@ struct slots_watch {
 // after that is missed.
 void slots_watch_open(struct slots_watch *watch, const char *text);
 
-// Whether the file is another than when it was last looked at. One system call; none where there is no file. A file that
-// is not there now has not changed: it is being replaced.
+// True if the file has changed since the last look. One system call; none if the value names no file. A file that is missing
+// counts as unchanged: it is being replaced.
 bool slots_watch_changed(struct slots_watch *watch);
 
 #endif

@@ -1,12 +1,12 @@
-// What the holder of leases and the slot server know at the same moment: for each lease that is used for one job after
-// another a word of shared memory, with the nonce of the job that runs on it, and whether the lease is lent to what runs
-// below that job.
+// Memory that the holder of leases and the slot server share: for each lease that is used for one job after another a word with
+// the nonce of the job that runs on it, and whether the lease is lent to a process below that job.
 //
 // The holder goes on to another job with word_next_job(), the server lends with word_lend(). Both compare and swap, so one
-// of two comes first: a lease that is lent gets no other job, and what a job has left behind is lent nothing once the next
-// job has begun. Neither has to be woken, or asked.
+// of two comes first: a lease that is lent gets no other job, and a process that a job has left behind is lent nothing once
+// the next job has begun. Neither side has to be woken, or asked.
 //
-// States of a word: 0 -word_set-> nonce -word_next_job-> another nonce; nonce -word_lend-> nonce, lent -word_set-> of another lease
+// States of a word: 0 -word_set-> NONCE -word_next_job-> another NONCE
+//                   NONCE -word_lend-> LENT -word_set, for another lease-> NONCE
 
 #ifndef FAIRPAR_SLOTS_WORDS_H
 #define FAIRPAR_SLOTS_WORDS_H

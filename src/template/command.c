@@ -40,36 +40,21 @@ static void add_line(const struct record *record, bool quoted, struct buf *buf) 
 		return;
 	}
 	const char *at = record->args;
-	for (uint32_t i = 0; i < record->nargs; ++i) {
-		size_t len = strlen(at);
+	for (uint32_t i = 0; i < record->nargs; ++i, at += strlen(at) + 1) {
 		buf_adds(buf, i > 0 ? " " : "");
-		buf_add(buf, at, len);
-		at += len + 1;
+		buf_adds(buf, at);
 	}
 	buf_reserve(buf, 0);
 }
 
 // Splits a line without shell syntax at its blanks. Returns the number of words.
-static size_t split_line(const char *line, size_t len, struct buf *words) {
-	char *out = buf_reserve(words, len + 1);
-	const char *const start = out;
+static size_t split_line(const char *line, struct buf *words) {
 	size_t n = 0;
-	bool in_word = false;
-	for (size_t i = 0; i < len; ++i) {
-		if (line[i] != ' ' && line[i] != '\t') {
-			in_word = true;
-			*out++ = line[i];
-		} else if (in_word) {
-			in_word = false;
-			*out++ = '\0';
-			++n;
-		}
-	}
-	if (in_word) {
-		*out++ = '\0';
+	for (size_t len; len = strcspn(line += strspn(line, " \t"), " \t"), len > 0; line += len) {
+		buf_add(words, line, len);
+		buf_addc(words, '\0');
 		++n;
 	}
-	words->len += (size_t)(out - start);
 	return n;
 }
 
@@ -150,7 +135,7 @@ int command_build(struct command *command, const struct template *template, cons
 		nwords = template_expand_words(template, x, words);
 	} else if (!template) {
 		bool needs_shell = shell_is_needed(text->data, text->len);
-		nwords = needs_shell ? 0 : split_line(text->data, text->len, words);
+		nwords = needs_shell ? 0 : split_line(buf_str(text), words);
 	}
 	int built = build_direct(command, nwords, by);
 	if (built != 0) {

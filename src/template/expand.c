@@ -7,7 +7,8 @@
 
 #include <string.h>
 
-struct slice record_next_arg(const struct record *record, const char **at) {
+// The argument of the record at `*at`, which moves to the next one.
+static struct slice next_arg(const struct record *record, const char **at) {
 	struct slice arg = {*at, 0};
 	// the NUL of a single argument is known to be the last byte
 	arg.len = record->nargs == 1 ? record->size - 1 : strlen(*at);
@@ -23,7 +24,7 @@ static bool find_column(const struct part *part, const struct record *record, st
 	}
 	const char *at = record->args;
 	for (int64_t i = 0; i < n; ++i) {
-		*ret_arg = record_next_arg(record, &at);
+		*ret_arg = next_arg(record, &at);
 	}
 	return true;
 }
@@ -34,7 +35,7 @@ static FP_INLINE bool next_value(struct part_values *values, struct slice *ret_v
 	struct slice arg;
 	if (part->kind == ITEM && values->n < values->record->nargs) {
 		values->at = values->n == 0 ? values->record->args : values->at;
-		arg = record_next_arg(values->record, &values->at);
+		arg = next_arg(values->record, &values->at);
 	} else if (part->kind != COLUMN || values->n > 0 || !find_column(part, values->record, &arg)) {
 		return false;
 	}
@@ -47,25 +48,16 @@ bool part_next_value(struct part_values *values, struct slice *ret_value) {
 	return next_value(values, ret_value);
 }
 
-static size_t print_number(char *end, uint64_t n) {
-	size_t len = 0;
-	do {
-		*--end = (char)('0' + n % 10);
-		++len;
-	} while (n /= 10);
-	return len;
-}
-
 struct slice part_number(const struct part *part, const struct expansion *x, char digits[20]) {
 	uint64_t n = part->kind == SEQ ? x->seq : part->kind == SLOT ? x->slot : x->total;
-	size_t len = print_number(digits + 20, n);
-	for (uint64_t most = part->kind == SEQ ? x->total : x->slots; part->is_padded && most >= 10; most /= 10) {
+	uint64_t most = !part->is_padded ? 0 : part->kind == SEQ ? x->total : x->slots;
+	char *end = digits + 20, *at = end;
+	do {
+		*--at = (char)('0' + n % 10);
 		n /= 10;
-		if (n == 0) {
-			digits[20 - ++len] = '0';
-		}
-	}
-	return (struct slice){digits + 20 - len, len};
+		most /= 10;
+	} while (n > 0 || most > 0);
+	return (struct slice){at, (size_t)(end - at)};
 }
 
 // What GNU parallel has for them, always; without other machines, what it comes to.
@@ -221,7 +213,7 @@ static void expand_group(struct expand_writer *writer, const struct part *parts,
 	const char *at = x->record->args;
 	for (uint32_t k = 0; k == 0 || k < x->record->nargs; ++k) {
 		struct record one = {.args = at, .nargs = x->record->nargs > 0};
-		one.size = one.nargs > 0 ? record_next_arg(x->record, &at).len + 1 : 0;
+		one.size = one.nargs > 0 ? next_arg(x->record, &at).len + 1 : 0;
 		if (k > 0) {
 			add_separator(writer);
 		}
@@ -336,6 +328,32 @@ bool template_spells_otherwise(const struct template *template, const struct exp
 		}
 	}
 	return differs;
+}
+
+// True if no two of the arguments are the same.
+static bool arguments_are_unique(const char *args, size_t n) {
+	const char *a = args;
+	for (size_t i = 1; i < n; ++i, a += strlen(a) + 1) {
+		const char *b = a + strlen(a) + 1;
+		for (size_t k = i; k < n; ++k, b += strlen(b) + 1) {
+			if (strcmp(a, b) == 0) {
+				return false;
+			}
+		}
+	}
+	return true;
+}
+
+// True if each argument is greater than the one before it.
+static bool arguments_rise(const char *args, size_t n) {
+	for (size_t i = 1; i < n; ++i) {
+		const char *next = args + strlen(args) + 1;
+		if (strcmp(args, next) >= 0) {
+			return false;
+		}
+		args = next;
+	}
+	return true;
 }
 
 bool template_skips(const struct template *template, const struct record *record) {

@@ -109,9 +109,6 @@ void template_measure_parts(struct template *template, const struct parts *parts
 
 // ---- expand.c ----
 
-// Returns the argument of the record at `*at`, borrowed, and sets `*at` to the next one.
-struct slice record_next_arg(const struct record *record, const char **at);
-
 // Goes through the arguments of the record that an ITEM or a COLUMN stands for. The first three are the caller's to fill in,
 // the others begin zeroed.
 struct part_values {

@@ -23,14 +23,14 @@ size_t packs_chars(const struct template_measure *measure, uint32_t nargs, size_
 	return measure->is_quoted ? 3 * all : all; // -q: GNU parallel expects the worst
 }
 
-// Can execve() take it?
-static bool fits_system(const struct pack_limits *limits, uint32_t nargs, size_t real) {
+// Can execve() take it, by `is_string` as one string too?
+static bool fits_system(const struct pack_limits *limits, uint32_t nargs, size_t real, bool is_string) {
 	const struct template_measure *measure = &limits->measure;
 	size_t text = packs_chars(measure, nargs, real);
 	size_t safer = (size_t)nargs * measure->overhead + (measure->doubles ? real : 0);
 	// a word costs its NUL and its pointer
 	size_t words = measure->is_direct ? (size_t)nargs * measure->inserts * (1 + sizeof(char *)) : 0;
-	return text + safer <= STRING_MAX && (limits->room == 0 || text + safer + words <= limits->room);
+	return (!is_string || text + safer <= STRING_MAX) && (limits->room == 0 || text + safer + words <= limits->room);
 }
 
 static const char *describe_length(const struct pack_limits *limits, uint32_t nargs, size_t chars) {
@@ -56,7 +56,7 @@ static void append(struct pack *pack, const struct pack_limits *limits, const st
 }
 
 // A record that cannot be an item: the pack as a whole fails, and shows that one.
-static void spoil(struct pack *pack, const struct pack_limits *limits, const struct record *record, const char *bad) {
+static void mark_bad(struct pack *pack, const struct pack_limits *limits, const struct record *record, const char *bad) {
 	uint32_t nitems = pack->nitems;
 	packs_reset(pack);
 	append(pack, limits, record);
@@ -64,17 +64,12 @@ static void spoil(struct pack *pack, const struct pack_limits *limits, const str
 	pack->bad = bad;
 }
 
-// Does the execve() of a command that no shell runs take it?
-static bool fits_room(const struct pack_limits *limits, uint32_t nargs, size_t real) {
-	return packs_chars(&limits->measure, nargs, real) + (size_t)nargs * limits->measure.inserts * (1 + sizeof(char *)) <= limits->room;
-}
-
 static bool fits(const struct pack_limits *limits, uint32_t nargs, size_t chars, size_t real, bool is_alone) {
 	if (limits->fills && !is_alone) {
-		return fits_room(limits, nargs, real);
+		return fits_system(limits, nargs, real, /* is_string */ false);
 	}
 	bool is_short = packs_chars(&limits->measure, nargs, chars) < limits->chars || (is_alone && !limits->strict);
-	return limits->inserts_none || (is_short && fits_system(limits, nargs, real));
+	return limits->inserts_none || (is_short && fits_system(limits, nargs, real, /* is_string */ true));
 }
 
 enum pack_status packs_add(struct pack *pack, const struct pack_limits *limits, const struct record *record,
@@ -93,7 +88,7 @@ enum pack_status packs_add(struct pack *pack, const struct pack_limits *limits, 
 		return PACK_TAKEN;
 	}
 	if (bad) {
-		spoil(pack, limits, record, bad);
+		mark_bad(pack, limits, record, bad);
 		return PACK_TAKEN;
 	}
 	struct expansion x = {.record = record, .seq = seq, .slot = 1};
@@ -107,7 +102,7 @@ enum pack_status packs_add(struct pack *pack, const struct pack_limits *limits, 
 		return PACK_TAKEN;
 	}
 	if (counts && !fits(limits, record->nargs, chars, real, /* is_alone */ true)) {
-		spoil(pack, limits, record, too_long);
+		mark_bad(pack, limits, record, too_long);
 		return PACK_TAKEN;
 	}
 	if (pack->nitems > 0) {

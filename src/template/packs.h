@@ -20,10 +20,10 @@ enum {
 struct pack_limits {
 	uint32_t items;      // records in a pack, 0: no limit
 	size_t chars;        // the command is shorter than this
-	bool strict;         // also for one record alone, for the user has set it; else that may be as long as execve() takes
+	bool strict;         // `chars` also holds for a record alone; else that may be as long as execve() takes
 	size_t room;         // bytes that execve() takes for all arguments, or 0: not known
-	bool fills;          // a command of several records may have all of that, as no shell runs it, which takes it as one string
-	bool waits;          // a pack is not over before the next record is there, for the last one is spread
+	bool fills;          // several records may fill `room`, which is known, and not only `chars`: no shell runs the command
+	bool waits;          // a full pack is not taken before the next record is there: the last pack is spread over the slots
 	bool inserts_none;   // -N0: the records are counted, and their arguments left out
 	const struct template *template; // of the command, borrowed, or NULL: the record is the command
 	struct template_measure measure; // of it
@@ -35,7 +35,7 @@ struct pack {
 	uint32_t nargs, nitems;
 	size_t chars, real;  // of the arguments, as template_measure_record() counts them
 	const char *bad;     // why it cannot be run, or NULL
-	uint32_t each, given; // the caller's, when it spreads the pack: records in a job, and those submitted
+	uint32_t each, given; // for the caller, who spreads the pack: records in each job; records submitted so far
 	struct pack_end { size_t size; uint32_t nargs; } *ends; // behind each record, when the limits say `waits`
 	size_t ends_cap;
 };
@@ -52,8 +52,8 @@ enum pack_status {
 enum pack_status packs_add(struct pack *pack, const struct pack_limits *limits, const struct record *record,
                           const char *bad, uint64_t seq, const char **ret_bad);
 
-// Adds all arguments of the record, each of which is a record of which packs_add() would have added all, as the limits have no
-// number of records. Returns false, having added none, if it would not.
+// Adds a record of several joined ones (input_join_records()), one argument each, as packs_add() would add them one by one. Only
+// for limits without a number of records. Returns false, and adds none, if they do not all fit.
 bool packs_add_all(struct pack *pack, const struct pack_limits *limits, const struct record *record, uint64_t seq);
 
 // True if the pack is full whatever the next record is.
@@ -75,12 +75,13 @@ void packs_reset(struct pack *pack);
 // Frees the memory and makes the pack empty.
 void packs_fini(struct pack *pack);
 
-// The most bytes of records of one argument each that may be measured and packed as one: any such can be an item, and a pack is a
-// sixteenth shorter at most. 0: they must come one by one.
+// Returns the most bytes of records that may be joined (input_join_records()), measured and packed as one: each of them is a
+// valid item, and a pack gets shorter by a sixteenth at most. 0: records must come one by one.
 size_t packs_join_size(const struct pack_limits *limits);
 
-// Measures a record that is packed only when a job starts (--pack=auto), or several as one. Returns true with the bytes that it
-// adds in *ret_size; or false if it is longer than a command may be, with a message in *ret_bad that is valid until the next call.
+// Measures a record that is packed only when a job starts (--pack=auto), or several joined ones. Returns true, and in *ret_size
+// the bytes that it adds to a command; or false if it is longer than a command may be, with a message in *ret_bad that is valid
+// until the next call.
 bool packs_measure(const struct pack_limits *limits, const struct record *record, uint64_t seq, uint32_t *ret_size,
                    const char **ret_bad);
 

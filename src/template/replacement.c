@@ -16,10 +16,10 @@ const struct tokens tokens_default = {.name = {"{}", "{.}", "{/}", "{//}", "{/.}
 
 // Those that hold nothing of the user's: a part in place of the item, or the item in that form.
 static const struct { const char *name; struct part part; size_t n; enum { IF_RISING = 1, IF_UNIQUE } skips; } FIXED[] = {
-	{"..}", {.form = FORM_NO_EXTENSIONS, .kind = ITEM}, .n = 2},
-	{"...}", {.form = FORM_NO_EXTENSIONS, .kind = ITEM}, .n = 3},
-	{"/..}", {.form = FORM_BASENAME_NO_EXTENSIONS, .kind = ITEM}, .n = 2},
-	{"/...}", {.form = FORM_BASENAME_NO_EXTENSIONS, .kind = ITEM}, .n = 3},
+	{"..}", {.form = FORM_NO_EXTENSION, .kind = ITEM}, .n = 2},
+	{"...}", {.form = FORM_NO_EXTENSION, .kind = ITEM}, .n = 3},
+	{"/..}", {.form = FORM_BASENAME_NO_EXTENSION, .kind = ITEM}, .n = 2},
+	{"/...}", {.form = FORM_BASENAME_NO_EXTENSION, .kind = ITEM}, .n = 3},
 	{"+/}", {.form = FORM_DIRECTORY, .kind = ITEM}, .n = 0},
 	{"+.}", {.form = FORM_EXTENSIONS, .kind = ITEM}, .n = 1},
 	{"+..}", {.form = FORM_EXTENSIONS, .kind = ITEM}, .n = 2},
@@ -37,7 +37,7 @@ static const struct { const char *name; struct part part; size_t n; enum { IF_RI
 };
 
 // The template owns the replacement from now on.
-static void keep_replacement(struct template *template, struct part *part, struct replacement replacement) {
+static void add_replacement(struct template *template, struct part *part, struct replacement replacement) {
 	struct replacement *kept = NEW(struct replacement);
 	*kept = replacement;
 	kept->next = template->replacements;
@@ -49,7 +49,8 @@ static void keep_replacement(struct template *template, struct part *part, struc
 // {:from} and {:from:n}
 static bool parse_numbers(const char *at, struct replacement *replacement) {
 	size_t *const numbers[] = {&replacement->from, &replacement->n};
-	replacement->form = FORM_FROM;
+	replacement->form = FORM_PART;
+	replacement->n = SIZE_MAX;
 	for (size_t i = 0; i < 2; ++i) {
 		if (!is_digit(*at)) {
 			return false;
@@ -58,7 +59,6 @@ static bool parse_numbers(const char *at, struct replacement *replacement) {
 			*numbers[i] = *numbers[i] < 100000000 ? *numbers[i] * 10 + (size_t)(*at - '0') : *numbers[i];
 		}
 		if (*at == '}') {
-			replacement->form = i == 0 ? FORM_FROM : FORM_PART;
 			return true;
 		}
 		if (*at++ != ':') {
@@ -90,19 +90,19 @@ static int set_regex(struct replacement *replacement, const char *before, const 
 
 // The names that hold an expression, and with `has_text` behind it a slash and a text; the longer names before those that
 // they begin with. The first byte of the expression may not be one of `not_first`.
-static const struct { const char *prefix, *not_first; bool has_text; enum form form; const char *before, *after; } EXPRESSIONS[] = {
-	{"##", "#", false, FORM_NO_PREFIX, "^(", ")"},
-	{"#", "#", false, FORM_NO_SHORT_PREFIX, "^(", ")$"},
-	{"%%", "", false, FORM_NO_SUFFIX, "(", ")$"},
-	{"%", "", false, FORM_NO_SHORT_SUFFIX, "^(", ")$"},
-	{"^^", "", false, FORM_UPPER_ALL, "(", ")"},
-	{"^", "", false, FORM_UPPER, "^(", ")"},
-	{",,", "", false, FORM_LOWER_ALL, "(", ")"},
-	{",", "", false, FORM_LOWER, "^(", ")"},
-	{"/#", "", true, FORM_REPLACE_ALL, "^(", ")"},
-	{"/%", "", true, FORM_REPLACE_ALL, "(", ")$"},
-	{"//", "", true, FORM_REPLACE_ALL, "(", ")"},
-	{"/", "", true, FORM_REPLACE, "(", ")"},
+static const struct { const char *prefix, *not_first; bool has_text; enum form form; bool all; const char *before, *after; } EXPRESSIONS[] = {
+	{"##", "#", false, FORM_NO_PREFIX, false, "^(", ")"},
+	{"#", "#", false, FORM_NO_SHORT_PREFIX, false, "^(", ")$"},
+	{"%%", "", false, FORM_NO_SUFFIX, false, "(", ")$"},
+	{"%", "", false, FORM_NO_SHORT_SUFFIX, false, "^(", ")$"},
+	{"^^", "", false, FORM_UPPER, true, "(", ")"},
+	{"^", "", false, FORM_UPPER, false, "^(", ")"},
+	{",,", "", false, FORM_LOWER, true, "(", ")"},
+	{",", "", false, FORM_LOWER, false, "^(", ")"},
+	{"/#", "", true, FORM_REPLACE, true, "^(", ")"},
+	{"/%", "", true, FORM_REPLACE, true, "(", ")$"},
+	{"//", "", true, FORM_REPLACE, true, "(", ")"},
+	{"/", "", true, FORM_REPLACE, false, "(", ")"},
 };
 
 static bool parse_expression(const char *at, const char *end, struct replacement *replacement, struct buf *error) {
@@ -120,6 +120,7 @@ static bool parse_expression(const char *at, const char *end, struct replacement
 			replacement->text = xmemdup(to + 1, (size_t)(end - to - 1));
 		}
 		replacement->form = EXPRESSIONS[i].form;
+		replacement->all = EXPRESSIONS[i].all;
 		return set_regex(replacement, EXPRESSIONS[i].before, from, (size_t)(to - from), EXPRESSIONS[i].after, error) == 0;
 	}
 	return false;
@@ -145,7 +146,7 @@ const char *plus_parse(struct template *template, const struct tokens *tokens, c
 		if (fixed->kind == ITEM) {
 			template->chooses |= FIXED[i].skips == IF_RISING;
 			template->is_unique |= FIXED[i].skips == IF_UNIQUE;
-			keep_replacement(template, part, (struct replacement){.form = fixed->form, .n = FIXED[i].n});
+			add_replacement(template, part, (struct replacement){.form = fixed->form, .n = FIXED[i].n});
 		} else if (part->kind == COLUMN) {
 			return NULL;
 		} else {
@@ -159,7 +160,7 @@ const char *plus_parse(struct template *template, const struct tokens *tokens, c
 	size_t before = template->error.len;
 	struct replacement replacement = {.form = FORM_WHOLE};
 	if (end && parse_given(at, end, &replacement, &template->error)) {
-		keep_replacement(template, part, replacement);
+		add_replacement(template, part, replacement);
 		return end + 1;
 	}
 	free(replacement.text);
@@ -225,19 +226,14 @@ static struct slice cut_basename(struct slice item) {
 	while (len > 0 && item.text[len - 1] == '/') {
 		--len;
 	}
-	if (len == 0) {
-		return item.len > 0 ? (struct slice){"/", 1} : (struct slice){".", 1};
-	}
 	while (len > 0 && item.text[len - 1] != '/') {
 		--len;
 	}
-	if (len == 0) {
-		return (struct slice){".", 1};
-	}
+	bool has_slash = len > 0 || (item.len > 0 && item.text[0] == '/');
 	while (len > 0 && item.text[len - 1] == '/') {
 		--len;
 	}
-	return len > 0 ? (struct slice){item.text, len} : (struct slice){"/", 1};
+	return len > 0 ? (struct slice){item.text, len} : has_slash ? (struct slice){"/", 1} : (struct slice){".", 1};
 }
 
 // ---- expressions ----
@@ -246,8 +242,7 @@ static struct slice cut_basename(struct slice item) {
 static struct slice cut_short_prefix(const regex_t *regex, struct slice item, struct buf *scratch) {
 	buf_reset(scratch);
 	buf_add(scratch, item.text, item.len);
-	char *text = buf_reserve(scratch, 1) - item.len;
-	text[item.len] = '\0';
+	char *text = scratch->data;
 	for (size_t n = 0; n <= item.len; ++n) {
 		char kept = text[n];
 		text[n] = '\0';
@@ -281,7 +276,7 @@ static struct slice cut_match(const regex_t *regex, struct slice item, bool is_p
 
 // Appends what takes the place of a match.
 static void add_instead(const struct replacement *replacement, const char *match, size_t len, struct buf *buf) {
-	bool upper = replacement->form == FORM_UPPER || replacement->form == FORM_UPPER_ALL;
+	bool upper = replacement->form == FORM_UPPER;
 	if (replacement->text) {
 		buf_adds(buf, replacement->text);
 		return;
@@ -293,7 +288,8 @@ static void add_instead(const struct replacement *replacement, const char *match
 }
 
 // As s/// of Perl: an empty match goes on behind the next byte.
-static struct slice substitute(const struct replacement *replacement, struct slice item, bool all, struct buf *scratch) {
+static struct slice substitute(const struct replacement *replacement, struct slice item, struct buf *scratch) {
+	bool all = replacement->all;
 	size_t at = 0;
 	buf_reset(scratch);
 	buf_reserve(scratch, 0);
@@ -321,33 +317,28 @@ static struct slice substitute(const struct replacement *replacement, struct sli
 static struct slice cut_part(const struct replacement *replacement, struct slice item) {
 	size_t from = replacement->from < item.len ? replacement->from : item.len;
 	size_t n = item.len - from;
-	if (replacement->form == FORM_PART && replacement->n < n) {
-		n = replacement->n;
-	}
-	return (struct slice){item.text + from, n};
+	return (struct slice){item.text + from, replacement->n < n ? replacement->n : n};
 }
 
 // ---- all of them ----
 
 struct slice form_apply(enum form form, const struct replacement *given, struct slice argument, struct buf *scratch) {
+	size_t n = given ? given->n : 1;
 	switch (form) {
 	case FORM_WHOLE: return argument;
-	case FORM_NO_EXTENSION: return cut_extensions(argument, 1);
+	case FORM_NO_EXTENSION: return cut_extensions(argument, n);
 	case FORM_BASENAME: return cut_directory(argument);
 	case FORM_DIRNAME: return cut_basename(argument);
-	case FORM_BASENAME_NO_EXTENSION: return cut_extensions(cut_directory(argument), 1);
-	case FORM_NO_EXTENSIONS: return cut_extensions(argument, given->n);
-	case FORM_BASENAME_NO_EXTENSIONS: return cut_extensions(cut_directory(argument), given->n);
+	case FORM_BASENAME_NO_EXTENSION: return cut_extensions(cut_directory(argument), n);
 	case FORM_DIRECTORY: {
 		const char *slash = memrchr(argument.text, '/', argument.len);
 		return (struct slice){argument.text, slash ? (size_t)(slash - argument.text) : 0};
 	}
-	case FORM_EXTENSIONS: return cut_to_extensions(argument, given->n);
+	case FORM_EXTENSIONS: return cut_to_extensions(argument, n);
 	case FORM_DEFAULT: {
 		bool is_false = argument.len == 0 || (argument.len == 1 && argument.text[0] == '0'); // to Perl
 		return is_false ? (struct slice){given->text, strlen(given->text)} : argument;
 	}
-	case FORM_FROM:
 	case FORM_PART: return cut_part(given, argument);
 	case FORM_NO_SHORT_PREFIX: return cut_short_prefix(&given->regex, argument, scratch);
 	case FORM_NO_PREFIX: return cut_match(&given->regex, argument, true);
@@ -355,34 +346,7 @@ struct slice form_apply(enum form form, const struct replacement *given, struct 
 	case FORM_NO_SUFFIX: return cut_match(&given->regex, argument, false);
 	case FORM_REPLACE:
 	case FORM_UPPER:
-	case FORM_LOWER: return substitute(given, argument, false, scratch);
-	case FORM_REPLACE_ALL:
-	case FORM_UPPER_ALL:
-	case FORM_LOWER_ALL: return substitute(given, argument, true, scratch);
+	case FORM_LOWER: return substitute(given, argument, scratch);
 	}
 	return argument;
-}
-
-bool arguments_are_unique(const char *args, size_t n) {
-	const char *a = args;
-	for (size_t i = 1; i < n; ++i, a += strlen(a) + 1) {
-		const char *b = a + strlen(a) + 1;
-		for (size_t k = i; k < n; ++k, b += strlen(b) + 1) {
-			if (strcmp(a, b) == 0) {
-				return false;
-			}
-		}
-	}
-	return true;
-}
-
-bool arguments_rise(const char *args, size_t n) {
-	for (size_t i = 1; i < n; ++i) {
-		const char *next = args + strlen(args) + 1;
-		if (strcmp(args, next) >= 0) {
-			return false;
-		}
-		args = next;
-	}
-	return true;
 }

@@ -31,8 +31,9 @@ struct tokens {
 
 extern const struct tokens tokens_default;
 
-// Returns the token with the longest name at `at`, and the length of that; NTOKENS if there is none. With `is_numbered`, behind the
-// number or the name of an argument, what of a name stands behind its brace.
+// Returns the token whose name stands at `at`, the longest if several do, and the length of that; NTOKENS if there is none. With
+// `is_numbered`, `at` is behind the number or the name of an argument ({2/.}): names are compared without their brace, and
+// TOKEN_SEQ and TOKEN_SLOT are not looked for.
 enum token token_find(const struct tokens *tokens, const char *at, bool is_numbered, size_t *ret_len);
 
 // What is made of an argument.
@@ -42,30 +43,25 @@ enum form {
 	FORM_BASENAME,
 	FORM_DIRNAME,
 	FORM_BASENAME_NO_EXTENSION,
-	FORM_NO_EXTENSIONS,           // {..} {...} {/..} {/...}: without the last `n`, if it has so many
-	FORM_BASENAME_NO_EXTENSIONS,
 	FORM_DIRECTORY,               // {+/}: what is before the last slash, or nothing
 	FORM_EXTENSIONS,              // {+.} {+..} {+...}: the last `n`, or nothing
 	FORM_DEFAULT,                 // {:-text}: the text instead of nothing and of 0
-	FORM_FROM,                    // {:from}
-	FORM_PART,                    // {:from:n}
+	FORM_PART,                    // {:from}, {:from:n}
 	FORM_NO_SHORT_PREFIX,         // {#re}
 	FORM_NO_PREFIX,               // {##re}
 	FORM_NO_SHORT_SUFFIX,         // {%re}
 	FORM_NO_SUFFIX,               // {%%re}
-	FORM_REPLACE,                 // {/re/text}
-	FORM_REPLACE_ALL,             // {//re/text}; {/#re/text} and {/%re/text} have the # and the % in the expression
-	FORM_UPPER,                   // {^re}
-	FORM_UPPER_ALL,               // {^^re}
-	FORM_LOWER,                   // {,re}
-	FORM_LOWER_ALL,               // {,,re}
+	FORM_REPLACE,                 // {/re/text}, {//re/text}; {/#re/text} and {/%re/text} have the # and the % in the expression
+	FORM_UPPER,                   // {^re}, {^^re}
+	FORM_LOWER,                   // {,re}, {,,re}
 };
 
 // A form with what it was given. Read only once parsed, so several threads may use it.
 struct replacement {
 	struct replacement *next;     // of the template; or NULL
 	enum form form;
-	size_t from, n;
+	size_t from, n;               // n: extensions, or bytes
+	bool all;                     // each match, not only the first
 	char *text;                   // or NULL; owned
 	bool has_regex;
 	regex_t regex;
@@ -80,9 +76,5 @@ struct slice {
 // which is used anew, or static text. `given` is the replacement with that form; it may be NULL for those up to
 // FORM_BASENAME_NO_EXTENSION.
 struct slice form_apply(enum form form, const struct replacement *given, struct slice argument, struct buf *scratch);
-
-// The words of a list of NUL-terminated arguments: no two are the same; each is greater than the one before it.
-bool arguments_are_unique(const char *args, size_t n);
-bool arguments_rise(const char *args, size_t n);
 
 #endif

@@ -196,14 +196,7 @@ static bool has_plain_words(const struct parts *parts) {
 		first_item = first_item < probe.len ? first_item : probe.len;
 		buf_addc(&probe, 'x');
 	}
-	size_t start = 0;
-	while (start < probe.len && template_is_blank(probe.data[start])) {
-		++start;
-	}
-	size_t end = start;
-	while (end < probe.len && !template_is_blank(probe.data[end])) {
-		++end;
-	}
+	size_t start = strspn(buf_str(&probe), " \t"), end = start + strcspn(buf_str(&probe) + start, " \t");
 	bool is_plain = !shell_has_syntax(buf_str(&probe), probe.len) && !shell_evaluates_words(buf_str(&probe) + start, end - start);
 	if (first_item < end) { // with a slash before the item it names a file, whatever the item is
 		is_plain = is_plain && first_item > start && memchr(probe.data + start, '/', first_item - start);

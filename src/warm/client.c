@@ -7,7 +7,6 @@
 #include "base/io.h"
 #include "base/sync.h"
 #include "process/proctree.h"
-#include "warm/object.h"
 #include "warm/protocol.h"
 
 #include <errno.h>
@@ -16,9 +15,14 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <time.h>
+
+#ifndef MFD_EXEC
+#define MFD_EXEC 0x0010U // Linux 6.3: not the default where vm.memfd_noexec is set
+#endif
 
 enum {
 	ANSWER_S = 10, // a server that is silent for as long is taken for one that was stopped or hangs
@@ -38,6 +42,20 @@ static const char *unfit_text(int unfit) {
 }
 
 // ---- starting and ending it ----
+
+// Puts the object into a file in memory that nobody can change. Returns a descriptor, or -1 with errno.
+static int object_open(void) {
+	errno = fault_errno("object"); // EACCES: vm.memfd_noexec is 2
+	int fd = errno ? -1 : memfd_create("fairpar-warm", MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_EXEC);
+	if (fd < 0 && errno == EINVAL) {
+		fd = memfd_create("fairpar-warm", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	}
+	if (fd >= 0 && (write_all(fd, server_so, server_so_size) != 0
+	                || fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0)) {
+		fd_close(&fd);
+	}
+	return fd;
+}
 
 // The environment of the server: that of the job, and what makes a server of the program. The caller frees the array.
 static char **warm_server_env(char *const *env, char *more[3]) {
@@ -287,5 +305,9 @@ pid_t warm_server_start(struct warm_server *server, const struct spawn_config *j
 		await_set_up(server, *ret_pidfd, &answer);
 	}
 	*ret_error = answer.failed;
+	if (answer.failed.error) {
+		spawn_discard(job, answer.pid, ret_pidfd);
+		return -1;
+	}
 	return answer.pid;
 }

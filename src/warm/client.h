@@ -9,6 +9,10 @@
 
 #include <stddef.h>
 
+// The shared object of server.c, as bytes: see Makefile. Empty where it cannot be had: another C library, a static build.
+extern const char server_so[];
+extern const size_t server_so_size;
+
 // The table of running children (process/guardian.h), which a job enters itself in.
 struct shared_table {
 	int fd;
@@ -24,16 +28,17 @@ struct warm_server {
 	struct buf request;
 };
 
-// Starts a server for the program of a job, in the job's context but for the directory. It ends with the calling thread, or when the
-// socket is closed. The conditions of spawn() hold. Returns NULL with *ret_why, static text: no server can be had.
+// Starts a server for the program of `job`, in the job's context except for the directory (`is_shell`: the program is the
+// shell). It ends when the calling thread ends or the socket is closed. Call it from a thread that has `world` and blocks all signals,
+// as for spawn_config.stack_top. Returns the server, for warm_server_close(); or NULL with the reason in *ret_why (static text).
 struct warm_server *warm_server_open(const struct spawn_config *job, bool is_shell, const struct shared_table *table, const char **ret_why) FP_NODISCARD;
 
 // Ends the server and waits for that; its jobs run on. NULL-safe.
 void warm_server_close(struct warm_server *server);
 
-// Starts a job as spawn() does, with the same results, but for its program: that of the server. From the thread that has opened it.
-// Returns 0 with *ret_why if nothing was started and spawn() is to do it: the server is of no more use and to be closed, or, with
-// *ret_why NULL, the job is too long for it.
+// Starts a job as a clone of the server, from the thread that has opened it. Returns as spawn() does: the pid with *ret_pidfd,
+// or -1 with *ret_error. Or returns 0: nothing was started, and the caller calls spawn(). Then *ret_why is NULL if only this
+// job's arguments and environment are too long; else it says (static text) why the server failed, and the caller closes it.
 pid_t warm_server_start(struct warm_server *server, const struct spawn_config *job, int *ret_pidfd, struct spawn_error *ret_error,
                    const char **ret_why) FP_NODISCARD;
 

@@ -3,16 +3,16 @@
 // The server is started with SERVER_VARIABLE in its environment, and says first, by WARM_READY, whether it can serve. Each
 // request is one message: struct warm_request, then strings with a NUL behind each (the directory if WARM_CHDIR is set, the
 // arguments, the environment), and descriptors as SCM_RIGHTS: what becomes 0, 1 and 2, and with WARM_CGROUP cgroup.procs of the
-// cgroup to enter. It is answered by one WARM_STARTED of the server; with any flag set the job, too, sends one WARM_SET_UP, before
-// or behind it.
+// cgroup to enter. The server answers with one WARM_STARTED. With any flag set the job sends one WARM_SET_UP as well, before or
+// after that.
 
 #ifndef FAIRPAR_WARM_PROTOCOL_H
 #define FAIRPAR_WARM_PROTOCOL_H
 
 #include <stdint.h>
 
-// "SOCKET TABLE SIZE OBJECT", decimal: the descriptors of the socket, of the table of running children (group_table, process/guardian.h)
-// with its size in bytes, and of the preloaded object. They are open in the server for this alone.
+// "SOCKET TABLE SIZE OBJECT", decimal: the descriptors of the socket, of the table of running children (struct group_table in
+// process/guardian.h), its size in bytes, and the descriptor of the preloaded object. The server has them open for this alone.
 #define SERVER_VARIABLE "FAIRPAR_WARM"
 
 enum {

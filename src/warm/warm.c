@@ -8,8 +8,6 @@
 #include "base/sync.h"
 #include "warm/client.h"
 #include "warm/fitness.h"
-#include "warm/inherited.h"
-#include "warm/object.h"
 
 #include <string.h>
 #include <sys/stat.h>
@@ -58,6 +56,11 @@ static void program_fini(struct warm_program *program) {
 	*program = (struct warm_program){.path = NULL};
 }
 
+static void drop_server(struct warm_program *program) {
+	warm_server_close(program->server);
+	program->server = NULL;
+}
+
 static bool same_context(const struct context *a, const struct context *b) {
 	return a->umask == b->umask && a->nice == b->nice && a->nofile.rlim_cur == b->nofile.rlim_cur
 		&& a->nofile.rlim_max == b->nofile.rlim_max && memcmp(&a->ignored, &b->ignored, sizeof(a->ignored)) == 0;
@@ -98,8 +101,7 @@ static const char *check_file(struct warm_program *program) {
 		return "its file is gone";
 	}
 	if (program->server && !is_same_file(&st, &program->file)) {
-		warm_server_close(program->server);
-		program->server = NULL;
+		drop_server(program);
 	}
 	program->file = st;
 	return program->why;
@@ -171,8 +173,7 @@ static const char *refuse_program(struct warm *warm, struct warm_program *progra
 		return why;
 	}
 	if (program->server && program->inherited != warm->inherited.hash) {
-		warm_server_close(program->server);
-		program->server = NULL;
+		drop_server(program);
 	}
 	program->env = env;
 	return program->server ? NULL : open_server(warm, program, job);
@@ -193,8 +194,7 @@ static pid_t start(void *arg, const struct spawn_config *job, int *ret_pidfd, st
 		warm->why = lost ? lost : "its arguments and environment are too long";
 	}
 	if (lost) {
-		warm_server_close(program->server);
-		program->server = NULL;
+		drop_server(program);
 		program->why = ++program->deaths < DEATHS_MAX ? NULL : lost;
 	}
 	return pid == 0 ? spawn(job, ret_pidfd, ret_error) : pid;

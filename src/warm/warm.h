@@ -21,16 +21,19 @@ enum warm_mode {
 // The servers of one worker.
 struct warm;
 
-// For the worker's thread; the children outlive it. Returns NULL with WARM_OFF, and with WARM_AUTO in a build that cannot do it.
+// Called and used on the worker's thread. `children` is borrowed until warm_destroy(). Returns NULL with WARM_OFF, and with
+// WARM_AUTO in a build without servers. The other calls accept that NULL.
 struct warm *warm_create(enum warm_mode mode, struct children *children);
 
 // Ends the servers. NULL-safe.
 void warm_destroy(struct warm *warm);
 
-// The child_config.starter of a job, of which `by_shell` says whether the program is the shell. Valid until the next call for the worker.
+// The child_config.starter of the worker's next job (`by_shell`: its program is the shell), valid until the next call for this
+// worker; or NULL: the job is not to be started by a server.
 const struct starter *warm_starter(struct warm *warm, bool by_shell);
 
-// How the job that was started last was: "yes", "no, REASON", or NULL: it was not to be warm, or not yet. Valid until the next call.
+// Says whether the last job was started by a server: "yes" or "no, REASON"; NULL if it was not meant to be, or not yet
+// (WARM_AUTO). Valid until the next call.
 const char *warm_report(struct warm *warm);
 
 #endif

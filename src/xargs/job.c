@@ -1,4 +1,4 @@
-// One command line of the xargs personality on a worker: asked for, shown, run, judged.
+// One command line of the xargs personality on a worker: confirmed by the user, shown, run, and its result counted.
 //
 // The words of the messages and the exit statuses are those of findutils' xargs 4.9:
 //   exit 1 to 254: go on, 123 at the end     exit 255: stop, 124     killed by a signal: stop, 125
@@ -51,8 +51,8 @@ static struct xargs_worker *worker_state_of(struct worker *worker) {
 
 // ---- lines ----
 
-void xargs_wake(struct xargs_run *run) {
-	wakeup_post(run->wake_fd);
+void xargs_wake(void *run) {
+	wakeup_post(((struct xargs_run *)run)->wake_fd);
 }
 
 struct xargs_line *xargs_line_get(struct xargs_run *run) {
@@ -98,7 +98,7 @@ static void on_started(void *arg, pid_t pid FP_UNUSED, uint64_t start FP_UNUSED)
 	line_started(arg);
 }
 
-// ---- judging ----
+// ---- results ----
 
 // Ends the run with that status and says why (NULL: there is nowhere to), unless another job was faster.
 FP_PRINTF(3, 4)
@@ -123,7 +123,7 @@ static void stop(struct xargs_run *run, int code, const char *format, ...) {
 }
 
 // The job could not be started.
-static void judge_start(struct xargs_run *run, const char *name, const struct spawn_error *error) {
+static void report_spawn_error(struct xargs_run *run, const char *name, const struct spawn_error *error) {
 	if (error->step != SPAWN_EXEC) {
 		stop(run, XARGS_FAILURE, "cannot start %s: %s: %s", name, spawn_step_name(error->step), strerror(error->error));
 	} else {
@@ -131,7 +131,7 @@ static void judge_start(struct xargs_run *run, const char *name, const struct sp
 	}
 }
 
-static void judge(struct xargs_run *run, const char *name, const struct result *result) {
+static void handle_result(struct xargs_run *run, const char *name, const struct result *result) {
 	if (result->outcome == OUTCOME_SIGNAL) {
 		stop(run, 125, "%s: terminated by signal %d", name, result->term_signal);
 	} else if (result->outcome == OUTCOME_FAILED && result->exit_code == 255) {
@@ -234,7 +234,7 @@ static bool run_argv(struct xargs_run *run, struct xargs_worker *state, size_t a
 	const char *path = strchr(name, '/') ? name : *name ? program_find(name) : NULL;
 	if (!path) {
 		error.error = *name ? errno : ENOENT;
-		judge_start(run, name, &error);
+		report_spawn_error(run, name, &error);
 		return true;
 	}
 	int owned;
@@ -252,11 +252,11 @@ static bool run_argv(struct xargs_run *run, struct xargs_worker *state, size_t a
 	child_run(run->children, &config, &result, &error);
 	fd_close(&owned);
 	if (result.outcome != OUTCOME_SPAWN_ERROR) {
-		judge(run, name, &result);
+		handle_result(run, name, &result);
 	} else if (error.step == SPAWN_EXEC && error.error == E2BIG) {
 		return false;
 	} else {
-		judge_start(run, name, &error);
+		report_spawn_error(run, name, &error);
 	}
 	return true;
 }

@@ -1,4 +1,4 @@
-// One command line of the xargs personality on a worker: asked for, shown, run, judged.
+// One command line of the xargs personality on a worker: confirmed by the user, shown, run, and its result counted.
 
 #ifndef FAIRPAR_XARGS_JOB_H
 #define FAIRPAR_XARGS_JOB_H
@@ -30,10 +30,10 @@ struct xargs_run {
 	int wake_fd;               // wakes the loop (base/wakeup.h)
 	atomic_bool idle;
 
-	mutex terminal;            // held for a question and its answer, so that two are not asked at once; of
+	mutex terminal;            // guards tty_fd; held from a question to its answer
 	int tty_fd;                // to read the answers from, or -1
 
-	mutex lock;                // of all down to stop_code
+	mutex lock;                // guards what follows, down to stop_code
 	struct xargs_line *free;
 	size_t queued;             // lines that no worker has started yet
 	size_t queued_bytes;       // of them, by xargs_line_bytes()
@@ -52,8 +52,8 @@ static inline size_t xargs_line_bytes(const struct xargs_line *line) {
 
 extern const struct work_type xargs_work;
 
-// Wakes the event loop out of poll(2). From any thread.
-void xargs_wake(struct xargs_run *run);
+// Wakes the event loop of the struct xargs_run out of poll(2). From any thread.
+void xargs_wake(void *run);
 
 // xargs_line_get() returns a line to fill, from the free list or new; xargs_line_put() puts it back there. From any thread.
 struct xargs_line *xargs_line_get(struct xargs_run *run);

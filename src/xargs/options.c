@@ -346,14 +346,14 @@ static int parse_options(struct parsing *parsing, int argc, char *argv[]) {
 	return optind;
 }
 
-enum xargs_mode xargs_parse(struct xargs_options *ret_options, int argc, char *argv[], char *const *env) {
+bool xargs_parse(struct xargs_options *ret_options, int argc, char *argv[], char *const *env) {
 	static const char *const echo[] = {"echo"};
 	*ret_options = (struct xargs_options){.command = echo, .ncommand = 1, .max_procs = 1, .words.run_empty = true};
 	struct parsing parsing = {.options = ret_options};
 	if (!find_limits(ret_options, env)) {
 		diag_note("environment is too large for exec");
 		ret_options->status = XARGS_FAILURE;
-		return XARGS_EXIT;
+		return false;
 	}
 	int i = parse_options(&parsing, argc, argv);
 	if (parsing.done) {
@@ -361,7 +361,7 @@ enum xargs_mode xargs_parse(struct xargs_options *ret_options, int argc, char *a
 			diag_note("write error: %s", strerror(errno));
 			ret_options->status = XARGS_FAILURE;
 		}
-		return XARGS_EXIT;
+		return false;
 	}
 	if (i < argc) {
 		ret_options->command = (const char *const *)argv + i;
@@ -374,5 +374,5 @@ enum xargs_mode xargs_parse(struct xargs_options *ret_options, int argc, char *a
 		show_limits(ret_options);
 	}
 	ret_options->limits.exact |= ret_options->replace || ret_options->limits.lines > 0;
-	return XARGS_RUN;
+	return true;
 }

@@ -23,17 +23,15 @@ struct xargs_options {
 	bool open_tty;         // -o
 	bool ask;              // -p
 	bool verbose;          // -t
-	int status;            // of XARGS_EXIT
+	int status;            // where xargs_parse() returns false
 	bool is_foreign;       // an option was refused that fairpar has outside of this personality
 };
-
-enum xargs_mode { XARGS_RUN, XARGS_EXIT };
 
 enum { XARGS_FAILURE = 1 }; // exit status of whatever is wrong with xargs itself (POSIX: 1 to 125)
 
 // Parses argv[1…]. `env` is what the jobs get. Prints help, limits, warnings and errors itself; messages begin with
-// the name set by diag_set_name(). argv must live as long as the options.
-enum xargs_mode xargs_parse(struct xargs_options *ret_options, int argc, char *argv[], char *const *env);
+// the name set by diag_set_name(). argv must live as long as the options. Returns whether there is something to run.
+bool xargs_parse(struct xargs_options *ret_options, int argc, char *argv[], char *const *env);
 
 // Puts the text in the quotes of the process's locale into the caller's buffer, in place of what is there: ‘text’ where
 // the locale is UTF-8, else 'text'. Returns the buffer's string. From any thread; xargs_main() has set the locale.

@@ -27,10 +27,6 @@ const char *packer_init(struct packer *packer, const struct packer_limits *limit
 	return NULL;
 }
 
-void packer_fini(struct packer *packer) {
-	packed_fini(&packer->line);
-}
-
 size_t packer_item_max(const struct packer *packer) {
 	size_t taken = packer->initial_bytes + 1;
 	return packer->limits.bytes > taken ? packer->limits.bytes - taken : 0;

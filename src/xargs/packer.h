@@ -37,7 +37,7 @@ struct packer {
 	size_t item;                // bytes at the end of line.bytes that belong to an item that is being written
 };
 
-// What adding an item came to.
+// The result of packer_add().
 enum packer_status {
 	PACK_MORE,      // there is room for more
 	PACK_FULL,      // the line is done: take it
@@ -49,10 +49,9 @@ enum packer_status {
 size_t packer_item_max(const struct packer *packer);
 
 // Makes an empty packer, and checks that the initial arguments, which are borrowed, leave room for an item. `replace`: see struct
-// packer. Returns NULL; or the error, a static text. packer_fini() frees what it has packed, after an error too.
+// packer. Returns NULL; or the error, a static text. packed_fini() frees packer->line, after an error too.
 const char *packer_init(struct packer *packer, const struct packer_limits *limits, const char *const *initial,
                         size_t ninitial, const char *replace);
-void packer_fini(struct packer *packer);
 
 // Returns where the next bytes of the item are to be written: room for `more` of them and a NUL. The caller adds to packer->item
 // how many it has written.

@@ -33,32 +33,25 @@ static enum words_status line_done(struct xargs_words *words) {
 }
 
 // What is there when the input has ended, or an error ends it.
-static enum words_status finish(struct xargs_words *words, const char **ret_error) {
+static enum words_status finish(struct xargs_words *words) {
 	struct packer *packer = words->packer;
 	words->ended = true;
 	packer->item = 0;
-	if (words->error) {
-		bool run = packer->line.nargs > 0 && !packer->replace && !packer->limits.exact;
-		if (run) {
-			return line_done(words);
-		}
-		*ret_error = words->error;
-		return WORDS_ERROR;
-	}
-	bool pending = packer->line.nargs > 0 || (words->config.run_empty && words->nmade == 0);
-	if (pending && !packer->replace) {
+	bool is_pending = words->error ? packer->line.nargs > 0 && !packer->limits.exact
+	                               : packer->line.nargs > 0 || (words->config.run_empty && words->nmade == 0);
+	if (is_pending && !packer->replace) {
 		return line_done(words);
 	}
-	return WORDS_END;
+	return words->error ? WORDS_ERROR : WORDS_END;
 }
 
-static enum words_status fail(struct xargs_words *words, const char *error, const char **ret_error) {
+static enum words_status fail(struct xargs_words *words, const char *error) {
 	words->error = error;
-	return finish(words, ret_error);
+	return finish(words);
 }
 
 // Adds the item that was written. WORDS_MORE: go on reading.
-static enum words_status add_item(struct xargs_words *words, bool line_ends, const char **ret_error) {
+static enum words_status add_item(struct xargs_words *words, bool line_ends) {
 	const char *error = NULL;
 	bool is_full = false;
 	words->carried = false;
@@ -69,7 +62,7 @@ static enum words_status add_item(struct xargs_words *words, bool line_ends, con
 		return line_done(words);
 	case PACK_ERROR:
 		words->packer->line.nargs = 0; // what was packed is not run
-		return fail(words, error, ret_error);
+		return fail(words, error);
 	case PACK_FULL:
 		is_full = true;
 		break;
@@ -107,19 +100,18 @@ static bool write_item(struct xargs_words *words, const char *mem, size_t len) {
 	return true;
 }
 
-static enum words_status next_literal(struct xargs_words *words, const char *mem, size_t len, size_t *ret_used,
-                                      const char **ret_error) {
+static enum words_status next_literal(struct xargs_words *words, const char *mem, size_t len, size_t *ret_used) {
 	const char *at = mem, *end = mem + len;
 	enum words_status status = WORDS_MORE;
 	while (status == WORDS_MORE && at < end) {
 		const char *stop = memchr(at, words->config.delimiter, (size_t)(end - at));
 		if (!write_item(words, at, (size_t)((stop ? stop : end) - at))) {
-			status = fail(words, "argument line too long", ret_error);
+			status = fail(words, "argument line too long");
 			at = end;
 		} else if (stop) {
 			++words->lines;
 			at = stop + 1;
-			status = add_item(words, /* line_ends */ true, ret_error);
+			status = add_item(words, /* line_ends */ true);
 		} else {
 			at = end;
 		}
@@ -131,25 +123,23 @@ static enum words_status next_literal(struct xargs_words *words, const char *mem
 // ---- quoted items ----
 
 // What ends a run of bytes that mean themselves.
-enum { PLAIN, SPECIAL };
-static const unsigned char classes[256] = {
-	['\0'] = SPECIAL, ['\t'] = SPECIAL, ['\n'] = SPECIAL, [' '] = SPECIAL, ['\''] = SPECIAL, ['"'] = SPECIAL,
-	['\\'] = SPECIAL,
+static const bool is_special[256] = {
+	['\0'] = true, ['\t'] = true, ['\n'] = true, [' '] = true, ['\''] = true, ['"'] = true, ['\\'] = true,
 };
 
 // The item has ended at a delimiter.
-static enum words_status end_item(struct xargs_words *words, bool line_ends, const char **ret_error) {
+static enum words_status end_item(struct xargs_words *words, bool line_ends) {
 	if (is_eof(words)) {
-		return finish(words, ret_error);
+		return finish(words);
 	}
 	words->state = IN_SPACE;
 	words->first = line_ends;
 	words->seen = false;
-	return add_item(words, line_ends, ret_error);
+	return add_item(words, line_ends);
 }
 
 // A newline outside of quotes.
-static enum words_status end_line(struct xargs_words *words, const char **ret_error) {
+static enum words_status end_line(struct xargs_words *words) {
 	if (!is_blank(words->before)) {
 		++words->lines;
 	}
@@ -157,17 +147,16 @@ static enum words_status end_line(struct xargs_words *words, const char **ret_er
 		words->state = IN_SPACE; // a line without items
 		return WORDS_MORE;
 	}
-	return end_item(words, /* line_ends */ true, ret_error);
+	return end_item(words, /* line_ends */ true);
 }
 
-static enum words_status fail_quote(struct xargs_words *words, const char **ret_error) {
-	return fail(words, words->quote == '"' ? "unmatched double" QUOTES_ARE_SPECIAL : "unmatched single" QUOTES_ARE_SPECIAL,
-	            ret_error);
+static enum words_status fail_quote(struct xargs_words *words) {
+	return fail(words, words->quote == '"' ? "unmatched double" QUOTES_ARE_SPECIAL : "unmatched single" QUOTES_ARE_SPECIAL);
 }
 
-static enum words_status write_byte(struct xargs_words *words, char c, const char **ret_error) {
+static enum words_status write_byte(struct xargs_words *words, char c) {
 	if (!write_item(words, &c, 1)) {
-		return fail(words, "argument line too long", ret_error);
+		return fail(words, "argument line too long");
 	}
 	words->before = c;
 	words->seen = true;
@@ -179,14 +168,14 @@ static enum words_status write_byte(struct xargs_words *words, char c, const cha
 }
 
 // One byte that is, or may be, special.
-static enum words_status take_byte(struct xargs_words *words, char c, const char **ret_error) {
+static enum words_status read_byte(struct xargs_words *words, char c) {
 	switch (words->state) {
 	case IN_BACKSLASH:
 		words->state = IN_NORMAL;
 		break;
 	case IN_QUOTE:
 		if (c == '\n') {
-			return fail_quote(words, ret_error);
+			return fail_quote(words);
 		}
 		if (c == words->quote) {
 			words->state = IN_NORMAL;
@@ -203,14 +192,14 @@ static enum words_status take_byte(struct xargs_words *words, char c, const char
 		// fall through
 	case IN_NORMAL:
 		if (c == '\n') {
-			enum words_status status = end_line(words, ret_error);
+			enum words_status status = end_line(words);
 			words->before = c;
 			return status;
 		}
 		words->seen = true;
 		if (is_blank(c) && !words->packer->replace) {
 			words->before = c;
-			return end_item(words, /* line_ends */ false, ret_error);
+			return end_item(words, /* line_ends */ false);
 		}
 		if (c == '\\' || c == '\'' || c == '"') {
 			words->state = c == '\\' ? IN_BACKSLASH : IN_QUOTE;
@@ -220,11 +209,11 @@ static enum words_status take_byte(struct xargs_words *words, char c, const char
 		}
 		break;
 	}
-	return write_byte(words, c, ret_error);
+	return write_byte(words, c);
 }
 
 // Copies the bytes up to the next that is special. Returns how many; 0 also if the item gets too long.
-static size_t take_plain(struct xargs_words *words, const char *at, const char *end) {
+static size_t copy_ordinary(struct xargs_words *words, const char *at, const char *end) {
 	struct packer *packer = words->packer;
 	size_t room = packer_item_max(packer) - packer->item;
 	size_t max = (size_t)(end - at) < room ? (size_t)(end - at) : room;
@@ -232,7 +221,7 @@ static size_t take_plain(struct xargs_words *words, const char *at, const char *
 	max = max < AT_ONCE ? max : AT_ONCE;
 	char *out = packer_room(packer, AT_ONCE);
 	size_t n = 0;
-	while (n < max && classes[(unsigned char)at[n]] == PLAIN) {
+	while (n < max && !is_special[(unsigned char)at[n]]) {
 		out[n] = at[n];
 		++n;
 	}
@@ -244,18 +233,17 @@ static size_t take_plain(struct xargs_words *words, const char *at, const char *
 	return n;
 }
 
-static enum words_status next_quoted(struct xargs_words *words, const char *mem, size_t len, size_t *ret_used,
-                                     const char **ret_error) {
+static enum words_status next_quoted(struct xargs_words *words, const char *mem, size_t len, size_t *ret_used) {
 	const char *at = mem, *end = mem + len;
 	enum words_status status = WORDS_MORE;
 	while (status == WORDS_MORE && at < end) {
-		if (words->state == IN_SPACE && classes[(unsigned char)*at] == PLAIN && !text_is_space(*at)) {
+		if (words->state == IN_SPACE && !is_special[(unsigned char)*at] && !text_is_space(*at)) {
 			words->state = IN_NORMAL;
 		}
-		size_t n = words->state == IN_NORMAL || words->state == IN_QUOTE ? take_plain(words, at, end) : 0;
+		size_t n = words->state == IN_NORMAL || words->state == IN_QUOTE ? copy_ordinary(words, at, end) : 0;
 		at += n;
 		if (n == 0) {
-			status = take_byte(words, *at++, ret_error);
+			status = read_byte(words, *at++);
 		}
 	}
 	*ret_used = (size_t)(at - mem);
@@ -265,38 +253,37 @@ static enum words_status next_quoted(struct xargs_words *words, const char *mem,
 // ---- the end ----
 
 // The bytes have ended, maybe inside an item.
-static enum words_status end_input(struct xargs_words *words, const char **ret_error) {
+static enum words_status end_input(struct xargs_words *words) {
 	struct packer *packer = words->packer;
 	bool nothing = packer->item == 0;
 	words->ended = true;
 	if (nothing) {
-		return finish(words, ret_error);
+		return finish(words);
 	}
 	if (!words->config.literal && words->state == IN_QUOTE) {
-		return fail_quote(words, ret_error);
+		return fail_quote(words);
 	}
 	if (!words->config.literal && words->first && is_eof(words)) {
-		return finish(words, ret_error);
+		return finish(words);
 	}
-	enum words_status status = add_item(words, /* line_ends */ true, ret_error);
-	return status == WORDS_MORE ? finish(words, ret_error) : status;
+	enum words_status status = add_item(words, /* line_ends */ true);
+	return status == WORDS_MORE ? finish(words) : status;
 }
 
-enum words_status xargs_words_next(struct xargs_words *words, const char *mem, size_t len, size_t *ret_used,
-                                   const char **ret_error) {
+enum words_status xargs_words_next(struct xargs_words *words, const char *mem, size_t len, size_t *ret_used) {
 	*ret_used = 0;
 	if (words->carried) {
-		enum words_status status = add_item(words, words->line_ends, ret_error);
+		enum words_status status = add_item(words, words->line_ends);
 		if (status != WORDS_MORE) {
 			return status;
 		}
 	}
 	if (words->ended) {
-		return finish(words, ret_error);
+		return finish(words);
 	}
 	if (len == 0) {
-		return end_input(words, ret_error);
+		return end_input(words);
 	}
-	return words->config.literal ? next_literal(words, mem, len, ret_used, ret_error)
-	                             : next_quoted(words, mem, len, ret_used, ret_error);
+	return words->config.literal ? next_literal(words, mem, len, ret_used)
+	                             : next_quoted(words, mem, len, ret_used);
 }

@@ -15,9 +15,9 @@ struct xargs_words_config {
 enum words_status {
 	WORDS_MORE,          // all bytes were taken: bring more, or say that the input has ended
 	WORDS_LINE,          // a line is done: packer_take() it, and go on with the rest of the bytes
-	WORDS_NUL,           // a NUL, which no argument can hold, was met for the first time: warn, and go on
+	WORDS_NUL,           // a NUL, which no argument can hold, came for the first time: warn, and go on
 	WORDS_END,           // nothing comes any more
-	WORDS_ERROR,         // *ret_error says why; nothing comes any more
+	WORDS_ERROR,         // words->error says why; nothing comes any more
 };
 
 struct xargs_words {
@@ -31,18 +31,17 @@ struct xargs_words {
 	bool carried;           // an item waits for the line before it to be taken
 	bool line_ends;         // … and it is the last of its line of input
 	bool warned;
-	bool ended;             // no more input is looked at
+	bool ended;             // the rest of the input is ignored
 	size_t lines;           // lines of input that ended since the last command line (-L)
 	size_t nmade;           // command lines so far
-	const char *error;      // to be returned once the pending line was taken
+	const char *error;      // of WORDS_ERROR, which comes once the pending line was taken: static; or NULL
 };
 
 // Begins to read. The items go to the packer, which is borrowed, as are the texts of the configuration.
 void xargs_words_init(struct xargs_words *words, const struct xargs_words_config *config, struct packer *packer);
 
 // Takes bytes until the caller has something to do, which the result says. *ret_used of the `len` bytes were taken; after
-// WORDS_LINE and WORDS_NUL the caller brings the rest again. `len` 0 says that the input has ended. *ret_error is static.
-enum words_status xargs_words_next(struct xargs_words *words, const char *mem, size_t len, size_t *ret_used,
-                                   const char **ret_error);
+// WORDS_LINE and WORDS_NUL the caller brings the rest again. `len` 0 says that the input has ended.
+enum words_status xargs_words_next(struct xargs_words *words, const char *mem, size_t len, size_t *ret_used);
 
 #endif

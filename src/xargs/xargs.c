@@ -33,11 +33,10 @@ enum {
 struct input_reader {
 	int fd;
 	char *chunk;
-	size_t at, end;       // what of the chunk is still to be looked at
+	size_t at, end;       // the unread part of the chunk
 	off_t read;           // bytes so far
 	bool ended;           // no more bytes come
 	int error;            // of the last read, or 0
-	const char *fault;    // what is wrong with the input; printed once all lines are started
 	bool waiting;         // for fd
 	bool done;            // nothing is to be submitted any more
 	struct packer packer;
@@ -155,20 +154,20 @@ static bool is_stopping(struct xargs *xargs) {
 // stopped the run, and xargs would not have got here.
 static void end_input(struct xargs *xargs) {
 	struct input_reader *reader = &xargs->reader;
-	if ((reader->fault || reader->error) && is_ahead(&xargs->run, /* all */ true)) {
+	if ((reader->words.error || reader->error) && is_ahead(&xargs->run, /* all */ true)) {
 		return;
 	}
 	if (is_stopping(xargs)) {
 		finish(xargs);
 		return;
 	}
-	if (reader->fault) {
-		diag_note("%s", reader->fault);
+	if (reader->words.error) {
+		diag_note("%s", reader->words.error);
 	} else if (reader->error) {
 		diag_note("cannot read %s: %s", xargs->run.options->arg_file ? xargs->run.options->arg_file : "standard input",
 		          strerror(reader->error));
 	}
-	xargs->input_failed = reader->fault || reader->error;
+	xargs->input_failed = reader->words.error || reader->error;
 	finish(xargs);
 }
 
@@ -185,9 +184,7 @@ static bool fill(struct xargs *xargs) {
 			return false;
 		}
 		size_t used;
-		const char *error = NULL;
-		enum words_status status = xargs_words_next(&reader->words, reader->chunk + reader->at, reader->end - reader->at,
-		                                            &used, &error);
+		enum words_status status = xargs_words_next(&reader->words, reader->chunk + reader->at, reader->end - reader->at, &used);
 		reader->at += used;
 		if (status == WORDS_NUL) {
 			diag_note("WARNING: a NUL character occurred in the input.  It cannot be passed through in the argument list.  "
@@ -196,7 +193,6 @@ static bool fill(struct xargs *xargs) {
 			finish(xargs);
 			return false;
 		} else if (status == WORDS_END || status == WORDS_ERROR) {
-			reader->fault = error;
 			end_input(xargs);
 			return false;
 		}
@@ -209,7 +205,7 @@ static bool fill(struct xargs *xargs) {
 static void on_idle(void *arg) {
 	struct xargs_run *run = arg;
 	atomic_store_release(&run->idle, true); // pairs with the load in loop()
-	xargs_wake(run);
+	xargs_wake(arg);
 }
 
 static void on_trouble(void *arg FP_UNUSED, const char *what, int error) {
@@ -279,7 +275,7 @@ static void loop_poll(struct xargs *xargs, int timeout_ms) {
 	}
 }
 
-// When the loop has to go on: at the next step of the jobs' end, if that has begun, or the next look at orphans.
+// When the loop has to go on: at the next step of the jobs' end, if that has begun, or the next check for orphans.
 static uint64_t next_due(struct xargs *xargs) {
 	uint64_t step = xargs->signal ? children_term_step(xargs->run.children, now_ns()) : TIME_NEVER;
 	uint64_t orphans = children_reap_orphans(xargs->run.children, xargs->signal_fd);
@@ -313,10 +309,6 @@ static void count_slots(struct xargs *xargs) {
 	xargs->slots = wanted == 0 || wanted > xargs->max_slots ? xargs->max_slots : (unsigned)wanted;
 }
 
-static void wake(void *run) {
-	xargs_wake(run);
-}
-
 // Opens what the run needs. Returns 0, or -1 after a message.
 static int xargs_open(struct xargs *xargs) {
 	struct xargs_run *run = &xargs->run;
@@ -333,7 +325,7 @@ static int xargs_open(struct xargs *xargs) {
 	}
 	count_slots(xargs);
 	run->children = children_create(NULL);
-	children_set_wake(run->children, wake, run);
+	children_set_wake(run->children, xargs_wake, run);
 	diag_set_last_words(children_last_words);
 	struct pool_config config = {
 		.slots = xargs->slots,
@@ -369,7 +361,7 @@ static void xargs_close(struct xargs *xargs) {
 		packed_fini(&line->args);
 		free(line);
 	}
-	packer_fini(&xargs->reader.packer);
+	packed_fini(&xargs->reader.packer.line);
 	free(xargs->reader.chunk);
 }
 
@@ -406,11 +398,11 @@ int xargs_main(int argc, char *argv[], struct context *context) {
 	bool by_option = argc > 1 && strcmp(argv[1], "--xargs") == 0;
 	diag_set_name(by_option ? "xargs" : argv[0]);
 	struct xargs_options options;
-	enum xargs_mode mode = xargs_parse(&options, argc - by_option, argv + by_option, context->env);
+	bool is_run = xargs_parse(&options, argc - by_option, argv + by_option, context->env);
 	if (by_option) {
 		warn_parallel(&options);
 	}
-	if (mode == XARGS_EXIT) {
+	if (!is_run) {
 		return options.status;
 	}
 	// What can be printed, and the quotes of messages. Set before there are threads: setlocale() is not safe with others.
@@ -421,15 +413,12 @@ int xargs_main(int argc, char *argv[], struct context *context) {
 	};
 	mutex_init(&xargs.run.lock, LOCK_XARGS);
 	mutex_init(&xargs.run.terminal, LOCK_XARGS_TERMINAL);
-	int status = XARGS_FAILURE;
-	bool opened = xargs_open(&xargs) == 0;
-	if (opened) {
+	xargs.input_failed = xargs_open(&xargs) != 0;
+	if (!xargs.input_failed) {
 		loop(&xargs);
 	}
 	xargs_close(&xargs);
-	if (opened) {
-		status = xargs_status(&xargs);
-	}
+	int status = xargs_status(&xargs);
 	mutex_fini(&xargs.run.terminal);
 	mutex_fini(&xargs.run.lock);
 	if (xargs.signal) {

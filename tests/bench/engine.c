@@ -42,7 +42,7 @@ static enum work_status tree_run(struct worker *worker, struct queue *queue, voi
 		--depth;
 		struct work child = {.type = &tree_type, .data = &depth, .size = sizeof(depth), .flags = WORK_LOCAL};
 		struct work children[] = {child, child};
-		verify(pool_submit(worker_pool(worker), queue, worker, children, 2) == SUBMIT_OK);
+		verify(pool_submit(pool, queue, worker, children, 2) == SUBMIT_OK);
 	}
 	return WORK_OK;
 }

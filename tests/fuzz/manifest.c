@@ -34,7 +34,8 @@ static void ask(struct manifest *manifest) {
 
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size) {
 	struct buf messages = BUF_INIT;
-	struct manifest *manifest = manifest_parse("fuzz.yaml", (const char *)data, size, &messages);
+	FP_CLEANUP(free_later) char *copy = xmemdup(data, size); // with a NUL
+	struct manifest *manifest = manifest_parse("fuzz.yaml", copy, size, &messages);
 	bool failed = messages.len > 0 && strstr(messages.data, ", nothing was run\n");
 	verify(failed == !manifest);
 	if (manifest) {

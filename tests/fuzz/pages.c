@@ -195,20 +195,20 @@ static void check_utf8(const struct buf *text) {
 
 struct drawing {
 	struct run_stats *stats;
-	struct attempts *attempts;
+	struct first_pass first_pass;
 	struct timeline timeline;
 	struct rows rows;
 };
 
-static void tell_both(void *arg, const struct event *event) {
+static void tell_first_pass(void *arg, const struct event *event) {
 	struct drawing *drawing = arg;
 	stats_on_event(drawing->stats, event);
-	attempts_on_event(drawing->attempts, event);
+	first_pass_on_event(&drawing->first_pass, event);
 }
 
-static void tell_rows(void *arg, const struct event *event) {
+static void tell_pictures(void *arg, const struct event *event) {
 	struct drawing *drawing = arg;
-	attempts_on_event(drawing->attempts, event);
+	timeline_on_event(&drawing->timeline, event);
 	rows_on_event(&drawing->rows, event);
 }
 
@@ -216,22 +216,17 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
 	if (size > 3000) {
 		return 0;
 	}
-	static struct first_pass first_pass;
-	first_pass = (struct first_pass){.first = 0};
 	struct palette palette;
-	struct attempts first = {.fn = first_pass_add, .arg = &first_pass, .count = &first_pass.machines};
-	struct drawing drawing = {.stats = stats_new(), .attempts = &first};
-	tell_run(&(struct bytes){data, data + size}, tell_both, &drawing);
-	attempts_finish(&first, first.last);
-	first.rows = first_pass_rows(&first_pass);
-	stats_finish(drawing.stats, first.last);
+	struct drawing drawing = {.stats = stats_new()};
+	first_pass_init(&drawing.first_pass);
+	tell_run(&(struct bytes){data, data + size}, tell_first_pass, &drawing);
+	first_pass_finish(&drawing.first_pass);
+	stats_finish(drawing.stats, drawing.first_pass.attempts.last);
 	palette_init(&palette, drawing.stats);
-	timeline_init(&drawing.timeline, &palette, &first_pass, &first);
-	rows_init(&drawing.rows, &palette, &first_pass);
-	struct attempts second = {.fn = timeline_add, .arg = &drawing.timeline, .rows = first.rows};
-	drawing.attempts = &second;
-	tell_run(&(struct bytes){data, data + size}, tell_rows, &drawing);
-	attempts_finish(&second, second.last);
+	timeline_init(&drawing.timeline, &palette, &drawing.first_pass);
+	rows_init(&drawing.rows, &palette, &drawing.first_pass);
+	tell_run(&(struct bytes){data, data + size}, tell_pictures, &drawing);
+	timeline_finish(&drawing.timeline);
 	struct buf page = BUF_INIT, svg = BUF_INIT;
 	html_draw(&page, &drawing.timeline, &drawing.rows);
 	svg_draw(&svg, &drawing.timeline, SVG_FILE);
@@ -245,7 +240,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
 	rows_fini(&drawing.rows);
 	timeline_fini(&drawing.timeline);
 	palette_fini(&palette);
-	first_pass_fini(&first_pass);
+	first_pass_fini(&drawing.first_pass);
 	stats_free(drawing.stats);
 	return 0;
 }

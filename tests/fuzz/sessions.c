@@ -227,7 +227,7 @@ static void send_hello(struct world *world, struct peer *peer) {
 		.nholds = flags & 4 ? next_byte(world) % 4 : 0,
 		.weight = next_byte(world),
 		.priority = (int32_t)(next_byte(world) % 5) - 2,
-		.flags = (flags & 8 ? HELLO_SHOWS_PLACE : 0) | (flags & 32 ? HELLO_SPARE : 0) | (flags & 64 ? HELLO_LOOKS : 0),
+		.flags = (flags & 8 ? HELLO_SHOWS_PLACE : 0) | (flags & 32 ? HELLO_SPARE : 0) | (flags & 64 ? HELLO_OBSERVES : 0),
 	};
 	struct buf text = BUF_INIT;
 	buf_add(&text, &hello, sizeof(hello));
@@ -290,7 +290,7 @@ static void say_want(struct world *world, struct peer *peer) {
 static void send_observation(struct world *world, struct peer *peer) {
 	struct observation observation;
 	memset(&observation, (int)next_byte(world), sizeof(observation));
-	observation.looked = next_byte(world) * 100;
+	observation.sampled = next_byte(world) * 100;
 	observation.busy = next_byte(world) % 2 == 0 ? observation.busy : next_byte(world) * 100;
 	say(world, peer, (struct frame){.type = FRAME_OBSERVED}, &observation, sizeof(observation) - (next_byte(world) == 255), -1);
 }

@@ -3,8 +3,8 @@
 
 #include "base/alloc.h"
 #include "base/diag.h"
-#include "remote/agent.h"
-#include "remote/host.h"
+#include "remote/worker_end.h"
+#include "remote/dispatcher_end.h"
 #include "remote/payload.h"
 
 #include <string.h>
@@ -26,8 +26,8 @@ static void see_payload(const char *bytes, size_t n) {
 	const char *why = NULL;
 	char *const base[] = {(char[]){"A=1"}, (char[]){"B=2"}, NULL};
 	if (payload_read(&payload, bytes, n, &why) == 0) {
-		verify(payload.path && payload.argv && payload.argv[0] && payload.umask <= 0777 && payload.nlimits <= RLIM_NLIMITS);
-		free(payload_env(&payload, base));
+		verify(payload.path && payload.argv.at && payload.argv.at[0] && payload.umask <= 0777 && payload.nlimits <= RLIM_NLIMITS);
+		free(payload_env(base, payload.set.at, payload.unset.at));
 	} else {
 		verify(why);
 	}
@@ -41,7 +41,6 @@ static void h_output(void *arg, uint64_t job, unsigned stream, const char *bytes
 	verify(job == 1 && (stream == 1 || stream == 2) && n <= WIRE_CHUNK_MOST);
 	sees_bytes(bytes, n);
 }
-static void h_room(void *arg, uint64_t job) { (void)arg; verify(job == 1); }
 static void h_done(void *arg, uint64_t job, const struct job_end *end) { (void)arg; verify(job == 1 && end->result.exit_code < 256); }
 static void h_refused(void *arg, uint64_t job, const char *why) { (void)arg; verify(job == 1); sees_bytes(why, strlen(why)); }
 static void h_bye(void *arg, const char *why) { (void)arg; sees_bytes(why, strlen(why)); }
@@ -66,40 +65,33 @@ static void in_pieces(int (*receive)(void *end, const char *bytes, size_t n), vo
 	}
 }
 
-static int host_takes(void *end, const char *bytes, size_t n) {
-	int result = host_receive(end, bytes, n, 1);
-	verify((result < 0) == (host_why(end) != NULL));
-	free((char *)(uintptr_t)bytes);
-	return result;
-}
-
-static int agent_takes(void *end, const char *bytes, size_t n) {
-	int result = agent_receive(end, bytes, n, 1);
-	verify((result < 0) == (agent_why(end) != NULL));
+static int channel_takes(void *channel, const char *bytes, size_t n) {
+	int result = channel_receive(channel, bytes, n, 1);
+	verify((result < 0) == (channel_why(channel) != NULL));
 	free((char *)(uintptr_t)bytes);
 	return result;
 }
 
 static void as_host(const uint8_t *data, size_t size, size_t piece) {
-	static const struct host_calls calls = {h_hello, h_started, h_output, h_room, h_done, h_refused, h_bye, h_braked, h_lost, NULL};
+	static const struct dispatcher_calls calls = {h_hello, h_started, h_output, h_done, h_refused, h_bye, h_braked, h_lost, NULL};
 	static const char hello[] = "\n" MARK "\nhello 1 2 0 0 1\nn\n";
-	struct host *host = host_new(&calls, NULL, MARK, 0);
-	verify(host_receive(host, hello, sizeof(hello) - 1, 0) == 0);
-	host_run(host, 1, "x", 1);
-	host_input(host, 1, "abc", 3);
-	in_pieces(host_takes, host, data, size, piece);
-	host_break(host, "end");
-	host_lose_jobs(host);
-	host_free(host);
+	struct dispatcher_end *host = dispatcher_end_new(&calls, NULL, MARK, 0);
+	verify(channel_receive(&host->channel, hello, sizeof(hello) - 1, 0) == 0);
+	dispatcher_end_run(host, 1, "x", 1);
+	channel_send_bytes(&host->channel, 1, 0, "abc", 3);
+	in_pieces(channel_takes, &host->channel, data, size, piece);
+	channel_break(&host->channel, "end");
+	dispatcher_end_lose_jobs(host);
+	dispatcher_end_free(host);
 }
 
 static void as_agent(const uint8_t *data, size_t size, size_t piece) {
-	static const struct agent_calls calls = {a_env, a_run, a_input, a_job, a_job, a_stop, a_shut, a_rest, h_bye};
+	static const struct worker_calls calls = {a_env, a_run, a_input, a_job, a_job, a_stop, a_shut, a_rest, h_bye};
 	static const char greeting[] = GREETING MARK "\n";
-	struct agent *agent = agent_new(&calls, NULL, &(struct worker_hello){.slots = 1, .node = "n"}, 0);
-	verify(agent_receive(agent, greeting, sizeof(greeting) - 1, 0) == 0);
-	in_pieces(agent_takes, agent, data, size, piece);
-	agent_free(agent);
+	struct worker_end *agent = worker_end_new(&calls, NULL, &(struct worker_hello){.slots = 1, .node = "n"}, 0);
+	verify(channel_receive(&agent->channel, greeting, sizeof(greeting) - 1, 0) == 0);
+	in_pieces(channel_takes, &agent->channel, data, size, piece);
+	worker_end_free(agent);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
@@ -112,10 +104,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
 	case 1: as_agent(data + 1, size - 1, piece); break;
 	case 2: see_payload((const char *)data + 1, size - 1); break;
 	default: {
-		struct host *host = host_new(&(struct host_calls){.hello = h_hello}, NULL, MARK, 0); // not greeted
-		in_pieces(host_takes, host, data + 1, size - 1, piece);
-		sees_bytes(host_noise(host), strlen(host_noise(host)));
-		host_free(host);
+		struct dispatcher_end *host = dispatcher_end_new(&(struct dispatcher_calls){.hello = h_hello}, NULL, MARK, 0); // not greeted
+		in_pieces(channel_takes, &host->channel, data + 1, size - 1, piece);
+		sees_bytes(dispatcher_end_noise(host), strlen(dispatcher_end_noise(host)));
+		dispatcher_end_free(host);
 	}
 	}
 	return 0;

@@ -69,8 +69,7 @@ static size_t read_all(const struct chosen *chosen, const char *data, size_t siz
 	struct packer packer;
 	struct xargs_words words;
 	struct packed line = {.starts = NULL};
-	const char *error = packer_init(&packer, &chosen->limits, command, chosen->ncommand, chosen->replace);
-	verify(!error);
+	verify(!packer_init(&packer, &chosen->limits, command, chosen->ncommand, chosen->replace));
 	xargs_words_init(&words, &chosen->config, &packer);
 	size_t at = 0, piece = size, nuls = 0;
 	for (enum words_status status = WORDS_MORE; status != WORDS_END && status != WORDS_ERROR;) {
@@ -79,7 +78,7 @@ static size_t read_all(const struct chosen *chosen, const char *data, size_t siz
 			piece = 1 + (random >> 20) % (random & 1 << 19 ? 3 : 300);
 		}
 		size_t used, n = size - at < piece ? size - at : piece;
-		status = xargs_words_next(&words, data + at, n, &used, &error);
+		status = xargs_words_next(&words, data + at, n, &used);
 		verify(used <= n && (status != WORDS_MORE || (used == n && n > 0)));
 		at += used;
 		if (status == WORDS_LINE) {
@@ -87,13 +86,13 @@ static size_t read_all(const struct chosen *chosen, const char *data, size_t siz
 			check_line(chosen, &line);
 			add_line(out, &line);
 		} else if (status == WORDS_ERROR) {
-			verify(error);
-			buf_adds(out, error);
+			verify(words.error);
+			buf_adds(out, words.error);
 		} else if (status == WORDS_NUL) {
 			verify(nuls++ == 0 && memchr(data, '\0', size));
 		}
 	}
-	packer_fini(&packer);
+	packed_fini(&packer.line);
 	packed_fini(&line);
 	return at;
 }

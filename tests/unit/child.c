@@ -33,7 +33,6 @@ struct world {
 	struct context *context;
 	struct children *children;
 	struct child_scratch *scratch;
-	void *stack, *stack_top; // for guardian_start()
 	struct output_reader output_reader;
 	struct child_config config;
 	struct buf out, err;
@@ -86,8 +85,6 @@ static void world_open_seq(struct world *world, const char *seq_text) {
 	check_equal(term_seq_parse(seq_text, &seq, &error), 0);
 	world->children = children_create(&seq);
 	world->scratch = child_scratch_create();
-	world->stack = spawn_stack_create(&world->stack_top);
-	check(world->stack);
 	check_equal(pipe2(world->said, O_CLOEXEC), 0);
 	sigset_t none;
 	sigemptyset(&none);
@@ -111,7 +108,6 @@ static void world_open(struct world *world) {
 
 static void world_close(struct world *world) {
 	child_scratch_destroy(world->scratch);
-	spawn_stack_destroy(world->stack);
 	children_destroy(world->children);
 	context_unref(world->context);
 	buf_fini(&world->out);
@@ -321,7 +317,7 @@ static void test_other_dispositions(void) {
 static void test_descriptors(void) {
 	struct world w;
 	world_open(&w);
-	guardian_start(&w.children->guardian, &w.children->world, w.stack_top);
+	guardian_start(&w.children->guardian);
 	// ls has 3 open for the directory
 	run_path(&w, "/bin/ls", "/proc/self/fd", NULL);
 	check_string(trimmed(&w.out), "0\n1\n2\n3");
@@ -769,7 +765,7 @@ static void test_terminate_late(void) {
 			sigsuspend(&none);
 		}
 	}
-	struct running_child running = {.pid = pid, .own_group = false};
+	struct running_child running = {.pid = pid, .config = &(struct child_config){.own_group = false}};
 	children_reserve(w.children, &running);
 	children_list(w.children, &running);
 	int status;
@@ -1077,9 +1073,9 @@ static pid_t start_victim(int out, bool guarded, const char *script, const char 
 	struct world w;
 	world_open(&w); // closes all but 0 to 2
 	if (guarded) {
-		guardian_start(&w.children->guardian, &w.children->world, w.stack_top);
+		guardian_start(&w.children->guardian);
 	} else {
-		atomic_store(&w.children->guardian.state, 1); // as if it had been tried
+		atomic_store(&w.children->guardian.is_tried, true); // as if it had been tried
 	}
 	if (done) {
 		char first[200];
@@ -1193,7 +1189,7 @@ static void test_guardian_holds_nothing(void) {
 		check(dup2(said[1], 1) == 1 && dup2(said[1], 2) == 2 && dup2(in, 0) == 0);
 		struct world w;
 		world_open(&w);
-		guardian_start(&w.children->guardian, &w.children->world, w.stack_top);
+		guardian_start(&w.children->guardian);
 		close(1);
 		close(2);
 		char byte;

@@ -45,7 +45,7 @@ struct world {
 	struct job jobs[MOST_JOBS];
 	unsigned running, top;     // no job is at `top` or above
 	uint64_t random;
-	uint64_t next_look, last_look;
+	uint64_t next_sample, last_sample;
 	double idle;               // processors, in ns, since then
 	struct controller controller;
 	struct controller_batch batches[4];
@@ -134,25 +134,25 @@ static void trace_slots(struct world *world) {
 	world->trace_len += (size_t)len;
 }
 
-// What an observer would see now, of at most LOOKS jobs.
+// What an observer would see now, of at most SAMPLED jobs.
 static void look(struct world *world) {
-	enum { LOOKS = 64 };
+	enum { SAMPLED = 64 };
 	struct controller_observation *observation = &world->observation;
 	observation->now = world->now;
 	observation->cpus = world->cpus;
 	observation->running = world->running;
 	observation->wanted = has_more(world);
 	observation->memory_full = world->memory_jobs > 0 && world->running > world->memory_jobs ? 0.5 : 0;
-	observation->idle = world->idle / world->cpus / (double)(world->now - world->last_look);
+	observation->idle = world->idle / world->cpus / (double)(world->now - world->last_sample);
 	world->idle = 0;
-	world->last_look = world->now;
-	for (unsigned i = 0; i < 4 * LOOKS && observation->looked < LOOKS; ++i) {
-		enum doing what = doing(&world->jobs[world->top < LOOKS ? i % MOST_JOBS : random_next(&world->random) % world->top]);
-		observation->looked += what != NOTHING;
+	world->last_sample = world->now;
+	for (unsigned i = 0; i < 4 * SAMPLED && observation->sampled < SAMPLED; ++i) {
+		enum doing what = doing(&world->jobs[world->top < SAMPLED ? i % MOST_JOBS : random_next(&world->random) % world->top]);
+		observation->sampled += what != NOTHING;
 		observation->busy += what == COMPUTES || what == WAITS_FOR_DISK;
 	}
 	unsigned before = world->controller.slots;
-	world->next_look = controller_decide(&world->controller, observation);
+	world->next_sample = controller_decide(&world->controller, observation);
 	if (world->controller.slots != before) {
 		trace_slots(world);
 	}
@@ -166,11 +166,11 @@ static const struct world *run(const struct world *of, unsigned slots, double mo
 	world = *of;
 	world.random = 1;
 	controller_init(&world.controller, 1, 512, world.cpus, 0);
-	world.next_look = world.controller.tick;
+	world.next_sample = world.controller.tick;
 	do {
 		start_jobs(&world, slots > 0 ? slots : world.controller.slots);
 		step(&world);
-		if (slots == 0 && world.now >= world.next_look) {
+		if (slots == 0 && world.now >= world.next_sample) {
 			look(&world);
 		}
 	} while ((world.running > 0 || has_more(&world)) && (double)world.now <= most * 1e9);
@@ -280,7 +280,7 @@ static void test_least(void) {
 	for (unsigned i = 0; i < 1000; ++i) {
 		now += 1000 * MS;
 		(void)controller_decide(&controller, &(struct controller_observation){.now = now, .cpus = 0.1, .running = controller.slots,
-			.wanted = true, .looked = controller.slots, .busy = 100, .memory_full = 1, .disk_full = 1});
+			.wanted = true, .sampled = controller.slots, .busy = 100, .memory_full = 1, .disk_full = 1});
 		check_equal(controller.slots, 1);
 	}
 }
@@ -294,7 +294,7 @@ static void test_bounds(void) {
 		now += 100 * MS;
 		bool sleeps = i / 100 % 2 == 0;
 		(void)controller_decide(&controller, &(struct controller_observation){.now = now, .cpus = 2, .running = controller.slots,
-			.wanted = true, .looked = controller.slots, .busy = sleeps ? 0 : controller.slots, .idle = sleeps, .ended = 1, .wall_ns = 1e8,
+			.wanted = true, .sampled = controller.slots, .busy = sleeps ? 0 : controller.slots, .idle = sleeps, .ended = 1, .wall_ns = 1e8,
 			.work_ns = 1e8});
 		check(controller.slots >= 3 && controller.slots <= 6);
 	}

@@ -20,18 +20,12 @@ struct sample {
 	struct timeline timeline;
 	struct rows rows;
 	struct buf trace;
-	void (*tell)(event_fn *fn, void *arg); // all events
 };
 
-struct listeners {
-	struct run_stats *stats;
-	struct attempts *attempts;
-};
-
-static void tell_both(void *arg, const struct event *event) {
-	struct listeners *listeners = arg;
-	stats_on_event(listeners->stats, event);
-	attempts_on_event(listeners->attempts, event);
+static void tell_first_pass(void *arg, const struct event *event) {
+	struct sample *sample = arg;
+	stats_on_event(sample->stats, event);
+	first_pass_on_event(&sample->first_pass, event);
 }
 
 static void take_trace(void *arg, const char *text, size_t len) {
@@ -40,20 +34,17 @@ static void take_trace(void *arg, const char *text, size_t len) {
 
 static void sample_make(struct sample *sample, void (*tell)(event_fn *fn, void *arg)) {
 	*sample = (struct sample){.stats = stats_new(), .trace = BUF_INIT};
-	struct attempts first = {.fn = first_pass_add, .arg = &sample->first_pass, .count = &sample->first_pass.machines};
-	struct listeners listeners = {sample->stats, &first};
-	tell(tell_both, &listeners);
-	attempts_finish(&first, first.last);
-	first.rows = first_pass_rows(&sample->first_pass);
-	stats_finish(sample->stats, first.last);
+	first_pass_init(&sample->first_pass);
+	tell(tell_first_pass, sample);
+	first_pass_finish(&sample->first_pass);
+	stats_finish(sample->stats, sample->first_pass.attempts.last);
 	palette_init(&sample->palette, sample->stats);
-	timeline_init(&sample->timeline, &sample->palette, &sample->first_pass, &first);
+	timeline_init(&sample->timeline, &sample->palette, &sample->first_pass);
 	rows_init(&sample->rows, &sample->palette, &sample->first_pass);
-	struct attempts second = {.fn = timeline_add, .arg = &sample->timeline, .rows = first.rows};
-	tell(attempts_on_event, &second);
+	tell(timeline_on_event, &sample->timeline);
 	tell(rows_on_event, &sample->rows);
-	attempts_finish(&second, second.last);
-	struct chrome *chrome = chrome_new(&sample->palette, &sample->first_pass, &first, take_trace, sample);
+	timeline_finish(&sample->timeline);
+	struct chrome *chrome = chrome_new(&sample->palette, &sample->first_pass, take_trace, sample);
 	tell(chrome_on_event, chrome);
 	chrome_finish(chrome);
 }
@@ -318,21 +309,26 @@ static void test_empty(void) {
 
 static void test_longest(void) {
 	static struct first_pass first_pass;
+	first_pass_init(&first_pass);
 	for (uint64_t ns = 1; ns <= 1000; ++ns) {
-		struct attempt_span attempt = {.phase = ATTEMPT_LEFT, .from = 5, .to = 5 + ns * ns};
-		first_pass_add(&first_pass, &attempt);
+		struct event event = {.kind = EVENT_JOB_END, .u.job_end = {
+			.id = {.batch = "a", .number = ns, .slot = (unsigned)ns}, .result = {.start = 5, .end = 5 + ns * ns},
+		}};
+		first_pass_on_event(&first_pass, &event);
 	}
+	first_pass_finish(&first_pass);
 	check_equal(first_pass_longest(&first_pass, 1000), 0);
 	uint64_t ns = first_pass_longest(&first_pass, 100);
 	check(ns > 810000 && ns < 900000); // by an eighth too much
 	check(first_pass_longest(&first_pass, 0) > 1000000);
 	check_equal(first_pass.first, 5);
 	check_equal(first_pass.last, 1000005);
+	first_pass_fini(&first_pass);
 }
 
 static void test_machines(void) {
 	struct machines machines = {0};
-	check(!machines_are_several(&machines) && !machines_find(&machines, "n1"));
+	check(!machines_place(&machines) && !machines_find(&machines, "n1"));
 	machines_enter(&machines, "n10", 1);
 	machines_enter(&machines, "n9", 2);
 	machines_enter(&machines, "n9", 1);
@@ -340,9 +336,8 @@ static void test_machines(void) {
 	machines_enter(&machines, "n9", 1);
 	machines_enter(&machines, NULL, 1);
 	machines_leave(&machines, NULL, 9);
-	machines_place(&machines);
-	check(machines_are_several(&machines));
-	check_equal(machines_rows(&machines), 5);
+	check(machines_place(&machines));
+	check_equal(machines.rows, 5);
 	check_equal(machines_find(&machines, NULL)->first, 0);
 	check_equal(machines_find(&machines, "n9")->first, 1);
 	check_equal(machines_find(&machines, "n9")->rows, 3);
@@ -354,9 +349,9 @@ static void test_machines(void) {
 		snprintf(name, sizeof(name), "m%d", i);
 		machines_enter(&machines, name, MACHINES_ROWS);
 	}
-	machines_place(&machines);
+	check(machines_place(&machines));
 	check_equal(machines.n, MACHINES_MAX);
-	check_equal(machines_rows(&machines), MACHINES_ROWS);
+	check_equal(machines.rows, MACHINES_ROWS);
 	check(machines_find(&machines, "m7")->first < MACHINES_ROWS);
 	machines_fini(&machines);
 }

@@ -21,9 +21,14 @@ static struct event_job id_of(const char *batch, uint64_t number, unsigned slot)
 	return (struct event_job){.batch = batch, .number = number, .attempt = 1, .slot = slot};
 }
 
-static void start_job(event_fn *fn, const char *batch, uint64_t number, unsigned slot, uint64_t s) {
-	char command[40];
+static const char *command_of(uint64_t number) {
+	static char command[40];
 	snprintf(command, sizeof(command), "work %llu", (unsigned long long)number);
+	return command;
+}
+
+static void start_job(event_fn *fn, const char *batch, uint64_t number, unsigned slot, uint64_t s) {
+	const char *command = command_of(number);
 	struct event event = {.kind = EVENT_JOB_START, .u.job_start = {
 		.id = id_of(batch, number, slot), .nslots = 1, .command = command, .command_len = strlen(command),
 	}};
@@ -31,9 +36,10 @@ static void start_job(event_fn *fn, const char *batch, uint64_t number, unsigned
 }
 
 static void end_job(event_fn *fn, const char *batch, uint64_t number, unsigned slot, uint64_t from, uint64_t to) {
+	const char *command = command_of(number);
 	struct event event = {.kind = EVENT_JOB_END, .u.job_end = {
 		.id = id_of(batch, number, slot), .nslots = 1,
-		.result = {.start = (from + 1) * NS_PER_S, .end = (to + 1) * NS_PER_S},
+		.result = {.start = (from + 1) * NS_PER_S, .end = (to + 1) * NS_PER_S}, .command = command, .command_len = strlen(command),
 	}};
 	tell(fn, event, to);
 }

@@ -1042,19 +1042,18 @@ static void test_lower_limited(void) {
 
 // The queues of a set, by their bits.
 struct some {
-	struct fair_filter filter;
 	const struct world *world;
 	unsigned set;
 };
 
-static bool is_in(const struct fair_filter *filter, struct fair_queue *queue) {
-	const struct some *some = (const struct some *)filter;
+static bool is_in(const void *arg, const struct fair_queue *queue) {
+	const struct some *some = arg;
 	return some->set >> (queue - some->world->queues) & 1;
 }
 
 static struct fair_queue *peek_some(struct world *world, unsigned set) {
-	const struct some some = {{is_in}, world, set};
-	return fair_peek_filtered(&world->fair, &some.filter, world->now);
+	const struct some some = {world, set};
+	return fair_peek_filtered(&world->fair, is_in, &some, world->now);
 }
 
 static void test_filtered(void) {

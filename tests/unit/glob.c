@@ -66,9 +66,8 @@ static void with_tree(void (*test)(void)) {
 	test();
 }
 
-static int add_path(void *arg, const char *path) {
+static void add_path(void *arg, const char *path) {
 	buf_printf(arg, "%s\n", path);
-	return 0;
 }
 
 // The paths, a newline behind each; the caller frees them.
@@ -211,17 +210,6 @@ static void run_errors(void) {
 	check(!is_root || seteuid(0) == 0);
 }
 
-static int stop_at_second(void *arg, const char *path) {
-	return ++*(int *)arg == 2 ? (int)strlen(path) : 0;
-}
-
-static void run_stop(void) {
-	int n = 0;
-	char *error;
-	check_equal(glob_expand(root, "?.c", stop_at_second, &n, &error), 3);
-	check(n == 2 && !error);
-}
-
 // The lines of bash, without those that we leave out on purpose.
 static char *lines_of_bash(const char *pattern) {
 	struct buf script = BUF_INIT, out = BUF_INIT, lines = BUF_INIT;
@@ -283,7 +271,6 @@ WITH_TREE(once)
 WITH_TREE(absolute)
 WITH_TREE(here)
 WITH_TREE(errors)
-WITH_TREE(stop)
 WITH_TREE(as_bash)
 
 int main(int argc, char *argv[]) {
@@ -294,7 +281,6 @@ int main(int argc, char *argv[]) {
 		TEST("an absolute pattern gives absolute paths", test_absolute),
 		TEST("the process's directory is used and kept", test_here),
 		TEST("a directory that cannot be read is an error", test_errors),
-		TEST("the search stops when it is told to", test_stop),
 		TEST("random patterns match what bash's globstar does", test_as_bash),
 	};
 	return test_main(tests, sizeof(tests) / sizeof(tests[0]), argc, argv);

@@ -15,12 +15,12 @@ static struct halt parsed(const char *text) {
 	return halt;
 }
 
-static void check_halt(const char *text, enum halt_when when, enum halt_why why, uint64_t count, double percent) {
+static void check_halt(const char *text, enum halt_when when, enum halt_why why, uint64_t count, uint64_t percent) {
 	struct halt halt = parsed(text);
 	check_equal(halt.when, when);
 	check_equal(halt.why, why);
 	check_equal(halt.count, count);
-	check(halt.percent == percent);
+	check_equal(halt.percent, percent);
 }
 
 static void check_refused(const char *text) {

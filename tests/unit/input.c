@@ -267,8 +267,8 @@ static void test_nul(void) {
 }
 
 static void test_long_line(void) {
-	static const size_t sizes[] = {INPUT_LINE_MAX - 1, INPUT_LINE_MAX, INPUT_LINE_MAX + 1, INPUT_LINE_MAX + 70000,
-	                               3 * (size_t)INPUT_LINE_MAX};
+	static const size_t sizes[] = {LINE_BUFFER_MAX - 1, LINE_BUFFER_MAX, LINE_BUFFER_MAX + 1, LINE_BUFFER_MAX + 70000,
+	                               3 * (size_t)LINE_BUFFER_MAX};
 	for (size_t i = 0; i < 2 * sizeof(sizes) / sizeof(sizes[0]); ++i) {
 		size_t size = sizes[i / 2];
 		char *text = xmalloc(size + 10);
@@ -283,7 +283,7 @@ static void test_long_line(void) {
 		struct record record;
 		const char *error;
 		check_equal(input_next(input, &record, &error), INPUT_RECORD);
-		bool fits = size <= INPUT_LINE_MAX;
+		bool fits = size <= LINE_BUFFER_MAX;
 		check_equal(input_next(input, &record, &error), fits ? INPUT_RECORD : INPUT_BAD);
 		check_equal(record.size, fits ? size + 1 : 81);
 		check_equal(strlen(record.args) + 1, record.size);

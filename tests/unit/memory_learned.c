@@ -42,18 +42,18 @@ static void test_looks(void) {
 	begin(&learned, 1000 * MS);
 	check_equal(learned.due, 1100 * MS);
 	memory_learned_note(&learned, 0, 5 * MB);
-	memory_learned_looked(&learned, /* grown */ true, 1100 * MS);
+	memory_learned_sampled(&learned, /* grown */ true, 1100 * MS);
 	check(memory_learned_holds_back(&learned));
 	check_equal(learned.due, 1300 * MS);
 	memory_learned_note(&learned, 5 * MB, 8 * MB);
 	memory_learned_note(&learned, 8 * MB, 7 * MB);
-	memory_learned_looked(&learned, /* grown */ false, 1300 * MS);
+	memory_learned_sampled(&learned, /* grown */ false, 1300 * MS);
 	check(!memory_learned_holds_back(&learned));
 	check_equal(memory_learned_need(&learned), 9 * MB);
 	begin(&learned, 1300 * MS);
 	check(memory_learned_holds_back(&learned));
 	for (unsigned i = 0; i < 10; ++i) { // it grows on and on: it is looked at less and less often
-		memory_learned_looked(&learned, /* grown */ true, 2000 * MS);
+		memory_learned_sampled(&learned, /* grown */ true, 2000 * MS);
 	}
 	check_equal(learned.due, 4000 * MS);
 	check(memory_learned_holds_back(&learned));

@@ -1010,7 +1010,7 @@ static void test_again(void) {
 	check_string(again("fairpar|-kj4|--joblog|my log|--halt=now,fail=1|--log|l|-a|-|echo|--then", "my log", AGAIN_COMMANDS),
 	             "fairpar --retry-failed --joblog 'my log' -k -j4");
 	check_string(again("/bin/fairpar|--shell|it's|--report=r.html|cat", "log", AGAIN_COMMANDS),
-	             "/bin/fairpar --retry-failed --joblog log --shell 'it'\\''s'");
+	             "/bin/fairpar --retry-failed --joblog log --shell 'it'\"'\"'s'");
 	check_string(again("fairpar|--max-lines|2|-l|3|-j4|cat", "log", AGAIN_COMMANDS), "fairpar --retry-failed --joblog log -j4");
 	check_string(again("fairpar|-l2|-kj|4|--|cat", "log", AGAIN_COMMANDS), "fairpar --retry-failed --joblog log -k -j 4");
 	check_string(again("fairpar|--pipe|cat", "log", AGAIN_COMMANDS), "none");

@@ -59,7 +59,7 @@ static void test_bytes_exactly_met(void) {
 	packer_take(&packer, &line);
 	check_string(shown(&line), "<d>");
 	check(error == NULL && packer.item == 0 && packer.line.nargs == 0);
-	packer_fini(&packer);
+	packed_fini(&packer.line);
 	packed_fini(&line);
 }
 
@@ -68,12 +68,12 @@ static void test_longest_item(void) {
 	const char *error = NULL;
 	begin(&packer, (struct packer_limits){.bytes = 12});
 	check_equal(add(&packer, "1234", &error), PACK_MORE);
-	packer_fini(&packer);
+	packed_fini(&packer.line);
 	begin(&packer, (struct packer_limits){.bytes = 12});
 	check_equal(add(&packer, "12345", &error), PACK_ERROR);
 	check_string(error, cannot_fit);
 	check_equal(packer.line.nargs, 0);
-	packer_fini(&packer);
+	packed_fini(&packer.line);
 }
 
 static void test_initial_arguments(void) {
@@ -81,12 +81,12 @@ static void test_initial_arguments(void) {
 	struct packer_limits limits = {.bytes = 7, .argc = 10};
 	check(packer_init(&packer, &limits, echo, 2, NULL) == NULL);
 	check_equal(packer_item_max(&packer), 0);
-	packer_fini(&packer);
+	packed_fini(&packer.line);
 	limits.bytes = 6;
 	check_string(packer_init(&packer, &limits, echo, 2, NULL), cannot_fit);
-	packer_fini(&packer);
+	packed_fini(&packer.line);
 	check(packer_init(&packer, &limits, echo, 2, "{}") == NULL); // they are made anew for each line
-	packer_fini(&packer);
+	packed_fini(&packer.line);
 }
 
 static void test_counts_exactly_met(void) {
@@ -100,10 +100,10 @@ static void test_counts_exactly_met(void) {
 		packer_take(&packer, &line);
 		check_string(shown(&line), "<a><b>");
 	}
-	packer_fini(&packer);
+	packed_fini(&packer.line);
 	begin(&packer, (struct packer_limits){.bytes = 100, .argc = 3});
 	check_equal(add(&packer, "a", &error), PACK_FULL);
-	packer_fini(&packer);
+	packed_fini(&packer.line);
 	packed_fini(&line);
 }
 
@@ -115,11 +115,11 @@ static void test_exact(void) {
 	check_equal(add(&packer, "d", &error), PACK_ERROR);
 	check_string(error, "argument list too long");
 	check_string(shown(&packer.line), "<abc>");
-	packer_fini(&packer);
+	packed_fini(&packer.line);
 	begin(&packer, (struct packer_limits){.bytes = 12, .exact = true}); // says nothing without -n or -L
 	check_equal(add(&packer, "abc", &error), PACK_MORE);
 	check_equal(add(&packer, "d", &error), PACK_CARRY);
-	packer_fini(&packer);
+	packed_fini(&packer.line);
 }
 
 static void test_item_in_parts(void) {
@@ -137,7 +137,7 @@ static void test_item_in_parts(void) {
 	check_equal(line.nargs, 2);
 	check_equal(strspn(line.bytes.data, "ab"), 6000);
 	check_string(line.bytes.data + line.starts[1], "cd");
-	packer_fini(&packer);
+	packed_fini(&packer.line);
 	packed_fini(&line);
 }
 
@@ -153,7 +153,7 @@ static void test_replacement(void) {
 	check_equal(add(&packer, "", &error), PACK_FULL);
 	packer_take(&packer, &line);
 	check_string(shown(&line), "<{}><ab><-><>");
-	packer_fini(&packer);
+	packed_fini(&packer.line);
 	packed_fini(&line);
 }
 
@@ -166,7 +166,7 @@ static void test_replacement_limit(void) {
 		enum packer_status status = add(&packer, "i", &error);
 		check_equal(status, bytes < 12 ? PACK_ERROR : PACK_FULL);
 		check((error != NULL) == (status == PACK_ERROR) && packer.item == 0);
-		packer_fini(&packer);
+		packed_fini(&packer.line);
 	}
 }
 

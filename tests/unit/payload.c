@@ -31,7 +31,7 @@ static void check_list(char *const *list, char *const *expected) {
 
 static void check_common(const struct payload *job) {
 	check_string(job->path, "/bin/sh");
-	check_list(job->argv, words);
+	check_list(job->argv.at, words);
 	check_string(job->label, "b#1");
 	check(job->timeout == 123456789012345 && job->memory == 1 << 30);
 	check(job->forks && job->own_group && job->cleanup && job->has_input && job->has_output);
@@ -47,7 +47,7 @@ static void test_here(void) {
 	check_string(job.dir, "/a b\nc");
 	check(job.makes_dir && job.has_umask && job.umask == 027 && job.nice == -5 && job.nlimits == 3);
 	check(job.limits[0].rlim_cur == 1 && job.limits[0].rlim_max == 2 && job.limits[1].rlim_cur == RLIM_INFINITY && job.limits[2].rlim_max == 3);
-	char **result = payload_env(&job, base);
+	char **result = payload_env(base, job.set.at, job.unset.at);
 	check_list(result, env);
 	free(result);
 	payload_fini(&job);
@@ -62,10 +62,10 @@ static void test_elsewhere(void) {
 	check_common(&job);
 	check_string(job.dir, "work");
 	check(job.makes_dir && !job.has_umask && job.nlimits == 0 && job.nice == 0);
-	check(!job.unset);
-	check_string(job.set[0], "B=new");
-	check_string(job.set[1], "C=x\ny=z");
-	check(!job.set[2]);
+	check(!job.unset.at);
+	check_string(job.set.at[0], "B=new");
+	check_string(job.set.at[1], "C=x\ny=z");
+	check(!job.set.at[2]);
 	payload_fini(&job);
 }
 
@@ -115,8 +115,8 @@ static void test_parts(void) {
 			copy[random_next(&random) % n] = (char)random_next(&random);
 		}
 		if (payload_read(&job, copy, n, &why) == 0) {
-			check(job.path && job.argv && job.argv[0] && copy[n - 1] == '\n');
-			free(payload_env(&job, base));
+			check(job.path && job.argv.at && job.argv.at[0] && copy[n - 1] == '\n');
+			free(payload_env(base, job.set.at, job.unset.at));
 		}
 		payload_fini(&job);
 		free(copy);

@@ -38,7 +38,7 @@ static void busy(unsigned i) {
 
 static void fail(unsigned i, bool for_good, double s) {
 	pilot_has_failed(&policy, i, for_good, (uint64_t)(s * 1e9));
-	pilot_is_gone(&policy, i, (uint64_t)(s * 1e9));
+	pilot_set_state(&policy, i, PILOT_ABSENT, (uint64_t)(s * 1e9));
 }
 
 static void test_as_many_as_needed(void) {
@@ -65,7 +65,7 @@ static void test_released(void) {
 	check_string(step(0, 26), "--");
 	check_due(41); // idle, and no work, since then
 	check_string(step(0, 41), "-r");
-	pilot_is_gone(&policy, 1, 42 * NS_PER_S);
+	pilot_set_state(&policy, 1, PILOT_ABSENT, 42 * NS_PER_S);
 	check_string(step(1, 43), "-a"); // work comes back
 	pilot_policy_fini(&policy);
 }
@@ -122,9 +122,9 @@ static void test_replaced(void) {
 	step(1, 0);
 	come(0, 1);
 	busy(0);
-	pilot_is_leaving(&policy, 0, 50 * NS_PER_S); // its time is over, and a job is still there
+	pilot_set_state(&policy, 0, PILOT_LEAVING, 50 * NS_PER_S); // its time is over, and a job is still there
 	check_string(step(1, 50), "-");
-	pilot_is_gone(&policy, 0, 60 * NS_PER_S);
+	pilot_set_state(&policy, 0, PILOT_ABSENT, 60 * NS_PER_S);
 	check_string(step(1, 60), "a");
 	come(0, 61);
 	fail(0, false, 130); // a node has failed

@@ -246,6 +246,18 @@ static void test_long(void) {
 	}
 }
 
+static void test_long_above_added_slots(void) {
+	open_pool(1);
+	pool_add_slots(pool, +2);
+	struct queue_attrs attrs = {.weight = 1, .long_running = true};
+	struct queue *l = open_queue("l", &attrs);
+	submit(l, &count_type, 1);
+	pool_start(pool);
+	pool_queue_close(pool, l);
+	close_pool();
+	check_equal(seen.slots[1], 4);
+}
+
 static void test_delay(void) {
 	config.start_interval = 2 * NS_PER_MS;
 	open_pool(3);
@@ -414,6 +426,7 @@ int main(int argc, char *argv[]) {
 		TEST("a pause starts nothing and touches nothing that runs", test_pause),
 		TEST("long-running items hold no slot, and no more than max_long run", test_long),
 		TEST("dispatches are start_interval apart", test_delay),
+		TEST("long-running items are numbered above slots that came one by one", test_long_above_added_slots),
 		TEST("a slot that is lent is named in the trace", test_lent),
 		TEST("an item that needed no slot gives its turn back", test_not_run),
 		TEST("a batch that is named last after 10^6 items starts at once", test_late_after_a_million),

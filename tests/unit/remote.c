@@ -1,7 +1,7 @@
-// Both ends of a line (remote/host.h, remote/agent.h): bytes cut anywhere, what may not be sent, who goes first, and silence.
+// Both ends of a connection (remote/dispatcher_end.h, remote/worker_end.h): bytes cut anywhere, what may not be sent, who goes first, and silence.
 
-#include "remote/agent.h"
-#include "remote/host.h"
+#include "remote/worker_end.h"
+#include "remote/dispatcher_end.h"
 
 #include "base/alloc.h"
 #include "test.h"
@@ -22,13 +22,12 @@ static void tell(const char *what, uint64_t job, const char *bytes, size_t n) {
 static void h_hello(void *arg, const struct worker_hello *hello) { (void)arg; tell("hello", hello->slots, hello->node, strlen(hello->node)); }
 static void h_started(void *arg, uint64_t job, uint64_t pid, uint64_t ago) { (void)arg; (void)pid; (void)ago; tell("started", job, "", 0); }
 static void h_output(void *arg, uint64_t job, unsigned stream, const char *bytes, size_t n) { (void)arg; (void)stream; tell("out", job, bytes, n); }
-static void h_room(void *arg, uint64_t job) { (void)arg; tell("room", job, "", 0); }
 static void h_done(void *arg, uint64_t job, const struct job_end *end) { (void)arg; (void)end; tell("done", job, "", 0); }
 static void h_refused(void *arg, uint64_t job, const char *why) { (void)arg; tell("refused", job, why, strlen(why)); }
 static void h_bye(void *arg, const char *why) { (void)arg; tell("bye", 0, why, strlen(why)); }
 static void h_braked(void *arg, uint64_t jobs, const char *why) { (void)arg; (void)jobs; tell(why ? "brake" : "go", 0, why ? why : "", why ? strlen(why) : 0); }
 static void h_lost(void *arg, uint64_t job, bool ran) { (void)arg; tell("lost", job, ran ? "" : "unsent", ran ? 0 : 6); }
-static const struct host_calls host_calls = {h_hello, h_started, h_output, h_room, h_done, h_refused, h_bye, h_braked, h_lost, NULL};
+static const struct dispatcher_calls dispatcher_calls = {h_hello, h_started, h_output, h_done, h_refused, h_bye, h_braked, h_lost, NULL};
 
 static void a_env(void *arg, bool adds, const char *bytes, size_t n) { (void)arg; tell("env", adds, bytes, n); }
 static void a_run(void *arg, uint64_t job, const char *bytes, size_t n) { (void)arg; tell("run", job, bytes, n); }
@@ -39,22 +38,22 @@ static void a_stop(void *arg, uint64_t job, enum stop_how how) { (void)arg; (voi
 static void a_shut(void *arg, uint64_t job, unsigned stream) { (void)arg; (void)stream; tell("shut", job, "", 0); }
 static void a_rest(void *arg, bool begins) { (void)arg; tell("rest", begins, "", 0); }
 static void a_bye(void *arg, const char *why) { (void)arg; tell("bye", 0, why, strlen(why)); }
-static const struct agent_calls agent_calls = {a_env, a_run, a_input, a_input_end, a_room, a_stop, a_shut, a_rest, a_bye};
+static const struct worker_calls worker_calls = {a_env, a_run, a_input, a_input_end, a_room, a_stop, a_shut, a_rest, a_bye};
 
 // A host that has jobs 1 and 2.
-static struct host *make_host(void) {
-	struct host *host = host_new(&host_calls, NULL, MARK, S);
-	check(host_receive(host, HELLO, strlen(HELLO), S) == 0);
-	host_run(host, 1, "x", 1);
-	host_run(host, 2, "y", 1);
+static struct dispatcher_end *make_host(void) {
+	struct dispatcher_end *host = dispatcher_end_new(&dispatcher_calls, NULL, MARK, S);
+	check(channel_receive(&host->channel, HELLO, strlen(HELLO), S) == 0);
+	dispatcher_end_run(host, 1, "x", 1);
+	dispatcher_end_run(host, 2, "y", 1);
 	buf_reset(&heard);
 	return host;
 }
 
-static struct agent *make_agent(void) {
-	struct agent *agent = agent_new(&agent_calls, NULL, &(struct worker_hello){.slots = 2, .node = "n"}, S);
+static struct worker_end *make_agent(void) {
+	struct worker_end *agent = worker_end_new(&worker_calls, NULL, &(struct worker_hello){.slots = 2, .node = "n"}, S);
 	const char *text = GREETING MARK "\nrun 3 1\nx\n";
-	check(agent_receive(agent, text, strlen(text), S) == 0);
+	check(channel_receive(&agent->channel, text, strlen(text), S) == 0);
 	buf_reset(&heard);
 	return agent;
 }
@@ -70,36 +69,36 @@ static void test_each_frame(void) {
 	for (int type = 0; type < FRAME_TYPES; ++type) {
 		FP_CLEANUP(buf_fini) struct buf text = BUF_INIT;
 		if (wire_kind((enum wire_type)type)->sender & WIRE_WORKER) {
-			struct host *host = host_new(&host_calls, NULL, MARK, S);
+			struct dispatcher_end *host = dispatcher_end_new(&dispatcher_calls, NULL, MARK, S);
 			const char *head = type == FRAME_HELLO ? "\n" MARK "\n" : HELLO;
-			check(host_receive(host, head, strlen(head), S) == 0);
+			check(channel_receive(&host->channel, head, strlen(head), S) == 0);
 			if (type != FRAME_HELLO) {
-				host_run(host, 1, "x", 1);
+				dispatcher_end_run(host, 1, "x", 1);
 			}
 			if (type == FRAME_OUT) {
 				buf_adds(&text, "started 1 9 0\n");
 			}
 			if (type == FRAME_TAKE) {
-				host_input(host, 1, "z", 1);
+				channel_send_bytes(&host->channel, 1, 0, "z", 1);
 			}
 			frame_text(&text, type, 1);
 			buf_reset(&heard);
-			if (host_receive(host, text.data, text.len, S) < 0) {
-				fprintf(stderr, "# %s: %s\n", wire_kind((enum wire_type)type)->name, host_why(host));
+			if (channel_receive(&host->channel, text.data, text.len, S) < 0) {
+				fprintf(stderr, "# %s: %s\n", wire_kind((enum wire_type)type)->name, channel_why(&host->channel));
 				check(false);
 			}
-			check(heard.len > 0 || type == FRAME_PING || type == FRAME_PONG);
-			host_free(host);
+			check(heard.len > 0 || type == FRAME_PING || type == FRAME_PONG || type == FRAME_TAKE);
+			dispatcher_end_free(host);
 		}
 		buf_reset(&text);
 		if (wire_kind((enum wire_type)type)->sender & WIRE_DISPATCHER) {
-			struct agent *agent = make_agent();
-			agent_started(agent, 3, 9, 0);
-			agent_output_bytes(agent, 3, 1, "z", 1);
+			struct worker_end *agent = make_agent();
+			worker_end_started(agent, 3, 9, 0);
+			channel_send_bytes(&agent->channel, 3, 1, "z", 1);
 			frame_text(&text, type, type == FRAME_RUN ? 4 : 3);
-			check(agent_receive(agent, text.data, text.len, S) == 0);
+			check(channel_receive(&agent->channel, text.data, text.len, S) == 0);
 			check(heard.len > 0 || type == FRAME_PING || type == FRAME_PONG);
-			agent_free(agent);
+			worker_end_free(agent);
 		}
 	}
 }
@@ -110,23 +109,23 @@ static void test_cut(void) {
 	static const char to_host[] = "motd\n" HELLO "ping 3\nbye 2\nno\n", to_agent[] =
 		GREETING MARK "\nenv 1 4\nA=1\0\nrun 1 3\na\nb\nin 1 2\n\n\n\neof 1\nstop 1 0\nshut 1 2\nrest 1\nrest 0\nping 9\nbye 0\n\n";
 	for (size_t cut = 0; cut < sizeof(to_host); ++cut) {
-		struct host *host = host_new(&host_calls, NULL, MARK, S);
+		struct dispatcher_end *host = dispatcher_end_new(&dispatcher_calls, NULL, MARK, S);
 		buf_reset(&heard);
-		check(host_receive(host, to_host, cut, S) == 0 && host_receive(host, to_host + cut, sizeof(to_host) - 1 - cut, S) == 0);
+		check(channel_receive(&host->channel, to_host, cut, S) == 0 && channel_receive(&host->channel, to_host + cut, sizeof(to_host) - 1 - cut, S) == 0);
 		check_string(buf_str(&heard), "hello2:n;bye0:no;");
-		host_free(host);
+		dispatcher_end_free(host);
 		if (cut == sizeof(to_host) - 1) {
 			break;
 		}
 	}
 	for (size_t cut = 0; cut < sizeof(to_agent); ++cut) {
-		struct agent *agent = agent_new(&agent_calls, NULL, &(struct worker_hello){.slots = 1, .node = "n"}, S);
+		struct worker_end *agent = worker_end_new(&worker_calls, NULL, &(struct worker_hello){.slots = 1, .node = "n"}, S);
 		buf_reset(&heard);
-		check(agent_receive(agent, to_agent, cut, S) == 0);
-		check(agent_receive(agent, to_agent + cut, sizeof(to_agent) - 1 - cut, S) == 0);
+		check(channel_receive(&agent->channel, to_agent, cut, S) == 0);
+		check(channel_receive(&agent->channel, to_agent + cut, sizeof(to_agent) - 1 - cut, S) == 0);
 		static const char all[] = "env1:A=1\0;run1:a\nb;in1:\n\n;eof1:;stop1:;shut1:;rest1:;rest0:;bye0:;";
 		check(heard.len == sizeof(all) - 1 && memcmp(heard.data, all, heard.len) == 0);
-		agent_free(agent);
+		worker_end_free(agent);
 		if (cut == sizeof(to_agent) - 1) {
 			break;
 		}
@@ -146,151 +145,151 @@ static void test_hostile(void) {
 		"shut 3 3\n", "hello 1 2 0 0 1\nn\n", "out 3 1 1\nx\n", "nonsense\n",
 	};
 	for (size_t i = 0; i < sizeof(to_host) / sizeof(to_host[0]); ++i) {
-		struct host *host = make_host();
-		if (host_receive(host, to_host[i], strlen(to_host[i]), S) == 0) {
+		struct dispatcher_end *host = make_host();
+		if (channel_receive(&host->channel, to_host[i], strlen(to_host[i]), S) == 0) {
 			fprintf(stderr, "# it takes: %s", to_host[i]);
 			check(false);
 		}
-		check(host_why(host));
+		check(channel_why(&host->channel));
 		buf_reset(&heard);
-		host_lose_jobs(host);
-		host_lose_jobs(host);
+		dispatcher_end_lose_jobs(host);
+		dispatcher_end_lose_jobs(host);
 		check(!memmem(buf_str(&heard), heard.len, "lost2:unsent;lost2", 18) && memmem(buf_str(&heard), heard.len, "lost2:", 6));
-		host_free(host);
+		dispatcher_end_free(host);
 	}
 	for (size_t i = 0; i < sizeof(to_agent) / sizeof(to_agent[0]); ++i) {
-		struct agent *agent = make_agent();
-		if (agent_receive(agent, to_agent[i], strlen(to_agent[i]), S) == 0) {
+		struct worker_end *agent = make_agent();
+		if (channel_receive(&agent->channel, to_agent[i], strlen(to_agent[i]), S) == 0) {
 			fprintf(stderr, "# it takes: %s", to_agent[i]);
 			check(false);
 		}
-		check(agent_why(agent));
-		agent_free(agent);
+		check(channel_why(&agent->channel));
+		worker_end_free(agent);
 	}
 }
 
 static void test_greeting(void) {
 	static const char *const greetings[] = {"fairpar-worker 2 " MARK "\n", "fairpar-worker 1 0123\n", "hello\n", "\n", "GET / HTTP/1.0\r\n"};
 	for (size_t i = 0; i < sizeof(greetings) / sizeof(greetings[0]); ++i) {
-		struct agent *agent = agent_new(&agent_calls, NULL, &(struct worker_hello){.slots = 1, .node = "n"}, S);
-		check(agent_receive(agent, greetings[i], strlen(greetings[i]), S) < 0);
-		agent_free(agent);
+		struct worker_end *agent = worker_end_new(&worker_calls, NULL, &(struct worker_hello){.slots = 1, .node = "n"}, S);
+		check(channel_receive(&agent->channel, greetings[i], strlen(greetings[i]), S) < 0);
+		worker_end_free(agent);
 	}
-	struct host *host = host_new(&host_calls, NULL, MARK, S);
+	struct dispatcher_end *host = dispatcher_end_new(&dispatcher_calls, NULL, MARK, S);
 	static char noise[65 * 1024];
 	memset(noise, 'n', sizeof(noise));
-	check(host_receive(host, noise, sizeof(noise), S) < 0);
-	check_equal(strlen(host_noise(host)), 1024);
-	host_free(host);
-	host = host_new(&host_calls, NULL, MARK, S);
-	check(host_receive(host, "\n" MARK "\nhello 2 1 0 0 1\nn\n", strlen("\n" MARK "\nhello 2 1 0 0 1\nn\n"), S) < 0);
-	check(strstr(host_why(host), "version"));
-	host_free(host);
+	check(channel_receive(&host->channel, noise, sizeof(noise), S) < 0);
+	check_equal(strlen(dispatcher_end_noise(host)), 1024);
+	dispatcher_end_free(host);
+	host = dispatcher_end_new(&dispatcher_calls, NULL, MARK, S);
+	check(channel_receive(&host->channel, "\n" MARK "\nhello 2 1 0 0 1\nn\n", strlen("\n" MARK "\nhello 2 1 0 0 1\nn\n"), S) < 0);
+	check(strstr(channel_why(&host->channel), "version"));
+	dispatcher_end_free(host);
 }
 
 static void test_windows(void) {
-	struct host *host = make_host();
+	struct dispatcher_end *host = make_host();
 	FP_CLEANUP(buf_fini) struct buf text = BUF_INIT;
 	static char bytes[WIRE_CHUNK_MOST];
 	buf_adds(&text, "started 1 1 0\n");
 	for (unsigned i = 0; i < OUTPUT_WINDOW / WIRE_CHUNK_MOST; ++i) {
 		wire_write(&text, &(struct wire_frame){.type = FRAME_OUT, .numbers = {1, 1}, .payload = bytes, .size = sizeof(bytes)});
 	}
-	check(host_receive(host, text.data, text.len, S) == 0);
-	host_more(host, 1, 3);
-	check(host_receive(host, "out 1 2 3\nabc\n", 14, S) == 0);
-	check(host_receive(host, "out 1 2 1\na\n", 12, S) < 0);
-	host_free(host);
+	check(channel_receive(&host->channel, text.data, text.len, S) == 0);
+	channel_acknowledge(&host->channel, 1, 3);
+	check(channel_receive(&host->channel, "out 1 2 3\nabc\n", 14, S) == 0);
+	check(channel_receive(&host->channel, "out 1 2 1\na\n", 12, S) < 0);
+	dispatcher_end_free(host);
 }
 
 // ---- who goes first, and silence ----
 
 static void test_urgent(void) {
 	static char bytes[OUTPUT_WINDOW];
-	struct agent *agent = make_agent();
-	agent_started(agent, 3, 1, 0);
+	struct worker_end *agent = make_agent();
+	worker_end_started(agent, 3, 1, 0);
 	size_t n;
-	while (agent_output(agent, &n), n > 0) {
-		agent_sent(agent, n);
+	while (channel_output(&agent->channel, &n), n > 0) {
+		channel_sent(&agent->channel, n);
 	}
-	agent_output_bytes(agent, 3, 1, bytes, sizeof(bytes));
-	agent_output(agent, &n);
-	agent_sent(agent, 1);
-	check(agent_receive(agent, "ping 7\n", 7, S) == 0);
+	channel_send_bytes(&agent->channel, 3, 1, bytes, sizeof(bytes));
+	channel_output(&agent->channel, &n);
+	channel_sent(&agent->channel, 1);
+	check(channel_receive(&agent->channel, "ping 7\n", 7, S) == 0);
 	size_t before = n - 1;
-	agent_output(agent, &n);
+	channel_output(&agent->channel, &n);
 	check_equal(n, before);
 	check(n <= WIRE_CHUNK_MOST + WIRE_HEADER_MOST);
-	agent_sent(agent, n);
-	check(strncmp(agent_output(agent, &n), "pong 7\n", 7) == 0);
-	agent_free(agent);
+	channel_sent(&agent->channel, n);
+	check(strncmp(channel_output(&agent->channel, &n), "pong 7\n", 7) == 0);
+	worker_end_free(agent);
 }
 
 // All that it has to send is sent.
-static void send_all_of(struct host *host) {
+static void send_all_of(struct dispatcher_end *host) {
 	size_t n;
-	while (host_output(host, &n), n > 0) {
-		host_sent(host, n);
+	while (channel_output(&host->channel, &n), n > 0) {
+		channel_sent(&host->channel, n);
 	}
 }
 
 static void test_silence(void) {
-	struct host *host = make_host();
+	struct dispatcher_end *host = make_host();
 	size_t n;
 	send_all_of(host);
-	check(host_tick(host, S) == 16 * S);
-	check(host_tick(host, 15 * S) == 16 * S && (host_output(host, &n), n) == 0);
-	check(host_tick(host, 16 * S) == 31 * S && strncmp(host_output(host, &n), "ping ", 5) == 0);
-	check(host_receive(host, "pong 1\n", 7, 20 * S) == 0);
-	check(host_tick(host, 20 * S) == 35 * S && host_tick(host, 79 * S) == 80 * S && !host_why(host));
-	check(host_tick(host, 80 * S) == 80 * S && host_why(host)); // or nobody would look at it before something else happens
-	check(host_tick(host, 80 * S) == UINT64_MAX);
-	host_free(host);
+	check(channel_tick(&host->channel, S) == 16 * S);
+	check(channel_tick(&host->channel, 15 * S) == 16 * S && (channel_output(&host->channel, &n), n) == 0);
+	check(channel_tick(&host->channel, 16 * S) == 31 * S && strncmp(channel_output(&host->channel, &n), "ping ", 5) == 0);
+	check(channel_receive(&host->channel, "pong 1\n", 7, 20 * S) == 0);
+	check(channel_tick(&host->channel, 20 * S) == 35 * S && channel_tick(&host->channel, 79 * S) == 80 * S && !channel_why(&host->channel));
+	check(channel_tick(&host->channel, 80 * S) == 80 * S && channel_why(&host->channel)); // or nobody would look at it before something else happens
+	check(channel_tick(&host->channel, 80 * S) == UINT64_MAX);
+	dispatcher_end_free(host);
 }
 
 static void test_rest(void) {
-	struct agent *agent = make_agent();
-	check(agent_tick(agent, 2 * S) < 100 * S);
-	check(agent_receive(agent, "rest 1\nin 3 1\n", 14, 5 * S) == 0 && agent_tick(agent, 5 * S) == UINT64_MAX);
-	check(agent_receive(agent, "x\n", 2, 6 * S) == 0 && agent_tick(agent, 100000 * S) == UINT64_MAX && !agent_why(agent));
-	check(agent_receive(agent, "rest 0\n", 7, 100000 * S) == 0 && agent_tick(agent, 100000 * S) == 100015 * S);
-	(void)agent_tick(agent, 100060 * S);
-	check(agent_why(agent));
-	agent_free(agent);
-	struct host *host = make_host();
-	host_suspend(host, true, 2 * S);
-	check(host_tick(host, 1000 * S) == UINT64_MAX && !host_why(host));
-	host_suspend(host, false, 1000 * S);
-	check(host_tick(host, 1059 * S) == 1060 * S && !host_why(host));
-	host_free(host);
+	struct worker_end *agent = make_agent();
+	check(channel_tick(&agent->channel, 2 * S) < 100 * S);
+	check(channel_receive(&agent->channel, "rest 1\nin 3 1\n", 14, 5 * S) == 0 && channel_tick(&agent->channel, 5 * S) == UINT64_MAX);
+	check(channel_receive(&agent->channel, "x\n", 2, 6 * S) == 0 && channel_tick(&agent->channel, 100000 * S) == UINT64_MAX && !channel_why(&agent->channel));
+	check(channel_receive(&agent->channel, "rest 0\n", 7, 100000 * S) == 0 && channel_tick(&agent->channel, 100000 * S) == 100015 * S);
+	(void)channel_tick(&agent->channel, 100060 * S);
+	check(channel_why(&agent->channel));
+	worker_end_free(agent);
+	struct dispatcher_end *host = make_host();
+	dispatcher_end_suspend(host, true, 2 * S);
+	check(channel_tick(&host->channel, 1000 * S) == UINT64_MAX && !channel_why(&host->channel));
+	dispatcher_end_suspend(host, false, 1000 * S);
+	check(channel_tick(&host->channel, 1059 * S) == 1060 * S && !channel_why(&host->channel));
+	dispatcher_end_free(host);
 }
 
 static void test_queued(void) {
-	struct host *host = host_new(&host_calls, NULL, MARK, S);
-	host_wait_for_worker(host);
-	check(host_tick(host, 100000 * S) == UINT64_MAX && !host_why(host));
-	check(host_receive(host, HELLO, strlen(HELLO), 100000 * S) == 0);
-	check(host_tick(host, 100000 * S) == 100015 * S);
-	(void)host_tick(host, 100060 * S);
-	check(host_why(host)); // from then on it is as any other
-	host_free(host);
+	struct dispatcher_end *host = dispatcher_end_new(&dispatcher_calls, NULL, MARK, S);
+	host->channel.waits_for_greeting = true;
+	check(channel_tick(&host->channel, 100000 * S) == UINT64_MAX && !channel_why(&host->channel));
+	check(channel_receive(&host->channel, HELLO, strlen(HELLO), 100000 * S) == 0);
+	check(channel_tick(&host->channel, 100000 * S) == 100015 * S);
+	(void)channel_tick(&host->channel, 100060 * S);
+	check(channel_why(&host->channel)); // from then on it is as any other
+	dispatcher_end_free(host);
 }
 
 static void test_unanswered(void) {
-	struct host *host = make_host();
+	struct dispatcher_end *host = make_host();
 	size_t n;
 	send_all_of(host);
-	host_stop(host, 1, STOP_CANCEL, 2 * S);
-	const char *out = host_output(host, &n);
+	dispatcher_end_stop(host, 1, STOP_CANCEL, 2 * S);
+	const char *out = channel_output(&host->channel, &n);
 	check(memmem(out, n, "ping ", 5));
-	check(host_tick(host, 11 * S) == 12 * S && host_receive(host, "pong 1\n", 7, 11 * S) == 0); // it is only slow
-	check(host_tick(host, 12 * S) == 26 * S && !host_why(host));
-	host_stop(host, 1, STOP_KILL, 20 * S);
-	host_stop(host, 1, STOP_KILL, 29 * S); // is not to put it off
-	check(host_tick(host, 29 * S) == 30 * S);
-	check(host_tick(host, 30 * S) == 30 * S);
-	check_string(host_why(host), "it does not answer");
-	host_free(host);
+	check(channel_tick(&host->channel, 11 * S) == 12 * S && channel_receive(&host->channel, "pong 1\n", 7, 11 * S) == 0); // it is only slow
+	check(channel_tick(&host->channel, 12 * S) == 26 * S && !channel_why(&host->channel));
+	dispatcher_end_stop(host, 1, STOP_KILL, 20 * S);
+	dispatcher_end_stop(host, 1, STOP_KILL, 29 * S); // is not to put it off
+	check(channel_tick(&host->channel, 29 * S) == 30 * S);
+	check(channel_tick(&host->channel, 30 * S) == 30 * S);
+	check_string(channel_why(&host->channel), "it does not answer");
+	dispatcher_end_free(host);
 }
 
 static int give(void *arg, const char *machine, struct buf *ret_bytes, struct buf *ret_why) {
@@ -301,10 +300,10 @@ static int give(void *arg, const char *machine, struct buf *ret_bytes, struct bu
 }
 
 // All that is to be sent, as one string.
-static const char *sent_by(struct host *host) {
+static const char *sent_by(struct dispatcher_end *host) {
 	static char all[200];
 	size_t n, len = 0;
-	for (const char *bytes; bytes = host_output(host, &n), n > 0; host_sent(host, n)) {
+	for (const char *bytes; bytes = channel_output(&host->channel, &n), n > 0; channel_sent(&host->channel, n)) {
 		check(len + n < sizeof(all));
 		memcpy(all + len, bytes, n);
 		len += n;
@@ -314,76 +313,76 @@ static const char *sent_by(struct host *host) {
 }
 
 static void test_wanted(void) {
-	struct host_calls calls = host_calls;
+	struct dispatcher_calls calls = dispatcher_calls;
 	calls.program_requested = give;
 	static const char asks[] = "Welcome\nwant it\nwant " MARK " Linux x\n", has[] = "\nhave " MARK "\n";
 	for (size_t cut = 0; cut < sizeof(asks) - 1; ++cut) { // anywhere
-		struct host *host = host_new(&calls, NULL, MARK, S);
+		struct dispatcher_end *host = dispatcher_end_new(&calls, NULL, MARK, S);
 		buf_reset(&heard);
-		check(host_receive(host, asks, cut, S) == 0);
+		check(channel_receive(&host->channel, asks, cut, S) == 0);
 		check_string(sent_by(host), GREETING MARK "\n");
-		check(host_receive(host, asks + cut, sizeof(asks) - 1 - cut, S) == 0);
+		check(channel_receive(&host->channel, asks + cut, sizeof(asks) - 1 - cut, S) == 0);
 		check_string(buf_str(&heard), "want0:Linux x;");
 		check_string(sent_by(host), "PROGRAM");
-		check(host_receive(host, has, sizeof(has) - 1, S) == 0);
+		check(channel_receive(&host->channel, has, sizeof(has) - 1, S) == 0);
 		check_string(sent_by(host), GREETING MARK "\n");
-		check(host_receive(host, asks, sizeof(asks) - 1, S) == 0 && host_receive(host, has, sizeof(has) - 1, S) == 0);
+		check(channel_receive(&host->channel, asks, sizeof(asks) - 1, S) == 0 && channel_receive(&host->channel, has, sizeof(has) - 1, S) == 0);
 		check_string(sent_by(host), ""); // once is enough
-		check(host_receive(host, HELLO, strlen(HELLO), S) == 0);
+		check(channel_receive(&host->channel, HELLO, strlen(HELLO), S) == 0);
 		check_string(buf_str(&heard), "want0:Linux x;hello2:n;");
-		host_free(host);
+		dispatcher_end_free(host);
 	}
-	struct host *host = host_new(&calls, NULL, MARK, S);
-	check(host_receive(host, "\nhave " MARK "\nwant " MARK " BSD\n", 2 * 32 + 18, S) < 0);
-	check_string(host_why(host), "PROGRAM");
-	host_free(host);
-	host = host_new(&host_calls, NULL, MARK, S);
-	check(host_receive(host, asks, sizeof(asks) - 1, S) < 0 && host_why(host));
-	host_free(host);
+	struct dispatcher_end *host = dispatcher_end_new(&calls, NULL, MARK, S);
+	check(channel_receive(&host->channel, "\nhave " MARK "\nwant " MARK " BSD\n", 2 * 32 + 18, S) < 0);
+	check_string(channel_why(&host->channel), "PROGRAM");
+	dispatcher_end_free(host);
+	host = dispatcher_end_new(&dispatcher_calls, NULL, MARK, S);
+	check(channel_receive(&host->channel, asks, sizeof(asks) - 1, S) < 0 && channel_why(&host->channel));
+	dispatcher_end_free(host);
 }
 
 static void test_slow_copy(void) {
-	struct host_calls calls = host_calls;
+	struct dispatcher_calls calls = dispatcher_calls;
 	calls.program_requested = give;
-	struct host *host = host_new(&calls, NULL, MARK, S);
+	struct dispatcher_end *host = dispatcher_end_new(&calls, NULL, MARK, S);
 	send_all_of(host);
-	check(host_receive(host, "\nwant " MARK " Linux x\n", 47, S) == 0);
+	check(channel_receive(&host->channel, "\nwant " MARK " Linux x\n", 47, S) == 0);
 	size_t n;
 	uint64_t now = S;
 	for (int i = 0; i < 7; ++i) {
-		(void)host_output(host, &n);
-		host_sent(host, 1);
+		(void)channel_output(&host->channel, &n);
+		channel_sent(&host->channel, 1);
 		now += 50 * S;
-		(void)host_tick(host, now);
-		check(!host_why(host));
+		(void)channel_tick(&host->channel, now);
+		check(!channel_why(&host->channel));
 	}
-	(void)host_tick(host, now + 60 * S);
-	check(host_why(host));
-	host_free(host);
+	(void)channel_tick(&host->channel, now + 60 * S);
+	check(channel_why(&host->channel));
+	dispatcher_end_free(host);
 }
 
 static void test_unsent(void) {
-	struct host *host = make_host();
+	struct dispatcher_end *host = make_host();
 	size_t n;
 	send_all_of(host); // jobs 1 and 2
-	host_run(host, 3, "z", 1);
-	host_run(host, 4, "z", 1);
-	(void)host_output(host, &n); // the frames of both, which are as long
-	host_sent(host, n / 2);
-	host_run(host, 5, "z", 1);
-	host_break(host, "x");
-	host_lose_jobs(host);
+	dispatcher_end_run(host, 3, "z", 1);
+	dispatcher_end_run(host, 4, "z", 1);
+	(void)channel_output(&host->channel, &n); // the frames of both, which are as long
+	channel_sent(&host->channel, n / 2);
+	dispatcher_end_run(host, 5, "z", 1);
+	channel_break(&host->channel, "x");
+	dispatcher_end_lose_jobs(host);
 	check_string(buf_str(&heard), "lost5:unsent;lost4:unsent;lost3:;lost2:;lost1:;");
-	host_free(host);
+	dispatcher_end_free(host);
 	host = make_host();
 	send_all_of(host);
-	host_run(host, 3, "z", 1);
-	(void)host_output(host, &n);
-	host_sent(host, n - 1);
-	host_break(host, "x");
-	host_lose_jobs(host);
+	dispatcher_end_run(host, 3, "z", 1);
+	(void)channel_output(&host->channel, &n);
+	channel_sent(&host->channel, n - 1);
+	channel_break(&host->channel, "x");
+	dispatcher_end_lose_jobs(host);
 	check_string(buf_str(&heard), "lost3:unsent;lost2:;lost1:;");
-	host_free(host);
+	dispatcher_end_free(host);
 }
 
 int main(int argc, char *argv[]) {

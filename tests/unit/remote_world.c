@@ -1,8 +1,8 @@
 // Dispatcher and workers in worlds that follow from a seed, by a clock of their own: lines are slow, fall silent and break, workers
 // refuse, say goodbye and die, jobs are stopped, and readers of output dawdle. However that goes, each job is done once.
 
-#include "remote/agent.h"
-#include "remote/host.h"
+#include "remote/worker_end.h"
+#include "remote/dispatcher_end.h"
 
 #include "base/alloc.h"
 #include "base/random.h"
@@ -69,8 +69,8 @@ struct task {
 enum fate { LIVES, BREAKS, FALLS_SILENT };
 
 struct place {
-	struct host *host;       // NULL: down
-	struct agent *agent;
+	struct dispatcher_end *host;       // NULL: down
+	struct worker_end *agent;
 	struct buf there, back;  // bytes under way
 	size_t rate;             // bytes a millisecond
 	enum fate fate;
@@ -133,14 +133,9 @@ static void on_output(void *arg, uint64_t number, unsigned stream, const char *b
 	job->unread += n;
 	check(job->unread <= OUTPUT_WINDOW && job->seen[stream] <= job->output[stream]);
 	if (once_in(2)) {
-		host_more(place->host, number, job->unread);
+		channel_acknowledge(&place->host->channel, number, job->unread);
 		job->unread = 0;
 	}
-}
-
-static void on_room(void *arg, uint64_t number) {
-	(void)arg;
-	check(jobs[job_of(number)].given > 0);
 }
 
 static void on_done(void *arg, uint64_t number, const struct job_end *end) {
@@ -193,7 +188,7 @@ static void on_lost(void *arg, uint64_t number, bool ran) {
 	--place->used;
 }
 
-static const struct host_calls host_calls = {on_hello, on_started, on_output, on_room, on_done, on_refused, on_bye, on_braked, on_lost, NULL};
+static const struct dispatcher_calls dispatcher_calls = {on_hello, on_started, on_output, on_done, on_refused, on_bye, on_braked, on_lost, NULL};
 
 // ---- what the worker is told ----
 
@@ -227,7 +222,7 @@ static void on_input_end(void *arg, uint64_t number) {
 }
 
 static void on_more(void *arg, uint64_t number) {
-	check(agent_output_room(((struct place *)arg)->agent, number) > 0);
+	check(channel_room(&((struct place *)arg)->agent->channel, number) > 0);
 }
 
 static void on_stop(void *arg, uint64_t number, enum stop_how how) {
@@ -250,7 +245,7 @@ static void on_agent_bye(void *arg, const char *why) {
 	check(((struct place *)arg)->ntasks == 0 && strcmp(why, "end") == 0);
 }
 
-static const struct agent_calls agent_calls = {on_env, on_run, on_input, on_input_end, on_more, on_stop, on_shut, on_rest, on_agent_bye};
+static const struct worker_calls worker_calls = {on_env, on_run, on_input, on_input_end, on_more, on_stop, on_shut, on_rest, on_agent_bye};
 
 // ---- the worker ----
 
@@ -262,7 +257,7 @@ static void end_task(struct place *place, struct task *task, enum outcome outcom
 		end.result.start = 7;
 		end.result.end = 7 + 5 * MS;
 	}
-	agent_done(place->agent, task->number, &end);
+	worker_end_done(place->agent, task->number, &end);
 	*task = place->tasks[--place->ntasks];
 	moved = true;
 }
@@ -272,13 +267,13 @@ static bool send_output(struct place *place, struct task *task) {
 	static char bytes[OUTPUT_WINDOW];
 	const struct job *job = &jobs[task->job];
 	for (unsigned stream = 1; stream <= 2; ++stream) {
-		size_t rest = job->output[stream] - task->sent[stream], room = agent_output_room(place->agent, task->number);
+		size_t rest = job->output[stream] - task->sent[stream], room = channel_room(&place->agent->channel, task->number);
 		check(room <= OUTPUT_WINDOW);
 		size_t n = rest < room ? rest : room;
 		if (n > 0) {
 			n = 1 + below(n);
 			make_bytes(bytes, task->job, stream, task->sent[stream], n);
-			agent_output_bytes(place->agent, task->number, stream, bytes, n);
+			channel_send_bytes(&place->agent->channel, task->number, stream, bytes, n);
 			task->sent[stream] += n;
 			moved = true;
 		}
@@ -290,12 +285,12 @@ static void begin_task(struct place *place, struct task *task) {
 	task->is_new = false;
 	moved = true;
 	if (place->agent_leaves || once_in(50)) {
-		agent_refuse(place->agent, task->number, "no");
+		worker_end_refuse(place->agent, task->number, "no");
 		*task = place->tasks[--place->ntasks];
 	} else if (once_in(40)) {
 		end_task(place, task, OUTCOME_SPAWN_ERROR);
 	} else {
-		agent_started(place->agent, task->number, task->number + 1, 0);
+		worker_end_started(place->agent, task->number, task->number + 1, 0);
 		task->is_started = true;
 		task->ends = now + jobs[task->job].takes;
 	}
@@ -314,7 +309,7 @@ static void work(struct place *place, struct task *task) {
 	}
 	if (task->untaken > 0 && !job->ignores_input && once_in(2)) {
 		size_t n = 1 + below(task->untaken);
-		agent_take(place->agent, task->number, n);
+		channel_acknowledge(&place->agent->channel, task->number, n);
 		task->untaken -= n;
 		moved = true;
 	}
@@ -332,9 +327,9 @@ static void step_worker(struct place *place) {
 	for (size_t i = 0; i < place->ntasks; ++i) {
 		running += place->tasks[i].is_started;
 	}
-	check(running <= place->slots && agent_jobs(place->agent) == place->ntasks);
+	check(running <= place->slots && place->agent->channel.njobs == place->ntasks);
 	if (place->is_mortal && place->is_up && !place->agent_leaves && once_in(3000)) {
-		agent_bye(place->agent, "late");
+		worker_end_bye(place->agent, "late");
 		place->agent_leaves = true;
 	}
 }
@@ -344,16 +339,16 @@ static void step_worker(struct place *place) {
 static void give_input(struct place *place, size_t i) {
 	static char bytes[INPUT_WINDOW];
 	struct job *job = &jobs[i];
-	size_t room = host_input_room(place->host, job->number), rest = job->input - job->given, n = rest < room ? rest : room;
+	size_t room = channel_room(&place->host->channel, job->number), rest = job->input - job->given, n = rest < room ? rest : room;
 	check(room <= INPUT_WINDOW);
 	if (n > 0) {
 		n = 1 + below(n);
 		make_bytes(bytes, i, 0, job->given, n);
-		host_input(place->host, job->number, bytes, n);
+		channel_send_bytes(&place->host->channel, job->number, 0, bytes, n);
 		job->given += n;
 		moved = true;
 	} else if (rest == 0 && !job->input_ended) {
-		host_input_end(place->host, job->number);
+		dispatcher_end_input_end(place->host, job->number);
 		job->input_ended = moved = true;
 	}
 }
@@ -363,17 +358,17 @@ static void tend(struct place *place, size_t i) {
 	give_input(place, i);
 	if (job->unread > 0 && once_in(4)) {
 		size_t n = 1 + below(job->unread);
-		host_more(place->host, job->number, n);
+		channel_acknowledge(&place->host->channel, job->number, n);
 		job->unread -= n;
 		moved = true;
 	}
 	if (!job->stopped && once_in(4000)) {
-		host_stop(place->host, job->number, (enum stop_how)below(STOP_HOWS), now);
+		dispatcher_end_stop(place->host, job->number, (enum stop_how)below(STOP_HOWS), now);
 		job->stopped = true;
 		++counts.stopped;
 	}
 	if (once_in(500)) {
-		host_shut(place->host, job->number, 2);
+		dispatcher_end_shut(place->host, job->number, 2);
 	}
 }
 
@@ -387,7 +382,7 @@ static void send_job(struct place *place, size_t i) {
 	job->seen[1] = job->seen[2] = job->given = job->unread = 0;
 	job->input_ended = job->stopped = false;
 	job->lost = 0;
-	host_run(place->host, job->number, payload, large);
+	dispatcher_end_run(place->host, job->number, payload, large);
 	free(payload);
 	++place->used;
 	moved = true;
@@ -415,8 +410,8 @@ static void connect(struct place *place) {
 	}
 	mark[MARK_SIZE] = '\0';
 	place->slots = 1 + (unsigned)below(SLOTS);
-	place->host = host_new(&host_calls, place, mark, now);
-	place->agent = agent_new(&agent_calls, place, &(struct worker_hello){.slots = place->slots, .node = "node"}, now);
+	place->host = dispatcher_end_new(&dispatcher_calls, place, mark, now);
+	place->agent = worker_end_new(&worker_calls, place, &(struct worker_hello){.slots = place->slots, .node = "node"}, now);
 	place->rate = once_in(3) ? 1 + below(2000) : 1 + below(200000);
 	place->is_silent = place->is_up = place->is_leaving = place->agent_leaves = false;
 	place->ntasks = 0;
@@ -430,26 +425,26 @@ static void connect(struct place *place) {
 		buf_adds(&place->back, "Welcome to node!\nfairpar-worker 1 ");
 		buf_adds(&place->back, mark);
 	}
-	host_env(place->host, true, "A=1", 4);
+	dispatcher_end_env(place->host, true, "A=1", 4);
 	moved = true;
 }
 
 // The dispatcher gives the line up; what was under way is lost. The worker notices, now or later.
 static void disconnect(struct place *place) {
-	check(host_why(place->host));
-	host_lose_jobs(place->host);
+	check(channel_why(&place->host->channel));
+	dispatcher_end_lose_jobs(place->host);
 	check_equal(place->used, 0);
-	host_lose_jobs(place->host);
-	check(host_receive(place->host, "ping 1\n", 7, now) < 0);
-	host_free(place->host);
+	dispatcher_end_lose_jobs(place->host);
+	check(channel_receive(&place->host->channel, "ping 1\n", 7, now) < 0);
+	dispatcher_end_free(place->host);
 	if (place->is_silent) {
-		for (uint64_t at = now, end = now + CHANNEL_DEAD_NS; !agent_why(place->agent); at = agent_tick(place->agent, at)) {
+		for (uint64_t at = now, end = now + CHANNEL_DEAD_NS; !channel_why(&place->agent->channel); at = channel_tick(&place->agent->channel, at)) {
 			check(at <= end);
 		}
 	} else {
-		agent_break(place->agent, "closed");
+		channel_break(&place->agent->channel, "closed");
 	}
-	agent_free(place->agent);
+	worker_end_free(place->agent);
 	place->host = NULL;
 	place->agent = NULL;
 	place->down_until = now + below(30 * S);
@@ -469,29 +464,29 @@ static void take_first(struct buf *buf, size_t n) {
 
 static void carry(struct place *place) {
 	size_t n;
-	const char *bytes = host_output(place->host, &n);
+	const char *bytes = channel_output(&place->host->channel, &n);
 	n = place->there.len < 65536 ? part_of(n, place->rate) : 0;
 	buf_add(&place->there, bytes, n);
-	host_sent(place->host, n);
+	channel_sent(&place->host->channel, n);
 	moved |= n > 0;
-	bytes = agent_output(place->agent, &n);
+	bytes = channel_output(&place->agent->channel, &n);
 	n = place->back.len < 65536 ? part_of(n, place->rate) : 0;
 	buf_add(&place->back, bytes, n);
-	agent_sent(place->agent, n);
+	channel_sent(&place->agent->channel, n);
 	moved |= n > 0;
 	if (place->is_silent) {
 		return;
 	}
 	n = part_of(place->there.len, place->rate);
 	if (n > 0) {
-		check(agent_receive(place->agent, place->there.data, n, now) == 0);
+		check(channel_receive(&place->agent->channel, place->there.data, n, now) == 0);
 		take_first(&place->there, n);
 		moved = true;
 	}
 	n = part_of(place->back.len, place->rate);
 	if (n > 0) {
-		if (host_receive(place->host, place->back.data, n, now) < 0) {
-			fprintf(stderr, "# %s\n", host_why(place->host));
+		if (channel_receive(&place->host->channel, place->back.data, n, now) < 0) {
+			fprintf(stderr, "# %s\n", channel_why(&place->host->channel));
 			check(false);
 		}
 		take_first(&place->back, n);
@@ -508,7 +503,7 @@ static void meet_fate(struct place *place) {
 		place->is_silent = true;
 	} else {
 		++counts.broken;
-		host_break(place->host, "gone");
+		channel_break(&place->host->channel, "gone");
 	}
 }
 
@@ -525,13 +520,13 @@ static uint64_t step_place(struct place *place) {
 	carry(place);
 	meet_fate(place);
 	if (place->is_leaving && place->used == 0) {
-		host_bye(place->host, "end");
-		host_break(place->host, "it has said goodbye");
+		dispatcher_end_bye(place->host, "end");
+		channel_break(&place->host->channel, "it has said goodbye");
 	}
-	uint64_t due = host_tick(place->host, now), agent_due = agent_tick(place->agent, now);
-	check(!agent_why(place->agent) || place->is_silent);
-	if (host_why(place->host)) {
-		check(place->is_silent || strcmp(host_why(place->host), "it has been silent for a minute") != 0);
+	uint64_t due = channel_tick(&place->host->channel, now), agent_due = channel_tick(&place->agent->channel, now);
+	check(!channel_why(&place->agent->channel) || place->is_silent);
+	if (channel_why(&place->host->channel)) {
+		check(place->is_silent || strcmp(channel_why(&place->host->channel), "it has been silent for a minute") != 0);
 		disconnect(place);
 		return now;
 	}
@@ -584,8 +579,8 @@ static void run_world(uint64_t world) {
 		check(jobs[i].state == DONE);
 	}
 	for (size_t i = 0; i < nplaces; ++i) {
-		host_free(places[i].host);
-		agent_free(places[i].agent);
+		dispatcher_end_free(places[i].host);
+		worker_end_free(places[i].agent);
 		buf_fini(&places[i].there);
 		buf_fini(&places[i].back);
 	}

@@ -7,6 +7,8 @@
 
 #include "test.h"
 
+#include <unistd.h>
+
 #define MS UINT64_C(1000000)
 
 // A client that says HELLO, holds some leases of another server, and wants some.
@@ -71,6 +73,32 @@ static void test_unused_is_looked_for(void) {
 	sessions_fini(&sessions, now);
 }
 
+// It has gone, but a process runs on its lease: this one can be revoked, and is given back when the process ends.
+static void test_revoked_after_close(void) {
+	struct sessions sessions;
+	sessions_init(&sessions, &(struct sessions_config){.slots = 1, .epoch = 1}, 0);
+	struct session *first = join(&sessions, 5), *second = join(&sessions, 5);
+	struct frame grant = {0};
+	(void)sessions_settle(&sessions, true, 5);
+	check_equal(count_heard(first, FRAME_GRANT, &grant), 1);
+	int ends[2];
+	check(pipe(ends) == 0);
+	struct buf said = BUF_INIT;
+	frame_add(&said, (struct frame){.type = FRAME_PROCESS, .a = grant.a, .b = grant.b}, NULL, 0);
+	check(session_input(first, said.data, said.len, ends[0], 5));
+	buf_fini(&said);
+	check(!session_close(first, 5));
+	uint64_t now = 5 + LEASE_UNUSED;
+	(void)sessions_settle(&sessions, true, now);
+	check(sessions.revoking == first);
+	check(session_process_ended(first, 0, now));
+	check(!sessions.revoking);
+	check_equal(sessions_settle(&sessions, true, now), TIME_NEVER);
+	check(hears(second, FRAME_GRANT));
+	close(ends[1]);
+	sessions_fini(&sessions, now);
+}
+
 static void test_recovery(void) {
 	struct sessions sessions;
 	sessions_init(&sessions, &(struct sessions_config){.slots = 1, .epoch = 1, .recovers = true}, 0);
@@ -109,11 +137,11 @@ static void test_told_slots(void) {
 
 // ---- a number of slots that is found ----
 
-static unsigned nlooks; // at the machine
+static unsigned nsamples; // at the machine
 
 static void observe_machine(void *arg, struct controller_observation *observation) {
 	const double *idle = arg;
-	++nlooks;
+	++nsamples;
 	observation->cpus = 2;
 	observation->idle = *idle;
 }
@@ -124,7 +152,7 @@ static void open_auto(struct sessions *sessions, unsigned least, unsigned most, 
 	}, 0);
 	sessions->observe_machine = observe_machine;
 	sessions->arg = idle;
-	nlooks = 0;
+	nsamples = 0;
 }
 
 static void say(struct session *session, struct frame frame, const void *text, size_t len, uint64_t now) {
@@ -135,7 +163,7 @@ static void say(struct session *session, struct frame frame, const void *text, s
 }
 
 static void send_observation(struct session *session, uint64_t slots, double busy, uint64_t now) {
-	const struct observation observation = {.looked = slots * 1000, .busy = (uint64_t)(busy * 1000), .since_ns = 100 * MS};
+	const struct observation observation = {.sampled = slots * 1000, .busy = (uint64_t)(busy * 1000), .since_ns = 100 * MS};
 	say(session, (struct frame){.type = FRAME_OBSERVED}, &observation, sizeof(observation), now);
 }
 
@@ -150,7 +178,7 @@ static void test_slots_follow_jobs(void) {
 	struct frame state = {0};
 	double idle = 0.9;
 	open_auto(&sessions, 1, 64, /* recovers */ false, &idle);
-	struct session *a = join_wanting(&sessions, 20, HELLO_LOOKS, 5), *b = join_wanting(&sessions, 20, HELLO_LOOKS, 5);
+	struct session *a = join_wanting(&sessions, 20, HELLO_OBSERVES, 5), *b = join_wanting(&sessions, 20, HELLO_OBSERVES, 5);
 	uint64_t due = sessions_settle(&sessions, false, 5);
 	check_equal(due, 5 + 100 * MS); // two have a slot each, and the others wait
 	check_equal(count_heard(a, FRAME_GRANT, &state) + count_heard(b, FRAME_GRANT, &state), 2);
@@ -168,7 +196,7 @@ static void test_slots_follow_jobs(void) {
 	check_equal(next, due + 1 + 100 * MS);
 	check_equal(count_heard(a, FRAME_STATE, &state), 1);
 	check_equal(state.c, 4 | (uint64_t)CONTROLLER_JOBS_SLEEP << 32);
-	check_equal(nlooks, 2);
+	check_equal(nsamples, 2);
 	sessions_fini(&sessions, next);
 }
 
@@ -177,23 +205,23 @@ static void test_silent_are_busy(void) {
 		struct sessions sessions;
 		double idle = 0.9; // which does not tell what the jobs do
 		open_auto(&sessions, 1, 64, /* recovers */ false, &idle);
-		struct session *session = join_wanting(&sessions, 4, i == 0 ? 0 : HELLO_LOOKS, 0);
+		struct session *session = join_wanting(&sessions, 4, i == 0 ? 0 : HELLO_OBSERVES, 0);
 		uint64_t now = sessions_settle(&sessions, false, 0);
 		for (unsigned step = 0; step < 50; ++step) {
 			now = sessions_settle(&sessions, true, now);
 			check_equal(slots_of(&sessions), 2);
 		}
 		check(hears(session, FRAME_OBSERVE) == (i == 1));
-		check(nlooks > 10 && now > (nlooks - 1) * (i == 0 ? 100 : 350) * MS); // the late one was waited for
+		check(nsamples > 10 && now > (nsamples - 1) * (i == 0 ? 100 : 350) * MS); // the late one was waited for
 		sessions_fini(&sessions, now);
 	}
 }
 
-static void test_no_look_while_nobody_waits(void) {
+static void test_no_sample_while_nobody_waits(void) {
 	struct sessions sessions;
 	double idle = 0.9;
 	open_auto(&sessions, 1, 64, /* recovers */ false, &idle);
-	struct session *session = join_wanting(&sessions, 2, HELLO_LOOKS, 0);
+	struct session *session = join_wanting(&sessions, 2, HELLO_OBSERVES, 0);
 	check_equal(sessions_settle(&sessions, false, 0), TIME_NEVER);
 	say(session, (struct frame){.type = FRAME_WANT, .a = 7, .b = 1}, NULL, 0, 5);
 	uint64_t now = 5;
@@ -204,12 +232,12 @@ static void test_no_look_while_nobody_waits(void) {
 		}
 	}
 	now = sessions_settle(&sessions, true, now); // all have one
-	unsigned looks = nlooks;
+	unsigned samples = nsamples;
 	check_equal(sessions_settle(&sessions, true, now), TIME_NEVER);
 	check(!hears(session, FRAME_OBSERVE));
-	check_equal(nlooks, looks);
+	check_equal(nsamples, samples);
 	check_equal(session_close(session, now), true);
-	session = join_wanting(&sessions, 9, HELLO_LOOKS, now); // who knows what these do
+	session = join_wanting(&sessions, 9, HELLO_OBSERVES, now); // who knows what these do
 	(void)sessions_settle(&sessions, false, now);
 	check_equal(slots_of(&sessions), 2);
 	check_equal(count_heard(session, FRAME_GRANT, &(struct frame){0}), 2);
@@ -221,7 +249,7 @@ static void test_successor_begins_with_what_is_held(void) {
 	struct frame frame = {0};
 	double idle = 0;
 	open_auto(&sessions, 1, 6, /* recovers */ true, &idle);
-	struct session *session = join_holding(&sessions, 5, 9, HELLO_LOOKS, 5);
+	struct session *session = join_holding(&sessions, 5, 9, HELLO_OBSERVES, 5);
 	check_equal(count_heard(session, FRAME_WELCOME, &frame), 1);
 	check_equal(frame.a, 2);
 	check_equal(frame.b, 1);
@@ -235,11 +263,12 @@ static void test_successor_begins_with_what_is_held(void) {
 int main(int argc, char *argv[]) {
 	static const struct test tests[] = {
 		TEST("a lease that is not used is looked for, though nobody says anything", test_unused_is_looked_for),
+		TEST("a lease of a client that has gone is revoked, and is free when its process has ended", test_revoked_after_close),
 		TEST("a server's successor grants nothing before a second has passed and all was read", test_recovery),
 		TEST("a number of slots that the owner finds is told, with its bounds and its reason", test_told_slots),
 		TEST("while somebody waits, clients are asked what they see of their jobs, and the number of slots follows", test_slots_follow_jobs),
 		TEST("who does not answer counts as busy, and is waited for a quarter of a second at most", test_silent_are_busy),
-		TEST("while nobody waits nobody is asked, and who comes then finds no slots that others had for theirs", test_no_look_while_nobody_waits),
+		TEST("while nobody waits nobody is asked, and who comes then finds no slots that others had for theirs", test_no_sample_while_nobody_waits),
 		TEST("a server's successor begins with as many slots as are held", test_successor_begins_with_what_is_held),
 	};
 	return test_main(tests, sizeof(tests) / sizeof(tests[0]), argc, argv);

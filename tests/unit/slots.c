@@ -2,7 +2,7 @@
 
 #include "slots/slots.h"
 
-#include "run/job_looks.h"
+#include "slots/controller.h"
 
 #include "test.h"
 
@@ -323,12 +323,12 @@ static void test_watch(void) {
 }
 
 static void test_looks(void) {
-	check(job_looks_slots(2, 2, 2, 2) == 2);
-	check(job_looks_slots(2, 2, 2, 1) == 1); // the other one has no process yet, or none any more
-	check(job_looks_slots(2, 1, 1, 1) == 1); // the other slot is between two jobs
-	check(job_looks_slots(4, 4, 1, 1) == 4); // one wide job
-	check(job_looks_slots(2, 3, 3, 3) == 2); // one lends its slot
-	check(job_looks_slots(2, 0, 0, 0) == 0);
+	check(controller_sampled_slots(2, 2, 2, 2) == 2);
+	check(controller_sampled_slots(2, 2, 2, 1) == 1); // the other one has no process yet, or none any more
+	check(controller_sampled_slots(2, 1, 1, 1) == 1); // the other slot is between two jobs
+	check(controller_sampled_slots(4, 4, 1, 1) == 4); // one wide job
+	check(controller_sampled_slots(2, 3, 3, 3) == 2); // one lends its slot
+	check(controller_sampled_slots(2, 0, 0, 0) == 0);
 }
 
 int main(int argc, char *argv[]) {

@@ -147,16 +147,16 @@ static void test_launch(void) {
 	struct sshlogins list = SSHLOGINS_INIT;
 	struct buf out = BUF_INIT;
 	char *error = NULL;
-	check(sshlogins_add_launch(&list, "flux run -N1 {}", &error) == 0 && sshlogins_add_launch(&list, "flux run -N1 {}", &error) == 0);
+	check(sshlogins_add_launch(&list, NULL, 0, "flux run -N1 {}", &error) == 0 && sshlogins_add_launch(&list, NULL, 0, "flux run -N1 {}", &error) == 0);
 	show(&list, &out);
 	check_string(buf_str(&out), "0x flux run -N1 {}||flux run -N1|=flux run -N1\n0x flux run -N1 {}||flux run -N1|=flux run -N1");
 	check(sshlogins_has_remote(&list));
-	check(sshlogins_add_launch(&list, "flux run", &error) != 0);
+	check(sshlogins_add_launch(&list, NULL, 0, "flux run", &error) != 0);
 	check_string(error, "--launch 'flux run' has to hold {} once: it stands for the worker's command line");
 	free(error);
-	check(sshlogins_add_launch(&list, "{} {}", &error) != 0);
+	check(sshlogins_add_launch(&list, NULL, 0, "{} {}", &error) != 0);
 	free(error);
-	check(sshlogins_add_launch(&list, "{}", &error) != 0);
+	check(sshlogins_add_launch(&list, NULL, 0, "{}", &error) != 0);
 	free(error);
 	buf_fini(&out);
 	sshlogins_fini(&list);
@@ -195,7 +195,7 @@ static void check_argv(const char *machine, bool is_launch, const struct sshlogi
 	struct buf words = BUF_INIT, out = BUF_INIT;
 	char *error = NULL;
 	size_t n, at = 0;
-	check((is_launch ? sshlogins_add_launch(&list, machine, &error) : sshlogins_add(&list, machine, read_text, NULL, &error)) == 0);
+	check((is_launch ? sshlogins_add_launch(&list, NULL, 0, machine, &error) : sshlogins_add(&list, machine, read_text, NULL, &error)) == 0);
 	if (sshlogin_argv(&list.logins[0], worker, &words, &n, &error) != 0) {
 		buf_adds(&out, error);
 		free(error);
@@ -230,7 +230,7 @@ static void test_argv(void) {
 	setenv("PARALLEL_SSH", "dropbear", 1);
 	worker = (struct sshlogin_worker){.program = "~/bin/fairpar", .self = "/usr/bin/fairpar"};
 	check_argv("a", false, &worker, "<dropbear><a><--><" RUN("") FIND("$HOME/bin/fairpar") NONE("~/bin/fairpar"));
-	worker.program = "";
+	worker.program = NULL;
 	check_argv("a", false, &worker, "<dropbear><a><--><" FAIRPAR(""));
 	worker.program = "fair par";
 	check_argv("a", false, &worker, "$FAIRPAR_REMOTE may have letters, digits and '_./+,:@%-', not 'fair par'");

@@ -3,7 +3,7 @@
 #include "warm/fitness.h"
 
 #include "test.h"
-#include "warm/object.h"
+#include "warm/client.h"
 
 #include <link.h>
 

@@ -30,9 +30,8 @@ static void read_in_pieces(const struct given *given, const char *text, size_t l
 	xargs_words_init(&words, &given->config, &packer);
 	size_t at = 0;
 	for (;;) {
-		const char *error = NULL;
 		size_t used, n = len - at < piece ? len - at : piece;
-		enum words_status status = xargs_words_next(&words, text + at, n, &used, &error);
+		enum words_status status = xargs_words_next(&words, text + at, n, &used);
 		check(used <= n && (used == n || status != WORDS_MORE));
 		at += used;
 		if (status == WORDS_LINE) {
@@ -45,12 +44,12 @@ static void read_in_pieces(const struct given *given, const char *text, size_t l
 		} else if (status == WORDS_NUL) {
 			buf_adds(out, "NUL");
 		} else if (status != WORDS_MORE) {
-			buf_printf(out, "%s%s", status == WORDS_ERROR ? "!" : "", status == WORDS_ERROR ? error : "");
+			buf_printf(out, "%s%s", status == WORDS_ERROR ? "!" : "", status == WORDS_ERROR ? words.error : "");
 			break;
 		}
 	}
 	*ret_left = len - at;
-	packer_fini(&packer);
+	packed_fini(&packer.line);
 	packed_fini(&line);
 }
 

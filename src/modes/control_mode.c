@@ -1,0 +1,227 @@
+// Asks a run that is under way: --add, --wait, --wait-any, --cancel, --status. One request, one answer.
+
+#include "modes/modes.h"
+
+#include "base/alloc.h"
+#include "base/diag.h"
+#include "base/io.h"
+#include "sharing/pool_client.h"
+#include "slots/control.h"
+#include "slots/place.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { READ_SIZE = 64 * 1024, ANSWER_TIMEOUT_MS = 2000 };
+
+// ---- the run ----
+
+// The run in whose job this process is: its socket as *ret_socket, "" if there is none, and who asks.
+static struct lease_id find_own(struct buf *ret_socket) {
+	const char *control = getenv("FAIRPAR_CONTROL"), *value = control && control[0] ? control : getenv("FAIRPAR_SOCK");
+	struct lease_id id = {0};
+	buf_add(ret_socket, value ? value : "", pool_client_parse_lease(value, &id));
+	return id;
+}
+
+static int connect_by_name(const char *name, struct buf *error) {
+	struct pool_place place;
+	FP_CLEANUP(buf_fini) struct buf file = BUF_INIT;
+	int fd = -1;
+	buf_printf(&file, "run+%s", name);
+	if (place_open(&place, buf_str(&file), error) == 0) {
+		do {
+			fd = place_connect(&place);
+		} while (fd < 0 && errno == EAGAIN); // it is stopped, and many wait to be heard
+		int why = errno;
+		place_fini(&place);
+		errno = why;
+	}
+	return fd;
+}
+
+static int connect_own(const char *socket) {
+	int fd;
+	do {
+		fd = abstract_connect(socket);
+	} while (fd < 0 && errno == EAGAIN);
+	return fd;
+}
+
+// A job on another machine has no way to its run.
+static bool is_elsewhere(void) {
+	const char *login = getenv("PARALLEL_SSHLOGIN");
+	return login && *login && strcmp(login, ":") != 0;
+}
+
+// Connects to the run that is meant. Returns the descriptor, or -1 after a message.
+static int connect_run(const struct options *options, const char *what, struct lease_id *ret_id) {
+	const char *name = options->control.run;
+	FP_CLEANUP(buf_fini) struct buf socket = BUF_INIT, error = BUF_INIT;
+	*ret_id = find_own(&socket);
+	int fd = -1;
+	if (name || socket.len > 0) {
+		fd = name ? connect_by_name(name, &error) : connect_own(buf_str(&socket));
+		bool is_gone = errno == ENOENT || errno == ECONNREFUSED;
+		const char *why = is_gone ? NULL : errno == EPERM ? "it belongs to another user" : strerror(errno);
+		if (fd < 0 && error.len > 0) {
+			diag_error("%s: %s", what, buf_str(&error));
+		} else if (fd < 0 && name) {
+			diag_error(why ? "%s: cannot speak to run %s: %s" : "%s: there is no run %s", what, name, why);
+		} else if (fd < 0) {
+			diag_error(why ? "%s: cannot speak to the run: %s" : "%s: the run has ended", what, why);
+		}
+	} else {
+		diag_error(is_elsewhere() ? "%s: the run is on another machine, and cannot be reached from here%s"
+		                          : "%s speaks to a run: use it in a job of one, or name the run by --run NAME%s", what,
+		           options->control.request == REQUEST_WAIT ? "; where a semaphore is meant, name it with --id" : "");
+	}
+	return fd;
+}
+
+// ---- the request ----
+
+static void add_strings(struct buf *buf, char *const *strings, uint32_t *ret_n) {
+	for (*ret_n = 0; strings[*ret_n]; ++*ret_n) {
+		buf_add(buf, strings[*ret_n], strlen(strings[*ret_n]) + 1);
+	}
+}
+
+// The job as this process would run it. Returns 0, or -1 after a message.
+static int write_job(const struct options *options, const struct context *context, struct buf *text) {
+	FP_CLEANUP(buf_fini) struct buf words = BUF_INIT, env = BUF_INIT;
+	FP_CLEANUP(free_later) char *cwd = getcwd(NULL, 0);
+	if (!cwd) {
+		return diag_error("--add: cannot tell the current directory: %s", strerror(errno));
+	}
+	struct control_job job = {
+		.batch = options->batch ? options->batch : "",
+		.cwd = cwd,
+		.timeout = options->timeout,
+		.attempts = options->attempts,
+		.width = (uint32_t)options->pool.width,
+		.nice = options->nice,
+		.umask = (uint32_t)umask(0),
+	};
+	(void)umask((mode_t)job.umask);
+	for (int i = 0; i < CONTROL_LIMITS && i < RLIM_NLIMITS; ++i) {
+		job.limits[i] = (struct rlimit){RLIM_INFINITY, RLIM_INFINITY};
+		(void)getrlimit(RLIMIT_OF(i), &job.limits[i]);
+	}
+	job.limits[RLIMIT_NOFILE] = context->nofile;
+	add_strings(&words, options->command, &job.nwords);
+	add_strings(&env, context->env, &job.nenv);
+	job.words = buf_str(&words);
+	job.words_size = words.len;
+	job.env = buf_str(&env);
+	job.env_size = env.len;
+	control_write_job(text, &job);
+	if (text->len > CONTROL_TEXT_MAX) {
+		return diag_error("--add: the command and its environment are too long: %zu bytes, and 4 MiB can be added", text->len);
+	}
+	return 0;
+}
+
+static void write_ids(char *const *words, struct buf *text) {
+	for (; *words; ++words) {
+		uint64_t id = strtoull(*words, NULL, 10);
+		buf_add(text, &id, sizeof(id));
+	}
+}
+
+static int write_request(const struct options *options, const struct context *context, struct lease_id id, struct buf *out) {
+	static const enum control_type types[] = {
+		[REQUEST_ADD] = CONTROL_ADD, [REQUEST_WAIT] = CONTROL_WAIT, [REQUEST_WAIT_ANY] = CONTROL_WAIT,
+		[REQUEST_CANCEL] = CONTROL_CANCEL, [REQUEST_STATUS] = CONTROL_LOOK,
+	};
+	enum request request = options->control.request;
+	FP_CLEANUP(buf_fini) struct buf text = BUF_INIT;
+	uint32_t flags = 0;
+	int result = 0;
+	if (request == REQUEST_ADD) {
+		result = write_job(options, context, &text);
+	} else if (request == REQUEST_CANCEL && options->batch) {
+		flags = CANCEL_BATCH;
+		buf_adds(&text, options->batch);
+	} else {
+		flags = request == REQUEST_WAIT_ANY ? WAIT_ANY : request == REQUEST_STATUS && options->pool.status == POOL_JSON ? LOOK_JSON : 0;
+		write_ids(options->command, &text);
+	}
+	control_add(out, id.number, id.nonce, types[request], flags, buf_str(&text), text.len);
+	return result;
+}
+
+// ---- the answer ----
+
+// Waits for the answer, whose text is in *in; what should be answered at once says so after a timeout, and goes on waiting.
+// Returns false if the run has ended before it.
+static bool await_answer(int fd, const struct options *options, const char *what, struct buf *in, struct frame *ret_answer,
+                         const char **ret_text) {
+	const char *name = options->control.run;
+	bool has_no_timeout = options->control.request == REQUEST_WAIT || options->control.request == REQUEST_WAIT_ANY;
+	while (frame_parse_most(buf_str(in), in->len, UINT32_MAX, ret_answer, ret_text) == FRAME_PARTIAL) {
+		ssize_t n = recv(fd, buf_reserve(in, READ_SIZE), READ_SIZE, 0);
+		if (n > 0) {
+			in->len += (size_t)n;
+		} else if (n == 0 || (errno != EAGAIN && errno != EINTR)) {
+			return false;
+		} else if (errno == EAGAIN) {
+			int n_ready = poll(&(struct pollfd){.fd = fd, .events = POLLIN}, 1, has_no_timeout ? -1 : ANSWER_TIMEOUT_MS);
+			if (n_ready == 0) {
+				diag_warn("%s: %s%s does not answer yet: it is stopped or busy", what, name ? "run " : "the run", name ? name : "");
+				has_no_timeout = true;
+			}
+		}
+	}
+	return true;
+}
+
+// Prints the ID of a job that `has` become something, which the message says if that cannot be done.
+static int print_id(const char *what, uint64_t id, const char *has) {
+	char line[24];
+	size_t len = (size_t)snprintf(line, sizeof(line), "%" PRIu64 "\n", id);
+	if (write_all(STDOUT_FILENO, line, len) != 0) {
+		return diag_error("%s: job %" PRIu64 " %s, but its ID cannot be written to stdout: %s", what, id, has, strerror(errno));
+	}
+	return 0;
+}
+
+// Returns the exit status.
+static int take_answer(const struct options *options, const char *what, const struct frame *answer, const char *text) {
+	bool prints_id = options->control.request == REQUEST_WAIT_ANY;
+	switch (answer->type) {
+	case CONTROL_ADDED: return print_id(what, answer->a, "was added") == 0 ? 0 : EXIT_TROUBLE;
+	case CONTROL_ENDED: return prints_id && print_id(what, answer->b, "has ended") != 0 ? EXIT_TROUBLE : (int)(answer->a & 0xff);
+	case CONTROL_CANCELLED: return 0;
+	case CONTROL_REPORT: return diag_print(text, answer->len) == 0 ? 0 : EXIT_TROUBLE;
+	case CONTROL_REFUSED: diag_error("%s: %.*s", what, (int)answer->len, text); return EXIT_TROUBLE;
+	default: diag_error("%s: the run speaks another language", what); return EXIT_TROUBLE;
+	}
+}
+
+int control_ask(const struct options *options, const struct context *context) {
+	static const char *const names[] = {
+		[REQUEST_ADD] = "--add", [REQUEST_WAIT] = "--wait", [REQUEST_WAIT_ANY] = "--wait-any",
+		[REQUEST_CANCEL] = "--cancel", [REQUEST_STATUS] = "--status",
+	};
+	const char *what = names[options->control.request], *text;
+	FP_CLEANUP(buf_fini) struct buf out = BUF_INIT, in = BUF_INIT;
+	struct lease_id id;
+	struct frame answer;
+	int status = EXIT_TROUBLE, fd = connect_run(options, what, &id);
+	if (fd >= 0 && write_request(options, context, id, &out) == 0) {
+		(void)!send_all(fd, out.data, out.len); // what it has answered before its end is worth reading
+		if (await_answer(fd, options, what, &in, &answer, &text)) {
+			status = take_answer(options, what, &answer, text);
+		} else {
+			diag_error("%s: the run has ended", what);
+		}
+	}
+	fd_close(&fd);
+	return status;
+}

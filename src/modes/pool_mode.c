@@ -1,0 +1,339 @@
+// Pool mode: one command in a slot of a pool, and what is in the pool.
+
+#include "modes/modes.h"
+
+#include "base/alloc.h"
+#include "base/diag.h"
+#include "base/io.h"
+#include "base/json.h"
+#include "base/sync.h"
+#include "base/temp_file.h"
+#include "base/text.h"
+#include "base/write_limit.h"
+#include "process/activity.h"
+#include "process/plain_child.h"
+#include "process/signals.h"
+#include "sharing/jobserver_server.h"
+#include "sharing/jobserver_spare.h"
+#include "sharing/pool_client.h"
+#include "shell/shell.h"
+#include "slots/protocol.h"
+#include "term/screen.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+enum { EXIT_CANNOT_RUN = 126, EXIT_NOT_FOUND = 127 }; // as env(1)
+
+// ---- waiting ----
+
+// The line for a terminal while the command waits; shown in the foreground only.
+static void show_place(const struct options *options, const struct client_event *event) {
+	struct winsize size = {0};
+	(void)ioctl(STDERR_FILENO, TIOCGWINSZ, &size);
+	FP_CLEANUP(buf_fini) struct buf text = BUF_INIT, line = BUF_INIT;
+	buf_adds(&text, "fairpar: ");
+	pool_client_add_place(&text, options->pool.name, event);
+	text_add_text(&line, buf_str(&text), text.len, size.ws_col > 1 ? size.ws_col - 1U : 79);
+	(void)screen_draw(NULL, buf_str(&line), 1);
+}
+
+// A signal while it waits ends it: nothing has been started, and the place is given up.
+static void answer_signals(struct client *client, int signal_fd) {
+	int signal;
+	while ((signal = signals_next(signal_fd)) != 0) {
+		if (signal == SIGTSTP) {
+			screen_clear(NULL);
+			signals_stop_self();
+		} else if (signal == SIGCONT && isatty(STDERR_FILENO)) {
+			client_ask(client, CLIENT_PLACE); // the line is drawn again
+		} else if (is_ending_signal(signal)) {
+			screen_close();
+			signals_die(signal);
+		}
+	}
+}
+
+// Waits for a lease that may be used: *ret_lease, a CLIENT_GRANTED. Returns false if the server was lost, after a warning.
+static bool await_lease(struct client *client, const struct options *options, int signal_fd, struct client_event *ret_lease) {
+	for (;;) {
+		struct client_event event;
+		while ((event = client_next(client)).type != CLIENT_NOTHING) {
+			if (event.type == CLIENT_GRANTED && client_use(client, event.id.number, /* nonce */ 0, &event.id)) {
+				*ret_lease = event;
+				return true;
+			}
+			if (event.type == CLIENT_REVOKED || event.type == CLIENT_RENEWED) {
+				client_want(client, 1, (unsigned)options->pool.width);
+			} else if (event.type == CLIENT_PLACE && event.place > 0) {
+				show_place(options, &event);
+			} else if (event.type == CLIENT_LOST) {
+				diag_warn("%s: the command runs without a slot", event.text);
+				return false;
+			}
+		}
+		struct pollfd polls[] = {{.fd = client_fd(client), .events = POLLIN}, {.fd = signal_fd, .events = POLLIN}};
+		(void)poll(polls, 2, -1);
+		answer_signals(client, signal_fd);
+	}
+}
+
+// ---- the command ----
+
+// The command has the signals of the terminal itself; others are handed on. Who is stopped holds no spare slots.
+static void hand_on_signals(const struct plain_child *child, struct jobserver_spare *spare, int signal_fd) {
+	int signal;
+	while ((signal = signals_next(signal_fd)) != 0) {
+		if (!signals_typed() && signal != SIGCONT) {
+			plain_child_signal(child, signal);
+		}
+		if (signal == SIGTSTP && spare) {
+			(void)jobserver_spare_tick(spare, /* offers */ false);
+		}
+		if (signal == SIGTSTP) {
+			plain_child_await_stop(child);
+			signals_stop_self();
+		}
+	}
+}
+
+// Where the number of the pool's slots is found, its server asks what the command does. What that runs on spare slots counts there.
+static void send_observation(struct client *client, const struct plain_child *child, uint32_t width, bool spares, struct activity *activity) {
+	uint64_t used = thread_cpu_ns();
+	unsigned alive;
+	double busy = activity_sample(activity, &child->pid, 1, now_ns(), &alive);
+	busy = spares && busy > width ? width : busy;
+	client_send_observation(client, &(struct observation){
+		.sampled = alive * width * UINT64_C(1000),
+		.busy = (uint64_t)(busy * 1000),
+		.cost_ns = thread_cpu_ns() - used,
+	});
+}
+
+// Until the command has ended. A server that dies meanwhile has a successor that is told of the lease.
+static void attend(struct client *client, const struct plain_child *child, uint32_t width, struct jobserver_spare *spare, int signal_fd) {
+	struct activity activity = {.n = 0};
+	struct pollfd polls[] = {
+		{.fd = child->pidfd, .events = POLLIN}, {.fd = signal_fd, .events = POLLIN}, {.fd = -1, .events = POLLIN},
+		{.fd = -1, .events = POLLIN}, {.fd = -1, .events = POLLIN},
+	};
+	while (!(polls[0].revents & POLLIN)) {
+		polls[2].fd = client ? client_fd(client) : -1;
+		if (spare) {
+			(void)jobserver_spare_tick(spare, /* offers */ true);
+			polls[3].fd = jobserver_spare_fd(spare);
+			polls[4].fd = jobserver_spare_token_fd(spare);
+		}
+		(void)poll(polls, 5, -1);
+		hand_on_signals(child, spare, signal_fd);
+		struct client_event event = {.type = CLIENT_PLACE};
+		while (client && polls[2].revents && event.type != CLIENT_NOTHING && event.type != CLIENT_LOST) {
+			event = client_next(client);
+			if (event.type == CLIENT_OBSERVE) {
+				send_observation(client, child, width, spare, &activity);
+			}
+		}
+	}
+}
+
+static int report_start(const char *program, const struct spawn_error *error) {
+	diag_error("cannot start '%s': %s: %s", text_shows(program), spawn_step_name(error->step), strerror(error->error));
+	return error->step != SPAWN_EXEC ? EXIT_TROUBLE : error->error == ENOENT ? EXIT_NOT_FOUND : EXIT_CANNOT_RUN;
+}
+
+// Runs the command, on the lease if there is a client, with spare slots if there are. Returns its exit status, and
+// *ret_signal: what has ended it, or 0.
+static int run_command(struct client *client, const struct options *options, struct context *context, const struct client_event *lease,
+                       struct jobserver_spare *spare, int signal_fd, int *ret_signal) {
+	*ret_signal = 0;
+	const char *path = program_find(options->command[0]);
+	if (!path) {
+		diag_error("cannot start '%s': %s", text_shows(options->command[0]), errno == ENOENT ? "not found" : strerror(errno));
+		return errno == ENOENT ? EXIT_NOT_FOUND : EXIT_CANNOT_RUN;
+	}
+	struct plain_child child;
+	struct spawn_error error;
+	if (plain_child_start(path, options->command, context, &child, &error) != 0) {
+		return report_start(options->command[0], &error);
+	}
+	if (client) {
+		client_set_process(client, lease->id.number, child.pidfd);
+	}
+	if (spare) {
+		jobserver_spare_set_process(spare, child.pidfd);
+	}
+	attend(client, &child, lease->width, spare, signal_fd);
+	if (client) {
+		client_release(client, lease->id.number);
+	}
+	return plain_child_wait(&child, ret_signal);
+}
+
+static void tell_command(struct context *context, const char *pool, struct lease_id id) {
+	const char *level = getenv("MAKELEVEL");
+	FP_CLEANUP(buf_fini) struct buf lease = BUF_INIT;
+	pool_client_add_lease(&lease, pool, id);
+	context_set_env(context, "FAIRPAR_LEASE", buf_str(&lease));
+	context_set_env(context, "FAIRPAR_POOL", pool);
+	context_set_env(context, "FAIRPAR_MAKELEVEL", level ? level : "0");
+}
+
+// On the lease, with --jobserver if that is asked for: the command itself has one of its slots, and the others are tokens as
+// long as it runs.
+static int run_on_lease(struct client *client, const struct options *options, struct context *context, const struct client_event *lease,
+                        int signal_fd) {
+	struct jobserver jobserver;
+	struct jobserver_spare *spare = NULL;
+	int signal;
+	tell_command(context, options->pool.name, lease->id);
+	if (options->pool.jobserver) {
+		if (jobserver_server_open(options, context, tmpfile_dir("/tmp"), &jobserver) != 0) {
+			return EXIT_TROUBLE;
+		}
+		for (uint32_t i = 1; i < lease->width; ++i) {
+			jobserver_put(&jobserver, '+');
+		}
+		spare = jobserver_spare_open(options, &jobserver);
+	}
+	int status = run_command(client, options, context, lease, spare, signal_fd, &signal);
+	jobserver_spare_close(spare);
+	if (options->pool.jobserver) {
+		jobserver_close(&jobserver);
+	}
+	if (signal != 0) {
+		client_close(client);
+		signals_die(signal);
+	}
+	return status;
+}
+
+static int run_single(struct client *client, const struct options *options, struct context *context) {
+	int signal_fd = signals_open();
+	if (signal_fd < 0) {
+		diag_error("cannot wait for signals: %s", strerror(errno));
+		return EXIT_TROUBLE;
+	}
+	struct client_event lease = {0};
+	if (client) {
+		if (isatty(STDERR_FILENO)) {
+			screen_open(STDERR_FILENO, NULL, NULL);
+		}
+		client_want(client, 1, (unsigned)options->pool.width);
+		bool granted = await_lease(client, options, signal_fd, &lease);
+		screen_close();
+		client = granted ? client : NULL;
+	}
+	int signal = 0, status;
+	if (client) {
+		status = run_on_lease(client, options, context, &lease, signal_fd);
+	} else {
+		status = run_command(NULL, options, context, &lease, /* spare */ NULL, signal_fd, &signal);
+	}
+	fd_close(&signal_fd);
+	if (signal != 0) {
+		signals_die(signal);
+	}
+	return status;
+}
+
+// ---- what is in the pool ----
+
+struct client_line {
+	unsigned pid, held, slots, lent, wanted, place;
+	double virt;
+	const char *texts[3]; // batch, directory, command
+	int lens[3];
+};
+
+// Reads a line of the report; moves *at behind it. False at the end.
+static bool next_line(const char **at, struct client_line *ret_line) {
+	const char *end = strchr(*at, '\n');
+	int n = 0;
+	if (!end || sscanf(*at, "%u %u %u %u %u %u %lf%n", &ret_line->pid, &ret_line->held, &ret_line->slots, &ret_line->lent,
+	                   &ret_line->wanted, &ret_line->place, &ret_line->virt, &n) != 7) {
+		return false;
+	}
+	const char *text = *at + n;
+	for (unsigned i = 0; i < 3; ++i) {
+		text += *text == '\t';
+		ret_line->texts[i] = text;
+		ret_line->lens[i] = (int)strcspn(text, "\t\n");
+		text += ret_line->lens[i];
+	}
+	*at = end + 1;
+	return true;
+}
+
+// Why the pool has so many slots; NULL: their number is fixed.
+static const char *why_slots(const struct client *client) {
+	const struct slots_bounds bounds = client ? client_bounds(client) : (struct slots_bounds){0};
+	const char *why = bounds.least < bounds.most ? client_why(client) : NULL;
+	return why || bounds.least == bounds.most ? why : "as at the beginning";
+}
+
+static void add_text_status(struct buf *out, const char *pool, const struct client *client, const struct client_event *report) {
+	const char *at = report->text, *why = why_slots(client);
+	struct client_line line;
+	buf_printf(out, "pool %s: %u of %u slots taken, %u waiting", pool, report->place, client ? client_slots(client) : 0, report->waiting);
+	buf_printf(out, why ? " (auto: %s)\n" : "\n", why);
+	if (*at) {
+		buf_adds(out, "   PID  SLOTS  LENT  PLACE  COMMAND\n");
+	}
+	while (next_line(&at, &line)) {
+		buf_printf(out, "%6u  %5u  %4u  ", line.pid, line.slots, line.lent);
+		buf_printf(out, line.place > 0 ? "%5u" : "    -", line.place);
+		buf_printf(out, "  %.*s  (%s%.*s)\n", line.lens[2], line.texts[2], line.lens[0] > 0 ? "batch " : "",
+		           line.lens[line.lens[0] > 0 ? 0 : 1], line.texts[line.lens[0] > 0 ? 0 : 1]);
+	}
+}
+
+static void add_json_status(struct buf *out, const char *pool, const struct client *client, const struct client_event *report) {
+	const char *at = report->text, *why = why_slots(client);
+	struct client_line line;
+	buf_printf(out, "{\"pool\":\"%s\",\"slots\":%u,", pool, client ? client_slots(client) : 0);
+	if (why) {
+		buf_printf(out, "\"why\":\"%s\",", why);
+	}
+	buf_printf(out, "\"taken\":%u,\"waiting\":%u,\"clients\":[", report->place, report->waiting);
+	for (bool first = true; next_line(&at, &line); first = false) {
+		static const char *const names[] = {"batch", "directory", "command"};
+		buf_printf(out, "%s\n{\"pid\":%u,\"leases\":%u,\"slots\":%u,\"lent\":%u,\"wanted\":%u,\"place\":%u,\"service\":%.3f", first ? "" : ",",
+		           line.pid, line.held, line.slots, line.lent, line.wanted, line.place, line.virt);
+		for (unsigned i = 0; i < 3; ++i) {
+			buf_addc(out, ',');
+			json_add_string(out, names[i], line.texts[i], (size_t)line.lens[i]);
+		}
+		buf_addc(out, '}');
+	}
+	buf_adds(out, "]}\n");
+}
+
+static int show_status(struct client *client, const struct options *options) {
+	FP_CLEANUP(buf_fini) struct buf out = BUF_INIT;
+	struct client_event report = {.text = ""};
+	if (client) {
+		client_ask(client, CLIENT_REPORT);
+	}
+	while (client && report.type != CLIENT_REPORT && report.type != CLIENT_LOST) {
+		struct pollfd poll_fd = {.fd = client_fd(client), .events = POLLIN};
+		(void)poll(&poll_fd, 1, -1);
+		report = client_next(client);
+	}
+	(options->pool.status == POOL_JSON ? add_json_status : add_text_status)(&out, options->pool.name, client, &report);
+	int result = diag_print(buf_str(&out), out.len);
+	return result == 0 ? 0 : EXIT_TROUBLE;
+}
+
+int pool_run(const struct options *options, struct context *context) {
+	bool single = options->pool.single, refused;
+	char *dir = single ? getcwd(NULL, 0) : NULL, *label = single ? pool_client_label(options->command) : NULL;
+	bool shows_place = single && isatty(STDERR_FILENO);
+	struct client *client = pool_client_open(options, dir, label, shows_place, /* starts */ single, &refused);
+	int status = refused ? EXIT_TROUBLE : single ? run_single(client, options, context) : show_status(client, options);
+	client_close(client);
+	free(dir);
+	free(label);
+	return status;
+}

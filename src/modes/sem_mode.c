@@ -1,0 +1,106 @@
+// Semaphore mode: one command, run when there is room for it.
+//
+// The semaphore is held by the process that runs the command, by an open file, and by its guardian. The command itself
+// does not have the file: a daemon that it leaves behind holds nothing. If fairpar is killed, the guardian ends the
+// command, and only then has the last process closed the file.
+
+#include "modes/modes.h"
+
+#include "base/alloc.h"
+#include "base/diag.h"
+#include "base/sync.h"
+#include "base/text.h"
+#include "process/guardian.h"
+#include "run/limits.h"
+#include "run/run.h"
+#include "slots/semaphore.h"
+#include "slots/slots.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+enum { EXIT_GAVE_UP = 1 }; // as GNU parallel
+
+static int report(struct buf *error) {
+	diag_error("%s", buf_str(error));
+	return EXIT_TROUBLE;
+}
+
+static double seconds(uint64_t ns) {
+	return (double)ns / (double)NS_PER_S;
+}
+
+// Returns 0, the exit status of a run that has to do without, or EXIT_TROUBLE after a message.
+static int acquire(struct semaphore *semaphore, const struct options *options, unsigned limit, struct buf *error) {
+	const struct semaphore_options *sem = &options->sem;
+	uint64_t deadline = sem->timeout > 0 ? now_ns() + sem->timeout : TIME_NEVER;
+	enum semaphore_result result = sem->waits ? semaphore_wait(semaphore, deadline, error)
+	                                          : semaphore_take(semaphore, limit, deadline, error);
+	if (result == SEMAPHORE_TIMED_OUT) {
+		diag_warn("semaphore '%s' was not free within %g s: %s", text_shows(sem->name), seconds(sem->timeout),
+		          sem->gives_up ? "giving up" : sem->waits ? "not waiting any longer" : "taking it by force");
+		if (sem->gives_up) {
+			return EXIT_GAVE_UP;
+		}
+		result = sem->waits ? SEMAPHORE_DONE : semaphore_seize(semaphore, error);
+	}
+	return result == SEMAPHORE_DONE ? 0 : report(error);
+}
+
+static int open_input(const char *path) {
+	int fd = path ? open(path, O_RDONLY | O_CLOEXEC) : STDIN_FILENO;
+	if (fd < 0 || (path && dup2(fd, STDIN_FILENO) < 0)) {
+		return diag_error("cannot open '%s': %s", text_shows(path), strerror(errno));
+	}
+	if (fd != STDIN_FILENO) {
+		close(fd);
+	}
+	return 0;
+}
+
+// The run, in this process or in one behind it.
+static int run_command(struct semaphore *semaphore, struct options *options, struct context *context) {
+	pid_t pid = options->sem.foreground ? 0 : fork();
+	if (pid < 0) {
+		diag_error("cannot go to the background: %s", strerror(errno));
+		semaphore_close(semaphore);
+		return EXIT_TROUBLE;
+	}
+	if (pid > 0) {
+		semaphore_forget(semaphore);
+		return 0;
+	}
+	char one[] = "1";
+	options->jobs = one;
+	guardian_keep(GUARDIAN_SLOTS, semaphore_fd(semaphore));
+	int status = run_all(options, context, /* executor */ NULL);
+	semaphore_close(semaphore);
+	return status;
+}
+
+int sem_run(struct options *options, struct context *context) {
+	FP_CLEANUP(buf_fini) struct buf error = BUF_INIT;
+	unsigned limit;
+	char *jobs_error;
+	unsigned long nofile = context_raise_nofile(context);
+	if (!options->sem.waits && limits_check(options, nofile) != 0) { // here, where it is still known in the exit status
+		return EXIT_TROUBLE;
+	}
+	if (slots_parse(options->jobs ? options->jobs : "1", nofile, &limit, &jobs_error) != 0) {
+		diag_error("%s", jobs_error);
+		free(jobs_error);
+		return EXIT_TROUBLE;
+	}
+	if (open_input(options->sem.input) != 0) {
+		return EXIT_TROUBLE;
+	}
+	struct semaphore *semaphore = semaphore_open(options->sem.name, &error);
+	int status = semaphore ? acquire(semaphore, options, limit, &error) : report(&error);
+	if (semaphore && (status != 0 || options->sem.waits)) {
+		semaphore_close(semaphore);
+	} else if (semaphore) {
+		status = run_command(semaphore, options, context);
+	}
+	return status;
+}

@@ -1,0 +1,138 @@
+// What is shown without running anything: a manifest (--check, --list), and what the log of a run says (--from-log).
+
+#include "modes/modes.h"
+
+#include "base/buf.h"
+#include "base/diag.h"
+#include "base/temp_file.h"
+#include "base/text.h"
+#include "manifest/manifest.h"
+#include "process/signals.h"
+#include "report/explain.h"
+#include "report/run_stats.h"
+#include "run/dag.h"
+#include "run/pictures.h"
+#include "run/subscribers.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static int write_list(const struct options *options, const struct manifest *manifest) {
+	FP_CLEANUP(buf_fini) struct buf list = BUF_INIT;
+	manifest_list(manifest, options->listing, &list);
+	return diag_print(buf_str(&list), list.len);
+}
+
+int show_manifest(struct options *options) {
+	bool failed;
+	struct manifest *manifest = options_load_manifest(options, &failed);
+	if (!manifest) {
+		return EXIT_TROUBLE;
+	}
+	if ((options->check && dag_check(options, manifest) != 0) || (options->given[OPT_LIST] && write_list(options, manifest) != 0)) {
+		failed = true;
+	}
+	manifest_free(manifest);
+	return failed ? EXIT_TROUBLE : 0;
+}
+
+// ---- --from-log ----
+
+enum { FLUSH_BYTES = 64 * 1024 };
+
+// The subscribers to the events of the log.
+struct subscribers {
+	struct run_stats *stats;
+	struct explain *explain; // or NULL
+	bool failed;             // to write
+};
+
+static void write_text(struct subscribers *subscribers, struct buf *text) {
+	subscribers->failed = subscribers->failed || diag_print(buf_str(text), text->len) != 0;
+	buf_reset(text);
+}
+
+static void on_event(void *arg, const struct event *event) {
+	struct subscribers *subscribers = arg;
+	stats_on_event(subscribers->stats, event);
+	if (subscribers->explain) {
+		explain_on_event(subscribers->explain, event);
+		if (explain_text(subscribers->explain)->len >= FLUSH_BYTES) {
+			write_text(subscribers, explain_text(subscribers->explain));
+		}
+	}
+}
+
+// Opens the log; as a file, if it is to be read more than once. Returns the descriptor, or -1 after a message.
+static int open_log(const struct options *options) {
+	bool is_stdin = strcmp(options->from_log, "-") == 0;
+	int fd = is_stdin ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3) : open(options->from_log, O_RDONLY | O_CLOEXEC);
+	struct stat st;
+	if (fd >= 0 && pictures_wanted(options) && fstat(fd, &st) == 0 && !S_ISREG(st.st_mode)) {
+		int copy = pictures_spool(fd, tmpfile_dir("/tmp"));
+		int error = errno;
+		close(fd);
+		errno = error;
+		fd = copy;
+	}
+	if (fd < 0) {
+		diag_error("cannot read '%s': %s", text_shows(options->from_log), strerror(errno));
+	}
+	return fd;
+}
+
+static const char *log_name(const struct options *options) {
+	return strcmp(options->from_log, "-") == 0 ? "standard input" : options->from_log;
+}
+
+static int finish(const struct options *options, struct subscribers *subscribers) {
+	FP_CLEANUP(buf_fini) struct buf text = BUF_INIT;
+	int result = 0;
+	if (subscribers->explain) {
+		uint64_t lines = explain_finish(subscribers->explain, subscribers->stats->last);
+		write_text(subscribers, explain_text(subscribers->explain));
+		if (lines == 0 && options->explained) {
+			result = diag_error("there is no job '%s' in '%s'", text_shows(options->explained), text_shows(options->from_log));
+		}
+	}
+	bool is_asked = options->given[OPT_SUMMARY] ? options->summary != SUMMARY_NEVER : !options->given[OPT_EXPLAIN];
+	if (is_asked) {
+		stats_finish(subscribers->stats, subscribers->stats->last);
+		end_summary_add_stats(&text, subscribers->stats, STDOUT_FILENO);
+		write_text(subscribers, &text);
+	}
+	return subscribers->failed ? -1 : result;
+}
+
+// Prints what is asked for. Returns 0, or -1 after a message.
+static int print(const struct options *options, int fd) {
+	struct subscribers subscribers = {
+		.stats = stats_new(),
+		.explain = options->given[OPT_EXPLAIN] ? explain_new(options->explained) : NULL,
+	};
+	int result = log_read(fd, log_name(options), on_event, &subscribers, /* with_messages */ true);
+	if (result == 0) {
+		result = finish(options, &subscribers);
+	}
+	stats_free(subscribers.stats);
+	explain_free(subscribers.explain);
+	return result;
+}
+
+int show_log(const struct options *options) {
+	signals_spare_writes();
+	int fd = pictures_check(options) == 0 ? open_log(options) : -1;
+	if (fd < 0) {
+		return EXIT_TROUBLE;
+	}
+	bool draws = pictures_wanted(options), prints = !draws || options->given[OPT_EXPLAIN] || options->given[OPT_SUMMARY];
+	int result = prints ? print(options, fd) : 0;
+	if (result == 0 && draws) {
+		result = pictures_draw(options, fd, log_name(options), /* said */ prints);
+	}
+	close(fd);
+	return result == 0 ? 0 : EXIT_TROUBLE;
+}

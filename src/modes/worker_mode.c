@@ -1,0 +1,36 @@
+// --worker: how many slots a worker has, how long, and on which machine.
+
+#include "base/diag.h"
+#include "modes/modes.h"
+#include "process/context.h"
+#include "remote/worker.h"
+#include "run/limits.h"
+#include "slots/slots.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/utsname.h>
+
+int worker_run(const struct options *options, struct context *context) {
+	char *error;
+	unsigned slots;
+	double max_load = 0;
+	struct utsname machine;
+	unsigned long nofile = (unsigned long)context_raise_nofile(context);
+	if (slots_parse(options->jobs ? options->jobs : "100%", nofile, &slots, &error) != 0) {
+		return diag_error_free(error) == 0 ? 0 : EXIT_TROUBLE;
+	}
+	verify(uname(&machine) == 0);
+	if (options->load && load_parse(options->load, &max_load, &error) != 0) {
+		return diag_error_free(error) == 0 ? 0 : EXIT_TROUBLE;
+	}
+	const char *node = getenv("SLURMD_NODENAME"); // by which Slurm's commands know it
+	return worker_serve(&(struct remote_worker_config){
+		.slots = slots,
+		.left = options->worker_seconds,
+		.node = node ? node : machine.nodename,
+		.term_seq = options->term_seq,
+		.max_load = max_load,
+		.memfree = (uint64_t)options->memfree,
+	}, context);
+}

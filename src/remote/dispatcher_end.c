@@ -1,0 +1,274 @@
+// The dispatcher's end of a connection.
+
+#include "remote/dispatcher_end.h"
+
+#include "base/alloc.h"
+#include "base/diag.h"
+
+#include <string.h>
+
+enum { NOISE_MOST = 64 * 1024, NOISE_SHOWN = 1024 };
+
+static void send(struct dispatcher_end *end, enum wire_type type, uint64_t job, uint64_t number) {
+	channel_send(&end->channel, &(struct wire_frame){.type = type, .numbers = {job, number}});
+}
+
+// ---- what the worker says ----
+
+static const char *on_hello(struct dispatcher_end *end, const struct wire_frame *frame) {
+	char node[WIRE_HEADER_MOST + 1];
+	if (end->is_up || frame->numbers[1] == 0 || frame->numbers[1] > 1000000) {
+		return "its hello makes no sense";
+	}
+	if (frame->numbers[0] != WIRE_VERSION) {
+		return "it is a worker of another fairpar, which does not speak version 1 of the protocol";
+	}
+	memcpy(node, frame->payload, frame->size);
+	node[frame->size] = '\0';
+	end->is_up = true;
+	end->calls.hello(end->arg, &(struct worker_hello){
+		.slots = (unsigned)frame->numbers[1],
+		.left = frame->numbers[2],
+		.memory = frame->numbers[3],
+		.node = node,
+	});
+	return NULL;
+}
+
+static const char *on_started(struct dispatcher_end *end, struct channel_job *job, const struct wire_frame *frame) {
+	if (job->is_running) {
+		return "it has started a job twice";
+	}
+	job->is_running = true;
+	end->calls.started(end->arg, job->number, frame->numbers[1], frame->numbers[2]);
+	return NULL;
+}
+
+static const char *on_output(struct dispatcher_end *end, struct channel_job *job, const struct wire_frame *frame) {
+	if (!job->is_running || frame->numbers[1] < 1 || frame->numbers[1] > 2) {
+		return "it has sent output of a job that has not begun, or of a stream that does not exist";
+	}
+	const char *why = channel_receive_bytes(job, frame->size);
+	if (!why) {
+		end->calls.output(end->arg, job->number, (unsigned)frame->numbers[1], frame->payload, frame->size);
+	}
+	return why;
+}
+
+static const char *on_refuse(struct dispatcher_end *end, struct channel_job *job, const struct wire_frame *frame) {
+	FP_CLEANUP(buf_fini) struct buf why = BUF_INIT;
+	if (job->is_running) {
+		return "it has refused a job that runs";
+	}
+	uint64_t number = job->number;
+	buf_add(&why, frame->payload, frame->size);
+	channel_remove_job(&end->channel, job);
+	end->calls.refused(end->arg, number, buf_str(&why));
+	return NULL;
+}
+
+static struct timeval to_timeval(uint64_t ns) {
+	return (struct timeval){.tv_sec = (time_t)(ns / 1000000000), .tv_usec = (suseconds_t)(ns / 1000 % 1000000)};
+}
+
+static const char *on_done(struct dispatcher_end *end, struct channel_job *job, const struct wire_frame *frame) {
+	const uint64_t *of = frame->numbers;
+	struct job_end how = {.error = {.error = 0}};
+	if (of[1] > OUTCOME_CANCELLED || (of[1] == OUTCOME_OK && !job->is_running) || of[2] > 255 || of[3] > 127 || of[4] > 1 || of[5] > INT64_MAX / 2 || of[6] > INT64_MAX / 2 ||
+	    of[7] > INT64_MAX / 2 || of[8] > INT64_MAX / 2 || frame->size < 2) {
+		return "it has sent an end of a job that cannot be";
+	}
+	how.result = (struct result){
+		.outcome = (enum outcome)of[1],
+		.exit_code = (int)of[2],
+		.term_signal = (int)of[3],
+		.out_of_memory = of[4] != 0,
+		.end = of[5],
+		.usage = {.ru_utime = to_timeval(of[6]), .ru_stime = to_timeval(of[7])},
+	};
+	how.result.usage.ru_maxrss = (long)of[8];
+	how.error.step = (enum spawn_step)(unsigned char)frame->payload[0];
+	how.error.error = (unsigned char)frame->payload[1];
+	if (how.error.step > SPAWN_CGROUP) {
+		return "it has sent an end of a job that cannot be";
+	}
+	uint64_t number = job->number;
+	channel_remove_job(&end->channel, job);
+	end->calls.done(end->arg, number, &how);
+	return NULL;
+}
+
+// Handles a frame of a job that is not gone.
+static const char *on_job_frame(struct dispatcher_end *end, struct channel_job *job, const struct wire_frame *frame) {
+	switch ((int)frame->type) {
+	case FRAME_STARTED: return on_started(end, job, frame);
+	case FRAME_OUT: return on_output(end, job, frame);
+	case FRAME_TAKE: return channel_acknowledged(&end->channel, job, frame->numbers[1]);
+	case FRAME_REFUSE: return on_refuse(end, job, frame);
+	case FRAME_DONE: return on_done(end, job, frame);
+	default: return "it has sent a frame that has no place here";
+	}
+}
+
+static const char *on_frame(void *arg, const struct wire_frame *frame) {
+	struct dispatcher_end *end = arg;
+	if (frame->type == FRAME_HELLO) {
+		return on_hello(end, frame);
+	}
+	if (!end->is_up) {
+		return "its first frame is no hello";
+	}
+	if (frame->type == FRAME_BYE || frame->type == FRAME_BRAKE) {
+		FP_CLEANUP(buf_fini) struct buf why = BUF_INIT;
+		buf_add(&why, frame->payload, frame->size);
+		if (frame->type == FRAME_BYE) {
+			end->calls.bye(end->arg, buf_str(&why));
+		} else {
+			end->calls.braked(end->arg, frame->numbers[1], frame->numbers[0] ? buf_str(&why) : NULL);
+		}
+		return NULL;
+	}
+	struct channel_job *job = channel_find_job(&end->channel, frame->numbers[0]);
+	return job ? on_job_frame(end, job, frame) : "it speaks of a job that it does not have";
+}
+
+// ---- the connection ----
+
+static void greet(struct dispatcher_end *end) {
+	buf_printf(&end->channel.current, "%s%.*s\n", GREETING, MARK_SIZE, end->mark + 1);
+}
+
+// Finds the line before the mark that begins with the word and the mark, and appends its rest. Returns false if it has not come.
+static bool find_request(const struct dispatcher_end *end, const char *word, struct buf *ret_rest) {
+	FP_CLEANUP(buf_fini) struct buf begin = BUF_INIT;
+	buf_printf(&begin, "\n%s %.*s", word, MARK_SIZE, end->mark + 1);
+	const char *at = memmem(end->channel.in.data, end->channel.in.len, begin.data, begin.len);
+	const char *rest = at ? at + begin.len : NULL, *newline = at ? strchr(rest, '\n') : NULL;
+	if (newline) {
+		rest += *rest == ' ';
+		buf_add(ret_rest, rest, (size_t)(newline - rest));
+	}
+	return newline;
+}
+
+// Sends a machine the program that it requests; and when it has that, the greeting once more.
+static void send_program(struct dispatcher_end *end) {
+	FP_CLEANUP(buf_fini) struct buf rest = BUF_INIT;
+	FP_CLEANUP(buf_fini) struct buf why = BUF_INIT;
+	if (!find_request(end, end->program_requested ? "have" : "want", &rest)) {
+		return;
+	}
+	if (end->program_requested) {
+		end->program_installed = true;
+		greet(end);
+	} else if (!end->calls.program_requested || end->calls.program_requested(end->arg, buf_str(&rest), &end->channel.current, &why) != 0) {
+		channel_break(&end->channel, why.len > 0 ? buf_str(&why) : "it has no fairpar");
+	}
+	end->program_requested = true;
+}
+
+// Skips the output of a login shell before the mark, which is kept in channel.in until then.
+static size_t on_greeting(void *arg) {
+	struct dispatcher_end *end = arg;
+	struct channel *channel = &end->channel;
+	const char *mark = memmem(buf_str(&channel->in), channel->in.len, end->mark, MARK_SIZE + 2);
+	channel->is_greeted = mark;
+	if (mark) {
+		return (size_t)(mark - channel->in.data) + MARK_SIZE + 2;
+	}
+	if (!end->program_installed) {
+		send_program(end);
+	}
+	if (channel->in.len > NOISE_MOST) {
+		channel_break(channel, "it says much, but is no worker of fairpar");
+	}
+	return 0;
+}
+
+struct dispatcher_end *dispatcher_end_new(const struct dispatcher_calls *calls, void *arg, const char *mark, uint64_t now) {
+	struct dispatcher_end *end = NEW(struct dispatcher_end);
+	verify(strlen(mark) == MARK_SIZE);
+	*end = (struct dispatcher_end){.calls = *calls, .arg = arg};
+	channel_init(&end->channel, WIRE_DISPATCHER, on_greeting, on_frame, end, now);
+	snprintf(end->mark, sizeof(end->mark), "\n%s\n", mark);
+	greet(end);
+	return end;
+}
+
+void dispatcher_end_free(struct dispatcher_end *end) {
+	if (end) {
+		channel_fini(&end->channel);
+		free(end);
+	}
+}
+
+const char *dispatcher_end_noise(struct dispatcher_end *end) {
+	struct buf *noise = &end->channel.in;
+	if (end->channel.is_greeted) {
+		return "";
+	}
+	if (noise->len > NOISE_SHOWN) {
+		noise->len = NOISE_SHOWN;
+		noise->data[NOISE_SHOWN] = '\0';
+	}
+	return buf_str(noise);
+}
+
+static void mark_unsent(void *arg, const struct wire_frame *frame) {
+	struct channel_job *job = frame->type == FRAME_RUN ? channel_find_job(arg, frame->numbers[0]) : NULL;
+	if (job) {
+		job->is_unsent = true;
+	}
+}
+
+void dispatcher_end_lose_jobs(struct dispatcher_end *end) {
+	struct channel *channel = &end->channel;
+	verify(channel_is_broken(channel));
+	channel_each_unsent(channel, mark_unsent, channel);
+	while (channel->njobs > 0) {
+		struct channel_job job = channel->jobs[--channel->njobs];
+		end->calls.lost(end->arg, job.number, /* ran */ !job.is_unsent);
+	}
+}
+
+// ---- what the dispatcher says ----
+
+void dispatcher_end_env(struct dispatcher_end *end, bool adds, const char *bytes, size_t n) {
+	channel_send(&end->channel, &(struct wire_frame){.type = FRAME_ENV, .numbers = {adds}, .payload = bytes, .size = n});
+}
+
+void dispatcher_end_run(struct dispatcher_end *end, uint64_t job, const char *payload, size_t n) {
+	verify(end->is_up && job > end->channel.last);
+	channel_add_job(&end->channel, job);
+	channel_send(&end->channel, &(struct wire_frame){.type = FRAME_RUN, .numbers = {job}, .payload = payload, .size = n});
+}
+
+void dispatcher_end_input_end(struct dispatcher_end *end, uint64_t job) {
+	if (channel_find_job(&end->channel, job)) {
+		send(end, FRAME_EOF, job, 0);
+	}
+}
+
+void dispatcher_end_stop(struct dispatcher_end *end, uint64_t job, enum stop_how how, uint64_t now) {
+	if (channel_find_job(&end->channel, job)) {
+		send(end, FRAME_STOP, job, how);
+		channel_expect_answer(&end->channel, now);
+	}
+}
+
+void dispatcher_end_shut(struct dispatcher_end *end, uint64_t job, unsigned stream) {
+	if (channel_find_job(&end->channel, job)) {
+		send(end, FRAME_SHUT, job, stream);
+	}
+}
+
+void dispatcher_end_suspend(struct dispatcher_end *end, bool begins, uint64_t now) {
+	channel_suspend(&end->channel, begins, now);
+	if (end->is_up) {
+		channel_send(&end->channel, &(struct wire_frame){.type = FRAME_REST, .numbers = {begins}});
+	}
+}
+
+void dispatcher_end_bye(struct dispatcher_end *end, const char *why) {
+	channel_send(&end->channel, &(struct wire_frame){.type = FRAME_BYE, .payload = why, .size = strnlen(why, WIRE_TEXT_MOST)});
+}

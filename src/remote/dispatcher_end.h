@@ -1,0 +1,73 @@
+// The dispatcher's end of a connection, as a state machine: the jobs that one worker has. Its counterpart is worker_end.h.
+//
+//   sent -started-> running -done-> gone       sent -refused-> gone      any -the connection breaks-> gone, reported as lost
+//
+// The other end begins to speak with noise, the output of a login shell, which ends at the mark: a random text that the greeting names and
+// the worker repeats. A script that finds no fairpar there may answer the greeting by a line "want MARK SYSTEM" instead: it is sent a
+// program, says "have MARK" when that is installed, and becomes a worker, which is greeted anew.
+//
+// Pure, as channel.h: no I/O. The owner moves bytes by the functions of channel.h, sends input and acknowledges output. A callback must not
+// call any function of these files but channel_acknowledge().
+
+#ifndef FAIRPAR_REMOTE_DISPATCHER_END_H
+#define FAIRPAR_REMOTE_DISPATCHER_END_H
+
+#include "remote/channel.h"
+
+struct dispatcher_calls {
+	void (*hello)(void *arg, const struct worker_hello *hello);   // jobs may be sent from now on
+	void (*started)(void *arg, uint64_t job, uint64_t pid, uint64_t ago); // it runs, since `ago` nanoseconds
+	void (*output)(void *arg, uint64_t job, unsigned stream, const char *bytes, size_t n); // 1 or 2; channel_acknowledge() when it was passed on
+	void (*done)(void *arg, uint64_t job, const struct job_end *end);
+	void (*refused)(void *arg, uint64_t job, const char *why); // it has not run
+	void (*bye)(void *arg, const char *why);               // the worker takes no further job; what runs goes on
+	void (*braked)(void *arg, uint64_t jobs, const char *why); // it takes none for now, when so many run; or (NULL) does again
+	void (*lost)(void *arg, uint64_t job, bool ran);       // the connection has broken; `ran`: it may have begun
+	// A machine of that kind (uname -sm) has no fairpar, and requests one: appends the bytes for it and returns 0, or returns -1 with *ret_why.
+	// May be NULL.
+	int (*program_requested)(void *arg, const char *machine, struct buf *ret_bytes, struct buf *ret_why);
+};
+
+struct dispatcher_end {
+	struct channel channel;
+	struct dispatcher_calls calls;
+	void *arg;
+	char mark[MARK_SIZE + 3]; // with the newlines around it
+	bool is_up;               // hello has come
+	bool program_requested, program_installed; // a program, before the mark
+};
+
+// Makes the end, with the greeting as its first output. `mark`: MARK_SIZE hexadecimal digits that nobody else knows; copied, as `calls`.
+// dispatcher_end_free() frees it; NULL-safe.
+struct dispatcher_end *dispatcher_end_new(const struct dispatcher_calls *calls, void *arg, const char *mark, uint64_t now);
+void dispatcher_end_free(struct dispatcher_end *end);
+
+// What came before the mark, as a string of at most 1 KiB, borrowed; "" after the mark.
+const char *dispatcher_end_noise(struct dispatcher_end *end);
+
+// Reports each job as lost (dispatcher_calls.lost) and forgets it. Only when the connection is broken.
+void dispatcher_end_lose_jobs(struct dispatcher_end *end);
+
+// Sends the environment of all jobs, after hello and before the first job: variables with a NUL behind each. `adds`: in addition to the
+// worker's own.
+void dispatcher_end_env(struct dispatcher_end *end, bool adds, const char *bytes, size_t n);
+
+// Sends a job (payload.h), whose number is higher than all before.
+void dispatcher_end_run(struct dispatcher_end *end, uint64_t job, const char *payload, size_t n);
+
+// Ends the standard input of a job. This and the next two do nothing if the job is gone.
+void dispatcher_end_input_end(struct dispatcher_end *end, uint64_t job);
+
+// Stops a job. The connection breaks if the worker does not answer within 10 s, for somebody waits for the end of the job.
+void dispatcher_end_stop(struct dispatcher_end *end, uint64_t job, enum stop_how how, uint64_t now);
+
+// Closes a stream of its output (1 or 2) that nobody reads any more: the job is to get SIGPIPE, as it would here.
+void dispatcher_end_shut(struct dispatcher_end *end, uint64_t job, unsigned stream);
+
+// Has the worker stop its jobs, because the dispatcher is about to be stopped (`begins`), or continue them. Meanwhile silence breaks nothing.
+void dispatcher_end_suspend(struct dispatcher_end *end, bool begins, uint64_t now);
+
+// Releases the worker: it ends when its jobs have.
+void dispatcher_end_bye(struct dispatcher_end *end, const char *why);
+
+#endif

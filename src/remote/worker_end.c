@@ -1,0 +1,192 @@
+// The worker's end of a connection.
+
+#include "remote/worker_end.h"
+
+#include "base/alloc.h"
+#include "base/diag.h"
+
+#include <string.h>
+
+// ---- what the dispatcher says ----
+
+static const char *on_run(struct worker_end *end, const struct wire_frame *frame) {
+	uint64_t number = frame->numbers[0];
+	if (number <= end->channel.last) {
+		return "it has sent a job twice";
+	}
+	channel_add_job(&end->channel, number);
+	end->calls.run(end->arg, number, frame->payload, frame->size);
+	return NULL;
+}
+
+static const char *on_input(struct worker_end *end, struct channel_job *job, const struct wire_frame *frame) {
+	const char *why = job->input_ended ? "it has sent input of a job behind its end" : channel_receive_bytes(job, frame->size);
+	if (!why) {
+		end->calls.input(end->arg, job->number, frame->payload, frame->size);
+	}
+	return why;
+}
+
+static const char *on_input_end(struct worker_end *end, struct channel_job *job) {
+	if (job->input_ended) {
+		return "it has ended the input of a job twice";
+	}
+	job->input_ended = true;
+	end->calls.input_end(end->arg, job->number);
+	return NULL;
+}
+
+static const char *on_more(struct worker_end *end, struct channel_job *job, const struct wire_frame *frame) {
+	const char *why = channel_acknowledged(&end->channel, job, frame->numbers[1]);
+	if (!why) {
+		end->calls.room(end->arg, job->number);
+	}
+	return why;
+}
+
+// Handles a frame of a job that is not gone.
+static const char *on_job_frame(struct worker_end *end, struct channel_job *job, const struct wire_frame *frame) {
+	switch ((int)frame->type) {
+	case FRAME_IN: return on_input(end, job, frame);
+	case FRAME_EOF: return on_input_end(end, job);
+	case FRAME_MORE: return on_more(end, job, frame);
+	case FRAME_STOP:
+		if (frame->numbers[1] >= STOP_HOWS) {
+			return "it wants to stop a job in a way that does not exist";
+		}
+		end->calls.stop(end->arg, job->number, (enum stop_how)frame->numbers[1]);
+		return NULL;
+	case FRAME_SHUT:
+		if (frame->numbers[1] < 1 || frame->numbers[1] > 2) {
+			return "it shuts a stream that does not exist";
+		}
+		end->calls.shut(end->arg, job->number, (unsigned)frame->numbers[1]);
+		return NULL;
+	default: return "it has sent a frame that has no place here";
+	}
+}
+
+static const char *on_frame(void *arg, const struct wire_frame *frame) {
+	struct worker_end *end = arg;
+	switch ((int)frame->type) {
+	case FRAME_ENV: end->calls.env(end->arg, frame->numbers[0] != 0, frame->payload, frame->size); return NULL;
+	case FRAME_RUN: return on_run(end, frame);
+	case FRAME_REST:
+		channel_suspend(&end->channel, frame->numbers[0] != 0, end->channel.heard);
+		end->calls.suspend(end->arg, frame->numbers[0] != 0);
+		return NULL;
+	case FRAME_BYE: {
+		FP_CLEANUP(buf_fini) struct buf why = BUF_INIT;
+		buf_add(&why, frame->payload, frame->size);
+		end->calls.bye(end->arg, buf_str(&why));
+		return NULL;
+	}
+	default: break;
+	}
+	struct channel_job *job = channel_find_job(&end->channel, frame->numbers[0]);
+	if (!job) { // it has ended meanwhile, or never was
+		return frame->numbers[0] <= end->channel.last ? NULL : "it speaks of a job that it has not sent";
+	}
+	return on_job_frame(end, job, frame);
+}
+
+// ---- the connection ----
+
+// Returns NULL if it is the first line of a dispatcher, else why not. That of another version begins with the same word.
+static const char *check_greeting(const char *line, size_t n) {
+	size_t words = strlen(GREETING);
+	if (n == words + MARK_SIZE + 1 && memcmp(line, GREETING, words) == 0 && strspn(line + words, "0123456789abcdef") == MARK_SIZE) {
+		return NULL;
+	}
+	return n >= strlen("fairpar-worker ") && memcmp(line, "fairpar-worker ", strlen("fairpar-worker ")) == 0
+		? "it is a fairpar that speaks another version of the protocol than this one, which speaks version 1"
+		: "it is no fairpar: a worker is started by --sshlogin, --slurm or --launch";
+}
+
+static void send_hello(struct worker_end *end, const char *mark) {
+	struct buf *out = &end->channel.urgent;
+	buf_addc(out, '\n');
+	buf_add(out, mark, MARK_SIZE + 1);
+	const struct worker_hello *hello = &end->hello;
+	channel_send(&end->channel, &(struct wire_frame){
+		.type = FRAME_HELLO,
+		.numbers = {WIRE_VERSION, hello->slots, hello->left, hello->memory},
+		.payload = hello->node,
+		.size = strnlen(hello->node, WIRE_HEADER_MOST - 1),
+	});
+}
+
+static size_t on_greeting(void *arg) {
+	struct worker_end *end = arg;
+	struct channel *channel = &end->channel;
+	const char *line = buf_str(&channel->in), *newline = memchr(line, '\n', channel->in.len);
+	size_t n = newline ? (size_t)(newline + 1 - line) : channel->in.len;
+	const char *why = newline || n > WIRE_HEADER_MOST ? check_greeting(line, n) : NULL;
+	if (why) {
+		channel_break(channel, why);
+	} else if (newline) {
+		channel->is_greeted = true;
+		send_hello(end, line + strlen(GREETING));
+	}
+	return newline ? n : 0;
+}
+
+struct worker_end *worker_end_new(const struct worker_calls *calls, void *arg, const struct worker_hello *hello, uint64_t now) {
+	struct worker_end *end = NEW(struct worker_end);
+	*end = (struct worker_end){.calls = *calls, .arg = arg, .hello = *hello};
+	channel_init(&end->channel, WIRE_WORKER, on_greeting, on_frame, end, now);
+	return end;
+}
+
+void worker_end_free(struct worker_end *end) {
+	if (end) {
+		channel_fini(&end->channel);
+		free(end);
+	}
+}
+
+// ---- what the worker says ----
+
+void worker_end_started(struct worker_end *end, uint64_t number, uint64_t pid, uint64_t ago) {
+	struct channel_job *job = channel_find_job(&end->channel, number);
+	verify(job && !job->is_running);
+	job->is_running = true;
+	channel_send(&end->channel, &(struct wire_frame){.type = FRAME_STARTED, .numbers = {number, pid, ago}});
+}
+
+void worker_end_refuse(struct worker_end *end, uint64_t number, const char *why) {
+	struct channel_job *job = channel_find_job(&end->channel, number);
+	verify(job && !job->is_running);
+	channel_remove_job(&end->channel, job);
+	channel_send(&end->channel, &(struct wire_frame){
+		.type = FRAME_REFUSE, .numbers = {number}, .payload = why, .size = strnlen(why, WIRE_TEXT_MOST)});
+}
+
+static uint64_t maxrss_kib(long maxrss) {
+	return maxrss > 0 ? (uint64_t)maxrss : 0;
+}
+
+void worker_end_done(struct worker_end *end, uint64_t number, const struct job_end *how) {
+	struct channel_job *job = channel_find_job(&end->channel, number);
+	const struct result *result = &how->result;
+	char error[2] = {(char)how->error.step, (char)(how->error.error > 0 && how->error.error < 256 ? how->error.error : 0)};
+	verify(job);
+	channel_remove_job(&end->channel, job);
+	channel_send(&end->channel, &(struct wire_frame){
+		.type = FRAME_DONE,
+		.numbers = {number, (uint64_t)result->outcome, (uint64_t)result->exit_code, (uint64_t)result->term_signal, result->out_of_memory,
+	                result_wall(result), timeval_ns(result->usage.ru_utime), timeval_ns(result->usage.ru_stime), maxrss_kib(result->usage.ru_maxrss)},
+		.payload = error,
+		.size = sizeof(error),
+	});
+}
+
+void worker_end_brake(struct worker_end *end, size_t jobs, const char *why) {
+	const char *text = why ? why : "";
+	channel_send(&end->channel, &(struct wire_frame){
+		.type = FRAME_BRAKE, .numbers = {why != NULL, jobs}, .payload = text, .size = strnlen(text, WIRE_TEXT_MOST)});
+}
+
+void worker_end_bye(struct worker_end *end, const char *why) {
+	channel_send(&end->channel, &(struct wire_frame){.type = FRAME_BYE, .payload = why, .size = strnlen(why, WIRE_TEXT_MOST)});
+}

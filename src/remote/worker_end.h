@@ -1,0 +1,54 @@
+// The worker's end of a connection.
+//
+//   run -> taken -started-> running -done-> gone     taken -refused, done-> gone
+//
+// Its counterpart is dispatcher_end.h. Pure, as channel.h: no I/O. The owner moves bytes by the functions of channel.h, sends output and
+// acknowledges input. A callback may break the channel, and `run` may refuse its job; else it must not call any function of these files.
+
+#ifndef FAIRPAR_REMOTE_WORKER_END_H
+#define FAIRPAR_REMOTE_WORKER_END_H
+
+#include "remote/channel.h"
+
+struct worker_calls {
+	void (*env)(void *arg, bool adds, const char *bytes, size_t n); // as dispatcher_end_env(); all bytes are valid during the call
+	void (*run)(void *arg, uint64_t job, const char *payload, size_t n); // answered by worker_end_started(), _refuse() or _done()
+	void (*input)(void *arg, uint64_t job, const char *bytes, size_t n); // channel_acknowledge() when they were passed on
+	void (*input_end)(void *arg, uint64_t job);
+	void (*room)(void *arg, uint64_t job);                 // more of its output may be sent
+	void (*stop)(void *arg, uint64_t job, enum stop_how how);
+	void (*shut)(void *arg, uint64_t job, unsigned stream); // nobody reads that output any more
+	void (*suspend)(void *arg, bool begins);                  // as dispatcher_end_suspend()
+	void (*bye)(void *arg, const char *why);               // no further job comes
+};
+
+struct worker_end {
+	struct channel channel;
+	struct worker_calls calls;
+	void *arg;
+	struct worker_hello hello;
+};
+
+// Makes the end. `calls` and `hello` are copied; hello->node is borrowed, and sent up to WIRE_HEADER_MOST - 1 bytes. The channel begins with
+// the dispatcher's greeting, which is answered with the hello. worker_end_free() frees it; NULL-safe.
+struct worker_end *worker_end_new(const struct worker_calls *calls, void *arg, const struct worker_hello *hello, uint64_t now);
+void worker_end_free(struct worker_end *end);
+
+// The following send a frame to the dispatcher. Each job is one that `run` has given and that is not gone.
+
+// The job runs as `pid`, since `ago` nanoseconds.
+void worker_end_started(struct worker_end *end, uint64_t job, uint64_t pid, uint64_t ago);
+
+// The job has not run and will not, because of `why`.
+void worker_end_refuse(struct worker_end *end, uint64_t job, const char *why);
+
+// The job has ended, and all of its output was sent.
+void worker_end_done(struct worker_end *end, uint64_t job, const struct job_end *how);
+
+// Jobs are refused from now on because of `why`, the load or memory of the machine, while `jobs` run; or (NULL) they are taken again.
+void worker_end_brake(struct worker_end *end, size_t jobs, const char *why);
+
+// The worker takes no further job, because of `why`; those that run go on.
+void worker_end_bye(struct worker_end *end, const char *why);
+
+#endif

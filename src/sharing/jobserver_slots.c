@@ -1,0 +1,399 @@
+// The slots of a run, shared with others by GNU make's jobserver.
+
+#include "sharing/jobserver_slots.h"
+
+#include "base/alloc.h"
+#include "base/atomic.h"
+#include "base/buf.h"
+#include "base/diag.h"
+#include "base/sync.h"
+#include "base/text.h"
+#include "cli/options.h"
+#include "engine/pool.h"
+#include "process/context.h"
+#include "process/guardian.h"
+#include "sharing/jobserver_server.h"
+#include "sharing/jobserver_spare.h"
+#include "slots/jobserver.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct jobserver_slots {
+	struct jobserver jobserver;
+	bool serves;
+	struct executor inner;
+	struct children *children;
+	struct pool *pool;
+	void (*wake)(void *arg);
+	void *wake_arg;
+	char *bare_flags;          // $MAKEFLAGS for jobs that run beside the slots: without the jobserver
+	atomic_bool changed;       // for the event loop to look
+	unsigned most;             // slots that the run may have
+	bool polls;                // the event loop's: there is work for more tokens
+
+	// a client
+	mutex lock;                // guards `held`: the worker pool has one slot more than that
+	struct held_tokens *held;  // the guardian's
+
+	// a server
+	struct jobserver_spare *spare; // in a pool
+	unsigned out;              // the event loop's: slots that are tokens now, in the pipe or with jobs
+	atomic_uint running;       // jobs that may have tokens
+	atomic_uint_least64_t begun; // of these, so far
+};
+
+void jobserver_slots_check(struct jobserver_slots *slots) {
+	atomic_store_release(&slots->changed, true); // pairs with the exchange of the event loop
+	slots->wake(slots->wake_arg);
+}
+
+// ---- jobs ----
+
+// Puts `n` tokens back, or as many as there are. With the lock. Returns how many.
+static unsigned put_held(struct jobserver_slots *slots, unsigned n) {
+	unsigned held = atomic_load_relaxed(&slots->held->n);
+	n = n < held ? n : held;
+	for (unsigned i = 0; i < n; ++i) {
+		jobserver_put(&slots->jobserver, slots->held->bytes[--held]);
+		atomic_store_release(&slots->held->n, held); // pairs with the acquire of the guardian
+	}
+	return n;
+}
+
+// A job has ended. If the pipe is empty, others may wait for a token: this one is for whoever is first. Returns whether
+// there was one.
+static bool offer_token(struct jobserver_slots *slots) {
+	mutex_lock(&slots->lock);
+	bool offers = atomic_load_relaxed(&slots->held->n) > 0 && jobserver_is_empty(&slots->jobserver) && put_held(slots, 1) > 0;
+	if (offers) {
+		pool_add_slots(slots->pool, -1);
+	}
+	mutex_unlock(&slots->lock);
+	return offers;
+}
+
+static void execute(void *arg, const struct child_config *config, struct result *ret_result, struct spawn_error *ret_error) {
+	struct jobserver_slots *slots = arg;
+	if (config->takes_no_slot) { // nor has it one that tools in it could use
+		struct child_config beside = *config;
+		char **env = env_with(config->env, "MAKEFLAGS", slots->bare_flags);
+		beside.env = env;
+		slots->inner.run(slots->inner.arg, &beside, ret_result, ret_error);
+		free(env);
+		return;
+	}
+	if (slots->serves) {
+		atomic_fetch_add(&slots->running, 1);
+		atomic_fetch_add(&slots->begun, 1);
+		jobserver_slots_check(slots); // other slots may be without work
+	}
+	slots->inner.run(slots->inner.arg, config, ret_result, ret_error);
+	if (slots->serves && atomic_fetch_sub(&slots->running, 1) == 1) {
+		jobserver_slots_check(slots);
+	} else if (!slots->serves && offer_token(slots)) {
+		jobserver_slots_check(slots);
+	}
+}
+
+static void terminate(void *arg) {
+	const struct jobserver_slots *slots = arg;
+	slots->inner.terminate(slots->inner.arg);
+}
+
+static void kill_all(void *arg) {
+	const struct jobserver_slots *slots = arg;
+	slots->inner.kill(slots->inner.arg);
+}
+
+struct executor jobserver_slots_executor(struct jobserver_slots *slots, const struct executor *inner, struct children *children) {
+	slots->inner = *inner;
+	slots->children = children;
+	if (slots->jobserver.path) {
+		children_unlink_if_killed(children, slots->jobserver.path);
+	}
+	if (slots->spare) {
+		guardian_keep(GUARDIAN_SPARE, jobserver_spare_fd(slots->spare));
+	} else if (!slots->serves) {
+		slots->held = children_tokens(children);
+		guardian_keep(GUARDIAN_TOKENS, slots->jobserver.out_fd);
+	}
+	return (struct executor){.run = execute, .terminate = terminate, .kill = kill_all, .arg = slots, .ender = slots->inner.ender};
+}
+
+// ---- tokens of a client ----
+
+// Takes `n` tokens at most, and as many slots. Returns how many.
+static unsigned take_held(struct jobserver_slots *slots, unsigned n) {
+	unsigned taken = 0;
+	bool more = n > 0;
+	if (more) {
+		children_guard(slots->children); // before the first
+	}
+	mutex_lock(&slots->lock);
+	while (more && taken < n) {
+		unsigned at = atomic_load_relaxed(&slots->held->n);
+		slots->held->bytes[at] = '+';
+		atomic_store_release(&slots->held->n, at + 1); // pairs with the acquire of the guardian
+		more = jobserver_take(&slots->jobserver, &slots->held->bytes[at]);
+		if (!more) {
+			atomic_store_release(&slots->held->n, at); // the same
+		}
+		taken += more;
+	}
+	if (taken > 0) {
+		pool_add_slots(slots->pool, (int)taken);
+	}
+	mutex_unlock(&slots->lock);
+	return taken;
+}
+
+// The run's own slot stays, whatever is surplus.
+static void put_surplus_of_client(struct jobserver_slots *slots) {
+	mutex_lock(&slots->lock);
+	unsigned n = pool_drop_surplus(slots->pool), put = put_held(slots, n);
+	if (put < n) {
+		pool_add_slots(slots->pool, (int)(n - put));
+	}
+	mutex_unlock(&slots->lock);
+}
+
+// ---- tokens of a server ----
+
+static unsigned take_out(struct jobserver_slots *slots, unsigned n) {
+	char token;
+	unsigned taken = 0;
+	while (taken < n && jobserver_take(&slots->jobserver, &token)) {
+		++taken;
+	}
+	return taken;
+}
+
+static void put_surplus_of_server(struct jobserver_slots *slots) {
+	unsigned n = pool_drop_surplus(slots->pool);
+	slots->out += n;
+	for (; n > 0; --n) {
+		jobserver_put(&slots->jobserver, '+');
+	}
+}
+
+static void warn_of_missing(int missing) {
+	if (missing > 0) {
+		diag_warn("jobs have not given back %d of the slots that they had from the jobserver", missing);
+	} else if (missing < 0) {
+		diag_warn("jobs have given the jobserver %d slots that they did not have from it", -missing);
+	}
+}
+
+// No job runs, so all tokens are in the pipe, and no slot needs to be one. Unless a job began meanwhile: then what was
+// found is just taken back.
+static void audit(struct jobserver_slots *slots) {
+	uint64_t begun = atomic_load(&slots->begun);
+	unsigned found = take_out(slots, UINT_MAX), out = slots->out;
+	bool all = atomic_load(&slots->running) == 0 && atomic_load(&slots->begun) == begun;
+	unsigned back = all || found > out ? out : found;
+	slots->out -= back;
+	if (back > 0) {
+		pool_add_slots(slots->pool, (int)back);
+	}
+	if (all || found > out) {
+		warn_of_missing((int)out - (int)found);
+	}
+}
+
+// ---- the event loop ----
+
+static unsigned slots_of(struct jobserver_slots *slots) {
+	return slots->serves ? slots->most - slots->out : 1 + atomic_load_relaxed(&slots->held->n);
+}
+
+// Takes what there is work for. Returns how many slots that has brought.
+static unsigned take_wanted(struct jobserver_slots *slots) {
+	unsigned has = slots_of(slots), wanted = pool_demand(slots->pool, slots->most > has ? slots->most - has : 0);
+	unsigned n = slots->serves ? take_out(slots, wanted) : take_held(slots, wanted);
+	slots->polls = n < wanted;
+	if (slots->serves && n > 0) {
+		slots->out -= n;
+		pool_add_slots(slots->pool, (int)n);
+	}
+	return n;
+}
+
+static void tick_spare(struct jobserver_slots *slots) {
+	uint64_t begun = atomic_load(&slots->begun);
+	bool offers = atomic_load(&slots->running) > 0;
+	if (jobserver_spare_tick(slots->spare, offers)) {
+		children_keep_open(slots->children, GUARDIAN_SPARE, jobserver_spare_fd(slots->spare));
+	}
+	if (!offers && atomic_load(&slots->begun) == begun) {
+		warn_of_missing(jobserver_spare_reset(slots->spare));
+	}
+}
+
+void jobserver_slots_tick(struct jobserver_slots *slots, bool readable) {
+	if (!atomic_exchange(&slots->changed, false) && !readable) {
+		return;
+	}
+	if (slots->spare) {
+		tick_spare(slots);
+		return;
+	}
+	do {
+		if (!slots->serves) {
+			put_surplus_of_client(slots);
+		} else if (atomic_load(&slots->running) > 0) {
+			put_surplus_of_server(slots);
+		} else if (slots->out > 0) {
+			audit(slots);
+		}
+	} while (take_wanted(slots) > 0); // there may be no work any more for what has come
+}
+
+int jobserver_slots_fd(const struct jobserver_slots *slots, unsigned which) {
+	if (slots && slots->spare) {
+		return which == 0 ? jobserver_spare_fd(slots->spare) : jobserver_spare_token_fd(slots->spare);
+	}
+	return slots && which == 0 && slots->polls ? slots->jobserver.in_fd : -1;
+}
+
+// ---- life ----
+
+static struct jobserver_slots *open_slots(void) {
+	struct jobserver_slots *slots = NEW(struct jobserver_slots);
+	mutex_init(&slots->lock, LOCK_JOBSERVER);
+	slots->bare_flags = jobserver_set_flags(getenv("MAKEFLAGS"), NULL);
+	return slots;
+}
+
+static const char *level_of(const char *variable) {
+	const char *level = getenv(variable);
+	return level && level[0] ? level : "0";
+}
+
+// Was this process started in a job of a fairpar, without a make in between? make counts its depth in $MAKELEVEL, for each
+// recipe, and a run tells its jobs what that was.
+static bool is_below_a_run(void) {
+	const char *sock = getenv("FAIRPAR_SOCK"), *lease = getenv("FAIRPAR_LEASE");
+	bool has_parent = (sock && sock[0]) || (lease && lease[0]);
+	return has_parent && (!getenv("FAIRPAR_MAKELEVEL") || strcmp(level_of("FAIRPAR_MAKELEVEL"), level_of("MAKELEVEL")) == 0);
+}
+
+// The jobserver that a variable names. *ret_error: why it cannot be used, or 0.
+static struct jobserver_slots *connect_by(const char *variable, struct jobserver_flags *ret_flags, int *ret_error) {
+	struct jobserver jobserver;
+	jobserver_parse(getenv(variable), ret_flags);
+	*ret_error = 0;
+	if (ret_flags->form == JOBSERVER_NONE) {
+		return NULL;
+	}
+	if (jobserver_connect(ret_flags, &jobserver) != 0) {
+		*ret_error = errno;
+		return NULL;
+	}
+	struct jobserver_slots *slots = open_slots();
+	slots->jobserver = jobserver;
+	return slots;
+}
+
+static char *say_why(const struct jobserver_flags *flags, int error) {
+	struct buf why = BUF_INIT;
+	if (error == EBADF) {
+		buf_printf(&why, "make's jobserver, descriptors %d and %d, is not open here: add '+' in front of the recipe line",
+		           flags->read_fd, flags->write_fd);
+	} else if (error == EINVAL && flags->form == JOBSERVER_PIPE) {
+		buf_printf(&why, "descriptors %d and %d are not the pipe of make's jobserver here: add '+' in front of the recipe line, and do "
+		           "not redirect them", flags->read_fd, flags->write_fd);
+	} else if (error == EINVAL) {
+		buf_printf(&why, "cannot use make's jobserver '%s': it is not a FIFO", text_shows(flags->path));
+	} else if (error == ENOTSUP) {
+		buf_adds(&why, "make's jobserver has a form that is not known here");
+	} else {
+		buf_printf(&why, "cannot use make's jobserver%s%s%s: %s", flags->path ? " '" : "", flags->path ? text_shows(flags->path) : "",
+		           flags->path ? "'" : "", strerror(error));
+	}
+	return buf_take(&why);
+}
+
+enum jobserver_found jobserver_slots_connect(const struct options *options, unsigned *ret_most, struct jobserver_slots **ret_slots,
+                                             char **ret_why) {
+	struct jobserver_flags flags;
+	int error, ignored;
+	*ret_why = NULL;
+	*ret_slots = NULL;
+	if (options->pool.no_inherit || options->given[OPT_POOL] || is_below_a_run()) {
+		return JOBSERVER_ABSENT;
+	}
+	*ret_slots = connect_by("MAKEFLAGS", &flags, &error);
+	if (error) {
+		*ret_why = say_why(&flags, error);
+	}
+	if (!*ret_slots) { // cargo has one of its own for what it starts
+		jobserver_flags_fini(&flags);
+		*ret_slots = connect_by("CARGO_MAKEFLAGS", &flags, &ignored);
+	}
+	*ret_most = flags.jobs;
+	jobserver_flags_fini(&flags);
+	return *ret_slots ? JOBSERVER_CLIENT : error ? JOBSERVER_CLOSED : JOBSERVER_ABSENT;
+}
+
+void jobserver_slots_hide(struct context *context) {
+	static const char *const variables[] = {"MAKEFLAGS", "CARGO_MAKEFLAGS"};
+	for (unsigned i = 0; i < 2; ++i) {
+		struct jobserver_flags flags;
+		jobserver_parse(getenv(variables[i]), &flags);
+		if (flags.form != JOBSERVER_NONE) {
+			char *bare = jobserver_set_flags(getenv(variables[i]), NULL);
+			context_set_env(context, variables[i], bare);
+			free(bare);
+		}
+		jobserver_flags_fini(&flags);
+	}
+}
+
+struct jobserver_slots *jobserver_slots_serve(const struct options *options, struct context *context, const char *dir, bool in_pool) {
+	struct jobserver jobserver;
+	if (jobserver_server_open(options, context, dir, &jobserver) != 0) {
+		return NULL;
+	}
+	struct jobserver_slots *slots = open_slots();
+	slots->jobserver = jobserver;
+	slots->serves = true;
+	if (in_pool && !(slots->spare = jobserver_spare_open(options, &slots->jobserver))) {
+		jobserver_slots_close(slots);
+		return NULL;
+	}
+	return slots;
+}
+
+void jobserver_slots_attach(struct jobserver_slots *slots, struct pool *pool, unsigned most, void (*wake)(void *arg), void *arg) {
+	slots->pool = pool;
+	slots->most = most <= TOKENS_MOST ? most : TOKENS_MOST;
+	slots->wake = wake;
+	slots->wake_arg = arg;
+	if (!slots->serves) {
+		pool_add_slots(pool, 1 - (int)most);
+	}
+	atomic_store_relaxed(&slots->changed, true);
+}
+
+void jobserver_slots_return(struct jobserver_slots *slots) {
+	if (slots && slots->held) { // there is one thread only
+		(void)put_held(slots, UINT_MAX);
+	}
+	if (slots && slots->serves && !slots->spare) { // audit() looks only while slots are out
+		unsigned found = take_out(slots, UINT_MAX);
+		warn_of_missing(found > slots->out ? (int)slots->out - (int)found : 0);
+	}
+}
+
+void jobserver_slots_close(struct jobserver_slots *slots) {
+	if (slots) {
+		jobserver_spare_close(slots->spare);
+		jobserver_close(&slots->jobserver);
+		mutex_fini(&slots->lock);
+		free(slots->bare_flags);
+		free(slots);
+	}
+}

@@ -1,0 +1,73 @@
+// The slots of a run, shared with other programs by GNU make's jobserver (slots/jobserver.h).
+//
+// As a client, in a job of make or cargo: the run has one slot from the start, and one more for each token that it holds. It
+// takes tokens only while items wait for a slot. When a job ends and the pipe is empty, it puts one token back, so that other
+// clients get a chance to take it.
+//
+// As a server (--jobserver), for make and cargo in its own jobs: while a job runs, each slot for which the run has no item
+// becomes a token in the pipe. The run takes the token back before it uses the slot. When no job runs it takes back all tokens,
+// and warns if jobs have kept some. With --pool tokens are spare slots of the pool instead (sharing/jobserver_spare.h), and the
+// run's own slots stay as they are.
+//
+// The number of slots of the worker pool is changed accordingly. jobserver_slots_executor() wraps the run's executor, to see when
+// jobs begin and end.
+
+#ifndef FAIRPAR_SHARING_JOBSERVER_SLOTS_H
+#define FAIRPAR_SHARING_JOBSERVER_SLOTS_H
+
+#include "base/attr.h"
+#include "process/executor.h"
+
+#include <stdbool.h>
+
+struct children;
+struct context;
+struct jobserver_slots;
+struct options;
+struct pool;
+
+enum jobserver_found { JOBSERVER_ABSENT, JOBSERVER_CLIENT, JOBSERVER_CLOSED };
+
+// Looks for the jobserver that this process was started under, in MAKEFLAGS and then in CARGO_MAKEFLAGS. Prints nothing. Returns
+//	JOBSERVER_ABSENT: there is none; or it is ignored, because of --pool or --no-inherit, or because this process was
+//	    started in a job of a fairpar with no make in between
+//	JOBSERVER_CLIENT: *ret_slots is connected, and the caller calls jobserver_slots_close(). *ret_most: the -j of that make,
+//	    or 0: not known
+//	JOBSERVER_CLOSED: there is one, but it cannot be used
+// *ret_why: why one of them cannot be used, or NULL; the caller frees it, whatever is returned.
+enum jobserver_found jobserver_slots_connect(const struct options *options, unsigned *ret_most, struct jobserver_slots **ret_slots,
+                                             char **ret_why) FP_NODISCARD;
+
+// Removes the jobserver that this process was started under from the context's MAKEFLAGS and CARGO_MAKEFLAGS: the slots of its
+// jobs do not come from there.
+void jobserver_slots_hide(struct context *context);
+
+// Makes a jobserver for the jobs of this run, and names it in the context's environment. Its tokens are slots of the run or, with
+// `in_pool`, spare slots of the pool that the options name. `dir`: the directory of its FIFO. Returns it, and the caller calls
+// jobserver_slots_close(); or NULL after a message.
+struct jobserver_slots *jobserver_slots_serve(const struct options *options, struct context *context, const char *dir,
+                                              bool in_pool) FP_NODISCARD;
+
+// Returns an executor that runs attempts by `inner` (copied). `children`, borrowed, are the processes that `inner` starts.
+struct executor jobserver_slots_executor(struct jobserver_slots *slots, const struct executor *inner, struct children *children);
+
+// Sets the worker pool (borrowed), which was created with `most` slots; of a client all but one are removed. `wake` wakes the
+// event loop; it is called from any thread.
+void jobserver_slots_attach(struct jobserver_slots *slots, struct pool *pool, unsigned most, void (*wake)(void *arg), void *arg);
+
+// Wakes the event loop, so that jobserver_slots_tick() looks again. For hooks.starving and hooks.surplus of the pool. Any thread.
+void jobserver_slots_check(struct jobserver_slots *slots);
+
+// For the event loop. jobserver_slots_fd() returns a descriptor to poll for POLLIN, or -1, for each `which` below
+// JOBSERVER_POLLS; NULL-safe. jobserver_slots_tick() takes and puts back tokens: called whenever the loop wakes; `readable`: one
+// of them is.
+enum { JOBSERVER_POLLS = 2 };
+int jobserver_slots_fd(const struct jobserver_slots *slots, unsigned which);
+void jobserver_slots_tick(struct jobserver_slots *slots, bool readable);
+
+// jobserver_slots_return() puts back all tokens of a client; a server warns if jobs have put in more tokens than they took.
+// Called when the worker pool is gone. jobserver_slots_close() frees, when nobody uses the executor any more. Both are NULL-safe.
+void jobserver_slots_return(struct jobserver_slots *slots);
+void jobserver_slots_close(struct jobserver_slots *slots);
+
+#endif

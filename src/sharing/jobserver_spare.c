@@ -1,0 +1,132 @@
+// Tokens of a jobserver that stand for spare slots of a pool.
+
+#include "sharing/jobserver_spare.h"
+
+#include "base/alloc.h"
+#include "base/buf.h"
+#include "cli/options.h"
+#include "sharing/pool_client.h"
+#include "slots/client.h"
+#include "slots/jobserver.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+struct jobserver_spare {
+	struct jobserver *jobserver;
+	struct client *client;
+	char *dir, *label;
+	uint64_t *leases;          // numbers of those in use: one for each token
+	size_t n, cap;
+	unsigned most, wanted;     // at once; and as the server was told
+	int pidfd;                 // of who uses them, or -1
+	bool polls;                // tokens are awaited in the pipe
+	bool lost;                 // there is no server any more
+};
+
+static void begin_lease(struct jobserver_spare *spare, struct lease_id id, bool offers) {
+	if (!client_use(spare->client, id.number, /* nonce */ 0, &id)) {
+		return;
+	}
+	if (!offers || client_is_contended(spare->client)) {
+		client_release(spare->client, id.number);
+		return;
+	}
+	grow_array(&spare->leases, &spare->cap, spare->n + 1, sizeof(*spare->leases));
+	spare->leases[spare->n++] = id.number;
+	if (spare->pidfd >= 0) {
+		client_set_process(spare->client, id.number, spare->pidfd);
+	}
+	jobserver_put(spare->jobserver, '+');
+}
+
+// Until there are `most` at most, or the others are taken.
+static void take_back(struct jobserver_spare *spare, unsigned most) {
+	char token;
+	while (spare->n > most && jobserver_take(spare->jobserver, &token)) {
+		client_release(spare->client, spare->leases[--spare->n]);
+	}
+}
+
+bool jobserver_spare_tick(struct jobserver_spare *spare, bool offers) {
+	bool renewed = false;
+	struct client_event event;
+	while (!spare->lost && (event = client_next(spare->client)).type != CLIENT_NOTHING) {
+		switch (event.type) {
+		case CLIENT_GRANTED:
+			spare->wanted -= spare->wanted > 0;
+			begin_lease(spare, event.id, offers);
+			break;
+		case CLIENT_RENEWED: renewed = true; break;
+		case CLIENT_LOST: spare->lost = true; break; // who runs on a lease of that pool has said why
+		default: break;
+		}
+	}
+	bool withdraws = spare->lost || !offers || client_is_contended(spare->client);
+	unsigned most = withdraws ? 0 : client_spare_limit(spare->client);
+	take_back(spare, most);
+	spare->polls = spare->n > most;
+	unsigned wanted = withdraws || spare->n >= spare->most ? 0 : spare->most - (unsigned)spare->n;
+	if (wanted != spare->wanted && !spare->lost) {
+		spare->wanted = wanted;
+		client_want(spare->client, wanted, 1);
+	}
+	return renewed;
+}
+
+int jobserver_spare_reset(struct jobserver_spare *spare) {
+	int missing;
+	char token;
+	take_back(spare, 0);
+	missing = (int)spare->n;
+	while (spare->n > 0) {
+		client_release(spare->client, spare->leases[--spare->n]);
+	}
+	while (jobserver_take(spare->jobserver, &token)) {
+		--missing;
+	}
+	spare->polls = false;
+	return missing;
+}
+
+int jobserver_spare_fd(const struct jobserver_spare *spare) {
+	return client_fd(spare->client);
+}
+
+int jobserver_spare_token_fd(const struct jobserver_spare *spare) {
+	return spare->polls ? spare->jobserver->in_fd : -1;
+}
+
+void jobserver_spare_set_process(struct jobserver_spare *spare, int pidfd) {
+	spare->pidfd = pidfd;
+}
+
+struct jobserver_spare *jobserver_spare_open(const struct options *options, struct jobserver *jobserver) {
+	struct jobserver_spare *spare = NEW(struct jobserver_spare);
+	spare->jobserver = jobserver;
+	spare->pidfd = -1;
+	spare->dir = getcwd(NULL, 0);
+	char *words = pool_client_label(options->pool.single ? options->command : options->argv + 1);
+	struct buf label = BUF_INIT;
+	buf_printf(&label, "(jobserver) %s", words);
+	spare->label = buf_take(&label);
+	free(words);
+	spare->client = pool_client_open_spare(options, spare->dir, spare->label);
+	if (!spare->client) {
+		jobserver_spare_close(spare);
+		return NULL;
+	}
+	spare->most = client_bounds(spare->client).most - 1; // the job itself has one
+	return spare;
+}
+
+void jobserver_spare_close(struct jobserver_spare *spare) {
+	if (spare) {
+		client_close(spare->client);
+		free(spare->leases);
+		free(spare->dir);
+		free(spare->label);
+		free(spare);
+	}
+}

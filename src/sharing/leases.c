@@ -1,0 +1,494 @@
+// The slots of a run that come from a pool or another run: one for each lease that it holds.
+
+#include "sharing/leases.h"
+
+#include "base/alloc.h"
+#include "base/diag.h"
+#include "base/list.h"
+#include "base/sync.h"
+#include "cli/options.h"
+#include "engine/pool.h"
+#include "process/context.h"
+#include "process/guardian.h"
+#include "sharing/pool_client.h"
+#include "slots/client.h"
+
+#include <string.h>
+#include <unistd.h>
+
+// Under contention a lease is kept for further jobs until it was held for so long, then it goes back at the end of a job. If each
+// lease were for one job, one of 0.95 ms (/bin/true) would cost 0.12 ms more (tests/bench/run slots).
+#define QUANTUM (5 * NS_PER_MS)
+
+struct free_lease {
+	struct lease_id id;
+	uint64_t since;            // when the first job began on it; 0: it is not in use yet
+};
+
+// A job that runs on a lease, on the stack of its worker.
+struct leased_job {
+	struct list link;          // of leases->jobs
+	const void *origin;
+	struct lease_id id;
+	uint64_t since;            // as of struct free_lease
+	enum { HAS_LEASE, LENDS_LEASE, WANTS_LEASE } state;
+};
+
+struct leases {
+	struct executor inner;
+	struct pool *pool;
+	bool in_pool;              // else in a job of another run
+	char *source;              // name of the pool, or of the socket
+	char *dir, *label;
+	void (*wake)(void *arg);
+	void *wake_arg;
+	mutex lock;                // guards what follows, and the client
+	cond came;                 // a lease, or the end
+	struct client *client;
+	unsigned most;             // leases at once
+	unsigned held;             // by jobs, and free
+	struct free_lease *free;   // held, and no job runs on them
+	size_t nfree, free_cap;
+	struct list jobs;
+	unsigned nwaiting;         // attempts that wait for a lease though they have a slot
+	unsigned unbacked;         // slots whose lease could not be used: the next ones that come are theirs, not another slot's,
+	                           // or a later item would start there beside the one that waits
+	unsigned wanted;           // as the server was told
+	bool lost;                 // there is no server: one job at a time, without a lease
+	bool terminating;
+};
+
+// ---- asking ----
+
+// How many more there is work for: leases->wanted. Returns whether it has changed. With the lock.
+static bool count_wanted(struct leases *leases) {
+	unsigned before = leases->wanted;
+	unsigned most = leases->most > leases->held ? leases->most - leases->held : 0;
+	unsigned wanted = pool_demand(leases->pool, most) + leases->nwaiting;
+	leases->wanted = wanted < most ? wanted : most;
+	return leases->wanted != before;
+}
+
+// Tells the server, if that has changed. With the lock.
+static void ask(struct leases *leases) {
+	if (!leases->lost && count_wanted(leases)) {
+		client_want(leases->client, leases->wanted, 1);
+	}
+}
+
+void leases_ask_place(struct leases *leases) {
+	mutex_lock(&leases->lock);
+	if (!leases->lost) {
+		client_ask(leases->client, CLIENT_PLACE);
+	}
+	mutex_unlock(&leases->lock);
+}
+
+void leases_ask(struct leases *leases) {
+	mutex_lock(&leases->lock);
+	ask(leases);
+	mutex_unlock(&leases->lock);
+}
+
+static void push_free(struct leases *leases, struct lease_id id, uint64_t since) {
+	grow_array(&leases->free, &leases->free_cap, leases->nfree + 1, sizeof(*leases->free));
+	leases->free[leases->nfree++] = (struct free_lease){.id = id, .since = since};
+	cond_signal(&leases->came);
+}
+
+void leases_return_surplus(struct leases *leases) {
+	mutex_lock(&leases->lock);
+	unsigned n = leases->lost ? 0 : pool_drop_surplus(leases->pool);
+	for (; n > 0 && leases->nfree > 0; --n) {
+		client_release(leases->client, leases->free[--leases->nfree].id.number);
+		--leases->held;
+	}
+	ask(leases);
+	mutex_unlock(&leases->lock);
+}
+
+// ---- a job's lease ----
+
+// Takes a free lease into use, for the job that has that nonce, or, if it is 0, for one that gets its own. Returns false if it could not
+// be used; then it is not held any more.
+static bool use(struct leases *leases, struct free_lease *lease, uint64_t nonce) {
+	bool works = lease->since > 0 ? client_use_again(leases->client, lease->id.number, nonce, &lease->id)
+	                              : client_use(leases->client, lease->id.number, nonce, &lease->id);
+	lease->since = lease->since > 0 ? lease->since : now_ns();
+	if (client_has_input(leases->client)) {
+		leases->wake(leases->wake_arg);
+	}
+	return works;
+}
+
+enum taken { TAKEN_LEASE, TAKEN_NONE, TAKEN_CANCELLED };
+
+static enum taken take(struct leases *leases, bool cleanup, struct free_lease *ret_lease) {
+	enum taken taken = TAKEN_LEASE;
+	mutex_lock(&leases->lock);
+	for (;;) {
+		if (leases->terminating && !cleanup) {
+			taken = TAKEN_CANCELLED;
+			break;
+		}
+		if (leases->lost || leases->terminating) {
+			taken = TAKEN_NONE;
+			break;
+		}
+		if (leases->nfree > 0) {
+			*ret_lease = leases->free[--leases->nfree];
+			if (use(leases, ret_lease, /* nonce */ 0)) {
+				break;
+			}
+			--leases->held;
+			++leases->unbacked;
+			continue;
+		}
+		++leases->nwaiting;
+		ask(leases);
+		cond_wait(&leases->came, &leases->lock);
+		--leases->nwaiting;
+	}
+	mutex_unlock(&leases->lock);
+	return taken;
+}
+
+// Does the next job of the run get the lease of one that has ended? Else it is somebody's who waits.
+static bool keeps_lease(const struct leases *leases, uint64_t since) {
+	if (leases->lost) {
+		return leases->held == 1;
+	}
+	return leases->nwaiting == 0 && (!client_is_contended(leases->client) || now_ns() < since + QUANTUM);
+}
+
+// A lease goes back, and at once another one is wanted, if there is work. Returns whether the slot remains nevertheless: the last
+// one, if there is no server. With the lock.
+static bool release(struct leases *leases, struct lease_id id) {
+	--leases->held;
+	if (leases->lost) {
+		bool is_last = leases->held == 0;
+		leases->held += is_last;
+		return is_last;
+	}
+	if (count_wanted(leases)) {
+		client_release_and_want(leases->client, id.number, leases->wanted, 1);
+	} else {
+		client_release(leases->client, id.number);
+	}
+	return false;
+}
+
+// The job has ended: its lease goes to the next one, or, if somebody waits, back to the server.
+static void give(struct leases *leases, const struct leased_job *job) {
+	mutex_lock(&leases->lock);
+	bool keeps = keeps_lease(leases, job->since);
+	if (keeps) {
+		push_free(leases, job->id, job->since);
+	}
+	mutex_unlock(&leases->lock);
+	if (keeps) {
+		return;
+	}
+	// The slot goes first: the lease that comes next must not start an item beside this one, whose output is not written yet.
+	pool_add_slots(leases->pool, -1);
+	mutex_lock(&leases->lock);
+	bool remains = release(leases, job->id);
+	mutex_unlock(&leases->lock);
+	if (remains) {
+		pool_add_slots(leases->pool, 1);
+	}
+}
+
+// The environment with the name of the lease in it. The caller frees the array and *ret_variable.
+static char **env_with_lease(const struct leases *leases, char *const *env, struct lease_id id, char **ret_variable) {
+	struct buf variable = BUF_INIT;
+	size_t n = 0;
+	while (env[n]) {
+		++n;
+	}
+	buf_adds(&variable, leases->in_pool ? "FAIRPAR_LEASE=" : "FAIRPAR_SOCK=");
+	pool_client_add_lease(&variable, leases->source, id);
+	char **copy = xcalloc(n + 2, sizeof(*copy));
+	memcpy(copy, env, n * sizeof(*copy));
+	*ret_variable = copy[n] = buf_take(&variable);
+	return copy;
+}
+
+// Runs the job on the lease, which is given back, unless it has lent it and has not got another.
+static void run_leased(struct leases *leases, const struct child_config *config, const struct free_lease *lease,
+                       struct result *ret_result, struct spawn_error *ret_error) {
+	struct leased_job job = {.origin = config->origin, .id = lease->id, .since = lease->since};
+	mutex_lock(&leases->lock);
+	list_push_back(&leases->jobs, &job.link);
+	mutex_unlock(&leases->lock);
+	leases->inner.run(leases->inner.arg, config, ret_result, ret_error);
+	mutex_lock(&leases->lock);
+	list_remove(&job.link);
+	leases->nwaiting -= job.state == WANTS_LEASE;
+	mutex_unlock(&leases->lock);
+	if (job.state == HAS_LEASE) {
+		give(leases, &job);
+	}
+}
+
+static struct leased_job *find_leased(const struct leases *leases, const void *origin) {
+	list_for_each_entry(&leases->jobs, struct leased_job, job, link) {
+		if (job->origin == origin) {
+			return job;
+		}
+	}
+	return NULL;
+}
+
+void leases_lend(struct leases *leases, const void *origin) {
+	mutex_lock(&leases->lock);
+	struct leased_job *job = find_leased(leases, origin);
+	if (job && job->state == WANTS_LEASE) {
+		--leases->nwaiting;
+		job->state = LENDS_LEASE;
+	} else if (job && job->state == HAS_LEASE) {
+		job->state = LENDS_LEASE;
+		if (!leases->lost) {
+			push_free(leases, job->id, job->since);
+		}
+	}
+	mutex_unlock(&leases->lock);
+}
+
+bool leases_regain(struct leases *leases, const void *origin) {
+	int gone = 0;
+	mutex_lock(&leases->lock);
+	struct leased_job *job = find_leased(leases, origin);
+	if (!job || job->state == HAS_LEASE || leases->terminating) {
+		mutex_unlock(&leases->lock);
+		return true;
+	}
+	bool has = leases->lost;
+	while (!has && leases->nfree > 0) {
+		struct free_lease lease = leases->free[--leases->nfree];
+		has = use(leases, &lease, job->id.nonce);
+		job->id = has ? lease.id : job->id;
+		job->since = has ? lease.since : job->since;
+		leases->held -= !has;
+		gone += !has;
+	}
+	leases->nwaiting += (unsigned)(!has && job->state == LENDS_LEASE);
+	leases->nwaiting -= has && job->state == WANTS_LEASE;
+	job->state = has ? HAS_LEASE : WANTS_LEASE;
+	if (!has) {
+		ask(leases);
+	}
+	mutex_unlock(&leases->lock);
+	if (gone > 0) {
+		pool_add_slots(leases->pool, -gone);
+	}
+	return has;
+}
+
+static void execute(void *arg, const struct child_config *config, struct result *ret_result, struct spawn_error *ret_error) {
+	struct leases *leases = arg;
+	struct free_lease lease;
+	enum taken taken = config->takes_no_slot ? TAKEN_NONE : take(leases, config->cleanup, &lease);
+	if (taken == TAKEN_CANCELLED) {
+		*ret_result = (struct result){.outcome = OUTCOME_CANCELLED};
+	} else if (taken == TAKEN_NONE) {
+		leases->inner.run(leases->inner.arg, config, ret_result, ret_error);
+	} else {
+		struct child_config leased = *config;
+		char *variable, **env = env_with_lease(leases, config->env, lease.id, &variable);
+		leased.env = env;
+		leased.forks = true; // the guardian keeps the connection, and so the lease, until what a killed run has left has ended
+		run_leased(leases, &leased, &lease, ret_result, ret_error);
+		free(env);
+		free(variable);
+	}
+}
+
+static void end_waiting(struct leases *leases) {
+	mutex_lock(&leases->lock);
+	leases->terminating = true;
+	cond_broadcast(&leases->came);
+	mutex_unlock(&leases->lock);
+}
+
+static void terminate(void *arg) {
+	struct leases *leases = arg;
+	end_waiting(leases);
+	leases->inner.terminate(leases->inner.arg);
+}
+
+static void kill_all(void *arg) {
+	struct leases *leases = arg;
+	end_waiting(leases);
+	leases->inner.kill(leases->inner.arg);
+}
+
+struct executor leases_executor(struct leases *leases, const struct executor *inner) {
+	leases->inner = *inner;
+	return (struct executor){.run = execute, .terminate = terminate, .kill = kill_all, .arg = leases, .ender = leases->inner.ender};
+}
+
+// ---- what the server says ----
+
+// Forgets the free lease of that number, or, if it is 0, all that are not in use. Returns how many.
+static unsigned forget_free(struct leases *leases, uint64_t number) {
+	size_t kept = 0;
+	for (size_t i = 0; i < leases->nfree; ++i) {
+		const struct free_lease *lease = &leases->free[i];
+		if (number ? lease->id.number != number : lease->since > 0) {
+			leases->free[kept++] = *lease;
+		}
+	}
+	unsigned gone = (unsigned)(leases->nfree - kept);
+	leases->nfree = kept;
+	leases->held -= gone;
+	return gone;
+}
+
+// Without a server one job runs at a time. Returns how many slots more that are.
+static int lose(struct leases *leases, const char *why) {
+	diag_warn("%s: one job runs at a time", why);
+	leases->lost = true;
+	cond_broadcast(&leases->came);
+	unsigned gone = (unsigned)leases->nfree, busy = leases->held - gone;
+	leases->nfree = 0;
+	leases->held = busy > 0 ? busy : 1;
+	gone += leases->unbacked;
+	leases->unbacked = 0;
+	return (int)leases->held - (int)(busy + gone);
+}
+
+// What leases_ask_place() has asked for.
+static void show_place(const struct leases *leases, const struct client_event *event) {
+	if (event->place > 0) {
+		struct buf line = BUF_INIT;
+		buf_printf(&line, "%s: ", diag_name());
+		pool_client_add_place(&line, leases->in_pool ? leases->source : NULL, event);
+		buf_addc(&line, '\n');
+		diag_text(buf_str(&line), line.len);
+		buf_fini(&line);
+	}
+}
+
+void leases_tick(struct leases *leases, struct leases_changes *ret_changes) {
+	int more = 0;
+	struct client_event event;
+	*ret_changes = (struct leases_changes){.renewed = false};
+	mutex_lock(&leases->lock);
+	while (!leases->lost && (event = client_next(leases->client)).type != CLIENT_NOTHING) {
+		switch (event.type) {
+		case CLIENT_GRANTED:
+			leases->wanted -= leases->wanted > 0;
+			++leases->held;
+			push_free(leases, event.id, /* since */ 0);
+			more += leases->unbacked == 0;
+			leases->unbacked -= leases->unbacked > 0;
+			break;
+		case CLIENT_REVOKED: more -= (int)forget_free(leases, event.id.number); break;
+		case CLIENT_RENEWED:
+			more -= (int)forget_free(leases, 0);
+			ret_changes->renewed = true;
+			ret_changes->slots = client_slots(leases->client);
+			break;
+		case CLIENT_SLOTS:
+			ret_changes->slots = client_slots(leases->client);
+			ret_changes->why = client_why(leases->client);
+			break;
+		case CLIENT_OBSERVE: ret_changes->observe = true; break;
+		case CLIENT_PLACE: show_place(leases, &event); break;
+		case CLIENT_LOST: more += lose(leases, event.text); break;
+		default: break;
+		}
+	}
+	mutex_unlock(&leases->lock);
+	if (more != 0) {
+		pool_add_slots(leases->pool, more);
+	}
+	leases_ask(leases);
+}
+
+void leases_send_observation(struct leases *leases, const struct observation *observation) {
+	mutex_lock(&leases->lock);
+	if (!leases->lost) {
+		client_send_observation(leases->client, observation);
+	}
+	mutex_unlock(&leases->lock);
+}
+
+int leases_fd(const struct leases *leases) {
+	return client_fd(leases->client);
+}
+
+// ---- life ----
+
+// Is the number of slots found, by the pool or by the run that this one runs in?
+static bool is_found(const struct client *client) {
+	const struct slots_bounds bounds = client_bounds(client);
+	return bounds.least > 0 && bounds.least < bounds.most;
+}
+
+bool leases_are_uncounted(const struct leases *leases, unsigned slots) {
+	return leases && client_bounds(leases->client).least == 0 && slots == client_slots(leases->client);
+}
+
+// How many slots the run has at most, of which `said` is the most by -j, or 0: *ret_slots now, and returns how many it asks for at most,
+// whatever there are: where their number is found, somebody has to wait for it to be looked for.
+static unsigned bound_slots(const struct leases *leases, const struct options *options, unsigned said, unsigned *ret_slots) {
+	unsigned now = client_slots(leases->client);
+	said = said > 0 && said < MOST_POOL_SLOTS ? said : MOST_POOL_SLOTS;
+	*ret_slots = now < said ? now : said;
+	bool grows = is_found(leases->client) && options->pipe == PIPE_NOT; // there are blocks for as many jobs as at the beginning
+	return grows ? said : *ret_slots;
+}
+
+int leases_open(const struct options *options, struct context *context, unsigned *slots, unsigned *ret_most, struct leases **ret_leases) {
+	struct leases *leases = NEW(struct leases);
+	const char *pool = options->pool.name;
+	bool refused;
+	mutex_init(&leases->lock, LOCK_LEASES);
+	cond_init(&leases->came);
+	list_init(&leases->jobs);
+	leases->in_pool = pool;
+	leases->dir = getcwd(NULL, 0);
+	leases->label = pool_client_label(options->argv + 1);
+	if (pool) {
+		leases->source = xstrdup(pool);
+		leases->client = pool_client_open(options, leases->dir, leases->label, /* shows_place */ false, /* starts */ true, &refused);
+	} else {
+		leases->client = pool_client_open_parent(options, leases->dir, leases->label, &leases->source, &refused);
+	}
+	if (!leases->client) {
+		leases_close(leases);
+		*ret_leases = NULL;
+		*slots = 1;
+		*ret_most = 0;
+		return refused ? -1 : 0;
+	}
+	context_set_env(context, "FAIRPAR_POOL", pool ? leases->source : ""); // where what its jobs start asks
+	guardian_keep(GUARDIAN_SLOTS, client_fd(leases->client));
+	leases->most = bound_slots(leases, options, *slots, slots);
+	*ret_most = is_found(leases->client) ? leases->most : 0;
+	*ret_leases = leases;
+	return 0;
+}
+
+void leases_attach(struct leases *leases, struct pool *pool, unsigned slots, void (*wake)(void *arg), void *arg) {
+	leases->pool = pool;
+	leases->wake = wake;
+	leases->wake_arg = arg;
+	pool_add_slots(pool, -(int)slots);
+	leases_ask(leases);
+}
+
+void leases_close(struct leases *leases) {
+	if (leases) {
+		client_close(leases->client);
+		cond_fini(&leases->came);
+		mutex_fini(&leases->lock);
+		free(leases->free);
+		free(leases->source);
+		free(leases->dir);
+		free(leases->label);
+		free(leases);
+	}
+}

@@ -1,0 +1,81 @@
+// The slots of a run that come from a pool (--pool), or from the run in whose job this one runs: one for each lease that it
+// holds.
+//
+// The run holds a lease while it has work for it. While no other client waits it uses the lease for one job after the other; else
+// it releases it at the end of a job, once it has been held for 5 ms, and asks for another. A job starts only after the server
+// knows that its lease is in use (slots/client.h).
+//
+// The worker pool gets one slot more after a lease has come, and one less before it is released: so each item that runs has a
+// lease.
+//
+// leases_executor() wraps the run's executor: an attempt waits there for its lease.
+
+#ifndef FAIRPAR_SHARING_LEASES_H
+#define FAIRPAR_SHARING_LEASES_H
+
+#include "base/attr.h"
+#include "process/executor.h"
+
+#include <stdbool.h>
+
+struct leases;
+struct options;
+struct pool;
+struct context;
+
+// What the server has said since the last leases_tick().
+struct leases_changes {
+	bool renewed;        // leases_fd() is the connection to another server now
+	bool observe;        // the server asks for leases_send_observation()
+	unsigned slots;      // the new number of slots of the pool, or of the run above; 0: it has not changed
+	const char *why;     // the reason of that change, or NULL
+};
+
+struct observation;
+
+// Connects to the pool options->pool.name, whose server it starts if there is none; or without a name to the run in whose job
+// this process is. Called while the process has one thread. Names the pool in the context's environment, for jobs.
+//
+// *slots: the limit of -j, or 0; set to the number of slots that the run has now. *ret_most: the most that it may ever have, if
+// the server adapts its number of slots (auto); else 0.
+//
+// Returns -1 after a message, or 0. The caller frees *ret_leases with leases_close(). It is NULL, with *slots 1, if there is no
+// server: with a pool after a warning; without one silently, and the run has slots of its own.
+int leases_open(const struct options *options, struct context *context, unsigned *slots, unsigned *ret_most, struct leases **ret_leases)
+	FP_NODISCARD;
+
+// Whether `slots`, as leases_open() has set it, is only an upper bound, because the run above does not know how many slots it has
+// (it is a client of make's jobserver). NULL-safe.
+bool leases_are_uncounted(const struct leases *leases, unsigned slots);
+
+// Returns an executor that waits for a lease and then runs the attempt by `inner` (copied).
+struct executor leases_executor(struct leases *leases, const struct executor *inner);
+
+// Sets the worker pool (borrowed), which was created with `slots` slots; these are removed until leases come. `wake` wakes the
+// event loop; it is called from any thread.
+void leases_attach(struct leases *leases, struct pool *pool, unsigned slots, void (*wake)(void *arg), void *arg);
+
+// leases_lend(): the attempt with that child_config.origin waits for other jobs, so its lease becomes free for the next job.
+// leases_regain() takes a lease for it again. Returns true if it has one, or needs none any more; false: call it again after
+// leases_tick(). The nonce of the attempt, by which fairpars in it find its lease, stays the same. From the event loop.
+void leases_lend(struct leases *leases, const void *origin);
+bool leases_regain(struct leases *leases, const void *origin) FP_NODISCARD;
+
+// For hooks.starving of the pool: asks the server for as many leases as there is work for. For hooks.surplus: releases those for
+// which there is none. Any thread.
+void leases_ask(struct leases *leases);
+void leases_return_surplus(struct leases *leases);
+
+// Asks the server for the run's place in the line of waiting clients; leases_tick() prints the answer on stderr.
+void leases_ask_place(struct leases *leases);
+
+// For the event loop: leases_fd() returns the descriptor to poll for POLLIN, or -1. leases_tick() handles what the server has
+// sent; called whenever the loop wakes.
+int leases_fd(const struct leases *leases);
+void leases_tick(struct leases *leases, struct leases_changes *ret_changes);
+void leases_send_observation(struct leases *leases, const struct observation *observation);
+
+// Closes the connection, which releases all leases, and frees. Called when no job runs any more. NULL-safe.
+void leases_close(struct leases *leases);
+
+#endif

@@ -1,0 +1,508 @@
+// Lends slots of a run to the fairpars in its jobs.
+
+#include "sharing/nested.h"
+
+#include "base/alloc.h"
+#include "base/atomic.h"
+#include "base/list.h"
+#include "base/map.h"
+#include "base/random.h"
+#include "base/sync.h"
+#include "engine/pool.h"
+#include "engine/start_order.h"
+#include "process/context.h"
+#include "slots/connections.h"
+#include "slots/place.h"
+#include "slots/session.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+// A job that runs on a slot, on the stack of its worker.
+struct running_job {
+	struct list link;          // of nested->jobs, or nested->ended
+	const struct attempt_origin *origin;
+	uint64_t since;
+	bool has_slot;             // that can be lent
+	bool waits;                // its slot is lent by waits.c, and not to be lent below it
+	bool leased;               // a fairpar in it has come: its slot is a lease in the table
+	bool released, freed;      // that lease; and nobody uses its slot any more
+};
+
+// A slot that is lent to a fairpar in a job, or below; for as long as its lease is in the table.
+struct loan {
+	struct list link;          // of nested->loans
+	uint64_t number;           // of the lease
+	struct event_lent event;   // `to` and id.batch are the loan's own
+	bool of_job;               // that ran when the slot was lent: `event` says which
+	uint64_t job;              // number of the attempt
+};
+
+// An item that lends its slot, on the stack of its worker.
+struct lending {
+	struct list link;          // of nested->lendings
+	unsigned slot;
+	uint64_t lease;            // that has it, or 0
+	bool ends;                 // the slot is the run's again
+};
+
+struct nested {
+	struct executor inner;
+	struct pool *pool;
+	struct start_order *start_order;
+	struct nested_hooks hooks;
+	struct buf name;           // of the socket
+	uint64_t secret;           // nonces are made from it
+	unsigned most;             // slots of the run, whatever becomes of their number
+	bool lends;                // they are its own
+	atomic_uint_least64_t last_number;
+	atomic_bool starving;      // items of the run wait for a slot, since the last look
+
+	mutex lock;                // guards what follows
+	cond changed;
+	struct list jobs, ended;   // ended, but their slots are lent
+	struct sessions sessions;  // the event loop's
+	struct connections connections;
+	struct lease_client *own;  // the run itself, who holds the leases of its jobs
+	unsigned slots;            // of the table: leases of jobs, and slots that items lend
+	unsigned submitted;        // items that are to lend a slot, and have not begun
+	unsigned arrived;          // have begun, and are not in `slots` yet
+	unsigned lending;          // have begun
+	unsigned ending;           // of these, are to end
+	struct list lendings;      // those that have begun
+	struct list loans;
+};
+
+// ---- jobs ----
+
+static uint64_t nonce_of(const struct nested *nested, uint64_t number) {
+	return hash_bytes(&number, sizeof(number), nested->secret) | 1;
+}
+
+uint64_t nested_add_variable(struct nested *nested, bool has_slot, struct buf *vars) {
+	uint64_t number = atomic_fetch_add_explicit(&nested->last_number, 1, memory_order_relaxed) + 1;
+	const char *name = nested->lends && has_slot ? "FAIRPAR_SOCK" : "FAIRPAR_CONTROL";
+	buf_printf(vars, "%s=%s:%" PRIx64 ":%" PRIx64, name, buf_str(&nested->name), number, nonce_of(nested, number));
+	buf_addc(vars, '\0');
+	return number;
+}
+
+// A job ends only when what was lent out of its slot is back.
+static void await_lent(struct nested *nested, struct running_job *job) {
+	list_push_back(&nested->ended, &job->link);
+	nested->hooks.wake(nested->hooks.arg);
+	while (!job->freed) {
+		cond_wait(&nested->changed, &nested->lock);
+	}
+}
+
+static void execute(void *arg, const struct child_config *config, struct result *ret_result, struct spawn_error *ret_error) {
+	struct nested *nested = arg;
+	struct running_job job = {.origin = config->origin, .has_slot = !config->takes_no_slot};
+	if (!job.origin) {
+		nested->inner.run(nested->inner.arg, config, ret_result, ret_error);
+		return;
+	}
+	job.since = now_ns();
+	mutex_lock(&nested->lock);
+	list_push_back(&nested->jobs, &job.link);
+	mutex_unlock(&nested->lock);
+	nested->inner.run(nested->inner.arg, config, ret_result, ret_error);
+	mutex_lock(&nested->lock);
+	list_remove(&job.link);
+	if (job.leased) {
+		await_lent(nested, &job);
+		list_remove(&job.link);
+	}
+	mutex_unlock(&nested->lock);
+}
+
+static void terminate(void *arg) {
+	const struct nested *nested = arg;
+	nested->inner.terminate(nested->inner.arg);
+}
+
+static void kill_all(void *arg) {
+	const struct nested *nested = arg;
+	nested->inner.kill(nested->inner.arg);
+}
+
+struct executor nested_executor(struct nested *nested) {
+	return (struct executor){.run = execute, .terminate = terminate, .kill = kill_all, .arg = nested, .ender = nested->inner.ender};
+}
+
+static struct running_job *find_in(const struct list *jobs, uint64_t number) {
+	for (struct list *at = jobs->next; at != jobs; at = at->next) {
+		struct running_job *job = list_entry(at, struct running_job, link);
+		if (job->origin->number == number) {
+			return job;
+		}
+	}
+	return NULL;
+}
+
+static struct running_job *find_job(const struct nested *nested, uint64_t number) {
+	return find_in(&nested->jobs, number);
+}
+
+void nested_lock(struct nested *nested) {
+	mutex_lock(&nested->lock);
+}
+
+void nested_unlock(struct nested *nested) {
+	mutex_unlock(&nested->lock);
+}
+
+bool nested_find(const struct nested *nested, uint64_t number, uint64_t nonce, struct attempt_view *ret_view) {
+	const struct running_job *job = find_job(nested, number);
+	if (!job || nonce != nonce_of(nested, number)) {
+		return false;
+	}
+	*ret_view = (struct attempt_view){.origin = job->origin, .since = job->since};
+	return true;
+}
+
+bool nested_next(const struct nested *nested, const struct list **at, struct attempt_view *ret_view) {
+	*at = *at ? (*at)->next : nested->jobs.next;
+	if (*at == &nested->jobs) {
+		return false;
+	}
+	const struct running_job *job = list_entry(*at, struct running_job, link);
+	*ret_view = (struct attempt_view){.origin = job->origin, .since = job->since};
+	return true;
+}
+
+static void set_slots(struct nested *nested, unsigned slots) {
+	nested->slots = slots;
+	lease_set_slots(nested->sessions.table, slots);
+}
+
+// sessions.find_lease: the slot of a job becomes a lease once somebody comes who runs on it.
+static bool find_lease(void *arg, struct lease_id id) {
+	struct nested *nested = arg;
+	if (lease_is_known(nested->sessions.table, id)) {
+		return true; // of a job, or one that was granted
+	}
+	struct running_job *job = find_job(nested, id.number);
+	if (!job || id.nonce != nonce_of(nested, id.number) || !nested->lends || !job->has_slot) {
+		return false;
+	}
+	job->leased = true;
+	set_slots(nested, nested->slots + 1);
+	bool held = lease_hold(nested->own, id, 1, /* lent */ false, now_ns());
+	(void)lease_withhold(nested->own, id.number, job->waits);
+	return held;
+}
+
+bool nested_withhold(struct nested *nested, uint64_t number, bool withheld) {
+	mutex_lock(&nested->lock);
+	struct running_job *job = find_job(nested, number);
+	bool may = !job || !job->leased || lease_withhold(nested->own, number, withheld);
+	if (job && may) {
+		job->waits = withheld;
+	}
+	mutex_unlock(&nested->lock);
+	return may;
+}
+
+// The leases of jobs that have ended come back, at the latest when what was lent out of them is back.
+static void release_ended(struct nested *nested, uint64_t now) {
+	list_for_each(&nested->ended, at) {
+		struct running_job *job = list_entry(at, struct running_job, link);
+		if (!job->released) {
+			lease_release(nested->own, job->origin->number, now);
+			job->released = true;
+		}
+		if (!job->freed && !lease_is_there(nested->sessions.table, job->origin->number)) {
+			set_slots(nested, nested->slots - 1);
+			job->freed = true;
+			cond_broadcast(&nested->changed);
+		}
+	}
+}
+
+// ---- what is lent to whom ----
+
+static struct loan *find_loan(const struct nested *nested, uint64_t number) {
+	list_for_each_entry(&nested->loans, struct loan, loan, link) {
+		if (loan->number == number) {
+			return loan;
+		}
+	}
+	return NULL;
+}
+
+static void loan_free(struct loan *loan) {
+	list_remove(&loan->link);
+	free((char *)loan->event.id.batch);
+	free((char *)loan->event.to);
+	free(loan);
+}
+
+// The slot of a job, or of a loan, that the lease is lent out of, or of an item that lends.
+static unsigned slot_of(struct nested *nested, const struct lease_grant *grant, const struct running_job *job) {
+	const struct loan *lender = find_loan(nested, grant->lender);
+	if (grant->lender) {
+		return lender ? lender->event.id.slot : job ? worker_slot(job->origin->worker) : 0;
+	}
+	list_for_each_entry(&nested->lendings, struct lending, item, link) {
+		if (item->lease == 0 && !item->ends) {
+			item->lease = grant->id.number;
+			return item->slot;
+		}
+	}
+	return 0;
+}
+
+// sessions.granted
+static void begin_loan(void *arg, const struct lease_grant *grant, const char *label, uint32_t pid) {
+	struct nested *nested = arg;
+	struct loan *loan = NEW(struct loan);
+	const struct loan *above = find_loan(nested, grant->below);
+	loan->number = grant->id.number;
+	loan->job = above ? above->job : grant->below;
+	struct running_job *job = find_job(nested, loan->job);
+	job = job ? job : find_in(&nested->ended, loan->job);
+	if (job) {
+		loan->event.id = nested->hooks.identify(nested->hooks.arg, job->origin);
+		loan->event.id.batch = xstrdup(loan->event.id.batch);
+		loan->of_job = true;
+	}
+	loan->event.id.slot = slot_of(nested, grant, job);
+	loan->event.to = xstrdup(label);
+	loan->event.pid = (int)pid;
+	loan->event.depth = above ? above->event.depth + 1 : 1;
+	loan->event.own = grant->lender;
+	loan->event.start = now_ns();
+	list_push_back(&nested->loans, &loan->link);
+}
+
+static void end_loans(struct nested *nested, uint64_t now) {
+	list_for_each(&nested->loans, at) {
+		struct loan *loan = list_entry(at, struct loan, link);
+		if (lease_is_there(nested->sessions.table, loan->number)) {
+			continue;
+		}
+		list_for_each_entry(&nested->lendings, struct lending, item, link) {
+			item->lease = item->lease == loan->number ? 0 : item->lease;
+		}
+		if (loan->of_job) {
+			loan->event.end = now;
+			nested->hooks.publish(nested->hooks.arg, &loan->event);
+		}
+		loan_free(loan);
+	}
+}
+
+// ---- slots beyond those of the jobs ----
+
+// The item: has taken a slot, and lends it until it is told to end.
+static enum work_status lend(struct worker *worker, struct queue *queue, void *data, size_t size) {
+	struct nested *nested = *(struct nested **)data;
+	struct lending lending = {.slot = worker_slot(worker)};
+	(void)queue;
+	(void)size;
+	if (nested->start_order) {
+		start_order_pass(nested->start_order, worker_slot(worker));
+	}
+	mutex_lock(&nested->lock);
+	--nested->submitted;
+	++nested->arrived;
+	++nested->lending;
+	nested->hooks.wake(nested->hooks.arg);
+	list_push_back(&nested->lendings, &lending.link);
+	while (!lending.ends) {
+		cond_wait(&nested->changed, &nested->lock);
+	}
+	list_remove(&lending.link);
+	--nested->ending;
+	--nested->lending;
+	mutex_unlock(&nested->lock);
+	return WORK_OK;
+}
+
+unsigned nested_lent(struct nested *nested) {
+	if (!nested) {
+		return 0;
+	}
+	mutex_lock(&nested->lock);
+	unsigned lent = nested->lending;
+	mutex_unlock(&nested->lock);
+	return lent;
+}
+
+static void drop(struct queue *queue, void *data, size_t size) {
+	struct nested *nested = *(struct nested **)data;
+	(void)queue;
+	(void)size;
+	mutex_lock(&nested->lock);
+	--nested->submitted;
+	mutex_unlock(&nested->lock);
+}
+
+static const struct work_type work_lend = {.name = "lend", .run = lend, .drop = drop};
+
+// The slots that nobody uses go back to the run.
+static void return_free(struct nested *nested) {
+	struct lease_stat stat;
+	lease_stat(nested->sessions.table, &stat);
+	unsigned free = nested->slots > stat.taken ? nested->slots - stat.taken : 0;
+	unsigned lending = nested->lending - nested->arrived - nested->ending;
+	unsigned n = free < lending ? free : lending;
+	list_for_each(&nested->lendings, at) {
+		struct lending *item = list_entry(at, struct lending, link);
+		if (n > 0 && item->lease == 0 && !item->ends) {
+			item->ends = true;
+			--n;
+			++nested->ending;
+			set_slots(nested, nested->slots - 1);
+			cond_broadcast(&nested->changed);
+		}
+	}
+}
+
+struct wanting {
+	struct nested *nested;
+	uint32_t wanted;           // of all clients so far
+};
+
+// As many items as leases are wanted. They are submitted by the job in which they are wanted, which runs on.
+static void submit_wanted(void *arg, uint64_t root, uint32_t wanted) {
+	struct wanting *wanting = arg;
+	struct nested *nested = wanting->nested;
+	const struct loan *loan = find_loan(nested, root);
+	const struct running_job *job = find_job(nested, loan ? loan->job : root);
+	wanting->wanted += wanted;
+	uint32_t most = wanting->wanted < nested->most ? wanting->wanted : nested->most;
+	const struct work work = {
+		.type = &work_lend,
+		.data = &nested,
+		.size = sizeof(nested),
+		.flags = WORK_LOCAL | WORK_LENT | WORK_NO_TOKEN, // no start of a job of its batch
+		.id = loan ? loan->job : root,
+	};
+	while (job && nested->submitted < most) {
+		struct worker *worker = job->origin->worker;
+		if (pool_submit(nested->pool, worker_queue(worker), worker, &work, 1) != SUBMIT_OK) {
+			return;
+		}
+		++nested->submitted;
+	}
+}
+
+// ---- the event loop ----
+
+void nested_starving(struct nested *nested) {
+	atomic_store_relaxed(&nested->starving, true);
+	nested->hooks.wake(nested->hooks.arg);
+}
+
+void nested_tell_slots(struct nested *nested, unsigned slots, enum controller_reason reason) {
+	if (nested) {
+		mutex_lock(&nested->lock);
+		sessions_announce(&nested->sessions, slots, reason);
+		mutex_unlock(&nested->lock);
+		nested->hooks.wake(nested->hooks.arg);
+	}
+}
+
+void nested_add_polls(struct nested *nested, struct polls *polls) {
+	connections_add_polls(&nested->connections, polls);
+}
+
+uint64_t nested_tick(struct nested *nested, const struct polls *polls) {
+	uint64_t now = now_ns(), next = TIME_NEVER;
+	mutex_lock(&nested->lock);
+	connections_serve(&nested->connections, polls, now);
+	if (nested->connections.n > 0 || !list_is_empty(&nested->ended) || nested->lending > 0) {
+		release_ended(nested, now);
+		end_loans(nested, now);
+		if (nested->lending > 0) { // what comes back is the run's, if it has work; its items and ours take turns
+			atomic_store_relaxed(&nested->starving, false);
+			nested->sessions.others_wait = pool_demand(nested->pool, 1) > 0;
+			if (nested->sessions.others_wait) {
+				return_free(nested);
+			}
+		}
+		set_slots(nested, nested->slots + nested->arrived);
+		nested->arrived = 0;
+		next = sessions_settle(&nested->sessions, /* quiet */ false, now);
+		return_free(nested);
+		struct wanting wanting = {.nested = nested};
+		lease_each_wanted(nested->sessions.table, submit_wanted, &wanting);
+		connections_flush(&nested->connections, now);
+		next = sessions_are_due(&nested->sessions) ? now : next;
+	}
+	mutex_unlock(&nested->lock);
+	return next;
+}
+
+// ---- life ----
+
+struct nested *nested_open(const struct executor *inner, unsigned slots, struct slots_bounds bounds, bool lends, struct context *context) {
+	struct nested *nested = NEW(struct nested);
+	random_bytes(&nested->secret, sizeof(nested->secret));
+	uint64_t random;
+	random_bytes(&random, sizeof(random));
+	buf_printf(&nested->name, "@fairpar-%d-%" PRIx64, (int)getpid(), random);
+	nested->inner = *inner;
+	nested->most = bounds.most;
+	nested->lends = lends;
+	nested->connections = (struct connections){.sessions = &nested->sessions, .listen_fd = abstract_listen(buf_str(&nested->name)), .spare_fd = -1};
+	if (nested->connections.listen_fd < 0) {
+		buf_fini(&nested->name);
+		free(nested);
+		return NULL;
+	}
+	mutex_init(&nested->lock, LOCK_NESTED);
+	cond_init(&nested->changed);
+	list_init(&nested->jobs);
+	list_init(&nested->ended);
+	list_init(&nested->lendings);
+	list_init(&nested->loans);
+	uint64_t now = now_ns();
+	sessions_init(&nested->sessions, &(struct sessions_config){
+		.slots = slots,
+		.bounds = bounds.least < bounds.most ? bounds : (struct slots_bounds){0},
+		.is_told = true,
+		.epoch = UINT32_MAX,
+	}, now);
+	nested->sessions.find_lease = find_lease;
+	nested->sessions.granted = begin_loan;
+	nested->sessions.arg = nested;
+	(void)sessions_settle(&nested->sessions, /* quiet */ true, now); // nobody was there before: it is open
+	nested->own = lease_join(nested->sessions.table, &(struct lease_client_config){.weight = 1}, NULL, now);
+	set_slots(nested, 0);
+	if (lends && getenv("FAIRPAR_POOL")) {
+		context_set_env(context, "FAIRPAR_POOL", ""); // --no-inherit: the slots are these
+	}
+	return nested;
+}
+
+void nested_claim(struct nested *nested, bool (*claim)(void *arg, uint32_t type, int fd), void *arg) {
+	nested->connections.claim = claim;
+	nested->connections.claim_arg = arg;
+}
+
+void nested_attach(struct nested *nested, struct pool *pool, struct start_order *start_order, const struct nested_hooks *hooks) {
+	nested->pool = pool;
+	nested->start_order = start_order;
+	nested->hooks = *hooks;
+}
+
+void nested_close(struct nested *nested) {
+	if (nested) {
+		uint64_t now = now_ns();
+		connections_fini(&nested->connections);
+		lease_leave(nested->own, now);
+		sessions_fini(&nested->sessions, now);
+		list_for_each(&nested->loans, at) {
+			loan_free(list_entry(at, struct loan, link));
+		}
+		cond_fini(&nested->changed);
+		mutex_fini(&nested->lock);
+		buf_fini(&nested->name);
+		free(nested);
+	}
+}

@@ -1,0 +1,106 @@
+// Lends slots of a run to the fairpars in its jobs (nested runs): together they use no more slots than the run has.
+//
+// A fairpar in a job finds $FAIRPAR_SOCK and connects (sharing/leases.c is that side). First it is lent the slot of its own job,
+// which only waits for it. For each further slot an item (WORK_LENT) is queued in the batch of that job: when its turn comes it
+// takes a slot, and lends it until the fairpar gives it back.
+//
+// nested_executor() wraps the run's executor, and so knows which attempts run.
+
+#ifndef FAIRPAR_SHARING_NESTED_H
+#define FAIRPAR_SHARING_NESTED_H
+
+#include "base/attr.h"
+#include "base/buf.h"
+#include "base/list.h"
+#include "base/polls.h"
+#include "job/event.h"
+#include "process/executor.h"
+#include "slots/controller.h"
+#include "slots/slots.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct context;
+struct job;
+struct nested;
+struct pool;
+struct start_order;
+struct worker;
+struct worker_state;
+
+// Where an attempt comes from: child_config.origin.
+struct attempt_origin {
+	uint64_t number;         // of the attempt
+	struct worker *worker;   // that runs it
+	const struct worker_state *state; // of that
+	const struct job *job;
+	const char *command;     // its text
+};
+
+// Opens the socket, and returns what nested_close() frees; NULL if there can be no socket: fairpars in jobs then have slots of
+// their own. `inner` (copied) runs the attempts. `slots`: how many the run has now. `bounds`: the fewest and the most that it may
+// have; equal if the number is fixed; least 0 if it is not known. Without `lends` the slots belong to another run or pool,
+// nothing is lent, and the socket is only for nested_claim().
+struct nested *nested_open(const struct executor *inner, unsigned slots, struct slots_bounds bounds, bool lends, struct context *context);
+struct executor nested_executor(struct nested *nested);
+
+// Sets the function that takes over connections of clients that ask for something else than slots (struct connections.claim).
+void nested_claim(struct nested *nested, bool (*claim)(void *arg, uint32_t type, int fd), void *arg);
+
+// What the run does for it. `arg` is passed to each.
+struct nested_hooks {
+	void (*wake)(void *arg); // the event loop. Any thread
+	struct event_job (*identify)(void *arg, const struct attempt_origin *origin); // an attempt that runs; strings borrowed
+	void (*publish)(void *arg, const struct event_lent *lent); // that a slot was lent and is back. From the event loop
+	void *arg;
+};
+
+// The worker pool whose slots are lent, and the order in which items start, or NULL. Both are borrowed, hooks are copied.
+void nested_attach(struct nested *nested, struct pool *pool, struct start_order *start_order, const struct nested_hooks *hooks);
+
+// Returns a new number for an attempt, and appends a variable for its environment, with a NUL behind it: FAIRPAR_SOCK, by which
+// fairpars in it find the run and borrow slots; or FAIRPAR_CONTROL, by which they only find the run, if nothing can be lent to
+// them. Any thread.
+uint64_t nested_add_variable(struct nested *nested, bool has_slot, struct buf *vars);
+
+// With `withheld`: from now on the slot of that attempt is not lent to fairpars in it, because the attempt waits for other jobs,
+// which use the slot meanwhile. Without: it may be lent again. Returns false, and changes nothing, if it is lent to a fairpar
+// just now. From the event loop.
+bool nested_withhold(struct nested *nested, uint64_t number, bool withheld);
+
+// Tells the fairpars in jobs that the run has so many slots now, because of `reason`. From the event loop. NULL-safe.
+void nested_tell_slots(struct nested *nested, unsigned slots, enum controller_reason reason);
+
+// Returns how many slots are taken by items that lend them (WORK_LENT). Any thread. NULL-safe.
+unsigned nested_lent(struct nested *nested);
+
+// For hooks.starving of the worker pool: the run has items for the slots that it lends. Any thread.
+void nested_starving(struct nested *nested);
+
+// For the event loop: nested_add_polls() adds its descriptors. nested_tick() serves the connections, called whenever the loop
+// wakes; returns when to call it again (now_ns() time), or TIME_NEVER.
+void nested_add_polls(struct nested *nested, struct polls *polls);
+uint64_t nested_tick(struct nested *nested, const struct polls *polls);
+
+// The attempts that run. Between nested_lock() and nested_unlock() none of them ends: their attempt_origin may be read, except
+// for what changes after the start, and their workers may be passed to pool_submit().
+void nested_lock(struct nested *nested);
+void nested_unlock(struct nested *nested);
+
+struct attempt_view {
+	const struct attempt_origin *origin;
+	uint64_t since;          // now_ns() time
+};
+
+// Finds the attempt of that number. Returns false if none runs, or the nonce is not the attempt's. With the lock.
+bool nested_find(const struct nested *nested, uint64_t number, uint64_t nonce, struct attempt_view *ret_view);
+
+// Iterates over them: *at is NULL at first. Returns false behind the last. With the lock.
+bool nested_next(const struct nested *nested, const struct list **at, struct attempt_view *ret_view);
+
+// Closes the socket and frees. Called when no job runs any more and the pool is gone. NULL-safe.
+void nested_close(struct nested *nested);
+
+#endif

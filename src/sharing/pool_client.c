@@ -1,0 +1,225 @@
+// Connects a fairpar to a pool, or to the run above it, as its options and environment say; starts the pool's server.
+
+#include "sharing/pool_client.h"
+
+#include "base/alloc.h"
+#include "base/diag.h"
+#include "cli/options.h"
+#include "process/daemon.h"
+#include "slots/server.h"
+#include "slots/slots.h"
+
+#include <errno.h>
+#include <fnmatch.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+// ---- the server ----
+
+enum { SERVER_ARGS = 9 };
+
+static int start_server(const struct server_config *config) {
+	char lock[16], listen[16], slots[40], name[] = "fairpar", option[] = POOL_SERVER_ARG, time[] = "time", turns[] = "turns";
+	snprintf(lock, sizeof(lock), "%d", config->lock_fd);
+	snprintf(listen, sizeof(listen), "%d", config->listen_fd);
+	if (config->bounds.most > 0) {
+		snprintf(slots, sizeof(slots), "auto:%u-%u", config->bounds.least, config->bounds.most);
+	} else {
+		snprintf(slots, sizeof(slots), "%u", config->slots > 0 ? config->slots : slots_usable_cpus()); // asked for only here: it takes long
+	}
+	char *dir = xstrdup(config->dir), *pool = xstrdup(config->name), *root = xstrdup(config->root);
+	char *argv[SERVER_ARGS + 1] = {name, option, lock, listen, slots, config->fair_time ? time : turns, dir, pool, root, NULL};
+	int result = daemon_start(argv, (int[]){config->lock_fd, config->listen_fd}, 2);
+	int error = errno;
+	free(dir);
+	free(pool);
+	free(root);
+	errno = error;
+	return result;
+}
+
+int pool_server_main(int argc, char *argv[]) {
+	if (argc != SERVER_ARGS) {
+		return EXIT_TROUBLE;
+	}
+	const int fds[] = {(int)strtol(argv[2], NULL, 10), (int)strtol(argv[3], NULL, 10)};
+	if (daemon_detach() != 0 || daemon_settle(fds, 2) != 0) {
+		return EXIT_TROUBLE;
+	}
+	sigset_t none; // main() has blocked signals, and only TERM is not ignored: who ends a server starts another, if anybody needs it
+	sigemptyset(&none);
+	signal(SIGTERM, SIG_DFL);
+	verify(sigprocmask(SIG_SETMASK, &none, NULL) == 0);
+	struct slots_bounds bounds = {0};
+	char *error = NULL;
+	if (slots_is_auto(argv[4]) && slots_auto_parse(POOL_SERVER_ARG, argv[4], MOST_POOL_SLOTS, &bounds, &error) != 0) {
+		free(error);
+		return EXIT_TROUBLE;
+	}
+	return server_run(&(struct server_config){
+		.lock_fd = 3,
+		.listen_fd = 4,
+		.slots = (unsigned)strtoul(argv[4], NULL, 10),
+		.bounds = bounds,
+		.fair_time = strcmp(argv[5], "time") == 0,
+		.dir = argv[6],
+		.name = argv[7],
+		.root = argv[8],
+	});
+}
+
+// ---- the client ----
+
+size_t pool_client_parse_lease(const char *value, struct lease_id *ret_id) {
+	const char *nonce = value ? strrchr(value, ':') : NULL, *number = nonce;
+	while (number && number > value && number[-1] != ':') {
+		--number;
+	}
+	char *number_end, *nonce_end;
+	if (!number || number <= value) {
+		return 0;
+	}
+	*ret_id = (struct lease_id){strtoull(number, &number_end, 16), strtoull(nonce + 1, &nonce_end, 16)};
+	return number_end == nonce && *nonce_end == '\0' && nonce[1] ? (size_t)(number - 1 - value) : 0;
+}
+
+// The lease of that pool that this process runs on.
+static struct lease_id lease_from_env(const char *pool) {
+	struct lease_id id;
+	const char *lease = getenv("FAIRPAR_LEASE");
+	size_t len = pool_client_parse_lease(lease, &id);
+	bool same = len > 0 && strlen(pool) == len && strncmp(lease, pool, len) == 0;
+	return same ? id : (struct lease_id){0};
+}
+
+void pool_client_add_lease(struct buf *buf, const char *pool, struct lease_id id) {
+	buf_printf(buf, "%s:%llx:%llx", pool, (unsigned long long)id.number, (unsigned long long)id.nonce);
+}
+
+// The settings of the command line for the batch of that name.
+static void apply_settings(struct client_config *config, const struct options *options, const char *batch) {
+	for (size_t i = 0; i < options->nsettings; ++i) {
+		const struct batch_setting *setting = &options->settings[i];
+		if (fnmatch(setting->pattern, batch, 0) == 0) {
+			config->weight = setting->option == OPT_WEIGHT ? (uint32_t)setting->value : config->weight;
+			config->priority = setting->option == OPT_PRIORITY ? (int32_t)setting->value : config->priority;
+		}
+	}
+}
+
+void pool_client_add_place(struct buf *buf, const char *pool, const struct client_event *event) {
+	static const char *const endings[] = {"th", "st", "nd", "rd"};
+	unsigned last = event->place % 10, teens = event->place / 10 % 10;
+	buf_printf(buf, "waits for a slot of %s%s: %u%s of %u", pool ? "pool " : "the run that it is started in", pool ? pool : "",
+	           event->place, endings[last < 4 && teens != 1 ? last : 0], event->waiting);
+	if (event->text[0]) {
+		buf_printf(buf, ", held by %s", event->text);
+	}
+}
+
+char *pool_client_label(char *const *words) {
+	struct buf line = BUF_INIT;
+	for (; *words; ++words) {
+		buf_printf(&line, "%s%s", line.len > 0 ? " " : "", *words);
+	}
+	return buf_take(&line);
+}
+
+// --pool-slots auto; and so it is for who says how many jobs at once he wants by -j auto alone.
+static struct slots_bounds bounds_wanted(const struct options *options) {
+	bool any = options->pool.slots == 0 && options->pool.bounds.most == 0 && options->jobs && slots_is_auto(options->jobs);
+	return any ? (struct slots_bounds){.least = 1, .most = MOST_POOL_SLOTS} : options->pool.bounds;
+}
+
+// Who finds a pool with another number of slots than he has said is told so.
+static void warn_of_slots(const struct client *client, const struct pool_options *pool) {
+	const struct slots_bounds found = client_bounds(client), *said = &pool->bounds;
+	const unsigned least = said->most > 0 ? said->least : (unsigned)pool->slots, most = said->most > 0 ? said->most : (unsigned)pool->slots;
+	char wanted[40], has[40];
+	if (most == 0 || (least == found.least && most == found.most)) {
+		return;
+	}
+	snprintf(wanted, sizeof(wanted), least < most ? "auto:%u-%u" : "%u", least, most);
+	snprintf(has, sizeof(has), found.least < found.most ? "auto:%u-%u" : "%u", found.least, found.most);
+	diag_warn("pool %s has %s slot%s already, not %s", pool->name, has, found.most == 1 ? "" : "s", wanted);
+}
+
+struct client *pool_client_open(const struct options *options, const char *dir, const char *label, bool shows_place, bool starts,
+                                bool *ret_refused) {
+	const struct pool_options *pool = &options->pool;
+	struct buf error = BUF_INIT;
+	int reason;
+	struct client_config config = {
+		.pool = pool->name,
+		.slots = (unsigned)pool->slots,
+		.bounds = bounds_wanted(options),
+		.observes = true,
+		.batch = pool->single ? options->batch : NULL,
+		.label = label,
+		.dir = dir,
+		.weight = (uint32_t)pool->weight,
+		.priority = (int32_t)pool->priority,
+		.below = lease_from_env(pool->name),
+		.shows_place = shows_place,
+		.reuses = !pool->single,
+		.start = starts ? start_server : NULL,
+	};
+	if (pool->single) {
+		apply_settings(&config, options, options->batch ? options->batch : dir ? dir : "");
+	}
+	struct client *client = client_open(&config, &error, &reason);
+	bool absent = reason == ENOENT || reason == ECONNREFUSED;
+	*ret_refused = !client && (reason == EPERM || (!starts && !absent));
+	if (*ret_refused) {
+		diag_error("%s", buf_str(&error));
+	} else if (!client && starts) {
+		diag_warn("%s: %s", buf_str(&error), pool->single ? "the command runs without a slot" : "one job runs at a time");
+	} else if (client && starts && !options->quiet) {
+		warn_of_slots(client, pool);
+	}
+	buf_fini(&error);
+	return client;
+}
+
+struct client *pool_client_open_spare(const struct options *options, const char *dir, const char *label) {
+	const struct client_config config = {
+		.pool = options->pool.name,
+		.label = label,
+		.dir = dir,
+		.weight = 1,
+		.spare = true,
+	};
+	struct buf error = BUF_INIT;
+	int reason;
+	struct client *client = client_open(&config, &error, &reason);
+	if (!client) {
+		diag_warn("--jobserver: %s: jobs get no spare slots", buf_str(&error));
+	}
+	buf_fini(&error);
+	return client;
+}
+
+struct client *pool_client_open_parent(const struct options *options, const char *dir, const char *label, char **ret_socket,
+                                       bool *ret_refused) {
+	struct client_config config = {.label = label, .dir = dir, .weight = 1, .reuses = true};
+	const char *value = options->pool.no_inherit ? NULL : getenv("FAIRPAR_SOCK");
+	size_t len = pool_client_parse_lease(value, &config.below);
+	*ret_refused = false;
+	*ret_socket = NULL;
+	if (len == 0) {
+		return NULL;
+	}
+	struct buf error = BUF_INIT, socket = BUF_INIT;
+	int reason;
+	buf_add(&socket, value, len);
+	config.socket = buf_str(&socket);
+	struct client *client = client_open(&config, &error, &reason);
+	*ret_refused = !client && reason == EPROTO;
+	if (*ret_refused) {
+		diag_error("%s", buf_str(&error));
+	}
+	buf_fini(&error);
+	*ret_socket = buf_take(&socket);
+	return client;
+}

@@ -1,0 +1,52 @@
+// Connects a fairpar to a pool, or to the run above it, as its options and environment say; starts the pool's server if there is
+// none.
+
+#ifndef FAIRPAR_SHARING_POOL_CLIENT_H
+#define FAIRPAR_SHARING_POOL_CLIENT_H
+
+#include "base/attr.h"
+#include "base/buf.h"
+#include "slots/client.h"
+
+#include <stdbool.h>
+
+struct options;
+
+// Connects to the pool options->pool.name. `dir` and `label` say where and what runs, for display; borrowed until client_close().
+// `starts`: starts a server if there is none. Returns NULL
+//	with *ret_refused, after an error message: the socket may be another user's; without `starts`, any other error too
+//	else with `starts`, after a warning that says how the caller goes on
+//	else silently: there is no server
+struct client *pool_client_open(const struct options *options, const char *dir, const char *label, bool shows_place, bool starts,
+                                bool *ret_refused) FP_NODISCARD;
+
+// Connects once more to the pool, whose server runs already, for slots that no other client waits for. `dir` and `label` as
+// above. Returns NULL after a warning.
+struct client *pool_client_open_spare(const struct options *options, const char *dir, const char *label) FP_NODISCARD;
+
+// Connects to the fairpar in whose job this one runs, by $FAIRPAR_SOCK. Returns NULL, silently, if there is none or it cannot be
+// reached: the run has slots of its own then; or NULL with *ret_refused, after an error message. *ret_socket: the name of its
+// socket, for pool_client_add_lease(), or NULL; the caller frees it in each case.
+struct client *pool_client_open_parent(const struct options *options, const char *dir, const char *label, char **ret_socket, bool *ret_refused)
+	FP_NODISCARD;
+
+// Appends "waits for a slot of pool NAME: 2nd of 3, held by …", from a CLIENT_PLACE; NULL for `pool`: of the run that
+// this one is started in.
+void pool_client_add_place(struct buf *buf, const char *pool, const struct client_event *event);
+
+// Reads "NAME:NUMBER:NONCE", the value of $FAIRPAR_LEASE, $FAIRPAR_SOCK and $FAIRPAR_CONTROL. Returns the length of the name, or
+// 0: it is no such value, or NULL.
+size_t pool_client_parse_lease(const char *value, struct lease_id *ret_id);
+
+// The words with blanks between them, for the caller to free().
+char *pool_client_label(char *const *words);
+
+// Appends the value of $FAIRPAR_LEASE, or of $FAIRPAR_SOCK where `pool` is the name of a socket, for a job on that
+// lease: so a process below the job is lent it.
+void pool_client_add_lease(struct buf *buf, const char *pool, struct lease_id id);
+
+// The first argument that makes main() call pool_server_main() before anything else: the slot server of a pool.
+#define POOL_SERVER_ARG "--internal-slot-server"
+int pool_server_main(int argc, char *argv[]);
+
+#endif

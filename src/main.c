@@ -1,10 +1,10 @@
 // fairpar: xargs for many queues. Starts up, picks the mode, returns the exit status.
 //
-// The map of src/. Data flows one way; only run/, modes/ and xargs/ put the other rooms together.
+// The map of src/. Data flows one way; only the rooms from core/ to run/, modes/ and xargs/ put the others together.
 //
-//   stdin, files, :::, manifest -> input: record -> run/feed: item in a batch's queue -> engine: whose turn -> worker
-//     -> run/job_run: the job -> process: child -> output: spool -> stdout, stderr
-//   what happens -> run/publish: event -> log, report (statistics, summary, status line) -> draw
+//   stdin, files, :::, manifest -> input: record -> feed: item in a batch's queue -> engine: whose turn -> worker
+//     -> exec: the job -> process: child -> output: spool -> stdout, stderr
+//   what happens -> core/publish: event -> log, report (statistics, summary, status line) -> draw
 //
 //   base/        memory, byte strings, maps, JSON, messages, threads, descriptors; src/LAYERS says where Linux alone is called
 //   term/        screen_write()     the status line's place on the terminal, and colours
@@ -37,30 +37,39 @@
 //     jobserver_slots.c   slots that are shared by make's jobserver, as its client or its server (jobserver_server.c; in a pool
 //                         jobserver_spare.c)
 //   xargs/       xargs_main()       `fairpar --xargs`, or called xargs: a run of its own kind
-//   run/         run_all()          run.c, the event loop: input, wake-ups; stop.c: signals, what ends a run
-//     setup.c             composition root: what a run is put together from, and what its pool and its writer call back
+//   pipe/        blockfeed_step()   --pipe: data cut into blocks, one for each job (block_feed.c, block.c); dealer.c: to jobs that run (tee.c)
+//   core/        struct run         the state of a run and of its parts, from which exec/, feed/ and run/ work:
 //     batch.c             the batches of a run, counted, and what the command line says of each
-//     feed.c              inputs, just ahead of need, into the queues of their batches (feed_open.c, feed_route.c)
-//     dag.c               a manifest's batches: which wait, which run, which are skipped (dag_node.c: one of them)
+//     dag_node.c          a batch of a manifest: its state, its own items
 //     job_spec.c          how the items of a batch become jobs: templates, context, environment
-//     item.c              an item as bytes, between its queueing (submission.c) and its job
-//     job_run.c           the life of a job on a worker: run, retry (retry_queue.c), then
-//     job_state.c         what is known of a job that has begun, and what its worker keeps from job to job
-//     counts.c            what has become of the jobs so far, and the halt that follows
-//     attempt.c           one attempt: command, environment, child
-//     job_output.c        where a job's output goes: spool, files (result_files.c), or items (line_items.c)
-//     batch_commands.c    what runs for a batch beside its items: on-failure, finally, listings
+//     item.c              an item as bytes, between its queueing and its job
+//     job_state.c         a job that has begun, and what its worker keeps from job to job
+//     publish.c           events, to all who subscribe: run, batches, attempts, waits
+//     counts.c            what follows from the end of a job for its batch, and the halt
+//     retry_queue.c       jobs that wait for their next attempt
+//     waits.c             jobs that wait for others, and the slots that they give up meanwhile
 //     admission.c         when a job may start: --load, --memfree, --delay auto (terminal.c: --tty, -p)
 //     auto_slots.c        how many jobs run at once by -j auto; learned_memory.c: what they needed in a former run
 //     autopack.c          how many items a process gets by --pack=auto; limits.c: how many descriptors and processes there may be
-//     block_feed.c        --pipe: data cut into blocks, one for each job (block.c); dealer.c: to jobs that run (tee.c)
-//     job_records.c       --joblog, and the jobs that --resume leaves out
-//     created_files.c     what jobs create, and who may remove a half one
-//     publish.c           events, to all who subscribe: run, batches, attempts, waits (log_sink.c: --log)
+//   record/      log_sink_open()    what a run leaves and shows:
+//     job_records.c       --joblog, and the jobs that --resume leaves out; added_jobs.c: the jobs of --add
+//     result_files.c      --results and --files
+//     log_sink.c          --log; pictures.c: --report and --trace, from a log
 //     status_display.c    the status line while the run goes (explain_live.c: why something has not started)
-//     end_summary.c       what is said at the end; pictures.c: --report and --trace, from a log
-//     waits.c             jobs that wait for others, and the slots that they give up meanwhile
-//     control.c           a run is spoken to: --status (control_status.c), --add (feed_added.c, added_jobs.c)
+//     end_summary.c       what is said at the end
+//   exec/        work_item          a job on its worker:
+//     submission.c        items, numbered and submitted together
+//     job_run.c           the life of a job: run, retry, end
+//     attempt.c           one attempt: command, environment, child
+//     job_output.c        where its output goes: spool, files, or items of another batch (line_items.c)
+//     created_files.c     what jobs create, and who may remove a half one
+//     batch_commands.c    what runs for a batch beside its items: on-failure, finally, listings
+//   feed/        feeds_fill()       inputs, just ahead of need, into the queues of their batches:
+//     feed.c              reads them; feed_open.c, feed_route.c (which batch), feed_added.c (--add)
+//   run/         run_all()          run.c, the event loop: input, wake-ups; stop.c: signals, what ends a run
+//     setup.c             composition root: what a run is put together from, and what its pool and its writer call back
+//     dag.c               a manifest's batches: which wait, which run, which are skipped
+//     control.c           a run is spoken to: --status (control_status.c), --add
 //   modes/       sem_run()          what is no run, or stands around one:
 //     show_mode.c         what is shown without a run: --check, --list, --from-log
 //     sem_mode.c, pool_mode.c        one command behind a semaphore, or in a slot of a pool
@@ -72,11 +81,11 @@
 #include "base/diag.h"
 #include "base/io.h"
 #include "cli/options.h"
+#include "run/run.h"
 #include "modes/modes.h"
 #include "process/context.h"
 #include "process/guardian.h"
 #include "process/signals.h"
-#include "run/run.h"
 #include "sharing/pool_client.h"
 #include "term/screen.h"
 #include "xargs/xargs.h"

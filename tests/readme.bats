@@ -159,7 +159,7 @@ run_block() {
 	done < <(grep -oE '`(struct [a-z_]+|[a-z_]+\(\)|[a-z]+_kind)`' "$guide" | tr -d '`()' | sort -u)
 }
 
-@test "the map in main.c and the README name each room, and the map each file of hosts/, sharing/, run/ and modes/ and none that is not there" {
+@test "the map in main.c and the README name each room, and the map each file of hosts/, sharing/ and of the rooms from pipe/ to modes/ and none that is not there" {
 	root=$BATS_TEST_DIRNAME/..
 	map=$(sed -n '/^$/q; p' "$root/src/main.c")
 	((${#map} > 3000)) || fail "the map is short: $map"
@@ -168,7 +168,7 @@ run_block() {
 		grep -qE "^//   $room/ " <<<"$map" || fail "the map has no room $room"
 		grep -qF "(src/$room)" "$readme" || fail "the README has no room $room"
 	done
-	for file in "$root"/src/{hosts,sharing,run,modes}/*.c; do
+	for file in "$root"/src/{hosts,sharing,pipe,core,record,exec,feed,run,modes}/*.c; do
 		grep -qE "(^|[^a-z_])$(basename "$file")" <<<"$map" || fail "the map has no file $(basename "$file")"
 	done
 	while read -r file; do

@@ -308,6 +308,11 @@ int options_hosts_read(const struct options *options, struct sshlogins *ret_list
 
 // ---- option_settle.c ----
 
+// True if --report or --trace asks for pictures of the run.
+static inline bool options_want_pictures(const struct options *options) {
+	return options->nreports > 0 || options->trace;
+}
+
 // Loads options->manifest, selects the batches that are named, and takes its `slurm` and `slots` into the options, which borrow them: they
 // are not to be used after the manifest. Prints what is wrong with any of it on stderr; *ret_unwritten: that could not be written. Returns
 // the manifest, which the caller frees with manifest_free(), or NULL after a message.

@@ -1,7 +1,7 @@
 // The slots of a run that are on several machines: one link for each of the others, and the count of the slots of all.
 //
 // A host has slots while it is up; the pool is told of each that comes and goes. An attempt whose connection is lost ends with
-// result.lost, and run/job_run.c runs it again, which takes a place anew. As its slots went with the connection, it waits for one
+// result.lost, and exec/job_run.c runs it again, which takes a place anew. As its slots went with the connection, it waits for one
 // elsewhere, or until the connection is back.
 
 #include "hosts/hosts_internal.h"

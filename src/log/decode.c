@@ -634,3 +634,12 @@ int eventread(int fd, const char *name, event_fn *fn, void *arg, struct buf *mes
 	free(reader.block);
 	return result;
 }
+
+int log_read(int fd, const char *name, event_fn *on_event, void *arg, bool with_messages) {
+	FP_CLEANUP(buf_fini) struct buf messages = BUF_INIT;
+	int result = eventread(fd, name, on_event, arg, &messages);
+	if (with_messages && diag_text(buf_str(&messages), messages.len) != 0) {
+		result = -1;
+	}
+	return result;
+}

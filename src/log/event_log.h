@@ -80,4 +80,8 @@ enum { EVENTREAD_LINE_MAX = 64 << 20 }; // a command of 2 MiB, escaped, with its
 // errors to *messages, a line for each: "NAME:LINE: error: …".
 int eventread(int fd, const char *name, event_fn *fn, void *arg, struct buf *messages) FP_NODISCARD;
 
+// Reads the log `fd` as eventread() does, and prints the messages if `with_messages`. Returns 0, or -1 if it is no log that can be
+// read, or a message could not be printed.
+int log_read(int fd, const char *name, event_fn *on_event, void *arg, bool with_messages) FP_NODISCARD;
+
 #endif

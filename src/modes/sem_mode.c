@@ -10,9 +10,9 @@
 #include "base/diag.h"
 #include "base/sync.h"
 #include "base/text.h"
-#include "process/guardian.h"
-#include "run/limits.h"
+#include "core/limits.h"
 #include "run/run.h"
+#include "process/guardian.h"
 #include "slots/semaphore.h"
 #include "slots/slots.h"
 

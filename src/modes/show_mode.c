@@ -1,5 +1,6 @@
 // What is shown without running anything: a manifest (--check, --list), and what the log of a run says (--from-log).
 
+#include "log/event_log.h"
 #include "modes/modes.h"
 
 #include "base/buf.h"
@@ -8,11 +9,11 @@
 #include "base/text.h"
 #include "manifest/manifest.h"
 #include "process/signals.h"
+#include "record/pictures.h"
+#include "record/subscribers.h"
 #include "report/explain.h"
 #include "report/run_stats.h"
 #include "run/dag.h"
-#include "run/pictures.h"
-#include "run/subscribers.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -71,7 +72,7 @@ static int open_log(const struct options *options) {
 	bool is_stdin = strcmp(options->from_log, "-") == 0;
 	int fd = is_stdin ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3) : open(options->from_log, O_RDONLY | O_CLOEXEC);
 	struct stat st;
-	if (fd >= 0 && pictures_wanted(options) && fstat(fd, &st) == 0 && !S_ISREG(st.st_mode)) {
+	if (fd >= 0 && options_want_pictures(options) && fstat(fd, &st) == 0 && !S_ISREG(st.st_mode)) {
 		int copy = pictures_spool(fd, tmpfile_dir("/tmp"));
 		int error = errno;
 		close(fd);
@@ -128,7 +129,7 @@ int show_log(const struct options *options) {
 	if (fd < 0) {
 		return EXIT_TROUBLE;
 	}
-	bool draws = pictures_wanted(options), prints = !draws || options->given[OPT_EXPLAIN] || options->given[OPT_SUMMARY];
+	bool draws = options_want_pictures(options), prints = !draws || options->given[OPT_EXPLAIN] || options->given[OPT_SUMMARY];
 	int result = prints ? print(options, fd) : 0;
 	if (result == 0 && draws) {
 		result = pictures_draw(options, fd, log_name(options), /* said */ prints);

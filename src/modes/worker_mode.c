@@ -1,10 +1,10 @@
 // --worker: how many slots a worker has, how long, and on which machine.
 
 #include "base/diag.h"
+#include "core/limits.h"
 #include "modes/modes.h"
 #include "process/context.h"
 #include "remote/worker.h"
-#include "run/limits.h"
 #include "slots/slots.h"
 
 #include <stdlib.h>

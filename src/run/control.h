@@ -12,7 +12,7 @@
 #include "base/attr.h"
 #include "base/buf.h"
 #include "base/polls.h"
-#include "run/run.h"
+#include "core/run.h"
 
 struct control;
 

@@ -5,12 +5,12 @@
 #include "base/alloc.h"
 #include "base/json.h"
 #include "base/map.h"
+#include "core/auto_slots.h"
+#include "core/job_state.h"
+#include "core/publish.h"
+#include "core/waits.h"
 #include "hosts/hosts.h"
 #include "report/run_stats.h"
-#include "run/auto_slots.h"
-#include "run/job_state.h"
-#include "run/publish.h"
-#include "run/waits.h"
 #include "sharing/nested.h"
 
 #include <inttypes.h>

@@ -17,12 +17,12 @@
 #include "base/diag.h"
 #include "base/text.h"
 #include "cli/options.h"
+#include "core/dag_node.h"
+#include "core/publish.h"
+#include "exec/job_run.h"
+#include "feed/feed.h"
 #include "hosts/hosts.h"
-#include "run/dag_node.h"
-#include "run/feed.h"
-#include "run/job_run.h"
-#include "run/publish.h"
-#include "run/subscribers.h"
+#include "record/subscribers.h"
 
 #include <errno.h>
 #include <unistd.h>
@@ -488,10 +488,6 @@ int dag_open(struct run *run) {
 		}
 	}
 	return 0;
-}
-
-bool dag_is_fed(const struct run *run) {
-	return !run->dag || run->dag->nwaiting == 0;
 }
 
 void dag_stop(struct run *run) {

@@ -3,7 +3,7 @@
 #ifndef FAIRPAR_RUN_DAG_H
 #define FAIRPAR_RUN_DAG_H
 
-#include "run/run.h"
+#include "core/run.h"
 
 // Checks, before any file is opened, that no file with items of a selected batch is also written because of an option, such as
 // --joblog. Returns 0, or -1 after a message.
@@ -19,9 +19,6 @@ int dag_open(struct run *run);
 // Does what the ends of jobs and batches have led to: begins batches, skips others. From the event loop, when it was
 // woken.
 void dag_advance(struct run *run);
-
-// True when no batch waits any more, so that further items can only come from running jobs. Also without run->dag.
-bool dag_is_fed(const struct run *run);
 
 // Prints one line on stderr: how each selected batch stands, and when it will be done if that is known (SIGUSR1).
 void dag_show(const struct run *run);

@@ -12,26 +12,26 @@
 #include "base/text.h"
 #include "base/wakeup.h"
 #include "base/write_limit.h"
+#include "core/admission.h"
+#include "core/auto_slots.h"
+#include "core/autopack.h"
+#include "core/dag_node.h"
+#include "core/limits.h"
+#include "core/publish.h"
+#include "core/retry_queue.h"
+#include "core/terminal.h"
+#include "core/waits.h"
 #include "engine/start_order.h"
+#include "exec/job_run.h"
+#include "feed/feed.h"
 #include "hosts/hosts.h"
 #include "process/signals.h"
-#include "run/admission.h"
-#include "run/auto_slots.h"
-#include "run/autopack.h"
+#include "record/job_records.h"
+#include "record/pictures.h"
+#include "record/result_files.h"
+#include "record/subscribers.h"
 #include "run/control.h"
 #include "run/dag.h"
-#include "run/dag_node.h"
-#include "run/feed.h"
-#include "run/job_records.h"
-#include "run/job_run.h"
-#include "run/limits.h"
-#include "run/pictures.h"
-#include "run/publish.h"
-#include "run/result_files.h"
-#include "run/retry_queue.h"
-#include "run/subscribers.h"
-#include "run/terminal.h"
-#include "run/waits.h"
 #include "sharing/jobserver_slots.h"
 #include "sharing/leases.h"
 #include "sharing/nested.h"
@@ -241,7 +241,7 @@ static int open_subscribers(struct run *run) {
 		return 0; // nothing happens
 	}
 	explain_live_subscribe(run);
-	return log_sink_subscribe(run, pictures_wanted(run->options));
+	return log_sink_subscribe(run, options_want_pictures(run->options));
 }
 
 // What the event loop sleeps on. Returns 0, or -1 after a message.

@@ -11,25 +11,25 @@
 #include "base/io.h"
 #include "base/text.h"
 #include "base/write_limit.h"
+#include "core/admission.h"
+#include "core/auto_slots.h"
+#include "core/publish.h"
+#include "core/retry_queue.h"
+#include "core/terminal.h"
+#include "core/waits.h"
 #include "engine/start_order.h"
+#include "exec/job_run.h"
+#include "feed/feed.h"
 #include "hosts/hosts.h"
+#include "pipe/block_feed.h"
 #include "process/signals.h"
-#include "run/added_jobs.h"
-#include "run/admission.h"
-#include "run/auto_slots.h"
-#include "run/block_feed.h"
+#include "record/added_jobs.h"
+#include "record/job_records.h"
+#include "record/pictures.h"
+#include "record/result_files.h"
+#include "record/subscribers.h"
 #include "run/control.h"
 #include "run/dag.h"
-#include "run/feed.h"
-#include "run/job_records.h"
-#include "run/job_run.h"
-#include "run/pictures.h"
-#include "run/publish.h"
-#include "run/result_files.h"
-#include "run/retry_queue.h"
-#include "run/subscribers.h"
-#include "run/terminal.h"
-#include "run/waits.h"
 #include "sharing/jobserver_slots.h"
 #include "sharing/leases.h"
 #include "sharing/nested.h"
@@ -328,7 +328,7 @@ static int find_status(const struct run *run, bool opened) {
 
 static void draw_pictures(struct run *run) {
 	int fd = log_sink_fd(run);
-	if (fd < 0 || !pictures_wanted(run->options) || publish_run(run)[0] == '\0') { // nothing was published
+	if (fd < 0 || !options_want_pictures(run->options) || publish_run(run)[0] == '\0') { // nothing was published
 		return;
 	}
 	if (!run->signal) {

@@ -26,7 +26,7 @@
 
 enum {
 	CHUNK = 64 * 1024,          // read at once
-	WORKER_STACK = 256 * 1024,  // as in run/hooks.c
+	WORKER_STACK = 256 * 1024,  // as in run/setup.c
 };
 
 // The reader.

@@ -32,7 +32,7 @@ static void check_block(struct block_splitter *splitter, const struct block_spli
 	buf_fini(&block);
 }
 
-// As src/run/block_feed.c does it: reads what is wanted, takes off blocks, keeps the rest.
+// As src/pipe/block_feed.c does it: reads what is wanted, takes off blocks, keeps the rest.
 static void check_cuts(const struct block_splitter_config *config, const char *data, size_t size) {
 	char *error = NULL;
 	struct block_splitter *splitter = block_splitter_create(config, &error);

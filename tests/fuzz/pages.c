@@ -191,7 +191,7 @@ static void check_utf8(const struct buf *text) {
 	buf_fini(&plain);
 }
 
-// ---- the drawing, as run/pictures.c does it ----
+// ---- the drawing, as record/pictures.c does it ----
 
 struct drawing {
 	struct run_stats *stats;

@@ -5,9 +5,9 @@
 #include "base/buf.h"
 #include "base/sync.h"
 #include "cli/options.h"
+#include "run/run.h"
 #include "process/context.h"
 #include "process/signals.h"
-#include "run/run.h"
 #include "test.h"
 
 #include <fcntl.h>

@@ -1,6 +1,6 @@
 // Tests of a queued item as bytes: what was written is read, whatever parts it has.
 
-#include "run/item.h"
+#include "core/item.h"
 
 #include "test.h"
 

@@ -1,0 +1,250 @@
+// -j auto: samples the running jobs and the machine, and gives the run the number of slots that the controller decides; or
+// tells the server of a pool, which decides there, what is seen of the jobs.
+
+#include "core/auto_slots.h"
+
+#include "base/alloc.h"
+#include "base/diag.h"
+#include "base/random.h"
+#include "core/admission.h"
+#include "core/publish.h"
+#include "engine/start_order.h"
+#include "process/activity.h"
+#include "sharing/nested.h"
+#include "slots/controller.h"
+#include "slots/machine.h"
+#include "slots/protocol.h"
+
+struct auto_slots {
+	struct run *run;
+	unsigned most;
+	unsigned slots;
+	const char *why;         // they were set last; NULL: as at the beginning
+	uint64_t changed;        // when
+	struct activity activity;
+	uint64_t random;
+	bool in_pool;            // whose server decides: what follows is not used
+	struct controller controller;
+	struct machine machine;
+	uint64_t due;            // the next sample
+	bool rests;              // no sample before that
+	atomic_bool starving;    // items wait for a slot, or the first job begins, since the last sample
+	atomic_bool idle;        // no job runs: the next one to begin is the first
+
+	mutex lock;              // guards what follows, and controller_batch of the batches
+	unsigned attempts;       // that have begun and not ended
+	unsigned width;          // slots of these
+	uint64_t ended;
+	double wall_ns, work_ns; // of these
+	uint64_t since;          // they are counted
+};
+
+static struct auto_slots *create(struct run *run, unsigned most, unsigned slots, uint64_t now) {
+	struct auto_slots *auto_slots = NEW(struct auto_slots);
+	auto_slots->run = run;
+	auto_slots->most = most;
+	auto_slots->slots = slots;
+	auto_slots->changed = auto_slots->since = now;
+	random_bytes(&auto_slots->random, sizeof(auto_slots->random));
+	mutex_init(&auto_slots->lock, LOCK_AUTO_SLOTS);
+	return auto_slots;
+}
+
+unsigned auto_slots_open(struct run *run, const struct slots_bounds *bounds) {
+	uint64_t now = now_ns();
+	struct auto_slots *auto_slots = run->auto_slots = create(run, bounds->most, 0, now);
+	machine_open(&auto_slots->machine, machine_root(), now);
+	controller_init(&auto_slots->controller, bounds->least, bounds->most, auto_slots->machine.cpus, now);
+	auto_slots->due = controller_resume(&auto_slots->controller, now);
+	return auto_slots->slots = auto_slots->controller.slots;
+}
+
+void auto_slots_open_in_pool(struct run *run, unsigned most, unsigned slots) {
+	run->auto_slots = create(run, most, slots, now_ns());
+	run->auto_slots->in_pool = true;
+	run->auto_slots->due = TIME_NEVER;
+}
+
+void auto_slots_close(struct run *run) {
+	struct auto_slots *auto_slots = run->auto_slots;
+	if (auto_slots) {
+		machine_close(&auto_slots->machine);
+		mutex_fini(&auto_slots->lock);
+		free(auto_slots);
+		run->auto_slots = NULL;
+	}
+}
+
+unsigned auto_slots_now(const struct auto_slots *auto_slots) {
+	return auto_slots->slots;
+}
+
+struct slots_bounds auto_slots_bounds(const struct run *run) {
+	const struct auto_slots *auto_slots = run->auto_slots;
+	if (!auto_slots) {
+		return (struct slots_bounds){run->slots_unknown ? 0 : run->slots, run->slots};
+	}
+	return (struct slots_bounds){auto_slots->in_pool ? 1 : auto_slots->controller.least, auto_slots->most};
+}
+
+// ---- what others tell ----
+
+void auto_slots_starving(struct auto_slots *auto_slots) {
+	if (!auto_slots->in_pool) {
+		atomic_store_relaxed(&auto_slots->starving, true);
+		run_wake(auto_slots->run);
+	}
+}
+
+void auto_slots_begin(struct auto_slots *auto_slots, unsigned width) {
+	mutex_lock(&auto_slots->lock);
+	++auto_slots->attempts;
+	auto_slots->width += width;
+	mutex_unlock(&auto_slots->lock);
+	if (atomic_load_relaxed(&auto_slots->idle) && atomic_exchange(&auto_slots->idle, false)) {
+		auto_slots_starving(auto_slots);
+	}
+}
+
+void auto_slots_end(struct auto_slots *auto_slots, struct batch *batch, unsigned width, const struct result *result) {
+	double wall = (double)result_wall(result) * width;
+	mutex_lock(&auto_slots->lock);
+	--auto_slots->attempts;
+	auto_slots->width -= width;
+	if (wall > 0) {
+		++auto_slots->ended;
+		auto_slots->wall_ns += wall;
+		auto_slots->work_ns += controller_work(&batch->pace, wall);
+	}
+	mutex_unlock(&auto_slots->lock);
+}
+
+// ---- a sample ----
+
+// Looks at the processes of some jobs, of `attempts` that have `width` slots. Those that have no process yet, or none any more, are
+// not seen.
+static void sample_jobs(struct auto_slots *auto_slots, unsigned attempts, unsigned width, struct controller_observation *observation) {
+	pid_t pids[ACTIVITY_PROCESSES];
+	unsigned running, alive;
+	size_t n = children_sample(auto_slots->run->children, random_next(&auto_slots->random), pids, ACTIVITY_PROCESSES, &running);
+	observation->busy = activity_sample(&auto_slots->activity, pids, n, observation->now, &alive);
+	unsigned all = running > attempts ? running : attempts;
+	observation->sampled = controller_sampled_slots(observation->running, width, all, alive);
+}
+
+// Takes what was counted since the last sample. Returns how many attempts have begun and not ended; *ret_width: their slots.
+static unsigned take_counts(struct auto_slots *auto_slots, struct controller_observation *observation, unsigned *ret_width) {
+	mutex_lock(&auto_slots->lock);
+	unsigned attempts = auto_slots->attempts;
+	*ret_width = auto_slots->width;
+	observation->ended = auto_slots->ended;
+	observation->wall_ns = auto_slots->wall_ns;
+	observation->work_ns = auto_slots->work_ns;
+	auto_slots->ended = 0;
+	auto_slots->wall_ns = auto_slots->work_ns = 0;
+	mutex_unlock(&auto_slots->lock);
+	return attempts;
+}
+
+// Tells of a number that has changed.
+static void note_slots(struct auto_slots *auto_slots, unsigned slots, const char *why) {
+	auto_slots->slots = slots;
+	auto_slots->why = why;
+	auto_slots->changed = now_ns();
+	start_order_reserve(auto_slots->run->start_order, slots, 0);
+	publish_slots(auto_slots->run, slots, why);
+}
+
+static void see_jobs(struct auto_slots *auto_slots, struct controller_observation *observation) {
+	unsigned width, attempts = take_counts(auto_slots, observation, &width);
+	width += nested_lent(auto_slots->run->nested);
+	// where half of the jobs wait for something else (the load, memory), more slots would only wait with them
+	observation->wanted = attempts <= 2 * children_count(auto_slots->run->children);
+	sample_jobs(auto_slots, attempts, width, observation);
+}
+
+// Looks, and decides. Returns when to do so again.
+static uint64_t observe(struct auto_slots *auto_slots, unsigned slots_taken, uint64_t now) {
+	struct controller *controller = &auto_slots->controller;
+	struct controller_observation observation = {.now = now, .running = slots_taken};
+	see_jobs(auto_slots, &observation);
+	machine_observe(&auto_slots->machine, &observation);
+	uint64_t due = controller_decide(controller, &observation);
+	if (controller->slots != auto_slots->slots) {
+		pool_set_slots(auto_slots->run->pool, controller->slots);
+		note_slots(auto_slots, controller->slots, controller_reason_name(controller->reason));
+		nested_tell_slots(auto_slots->run->nested, controller->slots, controller->reason);
+	}
+	return due;
+}
+
+void auto_slots_set(struct auto_slots *auto_slots, unsigned slots, const char *why) {
+	slots = slots < auto_slots->most ? slots : auto_slots->most;
+	if (slots != auto_slots->slots) {
+		note_slots(auto_slots, slots, why ? why : "begun anew");
+	}
+}
+
+void auto_slots_observe(struct auto_slots *auto_slots, struct observation *ret_observation) {
+	uint64_t used = thread_cpu_ns(), since = auto_slots->since;
+	struct pool_stat stat;
+	pool_stat(auto_slots->run->pool, &stat);
+	struct controller_observation observation = {.now = now_ns(), .running = (unsigned)stat.slots_taken};
+	see_jobs(auto_slots, &observation);
+	auto_slots->since = observation.now;
+	if (auto_slots->run->options->pool.jobserver && observation.busy > observation.sampled) { // more of them run on slots of their own
+		observation.busy = observation.sampled;
+	}
+	*ret_observation = (struct observation){
+		.sampled = (uint64_t)(observation.sampled * 1000),
+		.busy = (uint64_t)(observation.busy * 1000),
+		.since_ns = observation.now - since,
+		.ended = observation.ended,
+		.wall_ns = (uint64_t)observation.wall_ns,
+		.work_ns = (uint64_t)observation.work_ns,
+		.cost_ns = thread_cpu_ns() - used,
+		.held_up = !observation.wanted,
+	};
+}
+
+void auto_slots_show(const struct auto_slots *auto_slots) {
+	const char *why = auto_slots->why ? auto_slots->why : "as at the beginning";
+	diag_note("slots: %u for %.1fs: %s", auto_slots->slots, (double)(now_ns() - auto_slots->changed) / 1e9, why);
+}
+
+// After a rest: what was is of no use any more.
+static void begin_anew(struct auto_slots *auto_slots, uint64_t now) {
+	struct controller_observation ignored = {.now = now};
+	unsigned width;
+	auto_slots->rests = false;
+	(void)take_counts(auto_slots, &ignored, &width);
+	machine_observe(&auto_slots->machine, &ignored);
+	auto_slots->activity.n = 0;
+	auto_slots->due = controller_resume(&auto_slots->controller, now);
+}
+
+uint64_t auto_slots_tick(struct auto_slots *auto_slots, uint64_t now) {
+	struct run *run = auto_slots->run;
+	struct pool_stat stat;
+	if (run->stopping || auto_slots->in_pool) {
+		return TIME_NEVER;
+	}
+	if (atomic_exchange(&auto_slots->starving, false) && auto_slots->rests) {
+		begin_anew(auto_slots, now);
+	}
+	if (now < auto_slots->due) {
+		return auto_slots->due;
+	}
+	uint64_t used = thread_cpu_ns();
+	bool wanted = pool_demand(run->pool, 1) > 0; // auto_slots_starving() is called when there is some
+	atomic_store(&auto_slots->idle, wanted);     // before it is asked what runs
+	pool_stat(run->pool, &stat);
+	if (!wanted || stat.slots_taken == 0) {
+		auto_slots->rests = true;
+		return auto_slots->due = TIME_NEVER;
+	}
+	atomic_store_relaxed(&auto_slots->idle, false);
+	uint64_t due = observe(auto_slots, (unsigned)stat.slots_taken, now);
+	uint64_t earliest = now + (thread_cpu_ns() - used) * CONTROLLER_COST_PART;
+	return auto_slots->due = due > earliest ? due : earliest;
+}

@@ -1,0 +1,122 @@
+// The batches of a run: counted references, and what the command line says of those that a pattern names.
+
+#include "core/batch.h"
+
+#include "base/alloc.h"
+#include "base/diag.h"
+#include "base/text.h"
+#include "core/autopack.h"
+#include "core/publish.h"
+#include "core/run.h"
+#include "hosts/hosts.h"
+
+#include <fnmatch.h>
+
+struct batch *batch_new(struct run *run, const char *name) {
+	struct batch *batch = NEW(struct batch);
+	atomic_init(&batch->refs, 1);
+	batch->run = run;
+	batch->specs = run->specs;
+	batch->width = 1;
+	batch->name = xstrdup(name);
+	learned_memory_restore(run, name, &batch->memory);
+	batch->autopack = run->options->packing.by_time ? autopack_create() : NULL;
+	return batch;
+}
+
+void batch_open_output_queue(struct batch *batch) {
+	const struct options *options = batch->run->options;
+	if (batch->run->writer && (options->keep_order || options->dry_run)) {
+		batch->output_queue = output_queue_open(batch->run->writer);
+	}
+}
+
+void batch_skip_output(struct batch *batch, uint64_t order) {
+	if (batch->output_queue && order > 0) {
+		writer_skip(batch->run->writer, batch->output_queue, order);
+	}
+}
+
+struct batch *batch_ref(struct batch *batch) {
+	atomic_add_relaxed(&batch->refs, 1); // the caller knows that it cannot go away meanwhile
+	return batch;
+}
+
+void batch_unref(struct batch *batch) {
+	// acquire and release: who frees it sees what the others did before their own unref
+	if (atomic_fetch_sub_explicit(&batch->refs, 1, memory_order_acq_rel) > 1) {
+		return;
+	}
+	if (batch->output_queue) {
+		output_queue_close(batch->run->writer, batch->output_queue);
+	}
+	publish_batch_end(batch);
+	for (size_t i = 0; i < batch->nspecs; ++i) {
+		job_spec_free(batch->specs[i]);
+	}
+	job_spec_free(batch->finally);
+	job_spec_free(batch->listing);
+	hosts_unbind(batch->binding);
+	if (batch->nspecs > 0) {
+		free(batch->specs);
+	}
+	free(batch->autopack);
+	free(batch->name);
+	free(batch);
+}
+
+void batch_retire(struct batch *batch) {
+	struct run *run = batch->run;
+	mutex_lock(&run->lock);
+	batch->next_dead = run->dead;
+	run->dead = batch;
+	mutex_unlock(&run->lock);
+}
+
+void batches_reap(struct run *run) {
+	mutex_lock(&run->lock);
+	struct batch *dead = run->dead;
+	run->dead = NULL;
+	mutex_unlock(&run->lock);
+	while (dead) {
+		struct batch *next = dead->next_dead;
+		batch_unref(dead);
+		dead = next;
+	}
+}
+
+void batch_override(struct run *run, const char *name, struct queue_attrs *attrs) {
+	for (size_t i = 0; i < run->options->nsettings; ++i) {
+		const struct batch_setting *setting = &run->options->settings[i];
+		if (fnmatch(setting->pattern, name, 0) != 0) {
+			continue;
+		}
+		run->settings_used[i] = true;
+		switch (setting->option) {
+		case OPT_WEIGHT: attrs->weight = (uint32_t)setting->value; break;
+		case OPT_MAX_PARALLEL: attrs->max_parallel = (uint32_t)setting->value; break;
+		case OPT_RATE: attrs->start_interval = (uint64_t)setting->value; break;
+		case OPT_PRIORITY: attrs->priority = (int32_t)setting->value; break;
+		case OPT_LONG_RUNNING: attrs->long_running = setting->value; break;
+		default: attrs->prefer_fairness = setting->value; break; // OPT_PREFER_FAIRNESS
+		}
+	}
+	if (run->options->dry_run) {
+		attrs->start_interval = 0; // nothing is started
+	}
+	if (run_is_serial(run)) {
+		attrs->long_running = false; // it would have threads of its own
+	}
+}
+
+void batches_warn_unused(const struct run *run) {
+	const struct options *options = run->options;
+	for (size_t i = 0; i < options->nsettings && !options->quiet; ++i) {
+		const struct batch_setting *setting = &options->settings[i];
+		if (!run->settings_used[i] && strcmp(setting->pattern, "*") != 0) {
+			diag_warn(options->manifest ? "--%s: no batch that runs is called '%s'"
+			          : options->batch_by ? "--%s: there was no batch '%s'" : "--%s: there is no batch '%s', unless a job adds it",
+			          option_table[setting->option].name, text_shows(setting->pattern));
+		}
+	}
+}

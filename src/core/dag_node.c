@@ -1,0 +1,233 @@
+// A batch of a manifest while the run goes: its state, its queue, the specs and items of its jobs, and what workers report of it.
+// What follows from that is decided in dag.c.
+
+#include "core/dag_node.h"
+
+#include "base/alloc.h"
+#include "base/diag.h"
+#include "base/text.h"
+#include "core/auto_slots.h"
+#include "shell/split.h"
+
+#include <string.h>
+
+struct dag_node *dag_node_of(const struct run *run, const struct manifest_batch *plan) {
+	return &run->dag->all[plan - run->manifest->batches];
+}
+
+void dag_node_job_runs(struct dag_node *node) {
+	if (!atomic_load_relaxed(&node->has_run)) {
+		atomic_store_relaxed(&node->has_run, true);
+	}
+}
+
+struct result dag_node_result(const struct dag_node *node) {
+	struct dag *dag = node->run->dag;
+	mutex_lock(&dag->lock);
+	struct result result = atomic_load_relaxed(&node->failed) ? node->first : (struct result){.outcome = OUTCOME_OK};
+	mutex_unlock(&dag->lock);
+	return result;
+}
+
+bool dag_is_fed(const struct run *run) {
+	return !run->dag || run->dag->nwaiting == 0;
+}
+
+// ---- its queue ----
+
+void dag_node_release(struct dag_node *node) {
+	struct queue *queue = node->queue;
+	struct batch *batch = node->batch;
+	node->queue = NULL;
+	node->batch = NULL;
+	pool_queue_close(node->run->pool, queue);
+	batch_unref(batch);
+}
+
+void dag_node_settle(struct dag_node *node) {
+	if (!node->queue || !node->fed || node->nfeeders > 0) {
+		return;
+	}
+	if (node->state == NODE_SKIPPED) {
+		pool_cancel(node->run->pool, node->queue); // what was emitted into it meanwhile
+	}
+	dag_node_release(node);
+}
+
+void dag_node_fed(struct dag_node *node) {
+	node->fed = true;
+	dag_node_settle(node);
+}
+
+// ---- what workers post ----
+
+// With dag->lock.
+static void post(struct dag_node *node) {
+	if (list_is_empty(&node->posted)) {
+		list_push_back(&node->run->dag->posted, &node->posted);
+	}
+}
+
+void dag_node_job_failed(struct dag_node *node, const struct result *result) {
+	struct dag *dag = node->run->dag;
+	if (atomic_load_relaxed(&node->failed)) {
+		return; // there may be very many
+	}
+	mutex_lock(&dag->lock);
+	if (!atomic_exchange(&node->failed, true)) {
+		node->first = *result;
+		post(node);
+	}
+	mutex_unlock(&dag->lock);
+	run_wake(node->run);
+}
+
+void dag_node_ended(struct dag_node *node) {
+	struct dag *dag = node->run->dag;
+	mutex_lock(&dag->lock);
+	node->ended = true;
+	post(node);
+	mutex_unlock(&dag->lock);
+	run_wake(node->run);
+}
+
+// ---- specs ----
+
+unsigned dag_node_width(const struct dag_node *node, unsigned width) {
+	unsigned slots = auto_slots_bounds(node->run).most; // the pool cuts it to those of the moment
+	if (width <= slots) {
+		return width;
+	}
+	diag_warn("batch '%s': slots_per_job: %u is cut to the %u slot%s there %s", text_shows(node->plan->name), width,
+	          slots, slots == 1 ? "" : "s", slots == 1 ? "is" : "are");
+	return slots;
+}
+
+// Returns NULL after a message.
+static struct job_spec *make_spec(struct dag_node *node, const struct manifest_job *job, const char *command,
+                                  bool templates) {
+	struct run *run = node->run;
+	struct job_spec *spec = NEW(struct job_spec);
+	const struct manifest_matrix *matrix = &node->plan->matrix;
+	struct names names = {.names = xcalloc(matrix->naxes, sizeof(*names.names)), .n = matrix->naxes};
+	for (size_t i = 0; i < matrix->naxes; ++i) {
+		names.names[i] = (char *)matrix->axes[i].name;
+	}
+	struct job_texts texts = {
+		.manifest = run->manifest, .batch = node->plan, .job = job, .command = command, .templates = templates,
+	};
+	int failed = job_spec_from_job(spec, run->options, run->context, &texts, &names);
+	free(names.names);
+	if (failed) {
+		job_spec_free(spec);
+		return NULL;
+	}
+	spec->width = job == node->plan->job ? node->batch->width : dag_node_width(node, spec->width);
+	return spec;
+}
+
+// For a command that is no item of the batch: it has the batch's context, and nothing that follows from a job.
+static struct job_spec *make_plain_spec(struct dag_node *node, const char *command) {
+	struct manifest_job job = *node->plan->job;
+	job.then = (struct manifest_texts){NULL, 0};
+	job.on_failure = job.creates = NULL;
+	job.retries = 0;
+	job.slots_per_job = 1;
+	return make_spec(node, &job, command, /* templates */ false);
+}
+
+int dag_node_make_specs(struct dag_node *node) {
+	const struct manifest_batch *plan = node->plan;
+	struct batch *batch = node->batch;
+	bool has_items = manifest_batch_has_items(plan);
+	batch->nspecs = plan->ncommands + 1; // its own, then those of `commands` with keys of their own
+	batch->specs = xcalloc(batch->nspecs, sizeof(*batch->specs));
+	batch->specs[0] = make_spec(node, plan->job, has_items ? plan->run : NULL, has_items);
+	bool failed = !batch->specs[0];
+	if (plan->finally) {
+		batch->finally = make_plain_spec(node, plan->finally);
+		failed |= !batch->finally;
+	}
+	if (plan->source == MANIFEST_COMMAND) {
+		batch->listing = make_plain_spec(node, plan->source_text);
+		failed |= !batch->listing;
+	}
+	return failed ? -1 : 0;
+}
+
+// ---- items ----
+
+static size_t list_length(const struct manifest_batch *plan) {
+	switch (plan->source) {
+	case MANIFEST_ARGS: return plan->args.n;
+	case MANIFEST_MATRIX: return plan->matrix.nrows;
+	case MANIFEST_NONE: return plan->nfeeders > 0 ? 0 : plan->run ? 1 : plan->ncommands;
+	default: return 0;
+	}
+}
+
+size_t dag_node_left(const struct dag_node *node) {
+	return list_length(node->plan) - node->next;
+}
+
+// A record that is a command: a line, or without a shell its words.
+static void command_record(struct dag_node *node, const char *text, unsigned spec, struct record *ret_record,
+                           const char **ret_bad) {
+	*ret_record = (struct record){.args = text, .size = strlen(text) + 1, .nargs = 1};
+	if (node->batch->specs[spec]->by.shell) {
+		return;
+	}
+	size_t n;
+	buf_reset(&node->words);
+	if (words_split(text, &node->words, &n, ret_bad) == 0) {
+		*ret_record = (struct record){.args = buf_str(&node->words), .size = node->words.len, .nargs = (uint32_t)n};
+	}
+}
+
+static void entry_record(struct dag_node *node, size_t i, struct record *ret_record, unsigned *ret_spec,
+                         const char **ret_bad) {
+	const struct manifest_command *entry = &node->plan->commands[i];
+	if (entry->job != node->plan->job) {
+		*ret_spec = (unsigned)i + 1;
+		node->batch->specs[i + 1] = make_spec(node, entry->job, NULL, /* templates */ false);
+		if (!node->batch->specs[i + 1]) {
+			*ret_spec = 0;
+			*ret_record = (struct record){.args = entry->run, .size = strlen(entry->run) + 1, .nargs = 1};
+			*ret_bad = "cannot be set up";
+			return;
+		}
+	}
+	command_record(node, entry->run, *ret_spec, ret_record, ret_bad);
+}
+
+static void row_record(struct dag_node *node, size_t row, struct record *ret_record) {
+	const struct manifest_matrix *matrix = &node->plan->matrix;
+	buf_reset(&node->words);
+	for (size_t axis = 0; axis < matrix->naxes; ++axis) {
+		const char *value = manifest_matrix_value(matrix, row, axis);
+		buf_add(&node->words, value, strlen(value) + 1);
+	}
+	*ret_record = (struct record){
+		.args = buf_str(&node->words), .size = node->words.len, .nargs = (uint32_t)matrix->naxes,
+	};
+}
+
+bool dag_node_next(struct dag_node *node, struct record *ret_record, unsigned *ret_spec, const char **ret_bad) {
+	const struct manifest_batch *plan = node->plan;
+	if (dag_node_left(node) == 0) {
+		return false;
+	}
+	size_t i = node->next++;
+	*ret_spec = 0;
+	*ret_bad = NULL;
+	if (plan->source == MANIFEST_ARGS) {
+		*ret_record = (struct record){.args = plan->args.at[i], .size = strlen(plan->args.at[i]) + 1, .nargs = 1};
+	} else if (plan->source == MANIFEST_MATRIX) {
+		row_record(node, i, ret_record);
+	} else if (plan->run) {
+		command_record(node, plan->run, 0, ret_record, ret_bad);
+	} else {
+		entry_record(node, i, ret_record, ret_spec, ret_bad);
+	}
+	return true;
+}

@@ -1,0 +1,390 @@
+// How the items of a batch become jobs: texts parsed, contexts and environments put together, once for many jobs.
+
+#include "core/job_spec.h"
+
+#include "base/alloc.h"
+#include "base/diag.h"
+#include "base/text.h"
+#include "shell/shell.h"
+#include "shell/split.h"
+
+#include <errno.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+// ---- templates ----
+
+struct template *job_spec_parse(const char *const *words, size_t n, unsigned flags, const struct names *names,
+                              bool *ret_failed) {
+	char *error;
+	struct template *template = template_parse(words, n, flags, names, &error);
+	if (!template) {
+		diag_error_free(error);
+		*ret_failed = true;
+	}
+	return template;
+}
+
+bool job_spec_any(const struct job_spec *spec, bool (*is_such)(const struct template *template)) {
+	const struct template *all[] = {spec->command, spec->on_failure, spec->tag, spec->workdir};
+	bool found = false;
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]) + spec->nthen && !found; ++i) {
+		const struct template *one = i < spec->nthen ? spec->then[i] : all[i - spec->nthen];
+		found = one && is_such(one);
+	}
+	for (size_t i = 0; i < spec->ntransferred + spec->nreturned && !found; ++i) {
+		found = is_such(i < spec->ntransferred ? spec->transferred[i] : spec->returned[i - spec->ntransferred]);
+	}
+	return found;
+}
+
+// How the texts of one spec are read.
+struct spec_parse {
+	const struct names *names;
+	unsigned flags;
+	const char *slot_var; // set for each job, or NULL
+	bool split;    // no shell: into words, which mean nothing to anybody
+	bool failed;
+};
+
+static struct template *parse_text(struct spec_parse *parse, const char *text) {
+	if (!text) {
+		return NULL;
+	}
+	if (!parse->split) {
+		return job_spec_parse(&text, 1, parse->flags, parse->names, &parse->failed);
+	}
+	struct buf bytes = BUF_INIT;
+	struct template *template = NULL;
+	size_t n;
+	const char *error;
+	if (words_split(text, &bytes, &n, &error) != 0) {
+		diag_error("'%s': %s", text_shows(text), error);
+		parse->failed = true;
+	} else {
+		const char **words = xcalloc(n, sizeof(*words));
+		const char *at = bytes.data;
+		for (size_t i = 0; i < n; ++i, at += strlen(at) + 1) {
+			words[i] = at;
+		}
+		template = job_spec_parse(words, n, parse->flags | TEMPLATE_QUOTE, parse->names, &parse->failed);
+		free(words);
+	}
+	buf_fini(&bytes);
+	return template;
+}
+
+static void parse_then(struct job_spec *spec, struct spec_parse *parse, const char *const *texts, size_t n) {
+	spec->then = xcalloc(n, sizeof(*spec->then));
+	for (; spec->nthen < n; ++spec->nthen) {
+		spec->then[spec->nthen] = parse_text(parse, texts[spec->nthen]);
+	}
+}
+
+// `item` is what --tag puts in front of the lines.
+static void parse_tag(struct job_spec *spec, const struct options *options, const char *item, struct spec_parse *parse) {
+	const char *tag = options->tagstring ? options->tagstring : options->tag && !options->onall ? item : NULL;
+	if (tag) {
+		spec->tag = job_spec_parse(&tag, 1, TEMPLATE_RAW | (parse->flags & TEMPLATE_CONTEXT), parse->names, &parse->failed);
+	}
+}
+
+// ---- the environment ----
+
+// Is that the entry of the variable? `name` may be NULL.
+static bool is_of(const char *entry, const char *name) {
+	size_t len = name ? strlen(name) : 0;
+	return name && strncmp(entry, name, len) == 0 && entry[len] == '=';
+}
+
+// The variables that fairpar has, under those of the manifest.
+static void make_env(struct job_spec *spec, char *const *all, const struct manifest_pair *pairs, size_t npairs,
+                     struct spec_parse *parse) {
+	size_t nall = 0;
+	while (all[nall]) {
+		++nall;
+	}
+	spec->env = xcalloc(nall + npairs + 2, sizeof(*spec->env));
+	for (size_t i = 0; i < nall; ++i) {
+		bool hidden = manifest_env_is_set_for_each(all[i]) || is_of(all[i], parse->slot_var)
+			|| (spec->start && (is_of(all[i], "PWD") || is_of(all[i], "OLDPWD")));
+		for (size_t k = 0; k < npairs && !hidden; ++k) {
+			hidden = is_of(all[i], pairs[k].name);
+		}
+		if (!hidden) {
+			spec->env[spec->nenv++] = all[i];
+		}
+	}
+	spec->vars = xcalloc(npairs, sizeof(*spec->vars));
+	for (size_t i = 0; i < npairs; ++i) {
+		const struct manifest_pair *pair = &pairs[i];
+		bool is_path = strcmp(pair->name, "PATH") == 0;
+		if (!(parse->flags & TEMPLATE_LITERAL) && strchr(pair->value, '{')) {
+			spec->by.path = is_path ? "" : spec->by.path; // another for each job: the shell looks there
+			spec->vars[spec->nvars++] = (struct variable){
+				.name = xstrdup(pair->name),
+				.value = job_spec_parse(&pair->value, 1, TEMPLATE_RAW, parse->names, &parse->failed),
+			};
+			continue;
+		}
+		spec->by.path = is_path ? pair->value : spec->by.path;
+		buf_printf(&spec->strings, "%s=%s", pair->name, pair->value);
+		buf_addc(&spec->strings, '\0');
+	}
+	const char *at = buf_str(&spec->strings), *end = at + spec->strings.len; // the bytes stand still from here on
+	for (; at < end; at += strlen(at) + 1) {
+		spec->env[spec->nenv++] = (char *)at;
+	}
+}
+
+void job_spec_add_variable(struct buf *vars, const struct variable *variable, const struct expansion *x) {
+	buf_printf(vars, "%s=", variable->name);
+	template_expand(variable->value, x, vars);
+	buf_addc(vars, '\0');
+}
+
+size_t job_spec_add_item(struct buf *vars, const struct record *record) {
+	const char *at = record->args;
+	buf_adds(vars, "FAIRPAR_ITEM=");
+	for (uint32_t i = 0; i < record->nargs; ++i, at += strlen(at) + 1) {
+		buf_adds(vars, i > 0 ? " " : "");
+		buf_adds(vars, at);
+	}
+	buf_addc(vars, '\0');
+	at = record->args;
+	for (uint32_t i = 0; i < record->nargs; ++i, at += strlen(at) + 1) {
+		buf_printf(vars, "FAIRPAR_ITEM_%u=", i + 1);
+		buf_adds(vars, at);
+		buf_addc(vars, '\0');
+	}
+	return 1 + record->nargs;
+}
+
+// The directory of this process, by the name that the shell has for it, which may lead over symbolic links.
+static char *current_dir(void) {
+	struct stat named, here;
+	const char *name = getenv("PWD");
+	bool known = name && name[0] == '/' && stat(name, &named) == 0 && stat(".", &here) == 0 && named.st_dev == here.st_dev
+	             && named.st_ino == here.st_ino;
+	char *dir = known ? xstrdup(name) : getcwd(NULL, 0);
+	return dir ? dir : xstrdup("."); // it is gone
+}
+
+// ---- the command line ----
+
+static void parse_paths(struct template ***ret_paths, size_t *n, const char *const *texts, size_t ntexts, const struct names *names, bool *ret_failed) {
+	*ret_paths = xrealloc(*ret_paths, (*n + ntexts + 1) * sizeof(**ret_paths));
+	for (size_t i = 0; i < ntexts; ++i) {
+		struct template *path = job_spec_parse(&texts[i], 1, TEMPLATE_RAW, names, ret_failed);
+		if (path) {
+			(*ret_paths)[(*n)++] = path;
+		}
+	}
+}
+
+// The files to other machines and from them.
+static void parse_files(struct job_spec *spec, const struct options *options, const struct names *names, bool *ret_failed) {
+	static const char *const item[] = {"{}"};
+	parse_paths(&spec->transferred, &spec->ntransferred, item, options->transfers_item, NULL, ret_failed);
+	parse_paths(&spec->transferred, &spec->ntransferred, options->transferred, options->ntransferred, names, ret_failed);
+	parse_paths(&spec->returned, &spec->nreturned, options->returned, options->nreturned, names, ret_failed);
+}
+
+int job_spec_from_options(struct job_spec *ret_spec, const struct options *options, struct context *context, char *shell,
+                        const struct names *names) {
+	unsigned repeats = options->packing.repeats ? TEMPLATE_CONTEXT : 0;
+	struct spec_parse parse = {.names = names, .flags = TEMPLATE_APPEND | repeats, .slot_var = options->slot_var};
+	*ret_spec = (struct job_spec){
+		.shell = shell,
+		.by = {.shell = shell},
+		.context = context_ref(context),
+		.timeout = options->timeout,
+		.attempts = options->attempts,
+		.delay = options->retry_delay,
+		.width = 1,
+		.output = options->output,
+	};
+	if (options->ncommand > 0) {
+		const char *const *words = (const char *const *)options->command;
+		// what comes by stdin has no name to append
+		bool has_item = (!options->pipe || options->cat) && !options->tee;
+		unsigned flags = (has_item ? TEMPLATE_APPEND : 0) | repeats | (options->quote ? TEMPLATE_QUOTE : 0);
+		ret_spec->command = job_spec_parse(words, options->ncommand, flags, names, &parse.failed);
+	}
+	parse_then(ret_spec, &parse, options->then, options->nthen);
+	parse.flags = repeats;
+	ret_spec->on_failure = parse_text(&parse, options->on_failure);
+	if (options->workdir) {
+		// renamed strings may be anything, also what stands in the path of one's home
+		const struct names *named = options->own_workdir ? NULL : names;
+		ret_spec->workdir = job_spec_parse(&options->workdir, 1, TEMPLATE_RAW, named, &parse.failed);
+		ret_spec->start = current_dir();
+		buf_printf(&ret_spec->strings, "OLDPWD=%s", ret_spec->start); // as after cd(1), which GNU parallel has there
+		buf_addc(&ret_spec->strings, '\0');
+	}
+	if (sshlogins_has_remote(&options->hosts)) {
+		parse_files(ret_spec, options, names, &parse.failed);
+	}
+	parse_tag(ret_spec, options, "{}", &parse);
+	make_env(ret_spec, context->env, NULL, 0, &parse);
+	return parse.failed ? -1 : 0;
+}
+
+// ---- an added job ----
+
+// The variables that tie a job to its run are the run's, whatever whoever adds it has there.
+static bool is_of_run(const char *entry) {
+	return is_of(entry, "FAIRPAR_COOKIE") || is_of(entry, "FAIRPAR_POOL");
+}
+
+static void add_env_of(struct job_spec *spec, const struct context *context, const struct control_job *added, const char *slot_var) {
+	const char *at = added->env;
+	for (uint32_t i = 0; i < added->nenv; ++i, at += strlen(at) + 1) {
+		if (!manifest_env_is_set_for_each(at) && !is_of(at, slot_var) && !is_of_run(at)) {
+			buf_add(&spec->strings, at, strlen(at) + 1);
+			++spec->nenv;
+		}
+	}
+	for (char *const *entry = context->env; *entry; ++entry) {
+		if (is_of_run(*entry)) {
+			buf_add(&spec->strings, *entry, strlen(*entry) + 1);
+			++spec->nenv;
+		}
+	}
+	spec->env = xcalloc(spec->nenv + 1, sizeof(*spec->env));
+	at = buf_str(&spec->strings); // the bytes stand still from here on
+	for (size_t i = 0; i < spec->nenv; ++i, at += strlen(at) + 1) {
+		spec->env[i] = (char *)at;
+		spec->by.path = is_of(at, "PATH") ? strchr(at, '=') + 1 : spec->by.path;
+	}
+}
+
+int job_spec_from_added(struct job_spec *ret_spec, const struct options *options, const struct context *context,
+                        const struct control_job *added) {
+	struct spec_parse parse = {.slot_var = options->slot_var};
+	struct context *own = context_derive(context, added->cwd, (int)added->umask, added->nice);
+	context_set_limits(own, added->limits, CONTROL_LIMITS);
+	*ret_spec = (struct job_spec){
+		.context = own,
+		.timeout = added->timeout,
+		.attempts = added->attempts,
+		.width = added->width,
+		.output = options->output,
+		.by.path = "",
+	};
+	parse_tag(ret_spec, options, "{}", &parse);
+	add_env_of(ret_spec, context, added, options->slot_var);
+	return parse.failed ? -1 : 0;
+}
+
+// ---- a manifest ----
+
+char *job_spec_shell(const char *shell, bool has_items, const char **ret_error) {
+	const char *name = shell ? shell : "/bin/sh";
+	const char *path = has_items ? NULL : program_find(name);
+	char *chosen = has_items ? shell_choose(name) : path ? xstrdup(path) : NULL;
+	if (!chosen) {
+		*ret_error = errno == ENOTSUP ? "items are quoted for a Bourne shell; take sh, bash, dash, ksh, zsh or another one, or none"
+			: errno == EMULTIHOP ? "it is many programs, told apart by the name that they are called by: name a link to it that is "
+		                               "called ash" : strerror(errno);
+	}
+	return chosen;
+}
+
+// The context of the job, on top of fairpar's.
+static struct context *make_context(struct context *context, const struct manifest *manifest,
+                                    const struct manifest_job *job) {
+	if (!job->working_dir && job->umask < 0 && job->nice == 0) {
+		return context_ref(context);
+	}
+	FP_CLEANUP(buf_fini) struct buf dir = BUF_INIT;
+	if (job->working_dir) {
+		if (job->working_dir[0] != '/') {
+			buf_printf(&dir, "%s/", manifest->dir);
+		}
+		buf_adds(&dir, job->working_dir);
+	}
+	return context_derive(context, dir.data, job->umask, job->nice);
+}
+
+int job_spec_from_job(struct job_spec *ret_spec, const struct options *options, struct context *context,
+                    const struct job_texts *texts, const struct names *names) {
+	static const enum output_kind kinds[] = {
+		[MANIFEST_GROUP] = OUTPUT_GROUP, [MANIFEST_LINE] = OUTPUT_LINE_BUFFER, [MANIFEST_RAW] = OUTPUT_UNGROUP,
+	};
+	const struct manifest_job *job = texts->job;
+	struct spec_parse parse = {.names = names, .flags = texts->templates ? 0 : TEMPLATE_LITERAL,
+	                          .slot_var = options->slot_var};
+	*ret_spec = (struct job_spec){
+		.context = make_context(context, texts->manifest, job),
+		.timeout = job->timeout_ns,
+		.attempts = (unsigned)job->retries + 1,
+		.delay = job->retry_delay,
+		.memory = job->memory,
+		.width = (unsigned)job->slots_per_job,
+		.output = options->output_given ? options->output : kinds[texts->batch->output],
+	};
+	parse.split = job->shell && strcmp(job->shell, "none") == 0;
+	if (!parse.split) {
+		const char *error;
+		ret_spec->by.shell = ret_spec->shell = job_spec_shell(job->shell, texts->templates, &error);
+		verify(ret_spec->shell); // it was there when the run began
+	}
+	struct manifest_pair *pairs;
+	size_t npairs = manifest_env_pairs(job->env, &pairs);
+	for (size_t i = 0; i < npairs; ++i) {
+		bool is_locale = strncmp(pairs[i].name, "LC_", 3) == 0 || strcmp(pairs[i].name, "LANG") == 0;
+		parse.flags |= is_locale ? TEMPLATE_OWN_LOCALE : 0;
+	}
+	struct names own = names ? *names : (struct names){.n = 0};
+	manifest_env_variables(pairs, texts->templates ? npairs : 0, &own);
+	parse.names = &own;
+	ret_spec->command = parse_text(&parse, texts->command);
+	parse_then(ret_spec, &parse, job->then.at, job->then.n);
+	ret_spec->on_failure = parse_text(&parse, job->on_failure);
+	parse.names = names;
+	free(own.variables);
+	if (job->creates) {
+		ret_spec->creates = job_spec_parse(&job->creates, 1, TEMPLATE_RAW | parse.flags, names, &parse.failed);
+	}
+	parse_tag(ret_spec, options, texts->templates ? "{}" : texts->batch->name, &parse);
+	make_env(ret_spec, context->env, pairs, npairs, &parse);
+	free(pairs);
+	return parse.failed ? -1 : 0;
+}
+
+static void free_templates(struct template **templates, size_t n) {
+	for (size_t i = 0; i < n; ++i) {
+		template_free(templates[i]);
+	}
+	free(templates);
+}
+
+void job_spec_fini(struct job_spec *spec) {
+	template_free(spec->command);
+	template_free(spec->on_failure);
+	template_free(spec->tag);
+	template_free(spec->workdir);
+	template_free(spec->creates);
+	free_templates(spec->then, spec->nthen);
+	free_templates(spec->transferred, spec->ntransferred);
+	free_templates(spec->returned, spec->nreturned);
+	for (size_t i = 0; i < spec->nvars; ++i) {
+		free(spec->vars[i].name);
+		template_free(spec->vars[i].value);
+	}
+	free(spec->vars);
+	free(spec->env);
+	free(spec->shell);
+	free(spec->start);
+	buf_fini(&spec->strings);
+	context_unref(spec->context);
+	*spec = (struct job_spec){0};
+}
+
+void job_spec_free(struct job_spec *spec) {
+	if (spec) {
+		job_spec_fini(spec);
+		free(spec);
+	}
+}

@@ -1,0 +1,93 @@
+// How the items of a batch become jobs: texts parsed, contexts and environments put together, once for many jobs.
+
+#ifndef FAIRPAR_CORE_JOB_SPEC_H
+#define FAIRPAR_CORE_JOB_SPEC_H
+
+#include "cli/options.h"
+#include "manifest/manifest.h"
+#include "process/context.h"
+#include "slots/control.h"
+#include "template/command.h"
+#include "template/template.h"
+
+// A variable whose value is expanded for each job.
+struct variable {
+	char *name;
+	struct template *value;
+};
+
+struct job_spec {
+	struct template *command;    // NULL: the record is the command: a line, or without a shell its words
+	struct template **then;      // the steps after it
+	size_t nthen;
+	struct template *on_failure; // or NULL
+	struct template *tag;        // or NULL
+	struct template *workdir;    // directory of the job, made if it is missing, or NULL: that of the context
+	struct template **transferred, **returned; // --transferfile, --return: paths
+	size_t ntransferred, nreturned;
+	char *start;                 // with workdir: the directory of this process
+	struct template *creates;    // path seen from the job's directory, or NULL
+	struct interpreter by;       // what runs the commands
+	char *shell;                 // owner of by.shell
+	struct context *context;     // what the jobs run with; a reference
+	char **env;                  // of the jobs, without what is set for each; its array is the spec's
+	size_t nenv;
+	struct buf strings;          // of `env`, those that are not the caller's
+	struct variable *vars;
+	size_t nvars;
+	uint64_t timeout;            // nanoseconds, 0: none
+	unsigned attempts;           // in all, of each step; UINT_MAX: without end
+	struct manifest_delay delay; // before further attempts
+	uint64_t memory;             // bytes, 0: no limit
+	unsigned width;              // slots
+	enum output_kind output;
+};
+
+// Makes the spec of the command line's jobs; `names` are the columns. Takes ownership of `shell`. Returns 0, or -1 after a
+// message; the caller calls job_spec_fini() in both cases.
+int job_spec_from_options(struct job_spec *ret_spec, const struct options *options, struct context *context, char *shell,
+                        const struct names *names) FP_NODISCARD;
+
+// A job of a manifest.
+struct job_texts {
+	const struct manifest *manifest;
+	const struct manifest_batch *batch;
+	const struct manifest_job *job; // the batch's, or that of an entry of `commands`
+	const char *command;            // or NULL: the record is the command
+	bool templates;                 // replacement strings mean something
+};
+
+// Makes the spec of a manifest's job; `names` are the columns. Returns 0, or -1 after a message; the caller calls job_spec_fini()
+// in
+// both cases.
+int job_spec_from_job(struct job_spec *ret_spec, const struct options *options, struct context *context,
+                    const struct job_texts *texts, const struct names *names) FP_NODISCARD;
+
+// A job that was added (slots/control.h), whose record is its words. Returns 0, or -1 after a message; job_spec_fini() in both cases.
+int job_spec_from_added(struct job_spec *ret_spec, const struct options *options, const struct context *context,
+                        const struct control_job *added) FP_NODISCARD;
+
+// The program that runs a manifest's commands with shell syntax: `shell` as the manifest names it (NULL: /bin/sh, not
+// "none"). Where there are items, it must read the quotes of a Bourne shell. The caller frees the path. Returns NULL with
+// *ret_error (static text).
+char *job_spec_shell(const char *shell, bool has_items, const char **ret_error);
+
+// Appends "NAME=VALUE" and a NUL: a variable of the spec as one job has it.
+void job_spec_add_variable(struct buf *vars, const struct variable *variable, const struct expansion *x);
+
+// Appends FAIRPAR_ITEM, the record's arguments joined by blanks, as by {}; and FAIRPAR_ITEM_1 and so on, one argument each; a NUL
+// behind each variable. Returns the number of variables.
+size_t job_spec_add_item(struct buf *vars, const struct record *record);
+
+void job_spec_fini(struct job_spec *spec);
+void job_spec_free(struct job_spec *spec); // the same, and its memory; or NULL
+
+// True if `is_such` returns true for one of the spec's templates that the command line can set: the command, a step, on-failure,
+// the tag, the directory, a path of --transferfile or --return.
+bool job_spec_any(const struct job_spec *spec, bool (*is_such)(const struct template *template));
+
+// Parses one text of the command line. Returns NULL with *ret_failed true after a message.
+struct template *job_spec_parse(const char *const *words, size_t n, unsigned flags, const struct names *names,
+                              bool *ret_failed);
+
+#endif

@@ -1,0 +1,114 @@
+// The state of a job that has begun, and the state that its worker keeps from job to job.
+
+#include "core/job_state.h"
+
+#include "base/alloc.h"
+#include "base/diag.h"
+#include "remote/sshlogin.h"
+
+#include <stdarg.h>
+#include <string.h>
+
+void job_label(const struct job *job, struct buf *buf) {
+	const struct batch *batch = job->batch;
+	bool is_default = !batch->node && strcmp(batch->name, "default") == 0;
+	if (!is_default) {
+		buf_add_escaped(buf, batch->name, strlen(batch->name), 80);
+	}
+	if (job->name) {
+		buf_printf(buf, " %s", job->name);
+	} else {
+		buf_printf(buf, "#%llu", (unsigned long long)(is_default ? job->item.seq : job->item.number));
+	}
+}
+
+struct expansion job_expansion(const struct job *job) {
+	const struct run *run = job->batch->run;
+	return (struct expansion){
+		.record = &job->record,
+		.seq = job->item.seq,
+		.slot = job->slot,
+		.slots = run->slots,
+		.total = run->total,
+		.host = job->login ? job->login->host : NULL,
+		.sshlogin = job->login ? job->login->name : NULL,
+	};
+}
+
+const char *job_host(const struct job *job) {
+	return job->login ? job->login->name : NULL;
+}
+
+const char *job_remote_host(const struct job *job) {
+	return job->login && job->login->kind != SSHLOGIN_LOCAL ? job->login->name : NULL;
+}
+
+uint64_t job_bytes(const struct job *job, int stream) {
+	if (job->results && results_takes(job->results, stream)) {
+		return results_bytes(job->results, stream);
+	}
+	return job->spool ? spool_bytes(job->spool, stream) : 0;
+}
+
+bool job_is_cancelled(const struct job *job) {
+	return atomic_load_relaxed(&job->batch->cancelled) || (job->added && atomic_load_relaxed(&job->added->cancelled));
+}
+
+uint64_t job_sent(const struct job *job) {
+	return job->block ? block_sent(job->block) : 0;
+}
+
+// ---- its worker ----
+
+void worker_state_free(void *arg) {
+	struct worker_state *state = arg;
+	warm_destroy(state->warm);
+	child_scratch_destroy(state->scratch);
+	command_fini(&state->command);
+	buf_fini(&state->coalesced.args);
+	buf_fini(&state->coalesced.orders);
+	buf_fini(&state->text);
+	buf_fini(&state->label);
+	buf_fini(&state->vars);
+	buf_fini(&state->path);
+	buf_fini(&state->row);
+	buf_fini(&state->stats.why);
+	buf_fini(&state->stats.tail);
+	buf_fini(&state->stats.recent);
+	free(state->output_bytes);
+	context_unref(state->context);
+	free(state->env);
+	free(state);
+}
+
+struct worker_state *worker_state_new(struct run *run, struct worker *worker) {
+	struct worker_state *state = NEW(struct worker_state);
+	state->run = run;
+	state->worker = worker;
+	state->scratch = child_scratch_create();
+	state->warm = warm_create(run->options->warm, run->children);
+	return state;
+}
+
+struct worker_state *worker_state_of(struct run *run, struct worker *worker) {
+	void **kept = worker_scratch(worker, worker_state_free);
+	if (!*kept) {
+		*kept = worker_state_new(run, worker);
+	}
+	return *kept;
+}
+
+const char *worker_state_label(struct worker_state *state, const struct job *job) {
+	buf_reset(&state->label);
+	job_label(job, &state->label);
+	return buf_str(&state->label);
+}
+
+void attempt_complain(struct worker_state *state, const struct job *job, const char *format, ...) {
+	va_list args;
+	buf_reset(&state->stats.why);
+	va_start(args, format);
+	buf_vprintf(&state->stats.why, format, args);
+	va_end(args);
+	diag_error("job %s: %s", worker_state_label(state, job), buf_str(&state->stats.why));
+}

@@ -1,0 +1,154 @@
+// The state of a job that has begun, and the state that its worker keeps from job to job.
+
+#ifndef FAIRPAR_CORE_JOB_STATE_H
+#define FAIRPAR_CORE_JOB_STATE_H
+
+#include "core/item.h"
+#include "core/job_spec.h"
+#include "core/run.h"
+#include "core/waits.h"
+#include "hosts/hosts.h"
+#include "job/event.h"
+#include "output/results.h"
+#include "pipe/block.h"
+#include "sharing/nested.h"
+#include "template/command.h"
+#include "warm/warm.h"
+
+struct sshlogin;
+
+// A job of --add (record/added_jobs.h) that has not ended. The item that is queued for it holds a pointer to it behind its words.
+struct added_job {
+	uint64_t id;              // item.seq, once it is known
+	struct job_spec spec;
+	atomic_bool cancelled;    // it is not to start, or is being ended
+};
+
+// Between attempts it is moved to the heap (job_run.c); else it is a variable of the function that runs it.
+struct job {
+	struct batch *batch;          // the job's queue has a reference
+	const struct job_spec *spec;  // of the batch
+	struct item item;
+	struct record record;         // its arguments; borrowed from the queued item, or from `owned`
+	struct block *block;          // of --pipe and --pipe-part: its standard input, which job_run.c frees; or NULL
+	struct added_job *added;      // of --add: owns `spec`, and is freed by job_run.c; or NULL
+	const char *reason;           // with item.bad: why it cannot be run; borrowed as the record
+	const char *name;             // what messages call a command that is no item, such as "finally"; or NULL
+	enum event_role role;
+	struct created_file *creating; // what it makes, which was not there when it began (created_files.c); or NULL
+	unsigned step;                // 0: the command; n: the nth of spec->then
+	unsigned attempt;             // of this step, from 1
+	unsigned slot;                // where it runs, or ran last
+	const struct sshlogin *login; // the machine of its attempt, or of its last one; NULL: there are no machines but this one
+	struct hosts_tries tries;     // of this step's attempts before
+	unsigned losses;              // attempts that were lost with their machine, and are made again
+	uint64_t start;               // of its first step's last attempt, now_ns() time; 0 before
+	uint64_t coalesced;           // items that its process has taken too (--pack=auto): their arguments are in `record`
+	struct spool *spool;          // of all its output; NULL if it is ungrouped
+	struct results *results;      // takes its output instead (--results), or NULL
+	char *owned;                  // a copy of the record and the reason, once it has left the worker; else NULL
+
+	// between two attempts, and for its on-failure command
+	enum event_next pending;      // what it was queued for: another attempt or the next step
+	struct result result;         // of the attempt before
+
+	// for subscribers
+	uint64_t queued;              // when this attempt was queued, now_ns() time; 0: it was not, or there is no subscriber
+	uint64_t pause;               // nanoseconds that it then had to wait before its next attempt
+	uint64_t from;                // seq of the job that emitted the item, or 0
+	bool pauses;                  // EVENT_WAIT of that pause was published, and its end was not
+	enum event_next cancelled_next; // the published follow-up of its last attempt, which the end of the run has cancelled
+};
+
+// Appends how messages call the job: "BATCH#7", "#7" in the default batch, or "BATCH finally".
+void job_label(const struct job *job, struct buf *buf);
+
+// What the job's templates are expanded with; borrows its record.
+struct expansion job_expansion(const struct job *job);
+
+// What its machine is called in logs; NULL where there are no machines but this one.
+const char *job_host(const struct job *job);
+
+// The same, but NULL for a job on this machine.
+const char *job_remote_host(const struct job *job);
+
+// Bytes that the job has written to the stream (0 stdout, 1 stderr) and that are its output, not items. Before its spool and its
+// results are let go of.
+uint64_t job_bytes(const struct job *job, int stream);
+
+// True if --cancel names the job or its batch. From any thread.
+bool job_is_cancelled(const struct job *job);
+
+// Bytes of data that the job was given on its standard input (--pipe). By its worker, or once it has ended.
+uint64_t job_sent(const struct job *job);
+
+// ---- its worker ----
+
+// What the events of the running attempt say of it, gathered for publish_job_end().
+struct attempt_stats {
+	bool started;          // publish_job_start() was called for it
+	uint64_t queued;       // nanoseconds from its queueing to its start
+	uint64_t wait_since;   // when it began to wait for memory or a machine, now_ns() time; 0: it did not, or no longer does
+	enum event_why wait_why; // … and for which
+	struct buf recent;     // of a job that writes line by line: what it wrote last
+	uint64_t admission;    // nanoseconds that it waited to be let in (admission.h), for memory or for a machine, whichever was longest
+	enum event_why admission_why; // … and for which
+	uint64_t out_bytes, err_bytes;
+	uint64_t item_bytes;   // of stdout that became items (exec/line_items.h)
+	struct buf why;        // why it could not be started
+	struct buf tail;       // last lines of its output, if it failed for good
+	size_t tail_out;       // bytes of that from stdout, which come first
+};
+
+// So many items, the first of which has this item.order.
+struct order_range {
+	uint64_t first, n;
+};
+
+// The items that one process takes together, chosen while the pool's lock is held; see autopack.c.
+struct coalesced {
+	uint64_t n, most;     // items; those that may be
+	struct record record; // of all; its bytes are in `args`
+	size_t size;          // bytes by packs_measure()
+	struct buf args;
+	struct buf orders; // where there is an order: struct order_range of all but the first
+};
+
+// Only its worker touches it. Buffers keep their memory from job to job.
+struct worker_state {
+	struct run *run;
+	struct worker *worker;        // NULL: a job is ended that no worker runs
+	struct child_scratch *scratch;
+	struct warm *warm;            // with --warm, or NULL
+	struct command command;       // of the attempt
+	char *output_bytes;           // room for output that becomes items or that subscribers want, made when it is first needed
+	struct buf text;              // the command of the last attempt, by command_text()
+	struct buf label;             // of the job, with its command
+	struct buf vars;              // the variables of its environment that differ from job to job, NUL behind each
+	struct buf row;               // scratch: the command of its row in the joblog
+	struct buf path;              // scratch: of what it creates
+	struct context *context;      // of a job in a directory of its own, or NULL
+	char **env;                   // of the attempt: pointers into `vars` and into the job's spec
+	size_t env_cap;
+	struct coalesced coalesced;   // of the job that begins next, with run->packs
+	struct job failed;            // the job that work_failed() is called for
+	struct attempt_stats stats;   // of the attempt, if there are subscribers
+	struct attempt_origin origin; // of the attempt, with run->nested
+	struct waits_attempt waiter;  // the attempt, for as long as its process runs
+};
+
+// Returns the state of that worker, made at the first call; the pool frees it with the worker.
+struct worker_state *worker_state_of(struct run *run, struct worker *worker);
+
+// Makes a further state, for that worker or for none (NULL). The caller frees it with worker_state_free().
+struct worker_state *worker_state_new(struct run *run, struct worker *worker);
+void worker_state_free(void *state); // a struct worker_state
+
+// The job's label (job_label()) as a string: borrowed from the state until the next call.
+const char *worker_state_label(struct worker_state *state, const struct job *job);
+
+// Prints why the attempt cannot run, as a message about the job, and keeps the text in state->stats.why for subscribers. After
+// publish_attempt().
+FP_PRINTF(3, 4) void attempt_complain(struct worker_state *state, const struct job *job, const char *format, ...);
+
+#endif

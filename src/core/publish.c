@@ -1,0 +1,777 @@
+// Publishes the events of a run to its subscribers, and counts its jobs.
+
+#include "core/publish.h"
+
+#include "base/alloc.h"
+#include "base/diag.h"
+#include "base/random.h"
+#include "base/text.h"
+#include "base/units.h"
+#include "hosts/hosts.h"
+#include "report/run_stats.h"
+
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+#ifndef FAIRPAR_VERSION
+#define FAIRPAR_VERSION "unknown"
+#endif
+
+enum {
+	SUBSCRIBERS = 8,
+	TAIL_LINES = 10,
+	TAIL_BYTES = 4096,
+	ULID_LEN = 26,
+	HOST_LEN = 256,
+};
+
+// What is known of a batch only for subscribers.
+struct batch_stats {
+	struct queue_attrs attrs;
+	int64_t jobs;
+	bool started;          // EVENT_BATCH_START was published; of the event loop, as all up to here
+	uint64_t begun;        // when it left off waiting for others, or 0; set before any of it is dispatched
+	char *why;             // its jobs are lost; or NULL. Set before any is
+	struct event_batch_end counts; // under the lock
+};
+
+struct publisher {
+	mutex lock;
+	struct tally tally;        // what the halt and the exit status follow from; under the lock, as the next one
+	uint64_t failed_batches;   // those with a job that has failed
+	struct result halted_by;   // the job that met the halt
+	atomic_bool halted;        // the halt was met; written under the lock
+	struct run_stats *stats;   // the first subscriber; NULL: there is none, and no event is built
+	struct { event_fn *fn; void *arg; bool wants_output; } subscribers[SUBSCRIBERS];
+	size_t n;
+	bool wants_output;         // one of them
+	bool (*flush)(struct run *run, enum publish_flush how); // or NULL
+	struct event_lost lost;        // jobs is 0: nothing to publish; under the lock
+	const struct batch *lost_batch;
+	char *cut;                     // why the run is cut short, or NULL; under the lock, and kept from then on
+	atomic_uint_least64_t resumed; // jobs that were done before
+	char run[ULID_LEN + 1];
+};
+
+// ---- subscribers ----
+
+void publish_open(struct run *run) {
+	run->publisher = NEW(struct publisher);
+	mutex_init(&run->publisher->lock, LOCK_PUBLISHER);
+}
+
+void publish_keep_stats(struct run *run) {
+	if (!run->publisher->stats) {
+		run->publisher->stats = stats_new();
+	}
+}
+
+void publish_subscribe(struct run *run, event_fn *fn, void *arg, bool wants_output) {
+	struct publisher *publisher = run->publisher;
+	verify(publisher->n < SUBSCRIBERS);
+	publish_keep_stats(run);
+	publisher->subscribers[publisher->n].fn = fn;
+	publisher->subscribers[publisher->n].arg = arg;
+	publisher->subscribers[publisher->n++].wants_output = wants_output;
+	publisher->wants_output |= wants_output;
+}
+
+void publish_set_flush(struct run *run, bool (*flush)(struct run *run, enum publish_flush how)) {
+	run->publisher->flush = flush;
+}
+
+bool publish_is_on(const struct run *run) {
+	return run->publisher->stats;
+}
+
+bool publish_wants_output(const struct run *run) {
+	return run->publisher->wants_output;
+}
+
+const char *publish_run(const struct run *run) {
+	return run->publisher->run;
+}
+
+struct run_stats *publish_stats(struct run *run) {
+	return run->publisher->stats;
+}
+
+void publish_lock(struct run *run) {
+	mutex_lock(&run->publisher->lock);
+}
+
+void publish_unlock(struct run *run) {
+	mutex_unlock(&run->publisher->lock);
+}
+
+// With the lock.
+static void deliver(struct publisher *publisher, const struct event *event) {
+	stats_on_event(publisher->stats, event);
+	for (size_t i = 0; i < publisher->n; ++i) {
+		if (event->kind != EVENT_OUTPUT || publisher->subscribers[i].wants_output) {
+			publisher->subscribers[i].fn(publisher->subscribers[i].arg, event);
+		}
+	}
+}
+
+// With the lock: what was put together goes first.
+static void flush_lost(struct publisher *publisher) {
+	if (publisher->lost_batch) {
+		struct event event = {.kind = EVENT_LOST, .at = now_ns(), .u.lost = publisher->lost};
+		publisher->lost_batch = NULL;
+		deliver(publisher, &event);
+	}
+}
+
+// With the lock. Its time is that of its publishing, so that events are in the order of their times.
+static void publish_locked(struct publisher *publisher, struct event *event) {
+	flush_lost(publisher);
+	event->at = now_ns();
+	deliver(publisher, event);
+}
+
+// Without the lock.
+static bool flush(struct run *run, enum publish_flush how) {
+	return run->publisher->flush && run->publisher->flush(run, how);
+}
+
+static void publish_event(struct run *run, struct event *event) {
+	struct publisher *publisher = run->publisher;
+	if (!publisher->stats) {
+		return;
+	}
+	mutex_lock(&publisher->lock);
+	publish_locked(publisher, event);
+	mutex_unlock(&publisher->lock);
+	flush(run, event->kind == EVENT_JOB_START || event->kind == EVENT_OUTPUT ? FLUSH_MAY_WAIT : FLUSH_AT_ONCE);
+}
+
+void publish_tick(struct run *run) {
+	struct publisher *publisher = run->publisher;
+	if (!publisher->stats) {
+		return;
+	}
+	mutex_lock(&publisher->lock);
+	flush_lost(publisher);
+	mutex_unlock(&publisher->lock);
+	flush(run, FLUSH_AT_ONCE);
+}
+
+// ---- the run ----
+
+// 48 bits of milliseconds, 80 of chance, in Crockford's base 32 (github.com/ulid/spec).
+static void make_ulid(char ret_text[ULID_LEN + 1], uint64_t time_ns) {
+	static const char digits[] = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
+	unsigned char bytes[16];
+	uint64_t ms = time_ns / NS_PER_MS;
+	for (int i = 0; i < 6; ++i) {
+		bytes[i] = (unsigned char)(ms >> (40 - 8 * i));
+	}
+	random_bytes(bytes + 6, 10);
+	for (int i = 0; i < ULID_LEN; ++i) {
+		unsigned value = 0;
+		for (int bit = 0; bit < 5; ++bit) {
+			int at = i * 5 + bit - 2; // 130 bits for 128: the first two are 0
+			unsigned byte = at < 0 ? 0 : bytes[at / 8];
+			value = value << 1 | (byte >> (7 - (at & 7)) & 1U);
+		}
+		ret_text[i] = digits[value];
+	}
+	ret_text[ULID_LEN] = '\0';
+}
+
+void publish_begin(struct run *run) {
+	struct publisher *publisher = run->publisher;
+	const struct options *options = run->options;
+	if (!publisher->stats) {
+		return;
+	}
+	char host[HOST_LEN] = "";
+	FP_CLEANUP(free_later) char *cwd = getcwd(NULL, 0);
+	FP_CLEANUP(buf_fini) struct buf parent = BUF_INIT;
+	const char *outer_run = getenv("FAIRPAR_RUN"), *outer_job = getenv("FAIRPAR_JOB"); // of the job that this process belongs to
+	if (outer_run && outer_job) {
+		buf_printf(&parent, "%s/%s", outer_run, outer_job);
+	}
+	// POSIX leaves open whether a name that was cut ends with a NUL
+	if (gethostname(host, sizeof(host) - 1) != 0) {
+		host[0] = '\0';
+	}
+	struct timespec now;
+	verify(clock_gettime(CLOCK_REALTIME, &now) == 0);
+	uint64_t time_ns = (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec - (now_ns() - run->start);
+	make_ulid(publisher->run, time_ns);
+	struct event event = {
+		.kind = EVENT_RUN_START,
+		.at = run->start,
+		.u.run_start = {
+			.run = publisher->run,
+			.version = FAIRPAR_VERSION,
+			.host = host,
+			.cwd = cwd ? cwd : "",
+			.manifest = run->manifest ? options->manifest : NULL,
+			.name = run->manifest ? run->manifest->name : NULL,
+			.joblog = options->joblog && strcmp(options->joblog, "-") != 0 && !options->packing.by_time ? options->joblog : NULL,
+			.parent = parent.data,
+			.argv = (const char *const *)options->argv,
+			.time_ns = time_ns,
+			.pid = run->pid,
+			.slots = options->tty ? 1 : run->slots_unknown ? 0 : run->slots,
+			.fair_time = run->fair_time,
+		},
+	};
+	mutex_lock(&publisher->lock);
+	deliver(publisher, &event);
+	mutex_unlock(&publisher->lock);
+	flush(run, FLUSH_AT_ONCE);
+}
+
+void publish_lent(struct run *run, const struct event_lent *lent) {
+	publish_event(run, &(struct event){.kind = EVENT_LENT, .u.lent = *lent});
+}
+
+void publish_slots(struct run *run, unsigned slots, const char *why) {
+	publish_event(run, &(struct event){.kind = EVENT_SLOTS, .u.slots = {.slots = slots, .why = why}});
+}
+
+void publish_end(struct run *run, int exit_status, int signal) {
+	struct publisher *publisher = run->publisher;
+	if (publisher->run[0] == '\0') {
+		return; // it has not begun
+	}
+	publish_tick(run);
+	stats_finish(publisher->stats, now_ns());
+	const struct stats_batch *total = &publisher->stats->total;
+	publish_event(run, &(struct event){
+		.kind = EVENT_RUN_END,
+		.u.run_end = {
+			.ok = total->ok,
+			.failed = total->failed,
+			.cancelled = total->cancelled,
+			.skipped = total->skipped,
+			.allowed = total->allowed,
+			.up_to_date = total->up_to_date,
+			.resumed = atomic_load_relaxed(&publisher->resumed),
+			.slot_time = total->slot_time,
+			.exit_status = exit_status,
+			.signal = signal,
+		},
+	});
+}
+
+void publish_close(struct run *run) {
+	mutex_fini(&run->publisher->lock);
+	stats_free(run->publisher->stats);
+	free(run->publisher->cut);
+	free(run->publisher);
+}
+
+// ---- the halt and the exit status ----
+
+// With the lock. Returns true if the job that is counted now makes the run halt.
+static bool check_halt(struct run *run, const struct result *by) {
+	struct publisher *publisher = run->publisher;
+	bool stop = !atomic_load_relaxed(&publisher->halted) && halt_is_met(&run->halt, &publisher->tally);
+	if (stop) {
+		atomic_store_relaxed(&publisher->halted, true);
+		publisher->halted_by = *by;
+	}
+	return stop;
+}
+
+bool publish_all_read(struct run *run) {
+	struct publisher *publisher = run->publisher;
+	struct tally *tally = &publisher->tally;
+	mutex_lock(&publisher->lock);
+	tally->total_is_final = true;
+	atomic_store_relaxed(&run->all_read, true);
+	bool stop = tally->ok + tally->failed > 0 && check_halt(run, &tally->first);
+	mutex_unlock(&publisher->lock);
+	return stop;
+}
+
+bool publish_halted(const struct run *run) {
+	return atomic_load_relaxed(&run->publisher->halted);
+}
+
+int publish_exit_status(const struct run *run) {
+	const struct publisher *publisher = run->publisher;
+	struct tally tally = publisher->tally;
+	tally.failed = run->options->onall ? publisher->failed_batches : tally.failed; // machines, as GNU parallel counts
+	return exit_status(run->options->exit_scheme, &tally, &run->halt, publish_halted(run), &publisher->halted_by);
+}
+
+// ---- batches ----
+
+void publish_batch_known(struct batch *batch, const struct queue_attrs *attrs, int64_t jobs) {
+	if (!publish_is_on(batch->run)) {
+		return;
+	}
+	batch->stats = NEW(struct batch_stats);
+	batch->stats->attrs = *attrs;
+	batch->stats->jobs = jobs;
+}
+
+void publish_batch_start(struct batch *batch) {
+	struct batch_stats *stats = batch->stats;
+	if (!stats || stats->started) {
+		return;
+	}
+	stats->started = true;
+	publish_event(batch->run, &(struct event){
+		.kind = EVENT_BATCH_START,
+		.u.batch = {
+			.batch = batch->name,
+			.weight = stats->attrs.weight,
+			.priority = stats->attrs.priority,
+			.max_parallel = stats->attrs.max_parallel,
+			.interval = stats->attrs.start_interval,
+			.long_running = stats->attrs.long_running,
+			.jobs = stats->jobs,
+		},
+	});
+}
+
+void publish_queued(struct batch *batch, int64_t jobs) {
+	struct publisher *publisher = batch->run->publisher;
+	publish_batch_start(batch);
+	mutex_lock(&publisher->lock);
+	publisher->tally.total += (uint64_t)jobs;
+	if (publisher->stats) {
+		stats_add_queued(publisher->stats, batch->name, jobs);
+	}
+	mutex_unlock(&publisher->lock);
+}
+
+void publish_resumed(struct run *run) {
+	atomic_add_relaxed(&run->publisher->resumed, 1);
+}
+
+void publish_batch_begun(struct batch *batch) {
+	if (batch->stats) {
+		batch->stats->begun = now_ns();
+	}
+}
+
+void publish_longest_wait(struct batch *batch, uint64_t ns) {
+	struct publisher *publisher = batch->run->publisher;
+	if (!batch->stats) {
+		return;
+	}
+	mutex_lock(&publisher->lock);
+	batch->stats->counts.longest_wait = ns;
+	mutex_unlock(&publisher->lock);
+}
+
+void publish_batch_end(struct batch *batch) {
+	struct batch_stats *stats = batch->stats;
+	if (!stats) {
+		return;
+	}
+	if (stats->started) {
+		struct publisher *publisher = batch->run->publisher;
+		mutex_lock(&publisher->lock);
+		struct event event = {.kind = EVENT_BATCH_END, .u.batch_end = stats->counts};
+		event.u.batch_end.batch = batch->name;
+		event.u.batch_end.memory = atomic_load_relaxed(&batch->memory.peak);
+		publish_locked(publisher, &event);
+		mutex_unlock(&publisher->lock);
+		flush(batch->run, FLUSH_AT_ONCE);
+	}
+	free(stats->why);
+	free(stats);
+	batch->stats = NULL;
+}
+
+// With the lock.
+static void count(struct event_batch_end *counts, enum outcome outcome, uint64_t jobs) {
+	switch (outcome) {
+	case OUTCOME_OK: counts->ok += jobs; break;
+	case OUTCOME_CANCELLED: counts->cancelled += jobs; break;
+	case OUTCOME_SKIPPED: counts->skipped += jobs; break;
+	default: counts->failed += jobs; break;
+	}
+}
+
+// Counts the end of jobs in the batch and in the run, with the lock. Returns true if that makes the run halt.
+static bool count_end(struct batch *batch, const struct result *result, uint64_t jobs) {
+	struct run *run = batch->run;
+	if (batch->stats) {
+		count(&batch->stats->counts, result->outcome, jobs);
+	}
+	if (batch->allow_failure && outcome_is_failure(result->outcome)) {
+		return false;
+	}
+	tally_add(&run->publisher->tally, result);
+	if (outcome_is_failure(result->outcome) && !batch->has_failed) {
+		batch->has_failed = true;
+		++run->publisher->failed_batches;
+	}
+	return result->outcome != OUTCOME_CANCELLED && check_halt(run, result);
+}
+
+// With the lock.
+static void add_lost(struct publisher *publisher, const struct batch *batch, enum outcome outcome, uint64_t jobs) {
+	struct batch_stats *stats = batch->stats;
+	if (publisher->lost_batch != batch || publisher->lost.outcome != outcome) {
+		flush_lost(publisher);
+		publisher->lost_batch = batch;
+		const char *why = !stats->why && outcome == OUTCOME_CANCELLED ? publisher->cut : stats->why;
+		publisher->lost = (struct event_lost){.batch = batch->name, .outcome = outcome, .why = why};
+	}
+	publisher->lost.jobs += jobs;
+	count(&stats->counts, outcome, jobs);
+}
+
+void publish_lost(struct batch *batch, enum outcome outcome, uint64_t jobs) {
+	struct publisher *publisher = batch->run->publisher;
+	if (jobs == 0) {
+		return;
+	}
+	publish_batch_start(batch);
+	mutex_lock(&publisher->lock);
+	*(outcome == OUTCOME_SKIPPED ? &publisher->tally.skipped : &publisher->tally.cancelled) += jobs;
+	if (batch->stats) {
+		add_lost(publisher, batch, outcome, jobs);
+	}
+	mutex_unlock(&publisher->lock);
+}
+
+void publish_lost_why(struct batch *batch, const char *why) {
+	struct publisher *publisher = batch->run->publisher;
+	if (!batch->stats) {
+		return;
+	}
+	mutex_lock(&publisher->lock);
+	flush_lost(publisher); // it may have the reason before
+	free(batch->stats->why);
+	batch->stats->why = xstrdup(why);
+	mutex_unlock(&publisher->lock);
+}
+
+void publish_cut(struct run *run, const char *why) {
+	struct publisher *publisher = run->publisher;
+	if (!publisher->stats) {
+		return;
+	}
+	mutex_lock(&publisher->lock);
+	if (!publisher->cut) {
+		flush_lost(publisher);
+		publisher->cut = xstrdup(why);
+	}
+	mutex_unlock(&publisher->lock);
+}
+
+void publish_cut_by(struct run *run, int signal) {
+	char why[20];
+	snprintf(why, sizeof(why), "SIG%s", signal_name(signal));
+	publish_cut(run, why);
+}
+
+void publish_wait(struct run *run, const struct batch *batch, uint64_t number, enum event_why why, const char *what) {
+	publish_event(run, &(struct event){
+		.kind = EVENT_WAIT,
+		.u.wait = {.batch = batch ? batch->name : NULL, .number = number, .why = why, .what = what},
+	});
+}
+
+void publish_wait_end(struct run *run, const struct batch *batch, uint64_t number, enum event_why why, uint64_t since) {
+	publish_event(run, &(struct event){
+		.kind = EVENT_WAIT_END,
+		.u.wait = {.batch = batch ? batch->name : NULL, .number = number, .why = why, .since = since},
+	});
+}
+
+void publish_pause(const struct job *job, uint64_t pause) {
+	FP_CLEANUP(buf_fini) struct buf what = BUF_INIT;
+	buf_adds(&what, "its next attempt in ");
+	text_add_time(&what, pause);
+	publish_event(job->batch->run, &(struct event){
+		.kind = EVENT_WAIT,
+		.u.wait = {
+			.batch = job->batch->name, .number = job->item.number, .why = WHY_RETRY, .what = buf_str(&what), .until = job->queued + pause,
+		},
+	});
+}
+
+// ---- attempts ----
+
+void publish_attempt(struct worker_state *state) {
+	state->stats = (struct attempt_stats){.why = state->stats.why, .tail = state->stats.tail, .recent = state->stats.recent};
+	buf_reset(&state->stats.why);
+	buf_reset(&state->stats.tail);
+	buf_reset(&state->stats.recent);
+}
+
+void publish_admitted(struct worker_state *state, enum event_why why, uint64_t ns) {
+	if (ns > state->stats.admission) {
+		state->stats.admission = ns;
+		state->stats.admission_why = why;
+	}
+}
+
+// What took most of the time that it was queued for: `since` to `now`.
+static enum event_why reason(const struct worker_state *state, const struct job *job, uint64_t since, uint64_t now) {
+	const struct facts *facts = worker_facts(state->worker);
+	uint64_t start = worker_start_time(state->worker);
+	uint64_t begun = job->batch->stats->begun;
+	uint64_t parts[] = {
+		[WHY_NEEDS] = minus(begun, since),
+		[WHY_RETRY] = job->pause,
+		[WHY_RESERVE] = worker_width(state->worker) > 1 ? minus(start, facts->picked) : 0,
+		[WHY_HOST] = 0,
+	};
+	parts[state->stats.admission_why] += state->stats.admission;
+	uint64_t free_since = since + parts[WHY_RETRY] > begun ? since + parts[WHY_RETRY] : begun;
+	uint64_t limited = minus(facts->limit_left, free_since), down = job->login ? hosts_downtime(state->run->hosts, free_since, start) : 0;
+	if (job->batch->binding && job->batch->stats->attrs.max_parallel == 0) { // the limit is that of its machines
+		parts[WHY_HOST] += limited > down ? limited : down;
+	} else {
+		parts[WHY_HOST] += down;
+		parts[WHY_LIMIT] = limited;
+	}
+	parts[WHY_RATE] = minus(facts->rate_left, facts->limit_left > free_since ? facts->limit_left : free_since);
+	uint64_t known = 0;
+	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); ++i) {
+		known += parts[i];
+	}
+	parts[facts->paced ? WHY_DELAY : WHY_TURN] += minus(now - since, known);
+	enum event_why most = WHY_TURN;
+	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); ++i) {
+		most = parts[i] > parts[most] ? (enum event_why)i : most;
+	}
+	return most;
+}
+
+struct event_job publish_identify(const struct worker_state *state, const struct job *job) {
+	return (struct event_job){
+		.batch = job->batch->name,
+		.number = job->item.number,
+		.seq = job->item.seq,
+		.role = job->role,
+		.step = job->role == ROLE_JOB ? job->step : 0,
+		.attempt = job->role == ROLE_JOB ? job->attempt : 1,
+		.slot = state->worker ? worker_slot(state->worker) : 0,
+		.host = job_remote_host(job),
+	};
+}
+
+static enum event_source source_of(const struct worker_state *state) {
+	static const enum event_source sources[] = {
+		[SOURCE_OWN] = FROM_OWN, [SOURCE_STOLEN] = FROM_STOLEN, [SOURCE_QUEUE] = FROM_QUEUE,
+		[SOURCE_LENT] = FROM_LENT, [SOURCE_LONG] = FROM_LONG,
+		[SOURCE_BACKFILL] = FROM_BACKFILL,
+	};
+	return state->worker ? sources[worker_facts(state->worker)->source] : FROM_QUEUE;
+}
+
+// Its slots were kept for it from when its turn came.
+static void end_reserve(const struct worker_state *state, const struct job *job) {
+	uint64_t picked = worker_facts(state->worker)->picked;
+	if (worker_width(state->worker) > 1 && worker_start_time(state->worker) > picked && job->role == ROLE_JOB) {
+		publish_wait_end(state->run, job->batch, job->item.number, WHY_RESERVE, picked);
+	}
+}
+
+void publish_attempt_wait(struct worker_state *state, const struct job *job, enum event_why why, const char *what) {
+	if (publish_is_on(state->run) && state->stats.wait_since == 0) {
+		state->stats.wait_since = now_ns();
+		state->stats.wait_why = why;
+		publish_wait(state->run, job->batch, job->item.number, why, what);
+	}
+}
+
+void publish_attempt_wait_end(struct worker_state *state, const struct job *job) {
+	struct attempt_stats *stats = &state->stats;
+	if (stats->wait_since > 0) {
+		publish_admitted(state, stats->wait_why, now_ns() - stats->wait_since);
+		publish_wait_end(state->run, job->batch, job->item.number, stats->wait_why, stats->wait_since);
+		stats->wait_since = 0;
+	}
+}
+
+void publish_job_start(struct worker_state *state, const struct job *job, int pid, uint64_t start) {
+	struct attempt_stats *stats = &state->stats;
+	if (!publish_is_on(state->run)) {
+		return;
+	}
+	stats->started = true;
+	stats->queued = job->queued ? minus(start, job->queued) : 0;
+	end_reserve(state, job);
+	publish_event(state->run, &(struct event){
+		.kind = EVENT_JOB_START,
+		.u.job_start = {
+			.id = publish_identify(state, job),
+			.nslots = worker_width(state->worker),
+			.pid = pid,
+			.source = source_of(state),
+			.lag = worker_facts(state->worker)->lag,
+			.queued = stats->queued,
+			.why = stats->queued >= EVENT_WORTH_A_REASON ? reason(state, job, job->queued, start) : WHY_TURN,
+			.from = job->from,
+			.warm = pid > 0 ? warm_report(state->warm) : NULL,
+			.command = buf_str(&state->text),
+			.command_len = state->text.len,
+			.args = job->record.args,
+			.nargs = job->record.nargs,
+		},
+	});
+}
+
+void publish_output(struct worker_state *state, const struct job *job, int stream, const char *data, size_t len) {
+	publish_event(state->run, &(struct event){
+		.kind = EVENT_OUTPUT,
+		.u.output = {.id = publish_identify(state, job), .stream = stream + 1, .data = data, .len = len},
+	});
+}
+
+// The last lines of what was put together in `tail`: cuts the front off, and returns how many bytes that were.
+static size_t cut_tail(struct buf *tail) {
+	size_t end = tail->len, at = end > TAIL_BYTES ? end - TAIL_BYTES : 0;
+	size_t from = end;
+	unsigned lines = 0;
+	while (from > at && (from == end || tail->data[from - 1] != '\n' || ++lines < TAIL_LINES)) {
+		--from;
+	}
+	while (from == at && from > 0 && from < end && ((unsigned char)tail->data[from] & 0xC0) == 0x80) {
+		++from; // not within a character
+	}
+	memmove(tail->data, tail->data + from, end - from);
+	tail->len = end - from;
+	tail->data[tail->len] = '\0';
+	return from;
+}
+
+// Is this the end of a job? A listing is none, but one that fails counts: its batch lacks its items.
+static bool is_counted(const struct job *job, const struct result *result, enum event_next next) {
+	bool fails = job->role == ROLE_LISTING && outcome_is_failure(result->outcome);
+	return next == NEXT_NOTHING && (job->role == ROLE_JOB || fails);
+}
+
+static void take_tail(struct worker_state *state, const struct job *job) {
+	struct buf *tail = &state->stats.tail;
+	buf_add(tail, buf_str(&state->stats.recent), state->stats.recent.len);
+	for (int stream = 0; stream < 2 && state->stats.recent.len == 0; ++stream) {
+		size_t before = tail->len;
+		if (job->results && results_takes(job->results, stream)) {
+			results_tail(job->results, stream, TAIL_BYTES, tail);
+		} else if (job->spool) {
+			spool_tail(job->spool, stream, TAIL_BYTES, tail);
+		}
+		if (tail->len > before && tail->data[tail->len - 1] != '\n') {
+			buf_addc(tail, '\n');
+		}
+		state->stats.tail_out = stream == 0 ? tail->len : state->stats.tail_out;
+	}
+	size_t cut = tail->len > 0 ? cut_tail(tail) : 0;
+	state->stats.tail_out = state->stats.tail_out > cut ? state->stats.tail_out - cut : 0;
+}
+
+void publish_output_stats(struct worker_state *state, const struct job *job, const struct result *result, enum event_next next) {
+	if (!publish_is_on(state->run)) {
+		return;
+	}
+	state->stats.out_bytes = job_bytes(job, 0) + state->stats.item_bytes;
+	state->stats.err_bytes = job_bytes(job, 1);
+	if (next == NEXT_NOTHING && outcome_is_failure(result->outcome)) {
+		take_tail(state, job);
+	}
+}
+
+// An attempt or step that was announced did not come, for the run took no more work: nothing ran.
+static void end_unmade(struct event_job_end *end) {
+	end->id.slot = 0;
+	end->queued = 0;
+	end->result.start = end->result.end = 0;
+	memset(&end->result.usage, 0, sizeof(end->result.usage));
+}
+
+static void make_end(struct worker_state *state, const struct job *job, const struct result *result, enum event_next next,
+                     struct event *ret_event) {
+	const struct attempt_stats *stats = &state->stats;
+	if (result->outcome == OUTCOME_SPAWN_ERROR && !stats->started && job->cancelled_next == NEXT_NOTHING) {
+		publish_job_start(state, job, 0, now_ns());
+	}
+	*ret_event = (struct event){
+		.kind = EVENT_JOB_END,
+		.u.job_end = {
+			.id = publish_identify(state, job),
+			.result = *result,
+			.queued = stats->queued,
+			.nslots = state->worker ? worker_width(state->worker) : job->spec->width,
+			.source = source_of(state),
+			.next = next,
+			.coalesced = job->coalesced,
+			.allowed = is_counted(job, result, next) && outcome_is_failure(result->outcome) && job->batch->allow_failure,
+			.out_bytes = stats->out_bytes,
+			.err_bytes = stats->err_bytes,
+			.why = result->outcome == OUTCOME_SPAWN_ERROR && stats->why.len > 0 ? stats->why.data : NULL,
+			.tail = stats->tail.len > 0 ? stats->tail.data : NULL,
+			.tail_len = stats->tail.len,
+			.tail_out = stats->tail_out,
+			.command = buf_str(&state->text),
+			.command_len = state->text.len,
+		},
+	};
+	if (job->cancelled_next != NEXT_NOTHING) {
+		end_unmade(&ret_event->u.job_end);
+	}
+}
+
+bool publish_job_end(struct worker_state *state, const struct job *job, const struct result *result, enum event_next next) {
+	struct publisher *publisher = state->run->publisher;
+	struct event event;
+	if (publisher->stats) {
+		make_end(state, job, result, next, &event);
+	}
+	mutex_lock(&publisher->lock);
+	if (publisher->stats) {
+		publish_locked(publisher, &event);
+	}
+	bool stop = is_counted(job, result, next) && count_end(job->batch, result, 1 + job->coalesced);
+	mutex_unlock(&publisher->lock);
+	if (flush(state->run, state->worker ? FLUSH_OR_LEAVE : FLUSH_AT_ONCE)) {
+		worker_request_flush(state->worker);
+	}
+	return stop;
+}
+
+// The end of what had no attempt. Returns true if that makes the run halt.
+static bool end_without(struct batch *batch, struct event_job_end end) {
+	struct publisher *publisher = batch->run->publisher;
+	struct event event = {.kind = EVENT_JOB_END, .u.job_end = end};
+	event.u.job_end.id.batch = batch->name;
+	event.u.job_end.id.attempt = 1;
+	mutex_lock(&publisher->lock);
+	if (publisher->stats) {
+		publish_locked(publisher, &event);
+	}
+	bool stop = count_end(batch, &end.result, 1);
+	mutex_unlock(&publisher->lock);
+	flush(batch->run, FLUSH_AT_ONCE);
+	return stop;
+}
+
+bool publish_up_to_date(struct batch *batch, const struct job *job) {
+	return end_without(batch, (struct event_job_end){
+		.id = {.number = job->item.number, .seq = job->item.seq},
+		.result = {.outcome = OUTCOME_OK},
+		.nslots = 1,
+		.source = FROM_QUEUE,
+		.up_to_date = true,
+	});
+}
+
+bool publish_trouble(struct batch *batch, const struct result *result, const char *what) {
+	return end_without(batch, (struct event_job_end){
+		.id = {.role = ROLE_LISTING},
+		.result = *result,
+		.nslots = 1,
+		.source = FROM_QUEUE,
+		.allowed = batch->allow_failure,
+		.why = batch->stats ? batch->stats->why : NULL,
+		.tail = what,
+		.tail_len = strlen(what),
+	});
+}

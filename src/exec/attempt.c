@@ -1,0 +1,621 @@
+// One attempt at one step of a job: its command, its environment, its directory, its child.
+
+#include "exec/job_run.h"
+
+#include "base/alloc.h"
+#include "base/beneath.h"
+#include "base/diag.h"
+#include "base/text.h"
+#include "core/admission.h"
+#include "core/auto_slots.h"
+#include "core/publish.h"
+#include "core/terminal.h"
+#include "core/waits.h"
+#include "engine/start_order.h"
+#include "hosts/host_files.h"
+#include "hosts/hosts.h"
+#include "process/memory.h"
+#include "record/result_files.h"
+#include "shell/quoting.h"
+#include "template/command.h"
+#include "term/screen.h"
+
+#include <locale.h>
+#include <errno.h>
+#include <unistd.h>
+#include <wchar.h>
+
+static void print_command(struct worker_state *state) {
+	FP_CLEANUP(buf_fini) struct buf line = BUF_INIT;
+	if (isatty(STDERR_FILENO)) {
+		buf_add_escaped(&line, buf_str(&state->text), state->text.len, SIZE_MAX);
+	} else {
+		buf_add(&line, buf_str(&state->text), state->text.len);
+	}
+	buf_addc(&line, '\n');
+	if (screen_say(line.data, line.len) != 0) {
+		atomic_store_relaxed(&state->run->trouble, true);
+	}
+}
+
+// ---- the environment ----
+
+enum { LOSSES_ALONE = 2 }; // after which a job that was lost with its machine has one for itself: it may bring others down with it
+
+enum { UNREACHABLE = 255 }; // exit code of a job whose machine cannot be reached, as ssh has it
+
+enum { NVARS = 14 }; // set for each job, see build_vars()
+
+static void add_number(struct buf *buf, const char *name, uint64_t value) {
+	char digits[20];
+	size_t n = sizeof(digits);
+	do {
+		digits[--n] = (char)('0' + value % 10);
+		value /= 10;
+	} while (value > 0);
+	buf_adds(buf, name);
+	buf_add(buf, digits + n, sizeof(digits) - n);
+	buf_addc(buf, '\0');
+}
+
+static void add_text(struct buf *buf, const char *name, const char *value) {
+	buf_adds(buf, name);
+	buf_adds(buf, value);
+	buf_addc(buf, '\0');
+}
+
+// What DESIGN §8 and peers' scripts expect for each job, and the spec's variables that differ from job to job.
+static void build_vars(struct buf *vars, const struct job *job, const struct attempt *attempt) {
+	const struct options *options = job->batch->run->options;
+	buf_reset(vars);
+	add_text(vars, "FAIRPAR_BATCH=", job->batch->name);
+	buf_adds(vars, "FAIRPAR_JOB=");
+	buf_adds(vars, job->batch->name);
+	add_number(vars, "#", job->item.number);
+	add_number(vars, "FAIRPAR_SEQ=", job->item.seq);
+	add_number(vars, "FAIRPAR_SLOT=", job->slot);
+	add_number(vars, "FAIRPAR_ATTEMPT=", job->attempt);
+	if (publish_is_on(job->batch->run)) {
+		add_text(vars, "FAIRPAR_RUN=", publish_run(job->batch->run));
+	}
+	add_number(vars, "PARALLEL_SEQ=", job->item.seq);
+	add_number(vars, "PARALLEL_JOBSLOT=", job->slot);
+	add_number(vars, "PARALLEL_PID=", (uint64_t)job->batch->run->pid);
+	if (options->hosts.n > 0) {
+		add_text(vars, "PARALLEL_SSHLOGIN=", job->login ? job->login->name : ":");
+		add_text(vars, "PARALLEL_SSHHOST=", job->login ? job->login->host : ":");
+	}
+	if (options->slot_var) {
+		buf_adds(vars, options->slot_var);
+		add_number(vars, "=", job->slot - 1);
+	}
+	if (attempt->ended) {
+		add_number(vars, "FAIRPAR_EXIT=", (uint64_t)result_code(attempt->ended));
+		add_text(vars, "FAIRPAR_OUTCOME=", outcome_name(attempt->ended->outcome));
+	}
+	struct expansion x = job_expansion(job);
+	for (size_t i = 0; i < job->spec->nvars; ++i) {
+		job_spec_add_variable(vars, &job->spec->vars[i], &x);
+	}
+}
+
+// PWD of a directory that the job has for itself: what it inherited names another.
+static void add_dir(struct buf *vars, const struct job_spec *spec, const char *dir) {
+	buf_adds(vars, "PWD=");
+	if (strcmp(dir, ".") == 0) {
+		dir = spec->start;
+	} else if (dir[0] != '/') {
+		buf_printf(vars, "%s/", strcmp(spec->start, "/") == 0 ? "" : spec->start);
+	}
+	buf_adds(vars, dir);
+	buf_addc(vars, '\0');
+}
+
+// Fills state->env; borrowed from the state and from the job's spec, until the next call.
+static void build_env(struct worker_state *state, const struct job *job, const struct attempt *attempt) {
+	const struct job_spec *spec = job->spec;
+	struct buf *vars = &state->vars;
+	build_vars(vars, job, attempt);
+	state->origin.worker = NULL;
+	if (job->batch->run->nested && state->worker) {
+		state->origin = (struct attempt_origin){
+			.number = nested_add_variable(job->batch->run->nested, !worker_is_long(state->worker), vars),
+			.worker = state->worker,
+			.state = state,
+			.job = job,
+			.command = buf_str(&state->text),
+		};
+	}
+	if (spec->start && state->context && state->context->cwd) {
+		add_dir(vars, spec, state->context->cwd);
+	}
+	size_t nitem = attempt->template && template_names_item(attempt->template) ? job_spec_add_item(vars, &job->record) : 0;
+	grow_array(&state->env, &state->env_cap, spec->nenv + spec->nvars + NVARS + nitem + 1, sizeof(*state->env));
+	memcpy(state->env, spec->env, spec->nenv * sizeof(*state->env));
+	char **env = state->env + spec->nenv;
+	for (const char *at = vars->data; at < vars->data + vars->len; at += strlen(at) + 1) {
+		*env++ = (char *)at;
+	}
+	*env = NULL;
+}
+
+// ---- the attempt ----
+
+// Prints why the job could not be started.
+static void report_spawn_error(struct worker_state *state, const struct job *job, const struct spawn_error *error) {
+	const char *first = state->command.argv && state->command.argv[0] ? state->command.argv[0] : buf_str(&state->text);
+	const char *dir = state->context ? state->context->cwd : job->spec->context->cwd;
+	if (error->step == SPAWN_CHDIR && dir) {
+		attempt_complain(state, job, "cannot start in '%s': %s", text_shows(dir), strerror(error->error));
+	} else if (error->step != SPAWN_EXEC) {
+		attempt_complain(state, job, "cannot start '%s': %s: %s", text_shows(first), spawn_step_name(error->step),
+		                 strerror(error->error));
+	} else if (error->error == ENOENT) {
+		attempt_complain(state, job, "'%s': command not found%s", text_shows(first),
+		                 job->added ? "; --add uses no shell: for one, --add sh -c 'COMMAND'" : "");
+	} else {
+		attempt_complain(state, job, "cannot start '%s': %s", text_shows(first), strerror(error->error));
+	}
+}
+
+// The job's own directory, if it has one, which is made if it is to be on this machine. Returns 0, or -1 after a message.
+static int enter_workdir(struct worker_state *state, const struct job *job, bool is_here) {
+	const struct job_spec *spec = job->spec;
+	context_unref(state->context);
+	state->context = NULL;
+	if (!spec->workdir) {
+		return 0;
+	}
+	struct expansion x = job_expansion(job);
+	FP_CLEANUP(buf_fini) struct buf dir = BUF_INIT;
+	template_expand(spec->workdir, &x, &dir);
+	int result = is_here && dir.len > 0 && access(dir.data, F_OK) != 0 ? make_dirs(dir.data) : 0;
+	if (result != 0) {
+		attempt_complain(state, job, "cannot make the directory '%s': %s", text_shows(dir.data), strerror(errno));
+	} else {
+		state->context = context_derive(spec->context, dir.len > 0 ? dir.data : NULL, /* umask */ -1, /* nice */ 0);
+	}
+	return result;
+}
+
+// A `finally` runs also after a cancel, and waits for nothing.
+static bool is_cleanup(const struct job *job) {
+	return job->role == ROLE_FINALLY;
+}
+
+static void child_waits(void *arg, uint64_t bytes) {
+	const struct job_output *output = arg;
+	FP_CLEANUP(buf_fini) struct buf what = BUF_INIT;
+	if (!publish_is_on(output->state->run)) {
+		return;
+	}
+	if (bytes > 0) {
+		buf_printf(&what, "%s of memory", memory_show(bytes));
+	} else {
+		buf_adds(&what, "memory: how much its batch's jobs need is being found out");
+	}
+	publish_attempt_wait(output->state, output->job, WHY_MEMORY, buf_str(&what));
+}
+
+static void child_started(void *arg, pid_t pid, uint64_t start) {
+	const struct job_output *output = arg;
+	struct admission *admission = output->state->run->admission;
+	if (admission && !is_cleanup(output->job)) {
+		admission_started(admission);
+	}
+	publish_attempt_wait_end(output->state, output->job);
+	waits_attempt_started(output->state->run->waits, &output->state->waiter, pid);
+	publish_job_start(output->state, output->job, (int)pid, start);
+	if (job_is_cancelled(output->job)) {
+		executor_cancel(&output->state->run->executor, &output->state->origin, start); // --cancel came before it was there
+	}
+}
+
+// One path, unless it is as the one before.
+static void add_path(struct buf *paths, const struct template *template, const struct expansion *x, size_t *last) {
+	size_t at = paths->len;
+	template_expand(template, x, paths);
+	buf_addc(paths, '\0');
+	if (at > 0 && strcmp(paths->data + *last, paths->data + at) == 0) {
+		paths->len = at;
+	} else {
+		*last = at;
+	}
+}
+
+// Of several items in one command, each has its own.
+static void add_paths(struct buf *paths, const struct job *job, struct template *const *templates, size_t n) {
+	size_t last = 0;
+	for (size_t i = 0; i < n; ++i) {
+		struct expansion x = job_expansion(job);
+		struct record one = {.args = job->record.args, .nargs = 1};
+		bool is_each = job->batch->run->options->packing.on && !template_has_columns(templates[i]);
+		for (uint32_t arg = 0; is_each && arg < job->record.nargs; ++arg, one.args += one.size) {
+			one.size = strlen(one.args) + 1;
+			x.record = &one;
+			add_path(paths, templates[i], &x, &last);
+		}
+		if (!is_each) {
+			add_path(paths, templates[i], &x, &last);
+		}
+	}
+}
+
+// Expands the job's templates of files to transfer.
+static void expand_files(struct job_files *ret_files, const struct job *job) {
+	*ret_files = (struct job_files){.go = BUF_INIT};
+	add_paths(&ret_files->go, job, job->spec->transferred, job->spec->ntransferred);
+	add_paths(&ret_files->come, job, job->spec->returned, job->spec->nreturned);
+}
+
+// With the files that it has elsewhere. *ret_error is none where one of these could not be brought, which is said.
+static void execute(struct worker_state *state, const struct job *job, const struct child_config *config, struct hosts_place *place,
+                    struct result *ret_result, struct spawn_error *ret_error) {
+	const struct executor *executor = &state->run->executor;
+	if (!place || !hosts_place_is_remote(place)) {
+		executor->run(executor->arg, config, ret_result, ret_error);
+		return;
+	}
+	struct job_files files;
+	expand_files(&files, job);
+	hosts_place_set_files(place, &files);
+	executor->run(executor->arg, config, ret_result, ret_error);
+	hosts_place_set_files(place, NULL);
+	if (files.why.len > 0) {
+		attempt_complain(state, job, "%s: %s", job->login->name, files.why.data);
+	}
+	job_files_fini(&files);
+}
+
+static void run_child(struct worker_state *state, const struct job *job, const struct attempt *attempt, struct hosts_place *place,
+                      struct result *ret_result) {
+	struct run *run = state->run;
+	const struct job_spec *spec = job->spec;
+	struct job_output output;
+	job_output_open(&output, state, job, attempt->line_items);
+	struct child_config config = {
+		.path = state->command.path,
+		.argv = state->command.argv,
+		.env = state->env,
+		.context = state->context ? state->context : spec->context,
+		// a semaphore's command has fairpar's own standard input, as with GNU parallel
+		.stdin_fd = job->added ? -1 : run->options->sem.is_on && !run->options->tty ? STDIN_FILENO : terminal_fd(run),
+		.output_reader = job->spool || job->results ? &output.output_reader : NULL,
+		.timeout = spec->timeout,
+		.memory = spec->memory,
+		.learned = learned_memory_is_on(run) && !is_cleanup(job) ? &job->batch->memory : NULL,
+		.label = buf_str(&state->label),
+		// the guardian of a semaphore's command holds the semaphore until that has ended
+		.forks = state->command.by_shell || run->options->sem.is_on,
+		.own_group = true,
+		.foreground = !job->added && terminal_fd(run) >= 0 && terminal_is_ours(run),
+		.cleanup = is_cleanup(job),
+		.takes_no_slot = state->worker && worker_is_long(state->worker),
+		.place = place,
+		.origin = state->origin.worker ? &state->origin : NULL,
+		.awaited = &state->waiter.awaited,
+		.unlink_path = created_files_path(job),
+		.scratch = state->scratch,
+		.starter = warm_starter(state->warm, state->command.by_shell),
+		.started = child_started,
+		.waits = child_waits,
+		.started_arg = &output,
+	};
+	struct block_input input;
+	if (job->block && block_connect(&input, job->block, &config) != 0) {
+		result_cannot_start(ret_result, 126);
+		return;
+	}
+	struct spawn_error error;
+	bool is_raw = !config.output_reader || terminal_fd(run) >= 0; // it writes to the terminal itself
+	if (is_raw) {
+		screen_enter(STDERR_FILENO);
+	}
+	bool watched = publish_is_on(run) && job->spool && spec->output == OUTPUT_LINE_BUFFER;
+	if (watched) {
+		spool_watch(job->spool, &state->stats.recent);
+	}
+	waits_attempt_begin(run->waits, &state->waiter, &state->origin, job, config.foreground);
+	execute(state, job, &config, place, ret_result, &error);
+	bool had_all = waits_attempt_end(run->waits, &state->waiter);
+	if (watched) {
+		spool_watch(job->spool, NULL);
+	}
+	publish_attempt_wait_end(state, job);
+	if (job->block) {
+		block_disconnect(job->block, &config);
+	}
+	if (config.foreground && had_all) {
+		terminal_take_back(run, ret_result);
+	}
+	if (is_raw) {
+		screen_leave(STDERR_FILENO, -1);
+	}
+	if (ret_result->outcome == OUTCOME_SPAWN_ERROR && error.error) {
+		report_spawn_error(state, job, &error);
+	}
+}
+
+// Waits until the child may start, and runs it.
+static void admit_child(struct worker_state *state, const struct job *job, const struct attempt *attempt, struct hosts_place *place,
+                        struct result *ret_result) {
+	struct run *run = state->run;
+	*ret_result = (struct result){.outcome = OUTCOME_CANCELLED};
+	struct admission_wait wait = {.ns = 0};
+	if (!admission_enter(run->admission, job->slot, /* must */ attempt->ended != NULL, place && hosts_place_is_remote(place), &wait)) {
+		return;
+	}
+	if (wait.ns > 0) {
+		publish_admitted(state, wait.why, wait.ns);
+	}
+	bool asks = run->options->interactive && !attempt->ended;
+	if (!asks || terminal_confirm(run, buf_str(&state->text))) {
+		job_output_let_through(run, job);
+		run_child(state, job, attempt, place, ret_result);
+	}
+	admission_leave(run->admission, ret_result);
+}
+
+// With --dry-run prints a hint for users of GNU parallel, once: why an item has no quotes inside quotes. On one thread
+// (run_is_serial()).
+static void explain_quotes(struct run *run, const struct template *template, const struct expansion *x) {
+	if (template && !run->options->quiet && !run->manifest && !run->quotes_explained && template_spells_otherwise(template, x)) {
+		run->quotes_explained = true;
+		diag_note("an item stands inside quotes of the command, so it is spelled for these; GNU parallel would add quotes of "
+		          "its own, see fairpar-parallel(7)");
+	}
+}
+
+// --shell-quote: what a shell reads as the text.
+static void quote_text(struct worker_state *state, unsigned times) {
+	for (; times > 0; --times) {
+		struct buf quoted = BUF_INIT;
+		shell_quote(&quoted, buf_str(&state->text), state->text.len);
+		buf_fini(&state->text);
+		state->text = quoted;
+	}
+}
+
+// With --dry-run of a manifest prints whose the next commands are, at the first of a batch. On one thread (run_is_serial()).
+static void show_batch(const struct job *job) {
+	struct run *run = job->batch->run;
+	FP_CLEANUP(buf_fini) struct buf line = BUF_INIT;
+	if (run->manifest && run->shown != job->batch) {
+		run->shown = job->batch;
+		buf_printf(&line, "# batch %s\n", job->batch->name);
+		spool_add_shown(job->spool, line.data, line.len);
+	}
+}
+
+// Is all of it characters of the locale, or, if not `strict`, no half of a character of four bytes of GB18030?
+static bool is_text(const char *text, locale_t locale, bool strict) {
+	locale_t old = uselocale(locale);
+	bool is_right = true;
+	size_t len = 0;
+	for (; *text != '\0' && is_right; text += len) {
+		mbstate_t shift = {0};
+		len = mbrtowc(NULL, text, strlen(text), &shift);
+		if (len >= (size_t)-2) {
+			is_right = !strict && !(text[1] >= '0' && text[1] <= '9');
+			len = 1;
+		}
+	}
+	uselocale(old);
+	return is_right;
+}
+
+// Returns why the shell cannot be given these items, or NULL. yash turns its arguments into wide characters, and those that
+// it cannot turn are empty to it. For GB18030 see template_is_gb18030().
+static const char *refuse_bytes(const char *shell, const struct template *template, const struct record *record) {
+	bool is_yash = shell && text_ends(shell, "yash");
+	locale_t locale = is_yash || template_is_gb18030(template) ? newlocale(LC_CTYPE_MASK, "", (locale_t)0) : (locale_t)0;
+	bool is_right = true;
+	const char *at = record->args;
+	for (uint32_t i = 0; i < record->nargs && locale && is_right; ++i, at += strlen(at) + 1) {
+		is_right = is_text(at, locale, is_yash);
+	}
+	if (locale) {
+		freelocale(locale);
+	}
+	return is_right ? NULL
+		: is_yash ? "yash takes only characters of the locale, and would run the command with an empty item: use another --shell"
+		: "the item has half a character of GB18030, which shells may take with the quote behind it: run fairpar in another locale";
+}
+
+// May the items stand where the command has them, and can its environment hold them? Else says why not.
+static bool is_permitted(struct worker_state *state, const struct job *job, const struct template *template,
+                         const struct expansion *x) {
+	FP_CLEANUP(buf_fini) struct buf why = BUF_INIT;
+	static const size_t most = COMMAND_STRING_MAX - sizeof("FAIRPAR_ITEM=");
+	if (!template || (template_names_item(template) && job->record.size > most)) {
+		if (template) {
+			buf_printf(&why, "an item of %zu bytes is too long for $FAIRPAR_ITEM, which holds 128 KiB", job->record.size - 1);
+		}
+	} else if (!template_is_direct(template)) {
+		const char *bytes = template_permits(template, x, &why) ? refuse_bytes(job->spec->by.shell, template, &job->record) : NULL;
+		buf_adds(&why, bytes ? bytes : "");
+	}
+	if (why.len > 0) {
+		attempt_complain(state, job, "%s", why.data);
+	}
+	return why.len == 0;
+}
+
+enum { TEXT_BYTES = 128 * 1024 }; // of the arguments, in the text of a command that only messages have
+
+// The text of the command; of one with very many arguments the beginning, if nobody has the text but messages, which show less.
+// Returns whether it is all of it.
+static bool write_text(struct worker_state *state, const struct template *template, const struct expansion *x, const struct interpreter *by) {
+	const struct options *options = state->run->options;
+	bool is_read = publish_is_on(state->run) || options->print_commands || options->show_commands || options->interactive || options->dry_run;
+	struct record first = *x->record;
+	struct expansion beginning = *x;
+	if (!is_read && template && template_is_direct(template) && first.size > TEXT_BYTES && first.nargs > 1) {
+		first.nargs = 0;
+		for (first.size = 0; first.size < TEXT_BYTES; ++first.nargs) {
+			first.size += strlen(first.args + first.size) + 1;
+		}
+		beginning.record = &first;
+	}
+	buf_reset(&state->text);
+	command_text(template, &beginning, by, &state->text);
+	return beginning.record == x->record;
+}
+
+// Builds state->command, whose text is in state->text, if `is_whole`. Returns 0; or -1 with the result, after a message.
+static int build_command(struct worker_state *state, const struct job *job, const struct attempt *attempt, const struct expansion *x,
+                         bool is_whole, struct result *ret_result) {
+	const struct interpreter *by = &job->spec->by;
+	int built = command_build(&state->command, attempt->template, x, by, &state->text);
+	if (built == 0 && state->command.by_shell && !is_whole) { // its program is no longer there
+		buf_reset(&state->text);
+		command_text(attempt->template, x, by, &state->text);
+		built = command_build(&state->command, attempt->template, x, by, &state->text);
+	}
+	if (built != 0) {
+		struct spawn_error error = {.step = SPAWN_EXEC, .error = errno};
+		result_cannot_start(ret_result, error.error == ENOENT ? 127 : 126);
+		if (error.error == EINVAL) {
+			diag_error("job %s: %s", worker_state_label(state, job), buf_str(&state->command.text));
+		} else {
+			report_spawn_error(state, job, &error);
+		}
+	}
+	return built;
+}
+
+// The attempt, where it is to run.
+static void run_at(struct worker_state *state, struct job *job, const struct attempt *attempt, struct hosts_place *place,
+                   struct result *ret_result) {
+	struct run *run = state->run;
+	struct expansion x = job_expansion(job);
+	bool is_whole = write_text(state, attempt->template, &x, &job->spec->by);
+	job_output_open_spool(state, job);
+	if (!is_permitted(state, job, attempt->template, &x)) {
+		result_cannot_start(ret_result, 126);
+		ret_result->is_refused = true;
+		return;
+	}
+	if (run->options->dry_run) {
+		explain_quotes(run, attempt->template, &x);
+		quote_text(state, run->options->shell_quotes);
+		if (run->options->print_commands) {
+			print_command(state);
+		}
+		buf_addc(&state->text, '\n');
+		show_batch(job);
+		spool_add_shown(job->spool, state->text.data, state->text.len);
+		return;
+	}
+	if (run->result_files && !result_files_begin(state, job, ret_result)) {
+		return;
+	}
+	start_order_wait(run->start_order, job->slot);
+	if (run->options->print_commands) {
+		print_command(state);
+	}
+	if (!run->options->interactive) {
+		start_order_pass(run->start_order, job->slot);
+	}
+	if (run->options->show_commands) {
+		job_output_show_command(state, job);
+	}
+	if (enter_workdir(state, job, !place || !hosts_place_is_remote(place)) != 0) {
+		result_cannot_start(ret_result, 126);
+		return;
+	}
+	if (build_command(state, job, attempt, &x, is_whole, ret_result) != 0) {
+		return;
+	}
+	worker_state_label(state, job);
+	buf_addc(&state->label, ' ');
+	buf_add(&state->label, buf_str(&state->text), state->text.len);
+	build_env(state, job, attempt);
+	unsigned width = state->worker ? worker_width(state->worker) : 1;
+	if (run->auto_slots) {
+		auto_slots_begin(run->auto_slots, width);
+	}
+	if (run->admission && !is_cleanup(job)) {
+		admit_child(state, job, attempt, place, ret_result);
+	} else {
+		job_output_let_through(run, job);
+		run_child(state, job, attempt, place, ret_result);
+	}
+	if (run->auto_slots) {
+		auto_slots_end(run->auto_slots, job->batch, width, ret_result);
+	}
+}
+
+// An attempt that may have to wait for its place.
+struct host_waiter {
+	struct worker_state *state;
+	const struct job *job;
+	struct hosts_request request;
+};
+
+static void host_waits(void *arg) {
+	const struct host_waiter *waiter = arg;
+	// others go on, and may have the machine that this one waits for
+	start_order_pass(waiter->state->run->start_order, waiter->job->slot);
+	if (publish_is_on(waiter->state->run)) {
+		FP_CLEANUP(buf_fini) struct buf what = BUF_INIT;
+		hosts_describe_request(waiter->state->run->hosts, &waiter->request, &what);
+		publish_attempt_wait(waiter->state, waiter->job, WHY_HOST, buf_str(&what));
+	}
+}
+
+static struct hosts_place *enter_host(struct worker_state *state, struct job *job, const struct sshlogin **ret_unreachable) {
+	if (job->attempt == 1) {
+		job->tries.n = 0;
+	} else if (job->login) {
+		hosts_tries_add(&job->tries, job->login);
+	}
+	struct host_waiter waiter = {
+		.state = state,
+		.job = job,
+		.request = {
+			.width = worker_width(state->worker),
+			.tries = &job->tries,
+			.is_alone = job->losses >= LOSSES_ALONE,
+			.binding = job->batch->binding,
+			.waits = host_waits,
+			.arg = &waiter,
+		},
+	};
+	struct hosts_place *place = hosts_acquire_place(state->run->hosts, &waiter.request, ret_unreachable);
+	publish_attempt_wait_end(state, job);
+	return place;
+}
+
+void attempt_run(struct worker_state *state, struct job *job, const struct attempt *attempt, struct result *ret_result) {
+	struct hosts *hosts = state->run->hosts;
+	// what is no item's runs here, and so does what runs beside the slots
+	bool is_placed = hosts && job->role == ROLE_JOB && !worker_is_long(state->worker);
+	*ret_result = (struct result){.outcome = OUTCOME_OK};
+	publish_attempt(state);
+	if (!is_placed) {
+		job->login = NULL;
+		run_at(state, job, attempt, NULL, ret_result);
+		return;
+	}
+	// before the command is built, which may name the machine
+	const struct sshlogin *gone;
+	struct hosts_place *place = enter_host(state, job, &gone);
+	if (gone) {
+		job->login = gone;
+		struct expansion x = job_expansion(job);
+		(void)write_text(state, attempt->template, &x, &job->spec->by);
+		job_output_open_spool(state, job);
+		// which of them cannot, and why, was said when that was seen
+		buf_adds(&state->stats.why, "none of the machines that it may run on can be reached");
+		result_cannot_start(ret_result, UNREACHABLE);
+		return;
+	}
+	if (!place) {
+		ret_result->outcome = OUTCOME_CANCELLED;
+		return;
+	}
+	job->login = hosts_place_login(place);
+	run_at(state, job, attempt, place, ret_result);
+	hosts_release_place(hosts, place);
+}

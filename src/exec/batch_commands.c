@@ -1,0 +1,205 @@
+// What runs for a batch beside its items: on-failure and finally commands, and the listing of its items.
+
+#include "exec/job_run.h"
+
+#include "base/alloc.h"
+#include "base/diag.h"
+#include "base/text.h"
+#include "core/dag_node.h"
+#include "core/publish.h"
+#include "engine/start_order.h"
+#include "exec/line_items.h"
+#include "input/glob.h"
+#include "record/subscribers.h"
+
+// The end of the attempt and of its output. Returns true if it makes the run halt.
+static bool finish(struct worker_state *state, struct job *job, const struct result *result) {
+	publish_output_stats(state, job, result, NEXT_NOTHING);
+	if (job->spool) {
+		if (log_sink_is_on_stdout(state->run)) {
+			spool_complete(job->spool);
+		}
+		spool_finish(job->spool);
+		job->spool = NULL;
+	}
+	return publish_job_end(state, job, result, NEXT_NOTHING);
+}
+
+static struct job job_without_item(struct batch *batch, const struct job_spec *spec, enum event_role role, const char *name,
+                                   unsigned slot) {
+	return (struct job){
+		.batch = batch,
+		.spec = spec,
+		.record = {.args = "", .size = 1, .nargs = 1},
+		.name = name,
+		.role = role,
+		.attempt = 1,
+		.slot = slot,
+	};
+}
+
+// ---- on-failure ----
+
+static void failed_free(struct job *failed) {
+	free(failed->owned);
+	free(failed);
+}
+
+static enum work_status run_on_failure(struct worker *worker, struct queue *queue FP_UNUSED, void *data,
+                                       size_t size FP_UNUSED) {
+	struct job *job = *(struct job **)data;
+	struct run *run = job->batch->run;
+	struct worker_state *state = worker_state_of(run, worker);
+	job->slot = worker_slot(worker);
+	start_order_pass(run->start_order, job->slot);
+	struct attempt attempt = {
+		.template = job->spec->on_failure, .ended = &job->result,
+	};
+	struct result result;
+	attempt_run(state, job, &attempt, &result);
+	(void)finish(state, job, &result); // it is not counted
+	if (outcome_is_failure(result.outcome)) {
+		char how[80];
+		diag_warn("job %s: its on-failure command failed too: %s", worker_state_label(state, job),
+		          result_describe(&result, how, sizeof(how)));
+	}
+	failed_free(job);
+	return WORK_OK;
+}
+
+static void drop_on_failure(struct queue *queue FP_UNUSED, void *data, size_t size FP_UNUSED) {
+	failed_free(*(struct job **)data);
+}
+
+static const struct work_type work_on_failure = {.name = "on-failure", .run = run_on_failure, .drop = drop_on_failure};
+
+void batch_command_on_failure(struct worker *worker, struct queue *queue, struct job *failed) {
+	struct work work = {
+		.type = &work_on_failure,
+		.data = &failed,
+		.size = sizeof(failed),
+		.flags = WORK_LOCAL | WORK_NO_TOKEN,
+		.id = failed->item.number,
+	};
+	if (pool_submit(failed->batch->run->pool, queue, worker, &work, 1) != SUBMIT_OK) {
+		failed_free(failed);
+	}
+}
+
+// ---- finally ----
+
+static enum work_status run_finally(struct worker *worker, struct queue *queue, void *data, size_t size FP_UNUSED) {
+	struct dag_node *node = *(struct dag_node **)data;
+	struct batch *batch = queue_user(queue);
+	struct worker_state *state = worker_state_of(batch->run, worker);
+	start_order_pass(batch->run->start_order, worker_slot(worker));
+	struct result ended = dag_node_result(node);
+	struct job job = job_without_item(batch, batch->finally, ROLE_FINALLY, "finally", worker_slot(worker));
+	struct attempt attempt = {
+		.template = job.spec->command, .ended = &ended,
+	};
+	struct result result;
+	attempt_run(state, &job, &attempt, &result);
+	(void)finish(state, &job, &result); // it is not counted
+	if (result.outcome != OUTCOME_OK) {
+		char how[80];
+		diag_warn("batch '%s': its finally command: %s", text_shows(batch->name),
+		          result_describe(&result, how, sizeof(how)));
+	}
+	return WORK_OK;
+}
+
+static const struct work_type work_finally = {.name = "finally", .run = run_finally};
+
+void batch_command_finally(struct run *run, struct queue *queue, struct dag_node *node) {
+	struct work work = {.type = &work_finally, .data = &node, .size = sizeof(node)};
+	pool_queue_set_last_item(run->pool, queue, &work);
+}
+
+// ---- listing ----
+
+enum { IN_THIS_ORDER = 0 }; // the flags of items that are not WORK_LOCAL
+
+static void found_path(void *arg, const char *path) {
+	line_items_add(arg, path);
+}
+
+// With the directory in which it was looked for: that is the user's, not the manifest's.
+static void warn_nothing(const struct run *run, const struct batch *batch, const char *pattern, const char *dir) {
+	FP_CLEANUP(buf_fini) struct buf where = BUF_INIT;
+	if (pattern[0] != '/') {
+		buf_printf(&where, " in '%s", dir[0] == '/' ? "" : run->cwd);
+		buf_printf(&where, "%s%s'", dir[0] == '/' || dir[0] == '\0' ? "" : "/", dir);
+	}
+	diag_warn("batch '%s': glob '%s' matches nothing%s", text_shows(batch->name), text_shows(pattern),
+	          text_shows(buf_str(&where)));
+}
+
+static void list_by_pattern(struct worker_state *state, struct worker *worker, struct queue *queue, const char *pattern,
+                            const char *dir) {
+	char *error;
+	struct line_items *line_items = line_items_begin(worker, queue, /* from */ 0, IN_THIS_ORDER, /* hold */ false);
+	int failed = glob_expand(dir, pattern, found_path, line_items, &error);
+	uint64_t n = line_items_end(line_items, /* keep */ true);
+	struct batch *batch = queue_user(queue);
+	if (!failed && n == 0) {
+		warn_nothing(state->run, batch, pattern, dir ? dir : "");
+	}
+	if (failed && state->run->options->dry_run) { // an earlier batch may be going to make it
+		diag_note("batch '%s': its items cannot be told yet: glob '%s': %s", text_shows(batch->name), text_shows(pattern),
+		          error);
+		free(error);
+	} else if (failed) {
+		FP_CLEANUP(buf_fini) struct buf why = BUF_INIT;
+		buf_printf(&why, "glob '%s': %s", text_shows(pattern), error);
+		diag_error("batch '%s': %s", text_shows(batch->name), buf_str(&why));
+		publish_lost_why(batch, buf_str(&why));
+		free(error);
+		counts_trouble(batch, "its items could not be listed");
+	}
+}
+
+static void list_by_command(struct worker_state *state, struct worker *worker, struct queue *queue, const struct job_spec *spec) {
+	struct batch *batch = queue_user(queue);
+	struct job job = job_without_item(batch, spec, ROLE_LISTING, "args_from", worker_slot(worker));
+	struct attempt attempt = {
+		.template = spec->command, .line_items = line_items_begin(worker, queue, /* from */ 0, IN_THIS_ORDER, /* hold */ false),
+	};
+	struct result result;
+	attempt_run(state, &job, &attempt, &result);
+	line_items_end(attempt.line_items, /* keep */ true);
+	bool stop = finish(state, &job, &result);
+	if (result.outcome == OUTCOME_CANCELLED) {
+		counts_lost(batch, 1);
+	}
+	counts_ended(batch, &result, stop);
+}
+
+static enum work_status run_listing(struct worker *worker, struct queue *queue, void *data, size_t size FP_UNUSED) {
+	struct dag_node *node = *(struct dag_node **)data;
+	struct batch *batch = queue_user(queue);
+	struct run *run = batch->run;
+	struct worker_state *state = worker_state_of(run, worker);
+	start_order_pass(run->start_order, worker_slot(worker));
+	const struct manifest_batch *plan = node->plan;
+	if (plan->source == MANIFEST_GLOB) {
+		list_by_pattern(state, worker, queue, plan->source_text, batch->specs[0]->context->cwd);
+	} else if (run->options->dry_run) {
+		diag_note("batch '%s': its items come from a command, which is not run: %s", text_shows(batch->name),
+		          text_shows(plan->source_text));
+	} else {
+		list_by_command(state, worker, queue, batch->listing);
+	}
+	return WORK_OK;
+}
+
+static void drop_listing(struct queue *queue, void *data FP_UNUSED, size_t size FP_UNUSED) {
+	counts_lost(queue_user(queue), 1);
+}
+
+static const struct work_type work_listing = {.name = "listing", .run = run_listing, .drop = drop_listing};
+
+enum submit_status batch_command_listing(struct run *run, struct queue *queue, struct dag_node *node) {
+	struct work work = {.type = &work_listing, .data = &node, .size = sizeof(node), .flags = WORK_NO_TOKEN};
+	return pool_submit(run->pool, queue, NULL, &work, 1);
+}

@@ -1,0 +1,161 @@
+// Where the output of a job goes: into its spool, the files of --results, or the items of another batch; and who sees it.
+
+#include "exec/job_run.h"
+
+#include "base/alloc.h"
+#include "base/diag.h"
+#include "core/publish.h"
+#include "exec/line_items.h"
+#include "record/result_files.h"
+#include "record/subscribers.h"
+#include "term/screen.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { OUTPUT_BYTES = 64 * 1024 };
+
+// ---- the spool ----
+
+void job_output_open_spool(struct worker_state *state, struct job *job) {
+	struct run *run = state->run;
+	enum output_kind output = run->options->dry_run ? OUTPUT_GROUP : job->spec->output;
+	if (output == OUTPUT_UNGROUP && (job->batch->emits || job->role == ROLE_LISTING)) {
+		output = OUTPUT_LINE_BUFFER; // where stdout is read, stderr is too
+	}
+	bool in_table = result_files_is_table(run);
+	if (!run->writer || job->spool || output == OUTPUT_UNGROUP || (in_table && job->item.order == 0)) {
+		return;
+	}
+	FP_CLEANUP(buf_fini) struct buf tag = BUF_INIT;
+	bool by_machine = run->options->onall && run->options->tag && !job->spec->tag; // whose name its batch has
+	if ((job->spec->tag || by_machine) && !in_table) {
+		struct expansion x = job_expansion(job);
+		FP_CLEANUP(buf_fini) struct buf raw = BUF_INIT;
+		if (by_machine) {
+			buf_adds(&raw, job->batch->name);
+		} else {
+			template_expand(job->spec->tag, &x, &raw);
+		}
+		if (isatty(STDOUT_FILENO)) {
+			buf_add_escaped(&tag, buf_str(&raw), raw.len, SIZE_MAX);
+		} else {
+			buf_add(&tag, buf_str(&raw), raw.len);
+		}
+		buf_addc(&tag, '\t');
+	}
+	// what is no item (order 0) has no place in the order
+	struct output_queue *output_queue = job->item.order ? job->batch->output_queue : NULL;
+	enum writer_mode mode = output == OUTPUT_LINE_BUFFER ? WRITER_LINE_BUFFER : WRITER_GROUP;
+	mode = run->options->show.latest_line && !run->options->dry_run ? WRITER_LATEST : mode;
+	job->spool = spool_open(run->writer, output_queue, job->item.order, mode, tag.data, tag.len);
+}
+
+void job_output_let_through(struct run *run, const struct job *job) {
+	const struct job_spec *spec = job->spec;
+	if (!job->spool || !atomic_load_relaxed(&run->all_read) || spec->attempts > 1 || spec->nthen > 0) {
+		return;
+	}
+	if (run->hosts) {
+		return; // it may be lost, and made again
+	}
+	if (run->options->color_failed || log_sink_is_on_stdout(run)) {
+		return; // its end decides what becomes of all of it
+	}
+	if (run->options->sem.is_on && !run->options->sem.foreground) {
+		return; // others like it write to the same place
+	}
+	struct pool_stat stat;
+	pool_stat(run->pool, &stat);
+	if (stat.queued == 0 && stat.running + stat.running_long == 1) {
+		spool_set_live(job->spool);
+	}
+}
+
+static int show_at_once(const struct buf *text) {
+	struct buf shown = BUF_INIT;
+	buf_add_for(&shown, STDOUT_FILENO, text->data, text->len);
+	int result = screen_write(STDOUT_FILENO, shown.data, shown.len);
+	int error = errno;
+	buf_fini(&shown);
+	errno = error;
+	return result;
+}
+
+void job_output_show_command(struct worker_state *state, const struct job *job) {
+	buf_addc(&state->text, '\n');
+	if (job->results && results_takes(job->results, 0)) {
+		results_add(job->results, 0, state->text.data, state->text.len);
+	} else if (job->spool) {
+		spool_add_shown(job->spool, state->text.data, state->text.len);
+	} else if (show_at_once(&state->text) != 0) {
+		if (errno != EPIPE) {
+			diag_error("cannot write to standard output: %s", strerror(errno));
+		}
+		atomic_store_relaxed(&state->run->trouble, true);
+	}
+	state->text.data[--state->text.len] = '\0';
+}
+
+// ---- what the child writes ----
+
+// Reads what becomes items, or a subscriber wants to see, and passes it on.
+static ssize_t read_and_pass(const struct job_output *output, enum child_stream stream, int fd) {
+	struct worker_state *state = output->state;
+	if (!state->output_bytes) {
+		state->output_bytes = xmalloc(OUTPUT_BYTES);
+	}
+	ssize_t n = read(fd, state->output_bytes, OUTPUT_BYTES);
+	if (n <= 0) {
+		return n;
+	}
+	if (output->is_watched) {
+		publish_output(state, output->job, (int)stream, state->output_bytes, (size_t)n);
+	}
+	if (stream == STREAM_OUT && output->line_items) {
+		line_items_take(output->line_items, state->output_bytes, (size_t)n);
+		state->stats.item_bytes += (uint64_t)n;
+	} else if (output->job->results && results_takes(output->job->results, (int)stream)) {
+		results_add(output->job->results, (int)stream, state->output_bytes, (size_t)n);
+	} else {
+		spool_add(output->job->spool, (int)stream, state->output_bytes, (size_t)n);
+	}
+	return n;
+}
+
+static ssize_t output_readable(void *arg, enum child_stream stream, int fd) {
+	struct job_output *output = arg;
+	ssize_t n;
+	if (output->is_watched || (stream == STREAM_OUT && output->line_items)) {
+		n = read_and_pass(output, stream, fd);
+	} else if (output->job->results && results_takes(output->job->results, (int)stream)) {
+		n = results_readable(output->job->results, (int)stream, fd);
+	} else {
+		n = spool_readable(output->job->spool, (int)stream, fd);
+	}
+	if (output->state->run->status_display && n > 0) {
+		status_display_output(output->state->run);
+	}
+	if (n < 0 && errno != EAGAIN && errno != EINTR) {
+		int error = errno;
+		diag_error("cannot read the output of a job: %s", strerror(error));
+		atomic_store_relaxed(&output->state->run->trouble, true);
+		errno = error;
+	}
+	return n;
+}
+
+// With --latest-line as it is shown: behind the job's tag.
+static size_t output_last_line(void *arg, char *text, size_t size) {
+	const struct job_output *output = arg;
+	bool tagged = output->state->run->options->show.latest_line;
+	return output->job->spool ? spool_last_line(output->job->spool, tagged, text, size) : 0;
+}
+
+void job_output_open(struct job_output *output, struct worker_state *state, const struct job *job, struct line_items *line_items) {
+	*output = (struct job_output){
+		.state = state, .job = job, .line_items = line_items, .is_watched = publish_wants_output(state->run),
+		.output_reader = {.readable = output_readable, .last_line = output_last_line, .arg = output},
+	};
+}

@@ -1,0 +1,441 @@
+// The life of one job on a worker: run it, and decide: again, the next step, or the end.
+//
+// An item's chain (the command, then each step of `then`) is one job: one sequence number, one group of output, counted
+// once. Each attempt and each step is a turn of its batch, for it goes through the pool: the first as the queued item,
+// the others as continuations on the worker's own list, or after a pause at the end of the batch's queue (retry_queue.c).
+//
+//   queued -> what it creates is there: ended, its turn given back
+//          -> attempt -> failed, tries left -> attempt       (WORK_LOCAL, or later)
+//                     -> ok, steps left     -> next step     (WORK_LOCAL)
+//                     -> end: output is finished, the tally counts it, the halt is asked, on-failure is queued
+//   queued -> dropped: cancelled, or skipped with its batch
+//
+// When a run is cut short, what is to follow an attempt cannot: then the job ends with what it has come to, as if it had
+// had no tries left. It has failed where its attempt had, and was cancelled between two steps.
+
+#include "exec/job_run.h"
+
+#include "base/alloc.h"
+#include "base/diag.h"
+#include "base/text.h"
+#include "core/autopack.h"
+#include "core/dag_node.h"
+#include "core/publish.h"
+#include "core/retry_queue.h"
+#include "engine/start_order.h"
+#include "exec/line_items.h"
+#include "pipe/block_feed.h"
+#include "record/added_jobs.h"
+#include "record/job_records.h"
+#include "record/result_files.h"
+#include "record/subscribers.h"
+
+enum { LOSSES_MOST = 3 }; // after which a job that is lost with its machine has failed: it may be what brings them down
+
+static struct run *run_of(struct queue *queue) {
+	const struct batch *batch = queue_user(queue);
+	return batch->run;
+}
+
+// ---- the end of a job ----
+
+// Bytes of its output as GNU parallel counts them: of its stdout, but line by line of both streams.
+static uint64_t count_output(const struct job *job) {
+	return job_bytes(job, 0) + (job->spec->output == OUTPUT_LINE_BUFFER ? job_bytes(job, 1) : 0);
+}
+
+// Ends the job's output, and logs it. A job that was cancelled, or whose output is lost, has no row: --resume is to run it
+// again. The row comes after the output, for the same reason.
+static void end_output(struct worker_state *state, struct job *job, const struct result *result,
+                       uint64_t received) {
+	bool logged = result->outcome == OUTCOME_CANCELLED || atomic_load_relaxed(&state->run->output_failed);
+	if (job->spool) {
+		if (log_sink_is_on_stdout(state->run)) {
+			spool_complete(job->spool);
+		}
+		logged = logged || job_records_add(state, job, result, received, job->spool);
+		spool_finish(job->spool);
+		job->spool = NULL;
+	} else {
+		batch_skip_output(job->batch, job->item.order);
+	}
+	if (!logged) {
+		job_records_add(state, job, result, received, /* spool */ NULL);
+	}
+}
+
+// Frees what the job owns.
+static void job_release(struct job *job) {
+	if (job->block) {
+		block_free(job->block);
+	}
+	free(job->tries.logins);
+	free(job->owned);
+	added_job_free(job->added);
+}
+
+// Ends the job's output, and records, publishes and counts its end. On any thread.
+static void job_close(struct worker_state *state, struct job *job, const struct result *result) {
+	struct run *run = state->run;
+	bool failed = outcome_is_failure(result->outcome);
+	uint64_t received = count_output(job);
+	publish_output_stats(state, job, result, NEXT_NOTHING);
+	end_summary_note_failure(state, result);
+	result_files_end(state, job, result, received);
+	if (job->spool && failed && run->options->color_failed && !result_files_is_table(run)) {
+		// white on red, and to the end of the line, as GNU parallel has it
+		spool_frame_lines(job->spool, "\033[48;5;196;38;5;231m\033[K", "\033[m");
+	}
+	created_files_settle(job, result->outcome == OUTCOME_OK);
+	end_output(state, job, result, received);
+	counts_ended(job->batch, result, publish_job_end(state, job, result, NEXT_NOTHING));
+	if (job->added) {
+		added_job_ended(run, job->added, result);
+	}
+}
+
+static enum work_status job_end(struct worker_state *state, struct job *job, const struct result *result) {
+	job_close(state, job, result);
+	if (outcome_is_failure(result->outcome) && job->spec->on_failure) {
+		// work_failed() comes next on this worker; the record lives at least as long
+		state->failed = *job;
+		state->failed.result = *result;
+		return WORK_FAILED;
+	}
+	job_release(job);
+	return WORK_OK;
+}
+
+// ---- continuations ----
+
+static enum work_status run_again(struct worker *worker, struct queue *queue, void *data, size_t size);
+static void drop_again(struct queue *queue, void *data, size_t size);
+static const struct work_type work_again = {.name = "continuation", .run = run_again, .drop = drop_again};
+
+// Moves the job to the heap, for it outlives this item.
+static struct job *job_keep(const struct job *job) {
+	struct job *kept = NEW(struct job);
+	*kept = *job;
+	if (!kept->owned) {
+		size_t reason = job->reason ? strlen(job->reason) + 1 : 0;
+		kept->owned = xmalloc(job->record.size + reason);
+		memcpy(kept->owned, job->record.args, job->record.size);
+		kept->record.args = kept->owned;
+		if (reason > 0) {
+			memcpy(kept->owned + job->record.size, job->reason, reason);
+			kept->reason = kept->owned + job->record.size;
+		}
+	}
+	return kept;
+}
+
+static enum submit_status submit_again(struct run *run, struct queue *queue, struct worker *worker, struct job *kept) {
+	struct work work = {
+		.type = &work_again,
+		.data = &kept,
+		.size = sizeof(kept),
+		.flags = WORK_LOCAL,
+		.id = kept->item.number,
+		.width = kept->spec->width,
+	};
+	uint64_t seq = kept->item.seq; // it may have gone when this returns
+	enum submit_status status = pool_submit(run->pool, queue, worker, &work, 1);
+	waits_requeued(run->waits, seq);
+	return status;
+}
+
+// The template of the job's step; NULL: the record is the command.
+static const struct template *step_template(const struct job *job) {
+	return job->step == 0 ? job->spec->command : job->spec->then[job->step - 1];
+}
+
+// Publishes the end of the job's pause before its next attempt, once.
+static void end_pause(struct job *job) {
+	if (job->pauses) {
+		job->pauses = false;
+		publish_wait_end(job->batch->run, job->batch, job->item.number, WHY_RETRY, job->queued);
+	}
+}
+
+// What was to follow the job's last attempt does not: its result is that of the job. state->text is the command that was not run.
+static struct result unmade_result(struct worker_state *state, struct job *job) {
+	struct result result = job->result;
+	struct expansion x = job_expansion(job);
+	buf_reset(&state->text);
+	command_text(step_template(job), &x, &job->spec->by, &state->text);
+	job->cancelled_next = job->pending;
+	if (job->pending == NEXT_RETRY) {
+		--job->attempt;
+	}
+	if (job->pending != NEXT_RETRY || result.lost) { // --resume is to run what was lost
+		result.outcome = OUTCOME_CANCELLED;
+	}
+	return result;
+}
+
+// Ends the job, which is handed over, because what was to follow its last attempt cannot. On any thread.
+static void cut_off(struct job *job) {
+	struct worker_state *state = worker_state_new(job->batch->run, NULL);
+	struct result result = unmade_result(state, job);
+	end_pause(job);
+	job_close(state, job, &result);
+	job_release(job);
+	free(job);
+	worker_state_free(state);
+}
+
+// Queues the job's next attempt or step, after a pause of so many nanoseconds.
+static void queue_next(struct worker_state *state, struct queue *queue, struct job *job, uint64_t pause) {
+	struct run *run = state->run;
+	if (job->spool) {
+		spool_suspend(job->spool);
+	}
+	if (publish_is_on(run)) {
+		job->queued = now_ns();
+		job->pause = pause;
+		job->pauses = pause > 0;
+	}
+	if (job->pauses) {
+		publish_pause(job, pause);
+	}
+	struct job *kept = job_keep(job);
+	bool taken = pause > 0 ? retry_queue_add(run->retry_queue, queue, kept, now_ns() + pause)
+	                       : submit_again(run, queue, state->worker, kept) == SUBMIT_OK;
+	if (!taken) {
+		cut_off(kept);
+	}
+}
+
+static bool resume(struct queue *queue, struct job *job) {
+	end_pause(job);
+	switch (submit_again(run_of(queue), queue, NULL, job)) {
+	case SUBMIT_FULL: return false;
+	case SUBMIT_CLOSED: cut_off(job); break;
+	case SUBMIT_OK: break;
+	}
+	return true;
+}
+
+const struct retry_calls work_retries = {.resume = resume, .cut_off = cut_off};
+
+// A record that cannot be an item fails as a job, and says why.
+static enum work_status fail_bad_item(struct worker_state *state, struct job *job) {
+	struct result result;
+	result_cannot_start(&result, 126);
+	publish_attempt(state);
+	buf_reset(&state->text);
+	buf_adds(&state->text, job->record.args);
+	job_output_open_spool(state, job);
+	attempt_complain(state, job, "%s: '%s'", job->reason, text_shows(job->record.args));
+	return job_end(state, job, &result);
+}
+
+// Runs the job's step. Its first one may send its lines into another batch.
+static void job_attempt(struct worker_state *state, struct job *job, struct result *ret_result) {
+	const struct job_spec *spec = job->spec;
+	bool emits = job->batch->emits && job->step == 0;
+	struct attempt attempt = {
+		.template = step_template(job),
+	};
+	if (job->batch->node && job->item.earlier != EARLIER_DONE) {
+		dag_node_job_runs(job->batch->node);
+	}
+	if (emits) {
+		attempt.line_items = line_items_begin(state->worker, job->batch->emits, job->item.seq, WORK_LOCAL,
+		                                      /* hold */ spec->attempts > 1 || state->run->hosts);
+		attempt.line_items->submission.again = job->item.earlier == EARLIER_CHANGED;
+	}
+	attempt_run(state, job, &attempt, ret_result);
+	if (emits) {
+		line_items_end(attempt.line_items, ret_result->outcome == OUTCOME_OK || (spec->attempts == 1 && !ret_result->lost));
+	}
+}
+
+// True if an attempt that was lost with its machine is to run again: if it was not sent there; or if it was lost less often than
+// LOSSES_MOST, and its output can be discarded and its input be read again.
+static bool reruns_lost(const struct job *job, enum lost lost) {
+	const struct options *options = job->batch->run->options;
+	bool is_held = job->results || (job->spool && job->spec->output == OUTPUT_GROUP);
+	if (lost == LOST_UNSENT || lost == LOST_NOT) {
+		return lost == LOST_UNSENT;
+	}
+	return !options->at_most_once && job->losses < LOSSES_MOST && (lost == LOST_SILENT || is_held) && !(job->block && job->block->consumer);
+}
+
+static enum work_status job_step(struct worker *worker, struct queue *queue, struct job *job) {
+	const struct job_spec *spec = job->spec;
+	struct worker_state *state = worker_state_of(run_of(queue), worker);
+	struct result result;
+	if (job->item.bad) {
+		return fail_bad_item(state, job);
+	}
+	job_attempt(state, job, &result);
+	if (job->batch->autopack && job->step == 0 && job->attempt == 1 && !job->added) {
+		autopack_note(job, &result);
+	}
+	job->start = job->step == 0 ? result.start : job->start;
+	if (result.lost && job_is_cancelled(job)) {
+		result.outcome = OUTCOME_CANCELLED;
+	}
+	if (result.outcome == OUTCOME_CANCELLED) {
+		if (result.start == 0 && job->pending == NEXT_RETRY) { // it waited for a machine, for memory
+			result = unmade_result(state, job);
+		}
+		return job_end(state, job, &result);
+	}
+	bool is_final = result.outcome == OUTCOME_OK || result.is_refused || result.lacks_results;
+	bool again = reruns_lost(job, result.lost);
+	bool retries = (again || (!is_final && job->attempt < spec->attempts + job->losses)) && !job_is_cancelled(job);
+	if (!retries && (result.outcome != OUTCOME_OK || job->step == spec->nthen)) {
+		return job_end(state, job, &result);
+	}
+	job->losses += again;
+	uint64_t pause = retries && !again && spec->delay.first_ns > 0 ? manifest_delay_ns(&spec->delay, job->attempt) : 0;
+	job->pending = retries ? NEXT_RETRY : NEXT_STEP;
+	job->result = result;
+	publish_output_stats(state, job, &result, job->pending);
+	(void)publish_job_end(state, job, &result, job->pending); // before what is next can begin
+	job->step += !retries;
+	job->attempt = retries ? job->attempt + 1 : 1;
+	queue_next(state, queue, job, pause);
+	return WORK_OK;
+}
+
+static enum work_status run_again(struct worker *worker, struct queue *queue, void *data, size_t size) {
+	verify(size == sizeof(struct job *));
+	struct job *kept = *(struct job **)data;
+	if (job_is_cancelled(kept)) {
+		start_order_pass(run_of(queue)->start_order, worker_slot(worker));
+		cut_off(kept);
+		return WORK_NOT_RUN;
+	}
+	struct job job = *kept;
+	free(kept);
+	job.slot = worker_slot(worker);
+	if (job.results) {
+		(job.attempt > 1 ? results_reset : results_mark)(job.results);
+	}
+	if (job.spool && job.attempt > 1) {
+		spool_reset(job.spool); // only the last attempt is shown, as GNU parallel does
+	} else if (job.spool) {
+		spool_mark(job.spool);  // the steps before this one stay
+	}
+	enum work_status status = job_step(worker, queue, &job);
+	start_order_pass(run_of(queue)->start_order, job.slot);
+	return status;
+}
+
+static void drop_again(struct queue *queue FP_UNUSED, void *data, size_t size FP_UNUSED) {
+	cut_off(*(struct job **)data);
+}
+
+// ---- the queued item ----
+
+// Reads a queued item, but not job->spec, which is there only once the batch has begun. Returns how many items were queued as
+// one: the job has the first.
+static uint32_t job_read(struct job *ret_job, struct batch *batch, const void *data, size_t size) {
+	struct item_view view;
+	item_read(&view, data, size);
+	uint32_t n = view.items > 1 ? view.record.nargs : 1;
+	if (view.items > 1) {
+		view.record.size = record_bytes_of(&view.record, 1);
+		view.record.nargs = view.item.nargs = 1;
+	}
+	*ret_job = (struct job){
+		.batch = batch,
+		.item = view.item,
+		.record = view.record,
+		.reason = view.reason,
+		.attempt = 1,
+		.queued = view.stamp.queued,
+		.from = view.stamp.from,
+	};
+	if (ret_job->item.added) {
+		ret_job->added = added_job_of(&view.record, &ret_job->record);
+	} else if (batch->run->blocks) {
+		ret_job->block = block_of(&ret_job->record);
+		ret_job->record.size = strlen(ret_job->record.args) + 1; // without where the block is
+	} else if (batch->run->tee) {
+		ret_job->block = tee_block(batch->run->tee, ret_job->item.number);
+	}
+	return n;
+}
+
+// Counts the job, and those that were queued or coalesced with it, as never started: `n` in all.
+static void drop(struct job *job, uint64_t n) {
+	static const struct result cancelled = {.outcome = OUTCOME_CANCELLED};
+	batch_skip_output(job->batch, job->item.order);
+	counts_lost(job->batch, n);
+	if (job->added) {
+		added_job_ended(job->batch->run, job->added, &cancelled);
+	}
+	job_release(job);
+}
+
+// True if --resume says that the job is done, which is asked only now as others emit into its batch.
+static bool leave_out(struct job *job) {
+	static const struct result ok = {.outcome = OUTCOME_OK};
+	bool is_done = job_records_leave_out(job->batch, job->spec, &job->record, &job->item);
+	if (is_done && job->added) {
+		job_records_settle(job->batch->run, job->item.seq);
+		added_job_ended(job->batch->run, job->added, &ok);
+	}
+	return is_done;
+}
+
+static enum work_status run_item(struct worker *worker, struct queue *queue, void *data, size_t size) {
+	struct run *run = run_of(queue);
+	struct job job;
+	job_read(&job, queue_user(queue), data, size);
+	job.slot = worker_slot(worker);
+	job.spec = job.added ? &job.added->spec : job.batch->specs[job.item.spec];
+	enum work_status status = WORK_NOT_RUN;
+	if (job.batch->autopack && !job.item.bad && !job.added) {
+		autopack_adopt(worker_state_of(run, worker), &job);
+	}
+	if (job_is_cancelled(&job)) {
+		drop(&job, 1 + job.coalesced);
+	} else if (job.batch->is_fed && !job.item.bad && leave_out(&job)) {
+		publish_queued(job.batch, -1); // it is in no count but that of jobs done before
+		job_release(&job);
+	} else if (job.spec->creates && !job.item.bad && created_files_find(worker_state_of(run, worker), &job)) {
+		batch_skip_output(job.batch, job.item.order);
+		counts_ended(job.batch, &(struct result){.outcome = OUTCOME_OK}, publish_up_to_date(job.batch, &job));
+	} else {
+		status = job_step(worker, queue, &job);
+	}
+	start_order_pass(run->start_order, job.slot);
+	if (run->trace && trace_is_due(run->trace)) {
+		run_wake(run);
+	}
+	return status;
+}
+
+static void drop_item(struct queue *queue, void *data, size_t size) {
+	struct batch *batch = queue_user(queue);
+	struct job job;
+	uint32_t n = job_read(&job, batch, data, size);
+	for (uint32_t i = 1; i < n; ++i) {
+		batch_skip_output(batch, job.item.order + i);
+	}
+	drop(&job, n);
+}
+
+const struct work_type work_item = {.name = "item", .run = run_item, .drop = drop_item, .pack = autopack_take};
+
+// ---- on-failure ----
+
+void work_failed(void *arg, struct worker *worker, struct queue *queue) {
+	struct worker_state *state = worker_state_of(arg, worker);
+	struct job *kept = job_keep(&state->failed);
+	free(kept->tries.logins);
+	kept->tries.logins = NULL; // its command runs on this machine
+	kept->spool = NULL;
+	kept->results = NULL;
+	kept->item.order = 0; // it is no item: its output has no place in the order
+	kept->step = 0;
+	kept->role = ROLE_ON_FAILURE;
+	kept->queued = publish_is_on(state->run) ? now_ns() : 0;
+	kept->pause = kept->from = 0;
+	batch_command_on_failure(worker, queue, kept);
+}

@@ -1,0 +1,97 @@
+// The life of one job on a worker: its attempts, its output, the files it creates, and the commands beside its batch's items.
+
+#ifndef FAIRPAR_EXEC_JOB_RUN_H
+#define FAIRPAR_EXEC_JOB_RUN_H
+
+#include "core/job_state.h"
+#include "core/run.h"
+#include "exec/submission.h"
+
+struct retry_calls;
+
+extern const struct work_type work_item;
+
+// For retry_queue_create().
+extern const struct retry_calls work_retries;
+
+// For the pool's hook for failed items: queues the on-failure command of the job that failed on this worker
+// (worker_state.failed). `arg` is the run.
+void work_failed(void *arg, struct worker *worker, struct queue *queue);
+
+// ---- attempt.c ----
+
+// One attempt at one step of a job: its command, its environment, its child, its output.
+
+struct attempt {
+	const struct template *template; // NULL: the record is the command
+	const struct result *ended;    // what an on-failure or finally command is told of, or NULL
+	struct line_items *line_items; // takes the lines of its stdout, or NULL
+};
+
+// Makes one attempt on job->slot and waits for its end, which is *ret_result: OUTCOME_CANCELLED if the run was cut short before
+// it could start, OUTCOME_SPAWN_ERROR after a message where it cannot be made. state->text is its command then. With --dry-run
+// only shows that.
+void attempt_run(struct worker_state *state, struct job *job, const struct attempt *attempt, struct result *ret_result);
+
+// ---- job_output.c ----
+
+// Where the output of a job goes, and who sees it.
+
+// The output of a running child.
+struct job_output {
+	struct worker_state *state;
+	const struct job *job;
+	bool is_watched;               // a subscriber wants to see it
+	struct line_items *line_items; // takes the lines of its stdout, or NULL
+	struct output_reader output_reader; // for child_run()
+};
+
+// Opens the job's spool, with its tag, before its first attempt.
+void job_output_open_spool(struct worker_state *state, struct job *job);
+
+// For an attempt of a job that has a spool or results; `line_items` takes the lines of its stdout, or is NULL. The output
+// stays where it is until the child has ended.
+void job_output_open(struct job_output *output, struct worker_state *state, const struct job *job, struct line_items *line_items);
+
+// Switches the job's spool to writing at once, if this is the last job of the run, no other runs, and no retry, later step or
+// lost machine can make its output obsolete.
+void job_output_let_through(struct run *run, const struct job *job);
+
+// Shows state->text, its command, as part of the job's output, before the rest of it.
+void job_output_show_command(struct worker_state *state, const struct job *job);
+
+// ---- created_files.c ----
+
+// The files that jobs create (`creates`): a job whose file exists is not run, and the file of a failed job is removed.
+
+// Makes the table of the paths that jobs are making now, for run->created_files; and frees it (NULL is fine), when no job runs.
+struct created_files *created_files_create(void);
+void created_files_destroy(struct created_files *created_files);
+
+// Looks for the file that the job creates (job->spec->creates), before its first attempt. Returns true if it exists. Else sets
+// job->creating, unless with --dry-run or if the path is a dangling symbolic link.
+bool created_files_find(struct worker_state *state, struct job *job);
+
+// The absolute path that the job is making, or NULL. Borrowed, until created_files_settle().
+const char *created_files_path(const struct job *job);
+
+// The job has ended, well (`ok`) or not. What one that failed has left is removed, for the next run would take it for the whole;
+// but not if another job of this run has made it meanwhile, or is making it. Says so if it cannot be removed.
+void created_files_settle(struct job *job, bool ok);
+
+// ---- batch_commands.c ----
+
+// What runs for a batch beside its items: on-failure and finally commands, and the listing of its items.
+
+struct dag_node;
+
+// Queues the on-failure command of the job that failed with failed->result and is handed over, from the worker whose item it was.
+void batch_command_on_failure(struct worker *worker, struct queue *queue, struct job *failed);
+
+// Sets the command that runs once, as the last of the node's batch.
+void batch_command_finally(struct run *run, struct queue *queue, struct dag_node *node);
+
+// Queues the listing of the node's items by a command or a pattern. Returns as pool_submit().
+enum submit_status batch_command_listing(struct run *run, struct queue *queue, struct dag_node *node);
+
+#endif

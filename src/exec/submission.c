@@ -1,0 +1,132 @@
+// Items on their way to one queue, numbered and submitted together.
+
+#include "exec/submission.h"
+
+#include "core/dag_node.h"
+#include "core/publish.h"
+#include "record/added_jobs.h"
+#include "record/job_records.h"
+#include "record/result_files.h"
+
+// Adds so many items with the next numbers, unless --resume says that the one is done. `job`: it was added, and the pointer to that
+// is behind its words.
+static void add(struct submission *submission, const struct record *record, uint32_t n, unsigned spec, const char *bad, struct added_job *job) {
+	struct batch *batch = submission->batch;
+	bool packs = batch->run->packs && !bad && !job;
+	struct item item = {
+		// relaxed: numbers only have to differ, and what they count is handed over by the pool
+		.seq = job_records_seq(batch->run, atomic_add_relaxed(&batch->run->seq, n) + 1),
+		.number = atomic_add_relaxed(queue_user_count(submission->queue), n) + 1,
+		.order = atomic_add_relaxed(&batch->order, n) + 1,
+		.nargs = record->nargs,
+		.spec = spec & (INT32_MAX >> 5),
+		.earlier = submission->again ? EARLIER_CHANGED : EARLIER_UNKNOWN,
+		.bad = bad != NULL,
+		.added = job != NULL,
+		.stamped = batch->stats != NULL,
+		.measured = packs,
+	};
+	if (job) {
+		job->id = item.seq;
+	}
+	if (batch->run->result_files) {
+		result_files_head(batch->run, job ? 1 : record->nargs);
+	}
+	struct record bare = *record;
+	if (job) {
+		(void)added_job_of(record, &bare);
+	} else if (batch->run->blocks) {
+		bare.size = strlen(bare.args) + 1; // without where the block is
+	}
+	if (!bad && n == 1 && !batch->is_fed && job_records_leave_out(batch, job ? &job->spec : NULL, &bare, &item)) {
+		return;
+	}
+	struct item_view view = {.item = item, .record = *record, .reason = bad, .measured = submission->measured, .items = n};
+	if (item.stamped) {
+		if (submission->n == 0 || submission->from > 0) {
+			submission->queued = now_ns();
+		}
+		view.stamp = (struct stamp){.queued = submission->queued, .from = submission->from};
+	}
+	size_t at = item_write(&submission->bytes, &view);
+	submission->items[submission->n].at = at;
+	submission->items[submission->n].flags = packs ? WORK_PACKS : 0;
+	submission->items[submission->n].size = submission->bytes.len - at;
+	submission->items[submission->n].number = item.number;
+	submission->items[submission->n].n = n;
+	submission->items[submission->n].width = job ? job->spec.width : spec == 0 ? batch->width : batch->specs[spec]->width;
+	++submission->n;
+	submission->nitems += n;
+}
+
+void submission_add(struct submission *submission, const struct record *record, unsigned spec, const char *bad) {
+	add(submission, record, 1, spec, bad, /* job */ NULL);
+}
+
+void submission_add_items(struct submission *submission, const struct record *record, unsigned spec) {
+	add(submission, record, record->nargs, spec, /* bad */ NULL, /* job */ NULL);
+}
+
+bool submission_add_job(struct submission *submission, struct added_job *added, const struct record *words) {
+	size_t before = submission->n;
+	FP_CLEANUP(buf_fini) struct buf bytes = BUF_INIT;
+	added_job_write(added, words->args, words->size, &bytes);
+	add(submission, &(struct record){.args = bytes.data, .size = bytes.len, .nargs = words->nargs}, 1, 0, NULL, added);
+	return submission->n > before;
+}
+
+// The numbers that were given to them are nobody's.
+static void drop_all(struct submission *submission) {
+	struct batch *batch = submission->batch;
+	for (size_t i = 0; batch->output_queue && i < submission->n; ++i) {
+		struct item_view view;
+		item_read(&view, submission->bytes.data + submission->items[i].at, submission->items[i].size);
+		for (uint32_t k = 0; k < submission->items[i].n; ++k) {
+			batch_skip_output(batch, view.item.order + k);
+		}
+	}
+	counts_lost(batch, submission->nitems);
+}
+
+enum submit_status submission_offer(struct submission *submission, struct worker *from, unsigned flags) {
+	struct work works[SUBMISSION_ITEMS];
+	struct run *run = submission->batch->run;
+	if (submission->n == 0) {
+		return SUBMIT_OK;
+	}
+	publish_queued(submission->batch, (int64_t)(submission->nitems - submission->counted));
+	submission->counted = submission->nitems;
+	for (size_t i = 0; i < submission->n; ++i) {
+		works[i] = (struct work){
+			.type = run->item_work,
+			.data = submission->bytes.data + submission->items[i].at,
+			.size = submission->items[i].size,
+			.flags = flags | submission->items[i].flags,
+			.id = submission->items[i].number,
+			.width = submission->items[i].width,
+			.items = submission->items[i].n,
+		};
+	}
+	if (atomic_load_relaxed(&submission->batch->cancelled)) {
+		return SUBMIT_CLOSED;
+	}
+	return pool_submit(run->pool, submission->queue, from, works, submission->n);
+}
+
+void submission_settle(struct submission *submission, enum submit_status status) {
+	if (status == SUBMIT_FULL) {
+		return;
+	}
+	if (status == SUBMIT_CLOSED) {
+		drop_all(submission);
+	}
+	submission->n = submission->nitems = submission->counted = 0;
+	buf_reset(&submission->bytes);
+}
+
+enum submit_status submission_submit(struct submission *submission, struct worker *from, unsigned flags) {
+	bool cancelled = atomic_load_relaxed(&submission->batch->cancelled); // then the pool was not even asked
+	enum submit_status status = submission_offer(submission, from, flags);
+	submission_settle(submission, status);
+	return cancelled && status == SUBMIT_CLOSED ? SUBMIT_OK : status;
+}

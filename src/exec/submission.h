@@ -1,0 +1,62 @@
+// Items on their way to one queue, numbered and submitted together.
+
+#ifndef FAIRPAR_EXEC_SUBMISSION_H
+#define FAIRPAR_EXEC_SUBMISSION_H
+
+#include "core/item.h"
+#include "core/run.h"
+
+enum {
+	SUBMISSION_ITEMS = 256,         // submitted with one call
+	SUBMISSION_BYTES = 48 * 1024,   // … and bytes, so that with the last of them they fit into a chunk of the queue
+};
+
+struct submission {
+	struct queue *queue;      // open, or the running item's own
+	struct batch *batch;      // the queue's user; the submission holds a reference
+	struct submission *next;  // --onall: that of the next machine, which gets the same; or NULL
+	uint64_t hash;            // of the batch's name, where the feed looks submissions up by it
+	uint64_t from;            // seq of the job that emits the items, or 0
+	bool again;               // that job was not what the joblog has: these are not taken as done
+	struct buf bytes;         // the items, by item_write()
+	struct {
+		size_t at, size;  // in `bytes`
+		uint64_t number;
+		unsigned width, flags;
+		uint32_t n;       // that it stands for
+	} items[SUBMISSION_ITEMS];
+	size_t n;                 // of these
+	size_t nitems;            // that they stand for
+	uint64_t queued;          // when the first of them was added: that of all but those that a job emits, which come slowly
+	size_t counted;           // of them, with publish_queued(): an item is known before it can have ended
+	uint32_t measured;        // with run->packs: what packs_measure() says of the record that is added next
+};
+
+// Gives the record the next numbers of the run and of its batch and adds a copy of it, unless --resume says that it is done.
+// `spec` is the index in batch->specs of what its job is made from; `bad` says why it cannot be an item, or is NULL. The
+// submission must not be full.
+void submission_add(struct submission *submission, const struct record *record, unsigned spec, const char *bad);
+
+// The same for a record of one argument or more, each of which is an item, that packs_join_size() has allowed.
+void submission_add_items(struct submission *submission, const struct record *record, unsigned spec);
+
+// The same for a job of --add, with its spec in `added` and its words in `words`. Sets added->id. Returns false if --resume says
+// that it is done: then it is not in the submission.
+struct added_job;
+bool submission_add_job(struct submission *submission, struct added_job *added, const struct record *words);
+
+static inline bool submission_is_full(const struct submission *submission) {
+	return submission->n == SUBMISSION_ITEMS || submission->bytes.len >= SUBMISSION_BYTES;
+}
+
+// Submits all its items, as pool_submit() does with `from` (the worker whose running item adds them, or NULL) and `flags`. It is
+// empty afterwards, but with SUBMIT_FULL all is still in it; with SUBMIT_CLOSED all was counted as never started,
+// as it is with SUBMIT_OK if the batch was cancelled.
+enum submit_status submission_submit(struct submission *submission, struct worker *from, unsigned flags);
+
+// The same in two steps, for a caller with a lock: submission_offer() only submits; submission_settle(), without the lock, does
+// what follows from the status that it has returned.
+enum submit_status submission_offer(struct submission *submission, struct worker *from, unsigned flags) FP_NODISCARD;
+void submission_settle(struct submission *submission, enum submit_status status);
+
+#endif

@@ -1,0 +1,270 @@
+// From inputs to batches: reads records just ahead of need, gives them their numbers, and queues them.
+//
+// The feeding thread (the event loop's) is no slot and never blocks. A batch with an input of its own is read while it
+// has less than HIGH_BYTES queued, and again when the pool says that it runs low, so memory is flat whatever the length
+// of the input. Where the batches are found in the input itself (--batch-by) it is read as far ahead as the pool takes
+// it (--queue-mem, then the spill file): only so does a batch that comes late in the input get its turn at once.
+
+#include "feed/feed_internal.h"
+
+#include "base/alloc.h"
+#include "base/diag.h"
+#include "core/dag_node.h"
+#include "core/publish.h"
+#include "pipe/block.h"
+#include "pipe/block_feed.h"
+#include "core/dag_node.h"
+
+#include <unistd.h>
+
+enum { PASS_ITEMS = 16 * 1024 }; // items between two looks at the signals
+
+// ---- reading ----
+
+// Reads the next record. Returns false if there is none now.
+static bool feed_read(struct run *run, struct feed *feed) {
+	const char *error = NULL;
+	if (!feed->input) {
+		feed->pending = dag_node_next(feed->node, &feed->record, &feed->spec, &feed->bad);
+		feed->ended = !feed->pending;
+		return feed->pending;
+	}
+	switch (input_next(feed->input, &feed->record, &error)) {
+	case INPUT_RECORD:
+		feed->bad = NULL;
+		feed->pending = true;
+		return true;
+	case INPUT_BAD:
+		feed->bad = error;
+		feed->pending = true;
+		return true;
+	case INPUT_WAIT:
+		feed->waiting = true;
+		return false;
+	case INPUT_ERROR:
+		diag_error("%s", error);
+		atomic_store_relaxed(&run->trouble, true);
+		return feed_read(run, feed);
+	case INPUT_HEADER: // taken by read_names()
+	case INPUT_END:
+		break;
+	}
+	feed->ended = true;
+	return false;
+}
+
+// True if the feed's batch has enough to do for now; the pool then calls when it has not.
+static bool feed_is_ahead(struct run *run, struct feed *feed) {
+	bool wants = feed->by_key || run->halt.percent > 0; // N% is of all jobs: they must be known
+	for (const struct submission *at = feed->submission; at && !wants; at = at->next) {
+		wants = pool_queue_bytes(run->pool, at->queue) < feed_high_water(run);
+	}
+	if (wants) {
+		return false;
+	}
+	for (const struct submission *at = feed->submission; at; at = at->next) {
+		pool_queue_want(run->pool, at->queue);
+	}
+	return true;
+}
+
+// Reads on of the data of --pipe or --tee, and queues a block at once. Returns true if there may be more.
+static bool feed_fill_data(struct run *run, struct feed *feed) {
+	feed->waiting = false;
+	if (publish_halted(run)) { // data goes to jobs that run, too, without a word of the pool
+		feeds_cut_short(run);
+	}
+	if (run->feeds->stopped || feed->ended || !feed_submit(run, feed->submission)) {
+		return false;
+	}
+	switch (run->tee ? tee_step(run->tee) : blockfeed_step(run->blocks, &feed->record)) {
+	case DATA_READY:
+		submission_add(feed->submission, &feed->record, /* spec */ 0, /* bad */ NULL);
+		if (feed->submission->n == 0) { // --resume: it is done
+			block_free(block_of(&feed->record));
+		}
+		return feed_submit(run, feed->submission);
+	case DATA_AGAIN:
+		return true;
+	case DATA_WAIT:
+		feed->waiting = true;
+		return false;
+	case DATA_FULL:
+		return false;
+	case DATA_ERROR:
+		atomic_store_relaxed(&run->trouble, true);
+		return true;
+	case DATA_LOST:
+		if (!run->options->quiet) {
+			diag_warn("no job reads any more: the rest of the data is not read");
+		}
+		publish_queued(feed->submission->batch, 1); // as an item that was not run
+		counts_lost(feed->submission->batch, 1);
+		return true;
+	case DATA_END:
+		break;
+	}
+	feed->ended = true;
+	return false;
+}
+
+// Reads from one input until it has nothing, its batch has enough, or the pass is over. Returns true in that last case.
+static bool feed_fill(struct run *run, struct feed *feed) {
+	struct feeds *feeds = run->feeds;
+	if (feed->is_data) {
+		return feed_fill_data(run, feed);
+	}
+	feed->waiting = false;
+	uint32_t n = 0;
+	for (uint32_t next_check = 0; !feed->ended && !feeds->full && !feeds->stopped; n += feed->joins ? feed->record.nargs : 1) {
+		if (n >= PASS_ITEMS) {
+			return true;
+		}
+		if (n >= next_check && feed_is_ahead(run, feed)) {
+			break;
+		}
+		next_check = n >= next_check ? n + SUBMISSION_ITEMS : next_check;
+		if ((feed->pending || feed_read(run, feed)) ? !feed_record(run, feed) : feed->waiting) {
+			break;
+		}
+	}
+	if (feed->ended && !feed->pending && feed_has_packs(run, feed) && !feeds->stopped) {
+		(void)feed_flush_packs(run, feed); // else with the next pass
+	}
+	return false;
+}
+
+static void feed_free(struct feed *feed) {
+	list_remove(&feed->link);
+	packs_fini(&feed->pack);
+	if (feed->input) {
+		input_close(feed->input);
+	}
+	free(feed);
+}
+
+// Closes the queue of an input that has ended, once all its items are in the pool.
+static void feed_finish(struct run *run, struct feed *feed) {
+	bool gone = feed->by_key ? run->feeds->nsubmissions == 0 : feed_submit(run, feed->submission);
+	gone = gone && !feed_has_packs(run, feed);
+	if (!feed->ended || feed->pending || !gone) {
+		return;
+	}
+	if (run->tee && !feed->is_data) {
+		tee_begin(run->tee, atomic_load_relaxed(queue_user_count(feed->submission->queue)));
+	}
+	feed_submission_close(run, feed->submission);
+	if (feed->node) {
+		dag_node_fed(feed->node);
+	}
+	feed_free(feed);
+}
+
+// Makes the submission of a node. Returns false if the run was cut short.
+static bool feed_begin(struct run *run, struct feed *feed) {
+	if (!feed->submission) {
+		struct queue *queue = feed->node->queue;
+		bool held = queue_ref(run->pool, queue);
+		run->feeds->stopped |= !held;
+		feed->submission = held ? feed_submission_open(run->feeds, queue) : NULL;
+	}
+	return feed->submission;
+}
+
+// Nothing will be added any more, but by what runs.
+static bool all_is_read(const struct run *run) {
+	bool ended = true;
+	list_for_each(&run->feeds->active, at) {
+		const struct feed *feed = list_entry(at, struct feed, link);
+		ended = ended && feed->ended && !feed_has_packs(run, feed);
+	}
+	return ended && dag_is_fed(run);
+}
+
+bool feeds_fill(struct run *run) {
+	struct feeds *feeds = run->feeds;
+	bool again = false;
+	feeds->full = false;
+	list_for_each(&feeds->active, at) {
+		struct feed *feed = list_entry(at, struct feed, link);
+		if (!feeds->stopped && feed_begin(run, feed)) {
+			again |= feed_fill(run, feed);
+			if (feed->node) { // at once: there may be very many
+				feed_finish(run, feed);
+			}
+		}
+	}
+	if (!feeds->stopped) {
+		feeds_flush_submissions(run);
+	}
+	if (!atomic_load_relaxed(&run->all_read) && all_is_read(run) && publish_all_read(run)) {
+		run_halt(run);
+	}
+	list_for_each(&feeds->active, at) {
+		struct feed *feed = list_entry(at, struct feed, link);
+		if (!feeds->stopped && !feed->node) {
+			feed_finish(run, feed);
+		}
+	}
+	return again && !feeds->full && !feeds->stopped;
+}
+
+int feeds_poll_fd(struct run *run, const struct list **at) {
+	const struct list *head = &run->feeds->active;
+	for (*at = *at ? (*at)->next : head->next; *at != head && !run->feeds->stopped; *at = (*at)->next) {
+		const struct feed *feed = list_entry(*at, struct feed, link);
+		if (feed->waiting && !feed->ended) {
+			return feed->is_data ? STDIN_FILENO : input_fd(feed->input); // the files of --pipe-part never wait
+		}
+	}
+	return -1;
+}
+
+void feeds_stop(struct run *run) {
+	struct feeds *feeds = run->feeds;
+	if (!feeds) {
+		return; // the run could not be put together
+	}
+	feeds_cut_short(run);
+	for (size_t i = 0; i < feeds->nsubmissions; ++i) {
+		counts_lost(feeds->submissions[i]->batch, feeds->submissions[i]->nitems);
+		feed_submission_close(run, feeds->submissions[i]);
+	}
+	feeds->nsubmissions = 0;
+	list_for_each(&feeds->active, at) {
+		struct feed *feed = list_entry(at, struct feed, link);
+		if (feed->node) {
+			counts_lost(feed->node->batch, feed->pending + (feed->input ? 0 : dag_node_left(feed->node)));
+		}
+		if (feed->submission) {
+			uint64_t packs = (feed->pack.nitems > 0) + (feed->by_key ? feeds->packing.n : 0);
+			uint64_t pending = !feed->pending || feed->node ? 0 : feed->joins && run->packs ? feed->record.nargs : 1;
+			for (const struct submission *each = feed->submission; each; each = each->next) {
+				counts_lost(each->batch, each->nitems + pending + packs);
+			}
+			feed_submission_close(run, feed->submission);
+		}
+		feed_free(feed);
+	}
+	feeds_drop_packs(feeds);
+}
+
+void feeds_close(struct run *run) {
+	struct feeds *feeds = run->feeds;
+	if (!feeds) {
+		return;
+	}
+	feeds_stop(run);
+	for (size_t i = 0; i < feeds->nfree; ++i) {
+		free(feeds->free[i]);
+	}
+	template_free(feeds->batch_by);
+	for (size_t i = 0; i < feeds->names.n; ++i) {
+		free(feeds->names.names[i]);
+	}
+	free(feeds->names.names);
+	free(feeds->file_sources);
+	buf_fini(&feeds->key);
+	free(feeds);
+	run->feeds = NULL;
+}

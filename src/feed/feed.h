@@ -1,0 +1,43 @@
+// From inputs to batches: reads records just ahead of need, gives them their numbers, and queues them.
+
+#ifndef FAIRPAR_FEED_FEED_H
+#define FAIRPAR_FEED_FEED_H
+
+#include "base/list.h"
+#include "core/run.h"
+#include "slots/control.h"
+
+enum { FEED_LOW_BYTES = 32 * 1024 }; // queued bytes of a batch at which the pool asks for more
+
+// Opens all inputs of the command line, reads the header if there is one, and parses the templates that need its names.
+// Returns 0, or -1 after a message.
+int feeds_open(struct run *run);
+
+// Begins to feed a batch of the manifest with its own items, from `source` or, with NULL, from dag_node_next(). When all
+// are queued dag_node_fed() is called. Returns 0, or -1 after a message.
+int feeds_add_node(struct run *run, struct dag_node *node, const struct source_config *source, char delimiter);
+
+// Moves records from the inputs that have some into queues that want some; never blocks. Returns true if it should be
+// called again at once (it stops now and then, so that signals are answered).
+bool feeds_fill(struct run *run);
+
+// The next descriptor to poll for input, from *at = NULL on; -1 when there are no more.
+int feeds_poll_fd(struct run *run, const struct list **at);
+
+// Who adds a job: the attempt of that number and nonce, and the id of its job (`by`). All are 0 if it comes from outside the run.
+struct adder {
+	uint64_t number, nonce;
+	uint64_t by;
+};
+
+// Adds a job to the batch that it names, which is opened if it does not exist. Without a name it goes to the batch of the job
+// that adds it, and runs next on the same slot; from outside the run it goes to the command line's batch. Returns its id; or 0,
+// with the reason appended to *why. From the event loop.
+uint64_t feeds_add_job(struct run *run, const struct adder *adder, const struct control_job *job, struct buf *why);
+
+// Stops reading input, and closes the inputs and their queues. Items that were not submitted count as lost (counts_lost()).
+// Idempotent. feeds_close() does the same and frees run->feeds. Both do nothing without run->feeds.
+void feeds_stop(struct run *run);
+void feeds_close(struct run *run);
+
+#endif

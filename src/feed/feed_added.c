@@ -1,0 +1,96 @@
+// Jobs that come while the run goes, from outside of its input (--add): they go the way of an item from there on.
+
+#include "feed/feed_internal.h"
+
+#include "base/alloc.h"
+#include "base/text.h"
+#include "core/job_state.h"
+#include "core/publish.h"
+#include "core/waits.h"
+#include "record/added_jobs.h"
+#include "record/job_records.h"
+#include "sharing/nested.h"
+
+// Returns why the run takes no such job, or NULL.
+static const char *refuse_job(const struct run *run, const struct control_job *job) {
+	const struct options *options = run->options;
+	return run->stopping || publish_halted(run) || run->feeds->stopped ? "the run starts nothing more"
+		: options->resume == RESUME_RETRY ? "the run has --retry-failed, whose jobs have the numbers of the log"
+		: options->tee ? "the run has --tee, whose jobs all run at once"
+		: run->leases && job->width > 1 ? "a job of the run takes one slot, for they are somebody else's" : NULL;
+}
+
+// The queue of the batch that it goes to, open: of the attempt that adds it, or that of the name.
+static struct submission *open_submission(struct run *run, const struct adder *adder, const char *batch, bool *ret_own) {
+	struct attempt_view view;
+	nested_lock(run->nested);
+	struct queue *queue = nested_find(run->nested, adder->number, adder->nonce, &view) ? worker_queue(view.origin->worker) : NULL;
+	*ret_own = queue && (!batch[0] || strcmp(batch, queue_name(queue)) == 0) && queue_ref(run->pool, queue);
+	nested_unlock(run->nested);
+	if (*ret_own) {
+		return feed_submission_open(run->feeds, queue);
+	}
+	if (queue && !batch[0]) {
+		return NULL; // the pool takes nothing any more
+	}
+	const char *name = batch[0] ? batch : run->options->batch ? run->options->batch : "default";
+	return feed_submission_open_batch(run, name, /* low_water */ 0);
+}
+
+// Submits it: to the local list of the worker whose attempt adds it, if that still runs, else to the tail of the queue.
+static enum submit_status submit(struct run *run, const struct adder *adder, struct submission *submission, bool own) {
+	struct attempt_view view;
+	nested_lock(run->nested);
+	bool runs = own && nested_find(run->nested, adder->number, adder->nonce, &view);
+	enum submit_status status = submission_offer(submission, runs ? view.origin->worker : NULL, runs ? WORK_LOCAL : 0);
+	nested_unlock(run->nested);
+	submission_settle(submission, status == SUBMIT_FULL ? SUBMIT_CLOSED : status);
+	return status;
+}
+
+static uint64_t add_to(struct run *run, const struct adder *adder, struct added_job *added, const struct control_job *job,
+                   struct submission *submission, bool own, struct buf *why) {
+	const struct result done = {.outcome = OUTCOME_OK}, refused = {.outcome = OUTCOME_CANCELLED};
+	const struct record words = {.args = job->words, .size = job->words_size, .nargs = job->nwords};
+	submission->from = adder->by;
+	bool is_new = submission_add_job(submission, added, &words);
+	uint64_t id = added->id; // it may have ended before this does
+	added_jobs_register(run->added_jobs, added, adder->by);
+	waits_add_job(run->waits, id, submission->queue, is_new ? submission->items[submission->n - 1].number : 0);
+	if (!is_new) { // --resume: it is done
+		job_records_settle(run, id);
+		added_job_ended(run, added, &done);
+		added_job_free(added);
+		return id;
+	}
+	enum submit_status status = submit(run, adder, submission, own);
+	if (status != SUBMIT_OK) {
+		buf_adds(why, status == SUBMIT_FULL ? "its queue is full" : "the run starts nothing more");
+		added_job_ended(run, added, &refused);
+		added_job_free(added);
+	}
+	return id;
+}
+
+uint64_t feeds_add_job(struct run *run, const struct adder *adder, const struct control_job *job, struct buf *why) {
+	const char *refusal = refuse_job(run, job);
+	bool own;
+	struct submission *submission = refusal ? NULL : open_submission(run, adder, job->batch, &own);
+	if (!submission) {
+		buf_adds(why, refusal ? refusal : "the run starts nothing more");
+		return 0;
+	}
+	struct added_job *added = NEW(struct added_job);
+	uint64_t id = 0;
+	if (atomic_load_relaxed(&submission->batch->cancelled)) {
+		buf_printf(why, "batch '%s' was cancelled", text_shows(submission->batch->name));
+		added_job_free(added);
+	} else if (job_spec_from_added(&added->spec, run->options, run->context, job) != 0) {
+		buf_adds(why, "its tag cannot be made");
+		added_job_free(added);
+	} else {
+		id = add_to(run, adder, added, job, submission, own, why);
+	}
+	feed_submission_close(run, submission);
+	return why->len > 0 ? 0 : id;
+}

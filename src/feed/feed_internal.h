@@ -1,0 +1,111 @@
+// The inside of the feeds, shared by four files. Only the feeding thread, which is the event loop's, touches any of it.
+//
+//	feed.c        reads available records, just ahead of need, and closes inputs at their end
+//	feed_route.c  where a record goes: the submission or the pack of its batch
+//	feed_open.c   opens the inputs, and reads what must be known before the first job
+//	feed_added.c  jobs that come while the run goes, by --add
+
+#ifndef FAIRPAR_FEED_FEED_INTERNAL_H
+#define FAIRPAR_FEED_FEED_INTERNAL_H
+
+#include "base/list.h"
+#include "exec/submission.h"
+#include "feed/feed.h"
+#include "input/input.h"
+#include "template/packs.h"
+
+enum { SUBMISSIONS = 256 }; // batches between two flushes, with --batch-by
+
+enum { PACKING_OPEN = 1024 }; // packs of batches found in the input at once; beyond it the one longest left alone goes
+
+// The pack of a batch that is found in the input.
+struct keyed_pack {
+	struct list used;    // in packing->used, the one longest left alone first
+	struct keyed_pack *next; // in its bucket
+	uint64_t hash;
+	char *name;          // of the batch
+	struct pack pack;
+};
+
+// Zeroed, and with its list initialized, is one without packs.
+struct packing_state {
+	struct pack_limits limits;
+	unsigned slots;      // that the last items are spread over, or 0
+	size_t sharers;      // packs that share them; 0 before the end of the input
+	struct list used;
+	size_t n;            // of keyed packs
+	struct keyed_pack *buckets[PACKING_OPEN];
+};
+
+struct feed {
+	struct list link; // in feeds->active until it is finished
+	bool is_data;                  // of run->blocks or run->tee; else items:
+	struct input *input;           // … from here, or, if that is NULL, from a list that its node holds
+	struct dag_node *node;         // of a manifest, or NULL
+	struct submission *submission; // of its batch; with --batch-by of "default", held open until the input has ended,
+	                               // for a pool without an open queue would be done; of a node: NULL before its turn
+	bool by_key;                   // --batch-by names the batch of each record
+	bool waiting;                  // for its descriptor
+	bool ended;                    // everything was read
+	bool joins;                    // a record may be several items of one argument each
+	bool pending;                  // `record` was read, but there was no room for it yet
+	struct record record;
+	struct pack pack; // being filled, if records are packed; with --batch-by they are in feeds->packing
+	unsigned spec;    // of the pending record
+	const char *bad;  // why the pending record cannot be an item, or NULL
+};
+
+struct feeds {
+	struct list active;
+	size_t n;                           // of the command line
+	bool full;                          // the pool had no room: its call is awaited
+	bool stopped;                       // the pool takes nothing any more
+	struct names names;                 // of the columns of the command line's inputs
+	struct template *batch_by;          // --batch-by, or NULL
+	struct source_config *file_sources; // of --batch NAME=FILE: inputs borrow them
+	struct buf key;                     // scratch: an expanded --batch-by
+	struct packing_state packing;
+	struct submission *submissions[SUBMISSIONS]; // with --batch-by: of the batches met since the last flush, in that order
+	size_t nsubmissions;
+	struct submission *free[SUBMISSIONS];
+	size_t nfree;
+};
+
+// ---- feed_open.c
+
+// Queued bytes of a batch at which its input is left alone.
+size_t feed_high_water(const struct run *run);
+
+// ---- feed_route.c
+
+// The run takes nothing any more; jobs that run get no more data.
+void feeds_cut_short(struct run *run);
+
+// Submits what is in the submission. Returns false if the pool has no room: then it is still in the submission.
+bool feed_submit(struct run *run, struct submission *submission);
+
+// A submission for the queue, which it keeps open.
+struct submission *feed_submission_open(struct feeds *feeds, struct queue *queue);
+
+// A submission for the batch of the name, whose queue it opens. Returns NULL when the pool takes nothing any more.
+struct submission *feed_submission_open_batch(struct run *run, const char *name, size_t low_water);
+
+// Closes the queue, and keeps the memory of the submission. What is in it is not submitted.
+void feed_submission_close(struct run *run, struct submission *submission);
+
+// Submits and closes all submissions of batches found in the input. Returns false if the pool has no room for one of them.
+bool feeds_flush_submissions(struct run *run);
+
+// feed_flush_packs() submits the feed's unfinished packs, after its last record. Returns false if the pool has no room for them
+// now: call it again. feed_has_packs() tells whether there are any.
+bool feed_flush_packs(struct run *run, struct feed *feed);
+bool feed_has_packs(const struct run *run, const struct feed *feed);
+
+// Throws away the packs of batches found in the input.
+void feeds_drop_packs(struct feeds *feeds);
+
+// Adds the pending record (feed->record) to the pack or submission of its batch. Returns false, and it stays pending, if the pool
+// has no room now.
+bool feed_record(struct run *run, struct feed *feed);
+
+#endif

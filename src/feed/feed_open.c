@@ -1,0 +1,443 @@
+// Opens the inputs of the command line, and reads what must be known of them before the first job: the names in their
+// headers, which the templates need, and with some options all of it.
+
+#include "base/text.h"
+#include "core/dag_node.h"
+#include "core/limits.h"
+#include "feed/feed_internal.h"
+
+#include "base/alloc.h"
+#include "base/diag.h"
+#include "base/write_limit.h"
+#include "core/publish.h"
+#include "hosts/hosts.h"
+#include "pipe/block_feed.h"
+#include "process/signals.h"
+#include "record/job_records.h"
+#include "record/result_files.h"
+#include "remote/sshlogin.h"
+#include "shell/shell.h"
+#include "slots/slots.h"
+#include "template/command.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum {
+	HIGH_BYTES = 64 * 1024,      // queued bytes of a batch at which its input is left alone
+	PACKED = 8,                  // as many times the bytes when items are packed: a job has up to 64 KiB of them
+	PACKED_BY_TIME = 32,         // … and with --pack=auto up to 2 MiB, for each slot,
+	AHEAD_BYTES = 8 * 1024 * 1024, // … but no more than this: packs are made of what is queued
+};
+
+size_t feed_high_water(const struct run *run) {
+	const struct packing *packing = &run->options->packing;
+	size_t packed = (size_t)HIGH_BYTES * (packing->by_time ? PACKED_BY_TIME : PACKED);
+	if (!packing->by_time) {
+		return packing->on ? packed : HIGH_BYTES;
+	}
+	size_t most = run->options->queue_mem / 4 < AHEAD_BYTES ? run->options->queue_mem / 4 : AHEAD_BYTES;
+	return run->slots < most / packed ? packed * run->slots : most > HIGH_BYTES ? most : HIGH_BYTES;
+}
+
+// A feed for the queue of that submission, which it takes over; both are its node's business if the submission is NULL.
+static struct feed *feed_add(struct feeds *feeds, struct input *input, struct submission *submission) {
+	struct feed *feed = NEW(struct feed);
+	feed->input = input;
+	feed->submission = submission;
+	list_push_back(&feeds->active, &feed->link);
+	return feed;
+}
+
+// `node` is that of a manifest whose items these are, or NULL.
+static struct input *open_input(const struct input_config *config, struct dag_node *node) {
+	char *error;
+	struct input *input = input_open(config, &error);
+	if (!input && node) {
+		diag_error("batch '%s': %s", text_shows(node->plan->name), error);
+		publish_lost_why(node->batch, error);
+		free(error);
+	} else if (!input) {
+		diag_error_free(error);
+	}
+	return input;
+}
+
+static int compare_names(const void *a, const void *b) {
+	const struct sshlogin *const *left = a, *const *right = b;
+	return strcmp((*left)->name, (*right)->name);
+}
+
+// --onall: each record goes to every machine, which has a batch of its own and runs one job at a time. Returns the submissions of all
+// machines, one behind the other (submission.next), in the order of their names, as GNU parallel takes them; or NULL when the pool
+// takes nothing any more.
+static struct submission *open_onall(struct run *run, size_t low_water) {
+	const struct sshlogins *list = &run->options->hosts;
+	const struct sshlogin **logins = xcalloc(list->n, sizeof(*logins));
+	struct submission *first = NULL, **end = &first;
+	for (size_t i = 0; i < list->n; ++i) {
+		logins[i] = &list->logins[i];
+	}
+	qsort(logins, list->n, sizeof(*logins), compare_names);
+	struct output_queue *before = NULL;
+	for (size_t i = 0; i < list->n; ++i) {
+		*end = feed_submission_open_batch(run, logins[i]->name, low_water);
+		if (!*end) {
+			break;
+		}
+		if (run->hosts && !(*end)->batch->binding) {
+			(*end)->batch->binding = hosts_bind_login(run->hosts, logins[i]);
+		}
+		struct output_queue *order = (*end)->batch->output_queue;
+		if (before && order) {
+			output_queue_follow(run->writer, order, before);
+		}
+		before = order;
+		end = &(*end)->next;
+	}
+	free(logins);
+	return first;
+}
+
+// Opens sources of the command line. Returns NULL after a message.
+static struct feed *open_sources(struct run *run, const struct source_config *sources, size_t nsources,
+                                 const char *name) {
+	struct input_config config = run->options->input;
+	config.sources = sources;
+	config.nsources = nsources;
+	struct input *input = open_input(&config, /* node */ NULL);
+	if (!input) {
+		return NULL;
+	}
+	++run->feeds->n;
+	size_t low_water = feed_high_water(run) / 2;
+	bool onall = run->options->onall;
+	return feed_add(run->feeds, input, onall ? open_onall(run, low_water) : feed_submission_open_batch(run, name, low_water));
+}
+
+int feeds_add_node(struct run *run, struct dag_node *node, const struct source_config *source, char delimiter) {
+	struct input *input = NULL;
+	if (source) {
+		struct input_config config = {.sources = source, .nsources = 1, .delimiter = delimiter};
+		input = open_input(&config, node);
+		if (!input) {
+			return -1;
+		}
+	}
+	feed_add(run->feeds, input, NULL)->node = node;
+	return 0;
+}
+
+// ---- waiting for input ----
+
+// Waits until the descriptor can be read. Returns false if a signal ends the run first.
+static bool wait_input(struct run *run, int fd) {
+	struct pollfd fds[] = {{.fd = fd, .events = POLLIN}, {.fd = run->signal_fd, .events = POLLIN}};
+	for (;;) {
+		int ready = poll(fds, 2, -1);
+		verify(ready >= 0 || errno == EINTR);
+		if (ready > 0 && fds[1].revents) {
+			int signal = signals_next(run->signal_fd);
+			if (signal == SIGTSTP) {
+				signals_stop_self();
+			} else if (is_ending_signal(signal)) {
+				run->signal = signal;
+				return false;
+			}
+		} else if (ready > 0) {
+			return true;
+		}
+	}
+}
+
+// ---- headers ----
+
+// Waits for the header of the input, whose record is borrowed; one that is empty has none, and has ended. Returns 0, or -1 after
+// a message or when a signal ends the run.
+static int read_header(struct run *run, struct feed *feed, struct record *ret_record) {
+	const char *error = NULL;
+	enum input_status status;
+	while ((status = input_next(feed->input, ret_record, &error)) == INPUT_WAIT) {
+		if (!wait_input(run, input_fd(feed->input))) {
+			return -1;
+		}
+	}
+	feed->ended = status == INPUT_END;
+	if (status != INPUT_HEADER && !feed->ended) {
+		return diag_error("cannot read the header: %s", error ? error : "unexpected input");
+	}
+	return 0;
+}
+
+// The names of all inputs must be the same, for one template serves them all. Returns 0, or -1 after a message or when a
+// signal ends the run.
+static int read_headers(struct run *run, struct names *names) {
+	bool first = true, same = true;
+	list_for_each(&run->feeds->active, at) {
+		struct feed *feed = list_entry(at, struct feed, link);
+		struct record record;
+		if (read_header(run, feed, &record) != 0) {
+			return -1;
+		}
+		size_t n = feed->ended ? 0 : record.nargs;
+		const char *name = record.args;
+		names->names = first ? xcalloc(n, sizeof(*names->names)) : names->names;
+		same = same && (first || feed->ended || n == names->n);
+		for (size_t i = 0; i < n && same; ++i, name += strlen(name) + 1) {
+			if (first) {
+				names->names[names->n++] = xstrdup(name);
+			}
+			same = strcmp(names->names[i], name) == 0;
+		}
+		first = false;
+	}
+	return same ? 0 : diag_error("--header: the inputs do not have the same names in their headers");
+}
+
+// --header 0: each source has the name of its file.
+static void name_files(const struct options *options, struct names *names) {
+	if (!options->header_files) {
+		return;
+	}
+	names->names = xcalloc(options->nsources, sizeof(*names->names));
+	for (; names->n < options->nsources; ++names->n) {
+		const struct source_config *source = &options->sources[names->n];
+		names->names[names->n] = xstrdup(source->kind == FROM_FILE ? source->path : ""); // nothing is called that
+	}
+}
+
+// ---- templates ----
+
+// The shell of the command line, as shell_choose(), or NULL after a message.
+static char *choose_shell(const struct options *options) {
+	char *shell = shell_choose(options->shell);
+	if (!shell) {
+		int error = errno;
+		const char *by;
+		const char *name = text_shows(shell_named(options->shell, &by));
+		if (error == ENOTSUP) {
+			diag_error("%s: '%s' does not read the quotes of a Bourne shell; take sh, bash, dash, ksh, zsh or another that does", by,
+			           name);
+		} else if (error == EMULTIHOP) {
+			diag_error("%s: '%s' is many programs, told apart by the name that they are called by: make a link to it, by "
+			           "ln -s \"$(command -v %s)\" ash, and take that, by --shell ./ash", by, name, name);
+		} else {
+			diag_error("%s: there is no program '%s'", by, name);
+		}
+	}
+	return shell;
+}
+
+// What is taken for a column's name and is none leaves all items in one batch, and nobody would see why.
+static void warn_one_batch(const struct run *run) {
+	struct template_measure measure = {0};
+	if (run->feeds->batch_by && !run->options->quiet) {
+		template_measure(run->feeds->batch_by, &measure);
+		if (measure.inserts == 0) {
+			diag_warn("--batch-by: '%s' has no replacement string, so all items are in one batch",
+			          text_shows(run->options->batch_by));
+		}
+	}
+}
+
+// Parses the templates of the command line, for the columns of feeds->names. Returns 0, or -1 after a message.
+static int parse_templates(struct run *run) {
+	const struct options *options = run->options;
+	const struct names *names = &run->feeds->names;
+	char *shell = choose_shell(options);
+	if (!shell) {
+		return -1;
+	}
+	bool failed = job_spec_from_options(&run->spec, options, run->context, shell, names) != 0;
+	if (options->batch_by) {
+		run->feeds->batch_by = job_spec_parse(&options->batch_by, 1, TEMPLATE_RAW, names, &failed);
+		warn_one_batch(run);
+	}
+	return result_files_parse(run, names) != 0 || failed ? -1 : 0;
+}
+
+// Reads all input before the first job, where the command line says something of all items. Returns 0, or -1 after a
+// message or when a signal ends the run.
+static int read_all_records(struct run *run) {
+	const struct options *options = run->options;
+	const struct template *batch_by = run->feeds->batch_by;
+	bool needs_total = job_spec_any(&run->spec, template_needs_total) || (batch_by && template_needs_total(batch_by))
+		|| result_files_need_total(run);
+	if (!options->shuffle && !options->tee && !needs_total) {
+		return 0;
+	}
+	run->total = 0;
+	list_for_each(&run->feeds->active, at) {
+		struct feed *feed = list_entry(at, struct feed, link);
+		while (input_read_all(feed->input, options->shuffle) == INPUT_WAIT) {
+			if (!wait_input(run, input_fd(feed->input))) {
+				return -1;
+			}
+		}
+		run->total += input_count(feed->input);
+	}
+	return 0;
+}
+
+// ---- packing ----
+
+enum {
+	SPARE_BYTES = 4096, // for the variables that are set for each job, and what the kernel puts beside them
+	ROOM_BYTES = 2 * 1024 * 1024, // of a command at most, where the stack's limit, and with it execve(), has none
+};
+
+// Bytes that execve() has for arguments: the environment takes from the same (execve(2), "Limits on size").
+static size_t argument_room(const struct job_spec *spec) {
+	long most = sysconf(_SC_ARG_MAX);
+	size_t taken = SPARE_BYTES;
+	for (size_t i = 0; i < spec->nenv; ++i) {
+		taken += strlen(spec->env[i]) + 1 + sizeof(char *);
+	}
+	return most <= 0 ? 0 : (size_t)most > taken ? (size_t)most - taken : 1;
+}
+
+// Is the command a program that is there, so that no shell runs it, and are its words the arguments as they are?
+static bool is_plain_program(const struct run *run, const struct template_measure *measure) {
+	FP_CLEANUP(command_fini) struct command command = COMMAND_INIT;
+	const struct record record = {.args = "x", .size = 2, .nargs = 1};
+	const struct expansion x = {.record = &record, .seq = 1, .slot = 1};
+	const struct buf text = BUF_INIT;
+	return measure->is_direct && !measure->changes && !measure->is_quoted && !measure->repeats &&
+	       command_build(&command, run->spec.command, &x, &run->spec.by, &text) == 0 && !command.by_shell;
+}
+
+// Lets records come together, where each is an item of which nobody has to know by itself.
+static void join_records(const struct pack_limits *limits, struct run *run) {
+	const struct packing *packing = &run->options->packing;
+	bool counts = packing->items > 0 || limits->measure.has_others; // with --pack=auto that is done later
+	bool one_by_one = run->job_records || run->result_files || !(packing->by_time || (packing->on && !counts));
+	size_t most = one_by_one ? 0 : packs_join_size(limits);
+	list_for_each(&run->feeds->active, at) {
+		struct feed *feed = list_entry(at, struct feed, link);
+		feed->joins = most > 0 && !feed->by_key && input_join_records(feed->input, most);
+	}
+}
+
+// Sets the limits by the options, for the spec of the command line; with --pack=auto they are also run->packs. Returns 0,
+// or -1 after a message.
+static int packing_init(struct packing_state *packing, struct run *run) {
+	const struct packing *options = &run->options->packing;
+	struct pack_limits *limits = &packing->limits;
+	limits->items = options->items;
+	limits->chars = options->chars > 0 ? options->chars : PACK_CHARS_MAX;
+	limits->strict = options->chars > 0;
+	limits->room = argument_room(&run->spec);
+	limits->waits = options->spreads;
+	limits->inserts_none = options->inserts_none;
+	limits->template = run->spec.command;
+	template_measure(limits->template, &limits->measure);
+	packing->slots = options->spreads ? run->slots : 0;
+	if (options->by_time) {
+		run->packs = limits;
+		limits->room = limits->room < ROOM_BYTES ? limits->room : ROOM_BYTES;
+		limits->fills = options->chars == 0 && limits->room > 0 && is_plain_program(run, &limits->measure);
+	}
+	join_records(limits, run);
+	if (options->by_time && job_spec_any(&run->spec, template_has_columns)) {
+		return diag_error("--pack: a process has many items, so {1} and the names of columns say nothing; {} stands for all of them");
+	}
+	return 0;
+}
+
+// ---- data ----
+
+// Adds a feed for run->blocks or run->tee.
+static void add_data(struct run *run) {
+	const char *name = run->options->batch ? run->options->batch : "default";
+	feed_add(run->feeds, NULL, feed_submission_open_batch(run, name, /* low_water */ 0))->is_data = true;
+}
+
+static struct pipe_config pipe_config(struct run *run) {
+	return (struct pipe_config){
+		.options = run->options,
+		.slots = run->slots,
+		.slots_by_fds = run->slots == slots_limit(limits_for_jobs(run->options, run->nofile)),
+		.nofile = run->nofile,
+		.temp_dir = run->temp_dir,
+		.wake_fd = run->wake_fd,
+		.trouble = &run->trouble,
+	};
+}
+
+// Opens the data of --pipe and --pipe-part. Returns 0, or -1 after a message.
+static int open_blocks(struct run *run) {
+	struct pipe_config config = pipe_config(run);
+	run->blocks = blockfeed_open(&config);
+	if (!run->blocks || parse_templates(run) != 0) {
+		return -1;
+	}
+	++run->feeds->n;
+	add_data(run);
+	return 0;
+}
+
+// Makes the ends of the jobs that all get the same data, and begins to read it. Returns 0, or -1 after a message.
+static int open_tee(struct run *run) {
+	struct pipe_config config = pipe_config(run);
+	run->tee = tee_open(&config);
+	if (!run->tee || tee_expect(run->tee, run->total) != 0) {
+		return -1;
+	}
+	add_data(run);
+	return 0;
+}
+
+// ---- all of it ----
+
+// Opens what the command line names as input. Returns 0, or -1 after a message.
+static int open_inputs(struct run *run) {
+	const struct options *options = run->options;
+	struct feeds *feeds = run->feeds;
+	if (options->nsources > 0) {
+		const char *name = options->batch ? options->batch : "default";
+		struct feed *feed = open_sources(run, options->sources, options->nsources, name);
+		if (!feed) {
+			return -1;
+		}
+		feed->by_key = options->batch_by != NULL;
+	}
+	feeds->file_sources = xcalloc(options->nbatch_files, sizeof(*feeds->file_sources));
+	for (size_t i = 0; i < options->nbatch_files; ++i) {
+		const struct batch_file *file = &options->batch_files[i];
+		bool is_stdin = strcmp(file->path, "-") == 0;
+		feeds->file_sources[i] = (struct source_config){.kind = is_stdin ? FROM_STDIN : FROM_FILE, .path = file->path};
+		if (!open_sources(run, &feeds->file_sources[i], 1, file->name)) {
+			return -1;
+		}
+	}
+	return 0;
+}
+
+int feeds_open(struct run *run) {
+	const struct options *options = run->options;
+	struct feeds *feeds = run->feeds = NEW(struct feeds);
+	list_init(&feeds->active);
+	list_init(&feeds->packing.used);
+	feeds->names.tokens = &options->tokens;
+	if (run->manifest) {
+		return 0; // dag_open() adds what its batches read
+	}
+	if (job_records_source(run) && !open_sources(run, job_records_source(run), 1, "default")) {
+		return -1;
+	}
+	if (options->pipe && !options->tee) {
+		return open_blocks(run);
+	}
+	if (open_inputs(run) != 0 || (options->input.header && read_headers(run, &feeds->names) != 0)) {
+		return -1;
+	}
+	name_files(options, &feeds->names);
+	if (parse_templates(run) != 0 || read_all_records(run) != 0 || (options->tee && open_tee(run) != 0)) {
+		return -1;
+	}
+	return packing_init(&feeds->packing, run);
+}

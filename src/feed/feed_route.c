@@ -1,0 +1,347 @@
+// Where a record goes: into the submission of its batch, or into a pack on its way there; --batch-by says which batch.
+//
+// A submission keeps the queue of its batch open. Those of batches that --batch-by names are few, and closed with each flush;
+// their packs are few, too, and the one longest left alone goes first.
+
+#include "base/text.h"
+#include "feed/feed_internal.h"
+#include "pipe/block_feed.h"
+
+#include "base/alloc.h"
+#include "base/diag.h"
+#include "base/map.h"
+#include "core/publish.h"
+#include "record/result_files.h"
+
+void feeds_cut_short(struct run *run) {
+	run->feeds->stopped = true;
+	if (run->blocks) {
+		blockfeed_stop(run->blocks);
+	}
+	if (run->tee) {
+		tee_stop(run->tee);
+	}
+}
+
+// ---- submissions ----
+
+bool feed_submit(struct run *run, struct submission *submission) {
+	for (; submission; submission = submission->next) {
+		switch (submission_submit(submission, NULL, 0)) {
+		case SUBMIT_FULL: run->feeds->full = true; return false;
+		case SUBMIT_CLOSED: feeds_cut_short(run); break; // while these were on their way
+		case SUBMIT_OK: break;
+		}
+	}
+	return true;
+}
+
+// Adds the record to the submission, and with --onall to those of all machines.
+static void add_record(struct submission *submission, const struct record *record, unsigned spec, const char *bad) {
+	for (; submission; submission = submission->next) {
+		submission_add(submission, record, spec, bad);
+	}
+}
+
+struct submission *feed_submission_open(struct feeds *feeds, struct queue *queue) {
+	struct submission *submission = feeds->nfree > 0 ? feeds->free[--feeds->nfree] : NEW(struct submission);
+	submission->queue = queue;
+	submission->batch = batch_ref(queue_user(queue));
+	return submission;
+}
+
+struct submission *feed_submission_open_batch(struct run *run, const char *name, size_t low_water) {
+	struct queue_attrs attrs = {.weight = 1, .low_water = low_water};
+	batch_override(run, name, &attrs);
+	attrs.max_parallel = run->options->onall ? 1 : attrs.max_parallel;
+	struct batch *fresh = batch_new(run, name);
+	publish_batch_known(fresh, &attrs, /* jobs */ -1);
+	struct queue *queue = pool_queue_open(run->pool, name, &attrs, fresh);
+	if (queue && queue_user(queue) == fresh) {
+		batch_open_output_queue(fresh);
+	} else {
+		batch_unref(fresh);
+	}
+	if (!queue) {
+		feeds_cut_short(run);
+		return NULL;
+	}
+	return feed_submission_open(run->feeds, queue);
+}
+
+void feed_submission_close(struct run *run, struct submission *submission) {
+	if (submission->next) {
+		feed_submission_close(run, submission->next);
+		submission->next = NULL;
+	}
+	pool_queue_close(run->pool, submission->queue);
+	batch_unref(submission->batch);
+	buf_fini(&submission->bytes);
+	submission->n = submission->nitems = submission->counted = 0;
+	if (run->feeds->nfree < SUBMISSIONS) {
+		run->feeds->free[run->feeds->nfree++] = submission;
+	} else {
+		free(submission);
+	}
+}
+
+// ---- batches found in the input ----
+
+bool feeds_flush_submissions(struct run *run) {
+	struct feeds *feeds = run->feeds;
+	size_t done = 0;
+	while (done < feeds->nsubmissions && feed_submit(run, feeds->submissions[done])) {
+		feed_submission_close(run, feeds->submissions[done++]);
+	}
+	feeds->nsubmissions -= done;
+	memmove(feeds->submissions, feeds->submissions + done, feeds->nsubmissions * sizeof(feeds->submissions[0]));
+	return feeds->nsubmissions == 0;
+}
+
+// The name of the batch that --batch-by gives to the record.
+static const char *find_name(struct run *run, const struct record *record, uint64_t *ret_hash) {
+	struct feeds *feeds = run->feeds;
+	struct expansion x = {
+		.record = record,
+		.seq = atomic_load_relaxed(&run->seq) + 1,
+		.slots = run->slots,
+		.total = run->total,
+	};
+	buf_reset(&feeds->key);
+	template_expand(feeds->batch_by, &x, &feeds->key);
+	const char *name = feeds->key.len > 0 ? feeds->key.data : "default";
+	*ret_hash = hash_bytes(name, strlen(name), 0);
+	return name;
+}
+
+// The submission of that batch. Returns NULL if the pool takes nothing any more, or has no room for those that had to go
+// before.
+static struct submission *find_submission(struct run *run, const char *name, uint64_t hash) {
+	struct feeds *feeds = run->feeds;
+	for (size_t i = feeds->nsubmissions; i-- > 0;) { // input is often sorted: the last one first
+		struct submission *submission = feeds->submissions[i];
+		if (submission->hash == hash && strcmp(submission->batch->name, name) == 0) {
+			return submission;
+		}
+	}
+	if (feeds->nsubmissions == SUBMISSIONS && !feeds_flush_submissions(run)) {
+		return NULL;
+	}
+	struct submission *submission = feed_submission_open_batch(run, name, /* low_water */ 0);
+	if (submission) {
+		submission->hash = hash;
+		feeds->submissions[feeds->nsubmissions++] = submission;
+	}
+	return submission;
+}
+
+// ---- packs ----
+
+// The pack of that batch, made if there is none; then there is one more, and the caller sees that there are not too many.
+static struct keyed_pack *packing_find(struct packing_state *packing, const char *name, uint64_t hash) {
+	struct keyed_pack **bucket = &packing->buckets[hash % PACKING_OPEN];
+	struct keyed_pack *keyed = *bucket;
+	while (keyed && (keyed->hash != hash || strcmp(keyed->name, name) != 0)) {
+		keyed = keyed->next;
+	}
+	if (keyed) {
+		list_remove(&keyed->used);
+	} else {
+		keyed = NEW(struct keyed_pack);
+		keyed->hash = hash;
+		keyed->name = xstrdup(name);
+		keyed->next = *bucket;
+		*bucket = keyed;
+		++packing->n;
+	}
+	list_push_back(&packing->used, &keyed->used);
+	return keyed;
+}
+
+static void packing_remove(struct packing_state *packing, struct keyed_pack *keyed) {
+	struct keyed_pack **at = &packing->buckets[keyed->hash % PACKING_OPEN];
+	while (*at != keyed) {
+		at = &(*at)->next;
+	}
+	*at = keyed->next;
+	list_remove(&keyed->used);
+	--packing->n;
+	packs_fini(&keyed->pack);
+	free(keyed->name);
+	free(keyed);
+}
+
+// The submission for the pack of that batch, or else the one of the feed. NULL as find_submission().
+static struct submission *submission_for(struct run *run, const struct feed *feed, const struct keyed_pack *keyed) {
+	return keyed ? find_submission(run, keyed->name, keyed->hash) : feed->submission;
+}
+
+// Puts the pack of that batch, or else of the feed, spread over so many slots (0: as it is), into its submission, and empties it.
+// Returns false if there is no room for all of it now: then it is to be called again.
+static bool submit_pack(struct run *run, struct feed *feed, struct keyed_pack *keyed, unsigned slots) {
+	struct submission *submission = submission_for(run, feed, keyed);
+	struct pack *pack = keyed ? &keyed->pack : &feed->pack;
+	if (!submission) {
+		return false;
+	}
+	if (pack->each == 0) {
+		pack->each = slots > 0 ? packs_spread(pack, slots) : pack->nitems;
+	}
+	while (pack->given < pack->nitems) {
+		if (submission_is_full(submission) && !feed_submit(run, submission)) {
+			return false;
+		}
+		uint32_t to = pack->nitems - pack->given > pack->each ? pack->given + pack->each : pack->nitems;
+		struct record record = pack->each >= pack->nitems ? packs_record(pack) : packs_slice(pack, pack->given, to);
+		add_record(submission, &record, 0, pack->bad);
+		pack->given = to;
+	}
+	packs_reset(pack);
+	return true;
+}
+
+// Submits all keyed packs but the newest `n`. At the end of the input (`slots`) they are spread, where there are more
+// slots than batches.
+static bool shrink_packs(struct run *run, size_t n, unsigned slots) {
+	struct packing_state *packing = &run->feeds->packing;
+	while (packing->n > n) {
+		struct keyed_pack *keyed = list_entry(packing->used.next, struct keyed_pack, used);
+		if (!submit_pack(run, NULL, keyed, slots)) {
+			return false;
+		}
+		packing_remove(packing, keyed);
+	}
+	return true;
+}
+
+void feeds_drop_packs(struct feeds *feeds) {
+	while (feeds->packing.n > 0) {
+		packing_remove(&feeds->packing, list_entry(feeds->packing.used.next, struct keyed_pack, used));
+	}
+}
+
+bool feed_flush_packs(struct run *run, struct feed *feed) {
+	struct packing_state *packing = &run->feeds->packing;
+	if (packing->sharers == 0) {
+		packing->sharers = feed->by_key && packing->n > 0 ? packing->n : run->feeds->n;
+	}
+	unsigned slots = packing->slots > 0 ? (unsigned)((packing->slots - 1) / packing->sharers + 1) : 0;
+	if (feed->by_key) {
+		return shrink_packs(run, 0, slots);
+	}
+	return feed->pack.nitems == 0 || submit_pack(run, feed, NULL, slots);
+}
+
+bool feed_has_packs(const struct run *run, const struct feed *feed) {
+	return feed->pack.nitems > 0 || (feed->by_key && run->feeds->packing.n > 0);
+}
+
+// A record that cannot be packed fails as a job; or, with --exit, nothing behind it is read.
+static bool feed_alone(struct run *run, struct feed *feed, struct submission *submission, const char *bad) {
+	if (!submission || (submission_is_full(submission) && !feed_submit(run, submission))) {
+		return false;
+	}
+	feed->pending = false;
+	if (!run->options->packing.exits || feed->bad) {
+		add_record(submission, &feed->record, feed->spec, bad);
+		return true;
+	}
+	diag_error("%s: '%s'", bad, text_show(feed->record.args, feed->record.size - 1));
+	atomic_store_relaxed(&run->trouble, true);
+	list_for_each(&run->feeds->active, at) {
+		list_entry(at, struct feed, link)->ended = true;
+	}
+	return true;
+}
+
+// Puts the pending record into its pack. Returns false if there is no room now for what must go first.
+static bool feed_packed(struct run *run, struct feed *feed) {
+	struct packing_state *packing = &run->feeds->packing;
+	struct keyed_pack *keyed = NULL;
+	if (feed->by_key) {
+		uint64_t hash;
+		const char *name = find_name(run, &feed->record, &hash);
+		keyed = packing_find(packing, name, hash);
+		if (!shrink_packs(run, PACKING_OPEN, 0)) {
+			return false;
+		}
+	}
+	struct pack *pack = keyed ? &keyed->pack : &feed->pack;
+	result_files_note_item(run, &feed->record);
+	for (;;) {
+		const char *bad;
+		switch (packs_add(pack, &packing->limits, &feed->record, feed->bad, atomic_load_relaxed(&run->seq) + 1, &bad)) {
+		case PACK_ALONE:
+			return feed_alone(run, feed, submission_for(run, feed, keyed), bad);
+		case PACK_TAKEN:
+			feed->pending = false;
+			if (!packs_is_complete(pack, &packing->limits)) {
+				return true;
+			}
+			// without room it stays as it is, and goes before the next record
+			return submit_pack(run, feed, keyed, 0);
+		case PACK_FULL:
+			if (!submit_pack(run, feed, keyed, 0)) {
+				return false;
+			}
+		}
+	}
+}
+
+// Puts as many of the items in the pending record as fit into the pack: they are halved until all do, or one is left, which is
+// packed by itself. What did not fit is pending. Returns false if there is no room now for what must go first.
+static bool feed_packed_items(struct run *run, struct feed *feed) {
+	struct record part = feed->record, rest = feed->record;
+	while (part.nargs > 1 && !packs_add_all(&feed->pack, &run->feeds->packing.limits, &part, atomic_load_relaxed(&run->seq) + 1)) {
+		part.nargs /= 2;
+		part.size = record_bytes_of(&rest, part.nargs);
+	}
+	if (part.nargs == 1) {
+		feed->record = part;
+		if (!feed_packed(run, feed)) {
+			feed->record = rest;
+			return false;
+		}
+	}
+	feed->pending = part.nargs < rest.nargs;
+	if (feed->pending) {
+		feed->record = (struct record){.args = rest.args + part.size, .size = rest.size - part.size, .nargs = rest.nargs - part.nargs};
+	}
+	return true;
+}
+
+// ---- records ----
+
+bool feed_record(struct run *run, struct feed *feed) {
+	const struct template *command = feed->node || feed->bad || feed->joins ? NULL : run->spec.command; // one argument is no choice
+	if (command && template_skips(command, &feed->record)) { // {choose_k} and {uniq}
+		// its number is nobody's, as in GNU parallel
+		atomic_add_relaxed(&run->seq, run->options->packing.on ? 0 : 1);
+		feed->pending = false;
+		return true;
+	}
+	if (run->options->packing.on) {
+		return feed->joins && !feed->bad ? feed_packed_items(run, feed) : feed_packed(run, feed);
+	}
+	struct submission *submission = feed->submission;
+	if (feed->by_key) {
+		uint64_t hash;
+		const char *name = find_name(run, &feed->record, &hash);
+		submission = find_submission(run, name, hash);
+	}
+	if (!submission || (submission_is_full(submission) && !feed_submit(run, submission))) {
+		return false;
+	}
+	const char *bad;
+	uint64_t seq = atomic_load_relaxed(&run->seq) + 1;
+	if (run->packs && !feed->bad && !packs_measure(run->packs, &feed->record, seq, &submission->measured, &bad)) {
+		return feed_alone(run, feed, submission, bad);
+	}
+	if (feed->joins && !feed->bad) { // not with --onall
+		submission_add_items(submission, &feed->record, feed->spec);
+	} else {
+		add_record(submission, &feed->record, feed->spec, feed->bad);
+	}
+	feed->pending = false;
+	return true;
+}

@@ -1,0 +1,201 @@
+// Blocks: how many there are at once, and how one becomes the standard input of its job.
+
+#include "pipe/block.h"
+
+#include "base/alloc.h"
+#include "base/diag.h"
+#include "base/io.h"
+#include "base/temp_file.h"
+#include "base/text.h"
+#include "base/transfer.h"
+#include "base/wakeup.h"
+#include "pipe/dealer.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <string.h>
+#include <unistd.h>
+
+enum {
+	PIPE_LEAST = 64 * 1024,       // what a pipe holds in any case
+	FILL_BYTES = 4 * 1024 * 1024, // with one call
+};
+
+// ---- all of them ----
+
+void blocks_init(struct blocks *blocks, const struct pipe_config *config, bool named, size_t most) {
+	*blocks = (struct blocks){.config = config, .named = named, .most = most};
+	mutex_init(&blocks->lock, LOCK_BLOCKS);
+	list_init(&blocks->all);
+}
+
+void blocks_fini(struct blocks *blocks) {
+	list_for_each(&blocks->all, at) {
+		block_free(list_entry(at, struct block, link));
+	}
+	mutex_fini(&blocks->lock);
+}
+
+struct block *block_new(struct blocks *blocks) {
+	struct block *block = NULL;
+	mutex_lock(&blocks->lock);
+	blocks->room_wanted = blocks->n >= blocks->most;
+	if (!blocks->room_wanted) {
+		block = NEW(struct block);
+		block->blocks = blocks;
+		block->fd = -1;
+		list_push_back(&blocks->all, &block->link);
+		++blocks->n;
+	}
+	mutex_unlock(&blocks->lock);
+	return block;
+}
+
+void block_free(struct block *block) {
+	struct blocks *blocks = block->blocks;
+	if (block->consumer) {
+		consumer_leave(block->consumer);
+	}
+	mutex_lock(&blocks->lock);
+	list_remove(&block->link);
+	--blocks->n;
+	bool wake = blocks->room_wanted;
+	blocks->room_wanted = false;
+	mutex_unlock(&blocks->lock);
+	fd_close(&block->fd);
+	buf_fini(&block->bytes);
+	free(block);
+	if (wake) {
+		wakeup_post(blocks->config->wake_fd);
+	}
+}
+
+// ---- one ----
+
+int block_open(struct block *block) {
+	block->fd = tmpfile_open_in_memory("fairpar-block", block->blocks->config->temp_dir);
+	return block->fd < 0 ? -1 : 0;
+}
+
+void block_record(struct block *block, struct buf *buf, struct record *ret_record) {
+	buf_reset(buf);
+	if (block->blocks->named && block->consumer) {
+		buf_adds(buf, "/dev/stdin");
+	} else if (block->blocks->named) {
+		tmpfile_add_name(buf, block->fd);
+	}
+	buf_addc(buf, '\0');
+	buf_add(buf, &block, sizeof(block));
+	*ret_record = (struct record){.args = buf->data, .size = buf->len, .nargs = 1};
+}
+
+struct block *block_of(const struct record *record) {
+	struct block *block;
+	memcpy(&block, record->args + strlen(record->args) + 1, sizeof(block));
+	return block;
+}
+
+uint64_t block_sent(const struct block *block) {
+	return block->consumer ? consumer_sent(block->consumer) : block->part && !block->part->is_stdin ? 0 : block->size;
+}
+
+// ---- reading ----
+
+ssize_t read_now(char *to, size_t want) {
+	struct pollfd in = {.fd = STDIN_FILENO, .events = POLLIN};
+	int ready = poll(&in, 1, 0);
+	errno = ready == 0 ? EAGAIN : errno;
+	return ready <= 0 ? -1 : read(STDIN_FILENO, to, want);
+}
+
+// ---- a block and its job ----
+
+static void input_failed(const struct block_input *input, const char *path, const char *cause) {
+	diag_error("cannot read '%s': %s", text_shows(path), cause);
+	atomic_store_relaxed(input->block->blocks->config->trouble, true);
+}
+
+// Writes the block into the pipe: what is in memory from there; else the header of the file, and the part of it.
+static ssize_t write_block(void *arg, int fd) {
+	struct block_input *input = arg;
+	const struct file_part *part = input->block->part;
+	if (input->head == 0 && input->offset == input->block->offset && input->left > PIPE_LEAST) {
+		(void)pipe_widen(fd, PIPE_BYTES); // fewer turns of reader and writer; refused to who has too many
+	}
+	if (part && input->head < part->head_len) {
+		ssize_t n = write(fd, part->head + input->head, part->head_len - input->head);
+		input->head += n > 0 ? (size_t)n : 0;
+		return n;
+	}
+	if (input->left == 0) {
+		return 0;
+	}
+	int from = part ? part->fd : input->block->fd;
+	size_t want = input->left < PIPE_BYTES ? (size_t)input->left : PIPE_BYTES;
+	ssize_t n = splice_file(from, input->offset, fd, want);
+	if (n == 0) {
+		input_failed(input, part ? part->path : "the block", "it has become shorter");
+	} else if (n < 0 && errno != EAGAIN && errno != EPIPE && errno != EINTR) {
+		input_failed(input, part ? part->path : "the block", strerror(errno));
+	}
+	input->offset += n > 0 ? (uint64_t)n : 0;
+	input->left -= n > 0 ? (uint64_t)n : 0;
+	return n > 0 && input->left == 0 ? 0 : n;
+}
+
+// Gets the bytes of a part into memory, for a job that wants a name. Returns 0, or -1 after a message.
+static int block_fill(struct block_input *input) {
+	struct block *block = input->block;
+	const struct file_part *part = block->part;
+	// what an attempt that failed has left is written over
+	if (lseek(block->fd, 0, SEEK_SET) != 0 || write_all(block->fd, part->head, part->head_len) != 0) {
+		return diag_error("%s: %s", BLOCK_NOT_KEPT, strerror(errno));
+	}
+	off_t offset = (off_t)block->offset;
+	for (uint64_t left = block->size; left > 0;) {
+		size_t want = left < FILL_BYTES ? (size_t)left : FILL_BYTES;
+		ssize_t n = send_file(part->fd, &offset, block->fd, want);
+		if (n < 0 && call_is_refused(errno)) {
+			n = splice_file(part->fd, (uint64_t)offset, block->fd, want); // by way of memory: neither is a pipe
+			offset += n > 0 ? n : 0;
+		}
+		if (n < 0 && errno == EINTR) {
+			continue;
+		}
+		if (n <= 0) {
+			input_failed(input, part->path, n == 0 ? "it has become shorter" : strerror(errno));
+			return -1;
+		}
+		left -= (uint64_t)n;
+	}
+	block->filled = true;
+	return 0;
+}
+
+int block_connect(struct block_input *input, struct block *block, struct child_config *config) {
+	*input = (struct block_input){.block = block};
+	if (block->consumer) {
+		config->stdin_writer = consumer_stdin_writer(block->consumer);
+		return 0;
+	}
+	if (block->path) {
+		config->stdin_fd = open(block->path, O_RDONLY | O_CLOEXEC);
+		return config->stdin_fd >= 0 ? 0 : diag_error("cannot open '%s': %s", text_shows(block->path), strerror(errno));
+	}
+	if (block->blocks->named) {
+		return block->filled ? 0 : block_fill(input); // its stdin is empty, as in GNU parallel
+	}
+	input->offset = block->offset;
+	input->left = block->size;
+	input->stdin_writer = (struct stdin_writer){.writable = write_block, .arg = input};
+	config->stdin_writer = &input->stdin_writer;
+	return 0;
+}
+
+void block_disconnect(const struct block *block, struct child_config *config) {
+	if (block->path) {
+		close(config->stdin_fd);
+		config->stdin_fd = -1;
+	}
+}

@@ -1,0 +1,130 @@
+// A block: some of the data of --pipe or --pipe-part, the standard input of one job, kept until that has ended. With --tee all
+// of it.
+//
+// A block of --pipe is a file in memory (memfd), into which the bytes of stdin go inside the kernel; a part of --pipe-part
+// is a range of a file. Both are spliced into the pipe that the job reads from, from their beginning for each attempt.
+// A job could read a memfd by itself, but it would see a file there: wc(1) prints other columns then, and head(1) leaves
+// the rest to the next command. Blocks have no name that could outlive fairpar.
+
+#ifndef FAIRPAR_PIPE_BLOCK_H
+#define FAIRPAR_PIPE_BLOCK_H
+
+#include "base/list.h"
+#include "base/atomic.h"
+#include "base/buf.h"
+#include "base/sync.h"
+#include "cli/options.h"
+#include "input/input.h"
+#include "process/child.h"
+
+#define BLOCK_NOT_KEPT "cannot keep a block in memory"
+
+enum { PIPE_BYTES = 1024 * 1024 }; // what a pipe may hold at most without privileges (pipe(7))
+
+struct consumer;
+
+// The result of a call that reads more data.
+enum data_status {
+	DATA_READY, // there is a block
+	DATA_AGAIN, // not yet: call again at once
+	DATA_WAIT,  // nothing there yet: poll stdin
+	DATA_FULL,  // no room for more: config->wake_fd tells when there is some
+	DATA_ERROR, // reading failed, and a message says so; what was read before stays good; then DATA_END
+	DATA_LOST,  // no job reads any more: the rest of the data is not read; then DATA_END
+	DATA_END,
+};
+
+// What the data of a run's jobs is read for. The pointers outlive what is made with it.
+struct pipe_config {
+	const struct options *options;
+	unsigned slots;          // jobs that run at once, at most
+	bool slots_by_fds;       // there are no more because of the limit of descriptors
+	unsigned long nofile;    // that limit
+	const char *temp_dir;    // for bytes that memory has no room for
+	int wake_fd;             // wakes the event loop (wakeup_post()), when there is room for more data
+	atomic_bool *trouble;    // set, after a message, if a job could not get all of its data
+};
+
+// All blocks of a run.
+struct blocks {
+	const struct pipe_config *config;
+	bool named;              // --cat, --fifo: jobs get the name of the block
+	size_t most;             // at once; changed only before the first
+	mutex lock;              // guards what follows
+	struct list all;
+	size_t n;
+	bool room_wanted;             // the reader waits until one has gone
+};
+
+struct block {
+	struct list link;        // of blocks->all
+	struct blocks *blocks;
+	int fd;                  // of its bytes in memory, or -1: they are in the file
+	bool filled;             // the bytes are there; else its worker gets them from the file
+	struct file_part *part;  // the file that it is a part of, or NULL
+	struct consumer *consumer; // of --round-robin (this block first) and --tee: what its job gets as it comes; or NULL
+	const char *path;        // of --tee with a file: each attempt opens it; or NULL
+	struct buf bytes;        // of --round-robin: a small block, which needs no file
+	uint64_t offset, size;   // in the file, without header; in memory from 0, with it
+};
+
+// A file of --pipe-part, or a large one that is stdin.
+struct file_part {
+	const char *path;
+	bool is_stdin;           // of --pipe
+	int fd;
+	char *head;              // the header, which is before each block
+	size_t head_len;
+	uint64_t size;
+	uint64_t from;           // where the next block begins
+	uint64_t scan;           // where its end is looked for
+	uint64_t end;            // which was found, or 0
+	uint64_t base;           // where what was read begins
+};
+
+// ---- from the event loop ----
+
+// Blocks of which there are at most so many at once. `named`: jobs get their names, in place of a pipe.
+void blocks_init(struct blocks *blocks, const struct pipe_config *config, bool named, size_t most);
+// When no job runs any more; frees what blocks there still are.
+void blocks_fini(struct blocks *blocks);
+
+// A block without bytes yet, which block_free() frees; or NULL if there are as many as may be: config->wake_fd tells when one has gone.
+struct block *block_new(struct blocks *blocks);
+
+// Gives the block a file in memory, which is empty. Returns 0, or -1 with errno.
+int block_open(struct block *block);
+
+// Makes the item of the block: its name, or "", and behind it in the bytes the pointer to it, for block_of(). Borrowed from `buf`.
+void block_record(struct block *block, struct buf *buf, struct record *ret_record);
+
+// As read(2) from stdin, but EAGAIN where that would wait.
+ssize_t read_now(char *to, size_t want);
+
+// ---- from any thread ----
+
+// The block of the item that has this record, made by block_record().
+struct block *block_of(const struct record *record);
+
+// What writes a block into its job's pipe; for block_connect() and the child only.
+struct block_input {
+	struct block *block;
+	size_t head;             // bytes of the header that are written
+	uint64_t offset, left;   // of what follows it
+	struct stdin_writer stdin_writer;
+};
+
+// Makes the block the standard input of the child that `config` describes, from the block's beginning: a pipe, as in GNU parallel,
+// or a file. *input must live as long as the child. Returns 0, or -1 after a message; after 0 block_disconnect() follows when the
+// child has ended.
+int block_connect(struct block_input *input, struct block *block, struct child_config *config);
+void block_disconnect(const struct block *block, struct child_config *config);
+
+// Bytes that the joblog says were sent: as in GNU parallel, of --pipe with the header, and none of a file that jobs read
+// by themselves. By the job's worker.
+uint64_t block_sent(const struct block *block);
+
+// Frees the block: its job has ended, or will never start.
+void block_free(struct block *block);
+
+#endif

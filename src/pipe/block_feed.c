@@ -1,0 +1,756 @@
+// The data of --pipe and --pipe-part: read and cut into blocks, each the standard input of a job.
+//
+// Measured (2 GB of lines, 1 MiB blocks): splice(2) from a pipe and sendfile(2) from a file into a memfd take 0.6 of the
+// time that read(2) and write(2) take, for the bytes are copied once. What has to be looked at, the end of the block, is
+// mapped. Only where the bytes themselves are looked at (-N) or changed (--rrs) do they come through a buffer. A large
+// regular file as stdin is not copied at all: its blocks are parts of it, as with --pipe-part, that end where --pipe's end
+// (two thirds of the time of jobs that do no more than read).
+//
+// No more than one block beyond the slots is there at once: the reader waits, and with it who writes.
+
+#include "pipe/block_feed.h"
+
+#include "base/alloc.h"
+#include "base/diag.h"
+#include "base/io.h"
+#include "base/text.h"
+#include "base/transfer.h"
+#include "input/records.h"
+#include "pipe/block.h"
+#include "pipe/dealer.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum {
+	PASS_BYTES = 4 * 1024 * 1024, // between two looks at the signals
+	LARGE_FILE = 256 * 1024,      // what is left of stdin, for it not to be copied
+	WINDOW = 4096,                // … of which is looked at first for the end of a block
+	PIECE = 128 * 1024,           // as GNU parallel looks for borders of parts
+	RECORDS_AT_ONCE = 64,         // that are dealt out between two looks at anything else
+	PARTS_AHEAD = 64,             // that are no more than a few numbers
+	FDS_PER_JOB = 10,             // of --round-robin: its pipes, pidfd, eventfd and blocks, with some to spare
+};
+
+struct blockfeed {
+	struct pipe_config config;
+	struct block_splitter *splitter;
+	struct dealer *dealer;   // of --round-robin, or NULL
+	struct portion *undealt; // … to be dealt out next, or NULL
+	unsigned started, most_jobs; // … jobs
+	struct header_rule *header_rule; // until the header was found, or NULL
+	struct buf header;
+	bool strip;              // --remove-rec-sep
+	bool skips;              // the first line, which is in no block,
+	size_t skipped;          // … and of which so many bytes have come
+	bool drops;              // --no-run-if-empty: lines of nothing but blanks
+	struct blanks blanks;    // … of the line that may be one
+	bool buffered;           // the bytes come through `data`
+	bool warned;
+	struct blocks blocks;
+
+	enum { BY_SPLICE, BY_SENDFILE, BY_READ } how;
+	bool ended;              // the stream has
+	bool failed;             // by an error, which is still to be told
+	bool done;
+	bool left_is_lost;       // nobody gets what was not dealt out
+	bool cutting;            // the round's bytes have been read
+	bool first, cut_any;     // in this round: nothing was tried yet, something was cut off
+	size_t left;             // bytes to read in this round
+	struct buf data;         // buffered: what was read; else what was left over
+	size_t at;               // … from where on
+	struct block *filling;   // else: the block that the bytes go to, or NULL
+	size_t len;              // of its data, behind the header
+
+	bool from_file;          // the blocks are parts of the file that is stdin:
+	struct file_part source;      // … this one
+	struct file_part *parts;
+	size_t nparts, part;     // files, and which is the one
+	uint64_t part_block;     // bytes, after which the end of a block is looked for
+
+	struct buf record;       // of the item
+};
+
+// ---- blocks ----
+
+static enum data_status block_ready(struct blockfeed *feed, struct block *block, struct record *ret_record) {
+	block_record(block, &feed->record, ret_record);
+	return DATA_READY;
+}
+
+static enum data_status fail(struct blockfeed *feed, const char *what) {
+	diag_error("%s: %s", what, strerror(errno));
+	feed->ended = feed->done = true;
+	return DATA_ERROR;
+}
+
+// What is left of the file up to `end` becomes a block.
+static enum data_status part_ready(struct blockfeed *feed, struct file_part *part, uint64_t end, struct record *ret_record) {
+	struct block *block = block_new(&feed->blocks);
+	if (!block) {
+		return DATA_FULL;
+	}
+	block->part = part;
+	block->offset = part->from;
+	block->size = end - part->from;
+	if (feed->blocks.named && block_open(block) != 0) { // its name is in the command
+		return fail(feed, BLOCK_NOT_KEPT);
+	}
+	part->from = end;
+	return block_ready(feed, block, ret_record);
+}
+
+// ---- reading a stream ----
+
+// As read_now() into the buffer, without blank lines.
+static ssize_t read_lines(struct blockfeed *feed, size_t want) {
+	char piece[16 * 1024];
+	ssize_t n = read_now(piece, want < sizeof(piece) ? want : sizeof(piece));
+	size_t kept = n < 0 ? 0 : blanks_drop(&feed->blanks, piece, (size_t)n, &feed->data);
+	errno = n > 0 && kept == 0 ? EAGAIN : errno; // signals first, it may go on like this
+	return kept == 0 && n != 0 ? -1 : (ssize_t)kept;
+}
+
+// Moves up to `want` bytes of stdin to where they are kept. Returns how many, 0 at the end, or -1 with errno.
+static ssize_t read_data(struct blockfeed *feed, size_t want) {
+	int to = feed->filling ? feed->filling->fd : -1;
+	ssize_t n = -1;
+	if (feed->skips) { // by bytes: what is behind the line may go to a block without us
+		char c = '\0';
+		n = read_now(&c, 1);
+		feed->skips = c != '\n';
+		errno = n <= 0 ? errno : ++feed->skipped % PIECE == 0 ? EAGAIN : EINTR; // at times, signals first
+		return n > 0 ? -1 : n;
+	}
+	if (feed->how == BY_SPLICE) {
+		n = splice_pipe(STDIN_FILENO, to, want);
+	} else if (feed->how == BY_SENDFILE) {
+		n = send_file(STDIN_FILENO, NULL, to, want);
+	}
+	if (feed->how != BY_READ && (n >= 0 || !call_is_refused(errno))) {
+		return n;
+	}
+	feed->how = BY_READ;
+	if (feed->drops) {
+		return read_lines(feed, want);
+	}
+	if (feed->buffered) {
+		n = read_now(buf_reserve(&feed->data, want), want);
+		feed->data.len += n > 0 ? (size_t)n : 0;
+		return n;
+	}
+	char piece[16 * 1024];
+	n = read_now(piece, want < sizeof(piece) ? want : sizeof(piece));
+	return n > 0 && write_all(to, piece, (size_t)n) != 0 ? -1 : n;
+}
+
+// Reads what the round still wants, or a pass. Returns DATA_READY if that is all there.
+static enum data_status fill(struct blockfeed *feed) {
+	for (size_t pass = 0; feed->left > 0;) {
+		if (pass >= PASS_BYTES) {
+			return DATA_AGAIN;
+		}
+		ssize_t n = read_data(feed, feed->left < PASS_BYTES ? feed->left : PASS_BYTES);
+		if (n == 0) {
+			feed->ended = true;
+			break;
+		}
+		if (n < 0) {
+			if (errno == EAGAIN) {
+				return DATA_WAIT;
+			}
+			if (errno == EINTR) {
+				continue;
+			}
+			diag_error("cannot read the standard input: %s", strerror(errno));
+			feed->ended = feed->failed = true;
+			break;
+		}
+		pass += (size_t)n;
+		feed->left -= (size_t)n;
+		feed->len += (size_t)n;
+	}
+	return DATA_READY;
+}
+
+// Makes ready what the bytes go to, with the header and what was left over. Returns DATA_READY if it is there.
+static enum data_status begin_filling(struct blockfeed *feed) {
+	if (feed->buffered || feed->filling) {
+		return DATA_READY;
+	}
+	struct block *block = block_new(&feed->blocks);
+	if (!block) {
+		return DATA_FULL;
+	}
+	feed->filling = block;
+	if (block_open(block) != 0 || write_all(block->fd, buf_str(&feed->header), feed->header.len) != 0
+	    || write_all(block->fd, buf_str(&feed->data) + feed->at, feed->data.len - feed->at) != 0) {
+		return fail(feed, BLOCK_NOT_KEPT);
+	}
+	block->filled = true;
+	feed->len = feed->data.len - feed->at;
+	buf_reset(&feed->data);
+	feed->at = 0;
+	return DATA_READY;
+}
+
+// What can be looked at: the mapped block from its beginning, or the buffer. unmap_data() ends it.
+static const char *map_data(struct blockfeed *feed, size_t len) {
+	if (feed->buffered) {
+		return buf_str(&feed->data) + feed->at;
+	}
+	if (len == 0) {
+		return "";
+	}
+	void *map = mmap(NULL, len, PROT_READ, MAP_SHARED, feed->filling->fd, 0);
+	return map == MAP_FAILED ? NULL : map;
+}
+
+static void unmap_data(const struct blockfeed *feed, const char *bytes, size_t len) {
+	if (!feed->buffered && len > 0) {
+		munmap((void *)bytes, len);
+	}
+}
+
+// Looks for the header, which is of all blocks and of none.
+static enum data_status find_header(struct blockfeed *feed) {
+	const char *bytes = map_data(feed, feed->len);
+	if (!bytes) {
+		return fail(feed, BLOCK_NOT_KEPT);
+	}
+	size_t found = header_find(feed->header_rule, bytes, feed->len);
+	if (found == SIZE_MAX && !feed->ended) {
+		unmap_data(feed, bytes, feed->len);
+		feed->left = block_splitter_want(feed->splitter, feed->len);
+		return DATA_AGAIN;
+	}
+	found = found == SIZE_MAX ? 0 : found;
+	buf_add(&feed->header, bytes, found);
+	unmap_data(feed, bytes, feed->len);
+	feed->at += feed->buffered ? found : 0;
+	feed->len -= found;
+	header_destroy(feed->header_rule);
+	feed->header_rule = NULL;
+	feed->left = feed->ended ? 0 : block_splitter_want(feed->splitter, feed->len);
+	return DATA_AGAIN;
+}
+
+// Takes `len` bytes off the buffer, as a block. One that --rrs leaves empty is none, as in GNU parallel.
+static enum data_status cut_buffer(struct blockfeed *feed, size_t len, struct record *ret_record) {
+	FP_CLEANUP(buf_fini) struct buf bytes = BUF_INIT;
+	buf_add(&bytes, buf_str(&feed->header), feed->header.len);
+	if (feed->strip) {
+		FP_CLEANUP(buf_fini) struct buf data = BUF_INIT;
+		buf_add(&data, buf_str(&feed->data) + feed->at, len);
+		block_splitter_strip(feed->splitter, &data);
+		buf_add(&bytes, buf_str(&data), data.len);
+	} else {
+		buf_add(&bytes, buf_str(&feed->data) + feed->at, len);
+	}
+	struct block *block = bytes.len > 0 ? block_new(&feed->blocks) : NULL;
+	enum data_status status = bytes.len == 0 ? DATA_AGAIN : block ? DATA_READY : DATA_FULL;
+	size_t size = bytes.len;
+	if (block && feed->dealer && bytes.len <= SMALL_PORTION) {
+		block->bytes = bytes;
+		bytes = (struct buf)BUF_INIT;
+	} else if (block && (block_open(block) != 0 || write_all(block->fd, bytes.data, bytes.len) != 0)) {
+		status = fail(feed, BLOCK_NOT_KEPT);
+	}
+	if (status == DATA_READY || status == DATA_AGAIN) {
+		feed->at += len;
+		feed->len -= len;
+	}
+	if (status == DATA_READY) {
+		block->filled = true;
+		block->size = size;
+		return block_ready(feed, block, ret_record);
+	}
+	return status;
+}
+
+// Ends the block that is being filled after `len` bytes of data; the rest is left over.
+static enum data_status cut_filled(struct blockfeed *feed, size_t len, const char *bytes, struct record *ret_record) {
+	struct block *block = feed->filling;
+	size_t end = feed->header.len + len;
+	buf_add(&feed->data, bytes + end, feed->len - len);
+	if (feed->len > len && ftruncate(block->fd, (off_t)end) != 0) {
+		return fail(feed, BLOCK_NOT_KEPT);
+	}
+	block->size = end;
+	feed->filling = NULL;
+	feed->len -= len;
+	return block_ready(feed, block, ret_record);
+}
+
+// Cuts off a block, if there is one.
+static enum data_status cut(struct blockfeed *feed, struct record *ret_record) {
+	size_t skip = feed->buffered ? 0 : feed->header.len;
+	size_t all = skip + feed->len;
+	const char *bytes = map_data(feed, all);
+	if (!bytes) {
+		return fail(feed, BLOCK_NOT_KEPT);
+	}
+	size_t len = block_splitter_cut(feed->splitter, bytes + skip, feed->len, feed->first, feed->ended);
+	bool rest = len == 0 && feed->ended;
+	len = rest ? feed->len : len;
+	enum data_status status = DATA_AGAIN;
+	if (len > 0) {
+		status = feed->buffered ? cut_buffer(feed, len, ret_record) : cut_filled(feed, len, bytes, ret_record);
+	}
+	unmap_data(feed, bytes, all);
+	if (status == DATA_FULL || status == DATA_ERROR) {
+		return status;
+	}
+	feed->first = false;
+	feed->cut_any |= len > 0;
+	if (feed->ended && feed->len == 0) {
+		feed->done = true;
+	} else if (!feed->buffered || len == 0) {
+		// a block that is filled is cut once; the lines of -L are all in it
+		feed->cutting = feed->ended;
+	}
+	return status;
+}
+
+static enum data_status grow(struct blockfeed *feed) {
+	if (!feed->cut_any && !feed->warned && !feed->config.options->quiet) {
+		diag_warn("a record is longer than the size given by --block: more is read until one ends");
+		feed->warned = true;
+	}
+	block_splitter_grow(feed->splitter);
+	return DATA_AGAIN;
+}
+
+static void begin_round(struct blockfeed *feed) {
+	if (feed->buffered && feed->at > 0) {
+		buf_drop(&feed->data, feed->at);
+		feed->at = 0;
+	}
+	feed->left = block_splitter_want(feed->splitter, feed->len);
+	feed->cutting = false;
+	feed->first = true;
+	feed->cut_any = false;
+}
+
+static enum data_status stream_step(struct blockfeed *feed, struct record *ret_record) {
+	enum data_status status = begin_filling(feed);
+	if (status != DATA_READY) {
+		return status;
+	}
+	if (!feed->cutting) {
+		status = feed->ended ? DATA_READY : fill(feed);
+		if (status != DATA_READY) {
+			return status;
+		}
+		if (feed->header_rule) {
+			return find_header(feed);
+		}
+		feed->cutting = true;
+	}
+	status = cut(feed, ret_record);
+	if (!feed->cutting && !feed->done) {
+		if (!feed->cut_any) {
+			grow(feed);
+		}
+		begin_round(feed);
+	}
+	return status;
+}
+
+// ---- a file as stdin ----
+
+// Notes how long the file is now. Returns 0, or -1 with errno.
+static int file_measure(struct file_part *source) {
+	struct stat stat;
+	if (fstat(source->fd, &stat) != 0) {
+		return -1;
+	}
+	source->size = (uint64_t)stat.st_size;
+	return 0;
+}
+
+// Finds the end of the records that are whole in the next `len` bytes: nearly always it is in the last few of them. 0: there
+// is none, or *ret_shrunk: the file has become shorter. Returns 0, or -1 with errno.
+static int file_cut(struct blockfeed *feed, size_t len, size_t *ret_cut, bool *ret_shrunk) {
+	struct file_part *source = &feed->source;
+	*ret_cut = block_splitter_is_free(feed->splitter) ? len : 0;
+	*ret_shrunk = false;
+	for (size_t window = WINDOW; *ret_cut == 0; window *= 4) {
+		size_t size = window < len ? window : len;
+		ssize_t n = pread(source->fd, buf_reserve(&feed->data, size), size, (off_t)(source->from + len - size));
+		if (n < 0) {
+			return -1;
+		}
+		*ret_shrunk = (size_t)n < size;
+		if (*ret_shrunk) {
+			break;
+		}
+		size_t cut = block_splitter_cut(feed->splitter, feed->data.data, size, /* first */ true, /* ended */ false);
+		*ret_cut = cut > 0 ? len - size + cut : 0;
+		if (size == len) {
+			break;
+		}
+	}
+	return 0;
+}
+
+static enum data_status file_step(struct blockfeed *feed, struct record *ret_record) {
+	struct file_part *source = &feed->source;
+	size_t want = block_splitter_want(feed->splitter, 0), cut;
+	bool shrunk;
+	// the end is where it is when we come to it
+	if (source->size < source->from + want && file_measure(source) != 0) {
+		return fail(feed, "cannot read the standard input");
+	}
+	uint64_t left = source->size > source->from ? source->size - source->from : 0;
+	if (left == 0) {
+		feed->done = true;
+		return DATA_END;
+	}
+	if (left < want) {
+		cut = (size_t)left;
+	} else if (file_cut(feed, want, &cut, &shrunk) != 0 || (shrunk && file_measure(source) != 0)) {
+		return fail(feed, "cannot read the standard input");
+	} else if (shrunk && source->size >= source->from + want) { // it has not: the file system tells of more than there is
+		errno = EIO;
+		return fail(feed, "cannot read the standard input");
+	} else if (cut == 0) {
+		return shrunk ? DATA_AGAIN : grow(feed);
+	}
+	enum data_status status = part_ready(feed, source, source->from + cut, ret_record);
+	(void)lseek(source->fd, (off_t)source->from, SEEK_SET); // for who reads on behind us
+	return status;
+}
+
+// ---- parts of files ----
+
+// Reads into feed->data until the rule for a header finds one at part->from. Returns 0 with its length, or SIZE_MAX if
+// there is none; -1 with errno.
+static int part_find_header(struct blockfeed *feed, const struct file_part *part, const char *text, size_t *ret_len) {
+	char *error = NULL;
+	struct header_rule *rule = header_create(text, &error); // checked before
+	verify(rule);
+	struct buf *data = &feed->data;
+	ssize_t n = 1;
+	*ret_len = SIZE_MAX;
+	buf_reset(data);
+	while (*ret_len == SIZE_MAX && n > 0) {
+		n = pread(part->fd, buf_reserve(data, PIECE), PIECE, (off_t)(part->from + data->len));
+		data->len += n > 0 ? (size_t)n : 0;
+		*ret_len = n >= 0 ? header_find(rule, buf_str(data), data->len) : SIZE_MAX;
+	}
+	header_destroy(rule);
+	return n < 0 ? -1 : 0;
+}
+
+// Passes by the line that is none, and takes the header. Returns 0, or -1 with errno.
+static int part_header(struct blockfeed *feed, struct file_part *part) {
+	const struct options *options = feed->config.options;
+	size_t len = 0;
+	if (options->input.skip_first && part_find_header(feed, part, "1", &len) != 0) {
+		return -1;
+	}
+	part->from = len == SIZE_MAX ? part->size : len;
+	if (options->header_text) {
+		if (part_find_header(feed, part, options->header_text, &len) != 0) {
+			return -1;
+		}
+		part->head_len = len == SIZE_MAX ? 0 : len;
+		part->head = xmemdup(buf_str(&feed->data), part->head_len);
+		part->from += part->head_len;
+	}
+	buf_reset(&feed->data);
+	return 0;
+}
+
+// Begins the next block of the file: its end is looked for a block further on.
+static void part_begin(struct blockfeed *feed, struct file_part *part) {
+	part->scan = part->base = part->from + feed->part_block;
+	part->end = 0;
+	buf_reset(&feed->data);
+}
+
+// Looks for the end of the block. Returns DATA_READY with part->end, DATA_AGAIN or DATA_ERROR.
+static enum data_status part_find(struct blockfeed *feed, struct file_part *part) {
+	struct buf *data = &feed->data;
+	for (size_t pass = 0; part->scan < part->size; pass += PIECE) {
+		if (block_splitter_is_free(feed->splitter)) {
+			part->end = part->scan;
+			return DATA_READY;
+		}
+		if (pass >= PASS_BYTES) {
+			return DATA_AGAIN;
+		}
+		ssize_t n = pread(part->fd, buf_reserve(data, PIECE), PIECE, (off_t)part->scan);
+		if (n < 0) {
+			diag_error("cannot read '%s': %s", text_shows(part->path), strerror(errno));
+			return DATA_ERROR;
+		}
+		if (n == 0) {
+			break; // it has become shorter: its reader will say so
+		}
+		data->len += (size_t)n;
+		part->scan += (size_t)n;
+		size_t found = block_splitter_find(feed->splitter, data->data, data->len);
+		if (found != SIZE_MAX) {
+			part->end = part->base + found;
+			return DATA_READY;
+		}
+		size_t keep = block_splitter_overlap(feed->splitter);
+		if (keep < data->len) {
+			part->base += data->len - keep;
+			memmove(data->data, data->data + data->len - keep, keep);
+			data->len = keep;
+		}
+	}
+	part->end = part->size;
+	return DATA_READY;
+}
+
+static enum data_status parts_step(struct blockfeed *feed, struct record *ret_record) {
+	struct file_part *part = &feed->parts[feed->part];
+	if (part->from >= part->size) {
+		feed->done = ++feed->part == feed->nparts;
+		if (!feed->done) {
+			part_begin(feed, &feed->parts[feed->part]);
+		}
+		return feed->done ? DATA_END : DATA_AGAIN;
+	}
+	// kept until there is room for the block: looking again would begin behind it
+	enum data_status status = part->end > 0 ? DATA_READY : part_find(feed, part);
+	if (status != DATA_READY) {
+		feed->done = status == DATA_ERROR;
+		return status;
+	}
+	status = part_ready(feed, part, part->end, ret_record);
+	if (status == DATA_READY) {
+		part_begin(feed, part);
+	}
+	return status;
+}
+
+// ---- by turns ----
+
+// Takes the bytes out of the block.
+static struct portion *block_portion(struct block *block) {
+	struct portion *portion = block->fd < 0 ? portion_of_bytes(&block->bytes) : portion_of_fd(block->fd, block->size);
+	block->fd = -1;
+	return portion;
+}
+
+// Ends the reading, as for who writes into a pipe that nobody reads.
+static enum data_status stop_reading(struct blockfeed *feed) {
+	feed->ended = feed->done = feed->left_is_lost = true;
+	return feed->config.options->dry_run ? DATA_AGAIN : DATA_LOST;
+}
+
+// Deals out the data to a job that runs.
+static enum data_status deal(struct blockfeed *feed) {
+	switch (dealer_deal(feed->dealer, feed->undealt, feed->header.len, feed->config.options->keep_order)) {
+	case DEAL_FULL: return DATA_FULL;
+	case DEAL_NOBODY: return stop_reading(feed);
+	case DEAL_OK: break;
+	}
+	feed->undealt = NULL;
+	return DATA_AGAIN;
+}
+
+// The block is the first of one more job, as long as there may be more; else it is dealt out, and is none.
+static enum data_status robin_take(struct blockfeed *feed, struct block *block, struct record *ret_record) {
+	if (feed->started == feed->most_jobs) {
+		feed->undealt = block_portion(block);
+		block_free(block);
+		return deal(feed);
+	}
+	block->consumer = dealer_add(feed->dealer);
+	if (!block->consumer) {
+		block_free(block);
+		return fail(feed, "cannot deal out a block");
+	}
+	++feed->started;
+	dealer_give(feed->dealer, block->consumer, block_portion(block));
+	return block_ready(feed, block, ret_record);
+}
+
+static enum data_status robin_step(struct blockfeed *feed, struct record *ret_record) {
+	enum deal left = feed->left_is_lost ? DEAL_OK : dealer_deal_left(feed->dealer);
+	if (left == DEAL_FULL) {
+		return DATA_FULL;
+	}
+	if (left == DEAL_NOBODY && feed->started == feed->most_jobs && dealer_readers(feed->dealer) == 0) {
+		return stop_reading(feed); // no job reads any more, and there will be no other
+	}
+	if (feed->done && (!feed->undealt || feed->left_is_lost)) {
+		dealer_end(feed->dealer);
+		return DATA_END;
+	}
+	if (feed->undealt) {
+		return deal(feed);
+	}
+	enum data_status status = stream_step(feed, ret_record);
+	return status == DATA_READY ? robin_take(feed, block_of(ret_record), ret_record) : status;
+}
+
+void blockfeed_stop(struct blockfeed *feed) {
+	if (feed->dealer) {
+		dealer_end(feed->dealer);
+	}
+}
+
+enum data_status blockfeed_step(struct blockfeed *feed, struct record *ret_record) {
+	if (feed->failed) {
+		feed->failed = false;
+		return DATA_ERROR;
+	}
+	if (feed->dealer) {
+		enum data_status status = robin_step(feed, ret_record);
+		for (int n = 1; status == DATA_AGAIN && feed->buffered && n < RECORDS_AT_ONCE; ++n) {
+			status = robin_step(feed, ret_record);
+		}
+		if (status != DATA_AGAIN) {
+			dealer_wake(feed->dealer);
+		}
+		return status;
+	}
+	if (feed->done) {
+		return DATA_END;
+	}
+	return feed->parts ? parts_step(feed, ret_record) : feed->from_file ? file_step(feed, ret_record)
+	                                                                    : stream_step(feed, ret_record);
+}
+
+// ---- opening and closing ----
+
+// Opens the file. Returns 0, or -1 after a message.
+static int part_open(struct blockfeed *feed, struct file_part *part) {
+	struct stat stat;
+	part->fd = open(part->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	if (part->fd < 0 || fstat(part->fd, &stat) != 0) {
+		return diag_error("cannot open '%s': %s", text_shows(part->path), strerror(errno));
+	}
+	off_t size = lseek(part->fd, 0, SEEK_END); // of a block device, too
+	if ((!S_ISREG(stat.st_mode) && !S_ISBLK(stat.st_mode)) || size < 0) {
+		return diag_error("--pipe-part: '%s' is no file that can be read anywhere; read it by --pipe < FILE", text_shows(part->path));
+	}
+	part->size = (uint64_t)size;
+	if (part_header(feed, part) != 0) {
+		return diag_error("cannot read '%s': %s", text_shows(part->path), strerror(errno));
+	}
+	return 0;
+}
+
+// Opens the files of --pipe-part, and decides how large their blocks are. Returns 0, or -1 after a message.
+static int parts_open(struct blockfeed *feed) {
+	const struct options *options = feed->config.options;
+	feed->parts = xcalloc(options->nsources, sizeof(*feed->parts));
+	uint64_t total = 0;
+	for (; feed->nparts < options->nsources; ++feed->nparts) {
+		struct file_part *part = &feed->parts[feed->nparts];
+		part->path = options->sources[feed->nparts].path;
+		if (part_open(feed, part) != 0) {
+			++feed->nparts;
+			return -1;
+		}
+		total += part->size;
+	}
+	uint64_t each = total / feed->config.slots / (options->block_parts > 0 ? options->block_parts : 1) + 1;
+	feed->part_block = options->block_parts > 0 ? each : options->block;
+	part_begin(feed, &feed->parts[0]);
+	return 0;
+}
+
+static void stream_open(struct blockfeed *feed) {
+	struct stat stat;
+	const struct options *options = feed->config.options;
+	// by turns, small blocks are added to each other, and never become files
+	feed->skips = options->input.skip_first;
+	feed->drops = options->input.skip_blank;
+	feed->buffered = options->records > 0 || feed->strip || feed->drops || (feed->dealer && options->block <= SMALL_PORTION);
+	feed->how = BY_READ;
+	if (!feed->buffered && fstat(STDIN_FILENO, &stat) == 0) {
+		feed->how = S_ISFIFO(stat.st_mode) ? BY_SPLICE : S_ISREG(stat.st_mode) ? BY_SENDFILE : BY_READ;
+	}
+	off_t from = feed->how == BY_SENDFILE ? lseek(STDIN_FILENO, 0, SEEK_CUR) : -1;
+	bool is_simple = !options->cat && !feed->dealer && !feed->header_rule && !feed->skips && !options->regexp && options->lines == 0;
+	// a file that tells more than it has (/sys) is small
+	if (is_simple && from >= 0 && (uint64_t)stat.st_size >= (uint64_t)from + LARGE_FILE) {
+		feed->from_file = true;
+		feed->source = (struct file_part){.path = "the standard input", .is_stdin = true, .fd = STDIN_FILENO, .from = (uint64_t)from,
+		                             .size = (uint64_t)stat.st_size};
+	}
+	if (feed->how == BY_SPLICE) {
+		(void)pipe_widen(STDIN_FILENO, PIPE_BYTES); // as in write_block()
+	}
+	begin_round(feed);
+}
+
+// Makes what cuts. Returns 0, or -1 after a message.
+static int rules_open(struct blockfeed *feed) {
+	const struct options *options = feed->config.options;
+	struct block_splitter_config config = {
+		.block = options->block > 0 && options->block < SIZE_MAX ? (size_t)options->block : 1,
+		.start = options->recstart,
+		.end = options->recend ? options->recend : options->recstart ? NULL : "\n",
+		.regexp = options->regexp,
+		.records = options->records,
+		.lines = options->lines,
+	};
+	FP_CLEANUP(free_later) char *error = NULL;
+	feed->splitter = block_splitter_create(&config, &error);
+	if (!feed->splitter) {
+		diag_error("--recstart or --recend: %s", error);
+	} else if (options->header_text && !(feed->header_rule = header_create(options->header_text, &error))) {
+		diag_error("--header: %s", error);
+	}
+	return error ? -1 : 0;
+}
+
+struct blockfeed *blockfeed_open(const struct pipe_config *config) {
+	const struct options *options = config->options;
+	struct blockfeed *feed = NEW(struct blockfeed);
+	feed->config = *config;
+	feed->strip = options->remove_rec_sep;
+	bool of_parts = options->pipe == PIPE_PART;
+	blocks_init(&feed->blocks, &feed->config, options->cat, config->slots + (of_parts && !options->cat ? PARTS_AHEAD : 1));
+	if (options->round_robin) {
+		unsigned long most = config->nofile / FDS_PER_JOB;
+		feed->dealer = dealer_create(&feed->config);
+		feed->most_jobs = most == 0 ? 1 : most < config->slots ? (unsigned)most : config->slots;
+		++feed->blocks.most; // one that is filled, one that is dealt out, and of each job the first
+	}
+	if (rules_open(feed) != 0 || (of_parts && parts_open(feed) != 0)) {
+		blockfeed_close(feed);
+		return NULL;
+	}
+	if (!of_parts) {
+		stream_open(feed);
+	}
+	return feed;
+}
+
+void blockfeed_close(struct blockfeed *feed) {
+	blocks_fini(&feed->blocks);
+	if (feed->undealt) {
+		portion_unref(feed->undealt);
+	}
+	if (feed->dealer) {
+		dealer_destroy(feed->dealer);
+	}
+	for (size_t i = 0; i < feed->nparts; ++i) {
+		if (feed->parts[i].fd >= 0) {
+			close(feed->parts[i].fd);
+		}
+		free(feed->parts[i].head);
+	}
+	free(feed->parts);
+	block_splitter_destroy(feed->splitter);
+	header_destroy(feed->header_rule);
+	buf_fini(&feed->header);
+	buf_fini(&feed->blanks.begun);
+	buf_fini(&feed->data);
+	buf_fini(&feed->record);
+	free(feed);
+}

@@ -1,0 +1,187 @@
+// What is said at the end of a run: the summary, and the one last line.
+//
+// A summary costs lines that somebody has to read, so what is known anyway is left out: the jobs of a single batch on the
+// command line are the run, so of those that failed there is a line for each, and output only where it has not been seen.
+
+#include "record/subscribers.h"
+
+#include "base/alloc.h"
+#include "base/diag.h"
+#include "base/text.h"
+#include "cli/options.h"
+#include "core/publish.h"
+#include "report/summary.h"
+#include "shell/shell.h"
+#include "term/screen.h"
+
+#include <stdlib.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+
+struct end_summary {
+	atomic_int trouble; // enum trouble, of the first job that had one
+	struct buf unknown; // the program that it did not find, if that is known; written by who has set `trouble`
+};
+
+// What a shell may have to say about a command.
+enum trouble { TROUBLE_NONE, TROUBLE_SYNTAX, TROUBLE_NOT_FOUND };
+
+void end_summary_open(struct run *run) {
+	const struct options *options = run->options;
+	if (!options->quiet || options->control.run) {
+		publish_keep_stats(run); // for the last line, and for --status
+	}
+	bool is_quiet = options->summary == SUMMARY_NEVER || (options->quiet && options->summary != SUMMARY_ALWAYS);
+	if (!is_quiet && !options->dry_run && !options->sem.is_on) {
+		publish_keep_stats(run);
+		run->end_summary = NEW(struct end_summary);
+	}
+}
+
+void end_summary_close(struct run *run) {
+	if (run->end_summary) {
+		buf_fini(&run->end_summary->unknown);
+		free(run->end_summary);
+		run->end_summary = NULL;
+	}
+}
+
+// ---- the summary ----
+
+static unsigned width_of(int fd) {
+	struct winsize size;
+	return ioctl(fd, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
+}
+
+static void add(struct buf *buf, const struct run_stats *stats, int fd, struct summary_form form) {
+	form.width = width_of(fd);
+	form.colour = colour_wanted(fd);
+	FP_CLEANUP(buf_fini) struct buf again = BUF_INIT;
+	if (stats->joblog && stats->argv) {
+		bool is_cut = !stats->manifest && stats->total.cancelled + stats->total.running > 0;
+		form.again_rest = is_cut && option_add_again(&again, stats->argv, stats->joblog, AGAIN_ITEMS);
+		enum again how = stats->manifest ? AGAIN_MANIFEST : AGAIN_COMMANDS;
+		bool works = form.again_rest || option_add_again(&again, stats->argv, stats->joblog, how) ||
+			(!stats->manifest && option_add_again(&again, stats->argv, stats->joblog, AGAIN_ITEMS));
+		form.again = works ? buf_str(&again) : NULL;
+	}
+	summary_add(buf, stats, &form);
+}
+
+void end_summary_add_stats(struct buf *buf, const struct run_stats *stats, int fd) {
+	add(buf, stats, fd, (struct summary_form){.table = true});
+	FP_CLEANUP(buf_fini) struct buf last = BUF_INIT;
+	summary_add_last(&last, stats, /* listed */ false);
+	if (last.len > 0) {
+		buf_printf(buf, "fairpar: %s\n", last.data);
+	}
+}
+
+// Whether what is written to the one is seen where the other goes.
+static bool is_same_place(int fd, int other) {
+	struct stat a, b;
+	return (isatty(fd) == 1 && isatty(other) == 1) ||
+	       (fstat(fd, &a) == 0 && fstat(other, &b) == 0 && a.st_dev == b.st_dev && a.st_ino == b.st_ino);
+}
+
+// The form for a single batch of the command line.
+static struct summary_form brief(const struct options *options) {
+	bool err_seen = !options->show.latest_line && !(options->results && option_results_is_table(options->results));
+	bool out_seen = err_seen && !options->files && is_same_place(STDOUT_FILENO, STDERR_FILENO);
+	return (struct summary_form){.out_seen = out_seen, .err_seen = err_seen};
+}
+
+// Returns true if it lists the jobs that failed.
+static bool print_summary(const struct run *run, struct run_stats *stats) {
+	const struct options *options = run->options;
+	stats_finish(stats, stats->last);
+	const struct stats_batch *total = &stats->total;
+	uint64_t jobs = stats_ended(total);
+	bool always = options->summary == SUMMARY_ALWAYS || run->manifest, many = stats->nbatches > 1;
+	bool failed = total->failed > 0 && jobs > 1;
+	if (!always && !failed && !(many && isatty(STDERR_FILENO) == 1)) {
+		return false;
+	}
+	FP_CLEANUP(buf_fini) struct buf text = BUF_INIT;
+	bool whole = always || many;
+	add(&text, stats, STDERR_FILENO, whole ? (struct summary_form){.table = true} : brief(options));
+	diag_text(buf_str(&text), text.len);
+	return !whole;
+}
+
+// ---- hints ----
+
+// A line of the shell itself: "/bin/sh: 1: Syntax error: …" (dash), "/bin/sh: -c: line 1: syntax error …" (bash), or
+// "bad substitution".
+static bool is_syntax_error(const char *tail, const char *shell) {
+	const char *line = strstr(tail, shell), *error = line ? strstr(line, "yntax error") : NULL;
+	error = line && !error ? strstr(line, "ad substitution") : error;
+	return error && !memchr(line, '\n', (size_t)(error - line));
+}
+
+void end_summary_note_failure(struct worker_state *state, const struct result *result) {
+	struct end_summary *end_summary = state->run->end_summary;
+	if (!end_summary || state->run->manifest || result->outcome != OUTCOME_FAILED || !state->command.by_shell) {
+		return; // the shell of a manifest is the same everywhere
+	}
+	enum trouble trouble = result->exit_code == 127 ? TROUBLE_NOT_FOUND
+		: is_syntax_error(buf_str(&state->stats.tail), state->command.argv[0]) ? TROUBLE_SYNTAX : TROUBLE_NONE;
+	int none = TROUBLE_NONE;
+	if (trouble == TROUBLE_NONE || !atomic_compare_exchange_strong(&end_summary->trouble, &none, trouble)) {
+		return;
+	}
+	const char *name = buf_str(&state->text);
+	size_t len = strcspn(name, " \t\n;&|<>()$`'\"\\");
+	buf_add(&end_summary->unknown, name, len);
+	if (len == 0 || shell_has_syntax(name, len) || program_find(buf_str(&end_summary->unknown))) {
+		buf_reset(&end_summary->unknown);
+	}
+}
+
+// Has nobody named a shell, not even the login?
+static bool is_shell_unsaid(const struct options *options) {
+	const char *by, *shell = getenv("SHELL");
+	return !shell_named(options->shell, &by) && (!shell || shell[0] == '\0');
+}
+
+// All jobs have ended.
+static void print_hint(const struct run *run) {
+	enum trouble trouble = (enum trouble)atomic_load(&run->end_summary->trouble);
+	bool can_serve;
+	const char *login = getenv("SHELL");
+	const char *shell = shell_passed_over(run->options->shell, &can_serve), *unknown = buf_str(&run->end_summary->unknown);
+	if (trouble == TROUBLE_NONE) {
+		return;
+	}
+	if (shell && can_serve) {
+		diag_note("hint: /bin/sh ran the commands, and not $SHELL, '%s': --shell %s has it run them", text_shows(shell), text_shows(shell));
+	} else if (shell) {
+		diag_note("hint: /bin/sh ran the commands, and not $SHELL, '%s', which does not read the quotes of items: write them for sh, "
+		          "or for a shell that --shell names", text_shows(shell));
+	} else if (trouble == TROUBLE_NOT_FOUND && login && strcmp(path_base(login), "bash") == 0) {
+		bool known = unknown[0] != '\0';
+		diag_note("hint: %s%s%s was not found: jobs know a function of bash once it is exported, by export -f %s", known ? "'" : "a command",
+		          text_shows(unknown), known ? "'" : "", known ? text_shows(unknown) : "NAME");
+	} else if (is_shell_unsaid(run->options) && program_find("bash")) {
+		diag_note("hint: /bin/sh ran the commands, for $SHELL is not set: --shell bash has bash run them");
+	}
+}
+
+void end_summary_print(struct run *run) {
+	struct run_stats *stats = publish_stats(run);
+	FP_CLEANUP(buf_fini) struct buf line = BUF_INIT;
+	bool listed = false;
+	if (stats) {
+		stats->counts_items = run->options->packing.by_time; // with --pack=auto items are counted (DESIGN §15)
+	}
+	if (run->end_summary) {
+		listed = print_summary(run, stats);
+		print_hint(run);
+	}
+	if (!run->options->quiet) {
+		summary_add_last(&line, stats, listed);
+	}
+	if (line.len > 0) {
+		diag_note("%s", line.data);
+	}
+}

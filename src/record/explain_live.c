@@ -1,0 +1,232 @@
+// Why jobs have not started, said while the run goes: SIGUSR1, and more of it with --explain.
+//
+// The pool knows at any moment for which slot or limit a batch waits. Other waits (for other batches, the load, memory, the next
+// attempt) are kept as their events come.
+
+#include "record/subscribers.h"
+
+#include "base/alloc.h"
+#include "base/diag.h"
+#include "base/text.h"
+#include "base/units.h"
+#include "core/admission.h"
+#include "core/auto_slots.h"
+#include "core/publish.h"
+#include "hosts/hosts.h"
+#include "sharing/leases.h"
+
+enum {
+	WAITS_MAX = 1000,    // kept; each is one that lasts
+	LINES_MAX = 30,      // printed of each kind
+};
+
+struct explain_live {
+	// guarded by publish_lock()
+	struct event_wait waits[WAITS_MAX]; // with copies of the texts, and when they began
+	size_t nwaits;
+};
+
+static void wait_fini(struct event_wait *wait) {
+	free((char *)wait->batch);
+	free((char *)wait->what);
+}
+
+static bool is_same(const struct event_wait *wait, const struct event_wait *event) {
+	bool same_batch = event->batch ? wait->batch && strcmp(wait->batch, event->batch) == 0 : !wait->batch;
+	return same_batch && wait->number == event->number && wait->why == event->why;
+}
+
+static void end(struct explain_live *explain_live, const struct event_wait *event) {
+	for (size_t i = 0; i < explain_live->nwaits; ++i) {
+		if (is_same(&explain_live->waits[i], event)) {
+			wait_fini(&explain_live->waits[i]);
+			memmove(&explain_live->waits[i], &explain_live->waits[i + 1], (--explain_live->nwaits - i) * sizeof(explain_live->waits[0]));
+			return;
+		}
+	}
+}
+
+static void on_event(void *arg, const struct event *event) {
+	struct explain_live *explain_live = arg;
+	const struct event_wait *wait = &event->u.wait;
+	if (event->kind == EVENT_WAIT && explain_live->nwaits < WAITS_MAX) {
+		explain_live->waits[explain_live->nwaits++] = (struct event_wait){
+			.batch = wait->batch ? xstrdup(wait->batch) : NULL,
+			.number = wait->number,
+			.why = wait->why,
+			.what = wait->what ? xstrdup(wait->what) : NULL,
+			.since = event->at,
+		};
+	} else if (event->kind == EVENT_WAIT_END) {
+		end(explain_live, wait);
+	}
+}
+
+void explain_live_subscribe(struct run *run) {
+	if (run->options->given[OPT_EXPLAIN]) {
+		run->explain_live = NEW(struct explain_live);
+		publish_subscribe(run, on_event, run->explain_live, /* wants_output */ false);
+	}
+}
+
+void explain_live_close(struct run *run) {
+	struct explain_live *explain_live = run->explain_live;
+	if (explain_live) {
+		for (size_t i = 0; i < explain_live->nwaits; ++i) {
+			wait_fini(&explain_live->waits[i]);
+		}
+		free(explain_live);
+		run->explain_live = NULL;
+	}
+}
+
+// ---- printing ----
+
+// What is to be printed: put together while the pool's lock is held, and written then.
+struct explain_lines {
+	struct run *run;
+	struct buf text;
+	size_t n;
+};
+
+static void add_line(struct explain_lines *lines, const struct buf *line) {
+	if (++lines->n <= LINES_MAX) {
+		buf_printf(&lines->text, "%s: %s\n", diag_name(), buf_str(line));
+	}
+}
+
+static void flush(struct explain_lines *lines, const char *what) {
+	if (lines->n > LINES_MAX) {
+		buf_printf(&lines->text, "%s: and %zu more %s\n", diag_name(), lines->n - LINES_MAX, what);
+	}
+	diag_text(buf_str(&lines->text), lines->text.len);
+	buf_fini(&lines->text);
+	lines->n = 0;
+}
+
+// Returns false if it is not for a machine that the next of the queue waits.
+static bool add_host_reason(struct buf *line, const struct run *run, const struct queue_view *view) {
+	FP_CLEANUP(buf_fini) struct buf what = BUF_INIT;
+	if (!run->hosts || view->is_long) {
+		return false;
+	}
+	if (view->wait == QUEUE_SLOTS && view->slots == 0) {
+		buf_adds(line, "the next waits for a machine: none is connected");
+		return true;
+	}
+	if (view->wait != QUEUE_LIMIT || !hosts_describe_limit(run->hosts, view->name, &what)) {
+		return false;
+	}
+	buf_printf(line, "the next waits for %s", text_shows(buf_str(&what)));
+	return true;
+}
+
+static void add_reason(struct buf *line, const struct run *run, const struct queue_view *view) {
+	if (add_host_reason(line, run, view)) {
+		return;
+	}
+	switch (view->wait) {
+	case QUEUE_NEXT:
+		buf_adds(line, "the next is about to start");
+		break;
+	case QUEUE_PAUSED:
+		buf_adds(line, "they wait for the batch to begin");
+		break;
+	case QUEUE_LIMIT:
+		buf_printf(line, "the next waits for its limit of %u at once", (unsigned)view->limit);
+		break;
+	case QUEUE_RATE: {
+		char rate[RATE_TEXT];
+		buf_printf(line, "the next waits for its rate of %s: next start in %.1fs", rate_show(rate, view->interval),
+		           (double)view->wait_ns / 1e9);
+		break;
+	}
+	case QUEUE_SLOTS:
+		if (!view->is_long && view->slots < auto_slots_bounds(run).most && run->leases) {
+			buf_adds(line, "the next waits for another slot for the run");
+			break;
+		}
+		if (view->slots == 1) {
+			buf_printf(line, "the next waits for %s", view->is_long ? "the long-running job to end (--max-long)"
+			                                                        : "its turn: the only slot is taken");
+		} else {
+			buf_printf(line, view->is_long ? "the next waits for one of %u long-running jobs to end (--max-long)"
+			                               : "the next waits for its turn: all %u slots are taken", view->slots);
+		}
+		break;
+	case QUEUE_GATHERS:
+		buf_printf(line, "the next needs %u slots at once, which are being kept for it", view->width);
+		break;
+	case QUEUE_BEHIND:
+		buf_printf(line, "the next waits behind a job that needs %u slots at once", view->width);
+		break;
+	case QUEUE_START:
+		buf_adds(line, "the next waits for --delay");
+		break;
+	case QUEUE_DISK:
+		buf_adds(line, "the next is being read back from disk");
+		break;
+	}
+}
+
+static void show_queue(void *arg, const struct queue_view *view) {
+	struct explain_lines *lines = arg;
+	FP_CLEANUP(buf_fini) struct buf line = BUF_INIT;
+	buf_printf(&line, "batch '%s': %llu queued, %llu running; ", text_shows(view->name), (unsigned long long)view->queued,
+	           (unsigned long long)view->running);
+	add_reason(&line, lines->run, view);
+	add_line(lines, &line);
+}
+
+static void show_wait(struct explain_lines *lines, const struct event_wait *wait, uint64_t now) {
+	FP_CLEANUP(buf_fini) struct buf line = BUF_INIT;
+	const char *what = wait->what ? text_shows(wait->what) : "", *batch = wait->batch ? text_shows(wait->batch) : "";
+	if (wait->why == WHY_RESERVE) { // the pool has more to say of it
+		return;
+	} else if (wait->why == WHY_NEEDS) {
+		buf_printf(&line, "batch '%s': waits for %s", batch, what);
+	} else if (wait->number > 0) {
+		buf_printf(&line, "job %s#%llu: waits for %s", batch, (unsigned long long)wait->number, what);
+	} else {
+		buf_printf(&line, wait->why == WHY_SUSPEND ? "stopped: %s" : "no job starts: %s", what);
+	}
+	buf_printf(&line, ", for %.1fs so far", (double)(now > wait->since ? now - wait->since : 0) / 1e9);
+	add_line(lines, &line);
+}
+
+static void count_delayed(void *arg, const struct queue_view *view) {
+	*(uint64_t *)arg += view->wait == QUEUE_START ? view->queued : 0;
+}
+
+// Without --explain: what may hold all jobs up.
+static void print_gates(const struct run *run) {
+	uint64_t n = 0;
+	pool_each_queue(run->pool, count_delayed, &n);
+	if (n > 0) {
+		diag_note("%llu job%s: " ADMISSION_DELAY, (unsigned long long)n, n == 1 ? " waits" : "s wait");
+	}
+	if (run->admission) {
+		admission_show(run->admission);
+	}
+}
+
+void explain_live_print(struct run *run) {
+	struct explain_live *explain_live = run->explain_live;
+	struct explain_lines lines = {.run = run, .text = BUF_INIT};
+	uint64_t now = now_ns();
+	if (!explain_live) {
+		print_gates(run);
+		return;
+	}
+	publish_lock(run);
+	for (size_t i = 0; i < explain_live->nwaits; ++i) {
+		show_wait(&lines, &explain_live->waits[i], now);
+	}
+	publish_unlock(run);
+	flush(&lines, "that wait");
+	pool_each_queue(run->pool, show_queue, &lines);
+	flush(&lines, "batches");
+	if (run->leases) {
+		leases_ask_place(run->leases);
+	}
+}

@@ -1,0 +1,394 @@
+// The joblog of a run: writes it, and reads that of an earlier run for --resume, --resume-failed and --retry-failed.
+//
+// Items that are done are left out where they get their numbers (submission.c), so they cost no slot and no turn.
+
+#include "record/job_records.h"
+
+#include "base/alloc.h"
+#include "base/diag.h"
+#include "base/text.h"
+#include "base/write_limit.h"
+#include "core/publish.h"
+#include "log/joblog.h"
+#include "log/resume.h"
+#include "record/added_jobs.h"
+#include "record/result_files.h"
+#include "shell/quoting.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <unistd.h>
+
+enum {
+	SLOTS_TRIED = 256,          // values of {%} that a logged command is compared with
+	TOTALS_TRIED = 1 << 16,     // those of {##}, in a whole run
+	TOTALS_KEPT = 8,            // as many runs with different input may have written the log
+};
+
+// What names of variables are made of in a shell (POSIX XBD 3.216).
+#define NAME_BYTES "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_"
+
+struct job_records {
+	struct joblog *joblog;        // NULL: to stdout, or no log is written
+	bool to_stdout;
+	atomic_bool said;             // that the log cannot be written
+	mutex lock;                   // guards resume
+	struct resume *resume;        // or NULL
+	uint64_t totals[TOTALS_KEPT]; // values of {##} that the log was found to have
+	unsigned ntotals, totals_tried;
+	struct logged_jobs retried;   // --retry-failed, and these as a source:
+	char **args;
+	struct source_config source;
+};
+
+// ---- the log ----
+
+// Rows on stdout are output like that of jobs: whole, and not within another's.
+static void put_on_stdout(struct run *run, const char *mem, size_t len) {
+	if (run->writer) {
+		struct spool *spool = spool_open(run->writer, NULL, 0, WRITER_GROUP, NULL, 0);
+		spool_add_shown(spool, mem, len);
+		spool_finish(spool);
+	} else if (write_limited(STDOUT_FILENO, mem, len) != 0 && !atomic_exchange(&run->trouble, true)) {
+		diag_error("cannot write the joblog to stdout: %s", strerror(errno));
+	}
+}
+
+// The jobs go on: their output is worth more than their rows. But the run does not end with 0.
+static void check_log(struct run *run) {
+	struct job_records *job_records = run->job_records;
+	int error = joblog_error(job_records->joblog);
+	if (error && error != ETIME && !atomic_exchange(&job_records->said, true)) {
+		diag_error("cannot write the joblog '%s': %s", text_shows(run->options->joblog), strerror(error));
+		atomic_store_relaxed(&run->trouble, true);
+	}
+}
+
+static int open_log(struct run *run) {
+	const struct options *options = run->options;
+	struct job_records *job_records = run->job_records;
+	job_records->to_stdout = strcmp(options->joblog, "-") == 0 && !options->joblog_append;
+	if (job_records->to_stdout) {
+		put_on_stdout(run, JOBLOG_HEADER, strlen(JOBLOG_HEADER));
+		return 0;
+	}
+	job_records->joblog = joblog_open(options->joblog, options->joblog_append || options->resume != RESUME_NOT);
+	if (!job_records->joblog) {
+		return diag_error("cannot write the joblog '%s': %s", text_shows(options->joblog), strerror(errno));
+	}
+	check_log(run);
+	return 0;
+}
+
+// Adds "NAME=VALUE" entries, a NUL behind each, as shells assign them. A name that is none in a shell cannot be exported;
+// it is written all the same, for the value distinguishes jobs.
+static void add_assignments(const struct buf *vars, struct buf *buf) {
+	const char *before = "";
+	for (const char *at = vars->data; at && at < vars->data + vars->len; at += strlen(at) + 1) {
+		const char *value = strchr(at, '=') + 1;
+		size_t len = (size_t)(value - at) - 1;
+		bool is_name = strspn(at, NAME_BYTES) == len && strchr("0123456789", at[0]) == NULL;
+		const char *verb = is_name ? "export" : ":";
+		buf_printf(buf, "%s%s ", strcmp(before, verb) == 0 ? "" : before[0] ? "; " : "", strcmp(before, verb) == 0 ? "" : verb);
+		shell_quote(buf, at, len);
+		buf_addc(buf, '=');
+		shell_quote(buf, value, strlen(value));
+		before = verb;
+	}
+	buf_adds(buf, before[0] ? "; " : "");
+}
+
+// Does the command say its item only by $FAIRPAR_ITEM, or only in a later step?
+static bool needs_item(const struct job_spec *spec) {
+	bool needed = spec->command && template_names_item(spec->command), is_said = !spec->command || template_has_strings(spec->command);
+	for (size_t i = 0; i < spec->nthen; ++i) {
+		const struct template *step = spec->then[i];
+		needed = needed || template_names_item(step) || (!is_said && template_has_strings(step));
+	}
+	return needed;
+}
+
+// The variables that are in the command's environment by its item.
+static void add_variables(const struct job_spec *spec, const struct expansion *x, const struct buf *command, struct buf *buf) {
+	FP_CLEANUP(buf_fini) struct buf vars = BUF_INIT;
+	for (size_t i = 0; i < spec->nvars; ++i) {
+		if (template_has_strings(spec->vars[i].value)) {
+			job_spec_add_variable(&vars, &spec->vars[i], x);
+		}
+	}
+	if (needs_item(spec)) {
+		size_t before = vars.len;
+		job_spec_add_item(&vars, x->record);
+		if (x->record->nargs == 1 && !strstr(buf_str(command), "FAIRPAR_ITEM_")) { // FAIRPAR_ITEM_1 would only repeat it
+			vars.len = before + strlen(vars.data + before) + 1;
+		}
+	}
+	add_assignments(&vars, buf);
+}
+
+// The text that identifies the job in the log, and that --retry-failed runs: its command, with what it gets of its item by
+// variables in front. Where the item must not be read by a shell, that command is only text of one that fails as the job has failed.
+static void add_command(const struct job_spec *spec, const struct expansion *x, bool is_bad, struct buf *buf) {
+	const struct template *template = spec->command;
+	FP_CLEANUP(buf_fini) struct buf text = BUF_INIT, why = BUF_INIT;
+	command_text(template, x, &spec->by, &text);
+	bool is_permitted = !template || template_permits(template, x, &why);
+	if (is_bad || (!is_permitted && !template_is_direct(template))) {
+		buf_adds(buf, "printf 'refused: %s\\n' ");
+		shell_quote(buf, buf_str(&text), text.len);
+		buf_adds(buf, " >&2; exit 126");
+	} else {
+		add_variables(spec, x, &text, buf);
+		buf_adds(buf, is_permitted ? "" : "env "); // the program, as it has run, and not what a shell has of that name
+		buf_add(buf, buf_str(&text), text.len);
+	}
+}
+
+// The bytes of the first of these rows.
+static size_t row_size(const char *rows, size_t len) {
+	const char *newline = memchr(rows, '\n', len);
+	return newline ? (size_t)(newline - rows) + 1 : len;
+}
+
+static uint64_t row_seq(const char *row) {
+	return strtoull(row, NULL, 10);
+}
+
+// Writes the rows, and those that were kept for them. *rows is empty afterwards.
+static void write_rows(struct run *run, struct buf *rows) {
+	struct joblog *joblog = run->job_records->joblog;
+	while (rows->len > 0 && joblog && !atomic_load_relaxed(&run->output_failed)) {
+		struct buf kept = BUF_INIT;
+		joblog_add(joblog, rows->data, rows->len); // first: a row that was kept says that these are there
+		check_log(run);
+		for (size_t at = 0; at < rows->len; at += row_size(rows->data + at, rows->len - at)) {
+			added_jobs_settle(run->added_jobs, row_seq(rows->data + at), &kept);
+		}
+		buf_fini(rows);
+		*rows = kept;
+	}
+	buf_fini(rows);
+}
+
+// A job whose output is lost has no row: --resume is to run it again.
+void job_records_written(void *arg, const char *rows, size_t len) {
+	struct run *run = arg;
+	struct buf ready = BUF_INIT;
+	for (size_t at = 0, size; at < len; at += size) {
+		size = row_size(rows + at, len - at);
+		if (!run->added_jobs || !added_jobs_keep_row(run->added_jobs, row_seq(rows + at), rows + at, size)) {
+			buf_add(&ready, rows + at, size);
+		}
+	}
+	write_rows(run, &ready);
+}
+
+void job_records_settle(struct run *run, uint64_t seq) {
+	struct buf ready = BUF_INIT;
+	if (run->job_records) {
+		added_jobs_settle(run->added_jobs, seq, &ready);
+		write_rows(run, &ready);
+	}
+}
+
+bool job_records_add(struct worker_state *state, const struct job *job, const struct result *result,
+                uint64_t received, struct spool *spool) {
+	struct run *run = state->run;
+	struct job_records *job_records = run->job_records;
+	if (!job_records || (!job_records->joblog && !job_records->to_stdout)) {
+		return true;
+	}
+	if (spool && (job_records->to_stdout || (spool_bytes(spool, 0) == 0 && spool_bytes(spool, 1) == 0))) {
+		return false;
+	}
+	struct expansion x = job_expansion(job);
+	x.host = x.sshlogin = NULL; // so that --resume knows the command, wherever it has run
+	buf_reset(&state->row);
+	add_command(job->spec, &x, job->item.bad, &state->row);
+	struct joblog_row row = {
+		.seq = job->item.seq,
+		.result = result,
+		.start = job->start ? job->start : result->start,
+		.sent = job_sent(job),
+		.received = received,
+		.command = buf_str(&state->row),
+		.command_len = state->row.len,
+		.host = job_host(job),
+	};
+	FP_CLEANUP(buf_fini) struct buf line = BUF_INIT;
+	joblog_format(&row, &line);
+	if (spool) {
+		spool_set_receipt(spool, line.data, line.len);
+	} else if (job_records->to_stdout) {
+		put_on_stdout(run, line.data, line.len);
+	} else {
+		job_records_written(run, line.data, line.len);
+	}
+	return true;
+}
+
+// ---- what was done ----
+
+static int load(struct run *run) {
+	const struct options *options = run->options;
+	struct job_records *job_records = run->job_records;
+	const char *error;
+	uint64_t strange;
+	int result;
+	if (options->resume == RESUME_RETRY) {
+		result = resume_load_failed(&job_records->retried, options->joblog, &strange, &error);
+	} else {
+		job_records->resume = resume_create();
+		result = resume_load(job_records->resume, options->joblog, &strange, &error);
+		resume_prepare(job_records->resume, /* ok_only */ options->resume == RESUME_FAILED);
+	}
+	if (result != 0) {
+		return diag_error("--joblog '%s': %s", text_shows(options->joblog), error);
+	}
+	if (strange > 0 && !options->quiet) {
+		diag_warn("the joblog '%s' has %llu line%s that cannot be read; their jobs do not count as done",
+		          text_shows(options->joblog), (unsigned long long)strange, strange == 1 ? "" : "s");
+	}
+	job_records->args = xcalloc(job_records->retried.n, sizeof(*job_records->args));
+	for (size_t i = 0; i < job_records->retried.n; ++i) {
+		job_records->args[i] = job_records->retried.jobs[i].command;
+	}
+	job_records->source = (struct source_config){
+		.kind = FROM_ARGS, .args = job_records->args, .nargs = job_records->retried.n,
+	};
+	return 0;
+}
+
+int job_records_open(struct run *run) {
+	const struct options *options = run->options;
+	if (!options->joblog && options->resume == RESUME_NOT) {
+		return 0;
+	}
+	run->job_records = NEW(struct job_records);
+	mutex_init(&run->job_records->lock, LOCK_JOB_RECORDS);
+	if (options->joblog && options->resume != RESUME_NOT && load(run) != 0) {
+		return -1;
+	}
+	return options->dry_run || !options->joblog ? 0 : open_log(run);
+}
+
+const struct source_config *job_records_source(const struct run *run) {
+	return run->options->resume == RESUME_RETRY ? &run->job_records->source : NULL;
+}
+
+uint64_t job_records_seq(const struct run *run, uint64_t n) {
+	const struct job_records *job_records = run->job_records;
+	return job_records && n >= 1 && n <= job_records->retried.n ? job_records->retried.jobs[n - 1].seq : n;
+}
+
+// The command as the log may have it: where it depends on the slot, in the form that fits, one that is done before others.
+static enum resume_match find_form(struct job_records *job_records, const struct job_spec *spec, struct expansion *x, struct buf *text) {
+	FP_CLEANUP(buf_fini) struct buf other = BUF_INIT;
+	enum resume_match best = RESUME_NO_ROW;
+	for (x->slot = 1; x->slot <= SLOTS_TRIED && best != RESUME_DONE_ROW; ++x->slot) {
+		buf_reset(&other);
+		add_command(spec, x, /* is_bad */ false, &other);
+		if (x->slot == 2 && other.len == text->len && memcmp(buf_str(&other), buf_str(text), text->len) == 0) {
+			break;
+		}
+		enum resume_match match = resume_match(job_records->resume, x->seq, buf_str(&other), other.len);
+		if (x->slot == 1 || match > best) {
+			struct buf swapped = *text;
+			*text = other;
+			other = swapped;
+			best = match;
+		}
+	}
+	return best;
+}
+
+// The same where the command may have the number of all jobs, {##}, which was another one if the input has grown or shrunk.
+// There were as many as the greatest number says if the last run was not cut off, and not fewer than the item's own number.
+static void find_total(struct run *run, const struct job_spec *spec, struct expansion *x, struct buf *text) {
+	struct job_records *job_records = run->job_records;
+	enum resume_match match = find_form(job_records, spec, x, text);
+	bool is_padded = spec->command && template_pads_slot(spec->command);
+	for (x->slots = 1; match == RESUME_NO_ROW && is_padded && x->slots <= 1000; x->slots *= 10) { // the last run had more or fewer
+		match = find_form(job_records, spec, x, text);
+	}
+	x->slots = run->slots;
+	if (match != RESUME_NO_ROW || !spec->command || !template_needs_total(spec->command)) {
+		return;
+	}
+	for (unsigned i = 0; i < job_records->ntotals && match == RESUME_NO_ROW; ++i) {
+		x->total = job_records->totals[i];
+		match = find_form(job_records, spec, x, text);
+	}
+	uint64_t last = resume_last(job_records->resume), most = run->total > last ? run->total : last;
+	for (uint64_t total = last, next = x->seq; match == RESUME_NO_ROW && x->seq <= last && total <= most; total = next++) {
+		if (job_records->ntotals == TOTALS_KEPT || job_records->totals_tried == TOTALS_TRIED) {
+			break;
+		}
+		++job_records->totals_tried;
+		x->total = total;
+		match = find_form(job_records, spec, x, text);
+		if (match != RESUME_NO_ROW) {
+			job_records->totals[job_records->ntotals++] = total;
+		}
+	}
+	if (match == RESUME_NO_ROW) { // an item that has moved is looked for by its command
+		x->total = job_records->ntotals > 0 ? job_records->totals[0] : run->total;
+		find_form(job_records, spec, x, text);
+	}
+}
+
+// Asks the log for the item, and uses up the row that says that it is done.
+static enum earlier_outcome find_earlier(struct run *run, const struct job_spec *spec, const struct record *record, uint64_t seq) {
+	struct job_records *job_records = run->job_records;
+	struct expansion x = {.record = record, .seq = seq, .slots = run->slots, .total = run->total};
+	FP_CLEANUP(buf_fini) struct buf text = BUF_INIT;
+	if (!job_records->resume) {
+		return result_files_is_done(run, record, seq) ? EARLIER_DONE : EARLIER_UNKNOWN;
+	}
+	mutex_lock(&job_records->lock);
+	find_total(run, spec, &x, &text);
+	bool done = resume_take(job_records->resume, seq, buf_str(&text), text.len);
+	bool other = !done && resume_is_other(job_records->resume, seq, buf_str(&text), text.len);
+	mutex_unlock(&job_records->lock);
+	return done ? EARLIER_DONE : other ? EARLIER_CHANGED : EARLIER_UNKNOWN;
+}
+
+bool job_records_leave_out(struct batch *batch, const struct job_spec *spec, const struct record *record, struct item *item) {
+	struct run *run = batch->run;
+	struct job_records *job_records = run->job_records;
+	if (!job_records) {
+		return false;
+	}
+	bool again = batch->again || item->earlier == EARLIER_CHANGED;
+	enum earlier_outcome earlier = again ? EARLIER_CHANGED : find_earlier(run, spec ? spec : batch->specs[item->spec], record, item->seq);
+	item->earlier = earlier & 3;
+	if (earlier != EARLIER_DONE || batch->emits) {
+		return false;
+	}
+	publish_resumed(run);
+	batch_skip_output(batch, item->order);
+	return true;
+}
+
+void job_records_close(struct run *run) {
+	struct job_records *job_records = run->job_records;
+	if (!job_records) {
+		return;
+	}
+	uint64_t lost = job_records->joblog ? joblog_lost(job_records->joblog) : 0;
+	if (job_records->joblog && joblog_close(job_records->joblog) != 0 && !atomic_exchange(&job_records->said, true)) {
+		if (errno == ETIME) {
+			diag_error("the joblog '%s' was not written to its end: nobody reads it: %" PRIu64 " row%s lost",
+			           text_shows(run->options->joblog), lost, lost == 1 ? " is" : "s are");
+		} else {
+			diag_error("cannot write the joblog '%s': %s", text_shows(run->options->joblog), strerror(errno));
+		}
+		atomic_store_relaxed(&run->trouble, true);
+	}
+	resume_free(job_records->resume);
+	resume_free_jobs(&job_records->retried);
+	free(job_records->args);
+	mutex_fini(&job_records->lock);
+	free(job_records);
+	run->job_records = NULL;
+}

@@ -1,0 +1,222 @@
+// The logs among the subscribers: --log, and one for what is made from a log at the end of the run.
+
+#include "record/subscribers.h"
+
+#include "base/alloc.h"
+#include "base/diag.h"
+#include "base/io.h"
+#include "base/temp_file.h"
+#include "base/text.h"
+#include "base/write_limit.h"
+#include "cli/options.h"
+#include "core/publish.h"
+#include "log/event_log.h"
+#include "record/result_files.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { KEPT_LINES = 16 }; // that a log of our own may gather
+
+struct log_sink {
+	int fd;                  // what --log names, until it is the log's; -1: nothing, or
+	bool on_stdout;          // through run->writer, as long as there is one
+	struct event_log *log;    // --log, or NULL
+	struct event_log *kept;   // one that is to be read back, and nothing else; or NULL: `log` may be
+	int kept_fd;             // the descriptor of the one that is to be read back, or -1
+	atomic_bool said;        // that it cannot be written
+};
+
+// ---- where to ----
+
+static int cannot_write(const char *name, int error) {
+	return diag_error("cannot write the log '%s': %s", text_shows(name), strerror(error));
+}
+
+// Jobs do not get the descriptor, or the reader would wait for the last of their children.
+static int take_fd(struct log_sink *log, const char *name, int fd) {
+	log->fd = fcntl(fd, F_DUPFD_CLOEXEC, 3);
+	if (log->fd < 0 || (fd > 2 && fcntl(fd, F_SETFD, FD_CLOEXEC) != 0)) {
+		return cannot_write(name, errno);
+	}
+	return 0;
+}
+
+static struct log_sink *new_sink(struct run *run) {
+	run->log = NEW(struct log_sink);
+	run->log->fd = run->log->kept_fd = -1;
+	return run->log;
+}
+
+int log_sink_open(struct run *run) {
+	const char *name = run->options->log;
+	if (!name || run->options->dry_run) {
+		return 0;
+	}
+	struct log_sink *log = new_sink(run);
+	size_t at;
+	int fd = strcmp(name, "-") == 0 ? STDOUT_FILENO : option_log_fd(name, &at);
+	if (fd >= 0) {
+		log->on_stdout = fd == STDOUT_FILENO;
+		return take_fd(log, name, fd);
+	}
+	log->fd = event_log_create(name);
+	return log->fd < 0 ? cannot_write(name, errno) : 0;
+}
+
+// ---- while it runs ----
+
+// Lines on stdout are output like that of jobs: whole, and not within another's.
+static void put_on_stdout(void *arg, const char *lines, size_t len) {
+	struct run *run = arg;
+	struct log_sink *log = run->log;
+	if (run->writer) {
+		struct spool *spool = spool_open(run->writer, NULL, 0, WRITER_GROUP, NULL, 0);
+		spool_add(spool, 0, lines, len);
+		spool_finish(spool);
+	} else if (write_limited(log->fd, lines, len) != 0 && !atomic_exchange(&log->said, true)) { // at the very end
+		cannot_write(run->options->log, errno);
+		atomic_store_relaxed(&run->trouble, true);
+	}
+}
+
+static int subscribe_log(struct run *run, bool keeps) {
+	struct log_sink *log = run->log;
+	struct event_log_config config = {.fd = log->fd};
+	bool by_writer = log->on_stdout && run->writer && result_files_fd(run) == STDOUT_FILENO;
+	if (by_writer) {
+		config = (struct event_log_config){.fd = -1, .put = put_on_stdout, .arg = run};
+	}
+	log->on_stdout = by_writer;
+	log->log = event_log_open(&config);
+	if (!log->log) {
+		return cannot_write(run->options->log, errno);
+	}
+	log->fd = by_writer ? log->fd : -1; // else it is the log's
+	if (!by_writer && keeps && fcntl(config.fd, F_GETFL) >= 0) {
+		struct stat stat;
+		size_t at;
+		bool is_file = fstat(config.fd, &stat) == 0 && S_ISREG(stat.st_mode) && option_log_fd(run->options->log, &at) < 0;
+		bool readable = (fcntl(config.fd, F_GETFL) & O_ACCMODE) == O_RDWR;
+		log->kept_fd = is_file && readable ? config.fd : -1;
+	}
+	publish_subscribe(run, event_log_on_event, log->log, /* wants_output */ run->options->log_output);
+	return 0;
+}
+
+static int subscribe_kept(struct run *run) {
+	struct log_sink *log = run->log;
+	log->kept_fd = tmpfile_open(run->temp_dir);
+	log->kept = log->kept_fd >= 0 ? event_log_open(&(struct event_log_config){.fd = log->kept_fd}) : NULL;
+	if (!log->kept) {
+		diag_error("cannot make a temporary file in '%s': %s", text_shows(run->temp_dir), strerror(errno));
+		fd_close(&log->kept_fd);
+		return -1;
+	}
+	publish_subscribe(run, event_log_on_event, log->kept, /* wants_output */ false);
+	return 0;
+}
+
+// Jobs go on: their output is worth more than the log. But the run does not end with 0.
+static void check(struct run *run, int error, bool is_kept) {
+	if (error == 0 || atomic_exchange(&run->log->said, true)) {
+		return;
+	}
+	atomic_store_relaxed(&run->trouble, true);
+	if (is_kept) {
+		diag_error("cannot write a temporary file in '%s': %s", text_shows(run->temp_dir), strerror(error));
+	} else if (error == ETIMEDOUT) {
+		diag_error("the log '%s' ends before the run: its reader has stopped reading", text_shows(run->options->log));
+	} else {
+		cannot_write(run->options->log, error);
+	}
+}
+
+void log_sink_flush(struct run *run, bool may_wait) {
+	struct log_sink *log = run->log;
+	if (log->log) {
+		check(run, event_log_flush(log->log, may_wait), /* is_kept */ false);
+	}
+	if (log->kept) { // nobody reads it before the end
+		bool left;
+		check(run, event_log_later(log->kept, KEPT_LINES, &left), /* is_kept */ true);
+	}
+}
+
+// The end of a job is left to the next start that can take its line with it.
+static bool flush(struct run *run, enum publish_flush how) {
+	struct log_sink *log = run->log;
+	const struct options *options = run->options;
+	// nothing but the start of a process is between the jobs of a slot
+	bool later = how == FLUSH_OR_LEAVE && log->log && !log->on_stdout && !run->admission && options->delay == 0 &&
+		!options->show_commands && !options->print_commands && !run->manifest;
+	if (later) { // one for each slot: another start takes them along, and each slot's own comes soon
+		check(run, event_log_later(log->log, run->slots, &later), /* is_kept */ false);
+	} else {
+		log_sink_flush(run, how != FLUSH_AT_ONCE);
+	}
+	return later;
+}
+
+int log_sink_subscribe(struct run *run, bool keeps) {
+	struct log_sink *log = run->log || !keeps ? run->log : new_sink(run);
+	if (!log) {
+		return 0;
+	}
+	if ((run->options->log && subscribe_log(run, keeps) != 0) || (keeps && log->kept_fd < 0 && subscribe_kept(run) != 0)) {
+		return -1;
+	}
+	publish_set_flush(run, flush);
+	return 0;
+}
+
+// ---- the end ----
+
+int log_sink_fd(const struct run *run) {
+	const struct log_sink *log = run->log;
+	struct event_log *kept = log && log->kept ? log->kept : log ? log->log : NULL;
+	return log && log->kept_fd >= 0 && kept && event_log_flush(kept, /* may_wait */ true) == 0 ? log->kept_fd : -1;
+}
+
+bool log_sink_is_on_stdout(const struct run *run) {
+	return run->log && run->log->on_stdout;
+}
+
+static void close_log(struct run *run) {
+	struct log_sink *log = run->log;
+	uint64_t lost;
+	if (!log->log) {
+		return;
+	}
+	int error = event_log_close(log->log, &lost) != 0 ? errno : 0;
+	log->log = NULL;
+	if (error == ETIMEDOUT && !atomic_exchange(&log->said, true)) {
+		diag_error("the log '%s' ends before the run: its reader has stopped reading: %" PRIu64 " line%s lost, run_end "
+		           "among them", text_shows(run->options->log), lost, lost == 1 ? " is" : "s are");
+		atomic_store_relaxed(&run->trouble, true);
+	}
+	check(run, error, /* is_kept */ false);
+}
+
+void log_sink_let_go(struct run *run) {
+	if (run->log && (run->log->kept_fd < 0 || run->log->kept)) {
+		close_log(run);
+	}
+}
+
+void log_sink_close(struct run *run) {
+	struct log_sink *log = run->log;
+	if (!log) {
+		return;
+	}
+	close_log(run);
+	if (log->kept) {
+		check(run, event_log_close(log->kept, NULL) != 0 ? errno : 0, /* is_kept */ true);
+	}
+	fd_close(&log->fd);
+	free(log);
+	run->log = NULL;
+}

@@ -1,0 +1,336 @@
+// Puts the output of jobs where the user wants it instead of stdout: --results and --files.
+//
+// Rows of a table are the output of run->writer, which writes to the table's file: so they are whole, and with -k in order.
+
+#include "record/result_files.h"
+
+#include "base/alloc.h"
+#include "base/beneath.h"
+#include "base/diag.h"
+#include "base/io.h"
+#include "base/pathname.h"
+#include "base/temp_file.h"
+#include "base/text.h"
+#include "base/write_limit.h"
+#include "cli/options.h"
+#include "core/publish.h"
+#include "log/results_table.h"
+#include "output/results.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <strings.h>
+#include <unistd.h>
+
+enum result_files_kind { RESULTS_DIR, RESULTS_TABLE, RESULTS_TEMP };
+
+struct result_files {
+	enum result_files_kind kind;
+	enum table_kind table;
+	int fd;                     // of the table, or -1
+	struct template *path;      // RESULTS_DIR
+	size_t head, tail;          // of its text: what stands before and behind the replacement strings
+	int dir;                    // … what the files are below; -1: it is not there, in a dry run
+	const struct names *names;  // of the columns; borrowed
+	bool has_head;
+	atomic_uint columns;        // of an item, where they are packed; else 0
+	atomic_bool said;           // that something cannot be written
+};
+
+// ---- the run's ----
+
+static int open_table(struct run *run, const char *path) {
+	struct result_files *result_files = run->result_files;
+	const char *ending = strrchr(path, '.'); // one of three: option_results_is_table()
+	bool is_csv = strcasecmp(ending, ".csv") == 0, is_tsv = strcasecmp(ending, ".tsv") == 0;
+	result_files->table = is_csv ? TABLE_CSV : is_tsv ? TABLE_TSV : TABLE_JSON;
+	if (path[0] == '-' && path[1] == '.') {
+		return 0; // to stdout
+	}
+	result_files->fd = write_open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, "nothing was run");
+	if (result_files->fd < 0) {
+		return diag_error("cannot write '%s': %s", text_shows(path), strerror(errno));
+	}
+	return 0;
+}
+
+// The files are the record of what is done.
+static bool is_record(const struct options *options) {
+	return options->resume != RESUME_NOT && !options->joblog;
+}
+
+int result_files_open(struct run *run) {
+	const struct options *options = run->options;
+	if ((!options->results && !options->files) || (options->dry_run && !is_record(options))) {
+		return 0;
+	}
+	struct result_files *result_files = run->result_files = NEW(struct result_files);
+	result_files->fd = result_files->dir = -1;
+	result_files->kind = !options->results ? RESULTS_TEMP : option_results_is_table(options->results) ? RESULTS_TABLE : RESULTS_DIR;
+	return result_files->kind == RESULTS_TABLE ? open_table(run, options->results) : 0;
+}
+
+int result_files_fd(const struct run *run) {
+	return run->result_files && run->result_files->fd >= 0 ? run->result_files->fd : STDOUT_FILENO;
+}
+
+bool result_files_is_table(const struct run *run) {
+	return run->result_files && run->result_files->kind == RESULTS_TABLE;
+}
+
+const char *result_files_name(const struct run *run) {
+	return run->result_files && run->result_files->fd >= 0 ? text_shows(run->options->results) : "standard output";
+}
+
+// Opens the directory that the files will be below, and makes it, but for --dry-run, which only looks at what is there. They must
+// be able to be made there. Returns 0, or -1 after a message.
+static int open_dir(struct run *run) {
+	struct result_files *result_files = run->result_files;
+	const struct options *options = run->options;
+	const struct expansion x = {.record = &(struct record){.args = "", .size = 1, .nargs = 1}};
+	bool has_strings = template_has_strings(result_files->path);
+	FP_CLEANUP(buf_fini) struct buf path = BUF_INIT;
+	template_expand(result_files->path, &x, &path);
+	buf_adds(&path, has_strings ? "" : "/");
+	path.len = has_strings ? result_files->head : path.len;
+	while (path.len > 0 && path.data[path.len - 1] != '/') {
+		--path.len;
+	}
+	path.data[path.len] = '\0';
+	int dir = result_files->dir = open_base_dir(path.data, /* makes */ !options->dry_run);
+	// whoever goes on with what an earlier run has written may have nothing to write
+	bool ok = options->dry_run || (dir >= 0 && (options->resume != RESUME_NOT || faccessat(dir, ".", W_OK | X_OK, 0) == 0));
+	if (!ok) {
+		diag_error("cannot write '%s': %s", text_shows(path.len > 0 ? path.data : "."), strerror(errno));
+	}
+	return ok ? 0 : -1;
+}
+
+int result_files_parse(struct run *run, const struct names *names) {
+	struct result_files *result_files = run->result_files;
+	bool failed = false;
+	if (!result_files) {
+		return 0;
+	}
+	if (result_files->kind == RESULTS_DIR) {
+		result_files->path = job_spec_parse(&run->options->results, 1, TEMPLATE_RAW | TEMPLATE_PATH, names, &failed);
+	}
+	if (result_files->path) {
+		template_ends(result_files->path, &result_files->head, &result_files->tail);
+		failed = failed || open_dir(run) != 0;
+	}
+	result_files->names = names;
+	return failed ? -1 : 0;
+}
+
+bool result_files_need_total(const struct run *run) {
+	return run->result_files && run->result_files->path && template_needs_total(run->result_files->path);
+}
+
+// Lines of the table.
+static void put(struct run *run, struct spool *spool, const struct buf *text) {
+	if (run->result_files->fd < 0) {
+		spool_add_shown(spool, text->data, text->len);
+	} else {
+		spool_add(spool, 0, text->data, text->len);
+	}
+}
+
+void result_files_head(struct run *run, uint32_t columns) {
+	struct result_files *result_files = run->result_files;
+	if (result_files->kind != RESULTS_TABLE || result_files->has_head) {
+		return;
+	}
+	result_files->has_head = true;
+	FP_CLEANUP(buf_fini) struct buf line = BUF_INIT;
+	table_add_header(&line, result_files->table, columns, result_files->names->names, result_files->names->n);
+	if (line.len > 0) {
+		struct spool *spool = spool_open(run->writer, NULL, 0, WRITER_GROUP, NULL, 0);
+		put(run, spool, &line);
+		spool_finish(spool);
+	}
+}
+
+void result_files_note_item(struct run *run, const struct record *record) {
+	if (run->result_files) {
+		atomic_store_relaxed(&run->result_files->columns, record->nargs);
+	}
+}
+
+void result_files_close(struct run *run) {
+	struct result_files *result_files = run->result_files;
+	if (!result_files) {
+		return;
+	}
+	if (result_files->fd >= 0 && close(result_files->fd) != 0 && !atomic_exchange(&run->trouble, true)) {
+		diag_error("cannot write '%s': %s", text_shows(run->options->results), strerror(errno));
+	}
+	fd_close(&result_files->dir);
+	template_free(result_files->path);
+	free(result_files);
+	run->result_files = NULL;
+}
+
+// ---- a job's ----
+
+// As with output that stdout does not take: the run starts nothing more, and does not end with 0. The cause is added to `why`,
+// if that is not NULL.
+static int cannot_write(struct run *run, const char *path, int error, struct buf *why) {
+	FP_CLEANUP(buf_fini) struct buf cause = BUF_INIT;
+	buf_printf(&cause, "cannot write '%s': %s", text_shows(path),
+	           error == ELOOP ? "a symbolic link below the directory of --results is not followed" : strerror(error));
+	if (!atomic_exchange(&run->result_files->said, true)) {
+		diag_error("%s", cause.data);
+	}
+	if (why) {
+		buf_add(why, cause.data, cause.len);
+	}
+	atomic_store_relaxed(&run->trouble, true);
+	int none = 0;
+	atomic_compare_exchange_strong(&run->output_error, &none, error == EPIPE ? EIO : error); // the reader of stdout is there
+	atomic_store_release(&run->output_failed, true); // pairs with the load in stop_for_output()
+	publish_cut(run, cause.data);
+	run_start_no_more(run);
+	return -1;
+}
+
+// The path of the job: a directory with a slash at its end, or a file. Sets *ret_below to where that begins which is below
+// the user's own directory. A block of --pipe has its number for an item.
+static void make_path(struct run *run, const struct expansion *x, struct buf *path, size_t *ret_below) {
+	const struct result_files *result_files = run->result_files;
+	template_expand(result_files->path, x, path);
+	bool is_plain = result_files->head == path->len;
+	if (is_plain) {
+		FP_CLEANUP(buf_fini) struct buf number = BUF_INIT;
+		buf_printf(&number, "%llu", (unsigned long long)x->seq);
+		buf_addc(path, '/');
+		*ret_below = path->len;
+		pathname_add_items(path, run->blocks ? number.data : x->record->args, run->blocks ? 1 : x->record->nargs,
+		                   atomic_load_relaxed(&result_files->columns), result_files->names->names, result_files->names->n);
+	} else {
+		for (*ret_below = result_files->head; *ret_below > 0 && path->data[*ret_below - 1] != '/';) {
+			--*ret_below;
+		}
+	}
+	pathname_fit(path, *ret_below, is_plain ? 0 : result_files->tail);
+}
+
+bool result_files_is_done(struct run *run, const struct record *record, uint64_t seq) {
+	struct expansion x = {.record = record, .seq = seq, .slots = run->slots, .total = run->total};
+	FP_CLEANUP(buf_fini) struct buf path = BUF_INIT;
+	size_t below;
+	if (!run->result_files || run->result_files->kind != RESULTS_DIR || !is_record(run->options)) {
+		return false;
+	}
+	make_path(run, &x, &path, &below);
+	int dir = run->result_files->dir;
+	return dir >= 0 && results_are_complete(dir, path.data + below);
+}
+
+// The name of the file that holds stdout, as a line of output.
+static void show_name(struct run *run, struct job *job) {
+	const char *path = results_path(job->results);
+	if (job->spool && path) {
+		spool_add_shown(job->spool, path, strlen(path));
+		spool_add(job->spool, 0, run->options->files_nul ? "" : "\n", 1);
+	}
+}
+
+// Opens the files of one job. Returns 0, or -1 after a message, with the cause added to `why`.
+static int begin_in_files(struct run *run, struct job *job, struct buf *why) {
+	const struct options *options = run->options;
+	FP_CLEANUP(buf_fini) struct buf path = BUF_INIT, failed = BUF_INIT;
+	if (run->result_files->kind == RESULTS_DIR) {
+		struct expansion x = job_expansion(job);
+		size_t below;
+		make_path(run, &x, &path, &below);
+		job->results = results_in_files(run->result_files->dir, path.data, below, &failed);
+	} else if (options->output == OUTPUT_UNGROUP) {
+		return 0;
+	} else {
+		buf_adds(&failed, options->tmpdir ? options->tmpdir : tmpfile_dir("/tmp"));
+		job->results = results_in_temp(failed.data);
+	}
+	return job->results ? 0 : cannot_write(run, failed.data, errno, why);
+}
+
+bool result_files_begin(struct worker_state *state, struct job *job, struct result *ret_result) {
+	struct run *run = state->run;
+	if (job->results || job->item.order == 0) { // what is no item has no place there
+		return true;
+	}
+	if (atomic_load_acquire(&run->output_failed)) {
+		*ret_result = (struct result){.outcome = OUTCOME_CANCELLED};
+		return false;
+	}
+	if (run->result_files->kind == RESULTS_TABLE) {
+		job->results = results_in_memory();
+		return true;
+	}
+	buf_reset(&state->stats.why);
+	if (begin_in_files(run, job, &state->stats.why) != 0) {
+		result_cannot_start(ret_result, 126);
+		ret_result->lacks_results = true;
+		return false;
+	}
+	if (run->options->output == OUTPUT_LINE_BUFFER) {
+		show_name(run, job);
+	}
+	return true;
+}
+
+static void add_row(struct worker_state *state, struct job *job, const struct result *result, uint64_t received) {
+	struct expansion x = job_expansion(job);
+	FP_CLEANUP(buf_fini) struct buf command = BUF_INIT, tag = BUF_INIT, line = BUF_INIT;
+	if (job->step > 0) { // else it is that of the last attempt
+		command_text(job->spec->command, &x, &job->spec->by, &command);
+	}
+	const struct buf *text = job->step > 0 ? &command : &state->text;
+	if (job->spec->tag) {
+		template_expand(job->spec->tag, &x, &tag);
+		buf_addc(&tag, '\t');
+	}
+	struct table_row row = {
+		.log = {
+			.seq = job->item.seq,
+			.result = result,
+			.start = job->start ? job->start : result->start,
+			.sent = job_sent(job),
+			.received = received,
+			.command = buf_str(text),
+			.command_len = text->len,
+			.host = job_host(job),
+		},
+		.args = job->added ? buf_str(&state->text) : job->record.args, // in one column, whatever the columns of items are
+		.nargs = job->added ? 1 : job->record.nargs,
+		.output = {results_memory(job->results, 0), results_memory(job->results, 1)},
+		.tag = tag.data,
+		.tag_len = tag.len,
+	};
+	table_add_row(&line, state->run->result_files->table, &row);
+	put(state->run, job->spool, &line);
+}
+
+void result_files_end(struct worker_state *state, struct job *job, const struct result *result, uint64_t received) {
+	struct run *run = state->run;
+	const char *failed;
+	if (!job->results) {
+		return;
+	}
+	results_end(job->results);
+	int error = results_error(job->results, &failed);
+	if (error) {
+		cannot_write(run, failed, error, NULL);
+	}
+	bool cut = result->outcome == OUTCOME_CANCELLED;
+	if (!cut && !error && results_complete(job->results, job->item.seq, &failed) != 0) {
+		cannot_write(run, failed, errno, NULL);
+	}
+	if (!cut && run->result_files->kind == RESULTS_TABLE && job->spool) {
+		add_row(state, job, result, received);
+	} else if (!cut && run->options->files && run->options->output != OUTPUT_LINE_BUFFER) {
+		show_name(run, job);
+	}
+	results_free(job->results, /* unlink_files */ cut && run->result_files->kind == RESULTS_TEMP);
+	job->results = NULL;
+}

@@ -1,0 +1,640 @@
+// What is shown of a run while it goes: the status line on a terminal, or now and then a line elsewhere.
+//
+// Nothing polls. Who changes something calls touch(), which wakes the event loop at the first change behind a drawing. The loop
+// draws at most once in an `interval`: at once if the last drawing was long ago. A line that shows time is drawn again each
+// second.
+
+#include "log/event_log.h"
+#include "record/subscribers.h"
+
+#include "base/alloc.h"
+#include "base/diag.h"
+#include "base/io.h"
+#include "base/map.h"
+#include "base/text.h"
+#include "base/units.h"
+#include "cli/option_table.h"
+#include "cli/options.h"
+#include "core/publish.h"
+#include "hosts/hosts.h"
+#include "process/signals.h"
+#include "record/pictures.h"
+#include "report/eta.h"
+#include "report/run_stats.h"
+#include "report/status_line.h"
+#include "term/screen.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <langinfo.h>
+#include <locale.h>
+#include <signal.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum {
+	LINE_MS = 100,         // between two drawings
+	REDRAW_MS = 20,        // … if output has taken the line away: half a frame of what an eye sees
+	COUNTED_MS = 30,       // by then the job that wrote has ended and is counted, as a rule; or, not grouped:
+	LINES_MS = 10,
+	NEXT_MS = 5,           // by then the next job has begun
+	ZENITY_MS = 1000,
+	PLAIN_S = 30,
+	TIME_MS = 1000,        // between two drawings of a line that shows time
+	SOON_MS = 200, LATE_MS = 1000, // from the start to the first drawing, if nobody has asked for it
+	TITLE_S = 10,          // Ghostty forgets the progress of a terminal after 15 s
+};
+
+struct status_display {
+	struct run *run;
+	enum { SHOWS_LINE, SHOWS_PLAIN, SHOWS_ZENITY } how;
+	bool line;             // SHOWS_LINE: else the latest lines alone
+	bool rows;             // the latest lines of the jobs
+	bool bar;
+	bool asked;            // at once
+	bool understands;      // the terminal: progress sequences
+	const char *format;    // FAIRPAR_STATUS, or NULL
+	struct status_form form;
+	uint64_t interval;
+
+	atomic_bool dirty;             // something has changed since the last drawing
+	atomic_uint_least64_t job_end; // when the last one was published
+
+	// the event loop's
+	bool ended;
+	bool hidden;           // by the user
+	bool all_read;         // as last drawn
+	bool shows_time;       // the line that was drawn
+	bool may_show_time;    // the same, once there is a forecast
+	uint64_t drawn;        // the last one
+	uint64_t due;          // SHOWS_PLAIN: the next line
+	struct buf title;      // the progress sequence that was sent last
+	uint64_t titled;       // when
+	struct status_batch *batches;   // scratch
+	struct eta_batch *estimates; // scratch
+	size_t batches_cap, estimates_cap;
+	uint32_t *needs;       // of the batches of a manifest, as eta_batch.needs: those of a batch from its place in
+	size_t *needs_of;      // `needs_of` to that of the next one
+	size_t needs_cap, needs_of_cap, nneeds_of;
+
+	const struct run_stats *stats; // of the run; publish_lock() guards these, and what follows
+	struct eta *forecast;
+	struct buf latest, item; // the command that started last, and its first argument
+};
+
+static void touch(struct status_display *display) {
+	if (!atomic_exchange(&display->dirty, true)) {
+		run_wake(display->run);
+	}
+}
+
+// As touch(), but wakes the event loop in any case, for it has to find anew when to draw: the line is to come back earlier.
+static void draw_soon(struct status_display *display) {
+	atomic_store(&display->dirty, true);
+	run_wake(display->run);
+}
+
+// ---- what happens ----
+
+static void note_latest(struct status_display *display, const struct event_job_start *start) {
+	buf_reset(&display->latest);
+	buf_reset(&display->item);
+	buf_add(&display->latest, start->command, start->command_len);
+	if (start->nargs > 0) {
+		buf_adds(&display->item, start->args);
+	} else {
+		buf_add(&display->item, start->command, start->command_len);
+	}
+}
+
+static void on_event(void *arg, const struct event *event) {
+	struct status_display *display = arg;
+	eta_on_event(display->forecast, event);
+	if (event->kind == EVENT_JOB_START && (display->bar || display->format)) {
+		note_latest(display, &event->u.job_start);
+	}
+	if (display->how == SHOWS_LINE && event->kind == EVENT_JOB_END) {
+		atomic_store(&display->job_end, now_ns());
+		if (screen_cleared() > 0) {
+			draw_soon(display);
+			return;
+		}
+	}
+	if (display->how != SHOWS_PLAIN) {
+		touch(display);
+	}
+}
+
+void status_display_output(struct run *run) {
+	if (run->status_display->rows) {
+		touch(run->status_display);
+	}
+}
+
+// ---- numbers ----
+
+// Fills in the batch. With --resume the jobs that a manifest has are not those that will run.
+static void get_batch_status(const struct status_display *display, const struct stats_batch *batch, struct status_batch *ret_batch) {
+	bool known = batch->jobs >= 0 && display->run->options->resume == RESUME_NOT;
+	uint64_t ended = stats_ended(batch), jobs = known ? (uint64_t)batch->jobs : batch->queued;
+	*ret_batch = (struct status_batch){
+		.name = batch->name[0] ? batch->name : "others",
+		.finished = ended,
+		.running = batch->running,
+		.jobs = jobs > ended ? jobs : ended,
+		.open = !known && !atomic_load_relaxed(&display->run->all_read),
+	};
+}
+
+// Finds what the batches of a manifest need, once for as many as there are.
+static void find_needs(struct status_display *display) {
+	const struct run_stats *stats = display->stats;
+	if (!display->run->manifest || display->nneeds_of == stats->nbatches + 1) {
+		return;
+	}
+	size_t n = 0;
+	grow_array(&display->needs_of, &display->needs_of_cap, stats->nbatches + 1, sizeof(*display->needs_of));
+	for (size_t i = 0; i < stats->nbatches; ++i) {
+		const struct manifest_batch *plan = manifest_find(display->run->manifest, stats->batches[i].name);
+		display->needs_of[i] = n;
+		for (size_t k = 0; plan && k < plan->nneeds; ++k) {
+			uint32_t place = stats_find(stats, plan->needs[k]->name);
+			grow_array(&display->needs, &display->needs_cap, n + 1, sizeof(*display->needs));
+			display->needs[n] = place;
+			n += place != MAP_NONE;
+		}
+	}
+	display->needs_of[stats->nbatches] = n;
+	display->nneeds_of = stats->nbatches + 1;
+}
+
+static void estimate(struct status_display *display, uint64_t now, struct status *status) {
+	const struct run_stats *stats = display->stats;
+	grow_array(&display->estimates, &display->estimates_cap, status->nbatches + 1, sizeof(*display->estimates));
+	find_needs(display);
+	for (size_t i = 0; i < status->nbatches; ++i) {
+		struct eta_batch *estimate = &display->estimates[i];
+		*estimate = (struct eta_batch){.name = display->stats->batches[i].name, .jobs = status->batches[i].jobs};
+		if (display->run->manifest) {
+			estimate->needs = display->needs + display->needs_of[i];
+			estimate->nneeds = display->needs_of[i + 1] - display->needs_of[i];
+		}
+		estimate->eta = NOT_KNOWN;
+	}
+	if (status->open || status->finished >= status->jobs) {
+		return;
+	}
+	if (status->nbatches == 1) {
+		display->estimates[0].jobs = status->jobs; // --total-jobs
+	}
+	status->eta = eta_at(display->forecast, now, stats->slots_now > 0 ? stats->slots_now : display->run->slots, display->estimates, status->nbatches);
+	for (size_t i = 0; i < status->nbatches; ++i) {
+		display->batches[i].eta = display->estimates[i].eta;
+	}
+}
+
+// The numbers of now; the lock is held, and what they borrow is good as long as it is.
+static void get_status(struct status_display *display, uint64_t now, struct status *ret_status) {
+	const struct run_stats *stats = display->stats;
+	struct status status = {
+		.started = eta_started(display->forecast),
+		.slots = display->run->auto_slots ? stats->slots_now : 0,
+		.slots_why = display->run->auto_slots && stats->nchanges > 0 ? stats->changes[stats->nchanges - 1].why : NULL,
+		.elapsed = now - display->run->start,
+		.eta = NOT_KNOWN,
+		.mean = eta_mean(display->forecast),
+		.rate = eta_rate(display->forecast),
+		.nbatches = stats->nbatches,
+		.latest = display->latest.len > 0 ? buf_str(&display->latest) : NULL,
+		.item = display->item.len > 0 ? buf_str(&display->item) : NULL,
+	};
+	grow_array(&display->batches, &display->batches_cap, stats->nbatches + 1, sizeof(*display->batches));
+	for (size_t i = 0; i < stats->nbatches; ++i) {
+		struct status_batch *batch = &display->batches[i];
+		get_batch_status(display, &stats->batches[i], batch);
+		status.finished += batch->finished;
+		status.running += batch->running;
+		status.failed += stats->batches[i].failed;
+		status.jobs += batch->jobs;
+		status.open = status.open || batch->open;
+	}
+	status.batches = display->batches;
+	status.open = status.open || (stats->nbatches == 0 && !atomic_load_relaxed(&display->run->all_read));
+	uint64_t total = (uint64_t)display->run->options->show.total_jobs;
+	if (status.open && total >= status.jobs && total > 0) {
+		status.jobs = total;
+		status.open = false;
+	}
+	estimate(display, now, &status);
+	*ret_status = status;
+}
+
+void status_display_add_eta(const struct run *run, const char *batch, struct buf *buf) {
+	struct status_display *display = run->status_display;
+	struct status status;
+	if (!display) {
+		return;
+	}
+	publish_lock(display->run);
+	get_status(display, now_ns(), &status);
+	uint32_t place = stats_find(display->stats, batch);
+	uint64_t eta = place != MAP_NONE ? display->estimates[place].eta : NOT_KNOWN;
+	if (eta != NOT_KNOWN) {
+		buf_adds(buf, ", ETA ");
+		status_add_time(buf, eta);
+	}
+	publish_unlock(display->run);
+}
+
+// ---- the terminal's own progress ----
+
+// Whether the terminal knows the sequence OSC 9;4; others take it for a notification. As anstyle-progress has it, which
+// cargo uses; within a multiplexer the variables are of the terminal outside.
+static bool understands_progress(const char *term) {
+	const char *program = getenv("TERM_PROGRAM"), *features = getenv("TERM_FEATURES"), *conemu = getenv("ConEmuANSI");
+	const char *ptyxis = getenv("PTYXIS_VERSION");
+	if (strncmp(term, "screen", 6) == 0 || strncmp(term, "tmux", 4) == 0 || getenv("TMUX") || getenv("STY")) {
+		return false;
+	}
+	for (; features && *features; ++features) { // letters: a capital one, then small ones and digits
+		if (features[0] == 'P' && !(features[1] >= 'a' && features[1] <= 'z')) {
+			return true;
+		}
+	}
+	return (program && (strcmp(program, "WezTerm") == 0 || strcmp(program, "ghostty") == 0)) || getenv("WT_SESSION")
+		|| (conemu && strcmp(conemu, "ON") == 0) || (ptyxis && strtoul(ptyxis, NULL, 10) >= 48);
+}
+
+static const char no_title[] = "\033]9;4;0;\033\\";
+
+// The sequence to send, or NULL if it is the one that was sent last, and not long ago.
+static const char *title(struct status_display *display, const struct status *status, uint64_t now) {
+	FP_CLEANUP(buf_fini) struct buf text = BUF_INIT;
+	int percent = status_percent(status);
+	if (!display->understands) {
+		return NULL;
+	}
+	if (percent < 0) {
+		buf_adds(&text, "\033]9;4;3;\033\\");
+	} else {
+		buf_printf(&text, "\033]9;4;%d;%d\033\\", status->failed > 0 ? 2 : 1, percent);
+	}
+	bool is_new = strcmp(buf_str(&text), buf_str(&display->title)) != 0 || now - display->titled >= TITLE_S * NS_PER_S;
+	if (!is_new) {
+		return NULL;
+	}
+	buf_reset(&display->title);
+	buf_add(&display->title, text.data, text.len);
+	display->titled = now;
+	return buf_str(&display->title);
+}
+
+// ---- drawing ----
+
+// The size of the terminal, less the last column: a line that fills it may have begun the next one.
+static void measure(unsigned *ret_columns, unsigned *ret_rows) {
+	struct winsize size;
+	bool known = ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
+	*ret_columns = known ? (size.ws_col > 1 ? size.ws_col - 1u : 1) : 79;
+	*ret_rows = known && size.ws_row > 1 ? size.ws_row : 24;
+}
+
+struct job_rows {
+	struct status_display *display;
+	struct buf *text;
+	unsigned columns, room, n;
+};
+
+static void add_row(void *arg, const struct child_view *view) {
+	struct job_rows *rows = arg;
+	if (rows->n >= rows->room) {
+		return;
+	}
+	FP_CLEANUP(buf_fini) struct buf row = BUF_INIT, raw = BUF_INIT, shown = BUF_INIT;
+	buf_adds(&raw, view->last ? view->last : view->label);
+	for (char *at = raw.data; at && (at = strchr(at, '\t'));) {
+		*at = ' ';
+	}
+	text_add_output(&shown, buf_str(&raw), raw.len, SIZE_MAX);
+	status_add_text(&row, buf_str(&shown), rows->display->form.utf8);
+	status_cut(&row, rows->columns);
+	buf_printf(rows->text, "%s%s", rows->n++ > 0 ? "\n" : "", buf_str(&row));
+}
+
+static void add_status(struct status_display *display, struct buf *text, const struct status *status) {
+	if (display->bar) {
+		status_add_bar(text, status, &display->form);
+	} else if (display->format) {
+		status_add_format(text, display->format, status, &display->form);
+	} else {
+		status_add_line(text, status, &display->form);
+	}
+}
+
+// True if the status line is to be there, and not only the jobs' latest lines.
+static bool wants_line(const struct status_display *display, uint64_t now) {
+	return display->line && (display->asked || now - display->run->start >= (uint64_t)LATE_MS * NS_PER_MS
+	                       || display->stats->nbatches > 1 || display->run->manifest);
+}
+
+static void draw(struct status_display *display, uint64_t now) {
+	FP_CLEANUP(buf_fini) struct buf text = BUF_INIT;
+	struct job_rows rows = {.display = display, .text = &text};
+	struct status status;
+	measure(&rows.columns, &rows.room);
+	display->form.width = rows.columns;
+	rows.room = rows.room > 2 ? rows.room - 2 : 1;
+	if (display->rows) {
+		children_each(display->run->children, add_row, &rows);
+		hosts_each(display->run->hosts, add_row, &rows);
+	}
+	publish_lock(display->run);
+	get_status(display, now, &status);
+	bool line = wants_line(display, now);
+	if (line) {
+		buf_adds(&text, rows.n > 0 ? "\n" : "");
+		add_status(display, &text, &status);
+	}
+	publish_unlock(display->run);
+	display->drawn = now;
+	display->all_read = atomic_load_relaxed(&display->run->all_read);
+	display->shows_time = line && (display->format && !display->bar ? status_shows_time(display->format) : status.eta != NOT_KNOWN);
+	display->shows_time = display->shows_time && !display->hidden;
+	display->may_show_time = line && !display->hidden && (display->bar || !display->format);
+	const char *prefix = line && !display->hidden ? title(display, &status, now) : NULL;
+	if (rows.n + line == 0 || display->hidden) {
+		screen_clear(NULL);
+	} else if (!screen_draw(prefix, buf_str(&text), rows.n + line) && prefix) {
+		buf_reset(&display->title); // it was not sent
+	}
+}
+
+// GNU parallel's form for `zenity --progress`, with the same ends of lines.
+static void write_zenity(struct status_display *display, uint64_t now) {
+	FP_CLEANUP(buf_fini) struct buf text = BUF_INIT;
+	struct status status;
+	publish_lock(display->run);
+	get_status(display, now, &status);
+	int percent = status_percent(&status);
+	buf_adds(&text, "\r#   ");
+	status_add_time(&text, status.eta);
+	buf_addc(&text, ' ');
+	status_add_text(&text, status.item ? status.item : "", display->form.utf8);
+	buf_printf(&text, "\r%d\r", percent < 0 ? 0 : percent);
+	publish_unlock(display->run);
+	display->drawn = now;
+	if (write_all(STDERR_FILENO, text.data, text.len) != 0) {
+		atomic_store_relaxed(&display->run->trouble, true);
+	}
+}
+
+static void write_plain(struct status_display *display, uint64_t now) {
+	FP_CLEANUP(buf_fini) struct buf text = BUF_INIT;
+	struct status status;
+	publish_lock(display->run);
+	get_status(display, now, &status);
+	add_status(display, &text, &status);
+	publish_unlock(display->run);
+	diag_note("%s", buf_str(&text));
+}
+
+// ---- when ----
+
+static uint64_t tick_plain(struct status_display *display, uint64_t now) {
+	if (now >= display->due) {
+		write_plain(display, now);
+		display->due += PLAIN_S * NS_PER_S;
+		display->due = display->due > now ? display->due : now + PLAIN_S * NS_PER_S; // this process was stopped meanwhile
+	}
+	return display->due;
+}
+
+// When a line that shows time, or the terminal's progress, is to be drawn again.
+static uint64_t next_by_time(const struct status_display *display) {
+	uint64_t forecast = display->run->start + (uint64_t)ETA_FROM_S * NS_PER_S; // perhaps nothing else happens then
+	uint64_t next = display->shows_time ? display->drawn + (uint64_t)TIME_MS * NS_PER_MS
+		: display->may_show_time && display->drawn < forecast ? forecast : TIME_NEVER;
+	uint64_t title = display->title.len > 0 ? display->titled + TITLE_S * NS_PER_S : TIME_NEVER;
+	next = next < title ? next : title;
+	return next != TIME_NEVER && screen_is_foreign() ? TIME_NEVER : next;
+}
+
+// The earliest drawing: what is over soon was not worth a line.
+static uint64_t show_from(struct status_display *display) {
+	publish_lock(display->run);
+	bool soon = display->stats->nbatches > 1 || display->run->manifest;
+	publish_unlock(display->run);
+	bool at_once = display->asked || display->rows;
+	return display->run->start + (at_once ? 0 : (uint64_t)(soon ? SOON_MS : LATE_MS) * NS_PER_MS);
+}
+
+// When a line that output has taken away is to come back: not with numbers that the end of the job which wrote it makes old
+// at once.
+static uint64_t back_at(struct status_display *display) {
+	uint64_t cleared = screen_cleared(), job_end = atomic_load(&display->job_end);
+	if (cleared == 0) {
+		return TIME_NEVER;
+	}
+	uint64_t latest = cleared + (uint64_t)(display->run->options->output == OUTPUT_GROUP ? COUNTED_MS : LINES_MS) * NS_PER_MS;
+	uint64_t counted = job_end >= cleared ? job_end + (uint64_t)NEXT_MS * NS_PER_MS : latest;
+	uint64_t back = counted < latest ? counted : latest, earliest = display->drawn + (uint64_t)REDRAW_MS * NS_PER_MS;
+	return back > earliest ? back : earliest;
+}
+
+// Draws what has changed, if that is due. Returns when it is, or TIME_NEVER.
+static uint64_t draw_if_due(struct status_display *display, uint64_t now) {
+	uint64_t next = display->drawn == 0 ? show_from(display) : display->drawn + display->interval;
+	uint64_t rest = display->how == SHOWS_LINE ? screen_rest() : 0;
+	uint64_t back = display->drawn > 0 && display->how == SHOWS_LINE ? back_at(display) : TIME_NEVER;
+	next = back < next ? back : next;
+	next = rest > next ? rest : next;
+	if (now < next) {
+		return next;
+	}
+	atomic_store(&display->dirty, false); // first: a change that comes meanwhile is drawn next time
+	(display->how == SHOWS_ZENITY ? write_zenity : draw)(display, now);
+	return TIME_NEVER;
+}
+
+uint64_t status_display_tick(struct run *run, uint64_t now) {
+	struct status_display *display = run->status_display;
+	if (!display || display->ended) {
+		return TIME_NEVER;
+	}
+	if (display->how == SHOWS_PLAIN) {
+		return tick_plain(display, now);
+	}
+	if (display->drawn > 0 && (atomic_load_relaxed(&run->all_read) != display->all_read || now >= next_by_time(display))) {
+		atomic_store(&display->dirty, true);
+	}
+	uint64_t next = atomic_load(&display->dirty) ? draw_if_due(display, now) : TIME_NEVER;
+	uint64_t by_time = display->drawn > 0 ? next_by_time(display) : TIME_NEVER;
+	return next < by_time ? next : by_time;
+}
+
+// ---- the terminal ----
+
+static void on_cleared(void *arg) {
+	draw_soon(arg);
+}
+
+void status_display_suspend(struct run *run) {
+	struct status_display *display = run->status_display;
+	if (display && display->how == SHOWS_LINE && !display->ended) {
+		screen_clear(display->title.len > 0 ? no_title : NULL);
+		buf_reset(&display->title);
+	}
+}
+
+void status_display_resume(struct run *run) {
+	if (run->status_display && run->status_display->how == SHOWS_LINE) {
+		touch(run->status_display);
+	}
+}
+
+void status_display_resized(struct run *run) {
+	if (run->status_display && run->status_display->how == SHOWS_LINE) {
+		screen_resized();
+		touch(run->status_display);
+	}
+}
+
+void status_display_toggle(struct run *run) {
+	struct status_display *display = run->status_display;
+	if (display && display->how == SHOWS_LINE) {
+		display->hidden = !display->hidden;
+		status_display_suspend(run);
+		status_display_resume(run);
+	}
+}
+
+void status_display_end(struct run *run) {
+	struct status_display *display = run->status_display;
+	if (!display) {
+		return;
+	}
+	status_display_suspend(run);
+	if (display->how == SHOWS_ZENITY) {
+		write_zenity(display, now_ns());
+	}
+	display->ended = true;
+}
+
+// ---- what is to be shown ----
+
+// True if somebody may be typing the items: the line would stand where the words do.
+static bool is_typed(const struct options *options) {
+	bool reads = false;
+	for (size_t i = 0; i < options->nsources; ++i) {
+		reads = reads || options->sources[i].kind == FROM_STDIN;
+	}
+	return reads && isatty(STDIN_FILENO);
+}
+
+// Decides by options, environment and terminal. Returns false if there is nothing to show.
+static bool choose(struct status_display *display) {
+	const struct options *options = display->run->options;
+	const struct status_options *show = &options->show;
+	const char *term = getenv("TERM"), *env = getenv("FAIRPAR_PROGRESS");
+	bool terminal = isatty(STDERR_FILENO) && term && *term && strcmp(term, "dumb") != 0;
+	enum progress how = show->progress == PROGRESS_ALWAYS ? PROGRESS_AUTO : show->progress;
+	bool is_given = options->given[OPT_PROGRESS];
+	display->asked = show->bar || options->given[OPT_ETA] || show->progress == PROGRESS_ALWAYS || (is_given && how == PROGRESS_TTY);
+	if (!is_given && !display->asked) {
+		int choice = env && *env ? word_index(option_table[OPT_PROGRESS].complete, env, strlen(env)) : PROGRESS_AUTO;
+		how = choice >= 0 ? (enum progress)choice : how;
+		if (choice < 0) {
+			diag_warn("FAIRPAR_PROGRESS must be auto, tty, plain or none, not '%s'", text_shows(env));
+		}
+		display->asked = how == PROGRESS_TTY;
+		how = options->quiet || (how == PROGRESS_AUTO && is_typed(options)) ? PROGRESS_NONE : how;
+	}
+	if (how == PROGRESS_AUTO && display->asked) {
+		how = terminal ? PROGRESS_TTY : PROGRESS_PLAIN;
+	}
+	bool quiet = options->dry_run || options->sem.is_on;
+	bool raw = !display->run->writer; // jobs write to the terminal themselves
+	display->how = how == PROGRESS_PLAIN ? (show->bar ? SHOWS_ZENITY : SHOWS_PLAIN) : SHOWS_LINE;
+	display->bar = show->bar;
+	display->rows = display->how == SHOWS_LINE && show->latest_line && terminal;
+	display->line = how != PROGRESS_NONE;
+	display->understands = terminal && understands_progress(term);
+	bool shows = display->how != SHOWS_LINE || (terminal && !raw && (display->line || display->rows));
+	return shows && !quiet;
+}
+
+static void choose_form(struct status_display *display) {
+	const char *format = getenv("FAIRPAR_STATUS");
+	locale_t locale = newlocale(LC_CTYPE_MASK, "", (locale_t)0);
+	display->form.utf8 = locale && strcmp(nl_langinfo_l(CODESET, locale), "UTF-8") == 0;
+	if (locale) {
+		freelocale(locale);
+	}
+	display->form.colour = display->how == SHOWS_LINE && colour_wanted(STDERR_FILENO);
+	display->form.details = display->run->options->given[OPT_ETA];
+	display->interval = (uint64_t)(display->how == SHOWS_ZENITY ? ZENITY_MS : LINE_MS) * NS_PER_MS;
+	display->due = display->run->start + PLAIN_S * NS_PER_S;
+	FP_CLEANUP(buf_fini) struct buf bad = BUF_INIT;
+	status_add_bad_letters(&bad, format ? format : "", display->form.utf8);
+	if (bad.len > 0) {
+		diag_warn("FAIRPAR_STATUS: there is no %s", bad.data);
+	}
+	display->format = format && status_says_something(format) ? format : NULL;
+}
+
+// Reads what jobs took in a former run. Returns 0, or -1 after a message.
+static int learn(struct status_display *display, const char *path) {
+	bool is_next = option_log_is_eta(display->run->options); // the first run of many has none before it
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0) {
+		return is_next && errno == ENOENT ? 0 : diag_error("cannot read '%s': %s", text_shows(path), strerror(errno));
+	}
+	struct stat stat;
+	bool is_empty = fstat(fd, &stat) == 0 && S_ISREG(stat.st_mode) && stat.st_size == 0;
+	int result = is_next && is_empty ? 0 : log_read(fd, path, eta_learn, display->forecast, /* with_messages */ true);
+	close(fd);
+	return result;
+}
+
+int status_display_open(struct run *run) {
+	const char *log = run->options->show.eta_log;
+	struct status_display *display = NEW(struct status_display);
+	display->run = run;
+	if (!choose(display)) {
+		screen_open_quiet(STDERR_FILENO);
+		free(display);
+		return 0;
+	}
+	choose_form(display);
+	publish_subscribe(run, on_event, display, /* wants_output */ false);
+	display->stats = publish_stats(run);
+	display->forecast = eta_new();
+	run->status_display = display;
+	if ((log && learn(display, log) != 0)
+	    || (display->how == SHOWS_LINE && signals_add(run->signal_fd, SIGWINCH) != 0)) {
+		return -1;
+	}
+	if (display->how == SHOWS_LINE) {
+		screen_open(STDERR_FILENO, on_cleared, display);
+	} else {
+		screen_open_quiet(STDERR_FILENO);
+	}
+	return 0;
+}
+
+void status_display_close(struct run *run) {
+	struct status_display *display = run->status_display;
+	if (!display) {
+		return;
+	}
+	eta_free(display->forecast);
+	free(display->batches);
+	free(display->estimates);
+	free(display->needs);
+	free(display->needs_of);
+	buf_fini(&display->title);
+	buf_fini(&display->latest);
+	buf_fini(&display->item);
+	free(display);
+}

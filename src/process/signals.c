@@ -3,7 +3,9 @@
 #include "process/signals.h"
 
 #include "base/alloc.h"
+#include "base/atomic.h"
 #include "base/diag.h"
+#include "base/sync.h"
 #include "base/write_limit.h"
 
 #include <errno.h>
@@ -124,7 +126,7 @@ void signals_spare_writes(void) {
 }
 
 static volatile sig_atomic_t dies_by; // 0: no time is set
-static unsigned dies_within;
+static atomic_uint_least64_t dies_at = TIME_NEVER; // now_ns() time of the alarm
 static void (*dies_with)(void);
 
 static void die_now(int signal FP_UNUSED) {
@@ -134,18 +136,29 @@ static void die_now(int signal FP_UNUSED) {
 	}
 }
 
+// Sets the alarm to so many seconds from now, unless it comes earlier anyway. Async-signal-safe.
+static void alarm_within(unsigned seconds) {
+	uint64_t at = now_ns() + seconds * NS_PER_S;
+	if (at < atomic_load_relaxed(&dies_at)) {
+		atomic_store_relaxed(&dies_at, at);
+		alarm(seconds);
+	}
+}
+
 void signals_die_within(unsigned seconds, int signal, void (*last_words)(void)) {
 	struct sigaction action = {.sa_handler = die_now, .sa_flags = SA_RESTART};
 	if (seconds == 0) {
 		dies_by = 0;
-	} else if (!dies_by || seconds < dies_within) {
-		dies_within = seconds;
+		atomic_store_relaxed(&dies_at, TIME_NEVER);
+		return;
+	}
+	if (!dies_by) {
 		dies_with = last_words;
 		dies_by = signal;
 		verify(sigaction(SIGALRM, &action, NULL) == 0);
 		mask_one(SIG_UNBLOCK, SIGALRM);
-		alarm(seconds);
 	}
+	alarm_within(seconds);
 }
 
 // Sets what those do that were not ignored at the start.
@@ -172,7 +185,7 @@ static void release_all(int signal) {
 	hurried_by = signal;
 	hurries();
 	if (dies_by) {
-		alarm(1); // as after a second signal that came earlier
+		alarm_within(1); // as after a second signal that came earlier
 	}
 	set_ending(SIG_DFL);
 }

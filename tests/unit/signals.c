@@ -1,10 +1,12 @@
 // Signals arrive as events, and as nothing else.
 
+#include "base/sync.h"
 #include "process/signals.h"
 #include "test.h"
 
 #include <errno.h>
 #include <poll.h>
+#include <sys/time.h>
 
 static void test_event(void) {
 	int fd = signals_open();
@@ -99,6 +101,35 @@ static void test_stop(void) {
 	check_equal(WEXITSTATUS(status), 3);
 }
 
+static void no_words(void) {
+}
+
+// When the alarm is due (now_ns() time), rounded to microseconds.
+static uint64_t alarm_time(void) {
+	struct itimerval timer;
+	uint64_t now = now_ns();
+	check_equal(getitimer(ITIMER_REAL, &timer), 0);
+	return now + (uint64_t)timer.it_value.tv_sec * NS_PER_S + (uint64_t)timer.it_value.tv_usec * 1000;
+}
+
+static void test_earliest_death(void) {
+	check(signals_open() >= 0);
+	signals_die_within(61, SIGTERM, no_words);
+	uint64_t limit = now_ns() + 61 * NS_PER_S + NS_PER_MS, asked = now_ns();
+	while (now_ns() < asked + NS_PER_S + 100 * (uint64_t)NS_PER_MS) { // so that 60 s from then are later than the limit
+		poll(NULL, 0, 100);
+	}
+	signals_die_within(60, SIGTERM, no_words);
+	check(alarm_time() <= limit);
+	signals_die_within(30, SIGTERM, no_words); // this is earlier
+	check(alarm_time() <= limit - 25 * NS_PER_S);
+	signals_die_within(0, 0, NULL);
+	signals_die_within(90, SIGTERM, no_words); // what was taken back does not count
+	check(alarm_time() > limit);
+	signals_die_within(0, 0, NULL);
+	alarm(0);
+}
+
 int main(int argc, char *argv[]) {
 	static const struct test tests[] = {
 		TEST("each signal that is answered arrives once, as an event", test_event),
@@ -106,6 +137,7 @@ int main(int argc, char *argv[]) {
 		TEST("writing to a pipe without a reader is EPIPE, not death", test_pipe),
 		TEST("an ignored SIGCHLD does not cost exit statuses", test_sigchld),
 		TEST("the process dies by the signal, or with 128+n", test_die),
+		TEST("a later time to die by does not replace an earlier one", test_earliest_death),
 		TEST("stopping self is what SIGTSTP does, until SIGCONT", test_stop),
 	};
 	return test_main(tests, sizeof(tests) / sizeof(tests[0]), argc, argv);

@@ -26,7 +26,8 @@ static const struct memory_files files_v1 = {
 struct look {
 	const struct memory_files *files;
 	struct memory_room room;
-	uint64_t kills;
+	uint64_t kills;        // in the own group of that version
+	bool is_own;           // they are the group's, and not only those below a mount point
 };
 
 // The number that the file begins with, or `other` where there is none, as in "max".
@@ -66,23 +67,26 @@ static void look_up(void *arg, const char *dir, size_t mount_len, bool is_seen F
 	cgroup_each_level(dir, mount_len, look_at_level, arg);
 }
 
-static void count_kills(void *arg, const char *dir, size_t mount_len FP_UNUSED, bool is_seen FP_UNUSED) {
+// The group may be mounted several times: it counts once.
+static void count_kills(void *arg, const char *dir, size_t mount_len FP_UNUSED, bool is_seen) {
 	struct look *look = arg;
-	look->kills += find_number(dir, look->files->kills, "oom_kill");
-}
-
-static struct look look_at_all(const char *root, cgroup_dir_fn *fn) {
-	struct look look = {.files = &files_v2, .room = {UINT64_MAX, UINT64_MAX}};
-	cgroup_each_dir(root, /* v2 */ true, /* controller */ NULL, fn, &look);
-	look.files = &files_v1;
-	cgroup_each_dir(root, /* v2 */ false, "memory", fn, &look); // a machine in transition has both versions, and then both hold
-	return look;
+	if (!look->is_own) {
+		look->kills = find_number(dir, look->files->kills, "oom_kill");
+		look->is_own = is_seen;
+	}
 }
 
 struct memory_room memory_room_observe(const char *root) {
-	return look_at_all(root, look_up).room;
+	struct look look = {.files = &files_v2, .room = {UINT64_MAX, UINT64_MAX}};
+	cgroup_each_dir(root, /* v2 */ true, /* controller */ NULL, look_up, &look);
+	look.files = &files_v1;
+	cgroup_each_dir(root, /* v2 */ false, "memory", look_up, &look); // a hybrid machine has both, and the limits of both hold
+	return look.room;
 }
 
 uint64_t memory_room_kills(const char *root) {
-	return look_at_all(root, count_kills).kills;
+	struct look v2 = {.files = &files_v2}, v1 = {.files = &files_v1};
+	cgroup_each_dir(root, /* v2 */ true, /* controller */ NULL, count_kills, &v2);
+	cgroup_each_dir(root, /* v2 */ false, "memory", count_kills, &v1); // a hybrid machine counts in one of them
+	return v2.kills + v1.kills;
 }

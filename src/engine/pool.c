@@ -325,6 +325,16 @@ void pool_add_slots(struct pool *pool, int more) {
 	set_capacity(pool, had + (unsigned)more);
 }
 
+// How many items of a queue that wants could start now, if there were slots for all of them.
+static uint64_t queue_demand(const struct fair_queue *fair) {
+	uint64_t n = fair->backlog;
+	if (fair->interval > 0) { // one by its token, if none is exempt from the rate
+		n = fair->exempt > 0 ? fair->exempt : 1;
+	}
+	uint64_t room = fair->limit > 0 ? fair->limit - fair->running : UINT64_MAX;
+	return n < room ? n : room;
+}
+
 unsigned pool_demand(struct pool *pool, unsigned most) {
 	mutex_lock(&pool->lock);
 	const struct group *group = &pool->groups[0];
@@ -333,8 +343,7 @@ unsigned pool_demand(struct pool *pool, unsigned most) {
 	for (struct list *at = pool->queues.next; at != &pool->queues && n < most + free; at = at->next) {
 		const struct fair_queue *fair = &list_entry(at, struct queue, link)->fair;
 		if (list_entry(at, struct queue, link)->group == group && fair->wants && !fair->blocked) {
-			uint64_t limit = fair->interval > 0 ? fair->exempt + (fair->exempt == 0) : fair->limit > 0 ? fair->limit - fair->running : fair->backlog;
-			n += limit < fair->backlog ? limit : fair->backlog;
+			n += queue_demand(fair);
 		}
 	}
 	n = n > free && !pool->paused ? n - free : 0;

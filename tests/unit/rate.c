@@ -556,6 +556,29 @@ static void test_starving_later(void) {
 	close_pool();
 }
 
+static void test_demand_and_limit(void) {
+	// items that no rate holds back are not asked slots for that the limit of their batch keeps free
+	open_pool(1);
+	struct queue_attrs attrs = {.weight = 1, .start_interval = NS_PER_S, .max_parallel = 1};
+	struct queue *a = open_queue("a", &attrs), *b = open_queue("b", NULL);
+	submit_hold(b, 1);
+	pool_start(pool);
+	gate_wait(&gates[0], 1);
+	struct work works[3] = {{.type = &count_type, .flags = WORK_NO_TOKEN}, {.type = &count_type, .flags = WORK_NO_TOKEN},
+	                        {.type = &count_type, .flags = WORK_NO_TOKEN}};
+	for (size_t i = 0; i < 3; ++i) {
+		check_equal(pool_submit(pool, a, NULL, &works[i], 1), SUBMIT_OK);
+	}
+	check_equal(pool_demand(pool, 10), 1);
+	attrs.max_parallel = 2;
+	queue_set(pool, a, &attrs);
+	check_equal(pool_demand(pool, 10), 2);
+	gate_raise(&gates[1]);
+	pool_queue_close(pool, a);
+	pool_queue_close(pool, b);
+	close_pool();
+}
+
 static void test_wide(void) {
 	// one that waited for its slots has begun late: the next follows in an interval from then
 	config.now = virtual_now;
@@ -748,6 +771,7 @@ int main(int argc, char *argv[]) {
 		TEST("a queue that is removed and opened again finds its next token where it was", test_name_again),
 		TEST("a token that comes while all slots are taken asks for more of them", test_starving),
 		TEST("so it does if more are asked for only later", test_starving_later),
+		TEST("no more slots are asked for than the limit of a batch with a rate allows", test_demand_and_limit),
 		TEST("the rate of a wide item counts from its begin", test_wide),
 		TEST("an item that is brought forward waits for the next token", test_brought_forward),
 		TEST("a wide item that is cancelled gives its token back", test_reservation_cancelled),

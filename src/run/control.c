@@ -95,7 +95,8 @@ static void refuse_many(int fd) {
 	close(fd);
 }
 
-static void add_client(struct control *control, int fd, bool is_outside) {
+// Adds a client, of whose first frame `len` bytes were read.
+static void add_client(struct control *control, int fd, bool is_outside, const void *first, size_t len) {
 	if (control->n >= CLIENTS_MAX) {
 		refuse_many(fd);
 		return;
@@ -104,6 +105,7 @@ static void add_client(struct control *control, int fd, bool is_outside) {
 	client->control = control;
 	client->fd = fd;
 	client->is_outside = is_outside;
+	buf_add(&client->in, first, len);
 	list_push_back(&control->clients, &client->link);
 	++control->n;
 }
@@ -112,7 +114,7 @@ static bool claim(void *arg, uint32_t type, int fd) {
 	if (!control_is_request(type)) {
 		return false;
 	}
-	add_client(arg, fd, /* is_outside */ false);
+	add_client(arg, fd, /* is_outside */ false, &type, sizeof(type));
 	return true;
 }
 
@@ -120,7 +122,7 @@ static void accept_all(struct control *control) {
 	int fd;
 	while ((fd = accept4(control->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK)) >= 0) {
 		if (socket_is_own_user(fd)) {
-			add_client(control, fd, /* is_outside */ true);
+			add_client(control, fd, /* is_outside */ true, NULL, 0);
 		} else {
 			close(fd);
 		}

@@ -97,6 +97,16 @@ static ssize_t receive(int fd, char *mem, size_t len, int *ret_fd) {
 	return n;
 }
 
+// Hands the session what its client has said. Returns false if the client was disconnected for it.
+static bool hear(struct connection *connection, const char *mem, size_t len, int fd, uint64_t now) {
+	if (session_input(connection->session, mem, len, fd, now)) {
+		return true;
+	}
+	(void)flush(connection); // why it was refused
+	disconnect(connection, now);
+	return false;
+}
+
 // All that has come, so that nothing is decided without it; but for who sends without end.
 static void read_client(struct connection *connection, uint64_t now) {
 	static char mem[READ_SIZE];
@@ -109,28 +119,37 @@ static void read_client(struct connection *connection, uint64_t now) {
 		if (n < 0 && errno == EAGAIN) {
 			return;
 		}
-		if (n <= 0 || !session_input(connection->session, mem, (size_t)n, fd, now)) {
-			if (n > 0) {
-				(void)flush(connection); // why it was refused
-			}
+		if (n <= 0) {
 			disconnect(connection, now);
+			return;
+		}
+		if (!hear(connection, mem, (size_t)n, fd, now)) {
 			return;
 		}
 	}
 }
 
-// True if the client, of whom nothing was read yet, is none of ours: the owner has it now.
-static bool give_away(struct connections *connections, struct connection *connection, uint64_t now) {
-	uint32_t type;
-	if (connection->is_known || !connections->claim
-	    || recv(connection->fd, &type, sizeof(type), MSG_PEEK) != (ssize_t)sizeof(type)
-	    || !connections->claim(connections->claim_arg, type, connection->fd)) {
-		connection->is_known = true;
+// Reads the type of the client's first frame, which says whether the client is the owner's. Returns true if the client is to be
+// served here and there may be more to read.
+static bool read_type(struct connections *connections, struct connection *connection, uint64_t now) {
+	const size_t size = sizeof(connection->type);
+	if (!connections->claim || connection->type_len == size) {
+		return true;
+	}
+	ssize_t n = recv(connection->fd, (char *)&connection->type + connection->type_len, size - connection->type_len, 0);
+	if (n <= 0) {
+		return true; // read_client() finds out why
+	}
+	connection->type_len += (size_t)n;
+	if (connection->type_len < size) {
 		return false;
 	}
-	connection->fd = -1;
-	disconnect(connection, now);
-	return true;
+	if (connections->claim(connections->claim_arg, connection->type, connection->fd)) {
+		connection->fd = -1;
+		disconnect(connection, now);
+		return false;
+	}
+	return hear(connection, (const char *)&connection->type, size, -1, now);
 }
 
 static void forget_closed(struct connections *connections) {
@@ -169,7 +188,7 @@ static void serve_connection(struct connections *connections, struct connection 
 		disconnect(connection, now); // flushed first: who does not read is not told more
 	}
 	if (connection->session && connection->fd >= 0 && (polls[0].revents & (POLLIN | POLLHUP | POLLERR))
-	    && !give_away(connections, connection, now)) {
+	    && read_type(connections, connection, now)) {
 		read_client(connection, now);
 	}
 }

@@ -14,7 +14,8 @@
 
 struct connection {
 	int fd;                    // -1: its client has gone, or is not ours
-	bool is_known;             // something of it was read
+	uint32_t type;             // of its first frame, of which type_len bytes were read: with connections.claim
+	size_t type_len;
 	struct session *session;
 };
 
@@ -25,8 +26,8 @@ struct connections {
 	struct connection *list;
 	size_t n, cap;
 	size_t first_poll;         // of connections_add_polls()
-	// For the owner to set, or NULL: called with the type of a client's first frame, before that is read. Returns true if the
-	// owner takes the client over: `fd` is then his.
+	// For the owner to set, or NULL: called with the type of a client's first frame, when only that was read (the first member
+	// of struct frame). Returns true if the owner takes the client over: `fd` is then his.
 	bool (*claim)(void *arg, uint32_t type, int fd);
 	void *claim_arg;
 };

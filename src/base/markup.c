@@ -86,7 +86,7 @@ void markup_add_escaped(struct buf *buf, const char *text, size_t len) {
 
 void markup_add_name(struct buf *buf, const char *name, size_t columns) {
 	FP_CLEANUP(buf_fini) struct buf shown = BUF_INIT;
-	text_add_text(&shown, name, strlen(name), columns);
+	text_add_cut(&shown, name, strlen(name), columns);
 	markup_add_escaped(buf, buf_str(&shown), shown.len);
 }
 

@@ -95,7 +95,7 @@ size_t text_columns(const char *text, size_t len) {
 	return columns;
 }
 
-void text_add_text(struct buf *buf, const char *text, size_t len, size_t columns) {
+void text_add_cut(struct buf *buf, const char *text, size_t len, size_t columns) {
 	size_t from = buf->len;
 	// what is escaped gets longer, never shorter; a character has at most 4 bytes
 	bool is_long = columns < SIZE_MAX / 4 && len > columns * 4;
@@ -131,7 +131,7 @@ void text_add_command(struct buf *buf, const char *command, size_t len, size_t c
 	FP_CLEANUP(buf_fini) struct buf line = BUF_INIT;
 	buf_add(&line, command + from, end - from);
 	buf_adds(&line, goes_on ? " ..." : "");
-	text_add_text(buf, buf_str(&line), line.len, columns);
+	text_add_cut(buf, buf_str(&line), line.len, columns);
 }
 
 // ---- output ----
@@ -161,10 +161,10 @@ void text_add_output(struct buf *buf, const char *line, size_t len, size_t colum
 		}
 		++i;
 	}
-	text_add_text(buf, buf_str(&shown), shown.len, columns);
+	text_add_cut(buf, buf_str(&shown), shown.len, columns);
 }
 
-void text_add_said(struct buf *buf, const char *said, size_t len, size_t max) {
+void text_add_one_line(struct buf *buf, const char *said, size_t len, size_t max) {
 	FP_CLEANUP(buf_fini) struct buf line = BUF_INIT;
 	bool is_between = false;
 	for (size_t i = 0; i < len; ++i) {
@@ -181,7 +181,7 @@ void text_add_said(struct buf *buf, const char *said, size_t len, size_t max) {
 void text_add_job(struct buf *buf, const char *batch, uint64_t number, uint64_t seq, size_t columns) {
 	bool is_default = number > 0 && seq > 0 && strcmp(batch, "default") == 0;
 	if (!is_default) {
-		text_add_text(buf, batch, strlen(batch), columns);
+		text_add_cut(buf, batch, strlen(batch), columns);
 	}
 	if (number > 0) {
 		buf_printf(buf, "#%llu", (unsigned long long)(is_default ? seq : number));

@@ -45,20 +45,20 @@ size_t text_sequence(const char *text, size_t len);
 
 // Appends the text, control characters and bytes that are not UTF-8 escaped, in at most so many columns: where it is
 // longer, it ends in "..." .
-void text_add_text(struct buf *buf, const char *text, size_t len, size_t columns);
+void text_add_cut(struct buf *buf, const char *text, size_t len, size_t columns);
 
-// As text_add_text(), of a command of several lines the first that is not blank, and "..." for the others.
+// As text_add_cut(), of a command of several lines the first that is not blank, and "..." for the others.
 void text_add_command(struct buf *buf, const char *command, size_t len, size_t columns);
 
 // Appends a line of a job's output as a terminal would show it: without colours, tabs as blanks, after a carriage return
-// only what follows; else as text_add_text().
+// only what follows; else as text_add_cut().
 void text_add_output(struct buf *buf, const char *line, size_t len, size_t columns);
 
 // What another program has said, for a message of one line: escaped, "; " for newlines, none at its end; cut after `max` bytes.
-void text_add_said(struct buf *buf, const char *said, size_t len, size_t max);
+void text_add_one_line(struct buf *buf, const char *said, size_t len, size_t max);
 
 // Appends the name of a job: "tests#3", its batch and its number there; "#17", its number in the run (`seq`), if the batch is
-// "default"; "tests" for what is no item (number 0). The batch's name is cut to `columns` columns, as by text_add_text().
+// "default"; "tests" for what is no item (number 0). The batch's name is cut to `columns` columns, as by text_add_cut().
 enum { TEXT_BATCH_COLUMNS = 60 }; // in a line
 void text_add_job(struct buf *buf, const char *batch, uint64_t number, uint64_t seq, size_t columns);
 

@@ -53,7 +53,7 @@ int opt_slurm(struct parser *parser, const char *value) {
 // The name is unique to this run, on this machine and elsewhere, so that what it has left behind can be found.
 static char *make_name(void) {
 	struct utsname machine;
-	struct slurm_run run = {.pid = (uint64_t)getpid(), .start = proctree_start(getpid())};
+	struct slurm_run run = {.pid = (uint64_t)getpid(), .start = proctree_start_time(getpid())};
 	struct buf name = BUF_INIT;
 	random_bytes(&run.mark, sizeof(run.mark));
 	slurm_run_set_host(&run, uname(&machine) == 0 ? machine.nodename : "");

@@ -415,7 +415,7 @@ static void make_room(struct admission *admission, uint64_t bytes) {
 	if (bytes / 2 >= options->memsuspend && before > 0) {
 		most = n > before ? n - before + 1 : 1; // one at a time: the next reading tells what it takes
 	}
-	unsigned now = admission->suspended = children_hold_young(run->children, most);
+	unsigned now = admission->suspended = children_suspend_young(run->children, most);
 	if (publish_is_on(run)) {
 		char what[100];
 		snprintf(what, sizeof(what), "%u running job%s stopped, %s of memory available", now, now == 1 ? "" : "s",

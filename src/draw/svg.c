@@ -146,7 +146,7 @@ static void add_entry(const struct sheet *sheet, struct legend *legend, const ch
 
 static void add_class(const struct sheet *sheet, struct legend *legend, unsigned class, const char *name) {
 	FP_CLEANUP(buf_fini) struct buf text = BUF_INIT, shape = BUF_INIT;
-	text_add_text(&text, name, strlen(name), NAME_COLUMNS);
+	text_add_cut(&text, name, strlen(name), NAME_COLUMNS);
 	buf_printf(&shape, "<rect class=\"c%u\" width=\"12\" height=\"12\" rx=\"2\"/>", class);
 	add_entry(sheet, legend, buf_str(&shape), buf_str(&text), text.len);
 }
@@ -227,7 +227,7 @@ static void add_machine(const struct sheet *sheet, unsigned lane) {
 	}
 	FP_CLEANUP(buf_fini) struct buf name = BUF_INIT;
 	const char *whole = stats_machine_name(timeline->palette->stats, first ? first->name : NULL);
-	text_add_text(&name, whole, strlen(whole), TEXT_BATCH_COLUMNS);
+	text_add_cut(&name, whole, strlen(whole), TEXT_BATCH_COLUMNS);
 	buf_printf(sheet->buf, "<text class=\"host\" x=\"%d\" y=\"%.1f\" text-anchor=\"start\" font-weight=\"600\">", LEFT, lane_y(sheet, lane) - 4);
 	markup_add_escaped(sheet->buf, buf_str(&name), name.len);
 	if (more > 0) {
@@ -398,7 +398,7 @@ static void add_inner(const struct sheet *sheet, const struct bar *bar) {
 	if (room > 0 && height >= 9) { // then it is no deep one
 		buf_printf(buf, "<text class=\"nt\" x=\"%.1f\" y=\"%.1f\">", x + 2, bottom - height + 8);
 		FP_CLEANUP(buf_fini) struct buf label = BUF_INIT;
-		text_add_text(&label, bar->text, len, room);
+		text_add_cut(&label, bar->text, len, room);
 		markup_add_escaped(buf, buf_str(&label), label.len);
 		buf_adds(buf, "</text>");
 	}

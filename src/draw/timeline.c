@@ -107,7 +107,7 @@ static void add_text(struct buf *buf, const struct attempt_span *attempt) {
 	}
 	if (attempt->id.host) {
 		buf_adds(buf, " · on ");
-		text_add_text(buf, attempt->id.host, strlen(attempt->id.host), TEXT_BATCH_COLUMNS);
+		text_add_cut(buf, attempt->id.host, strlen(attempt->id.host), TEXT_BATCH_COLUMNS);
 	}
 	buf_adds(buf, attempt->source == FROM_STOLEN ? " · stolen" : attempt->source == FROM_LENT ? " · lent" :
 	         attempt->source == FROM_LONG ? " · long-running" : attempt->source == FROM_BACKFILL ? " · backfill" : "");

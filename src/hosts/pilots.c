@@ -106,7 +106,7 @@ struct leftovers {
 static void find_leftover(void *arg, char *line) {
 	struct leftovers *left = arg;
 	struct slurm_run run;
-	if (slurm_run_read(&run, line) != 0 || strcmp(run.host, left->own.host) != 0 || proctree_start((pid_t)run.pid) == run.start) {
+	if (slurm_run_read(&run, line) != 0 || strcmp(run.host, left->own.host) != 0 || proctree_start_time((pid_t)run.pid) == run.start) {
 		return;
 	}
 	for (const char *at = left->names.data; at && at < left->names.data + left->names.len; at += strlen(at) + 1) {

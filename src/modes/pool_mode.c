@@ -36,7 +36,7 @@ static void show_place(const struct options *options, const struct client_event 
 	FP_CLEANUP(buf_fini) struct buf text = BUF_INIT, line = BUF_INIT;
 	buf_adds(&text, "fairpar: ");
 	pool_client_add_place(&text, options->pool.name, event);
-	text_add_text(&line, buf_str(&text), text.len, size.ws_col > 1 ? size.ws_col - 1U : 79);
+	text_add_cut(&line, buf_str(&text), text.len, size.ws_col > 1 ? size.ws_col - 1U : 79);
 	(void)screen_draw(NULL, buf_str(&line), 1);
 }
 

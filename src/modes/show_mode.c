@@ -124,7 +124,7 @@ static int print(const struct options *options, int fd) {
 }
 
 int show_log(const struct options *options) {
-	signals_spare_writes();
+	signals_block_xfsz();
 	int fd = pictures_check(options) == 0 ? open_log(options) : -1;
 	if (fd < 0) {
 		return EXIT_TROUBLE;

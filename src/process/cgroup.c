@@ -76,19 +76,6 @@ static bool control_has(const struct cgroup_root *root, const char *path, const 
 	return found;
 }
 
-// ---- where ----
-
-static void take_first(void *arg, const char *dir, size_t mount_len FP_UNUSED, bool is_seen) {
-	char **path = arg;
-	*path = is_seen && !*path ? xstrdup(dir) : *path;
-}
-
-char *cgroup_own_path(const char *root) {
-	char *path = NULL;
-	cgroup_each_dir(root, /* v2 */ true, /* controller */ NULL, take_first, &path);
-	return path;
-}
-
 // ---- the leaf ----
 
 // Those of another pid namespace are listed as 0 (cgroups(7)).
@@ -188,7 +175,7 @@ static const char *enable(struct cgroup_root *root, bool is_own) {
 
 const char *cgroup_root_open(struct cgroup_root *root, const char *path, const char *below) {
 	*root = (struct cgroup_root){.fd = -1};
-	char *own = path ? NULL : cgroup_own_path(below);
+	char *own = path ? NULL : cgroup_find_dir(below, /* v2 */ true, /* controller */ NULL);
 	if (!path && !own) {
 		return "there is no cgroup v2";
 	}
@@ -222,7 +209,7 @@ void cgroup_root_close(struct cgroup_root *root) {
 		control_write(root, "cgroup.subtree_control", "-memory");
 		move_from_leaf(root, leaf, group_file(0, "cgroup.procs", procs));
 	} else {
-		unlinkat(root->fd, leaf, AT_REMOVEDIR); // of cgroup_leave(); refused while somebody lives in it
+		unlinkat(root->fd, leaf, AT_REMOVEDIR); // of cgroup_release(); refused while somebody lives in it
 	}
 	fd_close(&root->fd);
 }
@@ -263,7 +250,7 @@ int cgroup_create(struct cgroup_root *root, uint64_t limit, struct cgroup *ret_g
 	return 0;
 }
 
-void cgroup_close(struct cgroup *group) {
+void cgroup_close_procs(struct cgroup *group) {
 	fd_close(&group->procs_fd);
 }
 
@@ -323,7 +310,7 @@ static void wait_empty(const struct cgroup_root *root, const struct cgroup *grou
 // Removes the group, unless a process lives in it: then it returns true.
 static bool remains(const struct cgroup_root *root, struct cgroup *group) {
 	char name[NAME_BYTES];
-	cgroup_close(group);
+	cgroup_close_procs(group);
 	return unlinkat(root->fd, group_file(group->number, "", name), AT_REMOVEDIR) != 0 && errno == EBUSY && root->real;
 }
 
@@ -336,7 +323,7 @@ void cgroup_kill(const struct cgroup_root *root, struct cgroup *group) {
 	group->number = 0;
 }
 
-void cgroup_leave(const struct cgroup_root *root, struct cgroup *group) {
+void cgroup_release(const struct cgroup_root *root, struct cgroup *group) {
 	char procs[NAME_BYTES], leaf[NAME_BYTES];
 	if (remains(root, group)) {
 		mkdirat(root->fd, group_file(0, "", leaf), 0755); // which may be there

@@ -21,45 +21,44 @@ struct cgroup_root {
 // The group of one job.
 struct cgroup {
 	unsigned number; // in its name, fairpar-PID-NUMBER; 0: there is none
-	int procs_fd;    // cgroup.procs, to write "0" to by who enters it; or -1
+	int procs_fd;    // of cgroup.procs, to which a process writes "0" to enter the group; or -1
 };
 
 #define CGROUP_NONE {.number = 0, .procs_fd = -1}
 
 // Opens the group `path`, or this process's own (NULL), and enables the memory controller below it. It must hold no
-// process but this one and its descendants. Removes what a killed fairpar has left there. `below` is put before the places
-// where the own one is looked for: "" but in tests.
-// Returns NULL, or the cause in words (to be used at once) with root->fd -1.
+// process but this one and its descendants. Removes the empty groups that killed fairpars have left there. `below` is put in front
+// of the paths where this process's own group is looked for; it is "" except in tests.
+// Returns NULL, with a root for cgroup_root_close(); or the reason for the failure, a text that is valid until the next strerror(),
+// with root->fd -1.
 const char *cgroup_root_open(struct cgroup_root *root, const char *path, const char *below) FP_NODISCARD;
 
-// Goes back to where this process was, if it went to a leaf. Nothing happens to one that is not open.
+// Moves this process back into the group, if cgroup_root_open() moved it to a leaf, and closes the descriptor. Does nothing with a
+// root that is not open.
 void cgroup_root_close(struct cgroup_root *root);
 
-// Makes a group with a limit of `limit` bytes (0: without one). Returns 0, or -1 with errno and nothing made.
+// Makes a group with a memory limit of `limit` bytes (0: no limit). Returns 0 with a group for cgroup_kill() or cgroup_release(), or
+// -1 with errno and no group made.
 int cgroup_create(struct cgroup_root *root, uint64_t limit, struct cgroup *ret_group) FP_NODISCARD;
 
-// Closes procs_fd, once the job has entered the group.
-void cgroup_close(struct cgroup *group);
+// Closes group->procs_fd: to be called once the job has entered the group.
+void cgroup_close_procs(struct cgroup *group);
 
 // True if the kernel has killed a process of the group for want of memory.
 bool cgroup_ran_out(const struct cgroup_root *root, const struct cgroup *group);
 
-// Gets the bytes that the group of that number has now, without the cache of files. Returns false if they are not known.
+// Gets the bytes of memory that the group of that number has now, without the file cache. Returns false if that is not known.
 bool cgroup_memory(const struct cgroup_root *root, unsigned number, uint64_t *ret_bytes) FP_NODISCARD;
 
 // Returns the peak of the group's memory in bytes (memory.peak, since Linux 5.19) less the file cache that it has now, which the
 // kernel counts but may reclaim at any time; 0: not known. Cache of files that the job has removed cannot be subtracted.
 uint64_t cgroup_peak(const struct cgroup_root *root, const struct cgroup *group);
 
-// Removes the group. What the job has left running in it is killed, and waited for a second at most; a group that
-// cannot be removed stays.
+// Kills the processes that the job has left in the group, waits for their end for at most a second, and removes the group. A group
+// that cannot be removed stays.
 void cgroup_kill(const struct cgroup_root *root, struct cgroup *group);
 
-// Removes the group. What the job has left running in it goes on, in the leaf that this process may be in.
-void cgroup_leave(const struct cgroup_root *root, struct cgroup *group);
-
-// The directory of this process's group in cgroup v2, for the caller to free; or NULL if there is none, or none to be seen.
-// `root` as of cgroup_each_dir().
-char *cgroup_own_path(const char *root);
+// Removes the group, and moves the processes that the job has left in it to the leaf that this process may be in: they run on.
+void cgroup_release(const struct cgroup_root *root, struct cgroup *group);
 
 #endif

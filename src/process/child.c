@@ -55,7 +55,7 @@ struct child {
 	const struct child_config *config;
 	enum child_state state;
 	struct pollfd fds[6];       // by enum child_stream, then END, IN, MORE and ROOM; -1: not open, or not now
-	int held[STREAM_ERR + 1];   // streams that wait for ROOM, or -1: there is no room for their output
+	int paused[STREAM_ERR + 1]; // descriptors of the streams that are not read until ROOM is readable, or -1
 	uint64_t deadline;          // of its timeout, or TIME_NEVER
 	unsigned step;              // of the sequence, last sent to one that is out of time
 	uint64_t step_due;          // when the next is due
@@ -185,7 +185,7 @@ static bool child_start(struct child *child, struct spawn_error *ret_error) {
 		return false;
 	}
 	if (child->config->forks || child->config->unlink_path) {
-		children_guard(child->children);
+		children_start_guardian(child->children);
 	}
 	atomic_int *listed = children_reserve(child->children, &child->running);
 	child_guard_file(child, child->config->unlink_path);
@@ -207,7 +207,7 @@ static bool child_start(struct child *child, struct spawn_error *ret_error) {
 
 // ---- RUNNING, TERMINATING ----
 
-static bool child_is_held(const struct child *child) {
+static bool child_is_paused(const struct child *child) {
 	return child->fds[ROOM].fd >= 0;
 }
 
@@ -217,7 +217,7 @@ static void child_read_stream(struct child *child, enum child_stream stream) {
 	const struct output_reader *reader = child->config->output_reader;
 	ssize_t n = reader->readable(reader->arg, stream, from->fd);
 	if (n < 0 && errno == ENODATA) {
-		child->held[stream] = from->fd;
+		child->paused[stream] = from->fd;
 		from->fd = -1;
 		child->fds[ROOM].fd = reader->more_fd;
 	} else if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR)) {
@@ -228,9 +228,9 @@ static void child_read_stream(struct child *child, enum child_stream stream) {
 // There is room for output again.
 static void child_release_streams(struct child *child) {
 	for (enum child_stream stream = STREAM_OUT; stream <= STREAM_ERR; ++stream) {
-		if (child->held[stream] >= 0) {
-			child->fds[stream].fd = child->held[stream];
-			child->held[stream] = -1;
+		if (child->paused[stream] >= 0) {
+			child->fds[stream].fd = child->paused[stream];
+			child->paused[stream] = -1;
 		}
 	}
 	child->fds[ROOM].fd = -1;
@@ -238,7 +238,7 @@ static void child_release_streams(struct child *child) {
 
 // Waits for something to happen, takes what the streams hold, and gives what is asked for.
 static void child_poll(struct child *child, uint64_t until) {
-	nfds_t n_fds = child_is_held(child) ? ROOM + 1 : child->config->stdin_writer ? MORE + 1 : END + 1;
+	nfds_t n_fds = child_is_paused(child) ? ROOM + 1 : child->config->stdin_writer ? MORE + 1 : END + 1;
 	int ready = poll(child->fds, n_fds, poll_ms(until));
 	verify(ready >= 0 || errno == EINTR || errno == ENOMEM || errno == EAGAIN);
 	for (int i = 0; ready <= 0 && i <= ROOM; ++i) {
@@ -291,7 +291,7 @@ static void child_on_time(struct child *child) {
 		return;
 	}
 	if (guardian_due(child) <= now) {
-		children_guard(child->children);
+		children_start_guardian(child->children);
 	}
 	if (child->old_due <= now) {
 		child->old_due = TIME_NEVER;
@@ -406,10 +406,10 @@ static void child_reap(struct child *child, struct result *ret_result) {
 // is no room for output does not count.
 static void child_read_rest(struct child *child, uint64_t ended) {
 	uint64_t until = ended + (uint64_t)DRAIN_GRACE_MS * NS_PER_MS;
-	while (child_is_held(child) || ((child->fds[STREAM_OUT].fd >= 0 || child->fds[STREAM_ERR].fd >= 0) && now_ns() < until)) {
-		bool held = child_is_held(child);
-		child_poll(child, held ? TIME_NEVER : until);
-		until = held ? now_ns() + (uint64_t)DRAIN_GRACE_MS * NS_PER_MS : until;
+	while (child_is_paused(child) || ((child->fds[STREAM_OUT].fd >= 0 || child->fds[STREAM_ERR].fd >= 0) && now_ns() < until)) {
+		bool paused = child_is_paused(child);
+		child_poll(child, paused ? TIME_NEVER : until);
+		until = paused ? now_ns() + (uint64_t)DRAIN_GRACE_MS * NS_PER_MS : until;
 	}
 	fd_close(&child->fds[STREAM_OUT].fd);
 	fd_close(&child->fds[STREAM_ERR].fd);
@@ -424,7 +424,7 @@ void child_run(struct children *children, const struct child_config *config, str
 		.config = config,
 		.fds = {{.fd = -1, .events = POLLIN}, {.fd = -1, .events = POLLIN}, {.fd = -1, .events = POLLIN},
 		        {.fd = -1, .events = POLLOUT}, {.fd = -1, .events = POLLIN}, {.fd = -1, .events = POLLIN}},
-		.held = {-1, -1},
+		.paused = {-1, -1},
 		.left_group = PIDFD_SET_INIT,
 	};
 	*ret_result = (struct result){.outcome = OUTCOME_CANCELLED};

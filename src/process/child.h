@@ -67,7 +67,7 @@ struct held_tokens *children_tokens(struct children *children);
 void children_unlink_if_killed(struct children *children, const char *path);
 
 // Starts the guardian, unless there is one or children_forgo_guardian() was called. From any thread.
-void children_guard(struct children *children);
+void children_start_guardian(struct children *children);
 
 // Sets the address and the size of the memory that is shared with the guardian; spawn_config.listed points into it. Returns
 // its descriptor, which stays the table's, or -1 if it is not shared or there is to be no guardian.
@@ -105,12 +105,12 @@ void children_last_words(void);
 // it again (now_ns() time), or TIME_NEVER.
 //
 // Nothing polls for orphans, and an ordinary job costs no wake-up. While an orphan lives, or a job runs that is older than
-// OLD_MS, the descriptor of signals_open() reports SIGCHLD; after a report it is silent for a while (children_rest()).
+// OLD_MS, the descriptor of signals_open() reports SIGCHLD; after a report it is silent for a while (children_note_sigchld()).
 // Orphans of younger jobs are found at the end of a job, if they were not looked for in the last OLD_MS.
 uint64_t children_reap_orphans(struct children *children, int signal_fd);
 
 // Says that SIGCHLD was reported.
-void children_rest(struct children *children);
+void children_note_sigchld(struct children *children);
 
 // Sends SIGKILL to the descendants that left their group (setsid, daemons) and to the orphans; if the last step of the
 // sequence was sent, also to all processes with the cookie. Called at the end of an interrupted run, after the last child was
@@ -138,7 +138,7 @@ void children_show_memory(struct children *children);
 // Calls fn for each, outside of all locks.
 void children_each(struct children *children, void (*fn)(void *arg, const struct child_view *), void *arg);
 
-// Calls fn for each child that has been stopped since the last call, outside of all locks. What children_hold_young() has
+// Calls fn for each child that has been stopped since the last call, outside of all locks. What children_suspend_young() has
 // stopped does not count.
 void children_each_stopped(struct children *children, void (*fn)(void *arg, const struct child_view *), void *arg);
 
@@ -163,7 +163,7 @@ void children_cancel(struct children *children, const void *origin, uint64_t now
 uint64_t children_marked_step(struct children *children, uint64_t now);
 
 // The child with that config->origin begins (`waits`) or ends to wait for other jobs. While it waits, the memory that it has
-// declared may be given to them, and children_hold_young() does not count it.
+// declared may be given to them, and children_suspend_young() does not count it.
 void children_set_waiting(struct children *children, const void *origin, bool waits);
 
 // Sets child_config.awaited of a child to true, and wakes those who wait for memory, so that they see it.
@@ -171,7 +171,7 @@ void children_set_awaited(struct children *children, atomic_bool *awaited);
 
 // Stops all running children but the `most` oldest, which go on if they were stopped by this. Returns how many are
 // stopped. Whoever is to end is not stopped.
-unsigned children_hold_young(struct children *children, unsigned most);
+unsigned children_suspend_young(struct children *children, unsigned most);
 
 // How many run, stopped ones too.
 unsigned children_count(struct children *children);

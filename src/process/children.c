@@ -169,7 +169,7 @@ static void wake(struct children *children) {
 	}
 }
 
-void children_guard(struct children *children) {
+void children_start_guardian(struct children *children) {
 	if (guardian_is_wanted(&children->guardian)) {
 		guardian_start(&children->guardian);
 		wake(children);
@@ -367,7 +367,7 @@ unsigned children_signal(struct children *children, int signal) {
 	list_for_each_entry(&children->list, struct running_child, running, link) {
 		// a job that handles SIGTSTP could not be told from one that has stopped
 		kill(running_target(running), signal == SIGTSTP ? SIGSTOP : signal);
-		running->held = running->held && signal != SIGCONT;
+		running->suspended = running->suspended && signal != SIGCONT;
 	}
 	unsigned n = children->nrunning;
 	mutex_unlock(&children->lock);
@@ -435,7 +435,7 @@ static void marked_send(const struct children *children, struct running_child *r
 	running->step = step;
 	running->step_due = step + 1 < children->seq.nsteps
 		? now + (uint64_t)children->seq.steps[step].pause_ms * NS_PER_MS : TIME_NEVER;
-	running->held = false; // running_signal_step() lets it go on
+	running->suspended = false; // running_signal_step() lets it go on
 	running_signal_step(running, children->seq.steps[step].signal);
 }
 
@@ -530,22 +530,22 @@ void children_set_awaited(struct children *children, atomic_bool *awaited) {
 	}
 }
 
-unsigned children_hold_young(struct children *children, unsigned most) {
-	unsigned n = 0, nheld = 0;
+unsigned children_suspend_young(struct children *children, unsigned most) {
+	unsigned n = 0, nsuspended = 0;
 	mutex_lock(&children->lock);
 	list_for_each_entry(&children->list, struct running_child, running, link) {
 		if (running->config->cleanup || running->marked || running->cancelled || running->waits) {
 			continue;
 		}
-		bool hold = n++ >= most;
-		if (hold != running->held) {
-			kill(running_target(running), hold ? SIGSTOP : SIGCONT);
-			running->held = hold;
+		bool suspends = n++ >= most;
+		if (suspends != running->suspended) {
+			kill(running_target(running), suspends ? SIGSTOP : SIGCONT);
+			running->suspended = suspends;
 		}
-		nheld += hold;
+		nsuspended += suspends;
 	}
 	mutex_unlock(&children->lock);
-	return nheld;
+	return nsuspended;
 }
 
 unsigned children_count(struct children *children) {
@@ -560,7 +560,7 @@ size_t children_sample(struct children *children, uint64_t random, pid_t *ret_pi
 	mutex_lock(&children->lock);
 	size_t every = children->nrunning / most + (children->nrunning % most != 0);
 	list_for_each_entry(&children->list, struct running_child, running, link) {
-		if (at++ % every == random % every && n < most && !running->held) {
+		if (at++ % every == random % every && n < most && !running->suspended) {
 			ret_pids[n++] = running->pid;
 		}
 	}
@@ -583,7 +583,7 @@ bool children_have_ended(struct children *children) {
 static int running_take_stop(const struct running_child *running) {
 	siginfo_t info = {.si_pid = 0};
 	bool stopped = waitid(P_PID, (id_t)running->pid, &info, WSTOPPED | WNOHANG) == 0 && info.si_pid != 0;
-	return stopped && !running->held ? info.si_status : 0;
+	return stopped && !running->suspended ? info.si_status : 0;
 }
 
 char *output_reader_last_line(const struct output_reader *reader) {
@@ -653,7 +653,7 @@ void children_note_end(struct children *children, uint64_t now) {
 	}
 }
 
-void children_rest(struct children *children) {
+void children_note_sigchld(struct children *children) {
 	children->rest_until = now_ns() + (uint64_t)REST_MS * NS_PER_MS;
 }
 

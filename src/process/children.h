@@ -37,7 +37,7 @@ struct running_child {
 	unsigned step;     // of the sequence, last sent to one that is marked
 	uint64_t step_due; // when the next is due
 	bool old;          // has lived for OLD_MS; by the lock
-	bool held;         // by children_hold_young(); by the lock
+	bool suspended;    // by children_suspend_young(); by the lock
 	bool waits;        // children_set_waiting(); by the lock
 	uint64_t start;
 };

@@ -600,7 +600,7 @@ int memory_claim_prepare(struct memory *memory, struct memory_claim *claim) {
 
 bool memory_claim_renounce(struct memory *memory, struct memory_claim *claim, int error) {
 	if (claim->learned) {
-		cgroup_leave(&memory->root, &claim->group);
+		cgroup_release(&memory->root, &claim->group);
 		pause_groups(memory);
 		return true;
 	}
@@ -631,7 +631,7 @@ void memory_claim_started(struct memory *memory, struct memory_claim *claim, pid
 	if (!claim->is_open) {
 		return;
 	}
-	cgroup_close(&claim->group);
+	cgroup_close_procs(&claim->group);
 	mutex_lock(&memory->lock);
 	claim->pid = pid;
 	memory->proven = memory->proven || (claim->group.number > 0 && !claim->learned);
@@ -708,7 +708,7 @@ bool memory_claim_close(struct memory *memory, struct memory_claim *claim) {
 	}
 	mutex_unlock(&memory->lock);
 	if (claim->group.number > 0) { // a learned one's, which nobody samples any more
-		cgroup_leave(&memory->root, &claim->group);
+		cgroup_release(&memory->root, &claim->group);
 	}
 	cond_fini(&claim->turn);
 	claim->is_open = claim->is_admitted = false;

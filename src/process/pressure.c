@@ -6,7 +6,6 @@
 
 #include "base/alloc.h"
 #include "base/buf.h"
-#include "process/cgroup.h"
 #include "process/proc.h"
 
 #include <stdbool.h>
@@ -100,14 +99,13 @@ static struct pressure_totals count(const struct pressure *pressure) {
 	return totals;
 }
 
-static void take_dir(void *arg, const char *dir, size_t mount_len FP_UNUSED, bool is_seen) {
-	char **path = arg;
-	*path = is_seen && !*path ? xstrdup(dir) : *path;
-}
-
 void pressure_open(struct pressure *pressure, const char *root, uint64_t now) {
-	*pressure = (struct pressure){.root = root, .group = cgroup_own_path(root), .sampled = now};
-	cgroup_each_dir(root, /* v2 */ false, "cpuacct", take_dir, &pressure->accounts);
+	*pressure = (struct pressure){
+		.root = root,
+		.group = cgroup_find_dir(root, /* v2 */ true, /* controller */ NULL),
+		.accounts = cgroup_find_dir(root, /* v2 */ false, "cpuacct"),
+		.sampled = now,
+	};
 	pressure->before = count(pressure);
 }
 

@@ -35,7 +35,7 @@ bool proc_find_number(const char *text, const char *name, uint64_t *ret_value) {
 	return false;
 }
 
-// ---- cgroups ----
+// ---- the cgroups of this process ----
 
 // True if the comma-separated list has the word.
 static bool list_has(const char *list, const char *word) {
@@ -166,4 +166,17 @@ void cgroup_each_dir(const char *root, bool v2, const char *controller, cgroup_d
 	}
 	buf_fini(&lines);
 	buf_fini(&mounts);
+}
+
+static void take_first(void *arg, const char *dir, size_t mount_len FP_UNUSED, bool is_seen) {
+	char **path = arg;
+	if (is_seen && !*path) {
+		*path = xstrdup(dir);
+	}
+}
+
+char *cgroup_find_dir(const char *root, bool v2, const char *controller) {
+	char *path = NULL;
+	cgroup_each_dir(root, v2, controller, take_first, &path);
+	return path;
 }

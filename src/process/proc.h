@@ -1,4 +1,4 @@
-// Files that the kernel makes: reads them whole, and finds in them a number, or the directories of this process's cgroups.
+// Reads files of /proc and of cgroups whole, and finds numbers in them, and the directories of this process's cgroups.
 
 #ifndef FAIRPAR_PROCESS_PROC_H
 #define FAIRPAR_PROCESS_PROC_H
@@ -10,13 +10,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// Appends what a file of /proc or of a cgroup holds; `path` is relative to `dir_fd`. Returns 0, or -1 with errno.
+// Appends the content of a file; `path` is relative to `dir_fd`. Returns 0, or -1 with errno and what was read before it.
 int proc_read(int dir_fd, const char *path, struct buf *buf) FP_NODISCARD;
 
-// Reads the file whose path is `dir` and `path` together. Returns its text, "" if there is none; the caller calls buf_fini().
+// Reads the file whose path is `dir` and `path` put together into *text, which is overwritten: the caller calls buf_fini(). Returns
+// the text, within *text and writable; "" if the file cannot be read.
 char *proc_read_below(const char *dir, const char *path, struct buf *text);
 
-// The number in the line "NAME N" of such a file. Returns false if there is none.
+// Gets the number in the line "NAME N" of such a file. Returns false if there is no such line.
 bool proc_find_number(const char *text, const char *name, uint64_t *ret_value) FP_NODISCARD;
 
 // Gets the directory of a cgroup of this process, borrowed for the call. Its first `mount_len` bytes are the mount point. With
@@ -27,6 +28,10 @@ typedef void cgroup_dir_fn(void *arg, const char *dir, size_t mount_len, bool is
 // of this controller of v1. A hybrid machine has both, and the limits of both hold. Without such a mount there is no call.
 // `root` is put before /proc and before the mount points found there: "" but in tests.
 void cgroup_each_dir(const char *root, bool v2, const char *controller, cgroup_dir_fn *fn, void *arg);
+
+// Returns the first directory that cgroup_each_dir() finds with these arguments and that is the cgroup itself; the caller frees it.
+// NULL if there is none.
+char *cgroup_find_dir(const char *root, bool v2, const char *controller);
 
 // Calls fn for the directory and for each one above it, up to the mount point, as the limits of these hold too. `dir` and
 // `mount_len` are as cgroup_dir_fn gets them.

@@ -278,7 +278,7 @@ static bool pidfd_set_has(const struct pidfd_set *set, pid_t pid) {
 	return false;
 }
 
-unsigned long long proctree_start(pid_t pid) {
+unsigned long long proctree_start_time(pid_t pid) {
 	struct stat_fields stat;
 	return read_stat(pid, &stat) && stat.state != 'Z' ? stat.start : 0;
 }

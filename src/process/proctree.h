@@ -53,7 +53,7 @@ struct tree_use {
 void proctree_use(const pid_t *roots, size_t n, struct tree_use *ret_uses);
 
 // When the process has started, in ticks since boot: with its number, it tells one process from all others. 0: there is none.
-unsigned long long proctree_start(pid_t pid);
+unsigned long long proctree_start_time(pid_t pid);
 
 // Processes that are signalled one by one: by a descriptor that cannot come to mean another, or, where the kernel refuses
 // those (-1), by a pid whose process has not started at another time.

@@ -121,7 +121,7 @@ static void signal_take(int signal) {
 	sigaction(signal, &old, NULL);
 }
 
-void signals_spare_writes(void) {
+void signals_block_xfsz(void) {
 	mask_one(SIG_BLOCK, SIGXFSZ);
 }
 
@@ -205,7 +205,7 @@ void signals_release(void) {
 	unblock_ending();
 }
 
-void signals_hold(void) {
+void signals_block_again(void) {
 	verify(pthread_sigmask(SIG_BLOCK, &wanted, NULL) == 0);
 }
 

@@ -37,7 +37,7 @@ bool signals_typed(void);
 void signals_get_ignored(sigset_t *ret_ignored);
 
 // Has a write beyond RLIMIT_FSIZE fail with EFBIG on the calling thread, for who answers no signals.
-void signals_spare_writes(void);
+void signals_block_xfsz(void);
 
 // Gives the signals that end a run their default action again and unblocks them in the calling thread: for a wait on a reader
 // or a writer that may never come, while no job runs that would have to be ended first.
@@ -51,7 +51,7 @@ void signals_release_second(void (*hurry)(void));
 int signals_hurried(void);
 
 // Blocks again what signals_open() has blocked.
-void signals_hold(void);
+void signals_block_again(void);
 
 // Has this process die by `signal` in so many seconds, or earlier if that was asked for before, after `last_words`, which is
 // called in a signal handler on this thread: what it waits for may never come. 0: not any more.

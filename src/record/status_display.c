@@ -417,7 +417,7 @@ static uint64_t next_by_time(const struct status_display *display) {
 		: display->may_show_time && display->drawn < forecast ? forecast : TIME_NEVER;
 	uint64_t title = display->title.len > 0 ? display->titled + TITLE_S * NS_PER_S : TIME_NEVER;
 	next = next < title ? next : title;
-	return next != TIME_NEVER && screen_is_foreign() ? TIME_NEVER : next;
+	return next != TIME_NEVER && screen_is_in_background() ? TIME_NEVER : next;
 }
 
 // The earliest drawing: what is over soon was not worth a line.
@@ -445,7 +445,7 @@ static uint64_t back_at(struct status_display *display) {
 // Draws what has changed, if that is due. Returns when it is, or TIME_NEVER.
 static uint64_t draw_if_due(struct status_display *display, uint64_t now) {
 	uint64_t next = display->drawn == 0 ? show_from(display) : display->drawn + display->interval;
-	uint64_t rest = display->how == SHOWS_LINE ? screen_rest() : 0;
+	uint64_t rest = display->how == SHOWS_LINE ? screen_next_draw() : 0;
 	uint64_t back = display->drawn > 0 && display->how == SHOWS_LINE ? back_at(display) : TIME_NEVER;
 	next = back < next ? back : next;
 	next = rest > next ? rest : next;

@@ -375,7 +375,7 @@ static void add_launcher_text(const struct host_link *link, struct buf *text) {
 		buf_printf(text, ": %s%s%s", before, before[0] ? "; " : "", said);
 	} else if (noise[0]) {
 		buf_adds(text, ": ");
-		text_add_said(text, noise, strlen(noise), NOISE_IN_LINE);
+		text_add_one_line(text, noise, strlen(noise), NOISE_IN_LINE);
 	}
 }
 

@@ -90,7 +90,7 @@ static enum transfer_end transfer_outcome(enum link_end end, const struct result
 		buf_printf(ret_why, "%s there: %s", spawn_step_name(error->step), strerror(error->error));
 	} else {
 		const char *text = said[strspn(said, "\n")] ? said : result_describe(result, how, sizeof(how));
-		text_add_said(ret_why, text, strlen(text), SHOWN_MOST);
+		text_add_one_line(ret_why, text, strlen(text), SHOWN_MOST);
 	}
 	return TRANSFER_FAILED;
 }
@@ -165,7 +165,7 @@ static enum transfer_end end_local(struct launcher *here, enum transfer_end end,
 	launcher_end(here, until, how, sizeof(how));
 	if (end == TRANSFER_DONE && strcmp(how, "exit 0") != 0) {
 		const char *text = strspn(buf_str(&said), "\n") < said.len ? said.data : how;
-		text_add_said(ret_why, text, strlen(text), SHOWN_MOST);
+		text_add_one_line(ret_why, text, strlen(text), SHOWN_MOST);
 		end = TRANSFER_FAILED;
 	}
 	return end;

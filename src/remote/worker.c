@@ -610,7 +610,7 @@ static void terminate(struct remote_worker *worker) {
 
 static void answer_signal(struct remote_worker *worker, int signal) {
 	if (signal == SIGCHLD) {
-		children_rest(worker->children);
+		children_note_sigchld(worker->children);
 		atomic_store_relaxed(&worker->reap_now, true);
 	} else if (is_ending_signal(signal) && worker->signal) {
 		children_kill(worker->children);
@@ -739,7 +739,7 @@ static int worker_open(struct remote_worker *worker) {
 	children_set_cookie(worker->children, worker->context);
 	children_set_wake(worker->children, wake, worker);
 	diag_set_last_words(children_last_words);
-	children_guard(worker->children);
+	children_start_guardian(worker->children);
 	const struct remote_worker_config *config = worker->config;
 	uint64_t margin = config->left / 10 < LAST_MINUTE_S ? config->left / 10 : LAST_MINUTE_S;
 	worker->last_minute = config->left > 0 ? now_ns() + (config->left - margin) * NS_PER_S : TIME_NEVER;

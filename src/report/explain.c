@@ -115,7 +115,7 @@ static struct running_attempt *line_of(struct explain *explain, const struct eve
 static void end_line(struct explain *explain, const char *why, size_t columns) {
 	if (why) {
 		buf_adds(&explain->text, ": ");
-		text_add_text(&explain->text, why, strlen(why), columns);
+		text_add_cut(&explain->text, why, strlen(why), columns);
 	}
 	buf_addc(&explain->text, '\n');
 	++explain->nlines;
@@ -180,7 +180,7 @@ static void add_others(struct explain *explain, struct buf *text, const char *ba
 		}
 		if (n++ < OTHERS_MAX) {
 			buf_adds(&names, n > 1 ? ", " : "");
-			text_add_text(&names, other->name, strlen(other->name), 30);
+			text_add_cut(&names, other->name, strlen(other->name), 30);
 		}
 	}
 	if (n > OTHERS_MAX) {
@@ -215,7 +215,7 @@ static void add_wait(struct explain *explain, struct buf *text, const struct eve
 	text_add_time(text, start->queued);
 	if (what) {
 		buf_adds(text, " for ");
-		text_add_text(text, what, strlen(what), start->why == WHY_NEEDS ? 60 : 80);
+		text_add_cut(text, what, strlen(what), start->why == WHY_NEEDS ? 60 : 80);
 	} else if (start->why == WHY_LIMIT && facts->max_parallel > 0) {
 		buf_printf(text, ", for its batch runs at most %u at once", (unsigned)facts->max_parallel);
 	} else if (start->why == WHY_RESERVE) {
@@ -258,7 +258,7 @@ static void add_place(struct buf *text, const struct event_job_start *start) {
 	buf_adds(text, sources[start->source]);
 	if (start->warm && strcmp(start->warm, "yes") != 0) {
 		buf_adds(text, " (warm: ");
-		text_add_text(text, start->warm, strlen(start->warm), SIZE_MAX);
+		text_add_cut(text, start->warm, strlen(start->warm), SIZE_MAX);
 		buf_addc(text, ')');
 	}
 }
@@ -300,7 +300,7 @@ static void add_end(struct explain *explain, const struct event_job_end *end) {
 		}
 		const char *why = end->why ? end->why : result_describe(&end->result, how, sizeof(how));
 		buf_adds(&job->text, ": ");
-		text_add_text(&job->text, why, strlen(why), SIZE_MAX);
+		text_add_cut(&job->text, why, strlen(why), SIZE_MAX);
 		if (end->allowed) {
 			buf_adds(&job->text, ", allowed to");
 		}
@@ -372,7 +372,7 @@ static void add_lost(struct explain *explain, const struct batch_facts *facts, u
 	if (n == 0) {
 		return;
 	}
-	text_add_text(&explain->text, facts->name, strlen(facts->name), 60);
+	text_add_cut(&explain->text, facts->name, strlen(facts->name), 60);
 	buf_printf(&explain->text, ": %llu job%s %s before %s start", ull(n), n == 1 ? " was" : "s were", what,
 	           n == 1 ? "its" : "their");
 	end_line(explain, why, 200);

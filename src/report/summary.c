@@ -66,7 +66,7 @@ static void add_head(struct buf *buf, const struct run_stats *stats, const struc
 	const struct stats_batch *total = &stats->total;
 	uint64_t jobs = stats_jobs(total);
 	if (stats->name) {
-		text_add_text(buf, stats->name, strlen(stats->name), NAME_COLUMNS);
+		text_add_cut(buf, stats->name, strlen(stats->name), NAME_COLUMNS);
 		buf_adds(buf, ": ");
 	}
 	buf_printf(buf, "%llu %s%s in ", ull(jobs), stats->counts_items ? "item" : "job", jobs == 1 ? "" : "s");
@@ -140,7 +140,7 @@ static void format_name(struct buf *buf, const struct table *table, const struct
 	} else if (batch == &table->others) {
 		buf_printf(buf, "(%llu more)", ull(table->nothers));
 	} else {
-		text_add_text(buf, batch->name, strlen(batch->name), NAME_COLUMNS);
+		text_add_cut(buf, batch->name, strlen(batch->name), NAME_COLUMNS);
 	}
 }
 
@@ -284,7 +284,7 @@ static void add_tail(struct buf *buf, const struct stats_job *job, const struct 
 static void add_host(struct buf *buf, const struct stats_job *job) {
 	if (job->host) {
 		buf_adds(buf, " on ");
-		text_add_text(buf, job->host, strlen(job->host), NAME_COLUMNS);
+		text_add_cut(buf, job->host, strlen(job->host), NAME_COLUMNS);
 	}
 }
 
@@ -295,7 +295,7 @@ static void add_failure(struct buf *buf, const struct stats_job *job, const stru
 	add_host(buf, job);
 	buf_adds(buf, ": ");
 	if (job->why && (form->table || job->result.lacks_results)) {
-		text_add_text(buf, job->why, strlen(job->why), COMMAND_COLUMNS);
+		text_add_cut(buf, job->why, strlen(job->why), COMMAND_COLUMNS);
 	} else {
 		buf_adds(buf, result_describe(&job->result, how, sizeof(how)));
 	}
@@ -339,11 +339,11 @@ static void add_losses(struct buf *buf, const struct run_stats *stats, const str
 		const struct stats_loss *loss = &stats->losses[i];
 		add_coloured(buf, form, YELLOW, loss->outcome == OUTCOME_SKIPPED ? "  SKIPPED " : "  CANCELLED ");
 		if (loss->batch) {
-			text_add_text(buf, loss->batch, strlen(loss->batch), NAME_COLUMNS);
+			text_add_cut(buf, loss->batch, strlen(loss->batch), NAME_COLUMNS);
 			buf_adds(buf, ": ");
 		}
 		buf_printf(buf, "%llu job%s: ", ull(loss->jobs), loss->jobs == 1 ? "" : "s");
-		text_add_text(buf, loss->why, strlen(loss->why), COMMAND_COLUMNS);
+		text_add_cut(buf, loss->why, strlen(loss->why), COMMAND_COLUMNS);
 		buf_addc(buf, '\n');
 	}
 }
@@ -363,7 +363,7 @@ static void add_named(struct buf *buf, const struct stats_job *job) {
 	text_add_job(buf, job->batch, job->number, job->seq, SIZE_MAX);
 	buf_adds(buf, " (");
 	if (job->number == 0 && job->result.start == 0 && job->tail) {
-		text_add_text(buf, job->tail, job->tail_len, COMMAND_COLUMNS);
+		text_add_cut(buf, job->tail, job->tail_len, COMMAND_COLUMNS);
 	} else {
 		buf_printf(buf, "%s%s", job->number == 0 ? "args_from: " : "", result_describe(&job->result, how, sizeof(how)));
 	}
@@ -441,7 +441,7 @@ static void add_hint(struct buf *buf, const struct run_stats *stats, const struc
 	buf_adds(buf, "  ");
 	add_coloured(buf, form, YELLOW, "hint:");
 	buf_adds(buf, " '");
-	text_add_text(buf, greedy->name, strlen(greedy->name), NAME_COLUMNS);
+	text_add_cut(buf, greedy->name, strlen(greedy->name), NAME_COLUMNS);
 	buf_printf(buf, "' had %u%% of the slots' time with %llu of %llu jobs, for turns are shared, not time: see --fair=time\n",
 	           (unsigned)(greedy->share * 100 + 0.5), ull(stats_jobs(greedy)),
 	           ull(stats_ended(total)));

@@ -536,7 +536,7 @@ int setup_open(struct run *run, struct options *options) {
 	if (log_sink_open(run) != 0 || open_subscribers(run) != 0) { // what --eta reads, --log may empty
 		return -1;
 	}
-	signals_hold();
+	signals_block_again();
 	unsigned slots = run_is_serial(run) ? 1 : run->slots;
 	run->pool = make_pool(run, slots);
 	if (run->hosts && hosts_attach(run->hosts, run->pool, run->start_order, slots, wake, run) != 0) {

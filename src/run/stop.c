@@ -90,7 +90,7 @@ static void suspend(struct run *run) {
 	hosts_suspend(run->hosts, true);
 	status_display_suspend(run);
 	signals_stop_self();
-	screen_forget();
+	screen_assume_line_start();
 	status_display_resume(run);
 	hosts_suspend(run->hosts, false);
 	children_signal(run->children, SIGCONT);
@@ -136,7 +136,7 @@ static void answer_signal(struct run *run, int signal) {
 		status_display_resized(run);
 		break;
 	case SIGCHLD:
-		children_rest(run->children);
+		children_note_sigchld(run->children);
 		terminal_note_stops(run);
 		break;
 	case SIGUSR1:

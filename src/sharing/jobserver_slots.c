@@ -130,7 +130,7 @@ static unsigned take_held(struct jobserver_slots *slots, unsigned n) {
 	unsigned taken = 0;
 	bool more = n > 0;
 	if (more) {
-		children_guard(slots->children); // before the first
+		children_start_guardian(slots->children); // before the first
 	}
 	mutex_lock(&slots->lock);
 	while (more && taken < n) {

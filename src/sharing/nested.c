@@ -214,7 +214,7 @@ static void release_ended(struct nested *nested, uint64_t now) {
 			lease_release(nested->own, job->origin->number, now);
 			job->released = true;
 		}
-		if (!job->freed && !lease_is_there(nested->sessions.table, job->origin->number)) {
+		if (!job->freed && !lease_exists(nested->sessions.table, job->origin->number)) {
 			set_slots(nested, nested->slots - 1);
 			job->freed = true;
 			cond_broadcast(&nested->changed);
@@ -281,7 +281,7 @@ static void begin_loan(void *arg, const struct lease_grant *grant, const char *l
 static void end_loans(struct nested *nested, uint64_t now) {
 	list_for_each(&nested->loans, at) {
 		struct loan *loan = list_entry(at, struct loan, link);
-		if (lease_is_there(nested->sessions.table, loan->number)) {
+		if (lease_exists(nested->sessions.table, loan->number)) {
 			continue;
 		}
 		list_for_each_entry(&nested->lendings, struct lending, item, link) {

@@ -652,12 +652,12 @@ bool lease_is_held(const struct lease_client *client, uint64_t number) {
 	return lease_of(client, number);
 }
 
-bool lease_is_there(const struct lease_table *table, uint64_t number) {
+bool lease_exists(const struct lease_table *table, uint64_t number) {
 	return lease_find(&table->leases, offsetof(struct lease, all), number);
 }
 
 bool lease_is_known(const struct lease_table *table, struct lease_id id) {
-	return lease_is_there(table, id.number) || lease_of_id(table, id);
+	return lease_exists(table, id.number) || lease_of_id(table, id);
 }
 
 bool lease_withhold(struct lease_client *holder, uint64_t number, bool withheld) {

@@ -136,7 +136,7 @@ uint32_t lease_working(const struct lease_client *client);
 bool lease_is_held(const struct lease_client *client, uint64_t number);
 
 // Is there a lease of that number, if only because it is lent?
-bool lease_is_there(const struct lease_table *table, uint64_t number);
+bool lease_exists(const struct lease_table *table, uint64_t number);
 
 // Is there one of that number, or of that nonce?
 bool lease_is_known(const struct lease_table *table, struct lease_id id);

@@ -21,7 +21,7 @@
 enum { NAME_LEN_MAX = 64, BACKLOG = 1024, CONNECT_S = 2 };
 static const char NEW_SUFFIX[] = ".new";
 
-bool place_is_name(const char *name) {
+bool place_is_valid_name(const char *name) {
 	static const char allowed[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
 	size_t len = strlen(name);
 	return len > 0 && len <= NAME_LEN_MAX && name[0] != '.' && strspn(name, allowed) == len;

@@ -17,7 +17,7 @@ struct pool_place {
 };
 
 // What a pool may be called: letters, digits, '.', '_' and '-', at most 64, not a dot in front.
-bool place_is_name(const char *name);
+bool place_is_valid_name(const char *name);
 
 // Finds the directory, and makes it if it is missing: $FAIRPAR_POOL_DIR, else fairpar/ in /run/user/UID if that is
 // there and the user's alone, else /tmp/fairpar-UID. Refuses one that is a link, somebody else's, or open to others.

@@ -134,7 +134,7 @@ static void show_line(struct buf *buf, const char *text, size_t at, size_t len) 
 	buf_adds(&shown, is_cut ? "..." : "");
 	buf_add_escaped(&shown, text + start, at - start, SIZE_MAX);
 	size_t before = shown.len, columns = text_columns(buf_str(&shown), before);
-	text_add_text(&shown, text + at, end - at, COLUMNS);
+	text_add_cut(&shown, text + at, end - at, COLUMNS);
 	buf_printf(buf, "\n    %s\n    ", buf_str(&shown));
 	for (size_t i = 0; i < columns; ++i) {
 		buf_addc(buf, ' ');

@@ -122,7 +122,7 @@ static void clear_locked(const char *last) {
 	}
 }
 
-bool screen_is_foreign(void) {
+bool screen_is_in_background(void) {
 	pid_t group = tcgetpgrp(screen.fd);
 	return group >= 0 && group != getpgrp(); // -1: not the terminal of this session, where everybody may write
 }
@@ -159,7 +159,7 @@ static void draw_locked(const char *prefix, unsigned old_rows) {
 }
 
 bool screen_draw(const char *prefix, const char *text, unsigned rows) {
-	bool can = !screen_is_foreign() && takes_bytes();
+	bool can = !screen_is_in_background() && takes_bytes();
 	lock();
 	screen.called = false; // `changed` is called when the lines are erased from now on, or could not be drawn
 	can = can && may_draw();
@@ -190,7 +190,7 @@ void screen_resized(void) {
 	unlock();
 }
 
-uint64_t screen_rest(void) {
+uint64_t screen_next_draw(void) {
 	lock();
 	uint64_t rest = screen.rest;
 	unlock();
@@ -296,7 +296,7 @@ void screen_echoed(void) {
 	unlock();
 }
 
-void screen_forget(void) {
+void screen_assume_line_start(void) {
 	if (disturbs(STDERR_FILENO)) {
 		lock();
 		screen.in_line = false;

@@ -40,14 +40,14 @@ void screen_clear(const char *last);
 void screen_resized(void);
 
 // When to draw next at the earliest (now_ns() time): what went through a pipe may still be on its way to the terminal.
-uint64_t screen_rest(void);
+uint64_t screen_next_draw(void);
 
 // When a writer erased lines that have to be drawn again (now_ns() time). 0: they are there, nobody wants them, or they
 // cannot be drawn yet.
 uint64_t screen_cleared(void);
 
 // True if screen_draw() failed only because this process is not in the foreground.
-bool screen_is_foreign(void);
+bool screen_is_in_background(void);
 
 // To be called before and after everything that is written to `fd` (1 or 2, if that may be the terminal; 2 also around what
 // other processes write there). `last` is the last byte written, or -1 if there was none or it is not known. Calls may be
@@ -69,7 +69,7 @@ void screen_begin_line(void);
 void screen_echoed(void);
 
 // Other processes had the terminal meanwhile: its cursor is taken to be at the start of a line.
-void screen_forget(void);
+void screen_assume_line_start(void);
 
 // ---- colours ----
 

@@ -247,7 +247,7 @@ static void answer_signal(struct xargs *xargs, int signal) {
 		signals_stop_self(); // the jobs are in our group: the terminal has stopped them too
 		break;
 	case SIGCHLD:
-		children_rest(run->children);
+		children_note_sigchld(run->children);
 		break;
 	default:
 		if (is_ending_signal(signal)) {

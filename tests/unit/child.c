@@ -975,24 +975,24 @@ static bool is_stopped(pid_t pid) {
 static void test_hold(void) {
 	struct world w;
 	world_open(&w);
-	check_equal(children_hold_young(w.children, 0), 0);
+	check_equal(children_suspend_young(w.children, 0), 0);
 	char *argv[] = {(char[]){"/bin/sh"}, (char[]){"-c"}, (char[]){"echo $$; exec sleep 1000"}, NULL};
 	thread t = run_beside(&w, argv);
 	struct child_view view = {.pid = 0};
 	children_each(w.children, note_view, &view);
-	check_equal(children_hold_young(w.children, 1), 0);
-	check_equal(children_hold_young(w.children, 0), 1);
+	check_equal(children_suspend_young(w.children, 1), 0);
+	check_equal(children_suspend_young(w.children, 0), 1);
 	while (!is_stopped(view.pid)) {
 		poll(NULL, 0, 1);
 	}
 	struct child_view seen = {.pid = 0};
 	children_each_stopped(w.children, note_view, &seen);
 	check_equal(seen.pid, 0); // nobody is told of it
-	check_equal(children_hold_young(w.children, 1), 0);
+	check_equal(children_suspend_young(w.children, 1), 0);
 	while (is_stopped(view.pid)) {
 		poll(NULL, 0, 1);
 	}
-	check_equal(children_hold_young(w.children, 0), 1);
+	check_equal(children_suspend_young(w.children, 0), 1);
 	free(children_evict_youngest(w.children)); // it takes the signal although it is stopped
 	step_and_join(&w, t);
 	check_equal(w.result.term_signal, SIGTERM);

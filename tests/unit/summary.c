@@ -200,7 +200,7 @@ static void test_times(void) {
 
 static void check_text(const char *text, size_t columns, const char *expected) {
 	struct buf buf = BUF_INIT;
-	text_add_text(&buf, text, strlen(text), columns);
+	text_add_cut(&buf, text, strlen(text), columns);
 	check_string(buf_str(&buf), expected);
 	buf_fini(&buf);
 }

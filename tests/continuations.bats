@@ -73,6 +73,15 @@ load helper
 	assert_contains "$stderr" "1 of 1 jobs failed"
 }
 
+@test "--on-failure has all variables at once: of a machine, a directory, a slot, a log and the failure" {
+	run_fairpar 1 -S 2/: --process-slot-var=MY_SLOT --log log --workdir . --on-failure 'env >env' 'false #' ::: a
+	local name
+	for name in FAIRPAR_BATCH FAIRPAR_JOB FAIRPAR_SEQ FAIRPAR_SLOT FAIRPAR_ATTEMPT FAIRPAR_RUN FAIRPAR_SOCK FAIRPAR_EXIT \
+			FAIRPAR_OUTCOME PARALLEL_SEQ PARALLEL_JOBSLOT PARALLEL_PID PARALLEL_SSHLOGIN PARALLEL_SSHHOST MY_SLOT PWD; do
+		grep -q "^$name=" env || fail "$name is not there"
+	done
+}
+
 @test "the pool goes on after a failure" {
 	run_fairpar 1 -k 'test {} != 2 && echo {}' ::: 1 2 3
 	assert_lines 1 3

@@ -143,7 +143,7 @@ void job_spec_add_variable(struct buf *vars, const struct variable *variable, co
 	buf_addc(vars, '\0');
 }
 
-size_t job_spec_add_item(struct buf *vars, const struct record *record) {
+void job_spec_add_item(struct buf *vars, const struct record *record) {
 	const char *at = record->args;
 	buf_adds(vars, "FAIRPAR_ITEM=");
 	for (uint32_t i = 0; i < record->nargs; ++i, at += strlen(at) + 1) {
@@ -157,7 +157,6 @@ size_t job_spec_add_item(struct buf *vars, const struct record *record) {
 		buf_adds(vars, at);
 		buf_addc(vars, '\0');
 	}
-	return 1 + record->nargs;
 }
 
 // The directory of this process, by the name that the shell has for it, which may lead over symbolic links.

@@ -76,8 +76,8 @@ char *job_spec_shell(const char *shell, bool has_items, const char **ret_error);
 void job_spec_add_variable(struct buf *vars, const struct variable *variable, const struct expansion *x);
 
 // Appends FAIRPAR_ITEM, the record's arguments joined by blanks, as by {}; and FAIRPAR_ITEM_1 and so on, one argument each; a NUL
-// behind each variable. Returns the number of variables.
-size_t job_spec_add_item(struct buf *vars, const struct record *record);
+// behind each variable.
+void job_spec_add_item(struct buf *vars, const struct record *record);
 
 void job_spec_fini(struct job_spec *spec);
 void job_spec_free(struct job_spec *spec); // the same, and its memory; or NULL

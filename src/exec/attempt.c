@@ -44,8 +44,6 @@ enum { LOSSES_ALONE = 2 }; // after which a job that was lost with its machine h
 
 enum { UNREACHABLE = 255 }; // exit code of a job whose machine cannot be reached, as ssh has it
 
-enum { NVARS = 14 }; // set for each job, see build_vars()
-
 static void add_number(struct buf *buf, const char *name, uint64_t value) {
 	char digits[20];
 	size_t n = sizeof(digits);
@@ -129,14 +127,17 @@ static void build_env(struct worker_state *state, const struct job *job, const s
 	if (spec->start && state->context && state->context->cwd) {
 		add_dir(vars, spec, state->context->cwd);
 	}
-	size_t nitem = attempt->template && template_names_item(attempt->template) ? job_spec_add_item(vars, &job->record) : 0;
-	grow_array(&state->env, &state->env_cap, spec->nenv + spec->nvars + NVARS + nitem + 1, sizeof(*state->env));
-	memcpy(state->env, spec->env, spec->nenv * sizeof(*state->env));
-	char **env = state->env + spec->nenv;
-	for (const char *at = vars->data; at < vars->data + vars->len; at += strlen(at) + 1) {
-		*env++ = (char *)at;
+	if (attempt->template && template_names_item(attempt->template)) {
+		job_spec_add_item(vars, &job->record);
 	}
-	*env = NULL;
+	size_t n = spec->nenv;
+	grow_array(&state->env, &state->env_cap, n + 1, sizeof(*state->env));
+	memcpy(state->env, spec->env, n * sizeof(*state->env));
+	for (char *at = vars->data; at < vars->data + vars->len; at += strlen(at) + 1) {
+		state->env[n++] = at;
+		grow_array(&state->env, &state->env_cap, n + 1, sizeof(*state->env));
+	}
+	state->env[n] = NULL;
 }
 
 // ---- the attempt ----

@@ -101,6 +101,27 @@ load helper
 	assert_lines ""
 }
 
+@test "a shell that vanishes before its batch begins fails that batch, and the rest runs" {
+	cp "$(type -P dash || type -P sh)" own-shell
+	cat >m.yaml <<-'EOF'
+		version: 1
+		batches:
+		  first:
+		    run: rm own-shell
+		  second:
+		    needs: first
+		    shell: ./own-shell
+		    run: echo second
+		  third:
+		    run: echo third
+	EOF
+	run_fairpar any -f m.yaml </dev/null
+	assert_eq "$status" 1
+	assert_lines third
+	assert_contains "$stderr" "batch 'second': shell: './own-shell': No such file or directory"
+	assert_contains "$stderr" "could not begin"
+}
+
 @test "a command line beyond the system's limit fails alone" {
 	{ echo 1; head -c 200000 /dev/zero | tr '\0' 2; echo; echo 3; } >items
 	run_fairpar 1 -k /bin/echo <items

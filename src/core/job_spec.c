@@ -327,7 +327,10 @@ int job_spec_from_job(struct job_spec *ret_spec, const struct options *options, 
 	if (!parse.split) {
 		const char *error;
 		ret_spec->by.shell = ret_spec->shell = job_spec_shell(job->shell, texts->templates, &error);
-		verify(ret_spec->shell); // it was there when the run began
+		if (!ret_spec->shell) { // dag_check() has found it, but that may be long ago
+			diag_error("batch '%s': shell: '%s': %s", text_shows(texts->batch->name), text_shows(job->shell ? job->shell : "/bin/sh"), error);
+			parse.failed = true;
+		}
 	}
 	struct manifest_pair *pairs;
 	size_t npairs = manifest_env_pairs(job->env, &pairs);

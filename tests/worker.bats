@@ -206,6 +206,17 @@ talk() {
 	assert_contains "$stderr" 'it is no fairpar'
 }
 
+@test "a job that the worker does not understand ends the connection, and the worker" {
+	talk <<-'EOF'
+		w.run(1, "exec sleep 1000")
+		w.until("started")
+		w.run(2, "echo never", unknown="1")
+		assert w.read() == ["end"]
+		assert w.process.wait(30) == 255
+	EOF
+	assert_contains "$stderr" 'a field of the job is not known'
+}
+
 @test "a job more than there are slots is taken: the run counts them" {
 	talk <<-'EOF'
 		for job in (1, 2, 3):

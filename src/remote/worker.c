@@ -448,6 +448,7 @@ static void on_run(void *arg, uint64_t number, const char *bytes, size_t n) {
 	}
 	if (payload_read(&payload, bytes, n, &why) != 0) {
 		payload_fini(&payload);
+		worker_end_refuse(worker->end, number, why); // the worker ends only when the channel has no job left
 		channel_break(&worker->end->channel, why);
 		return;
 	}

@@ -304,6 +304,14 @@ JOB
 	assert_lines "1" "$PWD"
 }
 
+@test "--launch runs jobs also where the working directory was deleted" {
+	mkdir gone
+	cd gone
+	rmdir ../gone
+	run_fairpar --launch 'env X=1 {}' /bin/echo ::: x </dev/null
+	assert_lines x
+}
+
 @test "a line that gets no thread is an error before anything runs" {
 	use_faults
 	for n in 1 2; do

@@ -64,7 +64,7 @@ struct hosts_binding {
 struct hosts {
 	const struct options *options;
 	const struct context *context; // of the run
-	char *cwd;                   // where fairpar was started
+	char *cwd;                   // where fairpar was started; NULL: that directory was deleted
 	const char *dot;             // the same relative to $HOME if it is below; points into cwd
 	char **env;                  // of launchers; array owned
 	struct context *prompt_context; // of launchers that may prompt on the terminal: they ignore its signals, which this process answers

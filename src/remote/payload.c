@@ -73,7 +73,10 @@ static void add_limit(struct buf *buf, unsigned resource, const struct rlimit *l
 }
 
 static void add_place(struct buf *buf, const struct context *job, const char *cwd) {
-	add(buf, DIR_, job->cwd ? job->cwd : cwd);
+	const char *dir = job->cwd ? job->cwd : cwd;
+	if (dir) {
+		add(buf, DIR_, dir);
+	}
 	if (job->umask != (mode_t)-1) {
 		add_number(buf, UMASK, job->umask);
 	}

@@ -21,8 +21,8 @@ struct payload_context {
 	bool makes_dir;       // the worker makes the directory if it is missing
 };
 
-// Appends the payload for the attempt. `cwd`: the job's directory with copies_context, if config->context has none. `has_input`: in and eof
-// frames follow.
+// Appends the payload for the attempt. `cwd`: the job's directory with copies_context, if config->context has none; NULL: the worker's
+// directory. `has_input`: the attempt has a standard input, so `in` frames and an `eof` frame follow.
 void payload_write(struct buf *buf, const struct child_config *config, const struct payload_context *context, const char *cwd, bool has_input);
 
 // A growing array of strings with NULL at its end; zeroed at first, freed by free(at).

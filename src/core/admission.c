@@ -338,18 +338,17 @@ static void reread_jobs(struct admission *admission) {
 	mutex_lock(&admission->slots_lock);
 	bool changed = slots_watch_changed(&admission->jobs_file);
 	mutex_unlock(&admission->slots_lock);
-	unsigned long nofile = limits_for_jobs(run->options, run->nofile);
 	unsigned slots;
 	char *error;
 	if (!changed || run->leases || run->jobserver) { // else the slots are not only this run's
 		return;
 	}
-	if (slots_parse(admission->jobs, nofile, &slots, &error) != 0) {
+	if (slots_parse(admission->jobs, limits_job_fds(run->options, run->nofile), &slots, &error) != 0) {
 		diag_warn("%s; the number of jobs stays as it is", error);
 		free(error);
 		return;
 	}
-	unsigned limit = slots_limit(nofile);
+	unsigned limit = limits_slots_by_fds(run->options, run->nofile);
 	slots = slots < limit ? slots : limit;
 	start_order_reserve(run->start_order, slots, 0);
 	pool_set_slots(run->pool, slots);

@@ -6,6 +6,7 @@
 #include "base/diag.h"
 #include "base/io.h"
 #include "base/sync.h"
+#include "slots/slots.h"
 
 #include <fcntl.h>
 #include <sys/resource.h>
@@ -17,11 +18,12 @@ enum {
 	FDS_BLOCKS = 4,       // of --pipe: two blocks, and a pipe
 	FDS_RESULTS = 2,
 	FDS_NAME = 2,         // of --run: its socket and its lock
-	TASKS_FEW = 512,      // a higher limit of processes is not taken for a tight one
-	FDS_FEW = 256,        // more than this, and nobody has so many open that it could matter
+	TASKS_TESTED = 512,   // a limit of more processes than these is not tested: it is taken to allow all slots
+	FDS_OPEN_MAX = 256,   // more descriptors than these are not taken to be open before the run
 };
 
-static unsigned long count_needed(const struct options *options) {
+// Returns how many descriptors the run needs with one job at a time.
+static unsigned long count_fds(const struct options *options) {
 	unsigned long needed = FDS_ONE_JOB + options->nbatch_files;
 	const bool files[] = {
 		options->joblog, options->log, options->trace_service, options_want_pictures(options), options->tty || options->interactive,
@@ -35,8 +37,8 @@ static unsigned long count_needed(const struct options *options) {
 }
 
 int limits_check(const struct options *options, unsigned long nofile) {
-	unsigned long needed = count_needed(options);
-	if (nofile >= needed + FDS_FEW) {
+	unsigned long needed = count_fds(options);
+	if (nofile >= needed + FDS_OPEN_MAX) {
 		return 0;
 	}
 	unsigned long left = fds_count_free((unsigned)needed);
@@ -44,32 +46,32 @@ int limits_check(const struct options *options, unsigned long nofile) {
 		return 0;
 	}
 	unsigned long enough = nofile;
-	for (; left < needed; ++enough) { // what was opened before the limit was lowered is in the way
+	for (; left < needed; ++enough) { // a number above the limit may be taken: opened before the limit was lowered
 		left += fcntl((int)enough, F_GETFD) < 0;
 	}
 	return diag_error("a limit of %lu descriptors leaves no room for a job: it must be %lu or more, by ulimit -n", nofile, enough);
 }
 
-// Waits until who counts unlocks what it holds.
-static void *take_room(void *lock) {
+// A thread that counts against RLIMIT_NPROC until limits_slots_by_processes() gives back the lock.
+static void *occupy_task(void *lock) {
 	mutex_lock(lock);
 	mutex_unlock(lock);
 	return NULL;
 }
 
-unsigned limits_for_processes(unsigned slots, unsigned tasks, bool *ret_spare) {
+unsigned limits_slots_by_processes(unsigned slots, unsigned tasks, bool *ret_has_guardian) {
 	struct rlimit limit;
-	*ret_spare = true;
-	if (getrlimit(RLIMIT_NPROC, &limit) != 0 || limit.rlim_cur > TASKS_FEW) {
+	*ret_has_guardian = true;
+	if (getrlimit(RLIMIT_NPROC, &limit) != 0 || limit.rlim_cur > TASKS_TESTED) {
 		return slots;
 	}
-	// tried out: the limit is over all processes of the user, of which not all can be seen
-	unsigned want = slots < TASKS_FEW / tasks ? slots * tasks + 1 : TASKS_FEW, n = 0;
+	// started, not computed: the limit counts all processes of the user, and not all of them can be seen from here
+	unsigned want = slots < TASKS_TESTED / tasks ? slots * tasks + 1 : TASKS_TESTED, n = 0;
 	thread *threads = xcalloc(want, sizeof(*threads));
 	mutex lock;
 	mutex_init(&lock, LOCK_LIMITS);
 	mutex_lock(&lock);
-	while (n < want && thread_start(&threads[n], take_room, &lock, 0) == 0) {
+	while (n < want && thread_start(&threads[n], occupy_task, &lock, 0) == 0) {
 		++n;
 	}
 	mutex_unlock(&lock);
@@ -80,10 +82,14 @@ unsigned limits_for_processes(unsigned slots, unsigned tasks, bool *ret_spare) {
 	free(threads);
 	unsigned fit = n / tasks > 0 ? n / tasks : 1;
 	fit = fit < slots ? fit : slots;
-	*ret_spare = n > fit * LIMITS_TASKS;
+	*ret_has_guardian = n > fit * LIMITS_TASKS;
 	return fit;
 }
 
-unsigned long limits_for_jobs(const struct options *options, unsigned long nofile) {
+unsigned long limits_job_fds(const struct options *options, unsigned long nofile) {
 	return nofile > options->nbatch_files ? nofile - options->nbatch_files : 0;
+}
+
+unsigned limits_slots_by_fds(const struct options *options, unsigned long nofile) {
+	return slots_limit(limits_job_fds(options, nofile));
 }

@@ -17,7 +17,6 @@
 #include "record/result_files.h"
 #include "remote/sshlogin.h"
 #include "shell/shell.h"
-#include "slots/slots.h"
 #include "template/command.h"
 
 #include <errno.h>
@@ -360,7 +359,7 @@ static struct pipe_config pipe_config(struct run *run) {
 	return (struct pipe_config){
 		.options = run->options,
 		.slots = run->slots,
-		.slots_by_fds = run->slots == slots_limit(limits_for_jobs(run->options, run->nofile)),
+		.slots_by_fds = run->slots == limits_slots_by_fds(run->options, run->nofile),
 		.nofile = run->nofile,
 		.temp_dir = run->temp_dir,
 		.wake_fd = run->wake_fd,

@@ -14,6 +14,7 @@
 #include "process/plain_child.h"
 #include "process/signals.h"
 #include "sharing/jobserver_server.h"
+#include "sharing/jobserver_slots.h"
 #include "sharing/jobserver_spare.h"
 #include "sharing/pool_client.h"
 #include "shell/shell.h"
@@ -29,7 +30,7 @@ enum { EXIT_CANNOT_RUN = 126, EXIT_NOT_FOUND = 127 }; // as env(1)
 
 // ---- waiting ----
 
-// The line for a terminal while the command waits; shown in the foreground only.
+// Draws the place in the pool's line on the terminal. It is shown only while this process is in the foreground.
 static void show_place(const struct options *options, const struct client_event *event) {
 	struct winsize size = {0};
 	(void)ioctl(STDERR_FILENO, TIOCGWINSZ, &size);
@@ -40,7 +41,7 @@ static void show_place(const struct options *options, const struct client_event 
 	(void)screen_draw(NULL, buf_str(&line), 1);
 }
 
-// A signal while it waits ends it: nothing has been started, and the place is given up.
+// Answers the signals that come while the command waits for a slot. One that ends a run ends this process: nothing was started.
 static void answer_signals(struct client *client, int signal_fd) {
 	int signal;
 	while ((signal = signals_next(signal_fd)) != 0) {
@@ -56,7 +57,8 @@ static void answer_signals(struct client *client, int signal_fd) {
 	}
 }
 
-// Waits for a lease that may be used: *ret_lease, a CLIENT_GRANTED. Returns false if the server was lost, after a warning.
+// Waits until the pool grants a lease, which is *ret_lease (of type CLIENT_GRANTED). Returns false if the server was lost, after a
+// warning.
 static bool await_lease(struct client *client, const struct options *options, int signal_fd, struct client_event *ret_lease) {
 	for (;;) {
 		struct client_event event;
@@ -82,7 +84,8 @@ static bool await_lease(struct client *client, const struct options *options, in
 
 // ---- the command ----
 
-// The command has the signals of the terminal itself; others are handed on. Who is stopped holds no spare slots.
+// Hands signals on to the command, but for those that were typed at the terminal: these it gets by itself. A stop gives the spare
+// slots back.
 static void hand_on_signals(const struct plain_child *child, struct jobserver_spare *spare, int signal_fd) {
 	int signal;
 	while ((signal = signals_next(signal_fd)) != 0) {
@@ -99,7 +102,8 @@ static void hand_on_signals(const struct plain_child *child, struct jobserver_sp
 	}
 }
 
-// Where the number of the pool's slots is found, its server asks what the command does. What that runs on spare slots counts there.
+// Answers the server of a pool whose number of slots is found by measuring (-j auto): sends how busy the command is. With `spares` no
+// more than `width` processors count, for what runs on spare slots is counted with those.
 static void send_observation(struct client *client, const struct plain_child *child, uint32_t width, bool spares, struct activity *activity) {
 	uint64_t used = thread_cpu_ns();
 	unsigned alive;
@@ -112,7 +116,7 @@ static void send_observation(struct client *client, const struct plain_child *ch
 	});
 }
 
-// Until the command has ended. A server that dies meanwhile has a successor that is told of the lease.
+// Answers signals and the server until the command has ended. If the server dies, the client reports the lease to the next one.
 static void attend(struct client *client, const struct plain_child *child, uint32_t width, struct jobserver_spare *spare, int signal_fd) {
 	struct activity activity = {.n = 0};
 	struct pollfd polls[] = {
@@ -138,13 +142,14 @@ static void attend(struct client *client, const struct plain_child *child, uint3
 	}
 }
 
+// Prints why the program could not be started. Returns the exit status.
 static int report_start(const char *program, const struct spawn_error *error) {
 	diag_error("cannot start '%s': %s: %s", text_shows(program), spawn_step_name(error->step), strerror(error->error));
 	return error->step != SPAWN_EXEC ? EXIT_TROUBLE : error->error == ENOENT ? EXIT_NOT_FOUND : EXIT_CANNOT_RUN;
 }
 
-// Runs the command, on the lease if there is a client, with spare slots if there are. Returns its exit status, and
-// *ret_signal: what has ended it, or 0.
+// Runs the command: on the lease if `client` is not NULL, and with spare slots if `spare` is not NULL. Returns its exit status, and
+// *ret_signal: the signal that has ended it, or 0.
 static int run_command(struct client *client, const struct options *options, struct context *context, const struct client_event *lease,
                        struct jobserver_spare *spare, int signal_fd, int *ret_signal) {
 	*ret_signal = 0;
@@ -171,23 +176,23 @@ static int run_command(struct client *client, const struct options *options, str
 	return plain_child_wait(&child, ret_signal);
 }
 
-static void tell_command(struct context *context, const char *pool, struct lease_id id) {
-	const char *level = getenv("MAKELEVEL");
+// Sets the variables by which a fairpar in the command finds the pool and the lease.
+static void set_lease_env(struct context *context, const char *pool, struct lease_id id) {
 	FP_CLEANUP(buf_fini) struct buf lease = BUF_INIT;
 	pool_client_add_lease(&lease, pool, id);
 	context_set_env(context, "FAIRPAR_LEASE", buf_str(&lease));
 	context_set_env(context, "FAIRPAR_POOL", pool);
-	context_set_env(context, "FAIRPAR_MAKELEVEL", level ? level : "0");
+	jobserver_slots_mark_level(context);
 }
 
-// On the lease, with --jobserver if that is asked for: the command itself has one of its slots, and the others are tokens as
-// long as it runs.
+// Runs the command on the lease. With --jobserver the command itself has one slot of the lease, and the others are tokens of a
+// jobserver as long as it runs. Returns the exit status; or dies by the signal that ended the command.
 static int run_on_lease(struct client *client, const struct options *options, struct context *context, const struct client_event *lease,
                         int signal_fd) {
 	struct jobserver jobserver;
 	struct jobserver_spare *spare = NULL;
 	int signal;
-	tell_command(context, options->pool.name, lease->id);
+	set_lease_env(context, options->pool.name, lease->id);
 	if (options->pool.jobserver) {
 		if (jobserver_server_open(options, context, tmpfile_dir("/tmp"), &jobserver) != 0) {
 			return EXIT_TROUBLE;
@@ -209,6 +214,7 @@ static int run_on_lease(struct client *client, const struct options *options, st
 	return status;
 }
 
+// --single: waits for a slot, and runs the command; without a client it runs at once. Returns the exit status.
 static int run_single(struct client *client, const struct options *options, struct context *context) {
 	int signal_fd = signals_open();
 	if (signal_fd < 0) {
@@ -247,7 +253,7 @@ struct client_line {
 	int lens[3];
 };
 
-// Reads a line of the report; moves *at behind it. False at the end.
+// Parses the line of the server's report at *at, and moves *at behind it. Returns false at the end.
 static bool next_line(const char **at, struct client_line *ret_line) {
 	const char *end = strchr(*at, '\n');
 	int n = 0;
@@ -310,6 +316,7 @@ static void add_json_status(struct buf *out, const char *pool, const struct clie
 	buf_adds(out, "]}\n");
 }
 
+// --status: prints what the server reports; without a client, a pool without slots. Returns the exit status.
 static int show_status(struct client *client, const struct options *options) {
 	FP_CLEANUP(buf_fini) struct buf out = BUF_INIT;
 	struct client_event report = {.text = ""};

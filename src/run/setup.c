@@ -1,8 +1,8 @@
-// Puts a run together: what is opened, in the order that one needs the other, with the pool and the writer, and what these call
-// back. run_end() closes it.
+// Opens the parts of a run, in the order in which they need each other, and has the call-backs of its pool and of its writer.
+// run_end() closes the parts.
 //
-// The calls come from any thread, without the locks of who calls. What concerns the whole run is left in flags for the
-// event loop, which is woken.
+// The call-backs come on any thread, and without a lock of the pool or the writer unless they say so. What concerns the whole
+// run they leave in a flag for the event loop, and wake that.
 
 #include "run/run.h"
 
@@ -49,7 +49,7 @@ enum {
 	WORKER_STACK = 256 * 1024,     // a slot is a thread: small stacks (DESIGN §15)
 };
 
-// ---- what the parts are opened by ----
+// ---- the parts ----
 
 static void warn_of_limit(const struct run *run, const char *jobs, unsigned limit) {
 	diag_warn("-j %s: %lu descriptors are enough for %u job%s at once", jobs, run->nofile, limit, limit == 1 ? "" : "s");
@@ -75,21 +75,21 @@ static int open_manifest(struct run *run, struct options *options) {
 	return dag_check_files(run);
 }
 
-// By -j auto. Returns 0, or -1 after a message.
-static int open_auto_slots(struct run *run, const char *jobs, unsigned long nofile, unsigned *ret_slots, bool *ret_guarded) {
+// Sets *ret_slots to the slots that the run begins with by -j auto. Returns 0, or -1 after a message.
+static int open_auto_slots(struct run *run, const char *jobs, unsigned *ret_slots, bool *ret_has_guardian) {
 	struct slots_bounds bounds;
 	char *error;
-	if (slots_auto_parse("--jobs", jobs, slots_limit(nofile), &bounds, &error) != 0) {
+	unsigned limit = limits_slots_by_fds(run->options, run->nofile);
+	if (slots_auto_parse("--jobs", jobs, limit, &bounds, &error) != 0) {
 		return diag_error_free(error);
 	}
-	unsigned limit = slots_limit(nofile);
 	if (bounds.most > limit) {
 		warn_of_limit(run, jobs, limit);
 		bounds.most = limit;
 	}
-	bounds.most = limits_for_processes(bounds.most, LIMITS_TASKS_AUTO, ret_guarded);
+	bounds.most = limits_slots_by_processes(bounds.most, LIMITS_TASKS_AUTO, ret_has_guardian);
 	bounds.least = bounds.least < bounds.most ? bounds.least : bounds.most;
-	if (run->options->pipe != PIPE_NOT) { // there are blocks for as many jobs
+	if (run->options->pipe != PIPE_NOT) { // blockfeed_open() has no blocks for more jobs than it begins with
 		unsigned cpus = slots_usable_cpus();
 		bounds.most = bounds.least > cpus ? bounds.least : bounds.most < cpus ? bounds.most : cpus;
 	}
@@ -97,36 +97,37 @@ static int open_auto_slots(struct run *run, const char *jobs, unsigned long nofi
 	return 0;
 }
 
-// The number of slots by -j, within the descriptors there are, and whether there is room for the guardian. Returns 0, or -1 after a message.
-static int count_slots(struct run *run, unsigned *ret_slots, bool *ret_guarded) {
+// Sets *ret_slots to the number of slots by -j, as far as descriptors and processes allow it, and *ret_has_guardian to whether they
+// allow a guardian. Returns 0, or -1 after a message.
+static int count_slots(struct run *run, unsigned *ret_slots, bool *ret_has_guardian) {
 	const char *most = run->options->tee ? "0" : "100%"; // --tee: all at once, as in GNU parallel
 	const char *given = run->manifest && run->manifest->slots ? run->manifest->slots : most;
 	const char *jobs = run->options->jobs ? run->options->jobs : given;
-	unsigned long nofile = limits_for_jobs(run->options, run->nofile);
 	char *error;
-	if (admission_open(run, jobs) != 0) { // it may be a file, which is not to change between two looks
+	if (admission_open(run, jobs) != 0) { // first: if -j names a file, a change after slots_parse() must not be missed
 		return -1;
 	}
 	if (slots_is_auto(jobs)) {
-		return open_auto_slots(run, jobs, nofile, ret_slots, ret_guarded);
+		return open_auto_slots(run, jobs, ret_slots, ret_has_guardian);
 	}
-	if (slots_parse(jobs, nofile, ret_slots, &error) != 0) {
+	if (slots_parse(jobs, limits_job_fds(run->options, run->nofile), ret_slots, &error) != 0) {
 		return diag_error_free(error);
 	}
-	unsigned limit = slots_limit(nofile);
+	unsigned limit = limits_slots_by_fds(run->options, run->nofile);
 	if (*ret_slots > limit) {
 		warn_of_limit(run, jobs, limit);
 		*ret_slots = limit;
 	}
-	*ret_slots = limits_for_processes(*ret_slots, LIMITS_TASKS, ret_guarded);
+	*ret_slots = limits_slots_by_processes(*ret_slots, LIMITS_TASKS, ret_has_guardian);
 	return 0;
 }
 
-// Slots that the run may have where others know how many there are: as many as they say, or, if they do not (0), as can be.
-static unsigned count_most(const struct run *run, unsigned said) {
-	bool guarded;
-	unsigned limit = slots_limit(limits_for_jobs(run->options, run->nofile)), most = limit < TOKENS_MOST ? limit : TOKENS_MOST;
-	return limits_for_processes(said > 0 && said < most ? said : most, LIMITS_TASKS, &guarded);
+// Returns how many slots the run may use of a jobserver or a pool that has `there` slots; 0: it does not say how many.
+static unsigned limit_shared_slots(const struct run *run, unsigned there) {
+	bool has_guardian;
+	unsigned limit = limits_slots_by_fds(run->options, run->nofile);
+	unsigned most = limit < TOKENS_MOST ? limit : TOKENS_MOST;
+	return limits_slots_by_processes(there > 0 && there < most ? there : most, LIMITS_TASKS, &has_guardian);
 }
 
 // The first batch whose jobs take several slots, or NULL.
@@ -139,8 +140,8 @@ static const struct manifest_batch *wide_batch(const struct manifest *manifest) 
 	return NULL;
 }
 
-// The slots are those of a pool, of the fairpar that this one runs in, or of make's jobserver, and -j is how many of them at most.
-// Returns 0, or -1 after a message.
+// Connects to the pool of --pool, to the fairpar in whose job this one runs, or to make's jobserver, if there is one: the run uses
+// its slots then, and -j limits how many. Returns 0, or -1 after a message.
 static int open_leases(struct run *run) {
 	const struct options *options = run->options;
 	if (options->dry_run || options->sem.is_on || run->hosts) {
@@ -154,15 +155,20 @@ static int open_leases(struct run *run) {
 		jobserver_slots_hide(run->context);
 	}
 	char *why;
-	unsigned slots = options->jobs || (run->manifest && run->manifest->slots) ? auto_slots_bounds(run).most : 0, most;
-	slots = run_is_serial(run) ? 1 : slots == 0 && options->pool.name ? count_most(run, 0) : slots;
+	bool is_limited = options->jobs || (run->manifest && run->manifest->slots);
+	unsigned slots = is_limited ? auto_slots_bounds(run).most : 0, most;
+	if (run_is_serial(run)) {
+		slots = 1;
+	} else if (slots == 0 && options->pool.name) {
+		slots = limit_shared_slots(run, 0);
+	}
 	enum jobserver_found found = jobserver_slots_connect(options, &most, &run->jobserver, &why);
 	if (found == JOBSERVER_CLIENT) {
 		free(why);
-		unsigned there = count_most(run, most);
+		unsigned there = limit_shared_slots(run, most);
 		run->slots = slots > 0 && slots < there ? slots : there;
 		run->slots_unknown = most == 0 && run->slots == there;
-		auto_slots_close(run); // how many there are is decided there
+		auto_slots_close(run); // the jobserver decides how many there are
 		return 0;
 	}
 	int result = leases_open(options, run->context, &slots, &most, &run->leases);
@@ -182,7 +188,7 @@ static int open_leases(struct run *run) {
 	return result;
 }
 
-// The slots are those of several machines. Returns 0, or -1 after a message.
+// Opens the machines of -S, whose slots the run uses then. Returns 0, or -1 after a message.
 static int open_hosts(struct run *run) {
 	const struct options *options = run->options;
 	if (options->dry_run) {
@@ -198,7 +204,8 @@ static int open_hosts(struct run *run) {
 	return 0;
 }
 
-// --jobserver: slots for the tools in jobs. Who has a jobserver already hands that one on. Returns 0, or -1 after a message.
+// --jobserver: serves slots to the tools in jobs. A run that is a client of make's jobserver passes that on instead. Returns 0, or -1
+// after a message.
 static int open_jobserver(struct run *run) {
 	const struct options *options = run->options;
 	if (!options->pool.jobserver || options->dry_run || options->sem.is_on || run->jobserver) {
@@ -212,8 +219,8 @@ static int open_jobserver(struct run *run) {
 	return run->jobserver ? 0 : -1;
 }
 
-// Where spilled items and held output go. A TMPDIR that is no use would hold jobs up only much later. Returns 0, or -1
-// after a message.
+// Sets run->temp_dir, where spilled items and held output go. A TMPDIR that cannot be used is reported here, for jobs would meet
+// it only much later. Returns 0, or -1 after a message.
 static int choose_temp_dir(struct run *run) {
 	const char *given = run->options->tmpdir;
 	if (given && access(given, W_OK | X_OK) != 0) {
@@ -234,7 +241,7 @@ static int choose_temp_dir(struct run *run) {
 	return 0;
 }
 
-// All subscribers, before anything can be published. Returns 0, or -1 after a message.
+// Opens all subscribers but the status line, which status_display_open() has opened. Returns 0, or -1 after a message.
 static int open_subscribers(struct run *run) {
 	end_summary_open(run);
 	if (run->options->dry_run) {
@@ -244,8 +251,8 @@ static int open_subscribers(struct run *run) {
 	return log_sink_subscribe(run, options_want_pictures(run->options));
 }
 
-// What the event loop sleeps on. Returns 0, or -1 after a message.
-static int open_wake_ups(struct run *run) {
+// Opens the descriptors that wake the event loop: for signals, and for run_wake(). Returns 0, or -1 after a message.
+static int open_wakeups(struct run *run) {
 	run->signal_fd = signals_open();
 	if (run->signal_fd < 0 || (run->options->tty && signals_add(run->signal_fd, SIGCHLD) != 0)) {
 		return diag_error("cannot set up signals: signalfd: %s", strerror(errno));
@@ -289,7 +296,7 @@ static void on_removed(void *arg, struct queue *queue, uint64_t submitted FP_UNU
 	publish_longest_wait(batch, queue_longest_wait(queue));
 	hosts_forget_queue(batch->binding);
 	batch_retire(batch);
-	if (node) { // behind the above, so that its end is told before others begin
+	if (node) { // last: the end of this batch is published before others begin
 		dag_node_ended(node);
 	} else if (publish_is_on(run)) {
 		run_wake(run);
@@ -305,7 +312,7 @@ static void on_worker_started(void *arg, struct worker *worker) {
 
 static void on_dispatch(void *arg, const struct service *service) {
 	struct run *run = arg;
-	if (service->source != SOURCE_PACKED) { // those have their place with the one that took them along
+	if (service->source != SOURCE_PACKED) { // a packed one has the place of the item that it is packed with
 		start_order_add(run->start_order, service->slot);
 	}
 	if (!run->trace) {
@@ -326,7 +333,7 @@ static void on_dispatch(void *arg, const struct service *service) {
 		.virt = service->virt,
 		.lag = service->lag,
 	};
-	trace_add(run->trace, &line); // run_item() wakes who writes it
+	trace_add(run->trace, &line); // run_item() wakes the event loop, which writes it
 }
 
 static void on_reserving(void *arg, struct queue *queue, uint64_t id, unsigned width) {
@@ -385,8 +392,8 @@ static void on_pool_trouble(void *arg, const char *what, int error) {
 	}
 }
 
-// A pool of that many slots by the options and the manifest, which has not started. Behind whatever its calls go to:
-// nodes and feeds come later, but before its start.
+// Makes a pool of `slots` slots, which pool_start() starts later. All that its call-backs use is open by now, but for the nodes of
+// a manifest and the feeds: these are made before the start.
 static struct pool *make_pool(struct run *run, unsigned slots) {
 	const struct options *options = run->options;
 	struct pool_config config = {
@@ -415,7 +422,7 @@ static struct pool *make_pool(struct run *run, unsigned slots) {
 			.arg = run,
 		},
 	};
-	// leases come before it is told that there are more
+	// a lease may start a job before auto_slots_set() knows that there are more slots
 	start_order_reserve(run->start_order, run->leases ? auto_slots_bounds(run).most : slots, 0);
 	return pool_create(&config);
 }
@@ -445,7 +452,7 @@ static void on_unread(void *arg, uint64_t bytes) {
 	diag_error("output was not written: nobody reads %s: %" PRIu64 " bytes are lost", result_files_name(run), bytes);
 }
 
-// The writer, or NULL if all jobs write for themselves. Behind result_files_open().
+// Makes the writer. Returns NULL if jobs write to stdout and stderr themselves. After result_files_open().
 static struct writer *make_writer(struct run *run) {
 	const struct options *options = run->options;
 	if (options->output == OUTPUT_UNGROUP && !options->dry_run && !run->manifest) {
@@ -465,12 +472,12 @@ static struct writer *make_writer(struct run *run) {
 	return writer_create(&config);
 }
 
-// What executes attempts: the children, and who stands between. Tells jobs, by the context's environment.
-static void open_executor(struct run *run, bool guarded) {
+// Makes run->executor: the children, behind the executors of hosts/ and sharing/. These put variables into the environment of jobs.
+static void open_executor(struct run *run, bool has_guardian) {
 	const struct options *options = run->options;
 	run->children = children_create(&options->term_seq);
 	children_set_cookie(run->children, run->context);
-	if (!guarded) {
+	if (!has_guardian) {
 		children_forgo_guardian(run->children);
 	}
 	children_set_wake(run->children, wake, run);
@@ -483,15 +490,18 @@ static void open_executor(struct run *run, bool guarded) {
 	if (run->leases) {
 		run->executor = leases_executor(run->leases, &run->executor);
 	}
-	if (!options->dry_run && (run->nested = nested_open(&run->executor, run->slots, auto_slots_bounds(run), /* lends */ !run->leases && !run->hosts, run->context))) {
+	if (!options->dry_run) {
+		bool lends = !run->leases && !run->hosts;
+		run->nested = nested_open(&run->executor, run->slots, auto_slots_bounds(run), lends, run->context);
+	}
+	if (run->nested) {
 		run->executor = nested_executor(run->nested);
 	}
 	if (run->jobserver) {
 		run->executor = jobserver_slots_executor(run->jobserver, &run->executor, run->children);
 	}
-	if (run->leases || run->nested) { // jobs can tell whether make stands between
-		const char *level = getenv("MAKELEVEL");
-		context_set_env(run->context, "FAIRPAR_MAKELEVEL", level ? level : "0");
+	if (run->leases || run->nested) {
+		jobserver_slots_mark_level(run->context);
 	}
 	diag_set_last_words(children_last_words);
 }
@@ -499,13 +509,13 @@ static void open_executor(struct run *run, bool guarded) {
 // ---- the run ----
 
 int setup_open(struct run *run, struct options *options) {
-	bool guarded;
+	bool has_guardian;
 	run->nofile = (unsigned long)context_raise_nofile(run->context);
-	if (limits_check(options, run->nofile) != 0 || pictures_check(options) != 0 || open_wake_ups(run) != 0) {
+	if (limits_check(options, run->nofile) != 0 || pictures_check(options) != 0 || open_wakeups(run) != 0) {
 		return -1;
 	}
-	signals_release(); // what is opened may be a FIFO, whose other end never comes
-	if ((options->manifest && open_manifest(run, options) != 0) || count_slots(run, &run->slots, &guarded) != 0
+	signals_release(); // a file of the options may be a FIFO that nobody opens at its other end
+	if ((options->manifest && open_manifest(run, options) != 0) || count_slots(run, &run->slots, &has_guardian) != 0
 	    || open_hosts(run) != 0 || open_leases(run) != 0) {
 		return -1;
 	}
@@ -515,7 +525,7 @@ int setup_open(struct run *run, struct options *options) {
 	if (choose_temp_dir(run) != 0 || open_jobserver(run) != 0) {
 		return -1;
 	}
-	open_executor(run, guarded);
+	open_executor(run, has_guardian);
 	if (control_open(run) != 0 || result_files_open(run) != 0) {
 		return -1;
 	}

@@ -352,6 +352,10 @@ void jobserver_slots_hide(struct context *context) {
 	}
 }
 
+void jobserver_slots_mark_level(struct context *context) {
+	context_set_env(context, "FAIRPAR_MAKELEVEL", level_of("MAKELEVEL"));
+}
+
 struct jobserver_slots *jobserver_slots_serve(const struct options *options, struct context *context, const char *dir, bool in_pool) {
 	struct jobserver jobserver;
 	if (jobserver_server_open(options, context, dir, &jobserver) != 0) {

@@ -42,6 +42,10 @@ enum jobserver_found jobserver_slots_connect(const struct options *options, unsi
 // jobs do not come from there.
 void jobserver_slots_hide(struct context *context);
 
+// Sets $FAIRPAR_MAKELEVEL to this process's $MAKELEVEL in the environment of jobs: by the two a fairpar in a job sees whether a
+// make runs between this process and itself.
+void jobserver_slots_mark_level(struct context *context);
+
 // Makes a jobserver for the jobs of this run, and names it in the context's environment. Its tokens are slots of the run or, with
 // `in_pool`, spare slots of the pool that the options name. `dir`: the directory of its FIFO. Returns it, and the caller calls
 // jobserver_slots_close(); or NULL after a message.

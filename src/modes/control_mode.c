@@ -21,7 +21,8 @@ enum { READ_SIZE = 64 * 1024, ANSWER_TIMEOUT_MS = 2000 };
 
 // ---- the run ----
 
-// The run in whose job this process is: its socket as *ret_socket, "" if there is none, and who asks.
+// Finds the run in whose job this process is, by its environment. Appends the name of its socket to *ret_socket, or nothing if there
+// is no such run. Returns the number and the nonce of the attempt that this process belongs to.
 static struct lease_id find_own(struct buf *ret_socket) {
 	const char *control = getenv("FAIRPAR_CONTROL"), *value = control && control[0] ? control : getenv("FAIRPAR_SOCK");
 	struct lease_id id = {0};
@@ -29,59 +30,59 @@ static struct lease_id find_own(struct buf *ret_socket) {
 	return id;
 }
 
-static int connect_by_name(const char *name, struct buf *error) {
-	struct pool_place place;
-	FP_CLEANUP(buf_fini) struct buf file = BUF_INIT;
-	int fd = -1;
-	buf_printf(&file, "run+%s", name);
-	if (place_open(&place, buf_str(&file), error) == 0) {
-		do {
-			fd = place_connect(&place);
-		} while (fd < 0 && errno == EAGAIN); // it is stopped, and many wait to be heard
-		int why = errno;
-		place_fini(&place);
-		errno = why;
+// Connects to the run of that name, or with NULL to the run that listens on `socket`. Returns the descriptor; or -1 with a message
+// in *error, or with errno.
+static int connect_to(const char *name, const char *socket, struct buf *error) {
+	struct pool_place place = {.dir = NULL};
+	if (name) {
+		FP_CLEANUP(buf_fini) struct buf file = BUF_INIT;
+		buf_printf(&file, "run+%s", name);
+		if (place_open(&place, buf_str(&file), error) != 0) {
+			return -1;
+		}
 	}
-	return fd;
-}
-
-static int connect_own(const char *socket) {
 	int fd;
 	do {
-		fd = abstract_connect(socket);
-	} while (fd < 0 && errno == EAGAIN);
+		fd = name ? place_connect(&place) : abstract_connect(socket);
+	} while (fd < 0 && errno == EAGAIN); // the run is stopped or busy, and its backlog was full for the timeout of these calls
+	int why = errno;
+	place_fini(&place);
+	errno = why;
 	return fd;
 }
 
-// A job on another machine has no way to its run.
+// True in a job on another machine than its run: it cannot connect to that.
 static bool is_elsewhere(void) {
 	const char *login = getenv("PARALLEL_SSHLOGIN");
 	return login && *login && strcmp(login, ":") != 0;
 }
 
-// Connects to the run that is meant. Returns the descriptor, or -1 after a message.
+// Connects to the run of --run, or else to the run in whose job this process is. *ret_id: what find_own() returns. Returns the
+// descriptor, or -1 after a message.
 static int connect_run(const struct options *options, const char *what, struct lease_id *ret_id) {
 	const char *name = options->control.run;
 	FP_CLEANUP(buf_fini) struct buf socket = BUF_INIT, error = BUF_INIT;
 	*ret_id = find_own(&socket);
-	int fd = -1;
-	if (name || socket.len > 0) {
-		fd = name ? connect_by_name(name, &error) : connect_own(buf_str(&socket));
-		bool is_gone = errno == ENOENT || errno == ECONNREFUSED;
-		const char *why = is_gone ? NULL : errno == EPERM ? "it belongs to another user" : strerror(errno);
-		if (fd < 0 && error.len > 0) {
-			diag_error("%s: %s", what, buf_str(&error));
-		} else if (fd < 0 && name) {
-			diag_error(why ? "%s: cannot speak to run %s: %s" : "%s: there is no run %s", what, name, why);
-		} else if (fd < 0) {
-			diag_error(why ? "%s: cannot speak to the run: %s" : "%s: the run has ended", what, why);
-		}
-	} else {
-		diag_error(is_elsewhere() ? "%s: the run is on another machine, and cannot be reached from here%s"
-		                          : "%s speaks to a run: use it in a job of one, or name the run by --run NAME%s", what,
-		           options->control.request == REQUEST_WAIT ? "; where a semaphore is meant, name it with --id" : "");
+	if (!name && socket.len == 0) {
+		return diag_error(is_elsewhere() ? "%s: the run is on another machine, and cannot be reached from here%s"
+		                                 : "%s speaks to a run: use it in a job of one, or name the run by --run NAME%s", what,
+		                  options->control.request == REQUEST_WAIT ? "; where a semaphore is meant, name it with --id" : "");
 	}
-	return fd;
+	int fd = connect_to(name, buf_str(&socket), &error);
+	if (fd >= 0) {
+		return fd;
+	}
+	if (error.len > 0) {
+		return diag_error("%s: %s", what, buf_str(&error));
+	}
+	if (errno == ENOENT || errno == ECONNREFUSED) {
+		return name ? diag_error("%s: there is no run %s", what, name) : diag_error("%s: the run has ended", what);
+	}
+	const char *why = errno == EPERM ? "it belongs to another user" : strerror(errno);
+	if (name) {
+		return diag_error("%s: cannot speak to run %s: %s", what, name, why);
+	}
+	return diag_error("%s: cannot speak to the run: %s", what, why);
 }
 
 // ---- the request ----
@@ -92,7 +93,8 @@ static void add_strings(struct buf *buf, char *const *strings, uint32_t *ret_n) 
 	}
 }
 
-// The job as this process would run it. Returns 0, or -1 after a message.
+// Appends the job of --add as control_write_job() has it: the command, with the directory, environment, umask and limits of this
+// process. Returns 0, or -1 after a message.
 static int write_job(const struct options *options, const struct context *context, struct buf *text) {
 	FP_CLEANUP(buf_fini) struct buf words = BUF_INIT, env = BUF_INIT;
 	FP_CLEANUP(free_later) char *cwd = getcwd(NULL, 0);
@@ -134,6 +136,7 @@ static void write_ids(char *const *words, struct buf *text) {
 	}
 }
 
+// Appends the request of the options, from the attempt `id`. Returns 0, or -1 after a message.
 static int write_request(const struct options *options, const struct context *context, struct lease_id id, struct buf *out) {
 	static const enum control_type types[] = {
 		[REQUEST_ADD] = CONTROL_ADD, [REQUEST_WAIT] = CONTROL_WAIT, [REQUEST_WAIT_ANY] = CONTROL_WAIT,
@@ -158,8 +161,8 @@ static int write_request(const struct options *options, const struct context *co
 
 // ---- the answer ----
 
-// Waits for the answer, whose text is in *in; what should be answered at once says so after a timeout, and goes on waiting.
-// Returns false if the run has ended before it.
+// Reads the answer into *in and waits for all of it: *ret_answer, with *ret_text in *in. If a request that the run answers at once
+// has no answer after a timeout, it says so and goes on waiting. Returns false if the connection ended before.
 static bool await_answer(int fd, const struct options *options, const char *what, struct buf *in, struct frame *ret_answer,
                          const char **ret_text) {
 	const char *name = options->control.run;
@@ -181,9 +184,10 @@ static bool await_answer(int fd, const struct options *options, const char *what
 	return true;
 }
 
-// Prints the ID of a job that `has` become something, which the message says if that cannot be done.
+// Prints the ID of a job. `has`: what has become of the job, for the message if the ID cannot be written. Returns 0, or -1 after that
+// message.
 static int print_id(const char *what, uint64_t id, const char *has) {
-	char line[24];
+	char line[24]; // 20 digits and a newline
 	size_t len = (size_t)snprintf(line, sizeof(line), "%" PRIu64 "\n", id);
 	if (write_all(STDOUT_FILENO, line, len) != 0) {
 		return diag_error("%s: job %" PRIu64 " %s, but its ID cannot be written to stdout: %s", what, id, has, strerror(errno));
@@ -191,8 +195,8 @@ static int print_id(const char *what, uint64_t id, const char *has) {
 	return 0;
 }
 
-// Returns the exit status.
-static int take_answer(const struct options *options, const char *what, const struct frame *answer, const char *text) {
+// Prints what the run has answered. Returns the exit status.
+static int show_answer(const struct options *options, const char *what, const struct frame *answer, const char *text) {
 	bool prints_id = options->control.request == REQUEST_WAIT_ANY;
 	switch (answer->type) {
 	case CONTROL_ADDED: return print_id(what, answer->a, "was added") == 0 ? 0 : EXIT_TROUBLE;
@@ -215,9 +219,9 @@ int control_ask(const struct options *options, const struct context *context) {
 	struct frame answer;
 	int status = EXIT_TROUBLE, fd = connect_run(options, what, &id);
 	if (fd >= 0 && write_request(options, context, id, &out) == 0) {
-		(void)!send_all(fd, out.data, out.len); // what it has answered before its end is worth reading
+		(void)!send_all(fd, out.data, out.len); // if it fails, the run may have answered before it ended
 		if (await_answer(fd, options, what, &in, &answer, &text)) {
-			status = take_answer(options, what, &answer, text);
+			status = show_answer(options, what, &answer, text);
 		} else {
 			diag_error("%s: the run has ended", what);
 		}

@@ -6,27 +6,29 @@
 #include "cli/options.h"
 #include "process/context.h"
 
-// --check and --list: loads options->manifest and does what they ask: nothing more, or a list of the batches asked for on
-// stdout. Prints what is wrong with the manifest, or with the names of batches, on stderr. EXIT_TROUBLE if anything is
-// wrong or could not be written.
+// --check and --list: loads options->manifest, checks it, and with --list prints the batches that the options name on stdout. Prints what
+// is wrong with the manifest, or with the names of batches, on stderr. Returns EXIT_TROUBLE if anything is wrong or could not be
+// written.
 int show_manifest(struct options *options) FP_NODISCARD;
 
-// --from-log: reads options->from_log and writes what is asked for to stdout.
+// --from-log: reads the log options->from_log, prints the summary or --explain to stdout, and writes the pictures of --report and
+// --trace. Returns EXIT_TROUBLE after a message if any of that fails.
 int show_log(const struct options *options);
 
-// A command behind a semaphore: waits for the semaphore and runs the command, or with --wait only waits. In the background 0
-// once the command is being run. Call it before any thread is started.
+// A command behind a semaphore: waits for the semaphore and runs the command, or with --wait only waits. Returns the exit status of the
+// run; if that is in the background, 0 once its process is started. Call it before any thread is started.
 int sem_run(struct options *options, struct context *context);
 
-// --pool with --single or --status. The exit status is that of the command; if a signal ends it, this process ends by
-// that signal, too. Call it before any thread is started.
+// --pool with --single (runs one command in a slot of the pool) or --status (prints what is in the pool). Returns the exit status of
+// the command; if a signal ends the command, this process ends by that signal, too. Call it before any thread is started.
 int pool_run(const struct options *options, struct context *context);
 
-// --worker: runs the jobs that another fairpar sends (remote/worker.h). Call it before any thread is started.
+// --worker: runs the jobs that another fairpar sends over stdin (remote/worker.h). Returns the exit status. Call it before any thread
+// is started.
 int worker_run(const struct options *options, struct context *context);
 
 // --add, --wait, --wait-any, --cancel, and --status of a run: asks the run in whose job this process is, or that of --run, and
-// prints what it answers.
+// prints what it answers. Returns the exit status: with --wait and --wait-any that of the jobs.
 int control_ask(const struct options *options, const struct context *context) FP_NODISCARD;
 
 #endif

@@ -6,7 +6,6 @@
 
 #include "modes/modes.h"
 
-#include "base/alloc.h"
 #include "base/diag.h"
 #include "base/sync.h"
 #include "base/text.h"
@@ -22,6 +21,7 @@
 
 enum { EXIT_GAVE_UP = 1 }; // as GNU parallel
 
+// Prints the message. Returns the exit status.
 static int report(struct buf *error) {
 	diag_error("%s", buf_str(error));
 	return EXIT_TROUBLE;
@@ -31,7 +31,8 @@ static double seconds(uint64_t ns) {
 	return (double)ns / (double)NS_PER_S;
 }
 
-// Returns 0, the exit status of a run that has to do without, or EXIT_TROUBLE after a message.
+// Waits for the semaphore (--wait) or takes a place in it, of which there are `limit`. Returns 0; or, after a message, the exit status:
+// EXIT_GAVE_UP if it was not free in time, and the options give it up then, or EXIT_TROUBLE.
 static int acquire(struct semaphore *semaphore, const struct options *options, unsigned limit, struct buf *error) {
 	const struct semaphore_options *sem = &options->sem;
 	uint64_t deadline = sem->timeout > 0 ? now_ns() + sem->timeout : TIME_NEVER;
@@ -48,6 +49,7 @@ static int acquire(struct semaphore *semaphore, const struct options *options, u
 	return result == SEMAPHORE_DONE ? 0 : report(error);
 }
 
+// Opens the file, unless it is NULL, as standard input. Returns 0, or -1 after a message.
 static int open_input(const char *path) {
 	int fd = path ? open(path, O_RDONLY | O_CLOEXEC) : STDIN_FILENO;
 	if (fd < 0 || (path && dup2(fd, STDIN_FILENO) < 0)) {
@@ -59,7 +61,8 @@ static int open_input(const char *path) {
 	return 0;
 }
 
-// The run, in this process or in one behind it.
+// Runs the command as a run of one job, in this process or in the background in another one. Returns the exit status; in the background
+// 0 once that process is there.
 static int run_command(struct semaphore *semaphore, struct options *options, struct context *context) {
 	pid_t pid = options->sem.foreground ? 0 : fork();
 	if (pid < 0) {
@@ -84,12 +87,11 @@ int sem_run(struct options *options, struct context *context) {
 	unsigned limit;
 	char *jobs_error;
 	unsigned long nofile = context_raise_nofile(context);
-	if (!options->sem.waits && limits_check(options, nofile) != 0) { // here, where it is still known in the exit status
+	if (!options->sem.waits && limits_check(options, nofile) != 0) { // now: a run in the background has no exit status to report it by
 		return EXIT_TROUBLE;
 	}
 	if (slots_parse(options->jobs ? options->jobs : "1", nofile, &limit, &jobs_error) != 0) {
-		diag_error("%s", jobs_error);
-		free(jobs_error);
+		diag_error_free(jobs_error);
 		return EXIT_TROUBLE;
 	}
 	if (open_input(options->sem.input) != 0) {

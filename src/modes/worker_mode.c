@@ -18,11 +18,13 @@ int worker_run(const struct options *options, struct context *context) {
 	struct utsname machine;
 	unsigned long nofile = (unsigned long)context_raise_nofile(context);
 	if (slots_parse(options->jobs ? options->jobs : "100%", nofile, &slots, &error) != 0) {
-		return diag_error_free(error) == 0 ? 0 : EXIT_TROUBLE;
+		diag_error_free(error);
+		return EXIT_TROUBLE;
 	}
 	verify(uname(&machine) == 0);
 	if (options->load && load_parse(options->load, &max_load, &error) != 0) {
-		return diag_error_free(error) == 0 ? 0 : EXIT_TROUBLE;
+		diag_error_free(error);
+		return EXIT_TROUBLE;
 	}
 	const char *node = getenv("SLURMD_NODENAME"); // by which Slurm's commands know it
 	return worker_serve(&(struct remote_worker_config){

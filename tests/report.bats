@@ -246,6 +246,15 @@ plain() { tr -d ,; }
 	assert_contains "$(cat run.svg)" "</svg>"
 }
 
+@test "a log from a pipe that cannot be kept for a second reading is not called unreadable" {
+	log 5 >run.jsonl
+	TMPDIR=$PWD/gone run_fairpar 255 --from-log - --report run.svg < <(cat run.jsonl)
+	assert_eq "$stderr" "fairpar: error: cannot make a temporary file in '$PWD/gone': No such file or directory"
+	run_fairpar 255 --from-log . --report run.svg
+	assert_eq "$stderr" "fairpar: error: cannot read '.': Is a directory"
+	[[ ! -e run.svg ]]
+}
+
 @test "a picture that cannot be written is named before anything runs, or ends the run with 255" {
 	run_fairpar 255 --report no/such.html touch ::: a
 	assert_contains "$stderr" "cannot write 'no/such.html': No such file or directory"

@@ -5,6 +5,7 @@
 
 #include "base/buf.h"
 #include "base/diag.h"
+#include "base/io.h"
 #include "base/temp_file.h"
 #include "base/text.h"
 #include "manifest/manifest.h"
@@ -42,13 +43,13 @@ int show_manifest(struct options *options) {
 
 // ---- --from-log ----
 
-enum { FLUSH_BYTES = 64 * 1024 };
+enum { FLUSH_BYTES = 64 * 1024, COPY_BYTES = 64 * 1024 };
 
-// The subscribers to the events of the log.
+// What the events of the log go to.
 struct subscribers {
 	struct run_stats *stats;
 	struct explain *explain; // or NULL
-	bool failed;             // to write
+	bool failed;             // stdout could not be written
 };
 
 static void write_text(struct subscribers *subscribers, struct buf *text) {
@@ -67,20 +68,46 @@ static void on_event(void *arg, const struct event *event) {
 	}
 }
 
-// Opens the log; as a file, if it is to be read more than once. Returns the descriptor, or -1 after a message.
-static int open_log(const struct options *options) {
-	bool is_stdin = strcmp(options->from_log, "-") == 0;
-	int fd = is_stdin ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3) : open(options->from_log, O_RDONLY | O_CLOEXEC);
-	struct stat st;
-	if (fd >= 0 && options_want_pictures(options) && fstat(fd, &st) == 0 && !S_ISREG(st.st_mode)) {
-		int copy = pictures_spool(fd, tmpfile_dir("/tmp"));
-		int error = errno;
-		close(fd);
-		errno = error;
-		fd = copy;
+static int cannot_read(const char *path) {
+	return diag_error("cannot read '%s': %s", text_shows(path), strerror(errno));
+}
+
+// Copies the log `fd`, called `path`, into a file without a name. Returns the descriptor of that, which the caller closes, or -1
+// after a message.
+static int copy_log(int fd, const char *path) {
+	static char bytes[COPY_BYTES];
+	const char *dir = tmpfile_dir("/tmp");
+	int copy = tmpfile_open(dir);
+	if (copy < 0) {
+		return diag_error("cannot make a temporary file in '%s': %s", text_shows(dir), strerror(errno));
 	}
+	ssize_t n;
+	while ((n = read_some(fd, bytes, sizeof(bytes))) > 0) {
+		if (write_all(copy, bytes, (size_t)n) != 0) {
+			diag_error("cannot write a temporary file in '%s': %s", text_shows(dir), strerror(errno));
+			close(copy);
+			return -1;
+		}
+	}
+	if (n < 0) {
+		cannot_read(path);
+		fd_close(&copy);
+	}
+	return copy;
+}
+
+// Opens the log; if it is to be read more than once and is no file, as a copy. Returns the descriptor, or -1 after a message.
+static int open_log(const struct options *options) {
+	const char *path = options->from_log;
+	int fd = strcmp(path, "-") == 0 ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3) : open(path, O_RDONLY | O_CLOEXEC);
+	struct stat st;
 	if (fd < 0) {
-		diag_error("cannot read '%s': %s", text_shows(options->from_log), strerror(errno));
+		return cannot_read(path);
+	}
+	if (options_want_pictures(options) && fstat(fd, &st) == 0 && !S_ISREG(st.st_mode)) {
+		int copy = copy_log(fd, path);
+		close(fd);
+		return copy;
 	}
 	return fd;
 }
@@ -89,6 +116,7 @@ static const char *log_name(const struct options *options) {
 	return strcmp(options->from_log, "-") == 0 ? "standard input" : options->from_log;
 }
 
+// Prints what the last events give: the rest of --explain, and the summary. Returns 0, or -1 after a message.
 static int finish(const struct options *options, struct subscribers *subscribers) {
 	FP_CLEANUP(buf_fini) struct buf text = BUF_INIT;
 	int result = 0;
@@ -108,7 +136,7 @@ static int finish(const struct options *options, struct subscribers *subscribers
 	return subscribers->failed ? -1 : result;
 }
 
-// Prints what is asked for. Returns 0, or -1 after a message.
+// Reads the log for the first time, and prints what the options ask for. Returns 0, or -1 after a message.
 static int print(const struct options *options, int fd) {
 	struct subscribers subscribers = {
 		.stats = stats_new(),
@@ -132,7 +160,7 @@ int show_log(const struct options *options) {
 	bool draws = options_want_pictures(options), prints = !draws || options->given[OPT_EXPLAIN] || options->given[OPT_SUMMARY];
 	int result = prints ? print(options, fd) : 0;
 	if (result == 0 && draws) {
-		result = pictures_draw(options, fd, log_name(options), /* said */ prints);
+		result = pictures_draw(options, fd, log_name(options), /* with_messages */ !prints);
 	}
 	close(fd);
 	return result == 0 ? 0 : EXIT_TROUBLE;

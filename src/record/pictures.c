@@ -1,7 +1,7 @@
 // The pictures of a run, made from its log: --report and --trace.
 //
-// The log is read twice: first for the statistics and the number of attempts, then to draw. So what is held in memory
-// does not grow with the run.
+// The log is read twice: first for the statistics and the number of attempts, then to draw. So the memory that is used does not
+// grow with the run.
 
 #include "record/pictures.h"
 
@@ -17,7 +17,7 @@
 
 #include <errno.h>
 
-// Who gets the events: the first time the statistics, the second time the drawings.
+// What the events of the log go to: `stats` and `first_pass` at the first reading, the others at the second.
 struct drawing {
 	const char *name;          // of the log
 	struct run_stats *stats;
@@ -52,8 +52,8 @@ int pictures_check(const struct options *options) {
 // Where a picture goes.
 struct target {
 	const char *path;
-	struct atomic_file *file;        // NULL: stdout
-	int error;                 // of stdout
+	struct atomic_file *file;  // NULL: stdout
+	int error;                 // errno of a write to stdout that failed, or 0
 };
 
 static const char *why(int error) {
@@ -122,7 +122,8 @@ static int write_report(struct drawing *drawing, const char *path) {
 	return target_close(&target, true);
 }
 
-// The second reading, the trace on its way. Returns 0, or -1 after a message.
+// Reads the log for the second time, and writes the pictures: the trace while it reads, the others then. Returns 0, or -1 after
+// messages.
 static int draw(struct drawing *drawing, const struct options *options, int fd) {
 	struct target trace = {0};
 	bool tracing = options->trace && target_open(&trace, options->trace) == 0;
@@ -145,10 +146,10 @@ static int draw(struct drawing *drawing, const struct options *options, int fd) 
 	return result;
 }
 
-int pictures_draw(const struct options *options, int fd, const char *name, bool said) {
+int pictures_draw(const struct options *options, int fd, const char *name, bool with_messages) {
 	struct drawing drawing = {.name = name, .stats = stats_new()};
 	first_pass_init(&drawing.first_pass);
-	int result = log_read(fd, name, on_first_reading, &drawing, !said);
+	int result = log_read(fd, name, on_first_reading, &drawing, with_messages);
 	first_pass_finish(&drawing.first_pass);
 	if (result == 0) {
 		stats_finish(drawing.stats, drawing.first_pass.attempts.last);
@@ -165,18 +166,4 @@ int pictures_draw(const struct options *options, int fd, const char *name, bool 
 	return result;
 }
 
-int pictures_spool(int fd, const char *dir) {
-	char mem[64 * 1024];
-	int copy = tmpfile_open(dir);
-	ssize_t n = 1;
-	while (copy >= 0 && n != 0) {
-		n = read(fd, mem, sizeof(mem));
-		if ((n < 0 && errno != EINTR) || (n > 0 && write_all(copy, mem, (size_t)n) != 0)) {
-			int error = errno;
-			close(copy);
-			errno = error;
-			return -1;
-		}
-	}
-	return copy;
 }

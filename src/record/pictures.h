@@ -5,16 +5,12 @@
 
 #include "cli/options.h"
 
-// Looks, before anything is run, whether they can be written. Returns 0, or -1 after messages.
+// Checks, before anything is run, that the files of the pictures can be written. Returns 0, or -1 after messages.
 int pictures_check(const struct options *options) FP_NODISCARD;
 
-// Reads the log, twice, and writes them. `fd` is a file, read from its start; `name` is for messages, of which those about
-// the log itself are left out if `said`. Returns 0, or -1 after messages: a picture that cannot be written leaves what was
-// in its place, and the others are made.
-int pictures_draw(const struct options *options, int fd, const char *name, bool said) FP_NODISCARD;
-
-// Copies all that can be read from `fd`, such as a pipe, into an unlinked file in `dir`. Returns its descriptor, which the caller
-// closes; or -1 with errno.
-int pictures_spool(int fd, const char *dir) FP_NODISCARD;
+// Reads the log twice, from the start of the file `fd`, and writes the pictures. Messages call the log `name`; those about what is
+// wrong in it are printed only if `with_messages`. Returns 0, or -1 after messages. If a picture cannot be written, the file that
+// was in its place stays as it was, and the other pictures are written.
+int pictures_draw(const struct options *options, int fd, const char *name, bool with_messages) FP_NODISCARD;
 
 #endif

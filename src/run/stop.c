@@ -334,7 +334,7 @@ static void draw_pictures(struct run *run) {
 	if (!run->signal) {
 		signals_release(); // it may take long, and a FIFO may have no reader
 	}
-	if (pictures_draw(run->options, fd, "the log of this run", /* said */ false) != 0) {
+	if (pictures_draw(run->options, fd, "the log of this run", /* with_messages */ true) != 0) {
 		atomic_store_relaxed(&run->trouble, true);
 	}
 }

@@ -165,5 +165,3 @@ int pictures_draw(const struct options *options, int fd, const char *name, bool 
 	stats_free(drawing.stats);
 	return result;
 }
-
-}

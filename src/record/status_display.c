@@ -1,8 +1,8 @@
 // What is shown of a run while it goes: the status line on a terminal, or now and then a line elsewhere.
 //
-// Nothing polls. Who changes something calls touch(), which wakes the event loop at the first change behind a drawing. The loop
-// draws at most once in an `interval`: at once if the last drawing was long ago. A line that shows time is drawn again each
-// second.
+// Nothing polls. Each change calls mark_dirty(), which wakes the event loop if it is the first change since the last drawing. The
+// loop draws at most once in an `interval`, and at once if the last drawing is longer ago. A line that shows time is drawn again
+// each second.
 
 #include "log/event_log.h"
 #include "record/subscribers.h"
@@ -35,67 +35,69 @@
 
 enum {
 	LINE_MS = 100,         // between two drawings
-	REDRAW_MS = 20,        // … if output has taken the line away: half a frame of what an eye sees
-	COUNTED_MS = 30,       // by then the job that wrote has ended and is counted, as a rule; or, not grouped:
-	LINES_MS = 10,
-	NEXT_MS = 5,           // by then the next job has begun
+	REDRAW_MS = 20,        // … if output has erased the line in between
+	COUNTED_MS = 30,       // an erased line waits so long for the job that wrote to end and be counted,
+	LINES_MS = 10,         // … or so long if output is not grouped: then a job does not end when it has written
+	NEXT_MS = 5,           // after the end of that job the line waits so long for the next one to start
 	ZENITY_MS = 1000,
 	PLAIN_S = 30,
 	TIME_MS = 1000,        // between two drawings of a line that shows time
-	SOON_MS = 200, LATE_MS = 1000, // from the start to the first drawing, if nobody has asked for it
-	TITLE_S = 10,          // Ghostty forgets the progress of a terminal after 15 s
+	SOON_MS = 200, LATE_MS = 1000, // from the start to the first drawing, if the user has not asked for the line
+	SEQUENCE_S = 10,       // between two progress sequences: Ghostty forgets one after 15 s
 };
 
 struct status_display {
 	struct run *run;
 	enum { SHOWS_LINE, SHOWS_PLAIN, SHOWS_ZENITY } how;
-	bool line;             // SHOWS_LINE: else the latest lines alone
-	bool rows;             // the latest lines of the jobs
-	bool bar;
-	bool asked;            // at once
-	bool understands;      // the terminal: progress sequences
+	bool has_line;         // with SHOWS_LINE: the status line, and not only the rows of jobs
+	bool has_rows;         // the latest line of each job
+	bool bar;              // --bar
+	bool asked;            // the user has asked for it: it is drawn from the start
+	bool sends_sequences;  // the terminal shows progress by itself (knows_progress_sequence())
 	const char *format;    // FAIRPAR_STATUS, or NULL
 	struct status_form form;
-	uint64_t interval;
+	uint64_t interval;     // nanoseconds between two drawings
 
 	atomic_bool dirty;             // something has changed since the last drawing
 	atomic_uint_least64_t job_end; // when the last one was published
 
-	// the event loop's
-	bool ended;
-	bool hidden;           // by the user
-	bool all_read;         // as last drawn
-	bool shows_time;       // the line that was drawn
-	bool may_show_time;    // the same, once there is a forecast
-	uint64_t drawn;        // the last one
-	uint64_t due;          // SHOWS_PLAIN: the next line
-	struct buf title;      // the progress sequence that was sent last
-	uint64_t titled;       // when
-	struct status_batch *batches;   // scratch
-	struct eta_batch *estimates; // scratch
+	// of the event loop; times by now_ns()
+	bool ended;            // status_display_end() was called
+	bool hidden;           // the user has switched the line off (SIGUSR2)
+	bool all_read;         // run->all_read at the last drawing
+	bool shows_time;       // the line that was drawn last changes with time
+	bool may_show_time;    // … or will, once there is a forecast
+	uint64_t drawn;        // when the last drawing was, or 0
+	uint64_t due;          // SHOWS_PLAIN: when the next line is printed
+	struct buf sequence;   // the progress sequence that was sent last
+	uint64_t sequence_sent; // when that was
+	struct status_batch *batches; // scratch
+	struct eta_batch *estimates;  // scratch
 	size_t batches_cap, estimates_cap;
-	uint32_t *needs;       // of the batches of a manifest, as eta_batch.needs: those of a batch from its place in
-	size_t *needs_of;      // `needs_of` to that of the next one
-	size_t needs_cap, needs_of_cap, nneeds_of;
+	uint32_t *needs;       // eta_batch.needs of all batches of a manifest: those of batch i begin at needs_start[i]
+	size_t *needs_start;   // and end at needs_start[i + 1]
+	size_t needs_cap, needs_start_cap, nneeds_start;
 
-	const struct run_stats *stats; // of the run; publish_lock() guards these, and what follows
+	// guarded by publish_lock()
+	const struct run_stats *stats; // of the run
 	struct eta *forecast;
 	struct buf latest, item; // the command that started last, and its first argument
 };
 
-static void touch(struct status_display *display) {
+// Notes that something that is shown has changed. From any thread.
+static void mark_dirty(struct status_display *display) {
 	if (!atomic_exchange(&display->dirty, true)) {
 		run_wake(display->run);
 	}
 }
 
-// As touch(), but wakes the event loop in any case, for it has to find anew when to draw: the line is to come back earlier.
+// As mark_dirty(), but always wakes the event loop: the next drawing may be due earlier than the loop has computed.
 static void draw_soon(struct status_display *display) {
 	atomic_store(&display->dirty, true);
 	run_wake(display->run);
 }
 
-// ---- what happens ----
+// ---- events ----
 
 static void note_latest(struct status_display *display, const struct event_job_start *start) {
 	buf_reset(&display->latest);
@@ -122,19 +124,19 @@ static void on_event(void *arg, const struct event *event) {
 		}
 	}
 	if (display->how != SHOWS_PLAIN) {
-		touch(display);
+		mark_dirty(display);
 	}
 }
 
 void status_display_output(struct run *run) {
-	if (run->status_display->rows) {
-		touch(run->status_display);
+	if (run->status_display->has_rows) {
+		mark_dirty(run->status_display);
 	}
 }
 
 // ---- numbers ----
 
-// Fills in the batch. With --resume the jobs that a manifest has are not those that will run.
+// Sets *ret_batch to the numbers of the batch. With --resume fewer jobs run than the manifest has, so their number is not known.
 static void get_batch_status(const struct status_display *display, const struct stats_batch *batch, struct status_batch *ret_batch) {
 	bool known = batch->jobs >= 0 && display->run->options->resume == RESUME_NOT;
 	uint64_t ended = stats_ended(batch), jobs = known ? (uint64_t)batch->jobs : batch->queued;
@@ -147,17 +149,17 @@ static void get_batch_status(const struct status_display *display, const struct 
 	};
 }
 
-// Finds what the batches of a manifest need, once for as many as there are.
+// Sets `needs` and `needs_start` for the batches that the statistics have now, if the run has a manifest.
 static void find_needs(struct status_display *display) {
 	const struct run_stats *stats = display->stats;
-	if (!display->run->manifest || display->nneeds_of == stats->nbatches + 1) {
+	if (!display->run->manifest || display->nneeds_start == stats->nbatches + 1) {
 		return;
 	}
 	size_t n = 0;
-	grow_array(&display->needs_of, &display->needs_of_cap, stats->nbatches + 1, sizeof(*display->needs_of));
+	grow_array(&display->needs_start, &display->needs_start_cap, stats->nbatches + 1, sizeof(*display->needs_start));
 	for (size_t i = 0; i < stats->nbatches; ++i) {
 		const struct manifest_batch *plan = manifest_find(display->run->manifest, stats->batches[i].name);
-		display->needs_of[i] = n;
+		display->needs_start[i] = n;
 		for (size_t k = 0; plan && k < plan->nneeds; ++k) {
 			uint32_t place = stats_find(stats, plan->needs[k]->name);
 			grow_array(&display->needs, &display->needs_cap, n + 1, sizeof(*display->needs));
@@ -165,10 +167,11 @@ static void find_needs(struct status_display *display) {
 			n += place != MAP_NONE;
 		}
 	}
-	display->needs_of[stats->nbatches] = n;
-	display->nneeds_of = stats->nbatches + 1;
+	display->needs_start[stats->nbatches] = n;
+	display->nneeds_start = stats->nbatches + 1;
 }
 
+// Estimates when the batches and the run will be done, in display->estimates and *status.
 static void estimate(struct status_display *display, uint64_t now, struct status *status) {
 	const struct run_stats *stats = display->stats;
 	grow_array(&display->estimates, &display->estimates_cap, status->nbatches + 1, sizeof(*display->estimates));
@@ -177,8 +180,8 @@ static void estimate(struct status_display *display, uint64_t now, struct status
 		struct eta_batch *estimate = &display->estimates[i];
 		*estimate = (struct eta_batch){.name = display->stats->batches[i].name, .jobs = status->batches[i].jobs};
 		if (display->run->manifest) {
-			estimate->needs = display->needs + display->needs_of[i];
-			estimate->nneeds = display->needs_of[i + 1] - display->needs_of[i];
+			estimate->needs = display->needs + display->needs_start[i];
+			estimate->nneeds = display->needs_start[i + 1] - display->needs_start[i];
 		}
 		estimate->eta = NOT_KNOWN;
 	}
@@ -194,7 +197,7 @@ static void estimate(struct status_display *display, uint64_t now, struct status
 	}
 }
 
-// The numbers of now; the lock is held, and what they borrow is good as long as it is.
+// Sets *ret_status to the numbers of now. With publish_lock(), under which alone its pointers are valid.
 static void get_status(struct status_display *display, uint64_t now, struct status *ret_status) {
 	const struct run_stats *stats = display->stats;
 	struct status status = {
@@ -249,9 +252,9 @@ void status_display_add_eta(const struct run *run, const char *batch, struct buf
 
 // ---- the terminal's own progress ----
 
-// Whether the terminal knows the sequence OSC 9;4; others take it for a notification. As anstyle-progress has it, which
-// cargo uses; within a multiplexer the variables are of the terminal outside.
-static bool understands_progress(const char *term) {
+// True if the terminal shows progress by the sequence OSC 9;4; some others show it as a notification. The list is that of
+// anstyle-progress, which cargo uses. Within a multiplexer the variables are those of the terminal outside, so that counts as no.
+static bool knows_progress_sequence(const char *term) {
 	const char *program = getenv("TERM_PROGRAM"), *features = getenv("TERM_FEATURES"), *conemu = getenv("ConEmuANSI");
 	const char *ptyxis = getenv("PTYXIS_VERSION");
 	if (strncmp(term, "screen", 6) == 0 || strncmp(term, "tmux", 4) == 0 || getenv("TMUX") || getenv("STY")) {
@@ -266,13 +269,13 @@ static bool understands_progress(const char *term) {
 		|| (conemu && strcmp(conemu, "ON") == 0) || (ptyxis && strtoul(ptyxis, NULL, 10) >= 48);
 }
 
-static const char no_title[] = "\033]9;4;0;\033\\";
+static const char no_progress[] = "\033]9;4;0;\033\\";
 
-// The sequence to send, or NULL if it is the one that was sent last, and not long ago.
-static const char *title(struct status_display *display, const struct status *status, uint64_t now) {
+// Returns the progress sequence to send, or NULL if none is due. Borrowed until the next call.
+static const char *next_sequence(struct status_display *display, const struct status *status, uint64_t now) {
 	FP_CLEANUP(buf_fini) struct buf text = BUF_INIT;
 	int percent = status_percent(status);
-	if (!display->understands) {
+	if (!display->sends_sequences) {
 		return NULL;
 	}
 	if (percent < 0) {
@@ -280,19 +283,19 @@ static const char *title(struct status_display *display, const struct status *st
 	} else {
 		buf_printf(&text, "\033]9;4;%d;%d\033\\", status->failed > 0 ? 2 : 1, percent);
 	}
-	bool is_new = strcmp(buf_str(&text), buf_str(&display->title)) != 0 || now - display->titled >= TITLE_S * NS_PER_S;
+	bool is_new = strcmp(buf_str(&text), buf_str(&display->sequence)) != 0 || now - display->sequence_sent >= SEQUENCE_S * NS_PER_S;
 	if (!is_new) {
 		return NULL;
 	}
-	buf_reset(&display->title);
-	buf_add(&display->title, text.data, text.len);
-	display->titled = now;
-	return buf_str(&display->title);
+	buf_reset(&display->sequence);
+	buf_add(&display->sequence, text.data, text.len);
+	display->sequence_sent = now;
+	return buf_str(&display->sequence);
 }
 
 // ---- drawing ----
 
-// The size of the terminal, less the last column: a line that fills it may have begun the next one.
+// Returns the size of the terminal, less the last column: a line that fills that may wrap.
 static void measure(unsigned *ret_columns, unsigned *ret_rows) {
 	struct winsize size;
 	bool known = ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
@@ -332,12 +335,18 @@ static void add_status(struct status_display *display, struct buf *text, const s
 	}
 }
 
-// True if the status line is to be there, and not only the jobs' latest lines.
-static bool wants_line(const struct status_display *display, uint64_t now) {
-	return display->line && (display->asked || now - display->run->start >= (uint64_t)LATE_MS * NS_PER_MS
-	                       || display->stats->nbatches > 1 || display->run->manifest);
+// True if there are batches to show. With publish_lock().
+static bool has_batches(const struct status_display *display) {
+	return display->stats->nbatches > 1 || display->run->manifest;
 }
 
+// True if the status line is drawn now, and not only the rows of jobs. With publish_lock().
+static bool wants_line(const struct status_display *display, uint64_t now) {
+	return display->has_line && (display->asked || now - display->run->start >= (uint64_t)LATE_MS * NS_PER_MS
+	                             || has_batches(display));
+}
+
+// Draws the rows of jobs and the status line on the terminal.
 static void draw(struct status_display *display, uint64_t now) {
 	FP_CLEANUP(buf_fini) struct buf text = BUF_INIT;
 	struct job_rows rows = {.display = display, .text = &text};
@@ -345,7 +354,7 @@ static void draw(struct status_display *display, uint64_t now) {
 	measure(&rows.columns, &rows.room);
 	display->form.width = rows.columns;
 	rows.room = rows.room > 2 ? rows.room - 2 : 1;
-	if (display->rows) {
+	if (display->has_rows) {
 		children_each(display->run->children, add_row, &rows);
 		hosts_each(display->run->hosts, add_row, &rows);
 	}
@@ -359,18 +368,18 @@ static void draw(struct status_display *display, uint64_t now) {
 	publish_unlock(display->run);
 	display->drawn = now;
 	display->all_read = atomic_load_relaxed(&display->run->all_read);
-	display->shows_time = line && (display->format && !display->bar ? status_shows_time(display->format) : status.eta != NOT_KNOWN);
-	display->shows_time = display->shows_time && !display->hidden;
-	display->may_show_time = line && !display->hidden && (display->bar || !display->format);
-	const char *prefix = line && !display->hidden ? title(display, &status, now) : NULL;
+	bool shows_line = line && !display->hidden, has_eta = display->bar || !display->format;
+	display->may_show_time = shows_line && has_eta;
+	display->shows_time = shows_line && (has_eta ? status.eta != NOT_KNOWN : status_shows_time(display->format));
+	const char *prefix = shows_line ? next_sequence(display, &status, now) : NULL;
 	if (rows.n + line == 0 || display->hidden) {
 		screen_clear(NULL);
 	} else if (!screen_draw(prefix, buf_str(&text), rows.n + line) && prefix) {
-		buf_reset(&display->title); // it was not sent
+		buf_reset(&display->sequence); // it was not sent
 	}
 }
 
-// GNU parallel's form for `zenity --progress`, with the same ends of lines.
+// Writes the line that `zenity --progress` reads, in the form of GNU parallel, with the same ends of lines.
 static void write_zenity(struct status_display *display, uint64_t now) {
 	FP_CLEANUP(buf_fini) struct buf text = BUF_INIT;
 	struct status status;
@@ -389,6 +398,7 @@ static void write_zenity(struct status_display *display, uint64_t now) {
 	}
 }
 
+// Prints the status line as a message.
 static void write_plain(struct status_display *display, uint64_t now) {
 	FP_CLEANUP(buf_fini) struct buf text = BUF_INIT;
 	struct status status;
@@ -399,7 +409,7 @@ static void write_plain(struct status_display *display, uint64_t now) {
 	diag_note("%s", buf_str(&text));
 }
 
-// ---- when ----
+// ---- when to draw ----
 
 static uint64_t tick_plain(struct status_display *display, uint64_t now) {
 	if (now >= display->due) {
@@ -410,49 +420,50 @@ static uint64_t tick_plain(struct status_display *display, uint64_t now) {
 	return display->due;
 }
 
-// When a line that shows time, or the terminal's progress, is to be drawn again.
-static uint64_t next_by_time(const struct status_display *display) {
-	uint64_t forecast = display->run->start + (uint64_t)ETA_FROM_S * NS_PER_S; // perhaps nothing else happens then
+// Returns when to draw again though nothing has changed: for a line that shows time, or to repeat the progress sequence. Or
+// TIME_NEVER.
+static uint64_t time_due(const struct status_display *display) {
+	uint64_t forecast = display->run->start + (uint64_t)ETA_FROM_S * NS_PER_S; // the line may then get its first forecast
 	uint64_t next = display->shows_time ? display->drawn + (uint64_t)TIME_MS * NS_PER_MS
 		: display->may_show_time && display->drawn < forecast ? forecast : TIME_NEVER;
-	uint64_t title = display->title.len > 0 ? display->titled + TITLE_S * NS_PER_S : TIME_NEVER;
-	next = next < title ? next : title;
+	uint64_t sequence = display->sequence.len > 0 ? display->sequence_sent + SEQUENCE_S * NS_PER_S : TIME_NEVER;
+	next = earlier(next, sequence);
 	return next != TIME_NEVER && screen_is_in_background() ? TIME_NEVER : next;
 }
 
-// The earliest drawing: what is over soon was not worth a line.
-static uint64_t show_from(struct status_display *display) {
+// Returns when to draw for the first time. A run that ends before has no line, unless the user has asked for it.
+static uint64_t first_drawing_due(struct status_display *display) {
 	publish_lock(display->run);
-	bool soon = display->stats->nbatches > 1 || display->run->manifest;
+	bool soon = has_batches(display);
 	publish_unlock(display->run);
-	bool at_once = display->asked || display->rows;
+	bool at_once = display->asked || display->has_rows;
 	return display->run->start + (at_once ? 0 : (uint64_t)(soon ? SOON_MS : LATE_MS) * NS_PER_MS);
 }
 
-// When a line that output has taken away is to come back: not with numbers that the end of the job which wrote it makes old
-// at once.
-static uint64_t back_at(struct status_display *display) {
+// Returns when to draw a line again that output has erased, or TIME_NEVER if it was not erased. The end of the job that wrote is
+// awaited for a moment, for it changes the numbers.
+static uint64_t redraw_due(struct status_display *display) {
 	uint64_t cleared = screen_cleared(), job_end = atomic_load(&display->job_end);
 	if (cleared == 0) {
 		return TIME_NEVER;
 	}
 	uint64_t latest = cleared + (uint64_t)(display->run->options->output == OUTPUT_GROUP ? COUNTED_MS : LINES_MS) * NS_PER_MS;
 	uint64_t counted = job_end >= cleared ? job_end + (uint64_t)NEXT_MS * NS_PER_MS : latest;
-	uint64_t back = counted < latest ? counted : latest, earliest = display->drawn + (uint64_t)REDRAW_MS * NS_PER_MS;
-	return back > earliest ? back : earliest;
+	uint64_t back = earlier(counted, latest), soonest = display->drawn + (uint64_t)REDRAW_MS * NS_PER_MS;
+	return back > soonest ? back : soonest;
 }
 
-// Draws what has changed, if that is due. Returns when it is, or TIME_NEVER.
+// Draws, if that is due. Returns when it will be due, or TIME_NEVER if it has drawn.
 static uint64_t draw_if_due(struct status_display *display, uint64_t now) {
-	uint64_t next = display->drawn == 0 ? show_from(display) : display->drawn + display->interval;
+	uint64_t next = display->drawn == 0 ? first_drawing_due(display) : display->drawn + display->interval;
 	uint64_t rest = display->how == SHOWS_LINE ? screen_next_draw() : 0;
-	uint64_t back = display->drawn > 0 && display->how == SHOWS_LINE ? back_at(display) : TIME_NEVER;
-	next = back < next ? back : next;
+	uint64_t back = display->drawn > 0 && display->how == SHOWS_LINE ? redraw_due(display) : TIME_NEVER;
+	next = earlier(next, back);
 	next = rest > next ? rest : next;
 	if (now < next) {
 		return next;
 	}
-	atomic_store(&display->dirty, false); // first: a change that comes meanwhile is drawn next time
+	atomic_store(&display->dirty, false); // first: a change during the drawing makes it dirty again
 	(display->how == SHOWS_ZENITY ? write_zenity : draw)(display, now);
 	return TIME_NEVER;
 }
@@ -465,12 +476,12 @@ uint64_t status_display_tick(struct run *run, uint64_t now) {
 	if (display->how == SHOWS_PLAIN) {
 		return tick_plain(display, now);
 	}
-	if (display->drawn > 0 && (atomic_load_relaxed(&run->all_read) != display->all_read || now >= next_by_time(display))) {
+	if (display->drawn > 0 && (atomic_load_relaxed(&run->all_read) != display->all_read || now >= time_due(display))) {
 		atomic_store(&display->dirty, true);
 	}
 	uint64_t next = atomic_load(&display->dirty) ? draw_if_due(display, now) : TIME_NEVER;
-	uint64_t by_time = display->drawn > 0 ? next_by_time(display) : TIME_NEVER;
-	return next < by_time ? next : by_time;
+	uint64_t by_time = display->drawn > 0 ? time_due(display) : TIME_NEVER;
+	return earlier(next, by_time);
 }
 
 // ---- the terminal ----
@@ -482,21 +493,21 @@ static void on_cleared(void *arg) {
 void status_display_suspend(struct run *run) {
 	struct status_display *display = run->status_display;
 	if (display && display->how == SHOWS_LINE && !display->ended) {
-		screen_clear(display->title.len > 0 ? no_title : NULL);
-		buf_reset(&display->title);
+		screen_clear(display->sequence.len > 0 ? no_progress : NULL);
+		buf_reset(&display->sequence);
 	}
 }
 
 void status_display_resume(struct run *run) {
 	if (run->status_display && run->status_display->how == SHOWS_LINE) {
-		touch(run->status_display);
+		mark_dirty(run->status_display);
 	}
 }
 
 void status_display_resized(struct run *run) {
 	if (run->status_display && run->status_display->how == SHOWS_LINE) {
 		screen_resized();
-		touch(run->status_display);
+		mark_dirty(run->status_display);
 	}
 }
 
@@ -521,9 +532,9 @@ void status_display_end(struct run *run) {
 	display->ended = true;
 }
 
-// ---- what is to be shown ----
+// ---- open and close ----
 
-// True if somebody may be typing the items: the line would stand where the words do.
+// True if the user may be typing the items at the terminal, where the line would be in the way.
 static bool is_typed(const struct options *options) {
 	bool reads = false;
 	for (size_t i = 0; i < options->nsources; ++i) {
@@ -532,7 +543,7 @@ static bool is_typed(const struct options *options) {
 	return reads && isatty(STDIN_FILENO);
 }
 
-// Decides by options, environment and terminal. Returns false if there is nothing to show.
+// Sets what is shown, and how, by the options, the environment and the terminal. Returns false if nothing is shown.
 static bool choose(struct status_display *display) {
 	const struct options *options = display->run->options;
 	const struct status_options *show = &options->show;
@@ -557,13 +568,14 @@ static bool choose(struct status_display *display) {
 	bool raw = !display->run->writer; // jobs write to the terminal themselves
 	display->how = how == PROGRESS_PLAIN ? (show->bar ? SHOWS_ZENITY : SHOWS_PLAIN) : SHOWS_LINE;
 	display->bar = show->bar;
-	display->rows = display->how == SHOWS_LINE && show->latest_line && terminal;
-	display->line = how != PROGRESS_NONE;
-	display->understands = terminal && understands_progress(term);
-	bool shows = display->how != SHOWS_LINE || (terminal && !raw && (display->line || display->rows));
+	display->has_rows = display->how == SHOWS_LINE && show->latest_line && terminal;
+	display->has_line = how != PROGRESS_NONE;
+	display->sends_sequences = terminal && knows_progress_sequence(term);
+	bool shows = display->how != SHOWS_LINE || (terminal && !raw && (display->has_line || display->has_rows));
 	return shows && !quiet;
 }
 
+// Sets the form of the line, and how often it is drawn.
 static void choose_form(struct status_display *display) {
 	const char *format = getenv("FAIRPAR_STATUS");
 	locale_t locale = newlocale(LC_CTYPE_MASK, "", (locale_t)0);
@@ -583,9 +595,9 @@ static void choose_form(struct status_display *display) {
 	display->format = format && status_says_something(format) ? format : NULL;
 }
 
-// Reads what jobs took in a former run. Returns 0, or -1 after a message.
+// Reads how long the jobs of a former run took, from its log, for the forecast. Returns 0, or -1 after a message.
 static int learn(struct status_display *display, const char *path) {
-	bool is_next = option_log_is_eta(display->run->options); // the first run of many has none before it
+	bool is_next = option_log_is_eta(display->run->options); // --log writes the same file: at the first run there is none yet
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0) {
 		return is_next && errno == ENOENT ? 0 : diag_error("cannot read '%s': %s", text_shows(path), strerror(errno));
@@ -632,8 +644,8 @@ void status_display_close(struct run *run) {
 	free(display->batches);
 	free(display->estimates);
 	free(display->needs);
-	free(display->needs_of);
-	buf_fini(&display->title);
+	free(display->needs_start);
+	buf_fini(&display->sequence);
 	buf_fini(&display->latest);
 	buf_fini(&display->item);
 	free(display);

@@ -13,6 +13,7 @@ enum {
 	EXCERPT = 100,  // columns shown of a line
 	BEFORE = 60,    // of them before the caret, at most
 	REPEATS = 100,
+	STRIDE = 1 << 16, // bytes of the file between two of the positions that are noted
 };
 
 static void diagnostic_fini(struct diagnostic *diagnostic) {
@@ -28,6 +29,7 @@ void diagnostics_fini(struct diagnostics *diagnostics) {
 	}
 	diagnostic_fini(&diagnostics->spare);
 	free(diagnostics->at);
+	free(diagnostics->marks);
 	*diagnostics = (struct diagnostics){.n = 0};
 }
 
@@ -102,39 +104,73 @@ static size_t bom_length(const struct diagnostics *diagnostics) {
 	return diagnostics->len >= 3 && memcmp(diagnostics->data, "\xEF\xBB\xBF", 3) == 0 ? 3 : 0;
 }
 
-// The offset of the end of the line, of which a byte is at `at`.
-static size_t line_end(const struct diagnostics *diagnostics, size_t at) {
-	while (at < diagnostics->len && break_length(diagnostics->data + at, diagnostics->len - at) == 0) {
-		++at;
-	}
-	return at;
+// True at the end of a line or of the data.
+static bool is_line_end(const struct diagnostics *diagnostics, size_t at) {
+	return at >= diagnostics->len || break_length(diagnostics->data + at, diagnostics->len - at) > 0;
 }
 
-const char *find_line(const struct diagnostics *diagnostics, size_t line) {
-	size_t at = bom_length(diagnostics);
-	for (; line > 1 && at < diagnostics->len; --line) {
-		at = line_end(diagnostics, at);
-		at += at < diagnostics->len ? break_length(diagnostics->data + at, diagnostics->len - at) : 0;
+// Moves behind the character or the line end at the position. A byte that is no UTF-8 counts as a character.
+static void move_on(const struct diagnostics *diagnostics, struct source_position *position) {
+	const char *s = diagnostics->data + position->at;
+	size_t left = diagnostics->len - position->at, n = break_length(s, left);
+	if (n > 0) {
+		++position->line;
+		position->column = 1;
+	} else {
+		n = utf8_length(s, left);
+		n += n == 0;
+		++position->column;
 	}
-	return diagnostics->data + at;
+	position->at += n;
 }
 
-struct source_span place_of_byte(const struct diagnostics *diagnostics, size_t offset) {
-	struct source_span place = {1, 1, 1};
-	for (size_t at = bom_length(diagnostics); at < offset;) {
-		const char *s = diagnostics->data + at;
-		size_t left = diagnostics->len - at, n = break_length(s, left);
-		if (n > 0) {
-			++place.line;
-			place.column = 1;
-		} else {
-			n = utf8_length(s, left);
-			n += n == 0;
-			++place.column;
+// Notes a position in every STRIDE bytes, so that no look-up begins at the start of a large file.
+static void make_marks(struct diagnostics *diagnostics) {
+	struct source_position position = {bom_length(diagnostics), 1, 1};
+	do {
+		grow_array(&diagnostics->marks, &diagnostics->marks_cap, diagnostics->nmarks + 1, sizeof(position));
+		diagnostics->marks[diagnostics->nmarks++] = position;
+		size_t next = position.at + STRIDE;
+		while (position.at < next && position.at < diagnostics->len) {
+			move_on(diagnostics, &position);
 		}
-		at += n;
+	} while (position.at < diagnostics->len);
+}
+
+// Returns the position of that line and column; of the end of the line if it is shorter, and of the data if it has fewer lines.
+static struct source_position find_position(struct diagnostics *diagnostics, uint32_t line, uint32_t column) {
+	if (diagnostics->nmarks == 0) {
+		make_marks(diagnostics);
 	}
-	return place;
+	const struct source_position *mark = diagnostics->marks + diagnostics->nmarks - 1;
+	while (mark > diagnostics->marks && (mark->line > line || (mark->line == line && mark->column > column))) {
+		--mark;
+	}
+	struct source_position position = *mark;
+	while (position.line < line ? position.at < diagnostics->len
+	                            : position.column < column && !is_line_end(diagnostics, position.at)) {
+		move_on(diagnostics, &position);
+	}
+	return position;
+}
+
+const char *find_line(struct diagnostics *diagnostics, uint32_t line) {
+	return diagnostics->data + find_position(diagnostics, line, 1).at;
+}
+
+struct source_span place_of_byte(struct diagnostics *diagnostics, size_t offset) {
+	if (diagnostics->nmarks == 0) {
+		make_marks(diagnostics);
+	}
+	const struct source_position *mark = diagnostics->marks + diagnostics->nmarks - 1;
+	while (mark > diagnostics->marks && mark->at > offset) {
+		--mark;
+	}
+	struct source_position position = *mark;
+	while (position.at < offset) {
+		move_on(diagnostics, &position);
+	}
+	return (struct source_span){position.line, position.column, 1};
 }
 
 // ---- the excerpt ----
@@ -161,25 +197,21 @@ static size_t add_character(const char *s, size_t len, char mark, struct buf *li
 	return n > 0 ? n : 1;
 }
 
-static void add_excerpt(const struct diagnostics *diagnostics, const struct diagnostic *diagnostic, struct buf *buf) {
+// Appends the part of the line that the diagnostic is about, a caret below it, and the note and the hint.
+static void add_excerpt(struct diagnostics *diagnostics, const struct diagnostic *diagnostic, struct buf *buf) {
 	const struct source_span *place = &diagnostic->place;
-	size_t at = (size_t)(find_line(diagnostics, place->line) - diagnostics->data), end = line_end(diagnostics, at);
 	FP_CLEANUP(buf_fini) struct buf line = BUF_INIT, under = BUF_INIT;
 	uint32_t from = place->column > BEFORE ? place->column - BEFORE : 1;
+	size_t at = find_position(diagnostics, place->line, from).at;
 	if (from > 1) {
 		buf_adds(&line, "...");
 		buf_adds(&under, "   ");
 	}
-	for (uint32_t column = 1; at < end && column < from + EXCERPT; ++column) {
-		if (column < from) {
-			size_t n = utf8_length(diagnostics->data + at, end - at);
-			at += n > 0 ? n : 1;
-			continue;
-		}
+	for (uint32_t column = from; column < from + EXCERPT && !is_line_end(diagnostics, at); ++column) {
 		bool is_marked = column >= place->column && column - place->column < place->width;
-		at += add_character(diagnostics->data + at, end - at, is_marked ? '^' : ' ', &line, &under);
+		at += add_character(diagnostics->data + at, diagnostics->len - at, is_marked ? '^' : ' ', &line, &under);
 	}
-	buf_adds(&line, at < end ? "..." : "");
+	buf_adds(&line, is_line_end(diagnostics, at) ? "" : "...");
 	if (!under.data || !strchr(under.data, '^')) { // at the end of the line
 		buf_addc(&under, '^');
 	}

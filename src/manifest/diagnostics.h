@@ -26,6 +26,12 @@ struct diagnostic {
 	char *hint;             // in a line of its own, or NULL
 };
 
+// A byte of the file, and the line and column that it is in.
+struct source_position {
+	size_t at;
+	uint32_t line, column;
+};
+
 // The diagnostics of a file. The caller sets path, data and len, which are borrowed until diagnostics_fini(), and zeroes the
 // rest.
 struct diagnostics {
@@ -38,9 +44,11 @@ struct diagnostics {
 	size_t nwarnings;
 	size_t nrepeats;        // the same again, by an alias or a merge
 	struct diagnostic spare;   // stands in for those not kept
+	struct source_position *marks; // one in every 64 KiB of the file, made when a place is first looked up
+	size_t nmarks, marks_cap;
 };
 
-// Frees the list.
+// Frees what the diagnostics own.
 void diagnostics_fini(struct diagnostics *diagnostics);
 
 // Adds an error or a warning at that place. Beyond MANIFEST_ERRORS of a kind it is only counted; the same one again at the same
@@ -57,13 +65,15 @@ void diagnostic_set(char **text, const char *format, ...) FP_PRINTF(2, 3);
 // True if there are more errors than are shown, or too many repeats: the reader stops.
 bool diagnostics_are_full(const struct diagnostics *diagnostics);
 
-// Appends all in the order of the file, and the last line if there are errors.
+// Appends all diagnostics that were kept, in the order of the file, and if there are errors a last line with their number.
 void diagnostics_show(struct diagnostics *diagnostics, struct buf *buf);
 
-// The start of the line of that number, from 1, behind a byte order mark; or the end of the data.
-const char *find_line(const struct diagnostics *diagnostics, size_t line);
+// Returns the start of the line of that number (from 1; the first one begins behind a byte order mark), borrowed from the data;
+// or the end of the data if the file has fewer lines. The first call of this or of place_of_byte() reads the whole file,
+// later ones at most 64 KiB of it.
+const char *find_line(struct diagnostics *diagnostics, uint32_t line);
 
-// The place of the byte at `offset`.
-struct source_span place_of_byte(const struct diagnostics *diagnostics, size_t offset);
+// Returns the line and column of the byte at that offset in the data, with a width of 1.
+struct source_span place_of_byte(struct diagnostics *diagnostics, size_t offset);
 
 #endif

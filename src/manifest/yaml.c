@@ -173,7 +173,7 @@ static int check_directives(struct yaml_reader *reader) {
 
 // The line of the mark.
 static const char *line_at(const struct yaml_reader *reader, const yaml_mark_t *mark) {
-	return find_line(reader->tree->diagnostics, mark->line + 1);
+	return find_line(reader->tree->diagnostics, (uint32_t)mark->line + 1);
 }
 
 // The value in that line: behind "key: " and "- ".

@@ -17,6 +17,7 @@
 #include <inttypes.h>
 #include <limits.h>
 #include <sys/stat.h>
+#include <time.h>
 
 #define GOOD "tests/manifests/good"
 #define BAD "tests/manifests/bad"
@@ -751,6 +752,40 @@ static void test_large(void) {
 	buf_fini(&buf);
 }
 
+// The processor time that a manifest takes with `n` warnings or errors of one kind behind a text of 8 MiB.
+enum mistake { COMMENTS, NAMES, KEYS_IN_ONE_LINE };
+
+static double seconds_of_mistakes(enum mistake mistake, int n) {
+	struct buf buf = BUF_INIT, messages = BUF_INIT;
+	bool is_one_line = mistake == KEYS_IN_ONE_LINE;
+	buf_adds(&buf, is_one_line ? "{version: 1, batches: {a: {run: x, description: '" : "version: 1\nbatches:\n  a:\n    run: x\n    description: |\n");
+	repeat(&buf, is_one_line ? "0123456789" : "      0123456789\n", is_one_line ? 800000 : 500000);
+	buf_adds(&buf, is_one_line ? "'}" : "");
+	for (int i = 0; i < n; ++i) {
+		switch (mistake) {
+		case COMMENTS: buf_printf(&buf, "  b%d:\n    run: echo #b\n", i); break;
+		case NAMES: buf_printf(&buf, "  b%d:\n    args: [x]\n    run: |\n      echo {b}\n", i); break;
+		case KEYS_IN_ONE_LINE: buf_printf(&buf, ", b%d: {run: x, rnu: x}", i); break;
+		}
+	}
+	buf_adds(&buf, is_one_line ? "}}\n" : "");
+	struct timespec start, end;
+	check(clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &start) == 0);
+	manifest_free(manifest_parse("m.yaml", buf_str(&buf), buf.len, &messages));
+	check(clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &end) == 0);
+	buf_fini(&buf);
+	buf_fini(&messages);
+	return (double)(end.tv_sec - start.tv_sec) + (double)(end.tv_nsec - start.tv_nsec) / 1e9;
+}
+
+static void test_cheap_places(void) {
+	for (enum mistake mistake = COMMENTS; mistake <= KEYS_IN_ONE_LINE; ++mistake) {
+		double one = seconds_of_mistakes(mistake, 1), all = seconds_of_mistakes(mistake, MANIFEST_ERRORS);
+		fprintf(stderr, "# kind %d: 1 mistake takes %.3f s, %d take %.3f s\n", (int)mistake, one, MANIFEST_ERRORS, all);
+		check(all < 2 * one);
+	}
+}
+
 static void test_too_large(void) {
 	char path[] = "/tmp/fairpar-manifest.XXXXXX";
 	int fd = mkstemp(path);
@@ -795,6 +830,7 @@ int main(int argc, char *argv[]) {
 		TEST("aliases count each time", test_aliases),
 		TEST("long texts count by their length", test_long_texts),
 		TEST("many errors are as cheap as twenty", test_many_errors),
+		TEST("the places of twenty mistakes in a large file cost what that of one does", test_cheap_places),
 		TEST("what would make libyaml or a search slow is refused", test_large),
 		TEST("a file beyond 64 MiB is refused", test_too_large),
 	};

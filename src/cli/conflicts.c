@@ -20,13 +20,15 @@
 
 #define ALWAYS NOPTIONS // an option that is never given: it would lift the rule
 
-static const struct { enum option_id id, unless; const char *reason; const enum option_id *others; } exclusions[] = {
+// A row of EXCLUDES or NEEDS, in the order of options.def: `id` cannot be combined with the others for that reason, or, with NULL
+// for `others`, has no meaning without `unless`. Neither holds where `unless` is given.
+static const struct rule {
+	enum option_id id, unless;
+	const char *text;              // the reason, or "" where it can be seen; of NEEDS what is missing
+	const enum option_id *others;  // NOPTIONS behind the last one
+} rules[] = {
 #define EXCLUDES(id, unless, reason, ...) {id, unless, reason, (const enum option_id[]){__VA_ARGS__, NOPTIONS}},
-#include "cli/options.def"
-};
-
-static const struct { enum option_id id, other; const char *what; } needs[] = {
-#define NEEDS(id, other, what) {id, other, what},
+#define NEEDS(id, other, what) {id, other, what, NULL},
 #include "cli/options.def"
 };
 
@@ -60,21 +62,20 @@ static bool waits_for_manifest(const struct options *o, enum option_id needed) {
 	return o->manifest && !o->machines_are_known && (needed == OPT_SLURM || needed == OPT_SSHLOGIN);
 }
 
-// EXCLUDES and NEEDS of options.def.
 static int check_rules(const struct options *o) {
 	bool on[NOPTIONS + 1];
 	fill_counting(o, on);
-	for (size_t i = 0; i < sizeof(needs) / sizeof(needs[0]); ++i) {
-		if (on[needs[i].id] && !on[needs[i].other] && !waits_for_manifest(o, needs[i].other)) {
-			return option_fail(needs[i].id, "needs %s", needs[i].what);
+	for (const struct rule *rule = rules; rule < rules + sizeof(rules) / sizeof(rules[0]); ++rule) {
+		if (!on[rule->id] || on[rule->unless]) {
+			continue;
 		}
-	}
-	for (size_t i = 0; i < sizeof(exclusions) / sizeof(exclusions[0]); ++i) {
-		const char *name = option_table[as_given(o, exclusions[i].id)].name, *reason = exclusions[i].reason;
-		bool is_on = on[exclusions[i].id] && !on[exclusions[i].unless];
-		for (const enum option_id *other = exclusions[i].others; is_on && *other != NOPTIONS; ++other) {
+		if (!rule->others && !waits_for_manifest(o, rule->unless)) {
+			return option_fail(rule->id, "needs %s", rule->text);
+		}
+		for (const enum option_id *other = rule->others; other && *other != NOPTIONS; ++other) {
 			if (on[*other]) {
-				return option_fail(*other, "cannot be combined with --%s%s%s", name, *reason ? ": " : "", reason);
+				return option_fail(*other, "cannot be combined with --%s%s%s", option_table[as_given(o, rule->id)].name,
+				                   *rule->text ? ": " : "", rule->text);
 			}
 		}
 	}

@@ -728,6 +728,16 @@ static void test_output(void) {
 	check(o.quiet);
 }
 
+// The rows of EXCLUDES and NEEDS are looked at in the order of options.def, not in that of the command line.
+static void test_two_mistakes(void) {
+	REFUSED("--group cannot be combined with --ungroup", "--log-output", "-u", "--group", "x");
+	REFUSED("--group cannot be combined with --ungroup", "--group", "-u", "--log-output", "x");
+	REFUSED("--log-output needs a log", "--log-output", "--pipe", "--colsep", ",", "x");
+	REFUSED("--log-output needs a log", "--colsep", ",", "--pipe", "--log-output", "x");
+	REFUSED("--colsep cannot be combined with --pipe", "--colsep", ",", "--pipe", "--at-most-once", "x");
+	REFUSED("--colsep cannot be combined with --pipe", "--at-most-once", "--pipe", "--colsep", ",", "x");
+}
+
 static void test_outcome(void) {
 	RUNS("--halt", "now,fail=1", "--exit-status", "first", "--trace-service", "f", "x");
 	check_equal(o.halt.when, HALT_NOW);
@@ -1055,6 +1065,7 @@ int main(int argc, char *argv[]) {
 		TEST("durations", test_durations),
 		TEST("slots, attempts, niceness and signals", test_jobs),
 		TEST("forms of output, and what contradicts itself", test_output),
+		TEST("of two mistakes the one that the table has first is said", test_two_mistakes),
 		TEST("halt, exit status and trace", test_outcome),
 		TEST("a manifest, and the batches asked for", test_manifest),
 		TEST("with a manifest, what belongs into it is refused with its key", test_manifest_options),

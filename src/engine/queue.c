@@ -488,9 +488,9 @@ static int spill_chunk(struct pool *pool, struct chunk *chunk, struct deferred *
 		mutex_lock(&pool->lock);
 	}
 	bool wanted = chunk->state == CHUNK_WRITING; // neither begun nor cancelled meanwhile
-	int fd = -1;
+	int unused = -1; // the file's descriptor if it is given up
 	if (error < 0) {
-		fd = spill_fail(&pool->spill, len, -error);
+		unused = spill_fail(&pool->spill, len, -error);
 		if (wanted) {
 			list_push_back(&pool->spillable, &chunk->spillable);
 		}
@@ -503,12 +503,13 @@ static int spill_chunk(struct pool *pool, struct chunk *chunk, struct deferred *
 		chunk->begin = 0;
 		pool->spilled += len;
 	} else {
-		fd = spill_free(&pool->spill, offset, len);
+		unused = spill_free(&pool->spill, offset, len);
 		chunk->state = CHUNK_MEMORY;
 	}
-	if (fd >= 0) {
-		deferred->close_fd = fd;
-		deferred->any = true;
+	if (unused >= 0) { // not deferred: the caller may spill another chunk before that, and give up another file
+		mutex_unlock(&pool->lock);
+		close(unused);
+		mutex_lock(&pool->lock);
 	}
 	chunk_unref(pool, chunk, deferred);
 	return error;

@@ -51,13 +51,13 @@ uint64_t spill_alloc(struct spill *spill, size_t len) {
 	return (uint64_t)unit * SPILL_UNIT;
 }
 
-// Nobody reads or writes: whoever does has a unit.
+// Gives up the file if none of its units is in use: then nobody reads or writes it. Returns its descriptor, or -1.
 static int give_up_if_unused(struct spill *spill) {
 	if (spill->nfree + spill->nlost < spill->nunits || (spill->nunits < GIVE_UP_UNITS && spill->error == 0)) {
 		return -1;
 	}
 	int fd = spill->fd;
-	if (fd >= 0) { // if it never was opened, another attempt would fail as well
+	if (spill->nfree > 0) { // else it could not be opened, or not even its first unit be written: a new one would fail as well
 		spill->error = 0;
 	}
 	spill->fd = -1;

@@ -5,6 +5,8 @@
 #include "pool_fixture.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <unistd.h>
 
 // ---- low water, spill ----
 
@@ -204,6 +206,29 @@ static void test_disk_full(void) {
 #endif
 }
 
+// The lowest descriptor that is free: it stays the same unless descriptors are leaked.
+FP_UNUSED static int free_descriptor(void) {
+	int fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	check(fd >= 0 && close(fd) == 0);
+	return fd;
+}
+
+static void test_disk_always_full(void) {
+#ifdef FAIRPAR_FAULTS
+	setenv("FAIRPAR_FAULT", "spill:1+:ENOSPC", 1);
+	config.queue_mem = 64 << 10;
+	open_pool(1);
+	struct queue *a = open_queue("a", NULL);
+	int before = free_descriptor();
+	spill_insist(a, SPILL_ITEMS);
+	check_equal(free_descriptor(), before);
+	check_seen(troubles, 1);
+	pool_queue_close(pool, a);
+	close_pool();
+	check_equal(spill_ran, SPILL_ITEMS);
+#endif
+}
+
 static enum work_status flood_run(struct worker *worker, struct queue *queue, void *data, size_t size) {
 	(void)data, (void)size;
 	unsigned char bytes[512];
@@ -275,6 +300,7 @@ int main(int argc, char *argv[]) {
 		TEST("an item may be larger than queue_mem", test_big_items),
 		TEST("without a spill file the submitter waits for room, and nothing is lost", test_no_spill_dir),
 		TEST("a full disk makes the submitter wait, with one warning", test_disk_full),
+		TEST("a disk that was full from the start is not tried again and again, and no descriptor is left open", test_disk_always_full),
 		TEST("nested work is never refused for room", test_nested_is_never_refused),
 		TEST("threads that cannot be had are done without", test_threads_run_out),
 		TEST("a dedicated thread that cannot be had is tried again", test_long_thread_later),

@@ -690,8 +690,10 @@ static void end_unmade(struct event_job_end *end) {
 static void make_end(struct worker_state *state, const struct job *job, const struct result *result, enum event_next next,
                      struct event *ret_event) {
 	const struct attempt_stats *stats = &state->stats;
-	if (result->outcome == OUTCOME_SPAWN_ERROR && !stats->started && job->cancelled_next == NEXT_NOTHING) {
-		publish_job_start(state, job, 0, now_ns());
+	// what was lost before its worker told of it has a time at which it ended, but none at which it was seen to begin
+	bool never_began = result->outcome == OUTCOME_SPAWN_ERROR || (result->lost && result->start > 0);
+	if (never_began && !stats->started && job->cancelled_next == NEXT_NOTHING) {
+		publish_job_start(state, job, 0, result->lost ? result->start : now_ns());
 	}
 	*ret_event = (struct event){
 		.kind = EVENT_JOB_END,

@@ -101,7 +101,7 @@ void autopack_adopt(struct worker_state *state, struct job *job) {
 	for (size_t at = 0; at < coalesced->orders.len; at += sizeof(order)) {
 		memcpy(&order, coalesced->orders.data + at, sizeof(order));
 		for (uint64_t i = 0; i < order.n; ++i) { // their output is where the first one's is
-			writer_skip(job->batch->run->writer, job->batch->output_queue, order.first + i);
+			batch_skip_output(job->batch, order.first + i);
 		}
 	}
 }

@@ -24,7 +24,7 @@ void run_halt(struct run *run) {
 		buf_adds(&why, "--halt ");
 		halt_add(&why, &run->halt);
 	}
-	publish_cut(run, why.data);
+	publish_set_stop_reason(run, why.data);
 	if (run->halt.when == HALT_NOW) {
 		atomic_store_release(&run->halt_now, true); // pairs with the event loop's load after the wake
 	}
@@ -43,11 +43,11 @@ void counts_ended(struct batch *batch, const struct result *result, bool stop) {
 void counts_trouble(struct batch *batch, const char *what) {
 	struct result result;
 	result_cannot_start(&result, 126);
-	counts_ended(batch, &result, publish_trouble(batch, &result, what));
+	counts_ended(batch, &result, publish_batch_failure(batch, &result, what));
 }
 
 void counts_lost(struct batch *batch, uint64_t n) {
-	bool skipped = batch->node && atomic_load_relaxed(&batch->node->skipped);
+	bool skipped = batch->node && dag_node_state(batch->node) == NODE_SKIPPED;
 	publish_lost(batch, skipped ? OUTCOME_SKIPPED : OUTCOME_CANCELLED, n);
 	if (batch->node && !skipped && n > 0) {
 		dag_node_job_failed(batch->node, &(struct result){.outcome = OUTCOME_CANCELLED});

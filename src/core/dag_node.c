@@ -48,7 +48,7 @@ void dag_node_settle(struct dag_node *node) {
 	if (!node->queue || !node->fed || node->nfeeders > 0) {
 		return;
 	}
-	if (node->state == NODE_SKIPPED) {
+	if (dag_node_state(node) == NODE_SKIPPED) {
 		pool_cancel(node->run->pool, node->queue); // what was emitted into it meanwhile
 	}
 	dag_node_release(node);

@@ -16,8 +16,7 @@ struct dag_node {
 	const struct manifest_batch *plan; // NULL: not selected
 	struct queue *queue;               // held open until all its items are queued, then NULL
 	struct batch *batch;               // a reference, as long as the queue is held; it owns what its jobs are made from
-	enum dag_node_state state;
-	atomic_bool skipped; // state is NODE_SKIPPED, for the workers: its jobs never start
+	atomic_int state;    // enum dag_node_state; the event loop sets it, any thread may read it: dag_node_state()
 	atomic_bool has_run; // a job of it ran that the joblog did not have as done: who needs the batch runs again
 	bool again;          // has_run of a batch that it needs: all its jobs run again
 	bool fed_again;      // has_run of a batch that emits into it
@@ -91,6 +90,11 @@ void dag_node_settle(struct dag_node *node);
 void dag_node_release(struct dag_node *node);
 
 // ---- from any thread
+
+// Returns the state of the batch.
+static inline enum dag_node_state dag_node_state(const struct dag_node *node) {
+	return (enum dag_node_state)atomic_load_relaxed(&node->state);
+}
 
 // Posts to the event loop that a job of the batch failed or was cancelled, so that the batches that need it can be skipped.
 void dag_node_job_failed(struct dag_node *node, const struct result *result);

@@ -280,7 +280,7 @@ static bool search_batch(struct search *search, struct dag_node *node);
 static bool search_needs(struct search *search, const struct dag_node *node) {
 	const struct run *run = search->waits->run;
 	bool found = false;
-	for (size_t i = 0; i < node->plan->nneeds && node->state == NODE_WAITING && !found; ++i) {
+	for (size_t i = 0; i < node->plan->nneeds && dag_node_state(node) == NODE_WAITING && !found; ++i) {
 		found = search_batch(search, dag_node_of(run, node->plan->needs[i]));
 	}
 	for (size_t i = 0; i < node->plan->nfeeders && !found; ++i) {
@@ -293,7 +293,7 @@ static bool search_needs(struct search *search, const struct dag_node *node) {
 static bool search_batch(struct search *search, struct dag_node *node) {
 	struct waits *waits = search->waits;
 	bool found = false;
-	if (!node->plan || node->state >= NODE_ENDED || node->searched / 2 == waits->nsearches) {
+	if (!node->plan || dag_node_state(node) >= NODE_ENDED || node->searched / 2 == waits->nsearches) {
 		return node->searched == waits->nsearches * 2 + 1;
 	}
 	node->searched = waits->nsearches * 2;
@@ -328,7 +328,7 @@ static bool search_job(struct search *search, uint64_t id) {
 		}
 	}
 	const struct batch *batch = queue_user(job->queue);
-	if (!runs && batch->node && batch->node->state == NODE_WAITING) {
+	if (!runs && batch->node && dag_node_state(batch->node) == NODE_WAITING) {
 		found = search_needs(search, batch->node);
 		if (found) {
 			search_name(search, batch->name, job->number, /* is_batch */ false);

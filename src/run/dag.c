@@ -41,8 +41,8 @@ void dag_show(const struct run *run) {
 		if (node->plan) {
 			buf_adds(&text, text.len > 0 ? "; " : "batches: ");
 			buf_add_escaped(&text, node->plan->name, strlen(node->plan->name), 80);
-			buf_printf(&text, " %s", words[node->state]);
-			if (node->state == NODE_RUNNING || node->state == NODE_WAITING) {
+			buf_printf(&text, " %s", words[dag_node_state(node)]);
+			if (dag_node_state(node) == NODE_RUNNING || dag_node_state(node) == NODE_WAITING) {
 				status_display_add_eta(run, node->plan->name, &text);
 			}
 		}
@@ -141,7 +141,7 @@ static int begin_source(struct dag_node *node) {
 
 // One thing less that the node waits for.
 static void satisfy(struct dag_node *node) {
-	if (--node->unmet == 0 && node->state == NODE_WAITING) {
+	if (--node->unmet == 0 && dag_node_state(node) == NODE_WAITING) {
 		list_push_back(&node->run->dag->ready, &node->ready);
 	}
 }
@@ -154,9 +154,9 @@ static void begin(struct dag_node *node) {
 		satisfy(target);
 	}
 	--run->dag->nwaiting;
-	node->state = NODE_RUNNING;
+	atomic_store_relaxed(&node->state, NODE_RUNNING);
 	publish_waited(node);
-	publish_batch_begun(node->batch);
+	publish_batch_ready(node->batch);
 	node->batch->again = node->again;
 	bool failed = dag_node_make_specs(node) != 0;
 	if (!failed) {
@@ -172,8 +172,7 @@ static void begin(struct dag_node *node) {
 		failed = begin_source(node) != 0;
 	}
 	if (failed) {
-		node->state = NODE_SKIPPED; // what is emitted into it goes nowhere
-		atomic_store_relaxed(&node->skipped, true);
+		atomic_store_relaxed(&node->state, NODE_SKIPPED); // what is emitted into it goes nowhere
 		pool_cancel(run->pool, node->queue);
 		counts_trouble(node->batch, "could not begin");
 		dag_node_fed(node);
@@ -185,7 +184,7 @@ static void begin_ready(struct run *run) {
 	while (!list_is_empty(ready)) {
 		struct dag_node *node = list_entry(ready->next, struct dag_node, ready);
 		list_remove(&node->ready);
-		if (node->state == NODE_WAITING) {
+		if (dag_node_state(node) == NODE_WAITING) {
 			begin(node);
 		}
 	}
@@ -204,14 +203,14 @@ static bool is_starved(const struct dag_node *node) {
 	bool all = plan->source == MANIFEST_NONE && plan->nfeeders > 0;
 	for (size_t i = 0; i < plan->nfeeders; ++i) {
 		const struct dag_node *feeder = dag_node_of(node->run, plan->feeders[i]);
-		all = all && (feeder == node || !feeder->plan || feeder->state == NODE_SKIPPED);
+		all = all && (feeder == node || !feeder->plan || dag_node_state(feeder) == NODE_SKIPPED);
 	}
 	return all;
 }
 
 // How the node stands, because of which others are skipped.
 static const char *how_it_failed(const struct dag_node *node) {
-	return node->state == NODE_SKIPPED && !node->failure_seen ? "is skipped" : node->is_tainted ? "lacks items" : "failed";
+	return dag_node_state(node) == NODE_SKIPPED && !node->failure_seen ? "is skipped" : node->is_tainted ? "lacks items" : "failed";
 }
 
 // Nodes that were skipped, or got fewer items than they should: what follows from that is still to be done. A stack.
@@ -228,12 +227,11 @@ static void affected_add(struct affected *affected, struct dag_node *node) {
 // Skips the node if it waits.
 static void skip_one(struct affected *affected, struct dag_node *node, const char *why, const struct dag_node *because) {
 	struct run *run = node->run;
-	if (node->state != NODE_WAITING) {
+	if (dag_node_state(node) != NODE_WAITING) {
 		return;
 	}
 	--run->dag->nwaiting;
-	node->state = NODE_SKIPPED;
-	atomic_store_relaxed(&node->skipped, true); // what is counted by it is counted under the publisher's lock
+	atomic_store_relaxed(&node->state, NODE_SKIPPED); // what is counted by it is counted under the publisher's lock
 	const char *how = how_it_failed(because);
 	if (++affected->nskipped <= SKIPS_NAMED && !run->options->quiet) {
 		diag_note("batch '%s' is skipped: %s '%s', which %s", text_shows(node->plan->name), why, text_shows(because->plan->name), how);
@@ -242,7 +240,7 @@ static void skip_one(struct affected *affected, struct dag_node *node, const cha
 		FP_CLEANUP(buf_fini) struct buf text = BUF_INIT;
 		buf_printf(&text, "%s '%s', which %s", why, because->plan->name, how);
 		publish_waited(node);
-		publish_lost_why(node->batch, text.data);
+		publish_set_lost_reason(node->batch, text.data);
 	}
 	pool_cancel(run->pool, node->queue);
 	counts_lost(node->batch, known_jobs(node->plan));
@@ -268,7 +266,7 @@ static void skip_after(struct dag_node *node) {
 			target->is_tainted = true;
 			affected_add(&affected, target);
 		}
-		if (at->state == NODE_SKIPPED) {
+		if (dag_node_state(at) == NODE_SKIPPED) {
 			dag_node_fed(at);
 		}
 	}
@@ -281,8 +279,8 @@ static void skip_after(struct dag_node *node) {
 // ---- what workers have posted ----
 
 static void end(struct dag_node *node) {
-	if (node->state == NODE_RUNNING) {
-		node->state = NODE_ENDED;
+	if (dag_node_state(node) == NODE_RUNNING) {
+		atomic_store_relaxed(&node->state, NODE_ENDED);
 	}
 	struct dag_node *target = node->plan->emits ? dag_node_of(node->run, node->plan->emits) : NULL;
 	bool again = node->again || node->fed_again || atomic_load_relaxed(&node->has_run); // the pool's lock was between
@@ -291,7 +289,7 @@ static void end(struct dag_node *node) {
 		--target->nfeeders;
 		dag_node_settle(target);
 	}
-	if (node->state != NODE_ENDED || node->is_tainted || node->failure_seen) {
+	if (dag_node_state(node) != NODE_ENDED || node->is_tainted || node->failure_seen) {
 		return; // skip_after() was called for it
 	}
 	for (size_t i = 0; i < node->ndependents; ++i) {
@@ -367,7 +365,7 @@ static void open_one(struct run *run, struct dag_node *node, const struct manife
 	batch_ref(node->batch);
 	batch_open_output_queue(node->batch);
 	size_t jobs = manifest_batch_jobs(plan);
-	publish_batch_known(node->batch, &node->attrs, jobs != SIZE_MAX && plan->nfeeders == 0 ? (int64_t)jobs : -1);
+	publish_batch_open(node->batch, &node->attrs, jobs != SIZE_MAX && plan->nfeeders == 0 ? (int64_t)jobs : -1);
 	publish_batch_start(node->batch);
 	++run->dag->nwaiting;
 }
@@ -483,7 +481,7 @@ int dag_open(struct run *run) {
 	}
 	begin_ready(run);
 	for (size_t i = 0; i < dag->n; ++i) {
-		if (dag->all[i].plan && dag->all[i].state == NODE_WAITING) {
+		if (dag->all[i].plan && dag_node_state(&dag->all[i]) == NODE_WAITING) {
 			publish_waiting(&dag->all[i]);
 		}
 	}
@@ -503,7 +501,7 @@ void dag_stop(struct run *run) {
 	dag->stopped = true;
 	for (size_t i = 0; i < dag->n; ++i) {
 		struct dag_node *node = &dag->all[i];
-		if (node->plan && node->state == NODE_WAITING) {
+		if (node->plan && dag_node_state(node) == NODE_WAITING) {
 			counts_lost(node->batch, known_jobs(node->plan));
 		}
 	}

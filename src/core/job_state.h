@@ -148,7 +148,7 @@ void worker_state_free(void *state); // a struct worker_state
 const char *worker_state_label(struct worker_state *state, const struct job *job);
 
 // Prints why the attempt cannot run, as a message about the job, and keeps the text in state->stats.why for subscribers. After
-// publish_attempt().
+// publish_attempt_begin().
 FP_PRINTF(3, 4) void attempt_complain(struct worker_state *state, const struct job *job, const char *format, ...);
 
 #endif

@@ -26,32 +26,32 @@ enum {
 	HOST_LEN = 256,
 };
 
-// What is known of a batch only for subscribers.
+// What is kept of a batch only for its events.
 struct batch_stats {
 	struct queue_attrs attrs;
-	int64_t jobs;
+	int64_t jobs;          // how many it will have, or -1: not known
 	bool started;          // EVENT_BATCH_START was published; of the event loop, as all up to here
-	uint64_t begun;        // when it left off waiting for others, or 0; set before any of it is dispatched
-	char *why;             // its jobs are lost; or NULL. Set before any is
+	uint64_t ready_at;     // publish_batch_ready() (now_ns() time), or 0; set before any of its jobs is dispatched
+	char *why;             // publish_set_lost_reason(), or NULL; set before any of its jobs is lost
 	struct event_batch_end counts; // under the lock
 };
 
 struct publisher {
 	mutex lock;
-	struct tally tally;        // what the halt and the exit status follow from; under the lock, as the next one
-	uint64_t failed_batches;   // those with a job that has failed
-	struct result halted_by;   // the job that met the halt
-	atomic_bool halted;        // the halt was met; written under the lock
-	struct run_stats *stats;   // the first subscriber; NULL: there is none, and no event is built
+	struct tally tally;        // the counts that --halt and the exit status depend on; under the lock, as the next two
+	uint64_t failed_batches;   // batches of which a job has failed
+	struct result halted_by;   // of the job that met --halt
+	atomic_bool halted;        // --halt was met; written under the lock
+	struct run_stats *stats;   // gets each event first; NULL: there is no subscriber, and no event is built
 	struct { event_fn *fn; void *arg; bool wants_output; } subscribers[SUBSCRIBERS];
 	size_t n;
-	bool wants_output;         // one of them
+	bool wants_output;         // one of them does
 	bool (*flush)(struct run *run, enum publish_flush how); // or NULL
-	struct event_lost lost;        // jobs is 0: nothing to publish; under the lock
-	const struct batch *lost_batch;
-	char *cut;                     // why the run is cut short, or NULL; under the lock, and kept from then on
-	atomic_uint_least64_t resumed; // jobs that were done before
-	char run[ULID_LEN + 1];
+	struct event_lost lost;        // the pending event of publish_lost(); under the lock
+	const struct batch *lost_batch; // … its batch, or NULL: nothing is pending
+	char *stop_reason;             // publish_set_stop_reason(), or NULL; set once, under the lock
+	atomic_uint_least64_t resumed; // jobs that were done before this run
+	char run[ULID_LEN + 1];        // publish_run_id()
 };
 
 // ---- subscribers ----
@@ -89,7 +89,7 @@ bool publish_wants_output(const struct run *run) {
 	return run->publisher->wants_output;
 }
 
-const char *publish_run(const struct run *run) {
+const char *publish_run_id(const struct run *run) {
 	return run->publisher->run;
 }
 
@@ -105,7 +105,7 @@ void publish_unlock(struct run *run) {
 	mutex_unlock(&run->publisher->lock);
 }
 
-// With the lock.
+// Hands the event to all subscribers. With the lock.
 static void deliver(struct publisher *publisher, const struct event *event) {
 	stats_on_event(publisher->stats, event);
 	for (size_t i = 0; i < publisher->n; ++i) {
@@ -115,7 +115,7 @@ static void deliver(struct publisher *publisher, const struct event *event) {
 	}
 }
 
-// With the lock: what was put together goes first.
+// Publishes the pending event of publish_lost(). With the lock.
 static void flush_lost(struct publisher *publisher) {
 	if (publisher->lost_batch) {
 		struct event event = {.kind = EVENT_LOST, .at = now_ns(), .u.lost = publisher->lost};
@@ -124,14 +124,14 @@ static void flush_lost(struct publisher *publisher) {
 	}
 }
 
-// With the lock. Its time is that of its publishing, so that events are in the order of their times.
+// Publishes the event, with the time of now: so events come in the order of their times. With the lock.
 static void publish_locked(struct publisher *publisher, struct event *event) {
 	flush_lost(publisher);
 	event->at = now_ns();
 	deliver(publisher, event);
 }
 
-// Without the lock.
+// Has the buffered events written. Returns whether some stay buffered. Without the lock.
 static bool flush(struct run *run, enum publish_flush how) {
 	return run->publisher->flush && run->publisher->flush(run, how);
 }
@@ -160,7 +160,7 @@ void publish_tick(struct run *run) {
 
 // ---- the run ----
 
-// 48 bits of milliseconds, 80 of chance, in Crockford's base 32 (github.com/ulid/spec).
+// Makes a ULID: 48 bits of milliseconds and 80 random bits, in Crockford's base 32 (github.com/ulid/spec).
 static void make_ulid(char ret_text[ULID_LEN + 1], uint64_t time_ns) {
 	static const char digits[] = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
 	unsigned char bytes[16];
@@ -263,13 +263,13 @@ void publish_end(struct run *run, int exit_status, int signal) {
 void publish_close(struct run *run) {
 	mutex_fini(&run->publisher->lock);
 	stats_free(run->publisher->stats);
-	free(run->publisher->cut);
+	free(run->publisher->stop_reason);
 	free(run->publisher);
 }
 
 // ---- the halt and the exit status ----
 
-// With the lock. Returns true if the job that is counted now makes the run halt.
+// Returns true if the job that was just counted, with the result `by`, meets --halt. With the lock.
 static bool check_halt(struct run *run, const struct result *by) {
 	struct publisher *publisher = run->publisher;
 	bool stop = !atomic_load_relaxed(&publisher->halted) && halt_is_met(&run->halt, &publisher->tally);
@@ -304,7 +304,7 @@ int publish_exit_status(const struct run *run) {
 
 // ---- batches ----
 
-void publish_batch_known(struct batch *batch, const struct queue_attrs *attrs, int64_t jobs) {
+void publish_batch_open(struct batch *batch, const struct queue_attrs *attrs, int64_t jobs) {
 	if (!publish_is_on(batch->run)) {
 		return;
 	}
@@ -348,13 +348,13 @@ void publish_resumed(struct run *run) {
 	atomic_add_relaxed(&run->publisher->resumed, 1);
 }
 
-void publish_batch_begun(struct batch *batch) {
+void publish_batch_ready(struct batch *batch) {
 	if (batch->stats) {
-		batch->stats->begun = now_ns();
+		batch->stats->ready_at = now_ns();
 	}
 }
 
-void publish_longest_wait(struct batch *batch, uint64_t ns) {
+void publish_note_longest_wait(struct batch *batch, uint64_t ns) {
 	struct publisher *publisher = batch->run->publisher;
 	if (!batch->stats) {
 		return;
@@ -384,8 +384,8 @@ void publish_batch_end(struct batch *batch) {
 	batch->stats = NULL;
 }
 
-// With the lock.
-static void count(struct event_batch_end *counts, enum outcome outcome, uint64_t jobs) {
+// Adds the jobs to the counts of their batch. With the lock.
+static void count_outcome(struct event_batch_end *counts, enum outcome outcome, uint64_t jobs) {
 	switch (outcome) {
 	case OUTCOME_OK: counts->ok += jobs; break;
 	case OUTCOME_CANCELLED: counts->cancelled += jobs; break;
@@ -394,11 +394,11 @@ static void count(struct event_batch_end *counts, enum outcome outcome, uint64_t
 	}
 }
 
-// Counts the end of jobs in the batch and in the run, with the lock. Returns true if that makes the run halt.
+// Counts the end of `jobs` jobs in the batch and in the run. Returns true if that meets --halt. With the lock.
 static bool count_end(struct batch *batch, const struct result *result, uint64_t jobs) {
 	struct run *run = batch->run;
 	if (batch->stats) {
-		count(&batch->stats->counts, result->outcome, jobs);
+		count_outcome(&batch->stats->counts, result->outcome, jobs);
 	}
 	if (batch->allow_failure && outcome_is_failure(result->outcome)) {
 		return false;
@@ -411,17 +411,17 @@ static bool count_end(struct batch *batch, const struct result *result, uint64_t
 	return result->outcome != OUTCOME_CANCELLED && check_halt(run, result);
 }
 
-// With the lock.
+// Adds the jobs to the pending event; one of another batch or outcome is published first. With the lock.
 static void add_lost(struct publisher *publisher, const struct batch *batch, enum outcome outcome, uint64_t jobs) {
 	struct batch_stats *stats = batch->stats;
 	if (publisher->lost_batch != batch || publisher->lost.outcome != outcome) {
 		flush_lost(publisher);
 		publisher->lost_batch = batch;
-		const char *why = !stats->why && outcome == OUTCOME_CANCELLED ? publisher->cut : stats->why;
+		const char *why = !stats->why && outcome == OUTCOME_CANCELLED ? publisher->stop_reason : stats->why;
 		publisher->lost = (struct event_lost){.batch = batch->name, .outcome = outcome, .why = why};
 	}
 	publisher->lost.jobs += jobs;
-	count(&stats->counts, outcome, jobs);
+	count_outcome(&stats->counts, outcome, jobs);
 }
 
 void publish_lost(struct batch *batch, enum outcome outcome, uint64_t jobs) {
@@ -438,35 +438,35 @@ void publish_lost(struct batch *batch, enum outcome outcome, uint64_t jobs) {
 	mutex_unlock(&publisher->lock);
 }
 
-void publish_lost_why(struct batch *batch, const char *why) {
+void publish_set_lost_reason(struct batch *batch, const char *why) {
 	struct publisher *publisher = batch->run->publisher;
 	if (!batch->stats) {
 		return;
 	}
 	mutex_lock(&publisher->lock);
-	flush_lost(publisher); // it may have the reason before
+	flush_lost(publisher); // the pending event keeps the reason that it has
 	free(batch->stats->why);
 	batch->stats->why = xstrdup(why);
 	mutex_unlock(&publisher->lock);
 }
 
-void publish_cut(struct run *run, const char *why) {
+void publish_set_stop_reason(struct run *run, const char *why) {
 	struct publisher *publisher = run->publisher;
 	if (!publisher->stats) {
 		return;
 	}
 	mutex_lock(&publisher->lock);
-	if (!publisher->cut) {
+	if (!publisher->stop_reason) {
 		flush_lost(publisher);
-		publisher->cut = xstrdup(why);
+		publisher->stop_reason = xstrdup(why);
 	}
 	mutex_unlock(&publisher->lock);
 }
 
-void publish_cut_by(struct run *run, int signal) {
+void publish_set_stop_signal(struct run *run, int signal) {
 	char why[20];
 	snprintf(why, sizeof(why), "SIG%s", signal_name(signal));
-	publish_cut(run, why);
+	publish_set_stop_reason(run, why);
 }
 
 void publish_wait(struct run *run, const struct batch *batch, uint64_t number, enum event_why why, const char *what) {
@@ -483,7 +483,7 @@ void publish_wait_end(struct run *run, const struct batch *batch, uint64_t numbe
 	});
 }
 
-void publish_pause(const struct job *job, uint64_t pause) {
+void publish_retry_wait(const struct job *job, uint64_t pause) {
 	FP_CLEANUP(buf_fini) struct buf what = BUF_INIT;
 	buf_adds(&what, "its next attempt in ");
 	text_add_time(&what, pause);
@@ -497,33 +497,33 @@ void publish_pause(const struct job *job, uint64_t pause) {
 
 // ---- attempts ----
 
-void publish_attempt(struct worker_state *state) {
+void publish_attempt_begin(struct worker_state *state) {
 	state->stats = (struct attempt_stats){.why = state->stats.why, .tail = state->stats.tail, .recent = state->stats.recent};
 	buf_reset(&state->stats.why);
 	buf_reset(&state->stats.tail);
 	buf_reset(&state->stats.recent);
 }
 
-void publish_admitted(struct worker_state *state, enum event_why why, uint64_t ns) {
+void publish_note_wait(struct worker_state *state, enum event_why why, uint64_t ns) {
 	if (ns > state->stats.admission) {
 		state->stats.admission = ns;
 		state->stats.admission_why = why;
 	}
 }
 
-// What took most of the time that it was queued for: `since` to `now`.
-static enum event_why reason(const struct worker_state *state, const struct job *job, uint64_t since, uint64_t now) {
+// Returns what the job has waited for longest from `since`, when it was queued, to `now`.
+static enum event_why wait_reason(const struct worker_state *state, const struct job *job, uint64_t since, uint64_t now) {
 	const struct facts *facts = worker_facts(state->worker);
 	uint64_t start = worker_start_time(state->worker);
-	uint64_t begun = job->batch->stats->begun;
+	uint64_t ready_at = job->batch->stats->ready_at;
 	uint64_t parts[] = {
-		[WHY_NEEDS] = minus(begun, since),
+		[WHY_NEEDS] = minus(ready_at, since),
 		[WHY_RETRY] = job->pause,
 		[WHY_RESERVE] = worker_width(state->worker) > 1 ? minus(start, facts->picked) : 0,
 		[WHY_HOST] = 0,
 	};
 	parts[state->stats.admission_why] += state->stats.admission;
-	uint64_t free_since = since + parts[WHY_RETRY] > begun ? since + parts[WHY_RETRY] : begun;
+	uint64_t free_since = since + parts[WHY_RETRY] > ready_at ? since + parts[WHY_RETRY] : ready_at;
 	uint64_t limited = minus(facts->limit_left, free_since), down = job->login ? hosts_downtime(state->run->hosts, free_since, start) : 0;
 	if (job->batch->binding && job->batch->stats->attrs.max_parallel == 0) { // the limit is that of its machines
 		parts[WHY_HOST] += limited > down ? limited : down;
@@ -566,8 +566,8 @@ static enum event_source source_of(const struct worker_state *state) {
 	return state->worker ? sources[worker_facts(state->worker)->source] : FROM_QUEUE;
 }
 
-// Its slots were kept for it from when its turn came.
-static void end_reserve(const struct worker_state *state, const struct job *job) {
+// Publishes that a job of several slots no longer waits for them, as it did from its turn on.
+static void publish_reserve_end(const struct worker_state *state, const struct job *job) {
 	uint64_t picked = worker_facts(state->worker)->picked;
 	if (worker_width(state->worker) > 1 && worker_start_time(state->worker) > picked && job->role == ROLE_JOB) {
 		publish_wait_end(state->run, job->batch, job->item.number, WHY_RESERVE, picked);
@@ -585,7 +585,7 @@ void publish_attempt_wait(struct worker_state *state, const struct job *job, enu
 void publish_attempt_wait_end(struct worker_state *state, const struct job *job) {
 	struct attempt_stats *stats = &state->stats;
 	if (stats->wait_since > 0) {
-		publish_admitted(state, stats->wait_why, now_ns() - stats->wait_since);
+		publish_note_wait(state, stats->wait_why, now_ns() - stats->wait_since);
 		publish_wait_end(state->run, job->batch, job->item.number, stats->wait_why, stats->wait_since);
 		stats->wait_since = 0;
 	}
@@ -598,7 +598,7 @@ void publish_job_start(struct worker_state *state, const struct job *job, int pi
 	}
 	stats->started = true;
 	stats->queued = job->queued ? minus(start, job->queued) : 0;
-	end_reserve(state, job);
+	publish_reserve_end(state, job);
 	publish_event(state->run, &(struct event){
 		.kind = EVENT_JOB_START,
 		.u.job_start = {
@@ -608,7 +608,7 @@ void publish_job_start(struct worker_state *state, const struct job *job, int pi
 			.source = source_of(state),
 			.lag = worker_facts(state->worker)->lag,
 			.queued = stats->queued,
-			.why = stats->queued >= EVENT_WORTH_A_REASON ? reason(state, job, job->queued, start) : WHY_TURN,
+			.why = stats->queued >= EVENT_WORTH_A_REASON ? wait_reason(state, job, job->queued, start) : WHY_TURN,
 			.from = job->from,
 			.warm = pid > 0 ? warm_report(state->warm) : NULL,
 			.command = buf_str(&state->text),
@@ -626,7 +626,7 @@ void publish_output(struct worker_state *state, const struct job *job, int strea
 	});
 }
 
-// The last lines of what was put together in `tail`: cuts the front off, and returns how many bytes that were.
+// Shortens `tail` to its last lines. Returns how many bytes were removed from its front.
 static size_t cut_tail(struct buf *tail) {
 	size_t end = tail->len, at = end > TAIL_BYTES ? end - TAIL_BYTES : 0;
 	size_t from = end;
@@ -643,13 +643,14 @@ static size_t cut_tail(struct buf *tail) {
 	return from;
 }
 
-// Is this the end of a job? A listing is none, but one that fails counts: its batch lacks its items.
+// True if this is the end of a job, which is counted. A listing is no job, but one that fails is counted: its batch lacks items.
 static bool is_counted(const struct job *job, const struct result *result, enum event_next next) {
 	bool fails = job->role == ROLE_LISTING && outcome_is_failure(result->outcome);
 	return next == NEXT_NOTHING && (job->role == ROLE_JOB || fails);
 }
 
-static void take_tail(struct worker_state *state, const struct job *job) {
+// Copies the last lines of the job's stdout, and behind them those of its stderr, to state->stats.tail.
+static void keep_tail(struct worker_state *state, const struct job *job) {
 	struct buf *tail = &state->stats.tail;
 	buf_add(tail, buf_str(&state->stats.recent), state->stats.recent.len);
 	for (int stream = 0; stream < 2 && state->stats.recent.len == 0; ++stream) {
@@ -668,25 +669,26 @@ static void take_tail(struct worker_state *state, const struct job *job) {
 	state->stats.tail_out = state->stats.tail_out > cut ? state->stats.tail_out - cut : 0;
 }
 
-void publish_output_stats(struct worker_state *state, const struct job *job, const struct result *result, enum event_next next) {
+void publish_note_output(struct worker_state *state, const struct job *job, const struct result *result, enum event_next next) {
 	if (!publish_is_on(state->run)) {
 		return;
 	}
 	state->stats.out_bytes = job_bytes(job, 0) + state->stats.item_bytes;
 	state->stats.err_bytes = job_bytes(job, 1);
 	if (next == NEXT_NOTHING && outcome_is_failure(result->outcome)) {
-		take_tail(state, job);
+		keep_tail(state, job);
 	}
 }
 
-// An attempt or step that was announced did not come, for the run took no more work: nothing ran.
-static void end_unmade(struct event_job_end *end) {
+// Clears what belongs to an attempt, for one that was announced and never began, because the run took no more work.
+static void clear_attempt(struct event_job_end *end) {
 	end->id.slot = 0;
 	end->queued = 0;
 	end->result.start = end->result.end = 0;
 	memset(&end->result.usage, 0, sizeof(end->result.usage));
 }
 
+// Makes the EVENT_JOB_END; before it EVENT_JOB_START is published for an attempt that could not be started.
 static void make_end(struct worker_state *state, const struct job *job, const struct result *result, enum event_next next,
                      struct event *ret_event) {
 	const struct attempt_stats *stats = &state->stats;
@@ -717,7 +719,7 @@ static void make_end(struct worker_state *state, const struct job *job, const st
 		},
 	};
 	if (job->cancelled_next != NEXT_NOTHING) {
-		end_unmade(&ret_event->u.job_end);
+		clear_attempt(&ret_event->u.job_end);
 	}
 }
 
@@ -739,8 +741,8 @@ bool publish_job_end(struct worker_state *state, const struct job *job, const st
 	return stop;
 }
 
-// The end of what had no attempt. Returns true if that makes the run halt.
-static bool end_without(struct batch *batch, struct event_job_end end) {
+// Publishes and counts an end without an attempt. Returns true if that meets --halt.
+static bool publish_end_without_attempt(struct batch *batch, struct event_job_end end) {
 	struct publisher *publisher = batch->run->publisher;
 	struct event event = {.kind = EVENT_JOB_END, .u.job_end = end};
 	event.u.job_end.id.batch = batch->name;
@@ -756,7 +758,7 @@ static bool end_without(struct batch *batch, struct event_job_end end) {
 }
 
 bool publish_up_to_date(struct batch *batch, const struct job *job) {
-	return end_without(batch, (struct event_job_end){
+	return publish_end_without_attempt(batch, (struct event_job_end){
 		.id = {.number = job->item.number, .seq = job->item.seq},
 		.result = {.outcome = OUTCOME_OK},
 		.nslots = 1,
@@ -765,8 +767,8 @@ bool publish_up_to_date(struct batch *batch, const struct job *job) {
 	});
 }
 
-bool publish_trouble(struct batch *batch, const struct result *result, const char *what) {
-	return end_without(batch, (struct event_job_end){
+bool publish_batch_failure(struct batch *batch, const struct result *result, const char *what) {
+	return publish_end_without_attempt(batch, (struct event_job_end){
 		.id = {.role = ROLE_LISTING},
 		.result = *result,
 		.nslots = 1,

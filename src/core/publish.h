@@ -15,21 +15,23 @@
 #include "core/job_state.h"
 #include "job/event.h"
 
-// Makes run->publisher, which has no subscriber. publish_close() frees it with the statistics, after the last worker has ended.
+// publish_open() makes run->publisher, which has no subscriber. publish_close() frees it and the statistics, after the last worker has
+// ended.
 void publish_open(struct run *run);
 void publish_close(struct run *run);
 
-// Makes the statistics of the run the first subscriber, unless they are. publish_subscribe() does the same. Before publish_begin().
+// Makes the statistics of the run, unless they exist: they get each event before all subscribers do. publish_subscribe() makes them,
+// too. Before publish_begin().
 void publish_keep_stats(struct run *run);
 
-// The statistics so far, or NULL; the publisher's. To be read between publish_lock() and publish_unlock(), which keep all other
-// threads from publishing, or once no job runs.
+// Returns the statistics so far, borrowed until publish_close(); or NULL if there are none. To be read between publish_lock() and
+// publish_unlock(), which keep all other threads from publishing, or once no job runs.
 struct run_stats *publish_stats(struct run *run);
 void publish_lock(struct run *run);
 void publish_unlock(struct run *run);
 
-// Adds a subscriber, which gets EVENT_OUTPUT only if it wants it. Before publish_begin(). `arg` lives until publish_end() has
-// returned.
+// Adds a subscriber: `fn` is called with `arg`, which is borrowed until publish_end() has returned, for each event; for EVENT_OUTPUT
+// only if `wants_output`. Before publish_begin().
 void publish_subscribe(struct run *run, event_fn *fn, void *arg, bool wants_output);
 
 // When a subscriber that buffers events may write them: after an event, without the publisher's lock.
@@ -39,11 +41,11 @@ enum publish_flush {
 	FLUSH_OR_LEAVE, // a worker at the end of a job: the same, or it is left to the next event
 };
 
-// Sets the function that makes it write. `flush` returns true if events stay buffered (FLUSH_OR_LEAVE only): then it is called
-// again before the worker sleeps (worker_request_flush()). Before publish_begin().
+// Sets the function that writes the buffered events of such a subscriber. `flush` returns true if it has left them buffered
+// (FLUSH_OR_LEAVE only): then it is called again before the worker sleeps (worker_request_flush()). Before publish_begin().
 void publish_set_flush(struct run *run, bool (*flush)(struct run *run, enum publish_flush how));
 
-// True if there is a subscriber: for those who would have to prepare what they publish.
+// True if there is a subscriber. For callers to whom it is work to prepare an event.
 bool publish_is_on(const struct run *run);
 
 // True if a subscriber wants EVENT_OUTPUT.
@@ -56,34 +58,32 @@ void publish_begin(struct run *run);
 // Publishes the pending event of publish_lost(), which merges calls, and has buffered events written. From the event loop,
 // whenever it wakes.
 void publish_tick(struct run *run);
-// Publishes EVENT_SLOTS: the run has so many slots now, because of `why`, in words.
+// Publishes EVENT_SLOTS: the run has `slots` slots now. `why`: the reason, in words.
 void publish_slots(struct run *run, unsigned slots, const char *why);
-
 // Publishes EVENT_LENT: a slot that was lent to a run in a job has come back.
 void publish_lent(struct run *run, const struct event_lent *lent);
-// The end of the run, if it has begun, with its exit status and the signal that ends it, or 0. Once no job runs.
+// Publishes EVENT_RUN_END, unless publish_begin() was not called: with the exit status, and the signal that ends the run, or 0. Once no
+// job runs.
 void publish_end(struct run *run, int exit_status, int signal);
 
-// The run's ULID; "" before publish_begin() and without a subscriber.
-const char *publish_run(const struct run *run);
+// Returns the run's ULID, borrowed until publish_close(); "" before publish_begin() and without a subscriber.
+const char *publish_run_id(const struct run *run);
 
-// All input was read: the number of jobs is known. Returns true if a --halt of N% is met by what has ended meanwhile: then the
-// caller calls run_halt().
+// Notes that all input was read, so that the number of jobs is final. Returns true if the jobs that have ended so far meet a --halt of
+// N% of that: then the caller calls run_halt().
 bool publish_all_read(struct run *run) FP_NODISCARD;
 
-// True if the halt was met: nothing is started any more.
+// True if --halt was met: no job is started any more.
 bool publish_halted(const struct run *run);
 
-// The exit status by what was counted (exit_status()). Once no job runs.
+// Returns the exit status that follows from the counts (exit_status()). Once no job runs.
 int publish_exit_status(const struct run *run);
 
 // ---- batches
 
-// Notes how long the batch has waited for a turn at most, in nanoseconds (queue_longest_wait()), for publish_batch_end().
-void publish_longest_wait(struct batch *batch, uint64_t ns);
-
-// Makes batch->stats, if there is a subscriber. `jobs`: how many jobs the batch will have, or -1 if that is not known.
-void publish_batch_known(struct batch *batch, const struct queue_attrs *attrs, int64_t jobs);
+// Makes batch->stats, if there is a subscriber. The first call for the batch. `attrs` is copied. `jobs`: how many jobs the batch will
+// have, or -1 if that is not known.
+void publish_batch_open(struct batch *batch, const struct queue_attrs *attrs, int64_t jobs);
 // Publishes EVENT_BATCH_START at the first call for the batch; later calls do nothing.
 void publish_batch_start(struct batch *batch);
 // Counts `jobs` more jobs of the batch as known, before any of them can end; -1 takes one back that came to nothing. Publishes
@@ -91,58 +91,62 @@ void publish_batch_start(struct batch *batch);
 void publish_queued(struct batch *batch, int64_t jobs);
 // Counts a job that was done before this run (--resume), and is in no other count.
 void publish_resumed(struct run *run);
-// Notes that the batch may begin now. What its jobs have waited so far, they have waited for other batches, not for a turn.
-void publish_batch_begun(struct batch *batch);
+// Notes that the batches that this one needs have ended: until now its jobs have waited for these, and not for a turn.
+void publish_batch_ready(struct batch *batch);
+// Notes the longest time, in nanoseconds, that the batch has waited for a turn (queue_longest_wait()), for publish_batch_end().
+void publish_note_longest_wait(struct batch *batch, uint64_t ns);
 // Publishes EVENT_BATCH_END, if the batch has started, and frees batch->stats. The last call for the batch.
 void publish_batch_end(struct batch *batch);
 
-// Counts `jobs` jobs of the batch that never start; `outcome` is OUTCOME_CANCELLED or OUTCOME_SKIPPED. Calls for the same batch in a
-// row make one event.
+// Counts `jobs` jobs of the batch that never start, and publishes EVENT_LOST; `outcome` is OUTCOME_CANCELLED or OUTCOME_SKIPPED. Calls
+// for the same batch in a row make one event.
 void publish_lost(struct batch *batch, enum outcome outcome, uint64_t jobs);
-// Sets the reason, in words, that publish_lost() and publish_trouble() give for this batch from now on. Copied.
-void publish_lost_why(struct batch *batch, const char *why);
-// Sets the reason of all batches without one of their own: why the run is cut short, in words (copied), or by which signal. The
-// first call counts. To be called before the jobs are lost.
-void publish_cut(struct run *run, const char *why);
-void publish_cut_by(struct run *run, int signal);
+// Sets the reason, in words (copied), that publish_lost() and publish_batch_failure() give for this batch from now on.
+void publish_set_lost_reason(struct batch *batch, const char *why);
+// Set the reason that publish_lost() gives for batches without a reason of their own: why the run is cut short, in words (copied), or
+// the signal that ends it. The first call counts. Called before the jobs are lost.
+void publish_set_stop_reason(struct run *run, const char *why);
+void publish_set_stop_signal(struct run *run, int signal);
 
-// Publishes EVENT_WAIT and EVENT_WAIT_END: job `number` of the batch, the batch (0), or all batches (NULL) wait for `what`, in words; or
-// do no longer, since the now_ns() time `since`.
+// publish_wait() publishes EVENT_WAIT: job `number` of the batch waits, or with `number` 0 the batch, or with `batch` NULL all batches.
+// `why` is the kind of the reason, and `what` the reason in words. publish_wait_end() publishes EVENT_WAIT_END: it no longer waits,
+// as it did from `since` (now_ns() time) on.
 void publish_wait(struct run *run, const struct batch *batch, uint64_t number, enum event_why why, const char *what);
 void publish_wait_end(struct run *run, const struct batch *batch, uint64_t number, enum event_why why, uint64_t since);
 
-// Publishes EVENT_WAIT of a job whose next attempt comes in `pause` nanoseconds.
-void publish_pause(const struct job *job, uint64_t pause);
+// Publishes EVENT_WAIT of a job that waits for its next attempt, which comes in `pause` nanoseconds.
+void publish_retry_wait(const struct job *job, uint64_t pause);
 
 // ---- attempts
 
 // Returns how events name the attempt of the job on this worker. The name of the batch is borrowed.
 struct event_job publish_identify(const struct worker_state *state, const struct job *job);
-// Resets state->stats for an attempt that begins on this worker. Before any other call for the attempt.
-void publish_attempt(struct worker_state *state);
-// Notes that the attempt has waited `ns` nanoseconds for what `why` says, before its process was started.
-void publish_admitted(struct worker_state *state, enum event_why why, uint64_t ns);
-// Publishes that the attempt waits for `what`, in words: a machine or memory (`why`); and that it no longer does, if it did.
+// Resets state->stats for an attempt that begins on this worker. The first call for the attempt.
+void publish_attempt_begin(struct worker_state *state);
+// Notes that the attempt has waited `ns` nanoseconds, for the reason `why`, before its process was started.
+void publish_note_wait(struct worker_state *state, enum event_why why, uint64_t ns);
+// Publishes EVENT_WAIT: the attempt waits for a machine or memory (`why`), in words `what`.
 void publish_attempt_wait(struct worker_state *state, const struct job *job, enum event_why why, const char *what);
+// Publishes EVENT_WAIT_END if the attempt has waited so, else nothing.
 void publish_attempt_wait_end(struct worker_state *state, const struct job *job);
 // Publishes EVENT_JOB_START: the process of the attempt runs since `start` (now_ns() time); pid 0: it could not be started.
 void publish_job_start(struct worker_state *state, const struct job *job, int pid, uint64_t start);
 // Publishes EVENT_OUTPUT: bytes that the attempt wrote to `stream` (0 stdout, 1 stderr). Only if publish_wants_output().
 void publish_output(struct worker_state *state, const struct job *job, int stream, const char *data, size_t len);
-// Notes in state->stats what publish_job_end() says of the attempt's output: its bytes, and the last lines if the job has failed for
-// good. Before the spool and the results are let go of.
-void publish_output_stats(struct worker_state *state, const struct job *job, const struct result *result, enum event_next next);
-// Each of the next three returns true if the job that it counts makes the run halt: then the caller calls run_halt() (as
+// Notes in state->stats, for publish_job_end(), how many bytes the attempt wrote, and the last lines of them if the job has failed for
+// good. Before the spool and the results are freed.
+void publish_note_output(struct worker_state *state, const struct job *job, const struct result *result, enum event_next next);
+// Each of the next three functions returns true if the job that it counts meets --halt: then the caller calls run_halt() (as
 // counts_ended() does).
 
-// Publishes EVENT_JOB_END, after publish_output_stats(). With NEXT_NOTHING it is the end of the job too, and counts it. If
+// Publishes EVENT_JOB_END, after publish_note_output(). With NEXT_NOTHING it is the end of the job too, and is counted. If
 // job->cancelled_next is set, the end of the last attempt was published before, and only that of the job is missing: then `state` may
 // be one without a worker.
 bool publish_job_end(struct worker_state *state, const struct job *job, const struct result *result, enum event_next next);
-// Publishes and counts the end of a job that was not run, as what it creates was there.
+// Publishes and counts the end of a job that was not run, because the file that it creates exists.
 bool publish_up_to_date(struct batch *batch, const struct job *job);
-// Publishes and counts a failure of the batch that was no job's, as a listing that could not begin. `what` the batch could not do, in
-// words.
-bool publish_trouble(struct batch *batch, const struct result *result, const char *what);
+// Publishes and counts a failure of the batch itself, and not of a job: as of a listing that could not begin. `what`: what the batch
+// could not do, in words.
+bool publish_batch_failure(struct batch *batch, const struct result *result, const char *what);
 
 #endif

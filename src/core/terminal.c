@@ -133,7 +133,7 @@ static void give_foreground(const struct terminal *terminal, pid_t group) {
 void terminal_take_back(struct run *run, const struct result *result) {
 	give_foreground(run->terminal, getpgrp());
 	if (result->outcome == OUTCOME_SIGNAL && (result->term_signal == SIGINT || result->term_signal == SIGQUIT)) {
-		publish_cut_by(run, result->term_signal);
+		publish_set_stop_signal(run, result->term_signal);
 		pool_shutdown(run->pool); // at once: the event loop may see it only after the next start
 		kill(getpid(), result->term_signal);
 	}

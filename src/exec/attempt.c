@@ -74,7 +74,7 @@ static void build_vars(struct buf *vars, const struct job *job, const struct att
 	add_number(vars, "FAIRPAR_SLOT=", job->slot);
 	add_number(vars, "FAIRPAR_ATTEMPT=", job->attempt);
 	if (publish_is_on(job->batch->run)) {
-		add_text(vars, "FAIRPAR_RUN=", publish_run(job->batch->run));
+		add_text(vars, "FAIRPAR_RUN=", publish_run_id(job->batch->run));
 	}
 	add_number(vars, "PARALLEL_SEQ=", job->item.seq);
 	add_number(vars, "PARALLEL_JOBSLOT=", job->slot);
@@ -347,7 +347,7 @@ static void admit_child(struct worker_state *state, const struct job *job, const
 		return;
 	}
 	if (wait.ns > 0) {
-		publish_admitted(state, wait.why, wait.ns);
+		publish_note_wait(state, wait.why, wait.ns);
 	}
 	bool asks = run->options->interactive && !attempt->ended;
 	if (!asks || terminal_confirm(run, buf_str(&state->text))) {
@@ -593,7 +593,7 @@ void attempt_run(struct worker_state *state, struct job *job, const struct attem
 	// what is no item's runs here, and so does what runs beside the slots
 	bool is_placed = hosts && job->role == ROLE_JOB && !worker_is_long(state->worker);
 	*ret_result = (struct result){.outcome = OUTCOME_OK};
-	publish_attempt(state);
+	publish_attempt_begin(state);
 	if (!is_placed) {
 		job->login = NULL;
 		run_at(state, job, attempt, NULL, ret_result);

@@ -14,7 +14,7 @@
 
 // The end of the attempt and of its output. Returns true if it makes the run halt.
 static bool finish(struct worker_state *state, struct job *job, const struct result *result) {
-	publish_output_stats(state, job, result, NEXT_NOTHING);
+	publish_note_output(state, job, result, NEXT_NOTHING);
 	if (job->spool) {
 		if (log_sink_is_on_stdout(state->run)) {
 			spool_complete(job->spool);
@@ -153,7 +153,7 @@ static void list_by_pattern(struct worker_state *state, struct worker *worker, s
 		FP_CLEANUP(buf_fini) struct buf why = BUF_INIT;
 		buf_printf(&why, "glob '%s': %s", text_shows(pattern), error);
 		diag_error("batch '%s': %s", text_shows(batch->name), buf_str(&why));
-		publish_lost_why(batch, buf_str(&why));
+		publish_set_lost_reason(batch, buf_str(&why));
 		free(error);
 		counts_trouble(batch, "its items could not be listed");
 	}

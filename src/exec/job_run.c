@@ -79,7 +79,7 @@ static void job_close(struct worker_state *state, struct job *job, const struct 
 	struct run *run = state->run;
 	bool failed = outcome_is_failure(result->outcome);
 	uint64_t received = count_output(job);
-	publish_output_stats(state, job, result, NEXT_NOTHING);
+	publish_note_output(state, job, result, NEXT_NOTHING);
 	end_summary_note_failure(state, result);
 	result_files_end(state, job, result, received);
 	if (job->spool && failed && run->options->color_failed && !result_files_is_table(run)) {
@@ -196,7 +196,7 @@ static void queue_next(struct worker_state *state, struct queue *queue, struct j
 		job->pauses = pause > 0;
 	}
 	if (job->pauses) {
-		publish_pause(job, pause);
+		publish_retry_wait(job, pause);
 	}
 	struct job *kept = job_keep(job);
 	bool taken = pause > 0 ? retry_queue_add(run->retry_queue, queue, kept, now_ns() + pause)
@@ -222,7 +222,7 @@ const struct retry_calls work_retries = {.resume = resume, .cut_off = cut_off};
 static enum work_status fail_bad_item(struct worker_state *state, struct job *job) {
 	struct result result;
 	result_cannot_start(&result, 126);
-	publish_attempt(state);
+	publish_attempt_begin(state);
 	buf_reset(&state->text);
 	buf_adds(&state->text, job->record.args);
 	job_output_open_spool(state, job);
@@ -293,7 +293,7 @@ static enum work_status job_step(struct worker *worker, struct queue *queue, str
 	uint64_t pause = retries && !again && spec->delay.first_ns > 0 ? manifest_delay_ns(&spec->delay, job->attempt) : 0;
 	job->pending = retries ? NEXT_RETRY : NEXT_STEP;
 	job->result = result;
-	publish_output_stats(state, job, &result, job->pending);
+	publish_note_output(state, job, &result, job->pending);
 	(void)publish_job_end(state, job, &result, job->pending); // before what is next can begin
 	job->step += !retries;
 	job->attempt = retries ? job->attempt + 1 : 1;

@@ -58,7 +58,7 @@ static struct input *open_input(const struct input_config *config, struct dag_no
 	struct input *input = input_open(config, &error);
 	if (!input && node) {
 		diag_error("batch '%s': %s", text_shows(node->plan->name), error);
-		publish_lost_why(node->batch, error);
+		publish_set_lost_reason(node->batch, error);
 		free(error);
 	} else if (!input) {
 		diag_error_free(error);

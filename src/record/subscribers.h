@@ -62,7 +62,7 @@ struct end_summary;
 void end_summary_open(struct run *run);
 
 // Notes whether a hint would have helped the job that has just ended with that result on this worker. After
-// publish_output_stats(). From any thread.
+// publish_note_output(). From any thread.
 void end_summary_note_failure(struct worker_state *state, const struct result *result);
 
 // Prints the summary, a hint and the last line, as they are due. After publish_end().

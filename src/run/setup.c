@@ -293,7 +293,7 @@ static void on_removed(void *arg, struct queue *queue, uint64_t submitted FP_UNU
 	struct run *run = arg;
 	struct batch *batch = queue_user(queue);
 	struct dag_node *node = batch->node;
-	publish_longest_wait(batch, queue_longest_wait(queue));
+	publish_note_longest_wait(batch, queue_longest_wait(queue));
 	hosts_forget_queue(batch->binding);
 	batch_retire(batch);
 	if (node) { // last: the end of this batch is published before others begin

@@ -113,7 +113,7 @@ static void answer_ending_signal(struct run *run, int signal) {
 		screen_echoed();
 	}
 	write_limit_hasten();
-	publish_cut_by(run, signal);
+	publish_set_stop_signal(run, signal);
 	terminate(run);
 	if (!run->options->quiet) {
 		diag_note("stopping: the running jobs get SIGTERM; once more and they are killed");
@@ -168,19 +168,19 @@ void run_answer_signals(struct run *run) {
 
 void run_answer_flags(struct run *run) {
 	if (atomic_load_acquire(&run->halt_now)) { // pairs with the store in run_halt()
-		publish_cut(run, "not all jobs can run at once"); // for --tee: a halt has said why
+		publish_set_stop_reason(run, "not all jobs can run at once"); // for --tee: a halt has said why
 		terminate(run);
 	}
 	if (run->hosts && !run->stopping && hosts_are_unreachable(run->hosts)) {
 		diag_error("no machine can be reached: the jobs are not run");
 		atomic_store_relaxed(&run->trouble, true);
-		publish_cut(run, "no machine can be reached");
+		publish_set_stop_reason(run, "no machine can be reached");
 		run_stop(run);
 	}
 	if (!run->stopping && atomic_load_acquire(&run->output_failed)) {
 		FP_CLEANUP(buf_fini) struct buf why = BUF_INIT;
 		buf_printf(&why, "output cannot be written: %s", strerror(atomic_load_relaxed(&run->output_error)));
-		publish_cut(run, why.data);
+		publish_set_stop_reason(run, why.data);
 		// like a filter whose reader has gone: what still runs would write for nobody
 		if (atomic_load_relaxed(&run->output_error) == EPIPE) {
 			terminate(run);
@@ -328,7 +328,7 @@ static int find_status(const struct run *run, bool opened) {
 
 static void draw_pictures(struct run *run) {
 	int fd = log_sink_fd(run);
-	if (fd < 0 || !options_want_pictures(run->options) || publish_run(run)[0] == '\0') { // nothing was published
+	if (fd < 0 || !options_want_pictures(run->options) || publish_run_id(run)[0] == '\0') { // nothing was published
 		return;
 	}
 	if (!run->signal) {

@@ -138,7 +138,7 @@ static bool read_type(struct connections *connections, struct connection *connec
 	}
 	ssize_t n = recv(connection->fd, (char *)&connection->type + connection->type_len, size - connection->type_len, 0);
 	if (n <= 0) {
-		return true; // read_client() finds out why
+		return n == 0 || errno != EAGAIN; // the client has gone: read_client() disconnects it
 	}
 	connection->type_len += (size_t)n;
 	if (connection->type_len < size) {

@@ -140,6 +140,14 @@ replace() {
 	assert_eq "$(sort -u <<<"$output" | xargs)" "one two"
 }
 
+@test "a batch of a group has this machine when it comes into it" {
+	replace @g/1/one 1/three
+	printf '%s\n' @g/1/one 1/three @g/1/: >next
+	printf '%s\n' 'version: 1' batches: '  a: {args_from: {file: /dev/stdin}, hosts: "@g", run: '"'$change"'echo $PARALLEL_SSHLOGIN; [ $PARALLEL_SSHLOGIN = : ] #'"'}" >m.yaml
+	run_fairpar --slf list --halt now,success=1 -f m.yaml < <(yes)
+	assert_eq "$(sort -u <<<"$output" | xargs)" ": one"
+}
+
 @test "the jobs of a batch fail whose machines have all left the list" {
 	make_fifo feed
 	replace 1/one 1/two

@@ -44,7 +44,7 @@ struct batch_setting {
 	int64_t value;       // in the range of struct queue_attrs; 1 for the two that have none
 };
 
-// Semaphore mode; see option_semaphore.c.
+// Semaphore mode; see option_settle.c.
 struct semaphore_options {
 	bool is_on;
 	bool foreground;                 // --fg

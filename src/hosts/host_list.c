@@ -112,7 +112,6 @@ static bool apply_list(struct hosts *hosts, struct host_list *list) {
 		struct hosts_host *host = list->new_hosts[i];
 		if (host && hosts_insert_host(hosts, host) == 0) {
 			list->new_hosts[i] = NULL;
-			hosts_bind_host(hosts, host, host->login);
 			has_come = true;
 		} else if (host) {
 			buf_printf(&list->messages, "cannot start a thread for %s: %s%c", host->login->name, strerror(errno), '\0');

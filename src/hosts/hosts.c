@@ -653,6 +653,7 @@ static int connect_host(struct hosts_host *host) {
 
 int hosts_insert_host(struct hosts *hosts, struct hosts_host *host) {
 	append_host(hosts, host); // whoever the link calls waits for the lock
+	hosts_bind_host(hosts, host, host->login); // first: its slots count for the queues of the batches that are bound to it
 	if (connect_host(host) != 0) {
 		--hosts->n;
 		return -1;

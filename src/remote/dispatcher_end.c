@@ -74,8 +74,9 @@ static struct timeval to_timeval(uint64_t ns) {
 static const char *on_done(struct dispatcher_end *end, struct channel_job *job, const struct wire_frame *frame) {
 	const uint64_t *of = frame->numbers;
 	struct job_end how = {.error = {.error = 0}};
-	if (of[1] > OUTCOME_CANCELLED || (of[1] == OUTCOME_OK && !job->is_running) || of[2] > 255 || of[3] > 127 || of[4] > 1 || of[5] > INT64_MAX / 2 || of[6] > INT64_MAX / 2 ||
-	    of[7] > INT64_MAX / 2 || of[8] > INT64_MAX / 2 || frame->size < 2) {
+	bool ends = of[1] <= OUTCOME_CANCELLED && (of[1] != OUTCOME_OK || job->is_running) && of[2] <= 255 && of[3] <= 127 && of[4] <= 1;
+	bool measures = of[5] <= INT64_MAX / 2 && of[6] <= INT64_MAX / 2 && of[7] <= INT64_MAX / 2 && of[8] <= INT64_MAX / 1024; // KiB
+	if (!ends || !measures || frame->size < 2) {
 		return "it has sent an end of a job that cannot be";
 	}
 	how.result = (struct result){

@@ -138,7 +138,7 @@ static void test_hostile(void) {
 	static const char *const to_host[] = {
 		"hello 1 2 0 0 1\nn\n", "started 3 1 0\n", "out 1 1 1\nx\n", "started 1 1 0\nstarted 1 1 0\n", "started 1 1 0\nout 1 3 1\nx\n", "take 1 1\n",
 		"started 1 1 0\nrefuse 1 0\n\n", "refuse 1 0\n\nrefuse 1 0\n\n", "done 1 9 0 0 0 0 0 0 0 2\n\1\2\n", "run 1 0\n\n", "nonsense\n",
-		"done 1 0 256 0 0 0 0 0 0 2\n\1\2\n", "started 1 1 0\nout 1 0 1\nx\n", "bye\n",
+		"done 1 0 256 0 0 0 0 0 0 2\n\1\2\n", "done 1 1 1 0 0 0 0 0 9007199254740992 2\n\1\2\n", "started 1 1 0\nout 1 0 1\nx\n", "bye\n",
 	};
 	static const char *const to_agent[] = {
 		"run 3 1\nx\n", "run 2 1\nx\n", "in 4 1\nx\n", "eof 3\nin 3 1\nx\n", "eof 3\neof 3\n", "more 3 1\n", "stop 3 3\n", "shut 3 0\n",

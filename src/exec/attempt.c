@@ -477,7 +477,7 @@ static int build_command(struct worker_state *state, const struct job *job, cons
 		struct spawn_error error = {.step = SPAWN_EXEC, .error = errno};
 		result_cannot_start(ret_result, error.error == ENOENT ? 127 : 126);
 		if (error.error == EINVAL) {
-			diag_error("job %s: %s", worker_state_label(state, job), buf_str(&state->command.text));
+			attempt_complain(state, job, "%s", buf_str(&state->command.text));
 		} else {
 			report_spawn_error(state, job, &error);
 		}

@@ -567,8 +567,9 @@ static enum data_status robin_take(struct blockfeed *feed, struct block *block, 
 	}
 	block->consumer = dealer_add(feed->dealer);
 	if (!block->consumer) {
+		enum data_status status = fail(feed, "cannot deal out a block"); // first: it reports errno
 		block_free(block);
-		return fail(feed, "cannot deal out a block");
+		return status;
 	}
 	++feed->started;
 	dealer_give(feed->dealer, block->consumer, block_portion(block));

@@ -49,8 +49,12 @@ static void put_on_stdout(struct run *run, const char *mem, size_t len) {
 		struct spool *spool = spool_open(run->writer, NULL, 0, WRITER_GROUP, NULL, 0);
 		spool_add_shown(spool, mem, len);
 		spool_finish(spool);
-	} else if (write_limited(STDOUT_FILENO, mem, len) != 0 && !atomic_exchange(&run->trouble, true)) {
-		diag_error("cannot write the joblog to stdout: %s", strerror(errno));
+	} else if (write_limited(STDOUT_FILENO, mem, len) != 0) {
+		int error = errno;
+		atomic_store_relaxed(&run->trouble, true);
+		if (!atomic_exchange(&run->job_records->said, true)) {
+			diag_error("cannot write the joblog to stdout: %s", strerror(error));
+		}
 	}
 }
 

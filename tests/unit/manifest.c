@@ -782,7 +782,7 @@ static void test_cheap_places(void) {
 	for (enum mistake mistake = COMMENTS; mistake <= KEYS_IN_ONE_LINE; ++mistake) {
 		double one = seconds_of_mistakes(mistake, 1), all = seconds_of_mistakes(mistake, MANIFEST_ERRORS);
 		fprintf(stderr, "# kind %d: 1 mistake takes %.3f s, %d take %.3f s\n", (int)mistake, one, MANIFEST_ERRORS, all);
-		check(all < 2 * one);
+		check(all < 3 * one); // it was 4 to 13 times as much
 	}
 }
 

@@ -98,7 +98,7 @@ static ssize_t receive(int fd, char *mem, size_t len, int *ret_fd) {
 }
 
 // Hands the session what its client has said. Returns false if the client was disconnected for it.
-static bool hear(struct connection *connection, const char *mem, size_t len, int fd, uint64_t now) {
+static bool handle_input(struct connection *connection, const char *mem, size_t len, int fd, uint64_t now) {
 	if (session_input(connection->session, mem, len, fd, now)) {
 		return true;
 	}
@@ -123,7 +123,7 @@ static void read_client(struct connection *connection, uint64_t now) {
 			disconnect(connection, now);
 			return;
 		}
-		if (!hear(connection, mem, (size_t)n, fd, now)) {
+		if (!handle_input(connection, mem, (size_t)n, fd, now)) {
 			return;
 		}
 	}
@@ -149,7 +149,7 @@ static bool read_type(struct connections *connections, struct connection *connec
 		disconnect(connection, now);
 		return false;
 	}
-	return hear(connection, (const char *)&connection->type, size, -1, now);
+	return handle_input(connection, (const char *)&connection->type, size, -1, now);
 }
 
 static void forget_closed(struct connections *connections) {

@@ -19,77 +19,77 @@
 
 struct run {
 	const struct options *options;
-	struct context *context;   // what fairpar was started with; borrowed from main
-	const char *cwd;           // owned; with a manifest
-	struct manifest *manifest; // or NULL
-	struct halt halt;          // --halt, or what the manifest says
-	struct job_spec spec;      // of the command line
+	struct context *context;                    // what fairpar was started with; borrowed from main
+	const char *cwd;                            // owned; with a manifest
+	struct manifest *manifest;                  // or NULL
+	struct halt halt;                           // --halt, or what the manifest says
+	struct job_spec spec;                       // of the command line
 	struct job_spec *specs[1];
 	unsigned slots;
-	bool slots_unknown;        // they are the most that there can be: make's jobserver does not say how many it has
-	unsigned long nofile;      // the limit of descriptors
-	bool fair_time;            // slot-time is shared, not turns
+	bool slots_unknown;                         // they are the most that there can be: make's jobserver does not say how many it has
+	unsigned long nofile;                       // the limit of descriptors
+	bool fair_time;                             // slot-time is shared, not turns
 	struct pool *pool;
-	const struct work_type *item_work; // of each queued item (job_run.c)
-	struct admission *admission; // or NULL: nothing to wait for
-	struct auto_slots *auto_slots; // of -j auto, or NULL: the number of slots is fixed, or that of others
-	struct learned_memory *learned_memory; // of a former run, or NULL
-	struct start_order *start_order;     // of -t and -p, or NULL
-	struct terminal *terminal; // of -o and -p, or NULL
-	struct status_display *status_display;       // the status line, or NULL
+	const struct work_type *item_work;          // of each queued item (job_run.c)
+	struct admission *admission;                // or NULL: nothing to wait for
+	struct auto_slots *auto_slots;              // of -j auto, or NULL: the number of slots is fixed, or that of others
+	struct learned_memory *learned_memory;      // of a former run, or NULL
+	struct start_order *start_order;            // of -t and -p, or NULL
+	struct terminal *terminal;                  // of -o and -p, or NULL
+	struct status_display *status_display;      // the status line, or NULL
 	struct children *children;
-	struct executor executor;  // of each attempt: `children`, or what run_all() was given; behind `leases`
-	struct hosts *hosts;       // -S: the slots are those of several machines; or NULL
-	struct leases *leases;     // of a pool or a run that this one runs in, or NULL: the slots are the run's own
-	struct jobserver_slots *jobserver; // of make, whose slots these are, or which the run has for its jobs (--jobserver); or NULL
-	struct nested *nested;     // knows the attempts that run, and lends their slots to fairpars in them; or NULL
-	struct waits *waits;       // jobs that wait for others; NULL: there can be none
-	struct added_jobs *added_jobs; // what was added by --add
-	struct control *control;   // answers those who speak to the run, or NULL
-	struct writer *writer;         // NULL if all is ungrouped
-	struct trace *trace;       // --trace-service, or NULL
-	struct end_summary *end_summary;     // or NULL: no summary
-	struct explain_live *explain_live; // --explain, or NULL
-	struct publisher *publisher;   // of events, with the counts of jobs
-	struct log_sink *log;   // of --log and what is made from a log, or NULL
-	const struct pack_limits *packs; // of --pack=auto, or NULL: items go alone, or were packed as they were read
+	struct executor executor;                   // of each attempt: `children`, or what run_all() was given; behind `leases`
+	struct hosts *hosts;                        // -S: the slots are those of several machines; or NULL
+	struct leases *leases;                      // of a pool or a run that this one runs in, or NULL: the slots are the run's own
+	struct jobserver_slots *jobserver;          // of make, whose slots these are, or which the run has for its jobs (--jobserver); or NULL
+	struct nested *nested;                      // knows the attempts that run, and lends their slots to fairpars in them; or NULL
+	struct waits *waits;                        // jobs that wait for others; NULL: there can be none
+	struct added_jobs *added_jobs;              // what was added by --add
+	struct control *control;                    // answers those who speak to the run, or NULL
+	struct writer *writer;                      // NULL if all is ungrouped
+	struct trace *trace;                        // --trace-service, or NULL
+	struct end_summary *end_summary;            // or NULL: no summary
+	struct explain_live *explain_live;          // --explain, or NULL
+	struct publisher *publisher;                // of events, with the counts of jobs
+	struct log_sink *log;                       // of --log and what is made from a log, or NULL
+	const struct pack_limits *packs;            // of --pack=auto, or NULL: items go alone, or were packed as they were read
 	struct feeds *feeds;
-	struct blockfeed *blocks;  // of --pipe and --pipe-part, or NULL
-	struct tee *tee;           // of --tee in their place, or NULL
-	struct dag *dag;     // of the manifest, or NULL
-	struct created_files *created_files; // of a manifest's jobs, or NULL
-	struct retry_queue *retry_queue;       // jobs that wait for their next attempt
-	struct job_records *job_records;     // --joblog, or NULL
-	const struct batch *shown; // --dry-run: whose command was shown last
-	struct result_files *result_files;       // --results or --files, or NULL
-	int pid;                   // of this process, for $PARALLEL_PID of each job
-	const char *temp_dir;      // for spilled items and held output
-	bool *settings_used;       // by number in options->settings: there was a batch of that name; owned
-	atomic_uint_least64_t seq; // {#} of the item that came last
-	bool quotes_explained;     // --dry-run: the hint was given
-	uint64_t total;            // items of all inputs, where all were read before the first job; else 0
+	struct blockfeed *blocks;                   // of --pipe and --pipe-part, or NULL
+	struct tee *tee;                            // of --tee in their place, or NULL
+	struct dag *dag;                            // of the manifest, or NULL
+	struct created_files *created_files;        // of a manifest's jobs, or NULL
+	struct retry_queue *retry_queue;            // jobs that wait for their next attempt
+	struct job_records *job_records;            // --joblog, or NULL
+	const struct batch *shown;                  // --dry-run: whose command was shown last
+	struct result_files *result_files;          // --results or --files, or NULL
+	int pid;                                    // of this process, for $PARALLEL_PID of each job
+	const char *temp_dir;                       // for spilled items and held output
+	bool *settings_used;                        // by number in options->settings: there was a batch of that name; owned
+	atomic_uint_least64_t seq;                  // {#} of the item that came last
+	bool quotes_explained;                      // --dry-run: the hint was given
+	uint64_t total;                             // items of all inputs, where all were read before the first job; else 0
 
 	// what happened so far
-	mutex lock;                // guards dead, and batch.autopack
-	struct batch *dead;        // batches whose queues were removed, for the event loop to let go of
-	atomic_bool all_read;      // every input was read to its end
+	mutex lock;                                 // guards dead, and batch.autopack
+	struct batch *dead;                         // batches whose queues were removed, for the event loop to let go of
+	atomic_bool all_read;                       // every input was read to its end
 
 	// for the event loop, with run_wake()
 	int wake_fd;
-	atomic_bool idle;          // the pool's last call
-	atomic_bool halt_now;      // end the running jobs
-	atomic_bool output_failed; // output could not be written, for output_error
-	atomic_int output_error;   // errno, or 0
-	atomic_bool trouble;       // something was lost or could not be done: exit EXIT_TROUBLE
+	atomic_bool idle;                           // the pool's last call
+	atomic_bool halt_now;                       // end the running jobs
+	atomic_bool output_failed;                  // output could not be written, for output_error
+	atomic_int output_error;                    // errno, or 0
+	atomic_bool trouble;                        // something was lost or could not be done: exit EXIT_TROUBLE
 
 	// the event loop's own
 	int signal_fd;
-	int signal;                // that ends the run, or 0
-	bool killing;              // a second one came
-	bool extended;             // the time to the end began anew: see run_limit_end()
-	bool stopping;             // no input any more, nothing new is started
-	bool terminating;          // running jobs are being ended
-	uint64_t start;            // of the run, now_ns() time
+	int signal;                                 // that ends the run, or 0
+	bool killing;                               // a second one came
+	bool extended;                              // the time to the end began anew: see run_limit_end()
+	bool stopping;                              // no input any more, nothing new is started
+	bool terminating;                           // running jobs are being ended
+	uint64_t start;                             // of the run, now_ns() time
 };
 
 // ---- counts.c: counts ended jobs, and does what follows for their batch and the run; any thread

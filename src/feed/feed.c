@@ -13,7 +13,6 @@
 #include "core/publish.h"
 #include "pipe/block.h"
 #include "pipe/block_feed.h"
-#include "core/dag_node.h"
 
 #include <unistd.h>
 

@@ -1,14 +1,14 @@
 // Opens the inputs of the command line, and reads what must be known of them before the first job: the names in their
 // headers, which the templates need, and with some options all of it.
 
-#include "base/text.h"
-#include "core/dag_node.h"
-#include "core/limits.h"
 #include "feed/feed_internal.h"
 
 #include "base/alloc.h"
 #include "base/diag.h"
+#include "base/text.h"
 #include "base/write_limit.h"
+#include "core/dag_node.h"
+#include "core/limits.h"
 #include "core/publish.h"
 #include "hosts/hosts.h"
 #include "pipe/block_feed.h"

@@ -3,14 +3,14 @@
 // A submission keeps the queue of its batch open. Those of batches that --batch-by names are few, and closed with each flush;
 // their packs are few, too, and the one longest left alone goes first.
 
-#include "base/text.h"
 #include "feed/feed_internal.h"
-#include "pipe/block_feed.h"
 
 #include "base/alloc.h"
 #include "base/diag.h"
 #include "base/map.h"
+#include "base/text.h"
 #include "core/publish.h"
+#include "pipe/block_feed.h"
 #include "record/result_files.h"
 
 void feeds_cut_short(struct run *run) {

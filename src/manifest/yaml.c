@@ -4,11 +4,11 @@
 // lines, so both are refused before they reach it; it says nothing of keys twice; a NUL, a lone carriage return or a
 // bad byte is better reported by place; marks count characters from 0, without a byte order mark.
 
-#include "base/text.h"
 #include "manifest/tree.h"
 
 #include "base/alloc.h"
 #include "base/diag.h"
+#include "base/text.h"
 
 #include <yaml.h>
 

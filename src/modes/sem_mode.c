@@ -10,8 +10,8 @@
 #include "base/sync.h"
 #include "base/text.h"
 #include "core/limits.h"
-#include "run/run.h"
 #include "process/guardian.h"
+#include "run/run.h"
 #include "slots/semaphore.h"
 #include "slots/slots.h"
 

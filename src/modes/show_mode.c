@@ -1,6 +1,5 @@
 // What is shown without running anything: a manifest (--check, --list), and what the log of a run says (--from-log).
 
-#include "log/event_log.h"
 #include "modes/modes.h"
 
 #include "base/buf.h"
@@ -8,6 +7,7 @@
 #include "base/io.h"
 #include "base/temp_file.h"
 #include "base/text.h"
+#include "log/event_log.h"
 #include "manifest/manifest.h"
 #include "process/signals.h"
 #include "record/pictures.h"

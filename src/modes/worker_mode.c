@@ -1,8 +1,9 @@
 // --worker: how many slots a worker has, how long, and on which machine.
 
+#include "modes/modes.h"
+
 #include "base/diag.h"
 #include "core/limits.h"
-#include "modes/modes.h"
 #include "process/context.h"
 #include "remote/worker.h"
 #include "slots/slots.h"

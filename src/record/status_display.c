@@ -4,7 +4,6 @@
 // loop draws at most once in an `interval`, and at once if the last drawing is longer ago. A line that shows time is drawn again
 // each second.
 
-#include "log/event_log.h"
 #include "record/subscribers.h"
 
 #include "base/alloc.h"
@@ -17,6 +16,7 @@
 #include "cli/options.h"
 #include "core/publish.h"
 #include "hosts/hosts.h"
+#include "log/event_log.h"
 #include "process/signals.h"
 #include "record/pictures.h"
 #include "report/eta.h"

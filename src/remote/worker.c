@@ -13,8 +13,8 @@
 #include "process/executor.h"
 #include "process/signals.h"
 #include "process/sysload.h"
-#include "remote/worker_end.h"
 #include "remote/payload.h"
+#include "remote/worker_end.h"
 #include "shell/shell.h"
 
 #include <errno.h>

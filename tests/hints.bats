@@ -143,6 +143,24 @@ warnings() {
 	assert_contains "$stderr" "did you mean 'alpha'?"
 }
 
+@test "a list in one word: that its lines are one item is told where it is the only one" {
+	run_fairpar echo ::: $'a\nb\n'
+	assert_lines a b ''
+	assert_eq "$(hints)" "fairpar: hint: a word behind ::: is one item, and this one has 2 lines: printf '%s\n' \"\$list\" | fairpar … makes an item of each"
+	run_fairpar echo ::: $'a\nb' c
+	assert_eq "$(hints)" ''
+	run_fairpar echo ::: $'a\nb' ::: x
+	assert_eq "$(hints)" ''
+	run_fairpar echo ::: $'a\n'
+	assert_eq "$(hints)" ''
+	run_fairpar ::: $'echo a\necho b' # a command
+	assert_eq "$(hints)" ''
+	run_fairpar --quiet echo ::: $'a\nb'
+	assert_eq "$(hints)" ''
+	printf 'a\nb\0' | run_fairpar -0 echo
+	assert_eq "$(hints)" ''
+}
+
 @test "a shell that is many programs in one: how to name it" {
 	need busybox
 	run_fairpar 255 --shell busybox 'echo {} | cat' ::: 1

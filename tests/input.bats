@@ -38,6 +38,27 @@ COMMANDS
 	assert_lines a-1 b-2
 }
 
+@test "a single ::: or :::: with nothing behind it is as good as none: standard input is read, as by GNU parallel" {
+	local words
+	printf '1\n2\n' >n
+	for words in 'echo :::' 'echo :::+' 'echo ::::' 'echo ::::+' ::: '--arg-sep ,, echo ,,' '--batch b echo :::'; do
+		# shellcheck disable=SC2086 # words
+		run_fairpar -k $words <<<$'echo a\necho b'
+		assert_lines "$([[ $words == ::: ]] || echo 'echo ')"{a,b}
+		if command -v parallel >/dev/null && [[ $words != --batch* ]]; then
+			# shellcheck disable=SC2086 # words
+			assert_eq "$(parallel --will-cite -k $words <<<$'echo a\necho b')" "$output"
+		fi
+	done
+	for words in '-a n echo :::' 'echo ::: :::' 'echo :::: n :::' '--batch b=n echo :::'; do # others give items, or none
+		# shellcheck disable=SC2086 # words
+		run_fairpar -k $words <<<$'echo a\necho b'
+		[[ $output != *a* ]] || fail "$words: $output"
+	done
+	run_fairpar 255 echo ::: a :::: <<<b
+	assert_contains "$stderr" ':::: needs the name of a file'
+}
+
 @test ":::: reads files, ::::+ links them" {
 	seq 2 >n; printf '%s\n' x y >l
 	run_fairpar -k echo :::: n l

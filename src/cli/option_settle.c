@@ -29,6 +29,22 @@ void settle_options(struct options *o) {
 
 // ---- items ----
 
+// GNU parallel makes an item of each line of a word. Where it is the only item, lines of a list are likely to be meant.
+static void hint_at_lines(const struct options *o) {
+	bool is_single = o->nsources == 1 && o->sources[0].kind == FROM_ARGS && o->sources[0].nargs == 1;
+	if (!is_single || o->ncommand == 0 || o->quiet) {
+		return;
+	}
+	size_t n = 1;
+	for (const char *at = o->sources[0].args[0]; (at = strchr(at, '\n')) && at[1] != '\0'; ++at) {
+		++n;
+	}
+	if (n > 1) {
+		diag_note("hint: a word behind %s is one item, and this one has %zu lines: printf '%%s\\n' \"$list\" | fairpar … makes an item of each",
+		          o->arg_sep, n);
+	}
+}
+
 // Decides whether stdin is a source (DESIGN §15): where nothing else gives items.
 static int settle_sources(struct options *o) {
 	if (o->resume == RESUME_RETRY) { // as in GNU parallel: what else is said of commands and items does not matter
@@ -50,6 +66,7 @@ static int settle_sources(struct options *o) {
 		o->given[OPT_MAX_ARGS] = true;
 	}
 	if (o->nsources > 0 || o->nbatch_files > 0) {
+		hint_at_lines(o);
 		return 0;
 	}
 	bool is_terminal = isatty(STDIN_FILENO) == 1;

@@ -60,8 +60,10 @@ static int parse_group(struct parser *parser) {
 	size_t n = skip_words(parser);
 	bool names_files = is_this_separator(separator, o->arg_file_sep);
 	bool links = separator[strlen(names_files ? o->arg_file_sep : o->arg_sep)] == '+'; // to the source before, if there is one
+	if (n == 0 && o->nsources == 0 && !*parser->words.at) {
+		return 0; // as if it were not there: stdin is read, as by GNU parallel
+	}
 	if (!names_files) {
-		// no items, as of an unmatched ::: *.x under nullglob, are no jobs; GNU parallel turns to stdin then
 		bool linked = links && o->nsources > 0;
 		*add_source(o) = (struct source_config){.kind = FROM_ARGS, .args = words, .nargs = n, .linked = linked};
 		return 0;

@@ -511,14 +511,16 @@ static void test_sources(void) {
 	check_equal(o.ncommand, 0);
 	check_equal(o.nsources, 1);
 	RUNS("x", ":::");
-	check_equal(o.nsources, 1); // not stdin
-	check_equal(o.sources[0].kind, FROM_ARGS);
-	check_equal(o.sources[0].nargs, 0);
+	check_equal(o.nsources, 1);
+	check_equal(o.sources[0].kind, FROM_STDIN);
+	RUNS("x", ":::", "a", ":::");
+	check_equal(o.nsources, 2);
+	check_equal(o.sources[1].nargs, 0);
 	RUNS("x", ":::+", "a");
 	check(!o.sources[0].linked);
 	RUNS("-a", "-", "x");
 	check_equal(o.sources[0].kind, FROM_STDIN);
-	REFUSED(":::: needs the name of a file", "x", "::::");
+	REFUSED(":::: needs the name of a file", "x", ":::", "a", "::::");
 	REFUSED("names a file without a name", "-a", "", "x");
 	REFUSED("stdin can be read only once, not by --arg-file and by ::::", "-a-", "x", "::::", "-");
 	REFUSED("stdin can be read only once, not by --batch and by --batch", "--batch", "a=-", "--batch", "b=-", "x");

@@ -172,3 +172,31 @@ warnings() {
 	run_fairpar 255 -f m.yaml
 	assert_contains "$stderr" 'called ash'
 }
+
+@test "a value that stands behind its option without =, and an option behind the first word that is no program" {
+	local line
+	while read -r line said; do
+		# shellcheck disable=SC2086 # words
+		run_fairpar 255 ${line//_/ } </dev/null
+		assert_eq "$stderr" "fairpar: error: $said"
+		assert_eq "$output" ''
+	done <<-'END'
+		--pool_gpu_--single_make_test 'gpu' is no program: as the value of --pool it is given as --pool=gpu
+		--pool_gpu_make_{}_:::_a 'gpu' is no program: as the value of --pool it is given as --pool=gpu
+		--pool=gpu_--summary_tables_true 'tables' is no program: as the value of --summary it is given as --summary=tables
+		--jobserver_fifos_true 'fifos' is no program: as the value of --jobserver it is given as --jobserver=fifos
+		-j2_nosuch_--pool=gpu_true_:::_a 'nosuch' is no program: options of fairpar such as '--pool=gpu' belong in front of the command
+		-k_nosuch_--single 'nosuch' is no program: options of fairpar such as '--single' belong in front of the command
+	END
+}
+
+@test "a command with options of its own is none of fairpar's business" {
+	run_fairpar --summary echo --quiet {} ::: a
+	assert_lines '--quiet a'
+	run_fairpar --dry-run nosuch --quiet {} ::: a
+	assert_lines 'nosuch --quiet a'
+	run_fairpar --pool . ./nosuch --quiet </dev/null # a builtin
+	run_fairpar --dry-run -S other nosuch --quiet {} ::: a
+	run_fairpar 1 ./nosuch --quiet {} ::: a # another directory may have it
+	run_fairpar 1 'nosuch --quiet' {} ::: a
+}

@@ -10,6 +10,7 @@
 #include "base/units.h"
 #include "manifest/manifest.h"
 #include "shell/quoting.h"
+#include "shell/shell.h"
 #include "template/packs.h"
 
 #include <errno.h>
@@ -292,6 +293,32 @@ static int settle_machines(struct options *o) {
 	return option_conflicts_check(o) != 0 || add_pilots(o) != 0 ? -1 : settle_hosts(o);
 }
 
+// The first of the command's words, behind its first one, that is an option of fairpar; or NULL.
+static const char *option_behind(const struct options *o) {
+	enum option_id id;
+	for (size_t i = 1; i < o->ncommand; ++i) {
+		const char *word = o->command[i], *name = word + 2;
+		if (strncmp(word, "--", 2) == 0 && option_is_name(name, strcspn(name, "="), &id)) {
+			return word;
+		}
+	}
+	return NULL;
+}
+
+// Refuses a command whose first word is no program where that word was more likely meant for an option: --pool gpu --single make.
+// Another machine may have that program, and $BASH_ENV may define a function of that name.
+static int check_first_word(const struct parser *p) {
+	const struct options *o = p->options;
+	const char *word = o->ncommand > 0 ? o->command[0] : "", *option = option_behind(o);
+	bool is_local = !sshlogins_has_remote(&o->hosts) && !o->slurm;
+	if ((!p->bare && !option) || o->dry_run || !is_local || getenv("BASH_ENV") || strpbrk(word, " /{") || shell_has_syntax(word, strlen(word)) ||
+	    program_find(word)) {
+		return 0;
+	}
+	return p->bare ? diag_error("'%s' is no program: as the value of --%s it is given as --%s=%s", text_shows(word), p->bare, p->bare, text_shows(word))
+		: diag_error("'%s' is no program: options of fairpar such as '%s' belong in front of the command", text_shows(word), text_shows(option));
+}
+
 int settle_command(struct parser *p) {
 	struct options *o = p->options;
 	o->header_files = o->header_text && strcmp(o->header_text, "0") == 0;
@@ -300,7 +327,7 @@ int settle_command(struct parser *p) {
 		diag_warn("--max-chars: taking %d, the most there is", PACK_CHARS_MAX);
 		o->packing.chars = PACK_CHARS_MAX;
 	}
-	if (settle_machines(o) != 0 || (o->pipe && settle_blocks(o) != 0) || (o->pipe == PIPE_STREAM && claim_stdin(p, "--pipe") != 0) ||
+	if (settle_machines(o) != 0 || check_first_word(p) != 0 || (o->pipe && settle_blocks(o) != 0) || (o->pipe == PIPE_STREAM && claim_stdin(p, "--pipe") != 0) ||
 	    ((!o->pipe || o->tee) && o->pipe != PIPE_STREAM && settle_sources(o) != 0) || settle_items(o) != 0 ||
 	    settle_workdir(o) != 0 || (o->given[OPT_SHOW_LIMITS] && packing_show_limits(&o->packing) != 0) ||
 	    (!o->pipe && settle_packing(o) != 0)) {

@@ -21,8 +21,11 @@ static int parse_options(struct parser *parser) {
 	struct option_word option;
 	enum option_reading reading = READ_OPTION;
 	while (!parser->done && (reading = option_read(&parser->words, &option)) == READ_OPTION) {
+		const struct option_info *info = &option_table[option.id];
+		bool is_bare = option_value_is_optional(info) && !option_value_may_follow(info) && !option.value && !option.letter;
 		parser->by_letter = option.letter != '\0';
-		parser->options->sem.is_on |= option_table[option.id].group == GROUP_SEMAPHORE && option.id != OPT_WAIT;
+		parser->bare = is_bare ? info->name : NULL;
+		parser->options->sem.is_on |= info->group == GROUP_SEMAPHORE && option.id != OPT_WAIT;
 		if (option_store(parser, option.id, option.value) != 0) {
 			return -1;
 		}

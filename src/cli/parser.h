@@ -47,6 +47,7 @@ struct parser {
 	bool is_ended;           // the options, by "--"
 	enum option_id id;       // the option whose argument is being stored
 	bool by_letter;          // that option was given as a letter
+	const char *bare;        // the last option, if it was given without its value, which only "=" would bring; or NULL
 	const char *stdin_for;   // the option that reads stdin, for messages; or NULL
 	bool done;               // an option such as --help has printed: nothing is left to do but to exit with options->status
 };

@@ -136,6 +136,44 @@ export count together
 	TOGETHER=t run_fairpar -j1 'FAIRPAR_SOCK=${FAIRPAR_SOCK%?}x; "$FAIRPAR" -j2 "$together" ::: 1 2; : {}' ::: a
 }
 
+need_unshare() {
+	need unshare
+	unshare -r"$1" true 2>/dev/null || skip "unshare -r$1 is not permitted"
+}
+
+@test "a run in another network namespace is lent the slots of the run above, and speaks to it" {
+	need_unshare n
+	run_fairpar -j2 'unshare -rn "$FAIRPAR" -j4 --log log "$count #" ::: 1 2 3 4; unshare -rn "$FAIRPAR" --add echo added >id; : {}' ::: a
+	assert_lines added
+	assert_contains "$(head -1 log)" '"slots":2'
+	assert_eq "$(most_at_once runs)" 2
+}
+
+@test "a run that does not see the files of the run above is lent its slots, and speaks to it" {
+	need_unshare m
+	run_fairpar -j2 'unshare -rm sh -c "mount -t tmpfs none \"\$FAIRPAR_POOL_DIR\" && \"\$FAIRPAR\" -j4 --log log \"\$count #\" ::: 1 2 3 4 &&
+		\"\$FAIRPAR\" --add echo added" >id; : {}' ::: a
+	assert_lines added
+	assert_contains "$(head -1 log)" '"slots":2'
+}
+
+@test "where the directory of the pools cannot be used, runs in jobs are lent slots all the same" {
+	local dir
+	for dir in relative /dev/null "$PWD/$(printf 'a%.0s' {1..100})"; do
+		FAIRPAR_POOL_DIR=$dir run_fairpar -j2 '"$FAIRPAR" -j4 --log log true ::: 1 2; : {}' ::: a
+		assert_contains "$(head -1 log)" '"slots":2'
+		assert_eq "$stderr" ""
+	done
+}
+
+@test "a run leaves no socket behind, and a killed one none that its guardian does not remove" {
+	run_fairpar -j1 'ls "$FAIRPAR_POOL_DIR"; : {}' ::: a
+	assert_eq "${lines[0]%%+*}" jobs
+	assert_eq "$(ls "$FAIRPAR_POOL_DIR")" ''
+	run_fairpar 137 -j1 'kill -9 $PPID; : {}' ::: a
+	until [[ -z $(ls "$FAIRPAR_POOL_DIR") ]]; do :; done
+}
+
 @test "slots that a killed inner run was lent come back" {
 	make_fifo t.1 t.2
 	TOGETHER=t run_fairpar 1 -j2 'if [ {} = a ]; then "$FAIRPAR" -j2 "kill -9 \$PARALLEL_PID; sleep 1000; : {}" ::: 1 2; else
@@ -184,5 +222,5 @@ export count together
 	run_fairpar -j1 '"$FAIRPAR" "env; : {}" ::: 1; : {}' ::: a
 	assert_eq "$(grep -c '^FAIRPAR_SOCK=' <<<"$output")" 1
 	FAIRPAR_SOCK=@nobody:1:2 run_fairpar -j1 'env; : {}' ::: a
-	assert_eq "$(grep -c '^FAIRPAR_SOCK=@fairpar-' <<<"$output")" 1
+	assert_eq "$(grep -c "^FAIRPAR_SOCK=$FAIRPAR_POOL_DIR/jobs+" <<<"$output")" 1
 }

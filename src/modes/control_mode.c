@@ -43,7 +43,7 @@ static int connect_to(const char *name, const char *socket, struct buf *error) {
 	}
 	int fd;
 	do {
-		fd = name ? place_connect(&place) : abstract_connect(socket);
+		fd = name ? place_connect(&place) : socket_connect(socket);
 	} while (fd < 0 && errno == EAGAIN); // the run is stopped or busy, and its backlog was full for the timeout of these calls
 	int why = errno;
 	place_fini(&place);
@@ -76,7 +76,7 @@ static int connect_run(const struct options *options, const char *what, struct l
 		return diag_error("%s: %s", what, buf_str(&error));
 	}
 	if (errno == ENOENT || errno == ECONNREFUSED) {
-		return name ? diag_error("%s: there is no run %s", what, name) : diag_error("%s: the run has ended", what);
+		return name ? diag_error("%s: there is no run %s", what, name) : diag_error("%s: the run has ended, or cannot be reached from here", what);
 	}
 	const char *why = errno == EPERM ? "it belongs to another user" : strerror(errno);
 	if (name) {

@@ -62,8 +62,7 @@ void children_keep_open(struct children *children, enum guardian_fd which, int f
 // Borrowed. From the thread of the event loop, as the next one.
 struct held_tokens *children_tokens(struct children *children);
 
-// Has the guardian unlink the file if this process is killed. The path is copied, and
-// shorter than 256 bytes.
+// Has the guardian unlink the file if this process is killed: at most two files. The path is copied, and shorter than 256 bytes.
 void children_unlink_if_killed(struct children *children, const char *path);
 
 // Starts the guardian, unless there is one or children_forgo_guardian() was called. From any thread.

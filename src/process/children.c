@@ -140,8 +140,8 @@ struct held_tokens *children_tokens(struct children *children) {
 }
 
 void children_unlink_if_killed(struct children *children, const char *path) {
-	char *copy = children->guardian.table->unlink_path;
-	snprintf(copy, sizeof(children->guardian.table->unlink_path), "%s", path);
+	struct group_table *table = children->guardian.table;
+	snprintf(table->unlink_paths[table->unlink_paths[0][0] != '\0'], sizeof(table->unlink_paths[0]), "%s", path);
 }
 
 void children_keep_open(struct children *children, enum guardian_fd which, int fd) {

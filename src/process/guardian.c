@@ -273,8 +273,8 @@ int guardian_main(int argc, char *argv[]) {
 	if (parent_was_killed(3, table)) {
 		end_all(table, 4);
 		return_tokens(&table->tokens);
-		if (table->unlink_path[0]) {
-			(void)!unlink(table->unlink_path);
+		for (int i = 0; i < 2 && table->unlink_paths[i][0]; ++i) {
+			(void)!unlink(table->unlink_paths[i]);
 		}
 	}
 	return 0;

@@ -40,7 +40,7 @@ struct group_table {
 	char cookie[COOKIE_BYTES];      // "NAME=VALUE", which all jobs have in their environment, or ""
 	atomic_int goodbye;             // fairpar ends as it should: signal nobody
 	struct held_tokens tokens;
-	char unlink_path[256];          // a file of fairpar's own, or ""
+	char unlink_paths[2][256];      // files of fairpar's own, or ""
 	atomic_uint used;               // entries from here on were never used
 	atomic_int targets[GROUPS_MAX]; // as kill(2) takes it: -group, or a pid; 0: free
 };

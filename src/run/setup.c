@@ -492,7 +492,7 @@ static void open_executor(struct run *run, bool has_guardian) {
 	}
 	if (!options->dry_run) {
 		bool lends = !run->leases && !run->hosts;
-		run->nested = nested_open(&run->executor, run->slots, auto_slots_bounds(run), lends, run->context);
+		run->nested = nested_open(&run->executor, run->slots, auto_slots_bounds(run), lends, run->context, run->children);
 	}
 	if (run->nested) {
 		run->executor = nested_executor(run->nested);

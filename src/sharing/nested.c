@@ -440,17 +440,43 @@ uint64_t nested_tick(struct nested *nested, const struct polls *polls) {
 
 // ---- life ----
 
-struct nested *nested_open(const struct executor *inner, unsigned slots, struct slots_bounds bounds, bool lends, struct context *context) {
+// Names the socket, and listens: in a file, for what is in another network namespace, and in the abstract namespace, for what does not
+// see the file. The guardian of `children` removes the file if this process is killed. Returns 0, or -1 with errno: neither can be done.
+static int listen_at(struct nested *nested, struct children *children) {
+	struct pool_place place;
+	uint64_t random;
+	FP_CLEANUP(buf_fini) struct buf file = BUF_INIT, ignored = BUF_INIT;
+	random_bytes(&random, sizeof(random));
+	buf_printf(&file, "jobs+%d-%" PRIx64, (int)getpid(), random); // in the directory of the pools, of which none can be called so
+	int fd = -1;
+	if (place_open(&place, buf_str(&file), &ignored) == 0) {
+		fd = place_listen(&place);
+		buf_adds(&nested->name, fd >= 0 ? place.address.sun_path : "");
+		place_fini(&place);
+	}
+	if (fd >= 0) {
+		children_unlink_if_killed(children, buf_str(&nested->name));
+	} else {
+		buf_printf(&nested->name, "@fairpar-%s", buf_str(&file));
+	}
+	int abstract_fd = abstract_listen(buf_str(&nested->name));
+	nested->connections = (struct connections){
+		.sessions = &nested->sessions,
+		.listen_fd = fd >= 0 ? fd : abstract_fd,
+		.abstract_fd = fd >= 0 ? abstract_fd : -1,
+		.spare_fd = -1,
+	};
+	return nested->connections.listen_fd >= 0 ? 0 : -1;
+}
+
+struct nested *nested_open(const struct executor *inner, unsigned slots, struct slots_bounds bounds, bool lends, struct context *context,
+                           struct children *children) {
 	struct nested *nested = NEW(struct nested);
 	random_bytes(&nested->secret, sizeof(nested->secret));
-	uint64_t random;
-	random_bytes(&random, sizeof(random));
-	buf_printf(&nested->name, "@fairpar-%d-%" PRIx64, (int)getpid(), random);
 	nested->inner = *inner;
 	nested->most = bounds.most;
 	nested->lends = lends;
-	nested->connections = (struct connections){.sessions = &nested->sessions, .listen_fd = abstract_listen(buf_str(&nested->name)), .spare_fd = -1};
-	if (nested->connections.listen_fd < 0) {
+	if (listen_at(nested, children) != 0) {
 		buf_fini(&nested->name);
 		free(nested);
 		return NULL;
@@ -494,6 +520,9 @@ void nested_attach(struct nested *nested, struct pool *pool, struct start_order 
 void nested_close(struct nested *nested) {
 	if (nested) {
 		uint64_t now = now_ns();
+		if (buf_str(&nested->name)[0] == '/') {
+			(void)!unlink(buf_str(&nested->name));
+		}
 		connections_fini(&nested->connections);
 		lease_leave(nested->own, now);
 		sessions_fini(&nested->sessions, now);

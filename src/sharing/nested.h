@@ -43,7 +43,8 @@ struct attempt_origin {
 // their own. `inner` (copied) runs the attempts. `slots`: how many the run has now. `bounds`: the fewest and the most that it may
 // have; equal if the number is fixed; least 0 if it is not known. Without `lends` the slots belong to another run or pool,
 // nothing is lent, and the socket is only for nested_claim().
-struct nested *nested_open(const struct executor *inner, unsigned slots, struct slots_bounds bounds, bool lends, struct context *context);
+struct nested *nested_open(const struct executor *inner, unsigned slots, struct slots_bounds bounds, bool lends, struct context *context,
+                           struct children *children);
 struct executor nested_executor(struct nested *nested);
 
 // Sets the function that takes over connections of clients that ask for something else than slots (struct connections.claim).

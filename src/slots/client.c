@@ -215,7 +215,7 @@ static int reach_server(struct client *client) {
 	for (;;) {
 		buf_reset(&client->in);
 		buf_reset(&client->error);
-		client->fd = client->config.socket ? abstract_connect(client->config.socket) : place_connect(&client->place);
+		client->fd = client->config.socket ? socket_connect(client->config.socket) : place_connect(&client->place);
 		int error = client->fd < 0 ? errno : 0;
 		if (error && !client->config.start && has_no_server(error) && !client->config.socket && place_has_server(&client->place)) {
 			if (now_ns() > deadline) {

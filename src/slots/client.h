@@ -23,7 +23,7 @@ struct observation;
 
 struct client_config {
 	const char *pool;      // its name, a valid one (slots/place.h); or NULL:
-	const char *socket;    // the abstract socket of a run (slots/place.h)
+	const char *socket;    // of a run (socket_connect())
 	unsigned slots;        // of the pool, if this client starts its first server, and
 	struct slots_bounds bounds; // of a number that the server finds (auto); most is 0 if it is fixed. start() gets both
 	const char *batch;     // or NULL: a batch of its own

@@ -24,7 +24,9 @@ static void refuse(int fd, const char *why) {
 }
 
 static int accept_one(const struct connections *connections) {
-	return accept4(connections->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	int fd = accept4(connections->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	bool tries = fd < 0 && errno == EAGAIN && connections->abstract_fd >= 0;
+	return tries ? accept4(connections->abstract_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK) : fd;
 }
 
 // The next client, or -1. When descriptors have run out it is told so, for which one was kept: left alone, it would
@@ -162,11 +164,12 @@ static void forget_closed(struct connections *connections) {
 	connections->n = kept;
 }
 
-// The socket that listens, then for each connection its own and its processes, in the order in which
+// The sockets that listen, then for each connection its own and its processes, in the order in which
 // connections_serve() looks at them.
 void connections_add_polls(struct connections *connections, struct polls *polls) {
 	connections->first_poll = polls->n;
 	polls_add(polls, connections->listen_fd, POLLIN);
+	polls_add(polls, connections->abstract_fd, POLLIN);
 	for (size_t i = 0; i < connections->n; ++i) {
 		const struct connection *connection = &connections->list[i];
 		polls_add(polls, connection->fd, session_output(connection->session)->len > 0 ? POLLIN | POLLOUT : POLLIN);
@@ -194,7 +197,7 @@ static void serve_connection(struct connections *connections, struct connection 
 }
 
 void connections_serve(struct connections *connections, const struct polls *polls, uint64_t now) {
-	const struct pollfd *listens = &polls->at[connections->first_poll], *at = listens + 1;
+	const struct pollfd *listens = &polls->at[connections->first_poll], *at = listens + 2;
 	for (size_t i = 0; i < connections->n; ++i) {
 		struct connection *connection = &connections->list[i];
 		size_t nprocesses = 0;
@@ -204,7 +207,7 @@ void connections_serve(struct connections *connections, const struct polls *poll
 		serve_connection(connections, connection, at, nprocesses, now);
 		at += 1 + nprocesses;
 	}
-	if (listens->revents) {
+	if (listens[0].revents || listens[1].revents) {
 		accept_all(connections);
 	}
 }
@@ -224,6 +227,7 @@ void connections_fini(struct connections *connections) {
 		fd_close(&connections->list[i].fd);
 	}
 	fd_close(&connections->listen_fd);
+	fd_close(&connections->abstract_fd);
 	fd_close(&connections->spare_fd);
 	free(connections->list);
 }

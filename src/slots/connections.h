@@ -21,7 +21,7 @@ struct connection {
 
 struct connections {
 	struct sessions *sessions;
-	int listen_fd;
+	int listen_fd, abstract_fd; // that listen; the second one may be -1
 	int spare_fd;              // -1 at first; is given up when there are no more descriptors
 	struct connection *list;
 	size_t n, cap;

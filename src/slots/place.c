@@ -195,8 +195,16 @@ int abstract_listen(const char *name) {
 	return fd;
 }
 
-int abstract_connect(const char *name) {
-	struct sockaddr_un address;
+int socket_connect(const char *name) {
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	int fd = -1;
+	if (name[0] == '/' && strlen(name) < sizeof(address.sun_path)) {
+		memcpy(address.sun_path, name, strlen(name));
+		fd = connect_to(&address, sizeof(address));
+	}
+	if (fd >= 0 || (name[0] == '/' && errno == EAGAIN)) { // who listens there is busy
+		return fd;
+	}
 	socklen_t len = abstract_address(name, &address);
 	return connect_to(&address, len);
 }

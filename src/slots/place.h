@@ -48,10 +48,11 @@ int place_connect(const struct pool_place *place) FP_NODISCARD;
 struct stat;
 bool place_is_own(const struct pool_place *place, const struct stat *own);
 
-// The same for a socket in the abstract namespace (unix(7)), which has no file: `name` as it stands in $FAIRPAR_SOCK,
-// with "@" in front.
+// The socket of a run that is named in $FAIRPAR_SOCK: the path of a file, or "@" and a name. Its run listens also in the
+// abstract namespace (unix(7)), on that name without the first byte, so those who do not see the file find it, too; those in another
+// network namespace see only the file.
 int abstract_listen(const char *name) FP_NODISCARD;
-int abstract_connect(const char *name) FP_NODISCARD;
+int socket_connect(const char *name) FP_NODISCARD;
 
 // Is the other end of the socket a process of the same user?
 bool socket_is_own_user(int fd);

@@ -77,7 +77,7 @@ static unsigned first_slots(struct server *server, const struct server_config *c
 
 static bool server_init(struct server *server, const struct server_config *config) {
 	FP_CLEANUP(buf_fini) struct buf error = BUF_INIT;
-	*server = (struct server){.lock_fd = config->lock_fd, .connections = {.sessions = &server->sessions, .listen_fd = config->listen_fd, .spare_fd = -1}};
+	*server = (struct server){.lock_fd = config->lock_fd, .connections = {.sessions = &server->sessions, .listen_fd = config->listen_fd, .abstract_fd = -1, .spare_fd = -1}};
 	struct rlimit limit; // of whoever happened to start it
 	if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
 		limit.rlim_cur = limit.rlim_max;

@@ -30,9 +30,9 @@ static void begin(void) {
 	char name[64];
 	snprintf(name, sizeof(name), "@fairpar-unit-connections-%d", (int)getpid());
 	sessions_init(&sessions, &(struct sessions_config){.slots = 1, .epoch = 1}, now_ns());
-	connections = (struct connections){.sessions = &sessions, .listen_fd = abstract_listen(name), .spare_fd = -1, .claim = claim};
+	connections = (struct connections){.sessions = &sessions, .listen_fd = abstract_listen(name), .abstract_fd = -1, .spare_fd = -1, .claim = claim};
 	check(connections.listen_fd >= 0);
-	client = abstract_connect(name);
+	client = socket_connect(name);
 	check(client >= 0);
 }
 

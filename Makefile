@@ -144,7 +144,7 @@ $(LIB_DATA:%=$O/%.c): $O/%.c: %
 	$Q{ echo 'const char $(subst .,_,$(<F))[] = {' && od -An -v -td1 $< | sed 's/[-0-9]\{1,\}/&,/g' && echo '0};'; } >$@.tmp \
 		&& mv -f $@.tmp $@
 
-# What fairpar preloads into programs (src/warm/client.h) is data, too. It is not instrumented, and empty where there is no glibc.
+# What fairpar preloads into shells (src/warm/client.h) is data, too. It is not instrumented, and empty where there is no glibc.
 $O/src/warm/server.so: src/warm/server.c $O/flags
 	$(say) CC $@
 	$Q mkdir -p $(@D)
@@ -274,7 +274,7 @@ musl:
 lint:
 	$(run_tests) tests/lint/run
 
-# The unit tests and the bats suite with the program of this profile. Most units know nothing of warm programs.
+# The unit tests and the bats suite with the program of this profile. Most units know nothing of warm shells.
 PROFILE_UNITS := $(UNITS)
 ifeq ($(PROFILE),tsan)
 PROFILE_UNITS := $(filter-out %/fair_worlds,$(UNITS))

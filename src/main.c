@@ -17,7 +17,7 @@
 //                                   serves, client.c asks; make's jobserver
 //   process/     child_run()        one child from start to end; contexts, signals, the guardian, cgroups, how busy it is (activity.c);
 //                                   executor.h: the seam, where those of hosts/ and sharing/ stand in between
-//   warm/        warm_starter()     --warm: programs that are started once and cloned for each job (server.c is what is cloned)
+//   warm/        warm_starter()     --warm: shells that are started once and cloned for each job (server.c is what is cloned)
 //   remote/      link_run()         the connection to a worker on another machine: frames (frames.def), both ends of it without their I/O
 //   output/      writer_create()    jobs' output: spooled, whole, in the promised order
 //   log/         event_encode()     the log of events (one table: events.def) and the joblog, written and read back

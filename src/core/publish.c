@@ -610,7 +610,7 @@ void publish_job_start(struct worker_state *state, const struct job *job, int pi
 			.queued = stats->queued,
 			.why = stats->queued >= EVENT_WORTH_A_REASON ? wait_reason(state, job, job->queued, start) : WHY_TURN,
 			.from = job->from,
-			.warm = pid > 0 ? warm_report(state->warm) : NULL,
+			.warm = pid > 0 && state->command.by_shell ? warm_report(state->warm) : NULL,
 			.command = buf_str(&state->text),
 			.command_len = state->text.len,
 			.args = job->record.args,

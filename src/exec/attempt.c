@@ -297,7 +297,7 @@ static void run_child(struct worker_state *state, const struct job *job, const s
 		.awaited = &state->waiter.awaited,
 		.unlink_path = created_files_path(job),
 		.scratch = state->scratch,
-		.starter = warm_starter(state->warm, state->command.by_shell),
+		.starter = state->command.by_shell ? warm_starter(state->warm) : NULL,
 		.started = child_started,
 		.waits = child_waits,
 		.started_arg = &output,

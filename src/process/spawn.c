@@ -339,18 +339,14 @@ pid_t spawn(const struct spawn_config *config, int *ret_pidfd, struct spawn_erro
 	return pid;
 }
 
-static pid_t spawn_by(const struct spawn_config *config, const struct starter *starter, int *ret_pidfd, struct spawn_error *ret_error) {
-	return starter ? starter->start(starter->arg, config, ret_pidfd, ret_error) : spawn(config, ret_pidfd, ret_error);
-}
-
 pid_t spawn_program(const struct spawn_config *config, const struct starter *starter, int *ret_pidfd, struct spawn_error *ret_error) {
-	pid_t pid = spawn_by(config, starter, ret_pidfd, ret_error);
+	pid_t pid = starter ? starter->start(starter->arg, config, ret_pidfd, ret_error) : spawn(config, ret_pidfd, ret_error);
 	if (pid < 0 && ret_error->step == SPAWN_EXEC && ret_error->error == ENOEXEC) {
 		FP_CLEANUP(free_later) char **argv = shell_argv(config->path, config->argv);
 		struct spawn_config by_shell = *config;
 		by_shell.path = SHELL;
 		by_shell.argv = argv;
-		pid = spawn_by(&by_shell, starter, ret_pidfd, ret_error);
+		pid = spawn(&by_shell, ret_pidfd, ret_error);
 	}
 	return pid;
 }

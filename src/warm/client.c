@@ -17,6 +17,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 
@@ -69,11 +70,10 @@ static char **warm_server_env(char *const *env, char *more[3]) {
 	return with;
 }
 
-// Starts the program, with the descriptors of its end of the socket and of the object. Returns 0, or -1 with errno.
-static int spawn_server(struct warm_server *server, const struct spawn_config *job, bool is_shell, int socket, int object) {
+// Starts the shell, with the descriptors of its end of the socket and of the object. Returns 0, or -1 with errno.
+static int spawn_server(struct warm_server *server, const struct spawn_config *job, int socket, int object) {
 	char preload[64], variable[128], now[] = "LD_BIND_NOW=1";
-	// should it not be stopped a shell does nothing, and another program tells its version, to nobody
-	char c[] = "-c", nothing[] = ":", version[] = "--version";
+	char c[] = "-c", nothing[] = ":"; // should it not be stopped it does nothing
 	snprintf(preload, sizeof(preload), "LD_PRELOAD=/proc/self/fd/%d", object);
 	snprintf(variable, sizeof(variable), "%s=%d %d %zu %d", SERVER_VARIABLE, socket, server->table.fd, server->table.size, object);
 	struct context context = {.umask = job->context->umask, .nofile = job->context->nofile, .nice = job->context->nice,
@@ -83,7 +83,7 @@ static int spawn_server(struct warm_server *server, const struct spawn_config *j
 	FP_CLEANUP(free_later) char **env = warm_server_env(job->env, (char *[]){preload, variable, now});
 	struct spawn_config config = {
 		.path = job->path,
-		.argv = is_shell ? (char *[]){job->argv[0], c, nothing, NULL} : (char *[]){job->argv[0], version, NULL},
+		.argv = (char *[]){job->argv[0], c, nothing, NULL},
 		.env = env,
 		.world = job->world,
 		.context = &context,
@@ -115,7 +115,15 @@ static void warm_server_kill(const struct warm_server *server) {
 	pidfd_set_signal(&(struct pidfd_set){.list = &entry, .n = 1}, SIGKILL);
 }
 
-struct warm_server *warm_server_open(const struct spawn_config *job, bool is_shell, const struct shared_table *table, const char **ret_why) {
+// A wrapper that never called __libc_start_main() may have executed the shell that answers, which stands in nobody's place.
+static bool is_the_shell(const struct warm_server *server, const char *path) {
+	char exe[32];
+	struct stat meant, answers;
+	snprintf(exe, sizeof(exe), "/proc/%d/exe", (int)server->pid);
+	return stat(path, &meant) == 0 && stat(exe, &answers) == 0 && meant.st_dev == answers.st_dev && meant.st_ino == answers.st_ino;
+}
+
+struct warm_server *warm_server_open(const struct spawn_config *job, const struct shared_table *table, const char **ret_why) {
 	struct warm_server *server = NEW(struct warm_server);
 	int ends[2] = {-1, -1}, object = object_open();
 	struct warm_reply reply = {.kind = -1};
@@ -128,7 +136,7 @@ struct warm_server *warm_server_open(const struct spawn_config *job, bool is_she
 	    && setsockopt(ends[0], SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof(timeout)) == 0) {
 		server->socket = ends[0];
 		ends[0] = -1;
-		*ret_why = spawn_server(server, job, is_shell, ends[1], object) == 0 ? NULL : "it cannot be started";
+		*ret_why = spawn_server(server, job, ends[1], object) == 0 ? NULL : "it cannot be started";
 	}
 	fd_close(&ends[0]);
 	fd_close(&ends[1]);
@@ -140,6 +148,9 @@ struct warm_server *warm_server_open(const struct spawn_config *job, bool is_she
 	fd_close(&probe);
 	if (!*ret_why) {
 		*ret_why = read_reply(server, &reply) && reply.kind == WARM_READY ? unfit_text(reply.value) : unfit_text(-1);
+	}
+	if (!*ret_why && !is_the_shell(server, job->path)) {
+		*ret_why = "it executes another shell";
 	}
 	if (*ret_why) {
 		warm_server_close(server);

@@ -1,4 +1,4 @@
-// A server as fairpar sees it: a program that was started once, stands just before its main(), and is cloned for each job.
+// A server as fairpar sees it: a shell that was started once, stands just before its main(), and is cloned for each job.
 
 #ifndef FAIRPAR_WARM_CLIENT_H
 #define FAIRPAR_WARM_CLIENT_H
@@ -28,10 +28,10 @@ struct warm_server {
 	struct buf request;
 };
 
-// Starts a server for the program of `job`, in the job's context except for the directory (`is_shell`: the program is the
-// shell). It ends when the calling thread ends or the socket is closed. Call it from a thread that has `world` and blocks all signals,
-// as for spawn_config.stack_top. Returns the server, for warm_server_close(); or NULL with the reason in *ret_why (static text).
-struct warm_server *warm_server_open(const struct spawn_config *job, bool is_shell, const struct shared_table *table, const char **ret_why) FP_NODISCARD;
+// Starts a server for the program of `job`, a shell, in the job's context except for the directory. It ends when the calling
+// thread ends or the socket is closed. Call it from a thread that has `world` and blocks all signals, as for
+// spawn_config.stack_top. Returns the server, for warm_server_close(); or NULL with the reason in *ret_why (static text).
+struct warm_server *warm_server_open(const struct spawn_config *job, const struct shared_table *table, const char **ret_why) FP_NODISCARD;
 
 // Ends the server and waits for that; its jobs run on. NULL-safe.
 void warm_server_close(struct warm_server *server);

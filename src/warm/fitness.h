@@ -1,14 +1,12 @@
-// Whether a program can be a server (client.h): by its file, and by what it would inherit from the thread that starts it. What
+// Whether a shell can be a server (client.h): by its file, and by what it would inherit from the thread that starts it. What
 // is inherited may change while fairpar runs (prlimit(1), renice(1) …), so it is read again.
 
 #ifndef FAIRPAR_WARM_FITNESS_H
 #define FAIRPAR_WARM_FITNESS_H
 
-#include "process/context.h"
-
 #include <stdint.h>
 
-// Returns why the program cannot, in words (static text), or NULL: nothing speaks against a try.
+// Returns why the shell at `path` cannot, in words (static text), or NULL: nothing speaks against a try.
 const char *fitness_refusal(const char *path);
 
 // Returns why a job with such an environment cannot be started by a server, or NULL: it says something to the linker or the
@@ -16,15 +14,11 @@ const char *fitness_refusal(const char *path);
 const char *fitness_refusal_env(char *const *env);
 
 struct inherited {
-	struct rlimit limits[RLIM_NLIMITS]; // by resource (getrlimit(2)); 0 where that cannot be asked
-	uint64_t hash;                      // of these and of all else, in which it differs with near certainty
+	uint64_t hash;       // of all in which two of them differ, with near certainty
+	const char *refusal; // why a server that inherits this must not be started; static text, or NULL
 };
 
 // Reads what a process would inherit that the calling thread started now. That takes some 30 system calls.
 void inherited_read(struct inherited *ret);
-
-// Returns why a server that inherits this must not be started, or cannot start a job with this context (its limits differ from
-// the inherited ones); static text. Or NULL: it can.
-const char *inherited_refusal(const struct inherited *inherited, const struct context *context);
 
 #endif

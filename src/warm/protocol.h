@@ -48,7 +48,7 @@ struct warm_reply {
 // Why a server cannot serve.
 enum warm_unfit {
 	WARM_FIT,
-	WARM_HAS_THREADS,             // something started one before main()
+	WARM_HAS_THREADS,             // a library of /etc/ld.so.preload started one before main()
 	WARM_HAS_FDS,                 // or opened a descriptor
 	WARM_NO_TABLE,                // the table cannot be mapped
 	WARM_NO_TID_ADDRESS,          // the kernel has no PR_GET_TID_ADDRESS

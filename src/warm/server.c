@@ -1,12 +1,12 @@
-// The server: what is preloaded into a program so that it stops where it is about to run main(), and is cloned there for each job.
+// The server: what is preloaded into a shell so that it stops where it is about to run main(), and is cloned there for each job.
 //
 // This is no part of the program fairpar: it is linked as a shared object of its own (see Makefile), which fairpar carries as
 // data. It stands in for __libc_start_main(), which a program calls when it is linked and relocated and nothing of it has
 // run. A job is a clone of the server with CLONE_PARENT, so a child of fairpar, and goes on into the real __libc_start_main().
 //
 // What the C library knows of the process must be right in the job: the thread's id, which the kernel writes to the place that the
-// library named to it; the list of robust mutexes, which a clone has not; the name of the program; errno. So nothing here
-// allocates or locks, or calls what keeps a state: system calls by number.
+// library named to it; the list of robust mutexes, which a clone has not; errno. So nothing here allocates or locks, or calls what
+// keeps a state: system calls by number.
 
 #include "process/spawn.h"
 #include "warm/protocol.h"
@@ -249,15 +249,6 @@ static char **take_strings(char **array, char **at, uint32_t n) {
 	return array;
 }
 
-static void name_program(char *name) {
-	program_invocation_name = program_invocation_short_name = name;
-	for (; *name; ++name) {
-		if (*name == '/') {
-			program_invocation_short_name = name + 1;
-		}
-	}
-}
-
 // Everything of the job but its program. Its arguments, then the environment, begin at `strings`, as the C library expects it.
 static void become_job(void) {
 	const struct warm_request *request = &message.request;
@@ -274,7 +265,6 @@ static void become_job(void) {
 	environ = __environ = env; // main() is handed this one; two names of one variable
 	server.layout.env_end = (uintptr_t)at;
 	syscall(SYS_prctl, PR_SET_MM, PR_SET_MM_MAP, &server.layout, sizeof(server.layout), 0);
-	name_program(strings[0]);
 	syscall(SYS_rt_sigprocmask, SIG_SETMASK, &request->mask, NULL, sizeof(request->mask));
 	errno = 0;
 }

@@ -1,10 +1,9 @@
-// Warm programs: which servers a worker has, and which jobs they start.
+// Warm shells: which servers a worker has, and which jobs they start.
 
 #include "warm/warm.h"
 
 #include "base/alloc.h"
 #include "base/buf.h"
-#include "base/map.h"
 #include "base/sync.h"
 #include "warm/client.h"
 #include "warm/fitness.h"
@@ -13,52 +12,48 @@
 #include <sys/stat.h>
 
 enum {
-	PROGRAMS_MAX = 8,  // known at a time
-	AUTO_AFTER = 6,    // a server costs about as much as one execution and saves more than half of each
-	CROWDED_AFTER = 1, // where another program has to give up its place
-	DEATHS_MAX = 3,    // servers of a program; whoever kills them shall have his will
+	SHELLS_MAX = 8,   // known at a time
+	AUTO_AFTER = 6,   // a server costs about as much as one execution and saves more than half of each
+	DEATHS_MAX = 3,   // servers of a shell; whoever kills them shall have his will
 	REFRESH_MS = 100, // at what others may have changed: a hundredth of a job's cost, where these are the shortest
 };
 
-// A program in one context: umask, limits, niceness, ignored signals.
-struct warm_program {
+// A shell in one context: umask, limits, niceness, ignored signals.
+struct warm_shell {
 	char *path;
-	struct context context;    // of it, the fields above
-	struct warm_server *server;     // or NULL
-	const char *why;           // there is none, for good; static text, or NULL
-	struct stat file;          // as it was when the server was started
-	uint64_t env;              // of the server: hash_env()
-	uint64_t inherited;        // by the server: inherited.hash
-	unsigned executions;       // left until it gets a server
+	struct context context;     // of it, the fields above
+	struct warm_server *server; // or NULL
+	const char *why;            // there is none, for good; static text, or NULL
+	struct stat file;           // as it was when the server was started
+	uint64_t inherited;         // by the server: inherited.hash
+	unsigned executions;        // left until it gets a server
 	unsigned deaths;
-	uint64_t used;             // by warm.clock
+	uint64_t used;              // by warm.clock
 };
 
 struct warm {
 	enum warm_mode mode;
-	bool by_shell;             // of the job that is started
 	struct shared_table table;
-	struct warm_program programs[PROGRAMS_MAX];
+	struct warm_shell shells[SHELLS_MAX];
 	uint64_t clock;
 	struct inherited inherited; // by what would be started now, as it was found at:
-	uint64_t refreshed;        // when `inherited` was read, by now_ns(); 0: not yet
+	uint64_t refreshed;         // when `inherited` was read, by now_ns(); 0: not yet
 	struct starter starter;
-	const char *why;           // of the last job; NULL: it was warm
-	bool is_asked;             // whether that is worth a word
+	const char *why;            // of the last job; NULL: it was warm
 	struct buf report;
 };
 
-static const char too_few[] = "not executed often enough";
+static const char not_asked[] = ""; // on another machine, or not executed often enough (WARM_AUTO)
 
-static void program_fini(struct warm_program *program) {
-	warm_server_close(program->server);
-	free(program->path);
-	*program = (struct warm_program){.path = NULL};
+static void shell_fini(struct warm_shell *shell) {
+	warm_server_close(shell->server);
+	free(shell->path);
+	*shell = (struct warm_shell){.path = NULL};
 }
 
-static void drop_server(struct warm_program *program) {
-	warm_server_close(program->server);
-	program->server = NULL;
+static void drop_server(struct warm_shell *shell) {
+	warm_server_close(shell->server);
+	shell->server = NULL;
 }
 
 static bool same_context(const struct context *a, const struct context *b) {
@@ -66,24 +61,23 @@ static bool same_context(const struct context *a, const struct context *b) {
 		&& a->nofile.rlim_max == b->nofile.rlim_max && memcmp(&a->ignored, &b->ignored, sizeof(a->ignored)) == 0;
 }
 
-// The program of the job, which takes the place of the one that was used longest ago if it is new.
-static struct warm_program *find_program(struct warm *warm, const struct spawn_config *job) {
-	struct warm_program *oldest = &warm->programs[0];
+// The shell of the job, which takes the place of the one that was used longest ago if it is new.
+static struct warm_shell *find_shell(struct warm *warm, const struct spawn_config *job) {
+	struct warm_shell *oldest = &warm->shells[0];
 	++warm->clock;
-	for (struct warm_program *one = warm->programs; one < warm->programs + PROGRAMS_MAX; ++one) {
+	for (struct warm_shell *one = warm->shells; one < warm->shells + SHELLS_MAX; ++one) {
 		if (one->path && strcmp(one->path, job->path) == 0 && same_context(&one->context, job->context)) {
 			one->used = warm->clock;
 			return one;
 		}
 		oldest = one->used < oldest->used ? one : oldest;
 	}
-	unsigned after = warm->mode == WARM_AUTO ? AUTO_AFTER : oldest->path ? CROWDED_AFTER : 0;
-	program_fini(oldest);
-	*oldest = (struct warm_program){
+	shell_fini(oldest);
+	*oldest = (struct warm_shell){
 		.path = xstrdup(job->path),
 		.context = {.umask = job->context->umask, .nice = job->context->nice, .nofile = job->context->nofile,
 		            .ignored = job->context->ignored},
-		.executions = after,
+		.executions = warm->mode == WARM_AUTO ? AUTO_AFTER : 0,
 		.used = warm->clock,
 	};
 	return oldest;
@@ -94,41 +88,28 @@ static bool is_same_file(const struct stat *a, const struct stat *b) {
 		&& memcmp(&a->st_mtim, &b->st_mtim, sizeof(a->st_mtim)) == 0 && memcmp(&a->st_ctim, &b->st_ctim, sizeof(a->st_ctim)) == 0;
 }
 
-// A file that was replaced is another program. Returns why it cannot be a server, or NULL.
-static const char *check_file(struct warm_program *program) {
+// A file that was replaced is another shell. Returns why it cannot be a server, or NULL.
+static const char *check_file(struct warm_shell *shell) {
 	struct stat st;
-	if (stat(program->path, &st) != 0) {
+	if (stat(shell->path, &st) != 0) {
 		return "its file is gone";
 	}
-	if (program->server && !is_same_file(&st, &program->file)) {
-		drop_server(program);
+	if (shell->server && !is_same_file(&st, &shell->file)) {
+		drop_server(shell);
 	}
-	program->file = st;
-	return program->why;
+	shell->file = st;
+	return shell->why;
 }
 
-// Why this job cannot come from a server, whatever its program, or NULL.
+// Why this job cannot come from a server, whatever its shell, or NULL.
 static const char *refuse_job(const struct warm *warm, const struct spawn_config *job) {
 	if (warm->table.fd < 0) {
 		return "there is no guardian";
 	}
 	if (job->path[0] != '/') {
-		return "the path of its program is relative";
+		return "the path of its shell is relative";
 	}
 	return fitness_refusal_env(job->env);
-}
-
-// A number for what libraries may read before main() of the environment: not what differs from job to job anyway. Shells read
-// nothing so early.
-static uint64_t hash_env(char *const *env) {
-	uint64_t hash = 0;
-	for (; *env; ++env) {
-		if (strncmp(*env, "FAIRPAR_", 8) == 0 || strncmp(*env, "PARALLEL_", 9) == 0 || strncmp(*env, "PWD=", 4) == 0) {
-			continue;
-		}
-		hash = hash_bytes(*env, strlen(*env) + 1, hash);
-	}
-	return hash;
 }
 
 // A server has inherited what fairpar was like; of a job that is executed it is what fairpar is like now. To ask for each job would
@@ -142,60 +123,54 @@ static void refresh_inherited(struct warm *warm, uint64_t max_age_ms) {
 }
 
 // Returns why there is none, or NULL.
-static const char *open_server(struct warm *warm, struct warm_program *program, const struct spawn_config *job) {
-	program->why = fitness_refusal(program->path);
-	if (program->why) {
-		return program->why;
+static const char *open_server(struct warm *warm, struct warm_shell *shell, const struct spawn_config *job) {
+	shell->why = fitness_refusal(shell->path);
+	if (shell->why) {
+		return shell->why;
 	}
 	refresh_inherited(warm, 0); // before it starts: what is changed from now on is found later
-	program->inherited = warm->inherited.hash;
-	program->server = warm_server_open(job, warm->by_shell, &warm->table, &program->why);
-	return program->why;
+	shell->inherited = warm->inherited.hash;
+	shell->server = warm_server_open(job, &warm->table, &shell->why);
+	return shell->why;
 }
 
-// Has the program a server, or gets it one? Else says why not.
-static const char *refuse_program(struct warm *warm, struct warm_program *program, const struct spawn_config *job) {
-	if (program->executions > 0) {
-		--program->executions;
-		return too_few;
+// Has the shell a server, or gets it one? Else says why not.
+static const char *refuse_shell(struct warm *warm, struct warm_shell *shell, const struct spawn_config *job) {
+	if (shell->executions > 0) {
+		--shell->executions;
+		return not_asked;
 	}
-	const char *why = check_file(program);
-	uint64_t env = why || warm->by_shell ? 0 : hash_env(job->env);
-	if (program->server && env != program->env) {
-		return "its environment is not that of the server";
-	}
+	const char *why = check_file(shell);
 	if (why) {
 		return why;
 	}
 	refresh_inherited(warm, REFRESH_MS);
-	why = inherited_refusal(&warm->inherited, job->context);
-	if (why) {
-		return why;
+	if (warm->inherited.refusal) {
+		return warm->inherited.refusal;
 	}
-	if (program->server && program->inherited != warm->inherited.hash) {
-		drop_server(program);
+	if (shell->server && shell->inherited != warm->inherited.hash) {
+		drop_server(shell);
 	}
-	program->env = env;
-	return program->server ? NULL : open_server(warm, program, job);
+	return shell->server ? NULL : open_server(warm, shell, job);
 }
 
 // A starter.start.
 static pid_t start(void *arg, const struct spawn_config *job, int *ret_pidfd, struct spawn_error *ret_error) {
 	struct warm *warm = arg;
 	warm->why = refuse_job(warm, job);
-	struct warm_program *program = warm->why ? NULL : find_program(warm, job);
-	warm->why = program ? refuse_program(warm, program, job) : warm->why;
+	struct warm_shell *shell = warm->why ? NULL : find_shell(warm, job);
+	warm->why = shell ? refuse_shell(warm, shell, job) : warm->why;
 	if (warm->why) {
 		return spawn(job, ret_pidfd, ret_error);
 	}
 	const char *lost;
-	pid_t pid = warm_server_start(program->server, job, ret_pidfd, ret_error, &lost);
+	pid_t pid = warm_server_start(shell->server, job, ret_pidfd, ret_error, &lost);
 	if (pid == 0) {
 		warm->why = lost ? lost : "its arguments and environment are too long";
 	}
 	if (lost) {
-		drop_server(program);
-		program->why = ++program->deaths < DEATHS_MAX ? NULL : lost;
+		drop_server(shell);
+		shell->why = ++shell->deaths < DEATHS_MAX ? NULL : lost;
 	}
 	return pid == 0 ? spawn(job, ret_pidfd, ret_error) : pid;
 }
@@ -213,26 +188,24 @@ struct warm *warm_create(enum warm_mode mode, struct children *children) {
 
 void warm_destroy(struct warm *warm) {
 	if (warm) {
-		for (size_t i = 0; i < PROGRAMS_MAX; ++i) {
-			program_fini(&warm->programs[i]);
+		for (size_t i = 0; i < SHELLS_MAX; ++i) {
+			shell_fini(&warm->shells[i]);
 		}
 		buf_fini(&warm->report);
 		free(warm);
 	}
 }
 
-const struct starter *warm_starter(struct warm *warm, bool by_shell) {
+const struct starter *warm_starter(struct warm *warm) {
 	if (!warm) {
 		return NULL;
 	}
-	warm->by_shell = by_shell;
-	warm->is_asked = by_shell || warm->mode == WARM_ALL;
-	warm->why = NULL;
-	return warm->is_asked ? &warm->starter : NULL;
+	warm->why = not_asked;
+	return &warm->starter;
 }
 
 const char *warm_report(struct warm *warm) {
-	if (!warm || !warm->is_asked || (warm->mode == WARM_AUTO && warm->why == too_few)) {
+	if (!warm || warm->why == not_asked) {
 		return NULL;
 	}
 	buf_reset(&warm->report);

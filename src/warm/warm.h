@@ -1,4 +1,4 @@
-// Warm programs: a program that many jobs run is started once, and cloned for each of them (DESIGN §9d).
+// Warm shells: a shell that many jobs need is started once, and cloned for each of them.
 //
 // A job that is started so is a process like any other, a child of this one. What cannot be, or fails, is executed as ever.
 
@@ -8,14 +8,10 @@
 #include "base/attr.h"
 #include "process/child.h"
 
-#include <stdbool.h>
-
-// Which programs are.
 enum warm_mode {
 	WARM_OFF,
-	WARM_AUTO, // as WARM_SH, from when a worker has executed the same shell some times
-	WARM_SH,   // the shell that runs commands
-	WARM_ALL,  // each program that can be
+	WARM_AUTO, // from when a worker has executed the same shell some times
+	WARM_SH,
 };
 
 // The servers of one worker.
@@ -28,12 +24,11 @@ struct warm *warm_create(enum warm_mode mode, struct children *children);
 // Ends the servers. NULL-safe.
 void warm_destroy(struct warm *warm);
 
-// The child_config.starter of the worker's next job (`by_shell`: its program is the shell), valid until the next call for this
-// worker; or NULL: the job is not to be started by a server.
-const struct starter *warm_starter(struct warm *warm, bool by_shell);
+// The child_config.starter of the worker's next job whose program is a shell; or NULL.
+const struct starter *warm_starter(struct warm *warm);
 
-// Says whether the last job was started by a server: "yes" or "no, REASON"; NULL if it was not meant to be, or not yet
-// (WARM_AUTO). Valid until the next call.
+// Says whether the last job with that starter was started by a server: "yes" or "no, REASON"; NULL if it was not meant to be, or
+// not yet (WARM_AUTO). Valid until the next call.
 const char *warm_report(struct warm *warm);
 
 #endif

@@ -79,7 +79,7 @@ static pid_t clone_job(char *argv[], int out, int err) {
 		}
 		job.context = warm.context;
 		job.stack_top = warm.stack_top;
-		warm.server = warm_server_open(&job, /* is_shell */ true, &warm.table, &why);
+		warm.server = warm_server_open(&job, &warm.table, &why);
 	}
 	job.context = warm.context;
 	job.listed = (atomic_int *)(uintptr_t)warm.table.start;

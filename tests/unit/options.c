@@ -606,9 +606,9 @@ static void test_settings(void) {
 	RUNS("--memory=auto", "x");
 	check_equal(o.memory_use, MEMORY_AUTO);
 	REFUSED("--memory must be auto or none, not '2G'", "--memory", "2G", "x");
-	RUNS("--warm", "all", "x");
-	check_equal(o.warm, WARM_ALL);
-	REFUSED("--warm must be off, auto, sh or all, not 'yes'", "--warm=yes", "x");
+	RUNS("--warm", "sh", "x");
+	check_equal(o.warm, WARM_SH);
+	REFUSED("--warm must be off, auto or sh, not 'all'", "--warm=all", "x");
 	REFUSED("--fair must be turns or time, not 'slots'", "--fair", "slots", "x");
 	REFUSED("--max-long must be a number from 1 to", "--max-long", "0", "x");
 	REFUSED("--then must not be empty", "--then", "", "x");

@@ -197,6 +197,7 @@ use_faults() {
 # on_terminal COMMAND …: runs it with a terminal of its own, by the script in the file `talk`: a line is a pattern to wait
 # for, a tab, and what is typed then (\n, \x03). What came is in $output, the status in $status.
 on_terminal() {
+	need python3
 	need_terminal
 	cat >"$BATS_TEST_TMPDIR/terminal.py" <<'PY'
 import codecs, os, pty, select, sys, time

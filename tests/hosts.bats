@@ -688,6 +688,7 @@ tells() { grep -qF "$1" "$BATS_TEST_TMPDIR/stderr"; }
 }
 
 @test "a job that has failed, and waits for another machine when the run is cut short, has failed" {
+	need jq
 	make_fifo go
 	start_fairpar -S 1/one,1/two --retries 2 --joblog joblog --log log 'if [ {} = holds ]; then read -r x <go; fi; echo {}; exit 3 #' ::: holds fails </dev/null
 	wait_for grep -q '"ev":"wait".*"job":"default#2","why":"host","for":"a slot on another machine"' log
@@ -699,6 +700,7 @@ tells() { grep -qF "$1" "$BATS_TEST_TMPDIR/stderr"; }
 }
 
 @test "what a remote job's times say is possible, and each that has begun is told to have begun" {
+	need jq
 	run_fairpar any -S 2/one,2/two --log log 'if [ {} = 7 ] && mkdir once; then kill -KILL $PPID; fi; exit 0 #' ::: {1..300} </dev/null
 	run jq -s '[.[] | select(.ev == "job_end" and .start != null and .start + .wall > .t + 0.000001)] | length' log
 	assert_eq "$output" 0

@@ -6,6 +6,7 @@
 #include "engine/fair.h"
 
 #include <stdint.h>
+#include <string.h>
 
 #define S UINT64_C(1000000000)
 

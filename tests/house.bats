@@ -101,3 +101,25 @@ leaky() {
 	HOME=$PWD/home make -s -o all -C "$(top)" install PREFIX='~/.local'
 	[[ -x home/.local/bin/fairpar ]]
 }
+
+# stand_ins TOOL …: a directory `bin` with these tools of the machine, for a PATH that has no others.
+stand_ins() {
+	local tool
+	mkdir -p bin
+	for tool; do
+		ln -s "$(command -v "$tool")" "bin/$tool"
+	done
+}
+
+@test "where one of the tests' tools is no package, setup.sh installs the others and names it" {
+	stand_ins sh bash dirname cat rm tee chmod env
+	producer bin/id <<<'echo 1000'
+	producer bin/sudo <<<'case $1 in env) exec "$@" ;; tee) cat >/dev/null ;; esac'
+	# shellcheck disable=SC2016 # for the producer
+	producer bin/apt-get <<<'case " $* " in *" ksh "*) exit 100 ;; esac; echo "$*" >>installed'
+	cd bin && sed "s|^cd .*|cd '$PWD/..'|" "$(top)/packaging/setup.sh" >../setup.sh && cd ..
+	PATH=$PWD/bin run -0 sh setup.sh --test-deps
+	assert_contains "$output" 'are skipped by name: ksh'
+	grep -q '^install .* jq$' installed
+	run ! grep -qw ksh installed
+}

@@ -225,8 +225,9 @@ line_up() {
 # ---- what is said ----
 
 @test "--status without a pool starts none" {
-	run_fairpar --pool --status
-	assert_lines 'pool default: 0 of 0 slots taken, 0 waiting'
+	need taskset
+	run taskset -c "$(taskset -cp $$ | grep -o '[0-9]*' | tail -n 1)" "$FAIRPAR" --pool --status
+	assert_eq "$output" 'pool default: 0 of 1 slots taken, 0 waiting' # as many as it would begin with
 	assert_eq "$(servers)" ''
 }
 
@@ -239,6 +240,42 @@ line_up() {
 		"$(printf "%6d  %5d  %4d  %5s  sh -c echo >h.in; read -r _ <h.go  (%s)" "$holder" 2 0 - "$PWD")" \
 		"$(printf "%6d  %5d  %4d  %5s  sh -c echo w >>order  (batch night)" "$single_pid" 0 0 1)"
 	release h.go
+	wait
+}
+
+@test "a wide command for which free slots are kept is named as what the others wait for" {
+	need jq
+	need python3
+	hold narrow --pool-slots 2
+	line_up wide --slots-per-job 2
+	local wide=$single_pid
+	line_up late
+	run_fairpar --pool --status
+	assert_contains "$output" "sh -c echo wide >>order  ($PWD)  gathers 2 slots"
+	run_fairpar --pool --status=json
+	assert_eq "$(jq -c '[.clients[].gathers]' "$BATS_TEST_TMPDIR/stdout")" '[0,2,0]'
+	printf '3rd of 3\tgo\\n\n' >talk
+	cat >session <<-EOF
+		stty cols 300
+		{ read -r _ </dev/tty; echo >narrow.go; } &
+		"$FAIRPAR" --pool --single echo ran
+	EOF
+	on_terminal bash session
+	assert_contains "$output" "; 'sh -c echo wide >>order' (pid $wide) gathers 2 slots"
+	wait
+}
+
+@test "of a line that is too long for the terminal the pid of who holds the slots is shown" {
+	need python3
+	hold h --pool-slots 1
+	printf '1st of 1\tgo\\n\n' >talk
+	cat >session <<-EOF
+		stty cols 80
+		{ read -r _ </dev/tty; echo >h.go; } &
+		"$FAIRPAR" --pool --single echo ran
+	EOF
+	on_terminal bash session
+	assert_contains "$output" "...' (pid $single_pid)"
 	wait
 }
 
@@ -548,6 +585,16 @@ line_up() {
 	assert_contains "$stderr" 'it is not a directory'
 	FAIRPAR_POOL_DIR=$PWD/link run_fairpar 255 --pool --status
 	[[ ! -e ran ]]
+}
+
+@test "where another user's directory is in the way, the message names the variable that helps" {
+	need unshare
+	unshare -rm true 2>/dev/null || skip "there are no user namespaces"
+	unset FAIRPAR_POOL_DIR
+	run -255 unshare -rm sh -c '
+		mount -t tmpfs tmpfs /run && mount -t tmpfs tmpfs /tmp && mkdir -m 755 /tmp/fairpar-0 && "$FAIRPAR" --pool --single true'
+	assert_contains "$output" "cannot use '/tmp/fairpar-0', the directory of the pools: other users may use it"
+	assert_contains "$output" '; FAIRPAR_POOL_DIR can name another one'
 }
 
 @test "a relative directory of the pools is refused by name, and nothing is made or run" {

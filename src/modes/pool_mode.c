@@ -19,6 +19,7 @@
 #include "sharing/pool_client.h"
 #include "shell/shell.h"
 #include "slots/protocol.h"
+#include "slots/slots.h"
 #include "term/screen.h"
 
 #include <errno.h>
@@ -30,6 +31,19 @@ enum { EXIT_CANNOT_RUN = 126, EXIT_NOT_FOUND = 127 }; // as env(1)
 
 // ---- waiting ----
 
+// Appends the line, of at most so many columns. If the first of those who hold the slots does not fit, his command is cut, and not his
+// pid behind it.
+static void add_holder_cut(struct buf *line, const char *text, size_t columns) {
+	const char *pid = strstr(text, "' (pid "), *end = pid ? strchr(pid, ')') : NULL;
+	size_t tail = end ? (size_t)(end + 1 - pid) : 0;
+	if (end && (size_t)(end + 1 - text) > columns && tail < columns) {
+		text_add_cut(line, text, (size_t)(pid - text), columns - tail);
+		buf_add(line, pid, tail);
+	} else {
+		text_add_cut(line, text, strlen(text), columns);
+	}
+}
+
 // Draws the place in the pool's line on the terminal. It is shown only while this process is in the foreground.
 static void show_place(const struct options *options, const struct client_event *event) {
 	struct winsize size = {0};
@@ -37,7 +51,7 @@ static void show_place(const struct options *options, const struct client_event 
 	FP_CLEANUP(buf_fini) struct buf text = BUF_INIT, line = BUF_INIT;
 	buf_adds(&text, "fairpar: ");
 	pool_client_add_place(&text, options->pool.name, event);
-	text_add_cut(&line, buf_str(&text), text.len, size.ws_col > 1 ? size.ws_col - 1U : 79);
+	add_holder_cut(&line, buf_str(&text), size.ws_col > 1 ? size.ws_col - 1U : 79);
 	(void)screen_draw(NULL, buf_str(&line), 1);
 }
 
@@ -247,7 +261,7 @@ static int run_single(struct client *client, const struct options *options, stru
 // ---- what is in the pool ----
 
 struct client_line {
-	unsigned pid, held, slots, lent, wanted, place;
+	unsigned pid, held, slots, lent, wanted, place, gathers;
 	double virt;
 	const char *texts[3]; // batch, directory, command
 	int lens[3];
@@ -257,8 +271,8 @@ struct client_line {
 static bool next_line(const char **at, struct client_line *ret_line) {
 	const char *end = strchr(*at, '\n');
 	int n = 0;
-	if (!end || sscanf(*at, "%u %u %u %u %u %u %lf%n", &ret_line->pid, &ret_line->held, &ret_line->slots, &ret_line->lent,
-	                   &ret_line->wanted, &ret_line->place, &ret_line->virt, &n) != 7) {
+	if (!end || sscanf(*at, "%u %u %u %u %u %u %lf %u%n", &ret_line->pid, &ret_line->held, &ret_line->slots, &ret_line->lent,
+	                   &ret_line->wanted, &ret_line->place, &ret_line->virt, &ret_line->gathers, &n) != 8) {
 		return false;
 	}
 	const char *text = *at + n;
@@ -272,6 +286,11 @@ static bool next_line(const char **at, struct client_line *ret_line) {
 	return true;
 }
 
+// How many slots the pool has; or, where there is none, would have by itself.
+static unsigned pool_slots(const struct client *client) {
+	return client ? client_slots(client) : slots_usable_cpus();
+}
+
 // Why the pool has so many slots; NULL: their number is fixed.
 static const char *why_slots(const struct client *client) {
 	const struct slots_bounds bounds = client ? client_bounds(client) : (struct slots_bounds){0};
@@ -282,7 +301,7 @@ static const char *why_slots(const struct client *client) {
 static void add_text_status(struct buf *out, const char *pool, const struct client *client, const struct client_event *report) {
 	const char *at = report->text, *why = why_slots(client);
 	struct client_line line;
-	buf_printf(out, "pool %s: %u of %u slots taken, %u waiting", pool, report->place, client ? client_slots(client) : 0, report->waiting);
+	buf_printf(out, "pool %s: %u of %u slots taken, %u waiting", pool, report->place, pool_slots(client), report->waiting);
 	buf_printf(out, why ? " (auto: %s)\n" : "\n", why);
 	if (*at) {
 		buf_adds(out, "   PID  SLOTS  LENT  PLACE  COMMAND\n");
@@ -290,23 +309,24 @@ static void add_text_status(struct buf *out, const char *pool, const struct clie
 	while (next_line(&at, &line)) {
 		buf_printf(out, "%6u  %5u  %4u  ", line.pid, line.slots, line.lent);
 		buf_printf(out, line.place > 0 ? "%5u" : "    -", line.place);
-		buf_printf(out, "  %.*s  (%s%.*s)\n", line.lens[2], line.texts[2], line.lens[0] > 0 ? "batch " : "",
+		buf_printf(out, "  %.*s  (%s%.*s)", line.lens[2], line.texts[2], line.lens[0] > 0 ? "batch " : "",
 		           line.lens[line.lens[0] > 0 ? 0 : 1], line.texts[line.lens[0] > 0 ? 0 : 1]);
+		buf_printf(out, line.gathers > 0 ? "  gathers %u slots\n" : "\n", line.gathers);
 	}
 }
 
 static void add_json_status(struct buf *out, const char *pool, const struct client *client, const struct client_event *report) {
 	const char *at = report->text, *why = why_slots(client);
 	struct client_line line;
-	buf_printf(out, "{\"pool\":\"%s\",\"slots\":%u,", pool, client ? client_slots(client) : 0);
+	buf_printf(out, "{\"pool\":\"%s\",\"slots\":%u,", pool, pool_slots(client));
 	if (why) {
 		buf_printf(out, "\"why\":\"%s\",", why);
 	}
 	buf_printf(out, "\"taken\":%u,\"waiting\":%u,\"clients\":[", report->place, report->waiting);
 	for (bool first = true; next_line(&at, &line); first = false) {
 		static const char *const names[] = {"batch", "directory", "command"};
-		buf_printf(out, "%s\n{\"pid\":%u,\"leases\":%u,\"slots\":%u,\"lent\":%u,\"wanted\":%u,\"place\":%u,\"service\":%.3f", first ? "" : ",",
-		           line.pid, line.held, line.slots, line.lent, line.wanted, line.place, line.virt);
+		buf_printf(out, "%s\n{\"pid\":%u,\"leases\":%u,\"slots\":%u,\"lent\":%u,\"wanted\":%u,\"place\":%u,\"gathers\":%u,\"service\":%.3f",
+		           first ? "" : ",", line.pid, line.held, line.slots, line.lent, line.wanted, line.place, line.gathers, line.virt);
 		for (unsigned i = 0; i < 3; ++i) {
 			buf_addc(out, ',');
 			json_add_string(out, names[i], line.texts[i], (size_t)line.lens[i]);
@@ -316,7 +336,7 @@ static void add_json_status(struct buf *out, const char *pool, const struct clie
 	buf_adds(out, "]}\n");
 }
 
-// --status: prints what the server reports; without a client, a pool without slots. Returns the exit status.
+// --status: prints what the server reports; without a client, a pool that nobody uses. Returns the exit status.
 static int show_status(struct client *client, const struct options *options) {
 	FP_CLEANUP(buf_fini) struct buf out = BUF_INIT;
 	struct client_event report = {.text = ""};

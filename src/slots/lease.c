@@ -405,6 +405,7 @@ void lease_want(struct lease_client *client, uint32_t n, uint32_t width, uint64_
 	uint32_t before = client->wanted;
 	client->wanted = n;
 	client->width = width > 0 ? width : 1;
+	client->since = before == 0 && n > 0 ? ++table->nwaits : client->since;
 	if (table->state == RECOVERING || client->spare) {
 		return;
 	}
@@ -421,7 +422,6 @@ void lease_want(struct lease_client *client, uint32_t n, uint32_t width, uint64_
 		list_remove(&client->waiting);
 	} else if (list_is_empty(&client->waiting)) {
 		list_push_back(&client->batch->waiting, &client->waiting);
-		client->since = ++table->nwaits;
 	}
 }
 
@@ -750,6 +750,7 @@ void lease_client_stat(const struct lease_client *client, uint64_t now, struct l
 		.batch = client->batch->name,
 		.wanted = client->wanted,
 		.place = lease_place(client, &waiting),
+		.gathers = client->table->gathering == client ? client->width : 0,
 		.virt = fair_virt(fair, &client->batch->fair, now),
 	};
 	list_for_each_entry(&client->leases, const struct lease, lease, own) {

@@ -69,7 +69,8 @@ int place_open(struct pool_place *place, const char *name, struct buf *error) {
 		why = "its path is too long for a socket";
 	}
 	if (why) {
-		buf_printf(error, "cannot use '%s', the directory of the pools: %s", text_shows(place->dir), why);
+		buf_printf(error, "cannot use '%s', the directory of the pools: %s%s", text_shows(place->dir), why,
+		           getenv("FAIRPAR_POOL_DIR") || made ? "" : "; FAIRPAR_POOL_DIR can name another one");
 		place_fini(place);
 		errno = made ? made : EPERM;
 		return -1;

@@ -249,7 +249,7 @@ static void release(struct session *session, uint64_t number, uint64_t now) {
 	lease_release(session->client, number, now); // or it was taken back meanwhile
 }
 
-// A line for each client: "PID HELD SLOTS LENT WANTED PLACE VIRT", then, each behind a tab, batch, directory and label.
+// A line for each client: "PID HELD SLOTS LENT WANTED PLACE VIRT GATHERS", then, each behind a tab, batch, directory and label.
 static void report(struct session *session, uint64_t now) {
 	FP_CLEANUP(buf_fini) struct buf text = BUF_INIT;
 	struct lease_stat stat;
@@ -260,8 +260,8 @@ static void report(struct session *session, uint64_t now) {
 			continue;
 		}
 		lease_client_stat(other->client, now, &client);
-		buf_printf(&text, "%u %u %u %u %u %u %.3f", other->pid, client.held, client.slots, client.lent, client.wanted,
-		           client.place, client.virt);
+		buf_printf(&text, "%u %u %u %u %u %u %.3f %u", other->pid, client.held, client.slots, client.lent, client.wanted,
+		           client.place, client.virt, client.gathers);
 		const char *texts[] = {client.batch ? client.batch : "", other->dir, other->label};
 		for (unsigned i = 0; i < 3; ++i) {
 			buf_addc(&text, '\t');
@@ -272,8 +272,10 @@ static void report(struct session *session, uint64_t now) {
 	send_text(session, FRAME_REPORT, stat.taken, stat.waiting, slots_and_reason(session->all), &text);
 }
 
-// Who holds the slots, but for the session itself: "'make' (pid 7), 'cargo test' (pid 8), and 2 more".
+// Who holds the slots, but for the session itself: "'make' (pid 7), 'cargo test' (pid 8), and 2 more"; and for whom those that are
+// free are kept: "; 'make -j4' (pid 9) gathers 4 slots".
 static void add_holders(const struct session *session, uint64_t now, struct buf *text) {
+	FP_CLEANUP(buf_fini) struct buf gathers = BUF_INIT;
 	unsigned n = 0;
 	list_for_each_entry(&session->all->list, const struct session, other, link) {
 		struct lease_client_stat client = {0};
@@ -283,10 +285,14 @@ static void add_holders(const struct session *session, uint64_t now, struct buf 
 		if (client.slots > 0 && ++n <= HOLDERS_SHOWN) {
 			buf_printf(text, "%s'%.*s' (pid %u)", n > 1 ? ", " : "", LABEL_SHOWN, other->label, other->pid);
 		}
+		if (client.gathers > 0) {
+			buf_printf(&gathers, "; '%.*s' (pid %u) gathers %u slots", LABEL_SHOWN, other->label, other->pid, client.gathers);
+		}
 	}
 	if (n > HOLDERS_SHOWN) {
 		buf_printf(text, ", and %u more", n - HOLDERS_SHOWN);
 	}
+	buf_adds(text, buf_str(&gathers));
 }
 
 static void send_place(struct session *session, unsigned place, unsigned waiting, uint64_t now) {

@@ -446,6 +446,20 @@ line_up() {
 	release h.go
 }
 
+@test "who has kept the lease of a pool that is no more is not lent a stranger's slot" {
+	local stale
+	run_fairpar --pool --pool-slots 1 --single printenv FAIRPAR_LEASE
+	stale=$output
+	servers | xargs kill
+	until [[ -z $(servers) ]]; do :; done
+	rm -r "$FAIRPAR_POOL_DIR"
+	hold h --pool-slots 1
+	FAIRPAR_LEASE=$stale line_up late
+	[[ ! -e order ]]
+	release h.go
+	wait
+}
+
 @test "a stopped fairpar that does not use its slot gives it to the next one, and waits again" {
 	hold h --pool-slots 1
 	line_up stopped

@@ -244,7 +244,8 @@ static void lease_drop(struct lease_table *table, struct lease *lease, uint64_t 
 struct lease_table *lease_table_create(unsigned slots, bool fair_time, uint64_t first) {
 	struct lease_table *table = xcalloc(1, sizeof(*table));
 	table->slots = slots;
-	table->last_number = table->nonces = first;
+	table->last_number = first;
+	random_bytes(&table->nonces, sizeof(table->nonces)); // who kept a nonce of another table is not to find a lease by it
 	fair_init(&table->fair, fair_time, /* track_lag */ false);
 	table->fair.slots = slots;
 	list_init(&table->clients);

@@ -59,7 +59,7 @@ struct lease_grant {
 };
 
 // A table of `slots` (at least 1) slots, RECOVERING. `fair_time`: batches get as much time on the slots each, else as
-// many turns. Numbers of leases begin behind `first`. The caller frees it with lease_table_destroy(), when all clients
+// many turns. Numbers of leases begin behind `first`; their nonces are random. The caller frees it with lease_table_destroy(), when all clients
 // have left.
 struct lease_table *lease_table_create(unsigned slots, bool fair_time, uint64_t first);
 void lease_table_destroy(struct lease_table *table);

@@ -626,6 +626,21 @@ static void test_recovery_places(void) {
 	world_fini(&world);
 }
 
+static void test_stale_nonce(void) {
+	struct world old, world;
+	world_holding(&old, 1, 1, "a");
+	world_holding(&world, 1, 1, "a");
+	struct lease_id stale = old.leases[0][0];
+	check_equal(stale.number, world.leases[0][0].number);
+	check(stale.nonce != world.leases[0][0].nonce);
+	check(lease_use(world.clients[0], stale.number, 0, NULL));
+	join_config(&world, 'b', &(struct lease_client_config){.weight = 1, .below = stale});
+	want(&world, 'b', 1);
+	check_string(grants(&world), "");
+	world_fini(&old);
+	world_fini(&world);
+}
+
 static void test_recovery_orphan(void) {
 	struct world world;
 	world_recover(&world, 1);
@@ -903,6 +918,7 @@ int main(int argc, char *argv[]) {
 		TEST("nobody uses or returns the lease of another", test_foreign),
 		TEST("a new server learns who holds what, in any order", test_recovery),
 		TEST("those that wait while a server learns who holds what have places, one each", test_recovery_places),
+		TEST("who names a lease of a pool that is no more is lent nothing by the next one", test_stale_nonce),
 		TEST("what was lent by a client that did not come back takes a slot", test_recovery_orphan),
 		TEST("who comes back late keeps what it has, and nothing is granted until that evens out", test_recovery_late),
 		TEST("leases that claim to be lent by each other are not believed", test_recovery_circle),

@@ -1,4 +1,5 @@
 # The pools of a test: a directory of their own, and no server that outlives the test.
+# It gives single, hold, await_pool and line_up to the tests, too.
 
 setup() {
 	helper_setup
@@ -25,4 +26,34 @@ servers() {
 # Until it has ended; whoever has to reap it may take its time.
 await_end() {
 	while grep -qs '^State:[[:blank:]]*[^ZX[:blank:]]' "/proc/$1/status"; do :; done
+}
+
+# single NAME ARGUMENT …: in the background; $single_pid, and what it writes in NAME.out and NAME.err
+single() {
+	env --default-signal=INT,QUIT "$FAIRPAR" --pool --single "${@:2}" >"$1.out" 2>"$1.err" </dev/null 3>&- &
+	single_pid=$!
+}
+
+# hold NAME OPTION …: a command that has a slot, until `release NAME.go`
+hold() {
+	make_fifo "$1.in" "$1.go"
+	single "$1" "${@:2}" sh -c "echo >$1.in; read -r _ <$1.go"
+	await "$1.in"
+}
+
+# has_pidfd PID: of another process
+has_pidfd() {
+	[[ $(readlink "/proc/$1/fd"/*) == *'[pidfd]'* ]]
+}
+
+# await_pool TEXT: until the first line of --status has it
+await_pool() {
+	until "$FAIRPAR" --pool --status >state && [[ $(head -n 1 state) == *"$1"* ]]; do :; done
+}
+
+# line_up NAME ARGUMENT …: a command that appends NAME to `order`, and waits for its slot when this returns
+line_up() {
+	single "$1" "${@:2}" sh -c "echo $1 >>order"
+	waiting=$((${waiting-0} + 1))
+	await_pool ", $waiting waiting"
 }

@@ -15,6 +15,11 @@ hints() {
 	grep '^fairpar: hint: ' "$BATS_TEST_TMPDIR/stderr" || true
 }
 
+# warnings: those of stderr
+warnings() {
+	grep '^fairpar: warning: ' "$BATS_TEST_TMPDIR/stderr" || true
+}
+
 @test "a command that a shell other than \$SHELL could not run is told, with --shell" {
 	login_shell zsh
 	run_fairpar any -j1 'nosuchprogram {};' ::: a b
@@ -80,11 +85,6 @@ hints() {
 	assert_lines 'got a'
 }
 
-# warnings: those of stderr
-warnings() {
-	grep '^fairpar: warning: ' "$BATS_TEST_TMPDIR/stderr" || true
-}
-
 @test "options that GNU parallel would have taken from its variable or file are told of, once" {
 	export PARALLEL='--will-cite -j4'
 	run_fairpar -k echo ::: a b
@@ -133,14 +133,83 @@ warnings() {
 
 @test "a topic of --help, and a batch, that is not known: the near one is named, or all that there are" {
 	run_fairpar 255 --help=inputs
-	assert_contains "$stderr" "--help has no topic 'inputs'; did you mean 'input'?"
+	assert_contains "$stderr" "--help has no topic and no option 'inputs'; did you mean 'input'?"
 	run_fairpar 255 --help=zzzzz
-	assert_contains "$stderr" "has no topic 'zzzzz', but input replacement"
+	assert_contains "$stderr" "--help has no topic and no option 'zzzzz'; the topics are input replacement"
 	printf '%s\n' 'version: 1' 'batches:' '  alpha: {run: "true {}", args: [1]}' '  beta: {run: "true {}", args: [1]}' >m.yaml
 	run_fairpar 255 -f m.yaml nosuch
 	assert_contains "$stderr" "no batch is called 'nosuch' in m.yaml; it has alpha, beta"
 	run_fairpar 255 -f m.yaml alhpa
 	assert_contains "$stderr" "did you mean 'alpha'?"
+}
+
+@test "--help=OPTION says what --help says of that option, by any of its names" {
+	local name
+	run_fairpar --help
+	local all=$output
+	for name in timeout --timeout tag -j j --jobs max-args f --manifest; do
+		run_fairpar "--help=$name"
+		assert_contains "$all" "$output"
+		assert_eq "$(grep -c '^  -' <<<"$output")" 1
+		[[ "$(head -n 1 <<<"$output") " == *"-${name##*-}"[\ ,]* ]] || fail "$output"
+	done
+	run_fairpar --help=pipe # a topic, too
+	assert_contains "$output" '--pipe-part'
+	run_fairpar --help=--pipe
+	assert_eq "$(grep -c '^  *--' <<<"$output")" 1
+	run_fairpar 255 --help=timeuot
+	assert_eq "$stderr" "fairpar: error: --help has no topic and no option 'timeuot'; did you mean 'timeout'?"
+	run_fairpar 255 --help=workers
+	assert_contains "$stderr" "did you mean 'jobs'?"
+	for name in bash zsh fish; do
+		run_fairpar --completions "$name"
+		assert_contains "$(grep -e 'topics\|batches.*timeout' <<<"$output")" timeout
+	done
+}
+
+@test "a manifest in the place of the command is answered with -f" {
+	printf 'version: 1\nbatches: {a: {run: "true"}}\n' >nightly.yaml
+	cp nightly.yaml nightly.yml
+	local word
+	for word in nightly.yaml ./nightly.yml "$PWD/nightly.yaml"; do
+		run_fairpar 255 "$word" </dev/null
+		assert_eq "$stderr" "fairpar: error: '$word' is no program; if it is a manifest, run it by: fairpar -f $word"
+		run_fairpar 255 "$word" a b <<<x
+		assert_contains "$stderr" "fairpar -f $word"
+	done
+	printf '#!/bin/sh\necho "ran $1"\n' >tool.yaml
+	chmod +x tool.yaml
+	run_fairpar ./tool.yaml ::: a
+	assert_lines 'ran a'
+	run_fairpar cat nightly.yaml '#' ::: a
+	assert_contains "$output" version
+}
+
+@test "a column that the header has not, beside one that it has, is named with the nearest" {
+	printf 'name,age\nAnn,7\n' >table
+	run_fairpar --csv --header : -a table echo {name} {aeg}
+	assert_lines 'Ann {aeg}'
+	assert_eq "$(warnings)" "fairpar: warning: no column is called '{aeg}', which stays as it is; did you mean '{age}'?"
+	run_fairpar --csv --header : -a table -q echo {nmae.} {1} {age}
+	assert_contains "$(warnings)" "'{nmae}', which stays as it is; did you mean '{name}'?"
+	run_fairpar --colsep , --header : -a table --then 'echo {age} {nane}' true {name}
+	assert_contains "$(warnings)" "did you mean '{name}'?"
+	local command
+	for command in 'echo {nmae}' 'echo {name} ${nmae}' "echo {name} | awk '{print}'" "echo {name} '{ nmae }' {a,b}" 'echo {1} {aeg}'; do
+		run_fairpar any --csv --header : -a table "$command"
+		assert_eq "$(warnings)" ''
+	done
+	run_fairpar --quiet --csv --header : -a table echo {name} {aeg}
+	assert_eq "$stderr" ''
+	run_fairpar echo {} {aeg} ::: a
+	assert_eq "$stderr" ''
+}
+
+@test "a size for --memory of a run is answered with --memfree and the manifest's memory" {
+	run_fairpar 255 --memory 2G echo ::: a
+	assert_eq "$stderr" "fairpar: error: --memory must be auto or none, not '2G': --memfree 2G starts jobs only while that much is available, and 'memory: 2G' in a manifest is what each job needs"
+	run_fairpar 255 --memory much echo ::: a
+	assert_eq "$stderr" "fairpar: error: --memory must be auto or none, not 'much'"
 }
 
 @test "a list in one word: that its lines are one item is told where it is the only one" {

@@ -319,6 +319,16 @@ static int check_first_word(const struct parser *p) {
 		: diag_error("'%s' is no program: options of fairpar such as '%s' belong in front of the command", text_shows(word), text_shows(option));
 }
 
+// A manifest in the place of the command.
+static int check_manifest(const struct options *o) {
+	const char *name = o->ncommand > 0 ? o->command[0] : "", *end = strrchr(name, '.');
+	bool is_yaml = end && (strcmp(end, ".yaml") == 0 || strcmp(end, ".yml") == 0);
+	if (!is_yaml || access(name, R_OK) != 0 || program_find(name)) {
+		return 0;
+	}
+	return diag_error("'%s' is no program; if it is a manifest, run it by: fairpar -f %s", text_shows(name), text_shows(name));
+}
+
 int settle_command(struct parser *p) {
 	struct options *o = p->options;
 	o->header_files = o->header_text && strcmp(o->header_text, "0") == 0;
@@ -327,7 +337,8 @@ int settle_command(struct parser *p) {
 		diag_warn("--max-chars: taking %d, the most there is", PACK_CHARS_MAX);
 		o->packing.chars = PACK_CHARS_MAX;
 	}
-	if (settle_machines(o) != 0 || check_first_word(p) != 0 || (o->pipe && settle_blocks(o) != 0) || (o->pipe == PIPE_STREAM && claim_stdin(p, "--pipe") != 0) ||
+	if (settle_machines(o) != 0 || check_manifest(o) != 0 || check_first_word(p) != 0 || (o->pipe && settle_blocks(o) != 0) ||
+	    (o->pipe == PIPE_STREAM && claim_stdin(p, "--pipe") != 0) ||
 	    ((!o->pipe || o->tee) && o->pipe != PIPE_STREAM && settle_sources(o) != 0) || settle_items(o) != 0 ||
 	    settle_workdir(o) != 0 || (o->given[OPT_SHOW_LIMITS] && packing_show_limits(&o->packing) != 0) ||
 	    (!o->pipe && settle_packing(o) != 0)) {

@@ -195,8 +195,8 @@ int opt_help(struct parser *parser, const char *value) {
 	struct buf text = BUF_INIT;
 	const char *suggestion;
 	if (value && help_topic(&text, value, &suggestion) != 0) {
-		return suggestion ? option_fail(parser->id, "has no topic '%s'; did you mean '%s'?", text_shows(value), suggestion)
-			: option_fail(parser->id, "has no topic '%s', but %s", text_shows(value), option_topics);
+		return option_fail(parser->id, suggestion ? "has no topic and no option '%s'; did you mean '%s'?"
+			: "has no topic and no option '%s'; the topics are %s", text_shows(value), suggestion ? suggestion : option_topics);
 	}
 	if (!value) {
 		(parser->by_letter ? help_short : help_long)(&text);
@@ -265,6 +265,20 @@ int opt_load(struct parser *parser, const char *value) {
 	char *error;
 	parser->options->load = value;
 	return load_parse(value, &load, &error) == 0 ? 0 : diag_error_free(error);
+}
+
+// A size is what other programs take here.
+int opt_memory(struct parser *parser, const char *value) {
+	uint64_t size;
+	int chosen = word_index(option_table[parser->id].complete, value, strlen(value));
+	if (chosen >= 0) {
+		parser->options->memory_use = (enum memory_use)(MEMORY_AUTO + chosen);
+		return 0;
+	}
+	const char *shown = text_shows(value);
+	return parse_size(value, PARALLEL_UNITS, &size) != 0 ? option_fail(parser->id, "must be auto or none, not '%s'", shown)
+		: option_fail(parser->id, "must be auto or none, not '%s': --memfree %s starts jobs only while that much is available, and "
+		              "'memory: %s' in a manifest is what each job needs", shown, shown, shown);
 }
 
 // TIME or N%

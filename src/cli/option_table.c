@@ -15,8 +15,14 @@
 static const char topics[] =
 #include "cli/options.def"
 	;
-#define OPTION_TOPICS (topics + 1)
-const char *const option_topics = OPTION_TOPICS;
+const char *const option_topics = topics + 1;
+
+#define GROUP(id, topic, heading) " " topic
+#define OPTION(id, name, ...) " " name
+static const char helps[] =
+#include "cli/options.def"
+	;
+#define OPTION_HELPS (helps + 1)
 
 #define OWN NULL
 #define OPTION(id, name, aliases, shorts, arg, spellings, group, value, ...) \

@@ -73,7 +73,7 @@ void option_add_text(const char ***list, size_t *n, const char *text);
 typedef int option_handler(struct parser *parser, const char *value);
 
 option_handler opt_arg_file, opt_delimiter, opt_replace, opt_shell_quote, opt_pack, opt_max_line_length, opt_batch,
-	opt_manifest, opt_rate, opt_schema, opt_block, opt_jobs, opt_pool_slots, opt_timeout, opt_retry_delay, opt_term_seq, opt_slot_var, opt_load, opt_delay,
+	opt_manifest, opt_rate, opt_schema, opt_block, opt_jobs, opt_pool_slots, opt_timeout, opt_retry_delay, opt_term_seq, opt_slot_var, opt_load, opt_memory, opt_delay,
 	opt_tagstring, opt_halt, opt_joblog, opt_log, opt_report, opt_semaphore_timeout, opt_help, opt_version,
 	opt_completions, opt_citation;
 
@@ -141,7 +141,7 @@ void help_short(struct buf *text);
 void help_long(struct buf *text);
 void help_concise(struct buf *text);
 
-// Appends the section of --help that the topic names. Returns 0; or -1 if there is none, with *ret_suggestion the topic that may be
+// Appends the section or the option of --help that the topic names. Returns 0; or -1 if there is none, with *ret_suggestion what may be
 // meant, or NULL.
 int help_topic(struct buf *text, const char *topic, const char **ret_suggestion);
 

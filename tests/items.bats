@@ -419,15 +419,15 @@ touch PWN' $'\tE'
 }
 
 @test "\$FAIRPAR_ITEM holds the item in a job whose command names it, and in no other" {
-	run_fairpar -k 'printf "%s|" "$FAIRPAR_ITEM"; env | grep -c FAIRPAR_ITEM' ::: 'a b' '$(touch PWN)' ''
+	run_fairpar -k 'printf "%s|" "$FAIRPAR_ITEM"; env | grep -c ^FAIRPAR_ITEM' ::: 'a b' '$(touch PWN)' ''
 	assert_lines 'a b|2' '$(touch PWN)|2' '|2'
 	run_fairpar --colsep , 'echo "$FAIRPAR_ITEM_2-$FAIRPAR_ITEM_1"' ::: 'a,b c'
 	assert_lines 'b c-a'
-	run_fairpar 'env | grep FAIRPAR_ITEM; echo {}' ::: x
+	run_fairpar 'env | grep ^FAIRPAR_ITEM; echo {}' ::: x
 	assert_lines FAIRPAR_ITEM=x FAIRPAR_ITEM_1=x x
-	run_fairpar "sh -c 'env | grep FAIRPAR_IT[E]M'; echo {}" ::: x
+	run_fairpar "sh -c 'env | grep ^FAIRPAR_IT[E]M'; echo {}" ::: x
 	assert_lines x
-	run_fairpar ': "$FAIRPAR_ITEM"; "$FAIRPAR" "env | grep FAIRPAR_IT[E]M; echo" ::: y' ::: x
+	run_fairpar ': "$FAIRPAR_ITEM"; "$FAIRPAR" "env | grep ^FAIRPAR_IT[E]M; echo" ::: y' ::: x
 	assert_lines y
 	no_code 'echo $((FAIRPAR_ITEM + 1))' 'a[$(touch PWN)]'
 	no_code 'echo $(($FAIRPAR_ITEM + 1))' 'a[$(touch PWN)]'

@@ -42,6 +42,20 @@ export count together
 	assert_eq "$(grep -c - runs)" 8
 }
 
+# What the second run takes of the first one's output before it has a slot is less than this: its blocks, and what a pipe holds.
+@test "runs in a pipeline of a job go on with the slots that there are, however they write" {
+	cat >pipeline <<-'END'
+	"$FAIRPAR" $mode 'seq 300000; : {}' ::: 1 | "$FAIRPAR" $mode --pipe --block 100k cat | "$FAIRPAR" --pipe --block 100k cat | wc -l
+	END
+	export mode
+	for mode in --group --ungroup --line-buffer --keep-order '--keep-order --line-buffer' --tag; do
+		run_fairpar -j1 'sh pipeline; : {}' ::: a
+		assert_lines 300000
+		run_fairpar -j2 'sh pipeline; : {}' ::: a b
+		assert_lines 300000 300000
+	done
+}
+
 @test "what a run wants beyond the slot of its job it gets from idle slots" {
 	make_fifo t.1 t.2
 	TOGETHER=t run_fairpar -j2 '"$FAIRPAR" "$together" ::: 1 2; : {}' ::: a

@@ -685,6 +685,25 @@ start_run() {
 	assert_eq "$(grep -c - runs)" 6
 }
 
+# What the second run takes of the first one's output before it has a slot is less than this: its blocks, and what a pipe holds.
+@test "runs in a pipeline in a pool with one slot go on, however they write and to which stream" {
+	export mode
+	for mode in --group --ungroup --line-buffer --keep-order '--keep-order --line-buffer' --tag; do
+		timeout "$patience" sh -c '
+			"$FAIRPAR" --pool --pool-slots 1 $mode "seq 300000; seq 300000 >&2; : {}" ::: 1 2>&1 |
+				"$FAIRPAR" --pool $mode --pipe --block 100k cat | "$FAIRPAR" --pool --pipe --block 100k cat | wc -l' >count
+		assert_eq "$(<count)" 600000
+	done
+}
+
+@test "runs in a pipeline below one command go on in the slot that it has" {
+	cat >pipeline <<-'END'
+	"$FAIRPAR" 'seq 300000; : {}' ::: 1 | "$FAIRPAR" --pipe --block 100k cat | wc -l
+	END
+	run_fairpar --pool --pool-slots 1 --single sh pipeline
+	assert_lines 300000
+}
+
 @test "what a job has left behind is not lent the slot of the next job of its run" {
 	make_fifo second go left
 	cat >jobs <<-'EOF2'

@@ -12,16 +12,27 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum { OUTPUT_BYTES = 64 * 1024 };
 
 // ---- the spool ----
 
+// May somebody read the descriptor who lets jobs wait that write to it?
+static bool is_read(int fd) {
+	struct stat stat;
+	return fstat(fd, &stat) == 0 && (S_ISFIFO(stat.st_mode) || S_ISSOCK(stat.st_mode));
+}
+
+bool job_output_is_relayed(const struct run *run) {
+	return run->leases && !run->options->tty && (is_read(STDOUT_FILENO) || is_read(STDERR_FILENO));
+}
+
 void job_output_open_spool(struct worker_state *state, struct job *job) {
 	struct run *run = state->run;
 	enum output_kind output = run->options->dry_run ? OUTPUT_GROUP : job->spec->output;
-	if (output == OUTPUT_UNGROUP && (job->batch->emits || job->role == ROLE_LISTING)) {
+	if (output == OUTPUT_UNGROUP && (job->batch->emits || job->role == ROLE_LISTING || job_output_is_relayed(run))) {
 		output = OUTPUT_LINE_BUFFER; // where stdout is read, stderr is too
 	}
 	bool in_table = result_files_is_table(run);
@@ -59,6 +70,9 @@ void job_output_let_through(struct run *run, const struct job *job) {
 	}
 	if (run->hosts) {
 		return; // it may be lost, and made again
+	}
+	if (run->leases) {
+		return; // the reader may wait for the slot of this very job
 	}
 	if (run->options->color_failed || log_sink_is_on_stdout(run)) {
 		return; // its end decides what becomes of all of it

@@ -46,6 +46,10 @@ struct job_output {
 	struct output_reader output_reader; // for child_run()
 };
 
+// Must fairpar read what jobs write even with --ungroup? If the run shares its slots, the reader of its output may be another
+// run, which waits for the slot of a job that cannot write because nobody reads.
+bool job_output_is_relayed(const struct run *run);
+
 // Opens the job's spool, with its tag, before its first attempt.
 void job_output_open_spool(struct worker_state *state, struct job *job);
 
@@ -53,8 +57,8 @@ void job_output_open_spool(struct worker_state *state, struct job *job);
 // stays where it is until the child has ended.
 void job_output_open(struct job_output *output, struct worker_state *state, const struct job *job, struct line_items *line_items);
 
-// Switches the job's spool to writing at once, if this is the last job of the run, no other runs, and no retry, later step or
-// lost machine can make its output obsolete.
+// Switches the job's spool to writing at once, if this is the last job of the run, no other runs, no retry, later step or lost
+// machine can make its output obsolete, and the run does not share its slots.
 void job_output_let_through(struct run *run, const struct job *job);
 
 // Shows state->text, its command, as part of the job's output, before the rest of it.

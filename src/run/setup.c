@@ -452,10 +452,10 @@ static void on_unread(void *arg, uint64_t bytes) {
 	diag_error("output was not written: nobody reads %s: %" PRIu64 " bytes are lost", result_files_name(run), bytes);
 }
 
-// Makes the writer. Returns NULL if jobs write to stdout and stderr themselves. After result_files_open().
+// Makes the writer. Returns NULL if jobs write to stdout and stderr themselves. After open_leases() and result_files_open().
 static struct writer *make_writer(struct run *run) {
 	const struct options *options = run->options;
-	if (options->output == OUTPUT_UNGROUP && !options->dry_run && !run->manifest) {
+	if (options->output == OUTPUT_UNGROUP && !options->dry_run && !run->manifest && !job_output_is_relayed(run)) {
 		return NULL;
 	}
 	struct writer_config config = {

@@ -226,6 +226,7 @@ static void end_jobs(struct run *run) {
 		hosts_detach(run->hosts);
 		pool_destroy(run->pool);
 		jobserver_slots_return(run->jobserver);
+		leases_return(run->leases);
 	}
 	if (run->blocks) {
 		blockfeed_close(run->blocks);

@@ -480,6 +480,15 @@ void leases_attach(struct leases *leases, struct pool *pool, unsigned slots, voi
 	leases_ask(leases);
 }
 
+void leases_return(struct leases *leases) {
+	if (leases && !leases->lost) { // there is one thread only
+		client_want(leases->client, 0, 1);
+		while (leases->nfree > 0) {
+			client_release(leases->client, leases->free[--leases->nfree].id.number);
+		}
+	}
+}
+
 void leases_close(struct leases *leases) {
 	if (leases) {
 		client_close(leases->client);

@@ -75,7 +75,11 @@ int leases_fd(const struct leases *leases);
 void leases_tick(struct leases *leases, struct leases_changes *ret_changes);
 void leases_send_observation(struct leases *leases, const struct observation *observation);
 
-// Closes the connection, which releases all leases, and frees. Called when no job runs any more. NULL-safe.
+// Releases all leases. Called when no job runs any more and the pool is gone: what jobs have written may still wait for a reader
+// that itself waits for a slot. NULL-safe.
+void leases_return(struct leases *leases);
+
+// Closes the connection, and frees. Called when no job runs any more. NULL-safe.
 void leases_close(struct leases *leases);
 
 #endif

@@ -691,7 +691,8 @@ start_run() {
 	for mode in --group --ungroup --line-buffer --keep-order '--keep-order --line-buffer' --tag; do
 		timeout "$patience" sh -c '
 			"$FAIRPAR" --pool --pool-slots 1 $mode "seq 300000; seq 300000 >&2; : {}" ::: 1 2>&1 |
-				"$FAIRPAR" --pool $mode --pipe --block 100k cat | "$FAIRPAR" --pool --pipe --block 100k cat | wc -l' >count
+				"$FAIRPAR" --pool --pool-slots 1 $mode --pipe --block 100k cat |
+				"$FAIRPAR" --pool --pool-slots 1 --pipe --block 100k cat | wc -l' >count
 		assert_eq "$(<count)" 600000
 	done
 }

@@ -95,6 +95,51 @@ load helper
 	assert_contains "$(cat err)" "cannot write to standard output"
 }
 
+@test "descriptors 0 to 2 that are closed, full or without the other end cost no job that is still of use, and output no status 0" {
+	[[ -c /dev/full ]] || skip "there is no /dev/full"
+	mkfifo pipe
+	exec 8<>pipe 7<pipe 6>pipe
+	exec 8<&-
+	local fd how expected
+	while read -r fd how expected; do
+		: >ran
+		: >out
+		case $fd$how in
+		0closed) redirection='<&- >out 2>err' ;;
+		0full) redirection='</dev/full >out 2>err' ;;
+		0pipe) redirection='<&7 >out 2>err 6>&-' ;;
+		1closed) redirection='>&- 2>err' ;;
+		1full) redirection='>/dev/full 2>err' ;;
+		1pipe) redirection='>&6 2>err 7<&-' ;;
+		2closed) redirection='>out 2>&-' ;;
+		2full) redirection='>out 2>/dev/full' ;;
+		2pipe) redirection='>out 2>&6 7<&-' ;;
+		esac
+		[[ $fd$how != 1pipe ]] || exec 7<&- # the one that reads
+		status=0
+		bash -c "\"\$1\" -j1 'echo >>ran; echo {}; ls /nonexistent' ::: 1 2 3 4 5 6 $redirection" _ "$FAIRPAR" || status=$?
+		[[ "$status $(wc -l <ran) $(wc -l <out)" == $expected ]] || fail "$fd $how: $status $(wc -l <ran) $(wc -l <out), not $expected"
+	done <<'TABLE'
+0 closed 6 6 6
+0 full 6 6 6
+0 pipe 6 6 6
+1 closed 255 * 0
+1 full 255 * 0
+1 pipe 141 * 0
+2 closed 6 6 6
+2 full 255 6 6
+2 pipe 141 * *
+TABLE
+}
+
+@test "a stdout that fails behind a stderr that has failed ends the run" {
+	[[ -c /dev/full ]] || skip "there is no /dev/full"
+	status=0
+	"$FAIRPAR" -j1 --log log 'case {} in 1) echo >&2 ;; *) echo {} ;; esac' ::: {1..200} >/dev/full 2>/dev/full || status=$?
+	assert_eq "$status" 255
+	grep 'output cannot be written: No space left on device' log
+}
+
 @test "closed descriptors 0 to 2 at the start do no harm, in all eight combinations" {
 	local in out err
 	for in in "" "<&-"; do for out in "" ">&-"; do for err in "" "2>&-"; do

@@ -116,7 +116,7 @@ int fds_sanitize(void) {
 			continue;
 		}
 		// the lowest free number is this one, as those below are open
-		if (open("/dev/null", fd == 0 ? O_WRONLY : O_RDONLY) != fd) {
+		if (open("/dev/null", fd == STDOUT_FILENO ? O_RDONLY : O_WRONLY) != fd) {
 			return -1;
 		}
 		closed |= 1 << fd;

@@ -73,7 +73,7 @@ struct writer {
 	size_t open, idle;       // spools not finished; those of them between two attempts
 	atomic_int wide_pipes;
 	struct list waiters;     // threads in writer_wait(), as struct spool_waiter of backpressure.c
-	bool lost;               // something of the output, and that was reported
+	bool lost[3];            // something of that stream, and that was reported; 2 is the spool
 
 	thread flusher;
 	enum flusher flusher_state;
@@ -177,7 +177,7 @@ bool turn_write(struct writer *writer, struct spool *spool, bool wait);
 // As turn_write() with `wait`, for one stream.
 void writer_pass(struct spool *spool, int stream);
 
-// Something of this run's output is lost: reports it, once. No lock held.
+// Something of this run's output is lost: reports it, once for each stream. No lock held.
 void writer_fail(struct writer *writer, int stream, int error);
 
 // ---- backpressure.c

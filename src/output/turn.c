@@ -19,8 +19,8 @@ enum {
 
 void writer_fail(struct writer *writer, int stream, int error) {
 	mutex_lock(&writer->lock);
-	bool first = !writer->lost;
-	writer->lost = true;
+	bool first = !writer->lost[stream];
+	writer->lost[stream] = true;
 	mutex_unlock(&writer->lock);
 	if (first && writer->config.failed) {
 		writer->config.failed(writer->config.arg, stream, error);

@@ -250,7 +250,7 @@ void writer_finish(struct writer *writer) {
 int writer_destroy(struct writer *writer) {
 	writer_finish(writer);
 	mutex_lock(&writer->lock);
-	bool lost = writer->lost;
+	bool lost = writer->lost[0] || writer->lost[1] || writer->lost[2];
 	mutex_unlock(&writer->lock);
 	flusher_end(writer);
 	uint64_t unread = streams_unread(writer->streams);

@@ -45,7 +45,7 @@ struct writer_config {
 	size_t spool_mem;         // bytes of held output in memory, over all jobs; beyond it unlinked files
 	const char *spool_dir;
 	int out_fd, err_fd;       // 1 and 2
-	// Called once, at the first failure to write: stream 0 stdout, 1 stderr, 2 spool; errno in `error`. Any thread, no
+	// Called once for each stream, at its first failure to write: stream 0 stdout, 1 stderr, 2 spool; errno in `error`. Any thread, no
 	// lock held. EPIPE on stdout is the caller's to answer quietly. Output to that stream after it is discarded, the
 	// other stream's is still written.
 	void (*failed)(void *arg, int stream, int error);

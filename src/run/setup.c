@@ -441,6 +441,9 @@ static void on_output_failed(void *arg, int stream, int error) {
 		diag_error("cannot write to %s: %s", names[stream], strerror(error));
 	}
 	atomic_store_relaxed(&run->trouble, true);
+	if (stream == 1 && error != EPIPE && !unread) {
+		return; // what goes to stdout is still of use
+	}
 	int none = 0;
 	atomic_compare_exchange_strong(&run->output_error, &none, error);
 	atomic_store_release(&run->output_failed, true); // pairs with the load in stop_for_output()

@@ -27,7 +27,9 @@ PROPERTY_RUNS ?= 1000000
 PROPERTY_FROM ?= 0
 SEED ?= 1
 PROFILE ?= release
+# Where the objects lie. The program itself is ./fairpar; with an O outside obj/ it is there, too, and the source may be read-only.
 O ?= obj/$(PROFILE)
+program := $(if $(filter obj/%,$O),fairpar,$O/fairpar)
 
 ifeq ($V,1)
 Q :=
@@ -61,7 +63,7 @@ FUZZERS := $(FUZZ_SRC:%.c=$O/%)
 STRESSES := $(STRESS_SRC:%.c=$O/%)
 PROPERTY := $O/tests/property/property
 
-all: fairpar
+all: $(program)
 	@:
 
 # How it is built -----------------------------------------------------------------------------------------------------
@@ -225,7 +227,7 @@ static:
 -include tests/model/model.mk
 
 # tests/run runs TAP producers side by side and ends with the line "N passed, N failed".
-run_tests = @FAIRPAR_PROFILE=$(PROFILE) FAIRPAR=$(CURDIR)/$(or $1,fairpar) FAIRPAR_FAULTY=$(CURDIR)/$(or $1,obj/debug/fairpar) tests/run
+run_tests = @FAIRPAR_PROFILE=$(PROFILE) FAIRPAR='$(or $1,$(program))' FAIRPAR_FAULTY='$(or $1,obj/debug/fairpar)' tests/run
 
 # The units that put faults in are run once more in the build that has them.
 FAULTY_UNITS := $(patsubst %.c,obj/debug/%,$(if $(UNIT_SRC),$(shell grep -l FAIRPAR_FAULT $(UNIT_SRC))))
@@ -344,7 +346,7 @@ printed := --completions=bash=>$(BASHCOMPDIR)/fairpar --completions=zsh=>$(ZSHCO
 
 install: all
 	$(INSTALL) -d '$(DESTDIR)$(BINDIR)'
-	$(INSTALL) -m 755 $(STRIP) fairpar '$(DESTDIR)$(BINDIR)/fairpar'
+	$(INSTALL) -m 755 $(STRIP) '$(program)' '$(DESTDIR)$(BINDIR)/fairpar'
 	@set -e; for link in $(LINKS); do echo "link $$link"; ln -sf fairpar '$(DESTDIR)$(BINDIR)'/"$$link"; done
 	@set -e; for pair in $(installed); do \
 		dir=$${pair#*=} && $(INSTALL) -d "$(DESTDIR)$${dir%/*}"; \
@@ -354,7 +356,7 @@ install: all
 	@set -e; text=$$(mktemp); trap 'rm -f "$$text"' EXIT; for pair in $(printed:%='%'); do \
 		target=$${pair#*=>} && $(INSTALL) -d "$(DESTDIR)$${target%/*}"; \
 		echo "fairpar $${pair%%=>*} >'$(DESTDIR)$$target'"; \
-		$(RUN) ./fairpar "$${pair%%=>*}" >"$$text"; \
+		$(RUN) '$(if $(filter /%,$(program)),,./)$(program)' "$${pair%%=>*}" >"$$text"; \
 		$(INSTALL) -m 644 "$$text" "$(DESTDIR)$$target"; \
 	done
 
@@ -419,6 +421,7 @@ help:
 #: make dist            obj/dist/fairpar-VERSION.tar.gz;  make distcheck: unpack, build, check, install, uninstall it
 #: make deb             a Debian package from that tarball
 #: make clean           remove all that was built
+#: O=DIRECTORY          build there, and write nothing into the source
 #: WERROR=1             warnings are errors
 
 .PHONY: all check-sanitized units fuzzers fuzzers-build stresses stress-tsan static check check-unit check-bats check-cluster check-cluster-long check-profile lint bench bench-cluster model asan ubsan tsan warm musl \

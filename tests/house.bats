@@ -123,3 +123,25 @@ stand_ins() {
 	grep -q '^install .* jq$' installed
 	run ! grep -qw ksh installed
 }
+
+# Objects that are programs, by a compiler that compiles nothing.
+@test "in a path with a space make builds and tests, and with an O elsewhere it leaves the source as it is" {
+	need make
+	local files build
+	mkdir 'a tree'
+	cp -r "$(top)"/{Makefile,src,tests,man,completions} 'a tree'
+	# shellcheck disable=SC2016 # for the producers
+	producer cc <<<'for word; do [ "$last" != -o ] || object=$word; last=$word; done
+		[ -z "$object" ] || { printf "#!/bin/sh\necho 1..1; echo ok 1\n" >"$object" && chmod +x "$object"; }'
+	# shellcheck disable=SC2016
+	producer ar <<<': >"$2"'
+	files=$(find 'a tree')
+	build=(make -s -j2 -C 'a tree' CC="'$PWD/cc'" AR="'$PWD/ar'" UNIT_SRC=tests/unit/csv.c)
+	run -0 "${build[@]}" O=../elsewhere DESTDIR="$PWD/a root" install check-unit
+	assert_eq "$(find 'a tree')" "$files"
+	assert_contains "$output" "1 passed, 0 failed"
+	cmp elsewhere/fairpar 'a root/usr/local/bin/fairpar'
+	run -0 "${build[@]}" all check-unit
+	assert_contains "$output" "1 passed, 0 failed"
+	[[ -x 'a tree/fairpar' ]]
+}

@@ -140,10 +140,13 @@ $O/%.o: %.c $O/flags
 	$Q mkdir -p $(@D)
 	$Q$(CC) -MMD -MP $(FP_CPPFLAGS) $(CPPFLAGS) $(FP_CFLAGS) $(CFLAGS) -c -o $@ $<
 
+# The bytes of $< as character constants, which fit a char whether it has a sign (x86_64) or not (arm64, riscv64).
+chars = od -An -v -to1 $< | sed "s/[0-7]\{1,\}/'\\\\&',/g"
+
 # A file of data becomes a string of its name: src/draw/html.css is `const char html_css[]`.
 $(LIB_DATA:%=$O/%.c): $O/%.c: %
 	$Q mkdir -p $(@D)
-	$Q{ echo 'const char $(subst .,_,$(<F))[] = {' && od -An -v -td1 $< | sed 's/[-0-9]\{1,\}/&,/g' && echo '0};'; } >$@.tmp \
+	$Q{ echo 'const char $(subst .,_,$(<F))[] = {' && $(chars) && echo '0};'; } >$@.tmp \
 		&& mv -f $@.tmp $@
 
 # What fairpar preloads into shells (src/warm/client.h) is data, too. It is not instrumented, and empty where there is no glibc.
@@ -154,7 +157,7 @@ $O/src/warm/server.so: src/warm/server.c $O/flags
 		-fvisibility=hidden -shared -nostdlib -s -Wl$(comma)-z$(comma)initfirst -o $@ $<,: >$@)
 
 $O/src/warm/server.so.c: $O/src/warm/server.so
-	$Q{ echo '#include "warm/client.h"' && echo 'const char server_so[] = {' && od -An -v -td1 $< | sed 's/[-0-9]\{1,\}/&,/g' && \
+	$Q{ echo '#include "warm/client.h"' && echo 'const char server_so[] = {' && $(chars) && \
 		echo '0}; const size_t server_so_size = sizeof(server_so) - 1;'; } >$@.tmp && mv -f $@.tmp $@
 
 $O/src/warm/server.so.o $(LIB_DATA:%=$O/%.o): %.o: %.c $O/flags

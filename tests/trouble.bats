@@ -245,3 +245,11 @@ limited() {
 	assert_eq "$status $(paste -sd' ' "$BATS_TEST_TMPDIR/out")" '0 1 2 3 4 5 6 7 8 9'
 	cd / && rm -r "$dir"
 }
+
+@test "jobs start, and fail by name, where the system gives no descriptor with a new process (qemu-user)" {
+	use_faults
+	FAIRPAR_FAULT=pidfd:1+:EINVAL run_fairpar 1 -j1 '{}' ::: 'echo a' 'exit 7'
+	assert_eq "$output" a
+	FAIRPAR_FAULT=pidfd:1+:EINVAL run_fairpar any -j1 /none ::: 1
+	assert_contains "$stderr" "'/none': command not found"
+}

@@ -13,7 +13,8 @@
 static int errno_by_name(const char *name, size_t len) {
 	static const struct { const char *name; int error; } names[] = {
 		{"EAGAIN", EAGAIN}, {"ENOMEM", ENOMEM}, {"EMFILE", EMFILE}, {"ENFILE", ENFILE}, {"ENOSPC", ENOSPC},
-		{"EIO", EIO}, {"EPIPE", EPIPE}, {"EINTR", EINTR}, {"E2BIG", E2BIG}, {"EACCES", EACCES}, {"ENOENT", ENOENT},
+		{"EIO", EIO}, {"EPIPE", EPIPE}, {"EINTR", EINTR}, {"EINVAL", EINVAL}, {"E2BIG", E2BIG}, {"EACCES", EACCES},
+		{"ENOENT", ENOENT},
 	};
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); ++i) {
 		if (strlen(names[i].name) == len && memcmp(names[i].name, name, len) == 0) {

@@ -15,6 +15,7 @@
 #include "base/diag.h"
 #include "base/fault.h"
 #include "base/io.h"
+#include "process/proctree.h"
 #include "process/signals.h"
 
 #include <errno.h>
@@ -102,6 +103,7 @@ struct exchange {
 	const struct spawn_config *config;
 	bool dispositions_differ;
 	int pidfd;                // written by the kernel before the child runs
+	int report;               // where the child writes the error, if its memory is a copy; else -1
 	struct spawn_error error; // written by the child
 };
 
@@ -109,6 +111,9 @@ struct exchange {
 
 UNCHECKED static int fail(struct exchange *x, enum spawn_step step, int error) {
 	x->error = (struct spawn_error){.step = step, .error = error};
+	if (x->report >= 0) {
+		syscall(SYS_write, x->report, &x->error, sizeof(x->error)); // all at once: PIPE_BUF
+	}
 	return -1;
 }
 
@@ -243,7 +248,7 @@ UNCHECKED static int child_stdio(struct exchange *x) {
 
 UNCHECKED static int child_exec(struct exchange *x) {
 	const struct spawn_config *config = x->config;
-	if (x->pidfd < 0) {
+	if (x->pidfd < 0 && x->report < 0) {
 		return fail(x, SPAWN_CLONE, ENOSYS); // a kernel before Linux 5.2 takes no notice of CLONE_PIDFD
 	}
 	child_enlist(config);
@@ -311,19 +316,45 @@ static pid_t spawn_unprepared(struct spawn_config config, int *ret_pidfd, struct
 	return pid;
 }
 
+// Where CLONE_PIDFD is refused, as by qemu-user, which also forks for CLONE_VM | CLONE_VFORK: a failure comes by a pipe, which
+// the program's start closes. The child is not waited for before its descriptor is open, so the pid stays the child's.
+static pid_t clone_without_pidfd(struct exchange *x) {
+	int report[2];
+	if (pipe2(report, O_CLOEXEC) != 0) {
+		return -1;
+	}
+	x->report = report[1];
+	pid_t pid = clone(child_main, x->config->stack_top, CLONE_VM | CLONE_VFORK | SIGCHLD, x);
+	fd_close(&report[1]);
+	if (pid >= 0) {
+		verify(read_some(report[0], &x->error, sizeof(x->error)) >= 0);
+		x->pidfd = pidfd_open_pid(pid);
+		if (x->pidfd < 0 && !x->error.error) {
+			x->error = (struct spawn_error){.step = SPAWN_CLONE, .error = errno};
+			kill(pid, SIGKILL);
+		}
+	}
+	fd_close(&report[0]);
+	return pid;
+}
+
 pid_t spawn(const struct spawn_config *config, int *ret_pidfd, struct spawn_error *ret_error) {
 	*ret_pidfd = -1;
 	if (!config->stack_top) {
 		return spawn_unprepared(*config, ret_pidfd, ret_error);
 	}
-	struct exchange x = {.config = config, .pidfd = -1};
+	struct exchange x = {.config = config, .pidfd = -1, .report = -1};
 	// both were emptied before they were filled, so their unused bits are equal
 	x.dispositions_differ = config->context &&
 		memcmp(&config->context->ignored, &config->world->ignored, sizeof(sigset_t)) != 0;
 	int error = fault_errno("spawn");
 	pid_t pid = -1;
 	if (!error) {
-		pid = clone(child_main, config->stack_top, CLONE_VM | CLONE_VFORK | CLONE_PIDFD | SIGCHLD, &x, &x.pidfd);
+		pid = fault_fails("pidfd") ? -1
+			: clone(child_main, config->stack_top, CLONE_VM | CLONE_VFORK | CLONE_PIDFD | SIGCHLD, &x, &x.pidfd);
+		if (pid < 0 && errno == EINVAL) {
+			pid = clone_without_pidfd(&x);
+		}
 		error = pid < 0 ? errno : 0;
 	}
 	if (pid < 0) {

@@ -158,6 +158,35 @@ TABLE
 	assert_eq "$(wc -c <out)" 600000
 }
 
+# Who shares an open file description shares O_NONBLOCK, and may lose what it writes into a full pipe.
+@test "a job that leaves O_NONBLOCK behind leaves it to no other job, beside it or after it" {
+	need perl
+	cat >leave <<-'END'
+	use Fcntl; fcntl $_, F_SETFL, O_NONBLOCK | fcntl $_, F_GETFL, 0 for STDOUT, STDERR;
+	if (@ARGV) { open $there, ">", "there"; close $there; open $go, "<", "go"; readline $go }
+	END
+	echo 'use Fcntl; print O_NONBLOCK & fcntl($_, F_GETFL, 0) ? "loses\n" : "blocks\n" for STDOUT, STDERR' >tell
+	cat >socket <<-'END' # COMMAND …, with a socket as its stdout
+	use Socket; socketpair $in, $out, AF_UNIX, SOCK_STREAM, PF_UNSPEC;
+	fork or do { open STDOUT, ">&", $out; exec @ARGV }; close $out; print while <$in>
+	END
+	make_fifo there go
+	local mode
+	for mode in --ungroup --group --line-buffer --xargs; do
+		echo "$mode"
+		if [[ $mode = --xargs ]]; then
+			echo leave tell | "$FAIRPAR" --xargs -n1 perl 2>&1 | cat >got
+		else
+			"$FAIRPAR" $mode -j1 perl ::: leave tell 2>&1 | cat >got
+			assert_eq "$(<got)" $'blocks\nblocks'
+			perl socket "$FAIRPAR" $mode -j1 perl ::: leave tell 2>stderr >got
+			assert_eq "$(<got)" $'blocks\nblocks'
+			"$FAIRPAR" $mode -j2 ::: 'perl leave beside' 'read -r _ <there; perl tell; echo >go' 2>&1 | cat >got
+		fi
+		assert_eq "$(<got)" $'blocks\nblocks'
+	done
+}
+
 @test "a spool that cannot be written to disk is an error" {
 	use_faults
 	FAIRPAR_FAULT=tmpfile:1+:ENOSPC run_fairpar any -j1 -k 'head -c 40000000 /dev/zero #' ::: 1 2

@@ -14,7 +14,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <stdio.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #ifndef P_PIDFD
 #define P_PIDFD 3 // waitid(2), Linux 5.4; not in older C libraries
@@ -87,11 +90,34 @@ static bool is_shortage(int error) {
 	return error == EAGAIN || error == ENOMEM || error == EMFILE || error == ENFILE;
 }
 
+// For a child that inherits descriptor `fd`, stdout or stderr: a program may set O_NONBLOCK and leave it so, for all who share the
+// open file description (fcntl(2), F_SETFL), and what others write into a full pipe then is lost. Returns a description of that
+// pipe for the child alone, or -1: it shares ours, which blocks again.
+static int open_own(int fd) {
+	char path[32];
+	struct stat stat;
+	int own = -1;
+	if (fstat(fd, &stat) == 0 && S_ISFIFO(stat.st_mode)) {
+		snprintf(path, sizeof(path), "/dev/fd/%d", fd);
+		own = open(path, O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC); // without the flag it would wait for a reader who has gone
+	}
+	int blocking = own >= 0 ? own : fd;
+	int flags = fcntl(blocking, F_GETFL);
+	if (flags >= 0 && flags & O_NONBLOCK) {
+		verify(fcntl(blocking, F_SETFL, flags & ~O_NONBLOCK) == 0);
+	}
+	return own;
+}
+
 // One try. Leaves nothing open and ret_error->error != 0 if it fails.
 static void child_try(struct child *child, atomic_int *listed, struct spawn_error *ret_error) {
 	const struct child_config *config = child->config;
 	struct children *children = child->children;
 	int in = -1, out = -1, err = -1;
+	if (!config->output_reader) {
+		out = open_own(STDOUT_FILENO);
+		err = open_own(STDERR_FILENO);
+	}
 	if (config->stdin_writer && pipe_open(1, &child->fds[IN].fd, &in) != 0) {
 		*ret_error = (struct spawn_error){.step = SPAWN_PIPE, .error = errno};
 	} else if (config->output_reader && (pipe_open(0, &child->fds[STREAM_OUT].fd, &out) != 0

@@ -209,7 +209,7 @@ struct child_config {
 	const struct context *context;
 	int stdin_fd;                // to dup to 0, or -1: /dev/null
 	const struct stdin_writer *stdin_writer; // fills a pipe that is its stdin instead, or NULL
-	const struct output_reader *output_reader; // NULL: stdout and stderr are inherited (--ungroup)
+	const struct output_reader *output_reader; // NULL: stdout and stderr are those of fairpar (--ungroup)
 	uint64_t timeout;            // nanoseconds, 0: none
 	uint64_t memory;             // bytes that it may use or must find available (process/memory.h), 0: no limit
 	struct memory_learned *learned; // what its batch is learned to need, where `memory` is 0; borrowed, or NULL

@@ -775,3 +775,28 @@ start_run() {
 	assert_eq "$(grep -c 'one job runs at a time' <<<"$stderr")" 1
 	exec 7<&-
 }
+
+@test "what has lost its environment below a slot is lent that slot all the same" {
+	local lost="env -i FAIRPAR_POOL_DIR=$FAIRPAR_POOL_DIR $FAIRPAR --pool"
+	run_fairpar --pool --pool-slots 1 --single $lost --single echo single
+	assert_lines single
+	run_fairpar --pool --single sh -c "$lost 'echo {}; : run' ::: 1 2; :"
+	assert_lines 1 2
+	run_fairpar --pool $lost --single echo ::: a
+	assert_lines a
+	run_fairpar --pool "$lost '$lost --single echo {}; :' ::: b; :" ::: a
+	assert_lines a
+}
+
+@test "of a run's slots the one of its own job is lent to what has lost its environment" {
+	make_fifo in a b
+	"$FAIRPAR" --pool --pool-slots 2 -j2 "if [ {} = a ]; then read -r _ <a; else
+		env -i FAIRPAR_POOL_DIR=$FAIRPAR_POOL_DIR $FAIRPAR --pool --single sh -c 'echo >in; read -r _ <b'; fi" ::: a b &
+	await in
+	start_fairpar --pool --single echo next
+	release a
+	end_fairpar # while the other job runs, and what has its slot
+	assert_lines next
+	release b
+	wait
+}

@@ -4,6 +4,7 @@
 
 #include "base/alloc.h"
 #include "base/io.h"
+#include "base/sync.h"
 #include "process/proc.h"
 
 #include <dirent.h>
@@ -283,6 +284,13 @@ unsigned long long proctree_start_time(pid_t pid) {
 	return read_stat(pid, &stat) && stat.state != 'Z' ? stat.start : 0;
 }
 
+pid_t proctree_parent(pid_t pid, uint64_t *ret_start) {
+	struct stat_fields stat = {.start = 0};
+	pid_t parent = read_stat(pid, &stat) ? stat.parent : 0;
+	*ret_start = stat.start * (NS_PER_S / (uint64_t)sysconf(_SC_CLK_TCK));
+	return parent;
+}
+
 // Adds the process, if `is_meant` says so of what is held on to now: since the pid was listed it may have become another's.
 static void pidfd_set_add(struct pidfd_set *set, pid_t pid, bool (*is_meant)(pid_t pid, const void *arg),
                              const void *arg) {
@@ -335,13 +343,29 @@ void pidfd_set_signal(const struct pidfd_set *set, int signal) {
 	}
 }
 
-static bool has_cookie(pid_t pid, const void *cookie) {
+// Refused where the process is another user's, or has secrets of its own (proc(5)).
+static bool read_environ(pid_t pid, struct buf *environment) {
 	char path[64];
-	FP_CLEANUP(buf_fini) struct buf environment = BUF_INIT;
 	snprintf(path, sizeof(path), "/proc/%ld/environ", (long)pid);
-	// refused where the process is another user's, or has secrets of its own (proc(5))
-	return proc_read(AT_FDCWD, path, &environment) == 0
-		&& memmem(buf_str(&environment), environment.len, cookie, strlen(cookie) + 1);
+	return proc_read(AT_FDCWD, path, environment) == 0;
+}
+
+static bool has_cookie(pid_t pid, const void *cookie) {
+	FP_CLEANUP(buf_fini) struct buf environment = BUF_INIT;
+	return read_environ(pid, &environment) && memmem(buf_str(&environment), environment.len, cookie, strlen(cookie) + 1);
+}
+
+char *proctree_variable(pid_t pid, const char *name) {
+	FP_CLEANUP(buf_fini) struct buf environment = BUF_INIT;
+	size_t len = strlen(name);
+	if (!read_environ(pid, &environment)) {
+		return NULL;
+	}
+	const char *at = buf_str(&environment), *end = at + environment.len;
+	while (at < end && (strncmp(at, name, len) != 0 || at[len] != '=')) {
+		at += strlen(at) + 1;
+	}
+	return at < end ? xstrdup(at + len + 1) : NULL;
 }
 
 size_t proctree_signal_with_cookie(const char *cookie, int signal) {

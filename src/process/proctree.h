@@ -55,6 +55,12 @@ void proctree_use(const pid_t *roots, size_t n, struct tree_use *ret_uses);
 // When the process has started, in ticks since boot: with its number, it tells one process from all others. 0: there is none.
 unsigned long long proctree_start_time(pid_t pid);
 
+// Returns the parent of the process, or 0; *ret_start: when the process has started, in ns of CLOCK_BOOTTIME, cut to ticks.
+pid_t proctree_parent(pid_t pid, uint64_t *ret_start);
+
+// Returns what the variable was set to when the process was started, for the caller to free; or NULL: it was not set, or cannot be read.
+char *proctree_variable(pid_t pid, const char *name);
+
 // Processes that are signalled one by one: by a descriptor that cannot come to mean another, or, where the kernel refuses
 // those (-1), by a pid whose process has not started at another time.
 struct pidfd_entry {

@@ -121,7 +121,7 @@ static bool claim(void *arg, uint32_t type, int fd) {
 static void accept_all(struct control *control) {
 	int fd;
 	while ((fd = accept4(control->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK)) >= 0) {
-		if (socket_is_own_user(fd)) {
+		if (socket_is_own_user(fd, NULL)) {
 			add_client(control, fd, /* is_outside */ true, NULL, 0);
 		} else {
 			close(fd);

@@ -53,8 +53,9 @@ static int accept_next(struct connections *connections) {
 static void accept_all(struct connections *connections) {
 	int fd;
 	while ((fd = accept_next(connections)) >= 0) {
-		bool own = socket_is_own_user(fd);
-		struct session *session = own ? session_open(connections->sessions) : NULL;
+		int peer;
+		bool own = socket_is_own_user(fd, &peer);
+		struct session *session = own ? session_open(connections->sessions, peer) : NULL;
 		if (!session) {
 			refuse(fd, own ? too_many : "it belongs to another user");
 			continue;

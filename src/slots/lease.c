@@ -172,6 +172,16 @@ static struct lease *lease_of_id(const struct lease_table *table, struct lease_i
 	return same;
 }
 
+struct lease_id lease_of_client(const struct lease_client *client) {
+	struct lease_id id = {0};
+	list_for_each_entry(&client->leases, struct lease, lease, own) {
+		read_word(lease);
+		bool may_run = lease->use != USE_UNKNOWN && !client->spare;
+		id = may_run && (id.number == 0 || lease->lent == 0) ? lease->id : id;
+	}
+	return id;
+}
+
 static struct lease *lease_add(struct lease_client *client, struct lease_id id, uint32_t width) {
 	struct lease *lease = xcalloc(1, sizeof(*lease));
 	lease->id = id;
@@ -369,6 +379,10 @@ struct lease_client *lease_join(struct lease_table *table, const struct lease_cl
 		client_set_lender(client, lender, now);
 	}
 	return client;
+}
+
+void lease_set_below(struct lease_client *client, struct lease_id below) {
+	client->lender_id = below;
 }
 
 void *lease_user(const struct lease_client *client) {

@@ -145,6 +145,12 @@ bool lease_is_known(const struct lease_table *table, struct lease_id id);
 // client has no such lease.
 bool lease_withhold(struct lease_client *holder, uint64_t number, bool withheld);
 
+// A lease of the client on which a job may run: one that is not lent, if there is one. Number 0: none.
+struct lease_id lease_of_client(const struct lease_client *client);
+
+// Sets the lease that the client runs on: RECOVERING, before lease_open(), which looks it up.
+void lease_set_below(struct lease_client *client, struct lease_id below);
+
 // Does the client run on too many leases that are lent one out of the other?
 bool lease_is_too_deep(const struct lease_client *client);
 

@@ -165,7 +165,7 @@ static int connect_to(const struct sockaddr_un *address, socklen_t len) {
 	if (setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof(timeout)) != 0
 	    || connect(fd, (const struct sockaddr *)address, len) != 0) {
 		fd_close(&fd);
-	} else if (!socket_is_own_user(fd)) {
+	} else if (!socket_is_own_user(fd, NULL)) {
 		fd_close(&fd);
 		errno = EPERM;
 	} else if (fcntl(fd, F_SETFL, O_NONBLOCK) != 0) {
@@ -214,8 +214,12 @@ bool place_is_own(const struct pool_place *place, const struct stat *own) {
 	return is_path_of(place->address.sun_path, own);
 }
 
-bool socket_is_own_user(int fd) {
+bool socket_is_own_user(int fd, int *ret_pid) {
 	struct ucred peer;
 	socklen_t len = sizeof(peer);
-	return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) == 0 && peer.uid == geteuid();
+	bool is_own = getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) == 0 && peer.uid == geteuid();
+	if (ret_pid) {
+		*ret_pid = is_own ? peer.pid : 0;
+	}
+	return is_own;
 }

@@ -54,7 +54,7 @@ bool place_is_own(const struct pool_place *place, const struct stat *own);
 int abstract_listen(const char *name) FP_NODISCARD;
 int socket_connect(const char *name) FP_NODISCARD;
 
-// Is the other end of the socket a process of the same user?
-bool socket_is_own_user(int fd);
+// Is the other end of the socket a process of the same user? *ret_pid, if not NULL: which; 0: one of another pid namespace.
+bool socket_is_own_user(int fd, int *ret_pid);
 
 #endif

@@ -6,6 +6,7 @@
 #include "base/diag.h"
 #include "base/io.h"
 #include "base/sync.h"
+#include "process/proctree.h"
 #include "slots/connections.h"
 #include "slots/machine.h"
 #include "slots/place.h"
@@ -13,7 +14,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <poll.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -66,6 +69,21 @@ static void observe_machine(void *arg, struct controller_observation *observatio
 	machine_observe(&server->machine, observation);
 }
 
+static int parent_of(void *arg FP_UNUSED, int pid, uint64_t *ret_start) {
+	return proctree_parent(pid, ret_start);
+}
+
+// "POOL:NUMBER:NONCE", as sharing/pool_client.c writes it.
+static struct lease_id named_lease(void *arg, int pid) {
+	const struct server *server = arg;
+	struct lease_id id = {0};
+	FP_CLEANUP(free_later) char *value = proctree_variable(pid, "FAIRPAR_LEASE");
+	size_t len = strlen(server->place.name);
+	bool is_ours = value && strncmp(value, server->place.name, len) == 0
+		&& sscanf(value + len, ":%" SCNx64 ":%" SCNx64, &id.number, &id.nonce) == 2;
+	return is_ours ? id : (struct lease_id){0};
+}
+
 // config->slots, or as many as to begin with.
 static unsigned first_slots(struct server *server, const struct server_config *config) {
 	if (config->bounds.most == 0) {
@@ -103,6 +121,8 @@ static bool server_init(struct server *server, const struct server_config *confi
 		.recovers = last.clients > 0,
 	}, server->idle_since);
 	server->sessions.observe_machine = observe_machine;
+	server->sessions.parent_of = parent_of;
+	server->sessions.named_lease = named_lease;
 	server->sessions.arg = server;
 	return true;
 }

@@ -13,6 +13,7 @@
 
 enum { HOLDERS_SHOWN = 3, LABEL_SHOWN = 40, LABEL_MAX = 256 };
 #define ANSWER (250 * NS_PER_MS) // within that time a client says what it sees of its jobs
+enum { DEPTH_MAX = 1000 }; // of processes: while they end, and their numbers are given again, parents may seem to make a circle
 enum { OUTPUT_QUIET = 4096 }; // who has not read so much is not told how things stand, until it reads again
 
 // A process that uses a lease.
@@ -33,6 +34,9 @@ struct session {
 	size_t processes_cap;
 	char *dir, *label;
 	uint32_t pid;
+	int peer;                  // its process, or 0
+	uint64_t since;            // it is a client
+	bool has_lost_lease;       // it has named no lease that it runs on, but a process above it may have one
 	unsigned holds_left;       // HOLD frames that are still to come
 	bool closed;
 	bool shows_place;
@@ -110,13 +114,14 @@ void sessions_fini(struct sessions *sessions, uint64_t now) {
 	lease_table_destroy(sessions->table);
 }
 
-struct session *session_open(struct sessions *sessions) {
+struct session *session_open(struct sessions *sessions, int peer) {
 	if (sessions->n >= SESSIONS_MAX) {
 		return NULL;
 	}
 	struct session *session = NEW(struct session);
 	session->all = sessions;
 	session->fd = -1;
+	session->peer = peer;
 	list_push_back(&sessions->list, &session->link);
 	++sessions->n;
 	return session;
@@ -146,6 +151,43 @@ static bool refuse(struct session *session, const char *why) {
 	return false;
 }
 
+// The client of the nearest process above the session's that has a lease on which a job may run, or NULL. *ret_child: the process
+// between the two, a child of that client. One whose parents have ended is not found.
+static const struct session *find_above(const struct session *session, int *ret_child) {
+	const struct sessions *all = session->all;
+	uint64_t start;
+	int pid = session->peer, parent = pid > 0 ? all->parent_of(all->arg, pid, &start) : 0;
+	for (unsigned depth = 0; parent > 0 && depth < DEPTH_MAX; ++depth) {
+		*ret_child = pid;
+		pid = parent;
+		parent = all->parent_of(all->arg, pid, &start);
+		list_for_each_entry(&all->list, const struct session, other, link) {
+			bool is_it = other->peer == pid && other->client && !other->closed && start <= other->since; // else the number was given again
+			if (is_it && lease_of_client(other->client).number > 0) {
+				return other;
+			}
+		}
+	}
+	return NULL;
+}
+
+// The lease that a client runs on which has lost its environment, or number 0: it would wait for itself. Which of the leases of the
+// client above it that is, the environments of the processes between the two tell, if these have not lost theirs.
+static struct lease_id find_lost_lease(const struct session *session) {
+	const struct sessions *all = session->all;
+	struct lease_stat stat;
+	uint64_t start;
+	int child;
+	lease_stat(all->table, &stat);
+	const struct session *above = all->parent_of && stat.held > 0 ? find_above(session, &child) : NULL;
+	struct lease_id id = {0};
+	for (int pid = session->peer; above && id.number == 0 && pid != child && pid > 0;) {
+		pid = all->parent_of(all->arg, pid, &start);
+		id = all->named_lease(all->arg, pid);
+	}
+	return above && id.number == 0 ? lease_of_client(above->client) : id;
+}
+
 static bool on_hello(struct session *session, const char *text, size_t len, uint64_t now) {
 	struct sessions *all = session->all;
 	struct hello hello;
@@ -166,6 +208,10 @@ static bool on_hello(struct session *session, const char *text, size_t len, uint
 		return false;
 	}
 	struct lease_id below = {hello.below_number, hello.below_nonce};
+	session->has_lost_lease = below.number == 0 && !(hello.flags & HELLO_SPARE);
+	if (session->has_lost_lease && !all->recovering) {
+		below = find_lost_lease(session);
+	}
 	if (all->find_lease && !all->find_lease(all->arg, below)) {
 		return refuse(session, "its job has ended");
 	}
@@ -178,6 +224,7 @@ static bool on_hello(struct session *session, const char *text, size_t len, uint
 	};
 	session->dir = xstrdup(dir);
 	session->label = xstrdup(label);
+	session->since = now;
 	session->client = lease_join(all->table, &config, session, now);
 	if (lease_is_too_deep(session->client)) {
 		return refuse(session, "too many fairpars run below each other");
@@ -419,6 +466,11 @@ static void end_recovery(struct sessions *sessions, bool quiet, uint64_t now) {
 	if (sessions->recovering && (!sessions->config.recovers || (quiet && now >= sessions->recovery_end))) {
 		struct lease_stat stat;
 		sessions->recovering = false;
+		list_for_each_entry(&sessions->list, const struct session, session, link) {
+			if (session->client && session->has_lost_lease) { // now that all have said what they hold
+				lease_set_below(session->client, find_lost_lease(session));
+			}
+		}
 		lease_open(sessions->table, now);
 		lease_stat(sessions->table, &stat);
 		if (finds_slots(sessions) && stat.taken > sessions->controller.slots) { // as the last server had found, or nearly so

@@ -51,6 +51,11 @@ struct sessions {
 	// For the owner to set, or NULL: a client says that it runs on a lease that is not in the table. Puts it there by
 	// lease_hold(), or returns false: the client is refused.
 	bool (*find_lease)(void *arg, struct lease_id id);
+	// The same: a client has named no lease that it runs on. Returns the parent of a process, or 0: it has none, or none is known;
+	// *ret_start: when the process has started, in the time that all calls here are told.
+	int (*parent_of)(void *arg, int pid, uint64_t *ret_start);
+	// Goes with it: the lease that the environment of the process names, or number 0.
+	struct lease_id (*named_lease)(void *arg, int pid);
 	// The same: a client of that label and process was granted a lease.
 	void (*granted)(void *arg, const struct lease_grant *grant, const char *label, uint32_t pid);
 	// The same, where the number of slots is found: observes the machine, at observation->now (slots/machine.h).
@@ -72,8 +77,8 @@ void sessions_fini(struct sessions *sessions, uint64_t now);
 // Clients are told that there are so many slots now, because of `reason`. With config.is_told.
 void sessions_announce(struct sessions *sessions, unsigned slots, enum controller_reason reason);
 
-// A client has connected. NULL: there are too many.
-struct session *session_open(struct sessions *sessions) FP_NODISCARD;
+// A client has connected; `peer` is its process, as the kernel says, or 0. NULL: there are too many.
+struct session *session_open(struct sessions *sessions, int peer) FP_NODISCARD;
 
 // What it says. `fd`: a descriptor that came with these bytes, which is the session's from now on, or -1. Returns false
 // when it has to be closed: it does not speak the protocol, or was refused (flush session_output() first).

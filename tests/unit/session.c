@@ -12,10 +12,12 @@
 #define MS UINT64_C(1000000)
 
 // A client that says HELLO, holds some leases of another server, and wants some.
+static int next_peer; // process of the next client
+
 static struct session *join_holding(struct sessions *sessions, uint32_t held, uint64_t wanted, uint32_t flags, uint64_t now) {
 	static const char texts[3] = "\0\0"; // no batch, no directory, no label
 	const struct hello hello = {.version = PROTOCOL_VERSION, .weight = 1, .nholds = held, .flags = flags};
-	struct session *session = session_open(sessions);
+	struct session *session = session_open(sessions, next_peer);
 	struct buf text = BUF_INIT, said = BUF_INIT;
 	check(session);
 	buf_add(&text, &hello, sizeof(hello));
@@ -110,6 +112,75 @@ static void test_recovery(void) {
 	(void)sessions_settle(&sessions, true, RECOVERY);
 	check(hears(session, FRAME_GRANT));
 	sessions_fini(&sessions, RECOVERY);
+}
+
+// ---- clients that have lost their environment ----
+
+static struct lease_id named;  // by the environment of process 3
+
+// 4 is a child of 3, 3 of 2, 2 of 1; 2 has started at 5.
+static int parent_of(void *arg, int pid, uint64_t *ret_start) {
+	(void)arg;
+	*ret_start = pid == 2 ? 5 : 0;
+	return pid >= 1 && pid <= 4 ? pid - 1 : 0;
+}
+
+static struct lease_id named_lease(void *arg, int pid) {
+	(void)arg;
+	return pid == 3 ? named : (struct lease_id){0};
+}
+
+// Process 2 holds as many leases (one for one job each), and 4, which has named none, wants one. Returns what that is granted.
+static struct frame grant_below(struct sessions *sessions, uint32_t held, bool recovers, uint64_t joined) {
+	sessions_init(sessions, &(struct sessions_config){.slots = held, .epoch = 1, .recovers = recovers}, 0);
+	sessions->parent_of = parent_of;
+	sessions->named_lease = named_lease;
+	struct frame grant = {0}, frame = {0};
+	struct session *below = NULL;
+	if (recovers) { // it comes before the one that holds the lease
+		next_peer = 4;
+		below = join(sessions, joined);
+	}
+	next_peer = 2;
+	struct session *above = join_holding(sessions, recovers ? held : 0, recovers ? 0 : held, 0, joined);
+	(void)sessions_settle(sessions, true, joined);
+	struct buf said = BUF_INIT;
+	for (uint32_t i = 0; i < held; ++i) {
+		uint64_t number = recovers ? i + 1 : (UINT64_C(1) << 32) + i + 1;
+		frame_add(&said, (struct frame){.type = FRAME_USE, .a = number}, NULL, 0);
+	}
+	check(session_input(above, said.data, said.len, -1, joined));
+	check_equal(count_heard(above, FRAME_REVOKED, &frame), 0);
+	buf_fini(&said);
+	next_peer = 4;
+	below = below ? below : join(sessions, joined);
+	next_peer = 0;
+	(void)sessions_settle(sessions, true, recovers ? RECOVERY : joined);
+	(void)count_heard(below, FRAME_GRANT, &grant);
+	return grant;
+}
+
+static void test_lost_environment(void) {
+	struct sessions sessions;
+	struct frame grant = grant_below(&sessions, 1, false, 5);
+	check(grant.c & LEASE_LENT);
+	sessions_fini(&sessions, 5);
+	check_equal(grant_below(&sessions, 1, false, 4).type, 0); // the process has started since: the number was given again
+	sessions_fini(&sessions, 5);
+	grant = grant_below(&sessions, 1, true, 5); // of a server that has died
+	check(grant.c & LEASE_LENT);
+	sessions_fini(&sessions, RECOVERY);
+}
+
+static void test_lost_environment_of_one_of_several(void) {
+	struct sessions sessions;
+	struct frame grant = grant_below(&sessions, 2, false, 5);
+	check(grant.c & LEASE_LENT);
+	sessions_fini(&sessions, 5);
+	named = (struct lease_id){.number = 2, .nonce = 99}; // a job that has ended
+	check_equal(grant_below(&sessions, 2, false, 5).type, 0);
+	sessions_fini(&sessions, 5);
+	named = (struct lease_id){0};
 }
 
 // ---- a number of slots that the owner finds ----
@@ -265,6 +336,8 @@ int main(int argc, char *argv[]) {
 		TEST("a lease that is not used is looked for, though nobody says anything", test_unused_is_looked_for),
 		TEST("a lease of a client that has gone is revoked, and is free when its process has ended", test_revoked_after_close),
 		TEST("a server's successor grants nothing before a second has passed and all was read", test_recovery),
+		TEST("a client that has lost its environment is lent the lease of the process above it", test_lost_environment),
+		TEST("of several leases above it a client is lent the one that an environment above it names", test_lost_environment_of_one_of_several),
 		TEST("a number of slots that the owner finds is told, with its bounds and its reason", test_told_slots),
 		TEST("while somebody waits, clients are asked what they see of their jobs, and the number of slots follows", test_slots_follow_jobs),
 		TEST("who does not answer counts as busy, and is waited for a quarter of a second at most", test_silent_are_busy),

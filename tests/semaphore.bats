@@ -171,8 +171,31 @@ hold() {
 	assert_contains "$stderr" 'name it with --id'
 	run_fairpar 255 --id test --fg --bg true </dev/null
 	assert_contains "$stderr" 'cannot be combined with --bg'
-	HOME='' run_fairpar 255 --id test true </dev/null
-	assert_contains "$stderr" 'HOME'
+	HOME='' FAIRPAR_POOL_DIR=relative run_fairpar 255 --id test true </dev/null
+	assert_contains "$stderr" 'absolute path'
+}
+
+@test "a semaphore of whoever has no home that can be written is in the directory of the pools" {
+	mkdir read-only
+	chmod 500 read-only
+	local homes=('' /nonexistent/home /dev/null)
+	[[ -w read-only ]] || homes+=("$PWD/read-only") # root writes it
+	for HOME in "${homes[@]}"; do
+		run_fairpar --id test --fg 'ls "$FAIRPAR_POOL_DIR/sem"' </dev/null
+		assert_eq "$output" id-test
+	done
+}
+
+@test "a command in the background outlives the terminal of its caller" {
+	need setsid
+	make_fifo in go
+	status=0
+	setsid --wait sh -c '"$FAIRPAR" --id test "echo >in; read -r x <go; echo done >out"; kill -HUP 0' </dev/null 3>&- || status=$?
+	assert_eq "$status" 129
+	await in
+	release go
+	run_fairpar --id test --wait </dev/null
+	assert_eq "$(cat out)" 'done'
 }
 
 @test "sem does what GNU parallel's does" {

@@ -7,6 +7,7 @@
 #include "modes/modes.h"
 
 #include "base/diag.h"
+#include "base/io.h"
 #include "base/sync.h"
 #include "base/text.h"
 #include "core/limits.h"
@@ -61,10 +62,34 @@ static int open_input(const char *path) {
 	return 0;
 }
 
+// Goes on in another process, in a session of its own: the end of the caller's terminal is none of its business. Returns there 0, and
+// here the pid once that is so; or -1 with errno.
+static pid_t go_to_background(void) {
+	int ends[2];
+	char there = 0;
+	if (pipe2(ends, O_CLOEXEC) != 0) {
+		return -1;
+	}
+	pid_t pid = fork();
+	if (pid == 0) {
+		close(ends[0]);
+		pid = setsid() < 0 || write_all(ends[1], &there, 1) != 0 ? -1 : 0;
+		close(ends[1]);
+		return pid;
+	}
+	close(ends[1]);
+	if (pid > 0 && read_some(ends[0], &there, 1) != 1) {
+		errno = ECHILD; // it was killed before
+		pid = -1;
+	}
+	close(ends[0]);
+	return pid;
+}
+
 // Runs the command as a run of one job, in this process or in the background in another one. Returns the exit status; in the background
 // 0 once that process is there.
 static int run_command(struct semaphore *semaphore, struct options *options, struct context *context) {
-	pid_t pid = options->sem.foreground ? 0 : fork();
+	pid_t pid = options->sem.foreground ? 0 : go_to_background();
 	if (pid < 0) {
 		diag_error("cannot go to the background: %s", strerror(errno));
 		semaphore_close(semaphore);

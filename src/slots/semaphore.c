@@ -19,6 +19,7 @@
 #include "base/io.h"
 #include "base/sync.h"
 #include "base/text.h"
+#include "slots/place.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -63,6 +64,8 @@ static int fail(const struct semaphore *s, struct buf *error, const char *what) 
 
 // ---- the directory ----
 
+static const char *const below_home[] = {".cache", "fairpar", "sem"};
+
 // Enters a directory of one's own, which is made if it is missing. `private`: closed to everybody else.
 static int enter(struct semaphore *s, const char *name, bool private, struct buf *error) {
 	buf_printf(&s->path, "/%s", name);
@@ -89,27 +92,40 @@ static int enter(struct semaphore *s, const char *name, bool private, struct buf
 	return 0;
 }
 
+// Is it nobody's home (that of a system user), or one that cannot be written? What may be there again at another time, such as
+// room on the disk, is no reason to meet elsewhere.
+static bool is_shut(const char *home) {
+	FP_CLEANUP(buf_fini) struct buf path = BUF_INIT;
+	buf_adds(&path, home);
+	for (size_t i = 0; i < sizeof(below_home) / sizeof(below_home[0]); ++i) {
+		buf_printf(&path, "/%s", below_home[i]);
+		if (mkdir(buf_str(&path), 0700) != 0 && errno != EEXIST) {
+			return errno == EACCES || errno == EPERM || errno == EROFS || errno == ENOENT || errno == ENOTDIR;
+		}
+	}
+	return faccessat(AT_FDCWD, buf_str(&path), W_OK | X_OK, AT_EACCESS) != 0;
+}
+
 // The directory in which all semaphores are.
 static int enter_all(struct semaphore *s, struct buf *error) {
-	const char *home = getenv("HOME"), *runtime = getenv("XDG_RUNTIME_DIR");
-	bool has_home = home && home[0] == '/';
-	if (!has_home && !(runtime && runtime[0] == '/')) {
-		buf_adds(error, "semaphore: neither HOME nor XDG_RUNTIME_DIR is set, so there is no place for it");
-		return -1;
-	}
-	buf_adds(&s->path, has_home ? home : runtime);
-	if (has_home) {
-		buf_adds(&s->path, "/.cache");
-		if (mkdir(s->path.data, 0700) != 0 && errno != EEXIST) {
-			return fail(s, error, "make");
+	const char *home = getenv("HOME");
+	bool at_home = home && home[0] == '/' && !is_shut(home);
+	if (at_home) {
+		buf_printf(&s->path, "%s/%s", home, below_home[0]);
+	} else {
+		struct pool_place place;
+		if (place_open(&place, below_home[2], error) != 0) {
+			return -1;
 		}
+		buf_adds(&s->path, place.dir);
+		place_fini(&place);
 	}
 	// may be a link: many have their cache on another disk
 	s->parent_fd = open(s->path.data, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (s->parent_fd < 0) {
 		return fail(s, error, "open");
 	}
-	return enter(s, "fairpar", false, error) == 0 && enter(s, "sem", true, error) == 0 ? 0 : -1;
+	return (!at_home || enter(s, below_home[1], false, error) == 0) && enter(s, below_home[2], true, error) == 0 ? 0 : -1;
 }
 
 // Any name as one of a file: "id-" and, but for letters, digits, "-" and "_", %XX.

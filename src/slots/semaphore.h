@@ -5,8 +5,8 @@
 // free at once, and nothing needs to be cleaned up. Who waits polls the other end of such FIFOs: no time is waited.
 // Those who wait are served in the order in which they came.
 //
-// The directory is ~/.cache/fairpar/sem/NAME, or below $XDG_RUNTIME_DIR where there is no $HOME: a login session and a
-// cron job are to meet in it.
+// The directory is ~/.cache/fairpar/sem/NAME, where a login session and a cron job meet, or sem/NAME in that of the pools (place.h)
+// where there is no $HOME or it cannot be written.
 
 #ifndef FAIRPAR_SLOTS_SEMAPHORE_H
 #define FAIRPAR_SLOTS_SEMAPHORE_H

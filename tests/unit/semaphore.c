@@ -94,16 +94,20 @@ static void test_names(void) {
 
 static void test_places(void) {
 	begin();
-	check(setenv("XDG_RUNTIME_DIR", home, 1) == 0);
-	check(unsetenv("HOME") == 0);
-	struct semaphore *semaphore = open_one("x");
-	check_equal(take(semaphore, 1, AT_ONCE), SEMAPHORE_DONE);
 	char path[sizeof(home) + 32];
-	snprintf(path, sizeof(path), "%s/fairpar/sem/id-x", home);
-	check(access(path, F_OK) == 0);
-	semaphore_close(semaphore);
-	check(setenv("XDG_RUNTIME_DIR", "relative", 1) == 0);
-	check(strstr(why_not("x"), "neither HOME nor XDG_RUNTIME_DIR"));
+	static const char *const not_homes[] = {NULL, "", "relative", "/nonexistent/home", "/dev/null"};
+	snprintf(path, sizeof(path), "%s/pools", home);
+	check(setenv("FAIRPAR_POOL_DIR", path, 1) == 0);
+	snprintf(path, sizeof(path), "%s/pools/sem/id-x", home);
+	for (size_t i = 0; i < sizeof(not_homes) / sizeof(not_homes[0]); ++i) {
+		check((not_homes[i] ? setenv("HOME", not_homes[i], 1) : unsetenv("HOME")) == 0);
+		struct semaphore *semaphore = open_one("x");
+		check_equal(take(semaphore, 1, AT_ONCE), SEMAPHORE_DONE);
+		check(access(path, F_OK) == 0);
+		semaphore_close(semaphore);
+	}
+	check(setenv("FAIRPAR_POOL_DIR", "relative", 1) == 0);
+	check(strstr(why_not("x"), "has to be an absolute path"));
 	check(setenv("HOME", home, 1) == 0);
 	semaphore_close(open_one("x"));
 	check(chmod(in_home(""), 0750) == 0);

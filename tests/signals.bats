@@ -336,7 +336,24 @@ full() {
 	full 2 --summary=always echo ::: 1
 	wait_for grep -qs '"ev":"run_end"' log
 	kill -TERM "$fairpar_pid"
+	end_fairpar 0 # as the log has it, for all was done
+	[[ $(tail -n 1 log) == *'"exit":0,'* ]] || fail "$(tail -n 1 log)"
+}
+
+# has_taken_term: no SIGTERM is pending.
+has_taken_term() {
+	((!(0x$(sed -n 's/^ShdPnd:[[:blank:]]*//p' "/proc/$fairpar_pid/status") & 1 << 14)))
+}
+
+@test "SIGTERM twice gives a reader who does not read a second, and says what was not written, when no job is left, too" {
+	full 1 echo ::: 1
+	wait_for grep -qs '"ev":"batch_end"' log
+	kill -TERM "$fairpar_pid"
+	wait_for has_taken_term
+	kill -TERM "$fairpar_pid"
 	end_fairpar 143
+	assert_contains "$stderr" 'nobody reads standard output: 2 bytes are lost'
+	[[ $(tail -n 1 log) == *'"ev":"run_end"'*'"signal":15'* ]] || fail "$(tail -n 1 log)"
 }
 
 @test "SIGTERM ends a run whose terminal was stopped, as by Ctrl-S" {

@@ -178,21 +178,24 @@ static void unblock_ending(void) {
 	verify(pthread_sigmask(SIG_UNBLOCK, &set, NULL) == 0);
 }
 
-static void (*hurries)(void);
-static volatile sig_atomic_t hurried_by;
+static void (*hurries)(unsigned left);
+static volatile sig_atomic_t hurried_by, hurries_left;
 
-static void release_all(int signal) {
-	hurried_by = signal;
-	hurries();
+static void hurry_on(int signal) {
+	hurried_by = hurried_by ? hurried_by : signal;
+	hurries((unsigned)--hurries_left);
 	if (dies_by) {
 		alarm_within(1); // as after a second signal that came earlier
 	}
-	set_ending(SIG_DFL);
+	if (hurries_left == 0) {
+		set_ending(SIG_DFL);
+	}
 }
 
-void signals_release_second(void (*hurry)(void)) {
+void signals_release_after(unsigned n, void (*hurry)(unsigned left)) {
+	hurries_left = (sig_atomic_t)n;
 	hurries = hurry;
-	set_ending(release_all);
+	set_ending(hurry_on);
 	unblock_ending();
 }
 

@@ -43,11 +43,11 @@ void signals_block_xfsz(void);
 // or a writer that may never come, while no job runs that would have to be ended first.
 void signals_release(void);
 
-// The same, but the first of these signals only calls `hurry`, in the signal handler: it was meant for jobs that have ended
-// meanwhile. From the second one on they have their default action. Interrupted calls are restarted (SA_RESTART).
-void signals_release_second(void (*hurry)(void));
+// The same, but the first `n` of these signals only call `hurry`, in the signal handler, with how many more will; they are
+// about a reader who does not read. Behind these they have their default action. Interrupted calls are restarted (SA_RESTART).
+void signals_release_after(unsigned n, void (*hurry)(unsigned left));
 
-// The signal that has called `hurry`, or 0.
+// The first signal that has called `hurry`, or 0.
 int signals_hurried(void);
 
 // Blocks again what signals_open() has blocked.

@@ -237,20 +237,16 @@ static void end_jobs(struct run *run) {
 	batches_reap(run);
 }
 
-// In a signal handler, the second signal.
-static void hurry_writes(void) {
-	write_limit_set(now_ns() + NS_PER_S / 2);
-}
-
-// In a signal handler, the first signal, which finds no job left.
-static void limit_writes(void) {
-	write_limit_set(now_ns() + 4 * NS_PER_S);
+// In a signal handler. The first signal that finds no job left gives a reader as long as one before does; the last one before
+// a signal kills a second, in which the run gets its end.
+static void hurry_writes(unsigned left) {
+	write_limit_set(now_ns() + (left > 0 ? 4 * NS_PER_S : NS_PER_S / 2));
 }
 
 // No job is left for a signal to end: from now on a reader who does not read is what a signal is about.
 static void free_signals(struct run *run) {
 	if (!run->signal) {
-		signals_release_second(limit_writes);
+		signals_release_after(2, hurry_writes);
 		return;
 	}
 	run_answer_signals(run); // one that came with the first is not to keep the end from being published
@@ -260,7 +256,7 @@ static void free_signals(struct run *run) {
 	if (run->killing) {
 		signals_release();
 	} else {
-		signals_release_second(hurry_writes);
+		signals_release_after(1, hurry_writes);
 	}
 }
 
@@ -311,14 +307,14 @@ static void end_trace(struct run *run) {
 	}
 }
 
-// What ended the run, or came when no job was left; or 0.
-static int ending_signal(const struct run *run) {
-	return run->signal ? run->signal : signals_hurried();
-}
-
 // `| head`: the run ends without a word.
 static bool reader_is_gone(const struct run *run) {
 	return atomic_load_relaxed(&run->output_error) == EPIPE;
+}
+
+// What fairpar dies by: the signal that ended the run, or came when no job was left; or 0.
+static int ending_signal(const struct run *run) {
+	return run->signal ? run->signal : signals_hurried() ? signals_hurried() : reader_is_gone(run) ? SIGPIPE : 0;
 }
 
 // The exit status, which trouble that comes later may still change.
@@ -327,12 +323,12 @@ static int find_status(const struct run *run, bool opened) {
 	return trouble ? EXIT_TROUBLE : publish_exit_status(run);
 }
 
-static void draw_pictures(struct run *run) {
+static void draw_pictures(struct run *run, int signal) {
 	int fd = log_sink_fd(run);
 	if (fd < 0 || !options_want_pictures(run->options) || publish_run_id(run)[0] == '\0') { // nothing was published
 		return;
 	}
-	if (!run->signal) {
+	if (signal == 0 || signal == SIGPIPE) {
 		signals_release(); // it may take long, and a FIFO may have no reader
 	}
 	if (pictures_draw(run->options, fd, "the log of this run", /* with_messages */ true) != 0) {
@@ -341,21 +337,20 @@ static void draw_pictures(struct run *run) {
 }
 
 // Publishes the end, and writes the log and the pictures that are made from it.
-static void end_log(struct run *run, int status) {
-	int signal = ending_signal(run) ? ending_signal(run) : reader_is_gone(run) ? SIGPIPE : 0;
+static void end_log(struct run *run, int status, int signal) {
 	if (!run->signal) { // else free_signals() has published it, before another signal can kill
 		publish_end(run, signal ? 128 + signal : status, signal);
 	}
 	log_sink_let_go(run);
-	draw_pictures(run);
+	draw_pictures(run, signal);
+	if (signal == 0 || signal == SIGPIPE) {
+		signals_release_after(1, hurry_writes); // how the run has ended is told: all that is left for a signal is who does not read it
+	}
 	log_sink_close(run);
 }
 
 // Prints the summary and the last line, unless nothing was run.
 static void print_end(struct run *run, bool opened) {
-	if (!ending_signal(run)) {
-		signals_release(); // nobody may read what is said now
-	}
 	if (opened && !reader_is_gone(run)) {
 		if (!run->signal && run->options->batch_by) {
 			batches_warn_unused(run);
@@ -387,12 +382,12 @@ int run_end(struct run *run, bool opened) {
 	end_children(run);
 	end_trace(run);
 	int status = find_status(run, opened);
-	end_log(run, status);
+	int signal = ending_signal(run); // from here on none changes the status, as the log has it
+	end_log(run, status, signal);
 	if (atomic_load_relaxed(&run->trouble)) {
 		status = EXIT_TROUBLE;
 	}
 	print_end(run, opened);
-	int signal = ending_signal(run) ? ending_signal(run) : reader_is_gone(run) ? SIGPIPE : 0;
 	free_all(run);
 	if (signal) {
 		signals_die(signal);

@@ -212,6 +212,43 @@ warnings() {
 	assert_eq "$stderr" "fairpar: error: --memory must be auto or none, not 'much'"
 }
 
+again='fairpar: hint: a shell reads these words again: quote them once more, or use -q'
+
+# again_is_told COMMAND …: the command lines (shell words) get that line, once. again_is_not_told: or none.
+again_is_told() {
+	local line
+	for line; do
+		eval "run_fairpar any $line"
+		assert_eq "$(hints)" "$again" || fail "of fairpar $line"
+	done
+}
+
+again_is_not_told() {
+	local line
+	for line; do
+		eval "run_fairpar any $line"
+		assert_eq "$(hints)" '' || fail "of fairpar $line"
+	done
+}
+
+@test "lost quotes are told of where a shell could not read the words, or they stand behind an option" {
+	echo a >x
+	export SHELL=/bin/sh
+	again_is_told "sh -c 'cd {}; pwd' ::: ." "python3 -c 'print({})' ::: 1" "grep -c '1|2' {} ::: x" "awk -F: '{print \$1}' {} ::: x" "sed -e 's/a b/c/' {} ::: x" \
+		"perl -e 'print\"x\"' ::: 1" "git log -m 'a b' {} ::: x" "sh -c 'it'\"'\"'s {}' ::: x" "echo --name '{} a' ::: x" "-j1 grep -c 'a|b' {} ::: x x x"
+	again_is_told "echo '( {}' ::: a" "awk 'BEGIN { exit(1) }' {} ::: a b" "-X awk 'BEGIN { exit(1) }' ::: a b" # errors of syntax
+	again_is_told "--semaphore --fg sh -c 'true; true'"
+	again_is_not_told "-q sh -c 'cd {}; pwd' ::: ." "sh -c \"'cd {}; pwd'\" ::: ." "'sh -c \"cd {}; pwd\"' ::: ." "--quiet sh -c 'cd {}; pwd' ::: ." "'( {}' ::: a" "sh -c '\"echo {}\"' ::: x"
+}
+
+@test "words that are meant for the shell get no line about lost quotes" {
+	echo a >x
+	export SHELL=/bin/sh
+	again_is_not_told "echo {} '| tr a b | cat' ::: a" "cat {} '|' sort -n '|' uniq -c ::: x" "grep -c a '< {}' ::: x" "sort -u '<{}' '>' {}.out ::: x" \
+		"cat -n '{} >{}.out' ::: x" "cat -n '{}|cat' ::: x" "ls -l '2>/dev/null' {} ::: x" "echo -n '\$(basename {})' ::: x" "echo -n '\"a b\"' {} ::: x" "test -n '&&' echo {} ::: x" \
+		"head -n1 '*' ::: x" "echo 'a  b' {} ::: x" "echo {} ';' echo b ::: x" "ls -l \"'a b'\" {} ::: x" "cp -r '{}'{,.b} ::: x" "test -e '\"{}\"' '&&' echo {} ::: x"
+}
+
 @test "a list in one word: that its lines are one item is told where it is the only one" {
 	run_fairpar echo ::: $'a\nb\n'
 	assert_lines a b ''

@@ -46,6 +46,20 @@ static void hint_at_lines(const struct options *o) {
 	}
 }
 
+bool words_lost_quotes(char *const *words, size_t n) {
+	size_t i = 1;
+	while (i < n && !(words[i - 1][0] == '-' && words[i - 1][1] != '\0' && shell_splits(words[i]))) {
+		++i;
+	}
+	return i < n;
+}
+
+static void hint_at_quotes(const struct options *o, char *const *words, size_t n) {
+	if (!o->quote && !o->quiet && words_lost_quotes(words, n)) {
+		diag_note(LOST_QUOTES_HINT);
+	}
+}
+
 // Decides whether stdin is a source (DESIGN §15): where nothing else gives items.
 static int settle_sources(struct options *o) {
 	if (o->resume == RESUME_RETRY) { // as in GNU parallel: what else is said of commands and items does not matter
@@ -345,6 +359,7 @@ int settle_command(struct parser *p) {
 		return -1;
 	}
 	settle_output(o);
+	hint_at_quotes(o, o->command, o->ncommand);
 	return 0;
 }
 
@@ -450,6 +465,7 @@ int settle_semaphore(struct options *o, char *const *words, size_t nwords) {
 			sem->input = o->sources[0].path; // the file of -a is the command's standard input
 		}
 		join_words(o, words, nwords);
+		hint_at_quotes(o, words, nwords);
 		bool plain = !o->tag && !o->keep_order && o->output == OUTPUT_GROUP && !o->dry_run;
 		// a program that asks, or draws, needs the terminal itself: it gets it as with --tty
 		o->tty = o->tty || (sem->foreground && plain && !sem->input && isatty(STDIN_FILENO) == 1);

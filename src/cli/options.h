@@ -308,6 +308,12 @@ int options_hosts_read(const struct options *options, struct sshlogins *ret_list
 
 // ---- option_settle.c ----
 
+// True if the shell that reads the words of a command again is likely to find quotes missing: one that it would split stands
+// behind a word that begins with a dash, as in sh -c 'cd /; pwd'.
+bool words_lost_quotes(char *const *words, size_t n);
+
+#define LOST_QUOTES_HINT "hint: a shell reads these words again: quote them once more, or use -q"
+
 // True if --report or --trace asks for pictures of the run.
 static inline bool options_want_pictures(const struct options *options) {
 	return options->nreports > 0 || options->trace;

@@ -150,10 +150,14 @@ static void print_hint(const struct run *run) {
 	bool can_serve;
 	const char *login = getenv("SHELL");
 	const char *shell = shell_passed_over(run->options->shell, &can_serve), *unknown = buf_str(&run->end_summary->unknown);
-	if (trouble == TROUBLE_NONE) {
-		return;
+	const struct options *options = run->options;
+	bool has_words = options->ncommand > 1 && !options->quote;
+	if (trouble == TROUBLE_NONE || (has_words && words_lost_quotes(options->command, options->ncommand))) {
+		return; // or it is said already
 	}
-	if (shell && can_serve) {
+	if (trouble == TROUBLE_SYNTAX && has_words) {
+		diag_note(LOST_QUOTES_HINT);
+	} else if (shell && can_serve) {
 		diag_note("hint: /bin/sh ran the commands, and not $SHELL, '%s': --shell %s has it run them", text_shows(shell), text_shows(shell));
 	} else if (shell) {
 		diag_note("hint: /bin/sh ran the commands, and not $SHELL, '%s', which does not read the quotes of items: write them for sh, "

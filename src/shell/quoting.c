@@ -5,6 +5,8 @@
 #include "base/alloc.h"
 #include "base/units.h"
 
+#include <string.h>
+
 // ---- a whole word ----
 
 __extension__ static const bool plain[256] = {
@@ -75,6 +77,26 @@ void shell_quote_words(struct buf *buf, const char *words, size_t size) {
 	}
 	*out = '\0';
 	buf->len = (size_t)(out - buf->data);
+}
+
+bool shell_splits(const char *word) {
+	size_t digits = strspn(word, "0123456789"), braces = word[0] == '{' ? strcspn(word, "} \t\n") : 0;
+	const char *start = word + (braces > 0 && word[braces] == '}' ? braces + 1 : digits);
+	start += braces > 0 ? strspn(start, " \t\n") : 0;
+	if (strchr(braces > 0 || digits == 0 ? "|&;<>" : "<>", *start) || strstr(word, "$(") || strchr(word, '`')) {
+		return false;
+	}
+	char quote = '\0';
+	for (const char *at = word; *at != '\0'; ++at) {
+		if (*at == '\\' && quote != '\'' && at[1] != '\0') {
+			++at;
+		} else if (quote != '\0' ? *at == quote && at[1] != '\0' : strchr(" \t\n|&;<>()", *at) || (strchr("'\"", *at) && at > word)) {
+			return true;
+		} else if (quote != '\0' ? *at == quote : *at == '\'' || *at == '"') {
+			quote = quote == '\0' ? *at : '\0';
+		}
+	}
+	return quote != '\0';
 }
 
 // ---- an item in its place ----

@@ -57,6 +57,11 @@ void shell_quote(struct buf *buf, const char *word, size_t len);
 // As shell_quote(), for several words, with blanks between: strings of `size` bytes in all, each with its NUL.
 void shell_quote_words(struct buf *buf, const char *words, size_t size);
 
+// True if a shell that reads the word again makes something else of it than one word with its bytes, or with those in its quotes: a
+// blank or an operator is outside of quotes, or the quotes are around a part of the word. But false where the word is likely to be
+// meant for the shell: it begins with an operator, which {} or a number may stand in front of, or has a $( ) or a backtick.
+bool shell_splits(const char *word);
+
 // True if shell_quote() would put the word as it is: not empty, and only of -_.+/ and ASCII letters and digits.
 bool shell_is_plain(const char *word, size_t len);
 

@@ -457,8 +457,6 @@ static void ban(struct reader *r, struct reason reason) {
 static const struct reason again = {"a shell reads again what comes out of this expansion", "use the variable as it is"};
 static const struct reason again_by_flags = {"a shell reads again what comes out of this expansion", "use the variable without flags"};
 static const struct reason no_name = {"an item is no name of a variable", "use the item itself, or x={} and ${#x}"};
-static const struct reason qualifiers = {"zsh takes what stands in these ( ) for qualifiers of the files, of which some are code",
-                                         "write another pattern, or have find look"};
 
 // [ ] with arithmetic.
 static void read_subscript(struct reader *r) {
@@ -663,23 +661,11 @@ bool reader_arithmetic(struct reader *r, const char *closing) {
 
 // ---- words ----
 
-// Could zsh take the group that begins here for qualifiers of a pattern? They have no | and no group of their own.
-static bool may_be_qualifiers(const struct reader *r) {
-	size_t i = r->at;
-	while (i < r->len && !(r->text[i] != '\0' && strchr("|()~", r->text[i]))) {
-		++i;
-	}
-	return reader_peek(r, 0) == '#' || i >= r->len || r->text[i] == ')';
-}
-
 // x=(…), @(…) of bash and ksh, *(…) of zsh: words, too, but no commands.
 static void read_group(struct reader *r, bool is_array) {
 	struct scope saved = enter_quotes(r);
 	r->scope.needs = is_array ? r->group_needs : r->scope.needs;
 	++r->at;
-	if (!is_array && r->quoted != PLACE_APART && may_be_qualifiers(r)) {
-		ban(r, qualifiers);
-	}
 	if (reader_peek(r, 0) == '#') {
 		reader_doubt(r, "shells do not agree whether (# begins a comment", "write a blank or a quote between them");
 		++r->at;

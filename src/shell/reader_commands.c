@@ -339,7 +339,6 @@ static void read_for(struct reader *r) {
 	r->scope.needs = NEED_NAME;
 	struct word name = read_word(r);
 	r->scope.needs = 0;
-	known_add(r, KNOWN_ASSIGNED, name.text, 0);
 	skip_lines(r);
 	size_t at = r->at;
 	struct word last = {.may_assign = false}, in = read_unless_open(r);
@@ -371,11 +370,6 @@ static void read_for(struct reader *r) {
 	flow_copy(r, last.text, name.text, false);
 }
 
-// A function of zsh that has no name, and gets the words behind its body.
-static void ban_nameless(struct reader *r) {
-	r->scope.ban = (struct reason){"zsh calls a function without a name at once, with the words that come behind it", "give it a name"};
-}
-
 // An open parenthesis where a word may begin.
 static void read_open(struct reader *r, struct command_words *command) {
 	bool is_start = command->n == 0;
@@ -392,9 +386,6 @@ static void read_open(struct reader *r, struct command_words *command) {
 	size_t next = 1;
 	while (is_blank(reader_peek(r, next))) {
 		++next;
-	}
-	if (is_start && next == 1 && reader_peek(r, next) == ')') {
-		ban_nameless(r);
 	}
 	if (!is_start && reader_peek(r, next) == ')') { // name()
 		if (command->n == 1) {
@@ -448,9 +439,6 @@ static bool read_start(struct reader *r, struct command_words *command, const st
 			struct word name = read_word(r);
 			known_add(r, KNOWN_FUNCTION, name.text, 0);
 			r->in_function = true;
-			if (is_word(&name, "{") || name.len == 0) {
-				ban_nameless(r);
-			}
 			r->at += reader_peek(r, 0) == '(' && reader_peek(r, 1) == ')' ? 2 : 0;
 			return true;
 		}

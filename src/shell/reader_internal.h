@@ -30,10 +30,10 @@ struct flow {
 // In place of the name of a variable that comes out of an expansion, or is an item: it may be any.
 #define FLOW_UNKNOWN "?"
 
-// What the text says of a name: it is a function, a variable with the attribute integer, a variable that the text sets. With
-// KNOWN_LEFT_SIDE there is no name: the operand at `at` of the whole text is on the left side of an -eq.
+// What the text says of a name: it is a function, a variable with the attribute integer. With KNOWN_LEFT_SIDE there is no name:
+// the operand at `at` of the whole text is on the left side of an -eq.
 struct known_name {
-	enum { KNOWN_FUNCTION, KNOWN_INTEGER, KNOWN_ASSIGNED, KNOWN_LEFT_SIDE } kind;
+	enum { KNOWN_FUNCTION, KNOWN_INTEGER, KNOWN_LEFT_SIDE } kind;
 	char name[NAME_LEN];
 	size_t at;
 };
@@ -218,7 +218,6 @@ struct command_words {
 	enum command_kind kind;
 	char first[NAME_LEN];     // its name
 	bool is_function;         // of the text
-	bool is_generated;        // its name comes out of an expansion
 	bool is_fed;              // stands behind a |
 	bool goes_on;             // behind | or && or ||: a newline ends nothing
 	bool has_input;           // its standard input is a file's

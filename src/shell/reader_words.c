@@ -243,7 +243,6 @@ void reader_assign(struct reader *r, struct word *word) {
 	bool is_integer = shell_variable_kind(word->name, is_array) == VARIABLE_INTEGER || known_has(r, KNOWN_INTEGER, word->name, 0);
 	r->scope.needs = (r->scope.needs & ~(unsigned)NEED_NAME) | r->value_needs | (is_integer ? NEED_INTEGER : 0);
 	r->group_needs = is_integer ? NEED_INTEGER : r->group_needs;
-	known_add(r, KNOWN_ASSIGNED, word->name, 0);
 	word->value = r->at;
 	if (is_array && len < sizeof(word->name) - 1) {
 		memcpy(word->name + len, "[", 2);
@@ -263,53 +262,6 @@ bool shell_evaluates_words(const char *name, size_t len) {
 	return find_kind(name, len) != ORDINARY && !word_is_in("echo", name, len);
 }
 
-// Is it the expansion of a variable that the command does not set, but the environment: "$CC", ${CC:-cc}? Its value and its
-// default are not known to be those of eval. `text` is changed.
-static bool is_foreign_variable(const struct reader *r, char *text) {
-	static const char name_bytes[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz0123456789";
-	size_t len = strlen(text);
-	if (len > 2 && *text == '"' && text[len - 1] == '"') {
-		text[len - 1] = '\0';
-		++text;
-		len -= 2;
-	}
-	bool is_braced = len > 3 && text[1] == '{' && text[len - 1] == '}';
-	if (*text != '$' || (text[1] >= '0' && text[1] <= '9')) {
-		return false;
-	}
-	text[is_braced ? len - 1 : len] = '\0';
-	text += 1 + is_braced;
-	char *rest = text + strspn(text, name_bytes);
-	char other[NAME_LEN] = "";
-	bool has_default = is_braced && rest > text && (*rest == '-' || (*rest == ':' && rest[1] == '-'));
-	if (has_default) {
-		copy_name(other, rest + 1 + (*rest == ':'));
-	}
-	bool is_plain = strspn(other, name_bytes) == strlen(other);
-	bool is_whole = rest > text && (has_default || *rest == '\0');
-	*rest = '\0';
-	return is_whole && is_plain && !shell_evaluates_words(other, strlen(other)) && !known_has(r, KNOWN_ASSIGNED, text, 0);
-}
-
-// Could the name be that of eval? It comes out of an expansion, and is no path.
-static bool is_generated(const struct reader *r, const struct word *word) {
-	bool has_braces = strchr(word->text, '{') && (strchr(word->text, ',') || strstr(word->text, ".."));
-	bool has_pattern = strpbrk(word->text, "*?[") && word->len > 2;
-	if (strchr(word->text, '/') || (!word->is_open && (word->is_quoted || !(has_braces || has_pattern)))) {
-		return false;
-	}
-	char text[NAME_LEN] = "";
-	size_t len = r->at - word->start;
-	if (r->text[word->start] == READ_NUMBER) { // an item that the command begins with
-		return false;
-	}
-	if (len >= sizeof(text) || memchr(r->text + word->start, '\0', len)) {
-		return true;
-	}
-	memcpy(text, r->text + word->start, len);
-	return !is_foreign_variable(r, text);
-}
-
 void command_named(struct reader *r, struct command_words *command, const struct word *word) {
 	bool is_option = command->is_prefixed && word->text[0] == '-';
 	enum command_kind kind = kind_of(word);
@@ -325,17 +277,11 @@ void command_named(struct reader *r, struct command_words *command, const struct
 	command->is_integer = kind == DECLARE_INTEGERS;
 	command->last_start = word->start;
 	command->last[0] = '\0';
-	bool is_used = r->nuses > command->nuses_before;
 	bool is_item = word->has_item && word->len == 0 && r->nuses == command->nuses_before + 1;
 	command->name_item = is_item ? r->last_used + 1 : 0;
 	command->nuses_named = r->nuses;
-	command->is_generated = !is_item && (is_generated(r, word) || (is_used && !strchr(word->text, '/')));
 	if (kind == READ || kind == MAPFILE) { // without a name
 		flow_copy(r, kind == READ ? "REPLY" : "MAPFILE", FLOW_INPUT, kind == MAPFILE);
-	}
-	if (is_used && command->is_generated && !word->has_item && !word->is_quoted) {
-		reader_refuse(r, r->last_used, "the shell splits what comes out of this expansion into a command and its words, whatever they are",
-		                   "quote it, so that it is the name of a program; or let the command begin with {}");
 	}
 	if (kind == UNSAFE) {
 		reader_doubt(r, "behind this command shells may read in another way", "do without it");
@@ -490,9 +436,8 @@ static void after_declare(struct reader *r, struct command_words *command, const
 }
 
 // A word that is the name of a variable, or not known before the command runs: then it may be any.
-static void set_target(struct reader *r, struct command_words *command, const struct word *word, const char *name) {
+static void set_target(struct command_words *command, const struct word *word, const char *name) {
 	copy_name(command->target, word->is_open ? FLOW_UNKNOWN : name);
-	known_add(r, KNOWN_ASSIGNED, command->target, 0);
 	size_t len = strlen(command->target);
 	if (len < NAME_LEN - 2 && (command->kind == SET || is_behind(command, "aA"))) {
 		memcpy(command->target + len, "[", 2);
@@ -509,16 +454,16 @@ static void after_read(struct reader *r, struct command_words *command, const st
 	for (size_t i = 0; i < r->nflows && is_part; ++i) {
 		r->flows[i].is_derived = r->flows[i].is_derived || strcmp(r->flows[i].name, command->target) == 0;
 	}
-	set_target(r, command, word, word->text);
+	set_target(command, word, word->text);
 	flow_copy(r, command->target, FLOW_INPUT, is_part);
 }
 
 static void after_printf(struct reader *r, struct command_words *command, const struct word *word) {
 	bool is_option = word->text[0] == '-' && !word->is_open;
 	if (is_behind_v(command)) {
-		set_target(r, command, word, word->text);
+		set_target(command, word, word->text);
 	} else if (!command->has_format && strncmp(word->text, "-v", 2) == 0 && (word->text[2] != '\0' || word->is_open)) {
-		set_target(r, command, word, word->text + 2);
+		set_target(command, word, word->text + 2);
 	} else if (command->has_format) {
 		++command->nargs;
 	} else if (command->kind == PRINT) { // print -f FORMAT
@@ -548,9 +493,10 @@ static void after_source(struct reader *r, struct command_words *command, const 
 }
 
 static void after_set(struct reader *r, struct command_words *command, const struct word *word) {
+	(void)r;
 	bool is_attached = (word->text[0] == '-' || word->text[0] == '+') && word->text[1] == 'A' && word->len > 2;
 	if (is_attached || (is_behind(command, "A") && command->target[0] == '\0')) {
-		set_target(r, command, word, word->text + (is_attached ? 2 : 0));
+		set_target(command, word, word->text + (is_attached ? 2 : 0));
 	}
 }
 
@@ -632,9 +578,6 @@ void command_before_word(struct reader *r, struct command_words *command, struct
 		r->scope.flow = FLOW_OUTPUT; // its output may be made of its words
 		r->flow_derives = true;
 	}
-	if (command->n > 0 && command->is_generated) {
-		r->scope.ban = (struct reason){"the name of this command comes out of an expansion, and could be that of eval", "write the name itself"};
-	}
 	if (command->n == 0 || command->kind == ORDINARY) {
 		r->value_needs = r->group_needs = 0;
 		return;
@@ -648,8 +591,6 @@ void command_before_word(struct reader *r, struct command_words *command, struct
 }
 
 void command_after_word(struct reader *r, struct command_words *command, const struct word *word) {
-	enum command_kind as_command = command->is_function ? kind_of(word) : ORDINARY; // for f() { "$@"; }
-	command->is_generated = command->is_generated || as_command == CODE || as_command == TRAP;
 	++command->n;
 	if (command->in_condition && strcmp(word->text, "]]") == 0 && !word->is_quoted) {
 		*command = (struct command_words){.n = 0}; // if [[ x ]] { … } of zsh

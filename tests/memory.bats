@@ -1,16 +1,19 @@
 # The memory of jobs, where the kernel limits it: a real cgroup, so nothing is made up. What needs none is in admission.bats.
 
 load helper
+load pools
 load cgroup
 
 setup() {
 	helper_setup
+	printf '%s\n' "$FAIRPAR_POOL_DIR" >"$BATS_TEST_TMPDIR/of_server"
 	group_make memory || skip "no cgroup with a memory limit can be made here"
 	group_memory 300M
 	in_group "$FAIRPAR"
 }
 
 teardown() {
+	end_servers
 	helper_teardown
 	local status=$?
 	group_remove || fail "$group is still there"
@@ -83,4 +86,20 @@ check_pairs() {
 	run_fairpar --memory=auto -j2 sh waits ::: 1 2
 	assert_eq "$(cut -d ' ' -f 2- order | tr '\n' ,)" "begins,has waited,ends,begins,has waited,ends,"
 	assert_eq "$(group_kills)" 0
+}
+
+# several_runs ARGUMENT …: four runs of a pool, each with eight jobs of 120 MB, of which four have room.
+several_runs() {
+	local run
+	group_memory 600M
+	for run in a b c d; do
+		"$FAIRPAR" --pool --pool-slots 16 "$@" "head -c 120000000 /dev/zero | tail -c 120000000 | tail -c 3 | tr -d '\\0'; echo $run{}" ::: {1..8} >>done &
+	done
+	wait
+	assert_eq "$(sort done)" "$(printf '%s\n' {a..d}{1..8})"
+	assert_eq "$(group_kills)" 0
+}
+
+@test "the jobs of several runs of a pool have room beside each other, and the kernel kills none" {
+	several_runs -j auto
 }

@@ -10,12 +10,16 @@ setup() {
 
 # A server would end by itself after some seconds.
 teardown() {
+	end_servers
+	helper_teardown
+}
+
+end_servers() {
 	local server
 	for server in $(servers); do
 		kill "$server" 2>/dev/null || :
 		await_end "$server"
 	done
-	helper_teardown
 }
 
 # The servers of the test's pools: their directory is one of their arguments.

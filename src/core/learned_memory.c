@@ -9,6 +9,7 @@
 #include "base/io.h"
 #include "base/map.h"
 #include "log/event_log.h"
+#include "slots/slots.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -22,7 +23,8 @@ struct learned_memory {
 
 bool learned_memory_is_on(const struct run *run) {
 	enum memory_use use = run->options->memory_use;
-	return (use == MEMORY_AUTO || (use == MEMORY_UNSAID && run->auto_slots)) && !run->options->sem.is_on;
+	bool is_auto = run->auto_slots || (run->options->jobs && slots_is_auto(run->options->jobs)); // also in a pool of a fixed size
+	return (use == MEMORY_AUTO || (use == MEMORY_UNSAID && is_auto)) && !run->options->sem.is_on;
 }
 
 static uint64_t *peak_of(struct learned_memory *learned, const char *batch) {

@@ -72,6 +72,10 @@ void children_start_guardian(struct children *children);
 // its descriptor, which stays the table's, or -1 if it is not shared or there is to be no guardian.
 int children_table(const struct children *children, const void **ret_start, size_t *ret_size);
 
+// What the jobs of other fairpars that name the same file are to need counts before a job starts (process/memory.h). Before the first child.
+// Returns 0, or -1 with errno.
+int children_share_memory(struct children *children, const char *path) FP_NODISCARD;
+
 // Starts no guardian in this run: under a tight limit of processes it would take the room of a job. Called before the
 // first child.
 void children_forgo_guardian(struct children *children);

@@ -144,6 +144,10 @@ void children_unlink_if_killed(struct children *children, const char *path) {
 	snprintf(table->unlink_paths[table->unlink_paths[0][0] != '\0'], sizeof(table->unlink_paths[0]), "%s", path);
 }
 
+int children_share_memory(struct children *children, const char *path) {
+	return memory_share(&children->memory, path);
+}
+
 void children_keep_open(struct children *children, enum guardian_fd which, int fd) {
 	pid_t pid = atomic_load_acquire(&children->guardian.pid);
 	guardian_keep(which, fd);

@@ -45,8 +45,14 @@ void memory_init(struct memory *memory) {
 void memory_fini(struct memory *memory) {
 	verify(list_is_empty(&memory->waiting) && list_is_empty(&memory->admitted));
 	cgroup_root_close(&memory->root);
+	memory_ledger_close(memory->ledger);
 	cond_fini(&memory->found);
 	mutex_fini(&memory->lock);
+}
+
+int memory_share(struct memory *memory, const char *path) {
+	memory->ledger = memory_ledger_open(path);
+	return memory->ledger ? 0 : -1;
 }
 
 // ---- what there is ----
@@ -184,6 +190,39 @@ static void reserve(struct memory *memory, const struct memory_claim *claim, boo
 	}
 }
 
+// ---- what other fairpars are told ----
+
+static bool is_unknown(const struct memory_claim *claim) {
+	return claim->learned && claim->learned->samples == 0;
+}
+
+static void add_to_entry(struct memory_entry *entry, const struct memory_claim *claim) {
+	uint64_t need = bytes_of(claim);
+	entry->unknown += is_unknown(claim);
+	entry->need = need > entry->need ? need : entry->need;
+}
+
+// To be called when what is reserved has changed, with the lock.
+static void publish(struct memory *memory) {
+	if (!memory->ledger) {
+		return;
+	}
+	struct memory_entry entry = {.reserved = memory->reserved, .wants = memory->wants};
+	list_for_each_entry(&memory->admitted, const struct memory_claim, claim, link) {
+		add_to_entry(&entry, claim);
+	}
+	if (memory->tried) {
+		entry.reserved += more_for(memory->tried);
+		add_to_entry(&entry, memory->tried);
+	}
+	memory_ledger_publish(memory->ledger, &entry);
+}
+
+// Without the lock; `need` is that of the job that is to start, or 0.
+static struct memory_others look_at_others(const struct memory *memory, uint64_t need, bool samples) {
+	return memory->ledger ? memory_ledger_look(memory->ledger, need, samples) : (struct memory_others){0};
+}
+
 // Counts a job that runs, or no longer does; with the lock.
 static void count_running(struct memory *memory, bool runs) {
 	memory->nadmitted += runs ? 1 : (size_t)-1;
@@ -244,6 +283,7 @@ static bool note_used(struct memory *memory, struct memory_claim *claim, uint64_
 		memory->reserved -= reserved_for(claim->learned);
 		memory_learned_note(claim->learned, before, used);
 		memory->reserved += reserved_for(claim->learned);
+		publish(memory);
 	}
 	return grown;
 }
@@ -316,13 +356,13 @@ static void report_excess(struct memory *memory, const struct memory_claim *clai
 	}
 }
 
-// Whether a job of which is learned what it needs may start now, with the lock, which is given back meanwhile; *ret_again: when
-// to try again.
-static bool consider_learned(struct memory *memory, const struct memory_claim *claim, uint64_t *ret_again) {
-	uint64_t now = now_ns(), need = bytes_of(claim);
+// The rule for a job of which is learned what it needs, with the lock, which is given back meanwhile; *ret_again: when to try again.
+static bool has_room(struct memory *memory, const struct memory_claim *claim, uint64_t *ret_again) {
+	struct memory_others others = look_at_others(memory, bytes_of(claim), /* samples */ false);
+	uint64_t now = now_ns(), need = bytes_of(claim), more = need > 0 ? more_for(claim) : others.need;
 	bool grown;
-	*ret_again = now + NS_PER_S;
-	if (need == 0) {
+	*ret_again = now + (others.has_jobs ? (uint64_t)FRESH_MS * NS_PER_MS : NS_PER_S);
+	if (more == 0) {
 		return true; // nothing is known: it is to be found out
 	}
 	if (now >= memory->fresh_until) {
@@ -331,10 +371,10 @@ static bool consider_learned(struct memory *memory, const struct memory_claim *c
 	if (atomic_load_relaxed(&claim->learned->peak) > memory->total) {
 		report_excess(memory, claim, need);
 	}
-	if (may_be_alone(memory, claim)) {
+	if (!others.has_jobs && may_be_alone(memory, claim)) {
 		return true;
 	}
-	if (memory->reserved <= memory->available && more_for(claim) <= memory->available - memory->reserved) {
+	if (memory->reserved + others.bytes <= memory->available && more <= memory->available - memory->reserved - others.bytes) {
 		if (now >= memory->sample_due) {
 			memory->sample_due = now + SAMPLE_MS * (uint64_t)NS_PER_MS;
 			sample_jobs(memory, NULL, SAMPLE_MOST, &grown);
@@ -346,11 +386,26 @@ static bool consider_learned(struct memory *memory, const struct memory_claim *c
 		return false;
 	}
 	uint64_t used = sample_jobs(memory, NULL, SIZE_MAX, &grown);
+	mutex_unlock(&memory->lock);
+	others = look_at_others(memory, need, /* samples */ true);
+	mutex_lock(&memory->lock);
 	uint64_t sampled = now_ns(), pause = (sampled - now) * SAMPLE_PART, least = WANT_SAMPLE_MS * (uint64_t)NS_PER_MS;
 	memory->want_due = sampled + (pause > least ? pause : least);
 	read_available(memory, sampled); // after it: what was used meanwhile counts twice and not never
-	uint64_t unused = memory->reserved > used ? memory->reserved - used : 0;
-	return may_be_alone(memory, claim) || (unused <= memory->available && more_for(claim) <= memory->available - unused);
+	uint64_t unused = (memory->reserved > used ? memory->reserved - used : 0) + others.bytes;
+	more = need > 0 ? more_for(claim) : others.need;
+	return (!others.has_jobs && may_be_alone(memory, claim)) || (unused <= memory->available && more <= memory->available - unused);
+}
+
+// Whether it may start now. First the others are told of it, and then looked at.
+static bool consider_learned(struct memory *memory, const struct memory_claim *claim, uint64_t *ret_again) {
+	memory->tried = claim;
+	publish(memory);
+	bool may = has_room(memory, claim, ret_again);
+	memory->tried = may ? claim : NULL; // until it is admitted
+	memory->wants = may || !memory->ledger ? 0 : more_for(claim);
+	publish(memory);
+	return may;
 }
 
 // ---- the wait ----
@@ -459,6 +514,7 @@ static bool admit(struct memory *memory, struct memory_claim *claim, const atomi
 		bool held_back = is_held_back(memory, claim), first = !held_back && first_of(memory, NULL) == claim;
 		if (first && consider(memory, claim, &ended, &available, &again)) {
 			claim->is_admitted = !is_held_back(memory, claim); // else one of its batch has come back from waiting for others
+			memory->tried = claim->is_admitted ? memory->tried : NULL;
 		} else if (claim->waits) {
 			report_wait(memory, claim); // and try again
 		} else if (held_back) {
@@ -470,11 +526,14 @@ static bool admit(struct memory *memory, struct memory_claim *claim, const atomi
 		}
 	}
 	list_remove(&claim->link);
+	memory->tried = memory->tried == claim ? NULL : memory->tried;
 	if (claim->is_admitted) {
 		list_push_back(&memory->admitted, &claim->link);
 		reserve(memory, claim, true);
 		count_running(memory, true);
 	}
+	memory->wants = list_is_empty(&memory->waiting) ? 0 : memory->wants;
+	publish(memory);
 	if (claim->learned && claim->is_admitted) {
 		memory_learned_begin(claim->learned, now_ns());
 	}
@@ -682,6 +741,7 @@ bool memory_claim_learn(struct memory *memory, struct memory_claim *claim, uint6
 	memory->reserved -= reserved_for(learned);
 	memory_learned_end(learned, ran_out ? need_of_killed(memory, peak) : peak);
 	memory->reserved += reserved_for(learned);
+	publish(memory);
 	mutex_unlock(&memory->lock);
 	return ran_out;
 }
@@ -703,6 +763,7 @@ bool memory_claim_close(struct memory *memory, struct memory_claim *claim) {
 		}
 		reserve(memory, claim, false);
 		count_running(memory, false);
+		publish(memory);
 		++memory->nended;
 		wake_first(memory);
 	}

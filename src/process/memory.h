@@ -17,6 +17,7 @@
 #include "base/list.h"
 #include "base/sync.h"
 #include "process/cgroup.h"
+#include "process/memory_ledger.h"
 #include "process/memory_learned.h"
 
 #include <stdbool.h>
@@ -42,6 +43,9 @@ struct memory {
 	size_t nadmitted, nsuspended; // of these: jobs that do not wait for others; jobs that do
 	uint64_t alone_due;     // with nadmitted 0: from this time on (now_ns() time) also a job may start that nobody awaits
 	uint64_t nended;        // changes of the above so far, after which the first of `waiting` decides again
+	struct memory_ledger *ledger; // of the fairpars that share slots, or NULL
+	const struct memory_claim *tried; // is to start if there is room; counts in the ledger already
+	uint64_t wants;         // bytes that the first of `waiting` did not find; 0 without a ledger
 	uint64_t reserved;      // bytes for those admitted, without what suspended jobs have declared
 	uint64_t available, total; // bytes as read last, less what is left to other programs
 	uint64_t fresh_until;   // now_ns() time: both are read again after it
@@ -78,6 +82,10 @@ struct memory_claim {
 void memory_init(struct memory *memory);
 // Gives back the cgroup. When no claim is open any more, and the guardian has gone.
 void memory_fini(struct memory *memory);
+
+// From now on what the jobs of other fairpars are to need counts, too: of all that name the same file (memory_ledger.h). Before the first
+// claim. Returns 0, or -1 with errno.
+int memory_share(struct memory *memory, const char *path) FP_NODISCARD;
 
 // Opens the claim for `bytes`, or if that is 0 for what `learned` says. Of the claim the caller has set `waits`, `waits_arg`,
 // `origin`, `awaited` and `learned`. Waits, and returns true once the job may start; or false if `refusal` was set before that:

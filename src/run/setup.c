@@ -490,6 +490,9 @@ static void open_executor(struct run *run, bool has_guardian) {
 	if (run->hosts) {
 		run->executor = hosts_executor(run->hosts, &run->executor);
 	}
+	if (run->leases && learned_memory_is_on(run)) {
+		leases_share_memory(run->leases, run->children);
+	}
 	if (run->leases) {
 		run->executor = leases_executor(run->leases, &run->executor);
 	}

@@ -6,6 +6,7 @@
 #include "base/diag.h"
 #include "base/list.h"
 #include "base/sync.h"
+#include "base/text.h"
 #include "cli/options.h"
 #include "engine/pool.h"
 #include "process/context.h"
@@ -13,6 +14,7 @@
 #include "sharing/pool_client.h"
 #include "slots/client.h"
 
+#include <errno.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -470,6 +472,13 @@ int leases_open(const struct options *options, struct context *context, unsigned
 	*ret_most = is_found(leases->client) ? leases->most : 0;
 	*ret_leases = leases;
 	return 0;
+}
+
+void leases_share_memory(const struct leases *leases, struct children *children) {
+	FP_CLEANUP(free_later) char *path = leases->in_pool ? client_memory_path(leases->client) : NULL;
+	if (path && children_share_memory(children, path) != 0) {
+		diag_warn("pool %s: '%s': %s; what jobs of others need does not count", leases->source, text_shows(path), strerror(errno));
+	}
 }
 
 void leases_attach(struct leases *leases, struct pool *pool, unsigned slots, void (*wake)(void *arg), void *arg) {

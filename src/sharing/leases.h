@@ -48,6 +48,9 @@ int leases_open(const struct options *options, struct context *context, unsigned
 // (it is a client of make's jobserver). NULL-safe.
 bool leases_are_uncounted(const struct leases *leases, unsigned slots);
 
+// The jobs of this run and those of others in the pool are to have room beside each other. Before the first child of `children`.
+void leases_share_memory(const struct leases *leases, struct children *children);
+
 // Returns an executor that waits for a lease and then runs the attempt by `inner` (copied).
 struct executor leases_executor(struct leases *leases, const struct executor *inner);
 

@@ -315,6 +315,10 @@ int client_fd(const struct client *client) {
 	return client->fd;
 }
 
+char *client_memory_path(const struct client *client) {
+	return place_path(&client->place, "memory");
+}
+
 unsigned client_slots(const struct client *client) {
 	return client->slots;
 }

@@ -69,6 +69,9 @@ void client_close(struct client *client); // NULL-safe. All its leases come back
 
 int client_fd(const struct client *client); // for poll(2), POLLIN; may be another after client_next(). -1 after CLIENT_LOST
 
+// Of a pool: the file in which its clients tell each other what their jobs need (process/memory_ledger.h), for the caller to free.
+char *client_memory_path(const struct client *client);
+
 // Of the pool: how many slots there are, within what bounds (equal ones: the number is fixed), and why they are so many, or NULL:
 // as at the beginning.
 unsigned client_slots(const struct client *client);

@@ -86,7 +86,7 @@ void place_fini(struct pool_place *place) {
 
 // ---- the files in it ----
 
-static char *lock_path(const struct pool_place *place, const char *suffix) {
+char *place_path(const struct pool_place *place, const char *suffix) {
 	struct buf path = BUF_INIT;
 	buf_printf(&path, "%s/%s.%s", place->dir, place->name, suffix);
 	return buf_take(&path);
@@ -103,7 +103,7 @@ static bool is_at(int fd, const char *path) {
 }
 
 int place_lock(const struct pool_place *place, const char *suffix, bool waits) {
-	FP_CLEANUP(free_later) char *path = lock_path(place, suffix);
+	FP_CLEANUP(free_later) char *path = place_path(place, suffix);
 	int fd, locked;
 	bool gone;
 	do {
@@ -120,14 +120,14 @@ int place_lock(const struct pool_place *place, const char *suffix, bool waits) {
 }
 
 void place_remove_lock(const struct pool_place *place, const char *suffix, int fd) {
-	FP_CLEANUP(free_later) char *path = lock_path(place, suffix);
+	FP_CLEANUP(free_later) char *path = place_path(place, suffix);
 	if (is_at(fd, path)) {
 		(void)!unlink(path);
 	}
 }
 
 bool place_has_server(const struct pool_place *place) {
-	FP_CLEANUP(free_later) char *path = lock_path(place, "lock");
+	FP_CLEANUP(free_later) char *path = place_path(place, "lock");
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
 	bool has = fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
 	fd_close(&fd);

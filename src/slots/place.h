@@ -30,6 +30,9 @@ void place_fini(struct pool_place *place);
 // Returns the descriptor, or -1 with errno: EWOULDBLOCK if another has it.
 int place_lock(const struct pool_place *place, const char *suffix, bool waits) FP_NODISCARD;
 
+// The path of NAME.SUFFIX, for the caller to free.
+char *place_path(const struct pool_place *place, const char *suffix);
+
 // Removes the file that `fd`, from place_lock(), has locked, if it is still there. The lock is given up by closing `fd`, as ever:
 // who has opened the file before takes no lock on it then, but on the next file of that name.
 void place_remove_lock(const struct pool_place *place, const char *suffix, int fd);

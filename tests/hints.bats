@@ -63,9 +63,11 @@ warnings() {
 	[[ $(readlink -f /bin/sh) != */bash ]] || skip 'sh is bash'
 	for state in unset empty; do
 		[[ $state == empty ]] && export SHELL= || unset SHELL
-		run_fairpar any '[[ {} = a ]]' ::: a
+		run_fairpar any 'echo ${HOME^^} {}' ::: a
 		assert_eq "$(hints)" 'fairpar: hint: /bin/sh ran the commands, for $SHELL is not set: --shell bash has bash run them'
-		run_fairpar any --shell sh '[[ {} = a ]]' ::: a
+		run_fairpar any '[[ {} = a ]]; nosuchprogram' ::: a # by bash
+		assert_eq "$(hints)" ''
+		run_fairpar any --shell sh 'echo ${HOME^^} {}' ::: a
 		assert_eq "$(hints)" ''
 		run_fairpar any 'exit 3; {}' ::: a
 		assert_eq "$(hints)" ''

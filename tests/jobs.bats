@@ -64,6 +64,100 @@ load helper
 	assert_lines X
 }
 
+# Commands that bash alone reads as they are meant, and what they print; and those that sh reads so, too.
+bashisms=(
+	'sh -c "exit 7" &> log || echo $? {}' '7 a' 'ls {} &>>log || echo more' more 'cat <(echo {})' a 'echo {} > >(cat)' a 'ls /none/{} |& grep -c none' 1
+	'[[ {} == [a-c] ]] && echo yes' yes '! [[ {} < a ]] && echo no' no 'cat <<<{}' a 'x=({} b); echo ${x[1]}' b 'x[1]={}; echo "${x[1]}"' a 'x+=({}); echo ${#x[@]}' 1
+	"echo \$'\\x41' {}" 'A a' 'echo {1..3} {}' '1 2 3 a' 'echo {}{x..z}' 'ax ay az' 'echo "$(cat <<<{})"' a 'for i in {1..2}; do echo -n $i; done #{}' 12 'echo `cat <<<{}`' a
+	'if [[ -n {} ]]; then echo then; fi' then 'f() { [[ $1 ]] && echo f; }; f {}' f "eval 'cat <<<x' #{}" x
+)
+plain=(
+	"echo a | grep -c '[[:alpha:]]' #{}" 1 'echo a | grep -c [[:alpha:]] #{}' 1 'echo "&>" {}' '&> a' "echo '<(x)' '{1..3}' {}" '<(x) {1..3} a' 'true & wait; echo {}' a
+	'echo \{1..3} {}' '{1..3} a' 'echo {1,3} {}' '{1,3} a' 'echo a # [[ &> {}' a $'cat <<E\n[[ &> {1..3} {}\nE' '[[ &> {1..3} a' 'echo x[1] {}' 'x[1] a' 'echo "${x:-{}}"' a
+	'echo 1>&2 2>&1 {}' '' 'case {} in ([a-c]) echo in;; esac' in "echo \"\$'x'\" {}" "\$'x' a" 'echo [[ {} ]]' '[[ a ]]' 'echo {..} {}' '{..} a' 'echo a=(b) 2>/dev/null {}' none
+)
+
+@test "commands that only bash reads as they are meant are run by bash where nobody has named a shell" {
+	need bash
+	local i shell
+	for shell in '' /bin/sh "$(command -v dash || echo /bin/sh)"; do
+		[[ $shell ]] && export SHELL=$shell || unset SHELL
+		for ((i = 0; i < ${#bashisms[@]}; i += 2)); do
+			run_fairpar "${bashisms[i]}" ::: a </dev/null
+			assert_eq "$output" "${bashisms[i + 1]}" || fail "${bashisms[i]}"
+			[[ $shell ]] && continue
+			run_fairpar <<<"${bashisms[i]//\{\}/a}" # a line is a command
+			assert_eq "$output" "${bashisms[i + 1]}" || fail "line: ${bashisms[i]}"
+			run_fairpar --then "${bashisms[i]}" true ::: a </dev/null
+			assert_eq "$output" "${bashisms[i + 1]}" || fail "--then ${bashisms[i]}"
+		done
+	done
+	run_fairpar {} ::: 'echo {1..3}' 'cat <<<x'
+	assert_set '1 2 3' x
+	run_fairpar --semaphore --fg 'cat <<<x'
+	assert_lines x
+	run_fairpar -q echo '{1..3}' '&>' {} ::: a
+	assert_lines '{1..3} &> a'
+}
+
+@test "commands that sh reads as they are meant are run by it, and so are all where somebody has named it" {
+	need dash
+	need bash
+	ln -s "$(command -v dash)" sh
+	ln -s "$(command -v dash)" dash
+	local i
+	unset SHELL
+	export ENV= BASH_ENV=$PWD/told
+	echo 'echo bash >>ran' >told # bash alone reads that file
+	for ((i = 0; i < ${#plain[@]}; i += 2)); do
+		run_fairpar any "${plain[i]}" ::: a </dev/null
+		[[ ${plain[i + 1]} == none || $output == "${plain[i + 1]}" ]] || fail "${plain[i]}: $output"
+		[[ ${plain[i]} == *$'\n'* ]] || run_fairpar any <<<"${plain[i]//\{\}/a}"
+		[ ! -e ran ] || [[ $(readlink -f /bin/sh) == */bash ]] || fail "bash ran ${plain[i]}"
+	done
+	for i in ./sh ./dash; do
+		run_fairpar --shell "$i" 'echo {1..3} {}' ::: a
+		assert_lines '{1..3} a'
+		PARALLEL_SHELL=$i run_fairpar 'echo {1..3} {}' ::: a
+		assert_lines '{1..3} a'
+	done
+	printf 'version: 1\nbatches: {a: {args: [a], shell: ./dash, run: "echo {1..3} {}"}}\n' >m.yaml
+	run_fairpar -f m.yaml
+	assert_lines '{1..3} a'
+}
+
+@test "a command that needs bash is refused before anything runs where there is no bash, and in a manifest" {
+	mkdir bin
+	ln -s "$(command -v touch)" bin
+	unset SHELL
+	local key
+	printf '#!/bin/sh\nPATH=%s exec %s "$@"\n' "$PWD/bin" "$FAIRPAR" >without_bash
+	chmod +x without_bash
+	FAIRPAR=./without_bash run_fairpar 255 --then 'touch ran' 'cat <<<{}' ::: a </dev/null
+	assert_eq "$stderr" "fairpar: error: /bin/sh does not know '<<<', and there is no bash: --shell names another that does"
+	FAIRPAR=./without_bash run_fairpar 1 -k <<<$'cat <<<a\necho b;'
+	assert_lines b
+	assert_contains "$stderr" "job #1: /bin/sh does not know '<<<', and there is no bash: --shell names another that does"
+	for key in 'run: "make {} &> log"' 'args_from: {command: "ls &> log"}, run: "echo {}"' 'run: "echo {}", then: ["echo {}", "make {} &> log"]' \
+		'run: "echo {}", on_failure: "make &> log"' 'run: "echo {}", finally: "make &> log"'; do
+		[[ $key == *args_from* ]] || key="args: [a], $key"
+		printf 'version: 1\nbatches:\n  b: {run: touch ran}\n  a: {%s}\n' "$key" >m.yaml
+		run_fairpar 255 -f m.yaml
+		assert_contains "$stderr" "m.yaml:4:"
+		assert_contains "$stderr" "error: the shell that runs this is /bin/sh, which may not know '&>'"
+		assert_contains "$stderr" 'have bash run it: shell: bash'
+	done
+	printf 'version: 1\nbatches:\n  a:\n    commands: ["true", "echo {1..2}", {run: "[[ x ]]"}, {run: "[[ x ]]", shell: bash}]\n' >m.yaml
+	run_fairpar 255 --check -f m.yaml
+	assert_eq "$(grep -c 'error: the shell' <<<"$stderr")" 2
+	printf 'version: 1\ndefaults: {shell: bash}\nbatches: {a: {args: [a], run: "cat <<<{}"}}\n' >m.yaml
+	run_fairpar -f m.yaml
+	assert_lines a
+	printf 'version: 1\nbatches: {a: {args: [a], run: "echo {} &>log"}}\n' >m.yaml
+	SHELL=bash run_fairpar 255 -f m.yaml
+	[ ! -e ran ]
+}
+
 @test "--shell and the variables choose the shell" {
 	run_fairpar --shell /bin/bash 'echo ${BASH_VERSION:+bash} #' ::: x
 	assert_lines bash

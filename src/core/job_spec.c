@@ -189,6 +189,28 @@ static void parse_files(struct job_spec *spec, const struct options *options, co
 	parse_paths(&spec->returned, &spec->nreturned, options->returned, options->nreturned, names, ret_failed);
 }
 
+// Has bash run the commands if one of them wants it, and nobody has named a plain shell. Returns 0, or -1 after a message.
+static int choose_bash(struct job_spec *spec, const struct options *options) {
+	const char *by, *syntax = NULL, *bash;
+	if (shell_named(options->shell, &by) || !shell_is_plain_sh(spec->shell)) {
+		return 0;
+	}
+	for (size_t i = 0; i < spec->nthen + 2 && !syntax; ++i) {
+		const struct template *template = i < spec->nthen ? spec->then[i] : i == spec->nthen ? spec->command : spec->on_failure;
+		syntax = template ? template_bash_syntax(template) : NULL;
+	}
+	spec->by.is_unnamed = !syntax;
+	if (!syntax) {
+		return 0;
+	}
+	if (!(bash = program_find("bash"))) {
+		return diag_error("%s does not know '%s', and there is no bash: --shell names another that does", spec->shell, syntax);
+	}
+	free(spec->shell);
+	spec->by.shell = spec->shell = xstrdup(bash);
+	return 0;
+}
+
 int job_spec_from_options(struct job_spec *ret_spec, const struct options *options, struct context *context, char *shell,
                         const struct names *names) {
 	unsigned repeats = options->packing.repeats ? TEMPLATE_CONTEXT : 0;
@@ -226,7 +248,7 @@ int job_spec_from_options(struct job_spec *ret_spec, const struct options *optio
 	}
 	parse_tag(ret_spec, options, "{}", &parse);
 	make_env(ret_spec, context->env, NULL, 0, &parse);
-	return parse.failed ? -1 : 0;
+	return parse.failed ? -1 : choose_bash(ret_spec, options);
 }
 
 // ---- an added job ----

@@ -91,8 +91,8 @@ void load_check_finally(struct loader *loader, const struct manifest_batch *batc
 // The place of a part of the text, where the text stands in the file as it is; else of the whole.
 struct source_span text_place(const struct loader *loader, const struct node *node, const char *part, size_t len);
 
-// Checks a command, or a list of them, that `shell` (NULL: the usual one) is going to run: with "none" that it can be
-// split into words. Warns once if it holds what only a shell understands. `node` may be NULL.
+// Checks a command, or a list of them, that `shell` (NULL: the usual one) is going to run: with the usual one, that bash is not
+// needed; with "none", that it can be split into words, and warns of what only a shell understands. `node` may be NULL.
 void load_check_words(struct loader *loader, const char *shell, const struct node *node);
 
 // ---- graph.c ----

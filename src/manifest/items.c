@@ -79,7 +79,7 @@ static void load_args_from(struct loader *loader, const struct node *node, struc
 			if (sources[i].source == MANIFEST_GLOB) {
 				check_glob(loader, value);
 			}
-			load_check_words(loader, sources[i].id == KEY_COMMAND ? batch->job->shell : NULL, value);
+			load_check_words(loader, sources[i].id == KEY_COMMAND ? batch->job->shell : "", value);
 		}
 	}
 	if (n == 0 && nerrors == loader->diagnostics->nerrors) {

@@ -393,15 +393,23 @@ static void check_command(struct loader *loader, const struct node *node) {
 	}
 }
 
+// ---- with the usual one ----
+
+static void check_bash(struct loader *loader, const struct node *node) {
+	size_t at;
+	const char *syntax = node->kind == NODE_TEXT && load_count_text(loader, node) ? shell_bash_syntax(node->text, node->n, &at) : NULL;
+	if (syntax) {
+		struct diagnostic *diagnostic = diagnostic_error(loader->diagnostics, text_place(loader, node, node->text + at, 1),
+		                                                 "the shell that runs this is /bin/sh, which may not know '%s'", syntax);
+		diagnostic_hint(diagnostic, "have bash run it: shell: bash");
+	}
+}
+
 void load_check_words(struct loader *loader, const char *shell, const struct node *node) {
-	if (!node || !shell || strcmp(shell, "none") != 0 || diagnostics_are_full(loader->diagnostics)) {
+	if (!node || (shell && strcmp(shell, "none") != 0) || diagnostics_are_full(loader->diagnostics)) {
 		return;
 	}
-	if (node->kind != NODE_LIST) {
-		check_command(loader, node);
-		return;
-	}
-	for (uint32_t i = 0; i < node->n; ++i) {
-		check_command(loader, node->items[i]);
+	for (uint32_t i = 0; i < (node->kind == NODE_LIST ? node->n : 1); ++i) {
+		(shell ? check_command : check_bash)(loader, node->kind == NODE_LIST ? node->items[i] : node);
 	}
 }

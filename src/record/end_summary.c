@@ -147,14 +147,14 @@ static bool is_shell_unsaid(const struct options *options) {
 // All jobs have ended.
 static void print_hint(const struct run *run) {
 	enum trouble trouble = (enum trouble)atomic_load(&run->end_summary->trouble);
-	bool can_serve;
-	const char *login = getenv("SHELL");
-	const char *shell = shell_passed_over(run->options->shell, &can_serve), *unknown = buf_str(&run->end_summary->unknown);
 	const struct options *options = run->options;
 	bool has_words = options->ncommand > 1 && !options->quote;
 	if (trouble == TROUBLE_NONE || (has_words && words_lost_quotes(options->command, options->ncommand))) {
 		return; // or it is said already
 	}
+	bool can_serve, by_sh = shell_is_plain_sh(run->spec.shell);
+	const char *login = getenv("SHELL");
+	const char *shell = by_sh ? shell_passed_over(options->shell, &can_serve) : NULL, *unknown = buf_str(&run->end_summary->unknown);
 	if (trouble == TROUBLE_SYNTAX && has_words) {
 		diag_note(LOST_QUOTES_HINT);
 	} else if (shell && can_serve) {
@@ -166,7 +166,7 @@ static void print_hint(const struct run *run) {
 		bool known = unknown[0] != '\0';
 		diag_note("hint: %s%s%s was not found: jobs know a function of bash once it is exported, by export -f %s", known ? "'" : "a command",
 		          text_shows(unknown), known ? "'" : "", known ? text_shows(unknown) : "NAME");
-	} else if (is_shell_unsaid(run->options) && program_find("bash")) {
+	} else if (by_sh && is_shell_unsaid(options) && program_find("bash")) {
 		diag_note("hint: /bin/sh ran the commands, for $SHELL is not set: --shell bash has bash run them");
 	}
 }

@@ -247,6 +247,7 @@ static void read_quotes(struct reader *r, struct word *word) {
 // $'…', which dash takes for a $ before '…'
 static void read_ansi(struct reader *r, struct word *word) {
 	struct scope saved = enter_quotes(r);
+	reader_note_bash(r, r->at, "$'…'");
 	r->at += 2;
 	while (!reader_at_end(r) && r->text[r->at] != '\'') {
 		bool is_escaped = r->text[r->at] == '\\';
@@ -505,6 +506,7 @@ static size_t read_parameter_name(struct reader *r) {
 	}
 	r->scope.ban = old;
 	if (reader_peek(r, 0) == '[') {
+		reader_note_bash(r, r->at, "${NAME[…]}");
 		read_subscript(r);
 	}
 	return len;
@@ -661,6 +663,24 @@ bool reader_arithmetic(struct reader *r, const char *closing) {
 
 // ---- words ----
 
+// {a..b}, which nothing but numbers, letters and items are in.
+static bool is_sequence(const struct reader *r) {
+	size_t i = r->at + 1, n = 0, dots = 0;
+	for (; i < r->len && r->text[i] != '}'; ++i) {
+		char c = r->text[i];
+		if (c == '.' && n > 0 && i + 1 < r->len && r->text[i + 1] == '.') {
+			n = 0;
+			++dots;
+			++i;
+		} else if (text_is_name(c) || c == '-' || c == READ_ITEM || c == READ_NUMBER) {
+			++n;
+		} else {
+			return false;
+		}
+	}
+	return i < r->len && dots > 0 && n > 0;
+}
+
 // x=(…), @(…) of bash and ksh, *(…) of zsh: words, too, but no commands.
 static void read_group(struct reader *r, bool is_array) {
 	struct scope saved = enter_quotes(r);
@@ -701,6 +721,9 @@ static bool read_parenthesis(struct reader *r, struct word *word) {
 		return false;
 	}
 	word->is_open = true;
+	if (word->name[0] != '\0') {
+		reader_note_bash(r, r->at, "NAME=(…)");
+	}
 	read_group(r, before == '=');
 	return true;
 }
@@ -722,6 +745,9 @@ static bool read_part(struct reader *r, struct word *word) {
 	char c = r->text[r->at];
 	if (reader_peek(r, 1) == '(' && (c == '<' || c == '>' || (c == '=' && r->at == word->start))) { // <( ), and =( ) of zsh
 		word->is_open = true;
+		if (c != '=') {
+			reader_note_bash(r, r->at, c == '<' ? "<(…)" : ">(…)");
+		}
 		read_substitution(r);
 		return true;
 	}
@@ -733,7 +759,15 @@ static bool read_part(struct reader *r, struct word *word) {
 	case '[':
 		if (is_subscript(r, word)) {
 			read_subscript(r);
+			if (reader_peek(r, 0) == '=' || (reader_peek(r, 0) == '+' && reader_peek(r, 1) == '=')) {
+				reader_note_bash(r, r->at, "NAME[…]=");
+			}
 			return true;
+		}
+		break;
+	case '{':
+		if (is_sequence(r)) {
+			reader_note_bash(r, r->at, "{a..b}");
 		}
 		break;
 	}

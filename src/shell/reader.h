@@ -58,6 +58,8 @@ struct reading {
 	unsigned *regions;       // len + 1 elements that the reader sets: the number of the quotes, substitution or here-document
 	                         // that each byte stands in, odd for a here-document, else even; or NULL
 	// set by the reader
+	const char *bash_syntax; // the first that dash and other plain shells do not know, or take for something else: "&>"; or NULL
+	size_t bash_at;          // the offset where it begins
 	bool is_intricate;       // has places in which an item that needs quotes had better be a variable (shell/quoting.h)
 	const char *refusal;     // why an item cannot stand where it does (static text); or NULL
 	const char *advice;      // what to do instead (static text)
@@ -67,6 +69,9 @@ struct reading {
 // Parses reading->text. In reading->items the caller has set `at` and `is_number`; the rest of each is set, and references
 // are added. It cannot fail: a text that it cannot follow has a refusal if items stand in it.
 void reader_read(struct reading *reading);
+
+// Returns what reading.bash_syntax is for a text without items, and the offset where it begins; or NULL.
+const char *shell_bash_syntax(const char *text, size_t len, size_t *ret_at);
 
 // Frees the items; the reading can be used again.
 void reading_fini(struct reading *reading);

@@ -215,6 +215,9 @@ static void read_redirection(struct reader *r, struct command_words *command) {
 	bool is_string = r->text[r->at] == '<' && reader_peek(r, 1) == '<' && !is_document;
 	r->scope.needs = 0;
 	r->scope.flow = is_string ? FLOW_INPUT : NULL;
+	if (is_string || r->text[r->at] == '&') {
+		reader_note_bash(r, r->at, is_string ? "<<<" : "&>");
+	}
 	if (is_document) {
 		bool strips_tabs = reader_peek(r, 2) == '-';
 		r->at += strips_tabs ? 3 : 2;
@@ -524,6 +527,9 @@ static bool read_operator(struct reader *r, struct command_words *command, char 
 	bool is_and_or = (c == '&' || c == '|') && next == c, is_pipe = c == '|' && next != '|', is_both = is_pipe && next == '&';
 	bool goes_on = is_and_or || is_pipe || (c == '\n' && command->n == 0 && command->goes_on);
 	bool is_fed = is_pipe || (c == '\n' && command->n == 0 && command->is_fed);
+	if (is_both && !command->in_condition) {
+		reader_note_bash(r, r->at, "|&");
+	}
 	if (!command->in_condition) {
 		bool feeds_all = r->feeds_all;
 		r->feeds_all = feeds_all || is_both; // a coprocess of ksh
@@ -662,6 +668,14 @@ void reader_read(struct reading *reading) {
 	}
 	free(r.flows);
 	free(r.known);
+}
+
+const char *shell_bash_syntax(const char *text, size_t len, size_t *ret_at) {
+	struct reading reading = {.text = text, .len = len};
+	reader_read(&reading);
+	*ret_at = reading.bash_at;
+	reading_fini(&reading);
+	return reading.bash_syntax;
 }
 
 void reading_fini(struct reading *reading) {

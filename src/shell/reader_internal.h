@@ -137,6 +137,15 @@ static inline size_t reader_place(const struct reader *r, size_t at) {
 	return r->map ? r->map[at] : at;
 }
 
+// Notes that `syntax` (static text) begins at offset `at` of r->text, which bash has and not sh.
+static inline void reader_note_bash(struct reader *r, size_t at, const char *syntax) {
+	struct reading *reading = r->reading;
+	if (!reading->bash_syntax) {
+		reading->bash_syntax = syntax;
+		reading->bash_at = reader_place(r, at);
+	}
+}
+
 // From here on it is in doubt how shells parse the text: an item is refused for this reason, if it is the first one.
 void reader_doubt(struct reader *r, const char *why, const char *advice);
 

@@ -274,6 +274,9 @@ void command_named(struct reader *r, struct command_words *command, const struct
 	command->is_function = !word->is_open && known_has(r, KNOWN_FUNCTION, word->text, 0);
 	copy_name(command->first, word->is_open ? "" : word->text);
 	command->in_condition = strcmp(command->first, "[[") == 0 && !word->is_quoted;
+	if (command->in_condition) {
+		reader_note_bash(r, word->start, "[[");
+	}
 	command->is_integer = kind == DECLARE_INTEGERS;
 	command->last_start = word->start;
 	command->last[0] = '\0';

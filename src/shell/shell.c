@@ -354,6 +354,10 @@ static bool is_bourne(const char *path) {
 	return is_called(path, "sh dash bash ksh ash");
 }
 
+bool shell_is_plain_sh(const char *path) {
+	return is_called(path, "sh dash ash");
+}
+
 bool shell_is_foreign(const char *path) {
 	return is_called(path, "fish csh tcsh rc es elvish nu pwsh xonsh perl python python3 ruby node");
 }

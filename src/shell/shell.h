@@ -17,6 +17,9 @@ const char *shell_named(const char *option, const char **ret_by);
 // shell), EMULTIHOP (busybox and toybox, which run as a shell only under the name of one), else as program_find().
 char *shell_choose(const char *option);
 
+// True if the name of the program is that of a shell which may lack what bash has: sh, dash, ash.
+bool shell_is_plain_sh(const char *path);
+
 // True if the name of the program is that of one that reads other quotes than a Bourne shell, so that it could be made to run
 // what the name of a file says.
 bool shell_is_foreign(const char *path);

@@ -5,6 +5,7 @@
 #include "base/alloc.h"
 #include "base/text.h"
 #include "shell/quoting.h"
+#include "shell/reader.h"
 #include "shell/shell.h"
 
 #include <errno.h>
@@ -78,8 +79,18 @@ static int build_direct(struct command *command, size_t nwords, const struct int
 	return command->path ? 1 : 0;
 }
 
-// `shell -c TEXT`.
-static int build_shell(struct command *command, const struct buf *text, const char *shell) {
+// `shell -c TEXT`. What a line is made of nobody has seen before: `is_line`.
+static int build_shell(struct command *command, const struct buf *text, const struct interpreter *by, bool is_line) {
+	const char *shell = by->shell, *syntax = NULL;
+	size_t at;
+	if (is_line && by->is_unnamed && (syntax = shell_bash_syntax(buf_str(text), text->len, &at))) {
+		shell = program_find("bash");
+	}
+	if (!shell) {
+		buf_printf(&command->text, "%s does not know '%s', and there is no bash: --shell names another that does", by->shell, syntax);
+		errno = EINVAL;
+		return -1;
+	}
 	if (shell_uses_function(buf_str(text), text->len)) {
 		const char *bash = strcmp(path_base(shell), "bash") == 0 ? NULL : program_find("bash");
 		shell = bash ? bash : shell;
@@ -145,7 +156,7 @@ int command_build(struct command *command, const struct template *template, cons
 		errno = EINVAL; // no such program: so far nobody asked
 		return -1;
 	}
-	return build_shell(command, text, by->shell);
+	return build_shell(command, text, by, !template || template_begins_with_item(template));
 }
 
 void command_text(const struct template *template, const struct expansion *x, const struct interpreter *by,

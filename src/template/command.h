@@ -27,11 +27,13 @@ void command_fini(struct command *command);
 struct interpreter {
 	const char *shell;       // runs those with shell syntax; NULL: no shell, all are executed directly
 	const char *path;        // PATH of the job where it is not fairpar's own, or NULL
+	bool is_unnamed;         // nobody has named the shell, and it is a plain one: a line with what bash alone knows is run by bash
 };
 
 // Builds the command, whose text by command_text() is `text`: what a shell runs is expanded once. Returns 0; or -1 with errno
-// E2BIG (an argument is above the system's limit for one string, 128 KiB) or EINVAL (a direct template whose program is not
-// there needs a shell, and template_permits() is false; of templates that are not direct the caller asks that itself).
+// E2BIG (an argument is above the system's limit for one string, 128 KiB) or EINVAL with the reason in command->text: a direct
+// template whose program is not there needs a shell, and template_permits() is false (of templates that are not direct the caller
+// asks that itself); or a line needs bash, and there is none.
 //
 // With a shell: if the template (with NULL the record, which is a command line) has no shell syntax and its program exists,
 // that is executed directly; else the command is `shell -c TEXT`, by bash if the text uses an exported function. If the

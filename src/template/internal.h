@@ -48,6 +48,7 @@ struct template {
 	bool is_direct;     // template_is_direct()
 	bool is_gb18030;    // template_is_gb18030()
 	bool names_item;    // template_names_item()
+	const char *bash_syntax; // template_bash_syntax()
 	bool needs_total;   // template_needs_total()
 	bool chooses, is_unique; // {choose_k}, {uniq}: template_skips() asks for them
 	struct replacement *replacements; // of its parts; owned

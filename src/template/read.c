@@ -231,6 +231,7 @@ void template_read(struct template *template, const struct names *names) {
 	reading.is_multibyte = !is_quoted && (is_multibyte(template->text, &reading.is_yen, &template->is_gb18030) ||
 	                                      (template->flags & TEMPLATE_OWN_LOCALE));
 	reader_read(&reading);
+	template->bash_syntax = is_quoted ? NULL : reading.bash_syntax;
 	bool is_intricate = reading.is_intricate && !is_quoted && !template->is_direct; // plain words, whatever they look like
 	size_t k = 0;
 	struct parts *of = is_quoted ? &template->words : parts;
@@ -390,6 +391,14 @@ bool template_permits(const struct template *template, const struct expansion *x
 
 bool template_is_gb18030(const struct template *template) {
 	return template->is_gb18030;
+}
+
+bool template_begins_with_item(const struct template *template) {
+	return template->parts.n > 0 && template->parts.at[0].is_raw;
+}
+
+const char *template_bash_syntax(const struct template *template) {
+	return template->bash_syntax;
 }
 
 bool template_names_item(const struct template *template) {

@@ -76,8 +76,15 @@ bool template_permits(const struct template *template, const struct expansion *x
 // True if the template has a replacement string of any kind.
 bool template_has_strings(const struct template *template);
 
+// True if the command begins with an item, which a shell reads as commands.
+bool template_begins_with_item(const struct template *template);
+
 // True if the text names the variable FAIRPAR_ITEM, FAIRPAR_ITEM_1 and so on, which the job then has in its environment.
 bool template_names_item(const struct template *template);
+
+// Returns what the text has that bash knows, and dash and other plain shells do not, or take for something else (static text, as
+// "&>"); or NULL.
+const char *template_bash_syntax(const struct template *template);
 
 // True if the charset of the locale is GB18030, in which bash takes the quote behind half a character for a part of it.
 bool template_is_gb18030(const struct template *template);

@@ -196,7 +196,7 @@ static void check_refused(const struct expansion *x, const struct interpreter *b
 }
 
 static void test_no_shell(void) {
-	const struct interpreter none = {NULL, NULL};
+	const struct interpreter none = {.shell = NULL};
 	struct command command = COMMAND_INIT;
 	check_built_by(&command, NULL, WORDS("ls\0a  b\0$x|*\0{}\0", 5), &none, direct("ls", "<ls> <a  b> <$x|*> <{}> <>"));
 	check(!command.by_shell);
@@ -238,16 +238,16 @@ static void test_own_path(void) {
 	char path[200], expected[200];
 	snprintf(path, sizeof(path), "bin:%s::%s", one, two);
 	struct command command = COMMAND_INIT;
-	const struct interpreter none = {NULL, path}, sh = {"/bin/sh", path};
+	const struct interpreter none = {.path = path}, sh = {.shell = "/bin/sh", .path = path};
 	snprintf(expected, sizeof(expected), "%s/late: <late> <x y>", two);
 	check_built_by(&command, NULL, WORDS("late\0x y", 2), &none, expected);
 	snprintf(expected, sizeof(expected), "%s/ls: <ls>", two);
 	check_built_by(&command, NULL, WORDS("ls", 1), &none, expected);
 	check_built_by(&command, NULL, WORDS("a/ls", 1), &none, "a/ls: <a/ls>");
 	check_built_by(&command, NULL, WORDS("dull", 1), &none, "bin/dull: <dull>"); // from the job's directory
-	check_built_by(&command, NULL, WORDS("cat", 1), &(struct interpreter){NULL, ""}, "./cat: <cat>");
-	check_refused(WORDS("dull", 1), &(struct interpreter){NULL, one}, EACCES);
-	check_refused(WORDS("cat", 1), &(struct interpreter){NULL, one}, ENOENT);
+	check_built_by(&command, NULL, WORDS("cat", 1), &(struct interpreter){.path = ""}, "./cat: <cat>");
+	check_refused(WORDS("dull", 1), &(struct interpreter){.path = one}, EACCES);
+	check_refused(WORDS("cat", 1), &(struct interpreter){.path = one}, ENOENT);
 	// the shell looks for it
 	check_built_by(&command, NULL, item("ls x"), &sh, "/bin/sh: </bin/sh> <-c> <ls x>");
 	check_built_by(&command, NULL, item("late x"), &sh, "/bin/sh: </bin/sh> <-c> <late x>");
@@ -271,7 +271,7 @@ static void test_own_path(void) {
 
 static void test_text(void) {
 	struct buf text = BUF_INIT;
-	const struct interpreter sh = {"/bin/sh", NULL}, none = {NULL, NULL};
+	const struct interpreter sh = {.shell = "/bin/sh"}, none = {.shell = NULL};
 	command_text(NULL, WORDS("ls\0a  b\0\0it's", 4), &none, &text);
 	check_string(buf_str(&text), "ls 'a  b' '' 'it'\"'\"'s'");
 	buf_reset(&text);

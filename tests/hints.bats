@@ -211,7 +211,7 @@ warnings() {
 	run_fairpar 255 --memory 2G echo ::: a
 	assert_eq "$stderr" "fairpar: error: --memory must be auto or none, not '2G': --memfree 2G starts jobs only while that much is available, and 'memory: 2G' in a manifest is what each job needs"
 	run_fairpar 255 --memory much echo ::: a
-	assert_eq "$stderr" "fairpar: error: --memory must be auto or none, not 'much'"
+	assert_eq "$stderr" "fairpar: error: --memory must be auto or none, or a size with --single, not 'much'"
 }
 
 again='fairpar: hint: a shell reads these words again: quote them once more, or use -q'

@@ -103,3 +103,23 @@ several_runs() {
 @test "the jobs of several runs of a pool have room beside each other, and the kernel kills none" {
 	several_runs -j auto
 }
+
+@test "--single --memory waits until what its command needs has room beside what others need, and Ctrl-C ends that" {
+	local name waits pids=()
+	hold first --pool-slots 4 --memory 200M
+	for name in second third; do
+		single $name --memory 200M echo $name
+		pids+=("$single_pid")
+		until grep -q "memory: 'echo' waits for 200M" $name.err; do kill -0 "$single_pid" || fail "$name has ended" || return; done
+	done
+	single little --memory 50M echo little # behind those that wait
+	pids+=("$single_pid")
+	until grep -q 'waits for 50M' little.err; do kill -0 "$single_pid" || fail "little has ended" || return; done
+	kill -INT "${pids[0]}"
+	status=0
+	wait "${pids[0]}" || status=$?
+	assert_eq "$status" 130
+	release first.go
+	wait
+	assert_eq "$(cat second.out third.out little.out)" $'third\nlittle'
+}

@@ -267,18 +267,15 @@ int opt_load(struct parser *parser, const char *value) {
 	return load_parse(value, &load, &error) == 0 ? 0 : diag_error_free(error);
 }
 
-// A size is what other programs take here.
+// A size is for --single: check_own_settings().
 int opt_memory(struct parser *parser, const char *value) {
-	uint64_t size;
+	struct options *o = parser->options;
 	int chosen = word_index(option_table[parser->id].complete, value, strlen(value));
-	if (chosen >= 0) {
-		parser->options->memory_use = (enum memory_use)(MEMORY_AUTO + chosen);
-		return 0;
-	}
-	const char *shown = text_shows(value);
-	return parse_size(value, PARALLEL_UNITS, &size) != 0 ? option_fail(parser->id, "must be auto or none, not '%s'", shown)
-		: option_fail(parser->id, "must be auto or none, not '%s': --memfree %s starts jobs only while that much is available, and "
-		              "'memory: %s' in a manifest is what each job needs", shown, shown, shown);
+	o->memory_use = chosen >= 0 ? (enum memory_use)(MEMORY_AUTO + chosen) : MEMORY_UNSAID;
+	o->pool.memory = 0;
+	o->pool.memory_text = value;
+	return chosen >= 0 || parse_size(value, PARALLEL_UNITS, &o->pool.memory) == 0
+		? 0 : option_fail(parser->id, "must be auto or none, or a size with --single, not '%s'", text_shows(value));
 }
 
 // TIME or N%

@@ -152,6 +152,11 @@ static int check_name(const char *kind, const char *name) {
 
 // A number without a batch is of this run, among those in a pool.
 static int check_own_settings(const struct options *options) {
+	if (options->pool.memory > 0 && !options->pool.single) {
+		const char *shown = text_shows(options->pool.memory_text);
+		return option_fail(OPT_MEMORY, "must be auto or none, not '%s': --memfree %s starts jobs only while that much is available, and "
+		                   "'memory: %s' in a manifest is what each job needs", shown, shown, shown);
+	}
 	const char *weight = options->pool.weight_text, *text = weight ? weight : options->pool.priority_text;
 	if (options->pool.name || !text) {
 		return 0;
@@ -164,7 +169,7 @@ static int parse_pool_command(struct parser *parser) {
 	struct options *o = parser->options;
 	bool single = o->pool.single, has_words = *parser->words.at;
 	for (int id = 0; id < NOPTIONS; ++id) {
-		if (o->given[id] && !goes_with_pool((enum option_id)id)) {
+		if (o->given[id] && !goes_with_pool((enum option_id)id) && !(id == OPT_MEMORY && o->pool.memory > 0)) {
 			return option_fail((enum option_id)id, "cannot be combined with --%s", single ? "single" : "pool");
 		}
 	}

@@ -63,6 +63,8 @@ struct pool_options {
 	bool no_inherit;                 // --no-inherit: nor anything else by the environment
 	bool single;                     // --single: the command is options.command
 	long width;                      // --slots-per-job
+	uint64_t memory;                 // --memory SIZE, or 0: only with --single
+	const char *memory_text;         // as given
 	long slots;                      // --pool-slots N, or 0
 	struct slots_bounds bounds;      // --pool-slots auto; else most is 0
 	const char *weight_text, *priority_text; // of --weight and --priority without a batch; or NULL

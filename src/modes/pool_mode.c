@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "base/write_limit.h"
 #include "process/activity.h"
+#include "process/memory.h"
 #include "process/plain_child.h"
 #include "process/signals.h"
 #include "sharing/jobserver_server.h"
@@ -55,14 +56,14 @@ static void show_place(const struct options *options, const struct client_event 
 	(void)screen_draw(NULL, buf_str(&line), 1);
 }
 
-// Answers the signals that come while the command waits for a slot. One that ends a run ends this process: nothing was started.
+// Answers the signals that come while the command waits for a slot, or with NULL for memory. One that ends a run ends this process: nothing was started.
 static void answer_signals(struct client *client, int signal_fd) {
 	int signal;
 	while ((signal = signals_next(signal_fd)) != 0) {
 		if (signal == SIGTSTP) {
 			screen_clear(NULL);
 			signals_stop_self();
-		} else if (signal == SIGCONT && isatty(STDERR_FILENO)) {
+		} else if (signal == SIGCONT && client && isatty(STDERR_FILENO)) {
 			client_ask(client, CLIENT_PLACE); // the line is drawn again
 		} else if (is_ending_signal(signal)) {
 			screen_close();
@@ -93,6 +94,27 @@ static bool await_lease(struct client *client, const struct options *options, in
 		struct pollfd polls[] = {{.fd = client_fd(client), .events = POLLIN}, {.fd = signal_fd, .events = POLLIN}};
 		(void)poll(polls, 2, -1);
 		answer_signals(client, signal_fd);
+	}
+}
+
+// Waits until there is room for what the command needs (--memory) beside the jobs of the runs in the pool. `memory` is for memory_fini(),
+// behind memory_claim_close().
+static void await_memory(const struct client *client, const struct options *options, int signal_fd, struct memory *memory,
+                         struct memory_claim *claim) {
+	FP_CLEANUP(free_later) char *path = client_memory_path(client);
+	uint64_t again;
+	bool waits = false;
+	memory_init(memory);
+	if (memory_share(memory, path) != 0) {
+		diag_warn("pool %s: '%s': %s; what jobs of others need does not count", options->pool.name, text_shows(path), strerror(errno));
+	}
+	while (!memory_claim_try(memory, claim, options->pool.memory, options->command[0], &again)) {
+		if (!waits) {
+			diag_note("memory: '%s' waits for %s", text_shows(options->command[0]), memory_show(options->pool.memory));
+		}
+		waits = true;
+		(void)poll(&(struct pollfd){.fd = signal_fd, .events = POLLIN}, 1, poll_ms(again));
+		answer_signals(NULL, signal_fd);
 	}
 }
 
@@ -246,10 +268,19 @@ static int run_single(struct client *client, const struct options *options, stru
 		client = granted ? client : NULL;
 	}
 	int signal = 0, status;
+	struct memory memory;
+	struct memory_claim claim = {.is_open = false};
+	if (client && options->pool.memory > 0) {
+		await_memory(client, options, signal_fd, &memory, &claim);
+	}
 	if (client) {
 		status = run_on_lease(client, options, context, &lease, signal_fd);
 	} else {
 		status = run_command(NULL, options, context, &lease, /* spare */ NULL, signal_fd, &signal);
+	}
+	if (claim.is_open) {
+		(void)memory_claim_close(&memory, &claim);
+		memory_fini(&memory);
 	}
 	fd_close(&signal_fd);
 	if (signal != 0) {

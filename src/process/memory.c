@@ -350,8 +350,8 @@ static void report_excess(struct memory *memory, const struct memory_claim *clai
 	uint64_t total = memory->total;
 	if (!atomic_exchange(&memory->has_exceeded, true)) {
 		mutex_unlock(&memory->lock);
-		diag_warn("memory: '%s' is to need %s, as others of its batch, and there is %s for jobs; such jobs run alone",
-		          text_shows(claim->label), memory_show(need), memory_show(total));
+		diag_warn("memory: '%s' is to need %s%s, and there is %s for jobs; such jobs run alone", text_shows(claim->label),
+		          memory_show(need), claim->learned ? ", as others of its batch" : "", memory_show(total));
 		mutex_lock(&memory->lock);
 	}
 }
@@ -368,7 +368,7 @@ static bool has_room(struct memory *memory, const struct memory_claim *claim, ui
 	if (now >= memory->fresh_until) {
 		read_available(memory, now);
 	}
-	if (atomic_load_relaxed(&claim->learned->peak) > memory->total) {
+	if ((claim->learned ? atomic_load_relaxed(&claim->learned->peak) : need) > memory->total) {
 		report_excess(memory, claim, need);
 	}
 	if (!others.has_jobs && may_be_alone(memory, claim)) {
@@ -506,6 +506,16 @@ static void report_wait(struct memory *memory, struct memory_claim *claim) {
 	mutex_lock(&memory->lock);
 }
 
+// The claim's job is about to start, with the lock.
+static void begin(struct memory *memory, struct memory_claim *claim) {
+	list_push_back(&memory->admitted, &claim->link);
+	reserve(memory, claim, true);
+	count_running(memory, true);
+	if (claim->learned) {
+		memory_learned_begin(claim->learned, now_ns());
+	}
+}
+
 // Waits for its turn and for its memory, with the lock. Returns false if refused.
 static bool admit(struct memory *memory, struct memory_claim *claim, const atomic_bool *refusal) {
 	list_push_back(&memory->waiting, &claim->link);
@@ -528,15 +538,10 @@ static bool admit(struct memory *memory, struct memory_claim *claim, const atomi
 	list_remove(&claim->link);
 	memory->tried = memory->tried == claim ? NULL : memory->tried;
 	if (claim->is_admitted) {
-		list_push_back(&memory->admitted, &claim->link);
-		reserve(memory, claim, true);
-		count_running(memory, true);
+		begin(memory, claim);
 	}
 	memory->wants = list_is_empty(&memory->waiting) ? 0 : memory->wants;
 	publish(memory);
-	if (claim->learned && claim->is_admitted) {
-		memory_learned_begin(claim->learned, now_ns());
-	}
 	if (claim->learned) {
 		wake(first_of(memory, claim->learned)); // it samples from now on
 	}
@@ -627,6 +632,20 @@ bool memory_claim_open(struct memory *memory, struct memory_claim *claim, uint64
 	bool may = !claim->learned && memory->mode == MEMORY_CGROUP ? !atomic_load_acquire(refusal) : admit(memory, claim, refusal);
 	mutex_unlock(&memory->lock);
 	return may;
+}
+
+bool memory_claim_try(struct memory *memory, struct memory_claim *claim, uint64_t bytes, const char *label, uint64_t *ret_again) {
+	*claim = (struct memory_claim){.bytes = bytes, .label = label, .group = CGROUP_NONE};
+	mutex_lock(&memory->lock);
+	if (consider_learned(memory, claim, ret_again)) {
+		claim->is_open = claim->is_admitted = true;
+		cond_init(&claim->turn);
+		begin(memory, claim);
+	}
+	memory->tried = NULL;
+	publish(memory);
+	mutex_unlock(&memory->lock);
+	return claim->is_open;
 }
 
 // No groups to watch jobs in for a while, after one could not be made or entered.

@@ -93,6 +93,10 @@ int memory_share(struct memory *memory, const char *path) FP_NODISCARD;
 bool memory_claim_open(struct memory *memory, struct memory_claim *claim, uint64_t bytes, const char *label,
                        const atomic_bool *refusal) FP_NODISCARD;
 
+// Opens the claim for `bytes` beside those of the other fairpars, without a cgroup, if there is room now. Returns false if there is not;
+// *ret_again: when to try again (now_ns() time). For a process that has no other claim.
+bool memory_claim_try(struct memory *memory, struct memory_claim *claim, uint64_t bytes, const char *label, uint64_t *ret_again) FP_NODISCARD;
+
 // Makes the job's cgroup, if cgroups are in use and it was not made before. Returns 0, or -1 with errno: ENOTSUP if another
 // job has renounced cgroups meanwhile. A claim that is learned needs none: for it this never fails.
 int memory_claim_prepare(struct memory *memory, struct memory_claim *claim) FP_NODISCARD;

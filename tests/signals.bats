@@ -5,6 +5,11 @@ load helper
 # A job that says it runs, and would run for ever.
 forever='echo $$ >started{}; while :; do sleep 1000; done #'
 
+# has_taken SIGNAL: it is no longer pending.
+has_taken() {
+	((!(0x$(sed -n 's/^ShdPnd:[[:blank:]]*//p' "/proc/$fairpar_pid/status") & 1 << ($(kill -l "$1") - 1))))
+}
+
 interrupted_by() {
 	make_fifo started1 started2
 	start_fairpar -j2 "$forever" ::: 1 2 3
@@ -181,6 +186,21 @@ interrupted_by() {
 	assert_lines ended
 }
 
+@test "SIGTSTP stops no job where the kernel would not stop fairpar: in an orphaned process group" {
+	need setsid
+	make_fifo started go
+	setsid "$FAIRPAR" -j1 'trap "echo continued" CONT; echo >started; read -r _ <go; echo ended #' ::: 1 >out 2>err 3>&- &
+	fairpar_pid=$!
+	await started
+	kill -TSTP "$fairpar_pid"
+	wait_for has_taken TSTP
+	kill -USR1 "$fairpar_pid"
+	wait_for grep -q 'running for' err
+	release go
+	wait "$fairpar_pid"
+	assert_eq "$(cat out)" ended
+}
+
 @test "| head ends the run without a word" {
 	yes 0123456789 | head -n 100000 >big
 	run bash -c 'set -o pipefail; "$1" -j2 "cat big; :" ::: $(seq 50) 2>err | head -n 1' _ "$FAIRPAR"
@@ -340,16 +360,12 @@ full() {
 	[[ $(tail -n 1 log) == *'"exit":0,'* ]] || fail "$(tail -n 1 log)"
 }
 
-# has_taken_term: no SIGTERM is pending.
-has_taken_term() {
-	((!(0x$(sed -n 's/^ShdPnd:[[:blank:]]*//p' "/proc/$fairpar_pid/status") & 1 << 14)))
-}
 
 @test "SIGTERM twice gives a reader who does not read a second, and says what was not written, when no job is left, too" {
 	full 1 echo ::: 1
 	wait_for grep -qs '"ev":"batch_end"' log
 	kill -TERM "$fairpar_pid"
-	wait_for has_taken_term
+	wait_for has_taken TERM
 	kill -TERM "$fairpar_pid"
 	end_fairpar 143
 	assert_contains "$stderr" 'nobody reads standard output: 2 bytes are lost'

@@ -169,6 +169,22 @@ void proctree_add_living(struct proctree *tree) {
 	proctree_fini(&all);
 }
 
+bool proctree_group_is_orphaned(void) {
+	struct proctree all = PROCTREE_INIT;
+	pid_t group = getpgrp(), session = getsid(0);
+	add_entries(&all, "/proc");
+	bool orphaned = all.n > 0;
+	for (size_t i = 0; orphaned && i < all.n; ++i) {
+		struct stat_fields stat;
+		if (getpgid(all.pids[i]) == group && all.pids[i] != 1 && read_stat(all.pids[i], &stat) && stat.state != 'Z') {
+			// 0: outside of this PID namespace, perhaps a shell; nobody stops the 1 in it
+			orphaned = stat.parent != 0 && (getsid(stat.parent) != session || getpgid(stat.parent) == group);
+		}
+	}
+	proctree_fini(&all);
+	return orphaned;
+}
+
 uint64_t proctree_memory(pid_t root) {
 	struct proctree tree = PROCTREE_INIT;
 	uint64_t pages = 0;

@@ -33,6 +33,10 @@ int proctree_add_file(struct proctree *tree, int dir_fd, const char *path) FP_NO
 // group. Nothing where /proc cannot be read.
 void proctree_add_living(struct proctree *tree);
 
+// Whether the process group of the caller is orphaned (POSIX, 3.264), so that SIGTSTP stops nothing in it; false where that cannot
+// be known.
+bool proctree_group_is_orphaned(void);
+
 // Whether the list has it.
 bool proctree_has(const struct proctree *tree, pid_t pid);
 

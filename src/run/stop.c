@@ -22,6 +22,7 @@
 #include "feed/feed.h"
 #include "hosts/hosts.h"
 #include "pipe/block_feed.h"
+#include "process/proctree.h"
 #include "process/signals.h"
 #include "record/added_jobs.h"
 #include "record/job_records.h"
@@ -84,6 +85,9 @@ static void list_child(void *arg, const struct child_view *view) {
 }
 
 static void suspend(struct run *run) {
+	if (proctree_group_is_orphaned()) {
+		return; // the kernel does not stop us, and a SIGCONT right behind the stop misses a process that a job is just forking
+	}
 	pool_pause(run->pool, true);
 	children_settle(run->children);
 	children_signal(run->children, SIGSTOP);

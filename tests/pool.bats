@@ -697,6 +697,20 @@ start_run() {
 	done
 }
 
+@test "on a full disk a job that waits until its output is read gives its slot to the reader" {
+	use_faults
+	export mode
+	for mode in --group '--group -k' --line-buffer '--line-buffer -k'; do
+		for n in 1 2; do
+			export n
+			timeout "$patience" sh -c '
+				FAIRPAR_FAULT=tmpfile:1+:ENOSPC "$FAIRPAR" --pool --pool-slots $n $mode "head -c 20000000 /dev/zero | tr \\\\0 \\\\n; : {}" ::: 1 2 3 |
+					"$FAIRPAR" --pool --pool-slots $n --pipe cat | wc -l' >count
+			assert_eq "$(<count)" 60000000
+		done
+	done
+}
+
 @test "runs in a pipeline below one command go on in the slot that it has" {
 	cat >pipeline <<-'END'
 	"$FAIRPAR" 'seq 300000; : {}' ::: 1 | "$FAIRPAR" --pipe --block 100k cat | wc -l

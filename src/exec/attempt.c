@@ -316,9 +316,15 @@ static void run_child(struct worker_state *state, const struct job *job, const s
 	if (watched) {
 		spool_watch(job->spool, &state->stats.recent);
 	}
+	if (job->spool) {
+		spool_set_job(job->spool, config.origin);
+	}
 	waits_attempt_begin(run->waits, &state->waiter, &state->origin, job, config.foreground);
 	execute(state, job, &config, place, ret_result, &error);
 	bool had_all = waits_attempt_end(run->waits, &state->waiter);
+	if (job->spool) {
+		spool_set_job(job->spool, NULL);
+	}
 	if (watched) {
 		spool_watch(job->spool, NULL);
 	}

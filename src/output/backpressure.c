@@ -44,6 +44,14 @@ static bool can_release(const struct spool *spool) {
 	return can || waiting < writer->open - writer->idle;
 }
 
+void spool_stall(struct spool *spool, bool stalls) {
+	const struct writer_config *config = &spool->writer->config;
+	if (spool_can_stall(spool) && spool->stalls != stalls) {
+		spool->stalls = stalls;
+		config->stalls(config->arg, spool->job, stalls);
+	}
+}
+
 enum room writer_wait(struct spool *spool, uint64_t seen, bool take_turn) {
 	struct writer *writer = spool->writer;
 	struct spool_waiter waiter = {.spool = spool};
@@ -56,6 +64,10 @@ enum room writer_wait(struct spool *spool, uint64_t seen, bool take_turn) {
 			room = ROOM_THROUGH;
 		} else if (!can_release(spool)) {
 			room = ROOM_NEVER;
+		} else if (spool_can_stall(spool) && !spool->stalls) {
+			mutex_unlock(&writer->lock);
+			spool_stall(spool, true);
+			mutex_lock(&writer->lock);
 		} else {
 			cond_wait(&writer->changed, &writer->lock);
 		}
@@ -67,6 +79,18 @@ enum room writer_wait(struct spool *spool, uint64_t seen, bool take_turn) {
 	list_remove(&waiter.link);
 	mutex_unlock(&writer->lock);
 	return room;
+}
+
+void writer_await_bound(struct spool *spool) {
+	struct writer *writer = spool->writer;
+	bool waits = spool->job;
+	while (waits) {
+		mutex_lock(&writer->lock);
+		waits = writer->beyond > 0;
+		uint64_t seen = writer->released;
+		mutex_unlock(&writer->lock);
+		waits = waits && writer_wait(spool, seen, /* take_turn */ false) == ROOM_AGAIN;
+	}
 }
 
 void writer_set_idle(struct spool *spool, bool idle) {

@@ -71,6 +71,7 @@ struct writer {
 	bool writing;            // somebody has the turn
 	uint64_t released;
 	size_t open, idle;       // spools not finished; those of them between two attempts
+	size_t beyond;           // blocks that are held beyond the bound
 	atomic_int wide_pipes;
 	struct list waiters;     // threads in writer_wait(), as struct spool_waiter of backpressure.c
 	bool lost[3];            // something of that stream, and that was reported; 2 is the spool
@@ -111,6 +112,11 @@ static inline bool spool_is_next(const struct spool *spool) {
 // True for WRITER_LINE_BUFFER with a place in an order: the spool is shared with output_queue_promote().
 static inline bool spool_is_line_ordered(const struct spool *spool) {
 	return spool_is_line_buffered(spool) && spool_is_ordered(spool);
+}
+
+// Is there somebody to be told when the job has to wait for a reader?
+static inline bool spool_can_stall(const struct spool *spool) {
+	return spool->job && spool->writer->config.stalls;
 }
 
 static inline bool turn_is_free(const struct writer *writer) {
@@ -190,6 +196,12 @@ uint64_t writer_released(struct writer *writer);
 // written or running can release anything.
 enum room { ROOM_AGAIN, ROOM_THROUGH, ROOM_NEVER };
 enum room writer_wait(struct spool *spool, uint64_t seen, bool take_turn);
+
+// Waits until no block is held beyond the bound, or there is no sense in it: before the job's first output is read.
+void writer_await_bound(struct spool *spool);
+
+// By config.stalls, if somebody wants to know: the job's thread is about to wait for a reader, or goes on. No lock held.
+void spool_stall(struct spool *spool, bool stalls);
 
 // Held memory or file space is free again: those who wait look again.
 void note_release_locked(struct writer *writer);

@@ -251,7 +251,8 @@ void spool_recycle_locked(struct spool *spool) {
 	}
 	buf_reset(&spool->tag);
 	buf_reset(&spool->receipt);
-	spool->has_turn = spool->idle = spool->lost = spool->busy = false;
+	writer->beyond -= spool->beyond;
+	spool->has_turn = spool->idle = spool->lost = spool->busy = spool->beyond = false;
 	atomic_store_relaxed(&spool->live, false);
 	if (writer->nspare >= writer->open + SPARE_SPOOLS) {
 		spool_free(spool);

@@ -63,6 +63,8 @@ struct spool {
 	struct stream stream[STREAMS];
 	struct buf tag, receipt;    // their memory is kept from job to job
 	atomic_bool live;           // spool_set_live()
+	const void *job;            // spool_set_job(), or NULL
+	bool stalls;                // config.stalls was called
 	struct buf *recent;         // spool_watch(), or NULL
 	int wide_pipes;             // of this attempt
 	mutex lock;                 // of `latest` and `last_line`, which any thread may look at
@@ -71,6 +73,7 @@ struct spool {
 	bool has_turn;              // nobody else may write until this job ends
 	bool idle;                  // between two attempts: it cannot be what others wait for
 	bool lost;                  // nothing could hold its output: what comes is discarded
+	bool beyond;                // under the lock of the writer: the block of the ended job is held beyond the bound
 	bool busy;                  // under the lock of the writer: its own thread is at it
 };
 

@@ -163,7 +163,7 @@ static ssize_t spool_read(struct spool *spool, int i, int fd) {
 	struct stream *stream = &spool->stream[i];
 	if (stream->pass || spool_goes_live(spool, i)) {
 		stream_widen(spool, stream, fd);
-		if (spool->tag.len == 0) {
+		if (spool->tag.len == 0 && !spool_can_stall(spool)) {
 			ssize_t n = streams_splice(spool->writer->streams, i, fd);
 			if (n >= 0) {
 				stream->bytes += (uint64_t)n;
@@ -191,12 +191,14 @@ static void spool_leave(struct spool *spool) {
 	if (spool_is_line_ordered(spool)) {
 		writer_leave(spool);
 	}
+	spool_stall(spool, false);
 }
 
 // Before bytes are added, with the block that they go to.
 static void spool_begin_fill(struct spool *spool) {
 	spool_enter(spool);
 	if (!spool->block) {
+		writer_await_bound(spool);
 		spool->block = store_block_get(spool->writer->store);
 	}
 }
@@ -348,6 +350,10 @@ void spool_tail(struct spool *spool, int i, size_t n, struct buf *buf) {
 		buf_add(buf, spool_area(spool, i) + stream->len - from_area, from_area);
 	}
 	spool_leave(spool);
+}
+
+void spool_set_job(struct spool *spool, const void *job) {
+	spool->job = job;
 }
 
 void spool_set_live(struct spool *spool) {

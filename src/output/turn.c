@@ -121,8 +121,12 @@ static bool turn_flush(struct writer *writer, bool wait) {
 void writer_pass(struct spool *spool, int stream) {
 	struct writer *writer = spool->writer;
 	spool_end_line(spool, stream, spool->stream[stream].len);
-	turn_write_stream(writer, spool, stream, /* wait */ true);
-	streams_flush(writer->streams, /* wait */ true);
+	bool wait = !spool_can_stall(spool);
+	if (!turn_write_stream(writer, spool, stream, wait) || !streams_flush(writer->streams, wait)) {
+		spool_stall(spool, true);
+		(void)turn_write_stream(writer, spool, stream, /* wait */ true);
+		(void)streams_flush(writer->streams, /* wait */ true);
+	}
 	spool_compact(spool);
 }
 

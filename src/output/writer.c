@@ -9,7 +9,7 @@
 // ---- what jobs leave
 
 // Holds what is ready of the spool for later: in a pack, or as a spool, which is `spool` itself if the job has ended.
-// Returns its reference. Blocks as spool_make_room() does, but loses nothing. Called and returns with the lock held;
+// Returns its reference. Blocks as spool_make_room() does unless the job has ended, but loses nothing. Called and returns with the lock held;
 // releases it.
 static uint64_t spool_park_locked(struct spool *spool, bool ended) {
 	struct writer *writer = spool->writer;
@@ -21,14 +21,14 @@ static uint64_t spool_park_locked(struct spool *spool, bool ended) {
 	}
 	mutex_unlock(&writer->lock);
 	uint64_t ref = 0, seen = 0;
-	for (bool again = true; again && !ref;) {
+	for (bool again = true; again;) {
 		seen = writer_released(writer);
 		if (packs) {
 			ref = pack_add(writer->store, &record);
 		} else if (spool_to_ropes(part)) {
 			ref = spool_ref(part);
 		}
-		again = !ref && writer_wait(spool, seen, false) == ROOM_AGAIN;
+		again = !ref && !ended && writer_wait(spool, seen, false) == ROOM_AGAIN;
 	}
 	mutex_lock(&writer->lock);
 	if (packs && ref) {
@@ -41,7 +41,9 @@ static uint64_t spool_park_locked(struct spool *spool, bool ended) {
 	if (!ref && packs && !ended) {
 		part = spool_split_locked(spool);
 	}
-	return spool_ref(part); // settled, or with its block beyond the bound
+	part->beyond = part->block;
+	writer->beyond += part->beyond;
+	return spool_ref(part);
 }
 
 void writer_lines(struct spool *spool) {

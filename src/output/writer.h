@@ -16,7 +16,8 @@
 //   2. any other waits, its pipe is not read, as long as something that is being written, or running (its spool is
 //      open and not suspended) without waiting itself, can make room;
 //   3. else its further output is lost: `failed` is called with stream 2.
-// A small output of a job that has ended is held beyond the bound rather than lost.
+// What a job that has ended has left in its spool's block is held beyond the bound; while such a block is held, the first output
+// of other jobs waits.
 //
 // The caller ignores or blocks SIGPIPE.
 
@@ -52,6 +53,9 @@ struct writer_config {
 	// Called with the receipts of jobs, one behind the other, once all of their output has been written (or has failed).
 	// Any thread, but one at a time; no lock held.
 	void (*written)(void *arg, const char *receipts, size_t len);
+	// Called when a job has to wait until its output is read, and when it goes on: the job is what spool_set_job() has said. On the
+	// job's thread, no lock held. May be NULL.
+	void (*stalls)(void *arg, const void *job, bool stalls);
 	// Called by writer_destroy() with the number of bytes that nobody has read until write_limit(), so that they were not
 	// written, if it is not 0. May be NULL.
 	void (*unread)(void *arg, uint64_t bytes);
@@ -104,6 +108,9 @@ void spool_mark(struct spool *spool);
 // back. WRITER_GROUP then streams a stdout that is longer than a small one straight through, and nobody else writes
 // until it has ended. For WRITER_LINE_BUFFER it means nothing.
 void spool_set_live(struct spool *spool);
+
+// From now on an attempt at that job (not NULL) fills the spool; NULL: it has ended. For config.stalls.
+void spool_set_job(struct spool *spool, const void *job);
 
 // Throws away what was written since the last mark: the next attempt begins. What WRITER_LINE_BUFFER has already passed
 // on is not taken back.

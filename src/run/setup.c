@@ -450,6 +450,15 @@ static void on_output_failed(void *arg, int stream, int error) {
 	run_wake(run);
 }
 
+static void on_stall(void *arg, const void *origin, bool stalls) {
+	struct run *run = arg;
+	if (stalls) {
+		leases_yield(run->leases, origin);
+	} else {
+		leases_take_back(run->leases, origin);
+	}
+}
+
 static void on_unread(void *arg, uint64_t bytes) {
 	const struct run *run = arg;
 	diag_error("output was not written: nobody reads %s: %" PRIu64 " bytes are lost", result_files_name(run), bytes);
@@ -469,6 +478,7 @@ static struct writer *make_writer(struct run *run) {
 		.err_fd = STDERR_FILENO,
 		.failed = on_output_failed,
 		.written = job_records_written,
+		.stalls = run->leases ? on_stall : NULL,
 		.unread = on_unread,
 		.arg = run,
 	};

@@ -33,7 +33,7 @@ struct leased_job {
 	const void *origin;
 	struct lease_id id;
 	uint64_t since;            // as of struct free_lease
-	enum { HAS_LEASE, LENDS_LEASE, WANTS_LEASE } state;
+	enum { HAS_LEASE, LENDS_LEASE, WANTS_LEASE, YIELDS_LEASE } state;
 };
 
 struct leases {
@@ -53,6 +53,7 @@ struct leases {
 	size_t nfree, free_cap;
 	struct list jobs;
 	unsigned nwaiting;         // attempts that wait for a lease though they have a slot
+	unsigned yielding;         // attempts that have given their lease back until their output is read
 	unsigned unbacked;         // slots whose lease could not be used: the next ones that come are theirs, not another slot's,
 	                           // or a later item would start there beside the one that waits
 	unsigned wanted;           // as the server was told
@@ -66,7 +67,7 @@ struct leases {
 static bool count_wanted(struct leases *leases) {
 	unsigned before = leases->wanted;
 	unsigned most = leases->most > leases->held ? leases->most - leases->held : 0;
-	unsigned wanted = pool_demand(leases->pool, most) + leases->nwaiting;
+	unsigned wanted = (leases->yielding > 0 ? 0 : pool_demand(leases->pool, most)) + leases->nwaiting;
 	leases->wanted = wanted < most ? wanted : most;
 	return leases->wanted != before;
 }
@@ -125,9 +126,9 @@ static bool use(struct leases *leases, struct free_lease *lease, uint64_t nonce)
 
 enum taken { TAKEN_LEASE, TAKEN_NONE, TAKEN_CANCELLED };
 
-static enum taken take(struct leases *leases, bool cleanup, struct free_lease *ret_lease) {
+// Waits for a free lease and takes it into use, as use() does. With the lock.
+static enum taken take(struct leases *leases, bool cleanup, uint64_t nonce, struct free_lease *ret_lease) {
 	enum taken taken = TAKEN_LEASE;
-	mutex_lock(&leases->lock);
 	for (;;) {
 		if (leases->terminating && !cleanup) {
 			taken = TAKEN_CANCELLED;
@@ -139,7 +140,7 @@ static enum taken take(struct leases *leases, bool cleanup, struct free_lease *r
 		}
 		if (leases->nfree > 0) {
 			*ret_lease = leases->free[--leases->nfree];
-			if (use(leases, ret_lease, /* nonce */ 0)) {
+			if (use(leases, ret_lease, nonce)) {
 				break;
 			}
 			--leases->held;
@@ -151,7 +152,6 @@ static enum taken take(struct leases *leases, bool cleanup, struct free_lease *r
 		cond_wait(&leases->came, &leases->lock);
 		--leases->nwaiting;
 	}
-	mutex_unlock(&leases->lock);
 	return taken;
 }
 
@@ -261,7 +261,7 @@ bool leases_regain(struct leases *leases, const void *origin) {
 	int gone = 0;
 	mutex_lock(&leases->lock);
 	struct leased_job *job = find_leased(leases, origin);
-	if (!job || job->state == HAS_LEASE || leases->terminating) {
+	if (!job || job->state == HAS_LEASE || job->state == YIELDS_LEASE || leases->terminating) {
 		mutex_unlock(&leases->lock);
 		return true;
 	}
@@ -287,10 +287,43 @@ bool leases_regain(struct leases *leases, const void *origin) {
 	return has;
 }
 
+void leases_yield(struct leases *leases, const void *origin) {
+	mutex_lock(&leases->lock);
+	struct leased_job *job = find_leased(leases, origin);
+	if (job && job->state == HAS_LEASE && !leases->lost) {
+		job->state = YIELDS_LEASE;
+		++leases->yielding;
+		(void)release(leases, job->id);
+	}
+	mutex_unlock(&leases->lock);
+}
+
+void leases_take_back(struct leases *leases, const void *origin) {
+	mutex_lock(&leases->lock);
+	struct leased_job *job = find_leased(leases, origin);
+	if (job && job->state == YIELDS_LEASE && !leases->lost) {
+		struct free_lease lease;
+		--leases->yielding;
+		++leases->unbacked; // its slot: the next lease is no slot more
+		ask(leases);
+		if (take(leases, /* cleanup */ false, job->id.nonce, &lease) == TAKEN_LEASE) {
+			job->id = lease.id;
+			job->since = lease.since;
+			job->state = HAS_LEASE;
+		}
+	}
+	mutex_unlock(&leases->lock);
+}
+
 static void execute(void *arg, const struct child_config *config, struct result *ret_result, struct spawn_error *ret_error) {
 	struct leases *leases = arg;
 	struct free_lease lease;
-	enum taken taken = config->takes_no_slot ? TAKEN_NONE : take(leases, config->cleanup, &lease);
+	enum taken taken = TAKEN_NONE;
+	if (!config->takes_no_slot) {
+		mutex_lock(&leases->lock);
+		taken = take(leases, config->cleanup, /* nonce */ 0, &lease);
+		mutex_unlock(&leases->lock);
+	}
 	if (taken == TAKEN_CANCELLED) {
 		*ret_result = (struct result){.outcome = OUTCOME_CANCELLED};
 	} else if (taken == TAKEN_NONE) {
@@ -355,8 +388,8 @@ static int lose(struct leases *leases, const char *why) {
 	unsigned gone = (unsigned)leases->nfree, busy = leases->held - gone;
 	leases->nfree = 0;
 	leases->held = busy > 0 ? busy : 1;
-	gone += leases->unbacked;
-	leases->unbacked = 0;
+	gone += leases->unbacked + leases->yielding;
+	leases->unbacked = leases->yielding = 0;
 	return (int)leases->held - (int)(busy + gone);
 }
 

@@ -64,6 +64,12 @@ void leases_attach(struct leases *leases, struct pool *pool, unsigned slots, voi
 void leases_lend(struct leases *leases, const void *origin);
 bool leases_regain(struct leases *leases, const void *origin) FP_NODISCARD;
 
+// leases_yield(): the attempt with that child_config.origin waits for the reader of its output, who may be waiting for a slot. Its
+// lease goes back to the server, and no other is asked for the items of this run until leases_take_back(), which waits for a lease
+// for the attempt again, or for the end of the run. On the attempt's thread.
+void leases_yield(struct leases *leases, const void *origin);
+void leases_take_back(struct leases *leases, const void *origin);
+
 // For hooks.starving of the pool: asks the server for as many leases as there is work for. For hooks.surplus: releases those for
 // which there is none. Any thread.
 void leases_ask(struct leases *leases);

@@ -61,15 +61,41 @@ void group_wake_in_order(struct pool *pool, struct group *group, struct deferred
 	front_settle(group);
 	if (!group->waking && (group_has_work(pool, group) || group_needs_timer(pool, group))) {
 		group_wake_now(pool, group, deferred);
-	} else if (pool->starving_armed) {
-		group_note_starving(pool, group, deferred);
+	} else if (pool->demand_known != DEMAND_ANY) {
+		group_note_demand(pool, group, deferred);
 	}
 }
 
-void group_note_starving(struct pool *pool, const struct group *group, struct deferred *deferred) {
-	bool waits = front_first(group) || (fair_is_eligible(&group->fair) && group->running >= group->capacity);
-	if (group == &pool->groups[0] && waits && pool->started) {
-		pool->starving_armed = false;
+// How many items of a queue that wants could start now, if there were slots for all of them.
+static uint64_t queue_demand(const struct fair_queue *fair) {
+	uint64_t n = fair->backlog;
+	if (fair->interval > 0) { // one by its token, if none is exempt from the rate
+		n = fair->exempt > 0 ? fair->exempt : 1;
+	}
+	uint64_t room = fair->limit > 0 ? fair->limit - fair->running : UINT64_MAX;
+	return n < room ? n : room;
+}
+
+uint64_t group_demand(const struct pool *pool, const struct group *group, uint64_t most) {
+	uint64_t free = group->capacity > group->running ? group->capacity - group->running : 0;
+	uint64_t n = front_slots(group);
+	if (pool->paused) {
+		return 0;
+	}
+	for (struct list *at = pool->queues.next; at != &pool->queues && n < most + free; at = at->next) {
+		const struct queue *queue = list_entry(at, struct queue, link);
+		if (queue->group == group && queue->fair.wants && !queue->fair.blocked) {
+			n += queue_demand(&queue->fair);
+		}
+	}
+	n = n > free ? n - free : 0;
+	return n < most ? n : most;
+}
+
+void group_note_demand(struct pool *pool, const struct group *group, struct deferred *deferred) {
+	bool waits = front_first(group) || fair_is_eligible(&group->fair);
+	if (group == &pool->groups[0] && waits && pool->started && group_demand(pool, group, pool->demand_known + 1) > pool->demand_known) {
+		pool->demand_known = DEMAND_ANY;
 		deferred->starving = deferred->any = true;
 	}
 }

@@ -225,7 +225,7 @@ struct pool {
 	uint64_t spilled;        // bytes of items on disk
 	size_t full_need;        // bytes that were refused; hooks.low(NULL) is due when they fit; 0: not armed
 	bool warned_spill, warned_threads; // hooks.trouble was called
-	bool starving_armed;     // hooks.starving is due when items wait for slots
+	uint64_t demand_known;   // hooks.starving is due when the demand is greater [E16]
 	bool surplus_reported;       // hooks.surplus was called, and nothing has begun since, nor was pool_drop_surplus() called
 };
 
@@ -247,6 +247,8 @@ struct deferred {
 };
 
 #define DEFERRED_INIT {.close_fd = -1}
+
+#define DEMAND_ANY UINT64_MAX // pool.demand_known: nobody wants to know, or he is about to ask
 
 // The time, if anything depends on it; else 0.
 uint64_t pool_clock(const struct pool *pool);
@@ -324,8 +326,11 @@ static inline bool group_wants(const struct group *group) {
 	return fair_is_eligible(&group->fair) || group->reserver || front_first(group);
 }
 
-// Has hooks.starving called if items of the group wait for nothing but a slot.
-void group_note_starving(struct pool *pool, const struct group *group, struct deferred *deferred);
+// Returns how many more slots, at most `most`, could be used now by items that wait for nothing else.
+uint64_t group_demand(const struct pool *pool, const struct group *group, uint64_t most);
+
+// Has hooks.starving called if that is more than is known [E16].
+void group_note_demand(struct pool *pool, const struct group *group, struct deferred *deferred);
 
 // Chooses a worker to wake or to start if one is needed [E3].
 void group_wake_now(struct pool *pool, struct group *group, struct deferred *deferred);
@@ -346,8 +351,8 @@ static inline void group_wake(struct pool *pool, struct group *group, struct def
 		group_wake_in_order(pool, group, deferred);
 	} else if (!group->waking && (group_has_turns(pool, group) || group_needs_timer(pool, group))) {
 		group_wake_now(pool, group, deferred);
-	} else if (pool->starving_armed) {
-		group_note_starving(pool, group, deferred);
+	} else if (pool->demand_known != DEMAND_ANY) {
+		group_note_demand(pool, group, deferred);
 	}
 }
 

@@ -70,6 +70,14 @@
 //      that time never moves on because of it: no stream of short items can starve the reserver. Whether something may pass
 //      can change from no to yes only by what calls group_wake() [E3], or by a token that comes [E14], which lets its queue pass at the
 //      next of these. Enforced by backfill_find().
+// [E16] The demand is the number of slots that waiting items could use now, beyond the free ones. hooks.starving is called once
+//      when the demand rises above what a receiver of the hook knows, and at no other time: looking for work is no rise, so
+//      workers without slots sleep. `demand_known` is at most what any pool_demand() returned since the last call, of those that
+//      got less than they asked for; DEMAND_ANY if there was none. Whenever the lock is given back the demand is at most
+//      demand_known, or a wake is in flight, or a thread will look again as in [E3]. Enforced: all that can raise the demand
+//      calls group_wake(), as what makes the state hungry does; group_note_demand() notes the call and sets DEMAND_ANY in the
+//      same critical section. The receivers ask pool_demand() after the call has begun: it returns what arrived before,
+//      and sets demand_known below what arrives later, for which the hook is called again.
 
 #include "engine/internal.h"
 
@@ -98,6 +106,7 @@ struct pool *pool_create(const struct pool_config *config) {
 	list_init(&pool->groups[1].front);
 	list_init(&pool->spillable);
 	pool->worker_main = worker_main;
+	pool->demand_known = DEMAND_ANY;
 	spill_init(&pool->spill, config->spill_dir);
 	return pool;
 }
@@ -325,31 +334,14 @@ void pool_add_slots(struct pool *pool, int more) {
 	set_capacity(pool, had + (unsigned)more);
 }
 
-// How many items of a queue that wants could start now, if there were slots for all of them.
-static uint64_t queue_demand(const struct fair_queue *fair) {
-	uint64_t n = fair->backlog;
-	if (fair->interval > 0) { // one by its token, if none is exempt from the rate
-		n = fair->exempt > 0 ? fair->exempt : 1;
-	}
-	uint64_t room = fair->limit > 0 ? fair->limit - fair->running : UINT64_MAX;
-	return n < room ? n : room;
-}
-
 unsigned pool_demand(struct pool *pool, unsigned most) {
 	mutex_lock(&pool->lock);
-	const struct group *group = &pool->groups[0];
-	uint64_t free = group->capacity > group->running ? group->capacity - group->running : 0;
-	uint64_t n = front_slots(group);
-	for (struct list *at = pool->queues.next; at != &pool->queues && n < most + free; at = at->next) {
-		const struct fair_queue *fair = &list_entry(at, struct queue, link)->fair;
-		if (list_entry(at, struct queue, link)->group == group && fair->wants && !fair->blocked) {
-			n += queue_demand(fair);
-		}
+	unsigned n = (unsigned)group_demand(pool, &pool->groups[0], most);
+	if (pool->config.hooks.starving && n < most && n < pool->demand_known) {
+		pool->demand_known = n;
 	}
-	n = n > free && !pool->paused ? n - free : 0;
-	pool->starving_armed = pool->config.hooks.starving && n < most;
 	mutex_unlock(&pool->lock);
-	return n < most ? (unsigned)n : most;
+	return n;
 }
 
 unsigned pool_drop_surplus(struct pool *pool) {

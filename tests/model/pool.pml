@@ -5,13 +5,17 @@
 // in any order are the steps: each `atomic` with LOCK and UNLOCK is one critical section, and items, hooks and errands
 // (signals, thread starts) lie between them. A condition variable is `asleep[w]`: to sleep is the last act of a critical
 // section, and a signal ends it. A signal is sent after the lock was given back, so it may come late, and may hit a
-// sleep that began later. [E1] to [E7] are the promises in pool.c.
+// sleep that began later. [E1] to [E7] and [E16] are the promises in pool.c.
 //
 // The world: up to WORKERS threads, started as they are needed; two queues, of which the first runs one item at a time;
 // an outsider who submits an item to each queue and then two at once, and closes both; another who cancels what is
 // queued, or shuts the pool down (SHUTDOWN), at any moment; a third who raises the number of slots from 1 to WORKERS;
 // the first item submits two more while it runs. Whoever hears of idle destroys the pool, while the others are still on
 // their way home. With EAGAIN the start of the second or a later thread may fail.
+//
+// With ASKS there are no slots but those that a lender grants, one by one, and only as many as hooks.starving has made the
+// run ask for; one of them is taken away again at any moment. There are three items less then. With TWO_ASK somebody else asks,
+// too, who wants to know of one item only.
 //
 // Which queue is next (engine/fair.h) and which item of it (own, stolen, head) makes no difference to any of this, so
 // the model leaves the first open and takes the item with the lowest number.
@@ -36,7 +40,17 @@ bool closed[2];
 bool removed[2];
 byte nqueues = 2;             // whose hook has not returned
 byte running_all;
-byte goal = 1;
+#ifdef ASKS
+#define MOST_AT_FIRST 0
+#else
+#define MOST_AT_FIRST 1
+#endif
+byte goal = MOST_AT_FIRST;
+#define ANY 255
+byte known = ANY;             // demand_known
+#ifdef MUTANT_ARMED_IF_IT_DIFFERS
+byte last = ANY;
+#endif
 byte nthreads;
 byte thread_limit = 255;
 bool waking;                  // a worker was woken or started, and has not yet had the lock
@@ -54,6 +68,7 @@ bool asleep[WORKERS];
 byte looking;                 // workers that will look for work without being woken
 byte hooks_removed[2];
 byte hooks_idle;
+byte wanted;                  // slots that the lender was asked for and has not granted
 bool destroyed;
 byte left;                    // threads that have ended
 byte visitors = 3;            // threads that may still call the pool: nobody destroys it meanwhile
@@ -61,12 +76,16 @@ byte visitors = 3;            // threads that may still call the pool: nobody de
 #define ELIGIBLE(q) (backlog[q] > 0 && (q != 0 || running[0] < 1))
 #define WORK (running_all < goal && (ELIGIBLE(0) || ELIGIBLE(1)))
 #define STARTABLE (nthreads < goal && nthreads < thread_limit)
+#define READY ((ELIGIBLE(0) -> 1 : 0) + backlog[1])
+#define FREE (goal > running_all -> goal - running_all : 0)
+#define DEMAND (READY > FREE -> READY - FREE : 0)
 
 #define LOCK assert(!destroyed) // nobody touches what was freed [E7]
 // [E3] Never stable at the end of a critical section: work that could run, somebody who could run it, nobody on his way.
-#define UNLOCK assert(!(WORK && (nidle > 0 || STARTABLE) && !waking && looking == 0 && !quit))
+// [E16] Nor more demand than is known.
+#define UNLOCK assert(!(((WORK && (nidle > 0 || STARTABLE)) || DEMAND > known) && !waking && looking == 0 && !quit))
 
-// side_wake(): under the lock; the errand follows after it.
+// group_wake(): under the lock; the errand follows after it. `starve`, too, is a variable of the process.
 inline wake_choose(whom, start) {
 	if
 	:: WORK && !waking && nidle > 0 ->
@@ -78,11 +97,40 @@ inline wake_choose(whom, start) {
 		start = nthreads;
 		nthreads++;
 		waking = true
+	:: !(WORK && !waking) && DEMAND > known ->
+		known = ANY;
+		starve = true
 	:: else
 	fi
 }
 
-// errands_run(), the part that wakes: without the lock.
+// pool_demand(): under the lock.
+inline demand(n, most) {
+	n = (DEMAND < most -> DEMAND : most);
+#if defined(MUTANT_TO_ASK_ARMS)
+	known = (n < most -> 0 : ANY)
+#elif defined(MUTANT_ARMED_IF_IT_DIFFERS)
+	known = (n < most && n != last -> 0 : ANY);
+	last = n
+#elif defined(MUTANT_LAST_WHO_ASKS_COUNTS)
+	known = (n < most -> n : ANY)
+#elif defined(MUTANT_KNOWN_ONLY_RISES)
+	known = (n < most && (known == ANY || n > known) -> n : known)
+#else
+	known = (n < most && n < known -> n : known)
+#endif
+}
+
+// Asks the lender for as many slots as there is work for, and less if that is less.
+inline ask() {
+	atomic {
+		LOCK;
+		demand(wanted, 2);
+		UNLOCK
+	}
+}
+
+// deferred_run(), the part that wakes and calls hooks.starving: without the lock.
 inline wake_send(whom, start) {
 	if
 	:: start != NOBODY -> run worker(start)
@@ -106,7 +154,13 @@ inline wake_send(whom, start) {
 	if
 	:: whom != NOBODY -> LOCK; asleep[whom] = false; whom = NOBODY
 	:: else
+	fi;
+#ifdef ASKS
+	if
+	:: starve -> starve = false; ask()
+	:: else
 	fi
+#endif
 }
 
 // queue_check_removal(): under the lock; is the queue to be removed, and by me?
@@ -182,7 +236,7 @@ inline item_take(q, i) {
 
 proctype worker(byte w) {
 	byte q, i, whom = NOBODY, start = NOBODY;
-	bool mine, last, found;
+	bool mine, last, found, starve;
 	bool arriving = true; // it was woken or started, and has not yet had the lock
 
 look:
@@ -216,6 +270,13 @@ look:
 			goto work
 		:: else
 		fi;
+#if defined(ASKS) && !defined(MUTANT_PARKS_WITHOUT_A_LOOK)
+		wake_choose(whom, start); // others may have taken what it was woken for, or the slots
+		if
+		:: starve || whom != NOBODY || start != NOBODY -> looking++; UNLOCK; goto errands
+		:: else
+		fi;
+#endif
 #ifdef MUTANT_UNLOCK_BEFORE_SLEEP
 		looking++ // it gives the lock back between the test and the sleep
 	}
@@ -254,6 +315,12 @@ park:
 		goto look
 	}
 
+#ifdef ASKS
+errands:
+	wake_send(whom, start);
+	goto look;
+#endif
+
 work:
 	wake_send(whom, start);
 	// the item runs, with no lock held
@@ -264,7 +331,9 @@ work:
 			if
 			:: !cancelling ->
 				item_add(4);
+#ifndef ASKS
 				item_add(5);
+#endif
 				wake_choose(whom, start)
 			:: else // refused
 			fi;
@@ -293,7 +362,7 @@ leave:
 }
 
 // pool_leave(): the errands of a thread from outside, which pool_destroy() waits for.
-#define GUEST (mine || whom != NOBODY || start != NOBODY)
+#define GUEST (mine || starve || whom != NOBODY || start != NOBODY)
 inline guest_enter(guest) {
 	guest = GUEST;
 	if
@@ -350,10 +419,12 @@ inline close(q) {
 
 proctype submitter() {
 	byte whom = NOBODY, start = NOBODY;
-	bool mine, last, guest;
+	bool mine, last, guest, starve;
 	submit(0, 1);
 	submit(1, 1);
+#ifndef ASKS
 	submit(2, 2);
+#endif
 	close(0);
 	close(1)
 }
@@ -435,6 +506,7 @@ proctype canceller() {
 // pool_set_slots(): more take effect at once.
 proctype resizer() {
 	byte whom = NOBODY, start = NOBODY;
+	bool starve;
 	atomic {
 		LOCK;
 		goal = WORKERS;
@@ -444,6 +516,57 @@ proctype resizer() {
 		UNLOCK
 	}
 	wake_send(whom, start);
+	visitors--
+}
+
+// Grants a slot for each that is wanted.
+proctype lender() {
+	byte whom = NOBODY, start = NOBODY;
+	bool starve;
+	ask(); // before the pool starts
+	do
+	:: atomic {
+		wanted > 0 && goal < WORKERS;
+		LOCK;
+		wanted--;
+		goal++;
+		wake_choose(whom, start);
+		UNLOCK
+	}
+	wake_send(whom, start);
+	ask()
+	:: hooks_idle == 1 -> break
+	od;
+	visitors--
+}
+
+// Takes one slot away at any moment.
+proctype taker() {
+	byte whom = NOBODY, start = NOBODY;
+	bool starve;
+	if
+	:: atomic {
+		goal > 0;
+		LOCK;
+		goal--;
+		wake_choose(whom, start);
+		UNLOCK
+	}
+	wake_send(whom, start)
+	:: hooks_idle == 1
+	fi;
+	visitors--
+}
+
+// Wants to know whether an item waits, at any moment.
+proctype peeker() {
+	byte n;
+	atomic {
+		LOCK;
+		demand(n, 1);
+		n = 0;
+		UNLOCK
+	}
 	visitors--
 }
 
@@ -479,7 +602,17 @@ init {
 #else
 		run canceller();
 #endif
+#ifdef ASKS
+		visitors++;
+		run lender();
+		run taker();
+#ifdef TWO_ASK
+		visitors++;
+		run peeker();
+#endif
+#else
 		run resizer();
+#endif
 		run destroyer();
 		run watcher()
 	}

@@ -283,6 +283,7 @@ bool leases_regain(struct leases *leases, const void *origin) {
 	mutex_unlock(&leases->lock);
 	if (gone > 0) {
 		pool_add_slots(leases->pool, -gone);
+		leases_ask(leases);
 	}
 	return has;
 }

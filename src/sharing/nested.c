@@ -57,7 +57,6 @@ struct nested {
 	unsigned most;             // slots of the run, whatever becomes of their number
 	bool lends;                // they are its own
 	atomic_uint_least64_t last_number;
-	atomic_bool starving;      // items of the run wait for a slot, since the last look
 
 	mutex lock;                // guards what follows
 	cond changed;
@@ -394,7 +393,6 @@ static void submit_wanted(void *arg, uint64_t root, uint32_t wanted) {
 // ---- the event loop ----
 
 void nested_starving(struct nested *nested) {
-	atomic_store_relaxed(&nested->starving, true);
 	nested->hooks.wake(nested->hooks.arg);
 }
 
@@ -419,7 +417,6 @@ uint64_t nested_tick(struct nested *nested, const struct polls *polls) {
 		release_ended(nested, now);
 		end_loans(nested, now);
 		if (nested->lending > 0) { // what comes back is the run's, if it has work; its items and ours take turns
-			atomic_store_relaxed(&nested->starving, false);
 			nested->sessions.others_wait = pool_demand(nested->pool, 1) > 0;
 			if (nested->sessions.others_wait) {
 				return_free(nested);

@@ -248,7 +248,7 @@ check:
 	$(submake) $(profile_stress) stresses
 	$(if $(MUSL),$(submake) $(profile_musl) units)
 	@$(if $(FUZZING),MAKE='$(MAKE)' tests/fuzz/run --build)
-	$(run_tests) $(MODELLING) 'tests/torture/run --short 1' 'tests/torture/kills --short 1' 'tests/torture/ends --short 1' 'tests/torture/warm --short 1' \
+	$(run_tests) -l obj/left $(AGAIN:%=-a) $(MODELLING) 'tests/torture/run --short 1' 'tests/torture/kills --short 1' 'tests/torture/ends --short 1' 'tests/torture/warm --short 1' \
 		'tests/torture/slots --short 1' 'tests/torture/machines --short 1' \
 		'tests/property/run $(PROPERTY) --runs=3000 --seed=6' $(STRESSING) $(FUZZING) tests/lint/run $(BATS) $(UNITS) $(FAULTY_UNITS) \
 		$(MUSL_TESTS)
@@ -398,6 +398,7 @@ help:
 
 #: make                 build ./fairpar (-O2 -g; CC, CPPFLAGS, CFLAGS, LDFLAGS are yours; V=1 shows the commands)
 #: make check           build and run every test; the last line is "N passed, N failed"
+#: make check AGAIN=1   of these tests, those that have failed or were skipped the last time
 #: make check-unit      the unit tests;  make check-bats T=NAME: tests/NAME.bats, or all of them
 #: make lint            layers, lengths, shellcheck, mandoc: those that are installed
 #: make asan|ubsan|tsan the unit tests and the bats suite in a sanitizer build;  make check-sanitized: asan, then tsan

@@ -48,6 +48,22 @@ producer() {
 	assert_eq "${lines[-1]}" "0 passed, 0 failed"
 }
 
+@test "the runner notes what has failed or was skipped, and runs that again" {
+	producer good <<<'echo 1..1; echo ok 1'
+	producer half <<<'echo 1..2; echo ok 1 - a; echo "ok 2 - b # SKIP no foo"'
+	producer none <<<'echo "1..0 # SKIP no bar"'
+	printf '@test "%s" {\n %s\n}\n' passes : 'it is (not) [there]*: \$x' 'skip why' fails '[ -e mended ]' >one.bats
+	run env -u FAIRPAR_TEST "$BATS_TEST_DIRNAME/run" -l left ./good ./half ./none one.bats
+	assert_eq "${lines[-1]}" "3 passed, 1 failed"
+	: >mended
+	run env -u FAIRPAR_TEST "$BATS_TEST_DIRNAME/run" -l left -a ./good ./half ./none one.bats ./good
+	assert_contains "$output" 'skipped: it is (not) [there]*: $x'
+	assert_eq "${lines[-1]}" "2 passed, 0 failed" # one of half, and of one.bats what failed
+	producer none <<<'echo 1..1; echo ok 1'
+	run env -u FAIRPAR_TEST "$BATS_TEST_DIRNAME/run" -l left -a ./good ./half ./none one.bats
+	assert_eq "${lines[-1]}" "2 passed, 0 failed"
+}
+
 @test "the runner counts the findings of a sanitizer in a process nobody looks at" {
 	# shellcheck disable=SC2016 # for the producer
 	producer finding <<<'echo 1..1; echo race >"${TSAN_OPTIONS##*log_path=}.7"; echo ok 1'

@@ -55,7 +55,7 @@ PROPERTY_SRC := $(wildcard tests/property/*.c)
 # Those that start machines of their own are run by `make check-cluster` alone, what takes minutes by `make check-cluster-long`, or by name.
 CLUSTER_LONG_BATS := tests/cluster_long.bats
 CLUSTER_BATS := $(filter-out $(CLUSTER_LONG_BATS),$(wildcard tests/cluster*.bats))
-BATS := $(if $T,$(wildcard tests/$T.bats),$(filter-out $(CLUSTER_BATS) $(CLUSTER_LONG_BATS),$(wildcard tests/*.bats)))
+BATS := $(if $T,$(wildcard $(T:%=tests/%.bats)),$(filter-out $(CLUSTER_BATS) $(CLUSTER_LONG_BATS),$(wildcard tests/*.bats)))
 
 LIB_OBJ := $(LIB_SRC:%.c=$O/%.o) $(LIB_DATA:%=$O/%.o) $O/src/warm/server.so.o
 UNITS := $(UNIT_SRC:%.c=$O/%)
@@ -293,8 +293,13 @@ check-profile: $(PROFILE_UNITS) $O/fairpar
 asan ubsan tsan warm:
 	$(submake) $(profile_$@) check-profile
 
-check-sanitized: asan tsan
-	@:
+# What has threads and signals in it. The rest of the bats suite runs in these builds in check-long.
+SANITIZED := admission auto batches continuations control flow hosts jobs jobserver memory nested orphans output pipe pool* \
+	semaphore signals status trouble tty waits warm worker
+
+check-sanitized:
+	$(submake) asan T='$(SANITIZED)'
+	$(submake) tsan T='$(SANITIZED)'
 
 coverage:
 	@find obj/coverage -name '*.gcda' -delete 2>/dev/null || :
@@ -322,6 +327,17 @@ stress-tsan: stresses
 # SEED picks the commands; a long run that was interrupted goes on at PROPERTY_FROM, the number that it printed last.
 property: all $(PROPERTY)
 	@tests/property/run $(PROPERTY) --runs=$(PROPERTY_RUNS) --seed=$(SEED) --from=$(PROPERTY_FROM)
+
+roots:
+	@tests/roots
+
+# All that takes long, one after the other, and in the end the names of those that have failed.
+LONG := asan tsan warm torture stress fuzz property check-cluster check-cluster-long roots
+
+check-long:
+	+@failed=; for target in $(LONG); do \
+		echo "== $$target"; $(MAKE) --no-print-directory $$target || failed="$$failed $$target"; \
+	done; echo "failed:$${failed:- none}"; test -z "$$failed"
 
 bench: all
 	@tests/bench/run
@@ -401,7 +417,10 @@ help:
 #: make check AGAIN=1   of these tests, those that have failed or were skipped the last time
 #: make check-unit      the unit tests;  make check-bats T=NAME: tests/NAME.bats, or all of them
 #: make lint            layers, lengths, shellcheck, mandoc: those that are installed
-#: make asan|ubsan|tsan the unit tests and the bats suite in a sanitizer build;  make check-sanitized: asan, then tsan
+#: make asan|ubsan|tsan the unit tests and the bats suite in a sanitizer build
+#: make check-sanitized asan, then tsan, with the unit tests and the part of the bats suite that has threads and signals in it
+#: make check-long      all that takes long: asan, tsan, warm, torture, stress, fuzz, property, check-cluster-long and roots
+#: make roots           on fresh machines, Debian 12 and 13, as root and as a user: setup.sh and make check (root, debootstrap)
 #: make warm            the bats suite with a program that starts the shell once and clones it for its jobs, as with --warm=sh
 #: make musl            the unit tests, compiled and run with musl-gcc;  YAML=no, in any build: without libyaml and manifests
 #: make static          obj/static/fairpar, which needs no library and runs on any distribution;  CC=musl-gcc YAML=no makes it smaller
@@ -428,7 +447,7 @@ help:
 #: O=DIRECTORY          build there, and write nothing into the source
 #: WERROR=1             warnings are errors
 
-.PHONY: all check-sanitized units fuzzers fuzzers-build stresses stress-tsan static check check-unit check-bats check-cluster check-cluster-long check-profile lint bench bench-cluster model asan ubsan tsan warm musl \
+.PHONY: all check-sanitized check-long roots units fuzzers fuzzers-build stresses stress-tsan static check check-unit check-bats check-cluster check-cluster-long check-profile lint bench bench-cluster model asan ubsan tsan warm musl \
 	coverage fuzz stress torture property debug install install-strip uninstall dist distcheck deb clean help
 .SECONDARY:
 .DELETE_ON_ERROR:

@@ -40,7 +40,7 @@ run_install() { # LINE
 # The tools of single tests --------------------------------------------------------------------------------------------
 
 # COMMAND or COMMAND=PACKAGE, by Debian's names.
-test_tools='bc busybox clang dash fish git groff jq ksh mandoc mksh musl-gcc=musl-tools openssl parallel perl
+test_tools='bc busybox clang dash debootstrap fish git groff jq ksh mandoc mksh musl-gcc=musl-tools openssl parallel perl
 	prlimit=util-linux python3 script=bsdutils shellcheck spin strace tmux xmllint=libxml2-utils yash zsh'
 [ "$cluster_deps" = no ] || test_tools='slurmctld=slurm-wlm ssh=openssh-client sshd=openssh-server'
 

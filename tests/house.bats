@@ -162,3 +162,14 @@ stand_ins() {
 	assert_contains "$output" "1 passed, 0 failed"
 	[[ -x 'a tree/fairpar' ]]
 }
+
+@test "where no fresh machine can be made, tests/roots says why and ends with 77" {
+	mkdir bin
+	producer bin/id <<<'echo 1000'
+	PATH=$PWD/bin:$PATH run -77 "$BATS_TEST_DIRNAME/roots" bookworm user
+	assert_eq "${lines[-1]}" "tests/roots: no fresh machine can be made here: that takes root"
+	producer bin/id <<<'echo 0'
+	producer bin/debootstrap <<<'echo "E: no mirror"; exit 1'
+	PATH=$PWD/bin:$PATH run -77 "$BATS_TEST_DIRNAME/roots" bookworm user
+	assert_eq "${lines[-1]}" "tests/roots: no fresh machine can be made here: debootstrap: E: no mirror"
+}

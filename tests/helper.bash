@@ -26,11 +26,23 @@ patience=1200
 setup() { helper_setup; }
 teardown() { helper_teardown; }
 
+# plain_path PROGRAM: its path or, where that has a blank, which FAIRPAR_REMOTE and many a command may not have, that of a link.
+plain_path() {
+	local path
+	path=$(readlink -f "$1")
+	if [[ $path == *[[:blank:]]* ]]; then
+		mkdir -p "$BATS_TEST_TMPDIR/plain"
+		ln -sf "$path" "$BATS_TEST_TMPDIR/plain/"
+		path=$BATS_TEST_TMPDIR/plain/${path##*/}
+	fi
+	echo "$path"
+}
+
 helper_setup() {
 	unset FAIRPAR_RUN FAIRPAR_BATCH FAIRPAR_JOB FAIRPAR_SEQ FAIRPAR_SLOT FAIRPAR_ATTEMPT FAIRPAR_SHELL FAIRPAR_STATUS FAIRPAR_PROGRESS FAIRPAR_FAULT FAIRPAR_COOKIE \
 		FAIRPAR_SOCK FAIRPAR_CONTROL FAIRPAR_LEASE FAIRPAR_POOL FAIRPAR_MAKELEVEL CARGO_MAKEFLAGS \
 		PARALLEL PARALLEL_SHELL PARALLEL_SEQ PARALLEL_JOBSLOT PARALLEL_PID MAKEFLAGS NO_COLOR
-	FAIRPAR=$(readlink -f "${FAIRPAR:-$BATS_TEST_DIRNAME/../fairpar}")
+	FAIRPAR=$(plain_path "${FAIRPAR:-$BATS_TEST_DIRNAME/../fairpar}")
 	export FAIRPAR LC_ALL=C SHELL=/bin/sh TMPDIR=$BATS_TEST_TMPDIR/tmp PARALLEL_HOME=$BATS_TEST_TMPDIR/parallel FAIRPAR_POOL_DIR=$BATS_TEST_TMPDIR/pools
 	export FAIRPAR_TEST=$BATS_TEST_TMPDIR # the mark by which leftover processes are known
 	mkdir -p "$TMPDIR" "$BATS_TEST_TMPDIR/work"
@@ -188,7 +200,7 @@ limit_memory() {
 use_faults() {
 	case ${FAIRPAR_PROFILE-release} in
 	release)
-		FAIRPAR=${FAIRPAR_FAULTY:-$BATS_TEST_DIRNAME/../obj/debug/fairpar}
+		FAIRPAR=$(plain_path "${FAIRPAR_FAULTY:-$BATS_TEST_DIRNAME/../obj/debug/fairpar}")
 		[[ -x $FAIRPAR ]] || skip "needs obj/debug/fairpar (make debug)"
 		;;
 	esac

@@ -76,7 +76,7 @@ producer() {
 # leaky BODY …: runs a bats file whose one test is BODY, and which is to fail.
 leaky() {
 	mkdir -p inner
-	printf '%s\n' "load $BATS_TEST_DIRNAME/helper" '@test "leaves something" {' "$@" '}' >inner/leaky.bats
+	printf '%s\n' "load '$BATS_TEST_DIRNAME/helper'" '@test "leaves something" {' "$@" '}' >inner/leaky.bats
 	run env -u FAIRPAR_TEST bats inner/leaky.bats
 	assert_eq "$status" 1
 }

@@ -278,7 +278,7 @@ load pools
 	EOF
 	on_terminal bash session
 	assert_eq "$status" 0
-	assert_contains "$output" "waits for a slot of pool default: 1st of 1, held by 'sh -c "
+	assert_contains "$output" "waits for a slot of pool default: 1st of 1, held by '"
 	assert_contains "$(tr '\r' '\n' <<<"$output" | grep -A5 'waits for')" $'\e[K'
 	[[ ${output##*$'\e[K'} != *'waits for'* ]]
 	wait

@@ -434,7 +434,7 @@ last_is() {
 		# shellcheck disable=SC2086 # two of them
 		[[ $(shown $with) != *$'\e]'* ]] || fail "$with"
 	done
-	TERM=xterm output=$(TERM_PROGRAM=ghostty script -qec "$FAIRPAR -j1 --progress 'sleep 0.3; exit {}' ::: 1 0" /dev/null </dev/null) || :
+	output=$(TERM=xterm TERM_PROGRAM=ghostty script -qec "$FAIRPAR -j1 --progress 'sleep 0.3; exit {}' ::: 1 0" /dev/null </dev/null) || :
 	[[ $output == *$'\e]9;4;2;50\e\\'* ]] || fail "$(cat -v <<<"$output")"
 }
 

@@ -340,7 +340,7 @@ load pools
 	release held.go
 	end_fairpar
 	assert_contains "$stderr" "fairpar: batch 'default': 1 queued, 0 running; the next waits for another slot for the run"
-	assert_contains "$stderr" "fairpar: waits for a slot of pool default: 2nd of 2, held by 'sh -c "
+	assert_contains "$stderr" "fairpar: waits for a slot of pool default: 2nd of 2, held by 'sh"
 	wait
 }
 
@@ -444,38 +444,40 @@ load pools
 	assert_eq "$(cat order)" $'other\nstopped'
 }
 
-@test "the server ends when its socket is removed and its commands have ended" {
-	hold h --pool-slots 1
-	old=$(servers)
-	rm "$FAIRPAR_POOL_DIR/default.sock"
-	run_fairpar --pool --single echo ran
-	assert_lines ran
-	assert_contains "$stderr" 'somebody has removed its socket'
-	release h.go
-	wait
-	await_end "$old"
-	run_fairpar --pool --single echo ran
-	assert_eq "$stderr" ''
-}
-
-@test "who waits when the socket is removed or replaced is served by the next server, when the slots are free" {
+@test "when the socket or the directory of a server is removed, it is found nevertheless, and it stays one pool" {
 	local change
-	for change in 'rm default.sock' 'rm default.sock; : >default.sock' 'rm default.*' 'mv default.sock other'; do
+	for change in 'rm default.sock' 'rm default.*' 'mv default.sock other' 'rm -r "$PWD"' 'mv "$PWD" "$PWD-2"'; do
 		waiting=0
 		rm -f order go.* h.*
-		await_pool ' 0 waiting'
 		hold h --pool-slots 1
 		old=$(servers)
+		(cd "$FAIRPAR_POOL_DIR" && eval "$change")
 		line_up 1
 		line_up 2
-		(cd "$FAIRPAR_POOL_DIR" && eval "$change")
+		assert_eq "$(servers)" "$old"
 		assert_eq "$(cat order 2>/dev/null)" ''
 		release h.go
 		wait
-		assert_eq "$(sort order | tr '\n' ' ')" '1 2 '
+		assert_eq "$(cat order)" $'1\n2'
 		assert_eq "$(cat ./*.err)" ''
+		await_pool '0 of 1 slots taken, 0 waiting'
+		kill "$old"
 		await_end "$old"
 	done
+}
+
+@test "a server whose socket was replaced hands over to the next one, and nothing is lost" {
+	hold h --pool-slots 1
+	old=$(servers)
+	: >other
+	mv other "$FAIRPAR_POOL_DIR/default.sock"
+	line_up 1
+	line_up 2
+	release h.go
+	wait
+	assert_eq "$(sort order)" $'1\n2'
+	assert_eq "$(cat ./*.err)" ''
+	await_end "$old"
 }
 
 @test "a run goes on when the socket is removed, and gives its slots back for those that wait" {
@@ -492,15 +494,6 @@ load pools
 	wait
 	assert_eq "$(sort order | uniq -c | tr -s ' \n' ' ')" ' 3 run 1 single '
 	assert_eq "$(cat run.err single.err)" ''
-}
-
-@test "--status says that the server runs, but its socket was removed" {
-	hold h --pool-slots 1
-	rm "$FAIRPAR_POOL_DIR/default.sock"
-	run_fairpar 255 --pool --status
-	assert_contains "$stderr" "its server still runs, but somebody has removed its socket"
-	release h.go
-	wait
 }
 
 @test "a server that has no descriptors left tells who comes, who then runs without a slot" {

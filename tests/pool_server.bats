@@ -107,14 +107,166 @@ print(s.recv(100)[32:].decode())'
 	assert_eq "$stderr" ''
 }
 
-@test "a server that does not answer is warned of, and the command runs" {
+@test "a command waits while the server is stopped, and a signal ends it" {
 	run_fairpar --pool --single true
 	server=$(servers)
 	kill -STOP "$server"
-	run_fairpar --pool --single echo ran
-	assert_lines ran
+	single ended touch ran
+	single waits echo waited
+	local waits=$single_pid
+	run_fairpar 255 --pool --status # after as long as it gives the server
 	assert_contains "$stderr" 'its server does not answer'
+	kill -TERM %1
+	wait %1 || assert_eq "$?" 143
 	kill -CONT "$server"
+	wait "$waits"
+	assert_eq "$(cat waits.out waits.err)" waited
+	[[ ! -e ran ]]
+}
+
+# lock_start: somebody holds the lock of those who start servers, until `release unlock`
+lock_start() {
+	need flock
+	make_fifo locked unlock
+	mkdir -p -m 0700 "$FAIRPAR_POOL_DIR"
+	(flock 9 && echo >locked && read -r _ <unlock) 9>"$FAIRPAR_POOL_DIR/default.start" 3>&- &
+	await locked
+}
+
+# await_lock N: until so many processes wait for that lock
+await_lock() {
+	local inode
+	inode=$(stat -c %i "$FAIRPAR_POOL_DIR/default.start")
+	until [[ $(grep -c -- "-> FLOCK .*:$inode " /proc/locks) == "$1" ]]; do :; done
+}
+
+@test "who finds no server waits while somebody holds the lock of starting one, as long as it takes" {
+	local i
+	lock_start
+	for i in {1..5}; do
+		single "$i" --pool-slots 1 sh -c 'echo + >>log; cat /proc/self/stat /proc/stat >/dev/null; echo - >>log'
+	done
+	await_lock 5
+	read -rt 2.1 _ <>locked || : # it is about time: they once ran without a slot after two seconds
+	[[ ! -e log ]]
+	release unlock
+	wait
+	assert_eq "$(grep -c + log)" 5
+	assert_eq "$(most_at_once log)" 1
+	assert_eq "$(cat ./*.err)" ''
+}
+
+@test "who waits for the lock of starting a server is ended by a signal at once" {
+	lock_start
+	single w --pool-slots 1 touch ran
+	await_lock 1
+	kill -INT "$single_pid"
+	wait "$single_pid" || assert_eq "$?" 130
+	start_fairpar --pool touch ::: ran
+	await_lock 1
+	kill -TERM "$fairpar_pid"
+	end_fairpar 143
+	release unlock
+	wait
+	[[ ! -e ran ]]
+}
+
+@test "a run goes on, and answers signals, while it waits to start another server" {
+	make_fifo in go
+	start_fairpar --pool --pool-slots 1 'echo >in; read -r _ <go; echo {} >>order' ::: 1 2 3
+	await in
+	lock_start
+	servers | xargs kill -9
+	await_lock 1
+	release go
+	until [[ -e order ]]; do :; done # the end of its job is noticed
+	release unlock
+	await in
+	rm locked unlock
+	lock_start
+	servers | xargs kill -9
+	await_lock 1
+	kill -TERM "$fairpar_pid"
+	end_fairpar 143
+	assert_eq "$(cat order)" 1
+	assert_eq "$(grep -c 'one job runs at a time' "$BATS_TEST_TMPDIR/stderr")" 0
+	release unlock
+	wait
+}
+
+@test "the next server has the size of the one that was killed, whoever starts it" {
+	hold h --pool-slots 1
+	kill -STOP "$single_pid" # it would start it
+	old=$(servers)
+	kill -9 "$old"
+	await_end "$old"
+	run_fairpar --pool --pool-slots 2 --single true
+	assert_contains "$stderr" 'pool default has 1 slot already, not 2'
+	kill -CONT "$single_pid"
+	release h.go
+	wait
+}
+
+@test "it is one pool, whether the directory of the session is there or not" {
+	need unshare
+	unshare -rmpf true 2>/dev/null || skip "there are no user namespaces"
+	unset FAIRPAR_POOL_DIR
+	cat >session <<-'EOF'
+		set -eu
+		mount -t proc proc /proc && mount -t tmpfs tmpfs /run && mount -t tmpfs -o mode=1777 tmpfs /tmp
+		mkfifo /tmp/in /tmp/go
+		hold() { "$FAIRPAR" --pool --pool-slots 1 --single sh -c 'echo >/tmp/in; read -r _ </tmp/go' & read -r _ </tmp/in; }
+		state() { "$FAIRPAR" --pool --status | head -n 1; }
+		end() { echo >/tmp/go; wait $!; until state | grep -q ' 0 of '; do :; done; }
+		echo '# before the login, and after it'
+		hold
+		mkdir -p -m 0700 /run/user/0
+		state
+		ls /tmp/fairpar-0 /run/user/0
+		echo '# the server is killed'
+		kill -9 "$(pgrep -f internal-slot-server)"
+		until [ "$(pgrep -f internal-slot-server | wc -l)" = 1 ] && [ -S /tmp/fairpar-0/default.sock ] && state | grep '1 of 1'; do :; done
+		end
+		kill "$(pgrep -f internal-slot-server)"
+		rm -r /tmp/fairpar-0
+		echo '# in the session, and after the logout'
+		hold
+		ls -d /run/user/0/fairpar
+		rm -r /run/user/0
+		state
+		end
+		echo '# a run by name'
+		"$FAIRPAR" --run name -j1 'echo >/tmp/in; read -r _ </tmp/go; : {}' ::: 1 &
+		read -r _ </tmp/in
+		mkdir -p -m 0700 /run/user/0
+		"$FAIRPAR" --run name --status | grep -c running
+		! "$FAIRPAR" --run name echo ::: 1 2>/tmp/error
+		grep -o 'a run of that name is under way' /tmp/error
+		echo >/tmp/go
+		wait $!
+	EOF
+	need pgrep
+	run -0 env -u TMPDIR unshare -rmpf --kill-child sh session
+	assert_eq "$output" "$(cat <<-'EOF'
+		# before the login, and after it
+		pool default: 1 of 1 slots taken, 0 waiting
+		/run/user/0:
+		fairpar
+
+		/tmp/fairpar-0:
+		default.lock
+		default.sock
+		default.start
+		# the server is killed
+		pool default: 1 of 1 slots taken, 0 waiting
+		# in the session, and after the logout
+		/run/user/0/fairpar
+		pool default: 1 of 1 slots taken, 0 waiting
+		# a run by name
+		1
+		a run of that name is under way
+	EOF
+	)"
 }
 
 @test "two versions that do not fit together say so" {

@@ -62,8 +62,11 @@ static int listen_by_name(struct control *control) {
 	if (place_open(&control->place, buf_str(&file), &error) != 0) {
 		return diag_error("--run %s: %s", name, buf_str(&error));
 	}
-	control->lock_fd = place_lock(&control->place, "lock", /* waits */ false);
-	if (control->lock_fd < 0 && errno == EWOULDBLOCK) {
+	int other_fd = place_connect(&control->place); // it may be in the other directory
+	control->lock_fd = other_fd < 0 ? place_lock(&control->place, "lock", /* waits */ false) : -1;
+	bool exists = other_fd >= 0 || (control->lock_fd < 0 && errno == EWOULDBLOCK);
+	fd_close(&other_fd);
+	if (exists) {
 		return diag_error("--run %s: a run of that name is under way", name);
 	}
 	control->listen_fd = control->lock_fd >= 0 ? place_listen(&control->place) : -1;

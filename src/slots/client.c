@@ -12,6 +12,7 @@
 #include "slots/machine.h"
 #include "slots/place.h"
 #include "slots/protocol.h"
+#include "slots/search.h"
 #include "slots/server.h"
 
 #include <errno.h>
@@ -23,7 +24,7 @@
 #include <unistd.h>
 
 #define CONNECT_TIMEOUT_NS (2 * NS_PER_S)
-enum { LOOK_MS = 10, READ_SIZE = 4096, HELLO_TEXT_MAX = 8192 }; // of a text; a command line may be longer
+enum { LOOK_MS = 10, TRIES_MAX = 200, READ_SIZE = 4096, HELLO_TEXT_MAX = 8192 }; // of a text; a command line may be longer
 
 struct held {
 	struct lease_id id;        // number 0: none
@@ -36,7 +37,10 @@ struct held {
 struct client {
 	struct client_config config;
 	struct pool_place place;
-	int fd;
+	enum { SEARCHES, GREETS, WELCOME } state; // for a server: waits for `search`, or for the answer to HELLO, or has it
+	struct server_search *search;     // or NULL
+	unsigned tries;            // since it was welcome, of servers that hung up or were started
+	int fd;                    // -1 while it SEARCHES
 	struct buf in;
 	size_t at;                 // bytes of it that were looked at
 	unsigned slots;
@@ -94,6 +98,8 @@ static bool fill(struct client *client) {
 
 // ---- finding a server ----
 
+static int connect_again(struct client *client);
+
 // HELLO and HOLD for all that is in use; what was granted and not used is given up with the old server.
 static bool introduce(struct client *client) {
 	uint32_t nholds = 0;
@@ -132,121 +138,129 @@ static bool introduce(struct client *client) {
 	return send_all(client->fd, out.data, out.len) == 0;
 }
 
-enum answer { ANSWER_WELCOME, ANSWER_GONE, ANSWER_REFUSED, ANSWER_LATE };
-
-// Waits for the answer to HELLO, which comes first.
-static enum answer await_welcome(struct client *client, uint64_t deadline) {
+// The answer to HELLO comes first. Returns 0, also if it has not come yet; else an errno, with a reason in client->error, "" if the errno
+// says it.
+static int hear_welcome(struct client *client) {
 	struct frame frame;
 	const char *text;
-	enum frame_result result;
-	while ((result = frame_parse(buf_str(&client->in), client->in.len, &frame, &text)) == FRAME_PARTIAL) {
-		struct pollfd poll_fd = {.fd = client->fd, .events = POLLIN};
-		int n = poll(&poll_fd, 1, poll_ms(deadline));
-		if (n == 0) {
-			return ANSWER_LATE;
-		}
-		size_t before = client->in.len;
-		if (n > 0 && !fill(client) && client->in.len == before) {
-			return ANSWER_GONE;
-		}
+	bool open = fill(client);
+	enum frame_result result = frame_parse(buf_str(&client->in), client->in.len, &frame, &text);
+	if (result == FRAME_PARTIAL) {
+		return open ? 0 : connect_again(client); // it was just about to end
 	}
 	if (result == FRAME_READY && frame.type == FRAME_WELCOME) {
 		client->slots = (unsigned)frame.a;
 		client->bounds = (struct slots_bounds){.least = (unsigned)frame.b, .most = (unsigned)frame.c};
 		client->reason = CONTROLLER_KEPT;
 		client->at = sizeof(frame) + frame.len;
-		return ANSWER_WELCOME;
+		client->state = WELCOME;
+		client->tries = 0;
+		return 0;
 	}
 	bool refused = result == FRAME_READY && frame.type == FRAME_REFUSED;
 	buf_printf(&client->error, "%.*s", refused ? (int)frame.len : 0, refused ? text : "");
-	return ANSWER_REFUSED;
+	fd_close(&client->fd);
+	return EPROTO;
 }
 
-// The lock that a server has as long as it lives. A server that is dying has it for a moment yet, and nobody tells of
-// the end of that. Returns the descriptor, or -1 with errno: EBUSY if the server lives.
-static int lock_life(const struct client *client, uint64_t deadline) {
-	int fd;
-	while ((fd = place_lock(&client->place, "lock", /* waits */ false)) < 0 && errno == EWOULDBLOCK) {
-		if (now_ns() > deadline) {
-			errno = EBUSY;
-			return -1;
-		}
-		(void)poll(NULL, 0, LOOK_MS);
-	}
-	return fd;
+static void greet(struct client *client, int fd) {
+	client->fd = fd;
+	client->state = GREETS;
+	(void)introduce(client); // if the server has gone, hear_welcome() says so
 }
 
-// Starts a server, unless somebody else has done so. Who starts or ends one has the lock NAME.start. Returns 0, or -1
-// with errno.
-static int elect(struct client *client, uint64_t deadline) {
-	int start_fd = place_lock(&client->place, "start", /* waits */ true), lock_fd = -1, listen_fd = -1;
-	int fd = start_fd >= 0 ? place_connect(&client->place) : -1, result = fd >= 0 ? 0 : -1;
+// Starts a server, with the locks that whoever starts one has to have. Returns 0, or an errno.
+static int start_server(const struct client *client, int lock_fd) {
 	bool is_known = client->slots > 0; // a successor has as many as the last
-	if (start_fd >= 0 && fd < 0) {
-		lock_fd = lock_life(client, deadline);
-		listen_fd = lock_fd >= 0 ? place_listen(&client->place) : -1;
-		result = listen_fd >= 0 ? client->config.start(&(struct server_config){
-			.lock_fd = lock_fd,
-			.listen_fd = listen_fd,
-			.dir = client->place.dir,
-			.name = client->place.name,
-			.slots = is_known ? client->slots : client->config.slots,
-			.bounds = is_known ? client->bounds : client->config.bounds,
-			.root = machine_root(),
-			.fair_time = true,
-		}) : -1;
-	}
-	int error = errno;
-	fd_close(&fd);
+	int listen_fd = place_listen(&client->place);
+	int result = listen_fd < 0 ? -1 : client->config.start(&(struct server_config){
+		.lock_fd = lock_fd,
+		.listen_fd = listen_fd,
+		.dir = client->place.dir,
+		.name = client->place.name,
+		.slots = is_known ? client->slots : client->config.slots,
+		.bounds = is_known ? client->bounds : client->config.bounds,
+		.root = machine_root(),
+		.fair_time = true,
+	});
+	int error = result == 0 || errno == ESRCH ? 0 : errno; // ESRCH: it was killed at once
 	fd_close(&listen_fd);
-	fd_close(&lock_fd);
-	fd_close(&start_fd);
-	errno = error;
-	return result;
+	return error;
 }
 
-static bool has_no_server(int error) {
-	return error == ENOENT || error == ECONNREFUSED;
+// The search has come to its end: connects, or starts a server. Returns as hear_welcome() does.
+static int end_search(struct client *client) {
+	struct search_result found;
+	search_end(client->search, &found);
+	client->search = NULL;
+	int error = found.error;
+	if (!error || found.place.dir) {
+		place_fini(&client->place);
+		client->place = found.place;
+	}
+	if (found.fd >= 0) {
+		greet(client, found.fd);
+	} else if (found.lock_fd >= 0) {
+		error = start_server(client, found.lock_fd);
+	}
+	fd_close(&found.lock_fd);
+	fd_close(&found.start_fds[0]);
+	fd_close(&found.start_fds[1]);
+	return error || client->state == GREETS ? error : connect_again(client);
 }
 
-// Connects, and is welcome. Returns 0, or an errno with a reason in client->error, "" if the errno says it.
+// Returns as hear_welcome() does.
+static int connect_first(struct client *client) {
+	const struct client_config *config = &client->config;
+	buf_reset(&client->in);
+	buf_reset(&client->error);
+	client->at = 0;
+	client->state = SEARCHES;
+	int fd;
+	do {
+		fd = config->socket ? socket_connect(config->socket) : place_connect(&client->place);
+	} while (fd < 0 && errno == EAGAIN && config->socket); // the run is busy, and its backlog was full for the timeout of the call
+	if (fd >= 0) {
+		greet(client, fd);
+		return 0;
+	}
+	if (!config->start || !(place_is_deserted(errno) || errno == EAGAIN)) {
+		return errno;
+	}
+	client->search = search_begin(client->place.name);
+	return client->search ? 0 : errno;
+}
+
+static int connect_again(struct client *client) {
+	fd_close(&client->fd);
+	return ++client->tries <= TRIES_MAX ? connect_first(client) : ETIMEDOUT;
+}
+
+// Goes on from CONNECTS, when client_fd() is readable. Returns as hear_welcome() does.
+static int go_on(struct client *client) {
+	return client->search ? end_search(client) : hear_welcome(client);
+}
+
+// Connects, and is welcome; as long as whoever has the lock of starting or of life lives, and has not done with it, this waits. Only who
+// starts none, and asks no run, has a deadline. Returns 0, or an errno, as hear_welcome() does.
 static int reach_server(struct client *client) {
+	const bool waits = client->config.start || client->config.socket;
 	uint64_t deadline = now_ns() + CONNECT_TIMEOUT_NS;
-	for (;;) {
-		buf_reset(&client->in);
-		buf_reset(&client->error);
-		client->fd = client->config.socket ? socket_connect(client->config.socket) : place_connect(&client->place);
-		int error = client->fd < 0 ? errno : 0;
-		if (error && !client->config.start && has_no_server(error) && !client->config.socket && place_has_server(&client->place)) {
-			if (now_ns() > deadline) {
-				return EBUSY;
-			}
-			(void)poll(NULL, 0, LOOK_MS); // it begins or ends just now
-			continue;
-		}
-		if (error && (!has_no_server(error) || !client->config.start)) {
-			return error;
-		}
-		if (client->fd < 0) {
-			if (elect(client, deadline) != 0 && errno != ESRCH) { // ESRCH: the one that was started was killed at once
-				return errno;
-			}
-			if (now_ns() > deadline) {
-				return ETIMEDOUT;
-			}
-			continue;
-		}
-		switch (introduce(client) ? await_welcome(client, deadline) : ANSWER_GONE) {
-		case ANSWER_WELCOME: return 0;
-		case ANSWER_GONE: break; // it was just about to end
-		case ANSWER_LATE: fd_close(&client->fd); return ETIMEDOUT;
-		case ANSWER_REFUSED: fd_close(&client->fd); return EPROTO;
-		}
-		fd_close(&client->fd);
+	int error;
+	while (place_is_deserted(error = connect_first(client)) && !waits && place_has_server(&client->place)) {
 		if (now_ns() > deadline) {
+			return EBUSY;
+		}
+		(void)poll(NULL, 0, LOOK_MS); // it begins or ends just now
+	}
+	while (!error && client->state != WELCOME) {
+		if (poll(&(struct pollfd){.fd = client_fd(client), .events = POLLIN}, 1, waits ? -1 : poll_ms(deadline)) == 0) {
+			fd_close(&client->fd);
 			return ETIMEDOUT;
 		}
+		error = go_on(client);
 	}
+	return error;
 }
 
 static void add_reason(struct client *client, struct buf *text, int error) {
@@ -298,6 +312,7 @@ struct client *client_open(const struct client_config *config, struct buf *error
 
 void client_close(struct client *client) {
 	if (client) {
+		search_abandon(client->search);
 		fd_close(&client->fd);
 		fd_close(&client->words_fd);
 		words_fini(&client->words);
@@ -312,7 +327,7 @@ void client_close(struct client *client) {
 // ---- what is asked and told ----
 
 int client_fd(const struct client *client) {
-	return client->fd;
+	return client->search ? search_fd(client->search) : client->fd;
 }
 
 char *client_memory_path(const struct client *client) {
@@ -456,16 +471,16 @@ static void send_process(struct client *client, const struct held *held) {
 	}
 }
 
-// After the end of a server. Returns an errno if there is no other.
+// After the end of a server. Returns as reach_server() does, but who may start a server does not wait here: client_next() goes on.
 static int find_successor(struct client *client) {
 	fd_close(&client->fd);
-	client->at = 0;
 	client->contended = false; // until it says otherwise
 	client->spare_limit = 0;
-	int error = reach_server(client);
-	if (error) {
-		return error;
-	}
+	return client->config.start ? connect_first(client) : reach_server(client);
+}
+
+// Tells the next server what this client has, as the last one knew it.
+static struct client_event renew(struct client *client) {
 	send_words(client);
 	for (size_t i = 0; i < client->nheld; ++i) {
 		if (client->held[i].id.number > 0) {
@@ -476,25 +491,38 @@ static int find_successor(struct client *client) {
 	if (client->wanted > 0) {
 		send_frame(client, FRAME_WANT, client->wanted, client->width, 0);
 	}
-	return 0;
+	return (struct client_event){.type = CLIENT_RENEWED};
+}
+
+// `error`: of the last step on the way to another server.
+static struct client_event seek(struct client *client, int error) {
+	bool ready = true;
+	while (!error && client->state != WELCOME && ready) {
+		ready = poll(&(struct pollfd){.fd = client_fd(client), .events = POLLIN}, 1, 0) > 0;
+		error = ready ? go_on(client) : 0;
+	}
+	if (!error) {
+		return ready ? renew(client) : (struct client_event){.type = CLIENT_NOTHING};
+	}
+	struct buf why = BUF_INIT;
+	add_reason(client, &why, error);
+	buf_fini(&client->error);
+	client->error = why;
+	return (struct client_event){.type = CLIENT_LOST, .text = buf_str(&client->error)};
 }
 
 struct client_event client_next(struct client *client) {
+	if (client->state != WELCOME && client_fd(client) >= 0) {
+		return seek(client, 0);
+	}
 	struct client_event event = next_frame(client);
 	while (event.type == CLIENT_NOTHING && client->fd >= 0) {
 		size_t before = client->in.len;
 		bool open = fill(client);
 		if (!open && client->in.len == before) {
-			int error = find_successor(client);
-			if (error) {
-				struct buf why = BUF_INIT;
-				add_reason(client, &why, error);
-				buf_fini(&client->error);
-				client->error = why;
-				return (struct client_event){.type = CLIENT_LOST, .text = buf_str(&client->error)};
-			}
-			return (struct client_event){.type = CLIENT_RENEWED};
-		} else if (client->in.len == before) {
+			return seek(client, find_successor(client));
+		}
+		if (client->in.len == before) {
 			break;
 		}
 		event = next_frame(client);

@@ -45,7 +45,7 @@ enum client_event_type {
 	CLIENT_NOTHING,        // more comes when client_fd() is readable
 	CLIENT_GRANTED,        // a lease: `id`, `width`
 	CLIENT_REVOKED,        // a lease, `id`, was taken back before it was in use; client_want() asks for another one
-	CLIENT_RENEWED,        // another server has taken over: leases that were not in use are void
+	CLIENT_RENEWED,        // another server has taken over, some time after the end of the last: leases that were not in use are void
 	CLIENT_PLACE,          // it waits: `place` of `waiting` (0: it does not), and `text` says who holds the slots
 	CLIENT_REPORT,         // what client_ask() asked for: `place` slots taken, `waiting` clients, lines of `text`
 	CLIENT_SLOTS,          // client_slots() and client_why() have changed
@@ -61,7 +61,8 @@ struct client_event {
 	const char *text;      // borrowed until the next call
 };
 
-// Connects to the pool's server, or starts it. `config` is borrowed. Waits two seconds at most. Returns NULL with a
+// Connects to the pool's server, or starts it. `config` is borrowed. Waits as long as somebody else starts or ends a server, or the
+// server has not answered; two seconds at most if none is to be started and no run is asked. Returns NULL with a
 // whole message in *error, and *ret_error: EPERM if somebody else's hands may be in it, ENOENT if there is no server,
 // and none was to be started; else whatever stood in the way.
 struct client *client_open(const struct client_config *config, struct buf *error, int *ret_error) FP_NODISCARD;

@@ -13,7 +13,7 @@
 // Numbers of leases that are held already; those behind it are for new ones, whatever somebody claims to hold.
 #define LAST_HELD (UINT64_MAX - UINT32_MAX)
 
-enum table_state { RECOVERING, OPEN, DRAINING };
+enum table_state { RECOVERING, OPEN };
 
 // Kept while it has clients or leases, and if it has a name, until fair_has_passed() its tag.
 struct lease_batch {
@@ -356,10 +356,6 @@ void lease_open(struct lease_table *table, uint64_t now) {
 	}
 }
 
-void lease_drain(struct lease_table *table) {
-	table->state = DRAINING;
-}
-
 // ---- clients ----
 
 struct lease_client *lease_join(struct lease_table *table, const struct lease_client_config *config, void *user, uint64_t now) {
@@ -561,7 +557,7 @@ bool lease_next(struct lease_table *table, uint64_t now, struct lease_grant *ret
 	if (grant_lent(table, now, ret_grant)) {
 		return true;
 	}
-	if (table->state == DRAINING || table->taken >= table->slots) {
+	if (table->taken >= table->slots) {
 		return false;
 	}
 	if (!table->gathering) {
@@ -703,7 +699,7 @@ bool lease_is_awaited(const struct lease_table *table) {
 }
 
 bool lease_is_contended(const struct lease_table *table) {
-	return table->state == DRAINING || lease_is_awaited(table) || (table->state == OPEN && table->taken > table->slots);
+	return lease_is_awaited(table) || (table->state == OPEN && table->taken > table->slots);
 }
 
 bool lease_waits(const struct lease_client *client) {

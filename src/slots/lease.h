@@ -18,9 +18,8 @@
 //
 // Life of a lease: granted -lease_use-> in use -lease_release-> gone
 //                  granted -lease_unused for a second, while others wait; lease_revoke-> gone
-// Life of a table: RECOVERING -lease_open-> OPEN -lease_drain-> DRAINING
+// Life of a table: RECOVERING -lease_open-> OPEN
 //                  RECOVERING: clients of a server that died tell what they hold (lease_hold); nothing is granted
-//                  DRAINING: nothing is granted any more but what is lent, and all that is held is to come back
 
 #ifndef FAIRPAR_SLOTS_LEASE_H
 #define FAIRPAR_SLOTS_LEASE_H
@@ -64,7 +63,6 @@ struct lease_grant {
 struct lease_table *lease_table_create(unsigned slots, bool fair_time, uint64_t first);
 void lease_table_destroy(struct lease_table *table);
 void lease_open(struct lease_table *table, uint64_t now);
-void lease_drain(struct lease_table *table);
 
 // A client comes. It is the table's until lease_leave(). `user` is returned by lease_user().
 struct lease_client *lease_join(struct lease_table *table, const struct lease_client_config *config, void *user, uint64_t now);
@@ -108,8 +106,7 @@ bool lease_revoke(struct lease_client *client, uint64_t number, uint64_t now);
 // Does anybody wait for his turn?
 bool lease_is_awaited(const struct lease_table *table);
 
-// True if a lease that a client gives back may go to another one: somebody waits, more slots are taken than there are, or the
-// table is DRAINING.
+// True if a lease that a client gives back may go to another one: somebody waits, or more slots are taken than there are.
 bool lease_is_contended(const struct lease_table *table);
 
 // Returns the only client that waits for its turn, to which a lease that it gives back would be granted again; or NULL if none

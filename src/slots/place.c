@@ -5,6 +5,7 @@
 #include "base/alloc.h"
 #include "base/diag.h"
 #include "base/io.h"
+#include "base/map.h"
 #include "base/text.h"
 
 #include <errno.h>
@@ -42,54 +43,79 @@ static const char *why_not_private(const char *dir) {
 	                                     : NULL;
 }
 
-static char *find_dir(void) {
-	const char *given = getenv("FAIRPAR_POOL_DIR");
+static char *dir_of_user(const char *before, const char *behind) {
 	struct buf dir = BUF_INIT;
-	if (given && given[0]) {
-		buf_adds(&dir, given);
-		return buf_take(&dir);
-	}
-	buf_printf(&dir, "/run/user/%u", (unsigned)geteuid());
-	if (!why_not_private(buf_str(&dir))) {
-		buf_adds(&dir, "/fairpar");
-	} else {
-		buf_reset(&dir);
-		buf_printf(&dir, "/tmp/fairpar-%u", (unsigned)geteuid());
-	}
+	buf_printf(&dir, "%s%u%s", before, (unsigned)geteuid(), behind);
 	return buf_take(&dir);
 }
 
+static void find_dirs(struct pool_place *place, const char *given) {
+	FP_CLEANUP(free_later) char *session = dir_of_user("/run/user/", "");
+	place->dirs[0] = dir_of_user("/run/user/", "/fairpar");
+	place->dirs[1] = dir_of_user("/tmp/fairpar-", "");
+	place->is_given = given && strcmp(given, place->dirs[0]) != 0 && strcmp(given, place->dirs[1]) != 0;
+	if (place->is_given) {
+		free(place->dirs[0]);
+		free(place->dirs[1]);
+		place->dirs[0] = xstrdup(given);
+		place->dirs[1] = NULL;
+	} else if (why_not_private(session)) {
+		free(place->dirs[0]);
+		place->dirs[0] = NULL;
+	}
+}
+
+// The pool is in that directory. Returns false if its path is too long for a socket.
+static bool set_dir(struct pool_place *place, const char *dir) {
+	const size_t room = sizeof(place->address.sun_path);
+	place->dir = dir;
+	return (size_t)snprintf(place->address.sun_path, room, "%s/%s.sock", dir, place->name) < room - sizeof(NEW_SUFFIX);
+}
+
 int place_open(struct pool_place *place, const char *name, struct buf *error) {
-	*place = (struct pool_place){.dir = find_dir(), .name = xstrdup(name), .address = {.sun_family = AF_UNIX}};
-	bool absolute = place->dir[0] == '/'; // one process in another directory would have another pool
-	int made = !absolute || mkdir(place->dir, 0700) == 0 || errno == EEXIST ? 0 : errno;
-	const char *why = !absolute ? "FAIRPAR_POOL_DIR has to be an absolute path" : made ? strerror(made) : why_not_private(place->dir);
-	size_t room = sizeof(place->address.sun_path);
-	if (!why && (size_t)snprintf(place->address.sun_path, room, "%s/%s.sock", place->dir, name) >= room - sizeof(NEW_SUFFIX)) {
+	const char *given = getenv("FAIRPAR_POOL_DIR");
+	given = given && given[0] ? given : NULL;
+	*place = (struct pool_place){.name = xstrdup(name), .address = {.sun_family = AF_UNIX}};
+	find_dirs(place, given);
+	bool is_second = !place->dirs[0] || (given && place->dirs[1] && strcmp(given, place->dirs[1]) == 0);
+	const char *dir = place->dirs[is_second];
+	bool absolute = dir[0] == '/'; // one process in another directory would have another pool
+	int made = !absolute || mkdir(dir, 0700) == 0 || errno == EEXIST ? 0 : errno;
+	const char *why = !absolute ? "FAIRPAR_POOL_DIR has to be an absolute path" : made ? strerror(made) : why_not_private(dir);
+	if (!set_dir(place, dir) && !why) {
 		why = "its path is too long for a socket";
 	}
 	if (why) {
-		buf_printf(error, "cannot use '%s', the directory of the pools: %s%s", text_shows(place->dir), why,
-		           getenv("FAIRPAR_POOL_DIR") || made ? "" : "; FAIRPAR_POOL_DIR can name another one");
+		buf_printf(error, "cannot use '%s', the directory of the pools: %s%s", text_shows(dir), why,
+		           given || made ? "" : "; FAIRPAR_POOL_DIR can name another one");
 		place_fini(place);
 		errno = made ? made : EPERM;
 		return -1;
+	}
+	if (dir != place->dirs[1] && place->dirs[1] && why_not_private(place->dirs[1])) {
+		free(place->dirs[1]);
+		place->dirs[1] = NULL;
 	}
 	return 0;
 }
 
 void place_fini(struct pool_place *place) {
-	free(place->dir);
+	free(place->dirs[0]);
+	free(place->dirs[1]);
 	free(place->name);
 	*place = (struct pool_place){0};
 }
 
 // ---- the files in it ----
 
-char *place_path(const struct pool_place *place, const char *suffix) {
+static char *path_in(const struct pool_place *place, const char *dir, const char *suffix) {
 	struct buf path = BUF_INIT;
-	buf_printf(&path, "%s/%s.%s", place->dir, place->name, suffix);
+	buf_printf(&path, "%s/%s.%s", dir, place->name, suffix);
 	return buf_take(&path);
+}
+
+char *place_path(const struct pool_place *place, const char *suffix) {
+	return path_in(place, place->dir, suffix);
 }
 
 static bool is_path_of(const char *path, const struct stat *file) {
@@ -102,8 +128,8 @@ static bool is_at(int fd, const char *path) {
 	return fstat(fd, &own) == 0 && is_path_of(path, &own);
 }
 
-int place_lock(const struct pool_place *place, const char *suffix, bool waits) {
-	FP_CLEANUP(free_later) char *path = place_path(place, suffix);
+static int lock_in(const struct pool_place *place, const char *dir, const char *suffix, bool waits) {
+	FP_CLEANUP(free_later) char *path = path_in(place, dir, suffix);
 	int fd, locked;
 	bool gone;
 	do {
@@ -117,6 +143,23 @@ int place_lock(const struct pool_place *place, const char *suffix, bool waits) {
 		}
 	} while (gone);
 	return fd;
+}
+
+int place_lock(const struct pool_place *place, const char *suffix, bool waits) {
+	return lock_in(place, place->dir, suffix, waits);
+}
+
+// In one order for all, or two could wait for each other.
+int place_lock_start(const struct pool_place *place, bool waits, int ret_fds[2]) {
+	for (unsigned i = 0; i < 2; ++i) {
+		ret_fds[i] = place->dirs[i] ? lock_in(place, place->dirs[i], "start", waits) : -1;
+		bool is_there = place->dirs[i] && (place->dirs[i] == place->dir || errno != ENOENT);
+		if (is_there && ret_fds[i] < 0) {
+			fd_close(&ret_fds[0]);
+			return -1;
+		}
+	}
+	return 0;
 }
 
 void place_remove_lock(const struct pool_place *place, const char *suffix, int fd) {
@@ -174,10 +217,6 @@ static int connect_to(const struct sockaddr_un *address, socklen_t len) {
 	return fd;
 }
 
-int place_connect(const struct pool_place *place) {
-	return connect_to(&place->address, sizeof(place->address));
-}
-
 static socklen_t abstract_address(const char *name, struct sockaddr_un *ret_address) {
 	size_t len = strnlen(name, sizeof(ret_address->sun_path));
 	*ret_address = (struct sockaddr_un){.sun_family = AF_UNIX};
@@ -186,12 +225,53 @@ static socklen_t abstract_address(const char *name, struct sockaddr_un *ret_addr
 	return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + len);
 }
 
+static int listen_abstract(const struct sockaddr_un *address, socklen_t len) {
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd >= 0 && (bind(fd, (const struct sockaddr *)address, len) != 0 || listen(fd, BACKLOG) != 0)) {
+		fd_close(&fd);
+	}
+	return fd;
+}
+
 int abstract_listen(const char *name) {
 	struct sockaddr_un address;
 	socklen_t len = abstract_address(name, &address);
-	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (fd >= 0 && (bind(fd, (const struct sockaddr *)&address, len) != 0 || listen(fd, BACKLOG) != 0)) {
-		fd_close(&fd);
+	return listen_abstract(&address, len);
+}
+
+// The name of the pool in the abstract namespace. Who sees other files has another one.
+static socklen_t pool_address(const struct pool_place *place, struct sockaddr_un *ret_address) {
+	struct stat mounts = {0};
+	FP_CLEANUP(buf_fini) struct buf name = BUF_INIT;
+	(void)!stat("/proc/self/ns/mnt", &mounts);
+	const char *dir = place->is_given ? place->dirs[0] : "";
+	buf_printf(&name, "@fairpar-%u-%llx-%llx-%s", (unsigned)geteuid(), (unsigned long long)mounts.st_ino,
+	           (unsigned long long)hash_bytes(dir, strlen(dir), 0), place->name);
+	return abstract_address(buf_str(&name), ret_address);
+}
+
+int place_listen_abstract(const struct pool_place *place) {
+	struct sockaddr_un address;
+	socklen_t len = pool_address(place, &address);
+	return listen_abstract(&address, len);
+}
+
+int place_connect(struct pool_place *place) {
+	const char *first = place->dir, *other = first == place->dirs[0] ? place->dirs[1] : place->dirs[0];
+	int fd = connect_to(&place->address, sizeof(place->address)), error = errno;
+	if (fd >= 0 || !place_is_deserted(error)) {
+		return fd;
+	}
+	bool fits = other && set_dir(place, other);
+	fd = fits ? connect_to(&place->address, sizeof(place->address)) : -1;
+	if (fd < 0 && !(fits && errno == ECONNREFUSED && error == ENOENT)) {
+		(void)set_dir(place, first);
+	}
+	if (fd < 0) {
+		struct sockaddr_un address;
+		socklen_t len = pool_address(place, &address);
+		fd = connect_to(&address, len);
+		errno = error;
 	}
 	return fd;
 }
@@ -212,6 +292,10 @@ int socket_connect(const char *name) {
 
 bool place_is_own(const struct pool_place *place, const struct stat *own) {
 	return is_path_of(place->address.sun_path, own);
+}
+
+bool place_is_foreign(const struct pool_place *place, const struct stat *own) {
+	return !place_is_own(place, own) && access(place->address.sun_path, F_OK) == 0;
 }
 
 bool socket_is_own_user(int fd, int *ret_pid) {

@@ -1,5 +1,9 @@
 // Where the pools of a user are: a directory that is his alone, and in it for each pool NAME.sock, the socket of its server,
 // NAME.lock, held by the server as long as it lives, and NAME.start, held by whoever starts or ends one.
+//
+// There are two such directories, in /run/user/UID and in /tmp, as the first comes when the user logs in and goes when he logs out.
+// A server in any of them is found. Where there is none, the next one is started in the first that is there, unless the last one
+// has died in the other.
 
 #ifndef FAIRPAR_SLOTS_PLACE_H
 #define FAIRPAR_SLOTS_PLACE_H
@@ -7,11 +11,14 @@
 #include "base/attr.h"
 #include "base/buf.h"
 
+#include <errno.h>
 #include <stdbool.h>
 #include <sys/un.h>
 
 struct pool_place {
-	char *dir;
+	char *dirs[2];           // NULL: it is not there, or cannot be used; $FAIRPAR_POOL_DIR has no second one
+	bool is_given;           // by $FAIRPAR_POOL_DIR, and another one than those two
+	const char *dir;         // the one in which the pool is, as far as is known
 	char *name;
 	struct sockaddr_un address;
 };
@@ -19,7 +26,7 @@ struct pool_place {
 // What a pool may be called: letters, digits, '.', '_' and '-', at most 64, not a dot in front.
 bool place_is_valid_name(const char *name);
 
-// Finds the directory, and makes it if it is missing: $FAIRPAR_POOL_DIR, else fairpar/ in /run/user/UID if that is
+// Finds the directories, and makes the first of them if it is missing: $FAIRPAR_POOL_DIR, else fairpar/ in /run/user/UID if that is
 // there and the user's alone, else /tmp/fairpar-UID. Refuses one that is a link, somebody else's, or open to others.
 // `name` is a valid one. Returns 0 with a place for place_fini(), or -1 with a whole message in *error, and errno:
 // EPERM if it was refused, else why it cannot be made.
@@ -33,6 +40,9 @@ int place_lock(const struct pool_place *place, const char *suffix, bool waits) F
 // The path of NAME.SUFFIX, for the caller to free.
 char *place_path(const struct pool_place *place, const char *suffix);
 
+// Locks NAME.start in all directories that are there. Returns 0, and descriptors, or -1 for what is not there; or -1 with errno as above.
+int place_lock_start(const struct pool_place *place, bool waits, int ret_fds[2]) FP_NODISCARD;
+
 // Removes the file that `fd`, from place_lock(), has locked, if it is still there. The lock is given up by closing `fd`, as ever:
 // who has opened the file before takes no lock on it then, but on the next file of that name.
 void place_remove_lock(const struct pool_place *place, const char *suffix, int fd);
@@ -43,13 +53,22 @@ bool place_has_server(const struct pool_place *place);
 // Makes a socket that listens there, in place of one that nobody listens to. Returns the descriptor, or -1 with errno.
 int place_listen(const struct pool_place *place) FP_NODISCARD;
 
-// Connects to the server. Returns the descriptor, or -1 with errno: ENOENT or ECONNREFUSED if there is none, EPERM if whoever
-// listens is another user.
-int place_connect(const struct pool_place *place) FP_NODISCARD;
+// The same in the abstract namespace (unix(7)): there place_connect() finds the server when its file is gone, or all of the directory.
+int place_listen_abstract(const struct pool_place *place) FP_NODISCARD;
+
+// Connects to the server, in whichever directory it is: place->dir from then on, or where one has died. Returns the descriptor, or -1
+// with errno: ENOENT or ECONNREFUSED if there is none, as place_is_deserted() tells; EPERM if whoever listens is another user.
+int place_connect(struct pool_place *place) FP_NODISCARD;
+static inline bool place_is_deserted(int error) {
+	return error == ENOENT || error == ECONNREFUSED;
+}
 
 // Is the socket's file still the one that `fd` listens on?
 struct stat;
 bool place_is_own(const struct pool_place *place, const struct stat *own);
+
+// Has it been replaced by another one?
+bool place_is_foreign(const struct pool_place *place, const struct stat *own);
 
 // The socket of a run that is named in $FAIRPAR_SOCK: the path of a file, or "@" and a name. Its run listens also in the
 // abstract namespace (unix(7)), on that name without the first byte, so those who do not see the file find it, too; those in another

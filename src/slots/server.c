@@ -30,6 +30,7 @@
 struct life {
 	uint64_t epoch;
 	uint64_t clients;          // not 0 in a file whose server has gone: it died
+	struct slots_bounds bounds; // of the pool; equal ones: the number is fixed
 };
 
 struct server {
@@ -41,7 +42,6 @@ struct server {
 	struct machine machine;    // if the number of slots is found
 	struct connections connections;
 	struct polls polls;
-	bool draining;             // somebody has taken the socket's file away
 	uint64_t idle_since;
 };
 
@@ -84,13 +84,25 @@ static struct lease_id named_lease(void *arg, int pid) {
 	return is_ours ? id : (struct lease_id){0};
 }
 
-// config->slots, or as many as to begin with.
+// As many as to begin with: life.bounds, or if they are found, a slot for each processor.
 static unsigned first_slots(struct server *server, const struct server_config *config) {
-	if (config->bounds.most == 0) {
-		return config->slots;
+	if (server->life.bounds.least == server->life.bounds.most) {
+		return server->life.bounds.most;
 	}
 	machine_open(&server->machine, config->root, boot_ns());
 	return (unsigned)server->machine.cpus + ((unsigned)server->machine.cpus < server->machine.cpus);
+}
+
+// The lease numbers of this server are above those of the last. If that has died with clients, the size is the last one's, too.
+static struct life next_life(const struct life *last, const struct server_config *config) {
+	struct life life = {.epoch = (last->epoch + 1) & UINT32_MAX, .bounds = config->bounds};
+	life.epoch += life.epoch == 0; // 0 is none
+	if (last->clients > 0 && last->bounds.least > 0 && last->bounds.least <= last->bounds.most) {
+		life.bounds = last->bounds;
+	} else if (config->bounds.most == 0) {
+		life.bounds = (struct slots_bounds){.least = config->slots, .most = config->slots};
+	}
+	return life;
 }
 
 static bool server_init(struct server *server, const struct server_config *config) {
@@ -110,12 +122,12 @@ static bool server_init(struct server *server, const struct server_config *confi
 	if (pread(server->lock_fd, &last, sizeof(last), 0) != (ssize_t)sizeof(last)) {
 		last = (struct life){0};
 	}
-	server->life.epoch = (last.epoch + 1) & UINT32_MAX;
-	server->life.epoch += server->life.epoch == 0; // 0 is none
+	server->life = next_life(&last, config);
+	server->connections.abstract_fd = place_listen_abstract(&server->place);
 	server->idle_since = boot_ns();
 	sessions_init(&server->sessions, &(struct sessions_config){
 		.slots = first_slots(server, config),
-		.bounds = config->bounds,
+		.bounds = server->life.bounds.least < server->life.bounds.most ? server->life.bounds : (struct slots_bounds){0},
 		.fair_time = config->fair_time,
 		.epoch = server->life.epoch,
 		.recovers = last.clients > 0,
@@ -124,29 +136,6 @@ static bool server_init(struct server *server, const struct server_config *confi
 	server->sessions.parent_of = parent_of;
 	server->sessions.named_lease = named_lease;
 	server->sessions.arg = server;
-	return true;
-}
-
-// The socket's file has been taken away, so nobody else can come, and whoever waits here is served by the next server: it
-// can start as soon as nothing is held of this one. (While clients tell what they hold, nothing is granted anyway.)
-static void drain(struct server *server) {
-	if (!server->draining && !server->sessions.recovering && !place_is_own(&server->place, &server->own)) {
-		server->draining = true;
-		lease_drain(server->sessions.table);
-	}
-}
-
-// Those that still wait see the end of their connections behind that of the lock, and begin again. The lock of the start
-// may be held by somebody who waits for this end.
-static bool has_drained(struct server *server) {
-	struct lease_stat stat;
-	lease_stat(server->sessions.table, &stat);
-	if (!server->draining || stat.taken > 0) {
-		return false;
-	}
-	fd_close(&server->connections.listen_fd);
-	write_life(server, 0);
-	fd_close(&server->lock_fd);
 	return true;
 }
 
@@ -164,6 +153,7 @@ static bool may_end(struct server *server) {
 	// who has connected meanwhile sees the end before any answer, and begins again. Before the lock of the start, so
 	// that he can
 	fd_close(&server->connections.listen_fd);
+	fd_close(&server->connections.abstract_fd);
 	write_life(server, clients_told(server));
 	fd_close(&server->lock_fd);
 	fd_close(&start_fd);
@@ -186,7 +176,9 @@ static bool run_once(struct server *server, uint64_t *deadline) {
 	}
 	now = boot_ns();
 	connections_serve(&server->connections, &server->polls, now);
-	drain(server);
+	if (place_is_foreign(&server->place, &server->own)) {
+		return false; // clients go over to whoever is there now, and tell him what they hold
+	}
 	*deadline = sessions_settle(&server->sessions, ready == 0, now);
 	if (server->life.clients != clients_told(server)) {
 		write_life(server, clients_told(server)); // before anybody hears that he holds something
@@ -196,7 +188,7 @@ static bool run_once(struct server *server, uint64_t *deadline) {
 	if (server->connections.n > 0) {
 		server->idle_since = now;
 	}
-	return !has_drained(server) && (server->connections.n > 0 || now < server->idle_since + IDLE || !may_end(server));
+	return server->connections.n > 0 || now < server->idle_since + IDLE || !may_end(server);
 }
 
 int server_run(const struct server_config *config) {

@@ -4,7 +4,8 @@
 // a server, which inherits that lock. The server waits for the lock `living`, which it keeps for life; binds and listens under another
 // name, renames that to the name of the socket, and gives `starting` back. It ends by itself when it has no clients: it
 // unlinks the name, and then closes its socket. Whoever had connected but has had no WELCOME sees the end of file and tries again.
-// A server whose name leads to it no more grants nothing more (it drains), and ends when its clients have gone.
+// A server is also found by another name, which nobody can remove. One whose first name leads to another server ends at once, and its
+// clients go over to that.
 //
 // Servers and clients may be killed at any moment: the kernel gives their locks back and closes their sockets. A name that
 // leads to no listening socket refuses, as one that is not there.
@@ -29,10 +30,11 @@
 #define SERVERS 6             // that are ever started, at most
 #define NOBODY 255
 
-mtype = { UNBORN, BORN, LIVES, LISTENS, DRAINS, LEAVES, GONE };
+mtype = { UNBORN, BORN, LIVES, LISTENS, LEAVES, GONE };
 mtype server[SERVERS] = UNBORN;
 byte nservers;
 byte name = NOBODY;           // the server that it leads to
+byte second = NOBODY;         // and this one
 
 // A lock is free when all are gone who have it open: the elector, and the server that it has started.
 bool elects[CLIENTS], inherits[SERVERS];
@@ -47,11 +49,12 @@ byte server_deaths = SERVER_DEATHS, client_deaths = CLIENT_DEATHS, leavings = LE
 #define HAS_CLIENT(s) (to[0] == (s) || to[1] == (s) || to[2 % CLIENTS] == (s))
 #define IS_ALIVE(s) (server[s] != UNBORN && server[s] != GONE)
 // On its way, or to be reached by its name
-#define IS_THERE(s) (server[s] == BORN || server[s] == LIVES || (server[s] == LISTENS && name == (s)))
+#define IS_THERE(s) (server[s] == BORN || server[s] == LIVES || (server[s] == LISTENS && (name == (s) || (name == NOBODY && second == (s)))))
 
 inline ends(s) {
 	server[s] = GONE;
 	inherits[s] = false;
+	second = (second == s -> NOBODY : second);
 	living = (living == s -> NOBODY : living);
 	for (k : 0 .. CLIENTS - 1) { // end of file
 		to[k] = (to[k] == s -> NOBODY : to[k])
@@ -72,6 +75,7 @@ end:
 	:: atomic {
 		server[s] == LIVES ->
 		name = s;
+		second = (second == NOBODY -> s : second);
 		server[s] = LISTENS;
 		for (k : 0 .. SERVERS - 1) {
 			assert(k == s || server[k] != LISTENS) // never two that grant
@@ -86,10 +90,7 @@ end:
 #if CLIENTS > 2
 	:: atomic { server[s] == LISTENS && to[2] == s && !welcome[2] -> welcome[2] = true }
 #endif
-	:: atomic { server[s] == LISTENS && name != s -> server[s] = DRAINS }
-	:: atomic { server[s] == DRAINS && !(welcome[0] && to[0] == s) && !(welcome[1] && to[1] == s) && !(welcome[2 % CLIENTS] && to[2 % CLIENTS] == s) ->
-		server[s] = LEAVES
-	}
+	:: atomic { server[s] == LISTENS && name != s && name != NOBODY -> server[s] = LEAVES }
 	:: atomic { // nobody was there for a while, as far as it has seen
 		server[s] == LISTENS && leavings > 0 && !(HAS_CLIENT(s) && (welcome[0] || welcome[1] || welcome[2 % CLIENTS])) ->
 		leavings--;
@@ -104,6 +105,7 @@ inline try_to_connect() {
 	if
 	:: dead[c] -> goto killed
 	:: !dead[c] && name != NOBODY && server[name] == LISTENS -> to[c] = name
+	:: !dead[c] && name == NOBODY && second != NOBODY && server[second] == LISTENS -> to[c] = second
 	:: else
 	fi
 }

@@ -678,17 +678,6 @@ static void test_recovery_circle(void) {
 	world_fini(&world);
 }
 
-static void test_drain(void) {
-	struct world world;
-	world_holding(&world, 2, 1, "a");
-	lease_drain(world.table);
-	want(&world, 'a', 1);
-	join_below(&world, 'b', 'a');
-	want(&world, 'b', 2);
-	check_string(grants(&world), "B");
-	world_fini(&world);
-}
-
 static void test_spare_is_shared(void) {
 	struct world world;
 	world_init(&world, 8);
@@ -922,7 +911,6 @@ int main(int argc, char *argv[]) {
 		TEST("what was lent by a client that did not come back takes a slot", test_recovery_orphan),
 		TEST("who comes back late keeps what it has, and nothing is granted until that evens out", test_recovery_late),
 		TEST("leases that claim to be lent by each other are not believed", test_recovery_circle),
-		TEST("a pool that is drained grants nothing but what is lent", test_drain),
 		TEST("of 100 clients and 1,000 rounds nobody is overtaken twice by the same one of his rank", test_overtaking),
 		TEST("whatever clients do, slots are neither lost nor double", test_random),
 	};

@@ -35,6 +35,88 @@ interrupted_by() {
 	assert_contains "$stderr" "stopping"
 }
 
+# stopped_by SIGNAL SENT …: two jobs run when fairpar is told SENT, each so often as it stands there; both end by themselves.
+stopped_by() {
+	rm -f started1 started2 go1 go2 log
+	make_fifo started1 started2 go1 go2
+	start_fairpar -j2 --stop-signal "$1" --summary=always --joblog log 'echo >started{}; read -r _ <go{}; echo ended {} #' ::: 1 2 3 4 5
+	await started1; await started2
+	for signal in "${@:2}"; do
+		kill -"$signal" "$fairpar_pid"
+	done
+	wait_for grep -q 'stopping: no more jobs start' "$BATS_TEST_TMPDIR/stderr"
+	release go1; release go2
+	end_fairpar 1
+	assert_lines "ended 1" "ended 2"
+	assert_contains "$stderr" '  CANCELLED default: 3 jobs: SIG'
+}
+
+@test "--stop-signal: running jobs end by themselves, no more start, and --resume goes on" {
+	stopped_by USR1 USR1
+	assert_contains "$stderr" '3 jobs: SIGUSR1'
+	rm started* go*
+	touch go{3,4,5}
+	run_fairpar --resume --joblog log -j1 'echo >started{}; read -r _ <go{}; echo ended {} #' ::: 1 2 3 4 5
+	assert_lines "ended 3" "ended 4" "ended 5"
+	for signal in HUP INT SIGTERM quit usr2 24; do # 24 is XCPU, but on a few machines
+		stopped_by "$signal" "${signal#SIG}"
+	done
+}
+
+@test "--stop-signal: the signal ends nothing, however often it comes; another one does" {
+	stopped_by TERM TERM TERM TERM
+	make_fifo begun
+	start_fairpar -j1 --stop-signal HUP 'echo >begun; exec sleep 1000 #' ::: 1 2
+	await begun
+	kill -HUP "$fairpar_pid"
+	wait_for grep -q 'stopping: no more jobs start' "$BATS_TEST_TMPDIR/stderr"
+	kill -INT "$fairpar_pid"
+	end_fairpar 130
+}
+
+@test "--stop-signal: when nothing is left to start, the status is that of the jobs" {
+	make_fifo started go
+	start_fairpar --quiet -j2 --stop-signal USR1 'echo >started; read -r _ <go; true {}' ::: 1
+	await started
+	kill -USR1 "$fairpar_pid"
+	release go
+	end_fairpar
+	assert_eq "$stderr" ""
+}
+
+@test "--stop-signal is answered although nohup has made it ignored, and jobs have it as fairpar got it" {
+	need awk
+	make_fifo started go
+	trap '' HUP
+	env --default-signal=INT,QUIT "$FAIRPAR" -j1 --stop-signal HUP 'awk "/^Sig(Ign|Blk)/ { print \$2 }" /proc/self/status >as; echo >started; read -r _ <go; : {}' ::: 1 2 2>err 3>&- &
+	fairpar_pid=$!
+	awk '/^Sig(Ign|Blk)/ { print $2 }' /proc/self/status >expected
+	trap - HUP
+	await started
+	kill -HUP "$fairpar_pid"
+	wait_for grep -q 'stopping: no more jobs start' err
+	release go
+	wait "$fairpar_pid" || assert_eq "$?" 1
+	assert_eq "$(cat as)" "$(cat expected)"
+}
+
+@test "--stop-signal: what waits for a slot of a pool, or for its next attempt, does not wait longer" {
+	make_fifo held go
+	"$FAIRPAR" --pool=one --pool-slots 1 --single sh -c 'echo >held; read -r _ <go' 3>&- &
+	local holder=$!
+	await held
+	start_fairpar --pool=one --stop-signal USR1 --log log echo ::: 1 2
+	wait_for grep -q '"ev":"batch_start"' log
+	kill -USR1 "$fairpar_pid"
+	end_fairpar 1
+	release go
+	wait "$holder"
+	start_fairpar --stop-signal USR1 --retries 2 --retry-delay 1h --log log false ::: 1
+	wait_for grep -q '"ev":"wait"' log
+	kill -USR1 "$fairpar_pid"
+	end_fairpar 1
+}
+
 @test "a signal that was ignored at the start stays ignored" {
 	make_fifo started go
 	trap '' HUP

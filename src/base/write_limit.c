@@ -67,11 +67,21 @@ static int limit_fd(void) {
 	return fd;
 }
 
-const int ending_signals[ENDING_SIGNALS] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
+int ending_signals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
+size_t nending_signals = sizeof(ending_signals) / sizeof(ending_signals[0]);
+
+void take_from_ending_signals(int signal) {
+	for (size_t i = 0; i < nending_signals; ++i) {
+		if (ending_signals[i] == signal) {
+			ending_signals[i] = ending_signals[--nending_signals];
+		}
+	}
+}
+
 
 void get_ending_signals(sigset_t *ret_set) {
 	sigemptyset(ret_set);
-	for (size_t i = 0; i < ENDING_SIGNALS; ++i) {
+	for (size_t i = 0; i < nending_signals; ++i) {
 		sigaddset(ret_set, ending_signals[i]);
 	}
 }
@@ -85,7 +95,7 @@ bool is_ending_signal(int signal) {
 static bool is_end_pending(void) {
 	sigset_t set;
 	bool is_pending = false;
-	for (size_t i = 0; sigpending(&set) == 0 && i < ENDING_SIGNALS; ++i) {
+	for (size_t i = 0; sigpending(&set) == 0 && i < nending_signals; ++i) {
 		is_pending = is_pending || sigismember(&set, ending_signals[i]) == 1;
 	}
 	return is_pending;
@@ -170,7 +180,7 @@ static void get_ending(sigset_t *ret_set) {
 	sigset_t mask;
 	verify(pthread_sigmask(SIG_BLOCK, NULL, &mask) == 0);
 	sigemptyset(ret_set);
-	for (size_t i = 0; i < ENDING_SIGNALS; ++i) {
+	for (size_t i = 0; i < nending_signals; ++i) {
 		struct sigaction action;
 		verify(sigaction(ending_signals[i], NULL, &action) == 0);
 		if (action.sa_handler == SIG_DFL && !sigismember(&mask, ending_signals[i])) { // what nohup has made ignored stays so

@@ -10,9 +10,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// The signals that end a run: INT, TERM, HUP and QUIT.
-enum { ENDING_SIGNALS = 4 };
-extern const int ending_signals[ENDING_SIGNALS];
+// The signals that end a run: INT, TERM, HUP and QUIT, but for one that the user has given another meaning.
+extern int ending_signals[];
+extern size_t nending_signals;
+void take_from_ending_signals(int signal); // before there are other threads
 bool is_ending_signal(int signal);
 void get_ending_signals(sigset_t *ret_set);
 

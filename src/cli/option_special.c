@@ -13,6 +13,7 @@
 
 #include <fcntl.h>
 #include <limits.h>
+#include <signal.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -359,6 +360,18 @@ int opt_halt(struct parser *parser, const char *value) {
 	const char *error;
 	bool is_good = halt_parse(value, &parser->options->halt, &error) == 0;
 	return is_good ? 0 : option_fail(parser->id, "'%s' %s", text_shows(value), error);
+}
+
+// What fairpar does not need for something else, and what no fault of the program itself raises.
+int opt_stop_signal(struct parser *parser, const char *value) {
+	static const int free_ones[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGXCPU, SIGURG, SIGPWR};
+	int signal = signal_number(value, strlen(value));
+	bool is_free = false;
+	for (size_t i = 0; i < sizeof(free_ones) / sizeof(free_ones[0]); ++i) {
+		is_free = is_free || signal == free_ones[i];
+	}
+	parser->options->stop_signal = signal;
+	return is_free ? 0 : option_fail(parser->id, "must be HUP, INT, QUIT, TERM, USR1, USR2, XCPU, URG or PWR, not '%s'%s", text_shows(value), signal ? ", which has its own meaning" : "");
 }
 
 int opt_joblog(struct parser *parser, const char *value) {

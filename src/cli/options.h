@@ -239,6 +239,7 @@ struct options {
 	bool tag;
 	char *tagstring;                 // escapes translated, owned; or NULL: the item. Only with tag
 	struct halt halt;
+	int stop_signal;                 // after which no more jobs start, or 0
 	enum exit_scheme exit_scheme;
 	bool quiet;
 	struct status_options show;

@@ -143,7 +143,7 @@ static bool wait_input(struct run *run, int fd) {
 			int signal = signals_next(run->signal_fd);
 			if (signal == SIGTSTP) {
 				signals_stop_self();
-			} else if (is_ending_signal(signal)) {
+			} else if (is_ending_signal(signal) || signal == run->options->stop_signal) { // nothing runs yet
 				run->signal = signal;
 				return false;
 			}

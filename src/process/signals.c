@@ -57,7 +57,7 @@ static void want(int signal) {
 int signals_open(void) {
 	sigset_t blocked;
 	sigemptyset(&wanted);
-	for (size_t i = 0; i < ENDING_SIGNALS; ++i) {
+	for (size_t i = 0; i < nending_signals; ++i) {
 		want(ending_signals[i]);
 	}
 	for (size_t i = 0; i < sizeof(other_signals) / sizeof(other_signals[0]); ++i) {
@@ -165,7 +165,7 @@ void signals_die_within(unsigned seconds, int signal, void (*last_words)(void)) 
 static void set_ending(void (*handler)(int)) {
 	struct sigaction action = {.sa_handler = handler, .sa_flags = SA_RESTART};
 	get_ending_signals(&action.sa_mask); // none comes before all have their default action again
-	for (size_t i = 0; i < ENDING_SIGNALS; ++i) {
+	for (size_t i = 0; i < nending_signals; ++i) {
 		if (sigismember(&wanted, ending_signals[i]) == 1) {
 			(void)sigaction(ending_signals[i], &action, NULL); // of these it cannot fail
 		}

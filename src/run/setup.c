@@ -253,8 +253,11 @@ static int open_subscribers(struct run *run) {
 
 // Opens the descriptors that wake the event loop: for signals, and for run_wake(). Returns 0, or -1 after a message.
 static int open_wakeups(struct run *run) {
+	int stop_signal = run->options->stop_signal;
+	take_from_ending_signals(stop_signal);
 	run->signal_fd = signals_open();
-	if (run->signal_fd < 0 || (run->options->tty && signals_add(run->signal_fd, SIGCHLD) != 0)) {
+	if (run->signal_fd < 0 || (run->options->tty && signals_add(run->signal_fd, SIGCHLD) != 0) ||
+	    (stop_signal && signals_add(run->signal_fd, stop_signal) != 0)) {
 		return diag_error("cannot set up signals: signalfd: %s", strerror(errno));
 	}
 	run->wake_fd = wakeup_open();

@@ -124,8 +124,24 @@ static void answer_ending_signal(struct run *run, int signal) {
 	}
 }
 
+// --stop-signal: what runs ends by itself, however often the signal comes.
+static void answer_stop_signal(struct run *run, int signal) {
+	if (run->stopping) {
+		return;
+	}
+	publish_set_stop_signal(run, signal);
+	run_stop(run);
+	if (!run->options->quiet) {
+		diag_note("stopping: no more jobs start; those that run end by themselves");
+	}
+}
+
 static void answer_signal(struct run *run, int signal) {
 	uint64_t now = now_ns();
+	if (signal == run->options->stop_signal) {
+		answer_stop_signal(run, signal);
+		return;
+	}
 	switch (signal) {
 	case SIGTSTP:
 		suspend(run);

@@ -745,6 +745,18 @@ static void test_outcome(void) {
 	check_equal(o.halt.when, HALT_NOW);
 	check_equal(o.exit_scheme, EXIT_FIRST);
 	check_string(o.trace_service, "f");
+	check_equal(o.stop_signal, 0);
+	RUNS("--stop-signal", "USR1", "x");
+	check_equal(o.stop_signal, SIGUSR1);
+	RUNS("--stop-signal=sighup", "-f", "m");
+	check_equal(o.stop_signal, SIGHUP);
+	RUNS("--stop-signal", "15", "x");
+	check_equal(o.stop_signal, SIGTERM);
+	REFUSED("--stop-signal must be HUP, INT, QUIT, TERM, USR1, USR2, XCPU, URG or PWR, not 'USR3'", "--stop-signal", "USR3", "x");
+	REFUSED("PWR, not 'KILL', which has its own meaning", "--stop-signal", "KILL", "x");
+	REFUSED("PWR, not 'sigtstp', which has its own meaning", "--stop-signal", "sigtstp", "x");
+	REFUSED("PWR, not '17', which has its own meaning", "--stop-signal", "17", "x");
+	REFUSED("--stop-signal", "--stop-signal", "USR1", "--single", "x");
 	REFUSED("--halt 'sometimes' must be 'never', or begin with", "--halt", "sometimes", "x");
 	REFUSED("--exit-status must be gnu, xargs, first, max or any, not 'sum'", "--exit-status", "sum", "x");
 }

@@ -78,6 +78,7 @@
 //
 // src/LAYERS says which room may use which; tests/lint/layers checks the includes, tests/lint/symbols the calls.
 
+#include "base/buf.h"
 #include "base/diag.h"
 #include "base/io.h"
 #include "cli/options.h"
@@ -92,6 +93,9 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/resource.h>
+
+enum { STACK_LEAST = 64 * 1024 }; // bytes, of the first thread; the others have stacks of their own
 
 int main(int argc, char *argv[]) {
 	sigset_t mask;
@@ -110,6 +114,11 @@ int main(int argc, char *argv[]) {
 		return EXIT_TROUBLE;
 	}
 	int status = EXIT_TROUBLE;
+	struct rlimit stack;
+	if (getrlimit(RLIMIT_STACK, &stack) == 0 && stack.rlim_cur < STACK_LEAST) {
+		diag_error("a stack of %llu bytes (ulimit -s) is too small", ull(stack.rlim_cur));
+		return status;
+	}
 	if (xargs_is_meant(argc, argv)) {
 		status = xargs_main(argc, argv, context);
 		context_unref(context);

@@ -397,6 +397,13 @@ plain() { tr -d ,; }
 	done
 	run_fairpar 255 --log fd:7 --trace run.jsonl true ::: 1 7>>run.jsonl
 	assert_contains "$stderr" "are the same file"
+	for words in '--joblog run.jsonl' '--log ./run.jsonl'; do
+		status=0
+		# shellcheck disable=SC2086 # words
+		"$FAIRPAR" $words echo ::: 1 >>run.jsonl 2>"$BATS_TEST_TMPDIR/said" || status=$?
+		assert_eq "$status" 255
+		assert_contains "$(<"$BATS_TEST_TMPDIR/said")" "and standard output are the same file"
+	done
 	cmp run.jsonl kept
 	assert_eq "$(echo *)" "kept link.html run.jsonl"
 	mkdir links # they lead to what is not there yet, and what is written is made behind them

@@ -268,6 +268,8 @@ then a"
 	same_as_parallel -k --results x.tsv --tag 'echo {}; printf "b\rc\nd"' ::: 1 2
 	same_as_parallel -k --results x.json 'echo {}; kill -9 $$' ::: $'a"\tb'
 	assert_eq "$(mask <x.json)" '{ "Seq": 1, "Host": ":", "Starttime": TIME, "JobRuntime": TAKEN, "Send": 0, "Receive": 5, "Exitval": 0, "Signal": 9, "Command": "echo '"'a\\\"\\u0009b'"'; kill -9 $$", "V": [ "a\"\u0009b" ], "Stdout": "a\"\u0009b\u000a", "Stderr": "" }'
+	run_fairpar --results -.json 'printf "\377é"' ::: $'\376'
+	assert_contains "$output" '"V": [ "�" ], "Stdout": "�é"' # RFC 8259 wants UTF-8
 	run_fairpar -k --results -.json echo ::: 1 2
 	assert_eq "${#lines[@]}" 2
 	assert_contains "${lines[1]}" '"V": [ "2" ], "Stdout": "2\u000a"'

@@ -253,3 +253,22 @@ limited() {
 	FAIRPAR_FAULT=pidfd:1+:EINVAL run_fairpar any -j1 /none ::: 1
 	assert_contains "$stderr" "'/none': command not found"
 }
+
+@test "a limit of processes that fairpar fills by itself fails each job at once" {
+	[[ $EUID == 0 ]] && need setpriv
+	chmod 711 "$BATS_RUN_TMPDIR" "$BATS_TEST_TMPDIR" "$BATS_TEST_TMPDIR/.." 2>/dev/null || :
+	local status=0 before=$EPOCHSECONDS
+	prlimit --nproc=2 setpriv --reuid 54322 --clear-groups "$FAIRPAR" -j1 /bin/echo ::: {1..9} >out 2>err || status=$?
+	assert_eq "$status" 9
+	assert_contains "$(<err)" "job #9: cannot start '/bin/echo': new process: Resource temporarily unavailable"
+	[[ $(<err) != *waiting* ]]
+	((EPOCHSECONDS - before < 60)) # each waited for 10 s
+}
+
+@test "a stack too small is refused, and so is an expression that would need a large one" {
+	local status=0
+	prlimit --stack=16384 "$FAIRPAR" echo ::: 1 >out 2>err || status=$?
+	assert_eq "$status: $(<err)" '255: fairpar: error: a stack of 16384 bytes (ulimit -s) is too small'
+	run_fairpar 255 --colsep "$(printf '%020000d' 0 | tr 0 '(')$(printf '%020000d' 0 | tr 0 ')')" echo ::: 1
+	assert_contains "$stderr" 'as a column separator: more than 1000 parentheses'
+}

@@ -35,7 +35,8 @@ bool option_results_is_table(const char *path) {
 struct named_file {
 	enum option_id option;     // that writes it; else
 	const char *read_as;       // what it is called
-	const char *path;          // NULL: stdin
+	const char *path;          // NULL: it is a descriptor only
+	int fd;                    // the descriptor that it is, or -1
 	char *ends_at;             // owned: where the links at its end lead, if it is not there yet; or NULL
 	bool is_found, is_regular;
 	dev_t dev;
@@ -73,10 +74,8 @@ static char *follow_links(const char *path) {
 // Finds out which file it is, or which one it would become; never fails.
 static void named_file_stat(struct named_file *file) {
 	struct stat found;
-	size_t at;
-	int fd = !file->path ? STDIN_FILENO : file->option == OPT_LOG && !file->read_as ? option_log_fd(file->path, &at) : -1;
-	file->is_found = (fd >= 0 ? fstat(fd, &found) : stat(file->path, &found)) == 0;
-	file->ends_at = file->is_found || fd >= 0 ? NULL : follow_links(file->path);
+	file->is_found = (file->fd >= 0 ? fstat(file->fd, &found) : stat(file->path, &found)) == 0;
+	file->ends_at = file->is_found || file->fd >= 0 ? NULL : follow_links(file->path);
 	if (file->is_found || (file->ends_at && stat_directory(file->ends_at, &found) == 0)) {
 		file->is_regular = file->is_found && S_ISREG(found.st_mode);
 		file->dev = found.st_dev;
@@ -117,6 +116,9 @@ static bool clashes(const struct named_file *a, const struct named_file *b) {
 		return is_stdout(a) && is_stdout(b) && is_whole(a) && is_whole(b);
 	}
 	const struct named_file *read = a->read_as ? a : b, *written = a->read_as ? b : a;
+	if (read->fd == STDOUT_FILENO && (written->fd >= 0 || is_whole(written))) {
+		return false; // a descriptor may share its offset, and /dev/stdout is a name that what is whole may have
+	}
 	bool is_next = read->read_as && read->option == OPT_ETA && written->option == OPT_LOG; // which is emptied when it has been read
 	return !is_next && is_same_file(a, b);
 }
@@ -144,15 +146,16 @@ struct file_list {
 
 static void add_file(struct file_list *list, enum option_id option, const char *read_as, const char *path) {
 	grow_array(&list->files, &list->cap, list->n + 1, sizeof(*list->files));
-	list->files[list->n] = (struct named_file){.option = option, .read_as = read_as, .path = path};
+	struct named_file *file = &list->files[list->n++];
+	size_t at;
+	*file = (struct named_file){
+		.option = option, .read_as = read_as, .path = path, .fd = option == OPT_LOG && !read_as ? option_log_fd(path, &at) : -1};
 	if (read_as && path && strcmp(path, "-") == 0) {
-		list->files[list->n].path = NULL;
-		list->files[list->n].read_as = "standard input";
+		*file = (struct named_file){.option = option, .read_as = "standard input", .fd = STDIN_FILENO};
 	}
-	if (!is_stdout(&list->files[list->n])) {
-		named_file_stat(&list->files[list->n]);
+	if (!is_stdout(file)) {
+		named_file_stat(file);
 	}
-	++list->n;
 }
 
 static void add_written(struct file_list *list, const struct options *options) {
@@ -171,7 +174,8 @@ static void add_written(struct file_list *list, const struct options *options) {
 	}
 }
 
-static void add_read(struct file_list *list, const struct options *options) {
+// What may not be written for an option, too.
+static void add_used(struct file_list *list, const struct options *options) {
 	const struct { enum option_id id; const char *name, *path; } read[] = {
 		{OPT_FROM_LOG, "--from-log", options->from_log}, {OPT_ETA, "--eta", options->show.eta_log},
 		{OPT_MANIFEST, "--manifest", options->manifest}, {OPT_ARG_FILE, "the file of --pipe-part", options->tee_file},
@@ -191,6 +195,9 @@ static void add_read(struct file_list *list, const struct options *options) {
 	for (size_t i = 0; i < options->nbatch_files; ++i) {
 		add_file(list, OPT_BATCH, "a file of items", options->batch_files[i].path);
 	}
+	grow_array(&list->files, &list->cap, list->n + 1, sizeof(*list->files));
+	list->files[list->n] = (struct named_file){.read_as = "standard output", .fd = STDOUT_FILENO};
+	named_file_stat(&list->files[list->n++]);
 }
 
 int option_files_check(const struct options *options, const char *name, const char *path) {
@@ -201,7 +208,7 @@ int option_files_check(const struct options *options, const char *name, const ch
 	if (nwritten > 0 && path) {
 		add_file(&list, OPT_ARG_FILE, name, path);
 	} else if (nwritten > 0) { // else none of those that are read is asked for its inode
-		add_read(&list, options);
+		add_used(&list, options);
 	}
 	for (size_t i = first; i < list.n; ++i) {
 		for (size_t j = 0; result == 0 && j < i && j < nwritten; ++j) {
@@ -219,8 +226,8 @@ bool option_log_is_eta(const struct options *options) {
 	if (!options->log || !options->show.eta_log) {
 		return false;
 	}
-	struct named_file log = {.option = OPT_LOG, .path = options->log};
-	struct named_file eta = {.option = OPT_ETA, .read_as = "--eta", .path = options->show.eta_log};
+	struct named_file log = {.option = OPT_LOG, .path = options->log, .fd = -1};
+	struct named_file eta = {.option = OPT_ETA, .read_as = "--eta", .path = options->show.eta_log, .fd = -1};
 	named_file_stat(&log);
 	named_file_stat(&eta);
 	bool is_same = !is_stdout(&log) && is_same_file(&log, &eta);

@@ -19,6 +19,8 @@ static const struct { char letter; const char *outside, *inside; } CLASSES[] = {
 	{'h', "[[:blank:]]", "[:blank:]"},
 };
 
+enum { MOST_GROUPS = 1000 }; // of an expression
+
 static bool is_special(char c) {
 	return c != '\0' && strchr("\\.[()*+?{|^$", c);
 }
@@ -123,6 +125,14 @@ int perl_translate(const char *at, struct buf *out, struct buf *error) {
 }
 
 int regex_compile(regex_t *regex, const char *expression, int flags, struct buf *error) {
+	size_t groups = 0;
+	for (const char *at = expression; (at = strchr(at, '(')); ++at) {
+		++groups;
+	}
+	if (groups > MOST_GROUPS) { // glibc calls itself for each that is nested, and so runs out of stack
+		buf_printf(error, "more than %d parentheses", MOST_GROUPS);
+		return -1;
+	}
 	int code = regcomp(regex, expression, REG_EXTENDED | flags);
 	if (code != 0) {
 		char *end = buf_reserve(error, 200);

@@ -4,17 +4,20 @@
 
 #include "base/alloc.h"
 
+// Escaped as by GNU parallel. RFC 8259 §8.1 wants UTF-8: other bytes become U+FFFD.
 static void add_json(struct buf *buf, const char *mem, size_t len) {
 	buf_addc(buf, '"');
-	for (size_t i = 0; i < len; ++i) {
+	for (size_t i = 0, n; i < len; i += n) {
 		unsigned char c = (unsigned char)mem[i];
-		if (c < ' ') {
+		n = utf8_length(mem + i, len - i);
+		if (n == 0) {
+			buf_adds(buf, "\xef\xbf\xbd");
+			n = 1;
+		} else if (c < ' ') {
 			buf_printf(buf, "\\u%04x", c);
-		} else if (c == '"' || c == '\\') {
-			buf_addc(buf, '\\');
-			buf_addc(buf, (char)c);
 		} else {
-			buf_addc(buf, (char)c);
+			buf_adds(buf, c == '"' || c == '\\' ? "\\" : "");
+			buf_add(buf, mem + i, n);
 		}
 	}
 	buf_addc(buf, '"');

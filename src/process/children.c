@@ -332,7 +332,8 @@ bool children_wait_room(struct children *children, struct start_backoff *backoff
 	uint64_t alone_for = is_alone ? now - backoff->alone_since : 0;
 	// only our own children give descriptors of this process back, those that end, and those that are just being started and
 	// have taken a part of what two would need; processes and memory are others' too
-	bool useful = alone_for < (error == EMFILE ? OWN_BACKOFF_S : BACKOFF_S) * NS_PER_S;
+	bool useful = alone_for < (error == EMFILE ? OWN_BACKOFF_S : BACKOFF_S) * NS_PER_S
+		&& !(is_alone && error == EAGAIN && proctree_fills_limit());
 	backoff->pause = backoff->pause ? backoff->pause * 2 : (uint64_t)PAUSE_MIN_MS * NS_PER_MS;
 	if (backoff->pause > (uint64_t)PAUSE_MAX_MS * NS_PER_MS) {
 		backoff->pause = (uint64_t)PAUSE_MAX_MS * NS_PER_MS; // others' processes end too, and we get no signal of it

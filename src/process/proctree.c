@@ -13,10 +13,19 @@
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
 
 enum { KILL_PAUSE_MS = 5 }; // who has been killed needs a moment to be gone
+
+bool proctree_fills_limit(void) {
+	struct rlimit limit;
+	struct stat threads; // a link for each (fs/proc/base.c: proc_task_getattr)
+	return getrlimit(RLIMIT_NPROC, &limit) == 0 && stat("/proc/self/task", &threads) == 0
+		&& limit.rlim_cur <= threads.st_nlink - 2;
+}
 
 int pidfd_open_pid(pid_t pid) {
 	return (int)syscall(SYS_pidfd_open, pid, 0U);

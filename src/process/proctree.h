@@ -101,6 +101,9 @@ void proctree_kill_with_cookie(const char *cookie, unsigned most_ms);
 // group, but not its leader; or -1 if there is none. The leader must not have been reaped. The caller closes it.
 int proctree_open_orphan(pid_t group);
 
+// True if the user may have no more processes (RLIMIT_NPROC) than this one has threads: then the end of no other makes room.
+bool proctree_fills_limit(void);
+
 // pidfd_open(2), which has no name in older C libraries.
 int pidfd_open_pid(pid_t pid);
 

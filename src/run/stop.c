@@ -402,10 +402,11 @@ int run_end(struct run *run, bool opened) {
 	end_children(run);
 	end_trace(run);
 	int status = find_status(run, opened);
-	int signal = ending_signal(run); // from here on none changes the status, as the log has it
+	int signal = ending_signal(run); // from here on none changes the status, as the log has it, but one that cuts off a picture
 	end_log(run, status, signal);
-	if (atomic_load_relaxed(&run->trouble)) {
+	if (atomic_load_relaxed(&run->trouble) && status != EXIT_TROUBLE) {
 		status = EXIT_TROUBLE;
+		signal = signal ? signal : signals_hurried();
 	}
 	print_end(run, opened);
 	free_all(run);

@@ -71,9 +71,12 @@ same() {
 		'--plus --dry-run echo {..} {:1} ::: a.b.c ::: d.e.f' 'echo a d .b.c .e.f'
 }
 
-@test "--plus: {##} counts all items, {0#} has zeros in front" {
+@test "--plus: {##} counts all jobs, {0#} has zeros in front" {
 	same '--plus echo {##} {0#} ::: 1 2 3 4 5 6 7 8 9 10' '10 01\n10 02\n10 03\n10 04\n10 05\n10 06\n10 07\n10 08\n10 09\n10 10' \
 		'--plus echo {##} ::: a b ::: c d' '4\n4\n4\n4' \
+		'-N2 --plus echo {##} {#} ::: 1 2 3 4 5' '3 1\n3 2\n3 3' '-n 3 --plus echo {##} ::: 1 2 3 4 5 6' '2\n2' \
+		'-L4 --plus echo {##} ::: 1 2 3' '1' '-l2 --plus echo {##} ::: 1 2 3' '2\n2' \
+		'-N0 --plus echo {##} ::: 1 2' '2\n2' '-n0 --plus echo {##} ::: 1 2' '2\n2' \
 		'--tagstring {#}/{##} --plus echo ::: a b' '1/2\ta\n2/2\tb'
 	make_fifo slow
 	(
@@ -85,6 +88,8 @@ same() {
 	assert_lines 2 2
 	run_fairpar -k --plus --batch A=<(seq 3) --batch B=<(seq 4) echo {##} 3>&-
 	assert_eq "$(sort -u <<<"$output")" 7
+	run_fairpar -k --plus -N2 --batch A=<(seq 3) --batch B=<(seq 4) echo {##} 3>&-
+	assert_lines 4 4 4 4
 }
 
 @test "--plus: {choose_k} and {uniq} leave items out, whose numbers nobody has" {

@@ -67,7 +67,7 @@ struct run {
 	bool *settings_used;                        // by number in options->settings: there was a batch of that name; owned
 	atomic_uint_least64_t seq;                  // {#} of the item that came last
 	bool quotes_explained;                      // --dry-run: the hint was given
-	uint64_t total;                             // items of all inputs, where all were read before the first job; else 0
+	uint64_t total;                             // jobs of all inputs (items with -X or --batch-by), where all were read before the first one; else 0
 
 	// what happened so far
 	mutex lock;                                 // guards dead, and batch.autopack

@@ -282,6 +282,8 @@ static int read_all_records(struct run *run) {
 	if (!options->shuffle && !options->tee && !needs_total) {
 		return 0;
 	}
+	// those of -X and --pack, and of each batch of --batch-by, are not known before they are made
+	bool counts_commands = options->packing.on && options->packing.items > 0 && !options->packing.spreads;
 	run->total = 0;
 	list_for_each(&run->feeds->active, at) {
 		struct feed *feed = list_entry(at, struct feed, link);
@@ -290,7 +292,8 @@ static int read_all_records(struct run *run) {
 				return -1;
 			}
 		}
-		run->total += input_count(feed->input);
+		uint64_t n = input_count(feed->input), each = counts_commands && !feed->by_key ? options->packing.items : 1;
+		run->total += n / each + (n % each > 0);
 	}
 	return 0;
 }

@@ -57,7 +57,7 @@ struct expansion {
 	uint64_t seq;      // {#}
 	unsigned slot;     // {%}
 	unsigned slots;    // how many there are: {0%}
-	uint64_t total;    // items of the run, {##}: only where template_needs_total()
+	uint64_t total;    // jobs of the run, {##}: only where template_needs_total()
 	const char *host, *sshlogin; // {host}, {sshlogin}; NULL where it is not known, or is this machine
 };
 
@@ -89,7 +89,7 @@ const char *template_bash_syntax(const struct template *template);
 // True if the charset of the locale is GB18030, in which bash takes the quote behind half a character for a part of it.
 bool template_is_gb18030(const struct template *template);
 
-// True if the template has the number of all items, so that all must be read before it is expanded: {##}, {0#}.
+// True if the template has the number of all jobs, so that all must be read before it is expanded: {##}, {0#}.
 bool template_needs_total(const struct template *template);
 
 // True if the template has the slot with as many digits as the number of slots has: {0%}.

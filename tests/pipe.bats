@@ -493,6 +493,7 @@ tees() {
 	tees '1a 1 2 3 2b 1 2 3' --pipe --tee 'echo {#}{}; cat' ::: a b
 	tees 'ac 1 2 3 ad 1 2 3 bc 1 2 3 bd 1 2 3' --pipe --tee 'echo {1}{2}; cat' ::: a b ::: c d
 	tees '1 2 3 1 2 3' --pipe --tee cat ::: a b
+	tees '3 1' --pipe --tee ::: 'wc -l' 'head -n1'
 	printf 'x\ny\n' >items
 	tees 'x 1 2 3 y 1 2 3' --pipe --tee -a items 'echo {}; cat'
 	seq 3 >data

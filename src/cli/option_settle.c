@@ -243,7 +243,7 @@ static int settle_records(struct options *o) {
 }
 
 static int settle_blocks(struct options *o) {
-	if (o->ncommand == 0) {
+	if (o->ncommand == 0 && !o->tee) { // of --tee the items may be the commands
 		return option_fail(pipe_as_given(o), "needs a command to pipe into, such as 'cat'");
 	}
 	for (int id = 0; id < NOPTIONS; ++id) {

@@ -112,12 +112,13 @@ print(s.recv(100)[32:].decode())'
 	server=$(servers)
 	kill -STOP "$server"
 	single ended touch ran
+	local ended=$single_pid
 	single waits echo waited
 	local waits=$single_pid
 	run_fairpar 255 --pool --status # after as long as it gives the server
 	assert_contains "$stderr" 'its server does not answer'
-	kill -TERM %1
-	wait %1 || assert_eq "$?" 143
+	kill -TERM "$ended"
+	wait "$ended" || assert_eq "$?" 143
 	kill -CONT "$server"
 	wait "$waits"
 	assert_eq "$(cat waits.out waits.err)" waited

@@ -17,7 +17,7 @@ teardown() {
 end_servers() {
 	local server
 	for server in $(servers); do
-		kill "$server" 2>/dev/null || :
+		kill "$server" 2>/dev/null && kill -CONT "$server" 2>/dev/null || : # a test that has failed may have stopped it
 		await_end "$server"
 	done
 }

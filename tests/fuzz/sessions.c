@@ -310,7 +310,7 @@ static void step(struct world *world) {
 	unsigned what = next_byte(world);
 	struct peer *peer = &world->peers[next_byte(world) % CLIENTS];
 	if (!peer->session && !peer->closed && what % 16 < 12) {
-		peer->session = session_open(&world->sessions);
+		peer->session = session_open(&world->sessions, 0);
 		peer->reads = true;
 		send_hello(world, peer);
 	} else if (what % 16 == 12) {

@@ -268,6 +268,19 @@ stopped_by() {
 	assert_lines ended
 }
 
+@test "the time in which fairpar is stopped does not count for --timeout" {
+	make_fifo started go
+	start_fairpar -j1 --timeout 3 'echo $(date +%s%N) >started; read -r _ <go; echo ended #' ::: 1
+	await started
+	kill -TSTP "$fairpar_pid"
+	until [[ $(ps -o stat= -p "$fairpar_pid") == T* ]]; do :; done
+	until (($(date +%s%N) > line + 3000000000)); do :; done
+	kill -CONT "$fairpar_pid"
+	release go
+	end_fairpar
+	assert_lines ended
+}
+
 @test "SIGTSTP stops no job where the kernel would not stop fairpar: in an orphaned process group" {
 	need setsid
 	make_fifo started go

@@ -59,7 +59,8 @@ struct child {
 	enum child_state state;
 	struct pollfd fds[6];       // by enum child_stream, then END, IN, MORE and ROOM; -1: not open, or not now
 	int paused[STREAM_ERR + 1]; // descriptors of the streams that are not read until ROOM is readable, or -1
-	uint64_t deadline;          // of its timeout, or TIME_NEVER
+	uint64_t deadline;          // of its timeout, without `stopped`, or TIME_NEVER
+	uint64_t stopped;           // children_stopped_time(), when it was last asked for
 	unsigned step;              // of the sequence, last sent to one that is out of time
 	uint64_t step_due;          // when the next is due
 	uint64_t old_due;           // when its orphans begin to be watched for, or TIME_NEVER
@@ -289,10 +290,16 @@ static uint64_t guardian_due(const struct child *child) {
 		? child->running.start + (uint64_t)GUARDIAN_AFTER_MS * NS_PER_MS : TIME_NEVER;
 }
 
+// When it is out of time, or the next step of the sequence is due.
+static uint64_t child_term_due(const struct child *child) {
+	uint64_t due = child->state == CHILD_RUNNING ? child->deadline : child->step_due;
+	return due == TIME_NEVER ? due : due + child->stopped;
+}
+
 // When child_on_time() has to look again.
 static uint64_t child_due(const struct child *child) {
 	uint64_t due = guardian_due(child);
-	uint64_t term = child->state == CHILD_RUNNING ? child->deadline : child->step_due;
+	uint64_t term = child_term_due(child);
 	due = term < due ? term : due;
 	due = child->stop_due < due ? child->stop_due : due;
 	due = child->old_due < due ? child->old_due : due;
@@ -307,7 +314,7 @@ static void child_send_step(struct child *child, unsigned step) {
 	pidfd_set_signal(&child->left_group, seq->steps[step].signal);
 	child->step = step;
 	child->step_due = step + 1 < seq->nsteps
-		? now_ns() + (uint64_t)seq->steps[step].pause_ms * NS_PER_MS : TIME_NEVER;
+		? now_ns() - child->stopped + (uint64_t)seq->steps[step].pause_ms * NS_PER_MS : TIME_NEVER;
 }
 
 static void child_on_time(struct child *child) {
@@ -327,14 +334,20 @@ static void child_on_time(struct child *child) {
 		child->stop_due = TIME_NEVER;
 		children_note_stopped(child->children, &child->running);
 	}
-	if (child->state == CHILD_RUNNING && child->deadline <= now) {
+	if (child_term_due(child) <= now) {
+		child->stopped = children_stopped_time(child->children, &child->running); // `now` is of before: it has not been stopped since
+	}
+	if (child_term_due(child) > now) {
+		return;
+	}
+	if (child->state == CHILD_RUNNING) {
 		if (children_is_cancelled(child->children, &child->running)) {
 			child_set_state(child, CHILD_CANCELLED); // children_term_step() does the rest
 		} else {
 			child_set_state(child, CHILD_TIMED_OUT);
 			child_send_step(child, 0);
 		}
-	} else if (child->state == CHILD_TIMED_OUT && child->step_due <= now) {
+	} else if (child->state == CHILD_TIMED_OUT) {
 		child_send_step(child, child->step + 1);
 	}
 }

@@ -268,6 +268,7 @@ void children_list(struct children *children, struct running_child *running) {
 	leave_starting(children, running);
 	list_push_back(&children->list, &running->link);
 	++children->nrunning;
+	running->stopped = children->stopped;
 	if (atomic_load_relaxed(children_refusal(children, running->config->cleanup))) {
 		running_cancel(running, children->seq.steps[children->step].signal);
 	}
@@ -369,6 +370,14 @@ void children_settle(struct children *children) {
 
 unsigned children_signal(struct children *children, int signal) {
 	mutex_lock(&children->lock);
+	uint64_t now = now_ns(); // before the stop, and this process may be stopped with them
+	if (signal == SIGCONT && children->stopped_at) {
+		children->stopped += now - children->stopped_at;
+		children->stopped_at = 0;
+		cond_broadcast(&children->started);
+	} else if ((signal == SIGTSTP || signal == SIGSTOP) && !children->stopped_at) {
+		children->stopped_at = now;
+	}
 	list_for_each_entry(&children->list, struct running_child, running, link) {
 		// a job that handles SIGTSTP could not be told from one that has stopped
 		kill(running_target(running), signal == SIGTSTP ? SIGSTOP : signal);
@@ -377,6 +386,16 @@ unsigned children_signal(struct children *children, int signal) {
 	unsigned n = children->nrunning;
 	mutex_unlock(&children->lock);
 	return n;
+}
+
+uint64_t children_stopped_time(struct children *children, const struct running_child *running) {
+	mutex_lock(&children->lock);
+	while (children->stopped_at && !running->cancelled && !running->marked) {
+		cond_wait(&children->started, &children->lock);
+	}
+	uint64_t stopped = children->stopped - running->stopped;
+	mutex_unlock(&children->lock);
+	return stopped;
 }
 
 void children_signal_one(struct children *children, const void *origin, int signal) {
@@ -407,6 +426,7 @@ static void begin_termination(struct children *children, atomic_bool *flag, unsi
 		atomic_store_release(flag, true);
 		send_step(children, step, now_ns());
 		cond_broadcast(&children->ended);
+		cond_broadcast(&children->started);
 	}
 	mutex_unlock(&children->lock);
 	memory_wake(&children->memory);
@@ -451,6 +471,7 @@ static bool mark_for_kill(struct children *children, struct running_child *runni
 	}
 	running->marked = why;
 	++children->nmarked;
+	cond_broadcast(&children->started); // its worker may wait in children_stopped_time()
 	marked_send(children, running, 0, now);
 	return true;
 }
@@ -477,7 +498,7 @@ uint64_t children_expire(struct children *children, uint64_t limit, uint64_t now
 	uint64_t next = TIME_NEVER;
 	mutex_lock(&children->lock);
 	list_for_each_entry(&children->list, struct running_child, running, link) {
-		uint64_t due = running->start + limit;
+		uint64_t due = running->start + limit + children->stopped - running->stopped;
 		if (running->config->cleanup || running->marked) {
 			continue;
 		}

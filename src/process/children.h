@@ -39,6 +39,7 @@ struct running_child {
 	bool old;          // has lived for OLD_MS; by the lock
 	bool suspended;    // by children_suspend_young(); by the lock
 	bool waits;        // children_set_waiting(); by the lock
+	uint64_t stopped;  // children.stopped when it was listed
 	uint64_t start;
 };
 
@@ -49,10 +50,13 @@ struct children {
 	unsigned nwaiting;
 	struct list starting;    // from children_reserve() on, in the order of their numbers
 	uint64_t nstarts;
-	cond started;            // broadcast when one leaves `starting` while nsettling > 0
+	cond started;            // broadcast when one leaves `starting` while nsettling > 0, and for who waits
+	                         // in children_stopped_time()
 	unsigned nsettling;      // that are in children_settle()
 	struct list list;        // those that run
 	unsigned nrunning;
+	uint64_t stopped_at;     // since when children_signal() has them stopped, or 0
+	uint64_t stopped;        // for how long it had them stopped before that
 	unsigned *free_slots;    // entries of the guardian's table that were used before
 	size_t nfree, free_cap;
 	unsigned nold, nmarked; // of those listed
@@ -102,6 +106,10 @@ void children_note_end(struct children *children, uint64_t now);
 
 // Says so, once in a run, if the child has been stopped because it used the terminal, which is not its.
 void children_note_stopped(struct children *children, const struct running_child *running);
+
+// For how long children_signal() has had the child stopped, which does not count for its timeout. Waits while it has, but not for
+// a child that is being ended.
+uint64_t children_stopped_time(struct children *children, const struct running_child *running);
 
 // running_child.cancelled, by the lock.
 bool children_is_cancelled(struct children *children, const struct running_child *running);

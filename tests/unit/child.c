@@ -706,6 +706,38 @@ static void test_terminate_stopped(void) {
 	world_close(&w);
 }
 
+static void test_stopped_time(void) {
+	struct world w;
+	world_open(&w);
+	char *argv[] = {(char[]){"/bin/sh"}, (char[]){"-c"}, (char[]){"echo ready; read x; exit 3"}, NULL};
+	uint64_t deadline;
+	w.config.timeout = 500 * (uint64_t)NS_PER_MS;
+	do { // until it is stopped in the first half of its time
+		int hold[2];
+		check_equal(pipe2(hold, O_CLOEXEC), 0);
+		w.config.stdin_fd = hold[0];
+		w.config.timeout *= 2;
+		deadline = now_ns() + w.config.timeout;
+		thread t = run_beside(&w, argv);
+		check_equal(children_signal(w.children, SIGTSTP), 1);
+		deadline = now_ns() < deadline - w.config.timeout / 2 ? deadline : 0;
+		while (now_ns() < deadline) {
+			poll(NULL, 0, poll_ms(deadline));
+		}
+		children_signal(w.children, SIGCONT);
+		check_equal(write(hold[1], "\n", 1), 1);
+		thread_join(t);
+		close(hold[0]);
+		close(hold[1]);
+	} while (deadline == 0);
+	check_equal(w.result.exit_code, 3);
+	w.config.stdin_fd = -1;
+	w.says = false;
+	run_out_of_time(&w, "echo ready; exec sleep 1000"); // later ones have their time all the same
+	check_equal(w.result.outcome, OUTCOME_TIMEOUT);
+	world_close(&w);
+}
+
 struct storm {
 	struct world world;
 	atomic_uint ran;
@@ -1263,6 +1295,7 @@ int main(int argc, char *argv[]) {
 		TEST("a clean-up starts and goes on after the first request", test_cleanup_is_spared),
 		TEST("a second request ends and refuses clean-ups", test_cleanup_is_killed),
 		TEST("a stopped job can be terminated", test_terminate_stopped),
+		TEST("time in which all jobs are stopped does not count for a timeout", test_stopped_time),
 		TEST("a start that races with the end is cancelled or refused", test_terminate_race),
 		TEST("a child that is listed late gets its signal at once", test_terminate_late),
 		TEST("a stop of our group does not catch a starting child", test_stop_at_start),

@@ -243,7 +243,6 @@ static const struct rule commands[] = {
 	{0, CONTEXT_EVAL, ANY, 0, "(eval \"$(@p@q)\") >/dev/null 2>&1; @C", "@1"},
 	{0, CONTEXT_EVAL, ANY, 0, "(trap @q EXIT) >/dev/null 2>&1; @C", "@1"},
 	{0, CONTEXT_EVAL, ANY, 0, "(@p@q | . /dev/stdin) >/dev/null 2>&1; @C", "@1"},
-	{0, CONTEXT_EVAL, ANY, 0, "(e=eval; $e @q) >/dev/null 2>&1; @C", "@1"},
 	{HAS_PROCESSES, CONTEXT_EVAL, ANY, 0, "(. <(@p@q)) >/dev/null 2>&1; @C", "@1"},
 	{HAS_BRACES, CONTEXT_EVAL, ANY, 0, "({eval,:} @q) >/dev/null 2>&1; @C", "@1"},
 	{0, CONTEXT_VARIABLE, INT, MAYBE, "(@p@q | { x=$(cat); : $((x)); }) 2>/dev/null; @C", "@1"},

@@ -35,6 +35,16 @@ interrupted_by() {
 	assert_contains "$stderr" "stopping"
 }
 
+@test "the summary names the jobs that a signal has cut off beside those that never started" {
+	make_fifo started1 started2
+	start_fairpar -j2 --summary=always "$forever" ::: 1 2 3
+	await started1; await started2
+	kill -INT "$fairpar_pid"
+	end_fairpar 130
+	assert_contains "$stderr" '  CANCELLED default: 2 jobs: cut off while running'
+	assert_contains "$stderr" '  CANCELLED default: 1 job: SIGINT'
+}
+
 # stopped_by SIGNAL SENT …: two jobs run when fairpar is told SENT, each so often as it stands there; both end by themselves.
 stopped_by() {
 	rm -f started1 started2 go1 go2 log

@@ -346,6 +346,25 @@ static void count_attempt(struct run_stats *stats, struct stats_batch *batch, co
 	}
 }
 
+// What cuts the run short is one reason for all batches.
+static void note_loss(struct run_stats *stats, const struct event_lost *lost) {
+	bool is_skipped = lost->outcome == OUTCOME_SKIPPED;
+	for (size_t i = 0; i < stats->nlosses; ++i) {
+		struct stats_loss *loss = &stats->losses[i];
+		bool is_same_batch = loss->batch && strcmp(loss->batch, lost->batch) == 0;
+		if (loss->outcome == lost->outcome && strcmp(loss->why, lost->why) == 0 && (is_same_batch || !is_skipped)) {
+			loss->jobs += lost->jobs;
+			loss->batch = is_same_batch ? loss->batch : NULL;
+			return;
+		}
+	}
+	if (stats->nlosses < STATS_LOSSES) {
+		stats->losses[stats->nlosses++] = (struct stats_loss){
+			.batch = keep(stats, lost->batch), .why = keep(stats, lost->why), .outcome = lost->outcome, .jobs = lost->jobs,
+		};
+	}
+}
+
 static void count_job_end(struct run_stats *stats, const struct event_job_end *end) {
 	struct stats_batch *batch = batch_of(stats, end->id.batch);
 	bool failed = outcome_is_failure(end->result.outcome);
@@ -365,27 +384,14 @@ static void count_job_end(struct run_stats *stats, const struct event_job_end *e
 	}
 	free(running_take(&stats->inside->retried, &(struct event_job){.batch = end->id.batch, .number = end->id.number}));
 	count_end(batch, end);
+	if (end->result.outcome == OUTCOME_CANCELLED) {
+		note_loss(stats, &(struct event_lost){
+			.batch = end->id.batch, .outcome = OUTCOME_CANCELLED, .jobs = 1 + end->coalesced,
+			.why = end->result.start > 0 ? "cut off while running" : "not started",
+		});
+	}
 	if (failed && stats->nfailures < STATS_FAILURES) {
 		job_set(&stats->failures[stats->nfailures++], end);
-	}
-}
-
-// What cuts the run short is one reason for all batches.
-static void note_loss(struct run_stats *stats, const struct event_lost *lost) {
-	bool is_skipped = lost->outcome == OUTCOME_SKIPPED;
-	for (size_t i = 0; i < stats->nlosses; ++i) {
-		struct stats_loss *loss = &stats->losses[i];
-		bool is_same_batch = loss->batch && strcmp(loss->batch, lost->batch) == 0;
-		if (loss->outcome == lost->outcome && strcmp(loss->why, lost->why) == 0 && (is_same_batch || !is_skipped)) {
-			loss->jobs += lost->jobs;
-			loss->batch = is_same_batch ? loss->batch : NULL;
-			return;
-		}
-	}
-	if (stats->nlosses < STATS_LOSSES) {
-		stats->losses[stats->nlosses++] = (struct stats_loss){
-			.batch = keep(stats, lost->batch), .why = keep(stats, lost->why), .outcome = lost->outcome, .jobs = lost->jobs,
-		};
 	}
 }
 

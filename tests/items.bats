@@ -147,7 +147,7 @@ refused() {
 	local command
 	for command in 'e=echo; $e {}' '{echo,} {}' '"$(echo echo)" {}' 'ec$x"ho" {}' '${x:-echo} {}' 'set -- echo; "$@" {}' 'f() { "$@"; }; f echo {}' \
 		'$ECHO {}' 'x={}; echo "$x"' 'function g { echo "$1"; }; g {}'; do
-		ECHO=echo run_fairpar --shell bash "$command" ::: 'x; touch PWN'
+		ECHO='echo' run_fairpar --shell bash "$command" ::: 'x; touch PWN'
 		[[ ! -e PWN && ${output# } == 'x; touch PWN' ]] || fail "$command: $stderr$output"
 	done
 	for command in '2>/dev/null eval {}' '{fd}>/dev/null eval {}'; do

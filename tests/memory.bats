@@ -93,10 +93,10 @@ several_runs() {
 	local run
 	group_memory 600M
 	for run in a b c d; do
-		"$FAIRPAR" --pool --pool-slots 16 "$@" "head -c 120000000 /dev/zero | tail -c 120000000 | tail -c 3 | tr -d '\\0'; echo $run{}" ::: {1..8} >>done &
+		"$FAIRPAR" --pool --pool-slots 16 "$@" "head -c 120000000 /dev/zero | tail -c 120000000 | tail -c 3 | tr -d '\\0'; echo $run{}" ::: {1..8} >>ended &
 	done
 	wait
-	assert_eq "$(sort done)" "$(printf '%s\n' {a..d}{1..8})"
+	assert_eq "$(sort ended)" "$(printf '%s\n' {a..d}{1..8})"
 	assert_eq "$(group_kills)" 0
 }
 
@@ -105,7 +105,7 @@ several_runs() {
 }
 
 @test "--single --memory waits until what its command needs has room beside what others need, and Ctrl-C ends that" {
-	local name waits pids=()
+	local name pids=()
 	hold first --pool-slots 4 --memory 200M
 	for name in second third; do
 		single $name --memory 200M echo $name

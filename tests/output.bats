@@ -118,6 +118,7 @@ load helper
 		[[ $fd$how != 1pipe ]] || exec 7<&- # the one that reads
 		status=0
 		bash -c "\"\$1\" -j1 'echo >>ran; echo {}; ls /nonexistent' ::: 1 2 3 4 5 6 $redirection" _ "$FAIRPAR" || status=$?
+		# shellcheck disable=SC2053 # a pattern
 		[[ "$status $(wc -l <ran) $(wc -l <out)" == $expected ]] || fail "$fd $how: $status $(wc -l <ran) $(wc -l <out), not $expected"
 	done <<'TABLE'
 0 closed 6 6 6

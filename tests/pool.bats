@@ -447,6 +447,7 @@ load pools
 @test "when the socket or the directory of a server is removed, it is found nevertheless, and it stays one pool" {
 	local change
 	for change in 'rm default.sock' 'rm default.*' 'mv default.sock other' 'rm -r "$PWD"' 'mv "$PWD" "$PWD-2"'; do
+		# shellcheck disable=SC2034 # of line_up
 		waiting=0
 		rm -f order go.* h.*
 		hold h --pool-slots 1

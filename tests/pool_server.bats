@@ -129,7 +129,7 @@ print(s.recv(100)[32:].decode())'
 lock_start() {
 	need flock
 	make_fifo locked unlock
-	mkdir -p -m 0700 "$FAIRPAR_POOL_DIR"
+	(umask 077 && mkdir -p "$FAIRPAR_POOL_DIR")
 	(flock 9 && echo >locked && read -r _ <unlock) 9>"$FAIRPAR_POOL_DIR/default.start" 3>&- &
 	await locked
 }

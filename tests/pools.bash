@@ -1,3 +1,4 @@
+# shellcheck shell=bash disable=SC2034 # what it sets, tests read
 # The pools of a test: a directory of their own, and no server that outlives the test.
 # It gives single, hold, await_pool and line_up to the tests, too.
 

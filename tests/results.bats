@@ -67,7 +67,8 @@ err
 names() {
 	assert_eq "$(find "$2" -name stdout -printf x | wc -c)" "$1"
 	assert_eq "$(ls)" "$2"
-	assert_eq "$(ls "$BATS_TEST_TMPDIR")" "$(printf '%s\n' stderr stdout tmp work)"
+	assert_eq "$(ls "$BATS_TEST_TMPDIR")" "$(printf '%s\n' pools stderr stdout tmp work)"
+	assert_eq "$(ls "$FAIRPAR_POOL_DIR")" ''
 }
 
 @test "whatever is in an item, it is one name below DIR, and two items have two" {

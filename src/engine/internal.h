@@ -248,7 +248,7 @@ struct deferred {
 
 #define DEFERRED_INIT {.close_fd = -1}
 
-#define DEMAND_ANY UINT64_MAX // pool.demand_known: nobody wants to know, or he is about to ask
+#define DEMAND_ANY UINT64_MAX // pool.demand_known: nobody is to be told of the demand, or the one to tell is about to ask
 
 // The time, if anything depends on it; else 0.
 uint64_t pool_clock(const struct pool *pool);

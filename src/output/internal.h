@@ -197,7 +197,7 @@ uint64_t writer_released(struct writer *writer);
 enum room { ROOM_AGAIN, ROOM_THROUGH, ROOM_NEVER };
 enum room writer_wait(struct spool *spool, uint64_t seen, bool take_turn);
 
-// Waits until no block is held beyond the bound, or there is no sense in it: before the job's first output is read.
+// Waits until no block is held beyond the bound, or waiting cannot help: before the job's first output is read.
 void writer_await_bound(struct spool *spool);
 
 // By config.stalls, if somebody wants to know: the job's thread is about to wait for a reader, or goes on. No lock held.

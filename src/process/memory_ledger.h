@@ -1,8 +1,8 @@
 // What the jobs of several fairpars that share slots are to need of the memory: a file that each of them maps, with an entry for each.
 //
-// Each publishes what is reserved for its jobs, and first of all for the one that it is about to start; then it looks what the others
-// have published. So of two that are about to start a job at least one sees the other. What others have of what is reserved for them,
-// /proc tells. An entry is free when the process that it names has ended, however that came.
+// Each publishes what is reserved for its jobs, and first of all for the one that it is about to start; then it reads what the others
+// have published. So of two that are about to start a job at least one sees the other. How much of its reservation another fairpar's jobs already use
+// is read from /proc. An entry is free when the process that it names has ended, however that came.
 
 #ifndef FAIRPAR_PROCESS_MEMORY_LEDGER_H
 #define FAIRPAR_PROCESS_MEMORY_LEDGER_H
@@ -33,7 +33,7 @@ struct memory_others {
 	bool has_jobs;       // a job starts that does not fit only if they have none; also true if one is to wait for them
 };
 
-// The others: those in whose jobs this process runs only wait, so they are none. `unknown`: bytes of a job of which nothing is known, or 0:
+// Sums up the entries of the others, except for those in whose jobs this process runs, since they only wait. `unknown`: bytes of a job of which nothing is known, or 0:
 // the largest of all. With `samples` less what they have, which takes some system calls for each of their processes; else all that is
 // reserved counts.
 struct memory_others memory_ledger_look(struct memory_ledger *ledger, uint64_t unknown, bool samples);

@@ -31,9 +31,9 @@ plain_path() {
 	local path
 	path=$(readlink -f "$1")
 	if [[ $path == *[[:blank:]]* ]]; then
-		mkdir -p "$BATS_TEST_TMPDIR/plain"
-		ln -sf "$path" "$BATS_TEST_TMPDIR/plain/"
-		path=$BATS_TEST_TMPDIR/plain/${path##*/}
+		mkdir -p "$BATS_RUN_TMPDIR/plain"
+		ln -sf "$path" "$BATS_RUN_TMPDIR/plain/"
+		path=$BATS_RUN_TMPDIR/plain/${path##*/}
 	fi
 	echo "$path"
 }

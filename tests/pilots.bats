@@ -7,7 +7,7 @@ load helper
 setup() {
 	helper_setup
 	unset SLURM_JOB_ID SLURM_JOB_END_TIME
-	export slurm=$BATS_TEST_TMPDIR/slurm
+	export slurm=$BATS_TEST_TMPDIR/slurm FAIRPAR_REMOTE=$FAIRPAR
 	mkdir "$slurm"
 	export PATH=$slurm:$PATH
 	# srun OPTION … COMMAND: a job of Slurm, here. $slurm/refuses holds what is said in place of starting one; $slurm/queue, a FIFO,

@@ -195,20 +195,29 @@ load pools
 # ---- what is said ----
 
 @test "--status without a pool starts none" {
+	need pgrep
 	need taskset
 	run taskset -c "$(taskset -cp $$ | grep -o '[0-9]*' | tail -n 1)" "$FAIRPAR" --pool --status
 	assert_eq "$output" 'pool default: 0 of 1 slots taken, 0 waiting' # as many as it would begin with
 	assert_eq "$(servers)" ''
 }
 
-@test "--status shows who holds slots and who waits" {
+# command_of PID: the process that the fairpar with that number runs in a slot
+command_of() {
+	pgrep -P "$1" -f '^sh'
+}
+
+@test "--status shows who holds slots and who waits, since when, and for how many" {
+	need pgrep
 	hold h --pool-slots 2 --slots-per-job 2
-	holder=$single_pid
-	line_up w --batch night
+	holder=$(command_of "$single_pid")
+	line_up w --batch night --slots-per-job 2
 	run_fairpar --pool --status
-	assert_lines 'pool default: 2 of 2 slots taken, 1 waiting' '   PID  SLOTS  LENT  PLACE  COMMAND' \
-		"$(printf "%6d  %5d  %4d  %5s  sh -c echo >h.in; read -r _ <h.go  (%s)" "$holder" 2 0 - "$PWD")" \
-		"$(printf "%6d  %5d  %4d  %5s  sh -c echo w >>order  (batch night)" "$single_pid" 0 0 1)"
+	assert_eq "$(sed -E 's/ +[^ ]+  sh -c/ TIME  sh -c/' "$BATS_TEST_TMPDIR/stdout")" \
+		"pool default: 2 of 2 slots taken, 1 waiting
+   PID  SLOTS  LENT  WANTS  PLACE     TIME  COMMAND
+$(printf "%6d  %5d  %4d  %5d  %5s TIME  sh -c echo >h.in; read -r _ <h.go  (%s)" "$holder" 2 0 0 - "$PWD")
+$(printf "%6d  %5d  %4d  %5d  %5s TIME  sh -c echo w >>order  (batch night)" "$single_pid" 0 0 2 1)"
 	release h.go
 	wait
 }
@@ -236,8 +245,11 @@ load pools
 }
 
 @test "of a line that is too long for the terminal the pid of who holds the slots is shown" {
+	need pgrep
 	need python3
 	hold h --pool-slots 1
+	local holder
+	holder=$(command_of "$single_pid")
 	printf '1st of 1\tgo\\n\n' >talk
 	cat >session <<-EOF
 		stty cols 80
@@ -245,7 +257,7 @@ load pools
 		"$FAIRPAR" --pool --single echo ran
 	EOF
 	on_terminal bash session
-	assert_contains "$output" "...' (pid $single_pid)"
+	assert_contains "$output" "...' (pid $holder)"
 	wait
 }
 
@@ -264,6 +276,7 @@ load pools
 	assert_eq "$(query '.clients[1].pid')" "$single_pid"
 	assert_eq "$(query '.clients[1].directory')" "$PWD"
 	assert_eq "$(query '.clients[0].service | type')" number
+	assert_eq "$(query '.clients[0].seconds > 0 and .clients[0].seconds >= .clients[1].seconds')" true
 	release go
 	wait
 }
@@ -346,16 +359,76 @@ load pools
 
 # ---- what is killed ----
 
-@test "a command whose fairpar was killed keeps its slot until it ends" {
-	hold h --pool-slots 1
-	until has_pidfd "$(servers)"; do :; done # the command runs before the server is told of its process
+# killed NAME WORD …: kills the fairpar of a command by KILL when the command has written into NAME.in
+killed() {
+	make_fifo "$1.in" "$1.go"
+	single "$1" --pool-slots 1 "${@:2}"
+	await "$1.in"
 	kill -KILL "$single_pid"
 	wait "$single_pid" || :
+}
+
+@test "a command whose fairpar was killed is ended with all below it, and its slot comes back" {
+	need timeout
+	make_fifo held
+	cat held & # until the last of them has gone: what has no environment, too
+	reader=$!
+	killed a sh -c 'exec 8>held; timeout 500 sh -c "env -i PATH=\"$PATH\" sleep 1000 & (sleep 1000 &); trap : TERM; echo >a.in; sleep 1000; sleep 1000"; sleep 1000'
+	single next sh -c 'echo next >>order'
+	wait "$single_pid"
+	wait "$reader"
+	make_fifo open # by a program without a shell
+	single b cat open
+	exec 5>open
+	kill -KILL "$single_pid"
+	wait "$single_pid" || :
+	single next sh -c 'echo next >>order'
+	wait "$single_pid"
+	killed c sh -c 'trap "" TERM; echo >c.in; kill -STOP $$'
+	single next sh -c 'echo next >>order'
+	wait "$single_pid"
+	assert_eq "$(cat order)" $'next\nnext\nnext'
+}
+
+@test "so is it without a slot, and so it is not with what is in the group of the caller, too" {
+	make_fifo go
+	(read -r _ <go && echo lives >>order) &
+	FAIRPAR_POOL_DIR=$PWD/none/none killed a sh -c 'echo >a.in; sleep 1000 & wait'
+	release go
+	wait
+	assert_eq "$(cat order)" lives
+}
+
+@test "a command in a session of its own lives on, and keeps its slot, when its fairpar is killed" {
+	need setsid
+	killed h setsid sh -c 'echo >h.in; read -r _ <h.go'
+	await_pool '1 of 1 slots taken'
+	assert_contains "$(sed -n 3p state)" "$(pgrep -f '^sh -c echo >h.in') "
 	line_up w
-	await_pool '1 of 1 slots taken, 1 waiting'
 	release h.go
 	wait
 	assert_eq "$(cat order)" w
+	await_pool '0 of 1 slots taken'
+}
+
+@test "what a command leaves behind lives on when it ends as it should" {
+	make_fifo go said
+	run_fairpar --pool --single sh -c '(read -r _ <go; echo lives >said) >/dev/null 2>&1 &'
+	release go
+	await said
+	assert_eq "$line" lives
+}
+
+@test "a guardian of a command that was killed is started again" {
+	hold h --pool-slots 1
+	for _ in 1 2; do
+		until guardian=$(pgrep -P "$single_pid" -f internal-guardian) && [[ $guardian != "${old-}" ]]; do :; done
+		kill -KILL "$guardian"
+		old=$guardian
+	done
+	until guardian=$(pgrep -P "$single_pid" -f internal-guardian) && [[ $guardian != "$old" ]]; do :; done
+	kill -KILL "$single_pid"
+	wait "$single_pid" || :
 	await_pool '0 of 1 slots taken'
 }
 
@@ -413,7 +486,6 @@ load pools
 	await_end "$old"
 	run_fairpar --pool --pool-slots 1 --single echo ran
 	assert_lines ran
-	release h.go
 }
 
 @test "who has kept the lease of a pool that is no more is not lent a stranger's slot" {
@@ -524,7 +596,7 @@ load pools
 		import array, os, socket, struct, sys
 		s = socket.socket(socket.AF_UNIX)
 		s.connect(os.environ['FAIRPAR_POOL_DIR'] + '/default.sock')
-		hello = struct.pack('=IIQQIIiI', 3, os.getpid(), 0, 0, 0, 1, 0, 0) + b'\0\0\0'
+		hello = struct.pack('=IIQQIIiI', 4, os.getpid(), 0, 0, 0, 1, 0, 0) + b'\0\0\0'
 		s.sendall(struct.pack('=IIQQQ', 1, len(hello), 0, 0, 0) + hello)
 		fds = array.array('i', [0] * 200)
 		for _ in range(50):

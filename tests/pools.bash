@@ -46,11 +46,6 @@ hold() {
 	await "$1.in"
 }
 
-# has_pidfd PID: of another process
-has_pidfd() {
-	[[ $(readlink "/proc/$1/fd"/*) == *'[pidfd]'* ]]
-}
-
 # await_pool TEXT: until the first line of --status has it
 await_pool() {
 	until "$FAIRPAR" --pool --status >state && [[ $(head -n 1 state) == *"$1"* ]]; do :; done

@@ -153,11 +153,11 @@ static void send_observation(struct client *client, const struct plain_child *ch
 }
 
 // Answers signals and the server until the command has ended. If the server dies, the client reports the lease to the next one.
-static void attend(struct client *client, const struct plain_child *child, uint32_t width, struct jobserver_spare *spare, int signal_fd) {
+static void attend(struct client *client, struct plain_child *child, uint32_t width, struct jobserver_spare *spare, int signal_fd) {
 	struct activity activity = {.n = 0};
 	struct pollfd polls[] = {
 		{.fd = child->pidfd, .events = POLLIN}, {.fd = signal_fd, .events = POLLIN}, {.fd = -1, .events = POLLIN},
-		{.fd = -1, .events = POLLIN}, {.fd = -1, .events = POLLIN},
+		{.fd = -1, .events = POLLIN}, {.fd = -1, .events = POLLIN}, {.fd = -1},
 	};
 	while (!(polls[0].revents & POLLIN)) {
 		polls[2].fd = client ? client_fd(client) : -1;
@@ -166,7 +166,12 @@ static void attend(struct client *client, const struct plain_child *child, uint3
 			polls[3].fd = jobserver_spare_fd(spare);
 			polls[4].fd = jobserver_spare_token_fd(spare);
 		}
-		(void)poll(polls, 5, -1);
+		polls[5].fd = plain_child_guardian_fd(child);
+		(void)poll(polls, 6, -1);
+		if (polls[5].revents & POLLERR) {
+			guardian_keep(GUARDIAN_SLOTS, client ? client_fd(client) : -1);
+			plain_child_revive_guardian(child);
+		}
 		hand_on_signals(child, spare, signal_fd);
 		struct client_event event = {.type = CLIENT_PLACE};
 		while (client && polls[2].revents && event.type != CLIENT_NOTHING && event.type != CLIENT_LOST) {
@@ -196,14 +201,20 @@ static int run_command(struct client *client, const struct options *options, str
 	}
 	struct plain_child child;
 	struct spawn_error error;
-	if (plain_child_start(path, options->command, context, &child, &error) != 0) {
+	FP_CLEANUP(buf_fini) struct buf cookie = BUF_INIT;
+	if (client) {
+		buf_adds(&cookie, "FAIRPAR_LEASE=");
+		pool_client_add_lease(&cookie, options->pool.name, lease->id);
+		guardian_keep(GUARDIAN_SLOTS, client_fd(client)); // the slot comes back when the guardian has ended what ran in it
+	}
+	if (plain_child_start(path, options->command, context, buf_str(&cookie), &child, &error) != 0) {
 		return report_start(options->command[0], &error);
 	}
 	if (client) {
-		client_set_process(client, lease->id.number, child.pidfd);
+		client_set_process(client, lease->id.number, child.pid, child.pidfd);
 	}
 	if (spare) {
-		jobserver_spare_set_process(spare, child.pidfd);
+		jobserver_spare_set_process(spare, child.pid, child.pidfd);
 	}
 	attend(client, &child, lease->width, spare, signal_fd);
 	if (client) {
@@ -293,7 +304,7 @@ static int run_single(struct client *client, const struct options *options, stru
 
 struct client_line {
 	unsigned pid, held, slots, lent, wanted, place, gathers;
-	double virt;
+	double virt, seconds;
 	const char *texts[3]; // batch, directory, command
 	int lens[3];
 };
@@ -302,8 +313,8 @@ struct client_line {
 static bool next_line(const char **at, struct client_line *ret_line) {
 	const char *end = strchr(*at, '\n');
 	int n = 0;
-	if (!end || sscanf(*at, "%u %u %u %u %u %u %lf %u%n", &ret_line->pid, &ret_line->held, &ret_line->slots, &ret_line->lent,
-	                   &ret_line->wanted, &ret_line->place, &ret_line->virt, &ret_line->gathers, &n) != 8) {
+	if (!end || sscanf(*at, "%u %u %u %u %u %u %lf %u %lf%n", &ret_line->pid, &ret_line->held, &ret_line->slots, &ret_line->lent,
+	                   &ret_line->wanted, &ret_line->place, &ret_line->virt, &ret_line->gathers, &ret_line->seconds, &n) != 9) {
 		return false;
 	}
 	const char *text = *at + n;
@@ -335,11 +346,14 @@ static void add_text_status(struct buf *out, const char *pool, const struct clie
 	buf_printf(out, "pool %s: %u of %u slots taken, %u waiting", pool, report->place, pool_slots(client), report->waiting);
 	buf_printf(out, why ? " (auto: %s)\n" : "\n", why);
 	if (*at) {
-		buf_adds(out, "   PID  SLOTS  LENT  PLACE  COMMAND\n");
+		buf_adds(out, "   PID  SLOTS  LENT  WANTS  PLACE     TIME  COMMAND\n");
 	}
 	while (next_line(&at, &line)) {
-		buf_printf(out, "%6u  %5u  %4u  ", line.pid, line.slots, line.lent);
+		FP_CLEANUP(buf_fini) struct buf time = BUF_INIT;
+		text_add_time(&time, (uint64_t)(line.seconds * (double)NS_PER_S));
+		buf_printf(out, "%6u  %5u  %4u  %5u  ", line.pid, line.slots, line.lent, line.wanted);
 		buf_printf(out, line.place > 0 ? "%5u" : "    -", line.place);
+		buf_printf(out, "  %7s", buf_str(&time));
 		buf_printf(out, "  %.*s  (%s%.*s)", line.lens[2], line.texts[2], line.lens[0] > 0 ? "batch " : "",
 		           line.lens[line.lens[0] > 0 ? 0 : 1], line.texts[line.lens[0] > 0 ? 0 : 1]);
 		buf_printf(out, line.gathers > 0 ? "  gathers %u slots\n" : "\n", line.gathers);
@@ -356,8 +370,9 @@ static void add_json_status(struct buf *out, const char *pool, const struct clie
 	buf_printf(out, "\"taken\":%u,\"waiting\":%u,\"clients\":[", report->place, report->waiting);
 	for (bool first = true; next_line(&at, &line); first = false) {
 		static const char *const names[] = {"batch", "directory", "command"};
-		buf_printf(out, "%s\n{\"pid\":%u,\"leases\":%u,\"slots\":%u,\"lent\":%u,\"wanted\":%u,\"place\":%u,\"gathers\":%u,\"service\":%.3f",
-		           first ? "" : ",", line.pid, line.held, line.slots, line.lent, line.wanted, line.place, line.gathers, line.virt);
+		buf_printf(out, "%s\n{\"pid\":%u,\"leases\":%u,\"slots\":%u,\"lent\":%u,\"wanted\":%u,\"place\":%u,\"gathers\":%u,", first ? "" : ",",
+		           line.pid, line.held, line.slots, line.lent, line.wanted, line.place, line.gathers);
+		buf_printf(out, "\"service\":%.3f,\"seconds\":%.3f", line.virt, line.seconds);
 		for (unsigned i = 0; i < 3; ++i) {
 			buf_addc(out, ',');
 			json_add_string(out, names[i], line.texts[i], (size_t)line.lens[i]);

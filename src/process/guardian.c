@@ -50,7 +50,8 @@ void group_table_kill(struct group_table *table, int signal) {
 	unsigned used = atomic_load_acquire(&table->used);
 	for (unsigned i = 0; i < used && i < GROUPS_MAX; ++i) {
 		int target = atomic_load_acquire(&table->targets[i]);
-		if (target != 0 && target != -1) { // -1 would be everybody
+		int session = target > 0 ? atomic_load_relaxed(&table->session) : 0;
+		if (target != 0 && target != -1 && (session == 0 || getsid(target) == session)) { // -1 would be everybody
 			kill(target, signal);
 		}
 	}
@@ -235,20 +236,38 @@ static void unlink_created_files(struct unlink_target *created_files, size_t n) 
 	free(created_files);
 }
 
+// Of a job that has no group of its own a signal reaches one process alone. To be called before that ends, for then those below it
+// are anybody's.
+static void add_trees(struct group_table *table, struct pidfd_set *trees) {
+	unsigned used = atomic_load_acquire(&table->used);
+	for (unsigned i = 0; i < used && i < GROUPS_MAX; ++i) {
+		int target = atomic_load_acquire(&table->targets[i]);
+		if (target > 0) {
+			pidfd_set_add_tree(trees, target, atomic_load_relaxed(&table->session));
+		}
+	}
+}
+
 static void end_all(struct group_table *table, int table_fd) {
 	size_t n;
+	const struct marked marked = {.cookie = table->cookie, .session = atomic_load_relaxed(&table->session)};
+	struct pidfd_set trees = PIDFD_SET_INIT;
+	add_trees(table, &trees);
 	struct unlink_target *created_files = find_created_files(table, table_fd, &n);
 	const int polite[] = {SIGTERM, SIGCONT}; // a stopped job takes no SIGTERM
 	for (int i = 0; i < 2; ++i) {
 		group_table_kill(table, polite[i]);
-		proctree_signal_with_cookie(table->cookie, polite[i]);
+		pidfd_set_signal(&trees, polite[i]);
+		proctree_signal_marked(&marked, polite[i]);
 	}
 	// no signal comes at the end of a process that is not one's child; this is the last third of a second
-	for (int waited = 0; waited < GRACE_MS && (any_left(table) || proctree_signal_with_cookie(table->cookie, 0) > 0); waited += 10) {
+	for (int waited = 0; waited < GRACE_MS && (any_left(table) || pidfd_set_runs(&trees) || proctree_signal_marked(&marked, 0) > 0); waited += 10) {
 		nanosleep(&(struct timespec){.tv_nsec = 10 * NS_PER_MS}, NULL);
 	}
 	group_table_kill(table, SIGKILL);
-	proctree_kill_with_cookie(table->cookie, GONE_MS);
+	pidfd_set_signal(&trees, SIGKILL);
+	pidfd_set_fini(&trees);
+	proctree_kill_marked(&marked, GONE_MS);
 	unlink_created_files(created_files, n);
 }
 

@@ -4,7 +4,7 @@
 // run on (promise P3). The guardian holds one end of a pipe whose other end only fairpar has, and shares with it the
 // table of running groups. When the pipe ends and fairpar has not said goodbye, all groups in the table, and all processes
 // with the run's cookie in their environment (which have left their groups: setsid, timeout, set -m), get TERM, and KILL
-// 300 ms later, until none is left; then the files that jobs have said they create are unlinked. It is started when a job
+// 300 ms later, until none is left; so do the descendants of a job that is in the group of fairpar's caller. Then the files that jobs have said they create are unlinked. It is started when a job
 // has lived long enough to be worth it, and again when it was killed, as a fresh program image in
 // a session of its own: it holds nothing of the caller's (no streams, no directory, no terminal), so it keeps
 // nobody's `| cat` open.
@@ -26,7 +26,7 @@ int guardian_main(int argc, char *argv[]);
 // Entries of the table: more than there can be threads that wait for a job. An entry takes memory only once it is used.
 enum { GROUPS_MAX = 256 * 1024 };
 
-enum { COOKIE_BYTES = 64 };
+enum { COOKIE_BYTES = 192 };
 
 // Tokens of a jobserver (slots/jobserver.h) that fairpar has: the guardian of one that was killed writes them back.
 enum { TOKENS_MOST = 4096 };
@@ -38,6 +38,7 @@ struct held_tokens {
 // Shared between fairpar and its guardian.
 struct group_table {
 	char cookie[COOKIE_BYTES];      // "NAME=VALUE", which all jobs have in their environment, or ""
+	atomic_int session;             // not 0: what is in another session (setsid(2)) is left alone
 	atomic_int goodbye;             // fairpar ends as it should: signal nobody
 	struct held_tokens tokens;
 	char unlink_paths[2][256];      // files of fairpar's own, or ""

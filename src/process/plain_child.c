@@ -8,13 +8,27 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <stdio.h>
 #include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 
 enum { STOP_MS = 100 };
 
-int plain_child_start(const char *path, char *const *argv, const struct context *context, struct plain_child *ret_child,
-                      struct spawn_error *ret_error) {
+// Started before the child: so no time is left in which nobody would end that. (A parent-death signal would also end what has
+// called setsid(2).)
+static atomic_int *start_guardian(struct guardian *guardian, const char *cookie) {
+	guardian_init(guardian);
+	struct group_table *table = guardian->table;
+	snprintf(table->cookie, sizeof(table->cookie), "%s", cookie);
+	atomic_store_relaxed(&table->session, getsid(0));
+	atomic_store_release(&table->used, 1); // pairs with the acquire in group_table_kill()
+	guardian_start(guardian);
+	return &table->targets[0];
+}
+
+int plain_child_start(const char *path, char *const *argv, const struct context *context, const char *cookie,
+                      struct plain_child *ret_child, struct spawn_error *ret_error) {
 	struct spawn_config config = {
 		.path = path,
 		.argv = argv,
@@ -22,16 +36,30 @@ int plain_child_start(const char *path, char *const *argv, const struct context 
 		.context = context,
 		.stdio = {-1, -1, -1},
 		.cgroup_fd = -1,
+		.listed = start_guardian(&ret_child->guardian, cookie),
 	};
 	ret_child->pid = spawn_program(&config, /* starter */ NULL, &ret_child->pidfd, ret_error);
+	if (ret_child->pid <= 0) {
+		guardian_fini(&ret_child->guardian);
+	}
 	return ret_child->pid > 0 ? 0 : -1;
+}
+
+int plain_child_guardian_fd(struct plain_child *child) {
+	return atomic_load_acquire(&child->guardian.pipe_fd);
+}
+
+void plain_child_revive_guardian(struct plain_child *child) {
+	guardian_revive(&child->guardian);
 }
 
 int plain_child_wait(struct plain_child *child, int *ret_signal) {
 	int status = 0;
+	atomic_store_release(&child->guardian.table->targets[0], 0); // before the number may become another's
 	while (waitpid(child->pid, &status, 0) < 0 && errno == EINTR) {
 	}
 	fd_close(&child->pidfd);
+	guardian_fini(&child->guardian); // what the child has left behind lives on
 	*ret_signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
 	return WEXITSTATUS(status);
 }

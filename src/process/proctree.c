@@ -324,7 +324,8 @@ static void pidfd_set_add(struct pidfd_set *set, pid_t pid, bool (*is_meant)(pid
 	}
 	struct pidfd_entry one = {.pid = pid, .pidfd = pidfd_open_pid(pid)};
 	struct stat_fields stat = {.start = 0};
-	bool held = one.pidfd >= 0 || (call_is_refused(errno) && read_stat(pid, &stat));
+	bool held = one.pidfd >= 0 || call_is_refused(errno);
+	held = held && read_stat(pid, &stat);
 	one.start = stat.start;
 	if (!held || !is_meant(pid, arg)) {
 		fd_close(&one.pidfd);
@@ -354,6 +355,29 @@ void pidfd_set_add_outside_group(struct pidfd_set *set, pid_t root) {
 	proctree_fini(&tree);
 }
 
+static bool is_in_session(pid_t pid, const void *session) {
+	pid_t wanted = *(const pid_t *)session;
+	return wanted == 0 || getsid(pid) == wanted;
+}
+
+void pidfd_set_add_tree(struct pidfd_set *set, pid_t root, pid_t session) {
+	struct proctree tree = PROCTREE_INIT;
+	proctree_add_tree(&tree, root);
+	for (size_t i = 0; i < tree.n; ++i) {
+		pidfd_set_add(set, tree.pids[i], is_in_session, &session);
+	}
+	proctree_fini(&tree);
+}
+
+bool pidfd_set_runs(const struct pidfd_set *set) {
+	for (size_t i = 0; i < set->n; ++i) {
+		if (proctree_start_time(set->list[i].pid) == set->list[i].start) {
+			return true;
+		}
+	}
+	return false;
+}
+
 void pidfd_set_signal(const struct pidfd_set *set, int signal) {
 	for (size_t i = 0; i < set->n; ++i) {
 		const struct pidfd_entry *one = &set->list[i];
@@ -375,9 +399,11 @@ static bool read_environ(pid_t pid, struct buf *environment) {
 	return proc_read(AT_FDCWD, path, environment) == 0;
 }
 
-static bool has_cookie(pid_t pid, const void *cookie) {
+static bool is_marked(pid_t pid, const void *arg) {
+	const struct marked *marked = arg;
 	FP_CLEANUP(buf_fini) struct buf environment = BUF_INIT;
-	return read_environ(pid, &environment) && memmem(buf_str(&environment), environment.len, cookie, strlen(cookie) + 1);
+	return is_in_session(pid, &marked->session) && read_environ(pid, &environment)
+		&& memmem(buf_str(&environment), environment.len, marked->cookie, strlen(marked->cookie) + 1);
 }
 
 char *proctree_variable(pid_t pid, const char *name) {
@@ -393,26 +419,26 @@ char *proctree_variable(pid_t pid, const char *name) {
 	return at < end ? xstrdup(at + len + 1) : NULL;
 }
 
-size_t proctree_signal_with_cookie(const char *cookie, int signal) {
-	struct pidfd_set marked = PIDFD_SET_INIT;
+size_t proctree_signal_marked(const struct marked *marked, int signal) {
+	struct pidfd_set found = PIDFD_SET_INIT;
 	struct proctree all = PROCTREE_INIT;
-	if (*cookie != '\0') {
+	if (marked->cookie[0] != '\0') {
 		add_entries(&all, "/proc");
 	}
 	for (size_t i = 0; i < all.n; ++i) {
-		if (all.pids[i] != getpid() && has_cookie(all.pids[i], cookie)) {
-			pidfd_set_add(&marked, all.pids[i], has_cookie, cookie);
+		if (all.pids[i] != getpid() && is_marked(all.pids[i], marked)) {
+			pidfd_set_add(&found, all.pids[i], is_marked, marked);
 		}
 	}
 	proctree_fini(&all);
-	pidfd_set_signal(&marked, signal);
-	size_t n = marked.n;
-	pidfd_set_fini(&marked);
+	pidfd_set_signal(&found, signal);
+	size_t n = found.n;
+	pidfd_set_fini(&found);
 	return n;
 }
 
-void proctree_kill_with_cookie(const char *cookie, unsigned most_ms) {
-	for (unsigned waited = 0; proctree_signal_with_cookie(cookie, SIGKILL) > 0 && waited < most_ms; waited += KILL_PAUSE_MS) {
+void proctree_kill_marked(const struct marked *marked, unsigned most_ms) {
+	for (unsigned waited = 0; proctree_signal_marked(marked, SIGKILL) > 0 && waited < most_ms; waited += KILL_PAUSE_MS) {
 		nanosleep(&(struct timespec){.tv_nsec = KILL_PAUSE_MS * 1000000L}, NULL);
 	}
 }

@@ -86,16 +86,28 @@ void pidfd_set_fini(struct pidfd_set *set);
 // Adds the descendants of `root`, the leader of its process group, that are in another group (setsid, daemons).
 void pidfd_set_add_outside_group(struct pidfd_set *set, pid_t root);
 
+// Adds the process and its descendants, but not those in another session than `session` (0: any).
+void pidfd_set_add_tree(struct pidfd_set *set, pid_t root, pid_t session);
+
 // Sends the signal to those of the set that are still there.
 void pidfd_set_signal(const struct pidfd_set *set, int signal);
 
-// Sends the signal (0: none) to all processes but this one that have `cookie`, "NAME=VALUE", in their environment: what has
-// left its group and lost its parents too, but not what is another user's or was given another environment. Returns how
-// many there were, without zombies. "": none.
-size_t proctree_signal_with_cookie(const char *cookie, int signal);
+// Does one of them still run, and is no zombie?
+bool pidfd_set_runs(const struct pidfd_set *set);
+
+// Which processes are meant that nobody knows by their number: those of this user, but for the calling one, that have `cookie`,
+// "NAME=VALUE", in their environment ("": none), and are in that session (0: in any). So what has left its group and lost its
+// parents too, but not what was given another environment.
+struct marked {
+	const char *cookie;
+	pid_t session;
+};
+
+// Sends the signal (0: none) to those that are marked. Returns how many there were, without zombies.
+size_t proctree_signal_marked(const struct marked *marked, int signal);
 
 // KILLs them until none is left, but not for longer than `most_ms`.
-void proctree_kill_with_cookie(const char *cookie, unsigned most_ms);
+void proctree_kill_marked(const struct marked *marked, unsigned most_ms);
 
 // A pidfd of an orphan that this process, as the subreaper, has as a child (a zombie, too) and that is in the process
 // group, but not its leader; or -1 if there is none. The leader must not have been reaped. The caller closes it.

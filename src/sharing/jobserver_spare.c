@@ -20,7 +20,8 @@ struct jobserver_spare {
 	uint64_t *leases;          // numbers of those in use: one for each token
 	size_t n, cap;
 	unsigned most, wanted;     // at once; and as the server was told
-	int pidfd;                 // of who uses them, or -1
+	pid_t pid;                 // of who uses them,
+	int pidfd;                 // or -1
 	bool polls;                // tokens are awaited in the pipe
 	bool lost;                 // there is no server any more
 };
@@ -36,7 +37,7 @@ static void begin_lease(struct jobserver_spare *spare, struct lease_id id, bool 
 	grow_array(&spare->leases, &spare->cap, spare->n + 1, sizeof(*spare->leases));
 	spare->leases[spare->n++] = id.number;
 	if (spare->pidfd >= 0) {
-		client_set_process(spare->client, id.number, spare->pidfd);
+		client_set_process(spare->client, id.number, spare->pid, spare->pidfd);
 	}
 	jobserver_put(spare->jobserver, '+');
 }
@@ -98,7 +99,8 @@ int jobserver_spare_token_fd(const struct jobserver_spare *spare) {
 	return spare->polls ? spare->jobserver->in_fd : -1;
 }
 
-void jobserver_spare_set_process(struct jobserver_spare *spare, int pidfd) {
+void jobserver_spare_set_process(struct jobserver_spare *spare, pid_t pid, int pidfd) {
+	spare->pid = pid;
 	spare->pidfd = pidfd;
 }
 

@@ -11,6 +11,7 @@
 #include "base/attr.h"
 
 #include <stdbool.h>
+#include <sys/types.h>
 
 struct jobserver;
 struct jobserver_spare;
@@ -21,9 +22,9 @@ struct options;
 struct jobserver_spare *jobserver_spare_open(const struct options *options, struct jobserver *jobserver) FP_NODISCARD;
 void jobserver_spare_close(struct jobserver_spare *spare); // NULL-safe
 
-// Binds the leases that come from now on to the process of `pidfd`: the server counts them as in use until that process has
-// ended, even if this one is killed. The descriptor stays the caller's, who keeps it open.
-void jobserver_spare_set_process(struct jobserver_spare *spare, int pidfd);
+// Binds the leases that come from now on to that process: the server counts them as in use until that process has
+// ended, even if this one is killed. `pidfd` stays the caller's, who keeps it open.
+void jobserver_spare_set_process(struct jobserver_spare *spare, pid_t pid, int pidfd);
 
 // Return a descriptor to poll for POLLIN, or -1: the connection to the server; and the pipe, while tokens are to be taken back.
 int jobserver_spare_fd(const struct jobserver_spare *spare);

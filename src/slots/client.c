@@ -31,7 +31,8 @@ struct held {
 	uint32_t width;
 	bool lent;                 // to this client
 	bool used;
-	int pidfd;                 // of the job, or -1
+	pid_t pid;                 // of the job, if
+	int pidfd;                 // this one, of the job, too, is not -1
 };
 
 struct client {
@@ -467,7 +468,7 @@ static void send_use(struct client *client, const struct held *held) {
 
 static void send_process(struct client *client, const struct held *held) {
 	if (held->pidfd >= 0) {
-		send_frame_with_fd(client, (struct frame){.type = FRAME_PROCESS, .a = held->id.number}, held->pidfd);
+		send_frame_with_fd(client, (struct frame){.type = FRAME_PROCESS, .a = held->id.number, .b = (uint64_t)held->pid}, held->pidfd);
 	}
 }
 
@@ -602,9 +603,10 @@ bool client_has_input(const struct client *client) {
 	return client->in.len > client->at;
 }
 
-void client_set_process(struct client *client, uint64_t number, int pidfd) {
+void client_set_process(struct client *client, uint64_t number, pid_t pid, int pidfd) {
 	struct held *held = find_held(client, number);
 	if (held && client->fd >= 0) {
+		held->pid = pid;
 		held->pidfd = pidfd;
 		send_process(client, held);
 	}

@@ -16,6 +16,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 struct client;
 struct server_config;
@@ -113,9 +114,9 @@ unsigned client_spare_limit(const struct client *client);
 // Has something come that client_next() has not returned, though client_fd() may not be readable any more?
 bool client_has_input(const struct client *client);
 
-// The job on the lease has started as this process: the lease stays in use until that ends, even if the client dies. `pidfd`
+// The job on the lease has started as process `pid`, which --status shows: the lease stays in use until that ends, even if the client dies. `pidfd`
 // stays the caller's, who keeps it open until client_release().
-void client_set_process(struct client *client, uint64_t number, int pidfd);
+void client_set_process(struct client *client, uint64_t number, pid_t pid, int pidfd);
 
 // Gives the lease back, when its last job has ended.
 void client_release(struct client *client, uint64_t number);

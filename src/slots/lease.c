@@ -54,7 +54,8 @@ struct lease_client {
 	struct lease *lender;       // the lease that it runs on, or NULL
 	struct lease_id lender_id;
 	uint32_t wanted, width;
-	uint64_t since;             // number of its turn to wait
+	uint64_t since;             // number of its turn to wait, and
+	uint64_t waits_since;       // when that began
 	bool spare;                 // it is not in its batch's `waiting`, and not in the race
 	void *user;
 };
@@ -410,13 +411,21 @@ static void give_turn_back(struct lease_table *table, uint64_t now) {
 	table->gathering = NULL;
 }
 
+// The client waits for its next lease from now on, behind all others.
+static void begin_wait(struct lease_client *client, uint64_t now) {
+	client->since = ++client->table->nwaits;
+	client->waits_since = now;
+}
+
 void lease_want(struct lease_client *client, uint32_t n, uint32_t width, uint64_t now) {
 	struct lease_table *table = client->table;
 	struct fair_queue *queue = &client->batch->fair;
 	uint32_t before = client->wanted;
 	client->wanted = n;
 	client->width = width > 0 ? width : 1;
-	client->since = before == 0 && n > 0 ? ++table->nwaits : client->since;
+	if (before == 0 && n > 0) {
+		begin_wait(client, now);
+	}
 	if (table->state == RECOVERING || client->spare) {
 		return;
 	}
@@ -466,7 +475,7 @@ static void grant(struct lease_client *client, struct lease *lender, uint32_t wi
 	list_remove(&client->waiting);
 	if (client->wanted > 0 && !client->spare) {
 		list_push_back(&client->batch->waiting, &client->waiting);
-		client->since = ++table->nwaits;
+		begin_wait(client, now);
 	}
 	*ret_grant = grant_of(lease);
 }
@@ -608,6 +617,7 @@ bool lease_hold(struct lease_client *client, struct lease_id id, uint32_t width,
 	}
 	table->last_number = id.number > table->last_number ? id.number : table->last_number;
 	struct lease *lease = lease_add(client, id, width > 0 ? width : 1);
+	lease->granted = now;
 	lease->lender_unknown = lent && table->state == RECOVERING;
 	if (table->state != RECOVERING) { // late; not charged, for it is not its batch's turn
 		table->taken += lease->width;
@@ -757,9 +767,10 @@ void lease_stat(const struct lease_table *table, struct lease_stat *ret_stat) {
 void lease_client_stat(const struct lease_client *client, uint64_t now, struct lease_client_stat *ret_stat) {
 	const struct fair *fair = &client->table->fair;
 	unsigned waiting;
+	uint64_t since = TIME_NEVER;
 	*ret_stat = (struct lease_client_stat){
 		.batch = client->batch->name,
-		.wanted = client->wanted,
+		.wanted = client->wanted > 0 ? client->wanted * attainable(client) : 0,
 		.place = lease_place(client, &waiting),
 		.gathers = client->table->gathering == client ? client->width : 0,
 		.virt = fair_virt(fair, &client->batch->fair, now),
@@ -768,5 +779,8 @@ void lease_client_stat(const struct lease_client *client, uint64_t now, struct l
 		++ret_stat->held;
 		ret_stat->lent += lease->lender != NULL;
 		ret_stat->slots += lease->lender ? 0 : lease->width;
+		since = lease->granted < since ? lease->granted : since;
 	}
+	since = since == TIME_NEVER && lease_waits(client) ? client->waits_since : since;
+	ret_stat->seconds = since < now ? (double)(now - since) / (double)NS_PER_S : 0;
 }

@@ -164,9 +164,10 @@ struct lease_stat {
 struct lease_client_stat {
 	const char *batch;         // or NULL
 	unsigned held, slots, lent; // leases, slots that they take, leases that were lent to it
-	uint32_t wanted;
+	uint32_t wanted;           // slots
 	unsigned place;            // lease_place()
 	uint32_t gathers;          // the slots that become free are kept for it until there are so many; 0: they are not
+	double seconds;            // since it got the first of the leases that it has, or without one since it began to wait
 	double virt;               // what its batch has had, in seconds or turns for each of its weight
 };
 void lease_stat(const struct lease_table *table, struct lease_stat *ret_stat);

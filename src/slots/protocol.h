@@ -13,7 +13,7 @@
 //   USE      a number, b nonce of the job, or 0: as granted;   STATE    a: does anybody wait, b: lease_spare_limit()
 //            c: 1 + which word tells of the next jobs on it,             c: slots of the pool, and STATE_REASON()
 //            or 0: there are none                              PLACE    a place of b who wait, and who holds the slots, as text
-//   PROCESS  a number: a pidfd comes with it                  REPORT   a slots taken, b who wait, c: as STATE, and lines of text
+//   PROCESS  a number, b pid: a pidfd comes with it           REPORT   a slots taken, b who wait, c: as STATE, and lines of text
 //   RELEASE  a number                                         OBSERVE  OBSERVED is wanted
 //   STATUS   a STATUS_PLACE: PLACE is wanted, not REPORT
 //   OBSERVED struct observation: the answer to OBSERVE
@@ -27,7 +27,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { PROTOCOL_VERSION = 3, PROTOCOL_TEXT_MAX = 64 * 1024, PROTOCOL_WORDS_MAX = 4096 };
+enum { PROTOCOL_VERSION = 4, PROTOCOL_TEXT_MAX = 64 * 1024, PROTOCOL_WORDS_MAX = 4096 };
 
 enum frame_type {
 	FRAME_HELLO = 1, FRAME_WANT, FRAME_USE, FRAME_RELEASE, FRAME_HOLD, FRAME_STATUS, FRAME_WORDS, FRAME_PROCESS, FRAME_OBSERVED,

@@ -19,6 +19,7 @@ enum { OUTPUT_QUIET = 4096 }; // who has not read so much is not told how things
 // A process that uses a lease.
 struct process {
 	uint64_t number;           // of the lease
+	uint32_t pid;              // to show
 	int fd;                    // pidfd
 };
 
@@ -286,7 +287,7 @@ static bool on_process(struct session *session, const struct frame *frame) {
 	}
 	forget_process_of(session, frame->a); // of the job before
 	grow_array(&session->processes, &session->processes_cap, session->nprocesses + 1, sizeof(*session->processes));
-	session->processes[session->nprocesses++] = (struct process){.number = frame->a, .fd = session->fd};
+	session->processes[session->nprocesses++] = (struct process){.number = frame->a, .pid = (uint32_t)frame->b, .fd = session->fd};
 	session->fd = -1;
 	return true;
 }
@@ -296,7 +297,12 @@ static void release(struct session *session, uint64_t number, uint64_t now) {
 	lease_release(session->client, number, now); // or it was taken back meanwhile
 }
 
-// A line for each client: "PID HELD SLOTS LENT WANTED PLACE VIRT GATHERS", then, each behind a tab, batch, directory and label.
+// The process to show: what runs on its lease, for fairpar itself may have been killed; else fairpar.
+static uint32_t shown_pid(const struct session *session) {
+	return session->nprocesses > 0 ? session->processes[0].pid : session->pid;
+}
+
+// A line for each client: "PID HELD SLOTS LENT WANTED PLACE VIRT GATHERS SECONDS", then, each behind a tab, batch, directory and label.
 static void report(struct session *session, uint64_t now) {
 	FP_CLEANUP(buf_fini) struct buf text = BUF_INIT;
 	struct lease_stat stat;
@@ -307,8 +313,8 @@ static void report(struct session *session, uint64_t now) {
 			continue;
 		}
 		lease_client_stat(other->client, now, &client);
-		buf_printf(&text, "%u %u %u %u %u %u %.3f %u", other->pid, client.held, client.slots, client.lent, client.wanted,
-		           client.place, client.virt, client.gathers);
+		buf_printf(&text, "%u %u %u %u %u %u %.3f %u %.3f", shown_pid(other), client.held, client.slots, client.lent, client.wanted,
+		           client.place, client.virt, client.gathers, client.seconds);
 		const char *texts[] = {client.batch ? client.batch : "", other->dir, other->label};
 		for (unsigned i = 0; i < 3; ++i) {
 			buf_addc(&text, '\t');
@@ -330,10 +336,10 @@ static void add_holders(const struct session *session, uint64_t now, struct buf 
 			lease_client_stat(other->client, now, &client);
 		}
 		if (client.slots > 0 && ++n <= HOLDERS_SHOWN) {
-			buf_printf(text, "%s'%.*s' (pid %u)", n > 1 ? ", " : "", LABEL_SHOWN, other->label, other->pid);
+			buf_printf(text, "%s'%.*s' (pid %u)", n > 1 ? ", " : "", LABEL_SHOWN, other->label, shown_pid(other));
 		}
 		if (client.gathers > 0) {
-			buf_printf(&gathers, "; '%.*s' (pid %u) gathers %u slots", LABEL_SHOWN, other->label, other->pid, client.gathers);
+			buf_printf(&gathers, "; '%.*s' (pid %u) gathers %u slots", LABEL_SHOWN, other->label, shown_pid(other), client.gathers);
 		}
 	}
 	if (n > HOLDERS_SHOWN) {

@@ -26,7 +26,7 @@ enum { READ_SIZE = 64 * 1024, ANSWER_TIMEOUT_MS = 2000 };
 static struct lease_id find_own(struct buf *ret_socket) {
 	const char *control = getenv("FAIRPAR_CONTROL"), *value = control && control[0] ? control : getenv("FAIRPAR_SOCK");
 	struct lease_id id = {0};
-	buf_add(ret_socket, value ? value : "", pool_client_parse_lease(value, &id));
+	buf_add(ret_socket, value ? value : "", lease_id_parse(value, &id));
 	return id;
 }
 

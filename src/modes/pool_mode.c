@@ -204,7 +204,7 @@ static int run_command(struct client *client, const struct options *options, str
 	FP_CLEANUP(buf_fini) struct buf cookie = BUF_INIT;
 	if (client) {
 		buf_adds(&cookie, "FAIRPAR_LEASE=");
-		pool_client_add_lease(&cookie, options->pool.name, lease->id);
+		lease_id_add(&cookie, options->pool.name, lease->id);
 		guardian_keep(GUARDIAN_SLOTS, client_fd(client)); // the slot comes back when the guardian has ended what ran in it
 	}
 	if (plain_child_start(path, options->command, context, buf_str(&cookie), &child, &error) != 0) {
@@ -226,7 +226,7 @@ static int run_command(struct client *client, const struct options *options, str
 // Sets the variables by which a fairpar in the command finds the pool and the lease.
 static void set_lease_env(struct context *context, const char *pool, struct lease_id id) {
 	FP_CLEANUP(buf_fini) struct buf lease = BUF_INIT;
-	pool_client_add_lease(&lease, pool, id);
+	lease_id_add(&lease, pool, id);
 	context_set_env(context, "FAIRPAR_LEASE", buf_str(&lease));
 	context_set_env(context, "FAIRPAR_POOL", pool);
 	jobserver_slots_mark_level(context);
@@ -328,7 +328,7 @@ static bool next_line(const char **at, struct client_line *ret_line) {
 	return true;
 }
 
-// How many slots the pool has; or, where there is none, would have by itself.
+// Returns how many slots the pool has. Without a server: how many a pool without --pool-slots begins with.
 static unsigned pool_slots(const struct client *client) {
 	return client ? client_slots(client) : slots_usable_cpus();
 }

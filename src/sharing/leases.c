@@ -209,7 +209,7 @@ static char **env_with_lease(const struct leases *leases, char *const *env, stru
 		++n;
 	}
 	buf_adds(&variable, leases->in_pool ? "FAIRPAR_LEASE=" : "FAIRPAR_SOCK=");
-	pool_client_add_lease(&variable, leases->source, id);
+	lease_id_add(&variable, leases->source, id);
 	char **copy = xcalloc(n + 2, sizeof(*copy));
 	memcpy(copy, env, n * sizeof(*copy));
 	*ret_variable = copy[n] = buf_take(&variable);

@@ -13,6 +13,7 @@
 #include <fnmatch.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 // ---- the server ----
@@ -70,32 +71,6 @@ int pool_server_main(int argc, char *argv[]) {
 }
 
 // ---- the client ----
-
-size_t pool_client_parse_lease(const char *value, struct lease_id *ret_id) {
-	const char *nonce = value ? strrchr(value, ':') : NULL, *number = nonce;
-	while (number && number > value && number[-1] != ':') {
-		--number;
-	}
-	char *number_end, *nonce_end;
-	if (!number || number <= value) {
-		return 0;
-	}
-	*ret_id = (struct lease_id){strtoull(number, &number_end, 16), strtoull(nonce + 1, &nonce_end, 16)};
-	return number_end == nonce && *nonce_end == '\0' && nonce[1] ? (size_t)(number - 1 - value) : 0;
-}
-
-// The lease of that pool that this process runs on.
-static struct lease_id lease_from_env(const char *pool) {
-	struct lease_id id;
-	const char *lease = getenv("FAIRPAR_LEASE");
-	size_t len = pool_client_parse_lease(lease, &id);
-	bool same = len > 0 && strlen(pool) == len && strncmp(lease, pool, len) == 0;
-	return same ? id : (struct lease_id){0};
-}
-
-void pool_client_add_lease(struct buf *buf, const char *pool, struct lease_id id) {
-	buf_printf(buf, "%s:%llx:%llx", pool, (unsigned long long)id.number, (unsigned long long)id.nonce);
-}
 
 // The settings of the command line for the batch of that name.
 static void apply_settings(struct client_config *config, const struct options *options, const char *batch) {
@@ -160,7 +135,7 @@ struct client *pool_client_open(const struct options *options, const char *dir, 
 		.dir = dir,
 		.weight = (uint32_t)pool->weight,
 		.priority = (int32_t)pool->priority,
-		.below = lease_from_env(pool->name),
+		.below = lease_id_named(getenv("FAIRPAR_LEASE"), pool->name),
 		.shows_place = shows_place,
 		.reuses = !pool->single,
 		.start = starts ? start_server : NULL,
@@ -204,7 +179,7 @@ struct client *pool_client_open_parent(const struct options *options, const char
                                        bool *ret_refused) {
 	struct client_config config = {.label = label, .dir = dir, .weight = 1, .reuses = true};
 	const char *value = options->pool.no_inherit ? NULL : getenv("FAIRPAR_SOCK");
-	size_t len = pool_client_parse_lease(value, &config.below);
+	size_t len = lease_id_parse(value, &config.below);
 	*ret_refused = false;
 	*ret_socket = NULL;
 	if (len == 0) {

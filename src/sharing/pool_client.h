@@ -26,7 +26,7 @@ struct client *pool_client_open_spare(const struct options *options, const char 
 
 // Connects to the fairpar in whose job this one runs, by $FAIRPAR_SOCK. Returns NULL, silently, if there is none or it cannot be
 // reached: the run has slots of its own then; or NULL with *ret_refused, after an error message. *ret_socket: the name of its
-// socket, for pool_client_add_lease(), or NULL; the caller frees it in each case.
+// socket, for lease_id_add(), or NULL; the caller frees it in each case.
 struct client *pool_client_open_parent(const struct options *options, const char *dir, const char *label, char **ret_socket, bool *ret_refused)
 	FP_NODISCARD;
 
@@ -34,16 +34,8 @@ struct client *pool_client_open_parent(const struct options *options, const char
 // this one is started in.
 void pool_client_add_place(struct buf *buf, const char *pool, const struct client_event *event);
 
-// Reads "NAME:NUMBER:NONCE", the value of $FAIRPAR_LEASE, $FAIRPAR_SOCK and $FAIRPAR_CONTROL. Returns the length of the name, or
-// 0: it is no such value, or NULL.
-size_t pool_client_parse_lease(const char *value, struct lease_id *ret_id);
-
 // The words with blanks between them, for the caller to free().
 char *pool_client_label(char *const *words);
-
-// Appends the value of $FAIRPAR_LEASE, or of $FAIRPAR_SOCK where `pool` is the name of a socket, for a job on that
-// lease: so a process below the job is lent it.
-void pool_client_add_lease(struct buf *buf, const char *pool, struct lease_id id);
 
 // The first argument that makes main() call pool_server_main() before anything else: the slot server of a pool.
 #define POOL_SERVER_ARG "--internal-slot-server"

@@ -8,6 +8,7 @@
 #include "base/sync.h"
 #include "engine/fair.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 // Numbers of leases that are held already; those behind it are for new ones, whatever somebody claims to hold.
@@ -783,4 +784,30 @@ void lease_client_stat(const struct lease_client *client, uint64_t now, struct l
 	}
 	since = since == TIME_NEVER && lease_waits(client) ? client->waits_since : since;
 	ret_stat->seconds = since < now ? (double)(now - since) / (double)NS_PER_S : 0;
+}
+
+// ---- what a job finds in its environment ----
+
+void lease_id_add(struct buf *buf, const char *name, struct lease_id id) {
+	buf_printf(buf, "%s:%llx:%llx", name, ull(id.number), ull(id.nonce));
+}
+
+size_t lease_id_parse(const char *value, struct lease_id *ret_id) {
+	const char *nonce = value ? strrchr(value, ':') : NULL, *number = nonce;
+	while (number && number > value && number[-1] != ':') {
+		--number;
+	}
+	char *number_end, *nonce_end;
+	if (!number || number <= value) {
+		return 0;
+	}
+	*ret_id = (struct lease_id){strtoull(number, &number_end, 16), strtoull(nonce + 1, &nonce_end, 16)};
+	return number_end == nonce && *nonce_end == '\0' && nonce[1] ? (size_t)(number - 1 - value) : 0;
+}
+
+struct lease_id lease_id_named(const char *value, const char *name) {
+	struct lease_id id;
+	size_t len = lease_id_parse(value, &id);
+	bool same = len > 0 && strlen(name) == len && strncmp(value, name, len) == 0;
+	return same ? id : (struct lease_id){0};
 }

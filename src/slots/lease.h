@@ -25,6 +25,7 @@
 #define FAIRPAR_SLOTS_LEASE_H
 
 #include "base/attr.h"
+#include "base/buf.h"
 #include "slots/words.h"
 
 #include <stdbool.h>
@@ -172,5 +173,17 @@ struct lease_client_stat {
 };
 void lease_stat(const struct lease_table *table, struct lease_stat *ret_stat);
 void lease_client_stat(const struct lease_client *client, uint64_t now, struct lease_client_stat *ret_stat);
+
+// ---- what a job finds in its environment ----
+
+// Appends "NAME:NUMBER:NONCE", the value of $FAIRPAR_LEASE where the name is that of a pool, or of $FAIRPAR_SOCK where it is that of
+// a socket, for a job on that lease: so a process below the job is lent it.
+void lease_id_add(struct buf *buf, const char *name, struct lease_id id);
+
+// Reads such a value. Returns the length of the name, or 0: it is no such value, or NULL.
+size_t lease_id_parse(const char *value, struct lease_id *ret_id);
+
+// Returns the lease of that pool or socket that the value names, or number 0: it names none, or is NULL.
+struct lease_id lease_id_named(const char *value, const char *name);
 
 #endif

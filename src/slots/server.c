@@ -14,9 +14,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <poll.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -73,15 +71,10 @@ static int parent_of(void *arg FP_UNUSED, int pid, uint64_t *ret_start) {
 	return proctree_parent(pid, ret_start);
 }
 
-// "POOL:NUMBER:NONCE", as sharing/pool_client.c writes it.
 static struct lease_id named_lease(void *arg, int pid) {
 	const struct server *server = arg;
-	struct lease_id id = {0};
 	FP_CLEANUP(free_later) char *value = proctree_variable(pid, "FAIRPAR_LEASE");
-	size_t len = strlen(server->place.name);
-	bool is_ours = value && strncmp(value, server->place.name, len) == 0
-		&& sscanf(value + len, ":%" SCNx64 ":%" SCNx64, &id.number, &id.nonce) == 2;
-	return is_ours ? id : (struct lease_id){0};
+	return lease_id_named(value, server->place.name);
 }
 
 // As many as to begin with: life.bounds, or if they are found, a slot for each processor.

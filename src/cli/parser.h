@@ -141,8 +141,8 @@ void help_short(struct buf *text);
 void help_long(struct buf *text);
 void help_concise(struct buf *text);
 
-// Appends the section or the option of --help that the topic names. Returns 0; or -1 if there is none, with *ret_suggestion what may be
-// meant, or NULL.
+// Appends the section of --help, or the option, that the topic names. Returns 0. If the topic names neither, returns -1, with the
+// nearest topic or option in *ret_suggestion, or NULL.
 int help_topic(struct buf *text, const char *topic, const char **ret_suggestion);
 
 // Appends the completion script of the shell: "bash", "zsh" or "fish". Returns 0, or -1 for any other.

@@ -243,7 +243,7 @@ static void warn_one_batch(const struct run *run) {
 	}
 }
 
-// A name in braces that is no column stays as it is, which nobody would see who has mistyped one.
+// A name in braces that is no column stays in the command as it is, so a mistyped column is easily overlooked: warns of it.
 static void warn_misspelt(const struct run *run, const struct template *template) {
 	size_t len;
 	const char *meant, *name = template ? template_misspelling(template, &run->feeds->names, &len, &meant) : NULL;

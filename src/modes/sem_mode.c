@@ -62,8 +62,8 @@ static int open_input(const char *path) {
 	return 0;
 }
 
-// Goes on in another process, in a session of its own: the end of the caller's terminal is none of its business. Returns there 0, and
-// here the pid once that is so; or -1 with errno.
+// Forks a process in a session of its own, so that it gets no SIGHUP when the caller's terminal closes. Returns 0 in that process. In
+// this one, returns its pid once it has that session, or -1 with errno.
 static pid_t go_to_background(void) {
 	int ends[2];
 	char there = 0;

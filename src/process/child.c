@@ -100,7 +100,7 @@ static int open_own(int fd) {
 	int own = -1;
 	if (fstat(fd, &stat) == 0 && S_ISFIFO(stat.st_mode)) {
 		snprintf(path, sizeof(path), "/dev/fd/%d", fd);
-		own = open(path, O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC); // without the flag it would wait for a reader who has gone
+		own = open(path, O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC); // without O_NONBLOCK, open() waits if the reader has gone (fifo(7))
 	}
 	int blocking = own >= 0 ? own : fd;
 	int flags = fcntl(blocking, F_GETFL);

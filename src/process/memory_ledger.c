@@ -46,7 +46,7 @@ static bool is_free(uint64_t key) {
 	return key == 0 || key_of(pid_of(key)) != key;
 }
 
-// Takes an entry. Returns false if there is none.
+// Takes a free entry of the file for this process. Returns false with errno ENOSPC if none is free.
 static bool take_entry(struct memory_ledger *ledger) {
 	uint64_t own = key_of(getpid());
 	for (uint64_t i = 0; i < ENTRIES; ++i) {

@@ -202,6 +202,17 @@ load pools
 	assert_eq "$(servers)" ''
 }
 
+# wait_on_terminal NAME COLUMNS PLACE: runs a command that waits on a terminal so wide, until it shows PLACE; then NAME ends, which holds
+wait_on_terminal() {
+	printf '%s\tgo\\n\n' "$3" >talk
+	cat >session <<-EOF
+		stty cols $2
+		{ read -r _ </dev/tty; echo >$1.go; } &
+		"$FAIRPAR" --pool --single echo ran
+	EOF
+	on_terminal bash session
+}
+
 # command_of PID: the process that the fairpar with that number runs in a slot
 command_of() {
 	pgrep -P "$1" -f '^sh'
@@ -233,13 +244,7 @@ $(printf "%6d  %5d  %4d  %5d  %5s TIME  sh -c echo w >>order  (batch night)" "$s
 	assert_contains "$output" "sh -c echo wide >>order  ($PWD)  gathers 2 slots"
 	run_fairpar --pool --status=json
 	assert_eq "$(jq -c '[.clients[].gathers]' "$BATS_TEST_TMPDIR/stdout")" '[0,2,0]'
-	printf '3rd of 3\tgo\\n\n' >talk
-	cat >session <<-EOF
-		stty cols 300
-		{ read -r _ </dev/tty; echo >narrow.go; } &
-		"$FAIRPAR" --pool --single echo ran
-	EOF
-	on_terminal bash session
+	wait_on_terminal narrow 300 '3rd of 3'
 	assert_contains "$output" "; 'sh -c echo wide >>order' (pid $wide) gathers 2 slots"
 	wait
 }
@@ -250,13 +255,7 @@ $(printf "%6d  %5d  %4d  %5d  %5s TIME  sh -c echo w >>order  (batch night)" "$s
 	hold h --pool-slots 1
 	local holder
 	holder=$(command_of "$single_pid")
-	printf '1st of 1\tgo\\n\n' >talk
-	cat >session <<-EOF
-		stty cols 80
-		{ read -r _ </dev/tty; echo >h.go; } &
-		"$FAIRPAR" --pool --single echo ran
-	EOF
-	on_terminal bash session
+	wait_on_terminal h 80 '1st of 1'
 	assert_contains "$output" "...' (pid $holder)"
 	wait
 }

@@ -410,6 +410,19 @@ killed() {
 	await_pool '0 of 1 slots taken'
 }
 
+@test "so does it in a container, where the number of the session outside is 0" {
+	need setsid unshare
+	unshare -rpf --mount-proc true 2>/dev/null || skip "there are no PID namespaces"
+	run -0 unshare -rpf --mount-proc --kill-child sh -c '
+		mkfifo in never
+		"$FAIRPAR" --pool --single setsid sh -c "echo \$\$ >in; read -r _ <never" &
+		read -r pid <in
+		kill -KILL $!
+		wait $!
+		while pgrep -f "internal-[g]uardian" >guardian; do :; done
+		kill -0 "$pid"' 3>&-
+}
+
 @test "what a command leaves behind lives on when it ends as it should" {
 	make_fifo go said
 	run_fairpar --pool --single sh -c '(read -r _ <go; echo lives >said) >/dev/null 2>&1 &'

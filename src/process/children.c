@@ -758,5 +758,5 @@ void children_kill_orphans(struct children *children) {
 }
 
 void children_kill_with_cookie(struct children *children) {
-	proctree_kill_marked(&(struct marked){.cookie = children->guardian.table->cookie}, ORPHANS_S * 1000);
+	proctree_kill_marked(&(struct marked){.cookie = children->guardian.table->cookie, .session = SESSION_ANY}, ORPHANS_S * 1000);
 }

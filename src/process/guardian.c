@@ -50,8 +50,8 @@ void group_table_kill(struct group_table *table, int signal) {
 	unsigned used = atomic_load_acquire(&table->used);
 	for (unsigned i = 0; i < used && i < GROUPS_MAX; ++i) {
 		int target = atomic_load_acquire(&table->targets[i]);
-		int session = target > 0 ? atomic_load_relaxed(&table->session) : 0;
-		if (target != 0 && target != -1 && (session == 0 || getsid(target) == session)) { // -1 would be everybody
+		int session = target > 0 ? atomic_load_relaxed(&table->session) : SESSION_ANY;
+		if (target != 0 && target != -1 && (session == SESSION_ANY || getsid(target) == session)) { // -1 would be everybody
 			kill(target, signal);
 		}
 	}
@@ -70,6 +70,7 @@ void guardian_init(struct guardian *guardian) {
 	if (!guardian->table) {
 		diag_die("out of memory: cannot map the table of running jobs");
 	}
+	atomic_store_relaxed(&guardian->table->session, SESSION_ANY);
 	if (guardian->table_fd < 0) {
 		atomic_store_relaxed(&guardian->is_tried, true);
 	}

@@ -13,6 +13,7 @@
 #define FAIRPAR_PROCESS_GUARDIAN_H
 
 #include "base/atomic.h"
+#include "process/proctree.h"
 
 #include <stdbool.h>
 #include <sys/types.h>
@@ -38,7 +39,7 @@ struct held_tokens {
 // Shared between fairpar and its guardian.
 struct group_table {
 	char cookie[COOKIE_BYTES];      // "NAME=VALUE", which all jobs have in their environment, or ""
-	atomic_int session;             // not 0: what is in another session (setsid(2)) is left alone
+	atomic_int session;             // what is in another session (setsid(2)) is left alone; or SESSION_ANY
 	atomic_int goodbye;             // fairpar ends as it should: signal nobody
 	struct held_tokens tokens;
 	char unlink_paths[2][256];      // files of fairpar's own, or ""

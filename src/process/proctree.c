@@ -357,7 +357,7 @@ void pidfd_set_add_outside_group(struct pidfd_set *set, pid_t root) {
 
 static bool is_in_session(pid_t pid, const void *session) {
 	pid_t wanted = *(const pid_t *)session;
-	return wanted == 0 || getsid(pid) == wanted;
+	return wanted == SESSION_ANY || getsid(pid) == wanted;
 }
 
 void pidfd_set_add_tree(struct pidfd_set *set, pid_t root, pid_t session) {

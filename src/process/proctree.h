@@ -86,7 +86,9 @@ void pidfd_set_fini(struct pidfd_set *set);
 // Adds the descendants of `root`, the leader of its process group, that are in another group (setsid, daemons).
 void pidfd_set_add_outside_group(struct pidfd_set *set, pid_t root);
 
-// Adds the process and its descendants, but not those in another session than `session` (0: any).
+enum { SESSION_ANY = -1 }; // 0 is one, too: that of a leader outside of this PID namespace (getsid(2) in a container)
+
+// Adds the process and its descendants, but not those in another session than `session`.
 void pidfd_set_add_tree(struct pidfd_set *set, pid_t root, pid_t session);
 
 // Sends the signal to those of the set that are still there.
@@ -96,7 +98,7 @@ void pidfd_set_signal(const struct pidfd_set *set, int signal);
 bool pidfd_set_runs(const struct pidfd_set *set);
 
 // Which processes are meant that nobody knows by their number: those of this user, but for the calling one, that have `cookie`,
-// "NAME=VALUE", in their environment ("": none), and are in that session (0: in any). So what has left its group and lost its
+// "NAME=VALUE", in their environment ("": none), and are in that session. So what has left its group and lost its
 // parents too, but not what was given another environment.
 struct marked {
 	const char *cookie;

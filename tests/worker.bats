@@ -6,7 +6,7 @@ setup() {
 	helper_setup
 	need python3
 	cat >line.py <<-'EOF'
-		import os, signal, subprocess, sys
+		import os, resource, signal, subprocess, sys
 
 		MARK = "0123456789abcdef" * 2
 
@@ -106,6 +106,17 @@ talk() {
 		w.run(10, "true", dir="/proc/no")
 		done = w.until("done")
 		assert done[1:4] == [10, 4, 126] and done[-1][1] == 2, done
+		w.close()
+	EOF
+}
+
+@test "a job that brings its first limits alone keeps the worker's own of the others" {
+	talk <<-'EOF'
+		for job in range(1, 17):
+		    w.run(job, "ulimit -n; ulimit -t", limit="0 %d 4000" % (1000 + job))
+		    assert w.until("done")[1:4] == [job, 0, 0]
+		    assert w.output[1] == b"%d\n%d\n" % (resource.getrlimit(resource.RLIMIT_NOFILE)[0], 1000 + job), w.output
+		    w.output[1] = b""
 		w.close()
 	EOF
 }

@@ -86,7 +86,7 @@ struct context *context_derive(const struct context *from, const char *cwd, int 
 void context_set_limits(struct context *context, const struct rlimit *limits, unsigned n) {
 	context->limits = xmemdup(limits, n * sizeof(*limits));
 	context->nlimits = n;
-	context->nofile = limits[RLIMIT_NOFILE];
+	context->nofile = n > RLIMIT_NOFILE ? limits[RLIMIT_NOFILE] : context->nofile;
 }
 
 struct context *context_ref(struct context *context) {

@@ -46,8 +46,8 @@ void context_set_env(struct context *context, const char *name, const char *valu
 // child_config.env always brings the environment.
 struct context *context_derive(const struct context *from, const char *cwd, int umask, int nice);
 
-// Gives the context its own `n` limits, by resource (getrlimit(2)), RLIMIT_NOFILE too; they are copied. To be called before
-// anybody else has the context. A job gets them cut to the hard limits of this process.
+// Gives the context its own limits of the first `n` resources (getrlimit(2)), RLIMIT_NOFILE too if it is one of these; they are
+// copied. To be called before anybody else has the context. A job gets them cut to the hard limits of this process.
 void context_set_limits(struct context *context, const struct rlimit *limits, unsigned n);
 
 // Count the references, from any thread; the last context_unref() frees the context.

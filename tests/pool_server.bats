@@ -125,6 +125,57 @@ print(s.recv(100)[32:].decode())'
 	[[ ! -e ran ]]
 }
 
+# await_clients N: until the server has so many connections, its own two sockets not counted
+await_clients() {
+	until [[ $(readlink "/proc/$(servers)/fd"/* | grep -c '^socket:') == "$(($1 + 2))" ]]; do :; done
+}
+
+@test "connections that never say who they are give their places back after some seconds" {
+	need python3
+	(ulimit -Sn "$(ulimit -Hn)" && (($(ulimit -n) > 4200))) || skip "this takes 4,200 open files"
+	run_fairpar --pool --single true
+	cat >silent.py <<-'PY'
+		import os, resource, socket
+		soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+		resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+		s = [socket.socket(socket.AF_UNIX) for i in range(4096)]
+		for i in s:
+		    i.connect(os.environ['FAIRPAR_POOL_DIR'] + '/default.sock')
+		open('full', 'w').write('x\n')
+		for i in s:
+		    assert i.recv(1) == b''
+		open('over', 'w').write('x\n')
+	PY
+	make_fifo full over
+	python3 silent.py 3>&- &
+	await full
+	run_fairpar --pool --single echo ran
+	assert_lines ran
+	assert_contains "$stderr" 'it has too many clients: the command runs without a slot'
+	await over
+	run_fairpar --pool --single echo ran
+	assert_lines ran
+	assert_eq "$stderr" ''
+	wait
+}
+
+@test "a command that is stopped before it has said who it is connects again when it goes on" {
+	need strace
+	hold h --pool-slots 1
+	traced -f -qq -o trace -e trace=connect -e inject=connect:signal=STOP:when=1 \
+		"$FAIRPAR" --pool --single sh -c 'echo ran' >w.out 2>w.err </dev/null 3>&- &
+	until [[ -s trace ]] && grep -q 'stopped by SIGSTOP' trace; do :; done
+	await_clients 2
+	await_clients 1 # after some seconds
+	kill -CONT "$(sed -n 's/^\([0-9]*\) .*stopped by SIGSTOP.*/\1/p' trace)"
+	await_pool ', 1 waiting'
+	assert_eq "$(cat w.out w.err)" ''
+	release h.go
+	wait
+	assert_eq "$(cat w.out)" ran
+	assert_eq "$(grep -c 'runs without a slot' w.err)" 0
+}
+
 # lock_start: somebody holds the lock of those who start servers, until `release unlock`
 lock_start() {
 	need flock

@@ -50,7 +50,7 @@ static int accept_next(struct connections *connections) {
 	return fd;
 }
 
-static void accept_all(struct connections *connections) {
+static void accept_all(struct connections *connections, uint64_t now) {
 	int fd;
 	while ((fd = accept_next(connections)) >= 0) {
 		int peer;
@@ -61,7 +61,7 @@ static void accept_all(struct connections *connections) {
 			continue;
 		}
 		grow_array(&connections->list, &connections->cap, connections->n + 1, sizeof(*connections->list));
-		connections->list[connections->n++] = (struct connection){.fd = fd, .session = session};
+		connections->list[connections->n++] = (struct connection){.fd = fd, .since = now, .session = session};
 	}
 }
 
@@ -155,6 +155,38 @@ static bool read_type(struct connections *connections, struct connection *connec
 	return handle_input(connection, (const char *)&connection->type, size, -1, now);
 }
 
+static void read_connection(struct connections *connections, struct connection *connection, uint64_t now) {
+	if (read_type(connections, connection, now)) {
+		read_client(connection, now);
+	}
+}
+
+static bool is_silent(const struct connection *connection) {
+	return connection->session && connection->fd >= 0 && !session_has_joined(connection->session);
+}
+
+// When the client that has been silent longest is disconnected, or TIME_NEVER. (They stand in the order in which they have connected.)
+static uint64_t silent_end(const struct connections *connections) {
+	size_t i = 0;
+	while (i < connections->n && !is_silent(&connections->list[i])) {
+		++i;
+	}
+	return i < connections->n ? connections->list[i].since + CONNECTIONS_SILENT : TIME_NEVER;
+}
+
+static void disconnect_silent(struct connections *connections, uint64_t now) {
+	for (size_t i = 0; i < connections->n; ++i) {
+		struct connection *connection = &connections->list[i];
+		bool is_late = is_silent(connection) && now >= connection->since + CONNECTIONS_SILENT;
+		if (is_late) { // or this process was stopped, and what the client has said is not read yet
+			read_connection(connections, connection, now);
+		}
+		if (is_late && is_silent(connection)) {
+			disconnect(connection, now);
+		}
+	}
+}
+
 static void forget_closed(struct connections *connections) {
 	size_t kept = 0;
 	for (size_t i = 0; i < connections->n; ++i) {
@@ -191,9 +223,8 @@ static void serve_connection(struct connections *connections, struct connection 
 	if (connection->session && connection->fd >= 0 && (polls[0].revents & POLLOUT) && !flush(connection)) {
 		disconnect(connection, now); // flushed first: who does not read is not told more
 	}
-	if (connection->session && connection->fd >= 0 && (polls[0].revents & (POLLIN | POLLHUP | POLLERR))
-	    && read_type(connections, connection, now)) {
-		read_client(connection, now);
+	if (connection->session && connection->fd >= 0 && (polls[0].revents & (POLLIN | POLLHUP | POLLERR))) {
+		read_connection(connections, connection, now);
 	}
 }
 
@@ -208,12 +239,13 @@ void connections_serve(struct connections *connections, const struct polls *poll
 		serve_connection(connections, connection, at, nprocesses, now);
 		at += 1 + nprocesses;
 	}
+	disconnect_silent(connections, now);
 	if (listens[0].revents || listens[1].revents) {
-		accept_all(connections);
+		accept_all(connections, now);
 	}
 }
 
-void connections_flush(struct connections *connections, uint64_t now) {
+uint64_t connections_flush(struct connections *connections, uint64_t now) {
 	for (size_t i = 0; i < connections->n; ++i) {
 		struct connection *connection = &connections->list[i];
 		if (connection->session && connection->fd >= 0 && !flush(connection)) {
@@ -221,6 +253,7 @@ void connections_flush(struct connections *connections, uint64_t now) {
 		}
 	}
 	forget_closed(connections);
+	return silent_end(connections);
 }
 
 void connections_fini(struct connections *connections) {

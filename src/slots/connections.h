@@ -6,14 +6,20 @@
 
 #include "base/attr.h"
 #include "base/polls.h"
+#include "base/sync.h"
 #include "slots/session.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
+// A client that has not said who it is by then is disconnected: it takes the place of another one. One that was stopped meanwhile
+// connects again.
+#define CONNECTIONS_SILENT (5 * NS_PER_S)
+
 struct connection {
 	int fd;                    // -1: its client has gone, or is not ours
+	uint64_t since;            // it has connected
 	uint32_t type;             // of its first frame, of which type_len bytes were read: with connections.claim
 	size_t type_len;
 	struct session *session;
@@ -38,8 +44,9 @@ struct connections {
 void connections_add_polls(struct connections *connections, struct polls *polls);
 void connections_serve(struct connections *connections, const struct polls *polls, uint64_t now);
 
-// Sends what sessions have to send, as far as the sockets take it, without waiting. To be called after sessions_settle().
-void connections_flush(struct connections *connections, uint64_t now);
+// Sends what sessions have to send, as far as the sockets take it, without waiting. To be called after sessions_settle(). Returns when
+// connections_serve() is to be called though poll(2) has found nothing, or TIME_NEVER.
+uint64_t connections_flush(struct connections *connections, uint64_t now);
 
 // Closes all, and the socket that listens.
 void connections_fini(struct connections *connections);

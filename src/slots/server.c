@@ -161,7 +161,7 @@ static bool run_once(struct server *server, uint64_t *deadline) {
 	server->polls.n = 0;
 	connections_add_polls(&server->connections, &server->polls);
 	uint64_t idle_end = server->connections.n == 0 ? server->idle_since + IDLE : TIME_NEVER;
-	uint64_t until = *deadline < idle_end ? *deadline : idle_end;
+	uint64_t until = earlier(*deadline, idle_end);
 	int ms = until == TIME_NEVER ? -1 : until <= now ? 0 : (int)((until - now) / NS_PER_MS) + 1;
 	int ready = poll(server->polls.at, server->polls.n, ms);
 	if (ready < 0) {
@@ -176,7 +176,7 @@ static bool run_once(struct server *server, uint64_t *deadline) {
 	if (server->life.clients != clients_told(server)) {
 		write_life(server, clients_told(server)); // before anybody hears that he holds something
 	}
-	connections_flush(&server->connections, now);
+	*deadline = earlier(*deadline, connections_flush(&server->connections, now));
 	*deadline = sessions_are_due(&server->sessions) ? now : *deadline;
 	if (server->connections.n > 0) {
 		server->idle_since = now;

@@ -128,6 +128,10 @@ struct session *session_open(struct sessions *sessions, int peer) {
 	return session;
 }
 
+bool session_has_joined(const struct session *session) {
+	return session->client;
+}
+
 struct buf *session_output(struct session *session) {
 	return &session->out;
 }

@@ -80,6 +80,9 @@ void sessions_announce(struct sessions *sessions, unsigned slots, enum controlle
 // A client has connected; `peer` is its process, as the kernel says, or 0. NULL: there are too many.
 struct session *session_open(struct sessions *sessions, int peer) FP_NODISCARD;
 
+// Has it said who it is?
+bool session_has_joined(const struct session *session);
+
 // What it says. `fd`: a descriptor that came with these bytes, which is the session's from now on, or -1. Returns false
 // when it has to be closed: it does not speak the protocol, or was refused (flush session_output() first).
 bool session_input(struct session *session, const char *mem, size_t len, int fd, uint64_t now) FP_NODISCARD;

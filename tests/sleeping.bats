@@ -77,6 +77,28 @@ await_pool() {
 	wait "$run" "$waiting" "${others[@]}"
 }
 
+@test "a run in a job that has lost a slot to another run, and the run above them" {
+	local run
+	make_fifo in.{1,2,3,more} go.{b,1,2,3} go.{x,y}{1,2,3,4}
+	export FAIRPAR more='case {} in [xy]*) echo {} >in.more ;; *) echo >in.{} ;; esac; read -r _ <go.{}'
+	start run "$FAIRPAR" -j3 'test {} = a || read -r _ <go.b; echo $$ >{}.pid; test {} = a && set 1 2 x1 x2 x3 x4 || set 3 y1 y2
+		exec "$FAIRPAR" -j6 "$more" ::: "$@"' ::: a b
+	run=$started
+	await in.1
+	await in.2
+	release go.b
+	await in.3
+	release go.2
+	await in.more
+	while [[ $line == x* ]]; do # until it is the turn of the other one
+		release "go.$line"
+		await in.more
+	done
+	assert_sleeps "$(<a.pid)" "$(<b.pid)" "$run"
+	kill -TERM "$run"
+	wait "$run" || :
+}
+
 @test "a run that waits for a token of make's jobserver" {
 	need make
 	unset MAKEFLAGS MAKELEVEL

@@ -278,13 +278,13 @@ static void begin_loan(void *arg, const struct lease_grant *grant, const char *l
 }
 
 static void end_loans(struct nested *nested, uint64_t now) {
+	list_for_each_entry(&nested->lendings, struct lending, item, link) {
+		item->lease = lease_takes_slots(nested->sessions.table, item->lease) ? item->lease : 0;
+	}
 	list_for_each(&nested->loans, at) {
 		struct loan *loan = list_entry(at, struct loan, link);
 		if (lease_exists(nested->sessions.table, loan->number)) {
 			continue;
-		}
-		list_for_each_entry(&nested->lendings, struct lending, item, link) {
-			item->lease = item->lease == loan->number ? 0 : item->lease;
 		}
 		if (loan->of_job) {
 			loan->event.end = now;

@@ -225,6 +225,53 @@ static void lease_lend(struct lease *lender, struct lease *lease) {
 	lender->lent += lease->width;
 }
 
+// How many leases are lent one out of the other from here up.
+static unsigned chain_length(const struct lease *lease) {
+	unsigned n = 0;
+	for (; lease; lease = lease->lender) {
+		++n;
+	}
+	return n;
+}
+
+static const struct lease *root_of(const struct lease *lease) {
+	while (lease->lender) {
+		lease = lease->lender;
+	}
+	return lease;
+}
+
+static bool chain_has(const struct lease *lease, const struct lease *other) {
+	while (lease && lease != other) {
+		lease = lease->lender;
+	}
+	return lease;
+}
+
+// The slots that can be lent to the client out of the lease: as many as wanted, or all of it; else it would wait for
+// ever for what its own parent holds. 0: none now.
+static uint32_t lendable(const struct lease *lender, const struct lease_client *client, uint32_t width) {
+	if (!lender || lender->withheld || (lender->borrower && lender->borrower != client) || chain_length(lender) >= LEASE_DEPTH) {
+		return 0;
+	}
+	width = width < lender->width ? width : lender->width;
+	return lender->width - lender->lent >= width ? width : 0;
+}
+
+// Something that was lent out of the lease has come back: a lease beyond it, of a client that runs on it, is lent out of it from now
+// on. Else the slots that came back would be idle until that client wants more, while others wait for those beyond.
+static void lend_instead(struct lease_table *table, struct lease *lender, uint64_t now) {
+	list_for_each_entry(&table->leases, struct lease, lease, all) {
+		bool is_beyond = lease->holder && lease->holder->lender == lender && !lease->lender;
+		if (is_beyond && lendable(lender, lease->holder, lease->width) == lease->width && !chain_has(lender, lease)) {
+			lease_uncharge(table, lease, now);
+			lease->batch = NULL;
+			lease_lend(lender, lease);
+			return;
+		}
+	}
+}
+
 // Gives back what the lease takes and frees it, unless it is lent; then its lender, if it was only kept for it.
 static void lease_end(struct lease_table *table, struct lease *lease, uint64_t now) {
 	while (lease && !lease->holder && lease->lent == 0) {
@@ -232,6 +279,9 @@ static void lease_end(struct lease_table *table, struct lease *lease, uint64_t n
 		if (lender) {
 			lender->lent -= lease->width;
 			lender->borrower = lender->lent > 0 ? lender->borrower : NULL;
+			if (lender->holder && table->state == OPEN) {
+				lend_instead(table, lender, now);
+			}
 		} else if (!lease->lender_unknown) {
 			lease_uncharge(table, lease, now);
 		}
@@ -280,39 +330,6 @@ static void charge_held(struct lease_table *table, struct lease *lease, struct l
 	fair_arrive(&table->fair, &batch->fair, 1, now);
 	(void)fair_pick(&table->fair, now);
 	lease_charge(table, lease, batch, now);
-}
-
-// How many leases are lent one out of the other from here up.
-static unsigned chain_length(const struct lease *lease) {
-	unsigned n = 0;
-	for (; lease; lease = lease->lender) {
-		++n;
-	}
-	return n;
-}
-
-static const struct lease *root_of(const struct lease *lease) {
-	while (lease->lender) {
-		lease = lease->lender;
-	}
-	return lease;
-}
-
-static bool chain_has(const struct lease *lease, const struct lease *other) {
-	while (lease && lease != other) {
-		lease = lease->lender;
-	}
-	return lease;
-}
-
-// The slots that can be lent to the client out of the lease: as many as wanted, or all of it; else it would wait for
-// ever for what its own parent holds. 0: none now.
-static uint32_t lendable(const struct lease *lender, const struct lease_client *client, uint32_t width) {
-	if (!lender || lender->withheld || (lender->borrower && lender->borrower != client) || chain_length(lender) >= LEASE_DEPTH) {
-		return 0;
-	}
-	width = width < lender->width ? width : lender->width;
-	return lender->width - lender->lent >= width ? width : 0;
 }
 
 // The client runs on that lease: what it wants beyond it waits in the batch of the lease.
@@ -676,6 +693,11 @@ bool lease_is_held(const struct lease_client *client, uint64_t number) {
 
 bool lease_exists(const struct lease_table *table, uint64_t number) {
 	return lease_find(&table->leases, offsetof(struct lease, all), number);
+}
+
+bool lease_takes_slots(const struct lease_table *table, uint64_t number) {
+	const struct lease *lease = lease_find(&table->leases, offsetof(struct lease, all), number);
+	return lease && !lease->lender;
 }
 
 bool lease_is_known(const struct lease_table *table, struct lease_id id) {

@@ -10,7 +10,7 @@
 //
 // A lease can be lent. A client that names a lease as the one it runs on (a process below the job of that lease) gets its
 // leases out of that one first, which takes no further slot; one such client at a time. What it wants beyond waits in the
-// batch of the lease. A lease that ends while it is lent keeps its slots until what was lent is back.
+// batch of the lease, and is lent out of the lease as well once what was lent has come back: so no slot is kept idle for the client. A lease that ends while it is lent keeps its slots until what was lent is back.
 //
 // A client may want only what is spare: slots that nobody else waits for. It has no turn and no place among those that
 // wait, and gives back what it can as soon as somebody does (lease_is_contended); that is left to it. Among such clients
@@ -135,6 +135,9 @@ bool lease_is_held(const struct lease_client *client, uint64_t number);
 
 // Is there a lease of that number, if only because it is lent?
 bool lease_exists(const struct lease_table *table, uint64_t number);
+
+// Is there a lease of that number that takes slots of its own, as it is not lent out of another one (any more)?
+bool lease_takes_slots(const struct lease_table *table, uint64_t number);
 
 // Is there one of that number, or of that nonce?
 bool lease_is_known(const struct lease_table *table, struct lease_id id);

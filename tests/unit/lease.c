@@ -367,6 +367,28 @@ static void test_beyond_is_charged_to_parent(void) {
 	world_fini(&world);
 }
 
+static void test_lent_instead(void) {
+	struct world world;
+	world_init(&world, 3);
+	join(&world, 'a');
+	join(&world, 'd');
+	want(&world, 'a', 1);
+	check_string(grants(&world), "a");
+	join_below(&world, 'b', 'a');
+	want(&world, 'b', 4);
+	check_string(grants(&world), "Bbb");
+	want(&world, 'd', 9);
+	check_string(grants(&world), "");
+	release(&world, 'b'); // the one that was lent: one of the others is, and its slot is free for whose turn it is
+	check_string(grants(&world), "d");
+	check_equal(taken(&world), 3);
+	release(&world, 'b');
+	check_string(grants(&world), "b"); // its turn has come again
+	release(&world, 'b');
+	check_string(grants(&world), "d");
+	world_fini(&world);
+}
+
 static void test_not_lent_before_use(void) {
 	struct world world;
 	world_holding(&world, 1, 1, "a");
@@ -893,6 +915,7 @@ int main(int argc, char *argv[]) {
 		TEST("a lease that ends while it is lent keeps its slot until it is back", test_lent_outlives_lender),
 		TEST("of a wide lease several are lent", test_lent_wide),
 		TEST("what is wanted beyond the lent lease is charged to the parent's batch", test_beyond_is_charged_to_parent),
+		TEST("when what was lent comes back, what was granted beyond is lent in its place", test_lent_instead),
 		TEST("nothing is lent before its holder has said how it uses the lease", test_not_lent_before_use),
 		TEST("a lease that is lent gets no other job, as its word tells", test_lent_lease_gets_no_other_job),
 		TEST("once the next job has begun, the last one's are lent nothing, as its word tells", test_next_job_lends_nothing_to_the_last),

@@ -49,7 +49,7 @@ interrupted_by() {
 stopped_by() {
 	rm -f started1 started2 go1 go2 log
 	make_fifo started1 started2 go1 go2
-	start_fairpar -j2 --stop-signal "$1" --summary=always --joblog log 'echo >started{}; read -r _ <go{}; echo ended {} #' ::: 1 2 3 4 5
+	start_fairpar -k -j2 --stop-signal "$1" --summary=always --joblog log 'echo >started{}; read -r _ <go{}; echo ended {} #' ::: 1 2 3 4 5
 	await started1; await started2
 	for signal in "${@:2}"; do
 		kill -"$signal" "$fairpar_pid"
@@ -82,6 +82,51 @@ stopped_by() {
 	wait_for grep -q 'stopping: no more jobs start' "$BATS_TEST_TMPDIR/stderr"
 	kill -INT "$fairpar_pid"
 	end_fairpar 130
+}
+
+@test "--stop-signal: input that was not read to its end makes the run fail, and is told" {
+	need jq
+	make_fifo started go input
+	exec 5<>input
+	echo 1 >&5
+	start_fairpar -j1 --stop-signal USR1 --log log 'echo >started; read -r _ <go; true #' <input 5>&-
+	await started
+	kill -USR1 "$fairpar_pid"
+	wait_for grep -q 'stopping: no more jobs start' "$BATS_TEST_TMPDIR/stderr"
+	release go
+	end_fairpar 1
+	exec 5>&-
+	assert_contains "$stderr" 'fairpar: the rest of the input was not read'
+	assert_eq "$(tail -n 1 log | jq -c '[.ok, .cancelled, .unread, .exit]')" '[1,0,true,1]'
+	# what was read ahead is only a part of what is cancelled
+	start_fairpar -j1 --stop-signal USR1 --summary=always 'echo >started; read -r _ <go; true #' < <(seq 100000)
+	await started
+	kill -USR1 "$fairpar_pid"
+	wait_for grep -q 'stopping: no more jobs start' "$BATS_TEST_TMPDIR/stderr"
+	release go
+	end_fairpar 1
+	assert_contains "$stderr" ' cancelled, the rest of the input not read; '
+	assert_contains "$stderr" ' cancelled; the rest of the input was not read'
+}
+
+@test "--stop-signal: data of --pipe that no job got makes the run fail, and is told" {
+	local how
+	for how in '' --round-robin; do
+		make_fifo started go input
+		exec 5<>input
+		echo 1 >&5
+		start_fairpar -j1 --stop-signal USR1 --pipe $how --block 2 'echo >started; read -r _ <go; cat' <input 5>&-
+		await started
+		printf 'half a line' >&5
+		kill -USR1 "$fairpar_pid"
+		wait_for grep -q 'stopping: no more jobs start' "$BATS_TEST_TMPDIR/stderr"
+		release go
+		end_fairpar 1
+		exec 5>&-
+		rm started go input
+		assert_lines 1
+		assert_contains "$stderr" 'fairpar: the rest of the input was not read'
+	done
 }
 
 @test "--stop-signal: when nothing is left to start, the status is that of the jobs" {

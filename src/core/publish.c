@@ -253,6 +253,7 @@ void publish_end(struct run *run, int exit_status, int signal) {
 			.allowed = total->allowed,
 			.up_to_date = total->up_to_date,
 			.resumed = atomic_load_relaxed(&publisher->resumed),
+			.unread = publisher->tally.unread,
 			.slot_time = total->slot_time,
 			.exit_status = exit_status,
 			.signal = signal,
@@ -289,6 +290,12 @@ bool publish_all_read(struct run *run) {
 	bool stop = tally->ok + tally->failed > 0 && check_halt(run, &tally->first);
 	mutex_unlock(&publisher->lock);
 	return stop;
+}
+
+void publish_unread(struct run *run) {
+	mutex_lock(&run->publisher->lock);
+	run->publisher->tally.unread = true;
+	mutex_unlock(&run->publisher->lock);
 }
 
 bool publish_halted(const struct run *run) {

@@ -97,8 +97,7 @@ static bool feed_fill_data(struct run *run, struct feed *feed) {
 		if (!run->options->quiet) {
 			diag_warn("no job reads any more: the rest of the data is not read");
 		}
-		publish_queued(feed->submission->batch, 1); // as an item that was not run
-		counts_lost(feed->submission->batch, 1);
+		publish_unread(run);
 		return true;
 	case DATA_END:
 		break;
@@ -232,6 +231,9 @@ void feeds_stop(struct run *run) {
 	feeds->nsubmissions = 0;
 	list_for_each(&feeds->active, at) {
 		struct feed *feed = list_entry(at, struct feed, link);
+		if ((feed->input || feed->is_data) && !feed->ended) {
+			publish_unread(run);
+		}
 		if (feed->node) {
 			counts_lost(feed->node->batch, feed->pending + (feed->input ? 0 : dag_node_left(feed->node)));
 		}

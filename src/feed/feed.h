@@ -35,8 +35,9 @@ struct adder {
 // with the reason appended to *why. From the event loop.
 uint64_t feeds_add_job(struct run *run, const struct adder *adder, const struct control_job *job, struct buf *why);
 
-// Stops reading input, and closes the inputs and their queues. Items that were not submitted count as lost (counts_lost()).
-// Idempotent. feeds_close() does the same and frees run->feeds. Both do nothing without run->feeds.
+// Stops reading input, and closes the inputs and their queues. Items that were not submitted count as lost (counts_lost()), and what
+// was not read is noted (publish_unread()). Idempotent. feeds_close() does the same and frees run->feeds. Both do nothing without
+// run->feeds.
 void feeds_stop(struct run *run);
 void feeds_close(struct run *run);
 

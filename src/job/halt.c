@@ -183,7 +183,7 @@ int exit_status(enum exit_scheme scheme, const struct tally *tally, const struct
 		return 0;
 	}
 	if (tally->failed == 0) {
-		bool all_ran = tally->cancelled == 0 && tally->skipped == 0;
+		bool all_ran = tally->cancelled == 0 && tally->skipped == 0 && !tally->unread;
 		return all_ran || (halted && halt->why == HALT_ON_DONE) ? 0 : 1;
 	}
 	switch (scheme) {

@@ -29,6 +29,7 @@ struct tally {
 	uint64_t ok, failed;       // ended jobs; failed: failed, signal, timeout and spawn_error
 	uint64_t cancelled;        // cut off or never started
 	uint64_t skipped;
+	bool unread;               // input was left, and nobody knows how many jobs it would have been
 	uint64_t total;            // jobs known so far
 	bool total_is_final;       // all input was read
 	struct result first;       // the first failure; valid if failed > 0
@@ -47,8 +48,8 @@ bool halt_is_met(const struct halt *halt, const struct tally *tally);
 enum exit_scheme { EXIT_GNU, EXIT_XARGS, EXIT_FIRST, EXIT_MAX, EXIT_ANY };
 
 // The exit status of a run that was not interrupted, by DESIGN §8: `halted` if the rule was met, with the job that met
-// it (else NULL). 0 only if nothing failed, was cancelled or skipped, but for a rule on success or done, by which the
-// user asked for that.
+// it (else NULL). 0 only if nothing failed, was cancelled, skipped or left unread, but for a rule on success or done, by
+// which the user asked for that.
 int exit_status(enum exit_scheme scheme, const struct tally *tally, const struct halt *halt, bool halted,
                 const struct result *halted_by);
 

@@ -83,6 +83,7 @@ static void add_head(struct buf *buf, const struct run_stats *stats, const struc
 			buf_printf(buf, ", %llu %s", ull(others[i].n), others[i].what);
 		}
 	}
+	buf_adds(buf, stats->run_end.unread ? ", the rest of the input not read" : "");
 	if (stats->run_end.signal > 0) {
 		const char *name = signal_name(stats->run_end.signal);
 		buf_adds(buf, ", ended by ");
@@ -393,6 +394,9 @@ void summary_add_last(struct buf *buf, const struct run_stats *stats, bool liste
 	add_clause(buf, from, unit, total->skipped, "skipped");
 	add_clause(buf, from, unit, total->cancelled, "cancelled");
 	add_clause(buf, from, unit, total->up_to_date, "up to date");
+	if (stats->run_end.unread) {
+		buf_printf(buf, "%sthe rest of the input was not read", buf->len == from ? "" : "; ");
+	}
 	add_clause(buf, from, unit, stats->run_end.resumed, "done before");
 }
 
@@ -404,7 +408,8 @@ static void add_again(struct buf *buf, const struct run_stats *stats, const stru
 	if (!form->again) {
 		return;
 	}
-	if ((stats->manifest || form->again_rest) && total->failed + total->cancelled + total->skipped + total->running > 0) {
+	bool is_cut = total->cancelled + total->skipped + total->running > 0 || stats->run_end.unread;
+	if ((stats->manifest || form->again_rest) && (is_cut || total->failed > 0)) {
 		buf_printf(buf, "  again, what is not done: %s\n", form->again);
 	} else if (!stats->manifest && total->failed > 0) {
 		buf_printf(buf, "  again, only these: %s\n", form->again);

@@ -200,10 +200,12 @@ static void test_never_zero_when_something_did_not_run(void) {
 	}
 	tally = (struct tally){.ok = 5, .skipped = 1, .total = 6};
 	check_equal(exit_status(EXIT_GNU, &tally, &never, false, NULL), 1);
+	tally = (struct tally){.ok = 5, .unread = true, .total = 5};
+	check_equal(exit_status(EXIT_GNU, &tally, &never, false, NULL), 1);
 	// but the user asked for it
 	struct halt success = parsed("now,success=1"), done = parsed("now,done=5");
 	struct result ok = exited(0);
-	tally = (struct tally){.ok = 5, .cancelled = 3, .total = 8};
+	tally = (struct tally){.ok = 5, .cancelled = 3, .unread = true, .total = 8};
 	check_equal(exit_status(EXIT_GNU, &tally, &success, true, &ok), 0);
 	check_equal(exit_status(EXIT_FIRST, &tally, &done, true, &ok), 0);
 	check_equal(exit_status(EXIT_GNU, &tally, &success, false, NULL), 1);

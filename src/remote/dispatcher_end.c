@@ -71,12 +71,26 @@ static struct timeval to_timeval(uint64_t ns) {
 	return (struct timeval){.tv_sec = (time_t)(ns / 1000000000), .tv_usec = (suseconds_t)(ns / 1000 % 1000000)};
 }
 
+// Whether the numbers of a `done` frame can be the end of one job: one that could not start, or that has a status of wait(2).
+static bool can_be(const uint64_t *of, bool is_running) {
+	enum { OUTCOME = 1, EXIT, SIGNAL, FLAGS, WALL, USER, SYSTEM, MEMORY };
+	if (of[EXIT] > 255 || of[SIGNAL] > 127 || (of[EXIT] > 0 && of[SIGNAL] > 0) || of[FLAGS] > 1 || of[WALL] > INT64_MAX / 2 ||
+	    of[USER] > INT64_MAX / 2 || of[SYSTEM] > INT64_MAX / 2 || of[MEMORY] > INT64_MAX / 1024) { // KiB
+		return false;
+	}
+	switch (of[OUTCOME]) {
+	case OUTCOME_OK: return is_running && of[EXIT] == 0 && of[SIGNAL] == 0 && of[FLAGS] == 0;
+	case OUTCOME_FAILED: return is_running && of[EXIT] > 0;
+	case OUTCOME_SIGNAL: return is_running && of[SIGNAL] > 0;
+	case OUTCOME_SPAWN_ERROR: return !is_running && (of[EXIT] == 126 || of[EXIT] == 127) && of[FLAGS] == 0;
+	default: return of[OUTCOME] == OUTCOME_TIMEOUT || of[OUTCOME] == OUTCOME_CANCELLED;
+	}
+}
+
 static const char *on_done(struct dispatcher_end *end, struct channel_job *job, const struct wire_frame *frame) {
 	const uint64_t *of = frame->numbers;
 	struct job_end how = {.error = {.error = 0}};
-	bool ends = of[1] <= OUTCOME_CANCELLED && (of[1] != OUTCOME_OK || job->is_running) && of[2] <= 255 && of[3] <= 127 && of[4] <= 1;
-	bool measures = of[5] <= INT64_MAX / 2 && of[6] <= INT64_MAX / 2 && of[7] <= INT64_MAX / 2 && of[8] <= INT64_MAX / 1024; // KiB
-	if (!ends || !measures || frame->size < 2) {
+	if (!can_be(of, job->is_running) || frame->size < 2 || (unsigned char)frame->payload[0] > SPAWN_CGROUP) {
 		return "it has sent an end of a job that cannot be";
 	}
 	how.result = (struct result){
@@ -90,9 +104,6 @@ static const char *on_done(struct dispatcher_end *end, struct channel_job *job, 
 	how.result.usage.ru_maxrss = (long)of[8];
 	how.error.step = (enum spawn_step)(unsigned char)frame->payload[0];
 	how.error.error = (unsigned char)frame->payload[1];
-	if (how.error.step > SPAWN_CGROUP) {
-		return "it has sent an end of a job that cannot be";
-	}
 	uint64_t number = job->number;
 	channel_remove_job(&end->channel, job);
 	end->calls.done(end->arg, number, &how);

@@ -61,7 +61,7 @@ static struct worker_end *make_agent(void) {
 // ---- each frame has its taker ----
 
 static void frame_text(struct buf *buf, int type, uint64_t job) {
-	struct wire_frame frame = {.type = (enum wire_type)type, .numbers = {job, 1}, .payload = "\0\2", .size = 2};
+	struct wire_frame frame = {.type = (enum wire_type)type, .numbers = {job, 1, 1}, .payload = "\0\2", .size = 2};
 	wire_write(buf, &frame);
 }
 
@@ -75,7 +75,7 @@ static void test_each_frame(void) {
 			if (type != FRAME_HELLO) {
 				dispatcher_end_run(host, 1, "x", 1);
 			}
-			if (type == FRAME_OUT) {
+			if (type == FRAME_OUT || type == FRAME_DONE) {
 				buf_adds(&text, "started 1 9 0\n");
 			}
 			if (type == FRAME_TAKE) {
@@ -134,11 +134,19 @@ static void test_cut(void) {
 
 // ---- what may not be sent ----
 
+#define BEGUN "started 1 1 0\n"
+#define NO_ERROR " 2\n\1\1\n"
+
 static void test_hostile(void) {
 	static const char *const to_host[] = {
 		"hello 1 2 0 0 1\nn\n", "started 3 1 0\n", "out 1 1 1\nx\n", "started 1 1 0\nstarted 1 1 0\n", "started 1 1 0\nout 1 3 1\nx\n", "take 1 1\n",
 		"started 1 1 0\nrefuse 1 0\n\n", "refuse 1 0\n\nrefuse 1 0\n\n", "done 1 9 0 0 0 0 0 0 0 2\n\1\2\n", "run 1 0\n\n", "nonsense\n",
 		"done 1 0 256 0 0 0 0 0 0 2\n\1\2\n", "done 1 1 1 0 0 0 0 0 9007199254740992 2\n\1\2\n", "started 1 1 0\nout 1 0 1\nx\n", "bye\n",
+		// ends whose numbers deny each other
+		BEGUN "done 1 0 1 0 0 0 0 0 0" NO_ERROR, BEGUN "done 1 0 0 9 0 0 0 0 0" NO_ERROR, BEGUN "done 1 0 0 0 1 0 0 0 0" NO_ERROR,
+		BEGUN "done 1 1 0 0 0 0 0 0 0" NO_ERROR, BEGUN "done 1 1 1 9 0 0 0 0 0" NO_ERROR, BEGUN "done 1 2 0 0 0 0 0 0 0" NO_ERROR,
+		BEGUN "done 1 3 1 9 0 0 0 0 0" NO_ERROR, BEGUN "done 1 4 126 0 0 0 0 0 0" NO_ERROR, BEGUN "done 1 6 0 0 0 0 0 0 0" NO_ERROR,
+		"done 1 0 0 0 0 0 0 0 0" NO_ERROR, "done 1 1 1 0 0 0 0 0 0" NO_ERROR, "done 1 2 0 9 0 0 0 0 0" NO_ERROR, "done 1 4 1 0 0 0 0 0 0" NO_ERROR,
 	};
 	static const char *const to_agent[] = {
 		"run 3 1\nx\n", "run 2 1\nx\n", "in 4 1\nx\n", "eof 3\nin 3 1\nx\n", "eof 3\neof 3\n", "more 3 1\n", "stop 3 3\n", "shut 3 0\n",

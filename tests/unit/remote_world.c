@@ -250,7 +250,7 @@ static const struct worker_calls worker_calls = {on_env, on_run, on_input, on_in
 // ---- the worker ----
 
 static void end_task(struct place *place, struct task *task, enum outcome outcome) {
-	struct job_end end = {.result = {.outcome = outcome}};
+	struct job_end end = {.result = {.outcome = outcome, .exit_code = outcome == OUTCOME_SPAWN_ERROR ? 127 : 0}};
 	if (outcome == OUTCOME_SPAWN_ERROR) {
 		end.error = (struct spawn_error){SPAWN_EXEC, 2};
 	} else {

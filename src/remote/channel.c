@@ -52,10 +52,28 @@ static void take_bulk(struct channel *channel) {
 	}
 }
 
+// Queues what is owed: an answer to the last ping, and the acknowledgements of each job as one frame. Else an end that does not read what it
+// is sent could make that grow.
+static void pay(struct channel *channel) {
+	for (size_t i = 0; i < channel->njobs && channel->owes_bytes; ++i) {
+		struct channel_job *job = &channel->jobs[i];
+		if (job->passed_on > 0) {
+			channel_send(channel, &(struct wire_frame){
+				.type = channel->self == WIRE_WORKER ? FRAME_TAKE : FRAME_MORE, .numbers = {job->number, job->passed_on}});
+			job->passed_on = 0;
+		}
+	}
+	if (channel->owes_pong) {
+		channel_send(channel, &(struct wire_frame){.type = FRAME_PONG, .numbers = {channel->pong}});
+	}
+	channel->owes_pong = channel->owes_bytes = false;
+}
+
 const char *channel_output(struct channel *channel, size_t *ret_n) {
 	if (channel->sent == channel->current.len) {
 		buf_reset(&channel->current);
 		channel->sent = 0;
+		pay(channel);
 		if (channel->urgent.len > 0) {
 			struct buf empty = channel->current;
 			channel->current = channel->urgent;
@@ -148,7 +166,8 @@ void channel_acknowledge(struct channel *channel, uint64_t number, size_t n) {
 	if (job && n > 0) {
 		verify(n <= window_of(other_end(channel)) - job->receive_window);
 		job->receive_window += n;
-		channel_send(channel, &(struct wire_frame){.type = channel->self == WIRE_WORKER ? FRAME_TAKE : FRAME_MORE, .numbers = {number, n}});
+		job->passed_on += n;
+		channel->owes_bytes = true;
 	}
 }
 
@@ -172,7 +191,8 @@ const char *channel_acknowledged(struct channel *channel, struct channel_job *jo
 
 static void on_frame(struct channel *channel, const struct wire_frame *frame) {
 	if (frame->type == FRAME_PING) {
-		channel_send(channel, &(struct wire_frame){.type = FRAME_PONG, .numbers = {frame->numbers[0]}});
+		channel->owes_pong = true;
+		channel->pong = frame->numbers[0];
 	} else if (frame->type != FRAME_PONG) {
 		const char *why = channel->frame(channel->arg, frame);
 		if (why) {
@@ -189,10 +209,12 @@ static void note_heard(struct channel *channel, uint64_t now) {
 
 int channel_receive(struct channel *channel, const char *bytes, size_t n, uint64_t now) {
 	size_t at = 0;
-	note_heard(channel, now);
 	buf_add(&channel->in, bytes, n);
 	if (!channel->is_greeted && !channel_is_broken(channel)) {
 		at = channel->greeting(channel->arg);
+	}
+	if (channel->is_greeted) { // before, only the greeting is a sign of life
+		note_heard(channel, now);
 	}
 	while (channel->is_greeted && !channel_is_broken(channel)) {
 		struct wire_frame frame;
@@ -245,7 +267,8 @@ uint64_t channel_tick(struct channel *channel, uint64_t now) {
 		note_heard(channel, now);
 	}
 	if (now >= channel->dead) {
-		channel_break(channel, channel->dead < channel->heard + CHANNEL_DEAD_NS ? "it does not answer" : "it has been silent for a minute");
+		channel_break(channel, !is_greeted ? "no worker has answered for a minute"
+		              : channel->dead < channel->heard + CHANNEL_DEAD_NS ? "it does not answer" : "it has been silent for a minute");
 		return now;
 	}
 	uint64_t last = channel->heard > channel->pinged ? channel->heard : channel->pinged;

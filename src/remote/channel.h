@@ -1,9 +1,9 @@
 // One end of a connection, without its I/O: bytes become frames, frames wait in two lanes to be sent, the jobs that are on the connection have
 // their windows of bytes, and silence is noticed. dispatcher_end.h and worker_end.h are the two ends, each with such a channel.
 //
-// After 15 s in which nothing came it sends a ping, which the other end answers. After 60 s without anything the connection breaks, after 10 s
-// if an answer is urgent, and never while it is suspended. It also breaks when a frame comes that is not valid. A broken channel takes and
-// sends nothing any more.
+// After 15 s in which nothing came it sends a ping; the other end answers the last one that it has read. After 60 s without anything, or without
+// the greeting at first, the connection breaks, after 10 s if an answer is urgent, and never while it is suspended. It also breaks when a
+// frame comes that is not valid. A broken channel takes and sends nothing any more.
 //
 // Pure: times are arguments, in nanoseconds of a clock that does not go back. One thread at a time.
 
@@ -57,6 +57,7 @@ struct channel_job {
 	bool is_unsent;           // the connection broke before all of the `run` frame was written
 	size_t send_window;       // bytes of its output (worker) or input (dispatcher) that may be sent
 	size_t receive_window;    // bytes of the other that may come
+	size_t passed_on;         // … of those that came, which is not acknowledged yet
 };
 
 struct channel {
@@ -73,6 +74,8 @@ struct channel {
 	struct buf current;       // the bytes that are being written
 	size_t sent;              // how many of these were written
 	size_t sent_before;       // … when channel_tick() was called last, before the greeting
+	bool owes_pong, owes_bytes; // `pong` is to be sent; some job has `passed_on`
+	uint64_t pong;            // number of the last ping that came
 	uint64_t heard, pinged;   // when something came, and when a ping was sent, last
 	uint64_t dead;            // when silence breaks it
 	bool is_greeted;

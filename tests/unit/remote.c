@@ -241,6 +241,19 @@ static void send_all_of(struct dispatcher_end *host) {
 	}
 }
 
+// All that is to be sent, as one string.
+static const char *sent_by(struct dispatcher_end *host) {
+	static char all[200];
+	size_t n, len = 0;
+	for (const char *bytes; bytes = channel_output(&host->channel, &n), n > 0; channel_sent(&host->channel, n)) {
+		check(len + n < sizeof(all));
+		memcpy(all + len, bytes, n);
+		len += n;
+	}
+	all[len] = '\0';
+	return all;
+}
+
 static void test_silence(void) {
 	struct dispatcher_end *host = make_host();
 	size_t n;
@@ -252,6 +265,48 @@ static void test_silence(void) {
 	check(channel_tick(&host->channel, 20 * S) == 35 * S && channel_tick(&host->channel, 79 * S) == 80 * S && !channel_why(&host->channel));
 	check(channel_tick(&host->channel, 80 * S) == 80 * S && channel_why(&host->channel)); // or nobody would look at it before something else happens
 	check(channel_tick(&host->channel, 80 * S) == UINT64_MAX);
+	dispatcher_end_free(host);
+}
+
+static void test_owed(void) {
+	// who does not read what it is sent cannot make that grow: of pings the last is answered, of a job the bytes are acknowledged together
+	struct worker_end *agent = make_agent();
+	struct dispatcher_end *host = make_host();
+	size_t n;
+	send_all_of(host);
+	dispatcher_end_run(host, 3, "z", 1);
+	(void)channel_output(&host->channel, &n);
+	channel_sent(&host->channel, 1);
+	check(channel_receive(&host->channel, "started 1 1 0\n", 14, S) == 0);
+	for (int i = 0; i < 100000; ++i) {
+		check(channel_receive(&host->channel, "ping 3\nping 4\nout 1 1 1\nx\n", 26, S) == 0);
+		channel_acknowledge(&host->channel, 1, 1);
+	}
+	channel_sent(&host->channel, n - 1);
+	check_string(sent_by(host), "more 1 100000\npong 4\n");
+	check_string(sent_by(host), "");
+	worker_end_started(agent, 3, 9, 0);
+	channel_send_bytes(&agent->channel, 3, 1, "z", 1);
+	check(channel_receive(&agent->channel, "in 3 2\nab\nin 3 1\nc\nping 1\n", 26, S) == 0);
+	channel_acknowledge(&agent->channel, 3, 2);
+	channel_acknowledge(&agent->channel, 3, 1);
+	(void)channel_output(&agent->channel, &n);
+	channel_sent(&agent->channel, n);
+	check(memmem(agent->channel.current.data, n, "take 3 3\n", 9) && !memmem(agent->channel.current.data, n, "take 3 2\n", 9));
+	dispatcher_end_free(host);
+	worker_end_free(agent);
+}
+
+static void test_chatter(void) {
+	// only the greeting is a sign of life before the greeting
+	struct dispatcher_end *host = dispatcher_end_new(&dispatcher_calls, NULL, MARK, S);
+	send_all_of(host);
+	(void)channel_tick(&host->channel, 2 * S);
+	for (unsigned i = 3; i < 61; ++i) {
+		check(channel_receive(&host->channel, "x\n", 2, i * S) == 0 && channel_tick(&host->channel, i * S) > i * S);
+	}
+	check(channel_tick(&host->channel, 62 * S) == 62 * S);
+	check_string(channel_why(&host->channel), "no worker has answered for a minute");
 	dispatcher_end_free(host);
 }
 
@@ -305,19 +360,6 @@ static int give(void *arg, const char *machine, struct buf *ret_bytes, struct bu
 	tell("want", 0, machine, strlen(machine));
 	buf_adds(strcmp(machine, "Linux x") == 0 ? ret_bytes : ret_why, "PROGRAM");
 	return strcmp(machine, "Linux x") == 0 ? 0 : -1;
-}
-
-// All that is to be sent, as one string.
-static const char *sent_by(struct dispatcher_end *host) {
-	static char all[200];
-	size_t n, len = 0;
-	for (const char *bytes; bytes = channel_output(&host->channel, &n), n > 0; channel_sent(&host->channel, n)) {
-		check(len + n < sizeof(all));
-		memcpy(all + len, bytes, n);
-		len += n;
-	}
-	all[len] = '\0';
-	return all;
 }
 
 static void test_wanted(void) {
@@ -402,6 +444,8 @@ int main(int argc, char *argv[]) {
 		TEST("no more output is taken than there is room for", test_windows),
 		TEST("what is urgent waits for one frame of output at most", test_urgent),
 		TEST("silence is answered by pings, and then by the end of the line", test_silence),
+		TEST("what an end owes that is not read does not grow", test_owed),
+		TEST("chatter before the greeting is no sign of life", test_chatter),
 		TEST("a line that rests may be silent for as long as it likes", test_rest),
 		TEST("a worker that stands in a queue may be silent until it comes", test_queued),
 		TEST("a machine that wants a program gets it, once, and is greeted again when it is there", test_wanted),

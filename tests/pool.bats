@@ -101,7 +101,7 @@ load pools
 	wait
 	assert_eq "$(grep -c + log)" 30
 	[[ $(most_at_once log) -le 3 ]] || fail "$(most_at_once log) at once"
-	assert_eq "$(cat ./*.err)" ''
+	assert_eq "$(complaints ./*.err)" ''
 }
 
 @test "100 commands at once all get their slot" {
@@ -111,7 +111,7 @@ load pools
 	wait
 	assert_eq "$(grep -c + log)" 100
 	[[ $(most_at_once log) -le 4 ]] || fail "$(most_at_once log) at once"
-	assert_eq "$(cat ./*.err)" ''
+	assert_eq "$(complaints ./*.err)" ''
 	await_pool '0 of 4 slots taken, 0 waiting'
 }
 
@@ -339,7 +339,7 @@ $(printf "%6d  %5d  %4d  %5d  %5s TIME  sh -c echo w >>order  (batch night)" "$s
 	release h.go
 	wait
 	[[ ! -e ran ]]
-	assert_eq "$(cat w.err)" ''
+	assert_eq "$(complaints w.err)" ''
 }
 
 @test "--explain tells what place a run has among those that wait for a slot of the pool" {
@@ -487,7 +487,7 @@ killed() {
 	wait
 	assert_eq "$(grep -c - log)" 4
 	assert_eq "$(most_at_once log)" 2
-	assert_eq "$(cat ./*.err)" ''
+	assert_eq "$(complaints ./*.err)" ''
 }
 
 @test "when a fairpar and the server are both killed, the pool goes on" {
@@ -544,7 +544,7 @@ killed() {
 		release h.go
 		wait
 		assert_eq "$(cat order)" $'1\n2'
-		assert_eq "$(cat ./*.err)" ''
+		assert_eq "$(complaints ./*.err)" ''
 		await_pool '0 of 1 slots taken, 0 waiting'
 		kill "$old"
 		await_end "$old"
@@ -561,7 +561,7 @@ killed() {
 	release h.go
 	wait
 	assert_eq "$(sort order)" $'1\n2'
-	assert_eq "$(cat ./*.err)" ''
+	assert_eq "$(complaints ./*.err)" ''
 	await_end "$old"
 }
 
@@ -578,7 +578,7 @@ killed() {
 	done
 	wait
 	assert_eq "$(sort order | uniq -c | tr -s ' \n' ' ')" ' 3 run 1 single '
-	assert_eq "$(cat run.err single.err)" ''
+	assert_eq "$(complaints run.err single.err)" ''
 }
 
 @test "a server that has no descriptors left tells who comes, who then runs without a slot" {
@@ -809,7 +809,7 @@ start_run() {
 	await left
 	wait "$run_pid"
 	assert_eq "$(cat order)" $'second\nleft'
-	assert_eq "$(cat a.err)" ""
+	assert_eq "$(complaints a.err)" ""
 }
 
 @test "runs that get no memory to share with the server run their jobs all the same, and lend their slots" {
@@ -842,7 +842,7 @@ start_run() {
 	wait "$a" "$run_pid"
 	assert_eq "$(most_at_once runs)" 2
 	assert_eq "$(grep -c - runs)" 40
-	assert_eq "$(cat a.err b.err)" ""
+	assert_eq "$(complaints a.err b.err)" ""
 }
 
 @test "a run in a pool that is killed keeps its slots until its jobs have ended" {

@@ -1,6 +1,6 @@
 # shellcheck shell=bash disable=SC2034 # what it sets, tests read
 # The pools of a test: a directory of their own, and no server that outlives the test.
-# It gives single, hold, await_pool and line_up to the tests, too.
+# It gives single, hold, await_pool, line_up and complaints to the tests, too.
 
 setup() {
 	helper_setup
@@ -56,4 +56,9 @@ line_up() {
 	single "$1" "${@:2}" sh -c "echo $1 >>order"
 	waiting=$((${waiting-0} + 1))
 	await_pool ", $waiting waiting"
+}
+
+# complaints FILE …: what was said there, but for how a command waits, which it says after 3 s
+complaints() {
+	grep -hv '^fairpar: waits for ' "$@" || :
 }

@@ -75,6 +75,8 @@ static void answer_signals(struct client *client, int signal_fd) {
 // Waits until the pool grants a lease, which is *ret_lease (of type CLIENT_GRANTED). Returns false if the server was lost, after a
 // warning.
 static bool await_lease(struct client *client, const struct options *options, int signal_fd, struct client_event *ret_lease) {
+	const bool draws = isatty(STDERR_FILENO);
+	uint64_t slow = draws || options->quiet ? TIME_NEVER : now_ns() + CLIENT_SLOW;
 	for (;;) {
 		struct client_event event;
 		while ((event = client_next(client)).type != CLIENT_NOTHING) {
@@ -84,15 +86,21 @@ static bool await_lease(struct client *client, const struct options *options, in
 			}
 			if (event.type == CLIENT_REVOKED || event.type == CLIENT_RENEWED) {
 				client_want(client, 1, (unsigned)options->pool.width);
-			} else if (event.type == CLIENT_PLACE && event.place > 0) {
+			} else if (event.type == CLIENT_PLACE && draws) {
 				show_place(options, &event);
+			} else if (event.type == CLIENT_PLACE) {
+				pool_client_say_place(options->pool.name, &event);
 			} else if (event.type == CLIENT_LOST) {
 				diag_warn("%s: the command runs without a slot", event.text);
 				return false;
 			}
 		}
 		struct pollfd polls[] = {{.fd = client_fd(client), .events = POLLIN}, {.fd = signal_fd, .events = POLLIN}};
-		(void)poll(polls, 2, -1);
+		(void)poll(polls, 2, poll_ms(slow));
+		if (now_ns() >= slow) {
+			client_ask(client, CLIENT_PLACE);
+			slow = TIME_NEVER;
+		}
 		answer_signals(client, signal_fd);
 	}
 }

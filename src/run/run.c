@@ -117,6 +117,7 @@ static void run_loop(struct run *run) {
 			next = earlier(next, auto_slots_tick(run->auto_slots, now_ns()));
 		}
 		next = earlier(next, status_display_tick(run, now_ns()));
+		next = run->leases ? earlier(next, leases_due(run->leases)) : next;
 		loop_poll(run, &polls, again ? 0 : poll_ms(next));
 		if (run->leases) {
 			apply_lease_changes(run);

@@ -572,7 +572,8 @@ int setup_open(struct run *run, struct options *options) {
 		return -1;
 	}
 	if (run->leases) {
-		leases_attach(run->leases, run->pool, slots, wake, run);
+		bool says = !options->quiet && !(run->status_display && isatty(STDERR_FILENO));
+		leases_attach(run->leases, run->pool, slots, says, wake, run);
 	}
 	if (run->nested) {
 		const struct nested_hooks hooks = {.wake = wake, .identify = identify_attempt, .publish = publish_loan, .arg = run};

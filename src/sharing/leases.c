@@ -57,6 +57,7 @@ struct leases {
 	unsigned unbacked;         // slots whose lease could not be used: the next ones that come are theirs, not another slot's,
 	                           // or a later item would start there beside the one that waits
 	unsigned wanted;           // as the server was told
+	uint64_t slow;             // when it is said that the run waits for its first lease; 0: it does not wait yet
 	bool lost;                 // there is no server: one job at a time, without a lease
 	bool terminating;
 };
@@ -76,6 +77,10 @@ static bool count_wanted(struct leases *leases) {
 static void ask(struct leases *leases) {
 	if (!leases->lost && count_wanted(leases)) {
 		client_want(leases->client, leases->wanted, 1);
+	}
+	if (leases->slow == 0 && leases->wanted > 0) {
+		leases->slow = now_ns() + CLIENT_SLOW;
+		leases->wake(leases->wake_arg);
 	}
 }
 
@@ -394,18 +399,6 @@ static int lose(struct leases *leases, const char *why) {
 	return (int)leases->held - (int)(busy + gone);
 }
 
-// What leases_ask_place() has asked for.
-static void show_place(const struct leases *leases, const struct client_event *event) {
-	if (event->place > 0) {
-		struct buf line = BUF_INIT;
-		buf_printf(&line, "%s: ", diag_name());
-		pool_client_add_place(&line, leases->in_pool ? leases->source : NULL, event);
-		buf_addc(&line, '\n');
-		diag_text(buf_str(&line), line.len);
-		buf_fini(&line);
-	}
-}
-
 void leases_tick(struct leases *leases, struct leases_changes *ret_changes) {
 	int more = 0;
 	struct client_event event;
@@ -415,6 +408,7 @@ void leases_tick(struct leases *leases, struct leases_changes *ret_changes) {
 		switch (event.type) {
 		case CLIENT_GRANTED:
 			leases->wanted -= leases->wanted > 0;
+			leases->slow = TIME_NEVER;
 			++leases->held;
 			push_free(leases, event.id, /* since */ 0);
 			more += leases->unbacked == 0;
@@ -431,16 +425,28 @@ void leases_tick(struct leases *leases, struct leases_changes *ret_changes) {
 			ret_changes->why = client_why(leases->client);
 			break;
 		case CLIENT_OBSERVE: ret_changes->observe = true; break;
-		case CLIENT_PLACE: show_place(leases, &event); break;
+		case CLIENT_PLACE: pool_client_say_place(leases->in_pool ? leases->source : NULL, &event); break;
 		case CLIENT_LOST: more += lose(leases, event.text); break;
 		default: break;
 		}
 	}
+	bool is_slow = leases->slow > 0 && now_ns() >= leases->slow;
+	leases->slow = is_slow ? TIME_NEVER : leases->slow;
 	mutex_unlock(&leases->lock);
+	if (is_slow) {
+		leases_ask_place(leases);
+	}
 	if (more != 0) {
 		pool_add_slots(leases->pool, more);
 	}
 	leases_ask(leases);
+}
+
+uint64_t leases_due(struct leases *leases) {
+	mutex_lock(&leases->lock);
+	uint64_t due = leases->slow > 0 ? leases->slow : TIME_NEVER;
+	mutex_unlock(&leases->lock);
+	return due;
 }
 
 void leases_send_observation(struct leases *leases, const struct observation *observation) {
@@ -515,8 +521,9 @@ void leases_share_memory(const struct leases *leases, struct children *children)
 	}
 }
 
-void leases_attach(struct leases *leases, struct pool *pool, unsigned slots, void (*wake)(void *arg), void *arg) {
+void leases_attach(struct leases *leases, struct pool *pool, unsigned slots, bool says, void (*wake)(void *arg), void *arg) {
 	leases->pool = pool;
+	leases->slow = says ? 0 : TIME_NEVER;
 	leases->wake = wake;
 	leases->wake_arg = arg;
 	pool_add_slots(pool, -(int)slots);

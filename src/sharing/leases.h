@@ -55,8 +55,8 @@ void leases_share_memory(const struct leases *leases, struct children *children)
 struct executor leases_executor(struct leases *leases, const struct executor *inner);
 
 // Sets the worker pool (borrowed), which was created with `slots` slots; these are removed until leases come. `wake` wakes the
-// event loop; it is called from any thread.
-void leases_attach(struct leases *leases, struct pool *pool, unsigned slots, void (*wake)(void *arg), void *arg);
+// event loop; it is called from any thread. `says`: by a message, if the run waits long for its first lease.
+void leases_attach(struct leases *leases, struct pool *pool, unsigned slots, bool says, void (*wake)(void *arg), void *arg);
 
 // leases_lend(): the attempt with that child_config.origin waits for other jobs, so its lease becomes free for the next job.
 // leases_regain() takes a lease for it again. Returns true if it has one, or needs none any more; false: call it again after
@@ -79,9 +79,10 @@ void leases_return_surplus(struct leases *leases);
 void leases_ask_place(struct leases *leases);
 
 // For the event loop: leases_fd() returns the descriptor to poll for POLLIN, or -1. leases_tick() handles what the server has
-// sent; called whenever the loop wakes.
+// sent; called whenever the loop wakes, and by leases_due() (now_ns() time) at the latest.
 int leases_fd(const struct leases *leases);
 void leases_tick(struct leases *leases, struct leases_changes *ret_changes);
+uint64_t leases_due(struct leases *leases);
 void leases_send_observation(struct leases *leases, const struct observation *observation);
 
 // Releases all leases. Called when no job runs any more and the pool is gone: what jobs have written may still wait for a reader

@@ -93,6 +93,19 @@ void pool_client_add_place(struct buf *buf, const char *pool, const struct clien
 	}
 }
 
+void pool_client_say_place(const char *pool, const struct client_event *event) {
+	FP_CLEANUP(buf_fini) struct buf line = BUF_INIT;
+	pool_client_add_place(&line, pool, event);
+	if (pool) {
+		buf_printf(&line, "; see fairpar --pool=%s --status", pool);
+	}
+	diag_note("%s", buf_str(&line));
+}
+
+static void say_why(const char *pool, const char *why) {
+	diag_note("waits for the %s%s: %s", pool ? "server of pool " : "run that it is started in", pool ? pool : "", why);
+}
+
 char *pool_client_label(char *const *words) {
 	struct buf line = BUF_INIT;
 	for (; *words; ++words) {
@@ -138,6 +151,7 @@ struct client *pool_client_open(const struct options *options, const char *dir, 
 		.below = lease_id_named(getenv("FAIRPAR_LEASE"), pool->name),
 		.shows_place = shows_place,
 		.reuses = !pool->single,
+		.waits = options->quiet ? NULL : say_why,
 		.start = starts ? start_server : NULL,
 	};
 	if (pool->single) {
@@ -177,7 +191,7 @@ struct client *pool_client_open_spare(const struct options *options, const char 
 
 struct client *pool_client_open_parent(const struct options *options, const char *dir, const char *label, char **ret_socket,
                                        bool *ret_refused) {
-	struct client_config config = {.label = label, .dir = dir, .weight = 1, .reuses = true};
+	struct client_config config = {.label = label, .dir = dir, .weight = 1, .reuses = true, .waits = options->quiet ? NULL : say_why};
 	const char *value = options->pool.no_inherit ? NULL : getenv("FAIRPAR_SOCK");
 	size_t len = lease_id_parse(value, &config.below);
 	*ret_refused = false;

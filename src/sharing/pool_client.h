@@ -34,6 +34,9 @@ struct client *pool_client_open_parent(const struct options *options, const char
 // this one is started in.
 void pool_client_add_place(struct buf *buf, const char *pool, const struct client_event *event);
 
+// Says the same by a message, and how to see more.
+void pool_client_say_place(const char *pool, const struct client_event *event);
+
 // The words with blanks between them, for the caller to free().
 char *pool_client_label(char *const *words);
 

@@ -242,11 +242,17 @@ static int go_on(struct client *client) {
 	return client->search ? end_search(client) : hear_welcome(client);
 }
 
+static void tell_why(const struct client *client) {
+	if (client->config.waits) {
+		client->config.waits(client->config.pool, client->search ? "another process starts or ends it" : "it does not answer");
+	}
+}
+
 // Connects, and is welcome; as long as whoever has the lock of starting or of life lives, and has not done with it, this waits. Only who
 // starts none, and asks no run, has a deadline. Returns 0, or an errno, as hear_welcome() does.
 static int reach_server(struct client *client) {
 	const bool waits = client->config.start || client->config.socket;
-	uint64_t deadline = now_ns() + CONNECT_TIMEOUT_NS;
+	uint64_t begin = now_ns(), deadline = waits ? TIME_NEVER : begin + CONNECT_TIMEOUT_NS, slow = begin + CLIENT_SLOW;
 	int error;
 	while (place_is_deserted(error = connect_first(client)) && !waits && place_has_server(&client->place)) {
 		if (now_ns() > deadline) {
@@ -255,11 +261,16 @@ static int reach_server(struct client *client) {
 		(void)poll(NULL, 0, LOOK_MS); // it begins or ends just now
 	}
 	while (!error && client->state != WELCOME) {
-		if (poll(&(struct pollfd){.fd = client_fd(client), .events = POLLIN}, 1, waits ? -1 : poll_ms(deadline)) == 0) {
+		int ready = poll(&(struct pollfd){.fd = client_fd(client), .events = POLLIN}, 1, poll_ms(earlier(deadline, slow)));
+		if (ready != 0) {
+			error = go_on(client);
+		} else if (now_ns() >= deadline) {
 			fd_close(&client->fd);
 			return ETIMEDOUT;
+		} else if (now_ns() >= slow) {
+			tell_why(client);
+			slow = TIME_NEVER;
 		}
-		error = go_on(client);
 	}
 	return error;
 }
@@ -354,7 +365,11 @@ void client_want(struct client *client, unsigned n, unsigned width) {
 }
 
 void client_ask(struct client *client, enum client_event_type type) {
-	send_frame(client, FRAME_STATUS, type == CLIENT_PLACE ? STATUS_PLACE : 0, 0, 0);
+	if (client->state == WELCOME) {
+		send_frame(client, FRAME_STATUS, type == CLIENT_PLACE ? STATUS_PLACE : 0, 0, 0);
+	} else {
+		tell_why(client);
+	}
 }
 
 void client_send_observation(struct client *client, const struct observation *observation) {

@@ -11,6 +11,7 @@
 
 #include "base/attr.h"
 #include "base/buf.h"
+#include "base/sync.h"
 #include "slots/lease.h"
 #include "slots/slots.h"
 
@@ -21,6 +22,9 @@
 struct client;
 struct server_config;
 struct observation;
+
+// How long somebody waits before it is said what for.
+#define CLIENT_SLOW (3 * NS_PER_S)
 
 struct client_config {
 	const char *pool;      // its name, a valid one (slots/place.h); or NULL:
@@ -37,6 +41,8 @@ struct client_config {
 	bool spare;            // it gets only what nobody else waits for
 	bool observes;            // it answers CLIENT_OBSERVE by client_send_observation()
 	bool reuses;           // it calls client_use_again(), which is in vain without
+	// NULL, or called when it has waited for the server for CLIENT_SLOW, and by client_ask() while it does: says why. `pool`: as above.
+	void (*waits)(const char *pool, const char *why);
 	// Starts a process that calls server_run() with that; its two descriptors stay the caller's, too. Returns 0, or -1
 	// with errno. NULL: none is started.
 	int (*start)(const struct server_config *config);
@@ -47,7 +53,7 @@ enum client_event_type {
 	CLIENT_GRANTED,        // a lease: `id`, `width`
 	CLIENT_REVOKED,        // a lease, `id`, was taken back before it was in use; client_want() asks for another one
 	CLIENT_RENEWED,        // another server has taken over, some time after the end of the last: leases that were not in use are void
-	CLIENT_PLACE,          // it waits: `place` of `waiting` (0: it does not), and `text` says who holds the slots
+	CLIENT_PLACE,          // it waits: `place` of `waiting`, and `text` says who holds the slots
 	CLIENT_REPORT,         // what client_ask() asked for: `place` slots taken, `waiting` clients, lines of `text`
 	CLIENT_SLOTS,          // client_slots() and client_why() have changed
 	CLIENT_OBSERVE,           // the server asks what this client sees of its jobs
@@ -84,7 +90,7 @@ const char *client_why(const struct client *client);
 // comes as CLIENT_GRANTED.
 void client_want(struct client *client, unsigned n, unsigned width);
 
-// Asks for a CLIENT_REPORT, or CLIENT_PLACE.
+// Asks for a CLIENT_REPORT, or for a CLIENT_PLACE, which comes if it waits, behind what can be granted at once.
 void client_ask(struct client *client, enum client_event_type type);
 
 // The answer to CLIENT_OBSERVE (slots/protocol.h).

@@ -41,6 +41,7 @@ struct session {
 	unsigned holds_left;       // HOLD frames that are still to come
 	bool closed;
 	bool shows_place;
+	bool asks_place;           // it has asked, and is answered once what is free has been granted
 	bool contended;            // as it was told,
 	uint32_t spare_limit;      // as it was told, too,
 	uint64_t slots;            // so many there are, and why, as it was told,
@@ -329,6 +330,12 @@ static void report(struct session *session, uint64_t now) {
 	send_text(session, FRAME_REPORT, stat.taken, stat.waiting, slots_and_reason(session->all), &text);
 }
 
+static void add_holder(const struct session *session, struct buf *text) {
+	buf_addc(text, '\'');
+	buf_add_escaped(text, session->label, strlen(session->label), LABEL_SHOWN);
+	buf_printf(text, "' (pid %u)", shown_pid(session));
+}
+
 // Who holds the slots, but for the session itself: "'make' (pid 7), 'cargo test' (pid 8), and 2 more"; and for whom those that are
 // free are kept: "; 'make -j4' (pid 9) gathers 4 slots".
 static void add_holders(const struct session *session, uint64_t now, struct buf *text) {
@@ -340,10 +347,13 @@ static void add_holders(const struct session *session, uint64_t now, struct buf 
 			lease_client_stat(other->client, now, &client);
 		}
 		if (client.slots > 0 && ++n <= HOLDERS_SHOWN) {
-			buf_printf(text, "%s'%.*s' (pid %u)", n > 1 ? ", " : "", LABEL_SHOWN, other->label, shown_pid(other));
+			buf_adds(text, n > 1 ? ", " : "");
+			add_holder(other, text);
 		}
 		if (client.gathers > 0) {
-			buf_printf(&gathers, "; '%.*s' (pid %u) gathers %u slots", LABEL_SHOWN, other->label, shown_pid(other), client.gathers);
+			buf_adds(&gathers, "; ");
+			add_holder(other, &gathers);
+			buf_printf(&gathers, " gathers %u slots", client.gathers);
 		}
 	}
 	if (n > HOLDERS_SHOWN) {
@@ -356,14 +366,14 @@ static void send_place(struct session *session, unsigned place, unsigned waiting
 	FP_CLEANUP(buf_fini) struct buf holders = BUF_INIT;
 	session->place = place;
 	session->waiting = waiting;
+	session->asks_place = false;
 	add_holders(session, now, &holders);
 	send_text(session, FRAME_PLACE, place, waiting, 0, &holders);
 }
 
 static void on_status(struct session *session, const struct frame *frame, uint64_t now) {
 	if (frame->a == STATUS_PLACE) {
-		unsigned waiting, place = lease_place(session->client, &waiting);
-		send_place(session, place, waiting, now);
+		session->asks_place = true;
 	} else {
 		report(session, now);
 	}
@@ -608,8 +618,8 @@ static uint64_t plan_observation(struct sessions *sessions, uint64_t now) {
 // ---- what else follows ----
 
 static void update_place(struct session *session, uint64_t now) {
-	unsigned waiting, place = session->shows_place ? lease_place(session->client, &waiting) : 0;
-	if (place > 0 && (place != session->place || waiting != session->waiting)) {
+	unsigned waiting, place = session->shows_place || session->asks_place ? lease_place(session->client, &waiting) : 0;
+	if (place > 0 && (session->asks_place || place != session->place || waiting != session->waiting)) {
 		send_place(session, place, waiting, now);
 	}
 }

@@ -378,13 +378,44 @@ d|'
 @test "a run with a name is spoken to from outside" {
 	open_run -j2
 	r 0 --add sh -c 'echo from outside; exit 4'
-	assert_eq "$output" 2
+	[[ $output =~ ^2@[0-9a-f]{8}$ ]] || fail "$output"
+	r 4 --wait "$output"
 	r 4 --wait 2
 	r 1 --wait
 	close_run 1
 	assert_lines "from outside"
 	r 255 --add true
 	assert_contains "$stderr" "there is no run r"
+}
+
+@test "an ID that was printed outside is one of that run, and a number alone one of the run that has the name now" {
+	local id old
+	open_run -j2
+	r 0 --add sh -c "exit 4"
+	old=$output
+	r 4 --wait-any
+	assert_eq "$output" "$old"
+	close_run 1
+	rm gate open
+	open_run -j3
+	make_fifo hold
+	r 0 --add sh -c "read -r _ <hold"
+	id=$output
+	for request in --cancel --wait --wait-any; do
+		r 255 $request "$id" "$old"
+		assert_contains "$stderr" "$request: $old is the ID of a job of another run: of an earlier one, or of one of another name"
+	done
+	release hold
+	r 0 --wait "$id"
+	r 0 --wait 2
+	close_run
+}
+
+@test "a job that asks by the name is given IDs with the mark, one that asks its run numbers, and each is taken by both" {
+	run_fairpar -j2 --run r '"$FAIRPAR" --run r --add true >id; grep -c @ id; "$FAIRPAR" --wait-any "$(cat id)"
+		"$FAIRPAR" --run r --wait-any 2 | cmp - id; "$FAIRPAR" --wait "2@"; echo $? #' ::: a
+	assert_lines 1 2 255
+	assert_contains "$stderr" "2@ is the ID of a job of another run"
 }
 
 @test "one run at a time has a name" {
@@ -473,7 +504,7 @@ d|'
 	cat >talk.py <<-'EOF'
 		import os, socket, struct
 		name, number, nonce = os.environ["FAIRPAR_SOCK"].rsplit(":", 2)
-		who, version = (int(number, 16), int(nonce, 16)), 1 << 32
+		who, version = (int(number, 16), int(nonce, 16)), 2 << 32
 		def say(*parts):
 		    s = socket.socket(socket.AF_UNIX)
 		    s.connect("\0" + name[1:])
@@ -493,18 +524,19 @@ d|'
 		say(frame(51, b"x" * 1000))
 		say(frame(51, length=(4 << 20) + 1))
 		say(frame(51, b"x", length=100))
-		say(frame(54, c=2 << 32))
+		say(frame(54, c=1 << 32))
 		say(frame(54, who=(0, 0)))
 		say(frame(54) + b"more")
 		say(frame(52, b"x" * 7))
-		say(frame(53, b"\1" * 16))
+		say(frame(53, b"99999999999999999999\0"))
+		say(frame(53, b"\0"))
 		say(struct.pack("I", 51))
 		say(b"\377" * 100)
 	EOF
 	run_fairpar -j1 'python3 talk.py; "$FAIRPAR" --add echo added >/dev/null #' ::: a
 	assert_lines "that is no job type 155" "that is no job type 155" " type 0" " type 0" \
 		"it was started by another version of fairpar type 155" "the job that asks has ended type 155" " type 0" "these are no IDs type 155" \
-		"there is no job 72340172838076673 type 155" " type 0" " type 0" added
+		"there is no job 18446744073709551615 type 155" "there is no job 0 type 155" " type 0" " type 0" added
 }
 
 @test "another user is refused" {

@@ -512,9 +512,9 @@ enum request control_request(const struct options *o) {
 
 static int check_ids(enum option_id id, char *const *words) {
 	for (; *words; ++words) {
-		char *end;
+		char *mark; // of a run, "@…", or ""
 		errno = 0;
-		if (strspn(*words, "0123456789") != strlen(*words) || strtoull(*words, &end, 10) == 0 || errno != 0) {
+		if (strspn(*words, "0123456789") == 0 || strtoull(*words, &mark, 10) == 0 || errno != 0 || (*mark && *mark != '@')) {
 			return option_fail(id, "takes IDs of jobs, as --add has printed them, not '%s'", text_shows(*words));
 		}
 	}

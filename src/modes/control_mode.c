@@ -10,7 +10,6 @@
 #include "slots/place.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <poll.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -129,13 +128,6 @@ static int write_job(const struct options *options, const struct context *contex
 	return 0;
 }
 
-static void write_ids(char *const *words, struct buf *text) {
-	for (; *words; ++words) {
-		uint64_t id = strtoull(*words, NULL, 10);
-		buf_add(text, &id, sizeof(id));
-	}
-}
-
 // Appends the request of the options, from the attempt `id`. Returns 0, or -1 after a message.
 static int write_request(const struct options *options, const struct context *context, struct lease_id id, struct buf *out) {
 	static const enum control_type types[] = {
@@ -144,7 +136,7 @@ static int write_request(const struct options *options, const struct context *co
 	};
 	enum request request = options->control.request;
 	FP_CLEANUP(buf_fini) struct buf text = BUF_INIT;
-	uint32_t flags = 0;
+	uint32_t flags = 0, n_ids;
 	int result = 0;
 	if (request == REQUEST_ADD) {
 		result = write_job(options, context, &text);
@@ -153,7 +145,7 @@ static int write_request(const struct options *options, const struct context *co
 		buf_adds(&text, options->batch);
 	} else {
 		flags = request == REQUEST_WAIT_ANY ? WAIT_ANY : request == REQUEST_STATUS && options->pool.status == POOL_JSON ? LOOK_JSON : 0;
-		write_ids(options->command, &text);
+		add_strings(&text, options->command, &n_ids);
 	}
 	control_add(out, id.number, id.nonce, types[request], flags, buf_str(&text), text.len);
 	return result;
@@ -184,23 +176,22 @@ static bool await_answer(int fd, const struct options *options, const char *what
 	return true;
 }
 
-// Prints the ID of a job. `has`: what has become of the job, for the message if the ID cannot be written. Returns 0, or -1 after that
-// message.
-static int print_id(const char *what, uint64_t id, const char *has) {
-	char line[24]; // 20 digits and a newline
-	size_t len = (size_t)snprintf(line, sizeof(line), "%" PRIu64 "\n", id);
-	if (write_all(STDOUT_FILENO, line, len) != 0) {
-		return diag_error("%s: job %" PRIu64 " %s, but its ID cannot be written to stdout: %s", what, id, has, strerror(errno));
+// Prints the ID of a job, if there is one. `has`: what has become of the job, for the message if the ID cannot be written. Returns 0,
+// or -1 after that message.
+static int print_id(const char *what, const char *id, size_t len, const char *has) {
+	FP_CLEANUP(buf_fini) struct buf line = BUF_INIT;
+	buf_printf(&line, "%.*s%s", (int)len, id, len > 0 ? "\n" : "");
+	if (write_all(STDOUT_FILENO, line.data, line.len) != 0) {
+		return diag_error("%s: job %.*s %s, but its ID cannot be written to stdout: %s", what, (int)len, id, has, strerror(errno));
 	}
 	return 0;
 }
 
 // Prints what the run has answered. Returns the exit status.
-static int show_answer(const struct options *options, const char *what, const struct frame *answer, const char *text) {
-	bool prints_id = options->control.request == REQUEST_WAIT_ANY;
+static int show_answer(const char *what, const struct frame *answer, const char *text) {
 	switch (answer->type) {
-	case CONTROL_ADDED: return print_id(what, answer->a, "was added") == 0 ? 0 : EXIT_TROUBLE;
-	case CONTROL_ENDED: return prints_id && print_id(what, answer->b, "has ended") != 0 ? EXIT_TROUBLE : (int)(answer->a & 0xff);
+	case CONTROL_ADDED: return print_id(what, text, answer->len, "was added") == 0 ? 0 : EXIT_TROUBLE;
+	case CONTROL_ENDED: return print_id(what, text, answer->len, "has ended") == 0 ? (int)(answer->a & 0xff) : EXIT_TROUBLE;
 	case CONTROL_CANCELLED: return 0;
 	case CONTROL_REPORT: return diag_print(text, answer->len) == 0 ? 0 : EXIT_TROUBLE;
 	case CONTROL_REFUSED: diag_error("%s: %.*s", what, (int)answer->len, text); return EXIT_TROUBLE;
@@ -221,7 +212,7 @@ int control_ask(const struct options *options, const struct context *context) {
 	if (fd >= 0 && write_request(options, context, id, &out) == 0) {
 		(void)!send_all(fd, out.data, out.len); // if it fails, the run may have answered before it ended
 		if (await_answer(fd, options, what, &in, &answer, &text)) {
-			status = show_answer(options, what, &answer, text);
+			status = show_answer(what, &answer, text);
 		} else {
 			diag_error("%s: the run has ended", what);
 		}

@@ -6,6 +6,7 @@
 #include "base/diag.h"
 #include "base/io.h"
 #include "base/list.h"
+#include "base/random.h"
 #include "base/text.h"
 #include "core/job_state.h"
 #include "core/retry_queue.h"
@@ -45,6 +46,7 @@ struct control {
 	struct run *run;
 	struct list clients;
 	size_t n;
+	char mark[10];            // of the run, "@" and 8 random digits: stands behind an ID for who comes by the name
 	size_t first_poll;        // of control_add_polls()
 	struct pool_place place;  // of the name; its `dir` is NULL without one
 	struct stat own;          // its socket
@@ -148,19 +150,25 @@ static void client_free(struct control *control, struct control_client *client) 
 
 // ---- answers ----
 
-static void answer(struct control_client *client, enum control_type type, uint64_t a, uint64_t b, const void *text, size_t len) {
-	frame_add(&client->out, (struct frame){.type = (uint32_t)type, .a = a, .b = b}, text, len);
+static void answer(struct control_client *client, enum control_type type, uint64_t a, const void *text, size_t len) {
+	frame_add(&client->out, (struct frame){.type = (uint32_t)type, .a = a}, text, len);
 	client->is_answered = true;
 }
 
+static void answer_id(struct control_client *client, enum control_type type, uint64_t a, uint64_t id) {
+	FP_CLEANUP(buf_fini) struct buf text = BUF_INIT;
+	buf_printf(&text, "%" PRIu64 "%s", id, client->is_outside ? client->control->mark : "");
+	answer(client, type, a, text.data, text.len);
+}
+
 static void refuse(struct control_client *client, const char *why) {
-	answer(client, CONTROL_REFUSED, 0, 0, why, strlen(why));
+	answer(client, CONTROL_REFUSED, 0, why, strlen(why));
 }
 
 static void add_report(struct control *control, struct control_client *client, const struct frame *request) {
 	FP_CLEANUP(buf_fini) struct buf text = BUF_INIT;
 	control_status(control->run, (uint32_t)request->c == LOOK_JSON, &text);
-	answer(client, CONTROL_REPORT, 0, 0, text.data, text.len);
+	answer(client, CONTROL_REPORT, 0, text.data, text.len);
 }
 
 static void add(struct control *control, struct control_client *client, const struct frame *request, const char *text, uint64_t by) {
@@ -173,7 +181,7 @@ static void add(struct control *control, struct control_client *client, const st
 	const struct adder adder = {.number = request->a, .nonce = request->b, .by = by};
 	uint64_t id = feeds_add_job(control->run, &adder, &job, &why);
 	if (id > 0) {
-		answer(client, CONTROL_ADDED, id, 0, NULL, 0);
+		answer_id(client, CONTROL_ADDED, 0, id);
 	} else {
 		refuse(client, buf_str(&why));
 	}
@@ -189,18 +197,27 @@ static size_t count_ids(const struct control_client *client) {
 	return client->ids.len / sizeof(uint64_t);
 }
 
-// Says in `why` which of the jobs that it asks for nobody has added.
-static void check_ids(const struct control_client *client, struct buf *why) {
+// Reads the IDs of a request into client->ids. Says in `why` which of them is one of another run, or of no job that was added.
+static void read_ids(struct control_client *client, const struct frame *request, const char *text, struct buf *why) {
 	const struct run *run = client->control->run;
-	int code;
-	for (size_t i = 0; i < count_ids(client) && why->len == 0; ++i) {
-		uint64_t id = ids_of(client)[i];
-		if (added_jobs_state(run->added_jobs, id, &code) != ADDED_UNKNOWN) {
-			continue;
+	const char *end = text + request->len;
+	while (text < end && why->len == 0) {
+		char *mark;
+		int code;
+		const char *word = frame_strings(&text, end, 1);
+		if (!word) {
+			buf_adds(why, "these are no IDs");
+			return;
 		}
-		bool is_job = id >= 1 && id <= atomic_load_relaxed(&run->seq);
-		buf_printf(why, is_job ? "job %" PRIu64 " was not added with --add: only added jobs can be waited for or cancelled"
-		                       : "there is no job %" PRIu64, id);
+		uint64_t id = strtoull(word, &mark, 10); // of too many digits: UINT64_MAX, which is no job either
+		if (*mark && strcmp(mark, client->control->mark) != 0) {
+			buf_printf(why, "%s is the ID of a job of another run: of an earlier one, or of one of another name", text_shows(word));
+		} else if (added_jobs_state(run->added_jobs, id, &code) == ADDED_UNKNOWN) {
+			bool is_job = id >= 1 && id <= atomic_load_relaxed(&run->seq);
+			buf_printf(why, is_job ? "job %" PRIu64 " was not added with --add: only added jobs can be waited for or cancelled"
+			                       : "there is no job %" PRIu64, id);
+		}
+		buf_add(&client->ids, &id, sizeof(id));
 	}
 }
 
@@ -223,28 +240,29 @@ static int wait_status(const struct control_client *client, uint64_t id) {
 static void on_waited(void *arg, uint64_t id) {
 	struct control_client *client = arg;
 	client->wait = NULL;
+	uint64_t status = (uint64_t)wait_status(client, id);
 	if (client->any) {
 		added_jobs_mark_reported(client->control->run->added_jobs, id);
+		answer_id(client, CONTROL_ENDED, status, id);
+	} else {
+		answer(client, CONTROL_ENDED, status, NULL, 0);
 	}
-	answer(client, CONTROL_ENDED, (uint64_t)wait_status(client, id), id, NULL, 0);
 }
 
 static void begin_wait(struct control *control, struct control_client *client, const struct frame *request, const char *text, uint64_t by,
                        bool is_inside) {
 	FP_CLEANUP(buf_fini) struct buf why = BUF_INIT;
 	client->any = (uint32_t)request->c & WAIT_ANY;
-	client->one = request->len == sizeof(uint64_t);
+	read_ids(client, request, text, &why);
+	client->one = request->len > 0 && count_ids(client) == 1;
 	if (request->len == 0) {
 		added_jobs_by(control->run->added_jobs, by, client->any, &client->ids);
-	} else {
-		buf_add(&client->ids, text, request->len);
 	}
-	check_ids(client, &why);
 	if (why.len == 0 && count_ids(client) > 0) {
 		client->wait = waits_begin(control->run->waits, is_inside ? request->a : 0, ids_of(client),
 		                          count_ids(client), client->any, on_waited, client, &why);
 	} else if (why.len == 0 && !client->any) {
-		answer(client, CONTROL_ENDED, 0, 0, NULL, 0);
+		answer(client, CONTROL_ENDED, 0, NULL, 0);
 	} else if (why.len == 0) {
 		buf_adds(&why, "nothing was added that it has not told");
 	}
@@ -278,8 +296,7 @@ static void cancel_ids(struct control *control, struct control_client *client, c
 	FP_CLEANUP(buf_fini) struct buf why = BUF_INIT;
 	uint64_t cancelled = 0;
 	int code;
-	buf_add(&client->ids, text, request->len);
-	check_ids(client, &why);
+	read_ids(client, request, text, &why);
 	for (size_t i = 0; i < count_ids(client) && why.len == 0; ++i) {
 		cancelled += added_jobs_state(run->added_jobs, ids_of(client)[i], &code) == ADDED_THERE;
 		added_jobs_cancel(run, ids_of(client)[i], /* runs */ true); // all of them first: one that ends makes room for another
@@ -294,7 +311,7 @@ static void cancel_ids(struct control *control, struct control_client *client, c
 	if (why.len > 0) {
 		refuse(client, buf_str(&why));
 	} else {
-		answer(client, CONTROL_CANCELLED, cancelled, 0, NULL, 0);
+		answer(client, CONTROL_CANCELLED, cancelled, NULL, 0);
 	}
 }
 
@@ -313,7 +330,7 @@ static void cancel_batch(struct control *control, struct control_client *client,
 		(void)cancel_attempts(run, 0, batch, request->a);
 		retry_queue_recheck(run->retry_queue);
 		pool_queue_close(run->pool, queue);
-		answer(client, CONTROL_CANCELLED, cancelled, 0, NULL, 0);
+		answer(client, CONTROL_CANCELLED, cancelled, NULL, 0);
 	}
 }
 
@@ -331,11 +348,6 @@ static void on_request(struct control *control, struct control_client *client, c
 	nested_unlock(control->run->nested);
 	if (!is_inside && !client->is_outside) {
 		refuse(client, "the job that asks has ended");
-		return;
-	}
-	bool has_ids = request->type == CONTROL_WAIT || (request->type == CONTROL_CANCEL && !((uint32_t)request->c & CANCEL_BATCH));
-	if (has_ids && request->len % sizeof(uint64_t) != 0) {
-		refuse(client, "these are no IDs");
 		return;
 	}
 	switch (request->type) {
@@ -446,6 +458,9 @@ int control_open(struct run *run) {
 	struct control *control = run->control = NEW(struct control);
 	control->run = run;
 	control->listen_fd = control->lock_fd = -1;
+	uint32_t mark;
+	random_bytes(&mark, sizeof(mark));
+	(void)snprintf(control->mark, sizeof(control->mark), "@%08" PRIx32, mark);
 	list_init(&control->clients);
 	run->added_jobs = added_jobs_open();
 	nested_claim(run->nested, claim, control);

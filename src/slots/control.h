@@ -2,14 +2,16 @@
 // $FAIRPAR_SOCK or that of --run NAME. One request for each connection, and one answer.
 //
 //   client -> run                                             run -> client
-//   ADD      a, b who asks; text: struct add_head, strings    ADDED      a its ID
-//   WAIT     a, b who asks; c WAIT_ANY; text: IDs             ENDED      a the exit status, b the ID with WAIT_ANY
+//   ADD      a, b who asks; text: struct add_head, strings    ADDED      text: its ID
+//   WAIT     a, b who asks; c WAIT_ANY; text: IDs             ENDED      a the exit status; text: the ID, with WAIT_ANY
 //   CANCEL   a, b who asks; text: IDs, or with c CANCEL_BATCH CANCELLED  a how many
 //            the name of a batch
 //   LOOK     a, b who asks; c LOOK_JSON                       REPORT     text
 //                                                             REFUSED    why, as text
 //
 // Who asks: number and nonce of the attempt that it runs in, or 0 from outside. The upper half of c is CONTROL_VERSION.
+// An ID is the number of a job, item.seq; to who asks by the name it is given with the mark of the run, as 12@5f1c09a3, so that it
+// names no job of the next run of that name. A request takes both; in it each ID has a NUL behind it.
 
 #ifndef FAIRPAR_SLOTS_CONTROL_H
 #define FAIRPAR_SLOTS_CONTROL_H
@@ -19,7 +21,7 @@
 #include <stddef.h>
 #include <sys/resource.h>
 
-enum { CONTROL_VERSION = 1, CONTROL_TEXT_MAX = 4 * 1024 * 1024, CONTROL_LIMITS = 16 };
+enum { CONTROL_VERSION = 2, CONTROL_TEXT_MAX = 4 * 1024 * 1024, CONTROL_LIMITS = 16 };
 
 enum control_type {
 	CONTROL_ADD = 51, CONTROL_WAIT, CONTROL_CANCEL, CONTROL_LOOK,

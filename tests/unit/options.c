@@ -946,6 +946,9 @@ static void test_control(void) {
 	REFUSED("--batch cannot be combined with --wait", "--wait", "--batch", "b");
 	REFUSED("--wait takes IDs of jobs, as --add has printed them, not 'x'", "--wait", "1", "x");
 	REFUSED("--wait-any takes IDs of jobs", "--wait-any", "0");
+	REFUSED("--wait takes IDs of jobs", "--wait", "@1");
+	REFUSED("--wait takes IDs of jobs", "--wait", "18446744073709551616@1");
+	check_equal(parse("--run", "r", "--wait", "18446744073709551615@0a1b", "2@", NULL), MODE_ASK);
 	REFUSED("--cancel needs IDs or --batch NAME, not both", "--cancel", "--batch", "b", "3");
 	REFUSED("--cancel needs the IDs of jobs, or --batch NAME", "--cancel");
 	REFUSED("--status runs nothing", "--run", "r", "--status", "x");

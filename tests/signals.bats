@@ -129,6 +129,31 @@ stopped_by() {
 	done
 }
 
+@test "--stop-signal and --halt soon: the steps of a running job are done, too" {
+	make_fifo started go
+	cat >m.yaml <<-'EOF'
+		version: 1
+		batches:
+		  a: {run: "echo >started; read -r _ <go; echo one", then: ["echo two", "test two = three", "echo four"], retries: 3}
+	EOF
+	start_fairpar --stop-signal USR1 -f m.yaml
+	await started
+	kill -USR1 "$fairpar_pid"
+	wait_for grep -q 'stopping: no more jobs start' "$BATS_TEST_TMPDIR/stderr"
+	release go
+	end_fairpar 1
+	assert_lines one two
+	assert_contains "$stderr" '1 of 1 jobs failed: a#1 (exit 1)'
+	sed -i 's/"test .*/"echo three"]}/' m.yaml
+	echo '  b: {args: [1, 2], max_parallel: 1, run: "read -r _ <started; exit {}"}' >>m.yaml
+	start_fairpar -j2 --halt soon,fail=1 --log log -f m.yaml
+	wait_for grep -q '"ev":"lost"' log # the other job of b
+	release go
+	end_fairpar 1
+	assert_lines one two three
+	assert_contains "$stderr" '1 of 3 jobs failed: b#1 (exit 1); 1 cancelled'
+}
+
 @test "--stop-signal: when nothing is left to start, the status is that of the jobs" {
 	make_fifo started go
 	start_fairpar --quiet -j2 --stop-signal USR1 'echo >started; read -r _ <go; true {}' ::: 1

@@ -10,8 +10,8 @@
 //                     -> end: output is finished, the tally counts it, the halt is asked, on-failure is queued
 //   queued -> dropped: cancelled, or skipped with its batch
 //
-// When a run is cut short, what is to follow an attempt cannot: then the job ends with what it has come to, as if it had
-// had no tries left. It has failed where its attempt had, and was cancelled between two steps.
+// When a run is cut short, a job that runs is not tried again, but goes on to its next steps. What waits for a turn ends with
+// what it has come to, as if it had had no tries left: it has failed where its attempt had, and was cancelled between two steps.
 
 #include "exec/job_run.h"
 
@@ -184,8 +184,10 @@ static void cut_off(struct job *job) {
 	worker_state_free(state);
 }
 
-// Queues the job's next attempt or step, after a pause of so many nanoseconds.
-static void queue_next(struct worker_state *state, struct queue *queue, struct job *job, uint64_t pause) {
+static enum work_status run_kept(struct worker *worker, struct queue *queue, struct job *kept);
+
+// Queues the job's next attempt or step, after a pause of so many nanoseconds; runs the step at once where the run is cut short.
+static enum work_status queue_next(struct worker_state *state, struct queue *queue, struct job *job, uint64_t pause) {
 	struct run *run = state->run;
 	if (job->spool) {
 		spool_suspend(job->spool);
@@ -201,9 +203,14 @@ static void queue_next(struct worker_state *state, struct queue *queue, struct j
 	struct job *kept = job_keep(job);
 	bool taken = pause > 0 ? retry_queue_add(run->retry_queue, queue, kept, now_ns() + pause)
 	                       : submit_again(run, queue, state->worker, kept) == SUBMIT_OK;
-	if (!taken) {
-		cut_off(kept);
+	if (taken) {
+		return WORK_OK;
 	}
+	if (kept->pending == NEXT_STEP && !job_is_cancelled(kept) && !atomic_load_relaxed(&run->halt_now)) {
+		return run_kept(state->worker, queue, kept);
+	}
+	cut_off(kept);
+	return WORK_OK;
 }
 
 static bool resume(struct queue *queue, struct job *job) {
@@ -297,18 +304,10 @@ static enum work_status job_step(struct worker *worker, struct queue *queue, str
 	(void)publish_job_end(state, job, &result, job->pending); // before what is next can begin
 	job->step += !retries;
 	job->attempt = retries ? job->attempt + 1 : 1;
-	queue_next(state, queue, job, pause);
-	return WORK_OK;
+	return queue_next(state, queue, job, pause);
 }
 
-static enum work_status run_again(struct worker *worker, struct queue *queue, void *data, size_t size) {
-	verify(size == sizeof(struct job *));
-	struct job *kept = *(struct job **)data;
-	if (job_is_cancelled(kept)) {
-		start_order_pass(run_of(queue)->start_order, worker_slot(worker));
-		cut_off(kept);
-		return WORK_NOT_RUN;
-	}
+static enum work_status run_kept(struct worker *worker, struct queue *queue, struct job *kept) {
 	struct job job = *kept;
 	free(kept);
 	job.slot = worker_slot(worker);
@@ -320,8 +319,19 @@ static enum work_status run_again(struct worker *worker, struct queue *queue, vo
 	} else if (job.spool) {
 		spool_mark(job.spool);  // the steps before this one stay
 	}
-	enum work_status status = job_step(worker, queue, &job);
-	start_order_pass(run_of(queue)->start_order, job.slot);
+	return job_step(worker, queue, &job);
+}
+
+static enum work_status run_again(struct worker *worker, struct queue *queue, void *data, size_t size) {
+	verify(size == sizeof(struct job *));
+	struct job *kept = *(struct job **)data;
+	enum work_status status = WORK_NOT_RUN;
+	if (job_is_cancelled(kept)) {
+		cut_off(kept);
+	} else {
+		status = run_kept(worker, queue, kept);
+	}
+	start_order_pass(run_of(queue)->start_order, worker_slot(worker));
 	return status;
 }
 

@@ -22,3 +22,34 @@ hostile() {
 	hostile 1 done=1,3,0 --joblog log true ::: 1
 	assert_eq "$(tail -n 1 log | cut -f 7,8)" $'3\t0'
 }
+
+@test "a job that does not end when it is told to holds up neither --timeout nor Ctrl-C" {
+	start_fairpar --launch "$evil deaf {}" --log run.jsonl --joblog cut true ::: 1 </dev/null
+	wait_for grep -qs job_start run.jsonl
+	kill -INT "$fairpar_pid"
+	local cut=$fairpar_pid
+	hostile 1 deaf --timeout 0.2 --joblog log true ::: 1
+	assert_eq "$(tail -n 1 log | cut -f 7)" -1
+	fairpar_pid=$cut
+	end_fairpar 130
+	assert_eq "$(wc -l <cut)" 1
+}
+
+@test "a job that does not end keeps its slot while others run there, and is then cut off" {
+	make_fifo go
+	cat >all.yaml <<-'END'
+		version: 1
+		batches:
+		  a: {run: "echo {}", args: ["1"], timeout: 0.2s}
+		  b: {run: "echo {}", args: ["2", "3"]}
+	END
+	start_fairpar --launch "$evil deaf-once {}" --term-seq KILL --joblog log -f all.yaml </dev/null
+	wait_for grep -qs $'\t-1\t' log
+	release go
+	end_fairpar 1
+	assert_eq "$(<frames)" "run 1
+run 2
+ends 2
+run 3"
+	assert_contains "$stderr" 'the connection is lost: a job there has not ended that was told to; it is tried again'
+}

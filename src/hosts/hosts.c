@@ -10,6 +10,7 @@
 #include "base/diag.h"
 #include "base/sync.h"
 #include "base/text.h"
+#include "base/units.h"
 #include "engine/start_order.h"
 #include "hosts/host_files.h"
 #include "hosts/pilots.h"
@@ -267,7 +268,7 @@ unsigned hosts_target_slots(const struct hosts_host *host) {
 	struct sshlogin login = *host->login;
 	login.cpus = host->cpus;
 	unsigned given = host->cpus != host->login->cpus ? configured_slots(host->hosts, &login) : 0;
-	return host->is_removed || host->offered == 0 ? 0 : given > 0 ? given : host->offered;
+	return host->is_removed || host->offered == 0 ? 0 : (unsigned)minus(given > 0 ? given : host->offered, host->stuck);
 }
 
 static void on_up(void *arg, const struct worker_hello *hello) {
@@ -277,6 +278,7 @@ static void on_up(void *arg, const struct worker_hello *hello) {
 	host->was_up = true;
 	host->has_failed = host->is_unreachable = host->is_braked = false;
 	host->idle_since = now_ns();
+	host->stuck = 0;
 	host->offered = hello->slots < HOST_SLOTS_MOST ? hello->slots : HOST_SLOTS_MOST;
 	hosts_set_slots(host, hosts_target_slots(host), /* keeps */ false);
 	mutex_unlock(&host->hosts->lock);
@@ -354,6 +356,14 @@ static void on_braked(void *arg, uint64_t jobs, const char *why) {
 	if (says) {
 		diag_note("%s: waiting: %s", host->login->name, buf_str(&text));
 	}
+}
+
+static void on_stuck(void *arg, unsigned jobs) {
+	struct hosts_host *host = arg;
+	mutex_lock(&host->hosts->lock);
+	host->stuck = jobs;
+	hosts_set_slots(host, hosts_target_slots(host), /* keeps */ true);
+	mutex_unlock(&host->hosts->lock);
 }
 
 static void on_launcher_line(void *arg, const char *line) {
@@ -633,8 +643,10 @@ static struct host_link *open_link(struct hosts_host *host) {
 		.env = is_pilot ? (struct buf)BUF_INIT : host->login->kind == SSHLOGIN_LAUNCH ? hosts->whole_env : hosts->sent_env,
 		.adds_env = host->login->kind != SSHLOGIN_LAUNCH,
 		.copy = prompts ? &hosts->copy : NULL,
+		.stop_takes = term_seq_length(&hosts->options->term_seq),
 		.on_demand = is_pilot,
 		.calls = {.up = is_pilot ? on_pilot_up : on_up, .down = is_pilot ? on_pilot_down : on_down, .braked = on_braked,
+		          .stuck = on_stuck,
 		          .message = on_launcher_line, .closed = on_pilot_closed, .arg = host},
 	};
 	return link_open(&config);

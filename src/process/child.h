@@ -32,6 +32,9 @@ int term_seq_parse(const char *text, struct term_seq *ret_seq, const char **ret_
 // Appends it as term_seq_parse() reads it, with signals as numbers.
 void term_seq_write(const struct term_seq *seq, struct buf *buf);
 
+// How many nanoseconds it gives a job to end.
+uint64_t term_seq_length(const struct term_seq *seq);
+
 // ---- the table of running children; one for the run ----
 
 // Makes the table, and makes this process the subreaper of its descendants (prctl(2)). Called after signals_open() and

@@ -83,6 +83,14 @@ void term_seq_write(const struct term_seq *seq, struct buf *buf) {
 	}
 }
 
+uint64_t term_seq_length(const struct term_seq *seq) {
+	uint64_t length = 0;
+	for (unsigned i = 0; i < seq->nsteps; ++i) {
+		length += (uint64_t)seq->steps[i].pause_ms * NS_PER_MS;
+	}
+	return length;
+}
+
 // ---- the table ----
 
 struct children *children_create(const struct term_seq *seq) {

@@ -128,6 +128,7 @@ void channel_add_job(struct channel *channel, uint64_t number) {
 		.number = number,
 		.send_window = window_of(channel->self),
 		.receive_window = window_of(other_end(channel)),
+		.due = UINT64_MAX,
 	};
 }
 
@@ -167,6 +168,7 @@ void channel_acknowledge(struct channel *channel, uint64_t number, size_t n) {
 		verify(n <= window_of(other_end(channel)) - job->receive_window);
 		job->receive_window += n;
 		job->passed_on += n;
+		job->is_read = true;
 		channel->owes_bytes = true;
 	}
 }

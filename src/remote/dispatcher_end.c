@@ -261,11 +261,33 @@ void dispatcher_end_input_end(struct dispatcher_end *end, uint64_t job) {
 	}
 }
 
-void dispatcher_end_stop(struct dispatcher_end *end, uint64_t job, enum stop_how how, uint64_t now) {
-	if (channel_find_job(&end->channel, job)) {
-		send(end, FRAME_STOP, job, how);
+void dispatcher_end_stop(struct dispatcher_end *end, uint64_t number, enum stop_how how, uint64_t takes, uint64_t now) {
+	struct channel_job *job = channel_find_job(&end->channel, number);
+	if (job) {
+		send(end, FRAME_STOP, number, how);
 		channel_expect_answer(&end->channel, now);
 	}
+	if (job && job->due == UINT64_MAX) {
+		job->due = now + takes + CHANNEL_URGENT_NS;
+		job->is_read = false;
+	}
+}
+
+uint64_t dispatcher_end_tick(struct dispatcher_end *end, uint64_t now) {
+	struct channel *channel = &end->channel;
+	uint64_t due = channel_tick(channel, now);
+	for (size_t i = 0; i < channel->njobs && !channel_is_broken(channel) && !channel->is_suspended; ++i) {
+		struct channel_job *job = &channel->jobs[i];
+		if (job->due <= now && job->receive_window == 0 && !job->is_read) { // its end waits for the reader of its output, who is here
+			job->due = now + CHANNEL_URGENT_NS;
+		} else if (job->due <= now) {
+			job->due = UINT64_MAX;
+			end->calls.overdue(end->arg, job->number);
+			due = now;
+		}
+		due = job->due < due ? job->due : due;
+	}
+	return due;
 }
 
 void dispatcher_end_shut(struct dispatcher_end *end, uint64_t job, unsigned stream) {
@@ -275,9 +297,14 @@ void dispatcher_end_shut(struct dispatcher_end *end, uint64_t job, unsigned stre
 }
 
 void dispatcher_end_suspend(struct dispatcher_end *end, bool begins, uint64_t now) {
-	channel_suspend(&end->channel, begins, now);
+	struct channel *channel = &end->channel;
+	for (size_t i = 0; i < channel->njobs && channel->is_suspended; ++i) {
+		channel->jobs[i].due += channel->jobs[i].due < UINT64_MAX ? now - end->suspended : 0;
+	}
+	end->suspended = now;
+	channel_suspend(channel, begins, now);
 	if (end->is_up) {
-		channel_send(&end->channel, &(struct wire_frame){.type = FRAME_REST, .numbers = {begins}});
+		channel_send(channel, &(struct wire_frame){.type = FRAME_REST, .numbers = {begins}});
 	}
 }
 

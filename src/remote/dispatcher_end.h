@@ -23,6 +23,7 @@ struct dispatcher_calls {
 	void (*bye)(void *arg, const char *why);               // the worker takes no further job; what runs goes on
 	void (*braked)(void *arg, uint64_t jobs, const char *why); // it takes none for now, when so many run; or (NULL) does again
 	void (*lost)(void *arg, uint64_t job, bool ran);       // the connection has broken; `ran`: it may have begun
+	void (*overdue)(void *arg, uint64_t job);              // it was told to stop, and has not ended in time; its frames still come
 	// A machine of that kind (uname -sm) has no fairpar, and requests one: appends the bytes for it and returns 0, or returns -1 with *ret_why.
 	// May be NULL.
 	int (*program_requested)(void *arg, const char *machine, struct buf *ret_bytes, struct buf *ret_why);
@@ -34,6 +35,7 @@ struct dispatcher_end {
 	void *arg;
 	char mark[MARK_SIZE + 3]; // with the newlines around it
 	bool is_up;               // hello has come
+	uint64_t suspended;       // since when it is, while it is
 	bool program_requested, program_installed; // a program, before the mark
 };
 
@@ -58,14 +60,18 @@ void dispatcher_end_run(struct dispatcher_end *end, uint64_t job, const char *pa
 // Ends the standard input of a job. This and the next two do nothing if the job is gone.
 void dispatcher_end_input_end(struct dispatcher_end *end, uint64_t job);
 
-// Stops a job. The connection breaks if the worker does not answer within 10 s, for somebody waits for the end of the job.
-void dispatcher_end_stop(struct dispatcher_end *end, uint64_t job, enum stop_how how, uint64_t now);
+// Stops a job, for whose end somebody waits: the connection breaks if the worker does not answer within 10 s, and the job is overdue 10 s after
+// the first of these orders and the `takes` nanoseconds that --term-seq has for it.
+void dispatcher_end_stop(struct dispatcher_end *end, uint64_t job, enum stop_how how, uint64_t takes, uint64_t now);
 
 // Closes a stream of its output (1 or 2) that nobody reads any more: the job is to get SIGPIPE, as it would here.
 void dispatcher_end_shut(struct dispatcher_end *end, uint64_t job, unsigned stream);
 
 // Has the worker stop its jobs, because the dispatcher is about to be stopped (`begins`), or continue them. Meanwhile silence breaks nothing.
 void dispatcher_end_suspend(struct dispatcher_end *end, bool begins, uint64_t now);
+
+// As channel_tick(), which it calls; and reports overdue jobs. Then it returns `now`, too.
+uint64_t dispatcher_end_tick(struct dispatcher_end *end, uint64_t now);
 
 // Releases the worker: it ends when its jobs have.
 void dispatcher_end_bye(struct dispatcher_end *end, const char *why);

@@ -59,6 +59,7 @@ struct host_link {
 	bool suspend_sent;        // the worker was told to suspend its jobs
 	bool write_failed;        // write(2) has failed: the connection is to be closed
 	bool released;            // the worker was told to end
+	unsigned stuck;           // jobs there that were told to end, and whose attempts have left
 	uint64_t now, retry_at, pause, kill_at, next_deadline; // next_deadline: when the next attempt is beyond its time
 	struct buf line;          // the line that the launcher is writing
 	char last_lines[2][LINE_BYTES]; // the last two while there was no worker, the later one second
@@ -285,12 +286,19 @@ static int on_program_requested(void *arg, const char *machine, struct buf *ret_
 
 static void on_started(void *arg, uint64_t number, uint64_t pid, uint64_t ago) {
 	struct host_link *link = arg;
-	attempt_started(link, find(link, number), link->now - (ago < link->now ? ago : 0), (int)pid);
+	struct link_attempt *attempt = find(link, number);
+	if (attempt) {
+		attempt_started(link, attempt, link->now - (ago < link->now ? ago : 0), (int)pid);
+	}
 }
 
 static void on_output(void *arg, uint64_t number, unsigned stream, const char *bytes, size_t n) {
 	struct host_link *link = arg;
 	struct link_attempt *attempt = find(link, number);
+	if (!attempt) { // stuck: it goes on, so that it may end
+		channel_acknowledge(&link->connection->channel, number, n);
+		return;
+	}
 	attempt->wrote = true;
 	buf_add(&attempt->out[stream - 1].bytes, bytes, n);
 	flush_output(link, attempt);
@@ -305,9 +313,18 @@ static void set_times(const struct host_link *link, struct link_attempt *attempt
 	result->start = never_started ? 0 : minus(result->end, wall);
 }
 
+static void report_stuck(struct host_link *link, unsigned jobs) {
+	link->stuck = jobs;
+	link->config.calls.stuck(link->config.calls.arg, jobs);
+}
+
 static void on_done(void *arg, uint64_t number, const struct job_end *end) {
 	struct host_link *link = arg;
 	struct link_attempt *attempt = find(link, number);
+	if (!attempt) {
+		report_stuck(link, link->stuck - 1);
+		return;
+	}
 	attempt->result = end->result;
 	attempt->error = end->error;
 	set_times(link, attempt, result_wall(&end->result));
@@ -337,13 +354,31 @@ static void on_refused(void *arg, uint64_t number, const char *why) {
 	if (!link->braked) {
 		report_down(link, why, /* bye */ true);
 	}
+	if (!attempt) {
+		report_stuck(link, link->stuck - 1);
+		return;
+	}
 	end_attempt(link, attempt, LINK_REFUSED);
+	flush_output(link, attempt);
+}
+
+// It was told to stop, and has not ended: its attempt has.
+static void on_overdue(void *arg, uint64_t number) {
+	struct host_link *link = arg;
+	struct link_attempt *attempt = find(link, number);
+	attempt->result = (struct result){.outcome = attempt->order_sent == ORDER_EXPIRE ? OUTCOME_TIMEOUT : OUTCOME_CANCELLED};
+	set_times(link, attempt, attempt->start ? minus(link->now, attempt->start) : 0);
+	report_stuck(link, link->stuck + 1); // first: its slot is not to be given to another one
+	end_attempt(link, attempt, LINK_DONE);
 	flush_output(link, attempt);
 }
 
 static void on_lost(void *arg, uint64_t number, bool ran) {
 	struct host_link *link = arg;
 	struct link_attempt *attempt = find(link, number);
+	if (!attempt) {
+		return;
+	}
 	bool is_late = ran && attempt->order_sent == ORDER_EXPIRE; // the worker has not answered: it counts as timed out all the same
 	attempt->result = (struct result){.outcome = OUTCOME_TIMEOUT, .start = attempt->start ? attempt->start : link->now, .end = link->now};
 	end_attempt(link, attempt, is_late ? LINK_DONE : ran ? LINK_LOST : LINK_REFUSED);
@@ -352,7 +387,7 @@ static void on_lost(void *arg, uint64_t number, bool ran) {
 
 static const struct dispatcher_calls dispatcher_calls = {
 	.hello = on_hello, .started = on_started, .output = on_output, .done = on_done, .refused = on_refused, .lost = on_lost,
-	.bye = on_bye, .braked = on_braked, .program_requested = on_program_requested,
+	.bye = on_bye, .braked = on_braked, .overdue = on_overdue, .program_requested = on_program_requested,
 };
 
 // ---- the connection ----
@@ -413,6 +448,7 @@ static void connect_host(struct host_link *link) {
 	link->last_lines[0][0] = link->last_lines[1][0] = '\0';
 	link->nlines = 0;
 	link->leaving = link->released = link->write_failed = false;
+	link->stuck = 0;
 	if (launcher_start(&link->launcher, &link->config.launcher, &error) != 0) {
 		FP_CLEANUP(buf_fini) struct buf why = BUF_INIT;
 		buf_printf(&why, "cannot start '%s': %s: %s", link->config.launcher.argv[0], spawn_step_name(error.step), strerror(error.error));
@@ -493,7 +529,7 @@ static void send_order(struct host_link *link, struct link_attempt *attempt, enu
 	static const enum stop_how orders[] = {[ORDER_CANCEL] = STOP_CANCEL, [ORDER_EXPIRE] = STOP_EXPIRE, [ORDER_KILL] = STOP_KILL};
 	if (order > attempt->order_sent && (attempt->state == ATTEMPT_SENT || attempt->state == ATTEMPT_STARTED)) {
 		attempt->order_sent = order;
-		dispatcher_end_stop(link->connection, attempt->number, orders[order], link->now);
+		dispatcher_end_stop(link->connection, attempt->number, orders[order], link->config.stop_takes, link->now);
 	}
 }
 
@@ -628,13 +664,16 @@ static void send_waiting(struct host_link *link, bool suspending) {
 	}
 }
 
-// Releases a worker that has no attempt left, if it is not wanted any more, or is one on demand that takes no more attempts.
+// Releases a worker that has no attempt left, if it is not wanted any more, or is one on demand that takes no more attempts. One that has only
+// jobs left which do not end is cut off.
 static void release_worker(struct host_link *link) {
 	mutex_lock(&link->lock);
 	bool wanted = link->wanted, idle = list_is_empty(&link->attempts);
 	mutex_unlock(&link->lock);
 	if (!wanted && !link->up && !link->leaving) {
 		disconnect(link, "it is not needed any more");
+	} else if (idle && link->stuck > 0) {
+		disconnect(link, "a job there has not ended that was told to");
 	} else if (idle && !link->released && (!wanted || (link->leaving && link->config.on_demand))) {
 		if (!link->config.on_demand) {
 			report_down(link, "it is not needed any more", /* bye */ true);
@@ -672,7 +711,7 @@ static void *link_main(void *arg) {
 		if (link->connection) {
 			release_worker(link);
 		}
-		uint64_t due = link->connection ? channel_tick(&link->connection->channel, link->now) : wanted ? link->retry_at : TIME_NEVER;
+		uint64_t due = link->connection ? dispatcher_end_tick(link->connection, link->now) : wanted ? link->retry_at : TIME_NEVER;
 		send_waiting(link, suspending);
 		due = link->write_failed ? link->now : due;
 		due = link->next_deadline < due ? link->next_deadline : due;

@@ -31,6 +31,8 @@ struct link_calls {
 	void (*down)(void *arg, const char *why, bool was_up, bool bye);
 	// The worker refuses attempts for now, because of `why`, while `jobs` run there; or (NULL) takes them again, as it does after up().
 	void (*braked)(void *arg, uint64_t jobs, const char *why);
+	// So many jobs there have not ended that were told to, and whose attempts have ended all the same; 0 after up().
+	void (*stuck)(void *arg, unsigned jobs);
 	// The launcher has written this line on its standard error while the connection was up.
 	void (*message)(void *arg, const char *line);
 	// A connection on demand has ended, with its launcher: link_connect() may open it again.
@@ -43,6 +45,7 @@ struct link_config {
 	struct buf env;                // of all attempts, for dispatcher_end_env(): variables with a NUL behind each, or empty; borrowed likewise
 	bool adds_env;                 // … in addition to the worker's own
 	const struct program_copy *copy; // for a machine that has no fairpar; borrowed likewise, or NULL
+	uint64_t stop_takes;           // nanoseconds that --term-seq has to end a job
 	bool on_demand;                // each link_connect() connects once; a worker that takes no more attempts is released
 	struct link_calls calls;
 };
@@ -63,7 +66,8 @@ void link_release(struct host_link *link);
 
 // How an attempt has ended.
 enum link_end {
-	LINK_DONE,     // *ret_result is its end; OUTCOME_CANCELLED, too, if it was refused because of link_terminate()
+	LINK_DONE,     // *ret_result is its end; OUTCOME_CANCELLED, too, if it was refused because of link_terminate(); or it was told to stop, and
+	               // did not in time
 	LINK_LOST,     // the connection was lost: it may have run, and its end is not known
 	LINK_REFUSED,  // it has never run: there was no connection, or the worker takes no more
 };

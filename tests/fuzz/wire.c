@@ -46,6 +46,7 @@ static void h_refused(void *arg, uint64_t job, const char *why) { (void)arg; ver
 static void h_bye(void *arg, const char *why) { (void)arg; sees_bytes(why, strlen(why)); }
 static void h_braked(void *arg, uint64_t jobs, const char *why) { (void)arg; (void)jobs; sees_bytes(why ? why : "", why ? strlen(why) : 0); }
 static void h_lost(void *arg, uint64_t job, bool ran) { (void)arg; (void)ran; verify(job == 1); }
+static void h_overdue(void *arg, uint64_t job) { (void)arg; verify(job == 1); }
 
 static void a_env(void *arg, bool adds, const char *bytes, size_t n) { (void)arg; (void)adds; sees_bytes(bytes, n); }
 static void a_run(void *arg, uint64_t job, const char *bytes, size_t n) { (void)arg; (void)job; see_payload(bytes, n); }
@@ -73,7 +74,7 @@ static int channel_takes(void *channel, const char *bytes, size_t n) {
 }
 
 static void as_host(const uint8_t *data, size_t size, size_t piece) {
-	static const struct dispatcher_calls calls = {h_hello, h_started, h_output, h_done, h_refused, h_bye, h_braked, h_lost, NULL};
+	static const struct dispatcher_calls calls = {h_hello, h_started, h_output, h_done, h_refused, h_bye, h_braked, h_lost, h_overdue, NULL};
 	static const char hello[] = "\n" MARK "\nhello 1 2 0 0 1\nn\n";
 	struct dispatcher_end *host = dispatcher_end_new(&calls, NULL, MARK, 0);
 	verify(channel_receive(&host->channel, hello, sizeof(hello) - 1, 0) == 0);

@@ -27,7 +27,8 @@ static void h_refused(void *arg, uint64_t job, const char *why) { (void)arg; tel
 static void h_bye(void *arg, const char *why) { (void)arg; tell("bye", 0, why, strlen(why)); }
 static void h_braked(void *arg, uint64_t jobs, const char *why) { (void)arg; (void)jobs; tell(why ? "brake" : "go", 0, why ? why : "", why ? strlen(why) : 0); }
 static void h_lost(void *arg, uint64_t job, bool ran) { (void)arg; tell("lost", job, ran ? "" : "unsent", ran ? 0 : 6); }
-static const struct dispatcher_calls dispatcher_calls = {h_hello, h_started, h_output, h_done, h_refused, h_bye, h_braked, h_lost, NULL};
+static void h_overdue(void *arg, uint64_t job) { (void)arg; tell("overdue", job, "", 0); }
+static const struct dispatcher_calls dispatcher_calls = {h_hello, h_started, h_output, h_done, h_refused, h_bye, h_braked, h_lost, h_overdue, NULL};
 
 static void a_env(void *arg, bool adds, const char *bytes, size_t n) { (void)arg; tell("env", adds, bytes, n); }
 static void a_run(void *arg, uint64_t job, const char *bytes, size_t n) { (void)arg; tell("run", job, bytes, n); }
@@ -342,16 +343,74 @@ static void test_unanswered(void) {
 	struct dispatcher_end *host = make_host();
 	size_t n;
 	send_all_of(host);
-	dispatcher_end_stop(host, 1, STOP_CANCEL, 2 * S);
+	dispatcher_end_stop(host, 1, STOP_CANCEL, 0, 2 * S);
 	const char *out = channel_output(&host->channel, &n);
 	check(memmem(out, n, "ping ", 5));
 	check(channel_tick(&host->channel, 11 * S) == 12 * S && channel_receive(&host->channel, "pong 1\n", 7, 11 * S) == 0); // it is only slow
 	check(channel_tick(&host->channel, 12 * S) == 26 * S && !channel_why(&host->channel));
-	dispatcher_end_stop(host, 1, STOP_KILL, 20 * S);
-	dispatcher_end_stop(host, 1, STOP_KILL, 29 * S); // is not to put it off
+	dispatcher_end_stop(host, 1, STOP_KILL, 0, 20 * S);
+	dispatcher_end_stop(host, 1, STOP_KILL, 0, 29 * S); // is not to put it off
 	check(channel_tick(&host->channel, 29 * S) == 30 * S);
 	check(channel_tick(&host->channel, 30 * S) == 30 * S);
 	check_string(channel_why(&host->channel), "it does not answer");
+	dispatcher_end_free(host);
+}
+
+// The worker says that it is alive.
+static uint64_t alive(struct dispatcher_end *host, uint64_t now) {
+	check(channel_receive(&host->channel, "pong 1\n", 7, now) == 0);
+	return dispatcher_end_tick(host, now);
+}
+
+static void test_overdue(void) {
+	// 10 s, and what --term-seq takes, whatever else comes meanwhile; once; and what comes of it then is taken
+	struct dispatcher_end *host = make_host();
+	check(channel_receive(&host->channel, "started 1 9 0\n", 14, 2 * S) == 0);
+	buf_reset(&heard);
+	dispatcher_end_stop(host, 1, STOP_CANCEL, 3 * S, 2 * S);
+	check_equal(alive(host, 9 * S), 15 * S);
+	dispatcher_end_stop(host, 1, STOP_KILL, 3 * S, 9 * S);
+	check_equal(alive(host, 14 * S), 15 * S);
+	check_string(buf_str(&heard), "");
+	check_equal(alive(host, 15 * S), 15 * S);
+	check_string(buf_str(&heard), "overdue1:;");
+	check_equal(alive(host, 30 * S), 45 * S);
+	check(channel_receive(&host->channel, "out 1 1 1\nx\ndone 1 5 0 15 0 0 0 0 0 2\n\0\0\n", 41, 31 * S) == 0);
+	check_string(buf_str(&heard), "overdue1:;out1:x;done1:;");
+	check_equal(alive(host, 40 * S), 55 * S);
+	// the time in which the line rests does not count
+	dispatcher_end_stop(host, 2, STOP_EXPIRE, S, 40 * S);
+	check_equal(alive(host, 44 * S), 51 * S);
+	dispatcher_end_suspend(host, true, 45 * S);
+	check_equal(alive(host, 900 * S), UINT64_MAX);
+	dispatcher_end_suspend(host, false, 1000 * S);
+	check_equal(alive(host, 1005 * S), 1006 * S);
+	buf_reset(&heard);
+	(void)alive(host, 1006 * S);
+	check_string(buf_str(&heard), "overdue2:;");
+	dispatcher_end_free(host);
+}
+
+static void test_blocked(void) {
+	// an end that waits because nobody here reads the output is not overdue; one whose output is read is
+	static char bytes[WIRE_CHUNK_MOST];
+	struct dispatcher_end *host = make_host();
+	FP_CLEANUP(buf_fini) struct buf text = BUF_INIT;
+	buf_adds(&text, "started 1 1 0\n");
+	for (unsigned i = 0; i < OUTPUT_WINDOW / WIRE_CHUNK_MOST; ++i) {
+		wire_write(&text, &(struct wire_frame){.type = FRAME_OUT, .numbers = {1, 1}, .payload = bytes, .size = sizeof(bytes)});
+	}
+	check(channel_receive(&host->channel, text.data, text.len, S) == 0);
+	dispatcher_end_stop(host, 1, STOP_EXPIRE, 0, S);
+	buf_reset(&heard);
+	for (unsigned i = 1; i < 50; ++i) {
+		check_equal(alive(host, i * 10 * S + S), (i + 1) * 10 * S + S);
+	}
+	channel_acknowledge(&host->channel, 1, 1);
+	check(channel_receive(&host->channel, "out 1 1 1\nx\n", 12, 499 * S) == 0);
+	buf_reset(&heard);
+	(void)alive(host, 501 * S);
+	check_string(buf_str(&heard), "overdue1:;");
 	dispatcher_end_free(host);
 }
 
@@ -452,6 +511,8 @@ int main(int argc, char *argv[]) {
 		TEST("a program may take long to be sent, but not for ever", test_slow_copy),
 		TEST("a job whose frame was not written to its end has not run when the line breaks", test_unsent),
 		TEST("a worker that is to stop a job and does not answer is soon given up", test_unanswered),
+		TEST("a job that does not stop is soon overdue, whatever else comes", test_overdue),
+		TEST("a job whose output waits for its reader is not", test_blocked),
 	};
 	return test_main(tests, sizeof(tests) / sizeof(tests[0]), argc, argv);
 }

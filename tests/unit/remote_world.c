@@ -188,7 +188,7 @@ static void on_lost(void *arg, uint64_t number, bool ran) {
 	--place->used;
 }
 
-static const struct dispatcher_calls dispatcher_calls = {on_hello, on_started, on_output, on_done, on_refused, on_bye, on_braked, on_lost, NULL};
+static const struct dispatcher_calls dispatcher_calls = {on_hello, on_started, on_output, on_done, on_refused, on_bye, on_braked, on_lost, NULL, NULL};
 
 // ---- what the worker is told ----
 
@@ -363,7 +363,7 @@ static void tend(struct place *place, size_t i) {
 		moved = true;
 	}
 	if (!job->stopped && once_in(4000)) {
-		dispatcher_end_stop(place->host, job->number, (enum stop_how)below(STOP_HOWS), now);
+		dispatcher_end_stop(place->host, job->number, (enum stop_how)below(STOP_HOWS), 0, now);
 		job->stopped = true;
 		++counts.stopped;
 	}

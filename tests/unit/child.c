@@ -611,7 +611,7 @@ static void test_group_cleans_up(void) {
 
 static void test_term_steps(void) {
 	struct world w;
-	world_open_seq(&w, "TERM,1,TERM,1,KILL,1");
+	world_open_seq(&w, "TERM,1000000,TERM,1000000,KILL,1000000");
 	char *argv[] = {(char[]){"/bin/sh"}, (char[]){"-c"},
 	                (char[]){"trap '' TERM; echo ready; while :; do sleep 1000; done"}, NULL};
 	thread t = run_beside(&w, argv);

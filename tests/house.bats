@@ -163,6 +163,12 @@ stand_ins() {
 	[[ -x 'a tree/fairpar' ]]
 }
 
+@test "a machine that cannot be built for or emulated here, packaging/cross names and skips" {
+	run -0 "$BATS_TEST_DIRNAME/../packaging/cross" pdp11 vax
+	assert_eq "$output" "== pdp11: skipped, not installed: pdp11-linux-gnu-gcc qemu-pdp11
+== vax: skipped, not installed: vax-linux-gnu-gcc qemu-vax"
+}
+
 @test "where no fresh machine can be made, tests/roots says why and ends with 77" {
 	mkdir bin
 	producer bin/id <<<'echo 1000'

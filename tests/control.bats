@@ -539,6 +539,28 @@ d|'
 		"there is no job 18446744073709551615 type 155" "there is no job 0 type 155" " type 0" " type 0" added
 }
 
+@test "who asks nothing is disconnected after some seconds, and who waits is not" {
+	need perl
+	perl -MIO::Socket::UNIX -e 1 2>/dev/null || skip "this takes perl's sockets"
+	open_run -j2
+	make_fifo runs heard go_on
+	r 0 --add sh -c 'echo >runs; read -r _ <go_on'
+	await runs
+	"$FAIRPAR" --run r --wait 2 &
+	local waits=$!
+	perl -MIO::Socket::UNIX -e '
+		$_ = IO::Socket::UNIX->new("$ENV{FAIRPAR_POOL_DIR}/run+r.sock") or die for my ($silent, $half);
+		syswrite $half, pack("I", 54);
+		readline $_ for $silent, $half;
+		open my $heard, ">", "heard"; print $heard "both\n"' 3>&- &
+	await heard
+	r 0 --status
+	assert_contains "$output" 'waits for 2'
+	release go_on
+	wait "$waits"
+	close_run
+}
+
 @test "another user is refused" {
 	need setpriv
 	[[ $(id -u) == 0 ]] || skip "needs root"

@@ -15,6 +15,7 @@
 #include "process/child.h"
 #include "record/added_jobs.h"
 #include "sharing/nested.h"
+#include "slots/connections.h"
 #include "slots/control.h"
 #include "slots/place.h"
 
@@ -31,6 +32,7 @@ enum { CLIENTS_MAX = 4096, READ_SIZE = 64 * 1024, READ_ROUNDS = 64 };
 struct control_client {
 	struct list link;         // of control->clients
 	struct control *control;
+	uint64_t heard;           // when the last of its request came; at first, when it has connected
 	int fd;                   // -1: has gone, or was answered
 	bool is_polled;
 	bool is_outside;          // came by the name
@@ -108,6 +110,7 @@ static void add_client(struct control *control, int fd, bool is_outside, const v
 	}
 	struct control_client *client = NEW(struct control_client);
 	client->control = control;
+	client->heard = now_ns();
 	client->fd = fd;
 	client->is_outside = is_outside;
 	buf_add(&client->in, first, len);
@@ -380,6 +383,7 @@ static bool read_request(struct control *control, struct control_client *client)
 			return false;
 		}
 		client->in.len += (size_t)n;
+		client->heard = now_ns();
 		enum frame_result result = frame_parse_most(client->in.data, client->in.len, CONTROL_TEXT_MAX, &request, &text);
 		if (result == FRAME_READY) {
 			if (client->in.len > sizeof(request) + request.len || has_gone(client->fd)) {
@@ -405,6 +409,11 @@ static bool send_answer(struct control_client *client) {
 	return is_full || !client->is_answered;
 }
 
+// When it is disconnected, unless more of its request comes, or TIME_NEVER.
+static uint64_t silent_end(const struct control_client *client) {
+	return client->is_answered || client->wait ? TIME_NEVER : client->heard + CONNECTIONS_SILENT;
+}
+
 // ---- the event loop ----
 
 void control_add_polls(struct control *control, struct polls *polls) {
@@ -420,21 +429,26 @@ void control_add_polls(struct control *control, struct polls *polls) {
 	}
 }
 
-void control_tick(struct control *control, const struct polls *polls) {
+uint64_t control_tick(struct control *control, const struct polls *polls) {
 	if (!control) {
-		return;
+		return TIME_NEVER;
 	}
+	uint64_t now = now_ns(), next = TIME_NEVER;
 	const struct pollfd *at = &polls->at[control->first_poll];
 	if (at++->revents) {
 		accept_all(control);
 	}
 	list_for_each(&control->clients, link) {
 		struct control_client *client = list_entry(link, struct control_client, link);
-		bool ready = !client->is_polled || at++->revents;
-		if ((ready && !client->is_answered && !read_request(control, client)) || !send_answer(client)) {
+		bool ready = !client->is_polled || at++->revents || now >= silent_end(client); // this process may have been stopped
+		bool is_open = !ready || client->is_answered || read_request(control, client);
+		if (!is_open || now >= silent_end(client) || !send_answer(client)) {
 			client_free(control, client);
+		} else {
+			next = earlier(next, silent_end(client));
 		}
 	}
+	return next;
 }
 
 // ---- life ----

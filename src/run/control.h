@@ -14,6 +14,8 @@
 #include "base/polls.h"
 #include "core/run.h"
 
+#include <stdint.h>
+
 struct control;
 
 // Makes run->control, after nested_open(); it stays NULL without run->nested. Returns 0, or -1 after a message: the socket of
@@ -21,9 +23,9 @@ struct control;
 int control_open(struct run *run) FP_NODISCARD;
 
 // control_add_polls() adds the descriptors to poll. control_tick() serves the clients; called after nested_tick(), which may hand
-// over new ones. NULL-safe.
+// over new ones, and returns when it is to be called again though nothing was polled. NULL-safe.
 void control_add_polls(struct control *control, struct polls *polls);
-void control_tick(struct control *control, const struct polls *polls);
+uint64_t control_tick(struct control *control, const struct polls *polls);
 
 // Called when no job is left: sends the pending answers, as far as clients read them without delay. NULL-safe.
 void control_finish(struct control *control);

@@ -93,14 +93,14 @@ static void apply_lease_changes(struct run *run) {
 
 static void run_loop(struct run *run) {
 	struct polls polls = {0};
-	uint64_t nested_due = TIME_NEVER;
+	uint64_t sockets_due = TIME_NEVER;
 	bool again = feeds_fill(run);
 	pool_start(run->pool);
 	if (run->leases) {
 		leases_ask(run->leases);
 	}
 	while (!atomic_load_acquire(&run->idle)) { // pairs with the store in on_idle()
-		uint64_t next = earlier(nested_due, retry_queue_submit(run->retry_queue, now_ns()));
+		uint64_t next = earlier(sockets_due, retry_queue_submit(run->retry_queue, now_ns()));
 		next = earlier(next, children_reap_orphans(run->children, run->signal_fd));
 		if (run->signal) {
 			run_limit_end(run);
@@ -126,10 +126,10 @@ static void run_loop(struct run *run) {
 			jobserver_slots_tick(run->jobserver, polls.at[POLL_JOBSERVER].revents || polls.at[POLL_JOBSERVER + 1].revents);
 		}
 		if (run->nested) {
-			nested_due = nested_tick(run->nested, &polls);
+			sockets_due = nested_tick(run->nested, &polls);
 		}
 		waits_tick(run->waits);
-		control_tick(run->control, &polls);
+		sockets_due = earlier(sockets_due, control_tick(run->control, &polls));
 		run_answer_signals(run);
 		run_answer_flags(run);
 		flush_trace(run);

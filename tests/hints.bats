@@ -212,6 +212,8 @@ warnings() {
 	assert_eq "$stderr" "fairpar: error: --memory must be auto or none, not '2G': --memfree 2G starts jobs only while that much is available, and 'memory: 2G' in a manifest is what each job needs"
 	run_fairpar 255 --memory much echo ::: a
 	assert_eq "$stderr" "fairpar: error: --memory must be auto or none, or a size with --single, not 'much'"
+	run_fairpar 255 --pool --single --memory=auto true
+	assert_eq "$stderr" "fairpar: error: --memory must be a size with --single, what its command needs, not 'auto'"
 }
 
 again='fairpar: hint: a shell reads these words again: quote them once more, or use -q'

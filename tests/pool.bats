@@ -634,6 +634,15 @@ killed() {
 
 # ---- what is refused ----
 
+@test "where a pool or the outer run has too few slots for --tee, the message says what helps" {
+	run_fairpar 255 --pool --pool-slots 1 --pipe --tee cat ::: a b <<<data
+	assert_contains "$stderr" 'they are 2, but pool default gives 1: take a pool of more slots, or --pipe-part with a file'
+	run_fairpar 255 --pool=other --pool-slots 3 -j1 --pipe --tee cat ::: a b <<<data
+	assert_contains "$stderr" 'they are 2, but --jobs 1 allows 1: take --jobs 0, or --pipe-part with a file'
+	run_fairpar 1 -j1 '"$FAIRPAR" --pipe --tee cat ::: a b #' ::: x
+	assert_contains "$stderr" 'they are 2, but what it runs in gives 1: take --no-inherit, or --pipe-part with a file'
+}
+
 @test "--pool is refused where it means nothing" {
 	run_fairpar 255 --pool --single
 	assert_contains "$stderr" 'needs a command'

@@ -170,6 +170,9 @@ static int parse_pool_command(struct parser *parser) {
 	bool single = o->pool.single, has_words = *parser->words.at;
 	for (int id = 0; id < NOPTIONS; ++id) {
 		if (o->given[id] && !goes_with_pool((enum option_id)id) && !(id == OPT_MEMORY && o->pool.memory > 0)) {
+			if (id == OPT_MEMORY && single) {
+				return option_fail(OPT_MEMORY, "must be a size with --single, what its command needs, not '%s'", text_shows(o->pool.memory_text));
+			}
 			return option_fail((enum option_id)id, "cannot be combined with --%s", single ? "single" : "pool");
 		}
 	}

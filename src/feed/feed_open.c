@@ -376,6 +376,7 @@ static struct pipe_config pipe_config(struct run *run) {
 		.options = run->options,
 		.slots = run->slots,
 		.slots_by_fds = run->slots == limits_slots_by_fds(run->options, run->nofile),
+		.slots_shared = run->slots_shared,
 		.nofile = run->nofile,
 		.temp_dir = run->temp_dir,
 		.wake_fd = run->wake_fd,

@@ -162,11 +162,13 @@ static int open_leases(struct run *run) {
 	} else if (slots == 0 && options->pool.name) {
 		slots = limit_shared_slots(run, 0);
 	}
+	unsigned asked = slots;
 	enum jobserver_found found = jobserver_slots_connect(options, &most, &run->jobserver, &why);
 	if (found == JOBSERVER_CLIENT) {
 		free(why);
 		unsigned there = limit_shared_slots(run, most);
 		run->slots = slots > 0 && slots < there ? slots : there;
+		run->slots_shared = run->slots != asked;
 		run->slots_unknown = most == 0 && run->slots == there;
 		auto_slots_close(run); // the jobserver decides how many there are
 		return 0;
@@ -174,6 +176,7 @@ static int open_leases(struct run *run) {
 	int result = leases_open(options, run->context, &slots, &most, &run->leases);
 	if (run->leases || options->pool.name) {
 		run->slots = slots;
+		run->slots_shared = slots != asked;
 		run->slots_unknown = leases_are_uncounted(run->leases, slots);
 		auto_slots_close(run);
 		if (most > 0) {

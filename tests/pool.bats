@@ -625,13 +625,6 @@ killed() {
 	assert_eq "$stderr" ''
 }
 
-@test "a server whose directory was removed ends" {
-	run_fairpar --pool --single true
-	server=$(servers)
-	rm -r "$FAIRPAR_POOL_DIR"
-	await_end "$server"
-}
-
 # ---- what is refused ----
 
 @test "where a pool or the outer run has too few slots for --tee, the message says what helps" {

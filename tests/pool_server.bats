@@ -323,6 +323,57 @@ await_lock() {
 	)"
 }
 
+# elsewhere NAME ARGUMENT …: as `single`, but where no abstract socket of here is seen
+elsewhere() {
+	unshare -rn "$FAIRPAR" --pool --single "${@:2}" >"$1.out" 2>"$1.err" </dev/null 3>&- &
+}
+
+@test "when its socket or directory is removed, a server with clients makes it anew, and the pool stays one" {
+	need unshare
+	unshare -rn true 2>/dev/null || skip "there are no user namespaces"
+	local removed
+	for removed in default.sock ''; do
+		rm -f h.*
+		hold h --pool-slots 1
+		server=$(servers)
+		rm -r "${FAIRPAR_POOL_DIR:?}/$removed"
+		until [[ -S $FAIRPAR_POOL_DIR/default.sock ]]; do :; done
+		elsewhere e echo ran
+		await_pool ', 1 waiting'
+		assert_eq "$(servers)" "$server"
+		assert_eq "$(cat e.out)" ''
+		release h.go
+		wait
+		assert_eq "$(cat e.out h.err)" ran
+		assert_eq "$(grep -c 'without a slot' e.err)" 0
+	done
+}
+
+@test "who waits for the end of a server whose socket is removed finds it when it has made that anew" {
+	need unshare
+	unshare -rn true 2>/dev/null || skip "there are no user namespaces"
+	hold h --pool-slots 1
+	server=$(servers)
+	kill -STOP "$server"
+	rm "$FAIRPAR_POOL_DIR/default.sock"
+	elsewhere e echo ran
+	until grep -q -- "-> FLOCK .* $! " /proc/locks; do :; done
+	kill -CONT "$server"
+	await_pool ', 1 waiting'
+	assert_eq "$(servers)" "$server"
+	release h.go
+	wait
+	assert_eq "$(cat e.out h.err)" ran
+}
+
+@test "a server whose directory was removed ends" {
+	run_fairpar --pool --single true
+	server=$(servers)
+	rm -r "$FAIRPAR_POOL_DIR"
+	await_end "$server"
+	[[ ! -e $FAIRPAR_POOL_DIR ]]
+}
+
 @test "two versions that do not fit together say so" {
 	need python3
 	mkdir -m 0700 "$FAIRPAR_POOL_DIR"

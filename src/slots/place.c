@@ -141,7 +141,8 @@ static int lock_in(const struct pool_place *place, const char *dir, const char *
 		if (locked != 0 || gone) {
 			fd_close(&fd);
 		}
-	} while (gone);
+	} while (gone && !waits);
+	errno = gone ? EAGAIN : errno;
 	return fd;
 }
 
@@ -152,7 +153,9 @@ int place_lock(const struct pool_place *place, const char *suffix, bool waits) {
 // In one order for all, or two could wait for each other.
 int place_lock_start(const struct pool_place *place, bool waits, int ret_fds[2]) {
 	for (unsigned i = 0; i < 2; ++i) {
-		ret_fds[i] = place->dirs[i] ? lock_in(place, place->dirs[i], "start", waits) : -1;
+		do {
+			ret_fds[i] = place->dirs[i] ? lock_in(place, place->dirs[i], "start", waits) : -1;
+		} while (waits && place->dirs[i] && ret_fds[i] < 0 && errno == EAGAIN);
 		bool is_there = place->dirs[i] && (place->dirs[i] == place->dir || errno != ENOENT);
 		if (is_there && ret_fds[i] < 0) {
 			fd_close(&ret_fds[0]);
@@ -292,10 +295,6 @@ int socket_connect(const char *name) {
 
 bool place_is_own(const struct pool_place *place, const struct stat *own) {
 	return is_path_of(place->address.sun_path, own);
-}
-
-bool place_is_foreign(const struct pool_place *place, const struct stat *own) {
-	return !place_is_own(place, own) && access(place->address.sun_path, F_OK) == 0;
 }
 
 bool socket_is_own_user(int fd, int *ret_pid) {

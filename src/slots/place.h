@@ -34,7 +34,8 @@ int place_open(struct pool_place *place, const char *name, struct buf *error) FP
 void place_fini(struct pool_place *place);
 
 // Opens NAME.lock or NAME.start (`suffix`), which is made, and locks it by flock(2); waits for that only if `waits`.
-// Returns the descriptor, or -1 with errno: EWOULDBLOCK if another has it.
+// Returns the descriptor, or -1 with errno: EWOULDBLOCK if another has it; with `waits`, if who had it has
+// removed the file.
 int place_lock(const struct pool_place *place, const char *suffix, bool waits) FP_NODISCARD;
 
 // The path of NAME.SUFFIX, for the caller to free.
@@ -66,9 +67,6 @@ static inline bool place_is_deserted(int error) {
 // Is the socket's file still the one that `fd` listens on?
 struct stat;
 bool place_is_own(const struct pool_place *place, const struct stat *own);
-
-// Has it been replaced by another one?
-bool place_is_foreign(const struct pool_place *place, const struct stat *own);
 
 // The socket of a run that is named in $FAIRPAR_SOCK: the path of a file, or "@" and a name. Its run listens also in the
 // abstract namespace (unix(7)), on that name without the first byte, so those who do not see the file find it, too; those in another

@@ -45,15 +45,11 @@ static int look(const char *name, struct search_result *result) {
 	}
 	do {
 		result->fd = place_connect(&result->place);
-	} while (result->fd < 0 && errno == EAGAIN); // the server is busy or stopped, and its backlog was full for the timeout of the call
-	if (result->fd >= 0) {
-		return 0;
-	}
-	if (!place_is_deserted(errno)) {
-		return errno;
-	}
-	result->lock_fd = place_lock(&result->place, "lock", /* waits */ true);
-	return result->lock_fd >= 0 ? 0 : errno;
+		bool is_deserted = result->fd < 0 && place_is_deserted(errno);
+		result->lock_fd = is_deserted ? place_lock(&result->place, "lock", /* waits */ true) : -1;
+		// again: the server is busy or stopped, and its backlog was full for the timeout of the call, or it has made its files anew
+	} while (result->fd < 0 && result->lock_fd < 0 && errno == EAGAIN);
+	return result->fd >= 0 || result->lock_fd >= 0 ? 0 : errno;
 }
 
 static void *run(void *arg) {

@@ -17,12 +17,14 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/inotify.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
 #define IDLE (5 * NS_PER_S) // it ends when it has had no client for so long
+#define SETTLE (200 * NS_PER_MS) // from the removal of its socket until it makes another one: who removes a directory is not to meet new files in it
 
 // What the lock file says.
 struct life {
@@ -34,6 +36,8 @@ struct life {
 struct server {
 	struct pool_place place;
 	struct stat own;           // of the socket's file
+	int watch_fd;              // inotify(7): readable when something has become of that file; or -1
+	uint64_t renew_at;         // when it is made anew, for it was removed; or TIME_NEVER
 	int lock_fd;
 	struct sessions sessions;
 	struct life life;
@@ -98,9 +102,17 @@ static struct life next_life(const struct life *last, const struct server_config
 	return life;
 }
 
+// Remembers the socket's file as its own, and watches it.
+static bool watch_socket(struct server *server) {
+	const char *path = server->place.address.sun_path;
+	(void)!inotify_add_watch(server->watch_fd, path, IN_ATTRIB | IN_MOVE_SELF); // else the next round of the loop sees that it has gone
+	return lstat(path, &server->own) == 0;
+}
+
 static bool server_init(struct server *server, const struct server_config *config) {
 	FP_CLEANUP(buf_fini) struct buf error = BUF_INIT;
-	*server = (struct server){.lock_fd = config->lock_fd, .connections = {.sessions = &server->sessions, .listen_fd = config->listen_fd, .abstract_fd = -1, .spare_fd = -1}};
+	*server = (struct server){.lock_fd = config->lock_fd, .watch_fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK), .renew_at = TIME_NEVER,
+		.connections = {.sessions = &server->sessions, .listen_fd = config->listen_fd, .abstract_fd = -1, .spare_fd = -1}};
 	struct rlimit limit; // of whoever happened to start it
 	if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
 		limit.rlim_cur = limit.rlim_max;
@@ -108,7 +120,7 @@ static bool server_init(struct server *server, const struct server_config *confi
 	}
 	setenv("FAIRPAR_POOL_DIR", config->dir, 1);
 	if (fcntl(server->lock_fd, F_SETFD, FD_CLOEXEC) != 0 || fcntl(server->connections.listen_fd, F_SETFD, FD_CLOEXEC) != 0
-	    || place_open(&server->place, config->name, &error) != 0 || lstat(server->place.address.sun_path, &server->own) != 0) {
+	    || place_open(&server->place, config->name, &error) != 0 || !watch_socket(server)) {
 		return false;
 	}
 	struct life last = {0};
@@ -153,6 +165,52 @@ static bool may_end(struct server *server) {
 	return true;
 }
 
+// Makes the files of the server anew, also its lock: whoever waits for that looks for the socket then. False: there is another server.
+static bool renew_files(struct server *server) {
+	struct pool_place place;
+	FP_CLEANUP(buf_fini) struct buf error = BUF_INIT;
+	if (place_open(&place, server->place.name, &error) != 0) {
+		return true; // there is nowhere to make them
+	}
+	place_remove_lock(&place, "lock", server->lock_fd);
+	int lock_fd = place_lock(&place, "lock", /* waits */ false);
+	if (lock_fd < 0) {
+		bool is_taken = errno == EWOULDBLOCK;
+		place_fini(&place);
+		return !is_taken;
+	}
+	int listen_fd = place_listen(&place);
+	fd_close(&server->lock_fd); // now, when those who wait for it find the socket
+	server->lock_fd = lock_fd;
+	write_life(server, clients_told(server));
+	if (listen_fd >= 0) {
+		fd_close(&server->connections.listen_fd);
+		server->connections.listen_fd = listen_fd;
+	}
+	place_fini(&server->place);
+	server->place = place; // it may be in the other directory
+	(void)!watch_socket(server);
+	return true;
+}
+
+// Has an eye on the socket's file. Who does not see the abstract namespace would start another server without it, or wait for the lock
+// of this one. Returns false when the server is to end.
+static bool keep_files(struct server *server, uint64_t now) {
+	char events[1024];
+	while (read(server->watch_fd, events, sizeof(events)) > 0) {
+	}
+	if (place_is_own(&server->place, &server->own)) {
+		server->renew_at = TIME_NEVER;
+		return true;
+	}
+	if (server->connections.n == 0 || access(server->place.address.sun_path, F_OK) == 0) {
+		return false; // nobody misses it, or the clients go over to whoever is there now, and tell him what they hold
+	}
+	bool is_due = now >= server->renew_at;
+	server->renew_at = is_due ? TIME_NEVER : earlier(server->renew_at, now + SETTLE);
+	return !is_due || renew_files(server);
+}
+
 // ---- the loop ----
 
 // One round: what has happened, what follows, what is said. Returns false when the server is to end.
@@ -160,8 +218,9 @@ static bool run_once(struct server *server, uint64_t *deadline) {
 	uint64_t now = boot_ns();
 	server->polls.n = 0;
 	connections_add_polls(&server->connections, &server->polls);
+	polls_add(&server->polls, server->watch_fd, POLLIN);
 	uint64_t idle_end = server->connections.n == 0 ? server->idle_since + IDLE : TIME_NEVER;
-	uint64_t until = earlier(*deadline, idle_end);
+	uint64_t until = earlier(earlier(*deadline, server->renew_at), idle_end);
 	int ms = until == TIME_NEVER ? -1 : until <= now ? 0 : (int)((until - now) / NS_PER_MS) + 1;
 	int ready = poll(server->polls.at, server->polls.n, ms);
 	if (ready < 0) {
@@ -169,8 +228,8 @@ static bool run_once(struct server *server, uint64_t *deadline) {
 	}
 	now = boot_ns();
 	connections_serve(&server->connections, &server->polls, now);
-	if (place_is_foreign(&server->place, &server->own)) {
-		return false; // clients go over to whoever is there now, and tell him what they hold
+	if (!keep_files(server, now)) {
+		return false;
 	}
 	*deadline = sessions_settle(&server->sessions, ready == 0, now);
 	if (server->life.clients != clients_told(server)) {
@@ -196,6 +255,7 @@ int server_run(const struct server_config *config) {
 	machine_close(&server.machine);
 	place_fini(&server.place);
 	connections_fini(&server.connections);
+	fd_close(&server.watch_fd);
 	free(server.polls.at);
 	return 0;
 }

@@ -171,7 +171,7 @@ await_clients() {
 	await_clients 1 # after some seconds
 	kill -CONT "$(sed -n 's/^\([0-9]*\) .*stopped by SIGSTOP.*/\1/p' trace)"
 	await_pool ', 1 waiting'
-	assert_eq "$(cat w.out w.err)" ''
+	assert_eq "$(cat w.out)" ''
 	release h.go
 	wait
 	assert_eq "$(cat w.out)" ran

@@ -80,8 +80,10 @@ warnings() {
 	my_function() { echo "got $1"; }
 	run_fairpar any my_function ::: a b
 	assert_eq "$(hints)" "fairpar: hint: 'my_function' was not found: jobs know a function of bash once it is exported, by export -f my_function"
-	run_fairpar any 'cd . && my_function' ::: a
-	assert_eq "$(hints)" "fairpar: hint: a command was not found: jobs know a function of bash once it is exported, by export -f NAME"
+	run_fairpar any ./my_function ';' ::: a # no name of a function
+	assert_eq "$(hints)" ''
+	run_fairpar any true 'a|my_function' ::: a # what was not found is not known
+	assert_eq "$(hints)" ''
 	export -f my_function
 	run_fairpar my_function ::: a
 	assert_lines 'got a'
@@ -242,6 +244,9 @@ again_is_not_told() {
 		"perl -e 'print\"x\"' ::: 1" "git log -m 'a b' {} ::: x" "sh -c 'it'\"'\"'s {}' ::: x" "echo --name '{} a' ::: x" "-j1 grep -c 'a|b' {} ::: x x x"
 	again_is_told "echo '( {}' ::: a" "awk 'BEGIN { exit(1) }' {} ::: a b" "-X awk 'BEGIN { exit(1) }' ::: a b" # errors of syntax
 	again_is_told "--semaphore --fg sh -c 'true; true'"
+	if [[ $(command -v bash) ]]; then
+		SHELL=$(command -v bash) again_is_told "echo \"it's\" {} ::: a" "echo \"'tis\" '\"' {} ::: a" "echo '( {}' ::: a"
+	fi
 	again_is_not_told "-q sh -c 'cd {}; pwd' ::: ." "sh -c \"'cd {}; pwd'\" ::: ." "'sh -c \"cd {}; pwd\"' ::: ." "--quiet sh -c 'cd {}; pwd' ::: ." "'( {}' ::: a" "sh -c '\"echo {}\"' ::: x"
 }
 

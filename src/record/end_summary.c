@@ -20,7 +20,7 @@
 
 struct end_summary {
 	atomic_int trouble; // enum trouble, of the first job that had one
-	struct buf unknown; // the program that it did not find, if that is known; written by who has set `trouble`
+	struct buf unknown; // the name that it did not find, if that is known; written by who has set `trouble`
 };
 
 // What a shell may have to say about a command.
@@ -112,10 +112,13 @@ static bool print_summary(const struct run *run, struct run_stats *stats) {
 // ---- hints ----
 
 // A line of the shell itself: "/bin/sh: 1: Syntax error: …" (dash), "/bin/sh: -c: line 1: syntax error …" (bash), or
-// "bad substitution".
+// "bad substitution", or bash's "unexpected EOF while looking for matching `''.
 static bool is_syntax_error(const char *tail, const char *shell) {
-	const char *line = strstr(tail, shell), *error = line ? strstr(line, "yntax error") : NULL;
-	error = line && !error ? strstr(line, "ad substitution") : error;
+	static const char *const errors[] = {"yntax error", "ad substitution", "unexpected EOF"};
+	const char *line = strstr(tail, shell), *error = NULL;
+	for (size_t i = 0; line && !error && i < sizeof(errors) / sizeof(errors[0]); ++i) {
+		error = strstr(line, errors[i]);
+	}
 	return error && !memchr(line, '\n', (size_t)(error - line));
 }
 
@@ -133,7 +136,7 @@ void end_summary_note_failure(struct worker_state *state, const struct result *r
 	const char *name = buf_str(&state->text);
 	size_t len = strcspn(name, " \t\n;&|<>()$`'\"\\");
 	buf_add(&end_summary->unknown, name, len);
-	if (len == 0 || shell_has_syntax(name, len) || program_find(buf_str(&end_summary->unknown))) {
+	if (len == 0 || memchr(name, '/', len) || shell_has_syntax(name, len) || program_find(buf_str(&end_summary->unknown))) {
 		buf_reset(&end_summary->unknown);
 	}
 }
@@ -162,10 +165,9 @@ static void print_hint(const struct run *run) {
 	} else if (shell) {
 		diag_note("hint: /bin/sh ran the commands, and not $SHELL, '%s', which does not read the quotes of items: write them for sh, "
 		          "or for a shell that --shell names", text_shows(shell));
-	} else if (trouble == TROUBLE_NOT_FOUND && login && strcmp(path_base(login), "bash") == 0) {
-		bool known = unknown[0] != '\0';
-		diag_note("hint: %s%s%s was not found: jobs know a function of bash once it is exported, by export -f %s", known ? "'" : "a command",
-		          text_shows(unknown), known ? "'" : "", known ? text_shows(unknown) : "NAME");
+	} else if (trouble == TROUBLE_NOT_FOUND && unknown[0] != '\0' && login && strcmp(path_base(login), "bash") == 0) {
+		diag_note("hint: '%s' was not found: jobs know a function of bash once it is exported, by export -f %s", text_shows(unknown),
+		          text_shows(unknown));
 	} else if (by_sh && is_shell_unsaid(options) && program_find("bash")) {
 		diag_note("hint: /bin/sh ran the commands, for $SHELL is not set: --shell bash has bash run them");
 	}

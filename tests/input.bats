@@ -50,7 +50,14 @@ COMMANDS
 			assert_eq "$(parallel --will-cite -k $words <<<$'echo a\necho b')" "$output"
 		fi
 	done
-	for words in '-a n echo :::' 'echo ::: :::' 'echo :::: n :::' '--batch b=n echo :::'; do # others give items, or none
+	for words in '-a n echo :::' '-a n echo :::+' '-a n echo ::::' '-a n echo ::::+'; do
+		# shellcheck disable=SC2086 # words
+		run_fairpar -k $words <<<a
+		assert_lines 1 2
+		# shellcheck disable=SC2086 # words
+		! command -v parallel >/dev/null || assert_eq "$(parallel --will-cite -k $words <<<a)" "$output"
+	done
+	for words in 'echo ::: :::' 'echo :::: n :::' '--batch b=n echo :::'; do # others give items, or none
 		# shellcheck disable=SC2086 # words
 		run_fairpar -k $words <<<$'echo a\necho b'
 		[[ $output != *a* ]] || fail "$words: $output"

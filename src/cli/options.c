@@ -63,9 +63,6 @@ static int parse_group(struct parser *parser) {
 	size_t n = skip_words(parser);
 	bool names_files = is_this_separator(separator, o->arg_file_sep);
 	bool links = separator[strlen(names_files ? o->arg_file_sep : o->arg_sep)] == '+'; // to the source before, if there is one
-	if (n == 0 && o->nsources == 0 && !*parser->words.at) {
-		return 0; // as if it were not there: stdin is read, as by GNU parallel
-	}
 	if (!names_files) {
 		bool linked = links && o->nsources > 0;
 		*add_source(o) = (struct source_config){.kind = FROM_ARGS, .args = words, .nargs = n, .linked = linked};
@@ -86,6 +83,9 @@ static int parse_command(struct parser *parser) {
 	struct options *o = parser->options;
 	o->command = parser->words.at;
 	o->ncommand = skip_words(parser);
+	if (*parser->words.at && !parser->words.at[1]) {
+		++parser->words.at; // a single separator with nothing behind it is as good as none, as in GNU parallel
+	}
 	while (*parser->words.at) {
 		if (parse_group(parser) != 0) {
 			return -1;

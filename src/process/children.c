@@ -281,6 +281,9 @@ void children_list(struct children *children, struct running_child *running) {
 		running_cancel(running, children->seq.steps[children->step].signal);
 	}
 	mutex_unlock(&children->lock);
+	if (running->config->foreground) {
+		kill(getpid(), SIGCHLD); // its own may have come before it was listed, as it was stopped by a Ctrl-Z at once
+	}
 }
 
 bool children_unlist(struct children *children, struct running_child *running, bool timed_out) {

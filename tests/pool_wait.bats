@@ -39,3 +39,57 @@ say_waits() {
 	assert_eq "$(cat run.out)" $'1\n2\n3'
 	assert_eq "$(cat run.rest)" ''
 }
+
+# ---- --pool-wait ----
+
+@test "--pool-wait: without a slot in time the command is not run, and who holds the slots is said; with one it is" {
+	run_fairpar --pool --pool-slots 1 --pool-wait 0 --single echo free
+	assert_lines free
+	hold h
+	for time in 0 0.01; do
+		run_fairpar 75 --pool --pool-wait "$time" --single touch ran
+		assert_contains "$stderr" "fairpar: error: --pool-wait: got no slot of pool default: 1st of 1, held by 'sh -c echo >h.in; read -r _ <h.go' (pid "
+	done
+	await_pool '1 of 1 slots taken, 0 waiting'
+	run_fairpar 75 --pool --pool-wait 0 --slots-per-job 9 --single touch ran
+	[[ ! -e ran ]]
+	single late --pool-wait 1h echo late
+	await_pool ', 1 waiting'
+	release h.go
+	wait
+	assert_eq "$(cat late.out)" late
+}
+
+@test "--pool-wait 0: the command that asks is lent the slot that it runs in" {
+	run_fairpar --pool --pool-slots 1 --single "$FAIRPAR" --pool --pool-wait 0 --single echo lent
+	assert_lines lent
+}
+
+@test "--pool-wait: a server that does not answer has two seconds" {
+	hold h --pool-slots 1
+	server=$(servers)
+	kill -STOP "$server"
+	run_fairpar 75 --pool --pool-wait 0 --single touch ran
+	assert_contains "$stderr" 'its server does not answer'
+	kill -CONT "$server"
+	single w --pool-wait 5 touch ran
+	await_pool ', 1 waiting'
+	kill -STOP "$server"
+	status=0
+	wait "$single_pid" || status=$?
+	assert_eq "$status" 75
+	assert_contains "$(cat w.err)" '--pool-wait: the server of pool default does not answer'
+	kill -CONT "$server"
+	release h.go
+	wait
+	[[ ! -e ran ]]
+}
+
+@test "--pool-wait is of --single, and a time" {
+	run_fairpar 255 --pool --pool-wait 3 echo ::: 1
+	assert_contains "$stderr" '--pool-wait needs --single'
+	run_fairpar 255 --pool --pool-wait -1 --single true
+	assert_contains "$stderr" "--pool-wait must be seconds, or a time such as 1h30m or 2.5s, not '-1'"
+	run_fairpar 255 --semaphore --pool-wait 3 true
+	assert_contains "$stderr" '--pool-wait needs --single'
+}

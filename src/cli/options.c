@@ -7,6 +7,7 @@
 
 #include "base/alloc.h"
 #include "base/diag.h"
+#include "base/sync.h"
 #include "base/text.h"
 #include "base/units.h"
 #include "cli/parser.h"
@@ -285,6 +286,7 @@ enum mode options_parse(struct options *ret_options, int argc, char *argv[]) {
 		.attempts = 1,
 		.tokens = tokens_default,
 		.pool.width = 1,
+		.pool.wait = TIME_NEVER,
 		.pool.weight = 1,
 	};
 	set_default_term_seq(ret_options, "TERM,200,TERM,100,TERM,50,KILL,25");

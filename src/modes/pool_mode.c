@@ -30,6 +30,8 @@
 
 enum { EXIT_CANNOT_RUN = 126, EXIT_NOT_FOUND = 127 }; // as env(1)
 
+#define LAST_ANSWER (2 * NS_PER_S) // after --pool-wait, for a server that is busy
+
 // ---- waiting ----
 
 // Appends the line, of at most so many columns. If the first of those who hold the slots does not fit, his command is cut, and not his
@@ -51,7 +53,7 @@ static void show_place(const struct options *options, const struct client_event 
 	(void)ioctl(STDERR_FILENO, TIOCGWINSZ, &size);
 	FP_CLEANUP(buf_fini) struct buf text = BUF_INIT, line = BUF_INIT;
 	buf_adds(&text, "fairpar: ");
-	pool_client_add_place(&text, options->pool.name, event);
+	pool_client_add_place(&text, "waits for a", options->pool.name, event);
 	add_holder_cut(&line, buf_str(&text), size.ws_col > 1 ? size.ws_col - 1U : 79);
 	(void)screen_draw(NULL, buf_str(&line), 1);
 }
@@ -72,34 +74,60 @@ static void answer_signals(struct client *client, int signal_fd) {
 	}
 }
 
-// Waits until the pool grants a lease, which is *ret_lease (of type CLIENT_GRANTED). Returns false if the server was lost, after a
-// warning.
-static bool await_lease(struct client *client, const struct options *options, int signal_fd, struct client_event *ret_lease) {
+// Says that no slot came in time (--pool-wait). `event`: what the server says of that, or NULL.
+static void give_up(const struct options *options, const struct client_event *event) {
+	FP_CLEANUP(buf_fini) struct buf text = BUF_INIT;
+	if (event) {
+		pool_client_add_place(&text, "got no", options->pool.name, event);
+	} else {
+		buf_printf(&text, "the server of pool %s does not answer", options->pool.name);
+	}
+	screen_clear(NULL);
+	diag_error("--pool-wait: %s", buf_str(&text));
+}
+
+enum awaited { AWAITED_LEASE, AWAITED_NOBODY, AWAITED_TOO_LONG };
+
+// Waits until the pool grants a lease, which is *ret_lease (of type CLIENT_GRANTED). Returns after a message AWAITED_NOBODY if the
+// server was lost, or AWAITED_TOO_LONG.
+static enum awaited await_lease(struct client *client, const struct options *options, uint64_t deadline, int signal_fd,
+                                struct client_event *ret_lease) {
 	const bool draws = isatty(STDERR_FILENO);
 	uint64_t slow = draws || options->quiet ? TIME_NEVER : now_ns() + CLIENT_SLOW;
+	bool is_late = false;      // the server is asked for the last time
 	for (;;) {
 		struct client_event event;
 		while ((event = client_next(client)).type != CLIENT_NOTHING) {
 			if (event.type == CLIENT_GRANTED && client_use(client, event.id.number, /* nonce */ 0, &event.id)) {
 				*ret_lease = event;
-				return true;
+				return AWAITED_LEASE;
 			}
 			if (event.type == CLIENT_REVOKED || event.type == CLIENT_RENEWED) {
 				client_want(client, 1, (unsigned)options->pool.width);
+			} else if (event.type == CLIENT_PLACE && is_late) {
+				give_up(options, &event);
+				return AWAITED_TOO_LONG;
 			} else if (event.type == CLIENT_PLACE && draws) {
 				show_place(options, &event);
 			} else if (event.type == CLIENT_PLACE) {
 				pool_client_say_place(options->pool.name, &event);
 			} else if (event.type == CLIENT_LOST) {
 				diag_warn("%s: the command runs without a slot", event.text);
-				return false;
+				return AWAITED_NOBODY;
 			}
 		}
 		struct pollfd polls[] = {{.fd = client_fd(client), .events = POLLIN}, {.fd = signal_fd, .events = POLLIN}};
-		(void)poll(polls, 2, poll_ms(slow));
-		if (now_ns() >= slow) {
-			client_ask(client, CLIENT_PLACE);
+		(void)poll(polls, 2, poll_ms(earlier(slow, deadline)));
+		uint64_t now = now_ns();
+		if (now >= deadline && is_late) {
+			give_up(options, NULL);
+			return AWAITED_TOO_LONG;
+		}
+		if (now >= earlier(slow, deadline)) {
+			is_late = now >= deadline;
+			deadline = is_late ? now + LAST_ANSWER : deadline;
 			slow = TIME_NEVER;
+			client_ask(client, CLIENT_PLACE);
 		}
 		answer_signals(client, signal_fd);
 	}
@@ -269,8 +297,8 @@ static int run_on_lease(struct client *client, const struct options *options, st
 	return status;
 }
 
-// --single: waits for a slot, and runs the command; without a client it runs at once. Returns the exit status.
-static int run_single(struct client *client, const struct options *options, struct context *context) {
+// --single: waits for a slot until `deadline`, and runs the command; without a client it runs at once. Returns the exit status.
+static int run_single(struct client *client, const struct options *options, uint64_t deadline, struct context *context) {
 	int signal_fd = signals_open();
 	if (signal_fd < 0) {
 		diag_error("cannot wait for signals: %s", strerror(errno));
@@ -282,9 +310,13 @@ static int run_single(struct client *client, const struct options *options, stru
 			screen_open(STDERR_FILENO, NULL, NULL);
 		}
 		client_want(client, 1, (unsigned)options->pool.width);
-		bool granted = await_lease(client, options, signal_fd, &lease);
+		enum awaited awaited = await_lease(client, options, deadline, signal_fd, &lease);
 		screen_close();
-		client = granted ? client : NULL;
+		if (awaited == AWAITED_TOO_LONG) {
+			fd_close(&signal_fd);
+			return EXIT_NO_SLOT;
+		}
+		client = awaited == AWAITED_LEASE ? client : NULL;
 	}
 	int signal = 0, status;
 	struct memory memory;
@@ -408,11 +440,15 @@ static int show_status(struct client *client, const struct options *options) {
 }
 
 int pool_run(const struct options *options, struct context *context) {
-	bool single = options->pool.single, refused;
+	const bool single = options->pool.single;
+	const uint64_t deadline = options->pool.wait == TIME_NEVER ? TIME_NEVER : now_ns() + options->pool.wait;
+	int status;
 	char *dir = single ? getcwd(NULL, 0) : NULL, *label = single ? pool_client_label(options->command) : NULL;
 	bool shows_place = single && isatty(STDERR_FILENO);
-	struct client *client = pool_client_open(options, dir, label, shows_place, /* starts */ single, &refused);
-	int status = refused ? EXIT_TROUBLE : single ? run_single(client, options, context) : show_status(client, options);
+	struct client *client = pool_client_open(options, dir, label, shows_place, /* starts */ single, &status);
+	if (status == 0) {
+		status = single ? run_single(client, options, deadline, context) : show_status(client, options);
+	}
 	client_close(client);
 	free(dir);
 	free(label);

@@ -486,7 +486,7 @@ static unsigned bound_slots(const struct leases *leases, const struct options *o
 int leases_open(const struct options *options, struct context *context, unsigned *slots, unsigned *ret_most, struct leases **ret_leases) {
 	struct leases *leases = NEW(struct leases);
 	const char *pool = options->pool.name;
-	bool refused;
+	int status;
 	mutex_init(&leases->lock, LOCK_LEASES);
 	cond_init(&leases->came);
 	list_init(&leases->jobs);
@@ -495,16 +495,16 @@ int leases_open(const struct options *options, struct context *context, unsigned
 	leases->label = pool_client_label(options->argv + 1);
 	if (pool) {
 		leases->source = xstrdup(pool);
-		leases->client = pool_client_open(options, leases->dir, leases->label, /* shows_place */ false, /* starts */ true, &refused);
+		leases->client = pool_client_open(options, leases->dir, leases->label, /* shows_place */ false, /* starts */ true, &status);
 	} else {
-		leases->client = pool_client_open_parent(options, leases->dir, leases->label, &leases->source, &refused);
+		leases->client = pool_client_open_parent(options, leases->dir, leases->label, &leases->source, &status);
 	}
 	if (!leases->client) {
 		leases_close(leases);
 		*ret_leases = NULL;
 		*slots = 1;
 		*ret_most = 0;
-		return refused ? -1 : 0;
+		return status ? -1 : 0;
 	}
 	context_set_env(context, "FAIRPAR_POOL", pool ? leases->source : ""); // where what its jobs start asks
 	guardian_keep(GUARDIAN_SLOTS, client_fd(leases->client));

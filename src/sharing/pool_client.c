@@ -83,10 +83,10 @@ static void apply_settings(struct client_config *config, const struct options *o
 	}
 }
 
-void pool_client_add_place(struct buf *buf, const char *pool, const struct client_event *event) {
+void pool_client_add_place(struct buf *buf, const char *what, const char *pool, const struct client_event *event) {
 	static const char *const endings[] = {"th", "st", "nd", "rd"};
 	unsigned last = event->place % 10, teens = event->place / 10 % 10;
-	buf_printf(buf, "waits for a slot of %s%s: %u%s of %u", pool ? "pool " : "the run that it is started in", pool ? pool : "",
+	buf_printf(buf, "%s slot of %s%s: %u%s of %u", what, pool ? "pool " : "the run that it is started in", pool ? pool : "",
 	           event->place, endings[last < 4 && teens != 1 ? last : 0], event->waiting);
 	if (event->text[0]) {
 		buf_printf(buf, ", held by %s", event->text);
@@ -95,7 +95,7 @@ void pool_client_add_place(struct buf *buf, const char *pool, const struct clien
 
 void pool_client_say_place(const char *pool, const struct client_event *event) {
 	FP_CLEANUP(buf_fini) struct buf line = BUF_INIT;
-	pool_client_add_place(&line, pool, event);
+	pool_client_add_place(&line, "waits for a", pool, event);
 	if (pool) {
 		buf_printf(&line, "; see fairpar --pool=%s --status", pool);
 	}
@@ -134,7 +134,7 @@ static void warn_of_slots(const struct client *client, const struct pool_options
 }
 
 struct client *pool_client_open(const struct options *options, const char *dir, const char *label, bool shows_place, bool starts,
-                                bool *ret_refused) {
+                                int *ret_status) {
 	const struct pool_options *pool = &options->pool;
 	struct buf error = BUF_INIT;
 	int reason;
@@ -151,6 +151,7 @@ struct client *pool_client_open(const struct options *options, const char *dir, 
 		.below = lease_id_named(getenv("FAIRPAR_LEASE"), pool->name),
 		.shows_place = shows_place,
 		.reuses = !pool->single,
+		.deadline = !starts ? 0 : pool->wait == TIME_NEVER ? TIME_NEVER : now_ns() + pool->wait,
 		.waits = options->quiet ? NULL : say_why,
 		.start = starts ? start_server : NULL,
 	};
@@ -159,8 +160,10 @@ struct client *pool_client_open(const struct options *options, const char *dir, 
 	}
 	struct client *client = client_open(&config, &error, &reason);
 	bool absent = reason == ENOENT || reason == ECONNREFUSED;
-	*ret_refused = !client && (reason == EPERM || (!starts && !absent));
-	if (*ret_refused) {
+	bool is_late = reason == ETIMEDOUT && starts && pool->wait != TIME_NEVER;
+	bool refused = !client && (reason == EPERM || is_late || (!starts && !absent));
+	*ret_status = !refused ? 0 : is_late ? EXIT_NO_SLOT : EXIT_TROUBLE;
+	if (refused) {
 		diag_error("%s", buf_str(&error));
 	} else if (!client && starts) {
 		diag_warn("%s: %s", buf_str(&error), pool->single ? "the command runs without a slot" : "one job runs at a time");
@@ -190,11 +193,18 @@ struct client *pool_client_open_spare(const struct options *options, const char 
 }
 
 struct client *pool_client_open_parent(const struct options *options, const char *dir, const char *label, char **ret_socket,
-                                       bool *ret_refused) {
-	struct client_config config = {.label = label, .dir = dir, .weight = 1, .reuses = true, .waits = options->quiet ? NULL : say_why};
+                                       int *ret_status) {
+	struct client_config config = {
+		.label = label,
+		.dir = dir,
+		.weight = 1,
+		.reuses = true,
+		.deadline = TIME_NEVER,
+		.waits = options->quiet ? NULL : say_why,
+	};
 	const char *value = options->pool.no_inherit ? NULL : getenv("FAIRPAR_SOCK");
 	size_t len = lease_id_parse(value, &config.below);
-	*ret_refused = false;
+	*ret_status = 0;
 	*ret_socket = NULL;
 	if (len == 0) {
 		return NULL;
@@ -204,9 +214,9 @@ struct client *pool_client_open_parent(const struct options *options, const char
 	buf_add(&socket, value, len);
 	config.socket = buf_str(&socket);
 	struct client *client = client_open(&config, &error, &reason);
-	*ret_refused = !client && reason == EPROTO;
-	if (*ret_refused) {
+	if (!client && reason == EPROTO) {
 		diag_error("%s", buf_str(&error));
+		*ret_status = EXIT_TROUBLE;
 	}
 	buf_fini(&error);
 	*ret_socket = buf_take(&socket);

@@ -12,29 +12,31 @@
 
 struct options;
 
+enum { EXIT_NO_SLOT = 75 }; // of --pool-wait: EX_TEMPFAIL of sysexits.h
+
 // Connects to the pool options->pool.name. `dir` and `label` say where and what runs, for display; borrowed until client_close().
 // `starts`: starts a server if there is none. Returns NULL
-//	with *ret_refused, after an error message: the socket may be another user's; without `starts`, any other error too
+//	with *ret_status, that the caller is to exit with, after an error message: the socket may be another user's; without
+//	`starts`, any other error too; no server within --pool-wait
 //	else with `starts`, after a warning that says how the caller goes on
 //	else silently: there is no server
 struct client *pool_client_open(const struct options *options, const char *dir, const char *label, bool shows_place, bool starts,
-                                bool *ret_refused) FP_NODISCARD;
+                                int *ret_status) FP_NODISCARD;
 
 // Connects once more to the pool, whose server runs already, for slots that no other client waits for. `dir` and `label` as
 // above. Returns NULL after a warning.
 struct client *pool_client_open_spare(const struct options *options, const char *dir, const char *label) FP_NODISCARD;
 
 // Connects to the fairpar in whose job this one runs, by $FAIRPAR_SOCK. Returns NULL, silently, if there is none or it cannot be
-// reached: the run has slots of its own then; or NULL with *ret_refused, after an error message. *ret_socket: the name of its
+// reached: the run has slots of its own then; or NULL with *ret_status, as above. *ret_socket: the name of its
 // socket, for lease_id_add(), or NULL; the caller frees it in each case.
-struct client *pool_client_open_parent(const struct options *options, const char *dir, const char *label, char **ret_socket, bool *ret_refused)
+struct client *pool_client_open_parent(const struct options *options, const char *dir, const char *label, char **ret_socket, int *ret_status)
 	FP_NODISCARD;
 
-// Appends "waits for a slot of pool NAME: 2nd of 3, held by …", from a CLIENT_PLACE; NULL for `pool`: of the run that
-// this one is started in.
-void pool_client_add_place(struct buf *buf, const char *pool, const struct client_event *event);
+// Appends "WHAT slot of pool NAME: 2nd of 3, held by …", from a CLIENT_PLACE; NULL for `pool`: of the run that this one is started in.
+void pool_client_add_place(struct buf *buf, const char *what, const char *pool, const struct client_event *event);
 
-// Says the same by a message, and how to see more.
+// Says by a message that it waits for that, and how to see more.
 void pool_client_say_place(const char *pool, const struct client_event *event);
 
 // The words with blanks between them, for the caller to free().

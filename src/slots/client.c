@@ -248,12 +248,12 @@ static void tell_why(const struct client *client) {
 	}
 }
 
-// Connects, and is welcome; as long as whoever has the lock of starting or of life lives, and has not done with it, this waits. Only who
-// starts none, and asks no run, has a deadline. Returns 0, or an errno, as hear_welcome() does.
+// Connects, and is welcome; as long as whoever has the lock of starting or of life lives, and has not done with it, this waits. Returns 0, or an errno, as hear_welcome() does.
 static int reach_server(struct client *client) {
 	const bool waits = client->config.start || client->config.socket;
-	uint64_t begin = now_ns(), deadline = waits ? TIME_NEVER : begin + CONNECT_TIMEOUT_NS, slow = begin + CLIENT_SLOW;
+	uint64_t begin = now_ns(), deadline = begin + CONNECT_TIMEOUT_NS, slow = begin + CLIENT_SLOW;
 	int error;
+	deadline = client->config.deadline > deadline ? client->config.deadline : deadline;
 	while (place_is_deserted(error = connect_first(client)) && !waits && place_has_server(&client->place)) {
 		if (now_ns() > deadline) {
 			return EBUSY;

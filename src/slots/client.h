@@ -41,6 +41,7 @@ struct client_config {
 	bool spare;            // it gets only what nobody else waits for
 	bool observes;            // it answers CLIENT_OBSERVE by client_send_observation()
 	bool reuses;           // it calls client_use_again(), which is in vain without
+	uint64_t deadline;     // now_ns() time: how long it waits for a server that does not answer, but for two seconds at least
 	// NULL, or called when it has waited for the server for CLIENT_SLOW, and by client_ask() while it does: says why. `pool`: as above.
 	void (*waits)(const char *pool, const char *why);
 	// Starts a process that calls server_run() with that; its two descriptors stay the caller's, too. Returns 0, or -1
@@ -69,9 +70,8 @@ struct client_event {
 };
 
 // Connects to the pool's server, or starts it. `config` is borrowed. Waits as long as somebody else starts or ends a server, or the
-// server has not answered; two seconds at most if none is to be started and no run is asked. Returns NULL with a
-// whole message in *error, and *ret_error: EPERM if somebody else's hands may be in it, ENOENT if there is no server,
-// and none was to be started; else whatever stood in the way.
+// server has not answered. Returns NULL with a whole message in *error, and *ret_error: EPERM if somebody else's hands may be in it,
+// ENOENT if there is no server, and none was to be started, ETIMEDOUT after the deadline; else whatever stood in the way.
 struct client *client_open(const struct client_config *config, struct buf *error, int *ret_error) FP_NODISCARD;
 void client_close(struct client *client); // NULL-safe. All its leases come back
 

@@ -93,3 +93,36 @@ say_waits() {
 	run_fairpar 255 --semaphore --pool-wait 3 true
 	assert_contains "$stderr" '--pool-wait needs --single'
 }
+
+# ---- --timeout ----
+
+@test "--timeout with --single counts from the start of the command, and ends all that descends from it" {
+	hold h --pool-slots 1
+	make_fifo held
+	cat held >rest & # until the last of them has gone
+	local reader=$!
+	# in 3 s this says that it waits
+	say_waits w "$FAIRPAR" --pool --timeout 2 --single sh -c 'exec 8>held
+		trap "echo TERM >>order" TERM
+		(trap "" TERM; setsid sleep 1000; sleep 1000) &
+		echo began >>order
+		until ! wait; do :; done; sleep 1000'
+	release h.go
+	wait "$reader"
+	await_pool '0 of 1 slots taken, 0 waiting'
+	assert_eq "$(sort -u order)" $'TERM\nbegan'
+	assert_contains "$(cat w.rest)" "fairpar: warning: 'sh' has run for 2.00s, and is ended (--timeout)"
+}
+
+@test "--timeout with --single: the exit status is 124, however the command ends then, and else its own" {
+	run_fairpar 124 --pool --timeout 0.01 --single sleep 1000
+	run_fairpar 124 --pool --timeout 0.2 --term-seq TERM,1000000,KILL --quiet --single sh -c 'trap "exit 3" TERM; sleep 1000 & wait; wait'
+	assert_eq "$stderr" ''
+	run_fairpar 3 --pool --timeout 1h --single sh -c 'exit 3'
+	run_fairpar 143 --pool --timeout 1h --single sh -c 'kill $$'
+	FAIRPAR_POOL_DIR=$PWD/none/none run_fairpar 124 --pool --timeout 0.01 --single sleep 1000
+	run_fairpar 255 --pool --timeout 50% --single true
+	assert_contains "$stderr" '--timeout of --single is a time, and no percentage'
+	run_fairpar 255 --pool --timeout 5 --status
+	assert_contains "$stderr" '--timeout cannot be combined with --pool'
+}

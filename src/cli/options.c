@@ -132,8 +132,9 @@ static int parse_semaphore_command(struct parser *parser) {
 	return settle_semaphore(parser->options, words, n);
 }
 
-static bool goes_with_pool(enum option_id id) {
-	return option_table[id].group == GROUP_POOL || id == OPT_BATCH || id == OPT_WEIGHT || id == OPT_PRIORITY || id == OPT_QUIET;
+static bool goes_with_pool(enum option_id id, bool single) {
+	return option_table[id].group == GROUP_POOL || id == OPT_BATCH || id == OPT_WEIGHT || id == OPT_PRIORITY || id == OPT_QUIET
+		|| (single && (id == OPT_TIMEOUT || id == OPT_TERM_SEQ));
 }
 
 static const char *pool_name(const struct parser *parser) {
@@ -170,12 +171,15 @@ static int parse_pool_command(struct parser *parser) {
 	struct options *o = parser->options;
 	bool single = o->pool.single, has_words = *parser->words.at;
 	for (int id = 0; id < NOPTIONS; ++id) {
-		if (o->given[id] && !goes_with_pool((enum option_id)id) && !(id == OPT_MEMORY && o->pool.memory > 0)) {
+		if (o->given[id] && !goes_with_pool((enum option_id)id, single) && !(id == OPT_MEMORY && o->pool.memory > 0)) {
 			if (id == OPT_MEMORY && single) {
 				return option_fail(OPT_MEMORY, "must be a size with --single, what its command needs, not '%s'", text_shows(o->pool.memory_text));
 			}
 			return option_fail((enum option_id)id, "cannot be combined with --%s", single ? "single" : "pool");
 		}
+	}
+	if (o->timeout_percent > 0) {
+		return option_fail(OPT_TIMEOUT, "of --single is a time, and no percentage");
 	}
 	if (single == (o->pool.status != POOL_SILENT)) {
 		diag_error("--single cannot be combined with --status");

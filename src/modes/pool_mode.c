@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "base/write_limit.h"
 #include "process/activity.h"
+#include "process/child.h"
 #include "process/memory.h"
 #include "process/plain_child.h"
 #include "process/signals.h"
@@ -28,7 +29,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-enum { EXIT_CANNOT_RUN = 126, EXIT_NOT_FOUND = 127 }; // as env(1)
+enum { EXIT_TIMED_OUT = 124, EXIT_CANNOT_RUN = 126, EXIT_NOT_FOUND = 127 }; // as timeout(1) and env(1)
 
 #define LAST_ANSWER (2 * NS_PER_S) // after --pool-wait, for a server that is busy
 
@@ -157,8 +158,9 @@ static void await_memory(const struct client *client, const struct options *opti
 // ---- the command ----
 
 // Hands signals on to the command, but for those that were typed at the terminal: these it gets by itself. A stop gives the spare
-// slots back.
-static void hand_on_signals(const struct plain_child *child, struct jobserver_spare *spare, int signal_fd) {
+// slots back. Returns for how many nanoseconds this process was stopped.
+static uint64_t hand_on_signals(const struct plain_child *child, struct jobserver_spare *spare, int signal_fd) {
+	uint64_t stopped = 0;
 	int signal;
 	while ((signal = signals_next(signal_fd)) != 0) {
 		if (!signals_typed() && signal != SIGCONT) {
@@ -169,9 +171,45 @@ static void hand_on_signals(const struct plain_child *child, struct jobserver_sp
 		}
 		if (signal == SIGTSTP) {
 			plain_child_await_stop(child);
+			uint64_t since = now_ns();
 			signals_stop_self();
+			stopped += now_ns() - since;
 		}
 	}
+	return stopped;
+}
+
+// --timeout of the command.
+struct time_limit {
+	uint64_t due;             // when the next signal of --term-seq is, or TIME_NEVER
+	unsigned nsent;           // signals of it
+	struct pidfd_set targets; // the command, and what descends from it
+};
+
+static void limit_step(struct time_limit *limit, const struct options *options, const struct plain_child *child) {
+	const struct term_seq *seq = &options->term_seq;
+	uint64_t now = now_ns();
+	if (now < limit->due) {
+		return;
+	}
+	if (limit->nsent == 0 && !options->quiet) {
+		FP_CLEANUP(buf_fini) struct buf time = BUF_INIT;
+		text_add_time(&time, options->timeout);
+		diag_warn("'%s' has run for %s, and is ended (--timeout)", text_shows(options->command[0]), buf_str(&time));
+	}
+	int signal = seq->steps[limit->nsent].signal;
+	pidfd_set_add_tree(&limit->targets, child->pid, SESSION_ANY);
+	pidfd_set_signal(&limit->targets, signal);
+	if (signal != SIGSTOP && signal != SIGTSTP) {
+		pidfd_set_signal(&limit->targets, SIGCONT);
+	}
+	limit->due = limit->nsent + 1 < seq->nsteps ? now + (uint64_t)seq->steps[limit->nsent].pause_ms * NS_PER_MS : TIME_NEVER;
+	++limit->nsent;
+}
+
+// What is left of a command that was ended by the limit, and may still get a signal; or NULL.
+static const struct pidfd_entry *limit_left(const struct time_limit *limit) {
+	return limit->nsent > 0 && limit->due != TIME_NEVER ? pidfd_set_running(&limit->targets) : NULL;
 }
 
 // Answers the server of a pool whose number of slots is found by measuring (-j auto): sends how busy the command is. With `spares` no
@@ -189,13 +227,19 @@ static void send_observation(struct client *client, const struct plain_child *ch
 }
 
 // Answers signals and the server until the command has ended. If the server dies, the client reports the lease to the next one.
-static void attend(struct client *client, struct plain_child *child, uint32_t width, struct jobserver_spare *spare, int signal_fd) {
+// Returns whether the time of the command was over.
+static bool attend(struct client *client, const struct options *options, struct plain_child *child, uint32_t width,
+                   struct jobserver_spare *spare, int signal_fd) {
 	struct activity activity = {.n = 0};
+	struct time_limit limit = {.due = options->timeout > 0 ? now_ns() + options->timeout : TIME_NEVER};
+	const struct pidfd_entry *left = NULL;
+	bool has_ended = false;
 	struct pollfd polls[] = {
 		{.fd = child->pidfd, .events = POLLIN}, {.fd = signal_fd, .events = POLLIN}, {.fd = -1, .events = POLLIN},
 		{.fd = -1, .events = POLLIN}, {.fd = -1, .events = POLLIN}, {.fd = -1},
 	};
-	while (!(polls[0].revents & POLLIN)) {
+	while (!has_ended || left) {
+		polls[0].fd = left ? left->pidfd : child->pidfd;
 		polls[2].fd = client ? client_fd(client) : -1;
 		if (spare) {
 			(void)jobserver_spare_tick(spare, /* offers */ true);
@@ -203,12 +247,18 @@ static void attend(struct client *client, struct plain_child *child, uint32_t wi
 			polls[4].fd = jobserver_spare_token_fd(spare);
 		}
 		polls[5].fd = plain_child_guardian_fd(child);
-		(void)poll(polls, 6, -1);
+		(void)poll(polls, 6, poll_ms(limit.due));
+		has_ended = has_ended || (polls[0].revents & POLLIN);
 		if (polls[5].revents & POLLERR) {
 			guardian_keep(GUARDIAN_SLOTS, client ? client_fd(client) : -1);
 			plain_child_revive_guardian(child);
 		}
-		hand_on_signals(child, spare, signal_fd);
+		uint64_t stopped = hand_on_signals(child, spare, signal_fd);
+		limit.due += limit.due != TIME_NEVER ? stopped : 0;
+		if (!has_ended || left) {
+			limit_step(&limit, options, child);
+		}
+		left = has_ended ? limit_left(&limit) : NULL;
 		struct client_event event = {.type = CLIENT_PLACE};
 		while (client && polls[2].revents && event.type != CLIENT_NOTHING && event.type != CLIENT_LOST) {
 			event = client_next(client);
@@ -217,6 +267,8 @@ static void attend(struct client *client, struct plain_child *child, uint32_t wi
 			}
 		}
 	}
+	pidfd_set_fini(&limit.targets);
+	return limit.nsent > 0;
 }
 
 // Prints why the program could not be started. Returns the exit status.
@@ -225,8 +277,8 @@ static int report_start(const char *program, const struct spawn_error *error) {
 	return error->step != SPAWN_EXEC ? EXIT_TROUBLE : error->error == ENOENT ? EXIT_NOT_FOUND : EXIT_CANNOT_RUN;
 }
 
-// Runs the command: on the lease if `client` is not NULL, and with spare slots if `spare` is not NULL. Returns its exit status, and
-// *ret_signal: the signal that has ended it, or 0.
+// Runs the command: on the lease if `client` is not NULL, and with spare slots if `spare` is not NULL. Returns its exit status, or
+// EXIT_TIMED_OUT, and *ret_signal: the signal that has ended it, or 0.
 static int run_command(struct client *client, const struct options *options, struct context *context, const struct client_event *lease,
                        struct jobserver_spare *spare, int signal_fd, int *ret_signal) {
 	*ret_signal = 0;
@@ -252,11 +304,13 @@ static int run_command(struct client *client, const struct options *options, str
 	if (spare) {
 		jobserver_spare_set_process(spare, child.pid, child.pidfd);
 	}
-	attend(client, &child, lease->width, spare, signal_fd);
+	bool is_late = attend(client, options, &child, lease->width, spare, signal_fd);
 	if (client) {
 		client_release(client, lease->id.number);
 	}
-	return plain_child_wait(&child, ret_signal);
+	int status = plain_child_wait(&child, ret_signal);
+	*ret_signal = is_late ? 0 : *ret_signal;
+	return is_late ? EXIT_TIMED_OUT : status;
 }
 
 // Sets the variables by which a fairpar in the command finds the pool and the lease.

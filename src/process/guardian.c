@@ -262,7 +262,7 @@ static void end_all(struct group_table *table, int table_fd) {
 		proctree_signal_marked(&marked, polite[i]);
 	}
 	// no signal comes at the end of a process that is not one's child; this is the last third of a second
-	for (int waited = 0; waited < GRACE_MS && (any_left(table) || pidfd_set_runs(&trees) || proctree_signal_marked(&marked, 0) > 0); waited += 10) {
+	for (int waited = 0; waited < GRACE_MS && (any_left(table) || pidfd_set_running(&trees) || proctree_signal_marked(&marked, 0) > 0); waited += 10) {
 		nanosleep(&(struct timespec){.tv_nsec = 10 * NS_PER_MS}, NULL);
 	}
 	group_table_kill(table, SIGKILL);

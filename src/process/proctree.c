@@ -369,13 +369,13 @@ void pidfd_set_add_tree(struct pidfd_set *set, pid_t root, pid_t session) {
 	proctree_fini(&tree);
 }
 
-bool pidfd_set_runs(const struct pidfd_set *set) {
+const struct pidfd_entry *pidfd_set_running(const struct pidfd_set *set) {
 	for (size_t i = 0; i < set->n; ++i) {
 		if (proctree_start_time(set->list[i].pid) == set->list[i].start) {
-			return true;
+			return &set->list[i];
 		}
 	}
-	return false;
+	return NULL;
 }
 
 void pidfd_set_signal(const struct pidfd_set *set, int signal) {

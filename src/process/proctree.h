@@ -94,8 +94,8 @@ void pidfd_set_add_tree(struct pidfd_set *set, pid_t root, pid_t session);
 // Sends the signal to those of the set that are still there.
 void pidfd_set_signal(const struct pidfd_set *set, int signal);
 
-// Does one of them still run, and is no zombie?
-bool pidfd_set_runs(const struct pidfd_set *set);
+// Returns one of them that still runs, and is no zombie; or NULL.
+const struct pidfd_entry *pidfd_set_running(const struct pidfd_set *set);
 
 // Which processes are meant that nobody knows by their number: those of this user, but for the calling one, that have `cookie`,
 // "NAME=VALUE", in their environment ("": none), and are in that session. So what has left its group and lost its

@@ -40,6 +40,21 @@ say_waits() {
 	assert_eq "$(cat run.rest)" ''
 }
 
+@test "the status line of a run that waits for its first slot says so" {
+	need python3
+	hold h --pool-slots 1
+	printf 'waits for pool default\t\\n\n' >talk
+	cat >session <<-EOF
+		{ read -r _ </dev/tty; echo >h.go; } &
+		TERM=xterm "$FAIRPAR" --pool --progress=tty 'echo ran' ::: 1 2
+	EOF
+	on_terminal bash session
+	assert_eq "$status" 0
+	assert_contains "$output" '[0/2  0%] waits for pool default'
+	[[ $output != *'fairpar: waits for'* ]]
+	wait
+}
+
 # ---- --pool-wait ----
 
 @test "--pool-wait: without a slot in time the command is not run, and who holds the slots is said; with one it is" {

@@ -22,6 +22,7 @@
 #include "report/eta.h"
 #include "report/run_stats.h"
 #include "report/status_line.h"
+#include "sharing/leases.h"
 #include "term/screen.h"
 
 #include <errno.h>
@@ -65,6 +66,7 @@ struct status_display {
 	bool ended;            // status_display_end() was called
 	bool hidden;           // the user has switched the line off (SIGUSR2)
 	bool all_read;         // run->all_read at the last drawing
+	const char *awaited;   // leases_awaited_pool()
 	bool shows_time;       // the line that was drawn last changes with time
 	bool may_show_time;    // … or will, once there is a forecast
 	uint64_t drawn;        // when the last drawing was, or 0
@@ -222,6 +224,7 @@ static void get_status(struct status_display *display, uint64_t now, struct stat
 		status.jobs += batch->jobs;
 		status.open = status.open || batch->open;
 	}
+	status.awaited = status.running == 0 ? display->awaited : NULL;
 	status.batches = display->batches;
 	status.open = status.open || (stats->nbatches == 0 && !atomic_load_relaxed(&display->run->all_read));
 	uint64_t total = (uint64_t)display->run->options->show.total_jobs;
@@ -473,6 +476,7 @@ uint64_t status_display_tick(struct run *run, uint64_t now) {
 	if (!display || display->ended) {
 		return TIME_NEVER;
 	}
+	display->awaited = run->leases ? leases_awaited_pool(run->leases) : NULL; // not with publish_lock(), which is a later row
 	if (display->how == SHOWS_PLAIN) {
 		return tick_plain(display, now);
 	}

@@ -229,7 +229,10 @@ static void add_batches(struct line_builder *line, size_t taken) {
 static void add_parts(struct line_builder *line) {
 	struct line_builder tail = {.status = line->status, .form = line->form, .without = line->without};
 	add_count(line);
-	if (!(line->without & RUNNING)) {
+	if (!(line->without & RUNNING) && line->status->awaited) {
+		begin_part(line);
+		buf_printf(&line->text, "waits for pool %s", line->status->awaited);
+	} else if (!(line->without & RUNNING)) {
 		begin_part(line);
 		buf_printf(&line->text, "%llu ", ull(line->status->running));
 		if (line->status->slots > 0) {

@@ -92,6 +92,13 @@ void leases_ask_place(struct leases *leases) {
 	mutex_unlock(&leases->lock);
 }
 
+const char *leases_awaited_pool(struct leases *leases) {
+	mutex_lock(&leases->lock);
+	bool waits = leases->in_pool && !leases->lost && leases->wanted > 0 && leases->held == 0;
+	mutex_unlock(&leases->lock);
+	return waits ? leases->source : NULL;
+}
+
 void leases_ask(struct leases *leases) {
 	mutex_lock(&leases->lock);
 	ask(leases);

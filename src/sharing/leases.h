@@ -78,6 +78,9 @@ void leases_return_surplus(struct leases *leases);
 // Asks the server for the run's place in the line of waiting clients; leases_tick() prints the answer on stderr.
 void leases_ask_place(struct leases *leases);
 
+// Returns the pool whose slots the run waits for while it has none; or NULL.
+const char *leases_awaited_pool(struct leases *leases);
+
 // For the event loop: leases_fd() returns the descriptor to poll for POLLIN, or -1. leases_tick() handles what the server has
 // sent; called whenever the loop wakes, and by leases_due() (now_ns() time) at the latest.
 int leases_fd(const struct leases *leases);

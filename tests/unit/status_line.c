@@ -47,6 +47,9 @@ static void test_line(void) {
 	status.slots_why = "jobs sleep";
 	check_line(status_add_line(&buf_, &status, &utf8), "[ 57/204 27%] 8 of 12 running (jobs sleep)");
 	check_line(status_add_line(&buf_, &status, &(struct status_form){.width = 41}), "[ 57/204 27%] 8 of 12 running");
+	status.awaited = "ci";
+	check_line(status_add_line(&buf_, &status, &utf8), "[ 57/204 27%] waits for pool ci");
+	status.awaited = NULL;
 }
 
 static void test_narrow(void) {

@@ -136,6 +136,12 @@ parts() {
 	assert_contains "$stderr" "--max-args cannot be combined with --pipe-part"
 	run_fairpar 255 --pipe -X cat </dev/null
 	assert_contains "$stderr" "--context packs items, and --pipe has blocks instead: see --block"
+	run_fairpar 255 --pipe -N1 --plus 'echo {#} of {##}' </dev/null
+	assert_contains "$stderr" '{##} and {0#} cannot be used with --pipe: '
+	run_fairpar 255 --pipe-part -a /dev/null --plus --tagstring {0#} cat
+	assert_contains "$stderr" '--pipe-part: '
+	run_fairpar -k --pipe --plus 'cat; echo {#} {0%}' <<<a
+	assert_lines a '1 1'
 }
 
 @test "--regexp makes them expressions" {

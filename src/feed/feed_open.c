@@ -272,14 +272,17 @@ static int parse_templates(struct run *run) {
 	return result_files_parse(run, names) != 0 || failed ? -1 : 0;
 }
 
+// True if a template of the run has the number of all jobs.
+static bool needs_total(const struct run *run) {
+	const struct template *batch_by = run->feeds->batch_by;
+	return job_spec_any(&run->spec, template_needs_total) || (batch_by && template_needs_total(batch_by)) || result_files_need_total(run);
+}
+
 // Reads all input before the first job, where the command line says something of all items. Returns 0, or -1 after a
 // message or when a signal ends the run.
 static int read_all_records(struct run *run) {
 	const struct options *options = run->options;
-	const struct template *batch_by = run->feeds->batch_by;
-	bool needs_total = job_spec_any(&run->spec, template_needs_total) || (batch_by && template_needs_total(batch_by))
-		|| result_files_need_total(run);
-	if (!options->shuffle && !options->tee && !needs_total) {
+	if (!options->shuffle && !options->tee && !needs_total(run)) {
 		return 0;
 	}
 	// those of -X and --pack, and of each batch of --batch-by, are not known before they are made
@@ -390,6 +393,10 @@ static int open_blocks(struct run *run) {
 	run->blocks = blockfeed_open(&config);
 	if (!run->blocks || parse_templates(run) != 0) {
 		return -1;
+	}
+	if (needs_total(run)) {
+		return diag_error("{##} and {0#} cannot be used with --%s: data is cut into blocks while jobs run, so that the number of jobs "
+		                  "is not known", run->options->pipe == PIPE_PART ? "pipe-part" : "pipe");
 	}
 	++run->feeds->n;
 	add_data(run);

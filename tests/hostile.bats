@@ -53,3 +53,12 @@ ends 2
 run 3"
 	assert_contains "$stderr" 'the connection is lost: a job there has not ended that was told to; it is tried again'
 }
+
+@test "a worker that takes no more jobs, and stays, is replaced after a minute" {
+	start_fairpar --launch "$evil bye {}" true ::: 1 </dev/null
+	local bye=$fairpar_pid
+	hostile 0 refuse true ::: 1
+	assert_contains "$stderr" 'takes no more jobs: no'
+	fairpar_pid=$bye
+	end_fairpar
+}

@@ -47,7 +47,7 @@ setup() {
 		        if not words:
 		            return ["end"]
 		        frame = [words[0].decode(), *map(int, words[1:])]
-		        if frame[0] in ("hello", "out", "done", "refuse", "bye"):
+		        if frame[0] in ("hello", "out", "done", "refuse", "brake", "bye"):
 		            frame.append(self.process.stdout.read(frame.pop()))
 		            assert self.process.stdout.read(1) == b"\n"
 		        if frame[0] == "out":
@@ -226,6 +226,27 @@ talk() {
 		assert w.process.wait(30) == 255
 	EOF
 	assert_contains "$stderr" 'a field of the job is not known'
+}
+
+@test "a worker that lacks a descriptor brakes until it may have one" {
+	talk <<-'EOF'
+		def limit(descriptors):
+		    resource.prlimit(w.process.pid, resource.RLIMIT_NOFILE, (descriptors, before[1]))
+
+		before = resource.prlimit(w.process.pid, resource.RLIMIT_NOFILE)
+		used = {int(fd) for fd in os.listdir("/proc/%d/fd" % w.process.pid)}
+		limit(min(fd for fd in range(1000) if fd not in used))
+		w.run(1, "cat", has_input="")
+		w.run(2, "cat", has_input="")
+		assert w.read() == ["brake", 1, 0, b"it has no thread or descriptor for a job"]
+		assert [w.read()[:2] for _ in (1, 2)] == [["refuse", 1], ["refuse", 2]]
+		limit(before[0])
+		assert w.read() == ["brake", 0, 0, b""]
+		w.run(3, "cat", has_input="")
+		w.write(b"eof 3\n")
+		assert w.until("done")[1:4] == [3, 0, 0]
+		w.close()
+	EOF
 }
 
 @test "a job more than there are slots is taken: the run counts them" {

@@ -7,6 +7,8 @@
 
 #include <string.h>
 
+#define BRAKE_NS UINT64_C(1000000000)
+
 enum { NOISE_MOST = 64 * 1024, NOISE_SHOWN = 1024 };
 
 static void send(struct dispatcher_end *end, enum wire_type type, uint64_t job, uint64_t number) {
@@ -61,6 +63,8 @@ static const char *on_refuse(struct dispatcher_end *end, struct channel_job *job
 		return "it has refused a job that runs";
 	}
 	uint64_t number = job->number;
+	end->refused = end->channel.heard;
+	end->is_leaving = end->is_leaving || !end->is_braked;
 	buf_add(&why, frame->payload, frame->size);
 	channel_remove_job(&end->channel, job);
 	end->calls.refused(end->arg, number, buf_str(&why));
@@ -134,9 +138,14 @@ static const char *on_frame(void *arg, const struct wire_frame *frame) {
 		FP_CLEANUP(buf_fini) struct buf why = BUF_INIT;
 		buf_add(&why, frame->payload, frame->size);
 		if (frame->type == FRAME_BYE) {
+			end->is_leaving = true;
 			end->calls.bye(end->arg, buf_str(&why));
-		} else {
-			end->calls.braked(end->arg, frame->numbers[1], frame->numbers[0] ? buf_str(&why) : NULL);
+			return NULL;
+		}
+		end->is_braked = frame->numbers[0] != 0;
+		end->goes = end->is_braked ? UINT64_MAX : end->refused + BRAKE_NS;
+		if (end->is_braked) {
+			end->calls.braked(end->arg, frame->numbers[1], buf_str(&why));
 		}
 		return NULL;
 	}
@@ -200,7 +209,7 @@ static size_t on_greeting(void *arg) {
 struct dispatcher_end *dispatcher_end_new(const struct dispatcher_calls *calls, void *arg, const char *mark, uint64_t now) {
 	struct dispatcher_end *end = NEW(struct dispatcher_end);
 	verify(strlen(mark) == MARK_SIZE);
-	*end = (struct dispatcher_end){.calls = *calls, .arg = arg};
+	*end = (struct dispatcher_end){.calls = *calls, .arg = arg, .goes = UINT64_MAX, .idle_until = UINT64_MAX};
 	channel_init(&end->channel, WIRE_DISPATCHER, on_greeting, on_frame, end, now);
 	snprintf(end->mark, sizeof(end->mark), "\n%s\n", mark);
 	greet(end);
@@ -275,8 +284,22 @@ void dispatcher_end_stop(struct dispatcher_end *end, uint64_t number, enum stop_
 
 uint64_t dispatcher_end_tick(struct dispatcher_end *end, uint64_t now) {
 	struct channel *channel = &end->channel;
-	uint64_t due = channel_tick(channel, now);
-	for (size_t i = 0; i < channel->njobs && !channel_is_broken(channel) && !channel->is_suspended; ++i) {
+	uint64_t due = channel_tick(channel, now), gone = now + CHANNEL_DEAD_NS;
+	if (channel_is_broken(channel) || channel->is_suspended) {
+		return due;
+	}
+	end->idle_until = !end->is_leaving || channel->njobs > 0 ? UINT64_MAX : end->idle_until < gone ? end->idle_until : gone;
+	if (now >= end->idle_until) {
+		channel_break(channel, "it has had no job for a minute, and takes none");
+		return now;
+	}
+	if (now >= end->goes) {
+		end->goes = UINT64_MAX;
+		end->calls.braked(end->arg, 0, NULL);
+	}
+	due = end->idle_until < due ? end->idle_until : due;
+	due = end->goes < due ? end->goes : due;
+	for (size_t i = 0; i < channel->njobs; ++i) {
 		struct channel_job *job = &channel->jobs[i];
 		if (job->due <= now && job->receive_window == 0 && !job->is_read) { // its end waits for the reader of its output, who is here
 			job->due = now + CHANNEL_URGENT_NS;
@@ -309,5 +332,6 @@ void dispatcher_end_suspend(struct dispatcher_end *end, bool begins, uint64_t no
 }
 
 void dispatcher_end_bye(struct dispatcher_end *end, const char *why) {
+	end->is_leaving = true;
 	channel_send(&end->channel, &(struct wire_frame){.type = FRAME_BYE, .payload = why, .size = strnlen(why, WIRE_TEXT_MOST)});
 }

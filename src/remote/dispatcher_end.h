@@ -21,7 +21,8 @@ struct dispatcher_calls {
 	void (*done)(void *arg, uint64_t job, const struct job_end *end);
 	void (*refused)(void *arg, uint64_t job, const char *why); // it has not run
 	void (*bye)(void *arg, const char *why);               // the worker takes no further job; what runs goes on
-	void (*braked)(void *arg, uint64_t jobs, const char *why); // it takes none for now, when so many run; or (NULL) does again
+	// It takes none for now, when so many run; or (NULL) does again, which is said a second after its last refusal at the earliest.
+	void (*braked)(void *arg, uint64_t jobs, const char *why);
 	void (*lost)(void *arg, uint64_t job, bool ran);       // the connection has broken; `ran`: it may have begun
 	void (*overdue)(void *arg, uint64_t job);              // it was told to stop, and has not ended in time; its frames still come
 	// A machine of that kind (uname -sm) has no fairpar, and requests one: appends the bytes for it and returns 0, or returns -1 with *ret_why.
@@ -36,6 +37,10 @@ struct dispatcher_end {
 	char mark[MARK_SIZE + 3]; // with the newlines around it
 	bool is_up;               // hello has come
 	uint64_t suspended;       // since when it is, while it is
+	bool is_braked;           // by the last `brake` frame
+	bool is_leaving;          // it takes no more jobs: bye was said, or it has refused one without a brake
+	uint64_t refused, goes;   // when it has refused a job last; when its jobs may go on, as it has said, or UINT64_MAX
+	uint64_t idle_until;      // when it is given up, if it is leaving and has no job, else UINT64_MAX
 	bool program_requested, program_installed; // a program, before the mark
 };
 
@@ -70,7 +75,8 @@ void dispatcher_end_shut(struct dispatcher_end *end, uint64_t job, unsigned stre
 // Has the worker stop its jobs, because the dispatcher is about to be stopped (`begins`), or continue them. Meanwhile silence breaks nothing.
 void dispatcher_end_suspend(struct dispatcher_end *end, bool begins, uint64_t now);
 
-// As channel_tick(), which it calls; and reports overdue jobs. Then it returns `now`, too.
+// As channel_tick(), which it calls; and reports overdue jobs, and the end of a brake. The connection breaks if the worker takes no more jobs,
+// and has had none for a minute.
 uint64_t dispatcher_end_tick(struct dispatcher_end *end, uint64_t now);
 
 // Releases the worker: it ends when its jobs have.

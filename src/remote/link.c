@@ -54,7 +54,6 @@ struct host_link {
 	struct launcher launcher;
 	struct dispatcher_end *connection; // NULL: the connection is down
 	bool up;                  // calls.up was called, and calls.down not yet
-	bool braked;              // the worker refuses attempts for now
 	bool leaving;             // the worker takes no more attempts
 	bool suspend_sent;        // the worker was told to suspend its jobs
 	bool write_failed;        // write(2) has failed: the connection is to be closed
@@ -268,14 +267,11 @@ static void on_hello(void *arg, const struct worker_hello *hello) {
 		dispatcher_end_env(link->connection, link->config.adds_env, link->config.env.data, link->config.env.len);
 	}
 	link->up = true;
-	link->braked = false;
-	link->pause = 0;
 	link->config.calls.up(link->config.calls.arg, hello);
 }
 
 static void on_braked(void *arg, uint64_t jobs, const char *why) {
 	struct host_link *link = arg;
-	link->braked = why;
 	link->config.calls.braked(link->config.calls.arg, jobs, why);
 }
 
@@ -287,6 +283,7 @@ static int on_program_requested(void *arg, const char *machine, struct buf *ret_
 static void on_started(void *arg, uint64_t number, uint64_t pid, uint64_t ago) {
 	struct host_link *link = arg;
 	struct link_attempt *attempt = find(link, number);
+	link->pause = 0; // only now: one that is connected, but takes no job, is not to be tried again without end
 	if (attempt) {
 		attempt_started(link, attempt, link->now - (ago < link->now ? ago : 0), (int)pid);
 	}
@@ -351,7 +348,7 @@ static void on_bye(void *arg, const char *why) {
 static void on_refused(void *arg, uint64_t number, const char *why) {
 	struct host_link *link = arg;
 	struct link_attempt *attempt = find(link, number);
-	if (!link->braked) {
+	if (!link->connection->is_braked) {
 		report_down(link, why, /* bye */ true);
 	}
 	if (!attempt) {

@@ -64,7 +64,7 @@ struct remote_worker {
 	bool ending;             // the jobs are being ended, and no further one is taken; set by the loop
 	bool may_start;          // with a gate: the next job may start
 	bool is_starting;        // … a job starts, and the load does not show it yet
-	bool is_braked;          // … no job may start for now; a `brake` frame has said so
+	bool is_braked;          // no job may start for now; a `brake` frame has said so
 	bool suspended;          // the jobs are stopped, with the dispatcher
 	bool threads_end;
 	struct buf base;         // variables of `env` frames
@@ -76,7 +76,7 @@ struct remote_worker {
 	bool cut_off;            // the connection was lost before all was done
 	bool said_bye;           // because its time is nearly over
 	uint64_t last_minute;    // when no further job is taken (now_ns() time)
-	uint64_t next_gate_check;           // with a gate: when to look at the machine again
+	uint64_t next_gate_check;// while it is braked: when to look at the machine again
 	uint64_t reap;           // when to look for orphans again
 	atomic_bool reap_now;    // or at once; set by any thread
 };
@@ -114,12 +114,18 @@ static void check_machine(const struct remote_worker_config *config, struct buf 
 	}
 }
 
-static size_t count_queue(const struct remote_worker *worker) {
+static size_t count(const struct list *jobs) {
 	size_t n = 0;
-	list_for_each(&worker->queue, at) {
+	list_for_each(jobs, at) {
 		++n;
 	}
 	return n;
+}
+
+// Brakes because of `why`, or (NULL) does not any more. With the lock.
+static void set_brake(struct remote_worker *worker, const char *why) {
+	worker->is_braked = why;
+	worker_end_brake(worker->end, count(&worker->jobs) - count(&worker->queue), why);
 }
 
 // Refuses the jobs in the queue: the dispatcher sends them elsewhere, or here again.
@@ -136,7 +142,8 @@ static void refuse_queue(struct remote_worker *worker, const char *why) {
 // With the lock. Returns when to call it again.
 static uint64_t step_gate(struct remote_worker *worker, uint64_t now) {
 	bool asked = worker->is_braked || !list_is_empty(&worker->queue);
-	if (!has_gate(worker) || worker->ending || worker->may_start || worker->is_starting || !asked) {
+	bool looks = worker->is_braked || has_gate(worker);
+	if (!looks || worker->ending || worker->may_start || worker->is_starting || !asked) {
 		return TIME_NEVER;
 	}
 	if (worker->is_braked && now < worker->next_gate_check) {
@@ -144,11 +151,9 @@ static uint64_t step_gate(struct remote_worker *worker, uint64_t now) {
 	}
 	FP_CLEANUP(buf_fini) struct buf why = BUF_INIT;
 	check_machine(worker->config, &why);
-	bool was_braked = worker->is_braked;
-	worker->is_braked = why.len > 0;
 	worker->next_gate_check = now + NS_PER_S;
-	if (worker->is_braked != was_braked) {
-		worker_end_brake(worker->end, worker->end->channel.njobs - count_queue(worker), worker->is_braked ? buf_str(&why) : NULL);
+	if (worker->is_braked != (why.len > 0)) {
+		set_brake(worker, why.len > 0 ? buf_str(&why) : NULL);
 	}
 	if (worker->is_braked) {
 		refuse_queue(worker, buf_str(&why));
@@ -453,10 +458,12 @@ static void on_run(void *arg, uint64_t number, const char *bytes, size_t n) {
 		return;
 	}
 	int input_fd = payload.has_input ? wakeup_open() : -1;
-	if ((payload.has_input && input_fd < 0) || (worker->nidle <= count_queue(worker) && start_thread(worker) != 0 && !worker->threads)) {
+	if ((payload.has_input && input_fd < 0) || (worker->nidle <= count(&worker->queue) && start_thread(worker) != 0 && !worker->threads)) {
 		payload_fini(&payload);
 		fd_close(&input_fd);
-		worker_end_refuse(worker->end, number, "the worker has no thread or descriptor for it");
+		worker->next_gate_check = now_ns() + NS_PER_S;
+		set_brake(worker, "it has no thread or descriptor for a job");
+		worker_end_refuse(worker->end, number, "no job starts for now");
 		return;
 	}
 	struct remote_job *job = xcalloc(1, sizeof(*job));

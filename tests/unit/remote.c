@@ -414,6 +414,55 @@ static void test_blocked(void) {
 	dispatcher_end_free(host);
 }
 
+static void test_leaving(void) {
+	// a worker that takes no more jobs, because it has said so or has refused one without a brake, is given up after a minute without any
+	static const char *const ways[] = {"refuse 1 2\nno\n", "bye 2\nno\n", "brake 1 0 1\nx\nrefuse 1 2\nno\nbrake 0 0 0\n\nrefuse 2 2\nno\n"};
+	for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); ++i) {
+		struct dispatcher_end *host = make_host();
+		check(channel_receive(&host->channel, ways[i], strlen(ways[i]), 2 * S) == 0);
+		for (size_t job = host->channel.njobs; job > 0; --job) {
+			check(alive(host, 300 * S) > 300 * S);
+			channel_remove_job(&host->channel, &host->channel.jobs[0]);
+		}
+		check_equal(alive(host, 300 * S), 315 * S);
+		check_equal(alive(host, 359 * S), 360 * S);
+		check_equal(alive(host, 360 * S), 360 * S);
+		check_string(channel_why(&host->channel), "it has had no job for a minute, and takes none");
+		dispatcher_end_free(host);
+	}
+	// not so one that has no job because there is none, or that brakes
+	struct dispatcher_end *host = make_host();
+	static const char brakes[] = "brake 1 0 1\nx\nrefuse 1 2\nno\nrefuse 2 2\nno\n";
+	check(channel_receive(&host->channel, brakes, strlen(brakes), 2 * S) == 0);
+	for (uint64_t at = 3; at < 300; at += 10) {
+		check(alive(host, at * S) > at * S && !channel_why(&host->channel));
+	}
+	dispatcher_end_free(host);
+	// one that was told to end, and does not
+	host = dispatcher_end_new(&dispatcher_calls, NULL, MARK, S);
+	check(channel_receive(&host->channel, HELLO, strlen(HELLO), S) == 0);
+	dispatcher_end_bye(host, "x");
+	check(alive(host, S) > S && alive(host, 60 * S) > 60 * S && alive(host, 61 * S) == 61 * S && channel_why(&host->channel));
+	dispatcher_end_free(host);
+}
+
+static void test_flapping(void) {
+	// who refuses a job is sent the next one a second later, however fast it takes its brake back
+	struct dispatcher_end *host = make_host();
+	static const char flaps[] = "brake 1 0 1\nx\nrefuse 1 2\nno\nbrake 0 0 0\n\nbrake 1 0 1\ny\nbrake 0 0 0\n\n";
+	check(channel_receive(&host->channel, flaps, strlen(flaps), 2 * S) == 0);
+	check_equal(dispatcher_end_tick(host, 2 * S), 3 * S);
+	check_string(buf_str(&heard), "brake0:x;refused1:no;brake0:y;");
+	(void)dispatcher_end_tick(host, 3 * S);
+	check_string(buf_str(&heard), "brake0:x;refused1:no;brake0:y;go0:;");
+	check(channel_receive(&host->channel, "brake 1 0 1\nx\nbrake 0 0 0\n\n", 28, 4 * S) == 0);
+	buf_reset(&heard);
+	(void)dispatcher_end_tick(host, 4 * S);
+	(void)dispatcher_end_tick(host, 5 * S);
+	check_string(buf_str(&heard), "go0:;");
+	dispatcher_end_free(host);
+}
+
 static int give(void *arg, const char *machine, struct buf *ret_bytes, struct buf *ret_why) {
 	(void)arg;
 	tell("want", 0, machine, strlen(machine));
@@ -513,6 +562,8 @@ int main(int argc, char *argv[]) {
 		TEST("a worker that is to stop a job and does not answer is soon given up", test_unanswered),
 		TEST("a job that does not stop is soon overdue, whatever else comes", test_overdue),
 		TEST("a job whose output waits for its reader is not", test_blocked),
+		TEST("a worker that takes no more jobs, and does not end, is given up", test_leaving),
+		TEST("a worker that flaps is not asked without a pause", test_flapping),
 	};
 	return test_main(tests, sizeof(tests) / sizeof(tests[0]), argc, argv);
 }

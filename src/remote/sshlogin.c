@@ -171,17 +171,26 @@ static void read_command(const char **text, struct sshlogin *login) {
 	}
 }
 
+// Whether OpenSSH 9.6 takes the user of `n` bytes: a ProxyCommand may hand its name to a shell. A blank is in none here.
+static bool is_user(const char *user, size_t n) {
+	bool is = n > 0 && *user != '-' && user[n - 1] != '\\';
+	for (size_t i = 0; i < n; ++i) {
+		is = is && (unsigned char)user[i] >= ' ' && user[i] != '\177' && !strchr("'`\";&<>|(){}", user[i]);
+	}
+	return is;
+}
+
 // [USER@]
 static const char *read_user(const char **text, struct sshlogin *login) {
-	const char *at = strchr(*text, '@');
+	const char *at = strrchr(*text, '@');
 	if (!at) {
 		return NULL;
 	}
 	if (memchr(*text, ':', (size_t)(at - *text))) {
 		return "a password is not taken here: ssh-agent and ssh-copy-id do without one";
 	}
-	if (at == *text || **text == '-') {
-		return "the user has no name, or one that is an option";
+	if (!is_user(*text, (size_t)(at - *text))) {
+		return "a user has a name without '`\";&<>|(){}, that does not begin with '-' or end with a backslash";
 	}
 	login->user = take(text, (size_t)(at - *text));
 	++*text;

@@ -7,6 +7,8 @@
 
 #include <sys/stat.h>
 
+#define BAD_USER "a user has a name without '`\";&<>|(){}, that does not begin with '-' or end with a backslash"
+
 static const char *file_text; // of every file
 
 static int read_text(void *arg, const char *name, struct buf *ret_text, char **ret_error) {
@@ -111,8 +113,19 @@ static void test_groups(void) {
 static void test_refused(void) {
 	READS("-oProxyCommand=x", "--sshlogin '-oProxyCommand=x': a host that begins with '-' would be an option of ssh");
 	READS("4/-x", "--sshlogin '4/-x': a host that begins with '-' would be an option of ssh");
+	READS("DOMAIN\\user@host", "0s |DOMAIN\\user|host|=DOMAIN\\user@host");
+	READS("user@example.com@host:22", "0s |user@example.com|host|22=user@example.com@host:22");
+	READS("$u-@host", "0s |$u-|host|=$u-@host");
 	READS("u@-x", "--sshlogin 'u@-x': a host that begins with '-' would be an option of ssh");
-	READS("-u@x", "--sshlogin '-u@x': the user has no name, or one that is an option");
+	READS("-u@x", "--sshlogin '-u@x': " BAD_USER);
+	READS("@g/@x", "--sshlogin '@g/@x': " BAD_USER);
+	for (const char *at = "'`\";&<>|(){}\\\001\177"; *at; ++at) { // a backslash only in the last place
+		char text[] = {'u', *at, '@', 'x', '\0'}, *why = NULL;
+		struct sshlogins list = {.n = 0};
+		check(sshlogins_add(&list, text, read_text, NULL, &why) != 0 && strstr(why, BAD_USER));
+		free(why);
+		sshlogins_fini(&list);
+	}
 	READS("@", "--sshlogin '@': behind '@' the name of the group is missing");
 	READS("@/a", "--sshlogin '@/a': behind '@' the name of the group is missing");
 	READS("/a", "--sshlogin '/a': '/' stands behind a number of CPUs, or behind @group, and in front of the host");

@@ -125,6 +125,26 @@ hold() {
 	assert_eq "$(cat b.out)" next
 }
 
+@test "one that waits for 3 s says so once, and stays in its place" {
+	make_fifo in go said
+	hold go
+	start_sem a 'echo a >>order'
+	local a=$fairpar_pid
+	wait_for test -p "$sems/id-test/w2"
+	"$FAIRPAR" --id test --fg 'echo b >>order' </dev/null >/dev/null 2>said 3>&- &
+	local b=$!
+	exec 7<said
+	IFS= read -r line <&7
+	assert_eq "$line" "fairpar: waits for semaphore 'id-test': held by 1, and 1 waits before it"
+	start_sem c 'echo c >>order'
+	wait_for test -p "$sems/id-test/w4"
+	release go
+	wait "$a" "$b" "$fairpar_pid"
+	assert_eq "$(cat order)" $'a\nb\nc'
+	assert_eq "$(cat <&7)" ''
+	exec 7<&-
+}
+
 @test "--st takes the semaphore by force, and --wait waits for that command too" {
 	make_fifo in go go2
 	hold go

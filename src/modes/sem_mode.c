@@ -32,13 +32,36 @@ static double seconds(uint64_t ns) {
 	return (double)ns / (double)NS_PER_S;
 }
 
+#define SLOW (3 * NS_PER_S) // how long it waits before it says so
+
+static enum semaphore_result acquire_until(struct semaphore *semaphore, const struct options *options, unsigned limit, uint64_t deadline,
+                                           struct buf *error) {
+	return options->sem.waits ? semaphore_wait(semaphore, deadline, error) : semaphore_take(semaphore, limit, deadline, error);
+}
+
+// The same, and says once, after SLOW, that it waits.
+static enum semaphore_result acquire_saying(struct semaphore *semaphore, const struct options *options, unsigned limit, uint64_t deadline,
+                                            struct buf *error) {
+	uint64_t slow = options->quiet ? TIME_NEVER : now_ns() + SLOW;
+	enum semaphore_result result = acquire_until(semaphore, options, limit, earlier(deadline, slow), error);
+	unsigned holding, waiting;
+	if (result != SEMAPHORE_TIMED_OUT || deadline <= slow) {
+		return result;
+	}
+	if (semaphore_ahead(semaphore, &holding, &waiting, error) != 0) {
+		return SEMAPHORE_ERROR;
+	}
+	diag_note("waits for semaphore '%s': held by %u, and %u wait%s before it", text_shows(options->sem.name), holding, waiting,
+	          waiting == 1 ? "s" : "");
+	return acquire_until(semaphore, options, limit, deadline, error);
+}
+
 // Waits for the semaphore (--wait) or takes a place in it, of which there are `limit`. Returns 0; or, after a message, the exit status:
 // EXIT_GAVE_UP if it was not free in time, and the options give it up then, or EXIT_TROUBLE.
 static int acquire(struct semaphore *semaphore, const struct options *options, unsigned limit, struct buf *error) {
 	const struct semaphore_options *sem = &options->sem;
 	uint64_t deadline = sem->timeout > 0 ? now_ns() + sem->timeout : TIME_NEVER;
-	enum semaphore_result result = sem->waits ? semaphore_wait(semaphore, deadline, error)
-	                                          : semaphore_take(semaphore, limit, deadline, error);
+	enum semaphore_result result = acquire_saying(semaphore, options, limit, deadline, error);
 	if (result == SEMAPHORE_TIMED_OUT) {
 		diag_warn("semaphore '%s' was not free within %g s: %s", text_shows(sem->name), seconds(sem->timeout),
 		          sem->gives_up ? "giving up" : sem->waits ? "not waiting any longer" : "taking it by force");

@@ -404,9 +404,10 @@ static bool keep_awaited(const struct semaphore *s, struct others *others) {
 	return ahead == 0;
 }
 
-// Gets in line, and waits until it is first and fewer than `limit` are left to wait for. The semaphore stays locked.
+// Gets in line, unless it is there already, and waits until it is first and fewer than `limit` are left to wait for. The semaphore stays locked.
 static enum semaphore_result await(struct semaphore *s, char kind, unsigned limit, uint64_t deadline, struct buf *error) {
-	enum semaphore_result result = line_up(s, kind, error) == 0 ? SEMAPHORE_DONE : SEMAPHORE_ERROR;
+	int lined_up = s->fd >= 0 ? lock(s, error) : line_up(s, kind, error);
+	enum semaphore_result result = lined_up == 0 ? SEMAPHORE_DONE : SEMAPHORE_ERROR;
 	for (bool done = false; result == SEMAPHORE_DONE && !done;) {
 		struct others others;
 		result = list_others(s, &others, error) == 0 ? SEMAPHORE_DONE : SEMAPHORE_ERROR;
@@ -436,6 +437,19 @@ enum semaphore_result semaphore_seize(struct semaphore *s, struct buf *error) {
 
 enum semaphore_result semaphore_wait(struct semaphore *s, uint64_t deadline, struct buf *error) {
 	enum semaphore_result result = await(s, WATCHING, /* limit */ 1, deadline, error);
+	unlock(s);
+	return result;
+}
+
+int semaphore_ahead(struct semaphore *s, unsigned *ret_holding, unsigned *ret_waiting, struct buf *error) {
+	struct others others = {0};
+	*ret_holding = *ret_waiting = 0;
+	int result = lock(s, error) == 0 ? list_others(s, &others, error) : -1;
+	for (size_t i = 0; i < others.n; ++i) {
+		*ret_holding += others.at[i].kind == HOLDING;
+		*ret_waiting += others.at[i].kind == WAITING && others.at[i].number < s->number;
+	}
+	others_fini(&others);
 	unlock(s);
 	return result;
 }

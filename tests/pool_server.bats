@@ -94,6 +94,13 @@ print(s.recv(100)[32:].decode())'
 	assert_contains "$stderr" 'the command runs without a slot'
 }
 
+@test "--status says why a directory of the pools cannot be made" {
+	FAIRPAR_POOL_DIR=$PWD/none/such run_fairpar 255 --pool --status
+	assert_contains "$stderr" "$PWD/none/such"
+	assert_contains "$stderr" 'No such file or directory'
+	assert_lines
+}
+
 @test "a server that cannot start is warned of once, and the command runs" {
 	mkdir -m 0700 "$FAIRPAR_POOL_DIR"
 	for file in default.start default.lock default.sock.new/x; do

@@ -307,7 +307,7 @@ struct client *client_open(const struct client_config *config, struct buf *error
 	client->width = 1;
 	random_bytes(&client->nonces, sizeof(client->nonces));
 	if (!config->socket && place_open(&client->place, config->pool, error) != 0) {
-		*ret_error = errno;
+		*ret_error = place_is_deserted(errno) ? ENOTDIR : errno; // ENOENT would say that nobody uses the pool
 	} else {
 		*ret_error = reach_server(client);
 		if (*ret_error == 0) {

@@ -109,7 +109,8 @@ int main(int argc, char *argv[]) {
 	diag_set_writer(screen_say);
 	struct context *context = context_capture(); // what jobs get is what fairpar got: before anything changes
 	context->mask = mask;
-	if (fds_sanitize() < 0) { // 0, 1 and 2 are open, or nothing is safe
+	context->closed = fds_sanitize();
+	if (context->closed < 0) { // 0, 1 and 2 are open, or nothing is safe
 		diag_error("cannot open /dev/null: %s", strerror(errno));
 		return EXIT_TROUBLE;
 	}

@@ -77,6 +77,14 @@ load pools
 	assert_eq "$status" 130
 }
 
+@test "a descriptor that is closed for fairpar is closed for the command of --single" {
+	for fd in 0 1 2; do
+		bash -c '"$0" --pool --single sh -c "test ! -e /proc/self/fd/$1"'" $fd>&-" "$FAIRPAR" "$fd"
+		FAIRPAR_POOL_DIR=$PWD/none/such bash -c '"$0" --pool --single sh -c "test ! -e /proc/self/fd/$1" 2>/dev/null'" $fd>&-" "$FAIRPAR" "$fd"
+	done
+	run_fairpar --pool --single sh -c 'test -e /proc/self/fd/0 && test -e /proc/self/fd/1 && test -e /proc/self/fd/2'
+}
+
 @test "Ctrl-Z stops the command and fairpar, and fg goes on with both" {
 	need python3
 	printf 'ready\t\\x1a\nback\tfg\\n\nagain\tword\\n\n' >talk
@@ -278,39 +286,6 @@ $(printf "%6d  %5d  %4d  %5d  %5s TIME  sh -c echo w >>order  (batch night)" "$s
 	assert_eq "$(query '.clients[0].seconds > 0 and .clients[0].seconds >= .clients[1].seconds')" true
 	release go
 	wait
-}
-
-@test "a waiting command shows its place on the terminal, and the line disappears" {
-	need python3
-	hold h --pool-slots 1
-	printf '1st of 1\tgo\\n\n' >talk
-	cat >session <<-EOF
-		{ read -r _ </dev/tty; echo >h.go; } &
-		"$FAIRPAR" --pool --single echo ran
-	EOF
-	on_terminal bash session
-	assert_eq "$status" 0
-	assert_contains "$output" "waits for a slot of pool default: 1st of 1, held by '"
-	assert_contains "$(tr '\r' '\n' <<<"$output" | grep -A5 'waits for')" $'\e[K'
-	[[ ${output##*$'\e[K'} != *'waits for'* ]]
-	wait
-}
-
-@test "after Ctrl-Z and fg a waiting command shows its place again" {
-	need python3
-	hold h --pool-slots 1
-	cat >session <<-EOF
-		set -m
-		"$FAIRPAR" --pool --single touch ran
-		echo back
-		read -r line && \$line
-	EOF
-	printf '1st of 1\t\\x1a\nback\tfg\\n\n1st of 1\t\\x03\n' >talk
-	on_terminal bash session
-	assert_eq "$status" 130
-	release h.go
-	wait
-	[[ ! -e ran ]]
 }
 
 @test "Ctrl-C while it waits ends it, and gives its place up" {

@@ -55,6 +55,39 @@ say_waits() {
 	wait
 }
 
+@test "a waiting command shows its place on the terminal, and the line disappears" {
+	need python3
+	hold h --pool-slots 1
+	printf '1st of 1\tgo\\n\n' >talk
+	cat >session <<-EOF
+		{ read -r _ </dev/tty; echo >h.go; } &
+		"$FAIRPAR" --pool --single echo ran
+	EOF
+	on_terminal bash session
+	assert_eq "$status" 0
+	assert_contains "$output" "waits for a slot of pool default: 1st of 1, held by '"
+	assert_contains "$(tr '\r' '\n' <<<"$output" | grep -A5 'waits for')" $'\e[K'
+	[[ ${output##*$'\e[K'} != *'waits for'* ]]
+	wait
+}
+
+@test "after Ctrl-Z and fg a waiting command shows its place again" {
+	need python3
+	hold h --pool-slots 1
+	cat >session <<-EOF
+		set -m
+		"$FAIRPAR" --pool --single touch ran
+		echo back
+		read -r line && \$line
+	EOF
+	printf '1st of 1\t\\x1a\nback\tfg\\n\n1st of 1\t\\x03\n' >talk
+	on_terminal bash session
+	assert_eq "$status" 130
+	release h.go
+	wait
+	[[ ! -e ran ]]
+}
+
 # ---- --pool-wait ----
 
 @test "--pool-wait: without a slot in time the command is not run, and who holds the slots is said; with one it is" {

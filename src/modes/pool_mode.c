@@ -25,6 +25,7 @@
 #include "term/screen.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
@@ -294,6 +295,11 @@ static int run_command(struct client *client, const struct options *options, str
 		buf_adds(&cookie, "FAIRPAR_LEASE=");
 		lease_id_add(&cookie, options->pool.name, lease->id);
 		guardian_keep(GUARDIAN_SLOTS, client_fd(client)); // the slot comes back when the guardian has ended what ran in it
+	}
+	for (int fd = 0; fd <= 2; ++fd) {
+		if (context->closed & 1 << fd) {
+			(void)fcntl(fd, F_SETFD, FD_CLOEXEC); // it is closed for the command, too, as the caller has it
+		}
 	}
 	if (plain_child_start(path, options->command, context, buf_str(&cookie), &child, &error) != 0) {
 		return report_start(options->command[0], &error);

@@ -179,6 +179,24 @@ JOB
 	assert_eq "$(cut -f1 log | sort | tr '\n' ' ')" "1 2 3 Seq "
 }
 
+@test "that a worker was ended by a signal, that its jobs run again, and that it is back, is said" {
+	run_fairpar -S 1/one 'if mkdir once; then kill -TERM $PPID; sleep '"$patience"'; fi; echo {} #' ::: 1 </dev/null
+	assert_eq "$output" 1
+	assert_eq "$(grep one: <<<"${stderr/one takes/one: takes}")" "fairpar: one: takes no more jobs: a signal has ended the worker
+fairpar: warning: one: the connection is lost: the worker has ended its jobs; its jobs run again when it is back
+fairpar: one: connected"
+	# its other jobs go on where it has none
+	make_fifo pid go
+	start_fairpar -S 1/one,1/two 'case {} in 1) echo $PPID >pid; read -r _ <go ;; esac; echo {} #' ::: 1 2 </dev/null
+	await pid
+	kill -TERM "$line"
+	await pid
+	release go
+	end_fairpar
+	assert_set 1 2
+	assert_contains "$stderr" 'the connection is lost: the worker has ended its jobs; its jobs run again elsewhere, and it is tried again'
+}
+
 @test "a job that is out of time where nobody answers has timed out, once" {
 	# once the dispatcher knows that it has started
 	run_fairpar any -S 1/one,1/two --timeout 0.2 --joblog log --log run.jsonl \

@@ -274,7 +274,7 @@ unsigned hosts_target_slots(const struct hosts_host *host) {
 static void on_up(void *arg, const struct worker_hello *hello) {
 	struct hosts_host *host = arg;
 	mutex_lock(&host->hosts->lock);
-	bool is_back = host->has_failed;
+	bool is_back = host->has_failed || (host->was_up && !host->login->is_pilot);
 	host->was_up = true;
 	host->has_failed = host->is_unreachable = host->is_braked = false;
 	host->idle_since = now_ns();
@@ -299,8 +299,8 @@ static bool has_other_host(const struct hosts_host *host, const struct hosts_bin
 	return false;
 }
 
-// Returns the part of the message that a host has failed which says where its jobs go. With the lock.
-static const char *retry_note(const struct hosts_host *host) {
+// Returns the part of the message that a host has failed which says where its jobs go. `reruns`: some ran there, and are run again. With the lock.
+static const char *retry_note(const struct hosts_host *host, bool reruns) {
 	if (host->allocation_ended || host->is_removed) {
 		return "";
 	}
@@ -309,7 +309,10 @@ static const char *retry_note(const struct hosts_host *host) {
 			return "; jobs for it alone wait, others go elsewhere, and it is tried again";
 		}
 	}
-	return has_other_host(host, NULL) ? "; jobs go elsewhere, and it is tried again" : host->was_up ? "; it is tried again" : "";
+	if (has_other_host(host, NULL)) {
+		return reruns ? "; its jobs run again elsewhere, and it is tried again" : "; jobs go elsewhere, and it is tried again";
+	}
+	return reruns ? "; its jobs run again when it is back" : host->was_up ? "; it is tried again" : "";
 }
 
 static void on_down(void *arg, const char *why, bool was_up, bool bye) {
@@ -323,7 +326,7 @@ static void on_down(void *arg, const char *why, bool was_up, bool bye) {
 	host->is_unreachable = !was_up && !bye;
 	host->allocation_ended = host->is_unreachable && host->login->kind == SSHLOGIN_LAUNCH && slurm_is_over(why);
 	const char *what = was_up ? "the connection is lost" : host->allocation_ended ? "the allocation has ended" : "cannot connect";
-	const char *next = retry_note(host);
+	const char *next = retry_note(host, was_up && !hosts->options->at_most_once && link_count(host->link) > 0);
 	host->offered = 0;
 	hosts_set_slots(host, 0, /* keeps */ false);
 	if (host->is_removed) {

@@ -58,6 +58,7 @@ struct host_link {
 	bool suspend_sent;        // the worker was told to suspend its jobs
 	bool write_failed;        // write(2) has failed: the connection is to be closed
 	bool released;            // the worker was told to end
+	bool ended_jobs;          // the worker has ended jobs that it was not told to
 	unsigned stuck;           // jobs there that were told to end, and whose attempts have left
 	uint64_t now, retry_at, pause, kill_at, next_deadline; // next_deadline: when the next attempt is beyond its time
 	struct buf line;          // the line that the launcher is writing
@@ -327,6 +328,11 @@ static void on_done(void *arg, uint64_t number, const struct job_end *end) {
 	set_times(link, attempt, result_wall(&end->result));
 	// a worker that got a signal cancels its jobs: they are lost, as if it had died
 	bool is_lost = end->result.outcome == OUTCOME_CANCELLED && attempt->order_sent == ORDER_NONE;
+	if (is_lost && !link->ended_jobs && !link->config.on_demand) { // a pilot's end is no surprise
+		link->ended_jobs = link->leaving = true;
+		link->up = false;
+		link->config.calls.down(link->config.calls.arg, "the worker has ended its jobs", /* was_up */ true, /* bye */ false);
+	}
 	end_attempt(link, attempt, is_lost ? LINK_LOST : LINK_DONE);
 	flush_output(link, attempt);
 }
@@ -444,7 +450,7 @@ static void connect_host(struct host_link *link) {
 	buf_reset(&link->line);
 	link->last_lines[0][0] = link->last_lines[1][0] = '\0';
 	link->nlines = 0;
-	link->leaving = link->released = link->write_failed = false;
+	link->leaving = link->released = link->write_failed = link->ended_jobs = false;
 	link->stuck = 0;
 	if (launcher_start(&link->launcher, &link->config.launcher, &error) != 0) {
 		FP_CLEANUP(buf_fini) struct buf why = BUF_INIT;

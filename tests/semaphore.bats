@@ -12,7 +12,7 @@ setup() {
 
 # start_sem NAME ARGUMENT …: a semaphore's command in the foreground, in the background; $fairpar_pid, output in NAME.out
 start_sem() {
-	timeout -k 5 "$patience" "$FAIRPAR" --id test --fg "${@:2}" >"$1.out" 2>&1 </dev/null 3>&- &
+	timeout -k 5 "$patience" "$FAIRPAR" --quiet --id test --fg "${@:2}" >"$1.out" 2>&1 </dev/null 3>&- &
 	fairpar_pid=$!
 }
 
@@ -118,7 +118,7 @@ hold() {
 	wait_for test -p "$sems/id-test/w2"
 	start_sem b 'echo next'
 	wait_for test -p "$sems/id-test/w3"
-	pid=$(pgrep -f 'fairpar --id test --fg echo never' | tail -1)
+	pid=$(pgrep -f 'fairpar --quiet --id test --fg echo never' | tail -1)
 	kill -KILL "$pid"
 	release go
 	wait "$fairpar_pid"
@@ -135,7 +135,7 @@ hold() {
 	local b=$!
 	exec 7<said
 	IFS= read -r line <&7
-	assert_eq "$line" "fairpar: waits for semaphore 'id-test': held by 1, and 1 waits before it"
+	assert_eq "$line" "fairpar: waits for semaphore 'test': held by 1, and 1 waits before it"
 	start_sem c 'echo c >>order'
 	wait_for test -p "$sems/id-test/w4"
 	release go

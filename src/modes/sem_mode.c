@@ -42,7 +42,7 @@ static enum semaphore_result acquire_until(struct semaphore *semaphore, const st
 // The same, and says once, after SLOW, that it waits.
 static enum semaphore_result acquire_saying(struct semaphore *semaphore, const struct options *options, unsigned limit, uint64_t deadline,
                                             struct buf *error) {
-	uint64_t slow = options->quiet ? TIME_NEVER : now_ns() + SLOW;
+	uint64_t slow = options->given[OPT_QUIET] ? TIME_NEVER : now_ns() + SLOW; // a semaphore has options->quiet set
 	enum semaphore_result result = acquire_until(semaphore, options, limit, earlier(deadline, slow), error);
 	unsigned holding, waiting;
 	if (result != SEMAPHORE_TIMED_OUT || deadline <= slow) {

@@ -89,7 +89,7 @@ same_as_here() {
 	for _ in 1 2; do
 		run_fairpar -S 1/127.0.0.1 -k 'echo {} $(umask)' ::: {1..20}
 		assert_eq "$output" "$(printf "%s $(umask)\n" {1..20})"
-		copy=$(echo cache/fairpar/*)
+		copy=$(echo cache/fairpar/*/fairpar)
 		cmp "$(readlink -f "$FAIRPAR")" "$copy"
 		assert_eq "${inode:-$(stat -c %i "$copy")}" "$(stat -c %i "$copy")"
 		inode=$(stat -c %i "$copy")

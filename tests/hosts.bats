@@ -443,14 +443,20 @@ lists() {
 make_bare_machine() {
 	unset FAIRPAR_REMOTE
 	export bare=$BATS_TEST_TMPDIR/bare
-	mkdir -p "$bare/home" "$bare/bin"
-	sed -i "s|^exec sh|HOME=$bare/home; PATH=$bare/bin:/usr/bin:/bin; cd; unset XDG_CACHE_HOME; &|" "$PARALLEL_SSH"
+	mkdir -p "$bare/home" "$bare/bin" "$bare/run"
+	sed -i "s|^exec sh|HOME=$bare/home; PATH=$bare/bin:/usr/bin:/bin; cd; unset XDG_CACHE_HOME; export XDG_RUNTIME_DIR=$bare/run; &|" "$PARALLEL_SSH"
 	copies=$bare/home/.cache/fairpar
 }
 
 # How many copies were made: each begins in a directory of its own.
 watch_copies() {
 	printf '#!/bin/sh\necho >>"$bare/made"\nexec /usr/bin/mktemp "$@"\n' >"$bare/bin/mktemp"
+	chmod +x "$bare/bin/mktemp"
+}
+
+# Outside its home only its XDG_RUNTIME_DIR takes a copy.
+watch_places() {
+	printf '#!/bin/sh\necho "$2" >>"$bare/tried"\ncase $2 in $bare/[hr]*) [ -e "$bare/full" ] || exec /usr/bin/mktemp "$@" ;; esac\nexit 1\n' >"$bare/bin/mktemp"
 	chmod +x "$bare/bin/mktemp"
 }
 
@@ -464,30 +470,100 @@ watch_copies() {
 		assert_eq "$stderr" ""
 	done
 	assert_eq "$(grep -c '' "$bare/made")" 1
-	assert_eq "$(find "$copies" -mindepth 1 | grep -c '')" 1
-	assert_eq "$(stat -c %a "$copies"/*)" 700
-	cmp "$FAIRPAR" "$copies"/*
+	assert_eq "$(find "$copies" -type f | grep -c '')" 1
+	assert_eq "$(stat -c %a "$copies" "$copies"/* "$copies"/*/* | xargs)" "700 700 700"
+	cmp "$FAIRPAR" "$copies"/*/fairpar
 }
 
-@test "a copy that was cut short, or damaged, is not executed, and is replaced" {
+@test "a job on a machine to which fairpar was sent finds it in its PATH" {
 	make_bare_machine
-	run_fairpar -S 1/one echo ::: 1 </dev/null
-	empty() { : >"$1"; }
-	change() { printf x | dd of="$1" bs=1 seek=4096 conv=notrunc status=none; }
-	for damage in empty change 'chmod -x'; do
-		$damage "$copies"/*
-		run_fairpar -S 1/one echo ::: 2 </dev/null
-		assert_eq "$output" 2
-		cmp "$FAIRPAR" "$copies"/*
+	for _ in sent kept; do
+		run_fairpar -S 1/one 'command -v fairpar; fairpar -k echo ::: a b #' ::: 1 </dev/null
+		assert_lines "$(echo "$copies"/*/fairpar)" a b
 	done
 }
 
-@test "a disk that is full where the program is to go is said to be" {
+@test "a copy that was cut short, or damaged, or that others may write, is not executed, and is replaced" {
 	make_bare_machine
-	printf '#!/bin/sh\n/usr/bin/head "$@" >/dev/full\n' >"$bare/bin/head"
+	watch_copies
+	run_fairpar -S 1/one echo ::: 1 </dev/null
+	empty() { : >"$1"; }
+	change() { printf x | dd of="$1" bs=1 seek=4096 conv=notrunc status=none; }
+	give() { chmod 777 "$copies"; }
+	local n=1
+	for damage in empty change 'chmod -x' 'chmod g+w' give; do
+		$damage "$copies"/*/fairpar
+		run_fairpar -S 1/one echo ::: 2 </dev/null
+		assert_eq "$output" 2
+		cmp "$FAIRPAR" "$copies"/*/fairpar
+		assert_eq "$(stat -c %a "$copies" "$copies"/* "$copies"/*/* | xargs)" "700 700 700"
+		assert_eq "$(grep -c '' "$bare/made")" $((++n))
+	done
+}
+
+@test "what another user has put where the copies lie is never executed" {
+	[[ $UID = 0 ]] || skip "only root gives files away"
+	make_bare_machine
+	run_fairpar -S 1/one echo ::: 1 </dev/null
+	for theirs in "$copies"/*/fairpar "$copies"/* "$copies"; do
+		chown 65534 "$theirs"
+		run_fairpar -S 1/one 'readlink /proc/$PPID/exe #' ::: 2 </dev/null
+		[[ $output != "$theirs"* || $(stat -c %u "$theirs") = 0 ]] || fail "executed $output"
+		assert_eq "$stderr" ""
+		[[ ! -e $theirs ]] || chown 0 "$theirs"
+	done
+	assert_eq "$(ls -A "$bare/run")" ''
+}
+
+@test "a machine whose home has no place for the program has it elsewhere, while it is needed" {
+	make_bare_machine
+	watch_places
+	line='readlink /proc/$PPID/exe; command -v fairpar; fairpar echo ::: inner; exit {} #'
+	elsewhere() {
+		run_fairpar any -S 1/one "$line" ::: 0 </dev/null
+		assert_eq "$status $stderr" '0 '
+		assert_contains "${lines[0]}" "$bare/run/"
+		assert_eq "${lines[1]} ${lines[2]}" "${lines[0]} inner"
+		assert_eq "$(ls -A "$bare/run")" ''
+	}
+	: >"$bare/home/.cache" # no directory
+	elsewhere
+	rm "$bare/home/.cache"
+	unshare -rm true 2>/dev/null || skip "unshare -rm is not permitted"
+	mkdir "$bare/home/.cache"
+	cp "$PARALLEL_SSH" ssh
+	for how in noexec size=64k ro; do
+		sed "s|exec sh -c|exec unshare -rm sh -c 'mount -t tmpfs -o \"\$0\" none \"\$HOME/.cache\" \&\& exec sh -c \"\$1\"' $how|" ssh >"$PARALLEL_SSH"
+		elsewhere
+	done
+}
+
+@test "the copy elsewhere goes when the worker was killed, too" {
+	make_bare_machine
+	watch_places
+	: >"$bare/home/.cache"
+	run_fairpar -S 1/one 'if mkdir once; then kill -KILL $PPID; sleep 60; fi; echo {} #' ::: 1 </dev/null
+	assert_eq "$output" 1
+	assert_eq "$(ls -A "$bare/run")" ''
+}
+
+@test "a machine that has no place for the program says so" {
+	make_bare_machine
+	watch_places
+	: >"$bare/home/.cache"
+	: >"$bare/full"
+	run_fairpar 255 -S 1/one echo ::: 1 </dev/null
+	assert_contains "$stderr" "one: cannot connect"
+	assert_contains "$stderr" "none can be put into $copies, $bare/run, /tmp, /var/tmp or /dev/shm: they are full, or do not let it be written or executed"
+	assert_eq "$(sed 's|/fairpar\.X*$||' "$bare/tried" | xargs)" "$bare/run /tmp /var/tmp /dev/shm"
+}
+
+@test "a disk that is full when the program comes is said to be" {
+	make_bare_machine
+	printf '#!/bin/sh\n[ "$3" ] || exec /usr/bin/head "$@" >/dev/full\nexec /usr/bin/head "$@"\n' >"$bare/bin/head"
 	chmod +x "$bare/bin/head"
 	run_fairpar 255 -S 1/one echo ::: 1 </dev/null
-	assert_contains "$stderr" "it cannot be written"
+	assert_contains "$stderr" "the one that was sent cannot be written into $copies"
 	assert_eq "$(ls -A "$copies")" ""
 }
 
@@ -505,19 +581,11 @@ watch_copies() {
 
 @test "what has not come as it was sent is neither kept nor executed" {
 	make_bare_machine
-	printf '#!/bin/sh\n/usr/bin/head "$@" | tr e E\n' >"$bare/bin/head"
+	printf '#!/bin/sh\n[ "$3" ] && exec /usr/bin/head "$@"\n/usr/bin/head "$@" | tr e E\n' >"$bare/bin/head"
 	chmod +x "$bare/bin/head"
 	run_fairpar 255 -S 1/one echo ::: 1 </dev/null
-	assert_contains "$stderr" "not all of it has come"
+	assert_contains "$stderr" "not all of the one that was sent has come"
 	assert_eq "$(ls -A "$copies")" ""
-}
-
-@test "a machine whose home cannot be written says so" {
-	make_bare_machine
-	: >"$bare/home/.cache" # no directory
-	run_fairpar 255 -S 1/one echo ::: 1 </dev/null
-	assert_contains "$stderr" "one: cannot connect"
-	assert_contains "$stderr" "none can be put into $copies: it cannot be written"
 }
 
 @test "a machine of another kind is told from this one" {
@@ -526,15 +594,24 @@ watch_copies() {
 	chmod +x "$bare/bin/uname"
 	run_fairpar 255 -S 1/one echo ::: 1 </dev/null
 	assert_contains "$stderr" "there is no fairpar there, and the one here is for $(uname -sm), not for Linux pdp11"
+	[[ $stderr != *want\ * ]] || fail "$stderr"
 	assert_eq "$(ls -A "$copies")" ""
 }
 
-@test "a program that does not run there is not kept" {
+@test "a program that does not run there is not kept, and what would run is named" {
 	make_bare_machine
+	printf '#!/bin/sh\necho "no such library" >&2\nexit 1\n' >broken
+	chmod +x broken
 	cp "$FAIRPAR" own
-	printf '#!/bin/sh\necho "own: no such library" >&2\nexit 1\n' >own-static
+	sed -i "s#^HOME=#[ ! -e $PWD/broken ] || mv $PWD/broken $PWD/own; &#" "$PARALLEL_SSH" # while it runs
 	FAIRPAR=$PWD/own run_fairpar 255 -S 1/one echo ::: 1 </dev/null
-	assert_contains "$stderr" "the one that was sent does not run"
+	assert_contains "$stderr" "no such library; fairpar: the one that was sent does not run there; fairpar-static beside it, which needs no libraries there, would be sent in its place (make static)"
+	cp own own-static
+	cp "$FAIRPAR" own.new
+	mv own.new own
+	FAIRPAR=$PWD/own run_fairpar 255 -S 1/one echo ::: 1 </dev/null
+	assert_contains "$stderr" "no such library; fairpar: the one that was sent does not run there"
+	[[ $stderr != *make* ]]
 	assert_eq "$(ls -A "$copies")" ""
 }
 

@@ -225,7 +225,7 @@ void dispatcher_end_free(struct dispatcher_end *end) {
 
 const char *dispatcher_end_noise(struct dispatcher_end *end) {
 	struct buf *noise = &end->channel.in;
-	if (end->channel.is_greeted) {
+	if (end->channel.is_greeted || end->program_requested) {
 		return "";
 	}
 	if (noise->len > NOISE_SHOWN) {

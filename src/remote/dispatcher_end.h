@@ -49,7 +49,7 @@ struct dispatcher_end {
 struct dispatcher_end *dispatcher_end_new(const struct dispatcher_calls *calls, void *arg, const char *mark, uint64_t now);
 void dispatcher_end_free(struct dispatcher_end *end);
 
-// What came before the mark, as a string of at most 1 KiB, borrowed; "" after the mark.
+// What came before the mark, as a string of at most 1 KiB, borrowed; "" after the mark, or where a program was requested.
 const char *dispatcher_end_noise(struct dispatcher_end *end);
 
 // Reports each job as lost (dispatcher_calls.lost) and forgets it. Only when the connection is broken.

@@ -22,13 +22,13 @@ void program_copy_find(const char *self, struct program_copy *ret_copy) {
 	struct buf path = BUF_INIT;
 	struct stat st;
 	buf_printf(&path, "%s-static", self);
-	bool found = stat(buf_str(&path), &st) == 0 && S_ISREG(st.st_mode);
+	bool is_static = stat(buf_str(&path), &st) == 0 && S_ISREG(st.st_mode), found = is_static;
 	if (!found) {
 		buf_reset(&path);
 		buf_adds(&path, self);
 		found = stat(self, &st) == 0 && S_ISREG(st.st_mode);
 	}
-	*ret_copy = (struct program_copy){.size = found && st.st_size <= MOST_BYTES ? (uint64_t)st.st_size : 0, .path = buf_take(&path)};
+	*ret_copy = (struct program_copy){.is_static = is_static, .size = found && st.st_size <= MOST_BYTES ? (uint64_t)st.st_size : 0, .path = buf_take(&path)};
 	if (found) {
 		snprintf(ret_copy->name, sizeof(ret_copy->name), "%" PRIu64 "-%" PRIx64, ret_copy->size,
 		         (uint64_t)st.st_mtim.tv_sec * 1000000000 + (uint64_t)st.st_mtim.tv_nsec);

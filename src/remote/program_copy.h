@@ -5,6 +5,7 @@
 
 #include "base/buf.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -12,6 +13,7 @@ struct program_copy {
 	char *path;      // of the file here; owned
 	uint64_t size;   // bytes; 0: there is no file
 	char name[40];   // of its copies there, from its size and time: letters, digits and '-'
+	bool is_static;   // it is `fairpar-static`, which needs no libraries
 };
 
 // Finds the file to send: `fairpar-static` beside the program at `self`, which needs no libraries there; else that program. Where stat(2) fails

@@ -488,33 +488,44 @@ static void add_worker(struct buf *text, const struct sshlogin_worker *worker, c
 	}
 }
 
-// Requests the program, and installs it by rename(2).
-static const char install_copy[] =
-	"f() { echo \"fairpar: there is none on this machine, and none can be put into $d: $1\" >&2; exit 127; }; "
-	"k() { rm -rf \"$t\"; }; read -r a b m; mkdir -p \"$d\" && t=$(mktemp -d \"$d/.XXXXXX\") || f \"it cannot be written\"; "
-	"trap \"exit 1\" 1 2 13 15; trap k 0; "
-	"echo; echo \"want $m $(uname -sm)\"; read -r c; "
-	"head -c \"${c#* }\" >\"$t/f\" || f \"it cannot be written\"; [ \"$(cksum <\"$t/f\")\" = \"$c\" ] || f \"not all of it has come\"; "
-	"chmod 700 \"$t/f\" && \"$t/f\" --version >/dev/null || f \"the one that was sent does not run\"; "
-	"p=\"$n-${c% *}\"; mv -f \"$t/f\" \"$p\" && rmdir \"$t\" || f \"it cannot be written\"; "
-	"echo; echo \"have $m\"; r \"$p\"";
+// Finds the program's copy, or requests it and puts it where only this user can write: for good where the home has room and executes, else for
+// as long as the worker runs. No copy is executed that is not this user's own, or that others may write.
+static const char get_copy[] =
+	"c=\"${XDG_CACHE_HOME:-$HOME/.cache}/fairpar\"; t=; "
+	"s() { PATH=\"$PATH:${1%/*}\"; export PATH; go \"$1\"; }; "
+	"o() { case $(ls -ldn \"$2\") in \"$1\"rwx------*) [ -O \"$2\" ];; *) false;; esac; } 2>/dev/null; "
+	// the cksum stands at the end of the directory's name
+	"for p in \"$c/$n\"-*; do o d \"$c/.\" && o d \"$p\" && o - \"$p/fairpar\" && "
+	"[ \"$(cksum <\"$p/fairpar\")\" = \"${p##*-} $z\" ] && s \"$p/fairpar\"; done; "
+	"f() { echo \"fairpar: $1\" >&2; exit 127; }; k() { rm -rf \"$t\"; }; trap \"exit 1\" 1 2 13 15; trap k 0; read -r a b m; "
+	"i() { t=$(mktemp -d \"$1/fairpar.XXXXXX\") && : >\"$t/fairpar\" && chmod 700 \"$t/fairpar\" && \"$t/fairpar\" && "
+	"head -c $z /dev/zero >\"$t/fairpar\" || { k; false; }; } 2>/dev/null; "
+	"(umask 77; mkdir -p \"$c\" && [ -O \"$c/.\" ] && chmod 700 \"$c/.\") 2>/dev/null && i \"$c\" || "
+	"{ [ -O \"$XDG_RUNTIME_DIR\" ] && i \"$XDG_RUNTIME_DIR\"; } || i /tmp || i /var/tmp || i /dev/shm || "
+	"f \"there is none on this machine, and none can be put into $c, ${XDG_RUNTIME_DIR:+$XDG_RUNTIME_DIR, }/tmp, /var/tmp or /dev/shm: "
+	"they are full, or do not let it be written or executed\"; "
+	"echo; echo \"want $m $(uname -sm)\"; read -r b; p=\"$c/$n-${b% *}\"; "
+	"head -c \"${b#* }\" >\"$t/fairpar\" || f \"the one that was sent cannot be written into ${t%/*}\"; "
+	"[ \"$(cksum <\"$t/fairpar\")\" = \"$b\" ] || f \"not all of the one that was sent has come\"; "
+	"\"$t/fairpar\" --version >/dev/null || f \"the one that was sent does not run there$w\"; "
+	"q() { case $t in \"$c\"/*) mkdir -m 700 \"$p\"; o d \"$p\" && mv -f \"$t/fairpar\" \"$p/fairpar\";; *) false;; esac; } 2>/dev/null; "
+	"q && k && t=\"$p\"; echo; echo \"have $m\"; [ \"$t\" = \"$p\" ] && s \"$p/fairpar\"; (s \"$t/fairpar\"); exit";
 
 // Appends the command for the login shell of the other machine. No single quote, backslash, '!' or newline may stand within the quotes: what
 // they are differs in sh, csh and fish.
 static void add_remote(struct buf *text, const struct sshlogin_worker *worker, const char *jobs) {
-	buf_adds(text, "exec sh -c 'r() { exec \"$1\"");
+	buf_adds(text, "exec sh -c 'go() { exec \"$1\"");
 	add_worker(text, worker, jobs);
 	buf_adds(text, "; }; p=");
 	add_program(text, worker->program ? worker->program : "fairpar");
-	buf_adds(text, "; command -v \"$p\" >/dev/null 2>&1 && r \"$p\"; ");
+	buf_adds(text, "; command -v \"$p\" >/dev/null 2>&1 && go \"$p\"; ");
 	if (worker->program || !worker->copy) {
 		buf_printf(text, "echo \"fairpar: no %s on this machine\" >&2; exit %d'", worker->program ? worker->program : "fairpar", SSHLOGIN_NOT_FOUND);
 		return;
 	}
-	buf_printf(text, "d=\"${XDG_CACHE_HOME:-$HOME/.cache}/fairpar\"; n=\"$d/%s\"; ", worker->copy->name);
-	// the cksum stands at the end of the name
-	buf_printf(text, "for p in \"$n\"-*; do [ -x \"$p\" ] && [ \"$({ cksum <\"$p\"; } 2>/dev/null)\" = \"${p##*-} %" PRIu64 "\" ] && r \"$p\"; done; ", worker->copy->size);
-	buf_adds(text, install_copy);
+	buf_printf(text, "n=%s; z=%" PRIu64 "; w=\"%s\"; ", worker->copy->name, worker->copy->size,
+	           worker->copy->is_static ? "" : "; fairpar-static beside it, which needs no libraries there, would be sent in its place (make static)");
+	buf_adds(text, get_copy);
 	buf_addc(text, '\'');
 }
 

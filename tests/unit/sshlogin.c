@@ -225,8 +225,8 @@ static void check_argv(const char *machine, bool is_launch, const struct sshlogi
 	sshlogins_fini(&list);
 }
 
-#define RUN(words) "exec sh -c 'r() { exec \"$1\" --worker" words "; }; p="
-#define FIND(program) "\"" program "\"; command -v \"$p\" >/dev/null 2>&1 && r \"$p\"; "
+#define RUN(words) "exec sh -c 'go() { exec \"$1\" --worker" words "; }; p="
+#define FIND(program) "\"" program "\"; command -v \"$p\" >/dev/null 2>&1 && go \"$p\"; "
 #define NONE(program) "echo \"fairpar: no " program " on this machine\" >&2; exit 127'>"
 #define FAIRPAR(words) RUN(words) FIND("fairpar") NONE("fairpar")
 

@@ -11,7 +11,7 @@ enum { WRITE_BYTES = 4096 }; // if there is more than a frame, so much at least 
 
 void channel_init(struct channel *channel, enum wire_sender self, size_t (*greeting)(void *arg),
                   const char *(*frame)(void *arg, const struct wire_frame *frame), void *arg, uint64_t now) {
-	*channel = (struct channel){.self = self, .greeting = greeting, .frame = frame, .arg = arg, .heard = now, .dead = now + CHANNEL_DEAD_NS};
+	*channel = (struct channel){.self = self, .greeting = greeting, .frame = frame, .arg = arg, .heard = now};
 }
 
 void channel_fini(struct channel *channel) {
@@ -203,12 +203,6 @@ static void on_frame(struct channel *channel, const struct wire_frame *frame) {
 	}
 }
 
-// The other end is alive.
-static void note_heard(struct channel *channel, uint64_t now) {
-	channel->heard = now;
-	channel->dead = now + CHANNEL_DEAD_NS;
-}
-
 int channel_receive(struct channel *channel, const char *bytes, size_t n, uint64_t now) {
 	size_t at = 0;
 	buf_add(&channel->in, bytes, n);
@@ -216,7 +210,7 @@ int channel_receive(struct channel *channel, const char *bytes, size_t n, uint64
 		at = channel->greeting(channel->arg);
 	}
 	if (channel->is_greeted) { // before, only the greeting is a sign of life
-		note_heard(channel, now);
+		channel->heard = now;
 	}
 	while (channel->is_greeted && !channel_is_broken(channel)) {
 		struct wire_frame frame;
@@ -239,21 +233,9 @@ int channel_receive(struct channel *channel, const char *bytes, size_t n, uint64
 
 // ---- time ----
 
-static void ping(struct channel *channel, uint64_t now) {
-	channel_send(channel, &(struct wire_frame){.type = FRAME_PING, .numbers = {now}});
-	channel->pinged = now;
-}
-
-void channel_expect_answer(struct channel *channel, uint64_t now) {
-	if (now + CHANNEL_URGENT_NS < channel->dead) {
-		ping(channel, now);
-		channel->dead = now + CHANNEL_URGENT_NS;
-	}
-}
-
 void channel_suspend(struct channel *channel, bool suspended, uint64_t now) {
 	channel->is_suspended = suspended;
-	note_heard(channel, now);
+	channel->heard = now;
 }
 
 uint64_t channel_tick(struct channel *channel, uint64_t now) {
@@ -266,18 +248,17 @@ uint64_t channel_tick(struct channel *channel, uint64_t now) {
 	}
 	if (!is_greeted && channel->sent != channel->sent_before) { // a program is being sent, which may take long
 		channel->sent_before = channel->sent;
-		note_heard(channel, now);
+		channel->heard = now;
 	}
-	if (now >= channel->dead) {
-		channel_break(channel, !is_greeted ? "no worker has answered for a minute"
-		              : channel->dead < channel->heard + CHANNEL_DEAD_NS ? "it does not answer" : "it has been silent for a minute");
+	uint64_t dead = channel->heard + CHANNEL_DEAD_NS;
+	if (now >= dead) {
+		channel_break(channel, is_greeted ? "it has been silent for a minute" : "no worker has answered for a minute");
 		return now;
 	}
 	uint64_t last = channel->heard > channel->pinged ? channel->heard : channel->pinged;
 	if (now >= last + CHANNEL_PING_NS) {
-		ping(channel, now);
-		last = now;
+		channel_send(channel, &(struct wire_frame){.type = FRAME_PING, .numbers = {now}});
+		channel->pinged = last = now;
 	}
-	uint64_t due = last + CHANNEL_PING_NS;
-	return due < channel->dead ? due : channel->dead;
+	return last + CHANNEL_PING_NS < dead ? last + CHANNEL_PING_NS : dead;
 }

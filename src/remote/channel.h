@@ -2,8 +2,8 @@
 // their windows of bytes, and silence is noticed. dispatcher_end.h and worker_end.h are the two ends, each with such a channel.
 //
 // After 15 s in which nothing came it sends a ping; the other end answers the last one that it has read. After 60 s without anything, or without
-// the greeting at first, the connection breaks, after 10 s if an answer is urgent, and never while it is suspended. It also breaks when a
-// frame comes that is not valid. A broken channel takes and sends nothing any more.
+// the greeting at first, the connection breaks, but never while it is suspended. It also breaks when a frame comes that is not valid. A broken
+// channel takes and sends nothing any more.
 //
 // Pure: times are arguments, in nanoseconds of a clock that does not go back. One thread at a time.
 
@@ -16,7 +16,6 @@
 
 #define CHANNEL_PING_NS (UINT64_C(15) * 1000000000)
 #define CHANNEL_DEAD_NS (UINT64_C(60) * 1000000000)
-#define CHANNEL_URGENT_NS (UINT64_C(10) * 1000000000)
 
 enum {
 	OUTPUT_WINDOW = 256 * 1024, // bytes of a job's output that may be under way
@@ -79,7 +78,6 @@ struct channel {
 	bool owes_pong, owes_bytes; // `pong` is to be sent; some job has `passed_on`
 	uint64_t pong;            // number of the last ping that came
 	uint64_t heard, pinged;   // when something came, and when a ping was sent, last
-	uint64_t dead;            // when silence breaks it
 	bool is_greeted;
 	bool waits_for_greeting;  // set by the owner: until the greeting comes, silence does not break it
 	bool is_suspended;        // silence does not break it
@@ -125,9 +123,6 @@ void channel_sent(struct channel *channel, size_t n);
 
 // Calls fn for each frame that the other end cannot have received, because its last byte was not written.
 void channel_each_unsent(const struct channel *channel, void (*fn)(void *arg, const struct wire_frame *frame), void *arg);
-
-// Sends a ping at once; the channel breaks if nothing comes within 10 s.
-void channel_expect_answer(struct channel *channel, uint64_t now);
 
 // Sets whether the connection is suspended, in which case silence does not break it.
 void channel_suspend(struct channel *channel, bool suspended, uint64_t now);

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #define BRAKE_NS UINT64_C(1000000000)
+#define ORDER_NS (10 * UINT64_C(1000000000))
 
 enum { NOISE_MOST = 64 * 1024, NOISE_SHOWN = 1024 };
 
@@ -274,10 +275,9 @@ void dispatcher_end_stop(struct dispatcher_end *end, uint64_t number, enum stop_
 	struct channel_job *job = channel_find_job(&end->channel, number);
 	if (job) {
 		send(end, FRAME_STOP, number, how);
-		channel_expect_answer(&end->channel, now);
 	}
 	if (job && job->due == UINT64_MAX) {
-		job->due = now + takes + CHANNEL_URGENT_NS;
+		job->due = now + takes + ORDER_NS;
 		job->is_read = false;
 	}
 }
@@ -302,7 +302,7 @@ uint64_t dispatcher_end_tick(struct dispatcher_end *end, uint64_t now) {
 	for (size_t i = 0; i < channel->njobs; ++i) {
 		struct channel_job *job = &channel->jobs[i];
 		if (job->due <= now && job->receive_window == 0 && !job->is_read) { // its end waits for the reader of its output, who is here
-			job->due = now + CHANNEL_URGENT_NS;
+			job->due = now + ORDER_NS;
 		} else if (job->due <= now) {
 			job->due = UINT64_MAX;
 			end->calls.overdue(end->arg, job->number);

@@ -65,8 +65,7 @@ void dispatcher_end_run(struct dispatcher_end *end, uint64_t job, const char *pa
 // Ends the standard input of a job. This and the next two do nothing if the job is gone.
 void dispatcher_end_input_end(struct dispatcher_end *end, uint64_t job);
 
-// Stops a job, for whose end somebody waits: the connection breaks if the worker does not answer within 10 s, and the job is overdue 10 s after
-// the first of these orders and the `takes` nanoseconds that --term-seq has for it.
+// Stops a job, for whose end somebody waits: it is overdue 10 s after the first of these orders and the `takes` nanoseconds that --term-seq has.
 void dispatcher_end_stop(struct dispatcher_end *end, uint64_t job, enum stop_how how, uint64_t takes, uint64_t now);
 
 // Closes a stream of its output (1 or 2) that nobody reads any more: the job is to get SIGPIPE, as it would here.

@@ -54,7 +54,6 @@ struct host_link {
 	struct launcher launcher;
 	struct dispatcher_end *connection; // NULL: the connection is down
 	bool up;                  // calls.up was called, and calls.down not yet
-	bool leaving;             // the worker takes no more attempts
 	bool suspend_sent;        // the worker was told to suspend its jobs
 	bool write_failed;        // write(2) has failed: the connection is to be closed
 	bool released;            // the worker was told to end
@@ -329,7 +328,7 @@ static void on_done(void *arg, uint64_t number, const struct job_end *end) {
 	// a worker that got a signal cancels its jobs: they are lost, as if it had died
 	bool is_lost = end->result.outcome == OUTCOME_CANCELLED && attempt->order_sent == ORDER_NONE;
 	if (is_lost && !link->ended_jobs && !link->config.on_demand) { // a pilot's end is no surprise
-		link->ended_jobs = link->leaving = true;
+		link->ended_jobs = link->connection->is_leaving = true;
 		link->up = false;
 		link->config.calls.down(link->config.calls.arg, "the worker has ended its jobs", /* was_up */ true, /* bye */ false);
 	}
@@ -340,7 +339,6 @@ static void on_done(void *arg, uint64_t number, const struct job_end *end) {
 static void report_down(struct host_link *link, const char *why, bool bye) {
 	bool was_up = link->up;
 	link->up = false;
-	link->leaving = bye;
 	if (was_up || !bye) {
 		link->config.calls.down(link->config.calls.arg, why, was_up, bye);
 	}
@@ -426,15 +424,15 @@ static void disconnect(struct host_link *link, const char *why) {
 	bool wanted = link->wanted, closing = link->closing || !wanted, reports = !link->closing && (wanted || !link->config.on_demand);
 	mutex_unlock(&link->lock);
 	// a launcher that still connects does not notice that its pipes are closed
-	uint64_t grace = closing && !link->up && !link->leaving ? 0 : (uint64_t)END_GRACE_MS * NS_PER_MS;
+	uint64_t grace = closing && !link->up && !link->connection->is_leaving ? 0 : (uint64_t)END_GRACE_MS * NS_PER_MS;
 	launcher_end(&link->launcher, link->now + grace, how, sizeof(how));
 	link->now = now_ns();
 	buf_adds(&text, why ? why : how[0] ? how : "the connection has ended");
-	if (!link->up && !link->leaving) {
+	if (!link->up && !link->connection->is_leaving) {
 		add_launcher_text(link, &text);
 	}
 	if (reports) {
-		report_down(link, buf_str(&text), /* bye */ link->leaving || !wanted); // first: nothing is to be given to it
+		report_down(link, buf_str(&text), /* bye */ link->connection->is_leaving || !wanted); // first: nothing is to be given to it
 	}
 	channel_break(&link->connection->channel, buf_str(&text));
 	dispatcher_end_lose_jobs(link->connection);
@@ -450,7 +448,7 @@ static void connect_host(struct host_link *link) {
 	buf_reset(&link->line);
 	link->last_lines[0][0] = link->last_lines[1][0] = '\0';
 	link->nlines = 0;
-	link->leaving = link->released = link->write_failed = link->ended_jobs = false;
+	link->released = link->write_failed = link->ended_jobs = false;
 	link->stuck = 0;
 	if (launcher_start(&link->launcher, &link->config.launcher, &error) != 0) {
 		FP_CLEANUP(buf_fini) struct buf why = BUF_INIT;
@@ -673,16 +671,17 @@ static void release_worker(struct host_link *link) {
 	mutex_lock(&link->lock);
 	bool wanted = link->wanted, idle = list_is_empty(&link->attempts);
 	mutex_unlock(&link->lock);
-	if (!wanted && !link->up && !link->leaving) {
+	bool leaving = link->connection->is_leaving;
+	if (!wanted && !link->up && !leaving) {
 		disconnect(link, "it is not needed any more");
 	} else if (idle && link->stuck > 0) {
 		disconnect(link, "a job there has not ended that was told to");
-	} else if (idle && !link->released && (!wanted || (link->leaving && link->config.on_demand))) {
+	} else if (idle && !link->released && (!wanted || (leaving && link->config.on_demand))) {
 		if (!link->config.on_demand) {
 			report_down(link, "it is not needed any more", /* bye */ true);
 		}
 		link->up = false;
-		link->leaving = link->released = true;
+		link->released = true;
 		dispatcher_end_bye(link->connection, "there is no more work for it");
 	}
 }

@@ -31,7 +31,7 @@ setup() {
 		        self.process.stdin.flush()
 
 		    def greet(self):
-		        self.write(b"fairpar-worker 1 %s\n" % MARK.encode())
+		        self.write(b"fairpar-worker 2 %s\n" % MARK.encode())
 		        assert self.process.stdout.readline() == b"\n"
 		        assert self.process.stdout.readline() == MARK.encode() + b"\n"
 		        return self.read()
@@ -76,7 +76,7 @@ talk() {
 
 @test "a worker says its version, slots and name, and a job its output and its end" {
 	talk <<-'EOF'
-		assert hello[:3] == ["hello", 1, 2] and hello[5] == os.uname().nodename.encode(), hello
+		assert hello[:3] == ["hello", 2, 2] and hello[5] == os.uname().nodename.encode(), hello
 		w.run(1, "echo out; printf err >&2; exit 3")
 		assert w.until("started")[1] == 1
 		done = w.until("done")
@@ -210,9 +210,9 @@ talk() {
 		assert w.close() == 255
 	EOF
 	assert_contains "$stderr" 'it has sent a frame that does not exist'
-	run --separate-stderr "$FAIRPAR" --worker <<<'fairpar-worker 2 0123456789abcdef0123456789abcdef'
+	run --separate-stderr "$FAIRPAR" --worker <<<'fairpar-worker 1 0123456789abcdef0123456789abcdef'
 	assert_eq "$status" 255
-	assert_contains "$stderr" 'speaks another version of the protocol than this one, which speaks version 1'
+	assert_contains "$stderr" 'speaks another version of the protocol than this one, which speaks version 2'
 	run --separate-stderr "$FAIRPAR" --worker <<<'ls'
 	assert_contains "$stderr" 'it is no fairpar'
 }

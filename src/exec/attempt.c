@@ -230,7 +230,7 @@ static void add_paths(struct buf *paths, const struct job *job, struct template 
 	for (size_t i = 0; i < n; ++i) {
 		struct expansion x = job_expansion(job);
 		struct record one = {.args = job->record.args, .nargs = 1};
-		bool is_each = job->batch->run->options->packing.on && !template_has_columns(templates[i]);
+		bool is_each = job->batch->run->options->packing.on && job->record.nargs > 0 && !template_has_columns(templates[i]);
 		for (uint32_t arg = 0; is_each && arg < job->record.nargs; ++arg, one.args += one.size) {
 			one.size = strlen(one.args) + 1;
 			x.record = &one;

@@ -15,7 +15,7 @@
 struct host_files {
 	const struct options *options;
 	const char *base_dir;
-	struct buf base;
+	struct buf base, brought; // the files; those that may be removed
 	mutex lock;
 	cond changed;
 	enum { BASE_ABSENT, BASE_TRANSFERRING, BASE_PRESENT } state; // under the lock
@@ -24,6 +24,8 @@ struct host_files {
 void job_files_fini(struct job_files *files) {
 	buf_fini(&files->go);
 	buf_fini(&files->come);
+	buf_fini(&files->went);
+	buf_fini(&files->came);
 	buf_fini(&files->why);
 }
 
@@ -44,14 +46,17 @@ void host_files_close(struct host_files *host_files, const struct transfer *tran
 	if (!host_files) {
 		return;
 	}
-	if (transfer && host_files->options->cleans_up && host_files->state == BASE_PRESENT) {
+	if (transfer && host_files->options->cleans_up) {
 		struct transfer there = *transfer;
+		struct result result;
+		FP_CLEANUP(buf_fini) struct buf why = BUF_INIT;
 		there.dir = host_files->base_dir;
-		transfer_remove(&there, &host_files->base, FILE_GOES);
+		(void)transfer_run(&there, &(struct transfer_work){.went = &host_files->brought, .removes_went = true}, &result, &why);
 	}
 	cond_fini(&host_files->changed);
 	mutex_fini(&host_files->lock);
 	buf_fini(&host_files->base);
+	buf_fini(&host_files->brought);
 	free(host_files);
 }
 
@@ -66,7 +71,8 @@ static enum transfer_end transfer_base(struct host_files *host_files, const stru
 		there.dir = host_files->base_dir;
 		host_files->state = BASE_TRANSFERRING;
 		mutex_unlock(&host_files->lock);
-		end = transfer_files(&there, &host_files->base, FILE_GOES, ret_result, ret_why);
+		buf_reset(&host_files->brought);
+		end = transfer_run(&there, &(struct transfer_work){.goes = &host_files->base, .went = &host_files->brought}, ret_result, ret_why);
 		mutex_lock(&host_files->lock);
 		host_files->state = end == TRANSFER_DONE ? BASE_PRESENT : BASE_ABSENT;
 		cond_broadcast(&host_files->changed);
@@ -77,35 +83,41 @@ static enum transfer_end transfer_base(struct host_files *host_files, const stru
 
 // ---- an attempt ----
 
-// Fetches the files of an attempt that has ended. Returns how it has ended then.
-static enum link_end fetch(const struct transfer *transfer, struct job_files *files, struct result *result) {
+// Fetches the files of an attempt that has ended, and removes what is not needed any more: if some could not be fetched, all of its results
+// stay. Returns how it has ended then. *ret_stopped: it was cut off.
+static enum link_end fetch(const struct host_files *host_files, const struct transfer *transfer, struct job_files *files, struct result *result,
+                           bool *ret_stopped) {
 	struct result fetched = *result;
-	switch (transfer_files(transfer, &files->come, FILE_COMES, &fetched, &files->why)) {
+	struct transfer_work work = {
+		.comes = &files->come,
+		.may_fail = result->outcome != OUTCOME_OK, // it may never have been made
+		.went = &files->went,
+		.came = &files->came,
+		.removes_went = host_files->options->cleans_up,
+		.removes_came = host_files->options->cleans_up,
+		.removes_dir = host_files->options->cleans_up && host_files->options->own_workdir,
+	};
+	switch (transfer_run(transfer, &work, &fetched, &files->why)) {
 	case TRANSFER_DONE: break;
 	case TRANSFER_LOST: return LINK_LOST;
-	case TRANSFER_STOPPED: result->outcome = fetched.outcome; break;
+	case TRANSFER_STOPPED:
+		result->outcome = fetched.outcome;
+		*ret_stopped = true;
+		break;
 	case TRANSFER_FAILED:
-		if (result->outcome != OUTCOME_OK) {
-			buf_reset(&files->why); // it may never have been made
-		} else {
-			result->outcome = OUTCOME_FAILED;
-			result->exit_code = 1;
-		}
+		result->outcome = OUTCOME_FAILED;
+		result->exit_code = 1;
 		break;
 	}
 	return LINK_DONE;
 }
 
-// Removes the attempt's files. If some could not be fetched, all of its results stay.
-static void clean_up(const struct host_files *host_files, const struct transfer *transfer, const struct job_files *files) {
-	bool has_all = files->why.len == 0;
-	transfer_remove(transfer, &files->go, FILE_GOES);
-	if (has_all) {
-		transfer_remove(transfer, &files->come, FILE_COMES);
-	}
-	if (has_all && host_files->options->own_workdir) {
-		transfer_remove_dir(transfer);
-	}
+// Removes the files of an attempt from which not all was fetched, also while jobs are being ended.
+static void clean_up(const struct host_files *host_files, const struct transfer *transfer, struct job_files *files) {
+	struct result result;
+	FP_CLEANUP(buf_fini) struct buf why = BUF_INIT;
+	(void)transfer_run(transfer, &(struct transfer_work){
+		.went = &files->went, .removes_went = true, .removes_dir = host_files->options->own_workdir && files->why.len == 0}, &result, &why);
 }
 
 enum link_end host_files_run(struct host_files *host_files, const struct transfer *transfer, struct job_files *files,
@@ -116,7 +128,7 @@ enum link_end host_files_run(struct host_files *host_files, const struct transfe
 	*ret_error = (struct spawn_error){.error = 0};
 	enum transfer_end brought = transfer_base(host_files, transfer, ret_result, &files->why);
 	if (brought == TRANSFER_DONE) {
-		brought = transfer_files(transfer, &files->go, FILE_GOES, ret_result, &files->why);
+		brought = transfer_run(transfer, &(struct transfer_work){.goes = &files->go, .went = &files->went}, ret_result, &files->why);
 	}
 	switch (brought) {
 	case TRANSFER_DONE: end = link_run(transfer->link, transfer->of, context, cwd, ret_result, ret_error, ret_wrote); break;
@@ -125,10 +137,11 @@ enum link_end host_files_run(struct host_files *host_files, const struct transfe
 	case TRANSFER_LOST: end = LINK_REFUSED; break; // it has never run
 	}
 	bool has_run = brought == TRANSFER_DONE && ret_result->outcome != OUTCOME_SPAWN_ERROR && ret_result->outcome != OUTCOME_CANCELLED;
+	bool is_cut_off = !has_run;
 	if (end == LINK_DONE && has_run) {
-		end = fetch(transfer, files, ret_result);
+		end = fetch(host_files, transfer, files, ret_result, &is_cut_off);
 	}
-	if (end == LINK_DONE && host_files->options->cleans_up) {
+	if (end == LINK_DONE && is_cut_off && host_files->options->cleans_up) {
 		clean_up(host_files, transfer, files);
 	}
 	return end;

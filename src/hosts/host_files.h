@@ -10,6 +10,7 @@
 // The files of one attempt: paths as file_route() takes them, a NUL behind each. The owner frees them by job_files_fini().
 struct job_files {
 	struct buf go, come; // --transferfile, --return
+	struct buf went, came; // those of them that are there and may be removed; set by host_files_run()
 	struct buf why;      // which file host_files_run() could not transfer, and why; or empty
 };
 

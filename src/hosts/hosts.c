@@ -70,8 +70,7 @@ static const char *find_dir(const struct hosts *hosts, const struct child_config
 }
 
 static struct transfer transfer_at(const struct hosts_host *host, const char *dir, const struct child_config *of) {
-	const struct context *context = host->hosts->context;
-	return (struct transfer){.link = host->link, .context = context, .env = context->env, .dir = dir, .of = of};
+	return (struct transfer){.link = host->link, .host = host->login->name, .dir = dir, .of = of, .told_shared = &host->hosts->told_shared};
 }
 
 static void execute(void *arg, const struct child_config *config, struct result *ret_result, struct spawn_error *ret_error) {

@@ -89,6 +89,7 @@ struct hosts {
 	struct program_copy copy;    // for machines without a fairpar
 	struct pilot_node *nodes;    // each node on which a pilot was; kept until the end, for places borrow them
 	bool terminating;            // no place is given any more
+	atomic_bool told_shared;     // a message has said that a directory is shared with a machine
 	struct list bindings;        // struct hosts_binding
 	struct sshlogin_worker worker; // how a worker is started; points to the next two
 	char *self;

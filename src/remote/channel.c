@@ -104,6 +104,17 @@ static void each_frame(const struct channel *channel, const struct buf *of, size
 	}
 }
 
+void channel_send_frames(struct channel *channel, uint64_t job, const struct buf *frames) {
+	struct wire_frame frame;
+	size_t at = 0, used = 0;
+	const char *why;
+	while (at < frames->len && wire_read(frames->data + at, frames->len - at, channel->self, &frame, &used, &why) == WIRE_FRAME) {
+		frame.numbers[0] = job;
+		channel_send(channel, &frame);
+		at += used;
+	}
+}
+
 void channel_each_unsent(const struct channel *channel, void (*fn)(void *arg, const struct wire_frame *frame), void *arg) {
 	each_frame(channel, &channel->current, channel->sent, fn, arg); // none, where it is the greeting
 	each_frame(channel, &channel->urgent, 0, fn, arg);

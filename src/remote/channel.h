@@ -24,7 +24,7 @@ enum {
 };
 
 // The first line of a dispatcher is this, the mark and a newline; a worker answers with a newline, the mark and a newline.
-#define GREETING "fairpar-worker 1 "
+#define GREETING "fairpar-worker 2 "
 
 // How a job is to be ended: the number in a `stop` frame.
 enum stop_how {
@@ -53,6 +53,7 @@ struct channel_job {
 	uint64_t number;
 	bool is_running;          // it has started
 	bool input_ended;
+	bool has_files;           // it is a conversation about files: all its frames are those of files
 	bool is_unsent;           // the connection broke before all of the `run` frame was written
 	size_t send_window;       // bytes of its output (worker) or input (dispatcher) that may be sent
 	size_t receive_window;    // bytes of the other that may come
@@ -100,6 +101,9 @@ void channel_send(struct channel *channel, const struct wire_frame *frame);
 void channel_add_job(struct channel *channel, uint64_t number);
 struct channel_job *channel_find_job(const struct channel *channel, uint64_t number);
 void channel_remove_job(struct channel *channel, struct channel_job *job);
+
+// Sends the frames, which have no number yet, as those of the job.
+void channel_send_frames(struct channel *channel, uint64_t job, const struct buf *frames);
 
 // Bytes of a job: its output, of stream 1 or 2, from the worker; its input (stream 0) from the dispatcher. channel_room() says how many may be
 // sent now, 0 if the job is gone; channel_send_bytes() sends at most as many. channel_acknowledge() tells the other end that so many of those

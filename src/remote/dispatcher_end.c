@@ -24,7 +24,7 @@ static const char *on_hello(struct dispatcher_end *end, const struct wire_frame 
 		return "its hello makes no sense";
 	}
 	if (frame->numbers[0] != WIRE_VERSION) {
-		return "it is a worker of another fairpar, which does not speak version 1 of the protocol";
+		return "it is a worker of another fairpar, which does not speak version 2 of the protocol";
 	}
 	memcpy(node, frame->payload, frame->size);
 	node[frame->size] = '\0';
@@ -95,7 +95,7 @@ static bool can_be(const uint64_t *of, bool is_running) {
 static const char *on_done(struct dispatcher_end *end, struct channel_job *job, const struct wire_frame *frame) {
 	const uint64_t *of = frame->numbers;
 	struct job_end how = {.error = {.error = 0}};
-	if (!can_be(of, job->is_running) || frame->size < 2 || (unsigned char)frame->payload[0] > SPAWN_CGROUP) {
+	if (!can_be(of, job->is_running || job->has_files) || frame->size < 2 || (unsigned char)frame->payload[0] > SPAWN_CGROUP) {
 		return "it has sent an end of a job that cannot be";
 	}
 	how.result = (struct result){
@@ -117,6 +117,9 @@ static const char *on_done(struct dispatcher_end *end, struct channel_job *job, 
 
 // Handles a frame of a job that is not gone.
 static const char *on_job_frame(struct dispatcher_end *end, struct channel_job *job, const struct wire_frame *frame) {
+	if (job->has_files && frame->type != FRAME_REFUSE && frame->type != FRAME_DONE) {
+		return end->calls.files(end->arg, job->number, frame);
+	}
 	switch ((int)frame->type) {
 	case FRAME_STARTED: return on_started(end, job, frame);
 	case FRAME_OUT: return on_output(end, job, frame);
@@ -237,7 +240,8 @@ const char *dispatcher_end_noise(struct dispatcher_end *end) {
 }
 
 static void mark_unsent(void *arg, const struct wire_frame *frame) {
-	struct channel_job *job = frame->type == FRAME_RUN ? channel_find_job(arg, frame->numbers[0]) : NULL;
+	bool begins = frame->type == FRAME_RUN || frame->type == FRAME_FILES;
+	struct channel_job *job = begins ? channel_find_job(arg, frame->numbers[0]) : NULL;
 	if (job) {
 		job->is_unsent = true;
 	}
@@ -263,6 +267,13 @@ void dispatcher_end_run(struct dispatcher_end *end, uint64_t job, const char *pa
 	verify(end->is_up && job > end->channel.last);
 	channel_add_job(&end->channel, job);
 	channel_send(&end->channel, &(struct wire_frame){.type = FRAME_RUN, .numbers = {job}, .payload = payload, .size = n});
+}
+
+void dispatcher_end_files(struct dispatcher_end *end, uint64_t job) {
+	verify(end->is_up && job > end->channel.last);
+	channel_add_job(&end->channel, job);
+	channel_find_job(&end->channel, job)->has_files = true;
+	send(end, FRAME_FILES, job, 0);
 }
 
 void dispatcher_end_input_end(struct dispatcher_end *end, uint64_t job) {

@@ -28,6 +28,8 @@ struct dispatcher_calls {
 	// A machine of that kind (uname -sm) has no fairpar, and requests one: appends the bytes for it and returns 0, or returns -1 with *ret_why.
 	// May be NULL.
 	int (*program_requested)(void *arg, const char *machine, struct buf *ret_bytes, struct buf *ret_why);
+	// A frame of a conversation about files. Returns NULL, or why it is not allowed: static text.
+	const char *(*files)(void *arg, uint64_t job, const struct wire_frame *frame);
 };
 
 struct dispatcher_end {
@@ -61,6 +63,9 @@ void dispatcher_end_env(struct dispatcher_end *end, bool adds, const char *bytes
 
 // Sends a job (payload.h), whose number is higher than all before.
 void dispatcher_end_run(struct dispatcher_end *end, uint64_t job, const char *payload, size_t n);
+
+// Begins a conversation about files, which is numbered as a job and ends as one; channel_send_frames() sends what is said in it.
+void dispatcher_end_files(struct dispatcher_end *end, uint64_t job);
 
 // Ends the standard input of a job. This and the next two do nothing if the job is gone.
 void dispatcher_end_input_end(struct dispatcher_end *end, uint64_t job);

@@ -12,6 +12,7 @@
 #include "base/units.h"
 #include "base/wakeup.h"
 #include "remote/dispatcher_end.h"
+#include "remote/file_copy.h"
 #include "remote/link_internal.h"
 #include "remote/payload.h"
 #include "remote/program_copy.h"
@@ -29,52 +30,28 @@ enum {
 	END_GRACE_MS = 2000,      // for a launcher whose pipes were closed
 	DEADLINE_GRACE_MS = 1000, // for a job that is out of time, and that its worker is to end by itself
 	KILL_GRACE_MS = 2000,     // for what runs at the other end, after link_kill()
-	LINES_MOST = 20,          // lines of a launcher that are passed on, for each connection
-	LINE_BYTES = 400,         // of each
+	LINES_MOST = 20,          // lines of a launcher that are passed on, for each connection, LINE_BYTES of each
 	NOISE_IN_LINE = 200,      // bytes of the other end's noise in a message
-	SPARE_MOST = 2,           // pipes of ended attempts that are kept for the next ones
-};
-
-struct host_link {
-	struct link_config config;
-	thread thread;
-	int wake_fd;
-	mutex lock;               // of the next ones, and of what link_internal.h says
-	struct list attempts;     // in the order of their numbers
-	struct link_pipes *spare; // of attempts that have left
-	unsigned nspare;
-	uint64_t last_number;
-	bool terminating, killing, closing, suspending;
-	bool is_suspended;        // the worker was told so, since `suspending`
-	cond suspended;           // is_suspended was set
-	bool wanted;              // it is to be connected; set by link_connect(), cleared by link_release()
-	bool called;              // link_connect() was called, and calls.closed not yet
-
-	// of the thread
-	struct launcher launcher;
-	struct dispatcher_end *connection; // NULL: the connection is down
-	bool up;                  // calls.up was called, and calls.down not yet
-	bool suspend_sent;        // the worker was told to suspend its jobs
-	bool write_failed;        // write(2) has failed: the connection is to be closed
-	bool released;            // the worker was told to end
-	bool ended_jobs;          // the worker has ended jobs that it was not told to
-	unsigned stuck;           // jobs there that were told to end, and whose attempts have left
-	uint64_t now, retry_at, pause, kill_at, next_deadline; // next_deadline: when the next attempt is beyond its time
-	struct buf line;          // the line that the launcher is writing
-	char last_lines[2][LINE_BYTES]; // the last two while there was no worker, the later one second
-	unsigned nlines;
-	struct polls polls;
-	char *bytes;              // READ_BYTES
 };
 
 // ---- attempts ----
+
+// Wakes the thread of the attempt. With the lock.
+static void wake_attempt(struct link_attempt *attempt) {
+	if (attempt->has_files) {
+		attempt->mail.ends = attempt->state == ATTEMPT_LEFT;
+		cond_signal(&attempt->mail.heard);
+	} else {
+		wakeup_post(attempt->pipes->wake_fd);
+	}
+}
 
 static void attempt_started(struct host_link *link, struct link_attempt *attempt, uint64_t start, int pid) {
 	mutex_lock(&link->lock);
 	attempt->state = ATTEMPT_STARTED;
 	attempt->start = start;
 	attempt->pid = pid;
-	wakeup_post(attempt->pipes->wake_fd);
+	wake_attempt(attempt);
 	mutex_unlock(&link->lock);
 }
 
@@ -82,7 +59,7 @@ static void attempt_left(struct host_link *link, struct link_attempt *attempt) {
 	mutex_lock(&link->lock);
 	attempt->state = ATTEMPT_LEFT;
 	list_remove(&attempt->link);
-	wakeup_post(attempt->pipes->wake_fd); // with the lock: who sees that it has left gives this to another attempt
+	wake_attempt(attempt); // with the lock: who sees that it has left gives the descriptor to another attempt
 	mutex_unlock(&link->lock);
 }
 
@@ -93,68 +70,6 @@ enum link_attempt_state link_attempt_state(struct host_link *link, const struct 
 	*ret_pid = attempt->pid;
 	mutex_unlock(&link->lock);
 	return state;
-}
-
-// ---- their descriptors ----
-
-int link_open_pipe(int *ret_read, int *ret_write) {
-	int ends[2];
-	if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0) {
-		return -1;
-	}
-	*ret_read = ends[0];
-	*ret_write = ends[1];
-	return 0;
-}
-
-static void close_pipes(struct link_pipes *pipes) {
-	for (int i = 0; i < 2; ++i) {
-		fd_close(&pipes->read_fds[i]);
-		fd_close(&pipes->write_fds[i]);
-	}
-	fd_close(&pipes->wake_fd);
-	free(pipes);
-}
-
-static bool is_whole(const struct link_pipes *pipes) {
-	return pipes->read_fds[0] >= 0 && pipes->read_fds[1] >= 0 && pipes->write_fds[0] >= 0 && pipes->write_fds[1] >= 0;
-}
-
-struct link_pipes *link_take_pipes(struct host_link *link) {
-	mutex_lock(&link->lock);
-	struct link_pipes *pipes = link->spare;
-	if (pipes) {
-		link->spare = pipes->next;
-		--link->nspare;
-	}
-	mutex_unlock(&link->lock);
-	if (pipes) {
-		return pipes;
-	}
-	pipes = NEW(struct link_pipes);
-	*pipes = (struct link_pipes){.read_fds = {-1, -1}, .write_fds = {-1, -1}, .wake_fd = wakeup_open()};
-	if (pipes->wake_fd >= 0 && link_open_pipe(&pipes->read_fds[0], &pipes->write_fds[0]) == 0 &&
-	    link_open_pipe(&pipes->read_fds[1], &pipes->write_fds[1]) == 0) {
-		return pipes;
-	}
-	int error = errno;
-	close_pipes(pipes);
-	errno = error;
-	return NULL;
-}
-
-void link_give_pipes(struct host_link *link, struct link_pipes *pipes) {
-	mutex_lock(&link->lock);
-	bool keeps = link->nspare < SPARE_MOST && is_whole(pipes);
-	if (keeps) {
-		pipes->next = link->spare;
-		link->spare = pipes;
-		++link->nspare;
-	}
-	mutex_unlock(&link->lock);
-	if (!keeps) {
-		close_pipes(pipes);
-	}
 }
 
 // ---- attempts, from their threads to this one ----
@@ -229,7 +144,7 @@ static size_t fill_pipe(struct stream_backlog *out, int *fd) {
 // Writes the attempt's output into its pipes. If it has ended, and all of it is written, it leaves.
 static void flush_output(struct host_link *link, struct link_attempt *attempt) {
 	bool ended = attempt->state == ATTEMPT_ENDED, left = ended; // which only this thread sets
-	for (int i = 0; i < 2; ++i) {
+	for (int i = 0; i < 2 && !attempt->has_files; ++i) {
 		struct stream_backlog *out = &attempt->out[i];
 		int *fd = &attempt->pipes->write_fds[i];
 		bool was_open = *fd >= 0;
@@ -386,9 +301,19 @@ static void on_lost(void *arg, uint64_t number, bool ran) {
 	flush_output(link, attempt);
 }
 
+static const char *on_files(void *arg, uint64_t number, const struct wire_frame *frame) {
+	struct host_link *link = arg;
+	struct link_attempt *attempt = find(link, number);
+	mutex_lock(&link->lock);
+	const char *why = attempt ? file_mail_post(&attempt->mail, frame) : NULL;
+	mutex_unlock(&link->lock);
+	return why;
+}
+
 static const struct dispatcher_calls dispatcher_calls = {
 	.hello = on_hello, .started = on_started, .output = on_output, .done = on_done, .refused = on_refused, .lost = on_lost,
 	.bye = on_bye, .braked = on_braked, .overdue = on_overdue, .program_requested = on_program_requested,
+	.files = on_files,
 };
 
 // ---- the connection ----
@@ -548,6 +473,29 @@ static void check_deadline(struct host_link *link, struct link_attempt *attempt)
 	}
 }
 
+// Begins the attempt, which waits, or is a conversation about files: then it sends what there is to be said.
+static void send_attempt(struct host_link *link, struct link_attempt *attempt, bool begins) {
+	FP_CLEANUP(buf_fini) struct buf out = BUF_INIT;
+	if (begins && attempt->has_files) {
+		dispatcher_end_files(link->connection, attempt->number);
+		attempt_started(link, attempt, link->now, 0);
+	} else if (begins) {
+		dispatcher_end_run(link->connection, attempt->number, buf_str(&attempt->payload), attempt->payload.len);
+		buf_fini(&attempt->payload);
+	}
+	if (attempt->has_files && attempt->state == ATTEMPT_STARTED) {
+		mutex_lock(&link->lock);
+		out = attempt->outbox;
+		attempt->outbox = (struct buf)BUF_INIT;
+		const char *why = attempt->why;
+		mutex_unlock(&link->lock);
+		channel_send_frames(&link->connection->channel, attempt->number, &out);
+		if (why) {
+			channel_break(&link->connection->channel, why);
+		}
+	}
+}
+
 // Sends waiting attempts and orders to stop; refuses attempts that cannot be sent.
 static void process_attempts(struct host_link *link) {
 	link->next_deadline = TIME_NEVER;
@@ -558,15 +506,16 @@ static void process_attempts(struct host_link *link) {
 		at = at->next;
 		check_deadline(link, attempt);
 		enum attempt_order asked = attempt->order;
-		bool waits = attempt->state == ATTEMPT_WAITING, refuses = waits && (!link->up || asked != ORDER_NONE);
+		// the files of a job that still ran there
+		bool is_up = link->up || (attempt->has_files && link->connection && link->connection->is_leaving && !link->released);
+		bool waits = attempt->state == ATTEMPT_WAITING, refuses = waits && (!is_up || asked != ORDER_NONE);
 		attempt->state = waits && !refuses ? ATTEMPT_SENT : attempt->state;
 		mutex_unlock(&link->lock);
 		if (refuses) {
 			attempt->result.outcome = OUTCOME_CANCELLED;
 			end_attempt(link, attempt, asked == ORDER_NONE ? LINK_REFUSED : LINK_DONE);
-		} else if (waits) {
-			dispatcher_end_run(link->connection, attempt->number, buf_str(&attempt->payload), attempt->payload.len);
-			buf_fini(&attempt->payload);
+		} else if (link->connection) {
+			send_attempt(link, attempt, waits);
 		}
 		if (link->connection) {
 			send_order(link, attempt, asked);
@@ -826,7 +775,7 @@ void link_each(struct host_link *link, const char *host, void (*fn)(void *arg, c
 	size_t cap = 0, n = 0;
 	mutex_lock(&link->lock);
 	list_for_each_entry(&link->attempts, struct link_attempt, attempt, link) {
-		if (attempt->state == ATTEMPT_STARTED) {
+		if (attempt->state == ATTEMPT_STARTED && !attempt->has_files) {
 			grow_array(&views, &cap, n + 1, sizeof(*views));
 			views[n++] = (struct child_view){
 				.pid = (pid_t)attempt->pid,
@@ -891,7 +840,7 @@ void link_close(struct host_link *link) {
 	buf_fini(&link->line);
 	for (struct link_pipes *next, *pipes = link->spare; pipes; pipes = next) {
 		next = pipes->next;
-		close_pipes(pipes);
+		link_close_pipes(pipes);
 	}
 	free(link->polls.at);
 	free(link->bytes);

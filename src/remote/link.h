@@ -17,6 +17,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct file_talk;
 struct host_link;
 struct payload_context;
 struct program_copy;
@@ -76,6 +77,9 @@ enum link_end {
 // payload_write(). *ret_result and *ret_error count with LINK_DONE only. *ret_wrote: output of it was passed on.
 enum link_end link_run(struct host_link *link, const struct child_config *config, const struct payload_context *context, const char *cwd,
                        struct result *ret_result, struct spawn_error *ret_error, bool *ret_wrote);
+
+// The same for a conversation about files with the worker; of `config` counts what says how it is ended. It is over when the worker says so.
+enum link_end link_talk(struct host_link *link, const struct child_config *config, const struct file_talk *talk, struct result *ret_result);
 
 // The functions of struct executor (link_terminate, link_kill) and struct attempt_ender (link_cancel, link_expire) for the
 // attempts there; any thread. link_kill() closes the connection if the jobs have not died two seconds later.

@@ -9,7 +9,9 @@
 
 #include "base/buf.h"
 #include "base/list.h"
+#include "base/polls.h"
 #include "base/sync.h"
+#include "remote/file_talk.h"
 #include "remote/link.h"
 
 enum link_attempt_state { ATTEMPT_WAITING, ATTEMPT_SENT, ATTEMPT_STARTED, ATTEMPT_ENDED, ATTEMPT_LEFT };
@@ -48,14 +50,53 @@ struct link_attempt {
 	struct result result;
 	struct spawn_error error;
 	bool wrote;
+	// of a conversation about files, which has no pipes; under link.lock
+	bool has_files;
+	struct host_link *owner;
+	struct file_mail mail;
+	struct buf outbox;         // frames that are to be sent
+	const char *why;           // a frame was not allowed: the connection is to be broken
 };
+
+enum { LINE_BYTES = 400 };     // of a line of a launcher
+
+struct host_link {
+	struct link_config config;
+	thread thread;
+	int wake_fd;
+	mutex lock;               // of the next ones, and of what struct link_attempt says
+	struct list attempts;     // in the order of their numbers
+	struct link_pipes *spare; // of attempts that have left
+	unsigned nspare;
+	uint64_t last_number;
+	bool terminating, killing, closing, suspending;
+	bool is_suspended;        // the worker was told so, since `suspending`
+	cond suspended;           // is_suspended was set
+	bool wanted;              // it is to be connected; set by link_connect(), cleared by link_release()
+	bool called;              // link_connect() was called, and calls.closed not yet
+
+	// of the thread
+	struct launcher launcher;
+	struct dispatcher_end *connection; // NULL: the connection is down
+	bool up;                  // calls.up was called, and calls.down not yet
+	bool suspend_sent;        // the worker was told to suspend its jobs
+	bool write_failed;        // write(2) has failed: the connection is to be closed
+	bool released;            // the worker was told to end
+	bool ended_jobs;          // the worker has ended jobs that it was not told to
+	unsigned stuck;           // jobs there that were told to end, and whose attempts have left
+	uint64_t now, retry_at, pause, kill_at, next_deadline; // next_deadline: when the next attempt is beyond its time
+	struct buf line;          // the line that the launcher is writing
+	char last_lines[2][LINE_BYTES]; // the last two while there was no worker, the later one second
+	unsigned nlines;
+	struct polls polls;
+	char *bytes;              // READ_BYTES
+};
+
 
 // Returns descriptors for an attempt, or NULL with errno. link_give_pipes() takes them back, also where some are closed.
 struct link_pipes *link_take_pipes(struct host_link *link);
 void link_give_pipes(struct host_link *link, struct link_pipes *pipes);
-
-// Opens a pipe; both ends are non-blocking and close-on-exec. Returns 0, or -1 with errno.
-int link_open_pipe(int *ret_read, int *ret_write);
+void link_close_pipes(struct link_pipes *pipes);
 
 // Appends the attempt to the list and wakes the link's thread. Returns false if it is refused because of link_terminate() or link_kill().
 bool link_submit(struct host_link *link, struct link_attempt *attempt);

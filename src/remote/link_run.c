@@ -5,6 +5,7 @@
 #include "base/alloc.h"
 #include "base/io.h"
 #include "base/wakeup.h"
+#include "remote/file_talk.h"
 #include "remote/payload.h"
 #include "remote/wire.h"
 
@@ -15,7 +16,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { COPY_BYTES = 64 * 1024 };
+enum { COPY_BYTES = 64 * 1024, SPARE_MOST = 2 }; // the latter: pipes of ended attempts that are kept for the next ones
 enum { WAKE = STREAM_ERR + 1, IN, MORE, NFDS }; // in fds, behind the streams
 
 // The waiting thread's state.
@@ -30,6 +31,67 @@ struct link_reader {
 
 // ---- descriptors ----
 
+// Opens a pipe; both ends are non-blocking and close-on-exec. Returns 0, or -1 with errno.
+static int open_pipe(int *ret_read, int *ret_write) {
+	int ends[2];
+	if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0) {
+		return -1;
+	}
+	*ret_read = ends[0];
+	*ret_write = ends[1];
+	return 0;
+}
+
+void link_close_pipes(struct link_pipes *pipes) {
+	for (int i = 0; i < 2; ++i) {
+		fd_close(&pipes->read_fds[i]);
+		fd_close(&pipes->write_fds[i]);
+	}
+	fd_close(&pipes->wake_fd);
+	free(pipes);
+}
+
+static bool is_whole(const struct link_pipes *pipes) {
+	return pipes->read_fds[0] >= 0 && pipes->read_fds[1] >= 0 && pipes->write_fds[0] >= 0 && pipes->write_fds[1] >= 0;
+}
+
+struct link_pipes *link_take_pipes(struct host_link *link) {
+	mutex_lock(&link->lock);
+	struct link_pipes *pipes = link->spare;
+	if (pipes) {
+		link->spare = pipes->next;
+		--link->nspare;
+	}
+	mutex_unlock(&link->lock);
+	if (pipes) {
+		return pipes;
+	}
+	pipes = NEW(struct link_pipes);
+	*pipes = (struct link_pipes){.read_fds = {-1, -1}, .write_fds = {-1, -1}, .wake_fd = wakeup_open()};
+	if (pipes->wake_fd >= 0 && open_pipe(&pipes->read_fds[0], &pipes->write_fds[0]) == 0 &&
+	    open_pipe(&pipes->read_fds[1], &pipes->write_fds[1]) == 0) {
+		return pipes;
+	}
+	int error = errno;
+	link_close_pipes(pipes);
+	errno = error;
+	return NULL;
+}
+
+void link_give_pipes(struct host_link *link, struct link_pipes *pipes) {
+	mutex_lock(&link->lock);
+	bool keeps = link->nspare < SPARE_MOST && is_whole(pipes);
+	if (keeps) {
+		pipes->next = link->spare;
+		link->spare = pipes;
+		++link->nspare;
+	}
+	mutex_unlock(&link->lock);
+	if (!keeps) {
+		link_close_pipes(pipes);
+	}
+}
+
 // Returns 0, or -1 with errno.
 static int open_all(struct link_reader *reader) {
 	struct link_attempt *attempt = reader->attempt;
@@ -42,7 +104,7 @@ static int open_all(struct link_reader *reader) {
 	reader->fds[STREAM_ERR].fd = pipes->read_fds[1];
 	reader->fds[WAKE].fd = pipes->wake_fd;
 	if (config->stdin_writer) {
-		return link_open_pipe(&attempt->in_fd, &reader->fds[IN].fd);
+		return open_pipe(&attempt->in_fd, &reader->fds[IN].fd);
 	}
 	if (config->stdin_fd >= 0) {
 		attempt->in_fd = fcntl(config->stdin_fd, F_DUPFD_CLOEXEC, 0);
@@ -153,5 +215,27 @@ enum link_end link_run(struct host_link *link, const struct child_config *config
 	close_all(&reader);
 	buf_fini(&attempt.payload);
 	free(reader.bytes);
+	return attempt.end;
+}
+
+// ---- a conversation about files ----
+
+static void send_files(void *arg, const struct buf *frames, const char *why) {
+	struct link_attempt *attempt = arg;
+	buf_add(&attempt->outbox, frames->data, frames->len);
+	attempt->why = why;
+	wakeup_post(attempt->owner->wake_fd);
+}
+
+enum link_end link_talk(struct host_link *link, const struct child_config *config, const struct file_talk *talk, struct result *ret_result) {
+	struct link_attempt attempt = {.config = config, .in_fd = -1, .has_files = true, .owner = link};
+	*ret_result = (struct result){.outcome = OUTCOME_CANCELLED};
+	file_mail_init(&attempt.mail, send_files, &attempt);
+	if (link_submit(link, &attempt)) {
+		file_talk_run(talk, WIRE_WORKER, &attempt.mail, &link->lock);
+		*ret_result = attempt.result;
+	}
+	file_mail_fini(&attempt.mail);
+	buf_fini(&attempt.outbox);
 	return attempt.end;
 }

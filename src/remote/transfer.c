@@ -1,253 +1,188 @@
-// Files to and from another machine, as archives of tar(1). A name is a word of its own to all programs, and begins with "./".
+// Files to and from another machine: what the dispatcher says, item by item.
 
 #include "remote/transfer.h"
 
 #include "base/alloc.h"
-#include "base/beneath.h"
-#include "base/io.h"
-#include "base/sync.h"
+#include "base/diag.h"
+#include "base/random.h"
 #include "base/text.h"
-#include "remote/launcher.h"
-#include "remote/payload.h"
+#include "remote/file_talk.h"
 
 #include <errno.h>
-#include <poll.h>
-#include <stdlib.h>
+#include <limits.h>
+#include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
-enum { COPY_BYTES = 64 * 1024, SAID_MOST = 2000, SHOWN_MOST = 400, END_GRACE_MS = 1000 };
-
-// For sh, in the directory that $2 is below; $1 is an option of tar or empty.
-static const char pack[] =
-	"exec 3>&1; e=$(tar $1 -cf - -- \"$2\" 2>&1 >&3 3>&-); s=$?; [ $s = 0 ] || printf '%.2000s\\n' \"$e\" >&2; exit $s";
-
-// transfer_remove() of the job before may remove the directories above while this one makes them: so there are a few tries. The contents of
-// a directory go into one of that name that is there already.
-static const char unpack[] =
-	"t=$(mktemp -d .fairpar.XXXXXX) || exit\n"
-	"trap 'rm -rf \"$t\"' EXIT\n"
-	"trap 'exit 1' HUP INT TERM\n"
-	"e=$(tar $1 -C \"$t\" --no-same-permissions -xof - -- \"$2\" 2>&1) || { printf '%.2000s\\n' \"$e\" >&2; exit 1; }\n"
-	"n=0\n"
-	"until e=$(mkdir -p -- \"${2%/*}\" 2>&1 && mv -fT -- \"$t/$2\" \"$2\" 2>&1); do\n"
-	"	if [ -d \"$t/$2\" ] && [ ! -L \"$t/$2\" ] && [ -d \"$2\" ]; then\n"
-	"		e=$(tar -C \"$t/$2\" -cf - . | tar -C \"$2\" --no-same-permissions -xof - 2>&1) && break\n"
-	"	fi\n"
-	"	n=$((n + 1))\n"
-	"	[ $n -lt 5 ] || { printf '%.2000s\\n' \"$e\" >&2; exit 1; }\n"
-	"done";
-
-static const char remove_files[] =
-	"for f; do\n"
-	"	rm -f -- \"$f\" 2>/dev/null\n"
-	"	d=${f%/*}\n"
-	"	while [ \"$d\" != . ] && rmdir -- \"$d\" 2>/dev/null; do d=${d%/*}; done\n"
-	"done";
-
-// ---- there ----
-
-// The output of an attempt there.
-struct transfer_output {
-	int to;              // where its stdout is written, or -1
-	struct buf said;     // the first SAID_MOST bytes of its stderr
-	char *bytes;         // COPY_BYTES
+// The dispatcher's end of a conversation.
+//
+//   GOING -all of `goes`-> COMING -all of `comes`-> REMOVING -"last" is said-> ENDED        GOING -one fails-> ENDED
+struct teller {
+	const struct transfer *transfer;
+	const struct transfer_work *work;
+	enum { TELLER_GOING, TELLER_COMING, TELLER_REMOVING, TELLER_ENDED } state;
+	size_t at;                 // where the present path begins
+	struct file_copy *copy;    // of it, or NULL
+	struct buf *why;
+	struct buf out;
 };
 
-static ssize_t read_output(void *arg, enum child_stream stream, int fd) {
-	struct transfer_output *output = arg;
-	ssize_t n = read(fd, output->bytes, COPY_BYTES);
-	if (n > 0 && stream == STREAM_OUT && output->to >= 0 && write_all(output->to, output->bytes, (size_t)n) != 0) {
-		output->to = -1; // the local tar has ended and says why; the rest is dropped
-	} else if (n > 0 && stream == STREAM_ERR && output->said.len < SAID_MOST) {
-		buf_add(&output->said, output->bytes, (size_t)n);
+static void add_path(struct buf *paths, const char *path) {
+	if (paths) {
+		buf_add(paths, path, strlen(path) + 1);
 	}
-	return n;
 }
 
-// An attempt there: what it runs, and where.
-struct remote_part {
-	const char *const *argv; // of /bin/sh; NULL-terminated
-	const char *dir;         // or NULL
-	bool makes_dir;
-	bool removes;            // it removes files: it also starts while jobs are being ended
-	int from, to;            // its stdin and stdout, or -1
-};
+static void tell_shared(const struct transfer *transfer, const char *path) {
+	if (!atomic_exchange(transfer->told_shared, true)) {
+		diag_note("%s has the directory of '%s' in common with this machine: such files are not transferred, returned or removed",
+		          transfer->host, text_shows(path));
+	}
+}
 
-static enum transfer_end transfer_outcome(enum link_end end, const struct result *result, const struct spawn_error *error, const char *said, struct buf *ret_why) {
-	char how[80];
-	if (end != LINK_DONE) {
-		return TRANSFER_LOST;
+static void add_why(const struct teller *teller, const char *path, const char *why) {
+	bool goes = teller->state == TELLER_GOING;
+	buf_printf(teller->why, "%scannot %s '%s': %s", teller->why->len > 0 ? "; " : "", goes ? "transfer" : "return", text_shows(path), why);
+}
+
+// The present path is done, or cannot be begun because of `error`.
+static void end_path(struct teller *teller, const char *path, const char *error) {
+	const struct transfer_work *work = teller->work;
+	const struct file_copy *copy = teller->copy;
+	bool goes = teller->state == TELLER_GOING;
+	if (error || copy->why.len > 0) {
+		if (goes || !work->may_fail) {
+			add_why(teller, path, error ? error : buf_str(&copy->why));
+		}
+	} else if (copy->is_same) {
+		tell_shared(teller->transfer, path);
+	} else if (copy->look == LOOK_OTHER) {
+		add_path(goes ? work->went : work->came, path);
 	}
-	if (result->outcome == OUTCOME_CANCELLED || result->outcome == OUTCOME_TIMEOUT) {
-		return TRANSFER_STOPPED;
+	if (copy) {
+		file_copy_give(teller->copy, &teller->out); // that it is over
 	}
-	if (result->outcome == OUTCOME_OK) {
+	file_copy_free(teller->copy);
+	teller->copy = NULL;
+	teller->at += strlen(path) + 1;
+}
+
+// Begins to copy the file of that path.
+static void begin_path(struct teller *teller, const char *path) {
+	FP_CLEANUP(file_route_fini) struct file_route route;
+	bool goes = teller->state == TELLER_GOING;
+	const char *why = NULL, *dir = teller->transfer->dir ? teller->transfer->dir : "";
+	uint64_t random;
+	char temp[40];
+	random_bytes(&random, sizeof(random));
+	snprintf(temp, sizeof(temp), ".fairpar.%016llx", ull(random));
+	if (file_route(&route, path, goes ? FILE_GOES : FILE_COMES, &why) != 0 || strlen(path) >= PATH_MAX) {
+		end_path(teller, path, why ? why : strerror(ENAMETOOLONG));
+		return;
+	}
+	const struct file_place here = {.dir = buf_str(&route.here), .name = buf_str(&route.name), .temp = temp};
+	const struct file_place there = {.dir = route.is_absolute ? here.dir : dir, .name = here.name, .temp = temp};
+	teller->copy = file_copy_new(goes, &here);
+	file_talk_add_item(&teller->out, goes ? ITEM_GOES : ITEM_COMES, &there);
+}
+
+static void remove_paths(struct teller *teller, const struct buf *paths, enum file_way way) {
+	for (const char *path = buf_str(paths); path < paths->data + paths->len; path += strlen(path) + 1) {
+		const char *why, *dir = teller->transfer->dir;
+		FP_CLEANUP(file_route_fini) struct file_route route;
+		if (file_route(&route, path, way, &why) == 0) {
+			FP_CLEANUP(buf_fini) struct buf below_root = BUF_INIT;
+			buf_printf(&below_root, ".%s%s", strcmp(buf_str(&route.here), "/") == 0 ? "" : buf_str(&route.here), buf_str(&route.name) + 1);
+			file_talk_add_item(&teller->out, ITEM_REMOVED, &(struct file_place){
+				.dir = route.is_absolute ? "/" : dir ? dir : "",
+				.name = route.is_absolute ? buf_str(&below_root) : buf_str(&route.name),
+				.temp = "",
+			});
+		}
+	}
+}
+
+static void end_talk(struct teller *teller, bool failed) {
+	const struct transfer_work *work = teller->work;
+	if (work->removes_went) {
+		remove_paths(teller, work->went, FILE_GOES);
+	}
+	if (work->removes_came && !failed) {
+		remove_paths(teller, work->came, FILE_COMES);
+	}
+	if (work->removes_dir && !failed) {
+		file_talk_add_item(&teller->out, ITEM_TREE_REMOVED, &(struct file_place){.dir = teller->transfer->dir, .name = "", .temp = ""});
+	}
+	file_talk_add_item(&teller->out, ITEM_LAST, NULL);
+	teller->state = TELLER_ENDED;
+}
+
+// Goes on with the next path, if the one before is done.
+static void step(struct teller *teller) {
+	static const struct buf none = BUF_INIT;
+	while (teller->state != TELLER_ENDED && (!teller->copy || teller->copy->is_over)) {
+		const struct transfer_work *work = teller->work;
+		const struct buf *paths = teller->state == TELLER_GOING ? work->goes : teller->state == TELLER_COMING ? work->comes : NULL;
+		paths = paths ? paths : &none;
+		const char *path = buf_str(paths) + teller->at;
+		if (teller->copy) {
+			end_path(teller, path, NULL);
+		} else if (teller->why->len > 0 && teller->state == TELLER_GOING) {
+			end_talk(teller, true);
+		} else if (teller->at < paths->len) {
+			begin_path(teller, path);
+		} else if (teller->state == TELLER_REMOVING) {
+			end_talk(teller, teller->why->len > 0);
+		} else {
+			++teller->state;
+			teller->at = 0;
+		}
+	}
+}
+
+static const char *take(void *arg, const struct wire_frame *frame) {
+	struct teller *teller = arg;
+	const char *why = NULL;
+	if (teller->copy) {
+		why = file_copy_take(teller->copy, frame);
+		step(teller);
+	} else if (frame->type != FRAME_ROOM) {
+		why = "it speaks of a file that was not named";
+	}
+	return why;
+}
+
+static bool give(void *arg, struct buf *out) {
+	struct teller *teller = arg;
+	step(teller);
+	if (teller->copy) {
+		file_copy_give(teller->copy, &teller->out);
+	}
+	buf_add(out, teller->out.data, teller->out.len);
+	buf_reset(&teller->out);
+	return true; // the worker says when it is over
+}
+
+enum transfer_end transfer_run(const struct transfer *transfer, const struct transfer_work *work, struct result *ret_result, struct buf *ret_why) {
+	bool only_removes = (!work->goes || work->goes->len == 0) && (!work->comes || work->comes->len == 0);
+	bool removes = (work->removes_went && work->went->len > 0) || (work->removes_came && work->came->len > 0) || work->removes_dir;
+	if (only_removes && !removes) {
 		return TRANSFER_DONE;
 	}
-	if (result->outcome == OUTCOME_SPAWN_ERROR) {
-		buf_printf(ret_why, "%s there: %s", spawn_step_name(error->step), strerror(error->error));
-	} else {
-		const char *text = said[strspn(said, "\n")] ? said : result_describe(result, how, sizeof(how));
-		text_add_one_line(ret_why, text, strlen(text), SHOWN_MOST);
-	}
-	return TRANSFER_FAILED;
-}
-
-static enum transfer_end run_remote(const struct transfer *transfer, const struct remote_part *part, struct result *ret_result, struct buf *ret_why) {
-	struct transfer_output output = {.to = part->to, .bytes = xmalloc(COPY_BYTES)};
-	const struct output_reader reader = {.readable = read_output, .more_fd = -1, .arg = &output};
+	struct teller teller = {.transfer = transfer, .work = work, .why = ret_why};
+	const struct file_talk talk = {.take = take, .give = give, .arg = &teller};
 	const struct child_config config = {
-		.path = "/bin/sh",
-		.argv = (char *const *)(uintptr_t)part->argv,
-		.env = transfer->env,
-		.context = transfer->context,
-		.stdin_fd = part->from,
-		.output_reader = &reader,
-		.timeout = transfer->of->timeout,
-		.label = transfer->of->label,
-		.cleanup = part->removes,
-		.forks = true,
-		.own_group = true,
-		.origin = transfer->of->origin,
+		.timeout = transfer->of->timeout, .label = transfer->of->label, .origin = transfer->of->origin, .cleanup = only_removes,
 	};
-	const struct payload_context context = {.base = transfer->env, .dir = part->dir, .makes_dir = part->makes_dir};
-	struct spawn_error error;
-	bool wrote;
-	enum link_end end = link_run(transfer->link, &config, &context, NULL, ret_result, &error, &wrote);
-	enum transfer_end how = transfer_outcome(end, ret_result, &error, buf_str(&output.said), ret_why);
-	buf_fini(&output.said);
-	free(output.bytes);
-	return how;
-}
-
-// ---- here ----
-
-static int start_local(const struct transfer *transfer, const char *dir, const char *const *argv, struct launcher *ret_here, struct buf *ret_why) {
-	struct context *context = context_derive(transfer->context, dir, /* umask */ -1, /* nice */ 0);
-	const struct launcher_config config = {.path = "/bin/sh", .argv = (char *const *)(uintptr_t)argv, .env = transfer->env, .context = context};
-	struct spawn_error error;
-	int result = launcher_start(ret_here, &config, &error);
-	context_unref(context);
-	if (result != 0) {
-		buf_printf(ret_why, "%s: %s", spawn_step_name(error.step), strerror(error.error));
-	}
-	return result;
-}
-
-// Reads the standard error of the local process until it ends, or `until`.
-static void read_errors(const struct launcher *here, uint64_t until, struct buf *said) {
-	char bytes[1024];
-	struct pollfd from = {.fd = here->err_fd, .events = POLLIN};
-	ssize_t n = 1;
-	while (n != 0 && now_ns() < until) {
-		if (poll(&from, 1, poll_ms(until)) <= 0) {
-			continue;
-		}
-		n = read_some(here->err_fd, bytes, sizeof(bytes));
-		if (n > 0 && said->len < SAID_MOST) {
-			buf_add(said, bytes, (size_t)n);
-		}
-		n = n < 0 && errno != EAGAIN ? 0 : n;
-	}
-}
-
-// Closes the pipes of the local process and waits for its end; after a failure there not for long. Returns the outcome of the transfer: `end`,
-// or TRANSFER_FAILED if that is TRANSFER_DONE and the local process has failed.
-static enum transfer_end end_local(struct launcher *here, enum transfer_end end, struct buf *ret_why) {
-	char how[80];
-	FP_CLEANUP(buf_fini) struct buf said = BUF_INIT;
-	uint64_t until = end == TRANSFER_DONE ? TIME_NEVER : now_ns() + (end == TRANSFER_FAILED ? (uint64_t)END_GRACE_MS * NS_PER_MS : 0);
-	fd_close(&here->in_fd);
-	fd_close(&here->out_fd);
-	read_errors(here, until, &said);
-	launcher_end(here, until, how, sizeof(how));
-	if (end == TRANSFER_DONE && strcmp(how, "exit 0") != 0) {
-		const char *text = strspn(buf_str(&said), "\n") < said.len ? said.data : how;
-		text_add_one_line(ret_why, text, strlen(text), SHOWN_MOST);
-		end = TRANSFER_FAILED;
-	}
-	return end;
-}
-
-// ---- copying ----
-
-static enum transfer_end copy_file(const struct transfer *transfer, const char *path, enum file_way way, struct result *ret_result,
-                                   struct buf *ret_why) {
-	FP_CLEANUP(file_route_fini) struct file_route route;
-	const char *reason;
-	if (file_route(&route, path, way, &reason) != 0) {
-		buf_adds(ret_why, reason);
-		return TRANSFER_FAILED;
-	}
-	bool sends = way == FILE_GOES;
-	const char *name = buf_str(&route.name), *dir = buf_str(&route.here);
-	const char *option = strchr(name, '\\') ? "--no-unquote" : ""; // not every tar has it, and only one that has it unquotes names
-	const char *const from[] = {"sh", "-c", pack, "sh", option, name, NULL}, *const to[] = {"sh", "-c", unpack, "sh", option, name, NULL};
-	struct launcher here;
-	struct stat file;
-	if (sends && lstat(path, &file) != 0) {
-		buf_adds(ret_why, strerror(errno));
-		return TRANSFER_FAILED;
-	}
-	if (!sends && make_dirs(dir) != 0) {
-		buf_printf(ret_why, "cannot make the directory '%s': %s", text_shows(dir), strerror(errno));
-		return TRANSFER_FAILED;
-	}
-	if (start_local(transfer, dir, sends ? from : to, &here, ret_why) != 0) {
-		return TRANSFER_FAILED;
-	}
-	const struct remote_part there = {
-		.argv = sends ? to : from,
-		.dir = route.is_absolute ? dir : transfer->dir,
-		.makes_dir = sends,
-		.from = sends ? here.out_fd : -1,
-		.to = sends ? -1 : here.in_fd,
-	};
-	return end_local(&here, run_remote(transfer, &there, ret_result, ret_why), ret_why);
-}
-
-enum transfer_end transfer_files(const struct transfer *transfer, const struct buf *paths, enum file_way way, struct result *ret_result,
-                                 struct buf *ret_why) {
-	enum transfer_end end = TRANSFER_DONE;
-	const char *path = buf_str(paths);
-	for (; path < paths->data + paths->len && end == TRANSFER_DONE; path += strlen(path) + 1) {
-		FP_CLEANUP(buf_fini) struct buf why = BUF_INIT;
-		end = copy_file(transfer, path, way, ret_result, &why);
-		if (end == TRANSFER_FAILED) {
-			buf_printf(ret_why, "cannot %s '%s': %s", way == FILE_GOES ? "transfer" : "return", text_shows(path), buf_str(&why));
-		}
-	}
-	return end;
-}
-
-// ---- removal ----
-
-static void remove_remote(const struct transfer *transfer, const char *const *argv, const char *dir) {
 	struct result result;
-	FP_CLEANUP(buf_fini) struct buf why = BUF_INIT;
-	const struct remote_part there = {.argv = argv, .dir = dir, .removes = true, .from = -1, .to = -1};
-	(void)run_remote(transfer, &there, &result, &why);
-}
-
-void transfer_remove(const struct transfer *transfer, const struct buf *paths, enum file_way way) {
-	for (const char *path = buf_str(paths); path < paths->data + paths->len; path += strlen(path) + 1) {
-		const char *reason;
-		FP_CLEANUP(file_route_fini) struct file_route route;
-		if (file_route(&route, path, way, &reason) == 0) {
-			FP_CLEANUP(buf_fini) struct buf below_root = BUF_INIT;
-			buf_printf(&below_root, ".%s", path);
-			const char *name = route.is_absolute ? buf_str(&below_root) : buf_str(&route.name);
-			const char *const argv[] = {"sh", "-c", remove_files, "sh", name, NULL};
-			remove_remote(transfer, argv, route.is_absolute ? "/" : transfer->dir);
-		}
+	enum link_end end = link_talk(transfer->link, &config, &talk, &result);
+	bool is_stopped = end == LINK_DONE && result.outcome != OUTCOME_OK;
+	if (end == LINK_DONE && !is_stopped && teller.state != TELLER_ENDED) {
+		buf_adds(ret_why, "the worker has ended the transfer");
 	}
-}
-
-void transfer_remove_dir(const struct transfer *transfer) {
-	const char *const argv[] = {"sh", "-c", "rm -rf -- \"$1\"", "sh", transfer->dir, NULL};
-	if (transfer->dir) {
-		remove_remote(transfer, argv, NULL);
+	file_copy_free(teller.copy);
+	buf_fini(&teller.out);
+	if (is_stopped) {
+		*ret_result = result;
 	}
+	return end != LINK_DONE ? TRANSFER_LOST : is_stopped ? TRANSFER_STOPPED : ret_why->len > 0 ? TRANSFER_FAILED : TRANSFER_DONE;
 }

@@ -18,11 +18,12 @@
 #include <stdint.h>
 
 enum {
-	WIRE_VERSION = 1,
+	WIRE_VERSION = 2,
 	WIRE_NUMBERS = 9,              // at most in a frame
 	WIRE_HEADER_MOST = 256,        // bytes, with the newline
 	WIRE_CHUNK_MOST = 32 * 1024,   // of output and input: an urgent frame waits for little more than that
 	WIRE_TEXT_MOST = 4 * 1024,
+	WIRE_PATHS_MOST = 16 * 1024,
 	WIRE_RUN_MOST = 8 * 1024 * 1024,
 };
 

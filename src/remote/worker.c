@@ -13,6 +13,7 @@
 #include "process/executor.h"
 #include "process/signals.h"
 #include "process/sysload.h"
+#include "remote/file_talk.h"
 #include "remote/payload.h"
 #include "remote/worker_end.h"
 #include "shell/shell.h"
@@ -33,10 +34,12 @@ struct remote_job {
 	uint64_t number;
 	struct payload payload;
 	struct list link;        // of worker->jobs
-	struct list waiting;     // of worker->queue, until a thread has taken it
+	struct list waiting;     // of worker->queue or worker->talks, until a thread has taken it
 	struct list unreported;       // of worker->unreported, or of none
 	int input_fd;            // wakeup: there is input, or -1: it gets none
 	int room_fd;             // wakeup: its output may go on; its thread's, or -1: it has none yet
+	bool has_files;          // it is a conversation about files (file_talk.h)
+	struct file_mail mail;   // … of it; guarded
 	// guarded:
 	uint64_t report_at;    // when its start is reported at the latest (now_ns() time)
 	pid_t pid;               // 0: it has not started
@@ -58,6 +61,7 @@ struct remote_worker {
 	cond work;               // something is in the queue, or the threads are to end
 	cond ends;               // `ending` is set
 	struct list jobs, queue;
+	struct list talks;       // conversations about files that have no thread yet; no gate holds them
 	struct list unreported;       // jobs whose start is not reported yet, by report_at
 	struct thread_entry *threads;
 	unsigned nidle;
@@ -92,6 +96,7 @@ static void job_free(struct remote_job *job) {
 	list_remove(&job->link);
 	list_remove(&job->unreported);
 	fd_close(&job->input_fd);
+	file_mail_fini(&job->mail);
 	buf_fini(&job->input);
 	payload_fini(&job->payload);
 	free(job);
@@ -344,13 +349,38 @@ static void execute(struct remote_job *job, struct child_scratch *scratch, struc
 	context_unref(context);
 }
 
+static void send_files(void *arg, const struct buf *frames, const char *why) {
+	struct remote_job *job = arg;
+	struct remote_worker *worker = job->worker;
+	channel_send_frames(&worker->end->channel, job->number, frames);
+	if (why) {
+		channel_break(&worker->end->channel, why);
+	}
+	wakeup_post(worker->wake_fd);
+}
+
+// Talks with the dispatcher about files until that is over, or the job is to end.
+static void serve_files(struct remote_job *job, struct job_end *ret_end) {
+	struct file_server server = {.copy = NULL};
+	const struct file_talk talk = {.take = file_server_take, .give = file_server_give, .arg = &server};
+	file_talk_run(&talk, WIRE_DISPATCHER, &job->mail, &job->worker->lock);
+	*ret_end = (struct job_end){.result = {.outcome = server.is_over ? OUTCOME_OK : OUTCOME_CANCELLED}};
+	file_server_fini(&server);
+}
+
 // The next job, or NULL when there is none any more. With the lock.
 static struct remote_job *next_job(struct remote_worker *worker) {
 	++worker->nidle;
-	while ((list_is_empty(&worker->queue) || (has_gate(worker) && !worker->may_start && !worker->ending)) && !worker->threads_end) {
+	while (list_is_empty(&worker->talks) && !worker->threads_end &&
+	       (list_is_empty(&worker->queue) || (has_gate(worker) && !worker->may_start && !worker->ending))) {
 		cond_wait(&worker->work, &worker->lock);
 	}
 	--worker->nidle;
+	if (!list_is_empty(&worker->talks)) {
+		struct remote_job *talk = list_entry(worker->talks.next, struct remote_job, waiting);
+		list_remove(&talk->waiting);
+		return talk;
+	}
 	if (list_is_empty(&worker->queue)) {
 		return NULL;
 	}
@@ -383,7 +413,11 @@ static void *thread_main(void *arg) {
 		struct job_end end;
 		job->room_fd = entry->room_fd;
 		mutex_unlock(&worker->lock);
-		execute(job, scratch, &end);
+		if (job->has_files) {
+			serve_files(job, &end);
+		} else {
+			execute(job, scratch, &end);
+		}
 		mutex_lock(&worker->lock);
 		leave_gate(worker, job);
 		if (was_ended_with_worker(worker, job, &end.result)) {
@@ -429,6 +463,20 @@ static int start_thread(struct remote_worker *worker) {
 	return 0;
 }
 
+// Has a thread for one more job. Returns false where there is none.
+static bool has_thread(struct remote_worker *worker) {
+	return worker->nidle > count(&worker->queue) + count(&worker->talks) || start_thread(worker) == 0 || worker->threads;
+}
+
+static struct remote_job *new_job(struct remote_worker *worker, uint64_t number) {
+	struct remote_job *job = xcalloc(1, sizeof(*job));
+	*job = (struct remote_job){.worker = worker, .number = number, .input_fd = -1, .room_fd = -1};
+	list_push_back(&worker->jobs, &job->link);
+	list_init(&job->unreported);
+	file_mail_init(&job->mail, send_files, job);
+	return job;
+}
+
 // Returns why the worker takes no job now, or NULL.
 static const char *refusal_reason(const struct remote_worker *worker) {
 	if (worker->ending || worker->released) {
@@ -458,7 +506,7 @@ static void on_run(void *arg, uint64_t number, const char *bytes, size_t n) {
 		return;
 	}
 	int input_fd = payload.has_input ? wakeup_open() : -1;
-	if ((payload.has_input && input_fd < 0) || (worker->nidle <= count(&worker->queue) && start_thread(worker) != 0 && !worker->threads)) {
+	if ((payload.has_input && input_fd < 0) || !has_thread(worker)) {
 		payload_fini(&payload);
 		fd_close(&input_fd);
 		worker->next_gate_check = now_ns() + NS_PER_S;
@@ -466,13 +514,31 @@ static void on_run(void *arg, uint64_t number, const char *bytes, size_t n) {
 		worker_end_refuse(worker->end, number, "no job starts for now");
 		return;
 	}
-	struct remote_job *job = xcalloc(1, sizeof(*job));
-	*job = (struct remote_job){.worker = worker, .number = number, .payload = payload, .input_fd = input_fd, .room_fd = -1};
+	struct remote_job *job = new_job(worker, number);
+	job->payload = payload;
+	job->input_fd = input_fd;
 	job->report_at = now_ns() + (uint64_t)START_MS * NS_PER_MS;
-	list_push_back(&worker->jobs, &job->link);
 	list_push_back(&worker->queue, &job->waiting);
 	list_push_back(&worker->unreported, &job->unreported);
 	cond_signal(&worker->work);
+}
+
+// Jobs of before need it, so it is taken as long as the worker lives.
+static void on_files(void *arg, uint64_t number) {
+	struct remote_worker *worker = arg;
+	if (worker->ending || !has_thread(worker)) {
+		worker_end_refuse(worker->end, number, worker->ending ? "the worker is ending" : "the worker has no thread for it");
+		return;
+	}
+	struct remote_job *job = new_job(worker, number);
+	job->has_files = true;
+	list_push_back(&worker->talks, &job->waiting);
+	cond_signal(&worker->work);
+}
+
+static const char *on_file(void *arg, uint64_t number, const struct wire_frame *frame) {
+	struct remote_job *job = find_job(arg, number);
+	return file_mail_post(&job->mail, frame);
 }
 
 static void on_env(void *arg, bool adds, const char *bytes, size_t n) {
@@ -530,6 +596,7 @@ static void on_stop(void *arg, uint64_t number, enum stop_how how) {
 		job->expired = job->expired || (how == STOP_EXPIRE && !job->stopped);
 		job->killed = job->killed || how == STOP_KILL;
 		job->stopped = true;
+		file_mail_end(&job->mail);
 		stop_child(job, now_ns(), job->killed);
 	}
 }
@@ -555,7 +622,7 @@ static void on_bye(void *arg, const char *why FP_UNUSED) {
 
 static const struct worker_calls calls = {
 	.env = on_env, .run = on_run, .input = on_input, .input_end = on_input_end, .room = on_room, .stop = on_stop, .shut = on_shut, .suspend = on_suspend,
-	.bye = on_bye,
+	.bye = on_bye, .files = on_files, .file = on_file,
 };
 
 // ---- the connection ----
@@ -607,6 +674,7 @@ static void terminate(struct remote_worker *worker) {
 	cond_broadcast(&worker->ends);
 	list_for_each_entry(&worker->jobs, struct remote_job, job, link) {
 		post_room(job); // its output is dropped from now on
+		file_mail_end(&job->mail);
 		if (job->input_fd >= 0) {
 			wakeup_post(job->input_fd);
 		}
@@ -801,6 +869,7 @@ int worker_serve(const struct remote_worker_config *config, struct context *cont
 	cond_init(&worker.ends);
 	list_init(&worker.jobs);
 	list_init(&worker.queue);
+	list_init(&worker.talks);
 	list_init(&worker.unreported);
 	if (worker_open(&worker) == 0) {
 		loop(&worker);

@@ -15,7 +15,12 @@ static const char *on_run(struct worker_end *end, const struct wire_frame *frame
 		return "it has sent a job twice";
 	}
 	channel_add_job(&end->channel, number);
-	end->calls.run(end->arg, number, frame->payload, frame->size);
+	if (frame->type == FRAME_FILES) {
+		channel_find_job(&end->channel, number)->has_files = true;
+		end->calls.files(end->arg, number);
+	} else {
+		end->calls.run(end->arg, number, frame->payload, frame->size);
+	}
 	return NULL;
 }
 
@@ -46,6 +51,9 @@ static const char *on_more(struct worker_end *end, struct channel_job *job, cons
 
 // Handles a frame of a job that is not gone.
 static const char *on_job_frame(struct worker_end *end, struct channel_job *job, const struct wire_frame *frame) {
+	if (job->has_files && frame->type != FRAME_STOP) {
+		return end->calls.file(end->arg, job->number, frame);
+	}
 	switch ((int)frame->type) {
 	case FRAME_IN: return on_input(end, job, frame);
 	case FRAME_EOF: return on_input_end(end, job);
@@ -70,7 +78,8 @@ static const char *on_frame(void *arg, const struct wire_frame *frame) {
 	struct worker_end *end = arg;
 	switch ((int)frame->type) {
 	case FRAME_ENV: end->calls.env(end->arg, frame->numbers[0] != 0, frame->payload, frame->size); return NULL;
-	case FRAME_RUN: return on_run(end, frame);
+	case FRAME_RUN:
+	case FRAME_FILES: return on_run(end, frame);
 	case FRAME_REST:
 		channel_suspend(&end->channel, frame->numbers[0] != 0, end->channel.heard);
 		end->calls.suspend(end->arg, frame->numbers[0] != 0);
@@ -99,7 +108,7 @@ static const char *check_greeting(const char *line, size_t n) {
 		return NULL;
 	}
 	return n >= strlen("fairpar-worker ") && memcmp(line, "fairpar-worker ", strlen("fairpar-worker ")) == 0
-		? "it is a fairpar that speaks another version of the protocol than this one, which speaks version 1"
+		? "it is a fairpar that speaks another version of the protocol than this one, which speaks version 2"
 		: "it is no fairpar: a worker is started by --sshlogin, --slurm or --launch";
 }
 

@@ -20,6 +20,9 @@ struct worker_calls {
 	void (*shut)(void *arg, uint64_t job, unsigned stream); // nobody reads that output any more
 	void (*suspend)(void *arg, bool begins);                  // as dispatcher_end_suspend()
 	void (*bye)(void *arg, const char *why);               // no further job comes
+	void (*files)(void *arg, uint64_t job);                // a conversation about files begins; it is answered as `run`, but not by "started"
+	// A frame of it. Returns NULL, or why it is not allowed: static text.
+	const char *(*file)(void *arg, uint64_t job, const struct wire_frame *frame);
 };
 
 struct worker_end {

@@ -48,12 +48,14 @@ static void h_braked(void *arg, uint64_t jobs, const char *why) { (void)arg; (vo
 static void h_lost(void *arg, uint64_t job, bool ran) { (void)arg; (void)ran; verify(job == 1); }
 static void h_overdue(void *arg, uint64_t job) { (void)arg; verify(job == 1); }
 
+static const char *h_files(void *arg, uint64_t job, const struct wire_frame *frame) { (void)arg; (void)job; sees_bytes(frame->payload, frame->size); return NULL; }
 static void a_env(void *arg, bool adds, const char *bytes, size_t n) { (void)arg; (void)adds; sees_bytes(bytes, n); }
 static void a_run(void *arg, uint64_t job, const char *bytes, size_t n) { (void)arg; (void)job; see_payload(bytes, n); }
 static void a_input(void *arg, uint64_t job, const char *bytes, size_t n) { (void)arg; (void)job; sees_bytes(bytes, n); }
 static void a_job(void *arg, uint64_t job) { (void)arg; (void)job; }
 static void a_stop(void *arg, uint64_t job, enum stop_how how) { (void)arg; (void)job; verify(how < STOP_HOWS); }
 static void a_shut(void *arg, uint64_t job, unsigned stream) { (void)arg; (void)job; verify(stream == 1 || stream == 2); }
+static const char *a_file(void *arg, uint64_t job, const struct wire_frame *frame) { return h_files(arg, job, frame); }
 static void a_rest(void *arg, bool begins) { (void)arg; (void)begins; }
 
 // Gives the bytes to an end in pieces of that size, each of exactly its length.
@@ -74,8 +76,8 @@ static int channel_takes(void *channel, const char *bytes, size_t n) {
 }
 
 static void as_host(const uint8_t *data, size_t size, size_t piece) {
-	static const struct dispatcher_calls calls = {h_hello, h_started, h_output, h_done, h_refused, h_bye, h_braked, h_lost, h_overdue, NULL};
-	static const char hello[] = "\n" MARK "\nhello 1 2 0 0 1\nn\n";
+	static const struct dispatcher_calls calls = {h_hello, h_started, h_output, h_done, h_refused, h_bye, h_braked, h_lost, h_overdue, NULL, h_files};
+	static const char hello[] = "\n" MARK "\nhello 2 2 0 0 1\nn\n";
 	struct dispatcher_end *host = dispatcher_end_new(&calls, NULL, MARK, 0);
 	verify(channel_receive(&host->channel, hello, sizeof(hello) - 1, 0) == 0);
 	dispatcher_end_run(host, 1, "x", 1);
@@ -87,7 +89,7 @@ static void as_host(const uint8_t *data, size_t size, size_t piece) {
 }
 
 static void as_agent(const uint8_t *data, size_t size, size_t piece) {
-	static const struct worker_calls calls = {a_env, a_run, a_input, a_job, a_job, a_stop, a_shut, a_rest, h_bye};
+	static const struct worker_calls calls = {a_env, a_run, a_input, a_job, a_job, a_stop, a_shut, a_rest, h_bye, a_job, a_file};
 	static const char greeting[] = GREETING MARK "\n";
 	struct worker_end *agent = worker_end_new(&calls, NULL, &(struct worker_hello){.slots = 1, .node = "n"}, 0);
 	verify(channel_receive(&agent->channel, greeting, sizeof(greeting) - 1, 0) == 0);

@@ -7,7 +7,7 @@
 #include "test.h"
 
 #define MARK "0123456789abcdef0123456789abcdef"
-#define HELLO "\n" MARK "\nhello 1 2 0 0 1\nn\n"
+#define HELLO "\n" MARK "\nhello 2 2 0 0 1\nn\n"
 #define S UINT64_C(1000000000)
 
 // What was called back, a letter each, and the bytes that came with it.
@@ -28,7 +28,8 @@ static void h_bye(void *arg, const char *why) { (void)arg; tell("bye", 0, why, s
 static void h_braked(void *arg, uint64_t jobs, const char *why) { (void)arg; (void)jobs; tell(why ? "brake" : "go", 0, why ? why : "", why ? strlen(why) : 0); }
 static void h_lost(void *arg, uint64_t job, bool ran) { (void)arg; tell("lost", job, ran ? "" : "unsent", ran ? 0 : 6); }
 static void h_overdue(void *arg, uint64_t job) { (void)arg; tell("overdue", job, "", 0); }
-static const struct dispatcher_calls dispatcher_calls = {h_hello, h_started, h_output, h_done, h_refused, h_bye, h_braked, h_lost, h_overdue, NULL};
+static const char *h_files(void *arg, uint64_t job, const struct wire_frame *frame) { (void)arg; tell(wire_kind(frame->type)->name, job, "", 0); return NULL; }
+static const struct dispatcher_calls dispatcher_calls = {h_hello, h_started, h_output, h_done, h_refused, h_bye, h_braked, h_lost, h_overdue, NULL, h_files};
 
 static void a_env(void *arg, bool adds, const char *bytes, size_t n) { (void)arg; tell("env", adds, bytes, n); }
 static void a_run(void *arg, uint64_t job, const char *bytes, size_t n) { (void)arg; tell("run", job, bytes, n); }
@@ -39,7 +40,9 @@ static void a_stop(void *arg, uint64_t job, enum stop_how how) { (void)arg; (voi
 static void a_shut(void *arg, uint64_t job, unsigned stream) { (void)arg; (void)stream; tell("shut", job, "", 0); }
 static void a_rest(void *arg, bool begins) { (void)arg; tell("rest", begins, "", 0); }
 static void a_bye(void *arg, const char *why) { (void)arg; tell("bye", 0, why, strlen(why)); }
-static const struct worker_calls worker_calls = {a_env, a_run, a_input, a_input_end, a_room, a_stop, a_shut, a_rest, a_bye};
+static void a_files(void *arg, uint64_t job) { (void)arg; tell("files", job, "", 0); }
+static const char *a_file(void *arg, uint64_t job, const struct wire_frame *frame) { (void)arg; tell(wire_kind(frame->type)->name, job, "", 0); return NULL; }
+static const struct worker_calls worker_calls = {a_env, a_run, a_input, a_input_end, a_room, a_stop, a_shut, a_rest, a_bye, a_files, a_file};
 
 // A host that has jobs 1 and 2.
 static struct dispatcher_end *make_host(void) {
@@ -61,6 +64,11 @@ static struct worker_end *make_agent(void) {
 
 // ---- each frame has its taker ----
 
+// Whether such a frame belongs to a conversation about files.
+static bool is_of_files(int type) {
+	return type >= FRAME_ITEM && type <= FRAME_ROOM;
+}
+
 static void frame_text(struct buf *buf, int type, uint64_t job) {
 	struct wire_frame frame = {.type = (enum wire_type)type, .numbers = {job, 1, 1}, .payload = "\0\2", .size = 2};
 	wire_write(buf, &frame);
@@ -73,7 +81,9 @@ static void test_each_frame(void) {
 			struct dispatcher_end *host = dispatcher_end_new(&dispatcher_calls, NULL, MARK, S);
 			const char *head = type == FRAME_HELLO ? "\n" MARK "\n" : HELLO;
 			check(channel_receive(&host->channel, head, strlen(head), S) == 0);
-			if (type != FRAME_HELLO) {
+			if (is_of_files(type)) {
+				dispatcher_end_files(host, 1);
+			} else if (type != FRAME_HELLO) {
 				dispatcher_end_run(host, 1, "x", 1);
 			}
 			if (type == FRAME_OUT || type == FRAME_DONE) {
@@ -82,7 +92,7 @@ static void test_each_frame(void) {
 			if (type == FRAME_TAKE) {
 				channel_send_bytes(&host->channel, 1, 0, "z", 1);
 			}
-			frame_text(&text, type, 1);
+			frame_text(&text, type, type == FRAME_HELLO ? WIRE_VERSION : 1);
 			buf_reset(&heard);
 			if (channel_receive(&host->channel, text.data, text.len, S) < 0) {
 				fprintf(stderr, "# %s: %s\n", wire_kind((enum wire_type)type)->name, channel_why(&host->channel));
@@ -96,7 +106,8 @@ static void test_each_frame(void) {
 			struct worker_end *agent = make_agent();
 			worker_end_started(agent, 3, 9, 0);
 			channel_send_bytes(&agent->channel, 3, 1, "z", 1);
-			frame_text(&text, type, type == FRAME_RUN ? 4 : 3);
+			buf_adds(&text, is_of_files(type) ? "files 4\n" : "");
+			frame_text(&text, type, type == FRAME_RUN || type == FRAME_FILES || is_of_files(type) ? 4 : 3);
 			check(channel_receive(&agent->channel, text.data, text.len, S) == 0);
 			check(heard.len > 0 || type == FRAME_PING || type == FRAME_PONG);
 			worker_end_free(agent);
@@ -140,7 +151,7 @@ static void test_cut(void) {
 
 static void test_hostile(void) {
 	static const char *const to_host[] = {
-		"hello 1 2 0 0 1\nn\n", "started 3 1 0\n", "out 1 1 1\nx\n", "started 1 1 0\nstarted 1 1 0\n", "started 1 1 0\nout 1 3 1\nx\n", "take 1 1\n",
+		"hello 2 2 0 0 1\nn\n", "data 1 1\nx\n", "started 3 1 0\n", "out 1 1 1\nx\n", "started 1 1 0\nstarted 1 1 0\n", "started 1 1 0\nout 1 3 1\nx\n", "take 1 1\n",
 		"started 1 1 0\nrefuse 1 0\n\n", "refuse 1 0\n\nrefuse 1 0\n\n", "done 1 9 0 0 0 0 0 0 0 2\n\1\2\n", "run 1 0\n\n", "nonsense\n",
 		"done 1 0 256 0 0 0 0 0 0 2\n\1\2\n", "done 1 1 1 0 0 0 0 0 9007199254740992 2\n\1\2\n", "started 1 1 0\nout 1 0 1\nx\n", "bye\n",
 		// ends whose numbers deny each other
@@ -151,7 +162,7 @@ static void test_hostile(void) {
 	};
 	static const char *const to_agent[] = {
 		"run 3 1\nx\n", "run 2 1\nx\n", "in 4 1\nx\n", "eof 3\nin 3 1\nx\n", "eof 3\neof 3\n", "more 3 1\n", "stop 3 3\n", "shut 3 0\n",
-		"shut 3 3\n", "hello 1 2 0 0 1\nn\n", "out 3 1 1\nx\n", "nonsense\n",
+		"shut 3 3\n", "data 3 1\nx\n", "files 3\n", "hello 2 2 0 0 1\nn\n", "out 3 1 1\nx\n", "nonsense\n",
 	};
 	for (size_t i = 0; i < sizeof(to_host) / sizeof(to_host[0]); ++i) {
 		struct dispatcher_end *host = make_host();
@@ -178,7 +189,7 @@ static void test_hostile(void) {
 }
 
 static void test_greeting(void) {
-	static const char *const greetings[] = {"fairpar-worker 2 " MARK "\n", "fairpar-worker 1 0123\n", "hello\n", "\n", "GET / HTTP/1.0\r\n"};
+	static const char *const greetings[] = {"fairpar-worker 1 " MARK "\n", "fairpar-worker 2 0123\n", "hello\n", "\n", "GET / HTTP/1.0\r\n"};
 	for (size_t i = 0; i < sizeof(greetings) / sizeof(greetings[0]); ++i) {
 		struct worker_end *agent = worker_end_new(&worker_calls, NULL, &(struct worker_hello){.slots = 1, .node = "n"}, S);
 		check(channel_receive(&agent->channel, greetings[i], strlen(greetings[i]), S) < 0);
@@ -191,7 +202,7 @@ static void test_greeting(void) {
 	check_equal(strlen(dispatcher_end_noise(host)), 1024);
 	dispatcher_end_free(host);
 	host = dispatcher_end_new(&dispatcher_calls, NULL, MARK, S);
-	check(channel_receive(&host->channel, "\n" MARK "\nhello 2 1 0 0 1\nn\n", strlen("\n" MARK "\nhello 2 1 0 0 1\nn\n"), S) < 0);
+	check(channel_receive(&host->channel, "\n" MARK "\nhello 3 1 0 0 1\nn\n", strlen("\n" MARK "\nhello 3 1 0 0 1\nn\n"), S) < 0);
 	check(strstr(channel_why(&host->channel), "version"));
 	dispatcher_end_free(host);
 }

@@ -188,7 +188,13 @@ static void on_lost(void *arg, uint64_t number, bool ran) {
 	--place->used;
 }
 
-static const struct dispatcher_calls dispatcher_calls = {on_hello, on_started, on_output, on_done, on_refused, on_bye, on_braked, on_lost, NULL, NULL};
+static const char *on_files(void *arg, uint64_t number, const struct wire_frame *frame FP_UNUSED) {
+	(void)arg;
+	check(number == 0);
+	return NULL;
+}
+
+static const struct dispatcher_calls dispatcher_calls = {on_hello, on_started, on_output, on_done, on_refused, on_bye, on_braked, on_lost, NULL, NULL, on_files};
 
 // ---- what the worker is told ----
 
@@ -245,7 +251,16 @@ static void on_agent_bye(void *arg, const char *why) {
 	check(((struct place *)arg)->ntasks == 0 && strcmp(why, "end") == 0);
 }
 
-static const struct worker_calls worker_calls = {on_env, on_run, on_input, on_input_end, on_more, on_stop, on_shut, on_rest, on_agent_bye};
+static void on_talk(void *arg, uint64_t number) {
+	(void)arg;
+	check(number == 0);
+}
+
+static const char *on_file(void *arg, uint64_t number, const struct wire_frame *frame) {
+	return on_files(arg, number, frame);
+}
+
+static const struct worker_calls worker_calls = {on_env, on_run, on_input, on_input_end, on_more, on_stop, on_shut, on_rest, on_agent_bye, on_talk, on_file};
 
 // ---- the worker ----
 
@@ -422,7 +437,7 @@ static void connect(struct place *place) {
 	buf_reset(&place->there);
 	buf_reset(&place->back);
 	if (once_in(2)) {
-		buf_adds(&place->back, "Welcome to node!\nfairpar-worker 1 ");
+		buf_adds(&place->back, "Welcome to node!\nfairpar-worker 2 ");
 		buf_adds(&place->back, mark);
 	}
 	dispatcher_end_env(place->host, true, "A=1", 4);

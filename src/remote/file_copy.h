@@ -1,0 +1,99 @@
+// A file or a directory on its way over a connection: its sender and its receiver, which are the same at both ends.
+//
+//   sender:   entry -data, hole, entries of a directory-> end -waits-> over           receiver:   entry … end -"over" is sent-> over
+//             before its last step it waits for "made", and looks for the receiver's temporary file beside its own: one directory may be
+//             seen from both ends, and then nothing is done ("same")
+//
+// No name leads the receiver out of the place it was given: it takes one name at a time, and opens that below a descriptor, through no link.
+// Only links that cannot leave their tree are made. Each file has a temporary name beside its place until it is whole. What fails is named in
+// `why`, there and here, and the rest goes on.
+//
+// Frames in, frames out, and files; no threads, no connection. The numbers of jobs are left to the connection. At most FILE_WINDOW bytes of a
+// copy are under way: each frame but `room` counts FILE_FRAME_COST and its payload.
+
+#ifndef FAIRPAR_REMOTE_FILE_COPY_H
+#define FAIRPAR_REMOTE_FILE_COPY_H
+
+#include "remote/file_levels.h"
+#include "remote/wire.h"
+
+enum { FILE_WINDOW = 1024 * 1024, FILE_FRAME_COST = 64 };
+enum { FILE_INBOX = 2 * FILE_WINDOW }; // bytes of frames that may wait for who copies: more than honest ends let wait
+
+enum file_kind { FILE_REGULAR, FILE_DIRECTORY, FILE_LINK, FILE_KINDS }; // in an `entry` frame
+enum file_note { NOTE_MADE, NOTE_OVER, NOTE_SAME, FILE_NOTES };         // in a `note` frame
+
+// Whether the directory of the file is the same at both ends.
+enum file_look { LOOK_NOT_YET, LOOK_OTHER, LOOK_UNKNOWN, LOOK_SAME };
+
+struct file_place {
+	const char *dir;           // the name is below it; "": the present directory
+	const char *name;          // "./a/b", as file_route.name has it
+	const char *temp;          // the temporary name
+};
+
+struct file_copy {
+	bool is_sender;
+	bool is_over;
+	bool is_same;              // a directory of both ends: nothing was done
+	enum file_look look;       // of both ends when it is over
+	struct buf why;            // what could not be transferred, and why; or empty
+	// own
+	char *dir, *name, *temp;
+	const char *base;          // the last part of the name
+	int dir_fd;                // the directory that has it, or -1
+	struct file_levels levels;
+	int fd;                    // of the regular file that is being copied, or -1
+	bool in_file;              // … such a file has begun
+	char *file_name;           // … in its directory
+	uint64_t offset;           // … how far it is
+	uint64_t entries;          // how many have begun
+	uint64_t window, heard;    // what may be sent; what has come and was not acknowledged
+	struct buf out;            // frames to be sent
+	unsigned nfailed;          // what was named in `why`
+	bool was_made;             // "made" was sent, or has come
+	// of a sender
+	bool has_begun, has_ended;
+	bool is_refused;           // the receiver has failed at the top
+	bool is_cut;               // … at this file
+	uint64_t data_end;         // where the next hole may begin
+	char *bytes;               // for a chunk
+	// of a receiver
+	bool has_temp;             // it stands in the deepest directory, or else in dir_fd
+	struct timespec mtime;     // of the regular file
+	size_t skipped;            // depth below a directory that could not be made
+};
+
+// Makes one end. The place is copied. file_copy_free() takes back what is not whole, and frees; NULL-safe.
+struct file_copy *file_copy_new(bool is_sender, const struct file_place *place);
+void file_copy_free(struct file_copy *copy);
+
+// Takes a frame of the other end: entry, data, hole, end, fail, note or room. Returns NULL, or why it cannot be (static text).
+const char *file_copy_take(struct file_copy *copy, const struct wire_frame *frame);
+
+// Appends frames, some 256 KiB at most; nothing if it has to wait for the other end.
+void file_copy_give(struct file_copy *copy, struct buf *out);
+
+// ---- for file_send.c and file_receive.c ----
+
+// Adds a frame to those to be sent.
+void file_copy_write(struct file_copy *copy, const struct wire_frame *frame);
+
+// Notes why what is named so, in the deepest directory, cannot be copied, and tells the other end. `entry`: its number, 0: it has none.
+void file_copy_fail(struct file_copy *copy, uint64_t entry, const char *name, const char *why);
+
+// Opens dir_fd, and the directories that lead there if `makes`. Links in this part of the path are the user's, and followed. Returns 0, or -1 with
+// errno.
+int file_copy_open_dir(struct file_copy *copy, bool makes) FP_NODISCARD;
+
+extern const char file_is_deep[]; // why a directory is not copied
+
+// Whether a link in a directory so many levels below the top of the tree cannot leave it.
+bool file_link_stays(const char *target, size_t depth);
+
+const char *file_send_take(struct file_copy *copy, const struct wire_frame *frame);
+void file_send_give(struct file_copy *copy);
+const char *file_receive_take(struct file_copy *copy, const struct wire_frame *frame);
+void file_receive_fini(struct file_copy *copy);
+
+#endif

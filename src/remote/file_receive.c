@@ -1,0 +1,262 @@
+// The receiver of a file or a directory. The sender is not trusted.
+
+#include "remote/file_copy.h"
+
+#include "base/alloc.h"
+#include "base/io.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <unistd.h>
+
+enum { TRIES = 8, NAME_MOST = 255 };
+
+static const char bad_name[] = "it has sent a name of a file that cannot be";
+
+// Where the file that is copied now is, or its temporary one.
+static int dir_of(const struct file_copy *copy) {
+	const struct file_level *level = levels_deepest(&copy->levels);
+	return level ? level->fd : copy->dir_fd;
+}
+
+static void remove_temp(struct file_copy *copy) {
+	if (copy->has_temp) {
+		(void)!unlinkat(dir_of(copy), copy->temp, 0);
+	}
+	copy->has_temp = false;
+}
+
+static void note(struct file_copy *copy, enum file_note note) {
+	file_copy_write(copy, &(struct wire_frame){.type = FRAME_NOTE, .numbers = {0, note}});
+}
+
+// Notes why the entry that has just begun cannot be made.
+static void fail(struct file_copy *copy, const char *name, const char *why) {
+	file_copy_fail(copy, copy->entries, name, why);
+}
+
+// ---- a regular file ----
+
+static int make_temp(const struct file_copy *copy, mode_t mode) {
+	return openat(dir_of(copy), copy->temp, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
+}
+
+// The same in the directory of the top, which is made. Who removes files may remove the empty directories above it meanwhile: so there are
+// some tries.
+static int make_top_temp(struct file_copy *copy, mode_t mode) {
+	int fd = -1;
+	for (unsigned i = 0; i < TRIES && fd < 0 && (i == 0 || errno == ENOENT); ++i) {
+		fd = file_copy_open_dir(copy, /* makes */ true) == 0 ? make_temp(copy, mode) : -1;
+	}
+	return fd;
+}
+
+static void begin_file(struct file_copy *copy, const struct wire_frame *frame) {
+	bool is_top = copy->levels.n == 0;
+	mode_t mode = (mode_t)frame->numbers[2] & 0777;
+	free(copy->file_name);
+	copy->file_name = xstrdup(is_top ? copy->base : frame->payload);
+	copy->in_file = true;
+	copy->offset = 0;
+	copy->mtime = (struct timespec){.tv_sec = (time_t)frame->numbers[3], .tv_nsec = (long)frame->numbers[4]};
+	copy->fd = is_top ? make_top_temp(copy, mode) : make_temp(copy, mode);
+	copy->has_temp = copy->fd >= 0;
+	if (copy->fd < 0) {
+		fail(copy, copy->file_name, strerror(errno));
+	} else if (is_top) {
+		note(copy, NOTE_MADE);
+	}
+}
+
+static void drop_file(struct file_copy *copy, int error) {
+	fail(copy, copy->file_name, strerror(error));
+	fd_close(&copy->fd);
+	remove_temp(copy);
+}
+
+static const char *on_bytes(struct file_copy *copy, const char *bytes, uint64_t n) {
+	if (!copy->in_file || n > INT64_MAX - copy->offset) {
+		return "it has sent bytes of a file that has not begun, or is too large";
+	}
+	size_t size = bytes ? (size_t)n : 0;
+	if (copy->fd >= 0 && pwrite_all(copy->fd, bytes, size, copy->offset) < size) {
+		drop_file(copy, errno);
+	}
+	copy->offset += n;
+	return NULL;
+}
+
+// Gives the file its size, which may end with a hole, its time and its name.
+static void end_file(struct file_copy *copy) {
+	const struct timespec times[2] = {{.tv_nsec = UTIME_OMIT}, copy->mtime};
+	copy->in_file = false;
+	if (copy->fd < 0) {
+		return;
+	}
+	int error = ftruncate(copy->fd, (off_t)copy->offset) != 0 || futimens(copy->fd, times) != 0 ? errno : 0;
+	error = fd_finish(copy->fd, error);
+	copy->fd = -1;
+	if (error == 0 && renameat(dir_of(copy), copy->temp, dir_of(copy), copy->file_name) == 0) {
+		copy->has_temp = false;
+	} else {
+		drop_file(copy, error ? error : errno);
+	}
+}
+
+// ---- directories and links ----
+
+// Opens the directory, which is made if it is missing. Returns NULL with errno.
+static struct file_level *enter(struct file_copy *copy, int above, const char *name, mode_t mode) {
+	bool is_new = mkdirat(above, name, mode | 0700) == 0;
+	struct file_level *level = is_new || errno == EEXIST ? levels_enter(&copy->levels, above, name) : NULL;
+	if (level) {
+		mode_t now = level->stat.st_mode & 07777;
+		level->is_new = is_new;
+		level->mode = is_new ? now & (mode | 0077) : now;
+		level->has_other_mode = level->mode != now;
+		if ((now & 0700) != 0700) { // where that fails the files in it do, by name
+			level->has_other_mode = fchmodat(above, name, now | 0700, AT_SYMLINK_NOFOLLOW) == 0;
+		}
+	}
+	return level;
+}
+
+static void begin_dir(struct file_copy *copy, const struct wire_frame *frame) {
+	bool is_top = copy->levels.n == 0, is_deep = copy->levels.n >= LEVELS_MOST;
+	const char *name = is_top ? copy->base : frame->payload;
+	struct file_level *level = NULL;
+	errno = ENOENT;
+	for (unsigned i = 0; i < TRIES && !level && !is_deep && errno == ENOENT; ++i) {
+		if (!is_top || file_copy_open_dir(copy, /* makes */ true) == 0) {
+			level = enter(copy, dir_of(copy), name, (mode_t)frame->numbers[2] & 0777);
+		}
+	}
+	if (!level) {
+		const char *why = errno == ENOTDIR ? "a directory does not replace a file or a link" : strerror(errno);
+		fail(copy, name, is_deep ? file_is_deep : why);
+		copy->skipped = 1;
+		return;
+	}
+	level->mtime = (struct timespec){.tv_sec = (time_t)frame->numbers[3], .tv_nsec = (long)frame->numbers[4]};
+	if (is_top) {
+		int fd = make_temp(copy, 0600); // for the sender to look for
+		copy->has_temp = fd >= 0;
+		if (fd < 0) {
+			fail(copy, "", strerror(errno));
+		} else {
+			note(copy, NOTE_MADE);
+		}
+		fd_close(&fd);
+	}
+}
+
+// Leaves the deepest directory, with its mode and time.
+static void end_dir(struct file_copy *copy) {
+	const struct file_level *level = levels_deepest(&copy->levels);
+	const struct timespec times[2] = {{.tv_nsec = UTIME_OMIT}, level->mtime};
+	FP_CLEANUP(free_later) char *name = xstrdup(level->name);
+	mode_t mode = level->mode;
+	bool is_new = level->is_new, is_open = level->fd >= 0, changes = level->has_other_mode;
+	if (levels_leave(&copy->levels) != 0) {
+		fail(copy, "", strerror(errno));
+	} else if (is_open && ((is_new && utimensat(dir_of(copy), name, times, AT_SYMLINK_NOFOLLOW) != 0) ||
+	                       (changes && fchmodat(dir_of(copy), name, mode, AT_SYMLINK_NOFOLLOW) != 0))) {
+		fail(copy, name, strerror(errno));
+	}
+}
+
+static void make_link(struct file_copy *copy, const char *name, const char *target) {
+	int dir = dir_of(copy);
+	if (!file_link_stays(target, copy->levels.n - 1)) {
+		fail(copy, name, "it is a link that leads out of the directory");
+	} else if (symlinkat(target, dir, copy->temp) != 0) {
+		fail(copy, name, strerror(errno));
+	} else if (renameat(dir, copy->temp, dir, name) != 0) {
+		fail(copy, name, strerror(errno));
+		(void)!unlinkat(dir, copy->temp, 0);
+	}
+}
+
+// ---- frames ----
+
+// Whether the payload is one name, with a target behind its NUL if `has_target`.
+static bool is_name(const char *bytes, size_t n, bool has_target) {
+	size_t len = strnlen(bytes, n), rest = n - len;
+	bool is_part = len > 0 && len <= NAME_MOST && !memchr(bytes, '/', len) && !(bytes[0] == '.' && (len == 1 || (len == 2 && bytes[1] == '.')));
+	return is_part && (has_target ? rest > 1 && !memchr(bytes + len + 1, '\0', rest - 1) : rest == 0);
+}
+
+static const char *on_entry(struct file_copy *copy, const struct wire_frame *frame) {
+	enum file_kind kind = (enum file_kind)frame->numbers[1];
+	bool is_top = copy->entries == 0;
+	if (copy->in_file || frame->numbers[1] >= FILE_KINDS || frame->numbers[4] >= 1000000000) {
+		return "it has sent an entry that cannot be";
+	}
+	if (is_top ? frame->size > 0 || kind == FILE_LINK : !is_name(frame->payload, frame->size, kind == FILE_LINK)) {
+		return bad_name;
+	}
+	FP_CLEANUP(free_later) char *text = xmemdup(frame->payload, frame->size);
+	struct wire_frame entry = *frame;
+	entry.payload = text;
+	++copy->entries;
+	if (copy->skipped > 0 || (!is_top && dir_of(copy) < 0)) {
+		copy->in_file = kind == FILE_REGULAR;
+		copy->skipped += kind == FILE_DIRECTORY;
+	} else if (kind == FILE_REGULAR) {
+		begin_file(copy, &entry);
+	} else if (kind == FILE_DIRECTORY) {
+		begin_dir(copy, &entry);
+	} else {
+		make_link(copy, text, text + strlen(text) + 1);
+	}
+	return NULL;
+}
+
+static void end_copy(struct file_copy *copy) {
+	copy->is_over = true;
+	note(copy, NOTE_OVER);
+}
+
+static void on_end(struct file_copy *copy, uint64_t other) {
+	if (copy->in_file) {
+		end_file(copy);
+	} else if (copy->skipped > 0) {
+		--copy->skipped;
+	} else if (copy->levels.n > 0) {
+		end_dir(copy);
+	}
+	if (copy->levels.n == 0 && copy->skipped == 0) {
+		copy->look = other == 1 ? LOOK_OTHER : LOOK_UNKNOWN;
+		end_copy(copy);
+	}
+}
+
+const char *file_receive_take(struct file_copy *copy, const struct wire_frame *frame) {
+	if (copy->levels.n > 0 && !copy->in_file) {
+		remove_temp(copy); // the sender has looked
+	}
+	switch ((int)frame->type) {
+	case FRAME_ENTRY: return on_entry(copy, frame);
+	case FRAME_DATA: return on_bytes(copy, frame->payload, frame->size);
+	case FRAME_HOLE: return on_bytes(copy, NULL, frame->numbers[1]);
+	case FRAME_END: on_end(copy, frame->numbers[1]); return NULL;
+	default: break;
+	}
+	if (frame->type != FRAME_NOTE || frame->numbers[1] != NOTE_SAME || copy->entries != 1) {
+		return "it has sent a frame that a receiver of files does not take";
+	}
+	file_receive_fini(copy);
+	copy->is_same = true;
+	copy->look = LOOK_SAME;
+	end_copy(copy);
+	return NULL;
+}
+
+void file_receive_fini(struct file_copy *copy) {
+	fd_close(&copy->fd);
+	remove_temp(copy);
+	while (copy->levels.n > 0) {
+		end_dir(copy);
+	}
+}

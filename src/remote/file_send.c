@@ -1,0 +1,255 @@
+// The sender of a file or a directory.
+
+#include "remote/file_copy.h"
+
+#include "base/alloc.h"
+#include "base/io.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+enum { GIVE_MOST = 256 * 1024, LINK_MOST = 4095, FRAME_MOST = WIRE_CHUNK_MOST + FILE_FRAME_COST };
+enum { OPEN_FLAGS = O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC };
+
+static const char strange[] = "it is no regular file and no directory";
+
+static void send_entry(struct file_copy *copy, enum file_kind kind, const struct stat *stat, const char *name, size_t n) {
+	++copy->entries;
+	file_copy_write(copy, &(struct wire_frame){
+		.type = FRAME_ENTRY,
+		.numbers = {0, kind, stat->st_mode & 0777, (uint64_t)stat->st_mtim.tv_sec, (uint64_t)stat->st_mtim.tv_nsec},
+		.payload = name,
+		.size = n,
+	});
+}
+
+// Ends the file, or the deepest directory; the copy too if that is the top.
+static void send_end(struct file_copy *copy) {
+	bool was_file = copy->in_file;
+	fd_close(&copy->fd);
+	copy->in_file = copy->is_cut = false;
+	if (!was_file && copy->levels.n > 0 && levels_leave(&copy->levels) != 0) {
+		file_copy_fail(copy, 0, "", strerror(errno)); // … and of the rest of the one above nothing can be opened
+	}
+	copy->has_ended = copy->levels.n == 0;
+	file_copy_write(copy, &(struct wire_frame){.type = FRAME_END, .numbers = {0, copy->look == LOOK_OTHER}});
+}
+
+// ---- a regular file ----
+
+// Begins the file that is open.
+static void begin_file(struct file_copy *copy, const struct stat *stat, const char *name) {
+	copy->in_file = true;
+	copy->offset = 0;
+	copy->data_end = (uint64_t)stat->st_blocks * 512 >= (uint64_t)stat->st_size ? INT64_MAX : 0; // it may have holes
+	send_entry(copy, FILE_REGULAR, stat, name, strlen(name));
+}
+
+// Passes over a hole at the present place. Returns how many bytes of data are behind it, at most.
+static uint64_t find_data(struct file_copy *copy) {
+	if (copy->offset < copy->data_end) {
+		return copy->data_end - copy->offset;
+	}
+	off_t at = (off_t)copy->offset, data = lseek(copy->fd, at, SEEK_DATA), hole = data >= 0 ? lseek(copy->fd, data, SEEK_HOLE) : -1;
+	if (data < 0 && errno == ENXIO) {
+		data = lseek(copy->fd, 0, SEEK_END);
+	}
+	if (data > at) {
+		file_copy_write(copy, &(struct wire_frame){.type = FRAME_HOLE, .numbers = {0, (uint64_t)(data - at)}});
+		copy->offset = (uint64_t)data;
+	}
+	copy->data_end = hole > data ? (uint64_t)hole : INT64_MAX;
+	return copy->data_end - copy->offset;
+}
+
+// Sends the next bytes of the file. Returns false at its end.
+static bool send_data(struct file_copy *copy) {
+	if (copy->is_cut) {
+		return false;
+	}
+	copy->bytes = copy->bytes ? copy->bytes : xmalloc(WIRE_CHUNK_MOST);
+	uint64_t most = find_data(copy);
+	ssize_t n = pread(copy->fd, copy->bytes, most < WIRE_CHUNK_MOST ? (size_t)most : WIRE_CHUNK_MOST, (off_t)copy->offset);
+	if (n < 0 && errno != EINTR) {
+		file_copy_fail(copy, 0, copy->levels.n > 0 ? copy->file_name : "", strerror(errno));
+	} else if (n > 0) {
+		file_copy_write(copy, &(struct wire_frame){.type = FRAME_DATA, .payload = copy->bytes, .size = (size_t)n});
+		copy->offset += (uint64_t)n;
+	}
+	return n > 0 || (n < 0 && errno == EINTR);
+}
+
+// ---- directories ----
+
+// Reads the names that the deepest directory has. Returns 0, or -1 with errno.
+static int read_names(struct file_level *level) {
+	int fd = openat(level->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
+	if (!dir) {
+		fd_close(&fd);
+		return -1;
+	}
+	errno = 0;
+	for (const struct dirent *entry; (entry = readdir(dir));) {
+		if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0) {
+			buf_add(&level->names, entry->d_name, strlen(entry->d_name) + 1);
+		}
+	}
+	int error = errno;
+	closedir(dir);
+	return result_of(error);
+}
+
+// `name` is in the directory `above`, and is called `as` in messages, and `sent` to the receiver.
+static void send_dir(struct file_copy *copy, int above, const char *name, const char *as, const char *sent) {
+	bool is_deep = copy->levels.n >= LEVELS_MOST;
+	struct file_level *level = is_deep ? NULL : levels_enter(&copy->levels, above, name);
+	if (!level) {
+		file_copy_fail(copy, 0, as, is_deep ? file_is_deep : strerror(errno));
+		return;
+	}
+	send_entry(copy, FILE_DIRECTORY, &level->stat, sent, strlen(sent));
+	if (read_names(level) != 0) {
+		file_copy_fail(copy, 0, "", strerror(errno));
+	}
+}
+
+static void send_link(struct file_copy *copy, int dir, const char *name, const struct stat *stat) {
+	char target[LINK_MOST + 1];
+	FP_CLEANUP(buf_fini) struct buf text = BUF_INIT;
+	ssize_t n = readlinkat(dir, name, target, sizeof(target));
+	if (n < 0 || n > LINK_MOST) {
+		file_copy_fail(copy, 0, name, strerror(n < 0 ? errno : ENAMETOOLONG));
+		return;
+	}
+	target[n] = '\0';
+	if (!file_link_stays(target, copy->levels.n - 1)) {
+		file_copy_fail(copy, 0, name, "it is a link that leads out of the directory");
+		return;
+	}
+	buf_add(&text, name, strlen(name) + 1);
+	buf_adds(&text, target);
+	send_entry(copy, FILE_LINK, stat, text.data, text.len);
+}
+
+// Sends what is named so in the deepest directory.
+static void send_next(struct file_copy *copy, int dir, const char *name) {
+	struct stat stat;
+	if (fstatat(dir, name, &stat, AT_SYMLINK_NOFOLLOW) != 0) {
+		file_copy_fail(copy, 0, name, strerror(errno));
+	} else if (S_ISLNK(stat.st_mode)) {
+		send_link(copy, dir, name, &stat);
+	} else if (S_ISDIR(stat.st_mode)) {
+		send_dir(copy, dir, name, name, name);
+	} else if (!S_ISREG(stat.st_mode)) {
+		file_copy_fail(copy, 0, name, strange);
+	} else if ((copy->fd = openat(dir, name, OPEN_FLAGS | O_NOFOLLOW)) < 0 || fstat(copy->fd, &stat) != 0) {
+		file_copy_fail(copy, 0, name, strerror(errno));
+		fd_close(&copy->fd);
+	} else if (!S_ISREG(stat.st_mode)) { // it was changed meanwhile
+		fd_close(&copy->fd);
+		file_copy_fail(copy, 0, name, strange);
+	} else {
+		free(copy->file_name);
+		copy->file_name = xstrdup(name);
+		begin_file(copy, &stat, name);
+	}
+}
+
+// ---- the top ----
+
+// A link that is named stands for what it points to.
+static void begin(struct file_copy *copy) {
+	struct stat stat;
+	copy->has_begun = true;
+	bool is_there = file_copy_open_dir(copy, /* makes */ false) == 0 && fstatat(copy->dir_fd, copy->base, &stat, 0) == 0;
+	const char *why = is_there && !S_ISREG(stat.st_mode) && !S_ISDIR(stat.st_mode) ? strange : NULL;
+	if (is_there && !why) {
+		copy->fd = openat(copy->dir_fd, copy->base, OPEN_FLAGS);
+		is_there = copy->fd >= 0 && fstat(copy->fd, &stat) == 0;
+	}
+	if (!is_there || why) {
+		file_copy_fail(copy, 0, "", why ? why : strerror(errno));
+	} else if (S_ISDIR(stat.st_mode)) {
+		send_dir(copy, copy->fd, ".", "", "");
+		fd_close(&copy->fd);
+		if (copy->levels.n > 0) { // for messages
+			free(copy->levels.at[0].name);
+			copy->levels.at[0].name = xstrdup(copy->base);
+		}
+	} else if (S_ISREG(stat.st_mode)) {
+		begin_file(copy, &stat, "");
+	} else {
+		file_copy_fail(copy, 0, "", strange);
+	}
+	if (!copy->in_file && copy->levels.n == 0) {
+		send_end(copy);
+	}
+}
+
+// The receiver has made its temporary file: is that here?
+static void look(struct file_copy *copy) {
+	struct stat stat;
+	int dir = copy->levels.n > 0 ? copy->levels.at[0].fd : copy->dir_fd;
+	if (fstatat(dir, copy->temp, &stat, AT_SYMLINK_NOFOLLOW) == 0) {
+		copy->look = LOOK_SAME;
+		copy->is_same = copy->has_ended = true;
+		file_copy_write(copy, &(struct wire_frame){.type = FRAME_NOTE, .numbers = {0, NOTE_SAME}});
+	} else {
+		copy->look = errno == ENOENT ? LOOK_OTHER : LOOK_UNKNOWN;
+	}
+}
+
+const char *file_send_take(struct file_copy *copy, const struct wire_frame *frame) {
+	if (frame->type == FRAME_FAIL) {
+		copy->is_refused = copy->is_refused || (frame->numbers[1] == 1 && copy->entries > 0);
+		copy->is_cut = copy->is_cut || (copy->in_file && frame->numbers[1] == copy->entries);
+		return NULL;
+	}
+	if (frame->type == FRAME_NOTE && frame->numbers[1] == NOTE_MADE && copy->entries > 0 && !copy->was_made) {
+		copy->was_made = true;
+		return NULL;
+	}
+	if (frame->type == FRAME_NOTE && frame->numbers[1] == NOTE_OVER && copy->has_ended) {
+		copy->is_over = true;
+		return NULL;
+	}
+	return "it has sent a frame that a sender of files does not take";
+}
+
+// The next step. Returns false if it has to wait.
+static bool step(struct file_copy *copy) {
+	struct file_level *level = levels_deepest(&copy->levels);
+	bool is_clear = copy->look != LOOK_NOT_YET;
+	if (!copy->has_begun) {
+		begin(copy);
+	} else if (copy->is_refused) {
+		send_end(copy); // one after the other: the receiver has none of them
+	} else if (copy->was_made && !is_clear) {
+		look(copy);
+	} else if (level && !is_clear) {
+		return false;
+	} else if (copy->in_file) {
+		if (!send_data(copy)) {
+			copy->is_cut = true; // there is no more of it
+			if (!level && !is_clear) {
+				return false;
+			}
+			send_end(copy);
+		}
+	} else if (level->fd >= 0 && level->at < level->names.len) {
+		const char *name = level->names.data + level->at;
+		level->at += strlen(name) + 1;
+		send_next(copy, level->fd, name);
+	} else {
+		send_end(copy);
+	}
+	return true;
+}
+
+void file_send_give(struct file_copy *copy) {
+	while (!copy->has_ended && copy->window >= 2 * FRAME_MOST && copy->out.len < GIVE_MOST && step(copy)) {
+	}
+}

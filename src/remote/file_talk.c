@@ -1,0 +1,199 @@
+// A conversation about files.
+
+#include "remote/file_talk.h"
+
+#include "base/alloc.h"
+#include "base/beneath.h"
+#include "base/io.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+enum { REMOVED_DEPTH = 16 };
+
+// ---- the thread that has it, and the connection ----
+
+void file_mail_init(struct file_mail *mail, void (*send)(void *arg, const struct buf *frames, const char *why), void *arg) {
+	*mail = (struct file_mail){.send = send, .arg = arg};
+	cond_init(&mail->heard);
+}
+
+void file_mail_fini(struct file_mail *mail) {
+	cond_fini(&mail->heard);
+	buf_fini(&mail->in);
+}
+
+const char *file_mail_post(struct file_mail *mail, const struct wire_frame *frame) {
+	if (mail->in.len > FILE_INBOX) {
+		return "it has sent more of a file than it may";
+	}
+	wire_write(&mail->in, frame);
+	cond_signal(&mail->heard);
+	return NULL;
+}
+
+void file_mail_end(struct file_mail *mail) {
+	mail->ends = true;
+	cond_signal(&mail->heard);
+}
+
+// Takes all frames of `in`. Returns NULL, or why one is not allowed.
+static const char *take_all(const struct file_talk *talk, enum wire_sender from, const struct buf *in) {
+	const char *why = NULL;
+	for (size_t at = 0, used = 0; at < in->len && !why; at += used) {
+		struct wire_frame frame;
+		if (wire_read(in->data + at, in->len - at, from, &frame, &used, &why) == WIRE_FRAME) {
+			why = talk->take(talk->arg, &frame);
+		}
+	}
+	return why;
+}
+
+void file_talk_run(const struct file_talk *talk, enum wire_sender from, struct file_mail *mail, mutex *lock) {
+	FP_CLEANUP(buf_fini) struct buf in = BUF_INIT;
+	FP_CLEANUP(buf_fini) struct buf out = BUF_INIT;
+	const char *why = NULL;
+	bool goes_on = true;
+	while (goes_on) {
+		why = take_all(talk, from, &in);
+		buf_reset(&in);
+		buf_reset(&out);
+		goes_on = talk->give(talk->arg, &out);
+		mutex_lock(lock);
+		if (out.len > 0 || why) {
+			mail->send(mail->arg, &out, why);
+		}
+		while (goes_on && !mail->ends && (why || (out.len == 0 && mail->in.len == 0))) {
+			cond_wait(&mail->heard, lock);
+		}
+		struct buf heard = mail->in;
+		mail->in = in;
+		in = heard;
+		goes_on = goes_on && !(mail->ends && (why || in.len == 0));
+		mutex_unlock(lock);
+	}
+}
+
+// ---- items ----
+
+void file_talk_add_item(struct buf *out, enum file_item item, const struct file_place *place) {
+	FP_CLEANUP(buf_fini) struct buf paths = BUF_INIT;
+	if (place) {
+		buf_add(&paths, place->dir, strlen(place->dir) + 1);
+		buf_add(&paths, place->name, strlen(place->name) + 1);
+		buf_add(&paths, place->temp, strlen(place->temp) + 1);
+	}
+	wire_write(out, &(struct wire_frame){.type = FRAME_ITEM, .numbers = {0, item}, .payload = paths.data, .size = paths.len});
+}
+
+// ---- removal, at the worker ----
+
+// Removes the file, and then the directories above it that are empty, up to but not including place->dir.
+static void remove_file(const struct file_place *place) {
+	int dir = open_base_dir(place->dir, /* makes */ false);
+	FP_CLEANUP(free_later) char *path = xstrdup(place->name);
+	bool goes_on = dir >= 0 && (unlinkat(dir, path, 0) == 0 || errno == ENOENT);
+	for (char *slash; goes_on && (slash = strrchr(path, '/')) && slash > path + 1;) {
+		*slash = '\0';
+		goes_on = unlinkat(dir, path, AT_REMOVEDIR) == 0;
+	}
+	fd_close(&dir);
+}
+
+// Removes what is in the directory, which it closes. What lies deep is moved to `top` first, for its next round. Returns how many entries it
+// has removed or moved.
+static unsigned long empty_dir(int fd, int top, unsigned depth, unsigned long *moved) {
+	DIR *dir = fdopendir(fd);
+	unsigned long n = 0;
+	if (!dir) {
+		fd_close(&fd);
+		return 0;
+	}
+	for (const struct dirent *entry; (entry = readdir(dir));) {
+		const char *name = entry->d_name;
+		if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0) {
+			continue;
+		}
+		if (unlinkat(fd, name, 0) == 0) {
+			++n;
+			continue;
+		}
+		if (depth == REMOVED_DEPTH) {
+			FP_CLEANUP(buf_fini) struct buf to = BUF_INIT;
+			buf_printf(&to, ".fairpar.%lu", ++*moved);
+			n += renameat(fd, name, top, buf_str(&to)) == 0;
+			continue;
+		}
+		(void)!fchmodat(fd, name, 0700, AT_SYMLINK_NOFOLLOW);
+		int below = openat(fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+		n += below >= 0 ? empty_dir(below, top, depth + 1, moved) : 0;
+		n += unlinkat(fd, name, AT_REMOVEDIR) == 0;
+	}
+	closedir(dir);
+	return n;
+}
+
+static void remove_tree(const char *path) {
+	int top = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	unsigned long n = top >= 0, moved = 0;
+	for (unsigned i = 0; n > 0 && i < LEVELS_MOST; ++i) { // a process that still runs may make files for ever
+		int again = openat(top, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		n = again >= 0 ? empty_dir(again, top, 0, &moved) : 0;
+	}
+	fd_close(&top);
+	(void)!rmdir(path);
+}
+
+// ---- the worker's end ----
+
+// Cuts the next string off *at. Returns NULL if there is none.
+static const char *cut(const char **at, const char *end) {
+	const char *text = *at, *nul = memchr(text, '\0', (size_t)(end - text));
+	*at = nul ? nul + 1 : end;
+	return nul ? text : NULL;
+}
+
+static const char *on_item(struct file_server *server, const struct wire_frame *frame) {
+	const char *at = frame->payload, *end = at + frame->size;
+	const char *dir = cut(&at, end), *name = cut(&at, end), *temp = cut(&at, end);
+	const struct file_place place = {.dir = dir, .name = name, .temp = temp};
+	if (frame->numbers[1] >= FILE_ITEMS || (server->copy && !server->copy->is_over) || (!temp && frame->numbers[1] != ITEM_LAST)) {
+		return "it has named a file that cannot be, or before the last one is over";
+	}
+	file_copy_free(server->copy);
+	server->copy = NULL;
+	switch ((enum file_item)frame->numbers[1]) {
+	case ITEM_GOES: server->copy = file_copy_new(/* is_sender */ false, &place); break;
+	case ITEM_COMES: server->copy = file_copy_new(/* is_sender */ true, &place); break;
+	case ITEM_REMOVED: remove_file(&place); break;
+	case ITEM_TREE_REMOVED: remove_tree(dir); break;
+	case ITEM_LAST:
+	case FILE_ITEMS: server->is_over = true; break;
+	}
+	return NULL;
+}
+
+const char *file_server_take(void *arg, const struct wire_frame *frame) {
+	struct file_server *server = arg;
+	if (frame->type == FRAME_ITEM) {
+		return on_item(server, frame);
+	}
+	if (server->copy) {
+		return file_copy_take(server->copy, frame);
+	}
+	return frame->type == FRAME_ROOM ? NULL : "it speaks of a file that it has not named";
+}
+
+bool file_server_give(void *arg, struct buf *out) {
+	struct file_server *server = arg;
+	if (server->copy) {
+		file_copy_give(server->copy, out);
+	}
+	return !server->is_over;
+}
+
+void file_server_fini(struct file_server *server) {
+	file_copy_free(server->copy);
+}

@@ -1,0 +1,56 @@
+// A conversation about files, on a connection that jobs use: the dispatcher names one item after the other (`item`), which both ends copy
+// (file_copy.h) or the worker removes, and says which is the last.
+//
+// Frames in, frames out, and files; no threads, no connection. The numbers of jobs are left to the connection.
+
+#ifndef FAIRPAR_REMOTE_FILE_TALK_H
+#define FAIRPAR_REMOTE_FILE_TALK_H
+
+#include "base/sync.h"
+#include "remote/file_copy.h"
+
+enum file_item { ITEM_GOES, ITEM_COMES, ITEM_REMOVED, ITEM_TREE_REMOVED, ITEM_LAST, FILE_ITEMS }; // in an `item` frame
+
+// One end of it, as the thread that has it sees it.
+struct file_talk {
+	// Takes a frame. Returns NULL, or why it is not allowed: static text.
+	const char *(*take)(void *arg, const struct wire_frame *frame);
+	bool (*give)(void *arg, struct buf *out); // appends what is to be sent now; returns false if all is said
+	void *arg;
+};
+
+// Between that thread and the one that has the connection, which share a lock: the next are called with it.
+struct file_mail {
+	cond heard;             // there are frames, or it ends
+	struct buf in;          // frames that have come
+	bool ends;              // no more come
+	// Sends the frames; or breaks the connection, because the other end has sent what is not allowed (`why`). With the lock.
+	void (*send)(void *arg, const struct buf *frames, const char *why);
+	void *arg;
+};
+
+void file_mail_init(struct file_mail *mail, void (*send)(void *arg, const struct buf *frames, const char *why), void *arg);
+void file_mail_fini(struct file_mail *mail);
+
+// Hands a frame over. Returns NULL, or why it is not allowed: static text.
+const char *file_mail_post(struct file_mail *mail, const struct wire_frame *frame);
+void file_mail_end(struct file_mail *mail);
+
+// Talks, without the lock, until all is said or the mail ends. `from`: who the other end is.
+void file_talk_run(const struct file_talk *talk, enum wire_sender from, struct file_mail *mail, mutex *lock);
+
+// Appends an `item` frame; the place is not there with ITEM_LAST.
+void file_talk_add_item(struct buf *out, enum file_item item, const struct file_place *place);
+
+// The worker's end; zeroed at first.
+struct file_server {
+	struct file_copy *copy; // of the present item, or NULL
+	bool is_over;           // the last item is done
+};
+
+// take() and give() of its end. file_server_fini() takes back what is not whole.
+const char *file_server_take(void *server, const struct wire_frame *frame);
+bool file_server_give(void *server, struct buf *out);
+void file_server_fini(struct file_server *server);
+
+#endif

@@ -158,12 +158,11 @@ calls() { grep -c '' "$slurm/$1.calls" || :; }
 	assert_eq "$(calls srun)" 2
 }
 
-@test "a pilot whose time is nearly over takes no more, and another one is asked for" {
-	echo 0:02 >"$slurm/left"
-	make_fifo over
-	start_fairpar --slurm --slurm-pilots 1 -j1 -k 'test {} = 2 || sleep 3; echo {}' ::: 1 2
-	end_fairpar
+@test "a pilot ends its jobs before its time is over, and they run again in another" {
+	echo 0:03 >"$slurm/left"
+	run_fairpar --slurm --slurm-pilots 1 -j1 -k --joblog log 'if [ {} = 2 ] && mkdir once 2>/dev/null; then trap : TERM; sleep '"$patience"'; fi; echo {} #' ::: 1 2 </dev/null
 	assert_lines 1 2
+	assert_eq "$(sed 1d log | cut -f 1,7 | sort | xargs)" '1 0 2 0'
 	assert_eq "$(calls srun)" 2
 	assert_eq "$stderr" ''
 }

@@ -8,6 +8,7 @@
 #include "base/io.h"
 #include "base/list.h"
 #include "base/sync.h"
+#include "base/units.h"
 #include "base/wakeup.h"
 #include "base/write_limit.h"
 #include "process/executor.h"
@@ -26,7 +27,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { THREAD_STACK = 256 * 1024, LAST_MINUTE_S = 60, OWN_END_MS = 50, START_MS = 20 };
+enum { THREAD_STACK = 256 * 1024, LAST_MINUTE_S = 60, OWN_END_MS = 50, START_MS = 20, LAST_S = 2 };
 
 // A job, from its `run` frame until its end was sent. Its thread has it; the connection's thread touches what the lock guards.
 struct remote_job {
@@ -80,6 +81,7 @@ struct remote_worker {
 	bool cut_off;            // the connection was lost before all was done
 	bool said_bye;           // because its time is nearly over
 	uint64_t last_minute;    // when no further job is taken (now_ns() time)
+	uint64_t over;           // when the jobs are ended that still run
 	uint64_t next_gate_check;// while it is braked: when to look at the machine again
 	uint64_t reap;           // when to look for orphans again
 	atomic_bool reap_now;    // or at once; set by any thread
@@ -717,11 +719,15 @@ static uint64_t do_due(struct remote_worker *worker) {
 	}
 	uint64_t due = channel_tick(&worker->end->channel, now), look = step_gate(worker, now), start = step_unreported(worker, now);
 	mutex_unlock(&worker->lock);
+	if (now >= worker->over) { // before Slurm ends them, children first, so that a shell may go on without its child, and end well
+		terminate(worker);
+	}
 	uint64_t others[] = {
 		children_marked_step(worker->children, now),
 		worker->ending ? children_term_step(worker->children, now) : TIME_NEVER,
 		step_orphans(worker, now),
 		worker->said_bye ? TIME_NEVER : worker->last_minute,
+		worker->ending ? TIME_NEVER : worker->over,
 		look,
 		start,
 	};
@@ -817,8 +823,9 @@ static int worker_open(struct remote_worker *worker) {
 	diag_set_last_words(children_last_words);
 	children_start_guardian(worker->children);
 	const struct remote_worker_config *config = worker->config;
-	uint64_t margin = config->left / 10 < LAST_MINUTE_S ? config->left / 10 : LAST_MINUTE_S;
-	worker->last_minute = config->left > 0 ? now_ns() + (config->left - margin) * NS_PER_S : TIME_NEVER;
+	uint64_t last = LAST_S * NS_PER_S + term_seq_length(&config->term_seq), usable = minus(config->left * NS_PER_S, last);
+	worker->over = config->left > 0 ? now_ns() + usable : TIME_NEVER;
+	worker->last_minute = config->left > 0 ? worker->over - earlier(usable / 10, LAST_MINUTE_S * NS_PER_S) : TIME_NEVER;
 	long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
 	worker->end = worker_end_new(&calls, worker, &(struct worker_hello){
 		.slots = config->slots,

@@ -13,7 +13,8 @@
 
 struct remote_worker_config {
 	unsigned slots;      // jobs at once
-	uint64_t left;       // seconds until its time is over, 0: no end; in the last minute of them no further job is taken
+	uint64_t left;       // seconds until its time is over, 0: no end; two seconds and term_seq before that the jobs are ended, and for up to a
+	                     // minute before none is taken
 	const char *node;    // the machine's name
 	struct term_seq term_seq; // how jobs are ended
 	double max_load;     // no job starts at this load of the machine or above; 0: no limit

@@ -5,6 +5,7 @@ load helper
 
 setup() {
 	helper_setup
+	export FAIRPAR_REMOTE=$FAIRPAR # not asked for, but by default it is a path that may have a blank
 	evil=$(plain_path "$BATS_TEST_DIRNAME/tools/hostile-worker")
 }
 

@@ -294,7 +294,7 @@ asan ubsan tsan warm:
 	$(submake) $(profile_$@) check-profile
 
 # What has threads and signals in it. The rest of the bats suite runs in these builds in check-long.
-SANITIZED := admission auto batches continuations control flow hosts jobs jobserver memory nested orphans output pipe pool* \
+SANITIZED := admission auto batches continuations control flow hostile hosts jobs jobserver memory nested orphans output pipe pool* \
 	semaphore signals status trouble tty waits warm worker
 
 check-sanitized:

@@ -60,3 +60,16 @@ hostile() {
 	fairpar_pid=$bye
 	end_fairpar
 }
+
+@test "whatever a worker says does no harm, and each job has one end" {
+	cat >one <<-'END'
+		"$FAIRPAR" --launch "$1 mutated=$2 {}" --at-most-once --timeout 0.3 --term-seq KILL -j2 --joblog "log.$2" echo {} ::: 1 2 3 4 >"out.$2" 2>&1 </dev/null
+		status=$?
+		rows=$(sed 1d "log.$2" | cut -f 1 | sort | xargs)
+		[ "$status" -le 4 ] && [ "$rows" = "1 2 3 4" ] && ! grep -E 'Sanitizer|runtime error|bug:' "out.$2" && exit
+		echo "status $status, rows $rows"
+		cat "out.$2"
+		exit 1
+	END
+	run_fairpar -j16 sh one "$evil" < <(seq "${CONVERSATIONS:-300}")
+}

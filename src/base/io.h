@@ -44,7 +44,7 @@ int fd_finish(int fd, int error) FP_NODISCARD;
 int result_of(int error) FP_NODISCARD;
 
 // Makes sure that descriptors 0 to 2 are open, so that no file of fairpar's own ever gets one of these numbers: a
-// closed one is opened to /dev/null, 0 and 1 in a direction that makes their use fail (as glibc does for set-id programs). 2 is opened
+// closed one is opened to /dev/null, 0 and 1 in a direction that makes their use fail (as glibc does for set-id programs), but 2
 // for writing, so that messages are discarded.
 // Returns a bit set of the descriptors that were closed (1 << fd), or -1 with errno.
 int fds_sanitize(void) FP_NODISCARD;

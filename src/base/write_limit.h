@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// The signals that end a run: INT, TERM, HUP and QUIT, but for one that the user has given another meaning.
+// The signals that end a run: INT, TERM, HUP and QUIT, without the one of --stop-signal.
 extern int ending_signals[];
 extern size_t nending_signals;
 void take_from_ending_signals(int signal); // before there are other threads

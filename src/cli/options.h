@@ -312,8 +312,8 @@ int options_hosts_read(const struct options *options, struct sshlogins *ret_list
 
 // ---- option_settle.c ----
 
-// True if the shell that reads the words of a command again is likely to find quotes missing: one that it would split stands
-// behind a word that begins with a dash, as in sh -c 'cd /; pwd'.
+// True if the words of a command have probably lost quotes that the shell which reads them again needs: a word that this shell
+// would split stands behind one that begins with a dash, as in sh -c 'cd /; pwd'.
 bool words_lost_quotes(char *const *words, size_t n);
 
 #define LOST_QUOTES_HINT "hint: a shell reads these words again: quote them once more, or use -q"

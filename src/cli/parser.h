@@ -47,7 +47,7 @@ struct parser {
 	bool is_ended;           // the options, by "--"
 	enum option_id id;       // the option whose argument is being stored
 	bool by_letter;          // that option was given as a letter
-	const char *bare;        // the last option, if it was given without its value, which only "=" would bring; or NULL
+	const char *bare;        // the name of the last option, if it takes a value by "=" alone and has none; or NULL
 	const char *stdin_for;   // the option that reads stdin, for messages; or NULL
 	bool done;               // an option such as --help has printed: nothing is left to do but to exit with options->status
 };
@@ -73,7 +73,8 @@ void option_add_text(const char ***list, size_t *n, const char *text);
 typedef int option_handler(struct parser *parser, const char *value);
 
 option_handler opt_arg_file, opt_delimiter, opt_replace, opt_shell_quote, opt_pack, opt_max_line_length, opt_batch,
-	opt_manifest, opt_rate, opt_schema, opt_block, opt_jobs, opt_pool_slots, opt_pool_wait, opt_timeout, opt_retry_delay, opt_term_seq, opt_slot_var, opt_load, opt_memory, opt_delay,
+	opt_manifest, opt_rate, opt_schema, opt_block, opt_jobs, opt_pool_slots, opt_pool_wait, opt_timeout, opt_retry_delay,
+	opt_term_seq, opt_slot_var, opt_load, opt_memory, opt_delay,
 	opt_tagstring, opt_halt, opt_stop_signal, opt_joblog, opt_log, opt_report, opt_semaphore_timeout, opt_help, opt_version,
 	opt_completions, opt_citation;
 

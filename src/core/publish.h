@@ -73,7 +73,7 @@ const char *publish_run_id(const struct run *run);
 // N% of that: then the caller calls run_halt().
 bool publish_all_read(struct run *run) FP_NODISCARD;
 
-// Notes that the rest of an input is not read: the run has not done all that it should, and nobody knows how many jobs are left.
+// Notes that the rest of an input is not read, so that nobody knows how many jobs are left: the run counts as incomplete.
 void publish_unread(struct run *run);
 
 // True if --halt was met: no job is started any more.

@@ -27,7 +27,7 @@ struct run {
 	struct job_spec *specs[1];
 	unsigned slots;
 	bool slots_unknown;                         // they are the most that there can be: make's jobserver does not say how many it has
-	bool slots_shared;                          // -j allows more: they are all that a pool, an outer run or make's jobserver has
+	bool slots_shared;                          // -j allows more, but a pool, an outer run or make's jobserver has no more
 	unsigned long nofile;                       // the limit of descriptors
 	bool fair_time;                             // slot-time is shared, not turns
 	struct pool *pool;

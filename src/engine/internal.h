@@ -248,7 +248,7 @@ struct deferred {
 
 #define DEFERRED_INIT {.close_fd = -1}
 
-#define DEMAND_ANY UINT64_MAX // pool.demand_known: nobody is to be told of the demand, or the one to tell is about to ask
+#define DEMAND_ANY UINT64_MAX // pool.demand_known: hooks.starving is not due, as nobody has asked yet, or its receiver is about to ask again
 
 // The time, if anything depends on it; else 0.
 uint64_t pool_clock(const struct pool *pool);
@@ -329,7 +329,7 @@ static inline bool group_wants(const struct group *group) {
 // Returns how many more slots, at most `most`, could be used now by items that wait for nothing else.
 uint64_t group_demand(const struct pool *pool, const struct group *group, uint64_t most);
 
-// Has hooks.starving called if that is more than is known [E16].
+// Has hooks.starving called if the demand of the group is greater than demand_known [E16].
 void group_note_demand(struct pool *pool, const struct group *group, struct deferred *deferred);
 
 // Chooses a worker to wake or to start if one is needed [E3].

@@ -140,8 +140,8 @@ struct pool_hooks {
 	void (*returned)(void *arg, struct worker *worker);
 	// On a worker's thread, before it sleeps because there is no work, if one of its items has called worker_request_flush().
 	void (*flush)(void *arg);
-	// More items wait for nothing but a slot than the least pool_demand() has returned, of those since the last call that found
-	// fewer than they were asked for: ask again. Not called before the first of these.
+	// More slots could be used now than pool_demand() has said: it is to be called again. What counts is the least of its results
+	// that were below `most`, since the last call of this hook; before the first such result the hook is not called.
 	void (*starving)(void *arg);
 	// There are slots that nothing runs on, and no work for them. Called when a worker finds no work, once until an item
 	// begins to run or pool_drop_surplus() is called; and at each pool_lend() that leaves it so.
@@ -284,7 +284,7 @@ void pool_set_slots(struct pool *pool, unsigned slots);
 void pool_add_slots(struct pool *pool, int more);
 
 // Returns how many more slots, at most `most`, could be used now by items that wait for nothing else. If that is fewer than `most`,
-// hooks.starving is called when there are more; if it is `most`, whoever asked asks again when the slots have come, or gone.
+// hooks.starving is called when there are more; if it is `most`, the caller has to ask again when it has got or lost slots.
 unsigned pool_demand(struct pool *pool, unsigned most);
 
 // Takes away the slots that nothing runs on, unless there is work for them. Returns how many.

@@ -46,8 +46,8 @@ struct job_output {
 	struct output_reader output_reader; // for child_run()
 };
 
-// Must fairpar read what jobs write even with --ungroup? If the run shares its slots, the reader of its output may be another
-// run, which waits for the slot of a job that cannot write because nobody reads.
+// Must fairpar read what jobs write even with --ungroup? In a run that shares its slots, a job whose output is a full pipe keeps
+// its slot until somebody reads, and the reader may be another run, which waits for that slot.
 bool job_output_is_relayed(const struct run *run);
 
 // Opens the job's spool, with its tag, before its first attempt.

@@ -27,7 +27,7 @@ struct hosts_host {
 	unsigned slots;              // for jobs; 0 while it is not connected
 	unsigned used;               // slots that places have
 	unsigned offered;            // slots of its worker, 0 while it is not connected
-	unsigned stuck;              // slots of its worker that jobs have which do not end
+	unsigned stuck;              // slots of its worker on which jobs run that were told to end, and do not
 	unsigned excess;             // used slots beyond `slots`, after the list has lowered these: the pool has them until their jobs end
 	unsigned cpus;               // N of N/HOST, as the list has it now
 	bool is_removed;             // the list does not name it any more: it takes no further job

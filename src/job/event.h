@@ -186,7 +186,7 @@ struct event_batch_end {
 struct event_run_end {
 	uint64_t ok, failed;    // jobs: with those up to date, with those that may fail
 	uint64_t cancelled, skipped, allowed, up_to_date, resumed; // allowed: of failed; up_to_date: of ok; resumed: of none
-	bool unread;            // the rest of the input was not read: more jobs would have been cancelled
+	bool unread;            // the rest of the input was not read: its jobs are not among the cancelled ones
 	uint64_t slot_time;     // as in struct stats_batch, of all; from a log: 0
 	int exit_status;
 	int signal;             // that ended the run, or 0

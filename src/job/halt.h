@@ -29,7 +29,7 @@ struct tally {
 	uint64_t ok, failed;       // ended jobs; failed: failed, signal, timeout and spawn_error
 	uint64_t cancelled;        // cut off or never started
 	uint64_t skipped;
-	bool unread;               // input was left, and nobody knows how many jobs it would have been
+	bool unread;               // the rest of the input was not read, so nobody knows how many jobs it has
 	uint64_t total;            // jobs known so far
 	bool total_is_final;       // all input was read
 	struct result first;       // the first failure; valid if failed > 0

@@ -74,7 +74,7 @@ struct writer {
 	size_t beyond;           // blocks that are held beyond the bound
 	atomic_int wide_pipes;
 	struct list waiters;     // threads in writer_wait(), as struct spool_waiter of backpressure.c
-	bool lost[3];            // something of that stream, and that was reported; 2 is the spool
+	bool lost[3];            // output of that stream was lost, and this was reported; 2 is the spool
 
 	thread flusher;
 	enum flusher flusher_state;
@@ -114,7 +114,7 @@ static inline bool spool_is_line_ordered(const struct spool *spool) {
 	return spool_is_line_buffered(spool) && spool_is_ordered(spool);
 }
 
-// Is there somebody to be told when the job has to wait for a reader?
+// Is config.stalls to be called when the job has to wait for a reader?
 static inline bool spool_can_stall(const struct spool *spool) {
 	return spool->job && spool->writer->config.stalls;
 }
@@ -183,7 +183,7 @@ bool turn_write(struct writer *writer, struct spool *spool, bool wait);
 // As turn_write() with `wait`, for one stream.
 void writer_pass(struct spool *spool, int stream);
 
-// Something of this run's output is lost: reports it, once for each stream. No lock held.
+// Reports that output of this run is lost, once for each stream. No lock held.
 void writer_fail(struct writer *writer, int stream, int error);
 
 // ---- backpressure.c
@@ -197,10 +197,10 @@ uint64_t writer_released(struct writer *writer);
 enum room { ROOM_AGAIN, ROOM_THROUGH, ROOM_NEVER };
 enum room writer_wait(struct spool *spool, uint64_t seen, bool take_turn);
 
-// Waits until no block is held beyond the bound, or waiting cannot help: before the job's first output is read.
+// Waits until no block is held beyond the bound, or waiting cannot help. Called before the job's first output is read.
 void writer_await_bound(struct spool *spool);
 
-// By config.stalls, if somebody wants to know: the job's thread is about to wait for a reader, or goes on. No lock held.
+// Calls config.stalls, if there is one: the job's thread is about to wait for a reader (`stalls`), or goes on. No lock held.
 void spool_stall(struct spool *spool, bool stalls);
 
 // Held memory or file space is free again: those who wait look again.

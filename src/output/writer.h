@@ -16,8 +16,8 @@
 //   2. any other waits, its pipe is not read, as long as something that is being written, or running (its spool is
 //      open and not suspended) without waiting itself, can make room;
 //   3. else its further output is lost: `failed` is called with stream 2.
-// What a job that has ended has left in its spool's block is held beyond the bound; while such a block is held, the first output
-// of other jobs waits.
+// When a job ends, the output in the block of its spool is held even beyond the bound; while such a block is held, jobs that have
+// not written yet have to wait with their first output.
 //
 // The caller ignores or blocks SIGPIPE.
 
@@ -46,15 +46,15 @@ struct writer_config {
 	size_t spool_mem;         // bytes of held output in memory, over all jobs; beyond it unlinked files
 	const char *spool_dir;
 	int out_fd, err_fd;       // 1 and 2
-	// Called once for each stream, at its first failure to write: stream 0 stdout, 1 stderr, 2 spool; errno in `error`. Any thread, no
-	// lock held. EPIPE on stdout is the caller's to answer quietly. Output to that stream after it is discarded, the
-	// other stream's is still written.
+	// Called once for each stream, at its first failure to write: stream 0 stdout, 1 stderr, 2 spool; errno in `error`. Any
+	// thread, no lock held. EPIPE on stdout is the caller's to answer quietly. Later output to that stream is discarded; the
+	// other stream is still written.
 	void (*failed)(void *arg, int stream, int error);
 	// Called with the receipts of jobs, one behind the other, once all of their output has been written (or has failed).
 	// Any thread, but one at a time; no lock held.
 	void (*written)(void *arg, const char *receipts, size_t len);
-	// Called when a job has to wait until its output is read, and when it goes on: the job is what spool_set_job() has said. On the
-	// job's thread, no lock held. May be NULL.
+	// Called when a job has to wait until its output is read (`stalls`), and when it goes on; `job` is that of spool_set_job(). On
+	// the job's thread, no lock held. May be NULL.
 	void (*stalls)(void *arg, const void *job, bool stalls);
 	// Called by writer_destroy() with the number of bytes that nobody has read until write_limit(), so that they were not
 	// written, if it is not 0. May be NULL.
@@ -109,7 +109,7 @@ void spool_mark(struct spool *spool);
 // until it has ended. For WRITER_LINE_BUFFER it means nothing.
 void spool_set_live(struct spool *spool);
 
-// From now on an attempt at that job (not NULL) fills the spool; NULL: it has ended. For config.stalls.
+// Says for config.stalls which job's attempt fills the spool from now on; NULL: the attempt has ended.
 void spool_set_job(struct spool *spool, const void *job);
 
 // Throws away what was written since the last mark: the next attempt begins. What WRITER_LINE_BUFFER has already passed

@@ -39,7 +39,7 @@ struct pipe_config {
 	const struct options *options;
 	unsigned slots;          // jobs that run at once, at most
 	bool slots_by_fds;       // there are no more because of the limit of descriptors
-	bool slots_shared;       // nor of how many the pool, or the run or make that this one runs in, has
+	bool slots_shared;       // there are no more because a pool, or the run or make that this one runs in, has no more
 	unsigned long nofile;    // that limit
 	const char *temp_dir;    // for bytes that memory has no room for
 	int wake_fd;             // wakes the event loop (wakeup_post()), when there is room for more data

@@ -65,7 +65,8 @@ void children_keep_open(struct children *children, enum guardian_fd which, int f
 // Borrowed. From the thread of the event loop, as the next one.
 struct held_tokens *children_tokens(struct children *children);
 
-// Has the guardian unlink the file if this process is killed: at most two files. The path is copied, and shorter than 256 bytes.
+// Has the guardian unlink the file if this process is killed. Called for two files at most. The path is copied, and shorter than
+// 256 bytes.
 void children_unlink_if_killed(struct children *children, const char *path);
 
 // Starts the guardian, unless there is one or children_forgo_guardian() was called. From any thread.
@@ -75,8 +76,8 @@ void children_start_guardian(struct children *children);
 // its descriptor, which stays the table's, or -1 if it is not shared or there is to be no guardian.
 int children_table(const struct children *children, const void **ret_start, size_t *ret_size);
 
-// What the jobs of other fairpars that name the same file are to need counts before a job starts (process/memory.h). Before the first child.
-// Returns 0, or -1 with errno.
+// Lets a job start only if there is memory also for what the jobs of other fairpars that share this file still need
+// (process/memory.h). Called before the first child. Returns 0, or -1 with errno.
 int children_share_memory(struct children *children, const char *path) FP_NODISCARD;
 
 // Starts no guardian in this run: under a tight limit of processes it would take the room of a job. Called before the

@@ -50,8 +50,8 @@ struct children {
 	unsigned nwaiting;
 	struct list starting;    // from children_reserve() on, in the order of their numbers
 	uint64_t nstarts;
-	cond started;            // broadcast when one leaves `starting` while nsettling > 0, and for who waits
-	                         // in children_stopped_time()
+	cond started;            // broadcast when one leaves `starting` while nsettling > 0, and for threads in
+	                         // children_stopped_time()
 	unsigned nsettling;      // that are in children_settle()
 	struct list list;        // those that run
 	unsigned nrunning;
@@ -107,8 +107,8 @@ void children_note_end(struct children *children, uint64_t now);
 // Says so, once in a run, if the child has been stopped because it used the terminal, which is not its.
 void children_note_stopped(struct children *children, const struct running_child *running);
 
-// For how long children_signal() has had the child stopped, which does not count for its timeout. Waits while it has, but not for
-// a child that is being ended.
+// For how long children_signal() has had the child stopped, which does not count for its timeout. While the child is stopped,
+// waits until it goes on or is being ended.
 uint64_t children_stopped_time(struct children *children, const struct running_child *running);
 
 // running_child.cancelled, by the lock.

@@ -26,7 +26,7 @@ struct context {
 	struct rlimit nofile;      // as the caller had it: fairpar raises its own soft limit
 	struct rlimit *limits;     // by resource, owned: instead of those of the process; or NULL
 	unsigned nlimits;
-	int closed;                // fds_sanitize()
+	int closed;                // the standard streams that were closed when fairpar began, as a bit set (fds_sanitize())
 	int nice;                  // added to the process's own (--nice)
 	sigset_t mask;             // signal mask as the caller had it
 	sigset_t ignored;          // signals that the caller ignored: stay ignored in jobs

@@ -4,10 +4,10 @@
 // run on (promise P3). The guardian holds one end of a pipe whose other end only fairpar has, and shares with it the
 // table of running groups. When the pipe ends and fairpar has not said goodbye, all groups in the table, and all processes
 // with the run's cookie in their environment (which have left their groups: setsid, timeout, set -m), get TERM, and KILL
-// 300 ms later, until none is left; so do the descendants of a job that is in the group of fairpar's caller. Then the files that jobs have said they create are unlinked. It is started when a job
-// has lived long enough to be worth it, and again when it was killed, as a fresh program image in
-// a session of its own: it holds nothing of the caller's (no streams, no directory, no terminal), so it keeps
-// nobody's `| cat` open.
+// 300 ms later, until none is left; so do the descendants of a job that is in the group of fairpar's caller. Then the files that
+// jobs have said they create are unlinked. The guardian is started when a job has lived long enough to be worth it, and again when
+// it was killed, as a fresh program image in a session of its own: it holds nothing of the caller's (no streams, no directory, no
+// terminal), so it keeps nobody's `| cat` open.
 
 #ifndef FAIRPAR_PROCESS_GUARDIAN_H
 #define FAIRPAR_PROCESS_GUARDIAN_H

@@ -86,7 +86,7 @@ void pidfd_set_fini(struct pidfd_set *set);
 // Adds the descendants of `root`, the leader of its process group, that are in another group (setsid, daemons).
 void pidfd_set_add_outside_group(struct pidfd_set *set, pid_t root);
 
-enum { SESSION_ANY = -1 }; // 0 is one, too: that of a leader outside of this PID namespace (getsid(2) in a container)
+enum { SESSION_ANY = -1 }; // 0 is a session, too: one whose leader is outside of this PID namespace (getsid(2) in a container)
 
 // Adds the process and its descendants, but not those in another session than `session`.
 void pidfd_set_add_tree(struct pidfd_set *set, pid_t root, pid_t session);
@@ -94,12 +94,12 @@ void pidfd_set_add_tree(struct pidfd_set *set, pid_t root, pid_t session);
 // Sends the signal to those of the set that are still there.
 void pidfd_set_signal(const struct pidfd_set *set, int signal);
 
-// Returns one of them that still runs, and is no zombie; or NULL.
+// Returns a process of the set that still runs, and is no zombie; or NULL.
 const struct pidfd_entry *pidfd_set_running(const struct pidfd_set *set);
 
-// Which processes are meant that nobody knows by their number: those of this user, but for the calling one, that have `cookie`,
-// "NAME=VALUE", in their environment ("": none), and are in that session. So what has left its group and lost its
-// parents too, but not what was given another environment.
+// How processes are found whose numbers nobody knows: those of this user, without the calling one, that have `cookie`,
+// "NAME=VALUE", in their environment ("": none), and are in that session. This finds even processes that have left their group and
+// lost their parents, but none that was given another environment.
 struct marked {
 	const char *cookie;
 	pid_t session;
@@ -115,7 +115,8 @@ void proctree_kill_marked(const struct marked *marked, unsigned most_ms);
 // group, but not its leader; or -1 if there is none. The leader must not have been reaped. The caller closes it.
 int proctree_open_orphan(pid_t group);
 
-// True if the user may have no more processes (RLIMIT_NPROC) than this one has threads: then the end of no other makes room.
+// True if the threads of this process alone reach the user's limit of processes (RLIMIT_NPROC): then no other process makes room
+// by its end.
 bool proctree_fills_limit(void);
 
 // pidfd_open(2), which has no name in older C libraries.

@@ -43,8 +43,8 @@ void signals_block_xfsz(void);
 // or a writer that may never come, while no job runs that would have to be ended first.
 void signals_release(void);
 
-// The same, but the first `n` of these signals only call `hurry`, in the signal handler, with how many more will; they are
-// about a reader who does not read. Behind these they have their default action. Interrupted calls are restarted (SA_RESTART).
+// The same, but the first `n` of these signals only call `hurry`, in the signal handler, with how many more will do so: by them the
+// user means a reader who does not read. Later ones have their default action. Interrupted calls are restarted (SA_RESTART).
 void signals_release_after(unsigned n, void (*hurry)(unsigned left));
 
 // The first signal that has called `hurry`, or 0.

@@ -57,7 +57,7 @@ struct channel_job {
 	bool is_unsent;           // the connection broke before all of the `run` frame was written
 	size_t send_window;       // bytes of its output (worker) or input (dispatcher) that may be sent
 	size_t receive_window;    // bytes of the other that may come
-	size_t passed_on;         // … of those that came, which is not acknowledged yet
+	size_t passed_on;         // … of those that came: passed on, but not acknowledged yet
 	uint64_t due;             // dispatcher: when a job that was told to stop is to have ended; UINT64_MAX: never
 	bool is_read;             // … some of its output was passed on since that time was set
 };

@@ -21,7 +21,8 @@ struct dispatcher_calls {
 	void (*done)(void *arg, uint64_t job, const struct job_end *end);
 	void (*refused)(void *arg, uint64_t job, const char *why); // it has not run
 	void (*bye)(void *arg, const char *why);               // the worker takes no further job; what runs goes on
-	// It takes none for now, when so many run; or (NULL) does again, which is said a second after its last refusal at the earliest.
+	// The worker takes no jobs for now, while so many run; or (`why` is NULL) it takes jobs again. The latter is called at least a
+	// second after its last refusal.
 	void (*braked)(void *arg, uint64_t jobs, const char *why);
 	void (*lost)(void *arg, uint64_t job, bool ran);       // the connection has broken; `ran`: it may have begun
 	void (*overdue)(void *arg, uint64_t job);              // it was told to stop, and has not ended in time; its frames still come
@@ -38,10 +39,10 @@ struct dispatcher_end {
 	void *arg;
 	char mark[MARK_SIZE + 3]; // with the newlines around it
 	bool is_up;               // hello has come
-	uint64_t suspended;       // since when it is, while it is
+	uint64_t suspended;       // since when it is suspended; only while it is
 	bool is_braked;           // by the last `brake` frame
 	bool is_leaving;          // it takes no more jobs: bye was said, or it has refused one without a brake
-	uint64_t refused, goes;   // when it has refused a job last; when its jobs may go on, as it has said, or UINT64_MAX
+	uint64_t refused, goes;   // when it has refused a job last; when calls.braked() is to say that it takes jobs again, or UINT64_MAX
 	uint64_t idle_until;      // when it is given up, if it is leaving and has no job, else UINT64_MAX
 	bool program_requested, program_installed; // a program, before the mark
 };
@@ -70,7 +71,8 @@ void dispatcher_end_files(struct dispatcher_end *end, uint64_t job);
 // Ends the standard input of a job. This and the next two do nothing if the job is gone.
 void dispatcher_end_input_end(struct dispatcher_end *end, uint64_t job);
 
-// Stops a job, for whose end somebody waits: it is overdue 10 s after the first of these orders and the `takes` nanoseconds that --term-seq has.
+// Stops a job, for whose end somebody waits. It has `takes` nanoseconds, those of --term-seq, and 10 s more from the first of these calls;
+// then it is overdue.
 void dispatcher_end_stop(struct dispatcher_end *end, uint64_t job, enum stop_how how, uint64_t takes, uint64_t now);
 
 // Closes a stream of its output (1 or 2) that nobody reads any more: the job is to get SIGPIPE, as it would here.

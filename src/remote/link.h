@@ -32,7 +32,7 @@ struct link_calls {
 	void (*down)(void *arg, const char *why, bool was_up, bool bye);
 	// The worker refuses attempts for now, because of `why`, while `jobs` run there; or (NULL) takes them again, as it does after up().
 	void (*braked)(void *arg, uint64_t jobs, const char *why);
-	// So many jobs there have not ended that were told to, and whose attempts have ended all the same; 0 after up().
+	// So many jobs there were told to end and have not, although their attempts count as ended here; 0 after up().
 	void (*stuck)(void *arg, unsigned jobs);
 	// The launcher has written this line on its standard error while the connection was up.
 	void (*message)(void *arg, const char *line);
@@ -67,8 +67,8 @@ void link_release(struct host_link *link);
 
 // How an attempt has ended.
 enum link_end {
-	LINK_DONE,     // *ret_result is its end; OUTCOME_CANCELLED, too, if it was refused because of link_terminate(); or it was told to stop, and
-	               // did not in time
+	LINK_DONE,     // *ret_result is its end; OUTCOME_CANCELLED, too, if it was refused because of link_terminate(); or it was
+	               // told to stop and has not ended in time
 	LINK_LOST,     // the connection was lost: it may have run, and its end is not known
 	LINK_REFUSED,  // it has never run: there was no connection, or the worker takes no more
 };

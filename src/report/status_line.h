@@ -22,7 +22,7 @@ struct status {
 	uint64_t started;    // jobs
 	uint64_t finished;   // jobs that have ended, however
 	uint64_t running;    // attempts
-	const char *awaited; // a pool of which the run has no slot, or NULL
+	const char *awaited; // the pool that the run waits for while it has no slot of it, or NULL
 	unsigned slots;      // whose number changes by itself; 0: it does not
 	const char *slots_why; // the reason of the last change, or NULL
 	uint64_t failed;     // of `finished`

@@ -23,7 +23,7 @@ struct control;
 int control_open(struct run *run) FP_NODISCARD;
 
 // control_add_polls() adds the descriptors to poll. control_tick() serves the clients; called after nested_tick(), which may hand
-// over new ones, and returns when it is to be called again though nothing was polled. NULL-safe.
+// over new ones, and returns when it is to be called again even if no descriptor is ready. NULL-safe.
 void control_add_polls(struct control *control, struct polls *polls);
 uint64_t control_tick(struct control *control, const struct polls *polls);
 

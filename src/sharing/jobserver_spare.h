@@ -22,7 +22,7 @@ struct options;
 struct jobserver_spare *jobserver_spare_open(const struct options *options, struct jobserver *jobserver) FP_NODISCARD;
 void jobserver_spare_close(struct jobserver_spare *spare); // NULL-safe
 
-// Binds the leases that come from now on to that process: the server counts them as in use until that process has
+// Binds the leases that come from now on to the process `pid`: the server counts them as in use until that process has
 // ended, even if this one is killed. `pidfd` stays the caller's, who keeps it open.
 void jobserver_spare_set_process(struct jobserver_spare *spare, pid_t pid, int pidfd);
 

@@ -48,14 +48,15 @@ int leases_open(const struct options *options, struct context *context, unsigned
 // (it is a client of make's jobserver). NULL-safe.
 bool leases_are_uncounted(const struct leases *leases, unsigned slots);
 
-// The jobs of this run and those of others in the pool are to have room beside each other. Before the first child of `children`.
+// Has the memory counted that the jobs of the pool's other runs need, and tells those runs what the jobs of this one need. Called
+// before the first child of `children`.
 void leases_share_memory(const struct leases *leases, struct children *children);
 
 // Returns an executor that waits for a lease and then runs the attempt by `inner` (copied).
 struct executor leases_executor(struct leases *leases, const struct executor *inner);
 
 // Sets the worker pool (borrowed), which was created with `slots` slots; these are removed until leases come. `wake` wakes the
-// event loop; it is called from any thread. `says`: by a message, if the run waits long for its first lease.
+// event loop; it is called from any thread. `says`: a message says so if the run waits long for its first lease.
 void leases_attach(struct leases *leases, struct pool *pool, unsigned slots, bool says, void (*wake)(void *arg), void *arg);
 
 // leases_lend(): the attempt with that child_config.origin waits for other jobs, so its lease becomes free for the next job.
@@ -64,9 +65,9 @@ void leases_attach(struct leases *leases, struct pool *pool, unsigned slots, boo
 void leases_lend(struct leases *leases, const void *origin);
 bool leases_regain(struct leases *leases, const void *origin) FP_NODISCARD;
 
-// leases_yield(): the attempt with that child_config.origin waits for the reader of its output, who may be waiting for a slot. Its
-// lease goes back to the server, and no other is asked for the items of this run until leases_take_back(), which waits for a lease
-// for the attempt again, or for the end of the run. On the attempt's thread.
+// leases_yield(): the attempt with that child_config.origin waits for the reader of its output, who may be waiting for a slot. The
+// lease of the attempt goes back to the server, and until leases_take_back() no lease is asked for in its place.
+// leases_take_back() waits until the attempt has a lease again, or the run ends. Both on the attempt's thread.
 void leases_yield(struct leases *leases, const void *origin);
 void leases_take_back(struct leases *leases, const void *origin);
 
@@ -82,14 +83,14 @@ void leases_ask_place(struct leases *leases);
 const char *leases_awaited_pool(struct leases *leases);
 
 // For the event loop: leases_fd() returns the descriptor to poll for POLLIN, or -1. leases_tick() handles what the server has
-// sent; called whenever the loop wakes, and by leases_due() (now_ns() time) at the latest.
+// sent; called whenever the loop wakes, and at the time of leases_due() (as now_ns()) at the latest.
 int leases_fd(const struct leases *leases);
 void leases_tick(struct leases *leases, struct leases_changes *ret_changes);
 uint64_t leases_due(struct leases *leases);
 void leases_send_observation(struct leases *leases, const struct observation *observation);
 
-// Releases all leases. Called when no job runs any more and the pool is gone: what jobs have written may still wait for a reader
-// that itself waits for a slot. NULL-safe.
+// Releases all leases. Called when no job runs any more and the pool is gone, but before the output is written to its end: its
+// reader may be waiting for a slot. NULL-safe.
 void leases_return(struct leases *leases);
 
 // Closes the connection, and frees. Called when no job runs any more. NULL-safe.

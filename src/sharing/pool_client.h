@@ -16,8 +16,8 @@ enum { EXIT_NO_SLOT = 75 }; // of --pool-wait: EX_TEMPFAIL of sysexits.h
 
 // Connects to the pool options->pool.name. `dir` and `label` say where and what runs, for display; borrowed until client_close().
 // `starts`: starts a server if there is none. Returns NULL
-//	with *ret_status, that the caller is to exit with, after an error message: the socket may be another user's; without
-//	`starts`, any other error too; no server within --pool-wait
+//	with *ret_status, the caller's exit status, after an error message: the socket may be another user's, or no server has
+//	answered within --pool-wait; without `starts`, any other error too
 //	else with `starts`, after a warning that says how the caller goes on
 //	else silently: there is no server
 struct client *pool_client_open(const struct options *options, const char *dir, const char *label, bool shows_place, bool starts,
@@ -36,7 +36,7 @@ struct client *pool_client_open_parent(const struct options *options, const char
 // Appends "WHAT slot of pool NAME: 2nd of 3, held by …", from a CLIENT_PLACE; NULL for `pool`: of the run that this one is started in.
 void pool_client_add_place(struct buf *buf, const char *what, const char *pool, const struct client_event *event);
 
-// Says by a message that it waits for that, and how to see more.
+// Prints a message of what pool_client_add_place() says, and of how to see more.
 void pool_client_say_place(const char *pool, const struct client_event *event);
 
 // The words with blanks between them, for the caller to free().

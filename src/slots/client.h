@@ -23,7 +23,7 @@ struct client;
 struct server_config;
 struct observation;
 
-// How long somebody waits before it is said what for.
+// How long a client waits before a message says what it waits for.
 #define CLIENT_SLOW (3 * NS_PER_S)
 
 struct client_config {
@@ -41,8 +41,9 @@ struct client_config {
 	bool spare;            // it gets only what nobody else waits for
 	bool observes;            // it answers CLIENT_OBSERVE by client_send_observation()
 	bool reuses;           // it calls client_use_again(), which is in vain without
-	uint64_t deadline;     // now_ns() time: how long it waits for a server that does not answer, but for two seconds at least
-	// NULL, or called when it has waited for the server for CLIENT_SLOW, and by client_ask() while it does: says why. `pool`: as above.
+	uint64_t deadline;     // now_ns() time: until then it waits for a server that does not answer, but for two seconds at least
+	// NULL, or called with the reason when the client has waited for the server for CLIENT_SLOW, and by each client_ask() while
+	// it still does. `pool`: as above.
 	void (*waits)(const char *pool, const char *why);
 	// Starts a process that calls server_run() with that; its two descriptors stay the caller's, too. Returns 0, or -1
 	// with errno. NULL: none is started.
@@ -53,7 +54,7 @@ enum client_event_type {
 	CLIENT_NOTHING,        // more comes when client_fd() is readable
 	CLIENT_GRANTED,        // a lease: `id`, `width`
 	CLIENT_REVOKED,        // a lease, `id`, was taken back before it was in use; client_want() asks for another one
-	CLIENT_RENEWED,        // another server has taken over, some time after the end of the last: leases that were not in use are void
+	CLIENT_RENEWED,        // another server has taken over from one that has ended: leases that were not in use are void
 	CLIENT_PLACE,          // it waits: `place` of `waiting`, and `text` says who holds the slots
 	CLIENT_REPORT,         // what client_ask() asked for: `place` slots taken, `waiting` clients, lines of `text`
 	CLIENT_SLOTS,          // client_slots() and client_why() have changed
@@ -69,15 +70,16 @@ struct client_event {
 	const char *text;      // borrowed until the next call
 };
 
-// Connects to the pool's server, or starts it. `config` is borrowed. Waits as long as somebody else starts or ends a server, or the
-// server has not answered. Returns NULL with a whole message in *error, and *ret_error: EPERM if somebody else's hands may be in it,
+// Connects to the pool's server, or starts it. `config` is borrowed. Waits while another process starts or ends a server, and until
+// the server has answered. Returns NULL with a whole message in *error, and *ret_error: EPERM if somebody else's hands may be in it,
 // ENOENT if there is no server, and none was to be started, ETIMEDOUT after the deadline; else whatever stood in the way.
 struct client *client_open(const struct client_config *config, struct buf *error, int *ret_error) FP_NODISCARD;
 void client_close(struct client *client); // NULL-safe. All its leases come back
 
 int client_fd(const struct client *client); // for poll(2), POLLIN; may be another after client_next(). -1 after CLIENT_LOST
 
-// Of a pool: the file in which its clients tell each other what their jobs need (process/memory_ledger.h), for the caller to free.
+// Returns the path of the file in which the clients of the pool tell each other how much memory their jobs need
+// (process/memory_ledger.h), for the caller to free.
 char *client_memory_path(const struct client *client);
 
 // Of the pool: how many slots there are, within what bounds (equal ones: the number is fixed), and why they are so many, or NULL:
@@ -90,7 +92,8 @@ const char *client_why(const struct client *client);
 // comes as CLIENT_GRANTED.
 void client_want(struct client *client, unsigned n, unsigned width);
 
-// Asks for a CLIENT_REPORT, or for a CLIENT_PLACE, which comes if it waits, behind what can be granted at once.
+// Asks for a CLIENT_REPORT, or for a CLIENT_PLACE. The latter comes only if the client waits, after all that the server can grant
+// it at once.
 void client_ask(struct client *client, enum client_event_type type);
 
 // The answer to CLIENT_OBSERVE (slots/protocol.h).
@@ -120,8 +123,8 @@ unsigned client_spare_limit(const struct client *client);
 // Has something come that client_next() has not returned, though client_fd() may not be readable any more?
 bool client_has_input(const struct client *client);
 
-// The job on the lease has started as process `pid`, which --status shows: the lease stays in use until that ends, even if the client dies. `pidfd`
-// stays the caller's, who keeps it open until client_release().
+// The job on the lease has started as process `pid`, which --status shows: the lease stays in use until that process ends, even if
+// the client dies. `pidfd` stays the caller's, who keeps it open until client_release().
 void client_set_process(struct client *client, uint64_t number, pid_t pid, int pidfd);
 
 // Gives the lease back, when its last job has ended.

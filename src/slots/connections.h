@@ -13,13 +13,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// A client that has not said who it is by then is disconnected: it takes the place of another one. One that was stopped meanwhile
-// connects again.
+// How long a client has to say who it is. Then it is disconnected, as it takes the place of another one; a client that was
+// stopped meanwhile connects again.
 #define CONNECTIONS_SILENT (5 * NS_PER_S)
 
 struct connection {
 	int fd;                    // -1: its client has gone, or is not ours
-	uint64_t since;            // it has connected
+	uint64_t since;            // when it has connected
 	uint32_t type;             // of its first frame, of which type_len bytes were read: with connections.claim
 	size_t type_len;
 	struct session *session;
@@ -45,7 +45,7 @@ void connections_add_polls(struct connections *connections, struct polls *polls)
 void connections_serve(struct connections *connections, const struct polls *polls, uint64_t now);
 
 // Sends what sessions have to send, as far as the sockets take it, without waiting. To be called after sessions_settle(). Returns when
-// connections_serve() is to be called though poll(2) has found nothing, or TIME_NEVER.
+// connections_serve() is to be called even if poll(2) finds nothing, or TIME_NEVER.
 uint64_t connections_flush(struct connections *connections, uint64_t now);
 
 // Closes all, and the socket that listens.

@@ -10,8 +10,8 @@
 //                                                             REFUSED    why, as text
 //
 // Who asks: number and nonce of the attempt that it runs in, or 0 from outside. The upper half of c is CONTROL_VERSION.
-// An ID is the number of a job, item.seq; to who asks by the name it is given with the mark of the run, as 12@5f1c09a3, so that it
-// names no job of the next run of that name. A request takes both; in it each ID has a NUL behind it.
+// An ID is the number of a job, item.seq. Whoever asks by the name of a run is told the ID with the mark of that run, as
+// 12@5f1c09a3, so that it names no job of the next run of that name. A request may have either; in it each ID has a NUL behind it.
 
 #ifndef FAIRPAR_SLOTS_CONTROL_H
 #define FAIRPAR_SLOTS_CONTROL_H

@@ -9,8 +9,10 @@
 // slots: when its turn comes, what becomes free is kept for it, so that narrow ones cannot starve it.
 //
 // A lease can be lent. A client that names a lease as the one it runs on (a process below the job of that lease) gets its
-// leases out of that one first, which takes no further slot; one such client at a time. What it wants beyond waits in the
-// batch of the lease, and is lent out of the lease as well once what was lent has come back: so no slot is kept idle for the client. A lease that ends while it is lent keeps its slots until what was lent is back.
+// leases out of that one first, which takes no further slot; one such client at a time. The other leases that it wants wait in
+// the batch of the first one, and take slots of their own. When the lent lease comes back while the client has another one, that
+// one is lent in its place and its own slots become free: so no slot is kept idle for the client. A lease that ends while it is
+// lent keeps its slots until what was lent is back.
 //
 // A client may want only what is spare: slots that nobody else waits for. It has no turn and no place among those that
 // wait, and gives back what it can as soon as somebody does (lease_is_contended); that is left to it. Among such clients
@@ -59,8 +61,8 @@ struct lease_grant {
 };
 
 // A table of `slots` (at least 1) slots, RECOVERING. `fair_time`: batches get as much time on the slots each, else as
-// many turns. Numbers of leases begin behind `first`; their nonces are random. The caller frees it with lease_table_destroy(), when all clients
-// have left.
+// many turns. Numbers of leases begin behind `first`; their nonces are random. The caller frees the table with
+// lease_table_destroy(), when all clients have left.
 struct lease_table *lease_table_create(unsigned slots, bool fair_time, uint64_t first);
 void lease_table_destroy(struct lease_table *table);
 void lease_open(struct lease_table *table, uint64_t now);
@@ -104,7 +106,7 @@ bool lease_unused(const struct lease_table *table, uint64_t now, struct lease_gr
 // was told, and only then starts a job: so it starts none on a lease that is no longer its own.
 bool lease_revoke(struct lease_client *client, uint64_t number, uint64_t now);
 
-// Does anybody wait for his turn?
+// Does any client wait for its turn?
 bool lease_is_awaited(const struct lease_table *table);
 
 // True if a lease that a client gives back may go to another one: somebody waits, or more slots are taken than there are.
@@ -136,7 +138,7 @@ bool lease_is_held(const struct lease_client *client, uint64_t number);
 // Is there a lease of that number, if only because it is lent?
 bool lease_exists(const struct lease_table *table, uint64_t number);
 
-// Is there a lease of that number that takes slots of its own, as it is not lent out of another one (any more)?
+// Is there a lease of that number that takes slots of its own, because it is not, or no longer, lent out of another one?
 bool lease_takes_slots(const struct lease_table *table, uint64_t number);
 
 // Is there one of that number, or of that nonce?
@@ -146,10 +148,10 @@ bool lease_is_known(const struct lease_table *table, struct lease_id id);
 // client has no such lease.
 bool lease_withhold(struct lease_client *holder, uint64_t number, bool withheld);
 
-// A lease of the client on which a job may run: one that is not lent, if there is one. Number 0: none.
+// Returns a lease of the client on which a job may run, if possible one that is not lent; or number 0: it has none.
 struct lease_id lease_of_client(const struct lease_client *client);
 
-// Sets the lease that the client runs on: RECOVERING, before lease_open(), which looks it up.
+// Sets the lease that the client runs on. Only while RECOVERING: lease_open() looks that lease up.
 void lease_set_below(struct lease_client *client, struct lease_id below);
 
 // Does the client run on too many leases that are lent one out of the other?
@@ -170,8 +172,8 @@ struct lease_client_stat {
 	unsigned held, slots, lent; // leases, slots that they take, leases that were lent to it
 	uint32_t wanted;           // slots
 	unsigned place;            // lease_place()
-	uint32_t gathers;          // the slots that become free are kept for it until there are so many; 0: they are not
-	double seconds;            // since it got the first of the leases that it has, or without one since it began to wait
+	uint32_t gathers;          // free slots are kept for it until there are so many; 0: none are kept
+	double seconds;            // since it got the oldest of its leases, or, if it has none, since it began to wait
 	double virt;               // what its batch has had, in seconds or turns for each of its weight
 };
 void lease_stat(const struct lease_table *table, struct lease_stat *ret_stat);
@@ -179,14 +181,14 @@ void lease_client_stat(const struct lease_client *client, uint64_t now, struct l
 
 // ---- what a job finds in its environment ----
 
-// Appends "NAME:NUMBER:NONCE", the value of $FAIRPAR_LEASE where the name is that of a pool, or of $FAIRPAR_SOCK where it is that of
-// a socket, for a job on that lease: so a process below the job is lent it.
+// Appends "NAME:NUMBER:NONCE", for a job on that lease: by it a process below the job is lent the lease. It is the value of
+// $FAIRPAR_LEASE where the name is that of a pool, of $FAIRPAR_SOCK where it is that of a socket.
 void lease_id_add(struct buf *buf, const char *name, struct lease_id id);
 
-// Reads such a value. Returns the length of the name, or 0: it is no such value, or NULL.
+// Reads such a value. Returns the length of the name, or 0 if `value` is NULL or no such value.
 size_t lease_id_parse(const char *value, struct lease_id *ret_id);
 
-// Returns the lease of that pool or socket that the value names, or number 0: it names none, or is NULL.
+// Returns the lease in the value if its name is `name`; else, or if `value` is NULL, number 0.
 struct lease_id lease_id_named(const char *value, const char *name);
 
 #endif

@@ -2,8 +2,8 @@
 // NAME.lock, held by the server as long as it lives, and NAME.start, held by whoever starts or ends one.
 //
 // There are two such directories, in /run/user/UID and in /tmp, as the first comes when the user logs in and goes when he logs out.
-// A server in any of them is found. Where there is none, the next one is started in the first that is there, unless the last one
-// has died in the other.
+// A server is found in either. If there is no server, the next one is started in the first directory that is there; but if the
+// last one has died in the other directory, it is started in that.
 
 #ifndef FAIRPAR_SLOTS_PLACE_H
 #define FAIRPAR_SLOTS_PLACE_H
@@ -16,8 +16,8 @@
 #include <sys/un.h>
 
 struct pool_place {
-	char *dirs[2];           // NULL: it is not there, or cannot be used; $FAIRPAR_POOL_DIR has no second one
-	bool is_given;           // by $FAIRPAR_POOL_DIR, and another one than those two
+	char *dirs[2];           // NULL: it is not there, or cannot be used; with $FAIRPAR_POOL_DIR there is only the first
+	bool is_given;           // $FAIRPAR_POOL_DIR names another directory than the usual two
 	const char *dir;         // the one in which the pool is, as far as is known
 	char *name;
 	struct sockaddr_un address;
@@ -34,14 +34,15 @@ int place_open(struct pool_place *place, const char *name, struct buf *error) FP
 void place_fini(struct pool_place *place);
 
 // Opens NAME.lock or NAME.start (`suffix`), which is made, and locks it by flock(2); waits for that only if `waits`.
-// Returns the descriptor, or -1 with errno: EWOULDBLOCK if another has it; with `waits`, if who had it has
+// Returns the descriptor, or -1 with errno: EWOULDBLOCK if another process has the lock, or, with `waits`, if that process has
 // removed the file.
 int place_lock(const struct pool_place *place, const char *suffix, bool waits) FP_NODISCARD;
 
 // The path of NAME.SUFFIX, for the caller to free.
 char *place_path(const struct pool_place *place, const char *suffix);
 
-// Locks NAME.start in all directories that are there. Returns 0, and descriptors, or -1 for what is not there; or -1 with errno as above.
+// Locks NAME.start in all directories that are there. Returns 0 with the descriptors (-1 for a directory that is not there), or -1
+// with errno as above.
 int place_lock_start(const struct pool_place *place, bool waits, int ret_fds[2]) FP_NODISCARD;
 
 // Removes the file that `fd`, from place_lock(), has locked, if it is still there. The lock is given up by closing `fd`, as ever:
@@ -54,11 +55,13 @@ bool place_has_server(const struct pool_place *place);
 // Makes a socket that listens there, in place of one that nobody listens to. Returns the descriptor, or -1 with errno.
 int place_listen(const struct pool_place *place) FP_NODISCARD;
 
-// The same in the abstract namespace (unix(7)): there place_connect() finds the server when its file is gone, or all of the directory.
+// The same in the abstract namespace (unix(7)): there place_connect() finds the server when its file, or the
+// whole directory, is gone.
 int place_listen_abstract(const struct pool_place *place) FP_NODISCARD;
 
-// Connects to the server, in whichever directory it is: place->dir from then on, or where one has died. Returns the descriptor, or -1
-// with errno: ENOENT or ECONNREFUSED if there is none, as place_is_deserted() tells; EPERM if whoever listens is another user.
+// Connects to the server, in whichever directory it is, and sets place->dir to that, or else to the one where a server has died.
+// Returns the descriptor, or -1 with errno: ENOENT or ECONNREFUSED if there is none, as place_is_deserted() tells; EPERM if whoever
+// listens is another user.
 int place_connect(struct pool_place *place) FP_NODISCARD;
 static inline bool place_is_deserted(int error) {
 	return error == ENOENT || error == ECONNREFUSED;
@@ -68,13 +71,13 @@ static inline bool place_is_deserted(int error) {
 struct stat;
 bool place_is_own(const struct pool_place *place, const struct stat *own);
 
-// The socket of a run that is named in $FAIRPAR_SOCK: the path of a file, or "@" and a name. Its run listens also in the
-// abstract namespace (unix(7)), on that name without the first byte, so those who do not see the file find it, too; those in another
-// network namespace see only the file.
+// The socket of a run that is named in $FAIRPAR_SOCK: the path of a file, or "@" and a name. The run also listens in the
+// abstract namespace (unix(7)), on that name without the first byte: processes that do not see the file find it there, while
+// processes in another network namespace see only the file.
 int abstract_listen(const char *name) FP_NODISCARD;
 int socket_connect(const char *name) FP_NODISCARD;
 
-// Is the other end of the socket a process of the same user? *ret_pid, if not NULL: which; 0: one of another pid namespace.
+// Is the other end of the socket a process of the same user? *ret_pid, if not NULL, is its pid, or 0 in another pid namespace.
 bool socket_is_own_user(int fd, int *ret_pid);
 
 #endif

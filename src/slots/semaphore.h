@@ -28,16 +28,18 @@ enum semaphore_result {
 struct semaphore *semaphore_open(const char *name, struct buf *error) FP_NODISCARD;
 
 // Waits until fewer than `limit` (at least 1) hold it and everybody who came before has been served, and holds it then.
-// After `deadline` (now_ns() time, or TIME_NEVER) it has not been taken: this waits on in the same place of the line when it is called
-// again, and semaphore_seize() takes it all the same.
+// If it returns at the `deadline` (now_ns() time, or TIME_NEVER), the semaphore has not been taken: another call waits on in the
+// same place of the line, and semaphore_seize() takes the semaphore all the same.
 enum semaphore_result semaphore_take(struct semaphore *semaphore, unsigned limit, uint64_t deadline, struct buf *error)
 	FP_NODISCARD;
 enum semaphore_result semaphore_seize(struct semaphore *semaphore, struct buf *error) FP_NODISCARD;
 
-// Waits until all that hold it now, or wait for it, have given it back. After the deadline it waits on when it is called again.
+// Waits until all that hold it now, or wait for it, have given it back. At the deadline it returns, and
+// another call waits on.
 enum semaphore_result semaphore_wait(struct semaphore *semaphore, uint64_t deadline, struct buf *error) FP_NODISCARD;
 
-// For who has waited to a deadline: how many hold it, and how many wait before him. Returns 0, or -1 with a whole message in *error.
+// For a caller who has waited until a deadline: how many hold the semaphore, and how many wait before the caller. Returns 0, or -1
+// with a whole message in *error.
 int semaphore_ahead(struct semaphore *semaphore, unsigned *ret_holding, unsigned *ret_waiting, struct buf *error) FP_NODISCARD;
 
 // The descriptor of what is held: a process that has it open holds it too. Close-on-exec.

@@ -51,10 +51,10 @@ struct sessions {
 	// For the owner to set, or NULL: a client says that it runs on a lease that is not in the table. Puts it there by
 	// lease_hold(), or returns false: the client is refused.
 	bool (*find_lease)(void *arg, struct lease_id id);
-	// The same: a client has named no lease that it runs on. Returns the parent of a process, or 0: it has none, or none is known;
-	// *ret_start: when the process has started, in the time that all calls here are told.
+	// The same, for a client that has named no lease that it runs on. Returns the parent of a process, or 0: it has none, or none is
+	// known; *ret_start: when the process has started, on the clock of `now`.
 	int (*parent_of)(void *arg, int pid, uint64_t *ret_start);
-	// Goes with it: the lease that the environment of the process names, or number 0.
+	// Set if parent_of is: returns the lease that the environment of the process names, or number 0.
 	struct lease_id (*named_lease)(void *arg, int pid);
 	// The same: a client of that label and process was granted a lease.
 	void (*granted)(void *arg, const struct lease_grant *grant, const char *label, uint32_t pid);
@@ -80,7 +80,7 @@ void sessions_announce(struct sessions *sessions, unsigned slots, enum controlle
 // A client has connected; `peer` is its process, as the kernel says, or 0. NULL: there are too many.
 struct session *session_open(struct sessions *sessions, int peer) FP_NODISCARD;
 
-// Has it said who it is?
+// Has its client said who it is?
 bool session_has_joined(const struct session *session);
 
 // What it says. `fd`: a descriptor that came with these bytes, which is the session's from now on, or -1. Returns false

@@ -27,7 +27,7 @@ void command_fini(struct command *command);
 struct interpreter {
 	const char *shell;       // runs those with shell syntax; NULL: no shell, all are executed directly
 	const char *path;        // PATH of the job where it is not fairpar's own, or NULL
-	bool is_unnamed;         // nobody has named the shell, and it is a plain one: a line with what bash alone knows is run by bash
+	bool is_unnamed;         // nobody has named the shell, and it is sh, dash or ash: a line with syntax of bash is run by bash
 };
 
 // Builds the command, whose text by command_text() is `text`: what a shell runs is expanded once. Returns 0; or -1 with errno

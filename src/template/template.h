@@ -37,9 +37,9 @@ struct template *template_parse(const char *const *words, size_t nwords, unsigne
 // Frees the template, which may be NULL.
 void template_free(struct template *template);
 
-// Returns the first name in braces in the text of the template that is no column of `names`, but near to one, borrowed with
-// *ret_len, and that column in *ret_meant; or NULL, also where the text has no column by its name: then braces are likely to be
-// the command's own.
+// Returns the first name in braces in the text of the template that is no column of `names`, but near to one, borrowed, with
+// *ret_len and that column in *ret_meant. Returns NULL if there is none, or if the text names no column at all: then braces are
+// likely to be the command's own.
 const char *template_misspelling(const struct template *template, const struct names *names, size_t *ret_len, const char **ret_meant);
 
 // Why an item cannot stand where the text of a command has it.
@@ -76,13 +76,13 @@ bool template_permits(const struct template *template, const struct expansion *x
 // True if the template has a replacement string of any kind.
 bool template_has_strings(const struct template *template);
 
-// True if the command begins with an item, which a shell reads as commands.
+// True if the command begins with an item, so that a shell reads the item as commands.
 bool template_begins_with_item(const struct template *template);
 
 // True if the text names the variable FAIRPAR_ITEM, FAIRPAR_ITEM_1 and so on, which the job then has in its environment.
 bool template_names_item(const struct template *template);
 
-// Returns what the text has that bash knows, and dash and other plain shells do not, or take for something else (static text, as
+// Returns the first syntax of bash in the text that dash and other plain shells do not know or read in another way (static text, as
 // "&>"); or NULL.
 const char *template_bash_syntax(const struct template *template);
 

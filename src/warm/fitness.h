@@ -14,7 +14,7 @@ const char *fitness_refusal(const char *path);
 const char *fitness_refusal_env(char *const *env);
 
 struct inherited {
-	uint64_t hash;       // of all in which two of them differ, with near certainty
+	uint64_t hash;       // of all that is inherited: two that differ have another hash, with near certainty
 	const char *refusal; // why a server that inherits this must not be started; static text, or NULL
 };
 

@@ -25,15 +25,15 @@ hostile() {
 }
 
 @test "a job that does not end when it is told to holds up neither --timeout nor Ctrl-C" {
-	start_fairpar --launch "$evil deaf {}" --log run.jsonl --joblog cut true ::: 1 </dev/null
-	wait_for grep -qs job_start run.jsonl
-	kill -INT "$fairpar_pid"
-	local cut=$fairpar_pid
+	env --default-signal=INT "$FAIRPAR" --launch "$evil deaf {}" --log run.jsonl --joblog cut true ::: 1 </dev/null 2>cut.err 3>&- &
+	local cut=$! status=0
+	until grep -qs job_start run.jsonl; do kill -0 "$cut"; done
+	kill -INT "$cut"
 	hostile 1 deaf-first --timeout 0.2 --joblog log true ::: 1 2
 	assert_eq "$(tail -n +2 log | cut -f 1,7)" $'1\t-1\n2\t0'
 	assert_contains "$stderr" 'the connection is lost: a job there has not ended that was told to; it is tried again'
-	fairpar_pid=$cut
-	end_fairpar 130
+	wait "$cut" || status=$?
+	assert_eq "$status" 130
 	assert_eq "$(wc -l <cut)" 1
 }
 
@@ -53,12 +53,11 @@ hostile() {
 }
 
 @test "a worker that takes no more jobs, and stays, is replaced after a minute" {
-	start_fairpar --launch "$evil bye {}" true ::: 1 </dev/null
-	local bye=$fairpar_pid
+	"$FAIRPAR" --launch "$evil bye {}" true ::: 1 </dev/null 2>bye.err 3>&- &
+	local bye=$!
 	hostile 0 refuse true ::: 1
 	assert_contains "$stderr" 'takes no more jobs: no'
-	fairpar_pid=$bye
-	end_fairpar
+	wait "$bye"
 }
 
 @test "whatever a worker says does no harm, and each job has one end" {

@@ -72,3 +72,25 @@ hostile() {
 	END
 	run_fairpar -j16 sh one "$evil" < <(seq "${CONVERSATIONS:-300}")
 }
+
+@test "a machine that sends other files than it was asked for writes nowhere else, and breaks the connection" {
+	mkdir dir
+	cd dir
+	# sends STATUS CASE: a return from such a machine
+	sends() {
+		printf '#!/bin/sh\nexec %s sends=%s\n' "$evil" "$2" >../ssh
+		chmod +x ../ssh
+		run_fairpar "$1" -S 1/h --ssh "$PWD/../ssh" --at-most-once --return it 'true {}' ::: 1 </dev/null
+	}
+	for case in device link longer out over root self split; do
+		sends any "$case"
+		assert_contains "$stderr" 'the connection is lost: it '
+	done
+	rm -rf it
+	sends 1 nothing
+	assert_contains "$stderr" 'the worker has ended the transfer'
+	sends 1 step
+	assert_contains "$stderr" "cannot return 'it': 'it/l': it is a link that leads out of the directory; 'it/m': it is a link"
+	assert_eq "$(find .. -name evil)" ../dir/it/l/evil
+	assert_eq "$(find .. -name '.fairpar.*')" ''
+}

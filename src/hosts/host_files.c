@@ -90,7 +90,7 @@ static enum link_end fetch(const struct host_files *host_files, const struct tra
 	struct result fetched = *result;
 	struct transfer_work work = {
 		.comes = &files->come,
-		.may_fail = result->outcome != OUTCOME_OK, // it may never have been made
+		.may_lack = result->outcome != OUTCOME_OK,
 		.went = &files->went,
 		.came = &files->came,
 		.removes_went = host_files->options->cleans_up,
@@ -105,8 +105,10 @@ static enum link_end fetch(const struct host_files *host_files, const struct tra
 		*ret_stopped = true;
 		break;
 	case TRANSFER_FAILED:
-		result->outcome = OUTCOME_FAILED;
-		result->exit_code = 1;
+		if (result->outcome == OUTCOME_OK) {
+			result->outcome = OUTCOME_FAILED;
+			result->exit_code = 1;
+		}
 		break;
 	}
 	return LINK_DONE;

@@ -664,7 +664,7 @@ static void *link_main(void *arg) {
 		}
 		uint64_t due = link->connection ? dispatcher_end_tick(link->connection, link->now) : wanted ? link->retry_at : TIME_NEVER;
 		send_waiting(link, suspending);
-		due = link->write_failed ? link->now : due;
+		due = link->write_failed || (link->connection && channel_why(&link->connection->channel)) ? link->now : due;
 		due = link->next_deadline < due ? link->next_deadline : due;
 		wait_for_any(link, link->kill_at < due && link->connection ? link->kill_at : due);
 		if (link->polls.at[FD_WAKE].revents) {

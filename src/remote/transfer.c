@@ -50,7 +50,7 @@ static void end_path(struct teller *teller, const char *path, const char *error)
 	const struct file_copy *copy = teller->copy;
 	bool goes = teller->state == TELLER_GOING;
 	if (error || copy->why.len > 0) {
-		if (goes || !work->may_fail) {
+		if (!work->may_lack || (copy && copy->entries > 0)) {
 			add_why(teller, path, error ? error : buf_str(&copy->why));
 		}
 	} else if (copy->is_same) {

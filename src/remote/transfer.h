@@ -29,7 +29,7 @@ enum transfer_end {
 struct transfer_work {
 	const struct buf *goes;        // copied there, up to the first that fails
 	const struct buf *comes;       // copied from there; one that fails does not hold up the others
-	bool may_fail;                 // … and is no failure: the job that was to make it has failed
+	bool may_lack;                 // … and one that is not there is no failure: the job that was to make it has failed
 	struct buf *went, *came;       // those of them that are whole there, and not shared: what may be removed; appended to
 	// What is removed then: the files, and the directories above them that are empty, up to but not including the work dir. A path that is
 	// a directory stays.

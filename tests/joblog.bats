@@ -344,7 +344,7 @@ same_as_parallel() {
 
 @test "an item that was refused is never read by a shell when the job is run again" {
 	need bash
-	for command in 'echo $(( {} + 1 ))' 'test -v {}' 'test -v "{}"'; do
+	for command in 'echo $(( {} + 1 ))' '[[ {} -eq 1 ]]' 'let "x = {}"'; do
 		run_fairpar 1 --shell bash --joblog log "$command" ::: 'a[$(touch PWN)]'
 		run_fairpar 1 --shell bash --joblog log --retry-failed
 		assert_contains "$stderr" 'refused: '

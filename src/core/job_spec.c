@@ -360,14 +360,9 @@ int job_spec_from_job(struct job_spec *ret_spec, const struct options *options, 
 		bool is_locale = strncmp(pairs[i].name, "LC_", 3) == 0 || strcmp(pairs[i].name, "LANG") == 0;
 		parse.flags |= is_locale ? TEMPLATE_OWN_LOCALE : 0;
 	}
-	struct names own = names ? *names : (struct names){.n = 0};
-	manifest_env_variables(pairs, texts->templates ? npairs : 0, &own);
-	parse.names = &own;
 	ret_spec->command = parse_text(&parse, texts->command);
 	parse_then(ret_spec, &parse, job->then.at, job->then.n);
 	ret_spec->on_failure = parse_text(&parse, job->on_failure);
-	parse.names = names;
-	free(own.variables);
 	if (job->creates) {
 		ret_spec->creates = job_spec_parse(&job->creates, 1, TEMPLATE_RAW | parse.flags, names, &parse.failed);
 	}

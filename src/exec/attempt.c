@@ -23,7 +23,6 @@
 #include <locale.h>
 #include <errno.h>
 #include <unistd.h>
-#include <wchar.h>
 
 static void print_command(struct worker_state *state) {
 	FP_CLEANUP(buf_fini) struct buf line = BUF_INIT;
@@ -394,39 +393,19 @@ static void show_batch(const struct job *job) {
 	}
 }
 
-// Is all of it characters of the locale, or, if not `strict`, no half of a character of four bytes of GB18030?
-static bool is_text(const char *text, locale_t locale, bool strict) {
-	locale_t old = uselocale(locale);
-	bool is_right = true;
-	size_t len = 0;
-	for (; *text != '\0' && is_right; text += len) {
-		mbstate_t shift = {0};
-		len = mbrtowc(NULL, text, strlen(text), &shift);
-		if (len >= (size_t)-2) {
-			is_right = !strict && !(text[1] >= '0' && text[1] <= '9');
-			len = 1;
-		}
-	}
-	uselocale(old);
-	return is_right;
-}
-
-// Returns why the shell cannot be given these items, or NULL. yash turns its arguments into wide characters, and those that
-// it cannot turn are empty to it. For GB18030 see template_is_gb18030().
-static const char *refuse_bytes(const char *shell, const struct template *template, const struct record *record) {
-	bool is_yash = shell && text_ends(shell, "yash");
-	locale_t locale = is_yash || template_is_gb18030(template) ? newlocale(LC_CTYPE_MASK, "", (locale_t)0) : (locale_t)0;
+// yash turns its arguments into wide characters, and those that it cannot turn are empty to it. Are these characters of the locale?
+static bool is_text(const struct record *record) {
+	locale_t locale = newlocale(LC_CTYPE_MASK, "", (locale_t)0), old = locale ? uselocale(locale) : (locale_t)0;
 	bool is_right = true;
 	const char *at = record->args;
 	for (uint32_t i = 0; i < record->nargs && locale && is_right; ++i, at += strlen(at) + 1) {
-		is_right = is_text(at, locale, is_yash);
+		is_right = mbstowcs(NULL, at, 0) != (size_t)-1;
 	}
 	if (locale) {
+		uselocale(old);
 		freelocale(locale);
 	}
-	return is_right ? NULL
-		: is_yash ? "yash takes only characters of the locale, and would run the command with an empty item: use another --shell"
-		: "the item has half a character of GB18030, which shells may take with the quote behind it: run fairpar in another locale";
+	return is_right;
 }
 
 // May the items stand where the command has them, and can its environment hold them? Else says why not.
@@ -439,8 +418,10 @@ static bool is_permitted(struct worker_state *state, const struct job *job, cons
 			buf_printf(&why, "an item of %zu bytes is too long for $FAIRPAR_ITEM, which holds 128 KiB", job->record.size - 1);
 		}
 	} else if (!template_is_direct(template)) {
-		const char *bytes = template_permits(template, x, &why) ? refuse_bytes(job->spec->by.shell, template, &job->record) : NULL;
-		buf_adds(&why, bytes ? bytes : "");
+		bool is_yash = job->spec->by.shell && text_ends(job->spec->by.shell, "yash");
+		if (template_permits(template, x, &why) && is_yash && !is_text(&job->record)) {
+			buf_adds(&why, "yash takes only characters of the locale, and would run the command with an empty item: use another --shell");
+		}
 	}
 	if (why.len > 0) {
 		attempt_complain(state, job, "%s", why.data);

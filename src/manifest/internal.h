@@ -16,7 +16,6 @@ struct loader {
 	struct manifest_batch base;    // what every batch begins with
 	const struct pair *pairs;      // of each batch: its name and its mapping
 	struct found base_found;       // the keys of `defaults`
-	const struct node *env;        // that of the top, or NULL
 	bool base_has_string;          // its `creates` has a replacement string
 	const struct node *stdin_node; // the first `stdin: true`
 };

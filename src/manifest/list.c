@@ -60,19 +60,6 @@ size_t manifest_env_pairs(const struct manifest_env *env, struct manifest_pair *
 	return n;
 }
 
-void manifest_env_variables(const struct manifest_pair *pairs, size_t npairs, struct names *names) {
-	names->variables = xcalloc(npairs, sizeof(char *));
-	for (int pass = 0; pass < 2; ++pass) {
-		for (size_t i = 0; i < npairs; ++i) {
-			bool is_whole = strcmp(pairs[i].value, "{}") == 0 && names->n == 0;
-			if (is_whole == (pass == 0) && strchr(pairs[i].value, '{')) {
-				names->variables[names->nvariables++] = (char *)(uintptr_t)pairs[i].name;
-				names->nwhole += is_whole;
-			}
-		}
-	}
-}
-
 static void list_batch(const struct manifest_batch *batch, size_t width, struct buf *buf) {
 	char jobs[32];
 	size_t n = manifest_batch_jobs(batch);

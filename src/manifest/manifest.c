@@ -76,7 +76,6 @@ static void load_top(struct loader *loader, const struct node *root) {
 	struct found found;
 	keys_find(root, IN_TOP, NULL, loader->diagnostics, &found);
 	load_version(loader, root, found.at[KEY_VERSION]);
-	loader->env = found.at[KEY_TOP_ENV];
 	load_fields(loader, &found, loader->manifest, NULL);
 	load_defaults(loader, found.at[KEY_DEFAULTS]);
 	load_batches(loader, root, found.at[KEY_BATCHES]);

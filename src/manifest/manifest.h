@@ -186,9 +186,6 @@ bool manifest_env_is_set_for_each(const char *entry);
 // caller frees the array; its texts are borrowed.
 size_t manifest_env_pairs(const struct manifest_env *env, struct manifest_pair **ret_pairs);
 
-// Sets names->variables to the names of the pairs whose values have replacement strings; the caller frees the array.
-void manifest_env_variables(const struct manifest_pair *pairs, size_t npairs, struct names *names);
-
 enum manifest_listing {
 	MANIFEST_PLAIN,  // a line for each batch: name, jobs, what it waits for, description
 	MANIFEST_NAMES,  // a name on each line

@@ -299,9 +299,6 @@ static void check_places(struct check *check, const struct node *node) {
 	for (size_t i = 0; i < matrix->naxes; ++i) {
 		names.names[i] = (char *)(uintptr_t)matrix->axes[i].name;
 	}
-	struct manifest_pair *pairs;
-	size_t npairs = manifest_env_pairs(check->batch->job->env, &pairs);
-	manifest_env_variables(pairs, npairs, &names);
 	struct template_refusal refusal;
 	if (template_is_refused(node->text, &names, &refusal)) {
 		struct diagnostic *diagnostic = diagnostic_error(loader->diagnostics, text_place(loader, node, node->text + refusal.at, refusal.len),
@@ -309,31 +306,6 @@ static void check_places(struct check *check, const struct node *node) {
 		diagnostic_hint(diagnostic, "%s; \"$FAIRPAR_ITEM\" holds the item, too", refusal.advice);
 	}
 	free(names.names);
-	free(names.variables);
-	free(pairs);
-}
-
-// The variables of `env` that hold items. `node` may be NULL.
-static void check_env(struct check *check, const struct node *node) {
-	for (uint32_t i = 0; node && node->kind == NODE_MAP && i < node->n; ++i) {
-		const struct node *value = node->pairs[i].value;
-		const char *name = node->pairs[i].key->text;
-		enum variable_kind kind = shell_variable_kind(name, false);
-		bool is_free = kind == VARIABLE_PLAIN || kind == VARIABLE_INTEGER || // that its value is one is seen to by the command
-		               (kind == VARIABLE_DIRECTORIES && check->batch->source == MANIFEST_MATRIX); // its values are the manifest's
-		if (value->kind != NODE_TEXT || diagnostics_are_full(check->loader->diagnostics) || is_free) {
-			continue;
-		}
-		for (const char *at = value->text; (at = strchr(at, '{')); ++at) {
-			struct string string = read_string(at);
-			if (string.kind == ITEM_STRING || string.kind == COLUMN_STRING || string.kind == NAME_STRING) {
-				struct diagnostic *diagnostic = diagnostic_error(check->loader->diagnostics, text_place(check->loader, value, at, string.len),
-					"an item cannot stand here: %s '%s'", kind == VARIABLE_CODE ? "shells evaluate the value of" : "what runs is found by", name);
-				diagnostic_hint(diagnostic, "give the item to a variable of your own");
-				break;
-			}
-		}
-	}
 }
 
 void load_check_texts(struct loader *loader, const struct manifest_batch *batch, const struct pair *from) {
@@ -358,11 +330,6 @@ void load_check_texts(struct loader *loader, const struct manifest_batch *batch,
 	for (size_t i = 0; check.has_items && has_shell && i < sizeof(commands) / sizeof(commands[0]); ++i) {
 		const struct node *own = found.at[commands[i]];
 		check_places(&check, own ? own : loader->base_found.at[commands[i]]);
-	}
-	if (check.has_items) {
-		check_env(&check, found.at[KEY_ENV]);
-		check_env(&check, loader->base_found.at[KEY_ENV]);
-		check_env(&check, loader->env);
 	}
 	bool is_used = check.has_string || (loader->base_has_string && !found.at[KEY_CREATES]);
 	if (check.has_items && batch->run && !is_used && !diagnostics_are_full(loader->diagnostics)) {

@@ -137,13 +137,12 @@ static void add_command(const struct job_spec *spec, const struct expansion *x, 
 	FP_CLEANUP(buf_fini) struct buf text = BUF_INIT, why = BUF_INIT;
 	command_text(template, x, &spec->by, &text);
 	bool is_permitted = !template || template_permits(template, x, &why);
-	if (is_bad || (!is_permitted && !template_is_direct(template))) {
+	if (is_bad || !is_permitted) {
 		buf_adds(buf, "printf 'refused: %s\\n' ");
 		shell_quote(buf, buf_str(&text), text.len);
 		buf_adds(buf, " >&2; exit 126");
 	} else {
 		add_variables(spec, x, &text, buf);
-		buf_adds(buf, is_permitted ? "" : "env "); // the program, as it has run, and not what a shell has of that name
 		buf_add(buf, buf_str(&text), text.len);
 	}
 }

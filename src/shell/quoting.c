@@ -101,30 +101,26 @@ bool shell_splits(const char *word) {
 
 // ---- an item in its place ----
 
-// Would the item, spelled with backslashes, be read otherwise where two bytes can be one character?
-static bool is_unsafe_in_double(unsigned place, const char *item, size_t len) {
-	bool has_high = place & PLACE_AFTER_HIGH, has_special = false;
-	for (size_t i = 0; i < len; ++i) {
-		has_high = has_high || (item[i] & 0x80);
-		has_special = has_special || item[i] == '"' || item[i] == '$' || item[i] == '`' || item[i] == '\\';
-	}
-	bool ends_high = len > 0 ? item[len - 1] & 0x80 : place & PLACE_AFTER_HIGH;
-	return (has_high && has_special) || (ends_high && (place & PLACE_BEFORE_TAIL));
-}
-
 bool quoting_needs_variable(unsigned place, const char *item, size_t len) {
 	unsigned kind = place & PLACE_KINDS;
-	if (!(place & PLACE_VARIABLE)) {
-		return kind == PLACE_DOUBLE && ((place & PLACE_APART) || is_unsafe_in_double(place, item, len));
-	}
 	// in a here-document a plain item could be the delimiter
 	bool is_apart = kind == PLACE_DOCUMENT || ((place & PLACE_APART) && kind == PLACE_DOUBLE);
-	return kind != PLACE_LITERAL_DOCUMENT && (is_apart || !shell_is_plain(item, len));
+	return is_apart || ((place & PLACE_VARIABLE) && kind != PLACE_LITERAL_DOCUMENT && !shell_is_plain(item, len));
 }
 
 void quoting_add_assignment(struct buf *buf, unsigned n, const char *item, size_t len) {
 	buf_printf(buf, "_item%u=", n);
-	shell_quote(buf, item, len);
+	bool is_half = false; // of four bytes of GB18030, every second one a digit: bash takes the quote behind for a part of them
+	size_t from = 0;
+	for (size_t i = 1; i < len; ++i) {
+		bool is_pair = (item[i - 1] & 0x80) && item[i] >= '0' && item[i] <= '9';
+		is_half = is_pair ? !is_half : is_half && (item[i] & 0x80);
+		if (is_pair && is_half && (i + 1 == len || item[i + 1] == '\'')) {
+			shell_quote(buf, item + from, i - from);
+			from = i;
+		}
+	}
+	shell_quote(buf, item + from, len - from);
 	buf_adds(buf, "; ");
 }
 

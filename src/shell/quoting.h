@@ -1,10 +1,6 @@
-// How words and items are spelled in shell text so that they stay what they are, by the place that an item stands in
-// (shell/reader.h).
-//
-// GNU parallel spells an item in one way wherever it stands: inside '…' of the template its quotes then end the
-// quotes, and a file named `;reboot` is a command. Here an item is spelled for the quotes around it. Where a template has
-// backticks, ${…}, $'…' or a here-document, an item that needs quotes goes into a variable in front of the command, and
-// an expansion stands in its place, which no shell reads as syntax.
+// How words and items are spelled in shell text so that they stay what they are, by the quotes that an item stands in
+// (shell/reader.h). Where a template has backticks, ${…}, $'…', a case or a here-document, an item that needs quotes goes into a
+// variable in front of the command, and an expansion stands in its place, which no shell reads as syntax.
 
 #ifndef FAIRPAR_SHELL_QUOTING_H
 #define FAIRPAR_SHELL_QUOTING_H
@@ -29,11 +25,8 @@ enum place {
 	PLACE_DOLLAR = 1 << 5,    // behind a $: a name is a variable, but nothing else may become syntax
 	PLACE_QUOTED = 1 << 6,    // a reserved word like `esac` would be one here: it gets quotes
 	PLACE_BACKTICKS = 1 << 7, // inside `…`
-	PLACE_VARIABLE = 1 << 8,  // in a template with reading.is_intricate: an item that needs quotes comes out of a variable
+	PLACE_VARIABLE = 1 << 8,  // an item that needs quotes comes out of a variable (reading.is_intricate, or the locale)
 	PLACE_APART = 1 << 9,     // behind $NAME, before < or >, in [[ ]]: a plain item is quoted too, or it could join these
-	// in PLACE_DOUBLE, where a byte that is not ASCII and the next one may be one character in some locales (GBK, SJIS):
-	PLACE_AFTER_HIGH = 1 << 10,  // behind such a byte
-	PLACE_BEFORE_TAIL = 1 << 11, // before a byte that may be the second one
 };
 
 // True if no spelling in this place is safe for the item, which then has to come out of a variable.

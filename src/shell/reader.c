@@ -1,15 +1,112 @@
-// Reads shell text: words, quotes, expansions and arithmetic (POSIX XCU 2.2, 2.3, 2.6, and what bash, zsh and ksh add).
+// Reads shell text: quotes, expansions, arithmetic, here-documents, and as much of commands as it takes to know where these
+// are (POSIX XCU 2.2 to 2.10, and what bash, zsh and ksh add).
+//
+// The reader is a recursive descent. Its functions begin at byte r->at and go on behind what they read. None fails: a refusal
+// is in r->reading, and ends the reading.
 
-#include "shell/reader_internal.h"
+#include "shell/reader.h"
 
 #include "base/alloc.h"
 #include "base/text.h"
+#include "base/units.h"
+#include "shell/quoting.h"
 
 #include <string.h>
 
+enum { DEPTH_MAX = 64, NAME_LEN = 64, DOCUMENTS_MAX = 8 };
+
+// Why an item cannot stand somewhere, and what to do instead; static texts, both NULL where it can.
+struct reason {
+	const char *why, *advice;
+};
+
+// What is in force where the reader is.
+struct scope {
+	unsigned needs;       // enum need: what the items that are read must be
+	struct reason ban;    // why no item may stand here
+	unsigned region;      // the number in reading->regions
+};
+
+// A here-document whose << was read, and whose lines come behind the next newline.
+struct document {
+	char delimiter[NAME_LEN]; // without its quotes
+	size_t len;
+	bool is_literal;      // the delimiter was quoted: nothing is expanded
+	bool strips_tabs;     // <<-
+};
+
+// A word that is being read: its literal bytes without the quotes.
+struct word {
+	size_t start;         // where it begins in the text
+	char text[NAME_LEN];
+	size_t len;
+	bool is_quoted;       // quotes or backslashes are in it
+	bool is_open;         // `text` is not all of it: expansions or items are in it, or it is too long
+	bool may_assign;      // NAME= at its beginning is an assignment
+	bool is_assignment;
+	bool in_array;        // [ at its beginning is a subscript
+};
+
+// A command, as far as it has been read.
+struct shell_command {
+	unsigned n;           // its words so far; assignments and keywords do not count
+	char first[NAME_LEN]; // its name
+	unsigned ncases;      // `case` of this list that have no `esac` yet
+	bool in_condition;    // [[ has no ]] yet
+	bool is_arithmetic;   // the next word is: let, [[ x -eq
+	size_t operand;       // [[: where the last word begins in the whole text
+};
+
+struct reader {
+	struct reading *reading;
+	const char *text;     // being read: the whole, or what is between backticks, without its quoting
+	size_t len, at;
+	const size_t *map;    // the offset in the whole text of each byte of `text`; or NULL: they are the same
+	size_t next;          // in reading->items: the next that is not read
+	unsigned depth;       // constructs that are open
+	unsigned substitutions; // of these, $(…)
+	unsigned in_documents; // of these, here-documents that expand
+	unsigned base;        // PLACE_BACKTICKS inside of backticks
+	bool is_nested;       // backticks in backticks
+	unsigned quoted;      // PLACE_QUOTED in a word that may be reserved, PLACE_APART in one of [[ ]], or 0
+	size_t word;          // the offset in the whole text of the word that is read
+	size_t apart_at;      // behind a $NAME, which an item here would make longer
+	size_t subscript_end; // of $x[…], which has a subscript in zsh; in the whole text
+	struct scope scope;
+	struct reason doubt;  // why no place is certain from here on
+	struct document documents[DOCUMENTS_MAX];
+	unsigned ndocuments;
+	unsigned nregions;    // the highest number of a region that was given
+	size_t marked;        // bytes of the whole text that have their region
+};
+
+static bool read_special(struct reader *r, unsigned place, struct word *word);
+static void read_word(struct reader *r, struct word *word);
+static void read_list(struct reader *r, char end);
+
+// Returns the n-th byte from here on; behind the end of the text a newline, since a command ends there.
+static char peek(const struct reader *r, size_t n) {
+	return r->at + n < r->len ? r->text[r->at + n] : '\n';
+}
+
+// True at the end of the text, or once an item was refused.
+static bool at_end(const struct reader *r) {
+	return r->at >= r->len || r->reading->refusal;
+}
+
+// The offset in the whole text of the byte at offset `at` of r->text; what is behind its end counts as that.
+static size_t place_of(const struct reader *r, size_t at) {
+	at = at < r->len ? at : r->len;
+	return r->map ? r->map[at] : at;
+}
+
+// strchr() that does not find the NUL, which stands for items.
+static bool is_one_of(char c, const char *bytes) {
+	return c != '\0' && strchr(bytes, c);
+}
+
 // ---- items ----
 
-// Refuses what stands at `at` if there is a reason, and nothing was refused before.
 static void refuse(struct reader *r, size_t at, struct reason reason) {
 	struct reading *reading = r->reading;
 	if (reason.why && !reading->refusal) {
@@ -19,134 +116,103 @@ static void refuse(struct reader *r, size_t at, struct reason reason) {
 	}
 }
 
-void reader_doubt(struct reader *r, const char *why, const char *advice) {
-	if (!r->doubt.why) {
-		r->doubt = (struct reason){why, advice};
-	}
+// If `is_doubtful`, shells may parse the text in different ways from here on, so that no item may stand there.
+static void doubt(struct reader *r, bool is_doubtful, const char *why, const char *advice) {
+	r->doubt = is_doubtful && !r->doubt.why ? (struct reason){why, advice} : r->doubt;
 }
 
-// What an item must be if a value that is made of it has to be what `needs` says.
-static unsigned derived_needs(unsigned needs) {
-	unsigned strict = needs & (NEED_INTEGER | NEED_NUMBER | NEED_NAME);
-	return (needs & ~strict) | (strict ? NEED_DERIVED : 0u);
-}
-
-void reader_use(struct reader *r, size_t i, bool is_derived) {
-	struct read_item *item = &r->reading->items[i];
-	item->is_read = true;
-	++r->nuses;
-	r->last_used = i;
-	for (const struct outer *outer = r->outer; outer; outer = outer->next) {
-		refuse(r, item->at, outer->scope.ban);
-		item->needs |= derived_needs(outer->scope.needs) & NEED_DERIVED;
-		if (outer->scope.flow) {
-			flow_add(r, outer->scope.flow, i, true);
-		}
-	}
-	refuse(r, item->at, r->scope.ban);
-	if (!item->is_reference) {
-		refuse(r, item->at, r->doubt);
-		if (item->at > r->multibyte_at) {
-			reader_refuse(r, i, "the locale's characters may contain ASCII bytes, so that this byte may be syntax or half a character",
-			              "write the command in ASCII, or run fairpar in a UTF-8 locale");
-		}
-		if (item->at > r->continued_at) {
-			reader_refuse(r, i, "a line goes on in the next in the middle of an operator or a name", "write it on one line");
-		}
-	}
-	unsigned needs = r->scope.needs | (item->at < r->subscript_end ? NEED_INTEGER : 0);
-	item->needs |= is_derived ? derived_needs(needs) : needs;
-	if (r->delimiter) {
-		memcpy(item->delimiter, r->delimiter->delimiter, sizeof(item->delimiter));
-	}
-	if (r->scope.flow) {
-		flow_add(r, r->scope.flow, i, is_derived || r->flow_derives);
-	}
-}
-
-void reader_refuse(struct reader *r, size_t i, const char *why, const char *advice) {
-	refuse(r, r->reading->items[i].at, (struct reason){why, advice});
-}
-
-bool reader_item(struct reader *r, unsigned place) {
-	char c = r->text[r->at];
-	size_t at = reader_place(r, r->at), i = 0;
+// Sets the place and the needs of the item here, a part of `word` (or NULL), and goes on behind it. Returns false if the byte
+// stands for no item.
+static bool read_item(struct reader *r, unsigned place, struct word *word) {
 	struct reading *reading = r->reading;
-	while ((c == READ_ITEM || c == READ_NUMBER) && i < reading->nitems &&
-	       (reading->items[i].is_reference || reading->items[i].at != at)) {
-		++i;
-	}
-	if ((c != READ_ITEM && c != READ_NUMBER) || i == reading->nitems) {
+	char c = r->text[r->at], before = r->at > 0 ? r->text[r->at - 1] : ' ', behind = peek(r, 1);
+	size_t at = place_of(r, r->at);
+	if ((c != READ_ITEM && c != READ_NUMBER) || r->next == reading->nitems || reading->items[r->next].at != at) {
 		return false;
 	}
-	struct read_item *item = &reading->items[i];
-	if (r->base && (place & (PLACE_ESCAPED | PLACE_DOLLAR)) && (r->is_nested || (place & PLACE_KINDS) == PLACE_DOCUMENT)) {
-		reader_refuse(r, i, "a $ or a \\ before an item in so many quotes cannot be kept apart from it", "write $( ) for the backticks");
-	}
-	char before = r->at > 0 ? r->text[r->at - 1] : ' ', behind = reader_peek(r, 1);
+	struct read_item *item = &reading->items[r->next++];
+	unsigned kind = place & PLACE_KINDS;
 	item->place = place | r->base | (r->at == r->apart_at ? PLACE_APART : 0);
-	if ((place & PLACE_KINDS) == PLACE_DOUBLE) {
-		item->place |= reading->is_multibyte || (before & 0x80) ? PLACE_AFTER_HIGH : 0;
-		// what a byte at the end of the item could take for the second half of a character, and would be missed
-		item->place |= strchr("\\`[]{}|~^", behind) ? PLACE_BEFORE_TAIL : 0;
-	} else if ((place & PLACE_KINDS) == PLACE_PLAIN && r->quoted) { // what stands beside it may make a reserved word of it
+	if (kind == PLACE_PLAIN && r->quoted) { // what stands beside it may make a reserved word of it
 		bool is_adjacent = (before >= 'a' && before <= 'z') || (behind >= 'a' && behind <= 'z') || behind == READ_ITEM;
 		item->place |= is_adjacent ? PLACE_APART : r->quoted;
 	}
-	++r->at;
-	item->is_read = true;
+	item->needs = r->scope.needs | (at < r->subscript_end ? NEED_INTEGER : 0);
+	item->word = r->word;
 	if (!item->is_number) {
-		reader_use(r, i, false);
+		bool is_mixed = r->base && (place & (PLACE_ESCAPED | PLACE_DOLLAR)) && (r->is_nested || kind == PLACE_DOCUMENT);
+		doubt(r, is_mixed, "a $ or a \\ before an item in so many quotes cannot be kept apart from it", "write $( ) for the backticks");
+		refuse(r, at, r->scope.ban);
+		refuse(r, at, r->doubt);
 	}
+	if (word) {
+		word->is_open = true;
+	}
+	++r->at;
 	return true;
 }
 
 // ---- constructs ----
 
-void reader_mark(struct reader *r, unsigned mark) {
-	if (r->reading->marks && r->at <= r->len) {
-		r->reading->marks[reader_place(r, r->at)] |= (unsigned char)mark;
+static void note_bash(struct reader *r, bool is_there, size_t at, const char *syntax) {
+	if (is_there && !r->reading->bash_syntax) {
+		r->reading->bash_syntax = syntax;
+		r->reading->bash_at = place_of(r, at);
 	}
 }
 
-void reader_set_region(struct reader *r, unsigned region) {
-	size_t end = reader_place(r, r->at);
+// Adds the mark to reading->marks of the byte here.
+static void mark(struct reader *r, unsigned bit) {
+	if (r->reading->marks && r->at <= r->len) {
+		r->reading->marks[place_of(r, r->at)] |= (unsigned char)bit;
+	}
+}
+
+// Goes on behind an operator, or one byte of it.
+static void skip_operator(struct reader *r) {
+	mark(r, READ_OPERATOR);
+	++r->at;
+}
+
+// Begins the region of that number, which ends the one before.
+static void set_region(struct reader *r, unsigned region) {
+	size_t end = place_of(r, r->at);
 	for (; r->reading->regions && r->marked < end; ++r->marked) {
 		r->reading->regions[r->marked] = r->scope.region;
 	}
 	r->scope.region = region;
 }
 
+// Begins quotes. Returns the scope around them, for leave().
 static struct scope enter_quotes(struct reader *r) {
 	struct scope saved = r->scope;
 	r->nregions += 2;
-	reader_set_region(r, r->nregions);
-	if (++r->depth > READER_DEPTH) {
-		reader_doubt(r, "so many constructs inside one another are not followed", "write a script");
+	set_region(r, r->nregions);
+	if (++r->depth > DEPTH_MAX) {
+		doubt(r, true, "so many constructs inside one another are not followed", "write a script");
 		r->at = r->len;
 	}
 	return saved;
 }
 
-struct scope reader_enter(struct reader *r) {
+// Begins a construct in which nothing of what is outside counts: $( ), a subshell.
+static struct scope enter(struct reader *r) {
 	struct scope saved = enter_quotes(r);
 	r->scope = (struct scope){.region = r->scope.region};
 	return saved;
 }
 
-void reader_leave(struct reader *r, struct scope saved) {
-	reader_set_region(r, saved.region);
+static void leave(struct reader *r, struct scope saved) {
+	set_region(r, saved.region);
 	--r->depth;
 	r->scope = saved;
 }
 
 // Goes on behind the byte that has to end a construct.
 static void expect(struct reader *r, char c) {
-	if (r->at < r->len && r->text[r->at] == c) {
-		++r->at;
-	} else {
-		reader_doubt(r, "a quote or a parenthesis before it is not closed", "close it");
-	}
+	bool is_there = r->at < r->len && r->text[r->at] == c;
+	doubt(r, !is_there, "a quote or a parenthesis before it is not closed", "close it");
+	r->at += is_there;
 }
 
 // Goes on behind the bytes of a name. Returns their number.
@@ -158,366 +224,193 @@ static size_t skip_name(struct reader *r) {
 	return r->at - start;
 }
 
-// Goes on behind a name, which is noted as reader_name() does. Returns its length, 0 if there is none.
-static size_t read_name(struct reader *r, bool is_expanded) {
-	size_t len = skip_name(r);
-	reader_name(r, r->at - len, len, is_expanded);
-	return len;
+// Goes on behind the \ and the newline here (POSIX XCU 2.2.1). An operator and the name of a variable may go on behind them, too.
+static void skip_continuation(struct reader *r) {
+	size_t start = r->at;
+	while (start > 0 && text_is_name(r->text[start - 1])) {
+		--start;
+	}
+	bool goes_on = start > 0 && is_one_of(r->text[start - 1], start == r->at ? "$<>&|;({[#!?*@-" : "$") && !is_one_of(peek(r, 2), " \t\n");
+	doubt(r, goes_on, "a line goes on in the next in the middle of an operator or a name", "write it on one line");
+	r->at = r->at + 2 < r->len ? r->at + 2 : r->len;
 }
 
-static bool read_special(struct reader *r, unsigned place, struct word *word);
+static void skip_blanks(struct reader *r) {
+	while (!at_end(r) && (is_one_of(r->text[r->at], " \t") || (r->text[r->at] == '\\' && peek(r, 1) == '\n'))) {
+		if (r->text[r->at] == '\\') {
+			skip_continuation(r);
+		} else {
+			++r->at;
+		}
+	}
+}
+
+// Reads arithmetic and its end, `closing`: "))", "]" or "}". Returns false if it ends otherwise.
+static bool read_arithmetic(struct reader *r, const char *closing) {
+	unsigned nested = 0, needs = r->scope.needs;
+	char opening = *closing == ')' ? '(' : '[', c;
+	bool is_end = false;
+	r->scope.needs = NEED_INTEGER;
+	while (!at_end(r) && ((c = r->text[r->at]) != *closing || nested > 0)) {
+		if (is_one_of(c, "'\"\\")) { // subscripts may have them: ${a["key"]}
+			doubt(r, *closing == ')' && !(c == '\\' && peek(r, 1) == '\n'), "shells do not agree about quotes in arithmetic", "leave them out");
+			read_special(r, PLACE_PLAIN, NULL);
+		} else if (!read_item(r, PLACE_DOUBLE, NULL) && !read_special(r, PLACE_DOUBLE, NULL)) {
+			nested += *closing != '}' && c == opening;
+			nested -= c == *closing;
+			++r->at;
+		}
+	}
+	if (!at_end(r)) {
+		is_end = closing[1] == '\0' || peek(r, 1) == closing[1];
+		r->at += is_end ? strlen(closing) : 1;
+	}
+	r->scope.needs = needs;
+	return is_end;
+}
+
+// ---- quotes ----
+
+static bool is_assigned(const struct word *word) {
+	size_t len = word->len - (word->len > 0 && word->text[word->len - 1] == '+'), i = 0;
+	while (i < len && text_is_name(word->text[i])) {
+		++i;
+	}
+	return len > 0 && i == len && !(word->text[0] >= '0' && word->text[0] <= '9');
+}
 
 static void add_literal(struct reader *r, struct word *word) {
-	char c = r->text[r->at];
-	++r->at;
+	char c = r->text[r->at++];
 	if (!word) {
 		return;
 	}
 	if (c == '=' && word->may_assign && !word->is_open) {
+		word->is_assignment = is_assigned(word);
 		word->may_assign = false;
-		reader_assign(r, word);
-	} else if (c == '=' && word->may_assign && r->scope.needs & NEED_NAME) { // declare "$x={}"
-		r->scope.flow = FLOW_UNKNOWN;
-	}
-	if (c == '[' && r->scope.needs & NEED_NAME) { // read 'a[…]': a subscript, which is arithmetic
-		r->scope.needs = (r->scope.needs & ~(unsigned)NEED_NAME) | NEED_INTEGER;
 	}
 	if (word->len < sizeof(word->text) - 1) {
 		word->text[word->len++] = c;
-		word->text[word->len] = '\0';
 	} else {
 		word->is_open = true;
 	}
 }
 
-void reader_doubt_yen(struct reader *r, char next) {
-	if (r->reading->is_yen && next != '\0' && strchr("'\"`$\\\n()#;&|<>", next)) {
-		reader_doubt(r, "a \\ is another character in the locale SHIFT_JIS", "use single quotes, or run fairpar in a UTF-8 locale");
-	}
-}
-
-// Notes the item here, as a part of the word. Returns false if the byte is no item.
-static bool read_item(struct reader *r, unsigned place, struct word *word) {
-	bool is_item = reader_item(r, place);
-	if (is_item && word) {
-		word->is_open = word->has_item = true;
-	}
-	return is_item;
-}
-
-// A backslash outside of quotes, or in double quotes.
+// A backslash outside of quotes, in "…" or in $'…'.
 static void read_backslash(struct reader *r, unsigned place, struct word *word) {
-	reader_doubt_yen(r, reader_peek(r, 1));
+	doubt(r, place == PLACE_ANSI && is_one_of(peek(r, 1), "'c"), "shells do not agree where this $'…' ends", "use '…' or \"…\"");
+	if (peek(r, 1) == '\n') {
+		skip_continuation(r);
+		return;
+	}
 	if (word) {
-		word->is_quoted = word->is_quoted || reader_peek(r, 1) != '\n';
+		word->is_quoted = true;
 	}
 	++r->at;
-	if (reader_at_end(r)) {
-		return;
-	}
-	reader_mark(r, READ_ESCAPED);
-	if (read_item(r, place | PLACE_ESCAPED, word)) {
-		return;
-	}
-	if (r->text[r->at] == '\n') {
-		++r->at;
-	} else {
+	mark(r, READ_ESCAPED);
+	if (!read_item(r, place | PLACE_ESCAPED, word)) {
 		add_literal(r, word);
 	}
 }
 
-// '…' or "…"
-static void read_quotes(struct reader *r, struct word *word) {
+// '…', "…" or $'…', from the quote on.
+static void read_quotes(struct reader *r, unsigned place, struct word *word) {
 	char quote = r->text[r->at];
-	unsigned place = quote == '"' ? PLACE_DOUBLE : PLACE_SINGLE;
 	struct scope saved = enter_quotes(r);
 	if (word) {
 		word->is_quoted = true;
 	}
 	++r->at;
-	while (!reader_at_end(r) && r->text[r->at] != quote) {
+	while (!at_end(r) && r->text[r->at] != quote) {
 		if (!read_special(r, place, word) && !read_item(r, place, word)) {
 			add_literal(r, word);
 		}
 	}
 	expect(r, quote);
-	reader_leave(r, saved);
-}
-
-// $'…', which dash takes for a $ before '…'
-static void read_ansi(struct reader *r, struct word *word) {
-	struct scope saved = enter_quotes(r);
-	reader_note_bash(r, r->at, "$'…'");
-	r->at += 2;
-	while (!reader_at_end(r) && r->text[r->at] != '\'') {
-		bool is_escaped = r->text[r->at] == '\\';
-		if (is_escaped && (reader_peek(r, 1) == '\'' || reader_peek(r, 1) == 'c')) {
-			reader_doubt(r, "shells do not agree where $'…' with this backslash ends", "use '…' or \"…\"");
-		}
-		r->at += is_escaped;
-		if (!reader_at_end(r) && !reader_item(r, PLACE_ANSI | (is_escaped ? PLACE_ESCAPED : 0))) {
-			++r->at;
-		}
-	}
-	if (word) {
-		word->is_open = true;
-	}
-	expect(r, '\'');
-	reader_leave(r, saved);
-}
-
-// Reads on from what means something in a place of that kind: a backslash, an expansion, a quote. Returns false at another
-// byte.
-static bool read_special(struct reader *r, unsigned place, struct word *word) {
-	char c = place == PLACE_SINGLE ? '\0' : r->text[r->at];
-	switch (c) {
-	case '\\':
-		read_backslash(r, place, word);
-		return true;
-	case '$':
-		reader_dollar(r, place, word);
-		return true;
-	case '`':
-		reader_backticks(r, place, word);
-		return true;
-	case '\'':
-	case '"':
-		if (place == PLACE_PLAIN) {
-			read_quotes(r, word);
-		}
-		return place == PLACE_PLAIN;
-	}
-	return false;
+	leave(r, saved);
 }
 
 // ---- expansions ----
 
-static const struct reason patterns = {"shells do not agree about quotes in the patterns of ${…}", "take a replacement string such as {.}"};
-
-// What a command substitution that begins here stands in.
-static struct outer outer_of(const struct reader *r) {
-	struct outer outer = {r->scope, r->outer};
-	if (r->scope.ban.why == patterns.why) { // which the output of a command is, whatever its quotes are
-		outer.scope.ban = (struct reason){NULL, NULL};
-	}
-	return outer;
-}
-
 // $( ), <( )
 static void read_substitution(struct reader *r) {
-	struct outer outer = outer_of(r);
-	struct scope saved = reader_enter(r);
-	r->outer = &outer;
+	struct scope saved = enter(r);
 	++r->substitutions;
-	if (r->text[r->at] == '>') { // it reads the output of the command whose word it is
-		flow_copy(r, FLOW_INPUT, FLOW_OUTPUT, true);
-	}
 	++r->at;
-	reader_mark(r, READ_OPERATOR);
-	++r->at;
-	reader_list(r, ')');
+	skip_operator(r);
+	read_list(r, ')');
 	--r->substitutions;
-	reader_mark(r, READ_OPERATOR);
+	mark(r, READ_OPERATOR);
 	expect(r, ')');
-	r->outer = outer.next;
-	reader_leave(r, saved);
+	leave(r, saved);
 }
 
-// Reads the text as commands, whose bytes stand where `map` says. Frees both.
-static void read_inner(struct reader *r, char *inner, size_t *map, size_t n) {
-	const char *text = r->text;
-	const size_t *outer_map = r->map;
-	size_t len = r->len;
-	struct scope saved = reader_enter(r);
+// Takes away the quoting of the commands between the backticks at r->at and `end`: of the backslashes only those before others
+// than $, ` and \ (and ", in "…") reach the commands. Sets `inner`, and where its bytes stand. Returns their number.
+static size_t unquote_backticks(struct reader *r, unsigned place, size_t end, char *inner, size_t *map) {
+	size_t n = 0;
+	for (size_t i = r->at + 1; i < end; ++i) {
+		const char *next = r->text + i + 1;
+		bool drops = r->text[i] == '\\' && is_one_of(*next, place == PLACE_DOUBLE ? "$`\\\"" : "$`\\");
+		doubt(r, drops && next[0] == '\\' && next[1] == '\n', "a line goes on in the next, between backticks", "write $( )");
+		i += drops;
+		map[n] = place_of(r, i);
+		inner[n++] = r->text[i];
+	}
+	map[n] = place_of(r, end);
+	return n;
+}
+
+// The commands between backticks: POSIX XCU 2.6.3. The first backtick without a backslash ends them.
+static void read_backticks(struct reader *r, unsigned place) {
+	size_t end = r->at + 1;
+	while (end < r->len && r->text[end] != '`') {
+		end += r->text[end] == '\\' ? 2 : 1;
+	}
+	if (end >= r->len) {
+		doubt(r, true, "a ` before it is not closed", "close it, or write $( )");
+		r->at = r->len;
+		return;
+	}
+	r->reading->is_intricate = true;
+	bool has_quotes = memchr(r->text + r->at, '"', end - r->at);
+	doubt(r, place == PLACE_DOCUMENT && has_quotes, "shells do not agree about quotes between backticks in a here-document", "write $( )");
+	FP_CLEANUP(free_later) char *inner = xmalloc(end - r->at);
+	FP_CLEANUP(free_later) size_t *map = xcalloc(end - r->at + 1, sizeof(*map));
+	size_t n = unquote_backticks(r, place, end, inner, map);
+	++r->at;
+	struct scope saved = enter(r);
+	struct reader outer = *r;
 	r->text = inner;
 	r->map = map;
 	r->len = n;
 	r->at = r->apart_at = 0;
-	reader_mark(r, READ_OPERATOR);
-	reader_list(r, '\0');
-	r->text = text;
-	r->map = outer_map;
-	r->len = len;
-	reader_leave(r, saved);
-	free(inner);
-	free(map);
-}
-
-// The commands between backticks: POSIX XCU 2.6.3. The first backtick without a backslash ends them, and of the
-// backslashes inside only those before others than $, ` and \ (and ", in "…") reach the command.
-void reader_backticks(struct reader *r, unsigned place, struct word *word) {
-	size_t end = r->at + 1, n = 0;
-	while (end < r->len && r->text[end] != '`') {
-		end += r->text[end] == '\\' ? 2 : 1;
-	}
-	if (word) {
-		word->is_open = true;
-	}
-	if (end >= r->len) {
-		reader_doubt(r, "a ` before it is not closed", "close it, or write $( )");
-		r->at = r->len;
-		return;
-	}
-	if (place == PLACE_DOCUMENT && memchr(r->text + r->at, '"', end - r->at)) {
-		reader_doubt(r, "shells do not agree about quotes between backticks in a here-document", "write $( )");
-	}
-	char *inner = xmalloc(end - r->at);
-	size_t *map = xcalloc(end - r->at + 1, sizeof(*map));
-	for (size_t i = r->at + 1; i < end; ++i) {
-		bool drops = r->text[i] == '\\' && (strchr("$`\\", r->text[i + 1]) || (place == PLACE_DOUBLE && r->text[i + 1] == '"'));
-		if (drops) {
-			reader_doubt_yen(r, r->text[i + 1]);
-		}
-		if (drops && r->text[i + 1] == '\\' && r->text[i + 2] == '\n') {
-			reader_doubt(r, "a line goes on in the next, between backticks", "write $( )");
-		}
-		i += drops && r->text[i + 1] != '\0' ? 1 : 0;
-		map[n] = reader_place(r, i);
-		inner[n++] = r->text[i];
-	}
-	map[n] = reader_place(r, end);
-	struct outer around = outer_of(r);
-	r->outer = &around;
-	unsigned base = r->base;
-	bool is_nested = r->is_nested;
-	r->is_nested = base != 0;
-	r->base |= PLACE_BACKTICKS;
-	++r->at;
-	read_inner(r, inner, map, n);
-	r->base = base;
-	r->is_nested = is_nested;
-	r->outer = around.next;
+	r->is_nested = r->base != 0;
+	r->base = PLACE_BACKTICKS;
+	mark(r, READ_OPERATOR);
+	read_list(r, '\0');
+	r->text = outer.text;
+	r->map = outer.map;
+	r->len = outer.len;
 	r->at = end;
-	reader_mark(r, READ_OPERATOR);
-	++r->at;
+	r->is_nested = outer.is_nested;
+	r->base = outer.base;
+	leave(r, saved);
+	skip_operator(r);
 }
 
-void reader_code(struct reader *r, size_t start) {
-	size_t end = r->at, n = 0;
-	char *inner = xmalloc(end - start + 1), quote = '\0';
-	size_t *map = xcalloc(end - start + 1, sizeof(*map));
-	for (size_t i = start; i < end; ++i) {
-		char c = r->text[i];
-		if (quote != '\0' ? c == quote : c == '\'' || c == '"') {
-			quote = quote == '\0' ? c : '\0';
-			continue;
-		}
-		bool is_escape = c == '\\' && quote != '\'' && i + 1 < end &&
-		                 (quote == '\0' || (r->text[i + 1] != '\0' && strchr("$`\"\\\n", r->text[i + 1])));
-		i += is_escape;
-		map[n] = reader_place(r, i);
-		inner[n++] = r->text[i];
-	}
-	map[n] = reader_place(r, end);
-	struct reason doubt = r->doubt;
-	unsigned ndocuments = r->ndocuments, *regions = r->reading->regions;
-	unsigned char *marks = r->reading->marks;
-	r->ndocuments = 0;
-	r->reading->regions = NULL; // to -X it is one word
-	r->reading->marks = NULL;
-	read_inner(r, inner, map, n);
-	r->reading->regions = regions;
-	r->reading->marks = marks;
-	r->ndocuments = ndocuments;
-	r->doubt = doubt; // there are no items in it that depend on quotes
-	r->at = end;
-}
-
-// Does the quote here end before anything else that means something, inside "${…}"? There shells disagree about quotes.
-static bool is_simple_quote(const struct reader *r) {
-	size_t i = r->at + 1;
-	while (i < r->len && !strchr("'\"}{\\`()", r->text[i])) { // the NUL of an item is among them
-		++i;
-	}
-	return i < r->len && r->text[i] == r->text[r->at];
-}
-
-// What follows the operator in ${x-…}.
+// What follows the operator in ${x-…}. Inside of "…" shells disagree about quotes, unless these have nothing special in them.
 static void read_operand(struct reader *r, unsigned place, bool is_quoted) {
-	while (!reader_at_end(r) && r->text[r->at] != '}') {
+	while (!at_end(r) && r->text[r->at] != '}') {
 		char c = r->text[r->at];
 		if ((c == '\'' || c == '"') && is_quoted) {
-			if (!is_simple_quote(r)) {
-				reader_doubt(r, "shells do not agree about quotes inside \"${…}\"", "set a variable first");
+			size_t i = 1;
+			while (r->at + i < r->len && !strchr("'\"}{\\`()", peek(r, i))) { // the NUL of an item is among them
+				++i;
 			}
+			doubt(r, peek(r, i) != c, "shells do not agree about quotes inside \"${…}\"", "set a variable first");
 			++r->at;
-		} else if (!read_special(r, is_quoted && c != '\\' ? PLACE_DOUBLE : place, NULL) && !reader_item(r, place)) {
-			if (c == '{') {
-				reader_doubt(r, "shells do not agree which } ends a ${…} with another { in it", "set a variable first");
-			}
-			++r->at;
-		}
-	}
-}
-
-// Bans items for that reason, unless they are banned already.
-static void ban(struct reader *r, struct reason reason) {
-	r->scope.ban = r->scope.ban.why ? r->scope.ban : reason;
-}
-
-static const struct reason again = {"a shell reads again what comes out of this expansion", "use the variable as it is"};
-static const struct reason again_by_flags = {"a shell reads again what comes out of this expansion", "use the variable without flags"};
-static const struct reason no_name = {"an item is no name of a variable", "use the item itself, or x={} and ${#x}"};
-
-// [ ] with arithmetic.
-static void read_subscript(struct reader *r) {
-	unsigned needs = r->scope.needs;
-	r->scope.needs = NEED_INTEGER;
-	++r->at;
-	reader_arithmetic(r, "]");
-	r->scope.needs = needs;
-}
-
-// The name in ${…}, and its subscript. Returns the length of the name.
-static size_t read_parameter_name(struct reader *r) {
-	bool is_length = r->text[r->at] == '#';
-	bool is_indirect = r->text[r->at] == '!' && text_is_name(reader_peek(r, 1));
-	while (!reader_at_end(r) && r->text[r->at] != '\0' && strchr("=~^", r->text[r->at])) { // of zsh
-		ban(r, again);
-		++r->at;
-	}
-	if (strchr("#!^=+~", r->text[r->at]) && r->text[r->at] != '\0' && text_is_name(reader_peek(r, 1))) {
-		++r->at;
-	}
-	size_t start = r->at, len = skip_name(r);
-	unsigned needs = r->scope.needs;
-	if (is_indirect) {
-		r->scope.needs |= NEED_NAME;
-	}
-	if (reader_peek(r, 0) == '@' && (reader_peek(r, 1) == '\0' || !strchr("QULuK}", reader_peek(r, 1)))) {
-		ban(r, again);
-	}
-	if (!is_length || len == 0 || (reader_peek(r, 0) != '}' && reader_peek(r, 0) != '[')) { // the length is a number
-		char op = reader_peek(r, reader_peek(r, 0) == ':');
-		r->derives = op == '\0' || !strchr("}-=?+[", op);
-		reader_name(r, start, len > 0 || reader_at_end(r) ? len : 1, true);
-		r->derives = false;
-	}
-	r->scope.needs = needs;
-	struct reason old = r->scope.ban;
-	ban(r, no_name);
-	bool is_nested = len == 0 && (r->text[r->at] == '"' || (r->text[r->at] == '$' && strchr("{(", reader_peek(r, 1))));
-	if (is_nested && !reader_at_end(r)) { // ${${x}} of zsh
-		r->scope.ban.why = again.why;
-		read_special(r, PLACE_PLAIN, NULL);
-	} else if (!reader_at_end(r) && !reader_item(r, PLACE_PLAIN) && len == 0 && r->text[r->at] != '}') {
-		++r->at;
-		reader_item(r, PLACE_PLAIN);
-	}
-	r->scope.ban = old;
-	if (reader_peek(r, 0) == '[') {
-		reader_note_bash(r, r->at, "${NAME[…]}");
-		read_subscript(r);
-	}
-	return len;
-}
-
-// ${(l:x:)y} of zsh: names in it are arithmetic.
-static void read_flags(struct reader *r) {
-	for (++r->at; (reader_peek(r, 0) | 0x20) >= 'a' && (reader_peek(r, 0) | 0x20) <= 'z' && !reader_at_end(r); ++r->at) {
-	}
-	while (!reader_at_end(r) && (r->text[r->at] == '\0' || !strchr(")}", r->text[r->at]))) {
-		if (read_name(r, false) == 0) {
+		} else if (!read_special(r, is_quoted && c != '\\' ? PLACE_DOUBLE : place, NULL) && !read_item(r, place, NULL)) {
+			doubt(r, c == '{', "shells do not agree which } ends a ${…} with another { in it", "set a variable first");
 			++r->at;
 		}
 	}
@@ -527,273 +420,436 @@ static void read_flags(struct reader *r) {
 static void read_parameter(struct reader *r, unsigned place) {
 	struct scope saved = enter_quotes(r);
 	bool is_quoted = place == PLACE_DOUBLE || place == PLACE_DOCUMENT;
+	r->reading->is_intricate = true;
 	r->at += 2;
-	char c = reader_peek(r, 0);
-	if (c == ' ' || c == '\t' || c == '\n' || c == '|') {
-		reader_doubt(r, "some shells run what is in ${ }", "write $( )");
-		reader_list(r, '}');
-	} else if (c == '(') {
-		ban(r, again_by_flags);
-		read_flags(r);
-		r->at += reader_peek(r, 0) == ')';
-	}
-	char name[NAME_LEN] = "";
-	size_t name_at = r->at + (reader_peek(r, 0) == '!' || reader_peek(r, 0) == '#');
-	size_t len = reader_at_end(r) ? 0 : read_parameter_name(r);
-	if (len < sizeof(name) && name_at + len <= r->len) {
-		memcpy(name, r->text + name_at, len);
-		name[len] = len + 1 < sizeof(name) && name_at + len < r->len && r->text[name_at + len] == '[' ? '[' : '\0';
-	}
-	bool has_colon = reader_peek(r, 0) == ':';
-	char op = reader_peek(r, has_colon);
-	r->at += has_colon;
-	if (has_colon && (op == '\0' || !strchr("-=?+", op))) {
-		r->scope.needs = NEED_INTEGER;
-		reader_arithmetic(r, "}");
-		reader_leave(r, saved);
-		return;
-	}
-	bool is_indirect = name_at > 0 && r->text[name_at - 1] == '!';
-	bool is_pattern = strchr("#%/^,", op) && op != '\0';
-	if (is_pattern) {
-		ban(r, patterns);
-	}
-	r->scope.flow = op != '=' ? r->scope.flow : is_indirect ? FLOW_UNKNOWN : name;
-	r->at += op != '\0' && strchr("-=?+#%/^,", op) && !reader_at_end(r);
-	read_operand(r, is_quoted ? place : PLACE_PLAIN, is_quoted);
-	expect(r, '}');
-	reader_leave(r, saved);
-}
-
-// In zsh $x[…] has a subscript without braces. Finds where that would end.
-static size_t subscript_end(const struct reader *r) {
-	size_t i = r->at + 1;
-	while (i < r->len && (r->text[i] == '\0' || !strchr("]\"' \t\n", r->text[i]))) {
-		++i;
-	}
-	return i < r->len && r->text[i] == ']' ? reader_place(r, i) : 0;
-}
-
-// $=x, $~x and $^x of zsh, which splits or expands the value once more. Returns false at something else.
-static bool read_again(struct reader *r) {
-	size_t n = 1;
-	while (strchr("=~^", reader_peek(r, n)) && reader_peek(r, n) != '\0') {
-		++n;
-	}
-	if (n == 1 || !(text_is_name(reader_peek(r, n)) || reader_peek(r, n) == '@' || reader_peek(r, n) == '*')) {
-		return false;
-	}
-	struct reason old = r->scope.ban;
-	ban(r, again);
-	size_t start = r->at += n;
-	if (skip_name(r) == 0) {
+	doubt(r, is_one_of(peek(r, 0), " \t\n|"), "some shells run what is in ${ }", "write $( )");
+	r->at += is_one_of(peek(r, 0), "#!") && text_is_name(peek(r, 1));
+	if (skip_name(r) == 0 && is_one_of(peek(r, 0), "@*#?-$!")) {
 		++r->at;
 	}
-	reader_name(r, start, r->at - start, true);
-	r->scope.ban = old;
-	return true;
+	if (peek(r, 0) == '[') {
+		note_bash(r, true, r->at, "${NAME[…]}");
+		++r->at;
+		read_arithmetic(r, "]");
+	}
+	bool has_colon = peek(r, 0) == ':';
+	char op = peek(r, has_colon);
+	r->at += has_colon;
+	if (has_colon && !is_one_of(op, "-=?+")) {
+		read_arithmetic(r, "}");
+	} else {
+		if (!is_one_of(op, "-=?+")) { // a name, a pattern, or what only some shells have
+			r->scope.ban = (struct reason){"shells do not agree about quotes in this kind of ${…}", "take a replacement string such as {.}"};
+		}
+		r->at += is_one_of(op, "-=?+#%/^,") && !at_end(r);
+		read_operand(r, is_quoted ? place : PLACE_PLAIN, is_quoted);
+		expect(r, '}');
+	}
+	leave(r, saved);
 }
 
-void reader_dollar(struct reader *r, unsigned place, struct word *word) {
+// Reads the expansion that begins with the $ here, in a place of that kind.
+static void read_dollar(struct reader *r, unsigned place, struct word *word) {
 	bool is_quoted = place == PLACE_DOUBLE || place == PLACE_DOCUMENT;
-	char c = reader_peek(r, 1);
-	size_t start = r->at;
-	if (word) {
-		word->is_open = true;
-	}
-	if (read_again(r)) {
-		return;
-	}
-	if ((c == '(' && reader_peek(r, 2) == '(') || c == '[') {
-		struct scope saved = reader_enter(r);
-		r->scope.needs = NEED_INTEGER;
+	char c = peek(r, 1);
+	if ((c == '(' && peek(r, 2) == '(') || c == '[') {
+		struct scope saved = enter(r);
 		r->at += c == '(' ? 3 : 2;
-		if (!reader_arithmetic(r, c == '(' ? "))" : "]") && c == '(') {
-			reader_doubt(r, "$(( begins arithmetic in one shell and commands in another", "write $( ( with a blank");
-		}
-		reader_leave(r, saved);
+		bool is_closed = read_arithmetic(r, c == '(' ? "))" : "]") || c == '[';
+		doubt(r, !is_closed, "$(( begins arithmetic in one shell and commands in another", "write $( ( with a blank");
+		leave(r, saved);
 	} else if (c == '(') {
 		read_substitution(r);
 	} else if (c == '{') {
 		read_parameter(r, place);
 	} else if (c == '\'' && !is_quoted) {
-		read_ansi(r, word);
-	} else if (text_is_name(c) || (c != '\0' && strchr("@*#?-$!", c))) {
-		bool is_special = !text_is_name(c) || (c >= '0' && c <= '9');
-		r->at += is_special ? 2 : 1;
-		if (!is_special) {
-			skip_name(r);
+		note_bash(r, true, r->at, "$'…'"); // dash takes it for a $ before '…'
+		r->reading->is_intricate = true;
+		++r->at;
+		read_quotes(r, PLACE_ANSI, word);
+	} else if (text_is_name(c) || is_one_of(c, "@*#?-$!")) {
+		++r->at;
+		if ((c >= '0' && c <= '9') || skip_name(r) == 0) { // $10 is $1 and a zero
+			++r->at;
 		}
-		reader_name(r, start + 1, r->at - start - 1, true);
-		r->apart_at = reader_peek(r, 0) == ':' ? r->at + 1 : r->at;
-		r->subscript_end = reader_peek(r, 0) == '[' ? subscript_end(r) : r->subscript_end;
+		const char *close = peek(r, 0) == '[' ? memchr(r->text + r->at, ']', r->len - r->at) : NULL;
+		r->subscript_end = close ? place_of(r, (size_t)(close - r->text)) : r->subscript_end;
+		r->apart_at = peek(r, 0) == ':' ? r->at + 1 : r->at;
 	} else {
 		++r->at;
-		if (r->at < r->len && reader_item(r, place | PLACE_DOLLAR) && word) {
-			word->has_item = true;
+		if (r->at < r->len) {
+			read_item(r, place | PLACE_DOLLAR, word);
 		}
 	}
 }
 
-// ---- arithmetic ----
-
-bool reader_arithmetic(struct reader *r, const char *closing) {
-	unsigned nested = 0;
-	const char opening = *closing == ')' ? '(' : *closing == ']' ? '[' : '\0';
-	while (!reader_at_end(r)) {
-		char c = r->text[r->at];
-		if (c == *closing && nested == 0) {
-			bool is_end = closing[1] == '\0' || reader_peek(r, 1) == closing[1];
-			r->at += is_end ? strlen(closing) : 1;
-			return is_end;
-		}
-		if (c == '\'' || c == '"' || c == '\\') { // subscripts may have them: ${a["key"]}
-			if (*closing == ')' && !(c == '\\' && reader_peek(r, 1) == '\n')) {
-				reader_doubt(r, "shells do not agree about quotes in arithmetic", "leave them out");
-			}
-			read_special(r, PLACE_PLAIN, NULL);
-		} else if (!reader_item(r, PLACE_DOUBLE) && read_name(r, false) == 0 && !read_special(r, PLACE_DOUBLE, NULL)) {
-			nested += c == opening && opening != '\0' ? 1 : 0;
-			nested -= c == *closing ? 1 : 0;
-			++r->at;
-		}
+// Reads what means something in a place of that kind: a backslash, an expansion, a quote. Returns false at another byte.
+static bool read_special(struct reader *r, unsigned place, struct word *word) {
+	char c = place == PLACE_SINGLE || (place == PLACE_ANSI && r->text[r->at] != '\\') ? '\0' : r->text[r->at];
+	if ((c == '$' || c == '`') && word) {
+		word->is_open = true;
 	}
-	return false;
+	if (c == '\\') {
+		read_backslash(r, place, word);
+	} else if (c == '$') {
+		read_dollar(r, place, word);
+	} else if (c == '`') {
+		read_backticks(r, place);
+	} else if (place == PLACE_PLAIN && is_one_of(c, "'\"")) {
+		read_quotes(r, c == '"' ? PLACE_DOUBLE : PLACE_SINGLE, word);
+	} else {
+		return false;
+	}
+	return true;
 }
 
 // ---- words ----
 
 // {a..b}, which nothing but numbers, letters and items are in.
 static bool is_sequence(const struct reader *r) {
-	size_t i = r->at + 1, n = 0, dots = 0;
-	for (; i < r->len && r->text[i] != '}'; ++i) {
-		char c = r->text[i];
-		if (c == '.' && n > 0 && i + 1 < r->len && r->text[i + 1] == '.') {
-			n = 0;
-			++dots;
-			++i;
-		} else if (text_is_name(c) || c == '-' || c == READ_ITEM || c == READ_NUMBER) {
-			++n;
-		} else {
-			return false;
-		}
+	size_t n = 1;
+	while (text_is_name(peek(r, n)) || strchr("-.\1", peek(r, n))) { // the NUL of an item is among them
+		++n;
 	}
-	return i < r->len && dots > 0 && n > 0;
+	return n > 4 && peek(r, n) == '}' && memmem(r->text + r->at + 2, n - 3, "..", 2);
 }
 
 // x=(…), @(…) of bash and ksh, *(…) of zsh: words, too, but no commands.
 static void read_group(struct reader *r, bool is_array) {
 	struct scope saved = enter_quotes(r);
-	r->scope.needs = is_array ? r->group_needs : r->scope.needs;
 	++r->at;
-	if (reader_peek(r, 0) == '#') {
-		reader_doubt(r, "shells do not agree whether (# begins a comment", "write a blank or a quote between them");
-		++r->at;
-	}
-	while (!reader_at_end(r) && r->text[r->at] != ')') {
+	while (!at_end(r) && r->text[r->at] != ')') {
 		char c = r->text[r->at];
-		if (c == '#' && is_array) {
-			reader_doubt(r, "shells do not agree about comments among the words of an array", "put the comment elsewhere");
-			++r->at;
-		} else if (c == '(') {
+		bool is_comment = c == '#' && (is_array || r->text[r->at - 1] == '(');
+		doubt(r, is_comment, "shells do not agree whether this # begins a comment", "quote it, or leave the comment out");
+		if (c == '(') {
 			read_group(r, is_array);
-		} else if (strchr(" \t\n;&|", c) && c != '\0') {
-			++r->at;
-		} else if ((c == '<' || c == '>') && reader_peek(r, 1) != '(') {
+		} else if (is_comment || is_one_of(c, " \t\n;&|") || (is_one_of(c, "<>") && peek(r, 1) != '(')) {
 			++r->at;
 		} else {
-			struct word word = {.in_array = is_array};
-			reader_word(r, &word);
+			read_word(r, &(struct word){.in_array = is_array});
 		}
 	}
 	expect(r, ')');
-	reader_leave(r, saved);
+	leave(r, saved);
 }
 
-// A parenthesis in a word. Returns false if it ends the word, as in name().
-static bool read_parenthesis(struct reader *r, struct word *word) {
-	size_t next = 1;
-	while (reader_peek(r, next) == ' ' || reader_peek(r, next) == '\t') {
-		++next;
+// Is the parenthesis here closed at once, but for blanks, as those of a function are? Returns how many bytes that takes, or 0.
+static size_t empty_group(const struct reader *r) {
+	size_t n = 1;
+	while (is_one_of(peek(r, n), " \t")) {
+		++n;
 	}
-	char before = r->at > word->start ? r->text[r->at - 1] : '\0';
-	if (before == '\0' || (reader_peek(r, next) == ')' && !strchr("=?*+@!", before))) {
-		return false;
-	}
-	word->is_open = true;
-	if (word->name[0] != '\0') {
-		reader_note_bash(r, r->at, "NAME=(…)");
-	}
-	read_group(r, before == '=');
-	return true;
-}
-
-// name[…]= and [ ]= in arrays
-static bool is_subscript(const struct reader *r, const struct word *word) {
-	if (word->in_array && r->at == word->start) {
-		return true;
-	}
-	bool is_name = word->may_assign && word->len > 0 && !word->is_open && !word->is_quoted;
-	for (size_t i = 0; is_name && i < word->len; ++i) {
-		is_name = text_is_name(word->text[i]);
-	}
-	return is_name;
+	return peek(r, n) == ')' ? n + 1 : 0;
 }
 
 // A byte that is part of a word. Returns false at one that ends it.
 static bool read_part(struct reader *r, struct word *word) {
-	char c = r->text[r->at];
-	if (reader_peek(r, 1) == '(' && (c == '<' || c == '>' || (c == '=' && r->at == word->start))) { // <( ), and =( ) of zsh
+	char c = r->text[r->at], before = r->at > word->start ? r->text[r->at - 1] : '\0';
+	if (peek(r, 1) == '(' && (is_one_of(c, "<>") || (c == '=' && before == '\0'))) { // <( ), and =( ) of zsh
 		word->is_open = true;
-		if (c != '=') {
-			reader_note_bash(r, r->at, c == '<' ? "<(…)" : ">(…)");
-		}
+		note_bash(r, c != '=', r->at, c == '<' ? "<(…)" : ">(…)");
 		read_substitution(r);
 		return true;
 	}
-	switch (c) {
-	case ' ': case '\t': case '\n': case ';': case '&': case '|': case ')': case '<': case '>':
+	if (is_one_of(c, " \t\n;&|)<>") || (c == '(' && (before == '\0' || (empty_group(r) && !strchr("=?*+@!", before))))) {
 		return false;
-	case '(':
-		return read_parenthesis(r, word);
-	case '[':
-		if (is_subscript(r, word)) {
-			read_subscript(r);
-			if (reader_peek(r, 0) == '=' || (reader_peek(r, 0) == '+' && reader_peek(r, 1) == '=')) {
-				reader_note_bash(r, r->at, "NAME[…]=");
-			}
-			return true;
-		}
-		break;
-	case '{':
-		if (is_sequence(r)) {
-			reader_note_bash(r, r->at, "{a..b}");
-		}
-		break;
 	}
+	if (c == '(') {
+		word->is_open = true;
+		note_bash(r, word->is_assignment, r->at, "NAME=(…)");
+		read_group(r, before == '=');
+		return true;
+	}
+	if (c == '[' && (word->in_array ? before == '\0' : word->may_assign && !word->is_open && !word->is_quoted && is_assigned(word))) {
+		++r->at;
+		read_arithmetic(r, "]");
+		note_bash(r, peek(r, 0) == '=' || (peek(r, 0) == '+' && peek(r, 1) == '='), r->at, "NAME[…]=");
+		return true;
+	}
+	note_bash(r, c == '{' && is_sequence(r), r->at, "{a..b}");
 	if (!read_special(r, PLACE_PLAIN, word) && !read_item(r, PLACE_PLAIN, word)) {
 		add_literal(r, word);
 	}
 	return true;
 }
 
-void reader_word(struct reader *r, struct word *word) {
+// Reads a word, up to the blank or operator that ends it. The caller has set what the word may be; the rest is set.
+static void read_word(struct reader *r, struct word *word) {
+	size_t outer = r->word;
 	word->start = r->at;
-	while (!reader_at_end(r) && read_part(r, word)) {
+	r->word = place_of(r, r->at);
+	while (!at_end(r) && read_part(r, word)) {
 	}
-	for (size_t i = 0; r->scope.flow && !word->is_open && i < word->len; ++i) { // y=x: arithmetic takes the value of x for that of y
-		size_t n = 0;
-		char name[NAME_LEN];
-		while (text_is_name(word->text[i])) {
-			name[n++] = word->text[i++];
+	r->word = outer;
+}
+
+// ---- comments and here-documents ----
+
+static void read_comment(struct reader *r) {
+	for (; !at_end(r) && r->text[r->at] != '\n'; ++r->at) {
+		doubt(r, r->substitutions > 0 && strchr("()'\"`", r->text[r->at]), // or an item
+		      "shells do not agree where a $( ) ends that has this in a comment", "leave the comment out");
+		if (read_item(r, PLACE_COMMENT, NULL)) {
+			--r->at;
 		}
-		name[n] = '\0';
-		flow_copy(r, r->scope.flow, name, true);
 	}
-	// a name in arithmetic needs no $
-	size_t end = r->at;
-	for (r->at = word->start; (r->scope.needs & NEED_INTEGER) && r->at < end; ++r->at) {
-		read_name(r, false);
+}
+
+// The word behind <<: letters and the like, perhaps behind a backslash or in quotes.
+static void read_delimiter(struct reader *r) {
+	struct document document = {.strips_tabs = peek(r, 0) == '-'};
+	r->at += document.strips_tabs;
+	skip_blanks(r);
+	char quote = is_one_of(peek(r, 0), "'\"\\") ? peek(r, 0) : '\0';
+	const char *ends = quote == '\'' || quote == '"' ? "" : " \t;&|()<>";
+	document.is_literal = quote != '\0';
+	r->at += document.is_literal;
+	while (document.len < NAME_LEN && peek(r, 0) > READ_NUMBER && !strchr("$`\\\n'\"", peek(r, 0)) && !strchr(ends, peek(r, 0))) {
+		document.delimiter[document.len++] = r->text[r->at++];
 	}
-	r->at = end;
+	r->at += *ends == '\0' && peek(r, 0) == quote;
+	bool is_right = is_one_of(peek(r, 0), " \t\n;&|()<>") && (*ends != '\0' || r->text[r->at - 1] == quote);
+	doubt(r, !is_right || r->ndocuments == DOCUMENTS_MAX - 1, "this delimiter of a here-document is not followed", "take a word of letters");
+	r->documents[r->ndocuments] = document;
+	r->ndocuments += r->ndocuments < DOCUMENTS_MAX - 1;
+}
+
+// Does the line at `at` end the document? Sets what is behind it.
+static bool is_delimiter(struct reader *r, const struct document *document, size_t at, size_t *ret_next) {
+	while (document->strips_tabs && at < r->len && r->text[at] == '\t') {
+		++at;
+	}
+	if (r->len - at < document->len || memcmp(r->text + at, document->delimiter, document->len) != 0) {
+		return false;
+	}
+	at += document->len;
+	doubt(r, at < r->len && r->text[at] == ')' && r->substitutions > 0, "shells do not agree whether this line ends the here-document",
+	      "write the ) on a line of its own");
+	*ret_next = at < r->len ? at + 1 : at;
+	return at >= r->len || r->text[at] == '\n';
+}
+
+// Reads lines in which nothing is expanded. A line is not the delimiter whatever its items are if another byte is in it.
+static void read_literal(struct reader *r, const struct document *document, size_t end) {
+	for (bool is_start = true; r->at < end && !r->reading->refusal; is_start = peek(r, 0) == '\n', ++r->at) {
+		const char *at = r->text + r->at;
+		while (is_start && at < r->text + end && (strchr("\1\t", *at) || memchr(document->delimiter, *at, document->len))) {
+			++at;
+		}
+		if (is_start) {
+			bool may_end = at == r->text + end || *at == '\n';
+			r->scope.needs = NEED_LINE | (may_end ? NEED_OTHER_LINE : 0) | (document->strips_tabs ? NEED_NO_TAB : 0);
+		}
+		if (read_item(r, PLACE_LITERAL_DOCUMENT, NULL)) {
+			memcpy(r->reading->items[r->next - 1].delimiter, document->delimiter, sizeof(document->delimiter));
+			--r->at;
+		}
+	}
+}
+
+static void read_expanding(struct reader *r, size_t end) {
+	++r->in_documents;
+	while (r->at < end && !r->reading->refusal) {
+		char c = r->text[r->at];
+		doubt(r, c == '\\' && peek(r, 1) == '\n', "shells do not agree about a continued line in a here-document", "write one line");
+		if (!read_special(r, PLACE_DOCUMENT, NULL) && !read_item(r, PLACE_DOCUMENT, NULL)) {
+			++r->at;
+		}
+	}
+	--r->in_documents;
+}
+
+static void read_document(struct reader *r, const struct document *document) {
+	size_t end = r->at, next = r->len, len = r->len;
+	while (end < r->len && !is_delimiter(r, document, end, &next)) {
+		const char *newline = memchr(r->text + end, '\n', r->len - end);
+		end = newline ? (size_t)(newline - r->text) + 1 : r->len;
+		next = end;
+	}
+	struct scope saved = enter(r);
+	set_region(r, r->scope.region | 1);
+	r->len = end;
+	if (!document->is_literal) {
+		read_expanding(r, end);
+	} else {
+		static const struct reason twice = {"what stands between backticks, and in a here-document within another, is read twice",
+		                                    "write $( ) for the backticks, and leave the inner delimiter without quotes"};
+		r->scope.ban = r->map || r->in_documents > 0 ? twice : r->scope.ban;
+		read_literal(r, document, end);
+	}
+	r->len = len;
+	r->at = r->at > end ? r->at : next;
+	leave(r, saved);
+}
+
+// ---- commands ----
+
+static void read_redirection(struct reader *r) {
+	struct scope saved = r->scope;
+	const char *start = r->text + r->at;
+	size_t n = 1;
+	while (is_one_of(peek(r, n), "<>|") && peek(r, n + 1) != '(') {
+		++n;
+	}
+	r->at += n;
+	r->reading->is_intricate |= n > 1 && start[1] == '<';
+	note_bash(r, *start == '&' || (*start == '<' && n == 3), r->at - n, *start == '&' ? "&>" : "<<<");
+	if (n == 2 && memcmp(start, "<<", 2) == 0) {
+		read_delimiter(r);
+		return;
+	}
+	if (peek(r, 0) == '&' && *start != '&') {
+		++r->at;
+		r->scope.ban = (struct reason){"bash expands twice what stands behind >& and <&, so that an item could be code",
+		                               *start == '>' ? "write >{} 2>&1" : "write <{}"};
+	}
+	skip_blanks(r);
+	read_word(r, &(struct word){.may_assign = false});
+	r->scope = saved;
+}
+
+static bool is_word(const struct word *word, const char *list) {
+	return !word->is_quoted && !word->is_open && word_is_in(list, word->text, word->len);
+}
+
+// Another command begins.
+static void begin_command(struct shell_command *command) {
+	*command = (struct shell_command){.ncases = command->ncases};
+}
+
+// A word of [[ ]]. Both sides of -eq are arithmetic.
+static void take_operand(struct reader *r, struct shell_command *command, const struct word *word) {
+	command->is_arithmetic = !word->is_open && word_is_in("-eq -ne -lt -le -gt -ge", word->text, word->len);
+	for (size_t i = r->next; command->is_arithmetic && i > 0 && r->reading->items[i - 1].at >= command->operand; --i) {
+		struct read_item *item = &r->reading->items[i - 1];
+		item->needs |= item->word == command->operand ? NEED_INTEGER : 0u; // else it is in a $( ) of the operand
+	}
+	command->operand = place_of(r, word->start);
+	if (is_word(word, "]]")) {
+		begin_command(command);
+	}
+}
+
+// A word where a command may begin. The number and the {NAME} in front of a redirection are none (XCU 2.10.1, IO_NUMBER), and
+// behind most keywords another word may begin one.
+static void name_command(struct reader *r, struct shell_command *command, const struct word *word) {
+	bool is_descriptor = word->text[0] == '{' ? word->text[word->len - 1] == '}' : strspn(word->text, "0123456789") == word->len;
+	r->reading->is_intricate |= is_word(word, "case");
+	command->ncases += is_word(word, "case");
+	command->ncases -= is_word(word, "esac") && command->ncases > 0;
+	if (word->is_assignment || (is_descriptor && !word->is_quoted && !word->is_open && is_one_of(peek(r, 0), "<>")) ||
+	    is_word(word, "! { } if then elif else fi while until do done in esac time always coproc function command builtin")) {
+		return;
+	}
+	command->n = 1;
+	memcpy(command->first, word->text, word->is_open ? 0 : word->len);
+	command->is_arithmetic = strcmp(command->first, "let") == 0;
+	command->in_condition = is_word(word, "[[");
+	note_bash(r, command->in_condition, word->start, "[[");
+}
+
+static void read_command_word(struct reader *r, struct shell_command *command) {
+	struct word word = {.may_assign = command->n == 0};
+	struct scope saved = r->scope;
+	r->quoted = command->in_condition ? PLACE_APART : command->n == 0 ? PLACE_QUOTED : 0;
+	r->scope.needs |= command->is_arithmetic ? NEED_INTEGER : 0u;
+	read_word(r, &word);
+	r->quoted = 0;
+	r->scope = saved;
+	bool is_loop = word_is_in("for select foreach", command->first, strlen(command->first));
+	bool is_in = command->n == 2 && strcmp(command->first, "case") == 0 && is_word(&word, "in");
+	if (r->at == word.start && !at_end(r)) {
+		++r->at; // nothing that begins a word
+	} else if (command->in_condition) {
+		take_operand(r, command, &word);
+	} else if (command->n == 0) {
+		name_command(r, command, &word);
+	} else if (is_in || is_word(&word, "{") || (is_loop && is_word(&word, "do"))) { // function x { … }
+		begin_command(command);
+	} else {
+		++command->n;
+	}
+}
+
+// An open parenthesis where a word may begin.
+static void read_open(struct reader *r, struct shell_command *command) {
+	bool is_start = command->n == 0, is_for = command->n == 1 && strcmp(command->first, "for") == 0;
+	struct scope saved = enter(r);
+	if ((is_start || is_for) && peek(r, 1) == '(') {
+		r->at += 2;
+		doubt(r, !read_arithmetic(r, "))"), "(( begins arithmetic in one shell and commands in another", "write ( ( with a blank");
+	} else if (!is_start && empty_group(r)) { // name()
+		r->at += empty_group(r);
+		begin_command(command);
+	} else {
+		skip_operator(r);
+		doubt(r, peek(r, 0) == '#' && !is_start, "shells do not agree whether this # begins a comment", "quote it, or leave the comment out");
+		read_list(r, ')');
+		mark(r, READ_OPERATOR);
+		expect(r, ')');
+	}
+	leave(r, saved);
+}
+
+// ; & | and two of these, a newline, or a ) that ends a pattern of case.
+static void read_operator(struct reader *r, struct shell_command *command) {
+	char c = r->text[r->at], next = peek(r, 1);
+	doubt(r, c == ')' && command->ncases == 0, "nothing opened the ) before it", "quote it");
+	doubt(r, c == ')' && r->substitutions > 0, "some shells end the $( ) at the ) of this case's pattern", "open the pattern, too: (PATTERN)");
+	note_bash(r, c == '|' && next == '&', r->at, "|&");
+	skip_operator(r);
+	if ((c == '|' && next == '&') || (is_one_of(c, ";&|") && next == c)) {
+		skip_operator(r);
+	}
+	begin_command(command);
+	for (unsigned i = 0, n = r->ndocuments; c == '\n' && i < n; ++i) {
+		doubt(r, n > 1 && r->in_documents > 0, "two here-documents within another one are not followed", "write a script");
+		struct document document = r->documents[i];
+		r->ndocuments = 0;
+		read_document(r, &document);
+	}
+}
+
+// Reads a list of commands up to `end`, which is not read: ')', or '\0' for the end of the text.
+static void read_list(struct reader *r, char end) {
+	struct shell_command command = {.n = 0};
+	while (skip_blanks(r), !at_end(r)) {
+		char c = r->text[r->at], next = peek(r, 1);
+		bool is_redirection = is_one_of(c, "<>") && next != '(';
+		if (command.in_condition && (is_redirection || is_one_of(c, "()&|\n"))) {
+			++r->at;
+			command.is_arithmetic = false;
+		} else if (c == ')' && end == ')' && command.ncases == 0) {
+			break;
+		} else if (c == '#') {
+			read_comment(r);
+		} else if (is_redirection || (c == '&' && next == '>')) {
+			read_redirection(r);
+		} else if (is_one_of(c, "\n;&|)")) {
+			read_operator(r, &command);
+		} else if (c == '(') {
+			read_open(r, &command);
+		} else {
+			read_command_word(r, &command);
+		}
+	}
+	doubt(r, r->ndocuments > 0 && (r->substitutions > 0 || r->base), "a here-document begins in the last line of a $( )", "end that line first");
+}
+
+void reader_read(struct reading *reading) {
+	struct reader r = {.reading = reading, .text = reading->text, .len = reading->len, .apart_at = SIZE_MAX};
+	read_list(&r, '\0');
+	set_region(&r, 0);
+	if (r.next < reading->nitems) { // the reader has not come to it
+		doubt(&r, true, "the text before it cannot be followed to this place", "write a script");
+		refuse(&r, reading->items[r.next].at, r.doubt);
+	}
+}
+
+const char *shell_bash_syntax(const char *text, size_t len, size_t *ret_at) {
+	struct reading reading = {.text = text, .len = len};
+	reader_read(&reading);
+	*ret_at = reading.bash_at;
+	return reading.bash_syntax;
 }

@@ -38,35 +38,18 @@ static unsigned class_of(char c) {
 
 // ---- words that the shell knows itself ----
 
-// Keywords and builtins of POSIX, dash and bash, sorted. Not in it: echo, true and false, which are the same as the
-// programs (bash's do not know --help, but see command.c).
-static const char *const SHELL_WORDS[] = {
-	".", ":", "[", "[[", "]]", "alias", "bg", "bind", "break", "builtin", "caller", "case", "cd", "chdir", "command",
-	"compgen", "complete", "compopt", "continue", "coproc", "declare", "dirs", "disown", "do", "done", "elif", "else",
-	"enable", "esac", "eval", "exec", "exit", "export", "fc", "fg", "fi", "for", "function", "getopts", "hash", "help",
-	"history", "if", "in", "jobs", "kill", "let", "local", "logout", "mapfile", "popd", "print", "printf", "pushd",
-	"pwd", "read", "readarray", "readonly", "return", "select", "set", "shift", "shopt", "source", "suspend", "test",
-	"then", "time", "times", "trap", "type", "typeset", "ulimit", "umask", "unalias", "unset", "until", "wait",
-	"whence", "while",
-};
+// Keywords and builtins of POSIX, dash and bash. Not in it: echo, true and false, which are the same as the programs (bash's do
+// not know --help, but see command.c).
+static const char SHELL_WORDS[] =
+	". : [ [[ ]] alias bg bind break builtin caller case cd chdir command compgen complete compopt continue coproc declare dirs "
+	"disown do done elif else enable esac eval exec exit export fc fg fi for function getopts hash help history if in jobs kill "
+	"let local logout mapfile popd print printf pushd pwd read readarray readonly return select set shift shopt source suspend "
+	"test then time times trap type typeset ulimit umask unalias unset until wait whence while";
 
 struct command_word {
 	const char *text;
 	size_t len;
 };
-
-static int compare_word(const void *key, const void *entry) {
-	const struct command_word *word = key;
-	const char *text = *(const char *const *)entry;
-	int order = strncmp(word->text, text, word->len);
-	return order != 0 ? order : text[word->len] == '\0' ? 0 : -1;
-}
-
-static bool is_shell_word(const char *text, size_t len) {
-	struct command_word word = {text, len};
-	size_t n = sizeof(SHELL_WORDS) / sizeof(SHELL_WORDS[0]);
-	return len < 12 && bsearch(&word, SHELL_WORDS, n, sizeof(SHELL_WORDS[0]), compare_word);
-}
 
 // bash exports functions as BASH_FUNC_name%%=… since its 4.3 patch 27, in some older ones as BASH_FUNC_name()=….
 bool shell_function_exists(const char *name, size_t len) {
@@ -330,7 +313,7 @@ static bool scan(const char *command, size_t len, struct command_word *ret_first
 }
 
 static bool is_own_word(const struct command_word *word) {
-	return is_shell_word(word->text, word->len) || shell_function_exists(word->text, word->len);
+	return word_is_in(SHELL_WORDS, word->text, word->len) || shell_function_exists(word->text, word->len);
 }
 
 bool shell_has_syntax(const char *command, size_t len) {

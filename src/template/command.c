@@ -152,10 +152,6 @@ int command_build(struct command *command, const struct template *template, cons
 	if (built != 0) {
 		return built > 0 ? 0 : -1;
 	}
-	if (template && template_is_direct(template) && !template_permits(template, x, &command->text)) {
-		errno = EINVAL; // no such program: so far nobody asked
-		return -1;
-	}
 	return build_shell(command, text, by, !template || template_begins_with_item(template));
 }
 

@@ -14,7 +14,7 @@ struct command {
 	char **argv;             // NULL-terminated, points into `words`
 	size_t argv_cap;
 	struct buf words;
-	struct buf text;         // scratch, or why template_permits() is false
+	struct buf text;         // scratch, or why the command cannot be built
 	bool by_shell;           // a shell runs it
 };
 
@@ -31,9 +31,8 @@ struct interpreter {
 };
 
 // Builds the command, whose text by command_text() is `text`: what a shell runs is expanded once. Returns 0; or -1 with errno
-// E2BIG (an argument is above the system's limit for one string, 128 KiB) or EINVAL with the reason in command->text: a direct
-// template whose program is not there needs a shell, and template_permits() is false (of templates that are not direct the caller
-// asks that itself); or a line needs bash, and there is none.
+// E2BIG (an argument is above the system's limit for one string, 128 KiB) or EINVAL with the reason in command->text: a line
+// needs bash, and there is none. Whether the items may stand where they do the caller has asked template_permits().
 //
 // With a shell: if the template (with NULL the record, which is a command line) has no shell syntax and its program exists,
 // that is executed directly; else the command is `shell -c TEXT`, by bash if the text uses an exported function. If the

@@ -30,7 +30,7 @@ struct part {
 	size_t len;        // bytes of that; GROUP: parts
 };
 
-// The values of `part`, one that expands it or the variable FAIRPAR_ITEM, must be what `needs` says: else the job cannot run.
+// The values of `part` must be what `needs` says: else the job cannot run.
 struct requirement {
 	struct part part;
 	unsigned needs;      // enum need of shell/reader.h
@@ -46,7 +46,6 @@ struct template {
 	char *text;
 	unsigned flags;
 	bool is_direct;     // template_is_direct()
-	bool is_gb18030;    // template_is_gb18030()
 	bool names_item;    // template_names_item()
 	const char *bash_syntax; // template_bash_syntax()
 	bool needs_total;   // template_needs_total()
@@ -93,10 +92,9 @@ void replacements_free(struct replacement *replacement);
 
 // ---- read.c ----
 
-// Lets the reader parse the text (with TEMPLATE_QUOTE the words). Sets the places of the parts, the requirements, which
-// variables the text names and, with TEMPLATE_CONTEXT, marks and regions; or a refusal, in template->error too. `names` may be
-// NULL.
-void template_read(struct template *template, const struct names *names);
+// Lets the reader parse the text. Sets the places of the parts, the requirements, whether the text names FAIRPAR_ITEM and, with
+// TEMPLATE_CONTEXT, marks and regions; or a refusal, in template->error too.
+void template_read(struct template *template);
 
 // ---- repeat.c ----
 

@@ -6,7 +6,6 @@
 #include "base/edit_distance.h"
 #include "base/text.h"
 #include "shell/quoting.h"
-#include "shell/reader.h"
 #include "shell/shell.h"
 
 #include <stdio.h>
@@ -157,11 +156,11 @@ static bool parse_text(struct template *template, struct parts *parts, const cha
 			continue;
 		}
 		parts_add_literal(parts, from, (size_t)(at - from));
-		if (part.kind != LITERAL) { // for messages
-			part.text = at;
+		if (part.kind != LITERAL) { // else it stands for nothing: {hgrp}
+			part.text = at; // for messages
 			part.len = (size_t)(end - at);
+			parts_add(parts, part);
 		}
-		parts_add(parts, part);
 		found = true;
 		from = at = end;
 	}
@@ -193,14 +192,14 @@ const char *template_misspelling(const struct template *template, const struct n
 
 // ---- what surrounds the items ----
 
-static void find_places(struct template *template, const struct names *names) {
+static void find_places(struct template *template) {
 	struct parts *parts = &template->parts;
 	for (size_t i = 0; i < parts->n; ++i) {
 		// the command itself: to be read by the shell
 		parts->at[i].is_raw = parts->at[i].kind != LITERAL && ((template->flags & TEMPLATE_RAW) || i == 0);
 	}
 	if (!(template->flags & TEMPLATE_RAW)) {
-		template_read(template, names);
+		template_read(template);
 	}
 }
 
@@ -220,7 +219,7 @@ static bool has_plain_words(const struct parts *parts) {
 		buf_addc(&probe, 'x');
 	}
 	size_t start = strspn(buf_str(&probe), " \t"), end = start + strcspn(buf_str(&probe) + start, " \t");
-	bool is_plain = !shell_has_syntax(buf_str(&probe), probe.len) && !shell_evaluates_words(buf_str(&probe) + start, end - start);
+	bool is_plain = !shell_has_syntax(buf_str(&probe), probe.len);
 	if (first_item < end) { // with a slash before the item it names a file, whatever the item is
 		is_plain = is_plain && first_item > start && memchr(probe.data + start, '/', first_item - start);
 	}
@@ -275,9 +274,9 @@ static bool parse_quoted(struct template *template, const char *const *words, si
 	template_group(template);
 	const struct part *first = &template->words.at[template->words.n > 0 && template->words.at[0].kind == GROUP];
 	bool is_direct = nwords > 0 && !(first->kind == LITERAL && shell_is_plain(first->text, first->len) &&
-	                                 (shell_has_syntax(first->text, first->len) || shell_evaluates_words(first->text, first->len)));
+	                                 shell_has_syntax(first->text, first->len));
 	if (!is_direct) {
-		template_read(template, names);
+		template_read(template);
 	}
 	return is_direct;
 }
@@ -289,7 +288,7 @@ static void parse_joined(struct template *template, const struct names *names) {
 		parts_add(&template->parts, (struct part){.kind = ITEM});
 	}
 	template->is_direct = !(template->flags & TEMPLATE_RAW) && has_plain_words(&template->parts);
-	find_places(template, names);
+	find_places(template);
 	template_measure_parts(template, &template->parts);
 	if (template->is_direct) {
 		split_words(template);

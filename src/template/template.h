@@ -14,8 +14,6 @@ struct names {
 	char **names;                // of the columns (--header, a matrix): {name}
 	size_t n;
 	const struct tokens *tokens; // the replacement strings, or NULL: GNU parallel's
-	char **variables;            // of the job's environment, whose values hold items
-	size_t nvariables, nwhole;   // the first `nwhole` of them hold nothing but the item
 };
 
 enum template_flags {
@@ -30,7 +28,7 @@ enum template_flags {
 
 // Parses the words, joined by blanks as GNU parallel does; unknown braces are text. `names` may be NULL. Returns the template,
 // which template_free() frees; or NULL with a message in *ret_error, which the caller frees, for a Perl expression {= … =}, a
-// bad expression of --plus, and an item where shells evaluate it or parse the text in different ways.
+// bad expression of --plus, and an item in a place whose quotes cannot be told.
 struct template *template_parse(const char *const *words, size_t nwords, unsigned flags, const struct names *names,
                                 char **ret_error);
 
@@ -85,9 +83,6 @@ bool template_names_item(const struct template *template);
 // Returns the first syntax of bash in the text that dash and other plain shells do not know or read in another way (static text, as
 // "&>"); or NULL.
 const char *template_bash_syntax(const struct template *template);
-
-// True if the charset of the locale is GB18030, in which bash takes the quote behind half a character for a part of it.
-bool template_is_gb18030(const struct template *template);
 
 // True if the template has the number of all jobs, so that all must be read before it is expanded: {##}, {0#}.
 bool template_needs_total(const struct template *template);

@@ -28,11 +28,6 @@ bool item_is_decimal(const char *item) {
 	return item_is_integer(item) && *item != '+' && strlen(digits) < 10 && (*digits != '0' || strcmp(item, "0") == 0);
 }
 
-bool item_is_name(const char *item) {
-	static const char letters[] = "_abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
-	return *item && strspn(item, letters) == strlen(item) && (*item < '0' || *item > '9');
-}
-
 // Each of these makes the file PWN if it is run in some place where it is no data.
 static const char *const hostile[] = {
 	"$(>PWN)", "`>PWN`", "a[$(>PWN)]", "a[`>PWN`]", ";>PWN;", "\n>PWN\n", "'$(>PWN)'", "\"$(>PWN)\"", "';>PWN;'", "\";>PWN;\"",
@@ -58,7 +53,6 @@ static const char *const awkward[] = {
 };
 
 static const char *const integers[] = {"7", "0", "1", "-3", "+5", "42", "0x1f", "010", "123456", "-1", "09", "-0", "99999999"};
-static const char *const names[] = {"name", "x1", "_y", "Zz9", "fp_item", "E1", "canary"};
 static const char *const almost[] = {
 	"1 1", "1+1", "x", "0x", "--1", "1a", "1;", "1\n", " 1", "1 ", "1.5", "a[1]", "-", "+", "1$(>PWN)", "1,a[$(>PWN)]", "name[$(>PWN)]", "name=1", "16#f",
 	"name ", "name\n", "na-me", "1name", "na.me", "x[0]", "name[0]", "-n", "\xc3\xa9", "1\x81", "n\x81", "a b", "name;>PWN", "BASH_ENV", "0x1g", "1e3",
@@ -82,7 +76,7 @@ static void add_wanted(struct text *item, uint64_t *random, enum wanted wanted) 
 	if (kind == 0 || wanted == WANTS_ANY) {
 		text_adds(item, PICK(almost));
 	} else {
-		text_adds(item, wanted == WANTS_INTEGER ? PICK(integers) : PICK(names));
+		text_adds(item, PICK(integers));
 	}
 }
 

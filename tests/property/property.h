@@ -45,14 +45,9 @@ enum {
 	HAS_REPLACEMENT = 1 << 9, // ${v/a/b} and ${v:1:2}
 	HAS_BRACES = 1 << 10,     // x{a,b}
 	HAS_BOTH = 1 << 11,       // &> and >& FILE
-	HAS_PRINTF_V = 1 << 12,
-	HAS_TEST_V = 1 << 13,
-	HAS_FUNSUB = 1 << 14,     // ${ command; }
-	HAS_LOCAL = 1 << 15,
-	HAS_TYPESET = 1 << 16,
-	HAS_PRINT = 1 << 17,      // print is a builtin, and printf may be none
-	HAS_INDIRECTION = 1 << 18, // ${!v} and declare -n
-	LACKS_GLOB = 1 << 19,     // a pattern without a match is an error
+	HAS_FUNSUB = 1 << 12,     // ${ command; }
+	HAS_PRINT = 1 << 13,      // print is a builtin, and printf may be none
+	LACKS_GLOB = 1 << 14,     // a pattern without a match is an error
 };
 
 // The kinds of context, for counting how often a command with one is refused. An upper-case name is evaluated by the
@@ -68,13 +63,11 @@ enum {
 	X(PATTERN, "case pattern") X(BARE_CASE, "case without (") X(HERE, "here-document")                             \
 	X(HERE_QUOTED, "quoted here-document") X(HERE_TABS, "<<-") X(HERE_END, "delimiter of a here-document")         \
 	X(HERE_STRING, "here-string") X(REDIRECTION, "redirection") X(BOTH, ">& word") X(PROCESS, "<( )")              \
-	X(COMMENT, "comment") X(BRACKETS, "[[ ]]") X(REGEX, "[[ =~ ]]") X(TEST, "test") X(TEST_NUMBER, "test -eq")     \
-	X(BRACKETS_NUMBER, "[[ -eq ]]") X(BRACKETS_NAME, "[[ -v ]]") X(COMMAND_ARITHMETIC, "(( ))") X(FOR, "for (( ))") \
-	X(LET, "let") X(SUBSCRIPT, "subscript") X(PRINTF_V, "printf -v") X(READ, "read") X(TEST_V, "test -v")          \
-	X(UNSET, "unset") X(DECLARE, "declare, export") X(FUNSUB, "${ }") X(VARIABLE, "variable in arithmetic")        \
-	X(INTEGER, "integer variable") X(INDIRECT, "${!v}") X(NUMBER, "argument that is a number") X(ITEM, "$FAIRPAR_ITEM") \
+	X(COMMENT, "comment") X(BRACKETS, "[[ ]]") X(REGEX, "[[ =~ ]]") X(TEST, "test")                                \
+	X(BRACKETS_NUMBER, "[[ -eq ]]") X(COMMAND_ARITHMETIC, "(( ))") X(FOR, "for (( ))") \
+	X(LET, "let") X(SUBSCRIPT, "subscript") X(FUNSUB, "${ }") X(ITEM, "$FAIRPAR_ITEM")                             \
 	X(AND_OR, "&& and ||") X(NEGATED, "!") X(SECOND, "two items in a word") X(LINE, "line continuation") \
-	X(AMBIGUOUS, "(( that is no arithmetic") X(NAME, "name") X(EVAL, "eval, trap, .")
+	X(AMBIGUOUS, "(( that is no arithmetic") X(NAME, "name")
 
 #define CONTEXT_NAME(name, text) CONTEXT_##name,
 enum context { CONTEXTS(CONTEXT_NAME) NCONTEXTS };
@@ -83,7 +76,7 @@ enum context { CONTEXTS(CONTEXT_NAME) NCONTEXTS };
 extern const char *const context_names[NCONTEXTS];
 
 // What an item must be for a command to be able to use it.
-enum wanted { WANTS_ANY, WANTS_INTEGER, WANTS_NAME };
+enum wanted { WANTS_ANY, WANTS_INTEGER };
 
 // A random command, and what it prints.
 struct command {
@@ -102,8 +95,8 @@ struct command {
 #define MARK_OPEN '('   // what follows is a command substitution: the newlines at its end are lost
 #define MARK_CLOSE ')'
 
-// Builds the command of a tape for a shell with these features (HAS_…). extras: also what is not promised.
-void command_build(struct command *command, struct tape *tape, unsigned features, bool has_variable, bool extras);
+// Builds the command of a tape for a shell with these features (HAS_…).
+void command_build(struct command *command, struct tape *tape, unsigned features, bool has_variable);
 void command_free(struct command *command);
 
 // Appends what the command should print for an item. Returns false if that cannot be said.
@@ -116,7 +109,6 @@ bool command_is_harmless(const struct command *command);
 void item_random(struct text *item, uint64_t *random, const struct command *command);
 bool item_is_integer(const char *item);
 bool item_is_decimal(const char *item); // one that all shells read alike
-bool item_is_name(const char *item);
 
 // splitmix64 (Steele, Lea and Flood 2014).
 uint64_t random_next(uint64_t *state);

@@ -1,4 +1,4 @@
-// Unit tests of shell/reader*.c: where the items of a command stand, what they must be there, and what is refused.
+// Unit tests of shell/reader.c: where the items of a command stand, what they must be there, and what is refused.
 
 #include "shell/quoting.h"
 #include "shell/reader.h"
@@ -17,28 +17,26 @@ struct example {
 
 static void check_example(const struct example *example) {
 	char *text = strdup(example->command);
-	struct reading reading = {.text = text, .len = strlen(text)};
-	reading.items = calloc(8, sizeof(*reading.items));
-	reading.items_cap = 8;
+	struct read_item items[8] = {{0}};
+	struct reading reading = {.text = text, .len = strlen(text), .items = items};
 	for (size_t i = 0; i < reading.len; ++i) {
 		if (text[i] == '@') {
 			text[i] = READ_ITEM;
-			reading.items[reading.nitems++] = (struct read_item){.at = i};
+			items[reading.nitems++].at = i;
 		}
 	}
 	reader_read(&reading);
 	bool is_refused = example->refusal != NULL;
 	bool same = is_refused == (reading.refusal != NULL) && (!is_refused || strstr(reading.refusal, example->refusal));
 	for (size_t i = 0; i < reading.nitems && i < 3 && !is_refused; ++i) {
-		unsigned place = reading.items[i].place & (PLACE_KINDS | PLACE_ESCAPED | PLACE_DOLLAR | PLACE_BACKTICKS | PLACE_APART);
-		same = same && place == example->places[i] && reading.items[i].needs == example->needs[i];
+		unsigned place = items[i].place & (PLACE_KINDS | PLACE_ESCAPED | PLACE_DOLLAR | PLACE_BACKTICKS | PLACE_APART);
+		same = same && place == example->places[i] && items[i].needs == example->needs[i];
 	}
 	if (!same) {
-		printf("# %s: place %#x, needs %#x, %s\n", example->command, reading.items[0].place, reading.items[0].needs,
+		printf("# %s: place %#x, needs %#x, %s\n", example->command, items[0].place, items[0].needs,
 		       reading.refusal ? reading.refusal : "not refused");
 	}
 	check(same);
-	reading_fini(&reading);
 	free(text);
 }
 
@@ -62,34 +60,50 @@ static void test_places(void) {
 static void test_needs(void) {
 	static const struct example examples[] = {
 		{"echo $((@ + 1)) ${x:@}", {PLACE_DOUBLE, PLACE_DOUBLE}, {NEED_INTEGER, NEED_INTEGER}, NULL},
-		{"[ @ -eq 1 ]; printf '%s %d' @ @", {0}, {NEED_NUMBER, 0, NEED_NUMBER}, NULL},
-		{"read @; unset 'a[@]'", {PLACE_PLAIN, PLACE_SINGLE}, {NEED_NAME, NEED_INTEGER}, NULL},
-		{"x=@; echo $((x))", {0}, {NEED_INTEGER}, NULL},
-		{"echo @ | { x=$(cat); echo $((x)); }", {0}, {NEED_DERIVED}, NULL},
-		{"echo @; x=$(date); echo $((x))", {0}, {0}, NULL},
-		{"echo @ | cat; x=$(date); echo $((x))", {0}, {0}, NULL},
-		{"{ echo @; } | { read x; echo $((x)); }", {0}, {NEED_INTEGER}, NULL},
-		{"seq 3 | while read i; do echo @ $((i)); done", {0}, {0}, NULL},
-		{"f() { echo @; }; x=$(f); ((x))", {0}, {NEED_DERIVED}, NULL},
-		{"true; @ @", {0}, {NEED_PROGRAM, 0}, NULL},
-		{"$CC @; ${CC:-cc} @; ./$x @; e=cc; $e @; {c,cc} @", {0}, {0}, NULL},
-		{"python3 -c print(@)", {0}, {0}, NULL},
+		{"echo $[@] ${x[@]} $x[@]", {PLACE_DOUBLE, PLACE_DOUBLE, PLACE_PLAIN}, {NEED_INTEGER, NEED_INTEGER, NEED_INTEGER}, NULL},
+		{"for ((i = @; i < @; i++)) do echo @; done", {PLACE_DOUBLE, PLACE_DOUBLE}, {NEED_INTEGER, NEED_INTEGER, 0}, NULL},
+		{"(( @ )); x=([@]=@)", {PLACE_DOUBLE, PLACE_DOUBLE}, {NEED_INTEGER, NEED_INTEGER, 0}, NULL},
+		{"x[@]=@; ls x[@]", {PLACE_DOUBLE}, {NEED_INTEGER, 0, 0}, NULL},
+		{"[[ @ -eq @ ]] && echo @", {PLACE_PLAIN | PLACE_APART, PLACE_PLAIN | PLACE_APART}, {NEED_INTEGER, NEED_INTEGER, 0}, NULL},
+		{"[[ ! ( \"@\" -lt 3 || @ = x* ) ]]; echo @", {PLACE_DOUBLE, PLACE_PLAIN | PLACE_APART}, {NEED_INTEGER, 0, 0}, NULL},
+		{"2>f let @; command let x=@ $(echo @)", {0}, {NEED_INTEGER, NEED_INTEGER, 0}, NULL},
+		{"f() { let @; }; function g { let @; }", {0}, {NEED_INTEGER, NEED_INTEGER}, NULL},
+		{"case x in (x) let @;; y) let @; esac; let @", {0}, {NEED_INTEGER, NEED_INTEGER, NEED_INTEGER}, NULL},
+		{"cat <<-'E E'\n@\nE@\n x@\nE E", {PLACE_LITERAL_DOCUMENT, PLACE_LITERAL_DOCUMENT, PLACE_LITERAL_DOCUMENT},
+		 {NEED_LINE | NEED_OTHER_LINE | NEED_NO_TAB, NEED_LINE | NEED_OTHER_LINE | NEED_NO_TAB, NEED_LINE | NEED_NO_TAB}, NULL},
+	};
+	CHECK_ALL(examples);
+}
+
+// What a command does with its words is its own, and so is what becomes of a value.
+static void test_not_followed(void) {
+	static const struct example examples[] = {
+		{"eval @; trap @ EXIT; read -p @ x", {0}, {0}, NULL},
+		{"s=$(stat -c %s @); if [ \"$s\" -gt 3 ]; then echo @; fi", {0}, {0}, NULL},
+		{"[ @ -eq 1 ]; printf %d @; exit @", {0}, {0}, NULL},
+		{"[[ $(wc -l <@) -gt 3 ]]; echo $(( $(wc -l <@) ))", {0}, {0}, NULL},
+		{"x=@; echo $((x)); let x; (( x > 3 ))", {0}, {0}, NULL},
+		{"k=@; ${m[$k]}; [[ $k -eq 1 ]]; read @", {0}, {0}, NULL},
+		{"PS4=@; PATH=@; IFS=@", {0}, {0}, NULL},
+		{"echo let @; echo [[ @ -eq 1; true; @ @", {0}, {0}, NULL},
+		{"$FAIRPAR_ITEM $((FAIRPAR_ITEM)) @", {0}, {0}, NULL},
+		{"alias x=@; . <(echo @); echo @ | . /dev/stdin", {0}, {0}, NULL},
 	};
 	CHECK_ALL(examples);
 }
 
 static void test_refusals(void) {
 	static const struct example examples[] = {
-		{.command = "eval @", .refusal = "eval reads"},
-		{.command = "2>f eval @", .refusal = "eval reads"},
-		{.command = "echo @ | { x=$(cat); eval \"$x\"; }", .refusal = "eval reads"},
-		{.command = "trap @ EXIT", .refusal = "trap reads"},
-		{.command = ". <(echo @)", .refusal = "reads what comes here as commands"},
-		{.command = "echo @ | . /dev/stdin", .refusal = "reads what comes here as commands"},
 		{.command = "make >&@", .refusal = "expands twice"},
-		{.command = "[ a @ b ]", .refusal = "operator"},
-		{.command = "PS4=@", .refusal = "evaluate the value"},
 		{.command = "echo \"$(case x in x) echo @;; esac)\"", .refusal = "some shells end the $( )"},
+		{.command = "echo ${x#@}", .refusal = "quotes in this kind of ${…}"},
+		{.command = "echo ${@}", .refusal = "quotes in this kind of ${…}"},
+		{.command = "echo $((echo a) | cat) @", .refusal = "begins arithmetic in one shell"},
+		{.command = "echo `echo \"a` @", .refusal = "is not closed"},
+		{.command = "cat <<\"a\\b\"\n@", .refusal = "this delimiter"},
+		{.command = "cat <<A <<B\n$(cat <<C <<D\n@\nC\nD\n)\nA\nB", .refusal = "two here-documents within another"},
+		{.command = "echo $\\\n(echo @)", .refusal = "a line goes on in the next"},
+		{.command = "echo '$\\\n(' @; cat <\\\n<E\n@\nE", .refusal = "a line goes on in the next"},
 	};
 	CHECK_ALL(examples);
 }
@@ -97,8 +111,9 @@ static void test_refusals(void) {
 int main(int argc, char **argv) {
 	static const struct test tests[] = {
 		TEST("each item has the place that its quotes give it", test_places),
-		TEST("an item must be what the shell takes where it, or what is made of it, stands", test_needs),
-		TEST("a place that a shell evaluates or reads in two ways is refused", test_refusals),
+		TEST("in arithmetic of the text an item is an integer, in a quoted here-document a line", test_needs),
+		TEST("what commands do with an item or a value made of it is not followed", test_not_followed),
+		TEST("a place whose quotes cannot be told is refused", test_refusals),
 	};
 	return test_main(tests, sizeof(tests) / sizeof(tests[0]), argc, argv);
 }

@@ -49,7 +49,7 @@
 //     retry_queue.c       jobs that wait for their next attempt
 //     waits.c             jobs that wait for others, and the slots that they give up meanwhile
 //     admission.c         when a job may start: --load, --memfree, --delay auto (terminal.c: --tty, -p)
-//     auto_slots.c        how many jobs run at once by -j auto; learned_memory.c: what they needed in a former run
+//     auto_slots.c        how many jobs run at once by -j auto
 //     autopack.c          how many items a process gets by --pack=auto; limits.c: how many descriptors and processes there may be
 //   record/      log_sink_open()    what a run leaves and shows:
 //     job_records.c       --joblog, and the jobs that --resume leaves out; added_jobs.c: the jobs of --add

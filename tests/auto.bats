@@ -38,7 +38,7 @@ meet() {
 @test "-j auto: while jobs sleep there are more of them at once" {
 	need jq
 	meet 20
-	run_fairpar -j auto --log run.jsonl "$command" ::: {1..20}
+	run_fairpar -j auto --memory=none --log run.jsonl "$command" ::: {1..20}
 	assert_contains "$(reasons)" "jobs sleep" # others may keep the disk busy for a moment
 	(($(jq -s 'map(select(.ev == "slots").slots) | max' run.jsonl) >= 20)) || fail "$(cat run.jsonl)"
 }
@@ -46,11 +46,11 @@ meet() {
 @test "-j auto:LEAST-MOST keeps to its bounds" {
 	need jq
 	meet 5
-	run_fairpar -j auto:5-5 --log run.jsonl "$command" ::: {1..5}
+	run_fairpar -j auto:5-5 --memory=none --log run.jsonl "$command" ::: {1..5}
 	assert_eq "$(jq 'select(.ev == "run_start").slots' run.jsonl)" 5
 	assert_eq "$(reasons)" ''
 	meet 7
-	run_fairpar -j auto:1-7 --log run.jsonl "$command" ::: {1..7} {8..20}
+	run_fairpar -j auto:1-7 --memory=none --log run.jsonl "$command" ::: {1..7} {8..20}
 	assert_eq "$(jq -s 'map(select(.ev == "slots").slots) | max' run.jsonl)" 7
 }
 
@@ -60,7 +60,7 @@ meet() {
 	make_fifo begun1 begun2 log err door
 	exec {door}<>door
 	pressure 0
-	FAIRPAR_ROOT=$PWD/root "$FAIRPAR" -j auto:1-2 --log log '[ {} = 3 ] || echo >begun{}; read -r _ <door' ::: 1 2 3 2>err &
+	FAIRPAR_ROOT=$PWD/root "$FAIRPAR" -j auto:1-2 --memory=none --log log '[ {} = 3 ] || echo >begun{}; read -r _ <door' ::: 1 2 3 2>err &
 	pid=$!
 	exec {err}<err {log}<log
 	await begun1
@@ -107,7 +107,7 @@ two_that_compute='[ {} = 1 ] || : >two; echo >begun; until [ -e two ]; do :; don
 	echo 100000 >root/cpu/x/cpu.cfs_period_us
 	echo 100000 >root/cpu/x/cpu.cfs_quota_us
 	exec 5<>begun
-	FAIRPAR_ROOT=$PWD/root start_fairpar -j auto --log run.jsonl "$two_that_compute" ::: 1 2
+	FAIRPAR_ROOT=$PWD/root start_fairpar -j auto --memory=none --log run.jsonl "$two_that_compute" ::: 1 2
 	read -rt "$patience" <&5
 	echo 200000 >root/new
 	mv root/new root/cpu/x/cpu.cfs_quota_us
@@ -124,7 +124,7 @@ two_that_compute='[ {} = 1 ] || : >two; echo >begun; until [ -e two ]; do :; don
 	group_cpu 50000
 	make_fifo begun
 	exec 5<>begun
-	group_run "$FAIRPAR" -j auto --log run.jsonl "$two_that_compute" ::: 1 2 3>&- &
+	group_run "$FAIRPAR" -j auto --memory=none --log run.jsonl "$two_that_compute" ::: 1 2 3>&- &
 	read -rt "$patience" <&5
 	group_cpu 200000
 	wait $!
@@ -166,7 +166,7 @@ two_that_compute='[ {} = 1 ] || : >two; echo >begun; until [ -e two ]; do :; don
 	meet 3
 	export FAIRPAR command
 	# shellcheck disable=SC2016 # for the job
-	run_fairpar -j 3 '"$FAIRPAR" -j auto --log run.jsonl "$command" ::: 1 2 3 4 5 6 7 8 9 # {}' ::: a
+	run_fairpar -j 3 '"$FAIRPAR" -j auto --memory=none --log run.jsonl "$command" ::: 1 2 3 4 5 6 7 8 9 # {}' ::: a
 	assert_eq "$(jq -s 'map(select(.ev == "run_start").slots) | max' run.jsonl)" 3
 	assert_eq "$(reasons)" ''
 }
@@ -181,7 +181,7 @@ numbers() {
 	meet 20
 	export FAIRPAR command
 	# shellcheck disable=SC2016 # for the job
-	run_fairpar -j auto --log outer.jsonl '"$FAIRPAR" -t --log run.jsonl --summary=always "$command" ::: $(seq 20) # {}' ::: a
+	run_fairpar -j auto --log outer.jsonl '"$FAIRPAR" -t --memory=none --log run.jsonl --summary=always "$command" ::: $(seq 20) # {}' ::: a
 	assert_eq "$(comm -23 <(numbers run.jsonl) <(numbers outer.jsonl))" ''
 	assert_eq "$(reasons)" 'jobs sleep'
 	(($(numbers run.jsonl | sort -n | tail -n 1) >= 20)) || fail "$(cat run.jsonl)"

@@ -27,14 +27,17 @@ in_group() {
 	chmod +x "$FAIRPAR"
 }
 
-# pairs: $command is a job that has a third of the limit. The first one of two keeps it until the second one has it, too.
+# pairs: $command is a job that has a third of the limit. Behind the first one, which is alone, the first one of two keeps it until the
+# second one has it, too.
 pairs() {
 	mkfifo door
 	exec 5<>door # what is written stays
 	cat >keep <<-'END'
 		{
 			head -c 100000000 /dev/zero
-			if mkdir waits 2>/dev/null; then
+			if mkdir first 2>/dev/null; then
+				echo alone
+			elif mkdir waits 2>/dev/null; then
 				echo first; read -r _ <door
 			else
 				rmdir waits; echo >door; echo second
@@ -46,20 +49,20 @@ pairs() {
 
 # check_pairs: all has gone well, and some were there at once
 check_pairs() {
-	assert_eq "$(sort <<<"$output" | uniq -c | tr -s ' ')" $' 6 first\n 6 second'
+	assert_eq "$(sort <<<"$output" | uniq -c | tr -s ' ')" $' 1 alone\n 6 first\n 6 second'
 	assert_eq "$(group_kills)" 0
 	(($(cat "$group"/memory.{max_usage_in_bytes,peak} 2>/dev/null) > 200000000))
 }
 
 @test "--memory=auto: jobs of a third of the limit are all done, and the kernel kills none" {
 	pairs
-	run_fairpar --memory=auto -j8 "$command" ::: {1..12}
+	run_fairpar --memory=auto -j8 "$command" ::: {1..13}
 	check_pairs
 }
 
 @test "-j auto: jobs of a third of the limit are all done, and the kernel kills none" {
 	pairs
-	run_fairpar -j auto:8-64 "$command" ::: {1..12}
+	run_fairpar -j auto:8-64 "$command" ::: {1..13}
 	check_pairs
 }
 
@@ -72,19 +75,21 @@ check_pairs() {
 }
 
 @test "--memory=auto: a job that waits has its memory still, and what it waits for goes before others" {
+	make_fifo began
 	cat >waits <<-'END'
 		echo "$1 begins" >>order
+		[ "$1" != 0 ] || echo >began
 		{
 			head -c 180000000 /dev/zero
-			id=$("$FAIRPAR" --add sh small "$1")
-			"$FAIRPAR" --wait "$id" || echo "$1 waited: $?" >>order
+			[ "$1" = 0 ] || id=$("$FAIRPAR" --add --batch small sh small "$1")
+			[ "$1" = 0 ] || "$FAIRPAR" --wait "$id" || echo "$1 waited: $?" >>order
 		} | tail -c 180000000 | tail -c 5 | tr -d '\0'
 		echo "$1 ends" >>order
 	END
 	echo 'head -c 60000000 /dev/zero | tail -c 60000000 | tail -c 5 | tr -d "\0"; echo "$1 has waited" >>order' >small
 	export FAIRPAR
-	run_fairpar --memory=auto -j2 sh waits ::: 1 2
-	assert_eq "$(cut -d ' ' -f 2- order | tr '\n' ,)" "begins,has waited,ends,begins,has waited,ends,"
+	run_fairpar --memory=auto -j2 sh waits < <(echo 0; read -r _ <began; printf "1\n2\n")
+	assert_eq "$(cut -d ' ' -f 2- order | tr '\n' ,)" "begins,ends,begins,has waited,ends,begins,has waited,ends,"
 	assert_eq "$(group_kills)" 0
 }
 

@@ -49,9 +49,9 @@ next_with() {
 	need jq
 	quiet_machine
 	open_door
-	"$FAIRPAR" --pool -j auto --log a.jsonl "$command" ::: {1..20} 3>&- &
+	"$FAIRPAR" --pool -j auto --memory=none --log a.jsonl "$command" ::: {1..20} 3>&- &
 	a=$!
-	"$FAIRPAR" --pool --pool-slots auto --log b.jsonl "$command" ::: {1..20} 3>&- &
+	"$FAIRPAR" --pool --pool-slots auto --memory=none --log b.jsonl "$command" ::: {1..20} 3>&- &
 	b=$!
 	await_came 40
 	run_fairpar --pool --status
@@ -86,7 +86,7 @@ next_with() {
 	quiet_machine
 	open_door
 	make_fifo log err
-	"$FAIRPAR" --pool --pool-slots auto:1-2 -j 5 --log log "$command" ::: 1 2 3 2>err 3>&- &
+	"$FAIRPAR" --pool --pool-slots auto:1-2 -j 5 --memory=none --log log "$command" ::: 1 2 3 2>err 3>&- &
 	pid=$!
 	exec {err}<err {log}<log
 	await_came 2
@@ -108,10 +108,10 @@ next_with() {
 @test "bounds hold, -j is how many of the slots one run takes, and who finds other slots than he wanted is told" {
 	quiet_machine
 	open_door
-	"$FAIRPAR" --pool --pool-slots auto:1-7 -j 3 "$command" ::: {1..12} 3>&- &
+	"$FAIRPAR" --pool --pool-slots auto:1-7 -j 3 --memory=none "$command" ::: {1..12} 3>&- &
 	a=$!
 	await_came 3
-	"$FAIRPAR" --pool -j auto:1-64 "$command" ::: {1..12} 3>&- &
+	"$FAIRPAR" --pool -j auto:1-64 --memory=none "$command" ::: {1..12} 3>&- &
 	b=$!
 	await_came 4
 	run_fairpar --pool --status
@@ -136,7 +136,7 @@ next_with() {
 	"$FAIRPAR" --pool --pool-slots auto --single sh -c 'echo >in; read -r _ <go' 3>&- &
 	pid=$!
 	await in
-	"$FAIRPAR" --pool "$command" ::: {1..15} 3>&- &
+	"$FAIRPAR" --pool --memory=none "$command" ::: {1..15} 3>&- &
 	run=$!
 	await_came 15
 	let_go 15
@@ -149,7 +149,7 @@ next_with() {
 @test "a server that is killed has a successor that finds the number, too, and begins with what is held" {
 	quiet_machine
 	open_door
-	"$FAIRPAR" --pool --pool-slots auto:1-16 "$command" ::: {1..20} 3>&- &
+	"$FAIRPAR" --pool --pool-slots auto:1-16 --memory=none "$command" ::: {1..20} 3>&- &
 	pid=$!
 	await_came 16
 	server=$(servers)

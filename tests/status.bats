@@ -511,7 +511,7 @@ last_is() {
 @test "with -j auto the line has the number of slots, and why it has changed" {
 	make_fifo door
 	exec {door}<>door # what is written stays
-	on_screen '"$FAIRPAR" --summary=never -j auto "read -r x <door #" ::: $(seq $(($(nproc) + 1)))'
+	on_screen '"$FAIRPAR" --summary=never -j auto --memory=none "read -r x <door #" ::: $(seq $(($(nproc) + 1)))'
 	sees ' running (jobs sleep)'
 	yes | head -n "$(($(nproc) + 1))" >&"$door"
 	lacks ' running'

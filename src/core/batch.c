@@ -9,8 +9,16 @@
 #include "core/publish.h"
 #include "core/run.h"
 #include "hosts/hosts.h"
+#include "process/memory.h"
+#include "slots/slots.h"
 
 #include <fnmatch.h>
+
+bool batches_learn_memory(const struct run *run) {
+	enum memory_use use = run->options->memory_use;
+	bool is_auto = run->auto_slots || (run->options->jobs && slots_is_auto(run->options->jobs)); // also in a pool of a fixed size
+	return (use == MEMORY_AUTO || (use == MEMORY_UNSAID && is_auto)) && !run->options->sem.is_on;
+}
 
 struct batch *batch_new(struct run *run, const char *name) {
 	struct batch *batch = NEW(struct batch);
@@ -19,7 +27,7 @@ struct batch *batch_new(struct run *run, const char *name) {
 	batch->specs = run->specs;
 	batch->width = 1;
 	batch->name = xstrdup(name);
-	learned_memory_restore(run, name, &batch->memory);
+	batch->memory = batches_learn_memory(run) ? NEW(struct memory_learned) : NULL;
 	batch->autopack = run->options->packing.by_time ? autopack_create() : NULL;
 	return batch;
 }
@@ -61,6 +69,7 @@ void batch_unref(struct batch *batch) {
 		free(batch->specs);
 	}
 	free(batch->autopack);
+	free(batch->memory);
 	free(batch->name);
 	free(batch);
 }

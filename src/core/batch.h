@@ -7,7 +7,6 @@
 #include "base/atomic.h"
 #include "engine/pool.h"
 #include "output/writer.h"
-#include "process/memory_learned.h"
 #include "slots/controller.h"
 
 #include <stdbool.h>
@@ -17,6 +16,7 @@ struct batch_stats;
 struct job_spec;
 struct run;
 struct dag_node;
+struct memory_learned;
 
 // A batch: the user pointer of its queue, and the owner of its jobs' specs. It is reference-counted, because a run that is cut
 // short removes queues at once, even those still held open. Each of these has one reference:
@@ -48,8 +48,11 @@ struct batch {
 	struct batch_stats *stats;   // for subscribers; NULL if there is none (publish.h)
 	struct autopack *autopack;   // of --pack=auto, or NULL
 	struct controller_batch pace; // of -j auto; guarded by its lock
-	struct memory_learned memory; // what its jobs were seen to need; guarded by the lock of process/memory.h
+	struct memory_learned *memory; // what its jobs had, of --memory=auto, or NULL; owned, guarded by the lock of process/memory.h
 };
+
+// Whether the memory that jobs need is learned and awaited: by --memory=auto, or -j auto without --memory.
+bool batches_learn_memory(const struct run *run);
 
 // Makes a batch; `name` is copied. Returns it with one reference, which becomes the one of the pool's queue.
 struct batch *batch_new(struct run *run, const char *name);

@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "hosts/hosts.h"
+#include "process/memory.h"
 #include "report/run_stats.h"
 
 #include <stdlib.h>
@@ -381,7 +382,7 @@ void publish_batch_end(struct batch *batch) {
 		mutex_lock(&publisher->lock);
 		struct event event = {.kind = EVENT_BATCH_END, .u.batch_end = stats->counts};
 		event.u.batch_end.batch = batch->name;
-		event.u.batch_end.memory = atomic_load_relaxed(&batch->memory.peak);
+		event.u.batch_end.memory = batch->memory ? atomic_load_relaxed(&batch->memory->most) : 0;
 		publish_locked(publisher, &event);
 		mutex_unlock(&publisher->lock);
 		flush(batch->run, FLUSH_AT_ONCE);

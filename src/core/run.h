@@ -34,7 +34,6 @@ struct run {
 	const struct work_type *item_work;          // of each queued item (job_run.c)
 	struct admission *admission;                // or NULL: nothing to wait for
 	struct auto_slots *auto_slots;              // of -j auto, or NULL: the number of slots is fixed, or that of others
-	struct learned_memory *learned_memory;      // of a former run, or NULL
 	struct start_order *start_order;            // of -t and -p, or NULL
 	struct terminal *terminal;                  // of -o and -p, or NULL
 	struct status_display *status_display;      // the status line, or NULL
@@ -110,20 +109,6 @@ void run_halt(struct run *run);
 
 // Starts nothing more: what is queued is cancelled at once, what runs goes on.
 void run_start_no_more(struct run *run);
-
-// ---- learned_memory.c; what the jobs of each batch needed in a former run, for --memory=auto and -j auto
-
-// Whether the memory that jobs need is measured and awaited: by --memory=auto, or -j auto without --memory.
-bool learned_memory_is_on(const struct run *run);
-
-// Reads the log that --eta names, or the --log of a run that --resume goes on with, if it is on and there is one that can be
-// read, as run->learned_memory; learned_memory_close() frees it (NULL-safe). Behind status_display_open(), which reports a log
-// that cannot be read, and before log_sink_open(), which may empty it.
-void learned_memory_open(struct run *run);
-void learned_memory_close(struct run *run);
-
-// Sets *learned to what the log has of a batch of that name, or leaves it if it has none.
-void learned_memory_restore(const struct run *run, const char *batch, struct memory_learned *learned);
 
 // Wakes the event loop. From any thread.
 static inline void run_wake(struct run *run) {

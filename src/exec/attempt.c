@@ -283,7 +283,7 @@ static void run_child(struct worker_state *state, const struct job *job, const s
 		.output_reader = job->spool || job->results ? &output.output_reader : NULL,
 		.timeout = spec->timeout,
 		.memory = spec->memory,
-		.learned = learned_memory_is_on(run) && !is_cleanup(job) ? &job->batch->memory : NULL,
+		.learned = is_cleanup(job) ? NULL : job->batch->memory,
 		.label = buf_str(&state->label),
 		// the guardian of a semaphore's command holds the semaphore until that has ended
 		.forks = state->command.by_shell || run->options->sem.is_on,

@@ -1,5 +1,4 @@
-// A cgroup v2 for each job that has one, below a group that is fairpar's own: the kernel keeps its memory limit, or counts its
-// memory.
+// A cgroup v2 for each job that has one, below a group that is fairpar's own: the kernel keeps its memory limit.
 //
 // All facts are from the kernel's Documentation/admin-guide/cgroup-v2.rst. What may be taken for one's own, and that who makes
 // groups in it goes to a leaf, is from https://systemd.io/CGROUP_DELEGATION.
@@ -208,8 +207,6 @@ void cgroup_root_close(struct cgroup_root *root) {
 	if (root->in_leaf) {
 		control_write(root, "cgroup.subtree_control", "-memory");
 		move_from_leaf(root, leaf, group_file(0, "cgroup.procs", procs));
-	} else {
-		unlinkat(root->fd, leaf, AT_REMOVEDIR); // of cgroup_release(); refused while somebody lives in it
 	}
 	fd_close(&root->fd);
 }
@@ -234,14 +231,14 @@ int cgroup_create(struct cgroup_root *root, uint64_t limit, struct cgroup *ret_g
 		return -1;
 	}
 	snprintf(text, sizeof(text), "%" PRIu64, limit);
-	if ((limit && control_write(root, group_file(group.number, "memory.max", name), text) != 0)
+	if (control_write(root, group_file(group.number, "memory.max", name), text) != 0
 	    || (group.procs_fd = control_open(root, group_file(group.number, "cgroup.procs", name))) < 0) {
 		int error = errno;
 		remove_empty(root, &group);
 		errno = error;
 		return -1;
 	}
-	if (root->real && limit) {
+	if (root->real) {
 		// not there in every kernel
 		control_write(root, group_file(group.number, "memory.swap.max", name), "0");
 		control_write(root, group_file(group.number, "memory.oom.group", name), "1");
@@ -262,28 +259,15 @@ bool cgroup_ran_out(const struct cgroup_root *root, const struct cgroup *group) 
 	return ran_out;
 }
 
-// Reads memory.stat. Returns false, and 0 for both, if it is not there.
-static bool read_stat(const struct cgroup_root *root, unsigned number, uint64_t *ret_own, uint64_t *ret_cache) {
-	struct buf text;
-	const char *stat = group_read(root, number, "memory.stat", &text);
-	uint64_t anon, file, shmem; // the last one is a part of the second
-	bool known = proc_find_number(stat, "anon", &anon) && proc_find_number(stat, "file", &file) && proc_find_number(stat, "shmem", &shmem);
-	*ret_own = known ? anon + shmem : 0;
-	*ret_cache = known && file > shmem ? file - shmem : 0;
-	buf_fini(&text);
-	return known;
-}
-
-bool cgroup_memory(const struct cgroup_root *root, unsigned number, uint64_t *ret_bytes) {
-	uint64_t cache;
-	return read_stat(root, number, ret_bytes, &cache);
-}
-
 uint64_t cgroup_peak(const struct cgroup_root *root, const struct cgroup *group) {
 	struct buf text;
-	uint64_t own, cache, peak = strtoull(group_read(root, group->number, "memory.peak", &text), NULL, 10);
+	uint64_t peak = strtoull(group_read(root, group->number, "memory.peak", &text), NULL, 10);
 	buf_fini(&text);
-	read_stat(root, group->number, &own, &cache);
+	uint64_t file, shmem; // the second is a part of the first
+	const char *stat = group_read(root, group->number, "memory.stat", &text);
+	bool known = proc_find_number(stat, "file", &file) && proc_find_number(stat, "shmem", &shmem);
+	uint64_t cache = known && file > shmem ? file - shmem : 0;
+	buf_fini(&text);
 	return peak > cache ? peak - cache : 0;
 }
 
@@ -307,27 +291,12 @@ static void wait_empty(const struct cgroup_root *root, const struct cgroup *grou
 	close(fd);
 }
 
-// Removes the group, unless a process lives in it: then it returns true.
-static bool remains(const struct cgroup_root *root, struct cgroup *group) {
-	char name[NAME_BYTES];
-	cgroup_close_procs(group);
-	return unlinkat(root->fd, group_file(group->number, "", name), AT_REMOVEDIR) != 0 && errno == EBUSY && root->real;
-}
-
 void cgroup_kill(const struct cgroup_root *root, struct cgroup *group) {
 	char name[NAME_BYTES];
-	if (remains(root, group) && control_write(root, group_file(group->number, "cgroup.kill", name), "1") == 0) {
+	cgroup_close_procs(group);
+	if (unlinkat(root->fd, group_file(group->number, "", name), AT_REMOVEDIR) != 0 && errno == EBUSY && root->real
+	    && control_write(root, group_file(group->number, "cgroup.kill", name), "1") == 0) {
 		wait_empty(root, group);
-		remove_empty(root, group);
-	}
-	group->number = 0;
-}
-
-void cgroup_release(const struct cgroup_root *root, struct cgroup *group) {
-	char procs[NAME_BYTES], leaf[NAME_BYTES];
-	if (remains(root, group)) {
-		mkdirat(root->fd, group_file(0, "", leaf), 0755); // which may be there
-		move_all(root, group_file(group->number, "cgroup.procs", procs), group_file(0, "cgroup.procs", leaf));
 		remove_empty(root, group);
 	}
 	group->number = 0;

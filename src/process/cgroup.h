@@ -1,5 +1,4 @@
-// A cgroup v2 for each job that has one, below a group that is fairpar's own: the kernel keeps its memory limit, or counts its
-// memory.
+// A cgroup v2 for each job that has one, below a group that is fairpar's own: the kernel keeps its memory limit.
 
 #ifndef FAIRPAR_PROCESS_CGROUP_H
 #define FAIRPAR_PROCESS_CGROUP_H
@@ -37,8 +36,7 @@ const char *cgroup_root_open(struct cgroup_root *root, const char *path, const c
 // root that is not open.
 void cgroup_root_close(struct cgroup_root *root);
 
-// Makes a group with a memory limit of `limit` bytes (0: no limit). Returns 0 with a group for cgroup_kill() or cgroup_release(), or
-// -1 with errno and no group made.
+// Makes a group with a memory limit of `limit` bytes. Returns 0 with a group for cgroup_kill(), or -1 with errno and no group made.
 int cgroup_create(struct cgroup_root *root, uint64_t limit, struct cgroup *ret_group) FP_NODISCARD;
 
 // Closes group->procs_fd: to be called once the job has entered the group.
@@ -47,9 +45,6 @@ void cgroup_close_procs(struct cgroup *group);
 // True if the kernel has killed a process of the group for want of memory.
 bool cgroup_ran_out(const struct cgroup_root *root, const struct cgroup *group);
 
-// Gets the bytes of memory that the group of that number has now, without the file cache. Returns false if that is not known.
-bool cgroup_memory(const struct cgroup_root *root, unsigned number, uint64_t *ret_bytes) FP_NODISCARD;
-
 // Returns the peak of the group's memory in bytes (memory.peak, since Linux 5.19) less the file cache that it has now, which the
 // kernel counts but may reclaim at any time; 0: not known. Cache of files that the job has removed cannot be subtracted.
 uint64_t cgroup_peak(const struct cgroup_root *root, const struct cgroup *group);
@@ -57,8 +52,5 @@ uint64_t cgroup_peak(const struct cgroup_root *root, const struct cgroup *group)
 // Kills the processes that the job has left in the group, waits for their end for at most a second, and removes the group. A group
 // that cannot be removed stays.
 void cgroup_kill(const struct cgroup_root *root, struct cgroup *group);
-
-// Removes the group, and moves the processes that the job has left in it to the leaf that this process may be in: they run on.
-void cgroup_release(const struct cgroup_root *root, struct cgroup *group);
 
 #endif

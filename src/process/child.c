@@ -155,13 +155,13 @@ static void child_try(struct child *child, atomic_int *listed, struct spawn_erro
 	}
 }
 
-// Waits for the memory that the child has declared. Returns false if it was cancelled meanwhile.
+// Waits for the memory that the child needs. Returns false if it was cancelled meanwhile.
 static bool child_claim(struct child *child) {
 	const struct child_config *config = child->config;
 	if (!config->memory && !config->learned) {
 		return true;
 	}
-	child->claim.learned = config->memory ? NULL : config->learned;
+	child->claim.learned = config->learned;
 	child->claim.waits = config->waits;
 	child->claim.waits_arg = config->started_arg;
 	child->claim.origin = config->origin;
@@ -185,7 +185,7 @@ static bool child_try_until(struct child *child, atomic_int *listed, struct spaw
 		if (!ret_error->error) {
 			return true;
 		}
-		if (ret_error->step == SPAWN_CGROUP && (child->claim.learned || !is_shortage(ret_error->error))
+		if (ret_error->step == SPAWN_CGROUP && !is_shortage(ret_error->error)
 		    && memory_claim_renounce(&child->children->memory, &child->claim, ret_error->error)) {
 			if (!child->claim.is_open) {
 				(void)child_claim(child); // refused: the next look at `refusal` finds it

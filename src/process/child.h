@@ -220,7 +220,7 @@ struct child_config {
 	const struct output_reader *output_reader; // NULL: stdout and stderr are those of fairpar (--ungroup)
 	uint64_t timeout;            // nanoseconds, 0: none
 	uint64_t memory;             // bytes that it may use or must find available (process/memory.h), 0: no limit
-	struct memory_learned *learned; // what its batch is learned to need, where `memory` is 0; borrowed, or NULL
+	struct memory_learned *learned; // what the jobs of its batch had, which says what it needs where `memory` is 0; borrowed, or NULL
 	const char *label;           // for listings; borrowed during the call
 	bool takes_no_slot;          // it runs beside the slots
 	const void *place;           // where it is to run, for the executor that knows its type (hosts/hosts.h); NULL: here

@@ -1,5 +1,5 @@
-// The memory that jobs say they need, or were seen to need: a cgroup v2 counts or limits it where one is fairpar's own, else a
-// start waits for it, and /proc tells what there is.
+// The memory that jobs say they need, or that the last ones of their batch had: a cgroup v2 limits a job where fairpar has one of
+// its own, else the job waits until there is room for it.
 
 #include "process/memory.h"
 
@@ -13,19 +13,16 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <stdio.h>
 
 enum {
-	OTHERS_PART = 20,    // of the memory is left to others, where it is learned what jobs need
+	KNOWN = 3,           // jobs that have ended make known what those of their batch need
+	OTHERS_PART = 20,    // of the memory is left to others, where jobs do not say what they need
 	FRESH_MS = 250,      // a reading holds then, and what starts meanwhile counts as if it had used nothing
-	WANT_SAMPLE_MS = 10, // at least between two samples of the jobs, for want of memory; they take no more than a
-	SAMPLE_PART = 50,      // … part of the time of one processor
-	SAMPLE_MS = 1000,    // between samples of some jobs where there is no want
-	SAMPLE_MOST = 16,
+	WANT_SAMPLE_MS = 10, // at least between two looks at the running jobs; they take no more than a
+	SAMPLE_PART = 50,    // … part of the time of one processor
 	ALONE_MS = 5000,     // no job starts before that only because the others wait: what they wait for is to come first
 };
-
 void memory_init(struct memory *memory) {
 	*memory = (struct memory){.meminfo = "/proc/meminfo", .groups_root = "", .root = {.fd = -1}};
 	mutex_init(&memory->lock, LOCK_MEMORY);
@@ -100,327 +97,218 @@ const char *memory_show(uint64_t bytes) {
 	return text;
 }
 
-// ---- the rule ----
+// ---- what a job is to need ----
 
-bool memory_fits(uint64_t need, const uint64_t *unused, size_t n, uint64_t available) {
-	for (size_t i = 0; i < n; ++i) {
-		if (unused[i] > available) {
-			return false;
-		}
-		available -= unused[i];
-	}
-	return need <= available;
+bool memory_learned_holds_back(const struct memory_learned *learned, unsigned running) {
+	return learned->ended < KNOWN && running >> learned->ended > 0;
 }
 
-// What it takes, with the lock.
-static uint64_t bytes_of(const struct memory_claim *claim) {
-	if (claim->learned) {
+uint64_t memory_learned_need(const struct memory_learned *learned) {
+	uint64_t most = atomic_load_relaxed(&learned->most);
+	return most < MEMORY_NEED_MOST / 2 ? most + most / 8 : MEMORY_NEED_MOST;
+}
+
+void memory_learned_end(struct memory_learned *learned, uint64_t bytes) {
+	uint64_t most = 0;
+	learned->last[learned->ended++ % MEMORY_LAST] = bytes;
+	for (unsigned i = 0; i < MEMORY_LAST; ++i) {
+		most = learned->last[i] > most ? learned->last[i] : most;
+	}
+	atomic_store_relaxed(&learned->most, most);
+}
+
+// With the lock, as all that follows; 0: nothing is known.
+static uint64_t need_of(const struct memory_claim *claim) {
+	if (claim->bytes == 0) {
 		return memory_learned_need(claim->learned);
 	}
 	return claim->bytes < MEMORY_NEED_MOST ? claim->bytes : MEMORY_NEED_MOST;
 }
 
-// Copies of what the admitted ones take, and of their pids.
-struct admitted_claims {
-	uint64_t *bytes;
-	pid_t *pids;
-	size_t n;
-};
-
-static struct admitted_claims admitted_copy(const struct memory *memory) {
-	struct admitted_claims admitted = {.n = 0};
-	admitted.bytes = xcalloc(memory->nadmitted + 1, sizeof(*admitted.bytes));
-	admitted.pids = xcalloc(memory->nadmitted + 1, sizeof(*admitted.pids));
-	list_for_each_entry(&memory->admitted, struct memory_claim, claim, link) {
-		if (!claim->is_waiting) {
-			admitted.bytes[admitted.n] = bytes_of(claim);
-			admitted.pids[admitted.n++] = claim->pid;
-		}
-	}
-	return admitted;
+// The bytes that are kept for an admitted one.
+static uint64_t reserved_for(const struct memory_claim *claim) {
+	return claim->is_waiting && claim->bytes > 0 ? 0 : need_of(claim);
 }
 
-// Whether the claim may start beside those admitted, whose figures are adapted. Without the lock.
-static bool may_start(struct memory *memory, const struct memory_claim *claim, struct admitted_claims *admitted,
-                      uint64_t *ret_available) {
-	uint64_t total;
-	if (!measure(memory, ret_available, &total)) {
-		return true;
+static uint64_t reserved_for_all(const struct memory *memory) {
+	uint64_t sum = 0;
+	list_for_each_entry(&memory->admitted, const struct memory_claim, claim, link) {
+		sum += reserved_for(claim);
 	}
-	if (claim->bytes > total) {
-		if (!atomic_exchange(&memory->has_exceeded, true)) {
-			diag_warn("memory: '%s' needs %s, and there is %s in all; such jobs run one at a time", text_shows(claim->label),
-			          memory_show(claim->bytes), memory_show(total));
-		}
-		return admitted->n == 0;
-	}
-	if (memory_fits(claim->bytes, admitted->bytes, admitted->n, *ret_available)) {
-		return true; // as if they had used nothing: so most need not be asked
-	}
-	for (size_t i = 0; i < admitted->n; ++i) {
-		// its pid may be another's by now: that is an estimate that is wrong once
-		uint64_t used = admitted->pids[i] ? proctree_memory(admitted->pids[i]) : 0;
-		admitted->bytes[i] -= used < admitted->bytes[i] ? used : admitted->bytes[i];
-	}
-	// measured after it: what was used meanwhile counts twice and not never
-	return admitted->n > 0 && (!measure(memory, ret_available, &total)
-	                         || memory_fits(claim->bytes, admitted->bytes, admitted->n, *ret_available));
-}
-
-// ---- the rule where it is learned what jobs need ----
-
-static uint64_t reserved_for(const struct memory_learned *learned) {
-	return memory_learned_reserve(learned, learned->running);
-}
-
-// What would be reserved more if the claim were admitted, with the lock.
-static uint64_t more_for(const struct memory_claim *claim) {
-	const struct memory_learned *learned = claim->learned;
-	return learned ? memory_learned_reserve(learned, learned->running + 1) - reserved_for(learned) : bytes_of(claim);
-}
-
-// Reserves what the claim takes, or no longer; with the lock.
-static void reserve(struct memory *memory, const struct memory_claim *claim, bool is_reserved) {
-	if (claim->learned && !is_reserved) {
-		--claim->learned->running;
-	}
-	memory->reserved += is_reserved ? more_for(claim) : -more_for(claim);
-	if (claim->learned && is_reserved) {
-		++claim->learned->running;
-	}
+	return sum;
 }
 
 // ---- what other fairpars are told ----
 
-static bool is_unknown(const struct memory_claim *claim) {
-	return claim->learned && claim->learned->samples == 0;
-}
-
 static void add_to_entry(struct memory_entry *entry, const struct memory_claim *claim) {
-	uint64_t need = bytes_of(claim);
-	entry->unknown += is_unknown(claim);
+	uint64_t need = need_of(claim);
+	entry->unknown += need == 0;
 	entry->need = need > entry->need ? need : entry->need;
 }
 
-// To be called when what is reserved has changed, with the lock.
+// To be called when what is reserved has changed.
 static void publish(struct memory *memory) {
 	if (!memory->ledger) {
 		return;
 	}
-	struct memory_entry entry = {.reserved = memory->reserved, .wants = memory->wants};
+	struct memory_entry entry = {.reserved = reserved_for_all(memory), .wants = memory->wants};
 	list_for_each_entry(&memory->admitted, const struct memory_claim, claim, link) {
 		add_to_entry(&entry, claim);
 	}
 	if (memory->tried) {
-		entry.reserved += more_for(memory->tried);
+		entry.reserved += need_of(memory->tried);
 		add_to_entry(&entry, memory->tried);
 	}
 	memory_ledger_publish(memory->ledger, &entry);
 }
 
-// Without the lock; `need` is that of the job that is to start, or 0.
+// `need` is that of the job that is to start, or 0.
 static struct memory_others look_at_others(const struct memory *memory, uint64_t need, bool samples) {
 	return memory->ledger ? memory_ledger_look(memory->ledger, need, samples) : (struct memory_others){0};
 }
 
-// Counts a job that runs, or no longer does; with the lock.
-static void count_running(struct memory *memory, bool runs) {
-	memory->nadmitted += runs ? 1 : (size_t)-1;
+// ---- the rule ----
+
+// Counts a job that is admitted, or no longer is.
+static void count(struct memory *memory, const struct memory_claim *claim, int change) {
+	memory->nadmitted += (size_t)change;
+	if (claim->learned) {
+		claim->learned->running += (unsigned)change;
+	}
 	if (memory->nadmitted == 0) {
 		memory->alone_due = now_ns() + ALONE_MS * (uint64_t)NS_PER_MS;
 	}
 }
 
-// The claim's job waits for others, or no longer does; with the lock.
+// The claim's job waits for others, or no longer does.
 static void set_waiting(struct memory *memory, struct memory_claim *claim, bool waits) {
 	claim->is_waiting = waits;
 	memory->nsuspended += waits ? 1 : (size_t)-1;
-	if (!claim->learned) {
-		reserve(memory, claim, !waits);
+	if (claim->learned) {
+		claim->learned->suspended += waits ? 1 : -1U;
 	}
-	count_running(memory, !waits);
+	count(memory, claim, waits ? -1 : 1);
 }
 
 static bool is_awaited(const struct memory_claim *claim) {
 	return claim->awaited && atomic_load_relaxed(claim->awaited);
 }
 
-// Whether it may start whatever it needs, or else none ever would; with the lock.
-static bool may_be_alone(const struct memory *memory, const struct memory_claim *claim) {
-	return memory->nadmitted == 0 && (memory->nsuspended == 0 || is_awaited(claim) || now_ns() >= memory->alone_due);
+// Where no job runs: whether the others have waited long enough for what they wait for.
+static bool is_due(const struct memory *memory) {
+	return memory->nadmitted == 0 && now_ns() >= memory->alone_due;
 }
 
-// A running job that is sampled.
-struct seen_job {
-	const struct memory_claim *claim; // which may have gone meanwhile
-	pid_t pid;
-	unsigned group; // the number of its cgroup, or 0
-	uint64_t used;
-};
-
-// Gets up to `most` jobs that run, of the batch or of all (NULL), with the lock. The caller frees the list.
-static struct seen_job *jobs_to_observe(const struct memory *memory, const struct memory_learned *learned, size_t most, size_t *ret_n) {
-	size_t n = memory->nadmitted + memory->nsuspended;
-	struct seen_job *jobs = xcalloc((n < most ? n : most) + 1, sizeof(*jobs));
-	n = 0;
-	list_for_each_entry(&memory->admitted, struct memory_claim, claim, link) {
-		if (n < most && claim->pid > 0 && (!learned || claim->learned == learned)) {
-			jobs[n++] = (struct seen_job){.claim = claim, .pid = claim->pid, .group = claim->group.number};
-		}
-	}
-	*ret_n = n;
-	return jobs;
+// Whether it would be the only one, and is to start, or else none ever would.
+static bool is_alone(const struct memory *memory, const struct memory_claim *claim, const struct memory_others *others) {
+	return !others->has_jobs && memory->nadmitted == 0
+		&& (memory->nsuspended == 0 || is_awaited(claim) || is_due(memory));
 }
 
-// Notes what a job was seen to have, with the lock. Returns whether it has grown.
-static bool note_used(struct memory *memory, struct memory_claim *claim, uint64_t used) {
-	uint64_t before = claim->seen;
-	bool grown = memory_learned_has_grown(before, used, memory->available);
-	claim->seen = used > before ? used : before;
-	claim->used = used;
-	if (claim->learned) {
-		claim->learned->used += used;
-		memory->reserved -= reserved_for(claim->learned);
-		memory_learned_note(claim->learned, before, used);
-		memory->reserved += reserved_for(claim->learned);
-		publish(memory);
-	}
-	return grown;
-}
-
-// What those that run have of what is reserved for them, with the lock: no batch has of another's.
-static uint64_t used_of_reserved(const struct memory *memory) {
-	uint64_t sum = 0;
-	list_for_each_entry(&memory->admitted, struct memory_claim, claim, link) {
-		uint64_t *used = claim->learned ? &claim->learned->used : &claim->used;
-		uint64_t most = claim->learned ? reserved_for(claim->learned) : claim->is_waiting ? 0 : bytes_of(claim);
-		sum += *used < most ? *used : most;
-		*used = 0; // it counts once
-	}
-	return sum;
-}
-
-// Looks at up to `most` running jobs of the batch, or of all (NULL), with the lock, which is given back meanwhile. Returns the
-// bytes that they have, as far as they are reserved; *ret_grown: one has grown, or has never been sampled.
-static uint64_t sample_jobs(struct memory *memory, const struct memory_learned *learned, size_t most, bool *ret_grown) {
-	size_t n, at = 0;
-	struct seen_job *jobs = jobs_to_observe(memory, learned, most, &n);
-	mutex_unlock(&memory->lock);
-	for (size_t i = 0; i < n; ++i) {
-		if (jobs[i].group == 0 || !cgroup_memory(&memory->root, jobs[i].group, &jobs[i].used)) {
-			jobs[i].used = proctree_memory(jobs[i].pid); // 0 when it has ended; it may be another's by now, and wrong once
-		}
-	}
-	mutex_lock(&memory->lock);
-	*ret_grown = false;
-	// in the order that they had, but for those that are new: these are behind
-	list_for_each_entry(&memory->admitted, struct memory_claim, claim, link) {
-		size_t i = at;
-		while (i < n && (jobs[i].claim != claim || jobs[i].pid != claim->pid)) {
-			++i;
-		}
-		if (i < n) {
-			*ret_grown |= note_used(memory, claim, jobs[i].used);
-			at = i + 1;
-		}
-	}
-	free(jobs);
-	return used_of_reserved(memory);
-}
-
-// Reads what there is, with the lock, which is given back meanwhile. Returns false if it is not known.
-static bool read_available(struct memory *memory, uint64_t now) {
+// Reads what there is. The lock is given back meanwhile.
+static void read_available(struct memory *memory, uint64_t now) {
 	uint64_t available, total;
 	mutex_unlock(&memory->lock);
 	bool known = measure(memory, &available, &total);
 	mutex_lock(&memory->lock);
-	if (known) {
-		uint64_t others = total / OTHERS_PART;
-		memory->total = total - others;
-		memory->available = available > others ? available - others : 0;
-	} else {
-		memory->total = memory->available = UINT64_MAX;
-	}
+	memory->total = known ? total : UINT64_MAX;
+	memory->available = known ? available : UINT64_MAX;
 	memory->fresh_until = now + FRESH_MS * (uint64_t)NS_PER_MS;
-	return known;
 }
 
-// With the lock, which is given back meanwhile.
-static void report_excess(struct memory *memory, const struct memory_claim *claim, uint64_t need) {
-	uint64_t total = memory->total;
+// The lock is given back meanwhile.
+static void report_excess(struct memory *memory, const struct memory_claim *claim, uint64_t need, uint64_t total) {
 	if (!atomic_exchange(&memory->has_exceeded, true)) {
 		mutex_unlock(&memory->lock);
-		diag_warn("memory: '%s' is to need %s%s, and there is %s for jobs; such jobs run alone", text_shows(claim->label),
-		          memory_show(need), claim->learned ? ", as others of its batch" : "", memory_show(total));
+		diag_warn("memory: '%s' needs %s%s, and jobs can have %s; such jobs run alone", text_shows(claim->label), memory_show(need),
+		          claim->bytes > 0 ? "" : " like others of its batch", memory_show(total));
 		mutex_lock(&memory->lock);
 	}
 }
 
-// The rule for a job of which is learned what it needs, with the lock, which is given back meanwhile; *ret_again: when to try again.
+// The bytes that the jobs that run need and do not have yet, and those of other fairpars. The lock is given back meanwhile, and
+// what there is is read last: what the jobs took in between counts twice and not never.
+static uint64_t sample_unused(struct memory *memory, uint64_t need, struct memory_others *ret_others) {
+	struct sample {
+		pid_t pid; // it may be another's by now: that is an estimate that is wrong once
+		uint64_t need;
+	} *samples = xcalloc(memory->nadmitted + memory->nsuspended + 1, sizeof(*samples));
+	size_t n = 0;
+	uint64_t began = now_ns(), unused = 0;
+	list_for_each_entry(&memory->admitted, const struct memory_claim, claim, link) {
+		samples[n++] = (struct sample){.pid = claim->pid, .need = reserved_for(claim)};
+	}
+	mutex_unlock(&memory->lock);
+	for (size_t i = 0; i < n; ++i) {
+		uint64_t used = samples[i].pid && samples[i].need ? proctree_memory(samples[i].pid) : 0;
+		unused += used < samples[i].need ? samples[i].need - used : 0;
+	}
+	free(samples);
+	*ret_others = look_at_others(memory, need, /* samples */ true);
+	mutex_lock(&memory->lock);
+	uint64_t now = now_ns(), pause = (now - began) * SAMPLE_PART, least = WANT_SAMPLE_MS * (uint64_t)NS_PER_MS;
+	memory->want_due = now + (pause > least ? pause : least);
+	read_available(memory, now);
+	return unused + ret_others->bytes;
+}
+
+static bool fits(const struct memory *memory, uint64_t need, uint64_t unused, uint64_t left_to_others) {
+	return unused + need + left_to_others <= memory->available;
+}
+
+// Whether there is room for the claim's job. The lock is given back meanwhile. If not, *ret_again: when to try again.
 static bool has_room(struct memory *memory, const struct memory_claim *claim, uint64_t *ret_again) {
-	struct memory_others others = look_at_others(memory, bytes_of(claim), /* samples */ false);
-	uint64_t now = now_ns(), need = bytes_of(claim), more = need > 0 ? more_for(claim) : others.need;
-	bool grown;
+	uint64_t now = now_ns(), need = need_of(claim);
+	struct memory_others others = look_at_others(memory, need, /* samples */ false);
 	*ret_again = now + (others.has_jobs ? (uint64_t)FRESH_MS * NS_PER_MS : NS_PER_S);
-	if (more == 0) {
+	need = need > 0 ? need : others.need;
+	if (need == 0) {
 		return true; // nothing is known: it is to be found out
 	}
 	if (now >= memory->fresh_until) {
 		read_available(memory, now);
 	}
-	if ((claim->learned ? atomic_load_relaxed(&claim->learned->peak) : need) > memory->total) {
-		report_excess(memory, claim, need);
+	uint64_t left = claim->bytes > 0 ? 0 : memory->total / OTHERS_PART, total = memory->total - left;
+	if (need_of(claim) > total) {
+		report_excess(memory, claim, need, total);
 	}
-	if (!others.has_jobs && may_be_alone(memory, claim)) {
-		return true;
-	}
-	if (memory->reserved + others.bytes <= memory->available && more <= memory->available - memory->reserved - others.bytes) {
-		if (now >= memory->sample_due) {
-			memory->sample_due = now + SAMPLE_MS * (uint64_t)NS_PER_MS;
-			sample_jobs(memory, NULL, SAMPLE_MOST, &grown);
-		}
+	bool starts_alone = claim->starts_alone || need > total;
+	if ((starts_alone && is_alone(memory, claim, &others)) || fits(memory, need, reserved_for_all(memory) + others.bytes, left)) {
 		return true; // as if those that run had used nothing: so most need not be asked
 	}
 	if (now < memory->want_due) {
 		*ret_again = memory->want_due;
 		return false;
 	}
-	uint64_t used = sample_jobs(memory, NULL, SIZE_MAX, &grown);
-	mutex_unlock(&memory->lock);
-	others = look_at_others(memory, need, /* samples */ true);
-	mutex_lock(&memory->lock);
-	uint64_t sampled = now_ns(), pause = (sampled - now) * SAMPLE_PART, least = WANT_SAMPLE_MS * (uint64_t)NS_PER_MS;
-	memory->want_due = sampled + (pause > least ? pause : least);
-	read_available(memory, sampled); // after it: what was used meanwhile counts twice and not never
-	uint64_t unused = (memory->reserved > used ? memory->reserved - used : 0) + others.bytes;
-	more = need > 0 ? more_for(claim) : others.need;
-	return (!others.has_jobs && may_be_alone(memory, claim)) || (unused <= memory->available && more <= memory->available - unused);
+	uint64_t unused = sample_unused(memory, need, &others);
+	return (starts_alone && is_alone(memory, claim, &others)) || fits(memory, need, unused, left);
 }
 
 // Whether it may start now. First the others are told of it, and then looked at.
-static bool consider_learned(struct memory *memory, const struct memory_claim *claim, uint64_t *ret_again) {
+static bool consider(struct memory *memory, const struct memory_claim *claim, uint64_t *ret_again) {
 	memory->tried = claim;
 	publish(memory);
 	bool may = has_room(memory, claim, ret_again);
 	memory->tried = may ? claim : NULL; // until it is admitted
-	memory->wants = may || !memory->ledger ? 0 : more_for(claim);
+	memory->wants = may || !memory->ledger ? 0 : need_of(claim);
 	publish(memory);
 	return may;
 }
 
 // ---- the wait ----
 
-// Must it wait until more is known of its batch?
+// Must it wait until more is known of its batch? A job that waits has its memory still, but does not hold back what it waits for.
 static bool is_held_back(const struct memory *memory, const struct memory_claim *claim) {
-	return claim->learned && memory_learned_holds_back(claim->learned) && !may_be_alone(memory, claim);
+	const struct memory_learned *learned = claim->learned;
+	return claim->bytes == 0 && memory_learned_holds_back(learned, learned->running + (is_awaited(claim) ? 0 : learned->suspended))
+		&& !is_due(memory);
 }
 
-// The first of those who wait but are not held back, or with `learned` of those of that batch, and of these the first that is
-// awaited, if any; or NULL. With the lock.
-static struct memory_claim *first_of(const struct memory *memory, const struct memory_learned *learned) {
+// The first of those who wait but are not held back, and of these the first that is awaited, if any; or NULL.
+static struct memory_claim *first_of(const struct memory *memory) {
 	struct memory_claim *first = NULL;
 	list_for_each_entry(&memory->waiting, struct memory_claim, claim, link) {
-		if (learned ? claim->learned == learned : !is_held_back(memory, claim)) {
+		if (!is_held_back(memory, claim)) {
 			if (memory->nsuspended == 0 || is_awaited(claim)) {
 				return claim;
 			}
@@ -430,109 +318,71 @@ static struct memory_claim *first_of(const struct memory *memory, const struct m
 	return first;
 }
 
-static void wake(struct memory_claim *claim) {
-	if (claim) {
-		cond_signal(&claim->turn);
-	}
-}
-
-// Wakes the first of those who wait, under the lock: the others could not go before it.
+// The others could not go before it; where all are held back the first one looks when that is over.
 static void wake_first(struct memory *memory) {
-	wake(first_of(memory, NULL));
+	struct memory_claim *first = first_of(memory);
+	if (!first && !list_is_empty(&memory->waiting)) {
+		first = list_entry(memory->waiting.next, struct memory_claim, link);
+	}
+	if (first) {
+		cond_signal(&first->turn);
+	}
 }
 
-// Sleeps until there may be more, with the lock: until a job with a declaration ends; where none runs no signal comes.
-static void wait_more(struct memory *memory, struct memory_claim *claim, uint64_t available, uint64_t again) {
-	if (claim->learned) {
-		cond_wait_until(&claim->turn, &memory->lock, again); // jobs may have come to need less, and others, too
-		return;
-	}
-	if (memory->nadmitted > 0) {
-		cond_wait(&claim->turn, &memory->lock);
-		return;
-	}
-	if (!atomic_exchange(&memory->has_waited, true)) {
-		mutex_unlock(&memory->lock);
-		diag_note("memory: '%s' waits for %s; %s is available", text_shows(claim->label), memory_show(claim->bytes),
-		          memory_show(available));
-		mutex_lock(&memory->lock);
-		return; // and try again: what happened meanwhile has woken nobody
-	}
-	cond_wait_until(&claim->turn, &memory->lock, now_ns() + NS_PER_S);
-}
-
-// Sleeps until more is known of the batch, with the lock: until one of its jobs ends, or is found to grow no more.
-static void wait_known(struct memory *memory, struct memory_claim *claim) {
-	struct memory_learned *learned = claim->learned;
-	bool grown;
-	if (first_of(memory, learned) != claim) {
-		cond_wait(&claim->turn, &memory->lock);
-	} else if (now_ns() < learned->due) {
-		cond_wait_until(&claim->turn, &memory->lock, learned->due);
+// Sleeps until it is the first one.
+static void wait_turn(struct memory *memory, struct memory_claim *claim) {
+	if (memory->nadmitted == 0 && now_ns() < memory->alone_due) {
+		cond_wait_until(&claim->turn, &memory->lock, memory->alone_due);
 	} else {
-		if (now_ns() >= memory->fresh_until) {
-			read_available(memory, now_ns());
-		}
-		sample_jobs(memory, learned, SAMPLE_MOST, &grown);
-		memory_learned_sampled(learned, grown, now_ns());
+		cond_wait(&claim->turn, &memory->lock);
 	}
 }
 
-// Whether the claim may start now, with the lock, which is given back meanwhile; *ret_ended counts the ends before it. If
-// not, *ret_available is what there is, and *ret_again, of a learned one, when to try again.
-static bool consider(struct memory *memory, struct memory_claim *claim, uint64_t *ret_ended, uint64_t *ret_available,
-                     uint64_t *ret_again) {
-	if (claim->learned) {
-		*ret_ended = memory->nended;
-		return consider_learned(memory, claim, ret_again);
+// The first one sleeps until there may be more.
+static void wait_more(struct memory *memory, struct memory_claim *claim, uint64_t again) {
+	if (claim->starts_alone || memory->nadmitted > 0 || atomic_exchange(&memory->has_waited, true)) {
+		cond_wait_until(&claim->turn, &memory->lock, again); // other programs may come to need less
+		return;
 	}
-	struct admitted_claims admitted = admitted_copy(memory);
-	*ret_ended = memory->nended;
+	uint64_t available = memory->available;
 	mutex_unlock(&memory->lock);
-	bool may = may_start(memory, claim, &admitted, ret_available);
-	free(admitted.bytes);
-	free(admitted.pids);
-	mutex_lock(&memory->lock);
-	return may;
+	diag_note("memory: '%s' waits for %s; %s is available", text_shows(claim->label), memory_show(claim->bytes),
+	          memory_show(available));
+	mutex_lock(&memory->lock); // and try again: what happened meanwhile has woken nobody
 }
 
-// With the lock, which is given back meanwhile.
+// The lock is given back meanwhile.
 static void report_wait(struct memory *memory, struct memory_claim *claim) {
 	void (*waits)(void *, uint64_t) = claim->waits;
 	claim->waits = NULL;
-	uint64_t bytes = bytes_of(claim);
+	uint64_t bytes = need_of(claim);
 	mutex_unlock(&memory->lock);
 	waits(claim->waits_arg, bytes);
 	mutex_lock(&memory->lock);
 }
 
-// The claim's job is about to start, with the lock.
+// The claim's job is about to start.
 static void begin(struct memory *memory, struct memory_claim *claim) {
 	list_push_back(&memory->admitted, &claim->link);
-	reserve(memory, claim, true);
-	count_running(memory, true);
-	if (claim->learned) {
-		memory_learned_begin(claim->learned, now_ns());
-	}
+	claim->expected = claim->learned ? atomic_load_relaxed(&claim->learned->most) : 0;
+	count(memory, claim, 1);
 }
 
-// Waits for its turn and for its memory, with the lock. Returns false if refused.
+// Waits for its turn and for its memory. Returns false if refused.
 static bool admit(struct memory *memory, struct memory_claim *claim, const atomic_bool *refusal) {
 	list_push_back(&memory->waiting, &claim->link);
 	while (!claim->is_admitted && !atomic_load_acquire(refusal)) { // pairs with the store of begin_termination()
-		uint64_t ended, available = 0, again = 0;
-		bool held_back = is_held_back(memory, claim), first = !held_back && first_of(memory, NULL) == claim;
-		if (first && consider(memory, claim, &ended, &available, &again)) {
+		uint64_t ended = memory->nended, again = 0;
+		bool first = first_of(memory) == claim;
+		if (first && consider(memory, claim, &again)) {
 			claim->is_admitted = !is_held_back(memory, claim); // else one of its batch has come back from waiting for others
 			memory->tried = claim->is_admitted ? memory->tried : NULL;
 		} else if (claim->waits) {
 			report_wait(memory, claim); // and try again
-		} else if (held_back) {
-			wait_known(memory, claim);
 		} else if (!first) {
-			cond_wait(&claim->turn, &memory->lock);
+			wait_turn(memory, claim);
 		} else if (ended == memory->nended && !atomic_load_acquire(refusal)) {
-			wait_more(memory, claim, available, again);
+			wait_more(memory, claim, again);
 		}
 	}
 	list_remove(&claim->link);
@@ -542,17 +392,14 @@ static bool admit(struct memory *memory, struct memory_claim *claim, const atomi
 	}
 	memory->wants = list_is_empty(&memory->waiting) ? 0 : memory->wants;
 	publish(memory);
-	if (claim->learned) {
-		wake(first_of(memory, claim->learned)); // it samples from now on
-	}
 	wake_first(memory);
 	return claim->is_admitted;
 }
 
 void memory_show_waiting(struct memory *memory) {
 	mutex_lock(&memory->lock);
-	const struct memory_claim *first = first_of(memory, NULL);
-	uint64_t need = first ? bytes_of(first) : 0;
+	const struct memory_claim *first = first_of(memory);
+	uint64_t need = first ? need_of(first) : 0;
 	size_t n = 0;
 	list_for_each(&memory->waiting, at) {
 		++n;
@@ -574,39 +421,33 @@ void memory_wake(struct memory *memory) {
 
 // ---- the way ----
 
-// No cgroups: `cause` (where the user asked for them). Whether a job is limited, or watched: what is lost is not the same.
-static void report_admission(const struct memory *memory, const char *cause, bool is_limited) {
-	const char *loss = is_limited ? "jobs only wait until that much memory is available" : "/proc tells what jobs have";
+// No cgroups: `cause` (where the user asked for them).
+static void report_admission(const struct memory *memory, const char *cause) {
+	const char *loss = "jobs only wait until that much memory is available";
 	if (memory->asked_root) {
 		diag_warn("memory: cannot use FAIRPAR_CGROUP_ROOT '%s': %s; %s", text_shows(memory->asked_root), cause, loss);
-	} else if (is_limited) {
+	} else {
 		diag_note("memory: no cgroup v2 is delegated to fairpar; %s", loss);
 	}
 }
 
-// Finds out, once, what there is, with the lock, which is given back meanwhile. `is_limited`: for a job that declares what it needs.
-static void find_mode(struct memory *memory, bool is_limited) {
-	const char *cause = NULL;
+// Finds out, once, what there is. The lock is given back meanwhile.
+static void find_mode(struct memory *memory) {
 	while (memory->mode == MEMORY_FINDING) {
 		cond_wait(&memory->found, &memory->lock);
 	}
-	bool finds = memory->mode == MEMORY_UNKNOWN, reports = is_limited && memory->is_unreported;
-	if (!finds && !reports) {
+	if (memory->mode != MEMORY_UNKNOWN) {
 		return;
 	}
-	memory->mode = finds ? MEMORY_FINDING : memory->mode;
-	memory->is_unreported = false;
+	memory->mode = MEMORY_FINDING;
 	mutex_unlock(&memory->lock);
-	cause = finds ? cgroup_root_open(&memory->root, memory->asked_root, memory->groups_root ? memory->groups_root : "") : NULL;
-	if (cause || reports) {
-		report_admission(memory, cause, is_limited);
+	const char *cause = cgroup_root_open(&memory->root, memory->asked_root, memory->groups_root ? memory->groups_root : "");
+	if (cause) {
+		report_admission(memory, cause);
 	}
 	mutex_lock(&memory->lock);
-	if (finds) {
-		memory->mode = cause ? MEMORY_ADMISSION : MEMORY_CGROUP;
-		memory->is_unreported = cause && !is_limited && !memory->asked_root;
-		cond_broadcast(&memory->found);
-	}
+	memory->mode = cause ? MEMORY_ADMISSION : MEMORY_CGROUP;
+	cond_broadcast(&memory->found);
 }
 
 bool memory_claim_open(struct memory *memory, struct memory_claim *claim, uint64_t bytes, const char *label,
@@ -620,24 +461,28 @@ bool memory_claim_open(struct memory *memory, struct memory_claim *claim, uint64
 		.awaited = claim->awaited,
 		.learned = claim->learned,
 		.is_open = true,
+		.starts_alone = bytes == 0,
 		.group = CGROUP_NONE,
 	};
 	cond_init(&claim->turn);
 	mutex_lock(&memory->lock);
-	find_mode(memory, !claim->learned);
+	if (bytes > 0) {
+		find_mode(memory);
+	}
 	if (claim->learned && !memory->counts_kills) {
 		memory->counts_kills = true;
 		memory->kills = memory->groups_root ? memory_room_kills(memory->groups_root) : 0;
 	}
-	bool may = !claim->learned && memory->mode == MEMORY_CGROUP ? !atomic_load_acquire(refusal) : admit(memory, claim, refusal);
+	bool is_limited = bytes > 0 && memory->mode == MEMORY_CGROUP;
+	bool may = is_limited ? !atomic_load_acquire(refusal) : admit(memory, claim, refusal);
 	mutex_unlock(&memory->lock);
 	return may;
 }
 
 bool memory_claim_try(struct memory *memory, struct memory_claim *claim, uint64_t bytes, const char *label, uint64_t *ret_again) {
-	*claim = (struct memory_claim){.bytes = bytes, .label = label, .group = CGROUP_NONE};
+	*claim = (struct memory_claim){.bytes = bytes, .label = label, .starts_alone = true, .group = CGROUP_NONE};
 	mutex_lock(&memory->lock);
-	if (consider_learned(memory, claim, ret_again)) {
+	if (consider(memory, claim, ret_again)) {
 		claim->is_open = claim->is_admitted = true;
 		cond_init(&claim->turn);
 		begin(memory, claim);
@@ -648,28 +493,14 @@ bool memory_claim_try(struct memory *memory, struct memory_claim *claim, uint64_
 	return claim->is_open;
 }
 
-// No groups to watch jobs in for a while, after one could not be made or entered.
-static void pause_groups(struct memory *memory) {
-	mutex_lock(&memory->lock);
-	memory->group_due = now_ns() + NS_PER_S;
-	mutex_unlock(&memory->lock);
-}
-
 int memory_claim_prepare(struct memory *memory, struct memory_claim *claim) {
-	uint64_t now = claim->began = now_ns();
+	if (claim->is_admitted || claim->group.number > 0) {
+		return 0;
+	}
 	mutex_lock(&memory->lock);
-	bool renounced = memory->mode != MEMORY_CGROUP, is_due = now >= memory->group_due;
+	bool renounced = memory->mode != MEMORY_CGROUP; // by another job, since this claim was opened
 	mutex_unlock(&memory->lock);
-	if (claim->group.number > 0) {
-		return 0;
-	}
-	if (claim->learned && is_due && !renounced && cgroup_create(&memory->root, /* limit */ 0, &claim->group) != 0) {
-		pause_groups(memory);
-	}
-	if (claim->is_admitted) {
-		return 0;
-	}
-	if (renounced) { // by another job, since this claim was opened
+	if (renounced) {
 		errno = ENOTSUP;
 		return -1;
 	}
@@ -677,11 +508,6 @@ int memory_claim_prepare(struct memory *memory, struct memory_claim *claim) {
 }
 
 bool memory_claim_renounce(struct memory *memory, struct memory_claim *claim, int error) {
-	if (claim->learned) {
-		cgroup_release(&memory->root, &claim->group);
-		pause_groups(memory);
-		return true;
-	}
 	mutex_lock(&memory->lock);
 	bool first = !memory->proven && memory->mode == MEMORY_CGROUP;
 	bool renounced = first || memory->mode == MEMORY_ADMISSION;
@@ -690,19 +516,12 @@ bool memory_claim_renounce(struct memory *memory, struct memory_claim *claim, in
 	}
 	mutex_unlock(&memory->lock);
 	if (first) {
-		report_admission(memory, strerror(error), /* is_limited */ true);
+		report_admission(memory, strerror(error));
 	}
 	if (renounced) {
 		memory_claim_close(memory, claim);
 	}
 	return renounced;
-}
-
-// A job has gone into a group to be watched, with the lock. The move waits for a lock of all processes (in Linux 6.18 some 1.5 ms),
-// so no more is done than takes a part of the time of one processor, saved up for a second.
-static void note_group(struct memory *memory, const struct memory_claim *claim) {
-	uint64_t now = now_ns(), earliest = now - NS_PER_S, due = memory->group_due;
-	memory->group_due = (due > earliest ? due : earliest) + (now - claim->began) * SAMPLE_PART;
 }
 
 void memory_claim_started(struct memory *memory, struct memory_claim *claim, pid_t pid) {
@@ -712,10 +531,7 @@ void memory_claim_started(struct memory *memory, struct memory_claim *claim, pid
 	cgroup_close_procs(&claim->group);
 	mutex_lock(&memory->lock);
 	claim->pid = pid;
-	memory->proven = memory->proven || (claim->group.number > 0 && !claim->learned);
-	if (claim->group.number > 0 && claim->learned) {
-		note_group(memory, claim);
-	}
+	memory->proven = memory->proven || claim->group.number > 0;
 	mutex_unlock(&memory->lock);
 }
 
@@ -724,6 +540,7 @@ void memory_set_waiting(struct memory *memory, const void *origin, bool waits) {
 	list_for_each_entry(&memory->admitted, struct memory_claim, claim, link) {
 		if (claim->origin == origin && claim->is_waiting != waits) {
 			set_waiting(memory, claim, waits);
+			publish(memory);
 			++memory->nended;
 			wake_first(memory);
 		}
@@ -731,7 +548,7 @@ void memory_set_waiting(struct memory *memory, const void *origin, bool waits) {
 	mutex_unlock(&memory->lock);
 }
 
-// Whether the kernel has killed a process that no other job has missed, with the lock.
+// Whether the kernel has killed a process that no other job has missed.
 static bool take_kill(struct memory *memory) {
 	if (!memory->groups_root || memory_room_kills(memory->groups_root) <= memory->kills) {
 		return false;
@@ -740,27 +557,23 @@ static bool take_kill(struct memory *memory) {
 	return true;
 }
 
-// What a job needs that was killed with `bytes`: twice as much, if there is that much at all.
-static uint64_t need_of_killed(const struct memory *memory, uint64_t bytes) {
-	uint64_t most = memory->total > bytes ? memory->total : bytes;
-	return bytes < most / 2 ? 2 * bytes : most;
+// What counts for a job that was killed with `bytes`: twice what was expected, or what it had, but no more than there is in all.
+static uint64_t bytes_of_killed(const struct memory *memory, const struct memory_claim *claim, uint64_t bytes) {
+	bytes = bytes > claim->expected ? bytes : claim->expected;
+	uint64_t most = memory->total > 0 ? memory->total : MEMORY_NEED_MOST;
+	return bytes < most / 2 ? 2 * bytes : bytes < most ? most : bytes;
 }
 
 bool memory_claim_learn(struct memory *memory, struct memory_claim *claim, uint64_t resident, bool is_killed) {
-	struct memory_learned *learned = claim->learned;
-	if (!claim->is_open || !learned) {
+	if (!claim->is_open || !claim->learned) {
 		return false;
 	}
-	uint64_t peak = claim->group.number > 0 ? cgroup_peak(&memory->root, &claim->group) : 0;
-	// what it read may have taken the place of what it had in the group's peak
-	peak = peak > resident ? peak : resident;
+	bool has_group = claim->group.number > 0;
+	uint64_t peak = has_group ? cgroup_peak(&memory->root, &claim->group) : 0;
+	peak = peak > resident ? peak : resident; // what it read may have taken the place of what it had in the group's peak
 	mutex_lock(&memory->lock);
-	peak = peak > claim->seen ? peak : claim->seen;
-	bool ran_out = is_killed && (claim->group.number > 0 ? cgroup_ran_out(&memory->root, &claim->group) : take_kill(memory));
-	memory->reserved -= reserved_for(learned);
-	memory_learned_end(learned, ran_out ? need_of_killed(memory, peak) : peak);
-	memory->reserved += reserved_for(learned);
-	publish(memory);
+	bool ran_out = is_killed && !has_group && take_kill(memory);
+	memory_learned_end(claim->learned, ran_out ? bytes_of_killed(memory, claim, peak) : peak);
 	mutex_unlock(&memory->lock);
 	return ran_out;
 }
@@ -770,7 +583,7 @@ bool memory_claim_close(struct memory *memory, struct memory_claim *claim) {
 		return false;
 	}
 	bool ran_out = false;
-	if (claim->group.number > 0 && !claim->learned) {
+	if (claim->group.number > 0) {
 		ran_out = cgroup_ran_out(&memory->root, &claim->group);
 		cgroup_kill(&memory->root, &claim->group);
 	}
@@ -780,16 +593,12 @@ bool memory_claim_close(struct memory *memory, struct memory_claim *claim) {
 		if (claim->is_waiting) {
 			set_waiting(memory, claim, false);
 		}
-		reserve(memory, claim, false);
-		count_running(memory, false);
+		count(memory, claim, -1);
 		publish(memory);
 		++memory->nended;
 		wake_first(memory);
 	}
 	mutex_unlock(&memory->lock);
-	if (claim->group.number > 0) { // a learned one's, which nobody samples any more
-		cgroup_release(&memory->root, &claim->group);
-	}
 	cond_fini(&claim->turn);
 	claim->is_open = claim->is_admitted = false;
 	return ran_out;

@@ -506,7 +506,7 @@ static void open_executor(struct run *run, bool has_guardian) {
 	if (run->hosts) {
 		run->executor = hosts_executor(run->hosts, &run->executor);
 	}
-	if (run->leases && learned_memory_is_on(run)) {
+	if (run->leases && batches_learn_memory(run)) {
 		leases_share_memory(run->leases, run->children);
 	}
 	if (run->leases) {
@@ -564,7 +564,6 @@ int setup_open(struct run *run, struct options *options) {
 	if (job_records_open(run) != 0 || status_display_open(run) != 0) {
 		return -1;
 	}
-	learned_memory_open(run);
 	if (log_sink_open(run) != 0 || open_subscribers(run) != 0) { // what --eta reads, --log may empty
 		return -1;
 	}

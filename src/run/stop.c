@@ -384,7 +384,6 @@ static void free_all(struct run *run) {
 	end_summary_close(run);
 	explain_live_close(run);
 	status_display_close(run);
-	learned_memory_close(run);
 	publish_close(run);
 	job_spec_fini(&run->spec);
 	manifest_free(run->manifest);

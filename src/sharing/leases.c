@@ -432,7 +432,11 @@ void leases_tick(struct leases *leases, struct leases_changes *ret_changes) {
 			ret_changes->why = client_why(leases->client);
 			break;
 		case CLIENT_OBSERVE: ret_changes->observe = true; break;
-		case CLIENT_PLACE: pool_client_say_place(leases->in_pool ? leases->source : NULL, &event); break;
+		case CLIENT_PLACE:
+			if (event.place > 0) {
+				pool_client_say_place(leases->in_pool ? leases->source : NULL, &event);
+			}
+			break;
 		case CLIENT_LOST: more += lose(leases, event.text); break;
 		default: break;
 		}

@@ -92,8 +92,8 @@ const char *client_why(const struct client *client);
 // comes as CLIENT_GRANTED.
 void client_want(struct client *client, unsigned n, unsigned width);
 
-// Asks for a CLIENT_REPORT, or for a CLIENT_PLACE. The latter comes only if the client waits, after all that the server can grant
-// it at once.
+// Asks for a CLIENT_REPORT, or for a CLIENT_PLACE. The latter comes after all that the server can grant the client at once; its
+// place is 0 if the client does not wait then.
 void client_ask(struct client *client, enum client_event_type type);
 
 // The answer to CLIENT_OBSERVE (slots/protocol.h).

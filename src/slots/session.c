@@ -619,7 +619,8 @@ static uint64_t plan_observation(struct sessions *sessions, uint64_t now) {
 
 static void update_place(struct session *session, uint64_t now) {
 	unsigned waiting, place = session->shows_place || session->asks_place ? lease_place(session->client, &waiting) : 0;
-	if (place > 0 && (session->asks_place || place != session->place || waiting != session->waiting)) {
+	bool has_moved = place > 0 && (place != session->place || waiting != session->waiting);
+	if (session->asks_place || has_moved) {
 		send_place(session, place, waiting, now);
 	}
 }

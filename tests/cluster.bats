@@ -291,6 +291,23 @@ queue_is_clean() { assert_eq "$(squeue -h -t PENDING,RUNNING)" ''; }
 	done
 }
 
+all_have_begun() { [[ $(find . -name 'm.*' | grep -c '') == 12 ]]; }
+
+# CLUSTER_ROUNDS: how often; 20 take three minutes.
+@test "jobs that scancel of their pilots ends half-done are never ok, and run again" {
+	need_slurm
+	for ((round = 0; round < ${CLUSTER_ROUNDS:-1}; ++round)); do
+		start_fairpar --slurm='-t 5' --slurm-pilots 3 -j4 --joblog log 'if mkdir m.{} 2>/dev/null; then sleep '"$patience"'; echo half {}; else echo whole {}; fi #' ::: {1..12}
+		wait_for all_have_begun
+		squeue -h -t RUNNING -o %A | xargs scancel
+		end_fairpar
+		assert_eq "$(sort -k2n <<<"$output")" "$(seq -f 'whole %g' 12)"
+		assert_eq "$(sed 1d log | cut -f 1,7 | sort -n | xargs)" "$(seq -s ' ' -f '%g 0' 12)"
+		rm -r m.* log
+	done
+	queue_is_clean
+}
+
 # ---- deaths ----
 
 # CLUSTER_KILLS: how many; 300 of each take a quarter of an hour.

@@ -176,6 +176,32 @@ calls() { grep -c '' "$slurm/$1.calls" || :; }
 	assert_lines job
 }
 
+# The first pilot ends with the end of its first job.
+leave_with_the_job() {
+	cat >"$slurm/leaves" <<'END'
+#!/bin/bash
+mkdir "$slurm/left.once" 2>/dev/null || exec "$@"
+exec "$@" > >(sed -u "/^started /q"; exec sed "/^done /{n;q}") # which writes all that is left when it ends
+END
+	chmod +x "$slurm/leaves"
+	sed -i 's|exec "\$@"$|exec "$slurm/leaves" "$@"|' "$slurm/srun"
+}
+
+@test "an end of a job is believed when its worker has outlived it, for Slurm ends the children of a job first" {
+	leave_with_the_job
+	run_fairpar --slurm --slurm-pilots 1 -j1 --joblog log 'echo {} >>begun; echo {} #' ::: job </dev/null
+	assert_lines job
+	assert_eq "$(grep -c '' begun)" 2
+	assert_eq "$(sed 1d log | cut -f 1,7 | xargs)" '1 0'
+	assert_eq "$(calls srun)" 2
+}
+
+@test "what waits until an end is believed does not keep its slot" {
+	run_fairpar --slurm --slurm-pilots 1 -j1 --log log 'echo {}' ::: 1 2 3 </dev/null
+	assert_set 1 2 3
+	assert_eq "$(grep -oE '"ev":"job_(start|end)"' log | head -n 2 | sort -u)" '"ev":"job_start"'
+}
+
 @test "SIGTERM ends pilots that wait, and cancels them" {
 	make_fifo queue
 	mv queue "$slurm/queue"

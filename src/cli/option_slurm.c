@@ -28,7 +28,11 @@ static int add_nodes(struct sshlogins *hosts, const char *list, const char *cpus
 	for (size_t i = 0; result == 0 && i < nodes.n; ++i) {
 		buf_reset(&command);
 		slurm_add_step(&command, &nodes.nodes[i]);
+		size_t before = hosts->n;
 		result = sshlogins_add_launch(hosts, nodes.nodes[i].name, nodes.nodes[i].cpus, buf_str(&command), &error);
+		if (hosts->n > before) {
+			hosts->logins[before].is_slurm = true;
+		}
 	}
 	slurm_nodes_fini(&nodes);
 	return result == 0 ? 0 : diag_error_free(error);
@@ -79,7 +83,7 @@ int add_pilots(struct options *o) {
 		if (sshlogins_add_launch(&o->hosts, name, cpus, buf_str(&command), &error) != 0) {
 			return diag_error_free(error);
 		}
-		o->hosts.logins[o->hosts.n - 1].is_pilot = true;
+		o->hosts.logins[o->hosts.n - 1].is_pilot = o->hosts.logins[o->hosts.n - 1].is_slurm = true;
 	}
 	return 0;
 }

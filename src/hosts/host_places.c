@@ -231,9 +231,9 @@ struct hosts_place *hosts_acquire_place(struct hosts *hosts, const struct hosts_
 	return place;
 }
 
-void hosts_release_place(struct hosts *hosts, struct hosts_place *place) {
+// With the lock.
+static void free_slots_of(const struct hosts_place *place) {
 	struct hosts_host *host = place->host;
-	mutex_lock(&hosts->lock);
 	host->used -= place->width;
 	if (host->login->is_pilot && host->used == 0) {
 		host->idle_since = now_ns();
@@ -242,10 +242,28 @@ void hosts_release_place(struct hosts *hosts, struct hosts_place *place) {
 		hosts_set_slots(host, host->slots, /* keeps */ false);
 	}
 	hosts_release_removed(host);
-	cond_broadcast(&hosts->changed);
+	cond_broadcast(&host->hosts->changed);
+}
+
+void hosts_release_place(struct hosts *hosts, struct hosts_place *place) {
+	mutex_lock(&hosts->lock);
+	free_slots_of(place);
 	mutex_unlock(&hosts->lock);
 	free(place);
 	hosts_refresh_list(hosts);
+}
+
+void hosts_doubt_place(void *arg, const void *of, bool begins) {
+	const struct hosts_place *place = of;
+	struct hosts_host *host = arg;
+	mutex_lock(&host->hosts->lock);
+	if (begins) {
+		free_slots_of(place);
+	} else {
+		host->used += place->width; // until it is released, at once
+	}
+	lend(host->hosts, begins ? (int)place->width : -(int)place->width);
+	mutex_unlock(&host->hosts->lock);
 }
 
 uint64_t hosts_downtime(const struct hosts *hosts, uint64_t since, uint64_t until) {

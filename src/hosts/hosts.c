@@ -648,7 +648,7 @@ static struct host_link *open_link(struct hosts_host *host) {
 		.stop_takes = term_seq_length(&hosts->options->term_seq),
 		.on_demand = is_pilot,
 		.calls = {.up = is_pilot ? on_pilot_up : on_up, .down = is_pilot ? on_pilot_down : on_down, .braked = on_braked,
-		          .stuck = on_stuck,
+		          .stuck = on_stuck, .doubted = host->login->is_slurm ? hosts_doubt_place : NULL,
 		          .message = on_launcher_line, .closed = on_pilot_closed, .arg = host},
 	};
 	return link_open(&config);

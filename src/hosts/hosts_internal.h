@@ -104,6 +104,9 @@ struct hosts {
 struct hosts_host *hosts_make_host(struct hosts *hosts, const struct sshlogin *login, char **ret_error);
 void hosts_free_host(struct hosts_host *host);
 
+// Frees the slots of a place while the end of its attempt is doubted, as link_calls.doubted; `arg` is its host.
+void hosts_doubt_place(void *arg, const void *place, bool begins);
+
 // Appends the host to the list, which owns it then, and connects to it. Returns 0; or -1 with errno, and it is not in the list. With the lock.
 int hosts_insert_host(struct hosts *hosts, struct hosts_host *host);
 

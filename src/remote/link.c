@@ -55,10 +55,17 @@ static void attempt_started(struct host_link *link, struct link_attempt *attempt
 	mutex_unlock(&link->lock);
 }
 
+// Whether it is what a process makes of itself.
+static bool is_natural(enum outcome outcome) {
+	return outcome == OUTCOME_OK || outcome == OUTCOME_FAILED || outcome == OUTCOME_SIGNAL;
+}
+
 static void attempt_left(struct host_link *link, struct link_attempt *attempt) {
 	mutex_lock(&link->lock);
 	attempt->state = ATTEMPT_LEFT;
 	list_remove(&attempt->link);
+	attempt->is_doubted = link->config.calls.doubted && attempt->end == LINK_DONE && !attempt->has_files && is_natural(attempt->result.outcome);
+	link->ndoubted += attempt->is_doubted;
 	wake_attempt(attempt); // with the lock: who sees that it has left gives the descriptor to another attempt
 	mutex_unlock(&link->lock);
 }
@@ -251,6 +258,15 @@ static void on_done(void *arg, uint64_t number, const struct job_end *end) {
 	flush_output(link, attempt);
 }
 
+// Tells those who doubt the end of an attempt that the connection ends, or is about to.
+static void note(struct host_link *link, uint64_t *at) {
+	mutex_lock(&link->lock);
+	link->bye_at = 0; // of the connection before
+	*at = link->now;
+	cond_broadcast(&link->changed);
+	mutex_unlock(&link->lock);
+}
+
 static void report_down(struct host_link *link, const char *why, bool bye) {
 	bool was_up = link->up;
 	link->up = false;
@@ -260,7 +276,9 @@ static void report_down(struct host_link *link, const char *why, bool bye) {
 }
 
 static void on_bye(void *arg, const char *why) {
-	report_down(arg, why, /* bye */ true);
+	struct host_link *link = arg;
+	note(link, &link->bye_at);
+	report_down(link, why, /* bye */ true);
 }
 
 // The worker refuses an attempt. It gets no further ones, or the same one would be sent to it again at once.
@@ -345,6 +363,7 @@ static void add_launcher_text(const struct host_link *link, struct buf *text) {
 static void disconnect(struct host_link *link, const char *why) {
 	char how[80];
 	FP_CLEANUP(buf_fini) struct buf text = BUF_INIT;
+	note(link, &link->lost_at);
 	mutex_lock(&link->lock);
 	bool wanted = link->wanted, closing = link->closing || !wanted, reports = !link->closing && (wanted || !link->config.on_demand);
 	mutex_unlock(&link->lock);
@@ -609,7 +628,7 @@ static void send_waiting(struct host_link *link, bool suspending) {
 	if (suspending && left == 0) {
 		mutex_lock(&link->lock);
 		link->is_suspended = true;
-		cond_broadcast(&link->suspended);
+		cond_broadcast(&link->changed);
 		mutex_unlock(&link->lock);
 	}
 }
@@ -618,7 +637,7 @@ static void send_waiting(struct host_link *link, bool suspending) {
 // jobs left which do not end is cut off.
 static void release_worker(struct host_link *link) {
 	mutex_lock(&link->lock);
-	bool wanted = link->wanted, idle = list_is_empty(&link->attempts);
+	bool wanted = link->wanted, idle = list_is_empty(&link->attempts) && link->ndoubted == 0;
 	mutex_unlock(&link->lock);
 	bool leaving = link->connection->is_leaving;
 	if (!wanted && !link->up && !leaving) {
@@ -765,7 +784,7 @@ void link_suspend(struct host_link *link, bool begins) {
 
 void link_await_suspended(struct host_link *link, uint64_t until) {
 	mutex_lock(&link->lock);
-	while (!link->is_suspended && cond_wait_until(&link->suspended, &link->lock, until)) {
+	while (!link->is_suspended && cond_wait_until(&link->changed, &link->lock, until)) {
 	}
 	mutex_unlock(&link->lock);
 }
@@ -807,13 +826,13 @@ struct host_link *link_open(const struct link_config *config) {
 	*link = (struct host_link){.config = *config, .wanted = !config->on_demand, .kill_at = TIME_NEVER};
 	list_init(&link->attempts);
 	mutex_init(&link->lock, LOCK_LINK);
-	cond_init(&link->suspended);
+	cond_init(&link->changed);
 	link->bytes = xmalloc(READ_BYTES);
 	link->wake_fd = wakeup_open();
 	int error = link->wake_fd < 0 ? errno : thread_start(&link->thread, link_main, link, STACK_BYTES);
 	if (error) {
 		fd_close(&link->wake_fd);
-		cond_fini(&link->suspended);
+		cond_fini(&link->changed);
 		mutex_fini(&link->lock);
 		free(link->bytes);
 		free(link);
@@ -835,7 +854,7 @@ void link_close(struct host_link *link) {
 	link_hang_up(link);
 	thread_join(link->thread);
 	fd_close(&link->wake_fd);
-	cond_fini(&link->suspended);
+	cond_fini(&link->changed);
 	mutex_fini(&link->lock);
 	buf_fini(&link->line);
 	for (struct link_pipes *next, *pipes = link->spare; pipes; pipes = next) {

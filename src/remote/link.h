@@ -34,6 +34,9 @@ struct link_calls {
 	void (*braked)(void *arg, uint64_t jobs, const char *why);
 	// So many jobs there were told to end and have not, although their attempts count as ended here; 0 after up().
 	void (*stuck)(void *arg, unsigned jobs);
+	// On the thread of link_run(), or NULL where each end is believed at once: the attempt at that place (child_config.place) has ended there, and
+	// its slot is free while its end is doubted; `begins` is false when it is not any more.
+	void (*doubted)(void *arg, const void *place, bool begins);
 	// The launcher has written this line on its standard error while the connection was up.
 	void (*message)(void *arg, const char *line);
 	// A connection on demand has ended, with its launcher: link_connect() may open it again.

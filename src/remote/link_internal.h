@@ -50,6 +50,7 @@ struct link_attempt {
 	struct result result;
 	struct spawn_error error;
 	bool wrote;
+	bool is_doubted;           // since LEFT: its end is not believed yet
 	// of a conversation about files, which has no pipes; under link.lock
 	bool has_files;
 	struct host_link *owner;
@@ -71,7 +72,9 @@ struct host_link {
 	uint64_t last_number;
 	bool terminating, killing, closing, suspending;
 	bool is_suspended;        // the worker was told so, since `suspending`
-	cond suspended;           // is_suspended was set
+	cond changed;             // is_suspended, or one of the next two, was set
+	uint64_t lost_at, bye_at; // when a connection has ended, and when a worker has said goodbye, last (now_ns() time)
+	unsigned ndoubted;        // attempts that have left whose end is not believed yet
 	bool wanted;              // it is to be connected; set by link_connect(), cleared by link_release()
 	bool called;              // link_connect() was called, and calls.closed not yet
 

@@ -16,7 +16,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { COPY_BYTES = 64 * 1024, SPARE_MOST = 2 }; // the latter: pipes of ended attempts that are kept for the next ones
+enum { COPY_BYTES = 64 * 1024, OUTLIVES_MS = 100, LEAVES_S = 2, SPARE_MOST = 2 }; // the latter: pipes of ended attempts that are kept for the next ones
 enum { WAKE = STREAM_ERR + 1, IN, MORE, NFDS }; // in fds, behind the streams
 
 // The waiting thread's state.
@@ -186,6 +186,33 @@ static void relay(struct link_reader *reader) {
 	}
 }
 
+// ---- an end that may be its machine's ----
+
+// Slurm signals the processes of a step one after the other, children first: so a shell may go on without its child, and end well, before its
+// worker is told. Waits until the worker has outlived `end`, by which time it has said goodbye otherwise, and leaves. Returns false if the
+// connection was lost instead.
+static bool outlives(struct host_link *link, uint64_t end) {
+	uint64_t until, leaves = link->config.stop_takes + LEAVES_S * NS_PER_S;
+	mutex_lock(&link->lock);
+	do {
+		until = end + (uint64_t)OUTLIVES_MS * NS_PER_MS;
+		until = link->bye_at > 0 && link->bye_at + leaves > until ? link->bye_at + leaves : until;
+	} while (link->lost_at < end && now_ns() < until && (cond_wait_until(&link->changed, &link->lock, until), true));
+	bool has = link->lost_at < end || link->lost_at >= until;
+	if (--link->ndoubted == 0) {
+		wakeup_post(link->wake_fd); // the worker may be released now
+	}
+	mutex_unlock(&link->lock);
+	return has;
+}
+
+static void doubt(struct host_link *link, struct link_attempt *attempt) {
+	const struct link_calls *calls = &link->config.calls;
+	calls->doubted(calls->arg, attempt->config->place, /* begins */ true);
+	attempt->end = outlives(link, attempt->result.end) ? LINK_DONE : LINK_LOST;
+	calls->doubted(calls->arg, attempt->config->place, /* begins */ false);
+}
+
 enum link_end link_run(struct host_link *link, const struct child_config *config, const struct payload_context *context, const char *cwd,
                        struct result *ret_result, struct spawn_error *ret_error, bool *ret_wrote) {
 	struct link_attempt attempt = {.config = config, .in_fd = -1};
@@ -215,6 +242,9 @@ enum link_end link_run(struct host_link *link, const struct child_config *config
 	close_all(&reader);
 	buf_fini(&attempt.payload);
 	free(reader.bytes);
+	if (attempt.is_doubted) {
+		doubt(link, &attempt);
+	}
 	return attempt.end;
 }
 

@@ -22,6 +22,7 @@ enum sshlogin_kind {
 struct sshlogin {
 	enum sshlogin_kind kind;
 	bool is_pilot;    // SSHLOGIN_LAUNCH: a job of Slurm, to be asked for while there is work
+	bool is_slurm;    // its worker is in a job of Slurm
 	unsigned cpus;    // N of N/HOST, used in place of the number of its CPUs; 0: not given, or
 	bool has_no_cpus; // 0/HOST: it has slots only by a --jobs that is a number or +N
 	char *name;       // GNU parallel's {sshlogin} and joblog's Host: ":", "user@host:2222", "/usr/bin/ssh -p 22 host"; of --launch

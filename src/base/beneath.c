@@ -4,8 +4,10 @@
 
 #include "base/alloc.h"
 #include "base/fault.h"
+#include "base/buf.h"
 #include "base/io.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdint.h>
@@ -18,6 +20,7 @@ struct how {
 	uint64_t flags, mode, resolve;
 };
 
+enum { REMOVED_DEPTH = 16, ROUNDS_MOST = 512 }; // of remove_tree()
 enum { RESOLVE_NO_LINKS_BENEATH = 0x04 | 0x08 }; // RESOLVE_NO_SYMLINKS | RESOLVE_BENEATH
 
 // Opens the file by one call, openat2(2); ENOSYS where there is none.
@@ -93,4 +96,72 @@ int make_dirs(const char *path) {
 int open_base_dir(const char *path, bool makes) {
 	path = path[0] ? path : ".";
 	return makes && make_dirs(path) != 0 ? -1 : open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+}
+
+bool link_stays_beneath(const char *target, size_t depth) {
+	bool stays = target[0] != '\0' && target[0] != '/', has_name = false;
+	while (*target && stays) {
+		size_t len = strcspn(target, "/");
+		bool is_up = len == 2 && memcmp(target, "..", 2) == 0, is_here = len == 0 || (len == 1 && *target == '.');
+		stays = !is_up || (!has_name && depth > 0);
+		depth -= is_up && stays;
+		has_name = has_name || (!is_up && !is_here);
+		target += len + (target[len] == '/');
+	}
+	return stays;
+}
+
+void remove_file(const char *dir, const char *name) {
+	int fd = open_base_dir(dir, /* makes */ false);
+	FP_CLEANUP(free_later) char *path = xstrdup(name);
+	bool goes_on = fd >= 0 && (unlinkat(fd, path, 0) == 0 || errno == ENOENT);
+	for (char *slash; goes_on && (slash = strrchr(path, '/')) && slash > path + 1;) {
+		*slash = '\0';
+		goes_on = unlinkat(fd, path, AT_REMOVEDIR) == 0;
+	}
+	fd_close(&fd);
+}
+
+// Removes what is in the directory, which it closes. What lies deep is moved to `top` first, for its next round. Returns how many entries it
+// has removed or moved.
+static unsigned long empty_dir(int fd, int top, unsigned depth, unsigned long *moved) {
+	DIR *dir = fdopendir(fd);
+	unsigned long n = 0;
+	if (!dir) {
+		fd_close(&fd);
+		return 0;
+	}
+	for (const struct dirent *entry; (entry = readdir(dir));) {
+		const char *name = entry->d_name;
+		if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0) {
+			continue;
+		}
+		if (unlinkat(fd, name, 0) == 0) {
+			++n;
+			continue;
+		}
+		if (depth == REMOVED_DEPTH) {
+			FP_CLEANUP(buf_fini) struct buf to = BUF_INIT;
+			buf_printf(&to, ".fairpar.%lu", ++*moved);
+			n += renameat(fd, name, top, buf_str(&to)) == 0;
+			continue;
+		}
+		(void)!fchmodat(fd, name, 0700, AT_SYMLINK_NOFOLLOW);
+		int below = openat(fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+		n += below >= 0 ? empty_dir(below, top, depth + 1, moved) : 0;
+		n += unlinkat(fd, name, AT_REMOVEDIR) == 0;
+	}
+	closedir(dir);
+	return n;
+}
+
+void remove_tree(const char *path) {
+	int top = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	unsigned long n = top >= 0, moved = 0;
+	for (unsigned i = 0; n > 0 && i < ROUNDS_MOST; ++i) { // a process that still runs may make files for ever
+		int again = openat(top, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		n = again >= 0 ? empty_dir(again, top, 0, &moved) : 0;
+	}
+	fd_close(&top);
+	(void)!rmdir(path);
 }

@@ -91,19 +91,6 @@ int file_copy_open_dir(struct file_copy *copy, bool makes) {
 	return fd < 0 ? -1 : 0;
 }
 
-bool file_link_stays(const char *target, size_t depth) {
-	bool stays = target[0] != '\0' && target[0] != '/', has_name = false;
-	while (*target && stays) {
-		size_t len = strcspn(target, "/");
-		bool is_up = len == 2 && memcmp(target, "..", 2) == 0, is_here = len == 0 || (len == 1 && *target == '.');
-		stays = !is_up || (!has_name && depth > 0);
-		depth -= is_up && stays;
-		has_name = has_name || (!is_up && !is_here);
-		target += len + (target[len] == '/');
-	}
-	return stays;
-}
-
 const char *file_copy_take(struct file_copy *copy, const struct wire_frame *frame) {
 	if (frame->type == FRAME_ROOM) {
 		if (frame->numbers[1] > FILE_WINDOW - copy->window) {

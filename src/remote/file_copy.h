@@ -14,7 +14,7 @@
 #ifndef FAIRPAR_REMOTE_FILE_COPY_H
 #define FAIRPAR_REMOTE_FILE_COPY_H
 
-#include "remote/file_levels.h"
+#include "base/levels.h"
 #include "remote/wire.h"
 
 enum { FILE_WINDOW = 1024 * 1024, FILE_FRAME_COST = 64 };
@@ -42,7 +42,7 @@ struct file_copy {
 	char *dir, *name, *temp;
 	const char *base;          // the last part of the name
 	int dir_fd;                // the directory that has it, or -1
-	struct file_levels levels;
+	struct levels levels;
 	int fd;                    // of the regular file that is being copied, or -1
 	bool in_file;              // … such a file has begun
 	char *file_name;           // … in its directory
@@ -87,9 +87,6 @@ void file_copy_fail(struct file_copy *copy, uint64_t entry, const char *name, co
 int file_copy_open_dir(struct file_copy *copy, bool makes) FP_NODISCARD;
 
 extern const char file_is_deep[]; // why a directory is not copied
-
-// Whether a link in a directory so many levels below the top of the tree cannot leave it.
-bool file_link_stays(const char *target, size_t depth);
 
 const char *file_send_take(struct file_copy *copy, const struct wire_frame *frame);
 void file_send_give(struct file_copy *copy);

@@ -3,6 +3,7 @@
 #include "remote/file_copy.h"
 
 #include "base/alloc.h"
+#include "base/beneath.h"
 #include "base/io.h"
 
 #include <errno.h>
@@ -16,7 +17,7 @@ static const char bad_name[] = "it has sent a name of a file that cannot be";
 
 // Where the file that is copied now is, or its temporary one.
 static int dir_of(const struct file_copy *copy) {
-	const struct file_level *level = levels_deepest(&copy->levels);
+	const struct level *level = levels_deepest(&copy->levels);
 	return level ? level->fd : copy->dir_fd;
 }
 
@@ -107,9 +108,9 @@ static void end_file(struct file_copy *copy) {
 // ---- directories and links ----
 
 // Opens the directory, which is made if it is missing. Returns NULL with errno.
-static struct file_level *enter(struct file_copy *copy, int above, const char *name, mode_t mode) {
+static struct level *enter(struct file_copy *copy, int above, const char *name, mode_t mode) {
 	bool is_new = mkdirat(above, name, mode | 0700) == 0;
-	struct file_level *level = is_new || errno == EEXIST ? levels_enter(&copy->levels, above, name) : NULL;
+	struct level *level = is_new || errno == EEXIST ? levels_enter(&copy->levels, above, name) : NULL;
 	if (level) {
 		mode_t now = level->stat.st_mode & 07777;
 		level->is_new = is_new;
@@ -125,7 +126,7 @@ static struct file_level *enter(struct file_copy *copy, int above, const char *n
 static void begin_dir(struct file_copy *copy, const struct wire_frame *frame) {
 	bool is_top = copy->levels.n == 0, is_deep = copy->levels.n >= LEVELS_MOST;
 	const char *name = is_top ? copy->base : frame->payload;
-	struct file_level *level = NULL;
+	struct level *level = NULL;
 	errno = ENOENT;
 	for (unsigned i = 0; i < TRIES && !level && !is_deep && errno == ENOENT; ++i) {
 		if (!is_top || file_copy_open_dir(copy, /* makes */ true) == 0) {
@@ -153,7 +154,7 @@ static void begin_dir(struct file_copy *copy, const struct wire_frame *frame) {
 
 // Leaves the deepest directory, with its mode and time.
 static void end_dir(struct file_copy *copy) {
-	const struct file_level *level = levels_deepest(&copy->levels);
+	const struct level *level = levels_deepest(&copy->levels);
 	const struct timespec times[2] = {{.tv_nsec = UTIME_OMIT}, level->mtime};
 	FP_CLEANUP(free_later) char *name = xstrdup(level->name);
 	mode_t mode = level->mode;
@@ -168,7 +169,7 @@ static void end_dir(struct file_copy *copy) {
 
 static void make_link(struct file_copy *copy, const char *name, const char *target) {
 	int dir = dir_of(copy);
-	if (!file_link_stays(target, copy->levels.n - 1)) {
+	if (!link_stays_beneath(target, copy->levels.n - 1)) {
 		fail(copy, name, "it is a link that leads out of the directory");
 	} else if (symlinkat(target, dir, copy->temp) != 0) {
 		fail(copy, name, strerror(errno));

@@ -3,6 +3,7 @@
 #include "remote/file_copy.h"
 
 #include "base/alloc.h"
+#include "base/beneath.h"
 #include "base/io.h"
 
 #include <dirent.h>
@@ -84,7 +85,7 @@ static bool send_data(struct file_copy *copy) {
 // ---- directories ----
 
 // Reads the names that the deepest directory has. Returns 0, or -1 with errno.
-static int read_names(struct file_level *level) {
+static int read_names(struct level *level) {
 	int fd = openat(level->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
 	if (!dir) {
@@ -105,7 +106,7 @@ static int read_names(struct file_level *level) {
 // `name` is in the directory `above`, and is called `as` in messages, and `sent` to the receiver.
 static void send_dir(struct file_copy *copy, int above, const char *name, const char *as, const char *sent) {
 	bool is_deep = copy->levels.n >= LEVELS_MOST;
-	struct file_level *level = is_deep ? NULL : levels_enter(&copy->levels, above, name);
+	struct level *level = is_deep ? NULL : levels_enter(&copy->levels, above, name);
 	if (!level) {
 		file_copy_fail(copy, 0, as, is_deep ? file_is_deep : strerror(errno));
 		return;
@@ -125,7 +126,7 @@ static void send_link(struct file_copy *copy, int dir, const char *name, const s
 		return;
 	}
 	target[n] = '\0';
-	if (!file_link_stays(target, copy->levels.n - 1)) {
+	if (!link_stays_beneath(target, copy->levels.n - 1)) {
 		file_copy_fail(copy, 0, name, "it is a link that leads out of the directory");
 		return;
 	}
@@ -221,7 +222,7 @@ const char *file_send_take(struct file_copy *copy, const struct wire_frame *fram
 
 // The next step. Returns false if it has to wait.
 static bool step(struct file_copy *copy) {
-	struct file_level *level = levels_deepest(&copy->levels);
+	struct level *level = levels_deepest(&copy->levels);
 	bool is_clear = copy->look != LOOK_NOT_YET;
 	if (!copy->has_begun) {
 		begin(copy);

@@ -4,14 +4,6 @@
 
 #include "base/alloc.h"
 #include "base/beneath.h"
-#include "base/io.h"
-
-#include <dirent.h>
-#include <errno.h>
-#include <fcntl.h>
-#include <unistd.h>
-
-enum { REMOVED_DEPTH = 16 };
 
 // ---- the thread that has it, and the connection ----
 
@@ -88,64 +80,6 @@ void file_talk_add_item(struct buf *out, enum file_item item, const struct file_
 	wire_write(out, &(struct wire_frame){.type = FRAME_ITEM, .numbers = {0, item}, .payload = paths.data, .size = paths.len});
 }
 
-// ---- removal, at the worker ----
-
-// Removes the file, and then the directories above it that are empty, up to but not including place->dir.
-static void remove_file(const struct file_place *place) {
-	int dir = open_base_dir(place->dir, /* makes */ false);
-	FP_CLEANUP(free_later) char *path = xstrdup(place->name);
-	bool goes_on = dir >= 0 && (unlinkat(dir, path, 0) == 0 || errno == ENOENT);
-	for (char *slash; goes_on && (slash = strrchr(path, '/')) && slash > path + 1;) {
-		*slash = '\0';
-		goes_on = unlinkat(dir, path, AT_REMOVEDIR) == 0;
-	}
-	fd_close(&dir);
-}
-
-// Removes what is in the directory, which it closes. What lies deep is moved to `top` first, for its next round. Returns how many entries it
-// has removed or moved.
-static unsigned long empty_dir(int fd, int top, unsigned depth, unsigned long *moved) {
-	DIR *dir = fdopendir(fd);
-	unsigned long n = 0;
-	if (!dir) {
-		fd_close(&fd);
-		return 0;
-	}
-	for (const struct dirent *entry; (entry = readdir(dir));) {
-		const char *name = entry->d_name;
-		if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0) {
-			continue;
-		}
-		if (unlinkat(fd, name, 0) == 0) {
-			++n;
-			continue;
-		}
-		if (depth == REMOVED_DEPTH) {
-			FP_CLEANUP(buf_fini) struct buf to = BUF_INIT;
-			buf_printf(&to, ".fairpar.%lu", ++*moved);
-			n += renameat(fd, name, top, buf_str(&to)) == 0;
-			continue;
-		}
-		(void)!fchmodat(fd, name, 0700, AT_SYMLINK_NOFOLLOW);
-		int below = openat(fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-		n += below >= 0 ? empty_dir(below, top, depth + 1, moved) : 0;
-		n += unlinkat(fd, name, AT_REMOVEDIR) == 0;
-	}
-	closedir(dir);
-	return n;
-}
-
-static void remove_tree(const char *path) {
-	int top = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	unsigned long n = top >= 0, moved = 0;
-	for (unsigned i = 0; n > 0 && i < LEVELS_MOST; ++i) { // a process that still runs may make files for ever
-		int again = openat(top, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-		n = again >= 0 ? empty_dir(again, top, 0, &moved) : 0;
-	}
-	fd_close(&top);
-	(void)!rmdir(path);
-}
-
 // ---- the worker's end ----
 
 // Cuts the next string off *at. Returns NULL if there is none.
@@ -167,7 +101,7 @@ static const char *on_item(struct file_server *server, const struct wire_frame *
 	switch ((enum file_item)frame->numbers[1]) {
 	case ITEM_GOES: server->copy = file_copy_new(/* is_sender */ false, &place); break;
 	case ITEM_COMES: server->copy = file_copy_new(/* is_sender */ true, &place); break;
-	case ITEM_REMOVED: remove_file(&place); break;
+	case ITEM_REMOVED: remove_file(dir, name); break;
 	case ITEM_TREE_REMOVED: remove_tree(dir); break;
 	case ITEM_LAST:
 	case FILE_ITEMS: server->is_over = true; break;

@@ -4,6 +4,7 @@
 #include "remote/file_copy.h"
 
 #include "base/alloc.h"
+#include "base/beneath.h"
 #include "base/random.h"
 #include "test.h"
 
@@ -23,7 +24,7 @@ static uint64_t below(uint64_t n) {
 static char root[] = "/tmp/fairpar-file-copy.XXXXXX";
 
 // Removes the file, or the directory with all that is in it, whatever their modes.
-static void remove_tree(const char *path) {
+static void clear_tree(const char *path) {
 	struct dirent **names;
 	if (unlink(path) == 0) {
 		return;
@@ -34,7 +35,7 @@ static void remove_tree(const char *path) {
 		FP_CLEANUP(buf_fini) struct buf name = BUF_INIT;
 		buf_printf(&name, "%s/%s", path, names[i]->d_name);
 		if (strcmp(names[i]->d_name, ".") != 0 && strcmp(names[i]->d_name, "..") != 0) {
-			remove_tree(buf_str(&name));
+			clear_tree(buf_str(&name));
 		}
 		free(names[i]);
 	}
@@ -46,7 +47,7 @@ static void remove_tree(const char *path) {
 
 static void leave(void) {
 	check(chdir("/") == 0);
-	remove_tree(root);
+	clear_tree(root);
 }
 
 static void enter_new(void) {
@@ -366,7 +367,7 @@ static void test_links(void) {
 		{"", 5, false}, {"..//..", 1, false}, {"..a", 0, true}, {"...", 0, true}, {"a//b/", 0, true}, {".././..", 2, true}, {"../a/..", 3, false},
 	};
 	for (size_t i = 0; i < sizeof(links) / sizeof(links[0]); ++i) {
-		if (file_link_stays(links[i].target, links[i].depth) != links[i].stays) {
+		if (link_stays_beneath(links[i].target, links[i].depth) != links[i].stays) {
 			fprintf(stderr, "# '%s' at %zu\n", links[i].target, links[i].depth);
 			exit(1);
 		}
@@ -476,11 +477,11 @@ static void test_harm(void) {
 		}
 		file_copy_free(receiver);
 		if (below(100) == 0) {
-			remove_tree("box/to/res");
+			clear_tree("box/to/res");
 		}
 	}
 	check(taken > 20000);
-	remove_tree("box/to/res");
+	clear_tree("box/to/res");
 	FP_CLEANUP(buf_fini) struct buf all = BUF_INIT;
 	list(".", &all);
 	check_string(buf_str(&all), "/box 40755 0 \n/box/out 100644 4 \n/box/to 40755 0 \n/box/to/a 100644 4 \n/from 40755 0 \n/out 40755 0 \n/out/file 100644 4 \n");
@@ -524,7 +525,7 @@ static void test_links_in_trees(void) {
 			free(top);
 		}
 		if (below(20) == 0) {
-			remove_tree("to/t");
+			clear_tree("to/t");
 		}
 	}
 }

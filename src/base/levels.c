@@ -1,6 +1,6 @@
 // The directories from the top of a tree down.
 
-#include "remote/file_levels.h"
+#include "base/levels.h"
 
 #include "base/alloc.h"
 #include "base/io.h"
@@ -8,8 +8,8 @@
 #include <errno.h>
 #include <fcntl.h>
 
-struct file_level *levels_enter(struct file_levels *levels, int above, const char *name) {
-	struct file_level level = {.fd = openat(above, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)};
+struct level *levels_enter(struct levels *levels, int above, const char *name) {
+	struct level level = {.fd = openat(above, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)};
 	if (level.fd < 0 || fstat(level.fd, &level.stat) != 0) {
 		fd_close(&level.fd);
 		return NULL;
@@ -24,7 +24,7 @@ struct file_level *levels_enter(struct file_levels *levels, int above, const cha
 }
 
 // Opens the level above `below` again. Returns 0, or -1 with errno.
-static int open_again(struct file_level *level, const struct file_level *below) {
+static int open_again(struct level *level, const struct level *below) {
 	struct stat stat;
 	level->fd = openat(below->fd, "..", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (level->fd < 0 || fstat(level->fd, &stat) != 0) {
@@ -38,8 +38,8 @@ static int open_again(struct file_level *level, const struct file_level *below) 
 	return 0;
 }
 
-int levels_leave(struct file_levels *levels) {
-	struct file_level *below = levels_deepest(levels), *level = levels->n > 1 ? below - 1 : NULL;
+int levels_leave(struct levels *levels) {
+	struct level *below = levels_deepest(levels), *level = levels->n > 1 ? below - 1 : NULL;
 	int result = level && level->fd < 0 ? open_again(level, below) : 0;
 	fd_close(&below->fd);
 	free(below->name);
@@ -47,12 +47,12 @@ int levels_leave(struct file_levels *levels) {
 	--levels->n;
 	if (levels->n == 0) {
 		free(levels->at);
-		*levels = (struct file_levels){.n = 0};
+		*levels = (struct levels){.n = 0};
 	}
 	return result;
 }
 
-void levels_add_path(const struct file_levels *levels, const char *name, struct buf *path) {
+void levels_add_path(const struct levels *levels, const char *name, struct buf *path) {
 	for (size_t i = 0; i < levels->n; ++i) {
 		buf_printf(path, "%s/", levels->at[i].name);
 	}

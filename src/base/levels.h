@@ -1,8 +1,8 @@
-// The directories on the way from the top of a tree down to where a transfer is: each is opened below the one before, through no link. At
-// most LEVELS_OPEN of them have a descriptor; one above these is opened again by "..", and must be the same directory then.
+// The directories on the way from the top of a tree down to where its walk is: each is opened below the one before, through no link. At most
+// LEVELS_OPEN of them have a descriptor; one above these is opened again by "..", and must be the same directory then.
 
-#ifndef FAIRPAR_REMOTE_FILE_LEVELS_H
-#define FAIRPAR_REMOTE_FILE_LEVELS_H
+#ifndef FAIRPAR_BASE_LEVELS_H
+#define FAIRPAR_BASE_LEVELS_H
 
 #include "base/attr.h"
 #include "base/buf.h"
@@ -12,7 +12,7 @@
 
 enum { LEVELS_MOST = 512, LEVELS_OPEN = 32 };
 
-struct file_level {
+struct level {
 	int fd;                // with O_PATH, or -1
 	struct stat stat;      // when it was opened
 	char *name;            // in the directory above
@@ -24,24 +24,24 @@ struct file_level {
 	mode_t mode;
 };
 
-struct file_levels {
-	struct file_level *at;
+struct levels {
+	struct level *at;
 	size_t n, cap;
 };
 
 // Adds the directory of that name in the open directory `above`, below the deepest one. Returns it, valid until the next is added; or NULL with
 // errno: ENOTDIR for a link, too.
-struct file_level *levels_enter(struct file_levels *levels, int above, const char *name);
+struct level *levels_enter(struct levels *levels, int above, const char *name);
 
 // Removes the deepest one. Returns 0, or -1 with errno if the one above cannot be opened again: then that has no descriptor.
-int levels_leave(struct file_levels *levels) FP_NODISCARD;
+int levels_leave(struct levels *levels) FP_NODISCARD;
 
 // The deepest one, or NULL.
-static inline struct file_level *levels_deepest(const struct file_levels *levels) {
+static inline struct level *levels_deepest(const struct levels *levels) {
 	return levels->n > 0 ? &levels->at[levels->n - 1] : NULL;
 }
 
 // Appends the path of `name` in the deepest directory, from the top on.
-void levels_add_path(const struct file_levels *levels, const char *name, struct buf *path);
+void levels_add_path(const struct levels *levels, const char *name, struct buf *path);
 
 #endif

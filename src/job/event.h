@@ -180,7 +180,7 @@ struct event_batch_end {
 	const char *batch;
 	uint64_t ok, failed, cancelled, skipped; // jobs; as in event_run_end
 	uint64_t longest_wait;  // nanoseconds: the longest that it had a job to start and got no turn; from an old log: 0
-	uint64_t memory;        // bytes that its jobs are learned to need; 0: nothing was learned
+	uint64_t memory;        // bytes that the largest of its last jobs had; 0: not known
 };
 
 struct event_run_end {

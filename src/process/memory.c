@@ -7,7 +7,6 @@
 #include "base/buf.h"
 #include "base/diag.h"
 #include "base/text.h"
-#include "process/memory_room.h"
 #include "process/proc.h"
 #include "process/proctree.h"
 

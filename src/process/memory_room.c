@@ -3,7 +3,7 @@
 // Facts are from the kernel's Documentation/admin-guide/cgroup-v2.rst and cgroup-v1/memory.rst. A limit of v1 that is not set
 // is the greatest multiple of a page, which no machine has.
 
-#include "process/memory_room.h"
+#include "process/memory.h"
 
 #include "base/buf.h"
 #include "process/proc.h"

@@ -3,7 +3,7 @@
 #include "process/pressure.h"
 
 #include "base/attr.h"
-#include "process/memory_room.h"
+#include "process/memory.h"
 #include "process/proctree.h"
 
 #include "test.h"

@@ -52,6 +52,7 @@ struct shell_command {
 	unsigned n;           // its words so far; assignments and keywords do not count
 	char first[NAME_LEN]; // its name
 	unsigned ncases;      // `case` of this list that have no `esac` yet
+	bool has_case;        // one of its other words is `case`, with which a command may begin in some shells
 	bool in_condition;    // [[ has no ]] yet
 	bool is_arithmetic;   // the next word is: let, [[ x -eq
 	size_t operand;       // [[: where the last word begins in the whole text
@@ -66,8 +67,7 @@ struct reader {
 	unsigned depth;       // constructs that are open
 	unsigned substitutions; // of these, $(…)
 	unsigned in_documents; // of these, here-documents that expand
-	unsigned base;        // PLACE_BACKTICKS inside of backticks
-	bool is_nested;       // backticks in backticks
+	unsigned backticks;   // of these, commands in backticks
 	unsigned quoted;      // PLACE_QUOTED in a word that may be reserved, PLACE_APART in one of [[ ]], or 0
 	size_t word;          // the offset in the whole text of the word that is read
 	size_t apart_at;      // behind a $NAME, which an item here would make longer
@@ -132,7 +132,7 @@ static bool read_item(struct reader *r, unsigned place, struct word *word) {
 	}
 	struct read_item *item = &reading->items[r->next++];
 	unsigned kind = place & PLACE_KINDS;
-	item->place = place | r->base | (r->at == r->apart_at ? PLACE_APART : 0);
+	item->place = place | (r->backticks > 0 ? PLACE_BACKTICKS : 0) | (r->at == r->apart_at ? PLACE_APART : 0);
 	if (kind == PLACE_PLAIN && r->quoted) { // what stands beside it may make a reserved word of it
 		bool is_adjacent = (before >= 'a' && before <= 'z') || (behind >= 'a' && behind <= 'z') || behind == READ_ITEM;
 		item->place |= is_adjacent ? PLACE_APART : r->quoted;
@@ -140,7 +140,7 @@ static bool read_item(struct reader *r, unsigned place, struct word *word) {
 	item->needs = r->scope.needs | (at < r->subscript_end ? NEED_INTEGER : 0);
 	item->word = r->word;
 	if (!item->is_number) {
-		bool is_mixed = r->base && (place & (PLACE_ESCAPED | PLACE_DOLLAR)) && (r->is_nested || kind == PLACE_DOCUMENT);
+		bool is_mixed = (place & (PLACE_ESCAPED | PLACE_DOLLAR)) && (r->backticks > 1 || (r->backticks > 0 && kind == PLACE_DOCUMENT));
 		doubt(r, is_mixed, "a $ or a \\ before an item in so many quotes cannot be kept apart from it", "write $( ) for the backticks");
 		refuse(r, at, r->scope.ban);
 		refuse(r, at, r->doubt);
@@ -384,16 +384,14 @@ static void read_backticks(struct reader *r, unsigned place) {
 	r->map = map;
 	r->len = n;
 	r->at = r->apart_at = 0;
-	r->is_nested = r->base != 0;
-	r->base = PLACE_BACKTICKS;
+	++r->backticks;
 	mark(r, READ_OPERATOR);
 	read_list(r, '\0');
 	r->text = outer.text;
 	r->map = outer.map;
 	r->len = outer.len;
 	r->at = end;
-	r->is_nested = outer.is_nested;
-	r->base = outer.base;
+	--r->backticks;
 	leave(r, saved);
 	skip_operator(r);
 }
@@ -732,13 +730,13 @@ static void take_operand(struct reader *r, struct shell_command *command, const 
 }
 
 // A word where a command may begin. The number and the {NAME} in front of a redirection are none (XCU 2.10.1, IO_NUMBER), and
-// behind most keywords another word may begin one.
+// behind most keywords and their options (time -p) another word may begin one.
 static void name_command(struct reader *r, struct shell_command *command, const struct word *word) {
 	bool is_descriptor = word->text[0] == '{' ? word->text[word->len - 1] == '}' : strspn(word->text, "0123456789") == word->len;
 	r->reading->is_intricate |= is_word(word, "case");
 	command->ncases += is_word(word, "case");
 	command->ncases -= is_word(word, "esac") && command->ncases > 0;
-	if (word->is_assignment || (is_descriptor && !word->is_quoted && !word->is_open && is_one_of(peek(r, 0), "<>")) ||
+	if (word->is_assignment || word->text[0] == '-' || (is_descriptor && !word->is_quoted && !word->is_open && is_one_of(peek(r, 0), "<>")) ||
 	    is_word(word, "! { } if then elif else fi while until do done in esac time always coproc function command builtin")) {
 		return;
 	}
@@ -759,6 +757,8 @@ static void read_command_word(struct reader *r, struct shell_command *command) {
 	r->scope = saved;
 	bool is_loop = word_is_in("for select foreach", command->first, strlen(command->first));
 	bool is_in = command->n == 2 && strcmp(command->first, "case") == 0 && is_word(&word, "in");
+	doubt(r, command->has_case && r->substitutions > 0 && is_word(&word, "in"), "this case is not followed", "write it at the beginning of a command");
+	command->has_case = command->has_case || (command->n > 0 && is_word(&word, "case"));
 	if (r->at == word.start && !at_end(r)) {
 		++r->at; // nothing that begins a word
 	} else if (command->in_condition) {
@@ -781,7 +781,6 @@ static void read_open(struct reader *r, struct shell_command *command) {
 		doubt(r, !read_arithmetic(r, "))"), "(( begins arithmetic in one shell and commands in another", "write ( ( with a blank");
 	} else if (!is_start && empty_group(r)) { // name()
 		r->at += empty_group(r);
-		begin_command(command);
 	} else {
 		skip_operator(r);
 		doubt(r, peek(r, 0) == '#' && !is_start, "shells do not agree whether this # begins a comment", "quote it, or leave the comment out");
@@ -789,6 +788,7 @@ static void read_open(struct reader *r, struct shell_command *command) {
 		mark(r, READ_OPERATOR);
 		expect(r, ')');
 	}
+	begin_command(command);
 	leave(r, saved);
 }
 
@@ -834,7 +834,7 @@ static void read_list(struct reader *r, char end) {
 			read_command_word(r, &command);
 		}
 	}
-	doubt(r, r->ndocuments > 0 && (r->substitutions > 0 || r->base), "a here-document begins in the last line of a $( )", "end that line first");
+	doubt(r, r->ndocuments > 0 && (r->substitutions > 0 || r->backticks > 0), "a here-document begins in the last line of a $( )", "end that line first");
 }
 
 void reader_read(struct reading *reading) {

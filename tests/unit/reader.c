@@ -86,6 +86,7 @@ static void test_not_followed(void) {
 		{"k=@; ${m[$k]}; [[ $k -eq 1 ]]; read @", {0}, {0}, NULL},
 		{"PS4=@; PATH=@; IFS=@", {0}, {0}, NULL},
 		{"echo let @; echo [[ @ -eq 1; true; @ @", {0}, {0}, NULL},
+		{"n=$(grep -c case @); echo case in @; for x do echo @; done", {0}, {0}, NULL},
 		{"$FAIRPAR_ITEM $((FAIRPAR_ITEM)) @", {0}, {0}, NULL},
 		{"alias x=@; . <(echo @); echo @ | . /dev/stdin", {0}, {0}, NULL},
 	};
@@ -96,6 +97,9 @@ static void test_refusals(void) {
 	static const struct example examples[] = {
 		{.command = "make >&@", .refusal = "expands twice"},
 		{.command = "echo \"$(case x in x) echo @;; esac)\"", .refusal = "some shells end the $( )"},
+		{.command = "echo \"$(coproc C case x in x) echo '@';; esac)\"", .refusal = "this case is not followed"},
+		{.command = "echo \"$(time -p case x in x) echo '@';; esac)\"", .refusal = "some shells end the $( )"},
+		{.command = "echo \"$(for x (a) case x in x) echo '@';; esac)\"", .refusal = "some shells end the $( )"},
 		{.command = "echo ${x#@}", .refusal = "quotes in this kind of ${…}"},
 		{.command = "echo ${@}", .refusal = "quotes in this kind of ${…}"},
 		{.command = "echo $((echo a) | cat) @", .refusal = "begins arithmetic in one shell"},

@@ -403,7 +403,7 @@ d|'
 	id=$output
 	for request in --cancel --wait --wait-any; do
 		r 255 $request "$id" "$old"
-		assert_contains "$stderr" "$request: $old is the ID of a job of another run: of an earlier one, or of one of another name"
+		assert_contains "$stderr" "$request: $old is the ID of a job of another run: an earlier run of that name, or a run of another name"
 	done
 	release hold
 	r 0 --wait "$id"

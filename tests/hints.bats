@@ -193,9 +193,9 @@ warnings() {
 	printf 'name,age\nAnn,7\n' >table
 	run_fairpar --csv --header : -a table echo {name} {aeg}
 	assert_lines 'Ann {aeg}'
-	assert_eq "$(warnings)" "fairpar: warning: no column is called '{aeg}', which stays as it is; did you mean '{age}'?"
+	assert_eq "$(warnings)" "fairpar: warning: '{aeg}' names no column and stays as it is; did you mean '{age}'?"
 	run_fairpar --csv --header : -a table -q echo {nmae.} {1} {age}
-	assert_contains "$(warnings)" "'{nmae}', which stays as it is; did you mean '{name}'?"
+	assert_contains "$(warnings)" "'{nmae}' names no column and stays as it is; did you mean '{name}'?"
 	run_fairpar --colsep , --header : -a table --then 'echo {age} {nane}' true {name}
 	assert_contains "$(warnings)" "did you mean '{name}'?"
 	local command
@@ -215,7 +215,7 @@ warnings() {
 	run_fairpar 255 --memory much echo ::: a
 	assert_eq "$stderr" "fairpar: error: --memory must be auto or none, or a size with --single, not 'much'"
 	run_fairpar 255 --pool --single --memory=auto true
-	assert_eq "$stderr" "fairpar: error: --memory must be a size with --single, what its command needs, not 'auto'"
+	assert_eq "$stderr" "fairpar: error: --memory must be a size with --single (the memory that its command needs), not 'auto'"
 }
 
 again='fairpar: hint: a shell reads these words again: quote them once more, or use -q'
@@ -296,10 +296,10 @@ again_is_not_told() {
 		assert_eq "$stderr" "fairpar: error: $said"
 		assert_eq "$output" ''
 	done <<-'END'
-		--pool_gpu_--single_make_test 'gpu' is no program: as the value of --pool it is given as --pool=gpu
-		--pool_gpu_make_{}_:::_a 'gpu' is no program: as the value of --pool it is given as --pool=gpu
-		--pool=gpu_--summary_tables_true 'tables' is no program: as the value of --summary it is given as --summary=tables
-		--jobserver_fifos_true 'fifos' is no program: as the value of --jobserver it is given as --jobserver=fifos
+		--pool_gpu_--single_make_test 'gpu' is no program: if it is the value of --pool, write --pool=gpu
+		--pool_gpu_make_{}_:::_a 'gpu' is no program: if it is the value of --pool, write --pool=gpu
+		--pool=gpu_--summary_tables_true 'tables' is no program: if it is the value of --summary, write --summary=tables
+		--jobserver_fifos_true 'fifos' is no program: if it is the value of --jobserver, write --jobserver=fifos
 		-j2_nosuch_--pool=gpu_true_:::_a 'nosuch' is no program: options of fairpar such as '--pool=gpu' belong in front of the command
 		-k_nosuch_--single 'nosuch' is no program: options of fairpar such as '--single' belong in front of the command
 	END

@@ -31,7 +31,7 @@ hostile() {
 	kill -INT "$cut"
 	hostile 1 deaf-first --timeout 0.2 --joblog log true ::: 1 2
 	assert_eq "$(tail -n +2 log | cut -f 1,7)" $'1\t-1\n2\t0'
-	assert_contains "$stderr" 'the connection is lost: a job there has not ended that was told to; it is tried again'
+	assert_contains "$stderr" 'the connection is lost: a job there was told to end, and has not; it is tried again'
 	wait "$cut" || status=$?
 	assert_eq "$status" 130
 	assert_eq "$(wc -l <cut)" 1

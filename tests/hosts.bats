@@ -554,7 +554,7 @@ watch_places() {
 	: >"$bare/full"
 	run_fairpar 255 -S 1/one echo ::: 1 </dev/null
 	assert_contains "$stderr" "one: cannot connect"
-	assert_contains "$stderr" "none can be put into $copies, $bare/run, /tmp, /var/tmp or /dev/shm: they are full, or do not let it be written or executed"
+	assert_contains "$stderr" "no copy can be put into $copies, $bare/run, /tmp, /var/tmp or /dev/shm: these are full, or it cannot be written or executed there"
 	assert_eq "$(sed 's|/fairpar\.X*$||' "$bare/tried" | xargs)" "$bare/run /tmp /var/tmp /dev/shm"
 }
 
@@ -563,7 +563,7 @@ watch_places() {
 	printf '#!/bin/sh\n[ "$3" ] || exec /usr/bin/head "$@" >/dev/full\nexec /usr/bin/head "$@"\n' >"$bare/bin/head"
 	chmod +x "$bare/bin/head"
 	run_fairpar 255 -S 1/one echo ::: 1 </dev/null
-	assert_contains "$stderr" "the one that was sent cannot be written into $copies"
+	assert_contains "$stderr" "the copy that was sent cannot be written into $copies"
 	assert_eq "$(ls -A "$copies")" ""
 }
 
@@ -584,7 +584,7 @@ watch_places() {
 	printf '#!/bin/sh\n[ "$3" ] && exec /usr/bin/head "$@"\n/usr/bin/head "$@" | tr e E\n' >"$bare/bin/head"
 	chmod +x "$bare/bin/head"
 	run_fairpar 255 -S 1/one echo ::: 1 </dev/null
-	assert_contains "$stderr" "not all of the one that was sent has come"
+	assert_contains "$stderr" "the copy that was sent has not come whole"
 	assert_eq "$(ls -A "$copies")" ""
 }
 
@@ -605,12 +605,12 @@ watch_places() {
 	cp "$FAIRPAR" own
 	sed -i "s#^HOME=#[ ! -e $PWD/broken ] || mv $PWD/broken $PWD/own; &#" "$PARALLEL_SSH" # while it runs
 	FAIRPAR=$PWD/own run_fairpar 255 -S 1/one echo ::: 1 </dev/null
-	assert_contains "$stderr" "no such library; fairpar: the one that was sent does not run there; fairpar-static beside it, which needs no libraries there, would be sent in its place (make static)"
+	assert_contains "$stderr" "no such library; fairpar: the copy that was sent does not run there; a fairpar-static (make static) beside the fairpar here would be sent instead, and needs no libraries there"
 	cp own own-static
 	cp "$FAIRPAR" own.new
 	mv own.new own
 	FAIRPAR=$PWD/own run_fairpar 255 -S 1/one echo ::: 1 </dev/null
-	assert_contains "$stderr" "no such library; fairpar: the one that was sent does not run there"
+	assert_contains "$stderr" "no such library; fairpar: the copy that was sent does not run there"
 	[[ $stderr != *make* ]]
 	assert_eq "$(ls -A "$copies")" ""
 }

@@ -555,7 +555,7 @@ tees() {
 
 @test "--tee is refused where its jobs cannot run at once, or would have to read again" {
 	run_fairpar 255 --pipe --tee -j1 cat ::: a b </dev/null
-	assert_contains "$stderr" "--tee runs all jobs at once, and they are 2, but --jobs 1 allows 1: take --jobs 0"
+	assert_contains "$stderr" "--tee runs all 2 jobs at once, but --jobs 1 allows 1: take --jobs 0"
 	run_fairpar 255 --pipe --tee cat </dev/null
 	assert_contains "$stderr" "--tee needs items, one for each job"
 	run_fairpar 255 --tee cat ::: a </dev/null

@@ -603,11 +603,11 @@ killed() {
 
 @test "where a pool or the outer run has too few slots for --tee, the message says what helps" {
 	run_fairpar 255 --pool --pool-slots 1 --pipe --tee cat ::: a b <<<data
-	assert_contains "$stderr" 'they are 2, but pool default gives 1: take a pool of more slots, or --pipe-part with a file'
+	assert_contains "$stderr" 'runs all 2 jobs at once, but pool default gives slots for 1: take a pool of more slots, or --pipe-part with a file'
 	run_fairpar 255 --pool=other --pool-slots 3 -j1 --pipe --tee cat ::: a b <<<data
-	assert_contains "$stderr" 'they are 2, but --jobs 1 allows 1: take --jobs 0, or --pipe-part with a file'
+	assert_contains "$stderr" 'runs all 2 jobs at once, but --jobs 1 allows 1: take --jobs 0, or --pipe-part with a file'
 	run_fairpar 1 -j1 '"$FAIRPAR" --pipe --tee cat ::: a b #' ::: x
-	assert_contains "$stderr" 'they are 2, but what it runs in gives 1: take --no-inherit, or --pipe-part with a file'
+	assert_contains "$stderr" 'runs all 2 jobs at once, but what it runs in gives slots for 1: take --no-inherit, or --pipe-part with a file'
 }
 
 @test "--pool is refused where it means nothing" {

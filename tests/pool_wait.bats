@@ -170,7 +170,7 @@ say_waits() {
 	run_fairpar 143 --pool --timeout 1h --single sh -c 'kill $$'
 	FAIRPAR_POOL_DIR=$PWD/none/none run_fairpar 124 --pool --timeout 0.01 --single sleep 1000
 	run_fairpar 255 --pool --timeout 50% --single true
-	assert_contains "$stderr" '--timeout of --single is a time, and no percentage'
+	assert_contains "$stderr" '--timeout with --single must be a time, not a percentage'
 	run_fairpar 255 --pool --timeout 5 --status
 	assert_contains "$stderr" '--timeout cannot be combined with --pool'
 }

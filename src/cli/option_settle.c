@@ -329,7 +329,7 @@ static int check_first_word(const struct parser *p) {
 	    program_find(word)) {
 		return 0;
 	}
-	return p->bare ? diag_error("'%s' is no program: as the value of --%s it is given as --%s=%s", text_shows(word), p->bare, p->bare, text_shows(word))
+	return p->bare ? diag_error("'%s' is no program: if it is the value of --%s, write --%s=%s", text_shows(word), p->bare, p->bare, text_shows(word))
 		: diag_error("'%s' is no program: options of fairpar such as '%s' belong in front of the command", text_shows(word), text_shows(option));
 }
 

@@ -173,13 +173,13 @@ static int parse_pool_command(struct parser *parser) {
 	for (int id = 0; id < NOPTIONS; ++id) {
 		if (o->given[id] && !goes_with_pool((enum option_id)id, single) && !(id == OPT_MEMORY && o->pool.memory > 0)) {
 			if (id == OPT_MEMORY && single) {
-				return option_fail(OPT_MEMORY, "must be a size with --single, what its command needs, not '%s'", text_shows(o->pool.memory_text));
+				return option_fail(OPT_MEMORY, "must be a size with --single (the memory that its command needs), not '%s'", text_shows(o->pool.memory_text));
 			}
 			return option_fail((enum option_id)id, "cannot be combined with --%s", single ? "single" : "pool");
 		}
 	}
 	if (o->timeout_percent > 0) {
-		return option_fail(OPT_TIMEOUT, "of --single is a time, and no percentage");
+		return option_fail(OPT_TIMEOUT, "with --single must be a time, not a percentage");
 	}
 	if (single == (o->pool.status != POOL_SILENT)) {
 		diag_error("--single cannot be combined with --status");

@@ -248,7 +248,7 @@ static void warn_misspelt(const struct run *run, const struct template *template
 	size_t len;
 	const char *meant, *name = template ? template_misspelling(template, &run->feeds->names, &len, &meant) : NULL;
 	if (name && !run->options->quiet) {
-		diag_warn("no column is called '{%s}', which stays as it is; did you mean '{%s}'?", text_show(name, len), text_shows(meant));
+		diag_warn("'{%s}' names no column and stays as it is; did you mean '{%s}'?", text_show(name, len), text_shows(meant));
 	}
 }
 

@@ -144,7 +144,7 @@ static void await_memory(const struct client *client, const struct options *opti
 	bool waits = false;
 	memory_init(memory);
 	if (memory_share(memory, path) != 0) {
-		diag_warn("pool %s: '%s': %s; what jobs of others need does not count", options->pool.name, text_shows(path), strerror(errno));
+		diag_warn("pool %s: '%s': %s; the memory that jobs of other runs need is not counted", options->pool.name, text_shows(path), strerror(errno));
 	}
 	while (!memory_claim_try(memory, claim, options->pool.memory, options->command[0], &again)) {
 		if (!waits) {

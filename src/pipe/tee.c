@@ -65,16 +65,16 @@ int tee_expect(struct tee *tee, uint64_t jobs) {
 	const struct pipe_config *config = &tee->config;
 	if (jobs > config->slots) {
 		if (config->slots_by_fds) {
-			return diag_error("--tee runs all jobs at once, and they are %llu, but %lu descriptors are enough for %u: raise the limit, "
+			return diag_error("--tee runs all %llu jobs at once, but %lu descriptors are enough for %u: raise the limit, "
 			                  "by ulimit -n, or take --pipe-part with a file", (unsigned long long)jobs, config->nofile, config->slots);
 		}
 		if (config->slots_shared) {
 			const char *pool = config->options->pool.name;
-			return diag_error("--tee runs all jobs at once, and they are %llu, but %s%s gives %u: take %s, or --pipe-part with a file",
+			return diag_error("--tee runs all %llu jobs at once, but %s%s gives slots for %u: take %s, or --pipe-part with a file",
 			                  (unsigned long long)jobs, pool ? "pool " : "what it runs in", pool ? pool : "", config->slots,
 			                  pool ? "a pool of more slots" : "--no-inherit");
 		}
-		return diag_error("--tee runs all jobs at once, and they are %llu, but --jobs %s allows %u: take --jobs 0, or --pipe-part with a file",
+		return diag_error("--tee runs all %llu jobs at once, but --jobs %s allows %u: take --jobs 0, or --pipe-part with a file",
 		                  (unsigned long long)jobs, config->options->jobs ? config->options->jobs : "0", config->slots);
 	}
 	tee->consumers = xcalloc(jobs > 0 ? (size_t)jobs : 1, sizeof(*tee->consumers)); // jobs: at most the slots

@@ -301,7 +301,7 @@ uint64_t dispatcher_end_tick(struct dispatcher_end *end, uint64_t now) {
 	}
 	end->idle_until = !end->is_leaving || channel->njobs > 0 ? UINT64_MAX : end->idle_until < gone ? end->idle_until : gone;
 	if (now >= end->idle_until) {
-		channel_break(channel, "it has had no job for a minute, and takes none");
+		channel_break(channel, "it takes no more jobs, and has had none for a minute");
 		return now;
 	}
 	if (now >= end->goes) {

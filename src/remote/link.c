@@ -643,7 +643,7 @@ static void release_worker(struct host_link *link) {
 	if (!wanted && !link->up && !leaving) {
 		disconnect(link, "it is not needed any more");
 	} else if (idle && link->stuck > 0) {
-		disconnect(link, "a job there has not ended that was told to");
+		disconnect(link, "a job there was told to end, and has not");
 	} else if (idle && !link->released && (!wanted || (leaving && link->config.on_demand))) {
 		if (!link->config.on_demand) {
 			report_down(link, "it is not needed any more", /* bye */ true);

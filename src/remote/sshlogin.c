@@ -190,7 +190,7 @@ static const char *read_user(const char **text, struct sshlogin *login) {
 		return "a password is not taken here: ssh-agent and ssh-copy-id do without one";
 	}
 	if (!is_user(*text, (size_t)(at - *text))) {
-		return "a user has a name without '`\";&<>|(){}, that does not begin with '-' or end with a backslash";
+		return "the name of a user has none of '`\";&<>|(){}, does not begin with '-' and does not end with a backslash";
 	}
 	login->user = take(text, (size_t)(at - *text));
 	++*text;
@@ -502,12 +502,12 @@ static const char get_copy[] =
 	"head -c $z /dev/zero >\"$t/fairpar\" || { k; false; }; } 2>/dev/null; "
 	"(umask 77; mkdir -p \"$c\" && [ -O \"$c/.\" ] && chmod 700 \"$c/.\") 2>/dev/null && i \"$c\" || "
 	"{ [ -O \"$XDG_RUNTIME_DIR\" ] && i \"$XDG_RUNTIME_DIR\"; } || i /tmp || i /var/tmp || i /dev/shm || "
-	"f \"there is none on this machine, and none can be put into $c, ${XDG_RUNTIME_DIR:+$XDG_RUNTIME_DIR, }/tmp, /var/tmp or /dev/shm: "
-	"they are full, or do not let it be written or executed\"; "
+	"f \"there is no fairpar on this machine, and no copy can be put into $c, ${XDG_RUNTIME_DIR:+$XDG_RUNTIME_DIR, }/tmp, /var/tmp or /dev/shm: "
+	"these are full, or it cannot be written or executed there\"; "
 	"echo; echo \"want $m $(uname -sm)\"; read -r b; p=\"$c/$n-${b% *}\"; "
-	"head -c \"${b#* }\" >\"$t/fairpar\" || f \"the one that was sent cannot be written into ${t%/*}\"; "
-	"[ \"$(cksum <\"$t/fairpar\")\" = \"$b\" ] || f \"not all of the one that was sent has come\"; "
-	"\"$t/fairpar\" --version >/dev/null || f \"the one that was sent does not run there$w\"; "
+	"head -c \"${b#* }\" >\"$t/fairpar\" || f \"the copy that was sent cannot be written into ${t%/*}\"; "
+	"[ \"$(cksum <\"$t/fairpar\")\" = \"$b\" ] || f \"the copy that was sent has not come whole\"; "
+	"\"$t/fairpar\" --version >/dev/null || f \"the copy that was sent does not run there$w\"; "
 	"q() { case $t in \"$c\"/*) mkdir -m 700 \"$p\"; o d \"$p\" && mv -f \"$t/fairpar\" \"$p/fairpar\";; *) false;; esac; } 2>/dev/null; "
 	"q && k && t=\"$p\"; echo; echo \"have $m\"; [ \"$t\" = \"$p\" ] && s \"$p/fairpar\"; (s \"$t/fairpar\"); exit";
 
@@ -524,7 +524,7 @@ static void add_remote(struct buf *text, const struct sshlogin_worker *worker, c
 		return;
 	}
 	buf_printf(text, "n=%s; z=%" PRIu64 "; w=\"%s\"; ", worker->copy->name, worker->copy->size,
-	           worker->copy->is_static ? "" : "; fairpar-static beside it, which needs no libraries there, would be sent in its place (make static)");
+	           worker->copy->is_static ? "" : "; a fairpar-static (make static) beside the fairpar here would be sent instead, and needs no libraries there");
 	buf_adds(text, get_copy);
 	buf_addc(text, '\'');
 }

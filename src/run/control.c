@@ -214,7 +214,7 @@ static void read_ids(struct control_client *client, const struct frame *request,
 		}
 		uint64_t id = strtoull(word, &mark, 10); // of too many digits: UINT64_MAX, which is no job either
 		if (*mark && strcmp(mark, client->control->mark) != 0) {
-			buf_printf(why, "%s is the ID of a job of another run: of an earlier one, or of one of another name", text_shows(word));
+			buf_printf(why, "%s is the ID of a job of another run: an earlier run of that name, or a run of another name", text_shows(word));
 		} else if (added_jobs_state(run->added_jobs, id, &code) == ADDED_UNKNOWN) {
 			bool is_job = id >= 1 && id <= atomic_load_relaxed(&run->seq);
 			buf_printf(why, is_job ? "job %" PRIu64 " was not added with --add: only added jobs can be waited for or cancelled"

@@ -132,7 +132,7 @@ static void answer_stop_signal(struct run *run, int signal) {
 	publish_set_stop_signal(run, signal);
 	run_stop(run);
 	if (!run->options->quiet) {
-		diag_note("stopping: no more jobs start; those that run end by themselves");
+		diag_note("stopping: no more jobs start; running jobs go on to their end");
 	}
 }
 

@@ -528,7 +528,7 @@ int leases_open(const struct options *options, struct context *context, unsigned
 void leases_share_memory(const struct leases *leases, struct children *children) {
 	FP_CLEANUP(free_later) char *path = leases->in_pool ? client_memory_path(leases->client) : NULL;
 	if (path && children_share_memory(children, path) != 0) {
-		diag_warn("pool %s: '%s': %s; what jobs of others need does not count", leases->source, text_shows(path), strerror(errno));
+		diag_warn("pool %s: '%s': %s; the memory that jobs of other runs need is not counted", leases->source, text_shows(path), strerror(errno));
 	}
 }
 

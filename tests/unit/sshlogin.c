@@ -7,7 +7,7 @@
 
 #include <sys/stat.h>
 
-#define BAD_USER "a user has a name without '`\";&<>|(){}, that does not begin with '-' or end with a backslash"
+#define BAD_USER "the name of a user has none of '`\";&<>|(){}, does not begin with '-' and does not end with a backslash"
 
 static const char *file_text; // of every file
 

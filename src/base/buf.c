@@ -104,6 +104,17 @@ const char *buf_str(const struct buf *buf) {
 	return buf->data ? buf->data : "";
 }
 
+void buf_move(struct buf *buf, struct buf *from) {
+	if (buf->len == 0) {
+		struct buf empty = *buf;
+		*buf = *from;
+		*from = empty;
+	} else {
+		buf_add(buf, from->data, from->len);
+	}
+	buf_reset(from);
+}
+
 char *buf_take(struct buf *buf) {
 	buf_reserve(buf, 0);
 	char *data = buf->data;

@@ -42,6 +42,9 @@ const char *buf_add_until(struct buf *buf, const char *text, const char *mark);
 // The bytes as a string; "" for an empty buffer. Borrowed until the next change.
 const char *buf_str(const struct buf *buf);
 
+// Appends what `from` has, which is empty then; only memory changes hands where `buf` is empty.
+void buf_move(struct buf *buf, struct buf *from);
+
 // Hands the bytes (NUL behind them) over to the caller, who frees them; the buffer is empty afterwards.
 char *buf_take(struct buf *buf);
 

@@ -120,6 +120,5 @@ void file_copy_give(struct file_copy *copy, struct buf *out) {
 		wire_write(&copy->out, &(struct wire_frame){.type = FRAME_ROOM, .numbers = {0, copy->heard}});
 		copy->heard = 0;
 	}
-	buf_add(out, copy->out.data, copy->out.len);
-	buf_reset(&copy->out);
+	buf_move(out, &copy->out);
 }

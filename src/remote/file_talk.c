@@ -7,7 +7,7 @@
 
 // ---- the thread that has it, and the connection ----
 
-void file_mail_init(struct file_mail *mail, void (*send)(void *arg, const struct buf *frames, const char *why), void *arg) {
+void file_mail_init(struct file_mail *mail, void (*send)(void *arg, struct buf *frames, const char *why), void *arg) {
 	*mail = (struct file_mail){.send = send, .arg = arg};
 	cond_init(&mail->heard);
 }
@@ -54,15 +54,14 @@ void file_talk_run(const struct file_talk *talk, enum wire_sender from, struct f
 		buf_reset(&out);
 		goes_on = talk->give(talk->arg, &out);
 		mutex_lock(lock);
+		bool waits = why || out.len == 0;
 		if (out.len > 0 || why) {
 			mail->send(mail->arg, &out, why);
 		}
-		while (goes_on && !mail->ends && (why || (out.len == 0 && mail->in.len == 0))) {
+		while (goes_on && !mail->ends && waits && (why || mail->in.len == 0)) {
 			cond_wait(&mail->heard, lock);
 		}
-		struct buf heard = mail->in;
-		mail->in = in;
-		in = heard;
+		buf_move(&in, &mail->in);
 		goes_on = goes_on && !(mail->ends && (why || in.len == 0));
 		mutex_unlock(lock);
 	}

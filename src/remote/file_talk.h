@@ -24,12 +24,12 @@ struct file_mail {
 	cond heard;             // there are frames, or it ends
 	struct buf in;          // frames that have come
 	bool ends;              // no more come
-	// Sends the frames; or breaks the connection, because the other end has sent what is not allowed (`why`). With the lock.
-	void (*send)(void *arg, const struct buf *frames, const char *why);
+	// Sends the frames, which it may take; or breaks the connection, because the other end has sent what is not allowed (`why`). With the lock.
+	void (*send)(void *arg, struct buf *frames, const char *why);
 	void *arg;
 };
 
-void file_mail_init(struct file_mail *mail, void (*send)(void *arg, const struct buf *frames, const char *why), void *arg);
+void file_mail_init(struct file_mail *mail, void (*send)(void *arg, struct buf *frames, const char *why), void *arg);
 void file_mail_fini(struct file_mail *mail);
 
 // Hands a frame over. Returns NULL, or why it is not allowed: static text.

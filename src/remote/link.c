@@ -504,8 +504,7 @@ static void send_attempt(struct host_link *link, struct link_attempt *attempt, b
 	}
 	if (attempt->has_files && attempt->state == ATTEMPT_STARTED) {
 		mutex_lock(&link->lock);
-		out = attempt->outbox;
-		attempt->outbox = (struct buf)BUF_INIT;
+		buf_move(&out, &attempt->outbox);
 		const char *why = attempt->why;
 		mutex_unlock(&link->lock);
 		channel_send_frames(&link->connection->channel, attempt->number, &out);

@@ -250,9 +250,9 @@ enum link_end link_run(struct host_link *link, const struct child_config *config
 
 // ---- a conversation about files ----
 
-static void send_files(void *arg, const struct buf *frames, const char *why) {
+static void send_files(void *arg, struct buf *frames, const char *why) {
 	struct link_attempt *attempt = arg;
-	buf_add(&attempt->outbox, frames->data, frames->len);
+	buf_move(&attempt->outbox, frames);
 	attempt->why = why;
 	wakeup_post(attempt->owner->wake_fd);
 }

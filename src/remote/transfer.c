@@ -157,8 +157,7 @@ static bool give(void *arg, struct buf *out) {
 	if (teller->copy) {
 		file_copy_give(teller->copy, &teller->out);
 	}
-	buf_add(out, teller->out.data, teller->out.len);
-	buf_reset(&teller->out);
+	buf_move(out, &teller->out);
 	return true; // the worker says when it is over
 }
 

@@ -351,7 +351,7 @@ static void execute(struct remote_job *job, struct child_scratch *scratch, struc
 	context_unref(context);
 }
 
-static void send_files(void *arg, const struct buf *frames, const char *why) {
+static void send_files(void *arg, struct buf *frames, const char *why) {
 	struct remote_job *job = arg;
 	struct remote_worker *worker = job->worker;
 	channel_send_frames(&worker->end->channel, job->number, frames);

@@ -322,6 +322,26 @@ fairpar: one: connected"
 	assert_lines "1" "$PWD"
 }
 
+@test "the first jobs are spread over machines that have not answered yet" {
+	# each of these waits until the first has its first job; where that takes a second there is no spreading: so again
+	sed -i 's|^exec sh|[ "$host" = one ] \|\| until [ -e where ]; do sleep 0.01; done\n&|' "$PARALLEL_SSH"
+	for _ in 1 2 3 4 5; do
+		rm -f where
+		run_fairpar -S 4/one,4/two,4/three 'echo $PARALLEL_SSHLOGIN >>where; until [ $(wc -l <where) = 4 ]; do sleep 0.01; done #' ::: 1 2 3 4 </dev/null
+		spread=$(sort where | uniq -c | sort -rn | awk '{ print $1 }' | xargs)
+		[[ $spread != '2 1 1' ]] || break
+	done
+	assert_eq "$spread" '2 1 1'
+}
+
+@test "--nice is for jobs, not for what starts a worker" {
+	run_fairpar --nice 7 --launch 'env {}' 'nice #' ::: 1 </dev/null
+	assert_eq "$output" "$(nice -n 7 nice)"
+	sed -i 's|^exec sh|nice >nice.ssh\n&|' "$PARALLEL_SSH"
+	run_fairpar --nice 7 -S 1/one true ::: 1 </dev/null
+	assert_eq "$(<nice.ssh)" "$(nice)"
+}
+
 @test "--launch runs jobs also where the working directory was deleted" {
 	mkdir gone
 	cd gone

@@ -90,6 +90,17 @@ setup() {
 	assert_contains "$stderr" "--sshloginfile cannot read 'none': No such file or directory"
 }
 
+@test "a file of machines has comments behind a machine, too" {
+	printf "1/b # the fast one\n1/b#22\t# another\n" >mine
+	run_fairpar --ssh "$ssh" --slf mine --nonall -k --tag echo x
+	assert_lines $'b\tx' $'b:22\tx'
+}
+
+@test "an IPv6 address with a port is named in brackets" {
+	run_fairpar --ssh "$ssh" -S "1/[::1]:22" --plus echo {sshlogin} {host} ::: x
+	assert_eq "$output" "[::1]:22 ::1"
+}
+
 @test "what is no list of machines is refused before anything runs" {
 	run_fairpar 255 -S -oProxyCommand=x touch ran ::: a
 	assert_contains "$stderr" "'-oProxyCommand=x': a host that begins with '-' would be an option of ssh"

@@ -54,10 +54,13 @@ static bool lends_slot(const struct waiter *waiter) {
 	return waiter->request->binding || (waiter->request->tries && waiter->request->tries->n > 0);
 }
 
+static bool is_coming(const struct hosts_host *host) {
+	return host->slots == 0 && !host->login->is_pilot && !host->was_up && !host->has_failed && !host->is_removed;
+}
+
 // Whether the host takes jobs, or is being connected for the first time.
 static bool may_take_jobs(const struct hosts_host *host) {
-	bool may_come = !host->login->is_pilot && !host->was_up && !host->has_failed && !host->is_removed;
-	return host->slots > 0 ? !host->is_braked : may_come;
+	return host->slots > 0 ? !host->is_braked : is_coming(host);
 }
 
 // The fewest tries on any of the hosts that may take it: only hosts with as few are accepted, as in GNU parallel's --retries.
@@ -100,6 +103,17 @@ static struct hosts_host *choose(const struct hosts *hosts, struct waiter *waite
 		}
 	}
 	return best;
+}
+
+// Whether the attempt is to wait rather than take a slot of that host: at first, hosts that are being connected count as if they had as many slots,
+// and those that wait for them had one each, unless there is work for all of them. With the lock.
+static bool waits_for_others(struct hosts *hosts, const struct hosts_host *best, const struct waiter *waiter, bool waits) {
+	unsigned coming = 0, others = hosts->spreading - waits;
+	for (size_t i = 0; i < hosts->n; ++i) {
+		coming += is_coming(hosts->hosts[i]) && may_use(hosts->hosts[i], waiter->request);
+	}
+	return coming > 0 && best->used > others / coming && now_ns() < hosts->spread_until && hosts->pool &&
+	       pool_demand(hosts->pool, coming * best->slots) < coming * best->slots;
 }
 
 // Reserves a host for a place of several slots. Without that, attempts that need one slot would always be first. With the lock.
@@ -193,14 +207,24 @@ static void notify_waiting(struct hosts *hosts, const struct hosts_request *requ
 	}
 }
 
+// choose(); but NULL also where the attempt is to wait for hosts that are being connected: *is_spread. With the lock.
+static struct hosts_host *choose_spread(struct hosts *hosts, struct waiter *waiter, const void *place, bool *is_spread) {
+	struct hosts_host *best = choose(hosts, waiter, place);
+	bool spreads = best && !needs_several(waiter->request) && waits_for_others(hosts, best, waiter, *is_spread);
+	hosts->spreading += spreads;
+	hosts->spreading -= *is_spread;
+	*is_spread = spreads;
+	return spreads ? NULL : best;
+}
+
 struct hosts_place *hosts_acquire_place(struct hosts *hosts, const struct hosts_request *request, const struct sshlogin **ret_unreachable) {
 	struct hosts_place *place = NEW(struct hosts_place);
 	struct waiter waiter = {.request = request};
-	bool waits = false;
+	bool waits = false, spreads = false;
 	*ret_unreachable = NULL;
 	hosts_refresh_list(hosts);
 	mutex_lock(&hosts->lock);
-	while (!hosts->terminating && !(place->host = choose(hosts, &waiter, place)) && !(*ret_unreachable = find_unreachable(hosts, request))) {
+	while (!hosts->terminating && !(place->host = choose_spread(hosts, &waiter, place, &spreads)) && !(*ret_unreachable = find_unreachable(hosts, request))) {
 		if (needs_several(request)) {
 			reserve_host(hosts, &waiter, place);
 		}
@@ -209,9 +233,10 @@ struct hosts_place *hosts_acquire_place(struct hosts *hosts, const struct hosts_
 			begin_waiting(hosts, &waiter);
 			notify_waiting(hosts, request);
 		} else {
-			cond_wait(&hosts->changed, &hosts->lock);
+			(void)cond_wait_until(&hosts->changed, &hosts->lock, spreads ? hosts->spread_until : TIME_NEVER);
 		}
 	}
+	hosts->spreading -= spreads;
 	if (waits) {
 		end_waiting(hosts, &waiter);
 	}

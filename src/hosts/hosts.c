@@ -34,6 +34,7 @@ enum {
 	HOST_SLOTS_MOST = 4096,    // if a worker offers more, this many are used
 	MESSAGE_MOST = 600,        // bytes of what a machine or its launcher says, as it is shown
 	SUSPEND_WAIT_S = 1,
+	SPREAD_S = 1,              // the first jobs are spread over machines that have not answered yet
 };
 
 // A node on which a pilot has connected: messages and logs name the pilot by the login of its node.
@@ -641,7 +642,7 @@ static struct host_link *open_link(struct hosts_host *host) {
 	const struct hosts *hosts = host->hosts;
 	bool prompts = host->login->kind == SSHLOGIN_SSH, is_pilot = host->login->is_pilot;
 	struct link_config config = {
-		.launcher = {.path = host->path, .argv = host->argv, .env = hosts->env, .context = prompts ? hosts->prompt_context : hosts->context, .prompts = prompts},
+		.launcher = {.path = host->path, .argv = host->argv, .env = hosts->env, .context = prompts ? hosts->prompt_context : hosts->launch_context, .prompts = prompts},
 		.env = is_pilot ? (struct buf)BUF_INIT : host->login->kind == SSHLOGIN_LAUNCH ? hosts->whole_env : hosts->sent_env,
 		.adds_env = host->login->kind != SSHLOGIN_LAUNCH,
 		.copy = prompts ? &hosts->copy : NULL,
@@ -688,7 +689,10 @@ int hosts_attach(struct hosts *hosts, struct pool *pool, struct start_order *sta
 	hosts->wake_arg = arg;
 	// the cookie marks processes to be killed when this run dies: a launcher ends with its connection, and remote jobs are their worker's
 	hosts->env = payload_env(hosts->context->env, NULL, (char *[]){"FAIRPAR_COOKIE", NULL});
+	hosts->launch_context = context_derive(hosts->context, NULL, -1, 0);
 	hosts->prompt_context = context_derive(hosts->context, NULL, -1, 0);
+	hosts->launch_context->nice = hosts->prompt_context->nice = 0;
+	hosts->spread_until = now_ns() + SPREAD_S * NS_PER_S;
 	ignore_terminal(&hosts->prompt_context->ignored);
 	choose_env(hosts);
 	if (hosts->machines == 0) {
@@ -739,6 +743,7 @@ void hosts_close(struct hosts *hosts) {
 	hosts_free_lists(hosts);
 	free(hosts->self);
 	buf_fini(&hosts->term_seq);
+	context_unref(hosts->launch_context);
 	context_unref(hosts->prompt_context);
 	free(hosts->env);
 	free(hosts->cwd);

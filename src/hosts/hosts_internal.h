@@ -68,8 +68,11 @@ struct hosts {
 	char *cwd;                   // where fairpar was started; NULL: that directory was deleted
 	const char *dot;             // the same relative to $HOME if it is below; points into cwd
 	char **env;                  // of launchers; array owned
+	struct context *launch_context; // of launchers: --nice is for jobs
 	struct context *prompt_context; // of launchers that may prompt on the terminal: they ignore its signals, which this process answers
 	unsigned here;               // slots of this machine
+	uint64_t spread_until;       // the first jobs are spread until then (now_ns() time)
+	unsigned spreading;          // attempts that wait for hosts which are being connected, so that they are spread
 	struct buf sent_env, whole_env; // environment of jobs over ssh (--env), and of those by --launch: variables with a NUL behind each
 	struct executor inner;       // of jobs on this machine
 	struct pool *pool;           // NULL before hosts_attach() and after hosts_detach()

@@ -268,9 +268,10 @@ static const char *read_address(const char **text, struct sshlogin *login) {
 // GNU parallel's name of it.
 static char *login_name(const struct sshlogin *login) {
 	struct buf name = BUF_INIT;
-	buf_printf(&name, "%s%s%s%s%s%s%s", login->command ? login->command : "", login->command ? " " : "",
-	           login->user ? login->user : "", login->user ? "@" : "", login->host, login->port ? ":" : "",
-	           login->port ? login->port : "");
+	bool in_brackets = login->port && strchr(login->host, ':');
+	buf_printf(&name, "%s%s%s%s%s%s%s%s%s", login->command ? login->command : "", login->command ? " " : "",
+	           login->user ? login->user : "", login->user ? "@" : "", in_brackets ? "[" : "", login->host, in_brackets ? "]" : "",
+	           login->port ? ":" : "", login->port ? login->port : "");
 	return buf_take(&name);
 }
 
@@ -368,6 +369,16 @@ static int add_list(struct list_input *reading, const char *text, size_t len) {
 	return add_word(reading, &word);
 }
 
+// How many bytes of the line stand before a comment: a # with a blank in front.
+static size_t without_comment(const char *line, size_t n) {
+	for (size_t i = 1; i < n; ++i) {
+		if (line[i] == '#' && text_is_space(line[i - 1])) {
+			return i;
+		}
+	}
+	return n;
+}
+
 static int add_file(struct list_input *reading, const char *name) {
 	FP_CLEANUP(buf_fini) struct buf text = BUF_INIT;
 	if (reading->depth >= DEEPEST) {
@@ -389,7 +400,7 @@ static int add_file(struct list_input *reading, const char *name) {
 			first++;
 		}
 		if (first < stop && *first != '#') {
-			result = add_list(reading, first, (size_t)(stop - first));
+			result = add_list(reading, first, without_comment(first, (size_t)(stop - first)));
 		}
 		line = stop + 1;
 	}

@@ -334,6 +334,22 @@ fairpar: one: connected"
 	assert_eq "$spread" '2 1 1'
 }
 
+@test "at most eight connections begin at a time, those aside that have not answered for two seconds" {
+	sed -i 's|^exec sh|echo + >>at; sleep 0.1; echo - >>at\n&|' "$PARALLEL_SSH"
+	hosts=$(printf '1/h%d,' {1..24})
+	for _ in 1 2 3; do # a machine so busy that they take two seconds proves nothing
+		rm -f at
+		run_fairpar --nonall -k -S "${hosts%,}" echo x </dev/null
+		assert_eq "${#lines[@]} $stderr" '24 '
+		(($(most_at_once at) > 8)) || break
+	done
+	assert_eq "$(most_at_once at)" 8
+	sed -i "s|^echo + |case \$host in h*) exec sleep $patience ;; esac; &|" "$PARALLEL_SSH"
+	hosts=$(printf '1/h%d,' {1..9})
+	run_fairpar -S "${hosts}1/one" echo ::: x </dev/null
+	assert_eq "$output" x
+}
+
 @test "--nice is for jobs, not for what starts a worker" {
 	run_fairpar --nice 7 --launch 'env {}' 'nice #' ::: 1 </dev/null
 	assert_eq "$output" "$(nice -n 7 nice)"

@@ -35,6 +35,8 @@ enum {
 	MESSAGE_MOST = 600,        // bytes of what a machine or its launcher says, as it is shown
 	SUSPEND_WAIT_S = 1,
 	SPREAD_S = 1,              // the first jobs are spread over machines that have not answered yet
+	BEGIN_MOST = 8, BEGIN_S = 2, // connections by ssh that begin at once, while they have not answered for so long: sshd's MaxStartups is 10:30:100
+	BEGIN_CHECK_MS = 50,
 };
 
 // A node on which a pilot has connected: messages and logs name the pilot by the login of its node.
@@ -271,9 +273,24 @@ unsigned hosts_target_slots(const struct hosts_host *host) {
 	return host->is_removed || host->offered == 0 ? 0 : (unsigned)minus(given > 0 ? given : host->offered, host->stuck);
 }
 
+// As link_calls.begins, for machines over ssh, of which many may be behind one.
+static uint64_t on_begin(void *arg, uint64_t now) {
+	struct hosts_host *host = arg;
+	struct hosts *hosts = host->hosts;
+	unsigned n = 0;
+	mutex_lock(&hosts->lock);
+	for (size_t i = 0; i < hosts->n; ++i) {
+		n += hosts->hosts[i] != host && hosts->hosts[i]->begun > 0 && now < hosts->hosts[i]->begun + BEGIN_S * NS_PER_S;
+	}
+	host->begun = n < BEGIN_MOST ? now : 0;
+	mutex_unlock(&hosts->lock);
+	return n < BEGIN_MOST ? 0 : now + (uint64_t)BEGIN_CHECK_MS * NS_PER_MS;
+}
+
 static void on_up(void *arg, const struct worker_hello *hello) {
 	struct hosts_host *host = arg;
 	mutex_lock(&host->hosts->lock);
+	host->begun = 0;
 	bool is_back = host->has_failed || (host->was_up && !host->login->is_pilot);
 	host->was_up = true;
 	host->has_failed = host->is_unreachable = host->is_braked = false;
@@ -321,6 +338,7 @@ static void on_down(void *arg, const char *why, bool was_up, bool bye) {
 	buf_add_escaped(&cause, why, strlen(why), MESSAGE_MOST);
 	struct hosts *hosts = host->hosts;
 	mutex_lock(&hosts->lock);
+	host->begun = 0;
 	bool says = !host->has_failed && !hosts->terminating && !(host->is_removed && bye);
 	host->has_failed = host->has_failed || !bye;
 	host->is_unreachable = !was_up && !bye;
@@ -649,6 +667,7 @@ static struct host_link *open_link(struct hosts_host *host) {
 		.stop_takes = term_seq_length(&hosts->options->term_seq),
 		.on_demand = is_pilot,
 		.calls = {.up = is_pilot ? on_pilot_up : on_up, .down = is_pilot ? on_pilot_down : on_down, .braked = on_braked,
+		          .begins = prompts ? on_begin : NULL,
 		          .stuck = on_stuck, .doubted = host->login->is_slurm ? hosts_doubt_place : NULL,
 		          .message = on_launcher_line, .closed = on_pilot_closed, .arg = host},
 	};

@@ -33,6 +33,7 @@ struct hosts_host {
 	bool is_removed;             // the list does not name it any more: it takes no further job
 	const struct sshlogin *node; // the node of a connected pilot, else `login`
 	uint64_t idle_since;         // of a pilot: when its last job ended
+	uint64_t begun;              // when its connection has begun (now_ns() time); 0: not, or it has answered
 	bool is_braked;              // its worker lets no job start for now (--load, --memfree)
 	struct buf brake;            // why
 	const void *reserved_by;     // the place that waits for several of its slots, or NULL

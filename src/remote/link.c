@@ -666,7 +666,7 @@ static void *link_main(void *arg) {
 		if (!link->connection && wanted && link->now >= link->retry_at) {
 			if (terminating) {
 				link->retry_at = TIME_NEVER; // no attempt may start any more
-			} else {
+			} else if (!link->config.calls.begins || (link->retry_at = link->config.calls.begins(link->config.calls.arg, link->now)) == 0) {
 				connect_host(link);
 			}
 		}

@@ -37,6 +37,8 @@ struct link_calls {
 	// On the thread of link_run(), or NULL where each end is believed at once: the attempt at that place (child_config.place) has ended there, and
 	// its slot is free while its end is doubted; `begins` is false when it is not any more.
 	void (*doubted)(void *arg, const void *place, bool begins);
+	// A connection is about to begin: returns 0, or when to ask again (now_ns() time). NULL: it always may.
+	uint64_t (*begins)(void *arg, uint64_t now);
 	// The launcher has written this line on its standard error while the connection was up.
 	void (*message)(void *arg, const char *line);
 	// A connection on demand has ended, with its launcher: link_connect() may open it again.

@@ -350,6 +350,16 @@ fairpar: one: connected"
 	assert_eq "$output" x
 }
 
+@test "--sshdelay lets time pass between connections, and --filter-hosts is taken" {
+	sed -i 's|^exec sh|date +%s%N >>at\n&|' "$PARALLEL_SSH"
+	run_fairpar --nonall --sshdelay 0.2 --filter-hosts -S h1,h2,h3,h4,h5,h6 echo x </dev/null
+	assert_eq "${#lines[@]}" 6
+	mapfile -t at < <(sort -n at)
+	((at[5] - at[0] >= 200000000)) || fail "${at[*]}"
+	run_fairpar 255 --sshdelay x -S h1 echo ::: 1
+	assert_contains "$stderr" "--sshdelay must be seconds, or a time such as 1h30m or 2.5s, not 'x'"
+}
+
 @test "--nice is for jobs, not for what starts a worker" {
 	run_fairpar --nice 7 --launch 'env {}' 'nice #' ::: 1 </dev/null
 	assert_eq "$output" "$(nice -n 7 nice)"

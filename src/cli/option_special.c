@@ -320,6 +320,11 @@ int opt_delay(struct parser *parser, const char *value) {
 	return result;
 }
 
+int opt_sshdelay(struct parser *parser, const char *value) {
+	return parse_duration(value, PARALLEL_UNITS, &parser->options->ssh_delay) == 0 ? 0
+		: option_fail(parser->id, "must be seconds, or a time such as 1h30m or 2.5s, not '%s'%s", text_shows(value), unit_excess(value));
+}
+
 int opt_term_seq(struct parser *parser, const char *value) {
 	const char *error;
 	bool is_good = term_seq_parse(value, &parser->options->term_seq, &error) == 0;

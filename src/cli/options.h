@@ -188,6 +188,7 @@ struct options {
 	unsigned max_long;
 	size_t queue_mem;                // bytes
 	uint64_t delay;                  // nanoseconds
+	uint64_t ssh_delay;              // --sshdelay, nanoseconds
 	bool delay_auto;                 // it adapts itself
 	const char *load;                // --load as given, or NULL
 	size_t memfree, memsuspend;      // bytes, 0: none

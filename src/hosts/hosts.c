@@ -282,9 +282,11 @@ static uint64_t on_begin(void *arg, uint64_t now) {
 	for (size_t i = 0; i < hosts->n; ++i) {
 		n += hosts->hosts[i] != host && hosts->hosts[i]->begun > 0 && now < hosts->hosts[i]->begun + BEGIN_S * NS_PER_S;
 	}
-	host->begun = n < BEGIN_MOST ? now : 0;
+	uint64_t at = n < BEGIN_MOST ? hosts->next_begin : now + (uint64_t)BEGIN_CHECK_MS * NS_PER_MS;
+	host->begun = at <= now ? now : 0;
+	hosts->next_begin = at <= now ? now + hosts->options->ssh_delay : hosts->next_begin;
 	mutex_unlock(&hosts->lock);
-	return n < BEGIN_MOST ? 0 : now + (uint64_t)BEGIN_CHECK_MS * NS_PER_MS;
+	return at <= now ? 0 : at;
 }
 
 static void on_up(void *arg, const struct worker_hello *hello) {

@@ -73,6 +73,7 @@ struct hosts {
 	struct context *prompt_context; // of launchers that may prompt on the terminal: they ignore its signals, which this process answers
 	unsigned here;               // slots of this machine
 	uint64_t spread_until;       // the first jobs are spread until then (now_ns() time)
+	uint64_t next_begin;         // --sshdelay: no connection begins before (now_ns() time)
 	unsigned spreading;          // attempts that wait for hosts which are being connected, so that they are spread
 	struct buf sent_env, whole_env; // environment of jobs over ssh (--env), and of those by --launch: variables with a NUL behind each
 	struct executor inner;       // of jobs on this machine

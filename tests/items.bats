@@ -180,6 +180,9 @@ touch PWN' $'\tE'
 		[[ $stderr == *'job #2: the item '*'has more than one line'* ]]
 		run_fairpar any -k --shell "$shell" $'cat <<\\E\n{}\nE\necho end' ::: a E b
 		assert_lines a end b end
+		run_fairpar any -k --shell "$shell" $'v="$(cat <<\\E\n{}\nE\n)"; printf "%s\\n" "$v"' ::: 'a\' 'a\b' # ksh93 would join the lines
+		assert_eq "$output" 'a\b'
+		[[ $stderr == *'job #1: the item '*' ends with a backslash'* ]]
 	done
 }
 

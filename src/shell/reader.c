@@ -1,8 +1,7 @@
 // Reads shell text: quotes, expansions, arithmetic, here-documents, and as much of commands as it takes to know where these
 // are (POSIX XCU 2.2 to 2.10, and what bash, zsh and ksh add).
 //
-// The reader is a recursive descent. Its functions begin at byte r->at and go on behind what they read. None fails: a refusal
-// is in r->reading, and ends the reading.
+// Its functions begin at byte r->at and go on behind what they read. None fails: a refusal in r->reading ends the reading.
 
 #include "shell/reader.h"
 
@@ -637,7 +636,8 @@ static void read_literal(struct reader *r, const struct document *document, size
 		}
 		if (is_start) {
 			bool may_end = at == r->text + end || *at == '\n';
-			r->scope.needs = NEED_LINE | (may_end ? NEED_OTHER_LINE : 0) | (document->strips_tabs ? NEED_NO_TAB : 0);
+			unsigned tabs = document->strips_tabs ? NEED_NO_TAB : 0, backslash = r->substitutions > 0 ? NEED_NO_BACKSLASH : 0;
+			r->scope.needs = NEED_LINE | (may_end ? NEED_OTHER_LINE : 0) | tabs | backslash;
 		}
 		if (read_item(r, PLACE_LITERAL_DOCUMENT, NULL)) {
 			memcpy(r->reading->items[r->next - 1].delimiter, document->delimiter, sizeof(document->delimiter));
@@ -649,8 +649,7 @@ static void read_literal(struct reader *r, const struct document *document, size
 static void read_expanding(struct reader *r, size_t end) {
 	++r->in_documents;
 	while (r->at < end && !r->reading->refusal) {
-		char c = r->text[r->at];
-		doubt(r, c == '\\' && peek(r, 1) == '\n', "shells do not agree about a continued line in a here-document", "write one line");
+		doubt(r, r->text[r->at] == '\\' && peek(r, 1) == '\n', "shells do not agree about a continued line in a here-document", "write one line");
 		if (!read_special(r, PLACE_DOCUMENT, NULL) && !read_item(r, PLACE_DOCUMENT, NULL)) {
 			++r->at;
 		}

@@ -15,6 +15,7 @@ enum need {
 	NEED_LINE = 1 << 1,       // in a here-document that expands nothing: one line
 	NEED_OTHER_LINE = 1 << 2, // … that cannot be taken for the delimiter
 	NEED_NO_TAB = 1 << 3,     // … and does not begin with a tab, which <<- would take away
+	NEED_NO_BACKSLASH = 1 << 4, // … and does not end with a \, which to ksh93 goes on in the next line if it is in $( )
 };
 
 // The bytes that stand for replacement strings in the text that is read: one for an item, and one for what cannot be code (a

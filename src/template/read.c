@@ -239,6 +239,8 @@ static bool is_satisfied(const struct requirement *requirement, struct slice ite
 		: (needs & NEED_LINE) && memchr(item.text, '\n', item.len)
 			? "has more than one line, but stands in a here-document whose delimiter is quoted"
 		: (needs & NEED_NO_TAB) && item.len > 0 && *item.text == '\t' ? "would lose a tab in the here-document that it stands in"
+		: (needs & NEED_NO_BACKSLASH) && item.len > 0 && item.text[item.len - 1] == '\\'
+			? "ends with a backslash, but stands in a here-document inside of $( ) whose delimiter is quoted"
 		: (needs & NEED_OTHER_LINE) && may_delimit(item, requirement->delimiter)
 			? "would end the here-document that it stands in, or begins as its delimiter does"
 			: NULL;

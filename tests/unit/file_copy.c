@@ -426,16 +426,20 @@ static void test_broken_off(void) {
 
 // ---- harm ----
 
-static const char *const harmful[] = {
-	"a", "b", "c", "..", ".", "../out", "a/b", "/etc/passwd", "", ".fairpar.0123", "a\0../../out", "b\0a", "c\0..", "a\0/", "b\0c/../../out", "l\0.", "c\0l/..",
-	"k\0a/../x", "out",
+#define TEXT(literal) {literal, sizeof(literal) - 1} // which may have a NUL in it
+static const struct {
+	const char *mem;
+	size_t size;
+} harmful[] = {
+	TEXT("a"), TEXT("b"), TEXT("c"), TEXT(".."), TEXT("."), TEXT("../out"), TEXT("a/b"), TEXT("/etc/passwd"), TEXT(""),
+	TEXT(".fairpar.0123"), TEXT("a\0../../out"), TEXT("b\0a"), TEXT("c\0.."), TEXT("a\0/"), TEXT("b\0c/../../out"),
+	TEXT("l\0."), TEXT("c\0l/.."), TEXT("k\0a/../x"), TEXT("out"),
 };
 
 static void add_harmful(struct buf *out) {
 	static const enum wire_type types[] = {FRAME_ENTRY, FRAME_ENTRY, FRAME_ENTRY, FRAME_DATA, FRAME_HOLE, FRAME_END, FRAME_END, FRAME_NOTE, FRAME_FAIL, FRAME_ROOM};
-	static const size_t sizes[] = {1, 1, 1, 2, 1, 6, 3, 11, 0, 13, 12, 3, 4, 3, 16, 3, 6, 8, 3};
 	struct wire_frame frame = {.type = types[below(sizeof(types) / sizeof(types[0]))]};
-	size_t i = below(sizeof(sizes) / sizeof(sizes[0]));
+	size_t i = below(sizeof(harmful) / sizeof(harmful[0]));
 	uint64_t number = below(10) == 0 ? UINT64_MAX >> below(64) : below(4);
 	frame.numbers[1] = number;
 	if (frame.type == FRAME_ENTRY) {
@@ -445,8 +449,8 @@ static void add_harmful(struct buf *out) {
 		frame.numbers[4] = below(50) ? 0 : random_next(&seed);
 	}
 	if (wire_kind(frame.type)->has_payload) {
-		frame.payload = harmful[i];
-		frame.size = sizes[i];
+		frame.payload = harmful[i].mem;
+		frame.size = harmful[i].size;
 	}
 	wire_write(out, &frame);
 }

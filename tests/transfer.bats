@@ -225,6 +225,13 @@ outside() { (cd "$BATS_TEST_TMPDIR/home" && find . -exec stat -c '%n %a %F %s %Y
 	assert_lines base base
 	assert_eq "$(cat x.in x.out y.in y.out lib/base | tr '\n' ' ')" "abc ABC def DEF base "
 	assert_eq "$(grep -c 'in common with this machine' <<<"$stderr")" 1
+	# a link to a file there, from a directory that the machine does not see
+	mkdir proj
+	ln -s ../x.in proj/x.in
+	(cd proj && run_fairpar -S 1/one --trc "{.}.out" 'tr a-z A-Z <{} >{.}.out' ::: x.in </dev/null)
+	assert_eq "$(cat x.in)" abc
+	(cd proj && run_fairpar -S 1/one --basefile x.in --cleanup 'cat x.in #' ::: 1 </dev/null)
+	assert_eq "$(cat x.in)" abc
 	# only where the file itself lies
 	mkdir "$BATS_TEST_TMPDIR/far"
 	echo abc >"$BATS_TEST_TMPDIR/far/z.in"
@@ -257,6 +264,14 @@ ssh_with() {
 	run_fairpar -S 1/one --ssh "$BATS_TEST_TMPDIR/ssh.there" --workdir w --transfer 'find {} -type f' ::: d </dev/null
 	assert_lines d/big
 	assert_eq "$(find "$away" -name '.fairpar.*')" ''
+}
+
+@test "the temporary files of other transfers are no files of a directory that is copied" {
+	mkdir d
+	echo a >d/a
+	echo part >d/.fairpar.0123456789abcdef
+	run_fairpar -S 1/one --transferfile d 'ls -A d #' ::: 1 </dev/null
+	assert_eq "$output" a
 }
 
 @test "a directory that may not be written comes back, and again" {

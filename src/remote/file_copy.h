@@ -26,6 +26,8 @@ enum file_note { NOTE_MADE, NOTE_OVER, NOTE_SAME, FILE_NOTES };         // in a 
 // Whether the directory of the file is the same at both ends.
 enum file_look { LOOK_NOT_YET, LOOK_OTHER, LOOK_UNKNOWN, LOOK_SAME };
 
+#define FILE_TEMP ".fairpar." // and 16 hex digits: a temporary name
+
 struct file_place {
 	const char *dir;           // the name is below it; "": the present directory
 	const char *name;          // "./a/b", as file_route.name has it

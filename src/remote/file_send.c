@@ -9,9 +9,11 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
 #include <unistd.h>
 
-enum { GIVE_MOST = 256 * 1024, LINK_MOST = 4095, FRAME_MOST = WIRE_CHUNK_MOST + FILE_FRAME_COST };
+enum { GIVE_MOST = 256 * 1024, LINK_MOST = 4095, LINKS_MOST = 40, FRAME_MOST = WIRE_CHUNK_MOST + FILE_FRAME_COST };
 enum { OPEN_FLAGS = O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC };
 
 static const char strange[] = "it is no regular file and no directory";
@@ -84,6 +86,12 @@ static bool send_data(struct file_copy *copy) {
 
 // ---- directories ----
 
+// The temporary file of another transfer: it is about to go, and is nobody's file.
+static bool is_temp(const char *name) {
+	size_t len = strlen(FILE_TEMP);
+	return strncmp(name, FILE_TEMP, len) == 0 && strlen(name) == len + 16 && strspn(name + len, "0123456789abcdef") == 16;
+}
+
 // Reads the names that the deepest directory has. Returns 0, or -1 with errno.
 static int read_names(struct level *level) {
 	int fd = openat(level->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -94,7 +102,7 @@ static int read_names(struct level *level) {
 	}
 	errno = 0;
 	for (const struct dirent *entry; (entry = readdir(dir));) {
-		if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0) {
+		if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0 && !is_temp(entry->d_name)) {
 			buf_add(&level->names, entry->d_name, strlen(entry->d_name) + 1);
 		}
 	}
@@ -190,16 +198,44 @@ static void begin(struct file_copy *copy) {
 	}
 }
 
+static enum file_look look_in(const struct file_copy *copy, int dir) {
+	struct stat stat;
+	bool is_there = fstatat(dir, copy->temp, &stat, AT_SYMLINK_NOFOLLOW) == 0;
+	return is_there ? LOOK_SAME : errno == ENOENT ? LOOK_OTHER : LOOK_UNKNOWN;
+}
+
+// Where the name is a link: looks in the directory of what the link points to, and so on. The receiver may be in that one.
+static enum file_look look_behind_links(const struct file_copy *copy) {
+	char name[PATH_MAX], target[PATH_MAX];
+	int dir = openat(copy->dir_fd, ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	enum file_look found = dir < 0 ? LOOK_UNKNOWN : LOOK_OTHER;
+	ssize_t len;
+	snprintf(name, sizeof(name), "%s", copy->base);
+	for (unsigned i = 0; found == LOOK_OTHER && i < LINKS_MOST && (len = readlinkat(dir, name, target, sizeof(target) - 1)) > 0; ++i) {
+		target[len] = '\0';
+		char *slash = strrchr(target, '/');
+		snprintf(name, sizeof(name), "%s", slash ? slash + 1 : target);
+		if (slash) {
+			slash[slash == target] = '\0'; // "/" stays
+			int next = openat(dir, target, O_PATH | O_DIRECTORY | O_CLOEXEC);
+			fd_close(&dir);
+			dir = next;
+		}
+		found = dir < 0 ? LOOK_UNKNOWN : look_in(copy, dir);
+	}
+	fd_close(&dir);
+	return found;
+}
+
 // The receiver has made its temporary file: is that here?
 static void look(struct file_copy *copy) {
-	struct stat stat;
-	int dir = copy->levels.n > 0 ? copy->levels.at[0].fd : copy->dir_fd;
-	if (fstatat(dir, copy->temp, &stat, AT_SYMLINK_NOFOLLOW) == 0) {
-		copy->look = LOOK_SAME;
+	copy->look = look_in(copy, copy->levels.n > 0 ? copy->levels.at[0].fd : copy->dir_fd);
+	if (copy->look == LOOK_OTHER && copy->levels.n == 0) {
+		copy->look = look_behind_links(copy);
+	}
+	if (copy->look == LOOK_SAME) {
 		copy->is_same = copy->has_ended = true;
 		file_copy_write(copy, &(struct wire_frame){.type = FRAME_NOTE, .numbers = {0, NOTE_SAME}});
-	} else {
-		copy->look = errno == ENOENT ? LOOK_OTHER : LOOK_UNKNOWN;
 	}
 }
 

@@ -74,7 +74,7 @@ static void begin_path(struct teller *teller, const char *path) {
 	uint64_t random;
 	char temp[40];
 	random_bytes(&random, sizeof(random));
-	snprintf(temp, sizeof(temp), ".fairpar.%016llx", ull(random));
+	snprintf(temp, sizeof(temp), FILE_TEMP "%016llx", ull(random));
 	if (file_route(&route, path, goes ? FILE_GOES : FILE_COMES, &why) != 0 || strlen(path) >= PATH_MAX) {
 		end_path(teller, path, why ? why : strerror(ENAMETOOLONG));
 		return;

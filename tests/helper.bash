@@ -170,7 +170,8 @@ make_fifo() {
 
 # The limits here only end a test that has failed.
 await() {
-	line=$(timeout "$patience" head -n 1 "$1") || fail "nothing came from $1"
+	# again at an end without a line: whoever wrote the one before may not have closed it yet
+	line=$(timeout "$patience" sh -c 'until IFS= read -r line <"$1"; do :; done; printf "%s\n" "$line"' sh "$1") || fail "nothing came from $1"
 }
 
 release() {

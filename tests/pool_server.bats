@@ -190,7 +190,8 @@ lock_start() {
 	need flock
 	make_fifo locked unlock
 	(umask 077 && mkdir -p "$FAIRPAR_POOL_DIR")
-	(flock 9 && echo >locked && read -r _ <unlock) 9>"$FAIRPAR_POOL_DIR/default.start" 3>&- &
+	# by a process that lives on: in a PID namespace /proc/locks shows no lock of one that has ended, and no waiter for that
+	(umask 077 && exec flock "$FAIRPAR_POOL_DIR/default.start" sh -c 'echo >locked; read -r _ <unlock') 3>&- &
 	await locked
 }
 

@@ -210,17 +210,6 @@ load pools
 	assert_eq "$(servers)" ''
 }
 
-# wait_on_terminal NAME COLUMNS PLACE: runs a command that waits on a terminal so wide, until it shows PLACE; then NAME ends, which holds
-wait_on_terminal() {
-	printf '%s\tgo\\n\n' "$3" >talk
-	cat >session <<-EOF
-		stty cols $2
-		{ read -r _ </dev/tty; echo >$1.go; } &
-		"$FAIRPAR" --pool --single echo ran
-	EOF
-	on_terminal bash session
-}
-
 # command_of PID: the process that the fairpar with that number runs in a slot
 command_of() {
 	pgrep -P "$1" -f '^sh'

@@ -43,12 +43,7 @@ say_waits() {
 @test "the status line of a run that waits for its first slot says so" {
 	need python3
 	hold h --pool-slots 1
-	printf 'waits for pool default\t\\n\n' >talk
-	cat >session <<-EOF
-		{ read -r _ </dev/tty; echo >h.go; } &
-		TERM=xterm "$FAIRPAR" --pool --progress=tty 'echo ran' ::: 1 2
-	EOF
-	on_terminal bash session
+	wait_on_terminal h 80 'waits for pool default' "TERM=xterm '$FAIRPAR' --pool --progress=tty 'echo ran' ::: 1 2"
 	assert_eq "$status" 0
 	assert_contains "$output" '[0/2  0%] waits for pool default'
 	[[ $output != *'fairpar: waits for'* ]]
@@ -58,12 +53,7 @@ say_waits() {
 @test "a waiting command shows its place on the terminal, and the line disappears" {
 	need python3
 	hold h --pool-slots 1
-	printf '1st of 1\tgo\\n\n' >talk
-	cat >session <<-EOF
-		{ read -r _ </dev/tty; echo >h.go; } &
-		"$FAIRPAR" --pool --single echo ran
-	EOF
-	on_terminal bash session
+	wait_on_terminal h 80 '1st of 1'
 	assert_eq "$status" 0
 	assert_contains "$output" "waits for a slot of pool default: 1st of 1, held by '"
 	assert_contains "$(tr '\r' '\n' <<<"$output" | grep -A5 'waits for')" $'\e[K'

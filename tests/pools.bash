@@ -62,3 +62,15 @@ line_up() {
 complaints() {
 	grep -hv '^fairpar: waits for ' "$@" || :
 }
+
+# wait_on_terminal NAME COLUMNS TEXT [COMMAND]: runs COMMAND, or one of --single, on a terminal so wide, where it waits until it shows TEXT;
+# then NAME, which holds the slot, ends
+wait_on_terminal() {
+	printf '%s\tgo\\n\n' "$3" >talk
+	cat >session <<-EOF
+		stty cols $2
+		{ read -r _ </dev/tty; echo >$1.go; } &
+		${4:-"'$FAIRPAR' --pool --single echo ran"}
+	EOF
+	on_terminal bash session
+}

@@ -44,11 +44,6 @@ start() {
 	started=$!
 }
 
-# await_pool TEXT: until the first line of --status has it
-await_pool() {
-	until "$FAIRPAR" --pool --status >state && [[ $(head -n 1 state) == *"$1"* ]]; do :; done
-}
-
 @test "a run that has lost its slots to others, a command that waits, and their server" {
 	local run others=() waiting
 	make_fifo {in,go}.{1,2,a,b}

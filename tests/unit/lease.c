@@ -350,16 +350,21 @@ static void test_lent_wide(void) {
 	world_fini(&world);
 }
 
+// Three slots, of which a has one; b runs on that, wants `n`, and has it and the two others. And d has come.
+static void world_beyond(struct world *world, unsigned n) {
+	world_init(world, 3);
+	join(world, 'a');
+	join(world, 'd');
+	want(world, 'a', 1);
+	check_string(grants(world), "a");
+	join_below(world, 'b', 'a');
+	want(world, 'b', n);
+	check_string(grants(world), "Bbb");
+}
+
 static void test_beyond_is_charged_to_parent(void) {
 	struct world world;
-	world_init(&world, 3);
-	join(&world, 'a');
-	join(&world, 'd');
-	want(&world, 'a', 1);
-	check_string(grants(&world), "a");
-	join_below(&world, 'b', 'a');
-	want(&world, 'b', 9);
-	check_string(grants(&world), "Bbb");
+	world_beyond(&world, 9);
 	want(&world, 'd', 9);
 	want(&world, 'a', 9);
 	leave(&world, 'b'); // the one that was lent is a's own again
@@ -369,14 +374,7 @@ static void test_beyond_is_charged_to_parent(void) {
 
 static void test_lent_instead(void) {
 	struct world world;
-	world_init(&world, 3);
-	join(&world, 'a');
-	join(&world, 'd');
-	want(&world, 'a', 1);
-	check_string(grants(&world), "a");
-	join_below(&world, 'b', 'a');
-	want(&world, 'b', 4);
-	check_string(grants(&world), "Bbb");
+	world_beyond(&world, 4);
 	want(&world, 'd', 9);
 	check_string(grants(&world), "");
 	release(&world, 'b'); // the one that was lent: one of the others is, and its slot is free for whose turn it is

@@ -3,9 +3,10 @@
 #include "base/beneath.h"
 
 #include "base/alloc.h"
-#include "base/fault.h"
 #include "base/buf.h"
+#include "base/fault.h"
 #include "base/io.h"
+#include "base/text.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -133,7 +134,7 @@ static unsigned long empty_dir(int fd, int top, unsigned depth, unsigned long *m
 	}
 	for (const struct dirent *entry; (entry = readdir(dir));) {
 		const char *name = entry->d_name;
-		if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0) {
+		if (path_is_dots(name)) {
 			continue;
 		}
 		if (unlinkat(fd, name, 0) == 0) {

@@ -25,6 +25,11 @@ static inline const char *path_base(const char *path) {
 	return slash ? slash + 1 : path;
 }
 
+// Is that name of a directory's entry "." or ".."?
+static inline bool path_is_dots(const char *name) {
+	return strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
+}
+
 static inline bool text_ends(const char *text, const char *end) {
 	size_t len = strlen(text), end_len = strlen(end);
 	return len >= end_len && strcmp(text + len - end_len, end) == 0;

@@ -10,6 +10,7 @@
 #include "base/alloc.h"
 #include "base/arena.h"
 #include "base/buf.h"
+#include "base/text.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -95,7 +96,7 @@ static void parse(struct glob_walk *walk, const char *pattern) {
 // ---- directories ----
 
 static int is_entry(const struct dirent *entry) {
-	return strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0;
+	return !path_is_dots(entry->d_name);
 }
 
 // The entries of the directory of the path, none if that is none. Returns their number, or -1 after fail(). The caller

@@ -225,8 +225,8 @@ static void report_excess(struct memory *memory, const struct memory_claim *clai
 	}
 }
 
-// The bytes that the jobs that run need and do not have yet, and those of other fairpars. The lock is given back meanwhile, and
-// what there is is read last: what the jobs took in between counts twice and not never.
+// Returns how many bytes the running jobs need and do not have yet, and those of other fairpars. It gives the lock back meanwhile, and
+// reads the free memory last: so the memory that a job takes in between is counted twice, rather than not at all.
 static uint64_t sample_unused(struct memory *memory, uint64_t need, struct memory_others *ret_others) {
 	struct sample {
 		pid_t pid; // it may be another's by now: that is an estimate that is wrong once

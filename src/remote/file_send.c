@@ -5,6 +5,7 @@
 #include "base/alloc.h"
 #include "base/beneath.h"
 #include "base/io.h"
+#include "base/text.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -102,7 +103,7 @@ static int read_names(struct level *level) {
 	}
 	errno = 0;
 	for (const struct dirent *entry; (entry = readdir(dir));) {
-		if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0 && !is_temp(entry->d_name)) {
+		if (!path_is_dots(entry->d_name) && !is_temp(entry->d_name)) {
 			buf_add(&level->names, entry->d_name, strlen(entry->d_name) + 1);
 		}
 	}

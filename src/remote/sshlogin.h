@@ -55,7 +55,8 @@ typedef int sshlogin_reader(void *arg, const char *name, struct buf *ret_text, c
 // Returns 0, or -1 with *ret_error, a whole message (caller frees).
 int sshlogins_add(struct sshlogins *list, const char *text, sshlogin_reader *read, void *arg, char **ret_error) FP_NODISCARD;
 
-// Adds those of the file (of --sshloginfile), one or more a line; empty lines and those with # in front are none.
+// Adds the machines of the file (of --sshloginfile), one or more a line. Empty lines are skipped, and so is a comment: # at the beginning of
+// a line or behind a blank, and the rest of that line.
 int sshlogins_add_file(struct sshlogins *list, const char *name, sshlogin_reader *read, void *arg, char **ret_error) FP_NODISCARD;
 
 // Adds one of --launch. `name`: its name, and nothing is added if there is one of that name; or NULL: the text without the {}, and each is a

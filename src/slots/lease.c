@@ -258,12 +258,17 @@ static uint32_t lendable(const struct lease *lender, const struct lease_client *
 	return lender->width - lender->lent >= width ? width : 0;
 }
 
+// Can the lease be lent out of the other one, whole?
+static bool can_be_lent(const struct lease *lender, const struct lease *lease) {
+	return lendable(lender, lease->holder, lease->width) == lease->width && !chain_has(lender, lease);
+}
+
 // Something that was lent out of the lease has come back: a lease beyond it, of a client that runs on it, is lent out of it from now
 // on. Else the slots that came back would be idle until that client wants more, while others wait for those beyond.
 static void lend_instead(struct lease_table *table, struct lease *lender, uint64_t now) {
 	list_for_each_entry(&table->leases, struct lease, lease, all) {
 		bool is_beyond = lease->holder && lease->holder->lender == lender && !lease->lender;
-		if (is_beyond && lendable(lender, lease->holder, lease->width) == lease->width && !chain_has(lender, lease)) {
+		if (is_beyond && can_be_lent(lender, lease)) {
 			lease_uncharge(table, lease, now);
 			lease->batch = NULL;
 			lease_lend(lender, lease);
@@ -350,7 +355,7 @@ static void client_set_lender(struct lease_client *client, struct lease *lender,
 static void resolve_lenders(struct lease_table *table, uint64_t now) {
 	list_for_each_entry(&table->leases, struct lease, lease, all) {
 		struct lease *lender = lease->lender_unknown ? lease_of_id(table, lease->holder->lender_id) : NULL;
-		if (lendable(lender, lease->holder, lease->width) == lease->width && !chain_has(lender, lease)) {
+		if (can_be_lent(lender, lease)) {
 			lease_lend(lender, lease);
 		} else if (lease->lender_unknown) {
 			charge_held(table, lease, lease->holder->batch, now);

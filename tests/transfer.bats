@@ -173,6 +173,16 @@ outside() { (cd "$BATS_TEST_TMPDIR/home" && find . -exec stat -c '%n %a %F %s %Y
 	run_fairpar any -S 1/one -j1 --return res 'rm -rf res; mkdir res; if [ {} = 1 ]; then ln -s "$BATS_TEST_TMPDIR/home" res/l; else mkdir res/l; echo EVIL >res/l/.bashrc; fi' ::: 1 2 </dev/null
 	assert_eq "$(outside)" "$before"
 	assert_eq "$(cat res/l/.bashrc)" EVIL
+	# a link in a directory to the link of the user's in it
+	ln -s "$BATS_TEST_TMPDIR/home" res/x
+	run_fairpar -S 1/one --return res 'rm -rf res; mkdir -p res/d; ln -s x res/m; ln -s ../x res/d/m; : {}' ::: 1 </dev/null
+	for name in res/m res/d/m; do
+		run_fairpar 1 -S 1/one --return "$name/.bashrc" 'rm -rf res; mkdir -p {//}; echo EVIL >{}' ::: "$name/.bashrc" </dev/null
+		assert_contains "$stderr" "cannot return '$name/.bashrc': a link in its path leads through another one to a place outside"
+	done
+	run_fairpar 1 -S 1/one --transferfile {} 'cat {}' ::: "$PWD/res/m" </dev/null
+	assert_contains "$stderr" "cannot transfer '$PWD/res/m': a link in its path"
+	assert_eq "$(outside)" "$before"
 	rm -r res
 	# one from yesterday
 	ln -s "$BATS_TEST_TMPDIR/home" res
@@ -294,6 +304,21 @@ ssh_with() {
 	assert_eq "$(cat out)" out
 	run_fairpar 1 -S one --nonall --transferfile {} 'echo no' </dev/null
 	assert_contains "$stderr" "cannot transfer '': it has no name"
+}
+
+@test "a path may be as long as the system takes one, and a longer one is refused by name" {
+	local part path=d
+	part=$(printf 'p%.0s' {1..99})
+	for _ in {1..40}; do path+=/$part; done
+	mkdir -p "$path"
+	for n in 91 92 93; do
+		echo "$n" >"$path/$(printf "%0${n}d" 0)"
+		run_fairpar -S 1/one --transferfile {} --cleanup 'cat {}' ::: "$path/$(printf "%0${n}d" 0)" </dev/null
+		assert_eq "$output" "$n"
+		[[ ! -e $away/one/d ]]
+	done
+	run_fairpar 1 -S 1/one --trc {}.o 'cat {}' ::: "$path/$(printf %094d 0)" </dev/null
+	assert_contains "$stderr" ': File name too long'
 }
 
 @test "several items of one command each bring their file" {

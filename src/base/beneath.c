@@ -114,9 +114,9 @@ bool link_stays_beneath(const char *target, size_t depth) {
 
 void remove_file(const char *dir, const char *name) {
 	int fd = open_base_dir(dir, /* makes */ false);
-	FP_CLEANUP(free_later) char *path = xstrdup(name);
+	FP_CLEANUP(free_later) char *path = xstrdup(name + (strncmp(name, "./", 2) == 0 ? 2 : 0)); // it may be as long as a path can be
 	bool goes_on = fd >= 0 && (unlinkat(fd, path, 0) == 0 || errno == ENOENT);
-	for (char *slash; goes_on && (slash = strrchr(path, '/')) && slash > path + 1;) {
+	for (char *slash; goes_on && (slash = strrchr(path, '/'));) {
 		*slash = '\0';
 		goes_on = unlinkat(fd, path, AT_REMOVEDIR) == 0;
 	}

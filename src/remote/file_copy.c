@@ -9,8 +9,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <stdint.h>
+#include <unistd.h>
 
 enum { WHY_MOST = 400, FAILED_MOST = 20 }; // bytes of `why`; failures that are told
+enum { LINKS_MOST = 40 };                  // in a path
+enum { DIR_FLAGS = O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC };
 
 const char file_is_deep[] = "it is more than 512 directories deep";
 
@@ -76,19 +81,116 @@ void file_copy_fail(struct file_copy *copy, uint64_t entry, const char *name, co
 	}
 }
 
-int file_copy_open_dir(struct file_copy *copy, bool makes) {
-	int fd = open_base_dir(copy->dir, makes);
-	const char *at = strchr(copy->name, '/');
-	for (const char *slash; fd >= 0 && at && (slash = strchr(++at, '/')); at = slash) {
-		FP_CLEANUP(free_later) char *part = xmemdup(at, (size_t)(slash - at));
-		int above = fd;
-		bool is_made = !makes || mkdirat(above, part, 0777) == 0 || errno == EEXIST;
-		fd = is_made ? openat(above, part, O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
-		fd_close(&above);
+// ---- the path of a name ----
+
+// Goes to the directory, and closes the one before. Returns 0; or -1 with errno if `fd` is -1.
+static int move_to(struct file_spot *spot, int fd) {
+	if (fd < 0) {
+		return -1;
 	}
+	fd_close(&spot->fd);
+	spot->fd = fd;
+	return 0;
+}
+
+// What the link points to. The caller frees it. NULL with errno if it is none.
+static char *read_link(int dir, const char *name) {
+	char target[PATH_MAX];
+	ssize_t n = readlinkat(dir, name, target, sizeof(target) - 1);
+	return n < 0 ? NULL : xmemdup(target, (size_t)n);
+}
+
+// Prepares the way of a link: one that file_receive.c might have made leads nowhere above the directory that its ".." lead to. Returns 0, or -1
+// with errno.
+static int enter_link(struct file_spot *spot, const char *target) {
+	bool is_fenced = spot->room < ANYWHERE / 2, may_be_copied = link_stays_beneath(target, LEVELS_MOST);
+	size_t up = 0;
+	while (may_be_copied && !link_stays_beneath(target, up)) {
+		++up;
+	}
+	errno = ++spot->nlinks > LINKS_MOST ? ELOOP : is_fenced && (target[0] == '/' || up > spot->room) ? EXDEV : 0;
+	if (errno) {
+		return -1;
+	}
+	spot->room = may_be_copied ? up : spot->room;
+	return target[0] == '/' ? move_to(spot, open("/", DIR_FLAGS)) : 0;
+}
+
+static int walk(struct file_spot *spot, const char *path, bool makes);
+
+static int step(struct file_spot *spot, const char *name, bool makes) {
+	bool is_up = strcmp(name, "..") == 0;
+	if (is_up && spot->room == 0) {
+		errno = EXDEV;
+		return -1;
+	}
+	int fd = openat(spot->fd, name, DIR_FLAGS);
+	if (fd < 0 && errno == ENOENT && makes && (mkdirat(spot->fd, name, 0777) == 0 || errno == EEXIST)) {
+		fd = openat(spot->fd, name, DIR_FLAGS);
+	}
+	if (fd < 0 && errno == ENOTDIR) {
+		FP_CLEANUP(free_later) char *target = read_link(spot->fd, name);
+		size_t room = spot->room;
+		errno = ENOTDIR;
+		if (!target || enter_link(spot, target) != 0) {
+			return -1;
+		}
+		room -= spot->room;
+		int result = walk(spot, target, /* makes */ false);
+		spot->room += room;
+		return result;
+	}
+	spot->room = is_up ? spot->room - 1 : spot->room + 1;
+	return move_to(spot, fd);
+}
+
+static int walk(struct file_spot *spot, const char *path, bool makes) {
+	int result = 0;
+	while (*path && result == 0) {
+		size_t len = strcspn(path, "/");
+		FP_CLEANUP(free_later) char *name = xmemdup(path, len);
+		bool is_here = len == 0 || strcmp(name, ".") == 0;
+		result = is_here ? 0 : step(spot, name, makes);
+		path += len + (path[len] == '/');
+	}
+	return result;
+}
+
+int file_copy_follow(struct file_spot *spot, char **name) {
+	char *target = read_link(spot->fd, *name), *slash;
+	if (!target) {
+		return 0;
+	}
+	free(*name);
+	*name = target;
+	if (enter_link(spot, target) != 0) {
+		return -1;
+	}
+	while ((slash = strrchr(target, '/')) && !slash[1]) {
+		*slash = '\0';
+	}
+	const char *base = slash ? slash + 1 : target;
+	bool is_place = !*base || path_is_dots(base); // then all of it is the way
+	FP_CLEANUP(free_later) char *way = xmemdup(target, is_place ? strlen(target) : (size_t)(base - target));
+	*name = xstrdup(is_place ? "." : base);
+	free(target);
+	return walk(spot, way, /* makes */ false) == 0 ? 1 : -1;
+}
+
+int file_copy_open_dir(struct file_copy *copy, bool makes) {
+	FP_CLEANUP(free_later) char *way = xmemdup(copy->name, (size_t)(copy->base - copy->name));
+	struct file_spot spot = {.fd = open(copy->dir[0] == '/' ? "/" : ".", DIR_FLAGS), .room = ANYWHERE};
 	fd_close(&copy->dir_fd);
-	copy->dir_fd = fd;
-	return fd < 0 ? -1 : 0;
+	if (spot.fd < 0 || walk(&spot, copy->dir, makes) != 0 || walk(&spot, way, makes) != 0) {
+		fd_close(&spot.fd);
+		return -1;
+	}
+	copy->dir_fd = spot.fd;
+	return 0;
+}
+
+const char *file_copy_error(void) {
+	return errno == EXDEV ? "a link in its path leads through another one to a place outside: name that place itself" : strerror(errno);
 }
 
 const char *file_copy_take(struct file_copy *copy, const struct wire_frame *frame) {

@@ -5,8 +5,12 @@
 //             seen from both ends, and then nothing is done ("same")
 //
 // No name leads the receiver out of the place it was given: it takes one name at a time, and opens that below a descriptor, through no link.
-// Only links that cannot leave their tree are made. Each file has a temporary name beside its place until it is whole. What fails is named in
-// `why`, there and here, and the rest goes on.
+// Each file has a temporary name beside its place until it is whole. What fails is named in `why`, there and here, and the rest goes on.
+//
+// Only links that cannot, by what they say, leave their tree are made: relative ones, with ".." at the beginning alone, and not too often. But what
+// they name may be a link of the user's that does, now or later. So of the links in the path that the user has given, at both ends, one that
+// might have come in a tree is followed only through such links as stay below the directory that its own ".." lead to: whoever made
+// it could have had no more than that. All others are the user's, and followed as everywhere.
 //
 // Frames in, frames out, and files; no threads, no connection. The numbers of jobs are left to the connection. At most FILE_WINDOW bytes of a
 // copy are under way: each frame but `room` counts FILE_FRAME_COST and its payload.
@@ -84,9 +88,24 @@ void file_copy_write(struct file_copy *copy, const struct wire_frame *frame);
 // Notes why what is named so, in the deepest directory, cannot be copied, and tells the other end. `entry`: its number, 0: it has none.
 void file_copy_fail(struct file_copy *copy, uint64_t entry, const char *name, const char *why);
 
-// Opens dir_fd, and the directories that lead there if `makes`. Links in this part of the path are the user's, and followed. Returns 0, or -1 with
-// errno.
+// Opens dir_fd, and makes the directories that lead there if `makes`. Returns 0, or -1 with errno.
 int file_copy_open_dir(struct file_copy *copy, bool makes) FP_NODISCARD;
+
+#define ANYWHERE (SIZE_MAX / 2)
+
+// Where a path has led to.
+struct file_spot {
+	int fd;                    // the directory, with O_PATH
+	size_t room;               // so many levels up the path may lead from there; ANYWHERE at first
+	unsigned nlinks;           // it has led through so many links
+};
+
+// If `name` there is a link, goes to the directory of what it points to, and sets *name to the name of that; the caller frees both. Returns 1; or 0
+// if it is no link, or -1 with errno.
+int file_copy_follow(struct file_spot *spot, char **name) FP_NODISCARD;
+
+// The text of errno behind these two.
+const char *file_copy_error(void);
 
 extern const char file_is_deep[]; // why a directory is not copied
 

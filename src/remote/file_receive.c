@@ -64,7 +64,7 @@ static void begin_file(struct file_copy *copy, const struct wire_frame *frame) {
 	copy->fd = is_top ? make_top_temp(copy, mode) : make_temp(copy, mode);
 	copy->has_temp = copy->fd >= 0;
 	if (copy->fd < 0) {
-		fail(copy, copy->file_name, strerror(errno));
+		fail(copy, copy->file_name, file_copy_error());
 	} else if (is_top) {
 		note(copy, NOTE_MADE);
 	}
@@ -134,7 +134,8 @@ static void begin_dir(struct file_copy *copy, const struct wire_frame *frame) {
 		}
 	}
 	if (!level) {
-		const char *why = errno == ENOTDIR ? "a directory does not replace a file or a link" : strerror(errno);
+		const char *why = errno != ENOTDIR ? file_copy_error() : "a directory does not replace a file or a link: remove that, "
+		                                                         "or name each file below the link";
 		fail(copy, name, is_deep ? file_is_deep : why);
 		copy->skipped = 1;
 		return;

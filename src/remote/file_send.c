@@ -10,11 +10,9 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
-#include <stdio.h>
 #include <unistd.h>
 
-enum { GIVE_MOST = 256 * 1024, LINK_MOST = 4095, LINKS_MOST = 40, FRAME_MOST = WIRE_CHUNK_MOST + FILE_FRAME_COST };
+enum { GIVE_MOST = 256 * 1024, LINK_MOST = 4095, FRAME_MOST = WIRE_CHUNK_MOST + FILE_FRAME_COST };
 enum { OPEN_FLAGS = O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC };
 
 static const char strange[] = "it is no regular file and no directory";
@@ -170,18 +168,32 @@ static void send_next(struct file_copy *copy, int dir, const char *name) {
 
 // ---- the top ----
 
+// Begins the way from dir_fd. Returns 0, or -1 with errno.
+static int begin_way(const struct file_copy *copy, struct file_spot *ret_spot) {
+	*ret_spot = (struct file_spot){.fd = openat(copy->dir_fd, ".", O_PATH | O_DIRECTORY | O_CLOEXEC), .room = ANYWHERE};
+	return ret_spot->fd < 0 ? -1 : 0;
+}
+
 // A link that is named stands for what it points to.
 static void begin(struct file_copy *copy) {
 	struct stat stat;
 	copy->has_begun = true;
-	bool is_there = file_copy_open_dir(copy, /* makes */ false) == 0 && fstatat(copy->dir_fd, copy->base, &stat, 0) == 0;
+	struct file_spot spot = {.fd = -1};
+	FP_CLEANUP(free_later) char *name = xstrdup(copy->base);
+	int followed = file_copy_open_dir(copy, /* makes */ false) == 0 && begin_way(copy, &spot) == 0 ? 1 : -1;
+	while (followed > 0) {
+		followed = file_copy_follow(&spot, &name);
+	}
+	bool is_there = followed == 0 && fstatat(spot.fd, name, &stat, AT_SYMLINK_NOFOLLOW) == 0;
 	const char *why = is_there && !S_ISREG(stat.st_mode) && !S_ISDIR(stat.st_mode) ? strange : NULL;
 	if (is_there && !why) {
-		copy->fd = openat(copy->dir_fd, copy->base, OPEN_FLAGS);
+		copy->fd = openat(spot.fd, name, OPEN_FLAGS | O_NOFOLLOW);
 		is_there = copy->fd >= 0 && fstat(copy->fd, &stat) == 0;
 	}
-	if (!is_there || why) {
-		file_copy_fail(copy, 0, "", why ? why : strerror(errno));
+	why = why || is_there ? why : file_copy_error();
+	fd_close(&spot.fd);
+	if (why) {
+		file_copy_fail(copy, 0, "", why);
 	} else if (S_ISDIR(stat.st_mode)) {
 		send_dir(copy, copy->fd, ".", "", "");
 		fd_close(&copy->fd);
@@ -207,25 +219,15 @@ static enum file_look look_in(const struct file_copy *copy, int dir) {
 
 // Where the name is a link: looks in the directory of what the link points to, and so on. The receiver may be in that one.
 static enum file_look look_behind_links(const struct file_copy *copy) {
-	char name[PATH_MAX], target[PATH_MAX];
-	int dir = openat(copy->dir_fd, ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
-	enum file_look found = dir < 0 ? LOOK_UNKNOWN : LOOK_OTHER;
-	ssize_t len;
-	snprintf(name, sizeof(name), "%s", copy->base);
-	for (unsigned i = 0; found == LOOK_OTHER && i < LINKS_MOST && (len = readlinkat(dir, name, target, sizeof(target) - 1)) > 0; ++i) {
-		target[len] = '\0';
-		char *slash = strrchr(target, '/');
-		snprintf(name, sizeof(name), "%s", slash ? slash + 1 : target);
-		if (slash) {
-			slash[slash == target] = '\0'; // "/" stays
-			int next = openat(dir, target, O_PATH | O_DIRECTORY | O_CLOEXEC);
-			fd_close(&dir);
-			dir = next;
-		}
-		found = dir < 0 ? LOOK_UNKNOWN : look_in(copy, dir);
+	struct file_spot spot;
+	FP_CLEANUP(free_later) char *name = xstrdup(copy->base);
+	int followed = begin_way(copy, &spot) == 0 ? 1 : -1;
+	enum file_look found = LOOK_OTHER;
+	while (followed > 0 && found == LOOK_OTHER && (followed = file_copy_follow(&spot, &name)) > 0) {
+		found = look_in(copy, spot.fd);
 	}
-	fd_close(&dir);
-	return found;
+	fd_close(&spot.fd);
+	return followed < 0 ? LOOK_UNKNOWN : found;
 }
 
 // The receiver has made its temporary file: is that here?

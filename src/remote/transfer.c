@@ -68,15 +68,15 @@ static void end_path(struct teller *teller, const char *path, const char *error)
 
 // Begins to copy the file of that path.
 static void begin_path(struct teller *teller, const char *path) {
-	FP_CLEANUP(file_route_fini) struct file_route route;
-	bool goes = teller->state == TELLER_GOING;
-	const char *why = NULL, *dir = teller->transfer->dir ? teller->transfer->dir : "";
+	FP_CLEANUP(file_route_fini) struct file_route route = {.is_absolute = false};
+	bool goes = teller->state == TELLER_GOING, is_long = strlen(path) >= PATH_MAX;
+	const char *why = strerror(ENAMETOOLONG), *dir = teller->transfer->dir ? teller->transfer->dir : "";
 	uint64_t random;
 	char temp[40];
 	random_bytes(&random, sizeof(random));
 	snprintf(temp, sizeof(temp), FILE_TEMP "%016llx", ull(random));
-	if (file_route(&route, path, goes ? FILE_GOES : FILE_COMES, &why) != 0 || strlen(path) >= PATH_MAX) {
-		end_path(teller, path, why ? why : strerror(ENAMETOOLONG));
+	if (is_long || file_route(&route, path, goes ? FILE_GOES : FILE_COMES, &why) != 0) {
+		end_path(teller, path, why);
 		return;
 	}
 	const struct file_place here = {.dir = buf_str(&route.here), .name = buf_str(&route.name), .temp = temp};

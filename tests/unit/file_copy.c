@@ -327,7 +327,7 @@ static void test_named_link(void) {
 	// in the place of a directory it is not
 	check(symlink("../far", "to/dir") == 0 && mkdir("from/dir", 0777) == 0);
 	put("from/dir/g", "g");
-	check_equal(copy("./dir", "a directory does not replace a file or a link"), LOOK_NOT_YET);
+	check_equal(copy("./dir", "a directory does not replace a file or a link: remove that, or name each file below the link"), LOOK_NOT_YET);
 	check_none("far/g");
 }
 
@@ -534,6 +534,55 @@ static void test_links_in_trees(void) {
 	}
 }
 
+static const char leads_out[] = "a link in its path leads through another one to a place outside: name that place itself";
+
+// Which links in the path of a name are followed: those of the user, and through one that may have come with a tree none that leads out of it.
+static void test_links_in_paths(void) {
+	static const struct { const char *link, *target, *name, *why; } cases[] = {
+		{"res/x", "/out", "./res/x/f", ""},
+		{"res/l", "x", "./res/l/f", leads_out},
+		{"res/d/l", "../x", "./res/d/l/f", leads_out},
+		{"res/k", "l", "./res/k/f", leads_out},
+		{"res/m", "d/../x", "./res/m/f", ""},
+		{"way", "../far", "./way/f", ""},
+		{"again", "way", "./again/f", leads_out},
+		{"here", "res/d", "./here/f", ""},
+		{"chain", "here", "./chain/f", ""},
+		{"res/in", "d", "./res/in/f", ""},
+		{"root", "/to/res/d", "./root/f", ""},
+		{"root2", "root", "./root2/f", leads_out},
+		{"odd", "res/../../far", "./odd/f", ""},
+		{"loop", "loop", "./loop/f", "Too many levels of symbolic links"},
+		{"none", "nowhere", "./none/f", "No such file or directory"},
+	};
+	begin();
+	check(mkdir("to", 0777) == 0 && mkdir("to/res", 0777) == 0 && mkdir("to/res/d", 0777) == 0 && mkdir("far", 0777) == 0 && mkdir("out", 0777) == 0);
+	put("from/f", "text");
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); ++i) {
+		FP_CLEANUP(buf_fini) struct buf link = BUF_INIT;
+		FP_CLEANUP(buf_fini) struct buf target = BUF_INIT;
+		buf_printf(&link, "to/%s", cases[i].link);
+		buf_printf(&target, "%s%s", cases[i].target[0] == '/' ? root : "", cases[i].target);
+		check(symlink(buf_str(&target), buf_str(&link)) == 0);
+		copy_as(&(struct way){"from", "./f", "to", cases[i].name}, cases[i].why);
+		check(!cases[i].why[0] || access("out/f", F_OK) != 0);
+		struct file_copy *sender = open_end(true, "to", cases[i].name), *receiver = open_end(false, "back", "./f");
+		run(sender, receiver);
+		check_string(buf_str(&receiver->why), cases[i].why);
+		file_copy_free(sender);
+		file_copy_free(receiver);
+		unlink("out/f");
+	}
+	// at the end of a path the sender follows links by the same rule
+	put("out/f", "secret");
+	copy_as(&(struct way){"to/res", "./x", "back", "./x"}, "");
+	copy_as(&(struct way){"to/res", "./l", "back", "./l"}, leads_out);
+	check(mkdir("to/res/y", 0777) == 0 && symlink("/etc", "to/res/y/etc") == 0 && symlink("y/etc/passwd", "to/res/p") == 0);
+	copy_as(&(struct way){"to/res", "./p", "back", "./p"}, leads_out);
+	check_none("back/l");
+	check_none("back/p");
+}
+
 // A receiver that means harm, too, is only refused.
 static void test_harmful_receiver(void) {
 	begin();
@@ -568,6 +617,7 @@ int main(int argc, char *argv[]) {
 		TEST("what breaks off leaves nothing", test_broken_off),
 		TEST("a harmful sender writes nowhere else", test_harm),
 		TEST("no row of links leads out of a tree", test_links_in_trees),
+		TEST("a link in a path that may have come with a tree is followed through none that leads out", test_links_in_paths),
 		TEST("a harmful receiver is refused", test_harmful_receiver),
 	};
 	return test_main(tests, sizeof(tests) / sizeof(tests[0]), argc, argv);

@@ -63,22 +63,35 @@ same() {
 	each_case
 }
 
-@test "a command line is filled up to 63664 bytes, as GNU parallel counts them" {
+@test "a command is filled up to the 128 KiB that the kernel takes as one string" {
 	seq 100000 >items
 	run_fairpar -k --xargs echo <items
 	tr ' ' '\n' <"$BATS_TEST_TMPDIR/stdout" | sort -n | cmp - items
-	assert_eq "$(awk 'length > n { n = length } END { print NR, n }' "$BATS_TEST_TMPDIR/stdout")" "10 63653"
-	if command -v parallel; then
-		HOME=$BATS_TEST_TMPDIR parallel --will-cite -k --xargs echo <items | cmp - "$BATS_TEST_TMPDIR/stdout"
-	fi
+	assert_eq "$(awk 'length > n { n = length } END { print NR, n }' "$BATS_TEST_TMPDIR/stdout")" "5 131063"
+	run_fairpar -k --xargs 'echo {};' <items
+	tr ' ' '\n' <"$BATS_TEST_TMPDIR/stdout" | sort -n | cmp - items
+}
+
+@test "a command is no longer than -s says, whatever quotes, columns and numbers are in it" {
+	local words
+	for words in 'echo {}' 'echo x{}y {}' 'echo "{}" {.}' 'echo {1} {} {2}' 'echo {#}{} {-1}' "echo 'a{}'; true {}"; do
+		for how in -X -m -N3; do
+			run_fairpar --dry-run -k "$how" -s 60 "$words" ::: 'a b' "it's" c.d eeeee '' f g.h.i 'j k' l m n o
+			awk 'length >= 60 { exit 1 }' "$BATS_TEST_TMPDIR/stdout"
+			((${#lines[@]} > 1))
+		done
+	done
 }
 
 @test "the last items are spread evenly over the slots, with -X and -m" {
 	seq 30000 >items
 	run_fairpar -k -j3 -X 'echo {} | wc -w' <items
-	assert_lines 12459 10608 2311 2311 2311
+	assert_lines 23694 2102 2102 2102
 	run_fairpar -k -j3 --xargs 'echo {} | wc -w' <items
-	assert_lines 12459 10608 6933
+	assert_lines 23694 6306
+	printf '1,2\n3\n4,5\n6,7,8\n' >items
+	run_fairpar -k -j2 -X --colsep , echo <items
+	assert_lines '1 2 3' '4 5 6 7 8'
 }
 
 @test "lines that end with a blank go on, with -L and -l" {
@@ -129,18 +142,20 @@ same() {
 	{ seq 3 && head -c 200000 /dev/zero | tr '\0' x && printf '\n4\n5\n'; } >items
 	run_fairpar 1 -k -j1 -X echo <items
 	assert_lines '1 2 3' '4 5'
-	assert_contains "$stderr" 'command line too long (200005 >= 131070)'
+	assert_contains "$stderr" 'command line too long (200005 >= 131071)'
 	assert_contains "$stderr" '1 of 3 jobs failed'
 	run_fairpar 1 -k -j1 -m -s 12 echo ::: a bbbbbbbbbbbb c
 	assert_lines a c
 	assert_contains "$stderr" 'command line too long (17 >= 12)'
 }
 
-@test "an item of 100 KB has a command of its own" {
+@test "an item of 100 KB fits into a command, and two are two commands" {
 	head -c 100000 /dev/zero | tr '\0' x >big
 	{ seq 3 && cat big && printf '\n4\n5\n'; } >items
 	run_fairpar -k -j1 -X 'echo {} | wc -c' <items
-	assert_lines 6 100001 4
+	assert_lines 100011
+	run_fairpar -k -j1 -X 'echo {} | wc -c' < <(cat items big)
+	assert_lines 100011 100001
 }
 
 @test "with --exit nothing is read behind an item that is too long, and the status is 255" {
@@ -202,17 +217,17 @@ same() {
 	end_fairpar
 }
 
-@test "the limits are shown as GNU parallel shows them" {
+@test "the limits are shown in the words of GNU parallel" {
 	run_fairpar --max-line-length-allowed
-	assert_lines 130329
+	assert_lines 131071
 	run_fairpar --show-limits echo ::: a
-	assert_eq "${lines[0]}" 'Maximal size of command: 130329'
-	assert_eq "${lines[1]}" 'Maximal usable size of command: 63664'
+	assert_eq "${lines[0]}" 'Maximal size of command: 131071'
+	assert_eq "${lines[1]}" 'Maximal usable size of command: 131071'
 	assert_eq "${lines[*]: -1}" a
 	run_fairpar -X --show-limits -s 100 echo ::: a
 	assert_eq "${lines[1]}" 'Maximal usable size of command: 100'
 	run_fairpar --pipe --show-limits cat <<<x
-	assert_eq "${lines[1]}" 'Maximal usable size of command: 63664'
+	assert_eq "${lines[1]}" 'Maximal usable size of command: 131071'
 }
 
 @test "mistakes in the packing options are told" {
@@ -222,8 +237,8 @@ same() {
 	assert_contains "$stderr" "--max-args must be a number such as 10 or 2k, not 'x'"
 	run_fairpar 255 -s 0 -X echo ::: a
 	assert_contains "$stderr" '--max-chars must be at least 1'
-	run_fairpar -s 100000 -X echo ::: a
-	assert_contains "$stderr" '63664'
+	run_fairpar -s 200000 -X echo ::: a
+	assert_contains "$stderr" '131071'
 }
 
 # ---- --pack=auto: none of these tests depends on how long anything takes
@@ -273,7 +288,7 @@ packs() {
 	seq 100000 >items
 	run_fairpar -j2 -k --pack=auto 'echo {};' <items
 	tr ' ' '\n' <"$BATS_TEST_TMPDIR/stdout" | cmp - items
-	awk 'length > 63664 - 7 { exit 1 }' "$BATS_TEST_TMPDIR/stdout"
+	awk 'length > 131071 - 7 { exit 1 }' "$BATS_TEST_TMPDIR/stdout"
 }
 
 @test "by time, a program takes as many items as execve() does, whatever the limit of the stack" {

@@ -173,7 +173,7 @@ static int print_and_exit(struct parser *parser, struct buf *text) {
 // Both as GNU parallel prints them. What they are, template/packs.h says.
 int opt_max_line_length(struct parser *parser, const char *value FP_UNUSED) {
 	struct buf text = BUF_INIT;
-	buf_printf(&text, "%d\n", PACK_LINE_MAX);
+	buf_printf(&text, "%d\n", PACK_CHARS_MAX);
 	return print_and_exit(parser, &text);
 }
 
@@ -182,7 +182,7 @@ int packing_show_limits(const struct packing *packing) {
 	buf_printf(&text, "Maximal size of command: %d\nMaximal usable size of command: %zu\n\n"
 	           "Execution will continue now, and it will try to read its input\n"
 	           "and run commands; if this is not what you wanted to happen, please\n"
-	           "press CTRL-D or CTRL-C\n", PACK_LINE_MAX, packing->chars > 0 ? packing->chars : PACK_CHARS_MAX);
+	           "press CTRL-D or CTRL-C\n", PACK_CHARS_MAX, packing->chars > 0 ? packing->chars : PACK_CHARS_MAX);
 	return print_text(&text);
 }
 

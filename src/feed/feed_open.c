@@ -28,7 +28,7 @@
 
 enum {
 	HIGH_BYTES = 64 * 1024,      // queued bytes of a batch at which its input is left alone
-	PACKED = 8,                  // as many times the bytes when items are packed: a job has up to 64 KiB of them
+	PACKED = 8,                  // as many times the bytes when items are packed: a job has up to 128 KiB of them
 	PACKED_BY_TIME = 32,         // … and with --pack=auto up to 2 MiB, for each slot,
 	AHEAD_BYTES = 8 * 1024 * 1024, // … but no more than this: packs are made of what is queued
 };
@@ -233,13 +233,9 @@ static char *choose_shell(const struct options *options) {
 
 // What is taken for a column's name and is none leaves all items in one batch, and nobody would see why.
 static void warn_one_batch(const struct run *run) {
-	struct template_measure measure = {0};
-	if (run->feeds->batch_by && !run->options->quiet) {
-		template_measure(run->feeds->batch_by, &measure);
-		if (measure.inserts == 0) {
-			diag_warn("--batch-by: '%s' has no replacement string, so all items are in one batch",
-			          text_shows(run->options->batch_by));
-		}
+	const struct template *batch_by = run->feeds->batch_by;
+	if (batch_by && !run->options->quiet && !template_has_strings(batch_by)) {
+		diag_warn("--batch-by: '%s' has no replacement string, so all items are in one batch", text_shows(run->options->batch_by));
 	}
 }
 
@@ -319,19 +315,20 @@ static size_t argument_room(const struct job_spec *spec) {
 }
 
 // Is the command a program that is there, so that no shell runs it, and are its words the arguments as they are?
-static bool is_plain_program(const struct run *run, const struct template_measure *measure) {
+static bool is_plain_program(const struct run *run) {
 	FP_CLEANUP(command_fini) struct command command = COMMAND_INIT;
 	const struct record record = {.args = "x", .size = 2, .nargs = 1};
 	const struct expansion x = {.record = &record, .seq = 1, .slot = 1};
 	const struct buf text = BUF_INIT;
-	return measure->is_direct && !measure->changes && !measure->is_quoted && !measure->repeats &&
-	       command_build(&command, run->spec.command, &x, &run->spec.by, &text) == 0 && !command.by_shell;
+	const struct template *template = run->spec.command;
+	return template && template_is_direct(template) && template_has_only_lists(template) && !run->options->packing.repeats &&
+	       command_build(&command, template, &x, &run->spec.by, &text) == 0 && !command.by_shell;
 }
 
 // Lets records come together, where each is an item of which nobody has to know by itself.
 static void join_records(const struct pack_limits *limits, struct run *run) {
 	const struct packing *packing = &run->options->packing;
-	bool counts = packing->items > 0 || limits->measure.has_others; // with --pack=auto that is done later
+	bool counts = packing->items > 0; // with --pack=auto that is done later
 	bool one_by_one = run->job_records || run->result_files || !(packing->by_time || (packing->on && !counts));
 	size_t most = one_by_one ? 0 : packs_join_size(limits);
 	list_for_each(&run->feeds->active, at) {
@@ -347,17 +344,16 @@ static int packing_init(struct packing_state *packing, struct run *run) {
 	struct pack_limits *limits = &packing->limits;
 	limits->items = options->items;
 	limits->chars = options->chars > 0 ? options->chars : PACK_CHARS_MAX;
-	limits->strict = options->chars > 0;
 	limits->room = argument_room(&run->spec);
 	limits->waits = options->spreads;
 	limits->inserts_none = options->inserts_none;
 	limits->template = run->spec.command;
-	template_measure(limits->template, &limits->measure);
+	packs_prepare(limits);
 	packing->slots = options->spreads ? run->slots : 0;
 	if (options->by_time) {
 		run->packs = limits;
 		limits->room = limits->room < ROOM_BYTES ? limits->room : ROOM_BYTES;
-		limits->fills = options->chars == 0 && limits->room > 0 && is_plain_program(run, &limits->measure);
+		limits->fills = options->chars == 0 && limits->room > 0 && is_plain_program(run);
 	}
 	join_records(limits, run);
 	if (options->by_time && job_spec_any(&run->spec, template_has_columns)) {

@@ -17,8 +17,8 @@ static struct slice next_arg(const struct record *record, const char **at) {
 }
 
 // Sets *ret_arg to the argument that a COLUMN names. Returns false if the record does not have it.
-static bool find_column(const struct part *part, const struct record *record, struct slice *ret_arg) {
-	int64_t n = part->column > 0 ? part->column : part->column < 0 ? (int64_t)record->nargs + part->column + 1 : 0;
+static bool find_column(const struct part *part, const struct record *record, uint32_t before, struct slice *ret_arg) {
+	int64_t n = part->column > 0 ? part->column - (int64_t)before : part->column < 0 ? (int64_t)record->nargs + part->column + 1 : 0;
 	if (n < 1 || n > record->nargs) {
 		return false;
 	}
@@ -29,14 +29,13 @@ static bool find_column(const struct part *part, const struct record *record, st
 	return true;
 }
 
-// As part_next_value(), for expand_values(), through which each job passes.
-static FP_INLINE bool next_value(struct part_values *values, struct slice *ret_value) {
+bool part_next_value(struct part_values *values, struct slice *ret_value) {
 	const struct part *part = values->part;
 	struct slice arg;
 	if (part->kind == ITEM && values->n < values->record->nargs) {
 		values->at = values->n == 0 ? values->record->args : values->at;
 		arg = next_arg(values->record, &values->at);
-	} else if (part->kind != COLUMN || values->n > 0 || !find_column(part, values->record, &arg)) {
+	} else if (part->kind != COLUMN || values->n > 0 || !find_column(part, values->record, values->before, &arg)) {
 		return false;
 	}
 	++values->n;
@@ -44,11 +43,8 @@ static FP_INLINE bool next_value(struct part_values *values, struct slice *ret_v
 	return true;
 }
 
-bool part_next_value(struct part_values *values, struct slice *ret_value) {
-	return next_value(values, ret_value);
-}
-
-struct slice part_number(const struct part *part, const struct expansion *x, char digits[20]) {
+// The digits of a SEQ, SLOT or TOTAL, which it puts at the end of `digits`.
+static struct slice part_number(const struct part *part, const struct expansion *x, char digits[20]) {
 	uint64_t n = part->kind == SEQ ? x->seq : part->kind == SLOT ? x->slot : x->total;
 	uint64_t most = !part->is_padded ? 0 : part->kind == SEQ ? x->total : x->slots;
 	char *end = digits + 20, *at = end;
@@ -65,7 +61,8 @@ static const char *machine_variable(const struct part *part) {
 	return !part->is_elsewhere ? ":" : part->kind == HOST ? "${PARALLEL_SSHHOST}" : "${PARALLEL_SSHLOGIN}";
 }
 
-struct slice part_machine(const struct part *part, const struct expansion *x, bool *ret_is_plain) {
+// What a HOST or a LOGIN stands for, and whether it is text that no shell takes for anything else.
+static struct slice part_machine(const struct part *part, const struct expansion *x, bool *ret_is_plain) {
 	const char *known = part->kind == HOST ? x->host : x->sshlogin, *text = known ? known : machine_variable(part);
 	*ret_is_plain = text[strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-:@%")] == '\0';
 	return (struct slice){text, strlen(text)};
@@ -148,13 +145,13 @@ static bool expand_list(struct expand_writer *writer, const struct part *part, c
 }
 
 // What an ITEM or a COLUMN stands for.
-static void expand_values(struct expand_writer *writer, const struct part *part, const struct record *record) {
+static void expand_values(struct expand_writer *writer, const struct part *part, const struct record *record, uint32_t before) {
 	if (expand_list(writer, part, record)) {
 		return;
 	}
-	struct part_values values = {.part = part, .record = record, .scratch = &writer->scratch};
+	struct part_values values = {.part = part, .record = record, .before = before, .scratch = &writer->scratch};
 	unsigned place = part->place, apart = PLACE_ESCAPED | PLACE_DOLLAR;
-	for (struct slice value; next_value(&values, &value);) {
+	for (struct slice value; part_next_value(&values, &value);) {
 		if (values.n > 1) {
 			add_separator(writer);
 		}
@@ -191,7 +188,7 @@ static void expand_part(struct expand_writer *writer, const struct part *part, c
 		return;
 	case ITEM:
 	case COLUMN:
-		expand_values(writer, part, x->record);
+		expand_values(writer, part, x->record, x->before);
 		return;
 	case SEQ:
 	case SLOT:
@@ -211,6 +208,8 @@ static void expand_group(struct expand_writer *writer, const struct part *parts,
 		return;
 	}
 	const char *at = x->record->args;
+	struct expansion each = *x;
+	each.before = 0; // a {2} is there with each argument
 	for (uint32_t k = 0; k == 0 || k < x->record->nargs; ++k) {
 		struct record one = {.args = at, .nargs = x->record->nargs > 0};
 		one.size = one.nargs > 0 ? next_arg(x->record, &at).len + 1 : 0;
@@ -219,9 +218,9 @@ static void expand_group(struct expand_writer *writer, const struct part *parts,
 		}
 		for (size_t i = 0; i < n; ++i) {
 			if (parts[i].kind == ITEM) {
-				expand_values(writer, &parts[i], &one);
+				expand_values(writer, &parts[i], &one, 0);
 			} else {
-				expand_part(writer, &parts[i], x);
+				expand_part(writer, &parts[i], &each);
 			}
 		}
 	}
@@ -247,10 +246,11 @@ static void expand_quoted(const struct template *template, const struct expansio
 	shell_quote_words(buf, words.data, words.len);
 }
 
-void template_expand(const struct template *template, const struct expansion *x, struct buf *buf) {
+// As template_expand(). Returns how many items travel in variables.
+static unsigned expand(const struct template *template, const struct expansion *x, struct buf *buf) {
 	if (template->flags & TEMPLATE_QUOTE) {
 		expand_quoted(template, x, buf);
-		return;
+		return 0;
 	}
 	buf_reserve(buf, 0);
 	size_t start = buf->len;
@@ -265,6 +265,28 @@ void template_expand(const struct template *template, const struct expansion *x,
 		expand_parts(&assigner, &template->parts, x);
 		buf_add(buf, text.data, text.len);
 	}
+	return writer.nvariables;
+}
+
+void template_expand(const struct template *template, const struct expansion *x, struct buf *buf) {
+	(void)expand(template, x, buf);
+}
+
+size_t template_length(const struct template *template, const struct expansion *x) {
+	enum { DIGITS = 2 * 6 }; // that the numbers of variables may get longer by, where one is set and where it stands
+	FP_CLEANUP(buf_fini) struct buf text = BUF_INIT;
+	unsigned nvariables = expand(template, x, &text);
+	return text.len + nvariables * DIGITS;
+}
+
+bool template_has_only_lists(const struct template *template) {
+	const struct parts *parts = template->parts.n > 0 ? &template->parts : &template->words;
+	bool only = true;
+	for (size_t i = 0; i < parts->n; ++i) {
+		const struct part *part = &parts->at[i];
+		only = only && (part->kind <= GROUP || (part->kind == ITEM && part->form == FORM_WHOLE));
+	}
+	return only;
 }
 
 bool template_is_direct(const struct template *template) {

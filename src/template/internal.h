@@ -54,7 +54,6 @@ struct template {
 	struct buf error;
 	struct parts parts; // of the text that a shell reads; none with TEMPLATE_QUOTE
 	struct parts words; // of a direct template, or with TEMPLATE_QUOTE: the words, with a BREAK between each two
-	struct template_measure measure;
 	struct requirement *requirements;
 	size_t nrequirements, requirements_cap;
 	// with TEMPLATE_CONTEXT, for each byte of the text with one byte for each replacement string (shell/reader.h)
@@ -101,18 +100,14 @@ void template_read(struct template *template);
 // With TEMPLATE_CONTEXT: puts a GROUP in front of the parts of each word that has an ITEM. Else it does nothing.
 void template_group(struct template *template);
 
-// ---- measure.c ----
-
-// Adds the parts, of template->parts or template->words, to template->measure. To be called once, before they are grouped.
-void template_measure_parts(struct template *template, const struct parts *parts);
-
 // ---- expand.c ----
 
-// Goes through the arguments of the record that an ITEM or a COLUMN stands for. The first three are the caller's to fill in,
-// the others begin zeroed.
+// Goes through the arguments of the record that an ITEM or a COLUMN stands for. Those down to `scratch` are the caller's to fill
+// in, the others begin zeroed.
 struct part_values {
 	const struct part *part;
 	const struct record *record;
+	uint32_t before;     // arguments of the job in front of the record's
 	struct buf *scratch; // used for each value anew; borrowed
 	uint32_t n;          // values so far
 	const char *at;      // of an ITEM: the next argument
@@ -120,11 +115,5 @@ struct part_values {
 
 // Sets *ret_value to what becomes of the next argument, borrowed until the next call. Returns false behind the last one.
 bool part_next_value(struct part_values *values, struct slice *ret_value);
-
-// Returns what a HOST or a LOGIN stands for, and whether it is text that no shell takes for anything else.
-struct slice part_machine(const struct part *part, const struct expansion *x, bool *ret_is_plain);
-
-// Returns the digits of a SEQ, SLOT or TOTAL, which it puts at the end of `digits`.
-struct slice part_number(const struct part *part, const struct expansion *x, char digits[20]);
 
 #endif

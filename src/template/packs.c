@@ -3,41 +3,48 @@
 #include "template/packs.h"
 
 #include "base/alloc.h"
-#include "template/command.h"
 
 #include <stdio.h>
 
-// The longest text of `sh -c TEXT`, behind which a NUL and in front of which a blank may stand.
-enum { STRING_MAX = COMMAND_STRING_MAX - 2 };
-
 // ---- lengths ----
 
-size_t packs_chars(const struct template_measure *measure, uint32_t nargs, size_t chars) {
-	size_t more = nargs > 0 ? nargs - 1 : 0;
-	size_t all = measure->plain + chars;
-	if (measure->repeats) {
-		all += nargs * measure->context + more * measure->words;
-	} else {
-		all += measure->context + more * measure->inserts;
-	}
-	return measure->is_quoted ? 3 * all : all; // -q: GNU parallel expects the worst
+// The length of the command that the record makes behind so many other arguments. It is not known yet which slot it is for.
+static size_t length_of(const struct pack_limits *limits, const struct record *record, uint32_t before, uint64_t seq) {
+	enum { LONG_NUMBER = 99999 };
+	struct expansion x = {
+		.record = record, .before = before, .seq = seq, .slot = LONG_NUMBER, .slots = LONG_NUMBER, .total = LONG_NUMBER,
+	};
+	return limits->template ? template_length(limits->template, &x) : record->size - 1; // the arguments are the command
 }
 
-// Can execve() take it, by `is_string` as one string too?
-static bool fits_system(const struct pack_limits *limits, uint32_t nargs, size_t real, bool is_string) {
-	const struct template_measure *measure = &limits->measure;
-	size_t text = packs_chars(measure, nargs, real);
-	size_t safer = (size_t)nargs * measure->overhead + (measure->doubles ? real : 0);
-	// a word costs its NUL and its pointer
-	size_t words = measure->is_direct ? (size_t)nargs * measure->inserts * (1 + sizeof(char *)) : 0;
-	return (!is_string || text + safer <= STRING_MAX) && (limits->room == 0 || text + safer + words <= limits->room);
+void packs_prepare(struct pack_limits *limits) {
+	const struct record one = {.args = "x", .size = 2, .nargs = 1}, two = {.args = "x\0x", .size = 4, .nargs = 2};
+	size_t length = length_of(limits, &one, 0, 1);
+	limits->each = length_of(limits, &two, 0, 1) - length;
+	limits->fixed = (ptrdiff_t)length - (ptrdiff_t)limits->each;
 }
 
-static const char *describe_length(const struct pack_limits *limits, uint32_t nargs, size_t chars) {
+// What the record makes the command longer by.
+static size_t size_of(const struct pack_limits *limits, const struct record *record, uint32_t before, uint64_t seq) {
+	ptrdiff_t size = (ptrdiff_t)length_of(limits, record, before, seq) - limits->fixed;
+	return size > 0 ? (size_t)size : 0;
+}
+
+// The length of a command, with arguments that make it longer by `size` bytes.
+static size_t command_length(const struct pack_limits *limits, size_t size) {
+	return (size_t)(limits->fixed + (ptrdiff_t)size);
+}
+
+static bool fits(const struct pack_limits *limits, uint32_t nargs, size_t size, bool is_alone) {
+	size_t length = command_length(limits, size);
+	size_t pointers = nargs * (limits->each / 2) * sizeof(char *); // at most: no word has less than a byte and a blank or NUL
+	bool has_room = limits->room == 0 || length + pointers <= limits->room;
+	return limits->inserts_none || (has_room && (length < limits->chars || (limits->fills && !is_alone)));
+}
+
+static const char *describe_length(const struct pack_limits *limits, size_t size) {
 	static _Thread_local char text[80];
-	size_t len = packs_chars(&limits->measure, nargs, chars);
-	size_t most = limits->strict && len >= limits->chars ? limits->chars : STRING_MAX;
-	snprintf(text, sizeof(text), "command line too long (%zu >= %zu)", len, most);
+	snprintf(text, sizeof(text), "command line too long (%zu >= %zu)", command_length(limits, size), limits->chars);
 	return text;
 }
 
@@ -49,8 +56,8 @@ static void append(struct pack *pack, const struct pack_limits *limits, const st
 		pack->nargs += record->nargs;
 	}
 	if (limits->waits) {
-		grow_array(&pack->ends, &pack->ends_cap, pack->nitems + 1, sizeof(pack->ends[0]));
-		pack->ends[pack->nitems] = (struct pack_end){pack->args.len, pack->nargs};
+		grow_array(&pack->counts, &pack->counts_cap, pack->nitems + 1, sizeof(pack->counts[0]));
+		pack->counts[pack->nitems] = record->nargs;
 	}
 	++pack->nitems;
 }
@@ -62,14 +69,6 @@ static void mark_bad(struct pack *pack, const struct pack_limits *limits, const 
 	append(pack, limits, record);
 	pack->nitems = nitems + 1;
 	pack->bad = bad;
-}
-
-static bool fits(const struct pack_limits *limits, uint32_t nargs, size_t chars, size_t real, bool is_alone) {
-	if (limits->fills && !is_alone) {
-		return fits_system(limits, nargs, real, /* is_string */ false);
-	}
-	bool is_short = packs_chars(&limits->measure, nargs, chars) < limits->chars || (is_alone && !limits->strict);
-	return limits->inserts_none || (is_short && fits_system(limits, nargs, real, /* is_string */ true));
 }
 
 enum pack_status packs_add(struct pack *pack, const struct pack_limits *limits, const struct record *record,
@@ -91,48 +90,38 @@ enum pack_status packs_add(struct pack *pack, const struct pack_limits *limits, 
 		mark_bad(pack, limits, record, bad);
 		return PACK_TAKEN;
 	}
-	struct expansion x = {.record = record, .seq = seq, .slot = 1};
-	size_t chars, real;
-	template_measure_record(limits->template, &x, pack->nargs, &chars, &real);
-	uint32_t nargs = pack->nargs + record->nargs;
-	if (fits(limits, nargs, pack->chars + chars, pack->real + real, pack->nitems == 0)) {
+	size_t size = size_of(limits, record, pack->nargs, seq);
+	if (fits(limits, pack->nargs + record->nargs, pack->size + size, pack->nitems == 0)) {
 		append(pack, limits, record);
-		pack->chars += chars;
-		pack->real += real;
+		pack->size += size;
 		return PACK_TAKEN;
 	}
-	if (counts && !fits(limits, record->nargs, chars, real, /* is_alone */ true)) {
+	if (counts && !fits(limits, record->nargs, size, /* is_alone */ true)) {
 		mark_bad(pack, limits, record, too_long);
 		return PACK_TAKEN;
 	}
 	if (pack->nitems > 0) {
 		return PACK_FULL;
 	}
-	*ret_bad = describe_length(limits, nargs, real > chars ? real : chars);
+	*ret_bad = describe_length(limits, size);
 	return PACK_ALONE;
 }
 
 size_t packs_join_size(const struct pack_limits *limits) {
 	enum { MOST = 4096, LEAST = 64, LONGER = 8 }; // LONGER: as many times as long is the text of an item for a shell at most
 	size_t most = limits->fills || limits->chars / 16 > MOST ? MOST : limits->chars / 16;
-	while (most >= LEAST && !packs_fit(limits, (uint32_t)most, LONGER * most * limits->measure.inserts)) {
+	while (most >= LEAST && !packs_fit(limits, (uint32_t)most, LONGER * most * limits->each / 2)) {
 		most /= 2;
 	}
-	return limits->measure.changes || limits->inserts_none || most < LEAST ? 0 : most;
+	bool are_lists = !limits->template || template_has_only_lists(limits->template);
+	return !are_lists || limits->inserts_none || most < LEAST ? 0 : most;
 }
 
 bool packs_measure(const struct pack_limits *limits, const struct record *record, uint64_t seq, uint32_t *ret_size,
                    const char **ret_bad) {
-	struct expansion x = {.record = record, .seq = seq, .slot = 1};
-	size_t chars, real;
-	if (limits->fills) { // the words are the arguments as they are
-		chars = real = (record->size - record->nargs) * limits->measure.inserts;
-	} else {
-		template_measure_record(limits->template, &x, /* before */ 0, &chars, &real);
-	}
-	size_t size = real > chars ? real : chars;
-	if (!fits(limits, record->nargs, chars, real, /* is_alone */ true)) {
-		*ret_bad = describe_length(limits, record->nargs, size);
+	size_t size = size_of(limits, record, /* before */ 0, seq);
+	if (!fits(limits, record->nargs, size, /* is_alone */ true)) {
+		*ret_bad = describe_length(limits, size);
 		return false;
 	}
 	*ret_size = (uint32_t)size; // what fits is below 4 GiB
@@ -140,23 +129,24 @@ bool packs_measure(const struct pack_limits *limits, const struct record *record
 }
 
 bool packs_fit(const struct pack_limits *limits, uint32_t nargs, size_t size) {
-	return fits(limits, nargs, size, size, /* is_alone */ false);
+	return fits(limits, nargs, size, /* is_alone */ false);
 }
 
 bool packs_add_all(struct pack *pack, const struct pack_limits *limits, const struct record *record, uint64_t seq) {
-	struct expansion x = {.record = record, .seq = seq, .slot = 1};
-	size_t chars, real;
-	template_measure_record(limits->template, &x, pack->nargs, &chars, &real);
-	if (pack->bad || !fits(limits, pack->nargs + record->nargs, pack->chars + chars, pack->real + real, /* is_alone */ false)) {
+	size_t size = size_of(limits, record, pack->nargs, seq);
+	if (pack->bad || !packs_fit(limits, pack->nargs + record->nargs, pack->size + size)) {
 		return false;
 	}
-	const char *at = record->args;
-	for (uint32_t i = 0; i < record->nargs; ++i) {
-		append(pack, limits, &(struct record){.args = at, .size = strlen(at) + 1, .nargs = 1});
-		at += strlen(at) + 1;
+	buf_add(&pack->args, record->args, record->size);
+	pack->nargs += record->nargs;
+	if (limits->waits) {
+		grow_array(&pack->counts, &pack->counts_cap, pack->nitems + record->nargs, sizeof(pack->counts[0]));
+		for (uint32_t i = 0; i < record->nargs; ++i) {
+			pack->counts[pack->nitems + i] = 1;
+		}
 	}
-	pack->chars += chars;
-	pack->real += real;
+	pack->nitems += record->nargs;
+	pack->size += size;
 	return true;
 }
 
@@ -168,14 +158,21 @@ struct record packs_record(const struct pack *pack) {
 	return (struct record){.args = buf_str(&pack->args), .size = pack->args.len, .nargs = pack->nargs};
 }
 
+// The arguments behind `at` of the records from number `from` to before `to`, which begin there.
+static struct record records_at(const struct pack *pack, const char *at, uint32_t from, uint32_t to) {
+	struct record record = {.args = at};
+	for (uint32_t i = from; i < to; ++i) {
+		record.nargs += pack->counts[i];
+	}
+	for (uint32_t i = 0; i < record.nargs; ++i) {
+		record.size += strlen(at + record.size) + 1;
+	}
+	return record;
+}
+
 struct record packs_slice(const struct pack *pack, uint32_t from, uint32_t to) {
-	const struct pack_end none = {0, 0};
-	const struct pack_end *begin = from > 0 ? &pack->ends[from - 1] : &none, *end = to > 0 ? &pack->ends[to - 1] : &none;
-	return (struct record){
-		.args = buf_str(&pack->args) + begin->size,
-		.size = end->size - begin->size,
-		.nargs = end->nargs - begin->nargs,
-	};
+	const char *all = buf_str(&pack->args);
+	return records_at(pack, all + records_at(pack, all, 0, from).size, from, to);
 }
 
 uint32_t packs_spread(const struct pack *pack, unsigned slots) {
@@ -185,12 +182,12 @@ uint32_t packs_spread(const struct pack *pack, unsigned slots) {
 void packs_reset(struct pack *pack) {
 	buf_reset(&pack->args);
 	pack->nargs = pack->nitems = pack->each = pack->given = 0;
-	pack->chars = pack->real = 0;
+	pack->size = 0;
 	pack->bad = NULL;
 }
 
 void packs_fini(struct pack *pack) {
 	buf_fini(&pack->args);
-	free(pack->ends);
+	free(pack->counts);
 	*pack = (struct pack){.nargs = 0};
 }

@@ -1,43 +1,40 @@
 // Packing: how many records go into one job (-n, -N, -L, -X, -m, --xargs, -s). It knows no input, queue or clock.
 //
 // A pack is the arguments of the next job. It is full when one more record would be above a limit: of records, of the length
-// as GNU parallel counts it (--max-chars), or of what execve() takes.
+// of the command (--max-chars), or of what execve() takes.
 
 #ifndef FAIRPAR_TEMPLATE_PACKS_H
 #define FAIRPAR_TEMPLATE_PACKS_H
 
 #include "base/buf.h"
 #include "input/input.h"
-#include "template/template.h"
+#include "template/command.h"
 
-enum {
-	// What GNU parallel 20221122 finds and keeps on Linux, where one string of a command has 128 KiB at most: its binary
-	// search stops at 130329 bytes, of which it uses (130329 - 3000) / 2.
-	PACK_LINE_MAX = 130329,
-	PACK_CHARS_MAX = (PACK_LINE_MAX - 3000) / 2,
-};
+// The most that pack_limits.chars can be: the text of `sh -c TEXT` is one string, and a blank may come in front of it.
+enum { PACK_CHARS_MAX = COMMAND_STRING_MAX - 1 };
 
 struct pack_limits {
 	uint32_t items;      // records in a pack, 0: no limit
 	size_t chars;        // the command is shorter than this
-	bool strict;         // `chars` also holds for a record alone; else that may be as long as execve() takes
 	size_t room;         // bytes that execve() takes for all arguments, or 0: not known
 	bool fills;          // several records may fill `room`, which is known, and not only `chars`: no shell runs the command
 	bool waits;          // a full pack is not taken before the next record is there: the last pack is spread over the slots
 	bool inserts_none;   // -N0: the records are counted, and their arguments left out
 	const struct template *template; // of the command, borrowed, or NULL: the record is the command
-	struct template_measure measure; // of it
+	// packs_prepare() sets these, the lengths of text in bytes
+	ptrdiff_t fixed;     // of the command without arguments; below 0 where it has nothing else
+	size_t each;         // that an argument of one byte makes it longer by
 };
 
 // Zeroed is an empty one; its memory is kept from one to the next.
 struct pack {
 	struct buf args;     // of all records
 	uint32_t nargs, nitems;
-	size_t chars, real;  // of the arguments, as template_measure_record() counts them
+	size_t size;         // that the arguments make the command longer by
 	const char *bad;     // why it cannot be run, or NULL
 	uint32_t each, given; // for the caller, who spreads the pack: records in each job; records submitted so far
-	struct pack_end { size_t size; uint32_t nargs; } *ends; // behind each record, when the limits say `waits`
-	size_t ends_cap;
+	uint32_t *counts;    // the arguments of each record, when the limits say `waits`
+	size_t counts_cap;
 };
 
 enum pack_status {
@@ -45,6 +42,9 @@ enum pack_status {
 	PACK_FULL,      // take the pack first, then add again
 	PACK_ALONE,     // *ret_bad says why the record cannot be an item: it is a job by itself, which fails
 };
+
+// Measures the command, to be called once the limits that the caller sets are set.
+void packs_prepare(struct pack_limits *limits);
 
 // Adds the record, of which `bad` says why it cannot be an item, or NULL. With a number of records to a pack, a bad one
 // takes its place there, and makes the whole pack bad: those behind it must not move up. `seq` is the number that the job
@@ -87,8 +87,5 @@ bool packs_measure(const struct pack_limits *limits, const struct record *record
 
 // True if a job may have `nargs` arguments of `size` bytes in all, by packs_measure().
 bool packs_fit(const struct pack_limits *limits, uint32_t nargs, size_t size);
-
-// Returns the length of a command with `nargs` arguments of `chars` bytes in all, as GNU parallel counts it.
-size_t packs_chars(const struct template_measure *measure, uint32_t nargs, size_t chars);
 
 #endif

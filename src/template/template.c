@@ -270,7 +270,6 @@ static bool parse_quoted(struct template *template, const char *const *words, si
 		parts_add(&template->words, (struct part){.kind = BREAK});
 		parts_add(&template->words, (struct part){.kind = ITEM});
 	}
-	template_measure_parts(template, &template->words);
 	template_group(template);
 	const struct part *first = &template->words.at[template->words.n > 0 && template->words.at[0].kind == GROUP];
 	bool is_direct = nwords > 0 && !(first->kind == LITERAL && shell_is_plain(first->text, first->len) &&
@@ -289,7 +288,6 @@ static void parse_joined(struct template *template, const struct names *names) {
 	}
 	template->is_direct = !(template->flags & TEMPLATE_RAW) && has_plain_words(&template->parts);
 	find_places(template);
-	template_measure_parts(template, &template->parts);
 	if (template->is_direct) {
 		split_words(template);
 	}
@@ -307,9 +305,6 @@ static struct template *parse(const char *const *words, size_t nwords, unsigned 
 	} else {
 		parse_joined(template, names);
 	}
-	template->measure.repeats = flags & TEMPLATE_CONTEXT;
-	template->measure.is_quoted = flags & TEMPLATE_QUOTE;
-	template->measure.is_direct = template->is_direct;
 	return template;
 }
 

@@ -57,6 +57,7 @@ struct expansion {
 	unsigned slots;    // how many there are: {0%}
 	uint64_t total;    // jobs of the run, {##}: only where template_needs_total()
 	const char *host, *sshlogin; // {host}, {sshlogin}; NULL where it is not known, or is this machine
+	uint32_t before;   // arguments that the job has in front of the record's: {2} counts them too. 0 but for template_length()
 };
 
 // Appends the text with its replacement strings expanded. Items are quoted for the shell, according to the quotes of the
@@ -105,28 +106,11 @@ bool template_is_direct(const struct template *template);
 // Appends the words of a direct template, or of one with TEMPLATE_QUOTE, each with a NUL. Returns their number.
 size_t template_expand_words(const struct template *template, const struct expansion *x, struct buf *buf);
 
-// What the length of an expanded template consists of, in bytes, as GNU parallel counts it for --max-chars.
-struct template_measure {
-	size_t plain;      // outside of the words that have replacement strings; the blanks too
-	size_t context;    // these words without the replacement strings
-	uint32_t words;    // how many of them
-	uint32_t inserts;  // replacement strings
-	uint32_t overhead; // what safer quotes than GNU parallel's add for each argument, at most
-	bool doubles;      // … and a second time the arguments
-	bool repeats;      // TEMPLATE_CONTEXT
-	bool is_direct;
-	bool is_quoted;    // -q
-	bool changes;      // a replacement string stands for a part of an argument, or for something made of it
-	bool has_others;   // … or is none for all arguments
-};
+// Returns the length of what template_expand() would append, or a little more where items travel in variables. With x->before
+// several lengths of a job's records add up to that of the job, but for what stands for no argument.
+size_t template_length(const struct template *template, const struct expansion *x);
 
-// Sets the measure of the template; with NULL that of a line that is itself the command.
-void template_measure(const struct template *template, struct template_measure *ret_measure);
-
-// Sets the bytes that one more record adds to a command, without the blanks and words around its arguments: *ret_chars as GNU
-// parallel counts them, for which {2} is the second argument of each record; *ret_real those that it will have, with
-// `before` arguments in front of it.
-void template_measure_record(const struct template *template, const struct expansion *x, uint32_t before,
-                             size_t *ret_chars, size_t *ret_real);
+// True if each of its replacement strings stands for all arguments as they are.
+bool template_has_only_lists(const struct template *template);
 
 #endif

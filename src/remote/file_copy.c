@@ -11,6 +11,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <unistd.h>
 
 enum { WHY_MOST = 400, FAILED_MOST = 20 }; // bytes of `why`; failures that are told
@@ -191,6 +192,10 @@ int file_copy_open_dir(struct file_copy *copy, bool makes) {
 
 const char *file_copy_error(void) {
 	return errno == EXDEV ? "a link in its path leads through another one to a place outside: name that place itself" : strerror(errno);
+}
+
+void file_copy_id(const struct stat *stat, char ret_id[FILE_ID_SIZE]) {
+	snprintf(ret_id, FILE_ID_SIZE, "%llu %lld %ld", ull(stat->st_ino), (long long)stat->st_ctim.tv_sec, stat->st_ctim.tv_nsec);
 }
 
 const char *file_copy_take(struct file_copy *copy, const struct wire_frame *frame) {

@@ -2,7 +2,8 @@
 //
 //   sender:   entry -data, hole, entries of a directory-> end -waits-> over           receiver:   entry … end -"over" is sent-> over
 //             before its last step it waits for "made", and looks for the receiver's temporary file beside its own: one directory may be
-//             seen from both ends, and then nothing is done ("same")
+//             seen from both ends, and then nothing is done ("same"); and where the receiver has that very file in its place it says so
+//             instead, and makes none
 //
 // No name leads the receiver out of the place it was given: it takes one name at a time, and opens that below a descriptor, through no link.
 // Each file has a temporary name beside its place until it is whole. What fails is named in `why`, there and here, and the rest goes on.
@@ -106,6 +107,10 @@ int file_copy_follow(struct file_spot *spot, char **name) FP_NODISCARD;
 
 // The text of errno behind these two.
 const char *file_copy_error(void);
+
+// Writes what a file has in common with no other one: the first entry's payload.
+enum { FILE_ID_SIZE = 64 };
+void file_copy_id(const struct stat *stat, char ret_id[FILE_ID_SIZE]);
 
 extern const char file_is_deep[]; // why a directory is not copied
 

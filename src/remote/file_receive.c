@@ -189,20 +189,34 @@ static bool is_name(const char *bytes, size_t n, bool has_target) {
 	return is_part && (has_target ? rest > 1 && !memchr(bytes + len + 1, '\0', rest - 1) : rest == 0);
 }
 
+// Whether the file in the place of the top is the one that the sender has.
+static bool has_file(struct file_copy *copy, const char *id) {
+	struct stat stat;
+	char own[FILE_ID_SIZE] = "";
+	if (file_copy_open_dir(copy, /* makes */ false) == 0 && fstatat(copy->dir_fd, copy->base, &stat, 0) == 0) {
+		file_copy_id(&stat, own);
+	}
+	return own[0] && strcmp(own, id) == 0;
+}
+
 static const char *on_entry(struct file_copy *copy, const struct wire_frame *frame) {
 	enum file_kind kind = (enum file_kind)frame->numbers[1];
 	bool is_top = copy->entries == 0;
 	if (copy->in_file || frame->numbers[1] >= FILE_KINDS || frame->numbers[4] >= 1000000000) {
 		return "it has sent an entry that cannot be";
 	}
-	if (is_top ? frame->size > 0 || kind == FILE_LINK : !is_name(frame->payload, frame->size, kind == FILE_LINK)) {
+	if (is_top ? kind == FILE_LINK : !is_name(frame->payload, frame->size, kind == FILE_LINK)) {
 		return bad_name;
 	}
 	FP_CLEANUP(free_later) char *text = xmemdup(frame->payload, frame->size);
 	struct wire_frame entry = *frame;
 	entry.payload = text;
 	++copy->entries;
-	if (copy->skipped > 0 || (!is_top && dir_of(copy) < 0)) {
+	bool is_here = is_top && has_file(copy, text);
+	if (is_here) {
+		note(copy, NOTE_SAME);
+	}
+	if (is_here || copy->skipped > 0 || (!is_top && dir_of(copy) < 0)) {
 		copy->in_file = kind == FILE_REGULAR;
 		copy->skipped += kind == FILE_DIRECTORY;
 	} else if (kind == FILE_REGULAR) {

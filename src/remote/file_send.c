@@ -18,12 +18,14 @@ enum { OPEN_FLAGS = O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC };
 static const char strange[] = "it is no regular file and no directory";
 
 static void send_entry(struct file_copy *copy, enum file_kind kind, const struct stat *stat, const char *name, size_t n) {
-	++copy->entries;
+	char id[FILE_ID_SIZE];
+	file_copy_id(stat, id);
+	bool is_top = ++copy->entries == 1;
 	file_copy_write(copy, &(struct wire_frame){
 		.type = FRAME_ENTRY,
 		.numbers = {0, kind, stat->st_mode & 0777, (uint64_t)stat->st_mtim.tv_sec, (uint64_t)stat->st_mtim.tv_nsec},
-		.payload = name,
-		.size = n,
+		.payload = is_top ? id : name,
+		.size = is_top ? strlen(id) : n,
 	});
 }
 
@@ -230,9 +232,9 @@ static enum file_look look_behind_links(const struct file_copy *copy) {
 	return followed < 0 ? LOOK_UNKNOWN : found;
 }
 
-// The receiver has made its temporary file: is that here?
+// The receiver has made its temporary file: is that here? Or it says that it has this very file.
 static void look(struct file_copy *copy) {
-	copy->look = look_in(copy, copy->levels.n > 0 ? copy->levels.at[0].fd : copy->dir_fd);
+	copy->look = copy->is_same ? LOOK_SAME : look_in(copy, copy->levels.n > 0 ? copy->levels.at[0].fd : copy->dir_fd);
 	if (copy->look == LOOK_OTHER && copy->levels.n == 0) {
 		copy->look = look_behind_links(copy);
 	}
@@ -248,8 +250,10 @@ const char *file_send_take(struct file_copy *copy, const struct wire_frame *fram
 		copy->is_cut = copy->is_cut || (copy->in_file && frame->numbers[1] == copy->entries);
 		return NULL;
 	}
-	if (frame->type == FRAME_NOTE && frame->numbers[1] == NOTE_MADE && copy->entries > 0 && !copy->was_made) {
+	bool is_same = frame->numbers[1] == NOTE_SAME;
+	if (frame->type == FRAME_NOTE && (is_same || frame->numbers[1] == NOTE_MADE) && copy->entries > 0 && !copy->was_made) {
 		copy->was_made = true;
+		copy->is_same = is_same;
 		return NULL;
 	}
 	if (frame->type == FRAME_NOTE && frame->numbers[1] == NOTE_OVER && copy->has_ended) {

@@ -389,6 +389,14 @@ static void test_same(void) {
 	check(stat_of("from/x").st_ino == inode);
 	check_none("from/.fairpar.0123");
 	check_none("from/d/.fairpar.0123");
+	// that of a file which is there is noticed without a file, so also where none can be made
+	const struct timespec times[2] = {{.tv_sec = 1}, {.tv_sec = 1}};
+	check(symlink("d/y", "from/l") == 0 && chmod("from", 0555) == 0 && utimensat(AT_FDCWD, "from", times, 0) == 0);
+	check_equal(copy_as(&(struct way){"from", "./x", "other", "./x"}, ""), LOOK_SAME);
+	check_equal(copy_as(&(struct way){"from", "./l", "other", "./d/y"}, ""), LOOK_SAME);
+	check_equal(copy_as(&(struct way){"from", "./l", "other", "./l"}, ""), LOOK_SAME);
+	check_equal(copy_as(&(struct way){"from", "./d", "other", "./d"}, ""), LOOK_SAME);
+	check(stat_of("from").st_mtim.tv_sec == 1 && chmod("from", 0755) == 0);
 	check_equal(copy_as(&(struct way){"from", "./x", "other", "./z"}, ""), LOOK_SAME); // what counts is the directory
 	check_none("from/z");
 }

@@ -18,9 +18,9 @@ count='echo + >>runs; /bin/true; echo - >>runs'
 together='if [ {} = 1 ]; then echo >$TOGETHER.1; read -r _ <$TOGETHER.2; else read -r _ <$TOGETHER.1; echo >$TOGETHER.2; fi'
 export count together
 
-@test "-j2 in -j2 runs two jobs at once" {
+@test "-j2 in -j2 never runs more than two jobs at once" {
 	run_fairpar -j2 '"$FAIRPAR" -j2 "$count #" ::: 1 2 3 4; : {}' ::: a b c d e
-	assert_eq "$(most_at_once runs)" 2
+	(($(most_at_once runs) <= 2)) || fail "$(<runs)"
 	assert_eq "$(grep -c - runs)" 20
 }
 

@@ -630,7 +630,7 @@ start_run() {
 		pids+=("$run_pid")
 	done
 	wait "${pids[@]}"
-	assert_eq "$(most_at_once runs)" 2
+	(($(most_at_once runs) <= 2)) || fail "$(<runs)"
 	assert_eq "$(grep -c - runs)" 60
 	await_pool "0 of 2 slots taken, 0 waiting"
 }
@@ -805,7 +805,7 @@ start_run() {
 	start_run b "$count {}" ::: {1..20}
 	release go
 	wait "$a" "$run_pid"
-	assert_eq "$(most_at_once runs)" 2
+	(($(most_at_once runs) <= 2)) || fail "$(<runs)"
 	assert_eq "$(grep -c - runs)" 40
 	assert_eq "$(complaints a.err b.err)" ""
 }

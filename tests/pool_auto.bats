@@ -155,11 +155,31 @@ next_with() {
 	server=$(servers)
 	kill -KILL "$server"
 	await_end "$server"
-	until server=$(servers) && [[ $server ]]; do :; done # the run keeps its slots without one
+	await_pool '16 of 16 slots taken' # of a new one that answers; the run keeps its slots without one
+	server=$(servers)
 	assert_contains "$(tr '\0' ' ' <"/proc/$server/cmdline")" ' auto:1-16 '
 	let_go 20
 	await_came 4
 	wait "$pid"
+	exec {came}<&- {door}<&-
+}
+
+@test "--status finds its answer behind what the server has said before it" {
+	need strace
+	quiet_machine
+	open_door
+	single held --pool-slots auto:1-16 sh -c "$command"
+	await_came 1
+	# its question goes out when the number of slots has grown, of which it hears first, and it looks when both have come
+	traced -qq -o trace -e trace=sendto,poll -e inject=sendto:delay_enter=2000000:when=2 -e inject=poll:delay_enter=500000:when=2 \
+		"$FAIRPAR" --pool --status >state 3>&- &
+	pid=$!
+	"$FAIRPAR" --pool --memory=none "$command" ::: {1..15} 3>&- &
+	await_came 15
+	wait "$pid"
+	assert_contains "$(<state)" ' slots taken'
+	let_go 16
+	wait
 	exec {came}<&- {door}<&-
 }
 

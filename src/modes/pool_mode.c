@@ -490,9 +490,11 @@ static int show_status(struct client *client, const struct options *options) {
 		client_ask(client, CLIENT_REPORT);
 	}
 	while (client && report.type != CLIENT_REPORT && report.type != CLIENT_LOST) {
-		struct pollfd poll_fd = {.fd = client_fd(client), .events = POLLIN};
-		(void)poll(&poll_fd, 1, -1);
 		report = client_next(client);
+		if (report.type == CLIENT_NOTHING) { // else the report may already be here, and the descriptor never readable again
+			struct pollfd poll_fd = {.fd = client_fd(client), .events = POLLIN};
+			(void)poll(&poll_fd, 1, -1);
+		}
 	}
 	(options->pool.status == POOL_JSON ? add_json_status : add_text_status)(&out, options->pool.name, client, &report);
 	int result = diag_print(buf_str(&out), out.len);

@@ -213,7 +213,7 @@ check_sums() {
 	end_fairpar 143
 	assert_eq "$(lost)" '[["default","cancelled","SIGTERM"]]'
 	run_fairpar --from-log run.jsonl --explain
-	assert_contains "$output" 'default: 2 jobs were cancelled before their start: SIGTERM'
+	assert_contains "$output" 'CANCELLED default: 2 jobs: SIGTERM'
 	status=0
 	"$FAIRPAR" --log run.jsonl -j1 -n1 echo ::: {1..200} >/dev/full 2>err || status=$?
 	assert_eq "$status" 255
@@ -501,32 +501,3 @@ check_sums() {
 	done
 }
 
-@test "--explain tells both parts of what a job of several slots waited for" {
-	cat >run.jsonl <<-'LOG'
-		{"v":1,"ev":"run_start","t":0,"time":"2026-01-01T00:00:00.000Z","run":"x","version":"0","host":"h","pid":1,"slots":2,"fair":"turns","argv":["fairpar"],"cwd":"/"}
-		{"v":1,"ev":"wait_end","t":5,"batch":"wide","job":"wide#1","why":"reserve","for":null,"since":3,"wall":2}
-		{"v":1,"ev":"job_start","t":5,"job":"wide#1","batch":"wide","seq":1,"attempt":1,"slot":1,"nslots":2,"pid":3,"source":"queue","lag":0,"queued":5,"why":"turn","cmd":"x","args":["1"]}
-		{"v":1,"ev":"wait_end","t":9,"batch":"wide","job":"wide#2","why":"reserve","for":null,"since":6,"wall":3}
-		{"v":1,"ev":"job_start","t":9,"job":"wide#2","batch":"wide","seq":2,"attempt":1,"slot":1,"nslots":2,"pid":4,"source":"queue","lag":0,"queued":4,"why":"reserve","cmd":"x","args":["2"]}
-	LOG
-	run_fairpar --from-log run.jsonl --explain=wide
-	assert_contains "$output" 'wide#1 waited 5.00s for its turn, 2.00s of it for 2 slots to be free at once, then ran on 2 slots'
-	assert_contains "$output" 'wide#2 waited 4.00s for 2 slots to be free at once, 1.00s of it for its turn, then ran on 2 slots'
-}
-
-@test "--explain tells for how long a job waited for memory of the time that it waited for its turn" {
-	cat >run.jsonl <<-'END'
-		{"v":1,"ev":"run_start","t":0,"time":"2026-11-22T12:00:00.000Z","run":"01M82KTWRQBD1BGGGG74F9YF2X","version":"0.1.0","host":"h","pid":1,"slots":2,"fair":"turns","argv":["fairpar"],"cwd":"/"}
-		{"v":1,"ev":"batch_start","t":0,"batch":"b","weight":1,"priority":0}
-		{"v":1,"ev":"wait_end","t":7,"batch":"b","job":"b#1","why":"memory","for":"1G of memory","since":4,"wall":3}
-		{"v":1,"ev":"wait_end","t":7,"batch":"b","job":"b#2","why":"memory","for":"1G of memory","since":3,"wall":4}
-		{"v":1,"ev":"job_start","t":7,"job":"b#1","batch":"b","seq":1,"attempt":1,"slot":2,"nslots":1,"pid":2,"source":"queue","queued":7,"why":"turn","cmd":"true"}
-		{"v":1,"ev":"job_start","t":7,"job":"b#2","batch":"b","seq":2,"attempt":1,"slot":1,"nslots":1,"pid":3,"source":"queue","queued":7,"why":"memory","cmd":"true"}
-		{"v":1,"ev":"job_end","t":10,"job":"b#1","batch":"b","seq":1,"attempt":1,"slot":2,"status":"ok","exit":0,"queued":7,"start":7,"wall":3}
-		{"v":1,"ev":"job_end","t":10,"job":"b#2","batch":"b","seq":2,"attempt":1,"slot":1,"status":"ok","exit":0,"queued":7,"start":7,"wall":3}
-		{"v":1,"ev":"run_end","t":10,"ok":2,"wall":10,"slot_time":6,"exit":0}
-	END
-	run_fairpar --from-log run.jsonl --explain
-	assert_lines 'b#1 waited 7.00s for its turn, 3.00s of it for memory, then ran in slot 2 for 3.00s: ok' \
-		'b#2 waited 7.00s for memory, then ran in slot 1 for 3.00s: ok'
-}

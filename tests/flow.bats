@@ -634,7 +634,7 @@ END
 	assert_eq "$(head -1 order)" wide
 }
 
-@test "short jobs pass a wide one that waits for a long one, and log, trace and --explain tell of it" {
+@test "short jobs pass a wide one that waits for a long one, and log and trace tell of it" {
 	command -v jq >/dev/null || skip 'jq is not installed'
 	manifest <<'END'
   long: {args: [1, 2, 3, 4], max_parallel: 1, run: "i=0; while [ $i -lt 200000 ]; do i=$((i + 1)); done # {}"}
@@ -644,8 +644,6 @@ END
 	run_fairpar -j2 --log log --trace-service trace -f m.yaml
 	assert_eq "$(jq -r 'select(.ev == "job_start" and .source == "backfill").batch' log | sort -u)" short
 	assert_eq "$(grep -c '"source":"backfill"' trace)" "$(jq -r 'select(.source == "backfill").ev' log | grep -c .)"
-	run_fairpar --from-log log --explain=short
-	assert_contains "$output" '(while a job waited for several slots) for '
 }
 
 @test "slots_per_job above the slots is cut, with a warning" {

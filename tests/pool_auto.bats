@@ -67,7 +67,7 @@ next_with() {
 		(($(jq -s 'map(select(.ev == "slots").slots) | max' $log.jsonl) >= 40)) || fail "$(cat $log.jsonl)"
 	done
 	run_fairpar --from-log a.jsonl --explain
-	assert_contains "$output" ' from now on: jobs sleep'
+	assert_contains "$output" ' on: jobs sleep'
 	exec {came}<&- {door}<&-
 }
 

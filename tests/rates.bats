@@ -194,12 +194,6 @@ END
 	assert_lines '1 2 3 4 5'
 }
 
-@test "the line that runs again what failed has the rate that is for all" {
-	run_fairpar 2 --rate 100/s --rate default=200/s --joblog log false ::: 1 2
-	assert_contains "$stderr" "--retry-failed --joblog log --rate 100/s"
-	assert_eq "$(grep -c default <<<"$stderr")" 0
-}
-
 @test "--rate is nothing to a run that only shows its commands" {
 	run_fairpar --dry-run --rate 1/h echo ::: 1 2 3
 	assert_lines 'echo 1' 'echo 2' 'echo 3'
@@ -222,8 +216,8 @@ END
 	need jq
 	run_fairpar -j4 --rate 2/s --log log true ::: 1 2
 	assert_eq "$(jq -rs '[.[] | select(.ev == "job_start") | .why // "none"] | .[1]' log)" rate
-	run_fairpar --from-log log --explain=2
-	assert_contains "$output" ' for the rate of its batch, then ran in slot '
+	run_fairpar --from-log log --explain
+	assert_contains "$output" '  default: waited for the rate of its batch: '
 }
 
 # ---- --retry-delay ----

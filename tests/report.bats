@@ -369,7 +369,7 @@ plain() { tr -d ,; }
 	assert_eq "$(ls -A) $(cat page.html)" "$(printf '%s\n' page.html picture run.jsonl) before"
 }
 
-@test "a file without a name is put in place as a named one is" {
+@test "a picture in another directory leaves nothing beside it" {
 	log 5 >run.jsonl
 	umask 027
 	mkdir dir

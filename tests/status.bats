@@ -389,38 +389,6 @@ last_is() {
 	assert_eq "$(screen | grep '^[ab]')" "${theirs%% }"
 }
 
-@test "FAIRPAR_STATUS has ninja's letters, and the command behind" {
-	make_fifo f1 f2 f3
-	on_screen 'FAIRPAR_STATUS=<%s %t %r %u %f %p %%> ' '"$FAIRPAR" -j2 --progress "read -r x <f{} #" ::: 1 2 3'
-	sees '<2 3 2 1 0   0% %> read -r x <f[12] #'
-	release f1
-	sees '<3 3 2 0 1  33% %> read -r x <f3 #'
-	release f2
-	release f3
-	lacks '%>'
-	FAIRPAR_PROGRESS=much run_fairpar echo ::: 1
-	assert_eq "$stderr" "fairpar: warning: FAIRPAR_PROGRESS must be auto, tty, plain or none, not 'much'"
-	run_fairpar 255 --progress=much echo ::: 1
-	assert_contains "$stderr" '--progress must be auto, tty, plain or none'
-}
-
-@test "a letter that FAIRPAR_STATUS does not have is named, and changes nothing else of the line" {
-	make_fifo f1 f2
-	on_screen 'FAIRPAR_STATUS=<%f %q of %t> ' '"$FAIRPAR" -j1 --progress "read -r x <f{} #" ::: 1 2'
-	sees "fairpar: warning: FAIRPAR_STATUS: there is no '%q'" '<0 %q of 2> read -r x <f1 #'
-	release f1
-	sees '<1 %q of 2> read -r x <f2 #'
-	release f2
-	lacks 'of 2>'
-	terminal kill-server
-	rm "$BATS_TEST_TMPDIR/tmux"
-	on_screen 'FAIRPAR_STATUS=%q %x' '"$FAIRPAR" -j1 --progress "read -r x <f{} #" ::: 1 2' # nothing is left of it
-	sees "fairpar: warning: FAIRPAR_STATUS: there is no '%q', '%x'" '[[]0/2  0%] 1 running'
-	release f1
-	release f2
-	lacks running
-}
-
 @test "the terminal's own progress is told only to who understands it, and taken back" {
 	need script
 	shown() { TERM=xterm env "$@" script -qec "$FAIRPAR -j1 --progress 'sleep 0.3; exit {}' ::: 0 1" /dev/null </dev/null; }

@@ -101,55 +101,6 @@ brief() {
 	assert_contains "$stderr" '    | \xFF'
 }
 
-@test "what fails again can be run again by the line that says so" {
-	printf '%s\n' a "it's" b >items
-	run_fairpar 1 --joblog log --log run.jsonl -j1 'echo "{}"; test -e ok || test {} != "it'\''s"' <items
-	touch ok
-	again=$(sed -n 's/^  again, only these: //p' <<<"$stderr")
-	assert_contains "$again" ' --retry-failed --joblog log -j1'
-	assert_eq "$(sh -c "$again" 2>/dev/null </dev/null)" "it's"
-	rm ok
-	printf '%s\n' a b c d | run_fairpar 1 --joblog log -j1 --halt now,fail=1 'echo {}; test -e ok || test {} != b'
-	touch ok
-	again=$(sed -n 's/^  again, only these: //p' <<<"$stderr")
-	assert_eq "$(sh -c "$again" 2>/dev/null </dev/null)" b
-	run_fairpar 2 -j1 false ::: a b
-	[[ $stderr != *again* ]] || fail "there is no joblog"
-}
-
-@test "what is not done of items that can be read again can be run by the line that says so" {
-	printf '%s\n' c d >items
-	for input in '-a items ::: a b' '--batch x=items --batch y=items' ':::: items'; do
-		rm -f ok log
-		read -ra options <<<"${input%%:::*}"
-		read -ra items <<<"${input#"${input%%:::*}"}"
-		run_fairpar 1 --joblog log --log run.jsonl -j1 --halt now,fail=1 "${options[@]}" 'echo {}; test -e ok || false' "${items[@]}"
-		first=$output
-		touch ok
-		again=$(sed -n 's/^  again, what is not done: //p' <<<"$stderr")
-		assert_contains "$again" ' --resume-failed --joblog log -j1 --halt now,fail=1 '
-		sh -c "$again" >rest 2>/dev/null </dev/null || fail "$again"
-		assert_contains "$(cat rest)" "$first"
-		"$FAIRPAR" "${options[@]}" 'echo {}' "${items[@]}" >all 2>/dev/null
-		assert_eq "$(sort rest)" "$(sort all)"
-	done
-	rm ok
-	run_fairpar any --joblog log -j1 --halt now,fail=1 'test -e ok' :::: - <items
-	assert_contains "$stderr" '  again, only these: '
-}
-
-@test "what is not done of a manifest can be run by the line that says so" {
-	manifest <<<'  a: {args: [x, y, z], run: "test -e ok || test {} = z && echo {}"}'
-	run_fairpar 2 -j1 --joblog log --log run.jsonl --report r.html -f m.yaml
-	touch ok
-	again=$(sed -n 's/^  again, what is not done: //p' <<<"$stderr")
-	[[ $again == *'--resume-failed -j1 --joblog log -f m.yaml' ]] || fail "$again"
-	assert_eq "$(sh -c "$again" 2>err)" $'x\ny'
-	assert_contains "$(cat err)" 'fairpar: 2 jobs in '
-	assert_eq "$(numbers "$(cat err)")" 'a 2 2 0 0'
-	assert_contains "$(cat err)" ', 1 done before; '
-}
-
 @test "names in the last line are escaped as in the table" {
 	run_fairpar 1 --batch-by '{}' false ::: $'a\xe2\x80\xaeb'
 	assert_eq "$stderr" 'fairpar: 1 of 1 jobs failed: a\xE2\x80\xAEb#1 (exit 1)'
@@ -297,24 +248,20 @@ end_log() {
 	assert_eq "$stderr" 'fairpar: error: --jobs cannot be combined with --from-log, which runs nothing'
 	run_fairpar 255 -f x.yaml --from-log log
 	assert_contains "$stderr" '--from-log cannot be combined with -f'
-	run_fairpar 255 --explain=a#1 echo ::: a
-	assert_eq "$stderr" 'fairpar: error: --explain=a#1 is for a run that has ended: name its log with --from-log FILE'
 }
 
-@test "--explain tells of each job why it ran when and where it did" {
-	{ write_log; end_log; } >log
+@test "--explain tells what the jobs of each batch have waited for, and why others never started" {
+	{
+		write_log
+		echo '{"v":1,"ev":"slots","t":4.6,"slots":4,"from":2,"why":"-j"}'
+		echo '{"v":1,"ev":"job_start","t":4.6,"job":"tests#2","batch":"tests","seq":4,"attempt":1,"slot":2,"nslots":1,"pid":14,"source":"queue","lag":1,"queued":3,"why":"turn","cmd":"check y","args":["y"]}'
+		end_log
+	} >log
 	run_fairpar --from-log log --explain
-	assert_lines 'thumbs#1 ran in slot 1 for 1.99s: ok' \
-		'tests#1 waited 1.99s for its turn (thumbs had theirs before), then ran in slot 2 (stolen from another worker) for 1.00s: exit 3, then paused for 1.00s before it was tried again, then ran in slot 1 (from the list of its worker) for 0.50s: signal 9 (KILL)' \
-		"docs: 3 jobs were skipped before their start: 'tests' failed"
-	run_fairpar --from-log log --explain=tests#1
-	assert_eq "${#lines[@]} ${output%% *}" '1 tests#1'
-	run_fairpar --from-log log --explain=3
-	assert_eq "${#lines[@]} ${output%% *}" '1 tests#1'
-	run_fairpar --from-log log --explain=docs
-	assert_lines "docs: 3 jobs were skipped before their start: 'tests' failed"
-	run_fairpar 255 --from-log log --explain=9
-	assert_eq "$stderr" "fairpar: error: there is no job '9' in 'log'"
+	assert_lines '  slots: 4 from 4.60s on: -j' \
+		'  tests: waited for its turn: 2 times, 4.99s in all, 3.00s at most' \
+		'  tests: waited before it was tried again: 1.00s' \
+		"  SKIPPED docs: 3 jobs: 'tests' failed"
 }
 
 @test "--explain lets SIGUSR1 tell why the next job of each batch has not started" {
@@ -413,8 +360,6 @@ END
 	assert_contains "$page" '<h1>nightly, fairpar run 2'
 	assert_contains "$page" "<span class=\"bad\">$why</span>"
 	assert_contains "$page" "<strong>docs</strong> 3 jobs skipped: it needs 'build', which failed"
-	run_fairpar --from-log run.jsonl --explain=nowhere
-	assert_contains "$output" "$why"
 	run_fairpar 2 --log run.jsonl -j1 ./no-such ::: 1 2
 	assert_eq "$(jq -r 'select(.status == "spawn_error").why' run.jsonl)" $'\'./no-such\': command not found\n\'./no-such\': command not found'
 	printf '#!/bin/sh\n' >not-executable
@@ -439,6 +384,5 @@ END
 	end_fairpar 143
 	assert_contains "$stderr" ': 0 ok, 2 cancelled, ended by SIGTERM; '
 	run_fairpar --from-log run.jsonl --explain
-	assert_contains "$output" ': cancelled'
-	assert_contains "$output" 'a: 1 job was cancelled before its start'
+	assert_contains "$output" '  CANCELLED a: 1 job: cut off while running'
 }

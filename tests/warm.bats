@@ -68,11 +68,10 @@ make_wrapper() {
 	assert_eq "$(grep -c '"warm"' log)" 0
 }
 
-@test "--explain says why jobs were not warm" {
+@test "the log says why jobs were not warm" {
 	make_wrapper
 	run_fairpar --warm=sh --log log -j1 --shell "$PWD/wrapper" 'echo {}; :' ::: 1
-	run_fairpar --from-log log --explain
-	assert_contains "$output" "warm: no, script, or a program for another machine"
+	assert_contains "$(<log)" '"warm":"no, script, or a program for another machine"'
 }
 
 @test "a job gets its directory, umask, niceness, limits, and its own variables" {

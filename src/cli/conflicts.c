@@ -90,9 +90,6 @@ static int check_rules(const struct options *o) {
 
 int option_from_log_check(const struct options *o, bool words) {
 	if (!o->from_log || o->manifest) { // with a manifest it is refused as every such option is
-		if (o->explained) {
-			return diag_error("--explain=%s is for a run that has ended: name its log with --from-log FILE", text_shows(o->explained));
-		}
 		return 0;
 	}
 	for (int id = 0; id < NOPTIONS; ++id) {

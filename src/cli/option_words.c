@@ -26,13 +26,10 @@ static void refuse_name(enum option_match match, const char *shown, char *names,
 // Takes the next word for the value.
 static enum option_reading read_value(struct option_reader *reader, struct option_word *option) {
 	if (!*reader->at) {
-		if (!reader->is_quiet) {
-			diag_error("--%s needs a value: %s", option_table[option->id].name, option_table[option->id].arg);
-		}
+		diag_error("--%s needs a value: %s", option_table[option->id].name, option_table[option->id].arg);
 		return READ_ERROR;
 	}
 	option->value = *reader->at++;
-	option->is_apart = true;
 	return READ_OPTION;
 }
 
@@ -67,17 +64,13 @@ static enum option_reading read_name(struct option_reader *reader, struct option
 		bool is_suggested = !option_is_name(name, len, &other) && option_suggest(name, len, &suggestion) == MATCH_SIMILAR &&
 		               option_is_name(suggestion, strlen(suggestion), &other) && option_takes_value(&option_table[other]);
 		match = is_suggested ? MATCH_SIMILAR : match; // not the one that begins so
-		if (!is_suggested && !reader->is_quiet) {
-			diag_error("--%s takes no value ('%s')", info->name, text_shows(option->word));
-		}
 		if (!is_suggested) {
+			diag_error("--%s takes no value ('%s')", info->name, text_shows(option->word));
 			return READ_ERROR;
 		}
 	}
 	if (match != MATCH_OPTION) {
-		if (!reader->is_quiet) {
-			refuse_name(match, text_show(option->word, len > 0 ? len + 2 : strlen(option->word)), names, suggestion);
-		}
+		refuse_name(match, text_show(option->word, len > 0 ? len + 2 : strlen(option->word)), names, suggestion);
 		free(names);
 		return READ_ERROR;
 	}
@@ -93,9 +86,6 @@ static enum option_reading read_name(struct option_reader *reader, struct option
 }
 
 static enum option_reading refuse_letter(const struct option_reader *reader, enum option_match match, const char *instead) {
-	if (reader->is_quiet) {
-		return READ_ERROR;
-	}
 	FP_CLEANUP(buf_fini) struct buf shown = BUF_INIT;
 	if ((unsigned char)*reader->letters >= 0x80) { // a part of one
 		buf_adds(&shown, text_shows(reader->bundle));
@@ -135,10 +125,10 @@ static enum option_reading read_letter(struct option_reader *reader, struct opti
 }
 
 // -dry-run would be -d ry-run.
-static bool is_name_with_one_dash(const struct option_reader *reader, const char *word) {
+static bool is_name_with_one_dash(const char *word) {
 	enum option_id id;
 	size_t len = strcspn(word + 1, "=");
-	if (reader->is_quiet || !option_is_long_name(word + 1, len, &id)) {
+	if (!option_is_long_name(word + 1, len, &id)) {
 		return false;
 	}
 	diag_error("%s is read as single letters; did you mean --%.*s?", text_shows(word), (int)len, word + 1);
@@ -159,7 +149,7 @@ enum option_reading option_read(struct option_reader *reader, struct option_word
 		if (word[1] == '-') {
 			return read_name(reader, ret_option);
 		}
-		if (is_name_with_one_dash(reader, word)) {
+		if (is_name_with_one_dash(word)) {
 			return READ_ERROR;
 		}
 		reader->bundle = word;

@@ -258,7 +258,6 @@ struct options {
 	const char **reports;            // --report: in argv
 	size_t nreports;
 	const char *trace;               // --trace: FILE, "-" is stdout; or NULL
-	const char *explained;           // which job by --explain, or NULL
 
 	// log of events
 	const char *log;                 // FILE, "-" or "fd:N"; or NULL
@@ -328,21 +327,5 @@ static inline bool options_want_pictures(const struct options *options) {
 // are not to be used after the manifest. Prints what is wrong with any of it on stderr; *ret_unwritten: that could not be written. Returns
 // the manifest, which the caller frees with manifest_free(), or NULL after a message.
 struct manifest *options_load_manifest(struct options *options, bool *ret_unwritten) FP_NODISCARD;
-
-// ---- option_again.c ----
-
-// Which command line runs again what failed in a run, by the joblog that it left.
-
-// What is run again.
-enum again {
-	AGAIN_COMMANDS,  // --retry-failed: the commands of the joblog, so that no input is needed
-	AGAIN_MANIFEST,  // --resume-failed: the batches of the manifest
-	AGAIN_ITEMS,     // --resume-failed: the whole command line, for what was cancelled too
-};
-
-// Appends that line for the shell: `argv` is that of the run (NULL at its end), `joblog` its file. What would write over the
-// logs of this run is left out. Returns false, and nothing is appended, where no such line works: with AGAIN_ITEMS also if
-// the items cannot be read again or are too many to show.
-bool option_add_again(struct buf *buf, char *const *argv, const char *joblog, enum again again);
 
 #endif

@@ -12,12 +12,11 @@
 
 // ---- option_words.c ----
 
-// Reads the words of a command line as options. The caller sets `at` and is_quiet, and zeroes the rest.
+// Reads the words of a command line as options. The caller sets `at`, and zeroes the rest.
 struct option_reader {
 	char *const *at;       // the next word; NULL behind the last one
 	const char *letters;   // of a word such as -kj4 the letters that are still to be read, or NULL
 	const char *bundle;    // that word
-	bool is_quiet;         // no message says what is wrong
 };
 
 // One option as it was given.
@@ -26,7 +25,6 @@ struct option_word {
 	const char *word;      // its name as given, with the dashes and what follows; the whole bundle where it is a letter
 	char letter;           // or '\0'
 	const char *value;     // or NULL
-	bool is_apart;         // the value is a word of its own
 };
 
 enum option_reading {

@@ -43,7 +43,6 @@ struct running_attempt *running_take_any(struct running_table *table) {
 
 void running_table_fini(struct running_table *table) {
 	for (struct running_attempt *running; (running = running_take_any(table));) {
-		buf_fini(&running->text);
 		free(running);
 	}
 }

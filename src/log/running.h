@@ -3,7 +3,6 @@
 #ifndef FAIRPAR_LOG_RUNNING_H
 #define FAIRPAR_LOG_RUNNING_H
 
-#include "base/buf.h"
 #include "job/event.h"
 
 // Attempts in a table at once, and bytes of their names and commands. More than can run: only a damaged log has as many.
@@ -22,7 +21,6 @@ struct running_attempt {
 	uint64_t at;            // event time of its start
 	struct running_sum so_far;
 	unsigned lane;          // for the caller's use; 0 after running_add()
-	struct buf text;        // the same, empty; whoever takes the attempt out frees it
 	struct event_job_start start; // with copies of batch, host and command; args is NULL
 };
 

@@ -12,9 +12,9 @@
 #include "process/signals.h"
 #include "record/pictures.h"
 #include "record/subscribers.h"
-#include "report/explain.h"
-#include "report/run_stats.h"
+#include "report/summary.h"
 #include "run/dag.h"
+#include "term/screen.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -43,30 +43,7 @@ int show_manifest(struct options *options) {
 
 // ---- --from-log ----
 
-enum { FLUSH_BYTES = 64 * 1024, COPY_BYTES = 64 * 1024 };
-
-// What the events of the log go to.
-struct subscribers {
-	struct run_stats *stats;
-	struct explain *explain; // or NULL
-	bool failed;             // stdout could not be written
-};
-
-static void write_text(struct subscribers *subscribers, struct buf *text) {
-	subscribers->failed = subscribers->failed || diag_print(buf_str(text), text->len) != 0;
-	buf_reset(text);
-}
-
-static void on_event(void *arg, const struct event *event) {
-	struct subscribers *subscribers = arg;
-	stats_on_event(subscribers->stats, event);
-	if (subscribers->explain) {
-		explain_on_event(subscribers->explain, event);
-		if (explain_text(subscribers->explain)->len >= FLUSH_BYTES) {
-			write_text(subscribers, explain_text(subscribers->explain));
-		}
-	}
-}
+enum { COPY_BYTES = 64 * 1024 };
 
 static int cannot_read(const char *path) {
 	return diag_error("cannot read '%s': %s", text_shows(path), strerror(errno));
@@ -116,38 +93,23 @@ static const char *log_name(const struct options *options) {
 	return strcmp(options->from_log, "-") == 0 ? "standard input" : options->from_log;
 }
 
-// Prints what the last events give: the rest of --explain, and the summary. Returns 0, or -1 after a message.
-static int finish(const struct options *options, struct subscribers *subscribers) {
-	FP_CLEANUP(buf_fini) struct buf text = BUF_INIT;
-	int result = 0;
-	if (subscribers->explain) {
-		uint64_t lines = explain_finish(subscribers->explain, subscribers->stats->last);
-		write_text(subscribers, explain_text(subscribers->explain));
-		if (lines == 0 && options->explained) {
-			result = diag_error("there is no job '%s' in '%s'", text_shows(options->explained), text_shows(options->from_log));
-		}
-	}
-	bool is_asked = options->given[OPT_SUMMARY] ? options->summary != SUMMARY_NEVER : !options->given[OPT_EXPLAIN];
-	if (is_asked) {
-		stats_finish(subscribers->stats, subscribers->stats->last);
-		end_summary_add_stats(&text, subscribers->stats, STDOUT_FILENO);
-		write_text(subscribers, &text);
-	}
-	return subscribers->failed ? -1 : result;
-}
-
 // Reads the log for the first time, and prints what the options ask for. Returns 0, or -1 after a message.
 static int print(const struct options *options, int fd) {
-	struct subscribers subscribers = {
-		.stats = stats_new(),
-		.explain = options->given[OPT_EXPLAIN] ? explain_new(options->explained) : NULL,
-	};
-	int result = log_read(fd, log_name(options), on_event, &subscribers, /* with_messages */ true);
+	FP_CLEANUP(buf_fini) struct buf text = BUF_INIT;
+	struct run_stats *stats = stats_new();
+	int result = log_read(fd, log_name(options), stats_on_event, stats, /* with_messages */ true);
 	if (result == 0) {
-		result = finish(options, &subscribers);
+		bool explains = options->given[OPT_EXPLAIN];
+		stats_finish(stats, stats->last);
+		if (explains) {
+			summary_add_reasons(&text, stats, &(struct summary_form){.colour = colour_wanted(STDOUT_FILENO)});
+		}
+		if (options->given[OPT_SUMMARY] ? options->summary != SUMMARY_NEVER : !explains) {
+			end_summary_add_stats(&text, stats, STDOUT_FILENO);
+		}
+		result = diag_print(buf_str(&text), text.len);
 	}
-	stats_free(subscribers.stats);
-	explain_free(subscribers.explain);
+	stats_free(stats);
 	return result;
 }
 

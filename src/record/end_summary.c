@@ -56,15 +56,6 @@ static unsigned width_of(int fd) {
 static void add(struct buf *buf, const struct run_stats *stats, int fd, struct summary_form form) {
 	form.width = width_of(fd);
 	form.colour = colour_wanted(fd);
-	FP_CLEANUP(buf_fini) struct buf again = BUF_INIT;
-	if (stats->joblog && stats->argv) {
-		bool is_cut = !stats->manifest && (stats->total.cancelled + stats->total.running > 0 || stats->run_end.unread);
-		form.again_rest = is_cut && option_add_again(&again, stats->argv, stats->joblog, AGAIN_ITEMS);
-		enum again how = stats->manifest ? AGAIN_MANIFEST : AGAIN_COMMANDS;
-		bool works = form.again_rest || option_add_again(&again, stats->argv, stats->joblog, how) ||
-			(!stats->manifest && option_add_again(&again, stats->argv, stats->joblog, AGAIN_ITEMS));
-		form.again = works ? buf_str(&again) : NULL;
-	}
 	summary_add(buf, stats, &form);
 }
 

@@ -6,16 +6,18 @@
 #include "record/pictures.h"
 
 #include "base/alloc.h"
-#include "base/atomic_file.h"
 #include "base/diag.h"
 #include "base/io.h"
-#include "base/temp_file.h"
 #include "base/text.h"
 #include "base/write_limit.h"
 #include "draw/draw.h"
 #include "log/event_log.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 // What the events of the log go to: `stats` and `first_pass` at the first reading, the others at the second.
 struct drawing {
@@ -34,11 +36,46 @@ static bool is_stdout(const char *path) {
 
 // ---- files ----
 
-static int check_file(const char *path) {
-	if (!is_stdout(path) && atomic_file_check(path) != 0) {
-		return diag_error("cannot write '%s': %s", text_shows(path), strerror(errno));
+// Where a picture goes. One that is to be a regular file is written under another name in the same directory, and takes its place when
+// it is complete; meanwhile the signals that would leave it behind are blocked.
+struct target {
+	const char *path;
+	char *real;                // without symbolic links, where the picture is to be a regular file, else NULL
+	char *temporary;           // the other name, where there is a `real`
+	sigset_t mask;             // of the signals before
+	int fd;
+	int error;                 // errno of the first failure, or 0
+};
+
+// Returns the path without symbolic links, which the caller frees; or NULL if the picture is written to the path at once: to stdout, to
+// a device or FIFO, through a link to what has no path (a file that was removed and is still open), or to what is not there yet.
+static char *real_path(const char *path) {
+	struct stat st;
+	char link[1];
+	if (is_stdout(path) || (stat(path, &st) == 0 && !S_ISREG(st.st_mode))) {
+		return NULL;
 	}
-	return 0;
+	char *real = realpath(path, NULL);
+	return real || readlink(path, link, sizeof(link)) >= 0 ? real : xstrdup(path);
+}
+
+// The bytes of a path that name its directory, with the slash; 0: the current one.
+static int directory_len(const char *path) {
+	const char *slash = strrchr(path, '/');
+	return slash ? (int)(slash + 1 - path) : 0;
+}
+
+static int check_file(const char *path) {
+	struct stat st;
+	FP_CLEANUP(free_later) char *real = real_path(path);
+	int len = real ? directory_len(real) : 0;
+	FP_CLEANUP(free_later) char *directory = len > 0 ? xmemdup(real, (size_t)len) : xstrdup(".");
+	bool may = real ? access(directory, W_OK | X_OK) == 0 : is_stdout(path) || access(path, W_OK) == 0 || errno == ENOENT;
+	if (may && !real && stat(path, &st) == 0 && S_ISDIR(st.st_mode)) {
+		errno = EISDIR;
+		may = false;
+	}
+	return may ? 0 : diag_error("cannot write '%s': %s", text_shows(path), strerror(errno));
 }
 
 int pictures_check(const struct options *options) {
@@ -49,43 +86,64 @@ int pictures_check(const struct options *options) {
 	return options->trace && check_file(options->trace) != 0 ? -1 : result;
 }
 
-// Where a picture goes.
-struct target {
-	const char *path;
-	struct atomic_file *file;  // NULL: stdout
-	int error;                 // errno of a write to stdout that failed, or 0
-};
-
 static const char *why(int error) {
 	return error == ETIME ? "nobody reads it" : strerror(error);
 }
 
+static void target_free(struct target *target) {
+	if (target->real) {
+		verify(pthread_sigmask(SIG_SETMASK, &target->mask, NULL) == 0);
+	}
+	free(target->real);
+	free(target->temporary);
+}
+
 static int target_open(struct target *target, const char *path) {
-	*target = (struct target){.path = path};
-	if (is_stdout(path) || (target->file = atomic_file_open(path))) {
+	struct stat st;
+	sigset_t ending;
+	*target = (struct target){.path = path, .real = real_path(path), .fd = STDOUT_FILENO};
+	if (target->real) {
+		FP_CLEANUP(buf_fini) struct buf name = BUF_INIT;
+		buf_printf(&name, "%.*s.fairpar-%ld", directory_len(target->real), target->real, (long)getpid());
+		target->temporary = buf_take(&name);
+		get_ending_signals(&ending);
+		verify(pthread_sigmask(SIG_BLOCK, &ending, &target->mask) == 0);
+		target->fd = open(target->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+		bool keeps_mode = target->fd >= 0 && stat(target->real, &st) == 0;
+		target->error = keeps_mode && fchmod(target->fd, st.st_mode & 07777) != 0 ? errno : 0;
+	} else if (!is_stdout(path)) {
+		target->fd = write_open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, "it is not written");
+	}
+	if (target->fd >= 0) {
 		return 0;
 	}
-	return diag_error("cannot write '%s': %s", text_shows(path), why(errno));
+	diag_error("cannot write '%s': %s", text_shows(path), why(errno));
+	target_free(target);
+	return -1;
 }
 
 static void target_write(void *arg, const char *text, size_t len) {
 	struct target *target = arg;
-	if (target->file) {
-		atomic_file_write(target->file, text, len);
-	} else if (!target->error && write_limited(STDOUT_FILENO, text, len) != 0) {
+	if (!target->error && write_limited(target->fd, text, len) != 0) {
 		target->error = errno;
 	}
 }
 
+// Puts the picture in its place, or without `keep` leaves what was there. Returns 0, or -1 after a message.
 static int target_close(struct target *target, bool keep) {
-	int error = target->file ? (atomic_file_close(target->file, keep) != 0 ? errno : 0) : target->error;
-	if (!error) {
-		return 0;
+	bool to_stdout = is_stdout(target->path);
+	int error = to_stdout ? target->error : fd_finish(target->fd, target->error);
+	if (target->real) {
+		error = keep && !error && rename(target->temporary, target->real) != 0 ? errno : error;
+		if (error || !keep) {
+			unlink(target->temporary); // best effort: it is only in the way
+		}
 	}
-	if (target->file || error != EPIPE) { // a reader who has seen enough is no mistake
-		diag_error("cannot write '%s': %s", target->file ? text_shows(target->path) : "standard output", why(error));
+	target_free(target);
+	if (error && !(to_stdout && error == EPIPE)) { // a reader who has seen enough is no mistake
+		diag_error("cannot write '%s': %s", to_stdout ? "standard output" : text_shows(target->path), why(error));
 	}
-	return -1;
+	return error ? -1 : 0;
 }
 
 // ---- the two readings ----

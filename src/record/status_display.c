@@ -55,7 +55,6 @@ struct status_display {
 	bool bar;              // --bar
 	bool asked;            // the user has asked for it: it is drawn from the start
 	bool sends_sequences;  // the terminal shows progress by itself (knows_progress_sequence())
-	const char *format;    // FAIRPAR_STATUS, or NULL
 	struct status_form form;
 	uint64_t interval;     // nanoseconds between two drawings
 
@@ -83,7 +82,7 @@ struct status_display {
 	// guarded by publish_lock()
 	const struct run_stats *stats; // of the run
 	struct eta *forecast;
-	struct buf latest, item; // the command that started last, and its first argument
+	struct buf item;       // --bar: the first argument of the job that started last, or its command
 };
 
 // Notes that something that is shown has changed. From any thread.
@@ -101,10 +100,8 @@ static void draw_soon(struct status_display *display) {
 
 // ---- events ----
 
-static void note_latest(struct status_display *display, const struct event_job_start *start) {
-	buf_reset(&display->latest);
+static void note_item(struct status_display *display, const struct event_job_start *start) {
 	buf_reset(&display->item);
-	buf_add(&display->latest, start->command, start->command_len);
 	if (start->nargs > 0) {
 		buf_adds(&display->item, start->args);
 	} else {
@@ -115,8 +112,8 @@ static void note_latest(struct status_display *display, const struct event_job_s
 static void on_event(void *arg, const struct event *event) {
 	struct status_display *display = arg;
 	eta_on_event(display->forecast, event);
-	if (event->kind == EVENT_JOB_START && (display->bar || display->format)) {
-		note_latest(display, &event->u.job_start);
+	if (event->kind == EVENT_JOB_START && display->bar) {
+		note_item(display, &event->u.job_start);
 	}
 	if (display->how == SHOWS_LINE && event->kind == EVENT_JOB_END) {
 		atomic_store(&display->job_end, now_ns());
@@ -203,15 +200,11 @@ static void estimate(struct status_display *display, uint64_t now, struct status
 static void get_status(struct status_display *display, uint64_t now, struct status *ret_status) {
 	const struct run_stats *stats = display->stats;
 	struct status status = {
-		.started = eta_started(display->forecast),
 		.slots = display->run->auto_slots ? stats->slots_now : 0,
 		.slots_why = display->run->auto_slots && stats->nchanges > 0 ? stats->changes[stats->nchanges - 1].why : NULL,
-		.elapsed = now - display->run->start,
 		.eta = NOT_KNOWN,
 		.mean = eta_mean(display->forecast),
-		.rate = eta_rate(display->forecast),
 		.nbatches = stats->nbatches,
-		.latest = display->latest.len > 0 ? buf_str(&display->latest) : NULL,
 		.item = display->item.len > 0 ? buf_str(&display->item) : NULL,
 	};
 	grow_array(&display->batches, &display->batches_cap, stats->nbatches + 1, sizeof(*display->batches));
@@ -331,8 +324,6 @@ static void add_row(void *arg, const struct child_view *view) {
 static void add_status(struct status_display *display, struct buf *text, const struct status *status) {
 	if (display->bar) {
 		status_add_bar(text, status, &display->form);
-	} else if (display->format) {
-		status_add_format(text, display->format, status, &display->form);
 	} else {
 		status_add_line(text, status, &display->form);
 	}
@@ -371,9 +362,9 @@ static void draw(struct status_display *display, uint64_t now) {
 	publish_unlock(display->run);
 	display->drawn = now;
 	display->all_read = atomic_load_relaxed(&display->run->all_read);
-	bool shows_line = line && !display->hidden, has_eta = display->bar || !display->format;
-	display->may_show_time = shows_line && has_eta;
-	display->shows_time = shows_line && (has_eta ? status.eta != NOT_KNOWN : status_shows_time(display->format));
+	bool shows_line = line && !display->hidden;
+	display->may_show_time = shows_line;
+	display->shows_time = shows_line && status.eta != NOT_KNOWN;
 	const char *prefix = shows_line ? next_sequence(display, &status, now) : NULL;
 	if (rows.n + line == 0 || display->hidden) {
 		screen_clear(NULL);
@@ -581,7 +572,6 @@ static bool choose(struct status_display *display) {
 
 // Sets the form of the line, and how often it is drawn.
 static void choose_form(struct status_display *display) {
-	const char *format = getenv("FAIRPAR_STATUS");
 	locale_t locale = newlocale(LC_CTYPE_MASK, "", (locale_t)0);
 	display->form.utf8 = locale && strcmp(nl_langinfo_l(CODESET, locale), "UTF-8") == 0;
 	if (locale) {
@@ -591,12 +581,6 @@ static void choose_form(struct status_display *display) {
 	display->form.details = display->run->options->given[OPT_ETA];
 	display->interval = (uint64_t)(display->how == SHOWS_ZENITY ? ZENITY_MS : LINE_MS) * NS_PER_MS;
 	display->due = display->run->start + PLAIN_S * NS_PER_S;
-	FP_CLEANUP(buf_fini) struct buf bad = BUF_INIT;
-	status_add_bad_letters(&bad, format ? format : "", display->form.utf8);
-	if (bad.len > 0) {
-		diag_warn("FAIRPAR_STATUS: there is no %s", bad.data);
-	}
-	display->format = format && status_says_something(format) ? format : NULL;
 }
 
 // Reads how long the jobs of a former run took, from its log, for the forecast. Returns 0, or -1 after a message.
@@ -650,7 +634,6 @@ void status_display_close(struct run *run) {
 	free(display->needs);
 	free(display->needs_start);
 	buf_fini(&display->sequence);
-	buf_fini(&display->latest);
 	buf_fini(&display->item);
 	free(display);
 }

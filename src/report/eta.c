@@ -14,7 +14,6 @@ enum {
 	JOBS_KNOWN = 1 << 19,    // of a former run, by their commands; of more, the means of the batches
 	SLOTS_MAX = 1 << 20,
 	BATCHES = STATS_BATCHES, // those that come later share one entry, as in struct run_stats
-	RATE_MAX = 1024,         // ends that the current rate looks back
 	ENOUGH_JOBS = 3,
 	COURSE_MAX = 256,        // batches that are simulated one by one: that takes the square of their number
 	DOUBT_S = 15, DOUBT_PERCENT = 5, DOUBT_RATIO = 10, // when a former run is no guide: as ninja has it
@@ -70,8 +69,7 @@ struct eta {
 	struct busy *slots;
 	size_t nslots, slots_cap;
 	struct sum expected, taken; // of jobs that have ended and were known
-	uint64_t start, started, ended;
-	uint64_t ends[RATE_MAX]; // times of the last ones
+	uint64_t start, ended;
 	unsigned slots_now;
 	bool fair_time;
 	struct buf key;
@@ -231,7 +229,6 @@ static void job_starts(struct eta *eta, const struct event *event) {
 	uint64_t expected = NOT_KNOWN;
 	if (start->id.role == ROLE_JOB && start->id.step == 0 && start->id.attempt <= 1) {
 		++batch->started;
-		++eta->started;
 		expected = expected_time(eta, batch, start);
 	} else if (start->id.role == ROLE_JOB && start->id.attempt > 1 && batch->again > 0) {
 		--batch->again;
@@ -248,7 +245,6 @@ static void job_ends(struct eta *eta, const struct event *event) {
 	struct busy *busy = end->up_to_date ? NULL : busy_of(eta, end->id.slot);
 	if (end->id.role == ROLE_JOB && end->up_to_date) {
 		++batch->started;
-		++eta->started;
 	} else if (end->id.role == ROLE_JOB && end->result.outcome == OUTCOME_CANCELLED) {
 		batch->again -= end->result.start == 0 && end->id.attempt > 1 && batch->again > 0; // it is not tried again after all
 	} else if (end->id.role == ROLE_JOB) {
@@ -257,7 +253,7 @@ static void job_ends(struct eta *eta, const struct event *event) {
 		batch->again += end->next == NEXT_RETRY;
 		if (end->next == NEXT_NOTHING) {
 			++batch->seen.n;
-			eta->ends[eta->ended++ % RATE_MAX] = event->at;
+			++eta->ended;
 		}
 		if (busy && busy->batch != MAP_NONE && busy->expected != NOT_KNOWN) {
 			eta->expected.time += busy->expected;
@@ -321,10 +317,6 @@ void eta_on_event(void *arg, const struct event *event) {
 
 // ---- the end ----
 
-uint64_t eta_started(const struct eta *eta) {
-	return eta->started;
-}
-
 uint64_t eta_mean(const struct eta *eta) {
 	struct sum sum = {.n = 0};
 	for (size_t i = 0; i < eta->nbatches; ++i) {
@@ -332,16 +324,6 @@ uint64_t eta_mean(const struct eta *eta) {
 		sum.n += eta->batches[i].seen.n;
 	}
 	return mean(&sum);
-}
-
-double eta_rate(const struct eta *eta) {
-	uint64_t n = eta->slots_now > 0 && eta->slots_now < RATE_MAX ? eta->slots_now : RATE_MAX;
-	n = n < eta->ended ? n : eta->ended;
-	if (n < 2) {
-		return -1;
-	}
-	uint64_t last = eta->ends[(eta->ended - 1) % RATE_MAX], first = eta->ends[(eta->ended - n) % RATE_MAX];
-	return last > first ? (double)(n - 1) / ((double)(last - first) / 1e9) : -1;
 }
 
 // Whether the times of the former run are so far from those of this one that they are no guide.

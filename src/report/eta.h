@@ -42,8 +42,6 @@ struct eta_batch {
 // go by and fewer than 3 jobs have ended or less than ETA_FROM_S has passed.
 uint64_t eta_at(struct eta *eta, uint64_t now, unsigned slots, struct eta_batch *batches, size_t n);
 
-uint64_t eta_started(const struct eta *eta);   // jobs that have started, or were up to date
 uint64_t eta_mean(const struct eta *eta);      // nanoseconds of a job so far, or NOT_KNOWN
-double eta_rate(const struct eta *eta);        // jobs that end in a second, by the last ones (as many as slots); < 0: unknown
 
 #endif

@@ -168,7 +168,6 @@ static void note_start(struct run_stats *stats, const struct event_run_start *ev
 	stats->host = keep(stats, event->host);
 	stats->cwd = keep(stats, event->cwd);
 	stats->manifest = keep(stats, event->manifest);
-	stats->joblog = keep(stats, event->joblog);
 	stats->name = keep(stats, event->name);
 	size_t n = 0;
 	while (event->argv && event->argv[n]) {
@@ -299,6 +298,18 @@ static void note_retry(struct run_stats *stats, struct stats_batch *batch, const
 	if (!running_find(&stats->inside->retried, &job.id)) {
 		++batch->retried;
 		running_add(&stats->inside->retried, &job, /* at */ 0);
+	}
+}
+
+static void count_start(struct run_stats *stats, const struct event_job_start *start, uint64_t at) {
+	struct stats_batch *batch = batch_of(stats, start->id.batch);
+	struct stats_wait *wait = &batch->waits[start->why];
+	batch->first_start = batch->first_start > 0 ? batch->first_start : at;
+	++batch->running;
+	if (start->queued >= EVENT_WORTH_A_REASON) {
+		++wait->times;
+		wait->time += start->queued;
+		wait->longest = start->queued > wait->longest ? start->queued : wait->longest;
 	}
 }
 
@@ -449,9 +460,7 @@ void stats_on_event(void *arg, const struct event *event) {
 		note_batch(stats, &event->u.batch);
 		break;
 	case EVENT_JOB_START:
-		batch = batch_of(stats, event->u.job_start.id.batch);
-		batch->first_start = batch->first_start > 0 ? batch->first_start : at;
-		++batch->running;
+		count_start(stats, &event->u.job_start, at);
 		break;
 	case EVENT_JOB_END:
 		count_job_end(stats, &event->u.job_end);

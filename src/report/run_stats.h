@@ -23,6 +23,11 @@ enum {
 	STATS_REASONS = 16,
 };
 
+// How often attempts have waited for one thing before they started, and for how long: nanoseconds.
+struct stats_wait {
+	uint64_t times, time, longest;
+};
+
 struct stats_batch {
 	char *name;             // "" for the entry that later batches share
 	int64_t jobs;           // known, or -1
@@ -40,6 +45,7 @@ struct stats_batch {
 	uint64_t longest_wait;  // nanoseconds that it had a job to start and got no turn, at most; known from its end on
 	uint64_t p50, max;      // nanoseconds of an attempt, by stats_finish(); p50 within 3 %
 	double share;           // of all slot-time, 0 to 1, by stats_finish()
+	struct stats_wait waits[WHY_HOST + 1]; // by enum event_why
 	bool long_running;
 	struct histogram *durations; // of its jobs' attempts; run_stats.c's own
 };
@@ -89,7 +95,7 @@ struct stats_slots {
 
 struct run_stats {
 	char *run;              // ULID
-	char *version, *host, *cwd, *manifest, *joblog;
+	char *version, *host, *cwd, *manifest;
 	char *name;             // that the manifest gives the whole, or NULL
 	char **argv;            // NULL at its end; or NULL
 	uint64_t time_ns;       // since 1970, of its start

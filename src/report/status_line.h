@@ -19,7 +19,6 @@ struct status_batch {
 };
 
 struct status {
-	uint64_t started;    // jobs
 	uint64_t finished;   // jobs that have ended, however
 	uint64_t running;    // attempts
 	const char *awaited; // the pool that the run waits for while it has no slot of it, or NULL
@@ -28,14 +27,11 @@ struct status {
 	uint64_t failed;     // of `finished`
 	uint64_t jobs;       // known so far
 	bool open;           // more may come
-	uint64_t elapsed;    // nanoseconds
 	uint64_t eta;        // nanoseconds left, or NOT_KNOWN
 	uint64_t mean;       // nanoseconds of a job so far, or NOT_KNOWN
-	double rate;         // jobs that end in a second, of late; below 0: not known
 	const struct status_batch *batches;
 	size_t nbatches;
-	const char *latest;  // the command that started last, or NULL
-	const char *item;    // and its first argument, or NULL
+	const char *item;    // the first argument of the job that started last, or its command; or NULL
 };
 
 struct status_form {
@@ -62,20 +58,6 @@ void status_add_line(struct buf *buf, const struct status *status, const struct 
 // Appends a bar over the whole width, as GNU parallel's --bar: "28% 57:147=21s ITEM". The part that is done is in reverse
 // video; without colour [####    ] stands in front. If it is narrow, the item is cut or left out first, then numbers are.
 void status_add_bar(struct buf *buf, const struct status *status, const struct status_form *form);
-
-// Appends the line that `format` describes, with ninja's letters (%s %t %p %r %u %f %o %c %e %E %w %W %P %%), and behind
-// it, as ninja does, the command that started last.
-void status_add_format(struct buf *buf, const char *format, const struct status *status, const struct status_form *form);
-
-// Appends the letters of the format that status_add_format() does not know, each once: "'%q', '%x'". It leaves them in the
-// line as they are.
-void status_add_bad_letters(struct buf *buf, const char *format, bool utf8);
-
-// Whether the format has anything but unknown letters and blanks.
-bool status_says_something(const char *format);
-
-// Whether the format has letters whose value changes as time passes.
-bool status_shows_time(const char *format);
 
 // The part of the known jobs that have ended, in percent, or -1 if that is not known.
 int status_percent(const struct status *status);

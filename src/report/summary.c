@@ -4,6 +4,8 @@
 
 #include "base/alloc.h"
 #include "base/text.h"
+#include "base/units.h"
+#include "report/attempts.h"
 
 #include <stdarg.h>
 
@@ -349,6 +351,44 @@ static void add_losses(struct buf *buf, const struct run_stats *stats, const str
 	}
 }
 
+// ---- the reasons ----
+
+static void add_wait(struct buf *buf, const struct stats_batch *batch, enum event_why why) {
+	const struct stats_wait *wait = &batch->waits[why];
+	const char *name = batch->name[0] ? batch->name : "others";
+	buf_adds(buf, "  ");
+	text_add_cut(buf, name, strlen(name), NAME_COLUMNS);
+	buf_printf(buf, ": waited %s: ", attempt_waits[why]);
+	if (wait->times > 1) {
+		buf_printf(buf, "%llu times, ", ull(wait->times));
+		text_add_time(buf, wait->time);
+		buf_adds(buf, " in all, ");
+	}
+	text_add_time(buf, wait->longest);
+	buf_adds(buf, wait->times > 1 ? " at most\n" : "\n");
+}
+
+void summary_add_reasons(struct buf *buf, const struct run_stats *stats, const struct summary_form *form) {
+	for (size_t i = 0; i < stats->nchanges; ++i) {
+		const struct stats_slots *change = &stats->changes[i];
+		buf_printf(buf, "  slots: %u from ", change->slots);
+		text_add_time(buf, minus(change->at, stats->start));
+		buf_printf(buf, " on%s", change->why ? ": " : "\n");
+		if (change->why) {
+			text_add_cut(buf, change->why, strlen(change->why), COMMAND_COLUMNS);
+			buf_addc(buf, '\n');
+		}
+	}
+	for (size_t i = 0; i < stats->nbatches; ++i) {
+		for (int why = 0; why <= WHY_HOST; ++why) {
+			if (stats->batches[i].waits[why].times > 0) {
+				add_wait(buf, &stats->batches[i], (enum event_why)why);
+			}
+		}
+	}
+	add_losses(buf, stats, form);
+}
+
 // ---- the last line ----
 
 static void add_clause(struct buf *buf, size_t from, const char *unit, uint64_t n, const char *what) {
@@ -400,21 +440,7 @@ void summary_add_last(struct buf *buf, const struct run_stats *stats, bool liste
 	add_clause(buf, from, unit, stats->run_end.resumed, "done before");
 }
 
-// ---- what to do next ----
-
-// How to run again what failed, which only a joblog makes possible.
-static void add_again(struct buf *buf, const struct run_stats *stats, const struct summary_form *form) {
-	const struct stats_batch *total = &stats->total;
-	if (!form->again) {
-		return;
-	}
-	bool is_cut = total->cancelled + total->skipped + total->running > 0 || stats->run_end.unread;
-	if ((stats->manifest || form->again_rest) && (is_cut || total->failed > 0)) {
-		buf_printf(buf, "  again, what is not done: %s\n", form->again);
-	} else if (!stats->manifest && total->failed > 0) {
-		buf_printf(buf, "  again, only these: %s\n", form->again);
-	}
-}
+// ---- the hint ----
 
 static uint64_t overlap(const struct stats_batch *a, const struct stats_batch *b) {
 	uint64_t from = a->first_start > b->first_start ? a->first_start : b->first_start;
@@ -466,5 +492,4 @@ void summary_add(struct buf *buf, const struct run_stats *stats, const struct su
 	if (form->table) {
 		add_losses(buf, stats, form);
 	}
-	add_again(buf, stats, form);
 }

@@ -66,7 +66,6 @@ static void test_not_too_early(void) {
 	}
 	check_equal(eta(3, 1, batches, 1), 7);
 	check_equal(eta_mean(forecast), NS_PER_S);
-	check_equal(eta_started(forecast), 3);
 	eta_free(forecast);
 }
 
@@ -254,19 +253,7 @@ static void test_steps(void) {
 		tell(eta_on_event, event, 10 * i + 4);
 		end_job(eta_on_event, "a", i, 1, 10 * i + 4, 10 * i + 10);
 	}
-	check_equal(eta_started(forecast), 3);
 	check_equal(eta_mean(forecast) / NS_PER_S, 10);
-	eta_free(forecast);
-}
-
-static void test_rate(void) {
-	forecast = eta_new();
-	begin(eta_on_event, 4);
-	check(eta_rate(forecast) < 0);
-	for (uint64_t i = 1; i <= 9; ++i) {
-		run_job(eta_on_event, "a", i, 1, 2 * i, 2 * i + 2);
-	}
-	check(eta_rate(forecast) > 0.499 && eta_rate(forecast) < 0.501);
 	eta_free(forecast);
 }
 
@@ -280,7 +267,6 @@ static void test_many_batches(void) {
 	}
 	struct eta_batch batches[] = {{.name = "", .jobs = 5000}};
 	check_equal(eta(3000, 1, batches, 1), 3000);
-	check(eta_started(forecast) == 3000);
 	eta_free(forecast);
 }
 
@@ -296,7 +282,6 @@ int main(int argc, char *argv[]) {
 		TEST("jobs of a former run have their own times, from the start", test_former_run),
 		TEST("a former run that was wholly different is no guide", test_no_guide),
 		TEST("the steps of a job are one job", test_steps),
-		TEST("the rate is that of late", test_rate),
 		TEST("memory is bounded whatever the number of batches", test_many_batches),
 	};
 	return test_main(tests, sizeof(tests) / sizeof(tests[0]), argc, argv);

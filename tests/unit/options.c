@@ -1020,43 +1020,9 @@ static void test_no_words(void) {
 	options_fini(&o);
 }
 
-static const char *again(const char *line, const char *joblog, enum again how) {
-	static struct buf text;
-	char words[256], *argv[64], *state;
-	size_t n = 0;
-	snprintf(words, sizeof(words), "%s", line);
-	for (char *word = strtok_r(words, "|", &state); word; word = strtok_r(NULL, "|", &state)) {
-		argv[n++] = word;
-	}
-	argv[n] = NULL;
-	buf_reset(&text);
-	return option_add_again(&text, argv, joblog, how) ? buf_str(&text) : "none";
-}
-
-static void test_again(void) {
-	check_string(again("fairpar|-kj4|--joblog|my log|--halt=now,fail=1|--log|l|-a|-|echo|--then", "my log", AGAIN_COMMANDS),
-	             "fairpar --retry-failed --joblog 'my log' -k -j4");
-	check_string(again("/bin/fairpar|--shell|it's|--report=r.html|cat", "log", AGAIN_COMMANDS),
-	             "/bin/fairpar --retry-failed --joblog log --shell 'it'\"'\"'s'");
-	check_string(again("fairpar|--max-lines|2|-l|3|-j4|cat", "log", AGAIN_COMMANDS), "fairpar --retry-failed --joblog log -j4");
-	check_string(again("fairpar|-l2|-kj|4|--|cat", "log", AGAIN_COMMANDS), "fairpar --retry-failed --joblog log -k -j 4");
-	check_string(again("fairpar|--pipe|cat", "log", AGAIN_COMMANDS), "none");
-	check_string(again("fairpar|--then|x|cat", "log", AGAIN_COMMANDS), "none");
-	check_string(again("fairpar|--joblog|+log|cat", "log", AGAIN_COMMANDS), "none");
-	check_string(again("fairpar|cat", "/dev/fd/63", AGAIN_COMMANDS), "none");
-	check_string(again("fairpar|--shell|\033]0;|cat", "log", AGAIN_COMMANDS), "none");
-	check_string(again("fairpar|-f|a b.yaml|-j2|--resume|--log=l|--log-output|--trace|t|--joblog|log|--|x", "log", AGAIN_MANIFEST),
-	             "fairpar --resume-failed -f 'a b.yaml' -j2 --joblog log -- x");
-	check_string(again("fairpar|-f|m.yaml|a|-kj|2|b|--report=r.svg|--joblog|log|--|-x", "log", AGAIN_MANIFEST),
-	             "fairpar --resume-failed -f m.yaml a -k -j 2 b --joblog log -- -x");
-	check_string(again("fairpar|-f|/dev/fd/63|--joblog|log", "log", AGAIN_MANIFEST), "none");
-	check_string(again("fairpar|-f-|--joblog|log", "log", AGAIN_MANIFEST), "none");
-}
-
 int main(int argc, char *argv[]) {
 	static const struct test tests[] = {
 		TEST("what is not said has its default", test_defaults),
-		TEST("the line that runs again what failed has what it needs, and nothing else", test_again),
 		TEST("options end at the first word that is none, and at --", test_stops_at_the_command),
 		TEST("values stand in the same word or the next, and letters bundle", test_words_of_values),
 		TEST("an unknown option is refused with the nearest one", test_unknown_names),

@@ -19,9 +19,9 @@ static const struct status_batch batches[] = {
 
 static struct status numbers(void) {
 	return (struct status){
-		.started = 65, .finished = 57, .running = 8, .failed = 1, .jobs = 204, .elapsed = 61500 * (uint64_t)NS_PER_MS,
-		.eta = 21 * NS_PER_S, .mean = 1500 * (uint64_t)NS_PER_MS, .rate = 2.5, .batches = batches, .nbatches = 5,
-		.latest = "convert a.png", .item = "a.png",
+		.finished = 57, .running = 8, .failed = 1, .jobs = 204,
+		.eta = 21 * NS_PER_S, .mean = 1500 * (uint64_t)NS_PER_MS, .batches = batches, .nbatches = 5,
+		.item = "a.png",
 	};
 }
 
@@ -183,41 +183,6 @@ static void test_foreign_text(void) {
 	check_line(status_add_line(&buf_, &status, &ascii), "[2/5 40%] 0 running, a\\x1B[2Jb\\n 1/2, ?? 1/3");
 }
 
-static void test_letters(void) {
-	struct status status = numbers();
-	check_line(status_add_format(&buf_, "[%f/%t] ", &status, &ascii), "[57/204] convert a.png");
-	status.latest = NULL;
-	check_line(status_add_format(&buf_, "%s %t %p %r %u %f %o %c %e %E %w %W %P %%", &status, &ascii),
-	           "65 204  27% 8 139 57 0.9 2.5 61.500 21.000 01:01 00:21  74% %");
-	status.elapsed = 3661 * NS_PER_S;
-	check_line(status_add_format(&buf_, "%w %W", &status, &ascii), "1:01:01 0:00:21");
-	status.open = true;
-	status.eta = NOT_KNOWN;
-	status.rate = -1;
-	check_line(status_add_format(&buf_, "%t %p %u %c %E %W %P", &status, &ascii), "?   ?% ? ? ? ?   ?%");
-	check(status_shows_time("%s %e"));
-	check(!status_shows_time("%s %%e"));
-}
-
-static void test_bad_letters(void) {
-	struct status status = numbers();
-	check_line(status_add_bad_letters(&buf_, "%s %% %P", true), "");
-	check_line(status_add_bad_letters(&buf_, "%s %x", true), "'%x'");
-	check_line(status_add_bad_letters(&buf_, "%q%x%q %é%\n", true), "'%q', '%x', '%é', '%\\n'");
-	check_line(status_add_bad_letters(&buf_, "%é", false), "'%?" "?'");
-	check_line(status_add_bad_letters(&buf_, "100%", true), "'%'");
-	status.latest = NULL; // the rest is as it was meant, and they as they stand there
-	check_line(status_add_format(&buf_, "<%f %q %% %é 100%", &status, &utf8), "<57 %q % %é 100%");
-	check(status_says_something("%q: %f"));
-	check(status_says_something("%q: "));
-	check(status_says_something(""));
-	check(status_says_something("%%"));
-	check(status_says_something("  "));
-	check(!status_says_something("%q"));
-	check(!status_says_something(" %q %x%"));
-	check(!status_says_something("%é"));
-}
-
 static void test_times(void) {
 	static const struct { uint64_t s; const char *text; } times[] = {
 		{0, "0s"}, {59, "59s"}, {60, "1m00s"}, {264, "4m20s"}, {594, "9m50s"}, {595, "~10m"}, {1500, "~25m"},
@@ -267,8 +232,6 @@ int main(int argc, char *argv[]) {
 		TEST("failures are red unless there is no room for them, and nothing else is", test_colour),
 		TEST("columns are those of wide, combining and coloured characters", test_columns),
 		TEST("text of others cannot drive the terminal", test_foreign_text),
-		TEST("FAIRPAR_STATUS has ninja's letters", test_letters),
-		TEST("letters that FAIRPAR_STATUS does not have are named, and stay as they are", test_bad_letters),
 		TEST("times are said as people say them", test_times),
 		TEST("the bar is as wide as the terminal, and its length the percentage", test_bar),
 	};

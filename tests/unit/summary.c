@@ -15,9 +15,9 @@ static void tell(struct event event) {
 	stats_on_event(stats, &event);
 }
 
-static void begin(const char *const *argv, const char *joblog) {
+static void begin(void) {
 	stats = stats_new();
-	tell((struct event){.kind = EVENT_RUN_START, .at = S, .u.run_start = {.run = "R", .slots = 2, .argv = argv, .joblog = joblog}});
+	tell((struct event){.kind = EVENT_RUN_START, .at = S, .u.run_start = {.run = "R", .slots = 2}});
 }
 
 static void job(const char *batch, uint64_t number, uint64_t from_ms, uint64_t ms, int exit_code, const char *tail) {
@@ -49,7 +49,7 @@ static const char *show(uint64_t end_ms, const struct summary_form *form) {
 static const struct summary_form whole = {.width = 100, .table = true}, short_one = {.table = false};
 
 static void test_table(void) {
-	begin(NULL, NULL);
+	begin();
 	job("thumbs", 1, 0, 1000, 0, NULL);
 	job("tests", 1, 0, 500, 3, "one\ntwo\n");
 	job("thumbs", 2, 1000, 1500, 0, NULL);
@@ -67,7 +67,7 @@ static void test_table(void) {
 }
 
 static void test_names_align(void) {
-	begin(NULL, NULL);
+	begin();
 	job("\346\227\245\346\234\254", 1, 0, 1000, 0, NULL);
 	job("a\314\210", 1, 0, 1000, 0, NULL);
 	job("a name that is much too long to be shown", 1, 0, 1000, 0, NULL);
@@ -85,7 +85,7 @@ static void test_names_align(void) {
 }
 
 static const char *show_narrow(unsigned width, bool retried) {
-	begin(NULL, NULL);
+	begin();
 	job("thumbs", 1, 0, 1000, 0, NULL);
 	if (retried) {
 		tell((struct event){.kind = EVENT_JOB_END, .at = S + 1000 * NS_PER_MS, .u.job_end = {
@@ -109,7 +109,7 @@ static void test_narrow(void) {
 }
 
 static void test_failures_only(void) {
-	begin(NULL, NULL);
+	begin();
 	job("default", 1, 0, 1000, 1, "1\n2\n3\n4\n5\n6\n7\n8\n9\n10\n\n\ttab\r\nold\rnew \033[31mred\033[m\n\033]0;title\a no end");
 	for (uint64_t i = 2; i <= STATS_FAILURES + 3; ++i) {
 		job("default", i, 0, 1, 1, NULL);
@@ -124,26 +124,15 @@ static void test_failures_only(void) {
 	check(strstr(text, "  FAILED #10: exit 1, 1.0ms: make it\n  FAILED and 13 more\n"));
 }
 
-static void test_again(void) {
-	const struct summary_form form = {.again = "fairpar --retry-failed"};
-	begin(NULL, "log");
-	job("a", 1, 0, 1000, 1, NULL);
-	check_string(strchr(show(1000, &form), '\n') + 1, "  again, only these: fairpar --retry-failed\n");
-	begin(NULL, "log"); // nothing to be run again
-	job("a", 1, 0, 1000, 0, NULL);
-	tell((struct event){.kind = EVENT_LOST, .at = 2 * S, .u.lost = {.batch = "a", .outcome = OUTCOME_CANCELLED, .jobs = 3}});
-	check_string(show(1000, &form), "");
-}
-
 static void test_hint(void) {
-	begin(NULL, NULL);
+	begin();
 	for (uint64_t i = 0; i < 5; ++i) {
 		job("long", i + 1, i * 1000, 1000, 0, NULL);
 		job("short", i + 1, i * 1000, 100, 0, NULL);
 	}
 	check(strstr(show(5000, &whole), "  hint: 'long' had 91% of the slots' time with 5 of 10 jobs, for turns are shared, not time: "
 	                                 "see --fair=time\n"));
-	begin(NULL, NULL); // when the other one had work only at the start nothing was taken from it
+	begin(); // when the other one had work only at the start nothing was taken from it
 	for (uint64_t i = 0; i < 5; ++i) {
 		job("long", i + 1, i * 1000, 2000, 0, NULL);
 		job("short", i + 1, i * 100, 100, 0, NULL);
@@ -152,7 +141,7 @@ static void test_hint(void) {
 }
 
 static void test_cut_off(void) {
-	begin(NULL, NULL);
+	begin();
 	job("a", 1, 0, 1000, 0, NULL);
 	struct event_job id = {.batch = "a", .number = 2, .attempt = 1, .slot = 1};
 	tell((struct event){.kind = EVENT_JOB_START, .at = 2 * S, .u.job_start = {.id = id, .command = ""}});
@@ -166,7 +155,7 @@ static void test_cut_off(void) {
 }
 
 static void test_many_batches(void) {
-	begin(NULL, NULL);
+	begin();
 	for (uint64_t i = 0; i < SUMMARY_BATCHES + 10; ++i) {
 		char name[24];
 		snprintf(name, sizeof(name), "b%llu", (unsigned long long)i);
@@ -178,7 +167,7 @@ static void test_many_batches(void) {
 }
 
 static void test_colours(void) {
-	begin(NULL, NULL);
+	begin();
 	job("a", 1, 0, 1000, 1, "x\n");
 	const char *text = show(1000, &(struct summary_form){.colour = true, .table = true});
 	check(strstr(text, "\033[31m1 failed\033[m") && strstr(text, "\033[1m  batch") && strstr(text, "\033[2m    | x\033[m\n"));
@@ -229,7 +218,6 @@ int main(int argc, char *argv[]) {
 		TEST("the table is no wider than the terminal, by columns that tell least", test_narrow),
 		TEST("names align by what they take on the screen", test_names_align),
 		TEST("only what failed, with its last ten lines, and without driving the terminal", test_failures_only),
-		TEST("how to run them again, if a joblog allows it", test_again),
 		TEST("a hint when long jobs take the time of others", test_hint),
 		TEST("a log that was cut off shows what runs", test_cut_off),
 		TEST("of many batches the largest have rows", test_many_batches),

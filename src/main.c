@@ -12,7 +12,7 @@
 //   shell/       shell_is_needed()  which shell runs a command, where in it an item stands, and how it is quoted there
 //   input/       input_next()       records: lines, columns, CSV, blocks, globs
 //   template/    template_expand()  commands with replacement strings, and what execve() gets: command_build()
-//   engine/      pool_submit()      named queues that take turns (fair.c) on slots, local lists, stealing; start_order.c: who was first, for -t and -p
+//   engine/      pool_submit()      named queues that take turns (fair.c) on slots, local lists, stealing
 //   slots/       slots_parse()      how many jobs at once (controller.c: by -j auto); semaphores; pools: lease.c decides, server.c
 //                                   serves, client.c asks; make's jobserver
 //   process/     child_run()        one child from start to end; contexts, signals, the guardian, cgroups, how busy it is (activity.c);

@@ -263,7 +263,7 @@ packs() {
 	tr ' ' '\n' <"$BATS_TEST_TMPDIR/stdout" | cmp - items
 }
 
-@test "nothing is allocated or formatted while the pool's lock is held: packs, the trace, the order of -t" {
+@test "nothing is allocated or formatted while the pool's lock is held: packs, the trace, -t" {
 	use_faults # stops at what is
 	seq 3000 >items
 	run_fairpar -j4 -k --pack=auto --trace-service trace echo <items

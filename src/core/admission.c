@@ -10,7 +10,6 @@
 #include "base/text.h"
 #include "core/limits.h"
 #include "core/publish.h"
-#include "engine/start_order.h"
 #include "process/memory.h"
 #include "process/sysload.h"
 #include "slots/slots.h"
@@ -269,7 +268,7 @@ static bool wait_turn(struct admission *admission, struct admission_waiter *wait
 	return false;
 }
 
-bool admission_enter(struct admission *admission, unsigned slot, bool must, bool elsewhere, struct admission_wait *ret_wait) {
+bool admission_enter(struct admission *admission, struct worker *worker, bool must, bool elsewhere, struct admission_wait *ret_wait) {
 	struct admission_waiter waiter = {.elsewhere = elsewhere};
 	struct run *run = admission->run;
 	uint64_t since = publish_is_on(run) ? now_ns() : 0;
@@ -279,7 +278,9 @@ bool admission_enter(struct admission *admission, unsigned slot, bool must, bool
 	cond_init(&waiter.turn);
 	mutex_lock(&admission->lock);
 	list_push_back(&admission->waiting, &waiter.link);
-	start_order_pass(run->start_order, slot);
+	mutex_unlock(&admission->lock);
+	worker_pass(worker); // its place in the line is taken
+	mutex_lock(&admission->lock);
 	bool may = wait_turn(admission, &waiter) || must;
 	*ret_wait = (struct admission_wait){.ns = publish_is_on(run) ? now_ns() - since : 0, .why = admission->why};
 	list_remove(&waiter.link);
@@ -350,7 +351,6 @@ static void reread_jobs(struct admission *admission) {
 	}
 	unsigned limit = limits_slots_by_fds(run->options, run->nofile);
 	slots = slots < limit ? slots : limit;
-	start_order_reserve(run->start_order, slots, 0);
 	pool_set_slots(run->pool, slots);
 	publish_slots(run, slots, "-j");
 }

@@ -26,10 +26,10 @@ struct admission_wait {
 	enum event_why why;
 };
 
-// Waits on the worker's thread until the child on slot `slot` may start. Returns true, and admission_leave() follows; or false if
-// admission_stop() was called. `must`: returns true even then, without waiting any longer. `elsewhere`: the child runs on another
+// Waits on the worker's thread until the child may start; the next item may be dispatched meanwhile (worker_pass()). Returns true, and
+// admission_leave() follows; or false if admission_stop() was called. `must`: returns true even then, without waiting any longer. `elsewhere`: the child runs on another
 // machine, so the load and memory of this one are not checked.
-bool admission_enter(struct admission *admission, unsigned slot, bool must, bool elsewhere, struct admission_wait *ret_wait);
+bool admission_enter(struct admission *admission, struct worker *worker, bool must, bool elsewhere, struct admission_wait *ret_wait);
 
 // To be called when the child that was let in runs: the next reading of load and memory sees it.
 void admission_started(struct admission *admission);

@@ -8,7 +8,6 @@
 #include "base/random.h"
 #include "core/admission.h"
 #include "core/publish.h"
-#include "engine/start_order.h"
 #include "process/activity.h"
 #include "sharing/nested.h"
 #include "slots/controller.h"
@@ -151,7 +150,6 @@ static void note_slots(struct auto_slots *auto_slots, unsigned slots, const char
 	auto_slots->slots = slots;
 	auto_slots->why = why;
 	auto_slots->changed = now_ns();
-	start_order_reserve(auto_slots->run->start_order, slots, 0);
 	publish_slots(auto_slots->run, slots, why);
 }
 

@@ -34,7 +34,6 @@ struct run {
 	const struct work_type *item_work;          // of each queued item (job_run.c)
 	struct admission *admission;                // or NULL: nothing to wait for
 	struct auto_slots *auto_slots;              // of -j auto, or NULL: the number of slots is fixed, or that of others
-	struct start_order *start_order;            // of -t and -p, or NULL
 	struct terminal *terminal;                  // of -o and -p, or NULL
 	struct status_display *status_display;      // the status line, or NULL
 	struct children *children;

@@ -9,7 +9,6 @@
 #include "core/job_state.h"
 #include "core/run.h"
 #include "core/terminal.h"
-#include "engine/start_order.h"
 #include "process/child.h"
 #include "sharing/leases.h"
 #include "sharing/nested.h"
@@ -63,7 +62,6 @@ struct waits {
 	size_t njobs, jobs_cap;
 	struct list attempts;
 	struct list list;      // of waits
-	unsigned nlending;     // attempts that do not keep their slots
 	uint64_t nsearches, nended;
 	atomic_uint n;         // waits; without the lock it spares taking that
 };
@@ -151,8 +149,6 @@ static void attempt_lend(struct waits *waits, struct waits_attempt *attempt) {
 	bool may = attempt->state > HELD_UP || !run->nested || nested_withhold(run->nested, origin->number, true);
 	attempt->state = may ? LENDS_SLOTS : HELD_UP;
 	if (may) {
-		++waits->nlending;
-		start_order_reserve(run->start_order, 0, waits->nlending);
 		children_set_waiting(run->children, origin, true);
 		if (attempt->has_terminal) {
 			terminal_lend(waits->run);
@@ -180,7 +176,6 @@ static void attempt_wait(struct waits *waits, struct waits_attempt *attempt) {
 
 static void attempt_keep(struct waits *waits, struct waits_attempt *attempt) {
 	struct run *run = waits->run;
-	--waits->nlending;
 	children_set_waiting(run->children, attempt->origin, false);
 	if (attempt->has_terminal) {
 		terminal_return(run, attempt->pid);
@@ -216,7 +211,6 @@ bool waits_attempt_end(struct waits *waits, struct waits_attempt *attempt) {
 	}
 	mutex_lock(&waits->lock);
 	list_remove(&attempt->link);
-	waits->nlending -= attempt->state >= LENDS_SLOTS;
 	list_for_each_entry(&waits->list, struct wait, wait, link) {
 		if (wait->attempt == attempt) {
 			wait->attempt = NULL;

@@ -188,7 +188,8 @@ struct pool {
 	bool shut;
 	void *(*worker_main)(void *); // what a worker's thread does: worker.c's, which stands above who starts it
 	bool started, paused, quit;
-	bool dispatches;         // started, and not paused
+	const struct worker *passing; // with one_by_one: whose item has to pass before the next is dispatched, or NULL
+	bool dispatches;         // started, not paused, and nobody is passing
 	bool needs_clock;
 	bool learns;             // how long items on slots take: under fair time, and once there was a wide item
 	bool wants_facts;        // facts are asked for, or there is a trace

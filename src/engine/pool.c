@@ -308,7 +308,7 @@ void pool_pause(struct pool *pool, bool paused) {
 	struct deferred deferred = DEFERRED_INIT;
 	mutex_lock(&pool->lock);
 	pool->paused = paused;
-	pool->dispatches = pool->started && !paused;
+	pool->dispatches = pool->started && !paused && !pool->passing;
 	groups_wake(pool, &deferred);
 	pool_leave(pool, &deferred);
 }

@@ -157,6 +157,7 @@ struct pool_config {
 	bool fair_time;            // charge slot-time instead of turns
 	bool learns;               // wide items will come: learn how long items take from the beginning, not from the first on
 	bool facts;                // worker_facts() will be asked for
+	bool one_by_one;           // nothing is dispatched before the item that was dispatched last has called worker_pass() or ended
 	size_t queue_mem;          // bytes of queued items in memory, all queues; beyond it they are spilled
 	const char *spill_dir;     // directory of the (unlinked) spill file; opened when first needed
 	uint64_t start_interval;   // least nanoseconds between two dispatches (--delay), or 0
@@ -346,6 +347,8 @@ unsigned worker_slot(const struct worker *worker);
 bool worker_is_long(const struct worker *worker);
 // Slots that the running item takes: its width, cut to the slots there were when it started.
 unsigned worker_width(const struct worker *worker);
+// From its running item, with pool_config.one_by_one: the next item may be dispatched. Nothing without, or if it was called before.
+void worker_pass(struct worker *worker);
 // From its running item: has the hook `flush` called once before the worker sleeps.
 void worker_request_flush(struct worker *worker);
 // How the running item came to be; only with pool_config.facts.

@@ -216,6 +216,10 @@ static void worker_begin(struct worker *worker, struct queue *queue, uint64_t no
 		fair_expect(&queue->fair, &worker->job, worker->width, now);
 	}
 	++pool->dispatched;
+	if (pool->config.one_by_one && !(worker->flags & WORK_LENT)) {
+		pool->passing = worker;
+		pool->dispatches = false;
+	}
 	if (pool->config.start_interval > 0) {
 		pool->next_start = now + pool->config.start_interval;
 	}
@@ -442,11 +446,22 @@ static FP_INLINE void finish_on_slots(struct worker *worker, struct queue *queue
 	}
 }
 
+// With the lock.
+static void let_pass(const struct worker *worker, struct deferred *deferred) {
+	struct pool *pool = worker->pool;
+	if (pool->passing == worker) {
+		pool->passing = NULL;
+		pool->dispatches = pool->started && !pool->paused;
+		groups_wake(pool, deferred);
+	}
+}
+
 static void worker_finish(struct worker *worker, enum work_status status, struct deferred *deferred) {
 	struct pool *pool = worker->pool;
 	struct group *group = worker->group;
 	struct queue *queue = worker->queue;
 	worker->queue = NULL;
+	let_pass(worker, deferred);
 	number_give(pool, worker->slot);
 	uint64_t now = pool_now(pool);
 	if (worker->lending == KEEPS) {
@@ -537,6 +552,16 @@ bool worker_is_long(const struct worker *worker) {
 
 unsigned worker_width(const struct worker *worker) {
 	return worker->width;
+}
+
+void worker_pass(struct worker *worker) {
+	struct pool *pool = worker->pool;
+	struct deferred deferred = DEFERRED_INIT;
+	if (pool->config.one_by_one) {
+		mutex_lock(&pool->lock);
+		let_pass(worker, &deferred);
+		pool_leave(pool, &deferred);
+	}
 }
 
 void worker_request_flush(struct worker *worker) {

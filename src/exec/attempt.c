@@ -11,7 +11,6 @@
 #include "core/publish.h"
 #include "core/terminal.h"
 #include "core/waits.h"
-#include "engine/start_order.h"
 #include "hosts/host_files.h"
 #include "hosts/hosts.h"
 #include "process/memory.h"
@@ -348,7 +347,7 @@ static void admit_child(struct worker_state *state, const struct job *job, const
 	struct run *run = state->run;
 	*ret_result = (struct result){.outcome = OUTCOME_CANCELLED};
 	struct admission_wait wait = {.ns = 0};
-	if (!admission_enter(run->admission, job->slot, /* must */ attempt->ended != NULL, place && hosts_place_is_remote(place), &wait)) {
+	if (!admission_enter(run->admission, state->worker, /* must */ attempt->ended != NULL, place && hosts_place_is_remote(place), &wait)) {
 		return;
 	}
 	if (wait.ns > 0) {
@@ -498,12 +497,8 @@ static void run_at(struct worker_state *state, struct job *job, const struct att
 	if (run->result_files && !result_files_begin(state, job, ret_result)) {
 		return;
 	}
-	start_order_wait(run->start_order, job->slot);
 	if (run->options->print_commands) {
 		print_command(state);
-	}
-	if (!run->options->interactive) {
-		start_order_pass(run->start_order, job->slot);
 	}
 	if (run->options->show_commands) {
 		job_output_show_command(state, job);
@@ -526,6 +521,7 @@ static void run_at(struct worker_state *state, struct job *job, const struct att
 	if (run->admission && !is_cleanup(job)) {
 		admit_child(state, job, attempt, place, ret_result);
 	} else {
+		worker_pass(state->worker);
 		job_output_let_through(run, job);
 		run_child(state, job, attempt, place, ret_result);
 	}
@@ -544,7 +540,7 @@ struct host_waiter {
 static void host_waits(void *arg) {
 	const struct host_waiter *waiter = arg;
 	// others go on, and may have the machine that this one waits for
-	start_order_pass(waiter->state->run->start_order, waiter->job->slot);
+	worker_pass(waiter->state->worker);
 	if (publish_is_on(waiter->state->run)) {
 		FP_CLEANUP(buf_fini) struct buf what = BUF_INIT;
 		hosts_describe_request(waiter->state->run->hosts, &waiter->request, &what);

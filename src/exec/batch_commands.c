@@ -7,7 +7,6 @@
 #include "base/text.h"
 #include "core/dag_node.h"
 #include "core/publish.h"
-#include "engine/start_order.h"
 #include "exec/line_items.h"
 #include "input/glob.h"
 #include "record/subscribers.h"
@@ -51,7 +50,6 @@ static enum work_status run_on_failure(struct worker *worker, struct queue *queu
 	struct run *run = job->batch->run;
 	struct worker_state *state = worker_state_of(run, worker);
 	job->slot = worker_slot(worker);
-	start_order_pass(run->start_order, job->slot);
 	struct attempt attempt = {
 		.template = job->spec->on_failure, .ended = &job->result,
 	};
@@ -92,7 +90,6 @@ static enum work_status run_finally(struct worker *worker, struct queue *queue, 
 	struct dag_node *node = *(struct dag_node **)data;
 	struct batch *batch = queue_user(queue);
 	struct worker_state *state = worker_state_of(batch->run, worker);
-	start_order_pass(batch->run->start_order, worker_slot(worker));
 	struct result ended = dag_node_result(node);
 	struct job job = job_without_item(batch, batch->finally, ROLE_FINALLY, "finally", worker_slot(worker));
 	struct attempt attempt = {
@@ -180,7 +177,7 @@ static enum work_status run_listing(struct worker *worker, struct queue *queue, 
 	struct batch *batch = queue_user(queue);
 	struct run *run = batch->run;
 	struct worker_state *state = worker_state_of(run, worker);
-	start_order_pass(run->start_order, worker_slot(worker));
+	worker_pass(worker); // it may wait until its items are taken
 	const struct manifest_batch *plan = node->plan;
 	if (plan->source == MANIFEST_GLOB) {
 		list_by_pattern(state, worker, queue, plan->source_text, batch->specs[0]->context->cwd);

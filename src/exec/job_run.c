@@ -22,7 +22,6 @@
 #include "core/dag_node.h"
 #include "core/publish.h"
 #include "core/retry_queue.h"
-#include "engine/start_order.h"
 #include "exec/line_items.h"
 #include "pipe/block_feed.h"
 #include "record/added_jobs.h"
@@ -331,7 +330,6 @@ static enum work_status run_again(struct worker *worker, struct queue *queue, vo
 	} else {
 		status = run_kept(worker, queue, kept);
 	}
-	start_order_pass(run_of(queue)->start_order, worker_slot(worker));
 	return status;
 }
 
@@ -414,7 +412,6 @@ static enum work_status run_item(struct worker *worker, struct queue *queue, voi
 	} else {
 		status = job_step(worker, queue, &job);
 	}
-	start_order_pass(run->start_order, job.slot);
 	if (run->trace && trace_is_due(run->trace)) {
 		run_wake(run);
 	}

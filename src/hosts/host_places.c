@@ -164,9 +164,7 @@ static const struct sshlogin *find_unreachable(const struct hosts *hosts, const 
 
 // Lends slots of the pool to other attempts, or takes them back (`slots` below 0). With the lock.
 static void lend(struct hosts *hosts, int slots) {
-	hosts->lent += (unsigned)slots;
 	if (hosts->pool && hosts->machines == 0) {
-		hosts_resize_start_order(hosts);
 		pool_add_slots(hosts->pool, slots);
 	}
 }

@@ -11,7 +11,6 @@
 #include "base/sync.h"
 #include "base/text.h"
 #include "base/units.h"
-#include "engine/start_order.h"
 #include "hosts/host_files.h"
 #include "hosts/pilots.h"
 #include "remote/channel.h"
@@ -220,10 +219,6 @@ static unsigned count_slots(const struct hosts *hosts) {
 	return all;
 }
 
-void hosts_resize_start_order(struct hosts *hosts) {
-	start_order_reserve(hosts->start_order, count_slots(hosts) + hosts->lent, 0);
-}
-
 void hosts_set_slots(struct hosts_host *host, unsigned slots, bool keeps) {
 	struct hosts *hosts = host->hosts;
 	unsigned before = host->slots + host->excess, over = host->used > slots ? host->used - slots : 0;
@@ -236,9 +231,6 @@ void hosts_set_slots(struct hosts_host *host, unsigned slots, bool keeps) {
 		atomic_store_relaxed(all == 0 ? &hosts->down_since : &hosts->up_since, now_ns());
 	}
 	cond_broadcast(&hosts->changed);
-	if (hosts->pool && hosts->machines == 0) {
-		hosts_resize_start_order(hosts);
-	}
 	if (hosts->pool && hosts->machines == 0 && host->slots + host->excess != before) {
 		pool_add_slots(hosts->pool, (int)(host->slots + host->excess) - (int)before);
 	}
@@ -644,7 +636,6 @@ void hosts_detach(struct hosts *hosts) {
 	if (hosts) {
 		mutex_lock(&hosts->lock);
 		hosts->pool = NULL;
-		hosts->start_order = NULL;
 		mutex_unlock(&hosts->lock);
 	}
 }
@@ -703,9 +694,8 @@ void hosts_release_removed(const struct hosts_host *host) {
 	}
 }
 
-int hosts_attach(struct hosts *hosts, struct pool *pool, struct start_order *start_order, unsigned slots, void (*wake)(void *arg), void *arg) {
+int hosts_attach(struct hosts *hosts, struct pool *pool, unsigned slots, void (*wake)(void *arg), void *arg) {
 	hosts->pool = pool;
-	hosts->start_order = start_order;
 	hosts->wake = wake;
 	hosts->wake_arg = arg;
 	// the cookie marks processes to be killed when this run dies: a launcher ends with its connection, and remote jobs are their worker's

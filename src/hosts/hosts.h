@@ -16,7 +16,6 @@ struct hosts_binding; // the hosts that one batch may use
 struct hosts_place;
 struct job_files;
 struct sshlogin;
-struct start_order;
 
 // Takes the machines that the options name, without connecting to them. *ret_hosts stays NULL, with 0, if there is none but this one. Returns
 // 0, or -1 after a message; the caller frees *ret_hosts with hosts_close() in both cases. `options` and `context` are borrowed until then;
@@ -30,9 +29,9 @@ void hosts_close(struct hosts *hosts);
 struct executor hosts_executor(struct hosts *hosts, const struct executor *inner);
 
 // Connects to the hosts. From now on the pool, which was created with `slots` slots, has as many as the connected hosts have together.
-// `start_order` may be NULL; it and the pool are borrowed until hosts_detach(). `wake` wakes the event loop; it is called from any
+// The pool is borrowed until hosts_detach(). `wake` wakes the event loop; it is called from any
 // thread. Returns 0, or -1 after a message.
-int hosts_attach(struct hosts *hosts, struct pool *pool, struct start_order *start_order, unsigned slots, void (*wake)(void *arg), void *arg);
+int hosts_attach(struct hosts *hosts, struct pool *pool, unsigned slots, void (*wake)(void *arg), void *arg);
 
 // Stops changing the pool, which is about to be destroyed. NULL-safe.
 void hosts_detach(struct hosts *hosts);

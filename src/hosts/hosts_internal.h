@@ -78,7 +78,6 @@ struct hosts {
 	struct buf sent_env, whole_env; // environment of jobs over ssh (--env), and of those by --launch: variables with a NUL behind each
 	struct executor inner;       // of jobs on this machine
 	struct pool *pool;           // NULL before hosts_attach() and after hosts_detach()
-	struct start_order *start_order; // or NULL
 	void (*wake)(void *arg);     // wakes the event loop
 	void *wake_arg;
 	struct hosts_host **hosts;   // of the options, then the pilots, then those added later; with n under the lock since hosts_attach()
@@ -86,7 +85,6 @@ struct hosts {
 	mutex lock;
 	cond changed;                // a slot is free, a host is connected, or the run ends
 	unsigned waiting;            // slots for which attempts that may use pilots wait
-	unsigned lent;               // slots of the pool that waiting attempts have lent to others
 	struct list waiters;         // of host_places.c: the attempts that have lent theirs
 	atomic_uint_least64_t down_since, up_since; // when the last host was lost, and when one was connected again; written under the lock
 	struct pilots *pilots;       // or NULL
@@ -118,9 +116,6 @@ int hosts_insert_host(struct hosts *hosts, struct hosts_host *host);
 // Sets the number of slots of the host, and of the pool accordingly. `keeps`: jobs that have more than these keep them until they end
 // (hosts_host.excess). With the lock, which hosts_detach() takes, too.
 void hosts_set_slots(struct hosts_host *host, unsigned slots, bool keeps);
-
-// Has the start order make room for as many slots as the pool may have. With the lock.
-void hosts_resize_start_order(struct hosts *hosts);
 
 // How many slots the host is to have, by the list and its worker: 0 if it is not connected or not in the list any more. With the lock.
 unsigned hosts_target_slots(const struct hosts_host *host);

@@ -21,7 +21,6 @@
 #include "core/retry_queue.h"
 #include "core/terminal.h"
 #include "core/waits.h"
-#include "engine/start_order.h"
 #include "exec/job_run.h"
 #include "feed/feed.h"
 #include "hosts/hosts.h"
@@ -318,12 +317,6 @@ static void on_worker_started(void *arg, struct worker *worker) {
 
 static void on_dispatch(void *arg, const struct service *service) {
 	struct run *run = arg;
-	if (service->source != SOURCE_PACKED) { // a packed one has the place of the item that it is packed with
-		start_order_add(run->start_order, service->slot);
-	}
-	if (!run->trace) {
-		return;
-	}
 	static const char *const sources[] = {
 		[SOURCE_OWN] = "own", [SOURCE_STOLEN] = "stolen", [SOURCE_QUEUE] = "queue",
 		[SOURCE_LENT] = "lent", [SOURCE_LONG] = "long", [SOURCE_PACKED] = "pack",
@@ -408,6 +401,7 @@ static struct pool *make_pool(struct run *run, unsigned slots) {
 		.fair_time = run->fair_time,
 		.learns = wide_batch(run->manifest),
 		.facts = publish_is_on(run),
+		.one_by_one = options->interactive,
 		.queue_mem = options->queue_mem,
 		.spill_dir = run->temp_dir,
 		.start_interval = options->delay_auto ? 0 : options->delay,
@@ -418,7 +412,7 @@ static struct pool *make_pool(struct run *run, unsigned slots) {
 			.failed = work_failed,
 			.removed = on_removed,
 			.started = on_worker_started,
-			.trace = run->trace || run->start_order ? on_dispatch : NULL,
+			.trace = run->trace ? on_dispatch : NULL,
 			.returned = on_returned,
 			.flush = run->log ? on_flush : NULL,
 			.starving = run->leases || run->nested || run->jobserver || run->auto_slots ? on_starving : NULL,
@@ -428,8 +422,6 @@ static struct pool *make_pool(struct run *run, unsigned slots) {
 			.arg = run,
 		},
 	};
-	// a lease may start a job before auto_slots_set() knows that there are more slots
-	start_order_reserve(run->start_order, run->leases ? auto_slots_bounds(run).most : slots, 0);
 	return pool_create(&config);
 }
 
@@ -555,9 +547,6 @@ int setup_open(struct run *run, struct options *options) {
 	if ((options->tty || options->interactive) && terminal_open(run) != 0) {
 		return -1;
 	}
-	if (options->print_commands || (options->interactive && !options->dry_run)) {
-		run->start_order = start_order_create(options->max_long);
-	}
 	run->retry_queue = retry_queue_create(&work_retries);
 	run->item_work = &work_item;
 	run->created_files = run->manifest ? created_files_create() : NULL;
@@ -570,7 +559,7 @@ int setup_open(struct run *run, struct options *options) {
 	signals_block_again();
 	unsigned slots = run_is_serial(run) ? 1 : run->slots;
 	run->pool = make_pool(run, slots);
-	if (run->hosts && hosts_attach(run->hosts, run->pool, run->start_order, slots, wake, run) != 0) {
+	if (run->hosts && hosts_attach(run->hosts, run->pool, slots, wake, run) != 0) {
 		return -1;
 	}
 	if (run->leases) {
@@ -579,7 +568,7 @@ int setup_open(struct run *run, struct options *options) {
 	}
 	if (run->nested) {
 		const struct nested_hooks hooks = {.wake = wake, .identify = identify_attempt, .publish = publish_loan, .arg = run};
-		nested_attach(run->nested, run->pool, run->start_order, &hooks);
+		nested_attach(run->nested, run->pool, &hooks);
 	}
 	if (run->jobserver) {
 		jobserver_slots_attach(run->jobserver, run->pool, slots, wake, run);

@@ -17,7 +17,6 @@
 #include "core/retry_queue.h"
 #include "core/terminal.h"
 #include "core/waits.h"
-#include "engine/start_order.h"
 #include "exec/job_run.h"
 #include "feed/feed.h"
 #include "hosts/hosts.h"
@@ -286,7 +285,6 @@ static void end_output(struct run *run) {
 	created_files_destroy(run->created_files);
 	admission_close(run);
 	auto_slots_close(run);
-	start_order_destroy(run->start_order);
 	terminal_close(run);
 	if (run->writer) {
 		writer_finish(run->writer);

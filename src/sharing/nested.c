@@ -9,7 +9,6 @@
 #include "base/random.h"
 #include "base/sync.h"
 #include "engine/pool.h"
-#include "engine/start_order.h"
 #include "process/context.h"
 #include "slots/connections.h"
 #include "slots/place.h"
@@ -50,7 +49,6 @@ struct lending {
 struct nested {
 	struct executor inner;
 	struct pool *pool;
-	struct start_order *start_order;
 	struct nested_hooks hooks;
 	struct buf name;           // of the socket
 	uint64_t secret;           // nonces are made from it
@@ -302,9 +300,6 @@ static enum work_status lend(struct worker *worker, struct queue *queue, void *d
 	struct lending lending = {.slot = worker_slot(worker)};
 	(void)queue;
 	(void)size;
-	if (nested->start_order) {
-		start_order_pass(nested->start_order, worker_slot(worker));
-	}
 	mutex_lock(&nested->lock);
 	--nested->submitted;
 	++nested->arrived;
@@ -508,9 +503,8 @@ void nested_claim(struct nested *nested, bool (*claim)(void *arg, uint32_t type,
 	nested->connections.claim_arg = arg;
 }
 
-void nested_attach(struct nested *nested, struct pool *pool, struct start_order *start_order, const struct nested_hooks *hooks) {
+void nested_attach(struct nested *nested, struct pool *pool, const struct nested_hooks *hooks) {
 	nested->pool = pool;
-	nested->start_order = start_order;
 	nested->hooks = *hooks;
 }
 

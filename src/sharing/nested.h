@@ -26,7 +26,6 @@ struct context;
 struct job;
 struct nested;
 struct pool;
-struct start_order;
 struct worker;
 struct worker_state;
 
@@ -59,7 +58,7 @@ struct nested_hooks {
 };
 
 // The worker pool whose slots are lent, and the order in which items start, or NULL. Both are borrowed, hooks are copied.
-void nested_attach(struct nested *nested, struct pool *pool, struct start_order *start_order, const struct nested_hooks *hooks);
+void nested_attach(struct nested *nested, struct pool *pool, const struct nested_hooks *hooks);
 
 // Returns a new number for an attempt, and appends a variable for its environment, with a NUL behind it: FAIRPAR_SOCK, by which
 // fairpars in it find the run and borrow slots; or FAIRPAR_CONTROL, by which they only find the run, if nothing can be lent to

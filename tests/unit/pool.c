@@ -195,6 +195,42 @@ static void test_slots_change(void) {
 	}
 }
 
+static atomic_uint_least64_t passed;
+
+// Waits until each of the items has come past the point where only one can be, as -p asks about one job at a time.
+static enum work_status pass_run(struct worker *worker, struct queue *queue, void *data, size_t size) {
+	(void)queue;
+	(void)size;
+	uint64_t before = atomic_fetch_add(&passed, 1);
+	struct pool_stat stat;
+	pool_stat(pool, &stat);
+	check_equal(stat.dispatched, before + 1);
+	if (*(long *)data > 0) {
+		worker_pass(worker);
+		gate_raise(&gates[0]);
+		gate_wait(&gates[0], *(long *)data);
+	}
+	atomic_add_relaxed(&seen.ran, 1);
+	return WORK_OK;
+}
+
+static const struct work_type pass_type = {.name = "pass", .run = pass_run};
+
+static void test_one_by_one(void) {
+	config.one_by_one = true;
+	open_pool(4);
+	struct queue *a = open_queue("a", NULL);
+	for (int i = 0; i < 8; ++i) {
+		long all = i < 4 ? 4 : 0; // four run at once when each has passed; the others pass as they end
+		struct work work = {.type = &pass_type, .data = &all, .size = sizeof(all)};
+		check_equal(pool_submit(pool, a, NULL, &work, 1), SUBMIT_OK);
+	}
+	pool_start(pool);
+	pool_queue_close(pool, a);
+	close_pool();
+	check_seen(ran, 8);
+}
+
 static void test_pause(void) {
 	open_pool(1);
 	struct queue *a = open_queue("a", NULL);
@@ -423,6 +459,7 @@ int main(int argc, char *argv[]) {
 		TEST("a thief takes the oldest", test_steal),
 		TEST("no more than max_parallel run at once", test_limits),
 		TEST("more slots take effect at once, fewer as items end", test_slots_change),
+		TEST("one by one, an item is dispatched when the one before has passed", test_one_by_one),
 		TEST("a pause starts nothing and touches nothing that runs", test_pause),
 		TEST("long-running items hold no slot, and no more than max_long run", test_long),
 		TEST("dispatches are start_interval apart", test_delay),

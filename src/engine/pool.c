@@ -53,8 +53,8 @@
 // [E13] The front is a line of its own, first come, first served: items that were brought forward, and items that want their
 //      slots back. Whom his queue's max_parallel, its rate or a pause keeps back is passed over. As long as the first of the others
 //      lacks slots, all that become free are kept for him. He who wants slots back has them at once when there are enough: there is
-//      never a first one of that kind who could go on while the lock is free (the model is tests/model/waits.pml). Enforced by
-//      front_settle() behind all that frees slots or changes the front, and by worker_has_work(), worker_take().
+//      never a first one of that kind who could go on while the lock is free. Enforced by front_settle() behind all
+//      that frees slots or changes the front, and by worker_has_work(), worker_take().
 //      An item in the front is queued, but in the backlog of no queue; it pins its queue.
 // [E14] No token of a rate comes unseen. Whoever looks for work first releases the queues whose token has come; and while
 //      items wait for one and a slot is free, or another one may be had (hooks.starving), one parked worker, the group's timer,

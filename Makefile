@@ -334,8 +334,11 @@ roots:
 cross:
 	+@MAKE='$(MAKE)' packaging/cross
 
+conversations:
+	$(submake) $(profile_asan) UNITS= T=hostile CONVERSATIONS=10000 check-profile
+
 # All that takes long, one after the other, and in the end the names of those that have failed.
-LONG := asan tsan warm torture stress fuzz property check-cluster check-cluster-long roots cross
+LONG := asan tsan warm conversations torture stress fuzz property check-cluster check-cluster-long roots cross
 
 check-long:
 	+@failed=; for target in $(LONG); do \
@@ -422,10 +425,12 @@ help:
 #: make lint            layers, lengths, shellcheck, mandoc: those that are installed
 #: make asan|ubsan|tsan the unit tests and the bats suite in a sanitizer build
 #: make check-sanitized asan, then tsan, with the unit tests and the part of the bats suite that has threads and signals in it
-#: make check-long      all that takes long: asan, tsan, warm, torture, stress, fuzz, property, check-cluster-long, roots and cross
+#: make check-long      all that takes long: asan, tsan, warm, conversations, torture, stress, fuzz, property,
+#:                      check-cluster-long, roots and cross
 #: make roots           on fresh machines, Debian 12 and 13, as root and as a user: setup.sh and make check (root, debootstrap)
 #: make cross           build for aarch64, riscv64 and s390x, and run the unit tests and everyday command lines under qemu-user
 #: make warm            the bats suite with a program that starts the shell once and clones it for its jobs, as with --warm=sh
+#: make conversations   10,000 with workers on other machines that say anything, with the address sanitizer
 #: make musl            the unit tests, compiled and run with musl-gcc;  YAML=no, in any build: without libyaml and manifests
 #: make static          obj/static/fairpar, which needs no library and runs on any distribution;  CC=musl-gcc YAML=no makes it smaller
 #: make check-cluster   what concerns several machines, with sshd and a Slurm cluster of three nodes, started and ended by the tests
@@ -451,7 +456,7 @@ help:
 #: O=DIRECTORY          build there, and write nothing into the source
 #: WERROR=1             warnings are errors
 
-.PHONY: all check-sanitized check-long roots cross units fuzzers fuzzers-build stresses stress-tsan static check check-unit check-bats check-cluster check-cluster-long check-profile lint bench bench-cluster model asan ubsan tsan warm musl \
+.PHONY: all check-sanitized check-long conversations roots cross units fuzzers fuzzers-build stresses stress-tsan static check check-unit check-bats check-cluster check-cluster-long check-profile lint bench bench-cluster model asan ubsan tsan warm musl \
 	coverage fuzz stress torture property debug install install-strip uninstall dist distcheck deb clean help
 .SECONDARY:
 .DELETE_ON_ERROR:

@@ -53,11 +53,11 @@ hostile() {
 }
 
 @test "a worker that takes no more jobs, and stays, is replaced after a minute" {
-	"$FAIRPAR" --launch "$evil bye {}" true ::: 1 </dev/null 2>bye.err 3>&- &
-	local bye=$!
+	use_faults
+	export FAIRPAR_FAULT=minute:1+:EIO # it is over at once; tests/unit/remote.c waits for it
+	hostile 0 bye true ::: 1
 	hostile 0 refuse true ::: 1
 	assert_contains "$stderr" 'takes no more jobs: no'
-	wait "$bye"
 }
 
 @test "whatever a worker says does no harm, and each job has one end" {

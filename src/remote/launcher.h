@@ -1,5 +1,5 @@
 // A process with pipes for its three standard streams: the launcher that starts a worker on another machine (ssh, srun, sh -c), whose stdin and
-// stdout are the connection to it; also the local tar of a transfer, and Slurm's commands.
+// stdout are the connection to it; also Slurm's commands.
 
 #ifndef FAIRPAR_REMOTE_LAUNCHER_H
 #define FAIRPAR_REMOTE_LAUNCHER_H

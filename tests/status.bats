@@ -486,7 +486,7 @@ last_is() {
 	exec {door}>&-
 }
 
-@test "the end of each batch is foretold, of those that wait for others too" {
+@test "the end of each batch is foretold, also of one that has not begun" {
 	make_fifo f1 f2 f3 f4 f5 f6
 	cat >m.yaml <<-'EOF'
 		version: 1

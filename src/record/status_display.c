@@ -9,7 +9,6 @@
 #include "base/alloc.h"
 #include "base/diag.h"
 #include "base/io.h"
-#include "base/map.h"
 #include "base/text.h"
 #include "base/units.h"
 #include "cli/option_table.h"
@@ -19,8 +18,6 @@
 #include "log/event_log.h"
 #include "process/signals.h"
 #include "record/pictures.h"
-#include "report/eta.h"
-#include "report/run_stats.h"
 #include "report/status_line.h"
 #include "sharing/leases.h"
 #include "term/screen.h"
@@ -73,15 +70,11 @@ struct status_display {
 	struct buf sequence;   // the progress sequence that was sent last
 	uint64_t sequence_sent; // when that was
 	struct status_batch *batches; // scratch
-	struct eta_batch *estimates;  // scratch
-	size_t batches_cap, estimates_cap;
-	uint32_t *needs;       // eta_batch.needs of all batches of a manifest: those of batch i begin at needs_start[i]
-	size_t *needs_start;   // and end at needs_start[i + 1]
-	size_t needs_cap, needs_start_cap, nneeds_start;
+	size_t batches_cap;
 
 	// guarded by publish_lock()
 	const struct run_stats *stats; // of the run
-	struct eta *forecast;
+	struct former_run *former; // --eta=LOG, or NULL
 	struct buf item;       // --bar: the first argument of the job that started last, or its command
 };
 
@@ -111,7 +104,9 @@ static void note_item(struct status_display *display, const struct event_job_sta
 
 static void on_event(void *arg, const struct event *event) {
 	struct status_display *display = arg;
-	eta_on_event(display->forecast, event);
+	if (event->kind == EVENT_JOB_START && display->former) {
+		former_run_take(display->former, &event->u.job_start);
+	}
 	if (event->kind == EVENT_JOB_START && display->bar) {
 		note_item(display, &event->u.job_start);
 	}
@@ -144,56 +139,9 @@ static void get_batch_status(const struct status_display *display, const struct 
 		.finished = ended,
 		.running = batch->running,
 		.jobs = jobs > ended ? jobs : ended,
+		.eta = NOT_KNOWN,
 		.open = !known && !atomic_load_relaxed(&display->run->all_read),
 	};
-}
-
-// Sets `needs` and `needs_start` for the batches that the statistics have now, if the run has a manifest.
-static void find_needs(struct status_display *display) {
-	const struct run_stats *stats = display->stats;
-	if (!display->run->manifest || display->nneeds_start == stats->nbatches + 1) {
-		return;
-	}
-	size_t n = 0;
-	grow_array(&display->needs_start, &display->needs_start_cap, stats->nbatches + 1, sizeof(*display->needs_start));
-	for (size_t i = 0; i < stats->nbatches; ++i) {
-		const struct manifest_batch *plan = manifest_find(display->run->manifest, stats->batches[i].name);
-		display->needs_start[i] = n;
-		for (size_t k = 0; plan && k < plan->nneeds; ++k) {
-			uint32_t place = stats_find(stats, plan->needs[k]->name);
-			grow_array(&display->needs, &display->needs_cap, n + 1, sizeof(*display->needs));
-			display->needs[n] = place;
-			n += place != MAP_NONE;
-		}
-	}
-	display->needs_start[stats->nbatches] = n;
-	display->nneeds_start = stats->nbatches + 1;
-}
-
-// Estimates when the batches and the run will be done, in display->estimates and *status.
-static void estimate(struct status_display *display, uint64_t now, struct status *status) {
-	const struct run_stats *stats = display->stats;
-	grow_array(&display->estimates, &display->estimates_cap, status->nbatches + 1, sizeof(*display->estimates));
-	find_needs(display);
-	for (size_t i = 0; i < status->nbatches; ++i) {
-		struct eta_batch *estimate = &display->estimates[i];
-		*estimate = (struct eta_batch){.name = display->stats->batches[i].name, .jobs = status->batches[i].jobs};
-		if (display->run->manifest) {
-			estimate->needs = display->needs + display->needs_start[i];
-			estimate->nneeds = display->needs_start[i + 1] - display->needs_start[i];
-		}
-		estimate->eta = NOT_KNOWN;
-	}
-	if (status->open || status->finished >= status->jobs) {
-		return;
-	}
-	if (status->nbatches == 1) {
-		display->estimates[0].jobs = status->jobs; // --total-jobs
-	}
-	status->eta = eta_at(display->forecast, now, stats->slots_now > 0 ? stats->slots_now : display->run->slots, display->estimates, status->nbatches);
-	for (size_t i = 0; i < status->nbatches; ++i) {
-		display->batches[i].eta = display->estimates[i].eta;
-	}
 }
 
 // Sets *ret_status to the numbers of now. With publish_lock(), under which alone its pointers are valid.
@@ -203,7 +151,7 @@ static void get_status(struct status_display *display, uint64_t now, struct stat
 		.slots = display->run->auto_slots ? stats->slots_now : 0,
 		.slots_why = display->run->auto_slots && stats->nchanges > 0 ? stats->changes[stats->nchanges - 1].why : NULL,
 		.eta = NOT_KNOWN,
-		.mean = eta_mean(display->forecast),
+		.mean = eta_mean(stats),
 		.nbatches = stats->nbatches,
 		.item = display->item.len > 0 ? buf_str(&display->item) : NULL,
 	};
@@ -224,8 +172,12 @@ static void get_status(struct status_display *display, uint64_t now, struct stat
 	if (status.open && total >= status.jobs && total > 0) {
 		status.jobs = total;
 		status.open = false;
+		display->batches[0].jobs = stats->nbatches == 1 ? total : display->batches[0].jobs;
 	}
-	estimate(display, now, &status);
+	if (!status.open && status.finished < status.jobs) {
+		unsigned slots = stats->slots_now > 0 ? stats->slots_now : display->run->slots;
+		status.eta = eta_set(display->batches, stats, display->former, slots, now);
+	}
 	*ret_status = status;
 }
 
@@ -238,7 +190,7 @@ void status_display_add_eta(const struct run *run, const char *batch, struct buf
 	publish_lock(display->run);
 	get_status(display, now_ns(), &status);
 	uint32_t place = stats_find(display->stats, batch);
-	uint64_t eta = place != MAP_NONE ? display->estimates[place].eta : NOT_KNOWN;
+	uint64_t eta = place != MAP_NONE ? display->batches[place].eta : NOT_KNOWN;
 	if (eta != NOT_KNOWN) {
 		buf_adds(buf, ", ETA ");
 		status_add_time(buf, eta);
@@ -592,7 +544,8 @@ static int learn(struct status_display *display, const char *path) {
 	}
 	struct stat stat;
 	bool is_empty = fstat(fd, &stat) == 0 && S_ISREG(stat.st_mode) && stat.st_size == 0;
-	int result = is_next && is_empty ? 0 : log_read(fd, path, eta_learn, display->forecast, /* with_messages */ true);
+	display->former = former_run_new();
+	int result = is_next && is_empty ? 0 : log_read(fd, path, former_run_on_event, display->former, /* with_messages */ true);
 	close(fd);
 	return result;
 }
@@ -609,7 +562,6 @@ int status_display_open(struct run *run) {
 	choose_form(display);
 	publish_subscribe(run, on_event, display, /* wants_output */ false);
 	display->stats = publish_stats(run);
-	display->forecast = eta_new();
 	run->status_display = display;
 	if ((log && learn(display, log) != 0)
 	    || (display->how == SHOWS_LINE && signals_add(run->signal_fd, SIGWINCH) != 0)) {
@@ -628,11 +580,8 @@ void status_display_close(struct run *run) {
 	if (!display) {
 		return;
 	}
-	eta_free(display->forecast);
+	former_run_free(display->former);
 	free(display->batches);
-	free(display->estimates);
-	free(display->needs);
-	free(display->needs_start);
 	buf_fini(&display->sequence);
 	buf_fini(&display->item);
 	free(display);

@@ -142,6 +142,9 @@ static struct stats_batch *batch_of(struct run_stats *stats, const char *name) {
 static void note_batch(struct run_stats *stats, const struct event_batch *event) {
 	struct stats_batch *batch = batch_of(stats, event->batch);
 	batch->long_running = event->long_running;
+	batch->weight = event->weight;
+	batch->max_parallel = event->max_parallel;
+	batch->interval = event->interval;
 	if ((size_t)(batch - stats->batches) == SHARED) {
 		++stats->hidden_batches;
 		return;
@@ -305,6 +308,8 @@ static void count_start(struct run_stats *stats, const struct event_job_start *s
 	struct stats_batch *batch = batch_of(stats, start->id.batch);
 	struct stats_wait *wait = &batch->waits[start->why];
 	batch->first_start = batch->first_start > 0 ? batch->first_start : at;
+	batch->last_start = at;
+	batch->width = start->nslots;
 	++batch->running;
 	if (start->queued >= EVENT_WORTH_A_REASON) {
 		++wait->times;

@@ -45,6 +45,10 @@ struct stats_batch {
 	uint64_t longest_wait;  // nanoseconds that it had a job to start and got no turn, at most; known from its end on
 	uint64_t p50, max;      // nanoseconds of an attempt, by stats_finish(); p50 within 3 %
 	double share;           // of all slot-time, 0 to 1, by stats_finish()
+	uint64_t last_start;    // event time, of its attempts; 0: none
+	unsigned width;         // slots of that attempt
+	uint32_t weight, max_parallel; // of EVENT_BATCH_START, as the next
+	uint64_t interval;
 	struct stats_wait waits[WHY_HOST + 1]; // by enum event_why
 	bool long_running;
 	struct histogram *durations; // of its jobs' attempts; run_stats.c's own

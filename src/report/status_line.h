@@ -4,7 +4,8 @@
 #define FAIRPAR_REPORT_STATUS_LINE_H
 
 #include "base/buf.h"
-#include "job/event.h"
+#include "report/former_run.h"
+#include "report/run_stats.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -61,5 +62,19 @@ void status_add_bar(struct buf *buf, const struct status *status, const struct s
 
 // The part of the known jobs that have ended, in percent, or -1 if that is not known.
 int status_percent(const struct status *status);
+
+// ---- eta.c: when the run will be done ----
+
+enum { ETA_FROM_S = 2 }; // seconds of a run before there is an estimate without a former run
+
+// The mean slot-time of a job so far in nanoseconds, or NOT_KNOWN.
+uint64_t eta_mean(const struct run_stats *stats);
+
+// Returns the nanoseconds until the run is done, and sets `eta` of the batches, which are those of `stats` in their order with all their
+// jobs known. What is left of a batch is its jobs times the mean time of its jobs in the former run (or NULL) that are still to come,
+// or of those that have ended; the batches share the slots by weight, and none is done sooner than its rate or max_parallel allows.
+// NOT_KNOWN, and nothing is set, if the former run had none of the batches, and fewer than 3 jobs have ended or less than ETA_FROM_S
+// has passed. NOT_KNOWN if all that is left runs for longer than expected.
+uint64_t eta_set(struct status_batch *batches, const struct run_stats *stats, const struct former_run *former, unsigned slots, uint64_t now);
 
 #endif

@@ -384,6 +384,10 @@ same_as_parallel() {
 	run_fairpar -j3 --joblog log 'echo {%} {}' ::: a b c d
 	run_fairpar -j1 --joblog log --resume 'echo {%} {}' ::: a b c d
 	assert_eq "$output" ""
+	run_fairpar -k -j1 --joblog log --resume 'echo {%} {}' ::: a c c d
+	assert_eq "$output" '1 c' # it has moved
+	run_fairpar -k -j1 --joblog log --resume 'echo {%}1 {}' ::: a
+	assert_eq "$output" '11 a' # its slot is not all that has changed
 }
 
 @test "a slot with leading zeros is logged as the job had it, and known with more and with fewer slots" {

@@ -1,14 +1,13 @@
 // Tells from the joblog of an earlier run which jobs it has done: for --resume, --resume-failed and --retry-failed.
 //
-// One entry of 24 bytes for each row, sorted by a hash of the command, then by number. Rows that were used up are
-// stepped over by links that are shortened as they are followed, so a million rows of the same command cost no more
-// than a million different ones.
+// The rows are sorted by command, then by number. The first row of each command knows up to where all are used up, so a million
+// rows of the same command cost no more than a million different ones.
 
 #include "log/resume.h"
 
 #include "base/alloc.h"
+#include "base/arena.h"
 #include "base/io.h"
-#include "base/random.h"
 #include "base/units.h"
 #include "log/joblog.h"
 
@@ -18,96 +17,33 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum {
-	SEQ_MAX = 1 << 28,       // above it numbers are taken for garbage where they would cost memory
-};
-
 struct resume_row {
-	uint64_t hash;           // of the command
+	char *command;           // of the arena; equal ones are the same
 	uint64_t seq;
-	uint32_t next;           // first the row's place in the log, then the first row from here on that is free
-	bool failed;
+	uint32_t next;           // first the row's place in the log; then, of the first with its command, where the next free one may be
+	bool failed, used;
 };
 
 struct resume {
+	struct arena commands;
 	struct resume_row *rows;
 	size_t n, cap;
-	uint64_t key[2];
-	uint64_t *seqs;          // bit set: numbers that have a row
-	size_t nseqs;            // words of it
-	uint64_t last;           // the greatest number that has a row
+	struct resume_row **by_seq; // the rows in the order of their numbers
 	bool ok_only;
 	bool moved;              // the input is not what it was
-	struct logged_jobs *failures; // where each row that failed is listed, or NULL; the caller's
 };
 
 struct resume *resume_create(void) {
-	struct resume *resume = NEW(struct resume);
-	random_bytes(resume->key, sizeof(resume->key));
-	return resume;
+	return NEW(struct resume);
 }
 
 void resume_free(struct resume *resume) {
 	if (resume) {
+		arena_fini(&resume->commands);
 		free(resume->rows);
-		free(resume->seqs);
+		free(resume->by_seq);
 		free(resume);
 	}
-}
-
-// ---- the hash: SipHash-2-4 (Aumasson and Bernstein, 2012), so that no input can be made to collide ----
-
-static uint64_t rotate(uint64_t x, unsigned by) {
-	return x << by | x >> (64 - by);
-}
-
-static void sip_round(uint64_t v[4]) {
-	v[0] += v[1];
-	v[1] = rotate(v[1], 13) ^ v[0];
-	v[0] = rotate(v[0], 32);
-	v[2] += v[3];
-	v[3] = rotate(v[3], 16) ^ v[2];
-	v[0] += v[3];
-	v[3] = rotate(v[3], 21) ^ v[0];
-	v[2] += v[1];
-	v[1] = rotate(v[1], 17) ^ v[2];
-	v[2] = rotate(v[2], 32);
-}
-
-static void sip_word(uint64_t v[4], uint64_t word) {
-	v[3] ^= word;
-	sip_round(v);
-	sip_round(v);
-	v[0] ^= word;
-}
-
-static uint64_t load_bytes(const unsigned char *at, size_t n) {
-	uint64_t word = 0;
-	for (size_t i = 0; i < n; ++i) {
-		word |= (uint64_t)at[i] << (8 * i);
-	}
-	return word;
-}
-
-// A newline counts as the NUL that the log has in its place.
-static uint64_t hash_command(const struct resume *resume, const char *command, size_t len) {
-	uint64_t v[4] = {
-		resume->key[0] ^ UINT64_C(0x736f6d6570736575), resume->key[1] ^ UINT64_C(0x646f72616e646f6d),
-		resume->key[0] ^ UINT64_C(0x6c7967656e657261), resume->key[1] ^ UINT64_C(0x7465646279746573),
-	};
-	unsigned char piece[8];
-	for (size_t at = 0, n; at <= len; at += 8) {
-		n = len - at < 8 ? len - at : 8;
-		for (size_t i = 0; i < n; ++i) {
-			piece[i] = command[at + i] == '\n' ? '\0' : (unsigned char)command[at + i];
-		}
-		sip_word(v, load_bytes(piece, n) | (n < 8 ? (uint64_t)len << 56 : 0));
-	}
-	v[2] ^= 0xff;
-	for (int i = 0; i < 4; ++i) {
-		sip_round(v);
-	}
-	return v[0] ^ v[1] ^ v[2] ^ v[3];
 }
 
 // ---- one line ----
@@ -161,28 +97,17 @@ static bool parse_row(const char *line, size_t len, struct parsed *ret_row) {
 	return errno == 0 && ret_row->seq > 0;
 }
 
-static char *command_of(const struct parsed *row) {
-	char *command = xmemdup(row->command, row->len);
-	for (size_t i = 0; i < row->len; ++i) {
+// A newline of the command is a NUL in the log.
+static void add_row(struct resume *resume, const struct parsed *parsed) {
+	char *command = arena_text(&resume->commands, parsed->command, parsed->len);
+	for (size_t i = 0; i < parsed->len; ++i) {
 		command[i] = command[i] == '\0' ? '\n' : command[i];
 	}
-	return command;
-}
-
-static void add_row(struct resume *resume, const struct parsed *parsed) {
 	grow_array(&resume->rows, &resume->cap, resume->n + 1, sizeof(resume->rows[0]));
 	resume->rows[resume->n] = (struct resume_row){
-		.hash = hash_command(resume, parsed->command, parsed->len),
-		.seq = parsed->seq,
-		.next = (uint32_t)resume->n,
-		.failed = parsed->failed,
+		.command = command, .seq = parsed->seq, .next = (uint32_t)resume->n, .failed = parsed->failed,
 	};
 	++resume->n;
-	struct logged_jobs *failures = resume->failures;
-	if (failures && parsed->failed) {
-		grow_array(&failures->jobs, &failures->cap, failures->n + 1, sizeof(failures->jobs[0]));
-		failures->jobs[failures->n++] = (struct logged_job){.seq = parsed->seq, .command = command_of(parsed)};
-	}
 }
 
 bool resume_add(struct resume *resume, const char *line, size_t len) {
@@ -289,153 +214,127 @@ int resume_load(struct resume *resume, const char *path, uint64_t *ret_strange, 
 
 static int compare_rows(const void *a_row, const void *b_row) {
 	const struct resume_row *a = a_row, *b = b_row;
-	int by_hash = compare_numbers(a->hash, b->hash), by_seq = compare_numbers(a->seq, b->seq);
-	return by_hash ? by_hash : by_seq ? by_seq : compare_numbers(a->next, b->next);
+	int by_command = strcmp(a->command, b->command), by_seq = compare_numbers(a->seq, b->seq);
+	return by_command ? by_command : by_seq ? by_seq : compare_numbers(a->next, b->next);
 }
 
-static void note_seq(struct resume *resume, uint64_t seq) {
-	if (seq > SEQ_MAX) {
-		return;
-	}
-	size_t word = (size_t)(seq / 64), had = resume->nseqs;
-	if (word >= had) {
-		grow_array(&resume->seqs, &resume->nseqs, word + 1, sizeof(resume->seqs[0]));
-		memset(resume->seqs + had, 0, (resume->nseqs - had) * sizeof(resume->seqs[0]));
-	}
-	resume->seqs[word] |= UINT64_C(1) << (seq % 64);
-}
-
-static bool has_seq(const struct resume *resume, uint64_t seq) {
-	return seq / 64 < resume->nseqs && (resume->seqs[seq / 64] >> (seq % 64) & 1);
+// Rows of the same number stay in the order of their commands.
+static int compare_seqs(const void *a_row, const void *b_row) {
+	const struct resume_row *const *a = a_row, *const *b = b_row;
+	int by_seq = compare_numbers((*a)->seq, (*b)->seq);
+	return by_seq ? by_seq : compare_numbers((uintptr_t)*a, (uintptr_t)*b);
 }
 
 void resume_prepare(struct resume *resume, bool ok_only) {
 	size_t kept = 0;
 	resume->ok_only = ok_only;
-	if (resume->n > 0) {
-		qsort(resume->rows, resume->n, sizeof(resume->rows[0]), compare_rows);
+	if (resume->n == 0) {
+		return;
 	}
+	qsort(resume->rows, resume->n, sizeof(resume->rows[0]), compare_rows);
 	for (size_t i = 0; i < resume->n; ++i) {
 		struct resume_row row = resume->rows[i];
-		bool last = i + 1 == resume->n || resume->rows[i + 1].hash != row.hash || resume->rows[i + 1].seq != row.seq;
-		note_seq(resume, row.seq);
-		resume->last = row.seq > resume->last ? row.seq : resume->last;
-		if (last) {
-			row.next = (uint32_t)kept + (ok_only && row.failed); // as if used up
-			resume->rows[kept++] = row;
-		}
+		struct resume_row *before = kept > 0 ? &resume->rows[kept - 1] : NULL;
+		bool repeats = before && strcmp(before->command, row.command) == 0;
+		row.command = repeats ? before->command : row.command;
+		row.used = ok_only && row.failed;
+		kept -= repeats && before->seq == row.seq; // the last one counts
+		row.next = (uint32_t)kept;
+		resume->rows[kept++] = row;
 	}
 	resume->n = kept;
-}
-
-// The first free row from `at` on.
-static size_t find_free(struct resume *resume, size_t at) {
-	while (at < resume->n && resume->rows[at].next != at) {
-		size_t next = resume->rows[at].next;
-		if (next < resume->n) {
-			resume->rows[at].next = resume->rows[next].next; // halves the path (Tarjan and van Leeuwen, 1984)
-		}
-		at = next;
+	resume->by_seq = xcalloc(kept, sizeof(struct resume_row *));
+	for (size_t i = 0; i < kept; ++i) {
+		resume->by_seq[i] = &resume->rows[i];
 	}
-	return at;
+	qsort(resume->by_seq, kept, sizeof(struct resume_row *), compare_seqs);
 }
 
-// The first row that is not before this hash and number.
-static size_t find_row(const struct resume *resume, uint64_t hash, uint64_t seq) {
+// True if `logged` is `command`, but for any digits at each place where `marked` has another digit.
+static bool fits(const char *command, const char *marked, const char *logged) {
+	for (; *command == *marked; ++command, ++marked, ++logged) {
+		if (*logged != *command || *command == '\0') {
+			return *logged == *command;
+		}
+	}
+	bool found = false;
+	for (; *logged >= '0' && *logged <= '9' && !found; ++logged) {
+		found = fits(command + 1, marked + 1, logged + 1);
+	}
+	return found;
+}
+
+// Finds the row of that number and command, one that is done before one that failed, or NULL. *ret_taken: the number has a row.
+static struct resume_row *find_row(const struct resume *resume, uint64_t seq, const char *command, const char *marked, bool *ret_taken) {
+	struct resume_row *found = NULL;
 	size_t low = 0, high = resume->n;
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
-		const struct resume_row *row = &resume->rows[middle];
-		if (row->hash < hash || (row->hash == hash && row->seq < seq)) {
+		if (resume->by_seq[middle]->seq < seq) {
 			low = middle + 1;
 		} else {
 			high = middle;
 		}
 	}
-	return low;
-}
-
-static bool row_is(const struct resume *resume, size_t at, uint64_t hash, uint64_t seq) {
-	return at < resume->n && resume->rows[at].hash == hash && resume->rows[at].seq == seq;
-}
-
-uint64_t resume_last(const struct resume *resume) {
-	return resume->last;
-}
-
-enum resume_match resume_match(const struct resume *resume, uint64_t seq, const char *command, size_t len) {
-	uint64_t hash = hash_command(resume, command, len);
-	size_t at = find_row(resume, hash, seq);
-	return !row_is(resume, at, hash, seq) ? RESUME_NO_ROW : resume->ok_only && resume->rows[at].failed ? RESUME_FAILED_ROW : RESUME_DONE_ROW;
-}
-
-bool resume_is_other(const struct resume *resume, uint64_t seq, const char *command, size_t len) {
-	uint64_t hash = hash_command(resume, command, len);
-	size_t at = find_row(resume, hash, 0);
-	bool known = at < resume->n && resume->rows[at].hash == hash;
-	return !known && (has_seq(resume, seq) || seq > resume->last);
-}
-
-bool resume_take(struct resume *resume, uint64_t seq, const char *command, size_t len) {
-	uint64_t hash = hash_command(resume, command, len);
-	size_t at = find_row(resume, hash, seq);
-	bool same = row_is(resume, at, hash, seq);
-	if (same && resume->ok_only && resume->rows[at].failed) {
-		return false; // it is this job that failed: the row of another with the same command does not stand for it
+	*ret_taken = low < resume->n && resume->by_seq[low]->seq == seq;
+	for (; low < resume->n && resume->by_seq[low]->seq == seq && (!found || found->failed); ++low) {
+		found = fits(command, marked, resume->by_seq[low]->command) ? resume->by_seq[low] : found;
 	}
-	if (same && resume->rows[at].next == at) {
-		resume->rows[at].next = (uint32_t)at + 1;
-		return true;
-	}
-	if (!same && has_seq(resume, seq)) {
-		resume->moved = true;
-	}
-	at = find_free(resume, find_row(resume, hash, 0));
-	if (at >= resume->n || resume->rows[at].hash != hash || (resume->rows[at].seq > seq && !resume->moved)) {
-		return false;
-	}
-	resume->rows[at].next = (uint32_t)at + 1;
-	return true;
+	return found;
 }
 
-// ---- the jobs that failed ----
-
-// By number, then command; no two are equal.
-static int compare_jobs(const void *a_job, const void *b_job) {
-	const struct logged_job *a = a_job, *b = b_job;
-	int by_seq = compare_numbers(a->seq, b->seq);
-	return by_seq ? by_seq : strcmp(a->command, b->command);
-}
-
-int resume_load_failed(struct logged_jobs *ret_jobs, const char *path, uint64_t *ret_strange, const char **ret_error) {
-	struct resume *done = resume_create();
-	*ret_jobs = (struct logged_jobs){.n = 0};
-	done->failures = ret_jobs;
-	int result = resume_load(done, path, ret_strange, ret_error);
-	resume_prepare(done, /* ok_only */ false);
-	size_t listed = 0;
-	for (size_t i = 0; i < ret_jobs->n; ++i) {
-		struct logged_job job = ret_jobs->jobs[i];
-		size_t at = find_row(done, hash_command(done, job.command, strlen(job.command)), job.seq);
-		if (done->rows[at].failed && done->rows[at].next == at) { // by the same rules as --resume-failed
-			done->rows[at].next = (uint32_t)at + 1; // listed
-			ret_jobs->jobs[listed++] = job;
+// Finds the first row with that command, or NULL.
+static struct resume_row *find_command(const struct resume *resume, const char *command) {
+	size_t low = 0, high = resume->n;
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		if (strcmp(resume->rows[middle].command, command) < 0) {
+			low = middle + 1;
 		} else {
-			free(job.command);
+			high = middle;
 		}
 	}
-	ret_jobs->n = listed;
-	if (listed > 0) {
-		qsort(ret_jobs->jobs, listed, sizeof(ret_jobs->jobs[0]), compare_jobs);
-	}
-	resume_free(done);
-	return result;
+	return low < resume->n && strcmp(resume->rows[low].command, command) == 0 ? &resume->rows[low] : NULL;
 }
 
-void resume_free_jobs(struct logged_jobs *jobs) {
-	for (size_t i = 0; i < jobs->n; ++i) {
-		free(jobs->jobs[i].command);
+// Finds the first row with the command of `first` that is not used up, or NULL.
+static struct resume_row *find_free(const struct resume *resume, struct resume_row *first) {
+	size_t at = first->next;
+	while (at < resume->n && resume->rows[at].command == first->command && resume->rows[at].used) {
+		++at;
 	}
-	free(jobs->jobs);
-	*jobs = (struct logged_jobs){.n = 0};
+	first->next = (uint32_t)at;
+	return at < resume->n && resume->rows[at].command == first->command ? &resume->rows[at] : NULL;
+}
+
+enum resume_answer resume_ask(struct resume *resume, uint64_t seq, const char *command, const char *marked) {
+	bool is_taken, is_marked = strcmp(command, marked) != 0;
+	struct resume_row *row = find_row(resume, seq, command, marked, &is_taken);
+	if (row && resume->ok_only && row->failed) {
+		return RESUME_RUN; // it is this job that failed: the row of another with the same command does not stand for it
+	}
+	struct resume_row *first = is_marked ? NULL : find_command(resume, command);
+	if (!row || row->used) {
+		resume->moved |= !row && is_taken;
+		bool is_new = !row && !first && (is_taken || resume->n == 0 || seq > resume->by_seq[resume->n - 1]->seq);
+		row = first ? find_free(resume, first) : NULL;
+		if (!row || (row->seq > seq && !resume->moved)) {
+			return is_new ? RESUME_NEW : RESUME_RUN;
+		}
+	}
+	row->used = true;
+	return RESUME_DONE;
+}
+
+char **resume_failed(const struct resume *resume, uint64_t **ret_seqs, size_t *ret_n) {
+	char **commands = xcalloc(resume->n, sizeof(char *));
+	*ret_seqs = xcalloc(resume->n, sizeof(uint64_t));
+	*ret_n = 0;
+	for (size_t i = 0; i < resume->n; ++i) {
+		if (resume->by_seq[i]->failed) {
+			(*ret_seqs)[*ret_n] = resume->by_seq[i]->seq;
+			commands[(*ret_n)++] = resume->by_seq[i]->command;
+		}
+	}
+	return commands;
 }

@@ -31,34 +31,20 @@ int resume_load(struct resume *resume, const char *path, uint64_t *ret_strange, 
 // To be called once, when all lines are added. With `ok_only` the jobs that failed do not count as done.
 void resume_prepare(struct resume *resume, bool ok_only);
 
-// True if the job with this number and command is done: its row is then used up. Items are asked for in the order of
-// their numbers, more or less. Not thread-safe.
-bool resume_take(struct resume *resume, uint64_t seq, const char *command, size_t len);
-
-// True if the job is certainly new: no row has its command, and its number has a row with another command or is above all of the
-// log. (A number without a row may be a job that was cut off.)
-bool resume_is_other(const struct resume *resume, uint64_t seq, const char *command, size_t len);
-
-// The greatest number that has a row, or 0.
-uint64_t resume_last(const struct resume *resume);
-
-// What the log has of just this number and command, used up or not: for a command that may differ from run to run ({%}),
-// to find the form to take, which is that with the greatest value. RESUME_FAILED_ROW only with `ok_only`.
-enum resume_match { RESUME_NO_ROW, RESUME_FAILED_ROW, RESUME_DONE_ROW };
-enum resume_match resume_match(const struct resume *resume, uint64_t seq, const char *command, size_t len);
-
-// Reads a joblog for --retry-failed: its failed jobs, each with its number and command, in the order of their numbers.
-// Returns as resume_load() does; the caller frees the list with resume_free_jobs() in both cases.
-struct logged_job {
-	uint64_t seq;
-	char *command;
+enum resume_answer {
+	RESUME_RUN,  // the job is to run
+	RESUME_NEW,  // … and is certainly new: no row has its command, and its number has a row with another command or is above all of
+	             // the log. (A number without a row may be a job that was cut off.)
+	RESUME_DONE, // it is done: its row is used up now
 };
-struct logged_jobs {
-	struct logged_job *jobs;
-	size_t n, cap;
-};
-int resume_load_failed(struct logged_jobs *ret_jobs, const char *path, uint64_t *ret_strange,
-                       const char **ret_error) FP_NODISCARD;
-void resume_free_jobs(struct logged_jobs *jobs);
+
+// Asks for the job with this number and command. `marked` is the same command with another digit at each place where it may have had
+// other digits in the earlier run, such as that of {%}: at these any digits fit, but only in a row of the same number. Without such
+// places it is equal to `command`. Jobs are asked for in the order of their numbers, more or less. Not thread-safe.
+enum resume_answer resume_ask(struct resume *resume, uint64_t seq, const char *command, const char *marked);
+
+// Lists the jobs that failed, in the order of their numbers, for --retry-failed: returns their commands, which the log owns, and
+// sets their numbers. The caller frees both arrays.
+char **resume_failed(const struct resume *resume, uint64_t **ret_seqs, size_t *ret_n);
 
 #endif

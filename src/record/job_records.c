@@ -19,12 +19,6 @@
 #include <inttypes.h>
 #include <unistd.h>
 
-enum {
-	SLOTS_TRIED = 256,          // values of {%} that a logged command is compared with
-	TOTALS_TRIED = 1 << 16,     // those of {##}, in a whole run
-	TOTALS_KEPT = 8,            // as many runs with different input may have written the log
-};
-
 // What names of variables are made of in a shell (POSIX XBD 3.216).
 #define NAME_BYTES "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_"
 
@@ -34,10 +28,9 @@ struct job_records {
 	atomic_bool said;             // that the log cannot be written
 	mutex lock;                   // guards resume
 	struct resume *resume;        // or NULL
-	uint64_t totals[TOTALS_KEPT]; // values of {##} that the log was found to have
-	unsigned ntotals, totals_tried;
-	struct logged_jobs retried;   // --retry-failed, and these as a source:
-	char **args;
+	char **args;                  // --retry-failed: the commands, or NULL
+	uint64_t *seqs;               // their numbers
+	size_t nretried;
 	struct source_config source;
 };
 
@@ -237,14 +230,8 @@ static int load(struct run *run) {
 	struct job_records *job_records = run->job_records;
 	const char *error;
 	uint64_t strange;
-	int result;
-	if (options->resume == RESUME_RETRY) {
-		result = resume_load_failed(&job_records->retried, options->joblog, &strange, &error);
-	} else {
-		job_records->resume = resume_create();
-		result = resume_load(job_records->resume, options->joblog, &strange, &error);
-		resume_prepare(job_records->resume, /* ok_only */ options->resume == RESUME_FAILED);
-	}
+	job_records->resume = resume_create();
+	int result = resume_load(job_records->resume, options->joblog, &strange, &error);
 	if (result != 0) {
 		return diag_error("--joblog '%s': %s", text_shows(options->joblog), error);
 	}
@@ -252,13 +239,11 @@ static int load(struct run *run) {
 		diag_warn("the joblog '%s' has %llu line%s that cannot be read; their jobs do not count as done",
 		          text_shows(options->joblog), (unsigned long long)strange, strange == 1 ? "" : "s");
 	}
-	job_records->args = xcalloc(job_records->retried.n, sizeof(*job_records->args));
-	for (size_t i = 0; i < job_records->retried.n; ++i) {
-		job_records->args[i] = job_records->retried.jobs[i].command;
+	resume_prepare(job_records->resume, /* ok_only */ options->resume == RESUME_FAILED);
+	if (options->resume == RESUME_RETRY) {
+		job_records->args = resume_failed(job_records->resume, &job_records->seqs, &job_records->nretried);
+		job_records->source = (struct source_config){.kind = FROM_ARGS, .args = job_records->args, .nargs = job_records->nretried};
 	}
-	job_records->source = (struct source_config){
-		.kind = FROM_ARGS, .args = job_records->args, .nargs = job_records->retried.n,
-	};
 	return 0;
 }
 
@@ -281,79 +266,24 @@ const struct source_config *job_records_source(const struct run *run) {
 
 uint64_t job_records_seq(const struct run *run, uint64_t n) {
 	const struct job_records *job_records = run->job_records;
-	return job_records && n >= 1 && n <= job_records->retried.n ? job_records->retried.jobs[n - 1].seq : n;
-}
-
-// The command as the log may have it: where it depends on the slot, in the form that fits, one that is done before others.
-static enum resume_match find_form(struct job_records *job_records, const struct job_spec *spec, struct expansion *x, struct buf *text) {
-	FP_CLEANUP(buf_fini) struct buf other = BUF_INIT;
-	enum resume_match best = RESUME_NO_ROW;
-	for (x->slot = 1; x->slot <= SLOTS_TRIED && best != RESUME_DONE_ROW; ++x->slot) {
-		buf_reset(&other);
-		add_command(spec, x, /* is_bad */ false, &other);
-		if (x->slot == 2 && other.len == text->len && memcmp(buf_str(&other), buf_str(text), text->len) == 0) {
-			break;
-		}
-		enum resume_match match = resume_match(job_records->resume, x->seq, buf_str(&other), other.len);
-		if (x->slot == 1 || match > best) {
-			struct buf swapped = *text;
-			*text = other;
-			other = swapped;
-			best = match;
-		}
-	}
-	return best;
-}
-
-// The same where the command may have the number of all jobs, {##}, which was another one if the input has grown or shrunk.
-// There were as many as the greatest number says if the last run was not cut off, and not fewer than the item's own number.
-static void find_total(struct run *run, const struct job_spec *spec, struct expansion *x, struct buf *text) {
-	struct job_records *job_records = run->job_records;
-	enum resume_match match = find_form(job_records, spec, x, text);
-	bool is_padded = spec->command && template_pads_slot(spec->command);
-	for (x->slots = 1; match == RESUME_NO_ROW && is_padded && x->slots <= 1000; x->slots *= 10) { // the last run had more or fewer
-		match = find_form(job_records, spec, x, text);
-	}
-	x->slots = run->slots;
-	if (match != RESUME_NO_ROW || !spec->command || !template_needs_total(spec->command)) {
-		return;
-	}
-	for (unsigned i = 0; i < job_records->ntotals && match == RESUME_NO_ROW; ++i) {
-		x->total = job_records->totals[i];
-		match = find_form(job_records, spec, x, text);
-	}
-	uint64_t last = resume_last(job_records->resume), most = run->total > last ? run->total : last;
-	for (uint64_t total = last, next = x->seq; match == RESUME_NO_ROW && x->seq <= last && total <= most; total = next++) {
-		if (job_records->ntotals == TOTALS_KEPT || job_records->totals_tried == TOTALS_TRIED) {
-			break;
-		}
-		++job_records->totals_tried;
-		x->total = total;
-		match = find_form(job_records, spec, x, text);
-		if (match != RESUME_NO_ROW) {
-			job_records->totals[job_records->ntotals++] = total;
-		}
-	}
-	if (match == RESUME_NO_ROW) { // an item that has moved is looked for by its command
-		x->total = job_records->ntotals > 0 ? job_records->totals[0] : run->total;
-		find_form(job_records, spec, x, text);
-	}
+	return job_records && n >= 1 && n <= job_records->nretried ? job_records->seqs[n - 1] : n;
 }
 
 // Asks the log for the item, and uses up the row that says that it is done.
 static enum earlier_outcome find_earlier(struct run *run, const struct job_spec *spec, const struct record *record, uint64_t seq) {
 	struct job_records *job_records = run->job_records;
-	struct expansion x = {.record = record, .seq = seq, .slots = run->slots, .total = run->total};
-	FP_CLEANUP(buf_fini) struct buf text = BUF_INIT;
-	if (!job_records->resume) {
+	struct expansion x = {.record = record, .seq = seq, .mark = '1'};
+	FP_CLEANUP(buf_fini) struct buf text = BUF_INIT, marked = BUF_INIT;
+	if (job_records->args || !job_records->resume) {
 		return result_files_is_done(run, record, seq) ? EARLIER_DONE : EARLIER_UNKNOWN;
 	}
+	add_command(spec, &x, /* is_bad */ false, &text);
+	x.mark = '2';
+	add_command(spec, &x, /* is_bad */ false, &marked);
 	mutex_lock(&job_records->lock);
-	find_total(run, spec, &x, &text);
-	bool done = resume_take(job_records->resume, seq, buf_str(&text), text.len);
-	bool other = !done && resume_is_other(job_records->resume, seq, buf_str(&text), text.len);
+	enum resume_answer answer = resume_ask(job_records->resume, seq, buf_str(&text), buf_str(&marked));
 	mutex_unlock(&job_records->lock);
-	return done ? EARLIER_DONE : other ? EARLIER_CHANGED : EARLIER_UNKNOWN;
+	return answer == RESUME_DONE ? EARLIER_DONE : answer == RESUME_NEW ? EARLIER_CHANGED : EARLIER_UNKNOWN;
 }
 
 bool job_records_leave_out(struct batch *batch, const struct job_spec *spec, const struct record *record, struct item *item) {
@@ -389,8 +319,8 @@ void job_records_close(struct run *run) {
 		atomic_store_relaxed(&run->trouble, true);
 	}
 	resume_free(job_records->resume);
-	resume_free_jobs(&job_records->retried);
 	free(job_records->args);
+	free(job_records->seqs);
 	mutex_fini(&job_records->lock);
 	free(job_records);
 	run->job_records = NULL;

@@ -48,6 +48,10 @@ static struct slice part_number(const struct part *part, const struct expansion 
 	uint64_t n = part->kind == SEQ ? x->seq : part->kind == SLOT ? x->slot : x->total;
 	uint64_t most = !part->is_padded ? 0 : part->kind == SEQ ? x->total : x->slots;
 	char *end = digits + 20, *at = end;
+	if (x->mark && (part->kind != SEQ || part->is_padded)) {
+		digits[0] = x->mark;
+		return (struct slice){digits, 1};
+	}
 	do {
 		*--at = (char)('0' + n % 10);
 		n /= 10;
@@ -305,13 +309,13 @@ void template_ends(const struct template *template, size_t *ret_head, size_t *re
 	}
 }
 
-// True if there is a part of a kind from `least` to `most`; with `padded` one with leading zeros.
-static bool has_kind(const struct template *template, unsigned least, unsigned most, bool padded) {
+// True if there is a part of a kind from `least` to `most`.
+static bool has_kind(const struct template *template, unsigned least, unsigned most) {
 	const struct parts *const both[] = {&template->parts, &template->words};
 	for (size_t k = 0; k < 2; ++k) {
 		for (size_t i = 0; i < both[k]->n; ++i) {
 			const struct part *part = &both[k]->at[i];
-			if (part->kind >= least && part->kind <= most && (part->is_padded || !padded)) {
+			if (part->kind >= least && part->kind <= most) {
 				return true;
 			}
 		}
@@ -320,15 +324,11 @@ static bool has_kind(const struct template *template, unsigned least, unsigned m
 }
 
 bool template_has_strings(const struct template *template) {
-	return has_kind(template, ITEM, LOGIN, /* padded */ false);
+	return has_kind(template, ITEM, LOGIN);
 }
 
 bool template_has_columns(const struct template *template) {
-	return has_kind(template, COLUMN, COLUMN, /* padded */ false);
-}
-
-bool template_pads_slot(const struct template *template) {
-	return has_kind(template, SLOT, SLOT, /* padded */ true);
+	return has_kind(template, COLUMN, COLUMN);
 }
 
 bool template_needs_total(const struct template *template) {

@@ -56,6 +56,7 @@ struct expansion {
 	unsigned slot;     // {%}
 	unsigned slots;    // how many there are: {0%}
 	uint64_t total;    // jobs of the run, {##}: only where template_needs_total()
+	char mark;         // what stands in place of {%}, {0%}, {##} and {0#}, which may be others in another run; NUL: these
 	const char *host, *sshlogin; // {host}, {sshlogin}; NULL where it is not known, or is this machine
 	uint32_t before;   // arguments that the job has in front of the record's: {2} counts them too. 0 but for template_length()
 };
@@ -87,9 +88,6 @@ const char *template_bash_syntax(const struct template *template);
 
 // True if the template has the number of all jobs, so that all must be read before it is expanded: {##}, {0#}.
 bool template_needs_total(const struct template *template);
-
-// True if the template has the slot with as many digits as the number of slots has: {0%}.
-bool template_pads_slot(const struct template *template);
 
 // True if the template names single columns: {2}, {name}.
 bool template_has_columns(const struct template *template);

@@ -23,11 +23,20 @@ static void put(const void *bytes, size_t size) {
 	verify(ftruncate(file, 0) == 0 && pwrite(file, bytes, size, 0) == (ssize_t)size);
 }
 
-static const char *command_of_row(const char *line) {
-	for (int tabs = 0; tabs < 8; ++line) {
-		tabs += *line == '\t';
+// The command of the row, `len` bytes in all, with the newlines that are NULs in it.
+static char *command_of_row(char *line, size_t len) {
+	char *command = line;
+	for (int tabs = 0; tabs < 8; ++command) {
+		tabs += *command == '\t';
 	}
-	return line;
+	for (char *at = command; at < line + len; ++at) {
+		*at = *at == '\0' ? '\n' : *at;
+	}
+	return command;
+}
+
+static bool take(struct resume *resume, uint64_t seq, const char *command) {
+	return resume_ask(resume, seq, command, command) == RESUME_DONE;
 }
 
 // Counts the rows among the lines, which end with a newline, and takes each from `resume`.
@@ -39,14 +48,11 @@ static uint64_t take_rows(const char *bytes, size_t size, struct resume *resume,
 		char *line = xmemdup(at, (size_t)(end - at));
 		struct resume *alone = resume_create();
 		if (resume_add(alone, line, (size_t)(end - at))) {
-			const char *command = command_of_row(line);
-			size_t len = (size_t)(line + (end - at) - command);
+			const char *command = command_of_row(line, (size_t)(end - at));
 			uint64_t seq = strtoull(line, NULL, 10);
 			resume_prepare(alone, false);
-			verify(resume_match(alone, seq, command, len) == RESUME_DONE_ROW && resume_take(alone, seq, command, len));
-			verify(!resume_take(alone, seq, command, len));
-			*ret_taken += resume_take(resume, seq, command, len);
-			verify(resume_match(resume, seq, command, len) == RESUME_DONE_ROW);
+			verify(take(alone, seq, command) && !take(alone, seq, command));
+			*ret_taken += take(resume, seq, command);
 			++rows;
 		} else {
 			bool is_header = (size_t)(end - at) == strlen(JOBLOG_HEADER) - 1 && memcmp(line, JOBLOG_HEADER, (size_t)(end - at)) == 0;
@@ -61,8 +67,8 @@ static uint64_t take_rows(const char *bytes, size_t size, struct resume *resume,
 
 static void check_any(const char *bytes, size_t size) {
 	struct resume *resume = resume_create(), *ok = resume_create();
-	struct logged_jobs failed;
-	uint64_t strange = 0, strange_too = 0, taken, expected_strange;
+	size_t nfailed;
+	uint64_t *seqs, strange = 0, strange_too = 0, taken, expected_strange;
 	const char *error = NULL;
 	put(bytes, size);
 	int result = resume_load(resume, path, &strange, &error);
@@ -73,17 +79,14 @@ static void check_any(const char *bytes, size_t size) {
 	verify(rows == UINT64_MAX ? taken == 0 : (taken > 0) == (rows > 0));
 	verify(resume_load(ok, path, &strange_too, &error) == result);
 	resume_prepare(ok, true);
-	verify(resume_load_failed(&failed, path, &strange_too, &error) == result && strange_too == strange);
-	uint64_t last = 0;
-	for (size_t i = 0; i < failed.n; ++i) {
-		verify(failed.jobs[i].seq >= last);
-		last = failed.jobs[i].seq;
-		const char *command = failed.jobs[i].command;
-		verify(resume_match(ok, last, command, strlen(command)) == RESUME_FAILED_ROW);
-		verify(!resume_take(ok, last, command, strlen(command)) && !resume_is_other(ok, last, command, strlen(command)));
+	char **commands = resume_failed(ok, &seqs, &nfailed);
+	for (size_t i = 0; i < nfailed; ++i) {
+		verify(i == 0 || seqs[i] >= seqs[i - 1]);
+		verify(resume_ask(ok, seqs[i], commands[i], commands[i]) == RESUME_RUN);
 	}
-	verify(result != 0 || failed.n <= taken);
-	resume_free_jobs(&failed);
+	verify(result != 0 || nfailed <= taken);
+	free(commands);
+	free(seqs);
 	resume_free(resume);
 	resume_free(ok);
 }
@@ -113,7 +116,12 @@ static void check_written(const char *bytes, size_t size) {
 		size_t len = (size_t)(end - at), n = sizeof(mark) - 1;
 		bool looks_cut = (len >= n && memcmp(end - n, mark, n) == 0) || (len == n - 1 && memcmp(at, &mark[1], len) == 0);
 		cut += looks_cut;
-		bool taken = resume_take(resume, ++number, at, len);
+		char *command = xmemdup(at, len);
+		for (size_t i = 0; i < len; ++i) {
+			command[i] = command[i] == '\0' ? '\n' : command[i];
+		}
+		bool taken = take(resume, ++number, command);
+		free(command);
 		verify(taken == !(len > 0 && (*at & 3) == 3) || looks_cut);
 		done += taken;
 	}

@@ -20,7 +20,7 @@ static void add_row(unsigned long seq, int exitval, const char *command) {
 }
 
 static bool take(uint64_t seq, const char *command) {
-	return resume_take(resume, seq, command, strlen(command));
+	return resume_ask(resume, seq, command, command) == RESUME_DONE;
 }
 
 static void begin(void) {
@@ -60,11 +60,8 @@ static void test_failed_like_another(void) {
 	add_row(1, 1, "echo a");
 	add_row(2, 0, "echo a");
 	resume_prepare(resume, true);
-	check_equal(resume_match(resume, 1, "echo a", 6), RESUME_FAILED_ROW);
 	check(!take(1, "echo a"));
-	check_equal(resume_match(resume, 2, "echo a", 6), RESUME_DONE_ROW);
 	check(take(2, "echo a"));
-	check_equal(resume_match(resume, 3, "echo a", 6), RESUME_NO_ROW);
 	check(!take(3, "echo a"));
 	resume_free(resume);
 }
@@ -75,12 +72,11 @@ static void test_other_job(void) {
 	add_row(2, 3, "echo b");
 	add_row(4, 0, "echo d");
 	resume_prepare(resume, true);
-	check(resume_is_other(resume, 1, "echo z", 6));
-	check(!resume_is_other(resume, 2, "echo b", 6)); // it failed
-	check(!resume_is_other(resume, 1, "echo d", 6)); // it has moved
-	check(!resume_is_other(resume, 3, "echo z", 6)); // it may have been cut off
-	check(resume_is_other(resume, 5, "echo z", 6));
-	check(!take(2, "echo b"));
+	check_equal(resume_ask(resume, 1, "echo z", "echo z"), RESUME_NEW);
+	check_equal(resume_ask(resume, 2, "echo b", "echo b"), RESUME_RUN); // it failed
+		check_equal(resume_ask(resume, 3, "echo z", "echo z"), RESUME_RUN); // it may have been cut off
+	check_equal(resume_ask(resume, 5, "echo z", "echo z"), RESUME_NEW);
+	check_equal(resume_ask(resume, 6, "echo b", "echo b"), RESUME_RUN); // it has moved, and the one that moved failed
 	resume_free(resume);
 }
 
@@ -107,6 +103,43 @@ static void test_equal_commands(void) {
 	check(take(2, "work"));
 	check(take(3, "work"));
 	check(!take(4, "work"));
+	resume_free(resume);
+}
+
+// Asks for a command with digits that may be others: each # of `pattern`.
+static enum resume_answer ask_marked(uint64_t seq, const char *pattern) {
+	char one[64], two[64];
+	size_t len = strlen(pattern);
+	check(len < sizeof(one));
+	for (size_t i = 0; i <= len; ++i) {
+		one[i] = pattern[i] == '#' ? '1' : pattern[i];
+		two[i] = pattern[i] == '#' ? '2' : pattern[i];
+	}
+	return resume_ask(resume, seq, one, two);
+}
+
+static void test_marks(void) {
+	begin();
+	add_row(1, 0, "echo 12 a");
+	add_row(2, 0, "echo 1 b");
+	add_row(3, 0, "echo 1071 c");
+	add_row(4, 0, "echo x d");
+	add_row(5, 1, "echo 1 e");
+	add_row(5, 0, "echo 2 e");
+	add_row(6, 1, "echo 3 f");
+	resume_prepare(resume, true);
+	check_equal(ask_marked(1, "echo # a"), RESUME_DONE);
+	check_equal(ask_marked(1, "echo # a"), RESUME_RUN); // its row is used up
+	check_equal(ask_marked(2, "echo #2 b"), RESUME_NEW);
+	check_equal(ask_marked(2, "echo # c"), RESUME_NEW);
+	check_equal(ask_marked(7, "echo # b"), RESUME_NEW); // it has moved
+	check_equal(ask_marked(2, "echo # b"), RESUME_DONE);
+	check_equal(ask_marked(3, "echo ##7# d"), RESUME_NEW);
+	check_equal(ask_marked(3, "echo ###71 c"), RESUME_NEW);
+	check_equal(ask_marked(3, "echo ##7# c"), RESUME_DONE);
+	check_equal(ask_marked(4, "echo # d"), RESUME_NEW);
+	check_equal(ask_marked(5, "echo # e"), RESUME_DONE); // it has failed with other digits before
+	check_equal(ask_marked(6, "echo # f"), RESUME_RUN);
 	resume_free(resume);
 }
 
@@ -171,7 +204,7 @@ static void test_newline(void) {
 	resume_free(resume);
 }
 
-// Commands of all lengths around the hash's pieces, with ends that differ only in length.
+// Commands whose ends differ only in length.
 static void test_lengths(void) {
 	char text[64];
 	begin();
@@ -183,10 +216,10 @@ static void test_lengths(void) {
 	}
 	resume_prepare(resume, false);
 	for (size_t len = 0; len < 40; ++len) {
-		check_equal(resume_match(resume, len + 1, text, len), RESUME_DONE_ROW);
-		check_equal(resume_match(resume, len + 2, text, len), RESUME_NO_ROW);
-		check(resume_take(resume, len + 1, text, len));
-		check(!resume_take(resume, len + 1, text, len));
+		char command[64];
+		snprintf(command, sizeof(command), "%.*s", (int)len, text);
+		check(take(len + 1, command));
+		check(!take(len + 1, command));
 	}
 	resume_free(resume);
 }
@@ -248,19 +281,28 @@ static void test_failed_jobs(void) {
 		"2\t:\t1.0\t0.1\t0\t0\t0\t0\ttwo\n"
 		"9\t:\t1.0\t0.1\t0\t0\t-1\t15\tnine\n";
 	const char *error = NULL, *path = write_log(log, sizeof(log) - 1);
-	struct logged_jobs jobs;
-	uint64_t strange;
-	check(resume_load_failed(&jobs, path, &strange, &error) == 0);
-	check_equal(jobs.n, 2);
-	check_equal(jobs.jobs[0].seq, 3);
-	check_string(jobs.jobs[0].command, "three\nlines");
-	check_equal(jobs.jobs[1].seq, 9);
-	check_string(jobs.jobs[1].command, "nine");
-	resume_free_jobs(&jobs);
+	uint64_t strange, *seqs;
+	size_t n;
+	begin();
+	check(resume_load(resume, path, &strange, &error) == 0);
+	resume_prepare(resume, false);
+	char **commands = resume_failed(resume, &seqs, &n);
+	check_equal(n, 2);
+	check_equal(seqs[0], 3);
+	check_string(commands[0], "three\nlines");
+	check_equal(seqs[1], 9);
+	check_string(commands[1], "nine");
+	free(commands);
+	free(seqs);
+	resume_free(resume);
 	unlink(path);
-	check(resume_load_failed(&jobs, path, &strange, &error) == 0);
-	check_equal(jobs.n, 0);
-	resume_free_jobs(&jobs);
+	begin();
+	resume_prepare(resume, false);
+	commands = resume_failed(resume, &seqs, &n);
+	check_equal(n, 0);
+	free(commands);
+	free(seqs);
+	resume_free(resume);
 }
 
 int main(int argc, char *argv[]) {
@@ -269,6 +311,7 @@ int main(int argc, char *argv[]) {
 		TEST("what failed is done only if failures count as done, and the last row decides", test_failed),
 		TEST("a changed command is never done, and a moved one is found", test_changed_command),
 		TEST("equal commands are told apart by their numbers", test_equal_commands),
+		TEST("any digits stand for a mark, but in no row of another number", test_marks),
 		TEST("a command that was logged twice is done twice", test_counts),
 		TEST("many rows of the same command are used up one by one", test_many_equal),
 		TEST("a line that is no whole row marks nothing as done", test_garbage),

@@ -49,7 +49,3 @@ ssize_t write_nowait(int fd, const void *mem, size_t len) {
 int pipe_widen(int fd, int bytes) {
 	return fcntl(fd, F_SETPIPE_SZ, bytes) >= 0 ? 0 : -1;
 }
-
-int file_punch(int fd, off_t offset, off_t len) {
-	return fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, offset, len);
-}

@@ -1,6 +1,6 @@
 // Moves bytes between descriptors inside the kernel, and the few things of Linux that make files and pipes cheaper.
 //
-// The only callers of splice(2), sendfile(2), pwritev2(2), fallocate(2) and F_SETPIPE_SZ. On another system each may fail
+// The only callers of splice(2), sendfile(2), pwritev2(2) and F_SETPIPE_SZ. On another system each may fail
 // with ENOSYS: call_is_refused() of base/io.h then, and every caller has a way without it.
 
 #ifndef FAIRPAR_BASE_TRANSFER_H
@@ -30,8 +30,5 @@ ssize_t write_nowait(int fd, const void *mem, size_t len) FP_NODISCARD;
 
 // Lets a pipe hold so many bytes. Returns 0, or -1 with errno: EPERM for who has too many of such pipes (pipe(7)).
 int pipe_widen(int fd, int bytes);
-
-// Gives these bytes of a file back to the file system; they read as zeros then. Returns 0, or -1 with errno.
-int file_punch(int fd, off_t offset, off_t len) FP_NODISCARD;
 
 #endif

@@ -10,8 +10,8 @@
 //
 // Each calls only those below it.
 //
-// Whoever has the turn writes, without the lock, until nothing more may be written; nobody else touches the sinks,
-// `current` and `unpacked`. The turn is taken under the lock (turn_take()), given up under the lock when nothing is left,
+// Whoever has the turn writes, without the lock, until nothing more may be written; nobody else touches the sinks and
+// `current`. The turn is taken under the lock (turn_take()), given up under the lock when nothing is left,
 // or handed over to the flusher as it is, with `current` half written:
 //
 //	free -turn_take()-> a worker -turn_work()-> free, or, when the reader is slow or the quota used up, the flusher's
@@ -32,13 +32,26 @@
 #include "output/store.h"
 #include "output/streams.h"
 
-// What stands for a job in a queue: 0 not finished, REF_DONE nothing to write, a pack reference, a pointer to its spool,
-// or REF_OPEN with a pointer to the spool that is still being filled (WRITER_LINE_BUFFER).
-enum { REF_NONE = 0, REF_DONE = 1, REF_OPEN = 3 };
+// What stands for a job in a queue.
+enum ref_kind {
+	REF_NONE,    // it has not finished
+	REF_DONE,    // there is nothing to write
+	REF_OPEN,    // its spool, which is still being filled (WRITER_LINE_BUFFER)
+	REF_SPOOL,
+	REF_RECORD,
+};
+
+struct ref {
+	enum ref_kind kind;
+	union {
+		struct spool *spool;
+		struct piece record;
+	};
+};
 
 // References by number, from first to end; those never set are REF_NONE.
 struct ring {
-	uint64_t *slot;   // by number modulo cap
+	struct ref *slot; // by number modulo cap
 	uint64_t cap;     // a power of two, or 0
 	uint64_t first, end;
 };
@@ -83,21 +96,9 @@ struct writer {
 
 	// of whoever has the turn
 	struct spool *current;
-	struct spool unpacked;   // stands for a record of a pack
-	uint64_t unpacked_ref;   // to be taken, or 0
-	char *unpack_buf;        // PACK_MAX bytes
-	char *scratch;           // BLOCK_SIZE bytes, for bytes read back
-	struct output_record record;    // what `unpacked` stands for
+	char *scratch;           // PIECE_MAX bytes, for bytes read back
 	struct buf receipts;     // of what is gathered in the sinks, or written
 };
-
-static inline uint64_t spool_ref(const struct spool *spool) {
-	return (uint64_t)(uintptr_t)spool;
-}
-
-static inline struct spool *ref_spool(uint64_t ref) {
-	return (struct spool *)(uintptr_t)(ref & ~(uint64_t)PACK_REF_MASK);
-}
 
 // False without keep_order, and for a job that has no place in the order. Never changes: with or without the lock.
 static inline bool spool_is_ordered(const struct spool *spool) {
@@ -147,17 +148,17 @@ struct output_queue *output_queue_init(struct output_queue *queue);
 void output_queue_fini(struct output_queue *queue);
 
 // Puts the reference behind all else that may be written of the queue. To be followed by output_queue_refresh().
-void output_queue_push(struct output_queue *queue, uint64_t ref);
+void output_queue_push(struct output_queue *queue, struct ref ref);
 
 // Puts the reference in the place of job `order`, which has not had its turn. To be followed by output_queue_refresh(),
 // unless it is REF_OPEN.
-void output_queue_place(struct output_queue *queue, uint64_t order, uint64_t ref);
+void output_queue_place(struct output_queue *queue, uint64_t order, struct ref ref);
 
 // Brings the queue's place in writer->ready up to date after any change; frees a closed queue when all of it is written.
 void output_queue_refresh(struct writer *writer, struct output_queue *queue);
 
 // The next reference that may be written, of the queue that has waited longest; all queues take turns. One is ready.
-uint64_t output_queues_pop(struct writer *writer);
+struct ref output_queues_pop(struct writer *writer);
 
 // ---- turn.c
 

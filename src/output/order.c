@@ -1,6 +1,6 @@
 // The order of output: what waits in each queue to be written, and which queue is next. All of it under writer->lock.
 //
-// A queue holds what waits to be written as references, one number for each job:
+// A queue holds what waits to be written as references, one for each job:
 //	writable  what may be written, in this order (the queue `arrival` of a run without keep_order uses only this)
 //	window    with keep_order: job `window.first` is the one whose turn it is
 // Queues that have something to be written are in `ready` and are served in turn.
@@ -13,12 +13,12 @@ enum { RING_KEEP = 4096 }; // slots of an empty ring that are kept
 
 // ---- rings
 
-static uint64_t *ring_slot(const struct ring *ring, uint64_t n) {
+static struct ref *ring_slot(const struct ring *ring, uint64_t n) {
 	return &ring->slot[n & (ring->cap - 1)];
 }
 
-static uint64_t ring_get(const struct ring *ring, uint64_t n) {
-	return n < ring->end ? *ring_slot(ring, n) : REF_NONE;
+static struct ref ring_get(const struct ring *ring, uint64_t n) {
+	return n < ring->end ? *ring_slot(ring, n) : (struct ref){.kind = REF_NONE};
 }
 
 static bool ring_is_empty(const struct ring *ring) {
@@ -39,13 +39,13 @@ static void ring_grow(struct ring *ring, uint64_t need) {
 	*ring = grown;
 }
 
-static void ring_set(struct ring *ring, uint64_t n, uint64_t ref) {
+static void ring_set(struct ring *ring, uint64_t n, struct ref ref) {
 	verify(n >= ring->first);
 	if (n - ring->first >= ring->cap) {
 		ring_grow(ring, n - ring->first + 1);
 	}
 	for (; ring->end <= n; ++ring->end) {
-		*ring_slot(ring, ring->end) = REF_NONE;
+		*ring_slot(ring, ring->end) = (struct ref){.kind = REF_NONE};
 	}
 	*ring_slot(ring, n) = ref;
 }
@@ -79,11 +79,11 @@ void output_queue_fini(struct output_queue *queue) {
 	free(queue->window.slot);
 }
 
-void output_queue_push(struct output_queue *queue, uint64_t ref) {
+void output_queue_push(struct output_queue *queue, struct ref ref) {
 	ring_set(&queue->writable, queue->writable.end, ref);
 }
 
-void output_queue_place(struct output_queue *queue, uint64_t order, uint64_t ref) {
+void output_queue_place(struct output_queue *queue, uint64_t order, struct ref ref) {
 	ring_set(&queue->window, order, ref);
 }
 
@@ -94,7 +94,7 @@ static void output_queue_promote(struct writer *writer, struct output_queue *que
 		++writer->released;
 		cond_broadcast(&writer->changed);
 	} else if (spool_is_ready(spool)) {
-		output_queue_push(queue, spool_ref(spool_split_locked(spool)));
+		output_queue_push(queue, (struct ref){REF_SPOOL, .spool = spool_split_locked(spool)});
 	}
 }
 
@@ -103,22 +103,22 @@ void output_queue_refresh(struct writer *writer, struct output_queue *queue) {
 	if (queue->waits) {
 		return;
 	}
-	for (uint64_t ref = REF_DONE; ring_is_empty(&queue->writable) && !ring_is_empty(window);) {
-		ref = ring_get(window, window->first);
-		if (ref == REF_DONE || (ref == REF_NONE && queue->closed)) {
+	while (ring_is_empty(&queue->writable) && !ring_is_empty(window)) {
+		struct ref ref = ring_get(window, window->first);
+		if (ref.kind == REF_DONE || (ref.kind == REF_NONE && queue->closed)) {
 			ring_pop(window);
 			continue;
 		}
-		if ((ref & PACK_REF_MASK) == REF_OPEN) {
-			output_queue_promote(writer, queue, ref_spool(ref));
+		if (ref.kind == REF_OPEN) {
+			output_queue_promote(writer, queue, ref.spool);
 		}
 		break;
 	}
 	if (!list_is_empty(&writer->waiters)) {
 		cond_broadcast(&writer->changed); // it may have become the turn of one of them
 	}
-	uint64_t first = ring_get(window, window->first);
-	bool is_ready = !ring_is_empty(&queue->writable) || (first != REF_NONE && (first & PACK_REF_MASK) != REF_OPEN);
+	enum ref_kind first = ring_get(window, window->first).kind;
+	bool is_ready = !ring_is_empty(&queue->writable) || (first != REF_NONE && first != REF_OPEN);
 	if (!is_ready) {
 		list_remove(&queue->ready);
 	} else if (list_is_empty(&queue->ready)) {
@@ -135,10 +135,10 @@ void output_queue_refresh(struct writer *writer, struct output_queue *queue) {
 	}
 }
 
-uint64_t output_queues_pop(struct writer *writer) {
+struct ref output_queues_pop(struct writer *writer) {
 	struct output_queue *queue = list_entry(writer->ready.next, struct output_queue, ready);
 	struct ring *from = ring_is_empty(&queue->writable) ? &queue->window : &queue->writable;
-	uint64_t ref = ring_get(from, from->first);
+	struct ref ref = ring_get(from, from->first);
 	ring_pop(from);
 	// behind the other queues
 	list_remove(&queue->ready);

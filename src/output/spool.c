@@ -1,10 +1,15 @@
-// The bytes that a spool holds: its areas and ropes, what of them may be written, the last line; and spools for reuse.
+// The bytes that a spool holds: its areas, ropes and records, what of them may be written, the last line; and spools for reuse.
 
 #include "output/internal.h"
 
 #include "base/alloc.h"
 
-enum { SPARE_SPOOLS = 8 }; // kept beyond one for each open spool
+#include <errno.h>
+
+enum {
+	SPARE_SPOOLS = 8,       // kept beyond one for each open spool
+	RECORD_MAX = 32 * 1024, // bytes of a record
+};
 
 void spool_narrow(struct spool *spool) {
 	if (spool->wide_pipes > 0) {
@@ -14,31 +19,26 @@ void spool_narrow(struct spool *spool) {
 }
 
 void spool_free(struct spool *spool) {
-	struct store *store = spool->writer->store;
 	for (int i = 0; i < STREAMS; ++i) {
-		rope_clear(store, &spool->stream[i].rope);
-		rope_clear(store, &spool->stream[i].line);
+		rope_clear(spool->writer->store, &spool->stream[i].rope);
 	}
-	if (spool->block) {
-		store_block_put(store, spool->block);
-	}
+	free(spool->block);
 	mutex_fini(&spool->lock);
 	buf_fini(&spool->tag);
 	buf_fini(&spool->receipt);
 	free(spool);
 }
 
-uint64_t stream_ready(const struct stream *stream) {
-	return stream->rope.len + (stream->ready - stream->start);
-}
-
-bool spool_is_ready(const struct spool *spool) {
-	return stream_ready(&spool->stream[0]) > 0 || stream_ready(&spool->stream[1]) > 0;
+char *spool_need_block(struct spool *spool) {
+	if (!spool->block) {
+		spool->block = xmalloc(BLOCK_SIZE);
+	}
+	return spool->block;
 }
 
 void spool_end_line(struct spool *spool, int i, size_t end) {
-	rope_join(spool->writer->store, &spool->stream[i].rope, &spool->stream[i].line);
-	spool->stream[i].ready = end;
+	struct stream *stream = &spool->stream[i];
+	stream->ready = stream->rope.len + (end - stream->start);
 }
 
 void spool_compact(struct spool *spool) {
@@ -52,7 +52,6 @@ void spool_compact(struct spool *spool) {
 			char *area = spool_area(spool, i);
 			memmove(area, area + stream->start, rest);
 		}
-		stream->ready -= stream->start;
 		stream->len = rest;
 		stream->start = 0;
 	}
@@ -66,55 +65,101 @@ void spool_set_receipt(struct spool *spool, const char *mem, size_t len) {
 // Moves all that may be written from `from` to the empty spool `to`; the incomplete lines stay.
 static void spool_move_ready(struct spool *to, struct spool *from) {
 	buf_add(&to->tag, from->tag.data, from->tag.len);
-	char *block = to->block ? to->block : store_block_get(from->writer->store);
+	char *block = spool_need_block(to);
 	to->block = from->block;
 	from->block = block;
 	for (int i = 0; i < STREAMS; ++i) {
 		struct stream *source = &from->stream[i], *moved = &to->stream[i];
+		size_t ready = area_ready(source), rest = source->len - ready;
 		moved->start = source->start;
-		moved->ready = moved->len = source->ready;
-		if (stream_ready(source) > 0) { // a line may be half written already
+		moved->len = ready;
+		if (source->ready > 0) { // a line may be half written already
 			moved->tag = source->tag;
 			source->tag = (struct tag_state){.in_line = false};
 		}
-		moved->rope = source->rope;
-		source->rope = (struct rope){.len = 0};
-		size_t rest = source->len - source->ready;
+		rope_split(&source->rope, source->ready, &moved->rope); // what ends within a piece, after spool_reset(), stays
+		moved->ready = stream_held(moved);
 		if (rest > 0) {
-			memcpy(spool_area(from, i), spool_area(to, i) + source->ready, rest);
+			memcpy(spool_area(from, i), spool_area(to, i) + ready, rest);
 		}
-		source->start = source->ready = 0;
+		source->ready = source->start = 0;
 		source->len = rest;
 	}
 }
 
-bool spool_record(const struct spool *spool, struct output_record *ret_record) {
-	struct output_record record = {
-		.tag = spool->tag.data, .tag_len = spool->tag.len,
-		.receipt = spool->receipt.data, .receipt_len = spool->receipt.len,
-	};
+// ---- records
+
+// What stands in front of a record's bytes.
+struct record_head {
+	uint32_t tag_len, receipt_len;
+	uint32_t len[STREAMS];
+};
+
+static size_t record_size(const struct spool *spool) {
+	return sizeof(struct record_head) + spool->tag.len + spool->receipt.len + (size_t)(spool->stream[0].ready + spool->stream[1].ready);
+}
+
+bool spool_fits_record(const struct spool *spool) {
 	for (int i = 0; i < STREAMS; ++i) {
 		const struct stream *stream = &spool->stream[i];
-		if (stream->rope.len > 0 || stream->tag.in_line) {
+		if (stream->tag.in_line || (stream->rope.len > 0 && stream->ready > 0)) {
 			return false;
 		}
-		record.data[i] = spool->block ? spool_area(spool, i) + stream->start : NULL;
-		record.len[i] = stream->ready - stream->start;
 	}
-	*ret_record = record;
-	return record_fits(&record);
+	return record_size(spool) <= RECORD_MAX;
 }
+
+// Appends bytes at `to`. Returns what is behind them.
+static char *put(char *to, const char *mem, size_t len) {
+	if (len > 0) {
+		memcpy(to, mem, len);
+	}
+	return to + len;
+}
+
+bool spool_to_record(const struct spool *spool, struct piece *ret_record) {
+	size_t size = record_size(spool);
+	struct record_head head = {(uint32_t)spool->tag.len, (uint32_t)spool->receipt.len,
+		{(uint32_t)spool->stream[0].ready, (uint32_t)spool->stream[1].ready}};
+	char *mem = xmalloc(size), *to = put(mem, (const char *)&head, sizeof(head));
+	to = put(to, spool->tag.data, head.tag_len);
+	to = put(to, spool->receipt.data, head.receipt_len);
+	for (int i = 0; i < STREAMS; ++i) {
+		to = put(to, spool->block ? spool_area(spool, i) + spool->stream[i].start : NULL, head.len[i]);
+	}
+	bool is_held = store_take(spool->writer->store, mem, size, ret_record);
+	if (!is_held) {
+		int error = errno;
+		free(mem);
+		errno = error;
+	}
+	return is_held;
+}
+
+void spool_unpack(struct spool *spool, const char *mem) {
+	struct record_head head;
+	memcpy(&head, mem, sizeof(head));
+	mem += sizeof(head);
+	buf_add(&spool->tag, mem, head.tag_len);
+	mem += head.tag_len;
+	buf_add(&spool->receipt, mem, head.receipt_len);
+	mem += head.receipt_len;
+	spool_need_block(spool);
+	for (int i = 0; i < STREAMS; ++i) {
+		put(spool_area(spool, i), mem, head.len[i]);
+		spool->stream[i].ready = spool->stream[i].len = head.len[i];
+		mem += head.len[i];
+	}
+}
+
+// ---- ropes
 
 bool stream_to_rope(struct spool *spool, int i, size_t until, bool force) {
 	struct stream *stream = &spool->stream[i];
 	while (stream->start < until) {
-		bool is_ready = stream->start < stream->ready;
-		size_t end = is_ready && stream->ready < until ? stream->ready : until;
-		stream->start += rope_add(spool->writer->store, is_ready ? &stream->rope : &stream->line,
-		                          spool_area(spool, i) + stream->start, end - stream->start, force);
-		if (stream->ready < stream->start) {
-			stream->ready = stream->start;
-		}
+		size_t ready = area_ready(stream); // an incomplete line begins with a piece
+		size_t end = stream->start < ready && ready < until ? ready : until;
+		stream->start += rope_add(spool->writer->store, &stream->rope, spool_area(spool, i) + stream->start, end - stream->start, force);
 		if (stream->start < end) {
 			return false;
 		}
@@ -125,10 +170,10 @@ bool stream_to_rope(struct spool *spool, int i, size_t until, bool force) {
 bool spool_to_ropes(struct spool *spool) {
 	bool all = true;
 	for (int i = 0; i < STREAMS; ++i) {
-		all = stream_to_rope(spool, i, spool->stream[i].ready, false) && all;
+		all = stream_to_rope(spool, i, area_ready(&spool->stream[i]), false) && all;
 	}
-	if (all && spool->block) {
-		store_block_put(spool->writer->store, spool->block);
+	if (all) {
+		free(spool->block);
 		spool->block = NULL;
 	}
 	return all;
@@ -208,7 +253,6 @@ void stream_keep_latest(struct spool *spool, int i) {
 	}
 	memmove(area + head, area + open, rest);
 	stream->len = head + rest;
-	stream->ready = 0;
 }
 
 void spool_keep_latest(struct spool *spool) {
@@ -244,8 +288,7 @@ struct spool *spool_new_locked(struct writer *writer) {
 void spool_recycle_locked(struct spool *spool) {
 	struct writer *writer = spool->writer;
 	for (int i = 0; i < STREAMS; ++i) {
-		rope_clear(writer->store, &spool->stream[i].rope); // has no bytes, but may have a piece that a full disk left
-		rope_clear(writer->store, &spool->stream[i].line);
+		rope_clear(writer->store, &spool->stream[i].rope); // has no bytes
 		spool->stream[i] = (struct stream){.len = 0};
 		spool->last_line[i].len = 0;
 	}

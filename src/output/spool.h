@@ -1,13 +1,13 @@
 // The captured output of one job: the bytes that it has written and that are not written yet. For the files of this room, of
 // which internal.h says who does what; others see a spool as writer.h has it.
 //
-// A spool has one block of memory, its slot's: small outputs never leave it. Each stream is two ropes of older bytes (held
+// A spool has one block of memory, its slot's: small outputs never leave it. Each stream is a rope of older bytes (held
 // by store.c, in memory or in the file) followed by the newest ones in the stream's part of the block, its area:
 //
-//	rope ................ | line ........ | area:  start ... ready ... len
+//	rope ................ | area:  start ........ len
+//	the first `ready` of these may be written
 //
-// What is up to `ready` may be written; behind it is a line that is not complete (WRITER_LINE_BUFFER only). Where that is
-// longer than the area it begins in `line`, and then nothing of the area may be written (ready == start).
+// Behind what is ready is a line that is not complete (WRITER_LINE_BUFFER only). In a rope that line begins with a piece.
 //
 // A spool is used by its job's thread until spool_finish(), then by whoever has the turn to write. The one exception is
 // WRITER_LINE_BUFFER with a place in an order: the lines of a job whose turn in its queue comes are taken by the thread that
@@ -21,22 +21,23 @@
 
 #include "base/atomic.h"
 #include "base/sync.h"
+#include "base/units.h"
 #include "output/store.h"
 #include "output/streams.h"
 
 enum {
 	STREAMS = 2,
 	AREA_OUT = 48 * 1024,
-	AREA_ERR = BLOCK_SIZE - AREA_OUT,
+	AREA_ERR = 16 * 1024,
+	BLOCK_SIZE = AREA_OUT + AREA_ERR,
 	LAST_LINE = 512,    // bytes of it that are kept
 };
 
 struct stream {
-	struct rope rope;       // older bytes that may be written
-	struct rope line;       // older bytes of the incomplete line
+	struct rope rope;       // older bytes
 	size_t start;           // of the area: already written, or in the rope, below this
-	size_t ready;
 	size_t len;
+	uint64_t ready;         // of the bytes that are held, so many of the first may be written
 	bool wide;              // its pipe was to be enlarged
 	bool pass;              // goes straight through; only with has_turn
 	struct tag_state tag;
@@ -60,6 +61,7 @@ struct spool {
 	uint64_t order;
 	enum writer_mode mode;
 	char *block;                // or NULL: not yet needed, or given back
+	struct piece record;        // if it has bytes: the spool is empty and stands for this record until it is written
 	struct stream stream[STREAMS];
 	struct buf tag, receipt;    // their memory is kept from job to job
 	atomic_bool live;           // spool_set_live()
@@ -95,10 +97,23 @@ static inline char *spool_area(const struct spool *spool, int stream) {
 	return spool->block + (stream == 0 ? 0 : AREA_OUT);
 }
 
-// Bytes that may be written and are not.
-uint64_t stream_ready(const struct stream *stream);
-// Whether there are any in either stream.
-bool spool_is_ready(const struct spool *spool);
+// Bytes that are not written.
+static inline uint64_t stream_held(const struct stream *stream) {
+	return stream->rope.len + (stream->len - stream->start);
+}
+
+// The offset in the area up to which it may be written.
+static inline size_t area_ready(const struct stream *stream) {
+	return stream->start + (size_t)minus(stream->ready, stream->rope.len);
+}
+
+// Whether any bytes may be written, in either stream.
+static inline bool spool_is_ready(const struct spool *spool) {
+	return spool->stream[0].ready > 0 || spool->stream[1].ready > 0;
+}
+
+// The block, which is there from now on.
+char *spool_need_block(struct spool *spool);
 
 // Makes the stream's incomplete line, and its area up to offset `end`, ready to be written: the line has ended, or will not grow.
 void spool_end_line(struct spool *spool, int stream, size_t end);
@@ -118,10 +133,17 @@ void spool_note_line(struct spool *spool, int i, const char *mem, size_t len);
 // Forgets what was noted.
 void spool_forget_lines(struct spool *spool);
 
-// The ready bytes as a record. False if they are too many for one, in a rope, or the rest of a line with a tag.
-bool spool_record(const struct spool *spool, struct output_record *ret_record);
+// A record is what is ready of a small output, tag and receipt included, in one piece. Whether it fits in one: it is not too
+// long, not in a rope, and not the rest of a line with a tag.
+bool spool_fits_record(const struct spool *spool);
 
-// Moves bytes of the area up to `until` to the ropes; with `force` also beyond the store's bounds. False with errno if
+// Copies what is ready into a record. False with errno if there is no room for it.
+bool spool_to_record(const struct spool *spool, struct piece *ret_record);
+
+// Makes the empty spool what a record was made of, of which `mem` are the bytes.
+void spool_unpack(struct spool *spool, const char *mem);
+
+// Moves bytes of the area up to `until` to the rope; with `force` also beyond the store's bounds. False with errno if
 // there is no room for all.
 bool stream_to_rope(struct spool *spool, int i, size_t until, bool force);
 

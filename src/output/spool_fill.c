@@ -5,7 +5,6 @@
 #include "base/alloc.h"
 #include "base/io.h"
 #include "base/transfer.h"
-#include "base/units.h"
 
 #include <errno.h>
 #include <unistd.h>
@@ -66,7 +65,8 @@ static void spool_make_room(struct spool *spool, int i) {
 			}
 		}
 		// only whole lines where there are any: the incomplete one is short then, and may stay
-		to_rope_or_wait(spool, i, stream->ready > stream->start ? stream->ready : stream->len);
+		size_t ready = area_ready(stream);
+		to_rope_or_wait(spool, i, ready > stream->start ? ready : stream->len);
 		spool_compact(spool);
 	}
 }
@@ -104,7 +104,7 @@ static void spool_took(struct spool *spool, int i, size_t n) {
 	}
 	if (stream->pass || !spool_is_line_buffered(spool)) {
 		stream->len += n;
-		stream->ready = stream->len;
+		spool_end_line(spool, i, stream->len);
 		if (stream->pass) {
 			writer_pass(spool, i);
 		}
@@ -199,7 +199,7 @@ static void spool_begin_fill(struct spool *spool) {
 	spool_enter(spool);
 	if (!spool->block) {
 		writer_await_bound(spool);
-		spool->block = store_block_get(spool->writer->store);
+		spool_need_block(spool);
 	}
 }
 
@@ -264,33 +264,20 @@ void spool_add(struct spool *spool, int stream, const void *mem, size_t len) {
 // Forgets the held bytes behind the mark.
 static void stream_cut(struct spool *spool, int i) {
 	struct stream *stream = &spool->stream[i];
-	struct store *store = spool->writer->store;
 	if (spool->mode == WRITER_LATEST) {
 		stream->len = 0;
 		stream->bytes = stream->mark;
 		return;
 	}
-	uint64_t held = stream->rope.len + stream->line.len + (stream->len - stream->start); // not written, nor left to who will
-	uint64_t passed = stream->bytes - held;
-	uint64_t keep = minus(stream->mark, passed), ready = minus(stream->mark_ready, passed);
+	uint64_t passed = stream->bytes - stream_held(stream); // written, or left to who will
+	uint64_t keep = minus(stream->mark, passed), in_area = minus(keep, stream->rope.len);
 	stream->bytes = passed + keep;
-	uint64_t in_line = minus(keep, stream->rope.len), in_area = minus(in_line, stream->line.len);
+	stream->ready = minus(stream->mark_ready, passed);
 	if (in_area > 0) {
 		stream->len = stream->start + (size_t)in_area;
-		if (stream->line.len == 0) {
-			stream->ready = stream->start + (size_t)minus(ready, stream->rope.len);
-		}
-		return;
-	}
-	stream->start = stream->ready = stream->len = 0;
-	rope_cut(store, &stream->line, in_line);
-	if (in_line > 0) {
-		return;
-	}
-	rope_cut(store, &stream->rope, keep);
-	if (ready < keep) { // a rope is not taken apart within a piece: all of it waits for the end of this line
-		stream->line = stream->rope;
-		stream->rope = (struct rope){.len = 0};
+	} else {
+		stream->start = stream->len = 0;
+		rope_cut(spool->writer->store, &stream->rope, keep);
 	}
 }
 
@@ -317,7 +304,7 @@ void spool_mark(struct spool *spool) {
 	for (int i = 0; i < STREAMS; ++i) {
 		struct stream *stream = &spool->stream[i];
 		stream->mark = stream->bytes;
-		stream->mark_ready = stream->bytes - stream->line.len - (stream->len - stream->ready);
+		stream->mark_ready = stream->bytes - stream_held(stream) + stream->ready;
 	}
 	spool_leave(spool);
 }
@@ -343,9 +330,7 @@ void spool_tail(struct spool *spool, int i, size_t n, struct buf *buf) {
 	size_t in_area = stream->len - stream->start;
 	size_t from_area = in_area < n ? in_area : n;
 	size_t before = n - from_area;
-	size_t from_line = stream->line.len < before ? (size_t)stream->line.len : before;
-	rope_tail(spool->writer->store, &stream->rope, before - from_line, buf);
-	rope_tail(spool->writer->store, &stream->line, from_line, buf);
+	rope_tail(spool->writer->store, &stream->rope, before, buf);
 	if (from_area > 0) {
 		buf_add(buf, spool_area(spool, i) + stream->len - from_area, from_area);
 	}

@@ -11,11 +11,12 @@
 
 enum {
 	QUOTA = 256 * 1024,         // bytes that a worker writes for others, then it is the flusher's
+	SPOOL_WORK = 2048,          // what writing a job costs beside its bytes, in bytes
 	FLUSHER_STACK = 64 * 1024,
 	RECEIPTS_MAX = 16 * 1024,   // bytes of them that wait for what was gathered to be written
 };
 
-// ---- what the turn alone gives the right to, without the lock: the sinks, `unpacked`, `record`, `scratch` and `receipts`
+// ---- what the turn alone gives the right to, without the lock: the sinks, `scratch` and `receipts`
 
 void writer_fail(struct writer *writer, int stream, int error) {
 	mutex_lock(&writer->lock);
@@ -35,69 +36,64 @@ static size_t turn_put(struct writer *writer, struct spool *spool, int i, const 
 	return streams_put_tagged(writer->streams, i, spool->tag.data, spool->tag.len, &spool->stream[i].tag, mem, len, wait);
 }
 
-// Returns false if it would block.
-static bool turn_write_rope(struct writer *writer, struct spool *spool, int i, bool wait) {
-	struct rope *rope = &spool->stream[i].rope;
-	while (rope->len > 0) {
+static char *turn_scratch(struct writer *writer) {
+	if (!writer->scratch) {
+		writer->scratch = xmalloc(PIECE_MAX);
+	}
+	return writer->scratch;
+}
+
+// Forgets the first piece of the rope, which cannot be read back.
+static void turn_lose_piece(struct writer *writer, struct stream *stream) {
+	writer_fail(writer, 2, errno);
+	size_t n = rope_first(&stream->rope);
+	stream->ready = minus(stream->ready, n);
+	rope_drop(writer->store, &stream->rope, n);
+}
+
+// Writes what is ready of the stream. Returns false if it would block, with the rest ready.
+static bool turn_write_stream(struct writer *writer, struct spool *spool, int i, bool wait) {
+	struct stream *stream = &spool->stream[i];
+	while (stream->ready > 0) {
+		bool in_rope = stream->rope.len > 0;
 		const char *mem;
-		if (!writer->scratch) {
-			writer->scratch = xmalloc(BLOCK_SIZE);
-		}
-		ssize_t n = rope_peek(writer->store, rope, writer->scratch, &mem);
+		ssize_t n = in_rope ? rope_peek(writer->store, &stream->rope, turn_scratch(writer), &mem) : (ssize_t)stream->ready;
 		if (n < 0) {
-			writer_fail(writer, 2, errno);
-			rope_skip_piece(writer->store, rope);
+			turn_lose_piece(writer, stream);
 			continue;
 		}
-		size_t taken = turn_put(writer, spool, i, mem, (size_t)n, wait);
+		mem = in_rope ? mem : spool_area(spool, i) + stream->start;
+		size_t taken = turn_put(writer, spool, i, mem, (uint64_t)n < stream->ready ? (size_t)n : (size_t)stream->ready, wait);
 		if (taken == 0) {
 			return false;
 		}
-		if (rope_drop(writer->store, rope, taken)) {
+		stream->ready -= taken;
+		if (!in_rope) {
+			stream->start += taken;
+		} else if (rope_drop(writer->store, &stream->rope, taken)) {
 			note_release(writer);
 		}
 	}
 	return true;
 }
 
-// Writes what is ready of the stream. Returns false if it would block, with the rest ready.
-static bool turn_write_stream(struct writer *writer, struct spool *spool, int i, bool wait) {
-	struct stream *stream = &spool->stream[i];
-	if (!turn_write_rope(writer, spool, i, wait)) {
-		return false;
-	}
-	while (stream->start < stream->ready) {
-		const char *area = spool == &writer->unpacked ? writer->record.data[i] : spool_area(spool, i);
-		size_t n = turn_put(writer, spool, i, area + stream->start, stream->ready - stream->start, wait);
-		if (n == 0) {
-			return false;
-		}
-		stream->start += n;
-	}
-	return true;
-}
-
-// Makes `unpacked` stand for the record that is next.
-static void turn_unpack(struct writer *writer) {
-	if (!writer->unpack_buf) {
-		writer->unpack_buf = xmalloc(PACK_MAX);
-	}
-	struct spool *spool = &writer->unpacked;
-	if (pack_take(writer->store, writer->unpacked_ref, writer->unpack_buf, &writer->record) != 0) {
-		writer->record = (struct output_record){.tag_len = 0};
+// Makes the spool what its record was made of.
+static void turn_unpack(struct writer *writer, struct spool *spool) {
+	struct piece record = spool->record;
+	spool->record = (struct piece){.len = 0};
+	if (!record.in_file) {
+		spool_unpack(spool, record.mem);
+	} else if (piece_read(writer->store, &record, 0, turn_scratch(writer), record.len) == 0) {
+		spool_unpack(spool, writer->scratch);
+	} else {
 		writer_fail(writer, 2, errno);
 	}
-	writer->unpacked_ref = 0;
-	spool->tag = (struct buf){.data = (char *)(uintptr_t)writer->record.tag, .len = writer->record.tag_len};
-	spool->receipt = (struct buf){.data = (char *)(uintptr_t)writer->record.receipt, .len = writer->record.receipt_len};
-	for (int i = 0; i < STREAMS; ++i) {
-		spool->stream[i] = (struct stream){.ready = writer->record.len[i], .len = writer->record.len[i]};
-	}
+	piece_free(writer->store, &record);
 }
 
 bool turn_write(struct writer *writer, struct spool *spool, bool wait) {
-	if (spool == &writer->unpacked && writer->unpacked_ref) {
-		turn_unpack(writer);
+	if (spool->record.len > 0) {
+		turn_unpack(writer, spool);
 	}
 	if (!turn_write_stream(writer, spool, 0, wait) || !turn_write_stream(writer, spool, 1, wait)) {
 		return false;
@@ -137,12 +133,12 @@ static struct spool *turn_next(struct writer *writer) {
 	if (writer->current || list_is_empty(&writer->ready)) {
 		return writer->current;
 	}
-	uint64_t ref = output_queues_pop(writer);
-	if ((ref & PACK_REF_MASK) == PACK_REF) {
-		writer->unpacked_ref = ref;
-		writer->current = &writer->unpacked;
+	struct ref ref = output_queues_pop(writer);
+	if (ref.kind == REF_RECORD) {
+		writer->current = spool_new_locked(writer);
+		writer->current->record = ref.record;
 	} else {
-		writer->current = ref_spool(ref);
+		writer->current = ref.spool;
 	}
 	return writer->current;
 }
@@ -187,10 +183,8 @@ void turn_work(struct writer *writer, bool wait) {
 		if (!spool && writer->receipts.len == 0 && !streams_pending(writer->streams)) {
 			break;
 		}
-		if (spool && spool != &writer->unpacked) {
-			written += stream_ready(&spool->stream[0]) + stream_ready(&spool->stream[1]);
-		} else if (spool) {
-			written += PACK_MAX / 16; // as good as any guess: what bounds the written is the number of them
+		if (spool) {
+			written += SPOOL_WORK + spool->record.len + spool->stream[0].ready + spool->stream[1].ready;
 		}
 		if (!wait && written > QUOTA && turn_hand_over(writer)) {
 			return;
@@ -205,9 +199,7 @@ void turn_work(struct writer *writer, bool wait) {
 			wait = true;
 		} else if (spool) {
 			writer->current = NULL;
-			if (spool != &writer->unpacked) {
-				spool_recycle_locked(spool);
-			}
+			spool_recycle_locked(spool);
 			note_release_locked(writer);
 		}
 	}

@@ -8,42 +8,38 @@
 
 // ---- what jobs leave
 
-// Holds what is ready of the spool for later: in a pack, or as a spool, which is `spool` itself if the job has ended.
-// Returns its reference. Blocks as spool_make_room() does unless the job has ended, but loses nothing. Called and returns with the lock held;
-// releases it.
-static uint64_t spool_park_locked(struct spool *spool, bool ended) {
+// Holds what is ready of the spool for later: as a record, or as a spool, which is `spool` itself if the job has ended.
+// Returns its reference. Blocks as spool_make_room() does unless the job has ended, but loses nothing. Called and returns with
+// the lock held; releases it.
+static struct ref spool_park_locked(struct spool *spool, bool ended) {
 	struct writer *writer = spool->writer;
-	struct output_record record;
+	struct ref ref = {.kind = REF_RECORD};
 	struct spool *part = spool;
-	bool packs = spool_record(spool, &record);
-	if (!packs && !ended) {
+	bool fits = spool_fits_record(spool), is_held = false;
+	if (!fits && !ended) {
 		part = spool_split_locked(spool);
 	}
 	mutex_unlock(&writer->lock);
-	uint64_t ref = 0, seen = 0;
 	for (bool again = true; again;) {
-		seen = writer_released(writer);
-		if (packs) {
-			ref = pack_add(writer->store, &record);
-		} else if (spool_to_ropes(part)) {
-			ref = spool_ref(part);
-		}
-		again = !ref && !ended && writer_wait(spool, seen, false) == ROOM_AGAIN;
+		uint64_t seen = writer_released(writer);
+		is_held = fits ? spool_to_record(spool, &ref.record) : spool_to_ropes(part);
+		again = !is_held && !ended && writer_wait(spool, seen, false) == ROOM_AGAIN;
 	}
 	mutex_lock(&writer->lock);
-	if (packs && ref) {
+	if (fits && is_held) {
 		for (int i = 0; i < STREAMS; ++i) {
-			spool->stream[i].start = spool->stream[i].ready;
+			spool->stream[i].start += (size_t)spool->stream[i].ready;
+			spool->stream[i].ready = 0;
 		}
 		spool_compact(spool);
 		return ref;
 	}
-	if (!ref && packs && !ended) {
+	if (fits && !ended) {
 		part = spool_split_locked(spool);
 	}
 	part->beyond = part->block;
 	writer->beyond += part->beyond;
-	return spool_ref(part);
+	return (struct ref){REF_SPOOL, .spool = part};
 }
 
 void writer_lines(struct spool *spool) {
@@ -95,7 +91,7 @@ struct spool *spool_open(struct writer *writer, struct output_queue *queue, uint
 	spool->mode = mode;
 	++writer->open;
 	if (spool_is_line_ordered(spool)) {
-		output_queue_place(queue, order, spool_ref(spool) | REF_OPEN);
+		output_queue_place(queue, order, (struct ref){REF_OPEN, .spool = spool});
 	}
 	mutex_unlock(&writer->lock);
 	buf_add(&spool->tag, tag, tag ? tag_len : 0);
@@ -105,7 +101,7 @@ struct spool *spool_open(struct writer *writer, struct output_queue *queue, uint
 // Takes the queue past the job, whose output is written by the caller or was empty.
 static void pass_job(struct spool *spool) {
 	if (spool_is_ordered(spool)) {
-		output_queue_place(spool->queue, spool->order, REF_DONE);
+		output_queue_place(spool->queue, spool->order, (struct ref){.kind = REF_DONE});
 	}
 	output_queue_refresh(spool->writer, spool->queue);
 }
@@ -125,14 +121,14 @@ static void finish_now(struct spool *spool) {
 static void finish_later(struct spool *spool) {
 	struct writer *writer = spool->writer;
 	struct output_queue *queue = spool->queue;
-	uint64_t ref = spool_park_locked(spool, true);
+	struct ref ref = spool_park_locked(spool, true);
 	--writer->open;
 	if (spool_is_ordered(spool)) {
 		output_queue_place(queue, spool->order, ref);
 	} else {
 		output_queue_push(queue, ref);
 	}
-	if (ref != spool_ref(spool)) {
+	if (ref.kind == REF_RECORD) {
 		spool_recycle_locked(spool);
 	}
 	output_queue_refresh(writer, queue);
@@ -174,7 +170,7 @@ void writer_skip(struct writer *writer, struct output_queue *queue, uint64_t ord
 		return;
 	}
 	mutex_lock(&writer->lock);
-	output_queue_place(queue, order, REF_DONE);
+	output_queue_place(queue, order, (struct ref){.kind = REF_DONE});
 	output_queue_refresh(writer, queue);
 	turn_pump(writer);
 	mutex_unlock(&writer->lock);
@@ -267,7 +263,6 @@ int writer_destroy(struct writer *writer) {
 	output_queue_fini(&writer->arrival);
 	streams_destroy(writer->streams);
 	store_destroy(writer->store);
-	free(writer->unpack_buf);
 	buf_fini(&writer->receipts);
 	free(writer->scratch);
 	cond_fini(&writer->changed);

@@ -1,0 +1,40 @@
+// Bytes that are too many for memory, in one unlinked file.
+//
+// The file is filled in units of SCRATCH_UNIT bytes, each from its start to its end. A unit is filled again when all that is in
+// it has been freed, and the file grows only if there is no such unit. When all units are free, the file is closed, and only
+// then does the file system get its space back. So the file is never longer than the most that was held at one time, but
+// for units that were only partly free then.
+//
+// All calls from any thread. Nothing of the file is read or written under its lock.
+
+#ifndef FAIRPAR_BASE_SCRATCH_FILE_H
+#define FAIRPAR_BASE_SCRATCH_FILE_H
+
+#include "base/attr.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { SCRATCH_UNIT = 64 * 1024 };
+
+struct scratch_file;
+
+// No file is opened yet. Borrows `dir`, where it will be. scratch_destroy() closes it.
+struct scratch_file *scratch_create(const char *dir);
+void scratch_destroy(struct scratch_file *file);
+
+// Writes bytes: as many as the unit at hand has room for, but all or none if `whole`, which SCRATCH_UNIT bytes can be at most.
+// Returns how many, and in *ret_offset where they are until scratch_free(); or 0 with errno.
+size_t scratch_write(struct scratch_file *file, const char *mem, size_t len, bool whole, uint64_t *ret_offset) FP_NODISCARD;
+
+// Reads what was written. Returns 0, or -1 with errno: EIO also if the file is shorter.
+int scratch_read(struct scratch_file *file, uint64_t offset, char *mem, size_t len) FP_NODISCARD;
+
+// Frees bytes that were written, all of them or some.
+void scratch_free(struct scratch_file *file, uint64_t offset, size_t len);
+
+// Units with bytes in use: for tests.
+size_t scratch_units(struct scratch_file *file);
+
+#endif

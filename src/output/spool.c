@@ -21,6 +21,7 @@ void spool_narrow(struct spool *spool) {
 void spool_free(struct spool *spool) {
 	for (int i = 0; i < STREAMS; ++i) {
 		rope_clear(spool->writer->store, &spool->stream[i].rope);
+		buf_fini(&spool->last_line[i].text);
 	}
 	free(spool->block);
 	mutex_fini(&spool->lock);
@@ -208,28 +209,35 @@ void spool_note_line(struct spool *spool, int i, const char *mem, size_t len) {
 	mutex_lock(&spool->lock);
 	spool->latest = i;
 	if (n > 0 && (line > mem || !last->is_open)) {
-		last->len = 0;
+		buf_reset(&last->text);
 	}
-	size_t kept = n < LAST_LINE - last->len ? n : LAST_LINE - last->len;
-	memcpy(last->text + last->len, line, kept);
-	last->len += kept;
+	size_t room = LAST_LINE - last->text.len;
+	buf_add(&last->text, line, n < room ? n : room);
 	last->is_open = n > 0 && line + n == mem + len;
 	mutex_unlock(&spool->lock);
 }
 
 void spool_forget_lines(struct spool *spool) {
 	mutex_lock(&spool->lock);
-	spool->last_line[0].len = spool->last_line[1].len = 0;
+	buf_reset(&spool->last_line[0].text);
+	buf_reset(&spool->last_line[1].text);
 	mutex_unlock(&spool->lock);
+}
+
+// The last line of the stream that was written last, else of the other one.
+static const struct buf *latest_line(const struct spool *spool) {
+	const struct buf *line = &spool->last_line[spool->latest].text;
+	return line->len > 0 ? line : &spool->last_line[!spool->latest].text;
 }
 
 size_t spool_last_line(struct spool *spool, bool tagged, char *text, size_t size) {
 	size_t tag = tagged && spool->tag.len < size ? spool->tag.len : 0;
 	mutex_lock(&spool->lock);
-	const struct last_line *last = &spool->last_line[spool->latest];
-	last = last->len > 0 ? last : &spool->last_line[!spool->latest];
-	size_t len = last->len < size - tag ? last->len : size - tag;
-	memcpy(text + tag, last->text, len);
+	const struct buf *line = latest_line(spool);
+	size_t len = line->len < size - tag ? line->len : size - tag;
+	if (len > 0) {
+		memcpy(text + tag, line->data, len);
+	}
 	mutex_unlock(&spool->lock);
 	if (len > 0 && tag > 0) {
 		memcpy(text, spool->tag.data, tag); // which stays as long as the job runs
@@ -237,37 +245,17 @@ size_t spool_last_line(struct spool *spool, bool tagged, char *text, size_t size
 	return len > 0 ? tag + len : 0;
 }
 
-void stream_keep_latest(struct spool *spool, int i) {
-	struct stream *stream = &spool->stream[i];
-	char *area = spool_area(spool, i);
-	size_t open = (size_t)(line_start(area, stream->len) - area); // where the last line begins, if it is not ended
-	const char *line;
-	size_t len = last_line(area, open, &line);
-	size_t rest = stream->len - open, most = area_size(i) / 4;
-	len = len < most ? len : most;
-	rest = rest < most ? rest : most;
-	size_t head = len > 0 ? len + 1 : 0;
-	if (len > 0) {
-		memmove(area, line, len);
-		area[len] = '\n';
-	}
-	memmove(area + head, area + open, rest);
-	stream->len = head + rest;
-}
-
 void spool_keep_latest(struct spool *spool) {
-	const struct stream *stream = &spool->stream[spool->latest];
+	const struct buf *line = latest_line(spool);
 	spool->mode = WRITER_GROUP;
-	if (!spool->block) {
-		return;
+	if (line->len > 0) {
+		char *area = spool_need_block(spool);
+		memcpy(area, line->data, line->len);
+		area[line->len] = '\n';
+		spool->stream[0].len = line->len + 1;
+		spool_end_line(spool, 0, line->len + 1);
 	}
-	const char *line;
-	size_t len = last_line(spool_area(spool, spool->latest), stream->len, &line);
-	memmove(spool_area(spool, 0), line, len);
-	spool_area(spool, 0)[len] = '\n';
-	spool->stream[0].len = spool->stream[0].ready = len > 0 ? len + 1 : 0;
 	spool->stream[0].last = spool->stream[1].last = '\n';
-	spool->stream[1].len = spool->stream[1].ready = 0;
 }
 
 // ---- spools for reuse
@@ -290,7 +278,7 @@ void spool_recycle_locked(struct spool *spool) {
 	for (int i = 0; i < STREAMS; ++i) {
 		rope_clear(writer->store, &spool->stream[i].rope); // has no bytes
 		spool->stream[i] = (struct stream){.len = 0};
-		spool->last_line[i].len = 0;
+		buf_reset(&spool->last_line[i].text);
 	}
 	buf_reset(&spool->tag);
 	buf_reset(&spool->receipt);

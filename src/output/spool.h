@@ -30,7 +30,7 @@ enum {
 	AREA_OUT = 48 * 1024,
 	AREA_ERR = 16 * 1024,
 	BLOCK_SIZE = AREA_OUT + AREA_ERR,
-	LAST_LINE = 512,    // bytes of it that are kept
+	LAST_LINE = 8 * 1024,   // bytes of it that are kept
 };
 
 struct stream {
@@ -49,8 +49,7 @@ struct stream {
 
 // The last line that is not empty, without its end: what spool_last_line() returns.
 struct last_line {
-	char text[LAST_LINE];
-	size_t len;
+	struct buf text;
 	bool is_open;               // its end has not come yet
 };
 
@@ -121,10 +120,7 @@ void spool_end_line(struct spool *spool, int stream, size_t end);
 // Forgets what was written of the areas and moves the incomplete line to the front.
 void spool_compact(struct spool *spool);
 
-// WRITER_LATEST: drops all of stream `i` but its last complete line and the incomplete one behind it; cuts one that is too long.
-void stream_keep_latest(struct spool *spool, int i);
-
-// WRITER_LATEST, at the end of the job: drops all but the last line, which is then written as with WRITER_GROUP.
+// WRITER_LATEST, at the end of the job: the last line that was noted is all that it has, to be written as with WRITER_GROUP.
 void spool_keep_latest(struct spool *spool);
 
 // Takes note of the last line in the bytes, which the stream has got.

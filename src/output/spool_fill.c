@@ -54,9 +54,6 @@ static void to_rope_or_wait(struct spool *spool, int i, size_t until) {
 // Makes room in the area, of at least a half. May block as the above.
 static void spool_make_room(struct spool *spool, int i) {
 	struct stream *stream = &spool->stream[i];
-	if (spool->mode == WRITER_LATEST) {
-		return; // stream_keep_latest() leaves at least half
-	}
 	while (stream->len > area_size(i) / 2 && !spool->lost) {
 		if (spool_is_line_buffered(spool)) {
 			writer_lines(spool);
@@ -98,8 +95,6 @@ static void spool_took(struct spool *spool, int i, size_t n) {
 	stream->bytes += n;
 	stream->last = from[n - 1];
 	if (spool->mode == WRITER_LATEST) {
-		stream->len += n;
-		stream_keep_latest(spool, i);
 		return;
 	}
 	if (stream->pass || !spool_is_line_buffered(spool)) {
@@ -265,7 +260,6 @@ void spool_add(struct spool *spool, int stream, const void *mem, size_t len) {
 static void stream_cut(struct spool *spool, int i) {
 	struct stream *stream = &spool->stream[i];
 	if (spool->mode == WRITER_LATEST) {
-		stream->len = 0;
 		stream->bytes = stream->mark;
 		return;
 	}

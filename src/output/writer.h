@@ -38,7 +38,7 @@ enum writer_mode {
 	WRITER_GROUP,        // a job's stdout, then its stderr, when it has ended
 	WRITER_LINE_BUFFER,  // whole lines as they come (a line ends with a newline), the rest of the last line when the job has
 	                   // ended; with keep_order while it is the oldest of its queue, held before
-	WRITER_LATEST,       // when a job has ended the last line of both streams, on stdout, and nothing else; as WRITER_GROUP
+	WRITER_LATEST,       // when a job has ended the last line of both streams, up to 8 KiB, on stdout, and nothing else; as WRITER_GROUP
 };
 
 struct writer_config {
@@ -128,7 +128,7 @@ void spool_frame_lines(struct spool *spool, const char *before, const char *afte
 void spool_complete(struct spool *spool);
 
 // The last line that the job has written so far, of either stream (a carriage return ends one, too), into `text` of `size`
-// bytes, without its end; `tagged`: behind the tag. Returns its length, cut to the size and to 512 bytes, or 0 if there is
+// bytes, without its end; `tagged`: behind the tag. Returns its length, cut to the size and to 8 KiB, or 0 if there is
 // none. From any thread, until spool_finish(). Does not wait for a reader.
 size_t spool_last_line(struct spool *spool, bool tagged, char *text, size_t size);
 

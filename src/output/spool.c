@@ -11,13 +11,6 @@ enum {
 	RECORD_MAX = 32 * 1024, // bytes of a record
 };
 
-void spool_narrow(struct spool *spool) {
-	if (spool->wide_pipes > 0) {
-		atomic_add_relaxed(&spool->writer->wide_pipes, -spool->wide_pipes);
-		spool->wide_pipes = 0;
-	}
-}
-
 void spool_free(struct spool *spool) {
 	for (int i = 0; i < STREAMS; ++i) {
 		rope_clear(spool->writer->store, &spool->stream[i].rope);

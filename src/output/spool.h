@@ -38,7 +38,6 @@ struct stream {
 	size_t start;           // of the area: already written, or in the rope, below this
 	size_t len;
 	uint64_t ready;         // of the bytes that are held, so many of the first may be written
-	bool wide;              // its pipe was to be enlarged
 	bool pass;              // goes straight through; only with has_turn
 	struct tag_state tag;
 	char last;              // the newest byte
@@ -67,7 +66,6 @@ struct spool {
 	const void *job;            // spool_set_job(), or NULL
 	bool stalls;                // config.stalls was called with true last
 	struct buf *recent;         // spool_watch(), or NULL
-	int wide_pipes;             // of this attempt
 	mutex lock;                 // of `latest` and `last_line`, which any thread may look at
 	int latest;                 // the stream that was written last
 	struct last_line last_line[STREAMS];
@@ -77,9 +75,6 @@ struct spool {
 	bool beyond;                // under the lock of the writer: the block of the ended job is held beyond the bound
 	bool busy;                  // under the lock of the writer: its own thread is at it
 };
-
-// The attempt's pipes are closed: takes those that were enlarged off writer.wide_pipes, so that others may be enlarged.
-void spool_narrow(struct spool *spool);
 
 // Frees the spool, its block and its ropes.
 void spool_free(struct spool *spool);

@@ -9,10 +9,7 @@
 #include <errno.h>
 #include <unistd.h>
 
-enum {
-	WIDE_PIPE = 1 << 20,
-	WIDE_PIPES = 16,    // at once: a quarter of what a user may have before the kernel shrinks all new ones (pipe(7))
-};
+enum { WIDE_PIPE = 1 << 20 };
 
 // With the turn: the job's output goes straight through from here on.
 static void spool_pass(struct spool *spool) {
@@ -127,7 +124,7 @@ static void spool_enter(struct spool *spool) {
 
 // A job that is alone and writes much streams its stdout through: only then, so that a small output stays one write.
 // Not what follows a loss: it would look as if nothing were missing.
-static bool spool_goes_live(struct spool *spool, int i) {
+static bool spool_goes_live(struct spool *spool, int i, int fd) {
 	if (i != 0 || spool->lost || spool->mode != WRITER_GROUP || spool->stream[0].bytes < AREA_OUT / 2 ||
 	    !atomic_load_relaxed(&spool->live)) {
 		return false;
@@ -135,38 +132,22 @@ static bool spool_goes_live(struct spool *spool, int i) {
 	if (!spool->has_turn && !writer_take_turn(spool)) {
 		return false;
 	}
+	(void)pipe_widen(fd, WIDE_PIPE); // fewer switches between the job and this thread; it does no harm if it is refused
 	spool->stream[0].pass = true;
 	writer_pass(spool, 0);
 	return true;
 }
 
-// Fewer switches between the job and this thread. That the kernel refuses it does not matter.
-static void stream_widen(struct spool *spool, struct stream *stream, int fd) {
-	atomic_int *wide = &spool->writer->wide_pipes;
-	if (stream->wide) {
-		return;
-	}
-	stream->wide = true;
-	if (atomic_add_relaxed(wide, 1) < WIDE_PIPES && pipe_widen(fd, WIDE_PIPE) == 0) {
-		++spool->wide_pipes;
-	} else {
-		atomic_add_relaxed(wide, -1);
-	}
-}
-
 static ssize_t spool_read(struct spool *spool, int i, int fd) {
 	struct stream *stream = &spool->stream[i];
-	if (stream->pass || spool_goes_live(spool, i)) {
-		stream_widen(spool, stream, fd);
-		if (spool->tag.len == 0 && !spool_can_stall(spool)) {
-			ssize_t n = streams_splice(spool->writer->streams, i, fd);
-			if (n >= 0) {
-				stream->bytes += (uint64_t)n;
-				return n;
-			}
-			if (errno != ENOTSUP) {
-				return -1;
-			}
+	if ((stream->pass || spool_goes_live(spool, i, fd)) && spool->tag.len == 0 && !spool_can_stall(spool)) {
+		ssize_t n = streams_splice(spool->writer->streams, i, fd);
+		if (n >= 0) {
+			stream->bytes += (uint64_t)n;
+			return n;
+		}
+		if (errno != ENOTSUP) {
+			return -1;
 		}
 	}
 	spool_make_room(spool, i);
@@ -174,9 +155,6 @@ static ssize_t spool_read(struct spool *spool, int i, int fd) {
 	ssize_t n = read_some(fd, spool_area(spool, i) + stream->len, room);
 	if (n <= 0) {
 		return n;
-	}
-	if ((size_t)n == room) {
-		stream_widen(spool, stream, fd);
 	}
 	spool_took(spool, i, (size_t)n);
 	return n;
@@ -277,10 +255,7 @@ static void stream_cut(struct spool *spool, int i) {
 
 // Gives up what the attempt had: its pipes are gone, and nobody is to wait for its successor.
 static void spool_end_attempt(struct spool *spool) {
-	spool_narrow(spool);
-	for (int i = 0; i < STREAMS; ++i) {
-		spool->stream[i].wide = spool->stream[i].pass = false;
-	}
+	spool->stream[0].pass = spool->stream[1].pass = false;
 	if (spool->has_turn) {
 		writer_drop_turn(spool);
 	}

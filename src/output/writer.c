@@ -137,7 +137,6 @@ static void finish_later(struct spool *spool) {
 
 void spool_finish(struct spool *spool) {
 	struct writer *writer = spool->writer;
-	spool_narrow(spool);
 	if (spool->mode == WRITER_LATEST) {
 		spool_keep_latest(spool);
 	}

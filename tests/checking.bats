@@ -131,11 +131,11 @@ write_manifest() {
 	assert_lines 's a'
 }
 
-@test "a batch that is not there is an error with the nearest name" {
+@test "a batch that is not there is an error with the names of those that are" {
 	write_manifest
 	for option in --check --list; do
 		run_fairpar 255 -f nightly.yaml "$option" bulid
-		assert_eq "$stderr" "fairpar: error: no batch is called 'bulid' in nightly.yaml; did you mean 'build'?"
+		assert_eq "$stderr" "fairpar: error: no batch is called 'bulid' in nightly.yaml; it has build, items, sink, from stdin, publish"
 	done
 	[[ ! -e ran ]]
 }

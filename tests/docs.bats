@@ -535,12 +535,12 @@ END
 @test "fairpar suggests the option that is nearest" {
 	run_fairpar 255 --quite echo ::: a
 	assert_eq "$stderr" "fairpar: error: unknown option --quite; did you mean --quiet?"
-	run_fairpar 255 --artce echo ::: a
-	assert_eq "$stderr" "fairpar: error: unknown option --artce; did you mean --trace?"
+	run_fairpar 255 --tarce echo ::: a
+	assert_eq "$stderr" "fairpar: error: unknown option --tarce; did you mean --trace?"
 	run_fairpar 255 --quoet echo ::: a
 	assert_contains "$stderr" "did you mean --quote?"
-	run_fairpar 255 --retry=3 echo ::: a
-	assert_eq "$stderr" "fairpar: error: unknown option --retry; did you mean --retries?"
+	run_fairpar 255 --attempts=3 echo ::: a
+	assert_eq "$stderr" "fairpar: error: unknown option --attempts; did you mean --retries?"
 	run_fairpar 255 --retry-failed=3 echo ::: a
 	assert_contains "$stderr" "--retry-failed takes no value"
 }

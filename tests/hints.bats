@@ -135,16 +135,12 @@ warnings() {
 	assert_eq "$stderr" ''
 }
 
-@test "a topic of --help, and a batch, that is not known: the near one is named, or all that there are" {
-	run_fairpar 255 --help=inputs
-	assert_contains "$stderr" "--help has no topic and no option 'inputs'; did you mean 'input'?"
+@test "a topic of --help, and a batch, that is not known: all that there are are named" {
 	run_fairpar 255 --help=zzzzz
 	assert_contains "$stderr" "--help has no topic and no option 'zzzzz'; the topics are input replacement"
 	printf '%s\n' 'version: 1' 'batches:' '  alpha: {run: "true {}", args: [1]}' '  beta: {run: "true {}", args: [1]}' >m.yaml
 	run_fairpar 255 -f m.yaml nosuch
 	assert_contains "$stderr" "no batch is called 'nosuch' in m.yaml; it has alpha, beta"
-	run_fairpar 255 -f m.yaml alhpa
-	assert_contains "$stderr" "did you mean 'alpha'?"
 }
 
 @test "--help=OPTION says what --help says of that option, by any of its names" {

@@ -9,7 +9,7 @@ static size_t least_of(size_t a, size_t b) {
 }
 
 // Only the cells near the diagonal count: those farther off stand for more edits than that.
-size_t distance(const char *a, size_t na, const char *b, size_t nb) {
+size_t edit_distance(const char *a, size_t na, const char *b, size_t nb) {
 	enum { MOST = 64 };
 	size_t rows[3][MOST + 1];
 	size_t apart = na > nb ? na - nb : nb - na;
@@ -42,7 +42,7 @@ size_t distance(const char *a, size_t na, const char *b, size_t nb) {
 }
 
 void nearest_offer(struct nearest *nearest, const char *candidate, size_t len) {
-	size_t edits = distance(nearest->word, nearest->len, candidate, len);
+	size_t edits = edit_distance(nearest->word, nearest->len, candidate, len);
 	if (edits < nearest->least && edits < nearest->len && edits <= len && edits <= (nearest->len + 1) / 2) {
 		nearest->least = edits;
 		nearest->found = candidate;

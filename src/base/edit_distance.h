@@ -11,7 +11,7 @@ enum { DISTANCE_NEAR = 3 };
 
 // Damerau–Levenshtein distance (optimal string alignment: no part is edited twice), or more than DISTANCE_NEAR where it is
 // that anyway. Words above 64 bytes are never near.
-size_t distance(const char *a, size_t na, const char *b, size_t nb);
+size_t edit_distance(const char *a, size_t na, const char *b, size_t nb);
 
 // A search for the nearest of several words. Begin with NEAREST_INIT(word, its length).
 struct nearest {

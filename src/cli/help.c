@@ -3,7 +3,6 @@
 #include "cli/parser.h"
 
 #include "base/alloc.h"
-#include "base/edit_distance.h"
 #include "base/units.h"
 #include "cli/option_table.h"
 
@@ -134,20 +133,17 @@ int help_topic(struct buf *text, const char *topic, const char **ret_suggestion)
 	const char *name = topic + strspn(topic, "-");
 	size_t len = strlen(name);
 	enum option_id id;
-	struct nearest nearest = NEAREST_INIT(topic, strlen(topic));
 	for (int group = 0; group < NGROUPS; ++group) {
 		if (strcmp(option_sections[group].topic, topic) == 0) {
 			add_section(text, group);
 			return 0;
 		}
-		nearest_offer(&nearest, option_sections[group].topic, strlen(option_sections[group].topic));
 	}
 	if (option_is_name(name, len, &id) || (len == 1 && option_find_short(name[0], &id, ret_suggestion) == MATCH_OPTION)) {
 		add_full(text, &option_table[id]);
 		return 0;
 	}
-	bool is_similar = option_suggest(name, len, ret_suggestion) == MATCH_SIMILAR;
-	*ret_suggestion = nearest.found || !is_similar ? nearest.found : *ret_suggestion;
+	(void)option_suggest(name, len, ret_suggestion);
 	return -1;
 }
 

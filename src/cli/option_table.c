@@ -150,7 +150,7 @@ enum option_match option_find_long(const char *name, size_t len, enum option_id 
 		}
 	}
 	enum option_match match = len > 0 ? find_by_prefix(name, len, ret_id, ret_names, ret_suggestion) : MATCH_NONE;
-	return match == MATCH_NONE ? option_suggest(name, len, ret_suggestion) : match;
+	return match == MATCH_NONE && option_suggest(name, len, ret_suggestion) ? MATCH_SIMILAR : match;
 }
 
 bool option_is_long_name(const char *word, size_t len, enum option_id *ret_id) {
@@ -181,108 +181,51 @@ enum option_match option_find_short(char letter, enum option_id *ret_id, const c
 
 // ---- suggestions for a name that no option has ----
 
-enum { LONGEST = 64 }; // distance(): longer ones are similar to none
-
-// Words of make, xargs, ninja, CI systems and thread pools, and what fairpar calls it, or does instead.
-static const struct { const char *words, *name; enum option_match match; } other_programs[] = {
-	{"workers threads parallel parallelism concurrency slots procs processes cores cpus num-jobs max-jobs njobs", "jobs", MATCH_SIMILAR},
-	{"ordered order", "keep-order", MATCH_SIMILAR},
-	{"print0 null0 zero", "null", MATCH_SIMILAR},
-	{"fail-fast failfast bail stop-on-error exit-on-error", "halt", MATCH_SIMILAR},
-	{"retry attempts", "retries", MATCH_SIMILAR},
-	{"cwd chdir working-dir working-directory directory", "workdir", MATCH_SIMILAR},
-	{"input input-file", "arg-file", MATCH_SIMILAR},
-	{"output output-dir outdir", "results", MATCH_SIMILAR},
-	{"simulate just-print what-if noop no-op", "dry-run", MATCH_SIMILAR},
-	{"queue", "batch", MATCH_SIMILAR},
-	{"config", "manifest", MATCH_SIMILAR},
-	{"no-summary nosummary", "summary=never", MATCH_SIMILAR},
-	{"no-progress noprogress no-status", "progress=none", MATCH_SIMILAR},
-	{"no-color nocolor no-colour", "set NO_COLOR=1 in the environment", MATCH_FOREIGN},
+// Words of make, xargs, ninja, CI systems and thread pools, and what fairpar calls it.
+static const struct { const char *words, *name; } other_programs[] = {
+	{"workers threads parallel parallelism concurrency slots procs processes cores cpus num-jobs max-jobs njobs", "jobs"},
+	{"ordered order", "keep-order"},
+	{"print0 null0 zero", "null"},
+	{"fail-fast failfast bail stop-on-error exit-on-error", "halt"},
+	{"retry attempts", "retries"},
+	{"cwd chdir working-dir working-directory directory", "workdir"},
+	{"input input-file", "arg-file"},
+	{"output output-dir outdir", "results"},
+	{"simulate just-print what-if noop no-op", "dry-run"},
+	{"queue", "batch"},
+	{"config", "manifest"},
+	{"no-summary", "summary=never"},
+	{"quite", "quiet"},
+	{"no-progress", "progress=none"},
 };
 
-static size_t edits_of_aliases(const char *list, const char *name, size_t len) {
-	size_t least = DISTANCE_NEAR + 1;
-	size_t alias_len;
-	for (const char *alias; (alias = word_next(&list, &alias_len));) {
-		size_t edits = alias_len > 2 ? distance(name, len, alias, alias_len) : least; // "cf" is similar to many
-		least = edits < least ? edits : least;
-	}
-	return least;
-}
-
-// True if both have the same letters: two of them have changed places.
-static bool has_same_letters(const char *name, size_t len, const char *other) {
-	int counts[256] = {0};
-	bool same = strlen(other) == len;
-	for (size_t i = 0; i < len && same; ++i) {
-		++counts[(unsigned char)name[i]];
-		--counts[(unsigned char)other[i]];
-	}
-	for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); ++i) {
-		same = same && counts[i] == 0;
-	}
-	return same;
-}
-
-// One that begins like this, else one with few edits; NULL if there is none.
-static const char *find_similar(const char *name, size_t len) {
-	const char *suggestion = NULL;
-	size_t least = DISTANCE_NEAR + 1;
-	for (int id = 0; id < NOPTIONS; ++id) {
-		const struct option_info *option = &option_table[id];
-		if (len > 1 && strncmp(option->name, name, len) == 0) {
-			return option->name;
-		}
-		size_t edits = distance(name, len, option->name, strlen(option->name));
-		size_t others_edits = edits_of_aliases(option->aliases, name, len);
-		edits = others_edits < edits ? others_edits : edits;
-		bool is_better = edits < least || (edits == least && has_same_letters(name, len, option->name));
-		if (is_better && edits <= DISTANCE_NEAR && edits * 2 <= len) { // not by replacing most of it
-			least = edits;
-			suggestion = option->name;
-		}
-	}
-	return suggestion;
-}
-
-// "--j4", "--jobs4": the option, and its value.
-static const char *find_joined(const char *name, size_t len) {
-	size_t letters = len;
-	while (letters > 0 && name[letters - 1] >= '0' && name[letters - 1] <= '9') {
-		--letters;
-	}
-	if (letters == len || letters == 0) {
-		return NULL;
-	}
-	enum option_id id;
-	const char *instead;
-	bool found = letters == 1 ? option_find_short(name[0], &id, &instead) == MATCH_OPTION : option_is_name(name, letters, &id);
-	return found ? option_table[id].name : NULL;
-}
-
-enum option_match option_suggest(const char *name, size_t len, const char **ret_suggestion) {
+bool option_suggest(const char *name, size_t len, const char **ret_suggestion) {
+	enum { LONGEST = 64 };
 	char plain[LONGEST]; // in small letters, with dashes
 	*ret_suggestion = NULL;
-	if (len > LONGEST) {
-		return MATCH_NONE;
-	}
-	for (size_t i = 0; i < len; ++i) {
+	for (size_t i = 0; i < len && i < LONGEST; ++i) {
 		plain[i] = name[i] == '_' ? '-' : name[i] >= 'A' && name[i] <= 'Z' ? (char)(name[i] - 'A' + 'a') : name[i];
 	}
-	for (size_t i = 0; i < sizeof(other_programs) / sizeof(other_programs[0]); ++i) {
+	for (size_t i = 0; i < sizeof(other_programs) / sizeof(other_programs[0]) && len <= LONGEST; ++i) {
 		if (word_is_in(other_programs[i].words, plain, len)) {
 			*ret_suggestion = other_programs[i].name;
-			return other_programs[i].match;
+			return true;
 		}
 	}
-	enum option_id id;
-	size_t no = len > 3 && memcmp(plain, "no-", 3) == 0 ? 3 : len > 2 && memcmp(plain, "no", 2) == 0 ? 2 : 0;
-	if (no > 0 && option_is_name(plain + no, len - no, &id)) {
-		*ret_suggestion = option_table[id].name;
-		return MATCH_NEGATED;
+	struct nearest nearest = NEAREST_INIT(plain, len);
+	for (int id = 0; id < NOPTIONS && len <= LONGEST; ++id) {
+		const struct option_info *option = &option_table[id];
+		const char *before = nearest.found, *aliases = option->aliases, *alias;
+		size_t alias_len;
+		if (len > 1 && strncmp(option->name, plain, len) == 0) {
+			*ret_suggestion = option->name;
+			return true;
+		}
+		nearest_offer(&nearest, option->name, strlen(option->name));
+		while ((alias = word_next(&aliases, &alias_len))) {
+			nearest_offer(&nearest, alias, alias_len);
+		}
+		*ret_suggestion = nearest.found != before ? option->name : *ret_suggestion;
 	}
-	*ret_suggestion = find_joined(plain, len);
-	*ret_suggestion = *ret_suggestion ? *ret_suggestion : find_similar(plain, len);
-	return *ret_suggestion ? MATCH_SIMILAR : MATCH_NONE;
+	return *ret_suggestion != NULL;
 }

@@ -71,7 +71,6 @@ enum option_match {
 	MATCH_FOREIGN,   // an option that others have, and fairpar has not: *ret_suggestion says what to do
 	MATCH_AMBIGUOUS, // a prefix of several of GNU parallel's names: *ret_names (caller frees) has those that it may be here
 	MATCH_SIMILAR,   // none, but *ret_suggestion (static) is similar
-	MATCH_NEGATED,   // "no" and *ret_suggestion, an option
 	MATCH_NONE,
 };
 
@@ -91,8 +90,8 @@ bool option_is_long_name(const char *word, size_t len, enum option_id *ret_id);
 // Finds the option of that letter: MATCH_OPTION with *ret_id, MATCH_NONE, or MATCH_FOREIGN with what to do instead (static).
 enum option_match option_find_short(char letter, enum option_id *ret_id, const char **ret_instead);
 
-// Finds a suggestion for a name that no option has: MATCH_SIMILAR, MATCH_NEGATED or MATCH_FOREIGN with *ret_suggestion
-// (static), or MATCH_NONE with NULL.
-enum option_match option_suggest(const char *name, size_t len, const char **ret_suggestion);
+// Sets *ret_suggestion (static) to the option that may be meant by a name that none has: the one for that word of another program,
+// one that begins so, or the nearest. Returns false, and sets it to NULL, if there is none.
+bool option_suggest(const char *name, size_t len, const char **ret_suggestion);
 
 #endif

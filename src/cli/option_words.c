@@ -18,7 +18,6 @@ static void refuse_name(enum option_match match, const char *shown, char *names,
 	case MATCH_FOREIGN: diag_error("%s is not in fairpar; %s", shown, suggestion); break;
 	case MATCH_AMBIGUOUS: diag_error("%s may be %s: write the name in full", shown, names); break;
 	case MATCH_SIMILAR: diag_error("unknown option %s; did you mean --%s?", shown, suggestion); break;
-	case MATCH_NEGATED: diag_error("unknown option %s; leave out --%s", shown, suggestion); break;
 	default: diag_error("unknown option %s; 'fairpar --help' lists them all", shown); break;
 	}
 }
@@ -60,14 +59,8 @@ static enum option_reading read_name(struct option_reader *reader, struct option
 	enum option_match match = option_find_long(name, len, &option->id, &names, &suggestion);
 	const struct option_info *info = &option_table[option->id];
 	if (match == MATCH_OPTION && value && !option_takes_value(info)) {
-		enum option_id other;
-		bool is_suggested = !option_is_name(name, len, &other) && option_suggest(name, len, &suggestion) == MATCH_SIMILAR &&
-		               option_is_name(suggestion, strlen(suggestion), &other) && option_takes_value(&option_table[other]);
-		match = is_suggested ? MATCH_SIMILAR : match; // not the one that begins so
-		if (!is_suggested) {
-			diag_error("--%s takes no value ('%s')", info->name, text_shows(option->word));
-			return READ_ERROR;
-		}
+		diag_error("--%s takes no value ('%s')", info->name, text_shows(option->word));
+		return READ_ERROR;
 	}
 	if (match != MATCH_OPTION) {
 		refuse_name(match, text_show(option->word, len > 0 ? len + 2 : strlen(option->word)), names, suggestion);

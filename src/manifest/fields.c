@@ -1,12 +1,9 @@
-// The values of a manifest's keys: read into typed fields, or refused with a suggestion.
+// The values of a manifest's keys: read into typed fields, or refused.
 
 #include "manifest/internal.h"
 
 #include "base/alloc.h"
-#include "base/edit_distance.h"
 #include "base/units.h"
-
-#include <strings.h>
 
 enum { LONGEST_NUMBER = 64 }; // bytes
 
@@ -29,116 +26,20 @@ bool load_count_text(struct loader *loader, const struct node *node) {
 
 // ---- single values ----
 
-// Words that YAML 1.1 takes for booleans.
-static void guess_bool(struct diagnostic *diagnostic, const char *text) {
-	static const char *const words[] = {"yes", "no", "on", "off", "true", "false", "y", "n", "1", "0"};
-	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); ++i) {
-		if (strcasecmp(text, words[i]) == 0) {
-			diagnostic_note(diagnostic, "did you mean %s?", i % 2 == 0 ? "true" : "false");
-		}
-	}
-}
-
-// "10 min", "5sec", "2H", "1:30"
-static void guess_duration(struct diagnostic *diagnostic, const char *text) {
-	static const struct { const char *word, *unit; } units[] = {
-		{"ms", "ms"}, {"mil", "ms"}, {"s", "s"}, {"m", "m"}, {"h", "h"}, {"d", "d"},
-	};
-	int digits = (int)strspn(text, "0123456789.");
-	const char *rest = text + digits + strspn(text + digits, " ");
-	if (digits > 0 && digits < 12 && *rest == ':' && rest[1 + strspn(rest + 1, "0123456789")] == '\0') {
-		rest += 1 + (rest[1] == '0');
-		diagnostic_note(diagnostic, "did you mean %.*sm%ss?", digits, text, rest);
-		return;
-	}
-	for (size_t i = 0; digits > 0 && digits < 12 && i < sizeof(units) / sizeof(units[0]); ++i) {
-		bool is_right = rest == text + digits && strcmp(rest, units[i].unit) == 0; // but too long
-		if (strncasecmp(rest, units[i].word, strlen(units[i].word)) == 0 && !strpbrk(rest, "0123456789") && !is_right) {
-			diagnostic_note(diagnostic, "did you mean %.*s%s?", digits, text, units[i].unit);
-			return;
-		}
-	}
-}
-
-// "5", "5/sec", "5 / min", "5 per hour"
-static void guess_rate(struct diagnostic *diagnostic, const char *text) {
-	int digits = (int)strspn(text, "0123456789.");
-	const char *unit = text + digits + strspn(text + digits, " ");
-	unit += *unit == '/' ? 1 : strncmp(unit, "per ", 4) == 0 ? 4 : 0;
-	unit += strspn(unit, " ");
-	bool is_none = (int)strspn(text, "0.") >= digits;
-	if (!is_none && digits < 12 && (*unit == '\0' || strchr("smh", *unit))) {
-		diagnostic_note(diagnostic, "did you mean %.*s/%c?", digits, text, *unit ? *unit : 's');
-	}
-}
-
-static void guess_size(struct diagnostic *diagnostic, const char *text) {
-	int digits = (int)strspn(text, "0123456789.");
-	const char *unit = text + digits + strspn(text + digits, " ");
-	if (digits > 0 && digits < 20 && *unit && strchr("kmgtKMGT", *unit)) {
-		char right[24];
-		snprintf(right, sizeof(right), "%.*s%c", digits, text, *unit >= 'a' ? *unit - 'a' + 'A' : *unit);
-		if (strcmp(right, text) != 0) { // else it is too large
-			diagnostic_note(diagnostic, "did you mean %s?", right);
-		}
-	}
-}
-
-static void guess_choice(struct diagnostic *diagnostic, const struct key *key, const char *text) {
-	struct nearest nearest = NEAREST_INIT(text, strlen(text));
-	const char *words = key->choices;
-	size_t len;
-	for (const char *word; (word = word_next(&words, &len));) {
-		nearest_offer(&nearest, word, len);
-	}
-	if (nearest.found) {
-		diagnostic_note(diagnostic, "did you mean '%.*s'?", (int)strcspn(nearest.found, " "), nearest.found);
-	}
-}
-
-// Adds a note or a hint with a value that the user may have meant.
-static void guess(struct diagnostic *diagnostic, const struct key *key, const char *text) {
-	switch (key->type) {
-	case TYPE_BOOL:
-		guess_bool(diagnostic, text);
-		return;
-	case TYPE_TRUE:
-		if (strcmp(text, "false") != 0 && strcmp(text, "no") != 0 && strcmp(text, "off") != 0 && strcmp(text, "0") != 0) {
-			guess_bool(diagnostic, text);
-			return;
-		}
-		diagnostic_hint(diagnostic, "'%s: true' is all it can say; without it, leave the key out", key->name);
-		return;
+// What to do instead of a text that is no value of that type: which units there are where a number stands without one, and
+// what is often meant. NULL: nothing.
+static const char *hint_of(enum key_type type, const char *text) {
+	bool is_number = text[0] >= '0' && text[0] <= '9';
+	switch (type) {
+	case TYPE_TRUE: return "true is all it can say; without it, leave the key out";
 	case TYPE_DURATION:
-	case TYPE_RETRY_DELAY:
-		guess_duration(diagnostic, text);
-		return;
-	case TYPE_RATE:
-		guess_rate(diagnostic, text);
-		return;
-	case TYPE_SLOTS:
-		if (strcmp(text, "auto") == 0 || strncmp(text, "auto:", 5) == 0) {
-			diagnostic_hint(diagnostic, "auto can only be given on the command line: -j %s", text);
-		}
-		return;
-	case TYPE_SIZE:
-		guess_size(diagnostic, text);
-		return;
-	case TYPE_CHOICE:
-		guess_choice(diagnostic, key, text);
-		return;
-	case TYPE_SHELL:
-		if (strpbrk(text, " \t")) {
-			diagnostic_hint(diagnostic, "its options are set in the command: 'set -e' as the first line below 'run: |'");
-		}
-		return;
-	case TYPE_INT:
-		if (text[0] == '0' && text[1] != '\0' && text[strspn(text, "0123456789")] == '\0') {
-			diagnostic_note(diagnostic, "without leading zeros");
-		}
-		return;
-	default:
-		return;
+	case TYPE_RETRY_DELAY: return is_number ? "the units are ms, s, m, h and d, each right behind its number" : NULL;
+	case TYPE_RATE: return is_number ? "the units are /s, /m and /h, right behind the number" : NULL;
+	case TYPE_SIZE: return is_number ? "the units are K, M, G and T, right behind the number" : NULL;
+	case TYPE_SLOTS: return strncmp(text, "auto", 4) == 0 ? "auto can only be given on the command line: -j auto" : NULL;
+	case TYPE_SHELL: return "its options are set in the command: 'set -e' as the first line below 'run: |'";
+	case TYPE_INT: return text[0] == '0' && text[1] ? "a number has no zeros in front" : NULL;
+	default: return NULL;
 	}
 }
 
@@ -167,7 +68,10 @@ struct diagnostic *load_refuse(struct loader *loader, const struct key *key, con
 		buf_add_escaped(&shown, node->text, node->n, 40);
 		struct diagnostic *diagnostic = load_error(loader, node, "'%s' must be %s, not '%s'", key->name, wants,
 		                                           buf_str(&shown));
-		guess(diagnostic, key, node->text);
+		const char *hint = hint_of(key->type, node->text);
+		if (hint) {
+			diagnostic_hint(diagnostic, "%s", hint);
+		}
 		return diagnostic;
 	}
 	struct diagnostic *diagnostic = load_error(loader, node, "'%s' must be %s, not a %s", key->name, wants,

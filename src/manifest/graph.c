@@ -3,24 +3,12 @@
 #include "manifest/internal.h"
 
 #include "base/alloc.h"
-#include "base/edit_distance.h"
 
-enum {
-	MOST_CANDIDATES = 10000, // compared for "did you mean"
-	MOST_NAMED = 10,
-};
+enum { MOST_NAMED = 10 };
 
 struct manifest_batch *manifest_find(const struct manifest *manifest, const char *name) {
 	uint32_t number = map_get(&manifest->index, name, strlen(name));
 	return number != MAP_NONE && number < manifest->nbatches ? &manifest->batches[number] : NULL;
-}
-
-static const char *find_nearest(const struct manifest *manifest, const char *name) {
-	struct nearest nearest = NEAREST_INIT(name, strlen(name));
-	for (size_t i = 0; i < manifest->nbatches && i < MOST_CANDIDATES; ++i) {
-		nearest_offer(&nearest, manifest->batches[i].name, strlen(manifest->batches[i].name));
-	}
-	return nearest.found;
 }
 
 static struct manifest_batch *resolve(struct loader *loader, const struct key *key, const struct node *node) {
@@ -29,13 +17,7 @@ static struct manifest_batch *resolve(struct loader *loader, const struct key *k
 	if (name && !batch) {
 		FP_CLEANUP(buf_fini) struct buf shown = BUF_INIT;
 		buf_add_escaped(&shown, name, node->n, 60);
-		struct diagnostic *diagnostic = load_error(loader, node, "'%s' names '%s', and no batch has that name",
-		                                           key->name, buf_str(&shown));
-		bool is_shown = diagnostic != &loader->diagnostics->spare;
-		const char *nearest = is_shown ? find_nearest(loader->manifest, name) : NULL;
-		if (nearest) {
-			diagnostic_note(diagnostic, "did you mean '%s'?", nearest);
-		}
+		load_error(loader, node, "'%s' names '%s', and no batch has that name", key->name, buf_str(&shown));
 	}
 	return batch;
 }
@@ -265,13 +247,10 @@ int manifest_select(struct manifest *manifest, const char *const *names, size_t 
 		if (manifest_find(manifest, names[i])) {
 			continue;
 		}
-		const char *nearest = find_nearest(manifest, names[i]);
 		buf_adds(error, "no batch is called '");
 		buf_add_escaped(error, names[i], strlen(names[i]), 60);
-		buf_printf(error, "' in %s%s%s%s", manifest->path, nearest ? "; did you mean '" : "", nearest ? nearest : "", nearest ? "'?" : "");
-		if (!nearest) {
-			add_names(manifest, error);
-		}
+		buf_printf(error, "' in %s", manifest->path);
+		add_names(manifest, error);
 		return -1;
 	}
 	struct selection selection = {

@@ -3,7 +3,6 @@
 #include "manifest/internal.h"
 
 #include "base/alloc.h"
-#include "base/edit_distance.h"
 
 enum { MOST_COMPARISONS = 20000000 }; // of combinations with exclusions: a fraction of a second
 
@@ -131,22 +130,14 @@ static struct manifest_texts load_values(struct loader *loader, const struct nod
 // For each axis the number of its value that is left out, or ANY.
 enum { ANY = -1 };
 
-static void suggest(struct diagnostic *diagnostic, const struct nearest *nearest) {
-	if (nearest->found) {
-		diagnostic_note(diagnostic, "did you mean '%s'?", nearest->found);
-	}
-}
-
 // The number of the axis of that name, or naxes after an error.
 static size_t find_axis(struct loader *loader, const struct node *name, const struct manifest_matrix *matrix) {
-	struct nearest nearest = NEAREST_INIT(name->text, name->n);
 	for (size_t i = 0; i < matrix->naxes; ++i) {
 		if (strcmp(matrix->axes[i].name, name->text) == 0) {
 			return i;
 		}
-		nearest_offer(&nearest, matrix->axes[i].name, strlen(matrix->axes[i].name));
 	}
-	suggest(load_error(loader, name, "the matrix has no '%s'", name->text), &nearest);
+	load_error(loader, name, "the matrix has no '%s'", name->text);
 	return matrix->naxes;
 }
 
@@ -177,11 +168,7 @@ static bool load_exclusion(struct loader *loader, const struct node *node, const
 			++at;
 		}
 		if (at == values->n) {
-			struct nearest nearest = NEAREST_INIT(value->text, value->n);
-			for (size_t k = 0; k < values->n; ++k) {
-				nearest_offer(&nearest, values->at[k], strlen(values->at[k]));
-			}
-			suggest(load_error(loader, value, "'%s' in the matrix has no value '%s'", name->text, value->text), &nearest);
+			load_error(loader, value, "'%s' in the matrix has no value '%s'", name->text, value->text);
 			return false;
 		}
 		ret_values[axis] = (int)at;

@@ -4,6 +4,7 @@
 
 #include "base/alloc.h"
 #include "base/edit_distance.h"
+#include "base/units.h"
 #include "engine/fair.h"
 #include "manifest/manifest.h"
 
@@ -62,16 +63,11 @@ static void spell(const char *name, size_t len, struct buf *ret_name) {
 	}
 }
 
-// Finds the row with that word for a place, or NULL. *ret_behind is the text behind the word in it: " (OWNER)…" if it has one.
-static const struct foreign *find_foreign(const char *name, unsigned place, const char **ret_behind) {
-	size_t len = strlen(name);
+// The row with that word for a place, or NULL.
+static const struct foreign *find_foreign(const char *name, size_t len, unsigned place) {
 	for (size_t i = 0; i < sizeof(foreign_words) / sizeof(foreign_words[0]); ++i) {
-		const char *at = foreign_words[i].places & place ? foreign_words[i].words : "";
-		for (; *at; at += strcspn(at, ","), at += strspn(at, ", ")) {
-			if (strcspn(at, " ,") == len && memcmp(at, name, len) == 0) {
-				*ret_behind = at + len;
-				return &foreign_words[i];
-			}
+		if ((foreign_words[i].places & place) && word_is_in(foreign_words[i].words, name, len)) {
+			return &foreign_words[i];
 		}
 	}
 	return NULL;
@@ -83,23 +79,15 @@ static const char *place_words(unsigned places) {
 	       places & IN_ARGS_FROM ? "below 'args_from'" : "below 'retry_delay'";
 }
 
-static void hint_foreign(struct diagnostic *diagnostic, const struct foreign *word, const char *behind, const char *typed,
-                         enum key_place place) {
+static void hint_foreign(struct diagnostic *diagnostic, const struct foreign *word, const char *typed, enum key_place place) {
 	if (word->key[0] == '\0') {
 		diagnostic_hint(diagnostic, "%s", word->more);
 		return;
 	}
-	FP_CLEANUP(buf_fini) struct buf where = BUF_INIT;
-	const struct key *key = find(word->key, strlen(word->key), place);
-	if (!key) {
-		key = find(word->key, strlen(word->key), ~0U);
-		buf_printf(&where, ", %s", place_words(key->places));
-	}
-	const char *more = word->more[0] ? word->more : buf_str(&where);
-	int owner = behind[0] == ' ' ? (int)strcspn(behind + 2, ")") : 0;
-	const char *genitive = owner == 0 ? "" : behind[1 + owner] == 's' ? "' " : "'s ";
-	diagnostic_hint(diagnostic, "%.*s%s'%s' is called '%s' here%s%s", owner, owner > 0 ? behind + 2 : "", genitive, typed, word->key,
-	                word->more[0] ? ": " : "", more);
+	bool is_here = find(word->key, strlen(word->key), place) != NULL;
+	const char *where = is_here ? "" : place_words(find(word->key, strlen(word->key), ~0U)->places);
+	const char *more = word->more[0] ? word->more : where;
+	diagnostic_hint(diagnostic, "'%s' is called '%s' here%s%s", typed, word->key, *more ? ": " : "", more);
 }
 
 static const char *find_nearest(const char *name, size_t len, enum key_place place) {
@@ -125,14 +113,13 @@ static void refuse(const struct node *node, enum key_place place, const char *ba
 	spell(node->text, node->n, &spelt);
 	const char *name = buf_str(&spelt);
 	const struct key *misplaced = find(name, spelt.len, ~0U);
-	const char *behind = "";
-	const struct foreign *foreign = find_foreign(name, place, &behind);
+	const struct foreign *foreign = find_foreign(name, spelt.len, place);
 	const char *nearest = find_nearest(name, spelt.len, place);
 	struct diagnostic *diagnostic = diagnostic_error(diagnostics, node_place(node), "unknown key '%s' %s", buf_str(&shown), buf_str(&where));
 	if (find(name, spelt.len, place)) {
 		diagnostic_note(diagnostic, "it is written '%s'", name);
 	} else if (foreign) {
-		hint_foreign(diagnostic, foreign, behind, buf_str(&shown), place);
+		hint_foreign(diagnostic, foreign, buf_str(&shown), place);
 	} else if (misplaced && place == IN_COMMAND && (misplaced->places & IN_BATCH)) {
 		diagnostic_hint(diagnostic, "'%s' is for a whole batch, beside 'commands'", misplaced->name);
 	} else if (misplaced && !(place & (IN_ARGS_FROM | IN_RETRY_DELAY))) {

@@ -7,7 +7,6 @@
 #include "manifest/internal.h"
 
 #include "base/alloc.h"
-#include "base/edit_distance.h"
 #include "shell/reader.h"
 #include "shell/shell.h"
 #include "shell/split.h"
@@ -101,15 +100,9 @@ static void refuse_name(const struct check *check, const struct node *node, cons
 	const struct manifest_batch *batch = check->batch;
 	struct source_span place = text_place(check->loader, node, at, string.len);
 	int n = (int)string.nname;
-	struct nearest nearest = NEAREST_INIT(at + 1, string.nname);
-	for (size_t i = 0; i < batch->matrix.naxes; ++i) {
-		nearest_offer(&nearest, batch->matrix.axes[i].name, strlen(batch->matrix.axes[i].name));
-	}
 	struct diagnostic *diagnostic = diagnostic_error(check->loader->diagnostics, place, "nothing in batch '%s' is called '{%.*s}'",
 	                                        batch->name, n, at + 1);
-	if (nearest.found) {
-		diagnostic_note(diagnostic, "did you mean '{%s}'?", nearest.found);
-	} else if (batch->matrix.naxes == 0) {
+	if (batch->matrix.naxes == 0) {
 		diagnostic_note(diagnostic, "the item is '{}'");
 	}
 	diagnostic_hint(diagnostic, "braces that are not meant for fairpar stay as they are with blanks inside: '{ %.*s }'", n, at + 1);

@@ -7,8 +7,8 @@
 #include <stdint.h>
 
 static size_t edits(const char *a, const char *b) {
-	size_t n = distance(a, strlen(a), b, strlen(b));
-	check_equal(distance(b, strlen(b), a, strlen(a)), n);
+	size_t n = edit_distance(a, strlen(a), b, strlen(b));
+	check_equal(edit_distance(b, strlen(b), a, strlen(a)), n);
 	return n < DISTANCE_NEAR + 1 ? n : DISTANCE_NEAR + 1;
 }
 
@@ -70,7 +70,7 @@ static void test_naive(void) {
 			a[k] = (char)('a' + (random >> 16) % 3);
 			b[k] = (char)('a' + (random >> 20) % 3);
 		}
-		size_t expected = naive(a, na, b, nb), got = distance(a, na, b, nb);
+		size_t expected = naive(a, na, b, nb), got = edit_distance(a, na, b, nb);
 		check(expected <= DISTANCE_NEAR ? got == expected : got > DISTANCE_NEAR);
 	}
 }

@@ -552,7 +552,7 @@ static void test_select(void) {
 	struct buf error = BUF_INIT;
 	static const char *const names[] = {"b", "c"}, *const wrong[] = {"b", "dd"};
 	check_equal(manifest_select(manifest, wrong, 2, &error), -1);
-	check_string(buf_str(&error), "no batch is called 'dd' in dir/m.yaml; did you mean 'd'?");
+	check_string(buf_str(&error), "no batch is called 'dd' in dir/m.yaml; it has a, b, c, d, e, f, g \"h\"");
 	check_string(listed(manifest, MANIFEST_NAMES), "a\nb\nc\nd\ne\nf\ng \"h\"\n");
 	check_equal(manifest_select(manifest, names, 2, &error), 0);
 	check_string(listed(manifest, MANIFEST_NAMES), "b\nc\nd\ne\nf\n");

@@ -144,7 +144,6 @@ static void test_unknown_names(void) {
 	REFUSED("unknown option --unknown; 'fairpar --help' lists them all", "--unknown", "x");
 	REFUSED("unknown option --JOBS; did you mean --jobs?", "--JOBS", "4", "x");
 	REFUSED("unknown option --Keep_Order; did you mean --keep-order?", "--Keep_Order", "x");
-	REFUSED("unknown option --j4; did you mean --jobs?", "--j4", "x");
 	REFUSED("unknown option --max-procs4; did you mean --jobs?", "--max-procs4", "x");
 	REFUSED("unknown option --workers; did you mean --jobs?", "--workers=4", "x");
 	REFUSED("unknown option --fail-fast; did you mean --halt?", "--fail-fast", "x");
@@ -153,11 +152,8 @@ static void test_unknown_names(void) {
 }
 
 static void test_what_is_not_wanted(void) {
-	REFUSED("unknown option --no-tag; leave out --tag", "--no-tag", "x");
-	REFUSED("unknown option --nodry-run; leave out --dry-run", "--nodry-run", "x");
 	REFUSED("unknown option --no-summary; did you mean --summary=never?", "--no-summary", "x");
 	REFUSED("unknown option --no-progress; did you mean --progress=none?", "--no-progress", "x");
-	REFUSED("--no-color is not in fairpar; set NO_COLOR=1 in the environment", "--no-color", "x");
 }
 
 // -dry-run is -d ry-run, which runs the commands.

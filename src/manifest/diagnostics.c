@@ -13,7 +13,6 @@ enum {
 	EXCERPT = 100,  // columns shown of a line
 	BEFORE = 60,    // of them before the caret, at most
 	REPEATS = 100,
-	STRIDE = 1 << 16, // bytes of the file between two of the positions that are noted
 };
 
 static void diagnostic_fini(struct diagnostic *diagnostic) {
@@ -29,7 +28,6 @@ void diagnostics_fini(struct diagnostics *diagnostics) {
 	}
 	diagnostic_fini(&diagnostics->spare);
 	free(diagnostics->at);
-	free(diagnostics->marks);
 	*diagnostics = (struct diagnostics){.n = 0};
 }
 
@@ -124,53 +122,30 @@ static void move_on(const struct diagnostics *diagnostics, struct source_positio
 	position->at += n;
 }
 
-// Notes a position in every STRIDE bytes, so that no look-up begins at the start of a large file.
-static void make_marks(struct diagnostics *diagnostics) {
-	struct source_position position = {bom_length(diagnostics), 1, 1};
-	do {
-		grow_array(&diagnostics->marks, &diagnostics->marks_cap, diagnostics->nmarks + 1, sizeof(position));
-		diagnostics->marks[diagnostics->nmarks++] = position;
-		size_t next = position.at + STRIDE;
-		while (position.at < next && position.at < diagnostics->len) {
-			move_on(diagnostics, &position);
-		}
-	} while (position.at < diagnostics->len);
+// The position that was asked for last, if it is not behind what is asked for now, else the first one: most go forward in the file.
+static struct source_position *start_at(struct diagnostics *diagnostics, bool is_behind) {
+	if (diagnostics->last.line == 0 || is_behind) {
+		diagnostics->last = (struct source_position){bom_length(diagnostics), 1, 1};
+	}
+	return &diagnostics->last;
 }
 
-// Returns the position of that line and column; of the end of the line if it is shorter, and of the data if it has fewer lines.
-static struct source_position find_position(struct diagnostics *diagnostics, uint32_t line, uint32_t column) {
-	if (diagnostics->nmarks == 0) {
-		make_marks(diagnostics);
+const char *find_place(struct diagnostics *diagnostics, uint32_t line, uint32_t column) {
+	const struct source_position *last = &diagnostics->last;
+	struct source_position *position = start_at(diagnostics, last->line > line || (last->line == line && last->column > column));
+	while (position->line < line ? position->at < diagnostics->len
+	                             : position->column < column && !is_line_end(diagnostics, position->at)) {
+		move_on(diagnostics, position);
 	}
-	const struct source_position *mark = diagnostics->marks + diagnostics->nmarks - 1;
-	while (mark > diagnostics->marks && (mark->line > line || (mark->line == line && mark->column > column))) {
-		--mark;
-	}
-	struct source_position position = *mark;
-	while (position.line < line ? position.at < diagnostics->len
-	                            : position.column < column && !is_line_end(diagnostics, position.at)) {
-		move_on(diagnostics, &position);
-	}
-	return position;
-}
-
-const char *find_line(struct diagnostics *diagnostics, uint32_t line) {
-	return diagnostics->data + find_position(diagnostics, line, 1).at;
+	return diagnostics->data + position->at;
 }
 
 struct source_span place_of_byte(struct diagnostics *diagnostics, size_t offset) {
-	if (diagnostics->nmarks == 0) {
-		make_marks(diagnostics);
+	struct source_position *position = start_at(diagnostics, diagnostics->last.at > offset);
+	while (position->at < offset) {
+		move_on(diagnostics, position);
 	}
-	const struct source_position *mark = diagnostics->marks + diagnostics->nmarks - 1;
-	while (mark > diagnostics->marks && mark->at > offset) {
-		--mark;
-	}
-	struct source_position position = *mark;
-	while (position.at < offset) {
-		move_on(diagnostics, &position);
-	}
-	return (struct source_span){position.line, position.column, 1};
+	return (struct source_span){position->line, position->column, 1};
 }
 
 // ---- the excerpt ----
@@ -202,7 +177,7 @@ static void add_excerpt(struct diagnostics *diagnostics, const struct diagnostic
 	const struct source_span *place = &diagnostic->place;
 	FP_CLEANUP(buf_fini) struct buf line = BUF_INIT, under = BUF_INIT;
 	uint32_t from = place->column > BEFORE ? place->column - BEFORE : 1;
-	size_t at = find_position(diagnostics, place->line, from).at;
+	size_t at = (size_t)(find_place(diagnostics, place->line, from) - diagnostics->data);
 	if (from > 1) {
 		buf_adds(&line, "...");
 		buf_adds(&under, "   ");

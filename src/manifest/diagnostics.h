@@ -44,8 +44,7 @@ struct diagnostics {
 	size_t nwarnings;
 	size_t nrepeats;        // the same again, by an alias or a merge
 	struct diagnostic spare;   // stands in for those not kept
-	struct source_position *marks; // one in every 64 KiB of the file, made when a place is first looked up
-	size_t nmarks, marks_cap;
+	struct source_position last; // that was looked up
 };
 
 // Frees what the diagnostics own.
@@ -68,10 +67,9 @@ bool diagnostics_are_full(const struct diagnostics *diagnostics);
 // Appends all diagnostics that were kept, in the order of the file, and if there are errors a last line with their number.
 void diagnostics_show(struct diagnostics *diagnostics, struct buf *buf);
 
-// Returns the start of the line of that number (from 1; the first one begins behind a byte order mark), borrowed from the data;
-// or the end of the data if the file has fewer lines. The first call of this or of place_of_byte() reads the whole file,
-// later ones at most 64 KiB of it.
-const char *find_line(struct diagnostics *diagnostics, uint32_t line);
+// Returns where that line and column is in the data (from 1; the first line begins behind a byte order mark); the end of the line
+// if it is shorter, and of the data if it has fewer lines.
+const char *find_place(struct diagnostics *diagnostics, uint32_t line, uint32_t column);
 
 // Returns the line and column of the byte at that offset in the data, with a width of 1.
 struct source_span place_of_byte(struct diagnostics *diagnostics, size_t offset);

@@ -51,7 +51,7 @@ static bool find_below(const struct loader *loader, const struct node *node, con
 		++line;
 	}
 	size_t n = strcspn(first, "\n");
-	const char *at = find_line(loader->diagnostics, line), *end = at + strcspn(at, "\n");
+	const char *at = find_place(loader->diagnostics, line, 1), *end = at + strcspn(at, "\n");
 	while (end > at && end[-1] == '\r') {
 		--end;
 	}

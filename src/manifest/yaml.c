@@ -19,7 +19,6 @@ struct yaml_reader {
 	const char *data;   // without the byte order mark
 	size_t len;
 	size_t bom;         // its bytes
-	bool is_ascii;      // a character is a byte
 	size_t character, byte; // one position in both counts, moving forward
 };
 
@@ -33,9 +32,6 @@ static struct source_span place_of(const yaml_mark_t *start, const yaml_mark_t *
 
 // The offset of the byte at the mark, which is not before the one of the last call.
 static size_t byte_of(struct yaml_reader *reader, const yaml_mark_t *mark) {
-	if (reader->is_ascii) {
-		return mark->index;
-	}
 	while (reader->character < mark->index && reader->byte < reader->len) {
 		reader->byte += utf8_length(reader->data + reader->byte, reader->len - reader->byte);
 		++reader->character;
@@ -96,34 +92,16 @@ static int check_character(struct yaml_reader *reader, size_t at, size_t *ret_le
 	return 0;
 }
 
-enum { CHUNK = 32 }; // bytes, which the compiler can check by vector instructions
-
-// True if the next CHUNK bytes are printable ASCII, newlines and tabs: nearly always.
-static bool is_printable(const char *data) {
-	unsigned bad = 0;
-	for (int i = 0; i < CHUNK; ++i) {
-		unsigned char c = (unsigned char)data[i];
-		bad |= (unsigned)((c < ' ') & (c != '\n') & (c != '\t')) | (unsigned)(c >= 0x7F);
-	}
-	return bad == 0;
-}
-
 static int check_characters(struct yaml_reader *reader) {
-	reader->is_ascii = true;
-	for (size_t at = 0; at < reader->len;) {
-		if (reader->len - at >= CHUNK && is_printable(reader->data + at)) {
-			at += CHUNK;
-			continue;
-		}
+	size_t n = 1;
+	for (size_t at = 0; at < reader->len; at += n) {
 		unsigned char c = (unsigned char)reader->data[at];
-		size_t n = 1;
-		if (c >= 0x7F || (c < ' ' && c != '\n' && c != '\t')) {
-			if (check_character(reader, at, &n) != 0) {
-				return -1;
-			}
-			reader->is_ascii = reader->is_ascii && c < 0x80;
+		bool is_usual = (c >= ' ' && c < 0x7F) || c == '\n' || c == '\t';
+		if (is_usual) {
+			n = 1;
+		} else if (check_character(reader, at, &n) != 0) {
+			return -1;
 		}
-		at += n;
 	}
 	return 0;
 }
@@ -173,7 +151,7 @@ static int check_directives(struct yaml_reader *reader) {
 
 // The line of the mark.
 static const char *line_at(const struct yaml_reader *reader, const yaml_mark_t *mark) {
-	return find_line(reader->tree->diagnostics, (uint32_t)mark->line + 1);
+	return find_place(reader->tree->diagnostics, (uint32_t)mark->line + 1, 1);
 }
 
 // The value in that line: behind "key: " and "- ".
@@ -192,12 +170,7 @@ static const char *value_in(const struct yaml_reader *reader, const yaml_mark_t 
 
 static char byte_at_problem(const struct yaml_reader *reader) {
 	const yaml_mark_t *mark = &reader->parser.problem_mark;
-	const char *line = line_at(reader, mark);
-	for (size_t i = 0; i < mark->column && *line && *line != '\n'; ++i) {
-		size_t n = utf8_length(line, reader->len - (size_t)(line - reader->data));
-		line += n > 0 ? n : 1;
-	}
-	return *line;
+	return *find_place(reader->tree->diagnostics, (uint32_t)mark->line + 1, (uint32_t)mark->column + 1);
 }
 
 // True if the last line above the mark that is not blank opens a text by '|' or '>'.

@@ -511,6 +511,8 @@ watch_places() {
 @test "a machine without fairpar gets this one, once, and jobs have the login's umask" {
 	make_bare_machine
 	watch_copies
+	mkdir -p "$copies"
+	: >"$copies/123-1a" # as copies lay there once
 	umask 027
 	for _ in 1 2; do
 		run_fairpar -S 2/one -k 'echo {} $(umask)' ::: a b </dev/null
@@ -518,6 +520,7 @@ watch_places() {
 		assert_eq "$stderr" ""
 	done
 	assert_eq "$(grep -c '' "$bare/made")" 1
+	[[ ! -e $copies/123-1a ]]
 	assert_eq "$(find "$copies" -type f | grep -c '')" 1
 	assert_eq "$(stat -c %a "$copies" "$copies"/* "$copies"/*/* | xargs)" "700 700 700"
 	cmp "$FAIRPAR" "$copies"/*/fairpar

@@ -30,7 +30,7 @@
 //     host_list.c         machines that come and leave with a file that changes
 //     host_words.c        messages about these machines
 //     host_files.c        files to these machines and back (remote/transfer.c), around an attempt there
-//     pilots.c            jobs of Slurm that are such machines: asked for and released (pilot_policy.c) by its commands (slurm_command.c)
+//     pilots.c            jobs of Slurm that are such machines: asked for and released (pilot_policy.c) by its commands (host_command.c)
 //   sharing/     leases_open()      executors that share slots with other programs:
 //     leases.c            slots that come from a pool, or from the run in whose job this one is started (pool_client.c)
 //     nested.c            slots that are lent to the fairpars in this run's jobs

@@ -38,6 +38,17 @@ teardown() { helper_teardown; }
 	assert_contains "$output" ended
 }
 
+@test "machines whose keys ssh does not know are connected one after another, for it asks on the terminal" {
+	mkdir bin # each waits a moment for the other, which is not to come
+	printf '#!/bin/sh\ncase $2 in new* | "[new"*) exit 1 ;; esac\n' >bin/ssh-keygen
+	chmod +x bin/ssh-keygen
+	sed -i 's|^exec sh|case $host in new*) i=0; mkdir asked \|\| : >both; until [ -e both -o $i = 10000 ]; do i=$((i + 1)); done; echo "$host?" >/dev/tty; read -r _ </dev/tty; rmdir asked ;; esac\n&|' "$PARALLEL_SSH"
+	printf '%s\t%s\n' '?' 'yes\n' '?' 'yes\n' >talk
+	PATH=$PWD/bin:$PATH on_terminal "$FAIRPAR" --nonall -S new1,old,new2:22 'echo done'
+	[[ ! -e both ]]
+	assert_eq "$status" 0
+}
+
 @test "a job elsewhere is ended by the signals of --term-seq" {
 	run_fairpar 2 -S 1/one --term-seq USR1,60000 --timeout 0.2 'trap "echo asked; exit 1" USR1; trap "" TERM; while :; do sleep 0.01; done #' ::: 1 2 </dev/null
 	assert_lines asked asked

@@ -113,10 +113,11 @@ calls() { grep -c '' "$slurm/$1.calls" || :; }
 }
 
 @test "where Slurm refuses the pilots, the run ends with what it says, once" {
-	echo "srun: error: Unable to allocate resources: Invalid partition" >"$slurm/refuses"
+	local more="name specified: choose one of short, long, gpu, big, huge, interactive and test, and ask for an account"
+	echo "srun: error: Unable to allocate resources: Invalid partition $more" >"$slurm/refuses"
 	run_fairpar 255 --slurm=-pno echo ::: 1 2 3 4 5 </dev/null
 	assert_eq "$output" ''
-	assert_eq "$(grep -c 'Slurm gives no pilot: Unable to allocate resources: Invalid partition' <<<"$stderr")" 1
+	assert_eq "$(grep -c "Slurm gives no pilot: Unable to allocate resources: Invalid partition $more\$" <<<"$stderr")" 1
 	assert_contains "$stderr" "no machine can be reached: the jobs are not run"
 }
 

@@ -8,9 +8,11 @@
 
 #include "base/alloc.h"
 #include "base/diag.h"
+#include "base/io.h"
 #include "base/sync.h"
 #include "base/text.h"
 #include "base/units.h"
+#include "hosts/host_command.h"
 #include "hosts/host_files.h"
 #include "hosts/pilots.h"
 #include "remote/channel.h"
@@ -23,6 +25,7 @@
 #include "slots/slots.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -36,6 +39,7 @@ enum {
 	SPREAD_S = 1,              // the first jobs are spread over machines that have not answered yet
 	BEGIN_MOST = 8, BEGIN_S = 2, // connections by ssh that begin at once, while they have not answered for so long: sshd's MaxStartups is 10:30:100
 	BEGIN_CHECK_MS = 50,
+	KEY_S = 5,                 // that ssh-keygen may take
 };
 
 // A node on which a pilot has connected: messages and logs name the pilot by the login of its node.
@@ -265,16 +269,35 @@ unsigned hosts_target_slots(const struct hosts_host *host) {
 	return host->is_removed || host->offered == 0 ? 0 : (unsigned)minus(given > 0 ? given : host->offered, host->stuck);
 }
 
-// As link_calls.begins, for machines over ssh, of which many may be behind one.
+// Whether ssh itself is to connect, and would ask about the machine's key. A name of ssh_config(5) is looked for as it is.
+static bool is_key_unknown(const struct hosts_host *host) {
+	const struct sshlogin *login = host->login;
+	FP_CLEANUP(buf_fini) struct buf name = BUF_INIT;
+	FP_CLEANUP(buf_fini) struct buf out = BUF_INIT;
+	FP_CLEANUP(buf_fini) struct buf why = BUF_INIT;
+	buf_printf(&name, login->port ? "[%s]:%s" : "%s", login->host, login->port);
+	char *const argv[] = {"ssh-keygen", "-F", name.data, NULL};
+	const struct host_command command = {
+		.argv = argv, .env = host->hosts->env, .context = host->hosts->launch_context, .cut_fd = -1, .until = now_ns() + KEY_S * NS_PER_S,
+	};
+	return host->hosts->has_terminal && strcmp(path_base(host->path), "ssh") == 0 && program_find(argv[0]) &&
+	       host_command_run(&command, &out, &why) != 0;
+}
+
+// As link_calls.begins, for machines over ssh, of which many may be behind one. Those whose key may be asked about begin one after another.
 static uint64_t on_begin(void *arg, uint64_t now) {
 	struct hosts_host *host = arg;
 	struct hosts *hosts = host->hosts;
 	unsigned n = 0;
+	bool asks = false, is_unknown = host->key == KEY_UNLOOKED ? is_key_unknown(host) : host->key == KEY_UNKNOWN;
 	mutex_lock(&hosts->lock);
+	host->key = is_unknown ? KEY_UNKNOWN : KEY_KNOWN;
 	for (size_t i = 0; i < hosts->n; ++i) {
-		n += hosts->hosts[i] != host && hosts->hosts[i]->begun > 0 && now < hosts->hosts[i]->begun + BEGIN_S * NS_PER_S;
+		const struct hosts_host *other = hosts->hosts[i];
+		n += other != host && other->begun > 0 && now < other->begun + BEGIN_S * NS_PER_S;
+		asks = asks || (is_unknown && other != host && other->begun > 0 && other->key == KEY_UNKNOWN);
 	}
-	uint64_t at = n < BEGIN_MOST ? hosts->next_begin : now + (uint64_t)BEGIN_CHECK_MS * NS_PER_MS;
+	uint64_t at = n < BEGIN_MOST && !asks ? hosts->next_begin : now + (uint64_t)BEGIN_CHECK_MS * NS_PER_MS;
 	host->begun = at <= now ? now : 0;
 	hosts->next_begin = at <= now ? now + hosts->options->ssh_delay : hosts->next_begin;
 	mutex_unlock(&hosts->lock);
@@ -285,6 +308,7 @@ static void on_up(void *arg, const struct worker_hello *hello) {
 	struct hosts_host *host = arg;
 	mutex_lock(&host->hosts->lock);
 	host->begun = 0;
+	host->key = KEY_KNOWN;
 	bool is_back = host->has_failed || (host->was_up && !host->login->is_pilot);
 	host->was_up = true;
 	host->has_failed = host->is_unreachable = host->is_braked = false;
@@ -598,6 +622,9 @@ int hosts_open(const struct options *options, const struct context *context, uns
 	hosts->self = realpath("/proc/self/exe", NULL);
 	hosts->self = hosts->self ? hosts->self : xstrdup("fairpar");
 	hosts->dot = find_dot(hosts->cwd);
+	int terminal = open("/dev/tty", O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	hosts->has_terminal = terminal >= 0;
+	fd_close(&terminal);
 	program_copy_find(hosts->self, &hosts->copy);
 	atomic_store_relaxed(&hosts->next_list_check, TIME_NEVER);
 	list_init(&hosts->bindings);

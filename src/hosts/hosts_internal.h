@@ -34,6 +34,7 @@ struct hosts_host {
 	const struct sshlogin *node; // the node of a connected pilot, else `login`
 	uint64_t idle_since;         // of a pilot: when its last job ended
 	uint64_t begun;              // when its connection has begun (now_ns() time); 0: not, or it has answered
+	enum { KEY_UNLOOKED, KEY_KNOWN, KEY_UNKNOWN } key; // whether ssh knows its key, or may ask on the terminal
 	bool is_braked;              // its worker lets no job start for now (--load, --memfree)
 	struct buf brake;            // why
 	const void *reserved_by;     // the place that waits for several of its slots, or NULL
@@ -71,6 +72,7 @@ struct hosts {
 	char **env;                  // of launchers; array owned
 	struct context *launch_context; // of launchers: --nice is for jobs
 	struct context *prompt_context; // of launchers that may prompt on the terminal: they ignore its signals, which this process answers
+	bool has_terminal;           // on which ssh may ask
 	unsigned here;               // slots of this machine
 	uint64_t spread_until;       // the first jobs are spread until then (now_ns() time)
 	uint64_t next_begin;         // --sshdelay: no connection begins before (now_ns() time)

@@ -9,7 +9,7 @@
 #include "base/text.h"
 #include "base/wakeup.h"
 #include "hosts/pilot_policy.h"
-#include "hosts/slurm_command.h"
+#include "hosts/host_command.h"
 #include "process/proctree.h"
 #include "remote/slurm.h"
 
@@ -24,6 +24,7 @@ enum {
 	STACK_BYTES = 256 * 1024,
 	COMMAND_S = 30,            // a command of Slurm may take so long; and at the end of the run
 	LAST_COMMAND_S = 10,
+	SAID_MOST = 600,           // bytes of what Slurm says, in a message
 };
 
 struct pilots {
@@ -49,14 +50,14 @@ struct pilots {
 // ---- Slurm's commands ----
 
 static int run_command(const struct pilots *pilots, const char *const *argv, struct buf *out, struct buf *why) {
-	struct slurm_command command = {
+	struct host_command command = {
 		.argv = (char *const *)argv,
 		.env = pilots->env,
 		.context = pilots->config.context,
 		.cut_fd = pilots->is_closing ? -1 : pilots->stop_fd,
 		.until = now_ns() + (pilots->is_closing ? LAST_COMMAND_S : COMMAND_S) * NS_PER_S,
 	};
-	return slurm_command_run(&command, out, why);
+	return host_command_run(&command, out, why);
 }
 
 static bool is_stopping(struct pilots *pilots) {
@@ -74,7 +75,7 @@ static bool cancel(struct pilots *pilots, const char *name, bool waiting) {
 	const char *const argv[] = {"scancel", "-Q", "-u", pilots->user, "-n", name, waiting ? "--state=PENDING" : NULL, NULL};
 	bool is_done = run_command(pilots, argv, &out, &why) == 0;
 	if (!is_done && (pilots->is_closing || !is_stopping(pilots))) {
-		diag_warn("what Slurm may still have of the pilots '%s' could not be cancelled: %s", name, text_shows(buf_str(&why)));
+		diag_warn("what Slurm may still have of the pilots '%s' could not be cancelled: %s", name, buf_str(&why));
 	}
 	return is_done;
 }
@@ -183,7 +184,7 @@ static void query_queue(struct pilots *pilots) {
 		pilots_check(pilots);
 	} else if (result != 0) {
 		if (!is_stopping(pilots) && set_if_new(pilots, &pilots->last_reason, buf_str(&why))) {
-			diag_warn("Slurm does not say why pilots wait: %s", text_shows(buf_str(&why)));
+			diag_warn("Slurm does not say why pilots wait: %s", buf_str(&why));
 		}
 	} else if (waits.reasons.len > 0 && set_if_new(pilots, &pilots->last_reason, buf_str(&waits.reasons))) {
 		diag_note("%u pilot%s in Slurm's queue: %s", waits.pending, waits.pending == 1 ? " waits" : "s wait", text_shows(buf_str(&waits.reasons)));
@@ -273,11 +274,13 @@ void pilots_on_up(struct pilots *pilots, unsigned pilot) {
 static void warn_failed(struct pilots *pilots, unsigned pilot, const char *why, bool was_up, bool for_good) {
 	static const char by_srun[] = "srun: error: ";
 	const char *said = strstr(why, by_srun);
-	why = said ? said + strlen(by_srun) : why;
+	FP_CLEANUP(buf_fini) struct buf text = BUF_INIT;
+	said = said ? said + strlen(by_srun) : why;
+	buf_add_escaped(&text, said, strlen(said), SAID_MOST);
 	if (was_up) {
-		diag_warn("slurm-%u: the connection is lost: %s; its jobs go elsewhere", pilot + 1, text_shows(why));
-	} else if (set_if_new(pilots, &pilots->last_error, why)) {
-		diag_warn("Slurm gives no pilot%s: %s%s", for_good ? "" : " now", text_shows(why), for_good ? "" : "; it is asked again");
+		diag_warn("slurm-%u: the connection is lost: %s; its jobs go elsewhere", pilot + 1, buf_str(&text));
+	} else if (set_if_new(pilots, &pilots->last_error, said)) {
+		diag_warn("Slurm gives no pilot%s: %s%s", for_good ? "" : " now", buf_str(&text), for_good ? "" : "; it is asked again");
 	}
 }
 
@@ -328,7 +331,7 @@ static void free_all(struct pilots *pilots) {
 
 struct pilots *pilots_open(const struct pilots_config *config) {
 	struct pilots *pilots = NEW(struct pilots);
-	*pilots = (struct pilots){.config = *config, .env = slurm_command_env(config->env), .wake_fd = wakeup_open(), .stop_fd = wakeup_open()};
+	*pilots = (struct pilots){.config = *config, .env = host_command_slurm_env(config->env), .wake_fd = wakeup_open(), .stop_fd = wakeup_open()};
 	snprintf(pilots->user, sizeof(pilots->user), "%ju", (uintmax_t)getuid());
 	pilots->orders = xcalloc(config->n, sizeof(*pilots->orders));
 	pilot_policy_init(&pilots->policy, config->n, config->slots);

@@ -1,6 +1,6 @@
-// One command of Slurm, run to its end. Where Slurm's controller is down it may take long: so there is a time limit.
+// A short command, run to its end. Where Slurm's controller is down it may take long: so there is a time limit.
 
-#include "hosts/slurm_command.h"
+#include "hosts/host_command.h"
 
 #include "base/alloc.h"
 #include "base/io.h"
@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_BYTES = 1 << 20, END_MS = 200 };
+enum { MOST_BYTES = 1 << 20, END_MS = 200, WHY_MOST = 600 };
 
 // Appends what there is. Closes the descriptor at its end.
 static void read_more(int *fd, struct buf *into) {
@@ -28,7 +28,7 @@ static void read_more(int *fd, struct buf *into) {
 }
 
 // Returns false if it was cut short.
-static bool read_all(const struct slurm_command *command, struct launcher *launcher, struct buf *out, struct buf *said) {
+static bool read_all(const struct host_command *command, struct launcher *launcher, struct buf *out, struct buf *said) {
 	while (launcher->out_fd >= 0 || launcher->err_fd >= 0) {
 		struct pollfd fds[] = {
 			{.fd = launcher->out_fd, .events = POLLIN},
@@ -49,7 +49,7 @@ static bool read_all(const struct slurm_command *command, struct launcher *launc
 	return true;
 }
 
-int slurm_command_run(const struct slurm_command *command, struct buf *ret_out, struct buf *ret_why) {
+int host_command_run(const struct host_command *command, struct buf *ret_out, struct buf *ret_why) {
 	FP_CLEANUP(buf_fini) struct buf said = BUF_INIT;
 	struct launcher launcher;
 	struct spawn_error error = {.error = 0};
@@ -71,12 +71,12 @@ int slurm_command_run(const struct slurm_command *command, struct buf *ret_out, 
 	size_t len = said.len > 0 ? strcspn(buf_str(&said), "\n") : 0;
 	if (len > 0) {
 		buf_reset(ret_why);
-		buf_add(ret_why, said.data, len);
+		buf_add_escaped(ret_why, said.data, len, WHY_MOST);
 	}
 	return -1;
 }
 
-char **slurm_command_env(char *const *env) {
+char **host_command_slurm_env(char *const *env) {
 	static const char *const changed[] = {"SQUEUE_", "SCANCEL_", "SLURM_TIME_FORMAT=", "LC_ALL="};
 	static char plain[] = "LC_ALL=C";
 	size_t n = 0, kept = 0;

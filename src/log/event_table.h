@@ -12,7 +12,6 @@ enum {
 	EVENT_KEYS_MAX = 32,       // of one kind
 	EVENT_SLOT_MAX = 1000000,
 	NO_WHY = WHY_HOST + 1,     // a reason that this version does not know
-	FIELD_TEXT_BYTES = 16,
 };
 
 // The C type of the member that holds a value, and the value's JSON: "as it is" is the member's own value.
@@ -44,8 +43,7 @@ enum field_written { FIELD_ALWAYS, FIELD_REQUIRED, FIELD_DERIVED, FIELD_OR_NULL,
 
 // A key of an event.
 struct event_field {
-	char text[FIELD_TEXT_BYTES + 1]; // `,"KEY":`
-	uint8_t text_len;
+	const char *key, *text;    // text: `,"KEY":`
 	uint8_t type;              // enum field_type
 	uint8_t written;           // enum field_written
 	uint8_t size;              // of the member
@@ -53,7 +51,6 @@ struct event_field {
 	int32_t otherwise;
 	uint64_t most;             // the largest number; of words, how many there are
 	const char *const *words;  // NULL is none
-	const char *key;
 };
 
 // The C type that a member has to have: the compiler refuses a row with another.
@@ -81,7 +78,7 @@ struct event_field {
 // The row as an initializer of a struct event_field.
 #define MEMBER_OF_EVENT(MEMBER) ((struct event *)0)->MEMBER
 #define EVENT_FIELD(KEY, TYPE, MEMBER, WRITTEN, OTHERWISE, ...) { \
-	.text = ",\"" KEY "\":", .text_len = sizeof(KEY) + 3, .key = KEY, \
+	.text = ",\"" KEY "\":", .key = KEY, \
 	.type = _Generic(MEMBER_OF_EVENT(MEMBER), C_##TYPE: FIELD_##TYPE), .written = FIELD_##WRITTEN, \
 	.at = offsetof(struct event, MEMBER), .size = sizeof(MEMBER_OF_EVENT(MEMBER)), .otherwise = (OTHERWISE), __VA_ARGS__}
 

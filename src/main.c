@@ -50,7 +50,7 @@
 //     waits.c             jobs that wait for others, and the slots that they give up meanwhile
 //     admission.c         when a job may start: --load, --memfree, --delay auto (terminal.c: --tty, -p)
 //     auto_slots.c        how many jobs run at once by -j auto
-//     autopack.c          how many items a process gets by --pack=auto; limits.c: how many descriptors and processes there may be
+//     limits.c            how many descriptors and processes there may be
 //   record/      log_sink_open()    what a run leaves and shows:
 //     job_records.c       --joblog, and the jobs that --resume leaves out; added_jobs.c: the jobs of --add
 //     result_files.c      --results and --files
@@ -65,7 +65,7 @@
 //     created_files.c     what jobs create, and who may remove a half one
 //     batch_commands.c    what runs for a batch beside its items: on-failure, finally, listings
 //   feed/        feeds_fill()       inputs, just ahead of need, into the queues of their batches:
-//     feed.c              reads them; feed_open.c, feed_route.c (which batch), feed_added.c (--add)
+//     feed.c              reads them; feed_open.c, feed_route.c (which batch), feed_stock.c (--pack), feed_added.c (--add)
 //   run/         run_all()          run.c, the event loop: input, wake-ups; stop.c: signals, what ends a run
 //     setup.c             composition root: what a run is put together from, and what its pool and its writer call back
 //     dag.c               a manifest's batches: which wait, which run, which are skipped

@@ -5,7 +5,6 @@
 #include "base/alloc.h"
 #include "base/diag.h"
 #include "base/text.h"
-#include "core/autopack.h"
 #include "core/publish.h"
 #include "core/run.h"
 #include "hosts/hosts.h"
@@ -28,7 +27,6 @@ struct batch *batch_new(struct run *run, const char *name) {
 	batch->width = 1;
 	batch->name = xstrdup(name);
 	batch->memory = batches_learn_memory(run) ? NEW(struct memory_learned) : NULL;
-	batch->autopack = run->options->packing.by_time ? autopack_create() : NULL;
 	return batch;
 }
 
@@ -68,7 +66,6 @@ void batch_unref(struct batch *batch) {
 	if (batch->nspecs > 0) {
 		free(batch->specs);
 	}
-	free(batch->autopack);
 	free(batch->memory);
 	free(batch->name);
 	free(batch);
@@ -80,6 +77,28 @@ void batch_retire(struct batch *batch) {
 	batch->next_dead = run->dead;
 	run->dead = batch;
 	mutex_unlock(&run->lock);
+}
+
+void batch_note_low(struct batch *batch) {
+	struct run *run = batch->run;
+	mutex_lock(&run->lock);
+	if (!batch->is_low) {
+		batch->is_low = true;
+		batch->next_low = run->low;
+		run->low = batch_ref(batch);
+	}
+	mutex_unlock(&run->lock);
+}
+
+struct batch *batch_take_low(struct run *run) {
+	mutex_lock(&run->lock);
+	struct batch *batch = run->low;
+	if (batch) {
+		run->low = batch->next_low;
+		batch->is_low = false;
+	}
+	mutex_unlock(&run->lock);
+	return batch;
 }
 
 void batches_reap(struct run *run) {

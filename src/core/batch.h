@@ -6,12 +6,12 @@
 
 #include "base/atomic.h"
 #include "engine/pool.h"
+#include "job/pack_size.h"
 #include "output/writer.h"
 #include "slots/controller.h"
 
 #include <stdbool.h>
 
-struct autopack;
 struct batch_stats;
 struct job_spec;
 struct run;
@@ -33,20 +33,21 @@ struct batch {
 	struct job_spec **specs;            // by item.spec; once the node has begun
 	size_t nspecs;                      // owned, NULL for entries without a key of their own; 0: they are the run's
 	struct job_spec *finally, *listing; // of the commands that are no items; owned, or NULL
-	struct batch *next_dead;
+	struct batch *next_dead, *next_low; // in run->dead; in run->low
 	unsigned width;              // slots of an item of the first spec, also before there is one
 	char *name;                  // owned
 	struct hosts_binding *binding;   // machines of its jobs; owned, or NULL: any
 	struct queue *emits;         // gets the lines of its jobs' stdout as items, or NULL
 	bool is_fed;                 // batches emit into it, perhaps before it has begun
 	bool again;                  // what it needs runs again: so do all its jobs. Set when it begins
+	bool is_low;                 // it is in run->low
 	bool has_failed;             // one of its jobs; under the publisher's lock
 	bool allow_failure;          // a failed job is only reported
 	atomic_bool cancelled;       // by --cancel: nothing of it starts any more
 	struct output_queue *output_queue; // of its jobs, in order; NULL without --keep-order
 	atomic_uint_least64_t order; // items given an order so far
 	struct batch_stats *stats;   // for subscribers; NULL if there is none (publish.h)
-	struct autopack *autopack;   // of --pack=auto, or NULL
+	struct packsize pack_size;   // of --pack=auto; guarded by run->lock
 	struct controller_batch pace; // of -j auto; guarded by its lock
 	struct memory_learned *memory; // what its jobs had, of --memory=auto, or NULL; owned, guarded by the lock of process/memory.h
 };
@@ -70,6 +71,11 @@ void batch_unref(struct batch *batch);
 // Called when the pool has removed the batch's queue: puts the batch on the list run->dead, with the reference that the queue
 // had. Any thread.
 void batch_retire(struct batch *batch);
+
+// Puts the batch on the list run->low, with a reference, if it is not there: it lacks packs (--pack=auto). Any thread.
+// batch_take_low() takes one from the list, with that reference; or returns NULL.
+void batch_note_low(struct batch *batch);
+struct batch *batch_take_low(struct run *run);
 
 // Drops the references of the batches on run->dead. On the event loop's thread, which also opens queues: so a batch that it has
 // found is not freed meanwhile.

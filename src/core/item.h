@@ -18,13 +18,13 @@ enum earlier_outcome {
 
 // The head of the bytes.
 struct item {
-	uint32_t nargs;       // arguments of the item; of several items: how many are left, as in struct work.items
+	uint32_t nargs;       // arguments of the item, or of all items
 	uint32_t spec : 26;   // what its job is made from: index in batch->specs
 	uint32_t earlier : 2; // enum earlier_outcome
 	uint32_t bad : 1;     // it cannot be run: its job fails with item_view.reason
 	uint32_t stamped : 1; // a struct stamp follows
 	uint32_t added : 1;   // behind its words is the pointer to what it is made from: added_jobs.h
-	uint32_t measured : 1; // item_view.measured and .items follow
+	uint32_t several : 1; // it is a pack of items, whose number follows: item_view.items
 	uint64_t seq;         // {#}, over the run
 	uint64_t number;      // within its batch: FAIRPAR_JOB is BATCH#number
 	uint64_t order;       // of its output within its batch, from 1; 0: it has no place in the order
@@ -36,27 +36,19 @@ struct stamp {
 	uint64_t from;        // seq of the job that emitted it, or 0
 };
 
-// One item; or several of one argument each, with consecutive numbers. After item_read() it borrows from the bytes.
+// One item, or a pack of items that one process gets. After item_read() it borrows from the bytes.
 struct item_view {
 	struct item item;
 	struct stamp stamp;   // zero unless item.stamped
 	struct record record; // its arguments; of --pipe with the place of the block behind them
 	const char *reason;   // why it cannot be run, with item.bad; else NULL
-	uint32_t measured;    // what packs_measure() said of the record, with item.measured; else 0
-	uint32_t items;       // that were written, with item.measured; else 0
+	uint32_t items;       // with item.several; else 1
 };
 
 // Appends the item's bytes, at the next multiple of 8. Returns where they begin.
 size_t item_write(struct buf *bytes, const struct item_view *view);
 
-// Reads the `size` bytes that item_write() has appended, from which *ret_view borrows. Of several items it has those that are
-// left.
+// Reads the `size` bytes that item_write() has appended, from which *ret_view borrows.
 void item_read(struct item_view *ret_view, const void *data, size_t size);
-
-// Bytes of the first `n` arguments of the record, their NULs included.
-size_t record_bytes_of(const struct record *record, uint32_t n);
-
-// Leaves out the first `n` of several items.
-void item_skip(struct item_view *view, uint32_t n);
 
 #endif

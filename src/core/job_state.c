@@ -65,8 +65,6 @@ void worker_state_free(void *arg) {
 	warm_destroy(state->warm);
 	child_scratch_destroy(state->scratch);
 	command_fini(&state->command);
-	buf_fini(&state->coalesced.args);
-	buf_fini(&state->coalesced.orders);
 	buf_fini(&state->text);
 	buf_fini(&state->label);
 	buf_fini(&state->vars);

@@ -43,7 +43,7 @@ struct job {
 	struct hosts_tries tries;     // of this step's attempts before
 	unsigned losses;              // attempts that were lost with their machine, and are made again
 	uint64_t start;               // of its first step's last attempt, now_ns() time; 0 before
-	uint64_t coalesced;           // items that its process has taken too (--pack=auto): their arguments are in `record`
+	uint64_t coalesced;           // items of it beyond the first (--pack=auto)
 	struct spool *spool;          // of all its output; NULL if it is ungrouped
 	struct results *results;      // takes its output instead (--results), or NULL
 	char *owned;                  // a copy of the record and the reason, once it has left the worker; else NULL
@@ -100,20 +100,6 @@ struct attempt_stats {
 	size_t tail_out;       // bytes of that from stdout, which come first
 };
 
-// So many items, the first of which has this item.order.
-struct order_range {
-	uint64_t first, n;
-};
-
-// The items that one process takes together, chosen while the pool's lock is held; see autopack.c.
-struct coalesced {
-	uint64_t n, most;     // items; those that may be
-	struct record record; // of all; its bytes are in `args`
-	size_t size;          // bytes by packs_measure()
-	struct buf args;
-	struct buf orders; // where there is an order: struct order_range of all but the first
-};
-
 // Only its worker touches it. Buffers keep their memory from job to job.
 struct worker_state {
 	struct run *run;
@@ -130,7 +116,6 @@ struct worker_state {
 	struct context *context;      // of a job in a directory of its own, or NULL
 	char **env;                   // of the attempt: pointers into `vars` and into the job's spec
 	size_t env_cap;
-	struct coalesced coalesced;   // of the job that begins next, with run->packs
 	struct job failed;            // the job that work_failed() is called for
 	struct attempt_stats stats;   // of the attempt, if there are subscribers
 	struct attempt_origin origin; // of the attempt, with run->nested

@@ -51,7 +51,6 @@ struct run {
 	struct explain_live *explain_live;          // --explain, or NULL
 	struct publisher *publisher;                // of events, with the counts of jobs
 	struct log_sink *log;                       // of --log and what is made from a log, or NULL
-	const struct pack_limits *packs;            // of --pack=auto, or NULL: items go alone, or were packed as they were read
 	struct feeds *feeds;
 	struct blockfeed *blocks;                   // of --pipe and --pipe-part, or NULL
 	struct tee *tee;                            // of --tee in their place, or NULL
@@ -69,8 +68,9 @@ struct run {
 	uint64_t total;                             // jobs of all inputs (items with -X or --batch-by), where all were read before the first one; else 0
 
 	// what happened so far
-	mutex lock;                                 // guards dead, and batch.autopack
+	mutex lock;                                 // guards dead and low, and batch.pack_size
 	struct batch *dead;                         // batches whose queues were removed, for the event loop to let go of
+	struct batch *low;                          // --pack=auto with --batch-by: batches that lack packs
 	atomic_bool all_read;                       // every input was read to its end
 
 	// for the event loop, with run_wake()

@@ -10,7 +10,6 @@ struct cancelled {
 	struct queue *queue;     // pinned
 	struct chunk *chunks;
 	uint64_t head_id;
-	uint32_t head_gone;      // items of the first record that are not its, as in struct queue
 	struct list locals;
 	struct list front;       // of struct front
 	bool has_reserved;
@@ -34,7 +33,7 @@ void reservation_cancel(struct worker *reserver, struct item_record *ret_record,
 	struct group *group = reserver->group;
 	struct queue *queue = reserver->reserved_queue;
 	uint64_t now = pool_now(pool);
-	*ret_record = (struct item_record){.data = reserver->data, .size = (uint32_t)reserver->size, .id = reserver->id, .width = (uint16_t)reserver->width};
+	*ret_record = (struct item_record){.data = reserver->data, .size = (uint32_t)reserver->size, .id = reserver->id, .width = (uint16_t)reserver->width, .turns = reserver->turns};
 	ret_record->type = pool_type(pool, reserver->type);
 	if (reserver->extra > 0) {
 		fair_widen_back(&group->fair, &queue->fair, reserver->extra, now, now);
@@ -76,7 +75,6 @@ static void queue_cancel(struct queue *queue, struct cancelled *ret_cancelled, s
 		.queue = queue,
 		.chunks = queue->head,
 		.head_id = queue->head_id,
-		.head_gone = queue->head_gone,
 		.nitems = waiting,
 	};
 	struct worker *reserver = queue_reserver(queue);
@@ -108,7 +106,6 @@ static void queue_cancel(struct queue *queue, struct cancelled *ret_cancelled, s
 	}
 	queue->head = queue->tail = NULL;
 	queue->head_id = queue->tail_id;
-	queue->head_gone = 0;
 	queue->nlocal = queue->ngone = 0;
 	queue->bytes = 0;
 	pool->queued -= waiting;
@@ -122,7 +119,6 @@ void record_drop(struct pool *pool, struct queue *queue, const struct item_recor
 	const struct work_type *type = pool->types[record->type]; // read without the lock: it was there when we had it
 	if (type->drop) {
 		void *copy = xmemdup(record->data, record->size);
-		record_note_left(record, copy);
 		type->drop(queue, copy, record->size);
 		free(copy);
 	}
@@ -133,12 +129,10 @@ static uint64_t drop_bytes(struct pool *pool, struct cancelled *cancelled, const
 	uint64_t n = 0;
 	for (size_t at = 0; at < len;) {
 		at += record_decode(data + at, cancelled->head_id, &record);
-		cancelled->head_id = record_last_id(&record);
-		record.gone = cancelled->head_gone;
-		cancelled->head_gone = 0;
+		cancelled->head_id = record.id;
 		if (!(record.flags & RECORD_GONE)) {
 			record_drop(pool, cancelled->queue, &record);
-			n += record.items - record.gone;
+			++n;
 		}
 	}
 	return n;

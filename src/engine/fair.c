@@ -779,11 +779,10 @@ void fair_give_back(struct fair *fair, struct fair_queue *queue, uint64_t start,
 	place(fair, queue, now);
 }
 
-void fair_join(struct fair *fair, struct fair_queue *queue, uint64_t n, uint64_t now) {
-	verify(queue->running > 0 && n <= queue->backlog);
+void fair_charge(struct fair *fair, struct fair_queue *queue, uint64_t n, uint64_t now) {
+	verify(queue->running > 0);
 	tokens_turn(fair, queue->tier, n);
 	unplace(fair, queue, now);
-	queue->backlog -= n;
 	serve(fair, queue, n);
 	place(fair, queue, now);
 }

@@ -5,7 +5,7 @@
 // the items; here an item is only a count.
 //
 // An item's life: fair_arrive -> fair_pick -> fair_done or fair_give_back; or fair_arrive -> fair_withdraw.
-// Between fair_pick and fair_done, others may go along: fair_join.
+// One that stands for several is charged for them between fair_pick and fair_done: fair_charge.
 // One that lends its slots in between: fair_pick -> fair_done -> fair_resume -> fair_done.
 // One that takes several slots, a wide one: fair_pick -> fair_widen -> fair_narrow -> fair_done, or
 // fair_widen_back -> fair_give_back.
@@ -198,9 +198,8 @@ void fair_done(struct fair *fair, struct fair_queue *queue, uint64_t now);
 // An item picked at `start` needed no slot after all: as fair_done(), and the queue gets back what it was charged.
 void fair_give_back(struct fair *fair, struct fair_queue *queue, uint64_t start, uint64_t now);
 
-// `n` of the waiting items go along with an item picked before, as part of it: so many turns are charged, and nothing
-// more runs.
-void fair_join(struct fair *fair, struct fair_queue *queue, uint64_t n, uint64_t now);
+// An item picked before, which has not ended, is charged `n` turns more. Under time nothing is: its slot-time is.
+void fair_charge(struct fair *fair, struct fair_queue *queue, uint64_t n, uint64_t now);
 
 // An item picked before takes `extra` slots more: that many turns are charged at once, or the slot-time as it passes.
 // It counts as one item for the limit. May be called more than once for an item.

@@ -114,6 +114,7 @@ struct worker {
 	uint64_t lent_at, away;  // when it began to lend its slots, and for how long it has had none
 	uint64_t picked;         // when its turn came; not long before `start`, but for a wide one that was held
 	uint32_t width;          // slots it takes; while it is held: would take
+	uint32_t turns;          // that it is charged, at least 1
 	uint32_t extra;          // slots beyond the first that it is charged for in the fair choice
 	uint64_t token_due;      // of a queue with a rate: when the token comes that follows the item's
 	struct queue *reserved_queue; // of an item that was taken and waits for its slots, so that `queue` is NULL; NULL: none
@@ -149,7 +150,6 @@ struct queue {
 	size_t bytes;            // of items queued
 	struct chunk *head, *tail;
 	uint64_t head_id, tail_id; // last ids of the record taken last and of the one appended last
-	uint32_t head_gone;      // items of the first record that were taken, if it stands for several
 	uint64_t ngone;          // records in chunks that are RECORD_GONE
 	uint64_t nfront;         // items in group->front: not in the backlog
 	struct list exempt;      // of struct front: the fair.exempt items
@@ -400,16 +400,9 @@ void front_open(struct front *front, struct worker *worker, struct item_record *
 // Takes an item for the worker, whose turn fair_pick() has given to the queue. The record's data is the worker's.
 enum work_source queue_take(struct queue *queue, struct worker *worker, struct item_record *ret_record, struct deferred *deferred);
 
-// The record that stands next in the queue's chunks, if that is in memory. Returns its bytes, or 0. Its data is borrowed, until
-// the next call that takes something.
-size_t queue_peek(const struct queue *queue, struct item_record *ret_record);
-
-// Takes the item with that id out of the queue, wherever it stands, unless it was spilled or submitted with others as one.
+// Takes the item with that id out of the queue, wherever it stands, unless it was spilled.
 // Returns false if there is none. The record's data are the caller's to free.
 bool queue_take_id(struct queue *queue, uint64_t id, struct item_record *ret_record, struct deferred *deferred);
-
-// Takes the next `n` items of that record, which has so many bytes. Its data must not be looked at any more.
-void queue_skip(struct queue *queue, const struct item_record *record, size_t bytes, uint32_t n, struct deferred *deferred);
 
 // Blocks the queue in the fair choice while its next item is not in memory, and unblocks it.
 static inline void queue_reach(struct queue *queue) {

@@ -66,7 +66,6 @@ static struct front *take_item(struct queue *queue, uint64_t id, struct deferred
 	} else if (!queue_take_id(queue, id, &record, deferred)) {
 		return NULL;
 	}
-	record.flags &= (uint8_t)~WORK_PACKS; // it goes alone
 	struct front *front = NEW(struct front);
 	*front = (struct front){.queue = queue, .record = record};
 	return front;

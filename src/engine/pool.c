@@ -4,9 +4,8 @@
 // process. What needs the outside world (to signal, to start a thread, to read or write the disk, to call a hook) is
 // noted as a deferred action and done after the lock was given back.
 //
-// [E1] An item that was taken is run once or dropped once, or goes along with one that is run [E11]. It is in one chunk
-//      or one local list until queue_take(), queue_skip() or queue_cancel() takes it out, under the lock; nothing else
-//      does.
+// [E1] An item that was taken is run once or dropped once. It is in one chunk or one local list until queue_take(),
+//      queue_take_id() or queue_cancel() takes it out, under the lock; nothing else does.
 // [E2] An item is charged to its queue in the fair choice wherever it comes from, so local work cannot starve others;
 //      and each 16th pick of a queue takes its head, so it cannot starve its own queue. Enforced by worker_dispatch(),
 //      queue_take().
@@ -43,11 +42,6 @@
 // [E10] A queue's last item (pool_queue_set_last_item()) runs exactly once: it becomes due in queue_check_removal_now(), in
 //      place of the removal, and counts as waiting from then on, so that the queue cannot be removed before it has run.
 //      It lies in no chunk, and queue_cancel() does not find it. Enforced by last_state, which never goes back.
-// [E11] Items that go along with another (WORK_PACKS) are taken in the same critical section as that one, so they stand
-//      behind it in the queue without a gap, and nobody is served between; each is charged a turn. From then on they
-//      are part of it: the running item keeps the queue from being removed, and nobody can cancel them by themselves.
-//      Items that were submitted as one (work.items) are one record, of which queue->head_gone are taken once it is the first;
-//      nothing is written in a record, for another thread may be writing its chunk to disk.
 // [E12] An item that lends its slots (pool_lend()) is in no count but its slot number, group->lending and a pin of its queue, so
 //      that this is not removed. What it was charged stays. Its thread is away with it, so there may be one thread more.
 // [E13] The front is a line of its own, first come, first served: items that were brought forward, and items that want their
@@ -169,7 +163,7 @@ static FP_INLINE struct item_record make_record(struct pool *pool, const struct 
 		.flags = (uint8_t)work->flags,
 		.id = work->id,
 		.width = (uint16_t)(work->width <= 1 ? 1 : work->width < UINT16_MAX ? work->width : UINT16_MAX),
-		.items = work->items > 1 ? work->items : 1,
+		.turns = work->turns > 1 ? work->turns : 1,
 	};
 }
 
@@ -190,7 +184,7 @@ static FP_INLINE void append_all(struct queue *queue, struct worker *local, cons
 			fair_arrive_exempt(&queue->group->fair, &queue->fair, pool_now(queue->pool));
 		} else {
 			queue_append(queue, &record, (works[i].flags & WORK_LOCAL) ? local : NULL, spare);
-			narrived += record.items;
+			++narrived;
 		}
 	}
 	alloc_forbid(-1);
@@ -202,7 +196,7 @@ enum submit_status pool_submit(struct pool *pool, struct queue *queue, struct wo
                                size_t n) {
 	size_t need = 0;
 	for (size_t i = 0; i < n; ++i) {
-		verify(works[i].size < UINT32_MAX / 4 && (works[i].items <= 1 || (works[i].flags & WORK_PACKS)));
+		verify(works[i].size < UINT32_MAX / 4);
 		need += works[i].size + RECORD_HEAD;
 	}
 	struct deferred deferred = DEFERRED_INIT;
@@ -271,6 +265,20 @@ size_t pool_queue_bytes(struct pool *pool, struct queue *queue) {
 	size_t bytes = queue->bytes;
 	mutex_unlock(&pool->lock);
 	return bytes;
+}
+
+unsigned pool_queue_slots(struct pool *pool, struct queue *queue, unsigned *ret_lacks) {
+	mutex_lock(&pool->lock);
+	const struct group *group = queue->group;
+	const struct fair_queue *fair = &queue->fair;
+	unsigned limit = fair->limit > 0 ? fair->limit : UINT32_MAX;
+	unsigned slots = limit < group->capacity ? limit : group->capacity;
+	uint64_t taken = group->running + pool->queued; // slots, when all that is queued runs
+	unsigned free = taken < group->capacity ? group->capacity - (unsigned)taken : 0;
+	unsigned room = fair->running < limit ? limit - fair->running : 0;
+	*ret_lacks = queue->bytes > 0 ? 0 : 1 + (free < room ? free : room);
+	mutex_unlock(&pool->lock);
+	return slots;
 }
 
 // ---- close, wait ----

@@ -32,17 +32,7 @@ struct worker; // a thread that owns a slot, or a dedicated thread of a long-run
 enum work_status {
 	WORK_OK,
 	WORK_FAILED,   // the pool reports it to the hook `failed` and goes on
-	WORK_NOT_RUN,  // it needed no slot after all (DESIGN §15, `creates`): its queue gets this turn back, but not those of
-	               // the items that it took along
-};
-
-// What is known when a worker has taken an item that may take others along.
-struct pack_view {
-	uint64_t taken;   // items so far; 0: this is the one that the worker has taken
-	uint32_t left;    // how many items these data stand for (struct work.items): the last so many of those submitted as one
-	uint64_t waiting; // in the queue, before any was taken along; not those in local lists
-	unsigned slots;   // that the queue could run on at once
-	bool closed;      // nothing more comes from outside
+	WORK_NOT_RUN,  // it needed no slot after all (DESIGN §15, `creates`): its queue gets one turn back
 };
 
 struct work_type {
@@ -53,22 +43,13 @@ struct work_type {
 	enum work_status (*run)(struct worker *worker, struct queue *queue, void *data, size_t size);
 
 	// Called instead of run, once, for an item that is cancelled before it started: frees what it owns. May be NULL.
-	// Called with no lock held, on the thread that cancels. Once for all items that are left of several submitted as one.
+	// Called with no lock held, on the thread that cancels.
 	void (*drop)(struct queue *queue, void *data, size_t size);
-
-	// For items with WORK_PACKS: how many of these go along, at most view->left? Called when a worker begins such an item,
-	// for that item first, then for those next in its queue as long as it takes all it is asked for and they have the same
-	// type and take one slot; none is skipped. Each that goes along is a turn of its queue but part of the
-	// running item: it is neither run nor dropped, so what is needed of its data (not aligned) must have been copied. Under
-	// the pool's lock: must not block, allocate, format, nor call the pool but for what belongs to the worker
-	// (worker_scratch(), which `started` has filled).
-	uint32_t (*pack)(struct worker *worker, struct queue *queue, const struct pack_view *view, const void *data, size_t size);
 };
 
 enum work_flags {
 	WORK_LOCAL = 1 << 0,  // to the submitting worker's own list (from its running item); else to the queue's tail
 	WORK_LENT = 1 << 1,   // lends its slot to somebody else; so named in the trace
-	WORK_PACKS = 1 << 3,  // may take others along, or go along, as work_type.pack decides
 	WORK_NO_TOKEN = 1 << 8, // neither waits for the start_interval of its queue nor counts for it
 };
 
@@ -80,14 +61,11 @@ struct work {
 	unsigned width;        // slots it takes while it runs; 0 and 1: one. Cut to the slots there are; a dedicated thread
 	                       // takes none
 	uint64_t id;           // the submitter's number for it, for the trace
-	uint32_t items;        // how many items it stands for, with consecutive ids; 0 and 1: one. Several are queued and dropped
-	                       // as one, but each is run, or goes along, by itself. `data` then begins with the number as a
-	                       // uint32_t; run and drop find there how many are left (the last so many; run is called for the
-	                       // first of these). Several must take one slot each, without WORK_LOCAL and WORK_NO_TOKEN
+	uint32_t turns;        // of its queue that it is charged when it starts, unless slot-time is; 0 and 1: one
 };
 
 enum work_source {
-	SOURCE_OWN, SOURCE_STOLEN, SOURCE_QUEUE, SOURCE_LENT, SOURCE_LONG, SOURCE_PACKED,
+	SOURCE_OWN, SOURCE_STOLEN, SOURCE_QUEUE, SOURCE_LENT, SOURCE_LONG,
 	SOURCE_BACKFILL, // wherever it came from: it has passed one that gathers its slots
 };
 
@@ -101,8 +79,7 @@ struct facts {
 	bool paced;                 // it waited for start_interval
 };
 
-// One line of the service trace. Passed in exact order of dispatch, under the pool's lock. Items that are taken along
-// have a line each, SOURCE_PACKED, behind that of their first.
+// One line of the service trace. Passed in exact order of dispatch, under the pool's lock.
 struct service {
 	uint64_t n;                 // dispatches so far, from 1
 	uint64_t now;               // when
@@ -110,14 +87,14 @@ struct service {
 	uint64_t id;                // struct work.id
 	enum work_source source;
 	unsigned slot;              // from 1
+	uint32_t turns;             // struct work.turns, at least 1
 	double virt;                // virtual time of the queue after this dispatch, in turns or seconds per weight
 	double lag;                 // what it was owed before this item was picked (positive) or had had too much (negative)
 };
 
 // What the pool calls. All may be NULL. Unless it says otherwise, no lock is held and the call may use the pool.
 struct pool_hooks {
-	// Nothing is queued, running or open any more: reached exactly once, after the last queue was removed. Last call,
-	// but for `started`.
+	// Nothing is queued, running or open any more: reached exactly once, after the last queue was removed. Last call.
 	// So whoever is going to open queues keeps one open until then (a pool without any becomes idle by pool_shutdown()).
 	void (*idle)(void *arg);
 	// The queue has fewer than its low_water bytes queued, or (queue NULL) there is room again after SUBMIT_FULL.
@@ -129,9 +106,6 @@ struct pool_hooks {
 	// The queue was closed and its last item is done. `submitted` items in all. The queue is gone after the call.
 	// May cancel and close other queues; those that this removes are not reported before it has returned.
 	void (*removed)(void *arg, struct queue *queue, uint64_t submitted);
-	// Once for each worker, on its thread, before it takes its first item: prepares what callbacks under the pool's lock
-	// need. May come after `idle`, but not after pool_destroy() has returned.
-	void (*started)(void *arg, struct worker *worker);
 	// Under the pool's lock: must not call the pool, block, allocate or format.
 	void (*trace)(void *arg, const struct service *service);
 	// An item with that id was taken and waits for `width` slots, until it starts or is dropped.
@@ -223,6 +197,11 @@ void pool_queue_want(struct pool *pool, struct queue *queue);
 // Bytes queued in the queue.
 size_t pool_queue_bytes(struct pool *pool, struct queue *queue);
 
+// Returns on how many slots the queue could run at once; and in *ret_lacks how many items it lacks: if none is queued, one for
+// its next turn and one for each slot that no other queue has an item for; else none. For who makes items only when they are
+// needed.
+unsigned pool_queue_slots(struct pool *pool, struct queue *queue, unsigned *ret_lacks);
+
 // Keeps `work` (a copy) as the last item of the queue. When the queue is closed and everything else of it is done or dropped,
 // this item is queued and run, also when the queue is paused and in every stage of the pool; only then is the queue removed.
 // It is never cancelled, and counts as submitted once it is queued. What it submits to its own queue runs before the removal
@@ -271,7 +250,7 @@ bool worker_keeps_slots(struct worker *worker);
 
 // Lets the queued item with that id (work.id) go before the turn of any queue, behind those brought forward before. It is charged
 // to its queue as any other. While its queue's max_parallel or pause holds it, others pass it; if it needs more slots than are
-// free, the free ones are kept for it. It takes no others along. Returns true if it is in that line now; false if no such item
+// free, the free ones are kept for it. Returns true if it is in that line now; false if no such item
 // waits in memory (it may be in the spill file). O(items of the queue). Of the queue the same holds as for pool_cancel().
 bool pool_bring_forward(struct pool *pool, struct queue *queue, uint64_t id);
 
@@ -327,7 +306,7 @@ struct pool_stat {
 	uint64_t lending;    // items that lend their slots, and are in no other count
 	uint64_t running_long;
 	uint64_t slots_taken; // by those on slots
-	uint64_t dispatched; // so far, with those that were taken along
+	uint64_t dispatched; // so far
 	uint64_t wakes;      // of parked workers, so far
 	unsigned threads;
 	size_t mem_bytes;    // of queued items in memory

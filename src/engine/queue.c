@@ -135,7 +135,7 @@ static void append_tail(struct queue *queue, const struct item_record *record, s
 		queue->tail = tail = chunk;
 	}
 	tail->end += (uint32_t)record_encode(record, queue->tail_id, tail->data + tail->end);
-	queue->tail_id = record_last_id(record);
+	queue->tail_id = record->id;
 }
 
 static struct local *local_get(struct queue *queue, const struct worker *worker) {
@@ -184,8 +184,8 @@ void queue_append(struct queue *queue, const struct item_record *record, struct 
 		note_width(queue, record->width);
 	}
 	queue->bytes += RECORD_HEAD + record->size;
-	queue->submitted += record->items;
-	pool->queued += record->items;
+	++queue->submitted;
+	++pool->queued;
 }
 
 void queue_append_exempt(struct queue *queue, const struct item_record *record) {
@@ -263,8 +263,12 @@ static void copy_data(struct worker *worker, struct item_record *record) {
 	if (record->size > 0) {
 		memcpy(worker->data, record->data, record->size);
 	}
-	record_note_left(record, worker->data);
 	record->data = worker->data;
+}
+
+// The record that stands next in the queue's chunks, if that is in memory. Returns its bytes, or 0. Its data is borrowed.
+static size_t queue_peek(const struct queue *queue, struct item_record *ret_record) {
+	return head_is_ready(queue) ? record_decode(queue->head->data + queue->head->begin, queue->head_id, ret_record) : 0;
 }
 
 // Lets the head go on to the next item, past those that are gone. Enforces that the first record of a head in memory is none.
@@ -281,30 +285,16 @@ static void skip_gone(struct queue *queue, struct deferred *deferred) {
 	}
 }
 
-// Takes the next `n` items of the first record, which has so many bytes, and that record with the last of them.
-static void head_advance(struct queue *queue, const struct item_record *record, size_t bytes, uint32_t n, struct deferred *deferred) {
+static void take_head(struct queue *queue, struct worker *worker, struct item_record *record, struct deferred *deferred) {
 	struct chunk *head = queue->head;
-	queue->head_gone += n;
-	if (queue->head_gone < record->items) {
-		return;
-	}
-	queue->head_gone = 0;
+	head->begin += (uint32_t)queue_peek(queue, record);
+	copy_data(worker, record);
 	queue->bytes -= RECORD_HEAD + record->size;
-	queue->head_id = record_last_id(record);
-	head->begin += (uint32_t)bytes;
+	queue->head_id = record->id;
 	if (head->begin == head->end) {
 		head_is_done(queue, deferred);
 	}
-	if (queue->ngone > 0) {
-		skip_gone(queue, deferred);
-	}
-}
-
-static void take_head(struct queue *queue, struct worker *worker, struct item_record *record, struct deferred *deferred) {
-	size_t bytes = queue_peek(queue, record);
-	copy_data(worker, record);
-	head_advance(queue, record, bytes, 1, deferred);
-	record->id += record->gone;
+	skip_gone(queue, deferred);
 }
 
 static enum work_source take_local(struct queue *queue, struct worker *worker, struct item_record *record) {
@@ -381,21 +371,6 @@ enum work_source queue_take(struct queue *queue, struct worker *worker, struct i
 	return source;
 }
 
-size_t queue_peek(const struct queue *queue, struct item_record *ret_record) {
-	if (!head_is_ready(queue)) {
-		return 0;
-	}
-	size_t bytes = record_decode(queue->head->data + queue->head->begin, queue->head_id, ret_record);
-	ret_record->gone = queue->head_gone;
-	return bytes;
-}
-
-void queue_skip(struct queue *queue, const struct item_record *record, size_t bytes, uint32_t n, struct deferred *deferred) {
-	head_advance(queue, record, bytes, n, deferred);
-	queue->pool->queued -= n;
-	want_more(queue, deferred);
-}
-
 // ---- out of the middle ----
 
 static bool take_local_id(struct queue *queue, uint64_t id, struct item_record *ret_record) {
@@ -417,8 +392,8 @@ static bool take_chunk_id(struct queue *queue, uint64_t id, struct item_record *
 	for (const struct chunk *chunk = queue->head; chunk && chunk->data && chunk->state == CHUNK_MEMORY; chunk = chunk->next) {
 		for (size_t at = chunk->begin, bytes; at < chunk->end; at += bytes) {
 			bytes = record_decode(chunk->data + at, prev, ret_record);
-			prev = record_last_id(ret_record);
-			if (prev == id && ret_record->items == 1 && !(ret_record->flags & RECORD_GONE)) {
+			prev = ret_record->id;
+			if (prev == id && !(ret_record->flags & RECORD_GONE)) {
 				ret_record->data = xmemdup(ret_record->data, ret_record->size);
 				record_mark_gone(chunk->data + at);
 				++queue->ngone;

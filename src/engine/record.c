@@ -7,9 +7,9 @@
 
 // In the flags byte, above enum work_flags.
 enum {
-	HAS_ITEMS = RECORD_LAST_ITEM, // that flag is never encoded
+	HAS_TURNS = RECORD_LAST_ITEM, // that flag is never encoded
 	HAS_ID = 1 << 7,
-	HAS_ALL = HAS_ITEMS | HAS_ID,
+	HAS_ALL = HAS_TURNS | HAS_ID,
 };
 
 struct head {
@@ -22,11 +22,11 @@ struct head {
 _Static_assert(sizeof(struct head) == RECORD_HEAD, "the header has no holes");
 
 static uint8_t extras(const struct item_record *record, uint64_t prev) {
-	return (uint8_t)((record->id != prev + 1 ? HAS_ID : 0) | (record->items > 1 ? HAS_ITEMS : 0));
+	return (uint8_t)((record->id != prev + 1 ? HAS_ID : 0) | (record->turns > 1 ? HAS_TURNS : 0));
 }
 
 static size_t extra_bytes(unsigned flags) {
-	return ((flags & HAS_ID) ? sizeof(uint64_t) : 0) + ((flags & HAS_ITEMS) ? sizeof(uint32_t) : 0);
+	return ((flags & HAS_ID) ? sizeof(uint64_t) : 0) + ((flags & HAS_TURNS) ? sizeof(uint32_t) : 0);
 }
 
 size_t record_bytes(const struct item_record *record, uint64_t prev) {
@@ -43,9 +43,9 @@ size_t record_encode(const struct item_record *record, uint64_t prev, char *to) 
 		memcpy(at, &record->id, sizeof(record->id));
 		at += sizeof(record->id);
 	}
-	if (head.flags & HAS_ITEMS) {
-		memcpy(at, &record->items, sizeof(record->items));
-		at += sizeof(record->items);
+	if (head.flags & HAS_TURNS) {
+		memcpy(at, &record->turns, sizeof(record->turns));
+		at += sizeof(record->turns);
 	}
 	if (record->size > 0) {
 		memcpy(at, record->data, record->size);
@@ -58,15 +58,15 @@ size_t record_decode(const char *from, uint64_t prev, struct item_record *ret_re
 	const char *at = from;
 	memcpy(&head, at, sizeof(head));
 	at += sizeof(head);
-	*ret_record = (struct item_record){.size = head.size, .width = head.width, .type = head.type, .id = prev + 1, .items = 1};
+	*ret_record = (struct item_record){.size = head.size, .width = head.width, .type = head.type, .id = prev + 1, .turns = 1};
 	ret_record->flags = (uint8_t)(head.flags & ~HAS_ALL);
 	if (head.flags & HAS_ID) {
 		memcpy(&ret_record->id, at, sizeof(ret_record->id));
 		at += sizeof(ret_record->id);
 	}
-	if (head.flags & HAS_ITEMS) {
-		memcpy(&ret_record->items, at, sizeof(ret_record->items));
-		at += sizeof(ret_record->items);
+	if (head.flags & HAS_TURNS) {
+		memcpy(&ret_record->turns, at, sizeof(ret_record->turns));
+		at += sizeof(ret_record->turns);
 	}
 	ret_record->data = at;
 	return (size_t)(at - from) + head.size;

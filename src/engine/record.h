@@ -1,8 +1,7 @@
 // Queued items as bytes: the records of a queue's chunks and of a worker's local list.
 //
-// A record is a header (RECORD_HEAD bytes), its id if that does not follow from the record before, the number of items if it
-// stands for several (struct work.items), and the data. So an item costs 8 bytes besides its data, in memory and in the spill
-// file.
+// A record is a header (RECORD_HEAD bytes), its id if that does not follow from the record before, its turns if these are
+// several (struct work.turns), and the data. So an item costs 8 bytes besides its data, in memory and in the spill file.
 
 #ifndef FAIRPAR_ENGINE_RECORD_H
 #define FAIRPAR_ENGINE_RECORD_H
@@ -16,7 +15,7 @@
 
 enum {
 	RECORD_HEAD = 8,
-	RECORD_EXTRA = 12, // at most, for its id and its items
+	RECORD_EXTRA = 12, // at most, for its id and its turns
 	RECORD_GONE = 1 << 4, // in the flags of an item that was taken out of the middle: only its bytes are left
 	RECORD_LAST_ITEM = 1 << 5, // in the flags of a queue's last item, which nobody cancels; never encoded
 };
@@ -28,25 +27,11 @@ struct item_record {
 	uint16_t width;   // slots it takes
 	uint8_t type;     // number of its work_type in the pool
 	uint8_t flags;    // enum work_flags
-	uint64_t id;      // of the first of its items
-	uint32_t items;   // that it stands for, each with the id that follows; 0 is taken for 1
-	uint32_t gone;    // of them, those that were taken before; never encoded
+	uint64_t id;
+	uint32_t turns;   // that it is charged; 0 is taken for 1
 };
 
-// Returns the id of the record's last item, `prev` of the record behind it.
-static inline uint64_t record_last_id(const struct item_record *record) {
-	return record->id + (record->items > 1 ? record->items - 1 : 0);
-}
-
-// Writes into the copy of its data how many of its items are left, if it stands for several.
-static inline void record_note_left(const struct item_record *record, void *data) {
-	if (record->items > 1) {
-		uint32_t left = record->items - record->gone;
-		memcpy(data, &left, sizeof(left));
-	}
-}
-
-// Returns the encoded size of the record, in bytes, if record_last_id() of the one before it is `prev`.
+// Returns the encoded size of the record, in bytes, if the id of the one before it is `prev`.
 size_t record_bytes(const struct item_record *record, uint64_t prev);
 
 // Writes it to `to` and returns its bytes.

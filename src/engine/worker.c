@@ -71,18 +71,19 @@ static void worker_pace(struct worker *worker) {
 
 // ---- dispatch ----
 
-static void trace_dispatch(const struct worker *worker, uint64_t id, enum work_source source, double lag) {
+static void trace_dispatch(const struct worker *worker) {
 	struct pool *pool = worker->pool;
 	struct queue *queue = worker->queue;
 	struct service service = {
 		.n = pool->dispatched,
 		.now = worker->start,
 		.batch = queue->name,
-		.id = id,
-		.source = source,
+		.id = worker->id,
+		.source = worker->facts.source,
 		.slot = worker->slot,
+		.turns = worker->turns,
 		.virt = fair_virt(&queue->group->fair, &queue->fair, worker->start),
-		.lag = lag,
+		.lag = worker->facts.lag,
 	};
 	pool->config.hooks.trace(pool->config.hooks.arg, &service);
 }
@@ -128,11 +129,11 @@ static struct queue *worker_take(struct worker *worker, uint64_t now, struct def
 		takes_token = queue->fair.interval > 0 && !queue->fair.picks_exempt;
 		source = queue_take(queue, worker, &record, deferred);
 		source = passes ? SOURCE_BACKFILL : source;
-		record.flags &= (uint8_t)~(passes ? WORK_PACKS : 0); // with others it might not end in time
 	}
 	worker->type = pool->types[record.type];
 	worker->size = record.size;
 	worker->width = record.width;
+	worker->turns = record.turns;
 	worker->flags = record.flags;
 	worker->id = record.id;
 	worker->picked = now;
@@ -215,6 +216,9 @@ static void worker_begin(struct worker *worker, struct queue *queue, uint64_t no
 	if (group->fair.time) {
 		fair_expect(&queue->fair, &worker->job, worker->width, now);
 	}
+	if (worker->turns > 1) {
+		fair_charge(&group->fair, &queue->fair, worker->turns - 1, now);
+	}
 	++pool->dispatched;
 	if (pool->config.one_by_one && !(worker->flags & WORK_LENT)) {
 		pool->passing = worker;
@@ -224,70 +228,9 @@ static void worker_begin(struct worker *worker, struct queue *queue, uint64_t no
 		pool->next_start = now + pool->config.start_interval;
 	}
 	if (pool->config.hooks.trace) {
-		trace_dispatch(worker, worker->id, worker->facts.source, worker->facts.lag);
+		trace_dispatch(worker);
 	}
 	pool_notice(pool, deferred);
-}
-
-// The next `n` items of the record have been taken along: they are charged, and traced, as any other.
-static void pack_some(struct worker *worker, struct queue *queue, const struct item_record *record, uint32_t n, uint64_t now) {
-	struct pool *pool = worker->pool;
-	struct fair *fair = &worker->group->fair;
-	if (!pool->config.hooks.trace) {
-		pool->dispatched += n;
-		return;
-	}
-	for (uint32_t i = 0; i < n; ++i) {
-		double lag = fair_lag(fair, &queue->fair, now);
-		++pool->dispatched;
-		fair_join(fair, &queue->fair, 1, now);
-		trace_dispatch(worker, record->id + record->gone + i, SOURCE_PACKED, lag);
-	}
-}
-
-// Asks the type how many of the items go along.
-static uint32_t pack_takes(struct worker *worker, struct queue *queue, const struct pack_view *view, const void *data,
-                           size_t size) {
-	uint32_t n = worker->type->pack(worker, queue, view, data, size);
-	verify(n <= view->left);
-	return n;
-}
-
-// Takes those next in the queue along with the item that begins, as its type decides [E11].
-static void worker_pack(struct worker *worker, struct queue *queue, uint64_t now, struct deferred *deferred) {
-	struct pool *pool = worker->pool;
-	struct group *group = worker->group;
-	const struct work_type *type = worker->type;
-	uint32_t limit = queue->attrs.max_parallel;
-	struct pack_view view = {
-		.left = 1,
-		.waiting = queue->fair.backlog - queue->nlocal,
-		.slots = limit > 0 && limit < group->capacity ? limit : group->capacity,
-		.closed = queue->closed,
-	};
-	bool more = pack_takes(worker, queue, &view, worker->data, worker->size) > 0;
-	struct item_record record;
-	uint64_t n = 0;
-	for (size_t bytes; more && (bytes = queue_peek(queue, &record)) > 0;) {
-		view.taken = n + 1;
-		view.left = record.items - record.gone;
-		bool alike = (record.flags & WORK_PACKS) && record.width == 1 && pool->types[record.type] == type;
-		uint32_t takes = alike ? pack_takes(worker, queue, &view, record.data, record.size) : 0;
-		if (takes > 0) {
-			queue_skip(queue, &record, bytes, takes, deferred);
-			pack_some(worker, queue, &record, takes, now);
-			n += takes;
-		}
-		more = takes == view.left;
-	}
-	if (n > 0) {
-		if (!pool->config.hooks.trace) {
-			fair_join(&group->fair, &queue->fair, n, now);
-		}
-		queue_reach(queue);
-		queue_note_low(queue, deferred);
-		pool_notice(pool, deferred);
-	}
 }
 
 // Who holds a wide item does nothing else, and nobody does it for him.
@@ -312,9 +255,6 @@ static bool worker_dispatch(struct worker *worker, uint64_t now, struct deferred
 		return false;
 	}
 	worker_begin(worker, queue, now, deferred);
-	if ((worker->flags & WORK_PACKS) && worker->width <= 1) {
-		worker_pack(worker, queue, now, deferred);
-	}
 	return true;
 }
 
@@ -508,9 +448,6 @@ void *worker_main(void *arg) {
 	struct worker *worker = arg;
 	struct pool *pool = worker->pool;
 	struct deferred deferred = DEFERRED_INIT;
-	if (pool->config.hooks.started) {
-		pool->config.hooks.started(pool->config.hooks.arg, worker);
-	}
 	worker_lock(pool);
 	worker->group->waking = false;
 	while (worker_find(worker, &deferred)) {

@@ -68,6 +68,9 @@ void job_output_let_through(struct run *run, const struct job *job) {
 	if (!job->spool || !atomic_load_relaxed(&run->all_read) || spec->attempts > 1 || spec->nthen > 0) {
 		return;
 	}
+	if (run->options->packing.by_time) {
+		return; // items that were read wait outside of the pool
+	}
 	if (run->hosts) {
 		return; // it may be lost, and made again
 	}

@@ -18,7 +18,6 @@
 #include "base/alloc.h"
 #include "base/diag.h"
 #include "base/text.h"
-#include "core/autopack.h"
 #include "core/dag_node.h"
 #include "core/publish.h"
 #include "core/retry_queue.h"
@@ -268,6 +267,16 @@ static bool reruns_lost(const struct job *job, enum lost lost) {
 	return !options->at_most_once && job->losses < LOSSES_MOST && (lost == LOST_SILENT || is_held) && !(job->block && job->block->consumer);
 }
 
+// Notes how long the job's first attempt has taken for its items (--pack=auto), unless nothing ran, as with --dry-run.
+static void note_length(const struct job *job, const struct result *result) {
+	bool ran = result->outcome != OUTCOME_CANCELLED && result->outcome != OUTCOME_SPAWN_ERROR;
+	if (ran && result->end > result->start) {
+		mutex_lock(&job->batch->run->lock);
+		packsize_note(&job->batch->pack_size, (uint32_t)job->coalesced + 1, result->end - result->start);
+		mutex_unlock(&job->batch->run->lock);
+	}
+}
+
 static enum work_status job_step(struct worker *worker, struct queue *queue, struct job *job) {
 	const struct job_spec *spec = job->spec;
 	struct worker_state *state = worker_state_of(run_of(queue), worker);
@@ -276,8 +285,8 @@ static enum work_status job_step(struct worker *worker, struct queue *queue, str
 		return fail_bad_item(state, job);
 	}
 	job_attempt(state, job, &result);
-	if (job->batch->autopack && job->step == 0 && job->attempt == 1 && !job->added) {
-		autopack_note(job, &result);
+	if (state->run->options->packing.by_time && job->step == 0 && job->attempt == 1 && !job->added) {
+		note_length(job, &result);
 	}
 	job->start = job->step == 0 ? result.start : job->start;
 	if (result.lost && job_is_cancelled(job)) {
@@ -339,22 +348,17 @@ static void drop_again(struct queue *queue FP_UNUSED, void *data, size_t size FP
 
 // ---- the queued item ----
 
-// Reads a queued item, but not job->spec, which is there only once the batch has begun. Returns how many items were queued as
-// one: the job has the first.
-static uint32_t job_read(struct job *ret_job, struct batch *batch, const void *data, size_t size) {
+// Reads a queued item, but not job->spec, which is there only once the batch has begun.
+static void job_read(struct job *ret_job, struct batch *batch, const void *data, size_t size) {
 	struct item_view view;
 	item_read(&view, data, size);
-	uint32_t n = view.items > 1 ? view.record.nargs : 1;
-	if (view.items > 1) {
-		view.record.size = record_bytes_of(&view.record, 1);
-		view.record.nargs = view.item.nargs = 1;
-	}
 	*ret_job = (struct job){
 		.batch = batch,
 		.item = view.item,
 		.record = view.record,
 		.reason = view.reason,
 		.attempt = 1,
+		.coalesced = view.items - 1,
 		.queued = view.stamp.queued,
 		.from = view.stamp.from,
 	};
@@ -366,14 +370,13 @@ static uint32_t job_read(struct job *ret_job, struct batch *batch, const void *d
 	} else if (batch->run->tee) {
 		ret_job->block = tee_block(batch->run->tee, ret_job->item.number);
 	}
-	return n;
 }
 
-// Counts the job, and those that were queued or coalesced with it, as never started: `n` in all.
-static void drop(struct job *job, uint64_t n) {
+// Counts the items of the job as never started.
+static void drop(struct job *job) {
 	static const struct result cancelled = {.outcome = OUTCOME_CANCELLED};
 	batch_skip_output(job->batch, job->item.order);
-	counts_lost(job->batch, n);
+	counts_lost(job->batch, 1 + job->coalesced);
 	if (job->added) {
 		added_job_ended(job->batch->run, job->added, &cancelled);
 	}
@@ -398,11 +401,8 @@ static enum work_status run_item(struct worker *worker, struct queue *queue, voi
 	job.slot = worker_slot(worker);
 	job.spec = job.added ? &job.added->spec : job.batch->specs[job.item.spec];
 	enum work_status status = WORK_NOT_RUN;
-	if (job.batch->autopack && !job.item.bad && !job.added) {
-		autopack_adopt(worker_state_of(run, worker), &job);
-	}
 	if (job_is_cancelled(&job)) {
-		drop(&job, 1 + job.coalesced);
+		drop(&job);
 	} else if (job.batch->is_fed && !job.item.bad && leave_out(&job)) {
 		publish_queued(job.batch, -1); // it is in no count but that of jobs done before
 		job_release(&job);
@@ -419,16 +419,12 @@ static enum work_status run_item(struct worker *worker, struct queue *queue, voi
 }
 
 static void drop_item(struct queue *queue, void *data, size_t size) {
-	struct batch *batch = queue_user(queue);
 	struct job job;
-	uint32_t n = job_read(&job, batch, data, size);
-	for (uint32_t i = 1; i < n; ++i) {
-		batch_skip_output(batch, job.item.order + i);
-	}
-	drop(&job, n);
+	job_read(&job, queue_user(queue), data, size);
+	drop(&job);
 }
 
-const struct work_type work_item = {.name = "item", .run = run_item, .drop = drop_item, .pack = autopack_take};
+const struct work_type work_item = {.name = "item", .run = run_item, .drop = drop_item};
 
 // ---- on-failure ----
 

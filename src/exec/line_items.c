@@ -68,7 +68,7 @@ uint64_t line_items_end(struct line_items *line_items, bool keep) {
 	batch_unref(line_items->submission.batch);
 	line_buffer_fini(&line_items->line_buffer);
 	buf_fini(&line_items->held);
-	buf_fini(&line_items->submission.bytes);
+	submission_fini(&line_items->submission);
 	free(line_items);
 	return n;
 }

@@ -2,29 +2,47 @@
 
 #include "exec/submission.h"
 
+#include "base/alloc.h"
 #include "core/dag_node.h"
 #include "core/publish.h"
 #include "record/added_jobs.h"
 #include "record/job_records.h"
 #include "record/result_files.h"
 
-// Adds so many items with the next numbers, unless --resume says that the one is done. `job`: it was added, and the pointer to that
-// is behind its words.
-static void add(struct submission *submission, const struct record *record, uint32_t n, unsigned spec, const char *bad, struct added_job *job) {
+// The record goes to one process, for so many items.
+static void append(struct submission *submission, const struct record *record, uint32_t n, struct item *item, const char *bad, unsigned width) {
+	struct item_view view = {.record = *record, .reason = bad, .items = n};
+	item->several = n > 1;
+	if (item->stamped) {
+		if (submission->n == 0 || submission->from > 0) {
+			submission->queued = now_ns();
+		}
+		view.stamp = (struct stamp){.queued = submission->queued, .from = submission->from};
+	}
+	view.item = *item;
+	size_t at = item_write(&submission->bytes, &view);
+	grow_array(&submission->items, &submission->cap, submission->n + 1, sizeof(submission->items[0]));
+	submission->items[submission->n++] = (struct submission_item){
+		.at = at, .size = submission->bytes.len - at, .number = item->number, .n = n, .width = width,
+	};
+	submission->nitems += n;
+}
+
+// Adds an item with the next numbers, unless --resume says that it is done. `job`: it was added, and the pointer to that is behind
+// its words.
+static void add(struct submission *submission, const struct record *record, unsigned spec, const char *bad, struct added_job *job) {
 	struct batch *batch = submission->batch;
-	bool packs = batch->run->packs && !bad && !job;
 	struct item item = {
 		// relaxed: numbers only have to differ, and what they count is handed over by the pool
-		.seq = job_records_seq(batch->run, atomic_add_relaxed(&batch->run->seq, n) + 1),
-		.number = atomic_add_relaxed(queue_user_count(submission->queue), n) + 1,
-		.order = atomic_add_relaxed(&batch->order, n) + 1,
+		.seq = job_records_seq(batch->run, atomic_add_relaxed(&batch->run->seq, 1) + 1),
+		.number = atomic_add_relaxed(queue_user_count(submission->queue), 1) + 1,
+		.order = atomic_add_relaxed(&batch->order, 1) + 1,
 		.nargs = record->nargs,
 		.spec = spec & (INT32_MAX >> 5),
 		.earlier = submission->again ? EARLIER_CHANGED : EARLIER_UNKNOWN,
 		.bad = bad != NULL,
 		.added = job != NULL,
 		.stamped = batch->stats != NULL,
-		.measured = packs,
 	};
 	if (job) {
 		job->id = item.seq;
@@ -38,40 +56,36 @@ static void add(struct submission *submission, const struct record *record, uint
 	} else if (batch->run->blocks) {
 		bare.size = strlen(bare.args) + 1; // without where the block is
 	}
-	if (!bad && n == 1 && !batch->is_fed && job_records_leave_out(batch, job ? &job->spec : NULL, &bare, &item)) {
+	if (!bad && !batch->is_fed && job_records_leave_out(batch, job ? &job->spec : NULL, &bare, &item)) {
 		return;
 	}
-	struct item_view view = {.item = item, .record = *record, .reason = bad, .measured = submission->measured, .items = n};
-	if (item.stamped) {
-		if (submission->n == 0 || submission->from > 0) {
-			submission->queued = now_ns();
-		}
-		view.stamp = (struct stamp){.queued = submission->queued, .from = submission->from};
-	}
-	size_t at = item_write(&submission->bytes, &view);
-	submission->items[submission->n].at = at;
-	submission->items[submission->n].flags = packs ? WORK_PACKS : 0;
-	submission->items[submission->n].size = submission->bytes.len - at;
-	submission->items[submission->n].number = item.number;
-	submission->items[submission->n].n = n;
-	submission->items[submission->n].width = job ? job->spec.width : spec == 0 ? batch->width : batch->specs[spec]->width;
-	++submission->n;
-	submission->nitems += n;
+	unsigned width = job ? job->spec.width : spec == 0 ? batch->width : batch->specs[spec]->width;
+	append(submission, record, 1, &item, bad, width);
 }
 
 void submission_add(struct submission *submission, const struct record *record, unsigned spec, const char *bad) {
-	add(submission, record, 1, spec, bad, /* job */ NULL);
+	add(submission, record, spec, bad, /* job */ NULL);
 }
 
-void submission_add_items(struct submission *submission, const struct record *record, unsigned spec) {
-	add(submission, record, record->nargs, spec, /* bad */ NULL, /* job */ NULL);
+void submission_add_pack(struct submission *submission, const struct record *record, uint32_t n, uint64_t seq, const char *bad) {
+	struct batch *batch = submission->batch;
+	struct item item = {
+		.seq = job_records_seq(batch->run, seq),
+		.number = atomic_add_relaxed(queue_user_count(submission->queue), n) + 1,
+		.order = atomic_add_relaxed(&batch->order, 1) + 1,
+		.nargs = record->nargs,
+		.bad = bad != NULL,
+		.stamped = batch->stats != NULL,
+	};
+	append(submission, record, n, &item, bad, batch->width);
+	submission->counted += n;
 }
 
 bool submission_add_job(struct submission *submission, struct added_job *added, const struct record *words) {
 	size_t before = submission->n;
 	FP_CLEANUP(buf_fini) struct buf bytes = BUF_INIT;
 	added_job_write(added, words->args, words->size, &bytes);
-	add(submission, &(struct record){.args = bytes.data, .size = bytes.len, .nargs = words->nargs}, 1, 0, NULL, added);
+	add(submission, &(struct record){.args = bytes.data, .size = bytes.len, .nargs = words->nargs}, 0, NULL, added);
 	return submission->n > before;
 }
 
@@ -81,9 +95,7 @@ static void drop_all(struct submission *submission) {
 	for (size_t i = 0; batch->output_queue && i < submission->n; ++i) {
 		struct item_view view;
 		item_read(&view, submission->bytes.data + submission->items[i].at, submission->items[i].size);
-		for (uint32_t k = 0; k < submission->items[i].n; ++k) {
-			batch_skip_output(batch, view.item.order + k);
-		}
+		batch_skip_output(batch, view.item.order);
 	}
 	counts_lost(batch, submission->nitems);
 }
@@ -101,10 +113,10 @@ enum submit_status submission_offer(struct submission *submission, struct worker
 			.type = run->item_work,
 			.data = submission->bytes.data + submission->items[i].at,
 			.size = submission->items[i].size,
-			.flags = flags | submission->items[i].flags,
+			.flags = flags,
 			.id = submission->items[i].number,
 			.width = submission->items[i].width,
-			.items = submission->items[i].n,
+			.turns = submission->items[i].n,
 		};
 	}
 	if (atomic_load_relaxed(&submission->batch->cancelled)) {
@@ -129,4 +141,11 @@ enum submit_status submission_submit(struct submission *submission, struct worke
 	enum submit_status status = submission_offer(submission, from, flags);
 	submission_settle(submission, status);
 	return cancelled && status == SUBMIT_CLOSED ? SUBMIT_OK : status;
+}
+
+void submission_fini(struct submission *submission) {
+	buf_fini(&submission->bytes);
+	free(submission->items);
+	submission->items = NULL;
+	submission->n = submission->cap = submission->nitems = submission->counted = 0;
 }

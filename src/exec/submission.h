@@ -19,17 +19,16 @@ struct submission {
 	uint64_t from;            // seq of the job that emits the items, or 0
 	bool again;               // that job was not what the joblog has: these are not taken as done
 	struct buf bytes;         // the items, by item_write()
-	struct {
+	struct submission_item {
 		size_t at, size;  // in `bytes`
 		uint64_t number;
-		unsigned width, flags;
+		unsigned width;
 		uint32_t n;       // that it stands for
-	} items[SUBMISSION_ITEMS];
-	size_t n;                 // of these
+	} *items;
+	size_t n, cap;            // of these
 	size_t nitems;            // that they stand for
 	uint64_t queued;          // when the first of them was added: that of all but those that a job emits, which come slowly
 	size_t counted;           // of them, with publish_queued(): an item is known before it can have ended
-	uint32_t measured;        // with run->packs: what packs_measure() says of the record that is added next
 };
 
 // Gives the record the next numbers of the run and of its batch and adds a copy of it, unless --resume says that it is done.
@@ -37,13 +36,17 @@ struct submission {
 // submission must not be full.
 void submission_add(struct submission *submission, const struct record *record, unsigned spec, const char *bad);
 
-// The same for a record of one argument or more, each of which is an item, that packs_join_size() has allowed.
-void submission_add_items(struct submission *submission, const struct record *record, unsigned spec);
+// The same for a record of `n` items that one process gets; `seq` is the number of the first in the run, and they were counted
+// by publish_queued() before.
+void submission_add_pack(struct submission *submission, const struct record *record, uint32_t n, uint64_t seq, const char *bad);
 
 // The same for a job of --add, with its spec in `added` and its words in `words`. Sets added->id. Returns false if --resume says
 // that it is done: then it is not in the submission.
 struct added_job;
 bool submission_add_job(struct submission *submission, struct added_job *added, const struct record *words);
+
+// Frees the memory; the submission is empty then.
+void submission_fini(struct submission *submission);
 
 static inline bool submission_is_full(const struct submission *submission) {
 	return submission->n == SUBMISSION_ITEMS || submission->bytes.len >= SUBMISSION_BYTES;

@@ -54,6 +54,9 @@ static bool feed_read(struct run *run, struct feed *feed) {
 
 // True if the feed's batch has enough to do for now; the pool then calls when it has not.
 static bool feed_is_ahead(struct run *run, struct feed *feed) {
+	if (run->options->packing.by_time) { // what its batch lacks is made of what was read
+		return !feed_submit_stocks(run, feed) || (!feed->by_key && stock_bytes(&feed->stock) >= feed_high_water(run));
+	}
 	bool wants = feed->by_key || run->halt.percent > 0; // N% is of all jobs: they must be known
 	for (const struct submission *at = feed->submission; at && !wants; at = at->next) {
 		wants = pool_queue_bytes(run->pool, at->queue) < feed_high_water(run);
@@ -121,12 +124,14 @@ static bool feed_fill(struct run *run, struct feed *feed) {
 		if (n >= next_check && feed_is_ahead(run, feed)) {
 			break;
 		}
-		next_check = n >= next_check ? n + SUBMISSION_ITEMS : next_check;
+		next_check = n >= next_check ? n + (feed->by_key ? PASS_ITEMS : SUBMISSION_ITEMS) : next_check;
 		if ((feed->pending || feed_read(run, feed)) ? !feed_record(run, feed) : feed->waiting) {
 			break;
 		}
 	}
-	if (feed->ended && !feed->pending && feed_has_packs(run, feed) && !feeds->stopped) {
+	if (run->options->packing.by_time && !feeds->stopped) {
+		(void)feed_submit_stocks(run, feed);
+	} else if (feed->ended && !feed->pending && feed_has_packs(run, feed) && !feeds->stopped) {
 		(void)feed_flush_packs(run, feed); // else with the next pass
 	}
 	return false;
@@ -135,6 +140,7 @@ static bool feed_fill(struct run *run, struct feed *feed) {
 static void feed_free(struct feed *feed) {
 	list_remove(&feed->link);
 	packs_fini(&feed->pack);
+	stock_fini(&feed->stock);
 	if (feed->input) {
 		input_close(feed->input);
 	}
@@ -174,7 +180,7 @@ static bool all_is_read(const struct run *run) {
 	bool ended = true;
 	list_for_each(&run->feeds->active, at) {
 		const struct feed *feed = list_entry(at, struct feed, link);
-		ended = ended && feed->ended && !feed_has_packs(run, feed);
+		ended = ended && feed->ended && (run->options->packing.by_time || !feed_has_packs(run, feed));
 	}
 	return ended && dag_is_fed(run);
 }
@@ -238,16 +244,16 @@ void feeds_stop(struct run *run) {
 			counts_lost(feed->node->batch, feed->pending + (feed->input ? 0 : dag_node_left(feed->node)));
 		}
 		if (feed->submission) {
-			uint64_t packs = (feed->pack.nitems > 0) + (feed->by_key ? feeds->packing.n : 0);
-			uint64_t pending = !feed->pending || feed->node ? 0 : feed->joins && run->packs ? feed->record.nargs : 1;
+			uint64_t packs = (feed->pack.nitems > 0) + (feed->by_key && !run->options->packing.by_time ? feeds->packing.n : 0);
+			uint64_t pending = feed->pending && !feed->node;
 			for (const struct submission *each = feed->submission; each; each = each->next) {
-				counts_lost(each->batch, each->nitems + pending + packs);
+				counts_lost(each->batch, each->nitems + feed->stock.nitems + pending + packs);
 			}
 			feed_submission_close(run, feed->submission);
 		}
 		feed_free(feed);
 	}
-	feeds_drop_packs(feeds);
+	feeds_drop_packs(run);
 }
 
 void feeds_close(struct run *run) {

@@ -1,7 +1,8 @@
-// The inside of the feeds, shared by four files. Only the feeding thread, which is the event loop's, touches any of it.
+// The inside of the feeds, shared by five files. Only the feeding thread, which is the event loop's, touches any of it.
 //
 //	feed.c        reads available records, just ahead of need, and closes inputs at their end
 //	feed_route.c  where a record goes: the submission or the pack of its batch
+//	feed_stock.c  items that wait until a slot is free (--pack=auto)
 //	feed_open.c   opens the inputs, and reads what must be known before the first job
 //	feed_added.c  jobs that come while the run goes, by --add
 
@@ -18,13 +19,32 @@ enum { SUBMISSIONS = 256 }; // batches between two flushes, with --batch-by
 
 enum { PACKING_OPEN = 1024 }; // packs of batches found in the input at once; beyond it the one longest left alone goes
 
+// Items of one batch that were read and wait to be packed by time, in the order of the input. Zeroed, there are none.
+struct stock {
+	struct buf args;         // of all
+	size_t taken;            // bytes of it
+	struct stock_part *parts; // records as they came: those from `first` to before `n` are left
+	size_t first, n, cap;
+	uint64_t nitems;         // left
+};
+
+// What stock_take() has taken; borrowed until the next stock_add().
+struct stock_pack {
+	struct record record;
+	uint32_t nitems;
+	uint64_t seq;            // {#} of the first
+	const char *bad;         // why it cannot be an item, or NULL
+};
+
 // The pack of a batch that is found in the input.
 struct keyed_pack {
 	struct list used;    // in packing->used, the one longest left alone first
 	struct keyed_pack *next; // in its bucket
 	uint64_t hash;
 	char *name;          // of the batch
-	struct pack pack;
+	struct pack pack;    // but with --pack=auto:
+	struct stock stock;
+	struct submission *submission; // … that keeps the batch's queue open
 };
 
 // Zeroed, and with its list initialized, is one without packs.
@@ -34,6 +54,7 @@ struct packing_state {
 	size_t sharers;      // packs that share them; 0 before the end of the input
 	struct list used;
 	size_t n;            // of keyed packs
+	size_t bytes;        // of their stocks, about
 	struct keyed_pack *buckets[PACKING_OPEN];
 };
 
@@ -51,6 +72,7 @@ struct feed {
 	bool pending;                  // `record` was read, but there was no room for it yet
 	struct record record;
 	struct pack pack; // being filled, if records are packed; with --batch-by they are in feeds->packing
+	struct stock stock; // the same with --pack=auto
 	unsigned spec;    // of the pending record
 	const char *bad;  // why the pending record cannot be an item, or NULL
 };
@@ -71,10 +93,34 @@ struct feeds {
 	size_t nfree;
 };
 
+enum { KEYED_BYTES = 2048 }; // that an open batch takes besides the items, about
+
+enum { FEED_WHEN_EMPTY = 1 }; // low_water of a queue whose packs are made as it lacks them
+
 // ---- feed_open.c
 
 // Queued bytes of a batch at which its input is left alone.
 size_t feed_high_water(const struct run *run);
+
+// ---- feed_stock.c
+
+// Bytes of the first `n` arguments of the record, their NULs included.
+size_t record_bytes_of(const struct record *record, uint32_t n);
+
+// Adds a copy of the record. `nitems`: of them; if there are several, each is one argument. `bad`: why it cannot be an item, or NULL.
+void stock_add(struct stock *stock, const struct record *record, uint32_t nitems, uint32_t measured, const char *bad, uint64_t seq);
+
+// Memory that the items take, about.
+size_t stock_bytes(const struct stock *stock);
+
+// Takes as many items as go into one process, at least one and at most `most`. The stock is not empty.
+void stock_take(struct stock *stock, const struct pack_limits *limits, uint64_t most, struct stock_pack *ret_pack);
+
+void stock_fini(struct stock *stock);
+
+// Puts items into packs and submits these, as many as the queue of the submission lacks, or `all`. `ended`: no more will come. The
+// pool calls when it lacks more. Returns false if it has no room now.
+bool stock_submit(struct run *run, struct stock *stock, struct submission *submission, bool ended, bool all);
 
 // ---- feed_route.c
 
@@ -101,8 +147,11 @@ bool feeds_flush_submissions(struct run *run);
 bool feed_flush_packs(struct run *run, struct feed *feed);
 bool feed_has_packs(const struct run *run, const struct feed *feed);
 
-// Throws away the packs of batches found in the input.
-void feeds_drop_packs(struct feeds *feeds);
+// Submits packs of the stocks of the feed (--pack=auto), as many as are lacked. Returns false if the pool has no room.
+bool feed_submit_stocks(struct run *run, struct feed *feed);
+
+// Throws away the packs of batches found in the input. Items that stock_submit() has not submitted count as lost.
+void feeds_drop_packs(struct run *run);
 
 // Adds the pending record (feed->record) to the pack or submission of its batch. Returns false, and it stays pending, if the pool
 // has no room now.

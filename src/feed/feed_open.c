@@ -30,7 +30,7 @@ enum {
 	HIGH_BYTES = 64 * 1024,      // queued bytes of a batch at which its input is left alone
 	PACKED = 8,                  // as many times the bytes when items are packed: a job has up to 128 KiB of them
 	PACKED_BY_TIME = 32,         // … and with --pack=auto up to 2 MiB, for each slot,
-	AHEAD_BYTES = 8 * 1024 * 1024, // … but no more than this: packs are made of what is queued
+	AHEAD_BYTES = 8 * 1024 * 1024, // … but no more than this: packs are made of what was read
 };
 
 size_t feed_high_water(const struct run *run) {
@@ -113,7 +113,7 @@ static struct feed *open_sources(struct run *run, const struct source_config *so
 		return NULL;
 	}
 	++run->feeds->n;
-	size_t low_water = feed_high_water(run) / 2;
+	size_t low_water = run->options->packing.by_time ? FEED_WHEN_EMPTY : feed_high_water(run) / 2;
 	bool onall = run->options->onall;
 	return feed_add(run->feeds, input, onall ? open_onall(run, low_water) : feed_submission_open_batch(run, name, low_water));
 }
@@ -337,8 +337,7 @@ static void join_records(const struct pack_limits *limits, struct run *run) {
 	}
 }
 
-// Sets the limits by the options, for the spec of the command line; with --pack=auto they are also run->packs. Returns 0,
-// or -1 after a message.
+// Sets the limits by the options, for the spec of the command line. Returns 0, or -1 after a message.
 static int packing_init(struct packing_state *packing, struct run *run) {
 	const struct packing *options = &run->options->packing;
 	struct pack_limits *limits = &packing->limits;
@@ -351,7 +350,6 @@ static int packing_init(struct packing_state *packing, struct run *run) {
 	packs_prepare(limits);
 	packing->slots = options->spreads ? run->slots : 0;
 	if (options->by_time) {
-		run->packs = limits;
 		limits->room = limits->room < ROOM_BYTES ? limits->room : ROOM_BYTES;
 		limits->fills = options->chars == 0 && limits->room > 0 && is_plain_program(run);
 	}

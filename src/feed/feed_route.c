@@ -76,8 +76,7 @@ void feed_submission_close(struct run *run, struct submission *submission) {
 	}
 	pool_queue_close(run->pool, submission->queue);
 	batch_unref(submission->batch);
-	buf_fini(&submission->bytes);
-	submission->n = submission->nitems = submission->counted = 0;
+	submission_fini(submission);
 	if (run->feeds->nfree < SUBMISSIONS) {
 		run->feeds->free[run->feeds->nfree++] = submission;
 	} else {
@@ -137,21 +136,25 @@ static struct submission *find_submission(struct run *run, const char *name, uin
 
 // ---- packs ----
 
+// Where the pack of that batch is, or would be.
+static struct keyed_pack **packing_place(struct packing_state *packing, const char *name, uint64_t hash) {
+	struct keyed_pack **at = &packing->buckets[hash % PACKING_OPEN];
+	while (*at && ((*at)->hash != hash || strcmp((*at)->name, name) != 0)) {
+		at = &(*at)->next;
+	}
+	return at;
+}
+
 // The pack of that batch, made if there is none; then there is one more, and the caller sees that there are not too many.
 static struct keyed_pack *packing_find(struct packing_state *packing, const char *name, uint64_t hash) {
-	struct keyed_pack **bucket = &packing->buckets[hash % PACKING_OPEN];
-	struct keyed_pack *keyed = *bucket;
-	while (keyed && (keyed->hash != hash || strcmp(keyed->name, name) != 0)) {
-		keyed = keyed->next;
-	}
+	struct keyed_pack **at = packing_place(packing, name, hash), *keyed = *at;
 	if (keyed) {
 		list_remove(&keyed->used);
 	} else {
 		keyed = NEW(struct keyed_pack);
 		keyed->hash = hash;
 		keyed->name = xstrdup(name);
-		keyed->next = *bucket;
-		*bucket = keyed;
+		*at = keyed;
 		++packing->n;
 	}
 	list_push_back(&packing->used, &keyed->used);
@@ -159,14 +162,11 @@ static struct keyed_pack *packing_find(struct packing_state *packing, const char
 }
 
 static void packing_remove(struct packing_state *packing, struct keyed_pack *keyed) {
-	struct keyed_pack **at = &packing->buckets[keyed->hash % PACKING_OPEN];
-	while (*at != keyed) {
-		at = &(*at)->next;
-	}
-	*at = keyed->next;
+	*packing_place(packing, keyed->name, keyed->hash) = keyed->next;
 	list_remove(&keyed->used);
 	--packing->n;
 	packs_fini(&keyed->pack);
+	stock_fini(&keyed->stock);
 	free(keyed->name);
 	free(keyed);
 }
@@ -214,9 +214,15 @@ static bool shrink_packs(struct run *run, size_t n, unsigned slots) {
 	return true;
 }
 
-void feeds_drop_packs(struct feeds *feeds) {
-	while (feeds->packing.n > 0) {
-		packing_remove(&feeds->packing, list_entry(feeds->packing.used.next, struct keyed_pack, used));
+void feeds_drop_packs(struct run *run) {
+	struct packing_state *packing = &run->feeds->packing;
+	while (packing->n > 0) {
+		struct keyed_pack *keyed = list_entry(packing->used.next, struct keyed_pack, used);
+		if (keyed->submission) {
+			counts_lost(keyed->submission->batch, keyed->stock.nitems + keyed->submission->nitems);
+			feed_submission_close(run, keyed->submission);
+		}
+		packing_remove(packing, keyed);
 	}
 }
 
@@ -233,7 +239,7 @@ bool feed_flush_packs(struct run *run, struct feed *feed) {
 }
 
 bool feed_has_packs(const struct run *run, const struct feed *feed) {
-	return feed->pack.nitems > 0 || (feed->by_key && run->feeds->packing.n > 0);
+	return feed->pack.nitems > 0 || feed->stock.nitems > 0 || (feed->by_key && run->feeds->packing.n > 0);
 }
 
 // A record that cannot be packed fails as a job; or, with --exit, nothing behind it is read.
@@ -310,6 +316,75 @@ static bool feed_packed_items(struct run *run, struct feed *feed) {
 	return true;
 }
 
+// ---- packs by time ----
+
+// Keeps the pending record in the stock of its batch. Returns false if the pool takes nothing any more.
+static bool feed_stocked(struct run *run, struct feed *feed) {
+	struct pack_limits *limits = &run->feeds->packing.limits;
+	struct submission *submission = feed->submission;
+	struct stock *stock = &feed->stock;
+	uint32_t nitems = feed->joins && !feed->bad ? feed->record.nargs : 1, measured = 0;
+	const char *bad = feed->bad;
+	if (!bad && !packs_measure(limits, &feed->record, atomic_load_relaxed(&run->seq) + 1, &measured, &bad) && run->options->packing.exits) {
+		return feed_alone(run, feed, submission, bad);
+	}
+	if (feed->by_key) {
+		uint64_t hash;
+		const char *name = find_name(run, &feed->record, &hash);
+		struct keyed_pack *keyed = packing_find(&run->feeds->packing, name, hash);
+		if (!keyed->submission) {
+			keyed->submission = feed_submission_open_batch(run, name, FEED_WHEN_EMPTY);
+		}
+		submission = keyed->submission;
+		stock = &keyed->stock;
+		if (!submission) {
+			return false;
+		}
+		if (stock->nitems == 0) {
+			batch_note_low(submission->batch);
+		}
+		run->feeds->packing.bytes -= stock_bytes(stock);
+	}
+	stock_add(stock, &feed->record, nitems, measured, bad, atomic_add_relaxed(&run->seq, nitems) + 1);
+	run->feeds->packing.bytes += feed->by_key ? stock_bytes(stock) : 0;
+	for (; submission; submission = submission->next) {
+		publish_queued(submission->batch, nitems); // it is known, as what is queued
+	}
+	feed->pending = false;
+	return true;
+}
+
+// Submits packs of that batch, and lets go of it if these were all. As stock_submit().
+static bool submit_keyed(struct run *run, struct keyed_pack *keyed, bool ended, bool all) {
+	struct packing_state *packing = &run->feeds->packing;
+	size_t before = stock_bytes(&keyed->stock);
+	bool done = stock_submit(run, &keyed->stock, keyed->submission, ended, all);
+	packing->bytes -= before - stock_bytes(&keyed->stock);
+	if (!done) {
+		batch_note_low(keyed->submission->batch);
+	} else if (keyed->stock.nitems == 0) {
+		feed_submission_close(run, keyed->submission);
+		packing_remove(packing, keyed);
+	}
+	return done;
+}
+
+bool feed_submit_stocks(struct run *run, struct feed *feed) {
+	struct packing_state *packing = &run->feeds->packing;
+	if (!feed->by_key) {
+		return stock_submit(run, &feed->stock, feed->submission, feed->ended, /* all */ false);
+	}
+	bool room = true;
+	for (struct batch *batch; room && (batch = batch_take_low(run)); batch_unref(batch)) {
+		struct keyed_pack *keyed = *packing_place(packing, batch->name, hash_bytes(batch->name, strlen(batch->name), 0));
+		room = !keyed || submit_keyed(run, keyed, feed->ended, /* all */ false);
+	}
+	while (room && packing->bytes + packing->n * KEYED_BYTES > run->options->queue_mem / 2 && packing->n > 0) {
+		room = submit_keyed(run, list_entry(packing->used.next, struct keyed_pack, used), feed->ended, /* all */ true);
+	}
+	return room;
+}
+
 // ---- records ----
 
 bool feed_record(struct run *run, struct feed *feed) {
@@ -323,6 +398,9 @@ bool feed_record(struct run *run, struct feed *feed) {
 	if (run->options->packing.on) {
 		return feed->joins && !feed->bad ? feed_packed_items(run, feed) : feed_packed(run, feed);
 	}
+	if (run->options->packing.by_time) {
+		return feed_stocked(run, feed);
+	}
 	struct submission *submission = feed->submission;
 	if (feed->by_key) {
 		uint64_t hash;
@@ -332,16 +410,7 @@ bool feed_record(struct run *run, struct feed *feed) {
 	if (!submission || (submission_is_full(submission) && !feed_submit(run, submission))) {
 		return false;
 	}
-	const char *bad;
-	uint64_t seq = atomic_load_relaxed(&run->seq) + 1;
-	if (run->packs && !feed->bad && !packs_measure(run->packs, &feed->record, seq, &submission->measured, &bad)) {
-		return feed_alone(run, feed, submission, bad);
-	}
-	if (feed->joins && !feed->bad) { // not with --onall
-		submission_add_items(submission, &feed->record, feed->spec);
-	} else {
-		add_record(submission, &feed->record, feed->spec, feed->bad);
-	}
+	add_record(submission, &feed->record, feed->spec, feed->bad);
 	feed->pending = false;
 	return true;
 }

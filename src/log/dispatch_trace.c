@@ -69,8 +69,11 @@ static size_t format_line(struct buf *text, const char *data) {
 	size_t len = strlen(name);
 	buf_printf(text, "{\"v\":1,\"ev\":\"dispatch\",\"n\":%llu,\"t\":%.6f,", ull(line.n), line.seconds);
 	json_add_string(text, "batch", name, len);
-	buf_printf(text, ",\"job\":%llu,\"source\":\"%s\",\"slot\":%u,\"virt\":%.6f,\"lag\":%.6f}\n",
-	           ull(line.job), line.source, line.slot, line.virt, line.lag);
+	buf_printf(text, ",\"job\":%llu,\"source\":\"%s\",\"slot\":%u", ull(line.job), line.source, line.slot);
+	if (line.turns > 1) {
+		buf_printf(text, ",\"items\":%u", line.turns);
+	}
+	buf_printf(text, ",\"virt\":%.6f,\"lag\":%.6f}\n", line.virt, line.lag);
 	return sizeof(line) + len + 1;
 }
 

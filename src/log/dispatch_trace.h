@@ -16,8 +16,9 @@ struct trace_line {
 	double seconds;      // since the start of the run
 	const char *batch;
 	uint64_t job;        // number within the batch
-	const char *source;  // own, stolen, queue, lent, long or pack
+	const char *source;  // own, stolen, queue, lent, long or backfill
 	unsigned slot;
+	unsigned turns;      // items of it; written if there are several
 	double virt, lag;    // turns, or seconds of slot-time, per weight
 };
 

@@ -14,7 +14,6 @@
 #include "base/write_limit.h"
 #include "core/admission.h"
 #include "core/auto_slots.h"
-#include "core/autopack.h"
 #include "core/dag_node.h"
 #include "core/limits.h"
 #include "core/publish.h"
@@ -290,7 +289,11 @@ static void on_idle(void *arg) {
 	run_wake(run);
 }
 
-static void on_low(void *arg, struct queue *queue FP_UNUSED) {
+static void on_low(void *arg, struct queue *queue) {
+	const struct run *run = arg;
+	if (queue && run->options->packing.by_time && run->options->batch_by) {
+		batch_note_low(queue_user(queue));
+	}
 	run_wake(arg);
 }
 
@@ -308,18 +311,11 @@ static void on_removed(void *arg, struct queue *queue, uint64_t submitted FP_UNU
 	}
 }
 
-static void on_worker_started(void *arg, struct worker *worker) {
-	struct run *run = arg;
-	if (run->packs) {
-		autopack_prepare(run, worker);
-	}
-}
-
 static void on_dispatch(void *arg, const struct service *service) {
 	struct run *run = arg;
 	static const char *const sources[] = {
 		[SOURCE_OWN] = "own", [SOURCE_STOLEN] = "stolen", [SOURCE_QUEUE] = "queue",
-		[SOURCE_LENT] = "lent", [SOURCE_LONG] = "long", [SOURCE_PACKED] = "pack",
+		[SOURCE_LENT] = "lent", [SOURCE_LONG] = "long",
 		[SOURCE_BACKFILL] = "backfill",
 	};
 	struct trace_line line = {
@@ -329,6 +325,7 @@ static void on_dispatch(void *arg, const struct service *service) {
 		.job = service->id,
 		.source = sources[service->source],
 		.slot = service->slot,
+		.turns = service->turns,
 		.virt = service->virt,
 		.lag = service->lag,
 	};
@@ -411,7 +408,6 @@ static struct pool *make_pool(struct run *run, unsigned slots) {
 			.low = on_low,
 			.failed = work_failed,
 			.removed = on_removed,
-			.started = on_worker_started,
 			.trace = run->trace ? on_dispatch : NULL,
 			.returned = on_returned,
 			.flush = run->log ? on_flush : NULL,

@@ -253,6 +253,9 @@ static void end_jobs(struct run *run) {
 	if (run->tee) {
 		tee_close(run->tee);
 	}
+	for (struct batch *batch; (batch = batch_take_low(run));) {
+		batch_unref(batch);
+	}
 	batches_reap(run);
 }
 

@@ -27,21 +27,21 @@ static void test_bare(void) {
 	struct item_view got = written(&bytes, &view);
 	check(!got.reason);
 	check_equal(got.stamp.queued, 0);
-	check_equal(got.measured, 0);
+	check_equal(got.items, 1);
 	buf_fini(&bytes);
 }
 
 static void test_parts(void) {
 	struct buf bytes = BUF_INIT;
 	struct item_view view = {
-		.item = {.seq = UINT64_MAX, .nargs = 2, .stamped = 1, .measured = 1},
-		.stamp = {.queued = 5, .from = 6}, .record = two, .measured = 12345,
+		.item = {.seq = UINT64_MAX, .nargs = 2, .stamped = 1, .several = 1},
+		.stamp = {.queued = 5, .from = 6}, .record = two, .items = 12345,
 	};
 	for (int i = 0; i < 3; ++i) { // one behind another, at odd ends
 		struct item_view got = written(&bytes, &view);
 		check_equal(got.stamp.queued, 5);
 		check_equal(got.stamp.from, 6);
-		check_equal(got.measured, 12345);
+		check_equal(got.items, 12345);
 	}
 	buf_fini(&bytes);
 }
@@ -61,37 +61,12 @@ static void test_behind(void) {
 	buf_fini(&bytes);
 }
 
-// Several items in one: those that are left are read.
-static void test_several(void) {
-	struct buf bytes = BUF_INIT;
-	struct item_view got, view = {
-		.item = {.seq = 10, .number = 5, .order = 1, .nargs = 3, .measured = 1},
-		.record = {.args = "a\0bb\0ccc", .size = 9, .nargs = 3}, .measured = 6, .items = 3,
-	};
-	size_t at = item_write(&bytes, &view);
-	for (uint32_t left = 3; left > 0; --left) {
-		memcpy(bytes.data + at, &left, sizeof(left)); // as the pool does it
-		item_read(&got, bytes.data + at, bytes.len - at);
-		check_equal(got.items, 3);
-		check_equal(got.measured, 6);
-		check_equal(got.record.nargs, left);
-		check_equal(got.item.seq, 13 - left);
-		check_equal(got.item.number, 8 - left);
-		check_equal(got.item.order, 4 - left);
-		check_equal(strlen(got.record.args), 4 - left);
-		check_equal(record_bytes_of(&got.record, 1), 5 - left);
-		check_equal(got.record.args + got.record.size - bytes.data, (size_t)(bytes.len - at) - 8 + at);
-	}
-	buf_fini(&bytes);
-}
-
 int main(int argc, char *argv[]) {
 	static const struct test tests[] = {
 		TEST("an item is its head and its arguments", test_bare),
-		TEST("a stamp and a measure are read as they were written", test_parts),
+		TEST("a stamp and the number of items are read as they were written", test_parts),
 		TEST("an item that cannot be run has its reason", test_bad),
 		TEST("what is behind the arguments belongs to the record", test_behind),
-		TEST("several items in one are read from the first that is left", test_several),
 	};
 	return test_main(tests, sizeof(tests) / sizeof(tests[0]), argc, argv);
 }

@@ -36,6 +36,79 @@ static enum work_status late_run(struct worker *worker, struct queue *queue, voi
 	return WORK_OK;
 }
 
+static void submit_turns(struct queue *queue, const uint32_t *turns, int n) {
+	for (int i = 0; i < n; ++i) {
+		struct work work = {.type = &count_type, .turns = turns[i]};
+		check_equal(pool_submit(pool, queue, NULL, &work, 1), SUBMIT_OK);
+	}
+}
+
+static void test_turns(void) {
+	open_pool(1);
+	struct queue *a = open_queue("a", NULL), *b = open_queue("b", NULL);
+	struct queue_attrs heavy = {.weight = 2};
+	struct queue *c = open_queue("c", &heavy);
+	submit_turns(a, (uint32_t[]){4, 4}, 2);
+	submit_turns(b, (uint32_t[]){2, 2, 2, 2}, 4);
+	submit(c, &count_type, 8);
+	pool_queue_close(pool, a);
+	pool_queue_close(pool, b);
+	pool_queue_close(pool, c);
+	pool_start(pool);
+	close_pool();
+	// a has four turns, b two and two, and c, of weight 2, what they have together
+	check_string(seen.trace, "aq" "bq" "cqcqcqcq" "bq" "cqcqcqcq" "aq" "bq" "bq");
+}
+
+static uint64_t ticks;
+static uint64_t tick(void *arg) {
+	(void)arg;
+	return ticks;
+}
+
+static enum work_status second_run(struct worker *worker, struct queue *queue, void *data, size_t size) {
+	ticks += NS_PER_S; // one slot: nobody else looks meanwhile
+	return count_run(worker, queue, data, size);
+}
+
+static void test_turns_by_time(void) {
+	// charged the time that it takes, whatever it stands for
+	static const struct work_type second_type = {.name = "second", .run = second_run};
+	config.fair_time = true;
+	config.now = tick;
+	open_pool(1);
+	struct queue *a = open_queue("a", NULL), *b = open_queue("b", NULL);
+	for (int i = 0; i < 3; ++i) {
+		struct work work = {.type = &second_type, .turns = 4};
+		check_equal(pool_submit(pool, a, NULL, &work, 1), SUBMIT_OK);
+	}
+	submit(b, &second_type, 3);
+	pool_queue_close(pool, a);
+	pool_queue_close(pool, b);
+	pool_start(pool);
+	close_pool();
+	check_string(seen.trace, "aqbqaqbqaqbq");
+}
+
+static void test_lacks(void) {
+	unsigned lacks;
+	open_pool(3);
+	struct queue_attrs attrs = {.weight = 1, .max_parallel = 2};
+	struct queue *a = open_queue("a", &attrs);
+	check_equal(pool_queue_slots(pool, a, &lacks), 2);
+	check_equal(lacks, 3); // two to run, and one to wait
+	submit_hold(a, 1);
+	check_equal(pool_queue_slots(pool, a, &lacks), 2);
+	check_equal(lacks, 0); // one waits
+	pool_start(pool);
+	gate_wait(&gates[0], 1);
+	check_equal(pool_queue_slots(pool, a, &lacks), 2);
+	check_equal(lacks, 2);
+	gate_raise(&gates[1]);
+	pool_queue_close(pool, a);
+	close_pool();
+}
+
 static void test_late(void) {
 	static const struct work_type late_type = {.name = "late", .run = late_run};
 	open_pool(1);
@@ -451,6 +524,9 @@ static void test_scratch(void) {
 int main(int argc, char *argv[]) {
 	static const struct test tests[] = {
 		TEST("items of equal rank run in turns, by weight", test_order),
+		TEST("an item that stands for several is charged as many turns", test_turns),
+		TEST("by time, an item that stands for several is charged its time", test_turns_by_time),
+		TEST("a queue lacks an item for each free slot, and one more", test_lacks),
 		TEST("a late batch has its turn at once", test_late),
 		TEST("an item's own work runs next, the newest first", test_local_first),
 		TEST("with prefer_fairness it goes to the tail", test_prefer_fairness),

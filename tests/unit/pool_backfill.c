@@ -197,29 +197,6 @@ static void test_wide_passes(void) {
 	close_known();
 }
 
-static uint32_t pack_all(struct worker *worker, struct queue *queue, const struct pack_view *view, const void *data, size_t size) {
-	(void)worker, (void)queue, (void)data, (void)size;
-	return view->left;
-}
-
-static void test_goes_alone(void) {
-	static const struct work_type type = {.name = "pack", .run = act, .drop = act_drop, .pack = pack_all};
-	open_known(2, 2);
-	queue_up(l, "3", 1);
-	expect("l1 s2 l3 ");
-	gather();
-	struct work works[2];
-	uint64_t ids[] = {4, 5};
-	for (int i = 0; i < 2; ++i) {
-		works[i] = (struct work){.type = &type, .data = &ids[i], .size = sizeof(ids[i]), .id = ids[i], .flags = WORK_PACKS};
-	}
-	check_equal(pool_submit(pool, s, NULL, works, 2), SUBMIT_OK);
-	expect("l1 s2 l3 s4*");
-	end_at(11, 4);
-	expect("l1 s2 l3 s4*s5*");
-	close_known();
-}
-
 // ---- the wide one is not put off ----
 
 static void test_overdue(void) {
@@ -488,7 +465,6 @@ int main(int argc, char *argv[]) {
 		TEST("those that may pass do it in turns", test_in_turn),
 		TEST("and within max_parallel", test_limit),
 		TEST("a wide item passes another if all its slots are free", test_wide_passes),
-		TEST("what passes takes no others along", test_goes_alone),
 		TEST("nothing passes while what the wide one waits for is overdue", test_overdue),
 		TEST("unless it waits for another too", test_another_is_not_overdue),
 		TEST("nothing passes while it waits for one of which nothing is known", test_unknown_runs),

@@ -82,7 +82,7 @@ static inline void on_removed(void *arg, struct queue *queue, uint64_t submitted
 static inline void on_trace(void *arg, const struct service *service) {
 	(void)arg;
 	static const char sources[] = {[SOURCE_OWN] = 'o', [SOURCE_STOLEN] = 's', [SOURCE_QUEUE] = 'q',
-		[SOURCE_LENT] = 'l', [SOURCE_LONG] = 'L', [SOURCE_PACKED] = 'p', [SOURCE_BACKFILL] = 'b'};
+		[SOURCE_LENT] = 'l', [SOURCE_LONG] = 'L', [SOURCE_BACKFILL] = 'b'};
 	check_equal(service->n, ++seen.n);
 	if (seen.len + 3 < sizeof(seen.trace)) {
 		seen.trace[seen.len++] = service->batch[0];

@@ -682,25 +682,16 @@ static void test_reservation_cancelled(void) {
 	close_pool();
 }
 
-static uint32_t pack_all(struct worker *worker, struct queue *queue, const struct pack_view *view, const void *data, size_t size) {
-	(void)worker, (void)queue, (void)data, (void)size;
-	return view->left;
-}
-
-static void test_pack(void) {
-	// those that go along with another take no token of their own
-	static const struct work_type type = {.name = "pack", .run = count_run, .pack = pack_all};
+static void test_several_turns(void) {
+	// one that stands for several takes one token
 	open_pool(1);
 	struct queue *a = open_queue("a", &hourly);
-	struct work works[10];
-	for (int i = 0; i < 10; ++i) {
-		works[i] = (struct work){.type = &type, .flags = WORK_PACKS};
-	}
-	check_equal(pool_submit(pool, a, NULL, works, 10), SUBMIT_OK);
+	struct work work = {.type = &count_type, .turns = 10};
+	check_equal(pool_submit(pool, a, NULL, &work, 1), SUBMIT_OK);
 	pool_queue_close(pool, a);
 	pool_start(pool);
 	close_pool();
-	check_string(seen.trace, "aqapapapapapapapapap");
+	check_string(seen.trace, "aq");
 }
 
 static void test_pause(void) {
@@ -775,7 +766,7 @@ int main(int argc, char *argv[]) {
 		TEST("the rate of a wide item counts from its begin", test_wide),
 		TEST("an item that is brought forward waits for the next token", test_brought_forward),
 		TEST("a wide item that is cancelled gives its token back", test_reservation_cancelled),
-		TEST("a pack takes one token", test_pack),
+		TEST("an item that stands for several takes one token", test_several_turns),
 		TEST("a pause loses no token", test_pause),
 		TEST("a view tells how long the next token takes", test_view),
 	};

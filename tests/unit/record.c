@@ -20,7 +20,7 @@ static struct item_record make(uint64_t n, char *data) {
 	struct item_record record = {.data = data, .size = (uint32_t)(n * 31 % 200), .flags = n % 8, .id = n};
 	record.type = (uint8_t)(n % 251);
 	record.width = (uint16_t)(1 + n * 7 % UINT16_MAX);
-	record.items = n % 5 == 0 ? (uint32_t)(n + 2) : 1;
+	record.turns = n % 5 == 0 ? (uint32_t)(n + 2) : 1;
 	memset(data, (int)(n % 256), record.size);
 	return record;
 }
@@ -32,7 +32,7 @@ static void check_same(const struct item_record *record, uint64_t n, char *data)
 	check_equal(record->type, want.type);
 	check_equal(record->width, want.width);
 	check_equal(record->flags, want.flags);
-	check_equal(record->items, want.items);
+	check_equal(record->turns, want.turns);
 	check(memcmp(record->data, want.data, want.size) == 0);
 }
 

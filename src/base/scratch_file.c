@@ -43,42 +43,55 @@ void scratch_destroy(struct scratch_file *file) {
 	free(file);
 }
 
-// Under the lock: puts a unit at hand that is empty.
-static void next_unit(struct scratch_file *file) {
-	if (file->nspare > 0) {
-		file->unit = file->spare[--file->nspare];
-	} else {
-		file->unit = file->nunits++;
-		grow_array(&file->live, &file->live_cap, file->nunits, sizeof(file->live[0]));
-		grow_array(&file->spare, &file->spare_cap, file->nunits, sizeof(file->spare[0])); // so that freeing needs no memory
-		file->live[file->unit] = 0;
+// Under the lock: adds units to the end of the file. Returns the first of them.
+static size_t add_units(struct scratch_file *file, size_t n) {
+	size_t first = file->nunits;
+	file->nunits += n;
+	grow_array(&file->live, &file->live_cap, file->nunits, sizeof(file->live[0]));
+	grow_array(&file->spare, &file->spare_cap, file->nunits, sizeof(file->spare[0])); // so that freeing needs no memory
+	memset(file->live + first, 0, n * sizeof(file->live[0]));
+	return first;
+}
+
+// Under the lock: takes up to `len` bytes of the unit at hand, or all of them if `whole`: from another one, or from as many at the
+// end of the file as that takes. Returns how many, and in *ret_offset where they are.
+static size_t take_place(struct scratch_file *file, size_t len, bool whole, uint64_t *ret_offset) {
+	if (whole && len > SCRATCH_UNIT) {
+		size_t unit = add_units(file, (len + SCRATCH_UNIT - 1) / SCRATCH_UNIT);
+		*ret_offset = (uint64_t)unit * SCRATCH_UNIT;
+		for (size_t left = len; left > 0; ++unit) {
+			file->live[unit] = left < SCRATCH_UNIT ? (uint32_t)left : SCRATCH_UNIT;
+			left -= file->live[unit];
+		}
+		return len;
 	}
-	file->filled = 0;
+	if (file->filled == SCRATCH_UNIT || (whole && SCRATCH_UNIT - file->filled < len)) {
+		file->unit = file->nspare > 0 ? file->spare[--file->nspare] : add_units(file, 1);
+		file->filled = 0;
+	}
+	size_t n = len < SCRATCH_UNIT - file->filled ? len : SCRATCH_UNIT - file->filled;
+	*ret_offset = (uint64_t)file->unit * SCRATCH_UNIT + file->filled;
+	file->live[file->unit] += (uint32_t)n;
+	file->filled += n;
+	return n;
 }
 
 size_t scratch_write(struct scratch_file *file, const char *mem, size_t len, bool whole, uint64_t *ret_offset) {
-	verify(len > 0 && (!whole || len <= SCRATCH_UNIT));
+	verify(len > 0);
 	mutex_lock(&file->lock);
 	if (file->fd < 0 && (file->fd = tmpfile_open(file->dir)) < 0) {
 		mutex_unlock(&file->lock); // which leaves errno as it is
 		return 0;
 	}
-	if (file->filled == SCRATCH_UNIT || (whole && SCRATCH_UNIT - file->filled < len)) {
-		next_unit(file);
-	}
-	size_t n = len < SCRATCH_UNIT - file->filled ? len : SCRATCH_UNIT - file->filled;
-	uint64_t offset = (uint64_t)file->unit * SCRATCH_UNIT + file->filled;
-	file->live[file->unit] += (uint32_t)n;
-	file->filled += n;
+	size_t n = take_place(file, len, whole, ret_offset);
 	int fd = file->fd;
 	mutex_unlock(&file->lock);
-	if (pwrite_all(fd, mem, n, offset) < n) {
-		int error = errno;
-		scratch_free(file, offset, n);
+	if (pwrite_all(fd, mem, n, *ret_offset) < n) {
+		int error = errno, unused = scratch_free(file, *ret_offset, n);
+		fd_close(&unused);
 		errno = error;
 		return 0;
 	}
-	*ret_offset = offset;
 	return n;
 }
 
@@ -89,17 +102,22 @@ int scratch_read(struct scratch_file *file, uint64_t offset, char *mem, size_t l
 	return pread_all(fd, mem, len, offset) == len ? 0 : -1;
 }
 
-void scratch_free(struct scratch_file *file, uint64_t offset, size_t len) {
-	size_t unit = (size_t)(offset / SCRATCH_UNIT);
+int scratch_free(struct scratch_file *file, uint64_t offset, size_t len) {
 	int unused = -1;
 	mutex_lock(&file->lock);
-	file->live[unit] -= (uint32_t)len;
-	if (file->live[unit] == 0 && unit == file->unit) {
-		file->filled = 0;
-	} else if (file->live[unit] == 0) {
-		file->spare[file->nspare++] = unit;
+	while (len > 0) {
+		size_t unit = (size_t)(offset / SCRATCH_UNIT), n = SCRATCH_UNIT - offset % SCRATCH_UNIT;
+		n = n < len ? n : len;
+		offset += n;
+		len -= n;
+		file->live[unit] -= (uint32_t)n;
+		if (file->live[unit] == 0 && unit == file->unit) {
+			file->filled = 0;
+		} else if (file->live[unit] == 0) {
+			file->spare[file->nspare++] = unit;
+		}
 	}
-	bool is_empty = file->nspare + (file->live[file->unit] == 0) == file->nunits;
+	bool is_empty = file->nspare + (file->filled == 0) == file->nunits;
 	if (is_empty && file->nunits > KEEP_UNITS) {
 		unused = file->fd;
 		file->fd = -1;
@@ -107,7 +125,7 @@ void scratch_free(struct scratch_file *file, uint64_t offset, size_t len) {
 		file->filled = SCRATCH_UNIT;
 	}
 	mutex_unlock(&file->lock);
-	fd_close(&unused);
+	return unused;
 }
 
 size_t scratch_units(struct scratch_file *file) {

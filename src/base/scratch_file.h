@@ -24,15 +24,16 @@ struct scratch_file;
 struct scratch_file *scratch_create(const char *dir);
 void scratch_destroy(struct scratch_file *file);
 
-// Writes bytes: as many as the unit at hand has room for, but all or none if `whole`, which SCRATCH_UNIT bytes can be at most.
+// Writes bytes: as many as the unit at hand has room for, but all or none if `whole`.
 // Returns how many, and in *ret_offset where they are until scratch_free(); or 0 with errno.
 size_t scratch_write(struct scratch_file *file, const char *mem, size_t len, bool whole, uint64_t *ret_offset) FP_NODISCARD;
 
 // Reads what was written. Returns 0, or -1 with errno: EIO also if the file is shorter.
 int scratch_read(struct scratch_file *file, uint64_t offset, char *mem, size_t len) FP_NODISCARD;
 
-// Frees bytes that were written, all of them or some.
-void scratch_free(struct scratch_file *file, uint64_t offset, size_t len);
+// Frees bytes that were written, all of them or some. Returns a descriptor that the caller closes, with no lock held, as it may
+// take its time; or -1.
+int scratch_free(struct scratch_file *file, uint64_t offset, size_t len) FP_NODISCARD;
 
 // Units with bytes in use: for tests.
 size_t scratch_units(struct scratch_file *file);

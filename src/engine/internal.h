@@ -4,7 +4,6 @@
 //
 //	fair.c      whose turn it is
 //	record.c    items as bytes; local lists
-//	spill.c     blocks of a file on disk
 //	backfill.c  which items may pass one that gathers its slots
 //	front.c     who goes before the turn of any queue
 //	group.c     which worker is woken or started
@@ -23,11 +22,11 @@
 #include "base/attr.h"
 #include "base/list.h"
 #include "base/median.h"
+#include "base/scratch_file.h"
 #include "base/sync.h"
 #include "engine/fair.h"
 #include "engine/pool.h"
 #include "engine/record.h"
-#include "engine/spill.h"
 
 enum {
 	MAX_TYPES = 64,  // at most 256: record.type
@@ -219,7 +218,8 @@ struct pool {
 
 	const struct work_type *types[MAX_TYPES]; // by record.type; an entry never changes once it is there
 	unsigned ntypes;
-	struct spill spill;
+	struct scratch_file *spill;
+	bool spill_fails;        // it could not be written, and nothing of it has been freed since
 	struct list spillable;   // chunks, the one filled last at the end
 	size_t item_mem;         // bytes of memory for queued items
 	size_t struct_mem;       // bytes of memory for the queues themselves

@@ -101,7 +101,7 @@ struct pool *pool_create(const struct pool_config *config) {
 	list_init(&pool->spillable);
 	pool->worker_main = worker_main;
 	pool->demand_known = DEMAND_ANY;
-	spill_init(&pool->spill, config->spill_dir);
+	pool->spill = scratch_create(config->spill_dir);
 	return pool;
 }
 
@@ -141,7 +141,7 @@ void pool_destroy(struct pool *pool) {
 	free(pool->workers);
 	fair_fini(&pool->groups[0].fair);
 	fair_fini(&pool->groups[1].fair);
-	spill_fini(&pool->spill);
+	scratch_destroy(pool->spill);
 	free(pool->numbers);
 	cond_fini(&pool->idle_cond);
 	mutex_fini(&pool->lock);

@@ -12,14 +12,16 @@
 
 #include "base/alloc.h"
 #include "base/diag.h"
+#include "base/fault.h"
+#include "base/io.h"
 
-#include <unistd.h>
+#include <errno.h>
 
 enum {
 	FIRST_BYTES = 256,
 	GROWTH = 4,
 	LEAST_BYTES = 2048,        // of a full-grown chunk
-	MOST_BYTES = SPILL_UNIT,
+	MOST_BYTES = SCRATCH_UNIT,
 	SPILL_BYTES = 1024,        // of a chunk that is worth being spilled
 };
 
@@ -57,11 +59,13 @@ static void chunk_forget_data(struct pool *pool, struct chunk *chunk) {
 
 static void chunk_free_disk(struct pool *pool, struct chunk *chunk, struct deferred *deferred) {
 	if (chunk->disk_len > 0) {
-		int fd = spill_free(&pool->spill, chunk->offset, chunk->disk_len);
+		int fd = scratch_free(pool->spill, chunk->offset, chunk->disk_len);
 		if (fd >= 0) {
+			fd_close(&deferred->close_fd); // that of a file before this one, which is seldom there
 			deferred->close_fd = fd;
 			deferred->any = true;
 		}
+		pool->spill_fails = false; // there is room again
 		chunk->disk_len = 0;
 	}
 }
@@ -420,7 +424,7 @@ bool queue_take_id(struct queue *queue, uint64_t id, struct item_record *ret_rec
 // ---- to disk ----
 
 static bool can_spill(const struct pool *pool) {
-	return !list_is_empty(&pool->spillable) && spill_has_room(&pool->spill, 1);
+	return !list_is_empty(&pool->spillable) && !pool->spill_fails;
 }
 
 bool storage_has_room(const struct pool *pool, size_t need) {
@@ -428,63 +432,39 @@ bool storage_has_room(const struct pool *pool, size_t need) {
 	return pool->queued == 0 || mem_used(pool) + need <= pool->config.queue_mem || can_spill(pool);
 }
 
-// The file's descriptor, opened by this thread if need be; gives the lock back meanwhile. Returns -errno.
-static int spill_descriptor(struct pool *pool) {
-	if (pool->spill.fd >= 0) {
-		return pool->spill.fd;
-	}
-	mutex_unlock(&pool->lock);
-	int fd = spill_open(&pool->spill);
-	mutex_lock(&pool->lock);
-	if (fd < 0) {
-		return fd;
-	}
-	if (pool->spill.fd >= 0) {
-		close(fd); // somebody was faster
-	} else {
-		pool->spill.fd = fd;
-	}
-	return pool->spill.fd;
-}
-
-// Writes one chunk; gives the lock back meanwhile. Returns 0 or -errno.
+// Writes one chunk; gives the lock back meanwhile. Returns 0 or an errno.
 static int spill_chunk(struct pool *pool, struct chunk *chunk, struct deferred *deferred) {
 	size_t len = chunk->end - chunk->begin;
 	const char *data = chunk->data + chunk->begin; // `begin` changes if the queue gets here meanwhile
-	uint64_t offset = spill_alloc(&pool->spill, len);
+	uint64_t offset;
 	list_remove(&chunk->spillable);
 	chunk->state = CHUNK_WRITING;
 	++chunk->refs;
-	int error = spill_descriptor(pool);
-	if (error >= 0) {
-		int fd = error;
-		mutex_unlock(&pool->lock);
-		error = spill_write(fd, data, len, offset);
-		mutex_lock(&pool->lock);
+	mutex_unlock(&pool->lock);
+	int error = fault_errno("spill");
+	if (!error && scratch_write(pool->spill, data, len, /* whole */ true, &offset) == 0) {
+		error = errno;
 	}
+	mutex_lock(&pool->lock);
 	bool wanted = chunk->state == CHUNK_WRITING; // neither begun nor cancelled meanwhile
-	int unused = -1; // the file's descriptor if it is given up
-	if (error < 0) {
-		unused = spill_fail(&pool->spill, len, -error);
+	chunk->state = CHUNK_MEMORY;
+	if (error) {
+		pool->spill_fails = true;
 		if (wanted) {
 			list_push_back(&pool->spillable, &chunk->spillable);
 		}
-		chunk->state = CHUNK_MEMORY;
-	} else if (wanted) {
-		chunk_forget_data(pool, chunk);
-		chunk->state = CHUNK_DISK;
-		chunk->offset = offset;
-		chunk->disk_len = chunk->end = (uint32_t)len;
-		chunk->begin = 0;
-		pool->spilled += len;
 	} else {
-		unused = spill_free(&pool->spill, offset, len);
-		chunk->state = CHUNK_MEMORY;
-	}
-	if (unused >= 0) { // not deferred: the caller may spill another chunk before that, and give up another file
-		mutex_unlock(&pool->lock);
-		close(unused);
-		mutex_lock(&pool->lock);
+		chunk->offset = offset;
+		chunk->disk_len = (uint32_t)len;
+		if (wanted) {
+			chunk_forget_data(pool, chunk);
+			chunk->state = CHUNK_DISK;
+			chunk->end = (uint32_t)len;
+			chunk->begin = 0;
+			pool->spilled += len;
+		} else {
+			chunk_free_disk(pool, chunk, deferred);
+		}
 	}
 	chunk_unref(pool, chunk, deferred);
 	return error;
@@ -495,13 +475,9 @@ bool storage_make_room(struct pool *pool, size_t need, struct deferred *deferred
 		if (!can_spill(pool)) {
 			return false;
 		}
-		struct chunk *last = list_entry(pool->spillable.prev, struct chunk, spillable);
-		if (!spill_has_room(&pool->spill, last->end - last->begin)) {
-			return false;
-		}
-		int error = spill_chunk(pool, last, deferred);
-		if (error < 0) {
-			deferred->spill_error = pool->warned_spill ? 0 : -error;
+		int error = spill_chunk(pool, list_entry(pool->spillable.prev, struct chunk, spillable), deferred);
+		if (error) {
+			deferred->spill_error = pool->warned_spill ? 0 : error;
 			deferred->any = true;
 			pool->warned_spill = true;
 		}
@@ -512,13 +488,12 @@ bool storage_make_room(struct pool *pool, size_t need, struct deferred *deferred
 // ---- from disk ----
 
 // Reads as many whole records as fit in `most` bytes, at least one. Returns the bytes; *ret_data is the caller's.
-static uint32_t read_records(int fd, const struct chunk *chunk, uint32_t most, char **ret_data) {
+static uint32_t read_records(struct pool *pool, const struct chunk *chunk, uint32_t most, char **ret_data) {
 	uint32_t left = chunk->end - chunk->begin;
 	for (uint32_t want = left < most ? left : most;; want = left) {
 		char *data = xmalloc(want);
-		int error = spill_read(fd, data, want, chunk->offset + chunk->begin);
-		if (error < 0) {
-			diag_die("cannot read the spill file: %s", strerror(-error)); // the items are gone: no run can make up for that
+		if (scratch_read(pool->spill, chunk->offset + chunk->begin, data, want) != 0) {
+			diag_die("cannot read the spill file: %s", strerror(errno)); // the items are gone: no run can make up for that
 		}
 		uint32_t whole = 0;
 		for (size_t bytes; whole < want && (bytes = record_peek(data + whole, want - whole)) > 0;) {
@@ -535,11 +510,10 @@ static uint32_t read_records(int fd, const struct chunk *chunk, uint32_t most, c
 
 struct chunk_loaded chunk_read(struct pool *pool, const struct chunk *chunk) {
 	mutex_lock(&pool->lock);
-	int fd = pool->spill.fd;
 	uint32_t most = chunk_most(pool);
 	mutex_unlock(&pool->lock);
 	struct chunk_loaded loaded;
-	loaded.len = read_records(fd, chunk, most, &loaded.data); // begin and end do not change while it is LOADING
+	loaded.len = read_records(pool, chunk, most, &loaded.data); // begin and end do not change while it is LOADING
 	loaded.rest = chunk->begin + loaded.len < chunk->end ? chunk_new(0) : NULL;
 	return loaded;
 }
@@ -576,10 +550,7 @@ void queue_load(struct queue *queue, struct chunk *chunk, struct chunk_loaded *l
 }
 
 uint32_t chunk_read_all(struct pool *pool, const struct chunk *chunk, char **ret_data) {
-	mutex_lock(&pool->lock);
-	int fd = pool->spill.fd;
-	mutex_unlock(&pool->lock);
-	return read_records(fd, chunk, UINT32_MAX, ret_data);
+	return read_records(pool, chunk, UINT32_MAX, ret_data);
 }
 
 void queue_free(struct queue *queue) {

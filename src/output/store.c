@@ -6,6 +6,7 @@
 #include "base/atomic.h"
 #include "base/diag.h"
 #include "base/fault.h"
+#include "base/io.h"
 #include "base/scratch_file.h"
 #include "base/units.h"
 
@@ -84,9 +85,14 @@ int piece_read(struct store *store, const struct piece *piece, size_t from, char
 	return !fault_fails("spool_read") ? scratch_read(store->file, piece->offset + from, to, len) : -1;
 }
 
+static void file_free(struct store *store, uint64_t offset, size_t len) {
+	int unused = scratch_free(store->file, offset, len);
+	fd_close(&unused);
+}
+
 void piece_free(struct store *store, const struct piece *piece) {
 	if (piece->in_file) {
-		scratch_free(store->file, piece->offset, piece->len);
+		file_free(store, piece->offset, piece->len);
 	} else {
 		free(piece->mem);
 		atomic_add_relaxed(&store->used, -(size_t)piece->len - PIECE_COST);
@@ -190,7 +196,7 @@ void rope_split(struct rope *from, uint64_t len, struct rope *to) {
 // Frees all but the first `len` bytes of a piece.
 static void piece_cut(struct store *store, struct piece *piece, size_t len) {
 	if (piece->in_file) {
-		scratch_free(store->file, piece->offset + len, piece->len - len);
+		file_free(store, piece->offset + len, piece->len - len);
 	} else {
 		atomic_add_relaxed(&store->used, len - piece->len);
 	}

@@ -1,13 +1,10 @@
-// Tests of queued items as bytes (engine/record.h) and of the units of the spill file (engine/spill.h).
+// Tests of queued items as bytes (engine/record.h).
 
 #include "engine/record.h"
 
 #include "base/alloc.h"
-#include "engine/spill.h"
 
 #include "test.h"
-
-#include <errno.h>
 
 static uint64_t roll(uint64_t *state) {
 	uint64_t z = (*state += UINT64_C(0x9E3779B97F4A7C15));
@@ -88,78 +85,10 @@ static void test_local_list(void) {
 	}
 }
 
-static void test_units(void) {
-	struct spill spill;
-	spill_init(&spill, "/tmp");
-	spill.fd = spill_open(&spill);
-	check(spill.fd >= 0);
-	uint64_t dice = 2, held[64];
-	size_t lens[64], n = 0;
-	uint32_t most = 0;
-	for (int step = 0; step < 20000; ++step) {
-		if (n < 64 && roll(&dice) % 2) {
-			lens[n] = 1 + roll(&dice) % SPILL_UNIT;
-			check(spill_has_room(&spill, lens[n]));
-			held[n] = spill_alloc(&spill, lens[n]);
-			for (size_t i = 0; i < n; ++i) {
-				check(held[i] != held[n]);
-			}
-			++n;
-		} else if (n > 0) {
-			size_t i = roll(&dice) % n;
-			int fd = spill_free(&spill, held[i], lens[i]);
-			--n;
-			held[i] = held[n];
-			lens[i] = lens[n];
-			check(fd < 0 || n == 0);
-			if (fd >= 0) { // all free: the file is given up
-				close(fd);
-				spill.fd = spill_open(&spill);
-			}
-		}
-		most = spill.nunits > most ? spill.nunits : most;
-	}
-	check(most <= 64); // units are used again, so the file does not grow for ever
-	spill_fini(&spill);
-}
-
-static void test_long_extent(void) {
-	struct spill spill;
-	spill_init(&spill, "/tmp");
-	spill.fd = spill_open(&spill);
-	uint64_t first = spill_alloc(&spill, SPILL_UNIT * 3 + 1);
-	check_equal(spill_alloc(&spill, 1), first + 4 * SPILL_UNIT);
-	check_equal(spill_free(&spill, first, SPILL_UNIT * 3 + 1), -1);
-	for (int i = 0; i < 4; ++i) {
-		check(spill_alloc(&spill, SPILL_UNIT) < 4 * SPILL_UNIT); // as four single ones
-	}
-	check_equal(spill.nunits, 5);
-	spill_fini(&spill);
-}
-
-static void test_full(void) {
-	struct spill spill;
-	spill_init(&spill, "/tmp");
-	spill.fd = spill_open(&spill);
-	uint64_t good = spill_alloc(&spill, 10);
-	(void)spill_alloc(&spill, 10);
-	check_equal(spill_fail(&spill, 10, ENOSPC), -1);
-	check(!spill_has_room(&spill, 10));
-	int fd = spill_free(&spill, good, 10); // all is read: another attempt is worth it, in a new file
-	check(fd >= 0);
-	close(fd);
-	check(spill_has_room(&spill, 10));
-	check_equal(spill.error, 0);
-	spill_fini(&spill);
-}
-
 int main(int argc, char *argv[]) {
 	static const struct test tests[] = {
 		TEST("a record comes back as it was", test_codec),
 		TEST("a local list gives its newest to the owner and its oldest to thieves", test_local_list),
-		TEST("units of the spill file are used again", test_units),
-		TEST("a run of units is used again as single ones", test_long_extent),
-		TEST("a full disk is tried again once all is read", test_full),
 	};
 	return test_main(tests, sizeof(tests) / sizeof(tests[0]), argc, argv);
 }

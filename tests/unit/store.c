@@ -7,7 +7,6 @@
 #include "test.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdint.h>
 #include <sys/resource.h>
 
@@ -145,34 +144,6 @@ static void test_space_is_used_again(void) {
 	store_destroy(store);
 }
 
-// How many descriptors are open.
-static int count_open(void) {
-	int n = 0;
-	for (int fd = 0; fd < 256; ++fd) {
-		n += fcntl(fd, F_GETFD) >= 0;
-	}
-	return n;
-}
-
-static void test_large_file_is_closed(void) {
-	struct store *store = store_create(0, "/tmp");
-	char *mem = xcalloc(1, 1 << 20);
-	int before = count_open();
-	struct rope rope = {0};
-	for (int i = 0; i < 20; ++i) {
-		check_equal(rope_add(store, &rope, mem, 1 << 20, false), 1 << 20);
-	}
-	check_equal(count_open(), before + 1);
-	rope_cut(store, &rope, 1);
-	check_equal(count_open(), before + 1);
-	rope_clear(store, &rope);
-	check_equal(count_open(), before);
-	check_equal(rope_add(store, &rope, mem, 1, false), 1); // in a new one
-	rope_clear(store, &rope);
-	free(mem);
-	store_destroy(store);
-}
-
 static void test_full(void) {
 	signal(SIGXFSZ, SIG_IGN);
 	check(setrlimit(RLIMIT_FSIZE, &(struct rlimit){1 << 20, 1 << 20}) == 0);
@@ -210,7 +181,6 @@ int main(int argc, char *argv[]) {
 		TEST("a rope gives back what was added, from memory and disk", test_ropes),
 		TEST("pieces come back in any order", test_pieces),
 		TEST("space in the file is used again", test_space_is_used_again),
-		TEST("a large file is closed when nothing is in it", test_large_file_is_closed),
 		TEST("a full disk takes what it can and says so", test_full),
 	};
 	return test_main(tests, sizeof(tests) / sizeof(tests[0]), argc, argv);

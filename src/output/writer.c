@@ -42,9 +42,9 @@ static struct ref spool_park_locked(struct spool *spool, bool ended) {
 	return (struct ref){REF_SPOOL, .spool = part};
 }
 
-void writer_lines(struct spool *spool) {
+// As writer_lines(). Called and returns with the lock held; releases it.
+static void write_lines_locked(struct spool *spool) {
 	struct writer *writer = spool->writer;
-	mutex_lock(&writer->lock);
 	while (!spool->has_turn && spool_is_ready(spool) && spool_is_next(spool)) {
 		if (turn_is_free(writer)) {
 			turn_take(writer);
@@ -61,7 +61,12 @@ void writer_lines(struct spool *spool) {
 			turn_pump(writer);
 		}
 	}
-	mutex_unlock(&writer->lock);
+}
+
+void writer_lines(struct spool *spool) {
+	mutex_lock(&spool->writer->lock);
+	write_lines_locked(spool);
+	mutex_unlock(&spool->writer->lock);
 }
 
 void writer_enter(struct spool *spool) {
@@ -71,15 +76,10 @@ void writer_enter(struct spool *spool) {
 }
 
 void writer_leave(struct spool *spool) {
-	struct writer *writer = spool->writer;
-	mutex_lock(&writer->lock);
-	while (!spool->has_turn && spool_is_ready(spool) && spool_is_next(spool)) {
-		mutex_unlock(&writer->lock);
-		writer_lines(spool);
-		mutex_lock(&writer->lock);
-	}
+	mutex_lock(&spool->writer->lock);
+	write_lines_locked(spool);
 	spool->busy = false;
-	mutex_unlock(&writer->lock);
+	mutex_unlock(&spool->writer->lock);
 }
 
 struct spool *spool_open(struct writer *writer, struct output_queue *queue, uint64_t order, enum writer_mode mode,

@@ -145,10 +145,10 @@ static ssize_t write_block(void *arg, int fd) {
 }
 
 // Gets the bytes of a part into memory, for a job that wants a name. Returns 0, or -1 after a message.
-static int block_fill(struct block_input *input) {
-	struct block *block = input->block;
+static int block_fill(const struct block_input *input) {
+	const struct block *block = input->block;
 	const struct file_part *part = block->part;
-	// what an attempt that failed has left is written over
+	// over what an attempt before may have left
 	if (lseek(block->fd, 0, SEEK_SET) != 0 || write_all(block->fd, part->head, part->head_len) != 0) {
 		return diag_error("%s: %s", BLOCK_NOT_KEPT, strerror(errno));
 	}
@@ -169,7 +169,6 @@ static int block_fill(struct block_input *input) {
 		}
 		left -= (uint64_t)n;
 	}
-	block->filled = true;
 	return 0;
 }
 
@@ -184,7 +183,7 @@ int block_connect(struct block_input *input, struct block *block, struct child_c
 		return config->stdin_fd >= 0 ? 0 : diag_error("cannot open '%s': %s", text_shows(block->path), strerror(errno));
 	}
 	if (block->blocks->named) {
-		return block->filled ? 0 : block_fill(input); // its stdin is empty, as in GNU parallel
+		return block->part ? block_fill(input) : 0; // its stdin is empty, as in GNU parallel
 	}
 	input->offset = block->offset;
 	input->left = block->size;

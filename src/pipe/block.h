@@ -61,7 +61,6 @@ struct block {
 	struct list link;        // of blocks->all
 	struct blocks *blocks;
 	int fd;                  // of its bytes in memory, or -1: they are in the file
-	bool filled;             // the bytes are there; else its worker gets them from the file
 	struct file_part *part;  // the file that it is a part of, or NULL
 	struct consumer *consumer; // of --round-robin (this block first) and --tee: what its job gets as it comes; or NULL
 	const char *path;        // of --tee with a file: each attempt opens it; or NULL

@@ -190,7 +190,6 @@ static enum data_status begin_filling(struct blockfeed *feed) {
 	    || write_all(block->fd, buf_str(&feed->data) + feed->at, feed->data.len - feed->at) != 0) {
 		return fail(feed, BLOCK_NOT_KEPT);
 	}
-	block->filled = true;
 	feed->len = feed->data.len - feed->at;
 	buf_reset(&feed->data);
 	feed->at = 0;
@@ -264,7 +263,6 @@ static enum data_status cut_buffer(struct blockfeed *feed, size_t len, struct re
 		feed->len -= len;
 	}
 	if (status == DATA_READY) {
-		block->filled = true;
 		block->size = size;
 		return block_ready(feed, block, ret_record);
 	}
@@ -560,19 +558,20 @@ static enum data_status deal(struct blockfeed *feed) {
 
 // The block is the first of one more job, as long as there may be more; else it is dealt out, and is none.
 static enum data_status robin_take(struct blockfeed *feed, struct block *block, struct record *ret_record) {
+	struct portion *portion = block_portion(block);
 	if (feed->started == feed->most_jobs) {
-		feed->undealt = block_portion(block);
+		feed->undealt = portion;
 		block_free(block);
 		return deal(feed);
 	}
-	block->consumer = dealer_add(feed->dealer);
+	block->consumer = dealer_add(feed->dealer, portion);
 	if (!block->consumer) {
 		enum data_status status = fail(feed, "cannot deal out a block"); // first: it reports errno
+		portion_unref(portion);
 		block_free(block);
 		return status;
 	}
 	++feed->started;
-	dealer_give(feed->dealer, block->consumer, block_portion(block));
 	return block_ready(feed, block, ret_record);
 }
 
@@ -741,9 +740,7 @@ void blockfeed_close(struct blockfeed *feed) {
 		dealer_destroy(feed->dealer);
 	}
 	for (size_t i = 0; i < feed->nparts; ++i) {
-		if (feed->parts[i].fd >= 0) {
-			close(feed->parts[i].fd);
-		}
+		fd_close(&feed->parts[i].fd);
 		free(feed->parts[i].head);
 	}
 	free(feed->parts);

@@ -42,7 +42,6 @@ struct share {
 struct consumer {
 	struct list link;     // of dealer->turns until it has left; guarded by the dealer's lock
 	struct consumer *older;   // the event loop's list of all
-	bool wakes;           // the event loop's own: it is to be woken
 	struct dealer *dealer;
 	struct stdin_writer stdin_writer;
 	bool asked;           // the next three are its worker's own: it was told to wait for stdin_writer.more_fd
@@ -135,13 +134,14 @@ static void wake(const struct consumer *consumer) {
 	wakeup_post(consumer->stdin_writer.more_fd);
 }
 
-struct consumer *dealer_add(struct dealer *dealer) {
+struct consumer *dealer_add(struct dealer *dealer, struct portion *portion) {
 	int fd = wakeup_open();
 	if (fd < 0) {
 		return NULL;
 	}
 	struct consumer *consumer = NEW(struct consumer);
 	consumer->dealer = dealer;
+	consumer->next.portion = portion;
 	consumer->stdin_writer = (struct stdin_writer){.writable = write_share, .closed = share_closed, .arg = consumer, .more_fd = fd};
 	consumer->older = dealer->newest;
 	dealer->newest = consumer;
@@ -157,13 +157,6 @@ unsigned dealer_readers(struct dealer *dealer) {
 	unsigned readers = dealer->readers;
 	mutex_unlock(&dealer->lock);
 	return readers;
-}
-
-void dealer_give(struct dealer *dealer, struct consumer *consumer, struct portion *portion) {
-	mutex_lock(&dealer->lock);
-	verify(!consumer->next.portion && !consumer->gone); // its job was not started yet
-	consumer->next = (struct share){.portion = portion};
-	mutex_unlock(&dealer->lock);
 }
 
 // True if nothing waits for the job, or the bytes can be added to what does.
@@ -187,8 +180,16 @@ static struct consumer *find_consumer(struct dealer *dealer, const struct portio
 	return NULL;
 }
 
-// The consumer gets it, and is last from now on. Returns true if it is to be woken at once.
-static bool add_share(struct dealer *dealer, struct consumer *consumer, const struct share *share) {
+// Wakes the worker of the consumer if it waits.
+static void wake_waiting(struct consumer *consumer) {
+	if (consumer->waiting) {
+		consumer->waiting = false;
+		wake(consumer);
+	}
+}
+
+// The consumer gets it, and is last from now on.
+static void add_share(struct dealer *dealer, struct consumer *consumer, const struct share *share) {
 	struct portion *portion = share->portion;
 	if (consumer->next.portion) {
 		struct portion *waits = consumer->next.portion;
@@ -202,27 +203,19 @@ static bool add_share(struct dealer *dealer, struct consumer *consumer, const st
 	list_push_back(&dealer->turns, &consumer->link);
 	bool too_little = consumer->next.portion->fd < 0 && consumer->next.portion->bytes.len < WAKING_BYTES;
 	dealer->due |= too_little && consumer->waiting;
-	bool wakes = consumer->waiting && !too_little;
-	consumer->waiting = consumer->waiting && too_little;
-	return wakes;
+	if (!too_little) {
+		wake_waiting(consumer);
+	}
 }
 
-// Keeps for others what nobody has seen any of. With the lock.
-static void add_left(struct dealer *dealer, const struct share *share) {
-	grow_array(&dealer->left, &dealer->left_cap, dealer->nleft + 1, sizeof(*dealer->left));
-	dealer->left[dealer->nleft++] = *share;
-}
-
+// With the lock, as what follows.
 static enum deal deal_share(struct dealer *dealer, const struct share *share, bool in_order) {
-	mutex_lock(&dealer->lock);
 	bool nobody = dealer->readers == 0;
 	struct consumer *consumer = find_consumer(dealer, share->portion, share->portion->size - share->at, in_order);
-	bool wakes = consumer && add_share(dealer, consumer, share);
-	dealer->room_wanted = !consumer && !nobody;
-	mutex_unlock(&dealer->lock);
-	if (wakes) {
-		wake(consumer);
+	if (consumer) {
+		add_share(dealer, consumer, share);
 	}
+	dealer->room_wanted = !consumer && !nobody;
 	return nobody ? DEAL_NOBODY : consumer ? DEAL_OK : DEAL_FULL;
 }
 
@@ -231,31 +224,22 @@ enum deal dealer_deal(struct dealer *dealer, struct portion *portion, uint64_t s
 		portion_unref(portion);
 		return DEAL_OK;
 	}
-	return deal_share(dealer, &(struct share){.portion = portion, .start = skip, .at = skip}, in_order);
-}
-
-static void wake_marked(const struct dealer *dealer) {
-	for (struct consumer *consumer = dealer->newest; consumer; consumer = consumer->older) {
-		if (consumer->wakes) {
-			consumer->wakes = false;
-			wake(consumer);
-		}
-	}
+	mutex_lock(&dealer->lock);
+	enum deal deal = deal_share(dealer, &(struct share){.portion = portion, .start = skip, .at = skip}, in_order);
+	mutex_unlock(&dealer->lock);
+	return deal;
 }
 
 void dealer_wake(struct dealer *dealer) {
 	mutex_lock(&dealer->lock);
-	bool due = dealer->due;
-	dealer->due = false;
 	list_for_each(&dealer->turns, at) {
 		struct consumer *consumer = list_entry(at, struct consumer, link);
-		consumer->wakes = due && consumer->waiting && consumer->next.portion;
-		consumer->waiting = consumer->waiting && !consumer->wakes;
+		if (dealer->due && consumer->next.portion) {
+			wake_waiting(consumer);
+		}
 	}
+	dealer->due = false;
 	mutex_unlock(&dealer->lock);
-	if (due) {
-		wake_marked(dealer);
-	}
 }
 
 enum deal dealer_deal_all(struct dealer *dealer, struct portion *portion) {
@@ -272,34 +256,21 @@ enum deal dealer_deal_all(struct dealer *dealer, struct portion *portion) {
 		list_for_each(&dealer->turns, at) {
 			struct consumer *consumer = list_entry(at, struct consumer, link);
 			consumer->next = (struct share){.portion = portion};
-			consumer->wakes = consumer->waiting;
-			consumer->waiting = false;
+			wake_waiting(consumer);
 		}
 	}
 	mutex_unlock(&dealer->lock);
-	wake_marked(dealer);
 	return readers == 0 ? DEAL_NOBODY : room ? DEAL_OK : DEAL_FULL;
 }
 
 enum deal dealer_deal_left(struct dealer *dealer) {
 	enum deal deal = DEAL_OK;
-	while (deal == DEAL_OK) {
-		mutex_lock(&dealer->lock);
-		struct share share = {.portion = NULL};
-		if (dealer->nleft > 0) {
-			share = dealer->left[--dealer->nleft];
-		}
-		mutex_unlock(&dealer->lock);
-		if (!share.portion) {
-			return DEAL_OK;
-		}
-		deal = deal_share(dealer, &share, /* in_order */ false);
-		if (deal != DEAL_OK) {
-			mutex_lock(&dealer->lock);
-			add_left(dealer, &share);
-			mutex_unlock(&dealer->lock);
-		}
+	mutex_lock(&dealer->lock);
+	while (deal == DEAL_OK && dealer->nleft > 0) {
+		deal = deal_share(dealer, &dealer->left[dealer->nleft - 1], /* in_order */ false);
+		dealer->nleft -= deal == DEAL_OK;
 	}
+	mutex_unlock(&dealer->lock);
 	return deal;
 }
 
@@ -376,7 +347,8 @@ static bool leave_to_others(struct dealer *dealer, struct share *share) {
 	if (!share->portion || share->at > share->start || dealer->ended || share->portion->is_for_all) {
 		return false;
 	}
-	add_left(dealer, share);
+	grow_array(&dealer->left, &dealer->left_cap, dealer->nleft + 1, sizeof(*dealer->left));
+	dealer->left[dealer->nleft++] = *share;
 	share->portion = NULL;
 	return true;
 }

@@ -30,8 +30,9 @@ void portion_unref(struct portion *portion);
 
 // ---- from the event loop ----
 
-// One more job. The dealer owns it. Returns NULL with errno.
-struct consumer *dealer_add(struct dealer *dealer);
+// One more job, and its first portion, with all its bytes, or NULL. The dealer owns both. Returns NULL with errno; the portion is
+// the caller's then.
+struct consumer *dealer_add(struct dealer *dealer, struct portion *portion);
 
 // How many of the jobs that were added have not stopped reading.
 unsigned dealer_readers(struct dealer *dealer);
@@ -41,9 +42,6 @@ enum deal {
 	DEAL_FULL,   // there is no room now: config->wake_fd tells when there is some
 	DEAL_NOBODY, // no job reads
 };
-
-// Gives a job that has not started its first portion, with all its bytes; the portion is the dealer's then.
-void dealer_give(struct dealer *dealer, struct consumer *consumer, struct portion *portion);
 
 // Deals out the portion without its first `skip` bytes, to the job that has waited longest of those with room; with `in_order`
 // only to the job that has waited longest of all. The portion is the dealer's with DEAL_OK, else still the caller's.

@@ -79,7 +79,7 @@ int tee_expect(struct tee *tee, uint64_t jobs) {
 	}
 	tee->consumers = xcalloc(jobs > 0 ? (size_t)jobs : 1, sizeof(*tee->consumers)); // jobs: at most the slots
 	for (; tee->nconsumers < jobs; ++tee->nconsumers) {
-		tee->consumers[tee->nconsumers] = dealer_add(tee->dealer);
+		tee->consumers[tee->nconsumers] = dealer_add(tee->dealer, /* portion */ NULL);
 		if (!tee->consumers[tee->nconsumers]) {
 			return diag_error("--tee: cannot connect %llu jobs: %s", (unsigned long long)jobs, strerror(errno));
 		}

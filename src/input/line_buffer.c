@@ -139,8 +139,8 @@ bool line_buffer_next(struct line_buffer *buffer, struct line *ret_line) {
 	return false;
 }
 
-// Makes a NUL of each delimiter. Returns how many there are. In steps of a fixed length, which compilers turn into vectors.
-static uint32_t end_lines(char *bytes, size_t len, char delimiter) {
+// In steps of a fixed length, which compilers turn into vectors.
+uint32_t line_buffer_end_lines(char *bytes, size_t len, char delimiter) {
 	enum { STEP = 64 };
 	uint32_t n = 0;
 	size_t at = 0;
@@ -171,7 +171,7 @@ bool line_buffer_next_lines(struct line_buffer *buffer, size_t most, struct line
 		return line_buffer_next(buffer, ret_line);
 	}
 	size_t size = (size_t)(last - start) + 1;
-	*ret_line = (struct line){.text = start, .len = size - 1, .n = end_lines(start, size, buffer->delimiter)};
+	*ret_line = (struct line){.text = start, .len = size - 1, .n = line_buffer_end_lines(start, size, buffer->delimiter)};
 	buffer->start += size;
 	buffer->searched = 0;
 	return true;

@@ -56,4 +56,7 @@ bool line_buffer_next(struct line_buffer *buffer, struct line *ret_line);
 // or else the next one.
 bool line_buffer_next_lines(struct line_buffer *buffer, size_t most, struct line *ret_line);
 
+// Makes a NUL of each delimiter. Returns how many there are.
+uint32_t line_buffer_end_lines(char *bytes, size_t len, char delimiter);
+
 #endif

@@ -26,6 +26,9 @@ void packs_prepare(struct pack_limits *limits) {
 
 // What the record makes the command longer by.
 static size_t size_of(const struct pack_limits *limits, const struct record *record, uint32_t before, uint64_t seq) {
+	if (!limits->template) {
+		return record->size;
+	}
 	ptrdiff_t size = (ptrdiff_t)length_of(limits, record, before, seq) - limits->fixed;
 	return size > 0 ? (size_t)size : 0;
 }
@@ -134,7 +137,8 @@ bool packs_fit(const struct pack_limits *limits, uint32_t nargs, size_t size) {
 
 bool packs_add_all(struct pack *pack, const struct pack_limits *limits, const struct record *record, uint64_t seq) {
 	size_t size = size_of(limits, record, pack->nargs, seq);
-	if (pack->bad || !packs_fit(limits, pack->nargs + record->nargs, pack->size + size)) {
+	bool are_few = limits->items == 0 || pack->nitems + record->nargs <= limits->items;
+	if (pack->bad || !are_few || !packs_fit(limits, pack->nargs + record->nargs, pack->size + size)) {
 		return false;
 	}
 	buf_add(&pack->args, record->args, record->size);

@@ -20,8 +20,8 @@ struct pack_limits {
 	bool fills;          // several records may fill `room`, which is known, and not only `chars`: no shell runs the command
 	bool waits;          // a full pack is not taken before the next record is there: the last pack is spread over the slots
 	bool inserts_none;   // -N0: the records are counted, and their arguments left out
-	const struct template *template; // of the command, borrowed, or NULL: the record is the command
-	// packs_prepare() sets these, the lengths of text in bytes
+	const struct template *template; // of the command, borrowed, or NULL: it is the arguments, each with a byte between
+	// packs_prepare() sets these, the lengths of text in bytes; without a template the caller may
 	ptrdiff_t fixed;     // of the command without arguments; below 0 where it has nothing else
 	size_t each;         // that an argument of one byte makes it longer by
 };
@@ -52,8 +52,8 @@ void packs_prepare(struct pack_limits *limits);
 enum pack_status packs_add(struct pack *pack, const struct pack_limits *limits, const struct record *record,
                           const char *bad, uint64_t seq, const char **ret_bad);
 
-// Adds a record of several joined ones (input_join_records()), one argument each, as packs_add() would add them one by one. Only
-// for limits without a number of records. Returns false, and adds none, if they do not all fit.
+// Adds a record of several joined ones (input_join_records()), one argument each, as packs_add() would add them one by one. Returns
+// false, and adds none, if they do not all fit.
 bool packs_add_all(struct pack *pack, const struct pack_limits *limits, const struct record *record, uint64_t seq);
 
 // True if the pack is full whatever the next record is.

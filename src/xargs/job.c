@@ -21,7 +21,7 @@
 // What a worker keeps from job to job.
 struct xargs_worker {
 	struct xargs_run *run;
-	const struct xargs_line *waiting; // the line that is being run, until its first process has started
+	bool is_waiting;     // the first process of the line that is being run has not started
 	struct child_scratch *scratch;
 	const char **argv;
 	size_t argv_cap;
@@ -55,42 +55,25 @@ void xargs_wake(void *run) {
 	wakeup_post(((struct xargs_run *)run)->wake_fd);
 }
 
-struct xargs_line *xargs_line_get(struct xargs_run *run) {
+// A line has a process, or it is known that it gets none; or it was dropped, which has been `read_to` (else -1).
+static void line_left(struct xargs_run *run, off_t read_to) {
 	mutex_lock(&run->lock);
-	struct xargs_line *line = run->free;
-	run->free = line ? line->next : NULL;
-	mutex_unlock(&run->lock);
-	return line ? line : NEW(struct xargs_line);
-}
-
-void xargs_line_put(struct xargs_run *run, struct xargs_line *line) {
-	mutex_lock(&run->lock);
-	line->next = run->free;
-	run->free = line;
-	mutex_unlock(&run->lock);
-}
-
-// A queued line was started by a worker, or dropped.
-static void line_left(struct xargs_run *run, const struct xargs_line *line, bool dropped) {
-	mutex_lock(&run->lock);
-	--run->queued;
-	run->queued_bytes -= xargs_line_bytes(line);
-	if (dropped && (run->dropped_at < 0 || line->read_to < run->dropped_at)) {
-		run->dropped_at = line->read_to;
+	--run->unstarted;
+	if (read_to >= 0 && (run->dropped_at < 0 || read_to < run->dropped_at)) {
+		run->dropped_at = read_to;
 	}
-	bool wake = run->wants_room && (run->queued == 0 || run->queued_bytes < XARGS_AHEAD / 2);
-	run->wants_room = run->wants_room && !wake;
+	bool wake = run->awaits_starts && run->unstarted == 0;
+	run->awaits_starts = run->awaits_starts && !wake;
 	mutex_unlock(&run->lock);
 	if (wake) {
 		xargs_wake(run);
 	}
 }
 
-// The first process of a worker's line runs, or it is known that there will be none.
 static void line_started(struct xargs_worker *state) {
-	if (state->waiting) {
-		line_left(state->run, state->waiting, /* dropped */ false);
-		state->waiting = NULL;
+	if (state->is_waiting) {
+		line_left(state->run, /* read_to */ -1);
+		state->is_waiting = false;
 	}
 }
 
@@ -169,11 +152,11 @@ static bool read_answer(struct xargs_run *run) {
 }
 
 // Prints the command line. Returns false if stderr does not take it.
-static bool show(struct xargs_run *run, struct xargs_worker *state, size_t argc, const char *end) {
+static bool show(struct xargs_run *run, struct xargs_worker *state, const char *const *argv, size_t argc, const char *end) {
 	buf_reset(&state->text);
 	for (size_t i = 0; i < argc; ++i) {
 		buf_adds(&state->text, i > 0 ? " " : "");
-		xargs_show(&state->text, state->argv[i], strlen(state->argv[i]));
+		xargs_show(&state->text, argv[i], strlen(argv[i]));
 	}
 	buf_adds(&state->text, end);
 	if (write_limited(STDERR_FILENO, state->text.data, state->text.len) == 0) {
@@ -184,12 +167,12 @@ static bool show(struct xargs_run *run, struct xargs_worker *state, size_t argc,
 }
 
 // Shows and asks, as the options say. Returns whether the command is to be run.
-static bool is_wanted(struct xargs_run *run, struct xargs_worker *state, size_t argc) {
+static bool is_wanted(struct xargs_run *run, struct xargs_worker *state, const char *const *argv, size_t argc) {
 	if (!run->options->ask) {
-		return !run->options->verbose || show(run, state, argc, "\n");
+		return !run->options->verbose || show(run, state, argv, argc, "\n");
 	}
 	mutex_lock(&run->terminal);
-	bool wanted = show(run, state, argc, "") && read_answer(run);
+	bool wanted = show(run, state, argv, argc, "") && read_answer(run);
 	mutex_unlock(&run->terminal);
 	return wanted;
 }
@@ -224,11 +207,11 @@ static int open_stdin(const struct xargs_options *options, int *ret_owned) {
 	return options->arg_file ? STDIN_FILENO : -1;
 }
 
-// Runs the command line in state->argv. Returns false if it is too long for the system.
-static bool run_argv(struct xargs_run *run, struct xargs_worker *state, size_t argc, unsigned slot) {
-	const char *name = state->argv[0];
+// Runs the command line, with a NULL behind it. Returns false if it is too long for the system.
+static bool run_argv(struct xargs_run *run, struct xargs_worker *state, const char *const *argv, size_t argc, unsigned slot) {
+	const char *name = argv[0];
 	struct spawn_error error = {.step = SPAWN_EXEC, .error = ENOENT};
-	if (!is_wanted(run, state, argc)) {
+	if (!is_wanted(run, state, argv, argc)) {
 		return true;
 	}
 	const char *path = strchr(name, '/') ? name : *name ? program_find(name) : NULL;
@@ -240,7 +223,7 @@ static bool run_argv(struct xargs_run *run, struct xargs_worker *state, size_t a
 	int owned;
 	struct child_config config = {
 		.path = path,
-		.argv = (char *const *)(uintptr_t)state->argv, // execve(2) changes nothing
+		.argv = (char *const *)(uintptr_t)argv, // execve(2) changes nothing
 		.env = make_env(run, state, slot),
 		.context = run->context,
 		.stdin_fd = open_stdin(run->options, &owned),
@@ -268,50 +251,53 @@ static bool is_stopped(struct xargs_run *run) {
 	return stopped;
 }
 
-// Runs the line, in pieces if it is too long for the system: the limit counts the pointers too, so it is not known.
-static void run_line(struct xargs_run *run, struct xargs_worker *state, const struct xargs_line *line, unsigned slot) {
+// Runs the line of that many arguments, in pieces if it is too long for the system: the limit counts the pointers too, so it is
+// not known.
+static void run_line(struct xargs_run *run, struct xargs_worker *state, const char *args, size_t nargs, unsigned slot) {
 	const struct xargs_options *options = run->options;
-	size_t ninitial = options->replace ? 0 : options->ncommand, done = 0, piece = line->args.nargs;
+	size_t ninitial = options->replace ? 0 : options->ncommand, done = 0, piece = nargs;
+	grow_array(&state->argv, &state->argv_cap, ninitial + nargs + 1, sizeof(*state->argv));
+	for (size_t i = 0; i < nargs; ++i, args += strlen(args) + 1) {
+		state->argv[ninitial + i] = args;
+	}
 	do {
-		size_t n = line->args.nargs - done < piece ? line->args.nargs - done : piece;
-		grow_array(&state->argv, &state->argv_cap, ninitial + n + 1, sizeof(*state->argv));
-		for (size_t i = 0; i < ninitial; ++i) {
-			state->argv[i] = options->command[i];
-		}
-		for (size_t i = 0; i < n; ++i) {
-			state->argv[ninitial + i] = line->args.bytes.data + line->args.starts[done + i];
-		}
-		state->argv[ninitial + n] = NULL;
-		if (run_argv(run, state, ninitial + n, slot)) {
+		size_t n = nargs - done < piece ? nargs - done : piece;
+		const char **argv = state->argv + done, *next = argv[ninitial + n]; // the initial ones come in the place of what was run
+		memcpy(argv, options->command, ninitial * sizeof(*argv));
+		argv[ninitial + n] = NULL;
+		bool fits = run_argv(run, state, argv, ninitial + n, slot);
+		argv[ninitial + n] = next;
+		if (fits) {
 			done += n;
 		} else if (n > 1 && !options->replace) {
 			piece = (n + 1) / 2;
 		} else {
 			stop(run, XARGS_FAILURE, "can't call exec() due to argument size restrictions");
 		}
-	} while (done < line->args.nargs && !is_stopped(run));
+	} while (done < nargs && !is_stopped(run));
 }
 
-// What is queued is the pointer; the run is the queue's user.
+// What is behind the arguments of a queued line.
+static struct xargs_line line_of(const void *data, size_t size) {
+	struct xargs_line line;
+	memcpy(&line, (const char *)data + size - sizeof(line), sizeof(line));
+	return line;
+}
+
+// The run is the queue's user.
 static enum work_status run_item(struct worker *worker, struct queue *queue, void *data, size_t size) {
 	struct xargs_run *run = queue_user(queue);
-	struct xargs_line *line = *(struct xargs_line **)data;
-	verify(size == sizeof(line));
 	struct xargs_worker *state = worker_state_of(worker);
 	state->run = run;
 	// not left before: what the input is blamed for comes behind what is said of the start of the lines before it
-	state->waiting = line;
-	run_line(run, state, line, worker_slot(worker));
+	state->is_waiting = true;
+	run_line(run, state, data, line_of(data, size).nargs, worker_slot(worker));
 	line_started(state);
-	xargs_line_put(run, line);
 	return WORK_OK;
 }
 
-static void drop_item(struct queue *queue, void *data, size_t size FP_UNUSED) {
-	struct xargs_run *run = queue_user(queue);
-	struct xargs_line *line = *(struct xargs_line **)data;
-	line_left(run, line, /* dropped */ true);
-	xargs_line_put(run, line);
+static void drop_item(struct queue *queue, void *data, size_t size) {
+	line_left(queue_user(queue), line_of(data, size).read_to);
 }
 
 const struct work_type xargs_work = {.name = "command line", .run = run_item, .drop = drop_item};

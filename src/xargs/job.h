@@ -9,16 +9,15 @@
 #include "engine/pool.h"
 #include "process/child.h"
 #include "xargs/options.h"
-#include "xargs/packer.h"
 
 #include <stddef.h>
 #include <sys/types.h>
 
-// A command line on its way to a worker. Whoever has it frees it, or gives it back to the run.
+// A command line on its way to a worker: its arguments, each with its NUL, and this behind them. With -I they are all that there
+// are, else those behind the initial ones.
 struct xargs_line {
-	struct packed args;        // behind the initial arguments, or with -I all of them
 	off_t read_to;             // bytes of input that were read for it and those before it
-	struct xargs_line *next;   // in xargs_run.free
+	uint32_t nargs;
 };
 
 struct xargs_run {
@@ -34,30 +33,18 @@ struct xargs_run {
 	int tty_fd;                // to read the answers from, or -1
 
 	mutex lock;                // guards what follows, down to stop_code
-	struct xargs_line *free;
-	size_t queued;             // lines that no worker has started yet
-	size_t queued_bytes;       // of them, by xargs_line_bytes()
-	bool wants_room;           // the reader waits for room, or for the last queued line to be started
+	size_t unstarted;          // lines of which no worker has started a process yet
+	bool awaits_starts;        // the reader waits until there are none
+	bool awaits_room;          // the reader waits until less is queued
 	off_t dropped_at;          // read_to of the first line that never ran, or -1
 	bool failed;               // a job has failed
 	int stop_code;             // exit status that a job has stopped the run with, or 0
 };
 
-enum { XARGS_AHEAD = 64 * 1024 }; // bytes of queued lines at which the reader waits
-
-// What a line costs while it is queued.
-static inline size_t xargs_line_bytes(const struct xargs_line *line) {
-	return line->args.bytes.len + 512; // about what a short one takes in all
-}
-
 extern const struct work_type xargs_work;
 
 // Wakes the event loop of the struct xargs_run out of poll(2). From any thread.
 void xargs_wake(void *run);
-
-// xargs_line_get() returns a line to fill, from the free list or new; xargs_line_put() puts it back there. From any thread.
-struct xargs_line *xargs_line_get(struct xargs_run *run);
-void xargs_line_put(struct xargs_run *run, struct xargs_line *line);
 
 // ---- show.c ----
 

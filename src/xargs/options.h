@@ -4,7 +4,6 @@
 #define FAIRPAR_XARGS_OPTIONS_H
 
 #include "base/buf.h"
-#include "xargs/words.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -12,8 +11,19 @@
 struct xargs_options {
 	const char *const *command; // words, in argv; "echo" if there are none
 	size_t ncommand;
-	struct xargs_words_config words; // -0, -d, -E, -r
-	struct packer_limits limits;     // -n, -L, -x, and -s or its default
+	struct {
+		bool literal;      // -0, -d: items end at `delimiter`, and nothing is special in them
+		char delimiter;
+		const char *eof;   // -E: ends the input where it is an item, or NULL
+		bool run_empty;    // input without items gives one line without arguments (no -r)
+	} words;
+	struct {
+		size_t bytes;      // -s or its default: of a command line, initial arguments and the NULs included; below 4 GiB
+		size_t args;       // -n: items in a line, 0: no limit
+		size_t lines;      // -L: lines of input in a line, 0: no limit
+		size_t argc;       // arguments of a command line, the initial ones included
+		bool exact;        // -x: with `args` or `lines`, an item beyond `bytes` is an error
+	} limits;
 	size_t env_bytes;      // of the environment: strings with their NULs
 	size_t max_chars;      // the most that -s can be: as POSIX has it, ARG_MAX less the environment and 2048 bytes
 	const char *arg_file;  // -a, or NULL for stdin, which is - there

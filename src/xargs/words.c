@@ -11,6 +11,7 @@
 #include "xargs/words.h"
 
 #include "base/text.h"
+#include "input/line_buffer.h"
 
 #include <string.h>
 
@@ -21,8 +22,42 @@ static bool is_blank(char c) {
 	return c == ' ' || c == '\t';
 }
 
-void xargs_words_init(struct xargs_words *words, const struct xargs_words_config *config, struct packer *packer) {
-	*words = (struct xargs_words){.config = *config, .packer = packer, .state = IN_SPACE, .first = true};
+static const char CANNOT_FIT[] = "cannot fit single argument within argument list size limit";
+
+static void set_kinds(struct xargs_words *words) {
+	const struct xargs_options *options = words->options;
+	words->kinds['\0'] = WORDS_SPECIAL;
+	if (options->words.literal) {
+		words->kinds[(unsigned char)options->words.delimiter] = WORDS_DELIMITER;
+		return;
+	}
+	for (const char *at = "\\'\"\v\f\r"; *at; ++at) {
+		words->kinds[(unsigned char)*at] = WORDS_SPECIAL;
+	}
+	words->kinds[' '] = words->kinds['\t'] = words->kinds['\n'] = WORDS_DELIMITER;
+}
+
+const char *xargs_words_init(struct xargs_words *words, const struct xargs_options *options) {
+	*words = (struct xargs_words){.options = options, .state = IN_SPACE, .first = true};
+	size_t bytes = options->limits.bytes, args = options->limits.args, argc = options->limits.argc, initial = 0;
+	for (size_t i = 0; i < options->ncommand && !options->replace; ++i) {
+		initial += strlen(options->command[i]) + 1;
+	}
+	size_t most = argc > options->ncommand ? argc - options->ncommand : 1;
+	words->limits = (struct pack_limits){
+		.items = (uint32_t)(args > 0 && args < most ? args : most),
+		.chars = bytes + 1, // what is shorter than that fits
+		.fixed = (ptrdiff_t)initial,
+	};
+	words->item_max = bytes > initial + 1 ? bytes - initial - 1 : 0;
+	words->has_blocks = words->item_max >= WORDS_BLOCK && !options->replace && !options->words.eof && options->limits.lines == 0;
+	set_kinds(words);
+	return initial > bytes ? CANNOT_FIT : NULL;
+}
+
+void xargs_words_fini(struct xargs_words *words) {
+	packs_fini(&words->pack);
+	buf_fini(&words->item);
 }
 
 // ---- lines ----
@@ -34,12 +69,13 @@ static enum words_status line_done(struct xargs_words *words) {
 
 // What is there when the input has ended, or an error ends it.
 static enum words_status finish(struct xargs_words *words) {
-	struct packer *packer = words->packer;
+	const struct xargs_options *options = words->options;
+	bool is_packed = words->pack.nitems > 0;
 	words->ended = true;
-	packer->item = 0;
-	bool is_pending = words->error ? packer->line.nargs > 0 && !packer->limits.exact
-	                               : packer->line.nargs > 0 || (words->config.run_empty && words->nmade == 0);
-	if (is_pending && !packer->replace) {
+	buf_reset(&words->item);
+	bool is_pending = words->error ? is_packed && !options->limits.exact
+	                               : is_packed || (options->words.run_empty && words->nmade == 0);
+	if (is_pending && !options->replace) {
 		return line_done(words);
 	}
 	return words->error ? WORDS_ERROR : WORDS_END;
@@ -50,61 +86,152 @@ static enum words_status fail(struct xargs_words *words, const char *error) {
 	return finish(words);
 }
 
-// Adds the item that was written. WORDS_MORE: go on reading.
+// The error of a line that is too long: what was packed is not run.
+static enum words_status fail_line(struct xargs_words *words, const char *error) {
+	packs_reset(&words->pack);
+	return fail(words, error);
+}
+
+// Adds the text with the item in its places, none with `item` NULL, as an argument of the line. Returns NULL, or the error of
+// a result that no command line could hold. What is behind a NUL in the item counts, but is no part of the argument.
+static const char *add_expanded(struct xargs_words *words, const char *text, const char *item) {
+	struct pack *line = &words->pack;
+	const char *replace = words->options->replace;
+	size_t most = words->options->limits.bytes, left = most - 1, start = line->size;
+	do {
+		const char *at = item ? strstr(text, replace) : NULL;
+		size_t len = at ? (size_t)(at - text) : strlen(text);
+		if (item && (left <= len || (at && left - len <= words->item.len))) {
+			return "command too long"; // also for ever, with a pattern of nothing
+		}
+		buf_add(&line->args, text, len);
+		text += len;
+		if (at) {
+			len += words->item.len;
+			buf_adds(&line->args, item);
+			text += strlen(replace);
+		}
+		left -= len;
+		line->size += len;
+	} while (*text);
+	buf_addc(&line->args, '\0');
+	++line->size;
+	++line->nargs;
+	return line->size <= most ? NULL : start == 0 ? CANNOT_FIT : "argument list too long";
+}
+
+// -I: the line becomes the initial arguments, with the item in their places.
+static enum words_status add_replaced(struct xargs_words *words) {
+	const char *error = NULL, *item = buf_str(&words->item);
+	for (size_t i = 0; i < words->options->ncommand && !error; ++i) { // the name of the command is what it is, as in GNU xargs
+		error = add_expanded(words, words->options->command[i], i > 0 ? item : NULL);
+	}
+	buf_reset(&words->item);
+	return error ? fail_line(words, error) : line_done(words);
+}
+
+// Adds the item that was read. WORDS_MORE: go on reading.
 static enum words_status add_item(struct xargs_words *words, bool line_ends) {
-	const char *error = NULL;
-	bool is_full = false;
+	const struct xargs_options *options = words->options;
+	const char *bad, *item = buf_str(&words->item);
+	size_t lines = options->limits.lines;
 	words->carried = false;
-	switch (packer_add(words->packer, &error)) {
-	case PACK_CARRY:
+	if (options->replace) {
+		return add_replaced(words);
+	}
+	const struct record record = {.args = item, .size = strlen(item) + 1, .nargs = 1}; // up to a NUL
+	enum pack_status status = packs_add(&words->pack, &words->limits, &record, NULL, /* seq */ 0, &bad);
+	if (status == PACK_FULL && options->limits.exact && (lines > 0 || options->limits.args > 0)) {
+		return fail_line(words, "argument list too long");
+	}
+	if (status == PACK_FULL) {
 		words->carried = true;
 		words->line_ends = line_ends;
 		return line_done(words);
-	case PACK_ERROR:
-		words->packer->line.nargs = 0; // what was packed is not run
-		return fail(words, error);
-	case PACK_FULL:
-		is_full = true;
-		break;
-	case PACK_MORE:
-		break;
 	}
-	if (line_ends && words->packer->limits.lines > 0 && words->lines >= words->packer->limits.lines) {
+	if (status == PACK_ALONE || words->pack.bad) {
+		return fail_line(words, CANNOT_FIT);
+	}
+	buf_reset(&words->item);
+	bool is_full = packs_is_complete(&words->pack, &words->limits);
+	if (line_ends && lines > 0 && words->lines >= lines) {
 		words->lines = 0;
 		is_full = true;
 	}
 	return is_full ? line_done(words) : WORDS_MORE;
 }
 
-// True if the item that was written is the end-of-file string.
-static bool is_eof(const struct xargs_words *words) {
-	const char *eof = words->config.eof;
-	if (!eof) {
-		return false;
+// How many of the bytes come before the first that is special, or a second delimiter in a row. By what the C library has in
+// vectors: items are nearly always lines of ordinary bytes.
+static size_t count_ordinary(const struct xargs_words *words, const char *at, size_t len) {
+	static const char specials[] = " \t'\"\\\v\f\r"; // and the NUL behind them
+	bool literal = words->options->words.literal;
+	for (size_t i = literal ? sizeof(specials) - 1 : 0; i < sizeof(specials) && (!literal || words->options->words.delimiter); ++i) {
+		const char *special = memchr(at, specials[i], len);
+		len = special ? (size_t)(special - at) : len;
 	}
-	char *item = packer_room(words->packer, 0) - words->packer->item;
-	item[words->packer->item] = '\0';
-	return strcmp(item, eof) == 0;
+	const char *empty = literal ? NULL : *at == '\n' ? at - 1 : memmem(at, len, "\n\n", 2);
+	return empty ? (size_t)(empty + 1 - at) : len;
+}
+
+// Adds the items at `at` up to a delimiter, if all fit into the line. Returns their bytes, delimiters included; or 0, and in *ret_next
+// where it may be tried again: not at once, for what is special is likely to come often.
+static size_t add_block(struct xargs_words *words, const char *at, const char *end, const char **ret_next) {
+	char block[WORDS_BLOCK], delimiter = words->options->words.literal ? words->options->words.delimiter : '\n';
+	size_t most = (size_t)(end - at) < WORDS_BLOCK ? (size_t)(end - at) : WORDS_BLOCK, len = count_ordinary(words, at, most);
+	const char *last = memrchr(at, delimiter, len);
+	*ret_next = at + WORDS_BLOCK / 16;
+	if (!last) {
+		return 0;
+	}
+	len = (size_t)(last - at) + 1;
+	memcpy(block, at, len);
+	const struct record record = {.args = block, .size = len, .nargs = line_buffer_end_lines(block, len, delimiter)};
+	if (!packs_add_all(&words->pack, &words->limits, &record, /* seq */ 0)) {
+		return 0;
+	}
+	words->before = delimiter;
+	*ret_next = at + len;
+	return len;
+}
+
+// As add_block(), where an item may begin and *next was reached. *ret_status is WORDS_LINE if the line is full.
+static size_t try_block(struct xargs_words *words, const char *at, const char *end, const char **next, enum words_status *ret_status) {
+	bool begins = words->has_blocks && at >= *next && words->item.len == 0 && !words->seen && words->state == IN_SPACE;
+	size_t len = begins ? add_block(words, at, end, next) : 0;
+	if (len > 0 && packs_is_complete(&words->pack, &words->limits)) {
+		*ret_status = line_done(words);
+	}
+	return len;
+}
+
+// True if the item that was read is the end-of-file string.
+static bool is_eof(const struct xargs_words *words) {
+	const char *eof = words->options->words.eof;
+	return eof && strcmp(buf_str(&words->item), eof) == 0;
 }
 
 // ---- literal items ----
 
 // Copies bytes to the item. Returns false if it gets too long.
 static bool write_item(struct xargs_words *words, const char *mem, size_t len) {
-	struct packer *packer = words->packer;
-	if (len > packer_item_max(packer) - packer->item) {
+	if (len > words->item_max - words->item.len) {
 		return false;
 	}
-	memcpy(packer_room(packer, len), mem, len);
-	packer->item += len;
+	buf_add(&words->item, mem, len);
 	return true;
 }
 
 static enum words_status next_literal(struct xargs_words *words, const char *mem, size_t len, size_t *ret_used) {
-	const char *at = mem, *end = mem + len;
+	const char *at = mem, *end = mem + len, *next = at;
 	enum words_status status = WORDS_MORE;
 	while (status == WORDS_MORE && at < end) {
-		const char *stop = memchr(at, words->config.delimiter, (size_t)(end - at));
+		size_t block = try_block(words, at, end, &next, &status);
+		at += block;
+		if (block > 0) {
+			continue;
+		}
+		const char *stop = memchr(at, words->options->words.delimiter, (size_t)(end - at));
 		if (!write_item(words, at, (size_t)((stop ? stop : end) - at))) {
 			status = fail(words, "argument line too long");
 			at = end;
@@ -122,11 +249,6 @@ static enum words_status next_literal(struct xargs_words *words, const char *mem
 
 // ---- quoted items ----
 
-// What ends a run of bytes that mean themselves.
-static const bool is_special[256] = {
-	['\0'] = true, ['\t'] = true, ['\n'] = true, [' '] = true, ['\''] = true, ['"'] = true, ['\\'] = true,
-};
-
 // The item has ended at a delimiter.
 static enum words_status end_item(struct xargs_words *words, bool line_ends) {
 	if (is_eof(words)) {
@@ -143,7 +265,7 @@ static enum words_status end_line(struct xargs_words *words) {
 	if (!is_blank(words->before)) {
 		++words->lines;
 	}
-	if (words->packer->item == 0 && !words->seen) {
+	if (words->item.len == 0 && !words->seen) {
 		words->state = IN_SPACE; // a line without items
 		return WORDS_MORE;
 	}
@@ -197,7 +319,7 @@ static enum words_status read_byte(struct xargs_words *words, char c) {
 			return status;
 		}
 		words->seen = true;
-		if (is_blank(c) && !words->packer->replace) {
+		if (is_blank(c) && !words->options->replace) {
 			words->before = c;
 			return end_item(words, /* line_ends */ false);
 		}
@@ -212,21 +334,14 @@ static enum words_status read_byte(struct xargs_words *words, char c) {
 	return write_byte(words, c);
 }
 
-// Copies the bytes up to the next that is special. Returns how many; 0 also if the item gets too long.
+// Copies the bytes up to the next that is not ordinary. Returns how many; 0 also if the item gets too long.
 static size_t copy_ordinary(struct xargs_words *words, const char *at, const char *end) {
-	struct packer *packer = words->packer;
-	size_t room = packer_item_max(packer) - packer->item;
-	size_t max = (size_t)(end - at) < room ? (size_t)(end - at) : room;
-	enum { AT_ONCE = 256 }; // so that room is made once for many short items
-	max = max < AT_ONCE ? max : AT_ONCE;
-	char *out = packer_room(packer, AT_ONCE);
-	size_t n = 0;
-	while (n < max && !is_special[(unsigned char)at[n]]) {
-		out[n] = at[n];
+	size_t room = words->item_max - words->item.len, max = (size_t)(end - at) < room ? (size_t)(end - at) : room, n = 0;
+	while (n < max && words->kinds[(unsigned char)at[n]] == WORDS_ORDINARY) {
 		++n;
 	}
-	packer->item += n;
 	if (n > 0) {
+		buf_add(&words->item, at, n);
 		words->before = at[n - 1];
 		words->seen = true;
 	}
@@ -234,13 +349,14 @@ static size_t copy_ordinary(struct xargs_words *words, const char *at, const cha
 }
 
 static enum words_status next_quoted(struct xargs_words *words, const char *mem, size_t len, size_t *ret_used) {
-	const char *at = mem, *end = mem + len;
+	const char *at = mem, *end = mem + len, *next = at;
 	enum words_status status = WORDS_MORE;
 	while (status == WORDS_MORE && at < end) {
-		if (words->state == IN_SPACE && !is_special[(unsigned char)*at] && !text_is_space(*at)) {
+		size_t n = try_block(words, at, end, &next, &status);
+		if (n == 0 && words->state == IN_SPACE && words->kinds[(unsigned char)*at] == WORDS_ORDINARY) {
 			words->state = IN_NORMAL;
 		}
-		size_t n = words->state == IN_NORMAL || words->state == IN_QUOTE ? copy_ordinary(words, at, end) : 0;
+		n = n == 0 && (words->state == IN_NORMAL || words->state == IN_QUOTE) ? copy_ordinary(words, at, end) : n;
 		at += n;
 		if (n == 0) {
 			status = read_byte(words, *at++);
@@ -254,16 +370,15 @@ static enum words_status next_quoted(struct xargs_words *words, const char *mem,
 
 // The bytes have ended, maybe inside an item.
 static enum words_status end_input(struct xargs_words *words) {
-	struct packer *packer = words->packer;
-	bool nothing = packer->item == 0;
+	bool literal = words->options->words.literal;
 	words->ended = true;
-	if (nothing) {
+	if (words->item.len == 0) {
 		return finish(words);
 	}
-	if (!words->config.literal && words->state == IN_QUOTE) {
+	if (!literal && words->state == IN_QUOTE) {
 		return fail_quote(words);
 	}
-	if (!words->config.literal && words->first && is_eof(words)) {
+	if (!literal && words->first && is_eof(words)) {
 		return finish(words);
 	}
 	enum words_status status = add_item(words, /* line_ends */ true);
@@ -284,6 +399,5 @@ enum words_status xargs_words_next(struct xargs_words *words, const char *mem, s
 	if (len == 0) {
 		return end_input(words);
 	}
-	return words->config.literal ? next_literal(words, mem, len, ret_used)
-	                             : next_quoted(words, mem, len, ret_used);
+	return (words->options->words.literal ? next_literal : next_quoted)(words, mem, len, ret_used);
 }

@@ -3,26 +3,27 @@
 #ifndef FAIRPAR_XARGS_WORDS_H
 #define FAIRPAR_XARGS_WORDS_H
 
-#include "xargs/packer.h"
-
-struct xargs_words_config {
-	bool literal;        // -0, -d: items end at `delimiter`, and nothing is special in them
-	char delimiter;
-	const char *eof;     // -E: ends the input where it is an item, or NULL; borrowed
-	bool run_empty;      // input without items gives one line without arguments (no -r)
-};
+#include "template/packs.h"
+#include "xargs/options.h"
 
 enum words_status {
 	WORDS_MORE,          // all bytes were taken: bring more, or say that the input has ended
-	WORDS_LINE,          // a line is done: packer_take() it, and go on with the rest of the bytes
+	WORDS_LINE,          // words->pack is a line: take it, packs_reset() it, and go on with the rest of the bytes
 	WORDS_NUL,           // a NUL, which no argument can hold, came for the first time: warn, and go on
 	WORDS_END,           // nothing comes any more
 	WORDS_ERROR,         // words->error says why; nothing comes any more
 };
 
+enum { WORDS_BLOCK = 4096 }; // bytes of items that are read and packed at once
+
 struct xargs_words {
-	struct xargs_words_config config;
-	struct packer *packer;  // borrowed
+	const struct xargs_options *options; // borrowed
+	struct pack_limits limits;
+	struct pack pack;       // the arguments of the line behind the initial ones; with -I all of them
+	struct buf item;        // that is being read, or is `carried`
+	size_t item_max;        // bytes
+	enum { WORDS_ORDINARY, WORDS_SPECIAL, WORDS_DELIMITER } kinds[256]; // of each byte
+	bool has_blocks;        // it may read several items at once
 	enum { IN_SPACE, IN_NORMAL, IN_QUOTE, IN_BACKSLASH } state;
 	char quote;             // of IN_QUOTE
 	char before;            // the byte before, for blanks at the end of a line
@@ -37,8 +38,10 @@ struct xargs_words {
 	const char *error;      // of WORDS_ERROR, which comes once the pending line was taken: static; or NULL
 };
 
-// Begins to read. The items go to the packer, which is borrowed, as are the texts of the configuration.
-void xargs_words_init(struct xargs_words *words, const struct xargs_words_config *config, struct packer *packer);
+// Begins to read by the options, which are borrowed. Returns NULL; or the error, a static text, if the initial arguments leave no
+// room. xargs_words_fini() frees the memory, after an error too.
+const char *xargs_words_init(struct xargs_words *words, const struct xargs_options *options);
+void xargs_words_fini(struct xargs_words *words);
 
 // Takes bytes until the caller has something to do, which the result says. *ret_used of the `len` bytes were taken; after
 // WORDS_LINE and WORDS_NUL the caller brings the rest again. `len` 0 says that the input has ended.

@@ -27,6 +27,7 @@
 enum {
 	CHUNK = 64 * 1024,          // read at once
 	WORKER_STACK = 256 * 1024,  // as in run/setup.c
+	AHEAD = 64 * 1024,          // bytes of queued lines at which the reader waits
 };
 
 // The reader.
@@ -39,7 +40,6 @@ struct input_reader {
 	int error;            // of the last read, or 0
 	bool waiting;         // for fd
 	bool done;            // nothing is to be submitted any more
-	struct packer packer;
 	struct xargs_words words;
 };
 
@@ -67,12 +67,11 @@ static int reader_open(struct input_reader *reader, const struct xargs_options *
 			return -1;
 		}
 	}
-	const char *error = packer_init(&reader->packer, &options->limits, options->command, options->ncommand, options->replace);
+	const char *error = xargs_words_init(&reader->words, options);
 	if (error) {
 		diag_note("%s", error);
 		return -1;
 	}
-	xargs_words_init(&reader->words, &options->words, &reader->packer);
 	reader->chunk = xmalloc(CHUNK);
 	return 0;
 }
@@ -113,28 +112,50 @@ static void reader_give_back(struct input_reader *reader, off_t dropped_at) {
 static bool submit(struct xargs *xargs) {
 	struct xargs_run *run = &xargs->run;
 	struct input_reader *reader = &xargs->reader;
-	struct xargs_line *line = xargs_line_get(run);
-	packer_take(&reader->packer, &line->args);
-	line->read_to = reader->read - (off_t)(reader->end - reader->at);
+	struct pack *pack = &reader->words.pack;
+	struct xargs_line line = {.read_to = reader->read - (off_t)(reader->end - reader->at), .nargs = pack->nargs};
+	buf_add(&pack->args, &line, sizeof(line));
 	mutex_lock(&run->lock);
-	++run->queued;
-	run->queued_bytes += xargs_line_bytes(line);
+	++run->unstarted;
 	mutex_unlock(&run->lock);
-	struct work work = {.type = &xargs_work, .data = &line, .size = sizeof(line)};
-	if (pool_submit(run->pool, run->queue, NULL, &work, 1) == SUBMIT_OK) {
-		return true;
+	struct work work = {.type = &xargs_work, .data = pack->args.data, .size = pack->args.len};
+	bool taken = pool_submit(run->pool, run->queue, NULL, &work, 1) == SUBMIT_OK;
+	if (!taken) {
+		xargs_work.drop(run->queue, pack->args.data, pack->args.len); // the run was stopped
 	}
-	xargs_work.drop(run->queue, &line, sizeof(line)); // the run was stopped
-	return false;
+	packs_reset(pack);
+	return taken;
 }
 
-// True if there is enough to do for now, or with `all` anything: the reader is woken when there is not.
-static bool is_ahead(struct xargs_run *run, bool all) {
-	mutex_lock(&run->lock);
-	bool ahead = all ? run->queued > 0 : run->queued_bytes >= XARGS_AHEAD;
-	run->wants_room = ahead;
-	mutex_unlock(&run->lock);
+// True if there is enough to do for now: the reader is woken when there is not.
+static bool is_ahead(struct xargs_run *run) {
+	bool ahead = pool_queue_bytes(run->pool, run->queue) >= AHEAD;
+	if (ahead) {
+		mutex_lock(&run->lock);
+		run->awaits_room = true;
+		mutex_unlock(&run->lock);
+		pool_queue_want(run->pool, run->queue);
+	}
 	return ahead;
+}
+
+static void on_low(void *arg, struct queue *queue FP_UNUSED) {
+	struct xargs_run *run = arg;
+	mutex_lock(&run->lock);
+	bool wake = run->awaits_room;
+	run->awaits_room = false;
+	mutex_unlock(&run->lock);
+	if (wake) {
+		xargs_wake(run);
+	}
+}
+
+// True if a line has not been started yet: the reader is woken when all have.
+static bool awaits_starts(struct xargs_run *run) {
+	mutex_lock(&run->lock);
+	bool waits = run->awaits_starts = run->unstarted > 0;
+	mutex_unlock(&run->lock);
+	return waits;
 }
 
 static void finish(struct xargs *xargs) {
@@ -154,7 +175,7 @@ static bool is_stopping(struct xargs *xargs) {
 // stopped the run, and xargs would not have got here.
 static void end_input(struct xargs *xargs) {
 	struct input_reader *reader = &xargs->reader;
-	if ((reader->words.error || reader->error) && is_ahead(&xargs->run, /* all */ true)) {
+	if ((reader->words.error || reader->error) && awaits_starts(&xargs->run)) {
 		return;
 	}
 	if (is_stopping(xargs)) {
@@ -177,7 +198,7 @@ static bool fill(struct xargs *xargs) {
 	struct input_reader *reader = &xargs->reader;
 	reader->waiting = false;
 	for (unsigned left = 1024; left > 0; --left) {
-		if (is_ahead(&xargs->run, /* all */ false)) {
+		if (is_ahead(&xargs->run)) {
 			return false;
 		}
 		if (reader->at == reader->end && !reader->ended && !reader->words.ended && !reader_read(reader)) {
@@ -331,9 +352,9 @@ static int xargs_open(struct xargs *xargs) {
 		.slots = xargs->slots,
 		.queue_mem = SIZE_MAX / 2, // the reader holds itself back
 		.stack_bytes = WORKER_STACK,
-		.hooks = {.idle = on_idle, .trouble = on_trouble, .arg = run},
+		.hooks = {.idle = on_idle, .low = on_low, .trouble = on_trouble, .arg = run},
 	};
-	const struct queue_attrs attrs = {.weight = 1};
+	const struct queue_attrs attrs = {.weight = 1, .low_water = AHEAD / 2};
 	run->pool = pool_create(&config);
 	run->queue = pool_queue_open(run->pool, "xargs", &attrs, run);
 	return 0;
@@ -355,13 +376,7 @@ static void xargs_close(struct xargs *xargs) {
 		children_destroy(run->children);
 	}
 	reader_give_back(&xargs->reader, run->dropped_at);
-	while (run->free) {
-		struct xargs_line *line = run->free;
-		run->free = line->next;
-		packed_fini(&line->args);
-		free(line);
-	}
-	packed_fini(&xargs->reader.packer.line);
+	xargs_words_fini(&xargs->reader.words);
 	free(xargs->reader.chunk);
 }
 

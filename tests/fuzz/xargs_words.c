@@ -14,19 +14,13 @@ enum { OPTIONS = 4, ENOUGH = 100000 };
 
 static const char *const command[] = {"c", "x%y%", "%"};
 
-struct chosen {
-	struct xargs_words_config config;
-	struct packer_limits limits;
-	const char *replace;
-	size_t ncommand;
-};
-
-static struct chosen choose(const uint8_t *options) {
+static struct xargs_options choose(const uint8_t *options) {
 	static const char delimiters[] = "\0\n,a";
 	static const char *const eofs[] = {NULL, "X", "a", "_"};
 	static const char *const replaces[] = {NULL, NULL, "%", "x"};
-	struct chosen chosen = {
-		.config = {
+	struct xargs_options chosen = {
+		.command = command,
+		.words = {
 			.literal = options[0] & 1,
 			.delimiter = delimiters[options[0] >> 1 & 3],
 			.eof = eofs[options[0] >> 3 & 3],
@@ -35,42 +29,37 @@ static struct chosen choose(const uint8_t *options) {
 		.replace = replaces[options[0] >> 6],
 	};
 	chosen.ncommand = chosen.replace ? 3 : 1;
-	chosen.limits = (struct packer_limits){
-		.bytes = options[1] & 1 ? 2u + (options[1] >> 1) : ENOUGH,
-		.args = chosen.replace ? 0 : options[2] & 3,
-		.lines = chosen.replace ? 0 : options[2] >> 2 & 3,
-		.argc = options[2] & 16 ? chosen.ncommand + 2 : ENOUGH,
-		.exact = options[2] & 32,
-	};
+	chosen.limits.bytes = options[1] & 1 ? 2u + (options[1] >> 1) : options[1] & 2 ? 5000 : ENOUGH;
+	chosen.limits.args = chosen.replace ? 0 : options[2] & 3;
+	chosen.limits.lines = chosen.replace ? 0 : options[2] >> 2 & 3;
+	chosen.limits.argc = options[2] & 16 ? chosen.ncommand + 2 : ENOUGH;
+	chosen.limits.exact = options[2] & 32;
 	return chosen;
 }
 
-static void check_line(const struct chosen *chosen, const struct packed *line) {
-	const struct packer_limits *limits = &chosen->limits;
+static void check_line(const struct xargs_options *chosen, const struct pack *pack) {
 	size_t initial = chosen->replace ? 0 : 2; // "c" and its NUL
-	verify(line->bytes.len + initial <= limits->bytes);
-	verify(limits->args == 0 || line->nargs <= limits->args);
-	verify(chosen->replace ? line->nargs == chosen->ncommand : line->nargs + chosen->ncommand <= limits->argc);
-	for (size_t i = 0; i < line->nargs; ++i) {
-		size_t end = i + 1 < line->nargs ? line->starts[i + 1] : line->bytes.len;
-		verify(line->starts[i] < end && line->bytes.data[end - 1] == '\0');
+	verify(pack->args.len + initial <= chosen->limits.bytes);
+	verify(chosen->limits.args == 0 || pack->nargs <= chosen->limits.args);
+	verify(chosen->replace ? pack->nargs == chosen->ncommand : pack->nargs + chosen->ncommand <= chosen->limits.argc);
+	size_t n = 0;
+	for (size_t i = 0; i < pack->args.len; ++i) {
+		n += pack->args.data[i] == '\0';
 	}
+	verify(n == pack->nargs && (n == 0 || pack->args.data[pack->args.len - 1] == '\0'));
 }
 
-static void add_line(struct buf *out, const struct packed *line) {
-	buf_printf(out, "%zu:", line->nargs);
-	if (line->bytes.len > 0) {
-		buf_add(out, line->bytes.data, line->bytes.len);
+static void add_line(struct buf *out, const struct pack *pack) {
+	buf_printf(out, "%u:", pack->nargs);
+	if (pack->args.len > 0) {
+		buf_add(out, pack->args.data, pack->args.len);
 	}
 }
 
 // Appends all that comes of the data to `out`, read whole or in pieces. Returns how many bytes were looked at.
-static size_t read_all(const struct chosen *chosen, const char *data, size_t size, uint32_t random, struct buf *out) {
-	struct packer packer;
+static size_t read_all(const struct xargs_options *chosen, const char *data, size_t size, uint32_t random, struct buf *out) {
 	struct xargs_words words;
-	struct packed line = {.starts = NULL};
-	verify(!packer_init(&packer, &chosen->limits, command, chosen->ncommand, chosen->replace));
-	xargs_words_init(&words, &chosen->config, &packer);
+	verify(!xargs_words_init(&words, chosen));
 	size_t at = 0, piece = size, nuls = 0;
 	for (enum words_status status = WORDS_MORE; status != WORDS_END && status != WORDS_ERROR;) {
 		if (random > 0) {
@@ -82,9 +71,9 @@ static size_t read_all(const struct chosen *chosen, const char *data, size_t siz
 		verify(used <= n && (status != WORDS_MORE || (used == n && n > 0)));
 		at += used;
 		if (status == WORDS_LINE) {
-			packer_take(&packer, &line);
-			check_line(chosen, &line);
-			add_line(out, &line);
+			check_line(chosen, &words.pack);
+			add_line(out, &words.pack);
+			packs_reset(&words.pack);
 		} else if (status == WORDS_ERROR) {
 			verify(words.error);
 			buf_adds(out, words.error);
@@ -92,8 +81,7 @@ static size_t read_all(const struct chosen *chosen, const char *data, size_t siz
 			verify(nuls++ == 0 && memchr(data, '\0', size));
 		}
 	}
-	packed_fini(&packer.line);
-	packed_fini(&line);
+	xargs_words_fini(&words);
 	return at;
 }
 
@@ -101,12 +89,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
 	if (size < OPTIONS || size > 20000) {
 		return 0;
 	}
-	struct chosen chosen = choose(data);
+	struct xargs_options chosen = choose(data);
 	const char *input = (const char *)data + OPTIONS;
 	struct buf whole = BUF_INIT, pieced = BUF_INIT;
 	size_t seen = read_all(&chosen, input, size - OPTIONS, 0, &whole);
 	size_t seen_pieced = read_all(&chosen, input, size - OPTIONS, data[3] + 1u, &pieced);
-	verify(chosen.config.literal || seen == seen_pieced); // literal: an item that is too long is noticed with its piece
+	verify(chosen.words.literal || seen == seen_pieced); // literal: an item that is too long is noticed with its piece
 	verify(whole.len == pieced.len && (whole.len == 0 || memcmp(whole.data, pieced.data, whole.len) == 0));
 	buf_fini(&whole);
 	buf_fini(&pieced);

@@ -5,29 +5,22 @@
 #include "base/buf.h"
 #include "test.h"
 
-static const char *const command[] = {"c"};
-
-struct given {
-	struct xargs_words_config config;
-	struct packer_limits limits; // 0: enough
-	const char *replace;
-};
+static const char *const command[] = {"c", "a%b%", "-", "%"};
 
 static const char unmatched_single[] = "unmatched single quote; by default quotes are special to xargs unless you use the -0 option";
 static const char unmatched_double[] = "unmatched double quote; by default quotes are special to xargs unless you use the -0 option";
 
 // Reads `len` bytes in pieces of that size, and shows all that came: each line as {<…><…>}, NUL for the warning, ! and the
-// error. *ret_left is how much was not looked at.
-static void read_in_pieces(const struct given *given, const char *text, size_t len, size_t piece, struct buf *out,
+// error. *ret_left is how much was not looked at. Limits of 0 are more than enough; the command is c, with -I all of `command`.
+static void read_in_pieces(const struct xargs_options *given, const char *text, size_t len, size_t piece, struct buf *out,
                            size_t *ret_left) {
-	struct packer packer;
-	struct packer_limits limits = given->limits;
-	limits.bytes = limits.bytes ? limits.bytes : 100000;
-	limits.argc = 100000;
+	struct xargs_options options = *given;
+	options.command = command;
+	options.ncommand = options.replace ? 4 : 1;
+	options.limits.bytes = options.limits.bytes ? options.limits.bytes : 100000;
+	options.limits.argc = options.limits.argc ? options.limits.argc : 100000;
 	struct xargs_words words;
-	struct packed line = {.starts = NULL};
-	check(packer_init(&packer, &limits, command, 1, given->replace) == NULL);
-	xargs_words_init(&words, &given->config, &packer);
+	check(xargs_words_init(&words, &options) == NULL);
 	size_t at = 0;
 	for (;;) {
 		size_t used, n = len - at < piece ? len - at : piece;
@@ -35,12 +28,13 @@ static void read_in_pieces(const struct given *given, const char *text, size_t l
 		check(used <= n && (used == n || status != WORDS_MORE));
 		at += used;
 		if (status == WORDS_LINE) {
-			packer_take(&packer, &line);
 			buf_addc(out, '{');
-			for (size_t i = 0; i < line.nargs; ++i) {
-				buf_printf(out, "<%s>", line.bytes.data + line.starts[i]);
+			const char *arg = buf_str(&words.pack.args);
+			for (size_t i = 0; i < words.pack.nargs; ++i, arg += strlen(arg) + 1) {
+				buf_printf(out, "<%s>", arg);
 			}
 			buf_addc(out, '}');
+			packs_reset(&words.pack);
 		} else if (status == WORDS_NUL) {
 			buf_adds(out, "NUL");
 		} else if (status != WORDS_MORE) {
@@ -49,12 +43,11 @@ static void read_in_pieces(const struct given *given, const char *text, size_t l
 		}
 	}
 	*ret_left = len - at;
-	packed_fini(&packer.line);
-	packed_fini(&line);
+	xargs_words_fini(&words);
 }
 
 // The same must come whatever the size of the pieces; `left` bytes are not looked at.
-static void check_left(const struct given *given, const char *text, size_t len, const char *expected, size_t left) {
+static void check_left(const struct xargs_options *given, const char *text, size_t len, const char *expected, size_t left) {
 	for (size_t piece = 1; piece <= len + 1; ++piece) {
 		struct buf out = BUF_INIT;
 		size_t found;
@@ -67,12 +60,12 @@ static void check_left(const struct given *given, const char *text, size_t len, 
 
 #define check_bytes(given, text, expected) check_left(given, text, sizeof(text) - 1, expected, 0)
 
-static const struct given quoted = {.replace = NULL};
+static const struct xargs_options quoted = {.replace = NULL};
 
 static void test_empty(void) {
-	static const struct given run_empty = {.config = {.run_empty = true}};
-	static const struct given literal = {.config = {.literal = true, .run_empty = true}};
-	static const struct given replace = {.config = {.run_empty = true}, .replace = "{}"};
+	static const struct xargs_options run_empty = {.words = {.run_empty = true}};
+	static const struct xargs_options literal = {.words = {.literal = true, .run_empty = true}};
+	static const struct xargs_options replace = {.words = {.run_empty = true}, .replace = "%"};
 	check_bytes(&quoted, "", "");
 	check_bytes(&quoted, " \n\t\n", "");
 	check_bytes(&run_empty, "", "{}");
@@ -105,7 +98,7 @@ static void test_open_quotes(void) {
 	buf_printf(&expected, "!%s", unmatched_single);
 	check_bytes(&quoted, "a'b", buf_str(&expected));
 	check_bytes(&quoted, "a '", "{<a>}"); // open, but nothing is behind it
-	static const struct given exact = {.limits = {.args = 3, .exact = true}};
+	static const struct xargs_options exact = {.limits = {.args = 3, .exact = true}};
 	check_bytes(&exact, "a b 'c", buf_str(&expected)); // what is packed is not run with -x
 	buf_fini(&expected);
 }
@@ -116,18 +109,18 @@ static void test_nul(void) {
 }
 
 static void test_literal(void) {
-	static const struct given zero = {.config = {.literal = true}};
-	static const struct given comma = {.config = {.literal = true, .delimiter = ',', .eof = "b"}};
+	static const struct xargs_options zero = {.words = {.literal = true}};
+	static const struct xargs_options comma = {.words = {.literal = true, .delimiter = ',', .eof = "b"}};
 	check_bytes(&zero, "a b'\0\0c\\\n", "{<a b'><><c\\\n>}");
 	check_bytes(&zero, "a\0b\0", "{<a><b>}");
 	check_bytes(&comma, "a,b,,c", "{<a><b><><c>}"); // the end-of-file string means nothing here
 	check_bytes(&comma, ",", "{<>}");
-	static const struct given lines = {.config = {.literal = true, .delimiter = '\n'}, .limits = {.lines = 2}};
+	static const struct xargs_options lines = {.words = {.literal = true, .delimiter = '\n'}, .limits = {.lines = 2}};
 	check_bytes(&lines, "a b\nc\nd\n", "{<a b><c>}{<d>}");
 }
 
 static void test_eof(void) {
-	static const struct given given = {.config = {.eof = "X"}};
+	static const struct xargs_options given = {.words = {.eof = "X"}};
 	check_left(&given, "X\na\n", 4, "", 2);
 	check_left(&given, "a X b\n", 6, "{<a>}", 2);
 	check_left(&given, "a\nX\nb\n", 6, "{<a>}", 2);
@@ -137,35 +130,100 @@ static void test_eof(void) {
 	check_bytes(&given, "a\nX", "{<a>}");
 	check_bytes(&given, "a X", "{<a><X>}"); // at the very end only as the first of its line
 	check_bytes(&given, "a XX xX Xa\n", "{<a><XX><xX><Xa>}");
-	static const struct given replace = {.config = {.eof = "X"}, .replace = "{}"};
-	check_left(&replace, "a\nX\nb\n", 6, "{<c>}", 2);
-	check_bytes(&replace, "a X\n", "{<c>}");
-	static const struct given run_empty = {.config = {.eof = "X", .run_empty = true}};
+	static const struct xargs_options replace = {.words = {.eof = "X"}, .replace = "%"};
+	check_left(&replace, "a\nX\nb\n", 6, "{<c><aaba><-><a>}", 2);
+	check_bytes(&replace, "a X\n", "{<c><aa Xba X><-><a X>}");
+	static const struct xargs_options run_empty = {.words = {.eof = "X", .run_empty = true}};
 	check_left(&run_empty, "X a", 3, "{}", 1);
 }
 
 static void test_lines(void) {
-	static const struct given two = {.limits = {.lines = 2}};
+	static const struct xargs_options two = {.limits = {.lines = 2}};
 	check_bytes(&two, "a b\nc\nd\n", "{<a><b><c>}{<d>}");
 	check_bytes(&two, "a \nb\nc\nd\n", "{<a><b><c>}{<d>}");
 	check_bytes(&two, "a\t\n\n\nb\nc\nd\n", "{<a><b><c>}{<d>}"); // empty lines are none
-	static const struct given one = {.limits = {.lines = 1}};
+	static const struct xargs_options one = {.limits = {.lines = 1}};
 	check_bytes(&one, "a\nb", "{<a>}{<b>}");
 	check_bytes(&one, "a \nb \n", "{<a><b>}");
-	static const struct given args = {.limits = {.args = 2}};
+	static const struct xargs_options args = {.limits = {.args = 2}};
 	check_bytes(&args, "a b c\nd", "{<a><b>}{<c><d>}");
 }
 
 static void test_bytes(void) {
-	static const struct given given = {.limits = {.bytes = 2 + 4}};
+	static const struct xargs_options given = {.limits = {.bytes = 2 + 4}};
 	check_bytes(&given, "a b c", "{<a><b>}{<c>}");
 	check_bytes(&given, "abc d", "{<abc>}{<d>}");
 	check_bytes(&given, "a bcd '' e\n", "{<a>}{<bcd>}{<><e>}");
 	check_left(&given, "a bcde fg", 9, "{<a>}!argument line too long", 3);
-	static const struct given exact = {.limits = {.bytes = 2 + 4, .args = 3, .exact = true}};
+	static const struct xargs_options exact = {.limits = {.bytes = 2 + 4, .args = 3, .exact = true}};
 	check_left(&exact, "a b c ", 6, "!argument list too long", 0);
-	static const struct given literal = {.config = {.literal = true}, .limits = {.bytes = 2 + 4}};
+	static const struct xargs_options literal = {.words = {.literal = true}, .limits = {.bytes = 2 + 4}};
 	check_bytes(&literal, "abc\0d", "{<abc>}{<d>}");
+}
+
+static const char cannot_fit[] = "!cannot fit single argument within argument list size limit";
+
+static void test_initial_arguments(void) {
+	struct xargs_words words;
+	struct xargs_options options = {.command = command, .ncommand = 2, .limits = {.bytes = 7, .argc = 10}};
+	check(xargs_words_init(&words, &options) == NULL);
+	options.limits.bytes = 6;
+	check_string(xargs_words_init(&words, &options), cannot_fit + 1);
+	options.replace = "%"; // they are made anew for each line
+	check(xargs_words_init(&words, &options) == NULL);
+	static const struct xargs_options none = {.words = {.literal = true}, .limits = {.bytes = 2}};
+	check_left(&none, "\0", 1, cannot_fit, 0);
+}
+
+static void test_counts(void) {
+	static const struct xargs_options args = {.limits = {.args = 2}}, argc = {.limits = {.argc = 3}};
+	check_bytes(&args, "a b c d\n", "{<a><b>}{<c><d>}"); // full at its last argument, not behind it
+	check_bytes(&argc, "a b c\n", "{<a><b>}{<c>}");
+	static const struct xargs_options exact = {.limits = {.bytes = 2 + 4, .exact = true}}; // says nothing without -n or -L
+	check_bytes(&exact, "abc d\n", "{<abc>}{<d>}");
+}
+
+static void test_replacement(void) {
+	static const struct xargs_options replace = {.replace = "%"};
+	check_bytes(&replace, " x y\n'' \n", "{<c><ax ybx y><-><x y>}{<c><a b ><->< >}");
+	for (size_t bytes = 1; bytes <= 16; ++bytes) { // "c", "aibi", "-", "i" and their NULs: 11 bytes
+		struct xargs_options limited = {.replace = "%", .limits = {.bytes = bytes}};
+		struct buf out = BUF_INIT;
+		size_t left;
+		read_in_pieces(&limited, "i\n", 2, 2, &out, &left);
+		check_equal(buf_str(&out)[0], bytes < 11 ? '!' : '{');
+		buf_fini(&out);
+	}
+}
+
+// Many ordinary items are read at once, and come as those that are read byte by byte.
+static void test_blocks(void) {
+	static char text[30000];
+	static const char *const ends[] = {"\n", " ", "\n", "  ", "\t", "\n", " \\'\n", "\v\n"};
+	size_t len = 0;
+	for (unsigned i = 0; len < sizeof(text) - 20; ++i) {
+		len += (size_t)sprintf(text + len, "%u%s", i * i, ends[i % 64 > 55 ? i % 8 : 0]);
+	}
+	struct xargs_options given[] = {
+		{.limits = {.bytes = 10000}}, {.limits = {.bytes = 5000, .args = 601}}, {.words = {.literal = true, .delimiter = '\n'}},
+		{.words = {.literal = true, .delimiter = '1'}, .limits = {.bytes = 5000}},
+	};
+	for (size_t i = 0; i < sizeof(given) / sizeof(given[0]); ++i) {
+		struct buf whole = BUF_INIT, pieces = BUF_INIT;
+		size_t left;
+		read_in_pieces(&given[i], text, len, len, &whole, &left);
+		for (size_t piece = 1; piece < 40; piece += 3) {
+			buf_reset(&pieces);
+			read_in_pieces(&given[i], text, len, piece, &pieces, &left);
+			check_string(buf_str(&pieces), buf_str(&whole));
+		}
+		given[i].words.eof = "none"; // byte by byte
+		buf_reset(&pieces);
+		read_in_pieces(&given[i], text, len, len, &pieces, &left);
+		check_string(buf_str(&pieces), buf_str(&whole));
+		buf_fini(&whole);
+		buf_fini(&pieces);
+	}
 }
 
 int main(int argc, char *argv[]) {
@@ -178,6 +236,10 @@ int main(int argc, char *argv[]) {
 		TEST("the end-of-file string ends the input where it is an item", test_eof),
 		TEST("lines of input are counted, and go on behind a blank at their end", test_lines),
 		TEST("command lines may have exactly the bytes of the limit", test_bytes),
+		TEST("initial arguments that no line can hold are an error", test_initial_arguments),
+		TEST("a line is full at its last argument, not behind it", test_counts),
+		TEST("an item takes all its places but the command's name", test_replacement),
+		TEST("items that are read at once are those that are read byte by byte", test_blocks),
 	};
 	return test_main(tests, sizeof(tests) / sizeof(tests[0]), argc, argv);
 }

@@ -783,8 +783,9 @@ tells() { grep -qF "$1" "$BATS_TEST_TMPDIR/stderr"; }
 @test "jobs here look at the load here, and Ctrl-C ends a run that waits for a machine" {
 	have_machines
 	machine one 9 1000
-	make_fifo go
-	start_fairpar -S 1/one,1/: --load 3 --memfree 1k 'echo {} $PARALLEL_SSHLOGIN' ::: 1 2 3
+	machine here 0 1000
+	FAIRPAR_STAT=$BATS_TEST_TMPDIR/proc/here.stat FAIRPAR_MEMINFO=$BATS_TEST_TMPDIR/proc/here.meminfo \
+		start_fairpar -S 1/one,1/: --load 3 --memfree 1k 'echo {} $PARALLEL_SSHLOGIN' ::: 1 2 3
 	end_fairpar
 	assert_set '1 :' '2 :' '3 :'
 	start_fairpar -S 1/one --load 3 echo ::: 1

@@ -356,14 +356,8 @@ model:
 
 # Installing ----------------------------------------------------------------------------------------------------------
 
-# SOURCE=TARGET, each where it exists.
-installed := $(foreach pair,man/fairpar.1=$(MANDIR)/man1/fairpar.1 man/fairpar-xargs.1=$(MANDIR)/man1/fairpar-xargs.1 \
-	man/fairpar-events.5=$(MANDIR)/man5/fairpar-events.5 \
-	man/fairpar-manifest.5=$(MANDIR)/man5/fairpar-manifest.5 man/fairpar-tutorial.7=$(MANDIR)/man7/fairpar-tutorial.7 \
-	man/fairpar-cluster.7=$(MANDIR)/man7/fairpar-cluster.7 \
-	man/fairpar-parallel.7=$(MANDIR)/man7/fairpar-parallel.7 man/fairpar-pool.7=$(MANDIR)/man7/fairpar-pool.7 \
-	man/fairpar-worker.7=$(MANDIR)/man7/fairpar-worker.7,\
-	$(if $(wildcard $(firstword $(subst =, ,$(pair)))),$(pair)))
+# SOURCE=TARGET
+installed := $(foreach page,$(wildcard man/*.[1-9]),$(page)=$(MANDIR)/man$(subst .,,$(suffix $(page)))/$(notdir $(page)))
 
 # OPTION=>TARGET: what the program prints. Where it was built for another machine, RUN is what runs it here, such as qemu-aarch64.
 printed := --completions=bash=>$(BASHCOMPDIR)/fairpar --completions=zsh=>$(ZSHCOMPDIR)/_fairpar \

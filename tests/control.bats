@@ -634,7 +634,7 @@ d|'
 	local field fields
 	fields=$(jq -r '.. | objects | keys[]' <<<"$output" | sort -u | paste -sd' ')
 	assert_eq "$fields" "attempt batch batches cancelled command failed for id job jobs n ok pid queued returns run running seconds skipped slot slots waits"
-	sed -n '/^.Ql --status=json/,/^Other fields/p' "$BATS_TEST_DIRNAME/../man/fairpar.1" >fields
+	sed -n '/^.Ql --status=json/,/^Other fields/p' "$BATS_TEST_DIRNAME/../man/fairpar-nested.7" >fields
 	for field in $fields; do
 		grep -qE "^\.(It )?(Li|Pq Li) (.* )?$field( |\$)" fields || fail "$field is not in the manual"
 	done

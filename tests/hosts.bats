@@ -482,7 +482,7 @@ lists() {
 	assert_eq "$(jq -rc '.hosts[] | [.host, .state, .slots, .why]' said)" \
 		'["one","up",2,null]'$'\n''["gone","unreachable",0,"cannot be reached; it is tried again"]'$'\n''[":","up",1,null]'
 	assert_eq "$(jq -rc '[.hosts[].used] | add' said) $(jq -rc '[.jobs[] | select(.host == "one")] | length' said)" "2 $(jq '.hosts[0].used' said)"
-	sed -n '/^.Ql --status=json/,/^Other fields/p' "$BATS_TEST_DIRNAME/../man/fairpar.1" >fields
+	sed -n '/^.Ql --status=json/,/^Other fields/p' "$BATS_TEST_DIRNAME/../man/fairpar-nested.7" >fields
 	for field in host hosts node state used why; do
 		grep -qE "^\.(It )?Li $field( |\$)" fields || fail "$field is not in the manual"
 	done

@@ -16,7 +16,7 @@
 //   slots/       slots_parse()      how many jobs at once (controller.c: by -j auto); semaphores; pools: lease.c decides, server.c
 //                                   serves, client.c asks; make's jobserver
 //   process/     child_run()        one child from start to end; contexts, signals, the guardian, cgroups, how busy it is (activity.c);
-//                                   executor.h: the seam, where those of hosts/ and sharing/ stand in between
+//                                   executor.h: the seam, where that of hosts/ stands in between
 //   warm/        warm_starter()     --warm: shells that are started once and cloned for each job (server.c is what is cloned)
 //   remote/      link_run()         the connection to a worker on another machine: frames (frames.def), both ends of it without their I/O
 //   output/      writer_create()    jobs' output: spooled, whole, in the promised order
@@ -31,7 +31,7 @@
 //     host_words.c        messages about these machines
 //     host_files.c        files to these machines and back (remote/transfer.c), around an attempt there
 //     pilots.c            jobs of Slurm that are such machines: asked for and released (pilot_policy.c) by its commands (host_command.c)
-//   sharing/     leases_open()      executors that share slots with other programs:
+//   sharing/     leases_open()      slots that are shared with other programs; an attempt begins and ends there:
 //     leases.c            slots that come from a pool, or from the run in whose job this one is started (pool_client.c)
 //     nested.c            slots that are lent to the fairpars in this run's jobs
 //     jobserver_slots.c   slots that are shared by make's jobserver, as its client or its server (jobserver_server.c; in a pool

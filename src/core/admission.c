@@ -8,7 +8,7 @@
 #include "base/list.h"
 #include "base/median.h"
 #include "base/text.h"
-#include "core/limits.h"
+#include "core/run.h"
 #include "core/publish.h"
 #include "process/memory.h"
 #include "process/sysload.h"

@@ -224,7 +224,7 @@ static void begin_anew(struct auto_slots *auto_slots, uint64_t now) {
 uint64_t auto_slots_tick(struct auto_slots *auto_slots, uint64_t now) {
 	struct run *run = auto_slots->run;
 	struct pool_stat stat;
-	if (run->stopping || auto_slots->in_pool) {
+	if (run->phase >= RUN_DRAINING || auto_slots->in_pool) {
 		return TIME_NEVER;
 	}
 	if (atomic_exchange(&auto_slots->starving, false) && auto_slots->rests) {

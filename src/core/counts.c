@@ -5,7 +5,6 @@
 #include "core/admission.h"
 #include "core/dag_node.h"
 #include "core/publish.h"
-#include "core/retry_queue.h"
 
 void run_start_no_more(struct run *run) {
 	retry_queue_stop(run->retry_queue); // first: a `finally` is to know how these have ended

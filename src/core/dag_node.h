@@ -52,7 +52,6 @@ struct dag {
 	struct dag_node *all; // as manifest->batches
 	size_t n;
 	size_t nwaiting; // nodes in NODE_WAITING
-	bool stopped;
 	struct list ready;
 	mutex lock; // guards what workers post
 	struct list posted;

@@ -2,7 +2,7 @@
 //
 // A binary heap by time. Workers add, the event loop takes.
 
-#include "core/retry_queue.h"
+#include "core/run.h"
 
 #include "base/alloc.h"
 #include "core/job_state.h"

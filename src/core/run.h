@@ -5,6 +5,7 @@
 #define FAIRPAR_CORE_RUN_H
 
 #include "base/atomic.h"
+#include "base/attr.h"
 #include "base/sync.h"
 #include "base/wakeup.h"
 #include "cli/options.h"
@@ -16,6 +17,14 @@
 #include "manifest/manifest.h"
 #include "output/writer.h"
 #include "process/executor.h"
+
+// How far the run is. It goes only forward (stop.c).
+enum run_phase {
+	RUN_RUNNING,
+	RUN_DRAINING, // no input any more, nothing new is started
+	RUN_ENDING,   // and running jobs are being ended
+	RUN_KILLING,  // by SIGKILL: a second signal came
+};
 
 struct run {
 	const struct options *options;
@@ -37,7 +46,7 @@ struct run {
 	struct terminal *terminal;                  // of -o and -p, or NULL
 	struct status_display *status_display;      // the status line, or NULL
 	struct children *children;
-	struct executor executor;                   // of each attempt: `children`, or what run_all() was given; behind `leases`
+	struct executor executor;                   // of each attempt: `children`, or what run_all() was given; behind `hosts`
 	struct hosts *hosts;                        // -S: the slots are those of several machines; or NULL
 	struct leases *leases;                      // of a pool or a run that this one runs in, or NULL: the slots are the run's own
 	struct jobserver_slots *jobserver;          // of make, whose slots these are, or which the run has for its jobs (--jobserver); or NULL
@@ -84,10 +93,8 @@ struct run {
 	// the event loop's own
 	int signal_fd;
 	int signal;                                 // that ends the run, or 0
-	bool killing;                               // a second one came
+	enum run_phase phase;
 	bool extended;                              // the time to the end began anew: see run_limit_end()
-	bool stopping;                              // no input any more, nothing new is started
-	bool terminating;                           // running jobs are being ended
 	uint64_t start;                             // of the run, now_ns() time
 };
 
@@ -119,5 +126,55 @@ static inline void run_wake(struct run *run) {
 static inline bool run_is_serial(const struct run *run) {
 	return run->options->dry_run || run->options->tty;
 }
+
+// ---- limits.c: how many jobs the limits of descriptors and processes allow at once
+
+// Checks, before anything is opened, that a limit of `nofile` descriptors is enough to run one job with these options. Returns 0,
+// or -1 after a message that names the limit needed.
+int limits_check(const struct options *options, unsigned long nofile) FP_NODISCARD;
+
+// Returns how many of `nofile` descriptors are left for jobs: all but one for each --batch NAME=FILE, whose file stays open
+// while it has items.
+unsigned long limits_job_fds(const struct options *options, unsigned long nofile);
+
+// Returns how many slots `nofile` descriptors are enough for, at least 1: slots_limit(limits_job_fds()).
+unsigned limits_slots_by_fds(const struct options *options, unsigned long nofile);
+
+// How many threads and processes a slot is taken to need.
+enum {
+	LIMITS_TASKS = 2,      // the worker's thread and the process of its job
+	LIMITS_TASKS_AUTO = 4, // and, where the user has not chosen the number of slots, two that the job starts itself
+};
+
+// Returns how many slots, `slots` at most and at least 1, RLIMIT_NPROC allows if each needs `tasks` threads and processes. A low
+// limit is tested by starting threads. Sets *ret_has_guardian to whether one more process fits, for the guardian.
+unsigned limits_slots_by_processes(unsigned slots, unsigned tasks, bool *ret_has_guardian);
+
+// ---- retry_queue.c: jobs that wait for the time of their next attempt, without a slot
+
+struct job;
+
+// What becomes of a job that has waited.
+struct retry_calls {
+	bool (*resume)(struct queue *queue, struct job *job); // its time has come: queues it; false: there is no room now
+	void (*cut_off)(struct job *job);                     // its time will not come: ends it
+};
+
+// Makes an empty queue. `calls` is borrowed until retry_queue_destroy(), by which the caller frees the queue when it is empty.
+struct retry_queue *retry_queue_create(const struct retry_calls *calls);
+void retry_queue_destroy(struct retry_queue *retry_queue);
+
+// Keeps the job until `due` (now_ns() time), and its queue open; from the worker whose item it is. The job is handed
+// over. Returns false, with nothing done, if the run takes no more work.
+bool retry_queue_add(struct retry_queue *retry_queue, struct queue *queue, struct job *job, uint64_t due);
+
+// Queues the jobs whose time has come. Returns when to call it again (now_ns() time), or TIME_NEVER. From the event loop.
+uint64_t retry_queue_submit(struct retry_queue *retry_queue, uint64_t now);
+
+// Makes the jobs that were cancelled meanwhile (job_is_cancelled()) due at once. From the event loop.
+void retry_queue_recheck(struct retry_queue *retry_queue);
+
+// Ends all jobs that wait, by retry_calls.cut_off, and takes no more. From any thread.
+void retry_queue_stop(struct retry_queue *retry_queue);
 
 #endif

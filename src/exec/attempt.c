@@ -15,6 +15,8 @@
 #include "hosts/hosts.h"
 #include "process/memory.h"
 #include "record/result_files.h"
+#include "sharing/jobserver_slots.h"
+#include "sharing/leases.h"
 #include "shell/quoting.h"
 #include "template/command.h"
 #include "term/screen.h"
@@ -247,18 +249,42 @@ static void expand_files(struct job_files *ret_files, const struct job *job) {
 	add_paths(&ret_files->come, job, job->spec->returned, job->spec->nreturned);
 }
 
+// In its slot, whose owners hear of it.
+static void execute_in_slot(struct run *run, const struct child_config *given, struct result *ret_result, struct spawn_error *ret_error) {
+	struct child_config config = *given;
+	bool has_slot = !config.takes_no_slot;
+	char **bare_env = NULL;
+	if (has_slot) {
+		jobserver_slots_begin(run->jobserver);
+	} else if (run->jobserver) { // nor has it one that tools in it could use
+		config.env = bare_env = env_with(config.env, "MAKEFLAGS", jobserver_slots_bare_flags(run->jobserver));
+	}
+	struct running_job *known = nested_begin(run->nested, config.origin, has_slot);
+	struct leased_job *leased;
+	if (leases_begin(run->leases, &config, &leased)) {
+		run->executor.run(run->executor.arg, &config, ret_result, ret_error);
+	} else {
+		*ret_result = (struct result){.outcome = OUTCOME_CANCELLED};
+	}
+	leases_end(run->leases, leased);
+	nested_end(run->nested, known);
+	if (has_slot) {
+		jobserver_slots_end(run->jobserver);
+	}
+	free(bare_env);
+}
+
 // With the files that it has elsewhere. *ret_error is none where one of these could not be brought, which is said.
 static void execute(struct worker_state *state, const struct job *job, const struct child_config *config, struct hosts_place *place,
                     struct result *ret_result, struct spawn_error *ret_error) {
-	const struct executor *executor = &state->run->executor;
 	if (!place || !hosts_place_is_remote(place)) {
-		executor->run(executor->arg, config, ret_result, ret_error);
+		execute_in_slot(state->run, config, ret_result, ret_error);
 		return;
 	}
 	struct job_files files;
 	expand_files(&files, job);
 	hosts_place_set_files(place, &files);
-	executor->run(executor->arg, config, ret_result, ret_error);
+	execute_in_slot(state->run, config, ret_result, ret_error);
 	hosts_place_set_files(place, NULL);
 	if (files.why.len > 0) {
 		attempt_complain(state, job, "%s: %s", job->login->name, files.why.data);

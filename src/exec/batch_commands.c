@@ -7,7 +7,7 @@
 #include "base/text.h"
 #include "core/dag_node.h"
 #include "core/publish.h"
-#include "exec/line_items.h"
+#include "exec/submission.h"
 #include "input/glob.h"
 #include "record/subscribers.h"
 

@@ -1,6 +1,6 @@
 // The lines that a job writes to its stdout, as items of a batch.
 
-#include "exec/line_items.h"
+#include "exec/submission.h"
 
 #include "base/alloc.h"
 

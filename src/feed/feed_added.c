@@ -14,7 +14,7 @@
 // Returns why the run takes no such job, or NULL.
 static const char *refuse_job(const struct run *run, const struct control_job *job) {
 	const struct options *options = run->options;
-	return run->stopping || publish_halted(run) || run->feeds->stopped ? "the run starts nothing more"
+	return run->phase >= RUN_DRAINING || publish_halted(run) || run->feeds->stopped ? "the run starts nothing more"
 		: options->resume == RESUME_RETRY ? "the run has --retry-failed, whose jobs have the numbers of the log"
 		: options->tee ? "the run has --tee, whose jobs all run at once"
 		: run->leases && job->width > 1 ? "a job of the run takes one slot, for they are somebody else's" : NULL;

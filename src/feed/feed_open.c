@@ -8,7 +8,7 @@
 #include "base/text.h"
 #include "base/write_limit.h"
 #include "core/dag_node.h"
-#include "core/limits.h"
+#include "core/run.h"
 #include "core/publish.h"
 #include "hosts/hosts.h"
 #include "pipe/block_feed.h"

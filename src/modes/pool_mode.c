@@ -15,7 +15,6 @@
 #include "process/memory.h"
 #include "process/plain_child.h"
 #include "process/signals.h"
-#include "sharing/jobserver_server.h"
 #include "sharing/jobserver_slots.h"
 #include "sharing/jobserver_spare.h"
 #include "sharing/pool_client.h"

@@ -13,7 +13,7 @@
 #include "record/pictures.h"
 #include "record/subscribers.h"
 #include "report/summary.h"
-#include "run/dag.h"
+#include "run/run.h"
 #include "term/screen.h"
 
 #include <errno.h>

@@ -5,7 +5,7 @@
 
 #include "process/child.h"
 
-// Ends single attempts. Called from the event loop, or by an executor that wraps this one, under its locks; does not wait.
+// Ends single attempts. Called from the event loop; does not wait.
 struct attempt_ender {
 	// Begins to end the running attempt with that config->origin, if there is one here: its outcome is OUTCOME_CANCELLED.
 	void (*cancel)(void *arg, const void *origin, uint64_t now);
@@ -26,7 +26,7 @@ struct executor {
 	// The same at once, and with clean-ups too.
 	void (*kill)(void *arg);
 	void *arg; // of all three
-	// An executor that wraps another one passes on its ender. With NULL members no attempt can be ended alone.
+	// With NULL members no attempt can be ended alone.
 	struct attempt_ender ender;
 };
 

@@ -1,6 +1,10 @@
-// The control server of a run: its sockets, and the requests that clients send.
+// The control server of a run: answers fairpars that add jobs (feed_added.c), wait for jobs (waits.c), cancel, or ask for the
+// status (control_status.c). slots/control.h is the protocol.
+//
+// Clients in a job of the run connect to the socket of sharing/nested.c, and send the number and nonce of their attempt. Other
+// clients connect to a socket in the user's private directory (slots/place.h), if the run has a name (--run NAME).
 
-#include "run/control.h"
+#include "run/run.h"
 
 #include "base/alloc.h"
 #include "base/diag.h"
@@ -9,7 +13,7 @@
 #include "base/random.h"
 #include "base/text.h"
 #include "core/job_state.h"
-#include "core/retry_queue.h"
+#include "core/run.h"
 #include "core/waits.h"
 #include "feed/feed.h"
 #include "process/child.h"

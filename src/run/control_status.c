@@ -1,6 +1,6 @@
 // The status of a run, for --status: its batches, its machines, the jobs that run, and which jobs wait for what.
 
-#include "run/control.h"
+#include "run/run.h"
 
 #include "base/alloc.h"
 #include "base/json.h"

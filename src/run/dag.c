@@ -11,7 +11,7 @@
 // Workers only post that a job failed or a queue was removed; what follows is decided by the event loop's thread, which
 // alone changes states. So there is no recursion, however long the chain of batches.
 
-#include "run/dag.h"
+#include "run/run.h"
 
 #include "base/alloc.h"
 #include "base/diag.h"
@@ -322,7 +322,7 @@ void dag_advance(struct run *run) {
 	struct dag *dag = run->dag;
 	struct dag_node *node;
 	bool ended;
-	while (dag && !dag->stopped && (node = take_posted(dag, &ended))) {
+	while (dag && run->phase == RUN_RUNNING && (node = take_posted(dag, &ended))) {
 		see_failure(node);
 		if (ended) {
 			end(node);
@@ -492,13 +492,12 @@ void dag_stop(struct run *run) {
 	struct dag *dag = run->dag;
 	struct dag_node *posted;
 	bool ended;
-	if (!dag || dag->stopped) {
+	if (!dag) {
 		return;
 	}
 	while ((posted = take_posted(dag, &ended))) {
 		see_failure(posted); // what needs these is skipped, the rest is cancelled
 	}
-	dag->stopped = true;
 	for (size_t i = 0; i < dag->n; ++i) {
 		struct dag_node *node = &dag->all[i];
 		if (node->plan && dag_node_state(node) == NODE_WAITING) {

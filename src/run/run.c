@@ -15,13 +15,11 @@
 #include "core/admission.h"
 #include "core/auto_slots.h"
 #include "core/publish.h"
-#include "core/retry_queue.h"
+#include "core/run.h"
 #include "core/waits.h"
 #include "feed/feed.h"
 #include "process/context.h"
 #include "record/subscribers.h"
-#include "run/control.h"
-#include "run/dag.h"
 #include "sharing/jobserver_slots.h"
 #include "sharing/leases.h"
 #include "sharing/nested.h"
@@ -106,7 +104,7 @@ static void run_loop(struct run *run) {
 			run_limit_end(run);
 			next = now_ns() + LAST_JOB_MS * NS_PER_MS; // no wake-up comes when the last job has ended and its worker still writes
 		}
-		if (run->terminating) {
+		if (run->phase >= RUN_ENDING) {
 			next = earlier(next, children_term_step(run->children, now_ns()));
 		}
 		if (run->admission) {
@@ -136,7 +134,7 @@ static void run_loop(struct run *run) {
 		batches_reap(run);
 		publish_tick(run);
 		dag_advance(run);
-		again = !run->stopping && feeds_fill(run);
+		again = run->phase == RUN_RUNNING && feeds_fill(run);
 	}
 	waits_tick(run->waits); // whose last job has ended just now
 	control_finish(run->control);

@@ -4,7 +4,12 @@
 #ifndef FAIRPAR_RUN_RUN_H
 #define FAIRPAR_RUN_RUN_H
 
+#include "base/attr.h"
+#include "base/buf.h"
+#include "base/polls.h"
 #include "core/run.h"
+
+#include <stdint.h>
 
 // Does what the options say, from the first record to the exit status. `executor` takes the place of child processes; NULL:
 // nothing does.
@@ -18,9 +23,6 @@ int setup_open(struct run *run, struct options *options) FP_NODISCARD;
 
 // ---- stop.c; all on the event loop's thread
 
-// Starts nothing more; running jobs go on.
-void run_stop(struct run *run);
-
 // Does what the signals that have come ask for.
 void run_answer_signals(struct run *run);
 
@@ -33,5 +35,57 @@ void run_limit_end(struct run *run);
 // The end of a run, of which setup_open() may have failed (`opened`): ends the jobs that run, writes what is left, publishes the
 // end, prints the summary, and frees all that the run has. Returns the exit status, or dies by the signal that ended the run.
 int run_end(struct run *run, bool opened);
+
+// ---- dag.c: the batches of a manifest while it runs: which wait for others, which are at work, which are skipped
+
+// Checks, before any file is opened, that no file with items of a selected batch is also written because of an option, such as
+// --joblog. Returns 0, or -1 after a message.
+int dag_check_files(const struct run *run);
+
+// Checks, before anything runs, that the shells and the machines of the selected batches exist. Returns 0, or -1 after messages.
+int dag_check(const struct options *options, const struct manifest *manifest);
+
+// Opens the queues of all selected batches, in the order of the file, and begins those that need nothing. Returns 0, or
+// -1 after a message.
+int dag_open(struct run *run);
+
+// Does what the ends of jobs and batches have led to: begins batches, skips others. From the event loop, when it was
+// woken.
+void dag_advance(struct run *run);
+
+// Prints one line on stderr: how each selected batch stands, and when it will be done if that is known (SIGUSR1).
+void dag_show(const struct run *run);
+
+// Begins no batch any more; the jobs of batches that have not begun count as skipped or cancelled. Once; nothing without run->dag.
+// The queues are left to dag_close().
+void dag_stop(struct run *run);
+
+// Frees run->dag, once no job runs. Nothing if it is NULL.
+void dag_close(struct run *run);
+
+// ---- control.c: answers other fairpars, on the event loop's thread
+
+struct control;
+
+// Makes run->control, after nested_open(); it stays NULL without run->nested. Returns 0, or -1 after a message: the socket of
+// --run NAME cannot be made.
+int control_open(struct run *run) FP_NODISCARD;
+
+// control_add_polls() adds the descriptors to poll. control_tick() serves the clients; called after nested_tick(), which may hand
+// over new ones, and returns when it is to be called again even if no descriptor is ready. NULL-safe.
+void control_add_polls(struct control *control, struct polls *polls);
+uint64_t control_tick(struct control *control, const struct polls *polls);
+
+// Called when no job is left: sends the pending answers, as far as clients read them without delay. NULL-safe.
+void control_finish(struct control *control);
+
+// Closes all connections, by which clients that still wait learn that the run has ended, and frees. NULL-safe.
+void control_close(struct control *control);
+
+// ---- control_status.c ----
+
+// Appends the status of the run, as text for people or as JSON: its batches, the jobs that run, and what waits for what. Needs
+// run->nested.
+void control_status(struct run *run, bool json, struct buf *out);
 
 #endif

@@ -15,9 +15,8 @@
 #include "core/admission.h"
 #include "core/auto_slots.h"
 #include "core/dag_node.h"
-#include "core/limits.h"
+#include "core/run.h"
 #include "core/publish.h"
-#include "core/retry_queue.h"
 #include "core/terminal.h"
 #include "core/waits.h"
 #include "exec/job_run.h"
@@ -28,8 +27,6 @@
 #include "record/pictures.h"
 #include "record/result_files.h"
 #include "record/subscribers.h"
-#include "run/control.h"
-#include "run/dag.h"
 #include "sharing/jobserver_slots.h"
 #include "sharing/leases.h"
 #include "sharing/nested.h"
@@ -479,7 +476,7 @@ static struct writer *make_writer(struct run *run) {
 	return writer_create(&config);
 }
 
-// Makes run->executor: the children, behind the executors of hosts/ and sharing/. These put variables into the environment of jobs.
+// Makes run->executor: the children, behind that of hosts/; and what shares their slots, and puts variables into the environment of jobs.
 static void open_executor(struct run *run, bool has_guardian) {
 	const struct options *options = run->options;
 	run->children = children_create(&options->term_seq);
@@ -497,18 +494,12 @@ static void open_executor(struct run *run, bool has_guardian) {
 	if (run->leases && batches_learn_memory(run)) {
 		leases_share_memory(run->leases, run->children);
 	}
-	if (run->leases) {
-		run->executor = leases_executor(run->leases, &run->executor);
-	}
 	if (!options->dry_run) {
 		bool lends = !run->leases && !run->hosts;
-		run->nested = nested_open(&run->executor, run->slots, auto_slots_bounds(run), lends, run->context, run->children);
-	}
-	if (run->nested) {
-		run->executor = nested_executor(run->nested);
+		run->nested = nested_open(run->slots, auto_slots_bounds(run), lends, run->context, run->children);
 	}
 	if (run->jobserver) {
-		run->executor = jobserver_slots_executor(run->jobserver, &run->executor, run->children);
+		jobserver_slots_set_children(run->jobserver, run->children);
 	}
 	if (run->leases || run->nested) {
 		jobserver_slots_mark_level(run->context);

@@ -1,7 +1,7 @@
 // How a run is ended: by a signal, a halt, output that cannot be written, or the end of its input; and its end, step by step. All
 // on the event loop's thread.
 //
-//	running -run_stop()-> stopping -terminate()-> terminating -second signal-> killing -third-> fairpar dies
+//	RUN_RUNNING -stop()-> RUN_DRAINING -terminate()-> RUN_ENDING -second signal-> RUN_KILLING -third-> fairpar dies
 //
 // A halt or a lost output that other threads see is a flag (halt_now, output_failed) and a wake-up.
 
@@ -14,7 +14,7 @@
 #include "core/admission.h"
 #include "core/auto_slots.h"
 #include "core/publish.h"
-#include "core/retry_queue.h"
+#include "core/run.h"
 #include "core/terminal.h"
 #include "core/waits.h"
 #include "exec/job_run.h"
@@ -28,8 +28,6 @@
 #include "record/pictures.h"
 #include "record/result_files.h"
 #include "record/subscribers.h"
-#include "run/control.h"
-#include "run/dag.h"
 #include "sharing/jobserver_slots.h"
 #include "sharing/leases.h"
 #include "sharing/nested.h"
@@ -48,9 +46,10 @@ enum {
 	KILLED_WAIT_S = 1,  // the same, after a second signal
 };
 
-void run_stop(struct run *run) {
-	if (!run->stopping) {
-		run->stopping = true;
+// Starts nothing more; running jobs go on.
+static void stop(struct run *run) {
+	if (run->phase < RUN_DRAINING) {
+		run->phase = RUN_DRAINING;
 		retry_queue_stop(run->retry_queue); // first: what needs a batch of these is skipped
 		feeds_stop(run);
 		dag_stop(run);
@@ -63,11 +62,12 @@ void run_stop(struct run *run) {
 }
 
 static void terminate(struct run *run) {
-	if (!run->terminating) {
-		run->terminating = true;
+	if (run->phase < RUN_ENDING) {
 		pool_pause(run->pool, true); // a slot that becomes free takes nothing more
+		leases_terminate(run->leases);
 		run->executor.terminate(run->executor.arg); // at once: to drop what is queued may take a while
-		run_stop(run);
+		stop(run);
+		run->phase = RUN_ENDING;
 		pool_pause(run->pool, false);
 	}
 }
@@ -102,12 +102,12 @@ static void suspend(struct run *run) {
 
 // The first one ends the jobs, a second one kills them, a third one kills fairpar.
 static void answer_ending_signal(struct run *run, int signal) {
-	if (run->killing) { // what keeps us is a reader who does not read
+	if (run->phase == RUN_KILLING) { // what keeps us is a reader who does not read
 		children_kill_with_cookie(run->children);
 		signals_die(signal);
 	}
 	if (run->signal) {
-		run->killing = true;
+		run->phase = RUN_KILLING;
 		run->executor.kill(run->executor.arg);
 		return;
 	}
@@ -125,11 +125,11 @@ static void answer_ending_signal(struct run *run, int signal) {
 
 // --stop-signal: what runs ends by itself, however often the signal comes.
 static void answer_stop_signal(struct run *run, int signal) {
-	if (run->stopping) {
+	if (run->phase >= RUN_DRAINING) {
 		return;
 	}
 	publish_set_stop_signal(run, signal);
-	run_stop(run);
+	stop(run);
 	if (!run->options->quiet) {
 		diag_note("stopping: no more jobs start; running jobs go on to their end");
 	}
@@ -190,13 +190,13 @@ void run_answer_flags(struct run *run) {
 		publish_set_stop_reason(run, "not all jobs can run at once"); // for --tee: a halt has said why
 		terminate(run);
 	}
-	if (run->hosts && !run->stopping && hosts_are_unreachable(run->hosts)) {
+	if (run->hosts && run->phase == RUN_RUNNING && hosts_are_unreachable(run->hosts)) {
 		diag_error("no machine can be reached: the jobs are not run");
 		atomic_store_relaxed(&run->trouble, true);
 		publish_set_stop_reason(run, "no machine can be reached");
-		run_stop(run);
+		stop(run);
 	}
-	if (!run->stopping && atomic_load_acquire(&run->output_failed)) {
+	if (run->phase == RUN_RUNNING && atomic_load_acquire(&run->output_failed)) {
 		FP_CLEANUP(buf_fini) struct buf why = BUF_INIT;
 		buf_printf(&why, "output cannot be written: %s", strerror(atomic_load_relaxed(&run->output_error)));
 		publish_set_stop_reason(run, why.data);
@@ -204,7 +204,7 @@ void run_answer_flags(struct run *run) {
 		if (atomic_load_relaxed(&run->output_error) == EPIPE) {
 			terminate(run);
 		} else {
-			run_stop(run);
+			stop(run);
 		}
 	}
 }
@@ -226,9 +226,9 @@ void run_limit_end(struct run *run) {
 		signals_die_within(0, 0, NULL);
 	}
 	if (children_have_ended(run->children) && hosts_count(run->hosts) == 0) {
-		unsigned limit = run->killing ? KILLED_WAIT_S : READER_WAIT_S;
+		unsigned limit = run->phase == RUN_KILLING ? KILLED_WAIT_S : READER_WAIT_S;
 		// a little earlier, for then the run gets its end
-		write_limit_set(now_ns() + limit * NS_PER_S * (run->killing ? 2 : 4) / 5);
+		write_limit_set(now_ns() + limit * NS_PER_S * (run->phase == RUN_KILLING ? 2 : 4) / 5);
 		signals_die_within(limit, run->signal, say_unread);
 	}
 }
@@ -238,7 +238,7 @@ void run_limit_end(struct run *run) {
 // Waits for the jobs that run. What was queued or read and is not run yet is lost.
 static void end_jobs(struct run *run) {
 	if (run->pool) {
-		run_stop(run); // a halt has stopped the pool alone
+		stop(run); // a halt has stopped the pool alone
 		pool_wait_idle(run->pool, TIME_NEVER);
 		dag_close(run);
 		feeds_close(run);
@@ -275,7 +275,7 @@ static void free_signals(struct run *run) {
 	publish_end(run, 128 + run->signal, run->signal);
 	run_limit_end(run);
 	// two that come together are one wish; the third takes the end from a reader who does not read
-	if (run->killing) {
+	if (run->phase == RUN_KILLING) {
 		signals_release();
 	} else {
 		signals_release_after(1, hurry_writes);
@@ -314,7 +314,7 @@ static void end_children(struct run *run) {
 	leases_close(run->leases);
 	nested_close(run->nested);
 	if (run->children) {
-		if (run->terminating) {
+		if (run->phase >= RUN_ENDING) {
 			children_kill_orphans(run->children);
 		}
 		diag_set_last_words(NULL);

@@ -1,6 +1,6 @@
 // --jobserver: creates the pipe or FIFO of a jobserver for the jobs of this run, and names it in their environment.
 
-#include "sharing/jobserver_server.h"
+#include "sharing/jobserver_slots.h"
 
 #include "base/diag.h"
 #include "cli/options.h"

@@ -12,7 +12,6 @@
 #include "engine/pool.h"
 #include "process/context.h"
 #include "process/guardian.h"
-#include "sharing/jobserver_server.h"
 #include "sharing/jobserver_spare.h"
 #include "slots/jobserver.h"
 
@@ -24,7 +23,6 @@
 struct jobserver_slots {
 	struct jobserver jobserver;
 	bool serves;
-	struct executor inner;
 	struct children *children;
 	struct pool *pool;
 	void (*wake)(void *arg);
@@ -75,41 +73,25 @@ static bool offer_token(struct jobserver_slots *slots) {
 	return offers;
 }
 
-static void execute(void *arg, const struct child_config *config, struct result *ret_result, struct spawn_error *ret_error) {
-	struct jobserver_slots *slots = arg;
-	if (config->takes_no_slot) { // nor has it one that tools in it could use
-		struct child_config beside = *config;
-		char **env = env_with(config->env, "MAKEFLAGS", slots->bare_flags);
-		beside.env = env;
-		slots->inner.run(slots->inner.arg, &beside, ret_result, ret_error);
-		free(env);
-		return;
-	}
-	if (slots->serves) {
+void jobserver_slots_begin(struct jobserver_slots *slots) {
+	if (slots && slots->serves) {
 		atomic_fetch_add(&slots->running, 1);
 		atomic_fetch_add(&slots->begun, 1);
 		jobserver_slots_check(slots); // other slots may be without work
 	}
-	slots->inner.run(slots->inner.arg, config, ret_result, ret_error);
-	if (slots->serves && atomic_fetch_sub(&slots->running, 1) == 1) {
-		jobserver_slots_check(slots);
-	} else if (!slots->serves && offer_token(slots)) {
+}
+
+void jobserver_slots_end(struct jobserver_slots *slots) {
+	if (slots && (slots->serves ? atomic_fetch_sub(&slots->running, 1) == 1 : offer_token(slots))) {
 		jobserver_slots_check(slots);
 	}
 }
 
-static void terminate(void *arg) {
-	const struct jobserver_slots *slots = arg;
-	slots->inner.terminate(slots->inner.arg);
+const char *jobserver_slots_bare_flags(const struct jobserver_slots *slots) {
+	return slots->bare_flags;
 }
 
-static void kill_all(void *arg) {
-	const struct jobserver_slots *slots = arg;
-	slots->inner.kill(slots->inner.arg);
-}
-
-struct executor jobserver_slots_executor(struct jobserver_slots *slots, const struct executor *inner, struct children *children) {
-	slots->inner = *inner;
+void jobserver_slots_set_children(struct jobserver_slots *slots, struct children *children) {
 	slots->children = children;
 	if (slots->jobserver.path) {
 		children_unlink_if_killed(children, slots->jobserver.path);
@@ -120,7 +102,6 @@ struct executor jobserver_slots_executor(struct jobserver_slots *slots, const st
 		slots->held = children_tokens(children);
 		guardian_keep(GUARDIAN_TOKENS, slots->jobserver.out_fd);
 	}
-	return (struct executor){.run = execute, .terminate = terminate, .kill = kill_all, .arg = slots, .ender = slots->inner.ender};
 }
 
 // ---- tokens of a client ----

@@ -9,14 +9,14 @@
 // and warns if jobs have kept some. With --pool tokens are spare slots of the pool instead (sharing/jobserver_spare.h), and the
 // run's own slots stay as they are.
 //
-// The number of slots of the worker pool is changed accordingly. jobserver_slots_executor() wraps the run's executor, to see when
-// jobs begin and end.
+// The number of slots of the worker pool is changed accordingly.
 
 #ifndef FAIRPAR_SHARING_JOBSERVER_SLOTS_H
 #define FAIRPAR_SHARING_JOBSERVER_SLOTS_H
 
 #include "base/attr.h"
 #include "process/executor.h"
+#include "slots/jobserver.h"
 
 #include <stdbool.h>
 
@@ -52,8 +52,15 @@ void jobserver_slots_mark_level(struct context *context);
 struct jobserver_slots *jobserver_slots_serve(const struct options *options, struct context *context, const char *dir,
                                               bool in_pool) FP_NODISCARD;
 
-// Returns an executor that runs attempts by `inner` (copied). `children`, borrowed, are the processes that `inner` starts.
-struct executor jobserver_slots_executor(struct jobserver_slots *slots, const struct executor *inner, struct children *children);
+// Has the guardian of the children (borrowed) clean up if this process is killed. Before the first child.
+void jobserver_slots_set_children(struct jobserver_slots *slots, struct children *children);
+
+// An attempt that takes a slot begins, or has ended: on its worker's thread. NULL-safe.
+void jobserver_slots_begin(struct jobserver_slots *slots);
+void jobserver_slots_end(struct jobserver_slots *slots);
+
+// Returns the MAKEFLAGS, borrowed, of attempts that take no slot: without the jobserver.
+const char *jobserver_slots_bare_flags(const struct jobserver_slots *slots);
 
 // Sets the worker pool (borrowed), which was created with `most` slots; of a client all but one are removed. `wake` wakes the
 // event loop; it is called from any thread.
@@ -70,8 +77,15 @@ int jobserver_slots_fd(const struct jobserver_slots *slots, unsigned which);
 void jobserver_slots_tick(struct jobserver_slots *slots, bool readable);
 
 // jobserver_slots_return() puts back all tokens of a client; a server warns if jobs have put in more tokens than they took.
-// Called when the worker pool is gone. jobserver_slots_close() frees, when nobody uses the executor any more. Both are NULL-safe.
+// Called when the worker pool is gone. jobserver_slots_close() frees, when no job runs any more. Both are NULL-safe.
 void jobserver_slots_return(struct jobserver_slots *slots);
 void jobserver_slots_close(struct jobserver_slots *slots);
+
+// ---- jobserver_server.c: the pipe or FIFO of --jobserver
+
+// Creates a jobserver without tokens, as options->pool.jobserver says, and puts its name into the context's MAKEFLAGS. `dir`: the
+// directory of a FIFO. Called while the process has one thread. Returns 0, and the caller calls jobserver_close(); or -1 after a
+// message.
+int jobserver_server_open(const struct options *options, struct context *context, const char *dir, struct jobserver *ret_jobserver) FP_NODISCARD;
 
 #endif

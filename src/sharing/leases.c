@@ -9,7 +9,7 @@
 #include "base/text.h"
 #include "cli/options.h"
 #include "engine/pool.h"
-#include "process/context.h"
+#include "process/child.h"
 #include "process/guardian.h"
 #include "sharing/pool_client.h"
 #include "slots/client.h"
@@ -27,17 +27,17 @@ struct free_lease {
 	uint64_t since;            // when the first job began on it; 0: it is not in use yet
 };
 
-// A job that runs on a lease, on the stack of its worker.
+// A job that runs on a lease.
 struct leased_job {
 	struct list link;          // of leases->jobs
 	const void *origin;
 	struct lease_id id;
 	uint64_t since;            // as of struct free_lease
+	char **env, *variable;     // of its process; the array, and the one in it that names the lease
 	enum { HAS_LEASE, LENDS_LEASE, WANTS_LEASE, YIELDS_LEASE } state;
 };
 
 struct leases {
-	struct executor inner;
 	struct pool *pool;
 	bool in_pool;              // else in a job of another run
 	char *source;              // name of the pool, or of the socket
@@ -228,23 +228,6 @@ static char **env_with_lease(const struct leases *leases, char *const *env, stru
 	return copy;
 }
 
-// Runs the job on the lease, which is given back, unless it has lent it and has not got another.
-static void run_leased(struct leases *leases, const struct child_config *config, const struct free_lease *lease,
-                       struct result *ret_result, struct spawn_error *ret_error) {
-	struct leased_job job = {.origin = config->origin, .id = lease->id, .since = lease->since};
-	mutex_lock(&leases->lock);
-	list_push_back(&leases->jobs, &job.link);
-	mutex_unlock(&leases->lock);
-	leases->inner.run(leases->inner.arg, config, ret_result, ret_error);
-	mutex_lock(&leases->lock);
-	list_remove(&job.link);
-	leases->nwaiting -= job.state == WANTS_LEASE;
-	mutex_unlock(&leases->lock);
-	if (job.state == HAS_LEASE) {
-		give(leases, &job);
-	}
-}
-
 static struct leased_job *find_leased(const struct leases *leases, const void *origin) {
 	list_for_each_entry(&leases->jobs, struct leased_job, job, link) {
 		if (job->origin == origin) {
@@ -328,52 +311,51 @@ void leases_take_back(struct leases *leases, const void *origin) {
 	mutex_unlock(&leases->lock);
 }
 
-static void execute(void *arg, const struct child_config *config, struct result *ret_result, struct spawn_error *ret_error) {
-	struct leases *leases = arg;
+bool leases_begin(struct leases *leases, struct child_config *config, struct leased_job **ret_job) {
 	struct free_lease lease;
-	enum taken taken = TAKEN_NONE;
-	if (!config->takes_no_slot) {
+	*ret_job = NULL;
+	if (!leases || config->takes_no_slot) {
+		return true;
+	}
+	mutex_lock(&leases->lock);
+	enum taken taken = take(leases, config->cleanup, /* nonce */ 0, &lease);
+	mutex_unlock(&leases->lock);
+	if (taken != TAKEN_LEASE) {
+		return taken == TAKEN_NONE;
+	}
+	struct leased_job *job = *ret_job = NEW(struct leased_job);
+	*job = (struct leased_job){.origin = config->origin, .id = lease.id, .since = lease.since};
+	config->env = job->env = env_with_lease(leases, config->env, lease.id, &job->variable);
+	config->forks = true; // the guardian keeps the connection, and so the lease, until what a killed run has left has ended
+	mutex_lock(&leases->lock);
+	list_push_back(&leases->jobs, &job->link);
+	mutex_unlock(&leases->lock);
+	return true;
+}
+
+void leases_end(struct leases *leases, struct leased_job *job) {
+	if (!job) {
+		return;
+	}
+	mutex_lock(&leases->lock);
+	list_remove(&job->link);
+	leases->nwaiting -= job->state == WANTS_LEASE;
+	mutex_unlock(&leases->lock);
+	if (job->state == HAS_LEASE) { // else it has lent it and has not got another
+		give(leases, job);
+	}
+	free(job->env);
+	free(job->variable);
+	free(job);
+}
+
+void leases_terminate(struct leases *leases) {
+	if (leases) {
 		mutex_lock(&leases->lock);
-		taken = take(leases, config->cleanup, /* nonce */ 0, &lease);
+		leases->terminating = true;
+		cond_broadcast(&leases->came);
 		mutex_unlock(&leases->lock);
 	}
-	if (taken == TAKEN_CANCELLED) {
-		*ret_result = (struct result){.outcome = OUTCOME_CANCELLED};
-	} else if (taken == TAKEN_NONE) {
-		leases->inner.run(leases->inner.arg, config, ret_result, ret_error);
-	} else {
-		struct child_config leased = *config;
-		char *variable, **env = env_with_lease(leases, config->env, lease.id, &variable);
-		leased.env = env;
-		leased.forks = true; // the guardian keeps the connection, and so the lease, until what a killed run has left has ended
-		run_leased(leases, &leased, &lease, ret_result, ret_error);
-		free(env);
-		free(variable);
-	}
-}
-
-static void end_waiting(struct leases *leases) {
-	mutex_lock(&leases->lock);
-	leases->terminating = true;
-	cond_broadcast(&leases->came);
-	mutex_unlock(&leases->lock);
-}
-
-static void terminate(void *arg) {
-	struct leases *leases = arg;
-	end_waiting(leases);
-	leases->inner.terminate(leases->inner.arg);
-}
-
-static void kill_all(void *arg) {
-	struct leases *leases = arg;
-	end_waiting(leases);
-	leases->inner.kill(leases->inner.arg);
-}
-
-struct executor leases_executor(struct leases *leases, const struct executor *inner) {
-	leases->inner = *inner;
-	return (struct executor){.run = execute, .terminate = terminate, .kill = kill_all, .arg = leases, .ender = leases->inner.ender};
 }
 
 // ---- what the server says ----

@@ -7,21 +7,22 @@
 //
 // The worker pool gets one slot more after a lease has come, and one less before it is released: so each item that runs has a
 // lease.
-//
-// leases_executor() wraps the run's executor: an attempt waits there for its lease.
 
 #ifndef FAIRPAR_SHARING_LEASES_H
 #define FAIRPAR_SHARING_LEASES_H
 
 #include "base/attr.h"
-#include "process/executor.h"
 
 #include <stdbool.h>
+#include <stdint.h>
 
+struct child_config;
+struct children;
+struct context;
+struct leased_job;
 struct leases;
 struct options;
 struct pool;
-struct context;
 
 // What the server has said since the last leases_tick().
 struct leases_changes {
@@ -52,8 +53,14 @@ bool leases_are_uncounted(const struct leases *leases, unsigned slots);
 // before the first child of `children`.
 void leases_share_memory(const struct leases *leases, struct children *children);
 
-// Returns an executor that waits for a lease and then runs the attempt by `inner` (copied).
-struct executor leases_executor(struct leases *leases, const struct executor *inner);
+// leases_begin() waits for a lease for an attempt, and names it in config->env, which lasts until leases_end(). Returns false if
+// leases_terminate() was called before there was one: the attempt is cancelled. leases_end() takes *ret_job, which is NULL if the
+// attempt needs no lease, and gives the lease back. On the attempt's thread; `leases` may be NULL.
+bool leases_begin(struct leases *leases, struct child_config *config, struct leased_job **ret_job) FP_NODISCARD;
+void leases_end(struct leases *leases, struct leased_job *job);
+
+// No attempt gets a lease any more; clean-ups run without one. NULL-safe.
+void leases_terminate(struct leases *leases);
 
 // Sets the worker pool (borrowed), which was created with `slots` slots; these are removed until leases come. `wake` wakes the
 // event loop; it is called from any thread. `says`: a message says so if the run waits long for its first lease.

@@ -9,7 +9,7 @@
 #include "base/random.h"
 #include "base/sync.h"
 #include "engine/pool.h"
-#include "process/context.h"
+#include "process/child.h"
 #include "slots/connections.h"
 #include "slots/place.h"
 #include "slots/session.h"
@@ -18,7 +18,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-// A job that runs on a slot, on the stack of its worker.
+// A job that runs.
 struct running_job {
 	struct list link;          // of nested->jobs, or nested->ended
 	const struct attempt_origin *origin;
@@ -47,7 +47,6 @@ struct lending {
 };
 
 struct nested {
-	struct executor inner;
 	struct pool *pool;
 	struct nested_hooks hooks;
 	struct buf name;           // of the socket
@@ -85,48 +84,34 @@ uint64_t nested_add_variable(struct nested *nested, bool has_slot, struct buf *v
 	return number;
 }
 
-// A job ends only when what was lent out of its slot is back.
-static void await_lent(struct nested *nested, struct running_job *job) {
-	list_push_back(&nested->ended, &job->link);
-	nested->hooks.wake(nested->hooks.arg);
-	while (!job->freed) {
-		cond_wait(&nested->changed, &nested->lock);
+struct running_job *nested_begin(struct nested *nested, const struct attempt_origin *origin, bool has_slot) {
+	if (!nested || !origin) {
+		return NULL;
 	}
+	struct running_job *job = NEW(struct running_job);
+	*job = (struct running_job){.origin = origin, .has_slot = has_slot, .since = now_ns()};
+	mutex_lock(&nested->lock);
+	list_push_back(&nested->jobs, &job->link);
+	mutex_unlock(&nested->lock);
+	return job;
 }
 
-static void execute(void *arg, const struct child_config *config, struct result *ret_result, struct spawn_error *ret_error) {
-	struct nested *nested = arg;
-	struct running_job job = {.origin = config->origin, .has_slot = !config->takes_no_slot};
-	if (!job.origin) {
-		nested->inner.run(nested->inner.arg, config, ret_result, ret_error);
+void nested_end(struct nested *nested, struct running_job *job) {
+	if (!job) {
 		return;
 	}
-	job.since = now_ns();
 	mutex_lock(&nested->lock);
-	list_push_back(&nested->jobs, &job.link);
-	mutex_unlock(&nested->lock);
-	nested->inner.run(nested->inner.arg, config, ret_result, ret_error);
-	mutex_lock(&nested->lock);
-	list_remove(&job.link);
-	if (job.leased) {
-		await_lent(nested, &job);
-		list_remove(&job.link);
+	list_remove(&job->link);
+	if (job->leased) { // it ends only when what was lent out of its slot is back
+		list_push_back(&nested->ended, &job->link);
+		nested->hooks.wake(nested->hooks.arg);
+		while (!job->freed) {
+			cond_wait(&nested->changed, &nested->lock);
+		}
+		list_remove(&job->link);
 	}
 	mutex_unlock(&nested->lock);
-}
-
-static void terminate(void *arg) {
-	const struct nested *nested = arg;
-	nested->inner.terminate(nested->inner.arg);
-}
-
-static void kill_all(void *arg) {
-	const struct nested *nested = arg;
-	nested->inner.kill(nested->inner.arg);
-}
-
-struct executor nested_executor(struct nested *nested) {
-	return (struct executor){.run = execute, .terminate = terminate, .kill = kill_all, .arg = nested, .ender = nested->inner.ender};
+	free(job);
 }
 
 static struct running_job *find_in(const struct list *jobs, uint64_t number) {
@@ -461,11 +446,9 @@ static int listen_at(struct nested *nested, struct children *children) {
 	return nested->connections.listen_fd >= 0 ? 0 : -1;
 }
 
-struct nested *nested_open(const struct executor *inner, unsigned slots, struct slots_bounds bounds, bool lends, struct context *context,
-                           struct children *children) {
+struct nested *nested_open(unsigned slots, struct slots_bounds bounds, bool lends, struct context *context, struct children *children) {
 	struct nested *nested = NEW(struct nested);
 	random_bytes(&nested->secret, sizeof(nested->secret));
-	nested->inner = *inner;
 	nested->most = bounds.most;
 	nested->lends = lends;
 	if (listen_at(nested, children) != 0) {

@@ -3,8 +3,6 @@
 // A fairpar in a job finds $FAIRPAR_SOCK and connects (sharing/leases.c is that side). First it is lent the slot of its own job,
 // which only waits for it. For each further slot an item (WORK_LENT) is queued in the batch of that job: when its turn comes it
 // takes a slot, and lends it until the fairpar gives it back.
-//
-// nested_executor() wraps the run's executor, and so knows which attempts run.
 
 #ifndef FAIRPAR_SHARING_NESTED_H
 #define FAIRPAR_SHARING_NESTED_H
@@ -14,7 +12,6 @@
 #include "base/list.h"
 #include "base/polls.h"
 #include "job/event.h"
-#include "process/executor.h"
 #include "slots/controller.h"
 #include "slots/slots.h"
 
@@ -25,7 +22,9 @@
 struct context;
 struct job;
 struct nested;
+struct children;
 struct pool;
+struct running_job;
 struct worker;
 struct worker_state;
 
@@ -39,12 +38,15 @@ struct attempt_origin {
 };
 
 // Opens the socket, and returns what nested_close() frees; NULL if there can be no socket: fairpars in jobs then have slots of
-// their own. `inner` (copied) runs the attempts. `slots`: how many the run has now. `bounds`: the fewest and the most that it may
+// their own. `slots`: how many the run has now. `bounds`: the fewest and the most that it may
 // have; equal if the number is fixed; least 0 if it is not known. Without `lends` the slots belong to another run or pool,
 // nothing is lent, and the socket is only for nested_claim().
-struct nested *nested_open(const struct executor *inner, unsigned slots, struct slots_bounds bounds, bool lends, struct context *context,
-                           struct children *children);
-struct executor nested_executor(struct nested *nested);
+struct nested *nested_open(unsigned slots, struct slots_bounds bounds, bool lends, struct context *context, struct children *children);
+
+// nested_begin() registers an attempt, whose process is about to start; NULL-safe. `has_slot`: one that can be lent to fairpars in it.
+// nested_end() takes what that has returned, waits until what was lent out of its slot is back, and frees it. On its worker's thread.
+struct running_job *nested_begin(struct nested *nested, const struct attempt_origin *origin, bool has_slot);
+void nested_end(struct nested *nested, struct running_job *job);
 
 // Sets the function that takes over connections of clients that ask for something else than slots (struct connections.claim).
 void nested_claim(struct nested *nested, bool (*claim)(void *arg, uint32_t type, int fd), void *arg);
@@ -57,7 +59,7 @@ struct nested_hooks {
 	void *arg;
 };
 
-// The worker pool whose slots are lent, and the order in which items start, or NULL. Both are borrowed, hooks are copied.
+// The worker pool whose slots are lent is borrowed, hooks are copied.
 void nested_attach(struct nested *nested, struct pool *pool, const struct nested_hooks *hooks);
 
 // Returns a new number for an attempt, and appends a variable for its environment, with a NUL behind it: FAIRPAR_SOCK, by which

@@ -42,7 +42,7 @@ static void wake_attempt(struct link_attempt *attempt) {
 		attempt->mail.ends = attempt->state == ATTEMPT_LEFT;
 		cond_signal(&attempt->mail.heard);
 	} else {
-		wakeup_post(attempt->pipes->wake_fd);
+		wakeup_post(attempt->wake_fd);
 	}
 }
 
@@ -66,7 +66,7 @@ static void attempt_left(struct host_link *link, struct link_attempt *attempt) {
 	list_remove(&attempt->link);
 	attempt->is_doubted = link->config.calls.doubted && attempt->end == LINK_DONE && !attempt->has_files && is_natural(attempt->result.outcome);
 	link->ndoubted += attempt->is_doubted;
-	wake_attempt(attempt); // with the lock: who sees that it has left gives the descriptor to another attempt
+	wake_attempt(attempt); // with the lock: who sees that it has left closes the descriptor
 	mutex_unlock(&link->lock);
 }
 
@@ -153,7 +153,7 @@ static void flush_output(struct host_link *link, struct link_attempt *attempt) {
 	bool ended = attempt->state == ATTEMPT_ENDED, left = ended; // which only this thread sets
 	for (int i = 0; i < 2 && !attempt->has_files; ++i) {
 		struct stream_backlog *out = &attempt->out[i];
-		int *fd = &attempt->pipes->write_fds[i];
+		int *fd = &attempt->write_fds[i];
 		bool was_open = *fd >= 0;
 		size_t n = unwritten(out) > 0 ? fill_pipe(out, fd) : 0;
 		if (n > 0 && link->connection && !ended) {
@@ -564,7 +564,7 @@ static void wait_for_any(struct host_link *link, uint64_t due) {
 	list_for_each_entry(&link->attempts, struct link_attempt, attempt, link) {
 		bool runs = link->connection && (attempt->state == ATTEMPT_SENT || attempt->state == ATTEMPT_STARTED);
 		for (int i = 0; i < 2; ++i) {
-			polls_add(&link->polls, unwritten(&attempt->out[i]) > 0 ? attempt->pipes->write_fds[i] : -1, POLLOUT);
+			polls_add(&link->polls, unwritten(&attempt->out[i]) > 0 ? attempt->write_fds[i] : -1, POLLOUT);
 		}
 		bool reads = runs && attempt->in_fd >= 0 && channel_room(&link->connection->channel, attempt->number) > 0;
 		polls_add(&link->polls, reads ? attempt->in_fd : -1, POLLIN);
@@ -856,10 +856,6 @@ void link_close(struct host_link *link) {
 	cond_fini(&link->changed);
 	mutex_fini(&link->lock);
 	buf_fini(&link->line);
-	for (struct link_pipes *next, *pipes = link->spare; pipes; pipes = next) {
-		next = pipes->next;
-		link_close_pipes(pipes);
-	}
 	free(link->polls.at);
 	free(link->bytes);
 	free(link);

@@ -19,13 +19,6 @@ enum link_attempt_state { ATTEMPT_WAITING, ATTEMPT_SENT, ATTEMPT_STARTED, ATTEMP
 // How an attempt is to be stopped, weakest first.
 enum attempt_order { ORDER_NONE, ORDER_CANCEL, ORDER_EXPIRE, ORDER_KILL };
 
-// The descriptors of an attempt. They are reused for another when it has ended.
-struct link_pipes {
-	struct link_pipes *next;
-	int read_fds[2], write_fds[2]; // of stdout and stderr; -1: closed, for nobody reads it
-	int wake_fd;               // posted when it has started, and when it has left
-};
-
 // Output of one stream that is not in its pipe yet: at most OUTPUT_WINDOW bytes.
 struct stream_backlog {
 	struct buf bytes;
@@ -37,7 +30,8 @@ struct link_attempt {
 	struct list link;          // of link.attempts
 	const struct child_config *config;
 	uint64_t number;           // on the connection; from 1, in the order of link_run()
-	struct link_pipes *pipes;  // read ends are closed by the thread in link_run(), write ends by the link's
+	int write_fds[2];          // of the pipes for stdout and stderr; closed by the link's thread where nobody reads
+	int wake_fd;               // posted when it has started, and when it has left
 	enum link_attempt_state state;     // this and the next three under link.lock
 	enum attempt_order order, order_sent;
 	uint64_t start;            // since STARTED
@@ -67,8 +61,6 @@ struct host_link {
 	int wake_fd;
 	mutex lock;               // of the next ones, and of what struct link_attempt says
 	struct list attempts;     // in the order of their numbers
-	struct link_pipes *spare; // of attempts that have left
-	unsigned nspare;
 	uint64_t last_number;
 	bool terminating, killing, closing, suspending;
 	bool is_suspended;        // the worker was told so, since `suspending`
@@ -94,12 +86,6 @@ struct host_link {
 	struct polls polls;
 	char *bytes;              // READ_BYTES
 };
-
-
-// Returns descriptors for an attempt, or NULL with errno. link_give_pipes() takes them back, also where some are closed.
-struct link_pipes *link_take_pipes(struct host_link *link);
-void link_give_pipes(struct host_link *link, struct link_pipes *pipes);
-void link_close_pipes(struct link_pipes *pipes);
 
 // Appends the attempt to the list and wakes the link's thread. Returns false if it is refused because of link_terminate() or link_kill().
 bool link_submit(struct host_link *link, struct link_attempt *attempt);

@@ -16,7 +16,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { COPY_BYTES = 64 * 1024, OUTLIVES_MS = 100, LEAVES_S = 2, SPARE_MOST = 2 }; // the latter: pipes of ended attempts that are kept for the next ones
+enum { COPY_BYTES = 64 * 1024, OUTLIVES_MS = 100, LEAVES_S = 2 };
 enum { WAKE = STREAM_ERR + 1, IN, MORE, NFDS }; // in fds, behind the streams
 
 // The waiting thread's state.
@@ -42,67 +42,15 @@ static int open_pipe(int *ret_read, int *ret_write) {
 	return 0;
 }
 
-void link_close_pipes(struct link_pipes *pipes) {
-	for (int i = 0; i < 2; ++i) {
-		fd_close(&pipes->read_fds[i]);
-		fd_close(&pipes->write_fds[i]);
-	}
-	fd_close(&pipes->wake_fd);
-	free(pipes);
-}
-
-static bool is_whole(const struct link_pipes *pipes) {
-	return pipes->read_fds[0] >= 0 && pipes->read_fds[1] >= 0 && pipes->write_fds[0] >= 0 && pipes->write_fds[1] >= 0;
-}
-
-struct link_pipes *link_take_pipes(struct host_link *link) {
-	mutex_lock(&link->lock);
-	struct link_pipes *pipes = link->spare;
-	if (pipes) {
-		link->spare = pipes->next;
-		--link->nspare;
-	}
-	mutex_unlock(&link->lock);
-	if (pipes) {
-		return pipes;
-	}
-	pipes = NEW(struct link_pipes);
-	*pipes = (struct link_pipes){.read_fds = {-1, -1}, .write_fds = {-1, -1}, .wake_fd = wakeup_open()};
-	if (pipes->wake_fd >= 0 && open_pipe(&pipes->read_fds[0], &pipes->write_fds[0]) == 0 &&
-	    open_pipe(&pipes->read_fds[1], &pipes->write_fds[1]) == 0) {
-		return pipes;
-	}
-	int error = errno;
-	link_close_pipes(pipes);
-	errno = error;
-	return NULL;
-}
-
-void link_give_pipes(struct host_link *link, struct link_pipes *pipes) {
-	mutex_lock(&link->lock);
-	bool keeps = link->nspare < SPARE_MOST && is_whole(pipes);
-	if (keeps) {
-		pipes->next = link->spare;
-		link->spare = pipes;
-		++link->nspare;
-	}
-	mutex_unlock(&link->lock);
-	if (!keeps) {
-		link_close_pipes(pipes);
-	}
-}
-
 // Returns 0, or -1 with errno.
 static int open_all(struct link_reader *reader) {
 	struct link_attempt *attempt = reader->attempt;
 	const struct child_config *config = attempt->config;
-	struct link_pipes *pipes = attempt->pipes = link_take_pipes(reader->link);
-	if (!pipes) {
+	reader->fds[WAKE].fd = attempt->wake_fd = wakeup_open();
+	if (attempt->wake_fd < 0 || open_pipe(&reader->fds[STREAM_OUT].fd, &attempt->write_fds[0]) != 0 ||
+	    open_pipe(&reader->fds[STREAM_ERR].fd, &attempt->write_fds[1]) != 0) {
 		return -1;
 	}
-	reader->fds[STREAM_OUT].fd = pipes->read_fds[0];
-	reader->fds[STREAM_ERR].fd = pipes->read_fds[1];
-	reader->fds[WAKE].fd = pipes->wake_fd;
 	if (config->stdin_writer) {
 		return open_pipe(&attempt->in_fd, &reader->fds[IN].fd);
 	}
@@ -116,13 +64,11 @@ static void close_all(struct link_reader *reader) {
 	struct link_attempt *attempt = reader->attempt;
 	for (int i = 0; i < 2; ++i) {
 		buf_fini(&attempt->out[i].bytes);
+		fd_close(&attempt->write_fds[i]);
 	}
 	fd_close(&attempt->in_fd);
-	fd_close(&reader->fds[IN].fd);
-	if (attempt->pipes) {
-		attempt->pipes->read_fds[0] = reader->fds[STREAM_OUT].fd;
-		attempt->pipes->read_fds[1] = reader->fds[STREAM_ERR].fd;
-		link_give_pipes(reader->link, attempt->pipes);
+	for (int i = 0; i <= IN; ++i) {
+		fd_close(&reader->fds[i].fd);
 	}
 }
 
@@ -215,7 +161,7 @@ static void doubt(struct host_link *link, struct link_attempt *attempt) {
 
 enum link_end link_run(struct host_link *link, const struct child_config *config, const struct payload_context *context, const char *cwd,
                        struct result *ret_result, struct spawn_error *ret_error, bool *ret_wrote) {
-	struct link_attempt attempt = {.config = config, .in_fd = -1};
+	struct link_attempt attempt = {.config = config, .write_fds = {-1, -1}, .wake_fd = -1, .in_fd = -1};
 	struct link_reader reader = {.link = link, .attempt = &attempt, .fds = {
 		[STREAM_OUT] = {.fd = -1, .events = POLLIN}, [STREAM_ERR] = {.fd = -1, .events = POLLIN}, [WAKE] = {.fd = -1, .events = POLLIN},
 		[IN] = {.fd = -1, .events = POLLOUT}, [MORE] = {.fd = -1, .events = POLLIN}}};
@@ -258,7 +204,7 @@ static void send_files(void *arg, struct buf *frames, const char *why) {
 }
 
 enum link_end link_talk(struct host_link *link, const struct child_config *config, const struct file_talk *talk, struct result *ret_result) {
-	struct link_attempt attempt = {.config = config, .in_fd = -1, .has_files = true, .owner = link};
+	struct link_attempt attempt = {.config = config, .write_fds = {-1, -1}, .wake_fd = -1, .in_fd = -1, .has_files = true, .owner = link};
 	*ret_result = (struct result){.outcome = OUTCOME_CANCELLED};
 	file_mail_init(&attempt.mail, send_files, &attempt);
 	if (link_submit(link, &attempt)) {

@@ -10,12 +10,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum field { PATH, ARG, SET, UNSET, DIR_, MAKES_DIR, UMASK, LIMIT, NICE, TIMEOUT, MEMORY, LABEL, FORKS, OWN_GROUP, CLEANUP, HAS_INPUT, HAS_OUTPUT, FIELDS };
+enum field { PATH, ARG, SET, UNSET, DIR_, MAKES_DIR, UMASK, LIMIT, NICE, TIMEOUT, MEMORY, LABEL, FORKS, CLEANUP, HAS_INPUT, FIELDS };
 
 static const char *const names[FIELDS] = {
 	[PATH] = "path", [ARG] = "arg", [SET] = "set", [UNSET] = "unset", [DIR_] = "dir", [MAKES_DIR] = "makes-dir", [UMASK] = "umask",
 	[LIMIT] = "limit", [NICE] = "nice", [TIMEOUT] = "timeout", [MEMORY] = "memory", [LABEL] = "label", [FORKS] = "forks",
-	[OWN_GROUP] = "own-group", [CLEANUP] = "cleanup", [HAS_INPUT] = "has-input", [HAS_OUTPUT] = "has-output",
+	[CLEANUP] = "cleanup", [HAS_INPUT] = "has-input",
 };
 
 // ---- writing ----
@@ -111,10 +111,8 @@ void payload_write(struct buf *buf, const struct child_config *config, const str
 	}
 	add(buf, LABEL, config->label);
 	add_flag(buf, FORKS, config->forks);
-	add_flag(buf, OWN_GROUP, config->own_group);
 	add_flag(buf, CLEANUP, config->cleanup);
 	add_flag(buf, HAS_INPUT, has_input);
-	add_flag(buf, HAS_OUTPUT, config->output_reader != NULL);
 }
 
 // ---- reading ----
@@ -175,10 +173,8 @@ static bool set_field(struct payload *payload, enum field field, char *value) {
 	case MEMORY: is_right = read_number(value, INT64_MAX, &payload->memory); break;
 	case LABEL: payload->label = value; break;
 	case FORKS: payload->forks = true; break;
-	case OWN_GROUP: payload->own_group = true; break;
 	case CLEANUP: payload->cleanup = true; break;
 	case HAS_INPUT: payload->has_input = true; break;
-	case HAS_OUTPUT: payload->has_output = true; break;
 	case FIELDS: is_right = false; break;
 	}
 	return is_right;

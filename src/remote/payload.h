@@ -46,7 +46,7 @@ struct payload {
 	uint64_t timeout;     // ns, 0: none
 	uint64_t memory;      // bytes, 0: no limit
 	const char *label;
-	bool forks, own_group, cleanup, has_input, has_output;
+	bool forks, cleanup, has_input;
 	struct buf bytes;     // owned
 };
 

@@ -12,11 +12,10 @@ static char *base[] = {(char[]){"A=1"}, (char[]){"B=old"}, (char[]){"GONE=1"}, N
 
 static void write_job(struct buf *buf, bool copies_context) {
 	static struct rlimit limits[] = {{1, 2}, {RLIM_INFINITY, RLIM_INFINITY}, {0, 3}};
-	static const struct output_reader reader = {.arg = NULL};
 	struct context context = {.cwd = (char[]){"/a b\nc"}, .umask = 027, .limits = limits, .nlimits = 3, .nice = -5};
 	struct child_config config = {
-		.path = "/bin/sh", .argv = words, .env = env, .context = &context, .output_reader = &reader, .timeout = 123456789012345, .memory = 1 << 30,
-		.label = "b#1", .forks = true, .own_group = true, .cleanup = true,
+		.path = "/bin/sh", .argv = words, .env = env, .context = &context, .timeout = 123456789012345, .memory = 1 << 30,
+		.label = "b#1", .forks = true, .cleanup = true,
 	};
 	payload_write(buf, &config, &(struct payload_context){.base = base, .copies_context = copies_context, .dir = "work", .makes_dir = true}, "/cwd", true);
 }
@@ -34,7 +33,7 @@ static void check_common(const struct payload *job) {
 	check_list(job->argv.at, words);
 	check_string(job->label, "b#1");
 	check(job->timeout == 123456789012345 && job->memory == 1 << 30);
-	check(job->forks && job->own_group && job->cleanup && job->has_input && job->has_output);
+	check(job->forks && job->cleanup && job->has_input);
 }
 
 static void test_here(void) {

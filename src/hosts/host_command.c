@@ -11,7 +11,6 @@
 #include <errno.h>
 #include <poll.h>
 #include <stdbool.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { MOST_BYTES = 1 << 20, END_MS = 200, WHY_MOST = 600 };

@@ -2,7 +2,6 @@
 
 #include "remote/launcher.h"
 
-#include "base/alloc.h"
 #include "base/io.h"
 #include "base/sync.h"
 #include "job/job.h"
@@ -10,8 +9,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <sys/wait.h>
 
 enum { TERM_GRACE_MS = 500 };

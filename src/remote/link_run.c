@@ -12,8 +12,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <stdio.h>
-#include <string.h>
 #include <unistd.h>
 
 enum { COPY_BYTES = 64 * 1024, OUTLIVES_MS = 100, LEAVES_S = 2 };

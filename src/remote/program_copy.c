@@ -2,7 +2,6 @@
 
 #include "remote/program_copy.h"
 
-#include "base/alloc.h"
 #include "base/io.h"
 #include "base/text.h"
 

@@ -3,7 +3,6 @@
 #include "remote/sshlogin.h"
 
 #include "base/alloc.h"
-#include "base/io.h"
 #include "base/text.h"
 #include "base/units.h"
 #include "remote/program_copy.h"

@@ -2,7 +2,6 @@
 
 #include "remote/transfer.h"
 
-#include "base/alloc.h"
 #include "base/diag.h"
 #include "base/random.h"
 #include "base/text.h"

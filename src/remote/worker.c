@@ -27,7 +27,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { THREAD_STACK = 256 * 1024, LAST_MINUTE_S = 60, OWN_END_MS = 50, START_MS = 20, LAST_S = 2 };
+enum { THREAD_STACK = 256 * 1024, LAST_MINUTE_S = 60, OWN_END_MS = 50, LAST_S = 2 };
 
 // A job, from its `run` frame until its end was sent. Its thread has it; the connection's thread touches what the lock guards.
 struct remote_job {
@@ -36,16 +36,11 @@ struct remote_job {
 	struct payload payload;
 	struct list link;        // of worker->jobs
 	struct list waiting;     // of worker->queue or worker->talks, until a thread has taken it
-	struct list unreported;       // of worker->unreported, or of none
 	int input_fd;            // wakeup: there is input, or -1: it gets none
 	int room_fd;             // wakeup: its output may go on; its thread's, or -1: it has none yet
 	bool has_files;          // it is a conversation about files (file_talk.h)
 	struct file_mail mail;   // … of it; guarded
 	// guarded:
-	uint64_t report_at;    // when its start is reported at the latest (now_ns() time)
-	pid_t pid;               // 0: it has not started
-	uint64_t start;
-	bool start_reported;     // `started` was sent
 	struct buf input;        // bytes that were not written to its stdin yet
 	bool input_ended;
 	bool is_starting;        // it has passed the gate, and does not run yet
@@ -63,7 +58,6 @@ struct remote_worker {
 	cond ends;               // `ending` is set
 	struct list jobs, queue;
 	struct list talks;       // conversations about files that have no thread yet; no gate holds them
-	struct list unreported;       // jobs whose start is not reported yet, by report_at
 	struct thread_entry *threads;
 	unsigned nidle;
 	bool ending;             // the jobs are being ended, and no further one is taken; set by the loop
@@ -96,7 +90,6 @@ struct thread_entry {
 
 static void job_free(struct remote_job *job) {
 	list_remove(&job->link);
-	list_remove(&job->unreported);
 	fd_close(&job->input_fd);
 	file_mail_fini(&job->mail);
 	buf_fini(&job->input);
@@ -181,33 +174,6 @@ static void leave_gate(struct remote_worker *worker, struct remote_job *job) {
 	}
 }
 
-// ---- the start of a job ----
-
-// Most jobs end soon, and write at their end. So the loop is not woken for a start less than START_MS after the `run` frame: it is reported
-// with the job's next frame, or when that time is over.
-
-// Sends the start of a job that was not reported yet. With the lock; the caller wakes the loop.
-static void report_start(struct remote_job *job) {
-	if (job->pid > 0 && !job->start_reported) {
-		uint64_t now = now_ns();
-		job->start_reported = true;
-		list_remove(&job->unreported);
-		worker_end_started(job->worker->end, job->number, (uint64_t)job->pid, now > job->start ? now - job->start : 0);
-	}
-}
-
-// Reports the starts that are due. With the lock. Returns when to call it again.
-static uint64_t step_unreported(struct remote_worker *worker, uint64_t now) {
-	list_for_each_entry(&worker->unreported, struct remote_job, job, unreported) {
-		if (now < job->report_at) {
-			return job->report_at;
-		}
-		list_remove(&job->unreported);
-		report_start(job);
-	}
-	return TIME_NEVER;
-}
-
 // ---- a job, on its thread ----
 
 // Sends output, as much as there is room for. Drops it if the connection is broken, or if the worker ends and there is no room.
@@ -233,7 +199,6 @@ static ssize_t output_readable(void *arg, enum child_stream stream, int fd) {
 	ssize_t n = read(fd, bytes, room < sizeof(bytes) && !is_lost ? room : sizeof(bytes));
 	if (n > 0 && !is_lost) {
 		mutex_lock(&worker->lock);
-		report_start(job);
 		channel_send_bytes(&worker->end->channel, job->number, stream == STREAM_OUT ? 1 : 2, bytes, (size_t)n);
 		mutex_unlock(&worker->lock);
 		wakeup_post(worker->wake_fd);
@@ -255,7 +220,6 @@ static ssize_t input_writable(void *arg, int fd) {
 	}
 	if (n > 0) {
 		buf_drop(&job->input, (size_t)n);
-		report_start(job);
 		channel_acknowledge(&worker->end->channel, job->number, (size_t)n);
 		wakeup_post(worker->wake_fd);
 	}
@@ -274,17 +238,11 @@ static void job_started(void *arg, pid_t pid, uint64_t start) {
 	struct remote_job *job = arg;
 	struct remote_worker *worker = job->worker;
 	mutex_lock(&worker->lock);
-	job->pid = pid;
-	job->start = start;
-	bool is_unreported = !list_is_empty(&job->unreported), stopped = job->stopped, killed = job->killed, suspended = worker->suspended;
-	if (!is_unreported) {
-		report_start(job);
-	}
+	bool stopped = job->stopped, killed = job->killed, suspended = worker->suspended;
+	worker_end_started(worker->end, job->number, (uint64_t)pid, minus(now_ns(), start));
 	leave_gate(worker, job);
 	mutex_unlock(&worker->lock);
-	if (!is_unreported) {
-		wakeup_post(worker->wake_fd);
-	}
+	wakeup_post(worker->wake_fd);
 	if (suspended) {
 		children_signal_one(worker->children, job, SIGSTOP);
 	}
@@ -428,7 +386,6 @@ static void *thread_main(void *arg) {
 		if (job->expired && end.result.outcome == OUTCOME_CANCELLED) {
 			end.result.outcome = OUTCOME_TIMEOUT;
 		}
-		report_start(job);
 		worker_end_done(worker->end, job->number, &end);
 		job_free(job);
 		wakeup_post(worker->wake_fd);
@@ -474,7 +431,6 @@ static struct remote_job *new_job(struct remote_worker *worker, uint64_t number)
 	struct remote_job *job = xcalloc(1, sizeof(*job));
 	*job = (struct remote_job){.worker = worker, .number = number, .input_fd = -1, .room_fd = -1};
 	list_push_back(&worker->jobs, &job->link);
-	list_init(&job->unreported);
 	file_mail_init(&job->mail, send_files, job);
 	return job;
 }
@@ -519,9 +475,7 @@ static void on_run(void *arg, uint64_t number, const char *bytes, size_t n) {
 	struct remote_job *job = new_job(worker, number);
 	job->payload = payload;
 	job->input_fd = input_fd;
-	job->report_at = now_ns() + (uint64_t)START_MS * NS_PER_MS;
 	list_push_back(&worker->queue, &job->waiting);
-	list_push_back(&worker->unreported, &job->unreported);
 	cond_signal(&worker->work);
 }
 
@@ -717,7 +671,7 @@ static uint64_t do_due(struct remote_worker *worker) {
 		worker->said_bye = true;
 		worker_end_bye(worker->end, "its time is nearly over");
 	}
-	uint64_t due = channel_tick(&worker->end->channel, now), look = step_gate(worker, now), start = step_unreported(worker, now);
+	uint64_t due = channel_tick(&worker->end->channel, now), look = step_gate(worker, now);
 	mutex_unlock(&worker->lock);
 	if (now >= worker->over) { // before Slurm ends them, children first, so that a shell may go on without its child, and end well
 		terminate(worker);
@@ -729,7 +683,6 @@ static uint64_t do_due(struct remote_worker *worker) {
 		worker->said_bye ? TIME_NEVER : worker->last_minute,
 		worker->ending ? TIME_NEVER : worker->over,
 		look,
-		start,
 	};
 	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); ++i) {
 		due = others[i] < due ? others[i] : due;
@@ -877,7 +830,6 @@ int worker_serve(const struct remote_worker_config *config, struct context *cont
 	list_init(&worker.jobs);
 	list_init(&worker.queue);
 	list_init(&worker.talks);
-	list_init(&worker.unreported);
 	if (worker_open(&worker) == 0) {
 		loop(&worker);
 		const char *why = channel_why(&worker.end->channel);

@@ -70,15 +70,6 @@ static void attempt_left(struct host_link *link, struct link_attempt *attempt) {
 	mutex_unlock(&link->lock);
 }
 
-enum link_attempt_state link_attempt_state(struct host_link *link, const struct link_attempt *attempt, uint64_t *ret_start, int *ret_pid) {
-	mutex_lock(&link->lock);
-	enum link_attempt_state state = attempt->state;
-	*ret_start = attempt->start;
-	*ret_pid = attempt->pid;
-	mutex_unlock(&link->lock);
-	return state;
-}
-
 // ---- attempts, from their threads to this one ----
 
 bool link_submit(struct host_link *link, struct link_attempt *attempt) {

@@ -90,7 +90,4 @@ struct host_link {
 // Appends the attempt to the list and wakes the link's thread. Returns false if it is refused because of link_terminate() or link_kill().
 bool link_submit(struct host_link *link, struct link_attempt *attempt);
 
-// Returns the state; since STARTED *ret_start (now_ns() time) and *ret_pid are set, else 0.
-enum link_attempt_state link_attempt_state(struct host_link *link, const struct link_attempt *attempt, uint64_t *ret_start, int *ret_pid);
-
 #endif

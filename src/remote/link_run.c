@@ -100,10 +100,12 @@ static void relay(struct link_reader *reader) {
 			continue; // EINTR, or no memory for a moment
 		}
 		if (reader->fds[WAKE].revents) {
-			uint64_t start;
-			int pid;
 			wakeup_clear(reader->fds[WAKE].fd);
-			state = link_attempt_state(reader->link, reader->attempt, &start, &pid);
+			mutex_lock(&reader->link->lock);
+			state = reader->attempt->state;
+			uint64_t start = reader->attempt->start;
+			int pid = reader->attempt->pid;
+			mutex_unlock(&reader->link->lock);
 			if (!reader->started && start > 0) {
 				reader->started = true;
 				if (config->started) {

@@ -43,7 +43,7 @@ teardown() { helper_teardown; }
 	printf '#!/bin/sh\ncase $2 in new* | "[new"*) exit 1 ;; esac\n' >bin/ssh-keygen
 	chmod +x bin/ssh-keygen
 	sed -i 's|^exec sh|case $host in new*) i=0; mkdir asked \|\| : >both; until [ -e both -o $i = 10000 ]; do i=$((i + 1)); done; echo "$host?" >/dev/tty; read -r _ </dev/tty; rmdir asked ;; esac\n&|' "$PARALLEL_SSH"
-	printf '%s\t%s\n' '?' 'yes\n' '?' 'yes\n' >talk
+	printf '%s\t%s\n' '?' 'yes\n' '?' 'yes\n' >'talk'
 	PATH=$PWD/bin:$PATH on_terminal "$FAIRPAR" --nonall -S new1,old,new2:22 'echo done'
 	[[ ! -e both ]]
 	assert_eq "$status" 0

@@ -170,7 +170,7 @@ static bool feed_begin(struct run *run, struct feed *feed) {
 		struct queue *queue = feed->node->queue;
 		bool held = queue_ref(run->pool, queue);
 		run->feeds->stopped |= !held;
-		feed->submission = held ? feed_submission_open(run->feeds, queue) : NULL;
+		feed->submission = held ? feed_submission_open(queue) : NULL;
 	}
 	return feed->submission;
 }
@@ -262,9 +262,6 @@ void feeds_close(struct run *run) {
 		return;
 	}
 	feeds_stop(run);
-	for (size_t i = 0; i < feeds->nfree; ++i) {
-		free(feeds->free[i]);
-	}
 	template_free(feeds->batch_by);
 	for (size_t i = 0; i < feeds->names.n; ++i) {
 		free(feeds->names.names[i]);

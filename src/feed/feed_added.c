@@ -28,7 +28,7 @@ static struct submission *open_submission(struct run *run, const struct adder *a
 	*ret_own = queue && (!batch[0] || strcmp(batch, queue_name(queue)) == 0) && queue_ref(run->pool, queue);
 	nested_unlock(run->nested);
 	if (*ret_own) {
-		return feed_submission_open(run->feeds, queue);
+		return feed_submission_open(queue);
 	}
 	if (queue && !batch[0]) {
 		return NULL; // the pool takes nothing any more

@@ -89,8 +89,6 @@ struct feeds {
 	struct packing_state packing;
 	struct submission *submissions[SUBMISSIONS]; // with --batch-by: of the batches met since the last flush, in that order
 	size_t nsubmissions;
-	struct submission *free[SUBMISSIONS];
-	size_t nfree;
 };
 
 enum { KEYED_BYTES = 2048 }; // that an open batch takes besides the items, about
@@ -131,12 +129,12 @@ void feeds_cut_short(struct run *run);
 bool feed_submit(struct run *run, struct submission *submission);
 
 // A submission for the queue, which it keeps open.
-struct submission *feed_submission_open(struct feeds *feeds, struct queue *queue);
+struct submission *feed_submission_open(struct queue *queue);
 
 // A submission for the batch of the name, whose queue it opens. Returns NULL when the pool takes nothing any more.
 struct submission *feed_submission_open_batch(struct run *run, const char *name, size_t low_water);
 
-// Closes the queue, and keeps the memory of the submission. What is in it is not submitted.
+// Closes the queue, and frees the submission. What is in it is not submitted.
 void feed_submission_close(struct run *run, struct submission *submission);
 
 // Submits and closes all submissions of batches found in the input. Returns false if the pool has no room for one of them.

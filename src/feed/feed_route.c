@@ -43,8 +43,8 @@ static void add_record(struct submission *submission, const struct record *recor
 	}
 }
 
-struct submission *feed_submission_open(struct feeds *feeds, struct queue *queue) {
-	struct submission *submission = feeds->nfree > 0 ? feeds->free[--feeds->nfree] : NEW(struct submission);
+struct submission *feed_submission_open(struct queue *queue) {
+	struct submission *submission = NEW(struct submission);
 	submission->queue = queue;
 	submission->batch = batch_ref(queue_user(queue));
 	return submission;
@@ -66,7 +66,7 @@ struct submission *feed_submission_open_batch(struct run *run, const char *name,
 		feeds_cut_short(run);
 		return NULL;
 	}
-	return feed_submission_open(run->feeds, queue);
+	return feed_submission_open(queue);
 }
 
 void feed_submission_close(struct run *run, struct submission *submission) {
@@ -77,11 +77,7 @@ void feed_submission_close(struct run *run, struct submission *submission) {
 	pool_queue_close(run->pool, submission->queue);
 	batch_unref(submission->batch);
 	submission_fini(submission);
-	if (run->feeds->nfree < SUBMISSIONS) {
-		run->feeds->free[run->feeds->nfree++] = submission;
-	} else {
-		free(submission);
-	}
+	free(submission);
 }
 
 // ---- batches found in the input ----

@@ -26,11 +26,11 @@ static const char CANNOT_FIT[] = "cannot fit single argument within argument lis
 
 static void set_kinds(struct xargs_words *words) {
 	const struct xargs_options *options = words->options;
-	words->kinds['\0'] = WORDS_SPECIAL;
 	if (options->words.literal) {
 		words->kinds[(unsigned char)options->words.delimiter] = WORDS_DELIMITER;
 		return;
 	}
+	words->kinds['\0'] = WORDS_SPECIAL;
 	for (const char *at = "\\'\"\v\f\r"; *at; ++at) {
 		words->kinds[(unsigned char)*at] = WORDS_SPECIAL;
 	}
@@ -211,43 +211,7 @@ static bool is_eof(const struct xargs_words *words) {
 	return eof && strcmp(buf_str(&words->item), eof) == 0;
 }
 
-// ---- literal items ----
-
-// Copies bytes to the item. Returns false if it gets too long.
-static bool write_item(struct xargs_words *words, const char *mem, size_t len) {
-	if (len > words->item_max - words->item.len) {
-		return false;
-	}
-	buf_add(&words->item, mem, len);
-	return true;
-}
-
-static enum words_status next_literal(struct xargs_words *words, const char *mem, size_t len, size_t *ret_used) {
-	const char *at = mem, *end = mem + len, *next = at;
-	enum words_status status = WORDS_MORE;
-	while (status == WORDS_MORE && at < end) {
-		size_t block = try_block(words, at, end, &next, &status);
-		at += block;
-		if (block > 0) {
-			continue;
-		}
-		const char *stop = memchr(at, words->options->words.delimiter, (size_t)(end - at));
-		if (!write_item(words, at, (size_t)((stop ? stop : end) - at))) {
-			status = fail(words, "argument line too long");
-			at = end;
-		} else if (stop) {
-			++words->lines;
-			at = stop + 1;
-			status = add_item(words, /* line_ends */ true);
-		} else {
-			at = end;
-		}
-	}
-	*ret_used = (size_t)(at - mem);
-	return status;
-}
-
-// ---- quoted items ----
+// ---- items ----
 
 // The item has ended at a delimiter.
 static enum words_status end_item(struct xargs_words *words, bool line_ends) {
@@ -277,20 +241,35 @@ static enum words_status fail_quote(struct xargs_words *words) {
 }
 
 static enum words_status write_byte(struct xargs_words *words, char c) {
-	if (!write_item(words, &c, 1)) {
+	if (words->item.len >= words->item_max) {
 		return fail(words, "argument line too long");
 	}
+	buf_addc(&words->item, c);
 	words->before = c;
 	words->seen = true;
-	if (c == '\0' && !words->warned) {
+	if (c == '\0' && !words->warned && !words->options->words.literal) {
 		words->warned = true;
 		return WORDS_NUL;
 	}
 	return WORDS_MORE;
 }
 
+// A byte of literal items: a delimiter, or what is too much.
+static enum words_status read_literal(struct xargs_words *words, char c) {
+	if (words->kinds[(unsigned char)c] != WORDS_DELIMITER) {
+		return write_byte(words, c);
+	}
+	++words->lines;
+	words->state = IN_SPACE;
+	words->seen = false;
+	return add_item(words, /* line_ends */ true);
+}
+
 // One byte that is, or may be, special.
 static enum words_status read_byte(struct xargs_words *words, char c) {
+	if (words->options->words.literal) {
+		return read_literal(words, c);
+	}
 	switch (words->state) {
 	case IN_BACKSLASH:
 		words->state = IN_NORMAL;
@@ -348,7 +327,7 @@ static size_t copy_ordinary(struct xargs_words *words, const char *at, const cha
 	return n;
 }
 
-static enum words_status next_quoted(struct xargs_words *words, const char *mem, size_t len, size_t *ret_used) {
+static enum words_status next_bytes(struct xargs_words *words, const char *mem, size_t len, size_t *ret_used) {
 	const char *at = mem, *end = mem + len, *next = at;
 	enum words_status status = WORDS_MORE;
 	while (status == WORDS_MORE && at < end) {
@@ -399,5 +378,5 @@ enum words_status xargs_words_next(struct xargs_words *words, const char *mem, s
 	if (len == 0) {
 		return end_input(words);
 	}
-	return (words->options->words.literal ? next_literal : next_quoted)(words, mem, len, ret_used);
+	return next_bytes(words, mem, len, ret_used);
 }

@@ -185,26 +185,6 @@ warnings() {
 	assert_contains "$output" version
 }
 
-@test "a column that the header has not, beside one that it has, is named with the nearest" {
-	printf 'name,age\nAnn,7\n' >table
-	run_fairpar --csv --header : -a table echo {name} {aeg}
-	assert_lines 'Ann {aeg}'
-	assert_eq "$(warnings)" "fairpar: warning: '{aeg}' names no column and stays as it is; did you mean '{age}'?"
-	run_fairpar --csv --header : -a table -q echo {nmae.} {1} {age}
-	assert_contains "$(warnings)" "'{nmae}' names no column and stays as it is; did you mean '{name}'?"
-	run_fairpar --colsep , --header : -a table --then 'echo {age} {nane}' true {name}
-	assert_contains "$(warnings)" "did you mean '{name}'?"
-	local command
-	for command in 'echo {nmae}' 'echo {name} ${nmae}' "echo {name} | awk '{print}'" "echo {name} '{ nmae }' {a,b}" 'echo {1} {aeg}'; do
-		run_fairpar any --csv --header : -a table "$command"
-		assert_eq "$(warnings)" ''
-	done
-	run_fairpar --quiet --csv --header : -a table echo {name} {aeg}
-	assert_eq "$stderr" ''
-	run_fairpar echo {} {aeg} ::: a
-	assert_eq "$stderr" ''
-}
-
 @test "a size for --memory of a run is answered with --memfree and the manifest's memory" {
 	run_fairpar 255 --memory 2G echo ::: a
 	assert_eq "$stderr" "fairpar: error: --memory must be auto or none, not '2G': --memfree 2G starts jobs only while that much is available, and 'memory: 2G' in a manifest is what each job needs"

@@ -239,15 +239,6 @@ static void warn_one_batch(const struct run *run) {
 	}
 }
 
-// A name in braces that is no column stays in the command as it is, so a mistyped column is easily overlooked: warns of it.
-static void warn_misspelt(const struct run *run, const struct template *template) {
-	size_t len;
-	const char *meant, *name = template ? template_misspelling(template, &run->feeds->names, &len, &meant) : NULL;
-	if (name && !run->options->quiet) {
-		diag_warn("'{%s}' names no column and stays as it is; did you mean '{%s}'?", text_show(name, len), text_shows(meant));
-	}
-}
-
 // Parses the templates of the command line, for the columns of feeds->names. Returns 0, or -1 after a message.
 static int parse_templates(struct run *run) {
 	const struct options *options = run->options;
@@ -260,10 +251,6 @@ static int parse_templates(struct run *run) {
 	if (options->batch_by) {
 		run->feeds->batch_by = job_spec_parse(&options->batch_by, 1, TEMPLATE_RAW, names, &failed);
 		warn_one_batch(run);
-	}
-	warn_misspelt(run, run->spec.command);
-	for (size_t i = 0; i < run->spec.nthen; ++i) {
-		warn_misspelt(run, run->spec.then[i]);
 	}
 	return result_files_parse(run, names) != 0 || failed ? -1 : 0;
 }

@@ -28,22 +28,6 @@ static void load_stdin(struct loader *loader, const struct node *node) {
 	}
 }
 
-// Warns of what a shell would expand, and a pattern has as text.
-static void check_glob(struct loader *loader, const struct node *node) {
-	if (node->kind != NODE_TEXT || loader->diagnostics->nwarnings >= MANIFEST_ERRORS) {
-		return;
-	}
-	const char *text = node->text, *at = text[0] == '~' ? text : strchr(text, '$'), *brace = strchr(text, '{');
-	const char *end = brace ? strchr(brace, '}') : NULL;
-	if (!at && end && memchr(brace, ',', (size_t)(end - brace))) {
-		at = brace;
-	}
-	if (at) {
-		struct diagnostic *diagnostic = diagnostic_warning(loader->diagnostics, text_place(loader, node, at, 1), "'%c' is only text in a pattern", *at);
-		diagnostic_hint(diagnostic, "a glob knows *, ?, [ ] and **; 'command' lists what a shell finds, as in command: printf '%%s\\n' ...");
-	}
-}
-
 static void load_args_from(struct loader *loader, const struct node *node, struct manifest_batch *batch) {
 	static const struct { enum key_id id; enum manifest_source source; } sources[] = {
 		{KEY_FILE, MANIFEST_FILE}, {KEY_FILE0, MANIFEST_FILE0}, {KEY_GLOB, MANIFEST_GLOB},
@@ -75,9 +59,6 @@ static void load_args_from(struct loader *loader, const struct node *node, struc
 		} else {
 			batch->source_text = load_text(loader, &key_table[sources[i].id], value);
 			load_check_comment(loader, value);
-			if (sources[i].source == MANIFEST_GLOB) {
-				check_glob(loader, value);
-			}
 			load_check_words(loader, sources[i].id == KEY_COMMAND ? batch->job->shell : "", value);
 		}
 	}

@@ -3,7 +3,6 @@
 #include "template/internal.h"
 
 #include "base/alloc.h"
-#include "base/edit_distance.h"
 #include "base/text.h"
 #include "shell/quoting.h"
 #include "shell/shell.h"
@@ -166,28 +165,6 @@ static bool parse_text(struct template *template, struct parts *parts, const cha
 	}
 	parts_add_literal(parts, from, strlen(from));
 	return found;
-}
-
-const char *template_misspelling(const struct template *template, const struct names *names, size_t *ret_len, const char **ret_meant) {
-	const struct parts *parts = template->flags & TEMPLATE_QUOTE ? &template->words : &template->parts;
-	const char *found = NULL;
-	bool has_name = false;
-	for (size_t i = 0; i < parts->n; ++i) {
-		const struct part *part = &parts->at[i];
-		has_name = has_name || (part->kind == COLUMN && part->text[1] != '-' && !is_digit(part->text[1]));
-		for (const char *at = part->text; part->kind == LITERAL && !found && (at = memchr(at, '{', (size_t)(part->text + part->len - at)));) {
-			bool is_variable = at > part->text && at[-1] == '$';
-			size_t len = strcspn(++at, " \t\n,{}/.");
-			struct nearest nearest = NEAREST_INIT(at, len);
-			for (size_t k = 0; k < names->n && at[len + strspn(at + len, "/.")] == '}' && !is_variable; ++k) {
-				nearest_offer(&nearest, names->names[k], strlen(names->names[k]));
-			}
-			found = nearest.found ? at : NULL;
-			*ret_len = len;
-			*ret_meant = nearest.found;
-		}
-	}
-	return has_name ? found : NULL;
 }
 
 // ---- what surrounds the items ----

@@ -35,11 +35,6 @@ struct template *template_parse(const char *const *words, size_t nwords, unsigne
 // Frees the template, which may be NULL.
 void template_free(struct template *template);
 
-// Returns the first name in braces in the text of the template that is no column of `names`, but near to one, borrowed, with
-// *ret_len and that column in *ret_meant. Returns NULL if there is none, or if the text names no column at all: then braces are
-// likely to be the command's own.
-const char *template_misspelling(const struct template *template, const struct names *names, size_t *ret_len, const char **ret_meant);
-
 // Why an item cannot stand where the text of a command has it.
 struct template_refusal {
 	const char *reason, *advice; // static

@@ -198,13 +198,6 @@ static void test_only_text(void) {
 		"      - ls | xargs -I{} echo {}\n      - awk '{print $1} {}'\n      - grep -E \"a{2}[0-9]{4}\" ${x}\n      - f() { x; }\n", "");
 }
 
-static void test_globs(void) {
-	check_warnings("version: 1\nbatches:\n  a: {run: 'x {}', args_from: {glob: '~/x'}}\n  b: {run: 'x {}', args_from: {glob: 'a$B'}}\n"
-		"  c: {run: 'x {}', args_from: {glob: '*.{a,b}'}}\n  d: {run: 'x {}', args_from: {glob: 'a~{b}'}}\n",
-		"3:39: warning: '~' is only text in a pattern\n4:40: warning: '$' is only text in a pattern\n"
-		"5:41: warning: '{' is only text in a pattern\n");
-}
-
 static void test_open(void) {
 	struct buf messages = BUF_INIT;
 	check(!manifest_load("/nowhere/x.yaml", &messages));
@@ -805,7 +798,6 @@ int main(int argc, char *argv[]) {
 		TEST("a comment that cuts a command short gets a warning", test_warning),
 		TEST("what only a shell understands gets a warning without one", test_no_shell),
 		TEST("a replacement string where there is no item gets a warning", test_only_text),
-		TEST("what a pattern does not know gets a warning", test_globs),
 		TEST("a file that cannot be read is an error", test_open),
 		TEST("a manifest from a pipe or a descriptor stands in the current directory", test_dir),
 		TEST("a batch that says nothing has the defaults", test_defaults),

@@ -1,6 +1,6 @@
 // fairpar: xargs for many queues. Starts up, picks the mode, returns the exit status.
 //
-// The map of src/. Data flows one way; only the rooms from core/ to run/, modes/ and xargs/ put the others together.
+// The map of src/; docs/design.md is the design. Data flows one way; only the rooms from core/ to xargs/ put the others together.
 //
 //   stdin, files, :::, manifest -> input: record -> feed: item in a batch's queue -> engine: whose turn -> worker
 //     -> exec: the job -> process: child -> output: spool -> stdout, stderr

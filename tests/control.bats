@@ -285,7 +285,7 @@ d|'
 	EOF
 	run_fairpar 2 -j2 'sh waits #' ::: a
 	assert_lines 2 7 3 3 255
-	assert_contains "$stderr" "--wait-any: nothing was added"
+	assert_contains "$stderr" "--wait-any: all jobs that were added have been reported"
 }
 
 @test "--wait-any tells of jobs in the order in which they have ended" {
@@ -535,7 +535,7 @@ d|'
 	EOF
 	run_fairpar -j1 'python3 talk.py; "$FAIRPAR" --add echo added >/dev/null #' ::: a
 	assert_lines "that is no job type 155" "that is no job type 155" " type 0" " type 0" \
-		"it was started by another version of fairpar type 155" "the job that asks has ended type 155" " type 0" "these are no IDs type 155" \
+		"it was started by another version of fairpar type 155" "the job that asks has ended type 155" " type 0" "invalid job IDs type 155" \
 		"there is no job 18446744073709551615 type 155" "there is no job 0 type 155" " type 0" " type 0" added
 }
 

@@ -252,7 +252,7 @@ fairpar: one: connected"
 	grep -q "exit 3: one; two; three\$" <<<"$stderr"
 	printf '#!/bin/sh\nseq 100000\n' >none
 	run_fairpar 255 -S one --ssh "$PWD/none" echo ::: a </dev/null
-	assert_contains "$stderr" "it says much, but is no worker of fairpar: 1; 2; 3;"
+	assert_contains "$stderr" "it prints much, but it is not a fairpar worker: 1; 2; 3;"
 	[[ $(grep 'says much' <<<"$stderr" | wc -c) -lt 350 ]]
 }
 
@@ -638,7 +638,7 @@ watch_places() {
 	YAML
 	run_fairpar -S 1/one,1/two -f m.yaml </dev/null
 	assert_set again 1 2
-	assert_contains "$stderr" "jobs for it alone wait, others go elsewhere, and it is tried again"
+	assert_contains "$stderr" "jobs that need it wait, others run elsewhere, and it is tried again"
 }
 
 @test "what has not come as it was sent is neither kept nor executed" {

@@ -1,5 +1,5 @@
-# No item is code (DESIGN P8): in arithmetic it is an integer, and a place whose quotes cannot be told is refused, with the way
-# out. Each in every shell that is here. What commands do with an item is their own.
+# No item is code (docs/design.md, "What is promised"): in arithmetic it is an integer, and a place whose quotes cannot be told
+# is refused, with the way out. Each in every shell that is here. What commands do with an item is their own.
 
 load helper
 
@@ -57,7 +57,7 @@ refused() {
 	run_fairpar any -k --shell sh 'echo $(( {} + 1 ))' ::: 1 -3 0x10 010 'a[$(touch PWN)]' '1+1' '' 2
 	assert_eq "$status" 3
 	assert_lines 2 -2 17 9 3
-	[[ $stderr == *"job #5: the item 'a[\$(touch PWN)]' is no integer"* ]]
+	[[ $stderr == *"job #5: the item 'a[\$(touch PWN)]' is not an integer"* ]]
 }
 
 @test "so it is in the arithmetic of bash, zsh and ksh" {
@@ -67,10 +67,10 @@ refused() {
 		'let x={}' 'let "x = {}"' '2>/dev/null let x={}' 'f() { let x={}; }; f' 'x=([{}]=1)' 'x[{}]=1' 'y=abc; echo ${y:{}}' 'echo ${y[{}]}'; do
 		run_fairpar any --shell bash "$command" ::: 'a[$(touch PWN)]'
 		[ ! -e PWN ] || fail "bash ran the item of: $command"
-		[[ $stderr == *'is no integer'* ]] || fail "no message for: $command"
+		[[ $stderr == *'is not an integer'* ]] || fail "no message for: $command"
 	done
 	run_fairpar any -q --shell bash let 'x={}' ::: 'a[$(touch PWN)]'
-	[[ ! -e PWN && $stderr == *'is no integer'* ]] || fail "$stderr"
+	[[ ! -e PWN && $stderr == *'is not an integer'* ]] || fail "$stderr"
 	run_fairpar any -k --shell bash '(( {} > 1 )) && echo more; let x={}; for ((i = 0; i < {}; i++)); do echo $i; done; echo ${x:0:{}}' ::: 2
 	assert_lines more 0 1 2
 }
@@ -161,7 +161,7 @@ refused() {
 	[ ! -e ran ]
 	printf 'version: 1\nbatches:\n  b: {args: ["1", "$(touch PWN)"], run: "echo $(({}+1))", then: "echo $(({}+2))"}\n' >m.yaml
 	run_fairpar any -k -f m.yaml --quiet
-	[[ $output == *2*3* && ! -e PWN && $stderr == *'is no integer'* ]]
+	[[ $output == *2*3* && ! -e PWN && $stderr == *'is not an integer'* ]]
 }
 
 @test "an item is refused in a here-document without expansion between backticks" {
@@ -241,9 +241,9 @@ touch PWN' $'\tE'
 
 @test "a job that its item forbids is not tried again, and the summary says so" {
 	run_fairpar 1 --retries 3 --summary=always 'echo $(({}))' ::: a
-	assert_eq "$(grep -c "job #1: the item 'a' is no integer" <<<"$stderr")" 1
+	assert_eq "$(grep -c "job #1: the item 'a' is not an integer" <<<"$stderr")" 1
 	[[ $stderr == *'FAILED #1: '*'the item'* && $stderr != *attempts* && $stderr != *'cannot run'* ]]
-	[[ $stderr == *'is no integer, but stands where'*'#1 (its item is refused)'* ]]
+	[[ $stderr == *'is not an integer, but stands where'*'#1 (its item is refused)'* ]]
 }
 
 @test "yash runs no job with an item that it cannot read" {

@@ -248,7 +248,7 @@ same_as_parallel() {
 	assert_contains "$stderr" "not a regular file"
 	echo hello >log
 	run_fairpar 255 --joblog log --resume echo ::: 1
-	assert_contains "$stderr" "'log': it is no joblog"
+	assert_contains "$stderr" "'log': it is not a joblog"
 	assert_eq "$(cat log)" hello
 }
 

@@ -182,6 +182,18 @@ text_finds() {
 	text_finds marks 'x.c:1:'
 }
 
+@test "the text checks find a section of the design that is cited and not there" {
+	local design=docs/design.md
+	mkdir docs
+	printf '%s\n' '# The design' '## Slots and leases' >$design
+	echo "// Lends slots ($design, \"Slots and leases\")." >x.c
+	"$lint/text" marks x.c
+	echo "// Lends slots ($design, \"Slots\")." >x.c
+	text_finds marks 'x.c:1: docs/design.md has no section Slots'
+	echo "// Lends slots (DES""IGN §9)." >x.c
+	text_finds marks 'x.c:1: cites a document'
+}
+
 @test "the text checks find a tag that is defined twice, in one file or two" {
 	printf 'struct a { int x; };\nstruct a *f(struct a *b) {\n}\n' >y.c
 	printf 'enum b {\n\tC,\n};\nstruct a {\n\tstruct d { int e; } *d;\n};\n' >x.c

@@ -179,5 +179,5 @@ replace() {
 @test "a word of a list of machines that holds NUL is no name of another list" {
 	printf -- '-\0junk\n' >list
 	run_fairpar 255 --sshloginfile list echo ::: 1 <<<'n1'
-	assert_contains "$stderr" "holds what is no text"
+	assert_contains "$stderr" "it is not text"
 }

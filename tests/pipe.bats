@@ -58,7 +58,7 @@ parts() {
 
 @test "--pipe gives a record that is longer than a block to one job" {
 	blocks '[a/] [bbbbbbbbbb/] [c/]' 'a\nbbbbbbbbbb\nc\n' --block 2
-	assert_contains "$stderr" "a record is longer than the size given by --block"
+	assert_contains "$stderr" "a record is longer than --block"
 	blocks '[bbbbbbbbbbb]' 'bbbbbbbbbbb' --block 2
 }
 
@@ -614,7 +614,7 @@ tees() {
 	run_fairpar 255 --pipe cat ::: a
 	assert_eq "$stderr" "fairpar: error: --pipe cannot be combined with items: it reads its data from stdin, as in --pipe < FILE"
 	run_fairpar 255 --pipe-part -a /dev/null cat
-	assert_contains "$stderr" "--pipe-part: '/dev/null' is no file that can be read anywhere; read it by --pipe < FILE"
+	assert_contains "$stderr" "--pipe-part: '/dev/null' is not a regular file; read it by --pipe < FILE"
 	run_fairpar 255 --pipe-part -a none cat
 	assert_contains "$stderr" "cannot open 'none': No such file or directory"
 	run_fairpar 255 --pipe </dev/null

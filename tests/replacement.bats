@@ -138,7 +138,7 @@ same() {
 		'--er E echo {} "{1.}" {.} E ::: a.b' 'a.b {1.} {.} a'
 }
 
-@test "-q: no word of the command means anything to a shell" {
+@test "-q: quote the words of the command for the shell" {
 	same "-q echo {} '\$x' 'a  b' '\"' ::: 'a b' \"'\"" 'a b $x a  b "\n'"'"' $x a  b "' \
 		"--quote --dry-run perl -e 's/a b/\$x/' {} ::: 1 '2 3'" "perl -e 's/a b/\$x/' 1\nperl -e 's/a b/\$x/' '2 3'" \
 		"-q --dry-run echo '{}{}' {#} {1.} ::: 'a b.c'" "echo 'a b.ca b.c' 1 'a b'"

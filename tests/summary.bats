@@ -206,7 +206,7 @@ end_log() {
 	assert_contains "$output" '1 ok, 1 running when the log ends; '
 	{ echo '{"level":"info","msg":"started"}'; echo '{"level":"info","msg":"stopped"}'; } >log
 	run_fairpar 255 --from-log log
-	assert_eq "$stderr" 'log:1: error: this is no event of fairpar'
+	assert_eq "$stderr" 'log:1: error: this is not an event of a fairpar log'
 	assert_eq "$output" ''
 	run_fairpar 255 --from-log nosuch
 	assert_eq "$stderr" "fairpar: error: cannot read 'nosuch': No such file or directory"
@@ -243,7 +243,7 @@ end_log() {
 @test "--from-log runs nothing, so it takes neither commands nor what is for them" {
 	{ write_log; end_log; } >log
 	run_fairpar 255 --from-log log echo
-	assert_eq "$stderr" 'fairpar: error: --from-log runs nothing: a command or names of batches do not belong behind it'
+	assert_eq "$stderr" 'fairpar: error: --from-log takes neither a command nor names of batches: it runs nothing'
 	run_fairpar 255 --from-log log -j2
 	assert_eq "$stderr" 'fairpar: error: --jobs cannot be combined with --from-log, which runs nothing'
 	run_fairpar 255 -f x.yaml --from-log log

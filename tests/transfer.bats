@@ -210,7 +210,7 @@ outside() { (cd "$BATS_TEST_TMPDIR/home" && find . -exec stat -c '%n %a %F %s %Y
 
 @test "a FIFO, a device and a link out of the directory are named and do not come; the rest does" {
 	run_fairpar 1 -S 1/one --return it 'mkfifo it; : {}' ::: 1 </dev/null
-	assert_contains "$stderr" "cannot return 'it': it is no regular file and no directory"
+	assert_contains "$stderr" "cannot return 'it': it is neither a regular file nor a directory"
 	[[ ! -e it ]]
 	run_fairpar 1 -S 1/one --return d 'mkdir -p d/sub; echo text >d/a; mkfifo d/sub/fifo; ln -s /etc d/out; ln -s ../a d/sub/in; ln -s sub/../../x d/up; : {}' ::: 1 </dev/null
 	for name in sub/fifo out up; do assert_contains "$stderr" "'d/$name': it is"; done

@@ -11,7 +11,7 @@
 
 #include <stddef.h>
 
-// The status of a run that fairpar itself could not do: usage or internal error (DESIGN §8).
+// The status of a run that fairpar itself could not do: usage or internal error.
 enum { EXIT_TROUBLE = 255 };
 
 // Print "fairpar: error: …", "fairpar: warning: …" or "fairpar: …" and a newline.
@@ -33,7 +33,7 @@ int diag_print(const char *text, size_t len) FP_NODISCARD;
 void diag_set_name(const char *name);
 const char *diag_name(void);
 
-// Writes messages by `fn` instead of write(2) on stderr, so that whoever draws on the terminal can make room for them. `fn`
+// Writes messages by `fn` instead of write(2) on stderr, so that the status line can make room for them. `fn`
 // gets whole lines, from any thread, and returns 0, or -1 with errno. Before the first thread is started.
 void diag_set_writer(int (*fn)(const void *mem, size_t len));
 

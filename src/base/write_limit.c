@@ -1,4 +1,4 @@
-// How long a write waits for a reader who does not read: for ever, until a signal has ended the run (DESIGN §15).
+// How long a write waits for a reader who does not read: for ever, until a signal has ended the run.
 
 #include "base/write_limit.h"
 
@@ -25,7 +25,7 @@ enum {
 };
 
 static atomic_uint_least64_t limit_at = TIME_NEVER;
-static atomic_int wake_fd = -1;              // wakes who waits when there is a limit; -1: nobody has waited yet
+static atomic_int wake_fd = -1;              // wakes waiting threads when a limit is set; -1: no thread has waited yet
 static _Thread_local int signals_fd = -1;    // write_limit_watch()
 static _Thread_local bool is_hastened;
 
@@ -34,7 +34,7 @@ void write_limit_set(uint64_t limit) {
 	int error = errno;
 	while (limit < old && !atomic_compare_exchange_weak(&limit_at, &old, limit)) {
 	}
-	// seq_cst: who is about to wait sees the limit, or its descriptor is seen here
+	// seq_cst: a thread that is about to wait sees the limit, or its descriptor is seen here
 	int fd = limit < old ? atomic_load(&wake_fd) : -1;
 	if (fd >= 0) {
 		wakeup_post(fd);

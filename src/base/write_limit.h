@@ -1,4 +1,4 @@
-// How long a write waits for a reader who does not read: for ever, until a signal has ended the run (DESIGN §15).
+// How long a write waits for a reader who does not read: for ever, until a signal has ended the run.
 
 #ifndef FAIRPAR_BASE_WRITE_LIMIT_H
 #define FAIRPAR_BASE_WRITE_LIMIT_H
@@ -31,15 +31,15 @@ void write_limit_watch(int signal_fd);
 // To be called by that thread when it has answered such a signal: from now on each of its writes waits for a second at most.
 void write_limit_hasten(void);
 
-// Waits until the descriptor takes bytes or fails, which the next write finds out. Returns 0, or -1 with ETIME.
+// Waits until the descriptor takes bytes or has an error, which the next write reports. Returns 0, or -1 with ETIME.
 int write_wait(int fd) FP_NODISCARD;
 
 // As write_all(), but fails with ETIME where nobody reads a pipe, socket or terminal until the limit.
 int write_limited(int fd, const void *mem, size_t len) FP_NODISCARD;
 
-// As open(2) with mode 0666 for what may be a FIFO, whose reader it waits for (POSIX, open(): O_WRONLY without O_NONBLOCK): fails
-// with ETIME where there is none until the limit. After a second it says that it waits, and says it again, with `end` behind it,
-// when a signal comes that ends the process. Only while there is one thread, or the others block these signals.
+// As open(2) with mode 0666, for a path that may be a FIFO. Waits for the reader of a FIFO, as open() does, but fails with ETIME
+// if none comes until the limit. After a second a message says that it waits; if a signal ends the process meanwhile, another one
+// says so, with `end` behind it. Only while there is one thread, or the others block these signals.
 int write_open(const char *path, int flags, const char *end) FP_NODISCARD;
 
 #endif

@@ -98,7 +98,7 @@ int option_from_log_check(const struct options *o, bool words) {
 		}
 	}
 	if (words) {
-		return diag_error("--from-log runs nothing: a command or names of batches do not belong behind it");
+		return diag_error("--from-log takes neither a command nor names of batches: it runs nothing");
 	}
 	return 0;
 }

@@ -60,7 +60,7 @@ static void hint_at_quotes(const struct options *o, char *const *words, size_t n
 	}
 }
 
-// Decides whether stdin is a source (DESIGN §15): where nothing else gives items.
+// Decides whether stdin is a source: where nothing else gives items.
 static int settle_sources(struct options *o) {
 	if (o->resume == RESUME_RETRY) { // as in GNU parallel: what else is said of commands and items does not matter
 		o->ncommand = o->nsources = 0;
@@ -220,7 +220,7 @@ static int check_block_sources(const struct options *o) {
 	}
 	for (size_t i = 0; i < o->nsources; ++i) {
 		if (o->sources[i].kind != FROM_FILE) {
-			return option_fail(OPT_PIPE_PART, "needs files that can be read anywhere; --pipe reads stdin");
+			return option_fail(OPT_PIPE_PART, "needs regular files; --pipe reads stdin");
 		}
 	}
 	return o->nsources > 0 || o->pipe == PIPE_STREAM ? 0 : option_fail(OPT_PIPE_PART, "needs a file: name it with --arg-file FILE");
@@ -404,7 +404,7 @@ int settle_manifest(struct options *o) {
 		return -1;
 	}
 	if (!o->given[OPT_TERM_SEQ]) {
-		set_default_term_seq(o, "TERM,10000,KILL,25"); // DESIGN §15: such jobs are larger, and have more to put in order
+		set_default_term_seq(o, "TERM,10000,KILL,25"); // such jobs are larger, and have more to put in order
 	}
 	settle_output(o);
 	return 0;

@@ -44,7 +44,7 @@ int set_slurm(struct options *o, const char *value) {
 		return add_nodes(&o->hosts, list, cpus);
 	}
 	if (value && strstr(value, "{}")) {
-		return diag_error("--slurm has options for srun, in which {} has no meaning");
+		return diag_error("--slurm takes options of srun, where {} has no meaning");
 	}
 	o->slurm = value ? value : "";
 	return 0;

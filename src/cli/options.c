@@ -184,7 +184,7 @@ static int parse_pool_command(struct parser *parser) {
 	if (single == (o->pool.status != POOL_SILENT)) {
 		diag_error("--single cannot be combined with --status");
 	} else if (single != has_words) {
-		diag_error("%s", single ? "--single needs a command" : "--status runs nothing: a command does not belong behind it");
+		diag_error("%s", single ? "--single needs a command" : "--status takes no command: it runs nothing");
 	} else if (!o->pool.name) {
 		diag_error(single ? "--single needs a pool: add --pool" : "--status needs a pool or a run: add --pool, or --run NAME");
 	} else {
@@ -213,7 +213,7 @@ static int read_time_left(const char *text, uint64_t *ret_seconds) {
 static int check_worker(const struct parser *parser) {
 	struct options *o = parser->options;
 	if (*parser->words.at) {
-		diag_error("--worker runs what another fairpar sends: no command belongs behind it");
+		diag_error("--worker takes no command: it runs the jobs that another fairpar sends");
 	} else if (o->jobs && slots_is_auto(o->jobs)) {
 		diag_error("--worker needs a number of slots that stays: -j N, -j +N or -j N%%");
 	} else if (o->worker_left && read_time_left(o->worker_left, &o->worker_seconds) != 0) {

@@ -9,9 +9,8 @@
 //
 // A queue that begins to want (work arrives, it is resumed) is moved up to V if it lies behind: absence earns no credit.
 // If its limit or its rate had held it, it keeps one turn of what it was owed. So a stream of ever-new queues is placed further and
-// further on, and whoever stays gets the share of one among those that want. (With the bare minimum as V, as start-time
-// fair queueing has it (Goyal, Vin, Cheng, SIGCOMM 1996), each new queue would go before the one that stays.) The cost of
-// an item is counted when it is known: a turn for each slot it takes, or slot-time as it passes.
+// further on, and whoever stays gets the share of one among those that want. The cost of an item is counted when it is known:
+// a turn for each slot it takes, or slot-time as it passes. The promises and the proof: docs/design.md, "The rule of fairness".
 //
 // Under time a queue's key is its virtual time and what its running items are still expected to take by their median.
 // Else all slots would go to one queue while the other's items, all charged, run: convoys.

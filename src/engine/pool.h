@@ -32,7 +32,7 @@ struct worker; // a thread that owns a slot, or a dedicated thread of a long-run
 enum work_status {
 	WORK_OK,
 	WORK_FAILED,   // the pool reports it to the hook `failed` and goes on
-	WORK_NOT_RUN,  // it needed no slot after all (DESIGN §15, `creates`): its queue gets one turn back
+	WORK_NOT_RUN,  // it needed no slot after all (`creates`): its queue gets one turn back
 };
 
 struct work_type {

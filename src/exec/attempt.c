@@ -62,7 +62,7 @@ static void add_text(struct buf *buf, const char *name, const char *value) {
 	buf_addc(buf, '\0');
 }
 
-// What DESIGN §8 and peers' scripts expect for each job, and the spec's variables that differ from job to job.
+// What scripts for GNU parallel expect for each job, and the spec's variables that differ from job to job.
 static void build_vars(struct buf *vars, const struct job *job, const struct attempt *attempt) {
 	const struct options *options = job->batch->run->options;
 	buf_reset(vars);
@@ -392,7 +392,7 @@ static void admit_child(struct worker_state *state, const struct job *job, const
 static void explain_quotes(struct run *run, const struct template *template, const struct expansion *x) {
 	if (template && !run->options->quiet && !run->manifest && !run->quotes_explained && template_spells_otherwise(template, x)) {
 		run->quotes_explained = true;
-		diag_note("an item stands inside quotes of the command, so it is spelled for these; GNU parallel would add quotes of "
+		diag_note("an item stands inside quotes of the command, so it is written for these quotes; GNU parallel would add quotes of "
 		          "its own, see fairpar-parallel(7)");
 	}
 }

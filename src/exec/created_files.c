@@ -113,7 +113,7 @@ void created_files_settle(struct job *job, bool ok) {
 		int error = errno;
 		FP_CLEANUP(buf_fini) struct buf label = BUF_INIT;
 		job_label(job, &label);
-		diag_warn("job %s: cannot remove what it left, '%s': %s", buf_str(&label), text_shows(file->path), strerror(error));
+		diag_warn("job %s: cannot remove the unfinished '%s': %s", buf_str(&label), text_shows(file->path), strerror(error));
 	}
 	free(file);
 }

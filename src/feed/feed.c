@@ -44,7 +44,7 @@ static bool feed_read(struct run *run, struct feed *feed) {
 		diag_error("%s", error);
 		atomic_store_relaxed(&run->trouble, true);
 		return feed_read(run, feed);
-	case INPUT_HEADER: // taken by read_names()
+	case INPUT_HEADER: // taken when the feed was opened
 	case INPUT_END:
 		break;
 	}

@@ -342,7 +342,7 @@ static int packing_init(struct packing_state *packing, struct run *run) {
 	}
 	join_records(limits, run);
 	if (options->by_time && job_spec_any(&run->spec, template_has_columns)) {
-		return diag_error("--pack: a process has many items, so {1} and the names of columns say nothing; {} stands for all of them");
+		return diag_error("--pack: a process has many items, so {1} and the names of columns stand for none of them; {} stands for all");
 	}
 	return 0;
 }

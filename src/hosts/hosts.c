@@ -340,7 +340,7 @@ static const char *retry_note(const struct hosts_host *host, bool reruns) {
 	}
 	list_for_each_entry(&host->hosts->bindings, const struct hosts_binding, binding, link) {
 		if (binding->includes[host->index] && !has_other_host(host, binding) && host->was_up && has_other_host(host, NULL)) {
-			return "; jobs for it alone wait, others go elsewhere, and it is tried again";
+			return "; jobs that need it wait, others run elsewhere, and it is tried again";
 		}
 	}
 	if (has_other_host(host, NULL)) {
@@ -705,7 +705,7 @@ static int connect_host(struct hosts_host *host) {
 }
 
 int hosts_insert_host(struct hosts *hosts, struct hosts_host *host) {
-	append_host(hosts, host); // whoever the link calls waits for the lock
+	append_host(hosts, host); // callbacks of the link wait for the lock
 	hosts_bind_host(hosts, host, host->login); // first: its slots count for the queues of the batches that are bound to it
 	if (connect_host(host) != 0) {
 		--hosts->n;

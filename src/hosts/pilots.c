@@ -75,7 +75,7 @@ static bool cancel(struct pilots *pilots, const char *name, bool waiting) {
 	const char *const argv[] = {"scancel", "-Q", "-u", pilots->user, "-n", name, waiting ? "--state=PENDING" : NULL, NULL};
 	bool is_done = run_command(pilots, argv, &out, &why) == 0;
 	if (!is_done && (pilots->is_closing || !is_stopping(pilots))) {
-		diag_warn("what Slurm may still have of the pilots '%s' could not be cancelled: %s", name, buf_str(&why));
+		diag_warn("the pilots '%s', which Slurm may still have, could not be cancelled: %s", name, buf_str(&why));
 	}
 	return is_done;
 }
@@ -126,7 +126,7 @@ static void clean_up(struct pilots *pilots) {
 		pilots->has_cleaned = true;
 		for (const char *at = left.names.data; at && at < left.names.data + left.names.len; at += strlen(at) + 1) {
 			if (cancel(pilots, at, /* waiting */ false)) {
-				diag_note("cancelled what a run that was killed has left in Slurm's queue: %s", at);
+				diag_note("cancelled pilots that a killed run has left in Slurm's queue: %s", at);
 			} else {
 				pilots->has_cleaned = false;
 			}
@@ -180,7 +180,7 @@ static void query_queue(struct pilots *pilots) {
 	}
 	mutex_unlock(&pilots->lock);
 	if (none_can_start) {
-		diag_error("no pilot can start, as they were asked for: Slurm says %s", text_shows(buf_str(&waits.reasons)));
+		diag_error("no pilot can start with these options: Slurm says %s", text_shows(buf_str(&waits.reasons)));
 		pilots_check(pilots);
 	} else if (result != 0) {
 		if (!is_stopping(pilots) && set_if_new(pilots, &pilots->last_reason, buf_str(&why))) {

@@ -37,18 +37,18 @@ struct tally {
 	int xargs_code;            // what xargs would have stopped with (124 to 127) at the first job that makes it stop, or 0
 };
 
-// Counts one ended job: all but `total` and `total_is_final`, which whoever reads the input knows.
+// Counts one ended job. `total` and `total_is_final` are set by the reader of the input.
 void tally_add(struct tally *tally, const struct result *result);
 
 // True if, by the jobs counted so far, the rule says stop. A percentage is one of all jobs, so it is not met before
-// total_is_final: whoever uses one reads all input ahead (as GNU parallel does), and asks again when the total is
+// total_is_final: with one the caller reads all input ahead (as GNU parallel does), and asks again when the total is
 // final. There is no minimum number of jobs; see the source.
 bool halt_is_met(const struct halt *halt, const struct tally *tally);
 
 enum exit_scheme { EXIT_GNU, EXIT_XARGS, EXIT_FIRST, EXIT_MAX, EXIT_ANY };
 
-// The exit status of a run that was not interrupted, by DESIGN §8: `halted` if the rule was met, with the job that met
-// it (else NULL). 0 only if nothing failed, was cancelled, skipped or left unread, but for a rule on success or done, by
+// The exit status of a run that was not interrupted (docs/design.md, "Decisions"). `halted` if the rule was met, with the
+// job that met it (else NULL). 0 only if nothing failed, was cancelled, skipped or left unread, but for a rule on success or done, by
 // which the user asked for that.
 int exit_status(enum exit_scheme scheme, const struct tally *tally, const struct halt *halt, bool halted,
                 const struct result *halted_by);

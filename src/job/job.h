@@ -1,4 +1,4 @@
-// The nouns: what a job is, how it can end, and what is decided from that.
+// What a job is, how it can end, and what follows from its end.
 
 #ifndef FAIRPAR_JOB_JOB_H
 #define FAIRPAR_JOB_JOB_H
@@ -9,7 +9,7 @@
 #include <stdint.h>
 #include <sys/resource.h>
 
-// How a job ended: these words everywhere, in the log, the summary and the exit code (DESIGN §2).
+// How a job ended: these words everywhere, in the log, the summary and the exit code.
 enum outcome {
 	OUTCOME_OK,
 	OUTCOME_FAILED,       // exit status not 0
@@ -23,7 +23,7 @@ enum outcome {
 // "ok", "failed", "signal", "timeout", "spawn_error", "cancelled", "skipped"
 const char *outcome_name(enum outcome outcome);
 
-// True for what counts as a failed job: what was cut off or left out is none.
+// True for a failed job; one that was cancelled or skipped has not failed.
 static inline bool outcome_is_failure(enum outcome outcome) {
 	return outcome != OUTCOME_OK && outcome != OUTCOME_CANCELLED && outcome != OUTCOME_SKIPPED;
 }

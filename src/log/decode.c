@@ -533,7 +533,7 @@ static void read_event(struct log_reader *reader, const char *name, uint64_t at)
 	}
 	reader->is_fatal = reader->has_start == (kind == EVENT_RUN_START);
 	if (reader->is_fatal) {
-		set_error(reader, reader->has_start ? "a second run begins here, and only of a file the last one can be found"
+		set_error(reader, reader->has_start ? "a second run begins here, and the last run can be found only in a file"
 		                                : "this is not the beginning of a log");
 		return;
 	}
@@ -560,7 +560,7 @@ static void read_line(struct log_reader *reader, char *line, size_t len) {
 		return;
 	}
 	if (get_u64(reader, KEY_V, UINT64_MAX, 0) != 1) {
-		set_error(reader, has(reader, KEY_V) ? "its version is not 1: a newer fairpar may read it" : "this is no event of fairpar");
+		set_error(reader, has(reader, KEY_V) ? "its version is not 1: a newer fairpar may read it" : "this is not an event of a fairpar log");
 		return;
 	}
 	const char *name = get_text(reader, KEY_EV);

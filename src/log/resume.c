@@ -171,7 +171,7 @@ static int reader_open(struct joblog_reader *reader, const char *path, const cha
 	if (fd < 0 || fstat(fd, &stat) != 0) {
 		*ret_error = strerror(errno);
 	} else if (!S_ISREG(stat.st_mode)) { // a pipe or a device remembers nothing
-		*ret_error = "not a regular file, so it cannot say what was done";
+		*ret_error = "it is not a regular file, so it cannot be read back";
 	} else if (!(reader->file = fdopen(fd, "r"))) {
 		*ret_error = strerror(errno);
 	} else {
@@ -187,7 +187,7 @@ static int reader_close(struct joblog_reader *reader, int got, uint64_t *ret_str
 	if (got < 0) {
 		*ret_error = strerror(errno);
 	} else if (reader->strange > 0 && reader->rows == 0 && !reader->has_header) {
-		*ret_error = "it is no joblog";
+		*ret_error = "it is not a joblog";
 		result = -1;
 	}
 	*ret_strange = reader->strange;

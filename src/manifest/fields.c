@@ -31,7 +31,7 @@ bool load_count_text(struct loader *loader, const struct node *node) {
 static const char *hint_of(enum key_type type, const char *text) {
 	bool is_number = text[0] >= '0' && text[0] <= '9';
 	switch (type) {
-	case TYPE_TRUE: return "true is all it can say; without it, leave the key out";
+	case TYPE_TRUE: return "true is the only value; leave the key out otherwise";
 	case TYPE_DURATION:
 	case TYPE_RETRY_DELAY: return is_number ? "the units are ms, s, m, h and d, each right behind its number" : NULL;
 	case TYPE_RATE: return is_number ? "the units are /s, /m and /h, right behind the number" : NULL;

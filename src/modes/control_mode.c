@@ -195,7 +195,7 @@ static int show_answer(const char *what, const struct frame *answer, const char 
 	case CONTROL_CANCELLED: return 0;
 	case CONTROL_REPORT: return diag_print(text, answer->len) == 0 ? 0 : EXIT_TROUBLE;
 	case CONTROL_REFUSED: diag_error("%s: %.*s", what, (int)answer->len, text); return EXIT_TROUBLE;
-	default: diag_error("%s: the run speaks another language", what); return EXIT_TROUBLE;
+	default: diag_error("%s: the run belongs to another version of fairpar", what); return EXIT_TROUBLE;
 	}
 }
 

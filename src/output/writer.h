@@ -1,8 +1,8 @@
 // What becomes of a job's output: spooled (in memory, then on disk) and written to stdout and stderr in the promised
 // order, whole: grouped, line by line, in input order, tagged.
 //
-// P1 and P7 hold here: every byte a job wrote is written or its loss is an error of the run; one job's output is never
-// mixed, cut or reordered within itself.
+// Every byte that a job wrote is written, or its loss is an error of the run; the output of a job is never mixed, cut or
+// reordered (docs/design.md, "What is promised").
 //
 // One thread at a time has the turn to write. A worker that finds it taken leaves its output with those that wait for
 // their turn and goes on with its next job; a worker that has it never blocks on a pipe or a socket: what these do not

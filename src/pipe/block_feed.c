@@ -315,7 +315,7 @@ static enum data_status cut(struct blockfeed *feed, struct record *ret_record) {
 
 static enum data_status grow(struct blockfeed *feed) {
 	if (!feed->cut_any && !feed->warned && !feed->config.options->quiet) {
-		diag_warn("a record is longer than the size given by --block: more is read until one ends");
+		diag_warn("a record is longer than --block: its block grows until the record ends");
 		feed->warned = true;
 	}
 	block_splitter_grow(feed->splitter);
@@ -633,7 +633,7 @@ static int part_open(struct blockfeed *feed, struct file_part *part) {
 	}
 	off_t size = lseek(part->fd, 0, SEEK_END); // of a block device, too
 	if ((!S_ISREG(stat.st_mode) && !S_ISBLK(stat.st_mode)) || size < 0) {
-		return diag_error("--pipe-part: '%s' is no file that can be read anywhere; read it by --pipe < FILE", text_shows(part->path));
+		return diag_error("--pipe-part: '%s' is not a regular file; read it by --pipe < FILE", text_shows(part->path));
 	}
 	part->size = (uint64_t)size;
 	if (part_header(feed, part) != 0) {

@@ -1,7 +1,7 @@
 // The guardian: a process that ends the jobs of a fairpar that was killed.
 //
 // A parent-death signal reaches only the direct child, so after a SIGKILL of fairpar the rest of a job's group would
-// run on (promise P3). The guardian holds one end of a pipe whose other end only fairpar has, and shares with it the
+// run on. The guardian holds one end of a pipe whose other end only fairpar has, and shares with it the
 // table of running groups. When the pipe ends and fairpar has not said goodbye, all groups in the table, and all processes
 // with the run's cookie in their environment (which have left their groups: setsid, timeout, set -m), get TERM, and KILL
 // 300 ms later, until none is left; so do the descendants of a job that is in the group of fairpar's caller. Then the files that

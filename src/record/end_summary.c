@@ -169,7 +169,7 @@ void end_summary_print(struct run *run) {
 	FP_CLEANUP(buf_fini) struct buf line = BUF_INIT;
 	bool listed = false;
 	if (stats) {
-		stats->counts_items = run->options->packing.by_time; // with --pack=auto items are counted (DESIGN §15)
+		stats->counts_items = run->options->packing.by_time; // with --pack=auto items are counted
 	}
 	if (run->end_summary) {
 		listed = print_summary(run, stats);

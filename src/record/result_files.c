@@ -188,7 +188,7 @@ static int cannot_write(struct run *run, const char *path, int error, struct buf
 	atomic_store_relaxed(&run->trouble, true);
 	int none = 0;
 	atomic_compare_exchange_strong(&run->output_error, &none, error == EPIPE ? EIO : error); // the reader of stdout is there
-	atomic_store_release(&run->output_failed, true); // pairs with the load in stop_for_output()
+	atomic_store_release(&run->output_failed, true); // pairs with the load in run/stop.c
 	publish_set_stop_reason(run, cause.data);
 	run_start_no_more(run);
 	return -1;

@@ -22,7 +22,7 @@ static void send(struct dispatcher_end *end, enum wire_type type, uint64_t job, 
 static const char *on_hello(struct dispatcher_end *end, const struct wire_frame *frame) {
 	char node[WIRE_HEADER_MOST + 1];
 	if (end->is_up || frame->numbers[1] == 0 || frame->numbers[1] > 1000000) {
-		return "its hello makes no sense";
+		return "its hello is invalid";
 	}
 	if (frame->numbers[0] != WIRE_VERSION) {
 		return "it is a worker of another fairpar, which does not speak version 2 of the protocol";
@@ -206,7 +206,7 @@ static size_t on_greeting(void *arg) {
 		send_program(end);
 	}
 	if (channel->in.len > NOISE_MOST) {
-		channel_break(channel, "it says much, but is no worker of fairpar");
+		channel_break(channel, "it prints much, but it is not a fairpar worker");
 	}
 	return 0;
 }

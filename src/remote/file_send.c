@@ -15,7 +15,7 @@
 enum { GIVE_MOST = 256 * 1024, LINK_MOST = 4095, FRAME_MOST = WIRE_CHUNK_MOST + FILE_FRAME_COST };
 enum { OPEN_FLAGS = O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC };
 
-static const char strange[] = "it is no regular file and no directory";
+static const char strange[] = "it is neither a regular file nor a directory";
 
 static void send_entry(struct file_copy *copy, enum file_kind kind, const struct stat *stat, const char *name, size_t n) {
 	char id[FILE_ID_SIZE];

@@ -414,7 +414,7 @@ static void end_launcher_line(struct host_link *link) {
 	} else if (link->nlines++ < LINES_MOST) {
 		link->config.calls.message(link->config.calls.arg, line->data);
 	} else if (link->nlines == LINES_MOST + 1) {
-		link->config.calls.message(link->config.calls.arg, "(what more it says is left out)");
+		link->config.calls.message(link->config.calls.arg, "(the rest of its messages is left out)");
 	}
 	buf_reset(&link->line);
 }

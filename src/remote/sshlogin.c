@@ -341,7 +341,7 @@ static int add_word(struct list_input *reading, struct buf *word) {
 	if (len == strlen(text) && (strcmp(text, "-") == 0 || strcmp(text, "..") == 0)) {
 		return add_file(reading, *text == '-' ? "-" : "..");
 	}
-	const char *why = "it holds what is no text";
+	const char *why = "it is not text";
 	bool is_text = !memchr(text, '\0', len) && !memchr(text, '\t', len);
 	if (len == 0 || (is_text && add_one(reading->list, text, &why) == 0)) {
 		return 0;

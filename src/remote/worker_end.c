@@ -109,7 +109,7 @@ static const char *check_greeting(const char *line, size_t n) {
 	}
 	return n >= strlen("fairpar-worker ") && memcmp(line, "fairpar-worker ", strlen("fairpar-worker ")) == 0
 		? "it is a fairpar that speaks another version of the protocol than this one, which speaks version 2"
-		: "it is no fairpar: a worker is started by --sshlogin, --slurm or --launch";
+		: "it is not a fairpar: a worker is started by --sshlogin, --slurm or --launch";
 }
 
 static void send_hello(struct worker_end *end, const char *mark) {

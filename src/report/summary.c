@@ -473,7 +473,7 @@ static void add_hint(struct buf *buf, const struct run_stats *stats, const struc
 	add_coloured(buf, form, YELLOW, "hint:");
 	buf_adds(buf, " '");
 	text_add_cut(buf, greedy->name, strlen(greedy->name), NAME_COLUMNS);
-	buf_printf(buf, "' had %u%% of the slots' time with %llu of %llu jobs, for turns are shared, not time: see --fair=time\n",
+	buf_printf(buf, "' had %u%% of the slots' time with %llu of %llu jobs: slots are shared by turns, not by time; see --fair=time\n",
 	           (unsigned)(greedy->share * 100 + 0.5), ull(stats_jobs(greedy)),
 	           ull(stats_ended(total)));
 }

@@ -213,7 +213,7 @@ static void read_ids(struct control_client *client, const struct frame *request,
 		int code;
 		const char *word = frame_strings(&text, end, 1);
 		if (!word) {
-			buf_adds(why, "these are no IDs");
+			buf_adds(why, "invalid job IDs");
 			return;
 		}
 		uint64_t id = strtoull(word, &mark, 10); // of too many digits: UINT64_MAX, which is no job either
@@ -271,7 +271,7 @@ static void begin_wait(struct control *control, struct control_client *client, c
 	} else if (why.len == 0 && !client->any) {
 		answer(client, CONTROL_ENDED, 0, NULL, 0);
 	} else if (why.len == 0) {
-		buf_adds(&why, "nothing was added that it has not told");
+		buf_adds(&why, "all jobs that were added have been reported");
 	}
 	if (why.len > 0) {
 		refuse(client, buf_str(&why));

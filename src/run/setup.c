@@ -40,8 +40,8 @@
 #include <unistd.h>
 
 enum {
-	SPOOL_MEM = 8 * 1024 * 1024,   // held output in memory, over all jobs (DESIGN §8, P7: 16 MiB in all)
-	WORKER_STACK = 256 * 1024,     // a slot is a thread: small stacks (DESIGN §15)
+	SPOOL_MEM = 8 * 1024 * 1024,   // held output in memory, over all jobs (of 16 MiB that a run may use)
+	WORKER_STACK = 256 * 1024,     // a slot is a thread: small stacks
 };
 
 // ---- the parts ----
@@ -420,7 +420,7 @@ static struct pool *make_pool(struct run *run, unsigned slots) {
 
 // ---- the writer ----
 
-// Output that cannot be written makes the rest of the run pointless: it starts nothing more (see stop_for_output()).
+// Output that cannot be written makes the rest of the run pointless: it starts nothing more (stop.c).
 static void on_output_failed(void *arg, int stream, int error) {
 	struct run *run = arg;
 	const char *const names[] = {result_files_name(run), "standard error"};
@@ -437,7 +437,7 @@ static void on_output_failed(void *arg, int stream, int error) {
 	}
 	int none = 0;
 	atomic_compare_exchange_strong(&run->output_error, &none, error);
-	atomic_store_release(&run->output_failed, true); // pairs with the load in stop_for_output()
+	atomic_store_release(&run->output_failed, true); // pairs with the load in stop.c
 	run_wake(run);
 }
 

@@ -42,7 +42,7 @@
 
 enum {
 	LAST_COLUMNS = 80,  // of a line of a running job, as it is listed
-	READER_WAIT_S = 5,  // after a signal and the end of the last job, for a reader who does not read (DESIGN §15)
+	READER_WAIT_S = 5,  // after a signal and the end of the last job, for a reader who does not read
 	KILLED_WAIT_S = 1,  // the same, after a second signal
 };
 
@@ -119,7 +119,7 @@ static void answer_ending_signal(struct run *run, int signal) {
 	publish_set_stop_signal(run, signal);
 	terminate(run);
 	if (!run->options->quiet) {
-		diag_note("stopping: the running jobs get SIGTERM; once more and they are killed");
+		diag_note("stopping: the running jobs get SIGTERM; a second signal kills them");
 	}
 }
 

@@ -188,7 +188,7 @@ static struct scope enter_quotes(struct reader *r) {
 	r->nregions += 2;
 	set_region(r, r->nregions);
 	if (++r->depth > DEPTH_MAX) {
-		doubt(r, true, "so many constructs inside one another are not followed", "write a script");
+		doubt(r, true, "the constructs are nested too deeply", "write a script");
 		r->at = r->len;
 	}
 	return saved;
@@ -841,7 +841,7 @@ void reader_read(struct reading *reading) {
 	read_list(&r, '\0');
 	set_region(&r, 0);
 	if (r.next < reading->nitems) { // the reader has not come to it
-		doubt(&r, true, "the text before it cannot be followed to this place", "write a script");
+		doubt(&r, true, "the text before it cannot be parsed", "write a script");
 		refuse(&r, reading->items[r.next].at, r.doubt);
 	}
 }

@@ -1,4 +1,4 @@
-// Where the items of a template stand in what a shell reads, and what they must be there.
+// Finds in which quotes the items of a template stand in the text of a shell, and what an item must be there.
 
 #include "template/internal.h"
 
@@ -235,7 +235,7 @@ static bool may_delimit(struct slice item, const char *delimiter) {
 static bool is_satisfied(const struct requirement *requirement, struct slice item, struct buf *why) {
 	unsigned needs = requirement->needs;
 	const char *problem =
-		(needs & NEED_INTEGER) && !is_integer(item)   ? "is no integer, but stands where a shell takes a number and evaluates it as arithmetic (for the key of an array take {#})"
+		(needs & NEED_INTEGER) && !is_integer(item)   ? "is not an integer, but stands where a shell evaluates arithmetic (for the key of an array take {#})"
 		: (needs & NEED_LINE) && memchr(item.text, '\n', item.len)
 			? "has more than one line, but stands in a here-document whose delimiter is quoted"
 		: (needs & NEED_NO_TAB) && item.len > 0 && *item.text == '\t' ? "would lose a tab in the here-document that it stands in"

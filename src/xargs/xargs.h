@@ -7,7 +7,7 @@
 
 #include <stdbool.h>
 
-// True if the program's own name is xargs, or its first argument --xargs (DESIGN §15).
+// True if the program's own name is xargs, or its first argument --xargs.
 bool xargs_is_meant(int argc, char *argv[]);
 
 // Does what xargs would do, and returns the exit status; or dies by the signal that ended it.

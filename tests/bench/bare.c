@@ -1,4 +1,4 @@
-// bare: the spawn loop that fairpar's budgets are measured against: what DESIGN §12 demands of a job, and nothing else.
+// bare: the spawn loop that fairpar's budgets are measured against, and nothing else.
 //
 //	bare [-w] [-j THREADS] JOBS COMMAND [ARGUMENT...]
 //

@@ -159,7 +159,7 @@ static void test_mistakes(void) {
 		{"", "x.jsonl: error: there is no run in it\n"},
 		{"hello\n", "x.jsonl:1: error: this is no JSON object\n"},
 		{"hello", "x.jsonl:1: error: this is no JSON object\n"},
-		{"{}\n", "x.jsonl:1: error: this is no event of fairpar\n"},
+		{"{}\n", "x.jsonl:1: error: this is not an event of a fairpar log\n"},
 		{"{\"v\":2,\"ev\":\"run_start\",\"t\":0}\n", "x.jsonl:1: error: its version is not 1: a newer fairpar may read it\n"},
 		{"{\"v\":1,\"ev\":\"run_end\",\"t\":0}\n", "x.jsonl:1: error: this is not the beginning of a log\n"},
 		{HEAD "{\"v\":1,\"ev\":\n" HEAD, NULL}, // the last run counts
@@ -262,7 +262,7 @@ static void test_pipe(void) {
 	check_string(buf_str(&told), "0@0 01RUN 4\n1@1000000 a -1\n");
 	check_equal(read_pipe(HEAD HEAD), -1);
 	check_string(buf_str(&messages),
-	             "-:2: error: a second run begins here, and only of a file the last one can be found\n");
+	             "-:2: error: a second run begins here, and the last run can be found only in a file\n");
 }
 
 // Each text with whether it is JSON, by RFC 8259.

@@ -335,15 +335,15 @@ static void test_strange(void) {
 	begin();
 	copy("./none", "No such file or directory");
 	check(mkfifo("from/fifo", 0666) == 0);
-	copy("./fifo", "it is no regular file and no directory");
-	copy_as(&(struct way){"/dev", "./null", "to", "./null"}, "it is no regular file and no directory");
+	copy("./fifo", "it is neither a regular file nor a directory");
+	copy_as(&(struct way){"/dev", "./null", "to", "./null"}, "it is neither a regular file nor a directory");
 	check_none("to");
 	check(mkdir("from/d", 0777) == 0 && mkfifo("from/d/fifo", 0666) == 0 && symlink("/etc", "from/d/out") == 0);
 	put("from/d/a", "a");
 	struct file_copy *sender = open_end(true, "from", "./d"), *receiver = open_end(false, "to", "./d");
 	run(sender, receiver);
 	check_string(buf_str(&sender->why), buf_str(&receiver->why));
-	check(strstr(buf_str(&sender->why), "'d/fifo': it is no regular file") && strstr(buf_str(&sender->why), "'d/out': it is a link that leads out"));
+	check(strstr(buf_str(&sender->why), "'d/fifo': it is neither a regular file") && strstr(buf_str(&sender->why), "'d/out': it is a link that leads out"));
 	file_copy_free(sender);
 	file_copy_free(receiver);
 	check_text("to/d/a", "a"); // the rest comes

@@ -184,7 +184,7 @@ static void test_pipe(void) {
 	check(o.block_parts == 2);
 	REFUSED("--pipe needs a command to pipe into, such as 'cat'", "--pipe");
 	REFUSED("--pipe-part needs a file: name it with --arg-file FILE", "--pipe-part", "cat");
-	REFUSED("--pipe-part needs files that can be read anywhere; --pipe reads stdin", "--pipe-part", "-a", "-", "cat");
+	REFUSED("--pipe-part needs regular files; --pipe reads stdin", "--pipe-part", "-a", "-", "cat");
 	REFUSED("--block -1 is for --pipe-part: the length of stdin is not known", "--pipe", "--block", "-1", "cat");
 	REFUSED("--block must be a size such as 500k or 64M, not 'x'", "--pipe", "--block", "x", "cat");
 	REFUSED("--pipe cannot be combined with items: it reads its data from stdin, as in --pipe < FILE", "--pipe", "cat",
@@ -292,7 +292,7 @@ static void test_machines(void) {
 	RUNS("-S", "a", "--slurm", "-j3", "x");
 	check_equal(o.hosts.n, 1 + 8);
 	check(!o.hosts.logins[0].is_pilot && o.hosts.logins[1].cpus == 3);
-	REFUSED("--slurm has options for srun, in which {} has no meaning", "--slurm={}", "x");
+	REFUSED("--slurm takes options of srun, where {} has no meaning", "--slurm={}", "x");
 	REFUSED("--slurm-pilots needs --slurm: pilots are its", "--slurm-pilots=3", "x");
 	REFUSED("--at-most-once needs --sshlogin", "--at-most-once", "-S:", "x");
 	REFUSED("--sshlogin cannot be combined with a semaphore", "--semaphore", "--id", "i", "-Sa", "x");

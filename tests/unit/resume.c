@@ -263,7 +263,7 @@ static void test_no_log(void) {
 	uint64_t strange;
 	begin();
 	check(resume_load(resume, path, &strange, &error) == -1);
-	check_string(error, "it is no joblog");
+	check_string(error, "it is not a joblog");
 	unlink(path);
 	check(resume_load(resume, path, &strange, &error) == 0);
 	check(resume_load(resume, "/dev/null", &strange, &error) == -1);

@@ -130,7 +130,7 @@ static void test_hint(void) {
 		job("long", i + 1, i * 1000, 1000, 0, NULL);
 		job("short", i + 1, i * 1000, 100, 0, NULL);
 	}
-	check(strstr(show(5000, &whole), "  hint: 'long' had 91% of the slots' time with 5 of 10 jobs, for turns are shared, not time: "
+	check(strstr(show(5000, &whole), "  hint: 'long' had 91% of the slots' time with 5 of 10 jobs: slots are shared by turns, not by time; "
 	                                 "see --fair=time\n"));
 	begin(); // when the other one had work only at the start nothing was taken from it
 	for (uint64_t i = 0; i < 5; ++i) {

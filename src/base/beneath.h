@@ -1,4 +1,4 @@
-// Opens files below a directory, through no symbolic link: what an item names never leaves it.
+// Opens files below a directory without following symbolic links, so a path made from an item cannot lead out of it.
 
 #ifndef FAIRPAR_BASE_BENEATH_H
 #define FAIRPAR_BASE_BENEATH_H
@@ -19,8 +19,8 @@ int make_dirs(const char *path) FP_NODISCARD;
 // above it are made too. Returns a descriptor that the caller closes, or -1 with errno, ELOOP for a symbolic link.
 int open_beneath(int dir, const char *path, int flags) FP_NODISCARD;
 
-// Whether a symbolic link with that target, in a directory so many levels below another one, does not lead out of the latter, whatever
-// such links are there besides: it is relative, and has ".." at the beginning alone and not too often.
+// True if a symbolic link with this target, in a directory `depth` levels below a top directory, cannot lead out of the top, whatever
+// other such links are there: the target is relative, and has ".." only at its beginning and not too often.
 bool link_stays_beneath(const char *target, size_t depth);
 
 // remove_file() removes a file by its path ("./a/b") below the directory `dir`, and then the directories in that path that are empty; what is a

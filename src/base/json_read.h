@@ -46,7 +46,7 @@ void json_begin(struct json_reader *reader, char *text, size_t len);
 // values are good until the next json_begin().
 bool json_next(struct json_reader *reader, struct json_value *ret_key, struct json_value *ret_value);
 
-// Convert a JSON_NUMBER to that type. Return false, with *ret_… unspecified, if it is none or out of range. json_to_ns() takes
+// Convert a JSON_NUMBER. Return false, with *ret_… unspecified, if it does not fit the type. json_to_ns() takes
 // seconds, up to 10^9, without sign or exponent; of a fraction the first nine digits count.
 bool json_to_u64(const struct json_value *value, uint64_t *ret_number);
 bool json_to_ns(const struct json_value *value, uint64_t *ret_ns);

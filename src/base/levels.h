@@ -1,5 +1,5 @@
-// The directories on the way from the top of a tree down to where its walk is: each is opened below the one before, through no link. At most
-// LEVELS_OPEN of them have a descriptor; one above these is opened again by "..", and must be the same directory then.
+// The directories on the path of a walk down a tree: each is opened below its parent, without following a link. Only the deepest
+// LEVELS_OPEN of them keep a descriptor; an upper one is opened again by "..", and must then be the same directory.
 
 #ifndef FAIRPAR_BASE_LEVELS_H
 #define FAIRPAR_BASE_LEVELS_H

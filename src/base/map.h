@@ -6,8 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// Returns the FNV-1a hash (Fowler, Noll, Vo) of the bytes, mixed with `seed`: for hash tables. Somebody who knows the seed can
-// choose texts that collide, so a table of foreign texts takes a seed that nobody knows.
+// Returns the FNV-1a hash (Fowler, Noll, Vo) of the bytes, mixed with `seed`: for hash tables. With a known seed, texts can
+// be chosen that collide, so a table of texts from outside takes a random seed.
 uint64_t hash_bytes(const void *mem, size_t len, uint64_t seed);
 
 // A hash table with open addressing and linear probing, at most half full. Texts are borrowed and stay as long as the map.

@@ -1,4 +1,4 @@
-// Numbers and foreign text in HTML, XML and JSON; see text.h for those of plain text.
+// Writes numbers, and text that fairpar did not make, into HTML, XML and JSON; text.h does it for plain text.
 
 #include "base/markup.h"
 

@@ -1,4 +1,4 @@
-// What --results makes names of: whatever is in an item, it is one name of a directory, and two items have two names.
+// Encodes an item as a name in a directory, for --results: one path component, whatever the item holds, and for each item another.
 
 #include "base/pathname.h"
 

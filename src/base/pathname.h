@@ -1,7 +1,7 @@
-// What --results makes names of: whatever is in an item, it is one name of a directory, and two items have two names.
+// Encodes an item as a name in a directory, for --results: one path component, whatever the item holds, and for each item another.
 //
-// As GNU parallel has them: a backslash is \\, a tab \t, a slash \_. Of fairpar alone, with what can follow no backslash
-// there: '.' is \., '..' is \.., nothing is \0, and a name that is too long is its beginning, \# and the SHA-256 of it all.
+// GNU parallel writes a backslash as \\, a tab as \t, a slash as \_. fairpar adds codes that GNU parallel never writes: \. is '.',
+// \.. is '..', \0 is the empty item, and a name that is too long becomes its beginning, \# and the SHA-256 of all of it.
 
 #ifndef FAIRPAR_BASE_PATHNAME_H
 #define FAIRPAR_BASE_PATHNAME_H

@@ -1,4 +1,4 @@
-// Random bytes of the system, or the next best.
+// Random bytes from the system, or a substitute where it has none.
 
 #include "base/random.h"
 

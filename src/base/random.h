@@ -1,4 +1,4 @@
-// Random bytes to tell things apart: names, keys of hash tables, seeds.
+// Random bytes for names, keys of hash tables and seeds.
 
 #ifndef FAIRPAR_BASE_RANDOM_H
 #define FAIRPAR_BASE_RANDOM_H

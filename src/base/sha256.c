@@ -1,4 +1,4 @@
-// SHA-256 (FIPS 180-4), for names that nobody can make two of.
+// SHA-256 (FIPS 180-4), for names that must not collide.
 
 #include "base/sha256.h"
 

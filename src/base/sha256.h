@@ -1,4 +1,4 @@
-// SHA-256 (FIPS 180-4), for names that nobody can make two of.
+// SHA-256 (FIPS 180-4), for names that must not collide.
 
 #ifndef FAIRPAR_BASE_SHA256_H
 #define FAIRPAR_BASE_SHA256_H

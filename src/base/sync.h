@@ -17,9 +17,9 @@ enum lock {
 	LOCKS,
 };
 
-// Builds with faults (make debug, the sanitizers, make stress) check that order: each mutex knows its place in it, and
-// who takes one while he has one of a later row, or of the same, stops with a message that names both. So does who waits
-// for a condition with another mutex than the condition's in his hands. Elsewhere a mutex is the system's.
+// Builds with faults (make debug, the sanitizers, make stress) check that order: each mutex knows its row, and a
+// thread that locks one while it holds one of the same or a later row stops with a message that names both. So does a thread
+// that waits for a condition while it holds another mutex than the condition's. Other builds use plain mutexes.
 #ifdef FAIRPAR_FAULTS
 typedef struct {
 	pthread_mutex_t raw;

@@ -12,7 +12,7 @@
 // close-on-exec, read-write. Returns the descriptor, or -1 with errno.
 int tmpfile_open(const char *dir) FP_NODISCARD;
 
-// The same in memory (memfd_create(2)), or where the system refuses that in `dir`. `name` is for who looks at the descriptors.
+// The same in memory (memfd_create(2)), or where the system refuses that in `dir`. `name` is shown in /proc/PID/fd.
 int tmpfile_open_in_memory(const char *name, const char *dir) FP_NODISCARD;
 
 // Appends a name by which this process and others can open the file as long as this one has the descriptor.
@@ -23,7 +23,7 @@ const char *tmpfile_dir(const char *fallback);
 
 // ---- memory that one process makes and others map ----
 
-// Makes a file of `size` bytes of 0, which may grow and never shrinks. `name` is for who looks at the descriptors. Returns its
+// Makes a file of `size` bytes of 0, which may grow and never shrinks. `name` is shown in /proc/PID/fd. Returns its
 // descriptor, which closes on exec and is the caller's, or -1 with errno.
 int shared_memory_create(const char *name, size_t size) FP_NODISCARD;
 

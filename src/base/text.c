@@ -1,4 +1,4 @@
-// Numbers, and text of others, as plain text: nothing in it drives a terminal.
+// Writes numbers, and text that fairpar did not make, as plain text: no control character of it reaches a terminal.
 
 #include "base/text.h"
 

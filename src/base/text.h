@@ -1,4 +1,4 @@
-// Numbers, and text of others, as plain text: nothing in it drives a terminal.
+// Writes numbers, and text that fairpar did not make, as plain text: no control character of it reaches a terminal.
 
 #ifndef FAIRPAR_BASE_TEXT_H
 #define FAIRPAR_BASE_TEXT_H
@@ -48,11 +48,11 @@ size_t text_step(const char *text, size_t len, size_t *ret_columns);
 // The bytes of the control sequence that the text begins with (ECMA-48 §5.4: ESC [ and up to a letter or its like), or 0.
 size_t text_sequence(const char *text, size_t len);
 
-// Appends the text, control characters and bytes that are not UTF-8 escaped, in at most so many columns: where it is
-// longer, it ends in "..." .
+// Appends the text, its control characters and bytes that are not UTF-8 escaped, in at most `columns` columns; a longer text
+// is cut, and ends in "...".
 void text_add_cut(struct buf *buf, const char *text, size_t len, size_t columns);
 
-// As text_add_cut(), of a command of several lines the first that is not blank, and "..." for the others.
+// As text_add_cut(). Of a command of several lines it appends the first that is not blank, and "..." for the others.
 void text_add_command(struct buf *buf, const char *command, size_t len, size_t columns);
 
 // Appends a line of a job's output as a terminal would show it: without colours, tabs as blanks, after a carriage return

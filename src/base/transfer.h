@@ -1,7 +1,7 @@
 // Moves bytes between descriptors inside the kernel, and the few things of Linux that make files and pipes cheaper.
 //
 // The only callers of splice(2), sendfile(2), pwritev2(2) and F_SETPIPE_SZ. On another system each may fail
-// with ENOSYS: call_is_refused() of base/io.h then, and every caller has a way without it.
+// with ENOSYS, which call_is_refused() (base/io.h) tells, and every caller has a way without it.
 
 #ifndef FAIRPAR_BASE_TRANSFER_H
 #define FAIRPAR_BASE_TRANSFER_H
@@ -28,7 +28,7 @@ ssize_t splice_file(int from, uint64_t offset, int to, size_t want) FP_NODISCARD
 // open file. Returns the bytes written, or -1 with errno: EAGAIN where it would wait.
 ssize_t write_nowait(int fd, const void *mem, size_t len) FP_NODISCARD;
 
-// Lets a pipe hold so many bytes. Returns 0, or -1 with errno: EPERM for who has too many of such pipes (pipe(7)).
+// Lets a pipe hold `bytes` bytes. Returns 0, or -1 with errno: EPERM if the user has too many such pipes (pipe(7)).
 int pipe_widen(int fd, int bytes);
 
 #endif

@@ -1,6 +1,6 @@
 // Numbers, durations, sizes, escapes and words of a list, read from text.
 //
-// The parsers return 0, or -1 for a text that is none, with *ret_… unchanged; none prints.
+// The parsers return 0, or -1 for invalid text, with *ret_… unchanged. They print nothing.
 
 #ifndef FAIRPAR_BASE_UNITS_H
 #define FAIRPAR_BASE_UNITS_H
@@ -62,7 +62,7 @@ int parse_size(const char *text, enum notation notation, uint64_t *ret_bytes) FP
 const char *unit_excess(const char *text);
 
 // Appends the text with its escapes translated, as printf(1) understands them: \n, \t and other letters, \NNN, \0NNN, \xHH.
-// One that is none stays as it is, and -1 is returned.
+// Returns 0; or -1 if there was an invalid escape, which stays as it is.
 int parse_escapes(struct buf *buf, const char *text);
 
 // Lists of words, in one text with blanks between them.

@@ -9,8 +9,8 @@
 #include "report/first_pass.h"
 
 enum {
-	ROWS_ALL = 5000,        // up to so many jobs, each has a row
-	ROWS_FAILED = 1500,     // of more: so many that failed, the first ones
+	ROWS_ALL = 5000,        // with no more jobs than this, each has a row
+	ROWS_FAILED = 1500,     // with more: rows for the first that failed
 	ROWS_RETRIED = 500,     // … succeeded, but not at once
 	ROWS_SLOWEST = 500,     // … about, of all attempts
 	ROWS_SAMPLE = 2000,     // … about, of the rest
@@ -37,7 +37,7 @@ struct row {
 struct rows {
 	const struct palette *palette;
 	uint64_t jobs;          // that there are
-	uint64_t stride;        // 0: all are here; else each of so many is in the sample
+	uint64_t stride;        // 0: all jobs are here; else one job of `stride` is in the sample
 	uint64_t slow;          // nanoseconds from which on a job counts as slow
 	uint64_t seen, failed, retried; // jobs so far
 	struct row *rows;       // in the order of their ends

@@ -74,7 +74,7 @@ static void spread(float *first, size_t stride, size_t columns, double from, dou
 	}
 }
 
-// The class had so many of the slots for that time.
+// Adds that the class had `nslots` slots in that time.
 static void add_share(struct timeline *timeline, unsigned class, unsigned nslots, uint64_t from, uint64_t to) {
 	double scale = (double)TIMELINE_SHARES / TIMELINE_WIDTH;
 	nslots = nslots < 1 ? 1 : nslots < timeline->slots ? nslots : timeline->slots;

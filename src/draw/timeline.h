@@ -13,7 +13,7 @@
 
 enum {
 	TIMELINE_WIDTH = 1000,   // pixels
-	TIMELINE_ALL = 5000,     // up to so many bars none is merged
+	TIMELINE_ALL = 5000,     // with no more bars than this, none is merged
 	TIMELINE_BARS = 8000,    // bars, about
 	TIMELINE_LANES = 320,    // more slots than that share lanes
 	TIMELINE_CELLS = 40000,  // columns of all lanes
@@ -52,7 +52,7 @@ struct timeline {
 	struct attempts attempts; // attempts.rows: the lanes; or NULL: one machine only, whose slots are the lanes
 	uint64_t start, end;     // event time; end > start
 	unsigned slots;          // highest number of them
-	unsigned group;          // so many slots share a lane
+	unsigned group;          // number of slots that share a lane
 	unsigned nslotless;      // lanes of attempts without a slot, drawn above those of the slots
 	unsigned nlanes;         // with them
 	struct bar *bars;        // in the order of their ends

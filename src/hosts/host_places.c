@@ -24,7 +24,7 @@ static bool may_use(const struct hosts_host *host, const struct hosts_request *r
 struct waiter {
 	struct list link;          // of hosts.waiters, while it waits and has lent its slot of the pool
 	const struct hosts_request *request;
-	unsigned fewest;           // it accepts hosts with at most so many tries
+	unsigned fewest;           // it accepts hosts on which it was tried at most this often
 };
 
 static unsigned tries_on(const struct hosts_host *host, const struct hosts_request *request) {

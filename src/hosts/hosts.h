@@ -17,7 +17,7 @@ struct hosts_place;
 struct job_files;
 struct sshlogin;
 
-// Takes the machines that the options name, without connecting to them. *ret_hosts stays NULL, with 0, if there is none but this one. Returns
+// Takes the machines that the options name, without connecting to them. *ret_hosts stays NULL, with 0, if there is no other machine. Returns
 // 0, or -1 after a message; the caller frees *ret_hosts with hosts_close() in both cases. `options` and `context` are borrowed until then;
 // `context`, which jobs inherit, is not read before hosts_attach(). `here`: the number of slots of this machine.
 int hosts_open(const struct options *options, const struct context *context, unsigned here, struct hosts **ret_hosts);

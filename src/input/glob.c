@@ -99,8 +99,8 @@ static int is_entry(const struct dirent *entry) {
 	return !path_is_dots(entry->d_name);
 }
 
-// The entries of the directory of the path, none if that is none. Returns their number, or -1 after fail(). The caller
-// frees them with free_entries().
+// Reads the entries of the directory of the path; if that is no directory, there are none. Returns their number, or -1 after
+// fail(). The caller frees them with free_entries().
 static int read_entries(struct glob_walk *walk, struct dirent ***ret_entries) {
 	*ret_entries = NULL;
 	const char *path = walk->path.len > 0 ? walk->path.data : ".";

@@ -11,11 +11,11 @@
 // A source being read. All of it is private to lines.c but `config` and `fd`.
 struct lines {
 	const struct source_config *config; // borrowed
-	const struct input_config *rules;   // borrowed: the delimiter; which records are none, go on or end the source
+	const struct input_config *rules;   // borrowed: the delimiter; which lines are skipped, continue, or end the source
 	int fd;            // to be polled; -1 for arguments, and once it is closed
 	bool polls;        // reading may block: poll first
 	size_t next_arg;
-	bool has_rules;    // some lines may be no records, go on in the next one, or end the source
+	bool has_rules;    // some lines may be skipped, continue in the next one, or end the source
 	bool skip_first;   // the next line is left out
 	bool is_open;      // --csv: a quote is open, and what is before it is in `joined`
 	size_t most;       // bytes of lines that come as one record; 0: each is one

@@ -1,8 +1,8 @@
 // Cuts a stream of bytes into blocks on the borders of records, exactly where GNU parallel --pipe cuts it.
 //
 // GNU parallel 20221122 is the measure, in its odd corners too (its spreadstdin(), pass(), pass_n() and
-// pass_n_line_records()): with -N a border right at the beginning of what is left is none; what is looked at together
-// grows by 30 % when no record ends in it; at the end of the stream the rest is one block, however many records it has.
+// pass_n_line_records()): with -N a border at the very beginning of the rest does not count; the window grows by
+// 30 % when no record ends in it; at the end of the stream the rest is one block, however many records it has.
 
 #include "input/records.h"
 

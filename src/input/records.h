@@ -20,8 +20,8 @@ struct block_splitter_config {
 	size_t block;            // bytes in which a round looks for borders, at least 1 (--block)
 	const char *start, *end; // --recstart and --recend as given; NULL: empty
 	bool regexp;             // they are regular expressions, as colsep_translate() takes them
-	uint64_t records;        // -N: each block has so many records; 0: as many as fit
-	uint64_t lines;          // -L: each block has a multiple of so many lines; 0: any number
+	uint64_t records;        // -N: records in each block; 0: as many as fit
+	uint64_t lines;          // -L: a block has a multiple of this number of lines; 0: any number
 };
 
 struct block_splitter;
@@ -74,7 +74,7 @@ size_t blanks_drop(struct blanks *blanks, const char *bytes, size_t len, struct 
 struct header_rule;
 
 // Creates the rule by which the front of a stream is a header that each block gets: a number of lines, ":" for one, or a
-// regular expression. Returns NULL with *ret_error (caller frees) if it is none of these.
+// regular expression. Returns NULL with *ret_error (caller frees) if the text is invalid.
 struct header_rule *header_create(const char *text, char **ret_error);
 
 // Frees the rule, which may be NULL.

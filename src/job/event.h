@@ -4,8 +4,8 @@
 // Events report; no subscriber steers the run. Strings are borrowed for the call.
 //
 // The log has times and durations in whole microseconds, cut off, not rounded (event_us()): a moment as the microseconds
-// since the start of its run, a duration by itself. Who shows numbers cuts them off in the same way, so that a run and
-// its log give the same numbers.
+// since the start of its run, a duration by itself. Code that shows numbers cuts them off in the same way, so
+// that a run and its log give the same numbers.
 
 #ifndef FAIRPAR_JOB_EVENT_H
 #define FAIRPAR_JOB_EVENT_H

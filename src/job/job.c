@@ -1,4 +1,4 @@
-// The nouns: what a job is, how it can end, and what is decided from that.
+// What a job is, how it can end, and what follows from its end.
 
 #include "job/job.h"
 

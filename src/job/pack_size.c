@@ -1,13 +1,13 @@
 // How many items go into one process, by the time that items have taken so far (--pack=auto). Pure: no clock.
 //
-// What an item takes is estimated by all that processes took, divided by their items: so the cost of starting a process
-// is in it, which falls as there are more items in one, and the size settles where a process takes its 200 ms. Each
-// process halves the weight of those before it: a change of the items' cost shows after a few, and one slow item, which
-// a process of many others outweighs, does little.
+// The time of an item is estimated as the time of all processes divided by the number of their items. So it includes the
+// start of a process, whose part falls as a process has more items, and the size settles where a process takes 200 ms.
+// Each process halves the weight of the earlier ones: a change of the items' cost shows after a few processes, while one
+// slow item among the many of its process changes little.
 //
-// At the end each process takes a share of what is left: with S slots the Sth part of it, rounded up. Processes so become
-// smaller and smaller, and a slow one does not hold up the end, for the others take what it would have had (guided
-// self-scheduling: Polychronopoulos and Kuck, IEEE Trans. Computers 36, 1987).
+// At the end each process takes a share of the items that are left: with S slots the Sth part, rounded up. So processes
+// become smaller and smaller, and a slow one does not hold up the end: the others take the items that it would have had
+// (guided self-scheduling: Polychronopoulos and Kuck, IEEE Trans. Computers 36, 1987).
 
 #include "job/pack_size.h"
 

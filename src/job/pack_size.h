@@ -14,17 +14,17 @@ enum {
 
 // What the items of a batch have taken. Zeroed, nothing is known.
 struct packsize {
-	double items, ns;   // of its processes; of an older one, half as much counts each time
-	uint32_t most;      // items that a process has had
+	double items, ns;   // sums over its processes, in which each process halves the weight of the earlier ones
+	uint32_t most;      // the most items that a process has had
 	uint32_t want;      // for the next process; 0: nothing is known, so 1
-	uint32_t least;     // of those, that are worth a process: the last items are not spread any thinner
+	uint32_t least;     // items that are worth a process: the last items are not spread more thinly
 };
 
-// Adds a process that took so many nanoseconds for so many items (at least 1).
+// Adds a process that took `ns` nanoseconds for `items` items (at least 1).
 void packsize_note(struct packsize *size, uint32_t items, uint64_t ns);
 
-// Items for a process that is to have `want`, when so many wait, its first one included: where no more will come
-// (`ended`) a share of what is left, so that the last processes end together on all slots. At least 1.
+// The number of items for a process that should have `want`, while `waiting` wait, its own first item included. If no more
+// come (`ended`), it is a share of those, so that the last processes end together on all slots. At least 1.
 uint64_t packsize_share(uint32_t want, uint32_t least, uint64_t waiting, unsigned slots, bool ended);
 
 #endif

@@ -1,7 +1,7 @@
-// A cgroup v2 for each job that has one, below a group that is fairpar's own: the kernel keeps its memory limit.
+// Cgroups v2 of jobs, below a cgroup that belongs to fairpar: the kernel enforces a job's memory limit.
 //
-// All facts are from the kernel's Documentation/admin-guide/cgroup-v2.rst. What may be taken for one's own, and that who makes
-// groups in it goes to a leaf, is from https://systemd.io/CGROUP_DELEGATION.
+// All facts are from the kernel's Documentation/admin-guide/cgroup-v2.rst. https://systemd.io/CGROUP_DELEGATION
+// says which cgroup a program may use as its own, and that the program itself must move to a leaf before it makes groups there.
 //
 // A job writes itself into its group before it executes. CLONE_INTO_CGROUP would save the lock that this move takes, but it needs
 // clone3(2), which no C library offers: with a stack for the child that would be assembler for each kind of machine.
@@ -153,8 +153,8 @@ static void remove_leftovers(int dir_fd, const char *path) {
 	closedir(dir);
 }
 
-// `is_own`: it is where this process is, and the one who has made it may not have meant it for that. Then nobody else may be in
-// it: so it is not the root of all, which is nobody's to make groups in. Returns NULL or the cause.
+// `is_own`: this process is in the cgroup, which may have been made for something else. Then no other process may be in it; this
+// also excludes the root cgroup, in which fairpar must not make groups. Returns NULL or the cause.
 static const char *enable(struct cgroup_root *root, bool is_own) {
 	if (!root->real && !is_own) {
 		return NULL;

@@ -1,4 +1,4 @@
-// A cgroup v2 for each job that has one, below a group that is fairpar's own: the kernel keeps its memory limit.
+// Cgroups v2 of jobs, below a cgroup that belongs to fairpar: the kernel enforces a job's memory limit.
 
 #ifndef FAIRPAR_PROCESS_CGROUP_H
 #define FAIRPAR_PROCESS_CGROUP_H

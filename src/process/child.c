@@ -353,7 +353,7 @@ static void child_on_time(struct child *child) {
 }
 
 // True if the child is a zombie and others of its group are still to be waited for: fds[END] is then one of them.
-// They have the same time to clean up that the child had; whoever is left after it gets SIGKILL.
+// They have as much time to clean up as the child had; those that are left after it get SIGKILL.
 static bool child_lingers(struct child *child) {
 	if (child->state == CHILD_RUNNING && atomic_load_acquire(&child->children->terminating)
 	    && children_is_cancelled(child->children, &child->running)) {
@@ -425,7 +425,7 @@ static void child_reap(struct child *child, struct result *ret_result) {
 	children_note_end(child->children, ret_result->end);
 	ret_result->exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 0;
 	ret_result->term_signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
-	enum kill_mark marked = child->running.marked; // for good, now that it is unlisted
+	enum kill_mark marked = child->running.marked; // it cannot change any more, as the child is unlisted
 	if (timed_out || marked == MARKED_FOR_TIME) {
 		ret_result->outcome = OUTCOME_TIMEOUT;
 	} else if (cancelled || marked == MARKED_FOR_CANCEL) {

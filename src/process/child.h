@@ -187,14 +187,14 @@ unsigned children_count(struct children *children);
 // `random`. Returns how many; some may end before they are looked at.
 size_t children_sample(struct children *children, uint64_t random, pid_t *ret_pids, size_t most, unsigned *ret_running);
 
-// Whether all have ended, also those whose workers have not taken note of it, as they write what was read before.
+// True if all children have ended, including those whose workers still write output and have not noticed it.
 bool children_have_ended(struct children *children);
 
 enum child_stream { STREAM_OUT, STREAM_ERR };
 
-// What is done with a child's output: `readable` reads what there is from the (non-blocking) pipe and returns the bytes
-// taken (> 0), 0 at end of file, or -1 with errno (EAGAIN: nothing now). A read error ends that stream. ENODATA: there is no room
-// for more before more_fd can be read, which `readable` empties; meanwhile nothing is read, and the child is attended to as ever.
+// Takes a child's output: `readable` reads what there is from the (non-blocking) pipe and returns the bytes taken (> 0), 0 at end
+// of file, or -1 with errno (EAGAIN: nothing now). A read error ends that stream. ENODATA: there is no room for more before
+// more_fd, which `readable` empties, becomes readable; until then the pipe is not read, but the child is waited for.
 struct output_reader {
 	ssize_t (*readable)(void *arg, enum child_stream stream, int fd);
 	// From another thread, while `readable` may be at work: puts the last line so far into `text` of `size` bytes, without
@@ -248,7 +248,7 @@ void child_scratch_destroy(struct child_scratch *scratch);
 // out while other children run (retried when one ends, and by growing pauses otherwise; `children_terminate` ends the
 // wait) and reported as OUTCOME_SPAWN_ERROR only if they last (10 s) when no other child is running. All signals must
 // be blocked in the calling thread. At its timeout, or after children_terminate(), the child's whole group gets the
-// steps of the sequence, and what of it outlives the child gets those that are left. The outcome is OUTCOME_TIMEOUT
+// steps of the sequence, and members of the group that outlive the child get the remaining ones. The outcome is OUTCOME_TIMEOUT
 // or OUTCOME_CANCELLED if a signal of that kind was sent before the child ended, whatever status it then chose; a
 // child refused because of children_terminate() has start and end 0. A child with `memory` may be waiting for it long
 // before its start; the end of that wait, too, is its start or children_terminate(). Fills *ret_result, and *ret_error when its

@@ -1,4 +1,4 @@
-// The table of running children, from the side of the room: the public part is in process/child.h.
+// The table of running children, for the files of this room; its public part is in process/child.h.
 //
 // [C1] An entry is listed from before its child executes until just before the child is reaped. So its pid, and the
 //      number of its group, are not anybody else's while they are listed, and no program runs that is not listed. The
@@ -6,8 +6,8 @@
 //      then wait4().
 // [C2] All signals to groups go to listed entries: under the lock, or by the entry's own worker, which alone unlists
 //      it. The guardian and children_last_words() read the targets without it; for them [C1] is enough.
-// [C3] Once termination has begun no child goes on without its signal: it was listed then, or children_list() sends it.
-//      For clean-ups it begins with children_kill().
+// [C3] Once termination has begun, each child gets its signal: it was listed then, or children_list() sends the signal.
+//      For clean-up commands termination begins with children_kill().
 
 #ifndef FAIRPAR_PROCESS_CHILDREN_H
 #define FAIRPAR_PROCESS_CHILDREN_H
@@ -79,8 +79,8 @@ struct children {
 	void (*wake)(void *arg); // the event loop, or NULL
 	void *wake_arg;
 	bool has_terminal;       // which could stop a job
-	atomic_bool has_reported; // that nothing runs because nothing can be started
-	atomic_bool has_stopped; // there was a message for one that it did stop
+	atomic_bool has_reported; // a message has said that nothing runs because nothing can be started
+	atomic_bool has_stopped; // a message has said that the terminal stopped a job
 };
 
 // Sends the signal of a step, and SIGCONT behind it: a stopped process takes no other signal than SIGKILL.

@@ -1,4 +1,4 @@
-// The program itself as another process, which has nothing of the caller's.
+// Starts the program again as a process that keeps nothing of the caller's.
 
 #include "process/daemon.h"
 

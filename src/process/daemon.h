@@ -1,4 +1,4 @@
-// The program itself as another process, which has nothing of the caller's: the guardian, the slot server of a pool.
+// Starts the program again as a process that keeps nothing of the caller's: the guardian, the slot server of a pool.
 
 #ifndef FAIRPAR_PROCESS_DAEMON_H
 #define FAIRPAR_PROCESS_DAEMON_H

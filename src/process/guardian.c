@@ -115,7 +115,7 @@ void guardian_revive(struct guardian *guardian) {
 	while (pid > 0 && waitpid(pid, NULL, 0) < 0 && errno == EINTR) {
 	}
 	close(atomic_exchange(&guardian->pipe_fd, -1));
-	if (++guardian->nrevived <= MOST_REVIVALS) { // whoever kills it again and again shall have his will
+	if (++guardian->nrevived <= MOST_REVIVALS) { // else somebody means to kill it
 		atomic_store_relaxed(&guardian->is_tried, false);
 		guardian_start(guardian);
 	}
@@ -159,8 +159,8 @@ static bool parent_was_killed(int pipe_fd, struct group_table *table) {
 	return !atomic_load_acquire(&table->goodbye); // pairs with the release in guardian_fini()
 }
 
-// `living`: who runs now; empty where it cannot be known. Zombies do not: whoever inherits them may reap them late or never (the
-// first process of a container), and whoever starts fairpar again does not wait for that.
+// `living`: the processes that run now, without zombies; empty where that is not known. A zombie counts as ended: its new parent may
+// reap it late or never (the first process of a container), and a fairpar that is started again does not wait for that.
 static bool has_ended(int target, const struct proctree *living) {
 	return (kill(target, 0) != 0 && errno == ESRCH) || (living->n > 0 && !proctree_has(living, target));
 }

@@ -1,5 +1,4 @@
-// The memory that jobs say they need, or that the last ones of their batch had: a cgroup v2 limits a job where fairpar has one of
-// its own, else the job waits until there is room for it.
+// Holds jobs back until there is memory for them: for their declared need, or for the one that their batch has shown.
 
 #include "process/memory.h"
 

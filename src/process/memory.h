@@ -1,12 +1,12 @@
-// The memory that jobs say they need, or that the last ones of their batch had: a cgroup v2 limits a job that says it, where fairpar
-// has one of its own; else a job waits until there is room for it.
+// Holds jobs back until there is memory for them. A job may declare its need (`memory` of a manifest): a cgroup v2 then limits it,
+// where fairpar has a cgroup of its own. With --memory=auto the need of other jobs is learned from their batch.
 //
-// There is room if what is available holds what the job needs and what those that run need and do not have yet; first come, first
-// served. A job that says what it needs may wait for other programs, too, but runs alone if it needs more than the machine has.
+// A job starts when the available memory holds its need and what the running jobs need and do not have yet; first come, first
+// served. A job with a declared need may wait for other programs, too; if it needs more than the machine has, it runs alone.
 //
-// A job that does not say it (--memory=auto) is to need the most that one of the last 50 jobs of its batch to end had, and an eighth
-// more. Until three of them have ended, one, two, four run at once, and jobs of other batches pass by. A part of the memory is left
-// to other programs; a job that would be the only one always starts.
+// The learned need is the most that one of the last 50 jobs of the batch had, and an eighth more. Until three of them have ended, the
+// batch runs one, two, then four jobs at once, and jobs of other batches pass. A part of the memory is left to other programs. A job
+// always starts if no other one runs.
 
 #ifndef FAIRPAR_PROCESS_MEMORY_H
 #define FAIRPAR_PROCESS_MEMORY_H
@@ -92,8 +92,8 @@ void memory_fini(struct memory *memory);
 int memory_share(struct memory *memory, const char *path) FP_NODISCARD;
 
 // Opens the claim for `bytes`, or if that is 0 for what `learned` says. Of the claim the caller has set `waits`, `waits_arg`,
-// `origin`, `awaited` and `learned`. Waits, and returns true once the job may start; or false if `refusal` was set before that:
-// whoever sets it calls memory_wake() behind it. The claim is open in either case.
+// `origin`, `awaited` and `learned`. Waits, and returns true once the job may start; or false if `refusal` was set before that; the
+// thread that sets it then calls memory_wake(). The claim is open in either case.
 bool memory_claim_open(struct memory *memory, struct memory_claim *claim, uint64_t bytes, const char *label,
                        const atomic_bool *refusal) FP_NODISCARD;
 
@@ -118,26 +118,25 @@ void memory_claim_started(struct memory *memory, struct memory_claim *claim, pid
 // memory_claim_close() says it, or without `learned`.
 bool memory_claim_learn(struct memory *memory, struct memory_claim *claim, uint64_t resident, bool is_killed);
 
-// The job has ended or did not start. Returns true if the kernel has killed a process of it at the limit of its cgroup.
+// The job has ended or did not start. Returns true if the kernel has killed one of its processes at the limit of its cgroup.
 bool memory_claim_close(struct memory *memory, struct memory_claim *claim);
 
-// The job with that origin begins (`waits`) or ends to wait for other jobs. While it waits, the bytes that it has said are
-// free for others; what it was learned to need stays reserved, as it still uses it. Meanwhile a job starts that fits beside it,
-// or, if no job runs, one that is awaited; any other one only when none has run for a while, or when the awaited one could not
-// start.
+// The job with that origin begins (`waits`) or stops waiting for other jobs. While it waits, its declared memory is free for others;
+// its learned need stays reserved, as the job still uses that. Meanwhile a job starts if it fits beside the waiting one. If no job
+// runs, an awaited job starts in any case, and any other one if none has run for a while or the awaited one could not start.
 void memory_set_waiting(struct memory *memory, const void *origin, bool waits);
 
-// Says on standard error how many jobs wait for memory, if any, and how much the next one is to need.
+// Prints on standard error how many jobs wait for memory, if any, and the need of the next one.
 void memory_show_waiting(struct memory *memory);
 
-// Makes those who wait look at their `refusal`.
+// Makes the jobs that wait look at their `refusal`.
 void memory_wake(struct memory *memory);
 
-// The rule for a batch. Must its next job wait until more is known, while so many run?
+// The rule for a batch. True if its next job must wait until more is known, while `running` of its jobs run.
 bool memory_learned_holds_back(const struct memory_learned *learned, unsigned running);
-// The bytes that a job of it is to need; 0: nothing is known.
+// The bytes that a job of the batch is expected to need; 0: nothing is known.
 uint64_t memory_learned_need(const struct memory_learned *learned);
-// A job of it that had so many bytes has ended.
+// Adds a job of the batch that has ended, and has had `bytes` bytes.
 void memory_learned_end(struct memory_learned *learned, uint64_t bytes);
 
 // ---- memory_room.c: how much memory the cgroups of this process leave it

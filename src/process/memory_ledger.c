@@ -1,4 +1,4 @@
-// What the jobs of several fairpars that share slots are to need of the memory: a file that each of them maps.
+// The memory that is reserved for the jobs of several fairpars that share slots: a file that each of them maps.
 
 #include "process/memory_ledger.h"
 

@@ -1,8 +1,8 @@
-// What the jobs of several fairpars that share slots are to need of the memory: a file that each of them maps, with an entry for each.
+// The memory that is reserved for the jobs of several fairpars that share slots: a file that each of them maps, with an entry for each.
 //
-// Each publishes what is reserved for its jobs, and first of all for the one that it is about to start; then it reads what the others
-// have published. So of two that are about to start a job at least one sees the other. How much of its reservation another fairpar's jobs already use
-// is read from /proc. An entry is free when the process that it names has ended, however that came.
+// A fairpar publishes what is reserved for its jobs, including the job that it is about to start, before it reads what the others
+// have published. So if two are about to start a job, at least one of them sees the other. How much of a reservation is already in
+// use is read from /proc. An entry is free once the process that it names has ended, for whatever reason.
 
 #ifndef FAIRPAR_PROCESS_MEMORY_LEDGER_H
 #define FAIRPAR_PROCESS_MEMORY_LEDGER_H
@@ -21,9 +21,9 @@ void memory_ledger_close(struct memory_ledger *ledger); // NULL-safe
 // The jobs of this process, and what it may have begun to start.
 struct memory_entry {
 	uint64_t reserved;   // bytes, of jobs of whose batch one has ended
-	uint64_t unknown;    // jobs of others: as large as whoever looks expects
+	uint64_t unknown;    // number of other jobs, whose need the reader estimates
 	uint64_t need;       // bytes of the largest one
-	uint64_t wants;      // bytes that it waits for: those who come later leave them free
+	uint64_t wants;      // bytes that it waits for: fairpars that came later leave them free
 };
 void memory_ledger_publish(struct memory_ledger *ledger, const struct memory_entry *entry);
 

@@ -1,4 +1,4 @@
-// A child that is left as it is: in the process group of the caller, with all its descriptors.
+// A child that keeps what the caller has: process group, terminal and all descriptors.
 
 #include "process/plain_child.h"
 

@@ -1,7 +1,7 @@
-// A child that is left as it is: in the process group of the caller, with its stdin, stdout, stderr and terminal.
+// A child that keeps what the caller has: process group, stdin, stdout, stderr and terminal.
 //
 // If fairpar is killed, a guardian ends the child, its descendants, and the processes with the cookie in their environment, as it
-// ends a run's jobs (process/guardian.h); but no process that has called setsid(2): only the caller's session is looked at.
+// ends a run's jobs (process/guardian.h). It looks at the caller's session only, so it misses a process that called setsid(2).
 
 #ifndef FAIRPAR_PROCESS_PLAIN_CHILD_H
 #define FAIRPAR_PROCESS_PLAIN_CHILD_H

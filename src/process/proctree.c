@@ -1,4 +1,4 @@
-// Who descends from whom, from /proc: for what a signal to the job's process group does not reach.
+// Finds the descendants of a process in /proc, for those that a signal to the job's process group does not reach.
 
 #include "process/proctree.h"
 
@@ -18,7 +18,7 @@
 #include <sys/syscall.h>
 #include <time.h>
 
-enum { KILL_PAUSE_MS = 5 }; // who has been killed needs a moment to be gone
+enum { KILL_PAUSE_MS = 5 }; // a killed process needs a moment to be gone
 
 bool proctree_fills_limit(void) {
 	struct rlimit limit;

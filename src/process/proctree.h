@@ -1,4 +1,4 @@
-// Who descends from whom, from /proc: for what a signal to the job's process group does not reach.
+// Finds the descendants of a process in /proc, for those that a signal to the job's process group does not reach.
 
 #ifndef FAIRPAR_PROCESS_PROCTREE_H
 #define FAIRPAR_PROCESS_PROCTREE_H

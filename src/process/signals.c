@@ -136,7 +136,7 @@ static void die_now(int signal FP_UNUSED) {
 	}
 }
 
-// Sets the alarm to so many seconds from now, unless it comes earlier anyway. Async-signal-safe.
+// Sets the alarm to `seconds` from now, unless it is set to an earlier time. Async-signal-safe.
 static void alarm_within(unsigned seconds) {
 	uint64_t at = now_ns() + seconds * NS_PER_S;
 	if (at < atomic_load_relaxed(&dies_at)) {

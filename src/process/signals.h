@@ -36,15 +36,15 @@ bool signals_typed(void);
 // The signals whose disposition in this process is to be ignored.
 void signals_get_ignored(sigset_t *ret_ignored);
 
-// Has a write beyond RLIMIT_FSIZE fail with EFBIG on the calling thread, for who answers no signals.
+// Makes a write beyond RLIMIT_FSIZE fail with EFBIG on the calling thread, for programs that answer no signals.
 void signals_block_xfsz(void);
 
 // Gives the signals that end a run their default action again and unblocks them in the calling thread: for a wait on a reader
 // or a writer that may never come, while no job runs that would have to be ended first.
 void signals_release(void);
 
-// The same, but the first `n` of these signals only call `hurry`, in the signal handler, with how many more will do so: by them the
-// user means a reader who does not read. Later ones have their default action. Interrupted calls are restarted (SA_RESTART).
+// The same, but the first `n` of these signals only call `hurry`, in the signal handler, with the number of signals that will still
+// do so: they are to end the wait for a reader. Later ones have their default action. Interrupted calls are restarted (SA_RESTART).
 void signals_release_after(unsigned n, void (*hurry)(unsigned left));
 
 // The first signal that has called `hurry`, or 0.
@@ -53,8 +53,8 @@ int signals_hurried(void);
 // Blocks again what signals_open() has blocked.
 void signals_block_again(void);
 
-// Has this process die by `signal` in so many seconds, or earlier if that was asked for before, after `last_words`, which is
-// called in a signal handler on this thread: what it waits for may never come. 0: not any more.
+// Makes this process die by `signal` in `seconds` seconds, or earlier if an earlier call said so, even if this thread waits for
+// something that never comes. `last_words` is called before that, in a signal handler on this thread. 0 seconds: takes it back.
 void signals_die_within(unsigned seconds, int signal, void (*last_words)(void));
 
 // Stops this process the way SIGTSTP would have, and returns when it was continued.

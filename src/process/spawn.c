@@ -135,7 +135,7 @@ UNCHECKED static int child_group(struct exchange *x) {
 	return 0;
 }
 
-// Listed before it executes: whoever kills fairpar right then would leave its children unknown to the guardian.
+// Listed before it executes: if fairpar were killed between the two, the guardian would not know the child.
 UNCHECKED static void child_enlist(const struct spawn_config *config) {
 	if (config->listed) {
 		int pid = (int)syscall(SYS_getpid);
@@ -209,7 +209,7 @@ UNCHECKED static int child_foreground(struct exchange *x) {
 	if (!x->config->foreground) {
 		return 0;
 	}
-	// all signals are blocked, so SIGTTOU does not stop who is not in the foreground yet (tcsetpgrp(3))
+	// all signals are blocked, so SIGTTOU does not stop a process that is not yet in the foreground (tcsetpgrp(3))
 	pid_t self = (pid_t)syscall(SYS_getpid);
 	return syscall(SYS_ioctl, x->config->stdio[0], TIOCSPGRP, &self) == 0 ? 0 : fail(x, SPAWN_STDIO, errno);
 }

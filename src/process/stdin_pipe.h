@@ -1,4 +1,4 @@
-// The pipe that is a job's standard input, filled as poll(2) says: of a child (child.c), or of a job on another machine.
+// Fills the pipe that is a job's standard input when poll(2) says so: of a child (child.c), or of a job on another machine.
 
 #ifndef FAIRPAR_PROCESS_STDIN_PIPE_H
 #define FAIRPAR_PROCESS_STDIN_PIPE_H

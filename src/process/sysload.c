@@ -15,7 +15,7 @@ bool sysload_parse_load(const char *text, uint64_t *ret_load) {
 	if (!proc_find_number(text, "procs_running", &running) || !proc_find_number(text, "procs_blocked", &blocked)) {
 		return false;
 	}
-	*ret_load = (running > 0 ? running - 1 : 0) + blocked; // whoever reads it runs
+	*ret_load = (running > 0 ? running - 1 : 0) + blocked; // the reader itself runs
 	return true;
 }
 

@@ -31,7 +31,7 @@ bool sysload_is_swapping(const struct swapped *before, const struct swapped *aft
 void sysload_add_load(struct buf *why, uint64_t load, double most);
 void sysload_add_free(struct buf *why, uint64_t bytes, const char *option, uint64_t asked);
 
-// How many of `n` jobs may run with so many bytes free, under --memsuspend LIMIT: one below the limit, two from it on,
+// How many of `n` jobs may run with `free_bytes` free, under --memsuspend LIMIT: one below the limit, two from it on,
 // three from 1.5 times it, five from 1.75 times it, and so on; all from twice it. GNU parallel's rule.
 unsigned sysload_may_run(uint64_t free_bytes, uint64_t limit, unsigned n);
 

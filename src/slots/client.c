@@ -1,4 +1,4 @@
-// A client of a pool: its connection to the slot server, and how it finds or starts that.
+// A client of a pool: its connection to the slot server, and how it finds or starts a server.
 
 #include "slots/client.h"
 
@@ -170,7 +170,7 @@ static void greet(struct client *client, int fd) {
 	(void)introduce(client); // if the server has gone, hear_welcome() says so
 }
 
-// Starts a server, with the locks that whoever starts one has to have. Returns 0, or an errno.
+// Starts a server, for which it has taken the locks. Returns 0, or an errno.
 static int start_server(const struct client *client, int lock_fd) {
 	bool is_known = client->slots > 0; // a successor has as many as the last
 	int listen_fd = place_listen(&client->place);
@@ -248,7 +248,8 @@ static void tell_why(const struct client *client) {
 	}
 }
 
-// Connects, and is welcome; as long as whoever has the lock of starting or of life lives, and has not done with it, this waits. Returns 0, or an errno, as hear_welcome() does.
+// Connects and waits for the WELCOME; and before that for processes that have one of the locks. Returns 0, or an errno, as
+// hear_welcome() does.
 static int reach_server(struct client *client) {
 	const bool waits = client->config.start || client->config.socket;
 	uint64_t begin = now_ns(), deadline = begin + CONNECT_TIMEOUT_NS, slow = begin + CLIENT_SLOW;
@@ -600,7 +601,7 @@ bool client_use_again(struct client *client, uint64_t number, uint64_t nonce, st
 		client_release(client, number);
 		return false;
 	}
-	if (nonce) { // who runs below that job may wait for it to have a lease again
+	if (nonce) { // a client below that job may wait until the job has a lease again
 		send_use(client, held);
 	}
 	return true;

@@ -1,10 +1,10 @@
-// A client of a pool: asks its slot server for leases, starts one where there is none, and after a server's death tells
-// the next one what it holds.
+// A client of a pool: asks the slot server for leases, starts a server where there is none, and after the death of a server
+// tells the next one which leases it holds.
 //
-// A lease is used in three steps, or the slot may be somebody else's by then (this process may be stopped at any moment):
-// client_use() says so to the server and looks whether it was taken back meanwhile (lease_revoke()); only if not, the job is
-// started; then client_release(). In between other jobs may have it, one after another: client_use_again(), of which the server
-// learns from shared memory (slots/words.h).
+// This process may be stopped at any moment, and the server may then revoke a lease (lease_revoke()). So a lease is used in three
+// steps: client_use() tells the server, and checks that the lease was not revoked; only then the job is started; client_release()
+// gives the lease back. Before that, other jobs may run on it one after another: client_use_again(), which the server sees in
+// shared memory (slots/words.h).
 
 #ifndef FAIRPAR_SLOTS_CLIENT_H
 #define FAIRPAR_SLOTS_CLIENT_H
@@ -38,7 +38,7 @@ struct client_config {
 	int32_t priority;
 	struct lease_id below; // the lease that this process runs on; number 0: none
 	bool shows_place;      // it wants CLIENT_PLACE
-	bool spare;            // it gets only what nobody else waits for
+	bool spare;            // it gets spare slots only: those that nobody else waits for
 	bool observes;            // it answers CLIENT_OBSERVE by client_send_observation()
 	bool reuses;           // it calls client_use_again(), which is in vain without
 	uint64_t deadline;     // now_ns() time: until then it waits for a server that does not answer, but for two seconds at least
@@ -71,8 +71,8 @@ struct client_event {
 };
 
 // Connects to the pool's server, or starts it. `config` is borrowed. Waits while another process starts or ends a server, and until
-// the server has answered. Returns NULL with a whole message in *error, and *ret_error: EPERM if somebody else's hands may be in it,
-// ENOENT if there is no server, and none was to be started, ETIMEDOUT after the deadline; else whatever stood in the way.
+// the server has answered. Returns NULL with a whole message in *error, and *ret_error: EPERM if the directory is not the user's alone,
+// ENOENT if there is no server and none was to be started, ETIMEDOUT after the deadline, or the errno of what failed.
 struct client *client_open(const struct client_config *config, struct buf *error, int *ret_error) FP_NODISCARD;
 void client_close(struct client *client); // NULL-safe. All its leases come back
 
@@ -82,8 +82,8 @@ int client_fd(const struct client *client); // for poll(2), POLLIN; may be anoth
 // (process/memory_ledger.h), for the caller to free.
 char *client_memory_path(const struct client *client);
 
-// Of the pool: how many slots there are, within what bounds (equal ones: the number is fixed), and why they are so many, or NULL:
-// as at the beginning.
+// The slots of the pool: their number, its bounds (equal ones: the number is fixed), and the reason of its last change; NULL: it has
+// not changed.
 unsigned client_slots(const struct client *client);
 struct slots_bounds client_bounds(const struct client *client);
 const char *client_why(const struct client *client);

@@ -33,7 +33,7 @@ struct connections {
 	size_t n, cap;
 	size_t first_poll;         // of connections_add_polls()
 	// For the owner to set, or NULL: called with the type of a client's first frame, when only that was read (the first member
-	// of struct frame). Returns true if the owner takes the client over: `fd` is then his.
+	// of struct frame). Returns true if the owner takes the client over, with `fd`.
 	bool (*claim)(void *arg, uint32_t type, int fd);
 	void *claim_arg;
 };

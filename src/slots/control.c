@@ -1,4 +1,4 @@
-// What a fairpar says to a run to which it gives work: requests as bytes.
+// The requests of a fairpar to a running fairpar, as bytes.
 
 #include "slots/control.h"
 

@@ -9,9 +9,9 @@
 //   LOOK     a, b who asks; c LOOK_JSON                       REPORT     text
 //                                                             REFUSED    why, as text
 //
-// Who asks: number and nonce of the attempt that it runs in, or 0 from outside. The upper half of c is CONTROL_VERSION.
-// An ID is the number of a job, item.seq. Whoever asks by the name of a run is told the ID with the mark of that run, as
-// 12@5f1c09a3, so that it names no job of the next run of that name. A request may have either; in it each ID has a NUL behind it.
+// "Who asks": number and nonce of the attempt in which the client runs, or 0 from outside. The upper half of c is CONTROL_VERSION.
+// An ID is the number of a job, item.seq. A client that names the run gets the ID with the mark of that run, as in 12@5f1c09a3,
+// so that it names no job of the next run of that name. A request may have either form, with a NUL behind each ID.
 
 #ifndef FAIRPAR_SLOTS_CONTROL_H
 #define FAIRPAR_SLOTS_CONTROL_H
@@ -35,7 +35,7 @@ static inline bool control_is_request(uint32_t type) {
 
 // The job of ADD. The strings of `words` and `env` stand one behind the other, each with its NUL.
 struct control_job {
-	const char *batch;           // "": that of who asks
+	const char *batch;           // "": the batch of the client
 	const char *cwd;
 	const char *words, *env;
 	size_t words_size, env_size; // bytes
@@ -54,7 +54,7 @@ void control_add(struct buf *out, uint64_t number, uint64_t nonce, enum control_
 // Appends the text of ADD.
 void control_write_job(struct buf *out, const struct control_job *job);
 
-// Reads the text of ADD; *ret_job borrows it. Returns false if that is none.
+// Reads the text of ADD; *ret_job borrows it. Returns false if the text is invalid.
 bool control_read_job(const char *text, size_t len, struct control_job *ret_job) FP_NODISCARD;
 
 #endif

@@ -24,9 +24,9 @@
 #define BRAKE_STEP SECOND
 #define BRAKE_GROW (2 * SECOND)
 
-// By throughput. A number of slots is judged when so many jobs have ended, in so many times the time that one takes; against
-// one that differs by GAIN_SLOTS or more and is not older than WINDOW_KEPT. The slots between the two must have brought
-// GAIN_LEAST of what as many of the fewer ones bring. What is taken away is tried again after CEILING_NS, later each time.
+// The throughput at a number of slots is known once WINDOW_ENDED jobs have ended in WINDOW_WALLS times the length of one. It is
+// compared with that of a number which differs by GAIN_SLOTS or more and is not older than WINDOW_KEPT. Each slot more must
+// bring GAIN_LEAST of what a slot of the lower number brings. Slots taken away are tried again after CEILING_NS, later each time.
 #define WINDOW_ENDED 32
 #define WINDOW_WALLS 4
 #define WINDOW_KEPT (60 * SECOND)
@@ -106,8 +106,8 @@ static bool has_gained(const struct controller_window *few, const struct control
 	return many->gain - few->gain >= (many->slots - few->slots) * (few->gain / few->slots) * GAIN_LEAST;
 }
 
-// The window at the next fewer (step -1) or more (step 1) slots of which the throughput is known, and which are so many
-// fewer or more that a difference tells.
+// The next window with fewer (step -1) or more (step 1) slots whose throughput is known, and whose number of slots differs
+// enough for a comparison (GAIN_SLOTS).
 static const struct controller_window *known_window(const struct controller *controller, const struct controller_window *to, int step) {
 	for (int level = (int)level_of(to->slots); level >= 0 && level < CONTROLLER_LEVELS; level += step) {
 		const struct controller_window *window = &controller->levels[level];
@@ -186,7 +186,7 @@ static double most_busy(double cpus, double share) {
 	return cpus + (line > slack ? line : slack);
 }
 
-// Whether a count is above another by more than chance has it: by so many deviations of the count (its square root).
+// True if `more` is above `less` by more than chance explains: by `deviations` standard deviations of the count (its square root).
 static bool is_above(double more, double less, double count, double deviations) {
 	double over = more - less;
 	return over > 0 && over * over > deviations * deviations * (count + 1);

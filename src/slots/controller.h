@@ -9,8 +9,8 @@
 // also finds the way back when jobs that slept begin to compute. Jobs that wait for a disk are busy: more of them would
 // only wait longer.
 //
-// What the states of jobs cannot show (a server that is slow because it has many clients, a lock) the throughput does:
-// if twice the slots bring no more, they are withdrawn, and not tried again for a while.
+// The throughput shows what the states of jobs cannot (a lock, a server that is slow because it has many clients): if twice the
+// slots bring no more, the controller takes the second half away, and does not try it again for a while.
 
 #ifndef FAIRPAR_SLOTS_CONTROLLER_H
 #define FAIRPAR_SLOTS_CONTROLLER_H

@@ -1,5 +1,5 @@
-// GNU make's jobserver: slots that are bytes in a pipe or a FIFO, tokens. Who reads one has a slot until it writes the
-// same byte back; each process that takes part has one slot more, its own, from who has started it. (GNU make manual,
+// GNU make's jobserver: slots are bytes in a pipe or a FIFO, called tokens. A process that reads a token has a slot until it writes
+// the same byte back. Besides, each client has one slot of its own, which its parent has given it. (GNU make manual,
 // "Integrating GNU make", "POSIX Jobserver Interaction".)
 
 #ifndef FAIRPAR_SLOTS_JOBSERVER_H
@@ -10,10 +10,10 @@
 #include <stdbool.h>
 
 enum jobserver_form {
-	JOBSERVER_NONE,      // there is none, or it is said to be of no use here (negative descriptors)
+	JOBSERVER_NONE,      // there is none, or MAKEFLAGS closes it to this process (negative descriptors)
 	JOBSERVER_PIPE,      // R,W
 	JOBSERVER_FIFO,      // fifo:PATH
-	JOBSERVER_UNKNOWN,   // one that nobody here knows
+	JOBSERVER_UNKNOWN,   // a form that this program does not know
 };
 
 // What $MAKEFLAGS says.
@@ -33,9 +33,9 @@ void jobserver_flags_fini(struct jobserver_flags *flags);
 // is NULL. The caller frees it.
 char *jobserver_set_flags(const char *makeflags, const char *auth);
 
-// An open jobserver. What a process has in it is that process's to know.
+// An open jobserver. Each process counts its own tokens.
 struct jobserver {
-	int in_fd, out_fd;       // not blocking, and nobody else's: the description that make has handed on is shared
+	int in_fd, out_fd;       // not blocking; opened anew, because the descriptions that make has handed on are shared
 	int job_fds[2];          // of a server's pipe: what jobs inherit; or -1
 	char *auth;              // of a server: how jobs find it, owned
 	char *path;              // of a server's FIFO, owned; or NULL
@@ -54,7 +54,7 @@ int jobserver_create(enum jobserver_form form, const char *dir, struct jobserver
 // struct: its descriptors are 0.
 void jobserver_close(struct jobserver *jobserver);
 
-// Takes a token. False: there is none now; jobserver->in_fd is readable when there may be one again.
+// Takes a token. Returns false if there is none now; jobserver->in_fd is readable when there may be one again.
 bool jobserver_take(struct jobserver *jobserver, char *ret_token) FP_NODISCARD;
 void jobserver_put(struct jobserver *jobserver, char token);
 

@@ -37,7 +37,7 @@ struct lease {
 	struct lease *lender;       // whose slots they are; NULL: they are counted in table->taken
 	struct lease_batch *batch;        // that is charged for them, or NULL
 	bool lender_unknown;        // while RECOVERING
-	struct lease_client *borrower; // who has `lent` of its slots; NULL: none are lent
+	struct lease_client *borrower; // the client to which `lent` of its slots are lent; NULL: none are lent
 	uint32_t lent;
 	enum { USE_UNKNOWN, USED_ONCE, USED_AGAIN } use; // for jobs, by its holder: not told yet, for one, for one after another
 	lease_word *word;           // USED_AGAIN: what the holder knows, too
@@ -330,7 +330,7 @@ void lease_table_destroy(struct lease_table *table) {
 	free(table);
 }
 
-// Charges the lease as if its batch's turn had come. While RECOVERING nobody else is in the race.
+// Charges the lease as if its batch's turn had come. While RECOVERING no other client competes.
 static void charge_held(struct lease_table *table, struct lease *lease, struct lease_batch *batch, uint64_t now) {
 	fair_arrive(&table->fair, &batch->fair, 1, now);
 	(void)fair_pick(&table->fair, now);

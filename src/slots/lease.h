@@ -3,25 +3,25 @@
 // A state machine without threads, clock and I/O. The words of slots/words.h are all that it shares with other processes. Times
 // are passed in, in nanoseconds that never go back.
 //
-// A client asks for leases (lease_want), gets them one by one (lease_next) and gives each back (lease_release, or all by
-// lease_leave). It belongs to a batch: to the one that it names, or to one of its own. Batches take turns on the slots
-// (engine/fair.h); in a batch the client that has waited longest for its next lease is first. A lease may be worth several
-// slots: when its turn comes, what becomes free is kept for it, so that narrow ones cannot starve it.
+// A client asks for leases (lease_want), gets them one by one (lease_next) and gives each back (lease_release; lease_leave gives
+// all back). It belongs to the batch that it names, or to a batch of its own. Batches take turns on the slots (engine/fair.h); in
+// a batch the client that has waited longest for its next lease is first. A lease may take several slots: when its turn comes,
+// slots that become free are kept for it, so that narrow leases cannot starve it.
 //
-// A lease can be lent. A client that names a lease as the one it runs on (a process below the job of that lease) gets its
-// leases out of that one first, which takes no further slot; one such client at a time. The other leases that it wants wait in
-// the batch of the first one, and take slots of their own. When the lent lease comes back while the client has another one, that
-// one is lent in its place and its own slots become free: so no slot is kept idle for the client. A lease that ends while it is
-// lent keeps its slots until what was lent is back.
+// A lease can be lent to a client that runs below its job, and says so (config.below); to one such client at a time. That client's
+// first lease is the lent one and takes no further slot. The other leases that it wants wait in the batch of the lender, and take
+// slots of their own. If the client gives the lent lease back while it has another one, that other one is lent instead, and its
+// slots become free: so no slot is kept idle for the client. A lease that its holder gives back while it is lent keeps its slots
+// until the client below gives it back, too.
 //
-// A client may want only what is spare: slots that nobody else waits for. It has no turn and no place among those that
-// wait, and gives back what it can as soon as somebody does (lease_is_contended); that is left to it. Among such clients
-// the one that has fewest is first, and who has more than that by more than one gives back too (lease_spare_limit).
+// A client may want spare slots only: those that nobody else waits for. Such a client has no turn and no place in the queue. When
+// another client begins to wait (lease_is_contended), it is expected to give back what it can. Of several such clients the one
+// with the fewest leases is first; one that has at least two more than another gives one back (lease_spare_limit).
 //
 // Life of a lease: granted -lease_use-> in use -lease_release-> gone
 //                  granted -lease_unused for a second, while others wait; lease_revoke-> gone
 // Life of a table: RECOVERING -lease_open-> OPEN
-//                  RECOVERING: clients of a server that died tell what they hold (lease_hold); nothing is granted
+//                  RECOVERING: the clients of a server that died report their leases (lease_hold); nothing is granted
 
 #ifndef FAIRPAR_SLOTS_LEASE_H
 #define FAIRPAR_SLOTS_LEASE_H
@@ -49,7 +49,7 @@ struct lease_client_config {
 	uint32_t weight;       // 1 to FAIR_MOST_WEIGHT, and
 	int32_t priority;      // both of the batch: the first of its clients says
 	struct lease_id below; // the lease that it runs on; number 0: none
-	bool spare;            // it gets only what nobody else waits for, and nothing is lent to it
+	bool spare;            // it gets spare slots only, and nothing is lent to it
 };
 
 struct lease_grant {
@@ -80,8 +80,8 @@ void lease_keep_only(struct lease_client *client, bool (*keep)(void *arg, uint64
 // The client waits for `n` more leases of `width` slots each: this is the number, whatever it was before.
 void lease_want(struct lease_client *client, uint32_t n, uint32_t width, uint64_t now);
 
-// Grants the next lease. Returns false when there is none: nobody waits, or what is free is not enough. To be called until
-// then after any of the others.
+// Grants the next lease. Returns false if no client waits, or not enough slots are free. To be called after any other call, until
+// it returns false.
 bool lease_next(struct lease_table *table, uint64_t now, struct lease_grant *ret_grant) FP_NODISCARD;
 
 // The client uses the lease from now on: it is not revoked any more. `nonce`: of the job that it is used for; 0: as granted.
@@ -92,21 +92,21 @@ bool lease_use(struct lease_client *client, uint64_t number, uint64_t nonce, lea
 bool lease_release(struct lease_client *client, uint64_t number, uint64_t now);
 
 // The client reports a lease of an earlier table that it still uses; with `lent` it was lent out of the lease that the client
-// runs on (config.below). It counts also after lease_open(): then more slots may be taken than there are. Returns false if the
-// number is held already or is none that a server grants.
+// runs on (config.below). After lease_open() it counts, too: then more slots may be taken than there are. Returns false if the
+// number is held already, or cannot be the number of a lease.
 bool lease_hold(struct lease_client *client, struct lease_id id, uint32_t width, bool lent, uint64_t now) FP_NODISCARD;
 
 // Finds the lease to take back: the one granted first of those that were granted at least LEASE_UNUSED ns ago, are not in use,
-// and that somebody waits for. Returns false if there is none; then *ret_when is when there may be one, or TIME_NEVER.
+// and that another client waits for. Returns false if there is none; *ret_when is the time when there may be one, or TIME_NEVER.
 #define LEASE_UNUSED UINT64_C(1000000000)
 bool lease_unused(const struct lease_table *table, uint64_t now, struct lease_grant *ret_unused, uint64_t *ret_when) FP_NODISCARD;
 
 // Takes back the lease that lease_unused() found, or returns false if it is in use by now. Between the two calls the caller tells
-// the client, and reads all that the client has sent before. A client first says that it uses the lease, then checks whether it
-// was told, and only then starts a job: so it starts none on a lease that is no longer its own.
+// the client, and reads all that the client has sent until then. The client says that it uses the lease, then checks that it was not
+// told of a revocation, and only then starts a job: so it starts no job on a lease that is no longer its own.
 bool lease_revoke(struct lease_client *client, uint64_t number, uint64_t now);
 
-// Does any client wait for its turn?
+// True if any client waits for its turn.
 bool lease_is_awaited(const struct lease_table *table);
 
 // True if a lease that a client gives back may go to another one: somebody waits, or more slots are taken than there are.
@@ -116,16 +116,16 @@ bool lease_is_contended(const struct lease_table *table);
 // waits, several do, the table is not OPEN, or more slots are taken than there are.
 const struct lease_client *lease_only_waiter(const struct lease_table *table);
 
-// How many leases a client that wants only what is spare may keep: one less than it has, while another such client waits
-// that has fewer by more than one; else 0: all that it has.
+// How many leases a client that wants spare slots only may keep: one less than it has, while another such client waits that has at
+// least two fewer; else 0: all that it has.
 uint32_t lease_spare_limit(const struct lease_client *client);
 
-// The place of the client among those that wait, by when they began to, from 1; 0: it does not wait. *ret_waiting: how
-// many do.
+// The position of the client among those that wait, in the order in which they began to wait, from 1; 0: it does not wait.
+// *ret_waiting: how many clients wait.
 unsigned lease_place(const struct lease_client *client, unsigned *ret_waiting);
 
-// The table has so many slots now, at least 1. They may be fewer than are taken: nothing is granted then but what is lent, until
-// enough were given back.
+// Sets the number of slots, at least 1. If more are taken than that, only lent leases are granted until enough slots were given
+// back.
 void lease_set_slots(struct lease_table *table, unsigned slots);
 
 // Does the client wait for its turn, and on how many slots do its own jobs run: those of its leases that are not lent?
@@ -172,9 +172,9 @@ struct lease_client_stat {
 	unsigned held, slots, lent; // leases, slots that they take, leases that were lent to it
 	uint32_t wanted;           // slots
 	unsigned place;            // lease_place()
-	uint32_t gathers;          // free slots are kept for it until there are so many; 0: none are kept
+	uint32_t gathers;          // the number of slots for which free ones are kept; 0: none are kept
 	double seconds;            // since it got the oldest of its leases, or, if it has none, since it began to wait
-	double virt;               // what its batch has had, in seconds or turns for each of its weight
+	double virt;               // service of its batch divided by its weight, in seconds or turns
 };
 void lease_stat(const struct lease_table *table, struct lease_stat *ret_stat);
 void lease_client_stat(const struct lease_client *client, uint64_t now, struct lease_client_stat *ret_stat);

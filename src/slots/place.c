@@ -30,7 +30,7 @@ bool place_is_valid_name(const char *name) {
 
 // ---- the directory ----
 
-// Why nobody but the user could put something there, or NULL if he alone can.
+// Returns why other users could make files there, or NULL if only the user can.
 static const char *why_not_private(const char *dir) {
 	struct stat st;
 	if (lstat(dir, &st) != 0) {
@@ -242,7 +242,7 @@ int abstract_listen(const char *name) {
 	return listen_abstract(&address, len);
 }
 
-// The name of the pool in the abstract namespace. Who sees other files has another one.
+// The name of the pool in the abstract namespace; another one in another mount namespace.
 static socklen_t pool_address(const struct pool_place *place, struct sockaddr_un *ret_address) {
 	struct stat mounts = {0};
 	FP_CLEANUP(buf_fini) struct buf name = BUF_INIT;

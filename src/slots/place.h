@@ -1,9 +1,9 @@
-// Where the pools of a user are: a directory that is his alone, and in it for each pool NAME.sock, the socket of its server,
-// NAME.lock, held by the server as long as it lives, and NAME.start, held by whoever starts or ends one.
+// The directory with the pools of a user, which nobody else can enter. For each pool it has NAME.sock, the socket of the server;
+// NAME.lock, which the server locks as long as it lives; and NAME.start, which a process locks while it starts or ends a server.
 //
-// There are two such directories, in /run/user/UID and in /tmp, as the first comes when the user logs in and goes when he logs out.
-// A server is found in either. If there is no server, the next one is started in the first directory that is there; but if the
-// last one has died in the other directory, it is started in that.
+// There are two such directories, in /run/user/UID and in /tmp, because the first one exists only while the user is logged in. A
+// client looks for a server in both. If there is none, it starts one in the first directory that exists; but if the last server
+// has died in the other directory, in that one.
 
 #ifndef FAIRPAR_SLOTS_PLACE_H
 #define FAIRPAR_SLOTS_PLACE_H
@@ -45,8 +45,8 @@ char *place_path(const struct pool_place *place, const char *suffix);
 // with errno as above.
 int place_lock_start(const struct pool_place *place, bool waits, int ret_fds[2]) FP_NODISCARD;
 
-// Removes the file that `fd`, from place_lock(), has locked, if it is still there. The lock is given up by closing `fd`, as ever:
-// who has opened the file before takes no lock on it then, but on the next file of that name.
+// Removes the file that `fd`, from place_lock(), has locked, if it is still there. Closing `fd` gives the lock up. A
+// process that has opened the file before, and waits for its lock, then locks the next file of that name instead.
 void place_remove_lock(const struct pool_place *place, const char *suffix, int fd);
 
 // Does a process have NAME.lock? It makes no file.
@@ -60,8 +60,8 @@ int place_listen(const struct pool_place *place) FP_NODISCARD;
 int place_listen_abstract(const struct pool_place *place) FP_NODISCARD;
 
 // Connects to the server, in whichever directory it is, and sets place->dir to that, or else to the one where a server has died.
-// Returns the descriptor, or -1 with errno: ENOENT or ECONNREFUSED if there is none, as place_is_deserted() tells; EPERM if whoever
-// listens is another user.
+// Returns the descriptor, or -1 with errno: ENOENT or ECONNREFUSED if there is none (place_is_deserted()); EPERM if another user
+// listens.
 int place_connect(struct pool_place *place) FP_NODISCARD;
 static inline bool place_is_deserted(int error) {
 	return error == ENOENT || error == ECONNREFUSED;

@@ -5,8 +5,8 @@
 // as they are in all versions, so that two that do not fit together can say so.
 //
 //   client -> server                                          server -> client
-//   HELLO    struct hello, then "BATCH\0DIR\0LABEL\0"          WELCOME  a slots of the pool; if the number is found: b at
-//                                                                     least, c at most, else 0. c alone: it is not known
+//   HELLO    struct hello, then "BATCH\0DIR\0LABEL\0"          WELCOME  a slots of the pool; b and c: the bounds of a number that
+//                                                                     is found, else 0; c alone: it is not known
 //   HOLD     a number, b nonce, c width and LEASE_LENT          REFUSED  why, as text; the end
 //   WANT     a leases more, b width of each                    GRANT    a number, b nonce, c width and LEASE_LENT
 //   WORDS    a descriptor comes with it: slots/words.h         REVOKED  a number: it was not used

@@ -19,7 +19,7 @@ struct server_search {
 	thread thread;
 	char *name;
 	int wake_fd;
-	atomic_bool over;          // the thread has done its work, or nobody waits for it: who comes second frees the search
+	atomic_bool over;          // set by the thread when it is done, or by the owner when it gives up: the second of them frees the search
 	struct search_result result;
 };
 

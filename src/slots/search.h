@@ -1,6 +1,6 @@
-// The part of looking for the server of a pool that may take long, in a thread of its own. It waits for the lock NAME.start, held by
-// whoever starts or ends a server; and then for NAME.lock, held by a server that nobody can reach, because it is ending or its socket
-// was removed. It waits as long as the holders live, even stopped ones; the kernel gives up the locks of dead ones.
+// The part of looking for the server of a pool that may take long, in a thread of its own. It waits for the lock NAME.start, which a
+// process holds while it starts or ends a server; then for NAME.lock, held by a server that cannot be reached, because it is ending or
+// its socket was removed. It waits as long as the holders live, even stopped ones; the kernel gives up the locks of dead ones.
 
 #ifndef FAIRPAR_SLOTS_SEARCH_H
 #define FAIRPAR_SLOTS_SEARCH_H

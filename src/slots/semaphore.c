@@ -2,15 +2,15 @@
 //
 // In a semaphore's directory are
 //
-//	lock    whoever looks around or changes anything there has locked it; never for long
-//	wN      somebody waits in the queue, number N in it
-//	hN      somebody holds the semaphore; by the number under which he waited
-//	xN      somebody waits for all up to number N
+//	lock    locked by a process while it reads or changes the directory; never for long
+//	wN      of a process that waits in the queue, with number N
+//	hN      of a process that holds the semaphore; N is the number with which it waited
+//	xN      of a process that waits for all up to number N
 //
-// A file that is locked is alive: its owner has it open for reading and writing. A file that is not was left by a process
-// that was killed; whoever sees it first unlinks it. On the last close the kernel gives up the lock before it tells the
-// readers of the FIFO (__fput() in fs/file_table.c: locks_remove_file(), then release()), so whoever is woken finds it
-// free. POLLHUP stays as long as there is no writer, so it cannot be missed between looking and polling.
+// The owner of a file has it open for reading and writing, and locked. A file that is not locked was left by a process
+// that was killed; the first process that sees it unlinks it. On the last close the kernel gives up the lock before it tells
+// the readers of the FIFO (__fput() in fs/file_table.c: locks_remove_file(), then release()), so a process that is woken finds
+// the lock free. POLLHUP stays as long as there is no writer, so it cannot be missed between looking and polling.
 
 #include "slots/semaphore.h"
 
@@ -43,7 +43,7 @@ struct semaphore {
 	unsigned number;
 };
 
-// A file of somebody else who is alive.
+// A file of another process that lives.
 struct other {
 	unsigned number;
 	char kind;
@@ -458,7 +458,7 @@ int semaphore_fd(const struct semaphore *s) {
 	return s->fd;
 }
 
-// Whoever opened the lock file before, and locks it after, sees that it has no name any more; see try_lock().
+// A process that has opened the lock file before, and locks it after, sees that it has no name any more; see try_lock().
 static void remove_unused(struct semaphore *s) {
 	struct others others;
 	FP_CLEANUP(buf_fini) struct buf ignored = BUF_INIT;

@@ -1,9 +1,9 @@
 // Counting semaphores with a name, between independent processes of one user on one machine.
 //
-// Each holder and each one that waits has a FIFO of its own in the semaphore's directory, open and locked by flock(2).
-// The kernel gives both up when the last process that has it open ends, however it ends: so what a dead holder held is
-// free at once, and nothing needs to be cleaned up. Who waits polls the other end of such FIFOs: no time is waited.
-// Those who wait are served in the order in which they came.
+// Each process that holds the semaphore or waits for it has a FIFO of its own in the semaphore's directory, open and locked by
+// flock(2). The kernel closes and unlocks it when the process ends, however that ends: so the place of a dead holder is free at
+// once, and nothing needs to be cleaned up. Processes that wait poll the other ends of these FIFOs, so none sleeps for a
+// fixed time. They are served in the order in which they came.
 //
 // The directory is ~/.cache/fairpar/sem/NAME, where a login session and a cron job meet, or sem/NAME in that of the pools (place.h)
 // where there is no $HOME or it cannot be written.

@@ -113,7 +113,7 @@ static bool server_init(struct server *server, const struct server_config *confi
 	FP_CLEANUP(buf_fini) struct buf error = BUF_INIT;
 	*server = (struct server){.lock_fd = config->lock_fd, .watch_fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK), .renew_at = TIME_NEVER,
 		.connections = {.sessions = &server->sessions, .listen_fd = config->listen_fd, .abstract_fd = -1, .spare_fd = -1}};
-	struct rlimit limit; // of whoever happened to start it
+	struct rlimit limit; // inherited from the client that happened to start it
 	if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
 		limit.rlim_cur = limit.rlim_max;
 		(void)setrlimit(RLIMIT_NOFILE, &limit);
@@ -144,8 +144,8 @@ static bool server_init(struct server *server, const struct server_config *confi
 	return true;
 }
 
-// Nobody came for some seconds. False: somebody is about to come, who has the lock of those who start and end servers.
-// (If there is no lock, there is no directory any more in which anybody could come.)
+// No client has come for some seconds. Returns false if one is about to come: a process that looks for a server has NAME.start.
+// (If NAME.start cannot be made, the directory is gone, and no client can come.)
 static bool may_end(struct server *server) {
 	int start_fd = place_lock(&server->place, "start", /* waits */ false);
 	if (start_fd < 0 && errno == EWOULDBLOCK) {
@@ -155,8 +155,8 @@ static bool may_end(struct server *server) {
 	if (place_is_own(&server->place, &server->own)) {
 		(void)!unlink(server->place.address.sun_path);
 	}
-	// who has connected meanwhile sees the end before any answer, and begins again. Before the lock of the start, so
-	// that he can
+	// a client that has connected meanwhile sees the end before any answer, and begins again; for that, NAME.start is
+	// given up last
 	fd_close(&server->connections.listen_fd);
 	fd_close(&server->connections.abstract_fd);
 	write_life(server, clients_told(server));
@@ -165,7 +165,7 @@ static bool may_end(struct server *server) {
 	return true;
 }
 
-// Makes the files of the server anew, also its lock: whoever waits for that looks for the socket then. False: there is another server.
+// Makes the files of the server anew, also its lock: a process that waits for the lock then looks for the socket. False: there is another server.
 static bool renew_files(struct server *server) {
 	struct pool_place place;
 	FP_CLEANUP(buf_fini) struct buf error = BUF_INIT;
@@ -204,7 +204,7 @@ static bool keep_files(struct server *server, uint64_t now) {
 		return true;
 	}
 	if (server->connections.n == 0 || access(server->place.address.sun_path, F_OK) == 0) {
-		return false; // nobody misses it, or the clients go over to whoever is there now, and tell him what they hold
+		return false; // it has no clients, or they go over to the server that is there now, and report their leases to it
 	}
 	bool is_due = now >= server->renew_at;
 	server->renew_at = is_due ? TIME_NEVER : earlier(server->renew_at, now + SETTLE);
@@ -233,7 +233,7 @@ static bool run_once(struct server *server, uint64_t *deadline) {
 	}
 	*deadline = sessions_settle(&server->sessions, ready == 0, now);
 	if (server->life.clients != clients_told(server)) {
-		write_life(server, clients_told(server)); // before anybody hears that he holds something
+		write_life(server, clients_told(server)); // before a client hears of its lease
 	}
 	*deadline = earlier(*deadline, connections_flush(&server->connections, now));
 	*deadline = sessions_are_due(&server->sessions) ? now : *deadline;

@@ -1,10 +1,10 @@
 // The slot server of a pool: a small process that says who may use which slot, and executes nothing.
 //
-// Whoever finds none starts one (slots/client.c). It serves all clients of the pool, in one thread, and ends when none
-// was there for some seconds. When it dies, the clients start another and tell it what they hold.
+// A client that finds no server starts one (slots/client.c). The server has one thread for all clients of the pool, and ends when
+// there has been no client for some seconds. When it dies, the clients start another one and report their leases to it.
 //
-// NAME.lock is its life: it has the lock as long as it lives, and in the file stand its epoch and how many clients it
-// has, for who comes after it. A successor begins to find the number of slots anew, with as many as are held.
+// The server locks NAME.lock as long as it lives, and writes its epoch and its number of clients into it for its successor. If the
+// number of slots is found (auto), the successor begins to find it anew, with as many slots as are held.
 
 #ifndef FAIRPAR_SLOTS_SERVER_H
 #define FAIRPAR_SLOTS_SERVER_H

@@ -1,4 +1,4 @@
-// The slot server without its sockets: what clients say, and what they are answered.
+// The slot server without its sockets: the frames of clients, and the answers to them.
 
 #include "slots/session.h"
 
@@ -14,7 +14,7 @@
 enum { HOLDERS_SHOWN = 3, LABEL_SHOWN = 40, LABEL_MAX = 256 };
 #define ANSWER (250 * NS_PER_MS) // within that time a client says what it sees of its jobs
 enum { DEPTH_MAX = 1000 }; // of processes: while they end, and their numbers are given again, parents may seem to make a circle
-enum { OUTPUT_QUIET = 4096 }; // who has not read so much is not told how things stand, until it reads again
+enum { OUTPUT_QUIET = 4096 }; // a client with more unread bytes than this gets no STATE until it reads again
 
 // A process that uses a lease.
 struct process {
@@ -42,16 +42,17 @@ struct session {
 	bool closed;
 	bool shows_place;
 	bool asks_place;           // it has asked, and is answered once what is free has been granted
-	bool contended;            // as it was told,
-	uint32_t spare_limit;      // as it was told, too,
-	uint64_t slots;            // so many there are, and why, as it was told,
-	unsigned place, waiting;   // and where it is in the line
-	bool observes;                // it can be asked what it sees,
-	bool asked, answered;      // was, and has said it, for the sample that is being taken
+	// what the client was told last:
+	bool contended;
+	uint32_t spare_limit;
+	uint64_t slots;            // their number and the reason of its last change
+	unsigned place, waiting;   // its position in the queue, and how many wait
+	bool observes;             // it can be asked for observations
+	bool asked, answered;      // for the sample that is being taken
 	struct observation observation;
 };
 
-// The number of slots is found from now on, beginning with so many.
+// From now on the controller finds the number of slots, beginning with `slots`.
 static void begin_control(struct sessions *sessions, unsigned slots, uint64_t now) {
 	const struct slots_bounds *bounds = &sessions->config.bounds;
 	controller_init(&sessions->controller, bounds->least, bounds->most, slots, now);
@@ -244,7 +245,7 @@ static bool on_hello(struct session *session, const char *text, size_t len, uint
 	return true;
 }
 
-// It has said how many it holds, and is believed so many; else it hears that it holds nothing.
+// The client reports a lease. If it has reported more than HELLO announced, it is told that it does not hold that one.
 static void on_hold(struct session *session, const struct frame *frame, uint64_t now) {
 	struct lease_id id = {frame->a, frame->b};
 	uint32_t width = (uint32_t)frame->c;
@@ -336,8 +337,8 @@ static void add_holder(const struct session *session, struct buf *text) {
 	buf_printf(text, "' (pid %u)", shown_pid(session));
 }
 
-// Who holds the slots, but for the session itself: "'make' (pid 7), 'cargo test' (pid 8), and 2 more"; and for whom those that are
-// free are kept: "; 'make -j4' (pid 9) gathers 4 slots".
+// Appends the holders of slots, without the session itself: "'make' (pid 7), 'cargo test' (pid 8), and 2 more"; and the client for
+// which free slots are kept: "; 'make -j4' (pid 9) gathers 4 slots".
 static void add_holders(const struct session *session, uint64_t now, struct buf *text) {
 	FP_CLEANUP(buf_fini) struct buf gathers = BUF_INIT;
 	unsigned n = 0;
@@ -569,8 +570,8 @@ static void end_observation(struct sessions *sessions, uint64_t now) {
 	sessions->sample_due = due > earliest ? due : earliest;
 }
 
-// Nobody has waited for a while, and somebody comes: what he runs may do something else than what was sampled. There are as
-// many slots as processors, or a few more than are taken.
+// A client comes after a time in which none has waited: its jobs may behave differently from those that were sampled. So the
+// number of slots becomes that of the processors, or a few more than are taken.
 static void forget_slots(struct sessions *sessions, uint64_t now) {
 	struct lease_stat stat;
 	if (!finds_slots(sessions) || sessions->sampling != SAMPLING_IDLE || !lease_is_awaited(sessions->table)) {

@@ -1,17 +1,16 @@
-// The slot server without its sockets: what each client says changes the table of leases, and what that means for
-// others is said to them.
+// The slot server without its sockets: each frame of a client changes the table of leases, and clients that this concerns are
+// sent frames.
 //
 // Bytes in, bytes out: no sockets, no clock. The server (slots/server.c) moves the bytes and calls sessions_settle()
 // after each round of them.
 //
-// Life of a session: opened -HELLO-> joined -its HOLDs-> settled; -end of file-> closed, or waiting for the processes
-// that use its leases, if the client has named them; then closed. The successor of a server that died grants nothing
-// until RECOVERY has passed, and all that came until then was read: nobody knows before what clients of the last one
-// hold.
+// Life of a session: opened -HELLO-> joined -its HOLDs-> settled -end of file-> closed; before that it waits for the end of
+// the processes that use its leases, if the client has named them. The successor of a server that died grants nothing until
+// RECOVERY has passed and all frames that came until then are read: it does not know before what the clients hold.
 //
-// The number of slots may be found (--pool-slots auto). As long as somebody waits for his turn, clients on whose leases jobs
-// run are asked now and then what they see of these, and what they answer is put together for the controller. Who does not
-// answer in time, or never does, counts as busy with all of its leases. While nobody waits, nobody is asked.
+// With --pool-slots auto the controller finds the number of slots. While a client waits for its turn, the server samples: it asks
+// clients on whose leases jobs run what they observe of these jobs. A client that does not answer in time counts as busy with all
+// of its leases. While no client waits, none is asked.
 
 #ifndef FAIRPAR_SLOTS_SESSION_H
 #define FAIRPAR_SLOTS_SESSION_H
@@ -34,7 +33,7 @@ struct session;
 struct sessions_config {
 	unsigned slots;          // at least 1; if the number is found, as many as there are processors, or bounds
 	struct slots_bounds bounds; // of a number that is found; most is 0 if it is fixed
-	bool is_told;            // the owner finds the number, tells it by sessions_announce(), and sets the table's himself
+	bool is_told;            // the owner finds the number, announces it by sessions_announce(), and sets that of the table
 	bool fair_time;          // see lease_table_create()
 	uint64_t epoch;          // tells this server from others of the pool: a number above theirs, below 2^32
 	bool recovers;           // the last server died while it had clients: they may hold leases
@@ -47,7 +46,7 @@ struct sessions {
 	unsigned n;
 	bool recovering;
 	uint64_t recovery_end;
-	bool others_wait;        // for the owner to set: somebody who is no client waits for the slots
+	bool others_wait;        // for the owner to set: something else than a client waits for the slots
 	// For the owner to set, or NULL: a client says that it runs on a lease that is not in the table. Puts it there by
 	// lease_hold(), or returns false: the client is refused.
 	bool (*find_lease)(void *arg, struct lease_id id);
@@ -74,7 +73,7 @@ struct sessions {
 void sessions_init(struct sessions *sessions, const struct sessions_config *config, uint64_t now);
 void sessions_fini(struct sessions *sessions, uint64_t now);
 
-// Clients are told that there are so many slots now, because of `reason`. With config.is_told.
+// Tells the clients the number of slots and the reason of its change. With config.is_told.
 void sessions_announce(struct sessions *sessions, unsigned slots, enum controller_reason reason);
 
 // A client has connected; `peer` is its process, as the kernel says, or 0. NULL: there are too many.

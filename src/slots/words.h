@@ -28,12 +28,12 @@ struct words {
 	unsigned n;
 };
 
-// The holder's: makes `n` words that are 0. Returns a descriptor for the server, which is the caller's, or -1: there are none
-// (no memory, or 64 bits are not atomic here).
+// For the holder: makes `n` words that are 0. Returns a descriptor for the server, which the caller closes, or -1 if there is no
+// memory, or 64 bits are not atomic here.
 int words_create(struct words *words, unsigned n) FP_NODISCARD;
 
-// The server's: maps those of the descriptor, `most` at most; it may be closed then. There are none if they could be taken
-// away again.
+// For the server: maps at most `most` words of the descriptor, which may be closed then. It maps none if the holder could take
+// them away again.
 void words_open(struct words *words, int fd, unsigned most);
 
 void words_fini(struct words *words);

@@ -1,4 +1,4 @@
-// From a template (or a line that is a whole command) to what execve() wants.
+// Builds the arguments of execve() from a template, or from a line that is a whole command.
 
 #include "template/command.h"
 

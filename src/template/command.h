@@ -1,4 +1,4 @@
-// From a template (or a line that is a whole command) to what execve() wants.
+// Builds the arguments of execve() from a template, or from a line that is a whole command.
 
 #ifndef FAIRPAR_TEMPLATE_COMMAND_H
 #define FAIRPAR_TEMPLATE_COMMAND_H
@@ -32,7 +32,7 @@ struct interpreter {
 
 // Builds the command, whose text by command_text() is `text`: what a shell runs is expanded once. Returns 0; or -1 with errno
 // E2BIG (an argument is above the system's limit for one string, 128 KiB) or EINVAL with the reason in command->text: a line
-// needs bash, and there is none. Whether the items may stand where they do the caller has asked template_permits().
+// needs bash, and there is no bash. The caller has checked by template_permits() that the items may stand where they do.
 //
 // With a shell: if the template (with NULL the record, which is a command line) has no shell syntax and its program exists,
 // that is executed directly; else the command is `shell -c TEXT`, by bash if the text uses an exported function. If the

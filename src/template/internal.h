@@ -81,9 +81,9 @@ void parts_add_literal(struct parts *parts, const char *text, size_t len);
 
 // ---- replacement.c ----
 
-// Looks for a name of --plus at `at`, behind the brace or the number, and makes of `part`, an ITEM or a COLUMN, what it stands
-// for. Returns what is behind it; or NULL if there is none, or none for a COLUMN. An expression that cannot be used is
-// skipped, with the reason appended to template->error.
+// Looks for a name of --plus at `at`, behind the brace or the number, and turns `part`, an ITEM or a COLUMN, into what the name
+// stands for. Returns what is behind the name; or NULL if no name is there, or one that a COLUMN cannot have. Skips an expression
+// that cannot be used, and appends the reason to template->error.
 const char *plus_parse(struct template *template, const struct tokens *tokens, const char *at, struct part *part);
 
 // Frees the replacement and those behind it; it may be NULL.

@@ -8,7 +8,7 @@
 
 // ---- lengths ----
 
-// The length of the command that the record makes behind so many other arguments. It is not known yet which slot it is for.
+// The length that the record adds to a command behind `before` other arguments. The slot of the command is not known yet.
 static size_t length_of(const struct pack_limits *limits, const struct record *record, uint32_t before, uint64_t seq) {
 	enum { LONG_NUMBER = 99999 };
 	struct expansion x = {

@@ -1,6 +1,6 @@
-// Replacement strings: what they are called, and what each makes of an argument.
+// Replacement strings: their names, and what each makes of an argument.
 //
-// The forms are those of GNU parallel 20221122 (%Global::replace and %Global::plus of its source), bytes for bytes, with
+// The forms are those of GNU parallel 20221122 (%Global::replace and %Global::plus of its source), byte for byte, with
 // extended regular expressions in place of Perl's. Where Perl takes the leftmost alternative POSIX takes the longest.
 
 #include "template/internal.h"
@@ -126,7 +126,7 @@ static bool parse_expression(const char *at, const char *end, struct replacement
 	return false;
 }
 
-// A form with what it is given, up to the brace at `end`. Returns false if it is none, or cannot be used.
+// Parses a form and its argument, up to the brace at `end`. Returns false if this is no form, or cannot be used.
 static bool parse_given(const char *at, const char *end, struct replacement *replacement, struct buf *error) {
 	if (at[0] == ':' && at[1] == '-') {
 		replacement->form = FORM_DEFAULT;

@@ -1,4 +1,4 @@
-// Replacement strings: what they are called, and what each makes of an argument.
+// Replacement strings: their names, and what each makes of an argument.
 
 #ifndef FAIRPAR_TEMPLATE_REPLACEMENT_H
 #define FAIRPAR_TEMPLATE_REPLACEMENT_H

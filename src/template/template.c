@@ -96,7 +96,7 @@ static const char *parse_name(const char *at, const struct names *names, struct 
 	return NULL;
 }
 
-// The replacement string at `at`. Returns what is behind it, or NULL if it is none.
+// Parses the replacement string at `at`. Returns what is behind it, or NULL if no replacement string is there.
 static const char *parse_token(struct template *template, const char *at, const struct names *names,
                                struct part *ret_part) {
 	const struct tokens *tokens = names && names->tokens ? names->tokens : &tokens_default;

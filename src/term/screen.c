@@ -2,9 +2,9 @@
 //
 //   GONE --screen_draw()--> SHOWN --screen_enter(), screen_clear()--> GONE
 //
-// `busy` stands for the write that leads from one to the other: who finds it set waits. `writers` counts those between
-// screen_enter() and screen_leave(); while there are any, nothing is drawn. A writer that leaves draws the text of before
-// once more by itself, so that it does not flicker where output comes often; new text comes by screen_draw() alone.
+// `busy` is set while a thread writes what changes the state; other threads wait until it is cleared. `writers` counts the
+// threads between screen_enter() and screen_leave(); while there are any, nothing is drawn. A writer that leaves draws the
+// previous text again, so that it does not flicker where output comes often; only screen_draw() brings new text.
 
 #include "term/screen.h"
 
@@ -90,7 +90,7 @@ static void wait_free(void) {
 	}
 }
 
-// Writes with the lock given back; nobody else draws meanwhile. A terminal that has gone is no trouble: what matters is
+// Writes with the lock given back; no other thread draws meanwhile. A terminal that has gone is no trouble: what matters is
 // written by others, who will find out.
 static void put_locked(const struct buf *bytes) {
 	screen.busy = true;

@@ -1,7 +1,7 @@
-// Keeps fairpar's own lines (the status line) at the bottom of the terminal. Whoever else writes to the terminal does so
-// between screen_enter() and screen_leave(): the own lines are erased before, and drawn again below what was written.
+// Keeps fairpar's own lines (the status line) at the bottom of the terminal. All other writes to the
+// terminal stand between screen_enter(), which erases these lines, and screen_leave(), which draws them again below.
 //
-// A process has one screen, or none without a terminal: then each call only tests a flag. No lock is held while anything is
+// A process has one screen; without a terminal it has none, and each call only tests a flag. No lock is held while anything is
 // written; a writer waits only for a drawing that is under way. The cursor rests in the first column of the first own line.
 // So a terminal that rewraps its lines when it is resized can be erased from there, and an end by SIGKILL leaves nothing but
 // the text of the lines. The cursor is never hidden.
@@ -74,8 +74,8 @@ void screen_assume_line_start(void);
 // ---- colours ----
 
 // True if what fairpar itself writes to that descriptor may have colours: not with NO_COLOR (no-color.org), always with
-// FORCE_COLOR or CLICOLOR_FORCE, else on a terminal that is not dumb. A variable that is empty, or of the last two "0",
-// is none.
+// FORCE_COLOR or CLICOLOR_FORCE, else on a terminal that is not dumb. An empty variable counts as
+// unset, and of the last two also "0".
 bool colour_wanted(int fd);
 
 #endif

@@ -1,7 +1,7 @@
 // Whether a shell can be a server, by what its file says and by what a server would inherit.
 //
-// fork(2) and execve(2) name what a child has of its parent. Of that, others can set: limits (prlimit(2)), niceness and policy
-// (sched_setattr(2)), CPUs, I/O priority, timer slack, cgroups, and what the files of proc(5) read here say.
+// fork(2) and execve(2) list what a child inherits. Other processes can change some of it: limits (prlimit(2)), niceness and policy
+// (sched_setattr(2)), CPUs, I/O priority, timer slack, cgroups, and what is in the files of proc(5) that are read here.
 
 #include "warm/fitness.h"
 

@@ -14,8 +14,8 @@
 enum {
 	SHELLS_MAX = 8,   // known at a time
 	AUTO_AFTER = 6,   // a server costs about as much as one execution and saves more than half of each
-	DEATHS_MAX = 3,   // servers of a shell; whoever kills them shall have his will
-	REFRESH_MS = 100, // at what others may have changed: a hundredth of a job's cost, where these are the shortest
+	DEATHS_MAX = 3,   // of servers of a shell; then somebody means to kill them
+	REFRESH_MS = 100, // between looks at what others may have changed; a look costs a hundredth of a short job
 };
 
 // A shell in one context: umask, limits, niceness, ignored signals.
@@ -23,7 +23,7 @@ struct warm_shell {
 	char *path;
 	struct context context;     // of it, the fields above
 	struct warm_server *server; // or NULL
-	const char *why;            // there is none, for good; static text, or NULL
+	const char *why;            // reason why there will be no server; static text, or NULL
 	struct stat file;           // as it was when the server was started
 	uint64_t inherited;         // by the server: inherited.hash
 	unsigned executions;        // left until it gets a server
@@ -112,8 +112,8 @@ static const char *refuse_job(const struct warm *warm, const struct spawn_config
 	return fitness_refusal_env(job->env);
 }
 
-// A server has inherited what fairpar was like; of a job that is executed it is what fairpar is like now. To ask for each job would
-// cost too much.
+// A cloned job inherits limits, niceness and the like from its server, which got them when it was started; an executed job gets
+// those that fairpar has now. So they are compared, but not for each job, which would cost too much.
 static void refresh_inherited(struct warm *warm, uint64_t max_age_ms) {
 	uint64_t now = now_ns();
 	if (!warm->refreshed || now - warm->refreshed >= max_age_ms * NS_PER_MS) {

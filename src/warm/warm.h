@@ -1,6 +1,6 @@
 // Warm shells: a shell that many jobs need is started once, and cloned for each of them.
 //
-// A job that is started so is a process like any other, a child of this one. What cannot be, or fails, is executed as ever.
+// A cloned job is a process like any other, and a child of this one. Where cloning is impossible or fails, the shell is executed.
 
 #ifndef FAIRPAR_WARM_WARM_H
 #define FAIRPAR_WARM_WARM_H

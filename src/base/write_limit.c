@@ -144,9 +144,7 @@ int write_wait(int fd) {
 	}
 }
 
-// As many whole lines as a pipe takes at once without mixing them with others' (POSIX: PIPE_BUF bytes), or a part of one
-// that is longer.
-static size_t next_piece(const char *lines, size_t len) {
+size_t write_piece_len(const char *lines, size_t len) {
 	const char *newline = len <= PIPE_BUF ? NULL : memrchr(lines, '\n', PIPE_BUF);
 	return len <= PIPE_BUF ? len : newline ? (size_t)(newline - lines) + 1 : PIPE_BUF;
 }
@@ -161,7 +159,7 @@ int write_limited(int fd, const void *mem, size_t len) {
 			return -1;
 		}
 		// pipe(7): when it is writable there is room for PIPE_BUF bytes, unless others write to it too
-		ssize_t n = write(fd, at, next_piece(at, len));
+		ssize_t n = write(fd, at, write_piece_len(at, len));
 		if (n > 0) {
 			at += n;
 			len -= (size_t)n;

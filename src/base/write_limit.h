@@ -34,6 +34,10 @@ void write_limit_hasten(void);
 // Waits until the descriptor takes bytes or has an error, which the next write reports. Returns 0, or -1 with ETIME.
 int write_wait(int fd) FP_NODISCARD;
 
+// How many of the bytes a pipe takes at once without mixing them with others' (POSIX: PIPE_BUF): whole lines, or a part of one that is
+// longer.
+size_t write_piece_len(const char *lines, size_t len);
+
 // As write_all(), but fails with ETIME where nobody reads a pipe, socket or terminal until the limit.
 int write_limited(int fd, const void *mem, size_t len) FP_NODISCARD;
 

@@ -30,14 +30,6 @@ struct arrow {
 	unsigned tid;
 };
 
-// The arrows from the attempt that runs on a track. Their tails are written when it ends, for only then its slice is known.
-struct tails {
-	struct tail {
-		uint64_t id, at;
-	} *tails;
-	size_t n, cap;
-};
-
 struct chrome {
 	const struct palette *palette;
 	chrome_write_fn *write;
@@ -48,8 +40,6 @@ struct chrome {
 	struct attempts attempts; // whose `rows` are the tracks of slots; NULL: there is but one machine, and its slots are
 	unsigned nslots, ntracks; // tids are 1 to ntracks: slots first
 	struct arrow *arrows;    // of each track
-	struct tails *tails;     // of each track
-	size_t ntails;           // of all
 	struct origin *origins;  // by seq
 	uint64_t ids;            // of arrows and waits so far
 	uint64_t running[PALETTE_CLASSES];
@@ -258,21 +248,12 @@ static void add_emit_arrow(struct chrome *chrome, const struct attempt_span *att
 	if (seq == 0 || origin->seq != seq || attempt->id.step > 0 || attempt->id.attempt > 1 || attempt->id.role != ROLE_JOB) {
 		return;
 	}
-	uint64_t at = minus(attempt->from, attempt->queued);
-	if (origin->to > 0) {
-		add_arrow_end(chrome, "s", origin->tid, within(at, origin->from, origin->to), ++chrome->ids, "emits");
-	} else if (chrome->ntails < CHROME_ORIGINS) {
-		struct tails *tails = &chrome->tails[origin->tid];
-		grow_array(&tails->tails, &tails->cap, tails->n + 1, sizeof(*tails->tails));
-		tails->tails[tails->n++] = (struct tail){.id = ++chrome->ids, .at = at};
-		++chrome->ntails;
-	} else {
-		return;
-	}
+	uint64_t at = within(minus(attempt->from, attempt->queued), origin->from, origin->to > 0 ? origin->to : attempt->to);
+	add_arrow_end(chrome, "s", origin->tid, at, ++chrome->ids, "emits");
 	add_arrow_end(chrome, "f", tid, attempt->from, chrome->ids, "emits");
 }
 
-// What ends on this track: the arrows to it, and the other ends of those from it.
+// The arrows to what ends on this track.
 static void add_arrows(struct chrome *chrome, const struct attempt_span *attempt, unsigned tid) {
 	struct arrow *arrow = &chrome->arrows[tid];
 	if (arrow->name) {
@@ -281,12 +262,6 @@ static void add_arrows(struct chrome *chrome, const struct attempt_span *attempt
 		arrow->name = NULL;
 	}
 	add_emit_arrow(chrome, attempt, tid);
-	struct tails *tails = &chrome->tails[tid];
-	for (size_t i = 0; i < tails->n; ++i) {
-		add_arrow_end(chrome, "s", tid, within(tails->tails[i].at, attempt->from, attempt->to), tails->tails[i].id, "emits");
-	}
-	chrome->ntails -= tails->n;
-	tails->n = 0;
 }
 
 // ---- slices ----
@@ -424,7 +399,6 @@ struct chrome *chrome_new(const struct palette *palette, const struct first_pass
 	chrome->ntracks = chrome->nslots + all->slotless.n;
 	chrome->ntracks = chrome->ntracks ? chrome->ntracks : 1;
 	chrome->arrows = xcalloc(chrome->ntracks + 1, sizeof(*chrome->arrows));
-	chrome->tails = xcalloc(chrome->ntracks + 1, sizeof(*chrome->tails));
 	chrome->origins = xcalloc(CHROME_ORIGINS, sizeof(*chrome->origins));
 	chrome->queues = xcalloc(PALETTE_CLASSES, sizeof(*chrome->queues));
 	add_head(chrome);
@@ -459,10 +433,6 @@ void chrome_finish(struct chrome *chrome) {
 	buf_adds(&chrome->buf, "\n]}\n");
 	flush(chrome);
 	buf_fini(&chrome->buf);
-	for (unsigned tid = 0; tid <= chrome->ntracks; ++tid) {
-		free(chrome->tails[tid].tails);
-	}
-	free(chrome->tails);
 	free(chrome->arrows);
 	free(chrome->origins);
 	free(chrome->queues);

@@ -9,7 +9,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <poll.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -88,23 +87,13 @@ static void write_added(struct event_log *log) {
 
 // ---- what a reader can hold up ----
 
-// As many whole lines as a pipe takes at once without mixing them with others' (POSIX: PIPE_BUF bytes), or a part of one
-// that is longer.
-static size_t next_piece(const char *lines, size_t len) {
-	if (len <= PIPE_BUF) {
-		return len;
-	}
-	const char *newline = memrchr(lines, '\n', PIPE_BUF);
-	return newline ? (size_t)(newline - lines) + 1 : PIPE_BUF;
-}
-
 // Waits for the reader and writes a piece. Returns the bytes written, which may be 0, or -1 after an error.
 static ssize_t write_piece(struct event_log *log, const char *lines, size_t len) {
 	struct pollfd fds = {.fd = log->config.fd, .events = POLLOUT};
 	ssize_t n = -1;
 	errno = EAGAIN;
 	if (poll(&fds, 1, -1) > 0 && event_log_error(log) == 0) { // it may have been given up meanwhile
-		n = write(fds.fd, lines, next_piece(lines, len));
+		n = write(fds.fd, lines, write_piece_len(lines, len));
 	}
 	int error = n < 0 && errno != EINTR && errno != EAGAIN ? errno : 0;
 	mutex_lock(&log->lock);

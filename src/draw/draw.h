@@ -4,7 +4,6 @@
 #define FAIRPAR_DRAW_DRAW_H
 
 #include "base/buf.h"
-#include "draw/palette.h"
 #include "draw/rows.h"
 #include "draw/timeline.h"
 #include "report/first_pass.h"

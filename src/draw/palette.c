@@ -1,6 +1,6 @@
 // Gives each batch of a run a colour for the pictures.
 
-#include "draw/palette.h"
+#include "draw/timeline.h"
 
 #include "base/alloc.h"
 

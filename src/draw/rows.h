@@ -5,7 +5,7 @@
 #define FAIRPAR_DRAW_ROWS_H
 
 #include "base/arena.h"
-#include "draw/palette.h"
+#include "draw/timeline.h"
 #include "report/first_pass.h"
 
 enum {

@@ -1,6 +1,6 @@
 // The rows of --results FILE.csv, .tsv and .json: a job with its arguments and its output, as GNU parallel writes them.
 
-#include "log/results_table.h"
+#include "log/joblog.h"
 
 #include "base/alloc.h"
 

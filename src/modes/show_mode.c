@@ -10,9 +10,8 @@
 #include "log/event_log.h"
 #include "manifest/manifest.h"
 #include "process/signals.h"
-#include "record/pictures.h"
 #include "record/subscribers.h"
-#include "report/summary.h"
+#include "report/run_stats.h"
 #include "run/run.h"
 #include "term/screen.h"
 

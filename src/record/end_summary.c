@@ -10,7 +10,7 @@
 #include "base/text.h"
 #include "cli/options.h"
 #include "core/publish.h"
-#include "report/summary.h"
+#include "report/run_stats.h"
 #include "shell/shell.h"
 #include "term/screen.h"
 

@@ -14,7 +14,7 @@
 #include "base/write_limit.h"
 #include "cli/options.h"
 #include "core/publish.h"
-#include "log/results_table.h"
+#include "log/joblog.h"
 #include "output/results.h"
 
 #include <errno.h>

@@ -17,7 +17,6 @@
 #include "hosts/hosts.h"
 #include "log/event_log.h"
 #include "process/signals.h"
-#include "record/pictures.h"
 #include "report/status_line.h"
 #include "sharing/leases.h"
 #include "term/screen.h"

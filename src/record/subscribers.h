@@ -106,4 +106,14 @@ void log_sink_let_go(struct run *run);
 // Ends the logs, and frees run->log if there is one. What could not be written is reported, and sets run->trouble.
 void log_sink_close(struct run *run);
 
+// ---- pictures.c: --report and --trace, made from the log of a run ----
+
+// Checks, before anything is run, that the files of the pictures can be written. Returns 0, or -1 after messages.
+int pictures_check(const struct options *options) FP_NODISCARD;
+
+// Reads the log twice, from the start of the file `fd`, and writes the pictures. Messages call the log `name`; those about what is
+// wrong in it are printed only if `with_messages`. Returns 0, or -1 after messages. If a picture cannot be written, the file that
+// was in its place stays as it was, and the other pictures are written.
+int pictures_draw(const struct options *options, int fd, const char *name, bool with_messages) FP_NODISCARD;
+
 #endif

@@ -5,7 +5,6 @@
 #define FAIRPAR_REPORT_FIRST_PASS_H
 
 #include "report/attempts.h"
-#include "report/buckets.h"
 #include "report/run_stats.h"
 
 enum {

@@ -9,7 +9,6 @@
 #include "base/arena.h"
 #include "base/units.h"
 #include "log/running.h"
-#include "report/buckets.h"
 
 enum {
 	EXACT = 64,             // values of which the median is exact

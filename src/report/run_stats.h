@@ -195,4 +195,49 @@ bool batch_column_is_shown(enum batch_column column, const struct run_stats *sta
 // The number in the column's unit, or NOT_KNOWN: there is none, as the median of a batch of which nothing ran.
 uint64_t batch_column_value(enum batch_column column, const struct stats_batch *batch);
 
+// ---- buckets ----
+
+// Logarithmic buckets for a histogram of uint64_t: 2^bits of them for each power of two, so that the middle of a bucket is off by
+// at most 1/2^(bits+1) of any number in it. Below 2^(bits+1) each number has a bucket of its own.
+
+// How many buckets there are.
+#define BUCKETS(bits) ((65 - (bits)) << (bits))
+
+static inline unsigned bucket_of(uint64_t number, unsigned bits) {
+	unsigned octave = number >> bits > 1 ? (unsigned)(63 - __builtin_clzll(number)) - bits : 0;
+	return (octave << bits) + (unsigned)(number >> octave);
+}
+
+// The smallest number of the bucket.
+static inline uint64_t bucket_start(unsigned bucket, unsigned bits) {
+	unsigned octave = bucket >> bits > 1 ? (bucket >> bits) - 1 : 0;
+	return (uint64_t)(bucket - (octave << bits)) << octave;
+}
+
+// ---- summary.c: the end of a run in a few lines ----
+
+enum {
+	SUMMARY_TAIL_LINES = 10,
+	SUMMARY_BRIEF = 10,      // failed jobs without the table
+	SUMMARY_BATCHES = 20,    // rows of the table; what took the fewest slots shares one
+};
+
+struct summary_form {
+	unsigned width;          // columns; 0: no limit
+	bool colour;
+	bool table;              // totals, the table of batches, the slowest, the hint; else SUMMARY_BRIEF of what failed only
+	bool out_seen, err_seen; // what jobs wrote on stdout, stderr has just been shown there: it is not repeated
+};
+
+// Appends the last line of a run without its newline: how many jobs failed, and which, unless they are `listed` above it; how
+// many were cancelled, skipped or done before. Appends nothing if all jobs ran and succeeded.
+void summary_add_last(struct buf *buf, const struct run_stats *stats, bool listed);
+
+// Appends the reasons of a run (--explain), of finished statistics: when and why its slots have changed; what the jobs of each batch
+// have waited for before they started, and for how long; and why jobs never started.
+void summary_add_reasons(struct buf *buf, const struct run_stats *stats, const struct summary_form *form);
+
+// Appends the summary of finished statistics (stats_finish()), line by line, each with its newline.
+void summary_add(struct buf *buf, const struct run_stats *stats, const struct summary_form *form);
+
 #endif

@@ -1,6 +1,6 @@
 // The end of a run in a few lines.
 
-#include "report/summary.h"
+#include "report/run_stats.h"
 
 #include "base/alloc.h"
 #include "base/text.h"

@@ -24,7 +24,6 @@
 #include "hosts/hosts.h"
 #include "process/signals.h"
 #include "record/job_records.h"
-#include "record/pictures.h"
 #include "record/result_files.h"
 #include "record/subscribers.h"
 #include "sharing/jobserver_slots.h"

@@ -25,7 +25,6 @@
 #include "process/signals.h"
 #include "record/added_jobs.h"
 #include "record/job_records.h"
-#include "record/pictures.h"
 #include "record/result_files.h"
 #include "record/subscribers.h"
 #include "sharing/jobserver_slots.h"

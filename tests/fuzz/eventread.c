@@ -6,7 +6,6 @@
 #include "base/io.h"
 #include "log/event_log.h"
 #include "report/run_stats.h"
-#include "report/summary.h"
 
 #include <sys/mman.h>
 

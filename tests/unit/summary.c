@@ -1,6 +1,6 @@
 // The summary as text, and what it makes of foreign text.
 
-#include "report/summary.h"
+#include "report/run_stats.h"
 
 #include "base/sync.h"
 #include "base/text.h"

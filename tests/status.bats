@@ -264,7 +264,7 @@ last_is() {
 		30|[2/4 50%] 1 failed
 		20|[2/4 50%] 1 failed
 		10|[2/4 50%]
-		5|2/4
+		5|...
 		80|[2/4 50%] 2 running · 日本語 1/2 · été 1/2 · 1 failed
 	EOF
 	release f2

@@ -118,22 +118,12 @@ static void add_patterns(const struct sheet *sheet) {
 
 // ---- the legend ----
 
-// Characters take about so much at 12 pixels; those beyond Latin are wider.
-static double text_width(const char *text, size_t len) {
-	double width = 0;
-	for (size_t i = 0; i < len; ++i) {
-		unsigned char c = (unsigned char)text[i];
-		width += c < 0x80 ? 6.7 : c >= 0xC0 ? c >= 0xE2 ? 12 : 7 : 0;
-	}
-	return width;
-}
-
 struct legend {
 	double x, y;
 };
 
 static void add_entry(const struct sheet *sheet, struct legend *legend, const char *shape, const char *text, size_t len) {
-	double width = 17 + text_width(text, len); // `text` may be cut already
+	double width = 17 + 7 * (double)text_columns(text, len); // at 12 pixels, about
 	if (legend->x > LEFT && legend->x + width > WIDTH - RIGHT) {
 		legend->x = LEFT;
 		legend->y += 20;

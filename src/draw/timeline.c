@@ -271,23 +271,16 @@ void timeline_finish(struct timeline *timeline) {
 }
 
 uint64_t timeline_tick(const struct timeline *timeline, unsigned most) {
-	static const uint32_t seconds[] = {
-		1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 14400, 21600, 43200,
-	};
+	static const uint32_t seconds[] = {15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 14400, 21600, 43200, 86400};
 	uint64_t span = timeline->end - timeline->start, tick = 1000; // from a microsecond
-	for (; tick < NS_PER_S; tick *= 10) {
-		for (unsigned step = 1; step <= 5; step += step == 2 ? 3 : 1) {
-			if (span / (tick * step) < most) {
-				return tick * step;
-			}
-		}
+	for (unsigned step = 0; span / tick >= most && tick < 10 * NS_PER_S; ++step) { // 1, 2, 5, 10 …
+		tick = step % 3 == 1 ? tick / 2 * 5 : tick * 2;
 	}
-	for (size_t i = 0; i < sizeof(seconds) / sizeof(seconds[0]); ++i) {
-		if (span / (seconds[i] * NS_PER_S) < most) {
-			return seconds[i] * NS_PER_S;
-		}
+	for (size_t i = 0; span / tick >= most && i < sizeof(seconds) / sizeof(seconds[0]); ++i) {
+		tick = seconds[i] * NS_PER_S;
 	}
-	for (tick = 86400 * NS_PER_S; span / tick >= most; tick *= 2) {
+	while (span / tick >= most) {
+		tick *= 2;
 	}
 	return tick;
 }

@@ -294,11 +294,6 @@ static uint64_t get_ns(struct log_reader *reader, unsigned key) {
 	return ns;
 }
 
-static struct timeval get_timeval(struct log_reader *reader, unsigned key) {
-	uint64_t ns = get_ns(reader, key);
-	return (struct timeval){.tv_sec = (time_t)(ns / 1000000000), .tv_usec = (suseconds_t)(ns / 1000 % 1000000)};
-}
-
 // The number of the word, or what it is otherwise for one that is not known, or is not there.
 static uint64_t get_word(const struct log_reader *reader, unsigned key, const struct event_field *field) {
 	const struct json_value *value = &reader->values[key];
@@ -414,7 +409,10 @@ static void read_value(struct log_reader *reader, const struct event_field *fiel
 	case FIELD_WORD: store(member, field->size, get_word(reader, key, field)); break;
 	case FIELD_OUTCOME: *(enum outcome *)member = get_outcome(reader, key); break;
 	case FIELD_SECONDS: *(uint64_t *)member = get_ns(reader, key); break;
-	case FIELD_TIMEVAL: *(struct timeval *)member = get_timeval(reader, key); break;
+	case FIELD_TIMEVAL:
+		number = get_ns(reader, key);
+		*(struct timeval *)member = (struct timeval){.tv_sec = (time_t)(number / 1000000000), .tv_usec = (suseconds_t)(number / 1000 % 1000000)};
+		break;
 	case FIELD_MOMENT:
 		*(uint64_t *)member = has(reader, key) || field->written != FIELD_OR_NULL ? TIME_BASE + get_ns(reader, key) : 0;
 		break;
@@ -573,13 +571,6 @@ static void read_line(struct log_reader *reader, char *line, size_t len) {
 	}
 }
 
-static void note_damage(struct log_reader *reader, const char *what) {
-	if (reader->ndamaged++ == 0) {
-		reader->first_damaged = reader->line;
-		snprintf(reader->damage, sizeof(reader->damage), "%s", what);
-	}
-}
-
 // Adds the messages about the whole log when all lines have been read. Returns 0, or -1 if there was no run.
 static int conclude(struct log_reader *reader) {
 	reader->line = reader->first_damaged; // 0: none
@@ -612,7 +603,10 @@ static int read_lines(struct log_reader *reader) {
 		if (reader->was_cut && reader->has_start && reader->error[0] != '\0') {
 			message(reader, "warning", "the log was cut off here");
 		} else if (reader->has_nuls || reader->error[0] != '\0') {
-			note_damage(reader, reader->has_nuls ? "NUL bytes" : reader->error);
+			if (reader->ndamaged++ == 0) {
+				reader->first_damaged = reader->line;
+				snprintf(reader->damage, sizeof(reader->damage), "%s", reader->has_nuls ? "NUL bytes" : reader->error);
+			}
 		}
 	}
 	return failed ? -1 : conclude(reader);

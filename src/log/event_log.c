@@ -106,13 +106,6 @@ static ssize_t write_piece(struct event_log *log, const char *lines, size_t len)
 	return failed ? -1 : n > 0 ? n : 0;
 }
 
-static void write_pieces(struct event_log *log) {
-	const char *at = log->written.data, *end = at + log->written.len;
-	for (ssize_t n; at < end && (n = write_piece(log, at, (size_t)(end - at))) >= 0;) {
-		at += n;
-	}
-}
-
 // Of those in `written`; with the lock.
 static uint64_t unwritten_lines(const struct event_log *log) {
 	const char *end = buf_str(&log->written) + log->written.len, *at = end - log->writing;
@@ -136,8 +129,9 @@ static void *thread_main(void *arg) {
 		take_added(log);
 		bool failed = log->error;
 		mutex_unlock(&log->lock);
-		if (!failed) {
-			write_pieces(log);
+		const char *at = log->written.data, *end = at + log->written.len;
+		for (ssize_t n; !failed && at < end && (n = write_piece(log, at, (size_t)(end - at))) >= 0;) {
+			at += n;
 		}
 		mutex_lock(&log->lock);
 		log->lost += unwritten_lines(log);

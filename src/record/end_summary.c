@@ -48,13 +48,9 @@ void end_summary_close(struct run *run) {
 
 // ---- the summary ----
 
-static unsigned width_of(int fd) {
-	struct winsize size;
-	return ioctl(fd, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
-}
-
 static void add(struct buf *buf, const struct run_stats *stats, int fd, struct summary_form form) {
-	form.width = width_of(fd);
+	struct winsize size;
+	form.width = ioctl(fd, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
 	form.colour = colour_wanted(fd);
 	summary_add(buf, stats, &form);
 }

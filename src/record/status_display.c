@@ -32,10 +32,7 @@
 
 enum {
 	LINE_MS = 100,         // between two drawings
-	REDRAW_MS = 20,        // … if output has erased the line in between
-	COUNTED_MS = 30,       // an erased line waits so long for the job that wrote to end and be counted,
-	LINES_MS = 10,         // … or so long if output is not grouped: then a job does not end when it has written
-	NEXT_MS = 5,           // after the end of that job the line waits so long for the next one to start
+	REDRAW_MS = 30,        // a line that output has erased waits so long for the job that wrote to end and be counted
 	ZENITY_MS = 1000,
 	PLAIN_S = 30,
 	TIME_MS = 1000,        // between two drawings of a line that shows time
@@ -54,8 +51,7 @@ struct status_display {
 	struct status_form form;
 	uint64_t interval;     // nanoseconds between two drawings
 
-	atomic_bool dirty;             // something has changed since the last drawing
-	atomic_uint_least64_t job_end; // when the last one was published
+	atomic_bool dirty;     // something has changed since the last drawing
 
 	// of the event loop; times by now_ns()
 	bool ended;            // status_display_end() was called
@@ -84,12 +80,6 @@ static void mark_dirty(struct status_display *display) {
 	}
 }
 
-// As mark_dirty(), but always wakes the event loop: the next drawing may be due earlier than the loop has computed.
-static void draw_soon(struct status_display *display) {
-	atomic_store(&display->dirty, true);
-	run_wake(display->run);
-}
-
 // ---- events ----
 
 static void note_item(struct status_display *display, const struct event_job_start *start) {
@@ -108,13 +98,6 @@ static void on_event(void *arg, const struct event *event) {
 	}
 	if (event->kind == EVENT_JOB_START && display->bar) {
 		note_item(display, &event->u.job_start);
-	}
-	if (display->how == SHOWS_LINE && event->kind == EVENT_JOB_END) {
-		atomic_store(&display->job_end, now_ns());
-		if (screen_cleared() > 0) {
-			draw_soon(display);
-			return;
-		}
 	}
 	if (display->how != SHOWS_PLAIN) {
 		mark_dirty(display);
@@ -385,25 +368,12 @@ static uint64_t first_drawing_due(struct status_display *display) {
 	return display->run->start + (at_once ? 0 : (uint64_t)(soon ? SOON_MS : LATE_MS) * NS_PER_MS);
 }
 
-// Returns when to draw a line again that output has erased, or TIME_NEVER if it was not erased. The end of the job that wrote is
-// awaited for a moment, for it changes the numbers.
-static uint64_t redraw_due(struct status_display *display) {
-	uint64_t cleared = screen_cleared(), job_end = atomic_load(&display->job_end);
-	if (cleared == 0) {
-		return TIME_NEVER;
-	}
-	uint64_t latest = cleared + (uint64_t)(display->run->options->output == OUTPUT_GROUP ? COUNTED_MS : LINES_MS) * NS_PER_MS;
-	uint64_t counted = job_end >= cleared ? job_end + (uint64_t)NEXT_MS * NS_PER_MS : latest;
-	uint64_t back = earlier(counted, latest), soonest = display->drawn + (uint64_t)REDRAW_MS * NS_PER_MS;
-	return back > soonest ? back : soonest;
-}
-
 // Draws, if that is due. Returns when it will be due, or TIME_NEVER if it has drawn.
 static uint64_t draw_if_due(struct status_display *display, uint64_t now) {
 	uint64_t next = display->drawn == 0 ? first_drawing_due(display) : display->drawn + display->interval;
 	uint64_t rest = display->how == SHOWS_LINE ? screen_next_draw() : 0;
-	uint64_t back = display->drawn > 0 && display->how == SHOWS_LINE ? redraw_due(display) : TIME_NEVER;
-	next = earlier(next, back);
+	uint64_t cleared = display->drawn > 0 && display->how == SHOWS_LINE ? screen_cleared() : 0;
+	next = cleared > 0 ? earlier(next, cleared + (uint64_t)REDRAW_MS * NS_PER_MS) : next;
 	next = rest > next ? rest : next;
 	if (now < next) {
 		return next;
@@ -432,8 +402,11 @@ uint64_t status_display_tick(struct run *run, uint64_t now) {
 
 // ---- the terminal ----
 
+// Always wakes the event loop, for the next drawing may be due earlier than the loop has computed.
 static void on_cleared(void *arg) {
-	draw_soon(arg);
+	struct status_display *display = arg;
+	atomic_store(&display->dirty, true);
+	run_wake(display->run);
 }
 
 void status_display_suspend(struct run *run) {

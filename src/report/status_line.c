@@ -73,30 +73,12 @@ int status_percent(const struct status *status) {
 	return status->finished >= status->jobs ? 100 : (int)(100 * status->finished / status->jobs);
 }
 
-// Parts of the line that may be left out.
-enum {
-	MEAN = 1 << 0, LEFT = 1 << 1, BATCHES = 1 << 2, RUNNING = 1 << 3, TIME = 1 << 4, FAILED = 1 << 5,
-	PERCENT = 1 << 6,      // and its brackets
-	NUMBERS = 1 << 7,      // but for the percentage
-	TIMES = 1 << 8,        // of the batches, which are there only with all of these but the next
-	WHY = 1 << 9,          // the number of slots has changed
-};
-
-// The line is the first of these that there is room for: a part is there as a whole or not at all.
-static const unsigned less[] = {
-	0,
-	WHY,
-	WHY | TIMES,
-	WHY | MEAN,
-	WHY | MEAN | LEFT,
-	WHY | MEAN | LEFT | BATCHES,
-	WHY | MEAN | LEFT | BATCHES | RUNNING,
-	WHY | MEAN | LEFT | BATCHES | RUNNING | PERCENT,
-	WHY | MEAN | LEFT | BATCHES | RUNNING | TIME,
-	WHY | MEAN | LEFT | BATCHES | RUNNING | TIME | PERCENT,
-	WHY | MEAN | LEFT | BATCHES | RUNNING | TIME | FAILED,
-	WHY | MEAN | LEFT | BATCHES | RUNNING | TIME | FAILED | PERCENT,
-	WHY | MEAN | LEFT | BATCHES | RUNNING | TIME | FAILED | NUMBERS,
+// What a narrow line leaves out: at each level all that the levels before leave out, and this part as a whole.
+enum line_level {
+	LACKS_NOTHING,
+	LACKS_WHY,             // the number of slots has changed
+	LACKS_TIMES,           // of the batches
+	LACKS_MEAN, LACKS_LEFT, LACKS_BATCHES, LACKS_RUNNING, LACKS_TIME, LACKS_FAILED,
 };
 
 // The line, being put together.
@@ -104,7 +86,7 @@ struct line_builder {
 	struct buf text;
 	const struct status *status;
 	const struct status_form *form;
-	unsigned without;
+	enum line_level level;
 	size_t nparts;
 	bool is_short;         // of batches that are to be there
 };
@@ -115,32 +97,19 @@ static const char *separator(const struct status_form *form) {
 
 static void begin_part(struct line_builder *line) {
 	if (line->nparts++ > 0) {
-		bool brackets = line->nparts == 2 && !(line->without & PERCENT);
-		buf_adds(&line->text, brackets ? " " : separator(line->form));
+		buf_adds(&line->text, line->nparts == 2 ? " " : separator(line->form)); // behind the brackets
 	}
 }
 
 static void add_count(struct line_builder *line) {
 	const struct status *status = line->status;
 	int percent = status_percent(status), digits = snprintf(NULL, 0, "%llu", ull(status->jobs));
-	bool brackets = !(line->without & PERCENT);
 	begin_part(line);
-	if ((line->without & NUMBERS) && percent < 0) {
-		buf_printf(&line->text, "%llu", ull(status->finished));
-	} else if (line->without & NUMBERS) {
-		buf_printf(&line->text, "%d%%", percent);
-	} else if (percent < 0) {
-		const char *jobs = status->open ? "?" : "0";
-		buf_printf(&line->text, brackets ? "[%llu/%s]" : "%llu/%s", ull(status->finished), jobs);
-	} else if (brackets) {
-		buf_printf(&line->text, "[%*llu/%llu %2d%%]", digits, ull(status->finished), ull(status->jobs), percent);
+	if (percent < 0) {
+		buf_printf(&line->text, "[%llu/%s]", ull(status->finished), status->open ? "?" : "0");
 	} else {
-		buf_printf(&line->text, "%llu/%llu", ull(status->finished), ull(status->jobs));
+		buf_printf(&line->text, "[%*llu/%llu %2d%%]", digits, ull(status->finished), ull(status->jobs), percent);
 	}
-}
-
-static bool has_times(const struct line_builder *line) {
-	return !(line->without & ~(unsigned)WHY);
 }
 
 static void add_batch(struct buf *buf, const struct status_batch *batch, const struct line_builder *line) {
@@ -150,7 +119,7 @@ static void add_batch(struct buf *buf, const struct status_batch *batch, const s
 	} else {
 		buf_printf(buf, " %llu/%llu", ull(batch->finished), ull(batch->jobs));
 	}
-	if (has_times(line) && batch->eta >= NS_PER_S / 2 && batch->eta != NOT_KNOWN) {
+	if (line->level < LACKS_TIMES && batch->eta >= NS_PER_S / 2 && batch->eta != NOT_KNOWN) {
 		buf_addc(buf, ' ');
 		status_add_time(buf, batch->eta);
 	}
@@ -160,21 +129,21 @@ static void add_batch(struct buf *buf, const struct status_batch *batch, const s
 static void add_tail(struct line_builder *line) {
 	const struct status *status = line->status;
 	bool details = line->form->details;
-	if (status->failed > 0 && !(line->without & FAILED)) {
+	if (status->failed > 0 && line->level < LACKS_FAILED) {
 		begin_part(line);
 		bool colour = line->form->colour;
 		buf_printf(&line->text, "%s%llu failed%s", colour ? red : "", ull(status->failed), colour ? plain : "");
 	}
-	if ((status->eta != NOT_KNOWN || details) && !(line->without & TIME)) {
+	if ((status->eta != NOT_KNOWN || details) && line->level < LACKS_TIME) {
 		begin_part(line);
 		buf_adds(&line->text, "ETA ");
 		status_add_time(&line->text, status->eta);
 	}
-	if (details && !status->open && !(line->without & LEFT)) {
+	if (details && !status->open && line->level < LACKS_LEFT) {
 		begin_part(line);
 		buf_printf(&line->text, "%llu left", ull(minus(status->jobs, status->finished)));
 	}
-	if (details && status->mean != NOT_KNOWN && !(line->without & MEAN)) {
+	if (details && status->mean != NOT_KNOWN && line->level < LACKS_MEAN) {
 		begin_part(line);
 		buf_printf(&line->text, "%.2fs each", (double)status->mean / 1e9);
 	}
@@ -216,7 +185,7 @@ static size_t add_some_batches(struct line_builder *line, size_t taken, bool cou
 
 static void add_batches(struct line_builder *line, size_t taken) {
 	size_t before = line->text.len, left = add_some_batches(line, taken, /* counts_others */ false);
-	if (left > 0 && has_times(line)) {
+	if (left > 0 && line->level < LACKS_TIMES) {
 		line->is_short = true; // rather all of them, without their times
 	} else if (left > 0) {
 		line->text.len = before;
@@ -226,25 +195,25 @@ static void add_batches(struct line_builder *line, size_t taken) {
 }
 
 static void add_parts(struct line_builder *line) {
-	struct line_builder tail = {.status = line->status, .form = line->form, .without = line->without};
+	struct line_builder tail = {.status = line->status, .form = line->form, .level = line->level};
 	add_count(line);
-	if (!(line->without & RUNNING) && line->status->awaited) {
+	if (line->level < LACKS_RUNNING && line->status->awaited) {
 		begin_part(line);
 		buf_printf(&line->text, "waits for pool %s", line->status->awaited);
-	} else if (!(line->without & RUNNING)) {
+	} else if (line->level < LACKS_RUNNING) {
 		begin_part(line);
 		buf_printf(&line->text, "%llu ", ull(line->status->running));
 		if (line->status->slots > 0) {
 			buf_printf(&line->text, "of %u ", line->status->slots);
 		}
 		buf_adds(&line->text, "running");
-		if (line->status->slots_why && !(line->without & WHY)) {
+		if (line->status->slots_why && line->level < LACKS_WHY) {
 			buf_printf(&line->text, " (%s)", line->status->slots_why);
 		}
 	}
 	tail.nparts = line->nparts;
 	add_tail(&tail);
-	if (!(line->without & BATCHES)) {
+	if (line->level < LACKS_BATCHES) {
 		add_batches(line, text_columns(buf_str(&line->text), line->text.len) + text_columns(buf_str(&tail.text), tail.text.len));
 	}
 	buf_add(&line->text, buf_str(&tail.text), tail.text.len);
@@ -261,11 +230,10 @@ static void add_cut(struct buf *buf, struct buf *text, const struct status_form 
 
 void status_add_line(struct buf *buf, const struct status *status, const struct status_form *form) {
 	struct line_builder line = {.text = BUF_INIT, .status = status, .form = form};
-	for (size_t i = 0; i < sizeof(less) / sizeof(less[0]); ++i) {
+	for (; line.level <= LACKS_FAILED; ++line.level) {
 		buf_reset(&line.text);
 		line.nparts = 0;
 		line.is_short = false;
-		line.without = less[i];
 		add_parts(&line);
 		if (form->width == 0 || (!line.is_short && text_columns(buf_str(&line.text), line.text.len) <= form->width)) {
 			break;

@@ -74,7 +74,6 @@ struct stats_private {
 	struct running_table retried; // jobs counted in stats_batch.retried that have not ended
 	struct arena texts;     // of the run's start, changes of slots, losses and runs in jobs: of a bounded number
 	size_t changes_cap;
-	const char *reasons[STATS_REASONS]; // of changes of the number of slots, each once
 	uint64_t slots_since;   // event time
 	double capacity;        // slots × nanoseconds until then
 };
@@ -198,28 +197,17 @@ static void count_capacity(const struct run_stats *stats, uint64_t until) {
 	}
 }
 
-// One copy of each reason. Returns NULL for none, and for one that comes after STATS_REASONS others.
-static const char *keep_reason(struct run_stats *stats, const char *why) {
-	const char **reasons = stats->inside->reasons;
-	for (size_t i = 0; why && i < STATS_REASONS; ++i) {
-		reasons[i] = reasons[i] ? reasons[i] : keep(stats, why);
-		if (strcmp(reasons[i], why) == 0) {
-			return reasons[i];
-		}
-	}
-	return NULL;
-}
-
 static void note_slots(struct run_stats *stats, const struct event_slots *event, uint64_t at) {
 	unsigned slots = event->slots;
 	stats->slots_now = slots;
 	stats->least_slots = slots < stats->least_slots ? slots : stats->least_slots;
 	stats->most_slots = slots > stats->most_slots ? slots : stats->most_slots;
-	if (stats->nchanges < STATS_CHANGES) {
+	bool is_kept = stats->nchanges < STATS_CHANGES;
+	if (is_kept) {
 		grow_array(&stats->changes, &stats->inside->changes_cap, stats->nchanges + 1, sizeof(*stats->changes));
 		++stats->nchanges;
 	}
-	stats->changes[stats->nchanges - 1] = (struct stats_slots){.at = at, .slots = slots, .why = keep_reason(stats, event->why)};
+	stats->changes[stats->nchanges - 1] = (struct stats_slots){.at = at, .slots = slots, .why = is_kept ? keep(stats, event->why) : NULL};
 }
 
 void stats_add_slots(struct buf *buf, const struct run_stats *stats) {

@@ -20,7 +20,6 @@ enum {
 	STATS_LOSSES = 20,
 	STATS_INNER = 100,
 	STATS_CHANGES = 10000,
-	STATS_REASONS = 16,
 };
 
 // How often attempts have waited for one thing before they started, and for how long: nanoseconds.
@@ -107,7 +106,7 @@ struct run_stats {
 	uint64_t last;          // event time of the last event: the end of a log that is cut off
 	unsigned slots;         // at the start; 0: not known
 	unsigned slots_now, least_slots, most_slots; // since then
-	struct stats_slots *changes; // of their number, in order; of those beyond STATS_CHANGES the last is kept
+	struct stats_slots *changes; // of their number, in order; of those beyond STATS_CHANGES the last is kept, without its reason
 	size_t nchanges;
 	bool fair_time;
 	bool counts_items;      // jobs are processes of many items (--pack=auto): what counts jobs counts items

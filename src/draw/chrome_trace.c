@@ -42,10 +42,8 @@ struct chrome {
 	struct arrow *arrows;    // of each track
 	struct origin *origins;  // by seq
 	uint64_t ids;            // of arrows and waits so far
-	uint64_t running[PALETTE_CLASSES];
-	uint64_t last_sample;    // of `running`
-	bool has_sample, dirty;  // … and it has changed since
-	int32_t (*queues)[CHROME_SAMPLES + 1]; // [class][sample]: change of the length
+	int32_t (*running)[CHROME_SAMPLES + 1]; // [class][sample]: change of how many run
+	int32_t (*queues)[CHROME_SAMPLES + 1];  // the same of how many wait
 	bool first;              // nothing was written yet
 };
 
@@ -135,51 +133,36 @@ static void add_head(struct chrome *chrome) {
 
 // ---- counters ----
 
-static void sample_running(struct chrome *chrome, uint64_t at) {
-	struct buf *buf = begin(chrome, "C", 0, at);
-	buf_adds(buf, ",\"name\":\"running\",\"args\":{");
-	bool more = false;
-	for (unsigned class = 0; class < PALETTE_CLASSES; ++class) {
-		const char *name = class_name(chrome, class);
-		if (name) {
-			buf_adds(buf, more ? "," : "");
-			json_add_text(buf, name, strlen(name));
-			buf_printf(buf, ":%llu", ull(chrome->running[class]));
-			more = true;
-		}
-	}
-	buf_addc(buf, '}');
-	end(chrome);
-	chrome->last_sample = at;
-	chrome->has_sample = true;
-	chrome->dirty = false;
-}
-
-// Something starts (1) or ends (-1) now. Not each change is a sample, but none is held back for longer than an interval.
-static void count_running(struct chrome *chrome, unsigned class, int change) {
-	uint64_t due = chrome->has_sample ? chrome->last_sample + chrome->interval : 0;
-	if (chrome->dirty && due < chrome->attempts.last) {
-		sample_running(chrome, due);
-		due += chrome->interval;
-	}
-	if (change > 0 || chrome->running[class] > 0) {
-		chrome->running[class] += (uint64_t)(int64_t)change;
-	}
-	chrome->dirty = true;
-	if (due <= chrome->attempts.last) {
-		sample_running(chrome, chrome->attempts.last);
-	}
-}
-
 static size_t sample_of(const struct chrome *chrome, uint64_t at) {
 	uint64_t sample = minus(at, chrome->start) / chrome->interval;
 	return sample < CHROME_SAMPLES ? (size_t)sample : CHROME_SAMPLES;
 }
 
-// An item was in the queue of its batch for so long.
-static void count_queued(struct chrome *chrome, unsigned class, uint64_t from, uint64_t queued) {
-	++chrome->queues[class][sample_of(chrome, minus(from, queued))];
-	--chrome->queues[class][sample_of(chrome, from)];
+static void add_running(struct chrome *chrome) {
+	int64_t running[PALETTE_CLASSES] = {0};
+	for (size_t i = 0; i <= CHROME_SAMPLES; ++i) {
+		bool has_changed = i == 0, more = false;
+		for (unsigned class = 0; class < PALETTE_CLASSES; ++class) {
+			running[class] += chrome->running[class][i];
+			has_changed = has_changed || chrome->running[class][i] != 0;
+		}
+		if (!has_changed) {
+			continue;
+		}
+		struct buf *buf = begin(chrome, "C", 0, chrome->start + i * chrome->interval);
+		buf_adds(buf, ",\"name\":\"running\",\"args\":{");
+		for (unsigned class = 0; class < PALETTE_CLASSES; ++class) {
+			const char *name = class_name(chrome, class);
+			if (name) {
+				buf_adds(buf, more ? "," : "");
+				json_add_text(buf, name, strlen(name));
+				buf_printf(buf, ":%lld", (long long)running[class]);
+				more = true;
+			}
+		}
+		buf_addc(buf, '}');
+		end(chrome);
+	}
 }
 
 static void add_queue(struct chrome *chrome, unsigned class) {
@@ -321,16 +304,18 @@ static void add_attempt(void *arg, const struct attempt_span *attempt) {
 	unsigned track = (attempt->slotless ? chrome->nslots : 0) + attempt->lane + 1;
 	unsigned tid = track < chrome->ntracks ? track : chrome->ntracks, class = palette_class(chrome->palette, attempt->id.batch);
 	if (attempt->phase == ATTEMPT_STARTED) {
-		count_running(chrome, class, 1);
 		note_arrow(chrome, attempt, tid);
 		note_origin(chrome, attempt, tid);
 		return;
 	}
-	if (attempt->phase == ATTEMPT_ENDED && attempt->start) {
-		count_running(chrome, class, -1);
+	size_t from = sample_of(chrome, attempt->from);
+	++chrome->running[class][from];
+	if (attempt->phase == ATTEMPT_ENDED) {
+		--chrome->running[class][sample_of(chrome, attempt->to)];
 	}
 	if (attempt->id.role == ROLE_JOB && attempt->id.step == 0 && attempt->id.attempt <= 1) {
-		count_queued(chrome, class, attempt->from, attempt->queued);
+		++chrome->queues[class][sample_of(chrome, minus(attempt->from, attempt->queued))];
+		--chrome->queues[class][from];
 	}
 	add_slice(chrome, attempt, tid);
 	add_arrows(chrome, attempt, tid);
@@ -400,6 +385,7 @@ struct chrome *chrome_new(const struct palette *palette, const struct first_pass
 	chrome->ntracks = chrome->ntracks ? chrome->ntracks : 1;
 	chrome->arrows = xcalloc(chrome->ntracks + 1, sizeof(*chrome->arrows));
 	chrome->origins = xcalloc(CHROME_ORIGINS, sizeof(*chrome->origins));
+	chrome->running = xcalloc(PALETTE_CLASSES, sizeof(*chrome->running));
 	chrome->queues = xcalloc(PALETTE_CLASSES, sizeof(*chrome->queues));
 	add_head(chrome);
 	if (stats->slots > 0) {
@@ -422,9 +408,7 @@ void chrome_on_event(void *arg, const struct event *event) {
 
 void chrome_finish(struct chrome *chrome) {
 	attempts_finish(&chrome->attempts);
-	if (chrome->dirty) {
-		sample_running(chrome, chrome->attempts.last);
-	}
+	add_running(chrome);
 	for (unsigned class = 0; class < PALETTE_CLASSES; ++class) {
 		if (class_name(chrome, class)) {
 			add_queue(chrome, class);
@@ -435,6 +419,7 @@ void chrome_finish(struct chrome *chrome) {
 	buf_fini(&chrome->buf);
 	free(chrome->arrows);
 	free(chrome->origins);
+	free(chrome->running);
 	free(chrome->queues);
 	free(chrome);
 }

@@ -35,6 +35,17 @@ static inline void list_remove(struct list *entry) {
 	list_init(entry);
 }
 
+// Moves all entries of `from` behind those of `to`.
+static inline void list_move_all(struct list *to, struct list *from) {
+	if (!list_is_empty(from)) {
+		from->next->prev = to->prev;
+		to->prev->next = from->next;
+		from->prev->next = to;
+		to->prev = from->prev;
+		list_init(from);
+	}
+}
+
 // The object of `type` whose `member` is the entry.
 #define list_entry(entry, type, member) ((type *)(void *)((char *)(entry) - offsetof(type, member)))
 

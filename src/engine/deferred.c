@@ -1,4 +1,4 @@
-// What is done once the pool's lock was given back: waking and starting workers, reading chunks back, calling hooks.
+// What is done once the pool's lock was given back: waking and starting workers, calling hooks.
 
 #include "engine/internal.h"
 
@@ -112,20 +112,6 @@ static void deferred_call(struct pool *pool, const struct deferred *deferred, st
 	}
 }
 
-// Reads a chunk back; what waited for it goes on.
-static void load_chunk(struct pool *pool, struct queue *queue, struct chunk *chunk, struct deferred *deferred) {
-	struct chunk_loaded loaded = chunk_read(pool, chunk);
-	mutex_lock(&pool->lock);
-	queue_load(queue, chunk, &loaded, deferred);
-	--queue->pins;
-	queue_check_removal(queue, deferred);
-	pool_notice(pool, deferred);
-	group_wake(pool, queue->group, deferred);
-	mutex_unlock(&pool->lock);
-	free(loaded.rest);
-	free(loaded.data);
-}
-
 void deferred_run(struct pool *pool, struct deferred *deferred) {
 	while (deferred->any) {
 		struct deferred now = *deferred;
@@ -139,9 +125,6 @@ void deferred_run(struct pool *pool, struct deferred *deferred) {
 			}
 		}
 		fd_close(&now.close_fd);
-		if (now.load) {
-			load_chunk(pool, now.load_queue, now.load, deferred);
-		}
 		deferred_call(pool, &now, deferred);
 	}
 }

@@ -7,7 +7,7 @@
 
 static uint32_t front_width(const struct group *group, const struct front *front) {
 	bool is_long = group == &front->queue->pool->groups[1];
-	return is_long ? 1 : front->worker ? front->worker->width : front->record.width;
+	return is_long ? 1 : front->worker ? front->worker->width : front->item->width;
 }
 
 static bool is_early(const struct front *front) {

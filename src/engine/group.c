@@ -170,7 +170,6 @@ void worker_free(struct worker *worker) {
 		worker->scratch_fini(worker->scratch);
 	}
 	cond_fini(&worker->wake);
-	free(worker->data);
 	free(worker->lengths);
 	free(worker);
 }

@@ -3,11 +3,10 @@
 // Each file calls only those above it:
 //
 //	fair.c      whose turn it is
-//	record.c    items as bytes; local lists
 //	backfill.c  which items may pass one that gathers its slots
 //	front.c     who goes before the turn of any queue
 //	group.c     which worker is woken or started
-//	queue.c     the items that a queue holds: chunks in memory and on disk, local lists
+//	queue.c     the items that a queue holds, in memory and on disk
 //	registry.c  queues by name: open, remove, remember
 //	deferred.c  what is done once the lock was given back
 //	worker.c    a worker's thread: find an item, park, run
@@ -26,35 +25,47 @@
 #include "base/sync.h"
 #include "engine/fair.h"
 #include "engine/pool.h"
-#include "engine/record.h"
+
+#include <stddef.h>
 
 enum {
-	MAX_TYPES = 64,  // at most 256: record.type
 	HEAD_EVERY = 16, // each 16th pick of a queue takes its head first
 	LENGTHS = 15,    // items of late whose median length is expected of the next
+	ITEM_LAST = 1 << 4, // in the flags of a queue's last item, which nobody cancels; enum work_flags has the others
 };
-
-// MEMORY -written-> WRITING -> DISK -needed soon-> LOADING -> MEMORY
-enum chunk_state { CHUNK_MEMORY, CHUNK_WRITING, CHUNK_DISK, CHUNK_LOADING };
 
 // NONE -pool_queue_set_last_item()-> SET -closed, all else gone-> DUE -taken-> TAKEN
 enum last_state { LAST_NONE, LAST_SET, LAST_DUE, LAST_TAKEN };
 
-// Some records of a queue, oldest first.
-struct chunk {
-	struct chunk *next;
-	struct list spillable;   // in pool->spillable while it is full, in memory, and neither head nor tail
-	char *data;              // NULL on disk
-	uint32_t cap, begin, end; // bytes: of data; of the first record not taken; behind the last
-	uint32_t disk_len;       // bytes that it has of the spill file; 0: none
-	uint64_t offset;         // where; the records stand at offset + begin
-	uint8_t state;           // enum chunk_state
-	uint8_t refs;            // the queue's, and one for each thread that reads or writes it without the lock
+// A queued item. The thread that submits it makes it, and the worker that has run it frees it, both without the lock.
+struct queued_item {
+	struct list link;        // in one list of its queue
+	const struct work_type *type;
+	uint64_t id;
+	uint32_t size;           // bytes of data
+	uint32_t turns;          // that it is charged, at least 1
+	uint32_t width;          // slots it takes, at least 1
+	uint32_t flags;          // enum work_flags
+	char data[];
+};
+
+_Static_assert(sizeof(struct queued_item) % _Alignof(max_align_t) == 0, "the data is aligned for any object");
+
+// Bytes of it, in memory and in the spill file.
+static inline size_t item_bytes(const struct queued_item *item) {
+	return sizeof(*item) + item->size;
+}
+
+// Some items of a queue in the spill file, oldest first.
+struct extent {
+	struct list link;        // in queue->extents
+	uint64_t offset;         // in the file
+	size_t begin, end;       // bytes, behind the offset, of those that were not read back
 };
 
 // The items that one worker's items submitted to their own queue.
 struct local {
-	struct deque deque;
+	struct list items;       // the newest at the end
 	struct list link;        // in queue->locals while it is not empty
 };
 
@@ -76,13 +87,12 @@ struct group {
 	uint64_t released;       // tokens of rates have been looked for up to this time
 };
 
-// Who goes before the turn of any queue [E13]: an item that was brought forward, or a worker whose item wants its slots back. And
-// an item in queue->exempt.
+// Who goes before the turn of any queue [E13]: an item that was brought forward, or a worker whose item wants its slots back.
 struct front {
-	struct list link;        // in group->front, or queue->exempt
+	struct list link;        // in group->front
 	struct queue *queue;     // pinned
 	struct worker *worker;   // or NULL:
-	struct item_record record; // with data that are owned
+	struct queued_item *item;
 };
 
 enum lend_state { KEEPS, LENDS, RETURNS };
@@ -101,9 +111,7 @@ struct worker {
 	void (*scratch_fini)(void *);
 	// the running item; read by the worker without the lock
 	struct queue *queue;     // NULL: none
-	const struct work_type *type;
-	void *data;              // `data_cap` bytes
-	size_t data_cap, size;
+	struct queued_item *item; // the running one, until it has run; or the one of reserved_queue
 	unsigned slot;           // number in pool->numbers
 	enum lend_state lending;    // RETURNS: `back` is in group->front
 	struct front back;
@@ -113,11 +121,10 @@ struct worker {
 	uint64_t lent_at, away;  // when it began to lend its slots, and for how long it has had none
 	uint64_t picked;         // when its turn came; not long before `start`, but for a wide one that was held
 	uint32_t width;          // slots it takes; while it is held: would take
-	uint32_t turns;          // that it is charged, at least 1
 	uint32_t extra;          // slots beyond the first that it is charged for in the fair choice
 	uint64_t token_due;      // of a queue with a rate: when the token comes that follows the item's
 	struct queue *reserved_queue; // of an item that was taken and waits for its slots, so that `queue` is NULL; NULL: none
-	uint8_t flags;           // its record's
+	unsigned flags;          // of the item, and its id
 	uint64_t id;
 	struct facts facts;      // only with pool->wants_facts
 	bool paced;              // it has waited for start_interval
@@ -146,25 +153,22 @@ struct queue {
 	uint32_t widest;         // most slots that any of its items so far takes; 0: it has had none
 	uint64_t submitted;
 	uint64_t limit_left;     // see struct facts
-	size_t bytes;            // of items queued
-	struct chunk *head, *tail;
-	uint64_t head_id, tail_id; // last ids of the record taken last and of the one appended last
-	uint64_t ngone;          // records in chunks that are RECORD_GONE
+	size_t bytes;            // of items queued, but for those in front and exempt
+	struct list items;       // the oldest
+	struct list extents;     // those behind, on disk
+	struct list tail;        // the newest
+	size_t tail_bytes;       // of these
+	uint64_t touched;        // how often anything but an item at the end was added to the tail or taken from it
+	struct list spillable;   // in pool->spillable while it is worth writing the tail, and nobody does
 	uint64_t nfront;         // items in group->front: not in the backlog
-	struct list exempt;      // of struct front: the fair.exempt items
+	struct list exempt;      // the fair.exempt items
 	uint64_t nlocal;         // items in local lists
 	struct list locals;      // local lists that are not empty; thieves begin with the first and move it to the end
 	struct local **local_of; // by worker->index, as far as it goes
 	unsigned nlocal_of;
 	struct median *lengths;  // of its items of late; NULL until one has ended whose length was learned
-	struct last_item *last_item; // NULL unless SET or DUE; then it counts as waiting, but is in no chunk
+	struct queued_item *last_item; // NULL unless SET or DUE; when due it counts as waiting, but is in no list
 	char name[];
-};
-
-// The last item of a queue.
-struct last_item {
-	struct item_record record; // of the data behind it
-	char data[];
 };
 
 // A name that the pool knows: that of a queue that is there, or, as a tombstone, of one that was removed. 24 bytes, as there
@@ -216,11 +220,9 @@ struct pool {
 	size_t names_cap, nnames;
 	uint64_t *dues;          // fair_tag.due of each name that has no queue; NULL: no queue has had a rate
 
-	const struct work_type *types[MAX_TYPES]; // by record.type; an entry never changes once it is there
-	unsigned ntypes;
 	struct scratch_file *spill;
 	bool spill_fails;        // it could not be written, and nothing of it has been freed since
-	struct list spillable;   // chunks, the one filled last at the end
+	struct list spillable;   // queues
 	size_t item_mem;         // bytes of memory for queued items
 	size_t struct_mem;       // bytes of memory for the queues themselves
 	uint64_t spilled;        // bytes of items on disk
@@ -241,8 +243,6 @@ struct deferred {
 	struct queue *reserving; // pinned; for the hook of that name:
 	uint64_t reserving_id;
 	unsigned reserving_width;
-	struct queue *load_queue; // pinned
-	struct chunk *load;
 	int close_fd;            // -1: none
 	int spill_error;         // for hooks.trouble
 };
@@ -376,66 +376,37 @@ void worker_free(struct worker *worker);
 
 // ---- queue.c ----
 
-// True if the tail has room for `need` bytes of records.
-static inline bool queue_tail_fits(const struct queue *queue, size_t need) {
-	return queue->tail && queue->tail->cap - queue->tail->end >= need;
-}
+// Makes an item; needs no lock.
+struct queued_item *item_new(const struct work *work);
 
-// A chunk for `need` bytes of records, which the tail has no room for; NULL if they do not fit in one. Gives the lock back
-// while it allocates. The caller frees what queue_append() leaves.
-struct chunk *queue_spare_chunk(struct queue *queue, size_t need);
+// Calls drop for the item and frees it; without the lock.
+void item_drop(struct queue *queue, struct queued_item *item);
 
-// Frees a chunk that no queue has got. NULL-safe; needs no lock.
-void chunk_free(struct chunk *chunk);
+// Adds an item. `from`: to that worker's local list; NULL: to the end.
+void queue_append(struct queue *queue, struct queued_item *item, const struct worker *from);
 
-// Adds an item. `from`: to that worker's local list; NULL: to the tail, or to *spare behind it, which is NULL then.
-void queue_append(struct queue *queue, const struct item_record *record, struct worker *from, struct chunk **spare);
+// Takes an item for the worker, whose turn fair_pick() has given to the queue.
+struct queued_item *queue_take(struct queue *queue, const struct worker *worker, enum work_source *ret_source, struct deferred *deferred);
 
-// Adds an item that is exempt from the rate of the queue.
-void queue_append_exempt(struct queue *queue, const struct item_record *record);
+// Takes the item with that id out of the queue, wherever it stands, unless it was spilled. Returns NULL if there is none.
+struct queued_item *queue_take_id(struct queue *queue, uint64_t id);
 
-// Makes the data of the item, which is in no list, the worker's, and frees the rest.
-void front_open(struct front *front, struct worker *worker, struct item_record *ret_record);
+// Takes all items that queue_append() has added, and those that are exempt from the rate: to the end of the lists, which are in
+// this order.
+void queue_take_all(struct queue *queue, struct list *items, struct list *extents, struct list *tail);
 
-// Takes an item for the worker, whose turn fair_pick() has given to the queue. The record's data is the worker's.
-enum work_source queue_take(struct queue *queue, struct worker *worker, struct item_record *ret_record, struct deferred *deferred);
+// Reads as many whole items as fit in `most` bytes, at least one, to the end of the list. Returns their bytes. Needs no lock if
+// the extent is the caller's.
+size_t extent_read(struct pool *pool, struct extent *extent, size_t most, struct list *items);
 
-// Takes the item with that id out of the queue, wherever it stands, unless it was spilled.
-// Returns false if there is none. The record's data are the caller's to free.
-bool queue_take_id(struct queue *queue, uint64_t id, struct item_record *ret_record, struct deferred *deferred);
-
-// Blocks the queue in the fair choice while its next item is not in memory, and unblocks it.
-static inline void queue_reach(struct queue *queue) {
-	bool blocked = queue->head && !queue->head->data && queue->nlocal == 0 && queue->last_state != LAST_DUE;
-	if (blocked != queue->fair.blocked) {
-		fair_block(&queue->group->fair, &queue->fair, blocked, pool_now(queue->pool));
-	}
-}
+// Frees the extent and what it has of the spill file.
+void extent_free(struct pool *pool, struct extent *extent, struct deferred *deferred);
 
 // Makes room for `need` bytes by spilling; gives the lock back meanwhile. Returns false if there is none.
 bool storage_make_room(struct pool *pool, size_t need, struct deferred *deferred);
 
 // True if `need` more bytes may be queued now, or could be after spilling.
 bool storage_has_room(const struct pool *pool, size_t need);
-
-// What a chunk that queue_take() wants was read into.
-struct chunk_loaded {
-	char *data;              // its first records, as many as are to be in memory
-	uint32_t len;            // bytes of them
-	struct chunk *rest;      // for the records behind them; NULL: there are none
-};
-
-// Reads the chunk, which is LOADING; without the lock.
-struct chunk_loaded chunk_read(struct pool *pool, const struct chunk *chunk);
-
-// Puts it into its queue, unless that was cancelled meanwhile. What it does not take, the caller frees.
-void queue_load(struct queue *queue, struct chunk *chunk, struct chunk_loaded *loaded, struct deferred *deferred);
-
-// Reads all records of a chunk on disk; without the lock. Returns the bytes; *ret_data is the caller's.
-uint32_t chunk_read_all(struct pool *pool, const struct chunk *chunk, char **ret_data);
-
-// Gives back a reference (chunk.refs); the last one frees the chunk and what it has of the spill file.
-void chunk_unref(struct pool *pool, struct chunk *chunk, struct deferred *deferred);
 
 // Frees a queue that has no items any more.
 void queue_free(struct queue *queue);
@@ -448,19 +419,6 @@ static inline uint32_t attrs_weight(const struct queue_attrs *attrs) {
 
 // Gives the queue the rate of these attributes.
 void queue_set_rate(struct queue *queue, const struct queue_attrs *attrs);
-
-// Puts the type into pool->types. Returns its index.
-uint8_t pool_type_add(struct pool *pool, const struct work_type *type);
-
-// The type's index in pool->types.
-static inline uint8_t pool_type(struct pool *pool, const struct work_type *type) {
-	for (unsigned i = 0; i < pool->ntypes; ++i) {
-		if (pool->types[i] == type) {
-			return (uint8_t)i;
-		}
-	}
-	return pool_type_add(pool, type);
-}
 
 // Removes the queue if it is closed, empty and unused [E5]; but first has its last item run if it has one [E10].
 void queue_check_removal_now(struct queue *queue, struct deferred *deferred);
@@ -520,11 +478,8 @@ void worker_return_token(const struct worker *worker, struct queue *queue, uint6
 
 // ---- cancel.c ----
 
-// Calls drop for one item, with a copy that is aligned for any object; without the lock.
-void record_drop(struct pool *pool, struct queue *queue, const struct item_record *record);
-
 // Takes the item that a worker holds, while it waits for its slots, away from that worker, who need not know: it looks for
-// other work. Its turns are given back. The record's data are the caller's to free.
-void reservation_cancel(struct worker *reserver, struct item_record *ret_record, struct deferred *deferred);
+// other work. Its turns are given back. Returns the item, which is the caller's.
+struct queued_item *reservation_cancel(struct worker *reserver, struct deferred *deferred);
 
 #endif

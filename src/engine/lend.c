@@ -59,21 +59,20 @@ bool worker_keeps_slots(struct worker *worker) {
 // Takes the item with that id out of wherever it waits, but for the front. Returns NULL if it does not wait, or cannot be found.
 static struct front *take_item(struct queue *queue, uint64_t id, struct deferred *deferred) {
 	const struct group *group = queue->group;
-	struct item_record record;
 	struct worker *reserver = group->reserver;
-	if (reserver && reserver->reserved_queue == queue && reserver->id == id && !(reserver->flags & RECORD_LAST_ITEM)) {
-		reservation_cancel(reserver, &record, deferred);
-	} else if (!queue_take_id(queue, id, &record, deferred)) {
+	bool holds = reserver && reserver->reserved_queue == queue && reserver->id == id && !(reserver->flags & ITEM_LAST);
+	struct queued_item *item = holds ? reservation_cancel(reserver, deferred) : queue_take_id(queue, id);
+	if (!item) {
 		return NULL;
 	}
 	struct front *front = NEW(struct front);
-	*front = (struct front){.queue = queue, .record = record};
+	*front = (struct front){.queue = queue, .item = item};
 	return front;
 }
 
 static struct front *find_front(const struct queue *queue, uint64_t id) {
 	list_for_each_entry(&queue->group->front, struct front, front, link) {
-		if (front->queue == queue && !front->worker && front->record.id == id) {
+		if (front->queue == queue && !front->worker && front->item->id == id) {
 			return front;
 		}
 	}

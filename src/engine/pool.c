@@ -4,8 +4,8 @@
 // process. What needs the outside world (to signal, to start a thread, to read or write the disk, to call a hook) is
 // noted as a deferred action and done after the lock was given back.
 //
-// [E1] An item that was taken is run once or dropped once. It is in one chunk or one local list until queue_take(),
-//      queue_take_id() or queue_cancel() takes it out, under the lock; nothing else does.
+// [E1] An item that was taken is run once or dropped once. It is in one list or one extent of the spill file until
+//      queue_take(), queue_take_id() or queue_cancel() takes it out, under the lock; nothing else does.
 // [E2] An item is charged to its queue in the fair choice wherever it comes from, so local work cannot starve others;
 //      and each 16th pick of a queue takes its head, so it cannot starve its own queue. Enforced by worker_dispatch(),
 //      queue_take().
@@ -15,7 +15,7 @@
 //      Whenever the lock is given back in a hungry state, a wake is in flight (group->waking), or a thread will look
 //      again that has the lock's next turn coming (a worker that ends its item, or the pacer's, or a reserver with
 //      deferred actions). Enforced: all that can make the state hungry calls group_wake() (submit, start, resume, more or
-//      fewer slots, slots lent, new attributes, a chunk read back, a reservation cancelled), or is done by a worker that
+//      fewer slots, slots lent, new attributes, a reservation cancelled), or is done by a worker that
 //      then looks itself; the woken worker clears `waking` and, having taken its item, calls group_wake(). So one wakes the
 //      next, nobody is woken while a wake is in flight, and there is no herd. Who looks and finds that the work is the
 //      reserver's calls group_wake() too: it may have freed the slots, or been woken before there was a reserver.
@@ -41,7 +41,7 @@
 //      item cannot be cancelled.
 // [E10] A queue's last item (pool_queue_set_last_item()) runs exactly once: it becomes due in queue_check_removal_now(), in
 //      place of the removal, and counts as waiting from then on, so that the queue cannot be removed before it has run.
-//      It lies in no chunk, and queue_cancel() does not find it. Enforced by last_state, which never goes back.
+//      It lies in no list, and queue_cancel() does not find it. Enforced by last_state, which never goes back.
 // [E12] An item that lends its slots (pool_lend()) is in no count but its slot number, group->lending and a pin of its queue, so
 //      that this is not removed. What it was charged stays. Its thread is away with it, so there may be one thread more.
 // [E13] The front is a line of its own, first come, first served: items that were brought forward, and items that want their
@@ -54,7 +54,7 @@
 //      items wait for one and a slot is free, or another one may be had (hooks.starving), one parked worker, the group's timer,
 //      wakes when the first of them is due. Enforced by group_needs_timer(), which belongs to the hungry state of [E3], and
 //      timer_claim(). Where no queue has a rate there is never a timer, and the clock is not read for it.
-//      What was submitted with WORK_NO_TOKEN to a queue with a rate is in queue->exempt instead of a chunk: it is picked while
+//      What was submitted with WORK_NO_TOKEN to a queue with a rate is in queue->exempt: it is picked while
 //      the rate holds the others.
 // [E15] While the reserver waits for its slots and nobody stands in the front, the items of other queues may start on those that
 //      are free already if they are expected to end before it has the rest: now + the median length of the queue's items of late
@@ -155,18 +155,6 @@ static FP_INLINE bool queue_takes(const struct queue *queue, const struct worker
 	return !queue->removed && !queue->pool->shut && (!queue->closed || (from && queue == from->queue));
 }
 
-static FP_INLINE struct item_record make_record(struct pool *pool, const struct work *work) {
-	return (struct item_record){
-		.data = work->data,
-		.size = (uint32_t)work->size,
-		.type = pool_type(pool, work->type),
-		.flags = (uint8_t)work->flags,
-		.id = work->id,
-		.width = (uint16_t)(work->width <= 1 ? 1 : work->width < UINT16_MAX ? work->width : UINT16_MAX),
-		.turns = work->turns > 1 ? work->turns : 1,
-	};
-}
-
 static FP_INLINE bool goes_local(const struct queue *queue, const struct worker *from) {
 	const struct pool *pool = queue->pool;
 	return from && from->queue == queue && !queue->attrs.prefer_fairness &&
@@ -174,76 +162,72 @@ static FP_INLINE bool goes_local(const struct queue *queue, const struct worker 
 }
 
 // `local`: the worker whose own list takes what asks for it, or NULL.
-static FP_INLINE void append_all(struct queue *queue, struct worker *local, const struct work *works, size_t n, struct chunk **spare) {
+static void append_all(struct queue *queue, const struct worker *local, struct list *items) {
 	uint64_t narrived = 0;
 	alloc_forbid(+1);
-	for (size_t i = 0; i < n; ++i) {
-		struct item_record record = make_record(queue->pool, &works[i]);
-		if ((works[i].flags & WORK_NO_TOKEN) && queue->fair.interval > 0) {
-			queue_append_exempt(queue, &record);
+	list_for_each_entry(items, struct queued_item, item, link) {
+		list_remove(&item->link);
+		if ((item->flags & WORK_NO_TOKEN) && queue->fair.interval > 0) {
+			list_push_back(&queue->exempt, &item->link);
+			++queue->submitted;
+			++queue->pool->queued;
 			fair_arrive_exempt(&queue->group->fair, &queue->fair, pool_now(queue->pool));
 		} else {
-			queue_append(queue, &record, (works[i].flags & WORK_LOCAL) ? local : NULL, spare);
+			queue_append(queue, item, (item->flags & WORK_LOCAL) ? local : NULL);
 			++narrived;
 		}
 	}
 	alloc_forbid(-1);
-	queue_reach(queue);
 	fair_arrive(&queue->group->fair, &queue->fair, narrived, pool_now(queue->pool));
 }
 
 enum submit_status pool_submit(struct pool *pool, struct queue *queue, struct worker *from, const struct work *works,
                                size_t n) {
+	struct list items;
 	size_t need = 0;
+	list_init(&items);
 	for (size_t i = 0; i < n; ++i) {
 		verify(works[i].size < UINT32_MAX / 4);
-		need += works[i].size + RECORD_HEAD;
+		struct queued_item *item = item_new(&works[i]);
+		list_push_back(&items, &item->link);
+		need += item_bytes(item);
 	}
 	struct deferred deferred = DEFERRED_INIT;
-	struct chunk *spare = NULL;
 	enum submit_status status = SUBMIT_CLOSED;
 	mutex_lock(&pool->lock);
 	bool room = !queue_takes(queue, from) || storage_make_room(pool, need, &deferred);
-	struct worker *local = goes_local(queue, from) ? from : NULL;
-	if (room && !local && !queue_tail_fits(queue, need + n * RECORD_EXTRA)) {
-		spare = queue_spare_chunk(queue, need + n * RECORD_EXTRA);
-	}
 	if (queue_takes(queue, from)) { // also after the lock was away
 		if (!room && !from) {
 			status = SUBMIT_FULL;
 			pool->full_need = need > pool->full_need ? need : pool->full_need;
 		} else {
 			status = SUBMIT_OK;
-			append_all(queue, local, works, n, &spare);
+			append_all(queue, goes_local(queue, from) ? from : NULL, &items);
 			queue->low_armed |= !from;
 			group_wake(pool, queue->group, &deferred);
 		}
 	}
 	pool_leave(pool, &deferred);
-	chunk_free(spare);
+	list_for_each_entry(&items, struct queued_item, item, link) { // those that were not taken
+		free(item);
+	}
 	return status;
 }
 
 void pool_queue_set_last_item(struct pool *pool, struct queue *queue, const struct work *work) {
 	verify(work->size < UINT32_MAX / 4);
-	size_t bytes = sizeof(struct last_item) + work->size;
-	struct last_item *last_item = xcalloc(1, bytes);
-	if (work->size > 0) {
-		memcpy(last_item->data, work->data, work->size);
-	}
+	struct queued_item *item = item_new(work);
+	item->flags |= ITEM_LAST;
 	mutex_lock(&pool->lock);
-	last_item->record = make_record(pool, work);
 	bool taken = !queue->removed && queue->last_state == LAST_NONE;
 	if (taken) {
-		queue->last_item = last_item;
+		queue->last_item = item;
 		queue->last_state = LAST_SET;
-		pool->struct_mem += bytes;
+		pool->struct_mem += item_bytes(item);
 	}
 	mutex_unlock(&pool->lock);
 	if (!taken) {
-		last_item->record.data = last_item->data;
-		record_drop(pool, queue, &last_item->record);
-		free(last_item);
+		item_drop(queue, item);
 	}
 }
 

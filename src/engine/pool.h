@@ -280,7 +280,6 @@ enum queue_wait {
 	QUEUE_GATHERS,   // its turn has come, and it waits for all the slots that it needs
 	QUEUE_BEHIND,    // so does an item of another queue: only what will have ended before starts
 	QUEUE_START,     // start_interval of the pool has not passed
-	QUEUE_DISK,      // it is being read back
 };
 
 struct queue_view {

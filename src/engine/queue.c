@@ -1,16 +1,17 @@
-// The items a queue holds: chunks in memory and on disk, local lists.
+// The items that a queue holds: lists in memory, and a part between them on disk.
 //
-// A queue is a row of chunks. The head is read, the tail is written; they stay in memory. When memory is short, full
-// chunks between them go to the spill file, the one filled last first, as it is needed last. The chunk behind the head
-// is read back by the worker that sees the head half empty, before it runs its item. If a queue gets there first, it is
-// blocked in the fair choice (and keeps its place) until the chunk has come.
+// The oldest are in queue->items, those behind them may be in the spill file, and the newest are in queue->tail:
 //
-// The first chunk of a queue is small and the next ones grow, so that a million queues of one item are cheap; where
-// there are many queues they grow less, as each has a head and a tail in memory.
+//	items  |  extents of the spill file  |  tail
+//
+// Items are taken from the first list, which is filled again from what is behind it. When memory is short, the oldest of a tail
+// are written. That is done without the lock: they stay in the tail meanwhile, and what was written is given up if the tail was
+// touched. They are read back with the lock, a piece at a time: in their order, and just written, so that the kernel has them.
 
 #include "engine/internal.h"
 
 #include "base/alloc.h"
+#include "base/buf.h"
 #include "base/diag.h"
 #include "base/fault.h"
 #include "base/io.h"
@@ -18,129 +19,50 @@
 #include <errno.h>
 
 enum {
-	FIRST_BYTES = 256,
-	GROWTH = 4,
-	LEAST_BYTES = 2048,        // of a full-grown chunk
+	LEAST_BYTES = 2048,        // of the items of a queue that are never written, and that are read at once
 	MOST_BYTES = SCRATCH_UNIT,
-	SPILL_BYTES = 1024,        // of a chunk that is worth being spilled
+	SPILL_BYTES = 4096,        // of a tail that is worth being written
 };
 
 static size_t mem_used(const struct pool *pool) {
 	return pool->item_mem + pool->struct_mem;
 }
 
-// ---- chunks ----
-
-// Heads and tails together must not take more than half of the memory.
-static uint32_t chunk_most(const struct pool *pool) {
-	size_t each = pool->config.queue_mem / (4 * (pool->nqueues ? pool->nqueues : 1));
-	return (uint32_t)(each < LEAST_BYTES ? LEAST_BYTES : each > MOST_BYTES ? MOST_BYTES : each);
+// Bytes of queue->items that may be, so that those of all queues take no more than half of the memory.
+static size_t most_bytes(const struct pool *pool) {
+	size_t each = pool->config.queue_mem / (2 * (pool->nqueues ? pool->nqueues : 1));
+	return each < LEAST_BYTES ? LEAST_BYTES : each > MOST_BYTES ? MOST_BYTES : each;
 }
 
-// Needs no lock; whoever has it counts its bytes in pool->item_mem.
-static struct chunk *chunk_new(size_t cap) {
-	verify(cap <= UINT32_MAX);
-	struct chunk *chunk = NEW(struct chunk);
-	list_init(&chunk->spillable);
-	chunk->cap = (uint32_t)cap;
-	chunk->refs = 1;
-	if (cap > 0) {
-		chunk->data = xmalloc(cap);
+struct queued_item *item_new(const struct work *work) {
+	struct queued_item *item = xmalloc(sizeof(*item) + work->size);
+	*item = (struct queued_item){
+		.type = work->type,
+		.id = work->id,
+		.size = (uint32_t)work->size,
+		.turns = work->turns > 1 ? work->turns : 1,
+		.width = work->width > 1 ? work->width : 1,
+		.flags = work->flags,
+	};
+	if (work->size > 0) {
+		memcpy(item->data, work->data, work->size);
 	}
-	return chunk;
+	return item;
 }
 
-static void chunk_forget_data(struct pool *pool, struct chunk *chunk) {
-	free(chunk->data);
-	chunk->data = NULL;
-	pool->item_mem -= chunk->cap;
-	chunk->cap = 0;
-}
-
-static void chunk_free_disk(struct pool *pool, struct chunk *chunk, struct deferred *deferred) {
-	if (chunk->disk_len > 0) {
-		int fd = scratch_free(pool->spill, chunk->offset, chunk->disk_len);
-		if (fd >= 0) {
-			fd_close(&deferred->close_fd); // that of a file before this one, which is seldom there
-			deferred->close_fd = fd;
-			deferred->any = true;
-		}
-		pool->spill_fails = false; // there is room again
-		chunk->disk_len = 0;
+void item_drop(struct queue *queue, struct queued_item *item) {
+	if (item->type->drop) {
+		item->type->drop(queue, item->data, item->size);
 	}
+	free(item);
 }
 
-void chunk_unref(struct pool *pool, struct chunk *chunk, struct deferred *deferred) {
-	if (--chunk->refs > 0) {
-		return;
-	}
-	list_remove(&chunk->spillable);
-	chunk_free_disk(pool, chunk, deferred);
-	chunk_forget_data(pool, chunk);
-	pool->item_mem -= sizeof(*chunk);
-	free(chunk);
+static struct queued_item *take_from(struct list *entry) {
+	list_remove(entry);
+	return list_entry(entry, struct queued_item, link);
 }
 
 // ---- in ----
-
-// How long a chunk behind the tail is.
-static size_t next_cap(const struct queue *queue) {
-	size_t cap = queue->tail ? (size_t)queue->tail->cap * GROWTH : FIRST_BYTES;
-	size_t most = chunk_most(queue->pool);
-	return cap > most ? most : cap;
-}
-
-struct chunk *queue_spare_chunk(struct queue *queue, size_t need) {
-	if (need > MOST_BYTES) {
-		return NULL;
-	}
-	size_t cap = next_cap(queue);
-	mutex_unlock(&queue->pool->lock);
-	struct chunk *chunk = chunk_new(cap < need ? need : cap);
-	mutex_lock(&queue->pool->lock);
-	return chunk;
-}
-
-void chunk_free(struct chunk *chunk) {
-	if (chunk) {
-		free(chunk->data);
-		free(chunk);
-	}
-}
-
-static void append_tail(struct queue *queue, const struct item_record *record, struct chunk **spare) {
-	struct pool *pool = queue->pool;
-	size_t bytes = record_bytes(record, queue->tail_id);
-	struct chunk *tail = queue->tail;
-	if (!queue_tail_fits(queue, bytes)) {
-		size_t cap = next_cap(queue);
-		if (tail && tail->begin == tail->end) { // kept from before, and too small
-			struct deferred none = DEFERRED_INIT;
-			chunk_unref(pool, tail, &none);
-			tail = NULL;
-		}
-		struct chunk *chunk = *spare;
-		*spare = NULL;
-		if (!chunk || chunk->cap < bytes) { // more than a chunk at once
-			chunk_free(chunk);
-			alloc_forbid(-1);
-			chunk = chunk_new(cap < bytes ? bytes : cap);
-			alloc_forbid(+1);
-		}
-		pool->item_mem += sizeof(*chunk) + chunk->cap;
-		if (!tail) {
-			queue->head = chunk;
-		} else {
-			tail->next = chunk;
-			if (tail != queue->head && tail->end >= SPILL_BYTES) {
-				list_push_back(&pool->spillable, &tail->spillable);
-			}
-		}
-		queue->tail = tail = chunk;
-	}
-	tail->end += (uint32_t)record_encode(record, queue->tail_id, tail->data + tail->end);
-	queue->tail_id = record->id;
-}
 
 static struct local *local_get(struct queue *queue, const struct worker *worker) {
 	struct pool *pool = queue->pool;
@@ -155,273 +77,96 @@ static struct local *local_get(struct queue *queue, const struct worker *worker)
 	if (!*at) {
 		*at = NEW(struct local);
 		list_init(&(*at)->link);
+		list_init(&(*at)->items);
 		pool->struct_mem += sizeof(**at);
 	}
 	return *at;
 }
 
-// None of its items so far was as wide.
-static void note_width(struct queue *queue, uint32_t width) {
-	struct pool *pool = queue->pool;
-	queue->widest = width;
-	if (width > 1 && queue->group == &pool->groups[0]) {
-		pool_learn(pool);
+static void append_local(struct queue *queue, struct queued_item *item, const struct worker *from) {
+	alloc_forbid(-1); // once for a worker and queue
+	struct local *local = local_get(queue, from);
+	alloc_forbid(+1);
+	if (list_is_empty(&local->items)) {
+		list_push_back(&queue->locals, &local->link);
+	}
+	list_push_back(&local->items, &item->link);
+	++queue->nlocal;
+}
+
+static void note_spillable(struct queue *queue) {
+	if (queue->tail_bytes >= SPILL_BYTES && list_is_empty(&queue->spillable)) {
+		list_push_back(&queue->pool->spillable, &queue->spillable);
 	}
 }
 
-void queue_append(struct queue *queue, const struct item_record *record, struct worker *from, struct chunk **spare) {
+static void append_tail(struct queue *queue, struct queued_item *item) {
+	struct pool *pool = queue->pool;
+	if (list_is_empty(&queue->extents) && queue->tail_bytes == 0 && queue->bytes < most_bytes(pool)) {
+		list_push_back(&queue->items, &item->link);
+		return;
+	}
+	list_push_back(&queue->tail, &item->link);
+	queue->tail_bytes += item_bytes(item);
+	note_spillable(queue);
+}
+
+void queue_append(struct queue *queue, struct queued_item *item, const struct worker *from) {
 	struct pool *pool = queue->pool;
 	if (from) {
-		alloc_forbid(-1); // once for a worker and queue, and as the list doubles
-		struct local *local = local_get(queue, from);
-		pool->item_mem += deque_growth(&local->deque, record);
-		deque_push(&local->deque, record);
-		alloc_forbid(+1);
-		if (list_is_empty(&local->link)) {
-			list_push_back(&queue->locals, &local->link);
-		}
-		++queue->nlocal;
+		append_local(queue, item, from);
 	} else {
-		append_tail(queue, record, spare);
+		append_tail(queue, item);
 	}
-	if (record->width > queue->widest) {
-		note_width(queue, record->width);
+	if (item->width > queue->widest) {
+		queue->widest = item->width;
+		if (item->width > 1 && queue->group == &pool->groups[0]) {
+			pool_learn(pool);
+		}
 	}
-	queue->bytes += RECORD_HEAD + record->size;
+	queue->bytes += item_bytes(item);
+	pool->item_mem += item_bytes(item);
 	++queue->submitted;
 	++pool->queued;
 }
 
-void queue_append_exempt(struct queue *queue, const struct item_record *record) {
-	alloc_forbid(-1); // these are few: one for each slot that is lent, or that a failed job has left
-	struct front *item = NEW(struct front);
-	*item = (struct front){.queue = queue, .record = *record};
-	item->record.data = xmemdup(record->data, record->size);
-	alloc_forbid(+1);
-	list_push_back(&queue->exempt, &item->link);
-	++queue->submitted;
-	++queue->pool->queued;
-}
+// ---- to disk and back ----
 
-// ---- out ----
-
-static bool head_is_ready(const struct queue *queue) {
-	return queue->head && queue->head->data && queue->head->begin < queue->head->end;
-}
-
-// Has the chunk read back by this thread, once it has given back the lock.
-static void want_chunk(struct queue *queue, struct chunk *chunk, struct deferred *deferred) {
-	if (chunk->state == CHUNK_DISK) {
-		verify(!deferred->load);
-		chunk->state = CHUNK_LOADING;
-		++chunk->refs;
-		++queue->pins;
-		deferred->load = chunk;
-		deferred->load_queue = queue;
+void extent_free(struct pool *pool, struct extent *extent, struct deferred *deferred) {
+	int fd = scratch_free(pool->spill, extent->offset, extent->end);
+	if (fd >= 0) {
+		fd_close(&deferred->close_fd); // that of a file before this one, which is seldom there
+		deferred->close_fd = fd;
 		deferred->any = true;
 	}
+	pool->spill_fails = false; // there is room again
+	list_remove(&extent->link);
+	free(extent);
 }
 
-static void want_more(struct queue *queue, struct deferred *deferred) {
-	struct chunk *head = queue->head;
-	if (!head) {
-		return;
-	}
-	if (!head->data) {
-		want_chunk(queue, head, deferred);
-	} else if (head->next && !head->next->data && head->end - head->begin < head->cap / 2) {
-		want_chunk(queue, head->next, deferred);
-	}
-}
-
-// Goes on to the next chunk, or uses the only one again from the start.
-static void head_is_done(struct queue *queue, struct deferred *deferred) {
-	struct pool *pool = queue->pool;
-	struct chunk *head = queue->head, *next = head->next;
-	bool tight = mem_used(pool) > pool->config.queue_mem / 4;
-	if (!next && (head->cap <= FIRST_BYTES * GROWTH || (head->cap <= MOST_BYTES && !tight))) {
-		head->begin = head->end = 0;
-		return;
-	}
-	queue->head = next;
-	if (!next) {
-		queue->tail = NULL;
-	} else {
-		list_remove(&next->spillable);
-		if (next->state == CHUNK_WRITING) {
-			next->state = CHUNK_MEMORY; // whoever writes it sees that, and frees what it took of the file
+size_t extent_read(struct pool *pool, struct extent *extent, size_t most, struct list *items) {
+	size_t left = extent->end - extent->begin, done = 0;
+	for (size_t want = left < most ? left : most; done == 0; want = left) { // again if the first is longer
+		char *bytes = xmalloc(want);
+		if (scratch_read(pool->spill, extent->offset + extent->begin, bytes, want) != 0) {
+			diag_die("cannot read the spill file: %s", strerror(errno)); // the items are gone: no run can make up for that
 		}
-	}
-	chunk_unref(pool, head, deferred);
-}
-
-// The record's data must outlive the chunk: copied to the worker.
-static void copy_data(struct worker *worker, struct item_record *record) {
-	if (record->size > worker->data_cap) {
-		alloc_forbid(-1); // some times in a worker's life, as it doubles
-		free(worker->data);
-		worker->data_cap = record->size < 256 ? 256 : (size_t)record->size * 2;
-		worker->data = xmalloc(worker->data_cap);
-		alloc_forbid(+1);
-	}
-	if (record->size > 0) {
-		memcpy(worker->data, record->data, record->size);
-	}
-	record->data = worker->data;
-}
-
-// The record that stands next in the queue's chunks, if that is in memory. Returns its bytes, or 0. Its data is borrowed.
-static size_t queue_peek(const struct queue *queue, struct item_record *ret_record) {
-	return head_is_ready(queue) ? record_decode(queue->head->data + queue->head->begin, queue->head_id, ret_record) : 0;
-}
-
-// Lets the head go on to the next item, past those that are gone. Enforces that the first record of a head in memory is none.
-static void skip_gone(struct queue *queue, struct deferred *deferred) {
-	struct item_record record;
-	for (size_t bytes; queue->ngone > 0 && (bytes = queue_peek(queue, &record)) > 0 && (record.flags & RECORD_GONE);) {
-		struct chunk *head = queue->head;
-		head->begin += (uint32_t)bytes;
-		queue->head_id = record.id;
-		--queue->ngone;
-		if (head->begin == head->end) {
-			head_is_done(queue, deferred);
-		}
-	}
-}
-
-static void take_head(struct queue *queue, struct worker *worker, struct item_record *record, struct deferred *deferred) {
-	struct chunk *head = queue->head;
-	head->begin += (uint32_t)queue_peek(queue, record);
-	copy_data(worker, record);
-	queue->bytes -= RECORD_HEAD + record->size;
-	queue->head_id = record->id;
-	if (head->begin == head->end) {
-		head_is_done(queue, deferred);
-	}
-	skip_gone(queue, deferred);
-}
-
-static enum work_source take_local(struct queue *queue, struct worker *worker, struct item_record *record) {
-	struct local *local = worker->index < queue->nlocal_of ? queue->local_of[worker->index] : NULL;
-	enum work_source source = SOURCE_OWN;
-	if (local && local->deque.nitems > 0) {
-		deque_take_newest(&local->deque, record);
-	} else {
-		local = list_entry(queue->locals.next, struct local, link);
-		list_remove(&local->link);
-		list_push_back(&queue->locals, &local->link); // the next thief begins with the next one
-		deque_take_oldest(&local->deque, record);
-		source = SOURCE_STOLEN;
-	}
-	copy_data(worker, record);
-	queue->bytes -= RECORD_HEAD + record->size;
-	--queue->nlocal;
-	if (local->deque.nitems == 0) {
-		list_remove(&local->link);
-		if (local->deque.cap > MOST_BYTES) {
-			queue->pool->item_mem -= local->deque.cap;
-			deque_fini(&local->deque);
-		}
-	}
-	return source;
-}
-
-// Its last item, which is in no chunk so that nobody cancels it.
-static void take_last_item(struct queue *queue, struct worker *worker, struct item_record *record) {
-	struct last_item *last_item = queue->last_item;
-	*record = last_item->record;
-	record->data = last_item->data;
-	record->flags |= RECORD_LAST_ITEM;
-	copy_data(worker, record);
-	queue->pool->struct_mem -= sizeof(*last_item) + record->size;
-	free(last_item);
-	queue->last_item = NULL;
-	queue->last_state = LAST_TAKEN;
-	--queue->pool->queued;
-	queue_reach(queue);
-}
-
-void front_open(struct front *front, struct worker *worker, struct item_record *ret_record) {
-	*ret_record = front->record;
-	free(front);
-	free(worker->data);
-	worker->data = (char *)(uintptr_t)ret_record->data;
-	worker->data_cap = ret_record->size;
-	--worker->pool->queued;
-}
-
-enum work_source queue_take(struct queue *queue, struct worker *worker, struct item_record *ret_record, struct deferred *deferred) {
-	enum work_source source = SOURCE_QUEUE;
-	if (queue->fair.picks_exempt) {
-		struct front *item = list_entry(queue->exempt.next, struct front, link);
-		queue->fair.picks_exempt = false;
-		list_remove(&item->link);
-		front_open(item, worker, ret_record);
-		return source;
-	}
-	if (queue->last_state == LAST_DUE) {
-		take_last_item(queue, worker, ret_record);
-		return source;
-	}
-	bool head_first = ++queue->picks % HEAD_EVERY == 0;
-	if (queue->nlocal > 0 && !(head_first && head_is_ready(queue))) {
-		source = take_local(queue, worker, ret_record);
-	} else {
-		take_head(queue, worker, ret_record, deferred);
-	}
-	--queue->pool->queued;
-	want_more(queue, deferred);
-	queue_reach(queue);
-	return source;
-}
-
-// ---- out of the middle ----
-
-static bool take_local_id(struct queue *queue, uint64_t id, struct item_record *ret_record) {
-	list_for_each_entry(&queue->locals, struct local, local, link) {
-		if (deque_take_id(&local->deque, id, ret_record)) {
-			--queue->nlocal;
-			if (local->deque.nitems == 0) {
-				list_remove(&local->link);
+		struct queued_item head;
+		while (want - done >= sizeof(head)) {
+			memcpy(&head, bytes + done, sizeof(head));
+			if (item_bytes(&head) > want - done) {
+				break;
 			}
-			return true;
+			struct queued_item *item = xmemdup(bytes + done, item_bytes(&head));
+			list_push_back(items, &item->link);
+			done += item_bytes(item);
 		}
+		free(bytes);
+		verify(done > 0 || want < left);
 	}
-	return false;
+	extent->begin += done;
+	return done;
 }
-
-// Looks through the chunks from the head, up to the first that is on disk or on its way there: from there on no id is known.
-static bool take_chunk_id(struct queue *queue, uint64_t id, struct item_record *ret_record, struct deferred *deferred) {
-	uint64_t prev = queue->head_id;
-	for (const struct chunk *chunk = queue->head; chunk && chunk->data && chunk->state == CHUNK_MEMORY; chunk = chunk->next) {
-		for (size_t at = chunk->begin, bytes; at < chunk->end; at += bytes) {
-			bytes = record_decode(chunk->data + at, prev, ret_record);
-			prev = ret_record->id;
-			if (prev == id && !(ret_record->flags & RECORD_GONE)) {
-				ret_record->data = xmemdup(ret_record->data, ret_record->size);
-				record_mark_gone(chunk->data + at);
-				++queue->ngone;
-				skip_gone(queue, deferred);
-				want_more(queue, deferred);
-				return true;
-			}
-		}
-	}
-	return false;
-}
-
-bool queue_take_id(struct queue *queue, uint64_t id, struct item_record *ret_record, struct deferred *deferred) {
-	if (!take_local_id(queue, id, ret_record) && !take_chunk_id(queue, id, ret_record, deferred)) {
-		return false;
-	}
-	queue->bytes -= RECORD_HEAD + ret_record->size;
-	--queue->pool->queued;
-	fair_withdraw(&queue->group->fair, &queue->fair, 1, pool_now(queue->pool));
-	queue_reach(queue);
-	return true;
-}
-
-// ---- to disk ----
 
 static bool can_spill(const struct pool *pool) {
 	return !list_is_empty(&pool->spillable) && !pool->spill_fails;
@@ -432,41 +177,60 @@ bool storage_has_room(const struct pool *pool, size_t need) {
 	return pool->queued == 0 || mem_used(pool) + need <= pool->config.queue_mem || can_spill(pool);
 }
 
-// Writes one chunk; gives the lock back meanwhile. Returns 0 or an errno.
-static int spill_chunk(struct pool *pool, struct chunk *chunk, struct deferred *deferred) {
-	size_t len = chunk->end - chunk->begin;
-	const char *data = chunk->data + chunk->begin; // `begin` changes if the queue gets here meanwhile
-	uint64_t offset;
-	list_remove(&chunk->spillable);
-	chunk->state = CHUNK_WRITING;
-	++chunk->refs;
+// The oldest items of the tail as bytes, about SCRATCH_UNIT of them, at least one. Returns how many.
+static size_t copy_oldest(const struct queue *queue, struct buf *bytes) {
+	size_t n = 0;
+	list_for_each_entry(&queue->tail, struct queued_item, item, link) {
+		if (n > 0 && bytes->len + item_bytes(item) > SCRATCH_UNIT) {
+			break;
+		}
+		buf_add(bytes, item, item_bytes(item));
+		++n;
+	}
+	return n;
+}
+
+// The `n` oldest items of the tail are in the extent now.
+static void move_to_disk(struct queue *queue, size_t n, struct extent *extent) {
+	struct pool *pool = queue->pool;
+	for (; n > 0; --n) {
+		free(take_from(queue->tail.next));
+	}
+	++queue->touched;
+	queue->tail_bytes -= extent->end;
+	pool->item_mem -= extent->end;
+	pool->spilled += extent->end;
+	list_push_back(&queue->extents, &extent->link);
+}
+
+// Writes the oldest items of a tail; gives the lock back meanwhile. Returns 0 or an errno.
+static int spill_some(struct pool *pool, struct deferred *deferred) {
+	FP_CLEANUP(buf_fini) struct buf bytes = BUF_INIT;
+	struct queue *queue = list_entry(pool->spillable.next, struct queue, spillable);
+	size_t n = copy_oldest(queue, &bytes);
+	uint64_t touched = queue->touched;
+	struct extent *extent = NEW(struct extent);
+	list_init(&extent->link);
+	extent->end = bytes.len;
+	list_remove(&queue->spillable);
+	++queue->pins;
 	mutex_unlock(&pool->lock);
 	int error = fault_errno("spill");
-	if (!error && scratch_write(pool->spill, data, len, /* whole */ true, &offset) == 0) {
+	if (!error && scratch_write(pool->spill, bytes.data, bytes.len, /* whole */ true, &extent->offset) == 0) {
 		error = errno;
 	}
 	mutex_lock(&pool->lock);
-	bool wanted = chunk->state == CHUNK_WRITING; // neither begun nor cancelled meanwhile
-	chunk->state = CHUNK_MEMORY;
+	--queue->pins;
 	if (error) {
 		pool->spill_fails = true;
-		if (wanted) {
-			list_push_back(&pool->spillable, &chunk->spillable);
-		}
+		free(extent);
+	} else if (queue->touched == touched) {
+		move_to_disk(queue, n, extent);
 	} else {
-		chunk->offset = offset;
-		chunk->disk_len = (uint32_t)len;
-		if (wanted) {
-			chunk_forget_data(pool, chunk);
-			chunk->state = CHUNK_DISK;
-			chunk->end = (uint32_t)len;
-			chunk->begin = 0;
-			pool->spilled += len;
-		} else {
-			chunk_free_disk(pool, chunk, deferred);
-		}
+		extent_free(pool, extent, deferred);
 	}
-	chunk_unref(pool, chunk, deferred);
+	note_spillable(queue);
+	queue_check_removal(queue, deferred);
 	return error;
 }
 
@@ -475,7 +239,7 @@ bool storage_make_room(struct pool *pool, size_t need, struct deferred *deferred
 		if (!can_spill(pool)) {
 			return false;
 		}
-		int error = spill_chunk(pool, list_entry(pool->spillable.prev, struct chunk, spillable), deferred);
+		int error = spill_some(pool, deferred);
 		if (error) {
 			deferred->spill_error = pool->warned_spill ? 0 : error;
 			deferred->any = true;
@@ -485,89 +249,145 @@ bool storage_make_room(struct pool *pool, size_t need, struct deferred *deferred
 	return true;
 }
 
-// ---- from disk ----
+// ---- out ----
 
-// Reads as many whole records as fit in `most` bytes, at least one. Returns the bytes; *ret_data is the caller's.
-static uint32_t read_records(struct pool *pool, const struct chunk *chunk, uint32_t most, char **ret_data) {
-	uint32_t left = chunk->end - chunk->begin;
-	for (uint32_t want = left < most ? left : most;; want = left) {
-		char *data = xmalloc(want);
-		if (scratch_read(pool->spill, chunk->offset + chunk->begin, data, want) != 0) {
-			diag_die("cannot read the spill file: %s", strerror(errno)); // the items are gone: no run can make up for that
-		}
-		uint32_t whole = 0;
-		for (size_t bytes; whole < want && (bytes = record_peek(data + whole, want - whole)) > 0;) {
-			whole += (uint32_t)bytes;
-		}
-		if (whole > 0) {
-			*ret_data = data;
-			return whole;
-		}
-		free(data);
-		verify(want < left);
-	}
+// What is being written of the tail, if anything, is not what stands there any more.
+static void touch_tail(struct queue *queue) {
+	++queue->touched;
+	list_remove(&queue->spillable);
 }
 
-struct chunk_loaded chunk_read(struct pool *pool, const struct chunk *chunk) {
-	mutex_lock(&pool->lock);
-	uint32_t most = chunk_most(pool);
-	mutex_unlock(&pool->lock);
-	struct chunk_loaded loaded;
-	loaded.len = read_records(pool, chunk, most, &loaded.data); // begin and end do not change while it is LOADING
-	loaded.rest = chunk->begin + loaded.len < chunk->end ? chunk_new(0) : NULL;
-	return loaded;
-}
-
-void queue_load(struct queue *queue, struct chunk *chunk, struct chunk_loaded *loaded, struct deferred *deferred) {
+// Fills queue->items, which is empty, with what stands behind it.
+static void refill(struct queue *queue, struct deferred *deferred) {
 	struct pool *pool = queue->pool;
-	if (chunk->state == CHUNK_LOADING) { // not cancelled meanwhile
-		struct chunk *rest = loaded->rest;
-		if (rest) {
-			pool->item_mem += sizeof(*rest);
-			rest->state = CHUNK_DISK;
-			rest->offset = chunk->offset;
-			rest->disk_len = chunk->disk_len;
-			rest->begin = chunk->begin + loaded->len;
-			rest->end = chunk->end;
-			rest->next = chunk->next;
-			chunk->next = rest;
-			chunk->disk_len = 0;
+	if (!list_is_empty(&queue->extents)) {
+		struct extent *extent = list_entry(queue->extents.next, struct extent, link);
+		alloc_forbid(-1); // once for hundreds of items
+		size_t bytes = extent_read(pool, extent, most_bytes(pool), &queue->items);
+		pool->item_mem += bytes;
+		pool->spilled -= bytes;
+		if (extent->begin == extent->end) {
+			extent_free(pool, extent, deferred);
 		}
-		chunk_free_disk(pool, chunk, deferred);
-		chunk->data = loaded->data;
-		chunk->begin = 0;
-		chunk->end = chunk->cap = loaded->len;
-		chunk->state = CHUNK_MEMORY;
-		pool->item_mem += loaded->len;
-		pool->spilled -= loaded->len;
-		loaded->data = NULL;
-		loaded->rest = NULL;
+		alloc_forbid(+1);
+		return;
 	}
-	chunk_unref(pool, chunk, deferred);
-	skip_gone(queue, deferred);
-	want_more(queue, deferred);
-	queue_reach(queue);
+	touch_tail(queue);
+	list_move_all(&queue->items, &queue->tail);
+	queue->tail_bytes = 0;
 }
 
-uint32_t chunk_read_all(struct pool *pool, const struct chunk *chunk, char **ret_data) {
-	return read_records(pool, chunk, UINT32_MAX, ret_data);
+static struct queued_item *take_local(struct queue *queue, const struct worker *worker, enum work_source *ret_source) {
+	struct local *local = worker->index < queue->nlocal_of ? queue->local_of[worker->index] : NULL;
+	bool own = local && !list_is_empty(&local->items);
+	if (!own) {
+		local = list_entry(queue->locals.next, struct local, link);
+		list_remove(&local->link);
+		list_push_back(&queue->locals, &local->link); // the next thief begins with the next one
+	}
+	*ret_source = own ? SOURCE_OWN : SOURCE_STOLEN;
+	struct queued_item *item = take_from(own ? local->items.prev : local->items.next);
+	--queue->nlocal;
+	if (list_is_empty(&local->items)) {
+		list_remove(&local->link);
+	}
+	return item;
+}
+
+// Its last item, which is in no list so that nobody cancels it.
+static struct queued_item *take_last_item(struct queue *queue) {
+	struct queued_item *item = queue->last_item;
+	queue->pool->struct_mem -= item_bytes(item);
+	queue->last_item = NULL;
+	queue->last_state = LAST_TAKEN;
+	return item;
+}
+
+struct queued_item *queue_take(struct queue *queue, const struct worker *worker, enum work_source *ret_source, struct deferred *deferred) {
+	*ret_source = SOURCE_QUEUE;
+	--queue->pool->queued;
+	if (queue->fair.picks_exempt) {
+		queue->fair.picks_exempt = false;
+		return take_from(queue->exempt.next);
+	}
+	if (queue->last_state == LAST_DUE) {
+		return take_last_item(queue);
+	}
+	struct queued_item *item;
+	bool has_head = !list_is_empty(&queue->items) || !list_is_empty(&queue->extents) || queue->tail_bytes > 0;
+	bool head_first = ++queue->picks % HEAD_EVERY == 0 && has_head;
+	if (queue->nlocal > 0 && !head_first) {
+		item = take_local(queue, worker, ret_source);
+	} else {
+		if (list_is_empty(&queue->items)) {
+			refill(queue, deferred);
+		}
+		item = take_from(queue->items.next);
+	}
+	queue->bytes -= item_bytes(item);
+	queue->pool->item_mem -= item_bytes(item);
+	return item;
+}
+
+static struct queued_item *find_id(const struct list *items, uint64_t id) {
+	list_for_each_entry(items, struct queued_item, item, link) {
+		if (item->id == id) {
+			return item;
+		}
+	}
+	return NULL;
+}
+
+struct queued_item *queue_take_id(struct queue *queue, uint64_t id) {
+	struct queued_item *item = find_id(&queue->items, id);
+	if (!item && (item = find_id(&queue->tail, id))) {
+		touch_tail(queue);
+		queue->tail_bytes -= item_bytes(item);
+	}
+	for (struct list *at = queue->locals.next; at != &queue->locals && !item; at = at->next) {
+		struct local *local = list_entry(at, struct local, link);
+		item = find_id(&local->items, id);
+		queue->nlocal -= item != NULL;
+		if (item && local->items.next == local->items.prev) {
+			list_remove(at);
+			break;
+		}
+	}
+	if (item) {
+		list_remove(&item->link);
+		queue->bytes -= item_bytes(item);
+		queue->pool->item_mem -= item_bytes(item);
+		--queue->pool->queued;
+		fair_withdraw(&queue->group->fair, &queue->fair, 1, pool_now(queue->pool));
+	}
+	return item;
+}
+
+void queue_take_all(struct queue *queue, struct list *items, struct list *extents, struct list *tail) {
+	list_for_each_entry(&queue->locals, struct local, local, link) {
+		list_remove(&local->link);
+		list_move_all(items, &local->items);
+	}
+	list_move_all(items, &queue->exempt);
+	list_move_all(items, &queue->items);
+	size_t on_disk = 0;
+	list_for_each_entry(&queue->extents, struct extent, extent, link) {
+		on_disk += extent->end - extent->begin;
+	}
+	queue->pool->item_mem -= queue->bytes - on_disk;
+	list_move_all(extents, &queue->extents);
+	touch_tail(queue);
+	list_move_all(tail, &queue->tail);
+	queue->tail_bytes = queue->bytes = 0;
+	queue->nlocal = 0;
 }
 
 void queue_free(struct queue *queue) {
 	struct pool *pool = queue->pool;
-	struct deferred deferred = DEFERRED_INIT;
-	verify(queue->fair.backlog == 0 && (!queue->head || !queue->head->next));
-	if (queue->head) {
-		chunk_unref(pool, queue->head, &deferred);
-	}
+	verify(queue->fair.backlog == 0 && queue->bytes == 0);
 	for (unsigned i = 0; i < queue->nlocal_of; ++i) {
-		struct local *local = queue->local_of[i];
-		if (local) {
-			pool->item_mem -= local->deque.cap;
-			pool->struct_mem -= sizeof(*local);
-			deque_fini(&local->deque);
-			free(local);
-		}
+		pool->struct_mem -= queue->local_of[i] ? sizeof(struct local) : 0;
+		free(queue->local_of[i]);
 	}
 	pool->struct_mem -= queue->nlocal_of * sizeof(queue->local_of[0]);
 	free(queue->local_of);

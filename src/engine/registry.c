@@ -1,4 +1,4 @@
-// What the pool knows by name or number: queues, what removed queues leave behind, types of work.
+// What the pool knows by name or number: queues, and what removed queues leave behind.
 
 #include "engine/internal.h"
 
@@ -120,14 +120,6 @@ static void name_retire(const struct queue *queue, struct fair_tag tag) {
 	};
 }
 
-// ---- work types by number ----
-
-uint8_t pool_type_add(struct pool *pool, const struct work_type *type) {
-	verify(pool->ntypes < MAX_TYPES);
-	pool->types[pool->ntypes] = type;
-	return (uint8_t)pool->ntypes++;
-}
-
 // ---- open ----
 
 static size_t queue_bytes(const struct queue *queue) {
@@ -147,6 +139,10 @@ static struct queue *queue_new(struct pool *pool, uint64_t hash, const char *nam
 	queue->hash = hash;
 	list_init(&queue->locals);
 	list_init(&queue->exempt);
+	list_init(&queue->items);
+	list_init(&queue->extents);
+	list_init(&queue->tail);
+	list_init(&queue->spillable);
 	return queue;
 }
 
@@ -248,7 +244,6 @@ static void last_item_due(struct queue *queue, struct deferred *deferred) {
 	++pool->queued;
 	queue->attrs.paused = false;
 	queue_set_rate(queue, &queue->attrs);
-	queue_reach(queue);
 	fair_pause(fair, &queue->fair, false, now);
 	fair_arrive(fair, &queue->fair, 1, now);
 	group_wake(pool, queue->group, deferred);

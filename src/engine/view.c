@@ -26,7 +26,7 @@ static enum queue_wait wait_of(const struct pool *pool, const struct queue *queu
 	if (pool->config.start_interval > 0 && now < pool->next_start) {
 		return QUEUE_START;
 	}
-	return fair->blocked ? QUEUE_DISK : QUEUE_NEXT;
+	return QUEUE_NEXT;
 }
 
 // Fills in what there is to show of the queue. Returns false if nothing of it waits.

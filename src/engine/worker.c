@@ -81,21 +81,23 @@ static void trace_dispatch(const struct worker *worker) {
 		.id = worker->id,
 		.source = worker->facts.source,
 		.slot = worker->slot,
-		.turns = worker->turns,
+		.turns = worker->item->turns,
 		.virt = fair_virt(&queue->group->fair, &queue->fair, worker->start),
 		.lag = worker->facts.lag,
 	};
 	pool->config.hooks.trace(pool->config.hooks.arg, &service);
 }
 
-// The item that was brought forward and is first, with its data.
-static struct queue *take_front(struct worker *worker, struct front *front, struct item_record *ret_record, uint64_t now) {
+// Takes the item that was brought forward and is first.
+static struct queue *take_front(struct worker *worker, struct front *front, uint64_t now) {
 	struct fair *fair = &worker->group->fair;
 	struct queue *queue = front->queue;
 	fair_arrive(fair, &queue->fair, 1, now);
 	fair_take(fair, &queue->fair, now);
 	front_remove(front);
-	front_open(front, worker, ret_record);
+	--worker->pool->queued;
+	worker->item = front->item;
+	free(front);
 	return queue;
 }
 
@@ -114,11 +116,10 @@ static struct queue *worker_take(struct worker *worker, uint64_t now, struct def
 		worker->facts.lag = fair_lag(&group->fair, next, now);
 		worker->facts.rate_left = next->interval > 0 && next->due <= now ? next->due : 0;
 	}
-	struct item_record record;
 	enum work_source source = SOURCE_QUEUE;
 	bool takes_token = first && first->queue->fair.interval > 0;
 	if (first) {
-		queue = take_front(worker, first, &record, now);
+		queue = take_front(worker, first, now);
 	} else {
 		bool passes = queue;
 		if (passes) {
@@ -127,19 +128,16 @@ static struct queue *worker_take(struct worker *worker, uint64_t now, struct def
 			queue = list_entry(fair_pick(&group->fair, now), struct queue, fair);
 		}
 		takes_token = queue->fair.interval > 0 && !queue->fair.picks_exempt;
-		source = queue_take(queue, worker, &record, deferred);
+		worker->item = queue_take(queue, worker, &source, deferred);
 		source = passes ? SOURCE_BACKFILL : source;
 	}
-	worker->type = pool->types[record.type];
-	worker->size = record.size;
-	worker->width = record.width;
-	worker->turns = record.turns;
-	worker->flags = record.flags;
-	worker->id = record.id;
+	worker->width = worker->item->width;
+	worker->flags = worker->item->flags;
+	worker->id = worker->item->id;
 	worker->picked = now;
 	worker->token_due = takes_token ? queue->fair.due : 0;
 	if (pool->wants_facts) {
-		worker->facts.source = worker_is_long(worker) ? SOURCE_LONG : (record.flags & WORK_LENT) ? SOURCE_LENT : source;
+		worker->facts.source = worker_is_long(worker) ? SOURCE_LONG : (worker->flags & WORK_LENT) ? SOURCE_LENT : source;
 		worker->facts.picked = now;
 		worker->facts.limit_left = queue->limit_left;
 		worker->facts.paced = worker->paced;
@@ -216,8 +214,8 @@ static void worker_begin(struct worker *worker, struct queue *queue, uint64_t no
 	if (group->fair.time) {
 		fair_expect(&queue->fair, &worker->job, worker->width, now);
 	}
-	if (worker->turns > 1) {
-		fair_charge(&group->fair, &queue->fair, worker->turns - 1, now);
+	if (worker->item->turns > 1) {
+		fair_charge(&group->fair, &queue->fair, worker->item->turns - 1, now);
 	}
 	++pool->dispatched;
 	if (pool->config.one_by_one && !(worker->flags & WORK_LENT)) {
@@ -425,10 +423,13 @@ static enum work_status worker_run(struct worker *worker) {
 		worker->lengths = median_new(LENGTHS);
 	}
 	const struct pool_hooks *hooks = &worker->pool->config.hooks;
-	enum work_status status = worker->type->run(worker, worker->queue, worker->data, worker->size);
+	struct queued_item *item = worker->item;
+	enum work_status status = item->type->run(worker, worker->queue, item->data, item->size);
 	if (status == WORK_FAILED && hooks->failed) {
 		hooks->failed(hooks->arg, worker, worker->queue);
 	}
+	worker->item = NULL;
+	free(item);
 	return status;
 }
 

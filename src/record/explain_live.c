@@ -163,9 +163,6 @@ static void add_reason(struct buf *line, const struct run *run, const struct que
 	case QUEUE_START:
 		buf_adds(line, "the next waits for --delay");
 		break;
-	case QUEUE_DISK:
-		buf_adds(line, "the next is being read back from disk");
-		break;
 	}
 }
 

@@ -560,7 +560,7 @@ static void test_middle(void) {
 	check_equal(atomic_load_relaxed(&seen.ran) + atomic_load_relaxed(&seen.dropped), N - 1);
 }
 
-static void test_all_of_chunk(void) {
+static void test_all_of_queue(void) {
 	// what is left of a queue when all but the first was taken out of it
 	struct queue *a = start(1, "a", "12345", 1, "a1 ");
 	check(pool_bring_forward(pool, a, 5));
@@ -633,7 +633,7 @@ int main(int argc, char *argv[]) {
 		TEST("cancelling a queue cancels those in front, but not one that returns", test_cancel_all),
 		TEST("a shutdown drops those in front", test_shutdown),
 		TEST("items out of the middle of a queue run once or are dropped once", test_middle),
-		TEST("all may be taken out of the middle", test_all_of_chunk),
+		TEST("all may be taken out of the middle", test_all_of_queue),
 		TEST("an item can wait for all others at one slot", test_wait_inside),
 	};
 	return test_main(tests, sizeof(tests) / sizeof(tests[0]), argc, argv);

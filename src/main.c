@@ -15,7 +15,7 @@
 //   engine/      pool_submit()      named queues that take turns (fair.c) on slots, local lists, stealing
 //   slots/       slots_parse()      how many jobs at once (controller.c: by -j auto); semaphores; pools: lease.c decides, server.c
 //                                   serves, client.c asks; make's jobserver
-//   process/     child_run()        one child from start to end; contexts, signals, the guardian, cgroups, how busy it is (activity.c);
+//   process/     child_run()        one child from start to end; contexts, signals, the guardian, cgroups, how busy it is (proctree.c);
 //                                   executor.h: the seam, where that of hosts/ stands in between
 //   warm/        warm_starter()     --warm: shells that are started once and cloned for each job (server.c is what is cloned)
 //   remote/      link_run()         the connection to a worker on another machine: frames (frames.def), both ends of it without their I/O

@@ -38,19 +38,15 @@ static int open_at_once(int dir, const char *path, int flags) {
 #endif
 }
 
-static bool is_link(int dir, const char *name) {
-	struct stat stat;
-	return fstatat(dir, name, &stat, AT_SYMLINK_NOFOLLOW) == 0 && S_ISLNK(stat.st_mode);
-}
-
 // The directory of that name, which is made if it is missing and `makes`. Returns a descriptor, or -1 with errno.
 static int step_down(int dir, const char *name, bool makes) {
 	if (makes && mkdirat(dir, name, 0777) != 0 && errno != EEXIST) {
 		return -1;
 	}
 	int fd = openat(dir, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	struct stat stat;
 	if (fd < 0 && errno == ENOTDIR) {
-		errno = is_link(dir, name) ? ELOOP : ENOTDIR;
+		errno = fstatat(dir, name, &stat, AT_SYMLINK_NOFOLLOW) == 0 && S_ISLNK(stat.st_mode) ? ELOOP : ENOTDIR;
 	}
 	return fd;
 }
@@ -165,4 +161,52 @@ void remove_tree(const char *path) {
 	}
 	fd_close(&top);
 	(void)!rmdir(path);
+}
+
+// ---- the directories from the top of a tree down ----
+
+struct level *levels_enter(struct levels *levels, int above, const char *name) {
+	struct level level = {.fd = openat(above, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)};
+	if (level.fd < 0 || fstat(level.fd, &level.stat) != 0) {
+		fd_close(&level.fd);
+		return NULL;
+	}
+	if (levels->n >= LEVELS_OPEN) {
+		fd_close(&levels->at[levels->n - LEVELS_OPEN].fd);
+	}
+	level.name = xstrdup(name);
+	grow_array(&levels->at, &levels->cap, levels->n + 1, sizeof(*levels->at));
+	levels->at[levels->n++] = level;
+	return levels_deepest(levels);
+}
+
+int levels_leave(struct levels *levels) {
+	struct level *below = levels_deepest(levels), *level = levels->n > 1 ? below - 1 : NULL;
+	int result = 0;
+	if (level && level->fd < 0) {
+		struct stat stat;
+		level->fd = openat(below->fd, "..", O_PATH | O_DIRECTORY | O_CLOEXEC);
+		result = level->fd < 0 || fstat(level->fd, &stat) != 0 ? -1 : 0;
+		if (result == 0 && (stat.st_dev != level->stat.st_dev || stat.st_ino != level->stat.st_ino)) { // the one below was moved meanwhile
+			fd_close(&level->fd);
+			errno = ESTALE;
+			result = -1;
+		}
+	}
+	fd_close(&below->fd);
+	free(below->name);
+	buf_fini(&below->names);
+	--levels->n;
+	if (levels->n == 0) {
+		free(levels->at);
+		*levels = (struct levels){.n = 0};
+	}
+	return result;
+}
+
+void levels_add_path(const struct levels *levels, const char *name, struct buf *path) {
+	for (size_t i = 0; i < levels->n; ++i) {
+		buf_printf(path, "%s/", levels->at[i].name);
+	}
+	buf_adds(path, name);
 }

@@ -4,9 +4,11 @@
 #define FAIRPAR_BASE_BENEATH_H
 
 #include "base/attr.h"
+#include "base/buf.h"
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <sys/stat.h>
 
 // Opens the directory that files are to be opened below, "" for the present one; with `makes` it is made, and those above it
 // (by the umask). Returns a descriptor for open_beneath(), which the caller closes, or -1 with errno.
@@ -27,5 +29,42 @@ bool link_stays_beneath(const char *target, size_t depth);
 // directory stays. remove_tree() removes a directory with all that is in it. Both ignore failures.
 void remove_file(const char *dir, const char *path);
 void remove_tree(const char *path);
+
+// ---- the directories on the way from the top of a tree down to where its walk is: each is opened below the one before, through no
+// link. At most LEVELS_OPEN of them have a descriptor; one above these is opened again by "..", and must be the same directory then ----
+
+enum { LEVELS_MOST = 512, LEVELS_OPEN = 32 };
+
+struct level {
+	int fd;                // with O_PATH, or -1
+	struct stat stat;      // when it was opened
+	char *name;            // in the directory above
+	struct buf names;      // of a sender: what is in it, a NUL behind each
+	size_t at;             // … where the next one begins
+	bool is_new;           // of a receiver: it was made, and gets this time when it is whole
+	struct timespec mtime;
+	bool has_other_mode;   // … it gets this mode then
+	mode_t mode;
+};
+
+struct levels {
+	struct level *at;
+	size_t n, cap;
+};
+
+// Adds the directory of that name in the open directory `above`, below the deepest one. Returns it, valid until the next is added; or NULL with
+// errno: ENOTDIR for a link, too.
+struct level *levels_enter(struct levels *levels, int above, const char *name);
+
+// Removes the deepest one. Returns 0, or -1 with errno if the one above cannot be opened again: then that has no descriptor.
+int levels_leave(struct levels *levels) FP_NODISCARD;
+
+// The deepest one, or NULL.
+static inline struct level *levels_deepest(const struct levels *levels) {
+	return levels->n > 0 ? &levels->at[levels->n - 1] : NULL;
+}
+
+// Appends the path of `name` in the deepest directory, from the top on.
+void levels_add_path(const struct levels *levels, const char *name, struct buf *path);
 
 #endif

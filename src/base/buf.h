@@ -1,4 +1,4 @@
-// Growing byte strings.
+// Growing byte strings, and memory that is freed all at once.
 
 #ifndef FAIRPAR_BASE_BUF_H
 #define FAIRPAR_BASE_BUF_H
@@ -76,5 +76,26 @@ static inline unsigned long long ull(uint64_t n) {
 // Reads the descriptor to its end and appends the bytes to `into`, with a NUL behind them. Returns 0; or -1 with errno: EFBIG
 // if `into` would get longer than `most` bytes. What was read before the failure is in `into`.
 int read_to_end(int fd, struct buf *into, size_t most) FP_NODISCARD;
+
+// ---- memory that is freed all at once ----
+
+// Hands out pieces of large blocks.
+struct arena {
+	struct arena_block *blocks; // the newest first
+	char *at;                   // the free part of the newest
+	size_t left;                // bytes
+	size_t next;                // bytes of the next block; 0: of a first one
+};
+
+#define ARENA_INIT {NULL, NULL, 0, 0}
+
+// Frees all that was handed out and makes the arena empty; it may be used again.
+void arena_fini(struct arena *arena);
+
+// `size` zeroed bytes, aligned for any object. Never NULL; the arena owns them.
+void *arena_alloc(struct arena *arena, size_t size);
+
+// A copy of the `len` bytes with a NUL behind them; the arena owns it.
+char *arena_text(struct arena *arena, const char *text, size_t len);
 
 #endif

@@ -2,6 +2,7 @@
 
 #include "base/io.h"
 
+#include "base/alloc.h"
 #include "base/diag.h"
 #include "base/fault.h"
 
@@ -133,4 +134,9 @@ unsigned fds_count_free(unsigned most) {
 		last = fd;
 	}
 	return n;
+}
+
+void polls_add(struct polls *polls, int fd, short events) {
+	grow_array(&polls->at, &polls->cap, polls->n + 1, sizeof(*polls->at));
+	polls->at[polls->n++] = (struct pollfd){.fd = fd, .events = events};
 }

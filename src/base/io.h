@@ -5,6 +5,7 @@
 
 #include "base/attr.h"
 
+#include <poll.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -51,5 +52,14 @@ int fds_sanitize(void) FP_NODISCARD;
 
 // How many descriptors could be opened now: `most`, or fewer.
 unsigned fds_count_free(unsigned most);
+
+// The descriptors that one poll(2) looks at, in an array that is kept from call to call. Zeroed at first, freed by free(at). Before each poll() the owner sets n to 0.
+struct polls {
+	struct pollfd *at;
+	size_t n, cap;
+};
+
+// A descriptor of -1 has its place and is not looked at.
+void polls_add(struct polls *polls, int fd, short events);
 
 #endif

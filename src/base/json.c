@@ -1,7 +1,13 @@
-// Writing JSON text.
+// Writing and reading JSON text.
 
 #include "base/json.h"
 
+#include "base/alloc.h"
+#include "base/buf.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdint.h>
 #include <string.h>
 
 const char json_base64[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
@@ -61,4 +67,341 @@ void json_add_string(struct buf *buf, const char *key, const char *value, size_t
 		buf_printf(buf, ",\"%s_b64\":", key);
 		json_add_base64(buf, value, len);
 	}
+}
+
+// ---- reading ----
+
+enum { MAX_DEPTH = 32 };
+
+void json_reader_fini(struct json_reader *reader) {
+	free(reader->items);
+	*reader = (struct json_reader){0};
+}
+
+static bool fail(struct json_reader *reader, const char *error) {
+	if (!reader->error) {
+		reader->error = error;
+	}
+	return false;
+}
+
+static void skip_blanks(struct json_reader *reader) {
+	while (reader->at < reader->end && (*reader->at == ' ' || *reader->at == '\t' || *reader->at == '\r' || *reader->at == '\n')) {
+		++reader->at;
+	}
+}
+
+static bool accept(struct json_reader *reader, char c) {
+	if (reader->at < reader->end && *reader->at == c) {
+		++reader->at;
+		return true;
+	}
+	return false;
+}
+
+void json_begin(struct json_reader *reader, char *text, size_t len) {
+	reader->at = text;
+	reader->end = text + len;
+	reader->is_first = true;
+	reader->error = NULL;
+	reader->nitems = 0;
+	skip_blanks(reader);
+	if (!accept(reader, '{')) {
+		fail(reader, "this is no JSON object");
+	}
+}
+
+// ---- strings ----
+
+// The four hexadecimal digits at `s`, or -1.
+static long hex4(const char *s) {
+	const char digits[] = {s[0], s[1], s[2], s[3], '\0'};
+	return strspn(digits, "0123456789abcdefABCDEF") == 4 ? strtol(digits, NULL, 16) : -1;
+}
+
+static char *add_utf8(char *to, long c) {
+	static const unsigned char leads[] = {0, 0xC0, 0xE0, 0xF0};
+	int more = (c >= 0x80) + (c >= 0x800) + (c >= 0x10000); // bytes behind the first
+	*to++ = (char)(leads[more] | c >> 6 * more);
+	while (more-- > 0) {
+		*to++ = (char)(0x80 | (c >> 6 * more & 63));
+	}
+	return to;
+}
+
+// Behind "\u". The decoded character is never longer than what stands for it.
+static char *parse_code(struct json_reader *reader, char *to) {
+	long c = reader->end - reader->at >= 4 ? hex4(reader->at) : -1;
+	if (c < 0) {
+		fail(reader, "a string has \\u without four digits");
+		return to;
+	}
+	reader->at += 4;
+	if (c >= 0xD800 && c < 0xDC00 && reader->end - reader->at >= 6 && reader->at[0] == '\\' && reader->at[1] == 'u') {
+		long low = hex4(reader->at + 2);
+		if (low >= 0xDC00 && low < 0xE000) {
+			reader->at += 6;
+			return add_utf8(to, 0x10000 + ((c - 0xD800) << 10) + (low - 0xDC00));
+		}
+	}
+	if (c >= 0xD800 && c < 0xE000) {
+		fail(reader, "a string has half a surrogate pair");
+		return to;
+	}
+	return add_utf8(to, c);
+}
+
+// Behind a backslash.
+static char *parse_escape(struct json_reader *reader, char *to) {
+	static const char letters[] = "\"\\/bfnrt", meanings[] = "\"\\/\b\f\n\r\t";
+	char c = reader->at < reader->end ? *reader->at : '\0';
+	const char *letter = c != '\0' ? strchr(letters, c) : NULL;
+	if (letter) {
+		++reader->at;
+		*to++ = meanings[letter - letters];
+		return to;
+	}
+	if (c != 'u') {
+		fail(reader, "a string has a backslash before what needs none");
+		return to;
+	}
+	++reader->at;
+	return parse_code(reader, to);
+}
+
+// At the opening quote.
+static bool parse_string(struct json_reader *reader, struct json_value *ret_value) {
+	if (!accept(reader, '"')) {
+		return fail(reader, "a string is missing");
+	}
+	char *start = reader->at, *to = start;
+	while (!reader->error) {
+		if (reader->at >= reader->end) {
+			return fail(reader, "a string has no end");
+		}
+		unsigned char c = (unsigned char)*reader->at;
+		if (c == '"') {
+			++reader->at;
+			*to = '\0'; // at the quote at the latest
+			*ret_value = (struct json_value){.kind = JSON_STRING, .text = start, .len = (size_t)(to - start)};
+			return true;
+		}
+		if (c == '\\') {
+			++reader->at;
+			to = parse_escape(reader, to);
+			continue;
+		}
+		size_t n = c < 0x20 ? 0 : c < 0x80 ? 1 : utf8_length(reader->at, (size_t)(reader->end - reader->at));
+		if (n == 0) {
+			return fail(reader, c < 0x20 ? "a string has a control character" : "a string is not UTF-8");
+		}
+		if (to != reader->at) {
+			memmove(to, reader->at, n);
+		}
+		to += n;
+		reader->at += n;
+	}
+	return false;
+}
+
+// ---- numbers ----
+
+static bool parse_digits(struct json_reader *reader) {
+	char *start = reader->at;
+	while (reader->at < reader->end && *reader->at >= '0' && *reader->at <= '9') {
+		++reader->at;
+	}
+	return reader->at > start;
+}
+
+static bool parse_number(struct json_reader *reader, struct json_value *ret_value) {
+	char *start = reader->at;
+	accept(reader, '-');
+	bool ok = accept(reader, '0') || parse_digits(reader);
+	if (ok && accept(reader, '.')) {
+		ok = parse_digits(reader);
+	}
+	if (ok && (accept(reader, 'e') || accept(reader, 'E'))) {
+		if (!accept(reader, '+')) {
+			accept(reader, '-');
+		}
+		ok = parse_digits(reader);
+	}
+	if (!ok) {
+		return fail(reader, "this is no JSON");
+	}
+	*ret_value = (struct json_value){.kind = JSON_NUMBER, .text = start, .len = (size_t)(reader->at - start)};
+	return true;
+}
+
+static bool parse_word(struct json_reader *reader, const char *word, enum json_kind kind, struct json_value *ret_value) {
+	size_t len = strlen(word);
+	if ((size_t)(reader->end - reader->at) < len || memcmp(reader->at, word, len) != 0) {
+		return fail(reader, "this is no JSON");
+	}
+	reader->at += len;
+	*ret_value = (struct json_value){.kind = kind};
+	return true;
+}
+
+// ---- values ----
+
+static bool parse_value(struct json_reader *reader, struct json_value *ret_value, unsigned depth);
+
+static bool parse_list(struct json_reader *reader, struct json_value *ret_value, unsigned depth) {
+	size_t first = reader->nitems;
+	bool is_plain = true;
+	++reader->at;
+	skip_blanks(reader);
+	if (!accept(reader, ']')) {
+		do {
+			struct json_value item;
+			if (!parse_value(reader, &item, depth + 1)) {
+				return false;
+			}
+			is_plain = is_plain && (item.kind == JSON_STRING || item.kind == JSON_NULL);
+			if (is_plain) {
+				grow_array(&reader->items, &reader->items_cap, reader->nitems + 1, sizeof(*reader->items));
+				reader->items[reader->nitems++] = item;
+			}
+			skip_blanks(reader);
+		} while (accept(reader, ','));
+		if (!accept(reader, ']')) {
+			return fail(reader, "a list has no end");
+		}
+	}
+	if (!is_plain || depth > 0) {
+		reader->nitems = first;
+		*ret_value = (struct json_value){.kind = JSON_OTHER};
+	} else {
+		*ret_value = (struct json_value){.kind = JSON_LIST, .first = first, .len = reader->nitems - first};
+	}
+	return true;
+}
+
+// The rest of an object, behind its brace or a member of it.
+static bool parse_member(struct json_reader *reader, bool is_first, struct json_value *ret_key, struct json_value *ret_value,
+                        unsigned depth) {
+	skip_blanks(reader);
+	if (accept(reader, '}')) {
+		return false;
+	}
+	if (!is_first && !accept(reader, ',')) {
+		return fail(reader, "an object has no end");
+	}
+	skip_blanks(reader);
+	if (!parse_string(reader, ret_key)) {
+		return false;
+	}
+	skip_blanks(reader);
+	if (!accept(reader, ':')) {
+		return fail(reader, "a key has no value");
+	}
+	return parse_value(reader, ret_value, depth);
+}
+
+static bool parse_value(struct json_reader *reader, struct json_value *ret_value, unsigned depth) {
+	if (depth > MAX_DEPTH) {
+		return fail(reader, "lists or objects are nested too deep");
+	}
+	skip_blanks(reader);
+	switch (reader->at < reader->end ? *reader->at : '\0') {
+	case '"': return parse_string(reader, ret_value);
+	case 'n': return parse_word(reader, "null", JSON_NULL, ret_value);
+	case 't': return parse_word(reader, "true", JSON_TRUE, ret_value);
+	case 'f': return parse_word(reader, "false", JSON_FALSE, ret_value);
+	case '[': return parse_list(reader, ret_value, depth);
+	case '{': break;
+	default: return parse_number(reader, ret_value);
+	}
+	++reader->at;
+	struct json_value key, value;
+	for (bool is_first = true; parse_member(reader, is_first, &key, &value, depth + 1); is_first = false) {
+	}
+	*ret_value = (struct json_value){.kind = JSON_OTHER};
+	return !reader->error;
+}
+
+bool json_next(struct json_reader *reader, struct json_value *ret_key, struct json_value *ret_value) {
+	if (reader->error) {
+		return false;
+	}
+	if (parse_member(reader, reader->is_first, ret_key, ret_value, 0)) {
+		reader->is_first = false;
+		return true;
+	}
+	skip_blanks(reader);
+	if (!reader->error && reader->at < reader->end) {
+		fail(reader, "more follows the object");
+	}
+	return false;
+}
+
+// ---- values as numbers ----
+
+// What stands behind a number is no part of one, nor is the NUL behind the text: the libc's parsers end there.
+
+bool json_to_u64(const struct json_value *value, uint64_t *ret_number) {
+	char *end;
+	if (value->kind != JSON_NUMBER || value->len == 0 || *value->text < '0' || *value->text > '9') {
+		return false;
+	}
+	errno = 0;
+	unsigned long long number = strtoull(value->text, &end, 10);
+	if (errno != 0 || end != value->text + value->len) {
+		return false;
+	}
+	*ret_number = number;
+	return true;
+}
+
+bool json_to_ns(const struct json_value *value, uint64_t *ret_ns) {
+	if (value->kind != JSON_NUMBER) {
+		return false;
+	}
+	const char *dot = memchr(value->text, '.', value->len);
+	struct json_value whole = *value;
+	whole.len = dot ? (size_t)(dot - value->text) : value->len;
+	uint64_t seconds, ns = 0, unit = 100000000;
+	if (!json_to_u64(&whole, &seconds) || seconds > 1000000000) {
+		return false;
+	}
+	for (const char *s = dot ? dot + 1 : value->text + value->len; s < value->text + value->len; ++s) {
+		if (*s < '0' || *s > '9') {
+			return false;
+		}
+		ns += (uint64_t)(*s - '0') * unit;
+		unit /= 10;
+	}
+	*ret_ns = seconds * 1000000000 + ns;
+	return true;
+}
+
+bool json_to_double(const struct json_value *value, double *ret_number) {
+	*ret_number = value->kind == JSON_NUMBER ? strtod(value->text, NULL) : 0;
+	return value->kind == JSON_NUMBER && isfinite(*ret_number);
+}
+
+// ---- base64 ----
+
+size_t base64_decode(char *to, const char *text, size_t len) {
+	size_t n = 0;
+	if (len % 4 != 0) {
+		return SIZE_MAX;
+	}
+	for (size_t i = 0; i < len; i += 4) {
+		size_t padding = i + 4 < len ? 0 : text[i + 3] != '=' ? 0 : text[i + 2] != '=' ? 1 : 2;
+		unsigned long bits = 0;
+		for (size_t k = 0; k < 4; ++k) {
+			const char *digit = k >= 4 - padding ? json_base64 : memchr(json_base64, text[i + k], 64);
+			if (!digit) {
+				return SIZE_MAX;
+			}
+			bits = bits << 6 | (unsigned long)(digit - json_base64);
+		}
+		for (size_t k = 0; k < 3 - padding; ++k) {
+			to[n++] = (char)(bits >> (16 - 8 * k) & 0xFF);
+		}
+	}
+	return n;
 }

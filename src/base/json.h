@@ -1,4 +1,4 @@
-// Writing JSON text.
+// Writing and reading JSON text.
 
 #ifndef FAIRPAR_BASE_JSON_H
 #define FAIRPAR_BASE_JSON_H
@@ -6,6 +6,8 @@
 #include "base/buf.h"
 
 #include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 // Appends `"key":"value"`. Bytes that are not UTF-8 become U+FFFD, and then `,"key_b64":"…"` follows with the exact bytes,
 // for names are bytes and must survive.
@@ -19,5 +21,55 @@ extern const char json_base64[65];
 
 // Appends the bytes as base64, in quotes.
 void json_add_base64(struct buf *buf, const char *mem, size_t len);
+
+// ---- reading: the members of one object, as a log has one on each line. Strict (RFC 8259) and without memory of its own but for
+// lists: strings are decoded where they stand. Nesting is bounded ----
+
+enum json_kind {
+	JSON_NONE,    // no such member
+	JSON_NULL,
+	JSON_FALSE,
+	JSON_TRUE,
+	JSON_NUMBER,  // `text` is as written
+	JSON_STRING,  // `text` is decoded, with a NUL behind it; it may hold NULs
+	JSON_LIST,    // of strings and nulls: `len` elements from reader.items[first] on
+	JSON_OTHER,   // an object, or a list of other things: passed over
+};
+
+struct json_value {
+	enum json_kind kind;
+	const char *text;
+	size_t len;
+	size_t first;
+};
+
+// Zeroed, it is ready for json_begin(); it may be used again for other texts.
+struct json_reader {
+	char *at, *end;
+	bool is_first;
+	const char *error;       // what is wrong, or NULL
+	struct json_value *items; // elements of the lists so far
+	size_t nitems, items_cap;
+};
+
+// Frees the list of elements; the reader is zeroed then.
+void json_reader_fini(struct json_reader *reader);
+
+// Begins the object in `text`, which is changed by what follows and must stay. Errors show in reader->error.
+void json_begin(struct json_reader *reader, char *text, size_t len);
+
+// Gives the next member. Returns false at the end of the object, behind which only blanks may be, or at an error. The
+// values are good until the next json_begin().
+bool json_next(struct json_reader *reader, struct json_value *ret_key, struct json_value *ret_value);
+
+// Convert a JSON_NUMBER. Return false, with *ret_… unspecified, if it does not fit the type. json_to_ns() takes
+// seconds, up to 10^9, without sign or exponent; of a fraction the first nine digits count.
+bool json_to_u64(const struct json_value *value, uint64_t *ret_number);
+bool json_to_ns(const struct json_value *value, uint64_t *ret_ns);
+bool json_to_double(const struct json_value *value, double *ret_number);
+
+// Decodes base64 (RFC 4648 §4, with its padding) in `len` bytes into `to`, which may be where they stand and has room for
+// len / 4 * 3 bytes. Returns the number of bytes, or SIZE_MAX.
+size_t base64_decode(char *to, const char *text, size_t len);
 
 #endif

@@ -24,4 +24,8 @@ void pathname_add_items(struct buf *buf, const char *args, uint32_t nargs, uint3
 // item's .err or .seq file is changed (a backslash before its last four bytes). All items have the same last `tail` bytes.
 void pathname_fit(struct buf *path, size_t below, size_t tail);
 
+// Writes the SHA-256 of the bytes (FIPS 180-4) in hexadecimal, as sha256sum prints it, and a NUL.
+enum { SHA256_HEX = 64 };
+void sha256_hex(const void *mem, size_t len, char hex[SHA256_HEX + 1]);
+
 #endif

@@ -1,4 +1,5 @@
-// Writes numbers, and text that fairpar did not make, as plain text: no control character of it reaches a terminal.
+// Writes numbers, and text that fairpar did not make, for people: no control character of it reaches a terminal, and none of it is
+// taken for HTML or XML.
 
 #include "base/text.h"
 
@@ -29,23 +30,10 @@ void text_add_time(struct buf *buf, uint64_t ns) {
 
 // ---- columns ----
 
-struct range {
-	uint32_t first, last;
-};
-
-static int is_in(uint32_t c, const struct range *ranges, size_t n) {
-	for (size_t i = 0; i < n; ++i) {
-		if (c >= ranges[i].first && c <= ranges[i].last) {
-			return 1;
-		}
-	}
-	return 0;
-}
-
 // Unicode's East Asian Width W and F, and the marks that stand on other characters, in ranges that are large enough to
 // matter. U+FE0F takes a column, since some terminals draw the character before it two columns wide.
 static size_t columns_of(uint32_t c) {
-	static const struct range wide[] = {
+	static const struct range { uint32_t first, last; } wide[] = {
 		{0x1100, 0x115F}, {0x231A, 0x231B}, {0x2329, 0x232A}, {0x23E9, 0x23EC}, {0x23F0, 0x23F3}, {0x25FD, 0x25FE},
 		{0x2614, 0x2615}, {0x2648, 0x2653}, {0x267F, 0x267F}, {0x2693, 0x2693}, {0x26A1, 0x26A1}, {0x26AA, 0x26AB},
 		{0x26BD, 0x26BE}, {0x26C4, 0x26C5}, {0x26CE, 0x26CE}, {0x26D4, 0x26D4}, {0x26EA, 0x26EA}, {0x26F2, 0x26F5},
@@ -60,13 +48,14 @@ static size_t columns_of(uint32_t c) {
 		{0x1AB0, 0x1AFF}, {0x1DC0, 0x1DFF}, {0x200B, 0x200F}, {0x202A, 0x202E}, {0x2060, 0x2064}, {0x20D0, 0x20FF},
 		{0x302A, 0x302F}, {0xFE00, 0xFE0E}, {0xFE20, 0xFE2F}, {0xFEFF, 0xFEFF}, {0xE0100, 0xE01EF},
 	};
-	if (c < 0x300) {
-		return 1;
+	size_t columns = 1;
+	for (size_t i = 0; c >= 0x300 && i < sizeof(wide) / sizeof(wide[0]); ++i) {
+		columns = c >= wide[i].first && c <= wide[i].last ? 2 : columns;
 	}
-	if (is_in(c, none, sizeof(none) / sizeof(none[0]))) {
-		return 0;
+	for (size_t i = 0; c >= 0x300 && i < sizeof(none) / sizeof(none[0]); ++i) {
+		columns = c >= none[i].first && c <= none[i].last ? 0 : columns;
 	}
-	return is_in(c, wide, sizeof(wide) / sizeof(wide[0])) ? 2 : 1;
+	return columns;
 }
 
 size_t text_sequence(const char *text, size_t len) {
@@ -116,20 +105,14 @@ void text_add_cut(struct buf *buf, const char *text, size_t len, size_t columns)
 	buf_add(buf, "...", columns < 3 ? columns : 3);
 }
 
-static size_t skip_blanks(const char *text, size_t len, size_t at) {
-	while (at < len && (text[at] == ' ' || text[at] == '\t' || text[at] == '\n')) {
-		++at;
-	}
-	return at;
-}
-
 void text_add_command(struct buf *buf, const char *command, size_t len, size_t columns) {
-	size_t from = skip_blanks(command, len, 0);
-	const char *newline = memchr(command + from, '\n', len - from);
-	size_t end = newline ? (size_t)(newline - command) : len;
-	bool goes_on = skip_blanks(command, len, end) < len;
 	FP_CLEANUP(buf_fini) struct buf line = BUF_INIT;
-	buf_add(&line, command + from, end - from);
+	buf_add(&line, command, len);
+	const char *from = buf_str(&line) + strspn(buf_str(&line), " \t\n");
+	size_t before = (size_t)(from - buf_str(&line)), end = before + strcspn(from, "\n");
+	bool goes_on = line.data[end + strspn(line.data + end, " \t\n")] != '\0';
+	buf_drop(&line, before);
+	line.len = end - before;
 	buf_adds(&line, goes_on ? " ..." : "");
 	text_add_cut(buf, buf_str(&line), line.len, columns);
 }
@@ -202,4 +185,96 @@ const char *text_show(const char *mem, size_t len) {
 
 const char *text_shows(const char *s) {
 	return text_show(s, strlen(s));
+}
+
+// ---- in HTML and XML ----
+
+#define REPLACEMENT "\xEF\xBF\xBD" // U+FFFD
+
+void markup_add_count(struct buf *buf, uint64_t n) {
+	uint64_t thousands = 1;
+	while (n / thousands >= 1000) {
+		thousands *= 1000;
+	}
+	buf_printf(buf, "%llu", (unsigned long long)(n / thousands));
+	for (; thousands > 1; thousands /= 1000) {
+		buf_printf(buf, ",%03llu", (unsigned long long)(n % thousands / (thousands / 1000)));
+	}
+}
+
+void markup_add_cut(struct buf *buf, const char *text, size_t len, size_t max) {
+	if (len <= max) {
+		buf_add(buf, text, len);
+		return;
+	}
+	for (size_t back = 0; back < 4 && back < max; ++back) { // a character has at most four bytes
+		if (((unsigned char)text[max - back] & 0xC0) != 0x80) {
+			max -= back;
+			break;
+		}
+	}
+	buf_add(buf, text, max);
+	buf_adds(buf, "…");
+}
+
+// Appends what stands for an ASCII byte.
+static void add_ascii(struct buf *buf, char c, bool tabs) {
+	unsigned char byte = (unsigned char)c;
+	switch (c) {
+	case '&': buf_adds(buf, "&amp;"); break;
+	case '<': buf_adds(buf, "&lt;"); break;
+	case '>': buf_adds(buf, "&gt;"); break;
+	case '"': buf_adds(buf, "&quot;"); break;
+	case '\'': buf_adds(buf, "&#39;"); break;
+	case '\n': buf_addc(buf, c); break;
+	default:
+		if (byte == 0x7F) {
+			buf_adds(buf, "\xE2\x90\xA1"); // U+2421
+		} else if (byte < 0x20 && !(tabs && c == '\t')) {
+			const char picture[] = {'\xE2', '\x90', (char)(0x80 + byte)}; // U+2400 on
+			buf_add(buf, picture, 3);
+		} else {
+			buf_addc(buf, c);
+		}
+	}
+}
+
+// True for a character above ASCII that must not stand in a page as it is: C1 controls, U+FFFE and U+FFFF (XML 1.0 §2.2), and
+// what turns the direction of the text behind it (UAX #9 §2).
+static bool is_bad(uint32_t c) {
+	return c < 0xA0 || c == 0xFFFE || c == 0xFFFF || (c >= 0x202A && c <= 0x202E) || (c >= 0x2066 && c <= 0x2069);
+}
+
+static size_t add_char(struct buf *buf, const char *s, size_t len, bool tabs) {
+	if ((unsigned char)*s < 0x80) {
+		add_ascii(buf, *s, tabs);
+		return 1;
+	}
+	uint32_t c;
+	size_t n = utf8_decode(s, len, &c);
+	if (n == 0 || is_bad(c)) {
+		buf_adds(buf, REPLACEMENT);
+		return n ? n : 1;
+	}
+	buf_add(buf, s, n);
+	return n;
+}
+
+void markup_add_escaped(struct buf *buf, const char *text, size_t len) {
+	for (size_t i = 0; i < len;) {
+		i += add_char(buf, text + i, len - i, false);
+	}
+}
+
+void markup_add_name(struct buf *buf, const char *name, size_t columns) {
+	FP_CLEANUP(buf_fini) struct buf shown = BUF_INIT;
+	text_add_cut(&shown, name, strlen(name), columns);
+	markup_add_escaped(buf, buf_str(&shown), shown.len);
+}
+
+void markup_add_output(struct buf *buf, const char *text, size_t len) {
+	for (size_t i = 0; i < len;) {
+		size_t n = text_sequence(text + i, len - i);
+		i += n ? n : add_char(buf, text + i, len - i, true);
+	}
 }

@@ -1,4 +1,5 @@
-// Writes numbers, and text that fairpar did not make, as plain text: no control character of it reaches a terminal.
+// Writes numbers, and text that fairpar did not make, for people: no control character of it reaches a terminal, and none of it is
+// taken for HTML or XML.
 
 #ifndef FAIRPAR_BASE_TEXT_H
 #define FAIRPAR_BASE_TEXT_H
@@ -71,5 +72,24 @@ void text_add_job(struct buf *buf, const char *batch, uint64_t number, uint64_t 
 // diag_error() and the like. text_shows() takes a string.
 const char *text_show(const char *mem, size_t len);
 const char *text_shows(const char *s);
+
+// ---- in HTML and XML ----
+
+// "1,234,567"
+void markup_add_count(struct buf *buf, uint64_t n);
+
+// At most `max` bytes of the text and then "…", cut between characters.
+void markup_add_cut(struct buf *buf, const char *text, size_t len, size_t max);
+
+// Any bytes as text of HTML or XML, also within quotes: what means something there is escaped; bytes that are not UTF-8,
+// and characters that XML forbids or that turn the direction of text, become U+FFFD; other control characters show as the
+// pictures of them (U+2400 on). A newline stays.
+void markup_add_escaped(struct buf *buf, const char *text, size_t len);
+
+// Appends a name, cut to `columns` columns by text_add_cut(), then escaped by markup_add_escaped().
+void markup_add_name(struct buf *buf, const char *name, size_t columns);
+
+// As markup_add_escaped(), for a job's output: tabs stay too, and what colours a terminal (ESC [ ... m and its like) is left out.
+void markup_add_output(struct buf *buf, const char *text, size_t len);
 
 #endif

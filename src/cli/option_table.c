@@ -5,7 +5,6 @@
 
 #include "base/alloc.h"
 #include "base/buf.h"
-#include "base/edit_distance.h"
 #include "base/units.h"
 #include "manifest/manifest.h"
 

@@ -11,7 +11,7 @@
 #include "process/child.h"
 #include "remote/sshlogin.h"
 #include "slots/slots.h"
-#include "template/replacement.h"
+#include "template/template.h"
 #include "warm/warm.h"
 
 #include <stdbool.h>

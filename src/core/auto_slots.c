@@ -8,11 +8,11 @@
 #include "base/random.h"
 #include "core/admission.h"
 #include "core/publish.h"
-#include "process/activity.h"
+#include "process/proctree.h"
 #include "sharing/nested.h"
 #include "slots/controller.h"
-#include "slots/machine.h"
 #include "slots/protocol.h"
+#include "slots/slots.h"
 
 struct auto_slots {
 	struct run *run;

@@ -3,7 +3,6 @@
 #include "draw/draw.h"
 
 #include "base/alloc.h"
-#include "base/markup.h"
 #include "base/text.h"
 #include "base/units.h"
 

@@ -3,7 +3,6 @@
 #include "draw/rows.h"
 
 #include "base/alloc.h"
-#include "base/markup.h"
 #include "base/text.h"
 
 enum { COMMAND_BYTES = 240 };

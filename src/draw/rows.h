@@ -4,7 +4,7 @@
 #ifndef FAIRPAR_DRAW_ROWS_H
 #define FAIRPAR_DRAW_ROWS_H
 
-#include "base/arena.h"
+#include "base/buf.h"
 #include "draw/timeline.h"
 #include "report/first_pass.h"
 

@@ -3,7 +3,6 @@
 #include "draw/draw.h"
 
 #include "base/alloc.h"
-#include "base/markup.h"
 #include "base/sync.h"
 #include "base/text.h"
 

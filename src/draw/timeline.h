@@ -7,7 +7,7 @@
 #ifndef FAIRPAR_DRAW_TIMELINE_H
 #define FAIRPAR_DRAW_TIMELINE_H
 
-#include "base/arena.h"
+#include "base/buf.h"
 #include "report/first_pass.h"
 
 // ---- palette.c: a colour for each batch; those with most time have one of their own, the others share one ----

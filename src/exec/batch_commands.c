@@ -8,7 +8,7 @@
 #include "core/dag_node.h"
 #include "core/publish.h"
 #include "exec/submission.h"
-#include "input/glob.h"
+#include "input/input.h"
 #include "record/subscribers.h"
 
 // The end of the attempt and of its output. Returns true if it makes the run halt.

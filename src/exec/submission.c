@@ -9,6 +9,8 @@
 #include "record/job_records.h"
 #include "record/result_files.h"
 
+#include <string.h>
+
 // The record goes to one process, for so many items.
 static void append(struct submission *submission, const struct record *record, uint32_t n, struct item *item, const char *bad, unsigned width) {
 	struct item_view view = {.record = *record, .reason = bad, .items = n};

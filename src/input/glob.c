@@ -5,12 +5,10 @@
 // no `**`, sees paths from the process's directory only, and its GLOB_ERR does not name what cannot be read. Nor is
 // fts(3), which musl does not have.
 
-#include "input/glob.h"
-
 #include "base/alloc.h"
-#include "base/arena.h"
 #include "base/buf.h"
 #include "base/text.h"
+#include "input/input.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -176,14 +174,6 @@ static int match_entries(struct glob_walk *walk, size_t i, struct dirent **entri
 	return result;
 }
 
-static int walk_pattern(struct glob_walk *walk, size_t i) {
-	struct dirent **entries;
-	int n = read_entries(walk, &entries);
-	int result = n < 0 ? -1 : match_entries(walk, i, entries, n);
-	free_entries(entries, n);
-	return result;
-}
-
 // Matches what follows the ** here, and in every directory below.
 static int walk_directories(struct glob_walk *walk, size_t i) {
 	if (walk->depth >= MOST_DEPTH) {
@@ -213,11 +203,16 @@ static int walk_directories(struct glob_walk *walk, size_t i) {
 
 // Matches the components from `i` on below the path. Returns 0, or -1 after fail().
 static int walk_from(struct glob_walk *walk, size_t i) {
+	struct dirent **entries;
+	int n, result;
 	switch (walk->components[i].kind) {
 	case TEXT:
 		return enter(walk, i, walk->components[i].text, false);
 	case PATTERN:
-		return walk_pattern(walk, i);
+		n = read_entries(walk, &entries);
+		result = n < 0 ? -1 : match_entries(walk, i, entries, n);
+		free_entries(entries, n);
+		return result;
 	case DIRECTORIES:
 		return walk_directories(walk, i);
 	}
@@ -228,18 +223,6 @@ static int walk_from(struct glob_walk *walk, size_t i) {
 
 static int compare(const void *a, const void *b) {
 	return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
-static void report_matches(struct glob_walk *walk, void (*found)(void *arg, const char *path), void *arg) {
-	if (walk->nmatches > 1) {
-		qsort(walk->matches, walk->nmatches, sizeof(walk->matches[0]), compare);
-	}
-	for (size_t i = 0; i < walk->nmatches; ++i) {
-		bool is_again = i > 0 && strcmp(walk->matches[i - 1], walk->matches[i]) == 0;
-		if (!is_again) {
-			found(arg, walk->matches[i]);
-		}
-	}
 }
 
 // Sets where the walk begins: the root, or `dir`, which must be there. Returns 0, or -1 after fail().
@@ -269,8 +252,13 @@ int glob_expand(const char *dir, const char *pattern, void (*found)(void *arg, c
 		walk.wants_directories = false;
 		result = add_match(&walk, true);
 	}
-	if (result == 0) {
-		report_matches(&walk, found, arg);
+	if (result == 0 && walk.nmatches > 1) {
+		qsort(walk.matches, walk.nmatches, sizeof(walk.matches[0]), compare);
+	}
+	for (size_t i = 0; i < walk.nmatches && result == 0; ++i) {
+		if (i == 0 || strcmp(walk.matches[i - 1], walk.matches[i]) != 0) {
+			found(arg, walk.matches[i]);
+		}
 	}
 	*ret_error = walk.error;
 	for (size_t i = 0; i < walk.n; ++i) {

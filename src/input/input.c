@@ -13,12 +13,33 @@
 
 #include "base/alloc.h"
 #include "base/buf.h"
+#include "base/fault.h"
+#include "base/io.h"
 #include "base/random.h"
 #include "base/text.h"
 #include "input/columns.h"
-#include "input/lines.h"
 
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
 #include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+// A source being read: lines of a descriptor, or arguments.
+struct lines {
+	const struct source_config *config; // borrowed
+	const struct input_config *rules;   // borrowed: the delimiter; which lines are skipped, continue, or end the source
+	int fd;            // to be polled; -1 for arguments, and once it is closed
+	bool polls;        // reading may block: poll first
+	size_t next_arg;
+	bool has_rules;    // some lines may be skipped, continue in the next one, or end the source
+	bool skip_first;   // the next line is left out
+	bool is_open;      // --csv: a quote is open, and what is before it is in `joined`
+	size_t most;       // bytes of lines that come as one record; 0: each is one
+	struct buf joined;
+	struct line_buffer buffer;
+};
 
 // Records that are kept in memory: to be counted, shuffled, or combined with those of other sources. Zeroed is an empty one.
 struct record_list {
@@ -79,16 +100,169 @@ static const char *record_list_get(const struct record_list *list, size_t i, str
 	return record->bad;
 }
 
-// Puts the records from list->at on into a random order, in which each order is as likely as any other.
-static void record_list_shuffle(struct record_list *list) {
-	uint64_t state;
-	random_bytes(&state, sizeof(state));
-	struct listed_record *records = list->records + list->at;
-	for (size_t n = list->n - list->at; n > 1; --n) { // Fisher and Yates; the bias of % is below n / 2^64
-		size_t other = (size_t)(random_next(&state) % n);
-		struct listed_record last = records[n - 1];
-		records[n - 1] = records[other];
-		records[other] = last;
+// ---- the records of one source, one after the other: lines of a descriptor, or arguments ----
+
+// Closes the file, but not stdin, and frees the memory: the source is at its end. It may be called again.
+static void lines_close(struct lines *lines) {
+	if (lines->fd > STDIN_FILENO) {
+		close(lines->fd);
+	}
+	lines->fd = -1;
+	lines->next_arg = lines->config->nargs;
+	line_buffer_fini(&lines->buffer);
+	buf_fini(&lines->joined);
+}
+
+static void add_error(const struct lines *lines, const char *verb, int error, struct buf *message) {
+	if (lines->config->kind == FROM_STDIN) {
+		buf_printf(message, "cannot %s stdin: %s", verb, strerror(error));
+		return;
+	}
+	buf_printf(message, "cannot %s '", verb);
+	buf_add_escaped(message, lines->config->path, strlen(lines->config->path), 200);
+	buf_printf(message, "': %s", strerror(error));
+}
+
+// Opens a source of the input, with the rules of the input for its records; `is_first`: it is the first source. Both configs
+// are borrowed up to lines_close(). Returns 0; or -1 with the message ("cannot open 'FILE': CAUSE") appended to `error` and
+// nothing open.
+static int lines_open(struct lines *lines, const struct source_config *config, const struct input_config *rules, bool is_first,
+               struct buf *error) {
+	*lines = (struct lines){.config = config, .rules = rules, .fd = -1, .buffer = LINE_BUFFER_INIT(rules->delimiter)};
+	lines->buffer.longer = rules->delimiter_text;
+	lines->skip_first = rules->skip_first && is_first;
+	lines->has_rules = lines->skip_first || rules->skip_blank || rules->csv || rules->end;
+	if (config->kind == FROM_ARGS) {
+		return 0;
+	}
+	// O_NONBLOCK, so that a fifo opens before its writer comes; stdin is used as it is, for others may share it
+	lines->fd = config->kind == FROM_STDIN ? STDIN_FILENO
+	                                       : open(config->path, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
+	struct stat stat;
+	if (lines->fd >= 0 && fstat(lines->fd, &stat) == 0) {
+		if (!S_ISDIR(stat.st_mode)) {
+			lines->polls = !S_ISREG(stat.st_mode) && !S_ISBLK(stat.st_mode);
+			return 0;
+		}
+		errno = EISDIR;
+	}
+	add_error(lines, "open", errno, error);
+	lines_close(lines);
+	return -1;
+}
+
+// From now on lines_next() gives several lines at once, of at most `most` bytes, where they are at hand: ret_line->n of them.
+// Returns false if those of this source come one by one.
+static bool lines_join(struct lines *lines, size_t most) {
+	bool joins = lines->config->kind != FROM_ARGS && !lines->has_rules;
+	lines->most = joins ? most : 0;
+	return joins;
+}
+
+// Returns INPUT_RECORD when there are more bytes, or this was the end.
+static enum input_status lines_fill(struct lines *lines, struct buf *error) {
+	// of a fifo that nobody has opened for writing yet, read() would say end of file; poll() waits (pipe(7), poll(2))
+	if (lines->polls && poll(&(struct pollfd){.fd = lines->fd, .events = POLLIN}, 1, 0) <= 0) {
+		return INPUT_WAIT;
+	}
+	size_t room;
+	char *at = line_buffer_room(&lines->buffer, &room);
+	ssize_t n = fault_fails("input") ? -1 : read_some(lines->fd, at, room);
+	if (n < 0) {
+		if (errno == EAGAIN || errno == EWOULDBLOCK) {
+			return INPUT_WAIT;
+		}
+		add_error(lines, "read", errno, error);
+		return INPUT_ERROR;
+	}
+	if (n > 0) {
+		line_buffer_added(&lines->buffer, (size_t)n);
+	} else {
+		line_buffer_end(&lines->buffer);
+	}
+	return INPUT_RECORD;
+}
+
+static enum input_status next_line(struct lines *lines, struct line *ret_line, struct buf *error) {
+	bool are_args = lines->config->kind == FROM_ARGS;
+	if (are_args ? lines->next_arg == lines->config->nargs : lines->fd < 0) {
+		return INPUT_END;
+	}
+	if (are_args) {
+		char *text = lines->config->args[lines->next_arg++];
+		*ret_line = (struct line){.text = text, .len = strlen(text)};
+		return INPUT_RECORD;
+	}
+	while (!(lines->most > 0 ? line_buffer_next_lines(&lines->buffer, lines->most, ret_line)
+	                         : line_buffer_next(&lines->buffer, ret_line))) {
+		if (lines->buffer.ended) {
+			return INPUT_END;
+		}
+		enum input_status status = lines_fill(lines, error);
+		if (status != INPUT_RECORD) {
+			return status;
+		}
+	}
+	return INPUT_RECORD;
+}
+
+// Adds the line to those before it. Returns true if the record is whole.
+static bool lines_add(struct lines *lines, struct line *line) {
+	struct buf *joined = &lines->joined;
+	if (!lines->is_open) {
+		buf_reset(joined);
+	} else {
+		buf_add(joined, lines->buffer.longer ? lines->buffer.longer : &lines->buffer.delimiter,
+		        lines->buffer.longer ? strlen(lines->buffer.longer) : 1);
+	}
+	lines->is_open = csv_is_open(line->text, line->len, lines->rules->csv, lines->is_open);
+	buf_add(joined, line->text, line->len);
+	const char *bad = line->bad ? line->bad : joined->len > LINE_BUFFER_MAX ? "the CSV record is longer than 16 MiB" : NULL;
+	*line = (struct line){.text = buf_reserve(joined, 0) - joined->len, .len = joined->len, .bad = bad};
+	lines->is_open = lines->is_open && !bad;
+	return !lines->is_open;
+}
+
+// The next record of CSV, whatever lines it takes. One that the end of the input cuts off is given as it is.
+static enum input_status next_csv(struct lines *lines, struct line *ret_line, struct buf *error) {
+	for (;;) {
+		enum input_status status = next_line(lines, ret_line, error);
+		if (status == INPUT_END && lines->is_open) {
+			lines->is_open = false;
+			*ret_line = (struct line){.text = lines->joined.data, .len = lines->joined.len};
+			return INPUT_RECORD;
+		}
+		bool is_whole = !lines->is_open && !csv_is_open(ret_line->text, status == INPUT_RECORD ? ret_line->len : 0, lines->rules->csv, false);
+		if (status != INPUT_RECORD || is_whole || lines_add(lines, ret_line)) {
+			return status;
+		}
+	}
+}
+
+// Reads the next record. Returns INPUT_RECORD with *ret_line, borrowed until the next call, which may be changed unless the
+// source is FROM_ARGS; its `bad` says whether it can be an item. Or INPUT_WAIT, if there are no bytes yet and reading would
+// block; INPUT_END; or INPUT_ERROR with the message ("cannot read 'FILE': CAUSE") appended to `error`.
+static enum input_status lines_next(struct lines *lines, struct line *ret_line, struct buf *error) {
+	if (!lines->has_rules) {
+		return next_line(lines, ret_line, error);
+	}
+	for (;;) {
+		bool joins = lines->rules->csv && !lines->skip_first && lines->config->kind != FROM_ARGS;
+		enum input_status status = (joins ? next_csv : next_line)(lines, ret_line, error);
+		if (status != INPUT_RECORD) {
+			return status;
+		}
+		if (lines->skip_first) {
+			lines->skip_first = false;
+			continue;
+		}
+		if (lines->rules->end && strcmp(ret_line->text, lines->rules->end) == 0) {
+			lines_close(lines);
+			return INPUT_END;
+		}
+		if (!lines->rules->skip_blank || ret_line->bad || strspn(ret_line->text, " \t\n\v\f\r") < ret_line->len) {
+			return INPUT_RECORD;
+		}
 	}
 }
 
@@ -240,22 +414,6 @@ static enum input_status read_header(struct input *input, struct record *ret_rec
 
 // ---- the product ----
 
-// Sets the counts of all groups; that of the first is without its first source, which is still to be read.
-static void count_groups(struct input *input) {
-	struct source *group = &input->sources[0];
-	group->count = input->config.link ? 0 : SIZE_MAX;
-	for (size_t i = 1; i < input->n; ++i) {
-		struct source *source = &input->sources[i];
-		size_t n = source->kept.n > 0 ? source->kept.n : 1; // one that has none counts as one empty item
-		if (!source->linked) {
-			group = source;
-			group->count = n;
-		} else if (input->config.link ? n > group->count : n < group->count) {
-			group->count = n;
-		}
-	}
-}
-
 static enum input_status load(struct input *input) {
 	for (; input->current < input->n; ++input->current) {
 		struct source *source = &input->sources[input->current];
@@ -270,7 +428,19 @@ static enum input_status load(struct input *input) {
 		}
 		lines_close(&source->lines);
 	}
-	count_groups(input);
+	// the counts of all groups; that of the first is without its first source, which is still to be read
+	struct source *group = &input->sources[0];
+	group->count = input->config.link ? 0 : SIZE_MAX;
+	for (size_t i = 1; i < input->n; ++i) {
+		struct source *source = &input->sources[i];
+		size_t n = source->kept.n > 0 ? source->kept.n : 1; // one that has none counts as one empty item
+		if (!source->linked) {
+			group = source;
+			group->count = n;
+		} else if (input->config.link ? n > group->count : n < group->count) {
+			group->count = n;
+		}
+	}
 	input->state = STREAMING;
 	return INPUT_RECORD;
 }
@@ -339,48 +509,7 @@ static bool advance(struct input *input) {
 	return false;
 }
 
-static enum input_status next_combination(struct input *input, struct record *ret_record, const char **ret_error) {
-	if (!input->combining) {
-		enum input_status status = next_of_first(input);
-		if (status != INPUT_RECORD) {
-			return status;
-		}
-		for (size_t i = 1; i < input->n && input->sources[i].linked; ++i) {
-			input->sources[i].at = input->ntaken;
-		}
-		++input->ntaken;
-	}
-	const char *bad = combine(input, ret_record);
-	input->combining = advance(input);
-	*ret_error = bad;
-	return bad ? INPUT_BAD : INPUT_RECORD;
-}
-
 // ---- all of it ----
-
-static enum input_status next_of_product(struct input *input, struct record *ret_record, const char **ret_error) {
-	if (input->state == HEADER) {
-		return read_header(input, ret_record);
-	}
-	if (input->state == LOADING) {
-		enum input_status status = load(input);
-		if (status != INPUT_RECORD) {
-			return status;
-		}
-	}
-	return next_combination(input, ret_record, ret_error);
-}
-
-static enum input_status next_of_all(struct input *input, struct record *ret_record, const char **ret_error) {
-	if (input->all.at < input->all.n) {
-		*ret_error = record_list_get(&input->all, input->all.at++, ret_record);
-		return *ret_error ? INPUT_BAD : INPUT_RECORD;
-	}
-	bool has_failed = input->error.len > 0 && input->state != ENDED; // what stopped the reading
-	input->state = ENDED;
-	*ret_error = buf_str(&input->error);
-	return has_failed ? INPUT_ERROR : INPUT_END;
-}
 
 enum input_status input_read_all(struct input *input, bool shuffle) {
 	while (!input->is_read) {
@@ -396,8 +525,16 @@ enum input_status input_read_all(struct input *input, bool shuffle) {
 		case INPUT_END: input->is_read = true; break;
 		}
 	}
-	if (shuffle) {
-		record_list_shuffle(&input->all);
+	if (shuffle) { // each order is as likely as any other (Fisher and Yates; the bias of % is below n / 2^64)
+		uint64_t state;
+		random_bytes(&state, sizeof(state));
+		struct listed_record *records = input->all.records + input->all.at;
+		for (size_t n = input->all.n - input->all.at; n > 1; --n) {
+			size_t other = (size_t)(random_next(&state) % n);
+			struct listed_record last = records[n - 1];
+			records[n - 1] = records[other];
+			records[other] = last;
+		}
 	}
 	return INPUT_END;
 }
@@ -408,8 +545,15 @@ uint64_t input_count(const struct input *input) {
 
 enum input_status input_next(struct input *input, struct record *ret_record, const char **ret_error) {
 	enum input_status status;
+	if (input->is_read && input->all.at < input->all.n) {
+		*ret_error = record_list_get(&input->all, input->all.at++, ret_record);
+		return *ret_error ? INPUT_BAD : INPUT_RECORD;
+	}
 	if (input->is_read) {
-		return next_of_all(input, ret_record, ret_error);
+		bool has_failed = input->error.len > 0 && input->state != ENDED; // what stopped the reading
+		input->state = ENDED;
+		*ret_error = buf_str(&input->error);
+		return has_failed ? INPUT_ERROR : INPUT_END;
 	}
 	if (input->state == ENDED) {
 		return INPUT_END;
@@ -422,7 +566,19 @@ enum input_status input_next(struct input *input, struct record *ret_record, con
 			return INPUT_BAD;
 		}
 	} else {
-		status = next_of_product(input, ret_record, ret_error);
+		status = input->state == HEADER ? read_header(input, ret_record) : input->state == LOADING ? load(input) : INPUT_RECORD;
+		if (status == INPUT_RECORD && !input->combining && (status = next_of_first(input)) == INPUT_RECORD) {
+			for (size_t i = 1; i < input->n && input->sources[i].linked; ++i) {
+				input->sources[i].at = input->ntaken;
+			}
+			++input->ntaken;
+		}
+		if (status == INPUT_RECORD) {
+			const char *bad = combine(input, ret_record);
+			input->combining = advance(input);
+			*ret_error = bad;
+			status = bad ? INPUT_BAD : INPUT_RECORD;
+		}
 	}
 	if (status == INPUT_ERROR) {
 		*ret_error = buf_str(&input->error);

@@ -4,7 +4,7 @@
 
 #include "base/alloc.h"
 #include "base/diag.h"
-#include "base/json_read.h"
+#include "base/json.h"
 #include "base/map.h"
 #include "log/event_table.h"
 #include "log/running.h"

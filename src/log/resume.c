@@ -6,7 +6,7 @@
 #include "log/resume.h"
 
 #include "base/alloc.h"
-#include "base/arena.h"
+#include "base/buf.h"
 #include "base/io.h"
 #include "base/units.h"
 #include "log/joblog.h"

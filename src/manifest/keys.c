@@ -3,7 +3,6 @@
 #include "manifest/keys.h"
 
 #include "base/alloc.h"
-#include "base/edit_distance.h"
 #include "base/units.h"
 #include "engine/fair.h"
 #include "manifest/manifest.h"

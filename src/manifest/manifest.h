@@ -13,7 +13,6 @@
 #ifndef FAIRPAR_MANIFEST_MANIFEST_H
 #define FAIRPAR_MANIFEST_MANIFEST_H
 
-#include "base/arena.h"
 #include "base/buf.h"
 #include "base/map.h"
 #include "template/template.h"

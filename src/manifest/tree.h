@@ -3,7 +3,7 @@
 #ifndef FAIRPAR_MANIFEST_TREE_H
 #define FAIRPAR_MANIFEST_TREE_H
 
-#include "base/arena.h"
+#include "base/buf.h"
 #include "base/map.h"
 #include "manifest/diagnostics.h"
 

@@ -14,6 +14,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -234,10 +235,6 @@ static bool child_start(struct child *child, struct spawn_error *ret_error) {
 
 // ---- RUNNING, TERMINATING ----
 
-static bool child_is_paused(const struct child *child) {
-	return child->fds[ROOM].fd >= 0;
-}
-
 // Takes what the stream holds; if there is no room for it, the streams wait until there is.
 static void child_read_stream(struct child *child, enum child_stream stream) {
 	struct pollfd *from = &child->fds[stream];
@@ -252,20 +249,9 @@ static void child_read_stream(struct child *child, enum child_stream stream) {
 	}
 }
 
-// There is room for output again.
-static void child_release_streams(struct child *child) {
-	for (enum child_stream stream = STREAM_OUT; stream <= STREAM_ERR; ++stream) {
-		if (child->paused[stream] >= 0) {
-			child->fds[stream].fd = child->paused[stream];
-			child->paused[stream] = -1;
-		}
-	}
-	child->fds[ROOM].fd = -1;
-}
-
 // Waits for something to happen, takes what the streams hold, and gives what is asked for.
 static void child_poll(struct child *child, uint64_t until) {
-	nfds_t n_fds = child_is_paused(child) ? ROOM + 1 : child->config->stdin_writer ? MORE + 1 : END + 1;
+	nfds_t n_fds = child->fds[ROOM].fd >= 0 ? ROOM + 1 : child->config->stdin_writer ? MORE + 1 : END + 1;
 	int ready = poll(child->fds, n_fds, poll_ms(until));
 	verify(ready >= 0 || errno == EINTR || errno == ENOMEM || errno == EAGAIN);
 	for (int i = 0; ready <= 0 && i <= ROOM; ++i) {
@@ -277,8 +263,12 @@ static void child_poll(struct child *child, uint64_t until) {
 			child_read_stream(child, stream);
 		}
 	}
-	if (had_room) {
-		child_release_streams(child);
+	for (enum child_stream stream = STREAM_OUT; stream <= STREAM_ERR && had_room; ++stream) {
+		if (child->paused[stream] >= 0) {
+			child->fds[stream].fd = child->paused[stream];
+			child->paused[stream] = -1;
+		}
+		child->fds[ROOM].fd = -1;
 	}
 	if (child->config->stdin_writer) {
 		stdin_pipe_fill(child->config->stdin_writer, &child->fds[IN], &child->fds[MORE]);
@@ -441,20 +431,6 @@ static void child_reap(struct child *child, struct result *ret_result) {
 	}
 }
 
-// Takes what the pipes still hold. A grandchild may keep one open for as long as it likes, but not us. The time in which there
-// is no room for output does not count.
-static void child_read_rest(struct child *child, uint64_t ended) {
-	uint64_t until = ended + (uint64_t)DRAIN_GRACE_MS * NS_PER_MS;
-	while (child_is_paused(child) || ((child->fds[STREAM_OUT].fd >= 0 || child->fds[STREAM_ERR].fd >= 0) && now_ns() < until)) {
-		bool paused = child_is_paused(child);
-		child_poll(child, paused ? TIME_NEVER : until);
-		until = paused ? now_ns() + (uint64_t)DRAIN_GRACE_MS * NS_PER_MS : until;
-	}
-	fd_close(&child->fds[STREAM_OUT].fd);
-	fd_close(&child->fds[STREAM_ERR].fd);
-	child_set_state(child, CHILD_DRAINED);
-}
-
 void child_run(struct children *children, const struct child_config *config, struct result *ret_result,
                struct spawn_error *ret_error) {
 	struct child child = {
@@ -480,7 +456,18 @@ void child_run(struct children *children, const struct child_config *config, str
 	}
 	child_attend(&child);
 	child_reap(&child, ret_result);
-	child_read_rest(&child, ret_result->end);
+	// What the pipes still hold. A grandchild may keep one open for as long as it likes, but not us. The time in which there is no room
+	// for output does not count.
+	uint64_t until = ret_result->end + (uint64_t)DRAIN_GRACE_MS * NS_PER_MS;
+	struct pollfd *fds = child.fds;
+	while (fds[ROOM].fd >= 0 || ((fds[STREAM_OUT].fd >= 0 || fds[STREAM_ERR].fd >= 0) && now_ns() < until)) {
+		bool paused = fds[ROOM].fd >= 0;
+		child_poll(&child, paused ? TIME_NEVER : until);
+		until = paused ? now_ns() + (uint64_t)DRAIN_GRACE_MS * NS_PER_MS : until;
+	}
+	fd_close(&fds[STREAM_OUT].fd);
+	fd_close(&fds[STREAM_ERR].fd);
+	child_set_state(&child, CHILD_DRAINED);
 	// the code is that of a shell whose command was killed
 	bool is_killed = (ret_result->outcome == OUTCOME_SIGNAL && ret_result->term_signal == SIGKILL)
 		|| (ret_result->outcome == OUTCOME_FAILED && ret_result->exit_code == 128 + SIGKILL);
@@ -517,4 +504,32 @@ static uint64_t expire(void *arg, uint64_t limit, uint64_t now) {
 struct executor children_executor(struct children *children) {
 	return (struct executor){.run = execute, .terminate = terminate, .kill = kill_all, .arg = children,
 	                         .ender = {.cancel = cancel, .expire = expire, .arg = children}};
+}
+
+// ---- the pipe that is a job's standard input ----
+
+void stdin_pipe_close(const struct stdin_writer *writer, struct pollfd *to, struct pollfd *more) {
+	bool open = to->fd >= 0;
+	more->fd = -1;
+	fd_close(&to->fd);
+	if (open && writer->closed) {
+		writer->closed(writer->arg);
+	}
+}
+
+void stdin_pipe_fill(const struct stdin_writer *writer, struct pollfd *to, struct pollfd *more) {
+	if (more->fd >= 0 && more->revents) {
+		more->fd = -1;
+		to->events = POLLOUT;
+	}
+	if (to->fd < 0 || !to->revents) {
+		return;
+	}
+	ssize_t n = to->revents & POLLERR ? 0 : writer->writable(writer->arg, to->fd);
+	if (n < 0 && errno == ENODATA) {
+		more->fd = writer->more_fd;
+		to->events = 0; // but for POLLERR, which always comes
+	} else if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR)) {
+		stdin_pipe_close(writer, to, more);
+	}
 }

@@ -15,9 +15,10 @@
 #include "process/context.h"
 #include "process/guardian.h"
 #include "process/spawn.h"
-#include "process/stdin_pipe.h"
 
+#include <poll.h>
 #include <stddef.h>
+#include <sys/types.h>
 
 // The signals to end a job with and the pauses after them: GNU parallel's --term-seq TERM,200,TERM,100,TERM,50,KILL,25.
 struct term_seq {
@@ -255,5 +256,26 @@ void child_scratch_destroy(struct child_scratch *scratch);
 // outcome is OUTCOME_SPAWN_ERROR. Leaves no descriptor and no child behind.
 void child_run(struct children *children, const struct child_config *config, struct result *ret_result,
                struct spawn_error *ret_error);
+
+// ---- the pipe that is a job's standard input, also on another machine ----
+
+// What a child is given to read, instead of a descriptor: `writable` writes what it can into the (non-blocking) pipe and
+// returns the bytes written (> 0), 0 when there is no more, or -1 with errno (EAGAIN: the pipe is full). Any other error,
+// EPIPE above all, ends the stream: a child need not read what it is given. ENODATA: there is nothing to write before
+// more_fd can be read, which `writable` empties. `closed`, if there is one, is called once no more is written.
+struct stdin_writer {
+	ssize_t (*writable)(void *arg, int fd);
+	void (*closed)(void *arg);
+	int more_fd;
+	void *arg;
+};
+
+// To be called after poll(): writes what can be written. `to` is our end of the pipe, with events POLLOUT at first; it is closed
+// when the writer has no more, or when the other end is closed. `more`: its fd is set to more_fd while that has to be polled,
+// else to -1.
+void stdin_pipe_fill(const struct stdin_writer *writer, struct pollfd *to, struct pollfd *more);
+
+// Closes the pipe, if it is open. more_fd is the writer's to close.
+void stdin_pipe_close(const struct stdin_writer *writer, struct pollfd *to, struct pollfd *more);
 
 #endif

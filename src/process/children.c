@@ -326,14 +326,6 @@ const atomic_bool *children_refusal(const struct children *children, bool cleanu
 	return cleanup ? &children->killing : &children->terminating;
 }
 
-// Says, once, that nothing runs because nothing can be started.
-static void report_shortage(struct children *children, int error) {
-	const char *limit = error == EAGAIN ? " (ulimit -u)" : error == EMFILE ? " (ulimit -n)" : "";
-	if (!atomic_exchange(&children->has_reported, true)) {
-		diag_note("waiting for a process: %s%s", strerror(error), limit);
-	}
-}
-
 bool children_wait_room(struct children *children, struct start_backoff *backoff, int error, const atomic_bool *refusal) {
 	uint64_t now = now_ns();
 	mutex_lock(&children->lock);
@@ -350,8 +342,8 @@ bool children_wait_room(struct children *children, struct start_backoff *backoff
 	if (backoff->pause > (uint64_t)PAUSE_MAX_MS * NS_PER_MS) {
 		backoff->pause = (uint64_t)PAUSE_MAX_MS * NS_PER_MS; // others' processes end too, and we get no signal of it
 	}
-	if (useful && alone_for >= NS_PER_S) {
-		report_shortage(children, error);
+	if (useful && alone_for >= NS_PER_S && !atomic_exchange(&children->has_reported, true)) {
+		diag_note("waiting for a process: %s%s", strerror(error), error == EAGAIN ? " (ulimit -u)" : error == EMFILE ? " (ulimit -n)" : "");
 	}
 	mutex_lock(&children->lock);
 	++children->nwaiting;
@@ -616,13 +608,6 @@ bool children_have_ended(struct children *children) {
 	return ended;
 }
 
-// The signal that has stopped the child since this was last asked, or 0; under the lock.
-static int running_take_stop(const struct running_child *running) {
-	siginfo_t info = {.si_pid = 0};
-	bool stopped = waitid(P_PID, (id_t)running->pid, &info, WSTOPPED | WNOHANG) == 0 && info.si_pid != 0;
-	return stopped && !running->suspended ? info.si_status : 0;
-}
-
 char *output_reader_last_line(const struct output_reader *reader) {
 	char text[LAST_LINE];
 	size_t len = reader && reader->last_line ? reader->last_line(reader->arg, text, sizeof(text)) : 0;
@@ -645,8 +630,9 @@ static void visit(struct children *children, bool stopped_only, void (*fn)(void 
 	mutex_lock(&children->lock);
 	grow_array(&views, &cap, children->nrunning, sizeof(*views));
 	list_for_each_entry(&children->list, struct running_child, running, link) {
-		int stop_signal = stopped_only ? running_take_stop(running) : 0;
-		if (stopped_only && stop_signal == 0) {
+		siginfo_t info = {.si_pid = 0};
+		bool stopped = stopped_only && waitid(P_PID, (id_t)running->pid, &info, WSTOPPED | WNOHANG) == 0 && info.si_pid != 0;
+		if (stopped_only && (!stopped || running->suspended)) {
 			continue;
 		}
 		views[n++] = (struct child_view){
@@ -654,7 +640,7 @@ static void visit(struct children *children, bool stopped_only, void (*fn)(void 
 			.start = running->start,
 			.label = xstrdup(running->config->label ? running->config->label : ""), // the job may end while fn prints
 			.last = stopped_only ? NULL : output_reader_last_line(running->config->output_reader), // under the lock, so that the child is there
-			.stop_signal = stop_signal,
+			.stop_signal = stopped ? info.si_status : 0,
 		};
 	}
 	mutex_unlock(&children->lock);
@@ -694,25 +680,17 @@ void children_note_sigchld(struct children *children) {
 	children->rest_until = now_ns() + (uint64_t)REST_MS * NS_PER_MS;
 }
 
-// Returns whether there are orphans that live.
-static bool reap_orphans(struct children *children) {
+uint64_t children_reap_orphans(struct children *children, int signal_fd) {
 	siginfo_t info;
+	bool live;
 	do {
 		info.si_pid = 0;
 		// __WNOTHREAD: the workers' jobs are children of their threads; what this thread has are orphans
-		int rc = waitid(P_ALL, 0, &info, WEXITED | WNOHANG | __WNOTHREAD);
-		if (rc != 0) {
-			return false; // ECHILD
-		}
-		if (info.si_pid != 0 && info.si_pid == atomic_load_acquire(&children->guardian.pid)) {
+		live = waitid(P_ALL, 0, &info, WEXITED | WNOHANG | __WNOTHREAD) == 0; // else ECHILD
+		if (live && info.si_pid != 0 && info.si_pid == atomic_load_acquire(&children->guardian.pid)) {
 			atomic_store_release(&children->guardian.pid, 0); // it was killed; the pid is no longer its
 		}
-	} while (info.si_pid != 0);
-	return true;
-}
-
-uint64_t children_reap_orphans(struct children *children, int signal_fd) {
-	bool live = reap_orphans(children);
+	} while (live && info.si_pid != 0);
 	mutex_lock(&children->lock);
 	bool watches = live || children->nold > 0;
 	atomic_store_relaxed(&children->watches, watches);
@@ -725,17 +703,6 @@ uint64_t children_reap_orphans(struct children *children, int signal_fd) {
 		signals_watch_children(signal_fd, children->sees_sigchld);
 	}
 	return rests ? children->rest_until : TIME_NEVER;
-}
-
-// Waits for the end of a killed child, until the deadline at most.
-static void reap_by(pid_t pid, uint64_t deadline) {
-	int pidfd = pidfd_open_pid(pid);
-	if (pidfd >= 0) {
-		struct pollfd end = {.fd = pidfd, .events = POLLIN};
-		poll(&end, 1, poll_ms(deadline));
-		fd_close(&pidfd);
-	}
-	waitpid(pid, NULL, WNOHANG);
 }
 
 void children_kill_orphans(struct children *children) {
@@ -755,7 +722,12 @@ void children_kill_orphans(struct children *children) {
 		}
 		for (size_t i = 0; i < orphans.n; ++i) {
 			if (orphans.pids[i] != guardian) {
-				reap_by(orphans.pids[i], deadline);
+				int pidfd = pidfd_open_pid(orphans.pids[i]);
+				if (pidfd >= 0) {
+					poll(&(struct pollfd){.fd = pidfd, .events = POLLIN}, 1, poll_ms(deadline));
+					fd_close(&pidfd);
+				}
+				waitpid(orphans.pids[i], NULL, WNOHANG);
 			}
 		}
 		proctree_fini(&orphans);

@@ -8,8 +8,8 @@
 #include "base/io.h"
 #include "base/sync.h"
 #include "base/temp_file.h"
-#include "process/daemon.h"
 #include "process/proctree.h"
+#include "process/spawn.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -138,7 +138,7 @@ void guardian_set_path(const struct guardian *guardian, unsigned entry, const ch
 
 void guardian_fini(struct guardian *guardian) {
 	pid_t pid = atomic_load_acquire(&guardian->pid);
-	atomic_store_release(&guardian->table->goodbye, 1); // pairs with the acquire in watch()
+	atomic_store_release(&guardian->table->goodbye, 1); // pairs with the acquire in guardian_main()
 	int pipe_fd = atomic_load_acquire(&guardian->pipe_fd);
 	fd_close(&pipe_fd);
 	while (pid > 0 && waitpid(pid, NULL, 0) < 0 && errno == EINTR) {
@@ -148,16 +148,6 @@ void guardian_fini(struct guardian *guardian) {
 }
 
 // ---- in the guardian ----
-
-// Returns true when fairpar has gone without a goodbye.
-static bool parent_was_killed(int pipe_fd, struct group_table *table) {
-	char byte;
-	ssize_t n;
-	do {
-		n = read_some(pipe_fd, &byte, 1);
-	} while (n > 0);
-	return !atomic_load_acquire(&table->goodbye); // pairs with the release in guardian_fini()
-}
 
 // `living`: the processes that run now, without zombies; empty where that is not known. A zombie counts as ended: its new parent may
 // reap it late or never (the first process of a container), and a fairpar that is started again does not wait for that.
@@ -207,15 +197,6 @@ static struct unlink_target *find_created_files(const struct group_table *table,
 	return created_files;
 }
 
-static void unlink_created_file(struct unlink_target *file) {
-	struct stat st;
-	if (lstat(file->path, &st) == 0 && S_ISREG(st.st_mode)) {
-		(void)!unlink(file->path); // nobody is left to be told
-	}
-	free(file->path);
-	file->path = NULL;
-}
-
 // Each as soon as nobody is left who could write it; in the end those whose group cannot be killed.
 static void unlink_created_files(struct unlink_target *created_files, size_t n) {
 	bool left = n > 0;
@@ -225,7 +206,12 @@ static void unlink_created_files(struct unlink_target *created_files, size_t n) 
 		left = false;
 		for (size_t i = 0; i < n; ++i) {
 			if (created_files[i].path && (has_ended(created_files[i].target, &living) || waited >= GONE_MS)) {
-				unlink_created_file(&created_files[i]);
+				struct stat st;
+				if (lstat(created_files[i].path, &st) == 0 && S_ISREG(st.st_mode)) {
+					(void)!unlink(created_files[i].path); // nobody is left to be told
+				}
+				free(created_files[i].path);
+				created_files[i].path = NULL;
 			}
 			left = left || created_files[i].path;
 		}
@@ -237,23 +223,18 @@ static void unlink_created_files(struct unlink_target *created_files, size_t n) 
 	free(created_files);
 }
 
-// Of a job that has no group of its own a signal reaches one process alone. To be called before that ends, for then those below it
-// are anybody's.
-static void add_trees(struct group_table *table, struct pidfd_set *trees) {
-	unsigned used = atomic_load_acquire(&table->used);
-	for (unsigned i = 0; i < used && i < GROUPS_MAX; ++i) {
-		int target = atomic_load_acquire(&table->targets[i]);
-		if (target > 0) {
-			pidfd_set_add_tree(trees, target, atomic_load_relaxed(&table->session));
-		}
-	}
-}
-
 static void end_all(struct group_table *table, int table_fd) {
 	size_t n;
 	const struct marked marked = {.cookie = table->cookie, .session = atomic_load_relaxed(&table->session)};
 	struct pidfd_set trees = PIDFD_SET_INIT;
-	add_trees(table, &trees);
+	unsigned used = atomic_load_acquire(&table->used);
+	// of a job that has no group of its own a signal reaches one process alone; once that has ended, those below it are anybody's
+	for (unsigned i = 0; i < used && i < GROUPS_MAX; ++i) {
+		int target = atomic_load_acquire(&table->targets[i]);
+		if (target > 0) {
+			pidfd_set_add_tree(&trees, target, marked.session);
+		}
+	}
 	struct unlink_target *created_files = find_created_files(table, table_fd, &n);
 	const int polite[] = {SIGTERM, SIGCONT}; // a stopped job takes no SIGTERM
 	for (int i = 0; i < 2; ++i) {
@@ -272,12 +253,6 @@ static void end_all(struct group_table *table, int table_fd) {
 	unlink_created_files(created_files, n);
 }
 
-// Behind the end of all who ran in the slots that they are.
-static void return_tokens(const struct held_tokens *tokens) {
-	unsigned n = atomic_load_acquire(&tokens->n);
-	(void)!write_all(3 + OWN_FDS + GUARDIAN_TOKENS, tokens->bytes, n < TOKENS_MOST ? n : TOKENS_MOST); // nobody is left to be told
-}
-
 int guardian_main(int argc, char *argv[]) {
 	int fds[ALL_FDS];
 	for (int i = 0; i < ALL_FDS; ++i) {
@@ -290,9 +265,13 @@ int guardian_main(int argc, char *argv[]) {
 	if (!table) {
 		return EXIT_TROUBLE;
 	}
-	if (parent_was_killed(3, table)) {
+	char byte;
+	while (read_some(3, &byte, 1) > 0) {
+	}
+	if (!atomic_load_acquire(&table->goodbye)) { // pairs with the release in guardian_fini()
 		end_all(table, 4);
-		return_tokens(&table->tokens);
+		unsigned n = atomic_load_acquire(&table->tokens.n); // behind the end of all who ran in the slots that they are
+		(void)!write_all(3 + OWN_FDS + GUARDIAN_TOKENS, table->tokens.bytes, n < TOKENS_MOST ? n : TOKENS_MOST); // nobody is left to be told
 		for (int i = 0; i < 2 && table->unlink_paths[i][0]; ++i) {
 			(void)!unlink(table->unlink_paths[i]);
 		}

@@ -3,8 +3,12 @@
 #include "process/memory.h"
 
 #include "base/alloc.h"
+#include "base/atomic.h"
 #include "base/buf.h"
 #include "base/diag.h"
+#include "base/io.h"
+#include "base/sync.h"
+#include "base/temp_file.h"
 #include "base/text.h"
 #include "process/proc.h"
 #include "process/proctree.h"
@@ -12,6 +16,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 enum {
 	KNOWN = 3,           // jobs that have ended make known what those of their batch need
@@ -214,16 +221,6 @@ static void read_available(struct memory *memory, uint64_t now) {
 	memory->fresh_until = now + FRESH_MS * (uint64_t)NS_PER_MS;
 }
 
-// The lock is given back meanwhile.
-static void report_excess(struct memory *memory, const struct memory_claim *claim, uint64_t need, uint64_t total) {
-	if (!atomic_exchange(&memory->has_exceeded, true)) {
-		mutex_unlock(&memory->lock);
-		diag_warn("memory: '%s' needs %s%s, and jobs can have %s; such jobs run alone", text_shows(claim->label), memory_show(need),
-		          claim->bytes > 0 ? "" : " like others of its batch", memory_show(total));
-		mutex_lock(&memory->lock);
-	}
-}
-
 // Returns how many bytes the running jobs need and do not have yet, and those of other fairpars. It gives the lock back meanwhile, and
 // reads the free memory last: so the memory that a job takes in between is counted twice, rather than not at all.
 static uint64_t sample_unused(struct memory *memory, uint64_t need, struct memory_others *ret_others) {
@@ -267,8 +264,11 @@ static bool has_room(struct memory *memory, const struct memory_claim *claim, ui
 		read_available(memory, now);
 	}
 	uint64_t left = claim->bytes > 0 ? 0 : memory->total / OTHERS_PART, total = memory->total - left;
-	if (need_of(claim) > total) {
-		report_excess(memory, claim, need, total);
+	if (need_of(claim) > total && !atomic_exchange(&memory->has_exceeded, true)) {
+		mutex_unlock(&memory->lock);
+		diag_warn("memory: '%s' needs %s%s, and jobs can have %s; such jobs run alone", text_shows(claim->label), memory_show(need),
+		          claim->bytes > 0 ? "" : " like others of its batch", memory_show(total));
+		mutex_lock(&memory->lock);
 	}
 	bool starts_alone = claim->starts_alone || need > total;
 	if ((starts_alone && is_alone(memory, claim, &others)) || fits(memory, need, reserved_for_all(memory) + others.bytes, left)) {
@@ -327,15 +327,6 @@ static void wake_first(struct memory *memory) {
 	}
 }
 
-// Sleeps until it is the first one.
-static void wait_turn(struct memory *memory, struct memory_claim *claim) {
-	if (memory->nadmitted == 0 && now_ns() < memory->alone_due) {
-		cond_wait_until(&claim->turn, &memory->lock, memory->alone_due);
-	} else {
-		cond_wait(&claim->turn, &memory->lock);
-	}
-}
-
 // The first one sleeps until there may be more.
 static void wait_more(struct memory *memory, struct memory_claim *claim, uint64_t again) {
 	if (claim->starts_alone || memory->nadmitted > 0 || atomic_exchange(&memory->has_waited, true)) {
@@ -347,16 +338,6 @@ static void wait_more(struct memory *memory, struct memory_claim *claim, uint64_
 	diag_note("memory: '%s' waits for %s; %s is available", text_shows(claim->label), memory_show(claim->bytes),
 	          memory_show(available));
 	mutex_lock(&memory->lock); // and try again: what happened meanwhile has woken nobody
-}
-
-// The lock is given back meanwhile.
-static void report_wait(struct memory *memory, struct memory_claim *claim) {
-	void (*waits)(void *, uint64_t) = claim->waits;
-	claim->waits = NULL;
-	uint64_t bytes = need_of(claim);
-	mutex_unlock(&memory->lock);
-	waits(claim->waits_arg, bytes);
-	mutex_lock(&memory->lock);
 }
 
 // The claim's job is about to start.
@@ -376,9 +357,15 @@ static bool admit(struct memory *memory, struct memory_claim *claim, const atomi
 			claim->is_admitted = !is_held_back(memory, claim); // else one of its batch has come back from waiting for others
 			memory->tried = claim->is_admitted ? memory->tried : NULL;
 		} else if (claim->waits) {
-			report_wait(memory, claim); // and try again
+			void (*waits)(void *, uint64_t) = claim->waits;
+			claim->waits = NULL;
+			uint64_t bytes = need_of(claim);
+			mutex_unlock(&memory->lock);
+			waits(claim->waits_arg, bytes);
+			mutex_lock(&memory->lock); // and try again
 		} else if (!first) {
-			wait_turn(memory, claim);
+			bool is_timed = memory->nadmitted == 0 && now_ns() < memory->alone_due; // else until it is the first one
+			cond_wait_until(&claim->turn, &memory->lock, is_timed ? memory->alone_due : TIME_NEVER);
 		} else if (ended == memory->nended && !atomic_load_acquire(refusal)) {
 			wait_more(memory, claim, again);
 		}
@@ -546,22 +533,6 @@ void memory_set_waiting(struct memory *memory, const void *origin, bool waits) {
 	mutex_unlock(&memory->lock);
 }
 
-// Whether the kernel has killed a process that no other job has missed.
-static bool take_kill(struct memory *memory) {
-	if (!memory->groups_root || memory_room_kills(memory->groups_root) <= memory->kills) {
-		return false;
-	}
-	++memory->kills;
-	return true;
-}
-
-// What counts for a job that was killed with `bytes`: twice what was expected, or what it had, but no more than there is in all.
-static uint64_t bytes_of_killed(const struct memory *memory, const struct memory_claim *claim, uint64_t bytes) {
-	bytes = bytes > claim->expected ? bytes : claim->expected;
-	uint64_t most = memory->total > 0 ? memory->total : MEMORY_NEED_MOST;
-	return bytes < most / 2 ? 2 * bytes : bytes < most ? most : bytes;
-}
-
 bool memory_claim_learn(struct memory *memory, struct memory_claim *claim, uint64_t resident, bool is_killed) {
 	if (!claim->is_open || !claim->learned) {
 		return false;
@@ -570,8 +541,14 @@ bool memory_claim_learn(struct memory *memory, struct memory_claim *claim, uint6
 	uint64_t peak = has_group ? cgroup_peak(&memory->root, &claim->group) : 0;
 	peak = peak > resident ? peak : resident; // what it read may have taken the place of what it had in the group's peak
 	mutex_lock(&memory->lock);
-	bool ran_out = is_killed && !has_group && take_kill(memory);
-	memory_learned_end(claim->learned, ran_out ? bytes_of_killed(memory, claim, peak) : peak);
+	bool ran_out = is_killed && !has_group && memory->groups_root && memory_room_kills(memory->groups_root) > memory->kills;
+	if (ran_out) { // twice what was expected, or what it had, but no more than there is in all
+		uint64_t most = memory->total > 0 ? memory->total : MEMORY_NEED_MOST;
+		++memory->kills; // no other job takes this one for its own
+		peak = peak > claim->expected ? peak : claim->expected;
+		peak = peak < most / 2 ? 2 * peak : peak < most ? most : peak;
+	}
+	memory_learned_end(claim->learned, peak);
 	mutex_unlock(&memory->lock);
 	return ran_out;
 }
@@ -600,4 +577,232 @@ bool memory_claim_close(struct memory *memory, struct memory_claim *claim) {
 	cond_fini(&claim->turn);
 	claim->is_open = claim->is_admitted = false;
 	return ran_out;
+}
+
+// ---- how much memory the cgroups of this process leave it ----
+
+// Facts are from the kernel's Documentation/admin-guide/cgroup-v2.rst and cgroup-v1/memory.rst. A limit of v1 that is not set
+// is the greatest multiple of a page, which no machine has.
+
+#define NO_LIMIT (UINT64_C(1) << 60)
+
+// Where the figures of a version are.
+struct memory_files {
+	const char *limit, *used, *cache; // the last one is a line of memory.stat
+	const char *kills;                // with a line oom_kill
+};
+
+static const struct memory_files files_v2 = {"/memory.max", "/memory.current", "inactive_file", "/memory.events"};
+static const struct memory_files files_v1 = {
+	"/memory.limit_in_bytes", "/memory.usage_in_bytes", "total_inactive_file", "/memory.oom_control"
+};
+
+struct look {
+	const struct memory_files *files;
+	struct memory_room room;
+	uint64_t kills;        // in the own group of that version
+	bool is_own;           // they are the group's, and not only those below a mount point
+};
+
+// The number that the file begins with, or `other` where there is none, as in "max".
+static uint64_t read_number(const char *dir, const char *name, uint64_t other) {
+	struct buf text;
+	const char *at = proc_read_below(dir, name, &text);
+	uint64_t value = *at >= '0' && *at <= '9' ? strtoull(at, NULL, 10) : other;
+	buf_fini(&text);
+	return value;
+}
+
+// The number in the line "NAME N" of the file; 0 where there is none.
+static uint64_t find_number(const char *dir, const char *file, const char *name) {
+	struct buf text;
+	uint64_t value = 0;
+	if (!proc_find_number(proc_read_below(dir, file, &text), name, &value)) {
+		value = 0;
+	}
+	buf_fini(&text);
+	return value;
+}
+
+static void look_at_level(void *arg, const char *dir) {
+	struct look *look = arg;
+	uint64_t limit = read_number(dir, look->files->limit, UINT64_MAX);
+	if (limit >= NO_LIMIT) {
+		return;
+	}
+	uint64_t used = read_number(dir, look->files->used, 0), cache = find_number(dir, "/memory.stat", look->files->cache);
+	used -= cache < used ? cache : used;
+	uint64_t left = limit > used ? limit - used : 0;
+	look->room.limit = limit < look->room.limit ? limit : look->room.limit;
+	look->room.left = left < look->room.left ? left : look->room.left;
+}
+
+static void look_up(void *arg, const char *dir, size_t mount_len, bool is_seen FP_UNUSED) {
+	cgroup_each_level(dir, mount_len, look_at_level, arg);
+}
+
+// The group may be mounted several times: it counts once.
+static void count_kills(void *arg, const char *dir, size_t mount_len FP_UNUSED, bool is_seen) {
+	struct look *look = arg;
+	if (!look->is_own) {
+		look->kills = find_number(dir, look->files->kills, "oom_kill");
+		look->is_own = is_seen;
+	}
+}
+
+struct memory_room memory_room_observe(const char *root) {
+	struct look look = {.files = &files_v2, .room = {UINT64_MAX, UINT64_MAX}};
+	cgroup_each_dir(root, /* v2 */ true, /* controller */ NULL, look_up, &look);
+	look.files = &files_v1;
+	cgroup_each_dir(root, /* v2 */ false, "memory", look_up, &look); // a hybrid machine has both, and the limits of both hold
+	return look.room;
+}
+
+uint64_t memory_room_kills(const char *root) {
+	struct look v2 = {.files = &files_v2}, v1 = {.files = &files_v1};
+	cgroup_each_dir(root, /* v2 */ true, /* controller */ NULL, count_kills, &v2);
+	cgroup_each_dir(root, /* v2 */ false, "memory", count_kills, &v1); // a hybrid machine counts in one of them
+	return v2.kills + v1.kills;
+}
+
+// ---- the ledger ----
+
+enum { ENTRIES = 4096, ANCESTORS = 64, PID_BITS = 22 }; // PID_MAX_LIMIT is 2^22 (proc(5))
+
+struct shared_entry {
+	atomic_uint_least64_t key;   // the process: its start, in ticks, and its number; 0: never used
+	atomic_uint_least64_t reserved, unknown, need, wants;
+	atomic_uint_least64_t since; // it waits: now_ns() time, which is that of all processes
+};
+
+struct shared_ledger {
+	atomic_uint_least64_t used;  // entries from here on were never used
+	struct shared_entry entries[ENTRIES];
+};
+
+struct memory_ledger {
+	struct shared_ledger *shared;
+	struct shared_entry *own;
+	pid_t ancestors[ANCESTORS];
+	unsigned nancestors;
+};
+
+static uint64_t key_of(pid_t pid) {
+	return (uint64_t)proctree_start_time(pid) << PID_BITS | (uint64_t)pid;
+}
+
+static pid_t pid_of(uint64_t key) {
+	return (pid_t)(key & ((UINT64_C(1) << PID_BITS) - 1));
+}
+
+static bool is_free(uint64_t key) {
+	return key == 0 || key_of(pid_of(key)) != key;
+}
+
+// Takes a free entry of the file for this process. Returns false with errno ENOSPC if none is free.
+static bool take_entry(struct memory_ledger *ledger) {
+	uint64_t own = key_of(getpid());
+	for (uint64_t i = 0; i < ENTRIES; ++i) {
+		struct shared_entry *entry = &ledger->shared->entries[i];
+		uint64_t key = atomic_load(&entry->key);
+		if (is_free(key) && atomic_compare_exchange_strong(&entry->key, &key, own)) {
+			uint64_t used = atomic_load(&ledger->shared->used);
+			while (used <= i && !atomic_compare_exchange_weak(&ledger->shared->used, &used, i + 1)) {
+			}
+			ledger->own = entry;
+			memory_ledger_publish(ledger, &(struct memory_entry){0});
+			return true;
+		}
+	}
+	errno = ENOSPC;
+	return false;
+}
+
+struct memory_ledger *memory_ledger_open(const char *path) {
+	int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	struct memory_ledger *ledger = NEW(struct memory_ledger);
+	bool has_file = fd >= 0 && ftruncate(fd, sizeof(struct shared_ledger)) == 0;
+	ledger->shared = has_file ? shared_memory_map(fd, sizeof(struct shared_ledger)) : NULL;
+	if (!ledger->shared || !take_entry(ledger)) {
+		int error = errno;
+		memory_ledger_close(ledger);
+		ledger = NULL;
+		errno = error;
+	} else {
+		uint64_t start;
+		pid_t pid = getpid();
+		while (ledger->nancestors < ANCESTORS && (pid = proctree_parent(pid, &start)) > 0) {
+			ledger->ancestors[ledger->nancestors++] = pid;
+		}
+	}
+	fd_close(&fd);
+	return ledger;
+}
+
+void memory_ledger_close(struct memory_ledger *ledger) {
+	if (ledger) {
+		if (ledger->own) {
+			atomic_store(&ledger->own->key, 0);
+		}
+		if (ledger->shared) {
+			munmap(ledger->shared, sizeof(*ledger->shared));
+		}
+		free(ledger);
+	}
+}
+
+void memory_ledger_publish(struct memory_ledger *ledger, const struct memory_entry *entry) {
+	struct shared_entry *own = ledger->own;
+	if (entry->wants > 0 && atomic_load(&own->wants) == 0) {
+		atomic_store(&own->since, now_ns());
+	}
+	atomic_store(&own->wants, entry->wants);
+	atomic_store(&own->need, entry->need);
+	atomic_store(&own->unknown, entry->unknown);
+	atomic_store(&own->reserved, entry->reserved);
+}
+
+// Does this process wait behind the other one?
+static bool is_behind(const struct shared_entry *own, const struct shared_entry *other) {
+	uint64_t since = atomic_load(&own->since), theirs = atomic_load(&other->since);
+	return atomic_load(&other->wants) > 0 && (atomic_load(&own->wants) == 0 || theirs < since || (theirs == since && other < own));
+}
+
+// Is it that of another process that has jobs, or waits for them before this one does?
+static bool counts(const struct memory_ledger *ledger, const struct shared_entry *entry, bool *ret_is_below) {
+	uint64_t key = atomic_load(&entry->key);
+	bool has_jobs = atomic_load(&entry->reserved) > 0 || atomic_load(&entry->unknown) > 0;
+	if (entry == ledger->own || (!has_jobs && !is_behind(ledger->own, entry)) || is_free(key)) {
+		return false;
+	}
+	bool is_above = false;
+	for (unsigned i = 0; i < ledger->nancestors; ++i) {
+		is_above = is_above || ledger->ancestors[i] == pid_of(key);
+	}
+	*ret_is_below |= is_above;
+	return !is_above;
+}
+
+struct memory_others memory_ledger_look(struct memory_ledger *ledger, uint64_t unknown, bool samples) {
+	struct memory_others others = {0};
+	uint64_t used = atomic_load(&ledger->shared->used);
+	bool is_below = false;
+	for (uint64_t i = 0; i < used; ++i) {
+		const struct shared_entry *entry = &ledger->shared->entries[i];
+		uint64_t need = counts(ledger, entry, &is_below) ? atomic_load(&entry->need) : 0;
+		others.need = need > others.need ? need : others.need;
+	}
+	unknown = unknown > 0 ? unknown : others.need;
+	for (uint64_t i = 0; i < used; ++i) {
+		const struct shared_entry *entry = &ledger->shared->entries[i];
+		if (!counts(ledger, entry, &is_below)) {
+			continue;
+		}
+		uint64_t needs = atomic_load(&entry->reserved) + atomic_load(&entry->unknown) * unknown;
+		uint64_t has = samples ? proctree_memory(pid_of(atomic_load(&entry->key))) : 0;
+		others.bytes += (needs > has ? needs - has : 0) + (is_behind(ledger->own, entry) ? atomic_load(&entry->wants) : 0);
+		others.has_jobs = true;
+	}
+	others.has_jobs = others.has_jobs && !is_below; // else the job that this process is in waits for it, and holds up the others
+	return others;
 }

@@ -12,10 +12,10 @@
 #define FAIRPAR_PROCESS_MEMORY_H
 
 #include "base/atomic.h"
+#include "base/attr.h"
 #include "base/list.h"
 #include "base/sync.h"
 #include "process/cgroup.h"
-#include "process/memory_ledger.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -87,7 +87,7 @@ void memory_init(struct memory *memory);
 // Gives back the cgroup. When no claim is open any more, and the guardian has gone.
 void memory_fini(struct memory *memory);
 
-// From now on what the jobs of other fairpars are to need counts, too: of all that name the same file (memory_ledger.h). Before the first
+// From now on what the jobs of other fairpars are to need counts, too: of all that name the same file (the ledger below). Before the first
 // claim. Returns 0, or -1 with errno.
 int memory_share(struct memory *memory, const char *path) FP_NODISCARD;
 
@@ -139,7 +139,7 @@ uint64_t memory_learned_need(const struct memory_learned *learned);
 // Adds a job of the batch that has ended, and has had `bytes` bytes.
 void memory_learned_end(struct memory_learned *learned, uint64_t bytes);
 
-// ---- memory_room.c: how much memory the cgroups of this process leave it
+// ---- how much memory the cgroups of this process leave it
 
 struct memory_room {
 	uint64_t limit; // the lowest of the limits; UINT64_MAX: none is set
@@ -160,5 +160,33 @@ const char *memory_show(uint64_t bytes);
 
 // The bytes of the line "NAME N kB" in the text of /proc/meminfo, `name` with its colon; returns false if there is none.
 bool meminfo_find(const char *text, const char *name, uint64_t *ret_bytes) FP_NODISCARD;
+
+// ---- what the jobs of several fairpars that share slots are to need: a file that each of them maps, with an entry for each ----
+
+struct memory_ledger;
+
+// Opens the file, which is made if it is missing. Returns what memory_ledger_close() frees, or NULL with errno.
+struct memory_ledger *memory_ledger_open(const char *path) FP_NODISCARD;
+void memory_ledger_close(struct memory_ledger *ledger); // NULL-safe
+
+// The jobs of this process, and what it may have begun to start.
+struct memory_entry {
+	uint64_t reserved;   // bytes, of jobs of whose batch one has ended
+	uint64_t unknown;    // number of other jobs, whose need the reader estimates
+	uint64_t need;       // bytes of the largest one
+	uint64_t wants;      // bytes that it waits for: fairpars that came later leave them free
+};
+void memory_ledger_publish(struct memory_ledger *ledger, const struct memory_entry *entry);
+
+struct memory_others {
+	uint64_t bytes;      // that they are yet to need
+	uint64_t need;       // the largest of their jobs
+	bool has_jobs;       // a job starts that does not fit only if they have none; also true if one is to wait for them
+};
+
+// Sums up the entries of the others, except for those in whose jobs this process runs, since they only wait. `unknown`: bytes of a job of which nothing is known, or 0:
+// the largest of all. With `samples` less what they have, which takes some system calls for each of their processes; else all that is
+// reserved counts.
+struct memory_others memory_ledger_look(struct memory_ledger *ledger, uint64_t unknown, bool samples);
 
 #endif

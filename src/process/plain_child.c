@@ -68,19 +68,15 @@ void plain_child_signal(const struct plain_child *child, int signal) {
 	kill(child->pid, signal); // it is not waited for yet, so the number is still its own
 }
 
-static bool has_stopped(const struct plain_child *child) {
-	siginfo_t info = {.si_pid = 0};
-	int got = waitid(P_PID, (id_t)child->pid, &info, WSTOPPED | WEXITED | WNOHANG | WNOWAIT);
-	return got != 0 || info.si_pid != 0;
-}
-
 void plain_child_await_stop(const struct plain_child *child) {
 	sigset_t ends, mask;
-	uint64_t now = now_ns(), until = now + (uint64_t)STOP_MS * NS_PER_MS;
+	uint64_t now, until = now_ns() + (uint64_t)STOP_MS * NS_PER_MS;
 	sigemptyset(&ends);
 	sigaddset(&ends, SIGCHLD);
 	verify(pthread_sigmask(SIG_BLOCK, &ends, &mask) == 0);
-	for (; !has_stopped(child) && now < until; now = now_ns()) {
+	siginfo_t info = {.si_pid = 0};
+	while (waitid(P_PID, (id_t)child->pid, &info, WSTOPPED | WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid == 0
+	       && (now = now_ns()) < until) {
 		struct timespec left = {.tv_nsec = (long)(until - now)};
 		(void)sigtimedwait(&ends, NULL, &left);
 	}

@@ -13,10 +13,12 @@
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
+#include <unistd.h>
 
 enum { KILL_PAUSE_MS = 5 }; // a killed process needs a moment to be gone
 
@@ -41,17 +43,12 @@ static void push(struct proctree *tree, pid_t pid) {
 	tree->pids[tree->n++] = pid;
 }
 
-// The place of the pid in the array, or `n`.
-static size_t find_pid(const pid_t *pids, size_t n, pid_t pid) {
+bool proctree_has(const struct proctree *tree, pid_t pid) {
 	size_t i = 0;
-	while (i < n && pids[i] != pid) {
+	while (i < tree->n && tree->pids[i] != pid) {
 		++i;
 	}
-	return i;
-}
-
-bool proctree_has(const struct proctree *tree, pid_t pid) {
-	return find_pid(tree->pids, tree->n, pid) < tree->n;
+	return i < tree->n;
 }
 
 // Each once: where pids are reused while we read, the tree may seem to have a circle.
@@ -129,18 +126,6 @@ static pid_t parent_of(pid_t pid) {
 	return read_stat(pid, &stat) ? stat.parent : 0;
 }
 
-// For a kernel without CONFIG_PROC_CHILDREN: asks all processes for their parent.
-static void add_children_by_scan(struct proctree *tree, pid_t pid) {
-	struct proctree all = PROCTREE_INIT;
-	add_entries(&all, "/proc");
-	for (size_t i = 0; i < all.n; ++i) {
-		if (parent_of(all.pids[i]) == pid) {
-			proctree_add(tree, all.pids[i]);
-		}
-	}
-	proctree_fini(&all);
-}
-
 void proctree_add_children(struct proctree *tree, pid_t pid) {
 	char path[64];
 	struct proctree threads = PROCTREE_INIT;
@@ -150,7 +135,14 @@ void proctree_add_children(struct proctree *tree, pid_t pid) {
 		pid_t tid = threads.pids[i];
 		// the first thread is always there while the process is, so its missing file is a missing feature
 		if (add_children_of_thread(tree, pid, tid) != 0 && tid == pid && errno == ENOENT) {
-			add_children_by_scan(tree, pid);
+			struct proctree all = PROCTREE_INIT; // a kernel without CONFIG_PROC_CHILDREN: asks all processes for their parent
+			add_entries(&all, "/proc");
+			for (size_t k = 0; k < all.n; ++k) {
+				if (parent_of(all.pids[k]) == pid) {
+					proctree_add(tree, all.pids[k]);
+				}
+			}
+			proctree_fini(&all);
 			break;
 		}
 	}
@@ -214,71 +206,19 @@ uint64_t proctree_memory(pid_t root) {
 
 // ---- what trees do ----
 
-static void use_add(struct tree_use *use, const struct stat_fields *stat) {
-	if (strchr("ZXx", stat->state)) {
-		return;
-	}
-	++use->processes;
-	use->busy += stat->state == 'R' || stat->state == 'D';
-	use->has_threads |= stat->threads > 1;
-	use->cpu_ticks += stat->cpu;
-	use->pages += (uint64_t)stat->pages;
-}
-
-static int compare_pids(const void *a, const void *b) {
-	pid_t left = *(const pid_t *)a, right = *(const pid_t *)b;
-	return left < right ? -1 : left > right;
-}
-
-// The root above the process, or `n`. `all` is sorted, with the stat of each.
-static size_t find_root(const struct proctree *all, const struct stat_fields *stats, size_t at, const pid_t *roots, size_t n) {
-	for (size_t depth = 0; depth < all->n; ++depth) { // pids that are reused meanwhile could make a circle
-		size_t root = find_pid(roots, n, all->pids[at]);
-		const pid_t *parent = bsearch(&stats[at].parent, all->pids, all->n, sizeof(pid_t), compare_pids);
-		if (root < n || !parent) {
-			return root;
-		}
-		at = (size_t)(parent - all->pids);
-	}
-	return n;
-}
-
-// For a kernel without CONFIG_PROC_CHILDREN: asks all processes for their parent, once.
-static void use_by_scan(const pid_t *roots, size_t n, struct tree_use *uses) {
-	struct proctree all = PROCTREE_INIT;
-	add_entries(&all, "/proc");
-	qsort(all.pids, all.n, sizeof(pid_t), compare_pids);
-	struct stat_fields *stats = xcalloc(all.n + 1, sizeof(*stats));
-	for (size_t i = 0; i < all.n; ++i) {
-		if (!read_stat(all.pids[i], &stats[i])) {
-			stats[i] = (struct stat_fields){.state = 'X'};
-		}
-	}
-	for (size_t i = 0; i < all.n; ++i) {
-		size_t root = find_root(&all, stats, i, roots, n);
-		if (root < n) {
-			use_add(&uses[root], &stats[i]);
-		}
-	}
-	free(stats);
-	proctree_fini(&all);
-}
-
 void proctree_use(const pid_t *roots, size_t n, struct tree_use *ret_uses) {
 	memset(ret_uses, 0, n * sizeof(*ret_uses));
-	char path[64];
-	snprintf(path, sizeof(path), "/proc/self/task/%ld/children", (long)getpid());
-	if (access(path, F_OK) != 0) {
-		use_by_scan(roots, n, ret_uses);
-		return;
-	}
 	for (size_t i = 0; i < n; ++i) {
 		struct proctree tree = PROCTREE_INIT;
 		struct stat_fields stat;
 		proctree_add_tree(&tree, roots[i]);
 		for (size_t j = 0; j < tree.n; ++j) {
-			if (read_stat(tree.pids[j], &stat)) {
-				use_add(&ret_uses[i], &stat);
+			if (read_stat(tree.pids[j], &stat) && !strchr("ZXx", stat.state)) {
+				++ret_uses[i].processes;
+				ret_uses[i].busy += stat.state == 'R' || stat.state == 'D';
+				ret_uses[i].has_threads |= stat.threads > 1;
+				ret_uses[i].cpu_ticks += stat.cpu;
+				ret_uses[i].pages += (uint64_t)stat.pages;
 			}
 		}
 		proctree_fini(&tree);
@@ -293,15 +233,6 @@ void pidfd_set_fini(struct pidfd_set *set) {
 	}
 	free(set->list);
 	*set = (struct pidfd_set)PIDFD_SET_INIT;
-}
-
-static bool pidfd_set_has(const struct pidfd_set *set, pid_t pid) {
-	for (size_t i = 0; i < set->n; ++i) {
-		if (set->list[i].pid == pid) {
-			return true;
-		}
-	}
-	return false;
 }
 
 unsigned long long proctree_start_time(pid_t pid) {
@@ -319,8 +250,10 @@ pid_t proctree_parent(pid_t pid, uint64_t *ret_start) {
 // Adds the process, if `is_meant` says so of what is held on to now: since the pid was listed it may have become another's.
 static void pidfd_set_add(struct pidfd_set *set, pid_t pid, bool (*is_meant)(pid_t pid, const void *arg),
                              const void *arg) {
-	if (pidfd_set_has(set, pid)) {
-		return;
+	for (size_t i = 0; i < set->n; ++i) {
+		if (set->list[i].pid == pid) {
+			return;
+		}
 	}
 	struct pidfd_entry one = {.pid = pid, .pidfd = pidfd_open_pid(pid)};
 	struct stat_fields stat = {.start = 0};
@@ -462,4 +395,30 @@ int proctree_open_orphan(pid_t group) {
 	}
 	proctree_fini(&orphans);
 	return pidfd;
+}
+
+// ---- how busy they are ----
+
+double activity_sample(struct activity *activity, const pid_t *pids, size_t n, uint64_t now, unsigned *ret_alive) {
+	struct tree_use uses[ACTIVITY_PROCESSES];
+	double busy = 0;
+	*ret_alive = 0;
+	proctree_use(pids, n, uses);
+	for (size_t i = 0; i < n; ++i) {
+		double used = 0, seconds = (double)(now - activity->at) / 1e9; // processors, of a process with threads
+		for (size_t k = 0; k < activity->n && uses[i].has_threads && seconds > 0; ++k) {
+			if (activity->pids[k] == pids[i] && uses[i].cpu_ticks >= activity->ticks[k]) {
+				used = (double)(uses[i].cpu_ticks - activity->ticks[k]) / (double)sysconf(_SC_CLK_TCK) / seconds;
+			}
+		}
+		*ret_alive += uses[i].processes > 0;
+		busy += used > uses[i].busy ? used : uses[i].busy;
+	}
+	memcpy(activity->pids, pids, n * sizeof(*pids));
+	for (size_t i = 0; i < n; ++i) {
+		activity->ticks[i] = uses[i].cpu_ticks;
+	}
+	activity->n = n;
+	activity->at = now;
+	return busy;
 }

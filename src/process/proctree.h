@@ -52,8 +52,7 @@ struct tree_use {
 	uint64_t pages;      // resident, shared ones counted more than once
 };
 
-// Looks at the trees of `n` processes. Costs some system calls for each process of these, or, where the kernel does not
-// list children (CONFIG_PROC_CHILDREN), for each process of the system.
+// Looks at the trees of `n` processes. Costs some system calls for each of their processes.
 void proctree_use(const pid_t *roots, size_t n, struct tree_use *ret_uses);
 
 // When the process has started, in ticks since boot: with its number, it tells one process from all others. 0: there is none.
@@ -121,5 +120,23 @@ bool proctree_fills_limit(void);
 
 // pidfd_open(2), which has no name in older C libraries.
 int pidfd_open_pid(pid_t pid);
+
+// ---- how busy they are, from one sample to the next ----
+
+enum { ACTIVITY_PROCESSES = 64 }; // at most, in a sample
+
+// The last sample. It is {0} before the first one, and is set to {0} to begin anew.
+struct activity {
+	pid_t pids[ACTIVITY_PROCESSES];
+	uint64_t ticks[ACTIVITY_PROCESSES];
+	size_t n;
+	uint64_t at;             // now_ns() time
+};
+
+// Samples the trees of `n` (at most ACTIVITY_PROCESSES) processes, each with its descendants, at time `now` (now_ns()). Makes a few
+// system calls for each process. Returns how many processes run, could run, or wait for a disk (proc(5): R, D). A tree with threads
+// counts as the number of processors that it has used since the last sample, if it was in that sample and this number is larger.
+// Sets *ret_alive to the number of trees that still have a living process.
+double activity_sample(struct activity *activity, const pid_t *pids, size_t n, uint64_t now, unsigned *ret_alive);
 
 #endif

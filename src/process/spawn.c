@@ -21,13 +21,16 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdint.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #ifndef CLONE_PIDFD
 #define CLONE_PIDFD 0x00001000
@@ -135,14 +138,6 @@ UNCHECKED static int child_group(struct exchange *x) {
 	return 0;
 }
 
-// Listed before it executes: if fairpar were killed between the two, the guardian would not know the child.
-UNCHECKED static void child_enlist(const struct spawn_config *config) {
-	if (config->listed) {
-		int pid = (int)syscall(SYS_getpid);
-		atomic_store_release(config->listed, config->own_group ? -pid : pid);
-	}
-}
-
 UNCHECKED static int child_bind_life(struct exchange *x) {
 	if (!x->config->dies_with_thread) {
 		return 0;
@@ -154,55 +149,12 @@ UNCHECKED static int child_bind_life(struct exchange *x) {
 	return syscall(SYS_getppid) == x->config->world->pid ? 0 : fail(x, SPAWN_CLONE, ESRCH);
 }
 
-// "0" is the writing process itself (cgroups(7)). Before it executes, so that all memory it gets is counted.
-UNCHECKED static int child_cgroup(struct exchange *x) {
-	if (x->config->cgroup_fd < 0) {
-		return 0;
-	}
-	return syscall(SYS_write, x->config->cgroup_fd, "0", 1) == 1 ? 0 : fail(x, SPAWN_CGROUP, errno);
-}
-
-UNCHECKED static void child_dispositions(const struct spawn_config *config) {
-	const sigset_t *have = &config->world->ignored, *want = &config->context->ignored;
-	for (int signal = 1; signal <= SIGRTMAX; ++signal) {
-		int ignore = sigismember(want, signal);
-		if (ignore != sigismember(have, signal)) {
-			struct sigaction action = {.sa_handler = ignore == 1 ? SIG_IGN : SIG_DFL};
-			sigaction(signal, &action, NULL); // cannot fail for a signal that was found or not found ignored
-		}
-	}
-}
-
 // What it may not have is cut to what it may, such as a submitter's hard limit above our own.
 UNCHECKED static int child_limit(struct exchange *x, unsigned resource, struct rlimit want, const struct rlimit *have) {
 	want.rlim_max = want.rlim_max > have->rlim_max ? have->rlim_max : want.rlim_max;
 	want.rlim_cur = want.rlim_cur > want.rlim_max ? want.rlim_max : want.rlim_cur;
 	bool differs = want.rlim_cur != have->rlim_cur || want.rlim_max != have->rlim_max;
 	return differs && setrlimit(RLIMIT_OF(resource), &want) != 0 ? fail(x, SPAWN_LIMITS, errno) : 0;
-}
-
-UNCHECKED static int child_limits(struct exchange *x) {
-	const struct context *context = x->config->context;
-	int result = child_limit(x, RLIMIT_NOFILE, context->nofile, &x->config->world->nofile);
-	for (unsigned i = 0; result == 0 && context->limits && i < context->nlimits && i < RLIM_NLIMITS; ++i) {
-		struct rlimit have;
-		if (i != RLIMIT_NOFILE && getrlimit(RLIMIT_OF(i), &have) == 0) {
-			result = child_limit(x, i, context->limits[i], &have);
-		}
-	}
-	return result;
-}
-
-UNCHECKED static int child_nice(struct exchange *x) {
-	if (x->config->context->nice == 0) {
-		return 0;
-	}
-	// the bare call returns 20 - nice, so that no success looks like an error (getpriority(2))
-	long now = 20 - syscall(SYS_getpriority, PRIO_PROCESS, 0);
-	if (syscall(SYS_setpriority, PRIO_PROCESS, 0, now + x->config->context->nice) != 0) {
-		return fail(x, SPAWN_NICE, errno);
-	}
-	return 0;
 }
 
 UNCHECKED static int child_foreground(struct exchange *x) {
@@ -216,11 +168,19 @@ UNCHECKED static int child_foreground(struct exchange *x) {
 
 UNCHECKED static int child_context(struct exchange *x) {
 	const struct context *context = x->config->context;
+	// "0" is the writing process itself (cgroups(7)). Before it executes, so that all memory it gets is counted
+	if (x->config->cgroup_fd >= 0 && syscall(SYS_write, x->config->cgroup_fd, "0", 1) != 1) {
+		return fail(x, SPAWN_CGROUP, errno);
+	}
 	if (!context) {
 		return 0;
 	}
-	if (x->dispositions_differ) {
-		child_dispositions(x->config);
+	for (int signal = 1; x->dispositions_differ && signal <= SIGRTMAX; ++signal) {
+		int ignore = sigismember(&context->ignored, signal);
+		if (ignore != sigismember(&x->config->world->ignored, signal)) {
+			struct sigaction action = {.sa_handler = ignore == 1 ? SIG_IGN : SIG_DFL};
+			sigaction(signal, &action, NULL); // cannot fail for a signal that was found or not found ignored
+		}
 	}
 	if (context->umask != (mode_t)-1) {
 		syscall(SYS_umask, context->umask);
@@ -228,7 +188,19 @@ UNCHECKED static int child_context(struct exchange *x) {
 	if (context->cwd && syscall(SYS_chdir, context->cwd) != 0) {
 		return fail(x, SPAWN_CHDIR, errno);
 	}
-	return child_nice(x) == 0 && child_limits(x) == 0 ? 0 : -1;
+	// the bare call returns 20 - nice, so that no success looks like an error (getpriority(2))
+	long now = context->nice != 0 ? 20 - syscall(SYS_getpriority, PRIO_PROCESS, 0) : 0;
+	if (context->nice != 0 && syscall(SYS_setpriority, PRIO_PROCESS, 0, now + context->nice) != 0) {
+		return fail(x, SPAWN_NICE, errno);
+	}
+	int result = child_limit(x, RLIMIT_NOFILE, context->nofile, &x->config->world->nofile);
+	for (unsigned i = 0; result == 0 && context->limits && i < context->nlimits && i < RLIM_NLIMITS; ++i) {
+		struct rlimit have;
+		if (i != RLIMIT_NOFILE && getrlimit(RLIMIT_OF(i), &have) == 0) {
+			result = child_limit(x, i, context->limits[i], &have);
+		}
+	}
+	return result;
 }
 
 UNCHECKED static int child_stdio(struct exchange *x) {
@@ -246,24 +218,23 @@ UNCHECKED static int child_stdio(struct exchange *x) {
 	return 0;
 }
 
-UNCHECKED static int child_exec(struct exchange *x) {
-	const struct spawn_config *config = x->config;
-	if (x->pidfd < 0 && x->report < 0) {
-		return fail(x, SPAWN_CLONE, ENOSYS); // a kernel before Linux 5.2 takes no notice of CLONE_PIDFD
-	}
-	child_enlist(config);
-	if (config->context) {
-		syscall(SYS_rt_sigprocmask, SIG_SETMASK, &config->context->mask, NULL, _NSIG / 8);
-	}
-	syscall(SYS_execve, config->path, config->argv, config->env);
-	return fail(x, SPAWN_EXEC, errno);
-}
-
 UNCHECKED static int child_main(void *arg) {
 	struct exchange *x = arg;
-	if (child_group(x) == 0 && child_foreground(x) == 0 && child_bind_life(x) == 0 && child_cgroup(x) == 0 && child_context(x) == 0
-	    && child_stdio(x) == 0) {
-		child_exec(x);
+	if (child_group(x) == 0 && child_foreground(x) == 0 && child_bind_life(x) == 0 && child_context(x) == 0 && child_stdio(x) == 0) {
+		const struct spawn_config *config = x->config;
+		if (x->pidfd < 0 && x->report < 0) {
+			fail(x, SPAWN_CLONE, ENOSYS); // a kernel before Linux 5.2 takes no notice of CLONE_PIDFD
+		} else {
+			if (config->listed) { // before it executes: whoever kills fairpar right then would leave its children unknown to the guardian
+				int pid = (int)syscall(SYS_getpid);
+				atomic_store_release(config->listed, config->own_group ? -pid : pid);
+			}
+			if (config->context) {
+				syscall(SYS_rt_sigprocmask, SIG_SETMASK, &config->context->mask, NULL, _NSIG / 8);
+			}
+			syscall(SYS_execve, config->path, config->argv, config->env);
+			fail(x, SPAWN_EXEC, errno);
+		}
 	}
 	// the memory is the parent's: nothing of it may be flushed or torn down here
 	syscall(SYS_exit_group, 127);
@@ -380,4 +351,82 @@ pid_t spawn_program(const struct spawn_config *config, const struct starter *sta
 		pid = spawn(&by_shell, ret_pidfd, ret_error);
 	}
 	return pid;
+}
+
+// ---- the program itself ----
+
+pid_t daemon_spawn(char *const *argv, const int *keep, unsigned nkeep) {
+	struct spawn_config config = {
+		.path = "/proc/self/exe", // this very image, also after an upgrade has replaced the file
+		.argv = argv,
+		.env = (char *[]){NULL},
+		.stdio = {-1, -1, -1},
+		.cgroup_fd = -1,
+		.keep = keep,
+		.nkeep = nkeep,
+	};
+	struct spawn_error error;
+	int pidfd;
+	pid_t pid = spawn(&config, &pidfd, &error);
+	fd_close(&pidfd);
+	errno = error.error;
+	return pid;
+}
+
+int daemon_start(char *const *argv, const int *keep, unsigned nkeep) {
+	int status = 0, reaps = 0;
+	// a subreaper would be its parent, and end it with the orphans of its jobs
+	if (prctl(PR_GET_CHILD_SUBREAPER, &reaps, 0, 0, 0) == 0 && reaps) {
+		(void)prctl(PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0);
+	}
+	pid_t pid = daemon_spawn(argv, keep, nkeep);
+	int error = errno;
+	while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR) {
+	}
+	if (reaps) {
+		(void)prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
+	}
+	errno = pid < 0 ? error : WIFSIGNALED(status) ? ESRCH : EAGAIN; // it was killed; or its fork() has failed
+	return pid > 0 && status == 0 ? 0 : -1;
+}
+
+int daemon_detach(void) {
+	pid_t pid = fork();
+	if (pid > 0) {
+		_exit(0);
+	}
+	return pid;
+}
+
+int daemon_settle(const int *fds, int n) {
+	setsid();
+	for (int signal = 1; signal <= SIGRTMAX; ++signal) {
+		struct sigaction ignore = {.sa_handler = SIG_IGN};
+		sigaction(signal, &ignore, NULL); // refused for KILL and STOP
+	}
+	int high[DAEMON_FDS_MAX];
+	for (int i = 0; i < n; ++i) { // above all of them first, so that none is in the way of another
+		high[i] = fds[i] >= 0 ? fcntl(fds[i], F_DUPFD, 3 + n) : -1;
+		if (fds[i] >= 0 && high[i] < 0) {
+			return -1;
+		}
+	}
+	for (int i = 0; i < n; ++i) {
+		if (high[i] >= 0 ? dup2(high[i], 3 + i) < 0 : close(3 + i) != 0 && errno != EBADF) {
+			return -1;
+		}
+	}
+	int null = open("/dev/null", O_RDWR);
+	for (int fd = 0; fd <= 2; ++fd) {
+		if (null < 0 || dup2(null, fd) < 0) {
+			close(fd);
+		}
+	}
+	struct rlimit limit = {0};
+	if (syscall(SYS_close_range, (unsigned)(3 + n), ~0U, 0U) != 0 && getrlimit(RLIMIT_NOFILE, &limit) == 0) {
+		for (rlim_t fd = (rlim_t)(3 + n); fd < limit.rlim_cur && fd < 65536; ++fd) { // before Linux 5.9
+			close((int)fd);
+		}
+	}
+	return chdir("/");
 }

@@ -19,7 +19,7 @@
 #ifndef FAIRPAR_REMOTE_FILE_COPY_H
 #define FAIRPAR_REMOTE_FILE_COPY_H
 
-#include "base/levels.h"
+#include "base/beneath.h"
 #include "remote/wire.h"
 
 enum { FILE_WINDOW = 1024 * 1024, FILE_FRAME_COST = 64 };

@@ -6,7 +6,6 @@
 #include "base/alloc.h"
 #include "base/diag.h"
 #include "base/io.h"
-#include "base/polls.h"
 #include "base/random.h"
 #include "base/text.h"
 #include "base/units.h"

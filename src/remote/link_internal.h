@@ -8,8 +8,8 @@
 #define FAIRPAR_REMOTE_LINK_INTERNAL_H
 
 #include "base/buf.h"
+#include "base/io.h"
 #include "base/list.h"
-#include "base/polls.h"
 #include "base/sync.h"
 #include "remote/file_talk.h"
 #include "remote/link.h"

@@ -3,7 +3,6 @@
 #include "report/attempts.h"
 
 #include "base/alloc.h"
-#include "base/markup.h"
 #include "base/text.h"
 
 // ---- machines ----

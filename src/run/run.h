@@ -6,7 +6,7 @@
 
 #include "base/attr.h"
 #include "base/buf.h"
-#include "base/polls.h"
+#include "base/io.h"
 #include "core/run.h"
 
 #include <stdint.h>

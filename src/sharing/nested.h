@@ -9,8 +9,8 @@
 
 #include "base/attr.h"
 #include "base/buf.h"
+#include "base/io.h"
 #include "base/list.h"
-#include "base/polls.h"
 #include "job/event.h"
 #include "slots/controller.h"
 #include "slots/slots.h"

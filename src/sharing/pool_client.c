@@ -5,8 +5,8 @@
 #include "base/alloc.h"
 #include "base/diag.h"
 #include "cli/options.h"
-#include "process/daemon.h"
-#include "slots/server.h"
+#include "process/spawn.h"
+#include "slots/client.h"
 #include "slots/slots.h"
 
 #include <errno.h>

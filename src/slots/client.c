@@ -3,17 +3,17 @@
 #include "slots/client.h"
 
 #include "base/alloc.h"
+#include "base/atomic.h"
 #include "base/diag.h"
 #include "base/io.h"
 #include "base/random.h"
 #include "base/sync.h"
 #include "base/text.h"
+#include "base/wakeup.h"
 #include "slots/controller.h"
-#include "slots/machine.h"
 #include "slots/place.h"
 #include "slots/protocol.h"
-#include "slots/search.h"
-#include "slots/server.h"
+#include "slots/slots.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -25,6 +25,109 @@
 
 #define CONNECT_TIMEOUT_NS (2 * NS_PER_S)
 enum { LOOK_MS = 10, TRIES_MAX = 200, READ_SIZE = 4096, HELLO_TEXT_MAX = 8192 }; // of a text; a command line may be longer
+
+// ---- the search for a server ----
+
+// The part of looking for the server of a pool that may take long, in a thread of its own. It waits for the lock NAME.start, which a
+// process holds while it starts or ends a server; then for NAME.lock, held by a server that cannot be reached, because it is ending or
+// its socket was removed. It waits as long as the holders live, even stopped ones; the kernel gives up the locks of dead ones.
+
+enum { STACK_BYTES = 64 * 1024 };
+
+// What was found: a connection (`fd`) to the server, or else the locks that the caller needs to start one. The caller closes them.
+struct search_result {
+	int error;               // 0, or the errno that tells why neither was found; a descriptor that was not found is -1
+	int fd;
+	int lock_fd;             // NAME.lock
+	int start_fds[2];        // NAME.start
+	struct pool_place place; // where it was found; for place_fini()
+};
+
+struct server_search {
+	thread thread;
+	char *name;
+	int wake_fd;
+	atomic_bool over;          // set by the thread when it is done, or by the owner when it gives up: the second of them frees the search
+	struct search_result result;
+};
+
+static void close_result(struct search_result *result) {
+	fd_close(&result->fd);
+	fd_close(&result->lock_fd);
+	fd_close(&result->start_fds[0]);
+	fd_close(&result->start_fds[1]);
+	place_fini(&result->place);
+}
+
+static void search_free(struct server_search *search) {
+	fd_close(&search->wake_fd);
+	free(search->name);
+	free(search);
+}
+
+static void *search_run(void *arg) {
+	struct server_search *search = arg;
+	struct search_result *result = &search->result;
+	FP_CLEANUP(buf_fini) struct buf error = BUF_INIT;
+	bool has_locks = place_open(&result->place, search->name, &error) == 0
+		&& place_lock_start(&result->place, /* waits */ true, result->start_fds) == 0;
+	bool again = has_locks;
+	while (again) {
+		result->fd = place_connect(&result->place);
+		bool is_deserted = result->fd < 0 && place_is_deserted(errno);
+		result->lock_fd = is_deserted ? place_lock(&result->place, "lock", /* waits */ true) : -1;
+		// the server is busy or stopped, and its backlog was full for the timeout of the call, or it has made its files anew
+		again = result->fd < 0 && result->lock_fd < 0 && errno == EAGAIN;
+	}
+	result->error = result->fd >= 0 || result->lock_fd >= 0 ? 0 : errno;
+	// acquires what the other end of the exchange in search_abandon() releases, and the reverse
+	if (atomic_exchange(&search->over, true)) {
+		close_result(&search->result);
+		search_free(search);
+	} else {
+		wakeup_post(search->wake_fd);
+	}
+	return NULL;
+}
+
+// Begins the search. Returns NULL with errno if there is no thread or descriptor.
+static struct server_search *search_begin(const char *name) {
+	struct server_search *search = NEW(struct server_search);
+	search->name = xstrdup(name);
+	search->wake_fd = wakeup_open();
+	search->result = (struct search_result){.fd = -1, .lock_fd = -1, .start_fds = {-1, -1}};
+	int error = search->wake_fd < 0 ? errno : thread_start(&search->thread, search_run, search, STACK_BYTES);
+	if (error) {
+		search_free(search);
+		errno = error;
+		return NULL;
+	}
+	return search;
+}
+
+// Waits until something was found, as `wake_fd` says by being readable, and frees the search.
+static void search_end(struct server_search *search, struct search_result *ret_result) {
+	thread_join(search->thread);
+	*ret_result = search->result;
+	search_free(search);
+}
+
+// Gives up the search, and closes what it still finds. NULL-safe.
+static void search_abandon(struct server_search *search) {
+	if (!search) {
+		return;
+	}
+	thread looking = search->thread;
+	if (atomic_exchange(&search->over, true)) {
+		struct search_result result;
+		search_end(search, &result);
+		close_result(&result);
+	} else {
+		thread_detach(looking);
+	}
+}
+
+// ---- the client ----
 
 struct held {
 	struct lease_id id;        // number 0: none
@@ -340,7 +443,7 @@ void client_close(struct client *client) {
 // ---- what is asked and told ----
 
 int client_fd(const struct client *client) {
-	return client->search ? search_fd(client->search) : client->fd;
+	return client->search ? client->search->wake_fd : client->fd;
 }
 
 char *client_memory_path(const struct client *client) {
@@ -404,28 +507,25 @@ static void forget_held(struct client *client, uint64_t number) {
 	}
 }
 
-static struct held *add_held(struct client *client) {
-	size_t at = 0;
-	while (at < client->nheld && client->held[at].id.number > 0) {
-		++at;
-	}
-	client->nheld += at == client->nheld;
-	grow_array(&client->held, &client->held_cap, client->nheld, sizeof(*client->held));
-	return &client->held[at];
-}
-
 // What a frame means for the client; CLIENT_NOTHING if it is nobody else's business.
 static struct client_event on_frame(struct client *client, const struct frame *frame, const char *text) {
 	struct client_event event = {.type = CLIENT_NOTHING, .place = (unsigned)frame->a, .waiting = (unsigned)frame->b};
 	struct held *held;
 	switch (frame->type) {
-	case FRAME_GRANT:
+	case FRAME_GRANT: {
 		event.type = CLIENT_GRANTED;
 		event.id = (struct lease_id){frame->a, frame->b};
 		event.width = (uint32_t)frame->c;
-		*add_held(client) = (struct held){.id = event.id, .width = event.width, .lent = frame->c & LEASE_LENT, .pidfd = -1};
+		size_t at = 0;
+		while (at < client->nheld && client->held[at].id.number > 0) {
+			++at;
+		}
+		client->nheld += at == client->nheld;
+		grow_array(&client->held, &client->held_cap, client->nheld, sizeof(*client->held));
+		client->held[at] = (struct held){.id = event.id, .width = event.width, .lent = frame->c & LEASE_LENT, .pidfd = -1};
 		client->wanted -= client->wanted > 0;
 		return event;
+	}
 	case FRAME_REVOKED:
 		held = find_held(client, frame->a);
 		if (held && !held->used) {
@@ -488,29 +588,6 @@ static void send_process(struct client *client, const struct held *held) {
 	}
 }
 
-// After the end of a server. Returns as reach_server() does, but who may start a server does not wait here: client_next() goes on.
-static int find_successor(struct client *client) {
-	fd_close(&client->fd);
-	client->contended = false; // until it says otherwise
-	client->spare_limit = 0;
-	return client->config.start ? connect_first(client) : reach_server(client);
-}
-
-// Tells the next server what this client has, as the last one knew it.
-static struct client_event renew(struct client *client) {
-	send_words(client);
-	for (size_t i = 0; i < client->nheld; ++i) {
-		if (client->held[i].id.number > 0) {
-			send_use(client, &client->held[i]);
-			send_process(client, &client->held[i]);
-		}
-	}
-	if (client->wanted > 0) {
-		send_frame(client, FRAME_WANT, client->wanted, client->width, 0);
-	}
-	return (struct client_event){.type = CLIENT_RENEWED};
-}
-
 // `error`: of the last step on the way to another server.
 static struct client_event seek(struct client *client, int error) {
 	bool ready = true;
@@ -519,7 +596,20 @@ static struct client_event seek(struct client *client, int error) {
 		error = ready ? go_on(client) : 0;
 	}
 	if (!error) {
-		return ready ? renew(client) : (struct client_event){.type = CLIENT_NOTHING};
+		if (!ready) {
+			return (struct client_event){.type = CLIENT_NOTHING};
+		}
+		send_words(client); // tells the next server what this client has, as the last one knew it
+		for (size_t i = 0; i < client->nheld; ++i) {
+			if (client->held[i].id.number > 0) {
+				send_use(client, &client->held[i]);
+				send_process(client, &client->held[i]);
+			}
+		}
+		if (client->wanted > 0) {
+			send_frame(client, FRAME_WANT, client->wanted, client->width, 0);
+		}
+		return (struct client_event){.type = CLIENT_RENEWED};
 	}
 	struct buf why = BUF_INIT;
 	add_reason(client, &why, error);
@@ -537,7 +627,10 @@ struct client_event client_next(struct client *client) {
 		size_t before = client->in.len;
 		bool open = fill(client);
 		if (!open && client->in.len == before) {
-			return seek(client, find_successor(client));
+			fd_close(&client->fd);
+			client->contended = false; // until it says otherwise
+			client->spare_limit = 0;
+			return seek(client, client->config.start ? connect_first(client) : reach_server(client)); // who may start a server does not wait here
 		}
 		if (client->in.len == before) {
 			break;

@@ -79,7 +79,7 @@ void client_close(struct client *client); // NULL-safe. All its leases come back
 int client_fd(const struct client *client); // for poll(2), POLLIN; may be another after client_next(). -1 after CLIENT_LOST
 
 // Returns the path of the file in which the clients of the pool tell each other how much memory their jobs need
-// (process/memory_ledger.h), for the caller to free.
+// (process/memory.h), for the caller to free.
 char *client_memory_path(const struct client *client);
 
 // The slots of the pool: their number, its bounds (equal ones: the number is fixed), and the reason of its last change; NULL: it has
@@ -132,5 +132,25 @@ void client_release(struct client *client, uint64_t number);
 
 // client_release() and client_want() at once.
 void client_release_and_want(struct client *client, uint64_t number, unsigned n, unsigned width);
+
+// ---- the slot server of a pool: a small process that says who may use which slot, and executes nothing ----
+//
+// Whoever finds none starts one. It serves all clients of the pool, in one thread, and ends when none was there for some seconds. When
+// it dies, the clients start another and tell it what they hold.
+//
+// NAME.lock is its life: it has the lock as long as it lives, and in the file stand its epoch and how many clients it
+// has, for who comes after it. A successor begins to find the number of slots anew, with as many as are held.
+
+struct server_config {
+	int lock_fd, listen_fd;  // NAME.lock, locked, and the socket that listens; the server's from here on
+	const char *dir, *name;  // see slots/place.h
+	unsigned slots;          // at least 1; not looked at where they are found:
+	struct slots_bounds bounds; // of --pool-slots auto; most is 0 if the number is fixed
+	const char *root;        // machine_root() of who starts it
+	bool fair_time;          // clients get as much time on the slots each, else as many turns
+};
+
+// Serves until nobody needs it. The exit status of the process that does nothing else.
+int server_run(const struct server_config *config);
 
 #endif

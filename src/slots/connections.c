@@ -50,21 +50,6 @@ static int accept_next(struct connections *connections) {
 	return fd;
 }
 
-static void accept_all(struct connections *connections, uint64_t now) {
-	int fd;
-	while ((fd = accept_next(connections)) >= 0) {
-		int peer;
-		bool own = socket_is_own_user(fd, &peer);
-		struct session *session = own ? session_open(connections->sessions, peer) : NULL;
-		if (!session) {
-			refuse(fd, own ? too_many : "it belongs to another user");
-			continue;
-		}
-		grow_array(&connections->list, &connections->cap, connections->n + 1, sizeof(*connections->list));
-		connections->list[connections->n++] = (struct connection){.fd = fd, .since = now, .session = session};
-	}
-}
-
 static void disconnect(struct connection *connection, uint64_t now) {
 	fd_close(&connection->fd);
 	if (session_close(connection->session, now)) {
@@ -110,28 +95,6 @@ static bool handle_input(struct connection *connection, const char *mem, size_t 
 	return false;
 }
 
-// All that has come, so that nothing is decided without it; but for who sends without end.
-static void read_client(struct connection *connection, uint64_t now) {
-	static char mem[READ_SIZE];
-	for (int rounds = 0; rounds < READ_ROUNDS; ++rounds) {
-		int fd;
-		ssize_t n = receive(connection->fd, mem, sizeof(mem), &fd);
-		if (n < 0 && errno == EINTR) {
-			continue;
-		}
-		if (n < 0 && errno == EAGAIN) {
-			return;
-		}
-		if (n <= 0) {
-			disconnect(connection, now);
-			return;
-		}
-		if (!handle_input(connection, mem, (size_t)n, fd, now)) {
-			return;
-		}
-	}
-}
-
 // Reads the type of the client's first frame, which says whether the client is the owner's. Returns true if the client is to be
 // served here and there may be more to read.
 static bool read_type(struct connections *connections, struct connection *connection, uint64_t now) {
@@ -155,46 +118,31 @@ static bool read_type(struct connections *connections, struct connection *connec
 	return handle_input(connection, (const char *)&connection->type, size, -1, now);
 }
 
-static void read_connection(struct connections *connections, struct connection *connection, uint64_t now) {
-	if (read_type(connections, connection, now)) {
-		read_client(connection, now);
+// All that has come, so that nothing is decided without it; but for who sends without end.
+static void read_client(struct connections *connections, struct connection *connection, uint64_t now) {
+	static char mem[READ_SIZE];
+	bool goes_on = read_type(connections, connection, now);
+	for (int rounds = 0; goes_on && rounds < READ_ROUNDS; ++rounds) {
+		int fd;
+		ssize_t n = receive(connection->fd, mem, sizeof(mem), &fd);
+		if (n < 0 && errno == EINTR) {
+			continue;
+		}
+		if (n < 0 && errno == EAGAIN) {
+			return;
+		}
+		if (n <= 0) {
+			disconnect(connection, now);
+			return;
+		}
+		if (!handle_input(connection, mem, (size_t)n, fd, now)) {
+			return;
+		}
 	}
 }
 
 static bool is_silent(const struct connection *connection) {
 	return connection->session && connection->fd >= 0 && !session_has_joined(connection->session);
-}
-
-// When the client that has been silent longest is disconnected, or TIME_NEVER. (They stand in the order in which they have connected.)
-static uint64_t silent_end(const struct connections *connections) {
-	size_t i = 0;
-	while (i < connections->n && !is_silent(&connections->list[i])) {
-		++i;
-	}
-	return i < connections->n ? connections->list[i].since + CONNECTIONS_SILENT : TIME_NEVER;
-}
-
-static void disconnect_silent(struct connections *connections, uint64_t now) {
-	for (size_t i = 0; i < connections->n; ++i) {
-		struct connection *connection = &connections->list[i];
-		bool is_late = is_silent(connection) && now >= connection->since + CONNECTIONS_SILENT;
-		if (is_late) { // or this process was stopped, and what the client has said is not read yet
-			read_connection(connections, connection, now);
-		}
-		if (is_late && is_silent(connection)) {
-			disconnect(connection, now);
-		}
-	}
-}
-
-static void forget_closed(struct connections *connections) {
-	size_t kept = 0;
-	for (size_t i = 0; i < connections->n; ++i) {
-		if (connections->list[i].session) {
-			connections->list[kept++] = connections->list[i];
-		}
-	}
-	connections->n = kept;
 }
 
 // The sockets that listen, then for each connection its own and its processes, in the order in which
@@ -213,21 +161,6 @@ void connections_add_polls(struct connections *connections, struct polls *polls)
 	}
 }
 
-static void serve_connection(struct connections *connections, struct connection *connection, const struct pollfd *polls,
-                             size_t nprocesses, uint64_t now) {
-	for (size_t k = nprocesses; k > 0 && connection->session; --k) { // the last first: one that has ended gives its place to the last
-		if (polls[k].revents && session_process_ended(connection->session, (unsigned)k - 1, now)) {
-			connection->session = NULL;
-		}
-	}
-	if (connection->session && connection->fd >= 0 && (polls[0].revents & POLLOUT) && !flush(connection)) {
-		disconnect(connection, now); // flushed first: who does not read is not told more
-	}
-	if (connection->session && connection->fd >= 0 && (polls[0].revents & (POLLIN | POLLHUP | POLLERR))) {
-		read_connection(connections, connection, now);
-	}
-}
-
 void connections_serve(struct connections *connections, const struct polls *polls, uint64_t now) {
 	const struct pollfd *listens = &polls->at[connections->first_poll], *at = listens + 2;
 	for (size_t i = 0; i < connections->n; ++i) {
@@ -236,12 +169,39 @@ void connections_serve(struct connections *connections, const struct polls *poll
 		while (session_process(connection->session, (unsigned)nprocesses) >= 0) {
 			++nprocesses;
 		}
-		serve_connection(connections, connection, at, nprocesses, now);
+		for (size_t k = nprocesses; k > 0 && connection->session; --k) { // the last first: one that has ended gives its place to the last
+			if (at[k].revents && session_process_ended(connection->session, (unsigned)k - 1, now)) {
+				connection->session = NULL;
+			}
+		}
+		if (connection->session && connection->fd >= 0 && (at->revents & POLLOUT) && !flush(connection)) {
+			disconnect(connection, now); // flushed first: who does not read is not told more
+		}
+		if (connection->session && connection->fd >= 0 && (at->revents & (POLLIN | POLLHUP | POLLERR))) {
+			read_client(connections, connection, now);
+		}
 		at += 1 + nprocesses;
 	}
-	disconnect_silent(connections, now);
-	if (listens[0].revents || listens[1].revents) {
-		accept_all(connections, now);
+	for (size_t i = 0; i < connections->n; ++i) {
+		struct connection *connection = &connections->list[i];
+		bool is_late = is_silent(connection) && now >= connection->since + CONNECTIONS_SILENT;
+		if (is_late) { // or this process was stopped, and what the client has said is not read yet
+			read_client(connections, connection, now);
+		}
+		if (is_late && is_silent(connection)) {
+			disconnect(connection, now);
+		}
+	}
+	for (int fd; (listens[0].revents || listens[1].revents) && (fd = accept_next(connections)) >= 0;) {
+		int peer;
+		bool own = socket_is_own_user(fd, &peer);
+		struct session *session = own ? session_open(connections->sessions, peer) : NULL;
+		if (!session) {
+			refuse(fd, own ? too_many : "it belongs to another user");
+			continue;
+		}
+		grow_array(&connections->list, &connections->cap, connections->n + 1, sizeof(*connections->list));
+		connections->list[connections->n++] = (struct connection){.fd = fd, .since = now, .session = session};
 	}
 }
 
@@ -252,8 +212,17 @@ uint64_t connections_flush(struct connections *connections, uint64_t now) {
 			disconnect(connection, now);
 		}
 	}
-	forget_closed(connections);
-	return silent_end(connections);
+	size_t kept = 0;
+	uint64_t due = TIME_NEVER;
+	for (size_t i = 0; i < connections->n; ++i) {
+		if (connections->list[i].session) {
+			connections->list[kept] = connections->list[i];
+			due = is_silent(&connections->list[kept]) ? earlier(due, connections->list[kept].since + CONNECTIONS_SILENT) : due;
+			++kept;
+		}
+	}
+	connections->n = kept;
+	return due;
 }
 
 void connections_fini(struct connections *connections) {

@@ -5,7 +5,7 @@
 #define FAIRPAR_SLOTS_CONNECTIONS_H
 
 #include "base/attr.h"
-#include "base/polls.h"
+#include "base/io.h"
 #include "base/sync.h"
 #include "slots/session.h"
 

@@ -140,13 +140,6 @@ static unsigned judge(struct controller *controller, const struct controller_obs
 	return window.gain < GAIN_LEAST * window.slots ? (unsigned)(window.gain * 1.25) + 1 : 0;
 }
 
-static void count_ended(struct controller *controller, const struct controller_observation *observation) {
-	controller->work += observation->work_ns;
-	controller->ended += (double)observation->ended;
-	controller->wall += observation->wall_ns;
-	controller->slot_ns += (double)(observation->now - controller->last) * observation->running;
-}
-
 double controller_work(struct controller_batch *batch, double wall_ns) {
 	if (batch->n < BATCH_FIRST) {
 		++batch->n;
@@ -156,21 +149,6 @@ double controller_work(struct controller_batch *batch, double wall_ns) {
 }
 
 // ---- states of jobs ----
-
-static void count_states(struct controller *controller, const struct controller_observation *observation) {
-	controller->sampled += observation->sampled;
-	controller->busy += observation->busy;
-	if (observation->ended > 0) {
-		controller->wall_mean += (observation->wall_ns / (double)observation->ended - controller->wall_mean) / 4;
-	}
-}
-
-// What starts together also computes together: whether there are too many is seen when the jobs have come to differ.
-static bool is_settled(const struct controller *controller, uint64_t now) {
-	double settle = 2 * controller->wall_mean;
-	settle = settle < SETTLE_LEAST ? SETTLE_LEAST : settle > SETTLE_MOST ? SETTLE_MOST : settle;
-	return (double)(now - controller->looks_start) >= settle;
-}
 
 // How much chance there is in how many are busy: less where few sleep, and none where none does.
 static double chance(double share) {
@@ -205,31 +183,27 @@ static void shrink(struct controller *controller, const struct controller_observ
 	}
 }
 
-// The share of the processors that nobody uses; or that the jobs leave to others, who may use all, if that is certain.
-static double find_spare(const struct controller *controller, const struct controller_observation *observation) {
+// By the states of jobs: more slots while there is room on the processors and jobs sleep, or there are not even as many slots as
+// processors, whatever others do there; else fewer. What starts together also computes together: whether there are too many is seen
+// when the jobs have come to differ.
+static void follow_jobs(struct controller *controller, const struct controller_observation *observation) {
 	double share = controller->sampled > 0 ? controller->busy / controller->sampled : 1;
 	double most = (1 - IDLE_GROW) * most_busy(observation->cpus, share) / (observation->running + 1) * controller->sampled;
+	// of the processors that nobody uses; or that the jobs leave to others, who may use all, if that is certain
 	double spare = is_above(most, controller->busy, controller->busy, 0.5) ? 1 - controller->busy / most : 0;
-	return spare > observation->idle ? spare : observation->idle;
-}
-
-// More, while there is room on the processors and jobs sleep, or there are not even as many as processors.
-static void grow(struct controller *controller, const struct controller_observation *observation, double spare) {
+	spare = spare > observation->idle ? spare : observation->idle;
+	double settle = 2 * controller->wall_mean;
+	settle = settle < SETTLE_LEAST ? SETTLE_LEAST : settle > SETTLE_MOST ? SETTLE_MOST : settle;
 	unsigned slots = controller->slots;
-	bool asleep = observation->busy + 0.5 < observation->sampled;
-	bool full = observation->wanted && observation->running > slots / 2; // with short jobs, and wide ones, some are always free
-	if (full && observation->now >= controller->grow_after && (asleep || slots < observation->cpus)) {
-		unsigned more = at_least((unsigned)(slots * (1 + spare)), slots + 1);
-		enum controller_reason reason = asleep ? CONTROLLER_JOBS_SLEEP : CONTROLLER_CPUS_IDLE;
-		set_slots(controller, at_most(more, controller->ceiling), reason, observation->now);
-	}
-}
-
-static void follow_jobs(struct controller *controller, const struct controller_observation *observation) {
-	double spare = find_spare(controller, observation);
-	if (spare > IDLE_GROW || controller->slots < whole_cpus(observation->cpus)) { // as many as processors, whatever others do there
-		grow(controller, observation, spare);
-	} else if (controller->sampled >= SHRINK_SAMPLES && is_settled(controller, observation->now)) {
+	if (spare > IDLE_GROW || slots < whole_cpus(observation->cpus)) {
+		bool asleep = observation->busy + 0.5 < observation->sampled;
+		bool full = observation->wanted && observation->running > slots / 2; // with short jobs, and wide ones, some are always free
+		if (full && observation->now >= controller->grow_after && (asleep || slots < observation->cpus)) {
+			unsigned more = at_least((unsigned)(slots * (1 + spare)), slots + 1);
+			enum controller_reason reason = asleep ? CONTROLLER_JOBS_SLEEP : CONTROLLER_CPUS_IDLE;
+			set_slots(controller, at_most(more, controller->ceiling), reason, observation->now);
+		}
+	} else if (controller->sampled >= SHRINK_SAMPLES && (double)(observation->now - controller->looks_start) >= settle) {
 		shrink(controller, observation);
 	}
 }
@@ -242,14 +216,6 @@ static void back_off(struct controller *controller, unsigned slots, enum control
 	controller->ceiling = controller->slots;
 	controller->ceiling_end = now + controller->ceiling_ns;
 	controller->ceiling_ns = controller->ceiling_ns * 2 < MOST_CEILING_NS ? controller->ceiling_ns * 2 : MOST_CEILING_NS;
-}
-
-// When the time of the ceiling is over: one level more, to be judged.
-static void raise_ceiling(struct controller *controller, uint64_t now) {
-	if (now >= controller->ceiling_end && controller->ceiling < controller->most) {
-		controller->ceiling = controller->ceiling < controller->most / 2 ? 2 * controller->ceiling : controller->most;
-		controller->ceiling_end = now + CEILING_NS;
-	}
 }
 
 // One step down when all tasks wait; then what runs has time to end. Returns whether they wait.
@@ -277,10 +243,20 @@ uint64_t controller_resume(struct controller *controller, uint64_t now) {
 }
 
 uint64_t controller_decide(struct controller *controller, const struct controller_observation *observation) {
-	count_ended(controller, observation);
-	count_states(controller, observation);
+	controller->work += observation->work_ns;
+	controller->ended += (double)observation->ended;
+	controller->wall += observation->wall_ns;
+	controller->slot_ns += (double)(observation->now - controller->last) * observation->running;
+	controller->sampled += observation->sampled;
+	controller->busy += observation->busy;
+	if (observation->ended > 0) {
+		controller->wall_mean += (observation->wall_ns / (double)observation->ended - controller->wall_mean) / 4;
+	}
 	controller->tick = controller->tick * 5 / 4 < MOST_TICK ? controller->tick * 5 / 4 : MOST_TICK;
-	raise_ceiling(controller, observation->now);
+	if (observation->now >= controller->ceiling_end && controller->ceiling < controller->most) { // one level more, to be judged
+		controller->ceiling = controller->ceiling < controller->most / 2 ? 2 * controller->ceiling : controller->most;
+		controller->ceiling_end = observation->now + CEILING_NS;
+	}
 	unsigned back = judge(controller, observation);
 	if (!brake(controller, observation)) {
 		if (back > 0 && back < controller->slots) {

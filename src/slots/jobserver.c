@@ -143,18 +143,6 @@ static int check_pipe_end(int fd, int other_mode) {
 	return (flags & O_ACCMODE) != other_mode && S_ISFIFO(st.st_mode) ? 0 : EINVAL;
 }
 
-static int connect_pipe(const struct jobserver_flags *flags, struct jobserver *jobserver) {
-	int error = check_pipe_end(flags->read_fd, O_WRONLY);
-	error = error ? error : check_pipe_end(flags->write_fd, O_RDONLY);
-	if (error) {
-		errno = error;
-		return -1;
-	}
-	jobserver->in_fd = reopen(flags->read_fd, O_RDONLY);
-	jobserver->out_fd = jobserver->in_fd >= 0 ? reopen(flags->write_fd, O_WRONLY) : -1;
-	return jobserver->out_fd >= 0 ? 0 : -1;
-}
-
 // Not only a FIFO: others let a device of theirs be one. But no regular file, whose bytes would be tokens.
 static int connect_fifo(const char *path, struct jobserver *jobserver) {
 	struct stat st;
@@ -172,7 +160,12 @@ int jobserver_connect(const struct jobserver_flags *flags, struct jobserver *ret
 	int result = -1;
 	errno = ENOTSUP;
 	if (flags->form == JOBSERVER_PIPE) {
-		result = connect_pipe(flags, ret_jobserver);
+		int error = check_pipe_end(flags->read_fd, O_WRONLY);
+		error = error ? error : check_pipe_end(flags->write_fd, O_RDONLY);
+		errno = error;
+		ret_jobserver->in_fd = error ? -1 : reopen(flags->read_fd, O_RDONLY);
+		ret_jobserver->out_fd = ret_jobserver->in_fd >= 0 ? reopen(flags->write_fd, O_WRONLY) : -1;
+		result = ret_jobserver->out_fd >= 0 ? 0 : -1;
 	} else if (flags->form == JOBSERVER_FIFO) {
 		result = connect_fifo(flags->path, ret_jobserver);
 	}
@@ -223,19 +216,6 @@ static bool is_left_over(int dir_fd, const char *name) {
 	return left_over;
 }
 
-static void remove_left_over(const char *dir) {
-	DIR *entries = opendir(dir);
-	struct dirent *entry;
-	while (entries && (entry = readdir(entries))) {
-		if (is_left_over(dirfd(entries), entry->d_name)) {
-			(void)!unlinkat(dirfd(entries), entry->d_name, 0); // or somebody else has
-		}
-	}
-	if (entries) {
-		closedir(entries);
-	}
-}
-
 static int create_fifo(const char *dir, struct jobserver *jobserver) {
 	struct buf auth = BUF_INIT;
 	uint64_t random;
@@ -247,7 +227,16 @@ static int create_fifo(const char *dir, struct jobserver *jobserver) {
 		errno = EINVAL;
 		return -1;
 	}
-	remove_left_over(dir);
+	DIR *entries = opendir(dir);
+	struct dirent *entry;
+	while (entries && (entry = readdir(entries))) {
+		if (is_left_over(dirfd(entries), entry->d_name)) {
+			(void)!unlinkat(dirfd(entries), entry->d_name, 0); // or somebody else has
+		}
+	}
+	if (entries) {
+		closedir(entries);
+	}
 	int result;
 	do { // another fairpar may take it for left over before it is open
 		if (mkfifo(path, 0600) != 0) {

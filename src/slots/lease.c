@@ -90,19 +90,13 @@ static void forget_batches(struct lease_table *table) {
 	}
 }
 
-static struct lease_batch *batch_find(struct lease_table *table, const char *name) {
-	list_for_each_entry(&table->batches, struct lease_batch, batch, link) {
-		if (name && batch->name && strcmp(batch->name, name) == 0) {
-			return batch;
-		}
-	}
-	return NULL;
-}
-
 // Returns the batch with a reference, for batch_unref().
 static struct lease_batch *batch_get(struct lease_table *table, const struct lease_client_config *config) {
 	forget_batches(table);
-	struct lease_batch *batch = batch_find(table, config->batch);
+	struct lease_batch *batch = NULL;
+	list_for_each_entry(&table->batches, struct lease_batch, known, link) {
+		batch = config->batch && known->name && strcmp(known->name, config->batch) == 0 ? known : batch;
+	}
 	if (!batch) {
 		batch = xcalloc(1, sizeof(*batch));
 		batch->name = config->batch ? xstrdup(config->batch) : NULL;
@@ -241,13 +235,6 @@ static const struct lease *root_of(const struct lease *lease) {
 	return lease;
 }
 
-static bool chain_has(const struct lease *lease, const struct lease *other) {
-	while (lease && lease != other) {
-		lease = lease->lender;
-	}
-	return lease;
-}
-
 // The slots that can be lent to the client out of the lease: as many as wanted, or all of it; else it would wait for
 // ever for what its own parent holds. 0: none now.
 static uint32_t lendable(const struct lease *lender, const struct lease_client *client, uint32_t width) {
@@ -260,7 +247,11 @@ static uint32_t lendable(const struct lease *lender, const struct lease_client *
 
 // Can the lease be lent out of the other one, whole?
 static bool can_be_lent(const struct lease *lender, const struct lease *lease) {
-	return lendable(lender, lease->holder, lease->width) == lease->width && !chain_has(lender, lease);
+	const struct lease *above = lender;
+	while (above && above != lease) {
+		above = above->lender;
+	}
+	return !above && lendable(lender, lease->holder, lease->width) == lease->width;
 }
 
 // Something that was lent out of the lease has come back: a lease beyond it, of a client that runs on it, is lent out of it from now
@@ -503,33 +494,25 @@ static void grant(struct lease_client *client, struct lease *lender, uint32_t wi
 	*ret_grant = grant_of(lease);
 }
 
-// The lease is lent from now on, and gets no other job. False: its holder has begun another one, or has not told yet how it uses
-// the lease.
-static bool begin_lending(struct lease *lease) {
-	bool lends = lease->use == USED_ONCE || (lease->use == USED_AGAIN && word_lend(lease->word, lease->id.nonce));
-	if (!lends) {
-		read_word(lease);
-	}
-	return lends;
-}
-
-// Looks for the lease of a client whose job had none when it came, or has another by now (the job waits for others meanwhile,
-// and lends its lease to them).
-static void find_lender(struct lease_client *client, uint64_t now) {
-	struct lease *lender = client->lender || client->wanted == 0 ? NULL : lease_of_id(client->table, client->lender_id);
-	if (lender && lender->holder != client) {
-		uint32_t wanted = client->wanted;
-		lease_want(client, 0, client->width, now);
-		client_set_lender(client, lender, now);
-		lease_want(client, wanted, client->width, now);
-	}
-}
-
 static bool grant_lent(struct lease_table *table, uint64_t now, struct lease_grant *ret_grant) {
 	list_for_each_entry(&table->clients, struct lease_client, client, link) {
-		find_lender(client, now);
+		// that of a client whose job had none when it came, or has another by now: it waits for others meanwhile, and lends its lease
+		struct lease *lender = client->lender || client->wanted == 0 ? client->lender : lease_of_id(table, client->lender_id);
+		if (lender != client->lender && lender->holder != client) {
+			uint32_t wanted = client->wanted;
+			lease_want(client, 0, client->width, now);
+			client_set_lender(client, lender, now);
+			lease_want(client, wanted, client->width, now);
+		}
 		uint32_t width = lendable(client->lender, client, client->width);
-		if (client->wanted > 0 && width > 0 && begin_lending(client->lender)) {
+		bool lends = client->wanted > 0 && width > 0;
+		if (lends && client->lender->use != USED_ONCE) { // it gets no other job then, or has it, or its holder has not told yet how it is used
+			lends = client->lender->use == USED_AGAIN && word_lend(client->lender->word, client->lender->id.nonce);
+			if (!lends) {
+				read_word(client->lender);
+			}
+		}
+		if (lends) {
 			if (client == table->gathering) { // what it waits for may be what it has been lent
 				give_turn_back(table, now);
 			} else {
@@ -571,17 +554,6 @@ static struct lease_client *neediest_spare(const struct lease_table *table, uint
 	return neediest;
 }
 
-// Nobody waits in turn: what is free is spare.
-static bool grant_spare(struct lease_table *table, uint64_t now, struct lease_grant *ret_grant) {
-	struct lease_client *client = neediest_spare(table, table->slots - table->taken);
-	if (client) {
-		grant(client, /* lender */ NULL, client->width, now, ret_grant);
-		list_remove(&client->link); // of several that have as few, the others first, next time
-		list_push_back(&table->clients, &client->link);
-	}
-	return client;
-}
-
 bool lease_next(struct lease_table *table, uint64_t now, struct lease_grant *ret_grant) {
 	if (table->state == RECOVERING) {
 		return false;
@@ -595,7 +567,13 @@ bool lease_next(struct lease_table *table, uint64_t now, struct lease_grant *ret
 	if (!table->gathering) {
 		struct fair_queue *queue = fair_pick(&table->fair, now);
 		if (!queue) {
-			return grant_spare(table, now, ret_grant);
+			struct lease_client *spare = neediest_spare(table, table->slots - table->taken); // nobody waits in turn: what is free is spare
+			if (spare) {
+				grant(spare, /* lender */ NULL, spare->width, now, ret_grant);
+				list_remove(&spare->link); // of several that have as few, the others first, next time
+				list_push_back(&table->clients, &spare->link);
+			}
+			return spare;
 		}
 		const struct lease_batch *batch = list_entry(queue, struct lease_batch, fair);
 		table->gathering = list_entry(batch->waiting.next, struct lease_client, waiting);

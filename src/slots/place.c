@@ -49,7 +49,17 @@ static char *dir_of_user(const char *before, const char *behind) {
 	return buf_take(&dir);
 }
 
-static void find_dirs(struct pool_place *place, const char *given) {
+// The pool is in that directory. Returns false if its path is too long for a socket.
+static bool set_dir(struct pool_place *place, const char *dir) {
+	const size_t room = sizeof(place->address.sun_path);
+	place->dir = dir;
+	return (size_t)snprintf(place->address.sun_path, room, "%s/%s.sock", dir, place->name) < room - sizeof(NEW_SUFFIX);
+}
+
+int place_open(struct pool_place *place, const char *name, struct buf *error) {
+	const char *given = getenv("FAIRPAR_POOL_DIR");
+	given = given && given[0] ? given : NULL;
+	*place = (struct pool_place){.name = xstrdup(name), .address = {.sun_family = AF_UNIX}};
 	FP_CLEANUP(free_later) char *session = dir_of_user("/run/user/", "");
 	place->dirs[0] = dir_of_user("/run/user/", "/fairpar");
 	place->dirs[1] = dir_of_user("/tmp/fairpar-", "");
@@ -63,20 +73,6 @@ static void find_dirs(struct pool_place *place, const char *given) {
 		free(place->dirs[0]);
 		place->dirs[0] = NULL;
 	}
-}
-
-// The pool is in that directory. Returns false if its path is too long for a socket.
-static bool set_dir(struct pool_place *place, const char *dir) {
-	const size_t room = sizeof(place->address.sun_path);
-	place->dir = dir;
-	return (size_t)snprintf(place->address.sun_path, room, "%s/%s.sock", dir, place->name) < room - sizeof(NEW_SUFFIX);
-}
-
-int place_open(struct pool_place *place, const char *name, struct buf *error) {
-	const char *given = getenv("FAIRPAR_POOL_DIR");
-	given = given && given[0] ? given : NULL;
-	*place = (struct pool_place){.name = xstrdup(name), .address = {.sun_family = AF_UNIX}};
-	find_dirs(place, given);
 	bool is_second = !place->dirs[0] || (given && place->dirs[1] && strcmp(given, place->dirs[1]) == 0);
 	const char *dir = place->dirs[is_second];
 	bool absolute = dir[0] == '/'; // one process in another directory would have another pool

@@ -1,6 +1,6 @@
 // The slot server of a pool: sockets, time, and its own life. What it decides is in session.c and lease.c.
 
-#include "slots/server.h"
+#include "slots/client.h"
 
 #include "base/alloc.h"
 #include "base/diag.h"
@@ -8,9 +8,9 @@
 #include "base/sync.h"
 #include "process/proctree.h"
 #include "slots/connections.h"
-#include "slots/machine.h"
 #include "slots/place.h"
 #include "slots/session.h"
+#include "slots/slots.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -81,15 +81,6 @@ static struct lease_id named_lease(void *arg, int pid) {
 	return lease_id_named(value, server->place.name);
 }
 
-// As many as to begin with: life.bounds, or if they are found, a slot for each processor.
-static unsigned first_slots(struct server *server, const struct server_config *config) {
-	if (server->life.bounds.least == server->life.bounds.most) {
-		return server->life.bounds.most;
-	}
-	machine_open(&server->machine, config->root, boot_ns());
-	return (unsigned)server->machine.cpus + ((unsigned)server->machine.cpus < server->machine.cpus);
-}
-
 // The lease numbers of this server are above those of the last. If that has died with clients, the size is the last one's, too.
 static struct life next_life(const struct life *last, const struct server_config *config) {
 	struct life life = {.epoch = (last->epoch + 1) & UINT32_MAX, .bounds = config->bounds};
@@ -130,8 +121,13 @@ static bool server_init(struct server *server, const struct server_config *confi
 	server->life = next_life(&last, config);
 	server->connections.abstract_fd = place_listen_abstract(&server->place);
 	server->idle_since = boot_ns();
+	unsigned slots = server->life.bounds.most;
+	if (server->life.bounds.least < server->life.bounds.most) { // to begin with, a slot for each processor
+		machine_open(&server->machine, config->root, server->idle_since);
+		slots = (unsigned)server->machine.cpus + ((unsigned)server->machine.cpus < server->machine.cpus);
+	}
 	sessions_init(&server->sessions, &(struct sessions_config){
-		.slots = first_slots(server, config),
+		.slots = slots,
 		.bounds = server->life.bounds.least < server->life.bounds.most ? server->life.bounds : (struct slots_bounds){0},
 		.fair_time = config->fair_time,
 		.epoch = server->life.epoch,

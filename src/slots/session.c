@@ -245,16 +245,6 @@ static bool on_hello(struct session *session, const char *text, size_t len, uint
 	return true;
 }
 
-// The client reports a lease. If it has reported more than HELLO announced, it is told that it does not hold that one.
-static void on_hold(struct session *session, const struct frame *frame, uint64_t now) {
-	struct lease_id id = {frame->a, frame->b};
-	uint32_t width = (uint32_t)frame->c;
-	if (session->holds_left == 0 || width > WANTED_MAX || !lease_hold(session->client, id, width, frame->c & LEASE_LENT, now)) {
-		send_frame(session, FRAME_REVOKED, id.number, 0, 0);
-	}
-	session->holds_left -= session->holds_left > 0;
-}
-
 static void forget_process_of(struct session *session, uint64_t number) {
 	for (unsigned i = 0; i < session->nprocesses; ++i) {
 		if (session->processes[i].number == number) {
@@ -263,39 +253,6 @@ static void forget_process_of(struct session *session, uint64_t number) {
 			return;
 		}
 	}
-}
-
-// Once: leases point to them.
-static bool on_words(struct session *session) {
-	if (session->fd < 0 || session->words.n > 0) {
-		return false;
-	}
-	words_open(&session->words, session->fd, PROTOCOL_WORDS_MAX);
-	fd_close(&session->fd);
-	return true;
-}
-
-static void on_use(struct session *session, const struct frame *frame) {
-	static lease_word unseen; // that of a client whose words could not be mapped: nothing is lent out of its leases
-	lease_word *word = frame->c == 0 ? NULL : frame->c <= session->words.n ? &session->words.word[frame->c - 1] : &unseen;
-	if (!lease_use(session->client, frame->a, frame->b, word)) {
-		send_frame(session, FRAME_REVOKED, frame->a, 0, 0);
-	}
-}
-
-static bool on_process(struct session *session, const struct frame *frame) {
-	if (session->fd < 0) {
-		return false;
-	}
-	if (!lease_is_held(session->client, frame->a)) { // it was taken back meanwhile, as the client hears
-		fd_close(&session->fd);
-		return true;
-	}
-	forget_process_of(session, frame->a); // of the job before
-	grow_array(&session->processes, &session->processes_cap, session->nprocesses + 1, sizeof(*session->processes));
-	session->processes[session->nprocesses++] = (struct process){.number = frame->a, .pid = (uint32_t)frame->b, .fd = session->fd};
-	session->fd = -1;
-	return true;
 }
 
 static void release(struct session *session, uint64_t number, uint64_t now) {
@@ -363,36 +320,9 @@ static void add_holders(const struct session *session, uint64_t now, struct buf 
 	buf_adds(text, buf_str(&gathers));
 }
 
-static void send_place(struct session *session, unsigned place, unsigned waiting, uint64_t now) {
-	FP_CLEANUP(buf_fini) struct buf holders = BUF_INIT;
-	session->place = place;
-	session->waiting = waiting;
-	session->asks_place = false;
-	add_holders(session, now, &holders);
-	send_text(session, FRAME_PLACE, place, waiting, 0, &holders);
-}
-
-static void on_status(struct session *session, const struct frame *frame, uint64_t now) {
-	if (frame->a == STATUS_PLACE) {
-		session->asks_place = true;
-	} else {
-		report(session, now);
-	}
-}
-
 static void end_asking(struct session *session) {
 	session->all->unanswered -= session->asked;
 	session->asked = false;
-}
-
-static bool on_observation(struct session *session, const char *text, size_t len) {
-	if (len != sizeof(session->observation)) {
-		return false;
-	}
-	memcpy(&session->observation, text, sizeof(session->observation));
-	session->answered = session->asked; // else it comes too late
-	end_asking(session);
-	return true;
 }
 
 static bool on_frame(struct session *session, const struct frame *frame, const char *text, uint64_t now) {
@@ -402,6 +332,7 @@ static bool on_frame(struct session *session, const struct frame *frame, const c
 	if (!session->client) {
 		return false;
 	}
+	static lease_word unseen; // that of a client whose words could not be mapped: nothing is lent out of its leases
 	switch (frame->type) {
 	case FRAME_WANT:
 		if (frame->a > WANTED_MAX || frame->b > WANTED_MAX) {
@@ -409,13 +340,56 @@ static bool on_frame(struct session *session, const struct frame *frame, const c
 		}
 		lease_want(session->client, (uint32_t)frame->a, (uint32_t)frame->b, now);
 		return true;
-	case FRAME_HOLD: on_hold(session, frame, now); return true;
-	case FRAME_WORDS: return on_words(session);
-	case FRAME_USE: on_use(session, frame); return true;
-	case FRAME_PROCESS: return on_process(session, frame);
+	case FRAME_HOLD: // if it has reported more than HELLO announced, it is told that it does not hold that one
+		if (session->holds_left == 0 || (uint32_t)frame->c > WANTED_MAX
+		    || !lease_hold(session->client, (struct lease_id){frame->a, frame->b}, (uint32_t)frame->c, frame->c & LEASE_LENT, now)) {
+			send_frame(session, FRAME_REVOKED, frame->a, 0, 0);
+		}
+		session->holds_left -= session->holds_left > 0;
+		return true;
+	case FRAME_WORDS:
+		if (session->fd < 0 || session->words.n > 0) { // once: leases point to them
+			return false;
+		}
+		words_open(&session->words, session->fd, PROTOCOL_WORDS_MAX);
+		fd_close(&session->fd);
+		return true;
+	case FRAME_USE: {
+		lease_word *word = frame->c == 0 ? NULL : frame->c <= session->words.n ? &session->words.word[frame->c - 1] : &unseen;
+		if (!lease_use(session->client, frame->a, frame->b, word)) {
+			send_frame(session, FRAME_REVOKED, frame->a, 0, 0);
+		}
+		return true;
+	}
+	case FRAME_PROCESS:
+		if (session->fd < 0) {
+			return false;
+		}
+		if (!lease_is_held(session->client, frame->a)) { // it was taken back meanwhile, as the client hears
+			fd_close(&session->fd);
+			return true;
+		}
+		forget_process_of(session, frame->a); // of the job before
+		grow_array(&session->processes, &session->processes_cap, session->nprocesses + 1, sizeof(*session->processes));
+		session->processes[session->nprocesses++] = (struct process){.number = frame->a, .pid = (uint32_t)frame->b, .fd = session->fd};
+		session->fd = -1;
+		return true;
 	case FRAME_RELEASE: release(session, frame->a, now); return true;
-	case FRAME_STATUS: on_status(session, frame, now); return true;
-	case FRAME_OBSERVED: return on_observation(session, text, frame->len);
+	case FRAME_STATUS:
+		if (frame->a == STATUS_PLACE) {
+			session->asks_place = true;
+		} else {
+			report(session, now);
+		}
+		return true;
+	case FRAME_OBSERVED:
+		if (frame->len != sizeof(session->observation)) {
+			return false;
+		}
+		memcpy(&session->observation, text, sizeof(session->observation));
+		session->answered = session->asked; // else it comes too late
+		end_asking(session);
+		return true;
 	default: return false;
 	}
 }
@@ -502,10 +476,6 @@ static void end_recovery(struct sessions *sessions, bool quiet, uint64_t now) {
 
 // ---- how many slots there are ----
 
-static bool runs_jobs(const struct session *session) {
-	return session->client && lease_working(session->client) > 0;
-}
-
 // What is seen of the jobs of all.
 struct all_seen {
 	struct controller_observation observation;
@@ -517,36 +487,6 @@ static uint64_t at_most(uint64_t a, uint64_t b) {
 	return a < b ? a : b;
 }
 
-// Adds what the session has answered: to counts, as much as belongs to the time since the last sample. A client may see only some of its jobs;
-// they stand for all that it has.
-static void add_answer(const struct session *session, uint64_t elapsed, struct all_seen *seen) {
-	const struct observation *observation = &session->observation;
-	double sampled = (double)at_most(observation->sampled, WANTED_MAX * UINT64_C(1000)), slots = lease_working(session->client);
-	double part = observation->since_ns > elapsed ? (double)elapsed / (double)observation->since_ns : 1;
-	if (sampled > 0) {
-		seen->observation.sampled += sampled / 1000;
-		seen->slots += slots;
-		seen->busy += slots * (double)observation->busy / sampled;
-	}
-	seen->observation.ended += (uint64_t)((double)at_most(observation->ended, UINT32_MAX) * part + 0.5);
-	seen->observation.wall_ns += (double)observation->wall_ns * part;
-	seen->observation.work_ns += (double)observation->work_ns * part;
-	seen->cost_ns = observation->cost_ns > seen->cost_ns ? observation->cost_ns : seen->cost_ns;
-}
-
-static void add_session(const struct session *session, uint64_t elapsed, struct all_seen *seen) {
-	double slots = session->client ? lease_working(session->client) : 0;
-	if (session->answered) {
-		add_answer(session, elapsed, seen);
-	} else {
-		seen->observation.sampled += slots;
-		seen->slots += slots;
-		seen->busy += slots;
-	}
-	bool held_up = session->answered && session->observation.held_up;
-	seen->observation.wanted = seen->observation.wanted || (session->client && lease_waits(session->client) && !held_up);
-}
-
 // Decides, when all that were asked have answered, or have had time to.
 static void end_observation(struct sessions *sessions, uint64_t now) {
 	struct all_seen seen = {.observation = {.now = now}};
@@ -555,7 +495,30 @@ static void end_observation(struct sessions *sessions, uint64_t now) {
 		return;
 	}
 	list_for_each_entry(&sessions->list, struct session, session, link) {
-		add_session(session, now - sessions->controller.last, &seen);
+		// of counts as much as belongs to the time since the last sample. A client may see only some of its jobs; they stand for all
+		// that it has
+		const struct observation *observation = &session->observation;
+		uint64_t elapsed = now - sessions->controller.last;
+		double slots = session->client ? lease_working(session->client) : 0;
+		if (session->answered) {
+			double sampled = (double)at_most(observation->sampled, WANTED_MAX * UINT64_C(1000));
+			double part = observation->since_ns > elapsed ? (double)elapsed / (double)observation->since_ns : 1;
+			if (sampled > 0) {
+				seen.observation.sampled += sampled / 1000;
+				seen.slots += slots;
+				seen.busy += slots * (double)observation->busy / sampled;
+			}
+			seen.observation.ended += (uint64_t)((double)at_most(observation->ended, UINT32_MAX) * part + 0.5);
+			seen.observation.wall_ns += (double)observation->wall_ns * part;
+			seen.observation.work_ns += (double)observation->work_ns * part;
+			seen.cost_ns = observation->cost_ns > seen.cost_ns ? observation->cost_ns : seen.cost_ns;
+		} else {
+			seen.observation.sampled += slots;
+			seen.slots += slots;
+			seen.busy += slots;
+		}
+		bool held_up = session->answered && observation->held_up;
+		seen.observation.wanted = seen.observation.wanted || (session->client && lease_waits(session->client) && !held_up);
 		end_asking(session);
 		session->answered = false;
 	}
@@ -570,32 +533,6 @@ static void end_observation(struct sessions *sessions, uint64_t now) {
 	sessions->sample_due = due > earliest ? due : earliest;
 }
 
-// A client comes after a time in which none has waited: its jobs may behave differently from those that were sampled. So the
-// number of slots becomes that of the processors, or a few more than are taken.
-static void forget_slots(struct sessions *sessions, uint64_t now) {
-	struct lease_stat stat;
-	if (!finds_slots(sessions) || sessions->sampling != SAMPLING_IDLE || !lease_is_awaited(sessions->table)) {
-		return;
-	}
-	lease_stat(sessions->table, &stat);
-	unsigned taken = stat.taken + stat.taken / 4, kept = taken > sessions->config.slots ? taken : sessions->config.slots;
-	if (sessions->controller.slots > kept) {
-		begin_control(sessions, kept, now);
-	}
-}
-
-static void ask_all(struct sessions *sessions, uint64_t now) {
-	list_for_each_entry(&sessions->list, struct session, session, link) {
-		session->asked = session->observes && !session->closed && runs_jobs(session) && session->out.len <= OUTPUT_QUIET;
-		sessions->unanswered += session->asked;
-		if (session->asked) {
-			send_frame(session, FRAME_OBSERVE, 0, 0, 0);
-		}
-	}
-	sessions->sampling = SAMPLING_ASKS;
-	sessions->sample_due = sessions->unanswered > 0 ? now + ANSWER : now;
-}
-
 // Begins a sample that is due, or, when somebody waits again, the time until the next one. Returns when something of that is to be done.
 static uint64_t plan_observation(struct sessions *sessions, uint64_t now) {
 	if (!finds_slots(sessions)) {
@@ -608,7 +545,16 @@ static uint64_t plan_observation(struct sessions *sessions, uint64_t now) {
 		sessions->sampling = SAMPLING_WAITS;
 		sessions->sample_due = controller_resume(&sessions->controller, now);
 	} else if (sessions->sampling == SAMPLING_WAITS && now >= sessions->sample_due && awaited) {
-		ask_all(sessions, now);
+		list_for_each_entry(&sessions->list, struct session, session, link) {
+			session->asked = session->observes && !session->closed && session->client && lease_working(session->client) > 0
+			                 && session->out.len <= OUTPUT_QUIET;
+			sessions->unanswered += session->asked;
+			if (session->asked) {
+				send_frame(session, FRAME_OBSERVE, 0, 0, 0);
+			}
+		}
+		sessions->sampling = SAMPLING_ASKS;
+		sessions->sample_due = sessions->unanswered > 0 ? now + ANSWER : now;
 	} else if (sessions->sampling == SAMPLING_WAITS && now >= sessions->sample_due) {
 		sessions->sampling = SAMPLING_IDLE;
 		sessions->sample_due = TIME_NEVER;
@@ -617,25 +563,6 @@ static uint64_t plan_observation(struct sessions *sessions, uint64_t now) {
 }
 
 // ---- what else follows ----
-
-static void update_place(struct session *session, uint64_t now) {
-	unsigned waiting, place = session->shows_place || session->asks_place ? lease_place(session->client, &waiting) : 0;
-	bool has_moved = place > 0 && (place != session->place || waiting != session->waiting);
-	if (session->asks_place || has_moved) {
-		send_place(session, place, waiting, now);
-	}
-}
-
-static void send_state(struct session *session, bool contended) {
-	uint32_t limit = lease_spare_limit(session->client);
-	uint64_t slots = slots_and_reason(session->all);
-	if (contended != session->contended || limit != session->spare_limit || slots != session->slots) {
-		session->contended = contended;
-		session->spare_limit = limit;
-		session->slots = slots;
-		send_frame(session, FRAME_STATE, contended, limit, slots);
-	}
-}
 
 // In two steps: one call tells the client, and the next takes the lease back, once that was sent, and all that the
 // client had said was read. See lease_revoke(). Returns when the next may be.
@@ -667,7 +594,16 @@ uint64_t sessions_settle(struct sessions *sessions, bool quiet, uint64_t now) {
 	uint64_t when, unused_when;
 	end_recovery(sessions, quiet, now);
 	end_observation(sessions, now);
-	forget_slots(sessions, now);
+	if (finds_slots(sessions) && sessions->sampling == SAMPLING_IDLE && lease_is_awaited(sessions->table)) {
+		// a client comes after a time in which none has waited: its jobs may behave differently from those that were sampled. So the
+		// number of slots becomes that of the processors, or a few more than are taken
+		struct lease_stat stat;
+		lease_stat(sessions->table, &stat);
+		unsigned taken = stat.taken + stat.taken / 4, kept = taken > sessions->config.slots ? taken : sessions->config.slots;
+		if (sessions->controller.slots > kept) {
+			begin_control(sessions, kept, now);
+		}
+	}
 	when = take_back(sessions, now);
 	while (lease_next(sessions->table, now, &grant)) {
 		struct session *session = lease_user(grant.client);
@@ -680,8 +616,24 @@ uint64_t sessions_settle(struct sessions *sessions, bool quiet, uint64_t now) {
 	const struct lease_client *only = contended && !sessions->others_wait ? lease_only_waiter(sessions->table) : NULL;
 	list_for_each_entry(&sessions->list, struct session, session, link) {
 		if (session->client && !session->closed && session->out.len <= OUTPUT_QUIET) {
-			send_state(session, contended && session->client != only);
-			update_place(session, now);
+			bool others_wait = contended && session->client != only;
+			uint32_t limit = lease_spare_limit(session->client);
+			uint64_t slots = slots_and_reason(sessions);
+			if (others_wait != session->contended || limit != session->spare_limit || slots != session->slots) {
+				session->contended = others_wait;
+				session->spare_limit = limit;
+				session->slots = slots;
+				send_frame(session, FRAME_STATE, others_wait, limit, slots);
+			}
+			unsigned waiting, place = session->shows_place || session->asks_place ? lease_place(session->client, &waiting) : 0;
+			if (session->asks_place || (place > 0 && (place != session->place || waiting != session->waiting))) {
+				FP_CLEANUP(buf_fini) struct buf holders = BUF_INIT;
+				session->place = place;
+				session->waiting = waiting;
+				session->asks_place = false;
+				add_holders(session, now, &holders);
+				send_text(session, FRAME_PLACE, place, waiting, 0, &holders);
+			}
 		}
 	}
 	if (!sessions->revoking) { // what was granted just now counts, too

@@ -57,7 +57,7 @@ struct sessions {
 	struct lease_id (*named_lease)(void *arg, int pid);
 	// The same: a client of that label and process was granted a lease.
 	void (*granted)(void *arg, const struct lease_grant *grant, const char *label, uint32_t pid);
-	// The same, where the number of slots is found: observes the machine, at observation->now (slots/machine.h).
+	// The same, where the number of slots is found: observes the machine, at observation->now (slots/slots.h).
 	void (*observe_machine)(void *arg, struct controller_observation *observation);
 	void *arg;
 	struct controller controller;

@@ -5,6 +5,7 @@
 #include "base/alloc.h"
 #include "base/buf.h"
 #include "base/diag.h"
+#include "base/sync.h"
 #include "base/text.h"
 #include "base/units.h"
 #include "process/proc.h"
@@ -15,6 +16,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -151,15 +153,6 @@ static int parse_slots_value(const char *text, unsigned long nofile, unsigned *r
 	return form == FORM_NONE ? -1 : 0;
 }
 
-static int parse_load_value(const char *text, double *ret_load) {
-	double load;
-	if (parse_form(text, /* decimals */ true, &load) == FORM_NONE) {
-		return -1;
-	}
-	*ret_load = load < 0.01 ? 0.01 : load;
-	return 0;
-}
-
 // What a file holds: one word of these forms. `option` is named in messages.
 static int read_word(const char *path, const char *option, char *word, size_t size, char **ret_error) {
 	FILE *file = fopen(path, "re");
@@ -182,11 +175,6 @@ static int read_word(const char *path, const char *option, char *word, size_t si
 	return 0;
 }
 
-static bool is_file(const char *path) {
-	struct stat st;
-	return stat(path, &st) == 0 && S_ISREG(st.st_mode); // a fifo could make us wait for ever
-}
-
 // What an option takes: a value of its own, or the name of a file that holds one.
 struct limit_value {
 	const char *option;      // as messages name it
@@ -196,7 +184,15 @@ struct limit_value {
 };
 
 static int limit_value_parse(const struct limit_value *value, const char *text) {
-	return value->slots ? parse_slots_value(text, value->nofile, value->slots) : parse_load_value(text, value->load);
+	double load;
+	if (value->slots) {
+		return parse_slots_value(text, value->nofile, value->slots);
+	}
+	if (parse_form(text, /* decimals */ true, &load) == FORM_NONE) {
+		return -1;
+	}
+	*value->load = load < 0.01 ? 0.01 : load;
+	return 0;
 }
 
 // Parses the text, or what the file of that name holds. Returns 0, or -1 with *ret_error.
@@ -205,7 +201,8 @@ static int limit_value_read(const struct limit_value *value, const char *text, c
 	if (limit_value_parse(value, text) == 0) {
 		return 0;
 	}
-	if (!is_file(text)) {
+	struct stat st;
+	if (stat(text, &st) != 0 || !S_ISREG(st.st_mode)) { // a fifo could make us wait for ever
 		return error_text(ret_error, "%s must be N, +N, -N, N%% or the name of a file that holds one of these%s, not '%s'",
 		            value->option, value->slots ? ", or auto" : "", text_shows(text));
 	}
@@ -287,4 +284,39 @@ bool slots_watch_changed(struct slots_watch *watch) {
 		|| now.st_size != seen->st_size || now.st_ino != seen->st_ino;
 	watch->seen = now;
 	return changed;
+}
+
+// ---- the machine, as -j auto sees it ----
+
+#define QUOTA_RENEWAL NS_PER_S // the quota is read again
+
+const char *machine_root(void) {
+#ifdef FAIRPAR_FAULTS
+	const char *root = getenv("FAIRPAR_ROOT");
+	return root ? root : "";
+#else
+	return "";
+#endif
+}
+
+void machine_open(struct machine *machine, const char *root, uint64_t now) {
+	*machine = (struct machine){.root = root, .cpus = slots_cpus(root), .cpus_read = now};
+	pressure_open(&machine->pressure, root, now);
+}
+
+void machine_close(struct machine *machine) {
+	pressure_close(&machine->pressure);
+}
+
+void machine_observe(struct machine *machine, struct controller_observation *observation) {
+	struct pressure_observation pressure;
+	if (observation->now - machine->cpus_read >= QUOTA_RENEWAL) {
+		machine->cpus = slots_cpus(machine->root);
+		machine->cpus_read = observation->now;
+	}
+	pressure_observe(&machine->pressure, machine->cpus, observation->now, &pressure);
+	observation->cpus = machine->cpus;
+	observation->idle = pressure.idle;
+	observation->memory_full = pressure.memory_full;
+	observation->disk_full = pressure.disk_full;
 }

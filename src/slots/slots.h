@@ -1,11 +1,14 @@
-// How many slots there are: the usable processors, and -j in all its forms.
+// How many slots there are: the usable processors, -j in all its forms, and how busy the machine is.
 
 #ifndef FAIRPAR_SLOTS_SLOTS_H
 #define FAIRPAR_SLOTS_SLOTS_H
 
 #include "base/attr.h"
+#include "process/sysload.h"
+#include "slots/controller.h"
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <sys/stat.h>
 
 // The processors this process may use: affinity, cut by the cgroup's CPU quota (v2 cpu.max, v1 cfs_quota), at least 1.
@@ -54,5 +57,26 @@ void slots_watch_open(struct slots_watch *watch, const char *text);
 // True if the file has changed since the last look. One system call; none if the value names no file. A file that is missing
 // counts as unchanged: it is being replaced.
 bool slots_watch_changed(struct slots_watch *watch);
+
+// ---- the machine, as -j auto sees it ----
+
+struct machine {
+	const char *root;        // borrowed
+	double cpus;             // as slots_cpus()
+	uint64_t cpus_read;
+	struct pressure pressure;
+};
+
+// What stands before /proc and the mounts found there: "", or, in a build that takes FAIRPAR_FAULT, $FAIRPAR_ROOT.
+const char *machine_root(void);
+
+// Begins to observe; machine_close() frees what it holds. `root` is put before /proc, and borrowed. `now` is in ns, of a clock
+// that does not go back.
+void machine_open(struct machine *machine, const char *root, uint64_t now);
+void machine_close(struct machine *machine);
+
+// Takes a sample at observation->now: fills in cpus, and of the time since the last sample (or machine_open()) idle,
+// memory_full and disk_full.
+void machine_observe(struct machine *machine, struct controller_observation *observation);
 
 #endif

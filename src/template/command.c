@@ -34,44 +34,14 @@ static int set_argv(struct command *command, size_t n) {
 	return 0;
 }
 
-// The arguments of the record as one line, each quoted for the shell if `quoted` says so.
-static void add_line(const struct record *record, bool quoted, struct buf *buf) {
-	if (quoted) {
-		shell_quote_words(buf, record->args, record->nargs > 0 ? record->size : 0);
-		return;
-	}
-	const char *at = record->args;
-	for (uint32_t i = 0; i < record->nargs; ++i, at += strlen(at) + 1) {
-		buf_adds(buf, i > 0 ? " " : "");
-		buf_adds(buf, at);
-	}
-	buf_reserve(buf, 0);
-}
-
-// Splits a line without shell syntax at its blanks. Returns the number of words.
-static size_t split_line(const char *line, struct buf *words) {
-	size_t n = 0;
-	for (size_t len; len = strcspn(line += strspn(line, " \t"), " \t"), len > 0; line += len) {
-		buf_add(words, line, len);
-		buf_addc(words, '\0');
-		++n;
-	}
-	return n;
-}
-
-// What the shell has as a builtin under the name of a program, and does otherwise: GNU echo obeys a single option of
-// these, the builtins print it.
-static bool is_special_case(char *const *argv) {
-	return strcmp(argv[0], "echo") == 0 && argv[1] && !argv[2] &&
-	       (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "--version") == 0);
-}
-
 // Fills in what was split into words. Returns 1; 0 if a shell must do it after all; or -1 with errno.
 static int build_direct(struct command *command, size_t nwords, const struct interpreter *by) {
 	if (nwords == 0 || set_argv(command, nwords) != 0) {
 		return nwords == 0 ? 0 : -1;
 	}
-	if (is_special_case(command->argv) || (by->path && !strchr(command->argv[0], '/'))) {
+	// GNU echo obeys a single option of these, the builtins of shells print it
+	const char *option = strcmp(command->argv[0], "echo") == 0 && nwords == 2 ? command->argv[1] : "";
+	if (strcmp(option, "--help") == 0 || strcmp(option, "--version") == 0 || (by->path && !strchr(command->argv[0], '/'))) {
 		return 0;
 	}
 	// not there: the shell words it, and its status is 127
@@ -144,9 +114,13 @@ int command_build(struct command *command, const struct template *template, cons
 	}
 	if (template && template_is_direct(template)) {
 		nwords = template_expand_words(template, x, words);
-	} else if (!template) {
-		bool needs_shell = shell_is_needed(text->data, text->len);
-		nwords = needs_shell ? 0 : split_line(buf_str(text), words);
+	} else if (!template && !shell_is_needed(text->data, text->len)) { // a line without shell syntax is split at its blanks
+		const char *line = buf_str(text);
+		for (size_t len; len = strcspn(line += strspn(line, " \t"), " \t"), len > 0; line += len) {
+			buf_add(words, line, len);
+			buf_addc(words, '\0');
+			++nwords;
+		}
 	}
 	int built = build_direct(command, nwords, by);
 	if (built != 0) {
@@ -160,6 +134,14 @@ void command_text(const struct template *template, const struct expansion *x, co
 	if (template) {
 		template_expand(template, x, buf);
 	} else {
-		add_line(x->record, !by->shell, buf);
+		const char *at = x->record->args;
+		for (uint32_t i = 0; i < x->record->nargs && by->shell; ++i, at += strlen(at) + 1) {
+			buf_adds(buf, i > 0 ? " " : "");
+			buf_adds(buf, at);
+		}
+		buf_reserve(buf, 0);
+		if (!by->shell) {
+			shell_quote_words(buf, x->record->args, x->record->nargs > 0 ? x->record->size : 0);
+		}
 	}
 }

@@ -60,18 +60,6 @@ static struct slice part_number(const struct part *part, const struct expansion 
 	return (struct slice){at, (size_t)(end - at)};
 }
 
-// What GNU parallel has for them, always; without other machines, what it comes to.
-static const char *machine_variable(const struct part *part) {
-	return !part->is_elsewhere ? ":" : part->kind == HOST ? "${PARALLEL_SSHHOST}" : "${PARALLEL_SSHLOGIN}";
-}
-
-// What a HOST or a LOGIN stands for, and whether it is text that no shell takes for anything else.
-static struct slice part_machine(const struct part *part, const struct expansion *x, bool *ret_is_plain) {
-	const char *known = part->kind == HOST ? x->host : x->sshlogin, *text = known ? known : machine_variable(part);
-	*ret_is_plain = text[strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-:@%")] == '\0';
-	return (struct slice){text, strlen(text)};
-}
-
 // What a template is being expanded into: text for a shell, the assignments in front of that, or words for execve().
 struct expand_writer {
 	enum { TO_TEXT, TO_ASSIGNMENTS, TO_WORDS } target;
@@ -166,16 +154,18 @@ static void expand_values(struct expand_writer *writer, const struct part *part,
 	}
 }
 
-// A command of ssh's own (LOGIN) may be anything, and comes out of the variable in a text that a shell reads.
+// What a HOST or a LOGIN stands for: what is known, else what GNU parallel has for them, always; without other machines, what that comes
+// to. A command of ssh's own (LOGIN) may be anything, and comes out of the variable in a text that a shell reads.
 static void expand_machine(struct expand_writer *writer, const struct part *part, const struct expansion *x) {
-	bool is_plain;
-	struct slice value = part_machine(part, x, &is_plain);
+	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-:@%";
+	const char *variable = !part->is_elsewhere ? ":" : part->kind == HOST ? "${PARALLEL_SSHHOST}" : "${PARALLEL_SSHLOGIN}";
+	const char *text = part->kind == HOST ? x->host : x->sshlogin;
+	text = text ? text : variable;
 	if (writer->is_path) {
-		pathname_add(writer->buf, value.text, value.len);
-	} else if (writer->target == TO_WORDS || writer->is_raw || is_plain) {
-		add_literal(writer, value.text, value.len);
+		pathname_add(writer->buf, text, strlen(text));
 	} else {
-		add_literal(writer, machine_variable(part), strlen(machine_variable(part)));
+		bool is_safe = writer->target == TO_WORDS || writer->is_raw || text[strspn(text, plain)] == '\0';
+		add_literal(writer, is_safe ? text : variable, strlen(is_safe ? text : variable));
 	}
 }
 
@@ -243,17 +233,12 @@ static void expand_parts(struct expand_writer *writer, const struct parts *parts
 	buf_fini(&writer->scratch);
 }
 
-// -q: each word quoted as a whole, so that a shell reads the words again.
-static void expand_quoted(const struct template *template, const struct expansion *x, struct buf *buf) {
-	FP_CLEANUP(buf_fini) struct buf words = BUF_INIT;
-	template_expand_words(template, x, &words);
-	shell_quote_words(buf, words.data, words.len);
-}
-
 // As template_expand(). Returns how many items travel in variables.
 static unsigned expand(const struct template *template, const struct expansion *x, struct buf *buf) {
 	if (template->flags & TEMPLATE_QUOTE) {
-		expand_quoted(template, x, buf);
+		FP_CLEANUP(buf_fini) struct buf words = BUF_INIT; // each quoted as a whole, so that a shell reads the words again
+		template_expand_words(template, x, &words);
+		shell_quote_words(buf, words.data, words.len);
 		return 0;
 	}
 	buf_reserve(buf, 0);
@@ -352,35 +337,17 @@ bool template_spells_otherwise(const struct template *template, const struct exp
 	return differs;
 }
 
-// True if no two of the arguments are the same.
-static bool arguments_are_unique(const char *args, size_t n) {
-	const char *a = args;
-	for (size_t i = 1; i < n; ++i, a += strlen(a) + 1) {
-		const char *b = a + strlen(a) + 1;
-		for (size_t k = i; k < n; ++k, b += strlen(b) + 1) {
-			if (strcmp(a, b) == 0) {
-				return false;
-			}
-		}
-	}
-	return true;
-}
-
-// True if each argument is greater than the one before it.
-static bool arguments_rise(const char *args, size_t n) {
-	for (size_t i = 1; i < n; ++i) {
-		const char *next = args + strlen(args) + 1;
-		if (strcmp(args, next) >= 0) {
-			return false;
-		}
-		args = next;
-	}
-	return true;
-}
-
 bool template_skips(const struct template *template, const struct record *record) {
-	return (template->chooses && !arguments_rise(record->args, record->nargs)) ||
-	       (template->is_unique && !arguments_are_unique(record->args, record->nargs));
+	bool rises = true, is_unique = true;
+	const char *a = record->args;
+	for (uint32_t i = 1; i < record->nargs && (template->chooses || template->is_unique); ++i, a += strlen(a) + 1) {
+		const char *b = a + strlen(a) + 1;
+		rises = rises && strcmp(a, b) < 0;
+		for (uint32_t k = i; k < record->nargs && is_unique; ++k, b += strlen(b) + 1) {
+			is_unique = strcmp(a, b) != 0;
+		}
+	}
+	return (template->chooses && !rises) || (template->is_unique && !is_unique);
 }
 
 size_t template_expand_words(const struct template *template, const struct expansion *x, struct buf *buf) {

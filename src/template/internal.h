@@ -95,11 +95,6 @@ void replacements_free(struct replacement *replacement);
 // TEMPLATE_CONTEXT, marks and regions; or a refusal, in template->error too.
 void template_read(struct template *template);
 
-// ---- repeat.c ----
-
-// With TEMPLATE_CONTEXT: puts a GROUP in front of the parts of each word that has an ITEM. Else it does nothing.
-void template_group(struct template *template);
-
 // ---- expand.c ----
 
 // Goes through the arguments of the record that an ITEM or a COLUMN stands for. Those down to `scratch` are the caller's to fill

@@ -51,21 +51,6 @@ static bool is_multibyte(const char *text) {
 	return found;
 }
 
-// The text with a byte for each item; reading->items, which has the room, gets one for each.
-static void join_parts(const struct template *template, struct buf *text, struct reading *reading) {
-	const struct parts *parts = &template->parts;
-	for (size_t i = 0; i < parts->n; ++i) {
-		const struct part *part = &parts->at[i];
-		if (part->kind == LITERAL) {
-			buf_add(text, part->text, part->len);
-			continue;
-		}
-		bool is_number = part->kind == SEQ || part->kind == SLOT || part->kind >= TOTAL || part->is_raw;
-		reading->items[reading->nitems++] = (struct read_item){.at = text->len, .is_number = is_number};
-		buf_addc(text, is_number ? READ_NUMBER : READ_ITEM);
-	}
-}
-
 // `item` is NULL for an item in a word of `let` with -q.
 static void add_requirement(struct template *template, const struct part *part, const struct read_item *item) {
 	grow_array(&template->requirements, &template->requirements_cap, template->nrequirements + 1,
@@ -122,17 +107,6 @@ static size_t find_source(const struct template *template, size_t refused_at, si
 	return strlen(template->text);
 }
 
-static void refuse(struct template *template, const struct reading *reading) {
-	FP_CLEANUP(buf_fini) struct buf shown = BUF_INIT;
-	size_t len, at = find_source(template, reading->refused_at, &len);
-	bool is_appended = len == 0;
-	template->refusal = (struct template_refusal){reading->refusal, reading->advice, at, len};
-	buf_printf(&shown, "%s%s", template->text, is_appended ? " {}" : "");
-	buf_printf(&template->error, "an item cannot stand here: %s", reading->refusal);
-	show_line(&template->error, buf_str(&shown), at + is_appended, is_appended ? 2 : len);
-	buf_printf(&template->error, "\n  %s; or write \"$FAIRPAR_ITEM\", which holds the item", reading->advice);
-}
-
 // ---- the whole ----
 
 // Does the text name the variable? Sets up which ones the job gets.
@@ -149,28 +123,32 @@ static void find_references(struct template *template) {
 	template->names_item |= !(template->flags & TEMPLATE_QUOTE) && strstr(at, ITEM_VARIABLE) != NULL;
 }
 
-// -q: no shell reads the words as syntax, but let does.
-static void read_words(struct template *template) {
-	const struct part *first = &template->words.at[0];
-	bool is_let = first->kind == LITERAL && first->len == 3 && memcmp(first->text, "let", 3) == 0;
-	for (size_t i = 0; i < template->words.n && is_let; ++i) {
-		if (template->words.at[i].kind == ITEM || template->words.at[i].kind == COLUMN) {
-			add_requirement(template, &template->words.at[i], NULL);
-		}
-	}
-}
-
 void template_read(struct template *template) {
 	struct parts *parts = &template->parts;
 	find_references(template);
-	if (template->flags & TEMPLATE_QUOTE) {
-		read_words(template);
+	if (template->flags & TEMPLATE_QUOTE) { // no shell reads the words as syntax, but let does
+		const struct part *first = &template->words.at[0];
+		bool is_let = first->kind == LITERAL && first->len == 3 && memcmp(first->text, "let", 3) == 0;
+		for (size_t i = 0; i < template->words.n && is_let; ++i) {
+			if (template->words.at[i].kind == ITEM || template->words.at[i].kind == COLUMN) {
+				add_requirement(template, &template->words.at[i], NULL);
+			}
+		}
 		return;
 	}
 	FP_CLEANUP(buf_fini) struct buf text = BUF_INIT;
 	FP_CLEANUP(free_later) struct read_item *items = xcalloc(parts->n, sizeof(*items));
 	struct reading reading = {.items = items};
-	join_parts(template, &text, &reading);
+	for (size_t i = 0; i < parts->n; ++i) { // the text with a byte for each item
+		const struct part *part = &parts->at[i];
+		if (part->kind == LITERAL) {
+			buf_add(&text, part->text, part->len);
+			continue;
+		}
+		bool is_number = part->kind == SEQ || part->kind == SLOT || part->kind >= TOTAL || part->is_raw;
+		items[reading.nitems++] = (struct read_item){.at = text.len, .is_number = is_number};
+		buf_addc(&text, is_number ? READ_NUMBER : READ_ITEM);
+	}
 	if (template->flags & TEMPLATE_CONTEXT) {
 		reading.marks = template->marks = xcalloc(text.len + 1, sizeof(*template->marks));
 		reading.regions = template->regions = xcalloc(text.len + 1, sizeof(*template->regions));
@@ -197,7 +175,14 @@ void template_read(struct template *template) {
 		part->place |= is_safe || part->is_raw ? 0 : PLACE_VARIABLE;
 	}
 	if (reading.refusal && !template->is_direct) {
-		refuse(template, &reading);
+		FP_CLEANUP(buf_fini) struct buf shown = BUF_INIT;
+		size_t len, at = find_source(template, reading.refused_at, &len);
+		bool is_appended = len == 0;
+		template->refusal = (struct template_refusal){reading.refusal, reading.advice, at, len};
+		buf_printf(&shown, "%s%s", template->text, is_appended ? " {}" : "");
+		buf_printf(&template->error, "an item cannot stand here: %s", reading.refusal);
+		show_line(&template->error, buf_str(&shown), at + is_appended, is_appended ? 2 : len);
+		buf_printf(&template->error, "\n  %s; or write \"$FAIRPAR_ITEM\", which holds the item", reading.advice);
 	}
 }
 

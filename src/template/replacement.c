@@ -126,16 +126,6 @@ static bool parse_expression(const char *at, const char *end, struct replacement
 	return false;
 }
 
-// Parses a form and its argument, up to the brace at `end`. Returns false if this is no form, or cannot be used.
-static bool parse_given(const char *at, const char *end, struct replacement *replacement, struct buf *error) {
-	if (at[0] == ':' && at[1] == '-') {
-		replacement->form = FORM_DEFAULT;
-		replacement->text = xmemdup(at + 2, (size_t)(end - at - 2));
-		return end > at + 2;
-	}
-	return at[0] == ':' ? parse_numbers(at + 1, replacement) : parse_expression(at, end, replacement, error);
-}
-
 const char *plus_parse(struct template *template, const struct tokens *tokens, const char *at, struct part *part) {
 	for (size_t i = 0; i < sizeof(FIXED) / sizeof(FIXED[0]); ++i) {
 		const struct part *fixed = &FIXED[i].part;
@@ -159,7 +149,16 @@ const char *plus_parse(struct template *template, const struct tokens *tokens, c
 	const char *end = strchr(at, '}');
 	size_t before = template->error.len;
 	struct replacement replacement = {.form = FORM_WHOLE};
-	if (end && parse_given(at, end, &replacement, &template->error)) {
+	bool is_good = end && at[0] == ':' && at[1] == '-' && end > at + 2;
+	if (is_good) {
+		replacement.form = FORM_DEFAULT;
+		replacement.text = xmemdup(at + 2, (size_t)(end - at - 2));
+	} else if (end && at[0] == ':' && at[1] != '-') {
+		is_good = parse_numbers(at + 1, &replacement);
+	} else if (end && at[0] != ':') {
+		is_good = parse_expression(at, end, &replacement, &template->error);
+	}
+	if (is_good) {
 		add_replacement(template, part, replacement);
 		return end + 1;
 	}
@@ -188,20 +187,14 @@ static struct slice cut_directory(struct slice item) {
 	return (struct slice){item.text + skip, item.len - skip};
 }
 
-// Where the last dot is, or SIZE_MAX if there is none behind the last slash.
-static size_t last_dot(struct slice item) {
-	size_t i = item.len;
-	while (i > 0 && item.text[i - 1] != '.' && item.text[i - 1] != '/') {
-		--i;
-	}
-	return i > 0 && item.text[i - 1] == '.' ? i - 1 : SIZE_MAX;
-}
-
 // Where the last `n` extensions begin, with their dot, or SIZE_MAX if there are less.
 static size_t find_extensions(struct slice item, size_t n) {
 	size_t dot = item.len;
 	for (; n > 0 && dot != SIZE_MAX; --n) {
-		dot = last_dot((struct slice){item.text, dot});
+		while (dot > 0 && item.text[dot - 1] != '.' && item.text[dot - 1] != '/') {
+			--dot;
+		}
+		dot = dot > 0 && item.text[dot - 1] == '.' ? dot - 1 : SIZE_MAX;
 	}
 	return dot;
 }
@@ -250,16 +243,6 @@ static struct slice cut_short_prefix(const regex_t *regex, struct slice item, st
 		text[n] = kept;
 		if (matches) {
 			return (struct slice){item.text + n, item.len - n};
-		}
-	}
-	return item;
-}
-
-// {%re}
-static struct slice cut_short_suffix(const regex_t *regex, struct slice item) {
-	for (size_t n = item.len + 1; n-- > 0;) {
-		if (regexec(regex, item.text + n, 0, NULL, 0) == 0) {
-			return (struct slice){item.text, n};
 		}
 	}
 	return item;
@@ -314,12 +297,6 @@ static struct slice substitute(const struct replacement *replacement, struct sli
 	return (struct slice){buf_str(scratch), scratch->len};
 }
 
-static struct slice cut_part(const struct replacement *replacement, struct slice item) {
-	size_t from = replacement->from < item.len ? replacement->from : item.len;
-	size_t n = item.len - from;
-	return (struct slice){item.text + from, replacement->n < n ? replacement->n : n};
-}
-
 // ---- all of them ----
 
 struct slice form_apply(enum form form, const struct replacement *given, struct slice argument, struct buf *scratch) {
@@ -339,10 +316,19 @@ struct slice form_apply(enum form form, const struct replacement *given, struct 
 		bool is_false = argument.len == 0 || (argument.len == 1 && argument.text[0] == '0'); // to Perl
 		return is_false ? (struct slice){given->text, strlen(given->text)} : argument;
 	}
-	case FORM_PART: return cut_part(given, argument);
+	case FORM_PART: {
+		size_t from = given->from < argument.len ? given->from : argument.len, rest = argument.len - from;
+		return (struct slice){argument.text + from, n < rest ? n : rest};
+	}
 	case FORM_NO_SHORT_PREFIX: return cut_short_prefix(&given->regex, argument, scratch);
 	case FORM_NO_PREFIX: return cut_match(&given->regex, argument, true);
-	case FORM_NO_SHORT_SUFFIX: return cut_short_suffix(&given->regex, argument);
+	case FORM_NO_SHORT_SUFFIX:
+		for (size_t at = argument.len + 1; at-- > 0;) {
+			if (regexec(&given->regex, argument.text + at, 0, NULL, 0) == 0) {
+				return (struct slice){argument.text, at};
+			}
+		}
+		return argument;
 	case FORM_NO_SUFFIX: return cut_match(&given->regex, argument, false);
 	case FORM_REPLACE:
 	case FORM_UPPER:

@@ -5,6 +5,7 @@
 #include "base/alloc.h"
 #include "base/text.h"
 #include "shell/quoting.h"
+#include "shell/reader.h"
 #include "shell/shell.h"
 
 #include <stdio.h>
@@ -167,19 +168,6 @@ static bool parse_text(struct template *template, struct parts *parts, const cha
 	return found;
 }
 
-// ---- what surrounds the items ----
-
-static void find_places(struct template *template) {
-	struct parts *parts = &template->parts;
-	for (size_t i = 0; i < parts->n; ++i) {
-		// the command itself: to be read by the shell
-		parts->at[i].is_raw = parts->at[i].kind != LITERAL && ((template->flags & TEMPLATE_RAW) || i == 0);
-	}
-	if (!(template->flags & TEMPLATE_RAW)) {
-		template_read(template);
-	}
-}
-
 // ---- direct templates ----
 
 // Could the text with its items be split at its blanks, as a shell would, and nothing else?
@@ -220,6 +208,99 @@ static void split_words(struct template *template) {
 			struct part literal = {.kind = LITERAL, .text = from, .len = (size_t)(at - from)};
 			parts_add(&template->words, space ? (struct part){.kind = BREAK} : literal);
 		}
+	}
+}
+
+// ---- words that are there once for each argument (-X) ----
+
+// GNU parallel repeats what stands between blanks, whatever it means to a shell: from 'ls {}; echo' comes `ls a; b; echo`,
+// and the second item is a command. So here an operator ends the word as a blank does; and where the word opens or closes
+// quotes, as in "see {} here", the items are inserted as a list, as -m does: "see a b here".
+
+// A word being read.
+struct word_context {
+	const struct template *template;
+	bool is_text;            // for a shell: marks and regions count
+	struct parts out;
+	size_t at;               // in the text with one byte for each replacement string
+	size_t first;            // its first part in `out`
+	bool has_item;
+	unsigned region;         // that it begins in
+};
+
+static unsigned region_of(const struct word_context *context) {
+	return context->is_text ? context->template->regions[context->at] : 0;
+}
+
+static unsigned mark_of(const struct word_context *context) {
+	return context->is_text ? context->template->marks[context->at] : 0;
+}
+
+static void context_begin(struct word_context *context) {
+	context->first = context->out.n;
+	context->has_item = false;
+	context->region = region_of(context);
+}
+
+static void context_end(struct word_context *context) {
+	unsigned region = region_of(context);
+	bool is_closed = region == context->region && !(mark_of(context) & READ_ESCAPED);
+	if (context->has_item && is_closed && region % 2 == 0) {
+		struct parts *out = &context->out;
+		size_t n = out->n - context->first;
+		parts_add(out, (struct part){.kind = GROUP});
+		memmove(&out->at[context->first + 1], &out->at[context->first], n * sizeof(out->at[0]));
+		out->at[context->first] = (struct part){.kind = GROUP, .len = n};
+	}
+}
+
+static void context_add_literal(struct word_context *context, const struct part *part) {
+	const char *from = part->text;
+	for (size_t i = 0; i < part->len; ++i, ++context->at) {
+		const char *at = part->text + i;
+		bool is_blank = template_is_blank(*at);
+		if (!is_blank && !(mark_of(context) & READ_OPERATOR)) {
+			continue;
+		}
+		parts_add_literal(&context->out, from, (size_t)(at - from));
+		context_end(context);
+		parts_add_literal(&context->out, at, 1);
+		context->at += !is_blank;
+		context_begin(context);
+		context->at -= !is_blank;
+		from = at + 1;
+	}
+	parts_add_literal(&context->out, from, (size_t)(part->text + part->len - from));
+}
+
+// Groups the parts of a text for a shell, or of words that no shell reads. With -q a word may have blanks in it.
+static void group_parts(const struct template *template, struct parts *parts, bool is_text) {
+	struct word_context context = {.template = template, .is_text = is_text};
+	for (size_t i = 0; i < parts->n; ++i) {
+		const struct part *part = &parts->at[i];
+		if (part->kind == LITERAL && part->len > 0) {
+			context_add_literal(&context, part);
+			continue;
+		}
+		if (part->kind == BREAK) {
+			context_end(&context);
+		}
+		parts_add(&context.out, *part);
+		context.at += part->kind != LITERAL;
+		context.has_item |= part->kind == ITEM;
+		if (part->kind == BREAK) {
+			context_begin(&context);
+		}
+	}
+	context_end(&context);
+	free(parts->at);
+	*parts = context.out;
+}
+
+static void template_group(struct template *template) {
+	if (template->flags & TEMPLATE_CONTEXT) {
+		group_parts(template, &template->parts, /* is_text */ template->regions != NULL);
+		group_parts(template, &template->words, /* is_text */ false);
 	}
 }
 
@@ -264,7 +345,13 @@ static void parse_joined(struct template *template, const struct names *names) {
 		parts_add(&template->parts, (struct part){.kind = ITEM});
 	}
 	template->is_direct = !(template->flags & TEMPLATE_RAW) && has_plain_words(&template->parts);
-	find_places(template);
+	for (size_t i = 0; i < template->parts.n; ++i) {
+		// the command itself: to be read by the shell
+		template->parts.at[i].is_raw = template->parts.at[i].kind != LITERAL && ((template->flags & TEMPLATE_RAW) || i == 0);
+	}
+	if (!(template->flags & TEMPLATE_RAW)) {
+		template_read(template);
+	}
 	if (template->is_direct) {
 		split_words(template);
 	}

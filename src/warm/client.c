@@ -5,21 +5,29 @@
 #include "base/alloc.h"
 #include "base/fault.h"
 #include "base/io.h"
+#include "base/map.h"
 #include "base/sync.h"
+#include "process/context.h"
+#include "process/proc.h"
 #include "process/proctree.h"
 #include "warm/protocol.h"
 
+#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <link.h>
 #include <poll.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 
 #ifndef MFD_EXEC
 #define MFD_EXEC 0x0010U // Linux 6.3: not the default where vm.memfd_noexec is set
@@ -58,18 +66,6 @@ static int object_open(void) {
 	return fd;
 }
 
-// The environment of the server: that of the job, and what makes a server of the program. The caller frees the array.
-static char **warm_server_env(char *const *env, char *more[3]) {
-	size_t n = 0;
-	while (env[n]) {
-		++n;
-	}
-	char **with = xcalloc(n + 4, sizeof(*with));
-	memcpy(with, env, n * sizeof(*with));
-	memcpy(with + n, more, 3 * sizeof(*with));
-	return with;
-}
-
 // Starts the shell, with the descriptors of its end of the socket and of the object. Returns 0, or -1 with errno.
 static int spawn_server(struct warm_server *server, const struct spawn_config *job, int socket, int object) {
 	char preload[64], variable[128], now[] = "LD_BIND_NOW=1";
@@ -80,7 +76,14 @@ static int spawn_server(struct warm_server *server, const struct spawn_config *j
 	                          .ignored = job->context->ignored};
 	sigfillset(&context.mask);
 	int null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
-	FP_CLEANUP(free_later) char **env = warm_server_env(job->env, (char *[]){preload, variable, now});
+	char *more[] = {preload, variable, now};
+	size_t n = 0;
+	while (job->env[n]) {
+		++n;
+	}
+	FP_CLEANUP(free_later) char **env = xcalloc(n + 4, sizeof(*env)); // that of the job, and what makes a server of the program
+	memcpy(env, job->env, n * sizeof(*env));
+	memcpy(env + n, more, sizeof(more));
 	struct spawn_config config = {
 		.path = job->path,
 		.argv = (char *[]){job->argv[0], c, nothing, NULL},
@@ -115,14 +118,6 @@ static void warm_server_kill(const struct warm_server *server) {
 	pidfd_set_signal(&(struct pidfd_set){.list = &entry, .n = 1}, SIGKILL);
 }
 
-// A wrapper that never called __libc_start_main() may have executed the shell that answers, which stands in nobody's place.
-static bool is_the_shell(const struct warm_server *server, const char *path) {
-	char exe[32];
-	struct stat meant, answers;
-	snprintf(exe, sizeof(exe), "/proc/%d/exe", (int)server->pid);
-	return stat(path, &meant) == 0 && stat(exe, &answers) == 0 && meant.st_dev == answers.st_dev && meant.st_ino == answers.st_ino;
-}
-
 struct warm_server *warm_server_open(const struct spawn_config *job, const struct shared_table *table, const char **ret_why) {
 	struct warm_server *server = NEW(struct warm_server);
 	int ends[2] = {-1, -1}, object = object_open();
@@ -149,7 +144,11 @@ struct warm_server *warm_server_open(const struct spawn_config *job, const struc
 	if (!*ret_why) {
 		*ret_why = read_reply(server, &reply) && reply.kind == WARM_READY ? unfit_text(reply.value) : unfit_text(-1);
 	}
-	if (!*ret_why && !is_the_shell(server, job->path)) {
+	// a wrapper that never called __libc_start_main() may have executed the shell that answers, which stands in nobody's place
+	char exe[32];
+	struct stat meant, answers;
+	snprintf(exe, sizeof(exe), "/proc/%d/exe", (int)server->pid);
+	if (!*ret_why && (stat(job->path, &meant) != 0 || stat(exe, &answers) != 0 || meant.st_dev != answers.st_dev || meant.st_ino != answers.st_ino)) {
 		*ret_why = "it executes another shell";
 	}
 	if (*ret_why) {
@@ -268,13 +267,6 @@ static void await_start(const struct warm_server *server, const struct spawn_con
 	answer->error = answer->pid ? 0 : ECHILD;
 }
 
-// Waits for what the job says of the steps that can fail, or for its end.
-static void await_set_up(const struct warm_server *server, int pidfd, struct job_answer *answer) {
-	struct pollfd fds[] = {{.fd = server->socket, .events = POLLIN}, {.fd = pidfd, .events = POLLIN}};
-	while (!answer->is_set_up && (poll(fds, 2, -1) < 0 || (fds[0].revents && take_reply(server, answer)))) {
-	}
-}
-
 // Why a server did not start a job, or NULL: the request is too long for the socket.
 static const char *lost_text(int error) {
 	switch (error) {
@@ -313,7 +305,10 @@ pid_t warm_server_start(struct warm_server *server, const struct spawn_config *j
 		nanosleep(&(struct timespec){.tv_nsec = NS_PER_MS}, NULL); // another thread was faster to take it
 	}
 	if (job->context->cwd || job->foreground || job->cgroup_fd >= 0) {
-		await_set_up(server, *ret_pidfd, &answer);
+		// what the job says of the steps that can fail, or its end
+		struct pollfd set_up[] = {{.fd = server->socket, .events = POLLIN}, {.fd = *ret_pidfd, .events = POLLIN}};
+		while (!answer.is_set_up && (poll(set_up, 2, -1) < 0 || (set_up[0].revents && take_reply(server, &answer)))) {
+		}
 	}
 	*ret_error = answer.failed;
 	if (answer.failed.error) {
@@ -321,4 +316,83 @@ pid_t warm_server_start(struct warm_server *server, const struct spawn_config *j
 		return -1;
 	}
 	return answer.pid;
+}
+
+// ---- whether a shell can be a server ----
+
+// fork(2) and execve(2) name what a child has of its parent. Of that, others can set: limits (prlimit(2)), niceness and policy
+// (sched_setattr(2)), CPUs, I/O priority, timer slack, cgroups, and what the files of proc(5) read here say.
+
+enum {
+	CPU_WORDS = 128,     // of 64 CPUs
+	SCHEDULING_WORDS = 8, // struct sched_attr has 7 (sched_setattr(2)); the kernel fills what it knows of
+	IOPRIO_PROCESS = 1,  // ioprio_get(2), IOPRIO_WHO_PROCESS: a thread; the C library has neither
+	PROCESSES_FEW = 512, // a job's own could be those that a server leaves no room for
+};
+
+// A static program or an interpreter that executes another shell would not stop but run.
+static const char *refuse_elf(int fd) {
+	ElfW(Ehdr) header, own;
+	memcpy(&own, server_so, sizeof(own));
+	if (pread_all(fd, &header, sizeof(header), 0) != sizeof(header) || memcmp(header.e_ident, own.e_ident, EI_DATA + 1) != 0) {
+		return "script, or a program for another machine";
+	}
+	for (unsigned i = 0; i < header.e_phnum; ++i) {
+		ElfW(Phdr) part;
+		if (pread_all(fd, &part, sizeof(part), header.e_phoff + i * sizeof(part)) == sizeof(part) && part.p_type == PT_INTERP) {
+			return NULL;
+		}
+	}
+	return "static program";
+}
+
+const char *fitness_refusal(const char *path) {
+	if (sizeof(ElfW(Ehdr)) > server_so_size) {
+		return "this fairpar was built without it";
+	}
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	const char *why = fd < 0 ? "its file cannot be read" : refuse_elf(fd);
+	fd_close(&fd);
+	return why;
+}
+
+const char *fitness_refusal_env(char *const *env) {
+	for (; *env; ++env) {
+		if (strncmp(*env, "LD_", 3) == 0) {
+			return "its environment has LD_*";
+		}
+		if (strncmp(*env, "GLIBC_TUNABLES=", 15) == 0) {
+			return "its environment has GLIBC_TUNABLES";
+		}
+		if (strncmp(*env, "MALLOC_", 7) == 0) {
+			return "its environment has MALLOC_*";
+		}
+	}
+	return NULL;
+}
+
+// ---- what is inherited ----
+
+void inherited_read(struct inherited *ret) {
+	uint64_t scheduling[SCHEDULING_WORDS] = {0}, cpus[CPU_WORDS] = {0};
+	FP_CLEANUP(buf_fini) struct buf text = BUF_INIT;
+	struct rlimit limits[RLIM_NLIMITS] = {0}; // what cannot be asked is always the same
+	for (int i = 0; i < RLIM_NLIMITS; ++i) {
+		(void)getrlimit(RLIMIT_OF(i), &limits[i]);
+	}
+	(void)syscall(SYS_sched_getattr, 0, scheduling, sizeof(scheduling), 0);
+	(void)syscall(SYS_sched_getaffinity, 0, sizeof(cpus), cpus);
+	buf_add(&text, limits, sizeof(limits));
+	buf_add(&text, scheduling, sizeof(scheduling));
+	buf_add(&text, cpus, sizeof(cpus));
+	buf_printf(&text, "%ld %ld ", syscall(SYS_ioprio_get, IOPRIO_PROCESS, 0), syscall(SYS_prctl, PR_GET_TIMERSLACK, 0, 0, 0, 0));
+	static const char *const files[] = {"/proc/thread-self/cgroup", "/proc/self/oom_score_adj", "/proc/self/coredump_filter"};
+	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); ++i) {
+		if (proc_read(AT_FDCWD, files[i], &text) != 0) {
+			buf_addc(&text, '?');
+		}
+	}
+	ret->hash = hash_bytes(text.data, text.len, 0);
+	ret->refusal = limits[RLIMIT_AS].rlim_cur != RLIM_INFINITY ? "the address space is limited"
+		: limits[RLIMIT_NPROC].rlim_cur <= PROCESSES_FEW ? "few processes are allowed" : NULL;
 }

@@ -8,6 +8,7 @@
 #include "process/spawn.h"
 
 #include <stddef.h>
+#include <stdint.h>
 
 // The shared object of server.c, as bytes: see Makefile. Empty where it cannot be had: another C library, a static build.
 extern const char server_so[];
@@ -41,5 +42,22 @@ void warm_server_close(struct warm_server *server);
 // job's arguments and environment are too long; else it says (static text) why the server failed, and the caller closes it.
 pid_t warm_server_start(struct warm_server *server, const struct spawn_config *job, int *ret_pidfd, struct spawn_error *ret_error,
                    const char **ret_why) FP_NODISCARD;
+
+// ---- whether a shell can be a server, by what its file says and by what a server would inherit ----
+
+// Returns why the shell at `path` cannot, in words (static text), or NULL: nothing speaks against a try.
+const char *fitness_refusal(const char *path);
+
+// Returns why a job with such an environment cannot be started by a server, or NULL: it says something to the linker or the
+// allocator, who have done their work in the server.
+const char *fitness_refusal_env(char *const *env);
+
+struct inherited {
+	uint64_t hash;       // of all that is inherited: two that differ have another hash, with near certainty
+	const char *refusal; // why a server that inherits this must not be started; static text, or NULL
+};
+
+// Reads what a process would inherit that the calling thread started now. That takes some 30 system calls.
+void inherited_read(struct inherited *ret);
 
 #endif

@@ -6,7 +6,6 @@
 #include "base/buf.h"
 #include "base/sync.h"
 #include "warm/client.h"
-#include "warm/fitness.h"
 
 #include <string.h>
 #include <sys/stat.h>
@@ -56,17 +55,14 @@ static void drop_server(struct warm_shell *shell) {
 	shell->server = NULL;
 }
 
-static bool same_context(const struct context *a, const struct context *b) {
-	return a->umask == b->umask && a->nice == b->nice && a->nofile.rlim_cur == b->nofile.rlim_cur
-		&& a->nofile.rlim_max == b->nofile.rlim_max && memcmp(&a->ignored, &b->ignored, sizeof(a->ignored)) == 0;
-}
-
 // The shell of the job, which takes the place of the one that was used longest ago if it is new.
 static struct warm_shell *find_shell(struct warm *warm, const struct spawn_config *job) {
 	struct warm_shell *oldest = &warm->shells[0];
 	++warm->clock;
 	for (struct warm_shell *one = warm->shells; one < warm->shells + SHELLS_MAX; ++one) {
-		if (one->path && strcmp(one->path, job->path) == 0 && same_context(&one->context, job->context)) {
+		if (one->path && strcmp(one->path, job->path) == 0 && one->context.umask == job->context->umask
+		    && one->context.nice == job->context->nice && memcmp(&one->context.nofile, &job->context->nofile, sizeof(struct rlimit)) == 0
+		    && memcmp(&one->context.ignored, &job->context->ignored, sizeof(sigset_t)) == 0) {
 			one->used = warm->clock;
 			return one;
 		}
@@ -83,35 +79,6 @@ static struct warm_shell *find_shell(struct warm *warm, const struct spawn_confi
 	return oldest;
 }
 
-static bool is_same_file(const struct stat *a, const struct stat *b) {
-	return a->st_dev == b->st_dev && a->st_ino == b->st_ino && a->st_size == b->st_size
-		&& memcmp(&a->st_mtim, &b->st_mtim, sizeof(a->st_mtim)) == 0 && memcmp(&a->st_ctim, &b->st_ctim, sizeof(a->st_ctim)) == 0;
-}
-
-// A file that was replaced is another shell. Returns why it cannot be a server, or NULL.
-static const char *check_file(struct warm_shell *shell) {
-	struct stat st;
-	if (stat(shell->path, &st) != 0) {
-		return "its file is gone";
-	}
-	if (shell->server && !is_same_file(&st, &shell->file)) {
-		drop_server(shell);
-	}
-	shell->file = st;
-	return shell->why;
-}
-
-// Why this job cannot come from a server, whatever its shell, or NULL.
-static const char *refuse_job(const struct warm *warm, const struct spawn_config *job) {
-	if (warm->table.fd < 0) {
-		return "there is no guardian";
-	}
-	if (job->path[0] != '/') {
-		return "the path of its shell is relative";
-	}
-	return fitness_refusal_env(job->env);
-}
-
 // A cloned job inherits limits, niceness and the like from its server, which got them when it was started; an executed job gets
 // those that fairpar has now. So they are compared, but not for each job, which would cost too much.
 static void refresh_inherited(struct warm *warm, uint64_t max_age_ms) {
@@ -122,27 +89,24 @@ static void refresh_inherited(struct warm *warm, uint64_t max_age_ms) {
 	}
 }
 
-// Returns why there is none, or NULL.
-static const char *open_server(struct warm *warm, struct warm_shell *shell, const struct spawn_config *job) {
-	shell->why = fitness_refusal(shell->path);
-	if (shell->why) {
-		return shell->why;
-	}
-	refresh_inherited(warm, 0); // before it starts: what is changed from now on is found later
-	shell->inherited = warm->inherited.hash;
-	shell->server = warm_server_open(job, &warm->table, &shell->why);
-	return shell->why;
-}
-
 // Has the shell a server, or gets it one? Else says why not.
 static const char *refuse_shell(struct warm *warm, struct warm_shell *shell, const struct spawn_config *job) {
 	if (shell->executions > 0) {
 		--shell->executions;
 		return not_asked;
 	}
-	const char *why = check_file(shell);
-	if (why) {
-		return why;
+	struct stat st;
+	if (stat(shell->path, &st) != 0) {
+		return "its file is gone";
+	}
+	const struct stat *was = &shell->file;
+	if (shell->server && (st.st_dev != was->st_dev || st.st_ino != was->st_ino || st.st_size != was->st_size
+	                      || memcmp(&st.st_mtim, &was->st_mtim, sizeof(st.st_mtim)) != 0 || memcmp(&st.st_ctim, &was->st_ctim, sizeof(st.st_ctim)) != 0)) {
+		drop_server(shell); // a file that was replaced is another shell
+	}
+	shell->file = st;
+	if (shell->why) {
+		return shell->why;
 	}
 	refresh_inherited(warm, REFRESH_MS);
 	if (warm->inherited.refusal) {
@@ -151,13 +115,21 @@ static const char *refuse_shell(struct warm *warm, struct warm_shell *shell, con
 	if (shell->server && shell->inherited != warm->inherited.hash) {
 		drop_server(shell);
 	}
-	return shell->server ? NULL : open_server(warm, shell, job);
+	if (!shell->server) {
+		shell->why = fitness_refusal(shell->path);
+		if (!shell->why) {
+			refresh_inherited(warm, 0); // before it starts: what is changed from now on is found later
+			shell->inherited = warm->inherited.hash;
+			shell->server = warm_server_open(job, &warm->table, &shell->why);
+		}
+	}
+	return shell->why;
 }
 
 // A starter.start.
 static pid_t start(void *arg, const struct spawn_config *job, int *ret_pidfd, struct spawn_error *ret_error) {
 	struct warm *warm = arg;
-	warm->why = refuse_job(warm, job);
+	warm->why = warm->table.fd < 0 ? "there is no guardian" : job->path[0] != '/' ? "the path of its shell is relative" : fitness_refusal_env(job->env);
 	struct warm_shell *shell = warm->why ? NULL : find_shell(warm, job);
 	warm->why = shell ? refuse_shell(warm, shell, job) : warm->why;
 	if (warm->why) {

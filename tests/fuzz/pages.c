@@ -6,7 +6,7 @@
 #include "base/alloc.h"
 #include "base/buf.h"
 #include "base/diag.h"
-#include "base/markup.h"
+#include "base/text.h"
 #include "draw/draw.h"
 #include "log/event_table.h"
 

@@ -15,7 +15,6 @@
 #include "base/random.h"
 #include "base/sync.h"
 #include "slots/client.h"
-#include "slots/server.h"
 
 #include <poll.h>
 #include <signal.h>

@@ -1,7 +1,6 @@
-// Memory that is freed all at once (base/arena.h).
+// Memory that is freed all at once (base/buf.h).
 
-#include "base/arena.h"
-
+#include "base/buf.h"
 #include "test.h"
 
 #include <stdalign.h>

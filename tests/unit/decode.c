@@ -1,11 +1,11 @@
 // Logs of events, read back: whole, from a newer fairpar, cut off, damaged and hostile.
 
+#include "base/json.h"
 #include "base/temp_file.h"
 #include "log/event_log.h"
 
 #include "base/buf.h"
 #include "base/io.h"
-#include "base/json_read.h"
 
 #include "test.h"
 

@@ -1,6 +1,6 @@
 // Pictures of a run: numbers and foreign text, lanes, bars and columns, the drawing, the page and the trace.
 
-#include "base/markup.h"
+#include "base/text.h"
 #include "draw/draw.h"
 
 #include "base/alloc.h"

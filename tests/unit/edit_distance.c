@@ -1,7 +1,6 @@
-// The distance of words (base/edit_distance.h).
+// The distance of words (base/units.h).
 
-#include "base/edit_distance.h"
-
+#include "base/units.h"
 #include "test.h"
 
 #include <stdint.h>

@@ -1,8 +1,7 @@
-// Tests of input/glob.h: patterns as bash's globstar has them, errors instead of gaps, the process's directory untouched.
-
-#include "input/glob.h"
+// Tests of glob_expand() of input/input.h: patterns as bash's globstar has them, errors instead of gaps, the process's directory untouched.
 
 #include "base/alloc.h"
+#include "input/input.h"
 #include "shells.h"
 
 #include <errno.h>

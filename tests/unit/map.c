@@ -1,8 +1,8 @@
 // Texts mapped to numbers (base/map.h).
 
+#include "base/buf.h"
 #include "base/map.h"
 
-#include "base/arena.h"
 #include "test.h"
 
 static void test_map(void) {

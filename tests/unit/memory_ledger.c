@@ -1,7 +1,6 @@
-// Tests of the file in which fairpars that share slots tell each other what their jobs need (process/memory_ledger.h).
+// Tests of the file in which fairpars that share slots tell each other what their jobs need (process/memory.h).
 
-#include "process/memory_ledger.h"
-
+#include "process/memory.h"
 #include "test.h"
 
 #include <sys/wait.h>

@@ -1,8 +1,7 @@
-// Tests of base/pathname.h and base/sha256.h: names of files that are made of items.
+// Tests of base/pathname.h: names of files that are made of items.
 
 #include "base/pathname.h"
 
-#include "base/sha256.h"
 #include "test.h"
 
 // The examples of FIPS 180-2, appendix B, and lengths around what is padded.

@@ -1,10 +1,9 @@
 // What is idle, and how long all wait, from a file tree that stands for /proc and the cgroups; and what trees of processes do.
 
-#include "process/pressure.h"
-
 #include "base/attr.h"
 #include "process/memory.h"
 #include "process/proctree.h"
+#include "process/sysload.h"
 
 #include "test.h"
 

@@ -1,6 +1,4 @@
-// Tests of warm/fitness.h where no process is needed: what a build without the object says, and the environment of a job.
-
-#include "warm/fitness.h"
+// Tests of warm/client.h where no process is needed: what a build without the object says, and the environment of a job.
 
 #include "test.h"
 #include "warm/client.h"

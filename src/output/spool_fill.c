@@ -294,6 +294,13 @@ uint64_t spool_bytes(const struct spool *spool, int stream) {
 }
 
 void spool_tail(struct spool *spool, int i, size_t n, struct buf *buf) {
+	const struct buf *line = &spool->last_line[i].text;
+	if (spool->mode == WRITER_LATEST && line->len > 0) { // which holds no more than this line
+		size_t cut = line->len < n ? 0 : line->len + 1 - n;
+		buf_add(buf, line->data + cut, line->len - cut);
+		buf_addc(buf, '\n');
+		return;
+	}
 	spool_enter(spool);
 	const struct stream *stream = &spool->stream[i];
 	size_t in_area = stream->len - stream->start;

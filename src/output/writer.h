@@ -135,7 +135,7 @@ size_t spool_last_line(struct spool *spool, bool tagged, char *text, size_t size
 // Bytes of each stream so far, without those taken back by spool_reset().
 uint64_t spool_bytes(const struct spool *spool, int stream);
 
-// Appends the last `n` bytes of the stream that are still held, at most: what has been written is not among them.
+// Appends the last `n` bytes of the stream that are still held, at most: what has been written is not among them. `n` > 0.
 void spool_tail(struct spool *spool, int stream, size_t n, struct buf *buf);
 
 // What config.written() gets when this job's output is written: goes with a job that has ended, right before

@@ -23,8 +23,8 @@
 //
 // [F1] A queue is in its tier's heap exactly while it can be picked and its virtual time stands still: always under
 //      turns, under time while none of its items run. Enforced by place().
-// [F2] It is in the list `special` exactly while it wants but is blocked, or (time) has running items: these are looked
-//      at one by one, and there are never more of the second kind than slots. Enforced by place().
+// [F2] It is in the list `special` exactly while, under time, it has running items: these are looked at one by one, and
+//      there are never more than slots. Enforced by place().
 // [F3] The heaps have room for all queues of the tier: fair_pick() and fair_done() never allocate. Enforced by tier_join().
 // [F4] Virtual times are compared by their difference, so they may wrap.
 // [F5] A queue is in the heap BY_DUE exactly while it has work and, as of the last place(), only its rate keeps it from
@@ -370,16 +370,15 @@ static void place(struct fair *fair, struct fair_queue *queue, uint64_t now) {
 	} else if (!wanted) {
 		queue->since = now;
 	}
-	bool eligible = queue->wants && !queue->blocked;
 	bool moving = fair->time && queue->running > 0;
-	if (eligible && !moving) {
+	if (queue->wants && !moving) {
 		heap_add(tier, BY_VIRT, queue, queue->virt);
 		lag_account(fair, tier, queue, /* added */ true);
 	}
-	if (moving || (queue->wants && !eligible)) {
+	if (moving) {
 		list_push_back(&tier->special, &queue->special);
 	}
-	if (eligible) {
+	if (queue->wants) {
 		count_eligible(fair, tier, true);
 	}
 	tier->wanting += queue->wants ? queue->weight : 0;
@@ -398,7 +397,7 @@ static void unplace(struct fair *fair, struct fair_queue *queue, uint64_t now) {
 	struct fair_tier *tier = queue->tier;
 	pass(fair, now);
 	advance(fair, queue, now);
-	if (queue->wants && !queue->blocked) {
+	if (queue->wants) {
 		count_eligible(fair, tier, false);
 	}
 	tier->wanting -= queue->wants ? queue->weight : 0;
@@ -661,7 +660,7 @@ static FP_INLINE struct fair_queue *tier_peek(const struct fair_tier *tier, fair
 	struct fair_queue *best = heap_find(&tier->heaps[BY_VIRT], filter, arg);
 	uint64_t least = best ? best->virt : 0;
 	list_for_each_entry(&tier->special, struct fair_queue, queue, special) {
-		if (queue->wants && !queue->blocked && (!filter || filter(arg, queue))) {
+		if (queue->wants && (!filter || filter(arg, queue))) {
 			uint64_t key = queue->virt + (queue->rem + owing(queue, now) + expected(queue, now)) / queue->weight;
 			if (!best || goes_first(queue, key, best, least)) {
 				best = queue;
@@ -848,20 +847,12 @@ void fair_unexpect(struct fair_job *job) {
 	}
 }
 
-static void set_flag(struct fair *fair, struct fair_queue *queue, bool *flag, bool value, uint64_t now) {
-	if (*flag != value) {
+void fair_pause(struct fair *fair, struct fair_queue *queue, bool paused, uint64_t now) {
+	if (queue->paused != paused) {
 		unplace(fair, queue, now);
-		*flag = value;
+		queue->paused = paused;
 		place(fair, queue, now);
 	}
-}
-
-void fair_pause(struct fair *fair, struct fair_queue *queue, bool paused, uint64_t now) {
-	set_flag(fair, queue, &queue->paused, paused, now);
-}
-
-void fair_block(struct fair *fair, struct fair_queue *queue, bool blocked, uint64_t now) {
-	set_flag(fair, queue, &queue->blocked, blocked, now);
 }
 
 double fair_virt(const struct fair *fair, const struct fair_queue *queue, uint64_t now) {

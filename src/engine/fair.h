@@ -63,9 +63,8 @@ struct fair_queue {
 	uint32_t turn, turn_rem; // FAIR_TURN / weight and its remainder
 	uint32_t heap_at[3];     // places in the tier's heaps + 1; 0: not in it
 	bool paused;             // out of the race, like a queue without work
-	bool blocked;            // out of reach for a moment, but keeps its place
 	bool picks_exempt;       // public: the last pick was of one of `exempt`
-	bool wants;              // has work and may run it, or could but for `blocked`
+	bool wants;              // has work and may run it
 	bool at_limit;           // has work, and only its limit or its rate keeps it from running it
 	struct fair_tier *tier;
 	uint64_t seq;            // order of fair_add()
@@ -222,10 +221,8 @@ void fair_learn(struct fair *fair, struct fair_queue *queue, uint64_t median);
 void fair_expect(struct fair_queue *queue, struct fair_job *job, uint32_t slots, uint64_t now);
 void fair_unexpect(struct fair_job *job);
 
-// A paused queue is as one without work: it gains no credit meanwhile. A blocked one cannot be picked either, but that
-// is the engine's doing, so it keeps its place and gets what it has missed.
+// A paused queue is as one without work: it gains no credit meanwhile.
 void fair_pause(struct fair *fair, struct fair_queue *queue, bool paused, uint64_t now);
-void fair_block(struct fair *fair, struct fair_queue *queue, bool blocked, uint64_t now);
 
 static inline bool fair_is_eligible(const struct fair *fair) {
 	return fair->neligible > 0;

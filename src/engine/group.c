@@ -84,7 +84,7 @@ uint64_t group_demand(const struct pool *pool, const struct group *group, uint64
 	}
 	for (struct list *at = pool->queues.next; at != &pool->queues && n < most + free; at = at->next) {
 		const struct queue *queue = list_entry(at, struct queue, link);
-		if (queue->group == group && queue->fair.wants && !queue->fair.blocked) {
+		if (queue->group == group && queue->fair.wants) {
 			n += queue_demand(&queue->fair);
 		}
 	}

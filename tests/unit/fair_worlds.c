@@ -14,7 +14,7 @@
 
 enum { QUEUES = 3, SLOTS = 2, TICKS = 2, PATH = 40 };
 
-enum op { ARRIVE, PICK, CHARGE, WIDEN, DONE, BACK, PAUSE, BLOCK, CANCEL, CLOSE, TICK, OPS };
+enum op { ARRIVE, PICK, CHARGE, WIDEN, DONE, BACK, PAUSE, CANCEL, CLOSE, TICK, OPS };
 
 struct small {
 	struct world world;
@@ -31,17 +31,17 @@ struct small {
 struct variant {
 	bool time;
 	int items;                 // arrive in all
-	int toggles;               // pauses and blocks, and their ends
+	int toggles;               // pauses and their ends
 	bool wide;                 // items may take one slot more
 	bool packs;                // items may be charged several turns
-	bool plain;                // no item is given back, no queue blocked: what is promised of turns holds to the letter
+	bool plain;                // no item is given back: what is promised of turns holds to the letter
 	uint64_t median;           // of all queues
 	uint32_t weights[QUEUES], limits[QUEUES];
 	int32_t priorities[QUEUES];
 };
 
 static bool may_run(const struct fair_queue *queue) {
-	return queue->backlog > 0 && !queue->paused && !queue->blocked && (!queue->limit || queue->running < queue->limit);
+	return queue->backlog > 0 && !queue->paused && (!queue->limit || queue->running < queue->limit);
 }
 
 // The first two promises of turns, which hold for queues of one tier that may run:
@@ -130,7 +130,6 @@ static void check_arrival(struct small *small, const struct variant *variant, in
 	struct world *world = &small->world;
 	double least = 1e300;
 	for (int j = 0; j < QUEUES; ++j) {
-		// a blocked one keeps its place, and holds the clock
 		if (j != i && world->queues[j].wants && variant->priorities[i] == variant->priorities[j]) {
 			double virt = fair_virt(&world->fair, &world->queues[j], world->now);
 			least = virt < least ? virt : least;
@@ -203,7 +202,7 @@ static void small_end(struct small *small, int i, bool back) {
 static bool check_close(struct small *small, const struct variant *variant, int i) {
 	struct world *world = &small->world;
 	struct fair_queue *queue = &world->queues[i];
-	if (small->closed[i] || queue->backlog > 0 || queue->running > 0 || queue->paused || queue->blocked) {
+	if (small->closed[i] || queue->backlog > 0 || queue->running > 0 || queue->paused) {
 		return false;
 	}
 	double virt = fair_virt(&world->fair, queue, world->now);
@@ -245,16 +244,11 @@ static bool small_try(struct small *small, const struct variant *variant, int st
 		small_end(small, i, step % OPS == BACK);
 		return true;
 	case PAUSE:
-	case BLOCK:
-		if (small->toggles == variant->toggles || (variant->plain && step % OPS == BLOCK)) {
+		if (small->toggles == variant->toggles) {
 			return false;
 		}
 		++small->toggles;
-		if (step % OPS == PAUSE) {
-			fair_pause(&world->fair, queue, !queue->paused, world->now);
-		} else {
-			fair_block(&world->fair, queue, !queue->blocked, world->now);
-		}
+		fair_pause(&world->fair, queue, !queue->paused, world->now);
 		return true;
 	case CANCEL:
 		if (queue->backlog == 0) {
@@ -306,7 +300,6 @@ static void check_drains(struct small *small) {
 	for (int i = 0; i < QUEUES; ++i) {
 		struct fair_queue *queue = &world->queues[i];
 		fair_pause(&world->fair, queue, false, world->now);
-		fair_block(&world->fair, queue, false, world->now);
 		while (queue->running > 0) {
 			small_end(small, i, /* back */ false);
 		}
@@ -350,7 +343,7 @@ static uint64_t small_key(const struct small *small, const struct variant *varia
 		key = mix(key, variant->time ? world->now - queue->last : 0);
 		key = mix(key, queue->rem | rank << 32 | (queue->served == 0 ? 1 : 0) | queue->seq << 40);
 		key = mix(key, queue->backlog | (uint64_t)queue->running << 8 | (uint64_t)queue->paused << 16 |
-		          (uint64_t)queue->blocked << 17 | (uint64_t)queue->wants << 18 | (uint64_t)small->closed[i] << 19 |
+		          (uint64_t)queue->wants << 18 | (uint64_t)small->closed[i] << 19 |
 		          (uint64_t)queue->at_limit << 20);
 		for (int j = 0; variant->plain && small->late[i] && j < QUEUES; ++j) {
 			key = mix(key, 1 + small->passed[i][j]);
@@ -472,7 +465,7 @@ struct naive_queue {
 	uint64_t seq, served, backlog, median;
 	uint32_t running, extra, weight, limit;
 	int32_t priority;
-	bool paused, blocked, wanted, held;
+	bool paused, wanted, held;
 	struct naive_item items[PARALLEL];
 };
 
@@ -531,7 +524,7 @@ static int64_t naive_weights(const struct naive *naive, int priority) {
 static bool naive_eligible(const struct naive *naive, int priority) {
 	for (int i = 0; i < naive->n; ++i) {
 		const struct naive_queue *queue = &naive->queues[i];
-		if (queue->priority == priority && naive_wants(queue) && !queue->blocked) {
+		if (queue->priority == priority && naive_wants(queue)) {
 			return true;
 		}
 	}
@@ -725,7 +718,7 @@ static int naive_pick(struct naive *naive) {
 	int best = -1, tier = naive_tier(naive);
 	for (int i = 0; i < naive->n; ++i) {
 		const struct naive_queue *queue = &naive->queues[i];
-		if (naive_wants(queue) && !queue->blocked && queue->priority == tier &&
+		if (naive_wants(queue) && queue->priority == tier &&
 		    (best < 0 || naive_first(naive, queue, &naive->queues[best]))) {
 			best = i;
 		}
@@ -826,13 +819,8 @@ static void reference_op(struct world *world, struct naive *naive, uint64_t *dic
 		}
 		return;
 	case 10:
-		if (roll(dice) % 2) {
-			fair_pause(&world->fair, queue, n == 0, world->now);
-			shadow->paused = n == 0;
-		} else {
-			fair_block(&world->fair, queue, n == 0, world->now);
-			shadow->blocked = n == 0;
-		}
+		fair_pause(&world->fair, queue, n == 0, world->now);
+		shadow->paused = n == 0;
 		break;
 	case 11:
 		if (queue->running > 0 && n > 0) {

@@ -100,7 +100,7 @@ static int store_number(const struct value_info *info, enum option_id id, char *
 	return option_fail(id, "must be a number from %ld to %ld, not '%s'", info->least, info->most, text_shows(text));
 }
 
-// Bytes, or a number in their notation. 0 is none, as what is left out, and no size.
+// Stores bytes, or a number in their notation. Of 0, and of an argument that is left out, it stores 0, unless that is no valid size.
 static int store_size(const struct value_info *info, enum option_id id, char *field, const char *text) {
 	uint64_t n = 0;
 	bool is_count = info->kind == KIND_COUNT;

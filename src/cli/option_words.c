@@ -2,7 +2,7 @@
 //
 // By hand, not by getopt_long(): that takes any unique prefix of a name, and glibc and musl say different things about a
 // wrong one. The rules are getopt's: short options bundle, a value may be in the same word or the next one, "--" ends the
-// options, and so does the first word that is none.
+// options, and so does the first word that is not an option.
 
 #include "cli/parser.h"
 

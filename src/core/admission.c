@@ -173,7 +173,7 @@ static const struct admission_check {
 	enum event_why why;
 } checks[] = {{check_load, WHY_LOAD}, {check_memory, WHY_MEMORY}, {check_swap, WHY_LOAD}};
 
-// Appends what the first check says that has something against it. Returns what that is to be called.
+// Appends why no job may start, as the first check that objects says it. Returns what events call this reason.
 static enum event_why run_checks(struct admission *admission, struct buf *why) {
 	enum event_why kind = WHY_LOAD;
 	for (size_t i = 0; i < sizeof(checks) / sizeof(checks[0]) && why->len == 0; ++i) {

@@ -72,8 +72,8 @@ const char *job_host(const struct job *job);
 // The same, but NULL for a job on this machine.
 const char *job_remote_host(const struct job *job);
 
-// Bytes that the job has written to the stream (0 stdout, 1 stderr) and that are its output, not items. Before its spool and its
-// results are let go of.
+// Bytes that the job has written to the stream (0 stdout, 1 stderr) and that are its output, not items. To be called before its
+// spool and its results are freed.
 uint64_t job_bytes(const struct job *job, int stream);
 
 // True if --cancel names the job or its batch. From any thread.

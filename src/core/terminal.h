@@ -12,7 +12,7 @@ int terminal_open(struct run *run);
 void terminal_close(struct run *run);
 
 // Shows the command and waits for the answer. Returns whether it is to run; false too if the run is cut short. The caller
-// sees to it that one asks at a time.
+// sees to it that only one job asks at a time.
 bool terminal_confirm(struct run *run, const char *command);
 
 // Ends the wait for answers, now and later. From any thread; run->terminal may be NULL.

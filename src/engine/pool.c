@@ -34,20 +34,20 @@
 //      storage_make_room(); a submission from outside is refused instead, and hooks.low called by pool_notice() when there is room.
 // [E9] A wide item whose turn has come starts next in its group. If its slots are not free, its worker reserves them
 //      (group->reserver, worker->reserved_queue): the item is picked in the fair choice, but counts as queued, takes no
-//      slot number and is not traced. Until it starts, group_has_work() is true for the reserver and for those who may pass
-//      him [E15] alone, so the slots that become free stay free else. Its width is cut to the slots there are each time it is looked at, and items that wait
-//      lend theirs, so it needs no more than that running items end. Only the front [E13] goes before it. The reserver parks
-//      outside of the idle stack; reservation_cancel(), which takes the item away, puts it there. One that is the queue's last
-//      item cannot be cancelled.
+//      slot number and is not traced. Until it starts, group_has_work() is true only for the reserver and for workers whose items
+//      may pass it [E15], so no other worker takes the slots that become free. Its width is cut to the slots there are each
+//      time it is looked at, and items that wait lend their slots, so it starts once running items end. Only the front [E13]
+//      goes before it. The reserver parks outside of the idle stack; reservation_cancel(), which takes the item away, puts it
+//      there. The reservation of a queue's last item cannot be cancelled.
 // [E10] A queue's last item (pool_queue_set_last_item()) runs exactly once: it becomes due in queue_check_removal_now(), in
 //      place of the removal, and counts as waiting from then on, so that the queue cannot be removed before it has run.
 //      It lies in no list, and queue_cancel() does not find it. Enforced by last_state, which never goes back.
 // [E12] An item that lends its slots (pool_lend()) is in no count but its slot number, group->lending and a pin of its queue, so
 //      that this is not removed. What it was charged stays. Its thread is away with it, so there may be one thread more.
 // [E13] The front is a line of its own, first come, first served: items that were brought forward, and items that want their
-//      slots back. Whom his queue's max_parallel, its rate or a pause keeps back is passed over. As long as the first of the others
-//      lacks slots, all that become free are kept for him. He who wants slots back has them at once when there are enough: there is
-//      never a first one of that kind who could go on while the lock is free. Enforced by front_settle() behind all
+//      slots back. An item that the max_parallel, the rate or a pause of its queue keeps back is passed over. As long as the first of
+//      the other items lacks slots, all that become free are kept for it. An item that wants slots back has them at once when
+//      there are enough: while the lock is free, the first of that kind could never go on. Enforced by front_settle() behind all
 //      that frees slots or changes the front, and by worker_has_work(), worker_take().
 //      An item in the front is queued, but in the backlog of no queue; it pins its queue.
 // [E14] No token of a rate comes unseen. Whoever looks for work first releases the queues whose token has come; and while

@@ -231,7 +231,7 @@ static void worker_begin(struct worker *worker, struct queue *queue, uint64_t no
 	pool_notice(pool, deferred);
 }
 
-// Who holds a wide item does nothing else, and nobody does it for him.
+// The reserver does nothing but wait for its wide item, and no other worker starts that item.
 static bool worker_has_work_in_order(const struct worker *worker) {
 	struct group *group = worker->group;
 	bool is_meant = (group->reserver == worker) == group_is_for_reserver(group);

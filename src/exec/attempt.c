@@ -274,7 +274,7 @@ static void execute_in_slot(struct run *run, const struct child_config *given, s
 	free(bare_env);
 }
 
-// With the files that it has elsewhere. *ret_error is none where one of these could not be brought, which is said.
+// Executes the attempt here or, with its files, on its machine. If a file could not be brought, *ret_error is empty: a message says so.
 static void execute(struct worker_state *state, const struct job *job, const struct child_config *config, struct hosts_place *place,
                     struct result *ret_result, struct spawn_error *ret_error) {
 	if (!place || !hosts_place_is_remote(place)) {

@@ -84,7 +84,7 @@ static enum transfer_end transfer_base(struct host_files *host_files, const stru
 // ---- an attempt ----
 
 // Fetches the files of an attempt that has ended, and removes what is not needed any more: if some could not be fetched, all of its results
-// stay. Returns how it has ended then. *ret_stopped: it was cut off.
+// stay. Returns how the attempt has ended after that. *ret_stopped: the transfer was cut off.
 static enum link_end fetch(const struct host_files *host_files, const struct transfer *transfer, struct job_files *files, struct result *result,
                            bool *ret_stopped) {
 	struct result fetched = *result;

@@ -1,6 +1,6 @@
 // Tells from the joblog of an earlier run which jobs it has done: for --resume, --resume-failed and --retry-failed.
 //
-// The rows are sorted by command, then by number. The first row of each command knows up to where all are used up, so a million
+// The rows are sorted by command, then by number. The first row of each command knows how far its rows are used up, so a million
 // rows of the same command cost no more than a million different ones.
 
 #include "log/resume.h"

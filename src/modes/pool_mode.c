@@ -35,8 +35,8 @@ enum { EXIT_TIMED_OUT = 124, EXIT_CANNOT_RUN = 126, EXIT_NOT_FOUND = 127 }; // a
 
 // ---- waiting ----
 
-// Appends the line, of at most so many columns. If the first of those who hold the slots does not fit, his command is cut, and not his
-// pid behind it.
+// Appends the line, of at most so many columns. If the first holder of slots does not fit, its command is cut, and not the pid
+// behind that.
 static void add_holder_cut(struct buf *line, const char *text, size_t columns) {
 	const char *pid = strstr(text, "' (pid "), *end = pid ? strchr(pid, ')') : NULL;
 	size_t tail = end ? (size_t)(end + 1 - pid) : 0;

@@ -3,7 +3,7 @@
 //
 //	spool_fill.c    a job's thread fills its spool
 //	writer.c        the whole, and what jobs leave: spools opened, written at once or held, finished
-//	turn.c          who has the turn to write, what he does, and the thread that waits for a slow reader
+//	turn.c          which worker has the turn to write, what it does, and the thread that waits for a slow reader
 //	order.c         the order: what waits in each queue, and which queue is next
 //	backpressure.c  jobs that wait for room, and when there is no sense in it
 //	spool.c         the bytes that a spool holds, and spools for reuse

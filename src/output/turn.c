@@ -1,4 +1,4 @@
-// The turn to write: who has it, for how long, what he writes, and the thread that waits for a slow reader.
+// The turn to write: which worker has it, for how long, what it writes, and the thread that waits for a slow reader.
 //
 // A worker that has the turn writes also for others, but never blocks on a reader, and no more than its quota; then the
 // flusher goes on, a thread that is started when it is first needed.

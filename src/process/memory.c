@@ -302,7 +302,7 @@ static bool is_held_back(const struct memory *memory, const struct memory_claim 
 		&& !is_due(memory);
 }
 
-// The first of those who wait but are not held back, and of these the first that is awaited, if any; or NULL.
+// The first awaited claim of those that wait and are not held back; if none is awaited, the first of them; or NULL.
 static struct memory_claim *first_of(const struct memory *memory) {
 	struct memory_claim *first = NULL;
 	list_for_each_entry(&memory->waiting, struct memory_claim, claim, link) {

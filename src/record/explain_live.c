@@ -104,7 +104,7 @@ static void flush(struct explain_lines *lines, const char *what) {
 	lines->n = 0;
 }
 
-// Returns false if it is not for a machine that the next of the queue waits.
+// Adds for which machines the next item of the queue waits. Returns false if it does not wait for a machine.
 static bool add_host_reason(struct buf *line, const struct run *run, const struct queue_view *view) {
 	FP_CLEANUP(buf_fini) struct buf what = BUF_INIT;
 	if (!run->hosts || view->is_long) {

@@ -42,7 +42,7 @@ static void begin_lease(struct jobserver_spare *spare, struct lease_id id, bool 
 	jobserver_put(spare->jobserver, '+');
 }
 
-// Until there are `most` at most, or the others are taken.
+// Takes tokens back until at most `most` are offered, or the others are in use.
 static void take_back(struct jobserver_spare *spare, unsigned most) {
 	char token;
 	while (spare->n > most && jobserver_take(spare->jobserver, &token)) {

@@ -114,13 +114,13 @@ char *pool_client_label(char *const *words) {
 	return buf_take(&line);
 }
 
-// --pool-slots auto; and so it is for who says how many jobs at once he wants by -j auto alone.
+// The bounds of --pool-slots; those of --pool-slots auto if only -j auto is given.
 static struct slots_bounds bounds_wanted(const struct options *options) {
 	bool any = options->pool.slots == 0 && options->pool.bounds.most == 0 && options->jobs && slots_is_auto(options->jobs);
 	return any ? (struct slots_bounds){.least = 1, .most = MOST_POOL_SLOTS} : options->pool.bounds;
 }
 
-// Who finds a pool with another number of slots than he has said is told so.
+// Warns if the pool has another number of slots than the options say.
 static void warn_of_slots(const struct client *client, const struct pool_options *pool) {
 	const struct slots_bounds found = client_bounds(client), *said = &pool->bounds;
 	const unsigned least = said->most > 0 ? said->least : (unsigned)pool->slots, most = said->most > 0 ? said->most : (unsigned)pool->slots;

@@ -231,7 +231,7 @@ static void warn_exclusive(const char *before, const char *name) {
 	diag_note("warning: options --%s and %s are mutually exclusive, ignoring previous --%s value", before, name, before);
 }
 
-// Takes back what the new option, of the three that exclude each other, excludes.
+// Takes back the other two of -L, -I and -n, with a warning. `keep`: the field of the new one.
 static void exclude(struct xargs_options *options, const char *name, const void *keep) {
 	if (options->limits.lines > 0 && keep != &options->limits.lines) {
 		warn_exclusive("max-lines", name);

@@ -9,6 +9,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <stdint.h>
+#include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -139,4 +141,25 @@ unsigned fds_count_free(unsigned most) {
 void polls_add(struct polls *polls, int fd, short events) {
 	grow_array(&polls->at, &polls->cap, polls->n + 1, sizeof(*polls->at));
 	polls->at[polls->n++] = (struct pollfd){.fd = fd, .events = events};
+}
+
+// ---- a descriptor that wakes a thread out of poll() ----
+
+int wakeup_open(void) {
+	return eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+}
+
+void wakeup_post(int fd) {
+	uint64_t one = 1;
+	ssize_t n;
+	do {
+		n = write(fd, &one, sizeof(one));
+	} while (n < 0 && errno == EINTR);
+	verify(n == sizeof(one) || errno == EAGAIN); // EAGAIN: the counter is full, so it is readable
+}
+
+void wakeup_clear(int fd) {
+	uint64_t count;
+	ssize_t n = read(fd, &count, sizeof(count));
+	verify(n == sizeof(count) || errno == EAGAIN || errno == EINTR); // EAGAIN: it was not readable
 }

@@ -62,4 +62,16 @@ struct polls {
 // A descriptor of -1 has its place and is not looked at.
 void polls_add(struct polls *polls, int fd, short events);
 
+// ---- a descriptor that wakes a thread out of poll(): the only way from here to eventfd(2). A system without that has another one
+// that can be polled, such as kqueue(2) with EVFILT_USER ----
+
+// Returns the descriptor, non-blocking and close-on-exec, for the caller to close(); or -1 with errno. Poll it for POLLIN.
+int wakeup_open(void) FP_NODISCARD;
+
+// Makes it readable until the next wakeup_clear(). From any thread, and in a signal handler.
+void wakeup_post(int fd);
+
+// Makes it no longer readable, however often it was posted.
+void wakeup_clear(int fd);
+
 #endif

@@ -7,7 +7,6 @@
 #include "base/io.h"
 #include "base/sync.h"
 #include "base/text.h"
-#include "base/wakeup.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -173,20 +172,6 @@ int write_limited(int fd, const void *mem, size_t len) {
 	return 0;
 }
 
-// Those of the signals that end a run that would end this process now.
-static void get_ending(sigset_t *ret_set) {
-	sigset_t mask;
-	verify(pthread_sigmask(SIG_BLOCK, NULL, &mask) == 0);
-	sigemptyset(ret_set);
-	for (size_t i = 0; i < nending_signals; ++i) {
-		struct sigaction action;
-		verify(sigaction(ending_signals[i], NULL, &action) == 0);
-		if (action.sa_handler == SIG_DFL && !sigismember(&mask, ending_signals[i])) { // what nohup has made ignored stays so
-			sigaddset(ret_set, ending_signals[i]);
-		}
-	}
-}
-
 int write_open(const char *path, int flags, const char *end) {
 	struct stat stat_;
 	if (stat(path, &stat_) != 0 || !S_ISFIFO(stat_.st_mode) || (flags & O_ACCMODE) != O_WRONLY) {
@@ -195,8 +180,16 @@ int write_open(const char *path, int flags, const char *end) {
 	const struct timespec pause = {.tv_nsec = REOPEN_MS * NS_PER_MS};
 	uint64_t say_at = now_ns() + NS_PER_S;
 	sigset_t ending, mask;
-	get_ending(&ending);
-	verify(pthread_sigmask(SIG_BLOCK, &ending, &mask) == 0);
+	verify(pthread_sigmask(SIG_BLOCK, NULL, &mask) == 0);
+	sigemptyset(&ending); // the signals that end a run, those of them that would end this process now
+	for (size_t i = 0; i < nending_signals; ++i) {
+		struct sigaction action;
+		verify(sigaction(ending_signals[i], NULL, &action) == 0);
+		if (action.sa_handler == SIG_DFL && !sigismember(&mask, ending_signals[i])) { // what nohup has made ignored stays so
+			sigaddset(&ending, ending_signals[i]);
+		}
+	}
+	verify(pthread_sigmask(SIG_BLOCK, &ending, NULL) == 0);
 	int fd;
 	// fifo(7): without a reader ENXIO
 	while ((fd = open(path, flags | O_NONBLOCK, 0666)) < 0 && errno == ENXIO && now_ns() < write_limit()) {

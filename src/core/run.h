@@ -6,8 +6,8 @@
 
 #include "base/atomic.h"
 #include "base/attr.h"
+#include "base/io.h"
 #include "base/sync.h"
-#include "base/wakeup.h"
 #include "cli/options.h"
 #include "core/batch.h"
 #include "core/job_spec.h"

@@ -6,7 +6,6 @@
 #include "base/diag.h"
 #include "base/io.h"
 #include "base/text.h"
-#include "base/wakeup.h"
 #include "core/publish.h"
 #include "process/signals.h"
 #include "term/screen.h"

@@ -7,7 +7,6 @@
 #include "base/io.h"
 #include "base/sync.h"
 #include "base/text.h"
-#include "base/wakeup.h"
 #include "hosts/pilot_policy.h"
 #include "hosts/host_command.h"
 #include "process/proctree.h"

@@ -262,18 +262,6 @@ static const char *find_separator(const struct splitter *splitter, const char *a
 	return at;
 }
 
-static struct record split_at_bytes(const struct splitter *splitter, char *text, size_t len) {
-	const char *end = text + len, *next = text, *stop = NULL;
-	char *out = text;
-	uint32_t n = 0;
-	for (; stop != end; ++n) {
-		const char *at = next;
-		stop = find_separator(splitter, at, end, &next);
-		out = put(splitter->trim, out, at, (size_t)(stop - at));
-	}
-	return (struct record){.args = text, .size = (size_t)(out - text), .nargs = n};
-}
-
 // As Perl's split(/…/, $line, -1): an empty match separates characters, and never makes an empty first column.
 static struct record split_regex(const struct splitter *splitter, const char *text, size_t len, struct buf *scratch) {
 	uint32_t n = 1;
@@ -313,7 +301,15 @@ struct record splitter_split(const struct splitter *splitter, char *text, size_t
 		text = scratch->data;
 	}
 	if (splitter->kind == SPLIT_BYTE || splitter->kind == SPLIT_SET) {
-		return split_at_bytes(splitter, text, len);
+		const char *end = text + len, *next = text, *stop = NULL;
+		char *out = text;
+		uint32_t n = 0;
+		for (; stop != end; ++n) {
+			const char *at = next;
+			stop = find_separator(splitter, at, end, &next);
+			out = put(splitter->trim, out, at, (size_t)(stop - at));
+		}
+		return (struct record){.args = text, .size = (size_t)(out - text), .nargs = n};
 	}
 	size_t size = (size_t)(put(splitter->trim, text, text, len) - text);
 	return (struct record){.args = text, .size = size, .nargs = 1};

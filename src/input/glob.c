@@ -76,21 +76,6 @@ static void add_component(struct glob_walk *walk, const char *text, size_t len) 
 	walk->components[walk->n++] = component;
 }
 
-static void parse(struct glob_walk *walk, const char *pattern) {
-	for (const char *at = pattern; *at;) {
-		at += strspn(at, "/");
-		size_t len = strcspn(at, "/");
-		if (len > 0) {
-			add_component(walk, at, len);
-		}
-		at += len;
-		walk->wants_directories = len == 0;
-	}
-	if (walk->n > 0 && walk->components[walk->n - 1].kind == DIRECTORIES) {
-		add_component(walk, "*", 1);
-	}
-}
-
 // ---- directories ----
 
 static int is_entry(const struct dirent *entry) {
@@ -225,27 +210,31 @@ static int compare(const void *a, const void *b) {
 	return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-// Sets where the walk begins: the root, or `dir`, which must be there. Returns 0, or -1 after fail().
-static int set_start(struct glob_walk *walk, const char *dir, const char *pattern) {
-	if (*pattern == '/') {
-		buf_adds(&walk->path, "/");
-	} else if (dir) {
-		struct stat stat_;
-		int error = stat(dir, &stat_) != 0 ? errno : S_ISDIR(stat_.st_mode) ? 0 : ENOTDIR;
-		if (error != 0) {
-			return fail(walk, "open", dir, error);
-		}
-		buf_printf(&walk->path, "%s/", dir);
-		walk->ndir = walk->path.len;
-	}
-	return 0;
-}
-
 int glob_expand(const char *dir, const char *pattern, void (*found)(void *arg, const char *path), void *arg,
                 char **ret_error) {
 	struct glob_walk walk = {.path = BUF_INIT};
-	parse(&walk, pattern);
-	int result = set_start(&walk, dir, pattern);
+	for (const char *at = pattern; *at;) {
+		at += strspn(at, "/");
+		size_t len = strcspn(at, "/");
+		if (len > 0) {
+			add_component(&walk, at, len);
+		}
+		at += len;
+		walk.wants_directories = len == 0;
+	}
+	if (walk.n > 0 && walk.components[walk.n - 1].kind == DIRECTORIES) {
+		add_component(&walk, "*", 1);
+	}
+	int result = 0;
+	if (*pattern == '/') {
+		buf_adds(&walk.path, "/");
+	} else if (dir) { // which must be there
+		struct stat stat_;
+		int error = stat(dir, &stat_) != 0 ? errno : S_ISDIR(stat_.st_mode) ? 0 : ENOTDIR;
+		result = error ? fail(&walk, "open", dir, error) : 0;
+		buf_printf(&walk.path, "%s/", dir);
+		walk.ndir = walk.path.len;
+	}
 	if (result == 0 && walk.n > 0) {
 		result = walk_from(&walk, 0);
 	} else if (result == 0 && walk.path.len > walk.ndir) { // "/"

@@ -13,7 +13,6 @@
 #include "base/list.h"
 #include "base/sync.h"
 #include "base/transfer.h"
-#include "base/wakeup.h"
 #include "pipe/block.h"
 
 #include <errno.h>

@@ -4,8 +4,8 @@
 
 #include "base/alloc.h"
 #include "base/diag.h"
+#include "base/io.h"
 #include "base/text.h"
-#include "base/wakeup.h"
 #include "pipe/dealer.h"
 
 #include <errno.h>

@@ -327,19 +327,6 @@ static void wake_first(struct memory *memory) {
 	}
 }
 
-// The first one sleeps until there may be more.
-static void wait_more(struct memory *memory, struct memory_claim *claim, uint64_t again) {
-	if (claim->starts_alone || memory->nadmitted > 0 || atomic_exchange(&memory->has_waited, true)) {
-		cond_wait_until(&claim->turn, &memory->lock, again); // other programs may come to need less
-		return;
-	}
-	uint64_t available = memory->available;
-	mutex_unlock(&memory->lock);
-	diag_note("memory: '%s' waits for %s; %s is available", text_shows(claim->label), memory_show(claim->bytes),
-	          memory_show(available));
-	mutex_lock(&memory->lock); // and try again: what happened meanwhile has woken nobody
-}
-
 // The claim's job is about to start.
 static void begin(struct memory *memory, struct memory_claim *claim) {
 	list_push_back(&memory->admitted, &claim->link);
@@ -367,7 +354,15 @@ static bool admit(struct memory *memory, struct memory_claim *claim, const atomi
 			bool is_timed = memory->nadmitted == 0 && now_ns() < memory->alone_due; // else until it is the first one
 			cond_wait_until(&claim->turn, &memory->lock, is_timed ? memory->alone_due : TIME_NEVER);
 		} else if (ended == memory->nended && !atomic_load_acquire(refusal)) {
-			wait_more(memory, claim, again);
+			if (claim->starts_alone || memory->nadmitted > 0 || atomic_exchange(&memory->has_waited, true)) {
+				cond_wait_until(&claim->turn, &memory->lock, again); // other programs may come to need less
+				continue;
+			}
+			uint64_t available = memory->available;
+			mutex_unlock(&memory->lock);
+			diag_note("memory: '%s' waits for %s; %s is available", text_shows(claim->label), memory_show(claim->bytes),
+			          memory_show(available));
+			mutex_lock(&memory->lock); // and try again: what happened meanwhile has woken nobody
 		}
 	}
 	list_remove(&claim->link);

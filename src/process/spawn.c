@@ -243,22 +243,6 @@ UNCHECKED static int child_main(void *arg) {
 
 // ---- in the parent ----
 
-// The arguments of the shell for a script. The array is the caller's, to free(); the strings are those given.
-static char **shell_argv(const char *path, char *const *argv) {
-	static char shell[] = SHELL;
-	size_t n = 0;
-	while (argv[n]) {
-		++n;
-	}
-	char **copy = xcalloc(n + 3, sizeof(*copy));
-	copy[0] = shell;
-	copy[1] = (char *)(uintptr_t)path; // execve(2) takes them as it takes string literals
-	for (size_t i = 1; i < n; ++i) {
-		copy[i + 1] = argv[i];
-	}
-	return copy;
-}
-
 void spawn_discard(const struct spawn_config *config, pid_t pid, int *pidfd) {
 	fd_close(pidfd);
 	if (config->listed) {
@@ -344,7 +328,17 @@ pid_t spawn(const struct spawn_config *config, int *ret_pidfd, struct spawn_erro
 pid_t spawn_program(const struct spawn_config *config, const struct starter *starter, int *ret_pidfd, struct spawn_error *ret_error) {
 	pid_t pid = starter ? starter->start(starter->arg, config, ret_pidfd, ret_error) : spawn(config, ret_pidfd, ret_error);
 	if (pid < 0 && ret_error->step == SPAWN_EXEC && ret_error->error == ENOEXEC) {
-		FP_CLEANUP(free_later) char **argv = shell_argv(config->path, config->argv);
+		static char shell[] = SHELL;
+		size_t n = 0;
+		while (config->argv[n]) {
+			++n;
+		}
+		FP_CLEANUP(free_later) char **argv = xcalloc(n + 3, sizeof(*argv));
+		argv[0] = shell;
+		argv[1] = (char *)(uintptr_t)config->path; // execve(2) takes them as it takes string literals
+		for (size_t i = 1; i < n; ++i) {
+			argv[i + 1] = config->argv[i];
+		}
 		struct spawn_config by_shell = *config;
 		by_shell.path = SHELL;
 		by_shell.argv = argv;

@@ -99,20 +99,6 @@ static bool list_has(const char *list, unsigned long number) {
 	return false;
 }
 
-static double used_by_cgroup(const struct pressure *pressure) {
-	struct buf text = BUF_INIT;
-	uint64_t used = 0;
-	if (pressure->group && !proc_find_number(proc_read_below(pressure->group, "/cpu.stat", &text), "usage_usec", &used)) {
-		used = 0;
-	}
-	buf_fini(&text);
-	if (used == 0 && pressure->accounts) {
-		used = strtoull(proc_read_below(pressure->accounts, "/cpuacct.usage", &text), NULL, 10) / 1000;
-		buf_fini(&text);
-	}
-	return (double)used;
-}
-
 // ---- waiting ----
 
 static double full_of(const struct pressure *pressure, const char *own, const char *host) {
@@ -132,10 +118,20 @@ static double full_of(const struct pressure *pressure, const char *own, const ch
 
 static struct pressure_totals count(const struct pressure *pressure) {
 	struct pressure_totals totals = {
-		.used_us = used_by_cgroup(pressure),
 		.memory_us = full_of(pressure, "/memory.pressure", "/proc/pressure/memory"),
 		.disk_us = full_of(pressure, "/io.pressure", "/proc/pressure/io"),
 	};
+	struct buf text = BUF_INIT;
+	uint64_t used = 0; // by this process's cgroup
+	if (pressure->group && !proc_find_number(proc_read_below(pressure->group, "/cpu.stat", &text), "usage_usec", &used)) {
+		used = 0;
+	}
+	buf_fini(&text);
+	if (used == 0 && pressure->accounts) {
+		used = strtoull(proc_read_below(pressure->accounts, "/cpuacct.usage", &text), NULL, 10) / 1000;
+		buf_fini(&text);
+	}
+	totals.used_us = (double)used;
 	static const char name[] = "Cpus_allowed_list:\t";
 	struct buf stat, status;
 	const char *line = proc_read_below(pressure->root, "/proc/stat", &stat);

@@ -9,7 +9,6 @@
 #include "base/random.h"
 #include "base/text.h"
 #include "base/units.h"
-#include "base/wakeup.h"
 #include "remote/dispatcher_end.h"
 #include "remote/file_copy.h"
 #include "remote/link_internal.h"

@@ -4,7 +4,6 @@
 
 #include "base/alloc.h"
 #include "base/io.h"
-#include "base/wakeup.h"
 #include "remote/file_talk.h"
 #include "remote/payload.h"
 #include "remote/wire.h"

@@ -9,7 +9,6 @@
 #include "base/list.h"
 #include "base/sync.h"
 #include "base/units.h"
-#include "base/wakeup.h"
 #include "base/write_limit.h"
 #include "process/executor.h"
 #include "process/signals.h"

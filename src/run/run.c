@@ -10,8 +10,8 @@
 
 #include "base/alloc.h"
 #include "base/diag.h"
+#include "base/io.h"
 #include "base/text.h"
-#include "base/wakeup.h"
 #include "core/admission.h"
 #include "core/auto_slots.h"
 #include "core/publish.h"

@@ -8,9 +8,9 @@
 
 #include "base/alloc.h"
 #include "base/diag.h"
+#include "base/io.h"
 #include "base/temp_file.h"
 #include "base/text.h"
-#include "base/wakeup.h"
 #include "base/write_limit.h"
 #include "core/admission.h"
 #include "core/auto_slots.h"

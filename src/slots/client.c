@@ -9,7 +9,6 @@
 #include "base/random.h"
 #include "base/sync.h"
 #include "base/text.h"
-#include "base/wakeup.h"
 #include "slots/controller.h"
 #include "slots/place.h"
 #include "slots/protocol.h"
@@ -640,20 +639,6 @@ struct client_event client_next(struct client *client) {
 	return event;
 }
 
-// Looks at what has come and was not yet returned by client_next(): was the client told that of the lease?
-static bool has_frame(const struct client *client, enum frame_type type, uint64_t number) {
-	size_t at = client->at;
-	struct frame frame;
-	const char *text;
-	while (frame_parse(buf_str(&client->in) + at, client->in.len - at, &frame, &text) == FRAME_READY) {
-		at += sizeof(frame) + frame.len;
-		if (frame.type == type && frame.a == number) {
-			return true;
-		}
-	}
-	return false;
-}
-
 bool client_use(struct client *client, uint64_t number, uint64_t nonce, struct lease_id *ret_id) {
 	struct held *held = find_held(client, number);
 	if (!held || client->fd < 0) {
@@ -668,7 +653,15 @@ bool client_use(struct client *client, uint64_t number, uint64_t nonce, struct l
 	if (!fill(client)) {
 		return false; // nobody else knows of this lease: CLIENT_RENEWED comes
 	}
-	if (has_frame(client, FRAME_REVOKED, number)) {
+	size_t at = client->at; // in what has come and was not yet returned by client_next()
+	bool is_revoked = false;
+	struct frame frame;
+	const char *text;
+	while (frame_parse(buf_str(&client->in) + at, client->in.len - at, &frame, &text) == FRAME_READY) {
+		at += sizeof(frame) + frame.len;
+		is_revoked = is_revoked || (frame.type == FRAME_REVOKED && frame.a == number);
+	}
+	if (is_revoked) {
 		send_frame(client, FRAME_RELEASE, number, 0, 0); // it may have seen that it is used
 		return false;
 	}

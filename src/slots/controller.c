@@ -170,19 +170,6 @@ static bool is_above(double more, double less, double count, double deviations) 
 	return over > 0 && over * over > deviations * deviations * (count + 1);
 }
 
-// Fewer, once it is certain that too many want a processor.
-static void shrink(struct controller *controller, const struct controller_observation *observation) {
-	double share = controller->busy / controller->sampled; // of its time that a job is busy
-	double most = most_busy(observation->cpus, share), asleep = share < 1 ? (1 - share) * observation->running : 0;
-	double least = (most + 0.5) / observation->running * controller->sampled;
-	bool surely = is_above(controller->busy, least, chance(share) * controller->busy, 1.5);
-	if (surely && most + asleep < controller->slots - 0.5) {
-		set_slots(controller, (unsigned)(most + asleep + 0.5), CONTROLLER_JOBS_RUN, observation->now);
-	} else {
-		forget_samples(controller, 0.5, observation->now);
-	}
-}
-
 // By the states of jobs: more slots while there is room on the processors and jobs sleep, or there are not even as many slots as
 // processors, whatever others do there; else fewer. What starts together also computes together: whether there are too many is seen
 // when the jobs have come to differ.
@@ -204,7 +191,14 @@ static void follow_jobs(struct controller *controller, const struct controller_o
 			set_slots(controller, at_most(more, controller->ceiling), reason, observation->now);
 		}
 	} else if (controller->sampled >= SHRINK_SAMPLES && (double)(observation->now - controller->looks_start) >= settle) {
-		shrink(controller, observation);
+		double busy = most_busy(observation->cpus, share), asleep = share < 1 ? (1 - share) * observation->running : 0;
+		double least = (busy + 0.5) / observation->running * controller->sampled;
+		bool surely = is_above(controller->busy, least, chance(share) * controller->busy, 1.5); // that too many want a processor
+		if (surely && busy + asleep < slots - 0.5) {
+			set_slots(controller, (unsigned)(busy + asleep + 0.5), CONTROLLER_JOBS_RUN, observation->now);
+		} else {
+			forget_samples(controller, 0.5, observation->now);
+		}
 	}
 }
 

@@ -81,18 +81,6 @@ static struct lease_id named_lease(void *arg, int pid) {
 	return lease_id_named(value, server->place.name);
 }
 
-// The lease numbers of this server are above those of the last. If that has died with clients, the size is the last one's, too.
-static struct life next_life(const struct life *last, const struct server_config *config) {
-	struct life life = {.epoch = (last->epoch + 1) & UINT32_MAX, .bounds = config->bounds};
-	life.epoch += life.epoch == 0; // 0 is none
-	if (last->clients > 0 && last->bounds.least > 0 && last->bounds.least <= last->bounds.most) {
-		life.bounds = last->bounds;
-	} else if (config->bounds.most == 0) {
-		life.bounds = (struct slots_bounds){.least = config->slots, .most = config->slots};
-	}
-	return life;
-}
-
 // Remembers the socket's file as its own, and watches it.
 static bool watch_socket(struct server *server) {
 	const char *path = server->place.address.sun_path;
@@ -118,7 +106,14 @@ static bool server_init(struct server *server, const struct server_config *confi
 	if (pread(server->lock_fd, &last, sizeof(last), 0) != (ssize_t)sizeof(last)) {
 		last = (struct life){0};
 	}
-	server->life = next_life(&last, config);
+	// the lease numbers of this server are above those of the last. If that has died with clients, the size is the last one's, too
+	server->life = (struct life){.epoch = (last.epoch + 1) & UINT32_MAX, .bounds = config->bounds};
+	server->life.epoch += server->life.epoch == 0; // 0 is none
+	if (last.clients > 0 && last.bounds.least > 0 && last.bounds.least <= last.bounds.most) {
+		server->life.bounds = last.bounds;
+	} else if (config->bounds.most == 0) {
+		server->life.bounds = (struct slots_bounds){.least = config->slots, .most = config->slots};
+	}
 	server->connections.abstract_fd = place_listen_abstract(&server->place);
 	server->idle_since = boot_ns();
 	unsigned slots = server->life.bounds.most;

@@ -238,27 +238,22 @@ static const char *parse_bound(const char *text, unsigned *ret_slots) {
 	return *text >= '0' && *text <= '9' ? end : NULL;
 }
 
-// Parses "LEAST-MOST". Returns NULL, or what is wrong with it.
-static const char *parse_bounds(const char *text, struct slots_bounds *bounds) {
-	const char *dash = parse_bound(text, &bounds->least);
-	if (!dash || *dash != '-') {
-		return !dash ? "the least is missing" : *dash == '\0' ? "the most is missing" : "there must be a '-' after the least";
-	}
-	const char *end = parse_bound(dash + 1, &bounds->most);
-	if (!end || *end) {
-		return !end && dash[1] == '\0' ? "the most is missing" : "the most must be a number";
-	}
-	return bounds->least == 0 || bounds->most == 0 ? "there is at least 1 slot"
-		: bounds->least == UINT_MAX || bounds->most == UINT_MAX ? "the number is too large"
-		: bounds->least > bounds->most ? "the least is greater than the most" : NULL;
-}
-
 int slots_auto_parse(const char *option, const char *text, unsigned most, struct slots_bounds *ret_bounds, char **ret_error) {
 	*ret_bounds = (struct slots_bounds){.least = 1, .most = most};
 	if (text[4] == '\0') {
 		return 0;
 	}
-	const char *wrong = parse_bounds(text + 5, ret_bounds);
+	const char *dash = parse_bound(text + 5, &ret_bounds->least), *wrong;
+	const char *end = dash && *dash == '-' ? parse_bound(dash + 1, &ret_bounds->most) : NULL;
+	if (!end || *end) {
+		wrong = !dash ? "the least is missing" : *dash == '\0' ? "the most is missing"
+			: *dash != '-' ? "there must be a '-' after the least"
+			: !end && dash[1] == '\0' ? "the most is missing" : "the most must be a number";
+	} else {
+		wrong = ret_bounds->least == 0 || ret_bounds->most == 0 ? "there is at least 1 slot"
+			: ret_bounds->least == UINT_MAX || ret_bounds->most == UINT_MAX ? "the number is too large"
+			: ret_bounds->least > ret_bounds->most ? "the least is greater than the most" : NULL;
+	}
 	return !wrong ? 0 : error_text(ret_error, "%s auto takes bounds as in auto:2-64, the least and the most at once, not '%s': %s", option,
 	                         text_shows(text), wrong);
 }

@@ -34,21 +34,6 @@ static int set_argv(struct command *command, size_t n) {
 	return 0;
 }
 
-// Fills in what was split into words. Returns 1; 0 if a shell must do it after all; or -1 with errno.
-static int build_direct(struct command *command, size_t nwords, const struct interpreter *by) {
-	if (nwords == 0 || set_argv(command, nwords) != 0) {
-		return nwords == 0 ? 0 : -1;
-	}
-	// GNU echo obeys a single option of these, the builtins of shells print it
-	const char *option = strcmp(command->argv[0], "echo") == 0 && nwords == 2 ? command->argv[1] : "";
-	if (strcmp(option, "--help") == 0 || strcmp(option, "--version") == 0 || (by->path && !strchr(command->argv[0], '/'))) {
-		return 0;
-	}
-	// not there: the shell words it, and its status is 127
-	command->path = program_find_direct(command->argv[0]);
-	return command->path ? 1 : 0;
-}
-
 // `shell -c TEXT`. What a line is made of nobody has seen before: `is_line`.
 static int build_shell(struct command *command, const struct buf *text, const struct interpreter *by, bool is_line) {
 	const char *shell = by->shell, *syntax = NULL;
@@ -122,9 +107,15 @@ int command_build(struct command *command, const struct template *template, cons
 			++nwords;
 		}
 	}
-	int built = build_direct(command, nwords, by);
-	if (built != 0) {
-		return built > 0 ? 0 : -1;
+	if (nwords > 0 && set_argv(command, nwords) != 0) {
+		return -1;
+	}
+	// GNU echo obeys a single option of these, the builtins of shells print it
+	const char *name = nwords > 0 ? command->argv[0] : "", *option = strcmp(name, "echo") == 0 && nwords == 2 ? command->argv[1] : "";
+	bool is_for_shell = nwords == 0 || strcmp(option, "--help") == 0 || strcmp(option, "--version") == 0 || (by->path && !strchr(name, '/'));
+	command->path = is_for_shell ? NULL : program_find_direct(name);
+	if (command->path) {
+		return 0; // where it is not there the shell words it, and its status is 127
 	}
 	return build_shell(command, text, by, !template || template_begins_with_item(template));
 }

@@ -109,23 +109,16 @@ static size_t find_source(const struct template *template, size_t refused_at, si
 
 // ---- the whole ----
 
-// Does the text name the variable? Sets up which ones the job gets.
-static void find_references(struct template *template) {
-	const char *at = template->text;
-	size_t len = sizeof(ITEM_VARIABLE) - 1;
-	if (template->flags & (TEMPLATE_LITERAL | TEMPLATE_RAW)) {
-		return;
-	}
-	for (size_t i = 0; i < template->words.n && (template->flags & TEMPLATE_QUOTE); ++i) {
-		const struct part *part = &template->words.at[i];
-		template->names_item |= part->kind == LITERAL && part->len >= len && memmem(part->text, part->len, ITEM_VARIABLE, len);
-	}
-	template->names_item |= !(template->flags & TEMPLATE_QUOTE) && strstr(at, ITEM_VARIABLE) != NULL;
-}
-
 void template_read(struct template *template) {
 	struct parts *parts = &template->parts;
-	find_references(template);
+	size_t name_len = sizeof(ITEM_VARIABLE) - 1;
+	if (!(template->flags & (TEMPLATE_LITERAL | TEMPLATE_RAW | TEMPLATE_QUOTE))) {
+		template->names_item = strstr(template->text, ITEM_VARIABLE) != NULL;
+	}
+	for (size_t i = 0; i < template->words.n && (template->flags & (TEMPLATE_LITERAL | TEMPLATE_RAW | TEMPLATE_QUOTE)) == TEMPLATE_QUOTE; ++i) {
+		const struct part *part = &template->words.at[i];
+		template->names_item |= part->kind == LITERAL && part->len >= name_len && memmem(part->text, part->len, ITEM_VARIABLE, name_len);
+	}
 	if (template->flags & TEMPLATE_QUOTE) { // no shell reads the words as syntax, but let does
 		const struct part *first = &template->words.at[0];
 		bool is_let = first->kind == LITERAL && first->len == 3 && memcmp(first->text, "let", 3) == 0;

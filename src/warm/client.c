@@ -209,22 +209,6 @@ static bool build_request(struct warm_server *server, const struct spawn_config 
 	return fits;
 }
 
-// Returns 0, or -1 with errno.
-static int send_request(const struct warm_server *server, const int *fds, size_t nfds) {
-	union {
-		char bytes[CMSG_SPACE(WARM_FDS_MAX * sizeof(int))];
-		struct cmsghdr header;
-	} control = {.bytes = ""};
-	struct iovec part = {server->request.data, server->request.len};
-	struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1, .msg_control = &control};
-	message.msg_controllen = (socklen_t)CMSG_SPACE(nfds * sizeof(int)); // POSIX has that type, glibc size_t
-	control.header.cmsg_level = SOL_SOCKET;
-	control.header.cmsg_type = SCM_RIGHTS;
-	control.header.cmsg_len = (socklen_t)CMSG_LEN(nfds * sizeof(int));
-	memcpy(CMSG_DATA(&control.header), fds, nfds * sizeof(int));
-	return sendmsg(server->socket, &message, MSG_NOSIGNAL) < 0 ? -1 : 0;
-}
-
 // What is known of a job that was asked for.
 struct job_answer {
 	pid_t pid;
@@ -291,7 +275,18 @@ pid_t warm_server_start(struct warm_server *server, const struct spawn_config *j
 		return -1;
 	}
 	struct job_answer answer = {.error = fault_errno("warm")};
-	if (!answer.error && send_request(server, fds, nfds) != 0) {
+	union {
+		char bytes[CMSG_SPACE(WARM_FDS_MAX * sizeof(int))];
+		struct cmsghdr header;
+	} control = {.bytes = ""};
+	struct iovec part = {server->request.data, server->request.len};
+	struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1, .msg_control = &control};
+	message.msg_controllen = (socklen_t)CMSG_SPACE(nfds * sizeof(int)); // POSIX has that type, glibc size_t
+	control.header.cmsg_level = SOL_SOCKET;
+	control.header.cmsg_type = SCM_RIGHTS;
+	control.header.cmsg_len = (socklen_t)CMSG_LEN(nfds * sizeof(int));
+	memcpy(CMSG_DATA(&control.header), fds, nfds * sizeof(int));
+	if (!answer.error && sendmsg(server->socket, &message, MSG_NOSIGNAL) < 0) {
 		answer.error = errno;
 	} else if (!answer.error) {
 		await_start(server, job, &answer);

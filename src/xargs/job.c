@@ -9,7 +9,6 @@
 #include "base/alloc.h"
 #include "base/diag.h"
 #include "base/io.h"
-#include "base/wakeup.h"
 #include "base/write_limit.h"
 #include "shell/shell.h"
 

@@ -11,7 +11,6 @@
 #include "base/diag.h"
 #include "base/io.h"
 #include "base/text.h"
-#include "base/wakeup.h"
 #include "base/write_limit.h"
 #include "process/signals.h"
 #include "slots/slots.h"

@@ -4,8 +4,8 @@
 
 #include "base/atomic.h"
 #include "base/buf.h"
+#include "base/io.h"
 #include "base/sync.h"
-#include "base/wakeup.h"
 #include "process/children.h"
 #include "process/guardian.h"
 #include "process/proctree.h"

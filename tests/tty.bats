@@ -130,7 +130,7 @@ setup() {
 	for progress in tty none; do
 		on_terminal env FAIRPAR_PROGRESS=$progress TERM=xterm "$FAIRPAR" -j2 '[ {} = a ] || exec sleep 50; printf first #' ::: a b
 		assert_eq "$status" 130
-		[[ $output == *'first^C'$'\n''fairpar: stopping:'*'killed'$'\n'*'fairpar: jobs: 1 cancelled'* ]] || fail "$(cat -v <<<"$output")"
+		[[ $output == *'first^C'$'\n''fairpar: stopping:'*'kills them'$'\n'*'fairpar: jobs: 1 cancelled'* ]] || fail "$(cat -v <<<"$output")"
 	done
 }
 

@@ -214,7 +214,7 @@ talk() {
 	assert_eq "$status" 255
 	assert_contains "$stderr" 'speaks another version of the protocol than this one, which speaks version 2'
 	run --separate-stderr "$FAIRPAR" --worker <<<'ls'
-	assert_contains "$stderr" 'it is no fairpar'
+	assert_contains "$stderr" 'it is not a fairpar'
 }
 
 @test "a job that the worker does not understand ends the connection, and the worker" {

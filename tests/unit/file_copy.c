@@ -546,7 +546,7 @@ static const char leads_out[] = "a link in its path leads through another one to
 
 // Which links in the path of a name are followed: those of the user, and through one that may have come with a tree none that leads out of it.
 static void test_links_in_paths(void) {
-	static const struct { const char *link, *target, *name, *why; } cases[] = {
+	const struct { const char *link, *target, *name, *why; } cases[] = {
 		{"res/x", "/out", "./res/x/f", ""},
 		{"res/l", "x", "./res/l/f", leads_out},
 		{"res/d/l", "../x", "./res/d/l/f", leads_out},
@@ -560,8 +560,8 @@ static void test_links_in_paths(void) {
 		{"root", "/to/res/d", "./root/f", ""},
 		{"root2", "root", "./root2/f", leads_out},
 		{"odd", "res/../../far", "./odd/f", ""},
-		{"loop", "loop", "./loop/f", "Too many levels of symbolic links"},
-		{"none", "nowhere", "./none/f", "No such file or directory"},
+		{"loop", "loop", "./loop/f", strerror(ELOOP)},
+		{"none", "nowhere", "./none/f", strerror(ENOENT)},
 	};
 	begin();
 	check(mkdir("to", 0777) == 0 && mkdir("to/res", 0777) == 0 && mkdir("to/res/d", 0777) == 0 && mkdir("far", 0777) == 0 && mkdir("out", 0777) == 0);

@@ -104,6 +104,8 @@ j]"
 	given 0 'a\0b c\0d\n' args
 	assert_eq "$output" "2:[a][c]"
 	assert_eq "$stderr" "xargs: WARNING: a NUL character occurred in the input.  It cannot be passed through in the argument list.  Did you mean to use the --null option?"
+	given 0 'a\0b\n' -I{} args 'x{}y{}' z
+	assert_eq "$output" "2:[xa][z]"
 }
 
 @test "-E ends the input, and leaves a file behind it" {

@@ -93,22 +93,24 @@ static enum words_status fail_line(struct xargs_words *words, const char *error)
 }
 
 // Adds the text with the item in its places, none with `item` NULL, as an argument of the line. Returns NULL, or the error of
-// a result that no command line could hold. What is behind a NUL in the item counts, but is no part of the argument.
+// a result that no command line could hold. What stands behind a NUL of the item counts, but the argument ends there.
 static const char *add_expanded(struct xargs_words *words, const char *text, const char *item) {
 	struct pack *line = &words->pack;
 	const char *replace = words->options->replace;
 	size_t most = words->options->limits.bytes, left = most - 1, start = line->size;
+	bool has_nul = item && strlen(item) < words->item.len, ended = false;
 	do {
 		const char *at = item ? strstr(text, replace) : NULL;
 		size_t len = at ? (size_t)(at - text) : strlen(text);
 		if (item && (left <= len || (at && left - len <= words->item.len))) {
 			return "command too long"; // also for ever, with a pattern of nothing
 		}
-		buf_add(&line->args, text, len);
+		buf_add(&line->args, text, ended ? 0 : len);
 		text += len;
 		if (at) {
 			len += words->item.len;
-			buf_adds(&line->args, item);
+			buf_adds(&line->args, ended ? "" : item);
+			ended = has_nul;
 			text += strlen(replace);
 		}
 		left -= len;

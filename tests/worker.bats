@@ -89,7 +89,7 @@ talk() {
 }
 
 @test "a worker whose node has a long name says so much of it as there is room for" {
-	SLURMD_NODENAME=$(printf '%0300d' 1) run_fairpar --launch 'env {}' -j1 echo ::: 1 </dev/null
+	FAIRPAR_REMOTE=$FAIRPAR SLURMD_NODENAME=$(printf '%0300d' 1) run_fairpar --launch 'env {}' -j1 echo ::: 1 </dev/null
 	assert_lines 1
 }
 

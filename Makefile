@@ -72,7 +72,7 @@ FP_DEFINES = -DNDEBUG
 FP_SANITIZE =
 FP_CPPFLAGS = -D_GNU_SOURCE -Isrc $(FP_DEFINES)
 FP_CFLAGS = -std=c17 -pthread -fno-common -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wsign-conversion \
-	-Wstrict-prototypes -Wmissing-prototypes -Wformat=2 -Wundef -Wvla $(if $(filter 1,$(WERROR)),-Werror)
+	-Wstrict-prototypes -Wmissing-prototypes -Wformat=2 -Wundef -Wvla -Wno-enum-float-conversion $(if $(filter 1,$(WERROR)),-Werror)
 ifneq ($(FP_SANITIZE),)
 FP_CFLAGS += $(FP_SANITIZE) -fno-sanitize-recover=all -fno-omit-frame-pointer
 endif

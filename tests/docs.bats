@@ -177,7 +177,7 @@ names_of_xargs() {
 
 @test "the manual is clean for groff" {
 	need groff
-	run groff -mdoc -Tutf8 -ww -z "$top"/man/*
+	run groff -mdoc -Tutf8 -ww -W break -z "$top"/man/*
 	assert_eq "$output" ''
 }
 

@@ -33,7 +33,7 @@ check_sums() {
 		'["run_start","batch_start","job_start","job_end","job_start","job_end","batch_end","run_end"]'
 	assert_eq "$(events '.[0] | keys_unsorted')" \
 		'["v","ev","t","time","run","version","host","pid","slots","fair","argv","cwd","manifest","name","joblog","parent"]'
-	assert_eq "$(events '.[0] | [.t, .slots, .fair, .argv[1:3], .joblog, .manifest, .parent, (.run | length)]')" \
+	assert_eq "$(events '.[0] | [.t + 0, .slots, .fair, .argv[1:3], .joblog, .manifest, .parent, (.run | length)]')" \
 		'[0,1,"turns",["--log","run.jsonl"],"rows",null,null,26]'
 	assert_eq "$(events '.[0].cwd')" "\"$PWD\""
 	assert_eq "$(events '.[1] | del(.t)')" \

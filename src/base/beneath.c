@@ -95,17 +95,18 @@ int open_base_dir(const char *path, bool makes) {
 	return makes && make_dirs(path) != 0 ? -1 : open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 }
 
-bool link_stays_beneath(const char *target, size_t depth) {
-	bool stays = target[0] != '\0' && target[0] != '/', has_name = false;
-	while (*target && stays) {
+size_t link_climbs(const char *target) {
+	size_t climbs = 0;
+	bool has_name = false, may_lead_anywhere = target[0] == '\0' || target[0] == '/';
+	while (*target && !may_lead_anywhere) {
 		size_t len = strcspn(target, "/");
 		bool is_up = len == 2 && memcmp(target, "..", 2) == 0, is_here = len == 0 || (len == 1 && *target == '.');
-		stays = !is_up || (!has_name && depth > 0);
-		depth -= is_up && stays;
+		climbs += is_up;
+		may_lead_anywhere = is_up && has_name;
 		has_name = has_name || (!is_up && !is_here);
 		target += len + (target[len] == '/');
 	}
-	return stays;
+	return may_lead_anywhere ? SIZE_MAX : climbs;
 }
 
 void remove_file(const char *dir, const char *name) {

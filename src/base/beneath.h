@@ -21,9 +21,15 @@ int make_dirs(const char *path) FP_NODISCARD;
 // above it are made too. Returns a descriptor that the caller closes, or -1 with errno, ELOOP for a symbolic link.
 int open_beneath(int dir, const char *path, int flags) FP_NODISCARD;
 
+// How many levels a symbolic link with this target leads up: the number of its "..". SIZE_MAX if the link might lead anywhere: the
+// target is not relative, or has a ".." behind a name, which may be another link.
+size_t link_climbs(const char *target);
+
 // True if a symbolic link with this target, in a directory `depth` levels below a top directory, cannot lead out of the top, whatever
-// other such links are there: the target is relative, and has ".." only at its beginning and not too often.
-bool link_stays_beneath(const char *target, size_t depth);
+// other such links are there.
+static inline bool link_stays_beneath(const char *target, size_t depth) {
+	return link_climbs(target) <= depth;
+}
 
 // remove_file() removes a file by its path ("./a/b") below the directory `dir`, and then the directories in that path that are empty; what is a
 // directory stays. remove_tree() removes a directory with all that is in it. Both ignore failures.

@@ -104,12 +104,10 @@ static char *read_link(int dir, const char *name) {
 // Prepares the way of a link: one that file_receive.c might have made leads nowhere above the directory that its ".." lead to. Returns 0, or -1
 // with errno.
 static int enter_link(struct file_spot *spot, const char *target) {
-	bool is_fenced = spot->room < ANYWHERE / 2, may_be_copied = link_stays_beneath(target, LEVELS_MOST);
-	size_t up = 0;
-	while (may_be_copied && !link_stays_beneath(target, up)) {
-		++up;
-	}
-	errno = ++spot->nlinks > LINKS_MOST ? ELOOP : is_fenced && (target[0] == '/' || up > spot->room) ? EXDEV : 0;
+	size_t up = link_climbs(target);
+	bool is_fenced = spot->room < ANYWHERE / 2, may_be_copied = up <= LEVELS_MOST;
+	bool leads_out = target[0] == '/' || (may_be_copied && up > spot->room);
+	errno = ++spot->nlinks > LINKS_MOST ? ELOOP : is_fenced && leads_out ? EXDEV : 0;
 	if (errno) {
 		return -1;
 	}

@@ -23,6 +23,11 @@ char *xstrdup(const char *s) FP_MALLOC;
 // A copy of `size` bytes with a NUL behind them. The caller frees it.
 void *xmemdup(const void *mem, size_t size) FP_MALLOC;
 
+// Copies `size` bytes of `mem`, which may be NULL if there are none, to `to`. Returns what is behind them there.
+static inline char *put_bytes(char *to, const void *mem, size_t size) {
+	return size > 0 ? (char *)memcpy(to, mem, size) + size : to;
+}
+
 // Frees *mem, which is the address of a pointer; errno stays. A local pointer that is freed at the end of its block, however
 // that is left, is declared so:  FP_CLEANUP(free_later) char *copy = xstrdup(text);
 void free_later(void *mem);

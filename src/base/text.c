@@ -9,6 +9,11 @@
 #include <stdio.h>
 #include <string.h>
 
+char *path_directory(const char *path) {
+	size_t len = (size_t)(path_base(path) - path);
+	return len > 0 ? xmemdup(path, len) : xstrdup(".");
+}
+
 void text_add_time(struct buf *buf, uint64_t ns) {
 	unsigned long long us = ns / 1000, s = us / 1000000;
 	if (us < 1000) {

@@ -26,6 +26,9 @@ static inline const char *path_base(const char *path) {
 	return slash ? slash + 1 : path;
 }
 
+// The directory of the path, up to its last slash: of "/bin/sh" "/bin/", of "sh" ".". The caller frees it.
+char *path_directory(const char *path) FP_NODISCARD;
+
 // Is that name of a directory's entry "." or ".."?
 static inline bool path_is_dots(const char *name) {
 	return strcmp(name, ".") == 0 || strcmp(name, "..") == 0;

@@ -45,11 +45,8 @@ struct named_file {
 
 // What is not there yet is in its directory, by its name.
 static int stat_directory(const char *path, struct stat *ret_stat) {
-	const char *slash = strrchr(path, '/');
-	char *directory = slash ? xmemdup(path, (size_t)(slash - path) + 1) : NULL;
-	int result = stat(directory ? directory : ".", ret_stat);
-	free(directory);
-	return result;
+	FP_CLEANUP(free_later) char *directory = path_directory(path);
+	return stat(directory, ret_stat);
 }
 
 // Returns, owned by the caller, the path at the end of symbolic links: what is not there yet is made behind them.
@@ -61,9 +58,8 @@ static char *follow_links(const char *path) {
 			break;
 		}
 		target[len] = '\0';
-		const char *slash = target[0] == '/' ? NULL : strrchr(at, '/');
 		struct buf next = BUF_INIT;
-		buf_add(&next, at, slash ? (size_t)(slash - at) + 1 : 0);
+		buf_add(&next, at, target[0] == '/' ? 0 : (size_t)(path_base(at) - at));
 		buf_adds(&next, target);
 		free(at);
 		at = buf_take(&next);

@@ -2,24 +2,20 @@
 
 #include "core/item.h"
 
-#include <string.h>
+#include "base/alloc.h"
 
-// Copies `size` bytes to `to`. Returns where the next go.
-static char *put(char *to, const void *bytes, size_t size) {
-	memcpy(to, bytes, size);
-	return to + size;
-}
+#include <string.h>
 
 size_t item_write(struct buf *bytes, const struct item_view *view) {
 	size_t pad = -bytes->len % 8, reason = view->item.bad ? strlen(view->reason) + 1 : 0, args = view->record.size;
 	size_t stamp = view->item.stamped ? sizeof(view->stamp) : 0, several = view->item.several ? sizeof(view->items) : 0;
 	char *to = buf_reserve(bytes, pad + sizeof(view->item) + stamp + several + args + reason);
 	memset(to, 0, pad);
-	to = put(to + pad, &view->item, sizeof(view->item));
-	to = put(to, &view->stamp, stamp);
-	to = put(to, &view->items, several);
-	to = args > 0 ? put(to, view->record.args, args) : to;
-	to = reason > 0 ? put(to, view->reason, reason) : to;
+	to = put_bytes(to + pad, &view->item, sizeof(view->item));
+	to = put_bytes(to, &view->stamp, stamp);
+	to = put_bytes(to, &view->items, several);
+	to = put_bytes(to, view->record.args, args);
+	to = put_bytes(to, view->reason, reason);
 	*to = '\0';
 	size_t at = bytes->len + pad;
 	bytes->len = (size_t)(to - bytes->data);

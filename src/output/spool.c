@@ -103,23 +103,15 @@ bool spool_fits_record(const struct spool *spool) {
 	return record_size(spool) <= RECORD_MAX;
 }
 
-// Appends bytes at `to`. Returns what is behind them.
-static char *put(char *to, const char *mem, size_t len) {
-	if (len > 0) {
-		memcpy(to, mem, len);
-	}
-	return to + len;
-}
-
 bool spool_to_record(const struct spool *spool, struct piece *ret_record) {
 	size_t size = record_size(spool);
 	struct record_head head = {(uint32_t)spool->tag.len, (uint32_t)spool->receipt.len,
 		{(uint32_t)spool->stream[0].ready, (uint32_t)spool->stream[1].ready}};
-	char *mem = xmalloc(size), *to = put(mem, (const char *)&head, sizeof(head));
-	to = put(to, spool->tag.data, head.tag_len);
-	to = put(to, spool->receipt.data, head.receipt_len);
+	char *mem = xmalloc(size), *to = put_bytes(mem, &head, sizeof(head));
+	to = put_bytes(to, spool->tag.data, head.tag_len);
+	to = put_bytes(to, spool->receipt.data, head.receipt_len);
 	for (int i = 0; i < STREAMS; ++i) {
-		to = put(to, spool->block ? spool_area(spool, i) + spool->stream[i].start : NULL, head.len[i]);
+		to = put_bytes(to, spool->block ? spool_area(spool, i) + spool->stream[i].start : NULL, head.len[i]);
 	}
 	bool is_held = store_take(spool->writer->store, mem, size, ret_record);
 	if (!is_held) {
@@ -140,7 +132,7 @@ void spool_unpack(struct spool *spool, const char *mem) {
 	mem += head.receipt_len;
 	spool_need_block(spool);
 	for (int i = 0; i < STREAMS; ++i) {
-		put(spool_area(spool, i), mem, head.len[i]);
+		put_bytes(spool_area(spool, i), mem, head.len[i]);
 		spool->stream[i].ready = spool->stream[i].len = head.len[i];
 		mem += head.len[i];
 	}

@@ -59,17 +59,10 @@ static char *real_path(const char *path) {
 	return real || readlink(path, link, sizeof(link)) >= 0 ? real : xstrdup(path);
 }
 
-// The bytes of a path that name its directory, with the slash; 0: the current one.
-static int directory_len(const char *path) {
-	const char *slash = strrchr(path, '/');
-	return slash ? (int)(slash + 1 - path) : 0;
-}
-
 static int check_file(const char *path) {
 	struct stat st;
 	FP_CLEANUP(free_later) char *real = real_path(path);
-	int len = real ? directory_len(real) : 0;
-	FP_CLEANUP(free_later) char *directory = len > 0 ? xmemdup(real, (size_t)len) : xstrdup(".");
+	FP_CLEANUP(free_later) char *directory = real ? path_directory(real) : NULL;
 	bool may = real ? access(directory, W_OK | X_OK) == 0 : is_stdout(path) || access(path, W_OK) == 0 || errno == ENOENT;
 	if (may && !real && stat(path, &st) == 0 && S_ISDIR(st.st_mode)) {
 		errno = EISDIR;
@@ -104,7 +97,7 @@ static int target_open(struct target *target, const char *path) {
 	*target = (struct target){.path = path, .real = real_path(path), .fd = STDOUT_FILENO};
 	if (target->real) {
 		FP_CLEANUP(buf_fini) struct buf name = BUF_INIT;
-		buf_printf(&name, "%.*s.fairpar-%ld", directory_len(target->real), target->real, (long)getpid());
+		buf_printf(&name, "%.*s.fairpar-%ld", (int)(path_base(target->real) - target->real), target->real, (long)getpid());
 		target->temporary = buf_take(&name);
 		get_ending_signals(&ending);
 		verify(pthread_sigmask(SIG_BLOCK, &ending, &target->mask) == 0);

@@ -60,13 +60,14 @@ static struct known *find(const struct former_run *former, const char *batch, co
 
 // The place of it in `known`, added if there is room; or MAP_NONE.
 static uint32_t place_of(struct former_run *former, const char *batch, const char *command, size_t len) {
-	const struct known *known = find(former, batch, command, len);
-	if (known || former->n >= FORMER_RUN_MAX) {
-		return known ? (uint32_t)(known - former->known) : MAP_NONE;
-	}
 	struct buf key = BUF_INIT;
 	add_key(&key, batch, command, len);
 	size_t key_len = key.len;
+	uint32_t number = map_get(&former->by_key, buf_str(&key), key_len);
+	if (number != MAP_NONE || former->n >= FORMER_RUN_MAX) {
+		buf_fini(&key);
+		return number;
+	}
 	grow_array(&former->known, &former->cap, former->n + 1, sizeof(*former->known));
 	former->known[former->n] = (struct known){.key = buf_take(&key)};
 	map_add(&former->by_key, former->known[former->n].key, key_len, (uint32_t)former->n);

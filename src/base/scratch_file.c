@@ -23,7 +23,7 @@ struct scratch_file {
 	size_t *spare;       // units with nothing in use, but for the one at hand
 	size_t nspare, spare_cap;
 	size_t unit;         // the one at hand, which is being filled
-	size_t filled;       // its bytes so far; SCRATCH_UNIT: there is none
+	size_t filled;       // its bytes so far; SCRATCH_UNIT: no unit is at hand
 };
 
 struct scratch_file *scratch_create(const char *dir) {

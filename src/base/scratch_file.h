@@ -1,9 +1,9 @@
 // Bytes that are too many for memory, in one unlinked file.
 //
 // The file is filled in units of SCRATCH_UNIT bytes, each from its start to its end. A unit is filled again when all that is in
-// it has been freed, and the file grows only if there is no such unit. When all units are free, the file is closed, and only
-// then does the file system get its space back. So the file is never longer than the most that was held at one time, but
-// for units that were only partly free then.
+// it has been freed. The file grows only if there is no such unit, and for bytes of more than one unit that are to stay together.
+// When all units are free, the file is closed, and only then does the file system get its space back. So the file is never
+// longer than the most that was held at one time, but for such bytes and for units that were only partly free then.
 //
 // All calls from any thread. Nothing of the file is read or written under its lock.
 

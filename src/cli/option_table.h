@@ -91,7 +91,7 @@ bool option_is_long_name(const char *word, size_t len, enum option_id *ret_id);
 enum option_match option_find_short(char letter, enum option_id *ret_id, const char **ret_instead);
 
 // Sets *ret_suggestion (static) to the option that may be meant by a name that none has: the one for that word of another program,
-// one that begins so, or the nearest. Returns false, and sets it to NULL, if there is none.
+// one that begins so, or the nearest. Returns false, and sets it to NULL, if no option comes near.
 bool option_suggest(const char *name, size_t len, const char **ret_suggestion);
 
 #endif

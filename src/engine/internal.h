@@ -388,7 +388,7 @@ void queue_append(struct queue *queue, struct queued_item *item, const struct wo
 // Takes an item for the worker, whose turn fair_pick() has given to the queue.
 struct queued_item *queue_take(struct queue *queue, const struct worker *worker, enum work_source *ret_source, struct deferred *deferred);
 
-// Takes the item with that id out of the queue, wherever it stands, unless it was spilled. Returns NULL if there is none.
+// Takes the item with that id out of the queue, wherever it stands, unless it was spilled. Returns NULL if no item in memory has the id.
 struct queued_item *queue_take_id(struct queue *queue, uint64_t id);
 
 // Takes all items that queue_append() has added, and those that are exempt from the rate: to the end of the lists, which are in

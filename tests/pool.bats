@@ -604,6 +604,9 @@ killed() {
 	assert_contains "$stderr" 'needs a command'
 	run_fairpar 255 --single true
 	assert_contains "$stderr" 'needs a pool'
+	run_fairpar 255 --pool-slots 3 echo ::: a
+	assert_contains "$stderr" '--pool-slots needs a pool: add --pool'
+	FAIRPAR_POOL=other run_fairpar 0 --pool-slots 3 echo ::: a
 	run_fairpar 255 --pool --status --single true
 	run_fairpar 255 --pool --status true
 	run_fairpar 255 --pool=a/b --single true

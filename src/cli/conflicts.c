@@ -57,9 +57,10 @@ static enum option_id as_given(const struct options *o, enum option_id id) {
 	return id == OPT_SSHLOGIN && o->slurm ? OPT_SLURM : id == OPT_PIPE && o->given[OPT_PIPE_PART] ? OPT_PIPE_PART : id;
 }
 
-// A manifest may name what they need.
-static bool waits_for_manifest(const struct options *o, enum option_id needed) {
-	return o->manifest && !o->machines_are_known && (needed == OPT_SLURM || needed == OPT_SSHLOGIN);
+// A manifest may name what they need, and $FAIRPAR_POOL names a pool.
+static bool is_met_elsewhere(const struct options *o, enum option_id needed) {
+	return needed == OPT_POOL ? o->pool.name != NULL
+		: o->manifest && !o->machines_are_known && (needed == OPT_SLURM || needed == OPT_SSHLOGIN);
 }
 
 static int check_rules(const struct options *o) {
@@ -69,7 +70,7 @@ static int check_rules(const struct options *o) {
 		if (!on[rule->id] || on[rule->unless]) {
 			continue;
 		}
-		if (!rule->others && !waits_for_manifest(o, rule->unless)) {
+		if (!rule->others && !is_met_elsewhere(o, rule->unless)) {
 			return option_fail(rule->id, "needs %s", rule->text);
 		}
 		for (const enum option_id *other = rule->others; other && *other != NOPTIONS; ++other) {

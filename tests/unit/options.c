@@ -847,6 +847,8 @@ static void test_manifest_options(void) {
 			RUNS(buf_str(&word), "--joblog=l", "-f", "m");
 		} else if (id == OPT_LOG_OUTPUT) {
 			RUNS(buf_str(&word), "--log=l", "-f", "m");
+		} else if (id == OPT_POOL_SLOTS) {
+			RUNS(buf_str(&word), "--pool", "-f", "m");
 		} else if (id == OPT_SLURM_PILOTS) { // which needs it
 			RUNS(buf_str(&word), "--slurm", "-f", "m");
 		} else if (option->group == GROUP_REMOTE && option_goes_with_manifest(option)) {

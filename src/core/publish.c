@@ -566,12 +566,7 @@ struct event_job publish_identify(const struct worker_state *state, const struct
 }
 
 static enum event_source source_of(const struct worker_state *state) {
-	static const enum event_source sources[] = {
-		[SOURCE_OWN] = FROM_OWN, [SOURCE_STOLEN] = FROM_STOLEN, [SOURCE_QUEUE] = FROM_QUEUE,
-		[SOURCE_LENT] = FROM_LENT, [SOURCE_LONG] = FROM_LONG,
-		[SOURCE_BACKFILL] = FROM_BACKFILL,
-	};
-	return state->worker ? sources[worker_facts(state->worker)->source] : FROM_QUEUE;
+	return state->worker ? (enum event_source)worker_facts(state->worker)->source : FROM_QUEUE;
 }
 
 // Publishes that a job of several slots no longer waits for them, as it did from its turn on.

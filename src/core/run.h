@@ -13,7 +13,7 @@
 #include "core/job_spec.h"
 #include "engine/pool.h"
 #include "job/halt.h"
-#include "log/dispatch_trace.h"
+#include "log/event_log.h"
 #include "manifest/manifest.h"
 #include "output/writer.h"
 #include "process/executor.h"
@@ -55,7 +55,7 @@ struct run {
 	struct added_jobs *added_jobs;              // what was added by --add
 	struct control *control;                    // answers those who speak to the run, or NULL
 	struct writer *writer;                      // NULL if all is ungrouped
-	struct trace *trace;                        // --trace-service, or NULL
+	struct event_log *trace;                    // --trace-service, or NULL
 	struct end_summary *end_summary;            // or NULL: no summary
 	struct explain_live *explain_live;          // --explain, or NULL
 	struct publisher *publisher;                // of events, with the counts of jobs

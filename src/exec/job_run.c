@@ -28,7 +28,10 @@
 #include "record/result_files.h"
 #include "record/subscribers.h"
 
-enum { LOSSES_MOST = 3 }; // after which a job that is lost with its machine has failed: it may be what brings them down
+enum {
+	LOSSES_MOST = 3,   // after which a job that is lost with its machine has failed: it may be what brings them down
+	TRACE_LINES = 500, // of --trace-service, that wait for the event loop
+};
 
 static struct run *run_of(struct queue *queue) {
 	const struct batch *batch = queue_user(queue);
@@ -412,8 +415,9 @@ static enum work_status run_item(struct worker *worker, struct queue *queue, voi
 	} else {
 		status = job_step(worker, queue, &job);
 	}
-	if (run->trace && trace_is_due(run->trace)) {
-		run_wake(run);
+	if (run->trace) {
+		bool left;
+		event_log_later(run->trace, TRACE_LINES, &left); // those that are left, the event loop writes
 	}
 	return status;
 }

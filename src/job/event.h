@@ -32,6 +32,7 @@ enum event_kind {
 	EVENT_LENT,         // a slot was lent to a run in a job, and has come back
 	EVENT_SLOTS,        // the number of slots has changed
 	EVENT_BATCH_END,
+	EVENT_DISPATCH,     // an item got its turn: of --trace-service, which has no others
 	EVENT_RUN_END,
 };
 
@@ -43,7 +44,7 @@ enum event_role {
 	ROLE_LISTING,       // the command of args_from
 };
 
-// Where the worker found it (engine/pool.h has the same words).
+// Where the worker found it: as enum work_source of engine/pool.h.
 enum event_source { FROM_OWN, FROM_STOLEN, FROM_QUEUE, FROM_LENT, FROM_LONG, FROM_BACKFILL };
 
 // What follows the end of an attempt.
@@ -183,6 +184,16 @@ struct event_batch_end {
 	uint64_t memory;        // bytes that the largest of its last jobs had; 0: not known
 };
 
+struct event_dispatch {
+	uint64_t n;             // dispatches so far, from 1
+	const char *batch;
+	uint64_t job;           // its number within the batch
+	enum event_source source;
+	unsigned slot;
+	uint32_t turns;         // items of it
+	double virt, lag;       // turns, or seconds of slot-time, per weight
+};
+
 struct event_run_end {
 	uint64_t ok, failed;    // jobs: with those up to date, with those that may fail
 	uint64_t cancelled, skipped, allowed, up_to_date, resumed; // allowed: of failed; up_to_date: of ok; resumed: of none
@@ -206,6 +217,7 @@ struct event {
 		struct event_lent lent;
 		struct event_slots slots;
 		struct event_batch_end batch_end;
+		struct event_dispatch dispatch;
 		struct event_run_end run_end;
 	} u;
 };

@@ -36,12 +36,6 @@ enum { LAST_JOB_MS = 100 }; // after a signal, between two checks whether a job 
 
 // ---- the loop ----
 
-static void flush_trace(struct run *run) {
-	if (run->trace && trace_flush(run->trace) != 0 && !atomic_exchange(&run->trouble, true)) {
-		diag_error("cannot write '%s': %s", text_shows(run->options->trace_service), strerror(errno));
-	}
-}
-
 // What the loop always polls; behind these stand the inputs that wait, and what others add.
 enum { POLL_SIGNAL, POLL_WAKE, POLL_GUARDIAN, POLL_LEASES, POLL_JOBSERVER };
 
@@ -130,7 +124,9 @@ static void run_loop(struct run *run) {
 		sockets_due = earlier(sockets_due, control_tick(run->control, &polls));
 		run_answer_signals(run);
 		run_answer_flags(run);
-		flush_trace(run);
+		if (run->trace) {
+			event_log_flush(run->trace, /* may_wait */ false);
+		}
 		batches_reap(run);
 		publish_tick(run);
 		dag_advance(run);

@@ -309,23 +309,19 @@ static void on_removed(void *arg, struct queue *queue, uint64_t submitted FP_UNU
 
 static void on_dispatch(void *arg, const struct service *service) {
 	struct run *run = arg;
-	static const char *const sources[] = {
-		[SOURCE_OWN] = "own", [SOURCE_STOLEN] = "stolen", [SOURCE_QUEUE] = "queue",
-		[SOURCE_LENT] = "lent", [SOURCE_LONG] = "long",
-		[SOURCE_BACKFILL] = "backfill",
-	};
-	struct trace_line line = {
+	struct event event = {.kind = EVENT_DISPATCH, .at = service->now - run->start, .u.dispatch = {
 		.n = service->n,
-		.seconds = (double)(service->now - run->start) / 1e9,
 		.batch = service->batch,
 		.job = service->id,
-		.source = sources[service->source],
+		.source = (enum event_source)service->source,
 		.slot = service->slot,
 		.turns = service->turns,
 		.virt = service->virt,
 		.lag = service->lag,
-	};
-	trace_add(run->trace, &line); // run_item() wakes the event loop, which writes it
+	}};
+	alloc_forbid(-1); // better slow than a gap
+	event_log_on_event(run->trace, &event); // written by run_item() or the event loop
+	alloc_forbid(+1);
 }
 
 static void on_reserving(void *arg, struct queue *queue, uint64_t id, unsigned width) {
@@ -519,8 +515,11 @@ int setup_open(struct run *run, struct options *options) {
 	    || open_hosts(run) != 0 || open_leases(run) != 0) {
 		return -1;
 	}
-	if (options->trace_service && !(run->trace = trace_open(options->trace_service))) {
-		return diag_error("cannot write '%s': %s", text_shows(options->trace_service), strerror(errno));
+	if (options->trace_service) {
+		struct event_log_config config = {.fd = event_log_create(options->trace_service)};
+		if (config.fd < 0 || !(run->trace = event_log_open(&config))) {
+			return diag_error("cannot write '%s': %s", text_shows(options->trace_service), strerror(errno));
+		}
 	}
 	if (choose_temp_dir(run) != 0 || open_jobserver(run) != 0) {
 		return -1;

@@ -322,7 +322,7 @@ static void end_children(struct run *run) {
 }
 
 static void end_trace(struct run *run) {
-	if (run->trace && trace_close(run->trace) != 0 && !atomic_exchange(&run->trouble, true)) {
+	if (run->trace && event_log_close(run->trace, NULL) != 0 && !atomic_exchange(&run->trouble, true)) {
 		diag_error("cannot write '%s': %s", text_shows(run->options->trace_service), strerror(errno));
 	}
 }

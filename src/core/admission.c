@@ -271,7 +271,7 @@ static bool wait_turn(struct admission *admission, struct admission_waiter *wait
 bool admission_enter(struct admission *admission, struct worker *worker, bool must, bool elsewhere, struct admission_wait *ret_wait) {
 	struct admission_waiter waiter = {.elsewhere = elsewhere};
 	struct run *run = admission->run;
-	uint64_t since = publish_is_on(run) ? now_ns() : 0;
+	uint64_t since = now_ns();
 	if (!admission->gates) {
 		return true;
 	}
@@ -282,7 +282,7 @@ bool admission_enter(struct admission *admission, struct worker *worker, bool mu
 	worker_pass(worker); // its place in the line is taken
 	mutex_lock(&admission->lock);
 	bool may = wait_turn(admission, &waiter) || must;
-	*ret_wait = (struct admission_wait){.ns = publish_is_on(run) ? now_ns() - since : 0, .why = admission->why};
+	*ret_wait = (struct admission_wait){.ns = now_ns() - since, .why = admission->why};
 	list_remove(&waiter.link);
 	if (may) {
 		++admission->running;
@@ -415,12 +415,9 @@ static void make_room(struct admission *admission, uint64_t bytes) {
 		most = n > before ? n - before + 1 : 1; // one at a time: the next reading tells what it takes
 	}
 	unsigned now = admission->suspended = children_suspend_young(run->children, most);
-	if (publish_is_on(run)) {
-		char what[100];
-		snprintf(what, sizeof(what), "%u running job%s stopped, %s of memory available", now, now == 1 ? "" : "s",
-		         memory_show(bytes));
-		publish_state(run, &admission->suspended_since, WHY_SUSPEND, now > 0 ? what : NULL);
-	}
+	char what[100];
+	snprintf(what, sizeof(what), "%u running job%s stopped, %s of memory available", now, now == 1 ? "" : "s", memory_show(bytes));
+	publish_state(run, &admission->suspended_since, WHY_SUSPEND, now > 0 ? what : NULL);
 }
 
 // Looks at the memory when that is due. Returns when it is next.

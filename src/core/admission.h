@@ -22,7 +22,7 @@ void admission_close(struct run *run);
 
 // How long a child had to wait.
 struct admission_wait {
-	uint64_t ns;          // 0: not at all, or there is no subscriber
+	uint64_t ns;          // 0: not at all
 	enum event_why why;
 };
 

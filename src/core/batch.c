@@ -19,13 +19,15 @@ bool batches_learn_memory(const struct run *run) {
 	return (use == MEMORY_AUTO || (use == MEMORY_UNSAID && is_auto)) && !run->options->sem.is_on;
 }
 
-struct batch *batch_new(struct run *run, const char *name) {
+struct batch *batch_new(struct run *run, const char *name, const struct queue_attrs *attrs, int64_t jobs) {
 	struct batch *batch = NEW(struct batch);
 	atomic_init(&batch->refs, 1);
 	batch->run = run;
 	batch->specs = run->specs;
 	batch->width = 1;
 	batch->name = xstrdup(name);
+	batch->attrs = *attrs;
+	batch->jobs = jobs;
 	batch->memory = batches_learn_memory(run) ? NEW(struct memory_learned) : NULL;
 	return batch;
 }
@@ -67,6 +69,7 @@ void batch_unref(struct batch *batch) {
 		free(batch->specs);
 	}
 	free(batch->memory);
+	free(batch->why);
 	free(batch->name);
 	free(batch);
 }

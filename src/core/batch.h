@@ -6,13 +6,13 @@
 
 #include "base/atomic.h"
 #include "engine/pool.h"
+#include "job/event.h"
 #include "job/pack_size.h"
 #include "output/writer.h"
 #include "slots/controller.h"
 
 #include <stdbool.h>
 
-struct batch_stats;
 struct job_spec;
 struct run;
 struct dag_node;
@@ -46,7 +46,12 @@ struct batch {
 	atomic_bool cancelled;       // by --cancel: nothing of it starts any more
 	struct output_queue *output_queue; // of its jobs, in order; NULL without --keep-order
 	atomic_uint_least64_t order; // items given an order so far
-	struct batch_stats *stats;   // for subscribers; NULL if there is none (publish.h)
+	struct queue_attrs attrs;    // of its queue
+	int64_t jobs;                // how many it will have, or -1: not known
+	bool started;                // EVENT_BATCH_START was published; by the thread that opens queues
+	uint64_t ready_at;           // when the batches that it needs had ended (now_ns() time), or 0: from then on jobs wait for a turn
+	char *why;                   // publish_set_lost_reason(), or NULL; owned
+	struct event_batch_end ended; // its jobs so far; but for `longest_wait` under the publisher's lock
 	struct packsize pack_size;   // of --pack=auto; guarded by run->lock
 	struct controller_batch pace; // of -j auto; guarded by its lock
 	struct memory_learned *memory; // what its jobs had, of --memory=auto, or NULL; owned, guarded by the lock of process/memory.h
@@ -55,8 +60,9 @@ struct batch {
 // Whether the memory that jobs need is learned and awaited: by --memory=auto, or -j auto without --memory.
 bool batches_learn_memory(const struct run *run);
 
-// Makes a batch; `name` is copied. Returns it with one reference, which becomes the one of the pool's queue.
-struct batch *batch_new(struct run *run, const char *name);
+// Makes a batch, whose queue will have these attributes; `name` is copied. `jobs`: how many it will have, or -1 if that is not
+// known. Returns it with one reference, which becomes the one of the pool's queue.
+struct batch *batch_new(struct run *run, const char *name, const struct queue_attrs *attrs, int64_t jobs);
 
 // With --keep-order: gives the batch its order of output, before its first item is queued.
 void batch_open_output_queue(struct batch *batch);

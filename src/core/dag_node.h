@@ -28,7 +28,6 @@ struct dag_node {
 	bool fed;            // its own items are queued
 	struct dag_node **dependents; // the batches that need it
 	size_t ndependents, dependents_cap;
-	struct queue_attrs attrs;
 	bool failure_seen;    // skip_after() was called for its failure
 	uint64_t waits_since; // for others, and that was published; 0: not
 	bool is_tainted;      // a batch that emits into it failed or was skipped: it may lack items

@@ -1,4 +1,4 @@
-// A queued item as bytes: the head, the stamp, the number of items, the arguments, then the reason; each if there is one.
+// A queued item as bytes: the head, the arguments, then the reason if there is one.
 
 #include "core/item.h"
 
@@ -8,12 +8,9 @@
 
 size_t item_write(struct buf *bytes, const struct item_view *view) {
 	size_t pad = -bytes->len % 8, reason = view->item.bad ? strlen(view->reason) + 1 : 0, args = view->record.size;
-	size_t stamp = view->item.stamped ? sizeof(view->stamp) : 0, several = view->item.several ? sizeof(view->items) : 0;
-	char *to = buf_reserve(bytes, pad + sizeof(view->item) + stamp + several + args + reason);
+	char *to = buf_reserve(bytes, pad + sizeof(view->item) + args + reason);
 	memset(to, 0, pad);
 	to = put_bytes(to + pad, &view->item, sizeof(view->item));
-	to = put_bytes(to, &view->stamp, stamp);
-	to = put_bytes(to, &view->items, several);
 	to = put_bytes(to, view->record.args, args);
 	to = put_bytes(to, view->reason, reason);
 	*to = '\0';
@@ -24,17 +21,9 @@ size_t item_write(struct buf *bytes, const struct item_view *view) {
 
 void item_read(struct item_view *ret_view, const void *data, size_t size) {
 	const char *args = data, *end = args + size;
-	struct item_view view = {.items = 1};
+	struct item_view view = {.reason = NULL};
 	memcpy(&view.item, args, sizeof(view.item));
 	args += sizeof(view.item);
-	if (view.item.stamped) {
-		memcpy(&view.stamp, args, sizeof(view.stamp));
-		args += sizeof(view.stamp);
-	}
-	if (view.item.several) {
-		memcpy(&view.items, args, sizeof(view.items));
-		args += sizeof(view.items);
-	}
 	if (view.item.bad) {
 		end = args;
 		for (uint32_t i = 0; i < view.item.nargs; ++i) {

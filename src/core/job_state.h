@@ -28,7 +28,7 @@ struct added_job {
 struct job {
 	struct batch *batch;          // the job's queue has a reference
 	const struct job_spec *spec;  // of the batch
-	struct item item;
+	struct item item;             // item.queued: of this attempt; 0: it was not queued
 	struct record record;         // its arguments; borrowed from the queued item, or from `owned`
 	struct block *block;          // of --pipe and --pipe-part: its standard input, which job_run.c frees; or NULL
 	struct added_job *added;      // of --add: owns `spec`, and is freed by job_run.c; or NULL
@@ -43,7 +43,6 @@ struct job {
 	struct hosts_tries tries;     // of this step's attempts before
 	unsigned losses;              // attempts that were lost with their machine, and are made again
 	uint64_t start;               // of its first step's last attempt, now_ns() time; 0 before
-	uint64_t coalesced;           // items of it beyond the first (--pack=auto)
 	struct spool *spool;          // of all its output; NULL if it is ungrouped
 	struct results *results;      // takes its output instead (--results), or NULL
 	char *owned;                  // a copy of the record and the reason, once it has left the worker; else NULL
@@ -52,10 +51,8 @@ struct job {
 	enum event_next pending;      // what it was queued for: another attempt or the next step
 	struct result result;         // of the attempt before
 
-	// for subscribers
-	uint64_t queued;              // when this attempt was queued, now_ns() time; 0: it was not, or there is no subscriber
+	// for events
 	uint64_t pause;               // nanoseconds that it then had to wait before its next attempt
-	uint64_t from;                // seq of the job that emitted the item, or 0
 	bool pauses;                  // EVENT_WAIT of that pause was published, and its end was not
 	enum event_next cancelled_next; // the published follow-up of its last attempt, which the end of the run has cancelled
 };
@@ -117,7 +114,7 @@ struct worker_state {
 	char **env;                   // of the attempt: pointers into `vars` and into the job's spec
 	size_t env_cap;
 	struct job failed;            // the job that work_failed() is called for
-	struct attempt_stats stats;   // of the attempt, if there are subscribers
+	struct attempt_stats stats;   // of the attempt
 	struct attempt_origin origin; // of the attempt, with run->nested
 	struct waits_attempt waiter;  // the attempt, for as long as its process runs
 };

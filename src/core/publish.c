@@ -27,23 +27,13 @@ enum {
 	HOST_LEN = 256,
 };
 
-// What is kept of a batch only for its events.
-struct batch_stats {
-	struct queue_attrs attrs;
-	int64_t jobs;          // how many it will have, or -1: not known
-	bool started;          // EVENT_BATCH_START was published; of the event loop, as all up to here
-	uint64_t ready_at;     // publish_batch_ready() (now_ns() time), or 0; set before any of its jobs is dispatched
-	char *why;             // publish_set_lost_reason(), or NULL; set before any of its jobs is lost
-	struct event_batch_end counts; // under the lock
-};
-
 struct publisher {
 	mutex lock;
 	struct tally tally;        // the counts that --halt and the exit status depend on; under the lock, as the next two
 	uint64_t failed_batches;   // batches of which a job has failed
 	struct result halted_by;   // of the job that met --halt
 	atomic_bool halted;        // --halt was met; written under the lock
-	struct run_stats *stats;   // gets each event first; NULL: there is no subscriber, and no event is built
+	struct run_stats *stats;   // gets each event first
 	struct { event_fn *fn; void *arg; bool wants_output; } subscribers[SUBSCRIBERS];
 	size_t n;
 	bool wants_output;         // one of them does
@@ -60,18 +50,12 @@ struct publisher {
 void publish_open(struct run *run) {
 	run->publisher = NEW(struct publisher);
 	mutex_init(&run->publisher->lock, LOCK_PUBLISHER);
-}
-
-void publish_keep_stats(struct run *run) {
-	if (!run->publisher->stats) {
-		run->publisher->stats = stats_new();
-	}
+	run->publisher->stats = stats_new();
 }
 
 void publish_subscribe(struct run *run, event_fn *fn, void *arg, bool wants_output) {
 	struct publisher *publisher = run->publisher;
 	verify(publisher->n < SUBSCRIBERS);
-	publish_keep_stats(run);
 	publisher->subscribers[publisher->n].fn = fn;
 	publisher->subscribers[publisher->n].arg = arg;
 	publisher->subscribers[publisher->n++].wants_output = wants_output;
@@ -80,10 +64,6 @@ void publish_subscribe(struct run *run, event_fn *fn, void *arg, bool wants_outp
 
 void publish_set_flush(struct run *run, bool (*flush)(struct run *run, enum publish_flush how)) {
 	run->publisher->flush = flush;
-}
-
-bool publish_is_on(const struct run *run) {
-	return run->publisher->stats;
 }
 
 bool publish_wants_output(const struct run *run) {
@@ -138,24 +118,16 @@ static bool flush(struct run *run, enum publish_flush how) {
 }
 
 static void publish_event(struct run *run, struct event *event) {
-	struct publisher *publisher = run->publisher;
-	if (!publisher->stats) {
-		return;
-	}
-	mutex_lock(&publisher->lock);
-	publish_locked(publisher, event);
-	mutex_unlock(&publisher->lock);
+	mutex_lock(&run->publisher->lock);
+	publish_locked(run->publisher, event);
+	mutex_unlock(&run->publisher->lock);
 	flush(run, event->kind == EVENT_JOB_START || event->kind == EVENT_OUTPUT ? FLUSH_MAY_WAIT : FLUSH_AT_ONCE);
 }
 
 void publish_tick(struct run *run) {
-	struct publisher *publisher = run->publisher;
-	if (!publisher->stats) {
-		return;
-	}
-	mutex_lock(&publisher->lock);
-	flush_lost(publisher);
-	mutex_unlock(&publisher->lock);
+	mutex_lock(&run->publisher->lock);
+	flush_lost(run->publisher);
+	mutex_unlock(&run->publisher->lock);
 	flush(run, FLUSH_AT_ONCE);
 }
 
@@ -185,9 +157,6 @@ static void make_ulid(char ret_text[ULID_LEN + 1], uint64_t time_ns) {
 void publish_begin(struct run *run) {
 	struct publisher *publisher = run->publisher;
 	const struct options *options = run->options;
-	if (!publisher->stats) {
-		return;
-	}
 	char host[HOST_LEN] = "";
 	FP_CLEANUP(free_later) char *cwd = getcwd(NULL, 0);
 	FP_CLEANUP(buf_fini) struct buf parent = BUF_INIT;
@@ -312,31 +281,21 @@ int publish_exit_status(const struct run *run) {
 
 // ---- batches ----
 
-void publish_batch_open(struct batch *batch, const struct queue_attrs *attrs, int64_t jobs) {
-	if (!publish_is_on(batch->run)) {
-		return;
-	}
-	batch->stats = NEW(struct batch_stats);
-	batch->stats->attrs = *attrs;
-	batch->stats->jobs = jobs;
-}
-
 void publish_batch_start(struct batch *batch) {
-	struct batch_stats *stats = batch->stats;
-	if (!stats || stats->started) {
+	if (batch->started) {
 		return;
 	}
-	stats->started = true;
+	batch->started = true;
 	publish_event(batch->run, &(struct event){
 		.kind = EVENT_BATCH_START,
 		.u.batch = {
 			.batch = batch->name,
-			.weight = stats->attrs.weight,
-			.priority = stats->attrs.priority,
-			.max_parallel = stats->attrs.max_parallel,
-			.interval = stats->attrs.start_interval,
-			.long_running = stats->attrs.long_running,
-			.jobs = stats->jobs,
+			.weight = batch->attrs.weight,
+			.priority = batch->attrs.priority,
+			.max_parallel = batch->attrs.max_parallel,
+			.interval = batch->attrs.start_interval,
+			.long_running = batch->attrs.long_running,
+			.jobs = batch->jobs,
 		},
 	});
 }
@@ -346,9 +305,7 @@ void publish_queued(struct batch *batch, int64_t jobs) {
 	publish_batch_start(batch);
 	mutex_lock(&publisher->lock);
 	publisher->tally.total += (uint64_t)jobs;
-	if (publisher->stats) {
-		stats_add_queued(publisher->stats, batch->name, jobs);
-	}
+	stats_add_queued(publisher->stats, batch->name, jobs);
 	mutex_unlock(&publisher->lock);
 }
 
@@ -356,40 +313,13 @@ void publish_resumed(struct run *run) {
 	atomic_add_relaxed(&run->publisher->resumed, 1);
 }
 
-void publish_batch_ready(struct batch *batch) {
-	if (batch->stats) {
-		batch->stats->ready_at = now_ns();
-	}
-}
-
-void publish_note_longest_wait(struct batch *batch, uint64_t ns) {
-	struct publisher *publisher = batch->run->publisher;
-	if (!batch->stats) {
-		return;
-	}
-	mutex_lock(&publisher->lock);
-	batch->stats->counts.longest_wait = ns;
-	mutex_unlock(&publisher->lock);
-}
-
 void publish_batch_end(struct batch *batch) {
-	struct batch_stats *stats = batch->stats;
-	if (!stats) {
-		return;
-	}
-	if (stats->started) {
-		struct publisher *publisher = batch->run->publisher;
-		mutex_lock(&publisher->lock);
-		struct event event = {.kind = EVENT_BATCH_END, .u.batch_end = stats->counts};
+	if (batch->started) {
+		struct event event = {.kind = EVENT_BATCH_END, .u.batch_end = batch->ended};
 		event.u.batch_end.batch = batch->name;
 		event.u.batch_end.memory = batch->memory ? atomic_load_relaxed(&batch->memory->most) : 0;
-		publish_locked(publisher, &event);
-		mutex_unlock(&publisher->lock);
-		flush(batch->run, FLUSH_AT_ONCE);
+		publish_event(batch->run, &event);
 	}
-	free(stats->why);
-	free(stats);
-	batch->stats = NULL;
 }
 
 // Adds the jobs to the counts of their batch. With the lock.
@@ -405,9 +335,7 @@ static void count_outcome(struct event_batch_end *counts, enum outcome outcome, 
 // Counts the end of `jobs` jobs in the batch and in the run. Returns true if that meets --halt. With the lock.
 static bool count_end(struct batch *batch, const struct result *result, uint64_t jobs) {
 	struct run *run = batch->run;
-	if (batch->stats) {
-		count_outcome(&batch->stats->counts, result->outcome, jobs);
-	}
+	count_outcome(&batch->ended, result->outcome, jobs);
 	if (batch->allow_failure && outcome_is_failure(result->outcome)) {
 		return false;
 	}
@@ -419,19 +347,6 @@ static bool count_end(struct batch *batch, const struct result *result, uint64_t
 	return result->outcome != OUTCOME_CANCELLED && check_halt(run, result);
 }
 
-// Adds the jobs to the pending event; one of another batch or outcome is published first. With the lock.
-static void add_lost(struct publisher *publisher, const struct batch *batch, enum outcome outcome, uint64_t jobs) {
-	struct batch_stats *stats = batch->stats;
-	if (publisher->lost_batch != batch || publisher->lost.outcome != outcome) {
-		flush_lost(publisher);
-		publisher->lost_batch = batch;
-		const char *why = !stats->why && outcome == OUTCOME_CANCELLED ? publisher->stop_reason : stats->why;
-		publisher->lost = (struct event_lost){.batch = batch->name, .outcome = outcome, .why = why};
-	}
-	publisher->lost.jobs += jobs;
-	count_outcome(&stats->counts, outcome, jobs);
-}
-
 void publish_lost(struct batch *batch, enum outcome outcome, uint64_t jobs) {
 	struct publisher *publisher = batch->run->publisher;
 	if (jobs == 0) {
@@ -440,29 +355,28 @@ void publish_lost(struct batch *batch, enum outcome outcome, uint64_t jobs) {
 	publish_batch_start(batch);
 	mutex_lock(&publisher->lock);
 	*(outcome == OUTCOME_SKIPPED ? &publisher->tally.skipped : &publisher->tally.cancelled) += jobs;
-	if (batch->stats) {
-		add_lost(publisher, batch, outcome, jobs);
+	count_outcome(&batch->ended, outcome, jobs);
+	if (publisher->lost_batch != batch || publisher->lost.outcome != outcome) {
+		flush_lost(publisher);
+		publisher->lost_batch = batch;
+		const char *why = !batch->why && outcome == OUTCOME_CANCELLED ? publisher->stop_reason : batch->why;
+		publisher->lost = (struct event_lost){.batch = batch->name, .outcome = outcome, .why = why};
 	}
+	publisher->lost.jobs += jobs;
 	mutex_unlock(&publisher->lock);
 }
 
 void publish_set_lost_reason(struct batch *batch, const char *why) {
 	struct publisher *publisher = batch->run->publisher;
-	if (!batch->stats) {
-		return;
-	}
 	mutex_lock(&publisher->lock);
 	flush_lost(publisher); // the pending event keeps the reason that it has
-	free(batch->stats->why);
-	batch->stats->why = xstrdup(why);
+	free(batch->why);
+	batch->why = xstrdup(why);
 	mutex_unlock(&publisher->lock);
 }
 
 void publish_set_stop_reason(struct run *run, const char *why) {
 	struct publisher *publisher = run->publisher;
-	if (!publisher->stats) {
-		return;
-	}
 	mutex_lock(&publisher->lock);
 	if (!publisher->stop_reason) {
 		flush_lost(publisher);
@@ -498,7 +412,7 @@ void publish_retry_wait(const struct job *job, uint64_t pause) {
 	publish_event(job->batch->run, &(struct event){
 		.kind = EVENT_WAIT,
 		.u.wait = {
-			.batch = job->batch->name, .number = job->item.number, .why = WHY_RETRY, .what = buf_str(&what), .until = job->queued + pause,
+			.batch = job->batch->name, .number = job->item.number, .why = WHY_RETRY, .what = buf_str(&what), .until = job->item.queued + pause,
 		},
 	});
 }
@@ -523,7 +437,7 @@ void publish_note_wait(struct worker_state *state, enum event_why why, uint64_t 
 static enum event_why wait_reason(const struct worker_state *state, const struct job *job, uint64_t since, uint64_t now) {
 	const struct facts *facts = worker_facts(state->worker);
 	uint64_t start = worker_start_time(state->worker);
-	uint64_t ready_at = job->batch->stats->ready_at;
+	uint64_t ready_at = job->batch->ready_at;
 	uint64_t parts[] = {
 		[WHY_NEEDS] = minus(ready_at, since),
 		[WHY_RETRY] = job->pause,
@@ -533,7 +447,7 @@ static enum event_why wait_reason(const struct worker_state *state, const struct
 	parts[state->stats.admission_why] += state->stats.admission;
 	uint64_t free_since = since + parts[WHY_RETRY] > ready_at ? since + parts[WHY_RETRY] : ready_at;
 	uint64_t limited = minus(facts->limit_left, free_since), down = job->login ? hosts_downtime(state->run->hosts, free_since, start) : 0;
-	if (job->batch->binding && job->batch->stats->attrs.max_parallel == 0) { // the limit is that of its machines
+	if (job->batch->binding && job->batch->attrs.max_parallel == 0) { // the limit is that of its machines
 		parts[WHY_HOST] += limited > down ? limited : down;
 	} else {
 		parts[WHY_HOST] += down;
@@ -578,7 +492,7 @@ static void publish_reserve_end(const struct worker_state *state, const struct j
 }
 
 void publish_attempt_wait(struct worker_state *state, const struct job *job, enum event_why why, const char *what) {
-	if (publish_is_on(state->run) && state->stats.wait_since == 0) {
+	if (state->stats.wait_since == 0) {
 		state->stats.wait_since = now_ns();
 		state->stats.wait_why = why;
 		publish_wait(state->run, job->batch, job->item.number, why, what);
@@ -596,11 +510,8 @@ void publish_attempt_wait_end(struct worker_state *state, const struct job *job)
 
 void publish_job_start(struct worker_state *state, const struct job *job, int pid, uint64_t start) {
 	struct attempt_stats *stats = &state->stats;
-	if (!publish_is_on(state->run)) {
-		return;
-	}
 	stats->started = true;
-	stats->queued = job->queued ? minus(start, job->queued) : 0;
+	stats->queued = job->item.queued ? minus(start, job->item.queued) : 0;
 	publish_reserve_end(state, job);
 	publish_event(state->run, &(struct event){
 		.kind = EVENT_JOB_START,
@@ -611,8 +522,8 @@ void publish_job_start(struct worker_state *state, const struct job *job, int pi
 			.source = source_of(state),
 			.lag = worker_facts(state->worker)->lag,
 			.queued = stats->queued,
-			.why = stats->queued >= EVENT_WORTH_A_REASON ? wait_reason(state, job, job->queued, start) : WHY_TURN,
-			.from = job->from,
+			.why = stats->queued >= EVENT_WORTH_A_REASON ? wait_reason(state, job, job->item.queued, start) : WHY_TURN,
+			.from = job->item.from,
 			.warm = pid > 0 && state->command.by_shell ? warm_report(state->warm) : NULL,
 			.command = buf_str(&state->text),
 			.command_len = state->text.len,
@@ -673,9 +584,6 @@ static void keep_tail(struct worker_state *state, const struct job *job) {
 }
 
 void publish_note_output(struct worker_state *state, const struct job *job, const struct result *result, enum event_next next) {
-	if (!publish_is_on(state->run)) {
-		return;
-	}
 	state->stats.out_bytes = job_bytes(job, 0) + state->stats.item_bytes;
 	state->stats.err_bytes = job_bytes(job, 1);
 	if (next == NEXT_NOTHING && outcome_is_failure(result->outcome)) {
@@ -709,7 +617,7 @@ static void make_end(struct worker_state *state, const struct job *job, const st
 			.nslots = state->worker ? worker_width(state->worker) : job->spec->width,
 			.source = source_of(state),
 			.next = next,
-			.coalesced = job->coalesced,
+			.coalesced = job->item.items - 1,
 			.allowed = is_counted(job, result, next) && outcome_is_failure(result->outcome) && job->batch->allow_failure,
 			.out_bytes = stats->out_bytes,
 			.err_bytes = stats->err_bytes,
@@ -729,14 +637,10 @@ static void make_end(struct worker_state *state, const struct job *job, const st
 bool publish_job_end(struct worker_state *state, const struct job *job, const struct result *result, enum event_next next) {
 	struct publisher *publisher = state->run->publisher;
 	struct event event;
-	if (publisher->stats) {
-		make_end(state, job, result, next, &event);
-	}
+	make_end(state, job, result, next, &event);
 	mutex_lock(&publisher->lock);
-	if (publisher->stats) {
-		publish_locked(publisher, &event);
-	}
-	bool stop = is_counted(job, result, next) && count_end(job->batch, result, 1 + job->coalesced);
+	publish_locked(publisher, &event);
+	bool stop = is_counted(job, result, next) && count_end(job->batch, result, job->item.items);
 	mutex_unlock(&publisher->lock);
 	if (flush(state->run, state->worker ? FLUSH_OR_LEAVE : FLUSH_AT_ONCE)) {
 		worker_request_flush(state->worker);
@@ -751,9 +655,7 @@ static bool publish_end_without_attempt(struct batch *batch, struct event_job_en
 	event.u.job_end.id.batch = batch->name;
 	event.u.job_end.id.attempt = 1;
 	mutex_lock(&publisher->lock);
-	if (publisher->stats) {
-		publish_locked(publisher, &event);
-	}
+	publish_locked(publisher, &event);
 	bool stop = count_end(batch, &end.result, 1);
 	mutex_unlock(&publisher->lock);
 	flush(batch->run, FLUSH_AT_ONCE);
@@ -777,7 +679,7 @@ bool publish_batch_failure(struct batch *batch, const struct result *result, con
 		.nslots = 1,
 		.source = FROM_QUEUE,
 		.allowed = batch->allow_failure,
-		.why = batch->stats ? batch->stats->why : NULL,
+		.why = batch->why,
 		.tail = what,
 		.tail_len = strlen(what),
 	});

@@ -1,13 +1,11 @@
 // Publishes the events of a run to its subscribers, and counts its jobs.
 //
-// Each end of a job is counted once, here: for the halt and the exit status, for the end of its batch, and, as the event that
+// Each end of a job is counted here, once: for the halt and the exit status, for the end of its batch, and, as the event that
 // is published with it, in the run's statistics, which the status line, the summary, the last line and the end of the log read.
 //
 // Subscribers are called one at a time, in the same order of events for all, on the thread on which something happens, with
 // the publisher's lock held. They may take the locks that base/locks.def has behind it; they must not wait, write, or publish.
-//
-// Without a subscriber no event is built, batch->stats is NULL, and queued items carry no stamp. The functions here then only
-// count, so callers need no test. All may be called from any thread unless they say otherwise.
+// All functions may be called from any thread unless they say otherwise.
 
 #ifndef FAIRPAR_CORE_PUBLISH_H
 #define FAIRPAR_CORE_PUBLISH_H
@@ -15,17 +13,13 @@
 #include "core/job_state.h"
 #include "job/event.h"
 
-// publish_open() makes run->publisher, which has no subscriber. publish_close() frees it and the statistics, after the last worker has
-// ended.
+// publish_open() makes run->publisher, which has no subscriber, and the run's statistics, which get each event first. publish_close()
+// frees both, after the last worker has ended.
 void publish_open(struct run *run);
 void publish_close(struct run *run);
 
-// Makes the statistics of the run, unless they exist: they get each event before all subscribers do. publish_subscribe() makes them,
-// too. Before publish_begin().
-void publish_keep_stats(struct run *run);
-
-// Returns the statistics so far, borrowed until publish_close(); or NULL if there are none. To be read between publish_lock() and
-// publish_unlock(), which keep all other threads from publishing, or once no job runs.
+// Returns the statistics so far, borrowed until publish_close(). To be read between publish_lock() and publish_unlock(), which keep
+// all other threads from publishing, or once no job runs.
 struct run_stats *publish_stats(struct run *run);
 void publish_lock(struct run *run);
 void publish_unlock(struct run *run);
@@ -45,15 +39,12 @@ enum publish_flush {
 // (FLUSH_OR_LEAVE only): then it is called again before the worker sleeps (worker_request_flush()). Before publish_begin().
 void publish_set_flush(struct run *run, bool (*flush)(struct run *run, enum publish_flush how));
 
-// True if there is a subscriber. For callers to whom it is work to prepare an event.
-bool publish_is_on(const struct run *run);
-
 // True if a subscriber wants EVENT_OUTPUT.
 bool publish_wants_output(const struct run *run);
 
 // ---- the run
 
-// Publishes EVENT_RUN_START, and gives the run its ULID, if there is a subscriber. Once, before any other event.
+// Publishes EVENT_RUN_START, and gives the run its ULID. Once, before any other event.
 void publish_begin(struct run *run);
 // Publishes the pending event of publish_lost(), which merges calls, and has buffered events written. From the event loop,
 // whenever it wakes.
@@ -66,7 +57,7 @@ void publish_lent(struct run *run, const struct event_lent *lent);
 // job runs.
 void publish_end(struct run *run, int exit_status, int signal);
 
-// Returns the run's ULID, borrowed until publish_close(); "" before publish_begin() and without a subscriber.
+// Returns the run's ULID, borrowed until publish_close(); "" before publish_begin().
 const char *publish_run_id(const struct run *run);
 
 // Notes that all input was read, so that the number of jobs is final. Returns true if the jobs that have ended so far meet a --halt of
@@ -84,9 +75,6 @@ int publish_exit_status(const struct run *run);
 
 // ---- batches
 
-// Makes batch->stats, if there is a subscriber. The first call for the batch. `attrs` is copied. `jobs`: how many jobs the batch will
-// have, or -1 if that is not known.
-void publish_batch_open(struct batch *batch, const struct queue_attrs *attrs, int64_t jobs);
 // Publishes EVENT_BATCH_START at the first call for the batch; later calls do nothing.
 void publish_batch_start(struct batch *batch);
 // Counts `jobs` more jobs of the batch as known, before any of them can end; -1 takes one back that came to nothing. Publishes
@@ -94,11 +82,7 @@ void publish_batch_start(struct batch *batch);
 void publish_queued(struct batch *batch, int64_t jobs);
 // Counts a job that was done before this run (--resume), and is in no other count.
 void publish_resumed(struct run *run);
-// Notes that the batches that this one needs have ended: until now its jobs have waited for these, and not for a turn.
-void publish_batch_ready(struct batch *batch);
-// Notes the longest time, in nanoseconds, that the batch has waited for a turn (queue_longest_wait()), for publish_batch_end().
-void publish_note_longest_wait(struct batch *batch, uint64_t ns);
-// Publishes EVENT_BATCH_END, if the batch has started, and frees batch->stats. The last call for the batch.
+// Publishes EVENT_BATCH_END, if the batch has started. The last call for the batch.
 void publish_batch_end(struct batch *batch);
 
 // Counts `jobs` jobs of the batch that never start, and publishes EVENT_LOST; `outcome` is OUTCOME_CANCELLED or OUTCOME_SKIPPED. Calls

@@ -73,9 +73,7 @@ static void build_vars(struct buf *vars, const struct job *job, const struct att
 	add_number(vars, "FAIRPAR_SEQ=", job->item.seq);
 	add_number(vars, "FAIRPAR_SLOT=", job->slot);
 	add_number(vars, "FAIRPAR_ATTEMPT=", job->attempt);
-	if (publish_is_on(job->batch->run)) {
-		add_text(vars, "FAIRPAR_RUN=", publish_run_id(job->batch->run));
-	}
+	add_text(vars, "FAIRPAR_RUN=", publish_run_id(job->batch->run));
 	add_number(vars, "PARALLEL_SEQ=", job->item.seq);
 	add_number(vars, "PARALLEL_JOBSLOT=", job->slot);
 	add_number(vars, "PARALLEL_PID=", (uint64_t)job->batch->run->pid);
@@ -187,9 +185,6 @@ static bool is_cleanup(const struct job *job) {
 static void child_waits(void *arg, uint64_t bytes) {
 	const struct job_output *output = arg;
 	FP_CLEANUP(buf_fini) struct buf what = BUF_INIT;
-	if (!publish_is_on(output->state->run)) {
-		return;
-	}
 	if (bytes > 0) {
 		buf_printf(&what, "%s of memory", memory_show(bytes));
 	} else {
@@ -336,7 +331,7 @@ static void run_child(struct worker_state *state, const struct job *job, const s
 	if (is_raw) {
 		screen_enter(STDERR_FILENO);
 	}
-	bool watched = publish_is_on(run) && job->spool && spec->output == OUTPUT_LINE_BUFFER;
+	bool watched = job->spool && spec->output == OUTPUT_LINE_BUFFER;
 	if (watched) {
 		spool_watch(job->spool, &state->stats.recent);
 	}
@@ -460,7 +455,8 @@ enum { TEXT_BYTES = 128 * 1024 }; // of the arguments, in the text of a command 
 // Returns whether it is all of it.
 static bool write_text(struct worker_state *state, const struct template *template, const struct expansion *x, const struct interpreter *by) {
 	const struct options *options = state->run->options;
-	bool is_read = publish_is_on(state->run) || options->print_commands || options->show_commands || options->interactive || options->dry_run;
+	bool is_read = state->run->log || state->run->result_files || options->print_commands || options->show_commands
+		|| options->interactive || options->dry_run;
 	struct record first = *x->record;
 	struct expansion beginning = *x;
 	if (!is_read && template && template_is_direct(template) && first.size > TEXT_BYTES && first.nargs > 1) {
@@ -567,11 +563,9 @@ static void host_waits(void *arg) {
 	const struct host_waiter *waiter = arg;
 	// others go on, and may have the machine that this one waits for
 	worker_pass(waiter->state->worker);
-	if (publish_is_on(waiter->state->run)) {
-		FP_CLEANUP(buf_fini) struct buf what = BUF_INIT;
-		hosts_describe_request(waiter->state->run->hosts, &waiter->request, &what);
-		publish_attempt_wait(waiter->state, waiter->job, WHY_HOST, buf_str(&what));
-	}
+	FP_CLEANUP(buf_fini) struct buf what = BUF_INIT;
+	hosts_describe_request(waiter->state->run->hosts, &waiter->request, &what);
+	publish_attempt_wait(waiter->state, waiter->job, WHY_HOST, buf_str(&what));
 }
 
 static struct hosts_place *enter_host(struct worker_state *state, struct job *job, const struct sshlogin **ret_unreachable) {

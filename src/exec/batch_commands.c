@@ -29,6 +29,7 @@ static struct job job_without_item(struct batch *batch, const struct job_spec *s
 	return (struct job){
 		.batch = batch,
 		.spec = spec,
+		.item = {.items = 1},
 		.record = {.args = "", .size = 1, .nargs = 1},
 		.name = name,
 		.role = role,

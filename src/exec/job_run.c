@@ -154,7 +154,7 @@ static const struct template *step_template(const struct job *job) {
 static void end_pause(struct job *job) {
 	if (job->pauses) {
 		job->pauses = false;
-		publish_wait_end(job->batch->run, job->batch, job->item.number, WHY_RETRY, job->queued);
+		publish_wait_end(job->batch->run, job->batch, job->item.number, WHY_RETRY, job->item.queued);
 	}
 }
 
@@ -193,11 +193,9 @@ static enum work_status queue_next(struct worker_state *state, struct queue *que
 	if (job->spool) {
 		spool_suspend(job->spool);
 	}
-	if (publish_is_on(run)) {
-		job->queued = now_ns();
-		job->pause = pause;
-		job->pauses = pause > 0;
-	}
+	job->item.queued = now_ns();
+	job->pause = pause;
+	job->pauses = pause > 0;
 	if (job->pauses) {
 		publish_retry_wait(job, pause);
 	}
@@ -275,7 +273,7 @@ static void note_length(const struct job *job, const struct result *result) {
 	bool ran = result->outcome != OUTCOME_CANCELLED && result->outcome != OUTCOME_SPAWN_ERROR;
 	if (ran && result->end > result->start) {
 		mutex_lock(&job->batch->run->lock);
-		packsize_note(&job->batch->pack_size, (uint32_t)job->coalesced + 1, result->end - result->start);
+		packsize_note(&job->batch->pack_size, job->item.items, result->end - result->start);
 		mutex_unlock(&job->batch->run->lock);
 	}
 }
@@ -361,9 +359,6 @@ static void job_read(struct job *ret_job, struct batch *batch, const void *data,
 		.record = view.record,
 		.reason = view.reason,
 		.attempt = 1,
-		.coalesced = view.items - 1,
-		.queued = view.stamp.queued,
-		.from = view.stamp.from,
 	};
 	if (ret_job->item.added) {
 		ret_job->added = added_job_of(&view.record, &ret_job->record);
@@ -379,7 +374,7 @@ static void job_read(struct job *ret_job, struct batch *batch, const void *data,
 static void drop(struct job *job) {
 	static const struct result cancelled = {.outcome = OUTCOME_CANCELLED};
 	batch_skip_output(job->batch, job->item.order);
-	counts_lost(job->batch, 1 + job->coalesced);
+	counts_lost(job->batch, job->item.items);
 	if (job->added) {
 		added_job_ended(job->batch->run, job->added, &cancelled);
 	}
@@ -442,7 +437,7 @@ void work_failed(void *arg, struct worker *worker, struct queue *queue) {
 	kept->item.order = 0; // it is no item: its output has no place in the order
 	kept->step = 0;
 	kept->role = ROLE_ON_FAILURE;
-	kept->queued = publish_is_on(state->run) ? now_ns() : 0;
-	kept->pause = kept->from = 0;
+	kept->item.queued = now_ns();
+	kept->item.from = kept->pause = 0;
 	batch_command_on_failure(worker, queue, kept);
 }

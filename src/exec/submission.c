@@ -11,23 +11,20 @@
 
 #include <string.h>
 
-// The record goes to one process, for so many items.
-static void append(struct submission *submission, const struct record *record, uint32_t n, struct item *item, const char *bad, unsigned width) {
-	struct item_view view = {.record = *record, .reason = bad, .items = n};
-	item->several = n > 1;
-	if (item->stamped) {
-		if (submission->n == 0 || submission->from > 0) {
-			submission->queued = now_ns();
-		}
-		view.stamp = (struct stamp){.queued = submission->queued, .from = submission->from};
+// The record goes to one process, for item.items items.
+static void append(struct submission *submission, const struct record *record, const struct item *item, const char *bad, unsigned width) {
+	struct item_view view = {.item = *item, .record = *record, .reason = bad};
+	if (submission->n == 0 || submission->from > 0) {
+		submission->queued = now_ns();
 	}
-	view.item = *item;
+	view.item.queued = submission->queued;
+	view.item.from = submission->from;
 	size_t at = item_write(&submission->bytes, &view);
 	grow_array(&submission->items, &submission->cap, submission->n + 1, sizeof(submission->items[0]));
 	submission->items[submission->n++] = (struct submission_item){
-		.at = at, .size = submission->bytes.len - at, .number = item->number, .n = n, .width = width,
+		.at = at, .size = submission->bytes.len - at, .number = item->number, .n = item->items, .width = width,
 	};
-	submission->nitems += n;
+	submission->nitems += item->items;
 }
 
 // Adds an item with the next numbers, unless --resume says that it is done. `job`: it was added, and the pointer to that is behind
@@ -44,7 +41,7 @@ static void add(struct submission *submission, const struct record *record, unsi
 		.earlier = submission->again ? EARLIER_CHANGED : EARLIER_UNKNOWN,
 		.bad = bad != NULL,
 		.added = job != NULL,
-		.stamped = batch->stats != NULL,
+		.items = 1,
 	};
 	if (job) {
 		job->id = item.seq;
@@ -62,7 +59,7 @@ static void add(struct submission *submission, const struct record *record, unsi
 		return;
 	}
 	unsigned width = job ? job->spec.width : spec == 0 ? batch->width : batch->specs[spec]->width;
-	append(submission, record, 1, &item, bad, width);
+	append(submission, record, &item, bad, width);
 }
 
 void submission_add(struct submission *submission, const struct record *record, unsigned spec, const char *bad) {
@@ -77,9 +74,9 @@ void submission_add_pack(struct submission *submission, const struct record *rec
 		.order = atomic_add_relaxed(&batch->order, 1) + 1,
 		.nargs = record->nargs,
 		.bad = bad != NULL,
-		.stamped = batch->stats != NULL,
+		.items = n,
 	};
-	append(submission, record, n, &item, bad, batch->width);
+	append(submission, record, &item, bad, batch->width);
 	submission->counted += n;
 }
 

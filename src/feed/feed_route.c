@@ -54,8 +54,7 @@ struct submission *feed_submission_open_batch(struct run *run, const char *name,
 	struct queue_attrs attrs = {.weight = 1, .low_water = low_water};
 	batch_override(run, name, &attrs);
 	attrs.max_parallel = run->options->onall ? 1 : attrs.max_parallel;
-	struct batch *fresh = batch_new(run, name);
-	publish_batch_open(fresh, &attrs, /* jobs */ -1);
+	struct batch *fresh = batch_new(run, name, &attrs, /* jobs */ -1);
 	struct queue *queue = pool_queue_open(run->pool, name, &attrs, fresh);
 	if (queue && queue_user(queue) == fresh) {
 		batch_open_output_queue(fresh);

@@ -28,12 +28,8 @@ enum trouble { TROUBLE_NONE, TROUBLE_SYNTAX, TROUBLE_NOT_FOUND };
 
 void end_summary_open(struct run *run) {
 	const struct options *options = run->options;
-	if (!options->quiet || options->control.run) {
-		publish_keep_stats(run); // for the last line, and for --status
-	}
 	bool is_quiet = options->summary == SUMMARY_NEVER || (options->quiet && options->summary != SUMMARY_ALWAYS);
 	if (!is_quiet && !options->dry_run && !options->sem.is_on) {
-		publish_keep_stats(run);
 		run->end_summary = NEW(struct end_summary);
 	}
 }
@@ -164,9 +160,7 @@ void end_summary_print(struct run *run) {
 	struct run_stats *stats = publish_stats(run);
 	FP_CLEANUP(buf_fini) struct buf line = BUF_INIT;
 	bool listed = false;
-	if (stats) {
-		stats->counts_items = run->options->packing.by_time; // with --pack=auto items are counted
-	}
+	stats->counts_items = run->options->packing.by_time; // with --pack=auto items are counted
 	if (run->end_summary) {
 		listed = print_summary(run, stats);
 		print_hint(run);

@@ -20,7 +20,7 @@ enum { NAME_MAX_SHOWN = 60, COMMAND_MAX_SHOWN = 200 };
 struct batch_row {
 	char *batch;
 	uint64_t queued, running;
-	uint64_t ok, failed, cancelled, skipped; // 0 where nobody counts them
+	uint64_t ok, failed, cancelled, skipped;
 };
 
 struct batch_rows {
@@ -47,7 +47,7 @@ static void add_queued(void *arg, const struct queue_view *view) {
 static void fill_rows(struct run *run, struct batch_rows *rows) {
 	publish_lock(run);
 	const struct run_stats *stats = publish_stats(run);
-	for (size_t i = 0; stats && i < stats->nbatches; ++i) {
+	for (size_t i = 0; i < stats->nbatches; ++i) {
 		const struct stats_batch *batch = &stats->batches[i];
 		struct batch_row *row = find_row(rows, batch->name);
 		row->ok = batch->ok;
@@ -126,7 +126,7 @@ static void add_text(struct run *run, const struct batch_rows *rows, const struc
 	for (size_t i = 0; i < rows->n; ++i) {
 		const struct batch_row *row = &rows->list[i];
 		buf_printf(out, "%7" PRIu64 "  %7" PRIu64 "  ", row->queued, row->running);
-		buf_printf(out, publish_is_on(run) ? "%7" PRIu64 "  %7" PRIu64 "  " : "      -        -  ", row->ok, row->failed);
+		buf_printf(out, "%7" PRIu64 "  %7" PRIu64 "  ", row->ok, row->failed);
 		buf_add_escaped(out, row->batch, strlen(row->batch), NAME_MAX_SHOWN);
 		buf_addc(out, '\n');
 	}
@@ -196,7 +196,6 @@ static void add_host_json(void *arg, const struct host_view *view) {
 
 static void add_json(struct run *run, const struct batch_rows *rows, const struct buf *hosts, const struct buf *waits, uint64_t now,
                      struct buf *out) {
-	bool counted = publish_is_on(run);
 	buf_adds(out, "{");
 	if (run->options->control.run) {
 		add_name(out, "run", run->options->control.run);
@@ -215,10 +214,8 @@ static void add_json(struct run *run, const struct batch_rows *rows, const struc
 		buf_adds(out, i > 0 ? ",\n{" : "\n{");
 		add_name(out, "batch", row->batch);
 		buf_printf(out, ",\"queued\":%" PRIu64 ",\"running\":%" PRIu64, row->queued, row->running);
-		if (counted) {
-			buf_printf(out, ",\"ok\":%" PRIu64 ",\"failed\":%" PRIu64 ",\"cancelled\":%" PRIu64 ",\"skipped\":%" PRIu64, row->ok,
-			           row->failed, row->cancelled, row->skipped);
-		}
+		buf_printf(out, ",\"ok\":%" PRIu64 ",\"failed\":%" PRIu64 ",\"cancelled\":%" PRIu64 ",\"skipped\":%" PRIu64, row->ok,
+		           row->failed, row->cancelled, row->skipped);
 		buf_addc(out, '}');
 	}
 	if (run->hosts) {

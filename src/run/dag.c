@@ -156,15 +156,15 @@ static void begin(struct dag_node *node) {
 	--run->dag->nwaiting;
 	atomic_store_relaxed(&node->state, NODE_RUNNING);
 	publish_waited(node);
-	publish_batch_ready(node->batch);
+	node->batch->ready_at = now_ns();
 	node->batch->again = node->again;
 	bool failed = dag_node_make_specs(node) != 0;
 	if (!failed) {
-		node->attrs.paused = false;
+		node->batch->attrs.paused = false;
 		if (node->batch->binding) {
-			hosts_set_queue(node->batch->binding, node->queue, &node->attrs, node->batch->width);
+			hosts_set_queue(node->batch->binding, node->queue, &node->batch->attrs, node->batch->width);
 		} else {
-			queue_set(run->pool, node->queue, &node->attrs);
+			queue_set(run->pool, node->queue, &node->batch->attrs);
 		}
 		if (node->batch->finally) {
 			batch_command_finally(run, node->queue, node);
@@ -236,12 +236,10 @@ static void skip_one(struct affected *affected, struct dag_node *node, const cha
 	if (++affected->nskipped <= SKIPS_NAMED && !run->options->quiet) {
 		diag_note("batch '%s' is skipped: %s '%s', which %s", text_shows(node->plan->name), why, text_shows(because->plan->name), how);
 	}
-	if (publish_is_on(run)) {
-		FP_CLEANUP(buf_fini) struct buf text = BUF_INIT;
-		buf_printf(&text, "%s '%s', which %s", why, because->plan->name, how);
-		publish_waited(node);
-		publish_set_lost_reason(node->batch, text.data);
-	}
+	FP_CLEANUP(buf_fini) struct buf text = BUF_INIT;
+	buf_printf(&text, "%s '%s', which %s", why, because->plan->name, how);
+	publish_waited(node);
+	publish_set_lost_reason(node->batch, text.data);
 	pool_cancel(run->pool, node->queue);
 	counts_lost(node->batch, known_jobs(node->plan));
 	affected_add(affected, node);
@@ -354,18 +352,17 @@ static void open_one(struct run *run, struct dag_node *node, const struct manife
 	list_init(&node->ready);
 	list_init(&node->affected);
 	list_init(&node->posted);
-	node->attrs = attrs_of(run, plan);
-	node->batch = batch_new(run, plan->name);
+	size_t jobs = manifest_batch_jobs(plan);
+	const struct queue_attrs attrs = attrs_of(run, plan);
+	node->batch = batch_new(run, plan->name, &attrs, jobs != SIZE_MAX && plan->nfeeders == 0 ? (int64_t)jobs : -1);
 	node->batch->node = node;
 	node->batch->allow_failure = plan->allow_failure;
 	node->batch->binding = plan->hosts.n > 0 && run->hosts ? hosts_bind(run->hosts, plan->hosts.at, plan->hosts.n) : NULL;
 	node->batch->width = dag_node_width(node, (unsigned)plan->job->slots_per_job);
-	node->queue = pool_queue_open(run->pool, plan->name, &node->attrs, node->batch);
+	node->queue = pool_queue_open(run->pool, plan->name, &attrs, node->batch);
 	verify(node->queue); // nothing has begun, so nothing was cut short
 	batch_ref(node->batch);
 	batch_open_output_queue(node->batch);
-	size_t jobs = manifest_batch_jobs(plan);
-	publish_batch_open(node->batch, &node->attrs, jobs != SIZE_MAX && plan->nfeeders == 0 ? (int64_t)jobs : -1);
 	publish_batch_start(node->batch);
 	++run->dag->nwaiting;
 }

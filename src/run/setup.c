@@ -297,12 +297,12 @@ static void on_removed(void *arg, struct queue *queue, uint64_t submitted FP_UNU
 	struct run *run = arg;
 	struct batch *batch = queue_user(queue);
 	struct dag_node *node = batch->node;
-	publish_note_longest_wait(batch, queue_longest_wait(queue));
+	batch->ended.longest_wait = queue_longest_wait(queue);
 	hosts_forget_queue(batch->binding);
 	batch_retire(batch);
 	if (node) { // last: the end of this batch is published before others begin
 		dag_node_ended(node);
-	} else if (publish_is_on(run)) {
+	} else {
 		run_wake(run);
 	}
 }
@@ -389,7 +389,7 @@ static struct pool *make_pool(struct run *run, unsigned slots) {
 		.max_long = options->max_long,
 		.fair_time = run->fair_time,
 		.learns = wide_batch(run->manifest),
-		.facts = publish_is_on(run),
+		.facts = true,
 		.one_by_one = options->interactive,
 		.queue_mem = options->queue_mem,
 		.spill_dir = run->temp_dir,
@@ -405,7 +405,7 @@ static struct pool *make_pool(struct run *run, unsigned slots) {
 			.flush = run->log ? on_flush : NULL,
 			.starving = run->leases || run->nested || run->jobserver || run->auto_slots ? on_starving : NULL,
 			.surplus = run->leases || run->jobserver ? on_surplus : NULL,
-			.reserving = publish_is_on(run) ? on_reserving : NULL,
+			.reserving = on_reserving,
 			.trouble = on_pool_trouble,
 			.arg = run,
 		},

@@ -23,32 +23,20 @@ static struct item_view written(struct buf *bytes, const struct item_view *view)
 
 static void test_bare(void) {
 	struct buf bytes = BUF_INIT;
-	struct item_view view = {.item = {.seq = 7, .number = 3, .nargs = 2, .spec = (1 << 26) - 1}, .record = two};
-	struct item_view got = written(&bytes, &view);
-	check(!got.reason);
-	check_equal(got.stamp.queued, 0);
-	check_equal(got.items, 1);
-	buf_fini(&bytes);
-}
-
-static void test_parts(void) {
-	struct buf bytes = BUF_INIT;
-	struct item_view view = {
-		.item = {.seq = UINT64_MAX, .nargs = 2, .stamped = 1, .several = 1},
-		.stamp = {.queued = 5, .from = 6}, .record = two, .items = 12345,
-	};
+	struct item_view view = {.item = {.seq = 7, .number = 3, .nargs = 2, .spec = (1 << 26) - 1, .items = 12345, .queued = 5, .from = 6}, .record = two};
 	for (int i = 0; i < 3; ++i) { // one behind another, at odd ends
 		struct item_view got = written(&bytes, &view);
-		check_equal(got.stamp.queued, 5);
-		check_equal(got.stamp.from, 6);
-		check_equal(got.items, 12345);
+		check(!got.reason);
+		check_equal(got.item.queued, 5);
+		check_equal(got.item.from, 6);
+		check_equal(got.item.items, 12345);
 	}
 	buf_fini(&bytes);
 }
 
 static void test_bad(void) {
 	struct buf bytes = BUF_INIT;
-	struct item_view view = {.item = {.nargs = 2, .bad = 1, .stamped = 1}, .record = two, .reason = "too long"};
+	struct item_view view = {.item = {.nargs = 2, .bad = 1}, .record = two, .reason = "too long"};
 	check_string(written(&bytes, &view).reason, "too long");
 	buf_fini(&bytes);
 }
@@ -64,7 +52,6 @@ static void test_behind(void) {
 int main(int argc, char *argv[]) {
 	static const struct test tests[] = {
 		TEST("an item is its head and its arguments", test_bare),
-		TEST("a stamp and the number of items are read as they were written", test_parts),
 		TEST("an item that cannot be run has its reason", test_bad),
 		TEST("what is behind the arguments belongs to the record", test_behind),
 	};

@@ -196,16 +196,48 @@ outside() { (cd "$BATS_TEST_TMPDIR/home" && find . -exec stat -c '%n %a %F %s %Y
 	assert_eq "$(cat out)" EVIL
 }
 
-@test "however directories and links change places, many returns at once stay in theirs" {
+# tree SEED: makes a random tree `res` of few names, which meet those of other jobs: directories, files, and links to anywhere.
+tree() {
+	local name=(d e f x .bashrc) to=("$BATS_TEST_TMPDIR/home" "$BATS_TEST_TMPDIR/home/.bashrc" .. ../.. ../../home ../d ../../res/e d e x . f ./d/../../..)
+	local at made n depth
+	RANDOM=$1
+	[[ $((RANDOM % 12)) != 0 ]] || { ln -s "${to[RANDOM % ${#to[@]}]}" res && return; }
+	mkdir res
+	for ((n = 0; n < 12; ++n)); do
+		at=res
+		for ((depth = RANDOM % 4; depth > 0; --depth)); do
+			at=$at/${name[RANDOM % ${#name[@]}]}
+			[[ -e $at || -L $at ]] || mkdir "$at"
+			[[ -d $at && ! -L $at ]] || break
+		done
+		made=$at/${name[RANDOM % ${#name[@]}]}
+		[[ -d $at && ! -L $at && ! -e $made && ! -L $made ]] || continue
+		case $((RANDOM % 4)) in
+		0) mkdir "$made" ;;
+		1 | 2) ln -s "${to[RANDOM % ${#to[@]}]}" "$made" ;;
+		3) echo EVIL >"$made" ;;
+		esac
+	done
+}
+
+# TREES: how many; 500 take a minute.
+@test "whatever trees machines send, many at once, nothing changes outside of what was asked for" {
 	mkdir "$BATS_TEST_TMPDIR/home"
 	echo mine >"$BATS_TEST_TMPDIR/home/.bashrc"
-	local before
+	local before beside
 	before=$(outside)
-	run_fairpar any -S 8/one --workdir 'w/{}' --return res 'mkdir -p res/d res/e; echo EVIL >res/d/.bashrc
-		case $(({}%4)) in 0) ln -s "$BATS_TEST_TMPDIR/home" res/x ;; 1) rm -r res/d; ln -s "$BATS_TEST_TMPDIR/home" res/d ;; 2) rm -r res; ln -s "$BATS_TEST_TMPDIR/home" res ;; 3) ln -s ../d res/e/l ;; esac' ::: {1..120} </dev/null
+	mkdir mine && echo mine >mine/file
+	beside=$(find . -maxdepth 1 ! -name res | sort; stat -c %Y mine mine/file)
+	{ declare -f tree && echo 'tree $1'; } >"$BATS_TEST_TMPDIR/tree"
+	run_fairpar any -S 8/one --workdir 'w/{}' --return res --return res/d --return res/x/.bashrc 'bash "$BATS_TEST_TMPDIR/tree" {#}' ::: $(seq "${TREES:-120}") </dev/null
 	assert_eq "$(outside)" "$before"
+	assert_eq "$(find . -maxdepth 1 ! -name res | sort; stat -c %Y mine mine/file)" "$beside"
 	[[ -d res && ! -L res ]]
 	assert_eq "$(find . -lname '/*'; find . -name '.fairpar.*')" ''
+	# what came leads nowhere, whatever it met: each path that ends is in res
+	(($(find res -type f | wc -l) > 4 && $(find res -type l | wc -l) > 4)) || fail "nothing came: $stderr"
+	find res -type l -exec readlink -e {} + | grep -v "^$(readlink -f res)" && fail "a link leads out of res"
+	true
 }
 
 @test "a FIFO, a device and a link out of the directory are named and do not come; the rest does" {

@@ -246,6 +246,14 @@ j]"
 	assert_eq "$status $(grep -o '?\.\.\.[yn]' <<<"$output" | xargs)" "0 ?...y ?...n ?...y"
 }
 
+@test "Ctrl-C at a question of -p ends xargs" {
+	need python3
+	printf 'true a?...\t\\x03\n' >talk
+	echo a >in
+	on_terminal xargs -a in -p true
+	assert_eq "$status" 130
+}
+
 @test "-o gives jobs the terminal to read from" {
 	need python3
 	local expected=$'ask 1\none\n1 got one\nask 2\ntwo\n2 got two'

@@ -14,14 +14,20 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <unistd.h>
+
+enum { CHUNK = 64 * 1024 }; // read at once
 
 // What a worker keeps from job to job.
 struct xargs_worker {
 	struct xargs_run *run;
-	bool is_waiting;     // the first process of the line that is being run has not started
+	struct worker *worker;
+	bool is_unstarted;   // the first process of its line
 	struct child_scratch *scratch;
+	struct buf args;     // of the line, each with its NUL. With -I they are all that there are, else those behind the initial ones
 	const char **argv;
 	size_t argv_cap;
 	struct buf text;
@@ -32,6 +38,7 @@ struct xargs_worker {
 static void worker_state_free(void *arg) {
 	struct xargs_worker *state = arg;
 	child_scratch_destroy(state->scratch);
+	buf_fini(&state->args);
 	buf_fini(&state->text);
 	free(state->argv);
 	free(state->env);
@@ -48,52 +55,22 @@ static struct xargs_worker *worker_state_of(struct worker *worker) {
 	return *kept;
 }
 
-// ---- lines ----
-
-void xargs_wake(void *run) {
-	wakeup_post(((struct xargs_run *)run)->wake_fd);
-}
-
-// A line has a process, or it is known that it gets none; or it was dropped, which has been `read_to` (else -1).
-static void line_left(struct xargs_run *run, off_t read_to) {
-	mutex_lock(&run->lock);
-	--run->unstarted;
-	if (read_to >= 0 && (run->dropped_at < 0 || read_to < run->dropped_at)) {
-		run->dropped_at = read_to;
-	}
-	bool wake = run->awaits_starts && run->unstarted == 0;
-	run->awaits_starts = run->awaits_starts && !wake;
-	mutex_unlock(&run->lock);
-	if (wake) {
-		xargs_wake(run);
-	}
-}
-
-static void line_started(struct xargs_worker *state) {
-	if (state->is_waiting) {
-		line_left(state->run, /* read_to */ -1);
-		state->is_waiting = false;
-	}
-}
-
-static void on_started(void *arg, pid_t pid FP_UNUSED, uint64_t start FP_UNUSED) {
-	line_started(arg);
-}
-
 // ---- results ----
+
+void xargs_stop(struct xargs_run *run) {
+	atomic_store_release(&run->is_stopped, true); // pairs with the loads of it
+	wakeup_post(run->stop_fd);
+	pool_shutdown(run->pool);
+}
 
 // Ends the run with that status and says why (NULL: there is nowhere to), unless another job was faster.
 FP_PRINTF(3, 4)
 static void stop(struct xargs_run *run, int code, const char *format, ...) {
-	mutex_lock(&run->lock);
-	bool first = run->stop_code == 0;
-	run->stop_code = first ? code : run->stop_code;
-	mutex_unlock(&run->lock);
-	if (!first) {
+	int none = 0;
+	if (!atomic_compare_exchange_strong(&run->stop_code, &none, code)) {
 		return;
 	}
-	pool_shutdown(run->pool);
-	xargs_wake(run);
+	xargs_stop(run);
 	if (format) {
 		FP_CLEANUP(buf_fini) struct buf text = BUF_INIT;
 		va_list args;
@@ -119,10 +96,126 @@ static void handle_result(struct xargs_run *run, const char *name, const struct 
 	} else if (result->outcome == OUTCOME_FAILED && result->exit_code == 255) {
 		stop(run, 124, "%s: exited with status 255; aborting", name);
 	} else if (result->outcome == OUTCOME_FAILED) {
-		mutex_lock(&run->lock);
-		run->failed = true;
-		mutex_unlock(&run->lock);
+		atomic_store_relaxed(&run->has_failed, true);
 	}
+}
+
+// ---- reading ----
+
+int xargs_input_open(struct xargs_input *input, const struct xargs_options *options) {
+	input->fd = STDIN_FILENO;
+	if (options->arg_file) {
+		input->fd = open(options->arg_file, O_RDONLY | O_CLOEXEC);
+		if (input->fd < 0) {
+			int error = errno;
+			FP_CLEANUP(buf_fini) struct buf name = BUF_INIT;
+			diag_note("Cannot open input file %s: %s", xargs_quoted(&name, options->arg_file), strerror(error));
+			return -1;
+		}
+	}
+	const char *error = xargs_words_init(&input->words, options);
+	if (error) {
+		diag_note("%s", error);
+		return -1;
+	}
+	input->chunk = xmalloc(CHUNK);
+	return 0;
+}
+
+void xargs_input_close(struct xargs_input *input) {
+	off_t unused = (off_t)(input->end - input->at);
+	if (input->fd == STDIN_FILENO && unused > 0) {
+		(void)lseek(STDIN_FILENO, -unused, SEEK_CUR); // ESPIPE: nobody could go on from there
+	}
+	xargs_words_fini(&input->words);
+	free(input->chunk);
+}
+
+// Waits until the descriptor can be read. Returns false if the run is cut short, or without `waits` if there is nothing now.
+static bool await(const struct xargs_run *run, int fd, bool waits) {
+	struct pollfd fds[] = {{.fd = fd, .events = POLLIN}, {.fd = run->stop_fd, .events = POLLIN}};
+	int ready;
+	do {
+		ready = poll(fds, 2, waits ? -1 : 0);
+		verify(ready >= 0 || errno == EINTR || errno == ENOMEM);
+	} while (ready < 0);
+	return fds[0].revents && !atomic_load_acquire(&run->is_stopped);
+}
+
+// Reads more. Returns as await() does.
+static bool read_chunk(struct xargs_run *run, bool waits) {
+	struct xargs_input *input = &run->input;
+	ssize_t n;
+	do {
+		if (!await(run, input->fd, waits)) {
+			return false;
+		}
+		sigset_t stop;
+		sigemptyset(&stop);
+		sigaddset(&stop, SIGTTIN); // in the background it stops whoever reads from the terminal
+		verify(pthread_sigmask(SIG_UNBLOCK, &stop, NULL) == 0);
+		n = read_some(input->fd, input->chunk, CHUNK);
+		int error = errno;
+		verify(pthread_sigmask(SIG_BLOCK, &stop, NULL) == 0);
+		errno = error;
+	} while (n < 0 && errno == EAGAIN);
+	input->at = 0;
+	input->end = n > 0 ? (size_t)n : 0;
+	input->is_read = n <= 0;
+	input->error = n < 0 ? errno : 0;
+	return true;
+}
+
+// Packs the next line, unless it is there. Returns false if none comes any more, or as await() does.
+static bool pack_line(struct xargs_run *run, bool waits) {
+	struct xargs_input *input = &run->input;
+	while (!input->has_line && !input->has_ended) {
+		if (input->at == input->end && !input->is_read && !input->words.ended && !read_chunk(run, waits)) {
+			return false;
+		}
+		size_t used;
+		enum words_status status = xargs_words_next(&input->words, input->chunk + input->at, input->end - input->at, &used);
+		input->at += used;
+		input->has_line = status == WORDS_LINE;
+		input->has_ended = status == WORDS_END || status == WORDS_ERROR;
+		if (status == WORDS_NUL) {
+			diag_note("WARNING: a NUL character occurred in the input.  It cannot be passed through in the argument list.  "
+			          "Did you mean to use the --null option?");
+		}
+	}
+	return input->has_line;
+}
+
+void xargs_end_input(struct xargs_run *run) {
+	struct xargs_input *input = &run->input;
+	if (!atomic_load_acquire(&run->is_stopped)) { // else xargs would not have got here
+		if (input->words.error) {
+			diag_note("%s", input->words.error);
+		} else if (input->error) {
+			diag_note("cannot read %s: %s", run->options->arg_file ? run->options->arg_file : "standard input", strerror(input->error));
+		}
+		input->has_failed = input->words.error || input->error;
+	}
+	input->is_closed = true;
+	pool_queue_close(run->pool, run->queue);
+}
+
+// A line has a process, or it is known that it gets none; or there are no more lines.
+static void count_down(struct xargs_run *run) {
+	if (atomic_fetch_sub(&run->unstarted, 1) == 1) {
+		xargs_end_input(run);
+	}
+}
+
+static void line_started(struct xargs_worker *state) {
+	if (state->is_unstarted) {
+		state->is_unstarted = false;
+		count_down(state->run);
+	}
+}
+
+static void on_started(void *arg, pid_t pid FP_UNUSED, uint64_t start FP_UNUSED) {
+	line_started(arg);
 }
 
 // ---- asking and showing ----
@@ -142,7 +235,7 @@ static bool read_answer(struct xargs_run *run) {
 	}
 	char first = '\n', c = '\n';
 	for (size_t i = 0;; ++i) {
-		ssize_t n = read_some(run->tty_fd, &c, 1);
+		ssize_t n = await(run, run->tty_fd, /* waits */ true) ? read_some(run->tty_fd, &c, 1) : 0;
 		first = i == 0 && n > 0 ? c : first;
 		if (n <= 0 || c == '\n') {
 			return first == 'y' || first == 'Y';
@@ -207,7 +300,7 @@ static int open_stdin(const struct xargs_options *options, int *ret_owned) {
 }
 
 // Runs the command line, with a NULL behind it. Returns false if it is too long for the system.
-static bool run_argv(struct xargs_run *run, struct xargs_worker *state, const char *const *argv, size_t argc, unsigned slot) {
+static bool run_argv(struct xargs_run *run, struct xargs_worker *state, const char *const *argv, size_t argc) {
 	const char *name = argv[0];
 	struct spawn_error error = {.step = SPAWN_EXEC, .error = ENOENT};
 	if (!is_wanted(run, state, argv, argc)) {
@@ -223,7 +316,7 @@ static bool run_argv(struct xargs_run *run, struct xargs_worker *state, const ch
 	struct child_config config = {
 		.path = path,
 		.argv = (char *const *)(uintptr_t)argv, // execve(2) changes nothing
-		.env = make_env(run, state, slot),
+		.env = make_env(run, state, worker_slot(state->worker)),
 		.context = run->context,
 		.stdin_fd = open_stdin(run->options, &owned),
 		.scratch = state->scratch,
@@ -243,16 +336,10 @@ static bool run_argv(struct xargs_run *run, struct xargs_worker *state, const ch
 	return true;
 }
 
-static bool is_stopped(struct xargs_run *run) {
-	mutex_lock(&run->lock);
-	bool stopped = run->stop_code != 0;
-	mutex_unlock(&run->lock);
-	return stopped;
-}
-
 // Runs the line of that many arguments, in pieces if it is too long for the system: the limit counts the pointers too, so it is
 // not known.
-static void run_line(struct xargs_run *run, struct xargs_worker *state, const char *args, size_t nargs, unsigned slot) {
+static void run_line(struct xargs_run *run, struct xargs_worker *state, size_t nargs) {
+	const char *args = buf_str(&state->args);
 	const struct xargs_options *options = run->options;
 	size_t ninitial = options->replace ? 0 : options->ncommand, done = 0, piece = nargs;
 	grow_array(&state->argv, &state->argv_cap, ninitial + nargs + 1, sizeof(*state->argv));
@@ -264,7 +351,7 @@ static void run_line(struct xargs_run *run, struct xargs_worker *state, const ch
 		const char **argv = state->argv + done, *next = argv[ninitial + n]; // the initial ones come in the place of what was run
 		memcpy(argv, options->command, ninitial * sizeof(*argv));
 		argv[ninitial + n] = NULL;
-		bool fits = run_argv(run, state, argv, ninitial + n, slot);
+		bool fits = run_argv(run, state, argv, ninitial + n);
 		argv[ninitial + n] = next;
 		if (fits) {
 			done += n;
@@ -273,30 +360,55 @@ static void run_line(struct xargs_run *run, struct xargs_worker *state, const ch
 		} else {
 			stop(run, XARGS_FAILURE, "can't call exec() due to argument size restrictions");
 		}
-	} while (done < nargs && !is_stopped(run));
+	} while (done < nargs && !atomic_load_acquire(&run->is_stopped));
 }
 
-// What is behind the arguments of a queued line.
-static struct xargs_line line_of(const void *data, size_t size) {
-	struct xargs_line line;
-	memcpy(&line, (const char *)data + size - sizeof(line), sizeof(line));
-	return line;
+// Makes the next line, and the one behind it as far as it is there: so far xargs reads before it sees how a command has ended.
+// Returns whether there is one to be run, which is in state->args and *ret_nargs.
+static bool make_line(struct xargs_run *run, struct xargs_worker *state, size_t *ret_nargs) {
+	struct xargs_input *input = &run->input;
+	struct pack *pack = &input->words.pack;
+	bool has_line = !atomic_load_acquire(&run->is_stopped) && pack_line(run, /* waits */ true);
+	if (has_line) {
+		struct buf args = state->args;
+		*ret_nargs = pack->nargs;
+		state->args = pack->args;
+		pack->args = args;
+		packs_reset(pack);
+		input->has_line = false;
+		(void)pack_line(run, /* waits */ false);
+	}
+	return has_line;
 }
 
 // The run is the queue's user.
-static enum work_status run_item(struct worker *worker, struct queue *queue, void *data, size_t size) {
+static enum work_status run_item(struct worker *worker, struct queue *queue, void *data FP_UNUSED, size_t size FP_UNUSED) {
 	struct xargs_run *run = queue_user(queue);
 	struct xargs_worker *state = worker_state_of(worker);
+	size_t nargs;
 	state->run = run;
-	// not left before: what the input is blamed for comes behind what is said of the start of the lines before it
-	state->is_waiting = true;
-	run_line(run, state, data, line_of(data, size).nargs, worker_slot(worker));
-	line_started(state);
+	state->worker = worker;
+	bool has_line = make_line(run, state, &nargs);
+	if (has_line) {
+		atomic_fetch_add(&run->unstarted, 1);
+	}
+	if (run->input.has_ended && !run->input.has_line) {
+		count_down(run);
+	} else {
+		xargs_go_on(run, worker);
+	}
+	if (has_line) {
+		state->is_unstarted = true;
+		run_line(run, state, nargs);
+		// not before: what the input is blamed for comes behind what is said of the start of the lines before it
+		line_started(state);
+	}
 	return WORK_OK;
 }
 
-static void drop_item(struct queue *queue, void *data, size_t size) {
-	line_left(queue_user(queue), line_of(data, size).read_to);
+void xargs_go_on(struct xargs_run *run, struct worker *from) {
+	static const struct work_type type = {.name = "command line", .run = run_item};
+	struct work work = {.type = &type, .data = "", .size = 0};
+	enum submit_status ignored = pool_submit(run->pool, run->queue, from, &work, 1); // refused where the run was stopped
+	(void)ignored;
 }
-
-const struct work_type xargs_work = {.name = "command line", .run = run_item, .drop = drop_item};

@@ -1,9 +1,9 @@
 // The xargs personality: `fairpar --xargs …`, or called by the name xargs.
 //
 // A composition root of its own beside run/setup.c: the same pool, workers and children, but one queue, no output of ours, and
-// xargs' rules of reading, stopping and exit status. The main thread reads and packs (xargs/words.c) a little ahead
-// of the workers, which run the command lines (job.c). Nobody sees that it reads ahead: an error in the input is printed
-// only when all lines before it were started, and a run that stops leaves the input where xargs would have.
+// xargs' rules of reading, stopping and exit status. The main thread answers signals. The workers take turns in making a line of
+// the input (words.c) and starting its command (job.c), so that all is in the order in which xargs does it: an error in the input
+// is printed when all lines before it were started, and a run that stops leaves the input where xargs would have.
 
 #include "xargs/xargs.h"
 
@@ -15,217 +15,32 @@
 #include "process/signals.h"
 #include "slots/slots.h"
 #include "xargs/job.h"
-#include "xargs/words.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <locale.h>
 #include <poll.h>
 #include <unistd.h>
 
-enum {
-	CHUNK = 64 * 1024,          // read at once
-	WORKER_STACK = 256 * 1024,  // as in run/setup.c
-	AHEAD = 64 * 1024,          // bytes of queued lines at which the reader waits
-};
-
-// The reader.
-struct input_reader {
-	int fd;
-	char *chunk;
-	size_t at, end;       // the unread part of the chunk
-	off_t read;           // bytes so far
-	bool ended;           // no more bytes come
-	int error;            // of the last read, or 0
-	bool waiting;         // for fd
-	bool done;            // nothing is to be submitted any more
-	struct xargs_words words;
-};
+enum { WORKER_STACK = 256 * 1024 }; // as in run/setup.c
 
 struct xargs {
 	struct xargs_run run;
-	struct input_reader reader;
 	int signal_fd;
 	int signal;           // that ends the run, or 0
 	bool killing;         // a second one came
 	unsigned slots, max_slots;
-	bool input_failed;    // exit status 1
 };
 
-// ---- reading ----
-
-// Opens the input and packs the initial arguments. Returns 0, or -1 after a message.
-static int reader_open(struct input_reader *reader, const struct xargs_options *options) {
-	reader->fd = STDIN_FILENO;
-	if (options->arg_file) {
-		reader->fd = open(options->arg_file, O_RDONLY | O_CLOEXEC);
-		if (reader->fd < 0) {
-			int error = errno;
-			FP_CLEANUP(buf_fini) struct buf name = BUF_INIT;
-			diag_note("Cannot open input file %s: %s", xargs_quoted(&name, options->arg_file), strerror(error));
-			return -1;
-		}
-	}
-	const char *error = xargs_words_init(&reader->words, options);
-	if (error) {
-		diag_note("%s", error);
-		return -1;
-	}
-	reader->chunk = xmalloc(CHUNK);
-	return 0;
-}
-
-// Reads more, if there is some now. Returns false if there is not.
-static bool reader_read(struct input_reader *reader) {
-	struct pollfd ready = {.fd = reader->fd, .events = POLLIN};
-	// a pipe that is written slowly must not keep us from answering signals
-	if (poll(&ready, 1, 0) == 0) {
-		reader->waiting = true;
-		return false;
-	}
-	ssize_t n = read_some(reader->fd, reader->chunk, CHUNK);
-	if (n < 0 && errno == EAGAIN) {
-		reader->waiting = true;
-		return false;
-	}
-	reader->at = 0;
-	reader->end = n > 0 ? (size_t)n : 0;
-	reader->read += n > 0 ? n : 0;
-	reader->ended = n <= 0;
-	reader->error = n < 0 ? errno : 0;
-	return true;
-}
-
-// Leaves a file that is standard input where xargs would leave it: behind what was used.
-static void reader_give_back(struct input_reader *reader, off_t dropped_at) {
-	off_t used = reader->read - (off_t)(reader->end - reader->at);
-	used = dropped_at >= 0 && dropped_at < used ? dropped_at : used;
-	if (reader->fd == STDIN_FILENO && used < reader->read) {
-		(void)lseek(STDIN_FILENO, used - reader->read, SEEK_CUR); // ESPIPE: nobody could go on from there
-	}
-}
-
-// ---- feeding ----
-
-// Hands over the line that is packed. Returns false if the pool takes nothing any more.
-static bool submit(struct xargs *xargs) {
-	struct xargs_run *run = &xargs->run;
-	struct input_reader *reader = &xargs->reader;
-	struct pack *pack = &reader->words.pack;
-	struct xargs_line line = {.read_to = reader->read - (off_t)(reader->end - reader->at), .nargs = pack->nargs};
-	buf_add(&pack->args, &line, sizeof(line));
-	mutex_lock(&run->lock);
-	++run->unstarted;
-	mutex_unlock(&run->lock);
-	struct work work = {.type = &xargs_work, .data = pack->args.data, .size = pack->args.len};
-	bool taken = pool_submit(run->pool, run->queue, NULL, &work, 1) == SUBMIT_OK;
-	if (!taken) {
-		xargs_work.drop(run->queue, pack->args.data, pack->args.len); // the run was stopped
-	}
-	packs_reset(pack);
-	return taken;
-}
-
-// True if there is enough to do for now: the reader is woken when there is not.
-static bool is_ahead(struct xargs_run *run) {
-	bool ahead = pool_queue_bytes(run->pool, run->queue) >= AHEAD;
-	if (ahead) {
-		mutex_lock(&run->lock);
-		run->awaits_room = true;
-		mutex_unlock(&run->lock);
-		pool_queue_want(run->pool, run->queue);
-	}
-	return ahead;
-}
-
-static void on_low(void *arg, struct queue *queue FP_UNUSED) {
-	struct xargs_run *run = arg;
-	mutex_lock(&run->lock);
-	bool wake = run->awaits_room;
-	run->awaits_room = false;
-	mutex_unlock(&run->lock);
-	if (wake) {
-		xargs_wake(run);
-	}
-}
-
-// True if a line has not been started yet: the reader is woken when all have.
-static bool awaits_starts(struct xargs_run *run) {
-	mutex_lock(&run->lock);
-	bool waits = run->awaits_starts = run->unstarted > 0;
-	mutex_unlock(&run->lock);
-	return waits;
-}
-
-static void finish(struct xargs *xargs) {
-	xargs->reader.done = true;
-	pool_queue_close(xargs->run.pool, xargs->run.queue);
-}
-
-// True if the run is cut short: nothing more is to be read.
-static bool is_stopping(struct xargs *xargs) {
-	mutex_lock(&xargs->run.lock);
-	bool stopping = xargs->signal || xargs->run.stop_code != 0;
-	mutex_unlock(&xargs->run.lock);
-	return stopping;
-}
-
-// The input has ended, or is no good: says so, once all that was before it was started. A line that could not be has
-// stopped the run, and xargs would not have got here.
-static void end_input(struct xargs *xargs) {
-	struct input_reader *reader = &xargs->reader;
-	if ((reader->words.error || reader->error) && awaits_starts(&xargs->run)) {
-		return;
-	}
-	if (is_stopping(xargs)) {
-		finish(xargs);
-		return;
-	}
-	if (reader->words.error) {
-		diag_note("%s", reader->words.error);
-	} else if (reader->error) {
-		diag_note("cannot read %s: %s", xargs->run.options->arg_file ? xargs->run.options->arg_file : "standard input",
-		          strerror(reader->error));
-	}
-	xargs->input_failed = reader->words.error || reader->error;
-	finish(xargs);
-}
-
-// Packs what was read, reads what there is, until there is enough to do. Returns true if it should be called again at
-// once: signals are to be answered in between.
-static bool fill(struct xargs *xargs) {
-	struct input_reader *reader = &xargs->reader;
-	reader->waiting = false;
-	for (unsigned left = 1024; left > 0; --left) {
-		if (is_ahead(&xargs->run)) {
-			return false;
-		}
-		if (reader->at == reader->end && !reader->ended && !reader->words.ended && !reader_read(reader)) {
-			return false;
-		}
-		size_t used;
-		enum words_status status = xargs_words_next(&reader->words, reader->chunk + reader->at, reader->end - reader->at, &used);
-		reader->at += used;
-		if (status == WORDS_NUL) {
-			diag_note("WARNING: a NUL character occurred in the input.  It cannot be passed through in the argument list.  "
-			          "Did you mean to use the --null option?");
-		} else if (status == WORDS_LINE && !submit(xargs)) {
-			finish(xargs);
-			return false;
-		} else if (status == WORDS_END || status == WORDS_ERROR) {
-			end_input(xargs);
-			return false;
-		}
-	}
-	return true;
-}
-
 // ---- the loop ----
+
+static void wake(void *arg) {
+	wakeup_post(((struct xargs_run *)arg)->wake_fd);
+}
 
 static void on_idle(void *arg) {
 	struct xargs_run *run = arg;
 	atomic_store_release(&run->idle, true); // pairs with the load in loop()
-	xargs_wake(arg);
+	wake(run);
 }
 
 static void on_trouble(void *arg FP_UNUSED, const char *what, int error) {
@@ -246,7 +61,7 @@ static void answer_ending_signal(struct xargs *xargs, int signal) {
 	}
 	xargs->signal = signal;
 	write_limit_set(now_ns()); // xargs itself would have died
-	pool_shutdown(run->pool);
+	xargs_stop(run);
 	children_terminate(run->children);
 }
 
@@ -282,7 +97,6 @@ static void loop_poll(struct xargs *xargs, int timeout_ms) {
 	struct pollfd fds[] = {
 		{.fd = xargs->signal_fd, .events = POLLIN},
 		{.fd = run->wake_fd, .events = POLLIN},
-		{.fd = xargs->reader.waiting && !xargs->reader.done ? xargs->reader.fd : -1, .events = POLLIN},
 		{.fd = children_guardian_fd(run->children), .events = 0},
 	};
 	int ready = poll(fds, sizeof(fds) / sizeof(fds[0]), timeout_ms);
@@ -290,7 +104,7 @@ static void loop_poll(struct xargs *xargs, int timeout_ms) {
 	if (ready > 0 && (fds[1].revents & POLLIN)) {
 		wakeup_clear(run->wake_fd);
 	}
-	if (ready > 0 && (fds[3].revents & POLLERR)) {
+	if (ready > 0 && (fds[2].revents & POLLERR)) {
 		children_revive_guardian(run->children);
 	}
 }
@@ -304,18 +118,14 @@ static uint64_t next_due(struct xargs *xargs) {
 
 static void loop(struct xargs *xargs) {
 	struct xargs_run *run = &xargs->run;
-	bool again = fill(xargs);
+	xargs_go_on(run, NULL);
 	pool_start(run->pool);
 	while (!atomic_load_acquire(&run->idle)) { // pairs with the store in on_idle()
-		loop_poll(xargs, again ? 0 : poll_ms(next_due(xargs)));
+		loop_poll(xargs, poll_ms(next_due(xargs)));
 		int signal;
 		while ((signal = signals_next(xargs->signal_fd)) != 0) {
 			answer_signal(xargs, signal);
 		}
-		if (!xargs->reader.done && is_stopping(xargs)) {
-			finish(xargs);
-		}
-		again = !xargs->reader.done && fill(xargs);
 	}
 }
 
@@ -332,28 +142,29 @@ static void count_slots(struct xargs *xargs) {
 // Opens what the run needs. Returns 0, or -1 after a message.
 static int xargs_open(struct xargs *xargs) {
 	struct xargs_run *run = &xargs->run;
-	if (reader_open(&xargs->reader, run->options) != 0) {
+	if (xargs_input_open(&run->input, run->options) != 0) {
 		return -1;
 	}
 	xargs->signal_fd = signals_open();
 	run->wake_fd = wakeup_open();
+	run->stop_fd = wakeup_open();
 	write_limit_watch(xargs->signal_fd);
-	if (xargs->signal_fd < 0 || run->wake_fd < 0 || signals_add(xargs->signal_fd, SIGUSR1) != 0
+	if (xargs->signal_fd < 0 || run->wake_fd < 0 || run->stop_fd < 0 || signals_add(xargs->signal_fd, SIGUSR1) != 0
 	    || signals_add(xargs->signal_fd, SIGUSR2) != 0) {
 		diag_note("cannot set up signals: %s", strerror(errno));
 		return -1;
 	}
 	count_slots(xargs);
 	run->children = children_create(NULL);
-	children_set_wake(run->children, xargs_wake, run);
+	children_set_wake(run->children, wake, run);
 	diag_set_last_words(children_last_words);
 	struct pool_config config = {
 		.slots = xargs->slots,
-		.queue_mem = SIZE_MAX / 2, // the reader holds itself back
+		.queue_mem = SIZE_MAX / 2,
 		.stack_bytes = WORKER_STACK,
-		.hooks = {.idle = on_idle, .low = on_low, .trouble = on_trouble, .arg = run},
+		.hooks = {.idle = on_idle, .trouble = on_trouble, .arg = run},
 	};
-	const struct queue_attrs attrs = {.weight = 1, .low_water = AHEAD / 2};
+	const struct queue_attrs attrs = {.weight = 1};
 	run->pool = pool_create(&config);
 	run->queue = pool_queue_open(run->pool, "xargs", &attrs, run);
 	return 0;
@@ -365,6 +176,9 @@ static void xargs_close(struct xargs *xargs) {
 		signals_release();
 	}
 	if (run->pool) {
+		if (!run->input.is_closed) {
+			xargs_end_input(run);
+		}
 		pool_destroy(run->pool);
 	}
 	if (run->children) {
@@ -374,19 +188,15 @@ static void xargs_close(struct xargs *xargs) {
 		diag_set_last_words(NULL);
 		children_destroy(run->children);
 	}
-	reader_give_back(&xargs->reader, run->dropped_at);
-	xargs_words_fini(&xargs->reader.words);
-	free(xargs->reader.chunk);
+	xargs_input_close(&run->input);
 }
 
 static int xargs_status(const struct xargs *xargs) {
-	if (xargs->run.stop_code != 0) {
-		return xargs->run.stop_code;
+	int stop_code = atomic_load_relaxed(&xargs->run.stop_code);
+	if (stop_code != 0 || atomic_load_relaxed(&xargs->run.has_failed)) {
+		return stop_code != 0 ? stop_code : 123; // before an error of the input, as in GNU xargs
 	}
-	if (xargs->run.failed) {
-		return 123; // before an error of the input, as in GNU xargs
-	}
-	return xargs->input_failed || diag_lost() ? XARGS_FAILURE : 0;
+	return xargs->run.input.has_failed || diag_lost() ? XARGS_FAILURE : 0;
 }
 
 bool xargs_is_meant(int argc, char *argv[]) {
@@ -422,19 +232,18 @@ int xargs_main(int argc, char *argv[], struct context *context) {
 	// What can be printed, and the quotes of messages. Set before there are threads: setlocale() is not safe with others.
 	setlocale(LC_CTYPE, "");
 	struct xargs xargs = {
-		.run = {.options = &options, .context = context, .wake_fd = -1, .tty_fd = -1, .dropped_at = -1},
+		.run = {.options = &options, .context = context, .tty_fd = -1, .unstarted = 1},
 		.signal_fd = -1,
 	};
-	mutex_init(&xargs.run.lock, LOCK_XARGS);
 	mutex_init(&xargs.run.terminal, LOCK_XARGS_TERMINAL);
-	xargs.input_failed = xargs_open(&xargs) != 0;
-	if (!xargs.input_failed) {
+	if (xargs_open(&xargs) == 0) {
 		loop(&xargs);
+	} else {
+		xargs.run.input.has_failed = true;
 	}
 	xargs_close(&xargs);
 	int status = xargs_status(&xargs);
 	mutex_fini(&xargs.run.terminal);
-	mutex_fini(&xargs.run.lock);
 	if (xargs.signal) {
 		signals_die(xargs.signal);
 	}

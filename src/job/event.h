@@ -32,8 +32,8 @@ enum event_kind {
 	EVENT_LENT,         // a slot was lent to a run in a job, and has come back
 	EVENT_SLOTS,        // the number of slots has changed
 	EVENT_BATCH_END,
-	EVENT_DISPATCH,     // an item got its turn: of --trace-service, which has no others
 	EVENT_RUN_END,
+	EVENT_DISPATCH,     // an item got its turn: of --trace-service, which has no others
 };
 
 // What runs for whom.

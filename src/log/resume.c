@@ -33,10 +33,6 @@ struct resume {
 	bool moved;              // the input is not what it was
 };
 
-struct resume *resume_create(void) {
-	return NEW(struct resume);
-}
-
 void resume_free(struct resume *resume) {
 	if (resume) {
 		arena_fini(&resume->commands);
@@ -110,107 +106,50 @@ static void add_row(struct resume *resume, const struct parsed *parsed) {
 	++resume->n;
 }
 
-bool resume_add(struct resume *resume, const char *line, size_t len) {
-	struct parsed parsed;
-	if (resume->n >= UINT32_MAX - 1 || !parse_row(line, len, &parsed)) {
-		return false;
-	}
-	add_row(resume, &parsed);
-	return true;
-}
-
 // ---- a file ----
 
-struct joblog_reader {
-	FILE *file;
-	char *line;
-	size_t cap;
-	uint64_t rows, strange;
-	bool has_header;
-};
-
-// Reads the next line and puts NUL in place of its newline. Returns 1, 0 at the end, or -1 with errno. A line that was cut off
-// is the end.
-static int next_line(struct joblog_reader *reader, size_t *ret_len) {
-	errno = 0;
-	ssize_t n = getline(&reader->line, &reader->cap, reader->file);
-	if (n > 0 && reader->line[n - 1] == '\n') {
-		reader->line[n - 1] = '\0';
-		*ret_len = (size_t)n - 1;
-		return 1;
-	}
-	return ferror(reader->file) || errno == ENOMEM ? -1 : 0;
-}
-
-// The next row. Returns as next_line().
-static int next_row(struct joblog_reader *reader, struct parsed *ret_row) {
-	size_t len;
-	int got;
-	while ((got = next_line(reader, &len)) > 0) {
-		if (parse_row(reader->line, len, ret_row)) {
-			++reader->rows;
-			return 1;
-		}
-		if (len == strlen(JOBLOG_HEADER) - 1 && memcmp(reader->line, JOBLOG_HEADER, len) == 0) {
-			reader->has_header = true;
+// Reads all lines of the log. One that was cut off is the end. Returns 0, or -1 with *ret_error.
+static int read_rows(struct resume *resume, FILE *file, uint64_t *ret_strange, const char **ret_error) {
+	FP_CLEANUP(free_later) char *line = NULL;
+	struct parsed row;
+	size_t cap = 0;
+	bool has_header = false;
+	ssize_t n;
+	while (errno = 0, resume->n < UINT32_MAX - 1 && (n = getline(&line, &cap, file)) > 0 && line[n - 1] == '\n') {
+		line[n - 1] = '\0';
+		if (parse_row(line, (size_t)n - 1, &row)) {
+			add_row(resume, &row);
+		} else if ((size_t)n == strlen(JOBLOG_HEADER) && memcmp(line, JOBLOG_HEADER, (size_t)n - 1) == 0) {
+			has_header = true;
 		} else {
-			++reader->strange;
+			++*ret_strange;
 		}
 	}
-	return got;
+	bool has_failed = ferror(file) || errno == ENOMEM, is_none = *ret_strange > 0 && resume->n == 0 && !has_header;
+	*ret_error = has_failed ? strerror(errno) : "it is not a joblog";
+	return has_failed || is_none ? -1 : 0;
 }
 
-// Opens the log for next_row(). Returns 1, 0 if there is none, or -1 with *ret_error.
-static int reader_open(struct joblog_reader *reader, const char *path, const char **ret_error) {
+// A missing file has no rows. Returns as read_rows().
+static int read_log(struct resume *resume, const char *path, uint64_t *ret_strange, const char **ret_error) {
 	struct stat stat;
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	*reader = (struct joblog_reader){.line = NULL};
 	if (fd < 0 && errno == ENOENT) {
 		return 0;
 	}
-	if (fd < 0 || fstat(fd, &stat) != 0) {
-		*ret_error = strerror(errno);
-	} else if (!S_ISREG(stat.st_mode)) { // a pipe or a device remembers nothing
-		*ret_error = "it is not a regular file, so it cannot be read back";
-	} else if (!(reader->file = fdopen(fd, "r"))) {
-		*ret_error = strerror(errno);
-	} else {
-		return 1;
+	bool is_known = fd >= 0 && fstat(fd, &stat) == 0;
+	FILE *file = is_known && S_ISREG(stat.st_mode) ? fdopen(fd, "r") : NULL;
+	if (!file) { // a pipe or a device remembers nothing
+		*ret_error = is_known && !S_ISREG(stat.st_mode) ? "it is not a regular file, so it cannot be read back" : strerror(errno);
+		fd_close(&fd);
+		return -1;
 	}
-	fd_close(&fd);
-	return -1;
-}
-
-// Returns what resume_load() does; `got` is that of the last next_row().
-static int reader_close(struct joblog_reader *reader, int got, uint64_t *ret_strange, const char **ret_error) {
-	int result = got;
-	if (got < 0) {
-		*ret_error = strerror(errno);
-	} else if (reader->strange > 0 && reader->rows == 0 && !reader->has_header) {
-		*ret_error = "it is not a joblog";
-		result = -1;
-	}
-	*ret_strange = reader->strange;
-	fclose(reader->file);
-	free(reader->line);
+	int result = read_rows(resume, file, ret_strange, ret_error);
+	fclose(file);
 	return result;
 }
 
-int resume_load(struct resume *resume, const char *path, uint64_t *ret_strange, const char **ret_error) {
-	struct joblog_reader reader;
-	struct parsed row;
-	*ret_strange = 0;
-	int got = reader_open(&reader, path, ret_error);
-	if (got <= 0) {
-		return got;
-	}
-	while (resume->n < UINT32_MAX - 1 && (got = next_row(&reader, &row)) > 0) {
-		add_row(resume, &row);
-	}
-	return reader_close(&reader, got < 0 ? -1 : 0, ret_strange, ret_error);
-}
-
-// ---- the set ----
+// ---- the rows ----
 
 static int compare_rows(const void *a_row, const void *b_row) {
 	const struct resume_row *a = a_row, *b = b_row;
@@ -225,19 +164,16 @@ static int compare_seqs(const void *a_row, const void *b_row) {
 	return by_seq ? by_seq : compare_numbers((uintptr_t)*a, (uintptr_t)*b);
 }
 
-void resume_prepare(struct resume *resume, bool ok_only) {
+// Sorts the rows; of those of the same number and command the last one counts.
+static void prepare(struct resume *resume) {
 	size_t kept = 0;
-	resume->ok_only = ok_only;
-	if (resume->n == 0) {
-		return;
-	}
 	qsort(resume->rows, resume->n, sizeof(resume->rows[0]), compare_rows);
 	for (size_t i = 0; i < resume->n; ++i) {
 		struct resume_row row = resume->rows[i];
 		struct resume_row *before = kept > 0 ? &resume->rows[kept - 1] : NULL;
 		bool repeats = before && strcmp(before->command, row.command) == 0;
 		row.command = repeats ? before->command : row.command;
-		row.used = ok_only && row.failed;
+		row.used = resume->ok_only && row.failed;
 		kept -= repeats && before->seq == row.seq; // the last one counts
 		row.next = (uint32_t)kept;
 		resume->rows[kept++] = row;
@@ -248,6 +184,32 @@ void resume_prepare(struct resume *resume, bool ok_only) {
 		resume->by_seq[i] = &resume->rows[i];
 	}
 	qsort(resume->by_seq, kept, sizeof(struct resume_row *), compare_seqs);
+}
+
+struct resume *resume_load(const char *path, bool ok_only, uint64_t *ret_strange, const char **ret_error) {
+	struct resume *resume = NEW(struct resume);
+	resume->ok_only = ok_only;
+	*ret_strange = 0;
+	if (read_log(resume, path, ret_strange, ret_error) != 0) {
+		resume_free(resume);
+		return NULL;
+	}
+	if (resume->n > 0) {
+		prepare(resume);
+	}
+	return resume;
+}
+
+// The place of the first row with that command in `rows`, or with NULL with that number in `by_seq`; or where it would be.
+static size_t place_of(const struct resume *resume, const char *command, uint64_t seq) {
+	size_t low = 0, high = resume->n;
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		bool is_before = command ? strcmp(resume->rows[middle].command, command) < 0 : resume->by_seq[middle]->seq < seq;
+		low = is_before ? middle + 1 : low;
+		high = is_before ? high : middle;
+	}
+	return low;
 }
 
 // True if `logged` is `command`, but for any digits at each place where `marked` has another digit.
@@ -267,34 +229,18 @@ static bool fits(const char *command, const char *marked, const char *logged) {
 // Finds the row of that number and command, one that is done before one that failed, or NULL. *ret_taken: the number has a row.
 static struct resume_row *find_row(const struct resume *resume, uint64_t seq, const char *command, const char *marked, bool *ret_taken) {
 	struct resume_row *found = NULL;
-	size_t low = 0, high = resume->n;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		if (resume->by_seq[middle]->seq < seq) {
-			low = middle + 1;
-		} else {
-			high = middle;
-		}
-	}
-	*ret_taken = low < resume->n && resume->by_seq[low]->seq == seq;
-	for (; low < resume->n && resume->by_seq[low]->seq == seq && (!found || found->failed); ++low) {
-		found = fits(command, marked, resume->by_seq[low]->command) ? resume->by_seq[low] : found;
+	size_t at = place_of(resume, NULL, seq);
+	*ret_taken = at < resume->n && resume->by_seq[at]->seq == seq;
+	for (; at < resume->n && resume->by_seq[at]->seq == seq && (!found || found->failed); ++at) {
+		found = fits(command, marked, resume->by_seq[at]->command) ? resume->by_seq[at] : found;
 	}
 	return found;
 }
 
 // Finds the first row with that command, or NULL.
 static struct resume_row *find_command(const struct resume *resume, const char *command) {
-	size_t low = 0, high = resume->n;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		if (strcmp(resume->rows[middle].command, command) < 0) {
-			low = middle + 1;
-		} else {
-			high = middle;
-		}
-	}
-	return low < resume->n && strcmp(resume->rows[low].command, command) == 0 ? &resume->rows[low] : NULL;
+	size_t at = place_of(resume, command, 0);
+	return at < resume->n && strcmp(resume->rows[at].command, command) == 0 ? &resume->rows[at] : NULL;
 }
 
 // Finds the first row with the command of `first` that is not used up, or NULL.

@@ -8,28 +8,18 @@
 #ifndef FAIRPAR_LOG_RESUME_H
 #define FAIRPAR_LOG_RESUME_H
 
-#include "base/attr.h"
-
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 struct resume;
 
-struct resume *resume_create(void);
+// Reads a whole joblog. A missing file counts as empty; an unfinished last line is ignored; of several rows of the same number and
+// command the last one counts. With `ok_only` the jobs that failed do not count as done. *ret_strange: the number of lines that
+// are neither header nor row. Returns NULL if the file cannot be read, or has lines but none of a joblog; *ret_error is
+// then what a message says after "'FILE'": static text, or of strerror(). The caller frees it with resume_free().
+struct resume *resume_load(const char *path, bool ok_only, uint64_t *ret_strange, const char **ret_error);
 void resume_free(struct resume *resume);
-
-// Adds a line of a joblog, without its newline. Returns false, and ignores the line, if it is no row.
-// Where the log has several rows of the same number and command, the last one counts.
-bool resume_add(struct resume *resume, const char *line, size_t len);
-
-// Reads a whole joblog. A missing file counts as empty; an unfinished last line is ignored. *ret_strange: the number of lines
-// that are neither header nor row. Returns 0; or -1 if the file cannot be read, or has lines but none of a joblog. *ret_error is
-// then what a message says after "'FILE'": static text, or of strerror().
-int resume_load(struct resume *resume, const char *path, uint64_t *ret_strange, const char **ret_error) FP_NODISCARD;
-
-// To be called once, when all lines are added. With `ok_only` the jobs that failed do not count as done.
-void resume_prepare(struct resume *resume, bool ok_only);
 
 enum resume_answer {
 	RESUME_RUN,  // the job is to run

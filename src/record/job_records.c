@@ -230,16 +230,14 @@ static int load(struct run *run) {
 	struct job_records *job_records = run->job_records;
 	const char *error;
 	uint64_t strange;
-	job_records->resume = resume_create();
-	int result = resume_load(job_records->resume, options->joblog, &strange, &error);
-	if (result != 0) {
+	job_records->resume = resume_load(options->joblog, /* ok_only */ options->resume == RESUME_FAILED, &strange, &error);
+	if (!job_records->resume) {
 		return diag_error("--joblog '%s': %s", text_shows(options->joblog), error);
 	}
 	if (strange > 0 && !options->quiet) {
 		diag_warn("the joblog '%s' has %llu line%s that cannot be read; their jobs do not count as done",
 		          text_shows(options->joblog), (unsigned long long)strange, strange == 1 ? "" : "s");
 	}
-	resume_prepare(job_records->resume, /* ok_only */ options->resume == RESUME_FAILED);
 	if (options->resume == RESUME_RETRY) {
 		job_records->args = resume_failed(job_records->resume, &job_records->seqs, &job_records->nretried);
 		job_records->source = (struct source_config){.kind = FROM_ARGS, .args = job_records->args, .nargs = job_records->nretried};

@@ -8,15 +8,33 @@
 #include <stdlib.h>
 
 static struct resume *resume;
+static struct buf rows; // of the log
 
-static bool add(const char *line) {
-	return resume_add(resume, line, strlen(line));
+static const char *write_log(const char *text, size_t len) {
+	static char path[64];
+	snprintf(path, sizeof(path), "/tmp/fairpar-resume-%ld", (long)getpid());
+	FILE *file = fopen(path, "w");
+	check(file && fwrite(text, 1, len, file) == len && fclose(file) == 0);
+	return path;
+}
+
+// Begins with the log of that text. Returns how many of its lines are neither header nor row.
+static uint64_t begin_with(const char *text, size_t len, bool ok_only) {
+	const char *path = write_log(text, len), *error;
+	uint64_t strange;
+	resume = resume_load(path, ok_only, &strange, &error);
+	unlink(path);
+	check(resume);
+	return strange;
+}
+
+static void add(const char *line) {
+	buf_adds(&rows, line);
+	buf_addc(&rows, '\n');
 }
 
 static void add_row(unsigned long seq, int exitval, const char *command) {
-	char line[256];
-	snprintf(line, sizeof(line), "%lu\t:\t1795218632.014\t     0.005\t0\t0\t%d\t0\t%s", seq, exitval, command);
-	check(add(line));
+	buf_printf(&rows, "%lu\t:\t1795218632.014\t     0.005\t0\t0\t%d\t0\t%s\n", seq, exitval, command);
 }
 
 static bool take(uint64_t seq, const char *command) {
@@ -24,14 +42,15 @@ static bool take(uint64_t seq, const char *command) {
 }
 
 static void begin(void) {
-	resume = resume_create();
+	buf_reset(&rows);
+	add("Seq\tHost\tStarttime\tJobRuntime\tSend\tReceive\tExitval\tSignal\tCommand");
 }
 
 static void test_same_input(void) {
 	begin();
 	add_row(1, 0, "echo a");
 	add_row(3, 1, "echo c");
-	resume_prepare(resume, false);
+	begin_with(rows.data, rows.len, false);
 	check(take(1, "echo a"));
 	check(!take(2, "echo b"));
 	check(take(3, "echo c"));
@@ -47,7 +66,7 @@ static void test_failed(void) {
 	add_row(3, 0, "echo c");
 	add_row(4, 0, "echo d");
 	add_row(4, -1, "echo d");
-	resume_prepare(resume, true);
+	begin_with(rows.data, rows.len, true);
 	check(take(1, "echo a"));
 	check(!take(2, "echo b"));
 	check(take(3, "echo c")); // the last row counts
@@ -59,7 +78,7 @@ static void test_failed_like_another(void) {
 	begin();
 	add_row(1, 1, "echo a");
 	add_row(2, 0, "echo a");
-	resume_prepare(resume, true);
+	begin_with(rows.data, rows.len, true);
 	check(!take(1, "echo a"));
 	check(take(2, "echo a"));
 	check(!take(3, "echo a"));
@@ -71,7 +90,7 @@ static void test_other_job(void) {
 	add_row(1, 0, "echo a");
 	add_row(2, 3, "echo b");
 	add_row(4, 0, "echo d");
-	resume_prepare(resume, true);
+	begin_with(rows.data, rows.len, true);
 	check_equal(resume_ask(resume, 1, "echo z", "echo z"), RESUME_NEW);
 	check_equal(resume_ask(resume, 2, "echo b", "echo b"), RESUME_RUN); // it failed
 		check_equal(resume_ask(resume, 3, "echo z", "echo z"), RESUME_RUN); // it may have been cut off
@@ -84,7 +103,7 @@ static void test_changed_command(void) {
 	begin();
 	add_row(1, 0, "echo a");
 	add_row(2, 0, "echo b");
-	resume_prepare(resume, false);
+	begin_with(rows.data, rows.len, false);
 	check(!take(1, "echo z"));
 	check(!take(2, "echo y"));
 	check(take(3, "echo b"));
@@ -98,7 +117,7 @@ static void test_equal_commands(void) {
 	begin();
 	add_row(2, 0, "work");
 	add_row(3, 0, "work");
-	resume_prepare(resume, false);
+	begin_with(rows.data, rows.len, false);
 	check(!take(1, "work"));
 	check(take(2, "work"));
 	check(take(3, "work"));
@@ -127,7 +146,7 @@ static void test_marks(void) {
 	add_row(5, 1, "echo 1 e");
 	add_row(5, 0, "echo 2 e");
 	add_row(6, 1, "echo 3 f");
-	resume_prepare(resume, true);
+	begin_with(rows.data, rows.len, true);
 	check_equal(ask_marked(1, "echo # a"), RESUME_DONE);
 	check_equal(ask_marked(1, "echo # a"), RESUME_RUN); // its row is used up
 	check_equal(ask_marked(2, "echo #2 b"), RESUME_NEW);
@@ -148,7 +167,7 @@ static void test_counts(void) {
 	add_row(1, 0, "a");
 	add_row(2, 0, "b");
 	add_row(3, 0, "a");
-	resume_prepare(resume, false);
+	begin_with(rows.data, rows.len, false);
 	check(!take(1, "new"));
 	check(take(2, "a"));
 	check(take(3, "a")); // its own row, not yet used
@@ -164,7 +183,7 @@ static void test_many_equal(void) {
 		add_row(2 * i, 0, "same");
 	}
 	add_row(1, 0, "other");
-	resume_prepare(resume, false);
+	begin_with(rows.data, rows.len, false);
 	unsigned long taken = 0;
 	for (uint64_t seq = 1; seq <= 500000; ++seq) {
 		taken += take(seq, "same");
@@ -183,11 +202,11 @@ static void test_garbage(void) {
 	};
 	begin();
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); ++i) {
-		check(!add(bad[i]));
+		add(bad[i]);
 	}
-	check(add("7\t:\t1.0\t0.1\t0\t0\t0\t0\t"));
-	check(add("4294967299\thost\t1.0\t0.1\t1\t2\t-2\t0\tx\ty"));
-	resume_prepare(resume, false);
+	add("7\t:\t1.0\t0.1\t0\t0\t0\t0\t");
+	add("4294967299\thost\t1.0\t0.1\t1\t2\t-2\t0\tx\ty");
+	check_equal(begin_with(rows.data, rows.len, false), sizeof(bad) / sizeof(bad[0]) - 1);
 	check(take(7, ""));
 	check(take(4294967299, "x\ty"));
 	check(!take(1, "c"));
@@ -197,8 +216,9 @@ static void test_garbage(void) {
 static void test_newline(void) {
 	static const char row[] = "1\t:\t1.0\t0.1\t0\t0\t0\t0\techo a\0b";
 	begin();
-	check(resume_add(resume, row, sizeof(row) - 1));
-	resume_prepare(resume, false);
+	buf_add(&rows, row, sizeof(row) - 1);
+	add("");
+	begin_with(rows.data, rows.len, false);
 	check(!take(1, "echo a"));
 	check(take(1, "echo a\nb"));
 	resume_free(resume);
@@ -212,9 +232,9 @@ static void test_lengths(void) {
 	for (int len = 0; len < 40; ++len) {
 		char line[128];
 		snprintf(line, sizeof(line), "%d\t:\t1.0\t0.1\t0\t0\t0\t0\t%.*s", len + 1, len, text);
-		check(add(line));
+		add(line);
 	}
-	resume_prepare(resume, false);
+	begin_with(rows.data, rows.len, false);
 	for (size_t len = 0; len < 40; ++len) {
 		char command[64];
 		snprintf(command, sizeof(command), "%.*s", (int)len, text);
@@ -222,14 +242,6 @@ static void test_lengths(void) {
 		check(!take(len + 1, command));
 	}
 	resume_free(resume);
-}
-
-static const char *write_log(const char *text, size_t len) {
-	static char path[64];
-	snprintf(path, sizeof(path), "/tmp/fairpar-resume-%ld", (long)getpid());
-	FILE *file = fopen(path, "w");
-	check(file && fwrite(text, 1, len, file) == len && fclose(file) == 0);
-	return path;
 }
 
 static const char atomic_file_log[] = JOBLOG_HEADER
@@ -240,34 +252,27 @@ static const char atomic_file_log[] = JOBLOG_HEADER
 // At whatever byte the log is cut, only whole rows count.
 static void test_every_cut(void) {
 	for (size_t len = 0; len < sizeof(atomic_file_log); ++len) {
-		const char *path = write_log(atomic_file_log, len), *error;
-		uint64_t strange;
-		begin();
-		check(resume_load(resume, path, &strange, &error) == 0);
-		check_equal(strange, 0);
-		resume_prepare(resume, false);
-		size_t rows = 0;
+		check_equal(begin_with(atomic_file_log, len, false), 0);
+		size_t whole = 0;
 		for (size_t i = sizeof(JOBLOG_HEADER) - 1; i < len; ++i) {
-			rows += atomic_file_log[i] == '\n';
+			whole += atomic_file_log[i] == '\n';
 		}
-		check_equal(take(1, "echo 1"), rows >= 2);
-		check_equal(take(2, "echo 12"), rows >= 1);
-		check_equal(take(3, "echo 123"), rows >= 3);
+		check_equal(take(1, "echo 1"), whole >= 2);
+		check_equal(take(2, "echo 12"), whole >= 1);
+		check_equal(take(3, "echo 123"), whole >= 3);
 		resume_free(resume);
-		unlink(path);
 	}
 }
 
 static void test_no_log(void) {
 	const char *error = NULL, *path = write_log("#!/bin/sh\necho\n", 15);
 	uint64_t strange;
-	begin();
-	check(resume_load(resume, path, &strange, &error) == -1);
+	check(!resume_load(path, false, &strange, &error));
 	check_string(error, "it is not a joblog");
 	unlink(path);
-	check(resume_load(resume, path, &strange, &error) == 0);
-	check(resume_load(resume, "/dev/null", &strange, &error) == -1);
-	check(resume_load(resume, "/", &strange, &error) == -1);
+	check(!resume_load("/dev/null", false, &strange, &error));
+	check(!resume_load("/", false, &strange, &error));
+	resume = resume_load(path, false, &strange, &error);
 	check(!take(1, "echo"));
 	resume_free(resume);
 }
@@ -280,12 +285,9 @@ static void test_failed_jobs(void) {
 		"4\t:\t1.0\t0.1\t0\t0\t0\t0\tfour\n"
 		"2\t:\t1.0\t0.1\t0\t0\t0\t0\ttwo\n"
 		"9\t:\t1.0\t0.1\t0\t0\t-1\t15\tnine\n";
-	const char *error = NULL, *path = write_log(log, sizeof(log) - 1);
-	uint64_t strange, *seqs;
+	uint64_t *seqs;
 	size_t n;
-	begin();
-	check(resume_load(resume, path, &strange, &error) == 0);
-	resume_prepare(resume, false);
+	begin_with(log, sizeof(log) - 1, false);
 	char **commands = resume_failed(resume, &seqs, &n);
 	check_equal(n, 2);
 	check_equal(seqs[0], 3);
@@ -295,9 +297,7 @@ static void test_failed_jobs(void) {
 	free(commands);
 	free(seqs);
 	resume_free(resume);
-	unlink(path);
-	begin();
-	resume_prepare(resume, false);
+	begin_with("", 0, false);
 	commands = resume_failed(resume, &seqs, &n);
 	check_equal(n, 0);
 	free(commands);

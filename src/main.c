@@ -18,18 +18,18 @@
 //   process/     child_run()        one child from start to end; contexts, signals, the guardian, cgroups, how busy it is (proctree.c);
 //                                   executor.h: the seam, where that of hosts/ stands in between
 //   warm/        warm_starter()     --warm: shells that are started once and cloned for each job (server.c is what is cloned)
-//   remote/      link_run()         the connection to a worker on another machine: frames (frames.def), both ends of it without their I/O
+//   remote/      worker_serve()     a worker on another machine, and the connection to it: frames (frames.def), both ends of it without their I/O
 //   output/      writer_create()    jobs' output: spooled, whole, in the promised order
 //   log/         event_encode()     the log of events (one table: events.def) and the joblog, written and read back
 //   report/      stats_on_event()   what is said of a run: statistics, summary, status line, --explain
 //   draw/        html_draw()        the page, the timeline, Chrome's trace
 //   manifest/    manifest_load()    a YAML file: typed batches, or all of its mistakes with their places
 //   cli/         options_parse()    the one option table (options.def): struct options, --help, completions
-//   hosts/       hosts_acquire_place()      hosts.c, slots on several machines (remote/link.c: the connection to each), and attempts that are lost with one
-//     host_places.c       which attempt gets which of these slots
+//   hosts/       hosts_acquire_place()      hosts.c, the machines of a run; host.c, one of them and the connection to it (host_attempt.c: an attempt there)
+//     host_places.c       how many slots they have, and which attempt gets which
 //     host_list.c         machines that come and leave with a file that changes
 //     host_words.c        messages about these machines
-//     host_files.c        files to these machines and back (remote/transfer.c), around an attempt there
+//     host_files.c        files to these machines and back, around an attempt there
 //     pilots.c            jobs of Slurm that are such machines: asked for and released (pilot_policy.c) by its commands (host_command.c)
 //   sharing/     leases_open()      slots that are shared with other programs; an attempt begins and ends there:
 //     leases.c            slots that come from a pool, or from the run in whose job this one is started (pool_client.c)

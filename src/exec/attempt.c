@@ -11,7 +11,6 @@
 #include "core/publish.h"
 #include "core/terminal.h"
 #include "core/waits.h"
-#include "hosts/host_files.h"
 #include "hosts/hosts.h"
 #include "process/memory.h"
 #include "record/result_files.h"

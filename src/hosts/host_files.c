@@ -1,25 +1,22 @@
-// Files of jobs on other machines: transferred before an attempt, fetched after it, and removed.
+// Files of attempts on other machines: --basefile before the first attempt there, --transferfile before each, --return after it, and their
+// removal (--cleanup); the dispatcher's end of a conversation about files (file_talk.h).
 //
 // The base files of a machine:   ABSENT -first attempt-> TRANSFERRING -> PRESENT       TRANSFERRING -a transfer fails-> ABSENT
 // While they are transferred, the other attempts of that machine wait. They stay there when the connection is lost.
+//
+// What lies in a directory that this machine and the other one share is not transferred, and never removed.
 
-#include "hosts/host_files.h"
+#include "hosts/hosts_internal.h"
 
-#include "base/alloc.h"
-#include "base/sync.h"
-#include "remote/payload.h"
+#include "base/diag.h"
+#include "base/random.h"
+#include "base/text.h"
+#include "remote/file_route.h"
 
-#include <stdlib.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
 #include <string.h>
-
-struct host_files {
-	const struct options *options;
-	const char *base_dir;
-	struct buf base, brought; // the files; those that may be removed
-	mutex lock;
-	cond changed;
-	enum { BASE_ABSENT, BASE_TRANSFERRING, BASE_PRESENT } state; // under the lock
-};
 
 void job_files_fini(struct job_files *files) {
 	buf_fini(&files->go);
@@ -29,55 +26,207 @@ void job_files_fini(struct job_files *files) {
 	buf_fini(&files->why);
 }
 
-// ---- base files ----
+// ---- a conversation ----
 
-struct host_files *host_files_open(const struct options *options, const char *base_dir) {
-	struct host_files *host_files = NEW(struct host_files);
-	*host_files = (struct host_files){.options = options, .base_dir = base_dir};
-	for (size_t i = 0; i < options->nbasefiles; ++i) {
-		buf_add(&host_files->base, options->basefiles[i], strlen(options->basefiles[i]) + 1);
+// What one conversation is to do. Paths have a NUL behind each, and are read by file_route().
+struct transfer {
+	struct host *host;
+	const char *dir;               // the work dir there, or NULL: the directory of the worker
+	const struct buf *goes;        // copied there, up to the first that fails; or NULL, as the next
+	const struct buf *comes;       // copied from there; one that fails does not hold up the others
+	bool may_lack;                 // … and one that is not there is no failure: the job that was to make it has failed
+	struct buf *went, *came;       // those of them that are whole there, and not shared: what may be removed; appended to
+	// What is removed then: the files, and the directories above them that are empty, up to but not including the work dir. A path that is
+	// a directory stays.
+	bool removes_went, removes_came; // those of `went`; of `came`, if nothing has failed
+	bool removes_dir;              // the work dir with its contents, if nothing has failed
+	struct buf *why;               // what has failed: the names of files, and the causes; empty at first
+	// GOING -all of `goes`-> COMING -all of `comes`-> REMOVING -"last" is said-> ENDED        GOING -one fails-> ENDED
+	enum { GOING, COMING, REMOVING, ENDED } state;
+	size_t at;                     // where the present path begins
+	struct file_copy *copy;        // of it, or NULL
+	struct buf out;
+};
+
+static void tell_shared(const struct transfer *transfer, const char *path) {
+	if (!atomic_exchange(&transfer->host->hosts->told_shared, true)) {
+		diag_note("%s has the directory of '%s' in common with this machine: such files are not transferred, returned or removed",
+		          transfer->host->login->name, text_shows(path));
 	}
-	mutex_init(&host_files->lock, LOCK_HOST_FILES);
-	cond_init(&host_files->changed);
-	return host_files;
 }
 
-void host_files_close(struct host_files *host_files, const struct transfer *transfer) {
-	if (!host_files) {
+// The present path is done, or cannot be begun because of `error`.
+static void end_path(struct transfer *transfer, const char *path, const char *error) {
+	struct file_copy *copy = transfer->copy;
+	bool goes = transfer->state == GOING;
+	struct buf *done = goes ? transfer->went : transfer->came;
+	if (error || copy->why.len > 0) {
+		if (!transfer->may_lack || (copy && copy->entries > 0)) {
+			buf_printf(transfer->why, "%scannot %s '%s': %s", transfer->why->len > 0 ? "; " : "", goes ? "transfer" : "return", text_shows(path),
+			           error ? error : buf_str(&copy->why));
+		}
+	} else if (copy->is_same) {
+		tell_shared(transfer, path);
+	} else if (copy->look == LOOK_OTHER && done) {
+		buf_add(done, path, strlen(path) + 1);
+	}
+	if (copy) {
+		file_copy_give(copy, &transfer->out); // that it is over
+	}
+	file_copy_free(copy);
+	transfer->copy = NULL;
+	transfer->at += strlen(path) + 1;
+}
+
+// Begins to copy the file of that path.
+static void begin_path(struct transfer *transfer, const char *path) {
+	FP_CLEANUP(file_route_fini) struct file_route route = {.is_absolute = false};
+	bool goes = transfer->state == GOING, is_long = strlen(path) >= PATH_MAX;
+	const char *why = strerror(ENAMETOOLONG), *dir = transfer->dir ? transfer->dir : "";
+	uint64_t random;
+	char temp[40];
+	random_bytes(&random, sizeof(random));
+	snprintf(temp, sizeof(temp), FILE_TEMP "%016llx", ull(random));
+	if (is_long || file_route(&route, path, goes ? FILE_GOES : FILE_COMES, &why) != 0) {
+		end_path(transfer, path, why);
 		return;
 	}
-	if (transfer && host_files->options->cleans_up) {
-		struct transfer there = *transfer;
-		struct result result;
-		FP_CLEANUP(buf_fini) struct buf why = BUF_INIT;
-		there.dir = host_files->base_dir;
-		(void)transfer_run(&there, &(struct transfer_work){.went = &host_files->brought, .removes_went = true}, &result, &why);
-	}
-	cond_fini(&host_files->changed);
-	mutex_fini(&host_files->lock);
-	buf_fini(&host_files->base);
-	buf_fini(&host_files->brought);
-	free(host_files);
+	const struct file_place here = {.dir = buf_str(&route.here), .name = buf_str(&route.name), .temp = temp};
+	const struct file_place there = {.dir = route.is_absolute ? here.dir : dir, .name = here.name, .temp = temp};
+	transfer->copy = file_copy_new(goes, &here);
+	file_talk_add_item(&transfer->out, goes ? ITEM_GOES : ITEM_COMES, &there);
 }
 
-static enum transfer_end transfer_base(struct host_files *host_files, const struct transfer *transfer, struct result *ret_result, struct buf *ret_why) {
-	enum transfer_end end = TRANSFER_DONE;
-	mutex_lock(&host_files->lock);
-	while (host_files->state == BASE_TRANSFERRING) {
-		cond_wait(&host_files->changed, &host_files->lock);
+static void remove_paths(struct transfer *transfer, const struct buf *paths, enum file_way way) {
+	for (const char *path = buf_str(paths); path < paths->data + paths->len; path += strlen(path) + 1) {
+		const char *why, *dir = transfer->dir;
+		FP_CLEANUP(file_route_fini) struct file_route route;
+		if (file_route(&route, path, way, &why) == 0) {
+			FP_CLEANUP(buf_fini) struct buf below_root = BUF_INIT;
+			buf_printf(&below_root, ".%s%s", strcmp(buf_str(&route.here), "/") == 0 ? "" : buf_str(&route.here), buf_str(&route.name) + 1);
+			file_talk_add_item(&transfer->out, ITEM_REMOVED, &(struct file_place){
+				.dir = route.is_absolute ? "/" : dir ? dir : "",
+				.name = route.is_absolute ? buf_str(&below_root) : buf_str(&route.name),
+				.temp = "",
+			});
+		}
 	}
-	if (host_files->state == BASE_ABSENT && host_files->base.len > 0) {
-		struct transfer there = *transfer;
-		there.dir = host_files->base_dir;
-		host_files->state = BASE_TRANSFERRING;
-		mutex_unlock(&host_files->lock);
-		buf_reset(&host_files->brought);
-		end = transfer_run(&there, &(struct transfer_work){.goes = &host_files->base, .went = &host_files->brought}, ret_result, ret_why);
-		mutex_lock(&host_files->lock);
-		host_files->state = end == TRANSFER_DONE ? BASE_PRESENT : BASE_ABSENT;
-		cond_broadcast(&host_files->changed);
+}
+
+static void end_transfer(struct transfer *transfer) {
+	bool failed = transfer->why->len > 0;
+	if (transfer->removes_went) {
+		remove_paths(transfer, transfer->went, FILE_GOES);
 	}
-	mutex_unlock(&host_files->lock);
+	if (transfer->removes_came && !failed) {
+		remove_paths(transfer, transfer->came, FILE_COMES);
+	}
+	if (transfer->removes_dir && !failed) {
+		file_talk_add_item(&transfer->out, ITEM_TREE_REMOVED, &(struct file_place){.dir = transfer->dir, .name = "", .temp = ""});
+	}
+	file_talk_add_item(&transfer->out, ITEM_LAST, NULL);
+	transfer->state = ENDED;
+}
+
+// Goes on with the next path, if the one before is done.
+static void step(struct transfer *transfer) {
+	static const struct buf none = BUF_INIT;
+	while (transfer->state != ENDED && (!transfer->copy || transfer->copy->is_over)) {
+		const struct buf *paths = transfer->state == GOING ? transfer->goes : transfer->state == COMING ? transfer->comes : NULL;
+		paths = paths ? paths : &none;
+		const char *path = buf_str(paths) + transfer->at;
+		if (transfer->copy) {
+			end_path(transfer, path, NULL);
+		} else if (transfer->state == REMOVING || (transfer->why->len > 0 && transfer->state == GOING)) {
+			end_transfer(transfer);
+		} else if (transfer->at < paths->len) {
+			begin_path(transfer, path);
+		} else {
+			++transfer->state;
+			transfer->at = 0;
+		}
+	}
+}
+
+static const char *take(void *arg, const struct wire_frame *frame) {
+	struct transfer *transfer = arg;
+	const char *why = NULL;
+	if (transfer->copy) {
+		why = file_copy_take(transfer->copy, frame);
+		step(transfer);
+	} else if (frame->type != FRAME_ROOM) {
+		why = "it speaks of a file that was not named";
+	}
+	return why;
+}
+
+static bool give(void *arg, struct buf *out) {
+	struct transfer *transfer = arg;
+	step(transfer);
+	if (transfer->copy) {
+		file_copy_give(transfer->copy, &transfer->out);
+	}
+	buf_move(out, &transfer->out);
+	return true; // the worker says when it is over
+}
+
+// Does it and waits for the end on the calling thread, in which all signals are blocked; `of` is the attempt whose files these are, or NULL. Sets
+// ret_result->outcome: OUTCOME_OK; OUTCOME_FAILED, and transfer->why says why; or that of the attempt, which was cancelled or timed out. It counts
+// with END_DONE only. What only removes works also while jobs are being ended.
+static enum host_end transfer_run(struct transfer *transfer, const struct child_config *of, struct result *ret_result) {
+	bool only_removes = (!transfer->goes || transfer->goes->len == 0) && (!transfer->comes || transfer->comes->len == 0);
+	bool removes = (transfer->removes_went && transfer->went->len > 0) || (transfer->removes_came && transfer->came->len > 0) || transfer->removes_dir;
+	*ret_result = (struct result){.outcome = OUTCOME_OK};
+	if (only_removes && !removes) {
+		return END_DONE;
+	}
+	const struct file_talk talk = {.take = take, .give = give, .arg = transfer};
+	const struct child_config config = {.timeout = of ? of->timeout : 0, .origin = of ? of->origin : NULL, .cleanup = only_removes};
+	enum host_end end = host_talk(transfer->host, &config, &talk, ret_result);
+	if (end == END_DONE && ret_result->outcome == OUTCOME_OK) {
+		buf_adds(transfer->why, transfer->state != ENDED ? "the worker has ended the transfer" : "");
+		ret_result->outcome = transfer->why->len > 0 ? OUTCOME_FAILED : OUTCOME_OK;
+	}
+	file_copy_free(transfer->copy);
+	buf_fini(&transfer->out);
+	return end;
+}
+
+// ---- base files ----
+
+static const char *base_dir(const struct hosts *hosts) {
+	const char *dir = hosts->options->workdir;
+	return dir && strcmp(dir, ".") == 0 ? hosts->dot : dir;
+}
+
+void host_files_clean_up(struct host *host) {
+	FP_CLEANUP(buf_fini) struct buf why = BUF_INIT;
+	struct transfer transfer = {.host = host, .dir = base_dir(host->hosts), .went = &host->brought, .removes_went = true, .why = &why};
+	struct result result;
+	if (host->hosts->options->cleans_up) {
+		(void)transfer_run(&transfer, NULL, &result);
+	}
+}
+
+static enum host_end transfer_base(struct host *host, const struct child_config *config, struct result *ret_result, struct buf *ret_why) {
+	const struct hosts *hosts = host->hosts;
+	enum host_end end = END_DONE;
+	*ret_result = (struct result){.outcome = OUTCOME_OK};
+	mutex_lock(&host->lock);
+	while (host->base_files == BASE_TRANSFERRING) {
+		cond_wait(&host->changed, &host->lock);
+	}
+	if (host->base_files == BASE_ABSENT && hosts->base.len > 0) {
+		struct transfer transfer = {.host = host, .dir = base_dir(hosts), .goes = &hosts->base, .went = &host->brought, .why = ret_why};
+		host->base_files = BASE_TRANSFERRING;
+		mutex_unlock(&host->lock);
+		buf_reset(&host->brought);
+		end = transfer_run(&transfer, config, ret_result);
+		mutex_lock(&host->lock);
+		host->base_files = end == END_DONE && ret_result->outcome == OUTCOME_OK ? BASE_PRESENT : BASE_ABSENT;
+		cond_broadcast(&host->changed);
+	}
+	mutex_unlock(&host->lock);
 	return end;
 }
 
@@ -85,66 +234,57 @@ static enum transfer_end transfer_base(struct host_files *host_files, const stru
 
 // Fetches the files of an attempt that has ended, and removes what is not needed any more: if some could not be fetched, all of its results
 // stay. Returns how the attempt has ended after that. *ret_stopped: the transfer was cut off.
-static enum link_end fetch(const struct host_files *host_files, const struct transfer *transfer, struct job_files *files, struct result *result,
+static enum host_end fetch(struct host *host, const struct child_config *config, const char *dir, struct job_files *files, struct result *result,
                            bool *ret_stopped) {
-	struct result fetched = *result;
-	struct transfer_work work = {
-		.comes = &files->come,
-		.may_lack = result->outcome != OUTCOME_OK,
-		.went = &files->went,
-		.came = &files->came,
-		.removes_went = host_files->options->cleans_up,
-		.removes_came = host_files->options->cleans_up,
-		.removes_dir = host_files->options->cleans_up && host_files->options->own_workdir,
+	bool cleans_up = host->hosts->options->cleans_up;
+	struct result fetched;
+	struct transfer transfer = {
+		.host = host, .dir = dir, .comes = &files->come, .may_lack = result->outcome != OUTCOME_OK, .went = &files->went, .came = &files->came,
+		.removes_went = cleans_up, .removes_came = cleans_up, .removes_dir = cleans_up && host->hosts->options->own_workdir, .why = &files->why,
 	};
-	switch (transfer_run(transfer, &work, &fetched, &files->why)) {
-	case TRANSFER_DONE: break;
-	case TRANSFER_LOST: return LINK_LOST;
-	case TRANSFER_STOPPED:
-		result->outcome = fetched.outcome;
-		*ret_stopped = true;
-		break;
-	case TRANSFER_FAILED:
-		if (result->outcome == OUTCOME_OK) {
-			result->outcome = OUTCOME_FAILED;
-			result->exit_code = 1;
-		}
-		break;
+	if (transfer_run(&transfer, config, &fetched) != END_DONE) {
+		return END_LOST;
 	}
-	return LINK_DONE;
+	*ret_stopped = fetched.outcome != OUTCOME_OK && fetched.outcome != OUTCOME_FAILED;
+	if (*ret_stopped) {
+		result->outcome = fetched.outcome;
+	} else if (fetched.outcome == OUTCOME_FAILED && result->outcome == OUTCOME_OK) {
+		result->outcome = OUTCOME_FAILED;
+		result->exit_code = 1;
+	}
+	return END_DONE;
 }
 
-// Removes the files of an attempt from which not all was fetched, also while jobs are being ended.
-static void clean_up(const struct host_files *host_files, const struct transfer *transfer, struct job_files *files) {
-	struct result result;
-	FP_CLEANUP(buf_fini) struct buf why = BUF_INIT;
-	(void)transfer_run(transfer, &(struct transfer_work){
-		.went = &files->went, .removes_went = true, .removes_dir = host_files->options->own_workdir && files->why.len == 0}, &result, &why);
-}
-
-enum link_end host_files_run(struct host_files *host_files, const struct transfer *transfer, struct job_files *files,
-                             const struct payload_context *context, const char *cwd, struct result *ret_result, struct spawn_error *ret_error,
-                             bool *ret_wrote) {
-	enum link_end end = LINK_DONE;
+enum host_end host_files_run(struct host *host, const struct child_config *config, const char *dir, struct job_files *files, struct result *ret_result,
+                             struct spawn_error *ret_error, bool *ret_wrote) {
+	const struct options *options = host->hosts->options;
+	bool has_run = false, is_cut_off = true;
 	*ret_wrote = false;
 	*ret_error = (struct spawn_error){.error = 0};
-	enum transfer_end brought = transfer_base(host_files, transfer, ret_result, &files->why);
-	if (brought == TRANSFER_DONE) {
-		brought = transfer_run(transfer, &(struct transfer_work){.goes = &files->go, .went = &files->went}, ret_result, &files->why);
+	enum host_end end = transfer_base(host, config, ret_result, &files->why);
+	if (end == END_DONE && ret_result->outcome == OUTCOME_OK) {
+		struct transfer transfer = {.host = host, .dir = dir, .goes = &files->go, .went = &files->went, .why = &files->why};
+		end = transfer_run(&transfer, config, ret_result);
 	}
-	switch (brought) {
-	case TRANSFER_DONE: end = link_run(transfer->link, transfer->of, context, cwd, ret_result, ret_error, ret_wrote); break;
-	case TRANSFER_FAILED: result_cannot_start(ret_result, 126); break;
-	case TRANSFER_STOPPED: break;
-	case TRANSFER_LOST: end = LINK_REFUSED; break; // it has never run
+	if (end != END_DONE) {
+		return END_REFUSED; // it has never run
 	}
-	bool has_run = brought == TRANSFER_DONE && ret_result->outcome != OUTCOME_SPAWN_ERROR && ret_result->outcome != OUTCOME_CANCELLED;
-	bool is_cut_off = !has_run;
-	if (end == LINK_DONE && has_run) {
-		end = fetch(host_files, transfer, files, ret_result, &is_cut_off);
+	if (ret_result->outcome == OUTCOME_OK) {
+		end = host_run(host, config, dir, ret_result, ret_error, ret_wrote);
+		has_run = ret_result->outcome != OUTCOME_SPAWN_ERROR && ret_result->outcome != OUTCOME_CANCELLED;
+	} else if (ret_result->outcome == OUTCOME_FAILED) {
+		result_cannot_start(ret_result, 126);
 	}
-	if (end == LINK_DONE && is_cut_off && host_files->options->cleans_up) {
-		clean_up(host_files, transfer, files);
+	if (end == END_DONE && has_run) {
+		end = fetch(host, config, dir, files, ret_result, &is_cut_off);
+	}
+	if (end == END_DONE && is_cut_off && options->cleans_up) { // also while jobs are being ended
+		FP_CLEANUP(buf_fini) struct buf why = BUF_INIT;
+		struct result result;
+		struct transfer transfer = {
+			.host = host, .dir = dir, .went = &files->went, .removes_went = true, .removes_dir = options->own_workdir && files->why.len == 0, .why = &why,
+		};
+		(void)transfer_run(&transfer, config, &result);
 	}
 	return end;
 }

@@ -1,13 +1,12 @@
 // The list of hosts, where a file that it came from changes while the run goes on.
 //
-// It is read again when an attempt acquires or releases a place, and when a connection breaks, at most once a second. New hosts are appended; one
+// It is read again when an attempt begins or ends, and when a connection breaks, at most once a second. New hosts are appended; one
 // that is not in the list any more keeps its entry, without slots, and may come back.
 
 #include "hosts/hosts_internal.h"
 
 #include "base/alloc.h"
 #include "base/diag.h"
-#include "remote/link.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -17,13 +16,13 @@ enum { CHECK_INTERVAL_S = 1 }; // as in GNU parallel
 
 struct host_list {
 	struct sshlogins logins;
-	struct hosts_host **new_hosts;   // for each login a new host, or NULL: there is one of that name
+	struct host **new_hosts;   // for each login a new host, or NULL: there is one of that name
 	struct buf messages;            // messages of apply_list(), a NUL behind each
 	struct host_list *next;
 };
 
 // Returns the host of that name, unless it is one of --launch. No other thread adds hosts meanwhile.
-static struct hosts_host *find_host(const struct hosts *hosts, const char *name) {
+static struct host *find_host(const struct hosts *hosts, const char *name) {
 	for (size_t i = 0; i < hosts->n; ++i) {
 		const struct sshlogin *login = hosts->hosts[i]->login;
 		if (login->kind != SSHLOGIN_LAUNCH && strcmp(login->name, name) == 0) {
@@ -36,7 +35,7 @@ static struct hosts_host *find_host(const struct hosts *hosts, const char *name)
 static void free_list(struct host_list *list) {
 	for (size_t i = 0; list->new_hosts && i < list->logins.n; ++i) {
 		if (list->new_hosts[i]) {
-			hosts_free_host(list->new_hosts[i]);
+			host_free(list->new_hosts[i]);
 		}
 	}
 	free(list->new_hosts);
@@ -56,11 +55,11 @@ void hosts_free_lists(struct hosts *hosts) {
 static struct host_list *read_list(struct hosts *hosts, char **ret_error) {
 	struct host_list *list = NEW(struct host_list);
 	int result = options_hosts_read(hosts->options, &list->logins, ret_error);
-	list->new_hosts = result == 0 ? xcalloc(list->logins.n, sizeof(struct hosts_host *)) : NULL;
+	list->new_hosts = result == 0 ? xcalloc(list->logins.n, sizeof(struct host *)) : NULL;
 	for (size_t i = 0; i < list->logins.n && result == 0; ++i) {
 		const struct sshlogin *login = &list->logins.logins[i];
 		if (!find_host(hosts, login->name)) {
-			list->new_hosts[i] = hosts_make_host(hosts, login, ret_error);
+			list->new_hosts[i] = host_new(hosts, login, ret_error);
 			result = list->new_hosts[i] ? 0 : -1;
 		}
 	}
@@ -81,7 +80,7 @@ static const struct sshlogin *find_login(const struct host_list *list, const cha
 }
 
 // Applies the list to a known host: it stays, leaves or comes back, with the number of slots of the list. With the lock.
-static void update_host(struct hosts *hosts, struct hosts_host *host, struct host_list *list) {
+static void update_host(struct hosts *hosts, struct host *host, struct host_list *list) {
 	const struct sshlogin *login = find_login(list, host->login->name);
 	bool had_left = host->is_removed;
 	host->is_removed = !login;
@@ -89,15 +88,15 @@ static void update_host(struct hosts *hosts, struct hosts_host *host, struct hos
 		host->cpus = login->cpus;
 		hosts_bind_host(hosts, host, login);
 	}
-	if (had_left && login && host->link) {
-		host->has_failed = host->is_unreachable = false;
-		link_connect(host->link);
+	if (had_left && login && host->has_thread) {
+		host->state = host_has_failed(host) ? HOST_CONNECTING : host->state;
+		host_want(host, true);
 	}
 	if (!had_left && !login) {
 		buf_printf(&list->messages, "%s: it is not in the list any more: no job starts there%c", host->login->name, '\0');
 	}
-	hosts_set_slots(host, hosts_target_slots(host), /* keeps */ true);
-	hosts_release_removed(host);
+	host_set_slots(host, host_target_slots(host), /* keeps */ true);
+	host_release_removed(host);
 }
 
 // Applies the list to all hosts, and connects to new ones. With the lock. Returns whether there is a new one, which borrows its login.
@@ -109,11 +108,17 @@ static bool apply_list(struct hosts *hosts, struct host_list *list) {
 		}
 	}
 	for (size_t i = 0; i < list->logins.n; ++i) {
-		struct hosts_host *host = list->new_hosts[i];
-		if (host && hosts_insert_host(hosts, host) == 0) {
+		struct host *host = list->new_hosts[i];
+		if (!host) {
+			continue;
+		}
+		host_append(hosts, host); // what its thread calls waits for the lock
+		hosts_bind_host(hosts, host, host->login); // first: its slots count for the queues of the batches that are bound to it
+		if (host_connect(host) == 0) {
 			list->new_hosts[i] = NULL;
 			has_come = true;
-		} else if (host) {
+		} else {
+			--hosts->n;
 			buf_printf(&list->messages, "cannot start a thread for %s: %s%c", host->login->name, strerror(errno), '\0');
 		}
 	}
@@ -131,7 +136,7 @@ static void reload_list(struct hosts *hosts) {
 		return;
 	}
 	mutex_lock(&hosts->lock);
-	bool is_kept = hosts->pool && !hosts->terminating && apply_list(hosts, list);
+	bool is_kept = hosts->pool && atomic_load_relaxed(&hosts->ending) == HOSTS_RUN && apply_list(hosts, list);
 	if (is_kept) {
 		list->next = hosts->lists;
 		hosts->lists = list;

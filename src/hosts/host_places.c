@@ -1,4 +1,4 @@
-// Chooses the host of each attempt, and limits batches to the hosts that they may use.
+// How many slots there are, which host each attempt gets, and batches that may use some hosts alone.
 
 #include "hosts/hosts_internal.h"
 
@@ -12,11 +12,11 @@ static unsigned least(unsigned a, unsigned b) {
 	return a < b ? a : b;
 }
 
-static unsigned free_slots(const struct hosts_host *host) {
+static unsigned free_slots(const struct host *host) {
 	return host->slots > host->used ? host->slots - host->used : 0;
 }
 
-static bool may_use(const struct hosts_host *host, const struct hosts_request *request) {
+static bool may_use(const struct host *host, const struct hosts_request *request) {
 	return !request->binding || request->binding->includes[host->index];
 }
 
@@ -27,7 +27,7 @@ struct waiter {
 	unsigned fewest;           // it accepts hosts on which it was tried at most this often
 };
 
-static unsigned tries_on(const struct hosts_host *host, const struct hosts_request *request) {
+static unsigned tries_on(const struct host *host, const struct hosts_request *request) {
 	unsigned n = 0;
 	for (size_t i = 0; request->tries && i < request->tries->n; ++i) {
 		n += request->tries->logins[i] == host->node;
@@ -35,12 +35,12 @@ static unsigned tries_on(const struct hosts_host *host, const struct hosts_reque
 	return n;
 }
 
-static bool accepts(const struct hosts_host *host, const struct waiter *waiter) {
+static bool accepts(const struct host *host, const struct waiter *waiter) {
 	return may_use(host, waiter->request) && tries_on(host, waiter->request) <= waiter->fewest;
 }
 
 // How many slots of the host the attempt needs. With the lock.
-static unsigned slots_needed(const struct hosts_host *host, const struct hosts_request *request) {
+static unsigned slots_needed(const struct host *host, const struct hosts_request *request) {
 	return request->is_alone ? host->slots : least(request->width, host->slots);
 }
 
@@ -54,20 +54,20 @@ static bool lends_slot(const struct waiter *waiter) {
 	return waiter->request->binding || (waiter->request->tries && waiter->request->tries->n > 0);
 }
 
-static bool is_coming(const struct hosts_host *host) {
-	return host->slots == 0 && !host->login->is_pilot && !host->was_up && !host->has_failed && !host->is_removed;
+static bool is_coming(const struct host *host) {
+	return host->state == HOST_CONNECTING && !host->login->is_pilot && !host->was_up && !host->is_removed;
 }
 
 // Whether the host takes jobs, or is being connected for the first time.
-static bool may_take_jobs(const struct hosts_host *host) {
-	return host->slots > 0 ? !host->is_braked : is_coming(host);
+static bool may_take_jobs(const struct host *host) {
+	return host->slots > 0 ? host->state != HOST_HELD : is_coming(host);
 }
 
 // The fewest tries on any of the hosts that may take it: only hosts with as few are accepted, as in GNU parallel's --retries.
 static unsigned fewest_tries(const struct hosts *hosts, const struct hosts_request *request) {
 	unsigned fewest = UINT_MAX;
 	for (size_t i = 0; i < hosts->n; ++i) {
-		const struct hosts_host *host = hosts->hosts[i];
+		const struct host *host = hosts->hosts[i];
 		if (may_take_jobs(host) && may_use(host, request)) {
 			fewest = least(fewest, tries_on(host, request));
 		}
@@ -76,7 +76,7 @@ static unsigned fewest_tries(const struct hosts *hosts, const struct hosts_reque
 }
 
 // Returns the free slots that the attempt may take: those for waiting attempts that accept only some hosts are kept free.
-static unsigned slots_available(const struct hosts_host *host, const struct waiter *waiter) {
+static unsigned slots_available(const struct host *host, const struct waiter *waiter) {
 	unsigned free = free_slots(host), kept = 0;
 	if (!lends_slot(waiter)) {
 		list_for_each_entry(&host->hosts->waiters, const struct waiter, other, link) {
@@ -88,12 +88,12 @@ static unsigned slots_available(const struct hosts_host *host, const struct wait
 
 // Returns the host with the greatest part of its slots free, of those that have enough and that are not reserved for another place; or NULL.
 // With the lock.
-static struct hosts_host *choose(const struct hosts *hosts, struct waiter *waiter, const void *place) {
-	struct hosts_host *best = NULL;
+static struct host *choose(const struct hosts *hosts, struct waiter *waiter, const void *place) {
+	struct host *best = NULL;
 	waiter->fewest = fewest_tries(hosts, waiter->request);
 	for (size_t i = 0; i < hosts->n; ++i) {
-		struct hosts_host *host = hosts->hosts[i];
-		if (host->slots == 0 || host->is_braked || !accepts(host, waiter) || slots_available(host, waiter) < slots_needed(host, waiter->request) ||
+		struct host *host = hosts->hosts[i];
+		if (host->slots == 0 || host->state == HOST_HELD || !accepts(host, waiter) || slots_available(host, waiter) < slots_needed(host, waiter->request) ||
 		    (host->reserved_by && host->reserved_by != place)) {
 			continue;
 		}
@@ -107,7 +107,7 @@ static struct hosts_host *choose(const struct hosts *hosts, struct waiter *waite
 
 // Whether the attempt is to wait rather than take a slot of that host: at first, hosts that are being connected count as if they had as many slots,
 // and those that wait for them had one each, unless there is work for all of them. With the lock.
-static bool waits_for_others(struct hosts *hosts, const struct hosts_host *best, const struct waiter *waiter, bool waits) {
+static bool waits_for_others(struct hosts *hosts, const struct host *best, const struct waiter *waiter, bool waits) {
 	unsigned coming = 0, others = hosts->spreading - waits;
 	for (size_t i = 0; i < hosts->n; ++i) {
 		coming += is_coming(hosts->hosts[i]) && may_use(hosts->hosts[i], waiter->request);
@@ -118,9 +118,9 @@ static bool waits_for_others(struct hosts *hosts, const struct hosts_host *best,
 
 // Reserves a host for a place of several slots. Without that, attempts that need one slot would always be first. With the lock.
 static void reserve_host(struct hosts *hosts, const struct waiter *waiter, const void *place) {
-	struct hosts_host *best = NULL;
+	struct host *best = NULL;
 	for (size_t i = 0; i < hosts->n; ++i) {
-		struct hosts_host *host = hosts->hosts[i];
+		struct host *host = hosts->hosts[i];
 		if (host->reserved_by == place && accepts(host, waiter)) {
 			return;
 		}
@@ -151,9 +151,10 @@ static void cancel_reservation(const struct hosts *hosts, const void *place) {
 static const struct sshlogin *find_unreachable(const struct hosts *hosts, const struct hosts_request *request) {
 	const struct sshlogin *gone = NULL;
 	for (size_t i = 0; request->binding && i < hosts->n; ++i) {
-		const struct hosts_host *host = hosts->hosts[i];
+		const struct host *host = hosts->hosts[i];
 		if (may_use(host, request)) {
-			if (!host->is_removed && (host->slots > 0 || !host->is_unreachable || (host->was_up && hosts->machines == 0))) {
+			bool is_unreachable = host->state == HOST_UNREACHABLE || host->state == HOST_ENDED;
+			if (!host->is_removed && (!is_unreachable || (host->was_up && hosts->machines == 0))) {
 				return NULL; // it may come back
 			}
 			gone = gone ? gone : host->login;
@@ -206,8 +207,8 @@ static void notify_waiting(struct hosts *hosts, const struct hosts_request *requ
 }
 
 // choose(); but NULL also where the attempt is to wait for hosts that are being connected: *is_spread. With the lock.
-static struct hosts_host *choose_spread(struct hosts *hosts, struct waiter *waiter, const void *place, bool *is_spread) {
-	struct hosts_host *best = choose(hosts, waiter, place);
+static struct host *choose_spread(struct hosts *hosts, struct waiter *waiter, const void *place, bool *is_spread) {
+	struct host *best = choose(hosts, waiter, place);
 	bool spreads = best && !needs_several(waiter->request) && waits_for_others(hosts, best, waiter, *is_spread);
 	hosts->spreading += spreads;
 	hosts->spreading -= *is_spread;
@@ -220,9 +221,8 @@ struct hosts_place *hosts_acquire_place(struct hosts *hosts, const struct hosts_
 	struct waiter waiter = {.request = request};
 	bool waits = false, spreads = false;
 	*ret_unreachable = NULL;
-	hosts_refresh_list(hosts);
 	mutex_lock(&hosts->lock);
-	while (!hosts->terminating && !(place->host = choose_spread(hosts, &waiter, place, &spreads)) && !(*ret_unreachable = find_unreachable(hosts, request))) {
+	while (atomic_load_relaxed(&hosts->ending) == HOSTS_RUN && !(place->host = choose_spread(hosts, &waiter, place, &spreads)) && !(*ret_unreachable = find_unreachable(hosts, request))) {
 		if (needs_several(request)) {
 			reserve_host(hosts, &waiter, place);
 		}
@@ -254,17 +254,81 @@ struct hosts_place *hosts_acquire_place(struct hosts *hosts, const struct hosts_
 	return place;
 }
 
+// ---- how many slots there are ----
+
+// The slots that the pool has from all hosts. With the lock.
+static unsigned count_slots(const struct hosts *hosts) {
+	unsigned all = 0;
+	for (size_t i = 0; i < hosts->n; ++i) {
+		all += hosts->hosts[i]->slots + hosts->hosts[i]->excess;
+	}
+	return all;
+}
+
+void host_set_slots(struct host *host, unsigned slots, bool keeps) {
+	struct hosts *hosts = host->hosts;
+	unsigned before = host->slots + host->excess, over = host->used > slots ? host->used - slots : 0;
+	bool changed = slots != host->slots;
+	host->slots = slots;
+	host->excess = keeps || over < host->excess ? over : host->excess;
+	host->reserved_by = slots > 0 ? host->reserved_by : NULL; // its waiter reserves another host
+	unsigned all = count_slots(hosts), were = all - (host->slots + host->excess) + before;
+	if ((all == 0) != (were == 0)) {
+		atomic_store_relaxed(all == 0 ? &hosts->down_since : &hosts->up_since, now_ns());
+	}
+	cond_broadcast(&hosts->changed);
+	if (hosts->pool && hosts->machines == 0 && host->slots + host->excess != before) {
+		pool_add_slots(hosts->pool, (int)(host->slots + host->excess) - (int)before);
+	}
+	if (hosts->pool && hosts->machines == 0 && changed) {
+		hosts_limit_queues(hosts);
+	}
+}
+
+// The slots that the options give the machine; 0: its worker decides.
+static unsigned configured_slots(const struct hosts *hosts, const struct sshlogin *login) {
+	char jobs[SSHLOGIN_JOBS_TEXT], *end;
+	if (hosts->machines > 0) {
+		return 1;
+	}
+	if (sshlogin_jobs(login, hosts->options->jobs, jobs) != 0 || !jobs[0]) {
+		return 0;
+	}
+	unsigned long slots = strtoul(jobs, &end, 10);
+	return *end == '\0' && jobs[0] != '+' && jobs[0] != '-' ? slots < HOST_SLOTS_MOST ? (unsigned)slots : HOST_SLOTS_MOST : 0;
+}
+
+unsigned hosts_slots_or_default(const struct hosts *hosts, const struct sshlogin *login) {
+	unsigned given = configured_slots(hosts, login);
+	return given > 0 ? given : hosts->here;
+}
+
+unsigned host_target_slots(const struct host *host) {
+	struct sshlogin login = *host->login;
+	login.cpus = host->cpus;
+	unsigned given = host->cpus != host->login->cpus ? configured_slots(host->hosts, &login) : 0;
+	return host->is_removed || host->offered == 0 ? 0 : (unsigned)minus(given > 0 ? given : host->offered, host->stuck);
+}
+
+void host_release_removed(struct host *host) {
+	if (host->is_removed && host->has_thread && host->used == 0 && (host->hosts->options->nbasefiles == 0 || !host->hosts->options->cleans_up)) {
+		host_want(host, false); // else its files are still to be removed, when the run ends
+	}
+}
+
+// ---- places that are free again ----
+
 // With the lock.
 static void free_slots_of(const struct hosts_place *place) {
-	struct hosts_host *host = place->host;
+	struct host *host = place->host;
 	host->used -= place->width;
 	if (host->login->is_pilot && host->used == 0) {
 		host->idle_since = now_ns();
 	}
 	if (host->excess > 0) {
-		hosts_set_slots(host, host->slots, /* keeps */ false);
+		host_set_slots(host, host->slots, /* keeps */ false);
 	}
-	hosts_release_removed(host);
+	host_release_removed(host);
 	cond_broadcast(&host->hosts->changed);
 }
 
@@ -273,12 +337,10 @@ void hosts_release_place(struct hosts *hosts, struct hosts_place *place) {
 	free_slots_of(place);
 	mutex_unlock(&hosts->lock);
 	free(place);
-	hosts_refresh_list(hosts);
 }
 
-void hosts_doubt_place(void *arg, const void *of, bool begins) {
-	const struct hosts_place *place = of;
-	struct hosts_host *host = arg;
+void hosts_doubt_place(const struct hosts_place *place, bool begins) {
+	struct host *host = place->host;
 	mutex_lock(&host->hosts->lock);
 	if (begins) {
 		free_slots_of(place);
@@ -299,7 +361,7 @@ void hosts_place_set_files(struct hosts_place *place, struct job_files *files) {
 }
 
 bool hosts_place_is_remote(const struct hosts_place *place) {
-	return place->host->link;
+	return place->host->login->kind != SSHLOGIN_LOCAL;
 }
 
 const struct sshlogin *hosts_place_login(const struct hosts_place *place) {
@@ -348,7 +410,7 @@ struct hosts_binding *hosts_bind(struct hosts *hosts, const char *const *names, 
 	return binding;
 }
 
-void hosts_bind_host(struct hosts *hosts, const struct hosts_host *host, const struct sshlogin *login) {
+void hosts_bind_host(struct hosts *hosts, const struct host *host, const struct sshlogin *login) {
 	list_for_each_entry(&hosts->bindings, struct hosts_binding, binding, link) {
 		if (binding->n <= host->index) {
 			binding->includes = xrealloc(binding->includes, (host->index + 1) * sizeof(*binding->includes));

@@ -8,9 +8,17 @@
 
 enum { NAMES_SHOWN = 3 };
 
-static enum host_state state_of(const struct hosts_host *host) {
-	return host->is_removed ? HOST_REMOVED : host->slots > 0 ? host->is_braked ? HOST_HELD : HOST_UP
-		: !host->has_failed ? HOST_CONNECTING : host->was_up ? HOST_LOST : HOST_UNREACHABLE;
+static enum host_state state_of(const struct host *host) {
+	return host->is_removed ? HOST_REMOVED : host_has_failed(host) ? host->was_up ? HOST_LOST : HOST_UNREACHABLE
+		: host->slots > 0 ? host->state : HOST_CONNECTING;
+}
+
+// The host of that index, which stays until hosts_close(), or NULL behind the last one.
+static const struct host *host_at(struct hosts *hosts, size_t i) {
+	mutex_lock(&hosts->lock);
+	const struct host *host = i < hosts->n ? hosts->hosts[i] : NULL;
+	mutex_unlock(&hosts->lock);
+	return host;
 }
 
 void hosts_view(struct hosts *hosts, void (*fn)(void *arg, const struct host_view *view), void *arg) {
@@ -19,14 +27,14 @@ void hosts_view(struct hosts *hosts, void (*fn)(void *arg, const struct host_vie
 		[HOST_LOST] = "the connection is lost; it is tried again", [HOST_UNREACHABLE] = "cannot be reached; it is tried again",
 		[HOST_REMOVED] = "it is not in the list any more",
 	};
-	const struct hosts_host *host;
-	for (size_t i = 0; hosts && (host = hosts_at(hosts, i)); ++i) {
+	const struct host *host;
+	for (size_t i = 0; hosts && (host = host_at(hosts, i)); ++i) {
 		FP_CLEANUP(buf_fini) struct buf says = BUF_INIT;
 		mutex_lock(&hosts->lock);
 		struct host_view view = {
 			.name = host->login->name,
 			.node = host->node != host->login ? host->node->name : NULL,
-			.is_here = !host->link,
+			.is_here = host->login->kind == SSHLOGIN_LOCAL,
 			.state = state_of(host),
 			.slots = host->slots,
 			.used = host->used,

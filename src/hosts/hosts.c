@@ -1,28 +1,9 @@
-// The slots of a run that are on several machines: one link for each of the others, and the count of the slots of all.
-//
-// A host has slots while it is up; the pool is told of each that comes and goes. An attempt whose connection is lost ends with
-// result.lost, and exec/job_run.c runs it again, which takes a place anew. As its slots went with the connection, it waits for one
-// elsewhere, or until the connection is back.
+// The machines of a run together: the executor that runs attempts there, what is asked of all of them, and their life.
 
 #include "hosts/hosts_internal.h"
 
 #include "base/alloc.h"
 #include "base/diag.h"
-#include "base/io.h"
-#include "base/sync.h"
-#include "base/text.h"
-#include "base/units.h"
-#include "hosts/host_command.h"
-#include "hosts/host_files.h"
-#include "hosts/pilots.h"
-#include "remote/channel.h"
-#include "remote/link.h"
-#include "remote/payload.h"
-#include "remote/program_copy.h"
-#include "remote/slurm.h"
-#include "remote/sshlogin.h"
-#include "shell/shell.h"
-#include "slots/slots.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -31,36 +12,18 @@
 #include <string.h>
 #include <unistd.h>
 
-enum {
-	HOST_SLOTS_MOST = 4096,    // if a worker offers more, this many are used
-	MESSAGE_MOST = 600,        // bytes of what a machine or its launcher says, as it is shown
-	SUSPEND_WAIT_S = 1,
-	SPREAD_S = 1,              // the first jobs are spread over machines that have not answered yet
-	BEGIN_MOST = 8, BEGIN_S = 2, // connections by ssh that begin at once, while they have not answered for so long: sshd's MaxStartups is 10:30:100
-	BEGIN_CHECK_MS = 50,
-	KEY_S = 5,                 // that ssh-keygen may take
-};
-
-// A node on which a pilot has connected: messages and logs name the pilot by the login of its node.
-struct pilot_node {
-	struct sshlogin login;
-	struct pilot_node *next;
-	char name[];
-};
+enum { SUSPEND_WAIT_S = 1, SPREAD_S = 1 }; // SPREAD_S: the first jobs are spread over machines that have not answered yet
 
 // ---- as an executor ----
 
 // The result of an attempt that ended with its connection, or did not get there.
-static void set_lost_result(struct hosts *hosts, enum link_end end, bool wrote, struct result *ret_result) {
-	mutex_lock(&hosts->lock);
-	bool cancelled = hosts->terminating;
-	mutex_unlock(&hosts->lock);
+static void set_lost_result(struct hosts *hosts, enum host_end end, bool wrote, struct result *ret_result) {
 	uint64_t now = now_ns(), start = ret_result->start ? ret_result->start : now;
 	*ret_result = (struct result){.outcome = OUTCOME_CANCELLED};
-	if (!cancelled) {
+	if (atomic_load_relaxed(&hosts->ending) == HOSTS_RUN) {
 		*ret_result = (struct result){
 			.outcome = OUTCOME_SIGNAL, .term_signal = SIGKILL, .start = start, .end = now,
-			.lost = end == LINK_REFUSED ? LOST_UNSENT : wrote ? LOST_WROTE : LOST_SILENT,
+			.lost = end == END_REFUSED ? LOST_UNSENT : wrote ? LOST_WROTE : LOST_SILENT,
 		};
 	}
 }
@@ -74,103 +37,108 @@ static const char *find_dir(const struct hosts *hosts, const struct child_config
 	return dir && strcmp(dir, ".") == 0 ? hosts->dot : dir;
 }
 
-static struct transfer transfer_at(const struct hosts_host *host, const char *dir, const struct child_config *of) {
-	return (struct transfer){.link = host->link, .host = host->login->name, .dir = dir, .of = of, .told_shared = &host->hosts->told_shared};
-}
-
 static void execute(void *arg, const struct child_config *config, struct result *ret_result, struct spawn_error *ret_error) {
 	struct hosts *hosts = arg;
 	const struct hosts_place *place = config->place;
-	if (!place || !place->host->link) {
+	hosts_refresh_list(hosts);
+	if (!place || !hosts_place_is_remote(place)) {
 		hosts->inner.run(hosts->inner.arg, config, ret_result, ret_error);
+		hosts_refresh_list(hosts);
 		return;
 	}
 	// a fairpar in a job elsewhere is not to look for this one there
 	char *unset[] = {"FAIRPAR_SOCK", "FAIRPAR_CONTROL", NULL}, **env = payload_env(config->env, NULL, unset);
 	struct child_config sent = *config;
 	sent.env = env;
-	struct payload_context context = {
-		.base = hosts->context->env,
-		.copies_context = place->host->login->kind == SSHLOGIN_LAUNCH,
-		.dir = find_dir(hosts, config),
-		.makes_dir = place->host->login->kind != SSHLOGIN_LAUNCH || hosts->options->workdir,
-	};
+	const char *dir = find_dir(hosts, config);
 	bool wrote;
-	const struct transfer transfer = transfer_at(place->host, context.dir, &sent);
-	enum link_end end = place->files && place->host->files
-		? host_files_run(place->host->files, &transfer, place->files, &context, hosts->cwd, ret_result, ret_error, &wrote)
-		: link_run(place->host->link, &sent, &context, hosts->cwd, ret_result, ret_error, &wrote);
-	if (end != LINK_DONE) {
+	enum host_end end = place->files && place->host->login->kind == SSHLOGIN_SSH
+		? host_files_run(place->host, &sent, dir, place->files, ret_result, ret_error, &wrote)
+		: host_run(place->host, &sent, dir, ret_result, ret_error, &wrote);
+	if (end != END_DONE) {
 		set_lost_result(hosts, end, wrote, ret_result);
 	}
 	free(env);
+	hosts_refresh_list(hosts);
 }
 
-static void set_terminating(struct hosts *hosts) {
+// What is asked of the attempts on all machines.
+struct asked {
+	enum attempt_order order;
+	const void *origin;            // of these alone, or NULL
+	bool spares_cleanup;           // not of these
+	uint64_t limit, now, due;      // ORDER_EXPIRE: of those that have run for so long, and when the next one will have
+	struct child_view *views;      // ORDER_NONE: they are looked at
+	size_t nviews, cap;
+};
+
+static void ask(struct asked *asked, struct host_attempt *attempt) {
+	uint64_t due = attempt->start + asked->limit;
+	if ((asked->origin && attempt->config->origin != asked->origin) || (asked->spares_cleanup && attempt->config->cleanup)) {
+		return;
+	}
+	if (asked->order == ORDER_NONE && attempt->state == ATTEMPT_STARTED && !attempt->has_files) {
+		grow_array(&asked->views, &asked->cap, asked->nviews + 1, sizeof(*asked->views));
+		asked->views[asked->nviews++] = (struct child_view){
+			.pid = (pid_t)attempt->pid,
+			.host = attempt->host->node->name, // which lives as long as the run
+			.start = attempt->start,
+			.label = xstrdup(attempt->config->label ? attempt->config->label : ""), // the job may end while it is printed
+			.last = output_reader_last_line(attempt->config->output_reader),
+		};
+	} else if (asked->order != ORDER_EXPIRE || (attempt->start > 0 && due <= asked->now)) {
+		host_order(attempt, asked->order);
+	} else if (attempt->start > 0 && attempt->order < ORDER_EXPIRE) {
+		asked->due = earlier(asked->due, due);
+	}
+}
+
+static void ask_all(struct hosts *hosts, struct asked *asked) {
 	mutex_lock(&hosts->lock);
-	hosts->terminating = true;
+	for (size_t i = 0; i < hosts->n; ++i) {
+		struct host *host = hosts->hosts[i];
+		mutex_lock(&host->lock);
+		list_for_each_entry(&host->attempts, struct host_attempt, attempt, link) {
+			ask(asked, attempt);
+		}
+		mutex_unlock(&host->lock);
+	}
+	mutex_unlock(&hosts->lock);
+}
+
+static void end_all(struct hosts *hosts, enum hosts_ending ending, struct asked asked) {
+	mutex_lock(&hosts->lock);
+	if (ending > atomic_load_relaxed(&hosts->ending)) {
+		atomic_store_relaxed(&hosts->ending, ending);
+	}
 	cond_broadcast(&hosts->changed);
 	mutex_unlock(&hosts->lock);
-}
-
-struct hosts_host *hosts_at(struct hosts *hosts, size_t i) {
-	mutex_lock(&hosts->lock);
-	struct hosts_host *host = i < hosts->n ? hosts->hosts[i] : NULL;
-	mutex_unlock(&hosts->lock);
-	return host;
-}
-
-// The link of the next host that has one, from *i on, which is set behind it; or NULL.
-static struct host_link *next_link(struct hosts *hosts, size_t *i) {
-	const struct hosts_host *host;
-	while ((host = hosts_at(hosts, *i))) {
-		++*i;
-		if (host->link) {
-			return host->link;
-		}
-	}
-	return NULL;
-}
-
-static void each_link(struct hosts *hosts, void (*fn)(struct host_link *link)) {
-	struct host_link *link;
-	for (size_t i = 0; (link = next_link(hosts, &i));) {
-		fn(link);
-	}
+	ask_all(hosts, &asked);
 }
 
 static void terminate(void *arg) {
 	struct hosts *hosts = arg;
-	set_terminating(hosts);
-	each_link(hosts, link_terminate);
+	end_all(hosts, HOSTS_TERMINATE, (struct asked){.order = ORDER_CANCEL, .spares_cleanup = true});
 	hosts->inner.terminate(hosts->inner.arg);
 }
 
 static void kill_all(void *arg) {
 	struct hosts *hosts = arg;
-	set_terminating(hosts);
-	each_link(hosts, link_kill);
+	end_all(hosts, HOSTS_KILL, (struct asked){.order = ORDER_KILL});
 	hosts->inner.kill(hosts->inner.arg);
 }
 
 static void cancel(void *arg, const void *origin, uint64_t now) {
 	struct hosts *hosts = arg;
-	struct host_link *link;
-	for (size_t i = 0; (link = next_link(hosts, &i));) {
-		link_cancel(link, origin);
-	}
+	ask_all(hosts, &(struct asked){.order = ORDER_CANCEL, .origin = origin});
 	executor_cancel(&hosts->inner, origin, now);
 }
 
 static uint64_t expire(void *arg, uint64_t limit, uint64_t now) {
 	struct hosts *hosts = arg;
-	uint64_t next = executor_expire(&hosts->inner, limit, now);
-	struct host_link *link;
-	for (size_t i = 0; (link = next_link(hosts, &i));) {
-		uint64_t due = link_expire(link, limit, now);
-		next = due < next ? due : next;
-	}
-	return next;
+	struct asked asked = {.order = ORDER_EXPIRE, .spares_cleanup = true, .limit = limit, .now = now, .due = executor_expire(&hosts->inner, limit, now)};
+	ask_all(hosts, &asked);
+	return asked.due;
 }
 
 struct executor hosts_executor(struct hosts *hosts, const struct executor *inner) {
@@ -179,358 +147,63 @@ struct executor hosts_executor(struct hosts *hosts, const struct executor *inner
 	                         .ender = {.cancel = cancel, .expire = expire, .arg = hosts}};
 }
 
-void hosts_suspend(struct hosts *hosts, bool begins) {
-	uint64_t until = now_ns() + SUSPEND_WAIT_S * NS_PER_S;
-	struct host_link *link;
-	for (size_t i = 0; hosts && (link = next_link(hosts, &i));) {
-		link_suspend(link, begins);
-	}
-	for (size_t i = 0; hosts && begins && (link = next_link(hosts, &i));) {
-		link_await_suspended(link, until);
-	}
-}
-
 void hosts_each(struct hosts *hosts, void (*fn)(void *arg, const struct child_view *view), void *arg) {
-	const struct hosts_host *host;
-	for (size_t i = 0; hosts && (host = hosts_at(hosts, i)); ++i) {
-		mutex_lock(&hosts->lock);
-		const char *name = host->node->name; // which lives as long as the run
-		mutex_unlock(&hosts->lock);
-		if (host->link) {
-			link_each(host->link, name, fn, arg);
-		}
+	struct asked asked = {.order = ORDER_NONE};
+	if (hosts) {
+		ask_all(hosts, &asked);
+		child_views_take(asked.views, asked.nviews, fn, arg);
 	}
 }
 
-unsigned hosts_count(struct hosts *hosts) {
-	unsigned n = 0;
-	struct host_link *link;
-	for (size_t i = 0; hosts && (link = next_link(hosts, &i));) {
-		n += link_count(link);
+// Whether all workers were told to suspend their jobs. With the lock.
+static bool are_suspended(const struct hosts *hosts) {
+	size_t i = 0;
+	while (i < hosts->n && (hosts->hosts[i]->is_suspended || !hosts->hosts[i]->has_thread)) {
+		++i;
 	}
-	return n;
+	return i == hosts->n;
 }
 
-// ---- hosts that come and go; on the threads of their links ----
-
-// The slots that the pool has from all hosts. With the lock.
-static unsigned count_slots(const struct hosts *hosts) {
-	unsigned all = 0;
+void hosts_suspend(struct hosts *hosts, bool begins) {
+	if (!hosts) {
+		return;
+	}
+	uint64_t until = now_ns() + SUSPEND_WAIT_S * NS_PER_S;
+	mutex_lock(&hosts->lock);
+	atomic_store_relaxed(&hosts->suspending, begins);
 	for (size_t i = 0; i < hosts->n; ++i) {
-		all += hosts->hosts[i]->slots + hosts->hosts[i]->excess;
+		hosts->hosts[i]->is_suspended = false;
+		if (hosts->hosts[i]->has_thread) {
+			wakeup_post(hosts->hosts[i]->wake_fd);
+		}
 	}
-	return all;
+	while (begins && !are_suspended(hosts) && cond_wait_until(&hosts->changed, &hosts->lock, until)) {
+	}
+	mutex_unlock(&hosts->lock);
 }
 
-void hosts_set_slots(struct hosts_host *host, unsigned slots, bool keeps) {
-	struct hosts *hosts = host->hosts;
-	unsigned before = host->slots + host->excess, over = host->used > slots ? host->used - slots : 0;
-	bool changed = slots != host->slots;
-	host->slots = slots;
-	host->excess = keeps || over < host->excess ? over : host->excess;
-	host->reserved_by = slots > 0 ? host->reserved_by : NULL; // its waiter reserves another host
-	unsigned all = count_slots(hosts), were = all - (host->slots + host->excess) + before;
-	if ((all == 0) != (were == 0)) {
-		atomic_store_relaxed(all == 0 ? &hosts->down_since : &hosts->up_since, now_ns());
+bool hosts_are_idle(struct hosts *hosts) {
+	bool idle = true;
+	if (!hosts) {
+		return true;
 	}
-	cond_broadcast(&hosts->changed);
-	if (hosts->pool && hosts->machines == 0 && host->slots + host->excess != before) {
-		pool_add_slots(hosts->pool, (int)(host->slots + host->excess) - (int)before);
-	}
-	if (hosts->pool && hosts->machines == 0 && changed) {
-		hosts_limit_queues(hosts);
-	}
-}
-
-// The slots that the options give the machine; 0: its worker decides.
-static unsigned configured_slots(const struct hosts *hosts, const struct sshlogin *login) {
-	char jobs[SSHLOGIN_JOBS_TEXT], *end;
-	if (hosts->machines > 0) {
-		return 1;
-	}
-	if (sshlogin_jobs(login, hosts->options->jobs, jobs) != 0 || !jobs[0]) {
-		return 0;
-	}
-	unsigned long slots = strtoul(jobs, &end, 10);
-	return *end == '\0' && jobs[0] != '+' && jobs[0] != '-' ? slots < HOST_SLOTS_MOST ? (unsigned)slots : HOST_SLOTS_MOST : 0;
-}
-
-// The same, or the number of this machine's slots if the worker decides.
-static unsigned slots_or_default(const struct hosts *hosts, const struct sshlogin *login) {
-	unsigned given = configured_slots(hosts, login);
-	return given > 0 ? given : hosts->here;
-}
-
-unsigned hosts_target_slots(const struct hosts_host *host) {
-	struct sshlogin login = *host->login;
-	login.cpus = host->cpus;
-	unsigned given = host->cpus != host->login->cpus ? configured_slots(host->hosts, &login) : 0;
-	return host->is_removed || host->offered == 0 ? 0 : (unsigned)minus(given > 0 ? given : host->offered, host->stuck);
-}
-
-// Whether ssh itself is to connect, and would ask about the machine's key. A name of ssh_config(5) is looked for as it is.
-static bool is_key_unknown(const struct hosts_host *host) {
-	const struct sshlogin *login = host->login;
-	FP_CLEANUP(buf_fini) struct buf name = BUF_INIT;
-	FP_CLEANUP(buf_fini) struct buf out = BUF_INIT;
-	FP_CLEANUP(buf_fini) struct buf why = BUF_INIT;
-	buf_printf(&name, login->port ? "[%s]:%s" : "%s", login->host, login->port);
-	char *const argv[] = {"ssh-keygen", "-F", name.data, NULL};
-	const struct host_command command = {
-		.argv = argv, .env = host->hosts->env, .context = host->hosts->launch_context, .cut_fd = -1, .until = now_ns() + KEY_S * NS_PER_S,
-	};
-	return host->hosts->has_terminal && strcmp(path_base(host->path), "ssh") == 0 && program_find(argv[0]) &&
-	       host_command_run(&command, &out, &why) != 0;
-}
-
-// As link_calls.begins, for machines over ssh, of which many may be behind one. Those whose key may be asked about begin one after another.
-static uint64_t on_begin(void *arg, uint64_t now) {
-	struct hosts_host *host = arg;
-	struct hosts *hosts = host->hosts;
-	unsigned n = 0;
-	bool asks = false, is_unknown = host->key == KEY_UNLOOKED ? is_key_unknown(host) : host->key == KEY_UNKNOWN;
 	mutex_lock(&hosts->lock);
-	host->key = is_unknown ? KEY_UNKNOWN : KEY_KNOWN;
 	for (size_t i = 0; i < hosts->n; ++i) {
-		const struct hosts_host *other = hosts->hosts[i];
-		n += other != host && other->begun > 0 && now < other->begun + BEGIN_S * NS_PER_S;
-		asks = asks || (is_unknown && other != host && other->begun > 0 && other->key == KEY_UNKNOWN);
-	}
-	uint64_t at = n < BEGIN_MOST && !asks ? hosts->next_begin : now + (uint64_t)BEGIN_CHECK_MS * NS_PER_MS;
-	host->begun = at <= now ? now : 0;
-	hosts->next_begin = at <= now ? now + hosts->options->ssh_delay : hosts->next_begin;
-	mutex_unlock(&hosts->lock);
-	return at <= now ? 0 : at;
-}
-
-static void on_up(void *arg, const struct worker_hello *hello) {
-	struct hosts_host *host = arg;
-	mutex_lock(&host->hosts->lock);
-	host->begun = 0;
-	host->key = KEY_KNOWN;
-	bool is_back = host->has_failed || (host->was_up && !host->login->is_pilot);
-	host->was_up = true;
-	host->has_failed = host->is_unreachable = host->is_braked = false;
-	host->idle_since = now_ns();
-	host->stuck = 0;
-	host->offered = hello->slots < HOST_SLOTS_MOST ? hello->slots : HOST_SLOTS_MOST;
-	hosts_set_slots(host, hosts_target_slots(host), /* keeps */ false);
-	mutex_unlock(&host->hosts->lock);
-	if (is_back) {
-		diag_note("%s: connected", host->login->name);
-	}
-}
-
-// Is there another host, of these if `binding` is not NULL, that has not failed? With the lock.
-static bool has_other_host(const struct hosts_host *host, const struct hosts_binding *binding) {
-	const struct hosts *hosts = host->hosts;
-	for (size_t i = 0; i < hosts->n && hosts->machines == 0; ++i) {
-		const struct hosts_host *other = hosts->hosts[i];
-		if (other != host && !other->has_failed && !other->is_removed && (!binding || binding->includes[i])) {
-			return true;
-		}
-	}
-	return false;
-}
-
-// Returns the part of the message that a host has failed which says where its jobs go. `reruns`: some ran there, and are run again. With the lock.
-static const char *retry_note(const struct hosts_host *host, bool reruns) {
-	if (host->allocation_ended || host->is_removed) {
-		return "";
-	}
-	list_for_each_entry(&host->hosts->bindings, const struct hosts_binding, binding, link) {
-		if (binding->includes[host->index] && !has_other_host(host, binding) && host->was_up && has_other_host(host, NULL)) {
-			return "; jobs that need it wait, others run elsewhere, and it is tried again";
-		}
-	}
-	if (has_other_host(host, NULL)) {
-		return reruns ? "; its jobs run again elsewhere, and it is tried again" : "; jobs go elsewhere, and it is tried again";
-	}
-	return reruns ? "; its jobs run again when it is back" : host->was_up ? "; it is tried again" : "";
-}
-
-static void on_down(void *arg, const char *why, bool was_up, bool bye) {
-	struct hosts_host *host = arg;
-	FP_CLEANUP(buf_fini) struct buf cause = BUF_INIT;
-	buf_add_escaped(&cause, why, strlen(why), MESSAGE_MOST);
-	struct hosts *hosts = host->hosts;
-	mutex_lock(&hosts->lock);
-	host->begun = 0;
-	bool says = !host->has_failed && !hosts->terminating && !(host->is_removed && bye);
-	host->has_failed = host->has_failed || !bye;
-	host->is_unreachable = !was_up && !bye;
-	host->allocation_ended = host->is_unreachable && host->login->kind == SSHLOGIN_LAUNCH && slurm_is_over(why);
-	const char *what = was_up ? "the connection is lost" : host->allocation_ended ? "the allocation has ended" : "cannot connect";
-	const char *next = retry_note(host, was_up && !hosts->options->at_most_once && link_count(host->link) > 0);
-	host->offered = 0;
-	hosts_set_slots(host, 0, /* keeps */ false);
-	if (host->is_removed) {
-		link_release(host->link);
+		struct host *host = hosts->hosts[i];
+		mutex_lock(&host->lock);
+		idle = idle && list_is_empty(&host->attempts);
+		mutex_unlock(&host->lock);
 	}
 	mutex_unlock(&hosts->lock);
-	if (says && bye) {
-		diag_note("%s takes no more jobs: %s", host->login->name, buf_str(&cause));
-	} else if (says) {
-		diag_warn("%s: %s: %s%s", host->login->name, what, buf_str(&cause), next);
-	}
-	hosts_refresh_list(hosts); // the end of a job does so, too, but none may run
-	hosts->wake(hosts->wake_arg); // it may have been the last host
-}
-
-static void on_braked(void *arg, uint64_t jobs, const char *why) {
-	struct hosts_host *host = arg;
-	struct hosts *hosts = host->hosts;
-	FP_CLEANUP(buf_fini) struct buf text = BUF_INIT;
-	mutex_lock(&hosts->lock);
-	bool says = why && host->brake.len == 0 && jobs == 0; // once
-	host->is_braked = why;
-	if (why) {
-		buf_reset(&host->brake);
-		buf_add_escaped(&host->brake, why, strlen(why), MESSAGE_MOST);
-		buf_adds(&text, buf_str(&host->brake));
-	}
-	cond_broadcast(&hosts->changed);
-	mutex_unlock(&hosts->lock);
-	if (says) {
-		diag_note("%s: waiting: %s", host->login->name, buf_str(&text));
-	}
-}
-
-static void on_stuck(void *arg, unsigned jobs) {
-	struct hosts_host *host = arg;
-	mutex_lock(&host->hosts->lock);
-	host->stuck = jobs;
-	hosts_set_slots(host, hosts_target_slots(host), /* keeps */ true);
-	mutex_unlock(&host->hosts->lock);
-}
-
-static void on_launcher_line(void *arg, const char *line) {
-	const struct hosts_host *host = arg;
-	FP_CLEANUP(buf_fini) struct buf text = BUF_INIT;
-	buf_add_escaped(&text, line, strlen(line), MESSAGE_MOST);
-	diag_note("%s: %s", host->login->name, buf_str(&text));
-}
-
-// ---- pilots: hosts that are requested from Slurm while there is work ----
-
-static unsigned pilot_index(const struct hosts_host *host) {
-	return (unsigned)(host->index - host->hosts->first_pilot);
-}
-
-// Returns the login of the node of that name, or `otherwise` if the name is not valid. With the lock.
-static const struct sshlogin *find_node(struct hosts *hosts, const char *name, const struct sshlogin *otherwise) {
-	size_t len = strlen(name);
-	if (!slurm_is_node(name)) {
-		return otherwise;
-	}
-	struct pilot_node *node = hosts->nodes;
-	while (node && strcmp(node->name, name) != 0) {
-		node = node->next;
-	}
-	if (!node) {
-		node = xmalloc(sizeof(*node) + len + 1);
-		memcpy(node->name, name, len + 1);
-		node->login = (struct sshlogin){.kind = SSHLOGIN_LAUNCH, .is_pilot = true, .name = node->name, .host = node->name};
-		node->next = hosts->nodes;
-		hosts->nodes = node;
-	}
-	return &node->login;
-}
-
-static void on_pilot_up(void *arg, const struct worker_hello *hello) {
-	struct hosts_host *host = arg;
-	mutex_lock(&host->hosts->lock);
-	host->node = find_node(host->hosts, hello->node, host->login);
-	mutex_unlock(&host->hosts->lock);
-	on_up(host, hello);
-	pilots_on_up(host->hosts->pilots, pilot_index(host));
-}
-
-static void on_pilot_down(void *arg, const char *why, bool was_up, bool bye) {
-	struct hosts_host *host = arg;
-	mutex_lock(&host->hosts->lock);
-	hosts_set_slots(host, 0, /* keeps */ false);
-	mutex_unlock(&host->hosts->lock);
-	pilots_on_down(host->hosts->pilots, pilot_index(host), why, was_up, bye);
-}
-
-static void on_pilot_closed(void *arg) {
-	const struct hosts_host *host = arg;
-	pilots_on_closed(host->hosts->pilots, pilot_index(host));
-	host->hosts->wake(host->hosts->wake_arg); // it may have been the last
-}
-
-// As pilots_calls.demand; 0 while the run ends.
-static unsigned pilots_demand(void *arg, unsigned most) {
-	struct hosts *hosts = arg;
-	mutex_lock(&hosts->lock);
-	unsigned demand = hosts->pool && !hosts->terminating ? hosts->waiting + pool_demand(hosts->pool, most) : 0;
-	mutex_unlock(&hosts->lock);
-	return demand;
-}
-
-static uint64_t pilots_idle_since(void *arg, unsigned pilot) {
-	struct hosts *hosts = arg;
-	mutex_lock(&hosts->lock);
-	const struct hosts_host *host = hosts->hosts[hosts->first_pilot + pilot];
-	uint64_t idle_since = host->used > 0 ? TIME_NEVER : host->idle_since;
-	mutex_unlock(&hosts->lock);
-	return idle_since;
-}
-
-static void pilots_request(void *arg, unsigned pilot) {
-	struct hosts *hosts = arg;
-	link_connect(hosts_at(hosts, hosts->first_pilot + pilot)->link);
-}
-
-static bool pilots_release(void *arg, unsigned pilot) {
-	struct hosts *hosts = arg;
-	struct hosts_host *host = hosts_at(hosts, hosts->first_pilot + pilot);
-	mutex_lock(&hosts->lock);
-	bool is_idle = host->used == 0;
-	if (is_idle) {
-		hosts_set_slots(host, 0, /* keeps */ false);
-	}
-	mutex_unlock(&hosts->lock);
-	if (is_idle) {
-		link_release(host->link);
-	}
-	return is_idle;
-}
-
-static void pilots_wake(void *arg) {
-	const struct hosts *hosts = arg;
-	hosts->wake(hosts->wake_arg);
-}
-
-void hosts_starving(struct hosts *hosts) {
-	if (hosts && hosts->pilots) {
-		pilots_check(hosts->pilots);
-	}
-}
-
-// Returns 0, or -1 with errno.
-static int open_pilots(struct hosts *hosts) {
-	const struct sshlogin *first = &hosts->options->hosts.logins[hosts->first_pilot];
-	const struct pilots_config config = {
-		.name = hosts->options->pilot_name,
-		.n = (unsigned)hosts->npilots,
-		.slots = slots_or_default(hosts, first),
-		.env = hosts->env,
-		.context = hosts->context,
-		.calls = {.demand = pilots_demand, .idle_since = pilots_idle_since, .request = pilots_request, .release = pilots_release,
-		          .wake = pilots_wake, .arg = hosts},
-	};
-	hosts->pilots = pilots_open(&config);
-	return hosts->pilots ? 0 : -1;
+	return idle;
 }
 
 bool hosts_are_unreachable(struct hosts *hosts) {
-	bool none = hosts->machines == 0 && (!hosts->pilots || pilots_are_lost(hosts->pilots)); // with --onall each job fails by itself
 	mutex_lock(&hosts->lock);
+	bool none = hosts->machines == 0 && (!hosts->pilots || pilots_are_lost(hosts)); // with --onall each job fails by itself
 	for (size_t i = 0; i < hosts->n && none; ++i) {
-		const struct hosts_host *host = hosts->hosts[i];
-		none = host->login->is_pilot || host->allocation_ended || ((host->has_failed || host->is_removed) && !host->was_up);
+		const struct host *host = hosts->hosts[i];
+		none = host->login->is_pilot || host->state == HOST_ENDED || ((host_has_failed(host) || host->is_removed) && !host->was_up);
 	}
 	mutex_unlock(&hosts->lock);
 	return none;
@@ -538,23 +211,8 @@ bool hosts_are_unreachable(struct hosts *hosts) {
 
 // ---- life ----
 
-// Makes the command line of the launcher. Returns 0, or -1 with *ret_error.
-static int build_argv(struct hosts_host *host, const struct sshlogin_worker *worker, char **ret_error) {
-	size_t n;
-	if (sshlogin_argv(host->login, worker, &host->words, &n, ret_error) != 0) {
-		return -1;
-	}
-	host->argv = xcalloc(n + 1, sizeof(*host->argv));
-	char *at = host->words.data;
-	for (size_t i = 0; i < n; ++i) {
-		host->argv[i] = at;
-		at += strlen(at) + 1;
-	}
-	return 0;
-}
-
-static void add_variable(struct buf *buf, const char *variable) {
-	buf_add(buf, variable, strlen(variable) + 1);
+static void add_string(struct buf *buf, const char *string) {
+	buf_add(buf, string, strlen(string) + 1);
 }
 
 // Returns the directory relative to $HOME if it is below, else as it is: what "." of --workdir means to GNU parallel.
@@ -567,48 +225,14 @@ static const char *find_dot(const char *cwd) {
 	return cwd[len] ? cwd + len + 1 : ".";
 }
 
-// Copies what jobs elsewhere inherit: over ssh what --env names, by --launch all. A pilot has all of it from srun, with what Slurm
-// adds: its number, and which devices are its own.
+// Copies what jobs elsewhere inherit: over ssh what --env names, by --launch all.
 static void choose_env(struct hosts *hosts) {
 	for (char *const *at = hosts->env; *at; ++at) {
-		add_variable(&hosts->whole_env, *at);
+		add_string(&hosts->whole_env, *at);
 		if (option_env_has(hosts->options, *at)) {
-			add_variable(&hosts->sent_env, *at);
+			add_string(&hosts->sent_env, *at);
 		}
 	}
-}
-
-void hosts_free_host(struct hosts_host *host) {
-	host_files_close(host->files, NULL);
-	buf_fini(&host->words);
-	buf_fini(&host->brake);
-	free(host->argv);
-	free(host);
-}
-
-struct hosts_host *hosts_make_host(struct hosts *hosts, const struct sshlogin *login, char **ret_error) {
-	const struct options *options = hosts->options;
-	struct hosts_host *host = NEW(struct hosts_host);
-	*host = (struct hosts_host){.hosts = hosts, .login = login, .node = login, .cpus = login->cpus};
-	int result = login->kind != SSHLOGIN_LOCAL ? build_argv(host, &hosts->worker, ret_error) : 0;
-	if (result == 0 && host->argv && !(host->path = program_find(host->argv[0]))) {
-		result = error_text(ret_error, "cannot start '%s' for %s: %s", text_shows(host->argv[0]), login->name, strerror(errno));
-	}
-	if (result != 0) {
-		hosts_free_host(host);
-		return NULL;
-	}
-	if (login->kind == SSHLOGIN_SSH) {
-		bool is_dot = options->workdir && strcmp(options->workdir, ".") == 0;
-		host->files = host_files_open(options, is_dot ? hosts->dot : options->workdir);
-	}
-	return host;
-}
-
-static void append_host(struct hosts *hosts, struct hosts_host *host) {
-	grow_array(&hosts->hosts, &hosts->cap, hosts->n + 1, sizeof(struct hosts_host *));
-	host->index = hosts->n;
-	hosts->hosts[hosts->n++] = host;
 }
 
 int hosts_open(const struct options *options, const struct context *context, unsigned here, struct hosts **ret_hosts) {
@@ -631,6 +255,10 @@ int hosts_open(const struct options *options, const struct context *context, uns
 	mutex_init(&hosts->lock, LOCK_HOSTS);
 	cond_init(&hosts->changed);
 	term_seq_write(&options->term_seq, &hosts->term_seq);
+	hosts->stop_takes = term_seq_length(&options->term_seq);
+	for (size_t i = 0; i < options->nbasefiles; ++i) {
+		add_string(&hosts->base, options->basefiles[i]);
+	}
 	const char *program = getenv("FAIRPAR_REMOTE");
 	hosts->worker = (struct sshlogin_worker){
 		.ssh = options->ssh, .jobs = options->onall ? "1" : options->jobs, .program = program && *program ? program : NULL, .self = hosts->self,
@@ -639,10 +267,10 @@ int hosts_open(const struct options *options, const struct context *context, uns
 	int result = 0;
 	for (size_t i = 0; i < options->hosts.n && result == 0; ++i) {
 		char *error;
-		struct hosts_host *host = hosts_make_host(hosts, &options->hosts.logins[i], &error);
+		struct host *host = host_new(hosts, &options->hosts.logins[i], &error);
 		result = host ? 0 : diag_error_free(error);
 		if (host) {
-			append_host(hosts, host);
+			host_append(hosts, host);
 			hosts->first_pilot += !host->login->is_pilot; // they stand behind all others
 			hosts->npilots += host->login->is_pilot;
 		}
@@ -653,7 +281,7 @@ int hosts_open(const struct options *options, const struct context *context, uns
 unsigned hosts_estimate_slots(const struct hosts *hosts) {
 	unsigned slots = 0;
 	for (size_t i = 0; i < hosts->n && hosts->machines == 0; ++i) {
-		slots += slots_or_default(hosts, hosts->hosts[i]->login);
+		slots += hosts_slots_or_default(hosts, hosts->hosts[i]->login);
 	}
 	return hosts->machines > 0 ? hosts->machines : slots;
 }
@@ -674,52 +302,6 @@ static void ignore_terminal(sigset_t *ignored) {
 	}
 }
 
-// Returns NULL with errno.
-static struct host_link *open_link(struct hosts_host *host) {
-	const struct hosts *hosts = host->hosts;
-	bool prompts = host->login->kind == SSHLOGIN_SSH, is_pilot = host->login->is_pilot;
-	struct link_config config = {
-		.launcher = {.path = host->path, .argv = host->argv, .env = hosts->env, .context = prompts ? hosts->prompt_context : hosts->launch_context, .prompts = prompts},
-		.env = is_pilot ? (struct buf)BUF_INIT : host->login->kind == SSHLOGIN_LAUNCH ? hosts->whole_env : hosts->sent_env,
-		.adds_env = host->login->kind != SSHLOGIN_LAUNCH,
-		.copy = prompts ? &hosts->copy : NULL,
-		.stop_takes = term_seq_length(&hosts->options->term_seq),
-		.on_demand = is_pilot,
-		.calls = {.up = is_pilot ? on_pilot_up : on_up, .down = is_pilot ? on_pilot_down : on_down, .braked = on_braked,
-		          .begins = prompts ? on_begin : NULL,
-		          .stuck = on_stuck, .doubted = host->login->is_slurm ? hosts_doubt_place : NULL,
-		          .message = on_launcher_line, .closed = on_pilot_closed, .arg = host},
-	};
-	return link_open(&config);
-}
-
-// Connects to the host, unless it is this one. Returns 0, or -1 with errno.
-static int connect_host(struct hosts_host *host) {
-	if (host->login->kind != SSHLOGIN_LOCAL) {
-		host->link = open_link(host);
-		return host->link ? 0 : -1;
-	}
-	host->offered = slots_or_default(host->hosts, host->login);
-	hosts_set_slots(host, hosts_target_slots(host), /* keeps */ false);
-	return 0;
-}
-
-int hosts_insert_host(struct hosts *hosts, struct hosts_host *host) {
-	append_host(hosts, host); // callbacks of the link wait for the lock
-	hosts_bind_host(hosts, host, host->login); // first: its slots count for the queues of the batches that are bound to it
-	if (connect_host(host) != 0) {
-		--hosts->n;
-		return -1;
-	}
-	return 0;
-}
-
-void hosts_release_removed(const struct hosts_host *host) {
-	if (host->is_removed && host->link && host->used == 0 && (host->hosts->options->nbasefiles == 0 || !host->hosts->options->cleans_up)) {
-		link_release(host->link); // else its files are still to be removed, when the run ends
-	}
-}
-
 int hosts_attach(struct hosts *hosts, struct pool *pool, unsigned slots, void (*wake)(void *arg), void *arg) {
 	hosts->pool = pool;
 	hosts->wake = wake;
@@ -735,13 +317,13 @@ int hosts_attach(struct hosts *hosts, struct pool *pool, unsigned slots, void (*
 	if (hosts->machines == 0) {
 		pool_add_slots(pool, -(int)slots);
 	}
-	if (hosts->npilots > 0 && open_pilots(hosts) != 0) {
+	if (hosts->npilots > 0 && pilots_open(hosts) != 0) {
 		return diag_error("cannot start a thread for pilots: %s", strerror(errno));
 	}
 	for (size_t i = 0; i < hosts->n; ++i) {
-		struct hosts_host *host = hosts->hosts[i];
+		struct host *host = hosts->hosts[i];
 		mutex_lock(&hosts->lock);
-		int result = connect_host(host);
+		int result = host_connect(host);
 		mutex_unlock(&hosts->lock);
 		if (result != 0) {
 			return diag_error("cannot start a thread for %s: %s", host->login->name, strerror(errno));
@@ -758,24 +340,26 @@ void hosts_close(struct hosts *hosts) {
 	if (!hosts) {
 		return;
 	}
-	static const struct child_config clean_up = {.label = "clean-up"};
 	for (size_t i = 0; i < hosts->n; ++i) {
-		struct hosts_host *host = hosts->hosts[i];
-		const struct transfer transfer = host->link ? transfer_at(host, NULL, &clean_up) : (struct transfer){.link = NULL};
-		host_files_close(host->files, host->link ? &transfer : NULL);
-		host->files = NULL;
+		if (hosts->hosts[i]->has_thread) {
+			host_files_clean_up(hosts->hosts[i]);
+		}
 	}
-	if (hosts->pilots) {
-		pilots_stop(hosts->pilots);
+	pilots_stop(hosts->pilots);
+	for (size_t i = 0; i < hosts->n; ++i) {
+		if (hosts->hosts[i]->has_thread) {
+			host_hang_up(hosts->hosts[i]);
+		}
 	}
-	each_link(hosts, link_hang_up);
-	each_link(hosts, link_close);
-	for (size_t i = 0; i < hosts->n; ++i) { // behind all links, whose threads look at the others, too
-		hosts_free_host(hosts->hosts[i]);
+	for (size_t i = 0; i < hosts->n; ++i) {
+		if (hosts->hosts[i]->has_thread) {
+			thread_join(hosts->hosts[i]->thread); // which waits a moment for the launcher's end
+		}
 	}
-	if (hosts->pilots) {
-		pilots_close(hosts->pilots);
+	for (size_t i = 0; i < hosts->n; ++i) { // behind all threads, which look at the others, too
+		host_free(hosts->hosts[i]);
 	}
+	pilots_close(hosts);
 	free(hosts->hosts);
 	hosts_free_lists(hosts);
 	free(hosts->self);
@@ -789,6 +373,7 @@ void hosts_close(struct hosts *hosts) {
 		next = node->next;
 		free(node);
 	}
+	buf_fini(&hosts->base);
 	buf_fini(&hosts->sent_env);
 	buf_fini(&hosts->whole_env);
 	cond_fini(&hosts->changed);

@@ -6,16 +6,24 @@
 #ifndef FAIRPAR_HOSTS_HOSTS_H
 #define FAIRPAR_HOSTS_HOSTS_H
 
+#include "base/buf.h"
 #include "cli/options.h"
 #include "engine/pool.h"
 #include "process/executor.h"
 
-struct buf;
 struct hosts;
 struct hosts_binding; // the hosts that one batch may use
 struct hosts_place;
-struct job_files;
 struct sshlogin;
+
+// The files of one attempt on another machine: paths as file_route() takes them, a NUL behind each. The owner frees them by job_files_fini().
+struct job_files {
+	struct buf go, come; // --transferfile, --return
+	struct buf went, came; // those of them that are there and may be removed; set by the attempt
+	struct buf why;      // which file could not be transferred, and why; or empty
+};
+
+void job_files_fini(struct job_files *files);
 
 // Takes the machines that the options name, without connecting to them. *ret_hosts stays NULL, with 0, if there is no other machine. Returns
 // 0, or -1 after a message; the caller frees *ret_hosts with hosts_close() in both cases. `options` and `context` are borrowed until then;
@@ -111,12 +119,13 @@ void hosts_suspend(struct hosts *hosts, bool begins);
 void hosts_each(struct hosts *hosts, void (*fn)(void *arg, const struct child_view *view), void *arg);
 
 enum host_state {
+	HOST_CONNECTING,  // it takes no jobs, or none any more
 	HOST_UP,
 	HOST_HELD,        // connected, but its load or memory lets no job start
-	HOST_CONNECTING,
-	HOST_LOST,        // was connected, and is retried
-	HOST_UNREACHABLE, // was never connected, and is retried
-	HOST_REMOVED,     // its --sshloginfile does not name it any more
+	HOST_LOST,        // its connection was lost, and is tried again
+	HOST_UNREACHABLE, // it could not be connected, and is tried again
+	HOST_ENDED,       // … because its Slurm allocation has ended: each further attempt fails, too; never in a view
+	HOST_REMOVED,     // its --sshloginfile does not name it any more; only in a view
 };
 
 struct host_view {
@@ -135,7 +144,7 @@ void hosts_view(struct hosts *hosts, void (*fn)(void *arg, const struct host_vie
 // Prints the state of each machine on standard error. NULL-safe; from the event loop.
 void hosts_show(struct hosts *hosts);
 
-// How many attempts run on other machines. NULL-safe.
-unsigned hosts_count(struct hosts *hosts);
+// Whether no attempt is on another machine, nor waits for one's output to be passed on. NULL-safe.
+bool hosts_are_idle(struct hosts *hosts);
 
 #endif

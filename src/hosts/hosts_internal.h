@@ -1,51 +1,104 @@
-// The hosts of a run as the files of this room see them: hosts.c (connections, and what runs there), host_places.c (which attempt gets which
-// slots), host_list.c (changes of --sshloginfile), host_words.c (messages about them).
+// The machines of a run as the files of this room see them: host.c (one machine, and the connection to it), host_attempt.c (an attempt there, on the
+// thread of the pool's worker that waits for it), host_files.c (its files), host_places.c (which attempt gets which slots), host_list.c (changes of
+// --sshloginfile), host_words.c (messages), pilots.c (machines that Slurm gives). hosts.c is above them.
 
 #ifndef FAIRPAR_HOSTS_HOSTS_INTERNAL_H
 #define FAIRPAR_HOSTS_HOSTS_INTERNAL_H
 
 #include "base/atomic.h"
 #include "base/buf.h"
+#include "base/io.h"
 #include "base/list.h"
 #include "base/sync.h"
 #include "hosts/hosts.h"
+#include "remote/channel.h"
+#include "remote/file_talk.h"
+#include "remote/launcher.h"
+#include "remote/payload.h"
 #include "remote/program_copy.h"
 #include "remote/sshlogin.h"
 
-struct pilot_node;
+struct pilots;
 
-struct hosts_host {
+enum { LINE_BYTES = 400 };       // of a line of a launcher
+
+// A machine, from the list to its connection. When the connection is lost the thread connects again after a pause, which grows from 1 s to 60 s.
+//
+//   state:  CONNECTING -> UP <-> HELD       UP, HELD -> CONNECTING (goodbye), LOST
+//           CONNECTING, LOST, UNREACHABLE, ENDED -> UP, LOST, UNREACHABLE, ENDED
+//           LOST, UNREACHABLE, ENDED -> CONNECTING (the list names it again)
+struct host {
 	struct hosts *hosts;
 	size_t index;                // in hosts.hosts
 	const struct sshlogin *login;
-	struct host_link *link;      // the connection; NULL: this machine
-	struct host_files *files;    // of a machine over ssh, else NULL
+	bool has_thread;             // … for the connection; false: it is this machine
 	struct buf words;            // the launcher's command line; argv points into it
 	char **argv;
 	const char *path;            // the launcher's program; borrowed
+
 	// under hosts.lock
+	enum host_state state;
+	bool was_up;                 // it was connected at least once
+	bool is_removed;             // the list does not name it any more: it takes no further job
 	unsigned slots;              // for jobs; 0 while it is not connected
 	unsigned used;               // slots that places have
 	unsigned offered;            // slots of its worker, 0 while it is not connected
-	unsigned stuck;              // slots of its worker on which jobs run that were told to end, and do not
+	unsigned stuck;              // slots of its worker on which jobs run that were told to end, and do not; set by its thread
 	unsigned excess;             // used slots beyond `slots`, after the list has lowered these: the pool has them until their jobs end
 	unsigned cpus;               // N of N/HOST, as the list has it now
-	bool is_removed;             // the list does not name it any more: it takes no further job
 	const struct sshlogin *node; // the node of a connected pilot, else `login`
 	uint64_t idle_since;         // of a pilot: when its last job ended
 	uint64_t begun;              // when its connection has begun (now_ns() time); 0: not, or it has answered
 	enum { KEY_UNLOOKED, KEY_KNOWN, KEY_UNKNOWN } key; // whether ssh knows its key, or may ask on the terminal
-	bool is_braked;              // its worker lets no job start for now (--load, --memfree)
-	struct buf brake;            // why
+	struct buf brake;            // HOST_HELD: why
 	const void *reserved_by;     // the place that waits for several of its slots, or NULL
-	bool was_up;                 // it was connected at least once
-	bool has_failed;             // its connection was lost or refused, and it is not connected again yet; a message has said so
-	bool is_unreachable;         // the last attempt to connect has failed
-	bool allocation_ended;       // … because its Slurm allocation has ended: each further attempt fails, too
+	bool is_suspended;           // its worker was told so, since hosts.suspending
+
+	// under `lock`
+	mutex lock;
+	cond changed;                // one of the next four
+	uint64_t lost_at, bye_at;    // when a connection has ended, and when a worker has said goodbye, last (now_ns() time)
+	enum { BASE_ABSENT, BASE_TRANSFERRING, BASE_PRESENT } base_files; // TRANSFERRING: the other attempts wait
+	bool closing;
+	struct buf brought;          // the base files that may be removed; of who transfers them
+	struct list attempts;        // in the order of their numbers
+	uint64_t last_number;
+	unsigned ndoubted;           // attempts that have left whose end is not believed yet
+	bool wanted;                 // it is to be connected
+	bool called;                 // … of a pilot: pilots_on_closed() was not called since
+	int wake_fd;                 // wakes its thread
+
+	// of its thread
+	thread thread;
+	struct launcher launcher;
+	struct dispatcher_end *connection; // NULL: the connection is down
+	bool up;                     // the worker takes attempts
+	bool suspend_sent;           // the worker was told to suspend its jobs
+	bool write_failed;           // write(2) has failed: the connection is to be closed
+	bool released;               // the worker was told to end
+	bool ended_jobs;             // the worker has ended jobs that it was not told to
+	uint64_t now, retry_at, pause, kill_at, next_deadline; // next_deadline: when the next attempt is beyond its time
+	struct buf line;             // the line that the launcher is writing
+	char last_lines[2][LINE_BYTES]; // the last two while there was no worker, the later one second
+	unsigned nlines;
+	struct polls polls;
+	char *bytes;                 // READ_BYTES
 };
 
+// A node on which a pilot has connected: messages and logs name the pilot by the login of its node.
+struct pilot_node {
+	struct sshlogin login;
+	struct pilot_node *next;
+	char name[];
+};
+
+// Whether its connection was lost or refused, and is not there again yet; a message has said so.
+static inline bool host_has_failed(const struct host *host) {
+	return host->state == HOST_LOST || host->state == HOST_UNREACHABLE || host->state == HOST_ENDED;
+}
+
 struct hosts_place {
-	struct hosts_host *host;
+	struct host *host;
 	const struct sshlogin *login; // the node of then, for a pilot may come back on another one
 	unsigned width;              // slots
 	struct job_files *files;     // of the attempt, or NULL
@@ -64,6 +117,8 @@ struct hosts_binding {
 	unsigned width;              // slots of an item
 };
 
+enum hosts_ending { HOSTS_RUN, HOSTS_TERMINATE, HOSTS_KILL };
+
 struct hosts {
 	const struct options *options;
 	const struct context *context; // of the run
@@ -74,18 +129,20 @@ struct hosts {
 	struct context *prompt_context; // of launchers that may prompt on the terminal: they ignore its signals, which this process answers
 	bool has_terminal;           // on which ssh may ask
 	unsigned here;               // slots of this machine
+	uint64_t stop_takes;         // nanoseconds that --term-seq has to end a job
 	uint64_t spread_until;       // the first jobs are spread until then (now_ns() time)
 	uint64_t next_begin;         // --sshdelay: no connection begins before (now_ns() time)
 	unsigned spreading;          // attempts that wait for hosts which are being connected, so that they are spread
 	struct buf sent_env, whole_env; // environment of jobs over ssh (--env), and of those by --launch: variables with a NUL behind each
+	struct buf base;             // --basefile: paths with a NUL behind each
 	struct executor inner;       // of jobs on this machine
 	struct pool *pool;           // NULL before hosts_attach() and after hosts_detach()
 	void (*wake)(void *arg);     // wakes the event loop
 	void *wake_arg;
-	struct hosts_host **hosts;   // of the options, then the pilots, then those added later; with n under the lock since hosts_attach()
+	struct host **hosts;         // of the options, then the pilots, then those added later; with n under the lock since hosts_attach()
 	size_t n, cap;
 	mutex lock;
-	cond changed;                // a slot is free, a host is connected, or the run ends
+	cond changed;                // a slot is free, a host is connected or was told to suspend its jobs, or the run ends
 	unsigned waiting;            // slots for which attempts that may use pilots wait
 	struct list waiters;         // of host_places.c: the attempts that have lent theirs
 	atomic_uint_least64_t down_since, up_since; // when the last host was lost, and when one was connected again; written under the lock
@@ -93,7 +150,9 @@ struct hosts {
 	size_t first_pilot, npilots; // index of the first pilot, and how many there are
 	struct program_copy copy;    // for machines without a fairpar
 	struct pilot_node *nodes;    // each node on which a pilot was; kept until the end, for places borrow them
-	bool terminating;            // no place is given any more
+	atomic_uint ending;          // enum hosts_ending: which attempts are ended and refused; only grows. Set before the attempts are ended, of
+	                             // each host with its lock, and so looked at with that lock when one is added
+	atomic_bool suspending;      // the workers are to suspend their jobs
 	atomic_bool told_shared;     // a message has said that a directory is shared with a machine
 	struct list bindings;        // struct hosts_binding
 	struct sshlogin_worker worker; // how a worker is started; points to the next two
@@ -104,39 +163,162 @@ struct hosts {
 	unsigned machines;           // --onall: the pool has that many slots all the time, and each host one; else 0
 };
 
+// ---- host.c ----
+
 // Makes a host, without a connection; the login is borrowed. Returns NULL with *ret_error, a whole message (caller frees).
-// hosts_free_host() is for one that no list has.
-struct hosts_host *hosts_make_host(struct hosts *hosts, const struct sshlogin *login, char **ret_error);
-void hosts_free_host(struct hosts_host *host);
+// host_free() is for one that no list has, or whose thread has ended.
+struct host *host_new(struct hosts *hosts, const struct sshlogin *login, char **ret_error);
+void host_free(struct host *host);
 
-// Frees the slots of a place while the end of its attempt is doubted, as link_calls.doubted; `arg` is its host.
-void hosts_doubt_place(void *arg, const void *place, bool begins);
+// Appends the host to the list, which owns it then.
+void host_append(struct hosts *hosts, struct host *host);
 
-// Appends the host to the list, which owns it then, and connects to it. Returns 0; or -1 with errno, and it is not in the list. With the lock.
-int hosts_insert_host(struct hosts *hosts, struct hosts_host *host);
+// Starts the thread of the connection, which connects at once, but to a pilot when host_want() says so; the slots of this machine are there at once.
+// Returns 0, or -1 with errno. With hosts.lock.
+int host_connect(struct host *host) FP_NODISCARD;
+
+// Has the thread close the connection, which ends the worker, and end itself; returns at once. No attempt is there any more.
+void host_hang_up(struct host *host);
+
+// `wanted`: connects, if there is no connection. Else it releases the worker as soon as it has no attempt, or ends the launcher if no worker has
+// come yet, and does not connect again. Any thread; it only wakes the host's.
+static inline void host_want(struct host *host, bool wanted) {
+	mutex_lock(&host->lock);
+	host->wanted = wanted;
+	host->called = host->called || wanted;
+	wakeup_post(host->wake_fd);
+	mutex_unlock(&host->lock);
+}
+
+// ---- an attempt there, which two threads share: the one that waits for it (host_attempt.c), and the host's (host.c) ----
+//
+//   WAITING -sent-> SENT -`started`-> STARTED -`done`, lost-> ENDED -all output is in the pipes-> LEFT
+//   WAITING, SENT -> ENDED (refused, lost, cancelled before it was sent)
+// Only the host's thread takes these steps. After LEFT it does not touch the attempt, which is in no list any more.
+
+enum host_attempt_state { ATTEMPT_WAITING, ATTEMPT_SENT, ATTEMPT_STARTED, ATTEMPT_ENDED, ATTEMPT_LEFT };
+
+// How an attempt is to be stopped, weakest first.
+enum attempt_order { ORDER_NONE, ORDER_CANCEL, ORDER_EXPIRE, ORDER_KILL };
+
+// How an attempt has ended.
+enum host_end {
+	END_DONE,     // its result is its end; OUTCOME_CANCELLED, too, if it was refused because of hosts.ending; or it was told to stop and has
+	               // not ended in time
+	END_LOST,      // the connection was lost: it may have run, and its end is not known
+	END_REFUSED,  // it has never run: there was no connection, or the worker takes no more
+};
+
+// Output of one stream that is not in its pipe yet: at most OUTPUT_WINDOW bytes.
+struct stream_backlog {
+	struct buf bytes;
+	size_t at;                 // first of `bytes` that is not in the pipe
+};
+
+struct host_attempt {
+	struct list link;          // of host.attempts
+	struct host *host;
+	const struct child_config *config;
+	uint64_t number;           // on the connection; from 1, in the order of host_submit()
+	int write_fds[2];          // of the pipes for stdout and stderr; closed by the host's thread where nobody reads, and when it has left
+	int wake_fd;               // posted when it has started, and when it has left
+	enum host_attempt_state state;     // this and the next three under host.lock
+	enum attempt_order order, order_sent;
+	uint64_t start;            // since STARTED
+	int pid;                   // there
+	struct buf payload;
+	// owned by the host's thread until LEFT, then by the other one
+	struct stream_backlog out[2];
+	int in_fd;                 // its standard input to be read, or -1
+	enum host_end end;
+	struct result result;
+	struct spawn_error error;
+	bool wrote;                // output of it was passed on
+	bool is_doubted;           // since LEFT: its end is not believed yet
+	// of a conversation about files, which has no pipes; under host.lock
+	bool has_files;
+	struct file_mail mail;
+	struct buf outbox;         // frames that are to be sent
+	const char *why;           // a frame was not allowed: the connection is to be broken
+};
+
+// Appends the attempt to the list and wakes the host's thread. Returns false if it is refused because of hosts.ending.
+bool host_submit(struct host_attempt *attempt);
+
+// Has the attempt stopped in that way, if it is not already in a stronger one. With host.lock.
+void host_order(struct host_attempt *attempt, enum attempt_order order);
+
+// ---- host_attempt.c ----
+
+// Executes one attempt at the other end, as executor.run() does, and waits for its end on the calling thread. `dir` is its directory there, by
+// --workdir or the manifest; NULL: the worker's. *ret_result and *ret_error count with END_DONE only. *ret_wrote: output of it was passed on.
+enum host_end host_run(struct host *host, const struct child_config *config, const char *dir, struct result *ret_result, struct spawn_error *ret_error,
+                       bool *ret_wrote);
+
+// The same for a conversation about files with the worker; of `config` counts what says how it is ended. It is over when the worker says so.
+enum host_end host_talk(struct host *host, const struct child_config *config, const struct file_talk *talk, struct result *ret_result);
+
+// ---- host_files.c ----
+
+// Transfers the files of the attempt, runs it as host_run() does, fetches its files and cleans up. If a file cannot be transferred the attempt does
+// not start; if a file of a successful attempt cannot be fetched the attempt has failed. files->why says which and why.
+enum host_end host_files_run(struct host *host, const struct child_config *config, const char *dir, struct job_files *files, struct result *ret_result,
+                             struct spawn_error *ret_error, bool *ret_wrote);
+
+// Removes the base files there, with --cleanup. No attempt may run there any more.
+void host_files_clean_up(struct host *host);
+
+// ---- host_places.c ----
+
+// Frees the slots of a place while the end of its attempt, which has ended there, is doubted; `begins` is false when it is not any more.
+void hosts_doubt_place(const struct hosts_place *place, bool begins);
 
 // Sets the number of slots of the host, and of the pool accordingly. `keeps`: jobs that have more than these keep them until they end
-// (hosts_host.excess). With the lock, which hosts_detach() takes, too.
-void hosts_set_slots(struct hosts_host *host, unsigned slots, bool keeps);
+// (host.excess). With the lock, which hosts_detach() takes, too.
+void host_set_slots(struct host *host, unsigned slots, bool keeps);
+
+// The slots that the options give the machine, or else the number of this machine's slots.
+unsigned hosts_slots_or_default(const struct hosts *hosts, const struct sshlogin *login);
 
 // How many slots the host is to have, by the list and its worker: 0 if it is not connected or not in the list any more. With the lock.
-unsigned hosts_target_slots(const struct hosts_host *host);
+unsigned host_target_slots(const struct host *host);
+
+// At most so many slots of a worker are used.
+enum { HOST_SLOTS_MOST = 4096 };
 
 // Decides for each batch that is bound by names whether it may use the host; `login` has the host's groups. With the lock.
-void hosts_bind_host(struct hosts *hosts, const struct hosts_host *host, const struct sshlogin *login);
+void hosts_bind_host(struct hosts *hosts, const struct host *host, const struct sshlogin *login);
 
 // Releases the worker of a host that the list does not name any more, if no job and no base file is there. With the lock.
-void hosts_release_removed(const struct hosts_host *host);
+void host_release_removed(struct host *host);
+
+// Adapts how many items the batches may run at once to the slots that their hosts have now. With the lock.
+void hosts_limit_queues(const struct hosts *hosts);
+
+// ---- host_list.c ----
 
 // Reads the list again if one of its files may have changed, at most once a second; else it costs one call of now_ns(). Any thread, without
 // the lock.
 void hosts_refresh_list(struct hosts *hosts);
 void hosts_free_lists(struct hosts *hosts);
 
-// Returns the host of that index, which stays until hosts_close(), or NULL behind the last one. Any thread, without the lock.
-struct hosts_host *hosts_at(struct hosts *hosts, size_t i);
+// ---- pilots.c ----
 
-// Adapts how many items the batches may run at once to the slots that their hosts have now. With the lock.
-void hosts_limit_queues(const struct hosts *hosts);
+// Starts the thread that requests pilots, which waits for hosts_starving(). Returns 0, or -1 with errno.
+int pilots_open(struct hosts *hosts) FP_NODISCARD;
+
+// What has happened to the connection of a pilot; from its thread, pilots_on_up() with hosts.lock. `was_up`: its worker took attempts; `bye`: it
+// has said goodbye, and its jobs go on, else they are lost.
+void pilots_on_up(struct host *host);
+void pilots_on_down(struct host *host, const char *why, bool was_up, bool bye);
+void pilots_on_closed(struct host *host);
+
+// Whether no pilot has ever come, and none will. With hosts.lock.
+bool pilots_are_lost(const struct hosts *hosts);
+
+// pilots_stop() ends the thread: no further pilot is requested. pilots_close(), once the connections are closed, cancels the jobs that Slurm still
+// has of this run, and frees. NULL-safe both.
+void pilots_stop(struct pilots *pilots);
+void pilots_close(struct hosts *hosts);
 
 #endif

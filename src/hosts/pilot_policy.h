@@ -61,8 +61,7 @@ void pilot_has_come(struct pilot_policy *policy, unsigned i, uint64_t now);
 // Its request has failed, or it was lost. `for_good`: the same request will not succeed later.
 void pilot_has_failed(struct pilot_policy *policy, unsigned i, bool for_good, uint64_t now);
 
-// Sets its state where nothing went wrong: LEAVING, it takes no further job; ABSENT, its connection is closed; UP, it was not released after
-// all, because a job came.
+// Sets its state where nothing went wrong: LEAVING, it takes no further job; ABSENT, its connection is closed.
 void pilot_set_state(struct pilot_policy *policy, unsigned i, enum pilot_state state, uint64_t now);
 
 // To be called when Slurm's queue shows that none of the requests can ever be met. The next step cancels them.

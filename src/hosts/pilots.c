@@ -1,11 +1,12 @@
-// The pilots of a run: the thread that requests them, and its messages about them.
+// The pilots of a run: jobs of Slurm with a worker in them, requested while there is work and released when there is none.
+//
+// A thread does what pilot_policy.h decides, and runs Slurm's own commands: squeue for the reason why pilots wait; scancel for the jobs that
+// this run has left at its end, and at the start for those of runs on this machine that were killed.
 
-#include "hosts/pilots.h"
+#include "hosts/hosts_internal.h"
 
 #include "base/alloc.h"
 #include "base/diag.h"
-#include "base/io.h"
-#include "base/sync.h"
 #include "base/text.h"
 #include "hosts/pilot_policy.h"
 #include "hosts/host_command.h"
@@ -27,8 +28,9 @@ enum {
 };
 
 struct pilots {
-	struct pilots_config config;
-	char **env;                // array owned
+	struct hosts *hosts;
+	const char *name;          // of their jobs in Slurm
+	char **env;                // for Slurm's commands; array owned
 	char user[24];             // this user's number
 	thread thread;
 	int wake_fd, stop_fd;
@@ -38,13 +40,16 @@ struct pilots {
 	bool has_tried;            // … or that was tried
 	bool has_requested;        // a pilot, at least once
 	bool is_closing;           // the thread has ended: stop_fd does not cut commands short any more
-	// under lock
-	mutex lock;
+	// under hosts.lock
 	struct pilot_policy policy;
 	bool stopping;
 	struct buf last_error;     // in a message: the last failure of a request
 	struct buf last_reason;    // … and why pilots wait
 };
+
+static struct host *host_of(const struct pilots *pilots, unsigned pilot) {
+	return pilots->hosts->hosts[pilots->hosts->first_pilot + pilot];
+}
 
 // ---- Slurm's commands ----
 
@@ -52,7 +57,7 @@ static int run_command(const struct pilots *pilots, const char *const *argv, str
 	struct host_command command = {
 		.argv = (char *const *)argv,
 		.env = pilots->env,
-		.context = pilots->config.context,
+		.context = pilots->hosts->context,
 		.cut_fd = pilots->is_closing ? -1 : pilots->stop_fd,
 		.until = now_ns() + (pilots->is_closing ? LAST_COMMAND_S : COMMAND_S) * NS_PER_S,
 	};
@@ -60,9 +65,9 @@ static int run_command(const struct pilots *pilots, const char *const *argv, str
 }
 
 static bool is_stopping(struct pilots *pilots) {
-	mutex_lock(&pilots->lock);
+	mutex_lock(&pilots->hosts->lock);
 	bool stopping = pilots->stopping;
-	mutex_unlock(&pilots->lock);
+	mutex_unlock(&pilots->hosts->lock);
 	return stopping;
 }
 
@@ -121,7 +126,7 @@ static void find_leftover(void *arg, char *line) {
 static void clean_up(struct pilots *pilots) {
 	struct leftovers left = {.pilots = pilots, .names = BUF_INIT};
 	FP_CLEANUP(buf_fini) struct buf why = BUF_INIT;
-	if (slurm_run_read(&left.own, pilots->config.name) == 0 && each_job(pilots, "%j", NULL, find_leftover, &left, &why) == 0) {
+	if (slurm_run_read(&left.own, pilots->name) == 0 && each_job(pilots, "%j", NULL, find_leftover, &left, &why) == 0) {
 		pilots->has_cleaned = true;
 		for (const char *at = left.names.data; at && at < left.names.data + left.names.len; at += strlen(at) + 1) {
 			if (cancel(pilots, at, /* waiting */ false)) {
@@ -158,29 +163,29 @@ static void add_reason(void *arg, char *line) {
 
 // Sets the text of the last message. Returns whether it has changed.
 static bool set_if_new(struct pilots *pilots, struct buf *last, const char *text) {
-	mutex_lock(&pilots->lock);
+	mutex_lock(&pilots->hosts->lock);
 	bool is_new = strcmp(buf_str(last), text) != 0;
 	if (is_new) {
 		buf_reset(last);
 		buf_adds(last, text);
 	}
-	mutex_unlock(&pilots->lock);
+	mutex_unlock(&pilots->hosts->lock);
 	return is_new;
 }
 
 static void query_queue(struct pilots *pilots) {
 	struct queue_reasons waits = {.reasons = BUF_INIT};
 	FP_CLEANUP(buf_fini) struct buf why = BUF_INIT;
-	int result = each_job(pilots, "%T|%r", pilots->config.name, add_reason, &waits, &why);
-	mutex_lock(&pilots->lock);
+	int result = each_job(pilots, "%T|%r", pilots->name, add_reason, &waits, &why);
+	mutex_lock(&pilots->hosts->lock);
 	bool none_can_start = waits.pending > 0 && waits.impossible == waits.pending && waits.others == 0 && !pilots->policy.was_up;
 	if (none_can_start) {
 		pilots_cannot_start(&pilots->policy);
 	}
-	mutex_unlock(&pilots->lock);
+	mutex_unlock(&pilots->hosts->lock);
 	if (none_can_start) {
 		diag_error("no pilot can start with these options: Slurm says %s", text_shows(buf_str(&waits.reasons)));
-		pilots_check(pilots);
+		wakeup_post(pilots->wake_fd);
 	} else if (result != 0) {
 		if (!is_stopping(pilots) && set_if_new(pilots, &pilots->last_reason, buf_str(&why))) {
 			diag_warn("Slurm does not say why pilots wait: %s", buf_str(&why));
@@ -193,43 +198,40 @@ static void query_queue(struct pilots *pilots) {
 
 // ---- the thread ----
 
-static void carry_out(struct pilots *pilots, unsigned i) {
-	const struct pilots_calls *calls = &pilots->config.calls;
-	enum pilot_order order = pilots->orders[i];
-	if (order == PILOT_REQUEST) {
-		pilots->has_requested = true;
-		calls->request(calls->arg, i);
-	} else if (!calls->release(calls->arg, i)) {
-		mutex_lock(&pilots->lock);
-		pilot_set_state(&pilots->policy, i, PILOT_UP, now_ns());
-		mutex_unlock(&pilots->lock);
+// Requests and releases what the policy decides. Returns what to do then; *ret_cancels: requests that are to be cancelled. With the lock.
+static struct pilot_step decide(struct pilots *pilots, bool *ret_cancels) {
+	struct hosts *hosts = pilots->hosts;
+	struct pilot_policy *policy = &pilots->policy;
+	bool has_work = hosts->pool && atomic_load_relaxed(&hosts->ending) == HOSTS_RUN;
+	unsigned demand = has_work ? hosts->waiting + pool_demand(hosts->pool, policy->n * policy->slots) : 0;
+	for (unsigned i = 0; i < policy->n; ++i) {
+		policy->pilots[i].idle_since = host_of(pilots, i)->used > 0 ? TIME_NEVER : host_of(pilots, i)->idle_since;
 	}
+	struct pilot_step step = pilot_policy_step(policy, demand, now_ns(), pilots->orders);
+	for (unsigned i = 0; i < policy->n; ++i) {
+		struct host *host = host_of(pilots, i);
+		if (pilots->orders[i] == PILOT_REQUEST) {
+			pilots->has_requested = true;
+			host_want(host, true);
+		} else if (pilots->orders[i] != PILOT_KEEP) {
+			host_set_slots(host, 0, /* keeps */ false);
+			host_want(host, false);
+		}
+		*ret_cancels = *ret_cancels || pilots->orders[i] == PILOT_CANCEL;
+	}
+	return step;
 }
 
 // Returns when the next step is due.
 static uint64_t step(struct pilots *pilots) {
-	const struct pilots_calls *calls = &pilots->config.calls;
-	struct pilot_policy *policy = &pilots->policy;
-	unsigned n = pilots->config.n, demand = calls->demand(calls->arg, n * pilots->config.slots);
-	bool gives_up = false;
-	for (unsigned i = 0; i < n; ++i) {
-		uint64_t idle_since = calls->idle_since(calls->arg, i);
-		mutex_lock(&pilots->lock);
-		policy->pilots[i].idle_since = idle_since;
-		mutex_unlock(&pilots->lock);
-	}
-	mutex_lock(&pilots->lock);
-	struct pilot_step step = pilot_policy_step(policy, demand, now_ns(), pilots->orders);
-	mutex_unlock(&pilots->lock);
-	for (unsigned i = 0; i < n; ++i) {
-		gives_up = gives_up || pilots->orders[i] == PILOT_CANCEL;
-		if (pilots->orders[i] != PILOT_KEEP) {
-			carry_out(pilots, i);
-		}
-	}
-	if (gives_up) {
-		(void)cancel(pilots, pilots->config.name, /* waiting */ true);
-		calls->wake(calls->arg);
+	struct hosts *hosts = pilots->hosts;
+	bool cancels = false;
+	mutex_lock(&hosts->lock);
+	struct pilot_step step = decide(pilots, &cancels);
+	mutex_unlock(&hosts->lock);
+	if (cancels) {
+		(void)cancel(pilots, pilots->name, /* waiting */ true);
+		hosts->wake(hosts->wake_arg); // pilots_are_lost() may have changed
 	}
 	if (pilots->has_requested && !pilots->has_cleaned && (step.queries_queue || !pilots->has_tried)) {
 		pilots->has_tried = true;
@@ -257,17 +259,22 @@ static void *pilots_main(void *arg) {
 
 // ---- from other threads ----
 
-void pilots_check(struct pilots *pilots) {
-	wakeup_post(pilots->wake_fd);
+void hosts_starving(struct hosts *hosts) {
+	if (hosts && hosts->pilots) {
+		wakeup_post(hosts->pilots->wake_fd);
+	}
 }
 
-void pilots_on_up(struct pilots *pilots, unsigned pilot) {
-	mutex_lock(&pilots->lock);
-	pilot_has_come(&pilots->policy, pilot, now_ns());
+static unsigned index_of(const struct host *host) {
+	return (unsigned)(host->index - host->hosts->first_pilot);
+}
+
+void pilots_on_up(struct host *host) {
+	struct pilots *pilots = host->hosts->pilots;
+	pilot_has_come(&pilots->policy, index_of(host), now_ns());
 	buf_reset(&pilots->last_error);
 	buf_reset(&pilots->last_reason);
-	mutex_unlock(&pilots->lock);
-	pilots_check(pilots);
+	wakeup_post(pilots->wake_fd);
 }
 
 static void warn_failed(struct pilots *pilots, unsigned pilot, const char *why, bool was_up, bool for_good) {
@@ -283,35 +290,34 @@ static void warn_failed(struct pilots *pilots, unsigned pilot, const char *why, 
 	}
 }
 
-void pilots_on_down(struct pilots *pilots, unsigned pilot, const char *why, bool was_up, bool bye) {
+void pilots_on_down(struct host *host, const char *why, bool was_up, bool bye) {
+	struct pilots *pilots = host->hosts->pilots;
 	bool for_good = !was_up && !bye && !slurm_is_transient(why);
-	mutex_lock(&pilots->lock);
+	mutex_lock(&pilots->hosts->lock);
 	bool says = !bye && !pilots->stopping;
 	if (bye) {
-		pilot_set_state(&pilots->policy, pilot, PILOT_LEAVING, now_ns());
+		pilot_set_state(&pilots->policy, index_of(host), PILOT_LEAVING, now_ns());
 	} else {
-		pilot_has_failed(&pilots->policy, pilot, for_good, now_ns());
+		pilot_has_failed(&pilots->policy, index_of(host), for_good, now_ns());
 	}
 	for_good = for_good && !pilots->policy.was_up;
-	mutex_unlock(&pilots->lock);
+	mutex_unlock(&pilots->hosts->lock);
 	if (says) {
-		warn_failed(pilots, pilot, why, was_up, for_good);
+		warn_failed(pilots, index_of(host), why, was_up, for_good);
 	}
-	pilots_check(pilots);
+	wakeup_post(pilots->wake_fd);
 }
 
-void pilots_on_closed(struct pilots *pilots, unsigned pilot) {
-	mutex_lock(&pilots->lock);
-	pilot_set_state(&pilots->policy, pilot, PILOT_ABSENT, now_ns());
-	mutex_unlock(&pilots->lock);
-	pilots_check(pilots);
+void pilots_on_closed(struct host *host) {
+	struct pilots *pilots = host->hosts->pilots;
+	mutex_lock(&pilots->hosts->lock);
+	pilot_set_state(&pilots->policy, index_of(host), PILOT_ABSENT, now_ns());
+	mutex_unlock(&pilots->hosts->lock);
+	wakeup_post(pilots->wake_fd);
 }
 
-bool pilots_are_lost(struct pilots *pilots) {
-	mutex_lock(&pilots->lock);
-	bool lost = pilots_are_hopeless(&pilots->policy);
-	mutex_unlock(&pilots->lock);
-	return lost;
+bool pilots_are_lost(const struct hosts *hosts) {
+	return pilots_are_hopeless(&hosts->pilots->policy);
 }
 
 // ---- life ----
@@ -319,7 +325,6 @@ bool pilots_are_lost(struct pilots *pilots) {
 static void free_all(struct pilots *pilots) {
 	fd_close(&pilots->wake_fd);
 	fd_close(&pilots->stop_fd);
-	mutex_fini(&pilots->lock);
 	pilot_policy_fini(&pilots->policy);
 	buf_fini(&pilots->last_error);
 	buf_fini(&pilots->last_reason);
@@ -328,34 +333,41 @@ static void free_all(struct pilots *pilots) {
 	free(pilots);
 }
 
-struct pilots *pilots_open(const struct pilots_config *config) {
+int pilots_open(struct hosts *hosts) {
 	struct pilots *pilots = NEW(struct pilots);
-	*pilots = (struct pilots){.config = *config, .env = host_command_slurm_env(config->env), .wake_fd = wakeup_open(), .stop_fd = wakeup_open()};
+	const struct options *options = hosts->options;
+	*pilots = (struct pilots){
+		.hosts = hosts, .name = options->pilot_name, .env = host_command_slurm_env(hosts->env), .wake_fd = wakeup_open(), .stop_fd = wakeup_open(),
+	};
 	snprintf(pilots->user, sizeof(pilots->user), "%ju", (uintmax_t)getuid());
-	pilots->orders = xcalloc(config->n, sizeof(*pilots->orders));
-	pilot_policy_init(&pilots->policy, config->n, config->slots);
-	mutex_init(&pilots->lock, LOCK_PILOTS);
+	pilots->orders = xcalloc(hosts->npilots, sizeof(*pilots->orders));
+	pilot_policy_init(&pilots->policy, (unsigned)hosts->npilots, hosts_slots_or_default(hosts, &options->hosts.logins[hosts->first_pilot]));
 	int error = pilots->wake_fd < 0 || pilots->stop_fd < 0 ? errno : thread_start(&pilots->thread, pilots_main, pilots, STACK_BYTES);
 	if (error) {
 		free_all(pilots);
-		errno = error;
-		return NULL;
+	} else {
+		hosts->pilots = pilots;
 	}
-	return pilots;
+	return result_of(error);
 }
 
 void pilots_stop(struct pilots *pilots) {
-	mutex_lock(&pilots->lock);
-	pilots->stopping = true;
-	mutex_unlock(&pilots->lock);
-	wakeup_post(pilots->stop_fd);
-	thread_join(pilots->thread);
+	if (pilots) {
+		mutex_lock(&pilots->hosts->lock);
+		pilots->stopping = true;
+		mutex_unlock(&pilots->hosts->lock);
+		wakeup_post(pilots->stop_fd);
+		thread_join(pilots->thread);
+	}
 }
 
-void pilots_close(struct pilots *pilots) {
-	pilots->is_closing = true;
-	if (pilots->has_requested && cancel(pilots, pilots->config.name, /* waiting */ false) && !pilots->has_cleaned) {
-		clean_up(pilots);
+void pilots_close(struct hosts *hosts) {
+	struct pilots *pilots = hosts->pilots;
+	if (pilots) {
+		pilots->is_closing = true;
+		if (pilots->has_requested && cancel(pilots, pilots->name, /* waiting */ false) && !pilots->has_cleaned) {
+			clean_up(pilots);
+		}
+		free_all(pilots);
 	}
-	free_all(pilots);
 }

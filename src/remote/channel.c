@@ -132,15 +132,17 @@ static size_t window_of(enum wire_sender sender) {
 	return sender == WIRE_WORKER ? OUTPUT_WINDOW : INPUT_WINDOW;
 }
 
-void channel_add_job(struct channel *channel, uint64_t number) {
+struct channel_job *channel_add_job(struct channel *channel, uint64_t number) {
 	channel->last = number;
 	grow_array(&channel->jobs, &channel->cap, channel->njobs + 1, sizeof(*channel->jobs));
-	channel->jobs[channel->njobs++] = (struct channel_job){
+	struct channel_job *job = &channel->jobs[channel->njobs++];
+	*job = (struct channel_job){
 		.number = number,
 		.send_window = window_of(channel->self),
 		.receive_window = window_of(other_end(channel)),
 		.due = UINT64_MAX,
 	};
+	return job;
 }
 
 struct channel_job *channel_find_job(const struct channel *channel, uint64_t number) {

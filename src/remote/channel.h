@@ -51,6 +51,7 @@ struct job_end {
 // A job on the connection, from its `run` frame to `done` or `refuse`.
 struct channel_job {
 	uint64_t number;
+	void *owner;              // of this end, whose it is; NULL at first
 	bool is_running;          // it has started
 	bool input_ended;
 	bool has_files;           // it is a conversation about files: all its frames are those of files
@@ -96,9 +97,9 @@ void channel_fini(struct channel *channel);
 // Queues a frame in its lane (urgent or bulk). The payload is copied.
 void channel_send(struct channel *channel, const struct wire_frame *frame);
 
-// Adds a job, whose number is higher than all before; returns it, or NULL if there is none of that number; removes one. A pointer is valid
-// until the next job is added or removed.
-void channel_add_job(struct channel *channel, uint64_t number);
+// Adds a job, whose number is higher than all before, and returns it; returns one, or NULL if there is none of that number; removes one. A
+// pointer is valid until the next job is added or removed.
+struct channel_job *channel_add_job(struct channel *channel, uint64_t number);
 struct channel_job *channel_find_job(const struct channel *channel, uint64_t number);
 void channel_remove_job(struct channel *channel, struct channel_job *job);
 

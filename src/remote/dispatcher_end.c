@@ -44,7 +44,7 @@ static const char *on_started(struct dispatcher_end *end, struct channel_job *jo
 		return "it has started a job twice";
 	}
 	job->is_running = true;
-	end->calls.started(end->arg, job->number, frame->numbers[1], frame->numbers[2]);
+	end->calls.started(end->arg, job, frame->numbers[1], frame->numbers[2]);
 	return NULL;
 }
 
@@ -54,7 +54,7 @@ static const char *on_output(struct dispatcher_end *end, struct channel_job *job
 	}
 	const char *why = channel_receive_bytes(job, frame->size);
 	if (!why) {
-		end->calls.output(end->arg, job->number, (unsigned)frame->numbers[1], frame->payload, frame->size);
+		end->calls.output(end->arg, job, (unsigned)frame->numbers[1], frame->payload, frame->size);
 	}
 	return why;
 }
@@ -64,12 +64,12 @@ static const char *on_refuse(struct dispatcher_end *end, struct channel_job *job
 	if (job->is_running) {
 		return "it has refused a job that runs";
 	}
-	uint64_t number = job->number;
+	const struct channel_job gone = *job;
 	end->refused = end->channel.heard;
 	end->is_leaving = end->is_leaving || !end->is_braked;
 	buf_add(&why, frame->payload, frame->size);
 	channel_remove_job(&end->channel, job);
-	end->calls.refused(end->arg, number, buf_str(&why));
+	end->calls.refused(end->arg, &gone, buf_str(&why));
 	return NULL;
 }
 
@@ -110,16 +110,16 @@ static const char *on_done(struct dispatcher_end *end, struct channel_job *job, 
 	how.result.usage.ru_maxrss = (long)of[8];
 	how.error.step = (enum spawn_step)(unsigned char)frame->payload[0];
 	how.error.error = (unsigned char)frame->payload[1];
-	uint64_t number = job->number;
+	const struct channel_job gone = *job;
 	channel_remove_job(&end->channel, job);
-	end->calls.done(end->arg, number, &how);
+	end->calls.done(end->arg, &gone, &how);
 	return NULL;
 }
 
 // Handles a frame of a job that is not gone.
 static const char *on_job_frame(struct dispatcher_end *end, struct channel_job *job, const struct wire_frame *frame) {
 	if (job->has_files && frame->type != FRAME_REFUSE && frame->type != FRAME_DONE) {
-		return end->calls.files(end->arg, job->number, frame);
+		return end->calls.files(end->arg, job, frame);
 	}
 	switch ((int)frame->type) {
 	case FRAME_STARTED: return on_started(end, job, frame);
@@ -253,8 +253,8 @@ void dispatcher_end_lose_jobs(struct dispatcher_end *end) {
 	verify(channel_is_broken(channel));
 	channel_each_unsent(channel, mark_unsent, channel);
 	while (channel->njobs > 0) {
-		struct channel_job job = channel->jobs[--channel->njobs];
-		end->calls.lost(end->arg, job.number, /* ran */ !job.is_unsent);
+		const struct channel_job job = channel->jobs[--channel->njobs];
+		end->calls.lost(end->arg, &job);
 	}
 }
 
@@ -264,17 +264,18 @@ void dispatcher_end_env(struct dispatcher_end *end, bool adds, const char *bytes
 	channel_send(&end->channel, &(struct wire_frame){.type = FRAME_ENV, .numbers = {adds}, .payload = bytes, .size = n});
 }
 
-void dispatcher_end_run(struct dispatcher_end *end, uint64_t job, const char *payload, size_t n) {
+struct channel_job *dispatcher_end_run(struct dispatcher_end *end, uint64_t job, const char *payload, size_t n) {
 	verify(end->is_up && job > end->channel.last);
-	channel_add_job(&end->channel, job);
 	channel_send(&end->channel, &(struct wire_frame){.type = FRAME_RUN, .numbers = {job}, .payload = payload, .size = n});
+	return channel_add_job(&end->channel, job);
 }
 
-void dispatcher_end_files(struct dispatcher_end *end, uint64_t job) {
-	verify(end->is_up && job > end->channel.last);
-	channel_add_job(&end->channel, job);
-	channel_find_job(&end->channel, job)->has_files = true;
-	send(end, FRAME_FILES, job, 0);
+struct channel_job *dispatcher_end_files(struct dispatcher_end *end, uint64_t number) {
+	verify(end->is_up && number > end->channel.last);
+	send(end, FRAME_FILES, number, 0);
+	struct channel_job *job = channel_add_job(&end->channel, number);
+	job->has_files = true;
+	return job;
 }
 
 void dispatcher_end_input_end(struct dispatcher_end *end, uint64_t job) {
@@ -317,7 +318,7 @@ uint64_t dispatcher_end_tick(struct dispatcher_end *end, uint64_t now) {
 			job->due = now + ORDER_NS;
 		} else if (job->due <= now) {
 			job->due = UINT64_MAX;
-			end->calls.overdue(end->arg, job->number);
+			end->calls.overdue(end->arg, job);
 			due = now;
 		}
 		due = job->due < due ? job->due : due;

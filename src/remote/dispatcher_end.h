@@ -7,7 +7,7 @@
 // program, says "have MARK" when that is installed, and becomes a worker, which is greeted anew.
 //
 // Pure, as channel.h: no I/O. The owner moves bytes by the functions of channel.h, sends input and acknowledges output. A callback must not
-// call any function of these files but channel_acknowledge().
+// call any function of these files but channel_acknowledge() and dispatcher_end_shut().
 
 #ifndef FAIRPAR_REMOTE_DISPATCHER_END_H
 #define FAIRPAR_REMOTE_DISPATCHER_END_H
@@ -16,21 +16,22 @@
 
 struct dispatcher_calls {
 	void (*hello)(void *arg, const struct worker_hello *hello);   // jobs may be sent from now on
-	void (*started)(void *arg, uint64_t job, uint64_t pid, uint64_t ago); // it runs, since `ago` nanoseconds
-	void (*output)(void *arg, uint64_t job, unsigned stream, const char *bytes, size_t n); // 1 or 2; channel_acknowledge() when it was passed on
-	void (*done)(void *arg, uint64_t job, const struct job_end *end);
-	void (*refused)(void *arg, uint64_t job, const char *why); // it has not run
+	void (*started)(void *arg, struct channel_job *job, uint64_t pid, uint64_t ago); // it runs, since `ago` nanoseconds
+	// Stream 1 or 2; channel_acknowledge() when it was passed on.
+	void (*output)(void *arg, struct channel_job *job, unsigned stream, const char *bytes, size_t n);
+	void (*done)(void *arg, const struct channel_job *job, const struct job_end *end); // it is gone, as it is in the next one and in lost()
+	void (*refused)(void *arg, const struct channel_job *job, const char *why); // it has not run
 	void (*bye)(void *arg, const char *why);               // the worker takes no further job; what runs goes on
 	// The worker takes no jobs for now, while so many run; or (`why` is NULL) it takes jobs again. The latter is called at least a
 	// second after its last refusal.
 	void (*braked)(void *arg, uint64_t jobs, const char *why);
-	void (*lost)(void *arg, uint64_t job, bool ran);       // the connection has broken; `ran`: it may have begun
-	void (*overdue)(void *arg, uint64_t job);              // it was told to stop, and has not ended in time; its frames still come
+	void (*lost)(void *arg, const struct channel_job *job); // the connection has broken; without is_unsent the job may have begun
+	void (*overdue)(void *arg, struct channel_job *job);   // it was told to stop, and has not ended in time; its frames still come
 	// A machine of that kind (uname -sm) has no fairpar, and requests one: appends the bytes for it and returns 0, or returns -1 with *ret_why.
 	// May be NULL.
 	int (*program_requested)(void *arg, const char *machine, struct buf *ret_bytes, struct buf *ret_why);
 	// A frame of a conversation about files. Returns NULL, or why it is not allowed: static text.
-	const char *(*files)(void *arg, uint64_t job, const struct wire_frame *frame);
+	const char *(*files)(void *arg, struct channel_job *job, const struct wire_frame *frame);
 };
 
 struct dispatcher_end {
@@ -62,11 +63,11 @@ void dispatcher_end_lose_jobs(struct dispatcher_end *end);
 // worker's own.
 void dispatcher_end_env(struct dispatcher_end *end, bool adds, const char *bytes, size_t n);
 
-// Sends a job (payload.h), whose number is higher than all before.
-void dispatcher_end_run(struct dispatcher_end *end, uint64_t job, const char *payload, size_t n);
+// Sends a job (payload.h), whose number is higher than all before. Returns it as channel_add_job() does, so that the caller may set its owner.
+struct channel_job *dispatcher_end_run(struct dispatcher_end *end, uint64_t job, const char *payload, size_t n);
 
-// Begins a conversation about files, which is numbered as a job and ends as one; channel_send_frames() sends what is said in it.
-void dispatcher_end_files(struct dispatcher_end *end, uint64_t job);
+// Begins a conversation about files, which is numbered as a job and ends as one; channel_send_frames() sends what is said in it. Returns likewise.
+struct channel_job *dispatcher_end_files(struct dispatcher_end *end, uint64_t job);
 
 // Ends the standard input of a job. This and the next two do nothing if the job is gone.
 void dispatcher_end_input_end(struct dispatcher_end *end, uint64_t job);

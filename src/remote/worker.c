@@ -33,8 +33,7 @@ struct remote_job {
 	struct remote_worker *worker;
 	uint64_t number;
 	struct payload payload;
-	struct list link;        // of worker->jobs
-	struct list waiting;     // of worker->queue or worker->talks, until a thread has taken it
+	struct list link;        // of worker->queue or worker->talks, until a thread has taken it
 	int input_fd;            // wakeup: there is input, or -1: it gets none
 	int room_fd;             // wakeup: its output may go on; its thread's, or -1: it has none yet
 	bool has_files;          // it is a conversation about files (file_talk.h)
@@ -51,12 +50,11 @@ struct remote_worker {
 	const struct remote_worker_config *config;
 	struct context *context;
 	struct children *children;
-	struct worker_end *end;  // guarded, as all up to `env`
+	struct worker_end *end;  // guarded, as all up to `env`; its channel has the jobs
 	mutex lock;
 	cond work;               // something is in the queue, or the threads are to end
 	cond ends;               // `ending` is set
-	struct list jobs, queue;
-	struct list talks;       // conversations about files that have no thread yet; no gate holds them
+	struct list queue, talks;// jobs, and conversations about files, that have no thread yet; no gate holds the latter
 	struct thread_entry *threads;
 	unsigned nidle;
 	bool ending;             // the jobs are being ended, and no further one is taken; set by the loop
@@ -88,7 +86,6 @@ struct thread_entry {
 };
 
 static void job_free(struct remote_job *job) {
-	list_remove(&job->link);
 	fd_close(&job->input_fd);
 	file_mail_fini(&job->mail);
 	buf_fini(&job->input);
@@ -121,17 +118,24 @@ static size_t count(const struct list *jobs) {
 	return n;
 }
 
-// Brakes because of `why`, or (NULL) does not any more. With the lock.
-static void set_brake(struct remote_worker *worker, const char *why) {
+// Brakes because of `why`, or (NULL) does not any more. `nwaiting`: jobs of the channel that do not run yet. With the lock.
+static void set_brake(struct remote_worker *worker, const char *why, size_t nwaiting) {
 	worker->is_braked = why;
-	worker_end_brake(worker->end, count(&worker->jobs) - count(&worker->queue), why);
+	worker_end_brake(worker->end, worker->end->channel.njobs - nwaiting, why);
+}
+
+// Takes the next one off the list, or returns NULL. With the lock.
+static struct remote_job *take_job(struct list *list) {
+	struct remote_job *job = list_is_empty(list) ? NULL : list_entry(list->next, struct remote_job, link);
+	if (job) {
+		list_remove(&job->link);
+	}
+	return job;
 }
 
 // Refuses the jobs in the queue: the dispatcher sends them elsewhere, or here again.
 static void refuse_queue(struct remote_worker *worker, const char *why) {
-	while (!list_is_empty(&worker->queue)) {
-		struct remote_job *job = list_entry(worker->queue.next, struct remote_job, waiting);
-		list_remove(&job->waiting);
+	for (struct remote_job *job; (job = take_job(&worker->queue));) {
 		worker_end_refuse(worker->end, job->number, why);
 		job_free(job);
 	}
@@ -152,7 +156,7 @@ static uint64_t step_gate(struct remote_worker *worker, uint64_t now) {
 	check_machine(worker->config, &why);
 	worker->next_gate_check = now + NS_PER_S;
 	if (worker->is_braked != (why.len > 0)) {
-		set_brake(worker, why.len > 0 ? buf_str(&why) : NULL);
+		set_brake(worker, why.len > 0 ? buf_str(&why) : NULL, count(&worker->queue));
 	}
 	if (worker->is_braked) {
 		refuse_queue(worker, buf_str(&why));
@@ -335,18 +339,11 @@ static struct remote_job *next_job(struct remote_worker *worker) {
 		cond_wait(&worker->work, &worker->lock);
 	}
 	--worker->nidle;
-	if (!list_is_empty(&worker->talks)) {
-		struct remote_job *talk = list_entry(worker->talks.next, struct remote_job, waiting);
-		list_remove(&talk->waiting);
-		return talk;
+	struct remote_job *talk = take_job(&worker->talks), *job = talk ? talk : take_job(&worker->queue);
+	if (job && !talk) {
+		job->is_starting = worker->is_starting = worker->may_start;
+		worker->may_start = false;
 	}
-	if (list_is_empty(&worker->queue)) {
-		return NULL;
-	}
-	struct remote_job *job = list_entry(worker->queue.next, struct remote_job, waiting);
-	list_remove(&job->waiting);
-	job->is_starting = worker->is_starting = worker->may_start;
-	worker->may_start = false;
 	return job;
 }
 
@@ -396,15 +393,6 @@ static void *thread_main(void *arg) {
 
 // ---- what the dispatcher says, on the thread of the loop, with the lock ----
 
-static struct remote_job *find_job(struct remote_worker *worker, uint64_t number) {
-	list_for_each_entry(&worker->jobs, struct remote_job, job, link) {
-		if (job->number == number) {
-			return job;
-		}
-	}
-	return NULL;
-}
-
 // Returns 0, or an error number: there are no more threads or descriptors.
 static int start_thread(struct remote_worker *worker) {
 	struct thread_entry *entry = xcalloc(1, sizeof(*entry));
@@ -426,11 +414,13 @@ static bool has_thread(struct remote_worker *worker) {
 	return worker->nidle > count(&worker->queue) + count(&worker->talks) || start_thread(worker) == 0 || worker->threads;
 }
 
-static struct remote_job *new_job(struct remote_worker *worker, uint64_t number) {
-	struct remote_job *job = xcalloc(1, sizeof(*job));
-	*job = (struct remote_job){.worker = worker, .number = number, .input_fd = -1, .room_fd = -1};
-	list_push_back(&worker->jobs, &job->link);
+// A job that waits in that list for its thread.
+static struct remote_job *new_job(struct remote_worker *worker, struct channel_job *of, struct list *list) {
+	struct remote_job *job = of->owner = xcalloc(1, sizeof(*job));
+	*job = (struct remote_job){.worker = worker, .number = of->number, .has_files = of->has_files, .input_fd = -1, .room_fd = -1};
+	list_push_back(list, &job->link);
 	file_mail_init(&job->mail, send_files, job);
+	cond_signal(&worker->work);
 	return job;
 }
 
@@ -448,17 +438,16 @@ static const char *refusal_reason(const struct remote_worker *worker) {
 	return NULL; // how many there are at once is for the run to count, whose list may give the machine another number by now
 }
 
-static void on_run(void *arg, uint64_t number, const char *bytes, size_t n) {
-	struct remote_worker *worker = arg;
+static void begin_job(struct remote_worker *worker, struct channel_job *of, const char *bytes, size_t n) {
 	const char *why = refusal_reason(worker);
 	struct payload payload;
 	if (why) {
-		worker_end_refuse(worker->end, number, why);
+		worker_end_refuse(worker->end, of->number, why);
 		return;
 	}
 	if (payload_read(&payload, bytes, n, &why) != 0) {
 		payload_fini(&payload);
-		worker_end_refuse(worker->end, number, why); // the worker ends only when the channel has no job left
+		worker_end_refuse(worker->end, of->number, why); // the worker ends only when the channel has no job left
 		channel_break(&worker->end->channel, why);
 		return;
 	}
@@ -467,38 +456,29 @@ static void on_run(void *arg, uint64_t number, const char *bytes, size_t n) {
 		payload_fini(&payload);
 		fd_close(&input_fd);
 		worker->next_gate_check = now_ns() + NS_PER_S;
-		set_brake(worker, "it has no thread or descriptor for a job");
-		worker_end_refuse(worker->end, number, "no job starts for now");
+		set_brake(worker, "it has no thread or descriptor for a job", count(&worker->queue) + 1);
+		worker_end_refuse(worker->end, of->number, "no job starts for now");
 		return;
 	}
-	struct remote_job *job = new_job(worker, number);
+	struct remote_job *job = new_job(worker, of, &worker->queue);
 	job->payload = payload;
 	job->input_fd = input_fd;
-	list_push_back(&worker->queue, &job->waiting);
-	cond_signal(&worker->work);
 }
 
-// Jobs of before need it, so it is taken as long as the worker lives.
-static void on_files(void *arg, uint64_t number) {
+static void on_begin(void *arg, struct channel_job *of, const char *bytes, size_t n) {
 	struct remote_worker *worker = arg;
-	if (worker->ending || !has_thread(worker)) {
-		worker_end_refuse(worker->end, number, worker->ending ? "the worker is ending" : "the worker has no thread for it");
-		return;
+	if (!of->has_files) {
+		begin_job(worker, of, bytes, n);
+	} else if (worker->ending || !has_thread(worker)) { // else jobs of before need it, so it is taken as long as the worker lives
+		worker_end_refuse(worker->end, of->number, worker->ending ? "the worker is ending" : "the worker has no thread for it");
+	} else {
+		(void)new_job(worker, of, &worker->talks);
 	}
-	struct remote_job *job = new_job(worker, number);
-	job->has_files = true;
-	list_push_back(&worker->talks, &job->waiting);
-	cond_signal(&worker->work);
-}
-
-static const char *on_file(void *arg, uint64_t number, const struct wire_frame *frame) {
-	struct remote_job *job = find_job(arg, number);
-	return file_mail_post(&job->mail, frame);
 }
 
 static void on_env(void *arg, bool adds, const char *bytes, size_t n) {
 	struct remote_worker *worker = arg;
-	if (worker->base.len > 0 || !list_is_empty(&worker->jobs) || n == 0 || bytes[n - 1] != '\0') {
+	if (worker->base.len > 0 || worker->end->channel.njobs > 0 || n == 0 || bytes[n - 1] != '\0') {
 		channel_break(&worker->end->channel, "it has sent an environment that cannot be, or not before the jobs");
 		return;
 	}
@@ -515,52 +495,41 @@ static void on_env(void *arg, bool adds, const char *bytes, size_t n) {
 	free(set);
 }
 
-static void on_input(void *arg, uint64_t number, const char *bytes, size_t n) {
-	struct remote_job *job = find_job(arg, number);
-	if (job && job->input_fd >= 0) {
-		buf_add(&job->input, bytes, n);
-		wakeup_post(job->input_fd);
+// Wakes the job's thread, if it waits for that descriptor; one that takes the job later looks before it waits.
+static void post(int fd) {
+	if (fd >= 0) {
+		wakeup_post(fd);
 	}
 }
 
-static void on_input_end(void *arg, uint64_t number) {
-	struct remote_job *job = find_job(arg, number);
-	if (job && job->input_fd >= 0) {
+static void stop_job(struct remote_job *job, enum stop_how how) {
+	job->expired = job->expired || (how == STOP_EXPIRE && !job->stopped);
+	job->killed = job->killed || how == STOP_KILL;
+	job->stopped = true;
+	file_mail_end(&job->mail);
+	stop_child(job, now_ns(), job->killed);
+}
+
+static const char *on_frame(void *arg FP_UNUSED, struct channel_job *of, const struct wire_frame *frame) {
+	struct remote_job *job = of->owner;
+	switch ((int)frame->type) {
+	case FRAME_IN:
+		if (job->input_fd >= 0) {
+			buf_add(&job->input, frame->payload, frame->size);
+		}
+		post(job->input_fd);
+		return NULL;
+	case FRAME_EOF:
 		job->input_ended = true;
-		wakeup_post(job->input_fd);
-	}
-}
-
-static void post_room(const struct remote_job *job) {
-	if (job->room_fd >= 0) { // a thread that takes the job later checks before it waits
-		wakeup_post(job->room_fd);
-	}
-}
-
-static void on_room(void *arg, uint64_t number) {
-	struct remote_job *job = find_job(arg, number);
-	if (job) {
-		post_room(job);
-	}
-}
-
-static void on_stop(void *arg, uint64_t number, enum stop_how how) {
-	struct remote_worker *worker = arg;
-	struct remote_job *job = find_job(worker, number);
-	if (job) {
-		job->expired = job->expired || (how == STOP_EXPIRE && !job->stopped);
-		job->killed = job->killed || how == STOP_KILL;
-		job->stopped = true;
-		file_mail_end(&job->mail);
-		stop_child(job, now_ns(), job->killed);
-	}
-}
-
-static void on_shut(void *arg, uint64_t number, unsigned stream) {
-	struct remote_job *job = find_job(arg, number);
-	if (job) {
-		job->shut[stream == 1 ? STREAM_OUT : STREAM_ERR] = true;
-		post_room(job);
+		post(job->input_fd);
+		return NULL;
+	case FRAME_SHUT:
+		job->shut[frame->numbers[1] == 1 ? STREAM_OUT : STREAM_ERR] = true;
+		post(job->room_fd);
+		return NULL;
+	case FRAME_MORE: post(job->room_fd); return NULL;
+	case FRAME_STOP: stop_job(job, (enum stop_how)frame->numbers[1]); return NULL;
+	default: return file_mail_post(&job->mail, frame);
 	}
 }
 
@@ -570,15 +539,12 @@ static void on_suspend(void *arg, bool begins) {
 	children_signal(worker->children, begins ? SIGSTOP : SIGCONT);
 }
 
-static void on_bye(void *arg, const char *why FP_UNUSED) {
+static void on_bye(void *arg) {
 	struct remote_worker *worker = arg;
 	worker->released = true;
 }
 
-static const struct worker_calls calls = {
-	.env = on_env, .run = on_run, .input = on_input, .input_end = on_input_end, .room = on_room, .stop = on_stop, .shut = on_shut, .suspend = on_suspend,
-	.bye = on_bye, .files = on_files, .file = on_file,
-};
+static const struct worker_calls calls = {.env = on_env, .begin = on_begin, .frame = on_frame, .suspend = on_suspend, .bye = on_bye};
 
 // ---- the connection ----
 
@@ -627,12 +593,11 @@ static void terminate(struct remote_worker *worker) {
 	worker->ending = true;
 	cond_broadcast(&worker->work); // the gate holds back no job any more
 	cond_broadcast(&worker->ends);
-	list_for_each_entry(&worker->jobs, struct remote_job, job, link) {
-		post_room(job); // its output is dropped from now on
+	for (size_t i = 0; i < worker->end->channel.njobs; ++i) {
+		struct remote_job *job = worker->end->channel.jobs[i].owner;
+		post(job->room_fd); // its output is dropped from now on
+		post(job->input_fd);
 		file_mail_end(&job->mail);
-		if (job->input_fd >= 0) {
-			wakeup_post(job->input_fd);
-		}
 	}
 	mutex_unlock(&worker->lock);
 	children_terminate(worker->children);
@@ -826,7 +791,6 @@ int worker_serve(const struct remote_worker_config *config, struct context *cont
 	mutex_init(&worker.lock, LOCK_WORKER);
 	cond_init(&worker.work);
 	cond_init(&worker.ends);
-	list_init(&worker.jobs);
 	list_init(&worker.queue);
 	list_init(&worker.talks);
 	if (worker_open(&worker) == 0) {

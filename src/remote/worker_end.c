@@ -9,67 +9,25 @@
 
 // ---- what the dispatcher says ----
 
-static const char *on_run(struct worker_end *end, const struct wire_frame *frame) {
-	uint64_t number = frame->numbers[0];
-	if (number <= end->channel.last) {
+static const char *on_begin(struct worker_end *end, const struct wire_frame *frame) {
+	if (frame->numbers[0] <= end->channel.last) {
 		return "it has sent a job twice";
 	}
-	channel_add_job(&end->channel, number);
-	if (frame->type == FRAME_FILES) {
-		channel_find_job(&end->channel, number)->has_files = true;
-		end->calls.files(end->arg, number);
-	} else {
-		end->calls.run(end->arg, number, frame->payload, frame->size);
-	}
+	struct channel_job *job = channel_add_job(&end->channel, frame->numbers[0]);
+	job->has_files = frame->type == FRAME_FILES;
+	end->calls.begin(end->arg, job, frame->payload, frame->size);
 	return NULL;
 }
 
-static const char *on_input(struct worker_end *end, struct channel_job *job, const struct wire_frame *frame) {
-	const char *why = job->input_ended ? "it has sent input of a job behind its end" : channel_receive_bytes(job, frame->size);
-	if (!why) {
-		end->calls.input(end->arg, job->number, frame->payload, frame->size);
-	}
-	return why;
-}
-
-static const char *on_input_end(struct worker_end *end, struct channel_job *job) {
-	if (job->input_ended) {
-		return "it has ended the input of a job twice";
-	}
-	job->input_ended = true;
-	end->calls.input_end(end->arg, job->number);
-	return NULL;
-}
-
-static const char *on_more(struct worker_end *end, struct channel_job *job, const struct wire_frame *frame) {
-	const char *why = channel_acknowledged(&end->channel, job, frame->numbers[1]);
-	if (!why) {
-		end->calls.room(end->arg, job->number);
-	}
-	return why;
-}
-
-// Handles a frame of a job that is not gone.
-static const char *on_job_frame(struct worker_end *end, struct channel_job *job, const struct wire_frame *frame) {
-	if (job->has_files && frame->type != FRAME_STOP) {
-		return end->calls.file(end->arg, job->number, frame);
-	}
+// Returns why a frame of a job cannot be, or NULL.
+static const char *check_job_frame(struct worker_end *end, struct channel_job *job, const struct wire_frame *frame) {
+	bool was_ended = job->input_ended;
 	switch ((int)frame->type) {
-	case FRAME_IN: return on_input(end, job, frame);
-	case FRAME_EOF: return on_input_end(end, job);
-	case FRAME_MORE: return on_more(end, job, frame);
-	case FRAME_STOP:
-		if (frame->numbers[1] >= STOP_HOWS) {
-			return "it wants to stop a job in a way that does not exist";
-		}
-		end->calls.stop(end->arg, job->number, (enum stop_how)frame->numbers[1]);
-		return NULL;
-	case FRAME_SHUT:
-		if (frame->numbers[1] < 1 || frame->numbers[1] > 2) {
-			return "it shuts a stream that does not exist";
-		}
-		end->calls.shut(end->arg, job->number, (unsigned)frame->numbers[1]);
-		return NULL;
+	case FRAME_IN: return was_ended ? "it has sent input of a job behind its end" : channel_receive_bytes(job, frame->size);
+	case FRAME_EOF: job->input_ended = true; return was_ended ? "it has ended the input of a job twice" : NULL;
+	case FRAME_MORE: return channel_acknowledged(&end->channel, job, frame->numbers[1]);
+	case FRAME_STOP: return frame->numbers[1] >= STOP_HOWS ? "it wants to stop a job in a way that does not exist" : NULL;
+	case FRAME_SHUT: return frame->numbers[1] < 1 || frame->numbers[1] > 2 ? "it shuts a stream that does not exist" : NULL;
 	default: return "it has sent a frame that has no place here";
 	}
 }
@@ -79,24 +37,20 @@ static const char *on_frame(void *arg, const struct wire_frame *frame) {
 	switch ((int)frame->type) {
 	case FRAME_ENV: end->calls.env(end->arg, frame->numbers[0] != 0, frame->payload, frame->size); return NULL;
 	case FRAME_RUN:
-	case FRAME_FILES: return on_run(end, frame);
+	case FRAME_FILES: return on_begin(end, frame);
 	case FRAME_REST:
 		channel_suspend(&end->channel, frame->numbers[0] != 0, end->channel.heard);
 		end->calls.suspend(end->arg, frame->numbers[0] != 0);
 		return NULL;
-	case FRAME_BYE: {
-		FP_CLEANUP(buf_fini) struct buf why = BUF_INIT;
-		buf_add(&why, frame->payload, frame->size);
-		end->calls.bye(end->arg, buf_str(&why));
-		return NULL;
-	}
+	case FRAME_BYE: end->calls.bye(end->arg); return NULL;
 	default: break;
 	}
 	struct channel_job *job = channel_find_job(&end->channel, frame->numbers[0]);
 	if (!job) { // it has ended meanwhile, or never was
 		return frame->numbers[0] <= end->channel.last ? NULL : "it speaks of a job that it has not sent";
 	}
-	return on_job_frame(end, job, frame);
+	const char *why = job->has_files && frame->type != FRAME_STOP ? NULL : check_job_frame(end, job, frame);
+	return why ? why : end->calls.frame(end->arg, job, frame);
 }
 
 // ---- the connection ----

@@ -3,7 +3,7 @@
 //   run -> taken -started-> running -done-> gone     taken -refused, done-> gone
 //
 // Its counterpart is dispatcher_end.h. Pure, as channel.h: no I/O. The owner moves bytes by the functions of channel.h, sends output and
-// acknowledges input. A callback may break the channel, and `run` may refuse its job; else it must not call any function of these files.
+// acknowledges input. A callback may break the channel, and `begin` may refuse its job; else it must not call any function of these files.
 
 #ifndef FAIRPAR_REMOTE_WORKER_END_H
 #define FAIRPAR_REMOTE_WORKER_END_H
@@ -12,17 +12,13 @@
 
 struct worker_calls {
 	void (*env)(void *arg, bool adds, const char *bytes, size_t n); // as dispatcher_end_env(); all bytes are valid during the call
-	void (*run)(void *arg, uint64_t job, const char *payload, size_t n); // answered by worker_end_started(), _refuse() or _done()
-	void (*input)(void *arg, uint64_t job, const char *bytes, size_t n); // channel_acknowledge() when they were passed on
-	void (*input_end)(void *arg, uint64_t job);
-	void (*room)(void *arg, uint64_t job);                 // more of its output may be sent
-	void (*stop)(void *arg, uint64_t job, enum stop_how how);
-	void (*shut)(void *arg, uint64_t job, unsigned stream); // nobody reads that output any more
-	void (*suspend)(void *arg, bool begins);                  // as dispatcher_end_suspend()
-	void (*bye)(void *arg, const char *why);               // no further job comes
-	void (*files)(void *arg, uint64_t job);                // a conversation about files begins; it is answered as `run`, but not by "started"
-	// A frame of it. Returns NULL, or why it is not allowed: static text.
-	const char *(*file)(void *arg, uint64_t job, const struct wire_frame *frame);
+	// A job, answered by worker_end_started(), _refuse() or _done(); or a conversation about files (has_files), to which nothing is "started".
+	void (*begin)(void *arg, struct channel_job *job, const char *payload, size_t n);
+	// A frame of a job that is not gone: `in`, whose bytes are acknowledged when they were passed on, `eof`, `more`, `stop` or `shut`, with numbers
+	// that can be; or any of files. Returns NULL, or why it is not allowed: static text.
+	const char *(*frame)(void *arg, struct channel_job *job, const struct wire_frame *frame);
+	void (*suspend)(void *arg, bool begins);               // as dispatcher_end_suspend()
+	void (*bye)(void *arg);                                // no further job comes
 };
 
 struct worker_end {
@@ -37,7 +33,7 @@ struct worker_end {
 struct worker_end *worker_end_new(const struct worker_calls *calls, void *arg, const struct worker_hello *hello, uint64_t now);
 void worker_end_free(struct worker_end *end);
 
-// The following send a frame to the dispatcher. Each job is one that `run` has given and that is not gone.
+// The following send a frame to the dispatcher. Each job is one that `begin` has given and that is not gone.
 
 // The job runs as `pid`, since `ago` nanoseconds.
 void worker_end_started(struct worker_end *end, uint64_t job, uint64_t pid, uint64_t ago);

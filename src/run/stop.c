@@ -224,7 +224,7 @@ void run_limit_end(struct run *run) {
 		run->extended = true; // nobody waits for that reader any more
 		signals_die_within(0, 0, NULL);
 	}
-	if (children_have_ended(run->children) && hosts_count(run->hosts) == 0) {
+	if (children_have_ended(run->children) && hosts_are_idle(run->hosts)) {
 		unsigned limit = run->phase == RUN_KILLING ? KILLED_WAIT_S : READER_WAIT_S;
 		// a little earlier, for then the run gets its end
 		write_limit_set(now_ns() + limit * NS_PER_S * (run->phase == RUN_KILLING ? 2 : 4) / 5);

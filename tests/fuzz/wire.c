@@ -35,28 +35,29 @@ static void see_payload(const char *bytes, size_t n) {
 }
 
 static void h_hello(void *arg, const struct worker_hello *hello) { (void)arg; verify(hello->slots > 0); sees_bytes(hello->node, strlen(hello->node)); }
-static void h_started(void *arg, uint64_t job, uint64_t pid, uint64_t ago) { (void)arg; (void)pid; (void)ago; verify(job == 1); }
-static void h_output(void *arg, uint64_t job, unsigned stream, const char *bytes, size_t n) {
+static void h_started(void *arg, struct channel_job *job, uint64_t pid, uint64_t ago) { (void)arg; (void)pid; (void)ago; verify(job->number == 1); }
+static void h_output(void *arg, struct channel_job *job, unsigned stream, const char *bytes, size_t n) {
 	(void)arg;
-	verify(job == 1 && (stream == 1 || stream == 2) && n <= WIRE_CHUNK_MOST);
+	verify(job->number == 1 && (stream == 1 || stream == 2) && n <= WIRE_CHUNK_MOST);
 	sees_bytes(bytes, n);
 }
-static void h_done(void *arg, uint64_t job, const struct job_end *end) { (void)arg; verify(job == 1 && end->result.exit_code < 256); }
-static void h_refused(void *arg, uint64_t job, const char *why) { (void)arg; verify(job == 1); sees_bytes(why, strlen(why)); }
+static void h_done(void *arg, const struct channel_job *job, const struct job_end *end) { (void)arg; verify(job->number == 1 && end->result.exit_code < 256); }
+static void h_refused(void *arg, const struct channel_job *job, const char *why) { (void)arg; verify(job->number == 1); sees_bytes(why, strlen(why)); }
 static void h_bye(void *arg, const char *why) { (void)arg; sees_bytes(why, strlen(why)); }
 static void h_braked(void *arg, uint64_t jobs, const char *why) { (void)arg; (void)jobs; sees_bytes(why ? why : "", why ? strlen(why) : 0); }
-static void h_lost(void *arg, uint64_t job, bool ran) { (void)arg; (void)ran; verify(job == 1); }
-static void h_overdue(void *arg, uint64_t job) { (void)arg; verify(job == 1); }
+static void h_lost(void *arg, const struct channel_job *job) { (void)arg; verify(job->number == 1); }
+static void h_overdue(void *arg, struct channel_job *job) { (void)arg; verify(job->number == 1); }
 
-static const char *h_files(void *arg, uint64_t job, const struct wire_frame *frame) { (void)arg; (void)job; sees_bytes(frame->payload, frame->size); return NULL; }
+static const char *h_files(void *arg, struct channel_job *job, const struct wire_frame *frame) { (void)arg; (void)job; sees_bytes(frame->payload, frame->size); return NULL; }
 static void a_env(void *arg, bool adds, const char *bytes, size_t n) { (void)arg; (void)adds; sees_bytes(bytes, n); }
-static void a_run(void *arg, uint64_t job, const char *bytes, size_t n) { (void)arg; (void)job; see_payload(bytes, n); }
-static void a_input(void *arg, uint64_t job, const char *bytes, size_t n) { (void)arg; (void)job; sees_bytes(bytes, n); }
-static void a_job(void *arg, uint64_t job) { (void)arg; (void)job; }
-static void a_stop(void *arg, uint64_t job, enum stop_how how) { (void)arg; (void)job; verify(how < STOP_HOWS); }
-static void a_shut(void *arg, uint64_t job, unsigned stream) { (void)arg; (void)job; verify(stream == 1 || stream == 2); }
-static const char *a_file(void *arg, uint64_t job, const struct wire_frame *frame) { return h_files(arg, job, frame); }
+static void a_begin(void *arg, struct channel_job *job, const char *bytes, size_t n) { (void)arg; (void)job; see_payload(bytes, n); }
+static const char *a_frame(void *arg, struct channel_job *job, const struct wire_frame *frame) {
+	verify(frame->type != FRAME_STOP || frame->numbers[1] < STOP_HOWS);
+	verify(frame->type != FRAME_SHUT || frame->numbers[1] == 1 || frame->numbers[1] == 2);
+	return h_files(arg, job, frame);
+}
 static void a_rest(void *arg, bool begins) { (void)arg; (void)begins; }
+static void a_bye(void *arg) { (void)arg; }
 
 // Gives the bytes to an end in pieces of that size, each of exactly its length.
 static void in_pieces(int (*receive)(void *end, const char *bytes, size_t n), void *end, const uint8_t *data, size_t size, size_t piece) {
@@ -89,7 +90,7 @@ static void as_host(const uint8_t *data, size_t size, size_t piece) {
 }
 
 static void as_agent(const uint8_t *data, size_t size, size_t piece) {
-	static const struct worker_calls calls = {a_env, a_run, a_input, a_job, a_job, a_stop, a_shut, a_rest, h_bye, a_job, a_file};
+	static const struct worker_calls calls = {a_env, a_begin, a_frame, a_rest, a_bye};
 	static const char greeting[] = GREETING MARK "\n";
 	struct worker_end *agent = worker_end_new(&calls, NULL, &(struct worker_hello){.slots = 1, .node = "n"}, 0);
 	verify(channel_receive(&agent->channel, greeting, sizeof(greeting) - 1, 0) == 0);

@@ -20,29 +20,27 @@ static void tell(const char *what, uint64_t job, const char *bytes, size_t n) {
 }
 
 static void h_hello(void *arg, const struct worker_hello *hello) { (void)arg; tell("hello", hello->slots, hello->node, strlen(hello->node)); }
-static void h_started(void *arg, uint64_t job, uint64_t pid, uint64_t ago) { (void)arg; (void)pid; (void)ago; tell("started", job, "", 0); }
-static void h_output(void *arg, uint64_t job, unsigned stream, const char *bytes, size_t n) { (void)arg; (void)stream; tell("out", job, bytes, n); }
-static void h_done(void *arg, uint64_t job, const struct job_end *end) { (void)arg; (void)end; tell("done", job, "", 0); }
-static void h_refused(void *arg, uint64_t job, const char *why) { (void)arg; tell("refused", job, why, strlen(why)); }
+static void h_started(void *arg, struct channel_job *job, uint64_t pid, uint64_t ago) { (void)arg; (void)pid; (void)ago; tell("started", job->number, "", 0); }
+static void h_output(void *arg, struct channel_job *job, unsigned stream, const char *bytes, size_t n) { (void)arg; (void)stream; tell("out", job->number, bytes, n); }
+static void h_done(void *arg, const struct channel_job *job, const struct job_end *end) { (void)arg; (void)end; tell("done", job->number, "", 0); }
+static void h_refused(void *arg, const struct channel_job *job, const char *why) { (void)arg; tell("refused", job->number, why, strlen(why)); }
 static void h_bye(void *arg, const char *why) { (void)arg; tell("bye", 0, why, strlen(why)); }
 static void h_braked(void *arg, uint64_t jobs, const char *why) { (void)arg; (void)jobs; tell(why ? "brake" : "go", 0, why ? why : "", why ? strlen(why) : 0); }
-static void h_lost(void *arg, uint64_t job, bool ran) { (void)arg; tell("lost", job, ran ? "" : "unsent", ran ? 0 : 6); }
-static void h_overdue(void *arg, uint64_t job) { (void)arg; tell("overdue", job, "", 0); }
-static const char *h_files(void *arg, uint64_t job, const struct wire_frame *frame) { (void)arg; tell(wire_kind(frame->type)->name, job, "", 0); return NULL; }
+static void h_lost(void *arg, const struct channel_job *job) { (void)arg; tell("lost", job->number, job->is_unsent ? "unsent" : "", job->is_unsent ? 6 : 0); }
+static void h_overdue(void *arg, struct channel_job *job) { (void)arg; tell("overdue", job->number, "", 0); }
+static const char *h_files(void *arg, struct channel_job *job, const struct wire_frame *frame) { (void)arg; tell(wire_kind(frame->type)->name, job->number, "", 0); return NULL; }
 static const struct dispatcher_calls dispatcher_calls = {h_hello, h_started, h_output, h_done, h_refused, h_bye, h_braked, h_lost, h_overdue, NULL, h_files};
 
 static void a_env(void *arg, bool adds, const char *bytes, size_t n) { (void)arg; tell("env", adds, bytes, n); }
-static void a_run(void *arg, uint64_t job, const char *bytes, size_t n) { (void)arg; tell("run", job, bytes, n); }
-static void a_input(void *arg, uint64_t job, const char *bytes, size_t n) { (void)arg; tell("in", job, bytes, n); }
-static void a_input_end(void *arg, uint64_t job) { (void)arg; tell("eof", job, "", 0); }
-static void a_room(void *arg, uint64_t job) { (void)arg; tell("room", job, "", 0); }
-static void a_stop(void *arg, uint64_t job, enum stop_how how) { (void)arg; (void)how; tell("stop", job, "", 0); }
-static void a_shut(void *arg, uint64_t job, unsigned stream) { (void)arg; (void)stream; tell("shut", job, "", 0); }
+static void a_begin(void *arg, struct channel_job *job, const char *bytes, size_t n) { (void)arg; tell(job->has_files ? "files" : "run", job->number, bytes, n); }
+static const char *a_frame(void *arg, struct channel_job *job, const struct wire_frame *frame) {
+	(void)arg;
+	tell(wire_kind(frame->type)->name, job->number, frame->payload ? frame->payload : "", frame->size);
+	return NULL;
+}
 static void a_rest(void *arg, bool begins) { (void)arg; tell("rest", begins, "", 0); }
-static void a_bye(void *arg, const char *why) { (void)arg; tell("bye", 0, why, strlen(why)); }
-static void a_files(void *arg, uint64_t job) { (void)arg; tell("files", job, "", 0); }
-static const char *a_file(void *arg, uint64_t job, const struct wire_frame *frame) { (void)arg; tell(wire_kind(frame->type)->name, job, "", 0); return NULL; }
-static const struct worker_calls worker_calls = {a_env, a_run, a_input, a_input_end, a_room, a_stop, a_shut, a_rest, a_bye, a_files, a_file};
+static void a_bye(void *arg) { (void)arg; tell("bye", 0, "", 0); }
+static const struct worker_calls worker_calls = {a_env, a_begin, a_frame, a_rest, a_bye};
 
 // A host that has jobs 1 and 2.
 static struct dispatcher_end *make_host(void) {

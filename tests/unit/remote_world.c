@@ -116,16 +116,16 @@ static void on_hello(void *arg, const struct worker_hello *hello) {
 	place->is_up = true;
 }
 
-static void on_started(void *arg, uint64_t number, uint64_t pid, uint64_t ago FP_UNUSED) {
+static void on_started(void *arg, struct channel_job *of, uint64_t pid, uint64_t ago FP_UNUSED) {
 	(void)arg;
-	struct job *job = &jobs[job_of(number)];
-	check(job->state == SENT && pid == number + 1);
+	struct job *job = &jobs[job_of(of->number)];
+	check(job->state == SENT && pid == of->number + 1);
 	job->state = STARTED;
 }
 
-static void on_output(void *arg, uint64_t number, unsigned stream, const char *bytes, size_t n) {
+static void on_output(void *arg, struct channel_job *of, unsigned stream, const char *bytes, size_t n) {
 	struct place *place = arg;
-	size_t i = job_of(number);
+	size_t i = job_of(of->number);
 	struct job *job = &jobs[i];
 	check(job->state == STARTED && n <= WIRE_CHUNK_MOST && (stream == 1 || stream == 2));
 	check(are_bytes(bytes, i, stream, job->seen[stream], n));
@@ -133,14 +133,14 @@ static void on_output(void *arg, uint64_t number, unsigned stream, const char *b
 	job->unread += n;
 	check(job->unread <= OUTPUT_WINDOW && job->seen[stream] <= job->output[stream]);
 	if (once_in(2)) {
-		channel_acknowledge(&place->host->channel, number, job->unread);
+		channel_acknowledge(&place->host->channel, of->number, job->unread);
 		job->unread = 0;
 	}
 }
 
-static void on_done(void *arg, uint64_t number, const struct job_end *end) {
+static void on_done(void *arg, const struct channel_job *of, const struct job_end *end) {
 	struct place *place = arg;
-	struct job *job = &jobs[job_of(number)];
+	struct job *job = &jobs[job_of(of->number)];
 	if (end->result.outcome == OUTCOME_SPAWN_ERROR) {
 		check(job->state == SENT && end->error.step == SPAWN_EXEC && end->error.error == 2);
 	} else {
@@ -156,9 +156,9 @@ static void on_done(void *arg, uint64_t number, const struct job_end *end) {
 	--place->used;
 }
 
-static void on_refused(void *arg, uint64_t number, const char *why) {
+static void on_refused(void *arg, const struct channel_job *of, const char *why) {
 	struct place *place = arg;
-	struct job *job = &jobs[job_of(number)];
+	struct job *job = &jobs[job_of(of->number)];
 	check(job->state == SENT && strcmp(why, "no") == 0);
 	job->state = QUEUED;
 	++counts.refused;
@@ -179,18 +179,18 @@ static void on_braked(void *arg, uint64_t running, const char *why) {
 	check(false);
 }
 
-static void on_lost(void *arg, uint64_t number, bool ran) {
+static void on_lost(void *arg, const struct channel_job *of) {
 	struct place *place = arg;
-	struct job *job = &jobs[job_of(number)];
-	check(job->lost++ == 0 && (ran || (job->state == SENT && number > place->runs)));
+	struct job *job = &jobs[job_of(of->number)];
+	check(job->lost++ == 0 && (!of->is_unsent || (job->state == SENT && of->number > place->runs)));
 	job->state = QUEUED;
 	++counts.lost;
 	--place->used;
 }
 
-static const char *on_files(void *arg, uint64_t number, const struct wire_frame *frame FP_UNUSED) {
+static const char *on_files(void *arg, struct channel_job *of FP_UNUSED, const struct wire_frame *frame FP_UNUSED) {
 	(void)arg;
-	check(number == 0);
+	check(false);
 	return NULL;
 }
 
@@ -203,42 +203,38 @@ static void on_env(void *arg, bool adds, const char *bytes, size_t n) {
 	check(adds && n == 4 && memcmp(bytes, "A=1", 4) == 0);
 }
 
-static void on_run(void *arg, uint64_t number, const char *payload, size_t n) {
+static void on_begin(void *arg, struct channel_job *of, const char *payload, size_t n) {
 	struct place *place = arg;
-	check(number > place->runs && place->ntasks < SLOTS * 2 && n >= sizeof(size_t));
-	place->runs = number;
+	check(!of->has_files && of->number > place->runs && place->ntasks < SLOTS * 2 && n >= sizeof(size_t));
+	place->runs = of->number;
 	struct task *task = &place->tasks[place->ntasks++];
-	*task = (struct task){.number = number, .is_new = true};
+	*task = (struct task){.number = of->number, .is_new = true};
 	memcpy(&task->job, payload, sizeof(task->job));
 	check(task->job < njobs);
 }
 
-static void on_input(void *arg, uint64_t number, const char *bytes, size_t n) {
-	struct task *task = task_of(arg, number);
-	check(!task->input_ended && are_bytes(bytes, task->job, 0, task->got, n));
-	task->got += n;
-	task->untaken += n;
-	check(task->untaken <= INPUT_WINDOW && task->got <= jobs[task->job].input);
-}
-
-static void on_input_end(void *arg, uint64_t number) {
-	struct task *task = task_of(arg, number);
-	check(task->got == jobs[task->job].input);
-	task->input_ended = true;
-}
-
-static void on_more(void *arg, uint64_t number) {
-	check(channel_room(&((struct place *)arg)->agent->channel, number) > 0);
-}
-
-static void on_stop(void *arg, uint64_t number, enum stop_how how) {
-	struct task *task = task_of(arg, number);
-	task->stopped = true;
-	task->how = how;
-}
-
-static void on_shut(void *arg, uint64_t number, unsigned stream) {
-	check(task_of(arg, number)->number == number && stream == 2);
+static const char *on_frame(void *arg, struct channel_job *of, const struct wire_frame *frame) {
+	struct place *place = arg;
+	struct task *task = task_of(place, of->number);
+	switch ((int)frame->type) {
+	case FRAME_IN:
+		check(!task->input_ended && are_bytes(frame->payload, task->job, 0, task->got, frame->size));
+		task->got += frame->size;
+		task->untaken += frame->size;
+		check(task->untaken <= INPUT_WINDOW && task->got <= jobs[task->job].input);
+		break;
+	case FRAME_EOF:
+		check(task->got == jobs[task->job].input);
+		task->input_ended = true;
+		break;
+	case FRAME_MORE: check(channel_room(&place->agent->channel, of->number) > 0); break;
+	case FRAME_STOP:
+		task->stopped = true;
+		task->how = (enum stop_how)frame->numbers[1];
+		break;
+	default: check(frame->type == FRAME_SHUT && frame->numbers[1] == 2); break;
+	}
+	return NULL;
 }
 
 static void on_rest(void *arg, bool begins) {
@@ -247,20 +243,11 @@ static void on_rest(void *arg, bool begins) {
 	check(false);
 }
 
-static void on_agent_bye(void *arg, const char *why) {
-	check(((struct place *)arg)->ntasks == 0 && strcmp(why, "end") == 0);
+static void on_agent_bye(void *arg) {
+	check(((struct place *)arg)->ntasks == 0);
 }
 
-static void on_talk(void *arg, uint64_t number) {
-	(void)arg;
-	check(number == 0);
-}
-
-static const char *on_file(void *arg, uint64_t number, const struct wire_frame *frame) {
-	return on_files(arg, number, frame);
-}
-
-static const struct worker_calls worker_calls = {on_env, on_run, on_input, on_input_end, on_more, on_stop, on_shut, on_rest, on_agent_bye, on_talk, on_file};
+static const struct worker_calls worker_calls = {on_env, on_begin, on_frame, on_rest, on_agent_bye};
 
 // ---- the worker ----
 

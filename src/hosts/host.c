@@ -1,0 +1,958 @@
+// A machine: how it is made, the thread of its connection, and what follows from what its worker says. The thread starts the launcher, moves bytes
+// between it, the protocol (dispatcher_end.h) and the pipes of attempts, and starts it anew when it has gone. All waiting is in one poll().
+//
+// A host has slots while it is up; the pool is told of each that comes and goes. An attempt whose connection is lost ends with
+// result.lost, and exec/job_run.c runs it again, which takes a place anew. As its slots went with the connection, it waits for one
+// elsewhere, or until the connection is back.
+
+#include "hosts/hosts_internal.h"
+
+#include "base/alloc.h"
+#include "base/diag.h"
+#include "base/random.h"
+#include "base/text.h"
+#include "base/units.h"
+#include "hosts/host_command.h"
+#include "remote/dispatcher_end.h"
+#include "remote/slurm.h"
+#include "shell/shell.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum {
+	STACK_BYTES = 256 * 1024,
+	READ_BYTES = 64 * 1024,
+	BACKOFF_FIRST_S = 1, BACKOFF_MOST_S = 60,
+	END_GRACE_MS = 2000,      // for a launcher whose pipes were closed
+	DEADLINE_GRACE_MS = 1000, // for a job that is out of time, and that its worker is to end by itself
+	KILL_GRACE_MS = 2000,     // for what runs at the other end, after HOSTS_KILL
+	LINES_MOST = 20,          // lines of a launcher that are passed on, for each connection, LINE_BYTES of each
+	NOISE_IN_LINE = 200,      // bytes of the other end's noise in a message
+	MESSAGE_MOST = 600,       // bytes of what a machine or its launcher says, as it is shown
+	BEGIN_MOST = 8, BEGIN_S = 2, // connections by ssh that begin at once, while they have not answered for so long: sshd's MaxStartups is 10:30:100
+	BEGIN_CHECK_MS = 50,
+	KEY_S = 5,                // that ssh-keygen may take
+};
+
+static bool is_up(const struct host *host) {
+	return host->state == HOST_UP || host->state == HOST_HELD;
+}
+
+static bool is_over_ssh(const struct host *host) {
+	return host->login->kind == SSHLOGIN_SSH;
+}
+
+// ---- attempts ----
+
+// Wakes the thread of the attempt. With the lock.
+static void wake_attempt(struct host_attempt *attempt) {
+	if (attempt->has_files) {
+		attempt->mail.ends = attempt->state == ATTEMPT_LEFT;
+		cond_signal(&attempt->mail.heard);
+	} else {
+		wakeup_post(attempt->wake_fd);
+	}
+}
+
+static void attempt_started(struct host *host, struct host_attempt *attempt, uint64_t start, int pid) {
+	mutex_lock(&host->lock);
+	attempt->state = ATTEMPT_STARTED;
+	attempt->start = start;
+	attempt->pid = pid;
+	wake_attempt(attempt);
+	mutex_unlock(&host->lock);
+}
+
+// Puts the attempt out of the list, and wakes its thread, which reads its pipes to their end.
+static void attempt_left(struct host *host, struct host_attempt *attempt) {
+	bool is_natural = attempt->result.outcome <= OUTCOME_SIGNAL; // it is what a process makes of itself
+	fd_close(&attempt->write_fds[0]);
+	fd_close(&attempt->write_fds[1]);
+	mutex_lock(&host->lock);
+	attempt->state = ATTEMPT_LEFT;
+	list_remove(&attempt->link);
+	attempt->is_doubted = host->login->is_slurm && attempt->end == END_DONE && !attempt->has_files && is_natural;
+	host->ndoubted += attempt->is_doubted;
+	wake_attempt(attempt); // with the lock: who sees that it has left closes the descriptor
+	mutex_unlock(&host->lock);
+}
+
+bool host_submit(struct host_attempt *attempt) {
+	struct host *host = attempt->host;
+	mutex_lock(&host->lock);
+	enum hosts_ending ending = atomic_load_relaxed(&host->hosts->ending);
+	bool taken = ending == HOSTS_RUN || (ending == HOSTS_TERMINATE && attempt->config->cleanup);
+	if (taken) {
+		attempt->number = ++host->last_number;
+		list_push_back(&host->attempts, &attempt->link);
+		wakeup_post(host->wake_fd);
+	}
+	mutex_unlock(&host->lock);
+	return taken;
+}
+
+void host_order(struct host_attempt *attempt, enum attempt_order order) {
+	if (order > attempt->order) {
+		attempt->order = order;
+		wakeup_post(attempt->host->wake_fd);
+	}
+}
+
+// How many bytes are not in the pipe yet.
+static size_t unwritten(const struct stream_backlog *out) {
+	return out->bytes.len - out->at;
+}
+
+// Writes what fits into the pipe. If nobody reads the pipe any more it closes it and drops the rest. Returns how many bytes were written or
+// dropped.
+static size_t fill_pipe(struct stream_backlog *out, int *fd) {
+	size_t before = unwritten(out);
+	while (*fd >= 0 && unwritten(out) > 0) {
+		ssize_t n = write(*fd, out->bytes.data + out->at, unwritten(out));
+		if (n < 0 && errno == EAGAIN) {
+			break;
+		}
+		if (n < 0 && errno != EINTR) {
+			fd_close(fd);
+		}
+		out->at += n > 0 ? (size_t)n : 0;
+	}
+	out->at = *fd >= 0 ? out->at : out->bytes.len;
+	size_t done = before - unwritten(out);
+	if (out->at * 2 >= out->bytes.len) { // so each byte is moved once in the mean
+		buf_drop(&out->bytes, out->at);
+		out->at = 0;
+	}
+	return done;
+}
+
+// Writes the attempt's output into its pipes. If it has ended, and all of it is written, it leaves.
+static void flush_output(struct host *host, struct host_attempt *attempt) {
+	bool left = attempt->state == ATTEMPT_ENDED; // which only this thread sets
+	for (int i = 0; i < 2 && !attempt->has_files; ++i) {
+		struct stream_backlog *out = &attempt->out[i];
+		int *fd = &attempt->write_fds[i];
+		bool was_open = *fd >= 0;
+		size_t n = unwritten(out) > 0 ? fill_pipe(out, fd) : 0;
+		if (n > 0 && host->connection) {
+			channel_acknowledge(&host->connection->channel, attempt->number, n);
+		}
+		if (was_open && *fd < 0 && host->connection) {
+			dispatcher_end_shut(host->connection, attempt->number, (unsigned)i + 1);
+		}
+		left = left && unwritten(out) == 0;
+	}
+	if (left) {
+		attempt_left(host, attempt);
+	}
+}
+
+// The attempt may have left when this returns.
+static void end_attempt(struct host *host, struct host_attempt *attempt, enum host_end end) {
+	const struct result *result = &attempt->result;
+	bool has_run = end != END_REFUSED && result->outcome != OUTCOME_SPAWN_ERROR && result->start > 0;
+	attempt->end = end;
+	fd_close(&attempt->in_fd);
+	mutex_lock(&host->lock);
+	attempt->state = ATTEMPT_ENDED;
+	attempt->start = has_run && attempt->start == 0 ? result->start : attempt->start; // its worker was lost before it could tell
+	mutex_unlock(&host->lock);
+	flush_output(host, attempt);
+}
+
+// Reads as much of the attempt's standard input as the worker takes, and sends it.
+static void read_input(struct host *host, struct host_attempt *attempt) {
+	size_t room = channel_room(&host->connection->channel, attempt->number);
+	ssize_t n = read(attempt->in_fd, host->bytes, room < READ_BYTES ? room : READ_BYTES);
+	if (n > 0) {
+		channel_send_bytes(&host->connection->channel, attempt->number, /* stream */ 0, host->bytes, (size_t)n);
+	} else if (n == 0 || (errno != EAGAIN && errno != EINTR)) {
+		dispatcher_end_input_end(host->connection, attempt->number);
+		fd_close(&attempt->in_fd);
+	}
+}
+
+// ---- hosts that come and go ----
+
+static void set_state(struct host *host, enum host_state state) {
+	host->state = state;
+	cond_broadcast(&host->hosts->changed);
+}
+
+// Returns the login of the node of that name, or `otherwise` if the name is not valid. With hosts.lock.
+static const struct sshlogin *find_node(struct hosts *hosts, const char *name, const struct sshlogin *otherwise) {
+	size_t len = strlen(name);
+	if (!slurm_is_node(name)) {
+		return otherwise;
+	}
+	struct pilot_node *node = hosts->nodes;
+	while (node && strcmp(node->name, name) != 0) {
+		node = node->next;
+	}
+	if (!node) {
+		node = xmalloc(sizeof(*node) + len + 1);
+		memcpy(node->name, name, len + 1);
+		node->login = (struct sshlogin){.kind = SSHLOGIN_LAUNCH, .is_pilot = true, .name = node->name, .host = node->name};
+		node->next = hosts->nodes;
+		hosts->nodes = node;
+	}
+	return &node->login;
+}
+
+static void host_up(struct host *host, const struct worker_hello *hello) {
+	mutex_lock(&host->hosts->lock);
+	bool is_back = host->state != HOST_CONNECTING || (host->was_up && !host->login->is_pilot);
+	host->begun = 0;
+	host->key = KEY_KNOWN;
+	host->was_up = true;
+	host->idle_since = now_ns();
+	host->stuck = 0;
+	host->node = host->login->is_pilot ? find_node(host->hosts, hello->node, host->login) : host->login;
+	host->offered = hello->slots < HOST_SLOTS_MOST ? hello->slots : HOST_SLOTS_MOST;
+	set_state(host, HOST_UP);
+	host_set_slots(host, host_target_slots(host), /* keeps */ false);
+	if (host->login->is_pilot) {
+		pilots_on_up(host);
+	}
+	mutex_unlock(&host->hosts->lock);
+	if (is_back) {
+		diag_note("%s: connected", host->login->name);
+	}
+}
+
+// Whether there is another host, of these if `binding` is not NULL, that has not failed. With hosts.lock.
+static bool has_other_host(const struct host *host, const struct hosts_binding *binding) {
+	const struct hosts *hosts = host->hosts;
+	for (size_t i = 0; i < hosts->n && hosts->machines == 0; ++i) {
+		const struct host *other = hosts->hosts[i];
+		if (other != host && !host_has_failed(other) && !other->is_removed && (!binding || binding->includes[i])) {
+			return true;
+		}
+	}
+	return false;
+}
+
+// Returns the part of the message that a host has failed which says where its jobs go. `reruns`: some ran there, and are run again. With the lock.
+static const char *retry_note(const struct host *host, bool reruns) {
+	if (host->state == HOST_ENDED || host->is_removed) {
+		return "";
+	}
+	list_for_each_entry(&host->hosts->bindings, const struct hosts_binding, binding, link) {
+		if (binding->includes[host->index] && !has_other_host(host, binding) && host->was_up && has_other_host(host, NULL)) {
+			return "; jobs that need it wait, others run elsewhere, and it is tried again";
+		}
+	}
+	if (has_other_host(host, NULL)) {
+		return reruns ? "; its jobs run again elsewhere, and it is tried again" : "; jobs go elsewhere, and it is tried again";
+	}
+	return reruns ? "; its jobs run again when it is back" : host->was_up ? "; it is tried again" : "";
+}
+
+// `was_up`: its worker took attempts; else the connection has failed. `bye`: the worker has said goodbye, and its jobs go on; else they are lost.
+static void host_down(struct host *host, const char *why, bool was_up, bool bye) {
+	struct hosts *hosts = host->hosts;
+	FP_CLEANUP(buf_fini) struct buf cause = BUF_INIT;
+	buf_add_escaped(&cause, why, strlen(why), MESSAGE_MOST);
+	mutex_lock(&host->lock);
+	bool reruns = was_up && !hosts->options->at_most_once && !list_is_empty(&host->attempts);
+	mutex_unlock(&host->lock);
+	mutex_lock(&hosts->lock);
+	bool is_pilot = host->login->is_pilot, has_ended = !was_up && host->login->kind == SSHLOGIN_LAUNCH && slurm_is_over(why);
+	bool says = !is_pilot && !host_has_failed(host) && atomic_load_relaxed(&hosts->ending) == HOSTS_RUN && !(host->is_removed && bye);
+	host->begun = 0;
+	host->offered = 0;
+	set_state(host, bye || is_pilot ? HOST_CONNECTING : was_up ? HOST_LOST : has_ended ? HOST_ENDED : HOST_UNREACHABLE);
+	const char *what = was_up ? "the connection is lost" : has_ended ? "the allocation has ended" : "cannot connect";
+	const char *next = retry_note(host, reruns);
+	host_set_slots(host, 0, /* keeps */ false);
+	if (host->is_removed) {
+		host_want(host, false);
+	}
+	mutex_unlock(&hosts->lock);
+	if (is_pilot) {
+		pilots_on_down(host, why, was_up, bye);
+		return;
+	}
+	if (says && bye) {
+		diag_note("%s takes no more jobs: %s", host->login->name, buf_str(&cause));
+	} else if (says) {
+		diag_warn("%s: %s: %s%s", host->login->name, what, buf_str(&cause), next);
+	}
+	hosts_refresh_list(hosts); // the end of a job does so, too, but none may run
+	hosts->wake(hosts->wake_arg); // it may have been the last host
+}
+
+static void report_down(struct host *host, const char *why, bool bye) {
+	bool was_up = host->up;
+	host->up = false;
+	if (was_up || !bye) {
+		host_down(host, why, was_up, bye);
+	}
+}
+
+// ---- what the worker says ----
+
+static void on_hello(void *arg, const struct worker_hello *hello) {
+	struct host *host = arg;
+	const struct hosts *hosts = host->hosts;
+	bool is_launched = host->login->kind == SSHLOGIN_LAUNCH;
+	const struct buf *env = is_launched ? &hosts->whole_env : &hosts->sent_env;
+	if (env->len > 0 && !host->login->is_pilot) { // a pilot has all of it from srun, with what Slurm adds: its number, and which devices are its own
+		dispatcher_end_env(host->connection, /* adds */ !is_launched, env->data, env->len);
+	}
+	host->up = true;
+	host_up(host, hello);
+}
+
+// The worker refuses attempts for now, because of `why`, while `jobs` run there; or (NULL) takes them again.
+static void on_braked(void *arg, uint64_t jobs, const char *why) {
+	struct host *host = arg;
+	struct hosts *hosts = host->hosts;
+	FP_CLEANUP(buf_fini) struct buf text = BUF_INIT;
+	buf_add_escaped(&text, why ? why : "", why ? strlen(why) : 0, MESSAGE_MOST);
+	mutex_lock(&hosts->lock);
+	bool says = why && host->brake.len == 0 && jobs == 0; // once
+	if (why) {
+		buf_reset(&host->brake);
+		buf_add(&host->brake, text.data, text.len);
+	}
+	if (is_up(host)) {
+		set_state(host, why ? HOST_HELD : HOST_UP);
+	}
+	mutex_unlock(&hosts->lock);
+	if (says) {
+		diag_note("%s: waiting: %s", host->login->name, buf_str(&text));
+	}
+}
+
+static int on_program_requested(void *arg, const char *machine, struct buf *ret_bytes, struct buf *ret_why) {
+	const struct host *host = arg;
+	return is_over_ssh(host) ? program_copy_read(&host->hosts->copy, machine, ret_bytes, ret_why) : -1;
+}
+
+static void on_started(void *arg, struct channel_job *job, uint64_t pid, uint64_t ago) {
+	struct host *host = arg;
+	struct host_attempt *attempt = job->owner;
+	host->pause = 0; // only now: one that is connected, but takes no job, is not to be tried again without end
+	if (attempt) {
+		attempt_started(host, attempt, host->now - (ago < host->now ? ago : 0), (int)pid);
+	}
+}
+
+static void on_output(void *arg, struct channel_job *job, unsigned stream, const char *bytes, size_t n) {
+	struct host *host = arg;
+	struct host_attempt *attempt = job->owner;
+	if (!attempt) { // stuck: it goes on, so that it may end
+		channel_acknowledge(&host->connection->channel, job->number, n);
+		return;
+	}
+	attempt->wrote = true;
+	buf_add(&attempt->out[stream - 1].bytes, bytes, n);
+	flush_output(host, attempt);
+}
+
+// Sets the times by the clock of this machine. The `started` frame may have taken longer than `done`: so the end is at most now.
+static void set_times(const struct host *host, struct host_attempt *attempt, uint64_t wall) {
+	struct result *result = &attempt->result;
+	bool never_started = attempt->start == 0 && result->outcome == OUTCOME_CANCELLED;
+	uint64_t start = attempt->start ? attempt->start : host->now;
+	result->end = never_started ? 0 : start + wall < host->now ? start + wall : host->now;
+	result->start = never_started ? 0 : minus(result->end, wall);
+}
+
+// So many jobs there were told to end and have not, although their attempts count as ended here.
+static void set_stuck(struct host *host, unsigned jobs) {
+	mutex_lock(&host->hosts->lock);
+	host->stuck = jobs;
+	host_set_slots(host, host_target_slots(host), /* keeps */ true);
+	mutex_unlock(&host->hosts->lock);
+}
+
+static void on_done(void *arg, const struct channel_job *job, const struct job_end *end) {
+	struct host *host = arg;
+	struct host_attempt *attempt = job->owner;
+	if (!attempt) {
+		set_stuck(host, host->stuck - 1);
+		return;
+	}
+	attempt->result = end->result;
+	attempt->error = end->error;
+	set_times(host, attempt, result_wall(&end->result));
+	// a worker that got a signal cancels its jobs: they are lost, as if it had died
+	bool is_lost = end->result.outcome == OUTCOME_CANCELLED && attempt->order_sent == ORDER_NONE;
+	if (is_lost && !host->ended_jobs && !host->login->is_pilot) { // a pilot's end is no surprise
+		host->ended_jobs = host->connection->is_leaving = true;
+		host->up = false;
+		host_down(host, "the worker has ended its jobs", /* was_up */ true, /* bye */ false);
+	}
+	end_attempt(host, attempt, is_lost ? END_LOST : END_DONE);
+}
+
+// Tells those who doubt the end of an attempt that the connection ends, or is about to.
+static void note(struct host *host, uint64_t *at) {
+	mutex_lock(&host->lock);
+	host->bye_at = 0; // of the connection before
+	*at = host->now;
+	cond_broadcast(&host->changed);
+	mutex_unlock(&host->lock);
+}
+
+static void on_bye(void *arg, const char *why) {
+	struct host *host = arg;
+	note(host, &host->bye_at);
+	report_down(host, why, /* bye */ true);
+}
+
+// The worker refuses an attempt. It gets no further ones, or the same one would be sent to it again at once.
+static void on_refused(void *arg, const struct channel_job *job, const char *why) {
+	struct host *host = arg;
+	if (!host->connection->is_braked) {
+		report_down(host, why, /* bye */ true);
+	}
+	if (job->owner) {
+		end_attempt(host, job->owner, END_REFUSED);
+	} else {
+		set_stuck(host, host->stuck - 1);
+	}
+}
+
+// It was told to stop, and has not ended: its attempt has.
+static void on_overdue(void *arg, struct channel_job *job) {
+	struct host *host = arg;
+	struct host_attempt *attempt = job->owner;
+	attempt->result = (struct result){.outcome = attempt->order_sent == ORDER_EXPIRE ? OUTCOME_TIMEOUT : OUTCOME_CANCELLED};
+	set_times(host, attempt, attempt->start ? minus(host->now, attempt->start) : 0);
+	job->owner = NULL;
+	set_stuck(host, host->stuck + 1); // first: its slot is not to be given to another one
+	end_attempt(host, attempt, END_DONE);
+}
+
+static void on_lost(void *arg, const struct channel_job *job) {
+	struct host *host = arg;
+	struct host_attempt *attempt = job->owner;
+	if (attempt) {
+		bool is_late = !job->is_unsent && attempt->order_sent == ORDER_EXPIRE; // the worker has not answered: it counts as timed out all the same
+		attempt->result = (struct result){.outcome = OUTCOME_TIMEOUT, .start = attempt->start ? attempt->start : host->now, .end = host->now};
+		end_attempt(host, attempt, is_late ? END_DONE : job->is_unsent ? END_REFUSED : END_LOST);
+	}
+}
+
+static const char *on_files(void *arg, struct channel_job *job, const struct wire_frame *frame) {
+	struct host *host = arg;
+	struct host_attempt *attempt = job->owner;
+	mutex_lock(&host->lock);
+	const char *why = attempt ? file_mail_post(&attempt->mail, frame) : NULL;
+	mutex_unlock(&host->lock);
+	return why;
+}
+
+static const struct dispatcher_calls dispatcher_calls = {
+	.hello = on_hello, .started = on_started, .output = on_output, .done = on_done, .refused = on_refused, .lost = on_lost,
+	.bye = on_bye, .braked = on_braked, .overdue = on_overdue, .program_requested = on_program_requested,
+	.files = on_files,
+};
+
+// ---- the connection ----
+
+// Whether ssh itself is to connect, and would ask about the machine's key. A name of ssh_config(5) is looked for as it is.
+static bool is_key_unknown(const struct host *host) {
+	const struct sshlogin *login = host->login;
+	FP_CLEANUP(buf_fini) struct buf name = BUF_INIT;
+	FP_CLEANUP(buf_fini) struct buf out = BUF_INIT;
+	FP_CLEANUP(buf_fini) struct buf why = BUF_INIT;
+	buf_printf(&name, login->port ? "[%s]:%s" : "%s", login->host, login->port);
+	char *const argv[] = {"ssh-keygen", "-F", name.data, NULL};
+	const struct host_command command = {
+		.argv = argv, .env = host->hosts->env, .context = host->hosts->launch_context, .cut_fd = -1, .until = now_ns() + KEY_S * NS_PER_S,
+	};
+	return host->hosts->has_terminal && strcmp(path_base(host->path), "ssh") == 0 && program_find(argv[0]) &&
+	       host_command_run(&command, &out, &why) != 0;
+}
+
+// Says that a connection is about to begin: returns 0, or when to ask again (now_ns() time). Of machines over ssh many may be behind one; those
+// whose key may be asked about begin one after another.
+static uint64_t may_begin(struct host *host) {
+	struct hosts *hosts = host->hosts;
+	uint64_t now = host->now;
+	unsigned n = 0;
+	if (!is_over_ssh(host)) {
+		return 0;
+	}
+	bool asks = false, is_unknown = host->key == KEY_UNLOOKED ? is_key_unknown(host) : host->key == KEY_UNKNOWN;
+	mutex_lock(&hosts->lock);
+	host->key = is_unknown ? KEY_UNKNOWN : KEY_KNOWN;
+	for (size_t i = 0; i < hosts->n; ++i) {
+		const struct host *other = hosts->hosts[i];
+		bool begins = other != host && other->begun > 0;
+		n += begins && now < other->begun + BEGIN_S * NS_PER_S;
+		asks = asks || (begins && is_unknown && other->key == KEY_UNKNOWN);
+	}
+	uint64_t at = n < BEGIN_MOST && !asks ? hosts->next_begin : now + (uint64_t)BEGIN_CHECK_MS * NS_PER_MS;
+	host->begun = at <= now ? now : 0;
+	hosts->next_begin = at <= now ? now + hosts->options->ssh_delay : hosts->next_begin;
+	mutex_unlock(&hosts->lock);
+	return at <= now ? 0 : at;
+}
+
+// Reports that the connection to a pilot has ended. Only host_want() opens it again, without a pause.
+static void report_closed(struct host *host) {
+	if (host->login->is_pilot) {
+		mutex_lock(&host->lock);
+		host->wanted = host->called = false;
+		mutex_unlock(&host->lock);
+		host->retry_at = 0;
+		pilots_on_closed(host);
+		host->hosts->wake(host->hosts->wake_arg); // it may have been the last
+	}
+}
+
+// Appends the last lines of the launcher, or else the noise of the other end, which may explain why there is no connection.
+static void add_launcher_text(const struct host *host, struct buf *text) {
+	const char *before = host->last_lines[0], *said = host->last_lines[1], *noise = dispatcher_end_noise(host->connection);
+	if (said[0]) {
+		buf_printf(text, ": %s%s%s", before, before[0] ? "; " : "", said);
+	} else if (noise[0]) {
+		buf_adds(text, ": ");
+		text_add_one_line(text, noise, strlen(noise), NOISE_IN_LINE);
+	}
+}
+
+// Closes a connection that has ended, or that cannot be used any more, and ends its launcher and attempts. `why`: NULL if only the launcher's
+// end says so.
+static void disconnect(struct host *host, const char *why) {
+	char how[80];
+	FP_CLEANUP(buf_fini) struct buf text = BUF_INIT;
+	note(host, &host->lost_at);
+	mutex_lock(&host->lock);
+	bool wanted = host->wanted, closing = host->closing || !wanted, reports = !host->closing && (wanted || !host->login->is_pilot);
+	mutex_unlock(&host->lock);
+	// a launcher that still connects does not notice that its pipes are closed
+	uint64_t grace = closing && !host->up && !host->connection->is_leaving ? 0 : (uint64_t)END_GRACE_MS * NS_PER_MS;
+	launcher_end(&host->launcher, host->now + grace, how, sizeof(how));
+	host->now = now_ns();
+	buf_adds(&text, why ? why : how[0] ? how : "the connection has ended");
+	if (!host->up && !host->connection->is_leaving) {
+		add_launcher_text(host, &text);
+	}
+	if (reports) {
+		report_down(host, buf_str(&text), /* bye */ host->connection->is_leaving || !wanted); // first: nothing is to be given to it
+	}
+	channel_break(&host->connection->channel, buf_str(&text));
+	dispatcher_end_lose_jobs(host->connection);
+	dispatcher_end_free(host->connection);
+	host->connection = NULL;
+	host->pause = host->pause == 0 ? BACKOFF_FIRST_S : host->pause * 2 < BACKOFF_MOST_S ? host->pause * 2 : BACKOFF_MOST_S;
+	host->retry_at = host->now + host->pause * NS_PER_S;
+	report_closed(host);
+}
+
+static void connect(struct host *host) {
+	struct spawn_error error;
+	const struct hosts *hosts = host->hosts;
+	bool prompts = is_over_ssh(host);
+	const struct launcher_config config = {
+		.path = host->path, .argv = host->argv, .env = hosts->env, .context = prompts ? hosts->prompt_context : hosts->launch_context, .prompts = prompts,
+	};
+	buf_reset(&host->line);
+	host->last_lines[0][0] = host->last_lines[1][0] = '\0';
+	host->nlines = 0;
+	host->released = host->write_failed = host->ended_jobs = false;
+	if (host->stuck > 0) {
+		set_stuck(host, 0);
+	}
+	if (launcher_start(&host->launcher, &config, &error) != 0) {
+		FP_CLEANUP(buf_fini) struct buf why = BUF_INIT;
+		buf_printf(&why, "cannot start '%s': %s: %s", host->argv[0], spawn_step_name(error.step), strerror(error.error));
+		host->pause = BACKOFF_MOST_S;
+		host->retry_at = host->now + host->pause * NS_PER_S;
+		report_down(host, buf_str(&why), /* bye */ false);
+		report_closed(host);
+		return;
+	}
+	char mark[MARK_SIZE + 1];
+	uint64_t random[2];
+	random_bytes(random, sizeof(random));
+	snprintf(mark, sizeof(mark), "%016llx%016llx", ull(random[0]), ull(random[1]));
+	host->connection = dispatcher_end_new(&dispatcher_calls, host, mark, host->now);
+	host->connection->channel.waits_for_greeting = host->login->is_pilot; // its launcher may wait in a queue
+}
+
+static void show_launcher_line(const struct host *host, const char *line) {
+	FP_CLEANUP(buf_fini) struct buf text = BUF_INIT;
+	buf_add_escaped(&text, line, strlen(line), MESSAGE_MOST);
+	diag_note("%s: %s", host->login->name, buf_str(&text));
+}
+
+// Ends a line of the launcher: passes it on; or, while there is no worker, keeps it for the message that the connection has failed.
+static void end_launcher_line(struct host *host) {
+	const struct buf *line = &host->line;
+	if (line->len == 0) {
+		return;
+	}
+	if (!host->up) {
+		memcpy(host->last_lines[0], host->last_lines[1], LINE_BYTES);
+		snprintf(host->last_lines[1], LINE_BYTES, "%s", line->data);
+	} else if (host->nlines++ < LINES_MOST) {
+		show_launcher_line(host, line->data);
+	} else if (host->nlines == LINES_MOST + 1) {
+		show_launcher_line(host, "(the rest of its messages is left out)");
+	}
+	buf_reset(&host->line);
+}
+
+static void read_launcher_errors(struct host *host) {
+	ssize_t n = read(host->launcher.err_fd, host->bytes, READ_BYTES);
+	if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR)) {
+		end_launcher_line(host);
+		fd_close(&host->launcher.err_fd);
+	}
+	for (ssize_t i = 0; i < n; ++i) {
+		char c = host->bytes[i];
+		if (c == '\n') {
+			end_launcher_line(host);
+		} else if (c != '\r' && c != '\0' && host->line.len < LINE_BYTES - 1) {
+			buf_addc(&host->line, c);
+		}
+	}
+}
+
+// Returns false at the end of the connection, or where it is broken.
+static bool receive(struct host *host) {
+	ssize_t n = read(host->launcher.out_fd, host->bytes, READ_BYTES);
+	if (n < 0) {
+		return errno == EAGAIN || errno == EINTR;
+	}
+	return n > 0 && channel_receive(&host->connection->channel, host->bytes, (size_t)n, host->now) == 0;
+}
+
+// Writes what can be written.
+static void transmit(struct host *host) {
+	size_t n;
+	const char *bytes = channel_output(&host->connection->channel, &n);
+	while (n > 0) {
+		ssize_t sent = write(host->launcher.in_fd, bytes, n);
+		if (sent < 0 && errno != EINTR) {
+			host->write_failed = host->write_failed || errno != EAGAIN;
+			return;
+		}
+		channel_sent(&host->connection->channel, sent > 0 ? (size_t)sent : 0);
+		bytes = channel_output(&host->connection->channel, &n);
+	}
+}
+
+// ---- the thread ----
+
+static void send_order(struct host *host, struct host_attempt *attempt, enum attempt_order order) {
+	static const enum stop_how orders[] = {[ORDER_CANCEL] = STOP_CANCEL, [ORDER_EXPIRE] = STOP_EXPIRE, [ORDER_KILL] = STOP_KILL};
+	if (order > attempt->order_sent && (attempt->state == ATTEMPT_SENT || attempt->state == ATTEMPT_STARTED)) {
+		attempt->order_sent = order;
+		dispatcher_end_stop(host->connection, attempt->number, orders[order], host->hosts->stop_takes, host->now);
+	}
+}
+
+// A worker enforces the timeouts of its jobs itself. If one has not, the attempt is expired from here, for the worker may have died. With the
+// lock.
+static void check_deadline(struct host *host, struct host_attempt *attempt) {
+	if (attempt->state != ATTEMPT_STARTED || attempt->config->timeout == 0 || attempt->order != ORDER_NONE) {
+		return;
+	}
+	uint64_t due = attempt->start + attempt->config->timeout + (uint64_t)DEADLINE_GRACE_MS * NS_PER_MS;
+	if (due <= host->now) {
+		attempt->order = ORDER_EXPIRE;
+	} else if (due < host->next_deadline) {
+		host->next_deadline = due;
+	}
+}
+
+// Begins the attempt, which waits, or is a conversation about files: then it sends what there is to be said.
+static void send_attempt(struct host *host, struct host_attempt *attempt, bool begins) {
+	FP_CLEANUP(buf_fini) struct buf out = BUF_INIT;
+	if (begins && attempt->has_files) {
+		dispatcher_end_files(host->connection, attempt->number)->owner = attempt;
+		attempt_started(host, attempt, host->now, 0);
+	} else if (begins) {
+		dispatcher_end_run(host->connection, attempt->number, buf_str(&attempt->payload), attempt->payload.len)->owner = attempt;
+		buf_fini(&attempt->payload);
+	}
+	if (attempt->has_files && attempt->state == ATTEMPT_STARTED) {
+		mutex_lock(&host->lock);
+		buf_move(&out, &attempt->outbox);
+		const char *why = attempt->why;
+		mutex_unlock(&host->lock);
+		channel_send_frames(&host->connection->channel, attempt->number, &out);
+		if (why) {
+			channel_break(&host->connection->channel, why);
+		}
+	}
+}
+
+// Sends waiting attempts and orders to stop; refuses attempts that cannot be sent.
+static void process_attempts(struct host *host) {
+	host->next_deadline = TIME_NEVER;
+	mutex_lock(&host->lock);
+	list_for_each_entry(&host->attempts, struct host_attempt, attempt, link) {
+		check_deadline(host, attempt);
+		enum attempt_order asked = attempt->order;
+		// the files of a job that still ran there
+		bool takes = host->up || (attempt->has_files && host->connection && host->connection->is_leaving && !host->released);
+		bool waits = attempt->state == ATTEMPT_WAITING, refuses = waits && (!takes || asked != ORDER_NONE);
+		attempt->state = waits && !refuses ? ATTEMPT_SENT : attempt->state;
+		mutex_unlock(&host->lock);
+		if (refuses) {
+			attempt->result.outcome = OUTCOME_CANCELLED;
+			end_attempt(host, attempt, asked == ORDER_NONE ? END_REFUSED : END_DONE);
+		} else {
+			if (host->connection) {
+				send_attempt(host, attempt, waits);
+				send_order(host, attempt, asked);
+			}
+			flush_output(host, attempt);
+		}
+		mutex_lock(&host->lock);
+	}
+	mutex_unlock(&host->lock);
+	if (atomic_load_relaxed(&host->hosts->ending) == HOSTS_KILL && host->kill_at == TIME_NEVER) {
+		host->kill_at = host->now + (uint64_t)KILL_GRACE_MS * NS_PER_MS;
+	}
+}
+
+enum { FD_WAKE, FD_OUT, FD_ERR, FD_IN, FD_ATTEMPTS };
+
+// Waits until `due` for anything. The descriptors of attempts stand three for each behind the others, in their order.
+static void wait_for_any(struct host *host, uint64_t due) {
+	size_t n = 0;
+	host->polls.n = 0;
+	if (host->connection) {
+		(void)channel_output(&host->connection->channel, &n);
+	}
+	polls_add(&host->polls, host->wake_fd, POLLIN);
+	polls_add(&host->polls, host->connection ? host->launcher.out_fd : -1, POLLIN);
+	polls_add(&host->polls, host->connection ? host->launcher.err_fd : -1, POLLIN);
+	polls_add(&host->polls, n > 0 && !host->write_failed ? host->launcher.in_fd : -1, POLLOUT);
+	mutex_lock(&host->lock);
+	list_for_each_entry(&host->attempts, struct host_attempt, attempt, link) {
+		bool runs = host->connection && (attempt->state == ATTEMPT_SENT || attempt->state == ATTEMPT_STARTED);
+		for (int i = 0; i < 2; ++i) {
+			polls_add(&host->polls, unwritten(&attempt->out[i]) > 0 ? attempt->write_fds[i] : -1, POLLOUT);
+		}
+		bool reads = runs && attempt->in_fd >= 0 && channel_room(&host->connection->channel, attempt->number) > 0;
+		polls_add(&host->polls, reads ? attempt->in_fd : -1, POLLIN);
+	}
+	mutex_unlock(&host->lock);
+	if (poll(host->polls.at, host->polls.n, poll_ms(due)) <= 0) {
+		for (size_t i = 0; i < host->polls.n; ++i) {
+			host->polls.at[i].revents = 0;
+		}
+	}
+	host->now = now_ns();
+}
+
+// Serves the pipes that poll() has reported. No attempt has left since, and new ones are behind the others.
+static void serve_attempts(struct host *host) {
+	mutex_lock(&host->lock);
+	const struct list *at = host->attempts.next;
+	for (size_t i = FD_ATTEMPTS; i < host->polls.n; i += 3) {
+		struct host_attempt *attempt = list_entry(at, struct host_attempt, link);
+		at = at->next;
+		mutex_unlock(&host->lock);
+		if (host->polls.at[i + 2].revents) {
+			read_input(host, attempt);
+		}
+		if (host->polls.at[i].revents || host->polls.at[i + 1].revents) {
+			flush_output(host, attempt);
+		}
+		mutex_lock(&host->lock);
+	}
+	mutex_unlock(&host->lock);
+}
+
+static void serve_connection(struct host *host) {
+	if (host->polls.at[FD_ERR].revents) {
+		read_launcher_errors(host);
+	}
+	bool broken = (host->polls.at[FD_OUT].revents && !receive(host)) || host->write_failed;
+	if (host->now >= host->kill_at) {
+		disconnect(host, "killed");
+	} else if (broken || channel_why(&host->connection->channel)) {
+		if (host->launcher.err_fd >= 0) {
+			read_launcher_errors(host); // why, perhaps
+			end_launcher_line(host);
+		}
+		disconnect(host, channel_why(&host->connection->channel));
+	}
+}
+
+// Sends what there is to be sent. If the jobs are to be suspended the worker is told so, which hosts_suspend() waits for.
+static void send_waiting(struct host *host) {
+	struct hosts *hosts = host->hosts;
+	bool suspending = atomic_load_relaxed(&hosts->suspending);
+	size_t left = 0;
+	if (suspending != host->suspend_sent && host->connection) {
+		dispatcher_end_suspend(host->connection, suspending, host->now);
+	}
+	host->suspend_sent = suspending;
+	if (host->connection) {
+		transmit(host);
+		(void)channel_output(&host->connection->channel, &left);
+	}
+	if (suspending && left == 0) {
+		mutex_lock(&hosts->lock);
+		host->is_suspended = true;
+		cond_broadcast(&hosts->changed);
+		mutex_unlock(&hosts->lock);
+	}
+}
+
+// Releases a worker that has no attempt left, if it is not wanted any more, or is a pilot that takes no more attempts. One that has only
+// jobs left which do not end is cut off.
+static void release_worker(struct host *host) {
+	mutex_lock(&host->lock);
+	bool wanted = host->wanted, idle = list_is_empty(&host->attempts) && host->ndoubted == 0;
+	mutex_unlock(&host->lock);
+	bool leaving = host->connection->is_leaving;
+	if (!wanted && !host->up && !leaving) {
+		disconnect(host, "it is not needed any more");
+	} else if (idle && host->stuck > 0) {
+		disconnect(host, "a job there was told to end, and has not");
+	} else if (idle && !host->released && (!wanted || (leaving && host->login->is_pilot))) {
+		if (!host->login->is_pilot) {
+			report_down(host, "it is not needed any more", /* bye */ true);
+		}
+		host->up = false;
+		host->released = true;
+		dispatcher_end_bye(host->connection, "there is no more work for it");
+	}
+}
+
+// Connects if that is wanted and its time has come.
+static void connect_if_due(struct host *host, bool wanted, bool called) {
+	if (wanted && host->now >= host->retry_at) {
+		if (atomic_load_relaxed(&host->hosts->ending) != HOSTS_RUN) {
+			host->retry_at = TIME_NEVER; // no attempt may start any more
+		} else if ((host->retry_at = may_begin(host)) == 0) {
+			connect(host);
+		}
+	}
+	if (!wanted) {
+		host->retry_at = host->pause = 0; // the next connection is not delayed by earlier failures
+	}
+	if (!wanted && called) {
+		report_closed(host); // it is not wanted any more, before it began to connect
+	}
+}
+
+static void *host_main(void *arg) {
+	struct host *host = arg;
+	host->now = now_ns();
+	for (;;) {
+		mutex_lock(&host->lock);
+		bool closing = host->closing, wanted = host->wanted, called = host->called;
+		mutex_unlock(&host->lock);
+		if (closing) {
+			break;
+		}
+		if (!host->connection) {
+			connect_if_due(host, wanted, called);
+		}
+		process_attempts(host);
+		if (host->connection) {
+			release_worker(host);
+		}
+		uint64_t due = host->connection ? dispatcher_end_tick(host->connection, host->now) : wanted ? host->retry_at : TIME_NEVER;
+		send_waiting(host);
+		due = host->write_failed || (host->connection && channel_why(&host->connection->channel)) ? host->now : due;
+		due = earlier(due, host->connection ? earlier(host->next_deadline, host->kill_at) : host->next_deadline);
+		wait_for_any(host, due);
+		if (host->polls.at[FD_WAKE].revents) {
+			wakeup_clear(host->wake_fd);
+		}
+		serve_attempts(host);
+		if (host->connection) {
+			serve_connection(host);
+		}
+	}
+	if (host->connection) {
+		disconnect(host, NULL);
+	}
+	return NULL;
+}
+
+// ---- life ----
+
+// Makes the command line of the launcher. Returns 0, or -1 with *ret_error.
+static int build_argv(struct host *host, const struct sshlogin_worker *worker, char **ret_error) {
+	size_t n;
+	if (sshlogin_argv(host->login, worker, &host->words, &n, ret_error) != 0) {
+		return -1;
+	}
+	host->argv = xcalloc(n + 1, sizeof(*host->argv));
+	char *at = host->words.data;
+	for (size_t i = 0; i < n; ++i) {
+		host->argv[i] = at;
+		at += strlen(at) + 1;
+	}
+	return 0;
+}
+
+void host_free(struct host *host) {
+	buf_fini(&host->words);
+	buf_fini(&host->brake);
+	buf_fini(&host->brought);
+	buf_fini(&host->line);
+	free(host->argv);
+	fd_close(&host->wake_fd);
+	cond_fini(&host->changed);
+	mutex_fini(&host->lock);
+	free(host->polls.at);
+	free(host->bytes);
+	free(host);
+}
+
+struct host *host_new(struct hosts *hosts, const struct sshlogin *login, char **ret_error) {
+	struct host *host = NEW(struct host);
+	*host = (struct host){.hosts = hosts, .login = login, .node = login, .cpus = login->cpus, .wanted = !login->is_pilot, .wake_fd = -1, .kill_at = TIME_NEVER};
+	list_init(&host->attempts);
+	mutex_init(&host->lock, LOCK_HOST);
+	cond_init(&host->changed);
+	int result = login->kind != SSHLOGIN_LOCAL ? build_argv(host, &hosts->worker, ret_error) : 0;
+	if (result == 0 && host->argv && !(host->path = program_find(host->argv[0]))) {
+		result = error_text(ret_error, "cannot start '%s' for %s: %s", text_shows(host->argv[0]), login->name, strerror(errno));
+	}
+	if (result != 0) {
+		host_free(host);
+		return NULL;
+	}
+	return host;
+}
+
+void host_append(struct hosts *hosts, struct host *host) {
+	grow_array(&hosts->hosts, &hosts->cap, hosts->n + 1, sizeof(struct host *));
+	host->index = hosts->n;
+	hosts->hosts[hosts->n++] = host;
+}
+
+int host_connect(struct host *host) {
+	if (host->login->kind == SSHLOGIN_LOCAL) {
+		host->offered = hosts_slots_or_default(host->hosts, host->login);
+		set_state(host, HOST_UP);
+		host_set_slots(host, host_target_slots(host), /* keeps */ false);
+		return 0;
+	}
+	host->bytes = xmalloc(READ_BYTES);
+	host->wake_fd = wakeup_open();
+	int error = host->wake_fd < 0 ? errno : thread_start(&host->thread, host_main, host, STACK_BYTES);
+	host->has_thread = !error;
+	return result_of(error);
+}
+
+void host_hang_up(struct host *host) {
+	mutex_lock(&host->lock);
+	verify(list_is_empty(&host->attempts));
+	host->closing = true;
+	wakeup_post(host->wake_fd);
+	mutex_unlock(&host->lock);
+}

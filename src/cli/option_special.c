@@ -106,17 +106,6 @@ int opt_batch(struct parser *parser, const char *value) {
 	return strcmp(equals + 1, "-") == 0 ? claim_stdin(parser, "--batch") : 0;
 }
 
-// BATCH=RATE, or RATE for all; a name may have a "=" of its own, a rate has none.
-int opt_rate(struct parser *parser, const char *value) {
-	const char *equals = strrchr(value, '=');
-	uint64_t interval;
-	if (equals == value || parse_rate(equals ? equals + 1 : value, &interval) != 0) {
-		return option_fail(parser->id, "must be a rate such as 5/s, 30/m or 100/h, or BATCH=RATE, not '%s'", text_shows(value));
-	}
-	option_add_setting(parser->options, parser->id, equals ? value : "*", equals ? (size_t)(equals - value) : 1, (int64_t)interval);
-	return 0;
-}
-
 int opt_manifest(struct parser *parser, const char *value) {
 	struct options *o = parser->options;
 	if (o->manifest) {

@@ -9,6 +9,7 @@
 #include "base/units.h"
 #include "manifest/keys.h"
 
+#include <fnmatch.h>
 #include <limits.h>
 #include <stdarg.h>
 #include <string.h>
@@ -16,8 +17,7 @@
 enum { MOST_LONG = 10000, MOST_PILOTS = 1000 };
 
 enum value_kind {
-	KIND_GIVEN, KIND_SET, KIND_TEXT, KIND_LIST, KIND_NUMBER, KIND_COUNT, KIND_SIZE, KIND_CHOICE, KIND_SETTING, KIND_SWITCH,
-	KIND_CALL,
+	KIND_GIVEN, KIND_SET, KIND_TEXT, KIND_LIST, KIND_NUMBER, KIND_COUNT, KIND_SIZE, KIND_CHOICE, KIND_SETTING, KIND_CALL,
 };
 
 // The column VALUE of options.def.
@@ -41,7 +41,6 @@ struct value_info {
 #define SIZE(field, min) .kind = KIND_SIZE, FIELD(field), .least = (min)
 #define CHOICE(field, first, without) .kind = KIND_CHOICE, FIELD(field), .least = (first), .most = (without)
 #define SETTING(setting) .kind = KIND_SETTING, .key = (setting)
-#define SWITCH .kind = KIND_SWITCH
 #define CALL(function) .kind = KIND_CALL, .handle = (function)
 #define OPTION(id, name, aliases, shorts, arg, spellings, group, value, ...) [id] = {value},
 static const struct value_info values[NOPTIONS] = {
@@ -131,10 +130,23 @@ static int store_choice(const struct value_info *info, enum option_id id, char *
 	return option_fail(id, "must be %s, not '%s'", buf_str(&list), text_shows(text));
 }
 
-void option_add_setting(struct options *options, enum option_id id, const char *pattern, size_t len, int64_t value) {
+// Keeps what an option says of the batches that a pattern names (`len` bytes, copied).
+static void add_setting(struct options *options, enum option_id id, const char *pattern, size_t len, int64_t value) {
 	options->settings = xrealloc(options->settings, (options->nsettings + 1) * sizeof(*options->settings));
 	struct batch_setting *setting = &options->settings[options->nsettings++];
 	*setting = (struct batch_setting){.option = id, .pattern = xmemdup(pattern, len), .value = value};
+}
+
+void option_settings_apply(const struct options *options, const char *name, struct queue_attrs *attrs) {
+	for (size_t i = 0; i < options->nsettings; ++i) {
+		struct batch_setting *setting = &options->settings[i];
+		const struct key *key = &key_table[values[setting->option].key];
+		char *field = (char *)attrs + (size_t)key->field - offsetof(struct manifest_batch, attrs);
+		if (fnmatch(setting->pattern, name, 0) == 0) {
+			store_integer(field, key->type == TYPE_BOOL ? sizeof(bool) : key->type == TYPE_INT ? sizeof(int) : sizeof(long), setting->value);
+			setting->is_used = true;
+		}
+	}
 }
 
 // N of --weight and --priority: of the run itself, which options.c allows in a pool only. False: it is something else.
@@ -148,26 +160,27 @@ static bool store_own_setting(enum option_id id, struct pool_options *pool, cons
 	return true;
 }
 
-// B=N; a name may have a "=" of its own, a number has none.
-static int store_setting(const struct value_info *info, enum option_id id, struct options *options, const char *text) {
-	const struct key *key = &key_table[info->key];
-	const char *equals = strrchr(text, '=');
-	long value;
+// BATCH=VALUE; a name may have a "=" of its own, a value has none. A rate may stand alone, for all.
+static int store_setting(enum option_id id, struct options *options, const char *text) {
+	const struct key *key = &key_table[values[id].key];
+	const char *equals = text ? strrchr(text, '=') : NULL;
+	bool is_rate = key->type == TYPE_RATE;
+	long number;
+	uint64_t interval;
+	if (key->type == TYPE_BOOL) {
+		add_setting(options, id, text ? text : "*", text ? strlen(text) : 1, true);
+		return text && *text == '\0' ? option_fail(id, "must name a batch behind the '='") : 0;
+	}
 	if (!equals && store_own_setting(id, &options->pool, text)) {
 		return 0;
 	}
-	if (!equals || equals == text || parse_number(equals + 1, key->least, key->most, &value) != 0) {
+	if (is_rate && (equals == text || parse_rate(equals ? equals + 1 : text, &interval) != 0)) {
+		return option_fail(id, "must be a rate such as 5/s, 30/m or 100/h, or BATCH=RATE, not '%s'", text_shows(text));
+	}
+	if (!is_rate && (!equals || equals == text || parse_number(equals + 1, key->least, key->most, &number) != 0)) {
 		return option_fail(id, "must be BATCH=N with N from %d to %d, not '%s'", key->least, key->most, text_shows(text));
 	}
-	option_add_setting(options, id, text, (size_t)(equals - text), value);
-	return 0;
-}
-
-static int store_switch(enum option_id id, struct options *options, const char *pattern) {
-	if (pattern && *pattern == '\0') {
-		return option_fail(id, "must name a batch behind the '='");
-	}
-	option_add_setting(options, id, pattern ? pattern : "*", pattern ? strlen(pattern) : 1, 1);
+	add_setting(options, id, equals ? text : "*", equals ? (size_t)(equals - text) : 1, is_rate ? (int64_t)interval : number);
 	return 0;
 }
 
@@ -184,8 +197,7 @@ int option_store(struct parser *parser, enum option_id id, const char *value) {
 	case KIND_COUNT:
 	case KIND_SIZE: return store_size(info, id, field, value);
 	case KIND_CHOICE: return store_choice(info, id, field, value);
-	case KIND_SETTING: return store_setting(info, id, parser->options, value);
-	case KIND_SWITCH: return store_switch(id, parser->options, value);
+	case KIND_SETTING: return store_setting(id, parser->options, value);
 	case KIND_CALL: return info->handle(parser, value);
 	default: return 0; // KIND_GIVEN
 	}

@@ -41,7 +41,8 @@ struct batch_file {
 struct batch_setting {
 	enum option_id option;
 	char *pattern;       // batch name or glob; owned
-	int64_t value;       // in the range of struct queue_attrs; 1 for the two that have none
+	int64_t value;       // in the range of struct queue_attrs
+	bool is_used;        // there was a batch of that name
 };
 
 // Semaphore mode; see option_settle.c.
@@ -275,6 +276,9 @@ enum mode options_parse(struct options *ret_options, int argc, char *argv[]);
 
 // Frees what the options own.
 void options_fini(struct options *options);
+
+// Writes what the settings say of a batch of that name over *attrs, and marks them as used; later ones win.
+void option_settings_apply(const struct options *options, const char *name, struct queue_attrs *attrs);
 
 // ---- option_files.c ----
 

@@ -11,8 +11,6 @@
 #include "process/memory.h"
 #include "slots/slots.h"
 
-#include <fnmatch.h>
-
 bool batches_learn_memory(const struct run *run) {
 	enum memory_use use = run->options->memory_use;
 	bool is_auto = run->auto_slots || (run->options->jobs && slots_is_auto(run->options->jobs)); // also in a pool of a fixed size
@@ -117,21 +115,7 @@ void batches_reap(struct run *run) {
 }
 
 void batch_override(struct run *run, const char *name, struct queue_attrs *attrs) {
-	for (size_t i = 0; i < run->options->nsettings; ++i) {
-		const struct batch_setting *setting = &run->options->settings[i];
-		if (fnmatch(setting->pattern, name, 0) != 0) {
-			continue;
-		}
-		run->settings_used[i] = true;
-		switch (setting->option) {
-		case OPT_WEIGHT: attrs->weight = (uint32_t)setting->value; break;
-		case OPT_MAX_PARALLEL: attrs->max_parallel = (uint32_t)setting->value; break;
-		case OPT_RATE: attrs->start_interval = (uint64_t)setting->value; break;
-		case OPT_PRIORITY: attrs->priority = (int32_t)setting->value; break;
-		case OPT_LONG_RUNNING: attrs->long_running = setting->value; break;
-		default: attrs->prefer_fairness = setting->value; break; // OPT_PREFER_FAIRNESS
-		}
-	}
+	option_settings_apply(run->options, name, attrs);
 	if (run->options->dry_run) {
 		attrs->start_interval = 0; // nothing is started
 	}
@@ -144,7 +128,7 @@ void batches_warn_unused(const struct run *run) {
 	const struct options *options = run->options;
 	for (size_t i = 0; i < options->nsettings && !options->quiet; ++i) {
 		const struct batch_setting *setting = &options->settings[i];
-		if (!run->settings_used[i] && strcmp(setting->pattern, "*") != 0) {
+		if (!setting->is_used && strcmp(setting->pattern, "*") != 0) {
 			diag_warn(options->manifest ? "--%s: no batch that runs is called '%s'"
 			          : options->batch_by ? "--%s: there was no batch '%s'" : "--%s: there is no batch '%s', unless a job adds it",
 			          option_table[setting->option].name, text_shows(setting->pattern));

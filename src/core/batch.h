@@ -87,8 +87,8 @@ struct batch *batch_take_low(struct run *run);
 // found is not freed meanwhile.
 void batches_reap(struct run *run);
 
-// Writes the attributes that the options give to a batch of that name over those in *attrs; later settings win. Marks
-// those settings as used, in run->settings_used. On the thread that opens queues.
+// Writes the attributes that the options give to a batch of that name over those in *attrs, and what the run as a whole does. On
+// the thread that opens queues.
 void batch_override(struct run *run, const char *name, struct queue_attrs *attrs);
 
 // Warns of settings that no batch has a name for, but for `*`, unless --quiet. Once all batches are opened: with --batch-by at the

@@ -22,7 +22,7 @@ static void load_version(struct loader *loader, const struct node *root, const s
 static void load_defaults(struct loader *loader, const struct node *defaults) {
 	struct manifest_job *job = arena_alloc(&loader->manifest->arena, sizeof(*job));
 	*job = (struct manifest_job){.umask = -1, .slots_per_job = 1, .retry_delay = {0, 0, 1}, .env = loader->manifest->env};
-	loader->base = (struct manifest_batch){.job = job, .weight = 1, .selected = true};
+	loader->base = (struct manifest_batch){.job = job, .attrs.weight = 1, .selected = true};
 	if (!defaults) {
 		return;
 	}

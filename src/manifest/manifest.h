@@ -15,6 +15,7 @@
 
 #include "base/buf.h"
 #include "base/map.h"
+#include "engine/pool.h"
 #include "template/template.h"
 
 #include <stdbool.h>
@@ -119,11 +120,9 @@ struct manifest_batch {
 	struct manifest_batch *const *feeders;  // the batches that emit into this one (itself too)
 	size_t nfeeders;
 	const char *finally;                // or NULL
-	int weight, priority;
-	int max_parallel;                   // 0: no limit
-	uint64_t start_interval;            // of its rate: least nanoseconds between two starts; 0: none
+	struct queue_attrs attrs;           // what keys say of its queue
 	int output;                         // enum manifest_output
-	bool long_running, prefer_fairness, allow_failure;
+	bool allow_failure;
 	bool selected;                      // see manifest_select(); all are at first
 	uint32_t line;                      // where it stands in the file
 };

@@ -331,21 +331,6 @@ void dag_advance(struct run *run) {
 
 // ---- open and close ----
 
-static struct queue_attrs attrs_of(struct run *run, const struct manifest_batch *plan) {
-	struct queue_attrs attrs = {
-		.weight = (uint32_t)plan->weight,
-		.priority = plan->priority,
-		.max_parallel = (uint32_t)plan->max_parallel,
-		.start_interval = plan->start_interval,
-		.long_running = plan->long_running,
-		.prefer_fairness = plan->prefer_fairness,
-		.low_water = FEED_LOW_BYTES,
-		.paused = true,
-	};
-	batch_override(run, plan->name, &attrs);
-	return attrs;
-}
-
 static void open_one(struct run *run, struct dag_node *node, const struct manifest_batch *plan) {
 	node->run = run;
 	node->plan = plan;
@@ -353,7 +338,10 @@ static void open_one(struct run *run, struct dag_node *node, const struct manife
 	list_init(&node->affected);
 	list_init(&node->posted);
 	size_t jobs = manifest_batch_jobs(plan);
-	const struct queue_attrs attrs = attrs_of(run, plan);
+	struct queue_attrs attrs = plan->attrs;
+	attrs.low_water = FEED_LOW_BYTES;
+	attrs.paused = true;
+	batch_override(run, plan->name, &attrs);
 	node->batch = batch_new(run, plan->name, &attrs, jobs != SIZE_MAX && plan->nfeeders == 0 ? (int64_t)jobs : -1);
 	node->batch->node = node;
 	node->batch->allow_failure = plan->allow_failure;
@@ -413,7 +401,7 @@ static bool is_machine(const struct sshlogins *list, const char *name) {
 // Are the machines of the batch among those of the run? Returns 0, or -1 after a message.
 static int check_hosts(const struct options *options, const struct manifest *manifest, const struct manifest_batch *plan) {
 	FP_CLEANUP(buf_fini) struct buf why = BUF_INIT;
-	if (plan->hosts.n > 0 && plan->long_running) {
+	if (plan->hosts.n > 0 && plan->attrs.long_running) {
 		buf_adds(&why, "jobs of long_running run on this machine");
 	} else if (plan->hosts.n > 0 && options->hosts.n == 0) {
 		buf_adds(&why, "the run has no other machines: they are named by -S, --sshloginfile or --slurm");

@@ -157,7 +157,6 @@ int run_all(struct options *options, struct context *context, const struct execu
 		context_set_env(context, "TMPDIR", options->tmpdir);
 	}
 	mutex_init(&run.lock, LOCK_RUN);
-	run.settings_used = xcalloc(options->nsettings, sizeof(*run.settings_used));
 	publish_open(&run);
 	bool opened = setup_open(&run, options) == 0;
 	if (opened) {

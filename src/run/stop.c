@@ -388,7 +388,6 @@ static void free_all(struct run *run) {
 	job_spec_fini(&run->spec);
 	manifest_free(run->manifest);
 	free((char *)run->cwd);
-	free(run->settings_used);
 	mutex_fini(&run->lock);
 	fd_close(&run->wake_fd);
 }

@@ -72,17 +72,6 @@ int pool_server_main(int argc, char *argv[]) {
 
 // ---- the client ----
 
-// The settings of the command line for the batch of that name.
-static void apply_settings(struct client_config *config, const struct options *options, const char *batch) {
-	for (size_t i = 0; i < options->nsettings; ++i) {
-		const struct batch_setting *setting = &options->settings[i];
-		if (fnmatch(setting->pattern, batch, 0) == 0) {
-			config->weight = setting->option == OPT_WEIGHT ? (uint32_t)setting->value : config->weight;
-			config->priority = setting->option == OPT_PRIORITY ? (int32_t)setting->value : config->priority;
-		}
-	}
-}
-
 void pool_client_add_place(struct buf *buf, const char *what, const char *pool, const struct client_event *event) {
 	static const char *const endings[] = {"th", "st", "nd", "rd"};
 	unsigned last = event->place % 10, teens = event->place / 10 % 10;
@@ -156,7 +145,10 @@ struct client *pool_client_open(const struct options *options, const char *dir, 
 		.start = starts ? start_server : NULL,
 	};
 	if (pool->single) {
-		apply_settings(&config, options, options->batch ? options->batch : dir ? dir : "");
+		struct queue_attrs attrs = {.weight = config.weight, .priority = config.priority};
+		option_settings_apply(options, options->batch ? options->batch : dir ? dir : "", &attrs);
+		config.weight = attrs.weight;
+		config.priority = attrs.priority;
 	}
 	struct client *client = client_open(&config, &error, &reason);
 	bool absent = reason == ENOENT || reason == ECONNREFUSED;

@@ -259,12 +259,12 @@ static void test_defaults(void) {
 	check(!a->job->on_failure && !a->job->creates && !a->job->env && !a->job->working_dir && !a->job->shell);
 	check_equal(a->job->timeout_ns + a->job->memory + a->job->retry_delay.first_ns, 0);
 	check_equal(a->job->umask, -1);
-	check_equal(a->job->nice + a->job->retries + a->priority + a->max_parallel, 0);
+	check_equal(a->job->nice + a->job->retries + a->attrs.priority + (int)a->attrs.max_parallel, 0);
 	check_equal(a->job->slots_per_job, 1);
-	check_equal(a->weight, 1);
+	check_equal(a->attrs.weight, 1);
 	check_equal(a->output, MANIFEST_GROUP);
 	check_equal(a->source, MANIFEST_NONE);
-	check(!a->long_running && !a->prefer_fairness && !a->allow_failure && a->selected);
+	check(!a->attrs.long_running && !a->attrs.prefer_fairness && !a->allow_failure && a->selected);
 	check(!manifest_batch_has_items(a));
 	check_equal(manifest_batch_jobs(a), 1);
 	manifest_free(manifest);
@@ -321,10 +321,10 @@ static void test_every_key(void) {
 	check_equal(a->job->timeout_ns, 5400 * INT64_C(1000000000));
 	check_equal(a->job->retries, 3);
 	check_equal(manifest_delay_ns(&a->job->retry_delay, 3), 2250000000);
-	check(a->weight == 7 && a->max_parallel == 6 && a->priority == -5 && a->job->slots_per_job == 4);
-	check_equal(a->start_interval, 2 * INT64_C(1000000000));
+	check(a->attrs.weight == 7 && a->attrs.max_parallel == 6 && a->attrs.priority == -5 && a->job->slots_per_job == 4);
+	check_equal(a->attrs.start_interval, 2 * INT64_C(1000000000));
 	check_equal(a->job->memory, INT64_C(2) << 30);
-	check(a->long_running && a->prefer_fairness && a->allow_failure);
+	check(a->attrs.long_running && a->attrs.prefer_fairness && a->allow_failure);
 	check_string(a->job->creates, "c{}");
 	check_equal(a->output, MANIFEST_RAW);
 	check_equal(a->line, 10);
@@ -359,8 +359,8 @@ static void test_merges(void) {
 		"version: 1\nx-a: &a {weight: 2, retries: 2}\nx-b: &b {weight: 3, nice: 3, <<: *a}\nbatches:\n"
 		"  one: {<<: *b, run: x, nice: 4}\n  two: {<<: [*a, *b], run: &r x}\n  three: {run: *r}\n");
 	const struct manifest_batch *one = manifest_find(manifest, "one"), *two = manifest_find(manifest, "two");
-	check(one->weight == 3 && one->job->nice == 4 && one->job->retries == 2);
-	check(two->weight == 2 && two->job->nice == 3);
+	check(one->attrs.weight == 3 && one->job->nice == 4 && one->job->retries == 2);
+	check(two->attrs.weight == 2 && two->job->nice == 3);
 	check(manifest_find(manifest, "three")->run == two->run);
 	manifest_free(manifest);
 }

@@ -357,8 +357,7 @@ enum test_kind { HAS_NONE = 1, HAS_ONE, MAY_HAVE_ONE, HAS_WORDS, ANY };
 #define COUNT(...) MAY_HAVE_ONE
 #define SIZE(...) HAS_ONE
 #define CHOICE(...) HAS_WORDS
-#define SETTING(...) HAS_ONE
-#define SWITCH MAY_HAVE_ONE
+#define SETTING(...) MAY_HAVE_ONE
 #define CALL(...) ANY
 #define OPTION(id, name, aliases, shorts, arg, spellings, group, value, ...) [id] = value,
 static const enum test_kind kinds[NOPTIONS] = {

@@ -16,6 +16,9 @@ enum {
 	PID = 1,                 // the number of the session: a nested fairpar has a log of its own
 };
 
+// Of each class.
+enum counter { RUNNING, QUEUE, COUNTERS };
+
 // Where an arrow can come from: the last attempt of an item.
 struct origin {
 	uint64_t seq;            // 0: none
@@ -42,8 +45,7 @@ struct chrome {
 	struct arrow *arrows;    // of each track
 	struct origin *origins;  // by seq
 	uint64_t ids;            // of arrows and waits so far
-	int32_t (*running)[CHROME_SAMPLES + 1]; // [class][sample]: change of how many run
-	int32_t (*queues)[CHROME_SAMPLES + 1];  // the same of how many wait
+	int32_t (*counters)[COUNTERS][CHROME_SAMPLES + 1]; // [class][counter][sample]: change of how many run or wait
 	bool first;              // nothing was written yet
 };
 
@@ -138,44 +140,17 @@ static size_t sample_of(const struct chrome *chrome, uint64_t at) {
 	return sample < CHROME_SAMPLES ? (size_t)sample : CHROME_SAMPLES;
 }
 
-static void add_running(struct chrome *chrome) {
-	int64_t running[PALETTE_CLASSES] = {0};
-	for (size_t i = 0; i <= CHROME_SAMPLES; ++i) {
-		bool has_changed = i == 0, more = false;
-		for (unsigned class = 0; class < PALETTE_CLASSES; ++class) {
-			running[class] += chrome->running[class][i];
-			has_changed = has_changed || chrome->running[class][i] != 0;
-		}
-		if (!has_changed) {
-			continue;
-		}
-		struct buf *buf = begin(chrome, "C", 0, chrome->start + i * chrome->interval);
-		buf_adds(buf, ",\"name\":\"running\",\"args\":{");
-		for (unsigned class = 0; class < PALETTE_CLASSES; ++class) {
-			const char *name = class_name(chrome, class);
-			if (name) {
-				buf_adds(buf, more ? "," : "");
-				json_add_text(buf, name, strlen(name));
-				buf_printf(buf, ":%lld", (long long)running[class]);
-				more = true;
-			}
-		}
-		buf_addc(buf, '}');
-		end(chrome);
-	}
-}
-
-static void add_queue(struct chrome *chrome, unsigned class) {
+static void add_counter(struct chrome *chrome, unsigned class, enum counter counter) {
+	const int32_t *changes = chrome->counters[class][counter];
 	FP_CLEANUP(buf_fini) struct buf name = BUF_INIT;
-	int64_t length = 0;
-	buf_printf(&name, "queue %s", class_name(chrome, class));
+	int64_t jobs = 0;
+	buf_printf(&name, "%s %s", counter == RUNNING ? "running" : "queue", class_name(chrome, class));
 	for (size_t i = 0; i <= CHROME_SAMPLES; ++i) {
-		int32_t change = chrome->queues[class][i];
-		if (change != 0 || i == 0) {
-			length += change;
+		if (changes[i] != 0 || i == 0) {
+			jobs += changes[i];
 			struct buf *buf = begin(chrome, "C", 0, chrome->start + i * chrome->interval);
 			add_name(buf, buf_str(&name));
-			buf_printf(buf, ",\"args\":{\"jobs\":%lld}", (long long)length);
+			buf_printf(buf, ",\"args\":{\"jobs\":%lld}", (long long)jobs);
 			end(chrome);
 		}
 	}
@@ -308,14 +283,13 @@ static void add_attempt(void *arg, const struct attempt_span *attempt) {
 		note_origin(chrome, attempt, tid);
 		return;
 	}
+	int32_t *running = chrome->counters[class][RUNNING], *queue = chrome->counters[class][QUEUE];
 	size_t from = sample_of(chrome, attempt->from);
-	++chrome->running[class][from];
-	if (attempt->phase == ATTEMPT_ENDED) {
-		--chrome->running[class][sample_of(chrome, attempt->to)];
-	}
+	++running[from];
+	running[sample_of(chrome, attempt->to)] -= attempt->phase == ATTEMPT_ENDED;
 	if (attempt->id.role == ROLE_JOB && attempt->id.step == 0 && attempt->id.attempt <= 1) {
-		++chrome->queues[class][sample_of(chrome, minus(attempt->from, attempt->queued))];
-		--chrome->queues[class][from];
+		++queue[sample_of(chrome, minus(attempt->from, attempt->queued))];
+		--queue[from];
 	}
 	add_slice(chrome, attempt, tid);
 	add_arrows(chrome, attempt, tid);
@@ -385,8 +359,7 @@ struct chrome *chrome_new(const struct palette *palette, const struct first_pass
 	chrome->ntracks = chrome->ntracks ? chrome->ntracks : 1;
 	chrome->arrows = xcalloc(chrome->ntracks + 1, sizeof(*chrome->arrows));
 	chrome->origins = xcalloc(CHROME_ORIGINS, sizeof(*chrome->origins));
-	chrome->running = xcalloc(PALETTE_CLASSES, sizeof(*chrome->running));
-	chrome->queues = xcalloc(PALETTE_CLASSES, sizeof(*chrome->queues));
+	chrome->counters = xcalloc(PALETTE_CLASSES, sizeof(*chrome->counters));
 	add_head(chrome);
 	if (stats->slots > 0) {
 		add_slots(chrome, stats->slots, chrome->start);
@@ -408,10 +381,9 @@ void chrome_on_event(void *arg, const struct event *event) {
 
 void chrome_finish(struct chrome *chrome) {
 	attempts_finish(&chrome->attempts);
-	add_running(chrome);
-	for (unsigned class = 0; class < PALETTE_CLASSES; ++class) {
-		if (class_name(chrome, class)) {
-			add_queue(chrome, class);
+	for (unsigned i = 0; i < PALETTE_CLASSES * COUNTERS; ++i) {
+		if (class_name(chrome, i / COUNTERS)) {
+			add_counter(chrome, i / COUNTERS, (enum counter)(i % COUNTERS));
 		}
 	}
 	buf_adds(&chrome->buf, "\n]}\n");
@@ -419,7 +391,6 @@ void chrome_finish(struct chrome *chrome) {
 	buf_fini(&chrome->buf);
 	free(chrome->arrows);
 	free(chrome->origins);
-	free(chrome->running);
-	free(chrome->queues);
+	free(chrome->counters);
 	free(chrome);
 }

@@ -24,20 +24,13 @@ struct sheet {
 	struct buf *buf;
 	const struct timeline *timeline;
 	double top;                  // of the first lane
-	double pitch, bar;           // of the lanes of slots; height of a bar
-	double slotless, slotless_bar; // the same of the lanes of attempts without a slot
+	double pitch, bar;           // of the lanes; height of a bar
 	double strip;                // top of the strip
 	unsigned *heads;             // of each lane and the end: lines with names of machines above it; NULL: there is but one machine
 };
 
 static double lane_y(const struct sheet *sheet, unsigned lane) {
-	unsigned nslotless = sheet->timeline->nslotless;
-	double y = sheet->top + (lane < nslotless ? lane : nslotless) * sheet->slotless + (sheet->heads ? sheet->heads[lane] * HEAD : 0);
-	return lane < nslotless ? y : y + (lane - nslotless) * sheet->pitch;
-}
-
-static double lane_bar(const struct sheet *sheet, unsigned lane) {
-	return lane < sheet->timeline->nslotless ? sheet->slotless_bar : sheet->bar;
+	return sheet->top + lane * sheet->pitch + (sheet->heads ? sheet->heads[lane] * HEAD : 0);
 }
 
 static double bar_x(const struct sheet *sheet, uint64_t at) {
@@ -240,7 +233,6 @@ static void add_lanes(const struct sheet *sheet) {
 	while (step * sheet->pitch < 13) {
 		++step;
 	}
-	unsigned slotless_step = sheet->slotless < 13 ? step : 1;
 	buf_adds(sheet->buf, "<g text-anchor=\"end\">\n");
 	for (unsigned lane = 0; lane < timeline->nlanes; ++lane) {
 		bool slotless = lane < timeline->nslotless;
@@ -248,18 +240,18 @@ static void add_lanes(const struct sheet *sheet) {
 		if (sheet->heads && sheet->heads[lane] > (lane > 0 ? sheet->heads[lane - 1] : 0)) {
 			add_machine(sheet, lane);
 		}
-		double y = lane_y(sheet, lane), bar = lane_bar(sheet, lane);
+		double y = lane_y(sheet, lane);
 		buf_printf(sheet->buf, "<rect class=\"lane\" x=\"%d\" y=\"%.1f\" width=\"%d\" height=\"%.1f\"/>", LEFT, y,
-		           TIMELINE_WIDTH, bar);
-		if (number / (slotless ? 1 : timeline->group) % (slotless ? slotless_step : step) == 0) {
-			buf_printf(sheet->buf, "<text x=\"%d\" y=\"%.1f\">%s %u</text>\n", LEFT - 8, y + bar / 2 + 4,
+		           TIMELINE_WIDTH, sheet->bar);
+		if (number / (slotless ? 1 : timeline->group) % step == 0) {
+			buf_printf(sheet->buf, "<text x=\"%d\" y=\"%.1f\">%s %u</text>\n", LEFT - 8, y + sheet->bar / 2 + 4,
 			           slotless ? "long" : "slot", number + 1);
 		}
 	}
 	buf_adds(sheet->buf, "</g>\n");
 }
 
-// What a class has of merged columns: a path of boxes, each over as many columns as are alike.
+// What a class has of columns: a path of boxes, each over as many columns as are alike.
 struct run_of_columns {
 	double x, width, y, height;
 };
@@ -271,26 +263,22 @@ static void end_run(struct buf *path, struct run_of_columns *run) {
 	run->width = 0;
 }
 
-static void add_lane_cells(const struct sheet *sheet, unsigned lane, struct buf paths[PALETTE_CLASSES], struct buf *failures) {
-	const struct timeline *timeline = sheet->timeline;
-	const struct cell *cells = &timeline->cells[lane * timeline->columns];
-	double width = (double)TIMELINE_WIDTH / (double)timeline->columns, bar = lane_bar(sheet, lane), bottom = lane_y(sheet, lane) + bar;
+// Appends what each class has of the columns, one class above the other from `bottom` on, where `whole` pixels are all.
+static void add_columns(struct buf paths[PALETTE_CLASSES], const struct cell *cells, size_t columns, double bottom, double whole) {
+	double width = (double)TIMELINE_WIDTH / (double)columns;
 	struct run_of_columns runs[PALETTE_CLASSES] = {0};
-	for (size_t column = 0; column < timeline->columns; ++column) {
-		double x = LEFT + (double)column * width, y = bottom;
+	for (size_t column = 0; column < columns; ++column) {
+		double y = bottom, sum = 0;
 		for (unsigned class = 0; class < PALETTE_CLASSES; ++class) {
-			double part = (double)cells[column].part[class];
-			double height = (int)((part < 1 ? part : 1) * bar * 5 + 0.5) / 5.0; // in fifths of a pixel
+			sum += (double)cells[column].part[class];
+			double top = bottom - (int)((sum < 1 ? sum : 1) * whole * 5 + 0.5) / 5.0; // in fifths of a pixel
 			struct run_of_columns *run = &runs[class];
-			y -= height;
-			if (run->width <= 0 || run->y != y || run->height != height) {
+			if (run->width <= 0 || run->y != top || run->height != y - top) {
 				end_run(&paths[class], run);
-				*run = (struct run_of_columns){.x = x, .y = y, .height = height};
+				*run = (struct run_of_columns){.x = LEFT + (double)column * width, .y = top, .height = y - top};
 			}
 			run->width += width;
-		}
-		if (cells[column].failed) {
-			buf_printf(failures, "M%.6g %.5gh%.3gv%.3gh-%.3gz", x, bottom - bar, width, bar > 5 ? bar / 5 : 1, width);
+			y = top;
 		}
 	}
 	for (unsigned class = 0; class < PALETTE_CLASSES; ++class) {
@@ -299,9 +287,18 @@ static void add_lane_cells(const struct sheet *sheet, unsigned lane, struct buf 
 }
 
 static void add_cells(const struct sheet *sheet) {
-	struct buf paths[PALETTE_CLASSES] = {{NULL, 0, 0}}, failures = BUF_INIT;
-	for (unsigned lane = 0; sheet->timeline->cells && lane < sheet->timeline->nlanes; ++lane) {
-		add_lane_cells(sheet, lane, paths, &failures);
+	const struct timeline *timeline = sheet->timeline;
+	struct buf paths[PALETTE_CLASSES] = {{NULL, 0, 0}};
+	FP_CLEANUP(buf_fini) struct buf failures = BUF_INIT;
+	for (unsigned lane = 0; timeline->cells && lane < timeline->nlanes; ++lane) {
+		const struct cell *cells = &timeline->cells[lane * timeline->columns];
+		double y = lane_y(sheet, lane), width = (double)TIMELINE_WIDTH / (double)timeline->columns;
+		add_columns(paths, cells, timeline->columns, y + sheet->bar, sheet->bar);
+		for (size_t i = 0; i < timeline->columns; ++i) {
+			if (cells[i].failed) {
+				buf_printf(&failures, "M%.6g %.5gh%.3gv%.3gh-%.3gz", LEFT + (double)i * width, y, width, sheet->bar > 5 ? sheet->bar / 5 : 1, width);
+			}
+		}
 	}
 	for (unsigned class = 0; class < PALETTE_CLASSES; ++class) {
 		if (paths[class].len > 0) {
@@ -312,13 +309,12 @@ static void add_cells(const struct sheet *sheet) {
 	if (failures.len > 0) {
 		buf_printf(sheet->buf, "<path class=\"ft\" d=\"%s\"/>\n", buf_str(&failures));
 	}
-	buf_fini(&failures);
 }
 
 // Outlines and signs on a bar that is wide enough for them.
 static void add_signs(const struct sheet *sheet, const struct bar *bar, double x, double y, double width) {
 	struct buf *buf = sheet->buf;
-	double height = lane_bar(sheet, bar->lane);
+	double height = sheet->bar;
 	if ((bar->flags & BAR_RETRIED) && width >= 2) {
 		buf_printf(buf, "<rect class=\"h\" x=\"%.1f\" y=\"%.1f\" width=\"%.2f\" height=\"%.1f\"/>", x, y, width, height);
 	}
@@ -342,43 +338,39 @@ static void add_signs(const struct sheet *sheet, const struct bar *bar, double x
 	}
 }
 
+// Begins what is shown of the bar, with its text.
+static void begin_bar(const struct sheet *sheet, const struct bar *bar) {
+	buf_adds(sheet->buf, "<g class=\"b\"><title>");
+	markup_add_escaped(sheet->buf, bar->text, bar->text_len);
+	buf_adds(sheet->buf, "</title>");
+}
+
 static void add_bar(const struct sheet *sheet, const struct bar *bar) {
 	struct buf *buf = sheet->buf;
 	double x = bar_x(sheet, bar->from), width = bar_width(sheet, bar), y = lane_y(sheet, bar->lane);
-	double height = lane_bar(sheet, bar->lane), lead = bar_x(sheet, bar->lead);
-	bool more = bar->flags & BAR_MORE, grouped = (bar->flags && !more) || x - lead >= LEAD_MIN;
-	buf_adds(buf, grouped ? "<g class=\"b\"><title>" : "");
-	if (grouped) {
-		markup_add_escaped(buf, bar->text, bar->text_len);
-		buf_adds(buf, "</title>");
-	}
+	double height = sheet->bar, lead = bar_x(sheet, bar->lead);
+	bool more = bar->flags & BAR_MORE;
+	begin_bar(sheet, bar);
 	if (x - lead >= LEAD_MIN) {
 		buf_printf(buf, "<rect class=\"q\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.3g\"/>", lead,
 		           y + height / 2 - (height < 3 ? height : 3) / 2, x - lead - 0.6, height < 3 ? height : 3);
 	}
-	buf_printf(buf, "<rect class=\"c%u%s\" x=\"%.1f\" y=\"%.1f\" width=\"%.2f\" height=\"%.1f\"", bar->class,
-	           more ? " b w" : grouped ? "" : " b", x, y, width, height);
-	if (grouped) {
-		buf_adds(buf, "/>");
+	buf_printf(buf, "<rect class=\"c%u%s\" x=\"%.1f\" y=\"%.1f\" width=\"%.2f\" height=\"%.1f\"/>", bar->class, more ? " w" : "", x, y,
+	           width, height);
+	if (!more) {
 		add_signs(sheet, bar, x, y, width);
-		buf_adds(buf, "</g>\n");
-	} else {
-		buf_adds(buf, "><title>");
-		markup_add_escaped(buf, bar->text, bar->text_len);
-		buf_adds(buf, "</title></rect>\n");
 	}
+	buf_adds(buf, "</g>\n");
 }
 
 // A slot that was lent to a run in a job: the slot in the colour of the job's batch, and over its lower part a strip with what
 // ran. Where the slot is the job's own, the strip is over the job's bar; deeper runs are dark edges below it.
 static void add_inner(const struct sheet *sheet, const struct bar *bar) {
 	struct buf *buf = sheet->buf;
-	double x = bar_x(sheet, bar->from), width = bar_width(sheet, bar), whole = lane_bar(sheet, bar->lane);
+	double x = bar_x(sheet, bar->from), width = bar_width(sheet, bar), whole = sheet->bar;
 	bool is_deep = bar->depth > 1;
 	double bottom = lane_y(sheet, bar->lane) + whole, height = whole * 0.7 / (is_deep ? bar->depth + 1 : 1);
-	buf_adds(buf, "<g class=\"b\"><title>");
-	markup_add_escaped(buf, bar->text, bar->text_len);
-	buf_adds(buf, "</title>");
+	begin_bar(sheet, bar);
 	if (bar->depth == 0) {
 		buf_printf(buf, "<rect class=\"c%u\" x=\"%.1f\" y=\"%.1f\" width=\"%.2f\" height=\"%.1f\"/>", bar->class, x, bottom - whole, width, whole);
 	}
@@ -447,53 +439,25 @@ static void add_axis(const struct sheet *sheet, double bottom) {
 	buf_adds(sheet->buf, "</g>\n");
 }
 
-// The area of a class: along its upper edge, and back along the lower one.
-static void add_share(const struct sheet *sheet, unsigned class, const double *lower, const double *upper) {
-	struct buf *buf = sheet->buf;
-	double width = (double)TIMELINE_WIDTH / TIMELINE_SHARES, bottom = sheet->strip + STRIP;
-	bool any = false;
-	for (unsigned i = 0; i < TIMELINE_SHARES; ++i) {
-		any = any || upper[i] - lower[i] > 0.001;
-	}
-	if (!any) {
-		return;
-	}
-	buf_printf(buf, "<path class=\"c%u b\" d=\"M%d %.1f", class, LEFT, bottom - upper[0] * STRIP);
-	for (unsigned i = 1; i < TIMELINE_SHARES; ++i) {
-		if (upper[i] != upper[i - 1]) {
-			buf_printf(buf, "H%.5gV%.4g", LEFT + i * width, bottom - upper[i] * STRIP);
-		}
-	}
-	buf_printf(buf, "H%dV%.1f", LEFT + TIMELINE_WIDTH, bottom - lower[TIMELINE_SHARES - 1] * STRIP);
-	for (unsigned i = TIMELINE_SHARES - 1; i > 0; --i) {
-		if (lower[i] != lower[i - 1]) {
-			buf_printf(buf, "H%.5gV%.4g", LEFT + i * width, bottom - lower[i - 1] * STRIP);
-		}
-	}
-	buf_printf(buf, "H%dz\"><title>", LEFT);
-	const struct palette *palette = sheet->timeline->palette;
-	if (class == PALETTE_OTHERS) {
-		buf_adds(buf, "other batches");
-	} else {
-		const struct stats_batch *owner = palette->owners[class];
-		markup_add_escaped(buf, owner->name, strlen(owner->name));
-		buf_printf(buf, ": %u%% of the slot-time", (unsigned)(owner->share * 100 + 0.5));
-	}
-	buf_adds(buf, "</title></path>\n");
-}
-
 static void add_strip(const struct sheet *sheet) {
-	double lower[TIMELINE_SHARES] = {0}, upper[TIMELINE_SHARES];
-	buf_printf(sheet->buf, "<rect class=\"lane\" x=\"%d\" y=\"%.1f\" width=\"%d\" height=\"%d\"/><g text-anchor=\"end\">"
+	const struct palette *palette = sheet->timeline->palette;
+	struct buf paths[PALETTE_CLASSES] = {{NULL, 0, 0}}, *buf = sheet->buf;
+	buf_printf(buf, "<rect class=\"lane\" x=\"%d\" y=\"%.1f\" width=\"%d\" height=\"%d\"/><g text-anchor=\"end\">"
 	           "<text x=\"%d\" y=\"%.1f\">share of</text><text x=\"%d\" y=\"%.1f\">slots</text></g>\n", LEFT, sheet->strip,
 	           TIMELINE_WIDTH, STRIP, LEFT - 8, sheet->strip + STRIP / 2 - 3, LEFT - 8, sheet->strip + STRIP / 2 + 11);
+	add_columns(paths, sheet->timeline->shares, TIMELINE_SHARES, sheet->strip + STRIP, STRIP);
 	for (unsigned class = 0; class < PALETTE_CLASSES; ++class) {
-		for (unsigned i = 0; i < TIMELINE_SHARES; ++i) {
-			double sum = lower[i] + (double)sheet->timeline->shares[i][class];
-			upper[i] = sum < 1 ? sum : 1;
+		if (paths[class].len > 0) {
+			const struct stats_batch *owner = class < PALETTE_OTHERS ? palette->owners[class] : NULL;
+			const char *name = owner ? owner->name : "other batches";
+			buf_printf(buf, "<path class=\"c%u b\" d=\"%s\"><title>", class, buf_str(&paths[class]));
+			markup_add_escaped(buf, name, strlen(name));
+			if (owner) {
+				buf_printf(buf, ": %u%% of the slot-time", (unsigned)(owner->share * 100 + 0.5));
+			}
+			buf_adds(buf, "</title></path>\n");
 		}
-		add_share(sheet, class, lower, upper);
-		memcpy(lower, upper, sizeof(lower));
+		buf_fini(&paths[class]);
 	}
 }
 
@@ -532,9 +496,6 @@ void svg_draw(struct buf *buf, const struct timeline *timeline, enum svg_use use
 	double pitch = (double)LANES_HEIGHT / timeline->nlanes;
 	sheet.pitch = pitch > 22 ? 22 : pitch < 3 ? 3 : pitch;
 	sheet.bar = sheet.pitch >= 10 ? sheet.pitch - 3 : sheet.pitch * 0.85;
-	bool few = timeline->nslotless * 14 < LANES_HEIGHT;
-	sheet.slotless = few && sheet.pitch < 14 ? 14 : sheet.pitch;
-	sheet.slotless_bar = sheet.slotless >= 10 ? sheet.slotless - 3 : sheet.slotless * 0.85;
 	FP_CLEANUP(buf_fini) struct buf head = BUF_INIT, body = BUF_INIT;
 	sheet.buf = &body;
 	sheet.top = add_legend(&sheet, use == SVG_FILE ? 34 : 4) + 11;

@@ -62,33 +62,29 @@ static unsigned flags_of(const struct attempt_span *attempt) {
 	return flags | (outcome == OUTCOME_CANCELLED ? BAR_CANCELLED : outcome != OUTCOME_OK ? BAR_FAILED : 0U);
 }
 
-// Adds the time to the columns it touches: `weight` for a whole one.
-static void spread(float *first, size_t stride, size_t columns, double from, double to, double weight) {
-	size_t column = (size_t)from;
-	for (; column < columns && (double)column < to; ++column) {
-		double left = from > (double)column ? from : (double)column;
-		double right = to < (double)column + 1 ? to : (double)column + 1;
-		float *part = (float *)(void *)((char *)first + column * stride);
-		*part += (float)((right - left) * weight);
+// Adds the time to the columns that it touches, `weight` for a whole one. Returns the last.
+static struct cell *spread(const struct timeline *timeline, struct cell *cells, size_t columns, unsigned class, uint64_t from, uint64_t to,
+                           double weight) {
+	double scale = (double)columns / TIMELINE_WIDTH, start = timeline_x(timeline, from) * scale, end = timeline_x(timeline, to) * scale;
+	size_t column = (size_t)start, last = (size_t)end;
+	for (; column < columns && (double)column < end; ++column) {
+		double left = start > (double)column ? start : (double)column;
+		double right = end < (double)column + 1 ? end : (double)column + 1;
+		cells[column].part[class] += (float)((right - left) * weight);
 	}
+	return &cells[last < columns ? last : columns - 1];
 }
 
 // Adds that the class had `nslots` slots in that time.
 static void add_share(struct timeline *timeline, unsigned class, unsigned nslots, uint64_t from, uint64_t to) {
-	double scale = (double)TIMELINE_SHARES / TIMELINE_WIDTH;
 	nslots = nslots < 1 ? 1 : nslots < timeline->slots ? nslots : timeline->slots;
-	spread(&timeline->shares[0][class], sizeof(timeline->shares[0]), TIMELINE_SHARES, timeline_x(timeline, from) * scale,
-	       timeline_x(timeline, to) * scale, (double)nslots / timeline->slots);
+	spread(timeline, timeline->shares, TIMELINE_SHARES, class, from, to, (double)nslots / timeline->slots);
 }
 
 static void merge(struct timeline *timeline, unsigned lane, unsigned class, unsigned flags, uint64_t from, uint64_t to) {
 	struct cell *cells = &timeline->cells[lane * timeline->columns];
-	double scale = (double)timeline->columns / TIMELINE_WIDTH, right = timeline_x(timeline, to) * scale;
-	spread(&cells[0].part[class], sizeof(*cells), timeline->columns, timeline_x(timeline, from) * scale, right, 1.0 / timeline->group);
-	size_t column = (size_t)right;
-	if ((flags & (BAR_FAILED | BAR_MORE)) == BAR_FAILED) {
-		cells[column < timeline->columns ? column : timeline->columns - 1].failed = true;
-	}
+	struct cell *last = spread(timeline, cells, timeline->columns, class, from, to, 1.0 / timeline->group);
+	last->failed |= (flags & (BAR_FAILED | BAR_MORE)) == BAR_FAILED;
 	timeline->merged += !(flags & BAR_MORE);
 }
 

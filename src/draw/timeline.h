@@ -68,7 +68,7 @@ struct bar {
 	size_t text_len;
 };
 
-// The columns of a lane.
+// A column of a lane, or of the strip of shares.
 struct cell {
 	float part[PALETTE_CLASSES]; // of its time, 0 to 1
 	bool failed;
@@ -89,7 +89,7 @@ struct timeline {
 	unsigned seen;           // bar_flags that occur, also of what was merged
 	size_t columns;          // of a lane
 	struct cell *cells;      // [lane * columns + column]; NULL if nothing is merged
-	float shares[TIMELINE_SHARES][PALETTE_CLASSES]; // of `slots`, 0 to 1
+	struct cell shares[TIMELINE_SHARES]; // of `slots`
 	uint64_t *lane_ends;     // of each, so far
 	uint64_t *lane_opens;    // since when what runs there runs; 0: nothing
 	struct arena texts;

@@ -197,8 +197,8 @@ static void test_small(void) {
 	check(strstr(bars[1].text, "attempt 2"));
 	// shares: half of the slots for the first tenth
 	unsigned a = palette_class(&sample.palette, "a");
-	check(timeline->shares[10][a] > 0.499f && timeline->shares[10][a] < 0.501f);
-	check(timeline->shares[TIMELINE_SHARES / 2][palette_class(&sample.palette, "long")] == 0);
+	check(timeline->shares[10].part[a] > 0.499f && timeline->shares[10].part[a] < 0.501f);
+	check(timeline->shares[TIMELINE_SHARES / 2].part[palette_class(&sample.palette, "long")] == 0);
 	check_equal(sample.rows.n, 3); // what has ended
 	const struct row *a1 = &sample.rows.rows[0]; // two attempts are one job
 	check_string(a1->name, "a#1");
@@ -228,7 +228,7 @@ static void test_many(void) {
 	for (size_t i = 0; i < TIMELINE_SHARES; ++i) {
 		double sum = 0;
 		for (unsigned class = 0; class < PALETTE_CLASSES; ++class) {
-			sum += (double)timeline->shares[i][class];
+			sum += (double)timeline->shares[i].part[class];
 		}
 		check(sum < 1.001);
 		shares += sum;
@@ -287,7 +287,7 @@ static void test_wide(void) {
 	check_equal(bars[1].lane, 2);
 	check_equal(bars[1].flags, BAR_FAILED | BAR_MORE);
 	check_equal(bars[2].lane, 1);
-	check(sample.timeline.shares[10][palette_class(&sample.palette, "b")] > 0.66f);
+	check(sample.timeline.shares[10].part[palette_class(&sample.palette, "b")] > 0.66f);
 	sample_free(&sample);
 }
 

@@ -41,11 +41,14 @@ same() {
 	each_case
 }
 
+# PACKING_STEP=1: each line of the table, not each eighth.
 @test "the table of expected command lines is what GNU parallel prints" {
 	need parallel
+	local number=0
 	case_of() {
 		local expected=$1 got
 		shift
+		((number++ % ${PACKING_STEP:-8} == 0)) || return 0
 		got=$(HOME=$BATS_TEST_TMPDIR timeout "$patience" parallel --will-cite --dry-run -k "$@" </dev/null && echo .) || return
 		same "${got%.}" "$expected"
 	}
@@ -351,7 +354,7 @@ packs() {
 }
 
 @test "by time, items that were on disk come once, and in order" {
-	seq 200000 | awk '{ print $1 % 3 "/" $1 }' >items
+	seq 30000 | awk '{ print $1 % 3 "/" $1 }' >items
 	run_fairpar -j1 --pack=auto --queue-mem 300K --batch-by '{//}' echo <items
 	tr ' ' '\n' <"$BATS_TEST_TMPDIR/stdout" | sort -t / -k 1,1 -s | cmp - <(sort -t / -k 1,1 -s items)
 }

@@ -103,7 +103,7 @@ print(s.recv(100)[32:].decode())'
 
 @test "a server that cannot start is warned of once, and the command runs" {
 	mkdir -m 0700 "$FAIRPAR_POOL_DIR"
-	for file in default.start default.lock default.sock.new/x; do
+	for file in default.lock default.sock.new/x; do
 		mkdir -p "$FAIRPAR_POOL_DIR/$file"
 		run_fairpar --pool --single echo ran
 		assert_lines ran
@@ -185,30 +185,21 @@ await_clients() {
 	assert_eq "$(grep -c 'runs without a slot' w.err)" 0
 }
 
-# lock_start: somebody holds the lock of those who start servers, until `release unlock`
-lock_start() {
+# lock_server: somebody holds the lock of who is or starts the server, until `release unlock`
+lock_server() {
 	need flock
 	make_fifo locked unlock
 	(umask 077 && mkdir -p "$FAIRPAR_POOL_DIR")
-	# by a process that lives on: in a PID namespace /proc/locks shows no lock of one that has ended, and no waiter for that
-	(umask 077 && exec flock "$FAIRPAR_POOL_DIR/default.start" sh -c 'echo >locked; read -r _ <unlock') 3>&- &
+	(umask 077 && exec flock "$FAIRPAR_POOL_DIR/default.lock" sh -c 'echo >locked; read -r _ <unlock') 3>&- &
 	await locked
-}
-
-# await_lock N: until so many processes wait for that lock
-await_lock() {
-	local inode
-	inode=$(stat -c %i "$FAIRPAR_POOL_DIR/default.start")
-	until [[ $(grep -c -- "-> FLOCK .*:$inode " /proc/locks) == "$1" ]]; do :; done
 }
 
 @test "who finds no server waits while somebody holds the lock of starting one, as long as it takes" {
 	local i
-	lock_start
+	lock_server
 	for i in {1..5}; do
 		single "$i" --pool-slots 1 sh -c 'echo + >>log; cat /proc/self/stat /proc/stat >/dev/null; echo - >>log'
 	done
-	await_lock 5
 	until (($(cat ./*.err | wc -l) == 5)); do :; done # after 3 s; they once ran without a slot after two
 	[[ ! -e log ]]
 	release unlock
@@ -219,13 +210,13 @@ await_lock() {
 }
 
 @test "who waits for the lock of starting a server is ended by a signal at once" {
-	lock_start
+	lock_server
 	single w --pool-slots 1 touch ran
-	await_lock 1
+	until [[ -s w.err ]]; do :; done # after 3 s it says that it waits
 	kill -INT "$single_pid"
 	wait "$single_pid" || assert_eq "$?" 130
 	start_fairpar --pool touch ::: ran
-	await_lock 1
+	until grep -q 'another process starts or ends it' "$BATS_TEST_TMPDIR/stderr"; do :; done
 	kill -TERM "$fairpar_pid"
 	end_fairpar 143
 	release unlock
@@ -233,21 +224,25 @@ await_lock() {
 	[[ ! -e ran ]]
 }
 
+# lock_next: kills the server, and has its lock before the run can take it
+lock_next() {
+	kill -STOP "$fairpar_pid"
+	servers | xargs kill -9
+	lock_server
+	kill -CONT "$fairpar_pid"
+}
+
 @test "a run goes on, and answers signals, while it waits to start another server" {
 	make_fifo in go
 	start_fairpar --pool --pool-slots 1 'echo >in; read -r _ <go; echo {} >>order' ::: 1 2 3
 	await in
-	lock_start
-	servers | xargs kill -9
-	await_lock 1
+	lock_next
 	release go
 	until [[ -e order ]]; do :; done # the end of its job is noticed
 	release unlock
 	await in
 	rm locked unlock
-	lock_start
-	servers | xargs kill -9
-	await_lock 1
+	lock_next
 	kill -TERM "$fairpar_pid"
 	end_fairpar 143
 	assert_eq "$(cat order)" 1
@@ -318,7 +313,6 @@ await_lock() {
 		/tmp/fairpar-0:
 		default.lock
 		default.sock
-		default.start
 		# the server is killed
 		pool default: 1 of 1 slots taken, 0 waiting
 		# in the session, and after the logout
@@ -365,7 +359,7 @@ elsewhere() {
 	kill -STOP "$server"
 	rm "$FAIRPAR_POOL_DIR/default.sock"
 	elsewhere e echo ran
-	until grep -q -- "-> FLOCK .* $! " /proc/locks; do :; done
+	until grep -q 'another process starts or ends it' e.err; do :; done # after 3 s
 	kill -CONT "$server"
 	await_pool ', 1 waiting'
 	assert_eq "$(servers)" "$server"

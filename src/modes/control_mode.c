@@ -16,7 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { READ_SIZE = 64 * 1024, ANSWER_TIMEOUT_MS = 2000 };
+enum { READ_SIZE = 64 * 1024, ANSWER_TIMEOUT_MS = 2000, RETRY_MS = 20 };
 
 // ---- the run ----
 
@@ -41,9 +41,9 @@ static int connect_to(const char *name, const char *socket, struct buf *error) {
 		}
 	}
 	int fd;
-	do {
-		fd = name ? place_connect(&place) : socket_connect(socket);
-	} while (fd < 0 && errno == EAGAIN); // the run is stopped or busy, and its backlog was full for the timeout of these calls
+	while ((fd = name ? place_connect(&place) : socket_connect(socket)) < 0 && errno == EAGAIN) {
+		(void)poll(NULL, 0, RETRY_MS); // the run is stopped or busy, and its backlog is full
+	}
 	int why = errno;
 	place_fini(&place);
 	errno = why;

@@ -118,7 +118,7 @@ static enum awaited await_lease(struct client *client, const struct options *opt
 			}
 		}
 		struct pollfd polls[] = {{.fd = client_fd(client), .events = POLLIN}, {.fd = signal_fd, .events = POLLIN}};
-		(void)poll(polls, 2, poll_ms(earlier(slow, deadline)));
+		(void)poll(polls, 2, poll_ms(earlier(earlier(slow, deadline), client_due(client))));
 		uint64_t now = now_ns();
 		if (now >= deadline && is_late) {
 			give_up(options, NULL);
@@ -247,7 +247,7 @@ static bool attend(struct client *client, const struct options *options, struct 
 			polls[4].fd = jobserver_spare_token_fd(spare);
 		}
 		polls[5].fd = plain_child_guardian_fd(child);
-		(void)poll(polls, 6, poll_ms(limit.due));
+		(void)poll(polls, 6, poll_ms(client ? earlier(limit.due, client_due(client)) : limit.due));
 		has_ended = has_ended || (polls[0].revents & POLLIN);
 		if (polls[5].revents & POLLERR) {
 			guardian_keep(GUARDIAN_SLOTS, client ? client_fd(client) : -1);
@@ -260,7 +260,7 @@ static bool attend(struct client *client, const struct options *options, struct 
 		}
 		left = has_ended ? limit_left(&limit) : NULL;
 		struct client_event event = {.type = CLIENT_PLACE};
-		while (client && polls[2].revents && event.type != CLIENT_NOTHING && event.type != CLIENT_LOST) {
+		while (client && event.type != CLIENT_NOTHING && event.type != CLIENT_LOST) {
 			event = client_next(client);
 			if (event.type == CLIENT_OBSERVE) {
 				send_observation(client, child, width, spare, &activity);

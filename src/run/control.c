@@ -71,7 +71,7 @@ static int listen_by_name(struct control *control) {
 		return diag_error("--run %s: %s", name, buf_str(&error));
 	}
 	int other_fd = place_connect(&control->place); // it may be in the other directory
-	control->lock_fd = other_fd < 0 ? place_lock(&control->place, "lock", /* waits */ false) : -1;
+	control->lock_fd = other_fd < 0 ? place_lock(&control->place) : -1;
 	bool exists = other_fd >= 0 || (control->lock_fd < 0 && errno == EWOULDBLOCK);
 	fd_close(&other_fd);
 	if (exists) {
@@ -90,7 +90,7 @@ static void close_name(struct control *control) {
 	}
 	fd_close(&control->listen_fd);
 	if (control->lock_fd >= 0) {
-		place_remove_lock(&control->place, "lock", control->lock_fd);
+		place_remove_lock(&control->place, control->lock_fd);
 	}
 	fd_close(&control->lock_fd); // behind the unlink: the next of that name makes a socket of its own
 	place_fini(&control->place);

@@ -3,7 +3,6 @@
 #include "slots/client.h"
 
 #include "base/alloc.h"
-#include "base/atomic.h"
 #include "base/diag.h"
 #include "base/io.h"
 #include "base/random.h"
@@ -23,108 +22,8 @@
 #include <unistd.h>
 
 #define CONNECT_TIMEOUT_NS (2 * NS_PER_S)
-enum { LOOK_MS = 10, TRIES_MAX = 200, READ_SIZE = 4096, HELLO_TEXT_MAX = 8192 }; // of a text; a command line may be longer
-
-// ---- the search for a server ----
-
-// The part of looking for the server of a pool that may take long, in a thread of its own. It waits for the lock NAME.start, which a
-// process holds while it starts or ends a server; then for NAME.lock, held by a server that cannot be reached, because it is ending or
-// its socket was removed. It waits as long as the holders live, even stopped ones; the kernel gives up the locks of dead ones.
-
-enum { STACK_BYTES = 64 * 1024 };
-
-// What was found: a connection (`fd`) to the server, or else the locks that the caller needs to start one. The caller closes them.
-struct search_result {
-	int error;               // 0, or the errno that tells why neither was found; a descriptor that was not found is -1
-	int fd;
-	int lock_fd;             // NAME.lock
-	int start_fds[2];        // NAME.start
-	struct pool_place place; // where it was found; for place_fini()
-};
-
-struct server_search {
-	thread thread;
-	char *name;
-	int wake_fd;
-	atomic_bool over;          // set by the thread when it is done, or by the owner when it gives up: the second of them frees the search
-	struct search_result result;
-};
-
-static void close_result(struct search_result *result) {
-	fd_close(&result->fd);
-	fd_close(&result->lock_fd);
-	fd_close(&result->start_fds[0]);
-	fd_close(&result->start_fds[1]);
-	place_fini(&result->place);
-}
-
-static void search_free(struct server_search *search) {
-	fd_close(&search->wake_fd);
-	free(search->name);
-	free(search);
-}
-
-static void *search_run(void *arg) {
-	struct server_search *search = arg;
-	struct search_result *result = &search->result;
-	FP_CLEANUP(buf_fini) struct buf error = BUF_INIT;
-	bool has_locks = place_open(&result->place, search->name, &error) == 0
-		&& place_lock_start(&result->place, /* waits */ true, result->start_fds) == 0;
-	bool again = has_locks;
-	while (again) {
-		result->fd = place_connect(&result->place);
-		bool is_deserted = result->fd < 0 && place_is_deserted(errno);
-		result->lock_fd = is_deserted ? place_lock(&result->place, "lock", /* waits */ true) : -1;
-		// the server is busy or stopped, and its backlog was full for the timeout of the call, or it has made its files anew
-		again = result->fd < 0 && result->lock_fd < 0 && errno == EAGAIN;
-	}
-	result->error = result->fd >= 0 || result->lock_fd >= 0 ? 0 : errno;
-	// acquires what the other end of the exchange in search_abandon() releases, and the reverse
-	if (atomic_exchange(&search->over, true)) {
-		close_result(&search->result);
-		search_free(search);
-	} else {
-		wakeup_post(search->wake_fd);
-	}
-	return NULL;
-}
-
-// Begins the search. Returns NULL with errno if there is no thread or descriptor.
-static struct server_search *search_begin(const char *name) {
-	struct server_search *search = NEW(struct server_search);
-	search->name = xstrdup(name);
-	search->wake_fd = wakeup_open();
-	search->result = (struct search_result){.fd = -1, .lock_fd = -1, .start_fds = {-1, -1}};
-	int error = search->wake_fd < 0 ? errno : thread_start(&search->thread, search_run, search, STACK_BYTES);
-	if (error) {
-		search_free(search);
-		errno = error;
-		return NULL;
-	}
-	return search;
-}
-
-// Waits until something was found, as `wake_fd` says by being readable, and frees the search.
-static void search_end(struct server_search *search, struct search_result *ret_result) {
-	thread_join(search->thread);
-	*ret_result = search->result;
-	search_free(search);
-}
-
-// Gives up the search, and closes what it still finds. NULL-safe.
-static void search_abandon(struct server_search *search) {
-	if (!search) {
-		return;
-	}
-	thread looking = search->thread;
-	if (atomic_exchange(&search->over, true)) {
-		struct search_result result;
-		search_end(search, &result);
-		close_result(&result);
-	} else {
-		thread_detach(looking);
-	}
-}
+enum { PAUSE_MIN_MS = 2, PAUSE_MAX_MS = 256 }; // between two looks for a server
+enum { TRIES_MAX = 200, READ_SIZE = 4096, HELLO_TEXT_MAX = 8192 }; // of a text; a command line may be longer
 
 // ---- the client ----
 
@@ -140,8 +39,10 @@ struct held {
 struct client {
 	struct client_config config;
 	struct pool_place place;
-	enum { SEARCHES, GREETS, WELCOME } state; // for a server: waits for `search`, or for the answer to HELLO, or has it
-	struct server_search *search;     // or NULL
+	enum { SEARCHES, GREETS, WELCOME } state; // for a server: looks for one again at `due`, or waits for the answer to HELLO, or has it
+	uint64_t due;              // TIME_NEVER but while it SEARCHES; and then, too, if it was lost
+	unsigned pause_ms;         // the last one before that
+	bool awaits_lock;          // which another process has: it starts or ends a server
 	unsigned tries;            // since it was welcome, of servers that hung up or were started
 	int fd;                    // -1 while it SEARCHES
 	struct buf in;
@@ -269,15 +170,20 @@ static int hear_welcome(struct client *client) {
 static void greet(struct client *client, int fd) {
 	client->fd = fd;
 	client->state = GREETS;
+	client->pause_ms = 0;
 	(void)introduce(client); // if the server has gone, hear_welcome() says so
 }
 
-// Starts a server, for which it has taken the locks. Returns 0, or an errno.
-static int start_server(const struct client *client, int lock_fd) {
+// Takes the locks, and starts a server. Returns 0, or an errno: EWOULDBLOCK if another process has one of the locks.
+static int start_server(const struct client *client) {
 	bool is_known = client->slots > 0; // a successor has as many as the last
+	int lock_fds[2];
+	if (place_lock_all(&client->place, lock_fds) != 0) {
+		return errno;
+	}
 	int listen_fd = place_listen(&client->place);
 	int result = listen_fd < 0 ? -1 : client->config.start(&(struct server_config){
-		.lock_fd = lock_fd,
+		.lock_fd = lock_fds[client->place.dir == client->place.dirs[1]],
 		.listen_fd = listen_fd,
 		.dir = client->place.dir,
 		.name = client->place.name,
@@ -288,89 +194,73 @@ static int start_server(const struct client *client, int lock_fd) {
 	});
 	int error = result == 0 || errno == ESRCH ? 0 : errno; // ESRCH: it was killed at once
 	fd_close(&listen_fd);
+	fd_close(&lock_fds[0]);
+	fd_close(&lock_fds[1]);
 	return error;
 }
 
-// The search has come to its end: connects, or starts a server. Returns as hear_welcome() does.
-static int end_search(struct client *client) {
-	struct search_result found;
-	search_end(client->search, &found);
-	client->search = NULL;
-	int error = found.error;
-	if (!error || found.place.dir) {
-		place_fini(&client->place);
-		client->place = found.place;
-	}
-	if (found.fd >= 0) {
-		greet(client, found.fd);
-	} else if (found.lock_fd >= 0) {
-		error = start_server(client, found.lock_fd);
-	}
-	fd_close(&found.lock_fd);
-	fd_close(&found.start_fds[0]);
-	fd_close(&found.start_fds[1]);
-	return error || client->state == GREETS ? error : connect_again(client);
-}
-
-// Returns as hear_welcome() does.
-static int connect_first(struct client *client) {
+// Looks for a server, and if there is none, starts one. Returns as hear_welcome() does; while another process starts or ends a server, or
+// the server is busy, it is to be called again when it is client->due.
+static int search(struct client *client) {
 	const struct client_config *config = &client->config;
 	buf_reset(&client->in);
 	buf_reset(&client->error);
 	client->at = 0;
 	client->state = SEARCHES;
-	int fd;
-	do {
-		fd = config->socket ? socket_connect(config->socket) : place_connect(&client->place);
-	} while (fd < 0 && errno == EAGAIN && config->socket); // the run is busy, and its backlog was full for the timeout of the call
+	client->due = TIME_NEVER;
+	client->awaits_lock = false;
+	int fd = config->socket ? socket_connect(config->socket) : place_connect(&client->place), error = errno;
 	if (fd >= 0) {
 		greet(client, fd);
 		return 0;
 	}
-	if (!config->start || !(place_is_deserted(errno) || errno == EAGAIN)) {
-		return errno;
+	if (!config->socket && place_is_deserted(error)) {
+		int start = config->start ? start_server(client) : place_has_server(&client->place) ? EWOULDBLOCK : error;
+		if (start == 0) {
+			return connect_again(client);
+		}
+		client->awaits_lock = start == EWOULDBLOCK;
+		error = start;
 	}
-	client->search = search_begin(client->place.name);
-	return client->search ? 0 : errno;
+	if (error != EAGAIN) {
+		return error;
+	}
+	client->pause_ms = client->pause_ms == 0 ? PAUSE_MIN_MS : client->pause_ms < PAUSE_MAX_MS ? 2 * client->pause_ms : PAUSE_MAX_MS;
+	client->due = now_ns() + (uint64_t)client->pause_ms * NS_PER_MS;
+	return 0;
 }
 
 static int connect_again(struct client *client) {
 	fd_close(&client->fd);
-	return ++client->tries <= TRIES_MAX ? connect_first(client) : ETIMEDOUT;
-}
-
-// Goes on from CONNECTS, when client_fd() is readable. Returns as hear_welcome() does.
-static int go_on(struct client *client) {
-	return client->search ? end_search(client) : hear_welcome(client);
+	return ++client->tries <= TRIES_MAX ? search(client) : ETIMEDOUT;
 }
 
 static void tell_why(const struct client *client) {
 	if (client->config.waits) {
-		client->config.waits(client->config.pool, client->search ? "another process starts or ends it" : "it does not answer");
+		client->config.waits(client->config.pool, client->awaits_lock ? "another process starts or ends it" : "it does not answer");
 	}
 }
 
-// Connects and waits for the WELCOME; and before that for processes that have one of the locks. Returns 0, or an errno, as
+// Goes on with the search, or with the greeting, if it is due, or what it waits for has come, by `deadline` at the latest. Returns as
 // hear_welcome() does.
+static int go_on(struct client *client, uint64_t deadline) {
+	struct pollfd answer = {.fd = client->fd, .events = POLLIN};
+	bool ready = poll(&answer, 1, poll_ms(earlier(client->due, deadline))) > 0;
+	return ready ? hear_welcome(client) : now_ns() >= client->due ? search(client) : 0;
+}
+
+// Connects and waits for the WELCOME; and before that for a process that has the lock. Returns 0, or an errno, as hear_welcome() does.
 static int reach_server(struct client *client) {
-	const bool waits = client->config.start || client->config.socket;
 	uint64_t begin = now_ns(), deadline = begin + CONNECT_TIMEOUT_NS, slow = begin + CLIENT_SLOW;
-	int error;
+	int error = search(client);
 	deadline = client->config.deadline > deadline ? client->config.deadline : deadline;
-	while (place_is_deserted(error = connect_first(client)) && !waits && place_has_server(&client->place)) {
-		if (now_ns() > deadline) {
-			return EBUSY;
-		}
-		(void)poll(NULL, 0, LOOK_MS); // it begins or ends just now
-	}
 	while (!error && client->state != WELCOME) {
-		int ready = poll(&(struct pollfd){.fd = client_fd(client), .events = POLLIN}, 1, poll_ms(earlier(deadline, slow)));
-		if (ready != 0) {
-			error = go_on(client);
-		} else if (now_ns() >= deadline) {
+		error = go_on(client, earlier(deadline, slow));
+		if (!error && client->state != WELCOME && now_ns() >= deadline) {
 			fd_close(&client->fd);
-			return ETIMEDOUT;
-		} else if (now_ns() >= slow) {
+			return client->awaits_lock && !client->config.start ? EBUSY : ETIMEDOUT;
+		}
+		if (now_ns() >= slow && client->state != WELCOME) {
 			tell_why(client);
 			slow = TIME_NEVER;
 		}
@@ -407,6 +297,7 @@ struct client *client_open(const struct client_config *config, struct buf *error
 	struct client *client = NEW(struct client);
 	client->config = *config;
 	client->fd = client->words_fd = -1;
+	client->due = TIME_NEVER;
 	client->width = 1;
 	random_bytes(&client->nonces, sizeof(client->nonces));
 	if (!config->socket && place_open(&client->place, config->pool, error) != 0) {
@@ -427,7 +318,6 @@ struct client *client_open(const struct client_config *config, struct buf *error
 
 void client_close(struct client *client) {
 	if (client) {
-		search_abandon(client->search);
 		fd_close(&client->fd);
 		fd_close(&client->words_fd);
 		words_fini(&client->words);
@@ -442,7 +332,11 @@ void client_close(struct client *client) {
 // ---- what is asked and told ----
 
 int client_fd(const struct client *client) {
-	return client->search ? client->search->wake_fd : client->fd;
+	return client->fd;
+}
+
+uint64_t client_due(const struct client *client) {
+	return client->due;
 }
 
 char *client_memory_path(const struct client *client) {
@@ -589,13 +483,9 @@ static void send_process(struct client *client, const struct held *held) {
 
 // `error`: of the last step on the way to another server.
 static struct client_event seek(struct client *client, int error) {
-	bool ready = true;
-	while (!error && client->state != WELCOME && ready) {
-		ready = poll(&(struct pollfd){.fd = client_fd(client), .events = POLLIN}, 1, 0) > 0;
-		error = ready ? go_on(client) : 0;
-	}
+	error = error || client->state == WELCOME ? error : go_on(client, 0);
 	if (!error) {
-		if (!ready) {
+		if (client->state != WELCOME) {
 			return (struct client_event){.type = CLIENT_NOTHING};
 		}
 		send_words(client); // tells the next server what this client has, as the last one knew it
@@ -614,11 +504,12 @@ static struct client_event seek(struct client *client, int error) {
 	add_reason(client, &why, error);
 	buf_fini(&client->error);
 	client->error = why;
+	client->due = TIME_NEVER;
 	return (struct client_event){.type = CLIENT_LOST, .text = buf_str(&client->error)};
 }
 
 struct client_event client_next(struct client *client) {
-	if (client->state != WELCOME && client_fd(client) >= 0) {
+	if (client->state != WELCOME && (client->fd >= 0 || client->due != TIME_NEVER)) {
 		return seek(client, 0);
 	}
 	struct client_event event = next_frame(client);
@@ -629,7 +520,7 @@ struct client_event client_next(struct client *client) {
 			fd_close(&client->fd);
 			client->contended = false; // until it says otherwise
 			client->spare_limit = 0;
-			return seek(client, client->config.start ? connect_first(client) : reach_server(client)); // who may start a server does not wait here
+			return seek(client, client->config.start ? search(client) : reach_server(client)); // who may start a server does not wait here
 		}
 		if (client->in.len == before) {
 			break;

@@ -51,7 +51,7 @@ struct client_config {
 };
 
 enum client_event_type {
-	CLIENT_NOTHING,        // more comes when client_fd() is readable
+	CLIENT_NOTHING,        // more comes when client_fd() is readable, or at client_due()
 	CLIENT_GRANTED,        // a lease: `id`, `width`
 	CLIENT_REVOKED,        // a lease, `id`, was taken back before it was in use; client_want() asks for another one
 	CLIENT_RENEWED,        // another server has taken over from one that has ended: leases that were not in use are void
@@ -76,7 +76,11 @@ struct client_event {
 struct client *client_open(const struct client_config *config, struct buf *error, int *ret_error) FP_NODISCARD;
 void client_close(struct client *client); // NULL-safe. All its leases come back
 
-int client_fd(const struct client *client); // for poll(2), POLLIN; may be another after client_next(). -1 after CLIENT_LOST
+// For poll(2), POLLIN; or -1 while it looks for a server, and after CLIENT_LOST. May be another after client_next().
+int client_fd(const struct client *client);
+
+// When client_next() is to be called if client_fd() does not become readable before (now_ns() time), or TIME_NEVER.
+uint64_t client_due(const struct client *client);
 
 // Returns the path of the file in which the clients of the pool tell each other how much memory their jobs need
 // (process/memory.h), for the caller to free.
@@ -99,7 +103,7 @@ void client_ask(struct client *client, enum client_event_type type);
 // The answer to CLIENT_OBSERVE (slots/protocol.h).
 void client_send_observation(struct client *client, const struct observation *observation);
 
-// What has happened. Called until CLIENT_NOTHING when client_fd() is readable.
+// What has happened. Called until CLIENT_NOTHING when client_fd() is readable, and at client_due().
 struct client_event client_next(struct client *client) FP_NODISCARD;
 
 // To be called before the first job on a lease is started. Returns false if it must not start: the lease was taken back or the
@@ -138,8 +142,8 @@ void client_release_and_want(struct client *client, uint64_t number, unsigned n,
 // Whoever finds none starts one. It serves all clients of the pool, in one thread, and ends when none was there for some seconds. When
 // it dies, the clients start another and tell it what they hold.
 //
-// NAME.lock is its life: it has the lock as long as it lives, and in the file stand its epoch and how many clients it
-// has, for who comes after it. A successor begins to find the number of slots anew, with as many as are held.
+// NAME.lock is its life: it has the lock from its start by a client on, as long as it lives, and in the file stand its epoch and how many
+// clients it has, for who comes after it. A successor begins to find the number of slots anew, with as many as are held.
 
 struct server_config {
 	int lock_fd, listen_fd;  // NAME.lock, locked, and the socket that listens; the server's from here on

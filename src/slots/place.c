@@ -19,7 +19,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { NAME_LEN_MAX = 64, BACKLOG = 1024, CONNECT_S = 2 };
+enum { NAME_LEN_MAX = 64, BACKLOG = 1024 };
 static const char NEW_SUFFIX[] = ".new";
 
 bool place_is_valid_name(const char *name) {
@@ -124,34 +124,25 @@ static bool is_at(int fd, const char *path) {
 	return fstat(fd, &own) == 0 && is_path_of(path, &own);
 }
 
-static int lock_in(const struct pool_place *place, const char *dir, const char *suffix, bool waits) {
-	FP_CLEANUP(free_later) char *path = path_in(place, dir, suffix);
-	int fd, locked;
-	bool gone;
-	do {
-		fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-		do {
-			locked = fd >= 0 ? flock(fd, LOCK_EX | (waits ? 0 : LOCK_NB)) : -1;
-		} while (fd >= 0 && locked != 0 && errno == EINTR);
-		gone = locked == 0 && !is_at(fd, path); // who had it has removed it: the lock of a file without a name keeps nobody off
-		if (locked != 0 || gone) {
-			fd_close(&fd);
-		}
-	} while (gone && !waits);
-	errno = gone ? EAGAIN : errno;
+static int lock_in(const struct pool_place *place, const char *dir) {
+	FP_CLEANUP(free_later) char *path = path_in(place, dir, "lock");
+	int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	bool locked = fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0, gone = locked && !is_at(fd, path);
+	if (!locked || gone) { // who had it has removed it: the lock of a file without a name keeps nobody off
+		fd_close(&fd);
+	}
+	errno = gone ? EWOULDBLOCK : errno;
 	return fd;
 }
 
-int place_lock(const struct pool_place *place, const char *suffix, bool waits) {
-	return lock_in(place, place->dir, suffix, waits);
+int place_lock(const struct pool_place *place) {
+	return lock_in(place, place->dir);
 }
 
-// In one order for all, or two could wait for each other.
-int place_lock_start(const struct pool_place *place, bool waits, int ret_fds[2]) {
+int place_lock_all(const struct pool_place *place, int ret_fds[2]) {
+	ret_fds[0] = ret_fds[1] = -1;
 	for (unsigned i = 0; i < 2; ++i) {
-		do {
-			ret_fds[i] = place->dirs[i] ? lock_in(place, place->dirs[i], "start", waits) : -1;
-		} while (waits && place->dirs[i] && ret_fds[i] < 0 && errno == EAGAIN);
+		ret_fds[i] = place->dirs[i] ? lock_in(place, place->dirs[i]) : -1;
 		bool is_there = place->dirs[i] && (place->dirs[i] == place->dir || errno != ENOENT);
 		if (is_there && ret_fds[i] < 0) {
 			fd_close(&ret_fds[0]);
@@ -161,8 +152,8 @@ int place_lock_start(const struct pool_place *place, bool waits, int ret_fds[2])
 	return 0;
 }
 
-void place_remove_lock(const struct pool_place *place, const char *suffix, int fd) {
-	FP_CLEANUP(free_later) char *path = place_path(place, suffix);
+void place_remove_lock(const struct pool_place *place, int fd) {
+	FP_CLEANUP(free_later) char *path = place_path(place, "lock");
 	if (is_at(fd, path)) {
 		(void)!unlink(path);
 	}
@@ -198,20 +189,12 @@ int place_listen(const struct pool_place *place) {
 
 // Returns the descriptor, or -1 with errno.
 static int connect_to(const struct sockaddr_un *address, socklen_t len) {
-	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	if (fd < 0) {
-		return -1;
-	}
-	// it waits while the server's backlog is full; not for ever, for the server may have been stopped
-	const struct timeval timeout = {.tv_sec = CONNECT_S};
-	if (setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof(timeout)) != 0
-	    || connect(fd, (const struct sockaddr *)address, len) != 0) {
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd >= 0 && connect(fd, (const struct sockaddr *)address, len) != 0) {
 		fd_close(&fd);
-	} else if (!socket_is_own_user(fd, NULL)) {
+	} else if (fd >= 0 && !socket_is_own_user(fd, NULL)) {
 		fd_close(&fd);
 		errno = EPERM;
-	} else if (fcntl(fd, F_SETFL, O_NONBLOCK) != 0) {
-		fd_close(&fd);
 	}
 	return fd;
 }

@@ -1,5 +1,5 @@
-// The directory with the pools of a user, which nobody else can enter. For each pool it has NAME.sock, the socket of the server;
-// NAME.lock, which the server locks as long as it lives; and NAME.start, which a process locks while it starts or ends a server.
+// The directory with the pools of a user, which nobody else can enter. For each pool it has NAME.sock, the socket of the server, and
+// NAME.lock, which the server has locked as long as it lives: who starts a server takes the lock, and the server inherits it.
 //
 // There are two such directories, in /run/user/UID and in /tmp, because the first one exists only while the user is logged in. A
 // client looks for a server in both. If there is none, it starts one in the first directory that exists; but if the last server
@@ -33,21 +33,20 @@ bool place_is_valid_name(const char *name);
 int place_open(struct pool_place *place, const char *name, struct buf *error) FP_NODISCARD;
 void place_fini(struct pool_place *place);
 
-// Opens NAME.lock or NAME.start (`suffix`), which is made, and locks it by flock(2); waits for that only if `waits`.
-// Returns the descriptor, or -1 with errno: EWOULDBLOCK if another process has the lock, or, with `waits`, if that process has
-// removed the file.
-int place_lock(const struct pool_place *place, const char *suffix, bool waits) FP_NODISCARD;
+// Opens NAME.lock, which is made, and locks it by flock(2). Returns the descriptor, or -1 with errno: EWOULDBLOCK if another process
+// has the lock, or has just removed the file.
+int place_lock(const struct pool_place *place) FP_NODISCARD;
+
+// Locks NAME.lock in all directories that are there: so a server in one of them keeps others from starting one in another. Returns 0
+// with the descriptors (-1 for a directory that is not there), or -1 with errno as above.
+int place_lock_all(const struct pool_place *place, int ret_fds[2]) FP_NODISCARD;
 
 // The path of NAME.SUFFIX, for the caller to free.
 char *place_path(const struct pool_place *place, const char *suffix);
 
-// Locks NAME.start in all directories that are there. Returns 0 with the descriptors (-1 for a directory that is not there), or -1
-// with errno as above.
-int place_lock_start(const struct pool_place *place, bool waits, int ret_fds[2]) FP_NODISCARD;
-
 // Removes the file that `fd`, from place_lock(), has locked, if it is still there. Closing `fd` gives the lock up. A
-// process that has opened the file before, and waits for its lock, then locks the next file of that name instead.
-void place_remove_lock(const struct pool_place *place, const char *suffix, int fd);
+// process that has opened the file before, and locks it then, sees that it has no name any more.
+void place_remove_lock(const struct pool_place *place, int fd);
 
 // Does a process have NAME.lock? It makes no file.
 bool place_has_server(const struct pool_place *place);
@@ -60,8 +59,8 @@ int place_listen(const struct pool_place *place) FP_NODISCARD;
 int place_listen_abstract(const struct pool_place *place) FP_NODISCARD;
 
 // Connects to the server, in whichever directory it is, and sets place->dir to that, or else to the one where a server has died.
-// Returns the descriptor, or -1 with errno: ENOENT or ECONNREFUSED if there is none (place_is_deserted()); EPERM if another user
-// listens.
+// Returns the descriptor, which does not block, or -1 with errno: ENOENT or ECONNREFUSED if there is none (place_is_deserted()); EPERM
+// if another user listens; EAGAIN if the server is busy or stopped, and its backlog is full.
 int place_connect(struct pool_place *place) FP_NODISCARD;
 static inline bool place_is_deserted(int error) {
 	return error == ENOENT || error == ECONNREFUSED;

@@ -135,43 +135,34 @@ static bool server_init(struct server *server, const struct server_config *confi
 	return true;
 }
 
-// No client has come for some seconds. Returns false if one is about to come: a process that looks for a server has NAME.start.
-// (If NAME.start cannot be made, the directory is gone, and no client can come.)
-static bool may_end(struct server *server) {
-	int start_fd = place_lock(&server->place, "start", /* waits */ false);
-	if (start_fd < 0 && errno == EWOULDBLOCK) {
-		server->idle_since = boot_ns();
-		return false;
-	}
+// No client has come for some seconds. One that has connected meanwhile sees the end before any answer, and begins again; for that, the
+// lock is given up last.
+static void end(struct server *server) {
 	if (place_is_own(&server->place, &server->own)) {
 		(void)!unlink(server->place.address.sun_path);
 	}
-	// a client that has connected meanwhile sees the end before any answer, and begins again; for that, NAME.start is
-	// given up last
 	fd_close(&server->connections.listen_fd);
 	fd_close(&server->connections.abstract_fd);
 	write_life(server, clients_told(server));
 	fd_close(&server->lock_fd);
-	fd_close(&start_fd);
-	return true;
 }
 
-// Makes the files of the server anew, also its lock: a process that waits for the lock then looks for the socket. False: there is another server.
+// Makes the files of the server anew, also its lock. False: there is another server.
 static bool renew_files(struct server *server) {
 	struct pool_place place;
 	FP_CLEANUP(buf_fini) struct buf error = BUF_INIT;
 	if (place_open(&place, server->place.name, &error) != 0) {
 		return true; // there is nowhere to make them
 	}
-	place_remove_lock(&place, "lock", server->lock_fd);
-	int lock_fd = place_lock(&place, "lock", /* waits */ false);
+	place_remove_lock(&place, server->lock_fd);
+	int lock_fd = place_lock(&place);
 	if (lock_fd < 0) {
 		bool is_taken = errno == EWOULDBLOCK;
 		place_fini(&place);
 		return !is_taken;
 	}
 	int listen_fd = place_listen(&place);
-	fd_close(&server->lock_fd); // now, when those who wait for it find the socket
+	fd_close(&server->lock_fd);
 	server->lock_fd = lock_fd;
 	write_life(server, clients_told(server));
 	if (listen_fd >= 0) {
@@ -184,8 +175,8 @@ static bool renew_files(struct server *server) {
 	return true;
 }
 
-// Has an eye on the socket's file. Who does not see the abstract namespace would start another server without it, or wait for the lock
-// of this one. Returns false when the server is to end.
+// Has an eye on the socket's file. Who does not see the abstract namespace would start another server without it, or wait until this one
+// gives its lock up. Returns false when the server is to end.
 static bool keep_files(struct server *server, uint64_t now) {
 	char events[1024];
 	while (read(server->watch_fd, events, sizeof(events)) > 0) {
@@ -231,7 +222,7 @@ static bool run_once(struct server *server, uint64_t *deadline) {
 	if (server->connections.n > 0) {
 		server->idle_since = now;
 	}
-	return server->connections.n > 0 || now < server->idle_since + IDLE || !may_end(server);
+	return server->connections.n > 0 || now < server->idle_since + IDLE;
 }
 
 int server_run(const struct server_config *config) {
@@ -242,6 +233,7 @@ int server_run(const struct server_config *config) {
 	uint64_t deadline = server.sessions.recovery_end;
 	while (run_once(&server, &deadline)) {
 	}
+	end(&server);
 	sessions_fini(&server.sessions, boot_ns());
 	machine_close(&server.machine);
 	place_fini(&server.place);

@@ -1,9 +1,9 @@
 // election: a model of how the slot server of a pool comes and goes, checked exhaustively by spin.
 //
-// Whoever finds nobody to connect to takes the lock `starting` (flock(2), for which it waits), tries to connect once more, and starts
-// a server, which inherits that lock. The server waits for the lock `living`, which it keeps for life; binds and listens under another
-// name, renames that to the name of the socket, and gives `starting` back. It ends by itself when it has no clients: it
-// unlinks the name, and then closes its socket. Whoever had connected but has had no WELCOME sees the end of file and tries again.
+// Whoever finds nobody to connect to tries to take the lock (flock(2)), without waiting for it: if somebody has it, all begins again
+// after a while. With the lock it makes the socket, under another name, which it renames to the name of the socket, and starts a server,
+// which inherits socket and lock, and keeps the lock for life. The server ends by itself when it has no clients: it unlinks the name, closes
+// its socket, and then gives the lock back. Whoever had connected but has had no WELCOME sees the end of file and tries again.
 // A server is also found by another name, which nobody can remove. One whose first name leads to another server ends at once, and its
 // clients go over to that.
 //
@@ -30,7 +30,7 @@
 #define SERVERS 6             // that are ever started, at most
 #define NOBODY 255
 
-mtype = { UNBORN, BORN, LIVES, LISTENS, LEAVES, GONE };
+mtype = { UNBORN, BORN, LISTENS, LEAVES, GONE };
 mtype server[SERVERS] = UNBORN;
 byte nservers;
 byte name = NOBODY;           // the server that it leads to
@@ -38,24 +38,23 @@ byte second = NOBODY;         // and this one
 
 // A lock is free when all are gone who have it open: the elector, and the server that it has started.
 bool elects[CLIENTS], inherits[SERVERS];
-byte living = NOBODY;
 
 byte to[CLIENTS] = NOBODY;    // the server that the client is connected to
 bool welcome[CLIENTS], served[CLIENTS], dead[CLIENTS];
 
 byte server_deaths = SERVER_DEATHS, client_deaths = CLIENT_DEATHS, leavings = LEAVINGS, removals = REMOVALS;
 
-#define STARTING (elects[0] || elects[1] || elects[2 % CLIENTS] || inherits[0] || inherits[1] || inherits[2] || inherits[3] || inherits[4] || inherits[5])
+#define IS_LOCKED (elects[0] || elects[1] || elects[2 % CLIENTS] || inherits[0] || inherits[1] || inherits[2] || inherits[3] || inherits[4] || inherits[5])
 #define HAS_CLIENT(s) (to[0] == (s) || to[1] == (s) || to[2 % CLIENTS] == (s))
 #define IS_ALIVE(s) (server[s] != UNBORN && server[s] != GONE)
-// On its way, or to be reached by its name
-#define IS_THERE(s) (server[s] == BORN || server[s] == LIVES || (server[s] == LISTENS && (name == (s) || (name == NOBODY && second == (s)))))
+// It can be connected to from when its socket is there, before it runs.
+#define ACCEPTS(s) (server[s] == BORN || server[s] == LISTENS)
+#define CAN_CONNECT ((name != NOBODY && ACCEPTS(name)) || (name == NOBODY && second != NOBODY && ACCEPTS(second)))
 
 inline ends(s) {
 	server[s] = GONE;
 	inherits[s] = false;
 	second = (second == s -> NOBODY : second);
-	living = (living == s -> NOBODY : living);
 	for (k : 0 .. CLIENTS - 1) { // end of file
 		to[k] = (to[k] == s -> NOBODY : to[k])
 	}
@@ -67,14 +66,8 @@ proctype serve(byte s) {
 end:
 	do
 	:: atomic { server[s] == GONE -> break }
-#ifdef MUTANT_NO_LIFE_LOCK
-	:: atomic { server[s] == BORN -> server[s] = LIVES }
-#else
-	:: atomic { server[s] == BORN && living == NOBODY -> living = s; server[s] = LIVES }
-#endif
 	:: atomic {
-		server[s] == LIVES ->
-		name = s;
+		server[s] == BORN ->
 		second = (second == NOBODY -> s : second);
 		server[s] = LISTENS;
 		for (k : 0 .. SERVERS - 1) {
@@ -82,7 +75,7 @@ end:
 		}
 		k = 0
 	}
-#ifndef MUTANT_ONE_LOCK // which it keeps for life
+#ifdef MUTANT_LOCK_IS_NOT_KEPT
 	:: atomic { server[s] == LISTENS && inherits[s] -> inherits[s] = false }
 #endif
 	:: atomic { server[s] == LISTENS && to[0] == s && !welcome[0] -> welcome[0] = true }
@@ -104,8 +97,8 @@ end:
 inline try_to_connect() {
 	if
 	:: dead[c] -> goto killed
-	:: !dead[c] && name != NOBODY && server[name] == LISTENS -> to[c] = name
-	:: !dead[c] && name == NOBODY && second != NOBODY && server[second] == LISTENS -> to[c] = second
+	:: !dead[c] && name != NOBODY && ACCEPTS(name) -> to[c] = name
+	:: !dead[c] && name == NOBODY && second != NOBODY && ACCEPTS(second) -> to[c] = second
 	:: else
 	fi
 }
@@ -118,35 +111,32 @@ again:
 	:: to[c] != NOBODY -> goto connected
 	:: else
 	fi;
-	atomic {
+	atomic { // it looks again and again
 		if
 		:: dead[c] -> goto killed
-		:: !dead[c] && !STARTING -> elects[c] = true
+		:: !dead[c] && CAN_CONNECT -> goto again
+		:: !dead[c] && !IS_LOCKED -> elects[c] = true
 		fi
 	}
-#ifndef MUTANT_NO_SECOND_TRY
-	atomic { try_to_connect() }
-#endif
 	atomic {
 		if
 		:: dead[c] -> goto killed
-		:: !dead[c] && to[c] == NOBODY ->
+		:: else ->
 			for (k : 0 .. SERVERS - 1) {
-				assert(!IS_THERE(k)) // nobody starts one that is not needed
+				assert(server[k] != BORN && server[k] != LISTENS) // nobody starts one that is not needed
 			}
 			k = 0;
 			assert(nservers < SERVERS);
 			server[nservers] = BORN;
+			name = nservers;
 #ifndef MUTANT_LOCK_IS_NOT_INHERITED
 			inherits[nservers] = true;
 #endif
 			nservers++;
 			run serve(nservers - 1)
-		:: else
 		fi
 	}
 	elects[c] = false;
-	// it waits until its server listens or has died, as all others do
 	goto again;
 connected:
 	atomic {

@@ -33,7 +33,7 @@
 //     pilots.c            jobs of Slurm that are such machines: asked for and released (pilot_policy.c) by its commands (host_command.c)
 //   sharing/     leases_open()      slots that are shared with other programs; an attempt begins and ends there:
 //     leases.c            slots that come from a pool, or from the run in whose job this one is started (pool_client.c)
-//     nested.c            slots that are lent to the fairpars in this run's jobs
+//     nested.c            slots that are lent to the fairpars in this run's jobs, and the table of attempts that run (live_attempt.h)
 //     jobserver_slots.c   slots that are shared by make's jobserver, as its client or its server (jobserver_server.c; in a pool
 //                         jobserver_spare.c)
 //   xargs/       xargs_main()       `fairpar --xargs`, or called xargs: a run of its own kind
@@ -47,12 +47,12 @@
 //     publish.c           events, to all who subscribe: run, batches, attempts, waits
 //     counts.c            what follows from the end of a job for its batch, and the halt
 //     retry_queue.c       jobs that wait for their next attempt
-//     waits.c             jobs that wait for others, and the slots that they give up meanwhile
 //     admission.c         when a job may start: --load, --memfree, --delay auto (terminal.c: --tty, -p)
 //     auto_slots.c        how many jobs run at once by -j auto
 //     limits.c            how many descriptors and processes there may be
 //   record/      log_sink_open()    what a run leaves and shows:
-//     job_records.c       --joblog, and the jobs that --resume leaves out; added_jobs.c: the jobs of --add
+//     job_records.c       --joblog, and the jobs that --resume leaves out
+//     added_jobs.c        the jobs of --add; waits.c: jobs that wait for these, and the slots that they give up meanwhile
 //     result_files.c      --results and --files
 //     log_sink.c          --log; pictures.c: --report and --trace, from a log
 //     status_display.c    the status line while the run goes (explain_live.c: why something has not started)

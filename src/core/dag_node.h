@@ -32,7 +32,8 @@ struct dag_node {
 	uint64_t waits_since; // for others, and that was published; 0: not
 	bool is_tainted;      // a batch that emits into it failed or was skipped: it may lack items
 
-	uint64_t searched;    // of waits.c: twice the number of the last search that came here, plus 1 if it found a circle
+	uint64_t seen;        // of waits.c: the number of the last search that came here,
+	bool leads;           // and whether it found a circle
 
 	// its items
 	size_t next;                 // of its list

@@ -6,12 +6,11 @@
 #include "core/item.h"
 #include "core/job_spec.h"
 #include "core/run.h"
-#include "core/waits.h"
 #include "hosts/hosts.h"
 #include "job/event.h"
 #include "output/results.h"
 #include "pipe/block.h"
-#include "sharing/nested.h"
+#include "sharing/live_attempt.h"
 #include "template/command.h"
 #include "warm/warm.h"
 
@@ -115,8 +114,7 @@ struct worker_state {
 	size_t env_cap;
 	struct job failed;            // the job that work_failed() is called for
 	struct attempt_stats stats;   // of the attempt
-	struct attempt_origin origin; // of the attempt, with run->nested
-	struct waits_attempt waiter;  // the attempt, for as long as its process runs
+	struct live_attempt live; // the attempt, for as long as its process runs
 };
 
 // Returns the state of that worker, made at the first call; the pool frees it with the worker.

@@ -51,8 +51,7 @@ struct run {
 	struct leases *leases;                      // of a pool or a run that this one runs in, or NULL: the slots are the run's own
 	struct jobserver_slots *jobserver;          // of make, whose slots these are, or which the run has for its jobs (--jobserver); or NULL
 	struct nested *nested;                      // knows the attempts that run, and lends their slots to fairpars in them; or NULL
-	struct waits *waits;                        // jobs that wait for others; NULL: there can be none
-	struct added_jobs *added_jobs;              // what was added by --add
+	struct added_jobs *added_jobs;              // what was added by --add, and who waits for it; NULL: there can be none
 	struct control *control;                    // answers those who speak to the run, or NULL
 	struct writer *writer;                      // NULL if all is ungrouped
 	struct event_log *trace;                    // --trace-service, or NULL

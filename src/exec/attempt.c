@@ -10,12 +10,13 @@
 #include "core/auto_slots.h"
 #include "core/publish.h"
 #include "core/terminal.h"
-#include "core/waits.h"
 #include "hosts/hosts.h"
 #include "process/memory.h"
+#include "record/added_jobs.h"
 #include "record/result_files.h"
 #include "sharing/jobserver_slots.h"
 #include "sharing/leases.h"
+#include "sharing/nested.h"
 #include "shell/quoting.h"
 #include "template/command.h"
 #include "term/screen.h"
@@ -111,15 +112,15 @@ static void build_env(struct worker_state *state, const struct job *job, const s
 	const struct job_spec *spec = job->spec;
 	struct buf *vars = &state->vars;
 	build_vars(vars, job, attempt);
-	state->origin.worker = NULL;
-	if (job->batch->run->nested && state->worker) {
-		state->origin = (struct attempt_origin){
-			.number = nested_add_variable(job->batch->run->nested, !worker_is_long(state->worker), vars),
-			.worker = state->worker,
-			.state = state,
-			.job = job,
-			.command = buf_str(&state->text),
-		};
+	state->live = (struct live_attempt){
+		.worker = state->worker,
+		.state = state,
+		.job = job,
+		.command = buf_str(&state->text),
+		.has_slot = !worker_is_long(state->worker),
+	};
+	if (state->run->nested) {
+		nested_add_variable(state->run->nested, &state->live, vars);
 	}
 	if (spec->start && state->context && state->context->cwd) {
 		add_dir(vars, spec, state->context->cwd);
@@ -199,10 +200,10 @@ static void child_started(void *arg, pid_t pid, uint64_t start) {
 		admission_started(admission);
 	}
 	publish_attempt_wait_end(output->state, output->job);
-	waits_attempt_started(output->state->run->waits, &output->state->waiter, pid);
+	atomic_store_relaxed(&output->state->live.pid, pid);
 	publish_job_start(output->state, output->job, (int)pid, start);
 	if (job_is_cancelled(output->job)) {
-		executor_cancel(&output->state->run->executor, &output->state->origin, start); // --cancel came before it was there
+		executor_cancel(&output->state->run->executor, &output->state->live, start); // --cancel came before it was there
 	}
 }
 
@@ -243,47 +244,52 @@ static void expand_files(struct job_files *ret_files, const struct job *job) {
 	add_paths(&ret_files->come, job, job->spec->returned, job->spec->nreturned);
 }
 
-// In its slot, whose owners hear of it.
-static void execute_in_slot(struct run *run, const struct child_config *given, struct result *ret_result, struct spawn_error *ret_error) {
+// In its slot, whose owners hear of it. Returns whether it has its slots and the terminal at its end, and has not lent them.
+static bool execute_in_slot(struct worker_state *state, const struct child_config *given, struct result *ret_result,
+                            struct spawn_error *ret_error) {
+	struct run *run = state->run;
+	struct live_attempt *attempt = &state->live;
 	struct child_config config = *given;
-	bool has_slot = !config.takes_no_slot;
 	char **bare_env = NULL;
-	if (has_slot) {
+	if (attempt->has_slot) {
 		jobserver_slots_begin(run->jobserver);
 	} else if (run->jobserver) { // nor has it one that tools in it could use
 		config.env = bare_env = env_with(config.env, "MAKEFLAGS", jobserver_slots_bare_flags(run->jobserver));
 	}
-	struct running_job *known = nested_begin(run->nested, config.origin, has_slot);
-	struct leased_job *leased;
-	if (leases_begin(run->leases, &config, &leased)) {
+	nested_begin(run->nested, attempt);
+	waits_attempt_begin(run->added_jobs, attempt);
+	if (leases_begin(run->leases, &config, attempt)) {
 		run->executor.run(run->executor.arg, &config, ret_result, ret_error);
 	} else {
 		*ret_result = (struct result){.outcome = OUTCOME_CANCELLED};
 	}
-	leases_end(run->leases, leased);
-	nested_end(run->nested, known);
-	if (has_slot) {
+	bool has_all = waits_attempt_end(run->added_jobs, attempt);
+	leases_end(run->leases, attempt);
+	nested_end(run->nested, attempt);
+	if (attempt->has_slot) {
 		jobserver_slots_end(run->jobserver);
 	}
 	free(bare_env);
+	return has_all;
 }
 
 // Executes the attempt here or, with its files, on its machine. If a file could not be brought, *ret_error is empty: a message says so.
-static void execute(struct worker_state *state, const struct job *job, const struct child_config *config, struct hosts_place *place,
+// Returns as execute_in_slot().
+static bool execute(struct worker_state *state, const struct job *job, const struct child_config *config, struct hosts_place *place,
                     struct result *ret_result, struct spawn_error *ret_error) {
 	if (!place || !hosts_place_is_remote(place)) {
-		execute_in_slot(state->run, config, ret_result, ret_error);
-		return;
+		return execute_in_slot(state, config, ret_result, ret_error);
 	}
 	struct job_files files;
 	expand_files(&files, job);
 	hosts_place_set_files(place, &files);
-	execute_in_slot(state->run, config, ret_result, ret_error);
+	bool has_all = execute_in_slot(state, config, ret_result, ret_error);
 	hosts_place_set_files(place, NULL);
 	if (files.why.len > 0) {
 		attempt_complain(state, job, "%s: %s", job->login->name, files.why.data);
 	}
 	job_files_fini(&files);
+	return has_all;
 }
 
 static void run_child(struct worker_state *state, const struct job *job, const struct attempt *attempt, struct hosts_place *place,
@@ -309,10 +315,10 @@ static void run_child(struct worker_state *state, const struct job *job, const s
 		.own_group = true,
 		.foreground = !job->added && terminal_fd(run) >= 0 && terminal_is_ours(run),
 		.cleanup = is_cleanup(job),
-		.takes_no_slot = state->worker && worker_is_long(state->worker),
+		.takes_no_slot = !state->live.has_slot,
 		.place = place,
-		.origin = state->origin.worker ? &state->origin : NULL,
-		.awaited = &state->waiter.awaited,
+		.origin = &state->live,
+		.awaited = &state->live.awaited,
 		.unlink_path = created_files_path(job),
 		.scratch = state->scratch,
 		.starter = state->command.by_shell ? warm_starter(state->warm) : NULL,
@@ -335,11 +341,10 @@ static void run_child(struct worker_state *state, const struct job *job, const s
 		spool_watch(job->spool, &state->stats.recent);
 	}
 	if (job->spool) {
-		spool_set_job(job->spool, config.origin);
+		spool_set_job(job->spool, &state->live);
 	}
-	waits_attempt_begin(run->waits, &state->waiter, &state->origin, job, config.foreground);
-	execute(state, job, &config, place, ret_result, &error);
-	bool had_all = waits_attempt_end(run->waits, &state->waiter);
+	state->live.has_terminal = config.foreground;
+	bool has_all = execute(state, job, &config, place, ret_result, &error);
 	if (job->spool) {
 		spool_set_job(job->spool, NULL);
 	}
@@ -350,7 +355,7 @@ static void run_child(struct worker_state *state, const struct job *job, const s
 	if (job->block) {
 		block_disconnect(job->block, &config);
 	}
-	if (config.foreground && had_all) {
+	if (config.foreground && has_all) {
 		terminal_take_back(run, ret_result);
 	}
 	if (is_raw) {

@@ -141,7 +141,7 @@ static enum submit_status submit_again(struct run *run, struct queue *queue, str
 	};
 	uint64_t seq = kept->item.seq; // it may have gone when this returns
 	enum submit_status status = pool_submit(run->pool, queue, worker, &work, 1);
-	waits_requeued(run->waits, seq);
+	waits_requeued(run->added_jobs, seq);
 	return status;
 }
 

@@ -24,10 +24,9 @@ bool feeds_fill(struct run *run);
 // The next descriptor to poll for input, from *at = NULL on; -1 when there are no more.
 int feeds_poll_fd(struct run *run, const struct list **at);
 
-// Who adds a job: the attempt of that number and nonce, and the id of its job (`by`). All are 0 if it comes from outside the run.
+// Who adds a job: the attempt of that number, and the id of its job (`by`). Both are 0 if it comes from outside the run.
 struct adder {
-	uint64_t number, nonce;
-	uint64_t by;
+	uint64_t number, by;
 };
 
 // Adds a job to the batch that it names, which is opened if it does not exist. Without a name it goes to the batch of the job

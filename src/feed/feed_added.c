@@ -6,7 +6,6 @@
 #include "base/text.h"
 #include "core/job_state.h"
 #include "core/publish.h"
-#include "core/waits.h"
 #include "record/added_jobs.h"
 #include "record/job_records.h"
 #include "sharing/nested.h"
@@ -22,9 +21,9 @@ static const char *refuse_job(const struct run *run, const struct control_job *j
 
 // The queue of the batch that it goes to, open: of the attempt that adds it, or that of the name.
 static struct submission *open_submission(struct run *run, const struct adder *adder, const char *batch, bool *ret_own) {
-	struct attempt_view view;
 	nested_lock(run->nested);
-	struct queue *queue = nested_find(run->nested, adder->number, adder->nonce, &view) ? worker_queue(view.origin->worker) : NULL;
+	const struct live_attempt *attempt = nested_find(run->nested, adder->number);
+	struct queue *queue = attempt ? worker_queue(attempt->worker) : NULL;
 	*ret_own = queue && (!batch[0] || strcmp(batch, queue_name(queue)) == 0) && queue_ref(run->pool, queue);
 	nested_unlock(run->nested);
 	if (*ret_own) {
@@ -39,10 +38,9 @@ static struct submission *open_submission(struct run *run, const struct adder *a
 
 // Submits it: to the local list of the worker whose attempt adds it, if that still runs, else to the tail of the queue.
 static enum submit_status submit(struct run *run, const struct adder *adder, struct submission *submission, bool own) {
-	struct attempt_view view;
 	nested_lock(run->nested);
-	bool runs = own && nested_find(run->nested, adder->number, adder->nonce, &view);
-	enum submit_status status = submission_offer(submission, runs ? view.origin->worker : NULL, runs ? WORK_LOCAL : 0);
+	const struct live_attempt *attempt = own ? nested_find(run->nested, adder->number) : NULL;
+	enum submit_status status = submission_offer(submission, attempt ? attempt->worker : NULL, attempt ? WORK_LOCAL : 0);
 	nested_unlock(run->nested);
 	submission_settle(submission, status == SUBMIT_FULL ? SUBMIT_CLOSED : status);
 	return status;
@@ -55,8 +53,8 @@ static uint64_t add_to(struct run *run, const struct adder *adder, struct added_
 	submission->from = adder->by;
 	bool is_new = submission_add_job(submission, added, &words);
 	uint64_t id = added->id; // it may have ended before this does
-	added_jobs_register(run->added_jobs, added, adder->by);
-	waits_add_job(run->waits, id, submission->queue, is_new ? submission->items[submission->n - 1].number : 0);
+	uint64_t number = is_new ? submission->items[submission->n - 1].number : 0;
+	added_jobs_register(run->added_jobs, added, adder->by, submission->queue, number);
 	if (!is_new) { // --resume: it is done
 		job_records_settle(run, id);
 		added_job_ended(run, added, &done);

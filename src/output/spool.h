@@ -63,7 +63,7 @@ struct spool {
 	struct stream stream[STREAMS];
 	struct buf tag, receipt;    // their memory is kept from job to job
 	atomic_bool live;           // spool_set_live()
-	const void *job;            // spool_set_job(), or NULL
+	void *job;                  // spool_set_job(), or NULL
 	bool stalls;                // config.stalls was called with true last
 	struct buf *recent;         // spool_watch(), or NULL
 	mutex lock;                 // of `latest` and `last_line`, which any thread may look at

@@ -313,7 +313,7 @@ void spool_tail(struct spool *spool, int i, size_t n, struct buf *buf) {
 	spool_leave(spool);
 }
 
-void spool_set_job(struct spool *spool, const void *job) {
+void spool_set_job(struct spool *spool, void *job) {
 	spool->job = job;
 }
 

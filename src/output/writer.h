@@ -55,7 +55,7 @@ struct writer_config {
 	void (*written)(void *arg, const char *receipts, size_t len);
 	// Called when a job has to wait until its output is read (`stalls`), and when it goes on; `job` is that of spool_set_job(). On
 	// the job's thread, no lock held. May be NULL.
-	void (*stalls)(void *arg, const void *job, bool stalls);
+	void (*stalls)(void *arg, void *job, bool stalls);
 	// Called by writer_destroy() with the number of bytes that nobody has read until write_limit(), so that they were not
 	// written, if it is not 0. May be NULL.
 	void (*unread)(void *arg, uint64_t bytes);
@@ -110,7 +110,7 @@ void spool_mark(struct spool *spool);
 void spool_set_live(struct spool *spool);
 
 // Says for config.stalls which job's attempt fills the spool from now on; NULL: the attempt has ended.
-void spool_set_job(struct spool *spool, const void *job);
+void spool_set_job(struct spool *spool, void *job);
 
 // Throws away what was written since the last mark: the next attempt begins. What WRITER_LINE_BUFFER has already passed
 // on is not taken back.

@@ -172,7 +172,7 @@ void job_records_written(void *arg, const char *rows, size_t len) {
 	struct buf ready = BUF_INIT;
 	for (size_t at = 0, size; at < len; at += size) {
 		size = row_size(rows + at, len - at);
-		if (!run->added_jobs || !added_jobs_keep_row(run->added_jobs, row_seq(rows + at), rows + at, size)) {
+		if (!added_jobs_keep_row(run->added_jobs, row_seq(rows + at), rows + at, size)) {
 			buf_add(&ready, rows + at, size);
 		}
 	}

@@ -14,7 +14,6 @@
 #include "base/text.h"
 #include "core/job_state.h"
 #include "core/run.h"
-#include "core/waits.h"
 #include "feed/feed.h"
 #include "process/child.h"
 #include "record/added_jobs.h"
@@ -178,14 +177,15 @@ static void add_report(struct control *control, struct control_client *client, c
 	answer(client, CONTROL_REPORT, 0, text.data, text.len);
 }
 
-static void add(struct control *control, struct control_client *client, const struct frame *request, const char *text, uint64_t by) {
+static void add(struct control *control, struct control_client *client, const struct frame *request, const char *text, uint64_t by,
+                bool is_inside) {
 	struct control_job job;
 	FP_CLEANUP(buf_fini) struct buf why = BUF_INIT;
 	if (!control_read_job(text, request->len, &job)) {
 		refuse(client, "that is no job");
 		return;
 	}
-	const struct adder adder = {.number = request->a, .nonce = request->b, .by = by};
+	const struct adder adder = {.number = is_inside ? request->a : 0, .by = by};
 	uint64_t id = feeds_add_job(control->run, &adder, &job, &why);
 	if (id > 0) {
 		answer_id(client, CONTROL_ADDED, 0, id);
@@ -266,7 +266,7 @@ static void begin_wait(struct control *control, struct control_client *client, c
 		added_jobs_by(control->run->added_jobs, by, client->any, &client->ids);
 	}
 	if (why.len == 0 && count_ids(client) > 0) {
-		client->wait = waits_begin(control->run->waits, is_inside ? request->a : 0, ids_of(client),
+		client->wait = waits_begin(control->run->added_jobs, is_inside ? request->a : 0, ids_of(client),
 		                          count_ids(client), client->any, on_waited, client, &why);
 	} else if (why.len == 0 && !client->any) {
 		answer(client, CONTROL_ENDED, 0, NULL, 0);
@@ -282,15 +282,13 @@ static void begin_wait(struct control *control, struct control_client *client, c
 
 // Ends the attempts that run of the added job, or, if that is 0, of the batch, but the one that asks. Returns whether there were any.
 static bool cancel_attempts(struct run *run, uint64_t id, const struct batch *batch, uint64_t number) {
-	const struct list *at = NULL;
-	struct attempt_view view;
 	bool found = false;
 	nested_lock(run->nested);
-	while (nested_next(run->nested, &at, &view)) {
-		const struct job *job = view.origin->job;
-		bool is_meant = id > 0 ? job->added && job->item.seq == id : job->batch == batch && view.origin->number != number;
+	for (struct live_attempt *attempt = NULL; (attempt = nested_next(run->nested, attempt));) {
+		const struct job *job = attempt->job;
+		bool is_meant = id > 0 ? job->added && job->item.seq == id : job->batch == batch && attempt->number != number;
 		if (is_meant) {
-			executor_cancel(&run->executor, view.origin, now_ns());
+			executor_cancel(&run->executor, attempt, now_ns());
 			found = true;
 		}
 	}
@@ -344,21 +342,21 @@ static void cancel_batch(struct control *control, struct control_client *client,
 // ---- requests ----
 
 static void on_request(struct control *control, struct control_client *client, const struct frame *request, const char *text) {
-	struct attempt_view view;
 	if (request->c >> 32 != CONTROL_VERSION) {
 		refuse(client, "it was started by another version of fairpar");
 		return;
 	}
 	nested_lock(control->run->nested);
-	bool is_inside = nested_find(control->run->nested, request->a, request->b, &view);
-	uint64_t by = is_inside ? view.origin->job->item.seq : 0;
+	const struct live_attempt *attempt = nested_find(control->run->nested, request->a);
+	bool is_inside = attempt && attempt->nonce == request->b;
+	uint64_t by = is_inside ? attempt->job->item.seq : 0;
 	nested_unlock(control->run->nested);
 	if (!is_inside && !client->is_outside) {
 		refuse(client, "the job that asks has ended");
 		return;
 	}
 	switch (request->type) {
-	case CONTROL_ADD: add(control, client, request, text, by); break;
+	case CONTROL_ADD: add(control, client, request, text, by, is_inside); break;
 	case CONTROL_WAIT: begin_wait(control, client, request, text, by, is_inside); break;
 	case CONTROL_CANCEL: ((uint32_t)request->c & CANCEL_BATCH ? cancel_batch : cancel_ids)(control, client, request, text); break;
 	case CONTROL_LOOK: add_report(control, client, request); break;
@@ -480,7 +478,7 @@ int control_open(struct run *run) {
 	random_bytes(&mark, sizeof(mark));
 	(void)snprintf(control->mark, sizeof(control->mark), "@%08" PRIx32, mark);
 	list_init(&control->clients);
-	run->added_jobs = added_jobs_open();
+	run->added_jobs = added_jobs_open(run);
 	nested_claim(run->nested, claim, control);
 	return name ? listen_by_name(control) : 0;
 }

@@ -8,8 +8,8 @@
 #include "core/auto_slots.h"
 #include "core/job_state.h"
 #include "core/publish.h"
-#include "core/waits.h"
 #include "hosts/hosts.h"
+#include "record/added_jobs.h"
 #include "report/run_stats.h"
 #include "sharing/nested.h"
 
@@ -57,10 +57,8 @@ static void fill_rows(struct run *run, struct batch_rows *rows) {
 	}
 	publish_unlock(run);
 	pool_each_queue(run->pool, add_queued, rows);
-	const struct list *at = NULL;
-	struct attempt_view view;
-	while (nested_next(run->nested, &at, &view)) {
-		++find_row(rows, view.origin->job->batch->name)->running;
+	for (const struct live_attempt *attempt = NULL; (attempt = nested_next(run->nested, attempt));) {
+		++find_row(rows, attempt->job->batch->name)->running;
 	}
 }
 
@@ -78,12 +76,12 @@ static double seconds_since(uint64_t then, uint64_t now) {
 
 // ---- text ----
 
-static void add_job_text(struct buf *out, const struct attempt_view *view, uint64_t now) {
-	const struct job *job = view->origin->job;
-	buf_printf(out, "%7" PRIu64 "  %7.1fs  ", job->item.seq, seconds_since(view->since, now));
+static void add_job_text(struct buf *out, const struct live_attempt *attempt, uint64_t now) {
+	const struct job *job = attempt->job;
+	buf_printf(out, "%7" PRIu64 "  %7.1fs  ", job->item.seq, seconds_since(attempt->since, now));
 	buf_add_escaped(out, job->batch->name, strlen(job->batch->name), NAME_MAX_SHOWN);
 	buf_printf(out, "#%" PRIu64 "%s%s  ", job->item.number, job_remote_host(job) ? " on " : "", job_remote_host(job) ? job_remote_host(job) : "");
-	buf_add_escaped(out, view->origin->command, strlen(view->origin->command), COMMAND_MAX_SHOWN);
+	buf_add_escaped(out, attempt->command, strlen(attempt->command), COMMAND_MAX_SHOWN);
 	buf_addc(out, '\n');
 }
 
@@ -131,11 +129,9 @@ static void add_text(struct run *run, const struct batch_rows *rows, const struc
 		buf_addc(out, '\n');
 	}
 	buf_add(out, hosts->data, hosts->len);
-	const struct list *at = NULL;
-	struct attempt_view view;
 	buf_adds(out, running > 0 ? "     ID      TIME  JOB  COMMAND\n" : "");
-	while (nested_next(run->nested, &at, &view)) {
-		add_job_text(out, &view, now);
+	for (const struct live_attempt *attempt = NULL; (attempt = nested_next(run->nested, attempt));) {
+		add_job_text(out, attempt, now);
 	}
 	buf_add(out, waits->data, waits->len);
 }
@@ -146,17 +142,17 @@ static void add_name(struct buf *out, const char *key, const char *text) {
 	json_add_string(out, key, text, strlen(text));
 }
 
-static void add_job_json(struct buf *out, const struct attempt_view *view, uint64_t now) {
-	const struct job *job = view->origin->job;
+static void add_job_json(struct buf *out, const struct live_attempt *attempt, uint64_t now) {
+	const struct job *job = attempt->job;
 	buf_printf(out, "{\"id\":%" PRIu64 ",", job->item.seq);
 	add_name(out, "batch", job->batch->name);
 	buf_printf(out, ",\"n\":%" PRIu64 ",\"attempt\":%u,\"slot\":%u,\"seconds\":%.3f,", job->item.number, job->attempt, job->slot,
-	           seconds_since(view->since, now));
+	           seconds_since(attempt->since, now));
 	if (job_remote_host(job)) {
 		add_name(out, "host", job_remote_host(job));
 		buf_addc(out, ',');
 	}
-	add_name(out, "command", view->origin->command);
+	add_name(out, "command", attempt->command);
 	buf_addc(out, '}');
 }
 
@@ -223,11 +219,10 @@ static void add_json(struct run *run, const struct batch_rows *rows, const struc
 		buf_add(out, hosts->data, hosts->len);
 	}
 	buf_adds(out, "],\"jobs\":[");
-	const struct list *at = NULL;
-	struct attempt_view view;
-	for (bool first = true; nested_next(run->nested, &at, &view); first = false) {
-		buf_adds(out, first ? "\n" : ",\n");
-		add_job_json(out, &view, now);
+	const char *before = "\n";
+	for (const struct live_attempt *attempt = NULL; (attempt = nested_next(run->nested, attempt)); before = ",\n") {
+		buf_adds(out, before);
+		add_job_json(out, attempt, now);
 	}
 	buf_adds(out, "],\"waits\":[");
 	buf_add(out, waits->data, waits->len);
@@ -240,8 +235,8 @@ void control_status(struct run *run, bool json, struct buf *out) {
 	FP_CLEANUP(buf_fini) struct buf waits = BUF_INIT;
 	FP_CLEANUP(buf_fini) struct buf hosts = BUF_INIT;
 	hosts_view(run->hosts, json ? add_host_json : add_host_text, &hosts);
-	waits_each(run->waits, json ? add_wait_json : add_wait_text, &waits);
 	nested_lock(run->nested);
+	waits_each(run->added_jobs, json ? add_wait_json : add_wait_text, &waits);
 	fill_rows(run, &rows);
 	(json ? add_json : add_text)(run, &rows, &hosts, &waits, now, out);
 	nested_unlock(run->nested);

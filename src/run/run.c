@@ -16,9 +16,9 @@
 #include "core/auto_slots.h"
 #include "core/publish.h"
 #include "core/run.h"
-#include "core/waits.h"
 #include "feed/feed.h"
 #include "process/context.h"
+#include "record/added_jobs.h"
 #include "record/subscribers.h"
 #include "sharing/jobserver_slots.h"
 #include "sharing/leases.h"
@@ -120,7 +120,7 @@ static void run_loop(struct run *run) {
 		if (run->nested) {
 			sockets_due = nested_tick(run->nested, &polls);
 		}
-		waits_tick(run->waits);
+		waits_tick(run->added_jobs);
 		sockets_due = earlier(sockets_due, control_tick(run->control, &polls));
 		run_answer_signals(run);
 		run_answer_flags(run);
@@ -132,7 +132,7 @@ static void run_loop(struct run *run) {
 		dag_advance(run);
 		again = run->phase == RUN_RUNNING && feeds_fill(run);
 	}
-	waits_tick(run->waits); // whose last job has ended just now
+	waits_tick(run->added_jobs); // whose last job has ended just now
 	control_finish(run->control);
 	free(polls.at);
 }

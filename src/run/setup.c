@@ -18,7 +18,6 @@
 #include "core/run.h"
 #include "core/publish.h"
 #include "core/terminal.h"
-#include "core/waits.h"
 #include "exec/job_run.h"
 #include "feed/feed.h"
 #include "hosts/hosts.h"
@@ -29,6 +28,7 @@
 #include "sharing/jobserver_slots.h"
 #include "sharing/leases.h"
 #include "sharing/nested.h"
+#include "sharing/live_attempt.h"
 #include "slots/slots.h"
 
 #include <errno.h>
@@ -268,9 +268,9 @@ static void wake(void *run) {
 
 // ---- slots that are lent to fairpars in jobs ----
 
-static struct event_job identify_attempt(void *run, const struct attempt_origin *origin) {
+static struct event_job identify_attempt(void *run, const struct live_attempt *attempt) {
 	(void)run;
-	return publish_identify(origin->state, origin->job);
+	return publish_identify(attempt->state, attempt->job);
 }
 
 static void publish_loan(void *run, const struct event_lent *lent) {
@@ -436,12 +436,12 @@ static void on_output_failed(void *arg, int stream, int error) {
 	run_wake(run);
 }
 
-static void on_stall(void *arg, const void *origin, bool stalls) {
+static void on_stall(void *arg, void *attempt, bool stalls) {
 	struct run *run = arg;
 	if (stalls) {
-		leases_yield(run->leases, origin);
+		leases_yield(run->leases, attempt);
 	} else {
-		leases_take_back(run->leases, origin);
+		leases_take_back(run->leases, attempt);
 	}
 }
 
@@ -558,7 +558,6 @@ int setup_open(struct run *run, struct options *options) {
 	if (run->jobserver) {
 		jobserver_slots_attach(run->jobserver, run->pool, slots, wake, run);
 	}
-	run->waits = options->dry_run ? NULL : waits_open(run);
 	publish_begin(run);
 	return feeds_open(run) != 0 ? -1 : run->manifest ? dag_open(run) : 0;
 }

@@ -16,7 +16,6 @@
 #include "core/publish.h"
 #include "core/run.h"
 #include "core/terminal.h"
-#include "core/waits.h"
 #include "exec/job_run.h"
 #include "feed/feed.h"
 #include "hosts/hosts.h"
@@ -306,7 +305,6 @@ static void end_output(struct run *run) {
 // Lets go of the children, and after a signal ends what they have left behind. Up to here another signal may end them by the executor.
 static void end_children(struct run *run) {
 	control_close(run->control);
-	waits_close(run->waits);
 	added_jobs_close(run->added_jobs);
 	jobserver_slots_close(run->jobserver);
 	hosts_close(run->hosts);

@@ -4,7 +4,6 @@
 
 #include "base/alloc.h"
 #include "base/diag.h"
-#include "base/list.h"
 #include "base/sync.h"
 #include "base/text.h"
 #include "cli/options.h"
@@ -12,6 +11,7 @@
 #include "process/child.h"
 #include "process/guardian.h"
 #include "sharing/pool_client.h"
+#include "sharing/live_attempt.h"
 #include "slots/client.h"
 
 #include <errno.h>
@@ -25,16 +25,6 @@
 struct free_lease {
 	struct lease_id id;
 	uint64_t since;            // when the first job began on it; 0: it is not in use yet
-};
-
-// A job that runs on a lease.
-struct leased_job {
-	struct list link;          // of leases->jobs
-	const void *origin;
-	struct lease_id id;
-	uint64_t since;            // as of struct free_lease
-	char **env, *variable;     // of its process; the array, and the one in it that names the lease
-	enum { HAS_LEASE, LENDS_LEASE, WANTS_LEASE, YIELDS_LEASE } state;
 };
 
 struct leases {
@@ -51,7 +41,6 @@ struct leases {
 	unsigned held;             // by jobs, and free
 	struct free_lease *free;   // held, and no job runs on them
 	size_t nfree, free_cap;
-	struct list jobs;
 	unsigned nwaiting;         // attempts that wait for a lease though they have a slot
 	unsigned yielding;         // attempts that have given their lease back until their output is read
 	unsigned unbacked;         // slots whose lease could not be used: the next ones that come are theirs, not another slot's,
@@ -193,11 +182,11 @@ static bool release(struct leases *leases, struct lease_id id) {
 }
 
 // The job has ended: its lease goes to the next one, or, if somebody waits, back to the server.
-static void give(struct leases *leases, const struct leased_job *job) {
+static void give(struct leases *leases, const struct live_attempt *attempt) {
 	mutex_lock(&leases->lock);
-	bool keeps = keeps_lease(leases, job->since);
+	bool keeps = keeps_lease(leases, attempt->lease_since);
 	if (keeps) {
-		push_free(leases, job->id, job->since);
+		push_free(leases, attempt->lease, attempt->lease_since);
 	}
 	mutex_unlock(&leases->lock);
 	if (keeps) {
@@ -206,7 +195,7 @@ static void give(struct leases *leases, const struct leased_job *job) {
 	// The slot goes first: the lease that comes next must not start an item beside this one, whose output is not written yet.
 	pool_add_slots(leases->pool, -1);
 	mutex_lock(&leases->lock);
-	bool remains = release(leases, job->id);
+	bool remains = release(leases, attempt->lease);
 	mutex_unlock(&leases->lock);
 	if (remains) {
 		pool_add_slots(leases->pool, 1);
@@ -228,50 +217,39 @@ static char **env_with_lease(const struct leases *leases, char *const *env, stru
 	return copy;
 }
 
-static struct leased_job *find_leased(const struct leases *leases, const void *origin) {
-	list_for_each_entry(&leases->jobs, struct leased_job, job, link) {
-		if (job->origin == origin) {
-			return job;
-		}
-	}
-	return NULL;
-}
-
-void leases_lend(struct leases *leases, const void *origin) {
+void leases_lend(struct leases *leases, struct live_attempt *attempt) {
 	mutex_lock(&leases->lock);
-	struct leased_job *job = find_leased(leases, origin);
-	if (job && job->state == WANTS_LEASE) {
+	if (attempt->lease_state == REGAINS_LEASE) {
 		--leases->nwaiting;
-		job->state = LENDS_LEASE;
-	} else if (job && job->state == HAS_LEASE) {
-		job->state = LENDS_LEASE;
+		attempt->lease_state = LENDS_LEASE;
+	} else if (attempt->lease_state == HAS_LEASE) {
+		attempt->lease_state = LENDS_LEASE;
 		if (!leases->lost) {
-			push_free(leases, job->id, job->since);
+			push_free(leases, attempt->lease, attempt->lease_since);
 		}
 	}
 	mutex_unlock(&leases->lock);
 }
 
-bool leases_regain(struct leases *leases, const void *origin) {
+bool leases_regain(struct leases *leases, struct live_attempt *attempt) {
 	int gone = 0;
 	mutex_lock(&leases->lock);
-	struct leased_job *job = find_leased(leases, origin);
-	if (!job || job->state == HAS_LEASE || job->state == YIELDS_LEASE || leases->terminating) {
+	if ((attempt->lease_state != LENDS_LEASE && attempt->lease_state != REGAINS_LEASE) || leases->terminating) {
 		mutex_unlock(&leases->lock);
 		return true;
 	}
 	bool has = leases->lost;
 	while (!has && leases->nfree > 0) {
 		struct free_lease lease = leases->free[--leases->nfree];
-		has = use(leases, &lease, job->id.nonce);
-		job->id = has ? lease.id : job->id;
-		job->since = has ? lease.since : job->since;
+		has = use(leases, &lease, attempt->lease.nonce);
+		attempt->lease = has ? lease.id : attempt->lease;
+		attempt->lease_since = has ? lease.since : attempt->lease_since;
 		leases->held -= !has;
 		gone += !has;
 	}
-	leases->nwaiting += (unsigned)(!has && job->state == LENDS_LEASE);
-	leases->nwaiting -= has && job->state == WANTS_LEASE;
-	job->state = has ? HAS_LEASE : WANTS_LEASE;
+	leases->nwaiting += (unsigned)(!has && attempt->lease_state == LENDS_LEASE);
+	leases->nwaiting -= has && attempt->lease_state == REGAINS_LEASE;
+	attempt->lease_state = has ? HAS_LEASE : REGAINS_LEASE;
 	if (!has) {
 		ask(leases);
 	}
@@ -283,70 +261,64 @@ bool leases_regain(struct leases *leases, const void *origin) {
 	return has;
 }
 
-void leases_yield(struct leases *leases, const void *origin) {
+void leases_yield(struct leases *leases, struct live_attempt *attempt) {
 	mutex_lock(&leases->lock);
-	struct leased_job *job = find_leased(leases, origin);
-	if (job && job->state == HAS_LEASE && !leases->lost) {
-		job->state = YIELDS_LEASE;
+	if (attempt->lease_state == HAS_LEASE && !leases->lost) {
+		attempt->lease_state = YIELDS_LEASE;
 		++leases->yielding;
-		(void)release(leases, job->id);
+		(void)release(leases, attempt->lease);
 	}
 	mutex_unlock(&leases->lock);
 }
 
-void leases_take_back(struct leases *leases, const void *origin) {
+void leases_take_back(struct leases *leases, struct live_attempt *attempt) {
 	mutex_lock(&leases->lock);
-	struct leased_job *job = find_leased(leases, origin);
-	if (job && job->state == YIELDS_LEASE && !leases->lost) {
+	if (attempt->lease_state == YIELDS_LEASE && !leases->lost) {
 		struct free_lease lease;
 		--leases->yielding;
 		++leases->unbacked; // its slot: the next lease is no slot more
 		ask(leases);
-		if (take(leases, /* cleanup */ false, job->id.nonce, &lease) == TAKEN_LEASE) {
-			job->id = lease.id;
-			job->since = lease.since;
-			job->state = HAS_LEASE;
+		if (take(leases, /* cleanup */ false, attempt->lease.nonce, &lease) == TAKEN_LEASE) {
+			attempt->lease = lease.id;
+			attempt->lease_since = lease.since;
+			attempt->lease_state = HAS_LEASE;
 		}
 	}
 	mutex_unlock(&leases->lock);
 }
 
-bool leases_begin(struct leases *leases, struct child_config *config, struct leased_job **ret_job) {
+bool leases_begin(struct leases *leases, struct child_config *config, struct live_attempt *attempt) {
 	struct free_lease lease;
-	*ret_job = NULL;
 	if (!leases || config->takes_no_slot) {
 		return true;
 	}
 	mutex_lock(&leases->lock);
 	enum taken taken = take(leases, config->cleanup, /* nonce */ 0, &lease);
-	mutex_unlock(&leases->lock);
-	if (taken != TAKEN_LEASE) {
-		return taken == TAKEN_NONE;
+	if (taken == TAKEN_LEASE) {
+		attempt->lease = lease.id;
+		attempt->lease_since = lease.since;
+		attempt->lease_state = HAS_LEASE;
+		config->env = attempt->env = env_with_lease(leases, config->env, lease.id, &attempt->variable);
+		config->forks = true; // the guardian keeps the connection, and so the lease, until what a killed run has left has ended
 	}
-	struct leased_job *job = *ret_job = NEW(struct leased_job);
-	*job = (struct leased_job){.origin = config->origin, .id = lease.id, .since = lease.since};
-	config->env = job->env = env_with_lease(leases, config->env, lease.id, &job->variable);
-	config->forks = true; // the guardian keeps the connection, and so the lease, until what a killed run has left has ended
-	mutex_lock(&leases->lock);
-	list_push_back(&leases->jobs, &job->link);
 	mutex_unlock(&leases->lock);
-	return true;
+	return taken != TAKEN_CANCELLED;
 }
 
-void leases_end(struct leases *leases, struct leased_job *job) {
-	if (!job) {
+void leases_end(struct leases *leases, struct live_attempt *attempt) {
+	if (!leases) {
 		return;
 	}
 	mutex_lock(&leases->lock);
-	list_remove(&job->link);
-	leases->nwaiting -= job->state == WANTS_LEASE;
+	bool has = attempt->lease_state == HAS_LEASE; // else it has got none, or has lent it
+	leases->nwaiting -= attempt->lease_state == REGAINS_LEASE;
+	attempt->lease_state = HAS_NONE;
 	mutex_unlock(&leases->lock);
-	if (job->state == HAS_LEASE) { // else it has lent it and has not got another
-		give(leases, job);
+	if (has) {
+		give(leases, attempt);
 	}
-	free(job->env);
-	free(job->variable);
-	free(job);
+	free(attempt->env);
+	free(attempt->variable);
 }
 
 void leases_terminate(struct leases *leases) {
@@ -482,7 +454,6 @@ int leases_open(const struct options *options, struct context *context, unsigned
 	int status;
 	mutex_init(&leases->lock, LOCK_LEASES);
 	cond_init(&leases->came);
-	list_init(&leases->jobs);
 	leases->in_pool = pool;
 	leases->dir = getcwd(NULL, 0);
 	leases->label = pool_client_label(options->argv + 1);

@@ -19,10 +19,10 @@
 struct child_config;
 struct children;
 struct context;
-struct leased_job;
 struct leases;
 struct options;
 struct pool;
+struct live_attempt;
 
 // What the server has said since the last leases_tick().
 struct leases_changes {
@@ -54,10 +54,10 @@ bool leases_are_uncounted(const struct leases *leases, unsigned slots);
 void leases_share_memory(const struct leases *leases, struct children *children);
 
 // leases_begin() waits for a lease for an attempt, and names it in config->env, which lasts until leases_end(). Returns false if
-// leases_terminate() was called before there was one: the attempt is cancelled. leases_end() takes *ret_job, which is NULL if the
-// attempt needs no lease, and gives the lease back. On the attempt's thread; `leases` may be NULL.
-bool leases_begin(struct leases *leases, struct child_config *config, struct leased_job **ret_job) FP_NODISCARD;
-void leases_end(struct leases *leases, struct leased_job *job);
+// leases_terminate() was called before there was one: the attempt is cancelled. leases_end() gives the lease back, if the attempt has
+// got one. On the attempt's thread; `leases` may be NULL.
+bool leases_begin(struct leases *leases, struct child_config *config, struct live_attempt *attempt) FP_NODISCARD;
+void leases_end(struct leases *leases, struct live_attempt *attempt);
 
 // No attempt gets a lease any more; clean-ups run without one. NULL-safe.
 void leases_terminate(struct leases *leases);
@@ -66,17 +66,17 @@ void leases_terminate(struct leases *leases);
 // event loop; it is called from any thread. `says`: a message says so if the run waits long for its first lease.
 void leases_attach(struct leases *leases, struct pool *pool, unsigned slots, bool says, void (*wake)(void *arg), void *arg);
 
-// leases_lend(): the attempt with that child_config.origin waits for other jobs, so its lease becomes free for the next job.
+// leases_lend(): the attempt waits for other jobs, so its lease becomes free for the next job.
 // leases_regain() takes a lease for it again. Returns true if it has one, or needs none any more; false: call it again after
 // leases_tick(). The nonce of the attempt, by which fairpars in it find its lease, stays the same. From the event loop.
-void leases_lend(struct leases *leases, const void *origin);
-bool leases_regain(struct leases *leases, const void *origin) FP_NODISCARD;
+void leases_lend(struct leases *leases, struct live_attempt *attempt);
+bool leases_regain(struct leases *leases, struct live_attempt *attempt) FP_NODISCARD;
 
-// leases_yield(): the attempt with that child_config.origin waits for the reader of its output, who may be waiting for a slot. The
+// leases_yield(): the attempt waits for the reader of its output, who may be waiting for a slot. The
 // lease of the attempt goes back to the server, and until leases_take_back() no lease is asked for in its place.
 // leases_take_back() waits until the attempt has a lease again, or the run ends. Both on the attempt's thread.
-void leases_yield(struct leases *leases, const void *origin);
-void leases_take_back(struct leases *leases, const void *origin);
+void leases_yield(struct leases *leases, struct live_attempt *attempt);
+void leases_take_back(struct leases *leases, struct live_attempt *attempt);
 
 // For hooks.starving of the pool: asks the server for as many leases as there is work for. For hooks.surplus: releases those for
 // which there is none. Any thread.

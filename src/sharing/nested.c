@@ -10,6 +10,7 @@
 #include "base/sync.h"
 #include "engine/pool.h"
 #include "process/child.h"
+#include "sharing/live_attempt.h"
 #include "slots/connections.h"
 #include "slots/place.h"
 #include "slots/session.h"
@@ -18,24 +19,13 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-// A job that runs.
-struct running_job {
-	struct list link;          // of nested->jobs, or nested->ended
-	const struct attempt_origin *origin;
-	uint64_t since;
-	bool has_slot;             // that can be lent
-	bool waits;                // its slot is lent by waits.c, and not to be lent below it
-	bool leased;               // a fairpar in it has come: its slot is a lease in the table
-	bool released, freed;      // that lease; and nobody uses its slot any more
-};
-
 // A slot that is lent to a fairpar in a job, or below; for as long as its lease is in the table.
 struct loan {
 	struct list link;          // of nested->loans
 	uint64_t number;           // of the lease
 	struct event_lent event;   // `to` and id.batch are the loan's own
 	bool of_job;               // that ran when the slot was lent: `event` says which
-	uint64_t job;              // number of the attempt
+	uint64_t attempt;          // its number
 };
 
 // An item that lends its slot, on the stack of its worker.
@@ -57,7 +47,8 @@ struct nested {
 
 	mutex lock;                // guards what follows
 	cond changed;
-	struct list jobs, ended;   // ended, but their slots are lent
+	struct list attempts;      // that run
+	struct list ended;         // attempts that have ended, but their slots are lent
 	struct sessions sessions;  // the event loop's
 	struct connections connections;
 	struct lease_client *own;  // the run itself, who holds the leases of its jobs
@@ -70,62 +61,58 @@ struct nested {
 	struct list loans;
 };
 
-// ---- jobs ----
+// ---- attempts ----
 
-static uint64_t nonce_of(const struct nested *nested, uint64_t number) {
-	return hash_bytes(&number, sizeof(number), nested->secret) | 1;
-}
-
-uint64_t nested_add_variable(struct nested *nested, bool has_slot, struct buf *vars) {
-	uint64_t number = atomic_fetch_add_explicit(&nested->last_number, 1, memory_order_relaxed) + 1;
-	const char *name = nested->lends && has_slot ? "FAIRPAR_SOCK" : "FAIRPAR_CONTROL";
-	buf_printf(vars, "%s=%s:%" PRIx64 ":%" PRIx64, name, buf_str(&nested->name), number, nonce_of(nested, number));
+void nested_add_variable(struct nested *nested, struct live_attempt *attempt, struct buf *vars) {
+	attempt->number = atomic_fetch_add_explicit(&nested->last_number, 1, memory_order_relaxed) + 1;
+	attempt->nonce = hash_bytes(&attempt->number, sizeof(attempt->number), nested->secret) | 1;
+	const char *name = nested->lends && attempt->has_slot ? "FAIRPAR_SOCK" : "FAIRPAR_CONTROL";
+	buf_printf(vars, "%s=%s:%" PRIx64 ":%" PRIx64, name, buf_str(&nested->name), attempt->number, attempt->nonce);
 	buf_addc(vars, '\0');
-	return number;
 }
 
-struct running_job *nested_begin(struct nested *nested, const struct attempt_origin *origin, bool has_slot) {
-	if (!nested || !origin) {
-		return NULL;
+void nested_begin(struct nested *nested, struct live_attempt *attempt) {
+	if (nested) {
+		attempt->since = now_ns();
+		mutex_lock(&nested->lock);
+		list_push_back(&nested->attempts, &attempt->link);
+		mutex_unlock(&nested->lock);
 	}
-	struct running_job *job = NEW(struct running_job);
-	*job = (struct running_job){.origin = origin, .has_slot = has_slot, .since = now_ns()};
-	mutex_lock(&nested->lock);
-	list_push_back(&nested->jobs, &job->link);
-	mutex_unlock(&nested->lock);
-	return job;
 }
 
-void nested_end(struct nested *nested, struct running_job *job) {
-	if (!job) {
+void nested_end(struct nested *nested, struct live_attempt *attempt) {
+	if (!nested) {
 		return;
 	}
 	mutex_lock(&nested->lock);
-	list_remove(&job->link);
-	if (job->leased) { // it ends only when what was lent out of its slot is back
-		list_push_back(&nested->ended, &job->link);
+	list_remove(&attempt->link);
+	if (attempt->leased) { // it ends only when what was lent out of its slot is back
+		list_push_back(&nested->ended, &attempt->link);
 		nested->hooks.wake(nested->hooks.arg);
-		while (!job->freed) {
+		while (!attempt->freed) {
 			cond_wait(&nested->changed, &nested->lock);
 		}
-		list_remove(&job->link);
+		list_remove(&attempt->link);
 	}
 	mutex_unlock(&nested->lock);
-	free(job);
 }
 
-static struct running_job *find_in(const struct list *jobs, uint64_t number) {
-	for (struct list *at = jobs->next; at != jobs; at = at->next) {
-		struct running_job *job = list_entry(at, struct running_job, link);
-		if (job->origin->number == number) {
-			return job;
+static struct live_attempt *find_in(const struct list *attempts, uint64_t number) {
+	list_for_each_entry(attempts, struct live_attempt, attempt, link) {
+		if (attempt->number == number) {
+			return attempt;
 		}
 	}
 	return NULL;
 }
 
-static struct running_job *find_job(const struct nested *nested, uint64_t number) {
-	return find_in(&nested->jobs, number);
+struct live_attempt *nested_find(const struct nested *nested, uint64_t number) {
+	return find_in(&nested->attempts, number);
+}
+
+struct live_attempt *nested_next(const struct nested *nested, const struct live_attempt *attempt) {
+	struct list *next = attempt ? attempt->link.next : nested->attempts.next;
+	return next == &nested->attempts ? NULL : list_entry(next, struct live_attempt, link);
 }
 
 void nested_lock(struct nested *nested) {
@@ -134,25 +121,6 @@ void nested_lock(struct nested *nested) {
 
 void nested_unlock(struct nested *nested) {
 	mutex_unlock(&nested->lock);
-}
-
-bool nested_find(const struct nested *nested, uint64_t number, uint64_t nonce, struct attempt_view *ret_view) {
-	const struct running_job *job = find_job(nested, number);
-	if (!job || nonce != nonce_of(nested, number)) {
-		return false;
-	}
-	*ret_view = (struct attempt_view){.origin = job->origin, .since = job->since};
-	return true;
-}
-
-bool nested_next(const struct nested *nested, const struct list **at, struct attempt_view *ret_view) {
-	*at = *at ? (*at)->next : nested->jobs.next;
-	if (*at == &nested->jobs) {
-		return false;
-	}
-	const struct running_job *job = list_entry(*at, struct running_job, link);
-	*ret_view = (struct attempt_view){.origin = job->origin, .since = job->since};
-	return true;
 }
 
 static void set_slots(struct nested *nested, unsigned slots) {
@@ -166,39 +134,33 @@ static bool find_lease(void *arg, struct lease_id id) {
 	if (lease_is_known(nested->sessions.table, id)) {
 		return true; // of a job, or one that was granted
 	}
-	struct running_job *job = find_job(nested, id.number);
-	if (!job || id.nonce != nonce_of(nested, id.number) || !nested->lends || !job->has_slot) {
+	struct live_attempt *attempt = nested_find(nested, id.number);
+	if (!attempt || id.nonce != attempt->nonce || !nested->lends || !attempt->has_slot) {
 		return false;
 	}
-	job->leased = true;
+	attempt->leased = true;
 	set_slots(nested, nested->slots + 1);
 	bool held = lease_hold(nested->own, id, 1, /* lent */ false, now_ns());
-	(void)lease_withhold(nested->own, id.number, job->waits);
+	(void)lease_withhold(nested->own, id.number, attempt->waits);
 	return held;
 }
 
-bool nested_withhold(struct nested *nested, uint64_t number, bool withheld) {
-	mutex_lock(&nested->lock);
-	struct running_job *job = find_job(nested, number);
-	bool may = !job || !job->leased || lease_withhold(nested->own, number, withheld);
-	if (job && may) {
-		job->waits = withheld;
-	}
-	mutex_unlock(&nested->lock);
+bool nested_withhold(struct nested *nested, struct live_attempt *attempt, bool withheld) {
+	bool may = !attempt->leased || lease_withhold(nested->own, attempt->number, withheld);
+	attempt->waits = may ? withheld : attempt->waits;
 	return may;
 }
 
 // The leases of jobs that have ended come back, at the latest when what was lent out of them is back.
 static void release_ended(struct nested *nested, uint64_t now) {
-	list_for_each(&nested->ended, at) {
-		struct running_job *job = list_entry(at, struct running_job, link);
-		if (!job->released) {
-			lease_release(nested->own, job->origin->number, now);
-			job->released = true;
+	list_for_each_entry(&nested->ended, struct live_attempt, attempt, link) {
+		if (!attempt->released) {
+			lease_release(nested->own, attempt->number, now);
+			attempt->released = true;
 		}
-		if (!job->freed && !lease_exists(nested->sessions.table, job->origin->number)) {
+		if (!attempt->freed && !lease_exists(nested->sessions.table, attempt->number)) {
 			set_slots(nested, nested->slots - 1);
-			job->freed = true;
+			attempt->freed = true;
 			cond_broadcast(&nested->changed);
 		}
 	}
@@ -223,10 +185,10 @@ static void loan_free(struct loan *loan) {
 }
 
 // The slot of a job, or of a loan, that the lease is lent out of, or of an item that lends.
-static unsigned slot_of(struct nested *nested, const struct lease_grant *grant, const struct running_job *job) {
+static unsigned slot_of(struct nested *nested, const struct lease_grant *grant, const struct live_attempt *attempt) {
 	const struct loan *lender = find_loan(nested, grant->lender);
 	if (grant->lender) {
-		return lender ? lender->event.id.slot : job ? worker_slot(job->origin->worker) : 0;
+		return lender ? lender->event.id.slot : attempt ? worker_slot(attempt->worker) : 0;
 	}
 	list_for_each_entry(&nested->lendings, struct lending, item, link) {
 		if (item->lease == 0 && !item->ends) {
@@ -243,15 +205,15 @@ static void begin_loan(void *arg, const struct lease_grant *grant, const char *l
 	struct loan *loan = NEW(struct loan);
 	const struct loan *above = find_loan(nested, grant->below);
 	loan->number = grant->id.number;
-	loan->job = above ? above->job : grant->below;
-	struct running_job *job = find_job(nested, loan->job);
-	job = job ? job : find_in(&nested->ended, loan->job);
-	if (job) {
-		loan->event.id = nested->hooks.identify(nested->hooks.arg, job->origin);
+	loan->attempt = above ? above->attempt : grant->below;
+	const struct live_attempt *attempt = nested_find(nested, loan->attempt);
+	attempt = attempt ? attempt : find_in(&nested->ended, loan->attempt);
+	if (attempt) {
+		loan->event.id = nested->hooks.identify(nested->hooks.arg, attempt);
 		loan->event.id.batch = xstrdup(loan->event.id.batch);
 		loan->of_job = true;
 	}
-	loan->event.id.slot = slot_of(nested, grant, job);
+	loan->event.id.slot = slot_of(nested, grant, attempt);
 	loan->event.to = xstrdup(label);
 	loan->event.pid = (int)pid;
 	loan->event.depth = above ? above->event.depth + 1 : 1;
@@ -351,7 +313,7 @@ static void submit_wanted(void *arg, uint64_t root, uint32_t wanted) {
 	struct wanting *wanting = arg;
 	struct nested *nested = wanting->nested;
 	const struct loan *loan = find_loan(nested, root);
-	const struct running_job *job = find_job(nested, loan ? loan->job : root);
+	const struct live_attempt *attempt = nested_find(nested, loan ? loan->attempt : root);
 	wanting->wanted += wanted;
 	uint32_t most = wanting->wanted < nested->most ? wanting->wanted : nested->most;
 	const struct work work = {
@@ -359,10 +321,10 @@ static void submit_wanted(void *arg, uint64_t root, uint32_t wanted) {
 		.data = &nested,
 		.size = sizeof(nested),
 		.flags = WORK_LOCAL | WORK_LENT | WORK_NO_TOKEN, // no start of a job of its batch
-		.id = loan ? loan->job : root,
+		.id = loan ? loan->attempt : root,
 	};
-	while (job && nested->submitted < most) {
-		struct worker *worker = job->origin->worker;
+	while (attempt && nested->submitted < most) {
+		struct worker *worker = attempt->worker;
 		if (pool_submit(nested->pool, worker_queue(worker), worker, &work, 1) != SUBMIT_OK) {
 			return;
 		}
@@ -458,7 +420,7 @@ struct nested *nested_open(unsigned slots, struct slots_bounds bounds, bool lend
 	}
 	mutex_init(&nested->lock, LOCK_NESTED);
 	cond_init(&nested->changed);
-	list_init(&nested->jobs);
+	list_init(&nested->attempts);
 	list_init(&nested->ended);
 	list_init(&nested->lendings);
 	list_init(&nested->loans);

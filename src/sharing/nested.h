@@ -20,22 +20,10 @@
 #include <stdint.h>
 
 struct context;
-struct job;
 struct nested;
 struct children;
 struct pool;
-struct running_job;
-struct worker;
-struct worker_state;
-
-// Where an attempt comes from: child_config.origin.
-struct attempt_origin {
-	uint64_t number;         // of the attempt
-	struct worker *worker;   // that runs it
-	const struct worker_state *state; // of that
-	const struct job *job;
-	const char *command;     // its text
-};
+struct live_attempt;
 
 // Opens the socket, and returns what nested_close() frees; NULL if there can be no socket: fairpars in jobs then have slots of
 // their own. `slots`: how many the run has now. `bounds`: the fewest and the most that it may
@@ -43,10 +31,10 @@ struct attempt_origin {
 // nothing is lent, and the socket is only for nested_claim().
 struct nested *nested_open(unsigned slots, struct slots_bounds bounds, bool lends, struct context *context, struct children *children);
 
-// nested_begin() registers an attempt, whose process is about to start; NULL-safe. `has_slot`: one that can be lent to fairpars in it.
-// nested_end() takes what that has returned, waits until what was lent out of its slot is back, and frees it. On its worker's thread.
-struct running_job *nested_begin(struct nested *nested, const struct attempt_origin *origin, bool has_slot);
-void nested_end(struct nested *nested, struct running_job *job);
+// nested_begin() puts an attempt, whose process is about to start, into the table. nested_end() takes it out, and waits until what was
+// lent out of its slot is back. On its worker's thread. NULL-safe.
+void nested_begin(struct nested *nested, struct live_attempt *attempt);
+void nested_end(struct nested *nested, struct live_attempt *attempt);
 
 // Sets the function that takes over connections of clients that ask for something else than slots (struct connections.claim).
 void nested_claim(struct nested *nested, bool (*claim)(void *arg, uint32_t type, int fd), void *arg);
@@ -54,7 +42,7 @@ void nested_claim(struct nested *nested, bool (*claim)(void *arg, uint32_t type,
 // What the run does for it. `arg` is passed to each.
 struct nested_hooks {
 	void (*wake)(void *arg); // the event loop. Any thread
-	struct event_job (*identify)(void *arg, const struct attempt_origin *origin); // an attempt that runs; strings borrowed
+	struct event_job (*identify)(void *arg, const struct live_attempt *attempt); // strings borrowed
 	void (*publish)(void *arg, const struct event_lent *lent); // that a slot was lent and is back. From the event loop
 	void *arg;
 };
@@ -62,15 +50,15 @@ struct nested_hooks {
 // The worker pool whose slots are lent is borrowed, hooks are copied.
 void nested_attach(struct nested *nested, struct pool *pool, const struct nested_hooks *hooks);
 
-// Returns a new number for an attempt, and appends a variable for its environment, with a NUL behind it: FAIRPAR_SOCK, by which
+// Gives the attempt its number and nonce, and appends a variable for its environment, with a NUL behind it: FAIRPAR_SOCK, by which
 // fairpars in it find the run and borrow slots; or FAIRPAR_CONTROL, by which they only find the run, if nothing can be lent to
 // them. Any thread.
-uint64_t nested_add_variable(struct nested *nested, bool has_slot, struct buf *vars);
+void nested_add_variable(struct nested *nested, struct live_attempt *attempt, struct buf *vars);
 
 // With `withheld`: from now on the slot of that attempt is not lent to fairpars in it, because the attempt waits for other jobs,
 // which use the slot meanwhile. Without: it may be lent again. Returns false, and changes nothing, if it is lent to a fairpar
-// just now. From the event loop.
-bool nested_withhold(struct nested *nested, uint64_t number, bool withheld);
+// just now. With the lock.
+bool nested_withhold(struct nested *nested, struct live_attempt *attempt, bool withheld);
 
 // Tells the fairpars in jobs that the run has so many slots now, because of `reason`. From the event loop. NULL-safe.
 void nested_tell_slots(struct nested *nested, unsigned slots, enum controller_reason reason);
@@ -86,21 +74,16 @@ void nested_starving(struct nested *nested);
 void nested_add_polls(struct nested *nested, struct polls *polls);
 uint64_t nested_tick(struct nested *nested, const struct polls *polls);
 
-// The attempts that run. Between nested_lock() and nested_unlock() none of them ends: their attempt_origin may be read, except
-// for what changes after the start, and their workers may be passed to pool_submit().
+// The table of the attempts that run. Between nested_lock() and nested_unlock() none of them ends: their workers may be passed to
+// pool_submit().
 void nested_lock(struct nested *nested);
 void nested_unlock(struct nested *nested);
 
-struct attempt_view {
-	const struct attempt_origin *origin;
-	uint64_t since;          // now_ns() time
-};
+// Returns the attempt of that number, or NULL if none runs. With the lock.
+struct live_attempt *nested_find(const struct nested *nested, uint64_t number);
 
-// Finds the attempt of that number. Returns false if none runs, or the nonce is not the attempt's. With the lock.
-bool nested_find(const struct nested *nested, uint64_t number, uint64_t nonce, struct attempt_view *ret_view);
-
-// Iterates over them: *at is NULL at first. Returns false behind the last. With the lock.
-bool nested_next(const struct nested *nested, const struct list **at, struct attempt_view *ret_view);
+// Returns the attempt behind `attempt` (NULL: the first), or NULL behind the last. With the lock.
+struct live_attempt *nested_next(const struct nested *nested, const struct live_attempt *attempt);
 
 // Closes the socket and frees. Called when no job runs any more and the pool is gone. NULL-safe.
 void nested_close(struct nested *nested);

@@ -1,0 +1,433 @@
+// Jobs that wait for other jobs (--wait).
+
+#include "record/added_jobs.h"
+
+#include "base/alloc.h"
+#include "base/text.h"
+#include "core/dag_node.h"
+#include "core/terminal.h"
+#include "process/child.h"
+#include "sharing/leases.h"
+#include "sharing/nested.h"
+#include "sharing/live_attempt.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+enum wait_state {
+	WAITS,                 // for jobs
+	RETURNS,               // for its slots
+	IS_OVER,               // `done` is due
+};
+
+struct wait {
+	struct list link;      // of jobs->waits
+	struct added_jobs *jobs;
+	struct live_attempt *attempt; // NULL: of an outsider, or its attempt has ended
+	enum wait_state state;
+	bool any;
+	uint64_t *ids;         // that have not ended yet
+	size_t n;
+	uint64_t last;         // that ended
+	waits_done_fn *done;
+	void *arg;
+};
+
+static void wait_free(struct wait *wait) {
+	list_remove(&wait->link);
+	(void)atomic_fetch_sub(&wait->jobs->nwaits, 1);
+	free(wait->ids);
+	free(wait);
+}
+
+// ---- attempts; with the lock but for the calls ----
+
+void waits_attempt_begin(struct added_jobs *jobs, struct live_attempt *attempt) {
+	if (jobs && attempt->job->added) {
+		nested_lock(jobs->run->nested);
+		atomic_store_relaxed(&attempt->awaited, added_jobs_find(jobs, attempt->job->item.seq)->is_awaited);
+		nested_unlock(jobs->run->nested);
+	}
+}
+
+// What it has is for others from now on, unless a fairpar in it uses its slot: then it is tried again.
+static void attempt_lend(struct added_jobs *jobs, struct live_attempt *attempt) {
+	struct run *run = jobs->run;
+	bool may = attempt->slots > HELD_UP || nested_withhold(run->nested, attempt, true);
+	attempt->slots = may ? LENDS_SLOTS : HELD_UP;
+	if (may) {
+		children_set_waiting(run->children, attempt, true);
+		if (attempt->has_terminal) {
+			terminal_lend(run);
+		}
+		if (run->leases) {
+			leases_lend(run->leases, attempt);
+		}
+		pool_lend(run->pool, attempt->worker);
+	}
+}
+
+// It begins to wait for something more.
+static void attempt_wait(struct added_jobs *jobs, struct live_attempt *attempt) {
+	++attempt->nwaits;
+	if (attempt->slots == KEEPS_SLOTS) {
+		attempt_lend(jobs, attempt);
+	} else if (attempt->slots >= WANTS_SLOTS) { // it was about to go on
+		if (jobs->run->leases) {
+			leases_lend(jobs->run->leases, attempt);
+		}
+		pool_lend(jobs->run->pool, attempt->worker);
+		attempt->slots = LENDS_SLOTS;
+	}
+}
+
+static void attempt_keep(struct added_jobs *jobs, struct live_attempt *attempt) {
+	struct run *run = jobs->run;
+	children_set_waiting(run->children, attempt, false);
+	if (attempt->has_terminal) {
+		terminal_return(run, atomic_load_relaxed(&attempt->pid));
+	}
+	(void)nested_withhold(run->nested, attempt, false);
+	attempt->slots = KEEPS_SLOTS;
+}
+
+// It waits for nothing more: it is first in line for its slots.
+static void attempt_want(struct added_jobs *jobs, struct live_attempt *attempt) {
+	if (attempt->slots == LENDS_SLOTS) {
+		pool_reclaim(jobs->run->pool, attempt->worker, /* waits */ true);
+		attempt->slots = WANTS_SLOTS;
+	} else if (attempt->slots == HELD_UP) {
+		attempt->slots = KEEPS_SLOTS;
+	}
+}
+
+// It goes on, whatever there is: who waited has gone.
+static void attempt_go_on(struct added_jobs *jobs, struct live_attempt *attempt) {
+	if (attempt->slots == LENDS_SLOTS || attempt->slots == WANTS_SLOTS) {
+		pool_reclaim(jobs->run->pool, attempt->worker, /* waits */ false);
+		attempt->slots = WANTS_LEASE;
+	}
+}
+
+// The end of its item gives back what it has, and takes it out of the line.
+bool waits_attempt_end(struct added_jobs *jobs, struct live_attempt *attempt) {
+	if (!jobs) {
+		return true;
+	}
+	nested_lock(jobs->run->nested);
+	list_remove(&attempt->link);
+	list_for_each_entry(&jobs->waits, struct wait, wait, link) {
+		if (wait->attempt == attempt) {
+			wait->attempt = NULL;
+			wait->state = wait->state == RETURNS ? IS_OVER : wait->state;
+		}
+	}
+	nested_unlock(jobs->run->nested);
+	return attempt->slots < LENDS_SLOTS;
+}
+
+// ---- circles; with the lock ----
+
+static void add_name(struct buf *buf, const char *batch, uint64_t number) {
+	buf_add_escaped(buf, batch, strlen(batch), 80);
+	buf_printf(buf, "#%" PRIu64, number);
+}
+
+// A search over all that must have ended before a job can.
+struct search {
+	struct added_jobs *jobs;
+	const struct live_attempt *waiter; // who is not to be found
+	struct buf path;       // the names on the way to it, once it was found, the last first
+	bool forward;          // what is found on the way is brought forward
+};
+
+static bool search_job(struct search *search, uint64_t id);
+
+static void search_name(struct search *search, const char *name, uint64_t number, bool is_batch) {
+	struct buf text = BUF_INIT;
+	if (is_batch) {
+		buf_adds(&text, "batch ");
+		buf_add_escaped(&text, name, strlen(name), 80);
+	} else {
+		add_name(&text, name, number);
+	}
+	buf_printf(&text, "%s%s", search->path.len > 0 ? ", which waits for " : "", buf_str(&search->path));
+	buf_fini(&search->path);
+	search->path = text;
+}
+
+// Does that attempt go on only after the waiter?
+static bool search_attempt(struct search *search, const struct live_attempt *attempt) {
+	bool found = attempt == search->waiter;
+	list_for_each_entry(&search->jobs->waits, struct wait, wait, link) {
+		bool blocked = !found && wait->attempt == attempt && wait->state == WAITS;
+		size_t n = 0;
+		for (size_t i = 0; i < wait->n && blocked; ++i) {
+			n += search_job(search, wait->ids[i]);
+		}
+		found = found || (n > 0 && (!wait->any || n == wait->n));
+	}
+	if (found) {
+		search_name(search, attempt->job->batch->name, attempt->job->item.number, /* is_batch */ false);
+	}
+	return found;
+}
+
+static bool search_batch(struct search *search, struct dag_node *node);
+
+// Does that batch begin only after the waiter? By what it needs, and what emits into it.
+static bool search_needs(struct search *search, const struct dag_node *node) {
+	const struct run *run = search->jobs->run;
+	bool found = false;
+	for (size_t i = 0; i < node->plan->nneeds && dag_node_state(node) == NODE_WAITING && !found; ++i) {
+		found = search_batch(search, dag_node_of(run, node->plan->needs[i]));
+	}
+	for (size_t i = 0; i < node->plan->nfeeders && !found; ++i) {
+		found = search_batch(search, dag_node_of(run, node->plan->feeders[i]));
+	}
+	return found;
+}
+
+// Does that batch end only after the waiter? By its own jobs that wait, and by what it needs.
+static bool search_batch(struct search *search, struct dag_node *node) {
+	struct added_jobs *jobs = search->jobs;
+	bool found = false;
+	if (!node->plan || dag_node_state(node) >= NODE_ENDED || node->seen == jobs->nsearches) {
+		return node->seen == jobs->nsearches && node->leads;
+	}
+	node->seen = jobs->nsearches;
+	node->leads = false;
+	for (struct live_attempt *attempt = NULL; !found && (attempt = nested_next(jobs->run->nested, attempt));) {
+		found = attempt->job->batch->node == node && search_attempt(search, attempt);
+	}
+	found = found || search_needs(search, node);
+	node->leads = found;
+	if (found) {
+		search_name(search, node->plan->name, 0, /* is_batch */ true);
+	}
+	return found;
+}
+
+// Does that job end only after the waiter?
+static bool search_job(struct search *search, uint64_t id) {
+	struct added_jobs *jobs = search->jobs;
+	struct added_entry *job = added_jobs_find(jobs, id);
+	bool found = false, runs = false;
+	if (!job || job->ended || job->seen == jobs->nsearches) {
+		return job && !job->ended && job->leads;
+	}
+	job->seen = jobs->nsearches;
+	job->leads = false;
+	for (struct live_attempt *attempt = NULL; !found && (attempt = nested_next(jobs->run->nested, attempt));) {
+		if (attempt->job->item.seq == id) {
+			runs = true;
+			if (search->forward) {
+				children_set_awaited(jobs->run->children, &attempt->awaited); // it may be waiting for memory
+			}
+			found = search_attempt(search, attempt);
+		}
+	}
+	const struct batch *batch = queue_user(job->queue);
+	if (!runs && batch->node && dag_node_state(batch->node) == NODE_WAITING) {
+		found = search_needs(search, batch->node);
+		if (found) {
+			search_name(search, batch->name, job->number, /* is_batch */ false);
+		}
+	}
+	if (search->forward) {
+		job->is_awaited = true;
+		(void)(!runs && pool_bring_forward(jobs->run->pool, job->queue, job->number));
+	}
+	job->leads = found;
+	return found;
+}
+
+// Says in `why`, with the names of the circle, that the attempt would wait for itself, if it would.
+static void check_circle(struct added_jobs *jobs, const struct live_attempt *attempt, const uint64_t *ids, size_t n, bool any,
+                         struct buf *why) {
+	size_t nblocked = 0, needed = any ? n : 1;
+	for (size_t i = 0; i < n && attempt && nblocked < needed; ++i) {
+		struct search search = {.jobs = jobs, .waiter = attempt, .path = BUF_INIT};
+		++jobs->nsearches;
+		nblocked += search_job(&search, ids[i]);
+		if (nblocked == needed) {
+			buf_adds(why, "a circle: ");
+			add_name(why, attempt->job->batch->name, attempt->job->item.number);
+			buf_printf(why, " waits for %s", buf_str(&search.path));
+		}
+		buf_fini(&search.path);
+	}
+}
+
+// What is waited for, and what that waits for, comes to the front of the line.
+static void bring_forward(struct added_jobs *jobs, const uint64_t *ids, size_t n) {
+	struct search search = {.jobs = jobs, .path = BUF_INIT, .forward = true};
+	++jobs->nsearches;
+	for (size_t i = 0; i < n; ++i) {
+		(void)search_job(&search, ids[i]);
+	}
+	buf_fini(&search.path);
+}
+
+// ---- waiting ----
+
+// What it waited for has ended; with the lock.
+static void wait_end(struct wait *wait) {
+	struct added_jobs *jobs = wait->jobs;
+	struct live_attempt *attempt = wait->attempt;
+	if (attempt && --attempt->nwaits == 0) {
+		attempt_want(jobs, attempt);
+	}
+	wait->state = attempt && attempt->nwaits == 0 && attempt->slots != KEEPS_SLOTS ? RETURNS : IS_OVER;
+	run_wake(jobs->run);
+}
+
+// The job has ended: with the lock.
+static void wait_forget(struct wait *wait, uint64_t id) {
+	bool found = false;
+	for (size_t i = 0; i < wait->n; ++i) {
+		if (wait->ids[i] == id) {
+			wait->ids[i--] = wait->ids[--wait->n];
+			found = true;
+		}
+	}
+	if (found && wait->state == WAITS) {
+		wait->last = id;
+		if (wait->n == 0 || wait->any) {
+			wait_end(wait);
+		}
+	}
+}
+
+// Its jobs that had ended before it began, or with `any` the first of them; with the lock.
+static void forget_ended(struct wait *wait) {
+	const struct added_entry *first = NULL;
+	for (size_t i = 0; i < wait->n;) {
+		const struct added_entry *job = added_jobs_find(wait->jobs, wait->ids[i]);
+		if (job->ended && !wait->any) {
+			wait_forget(wait, job->id); // another takes its place
+			continue;
+		}
+		first = job->ended && (!first || job->ended < first->ended) ? job : first;
+		++i;
+	}
+	if (first) {
+		wait_forget(wait, first->id);
+	}
+}
+
+void waits_note_end(struct added_jobs *jobs, struct added_entry *entry) {
+	entry->ended = ++jobs->nended;
+	list_for_each_entry(&jobs->waits, struct wait, wait, link) {
+		wait_forget(wait, entry->id);
+	}
+}
+
+void waits_requeued(struct added_jobs *jobs, uint64_t id) {
+	if (!jobs || atomic_load_relaxed(&jobs->nwaits) == 0) {
+		return;
+	}
+	nested_lock(jobs->run->nested);
+	const struct added_entry *job = added_jobs_find(jobs, id);
+	if (job && job->is_awaited && !job->ended) {
+		(void)pool_bring_forward(jobs->run->pool, job->queue, job->number);
+	}
+	nested_unlock(jobs->run->nested);
+}
+
+struct wait *waits_begin(struct added_jobs *jobs, uint64_t waiter, const uint64_t *ids, size_t n, bool any, waits_done_fn *done,
+                         void *arg, struct buf *why) {
+	nested_lock(jobs->run->nested);
+	struct live_attempt *attempt = waiter > 0 ? nested_find(jobs->run->nested, waiter) : NULL;
+	struct wait *wait = NULL;
+	if (waiter > 0 && !attempt) {
+		buf_adds(why, "the job that waits has ended");
+	} else {
+		check_circle(jobs, attempt, ids, n, any, why);
+	}
+	if (why->len == 0) {
+		wait = NEW(struct wait);
+		*wait = (struct wait){.jobs = jobs, .any = any, .n = n, .done = done, .arg = arg};
+		wait->ids = xmemdup(ids, n * sizeof(*ids));
+		list_push_back(&jobs->waits, &wait->link);
+		atomic_add_relaxed(&jobs->nwaits, 1);
+		forget_ended(wait);
+	}
+	if (wait && wait->state == WAITS) {
+		bring_forward(jobs, wait->ids, wait->n); // first: what they stand in front of takes the slot
+		wait->attempt = attempt;
+		if (attempt) {
+			attempt_wait(jobs, attempt);
+		}
+	}
+	nested_unlock(jobs->run->nested);
+	return wait;
+}
+
+void waits_cancel(struct wait *wait) {
+	struct added_jobs *jobs = wait->jobs;
+	nested_lock(jobs->run->nested);
+	struct live_attempt *attempt = wait->attempt;
+	if (attempt && wait->state == WAITS && --attempt->nwaits == 0) {
+		attempt_want(jobs, attempt);
+	}
+	if (attempt && attempt->nwaits == 0) {
+		attempt_go_on(jobs, attempt);
+	}
+	wait_free(wait);
+	nested_unlock(jobs->run->nested);
+	run_wake(jobs->run);
+}
+
+// Goes on with attempts that may lend their slots now, or have all that they need; with the lock.
+static void attempts_advance(struct added_jobs *jobs) {
+	struct leases *leases = jobs->run->leases;
+	for (struct live_attempt *attempt = NULL; (attempt = nested_next(jobs->run->nested, attempt));) {
+		if (attempt->slots == HELD_UP) {
+			attempt_lend(jobs, attempt);
+		}
+		if (attempt->slots == WANTS_SLOTS && worker_keeps_slots(attempt->worker)) {
+			attempt->slots = WANTS_LEASE;
+		}
+		if (attempt->slots == WANTS_LEASE && (!leases || leases_regain(leases, attempt))) {
+			attempt_keep(jobs, attempt);
+		}
+	}
+}
+
+// One that is over, or NULL.
+static struct wait *take_over(struct added_jobs *jobs) {
+	struct wait *found = NULL;
+	nested_lock(jobs->run->nested);
+	attempts_advance(jobs);
+	list_for_each_entry(&jobs->waits, struct wait, wait, link) {
+		bool returned = wait->state == RETURNS && (wait->attempt->slots == KEEPS_SLOTS || wait->attempt->nwaits > 0);
+		if (wait->state == IS_OVER || returned) {
+			list_remove(&wait->link);
+			found = wait;
+			break;
+		}
+	}
+	nested_unlock(jobs->run->nested);
+	return found;
+}
+
+void waits_tick(struct added_jobs *jobs) {
+	struct wait *wait;
+	while (jobs && (wait = take_over(jobs))) {
+		wait->done(wait->arg, wait->last);
+		wait_free(wait);
+	}
+}
+
+// ---- to be shown ----
+
+void waits_each(struct added_jobs *jobs, void (*fn)(void *arg, const struct wait_view *view), void *arg) {
+	list_for_each_entry(&jobs->waits, struct wait, wait, link) {
+		FP_CLEANUP(buf_fini) struct buf name = BUF_INIT;
+		if (wait->attempt) {
+			add_name(&name, wait->attempt->job->batch->name, wait->attempt->job->item.number);
+		}
+		fn(arg, &(struct wait_view){.waiter = buf_str(&name), .ids = wait->ids, .n = wait->n, .returns = wait->state == RETURNS});
+	}
+}

@@ -24,8 +24,9 @@ load pools
 	need unshare
 	unshare -rm true 2>/dev/null || skip "there are no user namespaces"
 	unset FAIRPAR_POOL_DIR
-	run -255 unshare -rm sh -c '
-		mount -t tmpfs tmpfs /run && mount -t tmpfs tmpfs /tmp && mkdir -m 755 /tmp/fairpar-0 && "$FAIRPAR" --pool --single true'
+	run -255 unshare -rm sh -c ' # the program may have been built in /tmp
+		mount -t tmpfs tmpfs /run && cp "$FAIRPAR" /run/program && mount -t tmpfs tmpfs /tmp && mkdir -m 755 /tmp/fairpar-0 &&
+			/run/program --pool --single true'
 	assert_contains "$output" "cannot use '/tmp/fairpar-0', the directory of the pools: other users may use it"
 	assert_contains "$output" '; FAIRPAR_POOL_DIR can name another one'
 }
@@ -270,7 +271,8 @@ lock_next() {
 	unset FAIRPAR_POOL_DIR
 	cat >session <<-'EOF'
 		set -eu
-		mount -t proc proc /proc && mount -t tmpfs tmpfs /run && mount -t tmpfs -o mode=1777 tmpfs /tmp
+		mount -t proc proc /proc && mount -t tmpfs tmpfs /run && cp "$FAIRPAR" /run/program && mount -t tmpfs -o mode=1777 tmpfs /tmp
+		FAIRPAR=/run/program # wherever it was built, in /tmp too
 		mkfifo /tmp/in /tmp/go
 		hold() { "$FAIRPAR" --pool --pool-slots 1 --single sh -c 'echo >/tmp/in; read -r _ </tmp/go' & read -r _ </tmp/in; }
 		state() { "$FAIRPAR" --pool --status | head -n 1; }

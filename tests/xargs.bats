@@ -311,6 +311,7 @@ j]"
 	kill -USR1 "$line"
 	await two # beside the first
 	kill -USR2 "$line"
+	until [[ $(awk '/^State|^ShdPnd/ { printf "%s", $2 }' "/proc/$line/status") == S0000000000000000 ]]; do :; done # it has been heeded
 	release one.go
 	release two.go
 	await three

@@ -37,7 +37,7 @@
 //     jobserver_slots.c   slots that are shared by make's jobserver, as its client or its server (jobserver_server.c; in a pool
 //                         jobserver_spare.c)
 //   xargs/       xargs_main()       `fairpar --xargs`, or called xargs: a run of its own kind
-//   pipe/        blockfeed_step()   --pipe: data cut into blocks, one for each job (block_feed.c, block.c); dealer.c: to jobs that run (tee.c)
+//   pipe/        blockfeed_step()   --pipe: data cut into blocks, one for each job (block_feed.c, block.c); dealer.c: to jobs that run
 //   core/        struct run         the state of a run and of its parts, from which exec/, feed/ and run/ work:
 //     batch.c             the batches of a run, counted, and what the command line says of each
 //     dag_node.c          a batch of a manifest: its state, its own items

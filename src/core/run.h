@@ -61,7 +61,6 @@ struct run {
 	struct log_sink *log;                       // of --log and what is made from a log, or NULL
 	struct feeds *feeds;
 	struct blockfeed *blocks;                   // of --pipe and --pipe-part, or NULL
-	struct tee *tee;                            // of --tee in their place, or NULL
 	struct dag *dag;                            // of the manifest, or NULL
 	struct created_files *created_files;        // of a manifest's jobs, or NULL
 	struct retry_queue *retry_queue;            // jobs that wait for their next attempt

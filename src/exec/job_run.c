@@ -362,11 +362,11 @@ static void job_read(struct job *ret_job, struct batch *batch, const void *data,
 	};
 	if (ret_job->item.added) {
 		ret_job->added = added_job_of(&view.record, &ret_job->record);
+	} else if (batch->run->blocks && batch->run->options->tee) {
+		ret_job->block = blockfeed_block(batch->run->blocks, ret_job->item.number);
 	} else if (batch->run->blocks) {
 		ret_job->block = block_of(&ret_job->record);
 		ret_job->record.size = strlen(ret_job->record.args) + 1; // without where the block is
-	} else if (batch->run->tee) {
-		ret_job->block = tee_block(batch->run->tee, ret_job->item.number);
 	}
 }
 

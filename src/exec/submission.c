@@ -52,7 +52,7 @@ static void add(struct submission *submission, const struct record *record, unsi
 	struct record bare = *record;
 	if (job) {
 		(void)added_job_of(record, &bare);
-	} else if (batch->run->blocks) {
+	} else if (batch->run->blocks && !batch->run->options->tee) {
 		bare.size = strlen(bare.args) + 1; // without where the block is
 	}
 	if (!bad && !batch->is_fed && job_records_leave_out(batch, job ? &job->spec : NULL, &bare, &item)) {

@@ -79,7 +79,7 @@ static bool feed_fill_data(struct run *run, struct feed *feed) {
 	if (run->feeds->stopped || feed->ended || !feed_submit(run, feed->submission)) {
 		return false;
 	}
-	switch (run->tee ? tee_step(run->tee) : blockfeed_step(run->blocks, &feed->record)) {
+	switch (blockfeed_step(run->blocks, &feed->record)) {
 	case DATA_READY:
 		submission_add(feed->submission, &feed->record, /* spec */ 0, /* bad */ NULL);
 		if (feed->submission->n == 0) { // --resume: it is done
@@ -154,8 +154,8 @@ static void feed_finish(struct run *run, struct feed *feed) {
 	if (!feed->ended || feed->pending || !gone) {
 		return;
 	}
-	if (run->tee && !feed->is_data) {
-		tee_begin(run->tee, atomic_load_relaxed(queue_user_count(feed->submission->queue)));
+	if (run->options->tee && !feed->is_data) {
+		blockfeed_begin(run->blocks, atomic_load_relaxed(queue_user_count(feed->submission->queue)));
 	}
 	feed_submission_close(run, feed->submission);
 	if (feed->node) {

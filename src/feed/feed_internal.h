@@ -60,7 +60,7 @@ struct packing_state {
 
 struct feed {
 	struct list link; // in feeds->active until it is finished
-	bool is_data;                  // of run->blocks or run->tee; else items:
+	bool is_data;                  // of run->blocks; else items:
 	struct input *input;           // … from here, or, if that is NULL, from a list that its node holds
 	struct dag_node *node;         // of a manifest, or NULL
 	struct submission *submission; // of its batch; with --batch-by of "default", held open until the input has ended,

@@ -349,14 +349,15 @@ static int packing_init(struct packing_state *packing, struct run *run) {
 
 // ---- data ----
 
-// Adds a feed for run->blocks or run->tee.
+// Adds a feed for run->blocks.
 static void add_data(struct run *run) {
 	const char *name = run->options->batch ? run->options->batch : "default";
 	feed_add(run->feeds, NULL, feed_submission_open_batch(run, name, /* low_water */ 0))->is_data = true;
 }
 
-static struct pipe_config pipe_config(struct run *run) {
-	return (struct pipe_config){
+// Opens the data of --pipe and --pipe-part. Returns 0, or -1 after a message.
+static int open_data(struct run *run) {
+	run->blocks = blockfeed_open(&(struct pipe_config){
 		.options = run->options,
 		.slots = run->slots,
 		.slots_by_fds = run->slots == limits_slots_by_fds(run->options, run->nofile),
@@ -365,14 +366,13 @@ static struct pipe_config pipe_config(struct run *run) {
 		.temp_dir = run->temp_dir,
 		.wake_fd = run->wake_fd,
 		.trouble = &run->trouble,
-	};
+	});
+	return run->blocks ? 0 : -1;
 }
 
-// Opens the data of --pipe and --pipe-part. Returns 0, or -1 after a message.
+// Opens the data that is cut into blocks, one for each job. Returns 0, or -1 after a message.
 static int open_blocks(struct run *run) {
-	struct pipe_config config = pipe_config(run);
-	run->blocks = blockfeed_open(&config);
-	if (!run->blocks || parse_templates(run) != 0) {
+	if (open_data(run) != 0 || parse_templates(run) != 0) {
 		return -1;
 	}
 	if (needs_total(run)) {
@@ -386,9 +386,7 @@ static int open_blocks(struct run *run) {
 
 // Makes the ends of the jobs that all get the same data, and begins to read it. Returns 0, or -1 after a message.
 static int open_tee(struct run *run) {
-	struct pipe_config config = pipe_config(run);
-	run->tee = tee_open(&config);
-	if (!run->tee || tee_expect(run->tee, run->total) != 0) {
+	if (open_data(run) != 0 || blockfeed_expect(run->blocks, run->total) != 0) {
 		return -1;
 	}
 	add_data(run);

@@ -18,9 +18,6 @@ void feeds_cut_short(struct run *run) {
 	if (run->blocks) {
 		blockfeed_stop(run->blocks);
 	}
-	if (run->tee) {
-		tee_stop(run->tee);
-	}
 }
 
 // ---- submissions ----

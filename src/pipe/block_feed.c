@@ -1,4 +1,4 @@
-// The data of --pipe and --pipe-part: read and cut into blocks, each the standard input of a job.
+// The data of --pipe and --pipe-part: read and cut into blocks, each the standard input of a job; or all of it for each job (--tee).
 //
 // Measured (2 GB of lines, 1 MiB blocks): splice(2) from a pipe and sendfile(2) from a file into a memfd take 0.6 of the
 // time that read(2) and write(2) take, for the bytes are copied once. What has to be looked at, the end of the block, is
@@ -32,15 +32,19 @@ enum {
 	PIECE = 128 * 1024,           // as GNU parallel looks for borders of parts
 	RECORDS_AT_ONCE = 64,         // that are dealt out between two looks at anything else
 	PARTS_AHEAD = 64,             // that are no more than a few numbers
+	TEE_BYTES = 128 * 1024,       // of a portion of --tee: two for each job are kept at most, and all have the same
 	FDS_PER_JOB = 10,             // of --round-robin: its pipes, pidfd, eventfd and blocks, with some to spare
 };
 
 struct blockfeed {
 	struct pipe_config config;
 	struct block_splitter *splitter;
-	struct dealer *dealer;   // of --round-robin, or NULL
+	struct dealer *dealer;   // of --round-robin, and of --tee with a stream; or NULL
 	struct portion *undealt; // … to be dealt out next, or NULL
-	unsigned started, most_jobs; // … jobs
+	unsigned started, most_jobs; // of --round-robin: jobs
+	struct consumer **consumers; // of --tee: by number of the job, less 1
+	uint64_t nconsumers;
+	bool flowing;            // … all jobs are queued
 	struct header_rule *header_rule; // until the header was found, or NULL
 	struct buf header;
 	bool strip;              // --remove-rec-sep
@@ -545,11 +549,13 @@ static enum data_status stop_reading(struct blockfeed *feed) {
 	return feed->config.options->dry_run ? DATA_AGAIN : DATA_LOST;
 }
 
-// Deals out the data to a job that runs.
+// Deals out the data to a job that runs, or to all.
 static enum data_status deal(struct blockfeed *feed) {
-	switch (dealer_deal(feed->dealer, feed->undealt, feed->header.len, feed->config.options->keep_order)) {
+	const struct options *options = feed->config.options;
+	switch (options->tee ? dealer_deal_all(feed->dealer, feed->undealt)
+	                     : dealer_deal(feed->dealer, feed->undealt, feed->header.len, options->keep_order)) {
 	case DEAL_FULL: return DATA_FULL;
-	case DEAL_NOBODY: return stop_reading(feed);
+	case DEAL_NOBODY: return options->tee ? DATA_AGAIN : stop_reading(feed);
 	case DEAL_OK: break;
 	}
 	feed->undealt = NULL;
@@ -600,10 +606,89 @@ void blockfeed_stop(struct blockfeed *feed) {
 	}
 }
 
+// ---- to all jobs ----
+
+int blockfeed_expect(struct blockfeed *feed, uint64_t jobs) {
+	if (!feed->dealer) {
+		return 0;
+	}
+	const struct pipe_config *config = &feed->config;
+	if (jobs > config->slots) {
+		if (config->slots_by_fds) {
+			return diag_error("--tee runs all %llu jobs at once, but %lu descriptors are enough for %u: raise the limit, "
+			                  "by ulimit -n, or take --pipe-part with a file", ull(jobs), config->nofile, config->slots);
+		}
+		if (config->slots_shared) {
+			const char *pool = config->options->pool.name;
+			return diag_error("--tee runs all %llu jobs at once, but %s%s gives slots for %u: take %s, or --pipe-part with a file",
+			                  ull(jobs), pool ? "pool " : "what it runs in", pool ? pool : "", config->slots,
+			                  pool ? "a pool of more slots" : "--no-inherit");
+		}
+		return diag_error("--tee runs all %llu jobs at once, but --jobs %s allows %u: take --jobs 0, or --pipe-part with a file",
+		                  ull(jobs), config->options->jobs ? config->options->jobs : "0", config->slots);
+	}
+	feed->consumers = xcalloc(jobs > 0 ? (size_t)jobs : 1, sizeof(*feed->consumers)); // jobs: at most the slots
+	for (; feed->nconsumers < jobs; ++feed->nconsumers) {
+		feed->consumers[feed->nconsumers] = dealer_add(feed->dealer, /* portion */ NULL);
+		if (!feed->consumers[feed->nconsumers]) {
+			return diag_error("--tee: cannot connect %llu jobs: %s", ull(jobs), strerror(errno));
+		}
+	}
+	return 0;
+}
+
+void blockfeed_begin(struct blockfeed *feed, uint64_t jobs) {
+	for (uint64_t i = jobs; i < feed->nconsumers; ++i) { // items that are none, such as {uniq} leaves out
+		consumer_leave(feed->consumers[i]);
+	}
+	feed->flowing = true;
+	wakeup_post(feed->config.wake_fd);
+}
+
+// Reads a portion; DATA_READY if there is one.
+static enum data_status read_portion(struct blockfeed *feed) {
+	FP_CLEANUP(buf_fini) struct buf bytes = BUF_INIT;
+	ssize_t n = read_now(buf_reserve(&bytes, TEE_BYTES), TEE_BYTES);
+	if (n > 0) {
+		bytes.len = (size_t)n;
+		feed->undealt = portion_of_bytes(&bytes);
+		return DATA_READY;
+	}
+	if (n < 0 && (errno == EINTR || errno == EAGAIN)) {
+		return errno == EINTR ? DATA_AGAIN : DATA_WAIT;
+	}
+	feed->done = true;
+	return n < 0 ? fail(feed, "cannot read the standard input") : DATA_AGAIN;
+}
+
+static enum data_status tee_step(struct blockfeed *feed) {
+	if (!feed->flowing) {
+		return DATA_FULL;
+	}
+	if (feed->done || !feed->dealer || dealer_readers(feed->dealer) == 0) {
+		blockfeed_stop(feed);
+		return DATA_END;
+	}
+	enum data_status status = feed->undealt ? DATA_READY : read_portion(feed);
+	return status == DATA_READY ? deal(feed) : status;
+}
+
+struct block *blockfeed_block(struct blockfeed *feed, uint64_t job) {
+	struct block *block = block_new(&feed->blocks);
+	block->consumer = feed->dealer ? feed->consumers[job - 1] : NULL;
+	block->path = feed->dealer ? NULL : feed->config.options->tee_file;
+	return block;
+}
+
+// ---- all of them ----
+
 enum data_status blockfeed_step(struct blockfeed *feed, struct record *ret_record) {
 	if (feed->failed) {
 		feed->failed = false;
 		return DATA_ERROR;
+	}
+	if (feed->config.options->tee) {
+		return tee_step(feed);
 	}
 	if (feed->dealer) {
 		enum data_status status = robin_step(feed, ret_record);
@@ -708,24 +793,35 @@ static int rules_open(struct blockfeed *feed) {
 	return error ? -1 : 0;
 }
 
+// A file of --tee is opened anew for each job: fails before the first, not with each. Returns 0, or -1 after a message.
+static int tee_file_check(const char *path) {
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	int result = fd >= 0 ? 0 : diag_error("cannot open '%s': %s", text_shows(path), strerror(errno));
+	fd_close(&fd);
+	return result;
+}
+
 struct blockfeed *blockfeed_open(const struct pipe_config *config) {
 	const struct options *options = config->options;
 	struct blockfeed *feed = NEW(struct blockfeed);
 	feed->config = *config;
 	feed->strip = options->remove_rec_sep;
 	bool of_parts = options->pipe == PIPE_PART;
-	blocks_init(&feed->blocks, &feed->config, options->cat, config->slots + (of_parts && !options->cat ? PARTS_AHEAD : 1));
+	size_t ahead = options->tee ? SIZE_MAX - config->slots : of_parts && !options->cat ? PARTS_AHEAD : 1;
+	blocks_init(&feed->blocks, &feed->config, options->cat, config->slots + ahead);
+	if (options->round_robin || (options->tee && !of_parts)) {
+		feed->dealer = dealer_create(&feed->config);
+	}
 	if (options->round_robin) {
 		unsigned long most = config->nofile / FDS_PER_JOB;
-		feed->dealer = dealer_create(&feed->config);
 		feed->most_jobs = most == 0 ? 1 : most < config->slots ? (unsigned)most : config->slots;
 		++feed->blocks.most; // one that is filled, one that is dealt out, and of each job the first
 	}
-	if (rules_open(feed) != 0 || (of_parts && parts_open(feed) != 0)) {
+	if (options->tee ? of_parts && tee_file_check(options->tee_file) != 0 : rules_open(feed) != 0 || (of_parts && parts_open(feed) != 0)) {
 		blockfeed_close(feed);
 		return NULL;
 	}
-	if (!of_parts) {
+	if (!of_parts && !options->tee) {
 		stream_open(feed);
 	}
 	return feed;
@@ -744,6 +840,7 @@ void blockfeed_close(struct blockfeed *feed) {
 		free(feed->parts[i].head);
 	}
 	free(feed->parts);
+	free(feed->consumers);
 	block_splitter_destroy(feed->splitter);
 	header_destroy(feed->header_rule);
 	buf_fini(&feed->header);

@@ -5,8 +5,6 @@
 
 #include "pipe/block.h"
 
-// ---- block_feed.c ----
-
 // Opens what config->options name; *config is copied. Returns NULL after a message.
 struct blockfeed *blockfeed_open(const struct pipe_config *config);
 
@@ -17,42 +15,23 @@ void blockfeed_close(struct blockfeed *feed);
 // the next call.
 enum data_status blockfeed_step(struct blockfeed *feed, struct record *ret_record);
 
-// Nothing more is read: jobs that wait for more blocks (--round-robin) get the end of file. Idempotent.
+// Nothing more is read: jobs that get data while they run (--round-robin, --tee) get the end of file behind what they have.
+// Idempotent.
 void blockfeed_stop(struct blockfeed *feed);
 
-// ---- tee.c ----
+// ---- all of it for each job (--tee): with --pipe, stdin as it comes; with --pipe-part, a file ----
 
-// The data of --tee: all of it to every job. With --pipe, stdin as it comes; with --pipe-part, a file.
-//
-// The jobs come from items. Of a stream all jobs run at once: data flows after all of them were queued, and no faster than the
-// slowest one reads. A file is opened anew for each job, so these jobs need not run at once.
-
-struct tee;
-
-// Opens what the options name. Returns NULL after a message.
-struct tee *tee_open(const struct pipe_config *config);
-// When no job runs any more.
-void tee_close(struct tee *tee);
-
-// ---- from the event loop ----
+// The jobs come from items: blockfeed_step() never has DATA_READY. Of a stream all jobs run at once: data flows after all of them
+// were queued, and no faster than the slowest one reads. A file is opened anew for each job, so these jobs need not run at once.
 
 // Prepares for `jobs` jobs at most, before any is queued. Returns 0; or -1 after a message if these cannot run at once, for lack
 // of slots or descriptors.
-int tee_expect(struct tee *tee, uint64_t jobs);
+int blockfeed_expect(struct blockfeed *feed, uint64_t jobs);
 
-// To be called when all jobs are queued, numbered from 1 to `jobs`: starts the flow of data.
-void tee_begin(struct tee *tee, uint64_t jobs);
+// To be called when all jobs are queued, numbered from 1 to `jobs`: starts the flow of data. blockfeed_step() has DATA_FULL before.
+void blockfeed_begin(struct blockfeed *feed, uint64_t jobs);
 
-// Passes on some data; blocks neither for input nor for long. DATA_FULL also before tee_begin(). Never DATA_READY, for the jobs
-// come from items.
-enum data_status tee_step(struct tee *tee);
-
-// Nothing more is read: jobs get the end of file behind what they have. Idempotent.
-void tee_stop(struct tee *tee);
-
-// ---- from any thread ----
-
-// The data as a block, the standard input of that job; block_free() when it has ended or will never start.
-struct block *tee_block(struct tee *tee, uint64_t job);
+// From any thread: the data as a block, the standard input of that job; block_free() when it has ended or will never start.
+struct block *blockfeed_block(struct blockfeed *feed, uint64_t job);
 
 #endif

@@ -202,10 +202,11 @@ static void make_path(struct run *run, const struct expansion *x, struct buf *pa
 	bool is_plain = result_files->head == path->len;
 	if (is_plain) {
 		FP_CLEANUP(buf_fini) struct buf number = BUF_INIT;
+		bool is_block = run->blocks && !run->options->tee;
 		buf_printf(&number, "%llu", (unsigned long long)x->seq);
 		buf_addc(path, '/');
 		*ret_below = path->len;
-		pathname_add_items(path, run->blocks ? number.data : x->record->args, run->blocks ? 1 : x->record->nargs,
+		pathname_add_items(path, is_block ? number.data : x->record->args, is_block ? 1 : x->record->nargs,
 		                   atomic_load_relaxed(&result_files->columns), result_files->names->names, result_files->names->n);
 	} else {
 		for (*ret_below = result_files->head; *ret_below > 0 && path->data[*ret_below - 1] != '/';) {

@@ -372,7 +372,7 @@ static void on_pool_trouble(void *arg, const char *what, int error) {
 	} else {
 		diag_warn("%s: %s", what, strerror(error));
 	}
-	if (run->tee && error == EAGAIN) { // fewer threads than jobs: those that run would wait for ever for the others
+	if (run->options->tee && error == EAGAIN) { // fewer threads than jobs: those that run would wait for ever for the others
 		diag_error("--tee: not all jobs can run at once");
 		atomic_store_relaxed(&run->trouble, true);
 		atomic_store_release(&run->halt_now, true); // pairs with the event loop's load after the wake

@@ -248,9 +248,6 @@ static void end_jobs(struct run *run) {
 	if (run->blocks) {
 		blockfeed_close(run->blocks);
 	}
-	if (run->tee) {
-		tee_close(run->tee);
-	}
 	for (struct batch *batch; (batch = batch_take_low(run));) {
 		batch_unref(batch);
 	}

@@ -12,15 +12,15 @@ struct cancelled {
 	uint64_t nitems;
 };
 
-// The queue's item that a worker has taken and that waits for its slots, if it may be cancelled; else NULL.
+// The worker that has taken an item of the queue, which waits for its slots, or NULL.
 static struct worker *queue_reserver(const struct queue *queue) {
 	struct worker *reserver = queue->group->reserver;
-	return reserver && reserver->reserved_queue == queue && !(reserver->flags & ITEM_LAST) ? reserver : NULL;
+	return reserver && reserver->reserved_queue == queue ? reserver : NULL;
 }
 
 // True if there is anything that queue_cancel() would take.
 static bool queue_can_cancel(const struct queue *queue) {
-	return queue->fair.backlog > (queue->last_state == LAST_DUE) || queue->nfront > 0 || queue_reserver(queue);
+	return queue->fair.backlog > 0 || queue->nfront > 0 || queue_reserver(queue);
 }
 
 struct queued_item *reservation_cancel(struct worker *reserver, struct deferred *deferred) {
@@ -52,7 +52,7 @@ struct queued_item *reservation_cancel(struct worker *reserver, struct deferred 
 // Those of the queue that were brought forward.
 static void cancel_front(struct queue *queue, struct cancelled *cancelled) {
 	list_for_each_entry(&queue->group->front, struct front, front, link) {
-		if (queue->nfront > 0 && front->queue == queue && !front->worker) {
+		if (queue->nfront > 0 && front->queue == queue && !front->worker && !(front->item->flags & ITEM_LAST)) {
 			front_remove(front);
 			list_push_back(&cancelled->items, &front->item->link);
 			free(front);
@@ -64,7 +64,7 @@ static void cancel_front(struct queue *queue, struct cancelled *cancelled) {
 
 static void queue_cancel(struct queue *queue, struct cancelled *ret_cancelled, struct deferred *deferred) {
 	struct pool *pool = queue->pool;
-	uint64_t waiting = queue->fair.backlog - (queue->last_state == LAST_DUE);
+	uint64_t waiting = queue->fair.backlog;
 	*ret_cancelled = (struct cancelled){.queue = queue, .nitems = waiting};
 	list_init(&ret_cancelled->items);
 	list_init(&ret_cancelled->extents);

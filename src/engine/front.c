@@ -10,6 +10,10 @@ static uint32_t front_width(const struct group *group, const struct front *front
 	return is_long ? 1 : front->worker ? front->worker->width : front->item->width;
 }
 
+static bool is_last(const struct front *front) {
+	return !front->worker && (front->item->flags & ITEM_LAST);
+}
+
 static bool is_early(const struct front *front) {
 	const struct queue *queue = front->queue;
 	return queue->fair.interval > 0 && !front->worker && queue->group->released < queue->fair.due;
@@ -18,14 +22,15 @@ static bool is_early(const struct front *front) {
 // Whom the queue keeps back, by its max_parallel, its rate or a pause, is passed over: others need not wait for that.
 static bool is_passed_over(const struct front *front) {
 	const struct fair_queue *fair = &front->queue->fair;
-	return (fair->limit > 0 && fair->running >= fair->limit) || (fair->paused && !front->worker) || is_early(front);
+	bool is_kept = (fair->limit > 0 && fair->running >= fair->limit) || (fair->paused && !front->worker) || is_early(front);
+	return is_kept && !is_last(front);
 }
 
 uint64_t front_next_due(const struct group *group) {
 	uint64_t due = TIME_NEVER;
 	for (const struct list *at = group->front.next; at != &group->front; at = at->next) {
 		const struct front *front = list_entry(at, struct front, link);
-		due = is_early(front) && front->queue->fair.due < due ? front->queue->fair.due : due;
+		due = is_early(front) && !is_last(front) && front->queue->fair.due < due ? front->queue->fair.due : due;
 	}
 	return due;
 }
@@ -50,7 +55,7 @@ uint64_t front_slots(const struct group *group) {
 
 void front_add(struct front *front) {
 	struct queue *queue = front->queue;
-	list_push_back(&queue->group->front, &front->link);
+	(is_last(front) ? list_push_front : list_push_back)(&queue->group->front, &front->link);
 	group_note_order(queue->group);
 	++queue->pins;
 	queue->nfront += !front->worker;

@@ -34,9 +34,6 @@ enum {
 	ITEM_LAST = 1 << 4, // in the flags of a queue's last item, which nobody cancels; enum work_flags has the others
 };
 
-// NONE -pool_queue_set_last_item()-> SET -closed, all else gone-> DUE -taken-> TAKEN
-enum last_state { LAST_NONE, LAST_SET, LAST_DUE, LAST_TAKEN };
-
 // A queued item. The thread that submits it makes it, and the worker that has run it frees it, both without the lock.
 struct queued_item {
 	struct list link;        // in one list of its queue
@@ -148,7 +145,7 @@ struct queue {
 	bool closed;             // no more work from outside
 	bool removed;
 	bool low_armed;
-	uint8_t last_state;      // enum last_state
+	bool had_last;           // pool_queue_set_last_item() was called
 	uint8_t picks;
 	uint32_t widest;         // most slots that any of its items so far takes; 0: it has had none
 	uint64_t submitted;
@@ -167,7 +164,7 @@ struct queue {
 	struct local **local_of; // by worker->index, as far as it goes
 	unsigned nlocal_of;
 	struct median *lengths;  // of its items of late; NULL until one has ended whose length was learned
-	struct queued_item *last_item; // NULL unless SET or DUE; when due it counts as waiting, but is in no list
+	struct front *last;      // its last item, until that is due and goes to the front [E10]; or NULL
 	char name[];
 };
 
@@ -289,7 +286,7 @@ static inline void group_note_order(struct group *group) {
 // The first in the front that only its slots may keep from going on, or NULL.
 struct front *front_first(const struct group *group);
 
-// Puts an entry of `group` at the end of the front. Its queue is pinned until front_remove().
+// Puts an entry at the end of the front, or a last item before all others. Its queue is pinned until front_remove().
 void front_add(struct front *front);
 void front_remove(struct front *front);
 

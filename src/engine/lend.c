@@ -60,7 +60,7 @@ bool worker_keeps_slots(struct worker *worker) {
 static struct front *take_item(struct queue *queue, uint64_t id, struct deferred *deferred) {
 	const struct group *group = queue->group;
 	struct worker *reserver = group->reserver;
-	bool holds = reserver && reserver->reserved_queue == queue && reserver->id == id && !(reserver->flags & ITEM_LAST);
+	bool holds = reserver && reserver->reserved_queue == queue && reserver->id == id;
 	struct queued_item *item = holds ? reservation_cancel(reserver, deferred) : queue_take_id(queue, id);
 	if (!item) {
 		return NULL;

@@ -40,8 +40,8 @@
 //      goes before it. The reserver parks outside of the idle stack; reservation_cancel(), which takes the item away, puts it
 //      there. The reservation of a queue's last item cannot be cancelled.
 // [E10] A queue's last item (pool_queue_set_last_item()) runs exactly once: it becomes due in queue_check_removal_now(), in
-//      place of the removal, and counts as waiting from then on, so that the queue cannot be removed before it has run.
-//      It lies in no list, and queue_cancel() does not find it. Enforced by last_state, which never goes back.
+//      place of the removal, and goes to the head of the front [E13], so that the queue is pinned and cannot be removed before
+//      it has run. No limit, rate or pause of its queue keeps it back, and queue_cancel() leaves it there.
 // [E12] An item that lends its slots (pool_lend()) is in no count but its slot number, group->lending and a pin of its queue, so
 //      that this is not removed. What it was charged stays. Its thread is away with it, so there may be one thread more.
 // [E13] The front is a line of its own, first come, first served: items that were brought forward, and items that want their
@@ -216,18 +216,19 @@ enum submit_status pool_submit(struct pool *pool, struct queue *queue, struct wo
 
 void pool_queue_set_last_item(struct pool *pool, struct queue *queue, const struct work *work) {
 	verify(work->size < UINT32_MAX / 4);
-	struct queued_item *item = item_new(work);
-	item->flags |= ITEM_LAST;
+	struct front *last = NEW(struct front);
+	*last = (struct front){.queue = queue, .item = item_new(work)};
+	last->item->flags |= ITEM_LAST;
 	mutex_lock(&pool->lock);
-	bool taken = !queue->removed && queue->last_state == LAST_NONE;
+	bool taken = !queue->removed && !queue->had_last;
 	if (taken) {
-		queue->last_item = item;
-		queue->last_state = LAST_SET;
-		pool->struct_mem += item_bytes(item);
+		queue->last = last;
+		queue->had_last = true;
 	}
 	mutex_unlock(&pool->lock);
 	if (!taken) {
-		item_drop(queue, item);
+		item_drop(queue, last->item);
+		free(last);
 	}
 }
 
@@ -356,7 +357,6 @@ void queue_set(struct pool *pool, struct queue *queue, const struct queue_attrs 
 	if (!queue->removed) {
 		uint64_t now = pool_now(pool);
 		struct fair *fair = &queue->group->fair;
-		queue->attrs.paused &= queue->last_state != LAST_DUE; // that one runs nevertheless
 		fair_set(fair, &queue->fair, attrs_weight(attrs), attrs->priority, attrs->max_parallel, now);
 		fair_pause(fair, &queue->fair, queue->attrs.paused, now);
 		queue_set_rate(queue, attrs);

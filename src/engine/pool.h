@@ -203,7 +203,8 @@ size_t pool_queue_bytes(struct pool *pool, struct queue *queue);
 unsigned pool_queue_slots(struct pool *pool, struct queue *queue, unsigned *ret_lacks);
 
 // Keeps `work` (a copy) as the last item of the queue. When the queue is closed and everything else of it is done or dropped,
-// this item is queued and run, also when the queue is paused and in every stage of the pool; only then is the queue removed.
+// this item is run before the turn of any queue, also when its queue is paused and in every stage of the pool; only then is the
+// queue removed.
 // It is never cancelled, and counts as submitted once it is queued. What it submits to its own queue runs before the removal
 // too. Once for each life of a queue: a second one, and one for a queue that is removed already (by pool_shutdown()), is
 // dropped at once; a name that is opened again after its last item was queued gets no other.

@@ -294,24 +294,12 @@ static struct queued_item *take_local(struct queue *queue, const struct worker *
 	return item;
 }
 
-// Its last item, which is in no list so that nobody cancels it.
-static struct queued_item *take_last_item(struct queue *queue) {
-	struct queued_item *item = queue->last_item;
-	queue->pool->struct_mem -= item_bytes(item);
-	queue->last_item = NULL;
-	queue->last_state = LAST_TAKEN;
-	return item;
-}
-
 struct queued_item *queue_take(struct queue *queue, const struct worker *worker, enum work_source *ret_source, struct deferred *deferred) {
 	*ret_source = SOURCE_QUEUE;
 	--queue->pool->queued;
 	if (queue->fair.picks_exempt) {
 		queue->fair.picks_exempt = false;
 		return take_from(queue->exempt.next);
-	}
-	if (queue->last_state == LAST_DUE) {
-		return take_last_item(queue);
 	}
 	struct queued_item *item;
 	bool has_head = !list_is_empty(&queue->items) || !list_is_empty(&queue->extents) || queue->tail_bytes > 0;

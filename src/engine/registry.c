@@ -164,15 +164,14 @@ static void queue_insert(struct queue *queue) {
 
 void queue_set_rate(struct queue *queue, const struct queue_attrs *attrs) {
 	struct pool *pool = queue->pool;
-	uint64_t interval = queue->last_state < LAST_DUE ? attrs->start_interval : 0;
-	if (interval == queue->fair.interval) {
+	if (attrs->start_interval == queue->fair.interval) {
 		return;
 	}
 	pool->needs_clock = true;
 	if (!pool->dues) {
 		pool->dues = xcalloc(pool->names_cap, sizeof(pool->dues[0]));
 	}
-	fair_set_rate(&queue->group->fair, &queue->fair, interval, pool_now(pool));
+	fair_set_rate(&queue->group->fair, &queue->fair, attrs->start_interval, pool_now(pool));
 }
 
 static void open_once_more(struct queue *queue) {
@@ -234,18 +233,13 @@ bool queue_ref(struct pool *pool, struct queue *queue) {
 
 // ---- close and remove ----
 
-// Everything else of the queue is done or dropped: its last item waits now, whether the queue is paused or not.
+// Everything else of the queue is done or dropped: its last item is the next to start, even if the queue is paused.
 static void last_item_due(struct queue *queue, struct deferred *deferred) {
 	struct pool *pool = queue->pool;
-	struct fair *fair = &queue->group->fair;
-	uint64_t now = pool_now(pool);
-	queue->last_state = LAST_DUE;
+	front_add(queue->last);
+	queue->last = NULL;
 	++queue->submitted;
 	++pool->queued;
-	queue->attrs.paused = false;
-	queue_set_rate(queue, &queue->attrs);
-	fair_pause(fair, &queue->fair, false, now);
-	fair_arrive(fair, &queue->fair, 1, now);
 	group_wake(pool, queue->group, deferred);
 }
 
@@ -254,7 +248,7 @@ void queue_check_removal_now(struct queue *queue, struct deferred *deferred) {
 	if (queue->removed || queue->pins > 0) {
 		return;
 	}
-	if (queue->last_state == LAST_SET) {
+	if (queue->last) {
 		last_item_due(queue, deferred);
 		return;
 	}

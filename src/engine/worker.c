@@ -117,7 +117,7 @@ static struct queue *worker_take(struct worker *worker, uint64_t now, struct def
 		worker->facts.rate_left = next->interval > 0 && next->due <= now ? next->due : 0;
 	}
 	enum work_source source = SOURCE_QUEUE;
-	bool takes_token = first && first->queue->fair.interval > 0;
+	bool takes_token = first && first->queue->fair.interval > 0 && !(first->item->flags & ITEM_LAST);
 	if (first) {
 		queue = take_front(worker, first, now);
 	} else {

@@ -43,7 +43,7 @@ comma := ,
 
 # What is built -------------------------------------------------------------------------------------------------------
 
-ROOMS := base term job shell input template engine slots process warm remote output log report draw manifest cli hosts sharing pipe core record exec feed run modes xargs
+ROOMS := base term job shell input template engine slots process warm remote output log report draw manifest cli hosts sharing pipe core gate record exec feed run modes xargs
 # YAML=no leaves libyaml out, and with it what reads manifests.
 LIB_SRC := $(filter-out src/warm/server.c $(if $(filter no,$(YAML)),%/yaml.c,%/no_yaml.c),$(wildcard $(ROOMS:%=src/%/*.c)))
 LIB_DATA := $(wildcard $(ROOMS:%=src/%/*.css) $(ROOMS:%=src/%/*.js) completions/skeleton.*)

@@ -47,9 +47,10 @@
 //     publish.c           events, to all who subscribe: run, batches, attempts, waits
 //     counts.c            what follows from the end of a job for its batch, and the halt
 //     retry_queue.c       jobs that wait for their next attempt
-//     admission.c         when a job may start: --load, --memfree, --delay auto (terminal.c: --tty, -p)
+//     terminal.c          jobs that get the terminal (--tty), and questions before jobs (-p)
 //     auto_slots.c        how many jobs run at once by -j auto
 //     limits.c            how many descriptors and processes there may be
+//   gate/        gate_ask()         whether the next job may start, before it has a slot: --delay, --load, --memfree
 //   record/      log_sink_open()    what a run leaves and shows:
 //     job_records.c       --joblog, and the jobs that --resume leaves out
 //     added_jobs.c        the jobs of --add; waits.c: jobs that wait for these, and the slots that they give up meanwhile

@@ -317,7 +317,7 @@ first_alone() {
 		start_fairpar -j1 ${words%%/*} 'echo ran' ::: 1 2
 		await_text "$BATS_TEST_TMPDIR/stderr" "waiting: ${words#*/}"
 		kill -USR1 "$fairpar_pid"
-		await_text "$BATS_TEST_TMPDIR/stderr" "fairpar: 1 job waits: ${words#*/}"
+		await_text "$BATS_TEST_TMPDIR/stderr" "fairpar: 2 jobs wait: ${words#*/}"
 		kill -TERM "$fairpar_pid"
 		end_fairpar 143
 	done

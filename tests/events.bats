@@ -285,7 +285,7 @@ check_sums() {
 	wait_for grep -q '"wait".*"batch":null,"job":null,"why":"memory","for":"[^"]* --memfree' run.jsonl
 	kill -TERM "$fairpar_pid"
 	end_fairpar 143
-	assert_eq "$(events '[.[] | select(.ev == "job_end") | [.status, .start, .exit]]')" '[["cancelled",null,null]]'
+	assert_eq "$(events '[.[] | select(.ev == "job_end" or .ev == "lost") | [.ev, .status, .jobs]]')" '[["lost","cancelled",1]]'
 	check_sums
 }
 

@@ -320,7 +320,7 @@ END
   d: {needs: [a], run: echo d}
 END
 	run_fairpar 1 -j1 -f m.yaml
-	assert_lines a1 then1 "end-b failed 7" a2 then2 "end-a ok {}" d
+	assert_lines "end-b failed 7" a1 then1 a2 then2 "end-a ok {}" d
 }
 
 @test "a finally that fails is reported, and changes nothing else" {

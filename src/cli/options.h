@@ -323,6 +323,10 @@ bool words_lost_quotes(char *const *words, size_t n);
 #define LOST_QUOTES_HINT "hint: a shell reads these words again: quote them once more, or use -q"
 
 // True if --report or --trace asks for pictures of the run.
+static inline bool options_watch_machine(const struct options *options) {
+	return options->load || options->memfree > 0 || options->memsuspend > 0 || options->noswap;
+}
+
 static inline bool options_want_pictures(const struct options *options) {
 	return options->nreports > 0 || options->trace;
 }

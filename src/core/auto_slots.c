@@ -6,7 +6,6 @@
 #include "base/alloc.h"
 #include "base/diag.h"
 #include "base/random.h"
-#include "core/admission.h"
 #include "core/publish.h"
 #include "process/proctree.h"
 #include "sharing/nested.h"

@@ -2,16 +2,12 @@
 
 #include "core/run.h"
 
-#include "core/admission.h"
 #include "core/dag_node.h"
 #include "core/publish.h"
 
 void run_start_no_more(struct run *run) {
 	retry_queue_stop(run->retry_queue); // first: a `finally` is to know how these have ended
 	pool_shutdown(run->pool);
-	if (run->admission) {
-		admission_stop(run->admission);
-	}
 	run_wake(run);
 }
 

@@ -427,9 +427,9 @@ void publish_attempt_begin(struct worker_state *state) {
 }
 
 void publish_note_wait(struct worker_state *state, enum event_why why, uint64_t ns) {
-	if (ns > state->stats.admission) {
-		state->stats.admission = ns;
-		state->stats.admission_why = why;
+	if (ns > state->stats.held) {
+		state->stats.held = ns;
+		state->stats.held_why = why;
 	}
 }
 
@@ -444,7 +444,7 @@ static enum event_why wait_reason(const struct worker_state *state, const struct
 		[WHY_RESERVE] = worker_width(state->worker) > 1 ? minus(start, facts->picked) : 0,
 		[WHY_HOST] = 0,
 	};
-	parts[state->stats.admission_why] += state->stats.admission;
+	parts[state->stats.held_why] += state->stats.held;
 	uint64_t free_since = since + parts[WHY_RETRY] > ready_at ? since + parts[WHY_RETRY] : ready_at;
 	uint64_t limited = minus(facts->limit_left, free_since), down = job->login ? hosts_downtime(state->run->hosts, free_since, start) : 0;
 	if (job->batch->binding && job->batch->attrs.max_parallel == 0) { // the limit is that of its machines
@@ -458,7 +458,7 @@ static enum event_why wait_reason(const struct worker_state *state, const struct
 	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); ++i) {
 		known += parts[i];
 	}
-	parts[facts->paced ? WHY_DELAY : WHY_TURN] += minus(now - since, known);
+	parts[state->stats.held_why == WHY_DELAY ? WHY_DELAY : WHY_TURN] += minus(now - since, known);
 	enum event_why most = WHY_TURN;
 	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); ++i) {
 		most = parts[i] > parts[most] ? (enum event_why)i : most;

@@ -41,7 +41,7 @@ struct run {
 	bool fair_time;                             // slot-time is shared, not turns
 	struct pool *pool;
 	const struct work_type *item_work;          // of each queued item (job_run.c)
-	struct admission *admission;                // or NULL: nothing to wait for
+	struct gate *gate;                          // or NULL: starts wait for nothing but slots, and nothing is watched
 	struct auto_slots *auto_slots;              // of -j auto, or NULL: the number of slots is fixed, or that of others
 	struct terminal *terminal;                  // of -o and -p, or NULL
 	struct status_display *status_display;      // the status line, or NULL

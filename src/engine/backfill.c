@@ -73,8 +73,8 @@ struct passing {
 static bool may_pass(const void *arg, const struct fair_queue *fair) {
 	const struct passing *passing = arg;
 	const struct queue *queue = list_entry(fair, struct queue, fair);
-	uint64_t length = median_length(queue), interval = queue->pool->config.start_interval;
-	return length > 0 && (length > interval ? length : interval) <= passing->left && group_has_room(passing->group, queue->widest);
+	uint64_t length = median_length(queue);
+	return length > 0 && length <= passing->left && group_has_room(passing->group, queue->widest);
 }
 
 struct queue *backfill_find(struct pool *pool, struct group *group) {

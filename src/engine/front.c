@@ -93,6 +93,11 @@ void front_give_back(struct worker *worker) {
 	}
 }
 
+bool group_is_for_last(const struct group *group) {
+	const struct front *first = group->in_order ? front_first(group) : NULL;
+	return first && is_last(first);
+}
+
 void front_settle(struct group *group) {
 	struct front *first;
 	while ((first = front_first(group)) && first->worker && group_has_room(group, first->worker->width)) {

@@ -26,8 +26,18 @@ static unsigned threads_away(const struct group *group) {
 	return group->lending + (group->reserver != NULL);
 }
 
+void pool_ask_again(struct pool *pool) {
+	if (pool->asker) {
+		pool->asks_again = true;
+		cond_signal(&pool->asker->wake);
+	}
+}
+
 void group_wake_now(struct pool *pool, struct group *group, struct deferred *deferred) {
-	if (pool->pacer) {
+	if (pool->asker && (pool->asker->group == group || !group_is_for_last(group))) {
+		if (group_is_for_last(group)) {
+			pool_ask_again(pool);
+		}
 		return;
 	}
 	size_t kind = group == &pool->groups[1];

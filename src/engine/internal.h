@@ -124,7 +124,6 @@ struct worker {
 	unsigned flags;          // of the item, and its id
 	uint64_t id;
 	struct facts facts;      // only with pool->wants_facts
-	bool paced;              // it has waited for start_interval
 	bool wants_flush;        // worker_request_flush() was called; only the worker touches it
 	struct fair_job job;     // under fair time: of the running item
 	struct median *lengths;  // for a queue that has none yet
@@ -198,8 +197,9 @@ struct pool {
 	cond idle_cond;          // `idle` and `callers`
 	unsigned callers;        // threads from outside that run deferred actions
 	struct group *thread_retry; // has work, and no thread could be started for it
-	struct worker *pacer;    // waits for next_start, for all
-	uint64_t next_start;
+	struct worker *asker;    // asks hooks.gate, for all, or waits to ask again
+	bool asks_again;         // it is to ask again now
+	bool gate_closed;        // it was told that nothing may start
 	uint64_t queued;         // items that have not started
 	uint64_t dispatched, wakes;
 	unsigned most_slots;     // greatest capacity of the slots so far: dedicated threads are numbered above it
@@ -308,6 +308,9 @@ bool group_has_work_in_order(struct pool *pool, struct group *group);
 // True if the reserver can start its item now, and nobody goes before it.
 bool group_is_for_reserver(const struct group *group);
 
+// True if the group is to start a queue's last item next, which no gate holds.
+bool group_is_for_last(const struct group *group);
+
 // ---- group.c ----
 
 // For a group without a reserver and with nobody in the front.
@@ -329,6 +332,9 @@ uint64_t group_demand(const struct pool *pool, const struct group *group, uint64
 
 // Has hooks.starving called if the demand of the group is greater than demand_known [E16].
 void group_note_demand(struct pool *pool, const struct group *group, struct deferred *deferred);
+
+// Has hooks.gate asked again, if it has let nothing start: the answer may be another one.
+void pool_ask_again(struct pool *pool);
 
 // Chooses a worker to wake or to start if one is needed [E3].
 void group_wake_now(struct pool *pool, struct group *group, struct deferred *deferred);

@@ -13,8 +13,8 @@
 //      one that may be started; while slots are reserved [E9], when its slots are free and its reserver is parked, or an item may
 //      pass [E15] and another than the reserver is parked or may be started.
 //      Whenever the lock is given back in a hungry state, a wake is in flight (group->waking), or a thread will look
-//      again that has the lock's next turn coming (a worker that ends its item, or the pacer's, or a reserver with
-//      deferred actions). Enforced: all that can make the state hungry calls group_wake() (submit, start, resume, more or
+//      again that has the lock's next turn coming (a worker that ends its item, or the one that asks hooks.gate, or a
+//      reserver with deferred actions). Enforced: all that can make the state hungry calls group_wake() (submit, start, resume, more or
 //      fewer slots, slots lent, new attributes, a reservation cancelled), or is done by a worker that
 //      then looks itself; the woken worker clears `waking` and, having taken its item, calls group_wake(). So one wakes the
 //      next, nobody is woken while a wake is in flight, and there is no herd. Who looks and finds that the work is the
@@ -88,7 +88,7 @@ struct pool *pool_create(const struct pool_config *config) {
 	cond_init(&pool->idle_cond);
 	pool->wants_facts = config->facts || config->hooks.trace;
 	pool->learns = config->fair_time || config->learns;
-	pool->needs_clock = pool->learns || pool->wants_facts || config->start_interval > 0;
+	pool->needs_clock = pool->learns || pool->wants_facts;
 	fair_init(&pool->groups[0].fair, config->fair_time, pool->wants_facts);
 	fair_init(&pool->groups[1].fair, /* time */ false, pool->wants_facts);
 	pool->groups[0].capacity = pool->groups[0].fair.slots = pool->most_slots = config->slots;

@@ -76,7 +76,7 @@ struct facts {
 	uint64_t picked;            // when its turn came
 	uint64_t limit_left;        // when its queue last ran fewer than max_parallel after it had run so many; 0: never
 	uint64_t rate_left;         // when the token came that it has taken; 0: its queue has no rate
-	bool paced;                 // it waited for start_interval
+	uint64_t gated;             // nanoseconds for which hooks.gate let nothing start before it; 0: it was let in at once
 };
 
 // One line of the service trace. Passed in exact order of dispatch, under the pool's lock.
@@ -112,6 +112,9 @@ struct pool_hooks {
 	void (*reserving)(void *arg, struct queue *queue, uint64_t id, unsigned width);
 	// An item that has lent its slots uses them again. Under the pool's lock, as trace.
 	void (*returned)(void *arg, struct worker *worker);
+	// Asked on a worker's thread before an item is dispatched, never on two at the same time: returns 0 if it may start now, else when
+	// to ask again (now_ns() time). Also asked again when an item ends. A queue's last item starts without.
+	uint64_t (*gate)(void *arg);
 	// On a worker's thread, before it sleeps because there is no work, if one of its items has called worker_request_flush().
 	void (*flush)(void *arg);
 	// More slots could be used now than pool_demand() has said: it is to be called again. What counts is the least of its results
@@ -134,7 +137,6 @@ struct pool_config {
 	bool one_by_one;           // nothing is dispatched before the item that was dispatched last has called worker_pass() or ended
 	size_t queue_mem;          // bytes of queued items in memory, all queues; beyond it they are spilled
 	const char *spill_dir;     // directory of the (unlinked) spill file; opened when first needed
-	uint64_t start_interval;   // least nanoseconds between two dispatches (--delay), or 0
 	size_t stack_bytes;        // of a worker's thread
 	uint64_t (*now)(void *arg); // the clock, or NULL for the monotonic one
 	struct pool_hooks hooks;
@@ -280,7 +282,7 @@ enum queue_wait {
 	QUEUE_SLOTS,     // all slots are taken
 	QUEUE_GATHERS,   // its turn has come, and it waits for all the slots that it needs
 	QUEUE_BEHIND,    // so does an item of another queue: only what will have ended before starts
-	QUEUE_START,     // start_interval of the pool has not passed
+	QUEUE_GATE,      // hooks.gate lets nothing start
 };
 
 struct queue_view {

@@ -23,8 +23,8 @@ static enum queue_wait wait_of(const struct pool *pool, const struct queue *queu
 	if (!group_has_room(group, 1)) {
 		return QUEUE_SLOTS;
 	}
-	if (pool->config.start_interval > 0 && now < pool->next_start) {
-		return QUEUE_START;
+	if (pool->gate_closed) {
+		return QUEUE_GATE;
 	}
 	return QUEUE_NEXT;
 }

@@ -59,15 +59,6 @@ static void worker_park(struct worker *worker) {
 	}
 }
 
-// Waits until the next dispatch is allowed; the only one that does. The others park meanwhile.
-static void worker_pace(struct worker *worker) {
-	struct pool *pool = worker->pool;
-	uint64_t deadline = real_time(pool, pool->next_start);
-	pool->pacer = worker;
-	while (!pool->quit && cond_wait_until(&worker->wake, &pool->lock, deadline)) {
-	}
-	pool->pacer = NULL;
-}
 
 // ---- dispatch ----
 
@@ -140,8 +131,6 @@ static struct queue *worker_take(struct worker *worker, uint64_t now, struct def
 		worker->facts.source = worker_is_long(worker) ? SOURCE_LONG : (worker->flags & WORK_LENT) ? SOURCE_LENT : source;
 		worker->facts.picked = now;
 		worker->facts.limit_left = queue->limit_left;
-		worker->facts.paced = worker->paced;
-		worker->paced = false;
 	}
 	queue_note_low(queue, deferred);
 	return queue;
@@ -222,9 +211,6 @@ static void worker_begin(struct worker *worker, struct queue *queue, uint64_t no
 		pool->passing = worker;
 		pool->dispatches = false;
 	}
-	if (pool->config.start_interval > 0) {
-		pool->next_start = now + pool->config.start_interval;
-	}
 	if (pool->config.hooks.trace) {
 		trace_dispatch(worker);
 	}
@@ -266,11 +252,46 @@ static void note_surplus(const struct worker *worker, struct deferred *deferred)
 	}
 }
 
+// Others wait for the lock: nothing is allocated with it on the way of an item. The exceptions, which are bounded by the
+// number of workers, slots and queues or by doubling, take the ban back where they are.
+static void worker_lock(struct pool *pool) {
+	mutex_lock(&pool->lock);
+	alloc_forbid(+1);
+}
+
+static void worker_unlock(struct pool *pool) {
+	alloc_forbid(-1);
+	mutex_unlock(&pool->lock);
+}
+
+// Asks hooks.gate until an item may start, unless there is none any more, or only a last item; the others park meanwhile. Returns
+// whether an item may start. The lock is given back meanwhile.
+static bool worker_ask(struct worker *worker) {
+	struct pool *pool = worker->pool;
+	uint64_t again, refused = 0;
+	pool->asker = worker;
+	do {
+		pool->asks_again = false;
+		worker_unlock(pool);
+		again = pool->config.hooks.gate(pool->config.hooks.arg);
+		worker_lock(pool);
+		refused = again > 0 && refused == 0 ? now_ns() : refused;
+		pool->gate_closed = again > 0;
+		while (again > 0 && !pool->quit && !pool->asks_again && cond_wait_until(&worker->wake, &pool->lock, again)) {
+		}
+	} while (again > 0 && !pool->quit && worker_has_work(worker) && !group_is_for_last(worker->group));
+	pool->asker = NULL;
+	pool->gate_closed = false;
+	worker->facts.gated = refused > 0 ? now_ns() - refused : 0;
+	return again == 0;
+}
+
 // Finds an item to run, parking until there is one. Returns false when the pool is over; true also if there are only
 // deferred actions to run.
 static bool worker_find(struct worker *worker, struct deferred *deferred) {
 	struct pool *pool = worker->pool;
 	struct group *group = worker->group;
+	bool may_start = !pool->config.hooks.gate;
 	while (!pool->quit) {
 		if (pool->dues) {
 			group->released = pool_now(pool);
@@ -278,7 +299,8 @@ static bool worker_find(struct worker *worker, struct deferred *deferred) {
 		}
 		if (!worker_has_work(worker)) {
 			bool is_timer = timer_claim(worker);
-			group_wake(pool, group, deferred); // the reserver may be due, and this one have been woken in its place
+			may_start = !pool->config.hooks.gate;
+			groups_wake(pool, deferred); // the reserver may be due, and this one have been woken in its place, or asked for all
 			if (worker->wants_flush) {
 				worker->wants_flush = false;
 				deferred->flush = deferred->any = true;
@@ -291,27 +313,17 @@ static bool worker_find(struct worker *worker, struct deferred *deferred) {
 			worker_park(worker);
 			continue;
 		}
-		uint64_t now = pool_now(pool);
-		if (pool->config.start_interval == 0 || now >= pool->next_start) {
-			bool begun = worker_dispatch(worker, now, deferred);
+		if (may_start || group_is_for_last(group)) {
+			may_start = !pool->config.hooks.gate;
+			bool begun = worker_dispatch(worker, pool_now(pool), deferred);
 			groups_wake(pool, deferred); // chain: one wakes the next, as long as there is more [E3]
 			if (begun || deferred->any) {
 				return true;
 			}
-			continue;
-		}
-		if (pool->pacer) {
-			worker_park(worker); // the pacer wakes the next when it has begun an item
-			continue;
-		}
-		worker_pace(worker);
-		worker->paced = true;
-		if (!worker_has_work(worker)) {
-			worker->paced = false;
-			groups_wake(pool, deferred); // others may have waited for it
-			if (deferred->any) {
-				return true;
-			}
+		} else if (pool->asker) {
+			worker_park(worker); // the asker wakes the next when it has begun an item
+		} else {
+			may_start = worker_ask(worker);
 		}
 	}
 	return false;
@@ -414,6 +426,7 @@ static void worker_finish(struct worker *worker, enum work_status status, struct
 		group_wake(pool, pool->thread_retry, deferred);
 		pool->thread_retry = NULL;
 	}
+	pool_ask_again(pool);
 	queue_check_removal(queue, deferred);
 	pool_notice(pool, deferred);
 }
@@ -431,18 +444,6 @@ static enum work_status worker_run(struct worker *worker) {
 	worker->item = NULL;
 	free(item);
 	return status;
-}
-
-// Others wait for the lock: nothing is allocated with it on the way of an item. The exceptions, which are bounded by the
-// number of workers, slots and queues or by doubling, take the ban back where they are.
-static void worker_lock(struct pool *pool) {
-	mutex_lock(&pool->lock);
-	alloc_forbid(+1);
-}
-
-static void worker_unlock(struct pool *pool) {
-	alloc_forbid(-1);
-	mutex_unlock(&pool->lock);
 }
 
 void *worker_main(void *arg) {

@@ -6,10 +6,10 @@
 #include "base/beneath.h"
 #include "base/diag.h"
 #include "base/text.h"
-#include "core/admission.h"
 #include "core/auto_slots.h"
 #include "core/publish.h"
 #include "core/terminal.h"
+#include "gate/gate.h"
 #include "hosts/hosts.h"
 #include "process/memory.h"
 #include "record/added_jobs.h"
@@ -185,6 +185,7 @@ static bool is_cleanup(const struct job *job) {
 static void child_waits(void *arg, uint64_t bytes) {
 	const struct job_output *output = arg;
 	FP_CLEANUP(buf_fini) struct buf what = BUF_INIT;
+	worker_pass(output->state->worker);
 	if (bytes > 0) {
 		buf_printf(&what, "%s of memory", memory_show(bytes));
 	} else {
@@ -195,10 +196,11 @@ static void child_waits(void *arg, uint64_t bytes) {
 
 static void child_started(void *arg, pid_t pid, uint64_t start) {
 	const struct job_output *output = arg;
-	struct admission *admission = output->state->run->admission;
-	if (admission && !is_cleanup(output->job)) {
-		admission_started(admission);
+	struct gate *gate = output->state->run->gate;
+	if (gate && !is_cleanup(output->job)) {
+		gate_note_start(gate);
 	}
+	worker_pass(output->state->worker);
 	publish_attempt_wait_end(output->state, output->job);
 	atomic_store_relaxed(&output->state->live.pid, pid);
 	publish_job_start(output->state, output->job, (int)pid, start);
@@ -366,26 +368,6 @@ static void run_child(struct worker_state *state, const struct job *job, const s
 	}
 }
 
-// Waits until the child may start, and runs it.
-static void admit_child(struct worker_state *state, const struct job *job, const struct attempt *attempt, struct hosts_place *place,
-                        struct result *ret_result) {
-	struct run *run = state->run;
-	*ret_result = (struct result){.outcome = OUTCOME_CANCELLED};
-	struct admission_wait wait = {.ns = 0};
-	if (!admission_enter(run->admission, state->worker, /* must */ attempt->ended != NULL, place && hosts_place_is_remote(place), &wait)) {
-		return;
-	}
-	if (wait.ns > 0) {
-		publish_note_wait(state, wait.why, wait.ns);
-	}
-	bool asks = run->options->interactive && !attempt->ended;
-	if (!asks || terminal_confirm(run, buf_str(&state->text))) {
-		job_output_let_through(run, job);
-		run_child(state, job, attempt, place, ret_result);
-	}
-	admission_leave(run->admission, ret_result);
-}
-
 // With --dry-run prints a hint for users of GNU parallel, once: why an item has no quotes inside quotes. On one thread
 // (run_is_serial()).
 static void explain_quotes(struct run *run, const struct template *template, const struct expansion *x) {
@@ -544,12 +526,16 @@ static void run_at(struct worker_state *state, struct job *job, const struct att
 	if (run->auto_slots) {
 		auto_slots_begin(run->auto_slots, width);
 	}
-	if (run->admission && !is_cleanup(job)) {
-		admit_child(state, job, attempt, place, ret_result);
-	} else {
-		worker_pass(state->worker);
+	if (gate_can_hold(run->gate) && worker_facts(state->worker)->gated > 0) {
+		publish_note_wait(state, gate_reason(run->gate), worker_facts(state->worker)->gated);
+	}
+	*ret_result = (struct result){.outcome = OUTCOME_CANCELLED};
+	if (!run->options->interactive || attempt->ended || terminal_confirm(run, buf_str(&state->text))) {
 		job_output_let_through(run, job);
 		run_child(state, job, attempt, place, ret_result);
+	}
+	if (run->gate && !is_cleanup(job)) {
+		gate_note_end(run->gate, ret_result);
 	}
 	if (run->auto_slots) {
 		auto_slots_end(run->auto_slots, job->batch, width, ret_result);

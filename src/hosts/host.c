@@ -329,6 +329,19 @@ static void on_braked(void *arg, uint64_t jobs, const char *why) {
 	}
 }
 
+void hosts_brake_here(struct hosts *hosts, const char *why) {
+	for (size_t i = 0, n = 1; i < n; ++i) {
+		mutex_lock(&hosts->lock);
+		struct host *host = i < hosts->n ? hosts->hosts[i] : NULL;
+		unsigned used = host ? host->used : 0;
+		n = hosts->n;
+		mutex_unlock(&hosts->lock);
+		if (host && host->login->kind == SSHLOGIN_LOCAL) {
+			on_braked(host, used, why);
+		}
+	}
+}
+
 static int on_program_requested(void *arg, const char *machine, struct buf *ret_bytes, struct buf *ret_why) {
 	const struct host *host = arg;
 	return is_over_ssh(host) ? program_copy_read(&host->hosts->copy, machine, ret_bytes, ret_why) : -1;
@@ -938,7 +951,7 @@ void host_append(struct hosts *hosts, struct host *host) {
 int host_connect(struct host *host) {
 	if (host->login->kind == SSHLOGIN_LOCAL) {
 		host->offered = hosts_slots_or_default(host->hosts, host->login);
-		set_state(host, HOST_UP);
+		set_state(host, options_watch_machine(host->hosts->options) ? HOST_HELD : HOST_UP);
 		host_set_slots(host, host_target_slots(host), /* keeps */ false);
 		return 0;
 	}

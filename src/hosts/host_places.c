@@ -242,6 +242,9 @@ struct hosts_place *hosts_acquire_place(struct hosts *hosts, const struct hosts_
 		place->width = slots_needed(place->host, request);
 		place->host->used += place->width;
 		place->login = place->host->node;
+		if (!place->host->has_thread && options_watch_machine(hosts->options)) {
+			place->host->state = HOST_HELD; // until hosts_brake_here(): the load does not show it yet
+		}
 	}
 	if (needs_several(request)) {
 		cancel_reservation(hosts, place);

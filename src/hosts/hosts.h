@@ -102,6 +102,10 @@ void hosts_forget_queue(struct hosts_binding *binding);
 // Called when items wait for slots (pool_hooks.starving): pilots may be requested. NULL-safe; any thread.
 void hosts_starving(struct hosts *hosts);
 
+// Where options_watch_machine(): lets no job start on this machine, because of `why`, or if that is NULL lets one start. Without a call
+// none starts. From the event loop.
+void hosts_brake_here(struct hosts *hosts, const char *why);
+
 // Whether the place is on another machine.
 bool hosts_place_is_remote(const struct hosts_place *place);
 

@@ -9,9 +9,9 @@
 #include "base/diag.h"
 #include "base/text.h"
 #include "base/units.h"
-#include "core/admission.h"
 #include "core/auto_slots.h"
 #include "core/publish.h"
+#include "gate/gate.h"
 #include "hosts/hosts.h"
 #include "sharing/leases.h"
 
@@ -160,8 +160,9 @@ static void add_reason(struct buf *line, const struct run *run, const struct que
 	case QUEUE_BEHIND:
 		buf_printf(line, "the next waits behind a job that needs %u slots at once", view->width);
 		break;
-	case QUEUE_START:
-		buf_adds(line, "the next waits for --delay");
+	case QUEUE_GATE:
+		buf_adds(line, "no job starts: ");
+		gate_add_reason(run->gate, line);
 		break;
 	}
 }
@@ -191,19 +192,18 @@ static void show_wait(struct explain_lines *lines, const struct event_wait *wait
 	add_line(lines, &line);
 }
 
-static void count_delayed(void *arg, const struct queue_view *view) {
-	*(uint64_t *)arg += view->wait == QUEUE_START ? view->queued : 0;
+static void count_held(void *arg, const struct queue_view *view) {
+	*(uint64_t *)arg += view->wait == QUEUE_GATE ? view->queued : 0;
 }
 
 // Without --explain: what may hold all jobs up.
 static void print_gates(const struct run *run) {
 	uint64_t n = 0;
-	pool_each_queue(run->pool, count_delayed, &n);
+	pool_each_queue(run->pool, count_held, &n);
 	if (n > 0) {
-		diag_note("%llu job%s: " ADMISSION_DELAY, (unsigned long long)n, n == 1 ? " waits" : "s wait");
-	}
-	if (run->admission) {
-		admission_show(run->admission);
+		FP_CLEANUP(buf_fini) struct buf what = BUF_INIT;
+		gate_add_reason(run->gate, &what);
+		diag_note("%llu job%s: %s", (unsigned long long)n, n == 1 ? " waits" : "s wait", buf_str(&what));
 	}
 }
 

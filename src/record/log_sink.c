@@ -151,7 +151,7 @@ static bool flush(struct run *run, enum publish_flush how) {
 	struct log_sink *log = run->log;
 	const struct options *options = run->options;
 	// nothing but the start of a process is between the jobs of a slot
-	bool later = how == FLUSH_OR_LEAVE && log->log && !log->on_stdout && !run->admission && options->delay == 0 &&
+	bool later = how == FLUSH_OR_LEAVE && log->log && !log->on_stdout && !run->gate &&
 		!options->show_commands && !options->print_commands && !run->manifest;
 	if (later) { // one for each slot: another start takes them along, and each slot's own comes soon
 		check(run, event_log_later(log->log, run->slots, &later), /* is_kept */ false);

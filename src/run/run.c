@@ -12,7 +12,7 @@
 #include "base/diag.h"
 #include "base/io.h"
 #include "base/text.h"
-#include "core/admission.h"
+#include "gate/gate.h"
 #include "core/auto_slots.h"
 #include "core/publish.h"
 #include "core/run.h"
@@ -101,8 +101,8 @@ static void run_loop(struct run *run) {
 		if (run->phase >= RUN_ENDING) {
 			next = earlier(next, children_term_step(run->children, now_ns()));
 		}
-		if (run->admission) {
-			next = earlier(next, admission_tick(run->admission, now_ns()));
+		if (run->gate) {
+			next = earlier(next, gate_tick(run->gate, now_ns()));
 		}
 		next = earlier(next, children_marked_step(run->children, now_ns())); // what the above, or --cancel, is ending
 		if (run->auto_slots) {

@@ -12,7 +12,7 @@
 #include "base/temp_file.h"
 #include "base/text.h"
 #include "base/write_limit.h"
-#include "core/admission.h"
+#include "gate/gate.h"
 #include "core/auto_slots.h"
 #include "core/dag_node.h"
 #include "core/run.h"
@@ -98,7 +98,7 @@ static int count_slots(struct run *run, unsigned *ret_slots, bool *ret_has_guard
 	const char *given = run->manifest && run->manifest->slots ? run->manifest->slots : most;
 	const char *jobs = run->options->jobs ? run->options->jobs : given;
 	char *error;
-	if (admission_open(run, jobs) != 0) { // first: if -j names a file, a change after slots_parse() must not be missed
+	if (gate_open(run, jobs) != 0) { // first: if -j names a file, a change after slots_parse() must not be missed
 		return -1;
 	}
 	if (slots_is_auto(jobs)) {
@@ -390,10 +390,9 @@ static struct pool *make_pool(struct run *run, unsigned slots) {
 		.fair_time = run->fair_time,
 		.learns = wide_batch(run->manifest),
 		.facts = true,
-		.one_by_one = options->interactive,
+		.one_by_one = options->interactive || gate_can_hold(run->gate),
 		.queue_mem = options->queue_mem,
 		.spill_dir = run->temp_dir,
-		.start_interval = options->delay_auto ? 0 : options->delay,
 		.stack_bytes = WORKER_STACK,
 		.hooks = {
 			.idle = on_idle,
@@ -402,6 +401,7 @@ static struct pool *make_pool(struct run *run, unsigned slots) {
 			.removed = on_removed,
 			.trace = run->trace ? on_dispatch : NULL,
 			.returned = on_returned,
+			.gate = gate_can_hold(run->gate) ? gate_ask : NULL,
 			.flush = run->log ? on_flush : NULL,
 			.starving = run->leases || run->nested || run->jobserver || run->auto_slots ? on_starving : NULL,
 			.surplus = run->leases || run->jobserver ? on_surplus : NULL,

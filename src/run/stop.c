@@ -11,7 +11,7 @@
 #include "base/io.h"
 #include "base/text.h"
 #include "base/write_limit.h"
-#include "core/admission.h"
+#include "gate/gate.h"
 #include "core/auto_slots.h"
 #include "core/publish.h"
 #include "core/run.h"
@@ -52,9 +52,6 @@ static void stop(struct run *run) {
 		feeds_stop(run);
 		dag_stop(run);
 		terminal_cancel(run);
-		if (run->admission) {
-			admission_stop(run->admission);
-		}
 		pool_shutdown(run->pool);
 	}
 }
@@ -281,7 +278,7 @@ static void free_signals(struct run *run) {
 static void end_output(struct run *run) {
 	retry_queue_destroy(run->retry_queue);
 	created_files_destroy(run->created_files);
-	admission_close(run);
+	gate_close(run);
 	auto_slots_close(run);
 	terminal_close(run);
 	if (run->writer) {

@@ -367,8 +367,15 @@ static void test_long_above_added_slots(void) {
 	check_equal(seen.slots[1], 4);
 }
 
-static void test_delay(void) {
-	config.start_interval = 2 * NS_PER_MS;
+// Lets items start two milliseconds apart, and the first one at once.
+static uint64_t let_in_slowly(void *arg) {
+	(void)arg;
+	uint64_t again = seen.n > 0 ? seen.times[seen.n] + 2 * NS_PER_MS : 0;
+	return now_ns() < again ? again : 0;
+}
+
+static void test_gate(void) {
+	config.hooks.gate = let_in_slowly;
 	open_pool(3);
 	struct queue_attrs attrs = {.weight = 1, .long_running = true};
 	struct queue *a = open_queue("a", NULL), *l = open_queue("l", &attrs);
@@ -538,7 +545,7 @@ int main(int argc, char *argv[]) {
 		TEST("one by one, an item is dispatched when the one before has passed", test_one_by_one),
 		TEST("a pause starts nothing and touches nothing that runs", test_pause),
 		TEST("long-running items hold no slot, and no more than max_long run", test_long),
-		TEST("dispatches are start_interval apart", test_delay),
+		TEST("nothing is dispatched before the gate lets it start", test_gate),
 		TEST("long-running items are numbered above slots that came one by one", test_long_above_added_slots),
 		TEST("a slot that is lent is named in the trace", test_lent),
 		TEST("an item that needed no slot gives its turn back", test_not_run),

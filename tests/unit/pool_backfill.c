@@ -50,11 +50,9 @@ static void open_known(unsigned slots, unsigned width) {
 	queue_up(l, "1", 1);
 	pool_start(pool);
 	expect("l1 ");
-	at(config.start_interval / NS_PER_S);
-	uint64_t then = virtual_now(NULL) / NS_PER_S;
 	queue_up(s, "2", 1);
 	expect("l1 s2 ");
-	end_at(then + 2, 2);
+	end_at(2, 2);
 	end_at(10, 1);
 }
 
@@ -275,21 +273,6 @@ static void test_longer_than_thought(void) {
 	close_known();
 }
 
-static void test_start_interval(void) {
-	config.start_interval = 4 * NS_PER_S;
-	open_known(2, 2);
-	queue_up(l, "3", 1);
-	expect("l1 s2 l3 ");
-	at(14);
-	gather(); // till 20
-	at(17);
-	queue_up_in_vain(s, "4"); // then nothing would start before 21
-	end_at(20, 3);
-	expect("l1 s2 l3 w9 ");
-	check_equal(pool_cancel(pool, s), 1); // time stands still: it would wait for ever
-	close_known();
-}
-
 // ---- what happens meanwhile ----
 
 static void test_two_wide(void) {
@@ -469,7 +452,6 @@ int main(int argc, char *argv[]) {
 		TEST("unless it waits for another too", test_another_is_not_overdue),
 		TEST("nothing passes while it waits for one of which nothing is known", test_unknown_runs),
 		TEST("that running items take longer than was thought lets nothing pass", test_longer_than_thought),
-		TEST("a start that would put off the next one by start_interval does not pass", test_start_interval),
 		TEST("two wide items gather one after the other", test_two_wide),
 		TEST("a wide item is cancelled while others pass it", test_cancelled),
 		TEST("dedicated threads do not count", test_dedicated),

@@ -514,26 +514,6 @@ static void test_local(void) {
 	check_equal(seen.n, 4);
 }
 
-static void test_delay(void) {
-	// the interval is between starts, also of what was held, and the other side goes on meanwhile
-	config.start_interval = 2 * NS_PER_MS;
-	open_pool(3);
-	struct queue_attrs attrs = {.weight = 1, .long_running = true};
-	struct queue *w = open_queue("w", NULL), *n = open_queue("n", NULL), *l = open_queue("l", &attrs);
-	submit_wide(w, 2, &count_type, 0, 10);
-	submit(n, &count_type, 10);
-	submit(l, &count_type, 10);
-	pool_queue_close(pool, w);
-	pool_queue_close(pool, n);
-	pool_queue_close(pool, l);
-	pool_start(pool);
-	close_pool();
-	check_equal(seen.n, 30);
-	for (uint64_t i = 2; i <= seen.n; ++i) {
-		check(seen.times[i] - seen.times[i - 1] >= 2 * NS_PER_MS);
-	}
-}
-
 int main(int argc, char *argv[]) {
 	static const struct test tests[] = {
 		TEST("items of two slots beside items of one have half of the slots, by turns", test_turns),
@@ -556,7 +536,6 @@ int main(int argc, char *argv[]) {
 		TEST("max_parallel counts items", test_limit_counts_items),
 		TEST("widths survive the spill file", test_spilled),
 		TEST("and local lists", test_local),
-		TEST("dispatches of wide items are start_interval apart", test_delay),
 	};
 	return test_main(tests, sizeof(tests) / sizeof(tests[0]), argc, argv);
 }

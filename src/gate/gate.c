@@ -1,0 +1,387 @@
+// When jobs may start, and which running ones must make room: the machine's load and memory, --delay, --timeout N%, and a number
+// of slots that changes.
+
+#include "gate/gate.h"
+
+#include "base/alloc.h"
+#include "base/diag.h"
+#include "base/median.h"
+#include "base/text.h"
+#include "core/run.h"
+#include "core/publish.h"
+#include "hosts/hosts.h"
+#include "process/memory.h"
+#include "process/sysload.h"
+#include "slots/slots.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+enum {
+	CHECK_AGAIN_MS = 1000, // GNU parallel's longest pause between two checks
+	MEDIAN_OF = 999,      // run times whose median counts: as many as GNU parallel keeps at a time
+};
+
+struct gate {
+	struct run *run;
+	bool can_hold;           // a start
+	mutex lock;              // of all down to timeout
+	uint64_t next_start;     // not before this: --delay
+	double delay;            // nanoseconds
+	enum event_why why;      // of the last refusal
+	struct buf what;         // … in words; empty: the last answer was that a job may start
+	struct median *median;   // of the run times of those that succeeded
+	atomic_uint_least64_t timeout; // by it, ns; 0: not known yet
+
+	// of whoever asks; constant but for what changing files say
+	double max_load;         // 0: any
+	struct slots_watch load_file;
+	bool swapping;
+	struct swapped swapped;
+	uint64_t swap_read_at;    // when it was last read; 0: never
+	bool has_waited, has_missed; // there was a message for it
+	uint64_t waits_since;    // as published: when the wait began, 0: none has
+	enum event_why published;
+
+	struct slots_watch jobs_file; // also by the lock
+	const char *jobs;
+
+	// of the event loop
+	uint64_t memory_due;     // when to read the memory next
+	uint64_t suspended_since; // as published: when children were stopped; 0: none is
+	unsigned suspended;      // children that are stopped
+	atomic_bool check_soon;   // a child has ended
+	atomic_bool checks_here;  // with -S: jobs may be let start here, or no longer
+	uint64_t here_due;
+};
+
+int gate_open(struct run *run, const char *jobs) {
+	const struct options *options = run->options;
+	struct slots_watch jobs_file;
+	slots_watch_open(&jobs_file, jobs);
+	if (options->tty) {
+		jobs_file.path = NULL; // one at a time, whatever it says
+	}
+	bool can_hold = options_watch_machine(options) || options->delay > 0;
+	if (options->dry_run || (!can_hold && !jobs_file.path && options->timeout_percent == 0)) {
+		return 0;
+	}
+	struct gate *gate = run->gate = NEW(struct gate);
+	gate->run = run;
+	mutex_init(&gate->lock, LOCK_GATE);
+	gate->can_hold = can_hold;
+	gate->jobs_file = jobs_file;
+	gate->jobs = jobs;
+	gate->delay = (double)options->delay;
+	if (!options->load) {
+		return 0;
+	}
+	char *error;
+	slots_watch_open(&gate->load_file, options->load);
+	if (load_parse(options->load, &gate->max_load, &error) != 0) {
+		return diag_error_free(error);
+	}
+	return 0;
+}
+
+void gate_close(struct run *run) {
+	struct gate *gate = run->gate;
+	if (gate) {
+		mutex_fini(&gate->lock);
+		buf_fini(&gate->what);
+		free(gate->median);
+		free(gate);
+		run->gate = NULL;
+	}
+}
+
+// ---- what is checked, without the lock ----
+
+// Each check appends what keeps jobs from starting, or nothing. It returns NULL, or the option whose figure /proc does not
+// tell, with errno (0: it is not there).
+
+static const char *check_load(struct gate *gate, struct buf *why) {
+	const char *option = gate->run->options->load;
+	uint64_t load;
+	char *error;
+	if (!option) {
+		return NULL;
+	}
+	if (slots_watch_changed(&gate->load_file) && load_parse(option, &gate->max_load, &error) != 0) {
+		diag_warn("%s; it stays at %g", error, gate->max_load);
+		free(error);
+	}
+	if (!sysload_load(&load)) {
+		return "load";
+	}
+	sysload_add_load(why, load, gate->max_load);
+	return NULL;
+}
+
+static const char *check_memory(struct gate *gate, struct buf *why) {
+	const struct options *options = gate->run->options;
+	uint64_t need = (uint64_t)options->memfree + options->memsuspend; // both, as GNU parallel has it
+	const char *option = options->memfree > 0 ? "memfree" : "memsuspend";
+	uint64_t bytes;
+	if (need > 0 && !sysload_free(&bytes)) {
+		return option;
+	}
+	if (need > 0) {
+		sysload_add_free(why, bytes, option, need);
+	}
+	return NULL;
+}
+
+// What was swapped is told only by two readings with some time between them.
+static const char *check_swap(struct gate *gate, struct buf *why) {
+	struct swapped swapped;
+	uint64_t now = now_ns(), before = gate->swap_read_at;
+	if (!gate->run->options->noswap) {
+		return NULL;
+	}
+	if (before == 0 || now - before >= NS_PER_S) {
+		if (!sysload_swapped(&swapped)) {
+			return "noswap";
+		}
+		gate->swapping = before > 0 && sysload_is_swapping(&gate->swapped, &swapped);
+		gate->swapped = swapped;
+		gate->swap_read_at = now;
+	}
+	if (gate->swapping) {
+		buf_adds(why, "the machine is swapping (--noswap)");
+	}
+	return NULL;
+}
+
+static const struct gate_check {
+	const char *(*find_missing)(struct gate *gate, struct buf *why);
+	enum event_why why;
+} checks[] = {{check_load, WHY_LOAD}, {check_memory, WHY_MEMORY}, {check_swap, WHY_LOAD}};
+
+// Appends why no job may start, as the first check that objects says it. Returns what events call this reason.
+static enum event_why run_checks(struct gate *gate, struct buf *why) {
+	enum event_why kind = WHY_LOAD;
+	for (size_t i = 0; i < sizeof(checks) / sizeof(checks[0]) && why->len == 0; ++i) {
+		const char *missing = checks[i].find_missing(gate, why);
+		int error = errno;
+		kind = checks[i].why;
+		if (missing && !gate->has_missed) { // said once: jobs do not wait for it
+			diag_warn("--%s: /proc does not tell%s%s; jobs do not wait for it", missing, error ? ": " : "",
+			          error ? strerror(error) : "");
+			gate->has_missed = true;
+		}
+	}
+	return kind;
+}
+
+// ---- may the next job start? ----
+
+// Publishes that all jobs wait for `what`, or with NULL no longer do. *since: when that began, 0: it has not.
+static void publish_state(struct run *run, uint64_t *since, enum event_why why, const char *what) {
+	if (what && *since == 0) {
+		*since = now_ns();
+		publish_wait(run, NULL, 0, why, what);
+	} else if (!what && *since > 0) {
+		publish_wait_end(run, NULL, 0, why, *since);
+		*since = 0;
+	}
+}
+
+bool gate_can_hold(const struct gate *gate) {
+	return gate && gate->can_hold;
+}
+
+uint64_t gate_ask(void *arg) {
+	struct run *run = arg;
+	struct gate *gate = run->gate;
+	struct buf what = BUF_INIT;
+	enum event_why why = WHY_DELAY;
+	mutex_lock(&gate->lock);
+	uint64_t again = gate->next_start;
+	mutex_unlock(&gate->lock);
+	bool is_early = now_ns() < again;
+	if (is_early) {
+		buf_adds(&what, "the last start was too short a time ago (--delay)");
+	} else if (!run->hosts) { // there each machine has its own
+		why = run_checks(gate, &what);
+		again = now_ns() + (uint64_t)CHECK_AGAIN_MS * NS_PER_MS;
+		if (why != gate->published) {
+			publish_state(run, &gate->waits_since, gate->published, NULL);
+			gate->published = why;
+		}
+		publish_state(run, &gate->waits_since, why, what.data);
+	}
+	bool may = what.len == 0;
+	if (!may && !is_early && !gate->has_waited && children_count(run->children) == 0) {
+		gate->has_waited = true;
+		diag_note("waiting: %s", what.data);
+	}
+	mutex_lock(&gate->lock);
+	gate->why = may ? gate->why : why;
+	buf_fini(&gate->what);
+	gate->what = what;
+	mutex_unlock(&gate->lock);
+	return may ? 0 : again;
+}
+
+enum event_why gate_reason(struct gate *gate) {
+	mutex_lock(&gate->lock);
+	enum event_why why = gate->why;
+	mutex_unlock(&gate->lock);
+	return why;
+}
+
+void gate_add_reason(struct gate *gate, struct buf *words) {
+	mutex_lock(&gate->lock);
+	buf_adds(words, buf_str(&gate->what));
+	mutex_unlock(&gate->lock);
+}
+
+// On this machine as one of -S, which check_here() brakes, a job has started or ended.
+static void note_change_here(struct gate *gate) {
+	if (gate->run->hosts && options_watch_machine(gate->run->options)) {
+		atomic_store_release(&gate->checks_here, true); // pairs with the exchange in check_here()
+		run_wake(gate->run);
+	}
+}
+
+void gate_note_start(struct gate *gate) {
+	const struct run *run = gate->run;
+	const struct options *options = run->options;
+	mutex_lock(&gate->lock);
+	gate->next_start = now_ns() + (uint64_t)gate->delay;
+	mutex_unlock(&gate->lock);
+	bool is_watched = options->memfree > 0 || options->memsuspend > 0;
+	if (options->timeout_percent > 0 || (is_watched && children_count(run->children) == 1)) {
+		run_wake(gate->run); // the event loop has somebody to look after
+	}
+	note_change_here(gate);
+}
+
+// ---- the end of a job ----
+
+static void reread_jobs(struct gate *gate) {
+	struct run *run = gate->run;
+	mutex_lock(&gate->lock);
+	bool changed = slots_watch_changed(&gate->jobs_file);
+	mutex_unlock(&gate->lock);
+	unsigned slots;
+	char *error;
+	if (!changed || run->leases || run->jobserver) { // else the slots are not only this run's
+		return;
+	}
+	if (slots_parse(gate->jobs, limits_job_fds(run->options, run->nofile), &slots, &error) != 0) {
+		diag_warn("%s; the number of jobs stays as it is", error);
+		free(error);
+		return;
+	}
+	unsigned limit = limits_slots_by_fds(run->options, run->nofile);
+	slots = slots < limit ? slots : limit;
+	pool_set_slots(run->pool, slots);
+	publish_slots(run, slots, "-j");
+}
+
+// With the lock. Returns whether the timeout is another now.
+static bool count_time(struct gate *gate, const struct result *result) {
+	double percent = gate->run->options->timeout_percent;
+	if (percent == 0 || result->outcome != OUTCOME_OK) {
+		return false;
+	}
+	if (!gate->median) {
+		gate->median = median_new(MEDIAN_OF);
+	}
+	median_add(gate->median, result->end - result->start);
+	double timeout = (double)median_get(gate->median) * percent / 100;
+	uint64_t ns = timeout >= 1 ? (uint64_t)timeout : 1;
+	return atomic_exchange(&gate->timeout, ns) != ns;
+}
+
+void gate_note_end(struct gate *gate, const struct result *result) {
+	if (gate->jobs_file.path) {
+		reread_jobs(gate);
+	}
+	bool has_run = result->start > 0 && result->outcome != OUTCOME_SPAWN_ERROR && !result->lost;
+	mutex_lock(&gate->lock);
+	if (has_run && gate->run->options->delay_auto) {
+		// GNU parallel's --delay auto: nearly a third more where it was too fast, a tenth less where it may have been too slow
+		gate->delay *= result->outcome == OUTCOME_OK ? 0.9 : 1.3;
+	}
+	bool changed = count_time(gate, result);
+	mutex_unlock(&gate->lock);
+	note_change_here(gate);
+	if (changed || gate->run->options->memsuspend > 0) {
+		atomic_store_release(&gate->check_soon, true); // pairs with the exchange in watch_memory()
+		run_wake(gate->run);
+	}
+}
+
+// ---- those that run ----
+
+static void make_room(struct gate *gate, uint64_t bytes) {
+	struct run *run = gate->run;
+	const struct options *options = run->options;
+	if (options->memfree > 0 && bytes < options->memfree / 2) {
+		char *label = children_evict_youngest(run->children);
+		if (label) {
+			diag_warn("%s of memory are available, less than half of what --memfree asks for: ending the youngest job, %s",
+			          memory_show(bytes), text_shows(label));
+		}
+		free(label);
+	}
+	if (options->memsuspend == 0) {
+		return;
+	}
+	unsigned n = children_count(run->children);
+	unsigned most = sysload_may_run(bytes, options->memsuspend, n);
+	unsigned before = gate->suspended;
+	if (bytes / 2 >= options->memsuspend && before > 0) {
+		most = n > before ? n - before + 1 : 1; // one at a time: the next reading tells what it takes
+	}
+	unsigned now = gate->suspended = children_suspend_young(run->children, most);
+	char what[100];
+	snprintf(what, sizeof(what), "%u running job%s stopped, %s of memory available", now, now == 1 ? "" : "s", memory_show(bytes));
+	publish_state(run, &gate->suspended_since, WHY_SUSPEND, now > 0 ? what : NULL);
+}
+
+// Looks at the memory when that is due. Returns when it is next.
+static uint64_t watch_memory(struct gate *gate, uint64_t now) {
+	uint64_t bytes;
+	if (children_count(gate->run->children) == 0) {
+		return TIME_NEVER; // the first to start wakes the loop
+	}
+	bool soon = atomic_exchange(&gate->check_soon, false);
+	if (soon || now >= gate->memory_due) {
+		gate->memory_due = now + (uint64_t)CHECK_AGAIN_MS * NS_PER_MS;
+		if (sysload_free(&bytes)) { // else whoever started has heard of it
+			make_room(gate, bytes);
+		}
+	}
+	return gate->memory_due;
+}
+
+// With -S: whether a job may start here now. Returns when to look next.
+static uint64_t check_here(struct gate *gate, uint64_t now) {
+	FP_CLEANUP(buf_fini) struct buf why = BUF_INIT;
+	if (atomic_exchange(&gate->checks_here, false) || now >= gate->here_due) {
+		gate->here_due = now + (uint64_t)CHECK_AGAIN_MS * NS_PER_MS;
+		(void)run_checks(gate, &why);
+		hosts_brake_here(gate->run->hosts, why.data);
+	}
+	return gate->here_due;
+}
+
+uint64_t gate_tick(struct gate *gate, uint64_t now) {
+	const struct options *options = gate->run->options;
+	uint64_t next = TIME_NEVER;
+	uint64_t timeout = atomic_load_relaxed(&gate->timeout);
+	if (timeout > 0) {
+		next = executor_expire(&gate->run->executor, timeout, now);
+	}
+	if (options->memfree > 0 || options->memsuspend > 0) {
+		next = earlier(next, watch_memory(gate, now));
+	}
+	if (gate->run->hosts && options_watch_machine(options)) {
+		next = earlier(next, check_here(gate, now));
+	}
+	return next;
+}

@@ -1,0 +1,37 @@
+// The gate: whether the next job may start, by --delay, the load and the memory of the machine. It is asked before a job has a slot, by
+// hooks.gate of the pool; while it is closed no job holds anything. On machines of -S each has a gate of its own (hosts/).
+//
+// It also makes room: suspends or ends running jobs for memory and --timeout N%, and rereads the file of -j FILE.
+
+#ifndef FAIRPAR_GATE_GATE_H
+#define FAIRPAR_GATE_GATE_H
+
+#include "core/run.h"
+#include "job/event.h"
+
+// Makes run->gate, if the options ask for any of it; `jobs` is the value of -j (borrowed). Returns 0, or -1 after a message.
+int gate_open(struct run *run, const char *jobs);
+
+// Frees run->gate, which may be NULL, when the pool has gone.
+void gate_close(struct run *run);
+
+// Whether gate_ask() may hold a job back. `gate` may be NULL.
+bool gate_can_hold(const struct gate *gate);
+
+// Returns 0 if the next job of the run (`arg`) may start, else when to ask again (now_ns() time). One thread at a time.
+uint64_t gate_ask(void *arg);
+
+// What gate_ask() has refused a start for last. gate_add_reason() appends it in words. From any thread.
+enum event_why gate_reason(struct gate *gate);
+void gate_add_reason(struct gate *gate, struct buf *words);
+
+// To be called when a child runs.
+void gate_note_start(struct gate *gate);
+
+// To be called when a child has ended, or has not started after all; `result` is its own.
+void gate_note_end(struct gate *gate, const struct result *result);
+
+// What the event loop does for running children. Returns when to call again (now_ns() time), or TIME_NEVER.
+uint64_t gate_tick(struct gate *gate, uint64_t now);
+
+#endif

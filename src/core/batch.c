@@ -80,28 +80,6 @@ void batch_retire(struct batch *batch) {
 	mutex_unlock(&run->lock);
 }
 
-void batch_note_low(struct batch *batch) {
-	struct run *run = batch->run;
-	mutex_lock(&run->lock);
-	if (!batch->is_low) {
-		batch->is_low = true;
-		batch->next_low = run->low;
-		run->low = batch_ref(batch);
-	}
-	mutex_unlock(&run->lock);
-}
-
-struct batch *batch_take_low(struct run *run) {
-	mutex_lock(&run->lock);
-	struct batch *batch = run->low;
-	if (batch) {
-		run->low = batch->next_low;
-		batch->is_low = false;
-	}
-	mutex_unlock(&run->lock);
-	return batch;
-}
-
 void batches_reap(struct run *run) {
 	mutex_lock(&run->lock);
 	struct batch *dead = run->dead;

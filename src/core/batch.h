@@ -33,14 +33,14 @@ struct batch {
 	struct job_spec **specs;            // by item.spec; once the node has begun
 	size_t nspecs;                      // owned, NULL for entries without a key of their own; 0: they are the run's
 	struct job_spec *finally, *listing; // of the commands that are no items; owned, or NULL
-	struct batch *next_dead, *next_low; // in run->dead; in run->low
+	struct batch *next_dead;            // in run->dead
 	unsigned width;              // slots of an item of the first spec, also before there is one
 	char *name;                  // owned
 	struct hosts_binding *binding;   // machines of its jobs; owned, or NULL: any
 	struct queue *emits;         // gets the lines of its jobs' stdout as items, or NULL
 	bool is_fed;                 // batches emit into it, perhaps before it has begun
 	bool again;                  // what it needs runs again: so do all its jobs. Set when it begins
-	bool is_low;                 // it is in run->low
+	atomic_bool is_low;          // --pack=auto: it lacks packs; set by the pool, until the feed has seen it
 	bool has_failed;             // one of its jobs; under the publisher's lock
 	bool allow_failure;          // a failed job is only reported
 	atomic_bool cancelled;       // by --cancel: nothing of it starts any more
@@ -77,11 +77,6 @@ void batch_unref(struct batch *batch);
 // Called when the pool has removed the batch's queue: puts the batch on the list run->dead, with the reference that the queue
 // had. Any thread.
 void batch_retire(struct batch *batch);
-
-// Puts the batch on the list run->low, with a reference, if it is not there: it lacks packs (--pack=auto). Any thread.
-// batch_take_low() takes one from the list, with that reference; or returns NULL.
-void batch_note_low(struct batch *batch);
-struct batch *batch_take_low(struct run *run);
 
 // Drops the references of the batches on run->dead. On the event loop's thread, which also opens queues: so a batch that it has
 // found is not freed meanwhile.

@@ -74,9 +74,8 @@ struct run {
 	uint64_t total;                             // jobs of all inputs (items with -X or --batch-by), where all were read before the first one; else 0
 
 	// what happened so far
-	mutex lock;                                 // guards dead and low, and batch.pack_size
+	mutex lock;                                 // guards dead, and batch.pack_size
 	struct batch *dead;                         // batches whose queues were removed, for the event loop to let go of
-	struct batch *low;                          // --pack=auto with --batch-by: batches that lack packs
 	atomic_bool all_read;                       // every input was read to its end
 
 	// for the event loop, with run_wake()

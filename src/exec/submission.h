@@ -16,7 +16,6 @@ struct submission {
 	struct queue *queue;      // open, or the running item's own
 	struct batch *batch;      // the queue's user; the submission holds a reference
 	struct submission *next;  // --onall: that of the next machine, which gets the same; or NULL
-	uint64_t hash;            // of the batch's name, where the feed looks submissions up by it
 	uint64_t from;            // seq of the job that emits the items, or 0
 	bool again;               // that job was not what the joblog has: these are not taken as done
 	struct buf bytes;         // the items, by item_write()

@@ -55,16 +55,16 @@ static bool feed_read(struct run *run, struct feed *feed) {
 // True if the feed's batch has enough to do for now; the pool then calls when it has not.
 static bool feed_is_ahead(struct run *run, struct feed *feed) {
 	if (run->options->packing.by_time) { // what its batch lacks is made of what was read
-		return !feed_submit_stocks(run, feed) || (!feed->by_key && stock_bytes(&feed->stock) >= feed_high_water(run));
+		return !feed_submit_stocks(run, feed) || (!feed->by_key && stock_bytes(&feed->own.stock) >= feed_high_water(run));
 	}
 	bool wants = feed->by_key || run->halt.percent > 0; // N% is of all jobs: they must be known
-	for (const struct submission *at = feed->submission; at && !wants; at = at->next) {
+	for (const struct submission *at = feed->own.submission; at && !wants; at = at->next) {
 		wants = pool_queue_bytes(run->pool, at->queue) < feed_high_water(run);
 	}
 	if (wants) {
 		return false;
 	}
-	for (const struct submission *at = feed->submission; at; at = at->next) {
+	for (const struct submission *at = feed->own.submission; at; at = at->next) {
 		pool_queue_want(run->pool, at->queue);
 	}
 	return true;
@@ -72,20 +72,21 @@ static bool feed_is_ahead(struct run *run, struct feed *feed) {
 
 // Reads on of the data of --pipe or --tee, and queues a block at once. Returns true if there may be more.
 static bool feed_fill_data(struct run *run, struct feed *feed) {
+	struct submission *submission = feed->own.submission;
 	feed->waiting = false;
 	if (publish_halted(run)) { // data goes to jobs that run, too, without a word of the pool
 		feeds_cut_short(run);
 	}
-	if (run->feeds->stopped || feed->ended || !feed_submit(run, feed->submission)) {
+	if (run->feeds->stopped || feed->ended || !feed_submit(run, submission)) {
 		return false;
 	}
 	switch (blockfeed_step(run->blocks, &feed->record)) {
 	case DATA_READY:
-		submission_add(feed->submission, &feed->record, /* spec */ 0, /* bad */ NULL);
-		if (feed->submission->n == 0) { // --resume: it is done
+		submission_add(submission, &feed->record, /* spec */ 0, /* bad */ NULL);
+		if (submission->n == 0) { // --resume: it is done
 			block_free(block_of(&feed->record));
 		}
-		return feed_submit(run, feed->submission);
+		return feed_submit(run, submission);
 	case DATA_AGAIN:
 		return true;
 	case DATA_WAIT:
@@ -131,7 +132,7 @@ static bool feed_fill(struct run *run, struct feed *feed) {
 	}
 	if (run->options->packing.by_time && !feeds->stopped) {
 		(void)feed_submit_stocks(run, feed);
-	} else if (feed->ended && !feed->pending && feed_has_packs(run, feed) && !feeds->stopped) {
+	} else if (feed->ended && !feed->pending && !feeds->stopped) {
 		(void)feed_flush_packs(run, feed); // else with the next pass
 	}
 	return false;
@@ -139,8 +140,8 @@ static bool feed_fill(struct run *run, struct feed *feed) {
 
 static void feed_free(struct feed *feed) {
 	list_remove(&feed->link);
-	packs_fini(&feed->pack);
-	stock_fini(&feed->stock);
+	packs_fini(&feed->own.pack);
+	stock_fini(&feed->own.stock);
 	if (feed->input) {
 		input_close(feed->input);
 	}
@@ -149,15 +150,14 @@ static void feed_free(struct feed *feed) {
 
 // Closes the queue of an input that has ended, once all its items are in the pool.
 static void feed_finish(struct run *run, struct feed *feed) {
-	bool gone = feed->by_key ? run->feeds->nsubmissions == 0 : feed_submit(run, feed->submission);
-	gone = gone && !feed_has_packs(run, feed);
+	bool gone = feed_submit(run, feed->own.submission) && feed_is_empty(run, feed);
 	if (!feed->ended || feed->pending || !gone) {
 		return;
 	}
 	if (run->options->tee && !feed->is_data) {
-		blockfeed_begin(run->blocks, atomic_load_relaxed(queue_user_count(feed->submission->queue)));
+		blockfeed_begin(run->blocks, atomic_load_relaxed(queue_user_count(feed->own.submission->queue)));
 	}
-	feed_submission_close(run, feed->submission);
+	feed_submission_close(run, feed->own.submission);
 	if (feed->node) {
 		dag_node_fed(feed->node);
 	}
@@ -166,13 +166,13 @@ static void feed_finish(struct run *run, struct feed *feed) {
 
 // Makes the submission of a node. Returns false if the run was cut short.
 static bool feed_begin(struct run *run, struct feed *feed) {
-	if (!feed->submission) {
+	if (!feed->own.submission) {
 		struct queue *queue = feed->node->queue;
 		bool held = queue_ref(run->pool, queue);
 		run->feeds->stopped |= !held;
-		feed->submission = held ? feed_submission_open(queue) : NULL;
+		feed->own.submission = held ? feed_submission_open(queue) : NULL;
 	}
-	return feed->submission;
+	return feed->own.submission;
 }
 
 // Nothing will be added any more, but by what runs.
@@ -180,7 +180,7 @@ static bool all_is_read(const struct run *run) {
 	bool ended = true;
 	list_for_each(&run->feeds->active, at) {
 		const struct feed *feed = list_entry(at, struct feed, link);
-		ended = ended && feed->ended && (run->options->packing.by_time || !feed_has_packs(run, feed));
+		ended = ended && feed->ended && (run->options->packing.by_time || feed_is_empty(run, feed));
 	}
 	return ended && dag_is_fed(run);
 }
@@ -199,7 +199,7 @@ bool feeds_fill(struct run *run) {
 		}
 	}
 	if (!feeds->stopped) {
-		feeds_flush_submissions(run);
+		feeds_flush_outlets(run);
 	}
 	if (!atomic_load_relaxed(&run->all_read) && all_is_read(run) && publish_all_read(run)) {
 		run_halt(run);
@@ -230,11 +230,6 @@ void feeds_stop(struct run *run) {
 		return; // the run could not be put together
 	}
 	feeds_cut_short(run);
-	for (size_t i = 0; i < feeds->nsubmissions; ++i) {
-		counts_lost(feeds->submissions[i]->batch, feeds->submissions[i]->nitems);
-		feed_submission_close(run, feeds->submissions[i]);
-	}
-	feeds->nsubmissions = 0;
 	list_for_each(&feeds->active, at) {
 		struct feed *feed = list_entry(at, struct feed, link);
 		if ((feed->input || feed->is_data) && !feed->ended) {
@@ -243,17 +238,16 @@ void feeds_stop(struct run *run) {
 		if (feed->node) {
 			counts_lost(feed->node->batch, feed->pending + (feed->input ? 0 : dag_node_left(feed->node)));
 		}
-		if (feed->submission) {
-			uint64_t packs = (feed->pack.nitems > 0) + (feed->by_key && !run->options->packing.by_time ? feeds->packing.n : 0);
-			uint64_t pending = feed->pending && !feed->node;
-			for (const struct submission *each = feed->submission; each; each = each->next) {
-				counts_lost(each->batch, each->nitems + feed->stock.nitems + pending + packs);
+		if (feed->own.submission) {
+			uint64_t left = feed_count_packs(run, feed) + feed->own.stock.nitems + (feed->pending && !feed->node);
+			for (const struct submission *each = feed->own.submission; each; each = each->next) {
+				counts_lost(each->batch, each->nitems + left);
 			}
-			feed_submission_close(run, feed->submission);
+			feed_submission_close(run, feed->own.submission);
 		}
 		feed_free(feed);
 	}
-	feeds_drop_packs(run);
+	feeds_drop_outlets(run);
 }
 
 void feeds_close(struct run *run) {

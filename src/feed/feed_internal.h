@@ -15,9 +15,12 @@
 #include "input/input.h"
 #include "template/packs.h"
 
-enum { SUBMISSIONS = 256 }; // batches between two flushes, with --batch-by
-
-enum { PACKING_OPEN = 1024 }; // packs of batches found in the input at once; beyond it the one longest left alone goes
+enum {
+	OUTLETS_MAX = 1024,     // packs of batches found in the input at once; beyond it the one longest left alone goes
+	OUTLETS_UNPACKED = 256, // … and where nothing is packed, batches between two flushes
+	OUTLET_BYTES = 2048,    // that one takes besides the items, about
+	FEED_WHEN_EMPTY = 1,    // low_water of a queue whose packs are made as it lacks them
+};
 
 // Items of one batch that were read and wait to be packed by time, in the order of the input. Zeroed, there are none.
 struct stock {
@@ -36,26 +39,22 @@ struct stock_pack {
 	const char *bad;         // why it cannot be an item, or NULL
 };
 
-// The pack of a batch that is found in the input.
-struct keyed_pack {
-	struct list used;    // in packing->used, the one longest left alone first
-	struct keyed_pack *next; // in its bucket
+// Where the items of a batch go: into the pack or the stock, if they are packed, and from there into the submission.
+struct outlet {
+	struct submission *submission; // NULL: closed
+	struct pack pack;    // being filled, if records are packed
+	struct stock stock;  // the same with --pack=auto
+	// of a batch that is found in the input
+	struct list used;    // in outlets->used
+	struct outlet *next; // in its bucket
 	uint64_t hash;
 	char *name;          // of the batch
-	struct pack pack;    // but with --pack=auto:
-	struct stock stock;
-	struct submission *submission; // … that keeps the batch's queue open
 };
 
-// Zeroed, and with its list initialized, is one without packs.
-struct packing_state {
-	struct pack_limits limits;
-	unsigned slots;      // that the last items are spread over, or 0
-	size_t sharers;      // packs that share them; 0 before the end of the input
-	struct list used;
-	size_t n;            // of keyed packs
-	size_t bytes;        // of their stocks, about
-	struct keyed_pack *buckets[PACKING_OPEN];
+struct outlets {
+	struct list used;    // the one longest left alone first
+	size_t n;
+	struct outlet *buckets[OUTLETS_MAX];
 };
 
 struct feed {
@@ -63,16 +62,14 @@ struct feed {
 	bool is_data;                  // of run->blocks; else items:
 	struct input *input;           // … from here, or, if that is NULL, from a list that its node holds
 	struct dag_node *node;         // of a manifest, or NULL
-	struct submission *submission; // of its batch; with --batch-by of "default", held open until the input has ended,
-	                               // for a pool without an open queue would be done; of a node: NULL before its turn
+	struct outlet own;             // of its batch; with --batch-by of "default", held open until the input has ended, for a
+	                               // pool without an open queue would be done; of a node: closed before its turn
 	bool by_key;                   // --batch-by names the batch of each record
 	bool waiting;                  // for its descriptor
 	bool ended;                    // everything was read
 	bool joins;                    // a record may be several items of one argument each
 	bool pending;                  // `record` was read, but there was no room for it yet
 	struct record record;
-	struct pack pack; // being filled, if records are packed; with --batch-by they are in feeds->packing
-	struct stock stock; // the same with --pack=auto
 	unsigned spec;    // of the pending record
 	const char *bad;  // why the pending record cannot be an item, or NULL
 };
@@ -86,14 +83,11 @@ struct feeds {
 	struct template *batch_by;          // --batch-by, or NULL
 	struct source_config *file_sources; // of --batch NAME=FILE: inputs borrow them
 	struct buf key;                     // scratch: an expanded --batch-by
-	struct packing_state packing;
-	struct submission *submissions[SUBMISSIONS]; // with --batch-by: of the batches met since the last flush, in that order
-	size_t nsubmissions;
+	struct pack_limits limits;
+	unsigned slots;                     // that the last items are spread over, or 0
+	size_t sharers;                     // packs that share them; 0 before the end of the input
+	struct outlets outlets;             // with --batch-by
 };
-
-enum { KEYED_BYTES = 2048 }; // that an open batch takes besides the items, about
-
-enum { FEED_WHEN_EMPTY = 1 }; // low_water of a queue whose packs are made as it lacks them
 
 // ---- feed_open.c
 
@@ -116,9 +110,9 @@ void stock_take(struct stock *stock, const struct pack_limits *limits, uint64_t 
 
 void stock_fini(struct stock *stock);
 
-// Puts items into packs and submits these, as many as the queue of the submission lacks, or `all`. `ended`: no more will come. The
+// Puts items of the outlet's stock into packs and submits these, as many as its queue lacks, or `all`. `ended`: no more will come. The
 // pool calls when it lacks more. Returns false if it has no room now.
-bool stock_submit(struct run *run, struct stock *stock, struct submission *submission, bool ended, bool all);
+bool stock_submit(struct run *run, struct outlet *outlet, bool ended, bool all);
 
 // ---- feed_route.c
 
@@ -137,19 +131,23 @@ struct submission *feed_submission_open_batch(struct run *run, const char *name,
 // Closes the queue, and frees the submission. What is in it is not submitted.
 void feed_submission_close(struct run *run, struct submission *submission);
 
-// Submits and closes all submissions of batches found in the input. Returns false if the pool has no room for one of them.
-bool feeds_flush_submissions(struct run *run);
+// Submits and closes all submissions of batches found in the input, but for stocks. Returns false if the pool has no room for one of
+// them.
+bool feeds_flush_outlets(struct run *run);
 
 // feed_flush_packs() submits the feed's unfinished packs, after its last record. Returns false if the pool has no room for them
-// now: call it again. feed_has_packs() tells whether there are any.
+// now: call it again. feed_count_packs() returns how many there are.
 bool feed_flush_packs(struct run *run, struct feed *feed);
-bool feed_has_packs(const struct run *run, const struct feed *feed);
+uint64_t feed_count_packs(const struct run *run, const struct feed *feed);
+
+// Whether nothing waits in the feed's outlets, but what is in its own submission.
+bool feed_is_empty(const struct run *run, const struct feed *feed);
 
 // Submits packs of the stocks of the feed (--pack=auto), as many as are lacked. Returns false if the pool has no room.
 bool feed_submit_stocks(struct run *run, struct feed *feed);
 
-// Throws away the packs of batches found in the input. Items that stock_submit() has not submitted count as lost.
-void feeds_drop_packs(struct run *run);
+// Throws away the outlets of batches found in the input. Items in their stocks and submissions count as lost.
+void feeds_drop_outlets(struct run *run);
 
 // Adds the pending record (feed->record) to the pack or submission of its batch. Returns false, and it stays pending, if the pool
 // has no room now.

@@ -47,7 +47,7 @@ size_t feed_high_water(const struct run *run) {
 static struct feed *feed_add(struct feeds *feeds, struct input *input, struct submission *submission) {
 	struct feed *feed = NEW(struct feed);
 	feed->input = input;
-	feed->submission = submission;
+	feed->own.submission = submission;
 	list_push_back(&feeds->active, &feed->link);
 	return feed;
 }
@@ -325,9 +325,9 @@ static void join_records(const struct pack_limits *limits, struct run *run) {
 }
 
 // Sets the limits by the options, for the spec of the command line. Returns 0, or -1 after a message.
-static int packing_init(struct packing_state *packing, struct run *run) {
+static int open_packing(struct run *run) {
 	const struct packing *options = &run->options->packing;
-	struct pack_limits *limits = &packing->limits;
+	struct pack_limits *limits = &run->feeds->limits;
 	limits->items = options->items;
 	limits->chars = options->chars > 0 ? options->chars : PACK_CHARS_MAX;
 	limits->room = argument_room(&run->spec);
@@ -335,7 +335,7 @@ static int packing_init(struct packing_state *packing, struct run *run) {
 	limits->inserts_none = options->inserts_none;
 	limits->template = run->spec.command;
 	packs_prepare(limits);
-	packing->slots = options->spreads ? run->slots : 0;
+	run->feeds->slots = options->spreads ? run->slots : 0;
 	if (options->by_time) {
 		limits->room = limits->room < ROOM_BYTES ? limits->room : ROOM_BYTES;
 		limits->fills = options->chars == 0 && limits->room > 0 && is_plain_program(run);
@@ -423,7 +423,7 @@ int feeds_open(struct run *run) {
 	const struct options *options = run->options;
 	struct feeds *feeds = run->feeds = NEW(struct feeds);
 	list_init(&feeds->active);
-	list_init(&feeds->packing.used);
+	list_init(&feeds->outlets.used);
 	feeds->names.tokens = &options->tokens;
 	if (run->manifest) {
 		return 0; // dag_open() adds what its batches read
@@ -441,5 +441,5 @@ int feeds_open(struct run *run) {
 	if (parse_templates(run) != 0 || read_all_records(run) != 0 || (options->tee && open_tee(run) != 0)) {
 		return -1;
 	}
-	return packing_init(&feeds->packing, run);
+	return open_packing(run);
 }

@@ -1,4 +1,5 @@
-// Where a record goes: into the submission of its batch, or into a pack on its way there; --batch-by says which batch.
+// Where a record goes: through the outlet of its batch, in which it may be packed, into a submission to the queue; --batch-by says
+// which batch.
 //
 // A submission keeps the queue of its batch open. Those of batches that --batch-by names are few, and closed with each flush;
 // their packs are few, too, and the one longest left alone goes first.
@@ -76,22 +77,93 @@ void feed_submission_close(struct run *run, struct submission *submission) {
 	free(submission);
 }
 
-// ---- batches found in the input ----
+// ---- outlets of batches found in the input ----
 
-bool feeds_flush_submissions(struct run *run) {
-	struct feeds *feeds = run->feeds;
-	size_t done = 0;
-	while (done < feeds->nsubmissions && feed_submit(run, feeds->submissions[done])) {
-		feed_submission_close(run, feeds->submissions[done++]);
+static struct outlet **outlet_place(struct outlets *outlets, const char *name, uint64_t hash) {
+	struct outlet **at = &outlets->buckets[hash % OUTLETS_MAX];
+	while (*at && ((*at)->hash != hash || strcmp((*at)->name, name) != 0)) {
+		at = &(*at)->next;
 	}
-	feeds->nsubmissions -= done;
-	memmove(feeds->submissions, feeds->submissions + done, feeds->nsubmissions * sizeof(feeds->submissions[0]));
-	return feeds->nsubmissions == 0;
+	return at;
 }
 
-// The name of the batch that --batch-by gives to the record.
-static const char *find_name(struct run *run, const struct record *record, uint64_t *ret_hash) {
+static struct outlet *longest_left(const struct outlets *outlets) {
+	return list_entry(outlets->used.next, struct outlet, used);
+}
+
+// The submission of the outlet, opened if it is closed. Returns NULL when the pool takes nothing any more.
+static struct submission *outlet_open(struct run *run, struct outlet *outlet) {
+	if (!outlet->submission) {
+		size_t low_water = run->options->packing.by_time ? FEED_WHEN_EMPTY : 0;
+		outlet->submission = feed_submission_open_batch(run, outlet->name, low_water);
+	}
+	return outlet->submission;
+}
+
+static void outlet_remove(struct outlets *outlets, struct outlet *outlet) {
+	*outlet_place(outlets, outlet->name, outlet->hash) = outlet->next;
+	list_remove(&outlet->used);
+	--outlets->n;
+	packs_fini(&outlet->pack);
+	stock_fini(&outlet->stock);
+	free(outlet->name);
+	free(outlet);
+}
+
+// Submits what is in the outlet's submission, and closes that, unless there is a stock. Without a pack the outlet is gone then. Returns
+// false if there is no room.
+static bool outlet_flush(struct run *run, struct outlet *outlet) {
+	if (outlet->stock.nitems > 0) {
+		return true;
+	}
+	if (!feed_submit(run, outlet->submission)) {
+		return false;
+	}
+	if (outlet->submission) {
+		feed_submission_close(run, outlet->submission);
+		outlet->submission = NULL;
+	}
+	if (outlet->pack.nitems == 0) {
+		outlet_remove(&run->feeds->outlets, outlet);
+	}
+	return true;
+}
+
+bool feeds_flush_outlets(struct run *run) {
+	bool room = true;
+	list_for_each_entry(&run->feeds->outlets.used, struct outlet, outlet, used) {
+		room = room && outlet_flush(run, outlet);
+	}
+	return room;
+}
+
+// Puts the pack of the outlet, spread over so many slots (0: as it is), into its submission, and empties it. Returns false if there is
+// no room for all of it now, or the pool takes nothing any more.
+static bool submit_pack(struct run *run, struct outlet *outlet, unsigned slots) {
+	struct pack *pack = &outlet->pack;
+	if (pack->nitems > 0 && !outlet_open(run, outlet)) {
+		return false;
+	}
+	if (pack->each == 0) {
+		pack->each = slots > 0 ? packs_spread(pack, slots) : pack->nitems;
+	}
+	while (pack->given < pack->nitems) {
+		if (submission_is_full(outlet->submission) && !feed_submit(run, outlet->submission)) {
+			return false;
+		}
+		uint32_t to = pack->nitems - pack->given > pack->each ? pack->given + pack->each : pack->nitems;
+		struct record record = pack->each >= pack->nitems ? packs_record(pack) : packs_slice(pack, pack->given, to);
+		add_record(outlet->submission, &record, 0, pack->bad);
+		pack->given = to;
+	}
+	packs_reset(pack);
+	return true;
+}
+
+// The outlet of the batch that --batch-by gives to the record. Returns NULL if there is no room for what had to go before.
+static struct outlet *find_outlet(struct run *run, const struct record *record) {
 	struct feeds *feeds = run->feeds;
+	struct outlets *outlets = &feeds->outlets;
 	struct expansion x = {
 		.record = record,
 		.seq = atomic_load_relaxed(&run->seq) + 1,
@@ -101,146 +173,80 @@ static const char *find_name(struct run *run, const struct record *record, uint6
 	buf_reset(&feeds->key);
 	template_expand(feeds->batch_by, &x, &feeds->key);
 	const char *name = feeds->key.len > 0 ? feeds->key.data : "default";
-	*ret_hash = hash_bytes(name, strlen(name), 0);
-	return name;
+	uint64_t hash = hash_bytes(name, strlen(name), 0);
+	struct outlet *outlet = *outlet_place(outlets, name, hash);
+	if (!outlet) {
+		size_t most = run->options->packing.by_time ? SIZE_MAX : run->options->packing.on ? OUTLETS_MAX : OUTLETS_UNPACKED;
+		while (outlets->n >= most) {
+			if (!submit_pack(run, longest_left(outlets), 0) || !outlet_flush(run, longest_left(outlets))) {
+				return NULL;
+			}
+		}
+		outlet = NEW(struct outlet);
+		outlet->hash = hash;
+		outlet->name = xstrdup(name);
+		list_init(&outlet->used);
+		*outlet_place(outlets, name, hash) = outlet;
+		++outlets->n;
+	}
+	list_remove(&outlet->used);
+	list_push_back(&outlets->used, &outlet->used);
+	return outlet;
 }
 
-// The submission of that batch. Returns NULL if the pool takes nothing any more, or has no room for those that had to go
-// before.
-static struct submission *find_submission(struct run *run, const char *name, uint64_t hash) {
-	struct feeds *feeds = run->feeds;
-	for (size_t i = feeds->nsubmissions; i-- > 0;) { // input is often sorted: the last one first
-		struct submission *submission = feeds->submissions[i];
-		if (submission->hash == hash && strcmp(submission->batch->name, name) == 0) {
-			return submission;
+void feeds_drop_outlets(struct run *run) {
+	struct outlets *outlets = &run->feeds->outlets;
+	while (outlets->n > 0) {
+		struct outlet *outlet = longest_left(outlets);
+		if (outlet->submission) {
+			counts_lost(outlet->submission->batch, outlet->stock.nitems + outlet->submission->nitems);
+			feed_submission_close(run, outlet->submission);
 		}
+		outlet_remove(outlets, outlet);
 	}
-	if (feeds->nsubmissions == SUBMISSIONS && !feeds_flush_submissions(run)) {
-		return NULL;
-	}
-	struct submission *submission = feed_submission_open_batch(run, name, /* low_water */ 0);
-	if (submission) {
-		submission->hash = hash;
-		feeds->submissions[feeds->nsubmissions++] = submission;
-	}
-	return submission;
 }
 
 // ---- packs ----
 
-// Where the pack of that batch is, or would be.
-static struct keyed_pack **packing_place(struct packing_state *packing, const char *name, uint64_t hash) {
-	struct keyed_pack **at = &packing->buckets[hash % PACKING_OPEN];
-	while (*at && ((*at)->hash != hash || strcmp((*at)->name, name) != 0)) {
-		at = &(*at)->next;
-	}
-	return at;
-}
-
-// The pack of that batch, made if there is none; then there is one more, and the caller sees that there are not too many.
-static struct keyed_pack *packing_find(struct packing_state *packing, const char *name, uint64_t hash) {
-	struct keyed_pack **at = packing_place(packing, name, hash), *keyed = *at;
-	if (keyed) {
-		list_remove(&keyed->used);
-	} else {
-		keyed = NEW(struct keyed_pack);
-		keyed->hash = hash;
-		keyed->name = xstrdup(name);
-		*at = keyed;
-		++packing->n;
-	}
-	list_push_back(&packing->used, &keyed->used);
-	return keyed;
-}
-
-static void packing_remove(struct packing_state *packing, struct keyed_pack *keyed) {
-	*packing_place(packing, keyed->name, keyed->hash) = keyed->next;
-	list_remove(&keyed->used);
-	--packing->n;
-	packs_fini(&keyed->pack);
-	stock_fini(&keyed->stock);
-	free(keyed->name);
-	free(keyed);
-}
-
-// The submission for the pack of that batch, or else the one of the feed. NULL as find_submission().
-static struct submission *submission_for(struct run *run, const struct feed *feed, const struct keyed_pack *keyed) {
-	return keyed ? find_submission(run, keyed->name, keyed->hash) : feed->submission;
-}
-
-// Puts the pack of that batch, or else of the feed, spread over so many slots (0: as it is), into its submission, and empties it.
-// Returns false if there is no room for all of it now: then it is to be called again.
-static bool submit_pack(struct run *run, struct feed *feed, struct keyed_pack *keyed, unsigned slots) {
-	struct submission *submission = submission_for(run, feed, keyed);
-	struct pack *pack = keyed ? &keyed->pack : &feed->pack;
-	if (!submission) {
-		return false;
-	}
-	if (pack->each == 0) {
-		pack->each = slots > 0 ? packs_spread(pack, slots) : pack->nitems;
-	}
-	while (pack->given < pack->nitems) {
-		if (submission_is_full(submission) && !feed_submit(run, submission)) {
-			return false;
+uint64_t feed_count_packs(const struct run *run, const struct feed *feed) {
+	uint64_t n = feed->own.pack.nitems > 0;
+	if (feed->by_key) {
+		list_for_each_entry(&run->feeds->outlets.used, struct outlet, outlet, used) {
+			n += outlet->pack.nitems > 0;
 		}
-		uint32_t to = pack->nitems - pack->given > pack->each ? pack->given + pack->each : pack->nitems;
-		struct record record = pack->each >= pack->nitems ? packs_record(pack) : packs_slice(pack, pack->given, to);
-		add_record(submission, &record, 0, pack->bad);
-		pack->given = to;
 	}
-	packs_reset(pack);
-	return true;
-}
-
-// Submits all keyed packs but the newest `n`. At the end of the input (`slots`) they are spread, where there are more
-// slots than batches.
-static bool shrink_packs(struct run *run, size_t n, unsigned slots) {
-	struct packing_state *packing = &run->feeds->packing;
-	while (packing->n > n) {
-		struct keyed_pack *keyed = list_entry(packing->used.next, struct keyed_pack, used);
-		if (!submit_pack(run, NULL, keyed, slots)) {
-			return false;
-		}
-		packing_remove(packing, keyed);
-	}
-	return true;
-}
-
-void feeds_drop_packs(struct run *run) {
-	struct packing_state *packing = &run->feeds->packing;
-	while (packing->n > 0) {
-		struct keyed_pack *keyed = list_entry(packing->used.next, struct keyed_pack, used);
-		if (keyed->submission) {
-			counts_lost(keyed->submission->batch, keyed->stock.nitems + keyed->submission->nitems);
-			feed_submission_close(run, keyed->submission);
-		}
-		packing_remove(packing, keyed);
-	}
+	return n;
 }
 
 bool feed_flush_packs(struct run *run, struct feed *feed) {
-	struct packing_state *packing = &run->feeds->packing;
-	if (packing->sharers == 0) {
-		packing->sharers = feed->by_key && packing->n > 0 ? packing->n : run->feeds->n;
+	struct feeds *feeds = run->feeds;
+	uint64_t n = feed_count_packs(run, feed);
+	if (feeds->sharers == 0) {
+		feeds->sharers = feed->by_key && n > 0 ? n : feeds->n;
 	}
-	unsigned slots = packing->slots > 0 ? (unsigned)((packing->slots - 1) / packing->sharers + 1) : 0;
+	unsigned slots = feeds->slots > 0 ? (unsigned)((feeds->slots - 1) / feeds->sharers + 1) : 0;
+	bool room = submit_pack(run, &feed->own, slots);
 	if (feed->by_key) {
-		return shrink_packs(run, 0, slots);
+		list_for_each_entry(&feeds->outlets.used, struct outlet, outlet, used) {
+			room = room && submit_pack(run, outlet, slots);
+		}
 	}
-	return feed->pack.nitems == 0 || submit_pack(run, feed, NULL, slots);
+	return room;
 }
 
-bool feed_has_packs(const struct run *run, const struct feed *feed) {
-	return feed->pack.nitems > 0 || feed->stock.nitems > 0 || (feed->by_key && run->feeds->packing.n > 0);
+bool feed_is_empty(const struct run *run, const struct feed *feed) {
+	return feed->own.pack.nitems == 0 && feed->own.stock.nitems == 0 && (!feed->by_key || run->feeds->outlets.n == 0);
 }
 
-// A record that cannot be packed fails as a job; or, with --exit, nothing behind it is read.
-static bool feed_alone(struct run *run, struct feed *feed, struct submission *submission, const char *bad) {
+// Adds the pending record as a job of its own, which fails if it is `bad`; or, with --exit, if it is too long, nothing behind it is
+// read.
+static bool feed_alone(struct run *run, struct feed *feed, struct outlet *outlet, const char *bad) {
+	struct submission *submission = outlet_open(run, outlet);
 	if (!submission || (submission_is_full(submission) && !feed_submit(run, submission))) {
 		return false;
 	}
 	feed->pending = false;
-	if (!run->options->packing.exits || feed->bad) {
+	if (!run->options->packing.exits || feed->bad || !bad) {
 		add_record(submission, &feed->record, feed->spec, bad);
 		return true;
 	}
@@ -253,33 +259,20 @@ static bool feed_alone(struct run *run, struct feed *feed, struct submission *su
 }
 
 // Puts the pending record into its pack. Returns false if there is no room now for what must go first.
-static bool feed_packed(struct run *run, struct feed *feed) {
-	struct packing_state *packing = &run->feeds->packing;
-	struct keyed_pack *keyed = NULL;
-	if (feed->by_key) {
-		uint64_t hash;
-		const char *name = find_name(run, &feed->record, &hash);
-		keyed = packing_find(packing, name, hash);
-		if (!shrink_packs(run, PACKING_OPEN, 0)) {
-			return false;
-		}
-	}
-	struct pack *pack = keyed ? &keyed->pack : &feed->pack;
+static bool feed_packed(struct run *run, struct feed *feed, struct outlet *outlet) {
+	const struct pack_limits *limits = &run->feeds->limits;
 	result_files_note_item(run, &feed->record);
 	for (;;) {
 		const char *bad;
-		switch (packs_add(pack, &packing->limits, &feed->record, feed->bad, atomic_load_relaxed(&run->seq) + 1, &bad)) {
+		switch (packs_add(&outlet->pack, limits, &feed->record, feed->bad, atomic_load_relaxed(&run->seq) + 1, &bad)) {
 		case PACK_ALONE:
-			return feed_alone(run, feed, submission_for(run, feed, keyed), bad);
+			return feed_alone(run, feed, outlet, bad);
 		case PACK_TAKEN:
 			feed->pending = false;
-			if (!packs_is_complete(pack, &packing->limits)) {
-				return true;
-			}
-			// without room it stays as it is, and goes before the next record
-			return submit_pack(run, feed, keyed, 0);
+			// without room a complete one stays as it is, and goes before the next record
+			return !packs_is_complete(&outlet->pack, limits) || submit_pack(run, outlet, 0);
 		case PACK_FULL:
-			if (!submit_pack(run, feed, keyed, 0)) {
+			if (!submit_pack(run, outlet, 0)) {
 				return false;
 			}
 		}
@@ -290,13 +283,13 @@ static bool feed_packed(struct run *run, struct feed *feed) {
 // packed by itself. What did not fit is pending. Returns false if there is no room now for what must go first.
 static bool feed_packed_items(struct run *run, struct feed *feed) {
 	struct record part = feed->record, rest = feed->record;
-	while (part.nargs > 1 && !packs_add_all(&feed->pack, &run->feeds->packing.limits, &part, atomic_load_relaxed(&run->seq) + 1)) {
+	while (part.nargs > 1 && !packs_add_all(&feed->own.pack, &run->feeds->limits, &part, atomic_load_relaxed(&run->seq) + 1)) {
 		part.nargs /= 2;
 		part.size = record_bytes_of(&rest, part.nargs);
 	}
 	if (part.nargs == 1) {
 		feed->record = part;
-		if (!feed_packed(run, feed)) {
+		if (!feed_packed(run, feed, &feed->own)) {
 			feed->record = rest;
 			return false;
 		}
@@ -311,34 +304,21 @@ static bool feed_packed_items(struct run *run, struct feed *feed) {
 // ---- packs by time ----
 
 // Keeps the pending record in the stock of its batch. Returns false if the pool takes nothing any more.
-static bool feed_stocked(struct run *run, struct feed *feed) {
-	struct pack_limits *limits = &run->feeds->packing.limits;
-	struct submission *submission = feed->submission;
-	struct stock *stock = &feed->stock;
+static bool feed_stocked(struct run *run, struct feed *feed, struct outlet *outlet) {
+	const struct pack_limits *limits = &run->feeds->limits;
 	uint32_t nitems = feed->joins && !feed->bad ? feed->record.nargs : 1, measured = 0;
 	const char *bad = feed->bad;
 	if (!bad && !packs_measure(limits, &feed->record, atomic_load_relaxed(&run->seq) + 1, &measured, &bad) && run->options->packing.exits) {
-		return feed_alone(run, feed, submission, bad);
+		return feed_alone(run, feed, outlet, bad);
 	}
-	if (feed->by_key) {
-		uint64_t hash;
-		const char *name = find_name(run, &feed->record, &hash);
-		struct keyed_pack *keyed = packing_find(&run->feeds->packing, name, hash);
-		if (!keyed->submission) {
-			keyed->submission = feed_submission_open_batch(run, name, FEED_WHEN_EMPTY);
-		}
-		submission = keyed->submission;
-		stock = &keyed->stock;
-		if (!submission) {
-			return false;
-		}
-		if (stock->nitems == 0) {
-			batch_note_low(submission->batch);
-		}
-		run->feeds->packing.bytes -= stock_bytes(stock);
+	struct submission *submission = outlet_open(run, outlet);
+	if (!submission) {
+		return false;
 	}
-	stock_add(stock, &feed->record, nitems, measured, bad, atomic_add_relaxed(&run->seq, nitems) + 1);
-	run->feeds->packing.bytes += feed->by_key ? stock_bytes(stock) : 0;
+	if (outlet->stock.nitems == 0) {
+		atomic_store_relaxed(&submission->batch->is_low, true);
+	}
+	stock_add(&outlet->stock, &feed->record, nitems, measured, bad, atomic_add_relaxed(&run->seq, nitems) + 1);
 	for (; submission; submission = submission->next) {
 		publish_queued(submission->batch, nitems); // it is known, as what is queued
 	}
@@ -347,32 +327,32 @@ static bool feed_stocked(struct run *run, struct feed *feed) {
 }
 
 // Submits packs of that batch, and lets go of it if these were all. As stock_submit().
-static bool submit_keyed(struct run *run, struct keyed_pack *keyed, bool ended, bool all) {
-	struct packing_state *packing = &run->feeds->packing;
-	size_t before = stock_bytes(&keyed->stock);
-	bool done = stock_submit(run, &keyed->stock, keyed->submission, ended, all);
-	packing->bytes -= before - stock_bytes(&keyed->stock);
+static bool submit_keyed(struct run *run, struct outlet *outlet, bool ended, bool all) {
+	bool done = stock_submit(run, outlet, ended, all);
 	if (!done) {
-		batch_note_low(keyed->submission->batch);
-	} else if (keyed->stock.nitems == 0) {
-		feed_submission_close(run, keyed->submission);
-		packing_remove(packing, keyed);
+		atomic_store_relaxed(&outlet->submission->batch->is_low, true);
+	} else if (outlet->stock.nitems == 0) {
+		(void)outlet_flush(run, outlet);
 	}
 	return done;
 }
 
 bool feed_submit_stocks(struct run *run, struct feed *feed) {
-	struct packing_state *packing = &run->feeds->packing;
+	struct outlets *outlets = &run->feeds->outlets;
 	if (!feed->by_key) {
-		return stock_submit(run, &feed->stock, feed->submission, feed->ended, /* all */ false);
+		return stock_submit(run, &feed->own, feed->ended, /* all */ false);
 	}
 	bool room = true;
-	for (struct batch *batch; room && (batch = batch_take_low(run)); batch_unref(batch)) {
-		struct keyed_pack *keyed = *packing_place(packing, batch->name, hash_bytes(batch->name, strlen(batch->name), 0));
-		room = !keyed || submit_keyed(run, keyed, feed->ended, /* all */ false);
+	size_t bytes = 0;
+	list_for_each_entry(&outlets->used, struct outlet, outlet, used) {
+		bytes += stock_bytes(&outlet->stock) + OUTLET_BYTES;
+		if (room && outlet->submission && atomic_exchange(&outlet->submission->batch->is_low, false)) {
+			room = submit_keyed(run, outlet, feed->ended, /* all */ false);
+		}
 	}
-	while (room && packing->bytes + packing->n * KEYED_BYTES > run->options->queue_mem / 2 && packing->n > 0) {
-		room = submit_keyed(run, list_entry(packing->used.next, struct keyed_pack, used), feed->ended, /* all */ true);
+	while (room && bytes > run->options->queue_mem / 2 && outlets->n > 0) {
+		bytes -= stock_bytes(&longest_left(outlets)->stock) + OUTLET_BYTES;
+		room = submit_keyed(run, longest_left(outlets), feed->ended, /* all */ true);
 	}
 	return room;
 }
@@ -381,28 +361,19 @@ bool feed_submit_stocks(struct run *run, struct feed *feed) {
 
 bool feed_record(struct run *run, struct feed *feed) {
 	const struct template *command = feed->node || feed->bad || feed->joins ? NULL : run->spec.command; // one argument is no choice
+	const struct packing *packing = &run->options->packing;
 	if (command && template_skips(command, &feed->record)) { // {choose_k} and {uniq}
 		// its number is nobody's, as in GNU parallel
-		atomic_add_relaxed(&run->seq, run->options->packing.on ? 0 : 1);
+		atomic_add_relaxed(&run->seq, packing->on ? 0 : 1);
 		feed->pending = false;
 		return true;
 	}
-	if (run->options->packing.on) {
-		return feed->joins && !feed->bad ? feed_packed_items(run, feed) : feed_packed(run, feed);
-	}
-	if (run->options->packing.by_time) {
-		return feed_stocked(run, feed);
-	}
-	struct submission *submission = feed->submission;
-	if (feed->by_key) {
-		uint64_t hash;
-		const char *name = find_name(run, &feed->record, &hash);
-		submission = find_submission(run, name, hash);
-	}
-	if (!submission || (submission_is_full(submission) && !feed_submit(run, submission))) {
+	struct outlet *outlet = feed->by_key ? find_outlet(run, &feed->record) : &feed->own;
+	if (!outlet) {
 		return false;
 	}
-	add_record(submission, &feed->record, feed->spec, feed->bad);
-	feed->pending = false;
-	return true;
+	if (packing->on) {
+		return feed->joins && !feed->bad ? feed_packed_items(run, feed) : feed_packed(run, feed, outlet);
+	}
+	return packing->by_time ? feed_stocked(run, feed, outlet) : feed_alone(run, feed, outlet, feed->bad);
 }

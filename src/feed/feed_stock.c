@@ -118,7 +118,7 @@ void stock_fini(struct stock *stock) {
 // Items of the next pack of that batch.
 static uint64_t choose_most(const struct batch *batch, uint64_t waiting, unsigned slots, bool ended) {
 	struct run *run = batch->run;
-	uint64_t limit = run->feeds->packing.limits.items;
+	uint64_t limit = run->feeds->limits.items;
 	mutex_lock(&run->lock);
 	uint64_t most = packsize_share(batch->pack_size.want, batch->pack_size.least, waiting, slots, ended);
 	mutex_unlock(&run->lock);
@@ -128,13 +128,15 @@ static uint64_t choose_most(const struct batch *batch, uint64_t waiting, unsigne
 // Takes one pack and adds it to the submission of each machine.
 static void add_pack(struct run *run, struct stock *stock, struct submission *submission, unsigned slots, bool ended) {
 	struct stock_pack pack;
-	stock_take(stock, &run->feeds->packing.limits, choose_most(submission->batch, stock->nitems, slots, ended), &pack);
+	stock_take(stock, &run->feeds->limits, choose_most(submission->batch, stock->nitems, slots, ended), &pack);
 	for (; submission; submission = submission->next) {
 		submission_add_pack(submission, &pack.record, pack.nitems, pack.seq, pack.bad);
 	}
 }
 
-bool stock_submit(struct run *run, struct stock *stock, struct submission *submission, bool ended, bool all) {
+bool stock_submit(struct run *run, struct outlet *outlet, bool ended, bool all) {
+	struct submission *submission = outlet->submission;
+	struct stock *stock = &outlet->stock;
 	unsigned slots = 1, lacks = 0;
 	if (!feed_submit(run, submission)) { // what had no room before
 		return false;

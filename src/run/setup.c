@@ -286,9 +286,9 @@ static void on_idle(void *arg) {
 }
 
 static void on_low(void *arg, struct queue *queue) {
-	const struct run *run = arg;
-	if (queue && run->options->packing.by_time && run->options->batch_by) {
-		batch_note_low(queue_user(queue));
+	if (queue) {
+		struct batch *batch = queue_user(queue);
+		atomic_store_release(&batch->is_low, true); // pairs with the exchange in feed_route.c
 	}
 	run_wake(arg);
 }

@@ -245,9 +245,6 @@ static void end_jobs(struct run *run) {
 	if (run->blocks) {
 		blockfeed_close(run->blocks);
 	}
-	for (struct batch *batch; (batch = batch_take_low(run));) {
-		batch_unref(batch);
-	}
 	batches_reap(run);
 }
 

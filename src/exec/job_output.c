@@ -117,6 +117,29 @@ void job_output_show_command(struct worker_state *state, const struct job *job) 
 
 // ---- what the child writes ----
 
+static void pass_on(const struct job_output *output, enum child_stream stream, const char *bytes, size_t n) {
+	struct worker_state *state = output->state;
+	if (output->is_watched) {
+		publish_output(state, output->job, (int)stream, bytes, n);
+	}
+	if (stream == STREAM_OUT && output->line_items) {
+		line_items_take(output->line_items, bytes, n);
+		state->stats.item_bytes += (uint64_t)n;
+	} else if (output->job->results && results_takes(output->job->results, (int)stream)) {
+		results_add(output->job->results, (int)stream, bytes, n);
+	} else {
+		spool_add(output->job->spool, (int)stream, bytes, n);
+	}
+}
+
+static void output_take(void *arg, enum child_stream stream, const char *bytes, size_t n) {
+	const struct job_output *output = arg;
+	pass_on(output, stream, bytes, n);
+	if (output->state->run->status_display) {
+		status_display_output(output->state->run);
+	}
+}
+
 // Reads what becomes items, or a subscriber wants to see, and passes it on.
 static ssize_t read_and_pass(const struct job_output *output, enum child_stream stream, int fd) {
 	struct worker_state *state = output->state;
@@ -124,19 +147,8 @@ static ssize_t read_and_pass(const struct job_output *output, enum child_stream 
 		state->output_bytes = xmalloc(OUTPUT_BYTES);
 	}
 	ssize_t n = read(fd, state->output_bytes, OUTPUT_BYTES);
-	if (n <= 0) {
-		return n;
-	}
-	if (output->is_watched) {
-		publish_output(state, output->job, (int)stream, state->output_bytes, (size_t)n);
-	}
-	if (stream == STREAM_OUT && output->line_items) {
-		line_items_take(output->line_items, state->output_bytes, (size_t)n);
-		state->stats.item_bytes += (uint64_t)n;
-	} else if (output->job->results && results_takes(output->job->results, (int)stream)) {
-		results_add(output->job->results, (int)stream, state->output_bytes, (size_t)n);
-	} else {
-		spool_add(output->job->spool, (int)stream, state->output_bytes, (size_t)n);
+	if (n > 0) {
+		pass_on(output, stream, state->output_bytes, (size_t)n);
 	}
 	return n;
 }
@@ -173,6 +185,6 @@ static size_t output_last_line(void *arg, char *text, size_t size) {
 void job_output_open(struct job_output *output, struct worker_state *state, const struct job *job, struct line_items *line_items) {
 	*output = (struct job_output){
 		.state = state, .job = job, .line_items = line_items, .is_watched = publish_wants_output(state->run),
-		.output_reader = {.readable = output_readable, .last_line = output_last_line, .arg = output},
+		.output_reader = {.readable = output_readable, .take = output_take, .last_line = output_last_line, .arg = output},
 	};
 }

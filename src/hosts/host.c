@@ -1,5 +1,5 @@
 // A machine: how it is made, the thread of its connection, and what follows from what its worker says. The thread starts the launcher, moves bytes
-// between it, the protocol (dispatcher_end.h) and the pipes of attempts, and starts it anew when it has gone. All waiting is in one poll().
+// between it, the protocol (dispatcher_end.h) and the attempts, and starts it anew when it has gone. All waiting is in one poll().
 //
 // A host has slots while it is up; the pool is told of each that comes and goes. An attempt whose connection is lost ends with
 // result.lost, and exec/job_run.c runs it again, which takes a place anew. As its slots went with the connection, it waits for one
@@ -51,34 +51,19 @@ static bool is_over_ssh(const struct host *host) {
 // Wakes the thread of the attempt. With the lock.
 static void wake_attempt(struct host_attempt *attempt) {
 	if (attempt->has_files) {
-		attempt->mail.ends = attempt->state == ATTEMPT_LEFT;
+		attempt->mail.ends = attempt->state == ATTEMPT_ENDED;
 		cond_signal(&attempt->mail.heard);
 	} else {
 		wakeup_post(attempt->wake_fd);
 	}
 }
 
-static void attempt_started(struct host *host, struct host_attempt *attempt, uint64_t start, int pid) {
-	mutex_lock(&host->lock);
+// With the lock.
+static void set_started(struct host_attempt *attempt, uint64_t start, int pid) {
 	attempt->state = ATTEMPT_STARTED;
 	attempt->start = start;
 	attempt->pid = pid;
 	wake_attempt(attempt);
-	mutex_unlock(&host->lock);
-}
-
-// Puts the attempt out of the list, and wakes its thread, which reads its pipes to their end.
-static void attempt_left(struct host *host, struct host_attempt *attempt) {
-	bool is_natural = attempt->result.outcome <= OUTCOME_SIGNAL; // it is what a process makes of itself
-	fd_close(&attempt->write_fds[0]);
-	fd_close(&attempt->write_fds[1]);
-	mutex_lock(&host->lock);
-	attempt->state = ATTEMPT_LEFT;
-	list_remove(&attempt->link);
-	attempt->is_doubted = host->login->is_slurm && attempt->end == END_DONE && !attempt->has_files && is_natural;
-	host->ndoubted += attempt->is_doubted;
-	wake_attempt(attempt); // with the lock: who sees that it has left closes the descriptor
-	mutex_unlock(&host->lock);
 }
 
 bool host_submit(struct host_attempt *attempt) {
@@ -102,66 +87,20 @@ void host_order(struct host_attempt *attempt, enum attempt_order order) {
 	}
 }
 
-// How many bytes are not in the pipe yet.
-static size_t unwritten(const struct stream_backlog *out) {
-	return out->bytes.len - out->at;
-}
-
-// Writes what fits into the pipe. If nobody reads the pipe any more it closes it and drops the rest. Returns how many bytes were written or
-// dropped.
-static size_t fill_pipe(struct stream_backlog *out, int *fd) {
-	size_t before = unwritten(out);
-	while (*fd >= 0 && unwritten(out) > 0) {
-		ssize_t n = write(*fd, out->bytes.data + out->at, unwritten(out));
-		if (n < 0 && errno == EAGAIN) {
-			break;
-		}
-		if (n < 0 && errno != EINTR) {
-			fd_close(fd);
-		}
-		out->at += n > 0 ? (size_t)n : 0;
-	}
-	out->at = *fd >= 0 ? out->at : out->bytes.len;
-	size_t done = before - unwritten(out);
-	if (out->at * 2 >= out->bytes.len) { // so each byte is moved once in the mean
-		buf_drop(&out->bytes, out->at);
-		out->at = 0;
-	}
-	return done;
-}
-
-// Writes the attempt's output into its pipes. If it has ended, and all of it is written, it leaves.
-static void flush_output(struct host *host, struct host_attempt *attempt) {
-	bool left = attempt->state == ATTEMPT_ENDED; // which only this thread sets
-	for (int i = 0; i < 2 && !attempt->has_files; ++i) {
-		struct stream_backlog *out = &attempt->out[i];
-		int *fd = &attempt->write_fds[i];
-		bool was_open = *fd >= 0;
-		size_t n = unwritten(out) > 0 ? fill_pipe(out, fd) : 0;
-		if (n > 0 && host->connection) {
-			channel_acknowledge(&host->connection->channel, attempt->number, n);
-		}
-		if (was_open && *fd < 0 && host->connection) {
-			dispatcher_end_shut(host->connection, attempt->number, (unsigned)i + 1);
-		}
-		left = left && unwritten(out) == 0;
-	}
-	if (left) {
-		attempt_left(host, attempt);
-	}
-}
-
-// The attempt may have left when this returns.
+// The attempt is its own thread's from then on.
 static void end_attempt(struct host *host, struct host_attempt *attempt, enum host_end end) {
 	const struct result *result = &attempt->result;
 	bool has_run = end != END_REFUSED && result->outcome != OUTCOME_SPAWN_ERROR && result->start > 0;
+	bool is_natural = result->outcome <= OUTCOME_SIGNAL; // it is what a process makes of itself
 	attempt->end = end;
-	fd_close(&attempt->in_fd);
 	mutex_lock(&host->lock);
 	attempt->state = ATTEMPT_ENDED;
 	attempt->start = has_run && attempt->start == 0 ? result->start : attempt->start; // its worker was lost before it could tell
+	attempt->is_doubted = host->login->is_slurm && end == END_DONE && !attempt->has_files && is_natural;
+	host->ndoubted += attempt->is_doubted;
+	list_remove(&attempt->link);
+	wake_attempt(attempt); // with the lock: who sees that it has ended closes the descriptor
 	mutex_unlock(&host->lock);
-	flush_output(host, attempt);
 }
 
 // Reads as much of the attempt's standard input as the worker takes, and sends it.
@@ -352,7 +291,9 @@ static void on_started(void *arg, struct channel_job *job, uint64_t pid, uint64_
 	struct host_attempt *attempt = job->owner;
 	host->pause = 0; // only now: one that is connected, but takes no job, is not to be tried again without end
 	if (attempt) {
-		attempt_started(host, attempt, host->now - (ago < host->now ? ago : 0), (int)pid);
+		mutex_lock(&host->lock);
+		set_started(attempt, host->now - (ago < host->now ? ago : 0), (int)pid);
+		mutex_unlock(&host->lock);
 	}
 }
 
@@ -363,9 +304,11 @@ static void on_output(void *arg, struct channel_job *job, unsigned stream, const
 		channel_acknowledge(&host->connection->channel, job->number, n);
 		return;
 	}
+	mutex_lock(&host->lock);
 	attempt->wrote = true;
-	buf_add(&attempt->out[stream - 1].bytes, bytes, n);
-	flush_output(host, attempt);
+	buf_add(&attempt->out[stream - 1], bytes, n);
+	wake_attempt(attempt);
+	mutex_unlock(&host->lock);
 }
 
 // Sets the times by the clock of this machine. The `started` frame may have taken longer than `done`: so the end is at most now.
@@ -659,14 +602,6 @@ static void transmit(struct host *host) {
 
 // ---- the thread ----
 
-static void send_order(struct host *host, struct host_attempt *attempt, enum attempt_order order) {
-	static const enum stop_how orders[] = {[ORDER_CANCEL] = STOP_CANCEL, [ORDER_EXPIRE] = STOP_EXPIRE, [ORDER_KILL] = STOP_KILL};
-	if (order > attempt->order_sent && (attempt->state == ATTEMPT_SENT || attempt->state == ATTEMPT_STARTED)) {
-		attempt->order_sent = order;
-		dispatcher_end_stop(host->connection, attempt->number, orders[order], host->hosts->stop_takes, host->now);
-	}
-}
-
 // A worker enforces the timeouts of its jobs itself. If one has not, the attempt is expired from here, for the worker may have died. With the
 // lock.
 static void check_deadline(struct host *host, struct host_attempt *attempt) {
@@ -681,25 +616,36 @@ static void check_deadline(struct host *host, struct host_attempt *attempt) {
 	}
 }
 
-// Begins the attempt, which waits, or is a conversation about files: then it sends what there is to be said.
+// Begins the attempt, which waits (`begins`), and sends what its thread has to say, and that it is to stop. With the lock.
 static void send_attempt(struct host *host, struct host_attempt *attempt, bool begins) {
-	FP_CLEANUP(buf_fini) struct buf out = BUF_INIT;
+	static const enum stop_how orders[] = {[ORDER_CANCEL] = STOP_CANCEL, [ORDER_EXPIRE] = STOP_EXPIRE, [ORDER_KILL] = STOP_KILL};
+	struct channel *channel = &host->connection->channel;
 	if (begins && attempt->has_files) {
 		dispatcher_end_files(host->connection, attempt->number)->owner = attempt;
-		attempt_started(host, attempt, host->now, 0);
+		set_started(attempt, host->now, 0);
 	} else if (begins) {
 		dispatcher_end_run(host->connection, attempt->number, buf_str(&attempt->payload), attempt->payload.len)->owner = attempt;
 		buf_fini(&attempt->payload);
+		attempt->state = ATTEMPT_SENT;
 	}
-	if (attempt->has_files && attempt->state == ATTEMPT_STARTED) {
-		mutex_lock(&host->lock);
-		buf_move(&out, &attempt->outbox);
-		const char *why = attempt->why;
-		mutex_unlock(&host->lock);
-		channel_send_frames(&host->connection->channel, attempt->number, &out);
-		if (why) {
-			channel_break(&host->connection->channel, why);
+	if (attempt->taken >= OUTPUT_TAKEN) {
+		channel_acknowledge(channel, attempt->number, attempt->taken);
+		attempt->taken = 0;
+	}
+	for (unsigned stream = 1; stream <= 2; ++stream) {
+		if (attempt->shut & ~attempt->shut_sent & stream) {
+			dispatcher_end_shut(host->connection, attempt->number, stream);
 		}
+	}
+	attempt->shut_sent = attempt->shut;
+	channel_send_frames(channel, attempt->number, &attempt->outbox);
+	buf_reset(&attempt->outbox);
+	if (attempt->why) {
+		channel_break(channel, attempt->why);
+	}
+	if (attempt->order > attempt->order_sent) {
+		attempt->order_sent = attempt->order;
+		dispatcher_end_stop(host->connection, attempt->number, orders[attempt->order], host->hosts->stop_takes, host->now);
 	}
 }
 
@@ -709,23 +655,18 @@ static void process_attempts(struct host *host) {
 	mutex_lock(&host->lock);
 	list_for_each_entry(&host->attempts, struct host_attempt, attempt, link) {
 		check_deadline(host, attempt);
-		enum attempt_order asked = attempt->order;
 		// the files of a job that still ran there
 		bool takes = host->up || (attempt->has_files && host->connection && host->connection->is_leaving && !host->released);
-		bool waits = attempt->state == ATTEMPT_WAITING, refuses = waits && (!takes || asked != ORDER_NONE);
-		attempt->state = waits && !refuses ? ATTEMPT_SENT : attempt->state;
-		mutex_unlock(&host->lock);
+		bool waits = attempt->state == ATTEMPT_WAITING, refuses = waits && (!takes || attempt->order != ORDER_NONE);
 		if (refuses) {
+			enum host_end end = attempt->order == ORDER_NONE ? END_REFUSED : END_DONE;
 			attempt->result.outcome = OUTCOME_CANCELLED;
-			end_attempt(host, attempt, asked == ORDER_NONE ? END_REFUSED : END_DONE);
-		} else {
-			if (host->connection) {
-				send_attempt(host, attempt, waits);
-				send_order(host, attempt, asked);
-			}
-			flush_output(host, attempt);
+			mutex_unlock(&host->lock);
+			end_attempt(host, attempt, end);
+			mutex_lock(&host->lock);
+		} else if (host->connection) {
+			send_attempt(host, attempt, waits);
 		}
-		mutex_lock(&host->lock);
 	}
 	mutex_unlock(&host->lock);
 	if (atomic_load_relaxed(&host->hosts->ending) == HOSTS_KILL && host->kill_at == TIME_NEVER) {
@@ -735,7 +676,7 @@ static void process_attempts(struct host *host) {
 
 enum { FD_WAKE, FD_OUT, FD_ERR, FD_IN, FD_ATTEMPTS };
 
-// Waits until `due` for anything. The descriptors of attempts stand three for each behind the others, in their order.
+// Waits until `due` for anything. The descriptors of the attempts' standard inputs stand behind the others, in their order.
 static void wait_for_any(struct host *host, uint64_t due) {
 	size_t n = 0;
 	host->polls.n = 0;
@@ -749,9 +690,6 @@ static void wait_for_any(struct host *host, uint64_t due) {
 	mutex_lock(&host->lock);
 	list_for_each_entry(&host->attempts, struct host_attempt, attempt, link) {
 		bool runs = host->connection && (attempt->state == ATTEMPT_SENT || attempt->state == ATTEMPT_STARTED);
-		for (int i = 0; i < 2; ++i) {
-			polls_add(&host->polls, unwritten(&attempt->out[i]) > 0 ? attempt->write_fds[i] : -1, POLLOUT);
-		}
 		bool reads = runs && attempt->in_fd >= 0 && channel_room(&host->connection->channel, attempt->number) > 0;
 		polls_add(&host->polls, reads ? attempt->in_fd : -1, POLLIN);
 	}
@@ -768,15 +706,12 @@ static void wait_for_any(struct host *host, uint64_t due) {
 static void serve_attempts(struct host *host) {
 	mutex_lock(&host->lock);
 	const struct list *at = host->attempts.next;
-	for (size_t i = FD_ATTEMPTS; i < host->polls.n; i += 3) {
+	for (size_t i = FD_ATTEMPTS; i < host->polls.n; ++i) {
 		struct host_attempt *attempt = list_entry(at, struct host_attempt, link);
 		at = at->next;
 		mutex_unlock(&host->lock);
-		if (host->polls.at[i + 2].revents) {
+		if (host->polls.at[i].revents) {
 			read_input(host, attempt);
-		}
-		if (host->polls.at[i].revents || host->polls.at[i + 1].revents) {
-			flush_output(host, attempt);
 		}
 		mutex_lock(&host->lock);
 	}

@@ -1,5 +1,4 @@
-// One attempt on another machine, on the thread of the pool's worker that waits for it, which reads its pipes as child_run() reads those of a child.
-// The host's thread fills them.
+// One attempt on another machine, on the thread of the pool's worker that waits for it.
 
 #include "hosts/hosts_internal.h"
 
@@ -10,113 +9,95 @@
 #include <poll.h>
 #include <unistd.h>
 
-enum { COPY_BYTES = 64 * 1024, OUTLIVES_MS = 100, LEAVES_S = 2 };
-enum { WAKE = STREAM_ERR + 1, IN, MORE, NFDS }; // in fds, behind the streams
-
-// The waiting thread's state.
-struct attempt_reader {
-	struct host_attempt *attempt;
-	struct pollfd fds[NFDS];
-	bool started;
-	char *bytes;               // COPY_BYTES, without an output_reader
-};
+enum { OUTLIVES_MS = 100, LEAVES_S = 2 };
+enum { WAKE, IN, MORE, NFDS };
 
 // ---- descriptors ----
 
-// Opens a pipe; both ends are non-blocking and close-on-exec. Returns 0, or -1 with errno.
-static int open_pipe(int *ret_read, int *ret_write) {
-	int ends[2];
-	if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0) {
-		return -1;
-	}
-	*ret_read = ends[0];
-	*ret_write = ends[1];
-	return 0;
-}
-
-// Returns 0, or -1 with errno.
-static int open_all(struct attempt_reader *reader) {
-	struct host_attempt *attempt = reader->attempt;
+// Opens the wake-up, and the input: that of the attempt, or a pipe whose other end is *ret_input. Returns 0, or -1 with errno.
+static int open_all(struct host_attempt *attempt, int *ret_input) {
 	const struct child_config *config = attempt->config;
-	reader->fds[WAKE].fd = attempt->wake_fd = wakeup_open();
-	if (attempt->wake_fd < 0 || open_pipe(&reader->fds[STREAM_OUT].fd, &attempt->write_fds[0]) != 0 ||
-	    open_pipe(&reader->fds[STREAM_ERR].fd, &attempt->write_fds[1]) != 0) {
-		return -1;
+	attempt->wake_fd = wakeup_open();
+	if (attempt->wake_fd >= 0 && config->stdin_writer) {
+		int ends[2] = {-1, -1};
+		int result = pipe2(ends, O_CLOEXEC | O_NONBLOCK);
+		attempt->in_fd = ends[0];
+		*ret_input = ends[1];
+		return result;
 	}
-	if (config->stdin_writer) {
-		return open_pipe(&attempt->in_fd, &reader->fds[IN].fd);
-	}
-	if (config->stdin_fd >= 0) {
-		attempt->in_fd = fcntl(config->stdin_fd, F_DUPFD_CLOEXEC, 0);
-	}
-	return config->stdin_fd >= 0 && attempt->in_fd < 0 ? -1 : 0;
+	attempt->in_fd = config->stdin_fd >= 0 ? fcntl(config->stdin_fd, F_DUPFD_CLOEXEC, 0) : -1;
+	return attempt->wake_fd < 0 || (config->stdin_fd >= 0 && attempt->in_fd < 0) ? -1 : 0;
 }
 
-static void close_all(struct attempt_reader *reader) {
-	struct host_attempt *attempt = reader->attempt;
-	for (int i = 0; i < 2; ++i) {
-		buf_fini(&attempt->out[i].bytes);
-		fd_close(&attempt->write_fds[i]);
-	}
+static void close_all(struct host_attempt *attempt) {
+	buf_fini(&attempt->out[0]);
+	buf_fini(&attempt->out[1]);
+	buf_fini(&attempt->payload);
 	fd_close(&attempt->in_fd);
-	for (int i = 0; i <= IN; ++i) {
-		fd_close(&reader->fds[i].fd);
-	}
+	fd_close(&attempt->wake_fd);
 }
 
-// ---- reading ----
+// ---- what it writes ----
 
-// --ungroup: writes the output as it comes.
-static ssize_t copy_through(struct attempt_reader *reader, int stream, int fd) {
-	if (!reader->bytes) {
-		reader->bytes = xmalloc(COPY_BYTES);
+// Passes on what has come of a stream. Returns false if nobody reads that any more.
+static bool pass_on(const struct child_config *config, enum child_stream stream, const struct buf *bytes) {
+	const struct output_reader *reader = config->output_reader;
+	if (bytes->len > 0 && reader) {
+		reader->take(reader->arg, stream, bytes->data, bytes->len);
 	}
-	ssize_t n = read(fd, reader->bytes, COPY_BYTES);
-	return n > 0 && write_all(stream + 1, reader->bytes, (size_t)n) != 0 ? 0 : n;
+	return reader || write_all((int)stream + 1, buf_str(bytes), bytes->len) == 0; // --ungroup
 }
 
-static void read_stream(struct attempt_reader *reader, enum child_stream stream) {
-	struct pollfd *from = &reader->fds[stream];
-	const struct output_reader *output_reader = reader->attempt->config->output_reader;
-	ssize_t n = output_reader ? output_reader->readable(output_reader->arg, stream, from->fd) : copy_through(reader, (int)stream, from->fd);
-	if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR)) {
-		fd_close(&from->fd);
+// Takes what the host's thread has for the attempt. *started: the job's start was told. Returns whether the attempt has ended.
+static bool take(struct host_attempt *attempt, bool *started) {
+	FP_CLEANUP(buf_fini) struct buf out = BUF_INIT;
+	FP_CLEANUP(buf_fini) struct buf err = BUF_INIT;
+	const struct child_config *config = attempt->config;
+	mutex_lock(&attempt->host->lock);
+	bool has_ended = attempt->state == ATTEMPT_ENDED;
+	uint64_t start = attempt->start;
+	int pid = attempt->pid;
+	unsigned shut = attempt->shut;
+	buf_move(&out, &attempt->out[0]);
+	buf_move(&err, &attempt->out[1]);
+	mutex_unlock(&attempt->host->lock);
+	if (!*started && start > 0 && config->started) {
+		config->started(config->started_arg, pid, start);
 	}
+	*started = start > 0;
+	shut |= shut & 1 || pass_on(config, STREAM_OUT, &out) ? 0 : 1;
+	shut |= shut & 2 || pass_on(config, STREAM_ERR, &err) ? 0 : 2;
+	mutex_lock(&attempt->host->lock);
+	attempt->taken += out.len + err.len;
+	if (attempt->taken >= OUTPUT_TAKEN || shut != attempt->shut) {
+		wakeup_post(attempt->host->wake_fd);
+	}
+	attempt->shut = shut;
+	mutex_unlock(&attempt->host->lock);
+	return has_ended;
 }
 
-// Passes on output and input until the host's thread is done with the attempt, and all that it has written into the pipes was read.
-static void relay(struct attempt_reader *reader) {
-	const struct child_config *config = reader->attempt->config;
-	enum host_attempt_state state = ATTEMPT_WAITING;
-	while (state != ATTEMPT_LEFT || reader->fds[STREAM_OUT].fd >= 0 || reader->fds[STREAM_ERR].fd >= 0) {
-		if (poll(reader->fds, NFDS, -1) < 0) {
+// Passes on output and input until the attempt has ended.
+static void relay(struct host_attempt *attempt, int input) {
+	const struct stdin_writer *writer = attempt->config->stdin_writer;
+	struct pollfd fds[] = {
+		[WAKE] = {.fd = attempt->wake_fd, .events = POLLIN}, [IN] = {.fd = input, .events = POLLOUT}, [MORE] = {.fd = -1, .events = POLLIN},
+	};
+	bool has_ended = false, started = false;
+	while (!has_ended) {
+		if (poll(fds, NFDS, -1) < 0) {
 			continue; // EINTR, or no memory for a moment
 		}
-		if (reader->fds[WAKE].revents) {
-			wakeup_clear(reader->fds[WAKE].fd);
-			mutex_lock(&reader->attempt->host->lock);
-			state = reader->attempt->state;
-			uint64_t start = reader->attempt->start;
-			int pid = reader->attempt->pid;
-			mutex_unlock(&reader->attempt->host->lock);
-			if (!reader->started && start > 0) {
-				reader->started = true;
-				if (config->started) {
-					config->started(config->started_arg, pid, start);
-				}
-			}
+		if (fds[WAKE].revents) {
+			wakeup_clear(attempt->wake_fd);
+			has_ended = take(attempt, &started);
 		}
-		for (enum child_stream stream = STREAM_OUT; stream <= STREAM_ERR; ++stream) {
-			if (reader->fds[stream].fd >= 0 && reader->fds[stream].revents) {
-				read_stream(reader, stream);
-			}
-		}
-		if (config->stdin_writer) {
-			stdin_pipe_fill(config->stdin_writer, &reader->fds[IN], &reader->fds[MORE]);
+		if (writer) {
+			stdin_pipe_fill(writer, &fds[IN], &fds[MORE]);
 		}
 	}
-	if (config->stdin_writer) {
-		stdin_pipe_close(config->stdin_writer, &reader->fds[IN], &reader->fds[MORE]);
+	if (writer) {
+		stdin_pipe_close(writer, &fds[IN], &fds[MORE]);
 	}
 }
 
@@ -147,13 +128,11 @@ enum host_end host_run(struct host *host, const struct child_config *config, con
 	const struct payload_context context = {
 		.base = hosts->context->env, .copies_context = is_launched, .dir = dir, .makes_dir = !is_launched || hosts->options->workdir,
 	};
-	struct host_attempt attempt = {.host = host, .config = config, .write_fds = {-1, -1}, .wake_fd = -1, .in_fd = -1};
-	struct attempt_reader reader = {.attempt = &attempt, .fds = {
-		[STREAM_OUT] = {.fd = -1, .events = POLLIN}, [STREAM_ERR] = {.fd = -1, .events = POLLIN}, [WAKE] = {.fd = -1, .events = POLLIN},
-		[IN] = {.fd = -1, .events = POLLOUT}, [MORE] = {.fd = -1, .events = POLLIN}}};
+	struct host_attempt attempt = {.host = host, .config = config, .wake_fd = -1, .in_fd = -1};
+	int input = -1;
 	*ret_result = (struct result){.outcome = OUTCOME_CANCELLED};
 	*ret_error = (struct spawn_error){.error = 0};
-	if (open_all(&reader) != 0) {
+	if (open_all(&attempt, &input) != 0) {
 		*ret_error = (struct spawn_error){.step = SPAWN_PIPE, .error = errno};
 	} else {
 		payload_write(&attempt.payload, config, &context, hosts->cwd, /* has_input */ attempt.in_fd >= 0);
@@ -163,15 +142,16 @@ enum host_end host_run(struct host *host, const struct child_config *config, con
 	}
 	if (ret_error->error) {
 		result_cannot_start(ret_result, 126);
-	} else if (host_submit(&attempt)) {
-		relay(&reader);
+		fd_close(&input);
+	} else if (!host_submit(&attempt)) {
+		fd_close(&input);
+	} else {
+		relay(&attempt, input);
 		*ret_result = attempt.result;
 		*ret_error = attempt.error;
 	}
 	*ret_wrote = attempt.wrote;
-	close_all(&reader);
-	buf_fini(&attempt.payload);
-	free(reader.bytes);
+	close_all(&attempt);
 	if (attempt.is_doubted) {
 		hosts_doubt_place(config->place, /* begins */ true);
 		attempt.end = outlives(host, attempt.result.end) ? END_DONE : END_LOST;
@@ -190,7 +170,7 @@ static void send_files(void *arg, struct buf *frames, const char *why) {
 }
 
 enum host_end host_talk(struct host *host, const struct child_config *config, const struct file_talk *talk, struct result *ret_result) {
-	struct host_attempt attempt = {.host = host, .config = config, .write_fds = {-1, -1}, .wake_fd = -1, .in_fd = -1, .has_files = true};
+	struct host_attempt attempt = {.host = host, .config = config, .wake_fd = -1, .in_fd = -1, .has_files = true};
 	*ret_result = (struct result){.outcome = OUTCOME_CANCELLED};
 	file_mail_init(&attempt.mail, send_files, &attempt);
 	if (host_submit(&attempt)) {

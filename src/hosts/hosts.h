@@ -148,7 +148,7 @@ void hosts_view(struct hosts *hosts, void (*fn)(void *arg, const struct host_vie
 // Prints the state of each machine on standard error. NULL-safe; from the event loop.
 void hosts_show(struct hosts *hosts);
 
-// Whether no attempt is on another machine, nor waits for one's output to be passed on. NULL-safe.
+// Whether no attempt runs on another machine, or waits to be sent there. NULL-safe.
 bool hosts_are_idle(struct hosts *hosts);
 
 #endif

@@ -63,7 +63,7 @@ struct host {
 	struct buf brought;          // the base files that may be removed; of who transfers them
 	struct list attempts;        // in the order of their numbers
 	uint64_t last_number;
-	unsigned ndoubted;           // attempts that have left whose end is not believed yet
+	unsigned ndoubted;           // attempts that have ended, and whose end is not believed yet
 	bool wanted;                 // it is to be connected
 	bool called;                 // … of a pilot: pilots_on_closed() was not called since
 	int wake_fd;                 // wakes its thread
@@ -192,11 +192,11 @@ static inline void host_want(struct host *host, bool wanted) {
 
 // ---- an attempt there, which two threads share: the one that waits for it (host_attempt.c), and the host's (host.c) ----
 //
-//   WAITING -sent-> SENT -`started`-> STARTED -`done`, lost-> ENDED -all output is in the pipes-> LEFT
+//   WAITING -sent-> SENT -`started`-> STARTED -`done`, lost-> ENDED
 //   WAITING, SENT -> ENDED (refused, lost, cancelled before it was sent)
-// Only the host's thread takes these steps. After LEFT it does not touch the attempt, which is in no list any more.
+// Only the host's thread takes these steps. After ENDED it does not touch the attempt, which is in no list any more.
 
-enum host_attempt_state { ATTEMPT_WAITING, ATTEMPT_SENT, ATTEMPT_STARTED, ATTEMPT_ENDED, ATTEMPT_LEFT };
+enum host_attempt_state { ATTEMPT_WAITING, ATTEMPT_SENT, ATTEMPT_STARTED, ATTEMPT_ENDED };
 
 // How an attempt is to be stopped, weakest first.
 enum attempt_order { ORDER_NONE, ORDER_CANCEL, ORDER_EXPIRE, ORDER_KILL };
@@ -209,38 +209,37 @@ enum host_end {
 	END_REFUSED,  // it has never run: there was no connection, or the worker takes no more
 };
 
-// Output of one stream that is not in its pipe yet: at most OUTPUT_WINDOW bytes.
-struct stream_backlog {
-	struct buf bytes;
-	size_t at;                 // first of `bytes` that is not in the pipe
-};
-
 struct host_attempt {
 	struct list link;          // of host.attempts
 	struct host *host;
 	const struct child_config *config;
 	uint64_t number;           // on the connection; from 1, in the order of host_submit()
-	int write_fds[2];          // of the pipes for stdout and stderr; closed by the host's thread where nobody reads, and when it has left
-	int wake_fd;               // posted when it has started, and when it has left
-	enum host_attempt_state state;     // this and the next three under host.lock
+	int wake_fd;               // posted when there is output, when it has started, and when it has ended
+	// under host.lock
+	enum host_attempt_state state;
 	enum attempt_order order, order_sent;
 	uint64_t start;            // since STARTED
 	int pid;                   // there
+	struct buf out[2];         // what has come of stdout and stderr: with what its thread has, at most OUTPUT_WINDOW bytes
+	size_t taken;              // bytes that were passed on, and not acknowledged yet
+	unsigned shut, shut_sent;  // the streams that nobody reads any more, as bits 1 and 2; those of which the worker knows
+	// owned by the host's thread until ENDED, then by the other one
 	struct buf payload;
-	// owned by the host's thread until LEFT, then by the other one
-	struct stream_backlog out[2];
 	int in_fd;                 // its standard input to be read, or -1
 	enum host_end end;
 	struct result result;
 	struct spawn_error error;
 	bool wrote;                // output of it was passed on
-	bool is_doubted;           // since LEFT: its end is not believed yet
-	// of a conversation about files, which has no pipes; under host.lock
+	bool is_doubted;           // since ENDED: its end is not believed yet
+	// of a conversation about files; under host.lock
 	bool has_files;
 	struct file_mail mail;
 	struct buf outbox;         // frames that are to be sent
 	const char *why;           // a frame was not allowed: the connection is to be broken
 };
+
+// So many bytes of output are acknowledged at once: few jobs write as much, and cost no frame for that.
+enum { OUTPUT_TAKEN = OUTPUT_WINDOW / 4 };
 
 // Appends the attempt to the list and wakes the host's thread. Returns false if it is refused because of hosts.ending.
 bool host_submit(struct host_attempt *attempt);

@@ -195,9 +195,11 @@ enum child_stream { STREAM_OUT, STREAM_ERR };
 
 // Takes a child's output: `readable` reads what there is from the (non-blocking) pipe and returns the bytes taken (> 0), 0 at end
 // of file, or -1 with errno (EAGAIN: nothing now). A read error ends that stream. ENODATA: there is no room for more before
-// more_fd, which `readable` empties, becomes readable; until then the pipe is not read, but the child is waited for.
+// more_fd, which `readable` empties, becomes readable; until then the pipe is not read, but the child is waited for. `take` is called in its place
+// with output that comes without a pipe, from another machine.
 struct output_reader {
 	ssize_t (*readable)(void *arg, enum child_stream stream, int fd);
+	void (*take)(void *arg, enum child_stream stream, const char *bytes, size_t n);
 	// From another thread, while `readable` may be at work: puts the last line so far into `text` of `size` bytes, without
 	// its end. Returns its length, cut to the size, or 0 if there is none or it cannot be had now. Must not block. May be NULL.
 	size_t (*last_line)(void *arg, char *text, size_t size);

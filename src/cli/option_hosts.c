@@ -8,7 +8,7 @@
 #include "base/io.h"
 #include "base/text.h"
 #include "base/units.h"
-#include "remote/file_route.h"
+#include "remote/file_talk.h"
 #include "remote/sshlogin.h"
 #include "slots/slots.h"
 

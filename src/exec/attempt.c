@@ -44,50 +44,24 @@ enum { LOSSES_ALONE = 2 }; // after which a job that was lost with its machine h
 
 enum { UNREACHABLE = 255 }; // exit code of a job whose machine cannot be reached, as ssh has it
 
-static void add_number(struct buf *buf, const char *name, uint64_t value) {
-	char digits[20];
-	size_t n = sizeof(digits);
-	do {
-		digits[--n] = (char)('0' + value % 10);
-		value /= 10;
-	} while (value > 0);
-	buf_adds(buf, name);
-	buf_add(buf, digits + n, sizeof(digits) - n);
-	buf_addc(buf, '\0');
-}
-
-static void add_text(struct buf *buf, const char *name, const char *value) {
-	buf_adds(buf, name);
-	buf_adds(buf, value);
-	buf_addc(buf, '\0');
-}
-
-// What scripts for GNU parallel expect for each job, and the spec's variables that differ from job to job.
+// What scripts for GNU parallel expect for each job, and the spec's variables that differ from job to job; a NUL behind each.
 static void build_vars(struct buf *vars, const struct job *job, const struct attempt *attempt) {
-	const struct options *options = job->batch->run->options;
+	const struct run *run = job->batch->run;
+	const struct options *options = run->options;
+	const char *batch = job->batch->name;
 	buf_reset(vars);
-	add_text(vars, "FAIRPAR_BATCH=", job->batch->name);
-	buf_adds(vars, "FAIRPAR_JOB=");
-	buf_adds(vars, job->batch->name);
-	add_number(vars, "#", job->item.number);
-	add_number(vars, "FAIRPAR_SEQ=", job->item.seq);
-	add_number(vars, "FAIRPAR_SLOT=", job->slot);
-	add_number(vars, "FAIRPAR_ATTEMPT=", job->attempt);
-	add_text(vars, "FAIRPAR_RUN=", publish_run_id(job->batch->run));
-	add_number(vars, "PARALLEL_SEQ=", job->item.seq);
-	add_number(vars, "PARALLEL_JOBSLOT=", job->slot);
-	add_number(vars, "PARALLEL_PID=", (uint64_t)job->batch->run->pid);
+	buf_printf(vars, "FAIRPAR_BATCH=%s%cFAIRPAR_JOB=%s#%llu%cFAIRPAR_SEQ=%llu%cFAIRPAR_SLOT=%u%cFAIRPAR_ATTEMPT=%u%c", batch, 0, batch,
+	           ull(job->item.number), 0, ull(job->item.seq), 0, job->slot, 0, job->attempt, 0);
+	buf_printf(vars, "FAIRPAR_RUN=%s%cPARALLEL_SEQ=%llu%cPARALLEL_JOBSLOT=%u%cPARALLEL_PID=%d%c", publish_run_id(run), 0, ull(job->item.seq), 0, job->slot, 0,
+	           run->pid, 0);
 	if (options->hosts.n > 0) {
-		add_text(vars, "PARALLEL_SSHLOGIN=", job->login ? job->login->name : ":");
-		add_text(vars, "PARALLEL_SSHHOST=", job->login ? job->login->host : ":");
+		buf_printf(vars, "PARALLEL_SSHLOGIN=%s%cPARALLEL_SSHHOST=%s%c", job->login ? job->login->name : ":", 0, job->login ? job->login->host : ":", 0);
 	}
 	if (options->slot_var) {
-		buf_adds(vars, options->slot_var);
-		add_number(vars, "=", job->slot - 1);
+		buf_printf(vars, "%s=%u%c", options->slot_var, job->slot - 1, 0);
 	}
 	if (attempt->ended) {
-		add_number(vars, "FAIRPAR_EXIT=", (uint64_t)result_code(attempt->ended));
-		add_text(vars, "FAIRPAR_OUTCOME=", outcome_name(attempt->ended->outcome));
+		buf_printf(vars, "FAIRPAR_EXIT=%d%cFAIRPAR_OUTCOME=%s%c", result_code(attempt->ended), 0, outcome_name(attempt->ended->outcome), 0);
 	}
 	struct expansion x = job_expansion(job);
 	for (size_t i = 0; i < job->spec->nvars; ++i) {

@@ -140,7 +140,7 @@ static void output_take(void *arg, enum child_stream stream, const char *bytes, 
 	}
 }
 
-// Reads what becomes items, or a subscriber wants to see, and passes it on.
+// Reads what goes not, or not only, into the spool, and passes it on.
 static ssize_t read_and_pass(const struct job_output *output, enum child_stream stream, int fd) {
 	struct worker_state *state = output->state;
 	if (!state->output_bytes) {
@@ -156,10 +156,9 @@ static ssize_t read_and_pass(const struct job_output *output, enum child_stream 
 static ssize_t output_readable(void *arg, enum child_stream stream, int fd) {
 	struct job_output *output = arg;
 	ssize_t n;
-	if (output->is_watched || (stream == STREAM_OUT && output->line_items)) {
+	bool is_kept = output->job->results && results_takes(output->job->results, (int)stream);
+	if (output->is_watched || is_kept || (stream == STREAM_OUT && output->line_items)) {
 		n = read_and_pass(output, stream, fd);
-	} else if (output->job->results && results_takes(output->job->results, (int)stream)) {
-		n = results_readable(output->job->results, (int)stream, fd);
 	} else {
 		n = spool_readable(output->job->spool, (int)stream, fd);
 	}

@@ -12,7 +12,6 @@
 #include "base/random.h"
 #include "base/text.h"
 #include "base/units.h"
-#include "hosts/host_command.h"
 #include "remote/dispatcher_end.h"
 #include "remote/slurm.h"
 #include "shell/shell.h"
@@ -110,7 +109,7 @@ static void read_input(struct host *host, struct host_attempt *attempt) {
 	if (n > 0) {
 		channel_send_bytes(&host->connection->channel, attempt->number, /* stream */ 0, host->bytes, (size_t)n);
 	} else if (n == 0 || (errno != EAGAIN && errno != EINTR)) {
-		dispatcher_end_input_end(host->connection, attempt->number);
+		dispatcher_end_say(host->connection, FRAME_EOF, attempt->number, 0);
 		fd_close(&attempt->in_fd);
 	}
 }
@@ -235,14 +234,24 @@ static void report_down(struct host *host, const char *why, bool bye) {
 
 // ---- what the worker says ----
 
+// Sends what jobs there inherit: over ssh what --env names, by --launch all. A pilot has all of it from srun, with what Slurm adds: its number, and
+// which devices are its own.
+static void send_env(struct host *host) {
+	FP_CLEANUP(buf_fini) struct buf env = BUF_INIT;
+	bool is_launched = host->login->kind == SSHLOGIN_LAUNCH;
+	for (char *const *at = host->hosts->env; *at && !host->login->is_pilot; ++at) {
+		if (is_launched || option_env_has(host->hosts->options, *at)) {
+			buf_add(&env, *at, strlen(*at) + 1);
+		}
+	}
+	if (env.len > 0) {
+		dispatcher_end_env(host->connection, /* adds */ !is_launched, env.data, env.len);
+	}
+}
+
 static void on_hello(void *arg, const struct worker_hello *hello) {
 	struct host *host = arg;
-	const struct hosts *hosts = host->hosts;
-	bool is_launched = host->login->kind == SSHLOGIN_LAUNCH;
-	const struct buf *env = is_launched ? &hosts->whole_env : &hosts->sent_env;
-	if (env->len > 0 && !host->login->is_pilot) { // a pilot has all of it from srun, with what Slurm adds: its number, and which devices are its own
-		dispatcher_end_env(host->connection, /* adds */ !is_launched, env->data, env->len);
-	}
+	send_env(host);
 	host->up = true;
 	host_up(host, hello);
 }
@@ -634,7 +643,7 @@ static void send_attempt(struct host *host, struct host_attempt *attempt, bool b
 	}
 	for (unsigned stream = 1; stream <= 2; ++stream) {
 		if (attempt->shut & ~attempt->shut_sent & stream) {
-			dispatcher_end_shut(host->connection, attempt->number, stream);
+			dispatcher_end_say(host->connection, FRAME_SHUT, attempt->number, stream);
 		}
 	}
 	attempt->shut_sent = attempt->shut;

@@ -1,11 +1,8 @@
 // A short command, run to its end. Where Slurm's controller is down it may take long: so there is a time limit.
 
-#include "hosts/host_command.h"
+#include "hosts/hosts_internal.h"
 
 #include "base/alloc.h"
-#include "base/io.h"
-#include "base/sync.h"
-#include "remote/launcher.h"
 #include "shell/shell.h"
 
 #include <errno.h>

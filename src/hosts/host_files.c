@@ -11,7 +11,6 @@
 #include "base/diag.h"
 #include "base/random.h"
 #include "base/text.h"
-#include "remote/file_route.h"
 
 #include <errno.h>
 #include <limits.h>

@@ -22,9 +22,10 @@ static bool may_use(const struct host *host, const struct hosts_request *request
 
 // An attempt that waits for a place.
 struct waiter {
-	struct list link;          // of hosts.waiters, while it waits and has lent its slot of the pool
+	struct list link;          // of hosts.waiters, while it waits
 	const struct hosts_request *request;
 	unsigned fewest;           // it accepts hosts on which it was tried at most this often
+	bool is_spread;            // it waits for hosts that are being connected
 };
 
 static unsigned tries_on(const struct host *host, const struct hosts_request *request) {
@@ -80,7 +81,7 @@ static unsigned slots_available(const struct host *host, const struct waiter *wa
 	unsigned free = free_slots(host), kept = 0;
 	if (!lends_slot(waiter)) {
 		list_for_each_entry(&host->hosts->waiters, const struct waiter, other, link) {
-			kept += accepts(host, other) ? other->request->width : 0;
+			kept += lends_slot(other) && accepts(host, other) ? other->request->width : 0;
 		}
 	}
 	return kept < free ? free - kept : 0;
@@ -107,13 +108,18 @@ static struct host *choose(const struct hosts *hosts, struct waiter *waiter, con
 
 // Whether the attempt is to wait rather than take a slot of that host: at first, hosts that are being connected count as if they had as many slots,
 // and those that wait for them had one each, unless there is work for all of them. With the lock.
-static bool waits_for_others(struct hosts *hosts, const struct host *best, const struct waiter *waiter, bool waits) {
-	unsigned coming = 0, others = hosts->spreading - waits;
+static bool waits_for_others(const struct hosts *hosts, const struct host *best, const struct waiter *waiter) {
+	unsigned coming = 0, others = 0;
+	if (!hosts->pool || now_ns() >= hosts->spread_until) {
+		return false;
+	}
+	list_for_each_entry(&hosts->waiters, const struct waiter, other, link) {
+		others += other != waiter && other->is_spread;
+	}
 	for (size_t i = 0; i < hosts->n; ++i) {
 		coming += is_coming(hosts->hosts[i]) && may_use(hosts->hosts[i], waiter->request);
 	}
-	return coming > 0 && best->used > others / coming && now_ns() < hosts->spread_until && hosts->pool &&
-	       pool_demand(hosts->pool, coming * best->slots) < coming * best->slots;
+	return coming > 0 && best->used > others / coming && pool_demand(hosts->pool, coming * best->slots) < coming * best->slots;
 }
 
 // Reserves a host for a place of several slots. Without that, attempts that need one slot would always be first. With the lock.
@@ -175,25 +181,29 @@ static bool may_use_pilots(const struct hosts *hosts, const struct hosts_request
 	return hosts->npilots > 0 && may_use(hosts->hosts[hosts->first_pilot], request);
 }
 
+unsigned hosts_pilots_wanted(const struct hosts *hosts) {
+	unsigned slots = 0;
+	list_for_each_entry(&hosts->waiters, const struct waiter, waiter, link) {
+		slots += may_use_pilots(hosts, waiter->request) ? waiter->request->width : 0;
+	}
+	return slots;
+}
+
 static void begin_waiting(struct hosts *hosts, struct waiter *waiter) {
+	list_push_back(&hosts->waiters, &waiter->link);
 	if (lends_slot(waiter)) {
-		list_push_back(&hosts->waiters, &waiter->link);
 		lend(hosts, (int)waiter->request->width);
 	}
 	if (may_use_pilots(hosts, waiter->request)) {
-		hosts->waiting += waiter->request->width;
 		hosts_starving(hosts);
 	}
 }
 
 static void end_waiting(struct hosts *hosts, struct waiter *waiter) {
+	list_remove(&waiter->link);
 	if (lends_slot(waiter)) {
-		list_remove(&waiter->link);
 		lend(hosts, -(int)waiter->request->width);
 		cond_broadcast(&hosts->changed); // slots that were kept free for it
-	}
-	if (may_use_pilots(hosts, waiter->request)) {
-		hosts->waiting -= waiter->request->width;
 	}
 }
 
@@ -206,23 +216,21 @@ static void notify_waiting(struct hosts *hosts, const struct hosts_request *requ
 	}
 }
 
-// choose(); but NULL also where the attempt is to wait for hosts that are being connected: *is_spread. With the lock.
-static struct host *choose_spread(struct hosts *hosts, struct waiter *waiter, const void *place, bool *is_spread) {
+// choose(); but NULL also where the attempt is to wait for hosts that are being connected. With the lock.
+static struct host *choose_spread(struct hosts *hosts, struct waiter *waiter, const void *place) {
 	struct host *best = choose(hosts, waiter, place);
-	bool spreads = best && !needs_several(waiter->request) && waits_for_others(hosts, best, waiter, *is_spread);
-	hosts->spreading += spreads;
-	hosts->spreading -= *is_spread;
-	*is_spread = spreads;
-	return spreads ? NULL : best;
+	waiter->is_spread = best && !needs_several(waiter->request) && waits_for_others(hosts, best, waiter);
+	return waiter->is_spread ? NULL : best;
 }
 
 struct hosts_place *hosts_acquire_place(struct hosts *hosts, const struct hosts_request *request, const struct sshlogin **ret_unreachable) {
 	struct hosts_place *place = NEW(struct hosts_place);
 	struct waiter waiter = {.request = request};
-	bool waits = false, spreads = false;
+	bool waits = false;
 	*ret_unreachable = NULL;
 	mutex_lock(&hosts->lock);
-	while (atomic_load_relaxed(&hosts->ending) == HOSTS_RUN && !(place->host = choose_spread(hosts, &waiter, place, &spreads)) && !(*ret_unreachable = find_unreachable(hosts, request))) {
+	while (atomic_load_relaxed(&hosts->ending) == HOSTS_RUN && !(place->host = choose_spread(hosts, &waiter, place)) &&
+	       !(*ret_unreachable = find_unreachable(hosts, request))) {
 		if (needs_several(request)) {
 			reserve_host(hosts, &waiter, place);
 		}
@@ -231,10 +239,9 @@ struct hosts_place *hosts_acquire_place(struct hosts *hosts, const struct hosts_
 			begin_waiting(hosts, &waiter);
 			notify_waiting(hosts, request);
 		} else {
-			(void)cond_wait_until(&hosts->changed, &hosts->lock, spreads ? hosts->spread_until : TIME_NEVER);
+			(void)cond_wait_until(&hosts->changed, &hosts->lock, waiter.is_spread ? hosts->spread_until : TIME_NEVER);
 		}
 	}
-	hosts->spreading -= spreads;
 	if (waits) {
 		end_waiting(hosts, &waiter);
 	}

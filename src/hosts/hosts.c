@@ -211,10 +211,6 @@ bool hosts_are_unreachable(struct hosts *hosts) {
 
 // ---- life ----
 
-static void add_string(struct buf *buf, const char *string) {
-	buf_add(buf, string, strlen(string) + 1);
-}
-
 // Returns the directory relative to $HOME if it is below, else as it is: what "." of --workdir means to GNU parallel.
 static const char *find_dot(const char *cwd) {
 	const char *home = getenv("HOME");
@@ -223,16 +219,6 @@ static const char *find_dot(const char *cwd) {
 		return cwd ? cwd : ".";
 	}
 	return cwd[len] ? cwd + len + 1 : ".";
-}
-
-// Copies what jobs elsewhere inherit: over ssh what --env names, by --launch all.
-static void choose_env(struct hosts *hosts) {
-	for (char *const *at = hosts->env; *at; ++at) {
-		add_string(&hosts->whole_env, *at);
-		if (option_env_has(hosts->options, *at)) {
-			add_string(&hosts->sent_env, *at);
-		}
-	}
 }
 
 int hosts_open(const struct options *options, const struct context *context, unsigned here, struct hosts **ret_hosts) {
@@ -257,7 +243,7 @@ int hosts_open(const struct options *options, const struct context *context, uns
 	term_seq_write(&options->term_seq, &hosts->term_seq);
 	hosts->stop_takes = term_seq_length(&options->term_seq);
 	for (size_t i = 0; i < options->nbasefiles; ++i) {
-		add_string(&hosts->base, options->basefiles[i]);
+		buf_add(&hosts->base, options->basefiles[i], strlen(options->basefiles[i]) + 1);
 	}
 	const char *program = getenv("FAIRPAR_REMOTE");
 	hosts->worker = (struct sshlogin_worker){
@@ -313,7 +299,6 @@ int hosts_attach(struct hosts *hosts, struct pool *pool, unsigned slots, void (*
 	hosts->launch_context->nice = hosts->prompt_context->nice = 0;
 	hosts->spread_until = now_ns() + SPREAD_S * NS_PER_S;
 	ignore_terminal(&hosts->prompt_context->ignored);
-	choose_env(hosts);
 	if (hosts->machines == 0) {
 		pool_add_slots(pool, -(int)slots);
 	}
@@ -374,8 +359,6 @@ void hosts_close(struct hosts *hosts) {
 		free(node);
 	}
 	buf_fini(&hosts->base);
-	buf_fini(&hosts->sent_env);
-	buf_fini(&hosts->whole_env);
 	cond_fini(&hosts->changed);
 	mutex_fini(&hosts->lock);
 	free(hosts);

@@ -15,7 +15,6 @@
 #include "remote/file_talk.h"
 #include "remote/launcher.h"
 #include "remote/payload.h"
-#include "remote/program_copy.h"
 #include "remote/sshlogin.h"
 
 struct pilots;
@@ -132,8 +131,6 @@ struct hosts {
 	uint64_t stop_takes;         // nanoseconds that --term-seq has to end a job
 	uint64_t spread_until;       // the first jobs are spread until then (now_ns() time)
 	uint64_t next_begin;         // --sshdelay: no connection begins before (now_ns() time)
-	unsigned spreading;          // attempts that wait for hosts which are being connected, so that they are spread
-	struct buf sent_env, whole_env; // environment of jobs over ssh (--env), and of those by --launch: variables with a NUL behind each
 	struct buf base;             // --basefile: paths with a NUL behind each
 	struct executor inner;       // of jobs on this machine
 	struct pool *pool;           // NULL before hosts_attach() and after hosts_detach()
@@ -143,8 +140,7 @@ struct hosts {
 	size_t n, cap;
 	mutex lock;
 	cond changed;                // a slot is free, a host is connected or was told to suspend its jobs, or the run ends
-	unsigned waiting;            // slots for which attempts that may use pilots wait
-	struct list waiters;         // of host_places.c: the attempts that have lent theirs
+	struct list waiters;         // of host_places.c: the attempts that wait for a place
 	atomic_uint_least64_t down_since, up_since; // when the last host was lost, and when one was connected again; written under the lock
 	struct pilots *pilots;       // or NULL
 	size_t first_pilot, npilots; // index of the first pilot, and how many there are
@@ -272,6 +268,9 @@ void host_files_clean_up(struct host *host);
 // Frees the slots of a place while the end of its attempt, which has ended there, is doubted; `begins` is false when it is not any more.
 void hosts_doubt_place(const struct hosts_place *place, bool begins);
 
+// The slots for which attempts that may use pilots wait. With the lock.
+unsigned hosts_pilots_wanted(const struct hosts *hosts);
+
 // Sets the number of slots of the host, and of the pool accordingly. `keeps`: jobs that have more than these keep them until they end
 // (host.excess). With the lock, which hosts_detach() takes, too.
 void host_set_slots(struct host *host, unsigned slots, bool keeps);
@@ -300,6 +299,24 @@ void hosts_limit_queues(const struct hosts *hosts);
 // the lock.
 void hosts_refresh_list(struct hosts *hosts);
 void hosts_free_lists(struct hosts *hosts);
+
+// ---- host_command.c: a command of Slurm or ssh, run to its end ----
+
+struct host_command {
+	char *const *argv;             // the first is looked for in PATH
+	char *const *env;
+	const struct context *context;
+	int cut_fd;                    // readable: the command is cut short; or -1
+	uint64_t until;                // now_ns() time, at which the command is cut short, too
+};
+
+// Runs it on the calling thread, with an empty standard input, and waits for its end. Appends what it prints to *ret_out. Returns 0 if it has
+// exited with 0; or -1 with *ret_why, for a message: the first line of its standard error, or else how it
+// has ended.
+int host_command_run(const struct host_command *command, struct buf *ret_out, struct buf *ret_why) FP_NODISCARD;
+
+// The environment for those of Slurm: without the variables that change what they print. The caller frees the array.
+char **host_command_slurm_env(char *const *env);
 
 // ---- pilots.c ----
 

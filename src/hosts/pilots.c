@@ -9,7 +9,6 @@
 #include "base/diag.h"
 #include "base/text.h"
 #include "hosts/pilot_policy.h"
-#include "hosts/host_command.h"
 #include "process/proctree.h"
 #include "remote/slurm.h"
 
@@ -203,7 +202,7 @@ static struct pilot_step decide(struct pilots *pilots, bool *ret_cancels) {
 	struct hosts *hosts = pilots->hosts;
 	struct pilot_policy *policy = &pilots->policy;
 	bool has_work = hosts->pool && atomic_load_relaxed(&hosts->ending) == HOSTS_RUN;
-	unsigned demand = has_work ? hosts->waiting + pool_demand(hosts->pool, policy->n * policy->slots) : 0;
+	unsigned demand = has_work ? hosts_pilots_wanted(hosts) + pool_demand(hosts->pool, policy->n * policy->slots) : 0;
 	for (unsigned i = 0; i < policy->n; ++i) {
 		policy->pilots[i].idle_since = host_of(pilots, i)->used > 0 ? TIME_NEVER : host_of(pilots, i)->idle_since;
 	}

@@ -15,7 +15,6 @@
 #include <unistd.h>
 
 enum {
-	READ_BYTES = 64 * 1024,
 	TEMP_TRIES = 100,
 };
 
@@ -29,7 +28,6 @@ struct kept_stream {
 
 struct results {
 	struct kept_stream stream[2];
-	char *block;          // READ_BYTES, once needed
 	int dir;              // borrowed
 	size_t below;         // of paths: what is below `dir` begins there
 	char *seq;            // path of the file that holds the number, or NULL
@@ -172,17 +170,6 @@ void results_add(struct results *results, int stream, const void *mem, size_t le
 	}
 }
 
-ssize_t results_readable(struct results *results, int stream, int fd) {
-	if (!results->block) {
-		results->block = xmalloc(READ_BYTES);
-	}
-	ssize_t n = read_some(fd, results->block, READ_BYTES);
-	if (n > 0) {
-		results_add(results, stream, results->block, (size_t)n);
-	}
-	return n;
-}
-
 void results_mark(struct results *results) {
 	for (int i = 0; i < 2; ++i) {
 		results->stream[i].mark = results->stream[i].bytes;
@@ -253,7 +240,6 @@ void results_free(struct results *results, bool unlink_files) {
 		free(kept->path);
 		buf_fini(&kept->memory);
 	}
-	free(results->block);
 	free(results->seq);
 	free(results);
 }

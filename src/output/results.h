@@ -34,9 +34,6 @@ struct results *results_in_temp(const char *dir);
 // True if the stream (0 stdout, 1 stderr) is kept here.
 bool results_takes(const struct results *results, int stream);
 
-// Reads what is there from the pipe; as struct output_reader.readable. What a full disk does not take is lost: results_error().
-ssize_t results_readable(struct results *results, int stream, int fd);
-
 // Appends a copy of the bytes to the stream. What a full disk does not take is lost: results_error().
 void results_add(struct results *results, int stream, const void *mem, size_t len);
 

@@ -278,9 +278,9 @@ struct channel_job *dispatcher_end_files(struct dispatcher_end *end, uint64_t nu
 	return job;
 }
 
-void dispatcher_end_input_end(struct dispatcher_end *end, uint64_t job) {
+void dispatcher_end_say(struct dispatcher_end *end, enum wire_type type, uint64_t job, unsigned stream) {
 	if (channel_find_job(&end->channel, job)) {
-		send(end, FRAME_EOF, job, 0);
+		send(end, type, job, stream);
 	}
 }
 
@@ -324,12 +324,6 @@ uint64_t dispatcher_end_tick(struct dispatcher_end *end, uint64_t now) {
 		due = job->due < due ? job->due : due;
 	}
 	return due;
-}
-
-void dispatcher_end_shut(struct dispatcher_end *end, uint64_t job, unsigned stream) {
-	if (channel_find_job(&end->channel, job)) {
-		send(end, FRAME_SHUT, job, stream);
-	}
 }
 
 void dispatcher_end_suspend(struct dispatcher_end *end, bool begins, uint64_t now) {

@@ -7,7 +7,7 @@
 // program, says "have MARK" when that is installed, and becomes a worker, which is greeted anew.
 //
 // Pure, as channel.h: no I/O. The owner moves bytes by the functions of channel.h, sends input and acknowledges output. A callback must not
-// call any function of these files but channel_acknowledge() and dispatcher_end_shut().
+// call any function of these files but channel_acknowledge() and dispatcher_end_say().
 
 #ifndef FAIRPAR_REMOTE_DISPATCHER_END_H
 #define FAIRPAR_REMOTE_DISPATCHER_END_H
@@ -69,15 +69,13 @@ struct channel_job *dispatcher_end_run(struct dispatcher_end *end, uint64_t job,
 // Begins a conversation about files, which is numbered as a job and ends as one; channel_send_frames() sends what is said in it. Returns likewise.
 struct channel_job *dispatcher_end_files(struct dispatcher_end *end, uint64_t job);
 
-// Ends the standard input of a job. This and the next two do nothing if the job is gone.
-void dispatcher_end_input_end(struct dispatcher_end *end, uint64_t job);
+// Sends an `eof` or `shut` frame of a job: its standard input has ended; or that stream of its output (1 or 2) is to be closed, which nobody reads
+// any more: the job is to get SIGPIPE, as it would here. This and the next one do nothing if the job is gone.
+void dispatcher_end_say(struct dispatcher_end *end, enum wire_type type, uint64_t job, unsigned stream);
 
 // Stops a job, for whose end somebody waits. It has `takes` nanoseconds, those of --term-seq, and 10 s more from the first of these calls;
 // then it is overdue.
 void dispatcher_end_stop(struct dispatcher_end *end, uint64_t job, enum stop_how how, uint64_t takes, uint64_t now);
-
-// Closes a stream of its output (1 or 2) that nobody reads any more: the job is to get SIGPIPE, as it would here.
-void dispatcher_end_shut(struct dispatcher_end *end, uint64_t job, unsigned stream);
 
 // Has the worker stop its jobs, because the dispatcher is about to be stopped (`begins`), or continue them. Meanwhile silence breaks nothing.
 void dispatcher_end_suspend(struct dispatcher_end *end, bool begins, uint64_t now);

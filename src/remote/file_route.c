@@ -1,6 +1,6 @@
 // The directories here and on the other machine of a file that is transferred.
 
-#include "remote/file_route.h"
+#include "remote/file_talk.h"
 
 #include <string.h>
 

@@ -53,4 +53,29 @@ const char *file_server_take(void *server, const struct wire_frame *frame);
 bool file_server_give(void *server, struct buf *out);
 void file_server_fini(struct file_server *server);
 
+// ---- file_route.c: the directories here and on the other machine, by the rules of GNU parallel's --transferfile and --return, which are those
+// of rsync -R. Pure. ----
+
+enum file_way {
+	FILE_GOES, // --transferfile, --basefile
+	FILE_COMES // --return
+};
+
+//                      goes: here      there       name      comes: here     there       name
+//   tmp/foo            .               work dir    ./tmp/foo        .        work dir    ./tmp/foo
+//   /tmp/foo           /tmp            /tmp        ./foo            /tmp     /tmp        ./foo
+//   /tmp/./foo/bar     /tmp            work dir    ./foo/bar        /tmp     work dir    ./foo/bar
+// The work dir is that of the job. A path that goes is split at its first /./, as rsync does; one that comes at its last, as GNU
+// parallel does.
+struct file_route {
+	struct buf here;     // the directory here
+	struct buf name;     // of the file in both directories: "./", then parts that are not empty, "." or ".."; or "." for the whole directory
+	bool is_absolute;    // the directory there is `here`, too; else it is the work dir
+};
+
+// Splits the path. Returns 0; or -1 with *ret_why (static text): the path is empty, or has a ".." in its name, which would lead out of the
+// directory there. file_route_fini() in both cases.
+int file_route(struct file_route *ret_route, const char *path, enum file_way way, const char **ret_why) FP_NODISCARD;
+void file_route_fini(struct file_route *route);
+
 #endif

@@ -1,6 +1,6 @@
 // The program that goes to a machine which has no fairpar.
 
-#include "remote/program_copy.h"
+#include "remote/sshlogin.h"
 
 #include "base/io.h"
 #include "base/text.h"

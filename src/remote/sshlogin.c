@@ -5,7 +5,6 @@
 #include "base/alloc.h"
 #include "base/text.h"
 #include "base/units.h"
-#include "remote/program_copy.h"
 
 #include <inttypes.h>
 #include <limits.h>
@@ -530,7 +529,7 @@ static void add_remote(struct buf *text, const struct sshlogin_worker *worker, c
 	add_program(text, worker->program ? worker->program : "fairpar");
 	buf_adds(text, "; command -v \"$p\" >/dev/null 2>&1 && go \"$p\"; ");
 	if (worker->program || !worker->copy) {
-		buf_printf(text, "echo \"fairpar: no %s on this machine\" >&2; exit %d'", worker->program ? worker->program : "fairpar", SSHLOGIN_NOT_FOUND);
+		buf_printf(text, "echo \"fairpar: no %s on this machine\" >&2; exit 127'", worker->program ? worker->program : "fairpar");
 		return;
 	}
 	buf_printf(text, "n=%s; z=%" PRIu64 "; w=\"%s\"; ", worker->copy->name, worker->copy->size,

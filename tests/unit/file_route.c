@@ -1,6 +1,6 @@
-// Tests of remote/file_route.h: where a file lies here and on another machine, as GNU parallel 20221122 and rsync -R have it.
+// Tests of remote/file_talk.h: where a file lies here and on another machine, as GNU parallel 20221122 and rsync -R have it.
 
-#include "remote/file_route.h"
+#include "remote/file_talk.h"
 
 #include "test.h"
 

@@ -1,6 +1,6 @@
-// What a machine gets that has no fairpar (remote/program_copy.h).
+// What a machine gets that has no fairpar (remote/sshlogin.h).
 
-#include "remote/program_copy.h"
+#include "remote/sshlogin.h"
 
 #include "test.h"
 

@@ -350,7 +350,7 @@ static void give_input(struct place *place, size_t i) {
 		job->given += n;
 		moved = true;
 	} else if (rest == 0 && !job->input_ended) {
-		dispatcher_end_input_end(place->host, job->number);
+		dispatcher_end_say(place->host, FRAME_EOF, job->number, 0);
 		job->input_ended = moved = true;
 	}
 }
@@ -370,7 +370,7 @@ static void tend(struct place *place, size_t i) {
 		++counts.stopped;
 	}
 	if (once_in(500)) {
-		dispatcher_end_shut(place->host, job->number, 2);
+		dispatcher_end_say(place->host, FRAME_SHUT, job->number, 2);
 	}
 }
 

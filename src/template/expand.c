@@ -60,15 +60,16 @@ static struct slice part_number(const struct part *part, const struct expansion 
 	return (struct slice){at, (size_t)(end - at)};
 }
 
-// What a template is being expanded into: text for a shell, the assignments in front of that, or words for execve().
+// What a template is being expanded into: text for a shell, or words for execve().
 struct expand_writer {
-	enum { TO_TEXT, TO_ASSIGNMENTS, TO_WORDS } target;
+	bool are_words;
 	struct buf *buf;
 	struct buf scratch;
-	unsigned nvariables; // items that are variables in the text
+	struct buf assignments; // of the variables that items are in the text, which go in front of it
+	unsigned nvariables;
 	bool is_path;        // TEMPLATE_PATH
 	bool is_raw;         // TEMPLATE_RAW
-	size_t nwords;       // TO_WORDS: ended so far
+	size_t nwords;       // ended so far
 	bool is_word;        // there is one to be ended
 	bool keeps_empty;    // -q: also an empty one is ended
 };
@@ -81,34 +82,47 @@ static void end_word(struct expand_writer *writer) {
 	writer->is_word = writer->keeps_empty;
 }
 
+static void add_text(struct expand_writer *writer, const char *text, size_t len) {
+	buf_add(writer->buf, text, len);
+	writer->is_word = true;
+}
+
+// Text of the template. As words it is split at its blanks, but with -q.
 static void add_literal(struct expand_writer *writer, const char *text, size_t len) {
-	if (writer->target != TO_ASSIGNMENTS) {
-		buf_add(writer->buf, text, len);
-		writer->is_word = true;
+	const char *end = text + len;
+	while (writer->are_words && !writer->keeps_empty && text < end) {
+		for (; text < end && (*text == ' ' || *text == '\t'); ++text) {
+			end_word(writer);
+		}
+		const char *word = text;
+		while (text < end && *text != ' ' && *text != '\t') {
+			++text;
+		}
+		if (text > word) {
+			add_text(writer, word, (size_t)(text - word));
+		}
+	}
+	if (text < end || len == 0) {
+		add_text(writer, text, (size_t)(end - text));
 	}
 }
 
 // Separates an argument from the one before it.
 static void add_separator(struct expand_writer *writer) {
-	if (writer->target == TO_WORDS) {
+	if (writer->are_words) {
 		end_word(writer);
 	} else {
-		add_literal(writer, " ", 1);
+		add_text(writer, " ", 1);
 	}
 }
 
 static void add_value(struct expand_writer *writer, const struct part *part, unsigned place, struct slice value) {
-	if (writer->target == TO_WORDS) {
-		add_literal(writer, value.text, value.len);
+	if (writer->are_words) {
+		add_text(writer, value.text, value.len);
 	} else if (!part->is_raw && quoting_needs_variable(place, value.text, value.len)) {
 		++writer->nvariables;
-		if (writer->target == TO_ASSIGNMENTS) {
-			quoting_add_assignment(writer->buf, writer->nvariables, value.text, value.len);
-		} else {
-			quoting_add_variable(writer->buf, place, writer->nvariables);
-		}
-	} else if (writer->target == TO_ASSIGNMENTS) {
-		return;
+		quoting_add_assignment(&writer->assignments, writer->nvariables, value.text, value.len);
+		quoting_add_variable(writer->buf, place, writer->nvariables);
 	} else if (writer->is_path) {
 		pathname_add(writer->buf, value.text, value.len);
 	} else if (part->is_raw) {
@@ -124,12 +138,12 @@ static bool expand_list(struct expand_writer *writer, const struct part *part, c
 	if (part->kind != ITEM || part->form != FORM_WHOLE || record->nargs < 2) {
 		return false;
 	}
-	if (writer->target == TO_WORDS) {
-		add_literal(writer, record->args, record->size - 1);
+	if (writer->are_words) {
+		add_text(writer, record->args, record->size - 1);
 		writer->nwords += record->nargs - 1;
 		return true;
 	}
-	if (writer->target == TO_TEXT && part->place == PLACE_PLAIN && !part->is_raw && !writer->is_path) {
+	if (part->place == PLACE_PLAIN && !part->is_raw && !writer->is_path) {
 		shell_quote_words(writer->buf, record->args, record->size);
 		return true;
 	}
@@ -164,8 +178,8 @@ static void expand_machine(struct expand_writer *writer, const struct part *part
 	if (writer->is_path) {
 		pathname_add(writer->buf, text, strlen(text));
 	} else {
-		bool is_safe = writer->target == TO_WORDS || writer->is_raw || text[strspn(text, plain)] == '\0';
-		add_literal(writer, is_safe ? text : variable, strlen(is_safe ? text : variable));
+		bool is_safe = writer->are_words || writer->is_raw || text[strspn(text, plain)] == '\0';
+		add_text(writer, is_safe ? text : variable, strlen(is_safe ? text : variable));
 	}
 }
 
@@ -243,16 +257,14 @@ static unsigned expand(const struct template *template, const struct expansion *
 	}
 	buf_reserve(buf, 0);
 	size_t start = buf->len;
-	struct expand_writer writer = {.target = TO_TEXT, .buf = buf, .is_path = template->flags & TEMPLATE_PATH,
+	struct expand_writer writer = {.buf = buf, .is_path = template->flags & TEMPLATE_PATH,
 	                               .is_raw = template->flags & TEMPLATE_RAW};
 	expand_parts(&writer, &template->parts, x);
 	if (writer.nvariables > 0) {
-		FP_CLEANUP(buf_fini) struct buf text = BUF_INIT;
-		buf_add(&text, buf->data + start, buf->len - start);
+		buf_add(&writer.assignments, buf->data + start, buf->len - start);
 		buf->len = start;
-		struct expand_writer assigner = {.target = TO_ASSIGNMENTS, .buf = buf};
-		expand_parts(&assigner, &template->parts, x);
-		buf_add(buf, text.data, text.len);
+		buf_add(buf, writer.assignments.data, writer.assignments.len);
+		buf_fini(&writer.assignments);
 	}
 	return writer.nvariables;
 }
@@ -269,10 +281,9 @@ size_t template_length(const struct template *template, const struct expansion *
 }
 
 bool template_has_only_lists(const struct template *template) {
-	const struct parts *parts = template->parts.n > 0 ? &template->parts : &template->words;
 	bool only = true;
-	for (size_t i = 0; i < parts->n; ++i) {
-		const struct part *part = &parts->at[i];
+	for (size_t i = 0; i < template->parts.n; ++i) {
+		const struct part *part = &template->parts.at[i];
 		only = only && (part->kind <= GROUP || (part->kind == ITEM && part->form == FORM_WHOLE));
 	}
 	return only;
@@ -296,16 +307,11 @@ void template_ends(const struct template *template, size_t *ret_head, size_t *re
 
 // True if there is a part of a kind from `least` to `most`.
 static bool has_kind(const struct template *template, unsigned least, unsigned most) {
-	const struct parts *const both[] = {&template->parts, &template->words};
-	for (size_t k = 0; k < 2; ++k) {
-		for (size_t i = 0; i < both[k]->n; ++i) {
-			const struct part *part = &both[k]->at[i];
-			if (part->kind >= least && part->kind <= most) {
-				return true;
-			}
-		}
+	bool has = false;
+	for (size_t i = 0; i < template->parts.n; ++i) {
+		has = has || (template->parts.at[i].kind >= least && template->parts.at[i].kind <= most);
 	}
-	return false;
+	return has;
 }
 
 bool template_has_strings(const struct template *template) {
@@ -352,9 +358,9 @@ bool template_skips(const struct template *template, const struct record *record
 
 size_t template_expand_words(const struct template *template, const struct expansion *x, struct buf *buf) {
 	bool is_quoted = template->flags & TEMPLATE_QUOTE;
-	struct expand_writer writer = {.target = TO_WORDS, .buf = buf, .is_word = is_quoted, .keeps_empty = is_quoted};
-	expand_parts(&writer, &template->words, x);
-	if (template->words.n > 0) {
+	struct expand_writer writer = {.are_words = true, .buf = buf, .is_word = is_quoted, .keeps_empty = is_quoted};
+	expand_parts(&writer, &template->parts, x);
+	if (template->parts.n > 0) {
 		end_word(&writer);
 	}
 	return writer.nwords;

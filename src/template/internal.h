@@ -9,7 +9,7 @@
 struct part {
 	enum {
 		LITERAL, // text
-		BREAK,   // in template->words: a word ends here
+		BREAK,   // with TEMPLATE_QUOTE: a word ends here
 		GROUP,   // -X: the next `len` parts are there once for each argument
 		ITEM,    // all arguments of the record
 		COLUMN,  // one of them
@@ -52,8 +52,7 @@ struct template {
 	bool chooses, is_unique; // {choose_k}, {uniq}: template_skips() asks for them
 	struct replacement *replacements; // of its parts; owned
 	struct buf error;
-	struct parts parts; // of the text that a shell reads; none with TEMPLATE_QUOTE
-	struct parts words; // of a direct template, or with TEMPLATE_QUOTE: the words, with a BREAK between each two
+	struct parts parts; // of the text that a shell reads; with TEMPLATE_QUOTE of the words, with a BREAK between each two
 	struct requirement *requirements;
 	size_t nrequirements, requirements_cap;
 	// with TEMPLATE_CONTEXT, for each byte of the text with one byte for each replacement string (shell/reader.h)
@@ -62,10 +61,6 @@ struct template {
 	// an item cannot stand where it does; also said in `error`
 	struct template_refusal refusal;
 };
-
-static inline bool template_is_blank(char c) {
-	return c == ' ' || c == '\t';
-}
 
 static inline bool is_digit(char c) {
 	return c >= '0' && c <= '9';

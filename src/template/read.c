@@ -115,16 +115,16 @@ void template_read(struct template *template) {
 	if (!(template->flags & (TEMPLATE_LITERAL | TEMPLATE_RAW | TEMPLATE_QUOTE))) {
 		template->names_item = strstr(template->text, ITEM_VARIABLE) != NULL;
 	}
-	for (size_t i = 0; i < template->words.n && (template->flags & (TEMPLATE_LITERAL | TEMPLATE_RAW | TEMPLATE_QUOTE)) == TEMPLATE_QUOTE; ++i) {
-		const struct part *part = &template->words.at[i];
+	for (size_t i = 0; i < template->parts.n && (template->flags & (TEMPLATE_LITERAL | TEMPLATE_RAW | TEMPLATE_QUOTE)) == TEMPLATE_QUOTE; ++i) {
+		const struct part *part = &template->parts.at[i];
 		template->names_item |= part->kind == LITERAL && part->len >= name_len && memmem(part->text, part->len, ITEM_VARIABLE, name_len);
 	}
 	if (template->flags & TEMPLATE_QUOTE) { // no shell reads the words as syntax, but let does
-		const struct part *first = &template->words.at[0];
+		const struct part *first = &template->parts.at[0];
 		bool is_let = first->kind == LITERAL && first->len == 3 && memcmp(first->text, "let", 3) == 0;
-		for (size_t i = 0; i < template->words.n && is_let; ++i) {
-			if (template->words.at[i].kind == ITEM || template->words.at[i].kind == COLUMN) {
-				add_requirement(template, &template->words.at[i], NULL);
+		for (size_t i = 0; i < template->parts.n && is_let; ++i) {
+			if (template->parts.at[i].kind == ITEM || template->parts.at[i].kind == COLUMN) {
+				add_requirement(template, &template->parts.at[i], NULL);
 			}
 		}
 		return;

@@ -191,26 +191,6 @@ static bool has_plain_words(const struct parts *parts) {
 	return is_plain;
 }
 
-static void split_words(struct template *template) {
-	for (size_t i = 0; i < template->parts.n; ++i) {
-		const struct part *part = &template->parts.at[i];
-		if (part->kind != LITERAL) {
-			parts_add(&template->words, *part);
-			continue;
-		}
-		const char *end = part->text + part->len;
-		for (const char *at = part->text; at < end;) {
-			const char *from = at;
-			bool space = template_is_blank(*at);
-			while (at < end && template_is_blank(*at) == space) {
-				++at;
-			}
-			struct part literal = {.kind = LITERAL, .text = from, .len = (size_t)(at - from)};
-			parts_add(&template->words, space ? (struct part){.kind = BREAK} : literal);
-		}
-	}
-}
-
 // ---- words that are there once for each argument (-X) ----
 
 // GNU parallel repeats what stands between blanks, whatever it means to a shell: from 'ls {}; echo' comes `ls a; b; echo`,
@@ -220,7 +200,6 @@ static void split_words(struct template *template) {
 // A word being read.
 struct word_context {
 	const struct template *template;
-	bool is_text;            // for a shell: marks and regions count
 	struct parts out;
 	size_t at;               // in the text with one byte for each replacement string
 	size_t first;            // its first part in `out`
@@ -229,11 +208,11 @@ struct word_context {
 };
 
 static unsigned region_of(const struct word_context *context) {
-	return context->is_text ? context->template->regions[context->at] : 0;
+	return context->template->regions ? context->template->regions[context->at] : 0;
 }
 
 static unsigned mark_of(const struct word_context *context) {
-	return context->is_text ? context->template->marks[context->at] : 0;
+	return context->template->marks ? context->template->marks[context->at] : 0;
 }
 
 static void context_begin(struct word_context *context) {
@@ -258,7 +237,7 @@ static void context_add_literal(struct word_context *context, const struct part 
 	const char *from = part->text;
 	for (size_t i = 0; i < part->len; ++i, ++context->at) {
 		const char *at = part->text + i;
-		bool is_blank = template_is_blank(*at);
+		bool is_blank = *at == ' ' || *at == '\t';
 		if (!is_blank && !(mark_of(context) & READ_OPERATOR)) {
 			continue;
 		}
@@ -273,9 +252,13 @@ static void context_add_literal(struct word_context *context, const struct part 
 	parts_add_literal(&context->out, from, (size_t)(part->text + part->len - from));
 }
 
-// Groups the parts of a text for a shell, or of words that no shell reads. With -q a word may have blanks in it.
-static void group_parts(const struct template *template, struct parts *parts, bool is_text) {
-	struct word_context context = {.template = template, .is_text = is_text};
+// With TEMPLATE_CONTEXT: groups the parts of a text for a shell, or with -q of words that no shell reads, which may have blanks.
+static void group_parts(struct template *template) {
+	struct parts *parts = &template->parts;
+	struct word_context context = {.template = template};
+	if (!(template->flags & TEMPLATE_CONTEXT)) {
+		return;
+	}
 	for (size_t i = 0; i < parts->n; ++i) {
 		const struct part *part = &parts->at[i];
 		if (part->kind == LITERAL && part->len > 0) {
@@ -297,13 +280,6 @@ static void group_parts(const struct template *template, struct parts *parts, bo
 	*parts = context.out;
 }
 
-static void template_group(struct template *template) {
-	if (template->flags & TEMPLATE_CONTEXT) {
-		group_parts(template, &template->parts, /* is_text */ template->regions != NULL);
-		group_parts(template, &template->words, /* is_text */ false);
-	}
-}
-
 // ---- parsing ----
 
 // -q: the words as they are. A word that a shell has to run, such as cd, stays one for it.
@@ -315,21 +291,21 @@ static bool parse_quoted(struct template *template, const char *const *words, si
 		size_t len = strlen(words[i]);
 		memcpy(text, words[i], len + 1);
 		if (i > 0) {
-			parts_add(&template->words, (struct part){.kind = BREAK});
+			parts_add(&template->parts, (struct part){.kind = BREAK});
 		}
-		size_t before = template->words.n;
-		found |= parse_text(template, &template->words, text, names);
-		if (template->words.n == before) {
-			parts_add(&template->words, (struct part){.kind = LITERAL, .text = text});
+		size_t before = template->parts.n;
+		found |= parse_text(template, &template->parts, text, names);
+		if (template->parts.n == before) {
+			parts_add(&template->parts, (struct part){.kind = LITERAL, .text = text});
 		}
 		text += len + 1;
 	}
 	if (!found && (template->flags & TEMPLATE_APPEND)) {
-		parts_add(&template->words, (struct part){.kind = BREAK});
-		parts_add(&template->words, (struct part){.kind = ITEM});
+		parts_add(&template->parts, (struct part){.kind = BREAK});
+		parts_add(&template->parts, (struct part){.kind = ITEM});
 	}
-	template_group(template);
-	const struct part *first = &template->words.at[template->words.n > 0 && template->words.at[0].kind == GROUP];
+	group_parts(template);
+	const struct part *first = &template->parts.at[template->parts.n > 0 && template->parts.at[0].kind == GROUP];
 	bool is_direct = nwords > 0 && !(first->kind == LITERAL && shell_is_plain(first->text, first->len) &&
 	                                 shell_has_syntax(first->text, first->len));
 	if (!is_direct) {
@@ -352,10 +328,7 @@ static void parse_joined(struct template *template, const struct names *names) {
 	if (!(template->flags & TEMPLATE_RAW)) {
 		template_read(template);
 	}
-	if (template->is_direct) {
-		split_words(template);
-	}
-	template_group(template);
+	group_parts(template);
 }
 
 // Parses the words; `text` is all of them with a blank between each two, and taken over.
@@ -410,7 +383,6 @@ void template_free(struct template *template) {
 	if (template) {
 		free(template->text);
 		free(template->parts.at);
-		free(template->words.at);
 		replacements_free(template->replacements);
 		free(template->requirements);
 		free(template->marks);

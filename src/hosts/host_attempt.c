@@ -9,7 +9,7 @@
 #include <poll.h>
 #include <unistd.h>
 
-enum { OUTLIVES_MS = 100, LEAVES_S = 2 };
+enum { OUTLIVES_MS = 300, LEAVES_S = 2 };
 enum { WAKE, IN, MORE, NFDS };
 
 // ---- descriptors ----

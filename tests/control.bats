@@ -504,9 +504,9 @@ d|'
 	cat >talk.py <<-'EOF'
 		import os, socket, struct
 		name, number, nonce = os.environ["FAIRPAR_SOCK"].rsplit(":", 2)
-		who, version = (int(number, 16), int(nonce, 16)), 2 << 32
+		who, version = (int(number, 16), int(nonce, 16)), 3 << 32
 		def say(*parts):
-		    s = socket.socket(socket.AF_UNIX)
+		    s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
 		    s.connect("\0" + name[1:])
 		    said = b""
 		    try:
@@ -548,11 +548,10 @@ d|'
 	await runs
 	"$FAIRPAR" --run r --wait 2 &
 	local waits=$!
-	perl -MIO::Socket::UNIX -e '
-		$_ = IO::Socket::UNIX->new("$ENV{FAIRPAR_POOL_DIR}/run+r.sock") or die for my ($silent, $half);
-		syswrite $half, pack("I", 54);
-		readline $_ for $silent, $half;
-		open my $heard, ">", "heard"; print $heard "both\n"' 3>&- &
+	perl -MSocket -MIO::Socket::UNIX -e '
+		my $silent = IO::Socket::UNIX->new(Type => Socket::SOCK_SEQPACKET, Peer => "$ENV{FAIRPAR_POOL_DIR}/run+r.sock") or die;
+		sysread $silent, my $end, 1;
+		open my $heard, ">", "heard"; print $heard "end\n"' 3>&- &
 	await heard
 	r 0 --status
 	assert_contains "$output" 'waits for 2'

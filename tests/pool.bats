@@ -550,7 +550,7 @@ killed() {
 		import os, socket, subprocess
 		pool = ['/bin/sh', '-c', 'ulimit -n 20; exec "$FAIRPAR" --pool --single true']
 		subprocess.run(pool, check=True)
-		crowd = [socket.socket(socket.AF_UNIX) for _ in range(40)]
+		crowd = [socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) for _ in range(40)]
 		for one in crowd:
 		    one.connect(os.environ['FAIRPAR_POOL_DIR'] + '/default.sock')
 		print(crowd[-1].recv(100)[32:].decode(), flush=True)
@@ -569,9 +569,9 @@ killed() {
 	run_fairpar --pool --single true
 	cat >flood.py <<-'PY'
 		import array, os, socket, struct, sys
-		s = socket.socket(socket.AF_UNIX)
+		s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
 		s.connect(os.environ['FAIRPAR_POOL_DIR'] + '/default.sock')
-		hello = struct.pack('=IIQQIIiI', 4, os.getpid(), 0, 0, 0, 1, 0, 0) + b'\0\0\0'
+		hello = struct.pack('=IIQQIiII', 5, os.getpid(), 0, 0, 1, 0, 0, 0) + b'\0\0\0'
 		s.sendall(struct.pack('=IIQQQ', 1, len(hello), 0, 0, 0) + hello)
 		fds = array.array('i', [0] * 200)
 		for _ in range(50):

@@ -48,7 +48,7 @@ load pools
 	assert_contains "$stderr" 'it belongs to another user'
 	cat >server.py <<-'PY'
 		import os, socket
-		s = socket.socket(socket.AF_UNIX)
+		s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
 		s.bind('own/default.sock')
 		os.setuid(65533)
 		s.listen()
@@ -69,7 +69,7 @@ load pools
 	run python3 -c '
 import os, socket
 os.setuid(65533)
-s = socket.socket(socket.AF_UNIX)
+s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
 s.connect("own/default.sock")
 print(s.recv(100)[32:].decode())'
 	assert_eq "$output" 'it belongs to another user'
@@ -148,7 +148,7 @@ await_clients() {
 		import os, resource, socket
 		soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
 		resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-		s = [socket.socket(socket.AF_UNIX) for i in range(4096)]
+		s = [socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) for i in range(4096)]
 		for i in s:
 		    i.connect(os.environ['FAIRPAR_POOL_DIR'] + '/default.sock')
 		open('full', 'w').write('x\n')
@@ -383,7 +383,7 @@ elsewhere() {
 	mkdir -m 0700 "$FAIRPAR_POOL_DIR"
 	cat >server.py <<-'PY'
 		import os, socket, struct
-		s = socket.socket(socket.AF_UNIX)
+		s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
 		s.bind(os.environ['FAIRPAR_POOL_DIR'] + '/default.sock')
 		s.listen()
 		open('ready', 'w').write('x\n')
@@ -400,10 +400,21 @@ elsewhere() {
 	assert_contains "$stderr" 'it was started by another version of fairpar: the command runs without a slot'
 	wait
 	rm "$FAIRPAR_POOL_DIR/default.sock"
+	# the server of one that spoke by a stream
+	sed -e 's/, socket.SOCK_SEQPACKET//' -e '/accept/,$d' server.py >old.py
+	echo "open('ready').read()" >>old.py
+	python3 old.py 3>&- &
+	await ready
+	run_fairpar --pool --single echo ran
+	assert_lines ran
+	assert_contains "$stderr" 'it was started by another version of fairpar: the command runs without a slot'
+	echo >ready
+	wait
+	rm "$FAIRPAR_POOL_DIR/default.sock"
 	run_fairpar --pool --single true
 	cat >client.py <<-'PY'
 		import os, socket, struct
-		s = socket.socket(socket.AF_UNIX)
+		s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
 		s.connect(os.environ['FAIRPAR_POOL_DIR'] + '/default.sock')
 		s.sendall(struct.pack('=IIQQQI', 1, 4, 0, 0, 0, 99))
 		got = s.recv(65536)

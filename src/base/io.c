@@ -11,14 +11,13 @@
 #include <poll.h>
 #include <stdint.h>
 #include <sys/eventfd.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-static int put_all(int fd, const void *mem, size_t len, bool is_socket) {
+int write_all(int fd, const void *mem, size_t len) {
 	const char *at = mem;
 	while (len > 0) {
-		ssize_t n = is_socket ? send(fd, at, len, MSG_NOSIGNAL) : write(fd, at, len);
+		ssize_t n = write(fd, at, len);
 		if (n > 0) {
 			at += n;
 			len -= (size_t)n;
@@ -35,14 +34,6 @@ static int put_all(int fd, const void *mem, size_t len, bool is_socket) {
 		}
 	}
 	return 0;
-}
-
-int write_all(int fd, const void *mem, size_t len) {
-	return put_all(fd, mem, len, /* is_socket */ false);
-}
-
-int send_all(int fd, const void *mem, size_t len) {
-	return put_all(fd, mem, len, /* is_socket */ true);
 }
 
 // Takes note of what pread(2) or pwrite(2) returned. Returns false with errno if there is no sense in going on.

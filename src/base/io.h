@@ -15,9 +15,6 @@
 // Returns 0, or -1 with errno and an unknown part written.
 int write_all(int fd, const void *mem, size_t len) FP_NODISCARD;
 
-// The same to a connected socket; the signal SIGPIPE does not come where the other end has gone.
-int send_all(int fd, const void *mem, size_t len) FP_NODISCARD;
-
 // Write or read all `len` bytes of a file from `offset` on, over short transfers and EINTR; the file's own position stays.
 // Return the bytes done: `len`, or fewer with errno, EIO where the file ends or takes no more without saying why.
 size_t pwrite_all(int fd, const void *mem, size_t len, uint64_t offset) FP_NODISCARD;

@@ -16,7 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { READ_SIZE = 64 * 1024, ANSWER_TIMEOUT_MS = 2000, RETRY_MS = 20 };
+enum { ANSWER_TIMEOUT_MS = 2000, RETRY_MS = 20 };
 
 // ---- the run ----
 
@@ -77,7 +77,9 @@ static int connect_run(const struct options *options, const char *what, struct l
 	if (errno == ENOENT || errno == ECONNREFUSED) {
 		return name ? diag_error("%s: there is no run %s", what, name) : diag_error("%s: the run has ended, or cannot be reached from here", what);
 	}
-	const char *why = errno == EPERM ? "it belongs to another user" : strerror(errno);
+	const char *why = errno == EPERM        ? "it belongs to another user"
+	                  : errno == EPROTOTYPE ? "it was started by another version of fairpar"
+	                                        : strerror(errno);
 	if (name) {
 		return diag_error("%s: cannot speak to run %s: %s", what, name, why);
 	}
@@ -128,8 +130,8 @@ static int write_job(const struct options *options, const struct context *contex
 	return 0;
 }
 
-// Appends the request of the options, from the attempt `id`. Returns 0, or -1 after a message.
-static int write_request(const struct options *options, const struct context *context, struct lease_id id, struct buf *out) {
+// Sends the request of the options, from the attempt `id`. Returns 0, or -1 after a message.
+static int send_request(const struct options *options, const struct context *context, struct lease_id id, const char *what, int fd) {
 	static const enum control_type types[] = {
 		[REQUEST_ADD] = CONTROL_ADD, [REQUEST_WAIT] = CONTROL_WAIT, [REQUEST_WAIT_ANY] = CONTROL_WAIT,
 		[REQUEST_CANCEL] = CONTROL_CANCEL, [REQUEST_STATUS] = CONTROL_LOOK,
@@ -147,7 +149,10 @@ static int write_request(const struct options *options, const struct context *co
 		flags = request == REQUEST_WAIT_ANY ? WAIT_ANY : request == REQUEST_STATUS && options->pool.status == POOL_JSON ? LOOK_JSON : 0;
 		add_strings(&text, options->command, &n_ids);
 	}
-	control_add(out, id.number, id.nonce, types[request], flags, buf_str(&text), text.len);
+	const struct frame frame = {.type = types[request], .a = id.number, .b = id.nonce, .c = (uint64_t)CONTROL_VERSION << 32 | flags};
+	if (result == 0 && frame_send(fd, frame, buf_str(&text), text.len, -1) != 0 && errno != EPIPE) { // else the run may have answered
+		return diag_error("%s: cannot speak to the run: %s", what, strerror(errno));
+	}
 	return result;
 }
 
@@ -159,21 +164,16 @@ static bool await_answer(int fd, const struct options *options, const char *what
                          const char **ret_text) {
 	const char *name = options->control.run;
 	bool has_no_timeout = options->control.request == REQUEST_WAIT || options->control.request == REQUEST_WAIT_ANY;
-	while (frame_parse_most(buf_str(in), in->len, UINT32_MAX, ret_answer, ret_text) == FRAME_PARTIAL) {
-		ssize_t n = recv(fd, buf_reserve(in, READ_SIZE), READ_SIZE, 0);
-		if (n > 0) {
-			in->len += (size_t)n;
-		} else if (n == 0 || (errno != EAGAIN && errno != EINTR)) {
-			return false;
-		} else if (errno == EAGAIN) {
-			int n_ready = poll(&(struct pollfd){.fd = fd, .events = POLLIN}, 1, has_no_timeout ? -1 : ANSWER_TIMEOUT_MS);
-			if (n_ready == 0) {
-				diag_warn("%s: %s%s does not answer yet: it is stopped or busy", what, name ? "run " : "the run", name ? name : "");
-				has_no_timeout = true;
-			}
+	size_t at = 0;
+	int ignored;
+	while (frame_receive(fd, in, &ignored) == FRAME_NONE) {
+		int n_ready = poll(&(struct pollfd){.fd = fd, .events = POLLIN}, 1, has_no_timeout ? -1 : ANSWER_TIMEOUT_MS);
+		if (n_ready == 0) {
+			diag_warn("%s: %s%s does not answer yet: it is stopped or busy", what, name ? "run " : "the run", name ? name : "");
+			has_no_timeout = true;
 		}
 	}
-	return true;
+	return frame_next(in, &at, ret_answer, ret_text);
 }
 
 // Prints the ID of a job, if there is one. `has`: what has become of the job, for the message if the ID cannot be written. Returns 0,
@@ -205,12 +205,11 @@ int control_ask(const struct options *options, const struct context *context) {
 		[REQUEST_CANCEL] = "--cancel", [REQUEST_STATUS] = "--status",
 	};
 	const char *what = names[options->control.request], *text;
-	FP_CLEANUP(buf_fini) struct buf out = BUF_INIT, in = BUF_INIT;
+	FP_CLEANUP(buf_fini) struct buf in = BUF_INIT;
 	struct lease_id id;
 	struct frame answer;
 	int status = EXIT_TROUBLE, fd = connect_run(options, what, &id);
-	if (fd >= 0 && write_request(options, context, id, &out) == 0) {
-		(void)!send_all(fd, out.data, out.len); // if it fails, the run may have answered before it ended
+	if (fd >= 0 && send_request(options, context, id, what, fd) == 0) {
 		if (await_answer(fd, options, what, &in, &answer, &text)) {
 			status = show_answer(what, &answer, text);
 		} else {

@@ -29,19 +29,18 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { CLIENTS_MAX = 4096, READ_SIZE = 64 * 1024, READ_ROUNDS = 64 };
+enum { CLIENTS_MAX = 4096 };
 
 // A connection with one request.
 struct control_client {
 	struct list link;         // of control->clients
 	struct control *control;
-	uint64_t heard;           // when the last of its request came; at first, when it has connected
+	uint64_t since;           // when it has connected
 	int fd;                   // -1: has gone, or was answered
 	bool is_polled;
 	bool is_outside;          // came by the name
 	bool is_answered;         // its answer is in `out`
-	struct buf in, out;
-	size_t sent;              // bytes of `out`
+	struct buf in, out;       // its request, and the answer
 	struct wait *wait;        // while it waits
 	struct buf ids;           // … for these, uint64_t
 	bool any, one;            // … the first of them; it has named only one
@@ -99,41 +98,39 @@ static void close_name(struct control *control) {
 
 static void refuse_many(int fd) {
 	static const char why[] = "too many ask it";
-	FP_CLEANUP(buf_fini) struct buf out = BUF_INIT;
-	frame_add(&out, (struct frame){.type = CONTROL_REFUSED}, why, strlen(why));
-	(void)!send(fd, out.data, out.len, MSG_NOSIGNAL);
+	(void)!frame_send(fd, (struct frame){.type = CONTROL_REFUSED}, why, strlen(why), -1);
 	close(fd);
 }
 
-// Adds a client, of whose first frame `len` bytes were read.
-static void add_client(struct control *control, int fd, bool is_outside, const void *first, size_t len) {
+static struct control_client *add_client(struct control *control, int fd, bool is_outside) {
 	if (control->n >= CLIENTS_MAX) {
 		refuse_many(fd);
-		return;
+		return NULL;
 	}
 	struct control_client *client = NEW(struct control_client);
 	client->control = control;
-	client->heard = now_ns();
+	client->since = now_ns();
 	client->fd = fd;
 	client->is_outside = is_outside;
-	buf_add(&client->in, first, len);
 	list_push_back(&control->clients, &client->link);
 	++control->n;
+	return client;
 }
 
-static bool claim(void *arg, uint32_t type, int fd) {
-	if (!control_is_request(type)) {
-		return false;
+// Answered by control_tick(): the jobs that run are locked just now.
+static bool claim(void *arg, const struct frame *frame, const char *text, int fd) {
+	struct control_client *client = control_is_request(frame->type) ? add_client(arg, fd, /* is_outside */ false) : NULL;
+	if (client) {
+		frame_add(&client->in, *frame, text, frame->len);
 	}
-	add_client(arg, fd, /* is_outside */ false, &type, sizeof(type));
-	return true;
+	return control_is_request(frame->type);
 }
 
 static void accept_all(struct control *control) {
 	int fd;
 	while ((fd = accept4(control->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK)) >= 0) {
 		if (socket_is_own_user(fd, NULL)) {
-			add_client(control, fd, /* is_outside */ true, NULL, 0);
+			(void)add_client(control, fd, /* is_outside */ true);
 		} else {
 			close(fd);
 		}
@@ -364,7 +361,7 @@ static void on_request(struct control *control, struct control_client *client, c
 	}
 }
 
-// ---- bytes ----
+// ---- frames ----
 
 // Has the client closed its end? (A shutdown(2) of what it writes is no POLLHUP.)
 static bool has_gone(int fd) {
@@ -372,48 +369,34 @@ static bool has_gone(int fd) {
 	return poll(&poll_fd, 1, 0) > 0 && poll_fd.revents & POLLHUP;
 }
 
-// Reads what has come. Returns false if the client has gone, or speaks something else.
+// Reads the request, unless it is there, and begins to answer it. Returns false if the client has gone, or says more than that.
 static bool read_request(struct control *control, struct control_client *client) {
-	for (int rounds = 0; rounds < READ_ROUNDS; ++rounds) {
-		struct frame request;
-		const char *text;
-		ssize_t n = recv(client->fd, buf_reserve(&client->in, READ_SIZE), READ_SIZE, 0);
-		if (n < 0) {
-			return errno == EAGAIN || errno == EINTR;
-		}
-		if (n == 0 || client->is_answered || client->wait) {
-			return false;
-		}
-		client->in.len += (size_t)n;
-		client->heard = now_ns();
-		enum frame_result result = frame_parse_most(client->in.data, client->in.len, CONTROL_TEXT_MAX, &request, &text);
-		if (result == FRAME_READY) {
-			if (client->in.len > sizeof(request) + request.len || has_gone(client->fd)) {
-				return false; // who has gone would never know what it has added
-			}
-			on_request(control, client, &request, text);
-		}
-		if (result != FRAME_PARTIAL) {
-			return result == FRAME_READY;
-		}
+	struct frame request;
+	const char *text;
+	size_t at = 0;
+	bool is_here = client->in.len > 0 && !client->is_answered && !client->wait;
+	int fd = -1;
+	enum frame_result result = is_here ? FRAME_READY : frame_receive(client->fd, &client->in, &fd);
+	fd_close(&fd);
+	if (result == FRAME_NONE) {
+		return true;
 	}
+	bool is_first = frame_next(&client->in, &at, &request, &text) && at == client->in.len;
+	if (result == FRAME_END || !is_first || has_gone(client->fd)) {
+		return false; // who has gone would never know what it has added
+	}
+	on_request(control, client, &request, text);
 	return true;
 }
 
-// Sends what can be sent. Returns false if the client has gone, or has its answer.
+// Sends the answer, if it can be sent. Returns false if the client has gone, or has its answer.
 static bool send_answer(struct control_client *client) {
-	ssize_t n = 0;
-	while (client->sent < client->out.len
-	       && (n = send(client->fd, client->out.data + client->sent, client->out.len - client->sent, MSG_NOSIGNAL)) > 0) {
-		client->sent += (size_t)n;
-	}
-	bool is_full = client->sent < client->out.len && n < 0 && (errno == EAGAIN || errno == EINTR);
-	return is_full || !client->is_answered;
+	return frames_flush(client->fd, &client->out) && (client->out.len > 0 || !client->is_answered);
 }
 
-// When it is disconnected, unless more of its request comes, or TIME_NEVER.
+// When it is disconnected, unless its request comes, or TIME_NEVER.
 static uint64_t silent_end(const struct control_client *client) {
-	return client->is_answered || client->wait ? TIME_NEVER : client->heard + CONNECTIONS_SILENT;
+	return client->is_answered || client->wait ? TIME_NEVER : client->since + CONNECTIONS_SILENT;
 }
 
 // ---- the event loop ----

@@ -174,7 +174,7 @@ static bool release(struct leases *leases, struct lease_id id) {
 		return is_last;
 	}
 	if (count_wanted(leases)) {
-		client_release_and_want(leases->client, id.number, leases->wanted, 1);
+		client_release_and_want(leases->client, id.number, leases->wanted);
 	} else {
 		client_release(leases->client, id.number);
 	}

@@ -443,7 +443,7 @@ struct nested *nested_open(unsigned slots, struct slots_bounds bounds, bool lend
 	return nested;
 }
 
-void nested_claim(struct nested *nested, bool (*claim)(void *arg, uint32_t type, int fd), void *arg) {
+void nested_claim(struct nested *nested, bool (*claim)(void *arg, const struct frame *frame, const char *text, int fd), void *arg) {
 	nested->connections.claim = claim;
 	nested->connections.claim_arg = arg;
 }

@@ -20,6 +20,7 @@
 #include <stdint.h>
 
 struct context;
+struct frame;
 struct nested;
 struct children;
 struct pool;
@@ -37,7 +38,7 @@ void nested_begin(struct nested *nested, struct live_attempt *attempt);
 void nested_end(struct nested *nested, struct live_attempt *attempt);
 
 // Sets the function that takes over connections of clients that ask for something else than slots (struct connections.claim).
-void nested_claim(struct nested *nested, bool (*claim)(void *arg, uint32_t type, int fd), void *arg);
+void nested_claim(struct nested *nested, bool (*claim)(void *arg, const struct frame *frame, const char *text, int fd), void *arg);
 
 // What the run does for it. `arg` is passed to each.
 struct nested_hooks {

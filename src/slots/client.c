@@ -18,12 +18,11 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #define CONNECT_TIMEOUT_NS (2 * NS_PER_S)
 enum { PAUSE_MIN_MS = 2, PAUSE_MAX_MS = 256 }; // between two looks for a server
-enum { TRIES_MAX = 200, READ_SIZE = 4096, HELLO_TEXT_MAX = 8192 }; // of a text; a command line may be longer
+enum { TRIES_MAX = 200, HELLO_TEXT_MAX = 8192 }; // of a text; a command line may be longer
 
 // ---- the client ----
 
@@ -63,83 +62,91 @@ struct client {
 
 // ---- frames ----
 
-// Where the server has gone (fd may be -1), the next read says so too.
-static void send_frame(struct client *client, enum frame_type type, uint64_t a, uint64_t b, uint64_t c) {
-	const struct frame frame = {.type = type, .a = a, .b = b, .c = c};
-	(void)!send_all(client->fd, &frame, sizeof(frame));
+// Sends a frame, with a text and a descriptor, or -1. Where the server has gone (client->fd may be -1), the next read says so too.
+static void send_with(const struct client *client, struct frame frame, const void *text, size_t len, int fd) {
+	while (frame_send(client->fd, frame, text, len, fd) != 0 && errno == EAGAIN) {
+		(void)poll(&(struct pollfd){.fd = client->fd, .events = POLLOUT}, 1, -1);
+	}
 }
 
-// Sends a frame with a descriptor.
-static void send_frame_with_fd(struct client *client, struct frame frame, int fd) {
-	union {
-		struct cmsghdr header;
-		char room[CMSG_SPACE(sizeof(int))];
-	} control = {.header = {.cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS, .cmsg_len = CMSG_LEN(sizeof(int))}};
-	struct iovec part = {.iov_base = &frame, .iov_len = sizeof(frame)};
-	const struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control)};
-	memcpy(CMSG_DATA(&control.header), &fd, sizeof(fd));
-	ssize_t n;
-	do {
-		n = sendmsg(client->fd, &message, MSG_NOSIGNAL);
-	} while (n < 0 && (errno == EINTR || (errno == EAGAIN && poll(&(struct pollfd){.fd = client->fd, .events = POLLOUT}, 1, -1) >= 0)));
-	if (n > 0 && (size_t)n < sizeof(frame)) {
-		(void)!send_all(client->fd, (char *)&frame + n, sizeof(frame) - (size_t)n);
+static void send_frame(const struct client *client, enum frame_type type, uint64_t a, uint64_t b, uint64_t c) {
+	send_with(client, (struct frame){.type = type, .a = a, .b = b, .c = c}, NULL, 0, -1);
+}
+
+static void send_process(const struct client *client, const struct held *held) {
+	if (held->pidfd >= 0) {
+		send_with(client, (struct frame){.type = FRAME_PROCESS, .a = held->id.number, .b = (uint64_t)held->pid}, NULL, 0, held->pidfd);
 	}
+}
+
+// The word of a lease, or NULL: it is used for one job.
+static lease_word *word_of(const struct client *client, const struct held *held) {
+	size_t at = (size_t)(held - client->held);
+	return at < client->words.n ? &client->words.word[at] : NULL;
+}
+
+// As struct hold has it.
+static uint64_t word_number(const struct client *client, const struct held *held) {
+	return word_of(client, held) ? (uint64_t)(held - client->held) + 1 : 0;
 }
 
 // Reads what has come. False: the server has gone.
 static bool fill(struct client *client) {
-	for (;;) {
-		char *room = buf_reserve(&client->in, READ_SIZE);
-		ssize_t n = recv(client->fd, room, READ_SIZE, 0);
-		if (n > 0) {
-			client->in.len += (size_t)n;
-		} else if (n == 0 || errno != EINTR) {
-			return n < 0 && errno == EAGAIN;
-		}
+	enum frame_result result;
+	int fd;
+	while ((result = frame_receive(client->fd, &client->in, &fd)) == FRAME_READY) {
+		fd_close(&fd);
 	}
+	return result == FRAME_NONE;
 }
 
 // ---- finding a server ----
 
 static int connect_again(struct client *client);
 
-// HELLO and HOLD for all that is in use; what was granted and not used is given up with the old server.
-static bool introduce(struct client *client) {
-	uint32_t nholds = 0;
-	for (size_t i = 0; i < client->nheld; ++i) {
-		struct held *held = &client->held[i];
-		held->id.number = held->used ? held->id.number : 0;
-		nholds += held->id.number > 0;
-	}
+// Says who this is, what it holds and what it wants; what was granted and not used is given up with the old server.
+static void introduce(struct client *client) {
 	const struct client_config *config = &client->config;
 	const struct hello hello = {
 		.version = PROTOCOL_VERSION,
 		.pid = (uint32_t)getpid(),
 		.below_number = config->below.number,
 		.below_nonce = config->below.nonce,
-		.nholds = nholds,
 		.weight = config->weight,
 		.priority = config->priority,
 		.flags = (config->shows_place ? HELLO_SHOWS_PLACE : 0) | (config->spare ? HELLO_SPARE : 0) | (config->observes ? HELLO_OBSERVES : 0),
 	};
-	FP_CLEANUP(buf_fini) struct buf text = BUF_INIT;
-	FP_CLEANUP(buf_fini) struct buf out = BUF_INIT;
+	FP_CLEANUP(buf_fini) struct buf text = BUF_INIT, holds = BUF_INIT;
 	buf_add(&text, &hello, sizeof(hello));
 	const char *texts[] = {config->batch, config->dir, config->label};
 	for (unsigned i = 0; i < 3; ++i) {
 		buf_add(&text, texts[i] ? texts[i] : "", texts[i] ? strnlen(texts[i], HELLO_TEXT_MAX) : 0);
 		buf_addc(&text, '\0');
 	}
-	frame_add(&out, (struct frame){.type = FRAME_HELLO}, buf_str(&text), text.len);
+	send_with(client, (struct frame){.type = FRAME_HELLO}, buf_str(&text), text.len, -1);
+	if (client->words_fd >= 0) {
+		send_with(client, (struct frame){.type = FRAME_WORDS}, NULL, 0, client->words_fd);
+	}
 	for (size_t i = 0; i < client->nheld; ++i) {
-		const struct held *held = &client->held[i];
-		const uint64_t width = held->width | (held->lent ? LEASE_LENT : 0);
+		struct held *held = &client->held[i];
+		held->id.number = held->used ? held->id.number : 0;
 		if (held->id.number > 0) {
-			frame_add(&out, (struct frame){.type = FRAME_HOLD, .a = held->id.number, .b = held->id.nonce, .c = width}, NULL, 0);
+			const struct hold hold = {.number = held->id.number, .nonce = held->id.nonce, .word = word_number(client, held),
+			                          .width = held->width | (held->lent ? LEASE_LENT : 0)};
+			buf_add(&holds, &hold, sizeof(hold));
 		}
 	}
-	return send_all(client->fd, out.data, out.len) == 0;
+	if (holds.len > 0) {
+		send_with(client, (struct frame){.type = FRAME_HOLDS}, holds.data, holds.len, -1);
+	}
+	for (size_t i = 0; i < client->nheld; ++i) {
+		if (client->held[i].id.number > 0) {
+			send_process(client, &client->held[i]);
+		}
+	}
+	if (client->wanted > 0) {
+		send_frame(client, FRAME_WANT, client->wanted, client->width, 0);
+	}
 }
 
 // The answer to HELLO comes first. Returns 0, also if it has not come yet; else an errno, with a reason in client->error, "" if the errno
@@ -148,21 +155,18 @@ static int hear_welcome(struct client *client) {
 	struct frame frame;
 	const char *text;
 	bool open = fill(client);
-	enum frame_result result = frame_parse(buf_str(&client->in), client->in.len, &frame, &text);
-	if (result == FRAME_PARTIAL) {
+	if (!frame_next(&client->in, &client->at, &frame, &text)) {
 		return open ? 0 : connect_again(client); // it was just about to end
 	}
-	if (result == FRAME_READY && frame.type == FRAME_WELCOME) {
+	if (frame.type == FRAME_WELCOME) {
 		client->slots = (unsigned)frame.a;
 		client->bounds = (struct slots_bounds){.least = (unsigned)frame.b, .most = (unsigned)frame.c};
 		client->reason = CONTROLLER_KEPT;
-		client->at = sizeof(frame) + frame.len;
 		client->state = WELCOME;
 		client->tries = 0;
 		return 0;
 	}
-	bool refused = result == FRAME_READY && frame.type == FRAME_REFUSED;
-	buf_printf(&client->error, "%.*s", refused ? (int)frame.len : 0, refused ? text : "");
+	buf_printf(&client->error, "%.*s", frame.type == FRAME_REFUSED ? (int)frame.len : 0, text);
 	fd_close(&client->fd);
 	return EPROTO;
 }
@@ -171,7 +175,7 @@ static void greet(struct client *client, int fd) {
 	client->fd = fd;
 	client->state = GREETS;
 	client->pause_ms = 0;
-	(void)introduce(client); // if the server has gone, hear_welcome() says so
+	introduce(client); // if the server has gone, hear_welcome() says so
 }
 
 // Takes the locks, and starts a server. Returns 0, or an errno: EWOULDBLOCK if another process has one of the locks.
@@ -221,6 +225,10 @@ static int search(struct client *client) {
 		}
 		client->awaits_lock = start == EWOULDBLOCK;
 		error = start;
+	}
+	if (error == EPROTOTYPE) { // up to version 4 the socket was a stream
+		buf_adds(&client->error, "it was started by another version of fairpar");
+		return EPROTO;
 	}
 	if (error != EAGAIN) {
 		return error;
@@ -287,12 +295,6 @@ static void add_reason(struct client *client, struct buf *text, int error) {
 	}
 }
 
-static void send_words(struct client *client) {
-	if (client->words_fd >= 0) {
-		send_frame_with_fd(client, (struct frame){.type = FRAME_WORDS}, client->words_fd);
-	}
-}
-
 struct client *client_open(const struct client_config *config, struct buf *error, int *ret_error) {
 	struct client *client = NEW(struct client);
 	client->config = *config;
@@ -303,11 +305,9 @@ struct client *client_open(const struct client_config *config, struct buf *error
 	if (!config->socket && place_open(&client->place, config->pool, error) != 0) {
 		*ret_error = place_is_deserted(errno) ? ENOTDIR : errno; // ENOENT would say that nobody uses the pool
 	} else {
+		client->words_fd = config->reuses ? words_create(&client->words, PROTOCOL_WORDS_MAX) : -1;
 		*ret_error = reach_server(client);
 		if (*ret_error == 0) {
-			unsigned most = client_bounds(client).most, nwords = most < PROTOCOL_WORDS_MAX ? most : PROTOCOL_WORDS_MAX;
-			client->words_fd = config->reuses ? words_create(&client->words, nwords) : -1;
-			send_words(client);
 			return client;
 		}
 		add_reason(client, error, *ret_error);
@@ -370,9 +370,7 @@ void client_ask(struct client *client, enum client_event_type type) {
 }
 
 void client_send_observation(struct client *client, const struct observation *observation) {
-	FP_CLEANUP(buf_fini) struct buf out = BUF_INIT;
-	frame_add(&out, (struct frame){.type = FRAME_OBSERVED}, observation, sizeof(*observation));
-	(void)!send_all(client->fd, out.data, out.len);
+	send_with(client, (struct frame){.type = FRAME_OBSERVED}, observation, sizeof(*observation), -1);
 }
 
 // Returns whether they are others now.
@@ -452,9 +450,7 @@ static struct client_event next_frame(struct client *client) {
 	struct client_event event = {.type = CLIENT_NOTHING};
 	struct frame frame;
 	const char *text;
-	while (event.type == CLIENT_NOTHING
-	       && frame_parse(buf_str(&client->in) + client->at, client->in.len - client->at, &frame, &text) == FRAME_READY) {
-		client->at += sizeof(frame) + frame.len;
+	while (event.type == CLIENT_NOTHING && frame_next(&client->in, &client->at, &frame, &text)) {
 		event = on_frame(client, &frame, text);
 	}
 	if (event.type == CLIENT_NOTHING) {
@@ -464,41 +460,15 @@ static struct client_event next_frame(struct client *client) {
 	return event;
 }
 
-// The word of a lease, or NULL: it is used for one job.
-static lease_word *word_of(const struct client *client, const struct held *held) {
-	size_t at = (size_t)(held - client->held);
-	return at < client->words.n ? &client->words.word[at] : NULL;
-}
-
-static void send_use(struct client *client, const struct held *held) {
-	bool has_word = word_of(client, held);
-	send_frame(client, FRAME_USE, held->id.number, held->id.nonce, has_word ? (uint64_t)(held - client->held) + 1 : 0);
-}
-
-static void send_process(struct client *client, const struct held *held) {
-	if (held->pidfd >= 0) {
-		send_frame_with_fd(client, (struct frame){.type = FRAME_PROCESS, .a = held->id.number, .b = (uint64_t)held->pid}, held->pidfd);
-	}
+static void send_use(const struct client *client, const struct held *held) {
+	send_frame(client, FRAME_USE, held->id.number, held->id.nonce, word_number(client, held));
 }
 
 // `error`: of the last step on the way to another server.
 static struct client_event seek(struct client *client, int error) {
 	error = error || client->state == WELCOME ? error : go_on(client, 0);
 	if (!error) {
-		if (client->state != WELCOME) {
-			return (struct client_event){.type = CLIENT_NOTHING};
-		}
-		send_words(client); // tells the next server what this client has, as the last one knew it
-		for (size_t i = 0; i < client->nheld; ++i) {
-			if (client->held[i].id.number > 0) {
-				send_use(client, &client->held[i]);
-				send_process(client, &client->held[i]);
-			}
-		}
-		if (client->wanted > 0) {
-			send_frame(client, FRAME_WANT, client->wanted, client->width, 0);
-		}
-		return (struct client_event){.type = CLIENT_RENEWED};
+		return (struct client_event){.type = client->state == WELCOME ? CLIENT_RENEWED : CLIENT_NOTHING};
 	}
 	struct buf why = BUF_INIT;
 	add_reason(client, &why, error);
@@ -548,8 +518,7 @@ bool client_use(struct client *client, uint64_t number, uint64_t nonce, struct l
 	bool is_revoked = false;
 	struct frame frame;
 	const char *text;
-	while (frame_parse(buf_str(&client->in) + at, client->in.len - at, &frame, &text) == FRAME_READY) {
-		at += sizeof(frame) + frame.len;
+	while (frame_next(&client->in, &at, &frame, &text)) {
 		is_revoked = is_revoked || (frame.type == FRAME_REVOKED && frame.a == number);
 	}
 	if (is_revoked) {
@@ -610,10 +579,8 @@ void client_release(struct client *client, uint64_t number) {
 	send_frame(client, FRAME_RELEASE, number, 0, 0);
 }
 
-void client_release_and_want(struct client *client, uint64_t number, unsigned n, unsigned width) {
-	const struct frame frames[] = {{.type = FRAME_RELEASE, .a = number}, {.type = FRAME_WANT, .a = n, .b = width}};
+void client_release_and_want(struct client *client, uint64_t number, unsigned n) {
 	forget_held(client, number);
 	client->wanted = n;
-	client->width = width;
-	(void)!send_all(client->fd, frames, sizeof(frames));
+	send_frame(client, FRAME_RELEASE, number, n, client->width);
 }

@@ -134,8 +134,8 @@ void client_set_process(struct client *client, uint64_t number, pid_t pid, int p
 // Gives the lease back, when its last job has ended.
 void client_release(struct client *client, uint64_t number);
 
-// client_release() and client_want() at once.
-void client_release_and_want(struct client *client, uint64_t number, unsigned n, unsigned width);
+// client_release() and client_want() at once, for leases of the width that was last wanted.
+void client_release_and_want(struct client *client, uint64_t number, unsigned n);
 
 // ---- the slot server of a pool: a small process that says who may use which slot, and executes nothing ----
 //

@@ -1,4 +1,4 @@
-// The sockets of clients: bytes between them and their sessions.
+// The sockets of clients: frames between them and their sessions.
 
 #include "slots/connections.h"
 
@@ -12,14 +12,12 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { READ_ROUNDS = 64, READ_SIZE = 64 * 1024 };
+enum { READ_FRAMES = 1024 };
 
 static const char too_many[] = "it has too many clients";
 
 static void refuse(int fd, const char *why) {
-	FP_CLEANUP(buf_fini) struct buf out = BUF_INIT;
-	session_refuse(&out, why);
-	(void)!send(fd, out.data, out.len, MSG_NOSIGNAL);
+	(void)!frame_send(fd, (struct frame){.type = FRAME_REFUSED}, why, strlen(why), -1);
 	close(fd);
 }
 
@@ -59,85 +57,43 @@ static void disconnect(struct connection *connection, uint64_t now) {
 
 // Sends what can be sent. False: the client has gone.
 static bool flush(struct connection *connection) {
-	struct buf *out = session_output(connection->session);
-	ssize_t n = 0;
-	while (out->len > 0 && (n = send(connection->fd, out->data, out->len, MSG_NOSIGNAL)) > 0) {
-		buf_drop(out, (size_t)n);
-	}
-	return out->len == 0 || n > 0 || errno == EAGAIN || errno == EINTR;
+	return frames_flush(connection->fd, session_output(connection->session));
 }
 
-// At most one descriptor is taken; the kernel closes those for which there is no room. (With CMSG_SPACE() there were
-// room for two.)
-static ssize_t receive(int fd, char *mem, size_t len, int *ret_fd) {
-	union {
-		struct cmsghdr header;
-		char room[CMSG_SPACE(sizeof(int))];
-	} control;
-	struct iovec part = {.iov_base = mem, .iov_len = len};
-	struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = CMSG_LEN(sizeof(int))};
-	ssize_t n = recvmsg(fd, &message, MSG_CMSG_CLOEXEC);
-	const struct cmsghdr *header = n >= 0 ? CMSG_FIRSTHDR(&message) : NULL;
-	*ret_fd = -1;
-	if (header && header->cmsg_level == SOL_SOCKET && header->cmsg_type == SCM_RIGHTS) {
-		memcpy(ret_fd, CMSG_DATA(header), sizeof(int));
-	}
-	return n;
-}
-
-// Hands the session what its client has said. Returns false if the client was disconnected for it.
-static bool handle_input(struct connection *connection, const char *mem, size_t len, int fd, uint64_t now) {
-	if (session_input(connection->session, mem, len, fd, now)) {
+// Hands on what its client has said. Returns false if the client was disconnected, or taken over by the owner.
+static bool handle(struct connections *connections, struct connection *connection, const struct frame *frame, const char *text, int fd,
+                   uint64_t now) {
+	bool is_claimed = connections->claim && !session_has_joined(connection->session)
+	                  && connections->claim(connections->claim_arg, frame, text, connection->fd);
+	if (is_claimed) {
+		fd_close(&fd);
+		connection->fd = -1;
+	} else if (session_input(connection->session, frame, text, fd, now)) {
 		return true;
+	} else {
+		(void)flush(connection); // why it was refused
 	}
-	(void)flush(connection); // why it was refused
 	disconnect(connection, now);
 	return false;
 }
 
-// Reads the type of the client's first frame, which says whether the client is the owner's. Returns true if the client is to be
-// served here and there may be more to read.
-static bool read_type(struct connections *connections, struct connection *connection, uint64_t now) {
-	const size_t size = sizeof(connection->type);
-	if (!connections->claim || connection->type_len == size) {
-		return true;
-	}
-	ssize_t n = recv(connection->fd, (char *)&connection->type + connection->type_len, size - connection->type_len, 0);
-	if (n <= 0) {
-		return n == 0 || errno != EAGAIN; // the client has gone: read_client() disconnects it
-	}
-	connection->type_len += (size_t)n;
-	if (connection->type_len < size) {
-		return false;
-	}
-	if (connections->claim(connections->claim_arg, connection->type, connection->fd)) {
-		connection->fd = -1;
-		disconnect(connection, now);
-		return false;
-	}
-	return handle_input(connection, (const char *)&connection->type, size, -1, now);
-}
-
 // All that has come, so that nothing is decided without it; but for who sends without end.
 static void read_client(struct connections *connections, struct connection *connection, uint64_t now) {
-	static char mem[READ_SIZE];
-	bool goes_on = read_type(connections, connection, now);
-	for (int rounds = 0; goes_on && rounds < READ_ROUNDS; ++rounds) {
+	FP_CLEANUP(buf_fini) struct buf in = BUF_INIT;
+	enum frame_result result = FRAME_READY;
+	for (int n = 0; result == FRAME_READY && n < READ_FRAMES; ++n) {
+		struct frame frame;
+		const char *text;
 		int fd;
-		ssize_t n = receive(connection->fd, mem, sizeof(mem), &fd);
-		if (n < 0 && errno == EINTR) {
-			continue;
-		}
-		if (n < 0 && errno == EAGAIN) {
+		size_t at = 0;
+		buf_reset(&in);
+		result = frame_receive(connection->fd, &in, &fd);
+		if (frame_next(&in, &at, &frame, &text) && !handle(connections, connection, &frame, text, fd, now)) {
 			return;
 		}
-		if (n <= 0) {
-			disconnect(connection, now);
-			return;
-		}
-		if (!handle_input(connection, mem, (size_t)n, fd, now)) {
-			return;
-		}
+	}
+	if (result == FRAME_END) {
+		disconnect(connection, now);
 	}
 }
 

@@ -1,4 +1,4 @@
-// The sockets of clients: bytes between them and their sessions. For the server of a pool, and for a run whose jobs are
+// The sockets of clients: frames between them and their sessions. For the server of a pool, and for a run whose jobs are
 // clients.
 
 #ifndef FAIRPAR_SLOTS_CONNECTIONS_H
@@ -20,8 +20,6 @@
 struct connection {
 	int fd;                    // -1: its client has gone, or is not ours
 	uint64_t since;            // when it has connected
-	uint32_t type;             // of its first frame, of which type_len bytes were read: with connections.claim
-	size_t type_len;
 	struct session *session;
 };
 
@@ -32,9 +30,8 @@ struct connections {
 	struct connection *list;
 	size_t n, cap;
 	size_t first_poll;         // of connections_add_polls()
-	// For the owner to set, or NULL: called with the type of a client's first frame, when only that was read (the first member
-	// of struct frame). Returns true if the owner takes the client over, with `fd`.
-	bool (*claim)(void *arg, uint32_t type, int fd);
+	// For the owner to set, or NULL: called with a client's first frame. Returns true if the owner takes the client over, with `fd`.
+	bool (*claim)(void *arg, const struct frame *frame, const char *text, int fd);
 	void *claim_arg;
 };
 

@@ -16,11 +16,6 @@ struct add_head {
 	uint64_t limits[CONTROL_LIMITS][2];
 };
 
-void control_add(struct buf *out, uint64_t number, uint64_t nonce, enum control_type type, uint32_t flags, const void *text, size_t len) {
-	const struct frame frame = {.type = (uint32_t)type, .a = number, .b = nonce, .c = (uint64_t)CONTROL_VERSION << 32 | flags};
-	frame_add(out, frame, text, len);
-}
-
 void control_write_job(struct buf *out, const struct control_job *job) {
 	struct add_head head = {
 		.nwords = job->nwords,

@@ -21,7 +21,7 @@
 #include <stddef.h>
 #include <sys/resource.h>
 
-enum { CONTROL_VERSION = 2, CONTROL_TEXT_MAX = 4 * 1024 * 1024, CONTROL_LIMITS = 16 };
+enum { CONTROL_VERSION = 3, CONTROL_TEXT_MAX = 4 * 1024 * 1024, CONTROL_LIMITS = 16 };
 
 enum control_type {
 	CONTROL_ADD = 51, CONTROL_WAIT, CONTROL_CANCEL, CONTROL_LOOK,
@@ -47,9 +47,6 @@ struct control_job {
 	uint32_t umask;
 	struct rlimit limits[CONTROL_LIMITS]; // by resource (getrlimit(2))
 };
-
-// Appends a request frame. `number`, `nonce`: who asks, see above; `flags`: the lower half of c; `text`: `len` bytes.
-void control_add(struct buf *out, uint64_t number, uint64_t nonce, enum control_type type, uint32_t flags, const void *text, size_t len);
 
 // Appends the text of ADD.
 void control_write_job(struct buf *out, const struct control_job *job);

@@ -172,7 +172,7 @@ int place_listen(const struct pool_place *place) {
 	struct sockaddr_un address = place->address;
 	size_t len = strlen(address.sun_path);
 	memcpy(address.sun_path + len, NEW_SUFFIX, sizeof(NEW_SUFFIX)); // place_open() has left room for it
-	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0) {
 		return -1;
 	}
@@ -189,7 +189,7 @@ int place_listen(const struct pool_place *place) {
 
 // Returns the descriptor, or -1 with errno.
 static int connect_to(const struct sockaddr_un *address, socklen_t len) {
-	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd >= 0 && connect(fd, (const struct sockaddr *)address, len) != 0) {
 		fd_close(&fd);
 	} else if (fd >= 0 && !socket_is_own_user(fd, NULL)) {
@@ -208,7 +208,7 @@ static socklen_t abstract_address(const char *name, struct sockaddr_un *ret_addr
 }
 
 static int listen_abstract(const struct sockaddr_un *address, socklen_t len) {
-	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd >= 0 && (bind(fd, (const struct sockaddr *)address, len) != 0 || listen(fd, BACKLOG) != 0)) {
 		fd_close(&fd);
 	}

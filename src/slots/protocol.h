@@ -1,21 +1,20 @@
-// What a client and the slot server of a pool say to each other: frames on a stream socket between processes of one
-// user on one machine.
+// What a client and the slot server of a pool say to each other: frames on a socket between processes of one user on one machine. The
+// socket is of type SOCK_SEQPACKET: the kernel keeps frames apart, and a descriptor arrives with the frame that it was sent with.
 //
 // A frame is a header and `len` bytes of text. Numbers are in the order of the machine. HELLO, WELCOME and REFUSED stay
-// as they are in all versions, so that two that do not fit together can say so.
+// as they are in all versions, so that two that do not fit together can say so. (Up to version 4 the socket was a stream.)
 //
 //   client -> server                                          server -> client
 //   HELLO    struct hello, then "BATCH\0DIR\0LABEL\0"          WELCOME  a slots of the pool; b and c: the bounds of a number that
 //                                                                     is found, else 0; c alone: it is not known
-//   HOLD     a number, b nonce, c width and LEASE_LENT          REFUSED  why, as text; the end
-//   WANT     a leases more, b width of each                    GRANT    a number, b nonce, c width and LEASE_LENT
-//   WORDS    a descriptor comes with it: slots/words.h         REVOKED  a number: it was not used
+//   WORDS    a descriptor comes with it: slots/words.h         REFUSED  why, as text; the end
+//   HOLDS    a struct hold for each lease that is in use       GRANT    a number, b nonce, c width and LEASE_LENT
+//   WANT     a leases more, b width of each                    REVOKED  a number: it was not used
 //   USE      a number, b nonce of the job, or 0: as granted;   STATE    a: does anybody wait, b: lease_spare_limit()
-//            c: 1 + which word tells of the next jobs on it,             c: slots of the pool, and STATE_REASON()
-//            or 0: there are none                              PLACE    a place of b who wait, and who holds the slots, as text
-//   PROCESS  a number, b pid: a pidfd comes with it           REPORT   a slots taken, b who wait, c: as STATE, and lines of text
-//   RELEASE  a number                                         OBSERVE  OBSERVED is wanted
-//   STATUS   a STATUS_PLACE: PLACE is wanted, not REPORT
+//            c: as in struct hold                                       c: slots of the pool, and STATE_REASON()
+//   PROCESS  a number, b pid: a pidfd comes with it           PLACE    a place of b who wait, and who holds the slots, as text
+//   RELEASE  a number; b and c as a and b of WANT, or c 0      REPORT   a slots taken, b who wait, c: as STATE, and lines of text
+//   STATUS   a STATUS_PLACE: PLACE is wanted, not REPORT       OBSERVE  OBSERVED is wanted
 //   OBSERVED struct observation: the answer to OBSERVE
 
 #ifndef FAIRPAR_SLOTS_PROTOCOL_H
@@ -27,10 +26,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { PROTOCOL_VERSION = 4, PROTOCOL_TEXT_MAX = 64 * 1024, PROTOCOL_WORDS_MAX = 4096 };
+enum { PROTOCOL_VERSION = 5, PROTOCOL_TEXT_MAX = 64 * 1024 * 1024, PROTOCOL_WORDS_MAX = 4096 };
 
 enum frame_type {
-	FRAME_HELLO = 1, FRAME_WANT, FRAME_USE, FRAME_RELEASE, FRAME_HOLD, FRAME_STATUS, FRAME_WORDS, FRAME_PROCESS, FRAME_OBSERVED,
+	FRAME_HELLO = 1, FRAME_WANT, FRAME_USE, FRAME_RELEASE, FRAME_HOLDS, FRAME_STATUS, FRAME_WORDS, FRAME_PROCESS, FRAME_OBSERVED,
 	FRAME_WELCOME = 101, FRAME_REFUSED, FRAME_GRANT, FRAME_REVOKED, FRAME_STATE, FRAME_PLACE, FRAME_REPORT, FRAME_OBSERVE,
 };
 
@@ -55,10 +54,16 @@ struct hello {
 	uint32_t version;
 	uint32_t pid;           // to show; who it is, the kernel says
 	uint64_t below_number, below_nonce; // the lease that it runs on, or 0
-	uint32_t nholds;        // HOLD frames that follow
 	uint32_t weight;
 	int32_t priority;
 	uint32_t flags;         // enum hello_flags
+};
+
+// A lease that a client uses, of a server that has ended.
+struct hold {
+	uint64_t number, nonce;
+	uint64_t width;         // and LEASE_LENT
+	uint64_t word;          // 1 + which word tells of the next jobs on it, or 0: there are none
 };
 
 // What a client sees of the jobs on its leases. See struct controller_observation.
@@ -74,17 +79,22 @@ struct observation {
 // fewer.
 const char *frame_strings(const char **at, const char *end, uint32_t n);
 
-// Appends a frame with `len` bytes of text.
-void frame_add(struct buf *buf, struct frame frame, const void *text, size_t len);
+// A queue of frames, which lie one behind the other: frame_add() appends one with `len` bytes of text. frame_next() takes the one at
+// *at, and moves *at behind it; false: that is the end.
+void frame_add(struct buf *queue, struct frame frame, const void *text, size_t len);
+bool frame_next(const struct buf *queue, size_t *at, struct frame *ret_frame, const char **ret_text) FP_NODISCARD;
 
-enum frame_result { FRAME_PARTIAL, FRAME_READY, FRAME_BAD };
+// Sends a frame whole, and with it the descriptor `fd`, or -1. A long text goes in a file in memory, for which `fd` must be -1. Returns
+// 0, or -1 with errno: EAGAIN if the socket takes nothing now.
+int frame_send(int socket, struct frame frame, const void *text, size_t len, int fd) FP_NODISCARD;
 
-// Parses the frame at the start of the `len` bytes. FRAME_READY: it is in *ret_frame, its text at *ret_text within `mem`; both
-// take sizeof(struct frame) + ret_frame->len bytes. FRAME_PARTIAL: more bytes are needed. FRAME_BAD: the text would be longer
-// than `most` bytes, so this is not the protocol.
-enum frame_result frame_parse_most(const char *mem, size_t len, size_t most, struct frame *ret_frame, const char **ret_text) FP_NODISCARD;
+// Sends the frames of the queue, without waiting, and removes those that were sent. Returns false if the other end has gone.
+bool frames_flush(int socket, struct buf *queue) FP_NODISCARD;
 
-// The same with PROTOCOL_TEXT_MAX.
-enum frame_result frame_parse(const char *mem, size_t len, struct frame *ret_frame, const char **ret_text) FP_NODISCARD;
+enum frame_result { FRAME_NONE, FRAME_READY, FRAME_END };
+
+// Appends the frame that has come to the queue; *ret_fd: the descriptor that came with it, the caller's from now on, or -1. FRAME_NONE:
+// none has come. FRAME_END: the other end has gone, or does not speak the protocol.
+enum frame_result frame_receive(int socket, struct buf *queue, int *ret_fd) FP_NODISCARD;
 
 #endif

@@ -6,12 +6,11 @@
 #include "base/io.h"
 #include "base/sync.h"
 #include "engine/fair.h"
-#include "slots/protocol.h"
 
 #include <string.h>
 #include <unistd.h>
 
-enum { HOLDERS_SHOWN = 3, LABEL_SHOWN = 40, LABEL_MAX = 256 };
+enum { HOLDERS_SHOWN = 3, LABEL_SHOWN = 40, LABEL_MAX = 256, TEXT_MAX = 64 * 1024 };
 #define ANSWER (250 * NS_PER_MS) // within that time a client says what it sees of its jobs
 enum { DEPTH_MAX = 1000 }; // of processes: while they end, and their numbers are given again, parents may seem to make a circle
 enum { OUTPUT_QUIET = 4096 }; // a client with more unread bytes than this gets no STATE until it reads again
@@ -27,8 +26,7 @@ struct session {
 	struct list link;
 	struct sessions *all;
 	struct lease_client *client; // NULL before HELLO
-	struct buf in, out;
-	int fd;                    // came with the last bytes, for the next WORDS or PROCESS; or -1
+	struct buf out;
 	struct words words;        // of its leases
 	struct process *processes;
 	unsigned nprocesses;
@@ -38,7 +36,6 @@ struct session {
 	int peer;                  // its process, or 0
 	uint64_t since;            // it is a client
 	bool has_lost_lease;       // it has named no lease that it runs on, but a process above it may have one
-	unsigned holds_left;       // HOLD frames that are still to come
 	bool closed;
 	bool shows_place;
 	bool asks_place;           // it has asked, and is answered once what is free has been granted
@@ -95,14 +92,12 @@ static void session_free(struct session *session, uint64_t now) {
 	if (session->client) {
 		lease_leave(session->client, now);
 	}
-	fd_close(&session->fd);
 	for (unsigned i = 0; i < session->nprocesses; ++i) {
 		close(session->processes[i].fd);
 	}
 	list_remove(&session->link);
 	--session->all->n;
 	words_fini(&session->words);
-	buf_fini(&session->in);
 	buf_fini(&session->out);
 	free(session->processes);
 	free(session->dir);
@@ -123,7 +118,6 @@ struct session *session_open(struct sessions *sessions, int peer) {
 	}
 	struct session *session = NEW(struct session);
 	session->all = sessions;
-	session->fd = -1;
 	session->peer = peer;
 	list_push_back(&sessions->list, &session->link);
 	++sessions->n;
@@ -143,18 +137,14 @@ static void send_frame(struct session *session, enum frame_type type, uint64_t a
 }
 
 static void send_text(struct session *session, enum frame_type type, uint64_t a, uint64_t b, uint64_t c, const struct buf *text) {
-	size_t len = text->len < PROTOCOL_TEXT_MAX ? text->len : PROTOCOL_TEXT_MAX;
+	size_t len = text->len < TEXT_MAX ? text->len : TEXT_MAX;
 	frame_add(&session->out, (struct frame){.type = type, .a = a, .b = b, .c = c}, buf_str(text), len);
 }
 
 // ---- frames of the client ----
 
-void session_refuse(struct buf *out, const char *why) {
-	frame_add(out, (struct frame){.type = FRAME_REFUSED}, why, strlen(why));
-}
-
 static bool refuse(struct session *session, const char *why) {
-	session_refuse(&session->out, why);
+	frame_add(&session->out, (struct frame){.type = FRAME_REFUSED}, why, strlen(why));
 	return false;
 }
 
@@ -237,7 +227,6 @@ static bool on_hello(struct session *session, const char *text, size_t len, uint
 		return refuse(session, "too many fairpars run below each other");
 	}
 	session->pid = hello.pid;
-	session->holds_left = hello.nholds;
 	session->shows_place = hello.flags & HELLO_SHOWS_PLACE;
 	session->observes = hello.flags & HELLO_OBSERVES;
 	session->slots = slots_and_reason(all);
@@ -320,61 +309,71 @@ static void add_holders(const struct session *session, uint64_t now, struct buf 
 	buf_adds(text, buf_str(&gathers));
 }
 
+static bool want(struct session *session, uint64_t n, uint64_t width, uint64_t now) {
+	bool is_sane = n <= WANTED_MAX && width <= WANTED_MAX;
+	if (is_sane) {
+		lease_want(session->client, (uint32_t)n, (uint32_t)width, now);
+	}
+	return is_sane;
+}
+
 static void end_asking(struct session *session) {
 	session->all->unanswered -= session->asked;
 	session->asked = false;
 }
 
-static bool on_frame(struct session *session, const struct frame *frame, const char *text, uint64_t now) {
+// The word of that number, from 1, or NULL for 0: no other job will run on the lease.
+static lease_word *word_of(const struct session *session, uint64_t number) {
+	static lease_word unseen; // that of a client whose words could not be mapped: nothing is lent out of its leases
+	return number == 0 ? NULL : number <= session->words.n ? &session->words.word[number - 1] : &unseen;
+}
+
+// `fd`: as of session_input(), but set to -1 where it is taken.
+static bool on_frame(struct session *session, const struct frame *frame, const char *text, int *fd, uint64_t now) {
 	if (frame->type == FRAME_HELLO) {
 		return on_hello(session, text, frame->len, now);
 	}
 	if (!session->client) {
 		return false;
 	}
-	static lease_word unseen; // that of a client whose words could not be mapped: nothing is lent out of its leases
 	switch (frame->type) {
-	case FRAME_WANT:
-		if (frame->a > WANTED_MAX || frame->b > WANTED_MAX) {
-			return false;
-		}
-		lease_want(session->client, (uint32_t)frame->a, (uint32_t)frame->b, now);
-		return true;
-	case FRAME_HOLD: // if it has reported more than HELLO announced, it is told that it does not hold that one
-		if (session->holds_left == 0 || (uint32_t)frame->c > WANTED_MAX
-		    || !lease_hold(session->client, (struct lease_id){frame->a, frame->b}, (uint32_t)frame->c, frame->c & LEASE_LENT, now)) {
-			send_frame(session, FRAME_REVOKED, frame->a, 0, 0);
-		}
-		session->holds_left -= session->holds_left > 0;
-		return true;
-	case FRAME_WORDS:
-		if (session->fd < 0 || session->words.n > 0) { // once: leases point to them
-			return false;
-		}
-		words_open(&session->words, session->fd, PROTOCOL_WORDS_MAX);
-		fd_close(&session->fd);
-		return true;
-	case FRAME_USE: {
-		lease_word *word = frame->c == 0 ? NULL : frame->c <= session->words.n ? &session->words.word[frame->c - 1] : &unseen;
-		if (!lease_use(session->client, frame->a, frame->b, word)) {
-			send_frame(session, FRAME_REVOKED, frame->a, 0, 0);
+	case FRAME_WANT: return want(session, frame->a, frame->b, now);
+	case FRAME_HOLDS: {
+		struct hold hold;
+		for (size_t at = 0; frame->len - at >= sizeof(hold); at += sizeof(hold)) {
+			memcpy(&hold, text + at, sizeof(hold)); // not aligned
+			struct lease_id id = {hold.number, hold.nonce};
+			(void)!((uint32_t)hold.width <= WANTED_MAX && lease_hold(session->client, id, (uint32_t)hold.width, hold.width & LEASE_LENT, now)
+			        && lease_use(session->client, hold.number, 0, word_of(session, hold.word)));
 		}
 		return true;
 	}
+	case FRAME_WORDS:
+		if (*fd < 0 || session->words.n > 0) { // once: leases point to them
+			return false;
+		}
+		words_open(&session->words, *fd, PROTOCOL_WORDS_MAX);
+		return true;
+	case FRAME_USE:
+		if (!lease_use(session->client, frame->a, frame->b, word_of(session, frame->c))) {
+			send_frame(session, FRAME_REVOKED, frame->a, 0, 0);
+		}
+		return true;
 	case FRAME_PROCESS:
-		if (session->fd < 0) {
+		if (*fd < 0) {
 			return false;
 		}
 		if (!lease_is_held(session->client, frame->a)) { // it was taken back meanwhile, as the client hears
-			fd_close(&session->fd);
 			return true;
 		}
 		forget_process_of(session, frame->a); // of the job before
 		grow_array(&session->processes, &session->processes_cap, session->nprocesses + 1, sizeof(*session->processes));
-		session->processes[session->nprocesses++] = (struct process){.number = frame->a, .pid = (uint32_t)frame->b, .fd = session->fd};
-		session->fd = -1;
+		session->processes[session->nprocesses++] = (struct process){.number = frame->a, .pid = (uint32_t)frame->b, .fd = *fd};
+		*fd = -1;
 		return true;
-	case FRAME_RELEASE: release(session, frame->a, now); return true;
+	case FRAME_RELEASE:
+		release(session, frame->a, now);
+		return frame->c == 0 || want(session, frame->b, frame->c, now);
 	case FRAME_STATUS:
 		if (frame->a == STATUS_PLACE) {
 			session->asks_place = true;
@@ -394,23 +393,10 @@ static bool on_frame(struct session *session, const struct frame *frame, const c
 	}
 }
 
-bool session_input(struct session *session, const char *mem, size_t len, int fd, uint64_t now) {
-	if (fd >= 0) {
-		fd_close(&session->fd);
-		session->fd = fd;
-	}
-	buf_add(&session->in, mem, len);
-	size_t at = 0;
-	struct frame frame;
-	const char *text;
-	enum frame_result result = FRAME_PARTIAL;
-	bool stays = true;
-	while (stays && (result = frame_parse(buf_str(&session->in) + at, session->in.len - at, &frame, &text)) == FRAME_READY) {
-		stays = on_frame(session, &frame, text, now) && session->out.len <= OUTPUT_MAX;
-		at += sizeof(frame) + frame.len;
-	}
-	buf_drop(&session->in, at);
-	return stays && result != FRAME_BAD;
+bool session_input(struct session *session, const struct frame *frame, const char *text, int fd, uint64_t now) {
+	bool stays = on_frame(session, frame, text, &fd, now) && session->out.len <= OUTPUT_MAX;
+	fd_close(&fd);
+	return stays;
 }
 
 // ---- its end ----

@@ -1,10 +1,10 @@
 // The slot server without its sockets: each frame of a client changes the table of leases, and clients that this concerns are
 // sent frames.
 //
-// Bytes in, bytes out: no sockets, no clock. The server (slots/server.c) moves the bytes and calls sessions_settle()
+// Frames in, frames out: no sockets, no clock. The server (slots/server.c) moves the frames and calls sessions_settle()
 // after each round of them.
 //
-// Life of a session: opened -HELLO-> joined -its HOLDs-> settled -end of file-> closed; before that it waits for the end of
+// Life of a session: opened -HELLO-> joined -end of file-> closed; before that it waits for the end of
 // the processes that use its leases, if the client has named them. The successor of a server that died grants nothing until
 // RECOVERY has passed and all frames that came until then are read: it does not know before what the clients hold.
 //
@@ -20,6 +20,7 @@
 #include "base/list.h"
 #include "slots/controller.h"
 #include "slots/lease.h"
+#include "slots/protocol.h"
 #include "slots/slots.h"
 
 #include <stdbool.h>
@@ -82,14 +83,11 @@ struct session *session_open(struct sessions *sessions, int peer) FP_NODISCARD;
 // Has its client said who it is?
 bool session_has_joined(const struct session *session);
 
-// What it says. `fd`: a descriptor that came with these bytes, which is the session's from now on, or -1. Returns false
+// What it says. `fd`: a descriptor that came with it, which is the session's from now on, or -1. Returns false
 // when it has to be closed: it does not speak the protocol, or was refused (flush session_output() first).
-bool session_input(struct session *session, const char *mem, size_t len, int fd, uint64_t now) FP_NODISCARD;
+bool session_input(struct session *session, const struct frame *frame, const char *text, int fd, uint64_t now) FP_NODISCARD;
 
-// Appends what tells a client that it cannot be served, and `why`.
-void session_refuse(struct buf *out, const char *why);
-
-// What is to be sent to it; the server removes what it has sent. More than OUTPUT_MAX bytes: it does not read, close it.
+// The frames to be sent to it; the server removes those that it has sent. More than OUTPUT_MAX bytes: it does not read, close it.
 struct buf *session_output(struct session *session);
 enum { OUTPUT_MAX = 1024 * 1024 };
 

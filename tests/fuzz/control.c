@@ -1,4 +1,4 @@
-// Fuzz target: what somebody says to a run, any bytes: a frame is taken whole or not at all, a job that is read has as many words and
+// Fuzz target: what somebody says to a run, any bytes: a job that is read has as many words and
 // variables as it says, all of them within what came, and says the same when it is written again.
 
 #include "base/alloc.h"
@@ -39,12 +39,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
 	char *copy = xmalloc(size + 1); // exactly as long, so that the sanitizer sees the first byte too many
 	memcpy(copy, data, size);
 	copy = xrealloc(copy, size > 0 ? size : 1);
-	struct frame frame;
-	const char *text;
-	if (frame_parse_most(copy, size, CONTROL_TEXT_MAX, &frame, &text) == FRAME_READY) {
-		verify(frame.len <= CONTROL_TEXT_MAX && text + frame.len <= copy + size);
-		check_job(text, frame.len);
-	}
 	check_job(copy, size);
 	free(copy);
 	return 0;

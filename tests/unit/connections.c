@@ -1,4 +1,4 @@
-// Tests of the sockets of clients (slots/connections.h): who serves a client is found by what it says first, however that comes.
+// Tests of the sockets of clients (slots/connections.h), and of the frames on them: who serves a client is found by what it says first.
 
 #include "slots/connections.h"
 
@@ -18,12 +18,14 @@ static int client, claimed_fd = -1;
 static unsigned nclaims;
 static uint64_t now, due; // of the owner, and when it is to serve again
 
-static bool claim(void *arg, uint32_t type, int fd) {
+static bool claim(void *arg, const struct frame *frame, const char *text, int fd) {
 	(void)arg;
-	if (!control_is_request(type)) {
+	if (!control_is_request(frame->type)) {
 		return false;
 	}
 	++nclaims;
+	check_equal(frame->len, 5);
+	check(memcmp(text, "text", 5) == 0);
 	claimed_fd = fd;
 	return true;
 }
@@ -55,44 +57,26 @@ static int serve(void) {
 	return ready;
 }
 
-// Sends the bytes, `first` of them alone; the rest is sent when the owner has nothing more to do.
-static void say(const struct buf *said, size_t first) {
-	check_equal(send(client, said->data, first, 0), (ssize_t)first);
-	int rounds = 0;
-	while (serve() > 0) {
-		check(++rounds < 10); // a part of a frame is no reason to be woken again and again
-	}
-	check_equal(nclaims, 0);
-	check_equal(send(client, said->data + first, said->len - first, 0), (ssize_t)(said->len - first));
-}
-
 static void test_claim(void) {
-	// a request for the owner, cut in its first number; what is behind that number is the owner's to read
-	for (size_t first = 1; first < sizeof(uint32_t); ++first) {
-		struct buf said = BUF_INIT;
-		char rest[2 * sizeof(struct frame)];
-		begin();
-		nclaims = 0;
-		control_add(&said, 1, 2, CONTROL_LOOK, 0, NULL, 0);
-		say(&said, first);
-		serve();
-		check_equal(nclaims, 1);
-		check_equal(connections.n, 0);
-		check_equal(recv(claimed_fd, rest, sizeof(rest), 0), (ssize_t)(said.len - sizeof(uint32_t)));
-		check(memcmp(rest, said.data + sizeof(uint32_t), said.len - sizeof(uint32_t)) == 0);
-		close(claimed_fd);
-		buf_fini(&said);
-		end();
-	}
+	// a request for the owner
+	begin();
+	nclaims = 0;
+	check_equal(frame_send(client, (struct frame){.type = CONTROL_LOOK, .a = 1}, "text", 5, -1), 0);
+	serve();
+	serve();
+	check_equal(nclaims, 1);
+	check_equal(connections.n, 0);
+	close(claimed_fd);
+	end();
 }
 
-static void add_hello(struct buf *said) {
+static void say_hello(int fd) {
 	static const char texts[3] = "\0\0"; // no batch, no directory, no label
 	const struct hello hello = {.version = PROTOCOL_VERSION, .weight = 1};
 	struct buf text = BUF_INIT;
 	buf_add(&text, &hello, sizeof(hello));
 	buf_add(&text, texts, sizeof(texts));
-	frame_add(said, (struct frame){.type = FRAME_HELLO}, text.data, text.len);
+	check_equal(frame_send(fd, (struct frame){.type = FRAME_HELLO}, text.data, text.len, -1), 0);
 	buf_fini(&text);
 }
 
@@ -103,24 +87,58 @@ static void check_is_welcome(int fd) {
 }
 
 static void test_session(void) {
-	// a client of the sessions, cut in the same way
-	for (size_t first = 1; first < sizeof(uint32_t); ++first) {
-		struct buf said = BUF_INIT;
-		begin();
-		add_hello(&said);
-		say(&said, first);
-		serve();
-		check_equal(nclaims, 0);
-		check_is_welcome(client);
-		buf_fini(&said);
-		end();
+	// a client of the sessions
+	begin();
+	nclaims = 0;
+	say_hello(client);
+	serve();
+	serve();
+	check_equal(nclaims, 0);
+	check_is_welcome(client);
+	end();
+}
+
+static void test_frames(void) {
+	// any text arrives whole with its frame, in a file if it is long, and what is no frame is the end
+	static const size_t lens[] = {0, 1, 64 * 1024, 64 * 1024 + 1, 5 * 1024 * 1024};
+	struct frame frame, no_file = {.type = CONTROL_ADD, .len = 1};
+	struct buf queue = BUF_INIT, text = BUF_INIT;
+	const char *heard;
+	int ends[2], fd;
+	check_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK, 0, ends), 0);
+	check_equal(frame_receive(ends[1], &queue, &fd), FRAME_NONE);
+	for (size_t i = 0; i < sizeof(lens) / sizeof(lens[0]); ++i) {
+		size_t at = 0;
+		memset(buf_reserve(&text, lens[i]), 'a' + (int)i, lens[i]);
+		check_equal(frame_send(ends[0], (struct frame){.type = CONTROL_ADD, .a = i}, text.data, lens[i], -1), 0);
+		check_equal(frame_receive(ends[1], &queue, &fd), FRAME_READY);
+		check_equal(fd, -1);
+		check(frame_next(&queue, &at, &frame, &heard));
+		check(frame.a == i && frame.len == lens[i] && memcmp(heard, text.data, lens[i]) == 0);
+		check(!frame_next(&queue, &at, &frame, &heard));
+		buf_reset(&queue);
 	}
+	check_equal(send(ends[0], &no_file, sizeof(no_file), 0), (ssize_t)sizeof(no_file));
+	check_equal(frame_receive(ends[1], &queue, &fd), FRAME_END);
+	check_equal(queue.len, 0);
+	check_equal(send(ends[0], &no_file, 7, 0), 7);
+	check_equal(frame_receive(ends[1], &queue, &fd), FRAME_END);
+	// what the socket does not take stays in the queue
+	frame_add(&queue, (struct frame){.type = CONTROL_LOOK}, "text", 5);
+	while (frames_flush(ends[0], &queue) && queue.len == 0) {
+		frame_add(&queue, (struct frame){.type = CONTROL_LOOK}, "text", 5);
+	}
+	check_equal(queue.len, sizeof(struct frame) + 5);
+	close(ends[1]);
+	check(!frames_flush(ends[0], &queue));
+	close(ends[0]);
+	buf_fini(&queue);
+	buf_fini(&text);
 }
 
 static void test_gone(void) {
 	// one that has gone before it has said who it is
 	begin();
-	check_equal(send(client, "\1", 1, 0), 1);
 	serve();
 	serve();
 	check_equal(connections.n, 1);
@@ -131,8 +149,7 @@ static void test_gone(void) {
 }
 
 static void test_silent(void) {
-	// each has its own deadline from when it has connected, and a part of a frame is not enough
-	struct buf said = BUF_INIT;
+	// each has its own deadline from when it has connected
 	char byte;
 	now = 1;
 	begin();
@@ -141,7 +158,6 @@ static void test_silent(void) {
 	const uint64_t first_due = due;
 	now += NS_PER_S;
 	int second = socket_connect(name);
-	check_equal(send(second, "\1", 1, 0), 1);
 	serve();
 	serve();
 	const uint64_t second_due = now + CONNECTIONS_SILENT;
@@ -157,8 +173,7 @@ static void test_silent(void) {
 	// who has spoken in time stays, with no deadline, also if the owner hears of it late
 	int third = socket_connect(name);
 	serve();
-	add_hello(&said);
-	check_equal(send(third, said.data, said.len, 0), (ssize_t)said.len);
+	say_hello(third);
 	now = second_due + CONNECTIONS_SILENT;
 	struct polls polls = {.n = 0};
 	connections_add_polls(&connections, &polls); // that have found nothing
@@ -168,7 +183,6 @@ static void test_silent(void) {
 	check_equal(due, TIME_NEVER);
 	check_is_welcome(third);
 	free(polls.at);
-	buf_fini(&said);
 	close(second);
 	close(third);
 	end();
@@ -176,9 +190,10 @@ static void test_silent(void) {
 
 int main(int argc, char *argv[]) {
 	static const struct test tests[] = {
-		TEST("a request to the owner may come in parts", test_claim),
-		TEST("so may the first frame of a client", test_session),
-		TEST("a client that goes in its first frame is forgotten", test_gone),
+		TEST("a request to the owner is the owner's", test_claim),
+		TEST("a client of the sessions is welcome", test_session),
+		TEST("frames arrive whole, whatever their length", test_frames),
+		TEST("a client that goes before its first frame is forgotten", test_gone),
 		TEST("a client that does not say who it is is disconnected after some seconds, and no other", test_silent),
 	};
 	return test_main(tests, sizeof(tests) / sizeof(tests[0]), argc, argv);

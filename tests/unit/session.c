@@ -11,25 +11,31 @@
 
 #define MS UINT64_C(1000000)
 
+static void say(struct session *session, struct frame frame, const void *text, size_t len, uint64_t now) {
+	frame.len = (uint32_t)len;
+	check(session_input(session, &frame, text, -1, now));
+}
+
 // A client that says HELLO, holds some leases of another server, and wants some.
 static int next_peer; // process of the next client
 
 static struct session *join_holding(struct sessions *sessions, uint32_t held, uint64_t wanted, uint32_t flags, uint64_t now) {
 	static const char texts[3] = "\0\0"; // no batch, no directory, no label
-	const struct hello hello = {.version = PROTOCOL_VERSION, .weight = 1, .nholds = held, .flags = flags};
+	const struct hello hello = {.version = PROTOCOL_VERSION, .weight = 1, .flags = flags};
 	struct session *session = session_open(sessions, next_peer);
-	struct buf text = BUF_INIT, said = BUF_INIT;
+	struct buf text = BUF_INIT, holds = BUF_INIT;
 	check(session);
 	buf_add(&text, &hello, sizeof(hello));
 	buf_add(&text, texts, sizeof(texts));
-	frame_add(&said, (struct frame){.type = FRAME_HELLO}, text.data, text.len);
+	say(session, (struct frame){.type = FRAME_HELLO}, text.data, text.len, now);
 	for (uint32_t i = 0; i < held; ++i) {
-		frame_add(&said, (struct frame){.type = FRAME_HOLD, .a = i + 1, .b = i + 1, .c = 1}, NULL, 0);
+		const struct hold hold = {.number = i + 1, .nonce = i + 1, .width = 1};
+		buf_add(&holds, &hold, sizeof(hold));
 	}
-	frame_add(&said, (struct frame){.type = FRAME_WANT, .a = wanted, .b = 1}, NULL, 0);
-	check(session_input(session, said.data, said.len, -1, now));
+	say(session, (struct frame){.type = FRAME_HOLDS}, holds.data, holds.len, now);
+	say(session, (struct frame){.type = FRAME_WANT, .a = wanted, .b = 1}, NULL, 0, now);
 	buf_fini(&text);
-	buf_fini(&said);
+	buf_fini(&holds);
 	return session;
 }
 
@@ -47,7 +53,7 @@ static unsigned count_heard(struct session *session, enum frame_type type, struc
 	struct frame frame;
 	const char *text;
 	unsigned n = 0;
-	for (size_t at = 0; frame_parse(buf_str(out) + at, out->len - at, &frame, &text) == FRAME_READY; at += sizeof(frame) + frame.len) {
+	for (size_t at = 0; frame_next(out, &at, &frame, &text);) {
 		n += frame.type == type;
 		*ret_last = frame.type == type ? frame : *ret_last;
 	}
@@ -85,10 +91,7 @@ static void test_revoked_after_close(void) {
 	check_equal(count_heard(first, FRAME_GRANT, &grant), 1);
 	int ends[2];
 	check(pipe(ends) == 0);
-	struct buf said = BUF_INIT;
-	frame_add(&said, (struct frame){.type = FRAME_PROCESS, .a = grant.a, .b = grant.b}, NULL, 0);
-	check(session_input(first, said.data, said.len, ends[0], 5));
-	buf_fini(&said);
+	check(session_input(first, &(struct frame){.type = FRAME_PROCESS, .a = grant.a, .b = grant.b}, NULL, ends[0], 5));
 	check(!session_close(first, 5));
 	uint64_t now = 5 + LEASE_UNUSED;
 	(void)sessions_settle(&sessions, true, now);
@@ -144,14 +147,10 @@ static struct frame grant_below(struct sessions *sessions, uint32_t held, bool r
 	next_peer = 2;
 	struct session *above = join_holding(sessions, recovers ? held : 0, recovers ? 0 : held, 0, joined);
 	(void)sessions_settle(sessions, true, joined);
-	struct buf said = BUF_INIT;
-	for (uint32_t i = 0; i < held; ++i) {
-		uint64_t number = recovers ? i + 1 : (UINT64_C(1) << 32) + i + 1;
-		frame_add(&said, (struct frame){.type = FRAME_USE, .a = number}, NULL, 0);
+	for (uint32_t i = 0; i < held && !recovers; ++i) {
+		say(above, (struct frame){.type = FRAME_USE, .a = (UINT64_C(1) << 32) + i + 1}, NULL, 0, joined);
 	}
-	check(session_input(above, said.data, said.len, -1, joined));
 	check_equal(count_heard(above, FRAME_REVOKED, &frame), 0);
-	buf_fini(&said);
 	next_peer = 4;
 	below = below ? below : join(sessions, joined);
 	next_peer = 0;
@@ -224,13 +223,6 @@ static void open_auto(struct sessions *sessions, unsigned least, unsigned most, 
 	sessions->observe_machine = observe_machine;
 	sessions->arg = idle;
 	nsamples = 0;
-}
-
-static void say(struct session *session, struct frame frame, const void *text, size_t len, uint64_t now) {
-	struct buf said = BUF_INIT;
-	frame_add(&said, frame, text, len);
-	check(session_input(session, said.data, said.len, -1, now));
-	buf_fini(&said);
 }
 
 static void send_observation(struct session *session, uint64_t slots, double busy, uint64_t now) {

@@ -7,18 +7,6 @@
 
 #include <errno.h>
 
-#ifdef FAIRPAR_FAULTS
-static _Thread_local int bans;
-
-void alloc_forbid(int change) {
-	bans += change;
-}
-
-void alloc_check(void) {
-	verify(bans <= 0); // nothing allocates or formats under the pool's lock on the way of a job
-}
-#endif
-
 static void *checked(void *mem, size_t size) {
 	if (!mem) {
 		diag_die("out of memory: cannot get %zu bytes", size);
@@ -27,17 +15,14 @@ static void *checked(void *mem, size_t size) {
 }
 
 void *xmalloc(size_t size) {
-	alloc_check();
 	return checked(fault_errno("malloc") ? NULL : malloc(size ? size : 1), size);
 }
 
 void *xcalloc(size_t n, size_t size) {
-	alloc_check();
 	return checked(fault_errno("malloc") ? NULL : calloc(n ? n : 1, size ? size : 1), n * size);
 }
 
 void *xrealloc(void *mem, size_t size) {
-	alloc_check();
 	return checked(fault_errno("malloc") ? NULL : realloc(mem, size ? size : 1), size);
 }
 

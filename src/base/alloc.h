@@ -46,16 +46,6 @@ size_t ids_place(const void *array, size_t n, size_t size, uint64_t id);
 void *ids_find(const void *array, size_t n, size_t size, uint64_t id);
 void *ids_add(void *array, size_t *cap, size_t *n, size_t size, uint64_t id);
 
-// Forbids (+1) this thread to allocate or format, or takes back one such ban (-1); bans nest. For callbacks that run under a
-// contended lock. Builds with faults abort in a forbidden allocation; in other builds the call does nothing.
-#ifdef FAIRPAR_FAULTS
-void alloc_forbid(int change);
-void alloc_check(void);
-#else
-#define alloc_forbid(change) ((void)(change))
-#define alloc_check() ((void)0)
-#endif
-
 // ---- calls that bite: every file of fairpar sees this ----
 
 // their declarations come first: the pragma refuses the words from here on

@@ -62,7 +62,6 @@ void buf_addc(struct buf *buf, char c) {
 }
 
 void buf_vprintf(struct buf *buf, const char *format, va_list args) {
-	alloc_check();
 	va_list again;
 	va_copy(again, args);
 	char *end = buf_reserve(buf, 64);

@@ -4,11 +4,6 @@
 
 #include "engine/internal.h"
 
-void pool_learn(struct pool *pool) {
-	pool->learns = true;
-	pool->needs_clock = true;
-}
-
 // The median length of the queue's items of late, or 0 if none is known.
 static uint64_t median_length(const struct queue *queue) {
 	return queue->lengths ? median_get(queue->lengths) : 0;

@@ -38,7 +38,6 @@ struct queued_item *reservation_cancel(struct worker *reserver, struct deferred 
 	reserver->item = NULL;
 	reserver->reserved_queue = NULL;
 	group->reserver = NULL;
-	group_note_order(group);
 	--pool->queued;
 	if (reserver->parked && !reserver->woken) {
 		idle_push(reserver);

@@ -144,8 +144,17 @@ void pool_leave(struct pool *pool, struct deferred *deferred) {
 	mutex_unlock(&pool->lock);
 }
 
-void pool_notice_now(struct pool *pool, struct deferred *deferred) {
-	if (storage_has_room(pool, pool->full_need)) {
+void queue_note_low(struct queue *queue, struct deferred *deferred) {
+	if (queue->low_armed && queue->bytes < queue->attrs.low_water && !queue->closed) {
+		queue->low_armed = false;
+		++queue->pins;
+		deferred->low = queue;
+		deferred->any = true;
+	}
+}
+
+void pool_notice(struct pool *pool, struct deferred *deferred) {
+	if (pool->full_need > 0 && storage_has_room(pool, pool->full_need)) {
 		pool->full_need = 0;
 		deferred->low_all = deferred->any = true;
 	}

@@ -114,10 +114,7 @@ static FP_INLINE void heap_remove(struct fair_tier *tier, int by, struct fair_qu
 }
 
 // After the queue has come into the heap, or gone from it.
-static void lag_account(const struct fair *fair, struct fair_tier *tier, const struct fair_queue *queue, bool added) {
-	if (!fair->track_lag) {
-		return;
-	}
+static void lag_account(struct fair_tier *tier, const struct fair_queue *queue, bool added) {
 	size_t n = tier->heaps[BY_VIRT].n;
 	if (n == (added ? 1 : 0)) { // the first or after the last: rounding errors do not live for ever
 		tier->weights = tier->weighted = 0;
@@ -152,23 +149,8 @@ static void sum_subtract(uint64_t *sum, uint64_t *rem, uint64_t units, uint64_t 
 	*sum -= units / weight;
 }
 
-// As sum_add() of a turn, which was divided by the weight before: each pick does it, and a division is slow.
-static inline void sum_add_turn(uint64_t *sum, uint64_t *rem, uint64_t turn, uint64_t turn_rem, uint64_t weight) {
-	*sum += turn;
-	*rem += turn_rem;
-	if (*rem >= weight) {
-		*rem -= weight;
-		++*sum;
-	}
-	if (*rem >= weight) {
-		sum_add(sum, rem, 0, weight);
-	}
-}
-
 static void set_weight(struct fair_queue *queue, uint32_t weight) {
-	queue->weight = weight;
-	queue->turn = (uint32_t)(FAIR_TURN / weight);
-	queue->turn_rem = (uint32_t)(FAIR_TURN % weight);
+	queue->weight = weight < 1 ? 1 : weight > FAIR_MOST_WEIGHT ? FAIR_MOST_WEIGHT : weight;
 	queue->rem = 0;
 }
 
@@ -207,24 +189,6 @@ static inline uint64_t longest_median(const struct fair_tier *tier) {
 
 // ---- the tier's clock ----
 
-// Advances by a turn, without a division while the same queues want.
-static inline void clock_turn(struct fair_tier *tier) {
-	if (tier->step_of != tier->wanting) {
-		tier->step_of = tier->wanting;
-		tier->step = FAIR_TURN / tier->wanting;
-		tier->step_rem = FAIR_TURN % tier->wanting;
-	}
-	sum_add_turn(&tier->clock, &tier->rem, tier->step, tier->step_rem, tier->wanting);
-}
-
-static inline void clock_bound(struct fair_tier *tier, uint64_t least, uint64_t quantum) {
-	if (before(tier->clock, least)) {
-		tier->clock = least;
-	} else if (before(least + quantum, tier->clock)) {
-		tier->clock = least + quantum;
-	}
-}
-
 // Bounds the clock by those who want; if nobody does, it goes up to the greatest virtual time.
 static void clock_clamp(const struct fair *fair, struct fair_tier *tier) {
 	const struct fair_heap *heap = &tier->heaps[BY_VIRT];
@@ -240,9 +204,12 @@ static void clock_clamp(const struct fair *fair, struct fair_tier *tier) {
 			wanting = true;
 		}
 	}
-	if (wanting) {
-		clock_bound(tier, least, fair->time ? longest_median(tier) : FAIR_TURN);
-	} else if (before(tier->clock, tier->greatest)) {
+	uint64_t most = least + (fair->time ? longest_median(tier) : FAIR_TURN);
+	if (wanting && before(tier->clock, least)) {
+		tier->clock = least;
+	} else if (wanting && before(most, tier->clock)) {
+		tier->clock = most;
+	} else if (!wanting && before(tier->clock, tier->greatest)) {
 		tier->clock = tier->greatest;
 	}
 }
@@ -330,7 +297,7 @@ static inline void wait_ends(struct fair_queue *queue, uint64_t now) {
 static void begin(const struct fair *fair, struct fair_queue *queue, bool was_at_limit) {
 	uint64_t least = queue->tier->clock;
 	if (was_at_limit) {
-		least -= fair->time ? queue->median / queue->weight : queue->turn;
+		least -= (fair->time ? queue->median : FAIR_TURN) / queue->weight;
 	}
 	if (before(queue->virt, least)) {
 		queue->virt = least;
@@ -373,7 +340,7 @@ static void place(struct fair *fair, struct fair_queue *queue, uint64_t now) {
 	bool moving = fair->time && queue->running > 0;
 	if (queue->wants && !moving) {
 		heap_add(tier, BY_VIRT, queue, queue->virt);
-		lag_account(fair, tier, queue, /* added */ true);
+		lag_account(tier, queue, /* added */ true);
 	}
 	if (moving) {
 		list_push_back(&tier->special, &queue->special);
@@ -404,7 +371,7 @@ static void unplace(struct fair *fair, struct fair_queue *queue, uint64_t now) {
 	tier->busy -= fair->time ? queue->running + queue->extra : 0;
 	if (queue->heap_at[BY_VIRT]) {
 		heap_remove(tier, BY_VIRT, queue);
-		lag_account(fair, tier, queue, /* added */ false);
+		lag_account(tier, queue, /* added */ false);
 	}
 	if (queue->heap_at[BY_DUE]) {
 		heap_remove(tier, BY_DUE, queue);
@@ -484,8 +451,8 @@ static void tier_leave(struct fair_queue *queue) {
 
 // ---- the calls ----
 
-void fair_init(struct fair *fair, bool time, bool track_lag) {
-	*fair = (struct fair){.time = time, .track_lag = track_lag};
+void fair_init(struct fair *fair, bool time) {
+	*fair = (struct fair){.time = time};
 }
 
 void fair_fini(struct fair *fair) {
@@ -685,34 +652,6 @@ struct fair_queue *fair_peek_filtered(struct fair *fair, fair_filter_fn *filter,
 	return best;
 }
 
-// The common case: turns in one tier of which no queue is in the list, and the first of the heap goes on wanting. It stays
-// in the heap, where it sinks. Returns NULL in all other cases.
-static struct fair_queue *pick_in_place(struct fair *fair, uint64_t now) {
-	struct fair_tier *tier = fair->tiers;
-	if (fair->time || fair->track_lag || !tier || tier->next || !list_is_empty(&tier->special) || tier->heaps[BY_VIRT].n == 0) {
-		return NULL;
-	}
-	struct fair_heap *heap = &tier->heaps[BY_VIRT];
-	struct fair_queue *queue = heap->entries[0].queue;
-	if (queue->backlog == 1 || (queue->limit && queue->running + 1 >= queue->limit) || queue->interval > 0 || queue->exempt > 0) {
-		return NULL;
-	}
-	queue->served = tier->served = ++fair->npicks;
-	if (now > 0) {
-		wait_ends(queue, now);
-	}
-	--queue->backlog;
-	++queue->running;
-	sum_add_turn(&queue->virt, &queue->rem, queue->turn, queue->turn_rem, queue->weight);
-	if (before(tier->greatest, queue->virt)) {
-		tier->greatest = queue->virt;
-	}
-	heap_down(heap, BY_VIRT, 0, (struct fair_entry){queue->virt, queue});
-	clock_turn(tier);
-	clock_bound(tier, heap->entries[0].key, FAIR_TURN);
-	return queue;
-}
-
 // Under turns, a queue of the tier is about to be served.
 static void tokens_turn(struct fair *fair, const struct fair_tier *tier, uint64_t turns) {
 	if (!fair->time && fair->tiers->next) {
@@ -735,9 +674,7 @@ void fair_take(struct fair *fair, struct fair_queue *queue, uint64_t now) {
 	verify(queue->backlog > 0);
 	tokens_turn(fair, queue->tier, 1);
 	queue->served = queue->tier->served = ++fair->npicks;
-	if (now > 0) {
-		wait_ends(queue, now);
-	}
+	wait_ends(queue, now);
 	unplace(fair, queue, now);
 	take_token(queue, now);
 	--queue->backlog;
@@ -747,11 +684,7 @@ void fair_take(struct fair *fair, struct fair_queue *queue, uint64_t now) {
 }
 
 struct fair_queue *fair_pick(struct fair *fair, uint64_t now) {
-	struct fair_queue *queue = pick_in_place(fair, now);
-	if (queue) {
-		return queue;
-	}
-	queue = fair_peek(fair, now);
+	struct fair_queue *queue = fair_peek(fair, now);
 	if (queue) {
 		fair_take(fair, queue, now);
 	}
@@ -861,7 +794,6 @@ double fair_virt(const struct fair *fair, const struct fair_queue *queue, uint64
 
 double fair_lag(const struct fair *fair, const struct fair_queue *queue, uint64_t now) {
 	const struct fair_tier *tier = queue->tier;
-	verify(fair->track_lag);
 	bool any = tier->heaps[BY_VIRT].n > 0;
 	uint64_t base = any ? tier->base : tier->clock;
 	double weights = any ? tier->weights : 0, weighted = any ? tier->weighted : 0;

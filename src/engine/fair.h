@@ -60,7 +60,6 @@ struct fair_queue {
 	uint64_t interval;       // public: least nanoseconds from a pick to the next, by its rate; 0: no rate
 	uint64_t due;            // public: no pick of it before this time; 0: it has had no rate
 	uint64_t exempt;         // of the backlog, items that neither wait for a token nor take one
-	uint32_t turn, turn_rem; // FAIR_TURN / weight and its remainder
 	uint32_t heap_at[3];     // places in the tier's heaps + 1; 0: not in it
 	bool paused;             // out of the race, like a queue without work
 	bool picks_exempt;       // public: the last pick was of one of `exempt`
@@ -99,8 +98,6 @@ struct fair_tier {
 	uint64_t clock;           // V
 	uint64_t rem;             // of the divisions by the weights, carried along
 	uint64_t wanting;         // weights of the queues that want, together
-	uint64_t step_of;         // `step` is FAIR_TURN / step_of, step_rem its remainder
-	uint64_t step, step_rem;
 	uint64_t greatest;        // virtual time that a queue ever had, but for what has passed since
 	uint64_t served;          // number of its last pick
 	struct list special;
@@ -108,7 +105,7 @@ struct fair_tier {
 	uint8_t number;           // from 1, in order of creation; 0: one of too many to be numbered
 	uint64_t busy;            // under time: slots taken by its items
 	size_t nqueues;
-	// of the queues in the heap, against `base`; only with track_lag
+	// of the queues in the heap, against `base`
 	double weights, weighted;
 	uint64_t base;
 };
@@ -120,7 +117,6 @@ struct fair {
 	uint64_t nheld;          // queues that only their rate keeps from running
 	unsigned busy_tiers;     // tiers with a queue that fair_pick() could take
 	bool time;               // charges slot-time instead of turns
-	bool track_lag;          // fair_lag() may be called
 	uint8_t ntiers;          // created so far, up to 255
 	uint32_t tokens_rem;     // sixteenths of `tokens`
 	int64_t tokens;          // what the tiers below the highest are owed of their sixteenth, as `virt` for weight 1
@@ -138,10 +134,10 @@ struct fair_tag {
 };
 
 // No failure. The caller owns it and calls fair_fini() when all queues are removed.
-void fair_init(struct fair *fair, bool time, bool track_lag);
+void fair_init(struct fair *fair, bool time);
 void fair_fini(struct fair *fair);
 
-// Adds a queue without items. weight 1 to FAIR_MOST_WEIGHT. `tag` of an earlier life, or NULL. Allocates.
+// Adds a queue without items. `weight` is cut to 1 to FAIR_MOST_WEIGHT. `tag` of an earlier life, or NULL. Allocates.
 void fair_add(struct fair *fair, struct fair_queue *queue, uint32_t weight, int32_t priority, uint32_t limit,
               const struct fair_tag *tag);
 
@@ -232,7 +228,7 @@ static inline bool fair_is_eligible(const struct fair *fair) {
 double fair_virt(const struct fair *fair, const struct fair_queue *queue, uint64_t now);
 
 // What the queue is owed (positive), or had too much (negative), against the mean of those that want to run in its tier;
-// in turns or seconds. Needs track_lag.
+// in turns or seconds.
 double fair_lag(const struct fair *fair, const struct fair_queue *queue, uint64_t now);
 
 #endif

@@ -56,7 +56,6 @@ uint64_t front_slots(const struct group *group) {
 void front_add(struct front *front) {
 	struct queue *queue = front->queue;
 	(is_last(front) ? list_push_front : list_push_back)(&queue->group->front, &front->link);
-	group_note_order(queue->group);
 	++queue->pins;
 	queue->nfront += !front->worker;
 }
@@ -64,7 +63,6 @@ void front_add(struct front *front) {
 void front_remove(struct front *front) {
 	struct queue *queue = front->queue;
 	list_remove(&front->link);
-	group_note_order(queue->group);
 	--queue->pins;
 	queue->nfront -= !front->worker;
 }
@@ -87,14 +85,12 @@ void front_give_back(struct worker *worker) {
 	--worker->queue->pins;
 	pool->surplus_reported = false;
 	if (pool->config.hooks.returned) {
-		alloc_forbid(+1);
 		pool->config.hooks.returned(pool->config.hooks.arg, worker);
-		alloc_forbid(-1);
 	}
 }
 
 bool group_is_for_last(const struct group *group) {
-	const struct front *first = group->in_order ? front_first(group) : NULL;
+	const struct front *first = front_first(group);
 	return first && is_last(first);
 }
 
@@ -109,7 +105,7 @@ bool group_is_for_reserver(const struct group *group) {
 	return group->reserver && !front_first(group) && group_has_room(group, group->reserver->width);
 }
 
-bool group_has_work_in_order(struct pool *pool, struct group *group) {
+bool group_has_work(struct pool *pool, struct group *group) {
 	const struct front *first = front_first(group);
 	if (!pool->dispatches) {
 		return false;
@@ -117,5 +113,8 @@ bool group_has_work_in_order(struct pool *pool, struct group *group) {
 	if (first) {
 		return !first->worker && group_has_room(group, front_width(group, first));
 	}
-	return group->reserver ? group_is_for_reserver(group) || backfill_find(pool, group) : group_has_turns(pool, group);
+	if (group->reserver) {
+		return group_is_for_reserver(group) || backfill_find(pool, group);
+	}
+	return fair_is_eligible(&group->fair) && group->running < group->capacity;
 }

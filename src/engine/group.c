@@ -5,7 +5,7 @@
 #include "base/alloc.h"
 #include "base/diag.h"
 
-uint64_t pool_clock(const struct pool *pool) {
+uint64_t pool_now(const struct pool *pool) {
 	return pool->config.now ? pool->config.now(pool->config.hooks.arg) : now_ns();
 }
 
@@ -30,49 +30,6 @@ void pool_ask_again(struct pool *pool) {
 	if (pool->asker) {
 		pool->asks_again = true;
 		cond_signal(&pool->asker->wake);
-	}
-}
-
-void group_wake_now(struct pool *pool, struct group *group, struct deferred *deferred) {
-	if (pool->asker && (pool->asker->group == group || !group_is_for_last(group))) {
-		if (group_is_for_last(group)) {
-			pool_ask_again(pool);
-		}
-		return;
-	}
-	size_t kind = group == &pool->groups[1];
-	bool for_timer = !group_has_work(pool, group); // the timer is to wait less long, or there is none
-	bool for_reserver = !for_timer && group_is_for_reserver(group);
-	bool takes_timer = !group->idle || (for_timer && group->timer);
-	struct worker *worker = for_reserver ? group->reserver : takes_timer ? group->timer : group->idle;
-	if (for_reserver && !worker->parked) {
-		return; // it will look by itself
-	}
-	unsigned most = group->capacity + threads_away(group) + (for_timer && group->running >= group->capacity); // it takes no slot
-	if (worker) {
-		group->idle = worker == group->idle ? worker->below : group->idle;
-		group->timer = worker == group->timer ? NULL : group->timer;
-		worker->woken = true;
-		++pool->wakes;
-		deferred->wake[kind] = worker;
-	} else if (group->nthreads < most && (group->nthreads < group->thread_limit || group->nthreads <= threads_away(group))) {
-		++group->nthreads;
-		alloc_forbid(-1); // once for a worker
-		deferred->start[kind] = worker_create(pool, group);
-		alloc_forbid(+1);
-	} else {
-		return;
-	}
-	group->waking = true;
-	deferred->any = true;
-}
-
-void group_wake_in_order(struct pool *pool, struct group *group, struct deferred *deferred) {
-	front_settle(group);
-	if (!group->waking && (group_has_work(pool, group) || group_needs_timer(pool, group))) {
-		group_wake_now(pool, group, deferred);
-	} else if (pool->demand_known != DEMAND_ANY) {
-		group_note_demand(pool, group, deferred);
 	}
 }
 
@@ -102,7 +59,8 @@ uint64_t group_demand(const struct pool *pool, const struct group *group, uint64
 	return n < most ? n : most;
 }
 
-void group_note_demand(struct pool *pool, const struct group *group, struct deferred *deferred) {
+// Has hooks.starving called if the demand of the group is greater than demand_known [E16].
+static void note_demand(struct pool *pool, const struct group *group, struct deferred *deferred) {
 	bool waits = front_first(group) || fair_is_eligible(&group->fair);
 	if (group == &pool->groups[0] && waits && pool->started && group_demand(pool, group, pool->demand_known + 1) > pool->demand_known) {
 		pool->demand_known = DEMAND_ANY;
@@ -117,24 +75,72 @@ void idle_push(struct worker *worker) {
 
 static uint64_t next_due(const struct group *group) {
 	uint64_t due = group->fair.nheld > 0 ? fair_next_due(&group->fair) : TIME_NEVER;
-	uint64_t front = group->in_order ? front_next_due(group) : TIME_NEVER;
+	uint64_t front = front_next_due(group);
 	return front < due ? front : due;
 }
 
-bool group_needs_timer_now(const struct pool *pool, const struct group *group) {
+// True if a worker has to wait for the next token of a rate, as no timer waits for one so early [E14]. It is needed if a slot is
+// free, or one could be had by hooks.starving; else the worker whose item ends next looks for tokens.
+static bool needs_timer(const struct pool *pool, const struct group *group) {
 	bool is_free = group->running < group->capacity && (!group->reserver || !list_is_empty(&group->front));
 	bool can_be_had = pool->config.hooks.starving && group == &pool->groups[0];
-	return (is_free || can_be_had) && pool->dispatches && next_due(group) < (group->timer ? group->timer_due : TIME_NEVER);
+	return pool->dues && (is_free || can_be_had) && pool->dispatches && next_due(group) < (group->timer ? group->timer_due : TIME_NEVER);
 }
 
 bool timer_claim(struct worker *worker) {
 	struct group *group = worker->group;
-	if (group->timer || group->reserver == worker || !group_needs_timer(worker->pool, group)) {
+	if (group->timer || group->reserver == worker || !needs_timer(worker->pool, group)) {
 		return false;
 	}
 	group->timer = worker;
 	group->timer_due = next_due(group);
 	return true;
+}
+
+static void wake_worker(struct pool *pool, struct group *group, struct deferred *deferred) {
+	if (pool->asker && (pool->asker->group == group || !group_is_for_last(group))) {
+		if (group_is_for_last(group)) {
+			pool_ask_again(pool);
+		}
+		return;
+	}
+	size_t kind = group == &pool->groups[1];
+	bool for_timer = !group_has_work(pool, group); // the timer is to wait less long, or there is none
+	bool for_reserver = !for_timer && group_is_for_reserver(group);
+	bool takes_timer = !group->idle || (for_timer && group->timer);
+	struct worker *worker = for_reserver ? group->reserver : takes_timer ? group->timer : group->idle;
+	if (for_reserver && !worker->parked) {
+		return; // it will look by itself
+	}
+	unsigned most = group->capacity + threads_away(group) + (for_timer && group->running >= group->capacity); // it takes no slot
+	if (worker) {
+		group->idle = worker == group->idle ? worker->below : group->idle;
+		group->timer = worker == group->timer ? NULL : group->timer;
+		worker->woken = true;
+		++pool->wakes;
+		deferred->wake[kind] = worker;
+	} else if (group->nthreads < most && (group->nthreads < group->thread_limit || group->nthreads <= threads_away(group))) {
+		++group->nthreads;
+		deferred->start[kind] = worker_create(pool, group);
+	} else {
+		return;
+	}
+	group->waking = true;
+	deferred->any = true;
+}
+
+void group_wake(struct pool *pool, struct group *group, struct deferred *deferred) {
+	front_settle(group);
+	if (!group->waking && (group_has_work(pool, group) || needs_timer(pool, group))) {
+		wake_worker(pool, group, deferred);
+	} else if (pool->demand_known != DEMAND_ANY) {
+		note_demand(pool, group, deferred);
+	}
+}
+
+void groups_wake(struct pool *pool, struct deferred *deferred) {
+	group_wake(pool, &pool->groups[0], deferred);
+	group_wake(pool, &pool->groups[1], deferred);
 }
 
 // ---- threads ----

@@ -74,7 +74,6 @@ struct group {
 	unsigned lending;        // items that lend theirs, which are in no count [E12]: their threads take no others
 	struct worker *reserver; // has taken a wide item and reserves the free slots for it [E9]; backfill may pass it [E15]
 	struct list front;       // of struct front
-	bool in_order;           // there is a reserver, or the front is not empty
 	unsigned nthreads;
 	unsigned thread_limit;   // no more can be started
 	bool waking;             // a worker was woken or started and has not had the lock since
@@ -123,7 +122,7 @@ struct worker {
 	struct queue *reserved_queue; // of an item that was taken and waits for its slots, so that `queue` is NULL; NULL: none
 	unsigned flags;          // of the item, and its id
 	uint64_t id;
-	struct facts facts;      // only with pool->wants_facts
+	struct facts facts;
 	bool wants_flush;        // worker_request_flush() was called; only the worker touches it
 	struct fair_job job;     // under fair time: of the running item
 	struct median *lengths;  // for a queue that has none yet
@@ -189,9 +188,7 @@ struct pool {
 	bool started, paused, quit;
 	const struct worker *passing; // with one_by_one: whose item has to pass before the next is dispatched, or NULL
 	bool dispatches;         // started, not paused, and nobody is passing
-	bool needs_clock;
 	bool learns;             // how long items on slots take: under fair time, and once there was a wide item
-	bool wants_facts;        // facts are asked for, or there is a trace
 	bool idle_claimed;       // somebody calls hooks.idle
 	bool idle;               // hooks.idle has returned
 	cond idle_cond;          // `idle` and `callers`
@@ -248,17 +245,10 @@ struct deferred {
 
 #define DEMAND_ANY UINT64_MAX // pool.demand_known: hooks.starving is not due, as nobody has asked yet, or its receiver is about to ask again
 
-// The time, if anything depends on it; else 0.
-uint64_t pool_clock(const struct pool *pool);
-
-static inline uint64_t pool_now(const struct pool *pool) {
-	return pool->needs_clock ? pool_clock(pool) : 0;
-}
+// The time.
+uint64_t pool_now(const struct pool *pool);
 
 // ---- backfill.c ----
-
-// From now on the lengths of items are learned.
-void pool_learn(struct pool *pool);
 
 // Notes when the worker's item, which begins, is expected to end.
 void backfill_begin(struct worker *worker, const struct queue *queue);
@@ -276,11 +266,6 @@ static inline uint32_t group_clamp(const struct group *group, uint32_t width) {
 
 static inline bool group_has_room(const struct group *group, uint32_t width) {
 	return group->running + group_clamp(group, width) <= group->capacity;
-}
-
-// After a change of the front, or of the reserver.
-static inline void group_note_order(struct group *group) {
-	group->in_order = group->reserver || !list_is_empty(&group->front);
 }
 
 // The first in the front that only its slots may keep from going on, or NULL.
@@ -302,8 +287,8 @@ void front_give_back(struct worker *worker);
 // Gives slots back to those who are first, as far as there are any [E13]. After all that frees slots, or changes who is first.
 void front_settle(struct group *group);
 
-// As group_has_work(), with a reserver or somebody in the front.
-bool group_has_work_in_order(struct pool *pool, struct group *group);
+// True if there is an item that may start, and slots for it.
+bool group_has_work(struct pool *pool, struct group *group);
 
 // True if the reserver can start its item now, and nobody goes before it.
 bool group_is_for_reserver(const struct group *group);
@@ -313,15 +298,6 @@ bool group_is_for_last(const struct group *group);
 
 // ---- group.c ----
 
-// For a group without a reserver and with nobody in the front.
-static inline bool group_has_turns(const struct pool *pool, const struct group *group) {
-	return fair_is_eligible(&group->fair) && group->running < group->capacity && pool->dispatches;
-}
-
-static inline bool group_has_work(struct pool *pool, struct group *group) {
-	return group->in_order ? group_has_work_in_order(pool, group) : group_has_turns(pool, group);
-}
-
 // True if an item waits for slots of the group, or a reserver keeps the free ones.
 static inline bool group_wants(const struct group *group) {
 	return fair_is_eligible(&group->fair) || group->reserver || front_first(group);
@@ -330,40 +306,12 @@ static inline bool group_wants(const struct group *group) {
 // Returns how many more slots, at most `most`, could be used now by items that wait for nothing else.
 uint64_t group_demand(const struct pool *pool, const struct group *group, uint64_t most);
 
-// Has hooks.starving called if the demand of the group is greater than demand_known [E16].
-void group_note_demand(struct pool *pool, const struct group *group, struct deferred *deferred);
-
 // Has hooks.gate asked again, if it has let nothing start: the answer may be another one.
 void pool_ask_again(struct pool *pool);
 
-// Chooses a worker to wake or to start if one is needed [E3].
-void group_wake_now(struct pool *pool, struct group *group, struct deferred *deferred);
-
-// As group_wake(), with a reserver or somebody in the front.
-void group_wake_in_order(struct pool *pool, struct group *group, struct deferred *deferred);
-
-// True if a worker has to wait for the next token of a rate, as no timer waits for one so early [E14]. It is needed if a slot is
-// free, or one could be had by hooks.starving; else the worker whose item ends next looks for tokens.
-bool group_needs_timer_now(const struct pool *pool, const struct group *group);
-
-static inline bool group_needs_timer(const struct pool *pool, const struct group *group) {
-	return pool->dues && group_needs_timer_now(pool, group);
-}
-
-static inline void group_wake(struct pool *pool, struct group *group, struct deferred *deferred) {
-	if (group->in_order) {
-		group_wake_in_order(pool, group, deferred);
-	} else if (!group->waking && (group_has_turns(pool, group) || group_needs_timer(pool, group))) {
-		group_wake_now(pool, group, deferred);
-	} else if (pool->demand_known != DEMAND_ANY) {
-		group_note_demand(pool, group, deferred);
-	}
-}
-
-static inline void groups_wake(struct pool *pool, struct deferred *deferred) {
-	group_wake(pool, &pool->groups[0], deferred);
-	group_wake(pool, &pool->groups[1], deferred);
-}
+// Chooses a worker to wake or to start if one is needed [E3]; or has hooks.starving called if the demand has risen [E16].
+void group_wake(struct pool *pool, struct group *group, struct deferred *deferred);
+void groups_wake(struct pool *pool, struct deferred *deferred);
 
 // Puts a parked worker on top of the stack.
 void idle_push(struct worker *worker);
@@ -416,21 +364,11 @@ void queue_free(struct queue *queue);
 
 // ---- registry.c ----
 
-static inline uint32_t attrs_weight(const struct queue_attrs *attrs) {
-	return attrs->weight < 1 ? 1 : attrs->weight > FAIR_MOST_WEIGHT ? FAIR_MOST_WEIGHT : attrs->weight;
-}
-
 // Gives the queue the rate of these attributes.
 void queue_set_rate(struct queue *queue, const struct queue_attrs *attrs);
 
 // Removes the queue if it is closed, empty and unused [E5]; but first has its last item run if it has one [E10].
-void queue_check_removal_now(struct queue *queue, struct deferred *deferred);
-
-static inline void queue_check_removal(struct queue *queue, struct deferred *deferred) {
-	if (queue->closed && queue->fair.backlog == 0 && queue->fair.running == 0) {
-		queue_check_removal_now(queue, deferred);
-	}
-}
+void queue_check_removal(struct queue *queue, struct deferred *deferred);
 
 // Closes the queue, whoever has it open.
 void queue_shut(struct queue *queue, struct deferred *deferred);
@@ -444,14 +382,7 @@ void names_fini(struct pool *pool);
 // ---- deferred.c ----
 
 // Has hooks.low called if that was asked for and fewer bytes are queued than the queue wants.
-static inline void queue_note_low(struct queue *queue, struct deferred *deferred) {
-	if (queue->low_armed && queue->bytes < queue->attrs.low_water && !queue->closed) {
-		queue->low_armed = false;
-		++queue->pins;
-		deferred->low = queue;
-		deferred->any = true;
-	}
-}
+void queue_note_low(struct queue *queue, struct deferred *deferred);
 
 // Runs the deferred actions; without the lock. They may lead to others, which are run too.
 void deferred_run(struct pool *pool, struct deferred *deferred);
@@ -459,14 +390,8 @@ void deferred_run(struct pool *pool, struct deferred *deferred);
 // Gives the lock back and runs the deferred actions; for threads from outside.
 void pool_leave(struct pool *pool, struct deferred *deferred);
 
-// Notices that there is room again.
-void pool_notice_now(struct pool *pool, struct deferred *deferred);
-
-static inline void pool_notice(struct pool *pool, struct deferred *deferred) {
-	if (pool->full_need > 0) {
-		pool_notice_now(pool, deferred);
-	}
-}
+// Notices that there is room again for what was refused.
+void pool_notice(struct pool *pool, struct deferred *deferred);
 
 // Calls hooks.idle; without the lock. Only for who has set idle_claimed.
 void pool_become_idle(struct pool *pool);

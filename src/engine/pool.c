@@ -39,7 +39,7 @@
 //      time it is looked at, and items that wait lend their slots, so it starts once running items end. Only the front [E13]
 //      goes before it. The reserver parks outside of the idle stack; reservation_cancel(), which takes the item away, puts it
 //      there. The reservation of a queue's last item cannot be cancelled.
-// [E10] A queue's last item (pool_queue_set_last_item()) runs exactly once: it becomes due in queue_check_removal_now(), in
+// [E10] A queue's last item (pool_queue_set_last_item()) runs exactly once: it becomes due in queue_check_removal(), in
 //      place of the removal, and goes to the head of the front [E13], so that the queue is pinned and cannot be removed before
 //      it has run. No limit, rate or pause of its queue keeps it back, and queue_cancel() leaves it there.
 // [E12] An item that lends its slots (pool_lend()) is in no count but its slot number, group->lending and a pin of its queue, so
@@ -86,11 +86,9 @@ struct pool *pool_create(const struct pool_config *config) {
 	pool->config = *config;
 	mutex_init(&pool->lock, LOCK_POOL);
 	cond_init(&pool->idle_cond);
-	pool->wants_facts = config->facts || config->hooks.trace;
 	pool->learns = config->fair_time || config->learns;
-	pool->needs_clock = pool->learns || pool->wants_facts;
-	fair_init(&pool->groups[0].fair, config->fair_time, pool->wants_facts);
-	fair_init(&pool->groups[1].fair, /* time */ false, pool->wants_facts);
+	fair_init(&pool->groups[0].fair, config->fair_time);
+	fair_init(&pool->groups[1].fair, /* time */ false);
 	pool->groups[0].capacity = pool->groups[0].fair.slots = pool->most_slots = config->slots;
 	pool->groups[1].capacity = config->max_long ? config->max_long : 1;
 	pool->groups[0].thread_limit = pool->groups[1].thread_limit = UINT32_MAX;
@@ -164,7 +162,6 @@ static FP_INLINE bool goes_local(const struct queue *queue, const struct worker 
 // `local`: the worker whose own list takes what asks for it, or NULL.
 static void append_all(struct queue *queue, const struct worker *local, struct list *items) {
 	uint64_t narrived = 0;
-	alloc_forbid(+1);
 	list_for_each_entry(items, struct queued_item, item, link) {
 		list_remove(&item->link);
 		if ((item->flags & WORK_NO_TOKEN) && queue->fair.interval > 0) {
@@ -177,7 +174,6 @@ static void append_all(struct queue *queue, const struct worker *local, struct l
 			++narrived;
 		}
 	}
-	alloc_forbid(-1);
 	fair_arrive(&queue->group->fair, &queue->fair, narrived, pool_now(queue->pool));
 }
 
@@ -236,11 +232,8 @@ void pool_queue_want(struct pool *pool, struct queue *queue) {
 	struct deferred deferred = DEFERRED_INIT;
 	mutex_lock(&pool->lock);
 	queue->low_armed = true;
-	if (!queue->removed && queue->bytes < queue->attrs.low_water) {
-		queue->low_armed = false;
-		++queue->pins;
-		deferred.low = queue;
-		deferred.any = true;
+	if (!queue->removed) {
+		queue_note_low(queue, &deferred);
 	}
 	pool_leave(pool, &deferred);
 }
@@ -357,7 +350,7 @@ void queue_set(struct pool *pool, struct queue *queue, const struct queue_attrs 
 	if (!queue->removed) {
 		uint64_t now = pool_now(pool);
 		struct fair *fair = &queue->group->fair;
-		fair_set(fair, &queue->fair, attrs_weight(attrs), attrs->priority, attrs->max_parallel, now);
+		fair_set(fair, &queue->fair, attrs->weight, attrs->priority, attrs->max_parallel, now);
 		fair_pause(fair, &queue->fair, queue->attrs.paused, now);
 		queue_set_rate(queue, attrs);
 		group_wake(pool, queue->group, &deferred);

@@ -133,7 +133,6 @@ struct pool_config {
 	unsigned max_long;         // dedicated threads at once, for queues that are long-running
 	bool fair_time;            // charge slot-time instead of turns
 	bool learns;               // wide items will come: learn how long items take from the beginning, not from the first on
-	bool facts;                // worker_facts() will be asked for
 	bool one_by_one;           // nothing is dispatched before the item that was dispatched last has called worker_pass() or ended
 	size_t queue_mem;          // bytes of queued items in memory, all queues; beyond it they are spilled
 	const char *spill_dir;     // directory of the (unlinked) spill file; opened when first needed
@@ -184,7 +183,7 @@ bool queue_ref(struct pool *pool, struct queue *queue) FP_NODISCARD;
 void queue_set(struct pool *pool, struct queue *queue, const struct queue_attrs *attrs);
 const char *queue_name(const struct queue *queue); // borrowed, valid while the queue is
 // Returns the longest time, in nanoseconds, that the queue had an item it could have started and got no turn. Time in which it
-// was paused, or held back by its max_parallel or its rate, does not count. Only with pool_config.facts; without a lock, so only
+// was paused, or held back by its max_parallel or its rate, does not count. Without a lock, so only
 // from hooks.removed, or while nothing uses the queue.
 uint64_t queue_longest_wait(const struct queue *queue);
 void *queue_user(const struct queue *queue);
@@ -332,9 +331,9 @@ unsigned worker_width(const struct worker *worker);
 void worker_pass(struct worker *worker);
 // From its running item: has the hook `flush` called once before the worker sleeps.
 void worker_request_flush(struct worker *worker);
-// How the running item came to be; only with pool_config.facts.
+// How the running item came to be.
 const struct facts *worker_facts(const struct worker *worker);
-// When it was started, by the pool's clock (0 if nothing in the pool needs one).
+// When it was started, by the pool's clock.
 uint64_t worker_start_time(const struct worker *worker);
 // Scratch that the owner of the pool keeps for each worker: a pointer, NULL at first, freed by `fini` at pool_destroy().
 void **worker_scratch(struct worker *worker, void (*fini)(void *));

@@ -84,9 +84,7 @@ static struct local *local_get(struct queue *queue, const struct worker *worker)
 }
 
 static void append_local(struct queue *queue, struct queued_item *item, const struct worker *from) {
-	alloc_forbid(-1); // once for a worker and queue
 	struct local *local = local_get(queue, from);
-	alloc_forbid(+1);
 	if (list_is_empty(&local->items)) {
 		list_push_back(&queue->locals, &local->link);
 	}
@@ -120,9 +118,7 @@ void queue_append(struct queue *queue, struct queued_item *item, const struct wo
 	}
 	if (item->width > queue->widest) {
 		queue->widest = item->width;
-		if (item->width > 1 && queue->group == &pool->groups[0]) {
-			pool_learn(pool);
-		}
+		pool->learns = pool->learns || (item->width > 1 && queue->group == &pool->groups[0]);
 	}
 	queue->bytes += item_bytes(item);
 	pool->item_mem += item_bytes(item);
@@ -262,14 +258,12 @@ static void refill(struct queue *queue, struct deferred *deferred) {
 	struct pool *pool = queue->pool;
 	if (!list_is_empty(&queue->extents)) {
 		struct extent *extent = list_entry(queue->extents.next, struct extent, link);
-		alloc_forbid(-1); // once for hundreds of items
 		size_t bytes = extent_read(pool, extent, most_bytes(pool), &queue->items);
 		pool->item_mem += bytes;
 		pool->spilled -= bytes;
 		if (extent->begin == extent->end) {
 			extent_free(pool, extent, deferred);
 		}
-		alloc_forbid(+1);
 		return;
 	}
 	touch_tail(queue);

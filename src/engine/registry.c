@@ -151,7 +151,7 @@ static void queue_insert(struct queue *queue) {
 	struct pool *pool = queue->pool;
 	const struct queue_attrs *attrs = &queue->attrs;
 	struct fair_tag tag = name_enter(queue);
-	fair_add(&queue->group->fair, &queue->fair, attrs_weight(attrs), attrs->priority, attrs->max_parallel, &tag);
+	fair_add(&queue->group->fair, &queue->fair, attrs->weight, attrs->priority, attrs->max_parallel, &tag);
 	if (attrs->paused) {
 		fair_pause(&queue->group->fair, &queue->fair, true, pool_now(pool));
 	}
@@ -167,7 +167,6 @@ void queue_set_rate(struct queue *queue, const struct queue_attrs *attrs) {
 	if (attrs->start_interval == queue->fair.interval) {
 		return;
 	}
-	pool->needs_clock = true;
 	if (!pool->dues) {
 		pool->dues = xcalloc(pool->names_cap, sizeof(pool->dues[0]));
 	}
@@ -243,9 +242,9 @@ static void last_item_due(struct queue *queue, struct deferred *deferred) {
 	group_wake(pool, queue->group, deferred);
 }
 
-void queue_check_removal_now(struct queue *queue, struct deferred *deferred) {
+void queue_check_removal(struct queue *queue, struct deferred *deferred) {
 	struct pool *pool = queue->pool;
-	if (queue->removed || queue->pins > 0) {
+	if (!queue->closed || queue->fair.backlog > 0 || queue->fair.running > 0 || queue->removed || queue->pins > 0) {
 		return;
 	}
 	if (queue->last) {

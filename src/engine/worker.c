@@ -16,9 +16,7 @@ static FP_INLINE unsigned number_take(struct pool *pool, unsigned below) {
 		never = 0;
 	}
 	if (word >= pool->nwords) {
-		alloc_forbid(-1); // once for each 64 slots
 		grow_array(&pool->numbers, &pool->nwords_cap, word + 1, sizeof(pool->numbers[0]));
-		alloc_forbid(+1);
 		while (pool->nwords <= word) {
 			pool->numbers[pool->nwords++] = 0;
 		}
@@ -97,16 +95,14 @@ static struct queue *take_front(struct worker *worker, struct front *front, uint
 static struct queue *worker_take(struct worker *worker, uint64_t now, struct deferred *deferred) {
 	struct pool *pool = worker->pool;
 	struct group *group = worker->group;
-	struct front *first = group->in_order ? front_first(group) : NULL;
+	struct front *first = front_first(group);
 	struct queue *queue = NULL;
 	if (group->reserver && !first && !(queue = backfill_find(pool, group))) {
 		return NULL;
 	}
-	const struct fair_queue *next = !pool->wants_facts ? NULL : first ? &first->queue->fair : queue ? &queue->fair : fair_peek(&group->fair, now);
-	if (next) {
-		worker->facts.lag = fair_lag(&group->fair, next, now);
-		worker->facts.rate_left = next->interval > 0 && next->due <= now ? next->due : 0;
-	}
+	const struct fair_queue *next = first ? &first->queue->fair : queue ? &queue->fair : fair_peek(&group->fair, now);
+	worker->facts.lag = fair_lag(&group->fair, next, now);
+	worker->facts.rate_left = next->interval > 0 && next->due <= now ? next->due : 0;
 	enum work_source source = SOURCE_QUEUE;
 	bool takes_token = first && first->queue->fair.interval > 0 && !(first->item->flags & ITEM_LAST);
 	if (first) {
@@ -127,11 +123,9 @@ static struct queue *worker_take(struct worker *worker, uint64_t now, struct def
 	worker->id = worker->item->id;
 	worker->picked = now;
 	worker->token_due = takes_token ? queue->fair.due : 0;
-	if (pool->wants_facts) {
-		worker->facts.source = worker_is_long(worker) ? SOURCE_LONG : (worker->flags & WORK_LENT) ? SOURCE_LENT : source;
-		worker->facts.picked = now;
-		worker->facts.limit_left = queue->limit_left;
-	}
+	worker->facts.source = worker_is_long(worker) ? SOURCE_LONG : (worker->flags & WORK_LENT) ? SOURCE_LENT : source;
+	worker->facts.picked = now;
+	worker->facts.limit_left = queue->limit_left;
 	queue_note_low(queue, deferred);
 	return queue;
 }
@@ -164,11 +158,9 @@ static bool worker_widen(struct worker *worker, struct queue *queue, uint64_t no
 	if (room && worker->reserved_queue) {
 		group->reserver = NULL;
 		worker->reserved_queue = NULL;
-		group_note_order(group);
 		--pool->queued;
 	} else if (!room && !worker->reserved_queue) {
 		group->reserver = worker;
-		group->in_order = true;
 		worker->reserved_queue = queue;
 		++pool->queued;
 		if (pool->config.hooks.reserving) {
@@ -218,15 +210,10 @@ static void worker_begin(struct worker *worker, struct queue *queue, uint64_t no
 }
 
 // The reserver does nothing but wait for its wide item, and no other worker starts that item.
-static bool worker_has_work_in_order(const struct worker *worker) {
+static bool worker_has_work(const struct worker *worker) {
 	struct group *group = worker->group;
 	bool is_meant = (group->reserver == worker) == group_is_for_reserver(group);
-	return is_meant && group_has_work_in_order(worker->pool, group);
-}
-
-static FP_INLINE bool worker_has_work(const struct worker *worker) {
-	const struct group *group = worker->group;
-	return group->in_order ? worker_has_work_in_order(worker) : group_has_turns(worker->pool, group);
+	return is_meant && group_has_work(worker->pool, group);
 }
 
 // Takes an item, unless it holds one, and begins it if its slots are free. Returns false if none begins.
@@ -252,18 +239,6 @@ static void note_surplus(const struct worker *worker, struct deferred *deferred)
 	}
 }
 
-// Others wait for the lock: nothing is allocated with it on the way of an item. The exceptions, which are bounded by the
-// number of workers, slots and queues or by doubling, take the ban back where they are.
-static void worker_lock(struct pool *pool) {
-	mutex_lock(&pool->lock);
-	alloc_forbid(+1);
-}
-
-static void worker_unlock(struct pool *pool) {
-	alloc_forbid(-1);
-	mutex_unlock(&pool->lock);
-}
-
 // Asks hooks.gate until an item may start, unless there is none any more, or only a last item; the others park meanwhile. Returns
 // whether an item may start. The lock is given back meanwhile.
 static bool worker_ask(struct worker *worker) {
@@ -272,9 +247,9 @@ static bool worker_ask(struct worker *worker) {
 	pool->asker = worker;
 	do {
 		pool->asks_again = false;
-		worker_unlock(pool);
+		mutex_unlock(&pool->lock);
 		again = pool->config.hooks.gate(pool->config.hooks.arg);
-		worker_lock(pool);
+		mutex_lock(&pool->lock);
 		refused = again > 0 && refused == 0 ? now_ns() : refused;
 		pool->gate_closed = again > 0;
 		while (again > 0 && !pool->quit && !pool->asks_again && cond_wait_until(&worker->wake, &pool->lock, again)) {
@@ -385,7 +360,7 @@ static FP_INLINE void finish_on_slots(struct worker *worker, struct queue *queue
 	if (worker->width > 1) {
 		worker_narrow(worker, queue, status == WORK_NOT_RUN, now);
 	}
-	if (worker->pool->wants_facts && queue->attrs.max_parallel > 0 && queue->fair.running >= queue->attrs.max_parallel) {
+	if (queue->attrs.max_parallel > 0 && queue->fair.running >= queue->attrs.max_parallel) {
 		queue->limit_left = now;
 	}
 	if (status == WORK_NOT_RUN) {
@@ -419,9 +394,7 @@ static void worker_finish(struct worker *worker, enum work_status status, struct
 	} else {
 		finish_lender(worker, queue, now);
 	}
-	if (group->in_order) {
-		front_settle(group);
-	}
+	front_settle(group);
 	if (pool->thread_retry) {
 		group_wake(pool, pool->thread_retry, deferred);
 		pool->thread_retry = NULL;
@@ -450,10 +423,10 @@ void *worker_main(void *arg) {
 	struct worker *worker = arg;
 	struct pool *pool = worker->pool;
 	struct deferred deferred = DEFERRED_INIT;
-	worker_lock(pool);
+	mutex_lock(&pool->lock);
 	worker->group->waking = false;
 	while (worker_find(worker, &deferred)) {
-		worker_unlock(pool);
+		mutex_unlock(&pool->lock);
 		if (deferred.any) {
 			deferred_run(pool, &deferred);
 		}
@@ -461,17 +434,17 @@ void *worker_main(void *arg) {
 		if (worker->queue) {
 			status = worker_run(worker);
 		}
-		worker_lock(pool);
+		mutex_lock(&pool->lock);
 		if (worker->queue) {
 			worker_finish(worker, status, &deferred);
 		}
 		if (deferred.any) { // before the next item, which may run for long
-			worker_unlock(pool);
+			mutex_unlock(&pool->lock);
 			deferred_run(pool, &deferred);
-			worker_lock(pool);
+			mutex_lock(&pool->lock);
 		}
 	}
-	worker_unlock(pool);
+	mutex_unlock(&pool->lock);
 	return NULL;
 }
 

@@ -319,9 +319,7 @@ static void on_dispatch(void *arg, const struct service *service) {
 		.virt = service->virt,
 		.lag = service->lag,
 	}};
-	alloc_forbid(-1); // better slow than a gap
 	event_log_on_event(run->trace, &event); // written by run_item() or the event loop
-	alloc_forbid(+1);
 }
 
 static void on_reserving(void *arg, struct queue *queue, uint64_t id, unsigned width) {
@@ -389,7 +387,6 @@ static struct pool *make_pool(struct run *run, unsigned slots) {
 		.max_long = options->max_long,
 		.fair_time = run->fair_time,
 		.learns = wide_batch(run->manifest),
-		.facts = true,
 		.one_by_one = options->interactive || gate_can_hold(run->gate),
 		.queue_mem = options->queue_mem,
 		.spill_dir = run->temp_dir,

@@ -304,7 +304,7 @@ struct lease_table *lease_table_create(unsigned slots, bool fair_time, uint64_t 
 	table->slots = slots;
 	table->last_number = first;
 	random_bytes(&table->nonces, sizeof(table->nonces)); // who kept a nonce of another table is not to find a lease by it
-	fair_init(&table->fair, fair_time, /* track_lag */ false);
+	fair_init(&table->fair, fair_time);
 	table->fair.slots = slots;
 	list_init(&table->clients);
 	list_init(&table->batches);

@@ -356,7 +356,7 @@ static void test_many(void) {
 	for (int time = 0; time < 2; ++time) {
 		struct fair_queue *queues = calloc(N, sizeof(queues[0]));
 		check(queues);
-		fair_init(&fair, time, false);
+		fair_init(&fair, time);
 		for (int i = 0; i < N; ++i) {
 			fair_add(&fair, &queues[i], 1 + (uint32_t)i % 5, 0, 0, NULL);
 			fair_arrive(&fair, &queues[i], 3, 0);
@@ -548,7 +548,6 @@ static void test_jain_and_lag(void) {
 	for (int round = 0; round < 100; ++round) {
 		struct world world;
 		world_init(&world, round % 2);
-		world.fair.track_lag = true;
 		int n = 2 + (int)(roll(&dice) % 8);
 		for (int i = 0; i < n; ++i) {
 			arrive(&world, world_add(&world, 1 + (uint32_t)(roll(&dice) % 8), 0, 0), 1000000);
@@ -739,7 +738,7 @@ static double stream(bool time, unsigned slots, uint32_t weight, int always) {
 	double had[2] = {0, 0};
 	uint64_t now = 0;
 	unsigned n = 0;
-	fair_init(&fair, time, /* track_lag */ false);
+	fair_init(&fair, time);
 	fair_add(&fair, &old, weight, 0, 0, NULL);
 	fair_arrive(&fair, &old, UINT32_MAX, now);
 	fair_learn(&fair, &old, S);
@@ -833,7 +832,7 @@ static void test_cycling_keys(void) {
 	struct fair_queue old, keys[KEYS] = {0};
 	struct fair_tag tags[KEYS] = {{0}};
 	int olds = 0, key = 0;
-	fair_init(&fair, false, false);
+	fair_init(&fair, false);
 	fair_add(&fair, &old, 1, 0, 0, NULL);
 	fair_arrive(&fair, &old, UINT32_MAX, 0);
 	fair_add(&fair, &keys[0], 1, 0, 0, NULL);
@@ -862,7 +861,7 @@ static void test_burst_and_late(void) {
 	for (int i = 0; i < 3; ++i) {
 		struct fair fair;
 		struct fair_queue *queues = calloc((size_t)sizes[i] + 2, sizeof(queues[0])), *old = &queues[0], *late = &queues[1];
-		fair_init(&fair, false, false);
+		fair_init(&fair, false);
 		fair_add(&fair, old, 1, 0, 0, NULL);
 		fair_arrive(&fair, old, UINT32_MAX, 0);
 		for (int k = 0; k < 5; ++k) {

@@ -23,7 +23,7 @@ struct world {
 
 static inline void world_init(struct world *world, bool time) {
 	memset(world, 0, sizeof(*world));
-	fair_init(&world->fair, time, /* track_lag */ false);
+	fair_init(&world->fair, time);
 }
 
 static inline struct fair_queue *world_add(struct world *world, uint32_t weight, int32_t priority, uint32_t limit) {

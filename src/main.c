@@ -45,7 +45,6 @@
 //     item.c              an item as bytes, between its queueing and its job
 //     job_state.c         a job that has begun, and what its worker keeps from job to job
 //     publish.c           events, to all who subscribe: run, batches, attempts, waits
-//     counts.c            what follows from the end of a job for its batch, and the halt
 //     retry_queue.c       jobs that wait for their next attempt
 //     terminal.c          jobs that get the terminal (--tty), and questions before jobs (-p)
 //     auto_slots.c        how many jobs run at once by -j auto

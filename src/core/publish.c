@@ -7,6 +7,7 @@
 #include "base/random.h"
 #include "base/text.h"
 #include "base/units.h"
+#include "core/dag_node.h"
 #include "hosts/hosts.h"
 #include "process/memory.h"
 #include "report/run_stats.h"
@@ -240,6 +241,28 @@ void publish_close(struct run *run) {
 
 // ---- the halt and the exit status ----
 
+void run_start_no_more(struct run *run) {
+	retry_queue_stop(run->retry_queue); // first: a `finally` is to know how these have ended
+	pool_shutdown(run->pool);
+	run_wake(run);
+}
+
+// Starts nothing more, because --halt was met. Without the lock.
+static void halt(struct run *run) {
+	FP_CLEANUP(buf_fini) struct buf why = BUF_INIT;
+	if (run->manifest && run->manifest->fail_fast && !run->options->given[OPT_HALT]) {
+		buf_adds(&why, "fail_fast");
+	} else {
+		buf_adds(&why, "--halt ");
+		halt_add(&why, &run->halt);
+	}
+	publish_set_stop_reason(run, why.data);
+	if (run->halt.when == HALT_NOW) {
+		atomic_store_release(&run->halt_now, true); // pairs with the event loop's load after the wake
+	}
+	run_start_no_more(run);
+}
+
 // Returns true if the job that was just counted, with the result `by`, meets --halt. With the lock.
 static bool check_halt(struct run *run, const struct result *by) {
 	struct publisher *publisher = run->publisher;
@@ -251,7 +274,7 @@ static bool check_halt(struct run *run, const struct result *by) {
 	return stop;
 }
 
-bool publish_all_read(struct run *run) {
+void publish_all_read(struct run *run) {
 	struct publisher *publisher = run->publisher;
 	struct tally *tally = &publisher->tally;
 	mutex_lock(&publisher->lock);
@@ -259,7 +282,9 @@ bool publish_all_read(struct run *run) {
 	atomic_store_relaxed(&run->all_read, true);
 	bool stop = tally->ok + tally->failed > 0 && check_halt(run, &tally->first);
 	mutex_unlock(&publisher->lock);
-	return stop;
+	if (stop) {
+		halt(run);
+	}
 }
 
 void publish_unread(struct run *run) {
@@ -347,23 +372,28 @@ static bool count_end(struct batch *batch, const struct result *result, uint64_t
 	return result->outcome != OUTCOME_CANCELLED && check_halt(run, result);
 }
 
-void publish_lost(struct batch *batch, enum outcome outcome, uint64_t jobs) {
+void publish_lost(struct batch *batch, uint64_t jobs) {
 	struct publisher *publisher = batch->run->publisher;
+	bool is_skipped = batch->node && dag_node_state(batch->node) == NODE_SKIPPED;
+	enum outcome outcome = is_skipped ? OUTCOME_SKIPPED : OUTCOME_CANCELLED;
 	if (jobs == 0) {
 		return;
 	}
 	publish_batch_start(batch);
 	mutex_lock(&publisher->lock);
-	*(outcome == OUTCOME_SKIPPED ? &publisher->tally.skipped : &publisher->tally.cancelled) += jobs;
+	*(is_skipped ? &publisher->tally.skipped : &publisher->tally.cancelled) += jobs;
 	count_outcome(&batch->ended, outcome, jobs);
 	if (publisher->lost_batch != batch || publisher->lost.outcome != outcome) {
 		flush_lost(publisher);
 		publisher->lost_batch = batch;
-		const char *why = !batch->why && outcome == OUTCOME_CANCELLED ? publisher->stop_reason : batch->why;
+		const char *why = !batch->why && !is_skipped ? publisher->stop_reason : batch->why;
 		publisher->lost = (struct event_lost){.batch = batch->name, .outcome = outcome, .why = why};
 	}
 	publisher->lost.jobs += jobs;
 	mutex_unlock(&publisher->lock);
+	if (batch->node && !is_skipped) {
+		dag_node_job_failed(batch->node, &(struct result){.outcome = OUTCOME_CANCELLED});
+	}
 }
 
 void publish_set_lost_reason(struct batch *batch, const char *why) {
@@ -634,36 +664,41 @@ static void make_end(struct worker_state *state, const struct job *job, const st
 	}
 }
 
-bool publish_job_end(struct worker_state *state, const struct job *job, const struct result *result, enum event_next next) {
-	struct publisher *publisher = state->run->publisher;
-	struct event event;
-	make_end(state, job, result, next, &event);
+// Publishes the end of an attempt, and counts it, if it is that of `jobs` > 0 jobs, and does what follows from that. `worker`: the one
+// that ran it, or NULL.
+static void publish_and_count(struct batch *batch, struct event *event, uint64_t jobs, struct worker *worker) {
+	struct publisher *publisher = batch->run->publisher;
+	const struct result *result = &event->u.job_end.result;
 	mutex_lock(&publisher->lock);
-	publish_locked(publisher, &event);
-	bool stop = is_counted(job, result, next) && count_end(job->batch, result, job->item.items);
+	publish_locked(publisher, event);
+	bool stop = jobs > 0 && count_end(batch, result, jobs);
 	mutex_unlock(&publisher->lock);
-	if (flush(state->run, state->worker ? FLUSH_OR_LEAVE : FLUSH_AT_ONCE)) {
-		worker_request_flush(state->worker);
+	if (flush(batch->run, worker ? FLUSH_OR_LEAVE : FLUSH_AT_ONCE)) {
+		worker_request_flush(worker);
 	}
-	return stop;
+	if (jobs > 0 && batch->node && result->outcome != OUTCOME_OK) {
+		dag_node_job_failed(batch->node, result);
+	}
+	if (stop) {
+		halt(batch->run);
+	}
 }
 
-// Publishes and counts an end without an attempt. Returns true if that meets --halt.
-static bool publish_end_without_attempt(struct batch *batch, struct event_job_end end) {
-	struct publisher *publisher = batch->run->publisher;
+void publish_job_end(struct worker_state *state, const struct job *job, const struct result *result, enum event_next next) {
+	struct event event;
+	make_end(state, job, result, next, &event);
+	publish_and_count(job->batch, &event, is_counted(job, result, next) ? job->item.items : 0, state->worker);
+}
+
+static void publish_end_without_attempt(struct batch *batch, struct event_job_end end) {
 	struct event event = {.kind = EVENT_JOB_END, .u.job_end = end};
 	event.u.job_end.id.batch = batch->name;
 	event.u.job_end.id.attempt = 1;
-	mutex_lock(&publisher->lock);
-	publish_locked(publisher, &event);
-	bool stop = count_end(batch, &end.result, 1);
-	mutex_unlock(&publisher->lock);
-	flush(batch->run, FLUSH_AT_ONCE);
-	return stop;
+	publish_and_count(batch, &event, 1, /* worker */ NULL);
 }
 
-bool publish_up_to_date(struct batch *batch, const struct job *job) {
-	return publish_end_without_attempt(batch, (struct event_job_end){
+void publish_up_to_date(const struct job *job) {
+	publish_end_without_attempt(job->batch, (struct event_job_end){
 		.id = {.number = job->item.number, .seq = job->item.seq},
 		.result = {.outcome = OUTCOME_OK},
 		.nslots = 1,
@@ -672,10 +707,12 @@ bool publish_up_to_date(struct batch *batch, const struct job *job) {
 	});
 }
 
-bool publish_batch_failure(struct batch *batch, const struct result *result, const char *what) {
-	return publish_end_without_attempt(batch, (struct event_job_end){
+void publish_batch_failure(struct batch *batch, const char *what) {
+	struct result result;
+	result_cannot_start(&result, 126);
+	publish_end_without_attempt(batch, (struct event_job_end){
 		.id = {.role = ROLE_LISTING},
-		.result = *result,
+		.result = result,
 		.nslots = 1,
 		.source = FROM_QUEUE,
 		.allowed = batch->allow_failure,

@@ -60,15 +60,18 @@ void publish_end(struct run *run, int exit_status, int signal);
 // Returns the run's ULID, borrowed until publish_close(); "" before publish_begin().
 const char *publish_run_id(const struct run *run);
 
-// Notes that all input was read, so that the number of jobs is final. Returns true if the jobs that have ended so far meet a --halt of
-// N% of that: then the caller calls run_halt().
-bool publish_all_read(struct run *run) FP_NODISCARD;
+// Notes that all input was read, so that the number of jobs is final. If the jobs that have ended so far meet a --halt of N% of that,
+// the run halts.
+void publish_all_read(struct run *run);
 
 // Notes that the rest of an input is not read, so that nobody knows how many jobs are left: the run counts as incomplete.
 void publish_unread(struct run *run);
 
 // True if --halt was met: no job is started any more.
 bool publish_halted(const struct run *run);
+
+// Starts nothing more: what is queued is cancelled at once, what runs goes on.
+void run_start_no_more(struct run *run);
 
 // Returns the exit status that follows from the counts (exit_status()). Once no job runs.
 int publish_exit_status(const struct run *run);
@@ -85,9 +88,9 @@ void publish_resumed(struct run *run);
 // Publishes EVENT_BATCH_END, if the batch has started. The last call for the batch.
 void publish_batch_end(struct batch *batch);
 
-// Counts `jobs` jobs of the batch that never start, and publishes EVENT_LOST; `outcome` is OUTCOME_CANCELLED or OUTCOME_SKIPPED. Calls
-// for the same batch in a row make one event.
-void publish_lost(struct batch *batch, enum outcome outcome, uint64_t jobs);
+// Counts `jobs` jobs of the batch that never start, as skipped if the batch is, else as cancelled, and publishes EVENT_LOST. Calls for
+// the same batch in a row make one event.
+void publish_lost(struct batch *batch, uint64_t jobs);
 // Sets the reason, in words (copied), that publish_lost() and publish_batch_failure() give for this batch from now on.
 void publish_set_lost_reason(struct batch *batch, const char *why);
 // Set the reason that publish_lost() gives for batches without a reason of their own: why the run is cut short, in words (copied), or
@@ -123,17 +126,16 @@ void publish_output(struct worker_state *state, const struct job *job, int strea
 // Notes in state->stats, for publish_job_end(), how many bytes the attempt wrote, and the last lines of them if the job has failed for
 // good. Before the spool and the results are freed.
 void publish_note_output(struct worker_state *state, const struct job *job, const struct result *result, enum event_next next);
-// Each of the next three functions returns true if the job that it counts meets --halt: then the caller calls run_halt() (as
-// counts_ended() does).
+// The next three functions tell the batch's node of a job that they count as failed, and halt the run if that meets --halt.
 
 // Publishes EVENT_JOB_END, after publish_note_output(). With NEXT_NOTHING it is the end of the job too, and is counted. If
 // job->cancelled_next is set, the end of the last attempt was published before, and only that of the job is missing: then `state` may
 // be one without a worker.
-bool publish_job_end(struct worker_state *state, const struct job *job, const struct result *result, enum event_next next);
+void publish_job_end(struct worker_state *state, const struct job *job, const struct result *result, enum event_next next);
 // Publishes and counts the end of a job that was not run, because the file that it creates exists.
-bool publish_up_to_date(struct batch *batch, const struct job *job);
+void publish_up_to_date(const struct job *job);
 // Publishes and counts a failure of the batch itself, and not of a job: as of a listing that could not begin. `what`: what the batch
-// could not do, in words.
-bool publish_batch_failure(struct batch *batch, const struct result *result, const char *what);
+// could not do, in words, as the last line has it in brackets.
+void publish_batch_failure(struct batch *batch, const char *what);
 
 #endif

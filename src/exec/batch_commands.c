@@ -11,8 +11,8 @@
 #include "input/input.h"
 #include "record/subscribers.h"
 
-// The end of the attempt and of its output. Returns true if it makes the run halt.
-static bool finish(struct worker_state *state, struct job *job, const struct result *result) {
+// The end of the attempt and of its output.
+static void finish(struct worker_state *state, struct job *job, const struct result *result) {
 	publish_note_output(state, job, result, NEXT_NOTHING);
 	if (job->spool) {
 		if (log_sink_is_on_stdout(state->run)) {
@@ -21,7 +21,7 @@ static bool finish(struct worker_state *state, struct job *job, const struct res
 		spool_finish(job->spool);
 		job->spool = NULL;
 	}
-	return publish_job_end(state, job, result, NEXT_NOTHING);
+	publish_job_end(state, job, result, NEXT_NOTHING);
 }
 
 static struct job job_without_item(struct batch *batch, const struct job_spec *spec, enum event_role role, const char *name,
@@ -56,7 +56,7 @@ static enum work_status run_on_failure(struct worker *worker, struct queue *queu
 	};
 	struct result result;
 	attempt_run(state, job, &attempt, &result);
-	(void)finish(state, job, &result); // it is not counted
+	finish(state, job, &result); // it is not counted
 	if (outcome_is_failure(result.outcome)) {
 		char how[80];
 		diag_warn("job %s: its on-failure command failed too: %s", worker_state_label(state, job),
@@ -98,7 +98,7 @@ static enum work_status run_finally(struct worker *worker, struct queue *queue, 
 	};
 	struct result result;
 	attempt_run(state, &job, &attempt, &result);
-	(void)finish(state, &job, &result); // it is not counted
+	finish(state, &job, &result); // it is not counted
 	if (result.outcome != OUTCOME_OK) {
 		char how[80];
 		diag_warn("batch '%s': its finally command: %s", text_shows(batch->name),
@@ -153,7 +153,7 @@ static void list_by_pattern(struct worker_state *state, struct worker *worker, s
 		diag_error("batch '%s': %s", text_shows(batch->name), buf_str(&why));
 		publish_set_lost_reason(batch, buf_str(&why));
 		free(error);
-		counts_trouble(batch, "its items could not be listed");
+		publish_batch_failure(batch, "its items could not be listed");
 	}
 }
 
@@ -166,11 +166,10 @@ static void list_by_command(struct worker_state *state, struct worker *worker, s
 	struct result result;
 	attempt_run(state, &job, &attempt, &result);
 	line_items_end(attempt.line_items, /* keep */ true);
-	bool stop = finish(state, &job, &result);
+	finish(state, &job, &result);
 	if (result.outcome == OUTCOME_CANCELLED) {
-		counts_lost(batch, 1);
+		publish_lost(batch, 1);
 	}
-	counts_ended(batch, &result, stop);
 }
 
 static enum work_status run_listing(struct worker *worker, struct queue *queue, void *data, size_t size FP_UNUSED) {
@@ -192,7 +191,7 @@ static enum work_status run_listing(struct worker *worker, struct queue *queue, 
 }
 
 static void drop_listing(struct queue *queue, void *data FP_UNUSED, size_t size FP_UNUSED) {
-	counts_lost(queue_user(queue), 1);
+	publish_lost(queue_user(queue), 1);
 }
 
 static const struct work_type work_listing = {.name = "listing", .run = run_listing, .drop = drop_listing};

@@ -89,7 +89,7 @@ static void job_close(struct worker_state *state, struct job *job, const struct 
 	}
 	created_files_settle(job, result->outcome == OUTCOME_OK);
 	end_output(state, job, result, received);
-	counts_ended(job->batch, result, publish_job_end(state, job, result, NEXT_NOTHING));
+	publish_job_end(state, job, result, NEXT_NOTHING);
 	if (job->added) {
 		added_job_ended(run, job->added, result);
 	}
@@ -310,7 +310,7 @@ static enum work_status job_step(struct worker *worker, struct queue *queue, str
 	job->pending = retries ? NEXT_RETRY : NEXT_STEP;
 	job->result = result;
 	publish_note_output(state, job, &result, job->pending);
-	(void)publish_job_end(state, job, &result, job->pending); // before what is next can begin
+	publish_job_end(state, job, &result, job->pending); // before what is next can begin
 	job->step += !retries;
 	job->attempt = retries ? job->attempt + 1 : 1;
 	return queue_next(state, queue, job, pause);
@@ -374,7 +374,7 @@ static void job_read(struct job *ret_job, struct batch *batch, const void *data,
 static void drop(struct job *job) {
 	static const struct result cancelled = {.outcome = OUTCOME_CANCELLED};
 	batch_skip_output(job->batch, job->item.order);
-	counts_lost(job->batch, job->item.items);
+	publish_lost(job->batch, job->item.items);
 	if (job->added) {
 		added_job_ended(job->batch->run, job->added, &cancelled);
 	}
@@ -406,7 +406,7 @@ static enum work_status run_item(struct worker *worker, struct queue *queue, voi
 		job_release(&job);
 	} else if (job.spec->creates && !job.item.bad && created_files_find(worker_state_of(run, worker), &job)) {
 		batch_skip_output(job.batch, job.item.order);
-		counts_ended(job.batch, &(struct result){.outcome = OUTCOME_OK}, publish_up_to_date(job.batch, &job));
+		publish_up_to_date(&job);
 	} else {
 		status = job_step(worker, queue, &job);
 	}

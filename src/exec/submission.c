@@ -96,7 +96,7 @@ static void drop_all(struct submission *submission) {
 		item_read(&view, submission->bytes.data + submission->items[i].at, submission->items[i].size);
 		batch_skip_output(batch, view.item.order);
 	}
-	counts_lost(batch, submission->nitems);
+	publish_lost(batch, submission->nitems);
 }
 
 enum submit_status submission_offer(struct submission *submission, struct worker *from, unsigned flags) {

@@ -201,8 +201,8 @@ bool feeds_fill(struct run *run) {
 	if (!feeds->stopped) {
 		feeds_flush_outlets(run);
 	}
-	if (!atomic_load_relaxed(&run->all_read) && all_is_read(run) && publish_all_read(run)) {
-		run_halt(run);
+	if (!atomic_load_relaxed(&run->all_read) && all_is_read(run)) {
+		publish_all_read(run);
 	}
 	list_for_each(&feeds->active, at) {
 		struct feed *feed = list_entry(at, struct feed, link);
@@ -236,12 +236,12 @@ void feeds_stop(struct run *run) {
 			publish_unread(run);
 		}
 		if (feed->node) {
-			counts_lost(feed->node->batch, feed->pending + (feed->input ? 0 : dag_node_left(feed->node)));
+			publish_lost(feed->node->batch, feed->pending + (feed->input ? 0 : dag_node_left(feed->node)));
 		}
 		if (feed->own.submission) {
 			uint64_t left = feed_count_packs(run, feed) + feed->own.stock.nitems + (feed->pending && !feed->node);
 			for (const struct submission *each = feed->own.submission; each; each = each->next) {
-				counts_lost(each->batch, each->nitems + left);
+				publish_lost(each->batch, each->nitems + left);
 			}
 			feed_submission_close(run, feed->own.submission);
 		}

@@ -199,7 +199,7 @@ void feeds_drop_outlets(struct run *run) {
 	while (outlets->n > 0) {
 		struct outlet *outlet = longest_left(outlets);
 		if (outlet->submission) {
-			counts_lost(outlet->submission->batch, outlet->stock.nitems + outlet->submission->nitems);
+			publish_lost(outlet->submission->batch, outlet->stock.nitems + outlet->submission->nitems);
 			feed_submission_close(run, outlet->submission);
 		}
 		outlet_remove(outlets, outlet);

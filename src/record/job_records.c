@@ -9,7 +9,6 @@
 #include "base/text.h"
 #include "base/write_limit.h"
 #include "core/publish.h"
-#include "log/joblog.h"
 #include "log/resume.h"
 #include "record/added_jobs.h"
 #include "record/result_files.h"
@@ -187,6 +186,19 @@ void job_records_settle(struct run *run, uint64_t seq) {
 	}
 }
 
+struct joblog_row joblog_row_of(const struct job *job, const struct result *result, uint64_t received, const struct buf *command) {
+	return (struct joblog_row){
+		.seq = job->item.seq,
+		.result = result,
+		.start = job->start ? job->start : result->start,
+		.sent = job_sent(job),
+		.received = received,
+		.command = buf_str(command),
+		.command_len = command->len,
+		.host = job_host(job),
+	};
+}
+
 bool job_records_add(struct worker_state *state, const struct job *job, const struct result *result,
                 uint64_t received, struct spool *spool) {
 	struct run *run = state->run;
@@ -201,16 +213,7 @@ bool job_records_add(struct worker_state *state, const struct job *job, const st
 	x.host = x.sshlogin = NULL; // so that --resume knows the command, wherever it has run
 	buf_reset(&state->row);
 	add_command(job->spec, &x, job->item.bad, &state->row);
-	struct joblog_row row = {
-		.seq = job->item.seq,
-		.result = result,
-		.start = job->start ? job->start : result->start,
-		.sent = job_sent(job),
-		.received = received,
-		.command = buf_str(&state->row),
-		.command_len = state->row.len,
-		.host = job_host(job),
-	};
+	struct joblog_row row = joblog_row_of(job, result, received, &state->row);
 	FP_CLEANUP(buf_fini) struct buf line = BUF_INIT;
 	joblog_format(&row, &line);
 	if (spool) {

@@ -16,7 +16,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 enum { KEPT_LINES = 16 }; // that a log of our own may gather
@@ -24,9 +23,9 @@ enum { KEPT_LINES = 16 }; // that a log of our own may gather
 struct log_sink {
 	int fd;                  // what --log names, until it is the log's; -1: nothing, or
 	bool on_stdout;          // through run->writer, as long as there is one
-	struct event_log *log;    // --log, or NULL
-	struct event_log *kept;   // one that is to be read back, and nothing else; or NULL: `log` may be
-	int kept_fd;             // the descriptor of the one that is to be read back, or -1
+	struct event_log *log;   // --log, or NULL
+	struct event_log *kept;  // one that is to be read back, or NULL
+	int kept_fd;             // its descriptor
 	atomic_bool said;        // that it cannot be written
 };
 
@@ -47,7 +46,7 @@ static int take_fd(struct log_sink *log, const char *name, int fd) {
 
 static struct log_sink *new_sink(struct run *run) {
 	run->log = NEW(struct log_sink);
-	run->log->fd = run->log->kept_fd = -1;
+	run->log->fd = -1;
 	return run->log;
 }
 
@@ -83,7 +82,7 @@ static void put_on_stdout(void *arg, const char *lines, size_t len) {
 	}
 }
 
-static int subscribe_log(struct run *run, bool keeps) {
+static int subscribe_log(struct run *run) {
 	struct log_sink *log = run->log;
 	struct event_log_config config = {.fd = log->fd};
 	bool by_writer = log->on_stdout && run->writer && result_files_fd(run) == STDOUT_FILENO;
@@ -96,13 +95,6 @@ static int subscribe_log(struct run *run, bool keeps) {
 		return cannot_write(run->options->log, errno);
 	}
 	log->fd = by_writer ? log->fd : -1; // else it is the log's
-	if (!by_writer && keeps && fcntl(config.fd, F_GETFL) >= 0) {
-		struct stat stat;
-		size_t at;
-		bool is_file = fstat(config.fd, &stat) == 0 && S_ISREG(stat.st_mode) && option_log_fd(run->options->log, &at) < 0;
-		bool readable = (fcntl(config.fd, F_GETFL) & O_ACCMODE) == O_RDWR;
-		log->kept_fd = is_file && readable ? config.fd : -1;
-	}
 	publish_subscribe(run, event_log_on_event, log->log, /* wants_output */ run->options->log_output);
 	return 0;
 }
@@ -166,7 +158,7 @@ int log_sink_subscribe(struct run *run, bool keeps) {
 	if (!log) {
 		return 0;
 	}
-	if ((run->options->log && subscribe_log(run, keeps) != 0) || (keeps && log->kept_fd < 0 && subscribe_kept(run) != 0)) {
+	if ((run->options->log && subscribe_log(run) != 0) || (keeps && subscribe_kept(run) != 0)) {
 		return -1;
 	}
 	publish_set_flush(run, flush);
@@ -177,18 +169,17 @@ int log_sink_subscribe(struct run *run, bool keeps) {
 
 int log_sink_fd(const struct run *run) {
 	const struct log_sink *log = run->log;
-	struct event_log *kept = log && log->kept ? log->kept : log ? log->log : NULL;
-	return log && log->kept_fd >= 0 && kept && event_log_flush(kept, /* may_wait */ true) == 0 ? log->kept_fd : -1;
+	return log && log->kept && event_log_flush(log->kept, /* may_wait */ true) == 0 ? log->kept_fd : -1;
 }
 
 bool log_sink_is_on_stdout(const struct run *run) {
 	return run->log && run->log->on_stdout;
 }
 
-static void close_log(struct run *run) {
+void log_sink_let_go(struct run *run) {
 	struct log_sink *log = run->log;
 	uint64_t lost;
-	if (!log->log) {
+	if (!log || !log->log) {
 		return;
 	}
 	int error = event_log_close(log->log, &lost) != 0 ? errno : 0;
@@ -201,18 +192,12 @@ static void close_log(struct run *run) {
 	check(run, error, /* is_kept */ false);
 }
 
-void log_sink_let_go(struct run *run) {
-	if (run->log && (run->log->kept_fd < 0 || run->log->kept)) {
-		close_log(run);
-	}
-}
-
 void log_sink_close(struct run *run) {
 	struct log_sink *log = run->log;
 	if (!log) {
 		return;
 	}
-	close_log(run);
+	log_sink_let_go(run);
 	if (log->kept) {
 		check(run, event_log_close(log->kept, NULL) != 0 ? errno : 0, /* is_kept */ true);
 	}

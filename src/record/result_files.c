@@ -14,8 +14,8 @@
 #include "base/write_limit.h"
 #include "cli/options.h"
 #include "core/publish.h"
-#include "log/joblog.h"
 #include "output/results.h"
+#include "record/job_records.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -292,16 +292,7 @@ static void add_row(struct worker_state *state, struct job *job, const struct re
 		buf_addc(&tag, '\t');
 	}
 	struct table_row row = {
-		.log = {
-			.seq = job->item.seq,
-			.result = result,
-			.start = job->start ? job->start : result->start,
-			.sent = job_sent(job),
-			.received = received,
-			.command = buf_str(text),
-			.command_len = text->len,
-			.host = job_host(job),
-		},
+		.log = joblog_row_of(job, result, received, text),
 		.args = job->added ? buf_str(&state->text) : job->record.args, // in one column, whatever the columns of items are
 		.nargs = job->added ? 1 : job->record.nargs,
 		.output = {results_memory(job->results, 0), results_memory(job->results, 1)},

@@ -85,8 +85,8 @@ struct log_sink;
 // a message.
 int log_sink_open(struct run *run);
 
-// Subscribes it. With `keeps`, if there is no --log that can be read back, there is a log in an unlinked file of the temporary
-// directory. Returns 0, or -1 after a message.
+// Subscribes it, and with `keeps` one in an unlinked file of the temporary directory, to be read back. Returns 0, or -1 after a
+// message.
 int log_sink_subscribe(struct run *run, bool keeps);
 
 // With run->log: writes the events so far. Workers wait for a slow reader, the event loop does not.
@@ -99,8 +99,8 @@ int log_sink_fd(const struct run *run);
 // True if lines go where the output of jobs goes, so that each of these has to end with a newline.
 bool log_sink_is_on_stdout(const struct run *run);
 
-// After publish_end(): closes --log, unless pictures are drawn from it, so that its reader does not wait for the drawing. Reports
-// what could not be written, as log_sink_close() does.
+// After publish_end(): closes --log, so that its reader does not wait for the drawing. Reports what could not be written, as
+// log_sink_close() does.
 void log_sink_let_go(struct run *run);
 
 // Ends the logs, and frees run->log if there is one. What could not be written is reported, and sets run->trouble.

@@ -109,7 +109,7 @@ static int begin_source(struct dag_node *node) {
 	case MANIFEST_GLOB:
 	case MANIFEST_COMMAND:
 		if (batch_command_listing(run, node->queue, node) != SUBMIT_OK) {
-			counts_lost(node->batch, 1);
+			publish_lost(node->batch, 1);
 		}
 		dag_node_fed(node);
 		return 0;
@@ -174,7 +174,7 @@ static void begin(struct dag_node *node) {
 	if (failed) {
 		atomic_store_relaxed(&node->state, NODE_SKIPPED); // what is emitted into it goes nowhere
 		pool_cancel(run->pool, node->queue);
-		counts_trouble(node->batch, "could not begin");
+		publish_batch_failure(node->batch, "could not begin");
 		dag_node_fed(node);
 	}
 }
@@ -241,7 +241,7 @@ static void skip_one(struct affected *affected, struct dag_node *node, const cha
 	publish_waited(node);
 	publish_set_lost_reason(node->batch, text.data);
 	pool_cancel(run->pool, node->queue);
-	counts_lost(node->batch, known_jobs(node->plan));
+	publish_lost(node->batch, known_jobs(node->plan));
 	affected_add(affected, node);
 }
 
@@ -486,7 +486,7 @@ void dag_stop(struct run *run) {
 	for (size_t i = 0; i < dag->n; ++i) {
 		struct dag_node *node = &dag->all[i];
 		if (node->plan && dag_node_state(node) == NODE_WAITING) {
-			counts_lost(node->batch, known_jobs(node->plan));
+			publish_lost(node->batch, known_jobs(node->plan));
 		}
 	}
 }

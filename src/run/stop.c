@@ -181,7 +181,7 @@ void run_answer_signals(struct run *run) {
 }
 
 void run_answer_flags(struct run *run) {
-	if (atomic_load_acquire(&run->halt_now)) { // pairs with the store in run_halt()
+	if (atomic_load_acquire(&run->halt_now)) { // pairs with the store in halt()
 		publish_set_stop_reason(run, "not all jobs can run at once"); // for --tee: a halt has said why
 		terminate(run);
 	}

@@ -1,4 +1,4 @@
-// Moving bytes by the calls of Linux: splice(2), sendfile(2), pwritev2(2); and its larger pipes and holes in files.
+// Moving bytes by the calls of Linux: splice(2), pwritev2(2); and its larger pipes and holes in files.
 
 #include "base/transfer.h"
 
@@ -6,7 +6,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <sys/sendfile.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -17,10 +16,6 @@
 
 ssize_t splice_pipe(int from, int to, size_t want) {
 	return splice(from, NULL, to, NULL, want, SPLICE_F_MOVE | SPLICE_F_NONBLOCK);
-}
-
-ssize_t send_file(int from, off_t *offset, int to, size_t want) {
-	return sendfile(to, from, offset, want);
 }
 
 ssize_t splice_file(int from, uint64_t offset, int to, size_t want) {

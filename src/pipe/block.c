@@ -16,10 +16,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum {
-	PIPE_LEAST = 64 * 1024,       // what a pipe holds in any case
-	FILL_BYTES = 4 * 1024 * 1024, // with one call
-};
+enum { PIPE_LEAST = 64 * 1024 }; // what a pipe holds in any case
 
 // ---- all of them ----
 
@@ -96,7 +93,7 @@ struct block *block_of(const struct record *record) {
 }
 
 uint64_t block_sent(const struct block *block) {
-	return block->consumer ? consumer_sent(block->consumer) : block->part && !block->part->is_stdin ? 0 : block->size;
+	return block->consumer ? consumer_sent(block->consumer) : block->part && !block->part->is_stdin ? 0 : block->head_len + block->size;
 }
 
 // ---- reading ----
@@ -110,69 +107,63 @@ ssize_t read_now(char *to, size_t want) {
 
 // ---- a block and its job ----
 
-static void input_failed(const struct block_input *input, const char *path, const char *cause) {
-	diag_error("cannot read '%s': %s", text_shows(path), cause);
-	atomic_store_relaxed(input->block->blocks->config->trouble, true);
+// Moves the next bytes of the block's part of a file, as splice_file() does, after a message if that fails.
+static ssize_t move_part(struct block_input *input, int to) {
+	const struct block *block = input->block;
+	ssize_t n = splice_file(block->part->fd, input->offset, to, input->left < PIPE_BYTES ? (size_t)input->left : PIPE_BYTES);
+	if (n == 0 || (n < 0 && errno != EAGAIN && errno != EPIPE && errno != EINTR)) {
+		diag_error("cannot read '%s': %s", text_shows(block->part->path), n == 0 ? "it has become shorter" : strerror(errno));
+		atomic_store_relaxed(block->blocks->config->trouble, true);
+	}
+	return n;
 }
 
-// Writes the block into the pipe: what is in memory from there; else the header of the file, and the part of it.
+// Writes the block into the pipe: the header, and what is in memory or in the file.
 static ssize_t write_block(void *arg, int fd) {
 	struct block_input *input = arg;
-	const struct file_part *part = input->block->part;
-	if (input->head == 0 && input->offset == input->block->offset && input->left > PIPE_LEAST) {
+	const struct block *block = input->block;
+	if (input->head == 0 && input->left == block->size && input->left > PIPE_LEAST) {
 		(void)pipe_widen(fd, PIPE_BYTES); // fewer turns of reader and writer; refused to who has too many
 	}
-	if (part && input->head < part->head_len) {
-		ssize_t n = write(fd, part->head + input->head, part->head_len - input->head);
+	if (input->head < block->head_len) {
+		ssize_t n = write(fd, block->head + input->head, block->head_len - input->head);
 		input->head += n > 0 ? (size_t)n : 0;
 		return n;
 	}
 	if (input->left == 0) {
 		return 0;
 	}
-	int from = part ? part->fd : input->block->fd;
-	size_t want = input->left < PIPE_BYTES ? (size_t)input->left : PIPE_BYTES;
-	ssize_t n = splice_file(from, input->offset, fd, want);
-	if (n == 0) {
-		input_failed(input, part ? part->path : "the block", "it has become shorter");
-	} else if (n < 0 && errno != EAGAIN && errno != EPIPE && errno != EINTR) {
-		input_failed(input, part ? part->path : "the block", strerror(errno));
-	}
+	ssize_t n = block->part ? move_part(input, fd) : write(fd, block->bytes.data + input->offset, (size_t)input->left);
 	input->offset += n > 0 ? (uint64_t)n : 0;
 	input->left -= n > 0 ? (uint64_t)n : 0;
 	return n > 0 && input->left == 0 ? 0 : n;
 }
 
-// Gets the bytes of a part into memory, for a job that wants a name. Returns 0, or -1 after a message.
-static int block_fill(const struct block_input *input) {
-	const struct block *block = input->block;
-	const struct file_part *part = block->part;
-	// over what an attempt before may have left
-	if (lseek(block->fd, 0, SEEK_SET) != 0 || write_all(block->fd, part->head, part->head_len) != 0) {
+// Gets the block into its file, for a job that wants a name. What an attempt before has left of bytes in memory stays as it is. Returns 0,
+// or -1 after a message.
+static int block_fill(struct block_input *input) {
+	struct block *block = input->block;
+	if (!block->part && !block->bytes.data) {
+		return 0;
+	}
+	if (lseek(block->fd, 0, SEEK_SET) != 0 || write_all(block->fd, block->head, block->head_len) != 0
+	    || write_all(block->fd, buf_str(&block->bytes), block->bytes.len) != 0) {
 		return diag_error("%s: %s", BLOCK_NOT_KEPT, strerror(errno));
 	}
-	off_t offset = (off_t)block->offset;
-	for (uint64_t left = block->size; left > 0;) {
-		size_t want = left < FILL_BYTES ? (size_t)left : FILL_BYTES;
-		ssize_t n = send_file(part->fd, &offset, block->fd, want);
-		if (n < 0 && call_is_refused(errno)) {
-			n = splice_file(part->fd, (uint64_t)offset, block->fd, want); // by way of memory: neither is a pipe
-			offset += n > 0 ? n : 0;
-		}
-		if (n < 0 && errno == EINTR) {
-			continue;
-		}
-		if (n <= 0) {
-			input_failed(input, part->path, n == 0 ? "it has become shorter" : strerror(errno));
+	buf_fini(&block->bytes);
+	while (block->part && input->left > 0) {
+		ssize_t n = move_part(input, block->fd);
+		if (n == 0 || (n < 0 && errno != EINTR)) {
 			return -1;
 		}
-		left -= (uint64_t)n;
+		input->offset += n > 0 ? (uint64_t)n : 0;
+		input->left -= n > 0 ? (uint64_t)n : 0;
 	}
 	return 0;
 }
 
 int block_connect(struct block_input *input, struct block *block, struct child_config *config) {
-	*input = (struct block_input){.block = block};
+	*input = (struct block_input){.block = block, .offset = block->offset, .left = block->size};
 	if (block->consumer) {
 		config->stdin_writer = consumer_stdin_writer(block->consumer);
 		return 0;
@@ -182,10 +173,8 @@ int block_connect(struct block_input *input, struct block *block, struct child_c
 		return config->stdin_fd >= 0 ? 0 : diag_error("cannot open '%s': %s", text_shows(block->path), strerror(errno));
 	}
 	if (block->blocks->named) {
-		return block->part ? block_fill(input) : 0; // its stdin is empty, as in GNU parallel
+		return block_fill(input); // its stdin is empty, as in GNU parallel
 	}
-	input->offset = block->offset;
-	input->left = block->size;
 	input->stdin_writer = (struct stdin_writer){.writable = write_block, .arg = input};
 	config->stdin_writer = &input->stdin_writer;
 	return 0;

@@ -1,10 +1,9 @@
 // A block: some of the data of --pipe or --pipe-part, the standard input of one job, kept until that has ended. With --tee all
 // of it.
 //
-// A block of --pipe is a file in memory (memfd), into which the bytes of stdin go inside the kernel; a part of --pipe-part
-// is a range of a file. Both are spliced into the pipe that the job reads from, from their beginning for each attempt.
-// A job could read a memfd by itself, but it would see a file there: wc(1) prints other columns then, and head(1) leaves
-// the rest to the next command. Blocks have no name that could outlive fairpar.
+// A block of --pipe is in memory, a part of --pipe-part is a range of a file. Both are written into the pipe that the job reads
+// from, from their beginning for each attempt. Only with --cat is a block a file, in memory (memfd) and without a name that could
+// outlive fairpar: a job that reads a file prints other columns (wc(1)), and leaves the rest to the next command (head(1)).
 
 #ifndef FAIRPAR_PIPE_BLOCK_H
 #define FAIRPAR_PIPE_BLOCK_H
@@ -60,12 +59,14 @@ struct blocks {
 struct block {
 	struct list link;        // of blocks->all
 	struct blocks *blocks;
-	int fd;                  // of its bytes in memory, or -1: they are in the file
+	int fd;                  // of --cat: the file that its job gets the name of; or -1
 	struct file_part *part;  // the file that it is a part of, or NULL
 	struct consumer *consumer; // of --round-robin (this block first) and --tee: what its job gets as it comes; or NULL
 	const char *path;        // of --tee with a file: each attempt opens it; or NULL
-	struct buf bytes;        // of --round-robin: a small block, which needs no file
-	uint64_t offset, size;   // in the file, without header; in memory from 0, with it
+	const char *head;        // the header, borrowed
+	size_t head_len;
+	struct buf bytes;        // what follows it, if it is no part
+	uint64_t offset, size;   // of what follows the header, in the file or in `bytes`
 };
 
 // A file of --pipe-part, or a large one that is stdin.
@@ -92,7 +93,7 @@ void blocks_fini(struct blocks *blocks);
 // A block without bytes yet, which block_free() frees; or NULL if there are as many as may be: config->wake_fd tells when one has gone.
 struct block *block_new(struct blocks *blocks);
 
-// Gives the block a file in memory, which is empty. Returns 0, or -1 with errno.
+// Gives the block a file in memory, still empty. Returns 0, or -1 with errno.
 int block_open(struct block *block);
 
 // Makes the item of the block: its name, or "", and behind it in the bytes the pointer to it, for block_of(). Borrowed from `buf`.

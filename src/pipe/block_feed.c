@@ -1,10 +1,8 @@
 // The data of --pipe and --pipe-part: read and cut into blocks, each the standard input of a job; or all of it for each job (--tee).
 //
-// Measured (2 GB of lines, 1 MiB blocks): splice(2) from a pipe and sendfile(2) from a file into a memfd take 0.6 of the
-// time that read(2) and write(2) take, for the bytes are copied once. What has to be looked at, the end of the block, is
-// mapped. Only where the bytes themselves are looked at (-N) or changed (--rrs) do they come through a buffer. A large
-// regular file as stdin is not copied at all: its blocks are parts of it, as with --pipe-part, that end where --pipe's end
-// (two thirds of the time of jobs that do no more than read).
+// Bytes of a stream come into a buffer, where the ends of blocks are looked for; a block takes that buffer over as it is. (Measured with
+// 1 MiB blocks from a pipe: no more CPU than splice(2) into a file in memory.) A large regular file as stdin is not copied at all: its
+// blocks are parts of it, as with --pipe-part, that end where --pipe's end (0.6 of the CPU of jobs that do no more than read).
 //
 // No more than one block beyond the slots is there at once: the reader waits, and with it who writes.
 
@@ -21,7 +19,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -48,15 +45,12 @@ struct blockfeed {
 	struct header_rule *header_rule; // until the header was found, or NULL
 	struct buf header;
 	bool strip;              // --remove-rec-sep
-	bool skips;              // the first line, which is in no block,
-	size_t skipped;          // … and of which so many bytes have come
+	bool skips;              // the first line, which is in no block, and has not ended yet
 	bool drops;              // --no-run-if-empty: lines of nothing but blanks
 	struct blanks blanks;    // … of the line that may be one
-	bool buffered;           // the bytes come through `data`
 	bool warned;
 	struct blocks blocks;
 
-	enum { BY_SPLICE, BY_SENDFILE, BY_READ } how;
 	bool ended;              // the stream has
 	bool failed;             // by an error, which is still to be told
 	bool done;
@@ -64,13 +58,10 @@ struct blockfeed {
 	bool cutting;            // the round's bytes have been read
 	bool first, cut_any;     // in this round: nothing was tried yet, something was cut off
 	size_t left;             // bytes to read in this round
-	struct buf data;         // buffered: what was read; else what was left over
-	size_t at;               // … from where on
-	struct block *filling;   // else: the block that the bytes go to, or NULL
-	size_t len;              // of its data, behind the header
+	struct buf data;         // what was read; of files, what is looked at
+	size_t at;               // … and is in no block yet from here on
 
-	bool from_file;          // the blocks are parts of the file that is stdin:
-	struct file_part source;      // … this one
+	struct file_part source; // the file that is stdin, of which the blocks are parts; or without a path
 	struct file_part *parts;
 	size_t nparts, part;     // files, and which is the one
 	uint64_t part_block;     // bytes, after which the end of a block is looked for
@@ -80,15 +71,18 @@ struct blockfeed {
 
 // ---- blocks ----
 
-static enum data_status block_ready(struct blockfeed *feed, struct block *block, struct record *ret_record) {
-	block_record(block, &feed->record, ret_record);
-	return DATA_READY;
-}
-
 static enum data_status fail(struct blockfeed *feed, const char *what) {
 	diag_error("%s: %s", what, strerror(errno));
 	feed->ended = feed->done = true;
 	return DATA_ERROR;
+}
+
+static enum data_status block_ready(struct blockfeed *feed, struct block *block, struct record *ret_record) {
+	if (feed->blocks.named && block_open(block) != 0) { // its name is in the command
+		return fail(feed, BLOCK_NOT_KEPT);
+	}
+	block_record(block, &feed->record, ret_record);
+	return DATA_READY;
 }
 
 // What is left of the file up to `end` becomes a block.
@@ -98,57 +92,38 @@ static enum data_status part_ready(struct blockfeed *feed, struct file_part *par
 		return DATA_FULL;
 	}
 	block->part = part;
+	block->head = part->head;
+	block->head_len = part->head_len;
 	block->offset = part->from;
 	block->size = end - part->from;
-	if (feed->blocks.named && block_open(block) != 0) { // its name is in the command
-		return fail(feed, BLOCK_NOT_KEPT);
-	}
 	part->from = end;
 	return block_ready(feed, block, ret_record);
 }
 
 // ---- reading a stream ----
 
-// As read_now() into the buffer, without blank lines.
-static ssize_t read_lines(struct blockfeed *feed, size_t want) {
-	char piece[16 * 1024];
-	ssize_t n = read_now(piece, want < sizeof(piece) ? want : sizeof(piece));
-	size_t kept = n < 0 ? 0 : blanks_drop(&feed->blanks, piece, (size_t)n, &feed->data);
-	errno = n > 0 && kept == 0 ? EAGAIN : errno; // signals first, it may go on like this
-	return kept == 0 && n != 0 ? -1 : (ssize_t)kept;
-}
-
-// Moves up to `want` bytes of stdin to where they are kept. Returns how many, 0 at the end, or -1 with errno.
+// Reads up to `want` bytes of stdin, but for a first line and blank lines that are not wanted. Returns how many it keeps, 0 at the end, or
+// -1 with errno.
 static ssize_t read_data(struct blockfeed *feed, size_t want) {
-	int to = feed->filling ? feed->filling->fd : -1;
-	ssize_t n = -1;
-	if (feed->skips) { // by bytes: what is behind the line may go to a block without us
-		char c = '\0';
-		n = read_now(&c, 1);
-		feed->skips = c != '\n';
-		errno = n <= 0 ? errno : ++feed->skipped % PIECE == 0 ? EAGAIN : EINTR; // at times, signals first
-		return n > 0 ? -1 : n;
-	}
-	if (feed->how == BY_SPLICE) {
-		n = splice_pipe(STDIN_FILENO, to, want);
-	} else if (feed->how == BY_SENDFILE) {
-		n = send_file(STDIN_FILENO, NULL, to, want);
-	}
-	if (feed->how != BY_READ && (n >= 0 || !call_is_refused(errno))) {
-		return n;
-	}
-	feed->how = BY_READ;
-	if (feed->drops) {
-		return read_lines(feed, want);
-	}
-	if (feed->buffered) {
-		n = read_now(buf_reserve(&feed->data, want), want);
-		feed->data.len += n > 0 ? (size_t)n : 0;
-		return n;
-	}
 	char piece[16 * 1024];
-	n = read_now(piece, want < sizeof(piece) ? want : sizeof(piece));
-	return n > 0 && write_all(to, piece, (size_t)n) != 0 ? -1 : n;
+	struct buf *data = &feed->data;
+	bool keeps_all = !feed->skips && !feed->drops;
+	size_t most = keeps_all || want < sizeof(piece) ? want : sizeof(piece);
+	ssize_t n = read_now(keeps_all ? buf_reserve(data, most) : piece, most);
+	if (n < 0 || keeps_all) {
+		data->len += n > 0 ? (size_t)n : 0;
+		return n;
+	}
+	const char *newline = feed->skips ? memchr(piece, '\n', (size_t)n) : NULL;
+	size_t skipped = newline ? (size_t)(newline + 1 - piece) : feed->skips ? (size_t)n : 0, kept = (size_t)n - skipped;
+	feed->skips = feed->skips && !newline;
+	if (!feed->drops) {
+		buf_add(data, piece + skipped, kept);
+	} else if (kept > 0 || n == 0) {
+		kept = blanks_drop(&feed->blanks, piece + skipped, kept, data);
+	}
+	errno = EAGAIN; // signals first, it may go on like this
+	return kept == 0 && n > 0 ? -1 : (ssize_t)kept;
 }
 
 // Reads what the round still wants, or a pass. Returns DATA_READY if that is all there.
@@ -175,145 +150,76 @@ static enum data_status fill(struct blockfeed *feed) {
 		}
 		pass += (size_t)n;
 		feed->left -= (size_t)n;
-		feed->len += (size_t)n;
 	}
 	return DATA_READY;
-}
-
-// Makes ready what the bytes go to, with the header and what was left over. Returns DATA_READY if it is there.
-static enum data_status begin_filling(struct blockfeed *feed) {
-	if (feed->buffered || feed->filling) {
-		return DATA_READY;
-	}
-	struct block *block = block_new(&feed->blocks);
-	if (!block) {
-		return DATA_FULL;
-	}
-	feed->filling = block;
-	if (block_open(block) != 0 || write_all(block->fd, buf_str(&feed->header), feed->header.len) != 0
-	    || write_all(block->fd, buf_str(&feed->data) + feed->at, feed->data.len - feed->at) != 0) {
-		return fail(feed, BLOCK_NOT_KEPT);
-	}
-	feed->len = feed->data.len - feed->at;
-	buf_reset(&feed->data);
-	feed->at = 0;
-	return DATA_READY;
-}
-
-// What can be looked at: the mapped block from its beginning, or the buffer. unmap_data() ends it.
-static const char *map_data(struct blockfeed *feed, size_t len) {
-	if (feed->buffered) {
-		return buf_str(&feed->data) + feed->at;
-	}
-	if (len == 0) {
-		return "";
-	}
-	void *map = mmap(NULL, len, PROT_READ, MAP_SHARED, feed->filling->fd, 0);
-	return map == MAP_FAILED ? NULL : map;
-}
-
-static void unmap_data(const struct blockfeed *feed, const char *bytes, size_t len) {
-	if (!feed->buffered && len > 0) {
-		munmap((void *)bytes, len);
-	}
 }
 
 // Looks for the header, which is of all blocks and of none.
 static enum data_status find_header(struct blockfeed *feed) {
-	const char *bytes = map_data(feed, feed->len);
-	if (!bytes) {
-		return fail(feed, BLOCK_NOT_KEPT);
-	}
-	size_t found = header_find(feed->header_rule, bytes, feed->len);
+	size_t len = feed->data.len - feed->at, found = header_find(feed->header_rule, buf_str(&feed->data) + feed->at, len);
 	if (found == SIZE_MAX && !feed->ended) {
-		unmap_data(feed, bytes, feed->len);
-		feed->left = block_splitter_want(feed->splitter, feed->len);
+		feed->left = block_splitter_want(feed->splitter, len);
 		return DATA_AGAIN;
 	}
 	found = found == SIZE_MAX ? 0 : found;
-	buf_add(&feed->header, bytes, found);
-	unmap_data(feed, bytes, feed->len);
-	feed->at += feed->buffered ? found : 0;
-	feed->len -= found;
+	buf_add(&feed->header, buf_str(&feed->data) + feed->at, found);
+	feed->at += found;
 	header_destroy(feed->header_rule);
 	feed->header_rule = NULL;
-	feed->left = feed->ended ? 0 : block_splitter_want(feed->splitter, feed->len);
+	feed->left = feed->ended ? 0 : block_splitter_want(feed->splitter, len - found);
 	return DATA_AGAIN;
 }
 
-// Takes `len` bytes off the buffer, as a block. One that --rrs leaves empty is none, as in GNU parallel.
-static enum data_status cut_buffer(struct blockfeed *feed, size_t len, struct record *ret_record) {
-	FP_CLEANUP(buf_fini) struct buf bytes = BUF_INIT;
-	buf_add(&bytes, buf_str(&feed->header), feed->header.len);
-	if (feed->strip) {
-		FP_CLEANUP(buf_fini) struct buf data = BUF_INIT;
-		buf_add(&data, buf_str(&feed->data) + feed->at, len);
-		block_splitter_strip(feed->splitter, &data);
-		buf_add(&bytes, buf_str(&data), data.len);
-	} else {
-		buf_add(&bytes, buf_str(&feed->data) + feed->at, len);
-	}
-	struct block *block = bytes.len > 0 ? block_new(&feed->blocks) : NULL;
-	enum data_status status = bytes.len == 0 ? DATA_AGAIN : block ? DATA_READY : DATA_FULL;
-	size_t size = bytes.len;
-	if (block && feed->dealer && bytes.len <= SMALL_PORTION) {
-		block->bytes = bytes;
-		bytes = (struct buf)BUF_INIT;
-	} else if (block && (block_open(block) != 0 || write_all(block->fd, bytes.data, bytes.len) != 0)) {
-		status = fail(feed, BLOCK_NOT_KEPT);
-	}
-	if (status == DATA_READY || status == DATA_AGAIN) {
+// Takes `len` bytes off the data, in a buffer of their own: this one, if they are most of it.
+static struct buf take_data(struct blockfeed *feed, size_t len) {
+	struct buf bytes = BUF_INIT, *data = &feed->data;
+	size_t rest = data->len - feed->at - len;
+	if (feed->at > 0 || rest > len) {
+		buf_add(&bytes, data->data + feed->at, len);
 		feed->at += len;
-		feed->len -= len;
+		return bytes;
 	}
-	if (status == DATA_READY) {
-		block->size = size;
-		return block_ready(feed, block, ret_record);
-	}
-	return status;
+	buf_add(&bytes, data->data + len, rest);
+	struct buf block = *data;
+	*data = bytes;
+	block.data[len] = '\0';
+	block.len = len;
+	return block;
 }
 
-// Ends the block that is being filled after `len` bytes of data; the rest is left over.
-static enum data_status cut_filled(struct blockfeed *feed, size_t len, const char *bytes, struct record *ret_record) {
-	struct block *block = feed->filling;
-	size_t end = feed->header.len + len;
-	buf_add(&feed->data, bytes + end, feed->len - len);
-	if (feed->len > len && ftruncate(block->fd, (off_t)end) != 0) {
-		return fail(feed, BLOCK_NOT_KEPT);
+// Makes a block of the first `len` bytes. One that --rrs leaves empty is none, as in GNU parallel.
+static enum data_status cut_block(struct blockfeed *feed, size_t len, struct record *ret_record) {
+	struct block *block = block_new(&feed->blocks);
+	if (!block) {
+		return DATA_FULL;
 	}
-	block->size = end;
-	feed->filling = NULL;
-	feed->len -= len;
+	block->bytes = take_data(feed, len);
+	if (feed->strip) {
+		block_splitter_strip(feed->splitter, &block->bytes);
+	}
+	block->head = buf_str(&feed->header);
+	block->head_len = feed->header.len;
+	block->size = block->bytes.len;
+	if (block->head_len + block->size == 0) {
+		block_free(block);
+		return DATA_AGAIN;
+	}
 	return block_ready(feed, block, ret_record);
 }
 
 // Cuts off a block, if there is one.
 static enum data_status cut(struct blockfeed *feed, struct record *ret_record) {
-	size_t skip = feed->buffered ? 0 : feed->header.len;
-	size_t all = skip + feed->len;
-	const char *bytes = map_data(feed, all);
-	if (!bytes) {
-		return fail(feed, BLOCK_NOT_KEPT);
-	}
-	size_t len = block_splitter_cut(feed->splitter, bytes + skip, feed->len, feed->first, feed->ended);
-	bool rest = len == 0 && feed->ended;
-	len = rest ? feed->len : len;
-	enum data_status status = DATA_AGAIN;
-	if (len > 0) {
-		status = feed->buffered ? cut_buffer(feed, len, ret_record) : cut_filled(feed, len, bytes, ret_record);
-	}
-	unmap_data(feed, bytes, all);
+	size_t all = feed->data.len - feed->at;
+	size_t len = block_splitter_cut(feed->splitter, buf_str(&feed->data) + feed->at, all, feed->first, feed->ended);
+	len = len == 0 && feed->ended ? all : len;
+	enum data_status status = len > 0 ? cut_block(feed, len, ret_record) : DATA_AGAIN;
 	if (status == DATA_FULL || status == DATA_ERROR) {
 		return status;
 	}
 	feed->first = false;
 	feed->cut_any |= len > 0;
-	if (feed->ended && feed->len == 0) {
-		feed->done = true;
-	} else if (!feed->buffered || len == 0) {
-		// a block that is filled is cut once; the lines of -L are all in it
-		feed->cutting = feed->ended;
-	}
+	feed->done = feed->ended && len == all;
+	feed->cutting = len > 0 || feed->ended;
 	return status;
 }
 
@@ -327,21 +233,16 @@ static enum data_status grow(struct blockfeed *feed) {
 }
 
 static void begin_round(struct blockfeed *feed) {
-	if (feed->buffered && feed->at > 0) {
-		buf_drop(&feed->data, feed->at);
-		feed->at = 0;
-	}
-	feed->left = block_splitter_want(feed->splitter, feed->len);
+	buf_drop(&feed->data, feed->at);
+	feed->at = 0;
+	feed->left = block_splitter_want(feed->splitter, feed->data.len);
 	feed->cutting = false;
 	feed->first = true;
 	feed->cut_any = false;
 }
 
 static enum data_status stream_step(struct blockfeed *feed, struct record *ret_record) {
-	enum data_status status = begin_filling(feed);
-	if (status != DATA_READY) {
-		return status;
-	}
+	enum data_status status;
 	if (!feed->cutting) {
 		status = feed->ended ? DATA_READY : fill(feed);
 		if (status != DATA_READY) {
@@ -536,13 +437,6 @@ static enum data_status parts_step(struct blockfeed *feed, struct record *ret_re
 
 // ---- by turns ----
 
-// Takes the bytes out of the block.
-static struct portion *block_portion(struct block *block) {
-	struct portion *portion = block->fd < 0 ? portion_of_bytes(&block->bytes) : portion_of_fd(block->fd, block->size);
-	block->fd = -1;
-	return portion;
-}
-
 // Ends the reading, as for who writes into a pipe that nobody reads.
 static enum data_status stop_reading(struct blockfeed *feed) {
 	feed->ended = feed->done = feed->left_is_lost = true;
@@ -553,7 +447,7 @@ static enum data_status stop_reading(struct blockfeed *feed) {
 static enum data_status deal(struct blockfeed *feed) {
 	const struct options *options = feed->config.options;
 	switch (options->tee ? dealer_deal_all(feed->dealer, feed->undealt)
-	                     : dealer_deal(feed->dealer, feed->undealt, feed->header.len, options->keep_order)) {
+	                     : dealer_deal(feed->dealer, feed->undealt, options->keep_order)) {
 	case DEAL_FULL: return DATA_FULL;
 	case DEAL_NOBODY: return options->tee ? DATA_AGAIN : stop_reading(feed);
 	case DEAL_OK: break;
@@ -564,8 +458,14 @@ static enum data_status deal(struct blockfeed *feed) {
 
 // The block is the first of one more job, as long as there may be more; else it is dealt out, and is none.
 static enum data_status robin_take(struct blockfeed *feed, struct block *block, struct record *ret_record) {
-	struct portion *portion = block_portion(block);
-	if (feed->started == feed->most_jobs) {
+	bool is_first = feed->started < feed->most_jobs;
+	struct buf bytes = BUF_INIT;
+	if (is_first && block->head_len > 0) {
+		buf_add(&bytes, block->head, block->head_len);
+	}
+	buf_move(&bytes, &block->bytes);
+	struct portion *portion = portion_of_bytes(&bytes);
+	if (!is_first) {
 		feed->undealt = portion;
 		block_free(block);
 		return deal(feed);
@@ -692,7 +592,7 @@ enum data_status blockfeed_step(struct blockfeed *feed, struct record *ret_recor
 	}
 	if (feed->dealer) {
 		enum data_status status = robin_step(feed, ret_record);
-		for (int n = 1; status == DATA_AGAIN && feed->buffered && n < RECORDS_AT_ONCE; ++n) {
+		for (int n = 1; status == DATA_AGAIN && feed->cutting && n < RECORDS_AT_ONCE; ++n) {
 			status = robin_step(feed, ret_record);
 		}
 		if (status != DATA_AGAIN) {
@@ -703,8 +603,8 @@ enum data_status blockfeed_step(struct blockfeed *feed, struct record *ret_recor
 	if (feed->done) {
 		return DATA_END;
 	}
-	return feed->parts ? parts_step(feed, ret_record) : feed->from_file ? file_step(feed, ret_record)
-	                                                                    : stream_step(feed, ret_record);
+	return feed->parts ? parts_step(feed, ret_record) : feed->source.path ? file_step(feed, ret_record)
+	                                                                      : stream_step(feed, ret_record);
 }
 
 // ---- opening and closing ----
@@ -750,25 +650,17 @@ static int parts_open(struct blockfeed *feed) {
 static void stream_open(struct blockfeed *feed) {
 	struct stat stat;
 	const struct options *options = feed->config.options;
-	// by turns, small blocks are added to each other, and never become files
 	feed->skips = options->input.skip_first;
 	feed->drops = options->input.skip_blank;
-	feed->buffered = options->records > 0 || feed->strip || feed->drops || (feed->dealer && options->block <= SMALL_PORTION);
-	feed->how = BY_READ;
-	if (!feed->buffered && fstat(STDIN_FILENO, &stat) == 0) {
-		feed->how = S_ISFIFO(stat.st_mode) ? BY_SPLICE : S_ISREG(stat.st_mode) ? BY_SENDFILE : BY_READ;
-	}
-	off_t from = feed->how == BY_SENDFILE ? lseek(STDIN_FILENO, 0, SEEK_CUR) : -1;
-	bool is_simple = !options->cat && !feed->dealer && !feed->header_rule && !feed->skips && !options->regexp && options->lines == 0;
+	off_t from = fstat(STDIN_FILENO, &stat) == 0 && S_ISREG(stat.st_mode) ? lseek(STDIN_FILENO, 0, SEEK_CUR) : -1;
+	bool is_simple = !options->cat && !feed->dealer && !feed->header_rule && !feed->skips && !feed->drops && !feed->strip
+		&& !options->regexp && options->lines == 0 && options->records == 0;
 	// a file that tells more than it has (/sys) is small
 	if (is_simple && from >= 0 && (uint64_t)stat.st_size >= (uint64_t)from + LARGE_FILE) {
-		feed->from_file = true;
 		feed->source = (struct file_part){.path = "the standard input", .is_stdin = true, .fd = STDIN_FILENO, .from = (uint64_t)from,
 		                             .size = (uint64_t)stat.st_size};
 	}
-	if (feed->how == BY_SPLICE) {
-		(void)pipe_widen(STDIN_FILENO, PIPE_BYTES); // as in write_block()
-	}
+	(void)pipe_widen(STDIN_FILENO, PIPE_BYTES); // as in write_block(); of no other file
 	begin_round(feed);
 }
 

@@ -12,11 +12,9 @@
 #include "base/io.h"
 #include "base/list.h"
 #include "base/sync.h"
-#include "base/transfer.h"
 #include "pipe/block.h"
 
 #include <errno.h>
-#include <limits.h>
 #include <unistd.h>
 
 enum {
@@ -26,16 +24,8 @@ enum {
 
 struct portion {
 	atomic_uint refs;
-	int fd;               // of a file that holds the bytes, or -1
-	struct buf bytes;     // else they are here
-	uint64_t size;
+	struct buf bytes;
 	bool is_for_all;
-};
-
-// What of a portion is a job's.
-struct share {
-	struct portion *portion; // or NULL
-	uint64_t start, at;
 };
 
 struct consumer {
@@ -45,8 +35,9 @@ struct consumer {
 	struct stdin_writer stdin_writer;
 	bool asked;           // the next three are its worker's own: it was told to wait for stdin_writer.more_fd
 	uint64_t sent;
-	struct share mine;    // is being written
-	struct share next;    // this and what follows is guarded by the lock
+	struct portion *mine; // is being written, from `at` on; or NULL
+	size_t at;
+	struct portion *next; // waits, or NULL; this and what follows is guarded by the lock
 	bool waiting;         // is to be woken by stdin_writer.more_fd
 	bool gone;
 };
@@ -60,7 +51,7 @@ struct dealer {
 	bool room_wanted;          // the event loop has a portion that there was no room for
 	bool due;             // somebody waits for the little that is there
 	bool ended;
-	struct share *left;   // by jobs that read no more
+	struct portion **left; // by jobs that read no more
 	size_t nleft, left_cap;
 };
 
@@ -80,7 +71,7 @@ void dealer_destroy(struct dealer *dealer) {
 		free(consumer);
 	}
 	for (size_t i = 0; i < dealer->nleft; ++i) {
-		portion_unref(dealer->left[i].portion);
+		portion_unref(dealer->left[i]);
 	}
 	free(dealer->left);
 	mutex_fini(&dealer->lock);
@@ -89,41 +80,24 @@ void dealer_destroy(struct dealer *dealer) {
 
 // ---- portions ----
 
-struct portion *portion_of_fd(int fd, uint64_t size) {
+struct portion *portion_of_bytes(struct buf *bytes) {
 	struct portion *portion = NEW(struct portion);
 	atomic_init(&portion->refs, 1);
-	portion->fd = fd;
-	portion->size = size;
-	return portion;
-}
-
-struct portion *portion_of_bytes(struct buf *bytes) {
-	struct portion *portion = portion_of_fd(-1, bytes->len);
-	portion->bytes = *bytes;
-	*bytes = (struct buf)BUF_INIT;
+	buf_move(&portion->bytes, bytes);
 	return portion;
 }
 
 void portion_unref(struct portion *portion) {
 	// release and acquire: who frees it comes behind all that others did with it
-	if (atomic_fetch_sub_explicit(&portion->refs, 1, memory_order_acq_rel) > 1) {
-		return;
-	}
-	fd_close(&portion->fd);
-	buf_fini(&portion->bytes);
-	free(portion);
-}
-
-static void share_drop(struct share *share) {
-	if (share->portion) {
-		portion_unref(share->portion);
-		share->portion = NULL;
+	if (portion && atomic_fetch_sub_explicit(&portion->refs, 1, memory_order_acq_rel) == 1) {
+		buf_fini(&portion->bytes);
+		free(portion);
 	}
 }
 
 // ---- dealing ----
 
-static ssize_t write_share(void *arg, int fd);
+static ssize_t write_portion(void *arg, int fd);
 
 static void share_closed(void *arg) {
 	consumer_leave(arg);
@@ -140,8 +114,8 @@ struct consumer *dealer_add(struct dealer *dealer, struct portion *portion) {
 	}
 	struct consumer *consumer = NEW(struct consumer);
 	consumer->dealer = dealer;
-	consumer->next.portion = portion;
-	consumer->stdin_writer = (struct stdin_writer){.writable = write_share, .closed = share_closed, .arg = consumer, .more_fd = fd};
+	consumer->next = portion;
+	consumer->stdin_writer = (struct stdin_writer){.writable = write_portion, .closed = share_closed, .arg = consumer, .more_fd = fd};
 	consumer->older = dealer->newest;
 	dealer->newest = consumer;
 	mutex_lock(&dealer->lock);
@@ -159,17 +133,17 @@ unsigned dealer_readers(struct dealer *dealer) {
 }
 
 // True if nothing waits for the job, or the bytes can be added to what does.
-static bool has_room(const struct consumer *consumer, const struct portion *portion, uint64_t size) {
-	const struct portion *waits = consumer->next.portion;
-	return !waits || (waits->fd < 0 && portion->fd < 0 && size <= SMALL_PORTION && waits->bytes.len + size <= WAITING_BYTES
-	                  && !waits->is_for_all);
+static bool has_room(const struct consumer *consumer, const struct portion *portion) {
+	const struct portion *waits = consumer->next;
+	size_t size = portion->bytes.len;
+	return !waits || (size <= SMALL_PORTION && waits->bytes.len + size <= WAITING_BYTES && !waits->is_for_all);
 }
 
 // The one that gets the portion, or NULL.
-static struct consumer *find_consumer(struct dealer *dealer, const struct portion *portion, uint64_t size, bool in_order) {
+static struct consumer *find_consumer(struct dealer *dealer, const struct portion *portion, bool in_order) {
 	list_for_each(&dealer->turns, at) {
 		struct consumer *consumer = list_entry(at, struct consumer, link);
-		if (has_room(consumer, portion, size)) {
+		if (has_room(consumer, portion)) {
 			return consumer;
 		}
 		if (in_order) {
@@ -188,43 +162,40 @@ static void wake_waiting(struct consumer *consumer) {
 }
 
 // The consumer gets it, and is last from now on.
-static void add_share(struct dealer *dealer, struct consumer *consumer, const struct share *share) {
-	struct portion *portion = share->portion;
-	if (consumer->next.portion) {
-		struct portion *waits = consumer->next.portion;
-		buf_add(&waits->bytes, portion->bytes.data + share->at, portion->bytes.len - (size_t)share->at);
-		waits->size = waits->bytes.len;
+static void add_portion(struct dealer *dealer, struct consumer *consumer, struct portion *portion) {
+	if (consumer->next) {
+		buf_add(&consumer->next->bytes, portion->bytes.data, portion->bytes.len);
 		portion_unref(portion);
 	} else {
-		consumer->next = *share;
+		consumer->next = portion;
 	}
 	list_remove(&consumer->link);
 	list_push_back(&dealer->turns, &consumer->link);
-	bool too_little = consumer->next.portion->fd < 0 && consumer->next.portion->bytes.len < WAKING_BYTES;
+	bool too_little = consumer->next->bytes.len < WAKING_BYTES;
 	dealer->due |= too_little && consumer->waiting;
 	if (!too_little) {
 		wake_waiting(consumer);
 	}
 }
 
-// With the lock, as what follows.
-static enum deal deal_share(struct dealer *dealer, const struct share *share, bool in_order) {
+// With the lock.
+static enum deal deal_locked(struct dealer *dealer, struct portion *portion, bool in_order) {
 	bool nobody = dealer->readers == 0;
-	struct consumer *consumer = find_consumer(dealer, share->portion, share->portion->size - share->at, in_order);
+	struct consumer *consumer = find_consumer(dealer, portion, in_order);
 	if (consumer) {
-		add_share(dealer, consumer, share);
+		add_portion(dealer, consumer, portion);
 	}
 	dealer->room_wanted = !consumer && !nobody;
 	return nobody ? DEAL_NOBODY : consumer ? DEAL_OK : DEAL_FULL;
 }
 
-enum deal dealer_deal(struct dealer *dealer, struct portion *portion, uint64_t skip, bool in_order) {
-	if (portion->size == skip) {
+enum deal dealer_deal(struct dealer *dealer, struct portion *portion, bool in_order) {
+	if (portion->bytes.len == 0) {
 		portion_unref(portion);
 		return DEAL_OK;
 	}
 	mutex_lock(&dealer->lock);
-	enum deal deal = deal_share(dealer, &(struct share){.portion = portion, .start = skip, .at = skip}, in_order);
+	enum deal deal = deal_locked(dealer, portion, in_order);
 	mutex_unlock(&dealer->lock);
 	return deal;
 }
@@ -233,7 +204,7 @@ void dealer_wake(struct dealer *dealer) {
 	mutex_lock(&dealer->lock);
 	list_for_each(&dealer->turns, at) {
 		struct consumer *consumer = list_entry(at, struct consumer, link);
-		if (dealer->due && consumer->next.portion) {
+		if (dealer->due && consumer->next) {
 			wake_waiting(consumer);
 		}
 	}
@@ -246,7 +217,7 @@ enum deal dealer_deal_all(struct dealer *dealer, struct portion *portion) {
 	mutex_lock(&dealer->lock);
 	unsigned readers = dealer->readers;
 	list_for_each(&dealer->turns, at) {
-		room = room && !list_entry(at, struct consumer, link)->next.portion;
+		room = room && !list_entry(at, struct consumer, link)->next;
 	}
 	dealer->room_wanted = !room;
 	if (room && readers > 0) {
@@ -254,7 +225,7 @@ enum deal dealer_deal_all(struct dealer *dealer, struct portion *portion) {
 		portion->is_for_all = true;
 		list_for_each(&dealer->turns, at) {
 			struct consumer *consumer = list_entry(at, struct consumer, link);
-			consumer->next = (struct share){.portion = portion};
+			consumer->next = portion;
 			wake_waiting(consumer);
 		}
 	}
@@ -266,7 +237,7 @@ enum deal dealer_deal_left(struct dealer *dealer) {
 	enum deal deal = DEAL_OK;
 	mutex_lock(&dealer->lock);
 	while (deal == DEAL_OK && dealer->nleft > 0) {
-		deal = deal_share(dealer, &dealer->left[dealer->nleft - 1], /* in_order */ false);
+		deal = deal_locked(dealer, dealer->left[dealer->nleft - 1], /* in_order */ false);
 		dealer->nleft -= deal == DEAL_OK;
 	}
 	mutex_unlock(&dealer->lock);
@@ -291,8 +262,9 @@ static bool take_next(struct consumer *consumer) {
 	struct dealer *dealer = consumer->dealer;
 	mutex_lock(&dealer->lock);
 	consumer->mine = consumer->next;
-	consumer->next.portion = NULL;
-	bool taken = consumer->mine.portion;
+	consumer->at = 0;
+	consumer->next = NULL;
+	bool taken = consumer->mine;
 	bool ended = dealer->ended;
 	consumer->waiting = !taken && !ended;
 	bool room_wanted = taken && dealer->room_wanted;
@@ -305,30 +277,27 @@ static bool take_next(struct consumer *consumer) {
 	return taken;
 }
 
-static ssize_t write_share(void *arg, int fd) {
+static ssize_t write_portion(void *arg, int fd) {
 	struct consumer *consumer = arg;
-	struct share *share = &consumer->mine;
 	if (consumer->asked) {
 		wakeup_clear(consumer->stdin_writer.more_fd);
 	}
 	consumer->asked = false;
-	if (!share->portion && !take_next(consumer)) {
+	if (!consumer->mine && !take_next(consumer)) {
 		consumer->asked = errno == ENODATA;
 		return consumer->asked ? -1 : 0;
 	}
-	const struct portion *portion = share->portion;
-	uint64_t left = portion->size - share->at;
-	size_t want = left < SSIZE_MAX ? (size_t)left : SSIZE_MAX;
-	ssize_t n = portion->fd < 0 ? write(fd, portion->bytes.data + share->at, want)
-	                            : splice_file(portion->fd, share->at, fd, want);
-	if (n == 0 || (n < 0 && errno != EAGAIN && errno != EPIPE && errno != EINTR)) {
-		diag_error("cannot pass data on to a job: %s", n == 0 ? "it has become less" : strerror(errno));
+	const struct buf *bytes = &consumer->mine->bytes;
+	ssize_t n = write(fd, bytes->data + consumer->at, bytes->len - consumer->at);
+	if (n < 0 && errno != EAGAIN && errno != EPIPE && errno != EINTR) {
+		diag_error("cannot pass data on to a job: %s", strerror(errno));
 		atomic_store_relaxed(consumer->dealer->config->trouble, true);
 	}
-	share->at += n > 0 ? (uint64_t)n : 0;
+	consumer->at += n > 0 ? (size_t)n : 0;
 	consumer->sent += n > 0 ? (uint64_t)n : 0;
-	if (share->at == portion->size) {
-		share_drop(share);
+	if (consumer->at == bytes->len) {
+		portion_unref(consumer->mine);
+		consumer->mine = NULL;
 	}
 	return n;
 }
@@ -341,14 +310,16 @@ uint64_t consumer_sent(const struct consumer *consumer) {
 	return consumer->sent;
 }
 
-// Puts down what nobody has seen any of, for others. The lock is held. Returns true if there was such.
-static bool leave_to_others(struct dealer *dealer, struct share *share) {
-	if (!share->portion || share->at > share->start || dealer->ended || share->portion->is_for_all) {
+// Puts down what nobody has seen any of, for others, else forgets it. The lock is held. Returns true if there was such.
+static bool leave_to_others(struct dealer *dealer, struct portion **portion, size_t at) {
+	struct portion *left = *portion;
+	*portion = NULL;
+	if (!left || at > 0 || dealer->ended || left->is_for_all) {
+		portion_unref(left);
 		return false;
 	}
 	grow_array(&dealer->left, &dealer->left_cap, dealer->nleft + 1, sizeof(*dealer->left));
-	dealer->left[dealer->nleft++] = *share;
-	share->portion = NULL;
+	dealer->left[dealer->nleft++] = left;
 	return true;
 }
 
@@ -362,12 +333,10 @@ void consumer_leave(struct consumer *consumer) {
 		--dealer->readers;
 		wakes = dealer->room_wanted || dealer->readers == 0;
 		dealer->room_wanted = false;
-		wakes = leave_to_others(dealer, &consumer->mine) || wakes;
-		wakes = leave_to_others(dealer, &consumer->next) || wakes;
+		wakes = leave_to_others(dealer, &consumer->mine, consumer->at) || wakes;
+		wakes = leave_to_others(dealer, &consumer->next, 0) || wakes;
 	}
 	mutex_unlock(&dealer->lock);
-	share_drop(&consumer->mine);
-	share_drop(&consumer->next);
 	if (wakes) {
 		wakeup_post(dealer->config->wake_fd);
 	}

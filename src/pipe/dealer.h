@@ -22,15 +22,13 @@ enum { SMALL_PORTION = 32 * 1024 }; // bytes: portions of bytes that are added t
 struct dealer *dealer_create(const struct pipe_config *config);
 void dealer_destroy(struct dealer *dealer);
 
-// A portion with one reference, the caller's: the first `size` bytes of the file, whose descriptor it owns; or what is in the
-// buffer, which is empty then.
-struct portion *portion_of_fd(int fd, uint64_t size);
+// A portion with one reference, the caller's: what is in the buffer, which is empty then.
 struct portion *portion_of_bytes(struct buf *bytes);
 void portion_unref(struct portion *portion);
 
 // ---- from the event loop ----
 
-// One more job, and its first portion, with all its bytes, or NULL. The dealer owns both. Returns NULL with errno; the portion is
+// One more job, and its first portion, or NULL. The dealer owns both. Returns NULL with errno; the portion is
 // the caller's then.
 struct consumer *dealer_add(struct dealer *dealer, struct portion *portion);
 
@@ -43,9 +41,9 @@ enum deal {
 	DEAL_NOBODY, // no job reads
 };
 
-// Deals out the portion without its first `skip` bytes, to the job that has waited longest of those with room; with `in_order`
-// only to the job that has waited longest of all. The portion is the dealer's with DEAL_OK, else still the caller's.
-enum deal dealer_deal(struct dealer *dealer, struct portion *portion, uint64_t skip, bool in_order);
+// Deals out the portion to the job that has waited longest of those with room; with `in_order` only to the job that has waited
+// longest of all. The portion is the dealer's with DEAL_OK, else still the caller's.
+enum deal dealer_deal(struct dealer *dealer, struct portion *portion, bool in_order);
 
 // Deals out the portion to all jobs, once all have room.
 enum deal dealer_deal_all(struct dealer *dealer, struct portion *portion);

@@ -160,65 +160,30 @@ char *colsep_translate(const char *perl, char **ret_error) {
 
 // ---- the splitter ----
 
-// The length of the set that `expression` starts with: one character that stands for itself, or a bracket expression
-// that is not negated. 0 if it is something else.
-static size_t set_length(const char *expression) {
-	if (expression[0] == '\\' && is_special(expression[1])) {
-		return 2;
-	}
-	if (expression[0] != '[') {
-		return expression[0] != '\0' && !is_special(expression[0]) ? 1 : 0;
-	}
-	if (expression[1] == '^') {
-		return 0;
-	}
-	const char *at = expression + 1;
-	at += *at == ']';
-	while (*at != '\0' && *at != ']') {
-		const char *named = at[0] == '[' && at[1] != '\0' && strchr(":.=", at[1]) ? strstr(at + 2, (char[]){at[1], ']', '\0'}) : NULL;
-		at = named ? named + 2 : at + 1;
-	}
-	return *at == ']' ? (size_t)(at + 1 - expression) : 0;
-}
-
-// Most separators are a byte, or one of a few: for them a table does, which regexec() itself fills.
-static void find_shortcut(struct splitter *splitter, const char *expression) {
-	size_t len = set_length(expression);
-	bool joins = len > 0 && strcmp(expression + len, "+") == 0;
-	if (len == 0 || (expression[len] != '\0' && !joins)) {
-		return;
-	}
-	splitter->joins = joins;
-	unsigned n = 0;
-	for (unsigned byte = 1; byte < 256; ++byte) {
-		char text[] = {(char)byte, '\0'};
-		splitter->in_set[byte] = regexec(&splitter->regex, text, 0, NULL, 0) == 0;
-		if (splitter->in_set[byte]) {
-			splitter->byte = text[0];
-			++n;
-		}
-	}
-	splitter->kind = n == 1 && !joins ? SPLIT_BYTE : SPLIT_SET;
-}
-
 int splitter_init(struct splitter *splitter, const char *colsep, enum input_trim trim, struct buf *error) {
 	*splitter = (struct splitter){.kind = SPLIT_NOT, .trim = trim};
 	if (!colsep) {
 		return 0;
 	}
-	if (regex_compile(&splitter->regex, colsep, 0, error) != 0) {
-		return -1;
+	const char *byte = colsep + (colsep[0] == '\\' && is_special(colsep[1]));
+	if (byte[0] != '\0' && byte[1] == '\0' && (byte > colsep || !is_special(*byte))) {
+		splitter->kind = SPLIT_BYTE;
+		splitter->byte = *byte;
+		return 0;
 	}
 	splitter->kind = SPLIT_REGEX;
-	find_shortcut(splitter, colsep);
+	if (regex_compile(&splitter->regex, colsep, 0, error) != 0) {
+		splitter->kind = SPLIT_NOT;
+		return -1;
+	}
 	return 0;
 }
 
 void splitter_fini(struct splitter *splitter) {
-	if (splitter->kind != SPLIT_NOT) {
+	if (splitter->kind == SPLIT_REGEX) {
 		regfree(&splitter->regex);
-		splitter->kind = SPLIT_NOT;
 	}
+	splitter->kind = SPLIT_NOT;
 }
 
 // What is trimmed is \s of Perl for bytes (perlrecharclass).
@@ -242,24 +207,6 @@ static char *put(enum input_trim how, char *out, const char *text, size_t len) {
 	}
 	out[len] = '\0';
 	return out + len + 1;
-}
-
-// Returns where the column at `at` ends: before a separator, with *ret_next behind that, or at `end`.
-static const char *find_separator(const struct splitter *splitter, const char *at, const char *end, const char **ret_next) {
-	if (splitter->kind == SPLIT_BYTE) {
-		const char *stop = memchr(at, splitter->byte, (size_t)(end - at));
-		*ret_next = stop ? stop + 1 : end;
-		return stop ? stop : end;
-	}
-	while (at < end && !splitter->in_set[(unsigned char)*at]) {
-		++at;
-	}
-	const char *next = at + 1;
-	while (splitter->joins && next < end && splitter->in_set[(unsigned char)*next]) {
-		++next;
-	}
-	*ret_next = next;
-	return at;
 }
 
 // As Perl's split(/…/, $line, -1): an empty match separates characters, and never makes an empty first column.
@@ -300,19 +247,17 @@ struct record splitter_split(const struct splitter *splitter, char *text, size_t
 		buf_add(scratch, text, len);
 		text = scratch->data;
 	}
-	if (splitter->kind == SPLIT_BYTE || splitter->kind == SPLIT_SET) {
-		const char *end = text + len, *next = text, *stop = NULL;
-		char *out = text;
-		uint32_t n = 0;
-		for (; stop != end; ++n) {
-			const char *at = next;
-			stop = find_separator(splitter, at, end, &next);
-			out = put(splitter->trim, out, at, (size_t)(stop - at));
-		}
-		return (struct record){.args = text, .size = (size_t)(out - text), .nargs = n};
+	const char *end = text + len, *next = text, *stop = NULL;
+	char *out = text;
+	uint32_t n = 0;
+	for (; stop != end; ++n) {
+		const char *at = next;
+		stop = splitter->kind == SPLIT_BYTE ? memchr(at, splitter->byte, (size_t)(end - at)) : NULL;
+		stop = stop ? stop : end;
+		out = put(splitter->trim, out, at, (size_t)(stop - at));
+		next = stop + 1;
 	}
-	size_t size = (size_t)(put(splitter->trim, text, text, len) - text);
-	return (struct record){.args = text, .size = size, .nargs = 1};
+	return (struct record){.args = text, .size = (size_t)(out - text), .nargs = n};
 }
 
 // ---- comma-separated values ----

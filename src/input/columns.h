@@ -19,12 +19,10 @@ int regex_compile(regex_t *regex, const char *expression, int flags, struct buf 
 
 // A column separator, compiled once for all lines.
 struct splitter {
-	enum { SPLIT_NOT, SPLIT_BYTE, SPLIT_SET, SPLIT_REGEX } kind;
+	enum { SPLIT_NOT, SPLIT_BYTE, SPLIT_REGEX } kind;
 	char byte;               // SPLIT_BYTE
-	bool in_set[256];        // SPLIT_SET
-	bool joins;              // SPLIT_SET: several of them in a row are one separator: [ ,]+
 	enum input_trim trim;
-	regex_t regex;           // but for SPLIT_NOT
+	regex_t regex;           // SPLIT_REGEX
 };
 
 // Compiles the separator, which colsep_translate() has made, or NULL: lines are not split. Returns 0, or -1 with the cause

@@ -22,12 +22,6 @@ const struct key key_table[NKEYS] = {
 #include "manifest/keys.def"
 };
 
-#define KEY(id, name, ...) [id] = sizeof(name) - 1,
-#define FOREIGN(...)
-static const unsigned char key_lengths[NKEYS] = {
-#include "manifest/keys.def"
-};
-
 struct foreign {
 	const char *key;
 	unsigned places;
@@ -41,10 +35,8 @@ static const struct foreign foreign_words[] = {
 };
 
 static const struct key *find(const char *name, size_t len, unsigned places) {
-	const unsigned char *at = key_lengths, *end = key_lengths + NKEYS;
-	for (; len <= UCHAR_MAX && (at = memchr(at, (int)len, (size_t)(end - at))); ++at) {
-		const struct key *key = &key_table[at - key_lengths];
-		if ((key->places & places) && memcmp(key->name, name, len) == 0) {
+	for (const struct key *key = key_table; key < key_table + NKEYS; ++key) {
+		if ((key->places & places) && strncmp(key->name, name, len) == 0 && key->name[len] == '\0') {
 			return key;
 		}
 	}
@@ -93,7 +85,7 @@ static const char *find_nearest(const char *name, size_t len, enum key_place pla
 	struct nearest nearest = NEAREST_INIT(name, len);
 	for (int id = 0; id < NKEYS; ++id) {
 		if (key_table[id].places & place) {
-			nearest_offer(&nearest, key_table[id].name, key_lengths[id]);
+			nearest_offer(&nearest, key_table[id].name, strlen(key_table[id].name));
 		}
 	}
 	return nearest.found;

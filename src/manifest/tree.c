@@ -8,10 +8,7 @@
 #include "base/alloc.h"
 #include "manifest/manifest.h"
 
-enum {
-	FEW = 8,         // keys that are compared with each other rather than mapped
-	MOST_KEY = 1000, // bytes of a key: libyaml has such a limit for keys that are no aliases and have no '?'
-};
+enum { MOST_KEY = 1000 }; // bytes of a key: libyaml has such a limit for keys that are no aliases and have no '?'
 
 void tree_fini(struct tree *tree) {
 	free(tree->stack);
@@ -113,32 +110,18 @@ struct node *tree_open(struct tree *tree, struct source_span place, enum node_ki
 
 // ---- maps ----
 
-// The pairs of a map while they are collected, in tree->pairs; `numbers` is used beyond FEW.
+// The pairs of a map while they are collected, in tree->pairs.
 struct collection {
-	size_t n, most;   // so far, and in the end without merges
-	struct map numbers;
+	size_t n;
+	struct map numbers; // by key
 };
 
 // The key that is there already, or NULL and the pair is added.
 static struct node *collect(struct tree *tree, struct collection *pairs, struct pair pair) {
 	struct node *key = pair.key;
-	for (size_t i = 0; pairs->n <= FEW && i < pairs->n; ++i) {
-		struct node *had = tree->pairs[i].key;
-		if (had->n == key->n && memcmp(had->text, key->text, key->n) == 0) {
-			return had;
-		}
-	}
-	if (pairs->n == FEW) {
-		map_reserve(&pairs->numbers, pairs->most);
-		for (uint32_t i = 0; i < FEW; ++i) {
-			map_add(&pairs->numbers, tree->pairs[i].key->text, tree->pairs[i].key->n, i);
-		}
-	}
-	if (pairs->n >= FEW) {
-		uint32_t had = map_add(&pairs->numbers, key->text, key->n, (uint32_t)pairs->n);
-		if (had != MAP_NONE) {
-			return tree->pairs[had].key;
-		}
+	uint32_t had = map_add(&pairs->numbers, key->text, key->n, (uint32_t)pairs->n);
+	if (had != MAP_NONE) {
+		return tree->pairs[had].key;
 	}
 	grow_array(&tree->pairs, &tree->pairs_cap, pairs->n + 1, sizeof(struct pair));
 	tree->pairs[pairs->n++] = pair;
@@ -199,7 +182,7 @@ static bool is_merge(const struct node *key) {
 }
 
 static int close_map(struct tree *tree, struct node *node, struct node *const *children, size_t n) {
-	struct collection pairs = {0, n / 2, MAP_INIT};
+	struct collection pairs = {0, MAP_INIT};
 	size_t nmerges = 0;
 	int status = 0;
 	for (size_t i = 0; i + 1 < n; i += 2) {

@@ -151,8 +151,7 @@ static int read_list(void *arg, const char *name, struct buf *ret_text, char **r
 
 static int read_source(struct list_reading *reading, const struct host_source *source, struct sshlogins *list, char **ret_error) {
 	*ret_error = NULL;
-	return source->is_file ? sshlogins_add_file(list, source->text, read_list, reading, ret_error)
-	                       : sshlogins_add(list, source->text, read_list, reading, ret_error);
+	return sshlogins_add(list, source->text, source->is_file, read_list, reading, ret_error);
 }
 
 bool options_hosts_have_file(const struct options *o) {
@@ -262,7 +261,7 @@ static int settle_onall(struct options *o) {
 	}
 	o->onall = true;
 	o->machines = (unsigned)machines;
-	return o->hosts.n > 0 ? 0 : report(sshlogins_add(&o->hosts, ":", NULL, NULL, &error), error);
+	return o->hosts.n > 0 ? 0 : report(sshlogins_add(&o->hosts, ":", /* is_file */ false, NULL, NULL, &error), error);
 }
 
 int settle_hosts(struct options *o) {

@@ -52,8 +52,8 @@ static void build_vars(struct buf *vars, const struct job *job, const struct att
 	buf_reset(vars);
 	buf_printf(vars, "FAIRPAR_BATCH=%s%cFAIRPAR_JOB=%s#%llu%cFAIRPAR_SEQ=%llu%cFAIRPAR_SLOT=%u%cFAIRPAR_ATTEMPT=%u%c", batch, 0, batch,
 	           ull(job->item.number), 0, ull(job->item.seq), 0, job->slot, 0, job->attempt, 0);
-	buf_printf(vars, "FAIRPAR_RUN=%s%cPARALLEL_SEQ=%llu%cPARALLEL_JOBSLOT=%u%cPARALLEL_PID=%d%c", publish_run_id(run), 0, ull(job->item.seq), 0, job->slot, 0,
-	           run->pid, 0);
+	buf_printf(vars, "FAIRPAR_RUN=%s%cPARALLEL_SEQ=%llu%cPARALLEL_JOBSLOT=%u%cPARALLEL_PID=%d%c", publish_run_id(run), 0,
+	           ull(job->item.seq), 0, job->slot, 0, run->pid, 0);
 	if (options->hosts.n > 0) {
 		buf_printf(vars, "PARALLEL_SSHLOGIN=%s%cPARALLEL_SSHHOST=%s%c", job->login ? job->login->name : ":", 0, job->login ? job->login->host : ":", 0);
 	}
@@ -253,14 +253,14 @@ static bool execute_in_slot(struct worker_state *state, const struct child_confi
 // Returns as execute_in_slot().
 static bool execute(struct worker_state *state, const struct job *job, const struct child_config *config, struct hosts_place *place,
                     struct result *ret_result, struct spawn_error *ret_error) {
-	if (!place || !hosts_place_is_remote(place)) {
+	if (!place || !place->is_remote) {
 		return execute_in_slot(state, config, ret_result, ret_error);
 	}
 	struct job_files files;
 	expand_files(&files, job);
-	hosts_place_set_files(place, &files);
+	place->files = &files;
 	bool has_all = execute_in_slot(state, config, ret_result, ret_error);
-	hosts_place_set_files(place, NULL);
+	place->files = NULL;
 	if (files.why.len > 0) {
 		attempt_complain(state, job, "%s: %s", job->login->name, files.why.data);
 	}
@@ -485,7 +485,7 @@ static void run_at(struct worker_state *state, struct job *job, const struct att
 	if (run->options->show_commands) {
 		job_output_show_command(state, job);
 	}
-	if (enter_workdir(state, job, !place || !hosts_place_is_remote(place)) != 0) {
+	if (enter_workdir(state, job, !place || !place->is_remote) != 0) {
 		result_cannot_start(ret_result, 126);
 		return;
 	}
@@ -583,7 +583,7 @@ void attempt_run(struct worker_state *state, struct job *job, const struct attem
 		ret_result->outcome = OUTCOME_CANCELLED;
 		return;
 	}
-	job->login = hosts_place_login(place);
+	job->login = place->login;
 	run_at(state, job, attempt, place, ret_result);
 	hosts_release_place(hosts, place);
 }

@@ -89,7 +89,7 @@ static struct submission *open_onall(struct run *run, size_t low_water) {
 			break;
 		}
 		if (run->hosts && !(*end)->batch->binding) {
-			(*end)->batch->binding = hosts_bind_login(run->hosts, logins[i]);
+			(*end)->batch->binding = hosts_bind(run->hosts, logins[i], NULL, 0);
 		}
 		struct output_queue *order = (*end)->batch->output_queue;
 		if (before && order) {

@@ -49,20 +49,12 @@ static bool is_over_ssh(const struct host *host) {
 
 // Wakes the thread of the attempt. With the lock.
 static void wake_attempt(struct host_attempt *attempt) {
-	if (attempt->has_files) {
-		attempt->mail.ends = attempt->state == ATTEMPT_ENDED;
-		cond_signal(&attempt->mail.heard);
+	if (attempt->talk) {
+		attempt->talk->ends = attempt->state == ATTEMPT_ENDED;
+		cond_signal(&attempt->talk->heard);
 	} else {
 		wakeup_post(attempt->wake_fd);
 	}
-}
-
-// With the lock.
-static void set_started(struct host_attempt *attempt, uint64_t start, int pid) {
-	attempt->state = ATTEMPT_STARTED;
-	attempt->start = start;
-	attempt->pid = pid;
-	wake_attempt(attempt);
 }
 
 bool host_submit(struct host_attempt *attempt) {
@@ -95,7 +87,7 @@ static void end_attempt(struct host *host, struct host_attempt *attempt, enum ho
 	mutex_lock(&host->lock);
 	attempt->state = ATTEMPT_ENDED;
 	attempt->start = has_run && attempt->start == 0 ? result->start : attempt->start; // its worker was lost before it could tell
-	attempt->is_doubted = host->login->is_slurm && end == END_DONE && !attempt->has_files && is_natural;
+	attempt->is_doubted = host->login->is_slurm && end == END_DONE && !attempt->talk && is_natural;
 	host->ndoubted += attempt->is_doubted;
 	list_remove(&attempt->link);
 	wake_attempt(attempt); // with the lock: who sees that it has ended closes the descriptor
@@ -167,7 +159,7 @@ static bool has_other_host(const struct host *host, const struct hosts_binding *
 	const struct hosts *hosts = host->hosts;
 	for (size_t i = 0; i < hosts->n && hosts->machines == 0; ++i) {
 		const struct host *other = hosts->hosts[i];
-		if (other != host && !host_has_failed(other) && !other->is_removed && (!binding || binding->includes[i])) {
+		if (other != host && !host_has_failed(other) && !other->is_removed && (!binding || hosts_binding_has(binding, other))) {
 			return true;
 		}
 	}
@@ -180,7 +172,7 @@ static const char *retry_note(const struct host *host, bool reruns) {
 		return "";
 	}
 	list_for_each_entry(&host->hosts->bindings, const struct hosts_binding, binding, link) {
-		if (binding->includes[host->index] && !has_other_host(host, binding) && host->was_up && has_other_host(host, NULL)) {
+		if (hosts_binding_has(binding, host) && !has_other_host(host, binding) && host->was_up && has_other_host(host, NULL)) {
 			return "; jobs that need it wait, others run elsewhere, and it is tried again";
 		}
 	}
@@ -301,7 +293,10 @@ static void on_started(void *arg, struct channel_job *job, uint64_t pid, uint64_
 	host->pause = 0; // only now: one that is connected, but takes no job, is not to be tried again without end
 	if (attempt) {
 		mutex_lock(&host->lock);
-		set_started(attempt, host->now - (ago < host->now ? ago : 0), (int)pid);
+		attempt->state = ATTEMPT_STARTED;
+		attempt->start = host->now - (ago < host->now ? ago : 0);
+		attempt->pid = (int)pid;
+		wake_attempt(attempt);
 		mutex_unlock(&host->lock);
 	}
 }
@@ -410,7 +405,7 @@ static const char *on_files(void *arg, struct channel_job *job, const struct wir
 	struct host *host = arg;
 	struct host_attempt *attempt = job->owner;
 	mutex_lock(&host->lock);
-	const char *why = attempt ? file_mail_post(&attempt->mail, frame) : NULL;
+	const char *why = attempt ? file_talk_post(attempt->talk, frame) : NULL;
 	mutex_unlock(&host->lock);
 	return why;
 }
@@ -594,21 +589,6 @@ static bool receive(struct host *host) {
 	return n > 0 && channel_receive(&host->connection->channel, host->bytes, (size_t)n, host->now) == 0;
 }
 
-// Writes what can be written.
-static void transmit(struct host *host) {
-	size_t n;
-	const char *bytes = channel_output(&host->connection->channel, &n);
-	while (n > 0) {
-		ssize_t sent = write(host->launcher.in_fd, bytes, n);
-		if (sent < 0 && errno != EINTR) {
-			host->write_failed = host->write_failed || errno != EAGAIN;
-			return;
-		}
-		channel_sent(&host->connection->channel, sent > 0 ? (size_t)sent : 0);
-		bytes = channel_output(&host->connection->channel, &n);
-	}
-}
-
 // ---- the thread ----
 
 // A worker enforces the timeouts of its jobs itself. If one has not, the attempt is expired from here, for the worker may have died. With the
@@ -629,13 +609,12 @@ static void check_deadline(struct host *host, struct host_attempt *attempt) {
 static void send_attempt(struct host *host, struct host_attempt *attempt, bool begins) {
 	static const enum stop_how orders[] = {[ORDER_CANCEL] = STOP_CANCEL, [ORDER_EXPIRE] = STOP_EXPIRE, [ORDER_KILL] = STOP_KILL};
 	struct channel *channel = &host->connection->channel;
-	if (begins && attempt->has_files) {
-		dispatcher_end_files(host->connection, attempt->number)->owner = attempt;
-		set_started(attempt, host->now, 0);
-	} else if (begins) {
-		dispatcher_end_run(host->connection, attempt->number, buf_str(&attempt->payload), attempt->payload.len)->owner = attempt;
+	if (begins) {
+		const char *payload = attempt->talk ? NULL : buf_str(&attempt->payload);
+		dispatcher_end_begin(host->connection, attempt->number, payload, attempt->payload.len)->owner = attempt;
 		buf_fini(&attempt->payload);
-		attempt->state = ATTEMPT_SENT;
+		attempt->state = attempt->talk ? ATTEMPT_STARTED : ATTEMPT_SENT;
+		attempt->start = attempt->talk ? host->now : 0;
 	}
 	if (attempt->taken >= OUTPUT_TAKEN) {
 		channel_acknowledge(channel, attempt->number, attempt->taken);
@@ -665,7 +644,7 @@ static void process_attempts(struct host *host) {
 	list_for_each_entry(&host->attempts, struct host_attempt, attempt, link) {
 		check_deadline(host, attempt);
 		// the files of a job that still ran there
-		bool takes = host->up || (attempt->has_files && host->connection && host->connection->is_leaving && !host->released);
+		bool takes = host->up || (attempt->talk && host->connection && host->connection->is_leaving && !host->released);
 		bool waits = attempt->state == ATTEMPT_WAITING, refuses = waits && (!takes || attempt->order != ORDER_NONE);
 		if (refuses) {
 			enum host_end end = attempt->order == ORDER_NONE ? END_REFUSED : END_DONE;
@@ -713,16 +692,12 @@ static void wait_for_any(struct host *host, uint64_t due) {
 
 // Serves the pipes that poll() has reported. No attempt has left since, and new ones are behind the others.
 static void serve_attempts(struct host *host) {
+	size_t i = FD_ATTEMPTS;
 	mutex_lock(&host->lock);
-	const struct list *at = host->attempts.next;
-	for (size_t i = FD_ATTEMPTS; i < host->polls.n; ++i) {
-		struct host_attempt *attempt = list_entry(at, struct host_attempt, link);
-		at = at->next;
-		mutex_unlock(&host->lock);
-		if (host->polls.at[i].revents) {
+	list_for_each_entry(&host->attempts, struct host_attempt, attempt, link) {
+		if (i < host->polls.n && host->polls.at[i++].revents) {
 			read_input(host, attempt);
 		}
-		mutex_lock(&host->lock);
 	}
 	mutex_unlock(&host->lock);
 }
@@ -753,7 +728,7 @@ static void send_waiting(struct host *host) {
 	}
 	host->suspend_sent = suspending;
 	if (host->connection) {
-		transmit(host);
+		host->write_failed = host->write_failed || channel_write(&host->connection->channel, host->launcher.in_fd) != 0;
 		(void)channel_output(&host->connection->channel, &left);
 	}
 	if (suspending && left == 0) {
@@ -871,7 +846,9 @@ void host_free(struct host *host) {
 
 struct host *host_new(struct hosts *hosts, const struct sshlogin *login, char **ret_error) {
 	struct host *host = NEW(struct host);
-	*host = (struct host){.hosts = hosts, .login = login, .node = login, .cpus = login->cpus, .wanted = !login->is_pilot, .wake_fd = -1, .kill_at = TIME_NEVER};
+	*host = (struct host){
+		.hosts = hosts, .login = login, .node = login, .listed = login, .wanted = !login->is_pilot, .wake_fd = -1, .kill_at = TIME_NEVER,
+	};
 	list_init(&host->attempts);
 	mutex_init(&host->lock, LOCK_HOST);
 	cond_init(&host->changed);

@@ -169,15 +169,17 @@ static void send_files(void *arg, struct buf *frames, const char *why) {
 	wakeup_post(attempt->host->wake_fd);
 }
 
-enum host_end host_talk(struct host *host, const struct child_config *config, const struct file_talk *talk, struct result *ret_result) {
-	struct host_attempt attempt = {.host = host, .config = config, .wake_fd = -1, .in_fd = -1, .has_files = true};
+enum host_end host_talk(struct host *host, const struct child_config *config, struct file_talk *talk, struct result *ret_result) {
+	struct host_attempt attempt = {.host = host, .config = config, .wake_fd = -1, .in_fd = -1, .talk = talk};
 	*ret_result = (struct result){.outcome = OUTCOME_CANCELLED};
-	file_mail_init(&attempt.mail, send_files, &attempt);
+	talk->send = send_files;
+	talk->sender = &attempt;
+	file_talk_init(talk);
 	if (host_submit(&attempt)) {
-		file_talk_run(talk, WIRE_WORKER, &attempt.mail, &host->lock);
+		file_talk_run(talk, WIRE_WORKER, &host->lock);
 		*ret_result = attempt.result;
 	}
-	file_mail_fini(&attempt.mail);
+	file_talk_fini(talk);
 	buf_fini(&attempt.outbox);
 	return attempt.end;
 }

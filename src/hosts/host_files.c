@@ -40,8 +40,8 @@ struct transfer {
 	bool removes_went, removes_came; // those of `went`; of `came`, if nothing has failed
 	bool removes_dir;              // the work dir with its contents, if nothing has failed
 	struct buf *why;               // what has failed: the names of files, and the causes; empty at first
-	// GOING -all of `goes`-> COMING -all of `comes`-> REMOVING -"last" is said-> ENDED        GOING -one fails-> ENDED
-	enum { GOING, COMING, REMOVING, ENDED } state;
+	// GOING -all of `goes`-> COMING -all of `comes`-> ENDED: "last" is said        GOING -one fails-> ENDED
+	enum { GOING, COMING, ENDED } state;
 	size_t at;                     // where the present path begins
 	struct file_copy *copy;        // of it, or NULL
 	struct buf out;
@@ -131,18 +131,18 @@ static void end_transfer(struct transfer *transfer) {
 static void step(struct transfer *transfer) {
 	static const struct buf none = BUF_INIT;
 	while (transfer->state != ENDED && (!transfer->copy || transfer->copy->is_over)) {
-		const struct buf *paths = transfer->state == GOING ? transfer->goes : transfer->state == COMING ? transfer->comes : NULL;
-		paths = paths ? paths : &none;
+		bool goes = transfer->state == GOING, has_failed = transfer->why->len > 0;
+		const struct buf *given = goes ? transfer->goes : transfer->comes, *paths = given ? given : &none;
 		const char *path = buf_str(paths) + transfer->at;
 		if (transfer->copy) {
 			end_path(transfer, path, NULL);
-		} else if (transfer->state == REMOVING || (transfer->why->len > 0 && transfer->state == GOING)) {
-			end_transfer(transfer);
-		} else if (transfer->at < paths->len) {
+		} else if (transfer->at < paths->len && !(goes && has_failed)) {
 			begin_path(transfer, path);
-		} else {
-			++transfer->state;
+		} else if (goes && !has_failed) {
+			transfer->state = COMING;
 			transfer->at = 0;
+		} else {
+			end_transfer(transfer);
 		}
 	}
 }
@@ -179,7 +179,7 @@ static enum host_end transfer_run(struct transfer *transfer, const struct child_
 	if (only_removes && !removes) {
 		return END_DONE;
 	}
-	const struct file_talk talk = {.take = take, .give = give, .arg = transfer};
+	struct file_talk talk = {.take = take, .give = give, .arg = transfer};
 	const struct child_config config = {.timeout = of ? of->timeout : 0, .origin = of ? of->origin : NULL, .cleanup = only_removes};
 	enum host_end end = host_talk(transfer->host, &config, &talk, ret_result);
 	if (end == END_DONE && ret_result->outcome == OUTCOME_OK) {

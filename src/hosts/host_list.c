@@ -80,14 +80,11 @@ static const struct sshlogin *find_login(const struct host_list *list, const cha
 }
 
 // Applies the list to a known host: it stays, leaves or comes back, with the number of slots of the list. With the lock.
-static void update_host(struct hosts *hosts, struct host *host, struct host_list *list) {
+static void update_host(struct host *host, struct host_list *list) {
 	const struct sshlogin *login = find_login(list, host->login->name);
 	bool had_left = host->is_removed;
 	host->is_removed = !login;
-	if (login) {
-		host->cpus = login->cpus;
-		hosts_bind_host(hosts, host, login);
-	}
+	host->listed = login ? login : host->listed;
 	if (had_left && login && host->has_thread) {
 		host->state = host_has_failed(host) ? HOST_CONNECTING : host->state;
 		host_want(host, true);
@@ -104,7 +101,7 @@ static bool apply_list(struct hosts *hosts, struct host_list *list) {
 	bool has_come = false;
 	for (size_t i = 0; i < hosts->n; ++i) {
 		if (hosts->hosts[i]->login->kind != SSHLOGIN_LAUNCH) {
-			update_host(hosts, hosts->hosts[i], list);
+			update_host(hosts->hosts[i], list);
 		}
 	}
 	for (size_t i = 0; i < list->logins.n; ++i) {
@@ -113,7 +110,6 @@ static bool apply_list(struct hosts *hosts, struct host_list *list) {
 			continue;
 		}
 		host_append(hosts, host); // what its thread calls waits for the lock
-		hosts_bind_host(hosts, host, host->login); // first: its slots count for the queues of the batches that are bound to it
 		if (host_connect(host) == 0) {
 			list->new_hosts[i] = NULL;
 			has_come = true;

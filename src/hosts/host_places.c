@@ -17,7 +17,7 @@ static unsigned free_slots(const struct host *host) {
 }
 
 static bool may_use(const struct host *host, const struct hosts_request *request) {
-	return !request->binding || request->binding->includes[host->index];
+	return !request->binding || hosts_binding_has(request->binding, host);
 }
 
 // An attempt that waits for a place.
@@ -249,6 +249,7 @@ struct hosts_place *hosts_acquire_place(struct hosts *hosts, const struct hosts_
 		place->width = slots_needed(place->host, request);
 		place->host->used += place->width;
 		place->login = place->host->node;
+		place->is_remote = place->login->kind != SSHLOGIN_LOCAL;
 		if (!place->host->has_thread && options_watch_machine(hosts->options)) {
 			place->host->state = HOST_HELD; // until hosts_brake_here(): the load does not show it yet
 		}
@@ -314,9 +315,7 @@ unsigned hosts_slots_or_default(const struct hosts *hosts, const struct sshlogin
 }
 
 unsigned host_target_slots(const struct host *host) {
-	struct sshlogin login = *host->login;
-	login.cpus = host->cpus;
-	unsigned given = host->cpus != host->login->cpus ? configured_slots(host->hosts, &login) : 0;
+	unsigned given = host->listed->cpus != host->login->cpus ? configured_slots(host->hosts, host->listed) : 0;
 	return host->is_removed || host->offered == 0 ? 0 : (unsigned)minus(given > 0 ? given : host->offered, host->stuck);
 }
 
@@ -366,18 +365,6 @@ uint64_t hosts_downtime(const struct hosts *hosts, uint64_t since, uint64_t unti
 	return minus(up < until ? up : until, down > since ? down : since);
 }
 
-void hosts_place_set_files(struct hosts_place *place, struct job_files *files) {
-	place->files = files;
-}
-
-bool hosts_place_is_remote(const struct hosts_place *place) {
-	return place->host->login->kind != SSHLOGIN_LOCAL;
-}
-
-const struct sshlogin *hosts_place_login(const struct hosts_place *place) {
-	return place->login;
-}
-
 void hosts_tries_add(struct hosts_tries *tries, const struct sshlogin *login) {
 	grow_array(&tries->logins, &tries->cap, tries->n + 1, sizeof(*tries->logins));
 	tries->logins[tries->n++] = login;
@@ -385,49 +372,21 @@ void hosts_tries_add(struct hosts_tries *tries, const struct sshlogin *login) {
 
 // ---- batches of some hosts ----
 
-static struct hosts_binding *new_binding(struct hosts *hosts, const char *const *names, size_t n) {
+struct hosts_binding *hosts_bind(struct hosts *hosts, const struct sshlogin *login, const char *const *names, size_t n) {
 	struct hosts_binding *binding = NEW(struct hosts_binding);
-	*binding = (struct hosts_binding){.hosts = hosts, .names = names, .nnames = n, .includes = xcalloc(hosts->n, sizeof(*binding->includes)), .n = hosts->n, .width = 1};
+	*binding = (struct hosts_binding){.hosts = hosts, .login = login, .names = names, .nnames = n, .width = 1};
+	mutex_lock(&hosts->lock);
 	list_push_back(&hosts->bindings, &binding->link);
-	return binding;
-}
-
-struct hosts_binding *hosts_bind_login(struct hosts *hosts, const struct sshlogin *login) {
-	mutex_lock(&hosts->lock);
-	struct hosts_binding *binding = new_binding(hosts, NULL, 0);
-	for (size_t i = 0; i < hosts->n; ++i) {
-		binding->includes[i] = hosts->hosts[i]->login == login;
-	}
 	mutex_unlock(&hosts->lock);
 	return binding;
 }
 
-static bool is_named(const struct hosts_binding *binding, const struct sshlogin *login) {
-	bool is = false;
-	for (size_t i = 0; i < binding->nnames; ++i) {
-		is = is || sshlogin_matches(login, binding->names[i]);
+bool hosts_binding_has(const struct hosts_binding *binding, const struct host *host) {
+	bool has = binding->login == host->login;
+	for (size_t i = 0; i < binding->nnames && !has; ++i) {
+		has = sshlogin_matches(host->listed, binding->names[i]);
 	}
-	return is;
-}
-
-struct hosts_binding *hosts_bind(struct hosts *hosts, const char *const *names, size_t n) {
-	mutex_lock(&hosts->lock);
-	struct hosts_binding *binding = new_binding(hosts, names, n);
-	for (size_t i = 0; i < hosts->n; ++i) {
-		binding->includes[i] = is_named(binding, hosts->hosts[i]->login);
-	}
-	mutex_unlock(&hosts->lock);
-	return binding;
-}
-
-void hosts_bind_host(struct hosts *hosts, const struct host *host, const struct sshlogin *login) {
-	list_for_each_entry(&hosts->bindings, struct hosts_binding, binding, link) {
-		if (binding->n <= host->index) {
-			binding->includes = xrealloc(binding->includes, (host->index + 1) * sizeof(*binding->includes));
-			binding->includes[binding->n++] = false;
-		}
-		binding->includes[host->index] = binding->names ? is_named(binding, login) : binding->includes[host->index];
-	}
+	return has;
 }
 
 void hosts_unbind(struct hosts_binding *binding) {
@@ -435,7 +394,6 @@ void hosts_unbind(struct hosts_binding *binding) {
 		mutex_lock(&binding->hosts->lock);
 		list_remove(&binding->link);
 		mutex_unlock(&binding->hosts->lock);
-		free(binding->includes);
 		free(binding);
 	}
 }
@@ -445,7 +403,7 @@ static void limit_queue(const struct hosts *hosts, const struct hosts_binding *b
 	struct queue_attrs attrs = binding->attrs;
 	unsigned slots = 0;
 	for (size_t i = 0; i < hosts->n; ++i) {
-		slots += binding->includes[i] ? hosts->hosts[i]->slots : 0;
+		slots += hosts_binding_has(binding, hosts->hosts[i]) ? hosts->hosts[i]->slots : 0;
 	}
 	unsigned most = slots > binding->width ? slots / binding->width : 1;
 	attrs.max_parallel = attrs.max_parallel > 0 ? least(attrs.max_parallel, most) : most;

@@ -76,7 +76,7 @@ static void describe_request(const struct hosts *hosts, const struct hosts_reque
 		buf_adds(out, "a slot on ");
 	}
 	for (size_t i = 0; request->binding && i < hosts->n; ++i) {
-		if (request->binding->includes[i] && !hosts->hosts[i]->is_removed && n++ < NAMES_SHOWN) {
+		if (hosts_binding_has(request->binding, hosts->hosts[i]) && !hosts->hosts[i]->is_removed && n++ < NAMES_SHOWN) {
 			buf_adds(out, n > 1 ? " or " : "");
 			buf_adds(out, hosts->hosts[i]->login->name);
 		}

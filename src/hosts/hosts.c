@@ -41,7 +41,7 @@ static void execute(void *arg, const struct child_config *config, struct result 
 	struct hosts *hosts = arg;
 	const struct hosts_place *place = config->place;
 	hosts_refresh_list(hosts);
-	if (!place || !hosts_place_is_remote(place)) {
+	if (!place || !place->is_remote) {
 		hosts->inner.run(hosts->inner.arg, config, ret_result, ret_error);
 		hosts_refresh_list(hosts);
 		return;
@@ -77,7 +77,7 @@ static void ask(struct asked *asked, struct host_attempt *attempt) {
 	if ((asked->origin && attempt->config->origin != asked->origin) || (asked->spares_cleanup && attempt->config->cleanup)) {
 		return;
 	}
-	if (asked->order == ORDER_NONE && attempt->state == ATTEMPT_STARTED && !attempt->has_files) {
+	if (asked->order == ORDER_NONE && attempt->state == ATTEMPT_STARTED && !attempt->talk) {
 		grow_array(&asked->views, &asked->cap, asked->nviews + 1, sizeof(*asked->views));
 		asked->views[asked->nviews++] = (struct child_view){
 			.pid = (pid_t)attempt->pid,

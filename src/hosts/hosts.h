@@ -13,7 +13,7 @@
 
 struct hosts;
 struct hosts_binding; // the hosts that one batch may use
-struct hosts_place;
+struct host;
 struct sshlogin;
 
 // The files of one attempt on another machine: paths as file_route() takes them, a NUL behind each. The owner frees them by job_files_fini().
@@ -24,6 +24,16 @@ struct job_files {
 };
 
 void job_files_fini(struct job_files *files);
+
+// Slots on a machine.
+struct hosts_place {
+	struct host *host;
+	const struct sshlogin *login; // the machine, of a pilot its node of then; borrowed until hosts_close()
+	bool is_remote;               // it is another machine
+	unsigned width;               // slots
+	struct job_files *files;      // to be set by the owner: those of the attempt, borrowed until its end; or NULL. They are ignored for a machine that
+	                              // shares this one's file system (--launch, --slurm, `:`)
+};
 
 // Takes the machines that the options name, without connecting to them. *ret_hosts stays NULL, with 0, if there is no other machine. Returns
 // 0, or -1 after a message; the caller frees *ret_hosts with hosts_close() in both cases. `options` and `context` are borrowed until then;
@@ -81,15 +91,10 @@ bool hosts_describe_limit(struct hosts *hosts, const char *queue, struct buf *ou
 // Returns how many nanoseconds between `since` and `until` (now_ns() time) no host was connected. It knows only the latest such time. Any thread.
 uint64_t hosts_downtime(const struct hosts *hosts, uint64_t since, uint64_t until);
 
-// Sets the files that are transferred for the attempt at the place; borrowed until its end. They are ignored for a machine that shares this one's
-// file system (--launch, --slurm, `:`).
-void hosts_place_set_files(struct hosts_place *place, struct job_files *files);
-
-// Restrict a batch to that machine of the options; or to all machines with one of these names or groups (sshlogin_matches()), also those
+// Restricts a batch to that machine of the options; or (NULL) to all machines with one of these names or groups (sshlogin_matches()), also those
 // that are added to the list later. `login` and `names` are borrowed. The owner of the batch frees the binding by hosts_unbind() after
 // the queue is gone.
-struct hosts_binding *hosts_bind_login(struct hosts *hosts, const struct sshlogin *login);
-struct hosts_binding *hosts_bind(struct hosts *hosts, const char *const *names, size_t n);
+struct hosts_binding *hosts_bind(struct hosts *hosts, const struct sshlogin *login, const char *const *names, size_t n);
 void hosts_unbind(struct hosts_binding *binding); // NULL-safe
 
 // Sets the attributes of the batch's queue, in place of queue_set(); max_parallel is lowered to the items that the hosts of the binding have
@@ -105,12 +110,6 @@ void hosts_starving(struct hosts *hosts);
 // Where options_watch_machine(): lets no job start on this machine, because of `why`, or if that is NULL lets one start. Without a call
 // none starts. From the event loop.
 void hosts_brake_here(struct hosts *hosts, const char *why);
-
-// Whether the place is on another machine.
-bool hosts_place_is_remote(const struct hosts_place *place);
-
-// The machine of the place. Borrowed until hosts_close().
-const struct sshlogin *hosts_place_login(const struct hosts_place *place);
 
 // Whether nothing can run the jobs: no host was ever connected, and each has been tried. From the event loop.
 bool hosts_are_unreachable(struct hosts *hosts);

@@ -11,11 +11,42 @@
 #include "base/list.h"
 #include "base/sync.h"
 #include "hosts/hosts.h"
+#include "process/spawn.h"
 #include "remote/channel.h"
 #include "remote/file_talk.h"
-#include "remote/launcher.h"
 #include "remote/payload.h"
 #include "remote/sshlogin.h"
+
+// ---- launcher.c: a process with pipes for its three standard streams: the launcher that starts a worker on another machine (ssh, srun, sh -c),
+// whose stdin and stdout are the connection to it; also Slurm's commands ----
+
+struct launcher_config {
+	const char *path;              // of the program's file, not searched in PATH
+	char *const *argv, *const *env; // NULL-terminated
+	const struct context *context;
+	bool prompts;                  // it may read the terminal, as ssh does: it stays in this process group, or that would stop it
+};
+
+// Non-blocking ends of its three pipes. An end that was closed is -1.
+struct launcher {
+	pid_t pid;
+	pid_t target;                  // for kill(2): the process, or its group
+	int pidfd;                     // readable when it has ended
+	int in_fd;                     // to write: its stdin
+	int out_fd, err_fd;            // to read
+};
+
+// Starts the process, which gets SIGKILL when the calling thread ends; all signals are blocked in that thread. It has a process group of its own,
+// out of reach of the terminal's signals, unless it prompts: then the context is to ignore them. Returns 0, and the same thread calls
+// launcher_end(); or -1 with *ret_error.
+int launcher_start(struct launcher *launcher, const struct launcher_config *config, struct spawn_error *ret_error) FP_NODISCARD;
+
+// Closes the pipes, so that the worker ends and with it the launcher, and waits for the end of the process until `until` (now_ns() time). Then
+// its target gets SIGTERM, and SIGKILL half a second later. Writes into `ret_how` of `size` bytes how it has ended ("exit 255", "signal 9
+// (KILL)"), or "" if it was killed here.
+void launcher_end(struct launcher *launcher, uint64_t until, char *ret_how, size_t size);
+
+// ---- the machines ----
 
 struct pilots;
 
@@ -44,7 +75,7 @@ struct host {
 	unsigned offered;            // slots of its worker, 0 while it is not connected
 	unsigned stuck;              // slots of its worker on which jobs run that were told to end, and do not; set by its thread
 	unsigned excess;             // used slots beyond `slots`, after the list has lowered these: the pool has them until their jobs end
-	unsigned cpus;               // N of N/HOST, as the list has it now
+	const struct sshlogin *listed; // as the list has it now, or had it last: its N, and its groups
 	const struct sshlogin *node; // the node of a connected pilot, else `login`
 	uint64_t idle_since;         // of a pilot: when its last job ended
 	uint64_t begun;              // when its connection has begun (now_ns() time); 0: not, or it has answered
@@ -96,22 +127,14 @@ static inline bool host_has_failed(const struct host *host) {
 	return host->state == HOST_LOST || host->state == HOST_UNREACHABLE || host->state == HOST_ENDED;
 }
 
-struct hosts_place {
-	struct host *host;
-	const struct sshlogin *login; // the node of then, for a pilot may come back on another one
-	unsigned width;              // slots
-	struct job_files *files;     // of the attempt, or NULL
-};
-
 // The hosts that one batch may use.
 struct hosts_binding {
 	struct list link;            // of hosts.bindings
 	struct hosts *hosts;
-	const char *const *names;    // borrowed; NULL: one host, and no other is added later
+	const struct sshlogin *login; // of one host; or NULL:
+	const char *const *names;    // borrowed
 	size_t nnames;
-	bool *includes;              // for each host; this and the next under hosts.lock
-	size_t n;                    // hosts
-	struct queue *queue;         // of the batch, or NULL
+	struct queue *queue;         // of the batch, or NULL; under hosts.lock, as the next ones
 	struct queue_attrs attrs;    // of the queue, without the limit that the slots of the hosts make
 	unsigned width;              // slots of an item
 };
@@ -228,8 +251,7 @@ struct host_attempt {
 	bool wrote;                // output of it was passed on
 	bool is_doubted;           // since ENDED: its end is not believed yet
 	// of a conversation about files; under host.lock
-	bool has_files;
-	struct file_mail mail;
+	struct file_talk *talk;    // or NULL: it is none
 	struct buf outbox;         // frames that are to be sent
 	const char *why;           // a frame was not allowed: the connection is to be broken
 };
@@ -251,7 +273,7 @@ enum host_end host_run(struct host *host, const struct child_config *config, con
                        bool *ret_wrote);
 
 // The same for a conversation about files with the worker; of `config` counts what says how it is ended. It is over when the worker says so.
-enum host_end host_talk(struct host *host, const struct child_config *config, const struct file_talk *talk, struct result *ret_result);
+enum host_end host_talk(struct host *host, const struct child_config *config, struct file_talk *talk, struct result *ret_result);
 
 // ---- host_files.c ----
 
@@ -284,8 +306,8 @@ unsigned host_target_slots(const struct host *host);
 // At most so many slots of a worker are used.
 enum { HOST_SLOTS_MOST = 4096 };
 
-// Decides for each batch that is bound by names whether it may use the host; `login` has the host's groups. With the lock.
-void hosts_bind_host(struct hosts *hosts, const struct host *host, const struct sshlogin *login);
+// Whether the batch may use the host. With the lock.
+bool hosts_binding_has(const struct hosts_binding *binding, const struct host *host);
 
 // Releases the worker of a host that the list does not name any more, if no job and no base file is there. With the lock.
 void host_release_removed(struct host *host);

@@ -99,14 +99,13 @@ static uint64_t query_queue(struct pilot_policy *policy, uint64_t now, bool *ret
 		policy->query_pause = 0;
 		return TIME_NEVER;
 	}
-	uint64_t due = policy->query_pause == 0 ? first + QUERY_FIRST_S * NS_PER_S : policy->queried + policy->query_pause;
-	if (due > now) {
-		return due;
+	policy->next_query = policy->query_pause == 0 ? first + QUERY_FIRST_S * NS_PER_S : policy->next_query;
+	if (now >= policy->next_query) {
+		*ret_looks = true;
+		policy->query_pause = policy->query_pause == 0 ? QUERY_NEXT_S * NS_PER_S : earlier(policy->query_pause * 2, QUERY_MOST_S * NS_PER_S);
+		policy->next_query = now + policy->query_pause;
 	}
-	*ret_looks = true;
-	policy->queried = now;
-	policy->query_pause = policy->query_pause == 0 ? QUERY_NEXT_S * NS_PER_S : earlier(policy->query_pause * 2, QUERY_MOST_S * NS_PER_S);
-	return now + policy->query_pause;
+	return policy->next_query;
 }
 
 struct pilot_step pilot_policy_step(struct pilot_policy *policy, unsigned demand, uint64_t now, enum pilot_order *ret_orders) {

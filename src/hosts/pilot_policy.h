@@ -39,7 +39,7 @@ struct pilot_policy {
 	unsigned failures;    // in a row
 	uint64_t not_before;  // no pilot is requested before that time
 	uint64_t no_demand_since;    // since when no work waits for a slot; TIME_NEVER: some does
-	uint64_t query_pause, queried; // between two queries of Slurm's queue (0: there was none), and when the last one was
+	uint64_t query_pause, next_query; // between two queries of Slurm's queue (0: there was none), and when the next one is due
 };
 
 // For at most `n` pilots of `slots` slots each. pilot_policy_fini() frees what it holds.

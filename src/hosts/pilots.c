@@ -26,6 +26,8 @@ enum {
 	SAID_MOST = 600,           // bytes of what Slurm says, in a message
 };
 
+enum { RUNS, STOPS, CLOSES };
+
 struct pilots {
 	struct hosts *hosts;
 	const char *name;          // of their jobs in Slurm
@@ -33,15 +35,14 @@ struct pilots {
 	char user[24];             // this user's number
 	thread thread;
 	int wake_fd, stop_fd;
+	atomic_uint phase;         // CLOSES: the thread has ended, and stop_fd does not cut commands short any more
 	// of the thread
 	enum pilot_order *orders;
 	bool has_cleaned;          // the jobs of killed runs were cancelled
 	bool has_tried;            // … or that was tried
 	bool has_requested;        // a pilot, at least once
-	bool is_closing;           // the thread has ended: stop_fd does not cut commands short any more
 	// under hosts.lock
 	struct pilot_policy policy;
-	bool stopping;
 	struct buf last_error;     // in a message: the last failure of a request
 	struct buf last_reason;    // … and why pilots wait
 };
@@ -53,21 +54,15 @@ static struct host *host_of(const struct pilots *pilots, unsigned pilot) {
 // ---- Slurm's commands ----
 
 static int run_command(const struct pilots *pilots, const char *const *argv, struct buf *out, struct buf *why) {
+	bool is_closing = atomic_load_relaxed(&pilots->phase) == CLOSES;
 	struct host_command command = {
 		.argv = (char *const *)argv,
 		.env = pilots->env,
 		.context = pilots->hosts->context,
-		.cut_fd = pilots->is_closing ? -1 : pilots->stop_fd,
-		.until = now_ns() + (pilots->is_closing ? LAST_COMMAND_S : COMMAND_S) * NS_PER_S,
+		.cut_fd = is_closing ? -1 : pilots->stop_fd,
+		.until = now_ns() + (is_closing ? LAST_COMMAND_S : COMMAND_S) * NS_PER_S,
 	};
 	return host_command_run(&command, out, why);
-}
-
-static bool is_stopping(struct pilots *pilots) {
-	mutex_lock(&pilots->hosts->lock);
-	bool stopping = pilots->stopping;
-	mutex_unlock(&pilots->hosts->lock);
-	return stopping;
 }
 
 // Cancels the jobs of that name; `waiting`: only those that wait. Returns whether that was done. Warns if not, unless the run ends, when
@@ -77,7 +72,7 @@ static bool cancel(struct pilots *pilots, const char *name, bool waiting) {
 	FP_CLEANUP(buf_fini) struct buf why = BUF_INIT;
 	const char *const argv[] = {"scancel", "-Q", "-u", pilots->user, "-n", name, waiting ? "--state=PENDING" : NULL, NULL};
 	bool is_done = run_command(pilots, argv, &out, &why) == 0;
-	if (!is_done && (pilots->is_closing || !is_stopping(pilots))) {
+	if (!is_done && atomic_load_relaxed(&pilots->phase) != STOPS) {
 		diag_warn("the pilots '%s', which Slurm may still have, could not be cancelled: %s", name, buf_str(&why));
 	}
 	return is_done;
@@ -186,7 +181,7 @@ static void query_queue(struct pilots *pilots) {
 		diag_error("no pilot can start with these options: Slurm says %s", text_shows(buf_str(&waits.reasons)));
 		wakeup_post(pilots->wake_fd);
 	} else if (result != 0) {
-		if (!is_stopping(pilots) && set_if_new(pilots, &pilots->last_reason, buf_str(&why))) {
+		if (atomic_load_relaxed(&pilots->phase) == RUNS && set_if_new(pilots, &pilots->last_reason, buf_str(&why))) {
 			diag_warn("Slurm does not say why pilots wait: %s", buf_str(&why));
 		}
 	} else if (waits.reasons.len > 0 && set_if_new(pilots, &pilots->last_reason, buf_str(&waits.reasons))) {
@@ -293,7 +288,7 @@ void pilots_on_down(struct host *host, const char *why, bool was_up, bool bye) {
 	struct pilots *pilots = host->hosts->pilots;
 	bool for_good = !was_up && !bye && !slurm_is_transient(why);
 	mutex_lock(&pilots->hosts->lock);
-	bool says = !bye && !pilots->stopping;
+	bool says = !bye && atomic_load_relaxed(&pilots->phase) == RUNS;
 	if (bye) {
 		pilot_set_state(&pilots->policy, index_of(host), PILOT_LEAVING, now_ns());
 	} else {
@@ -352,9 +347,7 @@ int pilots_open(struct hosts *hosts) {
 
 void pilots_stop(struct pilots *pilots) {
 	if (pilots) {
-		mutex_lock(&pilots->hosts->lock);
-		pilots->stopping = true;
-		mutex_unlock(&pilots->hosts->lock);
+		atomic_store_relaxed(&pilots->phase, STOPS);
 		wakeup_post(pilots->stop_fd);
 		thread_join(pilots->thread);
 	}
@@ -363,7 +356,7 @@ void pilots_stop(struct pilots *pilots) {
 void pilots_close(struct hosts *hosts) {
 	struct pilots *pilots = hosts->pilots;
 	if (pilots) {
-		pilots->is_closing = true;
+		atomic_store_relaxed(&pilots->phase, CLOSES);
 		if (pilots->has_requested && cancel(pilots, pilots->name, /* waiting */ false) && !pilots->has_cleaned) {
 			clean_up(pilots);
 		}

@@ -5,7 +5,9 @@
 #include "base/alloc.h"
 #include "base/diag.h"
 
+#include <errno.h>
 #include <stdio.h>
+#include <unistd.h>
 
 enum { WRITE_BYTES = 4096 }; // if there is more than a frame, so much at least goes in one write(2)
 
@@ -89,6 +91,18 @@ const char *channel_output(struct channel *channel, size_t *ret_n) {
 
 void channel_sent(struct channel *channel, size_t n) {
 	channel->sent += n;
+}
+
+int channel_write(struct channel *channel, int fd) {
+	size_t n;
+	for (const char *bytes; bytes = channel_output(channel, &n), n > 0;) {
+		ssize_t sent = write(fd, bytes, n);
+		if (sent < 0 && errno != EINTR) {
+			return errno == EAGAIN ? 0 : -1;
+		}
+		channel_sent(channel, sent > 0 ? (size_t)sent : 0);
+	}
+	return 0;
 }
 
 // Calls fn for each frame of those bytes that ends behind `sent` of them.

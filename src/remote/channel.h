@@ -126,6 +126,9 @@ int channel_receive(struct channel *channel, const char *bytes, size_t n, uint64
 const char *channel_output(struct channel *channel, size_t *ret_n);
 void channel_sent(struct channel *channel, size_t n);
 
+// Writes what can be written to the descriptor: the only I/O here. Returns 0, or -1 with errno.
+int channel_write(struct channel *channel, int fd);
+
 // Calls fn for each frame that the other end cannot have received, because its last byte was not written.
 void channel_each_unsent(const struct channel *channel, void (*fn)(void *arg, const struct wire_frame *frame), void *arg);
 

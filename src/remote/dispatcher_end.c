@@ -32,31 +32,9 @@ static const char *on_hello(struct dispatcher_end *end, const struct wire_frame 
 	end->is_up = true;
 	end->calls.hello(end->arg, &(struct worker_hello){
 		.slots = (unsigned)frame->numbers[1],
-		.left = frame->numbers[2],
-		.memory = frame->numbers[3],
 		.node = node,
 	});
 	return NULL;
-}
-
-static const char *on_started(struct dispatcher_end *end, struct channel_job *job, const struct wire_frame *frame) {
-	if (job->is_running) {
-		return "it has started a job twice";
-	}
-	job->is_running = true;
-	end->calls.started(end->arg, job, frame->numbers[1], frame->numbers[2]);
-	return NULL;
-}
-
-static const char *on_output(struct dispatcher_end *end, struct channel_job *job, const struct wire_frame *frame) {
-	if (!job->is_running || frame->numbers[1] < 1 || frame->numbers[1] > 2) {
-		return "it has sent output of a job that has not begun, or of a stream that does not exist";
-	}
-	const char *why = channel_receive_bytes(job, frame->size);
-	if (!why) {
-		end->calls.output(end->arg, job, (unsigned)frame->numbers[1], frame->payload, frame->size);
-	}
-	return why;
 }
 
 static const char *on_refuse(struct dispatcher_end *end, struct channel_job *job, const struct wire_frame *frame) {
@@ -118,12 +96,27 @@ static const char *on_done(struct dispatcher_end *end, struct channel_job *job, 
 
 // Handles a frame of a job that is not gone.
 static const char *on_job_frame(struct dispatcher_end *end, struct channel_job *job, const struct wire_frame *frame) {
+	const char *why;
 	if (job->has_files && frame->type != FRAME_REFUSE && frame->type != FRAME_DONE) {
 		return end->calls.files(end->arg, job, frame);
 	}
 	switch ((int)frame->type) {
-	case FRAME_STARTED: return on_started(end, job, frame);
-	case FRAME_OUT: return on_output(end, job, frame);
+	case FRAME_STARTED:
+		if (job->is_running) {
+			return "it has started a job twice";
+		}
+		job->is_running = true;
+		end->calls.started(end->arg, job, frame->numbers[1], frame->numbers[2]);
+		return NULL;
+	case FRAME_OUT:
+		if (!job->is_running || frame->numbers[1] < 1 || frame->numbers[1] > 2) {
+			return "it has sent output of a job that has not begun, or of a stream that does not exist";
+		}
+		why = channel_receive_bytes(job, frame->size);
+		if (!why) {
+			end->calls.output(end->arg, job, (unsigned)frame->numbers[1], frame->payload, frame->size);
+		}
+		return why;
 	case FRAME_TAKE: return channel_acknowledged(&end->channel, job, frame->numbers[1]);
 	case FRAME_REFUSE: return on_refuse(end, job, frame);
 	case FRAME_DONE: return on_done(end, job, frame);
@@ -264,17 +257,12 @@ void dispatcher_end_env(struct dispatcher_end *end, bool adds, const char *bytes
 	channel_send(&end->channel, &(struct wire_frame){.type = FRAME_ENV, .numbers = {adds}, .payload = bytes, .size = n});
 }
 
-struct channel_job *dispatcher_end_run(struct dispatcher_end *end, uint64_t job, const char *payload, size_t n) {
-	verify(end->is_up && job > end->channel.last);
-	channel_send(&end->channel, &(struct wire_frame){.type = FRAME_RUN, .numbers = {job}, .payload = payload, .size = n});
-	return channel_add_job(&end->channel, job);
-}
-
-struct channel_job *dispatcher_end_files(struct dispatcher_end *end, uint64_t number) {
+struct channel_job *dispatcher_end_begin(struct dispatcher_end *end, uint64_t number, const char *payload, size_t n) {
 	verify(end->is_up && number > end->channel.last);
-	send(end, FRAME_FILES, number, 0);
+	channel_send(&end->channel, &(struct wire_frame){
+		.type = payload ? FRAME_RUN : FRAME_FILES, .numbers = {number}, .payload = payload, .size = n});
 	struct channel_job *job = channel_add_job(&end->channel, number);
-	job->has_files = true;
+	job->has_files = !payload;
 	return job;
 }
 

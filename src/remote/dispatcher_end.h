@@ -63,11 +63,9 @@ void dispatcher_end_lose_jobs(struct dispatcher_end *end);
 // worker's own.
 void dispatcher_end_env(struct dispatcher_end *end, bool adds, const char *bytes, size_t n);
 
-// Sends a job (payload.h), whose number is higher than all before. Returns it as channel_add_job() does, so that the caller may set its owner.
-struct channel_job *dispatcher_end_run(struct dispatcher_end *end, uint64_t job, const char *payload, size_t n);
-
-// Begins a conversation about files, which is numbered as a job and ends as one; channel_send_frames() sends what is said in it. Returns likewise.
-struct channel_job *dispatcher_end_files(struct dispatcher_end *end, uint64_t job);
+// Sends a job (payload.h), whose number is higher than all before; or, without a payload (NULL, 0), begins a conversation about files, which is
+// numbered as a job and ends as one; channel_send_frames() sends what is said in it. Returns it as channel_add_job() does: its owner is to be set.
+struct channel_job *dispatcher_end_begin(struct dispatcher_end *end, uint64_t number, const char *payload, size_t n);
 
 // Sends an `eof` or `shut` frame of a job: its standard input has ended; or that stream of its output (1 or 2) is to be closed, which nobody reads
 // any more: the job is to get SIGPIPE, as it would here. This and the next one do nothing if the job is gone.

@@ -7,28 +7,27 @@
 
 // ---- the thread that has it, and the connection ----
 
-void file_mail_init(struct file_mail *mail, void (*send)(void *arg, struct buf *frames, const char *why), void *arg) {
-	*mail = (struct file_mail){.send = send, .arg = arg};
-	cond_init(&mail->heard);
+void file_talk_init(struct file_talk *talk) {
+	cond_init(&talk->heard);
 }
 
-void file_mail_fini(struct file_mail *mail) {
-	cond_fini(&mail->heard);
-	buf_fini(&mail->in);
+void file_talk_fini(struct file_talk *talk) {
+	cond_fini(&talk->heard);
+	buf_fini(&talk->in);
 }
 
-const char *file_mail_post(struct file_mail *mail, const struct wire_frame *frame) {
-	if (mail->in.len > FILE_INBOX) {
+const char *file_talk_post(struct file_talk *talk, const struct wire_frame *frame) {
+	if (talk->in.len > FILE_INBOX) {
 		return "it has sent more of a file than it may";
 	}
-	wire_write(&mail->in, frame);
-	cond_signal(&mail->heard);
+	wire_write(&talk->in, frame);
+	cond_signal(&talk->heard);
 	return NULL;
 }
 
-void file_mail_end(struct file_mail *mail) {
-	mail->ends = true;
-	cond_signal(&mail->heard);
+void file_talk_end(struct file_talk *talk) {
+	talk->ends = true;
+	cond_signal(&talk->heard);
 }
 
 // Takes all frames of `in`. Returns NULL, or why one is not allowed.
@@ -43,7 +42,7 @@ static const char *take_all(const struct file_talk *talk, enum wire_sender from,
 	return why;
 }
 
-void file_talk_run(const struct file_talk *talk, enum wire_sender from, struct file_mail *mail, mutex *lock) {
+void file_talk_run(struct file_talk *talk, enum wire_sender from, mutex *lock) {
 	FP_CLEANUP(buf_fini) struct buf in = BUF_INIT;
 	FP_CLEANUP(buf_fini) struct buf out = BUF_INIT;
 	const char *why = NULL;
@@ -56,13 +55,13 @@ void file_talk_run(const struct file_talk *talk, enum wire_sender from, struct f
 		mutex_lock(lock);
 		bool waits = why || out.len == 0;
 		if (out.len > 0 || why) {
-			mail->send(mail->arg, &out, why);
+			talk->send(talk->sender, &out, why);
 		}
-		while (goes_on && !mail->ends && waits && (why || mail->in.len == 0)) {
-			cond_wait(&mail->heard, lock);
+		while (goes_on && !talk->ends && waits && (why || talk->in.len == 0)) {
+			cond_wait(&talk->heard, lock);
 		}
-		buf_move(&in, &mail->in);
-		goes_on = goes_on && !(mail->ends && (why || in.len == 0));
+		buf_move(&in, &talk->in);
+		goes_on = goes_on && !(talk->ends && (why || in.len == 0));
 		mutex_unlock(lock);
 	}
 }
@@ -88,6 +87,11 @@ static const char *cut(const char **at, const char *end) {
 	return nul ? text : NULL;
 }
 
+struct file_server {
+	struct file_copy *copy; // of the present item, or NULL
+	bool is_over;           // the last item is done
+};
+
 static const char *on_item(struct file_server *server, const struct wire_frame *frame) {
 	const char *at = frame->payload, *end = at + frame->size;
 	const char *dir = cut(&at, end), *name = cut(&at, end), *temp = cut(&at, end);
@@ -108,7 +112,7 @@ static const char *on_item(struct file_server *server, const struct wire_frame *
 	return NULL;
 }
 
-const char *file_server_take(void *arg, const struct wire_frame *frame) {
+static const char *server_take(void *arg, const struct wire_frame *frame) {
 	struct file_server *server = arg;
 	if (frame->type == FRAME_ITEM) {
 		return on_item(server, frame);
@@ -119,7 +123,7 @@ const char *file_server_take(void *arg, const struct wire_frame *frame) {
 	return frame->type == FRAME_ROOM ? NULL : "it speaks of a file that it has not named";
 }
 
-bool file_server_give(void *arg, struct buf *out) {
+static bool server_give(void *arg, struct buf *out) {
 	struct file_server *server = arg;
 	if (server->copy) {
 		file_copy_give(server->copy, out);
@@ -127,6 +131,12 @@ bool file_server_give(void *arg, struct buf *out) {
 	return !server->is_over;
 }
 
-void file_server_fini(struct file_server *server) {
-	file_copy_free(server->copy);
+bool file_talk_serve(struct file_talk *talk, mutex *lock) {
+	struct file_server server = {.copy = NULL};
+	talk->take = server_take;
+	talk->give = server_give;
+	talk->arg = &server;
+	file_talk_run(talk, WIRE_DISPATCHER, lock);
+	file_copy_free(server.copy);
+	return server.is_over;
 }

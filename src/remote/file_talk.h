@@ -11,47 +11,37 @@
 
 enum file_item { ITEM_GOES, ITEM_COMES, ITEM_REMOVED, ITEM_TREE_REMOVED, ITEM_LAST, FILE_ITEMS }; // in an `item` frame
 
-// One end of it, as the thread that has it sees it.
+// One end of it, between the thread that has it and the one that has the connection, which share a lock.
 struct file_talk {
-	// Takes a frame. Returns NULL, or why it is not allowed: static text.
+	// On the former, without the lock. Takes a frame; returns NULL, or why it is not allowed: static text.
 	const char *(*take)(void *arg, const struct wire_frame *frame);
 	bool (*give)(void *arg, struct buf *out); // appends what is to be sent now; returns false if all is said
 	void *arg;
-};
-
-// Between that thread and the one that has the connection, which share a lock: the next are called with it.
-struct file_mail {
+	// Likewise, with the lock: sends the frames, which it may take; or breaks the connection, because of what the other end has sent (`why`).
+	void (*send)(void *sender, struct buf *frames, const char *why);
+	void *sender;
+	// with the lock
 	cond heard;             // there are frames, or it ends
 	struct buf in;          // frames that have come
 	bool ends;              // no more come
-	// Sends the frames, which it may take; or breaks the connection, because the other end has sent what is not allowed (`why`). With the lock.
-	void (*send)(void *arg, struct buf *frames, const char *why);
-	void *arg;
 };
 
-void file_mail_init(struct file_mail *mail, void (*send)(void *arg, struct buf *frames, const char *why), void *arg);
-void file_mail_fini(struct file_mail *mail);
+// The former five are set before.
+void file_talk_init(struct file_talk *talk);
+void file_talk_fini(struct file_talk *talk);
 
-// Hands a frame over. Returns NULL, or why it is not allowed: static text.
-const char *file_mail_post(struct file_mail *mail, const struct wire_frame *frame);
-void file_mail_end(struct file_mail *mail);
+// Hands a frame over. Returns NULL, or why it is not allowed: static text. With the lock, as the next one.
+const char *file_talk_post(struct file_talk *talk, const struct wire_frame *frame);
+void file_talk_end(struct file_talk *talk);
 
-// Talks, without the lock, until all is said or the mail ends. `from`: who the other end is.
-void file_talk_run(const struct file_talk *talk, enum wire_sender from, struct file_mail *mail, mutex *lock);
+// Talks, without the lock, until all is said or no more comes. `from`: who the other end is.
+void file_talk_run(struct file_talk *talk, enum wire_sender from, mutex *lock);
 
 // Appends an `item` frame; the place is not there with ITEM_LAST.
 void file_talk_add_item(struct buf *out, enum file_item item, const struct file_place *place);
 
-// The worker's end; zeroed at first.
-struct file_server {
-	struct file_copy *copy; // of the present item, or NULL
-	bool is_over;           // the last item is done
-};
-
-// take() and give() of its end. file_server_fini() takes back what is not whole.
-const char *file_server_take(void *server, const struct wire_frame *frame);
-bool file_server_give(void *server, struct buf *out);
-void file_server_fini(struct file_server *server);
+// The worker's end: talks until that is over, or no more comes, and takes back what is not whole. Returns whether the last item is done.
+bool file_talk_serve(struct file_talk *talk, mutex *lock);
 
 // ---- file_route.c: the directories here and on the other machine, by the rules of GNU parallel's --transferfile and --return, which are those
 // of rsync -R. Pure. ----

@@ -41,15 +41,6 @@ void sshlogins_fini(struct sshlogins *list) {
 	*list = (struct sshlogins)SSHLOGINS_INIT;
 }
 
-static struct sshlogin *list_find(struct sshlogins *list, const char *name) {
-	for (size_t i = 0; i < list->n; i++) {
-		if (list->logins[i].kind != SSHLOGIN_LAUNCH && strcmp(list->logins[i].name, name) == 0) {
-			return &list->logins[i];
-		}
-	}
-	return NULL;
-}
-
 static void list_append(struct sshlogins *list, const struct sshlogin *login) {
 	grow_array(&list->logins, &list->cap, list->n + 1, sizeof(*list->logins));
 	list->logins[list->n++] = *login;
@@ -148,24 +139,10 @@ static void read_groups(const char **text, struct buf *groups) {
 static void read_cpus(const char **text, struct sshlogin *login) {
 	size_t n = strspn(*text, DIGITS);
 	if (n > 0 && (*text)[n] == '/') {
-		char *digits = take(text, n);
-		long cpus;
-		if (parse_number(digits, 0, MOST_CPUS, &cpus) != 0) {
-			cpus = MOST_CPUS;
-		}
-		free(digits);
-		login->cpus = (unsigned)cpus;
+		unsigned long cpus = strtoul(*text, NULL, 10);
+		login->cpus = cpus < MOST_CPUS ? (unsigned)cpus : MOST_CPUS;
 		login->has_no_cpus = cpus == 0;
-		++*text;
-	}
-}
-
-// [SSH COMMAND ]: up to the last blank.
-static void read_command(const char **text, struct sshlogin *login) {
-	const char *blank = strrchr(*text, ' ');
-	if (blank) {
-		login->command = take(text, (size_t)(blank - *text));
-		++*text;
+		*text += n + 1;
 	}
 }
 
@@ -247,7 +224,11 @@ static const char *read_port(const char **text, struct sshlogin *login, bool is_
 // [SSH COMMAND ][USER@]HOST[:PORT], or ":".
 static const char *read_address(const char **text, struct sshlogin *login) {
 	bool is_bare = false;
-	read_command(text, login);
+	const char *blank = strrchr(*text, ' ');
+	if (blank) { // the command is all up to the last one
+		login->command = take(text, (size_t)(blank - *text));
+		++*text;
+	}
 	if (strcmp(*text, ":") == 0) {
 		login->kind = SSHLOGIN_LOCAL;
 		login->host = take(text, 1);
@@ -276,12 +257,14 @@ static char *login_name(const struct sshlogin *login) {
 // Adds a machine that was read, or its N to the one of that name. The list owns it.
 static void list_add(struct sshlogins *list, struct sshlogin *login, struct buf *groups) {
 	login->name = login_name(login);
-	struct sshlogin *known = list_find(list, login->name);
-	if (known) {
-		known->cpus = login->cpus > 0 ? login->cpus : known->cpus; // a 0 changes none: so GNU parallel
-		known->has_no_cpus = known->has_no_cpus && login->cpus == 0;
-		login_fini(login);
-		return;
+	for (size_t i = 0; i < list->n; i++) {
+		struct sshlogin *known = &list->logins[i];
+		if (known->kind != SSHLOGIN_LAUNCH && strcmp(known->name, login->name) == 0) {
+			known->cpus = login->cpus > 0 ? login->cpus : known->cpus; // a 0 changes none: so GNU parallel
+			known->has_no_cpus = known->has_no_cpus && login->cpus == 0;
+			login_fini(login);
+			return;
+		}
 	}
 	group_add(groups, login->name, strlen(login->name)); // each is a group of its own
 	login->groups_len = groups->len;
@@ -406,14 +389,9 @@ static int add_file(struct list_input *reading, const char *name) {
 	return result;
 }
 
-int sshlogins_add(struct sshlogins *list, const char *text, sshlogin_reader *read, void *arg, char **ret_error) {
+int sshlogins_add(struct sshlogins *list, const char *text, bool is_file, sshlogin_reader *read, void *arg, char **ret_error) {
 	struct list_input reading = {.list = list, .read = read, .arg = arg, .ret_error = ret_error};
-	return add_list(&reading, text, strlen(text));
-}
-
-int sshlogins_add_file(struct sshlogins *list, const char *name, sshlogin_reader *read, void *arg, char **ret_error) {
-	struct list_input reading = {.list = list, .read = read, .arg = arg, .ret_error = ret_error};
-	return add_file(&reading, name);
+	return is_file ? add_file(&reading, text) : add_list(&reading, text, strlen(text));
 }
 
 int sshlogins_add_launch(struct sshlogins *list, const char *name, unsigned cpus, const char *text, char **ret_error) {
@@ -479,11 +457,6 @@ static bool is_plain(const char *text) {
 	return *text != '\0' && *text != '-' && strspn(text, PLAIN) == strlen(text);
 }
 
-static void add_program(struct buf *text, const char *program) {
-	bool is_home = strncmp(program, "~/", 2) == 0;
-	buf_printf(text, "\"%s%s\"", is_home ? "$HOME/" : "", is_home ? program + 2 : program);
-}
-
 static void add_worker(struct buf *text, const struct sshlogin_worker *worker, const char *jobs) {
 	buf_printf(text, " --worker%s%s", *jobs ? " -j " : "", jobs);
 	if (worker->term_seq) {
@@ -526,10 +499,12 @@ static void add_remote(struct buf *text, const struct sshlogin_worker *worker, c
 	buf_adds(text, "exec sh -c 'go() { exec \"$1\"");
 	add_worker(text, worker, jobs);
 	buf_adds(text, "; }; p=");
-	add_program(text, worker->program ? worker->program : "fairpar");
+	const char *program = worker->program ? worker->program : "fairpar";
+	bool is_home = strncmp(program, "~/", 2) == 0;
+	buf_printf(text, "\"%s%s\"", is_home ? "$HOME/" : "", is_home ? program + 2 : program);
 	buf_adds(text, "; command -v \"$p\" >/dev/null 2>&1 && go \"$p\"; ");
 	if (worker->program || !worker->copy) {
-		buf_printf(text, "echo \"fairpar: no %s on this machine\" >&2; exit 127'", worker->program ? worker->program : "fairpar");
+		buf_printf(text, "echo \"fairpar: no %s on this machine\" >&2; exit 127'", program);
 		return;
 	}
 	buf_printf(text, "n=%s; z=%" PRIu64 "; w=\"%s\"; ", worker->copy->name, worker->copy->size,

@@ -51,11 +51,10 @@ typedef int sshlogin_reader(void *arg, const char *name, struct buf *ret_text, c
 // Adds the machines of one argument of -S, separated by commas or newlines (\, and ,, are a comma); ".." and "-" are files, read by
 // `read`. One that is there already (by its name) is not added again, but its N is taken over, as GNU parallel does.
 // Returns 0, or -1 with *ret_error, a whole message (caller frees).
-int sshlogins_add(struct sshlogins *list, const char *text, sshlogin_reader *read, void *arg, char **ret_error) FP_NODISCARD;
-
-// Adds the machines of the file (of --sshloginfile), one or more a line. Empty lines are skipped, and so is a comment: # at the beginning of
-// a line or behind a blank, and the rest of that line.
-int sshlogins_add_file(struct sshlogins *list, const char *name, sshlogin_reader *read, void *arg, char **ret_error) FP_NODISCARD;
+//
+// `is_file`: the text is the name of a file (of --sshloginfile), which has one or more a line. Empty lines are skipped, and so is a comment: # at
+// the beginning of a line or behind a blank, and the rest of that line.
+int sshlogins_add(struct sshlogins *list, const char *text, bool is_file, sshlogin_reader *read, void *arg, char **ret_error) FP_NODISCARD;
 
 // Adds one of --launch. `name`: its name, and nothing is added if there is one of that name; or NULL: the text without the {}, and each is a
 // machine of its own, also where two are alike. `cpus`: as sshlogin.cpus. Returns 0, or -1 with *ret_error: the text does not hold {} once.

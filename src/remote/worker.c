@@ -37,7 +37,7 @@ struct remote_job {
 	int input_fd;            // wakeup: there is input, or -1: it gets none
 	int room_fd;             // wakeup: its output may go on; its thread's, or -1: it has none yet
 	bool has_files;          // it is a conversation about files (file_talk.h)
-	struct file_mail mail;   // … of it; guarded
+	struct file_talk talk;   // … it; guarded
 	// guarded:
 	struct buf input;        // bytes that were not written to its stdin yet
 	bool input_ended;
@@ -87,7 +87,7 @@ struct thread_entry {
 
 static void job_free(struct remote_job *job) {
 	fd_close(&job->input_fd);
-	file_mail_fini(&job->mail);
+	file_talk_fini(&job->talk);
 	buf_fini(&job->input);
 	payload_fini(&job->payload);
 	free(job);
@@ -322,15 +322,6 @@ static void send_files(void *arg, struct buf *frames, const char *why) {
 	wakeup_post(worker->wake_fd);
 }
 
-// Talks with the dispatcher about files until that is over, or the job is to end.
-static void serve_files(struct remote_job *job, struct job_end *ret_end) {
-	struct file_server server = {.copy = NULL};
-	const struct file_talk talk = {.take = file_server_take, .give = file_server_give, .arg = &server};
-	file_talk_run(&talk, WIRE_DISPATCHER, &job->mail, &job->worker->lock);
-	*ret_end = (struct job_end){.result = {.outcome = server.is_over ? OUTCOME_OK : OUTCOME_CANCELLED}};
-	file_server_fini(&server);
-}
-
 // The next job, or NULL when there is none any more. With the lock.
 static struct remote_job *next_job(struct remote_worker *worker) {
 	++worker->nidle;
@@ -370,7 +361,8 @@ static void *thread_main(void *arg) {
 		job->room_fd = entry->room_fd;
 		mutex_unlock(&worker->lock);
 		if (job->has_files) {
-			serve_files(job, &end);
+			bool is_over = file_talk_serve(&job->talk, &worker->lock);
+			end = (struct job_end){.result = {.outcome = is_over ? OUTCOME_OK : OUTCOME_CANCELLED}};
 		} else {
 			execute(job, scratch, &end);
 		}
@@ -419,7 +411,9 @@ static struct remote_job *new_job(struct remote_worker *worker, struct channel_j
 	struct remote_job *job = of->owner = xcalloc(1, sizeof(*job));
 	*job = (struct remote_job){.worker = worker, .number = of->number, .has_files = of->has_files, .input_fd = -1, .room_fd = -1};
 	list_push_back(list, &job->link);
-	file_mail_init(&job->mail, send_files, job);
+	job->talk.send = send_files;
+	job->talk.sender = job;
+	file_talk_init(&job->talk);
 	cond_signal(&worker->work);
 	return job;
 }
@@ -506,7 +500,7 @@ static void stop_job(struct remote_job *job, enum stop_how how) {
 	job->expired = job->expired || (how == STOP_EXPIRE && !job->stopped);
 	job->killed = job->killed || how == STOP_KILL;
 	job->stopped = true;
-	file_mail_end(&job->mail);
+	file_talk_end(&job->talk);
 	stop_child(job, now_ns(), job->killed);
 }
 
@@ -529,7 +523,7 @@ static const char *on_frame(void *arg FP_UNUSED, struct channel_job *of, const s
 		return NULL;
 	case FRAME_MORE: post(job->room_fd); return NULL;
 	case FRAME_STOP: stop_job(job, (enum stop_how)frame->numbers[1]); return NULL;
-	default: return file_mail_post(&job->mail, frame);
+	default: return file_talk_post(&job->talk, frame);
 	}
 }
 
@@ -562,26 +556,6 @@ static void read_connection(struct remote_worker *worker) {
 	mutex_unlock(&worker->lock);
 }
 
-// Writes what can be written. Returns whether some is left.
-static bool write_connection(struct remote_worker *worker) {
-	size_t n;
-	mutex_lock(&worker->lock);
-	const char *bytes = channel_output(&worker->end->channel, &n);
-	while (n > 0) {
-		ssize_t written = write(worker->out_fd, bytes, n);
-		if (written < 0 && errno != EINTR) {
-			if (errno != EAGAIN) {
-				channel_break(&worker->end->channel, strerror(errno));
-			}
-			break;
-		}
-		channel_sent(&worker->end->channel, written > 0 ? (size_t)written : 0);
-		bytes = channel_output(&worker->end->channel, &n);
-	}
-	mutex_unlock(&worker->lock);
-	return n > 0;
-}
-
 // ---- the loop ----
 
 // Ends all jobs, and lets no further one begin.
@@ -597,7 +571,7 @@ static void terminate(struct remote_worker *worker) {
 		struct remote_job *job = worker->end->channel.jobs[i].owner;
 		post(job->room_fd); // its output is dropped from now on
 		post(job->input_fd);
-		file_mail_end(&job->mail);
+		file_talk_end(&job->talk);
 	}
 	mutex_unlock(&worker->lock);
 	children_terminate(worker->children);
@@ -619,14 +593,6 @@ static void answer_signal(struct remote_worker *worker, int signal) {
 	}
 }
 
-// Looks for orphans, if it is asked to or its time has come. Returns when to call it again.
-static uint64_t step_orphans(struct remote_worker *worker, uint64_t now) {
-	if (atomic_exchange(&worker->reap_now, false) || now >= worker->reap) {
-		worker->reap = children_reap_orphans(worker->children, worker->signal_fd);
-	}
-	return worker->reap;
-}
-
 // Does what is due. Returns when to call it again.
 static uint64_t do_due(struct remote_worker *worker) {
 	uint64_t now = now_ns();
@@ -635,23 +601,18 @@ static uint64_t do_due(struct remote_worker *worker) {
 		worker->said_bye = true;
 		worker_end_bye(worker->end, "its time is nearly over");
 	}
-	uint64_t due = channel_tick(&worker->end->channel, now), look = step_gate(worker, now);
+	uint64_t due = earlier(channel_tick(&worker->end->channel, now), step_gate(worker, now));
 	mutex_unlock(&worker->lock);
 	if (now >= worker->over) { // before Slurm ends them, children first, so that a shell may go on without its child, and end well
 		terminate(worker);
 	}
-	uint64_t others[] = {
-		children_marked_step(worker->children, now),
-		worker->ending ? children_term_step(worker->children, now) : TIME_NEVER,
-		step_orphans(worker, now),
-		worker->said_bye ? TIME_NEVER : worker->last_minute,
-		worker->ending ? TIME_NEVER : worker->over,
-		look,
-	};
-	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); ++i) {
-		due = others[i] < due ? others[i] : due;
+	if (atomic_exchange(&worker->reap_now, false) || now >= worker->reap) {
+		worker->reap = children_reap_orphans(worker->children, worker->signal_fd);
 	}
-	return due;
+	due = earlier(due, children_marked_step(worker->children, now));
+	due = earlier(due, worker->ending ? children_term_step(worker->children, now) : worker->over);
+	due = earlier(due, worker->said_bye ? TIME_NEVER : worker->last_minute);
+	return earlier(due, worker->reap);
 }
 
 static void loop_poll(struct remote_worker *worker, uint64_t until, bool reads, bool writes) {
@@ -682,27 +643,27 @@ static void loop_poll(struct remote_worker *worker, uint64_t until, bool reads, 
 	}
 }
 
-// Returns whether nothing is left to do. *ret_broken: the connection is broken.
-static bool is_over(struct remote_worker *worker, bool writes, bool *ret_broken) {
-	mutex_lock(&worker->lock);
-	bool broken = *ret_broken = channel_why(&worker->end->channel) != NULL;
-	bool over = worker->end->channel.njobs == 0 && (broken || ((worker->released || worker->ending) && !writes));
-	mutex_unlock(&worker->lock);
-	if (broken) {
-		worker->cut_off = worker->cut_off || !over;
-		terminate(worker);
-	}
-	return over;
-}
-
+// Serves the connection and what is due until nothing is left to do.
 static void loop(struct remote_worker *worker) {
-	for (;;) {
+	for (bool over = false; !over;) {
 		uint64_t due = do_due(worker);
-		bool writes = write_connection(worker), broken;
-		if (is_over(worker, writes, &broken)) {
-			return;
+		size_t left;
+		struct channel *channel = &worker->end->channel;
+		mutex_lock(&worker->lock);
+		if (channel_write(channel, worker->out_fd) != 0) {
+			channel_break(channel, strerror(errno));
 		}
-		loop_poll(worker, due, !broken, writes && !broken);
+		(void)channel_output(channel, &left);
+		bool broken = channel_is_broken(channel);
+		over = channel->njobs == 0 && (broken || ((worker->released || worker->ending) && left == 0));
+		mutex_unlock(&worker->lock);
+		if (broken) {
+			worker->cut_off = worker->cut_off || !over;
+			terminate(worker);
+		}
+		if (!over) {
+			loop_poll(worker, due, !broken, left > 0);
+		}
 	}
 }
 

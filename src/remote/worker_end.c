@@ -125,10 +125,6 @@ void worker_end_refuse(struct worker_end *end, uint64_t number, const char *why)
 		.type = FRAME_REFUSE, .numbers = {number}, .payload = why, .size = strnlen(why, WIRE_TEXT_MOST)});
 }
 
-static uint64_t maxrss_kib(long maxrss) {
-	return maxrss > 0 ? (uint64_t)maxrss : 0;
-}
-
 void worker_end_done(struct worker_end *end, uint64_t number, const struct job_end *how) {
 	struct channel_job *job = channel_find_job(&end->channel, number);
 	const struct result *result = &how->result;
@@ -138,7 +134,7 @@ void worker_end_done(struct worker_end *end, uint64_t number, const struct job_e
 	channel_send(&end->channel, &(struct wire_frame){
 		.type = FRAME_DONE,
 		.numbers = {number, (uint64_t)result->outcome, (uint64_t)result->exit_code, (uint64_t)result->term_signal, result->out_of_memory,
-	                result_wall(result), timeval_ns(result->usage.ru_utime), timeval_ns(result->usage.ru_stime), maxrss_kib(result->usage.ru_maxrss)},
+	                result_wall(result), timeval_ns(result->usage.ru_utime), timeval_ns(result->usage.ru_stime), (uint64_t)(result->usage.ru_maxrss > 0 ? result->usage.ru_maxrss : 0)},
 		.payload = error,
 		.size = sizeof(error),
 	});

@@ -345,7 +345,7 @@ static void open_one(struct run *run, struct dag_node *node, const struct manife
 	node->batch = batch_new(run, plan->name, &attrs, jobs != SIZE_MAX && plan->nfeeders == 0 ? (int64_t)jobs : -1);
 	node->batch->node = node;
 	node->batch->allow_failure = plan->allow_failure;
-	node->batch->binding = plan->hosts.n > 0 && run->hosts ? hosts_bind(run->hosts, plan->hosts.at, plan->hosts.n) : NULL;
+	node->batch->binding = plan->hosts.n > 0 && run->hosts ? hosts_bind(run->hosts, NULL, plan->hosts.at, plan->hosts.n) : NULL;
 	node->batch->width = dag_node_width(node, (unsigned)plan->job->slots_per_job);
 	node->queue = pool_queue_open(run->pool, plan->name, &attrs, node->batch);
 	verify(node->queue); // nothing has begun, so nothing was cut short

@@ -81,7 +81,7 @@ static void as_host(const uint8_t *data, size_t size, size_t piece) {
 	static const char hello[] = "\n" MARK "\nhello 2 2 0 0 1\nn\n";
 	struct dispatcher_end *host = dispatcher_end_new(&calls, NULL, MARK, 0);
 	verify(channel_receive(&host->channel, hello, sizeof(hello) - 1, 0) == 0);
-	dispatcher_end_run(host, 1, "x", 1);
+	dispatcher_end_begin(host, 1, "x", 1);
 	channel_send_bytes(&host->channel, 1, 0, "abc", 3);
 	in_pieces(channel_takes, &host->channel, data, size, piece);
 	channel_break(&host->channel, "end");

@@ -46,8 +46,8 @@ static const struct worker_calls worker_calls = {a_env, a_begin, a_frame, a_rest
 static struct dispatcher_end *make_host(void) {
 	struct dispatcher_end *host = dispatcher_end_new(&dispatcher_calls, NULL, MARK, S);
 	check(channel_receive(&host->channel, HELLO, strlen(HELLO), S) == 0);
-	dispatcher_end_run(host, 1, "x", 1);
-	dispatcher_end_run(host, 2, "y", 1);
+	dispatcher_end_begin(host, 1, "x", 1);
+	dispatcher_end_begin(host, 2, "y", 1);
 	buf_reset(&heard);
 	return host;
 }
@@ -80,9 +80,9 @@ static void test_each_frame(void) {
 			const char *head = type == FRAME_HELLO ? "\n" MARK "\n" : HELLO;
 			check(channel_receive(&host->channel, head, strlen(head), S) == 0);
 			if (is_of_files(type)) {
-				dispatcher_end_files(host, 1);
+				dispatcher_end_begin(host, 1, NULL, 0);
 			} else if (type != FRAME_HELLO) {
-				dispatcher_end_run(host, 1, "x", 1);
+				dispatcher_end_begin(host, 1, "x", 1);
 			}
 			if (type == FRAME_OUT || type == FRAME_DONE) {
 				buf_adds(&text, "started 1 9 0\n");
@@ -284,7 +284,7 @@ static void test_owed(void) {
 	struct dispatcher_end *host = make_host();
 	size_t n;
 	send_all_of(host);
-	dispatcher_end_run(host, 3, "z", 1);
+	dispatcher_end_begin(host, 3, "z", 1);
 	(void)channel_output(&host->channel, &n);
 	channel_sent(&host->channel, 1);
 	check(channel_receive(&host->channel, "started 1 1 0\n", 14, S) == 0);
@@ -515,18 +515,18 @@ static void test_unsent(void) {
 	struct dispatcher_end *host = make_host();
 	size_t n;
 	send_all_of(host); // jobs 1 and 2
-	dispatcher_end_run(host, 3, "z", 1);
-	dispatcher_end_run(host, 4, "z", 1);
+	dispatcher_end_begin(host, 3, "z", 1);
+	dispatcher_end_begin(host, 4, "z", 1);
 	(void)channel_output(&host->channel, &n); // the frames of both, which are as long
 	channel_sent(&host->channel, n / 2);
-	dispatcher_end_run(host, 5, "z", 1);
+	dispatcher_end_begin(host, 5, "z", 1);
 	channel_break(&host->channel, "x");
 	dispatcher_end_lose_jobs(host);
 	check_string(buf_str(&heard), "lost5:unsent;lost4:unsent;lost3:;lost2:;lost1:;");
 	dispatcher_end_free(host);
 	host = make_host();
 	send_all_of(host);
-	dispatcher_end_run(host, 3, "z", 1);
+	dispatcher_end_begin(host, 3, "z", 1);
 	(void)channel_output(&host->channel, &n);
 	channel_sent(&host->channel, n - 1);
 	channel_break(&host->channel, "x");

@@ -384,7 +384,7 @@ static void send_job(struct place *place, size_t i) {
 	job->seen[1] = job->seen[2] = job->given = job->unread = 0;
 	job->input_ended = job->stopped = false;
 	job->lost = 0;
-	dispatcher_end_run(place->host, job->number, payload, large);
+	dispatcher_end_begin(place->host, job->number, payload, large);
 	free(payload);
 	++place->used;
 	moved = true;

@@ -35,7 +35,7 @@ static void check_read(bool is_file, const char *text, const char *expected, con
 	struct sshlogins list = SSHLOGINS_INIT;
 	struct buf out = BUF_INIT, names = BUF_INIT;
 	char *error = NULL;
-	int result = is_file ? sshlogins_add_file(&list, text, read_text, &names, &error) : sshlogins_add(&list, text, read_text, &names, &error);
+	int result = sshlogins_add(&list, text, is_file, read_text, &names, &error);
 	if (result == 0) {
 		result = sshlogins_apply_groups(&list, NULL, &error);
 	}
@@ -122,7 +122,7 @@ static void test_refused(void) {
 	for (const char *at = "'`\";&<>|(){}\\\001\177"; *at; ++at) { // a backslash only in the last place
 		char text[] = {'u', *at, '@', 'x', '\0'}, *why = NULL;
 		struct sshlogins list = {.n = 0};
-		check(sshlogins_add(&list, text, read_text, NULL, &why) != 0 && strstr(why, BAD_USER));
+		check(sshlogins_add(&list, text, false, read_text, NULL, &why) != 0 && strstr(why, BAD_USER));
 		free(why);
 		sshlogins_fini(&list);
 	}
@@ -178,7 +178,7 @@ static void test_launch(void) {
 static void check_jobs(const char *machine, const char *jobs, const char *expected) {
 	struct sshlogins list = SSHLOGINS_INIT;
 	char *error, text[SSHLOGIN_JOBS_TEXT];
-	check(sshlogins_add(&list, machine, read_text, NULL, &error) == 0);
+	check(sshlogins_add(&list, machine, false, read_text, NULL, &error) == 0);
 	check_string(sshlogin_jobs(&list.logins[0], jobs, text) == 0 ? text : "none", expected);
 	sshlogins_fini(&list);
 }
@@ -208,7 +208,7 @@ static void check_argv(const char *machine, bool is_launch, const struct sshlogi
 	struct buf words = BUF_INIT, out = BUF_INIT;
 	char *error = NULL;
 	size_t n, at = 0;
-	check((is_launch ? sshlogins_add_launch(&list, NULL, 0, machine, &error) : sshlogins_add(&list, machine, read_text, NULL, &error)) == 0);
+	check((is_launch ? sshlogins_add_launch(&list, NULL, 0, machine, &error) : sshlogins_add(&list, machine, false, read_text, NULL, &error)) == 0);
 	if (sshlogin_argv(&list.logins[0], worker, &words, &n, &error) != 0) {
 		buf_adds(&out, error);
 		free(error);
@@ -265,7 +265,7 @@ static void test_login_shells(void) {
 	struct sshlogin_worker worker = {.program = program, .ssh = "ssh"};
 	char *error;
 	size_t n;
-	check(sshlogins_add(&list, "3/a", read_text, NULL, &error) == 0);
+	check(sshlogins_add(&list, "3/a", false, read_text, NULL, &error) == 0);
 	check(sshlogin_argv(&list.logins[0], &worker, &words, &n, &error) == 0);
 	const char *remote = words.data;
 	for (; n > 1; --n) {

@@ -1,9 +1,7 @@
 // A process with three pipes, started, ended and reaped by the same thread.
 
-#include "remote/launcher.h"
+#include "hosts/hosts_internal.h"
 
-#include "base/io.h"
-#include "base/sync.h"
 #include "job/job.h"
 
 #include <errno.h>
@@ -14,32 +12,6 @@
 enum { TERM_GRACE_MS = 500 };
 
 // ---- start ----
-
-static int spawn_launcher(struct launcher *launcher, const struct launcher_config *config, const int stdio[3], struct spawn_error *ret_error) {
-	struct spawn_world world;
-	void *top, *stack = spawn_stack_create(&top);
-	if (!stack) {
-		*ret_error = (struct spawn_error){.step = SPAWN_CLONE, .error = errno};
-		return -1;
-	}
-	spawn_world_init(&world);
-	struct spawn_config spawning = {
-		.path = config->path,
-		.argv = config->argv,
-		.env = config->env,
-		.world = &world,
-		.context = config->context,
-		.stdio = {stdio[0], stdio[1], stdio[2]},
-		.cgroup_fd = -1,
-		.own_group = !config->prompts,
-		.dies_with_thread = true,
-		.stack_top = top,
-	};
-	launcher->pid = spawn(&spawning, &launcher->pidfd, ret_error);
-	launcher->target = config->prompts ? launcher->pid : -launcher->pid;
-	spawn_stack_destroy(stack);
-	return launcher->pid > 0 && !ret_error->error ? 0 : -1;
-}
 
 static void close_pipes(struct launcher *launcher) {
 	fd_close(&launcher->in_fd);
@@ -56,26 +28,46 @@ static void reap(struct launcher *launcher, int *ret_status) {
 }
 
 int launcher_start(struct launcher *launcher, const struct launcher_config *config, struct spawn_error *ret_error) {
-	int theirs[3] = {-1, -1, -1}, result = -1;
+	int theirs[3] = {-1, -1, -1};
+	struct spawn_world world;
+	void *top = NULL, *stack = spawn_stack_create(&top);
 	*launcher = (struct launcher){.pidfd = -1, .in_fd = -1, .out_fd = -1, .err_fd = -1};
 	*ret_error = (struct spawn_error){.error = 0};
-	if (pipe_open(1, &launcher->in_fd, &theirs[0]) != 0 || pipe_open(0, &launcher->out_fd, &theirs[1]) != 0
-	    || pipe_open(0, &launcher->err_fd, &theirs[2]) != 0) {
-		*ret_error = (struct spawn_error){.step = SPAWN_PIPE, .error = errno};
+	if (!stack || pipe_open(1, &launcher->in_fd, &theirs[0]) != 0 || pipe_open(0, &launcher->out_fd, &theirs[1]) != 0 ||
+	    pipe_open(0, &launcher->err_fd, &theirs[2]) != 0) {
+		*ret_error = (struct spawn_error){.step = stack ? SPAWN_PIPE : SPAWN_CLONE, .error = errno};
 	} else {
-		result = spawn_launcher(launcher, config, theirs, ret_error);
+		spawn_world_init(&world);
+		const struct spawn_config spawning = {
+			.path = config->path,
+			.argv = config->argv,
+			.env = config->env,
+			.world = &world,
+			.context = config->context,
+			.stdio = {theirs[0], theirs[1], theirs[2]},
+			.cgroup_fd = -1,
+			.own_group = !config->prompts,
+			.dies_with_thread = true,
+			.stack_top = top,
+		};
+		launcher->pid = spawn(&spawning, &launcher->pidfd, ret_error);
+		launcher->target = config->prompts ? launcher->pid : -launcher->pid;
+	}
+	if (stack) {
+		spawn_stack_destroy(stack);
 	}
 	for (int i = 0; i < 3; ++i) {
 		fd_close(&theirs[i]);
 	}
-	if (result != 0) {
-		close_pipes(launcher);
-		if (launcher->pid > 0) {
-			int status;
-			reap(launcher, &status);
-		}
+	if (launcher->pid > 0 && !ret_error->error) {
+		return 0;
 	}
-	return result;
+	close_pipes(launcher);
+	if (launcher->pid > 0) {
+		int status;
+		reap(launcher, &status);
+	}
+	return -1;
 }
 
 // ---- end ----

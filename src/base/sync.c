@@ -229,7 +229,3 @@ int thread_start(thread *t, void *(*fn)(void *), void *arg, size_t stack_bytes) 
 void thread_join(thread t) {
 	verify(pthread_join(t, NULL) == 0);
 }
-
-void thread_detach(thread t) {
-	verify(pthread_detach(t) == 0);
-}

@@ -74,8 +74,6 @@ void cond_broadcast(cond *c);
 int thread_start(thread *t, void *(*fn)(void *), void *arg, size_t stack_bytes) FP_NODISCARD;
 // Waits for the end of the thread.
 void thread_join(thread t);
-// Lets the thread free itself when it ends: thread_join() is not called for it.
-void thread_detach(thread t);
 
 // Stress builds (-DFAIRPAR_YIELD) give the processor away at random at every boundary of a lock: before it is taken,
 // after it is given back, and, with the lock held, before a thread goes to sleep. That opens the windows in which

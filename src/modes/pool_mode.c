@@ -164,7 +164,7 @@ static uint64_t hand_on_signals(const struct plain_child *child, struct jobserve
 	int signal;
 	while ((signal = signals_next(signal_fd)) != 0) {
 		if (!signals_typed() && signal != SIGCONT) {
-			plain_child_signal(child, signal);
+			kill(child->pid, signal); // it is not waited for yet, so the number is still its own
 		}
 		if (signal == SIGTSTP && spare) {
 			(void)jobserver_spare_tick(spare, /* offers */ false);
@@ -246,12 +246,12 @@ static bool attend(struct client *client, const struct options *options, struct 
 			polls[3].fd = jobserver_spare_fd(spare);
 			polls[4].fd = jobserver_spare_token_fd(spare);
 		}
-		polls[5].fd = plain_child_guardian_fd(child);
+		polls[5].fd = guardian_fd(&child->guardian);
 		(void)poll(polls, 6, poll_ms(client ? earlier(limit.due, client_due(client)) : limit.due));
 		has_ended = has_ended || (polls[0].revents & POLLIN);
 		if (polls[5].revents & POLLERR) {
 			guardian_keep(GUARDIAN_SLOTS, client ? client_fd(client) : -1);
-			plain_child_revive_guardian(child);
+			guardian_revive(&child->guardian);
 		}
 		uint64_t stopped = hand_on_signals(child, spare, signal_fd);
 		limit.due += limit.due != TIME_NEVER ? stopped : 0;

@@ -49,41 +49,16 @@ void children_destroy(struct children *children);
 // (process/guardian.h). Called before the first child.
 void children_set_cookie(struct children *children, struct context *context);
 
-// Calls wake(arg), from any thread, when the event loop has to go on: children_guardian_fd() is another one, or orphans are
+// Calls wake(arg), from any thread, when the event loop has to go on: guardian_fd() is another one, or orphans are
 // to be looked for.
 void children_set_wake(struct children *children, void (*wake)(void *arg), void *arg);
 
-// The descriptor that the event loop polls with no events, or -1. POLLERR says that the guardian has died: then it calls
-// children_revive_guardian().
-int children_guardian_fd(struct children *children);
-void children_revive_guardian(struct children *children);
+// The guardian of the children, and the memory in which they start; borrowed.
+struct guardian *children_guardian(struct children *children);
+struct memory *children_memory(struct children *children);
 
-// Has the guardian keep `fd` (-1: none) open until it ends, as its descriptor `which` (guardian_keep()). A guardian that runs is
-// replaced by one that has it. From the thread of the event loop.
-void children_keep_open(struct children *children, enum guardian_fd which, int fd);
-
-// Returns the tokens that the guardian writes to GUARDIAN_TOKENS if this process is killed, for the caller to keep up to date.
-// Borrowed. From the thread of the event loop, as the next one.
-struct held_tokens *children_tokens(struct children *children);
-
-// Has the guardian unlink the file if this process is killed. Called for two files at most. The path is copied, and shorter than
-// 256 bytes.
-void children_unlink_if_killed(struct children *children, const char *path);
-
-// Starts the guardian, unless there is one or children_forgo_guardian() was called. From any thread.
+// Starts the guardian, unless there is one or guardian_forgo() was called. From any thread.
 void children_start_guardian(struct children *children);
-
-// Sets the address and the size of the memory that is shared with the guardian; spawn_config.listed points into it. Returns
-// its descriptor, which stays the table's, or -1 if it is not shared or there is to be no guardian.
-int children_table(const struct children *children, const void **ret_start, size_t *ret_size);
-
-// Lets a job start only if there is memory also for what the jobs of other fairpars that share this file still need
-// (process/memory.h). Called before the first child. Returns 0, or -1 with errno.
-int children_share_memory(struct children *children, const char *path) FP_NODISCARD;
-
-// Starts no guardian in this run: under a tight limit of processes it would take the room of a job. Called before the
-// first child.
-void children_forgo_guardian(struct children *children);
 
 // Waits until every child that is being started at the time of the call is listed (or has failed to start), so that the calls
 // below find it. At most five seconds: execve() of a file on a network server that is down may block for ever.
@@ -140,9 +115,6 @@ struct child_view {
 	int stop_signal;     // of children_each_stopped(): by which it was stopped
 };
 
-// Says on standard error how many jobs wait for memory, if any.
-void children_show_memory(struct children *children);
-
 // Calls fn for each, outside of all locks.
 void children_each(struct children *children, void (*fn)(void *arg, const struct child_view *), void *arg);
 
@@ -173,9 +145,6 @@ uint64_t children_marked_step(struct children *children, uint64_t now);
 // The child with that config->origin begins (`waits`) or ends to wait for other jobs. While it waits, the memory that it has
 // declared may be given to them, and children_suspend_young() does not count it.
 void children_set_waiting(struct children *children, const void *origin, bool waits);
-
-// Sets child_config.awaited of a child to true, and wakes those who wait for memory, so that they see it.
-void children_set_awaited(struct children *children, atomic_bool *awaited);
 
 // Stops all running children but the `most` oldest, which go on if they were stopped by this. Returns how many are
 // stopped. Whoever is to end is not stopped.
@@ -228,7 +197,7 @@ struct child_config {
 	bool takes_no_slot;          // it runs beside the slots
 	const void *place;           // where it is to run, for the executor that knows its type (hosts/hosts.h); NULL: here
 	const void *origin;          // names the attempt in children_cancel() and the like; only compared, never looked into
-	const atomic_bool *awaited;  // true: a running job waits for it, so it gets memory first; or NULL. children_set_awaited()
+	const atomic_bool *awaited;  // true: a running job waits for it, so it gets memory first; or NULL
 	bool cleanup;                // is not ended or refused by children_terminate(), only by children_kill()
 	const char *unlink_path;     // absolute, or NULL: a product that is not done if fairpar is killed before the child's end
 	bool forks;                  // likely to have children of its own (a shell): the guardian is there before it

@@ -135,44 +135,12 @@ void children_set_wake(struct children *children, void (*wake)(void *arg), void 
 	children->wake_arg = arg;
 }
 
-int children_guardian_fd(struct children *children) {
-	return atomic_load_acquire(&children->guardian.pipe_fd); // pairs with the release in guardian_start()
+struct guardian *children_guardian(struct children *children) {
+	return &children->guardian;
 }
 
-void children_revive_guardian(struct children *children) {
-	guardian_revive(&children->guardian);
-}
-
-struct held_tokens *children_tokens(struct children *children) {
-	return &children->guardian.table->tokens;
-}
-
-void children_unlink_if_killed(struct children *children, const char *path) {
-	struct group_table *table = children->guardian.table;
-	snprintf(table->unlink_paths[table->unlink_paths[0][0] != '\0'], sizeof(table->unlink_paths[0]), "%s", path);
-}
-
-int children_share_memory(struct children *children, const char *path) {
-	return memory_share(&children->memory, path);
-}
-
-void children_keep_open(struct children *children, enum guardian_fd which, int fd) {
-	pid_t pid = atomic_load_acquire(&children->guardian.pid);
-	guardian_keep(which, fd);
-	if (pid > 0) {
-		kill(pid, SIGKILL); // children_revive_guardian() follows
-	}
-}
-
-int children_table(const struct children *children, const void **ret_start, size_t *ret_size) {
-	*ret_start = children->guardian.table;
-	*ret_size = sizeof(struct group_table);
-	return children->guardian.table_fd;
-}
-
-void children_forgo_guardian(struct children *children) {
-	atomic_store_relaxed(&children->guardian.is_tried, true);
-	fd_close(&children->guardian.table_fd);
+struct memory *children_memory(struct children *children) {
+	return &children->memory;
 }
 
 static void wake(struct children *children) {
@@ -479,10 +447,6 @@ static bool mark_for_kill(struct children *children, struct running_child *runni
 	return true;
 }
 
-void children_show_memory(struct children *children) {
-	memory_show_waiting(&children->memory);
-}
-
 char *children_evict_youngest(struct children *children) {
 	char *label = NULL;
 	mutex_lock(&children->lock);
@@ -551,12 +515,6 @@ void children_set_waiting(struct children *children, const void *origin, bool wa
 	}
 	mutex_unlock(&children->lock);
 	memory_set_waiting(&children->memory, origin, waits);
-}
-
-void children_set_awaited(struct children *children, atomic_bool *awaited) {
-	if (!atomic_exchange(awaited, true)) {
-		memory_wake(&children->memory);
-	}
 }
 
 unsigned children_suspend_young(struct children *children, unsigned most) {

@@ -76,6 +76,20 @@ void guardian_init(struct guardian *guardian) {
 	}
 }
 
+void guardian_forgo(struct guardian *guardian) {
+	atomic_store_relaxed(&guardian->is_tried, true);
+	fd_close(&guardian->table_fd);
+}
+
+void guardian_unlink_if_killed(struct guardian *guardian, const char *path) {
+	struct group_table *table = guardian->table;
+	snprintf(table->unlink_paths[table->unlink_paths[0][0] != '\0'], sizeof(table->unlink_paths[0]), "%s", path);
+}
+
+int guardian_fd(const struct guardian *guardian) {
+	return atomic_load_acquire(&guardian->pipe_fd); // pairs with the release in guardian_start()
+}
+
 bool guardian_is_wanted(struct guardian *guardian) {
 	return !atomic_load_relaxed(&guardian->is_tried);
 }
@@ -84,6 +98,14 @@ static atomic_int kept_fds[GUARDIAN_FDS] = {-1, -1, -1};
 
 void guardian_keep(enum guardian_fd which, int fd) {
 	atomic_store_release(&kept_fds[which], fd); // pairs with the acquire of who starts the guardian
+}
+
+void guardian_keep_from_now(struct guardian *guardian, enum guardian_fd which, int fd) {
+	pid_t pid = atomic_load_acquire(&guardian->pid);
+	guardian_keep(which, fd);
+	if (pid > 0) {
+		kill(pid, SIGKILL);
+	}
 }
 
 void guardian_start(struct guardian *guardian) {
@@ -139,7 +161,7 @@ void guardian_set_path(const struct guardian *guardian, unsigned entry, const ch
 void guardian_fini(struct guardian *guardian) {
 	pid_t pid = atomic_load_acquire(&guardian->pid);
 	atomic_store_release(&guardian->table->goodbye, 1); // pairs with the acquire in guardian_main()
-	int pipe_fd = atomic_load_acquire(&guardian->pipe_fd);
+	int pipe_fd = guardian_fd(guardian);
 	fd_close(&pipe_fd);
 	while (pid > 0 && waitpid(pid, NULL, 0) < 0 && errno == EINTR) {
 	}

@@ -55,7 +55,7 @@ struct guardian {
 	int table_fd;              // or -1: there can be no guardian
 	atomic_int pipe_fd;        // the write end, or -1; POLLERR on it: the guardian has died
 	unsigned nrevived;         // how often it was started again
-	atomic_bool is_tried;      // a start was tried, or there is to be none (children_forgo_guardian())
+	atomic_bool is_tried;      // a start was tried, or there is to be none
 	_Atomic(pid_t) pid;        // 0 until it runs
 };
 
@@ -66,6 +66,17 @@ void guardian_set_path(const struct guardian *guardian, unsigned entry, const ch
 
 // Makes the table. Never fails: where a shared one cannot be had there is no guardian.
 void guardian_init(struct guardian *guardian);
+
+// Starts no guardian in this run: under a tight limit of processes it would take the room of a job. Called before the first start.
+void guardian_forgo(struct guardian *guardian);
+
+// Has the guardian unlink the file if this process is killed. Called for two files at most. The path is copied, and shorter than
+// 256 bytes.
+void guardian_unlink_if_killed(struct guardian *guardian, const char *path);
+
+// The descriptor that the event loop polls with no events, or -1. POLLERR says that the guardian has died: then it calls
+// guardian_revive().
+int guardian_fd(const struct guardian *guardian);
 
 // True until a start was tried; without a lock.
 bool guardian_is_wanted(struct guardian *guardian);
@@ -81,6 +92,9 @@ enum guardian_fd {
 // Sets the descriptor (-1: none) that guardians started from now on have open as `which`. It stays the caller's. From any
 // thread.
 void guardian_keep(enum guardian_fd which, int fd);
+
+// The same, and ends the guardian that runs without it: guardian_revive() follows. From the thread of the event loop.
+void guardian_keep_from_now(struct guardian *guardian, enum guardian_fd which, int fd);
 
 // Starts the guardian, once; other threads that call it meanwhile go on. From any thread.
 void guardian_start(struct guardian *guardian);

@@ -45,14 +45,6 @@ int plain_child_start(const char *path, char *const *argv, const struct context 
 	return ret_child->pid > 0 ? 0 : -1;
 }
 
-int plain_child_guardian_fd(struct plain_child *child) {
-	return atomic_load_acquire(&child->guardian.pipe_fd);
-}
-
-void plain_child_revive_guardian(struct plain_child *child) {
-	guardian_revive(&child->guardian);
-}
-
 int plain_child_wait(struct plain_child *child, int *ret_signal) {
 	int status = 0;
 	atomic_store_release(&child->guardian.table->targets[0], 0); // before the number may become another's
@@ -62,10 +54,6 @@ int plain_child_wait(struct plain_child *child, int *ret_signal) {
 	guardian_fini(&child->guardian); // what the child has left behind lives on
 	*ret_signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
 	return WEXITSTATUS(status);
-}
-
-void plain_child_signal(const struct plain_child *child, int signal) {
-	kill(child->pid, signal); // it is not waited for yet, so the number is still its own
 }
 
 void plain_child_await_stop(const struct plain_child *child) {

@@ -16,7 +16,7 @@
 struct plain_child {
 	pid_t pid;
 	int pidfd;   // readable when it has ended
-	struct guardian guardian;
+	struct guardian guardian; // for guardian_fd() and guardian_revive()
 };
 
 // Starts the program at `path`, or the shell if that is a script without "#!", in that context. `cookie` is a "NAME=VALUE" that
@@ -25,16 +25,8 @@ struct plain_child {
 int plain_child_start(const char *path, char *const *argv, const struct context *context, const char *cookie,
                       struct plain_child *ret_child, struct spawn_error *ret_error) FP_NODISCARD;
 
-// Returns a descriptor for poll(2) without events, or -1. POLLERR on it says that the guardian has died:
-// plain_child_revive_guardian() starts another one.
-int plain_child_guardian_fd(struct plain_child *child);
-void plain_child_revive_guardian(struct plain_child *child);
-
 // Waits for its end and forgets it. Returns its exit status, and *ret_signal: the signal that has ended it, or 0.
 int plain_child_wait(struct plain_child *child, int *ret_signal);
-
-// Sends a signal to the child alone, if it has not ended.
-void plain_child_signal(const struct plain_child *child, int signal);
 
 // Waits, for a moment at most, until it has stopped or ended; it may have ignored the signal. To be called before this process
 // stops itself: else the child would still read from the terminal what is typed for the shell.

@@ -7,6 +7,7 @@
 #include "core/dag_node.h"
 #include "core/terminal.h"
 #include "process/child.h"
+#include "process/memory.h"
 #include "sharing/leases.h"
 #include "sharing/nested.h"
 #include "sharing/live_attempt.h"
@@ -221,8 +222,8 @@ static bool search_job(struct search *search, uint64_t id) {
 	for (struct live_attempt *attempt = NULL; !found && (attempt = nested_next(jobs->run->nested, attempt));) {
 		if (attempt->job->item.seq == id) {
 			runs = true;
-			if (search->forward) {
-				children_set_awaited(jobs->run->children, &attempt->awaited); // it may be waiting for memory
+			if (search->forward && !atomic_exchange(&attempt->awaited, true)) {
+				memory_wake(children_memory(jobs->run->children)); // it may be waiting for memory
 			}
 			found = search_attempt(search, attempt);
 		}

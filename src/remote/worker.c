@@ -619,7 +619,7 @@ static void loop_poll(struct remote_worker *worker, uint64_t until, bool reads, 
 	struct pollfd fds[] = {
 		{.fd = worker->signal_fd, .events = POLLIN},
 		{.fd = worker->wake_fd, .events = POLLIN},
-		{.fd = children_guardian_fd(worker->children), .events = 0},
+		{.fd = guardian_fd(children_guardian(worker->children)), .events = 0},
 		{.fd = reads ? worker->in_fd : -1, .events = POLLIN},
 		{.fd = writes ? worker->out_fd : -1, .events = POLLOUT},
 	};
@@ -636,7 +636,7 @@ static void loop_poll(struct remote_worker *worker, uint64_t until, bool reads, 
 		wakeup_clear(worker->wake_fd);
 	}
 	if (fds[2].revents & POLLERR) {
-		children_revive_guardian(worker->children);
+		guardian_revive(children_guardian(worker->children));
 	}
 	if (fds[3].revents) {
 		read_connection(worker);

@@ -44,7 +44,7 @@ static void loop_poll(struct run *run, struct polls *polls, int timeout_ms) {
 	polls->n = 0;
 	polls_add(polls, run->signal_fd, POLLIN);
 	polls_add(polls, run->wake_fd, POLLIN);
-	polls_add(polls, children_guardian_fd(run->children), 0);
+	polls_add(polls, guardian_fd(children_guardian(run->children)), 0);
 	polls_add(polls, run->leases ? leases_fd(run->leases) : -1, POLLIN);
 	for (unsigned i = 0; i < JOBSERVER_POLLS; ++i) {
 		polls_add(polls, jobserver_slots_fd(run->jobserver, i), POLLIN);
@@ -63,7 +63,7 @@ static void loop_poll(struct run *run, struct polls *polls, int timeout_ms) {
 		wakeup_clear(run->wake_fd);
 	}
 	if (ready > 0 && (polls->at[POLL_GUARDIAN].revents & POLLERR)) {
-		children_revive_guardian(run->children);
+		guardian_revive(children_guardian(run->children));
 	}
 }
 
@@ -71,7 +71,7 @@ static void apply_lease_changes(struct run *run) {
 	struct leases_changes changes;
 	leases_tick(run->leases, &changes);
 	if (changes.renewed) {
-		children_keep_open(run->children, GUARDIAN_SLOTS, leases_fd(run->leases));
+		guardian_keep_from_now(children_guardian(run->children), GUARDIAN_SLOTS, leases_fd(run->leases));
 	}
 	if (changes.slots > 0 && run->auto_slots) {
 		auto_slots_set(run->auto_slots, changes.slots, changes.why);

@@ -474,7 +474,7 @@ static void open_executor(struct run *run, bool has_guardian) {
 	run->children = children_create(&options->term_seq);
 	children_set_cookie(run->children, run->context);
 	if (!has_guardian) {
-		children_forgo_guardian(run->children);
+		guardian_forgo(children_guardian(run->children));
 	}
 	children_set_wake(run->children, wake, run);
 	if (!run->executor.run) {

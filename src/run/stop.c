@@ -20,6 +20,7 @@
 #include "feed/feed.h"
 #include "hosts/hosts.h"
 #include "pipe/block_feed.h"
+#include "process/memory.h"
 #include "process/proctree.h"
 #include "process/signals.h"
 #include "record/added_jobs.h"
@@ -161,7 +162,7 @@ static void answer_signal(struct run *run, int signal) {
 		if (run->auto_slots) {
 			auto_slots_show(run->auto_slots);
 		}
-		children_show_memory(run->children);
+		memory_show_waiting(children_memory(run->children));
 		dag_show(run);
 		explain_live_print(run);
 		break;

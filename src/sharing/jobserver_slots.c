@@ -94,12 +94,12 @@ const char *jobserver_slots_bare_flags(const struct jobserver_slots *slots) {
 void jobserver_slots_set_children(struct jobserver_slots *slots, struct children *children) {
 	slots->children = children;
 	if (slots->jobserver.path) {
-		children_unlink_if_killed(children, slots->jobserver.path);
+		guardian_unlink_if_killed(children_guardian(children), slots->jobserver.path);
 	}
 	if (slots->spare) {
 		guardian_keep(GUARDIAN_SPARE, jobserver_spare_fd(slots->spare));
 	} else if (!slots->serves) {
-		slots->held = children_tokens(children);
+		slots->held = &children_guardian(children)->table->tokens;
 		guardian_keep(GUARDIAN_TOKENS, slots->jobserver.out_fd);
 	}
 }
@@ -206,7 +206,7 @@ static void tick_spare(struct jobserver_slots *slots) {
 	uint64_t begun = atomic_load(&slots->begun);
 	bool offers = atomic_load(&slots->running) > 0;
 	if (jobserver_spare_tick(slots->spare, offers)) {
-		children_keep_open(slots->children, GUARDIAN_SPARE, jobserver_spare_fd(slots->spare));
+		guardian_keep_from_now(children_guardian(slots->children), GUARDIAN_SPARE, jobserver_spare_fd(slots->spare));
 	}
 	if (!offers && atomic_load(&slots->begun) == begun) {
 		warn_of_missing(jobserver_spare_reset(slots->spare));

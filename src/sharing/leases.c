@@ -10,6 +10,7 @@
 #include "engine/pool.h"
 #include "process/child.h"
 #include "process/guardian.h"
+#include "process/memory.h"
 #include "sharing/pool_client.h"
 #include "sharing/live_attempt.h"
 #include "slots/client.h"
@@ -480,7 +481,7 @@ int leases_open(const struct options *options, struct context *context, unsigned
 
 void leases_share_memory(const struct leases *leases, struct children *children) {
 	FP_CLEANUP(free_later) char *path = leases->in_pool ? client_memory_path(leases->client) : NULL;
-	if (path && children_share_memory(children, path) != 0) {
+	if (path && memory_share(children_memory(children), path) != 0) {
 		diag_warn("pool %s: '%s': %s; the memory that jobs of other runs need is not counted", leases->source, text_shows(path), strerror(errno));
 	}
 }

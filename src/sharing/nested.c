@@ -394,7 +394,7 @@ static int listen_at(struct nested *nested, struct children *children) {
 		place_fini(&place);
 	}
 	if (fd >= 0) {
-		children_unlink_if_killed(children, buf_str(&nested->name));
+		guardian_unlink_if_killed(children_guardian(children), buf_str(&nested->name));
 	} else {
 		buf_printf(&nested->name, "@fairpar-%s", buf_str(&file));
 	}

@@ -153,7 +153,8 @@ struct warm *warm_create(enum warm_mode mode, struct children *children) {
 	}
 	struct warm *warm = NEW(struct warm);
 	warm->mode = mode;
-	warm->table.fd = children_table(children, &warm->table.start, &warm->table.size);
+	const struct guardian *guardian = children_guardian(children);
+	warm->table = (struct shared_table){.fd = guardian->table_fd, .start = guardian->table, .size = sizeof(*guardian->table)};
 	warm->starter = (struct starter){.start = start, .arg = warm};
 	return warm;
 }

@@ -97,7 +97,7 @@ static void loop_poll(struct xargs *xargs, int timeout_ms) {
 	struct pollfd fds[] = {
 		{.fd = xargs->signal_fd, .events = POLLIN},
 		{.fd = run->wake_fd, .events = POLLIN},
-		{.fd = children_guardian_fd(run->children), .events = 0},
+		{.fd = guardian_fd(children_guardian(run->children)), .events = 0},
 	};
 	int ready = poll(fds, sizeof(fds) / sizeof(fds[0]), timeout_ms);
 	verify(ready >= 0 || errno == EINTR || errno == ENOMEM);
@@ -105,7 +105,7 @@ static void loop_poll(struct xargs *xargs, int timeout_ms) {
 		wakeup_clear(run->wake_fd);
 	}
 	if (ready > 0 && (fds[2].revents & POLLERR)) {
-		children_revive_guardian(run->children);
+		guardian_revive(children_guardian(run->children));
 	}
 }
 

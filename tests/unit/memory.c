@@ -549,7 +549,8 @@ static void test_waiting_keeps(void) {
 	open_two(&batch, &first, &second, UINT64_MAX);
 	check_equal(next_said(&second), 'w');
 	check_equal(second.told, 45 * MB);
-	children_set_awaited(world.children, &awaited);
+	atomic_store(&awaited, true);
+	memory_wake(children_memory(world.children));
 	third = (struct memory_claim){.learned = &batch, .awaited = &awaited};
 	check(memory_claim_open(memory, &third, 0, "third", &world.children->terminating)); // before the second
 	check(!memory_claim_close(memory, &third));

@@ -84,7 +84,7 @@ static uint64_t next_due(const struct group *group) {
 static bool needs_timer(const struct pool *pool, const struct group *group) {
 	bool is_free = group->running < group->capacity && (!group->reserver || !list_is_empty(&group->front));
 	bool can_be_had = pool->config.hooks.starving && group == &pool->groups[0];
-	return pool->dues && (is_free || can_be_had) && pool->dispatches && next_due(group) < (group->timer ? group->timer_due : TIME_NEVER);
+	return pool->has_rates && (is_free || can_be_had) && pool->dispatches && next_due(group) < (group->timer ? group->timer_due : TIME_NEVER);
 }
 
 bool timer_claim(struct worker *worker) {

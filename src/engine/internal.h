@@ -19,7 +19,9 @@
 #define FAIRPAR_ENGINE_INTERNAL_H
 
 #include "base/attr.h"
+#include "base/buf.h"
 #include "base/list.h"
+#include "base/map.h"
 #include "base/median.h"
 #include "base/scratch_file.h"
 #include "base/sync.h"
@@ -135,7 +137,8 @@ struct queue {
 	struct queue_attrs attrs;
 	void *user;
 	atomic_uint_least64_t user_count; // the owner's
-	uint64_t hash;           // of the name
+	const char *name;
+	uint32_t number;         // in pool->names
 	struct list link;        // in pool->queues, or pool->zombies
 	struct queue *next_removed; // in deferred.removed
 	uint32_t opens;          // pool_queue_open() without pool_queue_close()
@@ -163,19 +166,13 @@ struct queue {
 	unsigned nlocal_of;
 	struct median *lengths;  // of its items of late; NULL until one has ended whose length was learned
 	struct front *last;      // its last item, until that is due and goes to the front [E10]; or NULL
-	char name[];
 };
 
-// A name that the pool knows: that of a queue that is there, or, as a tombstone, of one that was removed. 24 bytes, as there
-// may be a million.
+// A name that the pool knows: that of a queue that is there, or was removed.
 struct name {
-	uint64_t hash : 55;      // of the name, never 0; 0: an empty place
-	uint64_t is_open : 1;    // it has a queue, and not what that has left behind
-	uint64_t tier : 8;       // fair_tag.tier
-	union {
-		struct queue *queue;
-		uint64_t virt;       // fair_tag.virt
-	} u;
+	const char *text;
+	struct queue *queue;     // or NULL:
+	struct fair_tag tag;     // what it has left behind
 	uint64_t user_count;
 };
 
@@ -210,9 +207,11 @@ struct pool {
 	uint64_t nqueues;        // queues whose hooks.removed has not returned
 	uint64_t nopen;          // queues not closed
 	uint64_t nbusy;          // calls of drop and of hooks.removed under way
-	struct name *names;      // hash table
+	struct map name_numbers; // of the texts in name_texts: in `names`
+	struct arena name_texts;
+	struct name *names;
 	size_t names_cap, nnames;
-	uint64_t *dues;          // fair_tag.due of each name that has no queue; NULL: no queue has had a rate
+	bool has_rates;          // a queue has had one
 
 	struct scratch_file *spill;
 	bool spill_fails;        // it could not be written, and nothing of it has been freed since

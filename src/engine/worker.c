@@ -268,7 +268,7 @@ static bool worker_find(struct worker *worker, struct deferred *deferred) {
 	struct group *group = worker->group;
 	bool may_start = !pool->config.hooks.gate;
 	while (!pool->quit) {
-		if (pool->dues) {
+		if (pool->has_rates) {
 			group->released = pool_now(pool);
 			fair_release(&group->fair, group->released);
 		}

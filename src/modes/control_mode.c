@@ -149,6 +149,7 @@ static int send_request(const struct options *options, const struct context *con
 		flags = request == REQUEST_WAIT_ANY ? WAIT_ANY : request == REQUEST_STATUS && options->pool.status == POOL_JSON ? LOOK_JSON : 0;
 		add_strings(&text, options->command, &n_ids);
 	}
+	flags |= options->control.run ? CONTROL_BY_NAME : 0;
 	const struct frame frame = {.type = types[request], .a = id.number, .b = id.nonce, .c = (uint64_t)CONTROL_VERSION << 32 | flags};
 	if (result == 0 && frame_send(fd, frame, buf_str(&text), text.len, -1) != 0 && errno != EPIPE) { // else the run may have answered
 		return diag_error("%s: cannot speak to the run: %s", what, strerror(errno));

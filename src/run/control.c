@@ -1,8 +1,9 @@
 // The control server of a run: answers fairpars that add jobs (feed_added.c), wait for jobs (waits.c), cancel, or ask for the
 // status (control_status.c). slots/control.h is the protocol.
 //
-// Clients in a job of the run connect to the socket of sharing/nested.c, and send the number and nonce of their attempt. Other
-// clients connect to a socket in the user's private directory (slots/place.h), if the run has a name (--run NAME).
+// Clients connect to the socket of sharing/nested.c, which hands them over with their request: those in a job of the run, who send the
+// number and nonce of their attempt; and, if the run has a name (--run NAME), others by a socket in the user's private directory
+// (slots/place.h).
 
 #include "run/run.h"
 
@@ -18,14 +19,12 @@
 #include "process/child.h"
 #include "record/added_jobs.h"
 #include "sharing/nested.h"
-#include "slots/connections.h"
 #include "slots/control.h"
 #include "slots/place.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -35,9 +34,8 @@ enum { CLIENTS_MAX = 4096 };
 struct control_client {
 	struct list link;         // of control->clients
 	struct control *control;
-	uint64_t since;           // when it has connected
-	int fd;                   // -1: has gone, or was answered
-	bool is_polled;
+	int fd;
+	bool is_polled;           // and so its request was read
 	bool is_outside;          // came by the name
 	bool is_answered;         // its answer is in `out`
 	struct buf in, out;       // its request, and the answer
@@ -54,8 +52,7 @@ struct control {
 	size_t first_poll;        // of control_add_polls()
 	struct pool_place place;  // of the name; its `dir` is NULL without one
 	struct stat own;          // its socket
-	int listen_fd, lock_fd;   // of the name, or -1
-	bool accept_paused;       // there were no descriptors: it accepts again when something else has happened
+	int lock_fd;              // of the name, or -1
 };
 
 // ---- the name ----
@@ -75,19 +72,19 @@ static int listen_by_name(struct control *control) {
 	if (exists) {
 		return diag_error("--run %s: a run of that name is under way", name);
 	}
-	control->listen_fd = control->lock_fd >= 0 ? place_listen(&control->place) : -1;
-	if (control->listen_fd < 0 || lstat(control->place.address.sun_path, &control->own) != 0) {
+	int listen_fd = control->lock_fd >= 0 ? place_listen(&control->place) : -1;
+	nested_listen(control->run->nested, listen_fd);
+	if (listen_fd < 0 || lstat(control->place.address.sun_path, &control->own) != 0) {
 		return diag_error("--run %s: cannot make the socket '%s': %s", name, control->place.address.sun_path, strerror(errno));
 	}
 	return 0;
 }
 
 static void close_name(struct control *control) {
-	if (control->listen_fd >= 0 && place_is_own(&control->place, &control->own)) {
-		(void)!unlink(control->place.address.sun_path);
-	}
-	fd_close(&control->listen_fd);
 	if (control->lock_fd >= 0) {
+		if (place_is_own(&control->place, &control->own)) {
+			(void)!unlink(control->place.address.sun_path);
+		}
 		place_remove_lock(&control->place, control->lock_fd);
 	}
 	fd_close(&control->lock_fd); // behind the unlink: the next of that name makes a socket of its own
@@ -96,46 +93,26 @@ static void close_name(struct control *control) {
 
 // ---- clients ----
 
-static void refuse_many(int fd) {
-	static const char why[] = "too many ask it";
-	(void)!frame_send(fd, (struct frame){.type = CONTROL_REFUSED}, why, strlen(why), -1);
-	close(fd);
-}
-
-static struct control_client *add_client(struct control *control, int fd, bool is_outside) {
+// Adds a client. It is answered by control_tick(): the jobs that run are locked just now.
+static bool claim(void *arg, const struct frame *frame, const char *text, int fd) {
+	static const char many[] = "too many ask it";
+	struct control *control = arg;
+	if (!control_is_request(frame->type)) {
+		return false;
+	}
 	if (control->n >= CLIENTS_MAX) {
-		refuse_many(fd);
-		return NULL;
+		(void)!frame_send(fd, (struct frame){.type = CONTROL_REFUSED}, many, strlen(many), -1);
+		close(fd);
+		return true;
 	}
 	struct control_client *client = NEW(struct control_client);
 	client->control = control;
-	client->since = now_ns();
 	client->fd = fd;
-	client->is_outside = is_outside;
+	client->is_outside = (uint32_t)frame->c & CONTROL_BY_NAME;
+	frame_add(&client->in, *frame, text, frame->len);
 	list_push_back(&control->clients, &client->link);
 	++control->n;
-	return client;
-}
-
-// Answered by control_tick(): the jobs that run are locked just now.
-static bool claim(void *arg, const struct frame *frame, const char *text, int fd) {
-	struct control_client *client = control_is_request(frame->type) ? add_client(arg, fd, /* is_outside */ false) : NULL;
-	if (client) {
-		frame_add(&client->in, *frame, text, frame->len);
-	}
-	return control_is_request(frame->type);
-}
-
-static void accept_all(struct control *control) {
-	int fd;
-	while ((fd = accept4(control->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK)) >= 0) {
-		if (socket_is_own_user(fd, NULL)) {
-			(void)add_client(control, fd, /* is_outside */ true);
-		} else {
-			close(fd);
-		}
-	}
-	control->accept_paused = errno != EAGAIN && errno != EINTR && errno != ECONNABORTED;
+	return true;
 }
 
 static void client_free(struct control *control, struct control_client *client) {
@@ -166,12 +143,6 @@ static void answer_id(struct control_client *client, enum control_type type, uin
 
 static void refuse(struct control_client *client, const char *why) {
 	answer(client, CONTROL_REFUSED, 0, why, strlen(why));
-}
-
-static void add_report(struct control *control, struct control_client *client, const struct frame *request) {
-	FP_CLEANUP(buf_fini) struct buf text = BUF_INIT;
-	control_status(control->run, (uint32_t)request->c == LOOK_JSON, &text);
-	answer(client, CONTROL_REPORT, 0, text.data, text.len);
 }
 
 static void add(struct control *control, struct control_client *client, const struct frame *request, const char *text, uint64_t by,
@@ -338,7 +309,12 @@ static void cancel_batch(struct control *control, struct control_client *client,
 
 // ---- requests ----
 
-static void on_request(struct control *control, struct control_client *client, const struct frame *request, const char *text) {
+static void on_request(struct control *control, struct control_client *client) {
+	FP_CLEANUP(buf_fini) struct buf report = BUF_INIT;
+	struct frame frame, *request = &frame;
+	const char *text;
+	size_t at = 0;
+	verify(frame_next(&client->in, &at, request, &text));
 	if (request->c >> 32 != CONTROL_VERSION) {
 		refuse(client, "it was started by another version of fairpar");
 		return;
@@ -356,7 +332,10 @@ static void on_request(struct control *control, struct control_client *client, c
 	case CONTROL_ADD: add(control, client, request, text, by, is_inside); break;
 	case CONTROL_WAIT: begin_wait(control, client, request, text, by, is_inside); break;
 	case CONTROL_CANCEL: ((uint32_t)request->c & CANCEL_BATCH ? cancel_batch : cancel_ids)(control, client, request, text); break;
-	case CONTROL_LOOK: add_report(control, client, request); break;
+	case CONTROL_LOOK:
+		control_status(control->run, (uint32_t)request->c & LOOK_JSON, &report);
+		answer(client, CONTROL_REPORT, 0, report.data, report.len);
+		break;
 	default: refuse(client, "it does not know that request"); break;
 	}
 }
@@ -369,34 +348,9 @@ static bool has_gone(int fd) {
 	return poll(&poll_fd, 1, 0) > 0 && poll_fd.revents & POLLHUP;
 }
 
-// Reads the request, unless it is there, and begins to answer it. Returns false if the client has gone, or says more than that.
-static bool read_request(struct control *control, struct control_client *client) {
-	struct frame request;
-	const char *text;
-	size_t at = 0;
-	bool is_here = client->in.len > 0 && !client->is_answered && !client->wait;
-	int fd = -1;
-	enum frame_result result = is_here ? FRAME_READY : frame_receive(client->fd, &client->in, &fd);
-	fd_close(&fd);
-	if (result == FRAME_NONE) {
-		return true;
-	}
-	bool is_first = frame_next(&client->in, &at, &request, &text) && at == client->in.len;
-	if (result == FRAME_END || !is_first || has_gone(client->fd)) {
-		return false; // who has gone would never know what it has added
-	}
-	on_request(control, client, &request, text);
-	return true;
-}
-
 // Sends the answer, if it can be sent. Returns false if the client has gone, or has its answer.
 static bool send_answer(struct control_client *client) {
 	return frames_flush(client->fd, &client->out) && (client->out.len > 0 || !client->is_answered);
-}
-
-// When it is disconnected, unless its request comes, or TIME_NEVER.
-static uint64_t silent_end(const struct control_client *client) {
-	return client->is_answered || client->wait ? TIME_NEVER : client->since + CONNECTIONS_SILENT;
 }
 
 // ---- the event loop ----
@@ -406,34 +360,27 @@ void control_add_polls(struct control *control, struct polls *polls) {
 		return;
 	}
 	control->first_poll = polls->n;
-	polls_add(polls, control->accept_paused ? -1 : control->listen_fd, POLLIN);
-	control->accept_paused = false;
 	list_for_each_entry(&control->clients, struct control_client, client, link) {
 		client->is_polled = true;
 		polls_add(polls, client->fd, client->is_answered ? POLLOUT : POLLIN);
 	}
 }
 
-uint64_t control_tick(struct control *control, const struct polls *polls) {
+void control_tick(struct control *control, const struct polls *polls) {
 	if (!control) {
-		return TIME_NEVER;
+		return;
 	}
-	uint64_t now = now_ns(), next = TIME_NEVER;
 	const struct pollfd *at = &polls->at[control->first_poll];
-	if (at++->revents) {
-		accept_all(control);
-	}
-	list_for_each(&control->clients, link) {
-		struct control_client *client = list_entry(link, struct control_client, link);
-		bool ready = !client->is_polled || at++->revents || now >= silent_end(client); // this process may have been stopped
-		bool is_open = !ready || client->is_answered || read_request(control, client);
-		if (!is_open || now >= silent_end(client) || !send_answer(client)) {
+	list_for_each_entry(&control->clients, struct control_client, client, link) {
+		// who waits has no more to say but that it has gone, and who has gone would never know what it has added
+		bool is_open = client->is_polled ? !at++->revents || client->is_answered : !has_gone(client->fd);
+		if (is_open && !client->is_polled) {
+			on_request(control, client);
+		}
+		if (!is_open || !send_answer(client)) {
 			client_free(control, client);
-		} else {
-			next = earlier(next, silent_end(client));
 		}
 	}
-	return next;
 }
 
 // ---- life ----
@@ -456,7 +403,7 @@ int control_open(struct run *run) {
 	}
 	struct control *control = run->control = NEW(struct control);
 	control->run = run;
-	control->listen_fd = control->lock_fd = -1;
+	control->lock_fd = -1;
 	uint32_t mark;
 	random_bytes(&mark, sizeof(mark));
 	(void)snprintf(control->mark, sizeof(control->mark), "@%08" PRIx32, mark);

@@ -121,7 +121,7 @@ static void run_loop(struct run *run) {
 			sockets_due = nested_tick(run->nested, &polls);
 		}
 		waits_tick(run->added_jobs);
-		sockets_due = earlier(sockets_due, control_tick(run->control, &polls));
+		control_tick(run->control, &polls);
 		run_answer_signals(run);
 		run_answer_flags(run);
 		if (run->trace) {

@@ -72,9 +72,9 @@ struct control;
 int control_open(struct run *run) FP_NODISCARD;
 
 // control_add_polls() adds the descriptors to poll. control_tick() serves the clients; called after nested_tick(), which may hand
-// over new ones, and returns when it is to be called again even if no descriptor is ready. NULL-safe.
+// over new ones. NULL-safe.
 void control_add_polls(struct control *control, struct polls *polls);
-uint64_t control_tick(struct control *control, const struct polls *polls);
+void control_tick(struct control *control, const struct polls *polls);
 
 // Called when no job is left: sends the pending answers, as far as clients read them without delay. NULL-safe.
 void control_finish(struct control *control);

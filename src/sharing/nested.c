@@ -401,11 +401,10 @@ static int listen_at(struct nested *nested, struct children *children) {
 	int abstract_fd = abstract_listen(buf_str(&nested->name));
 	nested->connections = (struct connections){
 		.sessions = &nested->sessions,
-		.listen_fd = fd >= 0 ? fd : abstract_fd,
-		.abstract_fd = fd >= 0 ? abstract_fd : -1,
+		.listen_fds = {fd, abstract_fd, -1},
 		.spare_fd = -1,
 	};
-	return nested->connections.listen_fd >= 0 ? 0 : -1;
+	return fd >= 0 || abstract_fd >= 0 ? 0 : -1;
 }
 
 struct nested *nested_open(unsigned slots, struct slots_bounds bounds, bool lends, struct context *context, struct children *children) {
@@ -441,6 +440,10 @@ struct nested *nested_open(unsigned slots, struct slots_bounds bounds, bool lend
 		context_set_env(context, "FAIRPAR_POOL", ""); // --no-inherit: the slots are these
 	}
 	return nested;
+}
+
+void nested_listen(struct nested *nested, int fd) {
+	nested->connections.listen_fds[2] = fd;
 }
 
 void nested_claim(struct nested *nested, bool (*claim)(void *arg, const struct frame *frame, const char *text, int fd), void *arg) {

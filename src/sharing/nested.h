@@ -40,6 +40,9 @@ void nested_end(struct nested *nested, struct live_attempt *attempt);
 // Sets the function that takes over connections of clients that ask for something else than slots (struct connections.claim).
 void nested_claim(struct nested *nested, bool (*claim)(void *arg, const struct frame *frame, const char *text, int fd), void *arg);
 
+// Takes clients also from the descriptor, which is closed with the others; -1: none.
+void nested_listen(struct nested *nested, int fd);
+
 // What the run does for it. `arg` is passed to each.
 struct nested_hooks {
 	void (*wake)(void *arg); // the event loop. Any thread

@@ -22,9 +22,14 @@ static void refuse(int fd, const char *why) {
 }
 
 static int accept_one(const struct connections *connections) {
-	int fd = accept4(connections->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-	bool tries = fd < 0 && errno == EAGAIN && connections->abstract_fd >= 0;
-	return tries ? accept4(connections->abstract_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK) : fd;
+	int fd = -1;
+	errno = EAGAIN;
+	for (int i = 0; i < LISTENERS && fd < 0 && errno == EAGAIN; ++i) {
+		if (connections->listen_fds[i] >= 0) {
+			fd = accept4(connections->listen_fds[i], NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+		}
+	}
+	return fd;
 }
 
 // The next client, or -1. When descriptors have run out it is told so, for which one was kept: left alone, it would
@@ -105,8 +110,9 @@ static bool is_silent(const struct connection *connection) {
 // connections_serve() looks at them.
 void connections_add_polls(struct connections *connections, struct polls *polls) {
 	connections->first_poll = polls->n;
-	polls_add(polls, connections->listen_fd, POLLIN);
-	polls_add(polls, connections->abstract_fd, POLLIN);
+	for (int i = 0; i < LISTENERS; ++i) {
+		polls_add(polls, connections->listen_fds[i], POLLIN);
+	}
 	for (size_t i = 0; i < connections->n; ++i) {
 		const struct connection *connection = &connections->list[i];
 		polls_add(polls, connection->fd, session_output(connection->session)->len > 0 ? POLLIN | POLLOUT : POLLIN);
@@ -118,7 +124,7 @@ void connections_add_polls(struct connections *connections, struct polls *polls)
 }
 
 void connections_serve(struct connections *connections, const struct polls *polls, uint64_t now) {
-	const struct pollfd *listens = &polls->at[connections->first_poll], *at = listens + 2;
+	const struct pollfd *listens = &polls->at[connections->first_poll], *at = listens + LISTENERS;
 	for (size_t i = 0; i < connections->n; ++i) {
 		struct connection *connection = &connections->list[i];
 		size_t nprocesses = 0;
@@ -148,7 +154,11 @@ void connections_serve(struct connections *connections, const struct polls *poll
 			disconnect(connection, now);
 		}
 	}
-	for (int fd; (listens[0].revents || listens[1].revents) && (fd = accept_next(connections)) >= 0;) {
+	bool come = false;
+	for (int i = 0; i < LISTENERS; ++i) {
+		come = come || listens[i].revents;
+	}
+	for (int fd; come && (fd = accept_next(connections)) >= 0;) {
 		int peer;
 		bool own = socket_is_own_user(fd, &peer);
 		struct session *session = own ? session_open(connections->sessions, peer) : NULL;
@@ -185,8 +195,9 @@ void connections_fini(struct connections *connections) {
 	for (size_t i = 0; i < connections->n; ++i) {
 		fd_close(&connections->list[i].fd);
 	}
-	fd_close(&connections->listen_fd);
-	fd_close(&connections->abstract_fd);
+	for (int i = 0; i < LISTENERS; ++i) {
+		fd_close(&connections->listen_fds[i]);
+	}
 	fd_close(&connections->spare_fd);
 	free(connections->list);
 }

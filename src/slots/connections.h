@@ -17,6 +17,8 @@
 // stopped meanwhile connects again.
 #define CONNECTIONS_SILENT (5 * NS_PER_S)
 
+enum { LISTENERS = 3 };        // a file, the abstract namespace, the name of a run
+
 struct connection {
 	int fd;                    // -1: its client has gone, or is not ours
 	uint64_t since;            // when it has connected
@@ -25,7 +27,7 @@ struct connection {
 
 struct connections {
 	struct sessions *sessions;
-	int listen_fd, abstract_fd; // that listen; the second one may be -1
+	int listen_fds[LISTENERS]; // or -1
 	int spare_fd;              // -1 at first; is given up when there are no more descriptors
 	struct connection *list;
 	size_t n, cap;

@@ -9,7 +9,8 @@
 //   LOOK     a, b who asks; c LOOK_JSON                       REPORT     text
 //                                                             REFUSED    why, as text
 //
-// "Who asks": number and nonce of the attempt in which the client runs, or 0 from outside. The upper half of c is CONTROL_VERSION.
+// "Who asks": number and nonce of the attempt in which the client runs, or 0 from outside. The upper half of c is CONTROL_VERSION,
+// and the lower half has CONTROL_BY_NAME for a client that names the run.
 // An ID is the number of a job, item.seq. A client that names the run gets the ID with the mark of that run, as in 12@5f1c09a3,
 // so that it names no job of the next run of that name. A request may have either form, with a NUL behind each ID.
 
@@ -27,7 +28,7 @@ enum control_type {
 	CONTROL_ADD = 51, CONTROL_WAIT, CONTROL_CANCEL, CONTROL_LOOK,
 	CONTROL_ADDED = 151, CONTROL_ENDED, CONTROL_CANCELLED, CONTROL_REPORT, CONTROL_REFUSED,
 };
-enum { WAIT_ANY = 1, CANCEL_BATCH = 1, LOOK_JSON = 1 };
+enum { WAIT_ANY = 1, CANCEL_BATCH = 1, LOOK_JSON = 1, CONTROL_BY_NAME = 2 };
 
 static inline bool control_is_request(uint32_t type) {
 	return type >= CONTROL_ADD && type <= CONTROL_LOOK;

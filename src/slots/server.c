@@ -91,14 +91,14 @@ static bool watch_socket(struct server *server) {
 static bool server_init(struct server *server, const struct server_config *config) {
 	FP_CLEANUP(buf_fini) struct buf error = BUF_INIT;
 	*server = (struct server){.lock_fd = config->lock_fd, .watch_fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK), .renew_at = TIME_NEVER,
-		.connections = {.sessions = &server->sessions, .listen_fd = config->listen_fd, .abstract_fd = -1, .spare_fd = -1}};
+		.connections = {.sessions = &server->sessions, .listen_fds = {config->listen_fd, -1, -1}, .spare_fd = -1}};
 	struct rlimit limit; // inherited from the client that happened to start it
 	if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
 		limit.rlim_cur = limit.rlim_max;
 		(void)setrlimit(RLIMIT_NOFILE, &limit);
 	}
 	setenv("FAIRPAR_POOL_DIR", config->dir, 1);
-	if (fcntl(server->lock_fd, F_SETFD, FD_CLOEXEC) != 0 || fcntl(server->connections.listen_fd, F_SETFD, FD_CLOEXEC) != 0
+	if (fcntl(server->lock_fd, F_SETFD, FD_CLOEXEC) != 0 || fcntl(server->connections.listen_fds[0], F_SETFD, FD_CLOEXEC) != 0
 	    || place_open(&server->place, config->name, &error) != 0 || !watch_socket(server)) {
 		return false;
 	}
@@ -114,7 +114,7 @@ static bool server_init(struct server *server, const struct server_config *confi
 	} else if (config->bounds.most == 0) {
 		server->life.bounds = (struct slots_bounds){.least = config->slots, .most = config->slots};
 	}
-	server->connections.abstract_fd = place_listen_abstract(&server->place);
+	server->connections.listen_fds[1] = place_listen_abstract(&server->place);
 	server->idle_since = boot_ns();
 	unsigned slots = server->life.bounds.most;
 	if (server->life.bounds.least < server->life.bounds.most) { // to begin with, a slot for each processor
@@ -141,8 +141,8 @@ static void end(struct server *server) {
 	if (place_is_own(&server->place, &server->own)) {
 		(void)!unlink(server->place.address.sun_path);
 	}
-	fd_close(&server->connections.listen_fd);
-	fd_close(&server->connections.abstract_fd);
+	fd_close(&server->connections.listen_fds[0]);
+	fd_close(&server->connections.listen_fds[1]);
 	write_life(server, clients_told(server));
 	fd_close(&server->lock_fd);
 }
@@ -166,8 +166,8 @@ static bool renew_files(struct server *server) {
 	server->lock_fd = lock_fd;
 	write_life(server, clients_told(server));
 	if (listen_fd >= 0) {
-		fd_close(&server->connections.listen_fd);
-		server->connections.listen_fd = listen_fd;
+		fd_close(&server->connections.listen_fds[0]);
+		server->connections.listen_fds[0] = listen_fd;
 	}
 	place_fini(&server->place);
 	server->place = place; // it may be in the other directory

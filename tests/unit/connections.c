@@ -33,8 +33,8 @@ static bool claim(void *arg, const struct frame *frame, const char *text, int fd
 static void begin(void) {
 	snprintf(name, sizeof(name), "@fairpar-unit-connections-%d", (int)getpid());
 	sessions_init(&sessions, &(struct sessions_config){.slots = 1, .epoch = 1}, now);
-	connections = (struct connections){.sessions = &sessions, .listen_fd = abstract_listen(name), .abstract_fd = -1, .spare_fd = -1, .claim = claim};
-	check(connections.listen_fd >= 0);
+	connections = (struct connections){.sessions = &sessions, .listen_fds = {abstract_listen(name), -1, -1}, .spare_fd = -1, .claim = claim};
+	check(connections.listen_fds[0] >= 0);
 	client = socket_connect(name);
 	check(client >= 0);
 }

@@ -516,41 +516,24 @@ static void run_at(struct worker_state *state, struct job *job, const struct att
 	}
 }
 
-// An attempt that may have to wait for its place.
-struct host_waiter {
-	struct worker_state *state;
-	const struct job *job;
-	struct hosts_request request;
-};
-
-static void host_waits(void *arg) {
-	const struct host_waiter *waiter = arg;
-	// others go on, and may have the machine that this one waits for
-	worker_pass(waiter->state->worker);
-	FP_CLEANUP(buf_fini) struct buf what = BUF_INIT;
-	hosts_describe_request(waiter->state->run->hosts, &waiter->request, &what);
-	publish_attempt_wait(waiter->state, waiter->job, WHY_HOST, buf_str(&what));
-}
-
 static struct hosts_place *enter_host(struct worker_state *state, struct job *job, const struct sshlogin **ret_unreachable) {
+	struct hosts *hosts = state->run->hosts;
 	if (job->attempt == 1) {
 		job->tries.n = 0;
 	} else if (job->login) {
 		hosts_tries_add(&job->tries, job->login);
 	}
-	struct host_waiter waiter = {
-		.state = state,
-		.job = job,
-		.request = {
-			.width = worker_width(state->worker),
-			.tries = &job->tries,
-			.is_alone = job->losses >= LOSSES_ALONE,
-			.binding = job->batch->binding,
-			.waits = host_waits,
-			.arg = &waiter,
-		},
+	const struct hosts_request request = {
+		.width = worker_width(state->worker), .tries = &job->tries, .is_alone = job->losses >= LOSSES_ALONE, .binding = job->batch->binding,
 	};
-	struct hosts_place *place = hosts_acquire_place(state->run->hosts, &waiter.request, ret_unreachable);
+	struct hosts_place *place = hosts_acquire_place(hosts, &request, /* waits */ false, ret_unreachable);
+	if (!place && !*ret_unreachable) {
+		FP_CLEANUP(buf_fini) struct buf what = BUF_INIT;
+		worker_pass(state->worker); // others go on, and may have the machine that this one waits for
+		hosts_describe_request(hosts, &request, &what);
+		publish_attempt_wait(state, job, WHY_HOST, buf_str(&what));
+		place = hosts_acquire_place(hosts, &request, /* waits */ true, ret_unreachable);
+	}
 	publish_attempt_wait_end(state, job);
 	return place;
 }

@@ -207,15 +207,6 @@ static void end_waiting(struct hosts *hosts, struct waiter *waiter) {
 	}
 }
 
-// Calls request->waits. With the lock, released meanwhile.
-static void notify_waiting(struct hosts *hosts, const struct hosts_request *request) {
-	if (request->waits) {
-		mutex_unlock(&hosts->lock);
-		request->waits(request->arg);
-		mutex_lock(&hosts->lock);
-	}
-}
-
 // choose(); but NULL also where the attempt is to wait for hosts that are being connected. With the lock.
 static struct host *choose_spread(struct hosts *hosts, struct waiter *waiter, const void *place) {
 	struct host *best = choose(hosts, waiter, place);
@@ -223,26 +214,24 @@ static struct host *choose_spread(struct hosts *hosts, struct waiter *waiter, co
 	return waiter->is_spread ? NULL : best;
 }
 
-struct hosts_place *hosts_acquire_place(struct hosts *hosts, const struct hosts_request *request, const struct sshlogin **ret_unreachable) {
+struct hosts_place *hosts_acquire_place(struct hosts *hosts, const struct hosts_request *request, bool waits, const struct sshlogin **ret_unreachable) {
 	struct hosts_place *place = NEW(struct hosts_place);
 	struct waiter waiter = {.request = request};
-	bool waits = false;
+	bool has_waited = false;
 	*ret_unreachable = NULL;
 	mutex_lock(&hosts->lock);
 	while (atomic_load_relaxed(&hosts->ending) == HOSTS_RUN && !(place->host = choose_spread(hosts, &waiter, place)) &&
-	       !(*ret_unreachable = find_unreachable(hosts, request))) {
+	       !(*ret_unreachable = find_unreachable(hosts, request)) && waits) {
 		if (needs_several(request)) {
 			reserve_host(hosts, &waiter, place);
 		}
-		if (!waits) {
-			waits = true;
+		if (!has_waited) {
 			begin_waiting(hosts, &waiter);
-			notify_waiting(hosts, request);
-		} else {
-			(void)cond_wait_until(&hosts->changed, &hosts->lock, waiter.is_spread ? hosts->spread_until : TIME_NEVER);
 		}
+		has_waited = true;
+		(void)cond_wait_until(&hosts->changed, &hosts->lock, waiter.is_spread ? hosts->spread_until : TIME_NEVER);
 	}
-	if (waits) {
+	if (has_waited) {
 		end_waiting(hosts, &waiter);
 	}
 	if (place->host) {
@@ -398,39 +387,29 @@ void hosts_unbind(struct hosts_binding *binding) {
 	}
 }
 
-// Limits the queue to as many items as the hosts have slots for: further ones would hold slots of the pool while they wait. With the lock.
-static void limit_queue(const struct hosts *hosts, const struct hosts_binding *binding) {
-	struct queue_attrs attrs = binding->attrs;
-	unsigned slots = 0;
-	for (size_t i = 0; i < hosts->n; ++i) {
-		slots += hosts_binding_has(binding, hosts->hosts[i]) ? hosts->hosts[i]->slots : 0;
-	}
-	unsigned most = slots > binding->width ? slots / binding->width : 1;
-	attrs.max_parallel = attrs.max_parallel > 0 ? least(attrs.max_parallel, most) : most;
-	queue_set(hosts->pool, binding->queue, &attrs);
-}
-
+// Limits each queue to as many items as its hosts have slots for: further ones would hold slots of the pool while they wait.
 void hosts_limit_queues(const struct hosts *hosts) {
 	list_for_each_entry(&hosts->bindings, struct hosts_binding, binding, link) {
-		if (binding->queue) {
-			limit_queue(hosts, binding);
+		struct queue_attrs attrs = binding->attrs;
+		unsigned slots = 0;
+		for (size_t i = 0; i < hosts->n && binding->queue && hosts->pool; ++i) {
+			slots += hosts_binding_has(binding, hosts->hosts[i]) ? hosts->hosts[i]->slots : 0;
+		}
+		unsigned most = slots > binding->width ? slots / binding->width : 1;
+		attrs.max_parallel = attrs.max_parallel > 0 ? least(attrs.max_parallel, most) : most;
+		if (binding->queue && hosts->pool) {
+			queue_set(hosts->pool, binding->queue, &attrs);
 		}
 	}
 }
 
 void hosts_set_queue(struct hosts_binding *binding, struct queue *queue, const struct queue_attrs *attrs, unsigned width) {
-	mutex_lock(&binding->hosts->lock);
-	binding->queue = queue;
-	binding->attrs = *attrs;
-	binding->width = width > 1 ? width : 1;
-	limit_queue(binding->hosts, binding);
-	mutex_unlock(&binding->hosts->lock);
-}
-
-void hosts_forget_queue(struct hosts_binding *binding) {
 	if (binding) {
 		mutex_lock(&binding->hosts->lock);
-		binding->queue = NULL;
+		binding->queue = queue;
+		binding->attrs = *attrs;
+		binding->width = width > 1 ? width : 1;
+		hosts_limit_queues(binding->hosts);
 		mutex_unlock(&binding->hosts->lock);
 	}
 }

@@ -71,14 +71,12 @@ struct hosts_request {
 	const struct hosts_tries *tries; // prefer the hosts on which the job was tried least often; or NULL
 	struct hosts_binding *binding;   // only on these hosts; or NULL: on any
 	bool is_alone;                   // with nothing else on the host
-	void (*waits)(void *arg);        // called once if no place is free now; or NULL
-	void *arg;
 };
 
-// Waits for a place and takes it; the caller gives it back by hosts_release_place(). An attempt that may use only some hosts lends its slot
-// of the pool to others while it waits. Returns NULL if the run is ended first, or if none of the hosts of the binding can be reached:
-// then *ret_unreachable is one of these, else NULL.
-struct hosts_place *hosts_acquire_place(struct hosts *hosts, const struct hosts_request *request, const struct sshlogin **ret_unreachable);
+// Takes a place; the caller gives it back by hosts_release_place(). Returns NULL if none of the hosts of the binding can be reached: then
+// *ret_unreachable is one of these, else NULL; or if none is free, with `waits` only once the run is ended. An attempt that may use only some hosts
+// lends its slot of the pool to others while it waits.
+struct hosts_place *hosts_acquire_place(struct hosts *hosts, const struct hosts_request *request, bool waits, const struct sshlogin **ret_unreachable);
 void hosts_release_place(struct hosts *hosts, struct hosts_place *place);
 
 // Appends what an attempt with that request waits for: "a slot on one or two".
@@ -98,11 +96,9 @@ struct hosts_binding *hosts_bind(struct hosts *hosts, const struct sshlogin *log
 void hosts_unbind(struct hosts_binding *binding); // NULL-safe
 
 // Sets the attributes of the batch's queue, in place of queue_set(); max_parallel is lowered to the items that the hosts of the binding have
-// slots for, and follows these. `width`: the slots of an item. From one thread.
+// slots for, and follows these. `width`: the slots of an item. From one thread. NULL in place of the queue stops following it; called so before the
+// queue is removed (pool_hooks.removed), also where there is no binding.
 void hosts_set_queue(struct hosts_binding *binding, struct queue *queue, const struct queue_attrs *attrs, unsigned width);
-
-// Stops following it; called before the queue is removed (pool_hooks.removed). NULL-safe.
-void hosts_forget_queue(struct hosts_binding *binding);
 
 // Called when items wait for slots (pool_hooks.starving): pilots may be requested. NULL-safe; any thread.
 void hosts_starving(struct hosts *hosts);

@@ -298,7 +298,7 @@ static void on_removed(void *arg, struct queue *queue, uint64_t submitted FP_UNU
 	struct batch *batch = queue_user(queue);
 	struct dag_node *node = batch->node;
 	batch->ended.longest_wait = queue_longest_wait(queue);
-	hosts_forget_queue(batch->binding);
+	hosts_set_queue(batch->binding, NULL, &batch->attrs, batch->width);
 	batch_retire(batch);
 	if (node) { // last: the end of this batch is published before others begin
 		dag_node_ended(node);

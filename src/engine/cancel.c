@@ -136,24 +136,11 @@ uint64_t pool_cancel(struct pool *pool, struct queue *queue) {
 	return any ? cancelled_drop(pool, &cancelled) : 0;
 }
 
-// Takes the lock, with memory for what each queue has. The caller frees it.
-static struct cancelled *lock_to_cancel(struct pool *pool) {
-	struct cancelled *cancelled = NULL;
-	mutex_lock(&pool->lock);
-	for (size_t cap = 0; cap < pool->nqueues;) {
-		cap = pool->nqueues;
-		mutex_unlock(&pool->lock);
-		free(cancelled);
-		cancelled = xcalloc(cap, sizeof(cancelled[0]));
-		mutex_lock(&pool->lock);
-	}
-	return cancelled;
-}
-
 uint64_t pool_shutdown(struct pool *pool) {
 	struct deferred deferred = DEFERRED_INIT;
-	struct cancelled *cancelled = lock_to_cancel(pool);
 	size_t n = 0;
+	mutex_lock(&pool->lock);
+	struct cancelled *cancelled = xcalloc(pool->nqueues + 1, sizeof(cancelled[0]));
 	if (!pool->shut) {
 		pool->shut = true;
 		list_for_each_entry(&pool->queues, struct queue, queue, link) {

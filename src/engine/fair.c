@@ -391,6 +391,9 @@ static void serve(const struct fair *fair, struct fair_queue *queue, uint64_t tu
 
 // It needed so many slots since `start` for nothing.
 static void unserve(struct fair *fair, struct fair_queue *queue, uint64_t slots, uint64_t start, uint64_t now) {
+	if (slots == 0) {
+		return;
+	}
 	uint64_t units = slots * (!fair->time ? FAIR_TURN : before(start, now) ? now - start : 0);
 	struct fair_tier *tier = queue->tier;
 	sum_subtract(&queue->virt, &queue->rem, units, queue->weight);
@@ -691,55 +694,47 @@ struct fair_queue *fair_pick(struct fair *fair, uint64_t now) {
 	return queue;
 }
 
-void fair_done(struct fair *fair, struct fair_queue *queue, uint64_t now) {
-	verify(queue->running > 0);
-	if (!fair->time && (queue->limit == 0 || queue->running < queue->limit)) {
-		--queue->running; // changes nobody's place
-		return;
-	}
+// Slots are used no longer, and `back` of them are given back what they were charged since `start`.
+static void release(struct fair *fair, struct fair_queue *queue, uint32_t items, uint32_t extra, uint64_t back, uint64_t start, uint64_t now) {
+	verify(queue->running >= items && queue->extra >= extra);
 	unplace(fair, queue, now);
-	--queue->running;
+	queue->running -= items;
+	queue->extra -= extra;
+	unserve(fair, queue, back, start, now);
 	place(fair, queue, now);
 }
 
+void fair_done(struct fair *fair, struct fair_queue *queue, uint64_t now) {
+	release(fair, queue, 1, 0, 0, 0, now);
+}
+
 void fair_give_back(struct fair *fair, struct fair_queue *queue, uint64_t start, uint64_t now) {
+	release(fair, queue, 1, 0, 1, start, now);
+}
+
+void fair_narrow(struct fair *fair, struct fair_queue *queue, uint32_t extra, uint64_t now) {
+	release(fair, queue, 0, extra, 0, 0, now);
+}
+
+void fair_widen_back(struct fair *fair, struct fair_queue *queue, uint32_t extra, uint64_t start, uint64_t now) {
+	release(fair, queue, 0, extra, extra, start, now);
+}
+
+static void charge(struct fair *fair, struct fair_queue *queue, uint64_t turns, uint32_t extra, uint64_t now) {
 	verify(queue->running > 0);
+	tokens_turn(fair, queue->tier, turns);
 	unplace(fair, queue, now);
-	--queue->running;
-	unserve(fair, queue, 1, start, now);
+	queue->extra += extra;
+	serve(fair, queue, turns);
 	place(fair, queue, now);
 }
 
 void fair_charge(struct fair *fair, struct fair_queue *queue, uint64_t n, uint64_t now) {
-	verify(queue->running > 0);
-	tokens_turn(fair, queue->tier, n);
-	unplace(fair, queue, now);
-	serve(fair, queue, n);
-	place(fair, queue, now);
+	charge(fair, queue, n, 0, now);
 }
 
 void fair_widen(struct fair *fair, struct fair_queue *queue, uint32_t extra, uint64_t now) {
-	verify(queue->running > 0);
-	tokens_turn(fair, queue->tier, extra);
-	unplace(fair, queue, now);
-	queue->extra += extra;
-	serve(fair, queue, extra);
-	place(fair, queue, now);
-}
-
-void fair_narrow(struct fair *fair, struct fair_queue *queue, uint32_t extra, uint64_t now) {
-	verify(queue->extra >= extra);
-	unplace(fair, queue, now);
-	queue->extra -= extra;
-	place(fair, queue, now);
-}
-
-void fair_widen_back(struct fair *fair, struct fair_queue *queue, uint32_t extra, uint64_t start, uint64_t now) {
-	verify(queue->extra >= extra);
-	unplace(fair, queue, now);
-	queue->extra -= extra;
-	unserve(fair, queue, extra, start, now);
-	place(fair, queue, now);
+	charge(fair, queue, extra, extra, now);
 }
 
 void fair_resume(struct fair *fair, struct fair_queue *queue, uint32_t extra, uint64_t now) {

@@ -285,7 +285,7 @@ enum queue_wait {
 };
 
 struct queue_view {
-	const char *name;    // borrowed for the call
+	const char *name;    // borrowed from the pool
 	uint64_t queued, running; // items
 	enum queue_wait wait;
 	bool is_long;        // served by dedicated threads

@@ -48,45 +48,20 @@ static bool view_fill(const struct pool *pool, const struct queue *queue, uint64
 	return ret_view->queued > 0;
 }
 
-// Views that are copied under the lock into memory that was allocated before.
-struct views {
-	struct queue_view *all;
-	char *names;         // of them, one behind the other with their NULs
-	size_t n, cap;
-	size_t bytes, bytes_cap;
-};
-
-// Returns false if there are more than fit: n and bytes tell how many.
-static bool views_copy(struct pool *pool, struct views *views) {
-	views->n = views->bytes = 0;
+void pool_each_queue(struct pool *pool, queue_view_fn *fn, void *arg) {
+	FP_CLEANUP(buf_fini) struct buf views = BUF_INIT;
 	mutex_lock(&pool->lock);
 	uint64_t now = pool_now(pool);
 	list_for_each_entry(&pool->queues, struct queue, queue, link) {
 		struct queue_view view;
-		if (!view_fill(pool, queue, now, &view)) {
-			continue;
+		if (view_fill(pool, queue, now, &view)) {
+			buf_add(&views, &view, sizeof(view));
 		}
-		size_t len = strlen(queue->name) + 1;
-		if (views->n < views->cap && views->bytes + len <= views->bytes_cap) {
-			view.name = memcpy(views->names + views->bytes, queue->name, len);
-			views->all[views->n] = view;
-		}
-		++views->n;
-		views->bytes += len;
 	}
 	mutex_unlock(&pool->lock);
-	return views->n <= views->cap && views->bytes <= views->bytes_cap;
-}
-
-void pool_each_queue(struct pool *pool, queue_view_fn *fn, void *arg) {
-	struct views views = {0};
-	while (!views_copy(pool, &views)) { // twice what there was: more may come meanwhile
-		grow_array(&views.all, &views.cap, 2 * views.n, sizeof(views.all[0]));
-		grow_array(&views.names, &views.bytes_cap, 2 * views.bytes, 1);
+	for (size_t at = 0; at < views.len; at += sizeof(struct queue_view)) {
+		struct queue_view view;
+		memcpy(&view, views.data + at, sizeof(view));
+		fn(arg, &view);
 	}
-	for (size_t i = 0; i < views.n; ++i) {
-		fn(arg, &views.all[i]);
-	}
-	free(views.all);
-	free(views.names);
 }

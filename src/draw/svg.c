@@ -16,7 +16,6 @@ enum {
 	NAME_COLUMNS = 40,           // of a batch in the legend
 	DEPTHS = 4,                  // of runs in jobs: deeper ones come in any order
 	HEAD = 17,                   // height of a line with the name of a machine
-	LEAD_MIN = 6,                // pixels of waiting that are worth a line: not the time that it takes to begin
 };
 
 // What is where.
@@ -133,15 +132,6 @@ static void add_class(const struct sheet *sheet, struct legend *legend, unsigned
 	add_entry(sheet, legend, buf_str(&shape), buf_str(&text), text.len);
 }
 
-static bool has_leads(const struct timeline *timeline) {
-	for (size_t i = 0; i < timeline->nbars; ++i) {
-		if (timeline_x(timeline, timeline->bars[i].from) - timeline_x(timeline, timeline->bars[i].lead) >= LEAD_MIN) {
-			return true;
-		}
-	}
-	return false;
-}
-
 #define BLOCK "<rect width=\"12\" height=\"12\" rx=\"2\" fill=\"#8a8a8a\"/>"
 
 static void add_marks(const struct sheet *sheet, struct legend *legend) {
@@ -159,7 +149,7 @@ static void add_marks(const struct sheet *sheet, struct legend *legend) {
 			add_entry(sheet, legend, marks[i].shape, marks[i].name, strlen(marks[i].name));
 		}
 	}
-	if (has_leads(sheet->timeline)) {
+	if (sheet->timeline->has_leads) {
 		add_entry(sheet, legend, "<path class=\"q\" d=\"M0 4.5h12v3h-12z\"/>", "waiting", 7);
 	}
 }
@@ -351,7 +341,7 @@ static void add_bar(const struct sheet *sheet, const struct bar *bar) {
 	double height = sheet->bar, lead = bar_x(sheet, bar->lead);
 	bool more = bar->flags & BAR_MORE;
 	begin_bar(sheet, bar);
-	if (x - lead >= LEAD_MIN) {
+	if (bar->lead < bar->from) {
 		buf_printf(buf, "<rect class=\"q\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.3g\"/>", lead,
 		           y + height / 2 - (height < 3 ? height : 3) / 2, x - lead - 0.6, height < 3 ? height : 3);
 	}
@@ -388,17 +378,14 @@ static void add_inner(const struct sheet *sheet, const struct bar *bar) {
 
 // What has failed comes behind, so that no neighbour covers its outline, and runs in jobs last, over these, the deeper ones
 // over those that they run in.
-static unsigned layer_of(const struct bar *bar) {
-	unsigned depth = bar->depth < DEPTHS ? bar->depth : DEPTHS;
-	return bar->flags & BAR_INNER ? 2 + depth : bar->flags & BAR_FAILED ? 1 : 0;
-}
-
 static void add_bars(const struct sheet *sheet) {
 	const struct timeline *timeline = sheet->timeline;
 	for (unsigned layer = 0; layer <= (timeline->seen & BAR_INNER ? 2 + DEPTHS : 1U); ++layer) {
 		for (size_t i = 0; i < timeline->nbars; ++i) {
-			if (layer_of(&timeline->bars[i]) == layer) {
-				(layer >= 2 ? add_inner : add_bar)(sheet, &timeline->bars[i]);
+			const struct bar *bar = &timeline->bars[i];
+			unsigned depth = bar->depth < DEPTHS ? bar->depth : DEPTHS;
+			if (layer == (bar->flags & BAR_INNER ? 2 + depth : bar->flags & BAR_FAILED ? 1 : 0)) {
+				(layer >= 2 ? add_inner : add_bar)(sheet, bar);
 			}
 		}
 	}

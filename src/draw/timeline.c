@@ -152,13 +152,15 @@ static void add_attempt_bar(struct timeline *timeline, unsigned lane, unsigned c
 	uint64_t since = slot_since(timeline, lane, attempt->from);
 	before = since > before ? since : before;
 	uint64_t lead = flags & BAR_MORE ? attempt->from : queued > before ? queued : before;
+	bool has_lead = timeline_x(timeline, attempt->from) - timeline_x(timeline, lead) >= TIMELINE_LEAD;
+	timeline->has_leads |= has_lead;
 	struct bar bar = {
 		.lane = lane,
 		.class = (unsigned char)class,
 		.flags = (unsigned char)flags,
 		.from = attempt->from,
 		.to = attempt->to,
-		.lead = lead < attempt->from ? lead : attempt->from,
+		.lead = has_lead ? lead : attempt->from,
 	};
 	add_bar(timeline, bar, &text);
 }

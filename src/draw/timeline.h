@@ -45,6 +45,7 @@ enum {
 	TIMELINE_LANES = 320,    // more slots than that share lanes
 	TIMELINE_CELLS = 40000,  // columns of all lanes
 	TIMELINE_SHARES = 500,   // columns of the strip of shares
+	TIMELINE_LEAD = 6,       // pixels of waiting that are worth a line: not the time that it takes to begin
 };
 
 enum bar_flag {
@@ -63,7 +64,7 @@ struct bar {
 	unsigned char class, flags;
 	unsigned char depth;     // BAR_INNER: that many others are behind it, of the job and of runs above; or 0
 	uint64_t from, to;       // event time
-	uint64_t lead;           // from here to `from` the job was queued and its lane empty
+	uint64_t lead;           // from here to `from` the job was queued and its lane empty, if that is TIMELINE_LEAD wide
 	const char *text;        // what it is, in lines; any bytes
 	size_t text_len;
 };
@@ -86,6 +87,7 @@ struct timeline {
 	size_t nbars, bar_cap;
 	uint64_t shortest;       // attempts below that are merged
 	uint64_t merged;         // attempts
+	bool has_leads;
 	unsigned seen;           // bar_flags that occur, also of what was merged
 	size_t columns;          // of a lane
 	struct cell *cells;      // [lane * columns + column]; NULL if nothing is merged

@@ -18,12 +18,6 @@ void note_release_locked(struct writer *writer) {
 	}
 }
 
-void note_release(struct writer *writer) {
-	mutex_lock(&writer->lock);
-	note_release_locked(writer);
-	mutex_unlock(&writer->lock);
-}
-
 uint64_t writer_released(struct writer *writer) {
 	mutex_lock(&writer->lock);
 	uint64_t released = writer->released;

@@ -183,8 +183,8 @@ bool turn_write(struct writer *writer, struct spool *spool, bool wait);
 // As turn_write() with `wait`, for one stream.
 void writer_pass(struct spool *spool, int stream);
 
-// Reports that output of this run is lost, once for each stream. No lock held.
-void writer_fail(struct writer *writer, int stream, int error);
+// Reports that output of this run is lost, once for each stream; `arg` is the writer. No lock held.
+void writer_fail(void *arg, int stream, int error);
 
 // ---- backpressure.c
 
@@ -205,7 +205,6 @@ void spool_stall(struct spool *spool, bool stalls);
 
 // Held memory or file space is free again: those who wait look again.
 void note_release_locked(struct writer *writer);
-void note_release(struct writer *writer); // no lock held
 
 // Counts the job as between two attempts, or as running again.
 void writer_set_idle(struct spool *spool, bool idle);

@@ -202,13 +202,6 @@ void spool_note_line(struct spool *spool, int i, const char *mem, size_t len) {
 	mutex_unlock(&spool->lock);
 }
 
-void spool_forget_lines(struct spool *spool) {
-	mutex_lock(&spool->lock);
-	buf_reset(&spool->last_line[0].text);
-	buf_reset(&spool->last_line[1].text);
-	mutex_unlock(&spool->lock);
-}
-
 // The last line of the stream that was written last, else of the other one.
 static const struct buf *latest_line(const struct spool *spool) {
 	const struct buf *line = &spool->last_line[spool->latest].text;

@@ -121,9 +121,6 @@ void spool_keep_latest(struct spool *spool);
 // Takes note of the last line in the bytes, which the stream has got.
 void spool_note_line(struct spool *spool, int i, const char *mem, size_t len);
 
-// Forgets what was noted.
-void spool_forget_lines(struct spool *spool);
-
 // A record is what is ready of a small output, tag and receipt included, in one piece. Whether it fits in one: it is not too
 // long, not in a rope, and not the rest of a line with a tag.
 bool spool_fits_record(const struct spool *spool);

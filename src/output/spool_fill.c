@@ -11,24 +11,6 @@
 
 enum { WIDE_PIPE = 1 << 20 };
 
-// With the turn: the job's output goes straight through from here on.
-static void spool_pass(struct spool *spool) {
-	for (int i = 0; i < STREAMS; ++i) {
-		spool->stream[i].pass = true;
-		writer_pass(spool, i);
-	}
-}
-
-// Nothing can hold more of this job's output, and it may not be written now: what comes is lost.
-static void spool_lose(struct spool *spool, int error) {
-	for (int i = 0; i < STREAMS; ++i) {
-		stream_to_rope(spool, i, spool->stream[i].len, true);
-	}
-	spool->lost = true;
-	spool_compact(spool);
-	writer_fail(spool->writer, 2, error);
-}
-
 // Moves bytes of the area up to `until` to the rope. If memory and disk are full, waits until some is free, or finds
 // another way for them; the caller looks again.
 static void to_rope_or_wait(struct spool *spool, int i, size_t until) {
@@ -41,10 +23,18 @@ static void to_rope_or_wait(struct spool *spool, int i, size_t until) {
 	}
 	int error = errno;
 	enum room room = spool->has_turn ? ROOM_THROUGH : writer_wait(spool, seen, /* take_turn */ true);
-	if (room == ROOM_THROUGH) {
-		spool_pass(spool);
-	} else if (room == ROOM_NEVER) {
-		spool_lose(spool, error);
+	for (int j = 0; j < STREAMS && room != ROOM_AGAIN; ++j) {
+		if (room == ROOM_THROUGH) { // the job's output goes straight through from here on
+			spool->stream[j].pass = true;
+			writer_pass(spool, j);
+		} else { // nothing can hold more of it, and it may not be written now: what comes is lost
+			stream_to_rope(spool, j, spool->stream[j].len, true);
+		}
+	}
+	if (room == ROOM_NEVER) {
+		spool->lost = true;
+		spool_compact(spool);
+		writer_fail(spool->writer, 2, error);
 	}
 }
 
@@ -284,7 +274,10 @@ void spool_reset(struct spool *spool) {
 		stream_cut(spool, i);
 	}
 	spool->lost = false;
-	spool_forget_lines(spool);
+	mutex_lock(&spool->lock);
+	buf_reset(&spool->last_line[0].text);
+	buf_reset(&spool->last_line[1].text);
+	mutex_unlock(&spool->lock);
 	spool_leave(spool);
 	spool_end_attempt(spool);
 }

@@ -18,7 +18,8 @@ enum {
 
 // ---- what the turn alone gives the right to, without the lock: the sinks, `scratch` and `receipts`
 
-void writer_fail(struct writer *writer, int stream, int error) {
+void writer_fail(void *arg, int stream, int error) {
+	struct writer *writer = arg;
 	mutex_lock(&writer->lock);
 	bool first = !writer->lost[stream];
 	writer->lost[stream] = true;
@@ -28,14 +29,6 @@ void writer_fail(struct writer *writer, int stream, int error) {
 	}
 }
 
-// Writes from one place in memory. Returns the bytes taken, 0 if it would block.
-static size_t turn_put(struct writer *writer, struct spool *spool, int i, const char *mem, size_t len, bool wait) {
-	if (spool->tag.len == 0) {
-		return streams_put(writer->streams, i, mem, len, wait);
-	}
-	return streams_put_tagged(writer->streams, i, spool->tag.data, spool->tag.len, &spool->stream[i].tag, mem, len, wait);
-}
-
 static char *turn_scratch(struct writer *writer) {
 	if (!writer->scratch) {
 		writer->scratch = xmalloc(PIECE_MAX);
@@ -43,35 +36,34 @@ static char *turn_scratch(struct writer *writer) {
 	return writer->scratch;
 }
 
-// Forgets the first piece of the rope, which cannot be read back.
-static void turn_lose_piece(struct writer *writer, struct stream *stream) {
-	writer_fail(writer, 2, errno);
-	size_t n = rope_first(&stream->rope);
-	stream->ready = minus(stream->ready, n);
-	rope_drop(writer->store, &stream->rope, n);
-}
-
 // Writes what is ready of the stream. Returns false if it would block, with the rest ready.
 static bool turn_write_stream(struct writer *writer, struct spool *spool, int i, bool wait) {
 	struct stream *stream = &spool->stream[i];
+	struct buf *tag = &spool->tag;
 	while (stream->ready > 0) {
-		bool in_rope = stream->rope.len > 0;
-		const char *mem;
-		ssize_t n = in_rope ? rope_peek(writer->store, &stream->rope, turn_scratch(writer), &mem) : (ssize_t)stream->ready;
-		if (n < 0) {
-			turn_lose_piece(writer, stream);
-			continue;
+		bool in_rope = stream->rope.len > 0, is_lost = false;
+		size_t n = in_rope && rope_first(&stream->rope) < stream->ready ? rope_first(&stream->rope) : (size_t)stream->ready;
+		const char *mem = in_rope ? NULL : spool_area(spool, i) + stream->start;
+		if (in_rope) {
+			is_lost = rope_peek(writer->store, &stream->rope, turn_scratch(writer), &mem) < 0; // it cannot be read back
 		}
-		mem = in_rope ? mem : spool_area(spool, i) + stream->start;
-		size_t taken = turn_put(writer, spool, i, mem, (uint64_t)n < stream->ready ? (size_t)n : (size_t)stream->ready, wait);
-		if (taken == 0) {
+		if (is_lost) {
+			writer_fail(writer, 2, errno);
+		} else if (tag->len == 0) {
+			n = streams_put(writer->streams, i, mem, n, wait);
+		} else {
+			n = streams_put_tagged(writer->streams, i, tag->data, tag->len, &stream->tag, mem, n, wait);
+		}
+		if (n == 0) {
 			return false;
 		}
-		stream->ready -= taken;
+		stream->ready -= n;
 		if (!in_rope) {
-			stream->start += taken;
-		} else if (rope_drop(writer->store, &stream->rope, taken)) {
-			note_release(writer);
+			stream->start += n;
+		} else if (rope_drop(writer->store, &stream->rope, n)) {
+			mutex_lock(&writer->lock);
+			note_release_locked(writer);
+			mutex_unlock(&writer->lock);
 		}
 	}
 	return true;

@@ -177,15 +177,11 @@ void writer_skip(struct writer *writer, struct output_queue *queue, uint64_t ord
 
 // ---- the whole
 
-static void sink_failed(void *arg, int stream, int error) {
-	writer_fail(arg, stream, error);
-}
-
 struct writer *writer_create(const struct writer_config *config) {
 	struct writer *writer = NEW(struct writer);
 	writer->config = *config;
 	writer->store = store_create(config->spool_mem, config->spool_dir);
-	writer->streams = streams_create(config->out_fd, config->err_fd, sink_failed, writer);
+	writer->streams = streams_create(config->out_fd, config->err_fd, writer_fail, writer);
 	mutex_init(&writer->lock, LOCK_WRITER);
 	cond_init(&writer->changed);
 	cond_init(&writer->handed_over);

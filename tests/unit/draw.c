@@ -73,7 +73,7 @@ static void tell_run(struct teller teller, unsigned slots) {
 static void tell_start(struct teller teller, struct event_job id, uint64_t at_ms, enum event_source source, uint64_t from,
                        const char *command) {
 	struct event event = {.kind = EVENT_JOB_START, .at = START + at_ms * MS, .u.job_start = {.id = id, .nslots = 1, .pid = 1,
-		.source = source, .queued = 5 * MS, .why = WHY_TURN, .from = from, .command = command, .command_len = strlen(command)}};
+		.source = source, .queued = 10 * MS, .why = WHY_TURN, .from = from, .command = command, .command_len = strlen(command)}};
 	teller.fn(teller.arg, &event);
 }
 
@@ -81,7 +81,7 @@ static void tell_end(struct teller teller, struct event_job id, uint64_t from_ms
                      enum outcome outcome, enum event_next next, const char *tail) {
 	struct event event = {.kind = EVENT_JOB_END, .at = START + to_ms * MS, .u.job_end = {.id = id, .nslots = 1, .source = source,
 		.result = {.outcome = outcome, .exit_code = outcome == OUTCOME_OK ? 0 : 1, .start = START + from_ms * MS,
-		.end = START + to_ms * MS}, .queued = 5 * MS, .next = next, .tail = tail, .tail_len = tail ? strlen(tail) : 0}};
+		.end = START + to_ms * MS}, .queued = 10 * MS, .next = next, .tail = tail, .tail_len = tail ? strlen(tail) : 0}};
 	teller.fn(teller.arg, &event);
 }
 
@@ -187,13 +187,13 @@ static void test_small(void) {
 	check_equal(bars[0].lane, 1);
 	check_equal(bars[1].flags, BAR_FAILED | BAR_RETRIED);
 	check_equal(bars[1].lane, 2);
-	check_equal(bars[1].lead, START + 195 * MS); // it was queued for 5 ms
+	check_equal(bars[1].lead, START + 190 * MS); // it was queued for 10 ms
 	check_equal(bars[2].flags, BAR_STOLEN);
-	check_equal(bars[2].lead, START + 245 * MS);
+	check_equal(bars[2].lead, START + 240 * MS);
 	check_equal(bars[3].lane, 0); // long-running
 	check_equal(bars[4].flags, BAR_OPEN);
 	check_equal(bars[4].to, START + 1000 * MS); // as far as the log goes
-	check(strstr(bars[0].text, "a#1 · exit 1 · 0.10s\nwaited 5.0ms for its turn\n\">"));
+	check(strstr(bars[0].text, "a#1 · exit 1 · 0.10s\nwaited 10.0ms for its turn\n\">"));
 	check(strstr(bars[1].text, "attempt 2"));
 	// shares: half of the slots for the first tenth
 	unsigned a = palette_class(&sample.palette, "a");
@@ -204,7 +204,7 @@ static void test_small(void) {
 	check_string(a1->name, "a#1");
 	check_equal(a1->from, START);
 	check_equal(a1->to, START + 300 * MS);
-	check_equal(a1->queued, 10 * MS);
+	check_equal(a1->queued, 20 * MS);
 	check_equal(a1->attempts, 2);
 	check_equal(a1->slot, 2);
 	sample_free(&sample);
@@ -411,7 +411,7 @@ static void test_trace(void) {
 	check_equal(count(text, "\"ph\":\"f\""), 2);
 	check(strstr(text, "{\"ph\":\"s\",\"pid\":1,\"tid\":1,\"ts\":99999.000,\"id\":1,\"cat\":\"flow\",\"name\":\"retry\""));
 	check(strstr(text, "{\"ph\":\"f\",\"pid\":1,\"tid\":2,\"ts\":200000.000,\"bp\":\"e\",\"id\":1,"));
-	check(strstr(text, "{\"ph\":\"s\",\"pid\":1,\"tid\":2,\"ts\":245000.000,\"id\":2,\"cat\":\"flow\",\"name\":\"emits\""));
+	check(strstr(text, "{\"ph\":\"s\",\"pid\":1,\"tid\":2,\"ts\":240000.000,\"id\":2,\"cat\":\"flow\",\"name\":\"emits\""));
 	check(strstr(text, "\"name\":\"queue b<\""));
 	check(strstr(text, "\"args\":{\"name\":\"long-running 1\"}"));
 	sample_free(&sample);

@@ -179,11 +179,14 @@ static uint64_t within(uint64_t at, uint64_t from, uint64_t to) {
 	return at > last ? last : at < from ? from : at;
 }
 
-// An end of an arrow: where it comes from ("s"), or where it points to ("f").
-static void add_arrow_end(struct chrome *chrome, const char *kind, unsigned tid, uint64_t at, uint64_t id, const char *name) {
-	buf_printf(begin(chrome, kind, tid, at), "%s,\"id\":%llu,\"cat\":\"flow\",\"name\":\"%s\"", *kind == 'f' ? ",\"bp\":\"e\"" : "",
-	           ull(id), name);
-	end(chrome);
+// An arrow has two ends: where it comes from ("s"), and where it points to ("f").
+static void add_arrow(struct chrome *chrome, const char *name, unsigned from_tid, uint64_t from, unsigned tid, uint64_t at) {
+	++chrome->ids;
+	for (int last = 0; last <= 1; ++last) {
+		buf_printf(begin(chrome, last ? "f" : "s", last ? tid : from_tid, last ? at : from), "%s,\"id\":%llu,\"cat\":\"flow\",\"name\":\"%s\"",
+		           last ? ",\"bp\":\"e\"" : "", ull(chrome->ids), name);
+		end(chrome);
+	}
 }
 
 // Notes where the arrow to what starts on this track comes from, before its item's origin is that.
@@ -199,27 +202,20 @@ static void note_arrow(struct chrome *chrome, const struct attempt_span *attempt
 	}
 }
 
-// The arrow to an item from the job that emitted it, which may still run.
-static void add_emit_arrow(struct chrome *chrome, const struct attempt_span *attempt, unsigned tid) {
-	uint64_t seq = attempt->start ? attempt->start->from : 0;
-	const struct origin *origin = origin_of(chrome, seq);
-	if (seq == 0 || origin->seq != seq || attempt->id.step > 0 || attempt->id.attempt > 1 || attempt->id.role != ROLE_JOB) {
-		return;
-	}
-	uint64_t at = within(minus(attempt->from, attempt->queued), origin->from, origin->to > 0 ? origin->to : attempt->to);
-	add_arrow_end(chrome, "s", origin->tid, at, ++chrome->ids, "emits");
-	add_arrow_end(chrome, "f", tid, attempt->from, chrome->ids, "emits");
-}
-
-// The arrows to what ends on this track.
+// The arrows to what ends on this track: from its attempt before, and from the job that emitted its item, which may still run.
 static void add_arrows(struct chrome *chrome, const struct attempt_span *attempt, unsigned tid) {
 	struct arrow *arrow = &chrome->arrows[tid];
+	const struct event_job *id = &attempt->id;
+	uint64_t seq = attempt->start ? attempt->start->from : 0;
+	const struct origin *origin = origin_of(chrome, seq);
 	if (arrow->name) {
-		add_arrow_end(chrome, "s", arrow->tid, arrow->at, ++chrome->ids, arrow->name);
-		add_arrow_end(chrome, "f", tid, attempt->from, chrome->ids, arrow->name);
+		add_arrow(chrome, arrow->name, arrow->tid, arrow->at, tid, attempt->from);
 		arrow->name = NULL;
 	}
-	add_emit_arrow(chrome, attempt, tid);
+	if (seq > 0 && origin->seq == seq && id->step == 0 && id->attempt <= 1 && id->role == ROLE_JOB) {
+		uint64_t at = within(minus(attempt->from, attempt->queued), origin->from, origin->to > 0 ? origin->to : attempt->to);
+		add_arrow(chrome, "emits", origin->tid, at, tid, attempt->from);
+	}
 }
 
 // ---- slices ----
@@ -350,9 +346,8 @@ struct chrome *chrome_new(const struct palette *palette, const struct first_pass
 	chrome->write = write;
 	chrome->arg = arg;
 	chrome->first = true;
-	uint64_t end_of_run;
-	first_pass_bounds(first_pass, stats, &chrome->start, &end_of_run);
-	chrome->interval = (end_of_run - chrome->start) / CHROME_SAMPLES + 1;
+	chrome->start = stats->start;
+	chrome->interval = (stats_end(stats) - stats->start) / CHROME_SAMPLES + 1;
 	chrome->attempts = (struct attempts){.fn = add_attempt, .arg = chrome, .rows = all->rows};
 	chrome->nslots = all->rows ? all->rows->rows : all->slots.n > stats->slots ? all->slots.n : stats->slots;
 	chrome->ntracks = chrome->nslots + all->slotless.n;

@@ -256,7 +256,8 @@ void timeline_init(struct timeline *timeline, const struct palette *palette, con
 	const struct run_stats *stats = palette->stats;
 	*timeline = (struct timeline){.palette = palette, .slots = stats->slots, .texts = ARENA_INIT};
 	timeline->attempts = (struct attempts){.fn = add_attempt, .arg = timeline, .rows = first_pass->attempts.rows};
-	first_pass_bounds(first_pass, stats, &timeline->start, &timeline->end);
+	timeline->start = stats->start;
+	timeline->end = stats_end(stats);
 	choose_lanes(timeline, &first_pass->attempts);
 	choose_shortest(timeline, first_pass);
 	timeline->lane_ends = xcalloc(timeline->nlanes, sizeof(*timeline->lane_ends));

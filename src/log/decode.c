@@ -109,13 +109,6 @@ static int fill(struct log_reader *reader) {
 	}
 }
 
-// NUL bytes stand in the place of lines after a crash of the machine, or in a file that was emptied while it was written to.
-static void skip_nuls(struct log_reader *reader) {
-	for (; reader->at < reader->end && reader->block[reader->at] == '\0'; ++reader->at) {
-		reader->has_nuls = true;
-	}
-}
-
 // The next line without its newline, NUL behind it, good until the next call. Returns NULL at the end, or after a
 // message with *ret_failed true.
 static char *next_line(struct log_reader *reader, size_t *ret_len, bool *ret_failed) {
@@ -123,8 +116,9 @@ static char *next_line(struct log_reader *reader, size_t *ret_len, bool *ret_fai
 	++reader->line;
 	reader->has_nuls = reader->is_overlong = false;
 	for (;;) {
-		if (seen == 0) {
-			skip_nuls(reader);
+		// NUL bytes stand in the place of lines after a crash of the machine, or in a file that was emptied while it was written to
+		for (; seen == 0 && reader->at < reader->end && reader->block[reader->at] == '\0'; ++reader->at) {
+			reader->has_nuls = true;
 		}
 		char *start = reader->block + reader->at;
 		char *newline = reader->end > reader->at + seen ? memchr(start + seen, '\n', reader->end - reader->at - seen) : NULL;
@@ -508,14 +502,6 @@ static void publish(struct log_reader *reader, struct event *event) {
 	reader->fn(reader->arg, event);
 }
 
-// Begins the run whose first line is damaged, without the facts of that line.
-static void begin_without(struct log_reader *reader) {
-	static const char *const no_words[] = {NULL};
-	struct event event = {.kind = EVENT_RUN_START, .at = TIME_BASE, .u.run_start = {.run = "", .argv = no_words}};
-	reader->has_start = true;
-	reader->fn(reader->arg, &event);
-}
-
 // Reads the event of that name from the members of the line, and passes it on. One of another name is for a newer fairpar.
 static void read_event(struct log_reader *reader, const char *name, uint64_t at) {
 	struct event event;
@@ -527,7 +513,10 @@ static void read_event(struct log_reader *reader, const char *name, uint64_t at)
 		return;
 	}
 	if (!reader->has_start && kind != EVENT_RUN_START && reader->ndamaged > 0) {
-		begin_without(reader);
+		static const char *const no_words[] = {NULL}; // the first line is damaged: the run begins without its facts
+		struct event start = {.kind = EVENT_RUN_START, .at = TIME_BASE, .u.run_start = {.run = "", .argv = no_words}};
+		reader->has_start = true;
+		reader->fn(reader->arg, &start);
 	}
 	reader->is_fatal = reader->has_start == (kind == EVENT_RUN_START);
 	if (reader->is_fatal) {

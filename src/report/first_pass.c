@@ -7,10 +7,6 @@ static void add_attempt(void *arg, const struct attempt_span *attempt) {
 	if (attempt->phase == ATTEMPT_STARTED) {
 		return;
 	}
-	if (first_pass->first == 0 || attempt->from < first_pass->first) {
-		first_pass->first = attempt->from;
-	}
-	first_pass->last = attempt->to > first_pass->last ? attempt->to : first_pass->last;
 	uint64_t bars = attempt->nslots <= 1 ? 1 : attempt->nslots < FIRST_PASS_SLOTS ? attempt->nslots : FIRST_PASS_SLOTS;
 	first_pass->bars += bars;
 	first_pass->durations[bucket_of(attempt->to - attempt->from, FIRST_PASS_BITS)] += bars;
@@ -39,13 +35,6 @@ void first_pass_on_event(void *arg, const struct event *event) {
 void first_pass_finish(struct first_pass *first_pass) {
 	attempts_finish(&first_pass->attempts);
 	first_pass->attempts.rows = machines_place(&first_pass->machines) ? &first_pass->machines : NULL;
-}
-
-void first_pass_bounds(const struct first_pass *first_pass, const struct run_stats *stats, uint64_t *ret_start, uint64_t *ret_end) {
-	bool is_earlier = first_pass->first > 0 && (stats->start == 0 || first_pass->first < stats->start);
-	uint64_t end = stats->end > first_pass->last ? stats->end : first_pass->last;
-	*ret_start = is_earlier ? first_pass->first : stats->start;
-	*ret_end = end > *ret_start ? end : *ret_start + 1;
 }
 
 uint64_t first_pass_longest(const struct first_pass *first_pass, uint64_t most) {

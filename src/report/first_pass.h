@@ -15,7 +15,6 @@ enum {
 struct first_pass {
 	struct attempts attempts;          // after first_pass_finish() with the `rows` and numbers of lanes that a second pass needs
 	struct machines machines;
-	uint64_t first, last;              // event time, of what was drawn; 0: nothing was
 	uint64_t bars;                     // attempts of jobs and others, once for each slot they take
 	uint64_t jobs;                     // that have ended and ran
 	uint64_t durations[BUCKETS(FIRST_PASS_BITS)]; // bars by their length
@@ -30,10 +29,6 @@ void first_pass_on_event(void *arg, const struct event *event);
 
 // Ends the pass, once.
 void first_pass_finish(struct first_pass *first_pass);
-
-// Sets the event times at which a picture of the run starts and ends: those of the run, widened to all attempts, which in a
-// damaged log may lie outside. The end is later than the start.
-void first_pass_bounds(const struct first_pass *first_pass, const struct run_stats *stats, uint64_t *ret_start, uint64_t *ret_end);
 
 // The smallest length in nanoseconds such that at most `most` bars are as long or longer; 0 if there are no more than that.
 uint64_t first_pass_longest(const struct first_pass *first_pass, uint64_t most);

@@ -282,15 +282,6 @@ static void note_slow(struct run_stats *stats, const struct event_job_end *end, 
 
 // ---- jobs ----
 
-// The job has had another attempt: counted once, whatever follows and at however many of its steps.
-static void note_retry(struct run_stats *stats, struct stats_batch *batch, const struct event_job *id) {
-	const struct event_job_start job = {.id = {.batch = id->batch, .number = id->number}, .command = ""};
-	if (!running_find(&stats->inside->retried, &job.id)) {
-		++batch->retried;
-		running_add(&stats->inside->retried, &job, /* at */ 0);
-	}
-}
-
 static void count_start(struct run_stats *stats, const struct event_job_start *start, uint64_t at) {
 	struct stats_batch *batch = batch_of(stats, start->id.batch);
 	struct stats_wait *wait = &batch->waits[start->why];
@@ -378,14 +369,17 @@ static void count_job_end(struct run_stats *stats, const struct event_job_end *e
 	if (end->result.start > 0) {
 		count_attempt(stats, batch, end);
 	}
-	if (end->id.attempt == 2 && end->id.role == ROLE_JOB) {
-		note_retry(stats, batch, &end->id);
+	const struct event_job_start job = {.id = {.batch = end->id.batch, .number = end->id.number}, .command = ""};
+	struct running_table *retried = &stats->inside->retried;
+	if (end->id.attempt == 2 && end->id.role == ROLE_JOB && !running_find(retried, &job.id)) { // once, at however many of its steps
+		++batch->retried;
+		running_add(retried, &job, /* at */ 0);
 	}
 	// a listing is no job, but one that fails is counted as such: its batch lacks its items
 	if (end->next != NEXT_NOTHING || !(end->id.role == ROLE_JOB || (end->id.role == ROLE_LISTING && failed))) {
 		return;
 	}
-	free(running_take(&stats->inside->retried, &(struct event_job){.batch = end->id.batch, .number = end->id.number}));
+	free(running_take(retried, &job.id));
 	count_end(batch, end);
 	if (end->result.outcome == OUTCOME_CANCELLED) {
 		note_loss(stats, &(struct event_lost){
@@ -396,14 +390,6 @@ static void count_job_end(struct run_stats *stats, const struct event_job_end *e
 	if (failed && stats->nfailures < STATS_FAILURES) {
 		job_set(&stats->failures[stats->nfailures++], end);
 	}
-}
-
-static void count_lost(struct run_stats *stats, const struct event_lost *lost) {
-	if (lost->why) {
-		note_loss(stats, lost);
-	}
-	struct stats_batch *batch = batch_of(stats, lost->batch);
-	*(lost->outcome == OUTCOME_SKIPPED ? &batch->skipped : &batch->cancelled) += lost->jobs;
 }
 
 static struct stats_inner *inner_of(struct run_stats *stats, const struct event_lent *lent) {
@@ -458,7 +444,11 @@ void stats_on_event(void *arg, const struct event *event) {
 		count_job_end(stats, &event->u.job_end);
 		break;
 	case EVENT_LOST:
-		count_lost(stats, &event->u.lost);
+		if (event->u.lost.why) {
+			note_loss(stats, &event->u.lost);
+		}
+		batch = batch_of(stats, event->u.lost.batch);
+		*(event->u.lost.outcome == OUTCOME_SKIPPED ? &batch->skipped : &batch->cancelled) += event->u.lost.jobs;
 		break;
 	case EVENT_LENT:
 		count_lent(stats, &event->u.lent);
@@ -497,6 +487,12 @@ const char *stats_machine_name(const struct run_stats *stats, const char *host) 
 uint64_t stats_wall(const struct run_stats *stats) {
 	uint64_t end = stats->end > 0 ? stats->end : stats->last;
 	return minus(end, stats->start);
+}
+
+uint64_t stats_end(const struct run_stats *stats) {
+	uint64_t end = stats->end > stats->last ? stats->end : stats->last;
+	end = stats->total.last_end > end ? stats->total.last_end : end;
+	return end > stats->start ? end : stats->start + 1;
 }
 
 void stats_add(struct stats_batch *sum, const struct stats_batch *batch) {

@@ -169,6 +169,10 @@ bool *stats_largest(const struct run_stats *stats, size_t most, bool with_long);
 // Nanoseconds from the start of the run to its end, or to the last event of one that has none.
 uint64_t stats_wall(const struct run_stats *stats);
 
+// The event time at which a picture of the run ends, after stats_finish(): that of the run, or of an attempt which in a damaged log may end
+// later; always after stats->start.
+uint64_t stats_end(const struct run_stats *stats);
+
 // Computes the members that follow from the others (p50, max, share, busy, total), as of the event time `now`. May be called
 // again after more events.
 void stats_finish(struct run_stats *stats, uint64_t now);

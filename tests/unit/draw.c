@@ -321,8 +321,6 @@ static void test_longest(void) {
 	uint64_t ns = first_pass_longest(&first_pass, 100);
 	check(ns > 810000 && ns < 900000); // by an eighth too much
 	check(first_pass_longest(&first_pass, 0) > 1000000);
-	check_equal(first_pass.first, 5);
-	check_equal(first_pass.last, 1000005);
 	first_pass_fini(&first_pass);
 }
 

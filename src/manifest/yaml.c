@@ -1,8 +1,8 @@
 // Reads YAML by libyaml's events, and words its errors for people who write manifests.
 //
 // Facts of libyaml 0.2.5 that shape this file: its time grows with the square of the nesting, and of the number of %TAG
-// lines, so both are refused before they reach it; it says nothing of keys twice; a NUL, a lone carriage return or a
-// bad byte is better reported by place; marks count characters from 0, without a byte order mark.
+// lines, so both are refused before they reach it; it says nothing of keys twice; marks count characters from 0, without a byte
+// order mark.
 
 #include "manifest/tree.h"
 
@@ -62,48 +62,8 @@ static int check_byte_order_mark(struct yaml_reader *reader) {
 		reader->data += 3;
 		reader->len -= 3;
 	}
-	return 0;
-}
-
-// YAML 1.1 §5.1: the characters that a document may hold.
-static int check_character(struct yaml_reader *reader, size_t at, size_t *ret_len) {
-	const char *s = reader->data + at;
-	unsigned char c = (unsigned char)*s;
-	size_t n = utf8_length(s, reader->len - at);
-	*ret_len = n;
-	char text[64];
-	if (c == '\0') {
-		return refuse(reader, at, "a NUL byte", "a manifest is text");
-	}
-	if (c == '\r' && (at + 1 == reader->len || s[1] != '\n')) {
-		return refuse(reader, at, "a carriage return that ends no line", "lines end with a newline");
-	}
-	if (n == 0) {
-		snprintf(text, sizeof(text), "the byte 0x%02X is not UTF-8", c);
-		return refuse(reader, at, text, "save the file as UTF-8");
-	}
-	bool is_control = (c < ' ' && c != '\t' && c != '\r' && c != '\n') || c == 0x7F ||
-	                  (n == 2 && c == 0xC2 && (unsigned char)s[1] < 0xA0 && (unsigned char)s[1] != 0x85);
-	if (is_control || (n == 3 && (memcmp(s, "\xEF\xBB\xBF", 3) == 0 || memcmp(s, "\xEF\xBF\xBE", 3) == 0 ||
-	                              memcmp(s, "\xEF\xBF\xBF", 3) == 0))) {
-		return refuse(reader, at, is_control ? "a control character" : "a byte order mark inside the file",
-		              is_control ? "inside double quotes it can be written as \\e or \\x1b" : NULL);
-	}
-	return 0;
-}
-
-static int check_characters(struct yaml_reader *reader) {
-	size_t n = 1;
-	for (size_t at = 0; at < reader->len; at += n) {
-		unsigned char c = (unsigned char)reader->data[at];
-		bool is_usual = (c >= ' ' && c < 0x7F) || c == '\n' || c == '\t';
-		if (is_usual) {
-			n = 1;
-		} else if (check_character(reader, at, &n) != 0) {
-			return -1;
-		}
-	}
-	return 0;
+	const char *other = memmem(reader->data, reader->len, "\xEF\xBB\xBF", 3);
+	return other ? refuse(reader, (size_t)(other - reader->data), "a byte order mark inside the file", NULL) : 0;
 }
 
 // Skips the lines from `at` on that are blank, comments or (below the document) its end "...". Returns the offset of the first
@@ -280,10 +240,26 @@ static bool report_start(struct yaml_reader *reader) {
 	return false;
 }
 
+// A byte that is no UTF-8, or a character that no document may hold (YAML 1.1 §5.1).
+static int report_character(struct yaml_reader *reader) {
+	size_t at = reader->parser.problem_offset;
+	int value = reader->parser.problem_value;
+	char text[64];
+	if (at < reader->len && utf8_length(reader->data + at, reader->len - at) == 0) {
+		snprintf(text, sizeof(text), "the byte 0x%02X is not UTF-8", (unsigned char)reader->data[at]);
+		return refuse(reader, at, text, "save the file as UTF-8");
+	}
+	return refuse(reader, at, value == 0 ? "a NUL byte" : "a control character",
+	              value == 0 ? "a manifest is text" : "inside double quotes it can be written as \\e or \\x1b");
+}
+
 static int report_problem(struct yaml_reader *reader) {
 	const yaml_parser_t *parser = &reader->parser;
 	if (parser->error == YAML_MEMORY_ERROR) {
 		diag_die("out of memory while reading the manifest");
+	}
+	if (parser->error == YAML_READER_ERROR) {
+		return report_character(reader);
 	}
 	if (fits("while scanning a simple key", parser->context) && is_below_block(reader, &parser->context_mark)) {
 		add_problem(reader, true, "the text of '|' or '>' must be indented", "indent the text below 'run: |' deeper than 'run'");
@@ -419,7 +395,7 @@ static int read_events(struct yaml_reader *reader) {
 
 int tree_read(struct tree *tree, const char *data, size_t len) {
 	struct yaml_reader reader = {.tree = tree, .data = data, .len = len};
-	if (check_byte_order_mark(&reader) != 0 || check_characters(&reader) != 0 || check_directives(&reader) != 0) {
+	if (check_byte_order_mark(&reader) != 0 || check_directives(&reader) != 0) {
 		return -1;
 	}
 	if (!yaml_parser_initialize(&reader.parser)) {

@@ -132,8 +132,7 @@ static int check_auto_jobs(const struct options *o) {
 }
 
 static bool is_stdout(const char *log) {
-	size_t at;
-	return log && (strcmp(log, "-") == 0 || option_log_fd(log, &at) == STDOUT_FILENO);
+	return log && (strcmp(log, "-") == 0 || option_log_fd(log) == STDOUT_FILENO);
 }
 
 // A row holds the whole output of a job.

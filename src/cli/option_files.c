@@ -6,6 +6,7 @@
 #include "base/buf.h"
 #include "base/diag.h"
 #include "base/text.h"
+#include "base/units.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -15,15 +16,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-int option_log_fd(const char *name, size_t *ret_at) {
-	enum { PREFIX = 3, MOST_DIGITS = 9 };
-	*ret_at = 0;
-	if (strncmp(name, "fd:", PREFIX) != 0) {
-		return -1;
-	}
-	size_t digits = strspn(name + PREFIX, "0123456789");
-	*ret_at = PREFIX + (digits < MOST_DIGITS ? digits : MOST_DIGITS);
-	return digits > 0 && name[*ret_at] == '\0' ? (int)strtol(name + PREFIX, NULL, 10) : -1;
+int option_log_fd(const char *name) {
+	long number;
+	return strncmp(name, "fd:", 3) != 0 ? NO_FD : parse_number(name + 3, 0, INT_MAX, &number) == 0 ? (int)number : BAD_FD;
 }
 
 bool option_results_is_table(const char *path) {
@@ -143,9 +138,8 @@ struct file_list {
 static void add_file(struct file_list *list, enum option_id option, const char *read_as, const char *path) {
 	grow_array(&list->files, &list->cap, list->n + 1, sizeof(*list->files));
 	struct named_file *file = &list->files[list->n++];
-	size_t at;
 	*file = (struct named_file){
-		.option = option, .read_as = read_as, .path = path, .fd = option == OPT_LOG && !read_as ? option_log_fd(path, &at) : -1};
+		.option = option, .read_as = read_as, .path = path, .fd = option == OPT_LOG && !read_as ? option_log_fd(path) : NO_FD};
 	if (read_as && path && strcmp(path, "-") == 0) {
 		*file = (struct named_file){.option = option, .read_as = "standard input", .fd = STDIN_FILENO};
 	}

@@ -380,26 +380,12 @@ int opt_joblog(struct parser *parser, const char *value) {
 	return *o->joblog ? 0 : option_fail(parser->id, "must not be empty");
 }
 
-static int refuse_fd(const char *name, size_t at) {
-	if (name[at] == '\0') {
-		diag_error("--log %s: position %zu: the number of a descriptor is missing (a file: './%s')", name, at + 1, name);
-	} else if (name[at] >= '0' && name[at] <= '9') {
-		diag_error("--log %s: position %zu: no descriptor has such a number (a file: './%s')", text_shows(name), at + 1,
-		           text_shows(name));
-	} else {
-		diag_error("--log %s: position %zu: '%s' is no digit (a file: './%s')", text_shows(name), at + 1,
-		           text_show(name + at, 1), text_shows(name));
-	}
-	return -1;
-}
-
 // Here, where nothing has been opened yet: the number of one that the caller has not opened would be that of a file of
 // fairpar's own.
 int opt_log(struct parser *parser, const char *value) {
-	size_t at;
-	int fd = option_log_fd(value, &at);
-	if (fd < 0 && at > 0) {
-		return refuse_fd(value, at);
+	int fd = option_log_fd(value);
+	if (fd == BAD_FD) {
+		return diag_error("--log %s: fd: stands before the number of a descriptor (a file: './%s')", text_shows(value), text_shows(value));
 	}
 	int flags = fd >= 0 ? fcntl(fd, F_GETFL) : 0;
 	if (flags < 0 || (fd >= 0 && (flags & O_ACCMODE) == O_RDONLY)) {

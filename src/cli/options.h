@@ -284,9 +284,9 @@ void option_settings_apply(const struct options *options, const char *name, stru
 
 // The files that options name: no file is written for two of them, or read and written.
 
-// The number of "fd:N", of no more than 9 digits; -1 if the name is none, with *ret_at the offset of the mistake, or 0 if it
-// does not begin with "fd:".
-int option_log_fd(const char *name, size_t *ret_at);
+// The number of "fd:N"; BAD_FD if that is no number, or NO_FD if the name does not begin so.
+enum { NO_FD = -1, BAD_FD = -2 };
+int option_log_fd(const char *name);
 
 // True if --results means a table by the name's ending: .csv, .tsv or .json, in any case.
 bool option_results_is_table(const char *path);

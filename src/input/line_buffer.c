@@ -16,10 +16,6 @@ void line_buffer_fini(struct line_buffer *buffer) {
 	free(buffer->data);
 	buffer->data = NULL;
 	buffer->cap = 0;
-	line_buffer_reset(buffer);
-}
-
-void line_buffer_reset(struct line_buffer *buffer) {
 	buffer->start = buffer->end = buffer->searched = 0;
 	buffer->ended = buffer->skipping = buffer->may_hold_nul = false;
 }

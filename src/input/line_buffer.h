@@ -45,9 +45,6 @@ void line_buffer_added(struct line_buffer *buffer, size_t len);
 // Says that no more bytes come. What is left, if anything, is then a line without its delimiter.
 void line_buffer_end(struct line_buffer *buffer);
 
-// Drops all bytes and begins anew, as after a failed attempt; the memory is kept.
-void line_buffer_reset(struct line_buffer *buffer);
-
 // Takes the next complete line; ret_line->bad says whether it can be a record. Returns false if more bytes are needed, or at
 // the end.
 bool line_buffer_next(struct line_buffer *buffer, struct line *ret_line);

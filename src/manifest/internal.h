@@ -84,8 +84,8 @@ bool text_has_string(const char *text);
 // Checks the replacement strings of a batch whose feeders are known.
 void load_check_texts(struct loader *loader, const struct manifest_batch *batch, const struct pair *from);
 
-// Warns of a replacement string in a `finally`, which never has an item. `node` may be NULL.
-void load_check_finally(struct loader *loader, const struct manifest_batch *batch, const struct node *node);
+// Warns of a replacement string in a text that has no item. `node` may be NULL.
+void load_check_unexpanded(struct loader *loader, const struct manifest_batch *batch, const struct node *node);
 
 // The place of a part of the text, where the text stands in the file as it is; else of the whole.
 struct source_span text_place(const struct loader *loader, const struct node *node, const char *part, size_t len);

@@ -81,7 +81,7 @@ static void load_top(struct loader *loader, const struct node *root) {
 	load_batches(loader, root, found.at[KEY_BATCHES]);
 	if (loader->manifest->nbatches > 0 && !diagnostics_are_full(loader->diagnostics) && !loader->overrun) {
 		load_graph(loader);
-		load_check_finally(loader, &loader->base, loader->base_found.at[KEY_FINALLY]);
+		load_check_unexpanded(loader, &loader->base, loader->base_found.at[KEY_FINALLY]);
 		for (size_t i = 0; i < loader->manifest->nbatches; ++i) {
 			load_check_texts(loader, &loader->manifest->batches[i], &loader->pairs[i]);
 		}

@@ -240,27 +240,16 @@ static const char *find_unexpanded(const struct manifest_batch *batch, const cha
 	return NULL;
 }
 
-// Adds no warning where there are errors: they may be about the items.
-static void warn_of_unexpanded(struct loader *loader, const struct manifest_batch *batch, const struct node *node,
-                               bool is_finally) {
+void load_check_unexpanded(struct loader *loader, const struct manifest_batch *batch, const struct node *node) {
 	size_t len;
-	if (!node || node->kind != NODE_TEXT || loader->diagnostics->nerrors > 0 ||
-	    loader->diagnostics->nwarnings >= MANIFEST_ERRORS || !load_count_text(loader, node) ||
-	    !memchr(node->text, '{', node->n) || may_use_braces(node->text)) {
+	if (!node || node->kind != NODE_TEXT || loader->diagnostics->nerrors > 0 || // which may be about the items
+	    loader->diagnostics->nwarnings >= MANIFEST_ERRORS || !load_count_text(loader, node) || may_use_braces(node->text)) {
 		return;
 	}
 	const char *at = find_unexpanded(batch, node->text, &len);
-	if (at && is_finally) {
-		diagnostic_warning(loader->diagnostics, text_place(loader, node, at, len), "'%.*s' is only text here: a 'finally' has no item",
-		                (int)len, at);
-	} else if (at) {
-		diagnostic_warning(loader->diagnostics, text_place(loader, node, at, len), "'%.*s' is only text here: batch '%s' has no items",
-		                (int)len, at, batch->name);
+	if (at) {
+		diagnostic_warning(loader->diagnostics, text_place(loader, node, at, len), "'%.*s' is only text here: there is no item", (int)len, at);
 	}
-}
-
-void load_check_finally(struct loader *loader, const struct manifest_batch *batch, const struct node *node) {
-	warn_of_unexpanded(loader, batch, node, true);
 }
 
 // The texts of a batch without items. Not those of env: {} is there often JSON.
@@ -268,11 +257,11 @@ static void check_plain_texts(struct loader *loader, const struct manifest_batch
 	static const enum key_id ids[] = {KEY_RUN, KEY_THEN, KEY_ON_FAILURE, KEY_CREATES, KEY_COMMANDS};
 	for (size_t i = 0; i < sizeof(ids) / sizeof(ids[0]); ++i) {
 		const struct node *node = found->at[ids[i]];
-		warn_of_unexpanded(loader, batch, node, false);
+		load_check_unexpanded(loader, batch, node);
 		for (uint32_t k = 0; node && node->kind == NODE_LIST && k < node->n; ++k) {
 			struct found entry;
 			keys_find(node->items[k], IN_COMMAND, NULL, NULL, &entry);
-			warn_of_unexpanded(loader, batch, node->items[k]->kind == NODE_MAP ? entry.at[KEY_RUN] : node->items[k], false);
+			load_check_unexpanded(loader, batch, node->items[k]->kind == NODE_MAP ? entry.at[KEY_RUN] : node->items[k]);
 		}
 	}
 }
@@ -306,7 +295,7 @@ void load_check_texts(struct loader *loader, const struct manifest_batch *batch,
 	struct found found;
 	keys_find(from->value, IN_BATCH, NULL, NULL, &found);
 	check_feeding(loader, batch, &found);
-	load_check_finally(loader, batch, found.at[KEY_FINALLY]);
+	load_check_unexpanded(loader, batch, found.at[KEY_FINALLY]);
 	if (!check.has_items) {
 		check_plain_texts(loader, batch, &found);
 	}

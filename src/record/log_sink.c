@@ -56,8 +56,7 @@ int log_sink_open(struct run *run) {
 		return 0;
 	}
 	struct log_sink *log = new_sink(run);
-	size_t at;
-	int fd = strcmp(name, "-") == 0 ? STDOUT_FILENO : option_log_fd(name, &at);
+	int fd = strcmp(name, "-") == 0 ? STDOUT_FILENO : option_log_fd(name);
 	if (fd >= 0) {
 		log->on_stdout = fd == STDOUT_FILENO;
 		return take_fd(log, name, fd);

@@ -114,9 +114,9 @@ static void test_end(void) {
 	check(!line_buffer_next(&buffer, &line));
 	line_buffer_end(&buffer);
 	check(!line_buffer_next(&buffer, &line));
-	line_buffer_reset(&buffer);
+	line_buffer_fini(&buffer);
 	line_buffer_add(&buffer, PIECE("a\nb"));
-	line_buffer_reset(&buffer); // a failed attempt
+	line_buffer_fini(&buffer); // a failed attempt
 	line_buffer_add(&buffer, PIECE("c\n"));
 	line_buffer_end(&buffer);
 	check(line_buffer_next(&buffer, &line));
@@ -172,7 +172,7 @@ static void test_long(void) {
 	line_buffer_end(&buffer); // the last line, and too long
 	check(line_buffer_next(&buffer, &line) && line.bad);
 	check(!line_buffer_next(&buffer, &line));
-	line_buffer_reset(&buffer);
+	line_buffer_fini(&buffer);
 	line_buffer_add(&buffer, PIECE("x\n"));
 	check(line_buffer_next(&buffer, &line) && buffer.cap <= 64 << 10); // the memory of a long line is given back
 	free(large);

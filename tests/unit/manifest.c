@@ -186,14 +186,14 @@ static void test_only_text(void) {
 		"  a: {run: 'x \"{/.}\"', then: ['y {1}', y], creates: '{.}.gz'}\n"
 		"  b: {commands: ['x {}', {run: 'x {%}'}], on_failure: 'x {}'}\n"
 		"  c: {run: 'x {cc}', matrix: {cc: [gcc]}, finally: 'x {cc} {}'}\n",
-		"2:24: warning: '{#}' is only text here: a 'finally' has no item\n"
-		"4:16: warning: '{/.}' is only text here: batch 'a' has no items\n"
-		"4:34: warning: '{1}' is only text here: batch 'a' has no items\n"
-		"4:54: warning: '{.}' is only text here: batch 'a' has no items\n"
-		"5:21: warning: '{}' is only text here: batch 'b' has no items\n"
-		"5:35: warning: '{%}' is only text here: batch 'b' has no items\n"
-		"5:58: warning: '{}' is only text here: batch 'b' has no items\n"
-		"6:55: warning: '{cc}' is only text here: a 'finally' has no item\n");
+		"2:24: warning: '{#}' is only text here: there is no item\n"
+		"4:16: warning: '{/.}' is only text here: there is no item\n"
+		"4:34: warning: '{1}' is only text here: there is no item\n"
+		"4:54: warning: '{.}' is only text here: there is no item\n"
+		"5:21: warning: '{}' is only text here: there is no item\n"
+		"5:35: warning: '{%}' is only text here: there is no item\n"
+		"5:58: warning: '{}' is only text here: there is no item\n"
+		"6:55: warning: '{cc}' is only text here: there is no item\n");
 	check_warnings("version: 1\nbatches:\n  a:\n    env: {J: '{}'}\n    commands:\n      - find . -exec gzip {} +\n"
 		"      - ls | xargs -I{} echo {}\n      - awk '{print $1} {}'\n      - grep -E \"a{2}[0-9]{4}\" ${x}\n      - f() { x; }\n", "");
 }

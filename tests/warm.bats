@@ -361,7 +361,7 @@ fake_root() {
 	echo memory >root/cgroup.controllers
 }
 
-@test "a job enters its cgroup before it runs" {
+@test "refused: a job with a cgroup of its own, and one that has the terminal" {
 	cat >m.yaml <<'YAML'
 version: 1
 batches:
@@ -369,47 +369,16 @@ batches:
     run: cat root/fairpar-*-1/memory.max root/fairpar-*-1/cgroup.procs
     memory: 64M
 YAML
-	for how in off sh; do
-		fake_root
-		FAIRPAR_CGROUP_ROOT=$PWD/root run_fairpar --warm=$how --log log -f m.yaml
-		assert_eq "$output" 671088640 # the limit, and what the job wrote of itself: 0
-	done
-	log_says yes
-}
-
-@test "a cgroup that a job cannot enter is said, and done without" {
-	make_sandbox SYS_write 2 BPF_JEQ 1 'SECCOMP_RET_ERRNO|EBUSY' # of one byte
-	cat >m.yaml <<'YAML'
-version: 1
-batches:
-  one:
-    run: 'echo {}; :'
-    args: [1, 2]
-    memory: 64M
-YAML
-	for how in off sh; do
-		fake_root
-		status=0
-		FAIRPAR_CGROUP_ROOT=$PWD/root ./sandbox "$FAIRPAR" -j1 --warm=$how --log log --joblog rows --summary=never -f m.yaml >out 2>err || status=$?
-		{ echo $status && cat out err && cut -f 7- rows; } >$how
-	done
-	assert_contains "$(cat sh)" "root': Device or resource busy; jobs only wait until that much memory is available"
-	assert_eq "$(cat sh)" "$(cat off)"
-	log_says yes
-}
-
-@test "a job that has the terminal is its foreground group, and reads from it" {
+	fake_root
+	FAIRPAR_CGROUP_ROOT=$PWD/root refused "it has a cgroup" -f m.yaml
+	assert_eq "$output" 671088640 # the limit, and what the job wrote of itself: 0
 	need python3
-	for how in off sh; do
-		printf 'ask 1\tone\\n\n' >talk
-		on_terminal "$FAIRPAR" --warm=$how --log log --summary=never -j1 -o \
-			'test "$(ps -o tpgid= -p $$ | tr -d " ")" = $$ && tty && echo ask {} && read -r x && echo got $x' ::: 1
-		assert_eq "$status" 0
-		printf '%s\n' "$output" | sed 's,/dev/.*,TTY,' >$how
-	done
-	assert_contains "$(cat sh)" 'got one'
-	assert_eq "$(cat sh)" "$(cat off)"
-	log_says yes
+	printf 'ask 1\tone\\n\n' >talk
+	on_terminal "$FAIRPAR" --warm=sh --log log --summary=never -j1 -o \
+		'test "$(ps -o tpgid= -p $$ | tr -d " ")" = $$ && tty && echo ask {} && read -r x && echo got $x' ::: 1
+	assert_eq "$status" 0
+	assert_contains "$output" 'got one'
+	log_says "no, it has the terminal"
 }
 
 @test "what a server would hand on to programs that a job starts is not there" {

@@ -182,12 +182,10 @@ static bool add_strings(struct buf *buf, char *const *strings, uint32_t *ret_n) 
 	return buf->len < WARM_BYTES_MAX;
 }
 
-// Puts the request together, and its descriptors. Returns false if it is too long.
-static bool build_request(struct warm_server *server, const struct spawn_config *job, int *ret_fds, size_t *ret_nfds) {
+// Puts the request together. Returns false if it is too long.
+static bool build_request(struct warm_server *server, const struct spawn_config *job) {
 	struct buf *buf = &server->request;
 	struct warm_request head = {
-		.flags = (job->context->cwd ? WARM_CHDIR : 0U) | (job->foreground ? WARM_FOREGROUND : 0U)
-			| (job->cgroup_fd >= 0 ? WARM_CGROUP : 0U),
 		.parent = job->world->pid,
 		.listed = (uint64_t)((const char *)job->listed - (const char *)server->table.start),
 	};
@@ -195,122 +193,92 @@ static bool build_request(struct warm_server *server, const struct spawn_config 
 	memcpy(&head.deadly, &job->world->deadly, sizeof(head.deadly));
 	buf_reset(buf);
 	buf_add(buf, &head, sizeof(head));
-	for (int fd = 0; fd < 3; ++fd) {
-		ret_fds[fd] = job->stdio[fd] >= 0 ? job->stdio[fd] : fd;
-	}
-	ret_fds[3] = job->cgroup_fd;
-	*ret_nfds = job->cgroup_fd >= 0 ? 4 : 3;
-	if (job->context->cwd) {
-		buf_add(buf, job->context->cwd, strlen(job->context->cwd) + 1);
-	}
 	bool fits = add_strings(buf, job->argv, &head.nargs) && add_strings(buf, job->env, &head.nenv)
 		&& head.nargs + head.nenv < WARM_STRINGS_MAX;
 	memcpy(buf->data, &head, sizeof(head));
 	return fits;
 }
 
-// What is known of a job that was asked for.
-struct job_answer {
-	pid_t pid;
-	int error;                  // errno: it could not be started
-	bool is_set_up;             // the steps that can fail are done, or one has failed
-	struct spawn_error failed;
-};
-
-// Returns false if no reply comes.
-static bool take_reply(const struct warm_server *server, struct job_answer *answer) {
+// Waits until the job runs, whose pid is returned, or is known not to: -errno.
+static pid_t await_start(const struct warm_server *server, const struct spawn_config *job) {
 	struct warm_reply reply;
-	if (!read_reply(server, &reply)) {
-		return false;
-	}
-	if (reply.kind == WARM_SET_UP) {
-		answer->is_set_up = true;
-		answer->failed = (struct spawn_error){.step = (enum spawn_step)reply.value, .error = reply.error};
-	} else if (reply.value > 0) {
-		answer->pid = reply.value;
-	} else {
-		answer->error = reply.value < 0 ? -reply.value : EPROTO;
-	}
-	return true;
-}
-
-// Waits until the job runs, or is known not to: answer->error.
-static void await_start(const struct warm_server *server, const struct spawn_config *job, struct job_answer *answer) {
-	while (!answer->pid && !answer->error && take_reply(server, answer)) {
-	}
-	if (answer->pid || answer->error) {
-		return;
+	if (read_reply(server, &reply)) {
+		return reply.value != 0 ? reply.value : -EPROTO;
 	}
 	// It was killed, or has to be; and may have started the job before. The job closes its end of the socket behind its entry in
 	// the table: with the end of file there is an entry, or no job.
 	warm_server_kill(server);
-	while (take_reply(server, answer)) {
+	while (read_reply(server, &reply)) {
 	}
 	int target = atomic_load_acquire(job->listed);
-	answer->pid = target < 0 ? -target : 0;
-	answer->error = answer->pid ? 0 : ECHILD;
+	return target < 0 ? -target : -ECHILD;
 }
 
-// Why a server did not start a job, or NULL: the request is too long for the socket.
-static const char *lost_text(int error) {
+// Why a server did not start a job.
+static const char *failure_text(int error) {
 	switch (error) {
-	case EMSGSIZE:             return NULL;
+	case EMSGSIZE:             return "its arguments and environment are too long";
 	case ECHILD: case EPIPE:   return "its server has died";
 	case EPERM: case ENOSYS:   return "the system does not let it be cloned";
 	default:                   return "no room for a process, or no memory";
 	}
 }
 
-pid_t warm_server_start(struct warm_server *server, const struct spawn_config *job, int *ret_pidfd, struct spawn_error *ret_error,
-                   const char **ret_why) {
-	int fds[WARM_FDS_MAX];
-	size_t nfds;
-	*ret_why = NULL;
-	if (!build_request(server, job, fds, &nfds)) {
-		return 0;
+// Sends the request with the descriptors. Returns 0, or an errno.
+static int send_request(const struct warm_server *server, const struct spawn_config *job, int dir) {
+	int fds[WARM_FDS_MAX] = {job->stdio[0], job->stdio[1], job->stdio[2], dir};
+	for (int fd = 0; fd < 3; ++fd) {
+		fds[fd] = fds[fd] >= 0 ? fds[fd] : fd;
 	}
-	int reserved = fcntl(server->socket, F_DUPFD_CLOEXEC, 0); // so that there is room for the pidfd of what runs by then
-	if (reserved < 0) {
-		*ret_error = (struct spawn_error){.step = SPAWN_CLONE, .error = errno};
-		return -1;
-	}
-	struct job_answer answer = {.error = fault_errno("warm")};
+	size_t size = (dir >= 0 ? 4 : 3) * sizeof(int);
 	union {
 		char bytes[CMSG_SPACE(WARM_FDS_MAX * sizeof(int))];
 		struct cmsghdr header;
 	} control = {.bytes = ""};
 	struct iovec part = {server->request.data, server->request.len};
 	struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1, .msg_control = &control};
-	message.msg_controllen = (socklen_t)CMSG_SPACE(nfds * sizeof(int)); // POSIX has that type, glibc size_t
+	message.msg_controllen = (socklen_t)CMSG_SPACE(size); // POSIX has that type, glibc size_t
 	control.header.cmsg_level = SOL_SOCKET;
 	control.header.cmsg_type = SCM_RIGHTS;
-	control.header.cmsg_len = (socklen_t)CMSG_LEN(nfds * sizeof(int));
-	memcpy(CMSG_DATA(&control.header), fds, nfds * sizeof(int));
-	if (!answer.error && sendmsg(server->socket, &message, MSG_NOSIGNAL) < 0) {
-		answer.error = errno;
-	} else if (!answer.error) {
-		await_start(server, job, &answer);
-	}
-	fd_close(&reserved);
-	if (answer.error) {
-		*ret_why = lost_text(answer.error);
+	control.header.cmsg_len = (socklen_t)CMSG_LEN(size);
+	memcpy(CMSG_DATA(&control.header), fds, size);
+	return sendmsg(server->socket, &message, MSG_NOSIGNAL) < 0 ? errno : 0;
+}
+
+pid_t warm_server_start(struct warm_server *server, const struct spawn_config *job, int *ret_pidfd, struct spawn_error *ret_error,
+                        const char **ret_why) {
+	const char *cwd = job->context->cwd;
+	int dir = cwd ? open(cwd, O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
+	if (cwd && (dir < 0 || faccessat(dir, ".", X_OK, AT_EACCESS) != 0)) {
+		fd_close(&dir);
+		*ret_why = "its directory cannot be entered";
 		return 0;
 	}
-	while ((*ret_pidfd = pidfd_open_pid(answer.pid)) < 0 && (errno == EMFILE || errno == ENFILE || errno == ENOMEM)) {
-		nanosleep(&(struct timespec){.tv_nsec = NS_PER_MS}, NULL); // another thread was faster to take it
+	if (!build_request(server, job)) {
+		fd_close(&dir);
+		*ret_why = failure_text(EMSGSIZE);
+		return 0;
 	}
-	if (job->context->cwd || job->foreground || job->cgroup_fd >= 0) {
-		// what the job says of the steps that can fail, or its end
-		struct pollfd set_up[] = {{.fd = server->socket, .events = POLLIN}, {.fd = *ret_pidfd, .events = POLLIN}};
-		while (!answer.is_set_up && (poll(set_up, 2, -1) < 0 || (set_up[0].revents && take_reply(server, &answer)))) {
-		}
-	}
-	*ret_error = answer.failed;
-	if (answer.failed.error) {
-		spawn_discard(job, answer.pid, ret_pidfd);
+	int reserved = fcntl(server->socket, F_DUPFD_CLOEXEC, 0); // so that there is room for the pidfd of what runs by then
+	if (reserved < 0) {
+		*ret_error = (struct spawn_error){.step = SPAWN_CLONE, .error = errno};
+		fd_close(&dir);
 		return -1;
 	}
-	return answer.pid;
+	int error = fault_errno("warm");
+	error = error ? error : send_request(server, job, dir);
+	pid_t pid = error ? -error : await_start(server, job);
+	fd_close(&dir);
+	fd_close(&reserved);
+	if (pid < 0) {
+		*ret_why = failure_text(-pid);
+		server->is_lost = pid != -EMSGSIZE;
+		return 0;
+	}
+	while ((*ret_pidfd = pidfd_open_pid(pid)) < 0 && (errno == EMFILE || errno == ENFILE || errno == ENOMEM)) {
+		nanosleep(&(struct timespec){.tv_nsec = NS_PER_MS}, NULL); // another thread was faster to take it
+	}
+	return pid;
 }
 
 // ---- whether a shell can be a server ----

@@ -7,6 +7,7 @@
 #include "base/buf.h"
 #include "process/spawn.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -27,6 +28,7 @@ struct warm_server {
 	int socket;
 	struct shared_table table;
 	struct buf request;
+	bool is_lost;       // it has failed, and is to be closed
 };
 
 // Starts a server for the program of `job`, a shell, in the job's context except for the directory. It ends when the calling
@@ -38,8 +40,7 @@ struct warm_server *warm_server_open(const struct spawn_config *job, const struc
 void warm_server_close(struct warm_server *server);
 
 // Starts a job as a clone of the server, from the thread that has opened it. Returns as spawn() does: the pid with *ret_pidfd,
-// or -1 with *ret_error. Or returns 0: nothing was started, and the caller calls spawn(). Then *ret_why is NULL if only this
-// job's arguments and environment are too long; else it says (static text) why the server failed, and the caller closes it.
+// or -1 with *ret_error. Or returns 0: nothing was started, and the caller calls spawn(); *ret_why says why (static text).
 pid_t warm_server_start(struct warm_server *server, const struct spawn_config *job, int *ret_pidfd, struct spawn_error *ret_error,
                    const char **ret_why) FP_NODISCARD;
 

@@ -1,10 +1,8 @@
 // What fairpar and a server (server.c) say to each other, over a socket of type SOCK_SEQPACKET.
 //
 // The server is started with SERVER_VARIABLE in its environment, and says first, by WARM_READY, whether it can serve. Each
-// request is one message: struct warm_request, then strings with a NUL behind each (the directory if WARM_CHDIR is set, the
-// arguments, the environment), and descriptors as SCM_RIGHTS: what becomes 0, 1 and 2, and with WARM_CGROUP cgroup.procs of the
-// cgroup to enter. The server answers with one WARM_STARTED. With any flag set the job sends one WARM_SET_UP as well, before or
-// after that.
+// request is one message: struct warm_request, then strings with a NUL behind each (the arguments, the environment), and descriptors as
+// SCM_RIGHTS: what becomes 0, 1 and 2, and the directory if the job has one of its own. The server answers with one WARM_STARTED.
 
 #ifndef FAIRPAR_WARM_PROTOCOL_H
 #define FAIRPAR_WARM_PROTOCOL_H
@@ -21,15 +19,7 @@ enum {
 	WARM_FDS_MAX = 4,
 };
 
-// Steps that can fail where the caller can do something about it.
-enum warm_flag {
-	WARM_CGROUP = 1 << 0,
-	WARM_FOREGROUND = 1 << 1,     // its group becomes the foreground one of the terminal 0
-	WARM_CHDIR = 1 << 2,
-};
-
 struct warm_request {
-	uint32_t flags;               // enum warm_flag
 	uint32_t nargs, nenv;
 	int32_t parent;               // the pid of fairpar
 	uint64_t listed;              // where in the table the job writes its group, before its program runs
@@ -37,12 +27,11 @@ struct warm_request {
 	uint64_t deadly;              // spawn_world.deadly, in the same way
 };
 
-enum warm_reply_kind { WARM_READY, WARM_STARTED, WARM_SET_UP };
+enum warm_reply_kind { WARM_READY, WARM_STARTED };
 
 struct warm_reply {
 	int32_t kind;                 // enum warm_reply_kind
-	int32_t value;                // READY: enum warm_unfit. STARTED: the pid, or -errno. SET_UP: enum spawn_step
-	int32_t error;                // SET_UP: errno of that step, or 0
+	int32_t value;                // READY: enum warm_unfit. STARTED: the pid, or -errno
 };
 
 // Why a server cannot serve.

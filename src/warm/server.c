@@ -8,7 +8,6 @@
 // library named to it; the list of robust mutexes, which a clone has not; errno. So nothing here allocates or locks, or calls what
 // keeps a state: system calls by number.
 
-#include "process/spawn.h"
 #include "warm/protocol.h"
 
 #include <dlfcn.h>
@@ -19,7 +18,6 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
-#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -158,8 +156,8 @@ static enum warm_unfit find_fit(void) {
 
 // ---- the protocol ----
 
-static bool reply(enum warm_reply_kind kind, int value, int error) {
-	struct warm_reply text = {.kind = (int)kind, .value = value, .error = error};
+static bool reply(enum warm_reply_kind kind, int value) {
+	struct warm_reply text = {.kind = (int)kind, .value = value};
 	return syscall(SYS_write, server.socket, &text, sizeof(text)) == sizeof(text);
 }
 
@@ -195,44 +193,27 @@ static void close_fds(void) {
 
 // ---- in the job ----
 
-static _Noreturn void fail(enum spawn_step step, int error) {
-	reply(WARM_SET_UP, (int)step, error);
-	syscall(SYS_exit_group, 127);
-	__builtin_unreachable();
+static void must(bool succeeds) {
+	if (!succeeds) {
+		syscall(SYS_exit_group, 127);
+	}
 }
 
-// The same steps in the same order as in process/spawn.c. Umask, limits, niceness and dispositions are those of the server.
-static void set_up(const char *dir) {
+// The same steps in the same order as in process/spawn.c, but for those that may fail, whose jobs are executed. Umask, limits, niceness
+// and dispositions are those of the server.
+static void set_up(void) {
 	const struct warm_request *request = &message.request;
-	if (syscall(SYS_setpgid, 0, 0) != 0) {
-		fail(SPAWN_GROUP, errno);
-	}
+	must(syscall(SYS_setpgid, 0, 0) == 0);
 	const struct timespec at_once = {0};
 	while (syscall(SYS_rt_sigtimedwait, &request->deadly, NULL, &at_once, sizeof(request->deadly)) > 0) {
 	}
-	int pid = (int)syscall(SYS_getpid);
-	if (request->flags & WARM_FOREGROUND && syscall(SYS_ioctl, fds[0], TIOCSPGRP, &pid) != 0) {
-		fail(SPAWN_STDIO, errno);
-	}
-	if (syscall(SYS_prctl, PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) == 0 && syscall(SYS_getppid) != request->parent) {
-		fail(SPAWN_CLONE, ESRCH);
-	}
-	if (request->flags & WARM_CGROUP && syscall(SYS_write, fds[3], "0", 1) != 1) {
-		fail(SPAWN_CGROUP, errno);
-	}
-	if (dir && syscall(SYS_chdir, dir) != 0) {
-		fail(SPAWN_CHDIR, errno);
-	}
+	must(syscall(SYS_prctl, PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) != 0 || syscall(SYS_getppid) == request->parent);
+	must(nfds < WARM_FDS_MAX || syscall(SYS_fchdir, fds[3]) == 0);
 	for (int fd = 0; fd < 3; ++fd) {
-		if (syscall(SYS_dup3, fds[fd], fd, 0) < 0) {
-			fail(SPAWN_STDIO, errno);
-		}
+		must(syscall(SYS_dup3, fds[fd], fd, 0) >= 0);
 	}
 	// before anything else of the job, so that the guardian of a fairpar that is killed knows its group
-	atomic_store_explicit((atomic_int *)(void *)(server.table + request->listed), -pid, memory_order_release);
-	if (request->flags) {
-		reply(WARM_SET_UP, 0, 0);
-	}
+	atomic_store_explicit((atomic_int *)(void *)(server.table + request->listed), -(int)syscall(SYS_getpid), memory_order_release);
 	syscall(SYS_munmap, server.table, server.table_size);
 	close_fds();
 	syscall(SYS_close, server.socket);
@@ -252,12 +233,8 @@ static char **take_strings(char **array, char **at, uint32_t n) {
 // Everything of the job but its program. Its arguments, then the environment, begin at `strings`, as the C library expects it.
 static void become_job(void) {
 	const struct warm_request *request = &message.request;
-	char *at = message.bytes + sizeof(*request), *dir = NULL;
-	if (request->flags & WARM_CHDIR) {
-		dir = at;
-		at += __builtin_strlen(at) + 1;
-	}
-	set_up(dir);
+	char *at = message.bytes + sizeof(*request);
+	set_up();
 	server.layout.arg_start = (uintptr_t)at;
 	char **env = take_strings(strings, &at, request->nargs);
 	server.layout.arg_end = server.layout.env_start = (uintptr_t)at;
@@ -276,7 +253,7 @@ static void serve(void) {
 	enum warm_unfit unfit = find_fit();
 	syscall(SYS_close, server.table_fd);
 	syscall(SYS_close, server.object_fd);
-	bool goes_on = reply(WARM_READY, (int)unfit, 0) && unfit == WARM_FIT;
+	bool goes_on = reply(WARM_READY, (int)unfit) && unfit == WARM_FIT;
 	while (goes_on && take_request()) {
 		// where its place is and where the thread's local storage differs between machines; the second is not asked for
 		long pid = syscall(SYS_clone, CLONE_PARENT | CLONE_CHILD_SETTID | CLONE_CHILD_CLEARTID | SIGCHLD, 0, 0, server.tid_address,
@@ -287,7 +264,7 @@ static void serve(void) {
 		}
 		int error = errno;
 		close_fds();
-		goes_on = reply(WARM_STARTED, pid > 0 ? (int)pid : -error, 0);
+		goes_on = reply(WARM_STARTED, pid > 0 ? (int)pid : -error);
 	}
 	syscall(SYS_exit_group, 0);
 }

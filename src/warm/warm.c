@@ -129,20 +129,20 @@ static const char *refuse_shell(struct warm *warm, struct warm_shell *shell, con
 // A starter.start.
 static pid_t start(void *arg, const struct spawn_config *job, int *ret_pidfd, struct spawn_error *ret_error) {
 	struct warm *warm = arg;
-	warm->why = warm->table.fd < 0 ? "there is no guardian" : job->path[0] != '/' ? "the path of its shell is relative" : fitness_refusal_env(job->env);
+	warm->why = warm->table.fd < 0       ? "there is no guardian"
+	            : job->path[0] != '/'    ? "the path of its shell is relative"
+	            : job->foreground        ? "it has the terminal"
+	            : job->cgroup_fd >= 0    ? "it has a cgroup"
+	                                     : fitness_refusal_env(job->env);
 	struct warm_shell *shell = warm->why ? NULL : find_shell(warm, job);
 	warm->why = shell ? refuse_shell(warm, shell, job) : warm->why;
 	if (warm->why) {
 		return spawn(job, ret_pidfd, ret_error);
 	}
-	const char *lost;
-	pid_t pid = warm_server_start(shell->server, job, ret_pidfd, ret_error, &lost);
-	if (pid == 0) {
-		warm->why = lost ? lost : "its arguments and environment are too long";
-	}
-	if (lost) {
+	pid_t pid = warm_server_start(shell->server, job, ret_pidfd, ret_error, &warm->why);
+	if (shell->server->is_lost) {
 		drop_server(shell);
-		shell->why = ++shell->deaths < DEATHS_MAX ? NULL : lost;
+		shell->why = ++shell->deaths < DEATHS_MAX ? NULL : warm->why;
 	}
 	return pid == 0 ? spawn(job, ret_pidfd, ret_error) : pid;
 }

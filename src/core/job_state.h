@@ -112,7 +112,6 @@ struct worker_state {
 	struct context *context;      // of a job in a directory of its own, or NULL
 	char **env;                   // of the attempt: pointers into `vars` and into the job's spec
 	size_t env_cap;
-	struct job failed;            // the job that work_failed() is called for
 	struct attempt_stats stats;   // of the attempt
 	struct live_attempt live; // the attempt, for as long as its process runs
 };

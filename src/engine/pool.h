@@ -31,7 +31,6 @@ struct worker; // a thread that owns a slot, or a dedicated thread of a long-run
 
 enum work_status {
 	WORK_OK,
-	WORK_FAILED,   // the pool reports it to the hook `failed` and goes on
 	WORK_NOT_RUN,  // it needed no slot after all (`creates`): its queue gets one turn back
 };
 
@@ -100,9 +99,6 @@ struct pool_hooks {
 	// The queue has fewer than its low_water bytes queued, or (queue NULL) there is room again after SUBMIT_FULL.
 	// Armed by a submission or by pool_queue_want(); called at most once for each arming. Must not block.
 	void (*low)(void *arg, struct queue *queue);
-	// The unhandled-failure event: the item returned WORK_FAILED. Called on its worker before the item is counted as
-	// done, so what it submits belongs to the same run. A failure inside it is only reported.
-	void (*failed)(void *arg, struct worker *worker, struct queue *queue);
 	// The queue was closed and its last item is done. `submitted` items in all. The queue is gone after the call.
 	// May cancel and close other queues; those that this removes are not reported before it has returned.
 	void (*removed)(void *arg, struct queue *queue, uint64_t submitted);

@@ -408,12 +408,8 @@ static enum work_status worker_run(struct worker *worker) {
 	if (worker->timed && !worker->lengths) {
 		worker->lengths = median_new(LENGTHS);
 	}
-	const struct pool_hooks *hooks = &worker->pool->config.hooks;
 	struct queued_item *item = worker->item;
 	enum work_status status = item->type->run(worker, worker->queue, item->data, item->size);
-	if (status == WORK_FAILED && hooks->failed) {
-		hooks->failed(hooks->arg, worker, worker->queue);
-	}
 	worker->item = NULL;
 	free(item);
 	return status;

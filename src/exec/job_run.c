@@ -95,18 +95,6 @@ static void job_close(struct worker_state *state, struct job *job, const struct 
 	}
 }
 
-static enum work_status job_end(struct worker_state *state, struct job *job, const struct result *result) {
-	job_close(state, job, result);
-	if (outcome_is_failure(result->outcome) && job->spec->on_failure) {
-		// work_failed() comes next on this worker; the record lives at least as long
-		state->failed = *job;
-		state->failed.result = *result;
-		return WORK_FAILED;
-	}
-	job_release(job);
-	return WORK_OK;
-}
-
 // ---- continuations ----
 
 static enum work_status run_again(struct worker *worker, struct queue *queue, void *data, size_t size);
@@ -128,6 +116,32 @@ static struct job *job_keep(const struct job *job) {
 		}
 	}
 	return kept;
+}
+
+// Queues the on-failure command of the job, which has ended with that result.
+static void queue_on_failure(const struct worker_state *state, const struct job *job, const struct result *result) {
+	struct job *kept = job_keep(job);
+	free(kept->tries.logins);
+	kept->tries.logins = NULL; // its command runs on this machine
+	kept->result = *result;
+	kept->spool = NULL;
+	kept->results = NULL;
+	kept->item.order = 0; // it is no item: its output has no place in the order
+	kept->step = 0;
+	kept->role = ROLE_ON_FAILURE;
+	kept->item.queued = now_ns();
+	kept->item.from = kept->pause = 0;
+	batch_command_on_failure(state->worker, worker_queue(state->worker), kept);
+}
+
+static enum work_status job_end(struct worker_state *state, struct job *job, const struct result *result) {
+	job_close(state, job, result);
+	if (outcome_is_failure(result->outcome) && job->spec->on_failure) {
+		queue_on_failure(state, job, result);
+	} else {
+		job_release(job);
+	}
+	return WORK_OK;
 }
 
 static enum submit_status submit_again(struct run *run, struct queue *queue, struct worker *worker, struct job *kept) {
@@ -424,20 +438,3 @@ static void drop_item(struct queue *queue, void *data, size_t size) {
 }
 
 const struct work_type work_item = {.name = "item", .run = run_item, .drop = drop_item};
-
-// ---- on-failure ----
-
-void work_failed(void *arg, struct worker *worker, struct queue *queue) {
-	struct worker_state *state = worker_state_of(arg, worker);
-	struct job *kept = job_keep(&state->failed);
-	free(kept->tries.logins);
-	kept->tries.logins = NULL; // its command runs on this machine
-	kept->spool = NULL;
-	kept->results = NULL;
-	kept->item.order = 0; // it is no item: its output has no place in the order
-	kept->step = 0;
-	kept->role = ROLE_ON_FAILURE;
-	kept->item.queued = now_ns();
-	kept->item.from = kept->pause = 0;
-	batch_command_on_failure(worker, queue, kept);
-}

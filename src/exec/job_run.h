@@ -14,10 +14,6 @@ extern const struct work_type work_item;
 // For retry_queue_create().
 extern const struct retry_calls work_retries;
 
-// For the pool's hook for failed items: queues the on-failure command of the job that failed on this worker
-// (worker_state.failed). `arg` is the run.
-void work_failed(void *arg, struct worker *worker, struct queue *queue);
-
 // ---- attempt.c ----
 
 // One attempt at one step of a job: its command, its environment, its child, its output.

@@ -31,7 +31,7 @@ enum {
 void memory_init(struct memory *memory) {
 	*memory = (struct memory){.meminfo = "/proc/meminfo", .groups_root = "", .root = {.fd = -1}};
 	mutex_init(&memory->lock, LOCK_MEMORY);
-	cond_init(&memory->found);
+	cond_init(&memory->changed);
 	list_init(&memory->waiting);
 	list_init(&memory->admitted);
 	const char *root = getenv("FAIRPAR_CGROUP_ROOT");
@@ -48,7 +48,7 @@ void memory_fini(struct memory *memory) {
 	verify(list_is_empty(&memory->waiting) && list_is_empty(&memory->admitted));
 	cgroup_root_close(&memory->root);
 	memory_ledger_close(memory->ledger);
-	cond_fini(&memory->found);
+	cond_fini(&memory->changed);
 	mutex_fini(&memory->lock);
 }
 
@@ -316,15 +316,10 @@ static struct memory_claim *first_of(const struct memory *memory) {
 	return first;
 }
 
-// The others could not go before it; where all are held back the first one looks when that is over.
-static void wake_first(struct memory *memory) {
-	struct memory_claim *first = first_of(memory);
-	if (!first && !list_is_empty(&memory->waiting)) {
-		first = list_entry(memory->waiting.next, struct memory_claim, link);
-	}
-	if (first) {
-		cond_signal(&first->turn);
-	}
+// Something has changed for those that wait.
+static void note_change(struct memory *memory) {
+	++memory->nchanges;
+	cond_broadcast(&memory->changed);
 }
 
 // The claim's job is about to start.
@@ -338,8 +333,8 @@ static void begin(struct memory *memory, struct memory_claim *claim) {
 static bool admit(struct memory *memory, struct memory_claim *claim, const atomic_bool *refusal) {
 	list_push_back(&memory->waiting, &claim->link);
 	while (!claim->is_admitted && !atomic_load_acquire(refusal)) { // pairs with the store of begin_termination()
-		uint64_t ended = memory->nended, again = 0;
 		bool first = first_of(memory) == claim;
+		uint64_t seen = memory->nchanges, again = memory->nadmitted == 0 && now_ns() < memory->alone_due ? memory->alone_due : TIME_NEVER;
 		if (first && consider(memory, claim, &again)) {
 			claim->is_admitted = !is_held_back(memory, claim); // else one of its batch has come back from waiting for others
 			memory->tried = claim->is_admitted ? memory->tried : NULL;
@@ -350,19 +345,15 @@ static bool admit(struct memory *memory, struct memory_claim *claim, const atomi
 			mutex_unlock(&memory->lock);
 			waits(claim->waits_arg, bytes);
 			mutex_lock(&memory->lock); // and try again
-		} else if (!first) {
-			bool is_timed = memory->nadmitted == 0 && now_ns() < memory->alone_due; // else until it is the first one
-			cond_wait_until(&claim->turn, &memory->lock, is_timed ? memory->alone_due : TIME_NEVER);
-		} else if (ended == memory->nended && !atomic_load_acquire(refusal)) {
-			if (claim->starts_alone || memory->nadmitted > 0 || atomic_exchange(&memory->has_waited, true)) {
-				cond_wait_until(&claim->turn, &memory->lock, again); // other programs may come to need less
-				continue;
+		} else if (!first || claim->starts_alone || memory->nadmitted > 0 || atomic_exchange(&memory->has_waited, true)) {
+			while (seen == memory->nchanges && cond_wait_until(&memory->changed, &memory->lock, again)) { // other programs may come to need less
 			}
+		} else {
 			uint64_t available = memory->available;
 			mutex_unlock(&memory->lock);
 			diag_note("memory: '%s' waits for %s; %s is available", text_shows(claim->label), memory_show(claim->bytes),
 			          memory_show(available));
-			mutex_lock(&memory->lock); // and try again: what happened meanwhile has woken nobody
+			mutex_lock(&memory->lock);
 		}
 	}
 	list_remove(&claim->link);
@@ -372,7 +363,7 @@ static bool admit(struct memory *memory, struct memory_claim *claim, const atomi
 	}
 	memory->wants = list_is_empty(&memory->waiting) ? 0 : memory->wants;
 	publish(memory);
-	wake_first(memory);
+	note_change(memory);
 	return claim->is_admitted;
 }
 
@@ -393,9 +384,7 @@ void memory_show_waiting(struct memory *memory) {
 
 void memory_wake(struct memory *memory) {
 	mutex_lock(&memory->lock);
-	list_for_each_entry(&memory->waiting, struct memory_claim, claim, link) {
-		cond_signal(&claim->turn);
-	}
+	note_change(memory);
 	mutex_unlock(&memory->lock);
 }
 
@@ -414,7 +403,7 @@ static void report_admission(const struct memory *memory, const char *cause) {
 // Finds out, once, what there is. The lock is given back meanwhile.
 static void find_mode(struct memory *memory) {
 	while (memory->mode == MEMORY_FINDING) {
-		cond_wait(&memory->found, &memory->lock);
+		cond_wait(&memory->changed, &memory->lock);
 	}
 	if (memory->mode != MEMORY_UNKNOWN) {
 		return;
@@ -427,7 +416,7 @@ static void find_mode(struct memory *memory) {
 	}
 	mutex_lock(&memory->lock);
 	memory->mode = cause ? MEMORY_ADMISSION : MEMORY_CGROUP;
-	cond_broadcast(&memory->found);
+	note_change(memory);
 }
 
 bool memory_claim_open(struct memory *memory, struct memory_claim *claim, uint64_t bytes, const char *label,
@@ -444,7 +433,6 @@ bool memory_claim_open(struct memory *memory, struct memory_claim *claim, uint64
 		.starts_alone = bytes == 0,
 		.group = CGROUP_NONE,
 	};
-	cond_init(&claim->turn);
 	mutex_lock(&memory->lock);
 	if (bytes > 0) {
 		find_mode(memory);
@@ -464,7 +452,6 @@ bool memory_claim_try(struct memory *memory, struct memory_claim *claim, uint64_
 	mutex_lock(&memory->lock);
 	if (consider(memory, claim, ret_again)) {
 		claim->is_open = claim->is_admitted = true;
-		cond_init(&claim->turn);
 		begin(memory, claim);
 	}
 	memory->tried = NULL;
@@ -521,8 +508,7 @@ void memory_set_waiting(struct memory *memory, const void *origin, bool waits) {
 		if (claim->origin == origin && claim->is_waiting != waits) {
 			set_waiting(memory, claim, waits);
 			publish(memory);
-			++memory->nended;
-			wake_first(memory);
+			note_change(memory);
 		}
 	}
 	mutex_unlock(&memory->lock);
@@ -565,11 +551,9 @@ bool memory_claim_close(struct memory *memory, struct memory_claim *claim) {
 		}
 		count(memory, claim, -1);
 		publish(memory);
-		++memory->nended;
-		wake_first(memory);
+		note_change(memory);
 	}
 	mutex_unlock(&memory->lock);
-	cond_fini(&claim->turn);
 	claim->is_open = claim->is_admitted = false;
 	return ran_out;
 }

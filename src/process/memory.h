@@ -38,7 +38,8 @@ enum memory_mode { MEMORY_UNKNOWN, MEMORY_FINDING, MEMORY_CGROUP, MEMORY_ADMISSI
 
 struct memory {
 	mutex lock;             // of all but what is set before the mode and constant after it
-	cond found;             // the mode is known
+	cond changed;           // … `nchanges`
+	uint64_t nchanges;      // so far, of what those that wait look at
 	enum memory_mode mode;  // found out by the first claim that says what it needs
 	bool proven;            // a job has entered a cgroup
 	atomic_bool has_waited, has_exceeded, has_missed; // there was a message for these
@@ -50,7 +51,6 @@ struct memory {
 	struct list admitted;   // claims of jobs that run, are about to start, or wait for other jobs
 	size_t nadmitted, nsuspended; // of these: jobs that do not wait for others; jobs that do
 	uint64_t alone_due;     // with nadmitted 0: from this time on (now_ns() time) also a job may start that nobody awaits
-	uint64_t nended;        // changes of the above so far, after which the first of `waiting` decides again
 	struct memory_ledger *ledger; // of the fairpars that share slots, or NULL
 	const struct memory_claim *tried; // is to start if there is room; counts in the ledger already
 	uint64_t wants;         // bytes that the first of `waiting` did not find; 0 without a ledger
@@ -73,7 +73,6 @@ struct memory_claim {
 	void (*waits)(void *arg, uint64_t bytes);
 	void *waits_arg;
 	struct list link;
-	cond turn;
 	bool is_open;       // between memory_claim_open() and memory_claim_close()
 	bool starts_alone;  // whatever is available, if no other job runs
 	bool is_admitted;   // in the list

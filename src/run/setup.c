@@ -394,7 +394,6 @@ static struct pool *make_pool(struct run *run, unsigned slots) {
 		.hooks = {
 			.idle = on_idle,
 			.low = on_low,
-			.failed = work_failed,
 			.removed = on_removed,
 			.trace = run->trace ? on_dispatch : NULL,
 			.returned = on_returned,

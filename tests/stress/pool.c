@@ -90,7 +90,7 @@ struct round {
 	_Atomic int idles;
 	_Atomic bool shut;                 // pool_shutdown() was called
 	uint64_t last_dispatch;            // under the pool's lock
-	_Atomic uint64_t failures, failed_hooks, lows, armed, ran, not_run;
+	_Atomic uint64_t lows, armed, ran, not_run;
 };
 
 static struct round *the_round; // the one that runs, for the watchdog
@@ -307,9 +307,6 @@ static enum work_status item_run(struct worker *worker, struct queue *queue, voi
 	atomic_add_relaxed(&round->ran, 1);
 	switch (pick(&dice, 16)) {
 	case 0:
-		atomic_add_relaxed(&round->failures, 1);
-		return WORK_FAILED;
-	case 1:
 		atomic_add_relaxed(&round->not_run, 1);
 		return WORK_NOT_RUN;
 	default:
@@ -352,16 +349,6 @@ static void on_low(void *arg, struct queue *queue) {
 	struct round *round = arg;
 	(void)queue;
 	atomic_add_relaxed(&round->lows, 1);
-}
-
-static void on_failed(void *arg, struct worker *worker, struct queue *queue) {
-	struct round *round = arg;
-	uint64_t nth = atomic_add_relaxed(&round->failed_hooks, 1);
-	uint64_t dice = round->seed ^ nth;
-	promise(atomic_load_relaxed(&round->idles) == 0, "a failure was reported after idle");
-	if (pick(&dice, 4) == 0) {
-		items_submit(round, queue, worker, &dice, 0); // an on_failure job
-	}
 }
 
 static void on_removed(void *arg, struct queue *queue, uint64_t submitted) {
@@ -498,7 +485,6 @@ static void round_open(struct round *round, uint64_t *dice) {
 		.hooks = {
 			.idle = on_idle,
 			.low = on_low,
-			.failed = on_failed,
 			.removed = on_removed,
 			.returned = on_returned,
 			.trace = on_trace,
@@ -539,7 +525,6 @@ static void round_check(struct round *round) {
 		        (unsigned long long)atomic_load_relaxed(&name->removed_sum));
 	}
 	promise(atomic_load_relaxed(&round->idles) == 1, "idle was reported %d times", atomic_load_relaxed(&round->idles));
-	promise(atomic_load_relaxed(&round->failures) == atomic_load_relaxed(&round->failed_hooks), "a failure went unreported");
 	promise(round->last_dispatch == atomic_load_relaxed(&round->ran), "%llu dispatches, %llu items ran",
 	        (unsigned long long)round->last_dispatch, (unsigned long long)atomic_load_relaxed(&round->ran));
 }

@@ -47,7 +47,7 @@ static struct {
 	uint64_t times[4096];
 	unsigned slots[4096];
 	uint64_t n;
-	_Atomic int idles, removed, failed, lows, lows_all, dropped, ran;
+	_Atomic int idles, removed, lows, lows_all, dropped, ran;
 	_Atomic uint64_t submitted;
 	_Atomic int troubles;
 	_Atomic int trouble_error;

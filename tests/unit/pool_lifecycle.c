@@ -209,33 +209,6 @@ static void test_shutdown_unused(void) {
 	close_pool();
 }
 
-static enum work_status fail_run(struct worker *worker, struct queue *queue, void *data, size_t size) {
-	(void)worker, (void)queue, (void)data, (void)size;
-	return WORK_FAILED;
-}
-
-static void on_failed(void *arg, struct worker *worker, struct queue *queue) {
-	(void)arg;
-	check_seen(removed, 0);
-	atomic_add_relaxed(&seen.failed, 1);
-	struct work work = {.type = &count_type, .flags = WORK_LOCAL};
-	check_equal(pool_submit(pool, queue, worker, &work, 1), SUBMIT_OK); // belongs to the same run
-}
-
-static void test_failed(void) {
-	static const struct work_type fail_type = {.name = "fail", .run = fail_run};
-	config.hooks.failed = on_failed;
-	open_pool(1);
-	struct queue *a = open_queue("a", NULL);
-	submit(a, &fail_type, 3);
-	pool_queue_close(pool, a);
-	pool_start(pool);
-	close_pool();
-	check_seen(failed, 3);
-	check_seen(ran, 3);
-	check_seen(submitted, 6);
-}
-
 // ---- the last item of a queue ----
 
 static _Atomic int finals;
@@ -591,7 +564,6 @@ int main(int argc, char *argv[]) {
 		TEST("cancel drops what is queued, once, and leaves what runs", test_cancel),
 		TEST("a pool that is shut drops what is queued and refuses work from anywhere", test_shutdown_cancel),
 		TEST("a pool that was never used becomes idle when it is shut down", test_shutdown_unused),
-		TEST("a failed item calls the hook before it is done", test_failed),
 		TEST("the last item of a queue runs once, after all others and before the removal", test_last_item),
 		TEST("also of a queue that had none", test_last_item_of_nothing),
 		TEST("what it submits runs before the removal", test_last_item_nested),

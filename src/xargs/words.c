@@ -24,19 +24,6 @@ static bool is_blank(char c) {
 
 static const char CANNOT_FIT[] = "cannot fit single argument within argument list size limit";
 
-static void set_kinds(struct xargs_words *words) {
-	const struct xargs_options *options = words->options;
-	if (options->words.literal) {
-		words->kinds[(unsigned char)options->words.delimiter] = WORDS_DELIMITER;
-		return;
-	}
-	words->kinds['\0'] = WORDS_SPECIAL;
-	for (const char *at = "\\'\"\v\f\r"; *at; ++at) {
-		words->kinds[(unsigned char)*at] = WORDS_SPECIAL;
-	}
-	words->kinds[' '] = words->kinds['\t'] = words->kinds['\n'] = WORDS_DELIMITER;
-}
-
 const char *xargs_words_init(struct xargs_words *words, const struct xargs_options *options) {
 	*words = (struct xargs_words){.options = options, .state = IN_SPACE, .first = true};
 	size_t bytes = options->limits.bytes, args = options->limits.args, argc = options->limits.argc, initial = 0;
@@ -51,7 +38,6 @@ const char *xargs_words_init(struct xargs_words *words, const struct xargs_optio
 	};
 	words->item_max = bytes > initial + 1 ? bytes - initial - 1 : 0;
 	words->has_blocks = words->item_max >= WORDS_BLOCK && !options->replace && !options->words.eof && options->limits.lines == 0;
-	set_kinds(words);
 	return initial > bytes ? CANNOT_FIT : NULL;
 }
 
@@ -256,9 +242,9 @@ static enum words_status write_byte(struct xargs_words *words, char c) {
 	return WORDS_MORE;
 }
 
-// A byte of literal items: a delimiter, or what is too much.
+// A byte of literal items.
 static enum words_status read_literal(struct xargs_words *words, char c) {
-	if (words->kinds[(unsigned char)c] != WORDS_DELIMITER) {
+	if (c != words->options->words.delimiter) {
 		return write_byte(words, c);
 	}
 	++words->lines;
@@ -267,7 +253,7 @@ static enum words_status read_literal(struct xargs_words *words, char c) {
 	return add_item(words, /* line_ends */ true);
 }
 
-// One byte that is, or may be, special.
+// One byte.
 static enum words_status read_byte(struct xargs_words *words, char c) {
 	if (words->options->words.literal) {
 		return read_literal(words, c);
@@ -315,29 +301,11 @@ static enum words_status read_byte(struct xargs_words *words, char c) {
 	return write_byte(words, c);
 }
 
-// Copies the bytes up to the next that is not ordinary. Returns how many; 0 also if the item gets too long.
-static size_t copy_ordinary(struct xargs_words *words, const char *at, const char *end) {
-	size_t room = words->item_max - words->item.len, max = (size_t)(end - at) < room ? (size_t)(end - at) : room, n = 0;
-	while (n < max && words->kinds[(unsigned char)at[n]] == WORDS_ORDINARY) {
-		++n;
-	}
-	if (n > 0) {
-		buf_add(&words->item, at, n);
-		words->before = at[n - 1];
-		words->seen = true;
-	}
-	return n;
-}
-
 static enum words_status next_bytes(struct xargs_words *words, const char *mem, size_t len, size_t *ret_used) {
 	const char *at = mem, *end = mem + len, *next = at;
 	enum words_status status = WORDS_MORE;
 	while (status == WORDS_MORE && at < end) {
 		size_t n = try_block(words, at, end, &next, &status);
-		if (n == 0 && words->state == IN_SPACE && words->kinds[(unsigned char)*at] == WORDS_ORDINARY) {
-			words->state = IN_NORMAL;
-		}
-		n = n == 0 && (words->state == IN_NORMAL || words->state == IN_QUOTE) ? copy_ordinary(words, at, end) : n;
 		at += n;
 		if (n == 0) {
 			status = read_byte(words, *at++);

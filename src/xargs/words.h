@@ -22,7 +22,6 @@ struct xargs_words {
 	struct pack pack;       // the arguments of the line behind the initial ones; with -I all of them
 	struct buf item;        // that is being read, or is `carried`
 	size_t item_max;        // bytes
-	enum { WORDS_ORDINARY, WORDS_SPECIAL, WORDS_DELIMITER } kinds[256]; // of each byte
 	bool has_blocks;        // it may read several items at once
 	enum { IN_SPACE, IN_NORMAL, IN_QUOTE, IN_BACKSLASH } state;
 	char quote;             // of IN_QUOTE

@@ -160,16 +160,3 @@ same() {
 	assert_contains "$stderr" 'use --plus'
 	assert_eq "$(ls)" ''
 }
-
-@test "--dry-run says once where an item in quotes comes out otherwise than in GNU parallel" {
-	run_fairpar --dry-run 'echo "{}"' ::: 'a b' 'c d'
-	assert_lines 'echo "a b"' 'echo "c d"'
-	assert_contains "$stderr" 'an item stands inside quotes of the command'
-	assert_eq "$(wc -l <"$BATS_TEST_TMPDIR/stderr")" 1
-	run_fairpar --dry-run 'echo "{}" {}' ::: plain
-	assert_eq "$stderr" ''
-	run_fairpar --dry-run 'echo x{}' ::: 'a b'
-	assert_eq "$stderr" ''
-	run_fairpar 'echo "{}"' ::: 'a b'
-	assert_eq "$output$stderr" 'a b'
-}

@@ -70,7 +70,6 @@ struct run {
 	int pid;                                    // of this process, for $PARALLEL_PID of each job
 	const char *temp_dir;                       // for spilled items and held output
 	atomic_uint_least64_t seq;                  // {#} of the item that came last
-	bool quotes_explained;                      // --dry-run: the hint was given
 	uint64_t total;                             // jobs of all inputs (items with -X or --batch-by), where all were read before the first one; else 0
 
 	// what happened so far

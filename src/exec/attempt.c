@@ -342,16 +342,6 @@ static void run_child(struct worker_state *state, const struct job *job, const s
 	}
 }
 
-// With --dry-run prints a hint for users of GNU parallel, once: why an item has no quotes inside quotes. On one thread
-// (run_is_serial()).
-static void explain_quotes(struct run *run, const struct template *template, const struct expansion *x) {
-	if (template && !run->options->quiet && !run->manifest && !run->quotes_explained && template_spells_otherwise(template, x)) {
-		run->quotes_explained = true;
-		diag_note("an item stands inside quotes of the command, so it is written for these quotes; GNU parallel would add quotes of "
-		          "its own, see fairpar-parallel(7)");
-	}
-}
-
 // --shell-quote: what a shell reads as the text.
 static void quote_text(struct worker_state *state, unsigned times) {
 	for (; times > 0; --times) {
@@ -466,7 +456,6 @@ static void run_at(struct worker_state *state, struct job *job, const struct att
 		return;
 	}
 	if (run->options->dry_run) {
-		explain_quotes(run, attempt->template, &x);
 		quote_text(state, run->options->shell_quotes);
 		if (run->options->print_commands) {
 			print_command(state);

@@ -326,23 +326,6 @@ bool template_needs_total(const struct template *template) {
 	return template->needs_total;
 }
 
-bool template_spells_otherwise(const struct template *template, const struct expansion *x) {
-	bool differs = false;
-	for (size_t i = 0; i < template->parts.n && !differs && !(template->flags & TEMPLATE_QUOTE); ++i) {
-		const struct part *part = &template->parts.at[i];
-		unsigned place = part->place & PLACE_KINDS;
-		if (part->is_raw || (place != PLACE_SINGLE && place != PLACE_DOUBLE)) {
-			continue;
-		}
-		FP_CLEANUP(buf_fini) struct buf scratch = BUF_INIT;
-		struct part_values values = {.part = part, .record = x->record, .scratch = &scratch};
-		for (struct slice value; !differs && part_next_value(&values, &value);) {
-			differs = !shell_is_plain(value.text, value.len);
-		}
-	}
-	return differs;
-}
-
 bool template_skips(const struct template *template, const struct record *record) {
 	bool rises = true, is_unique = true;
 	const char *a = record->args;

@@ -90,9 +90,6 @@ bool template_needs_total(const struct template *template);
 // True if the template names single columns: {2}, {name}.
 bool template_has_columns(const struct template *template);
 
-// True if an item is expanded inside quotes of the template and GNU parallel would put quotes of its own there.
-bool template_spells_otherwise(const struct template *template, const struct expansion *x);
-
 // True if {choose_k} or {uniq} of the template leaves out this record.
 bool template_skips(const struct template *template, const struct record *record);
 

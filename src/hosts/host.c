@@ -41,6 +41,11 @@ static bool is_up(const struct host *host) {
 	return host->state == HOST_UP || host->state == HOST_HELD;
 }
 
+// Whether its worker takes attempts. On its thread.
+static bool takes_attempts(const struct host *host) {
+	return host->connection && host->connection->is_up && !host->connection->is_leaving;
+}
+
 static bool is_over_ssh(const struct host *host) {
 	return host->login->kind == SSHLOGIN_SSH;
 }
@@ -216,14 +221,6 @@ static void host_down(struct host *host, const char *why, bool was_up, bool bye)
 	hosts->wake(hosts->wake_arg); // it may have been the last host
 }
 
-static void report_down(struct host *host, const char *why, bool bye) {
-	bool was_up = host->up;
-	host->up = false;
-	if (was_up || !bye) {
-		host_down(host, why, was_up, bye);
-	}
-}
-
 // ---- what the worker says ----
 
 // Sends what jobs there inherit: over ssh what --env names, by --launch all. A pilot has all of it from srun, with what Slurm adds: its number, and
@@ -244,7 +241,6 @@ static void send_env(struct host *host) {
 static void on_hello(void *arg, const struct worker_hello *hello) {
 	struct host *host = arg;
 	send_env(host);
-	host->up = true;
 	host_up(host, hello);
 }
 
@@ -346,7 +342,6 @@ static void on_done(void *arg, const struct channel_job *job, const struct job_e
 	bool is_lost = end->result.outcome == OUTCOME_CANCELLED && attempt->order_sent == ORDER_NONE;
 	if (is_lost && !host->ended_jobs && !host->login->is_pilot) { // a pilot's end is no surprise
 		host->ended_jobs = host->connection->is_leaving = true;
-		host->up = false;
 		host_down(host, "the worker has ended its jobs", /* was_up */ true, /* bye */ false);
 	}
 	end_attempt(host, attempt, is_lost ? END_LOST : END_DONE);
@@ -364,15 +359,11 @@ static void note(struct host *host, uint64_t *at) {
 static void on_bye(void *arg, const char *why) {
 	struct host *host = arg;
 	note(host, &host->bye_at);
-	report_down(host, why, /* bye */ true);
+	host_down(host, why, /* was_up */ true, /* bye */ true);
 }
 
-// The worker refuses an attempt. It gets no further ones, or the same one would be sent to it again at once.
-static void on_refused(void *arg, const struct channel_job *job, const char *why) {
+static void on_refused(void *arg, const struct channel_job *job, const char *why FP_UNUSED) {
 	struct host *host = arg;
-	if (!host->connection->is_braked) {
-		report_down(host, why, /* bye */ true);
-	}
 	if (job->owner) {
 		end_attempt(host, job->owner, END_REFUSED);
 	} else {
@@ -491,15 +482,16 @@ static void disconnect(struct host *host, const char *why) {
 	bool wanted = host->wanted, closing = host->closing || !wanted, reports = !host->closing && (wanted || !host->login->is_pilot);
 	mutex_unlock(&host->lock);
 	// a launcher that still connects does not notice that its pipes are closed
-	uint64_t grace = closing && !host->up && !host->connection->is_leaving ? 0 : (uint64_t)END_GRACE_MS * NS_PER_MS;
+	uint64_t grace = closing && !host->connection->is_up ? 0 : (uint64_t)END_GRACE_MS * NS_PER_MS;
 	launcher_end(&host->launcher, host->now + grace, how, sizeof(how));
 	host->now = now_ns();
 	buf_adds(&text, why ? why : how[0] ? how : "the connection has ended");
-	if (!host->up && !host->connection->is_leaving) {
+	if (!host->connection->is_up) {
 		add_launcher_text(host, &text);
 	}
-	if (reports) {
-		report_down(host, buf_str(&text), /* bye */ host->connection->is_leaving || !wanted); // first: nothing is to be given to it
+	bool was_up = takes_attempts(host), bye = host->connection->is_leaving || !wanted;
+	if (reports && (was_up || !bye)) {
+		host_down(host, buf_str(&text), was_up, bye); // first: nothing is to be given to it
 	}
 	channel_break(&host->connection->channel, buf_str(&text));
 	dispatcher_end_lose_jobs(host->connection);
@@ -529,7 +521,7 @@ static void connect(struct host *host) {
 		buf_printf(&why, "cannot start '%s': %s: %s", host->argv[0], spawn_step_name(error.step), strerror(error.error));
 		host->pause = BACKOFF_MOST_S;
 		host->retry_at = host->now + host->pause * NS_PER_S;
-		report_down(host, buf_str(&why), /* bye */ false);
+		host_down(host, buf_str(&why), /* was_up */ false, /* bye */ false);
 		report_closed(host);
 		return;
 	}
@@ -553,7 +545,7 @@ static void end_launcher_line(struct host *host) {
 	if (line->len == 0) {
 		return;
 	}
-	if (!host->up) {
+	if (!takes_attempts(host)) {
 		memcpy(host->last_lines[0], host->last_lines[1], LINE_BYTES);
 		snprintf(host->last_lines[1], LINE_BYTES, "%s", line->data);
 	} else if (host->nlines++ < LINES_MOST) {
@@ -644,7 +636,7 @@ static void process_attempts(struct host *host) {
 	list_for_each_entry(&host->attempts, struct host_attempt, attempt, link) {
 		check_deadline(host, attempt);
 		// the files of a job that still ran there
-		bool takes = host->up || (attempt->talk && host->connection && host->connection->is_leaving && !host->released);
+		bool takes = takes_attempts(host) || (attempt->talk && host->connection && host->connection->is_leaving && !host->released);
 		bool waits = attempt->state == ATTEMPT_WAITING, refuses = waits && (!takes || attempt->order != ORDER_NONE);
 		if (refuses) {
 			enum host_end end = attempt->order == ORDER_NONE ? END_REFUSED : END_DONE;
@@ -746,15 +738,14 @@ static void release_worker(struct host *host) {
 	bool wanted = host->wanted, idle = list_is_empty(&host->attempts) && host->ndoubted == 0;
 	mutex_unlock(&host->lock);
 	bool leaving = host->connection->is_leaving;
-	if (!wanted && !host->up && !leaving) {
+	if (!wanted && !host->connection->is_up) {
 		disconnect(host, "it is not needed any more");
 	} else if (idle && host->stuck > 0) {
 		disconnect(host, "a job there was told to end, and has not");
 	} else if (idle && !host->released && (!wanted || (leaving && host->login->is_pilot))) {
-		if (!host->login->is_pilot) {
-			report_down(host, "it is not needed any more", /* bye */ true);
+		if (!host->login->is_pilot && !leaving) {
+			host_down(host, "it is not needed any more", /* was_up */ true, /* bye */ true);
 		}
-		host->up = false;
 		host->released = true;
 		dispatcher_end_bye(host->connection, "there is no more work for it");
 	}

@@ -70,18 +70,9 @@ static struct host_list *read_list(struct hosts *hosts, char **ret_error) {
 	return list;
 }
 
-static const struct sshlogin *find_login(const struct host_list *list, const char *name) {
-	for (size_t i = 0; i < list->logins.n; ++i) {
-		if (strcmp(list->logins.logins[i].name, name) == 0) {
-			return &list->logins.logins[i];
-		}
-	}
-	return NULL;
-}
-
 // Applies the list to a known host: it stays, leaves or comes back, with the number of slots of the list. With the lock.
 static void update_host(struct host *host, struct host_list *list) {
-	const struct sshlogin *login = find_login(list, host->login->name);
+	const struct sshlogin *login = sshlogins_find(&list->logins, host->login->name);
 	bool had_left = host->is_removed;
 	host->is_removed = !login;
 	host->listed = login ? login : host->listed;
@@ -96,9 +87,8 @@ static void update_host(struct host *host, struct host_list *list) {
 	host_release_removed(host);
 }
 
-// Applies the list to all hosts, and connects to new ones. With the lock. Returns whether there is a new one, which borrows its login.
-static bool apply_list(struct hosts *hosts, struct host_list *list) {
-	bool has_come = false;
+// Applies the list to all hosts, which borrow from it then, and connects to new ones. With the lock.
+static void apply_list(struct hosts *hosts, struct host_list *list) {
 	for (size_t i = 0; i < hosts->n; ++i) {
 		if (hosts->hosts[i]->login->kind != SSHLOGIN_LAUNCH) {
 			update_host(hosts->hosts[i], list);
@@ -106,21 +96,20 @@ static bool apply_list(struct hosts *hosts, struct host_list *list) {
 	}
 	for (size_t i = 0; i < list->logins.n; ++i) {
 		struct host *host = list->new_hosts[i];
-		if (!host) {
-			continue;
+		if (host) {
+			host_append(hosts, host); // what its thread calls waits for the lock
 		}
-		host_append(hosts, host); // what its thread calls waits for the lock
-		if (host_connect(host) == 0) {
-			list->new_hosts[i] = NULL;
-			has_come = true;
-		} else {
+		if (host && host_connect(host) != 0) {
 			--hosts->n;
 			buf_printf(&list->messages, "cannot start a thread for %s: %s%c", host->login->name, strerror(errno), '\0');
+		} else {
+			list->new_hosts[i] = NULL;
 		}
 	}
+	list->next = hosts->lists;
+	hosts->lists = list;
 	hosts_limit_queues(hosts);
 	cond_broadcast(&hosts->changed);
-	return has_come;
 }
 
 static void reload_list(struct hosts *hosts) {
@@ -132,10 +121,9 @@ static void reload_list(struct hosts *hosts) {
 		return;
 	}
 	mutex_lock(&hosts->lock);
-	bool is_kept = hosts->pool && atomic_load_relaxed(&hosts->ending) == HOSTS_RUN && apply_list(hosts, list);
+	bool is_kept = hosts->pool && atomic_load_relaxed(&hosts->ending) == HOSTS_RUN;
 	if (is_kept) {
-		list->next = hosts->lists;
-		hosts->lists = list;
+		apply_list(hosts, list);
 	}
 	mutex_unlock(&hosts->lock);
 	for (size_t i = 0; i < list->messages.len; i += strlen(list->messages.data + i) + 1) {

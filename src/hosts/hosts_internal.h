@@ -102,7 +102,6 @@ struct host {
 	thread thread;
 	struct launcher launcher;
 	struct dispatcher_end *connection; // NULL: the connection is down
-	bool up;                     // the worker takes attempts
 	bool suspend_sent;           // the worker was told to suspend its jobs
 	bool write_failed;           // write(2) has failed: the connection is to be closed
 	bool released;               // the worker was told to end

@@ -8,6 +8,7 @@
 #include "base/alloc.h"
 #include "base/diag.h"
 #include "base/text.h"
+#include "base/units.h"
 #include "hosts/pilot_policy.h"
 #include "process/proctree.h"
 #include "remote/slurm.h"
@@ -78,82 +79,40 @@ static bool cancel(struct pilots *pilots, const char *name, bool waiting) {
 	return is_done;
 }
 
-// Calls fn for each line that squeue prints by that format, of the jobs of that name or (NULL) of all of this user. Returns 0, or -1
-// with *ret_why.
-static int each_job(const struct pilots *pilots, const char *format, const char *name, void (*fn)(void *arg, char *line), void *arg,
-                    struct buf *ret_why) {
-	FP_CLEANUP(buf_fini) struct buf out = BUF_INIT;
+// Has squeue print, by that format, a line for each job of that name or (NULL) of all of this user. Returns 0, or -1 with *ret_why.
+static int list_jobs(const struct pilots *pilots, const char *format, const char *name, struct buf *ret_lines, struct buf *ret_why) {
 	const char *const argv[] = {"squeue", "-h", "-u", pilots->user, "-o", format, name ? "-n" : NULL, name, NULL};
-	if (run_command(pilots, argv, &out, ret_why) != 0) {
-		return -1;
-	}
-	char *rest = NULL;
-	for (char *line = out.data ? strtok_r(out.data, "\n", &rest) : NULL; line; line = strtok_r(NULL, "\n", &rest)) {
-		fn(arg, line);
-	}
-	return 0;
+	buf_reserve(ret_lines, 1);
+	return run_command(pilots, argv, ret_lines, ret_why);
 }
 
-// ---- jobs that a killed run has left ----
-
-struct leftovers {
-	const struct pilots *pilots;
-	struct slurm_run own;
-	struct buf names;          // each with its NUL
-};
-
-static void find_leftover(void *arg, char *line) {
-	struct leftovers *left = arg;
-	struct slurm_run run;
-	if (slurm_run_read(&run, line) != 0 || strcmp(run.host, left->own.host) != 0 || proctree_start_time((pid_t)run.pid) == run.start) {
+// Cancels the jobs that killed runs have left. srun cancels its job when it ends, but not when it is killed before the job has started: nobody
+// would end such a job.
+static void clean_up(struct pilots *pilots) {
+	FP_CLEANUP(buf_fini) struct buf lines = BUF_INIT;
+	FP_CLEANUP(buf_fini) struct buf names = BUF_INIT; // of several jobs one may have
+	FP_CLEANUP(buf_fini) struct buf why = BUF_INIT;
+	struct slurm_run own, run;
+	if (slurm_run_read(&own, pilots->name) != 0 || list_jobs(pilots, "%j", NULL, &lines, &why) != 0) {
 		return;
 	}
-	for (const char *at = left->names.data; at && at < left->names.data + left->names.len; at += strlen(at) + 1) {
-		if (strcmp(at, line) == 0) {
-			return;
+	pilots->has_cleaned = true;
+	char *rest = NULL;
+	for (const char *line = strtok_r(lines.data, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
+		bool is_left = slurm_run_read(&run, line) == 0 && strcmp(run.host, own.host) == 0 && proctree_start_time((pid_t)run.pid) != run.start;
+		if (!is_left || word_is_in(buf_str(&names), line, strlen(line))) {
+			continue;
+		}
+		buf_printf(&names, "%s ", line);
+		if (cancel(pilots, line, /* waiting */ false)) {
+			diag_note("cancelled pilots that a killed run has left in Slurm's queue: %s", line);
+		} else {
+			pilots->has_cleaned = false;
 		}
 	}
-	buf_add(&left->names, line, strlen(line) + 1);
-}
-
-// Cancels them. srun cancels its job when it ends, but not when it is killed before the job has started: nobody would end such a job.
-static void clean_up(struct pilots *pilots) {
-	struct leftovers left = {.pilots = pilots, .names = BUF_INIT};
-	FP_CLEANUP(buf_fini) struct buf why = BUF_INIT;
-	if (slurm_run_read(&left.own, pilots->name) == 0 && each_job(pilots, "%j", NULL, find_leftover, &left, &why) == 0) {
-		pilots->has_cleaned = true;
-		for (const char *at = left.names.data; at && at < left.names.data + left.names.len; at += strlen(at) + 1) {
-			if (cancel(pilots, at, /* waiting */ false)) {
-				diag_note("cancelled pilots that a killed run has left in Slurm's queue: %s", at);
-			} else {
-				pilots->has_cleaned = false;
-			}
-		}
-	}
-	buf_fini(&left.names);
 }
 
 // ---- why pilots wait ----
-
-struct queue_reasons {
-	unsigned pending, impossible, others;
-	struct buf reasons;
-};
-
-static void add_reason(void *arg, char *line) {
-	struct queue_reasons *waits = arg;
-	char *reason = strchr(line, '|');
-	if (!reason || strncmp(line, "PENDING|", 8) != 0) {
-		++waits->others;
-		return;
-	}
-	++reason;
-	++waits->pending;
-	waits->impossible += slurm_is_impossible(reason);
-	if (strcmp(reason, "None") != 0 && !strstr(buf_str(&waits->reasons), reason)) {
-		buf_printf(&waits->reasons, "%s%s", waits->reasons.len > 0 ? "; " : "", reason);
-	}
-}
 
 // Sets the text of the last message. Returns whether it has changed.
 static bool set_if_new(struct pilots *pilots, struct buf *last, const char *text) {
@@ -168,26 +127,40 @@ static bool set_if_new(struct pilots *pilots, struct buf *last, const char *text
 }
 
 static void query_queue(struct pilots *pilots) {
-	struct queue_reasons waits = {.reasons = BUF_INIT};
+	FP_CLEANUP(buf_fini) struct buf lines = BUF_INIT;
 	FP_CLEANUP(buf_fini) struct buf why = BUF_INIT;
-	int result = each_job(pilots, "%T|%r", pilots->name, add_reason, &waits, &why);
+	FP_CLEANUP(buf_fini) struct buf reasons = BUF_INIT;
+	unsigned pending = 0, impossible = 0, others = 0;
+	char *rest = NULL;
+	int result = list_jobs(pilots, "%T|%r", pilots->name, &lines, &why);
+	for (const char *line = strtok_r(lines.data, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
+		const char *reason = line + strlen("PENDING|");
+		if (strncmp(line, "PENDING|", strlen("PENDING|")) != 0) {
+			++others;
+			continue;
+		}
+		++pending;
+		impossible += slurm_is_impossible(reason);
+		if (strcmp(reason, "None") != 0 && !strstr(buf_str(&reasons), reason)) {
+			buf_printf(&reasons, "%s%s", reasons.len > 0 ? "; " : "", reason);
+		}
+	}
 	mutex_lock(&pilots->hosts->lock);
-	bool none_can_start = waits.pending > 0 && waits.impossible == waits.pending && waits.others == 0 && !pilots->policy.was_up;
+	bool none_can_start = result == 0 && pending > 0 && impossible == pending && others == 0 && !pilots->policy.was_up;
 	if (none_can_start) {
 		pilots_cannot_start(&pilots->policy);
 	}
 	mutex_unlock(&pilots->hosts->lock);
 	if (none_can_start) {
-		diag_error("no pilot can start with these options: Slurm says %s", text_shows(buf_str(&waits.reasons)));
+		diag_error("no pilot can start with these options: Slurm says %s", text_shows(buf_str(&reasons)));
 		wakeup_post(pilots->wake_fd);
 	} else if (result != 0) {
 		if (atomic_load_relaxed(&pilots->phase) == RUNS && set_if_new(pilots, &pilots->last_reason, buf_str(&why))) {
 			diag_warn("Slurm does not say why pilots wait: %s", buf_str(&why));
 		}
-	} else if (waits.reasons.len > 0 && set_if_new(pilots, &pilots->last_reason, buf_str(&waits.reasons))) {
-		diag_note("%u pilot%s in Slurm's queue: %s", waits.pending, waits.pending == 1 ? " waits" : "s wait", text_shows(buf_str(&waits.reasons)));
+	} else if (reasons.len > 0 && set_if_new(pilots, &pilots->last_reason, buf_str(&reasons))) {
+		diag_note("%u pilot%s in Slurm's queue: %s", pending, pending == 1 ? " waits" : "s wait", text_shows(buf_str(&reasons)));
 	}
-	buf_fini(&waits.reasons);
 }
 
 // ---- the thread ----

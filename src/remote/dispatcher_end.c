@@ -37,6 +37,13 @@ static const char *on_hello(struct dispatcher_end *end, const struct wire_frame 
 	return NULL;
 }
 
+static void leave(struct dispatcher_end *end, const char *why) {
+	if (!end->is_leaving) {
+		end->is_leaving = true;
+		end->calls.bye(end->arg, why);
+	}
+}
+
 static const char *on_refuse(struct dispatcher_end *end, struct channel_job *job, const struct wire_frame *frame) {
 	FP_CLEANUP(buf_fini) struct buf why = BUF_INIT;
 	if (job->is_running) {
@@ -44,9 +51,11 @@ static const char *on_refuse(struct dispatcher_end *end, struct channel_job *job
 	}
 	const struct channel_job gone = *job;
 	end->refused = end->channel.heard;
-	end->is_leaving = end->is_leaving || !end->is_braked;
 	buf_add(&why, frame->payload, frame->size);
 	channel_remove_job(&end->channel, job);
+	if (!end->is_braked) { // else the same one would be sent to it again at once
+		leave(end, buf_str(&why));
+	}
 	end->calls.refused(end->arg, &gone, buf_str(&why));
 	return NULL;
 }
@@ -136,8 +145,7 @@ static const char *on_frame(void *arg, const struct wire_frame *frame) {
 		FP_CLEANUP(buf_fini) struct buf why = BUF_INIT;
 		buf_add(&why, frame->payload, frame->size);
 		if (frame->type == FRAME_BYE) {
-			end->is_leaving = true;
-			end->calls.bye(end->arg, buf_str(&why));
+			leave(end, buf_str(&why));
 			return NULL;
 		}
 		end->is_braked = frame->numbers[0] != 0;

@@ -21,7 +21,8 @@ struct dispatcher_calls {
 	void (*output)(void *arg, struct channel_job *job, unsigned stream, const char *bytes, size_t n);
 	void (*done)(void *arg, const struct channel_job *job, const struct job_end *end); // it is gone, as it is in the next one and in lost()
 	void (*refused)(void *arg, const struct channel_job *job, const char *why); // it has not run
-	void (*bye)(void *arg, const char *why);               // the worker takes no further job; what runs goes on
+	// The worker takes no further job: it has said so, or has refused one without a brake. What runs goes on. Called once, before refused().
+	void (*bye)(void *arg, const char *why);
 	// The worker takes no jobs for now, while so many run; or (`why` is NULL) it takes jobs again. The latter is called at least a
 	// second after its last refusal.
 	void (*braked)(void *arg, uint64_t jobs, const char *why);

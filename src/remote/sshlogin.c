@@ -41,6 +41,15 @@ void sshlogins_fini(struct sshlogins *list) {
 	*list = (struct sshlogins)SSHLOGINS_INIT;
 }
 
+struct sshlogin *sshlogins_find(const struct sshlogins *list, const char *name) {
+	for (size_t i = 0; i < list->n; i++) {
+		if (list->logins[i].kind != SSHLOGIN_LAUNCH && strcmp(list->logins[i].name, name) == 0) {
+			return &list->logins[i];
+		}
+	}
+	return NULL;
+}
+
 static void list_append(struct sshlogins *list, const struct sshlogin *login) {
 	grow_array(&list->logins, &list->cap, list->n + 1, sizeof(*list->logins));
 	list->logins[list->n++] = *login;
@@ -257,14 +266,12 @@ static char *login_name(const struct sshlogin *login) {
 // Adds a machine that was read, or its N to the one of that name. The list owns it.
 static void list_add(struct sshlogins *list, struct sshlogin *login, struct buf *groups) {
 	login->name = login_name(login);
-	for (size_t i = 0; i < list->n; i++) {
-		struct sshlogin *known = &list->logins[i];
-		if (known->kind != SSHLOGIN_LAUNCH && strcmp(known->name, login->name) == 0) {
-			known->cpus = login->cpus > 0 ? login->cpus : known->cpus; // a 0 changes none: so GNU parallel
-			known->has_no_cpus = known->has_no_cpus && login->cpus == 0;
-			login_fini(login);
-			return;
-		}
+	struct sshlogin *known = sshlogins_find(list, login->name);
+	if (known) {
+		known->cpus = login->cpus > 0 ? login->cpus : known->cpus; // a 0 changes none: so GNU parallel
+		known->has_no_cpus = known->has_no_cpus && login->cpus == 0;
+		login_fini(login);
+		return;
 	}
 	group_add(groups, login->name, strlen(login->name)); // each is a group of its own
 	login->groups_len = groups->len;

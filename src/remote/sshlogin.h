@@ -64,6 +64,9 @@ int sshlogins_add_launch(struct sshlogins *list, const char *name, unsigned cpus
 // text of --jobs (or NULL), as GNU parallel does: 0/HOST has none by default. Returns 0, or -1 with *ret_error if none is left.
 int sshlogins_apply_groups(struct sshlogins *list, const char *jobs, char **ret_error) FP_NODISCARD;
 
+// The machine of that name, of those that are not of --launch; or NULL.
+struct sshlogin *sshlogins_find(const struct sshlogins *list, const char *name);
+
 // Whether that is its name, with or without the user and the port; or, as "@GROUP", a group that it is in.
 bool sshlogin_matches(const struct sshlogin *login, const char *name);
 

@@ -167,7 +167,7 @@ static void on_refused(void *arg, const struct channel_job *of, const char *why)
 
 static void on_bye(void *arg, const char *why) {
 	struct place *place = arg;
-	check(!place->is_leaving && strcmp(why, "late") == 0);
+	check(!place->is_leaving && (strcmp(why, "late") == 0 || strcmp(why, "no") == 0));
 	place->is_leaving = true;
 	++counts.byes;
 }

@@ -72,7 +72,6 @@ void worker_state_free(void *arg) {
 	buf_fini(&state->row);
 	buf_fini(&state->stats.why);
 	buf_fini(&state->stats.tail);
-	buf_fini(&state->stats.recent);
 	free(state->output_bytes);
 	context_unref(state->context);
 	free(state->env);

@@ -86,7 +86,6 @@ struct attempt_stats {
 	uint64_t queued;       // nanoseconds from its queueing to its start
 	uint64_t wait_since;   // when it began to wait for memory or a machine, now_ns() time; 0: it did not, or no longer does
 	enum event_why wait_why; // … and for which
-	struct buf recent;     // of a job that writes line by line: what it wrote last
 	uint64_t held;         // nanoseconds that it waited at the gate, for memory or for a machine, whichever was longest
 	enum event_why held_why; // … and for which
 	uint64_t out_bytes, err_bytes;

@@ -450,10 +450,9 @@ void publish_retry_wait(const struct job *job, uint64_t pause) {
 // ---- attempts ----
 
 void publish_attempt_begin(struct worker_state *state) {
-	state->stats = (struct attempt_stats){.why = state->stats.why, .tail = state->stats.tail, .recent = state->stats.recent};
+	state->stats = (struct attempt_stats){.why = state->stats.why, .tail = state->stats.tail};
 	buf_reset(&state->stats.why);
 	buf_reset(&state->stats.tail);
-	buf_reset(&state->stats.recent);
 }
 
 void publish_note_wait(struct worker_state *state, enum event_why why, uint64_t ns) {
@@ -596,8 +595,7 @@ static bool is_counted(const struct job *job, const struct result *result, enum 
 // Copies the last lines of the job's stdout, and behind them those of its stderr, to state->stats.tail.
 static void keep_tail(struct worker_state *state, const struct job *job) {
 	struct buf *tail = &state->stats.tail;
-	buf_add(tail, buf_str(&state->stats.recent), state->stats.recent.len);
-	for (int stream = 0; stream < 2 && state->stats.recent.len == 0; ++stream) {
+	for (int stream = 0; stream < 2; ++stream) {
 		size_t before = tail->len;
 		if (job->results && results_takes(job->results, stream)) {
 			results_tail(job->results, stream, TAIL_BYTES, tail);

@@ -302,8 +302,7 @@ static void run_child(struct worker_state *state, const struct job *job, const s
 		.waits = child_waits,
 		.started_arg = &output,
 	};
-	struct block_input input;
-	if (job->block && block_connect(&input, job->block, &config) != 0) {
+	if (job->block && block_connect(job->block, &config) != 0) {
 		result_cannot_start(ret_result, 126);
 		return;
 	}
@@ -312,10 +311,6 @@ static void run_child(struct worker_state *state, const struct job *job, const s
 	if (is_raw) {
 		screen_enter(STDERR_FILENO);
 	}
-	bool watched = job->spool && spec->output == OUTPUT_LINE_BUFFER;
-	if (watched) {
-		spool_watch(job->spool, &state->stats.recent);
-	}
 	if (job->spool) {
 		spool_set_job(job->spool, &state->live);
 	}
@@ -323,9 +318,6 @@ static void run_child(struct worker_state *state, const struct job *job, const s
 	bool has_all = execute(state, job, &config, place, ret_result, &error);
 	if (job->spool) {
 		spool_set_job(job->spool, NULL);
-	}
-	if (watched) {
-		spool_watch(job->spool, NULL);
 	}
 	publish_attempt_wait_end(state, job);
 	if (job->block) {

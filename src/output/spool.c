@@ -20,6 +20,7 @@ void spool_free(struct spool *spool) {
 	mutex_fini(&spool->lock);
 	buf_fini(&spool->tag);
 	buf_fini(&spool->receipt);
+	buf_fini(&spool->recent);
 	free(spool);
 }
 
@@ -260,6 +261,7 @@ void spool_recycle_locked(struct spool *spool) {
 	}
 	buf_reset(&spool->tag);
 	buf_reset(&spool->receipt);
+	buf_reset(&spool->recent);
 	writer->beyond -= spool->beyond;
 	spool->has_turn = spool->idle = spool->lost = spool->busy = spool->beyond = false;
 	atomic_store_relaxed(&spool->live, false);

@@ -31,6 +31,7 @@ enum {
 	AREA_ERR = 16 * 1024,
 	BLOCK_SIZE = AREA_OUT + AREA_ERR,
 	LAST_LINE = 8 * 1024,   // bytes of it that are kept
+	RECENT = 4 * 1024,
 };
 
 struct stream {
@@ -65,7 +66,7 @@ struct spool {
 	atomic_bool live;           // spool_set_live()
 	void *job;                  // spool_set_job(), or NULL
 	bool stalls;                // config.stalls was called with true last
-	struct buf *recent;         // spool_watch(), or NULL
+	struct buf recent;          // WRITER_LINE_BUFFER: the last RECENT bytes of both streams, or more, whether or not they are written
 	mutex lock;                 // of `latest` and `last_line`, which any thread may look at
 	int latest;                 // the stream that was written last
 	struct last_line last_line[STREAMS];

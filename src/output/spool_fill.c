@@ -56,16 +56,11 @@ static void spool_make_room(struct spool *spool, int i) {
 }
 
 static void keep_recent(struct buf *recent, const char *data, size_t len) {
-	if (recent->len + len > (size_t)2 * SPOOL_RECENT && recent->len > SPOOL_RECENT) {
-		memmove(recent->data, recent->data + recent->len - SPOOL_RECENT, SPOOL_RECENT);
-		recent->len = SPOOL_RECENT;
+	size_t n = len < RECENT ? len : RECENT;
+	if (recent->len + n > (size_t)2 * RECENT) {
+		buf_drop(recent, recent->len - RECENT);
 	}
-	size_t n = len < SPOOL_RECENT ? len : SPOOL_RECENT;
 	buf_add(recent, data + len - n, n);
-}
-
-void spool_watch(struct spool *spool, struct buf *recent) {
-	spool->recent = recent;
 }
 
 // Takes note of `n` bytes that were put behind stream->len.
@@ -75,8 +70,8 @@ static void spool_took(struct spool *spool, int i, size_t n) {
 		return;
 	}
 	const char *from = spool_area(spool, i) + stream->len;
-	if (spool->recent) {
-		keep_recent(spool->recent, from, n);
+	if (spool_is_line_buffered(spool)) {
+		keep_recent(&spool->recent, from, n);
 	}
 	spool_note_line(spool, i, from, n);
 	stream->bytes += n;
@@ -265,6 +260,7 @@ void spool_mark(struct spool *spool) {
 		stream->mark = stream->bytes;
 		stream->mark_ready = stream->bytes - stream_held(stream) + stream->ready;
 	}
+	buf_reset(&spool->recent);
 	spool_leave(spool);
 }
 
@@ -274,6 +270,7 @@ void spool_reset(struct spool *spool) {
 		stream_cut(spool, i);
 	}
 	spool->lost = false;
+	buf_reset(&spool->recent);
 	mutex_lock(&spool->lock);
 	buf_reset(&spool->last_line[0].text);
 	buf_reset(&spool->last_line[1].text);
@@ -292,6 +289,11 @@ void spool_tail(struct spool *spool, int i, size_t n, struct buf *buf) {
 		size_t cut = line->len < n ? 0 : line->len + 1 - n;
 		buf_add(buf, line->data + cut, line->len - cut);
 		buf_addc(buf, '\n');
+		return;
+	}
+	if (spool_is_line_buffered(spool)) {
+		size_t len = i == 1 ? spool->recent.len : 0, cut = minus(len, n);
+		buf_add(buf, buf_str(&spool->recent) + cut, len - cut);
 		return;
 	}
 	spool_enter(spool);

@@ -135,17 +135,13 @@ size_t spool_last_line(struct spool *spool, bool tagged, char *text, size_t size
 // Bytes of each stream so far, without those taken back by spool_reset().
 uint64_t spool_bytes(const struct spool *spool, int stream);
 
-// Appends the last `n` bytes of the stream that are still held, at most: what has been written is not among them. `n` > 0.
+// Appends the last `n` bytes of the stream that are still held, at most: what has been written is not among them. `n` > 0. For
+// WRITER_LINE_BUFFER, which writes soon, stderr stands for the last bytes of both streams, up to 8 KiB, and stdout has none.
 void spool_tail(struct spool *spool, int stream, size_t n, struct buf *buf);
 
 // What config.written() gets when this job's output is written: goes with a job that has ended, right before
 // spool_finish(). Copied.
 void spool_set_receipt(struct spool *spool, const char *mem, size_t len);
-
-// From now on `recent` gets a copy of at least the last SPOOL_RECENT bytes of both streams, as WRITER_LINE_BUFFER does not hold
-// what it has written. NULL ends that. `recent` is borrowed until then, or until spool_finish().
-enum { SPOOL_RECENT = 4096 };
-void spool_watch(struct spool *spool, struct buf *recent);
 
 // The job has ended: its output is written now, or when its turn in the queue comes. The spool is gone.
 void spool_finish(struct spool *spool);

@@ -108,9 +108,9 @@ ssize_t read_now(char *to, size_t want) {
 // ---- a block and its job ----
 
 // Moves the next bytes of the block's part of a file, as splice_file() does, after a message if that fails.
-static ssize_t move_part(struct block_input *input, int to) {
-	const struct block *block = input->block;
-	ssize_t n = splice_file(block->part->fd, input->offset, to, input->left < PIPE_BYTES ? (size_t)input->left : PIPE_BYTES);
+static ssize_t move_part(const struct block *block, int to) {
+	uint64_t left = block->size - block->at;
+	ssize_t n = splice_file(block->part->fd, block->offset + block->at, to, left < PIPE_BYTES ? (size_t)left : PIPE_BYTES);
 	if (n == 0 || (n < 0 && errno != EAGAIN && errno != EPIPE && errno != EINTR)) {
 		diag_error("cannot read '%s': %s", text_shows(block->part->path), n == 0 ? "it has become shorter" : strerror(errno));
 		atomic_store_relaxed(block->blocks->config->trouble, true);
@@ -120,29 +120,26 @@ static ssize_t move_part(struct block_input *input, int to) {
 
 // Writes the block into the pipe: the header, and what is in memory or in the file.
 static ssize_t write_block(void *arg, int fd) {
-	struct block_input *input = arg;
-	const struct block *block = input->block;
-	if (input->head == 0 && input->left == block->size && input->left > PIPE_LEAST) {
+	struct block *block = arg;
+	if (block->head_at == 0 && block->at == 0 && block->size > PIPE_LEAST) {
 		(void)pipe_widen(fd, PIPE_BYTES); // fewer turns of reader and writer; refused to who has too many
 	}
-	if (input->head < block->head_len) {
-		ssize_t n = write(fd, block->head + input->head, block->head_len - input->head);
-		input->head += n > 0 ? (size_t)n : 0;
+	if (block->head_at < block->head_len) {
+		ssize_t n = write(fd, block->head + block->head_at, block->head_len - block->head_at);
+		block->head_at += n > 0 ? (size_t)n : 0;
 		return n;
 	}
-	if (input->left == 0) {
+	if (block->at == block->size) {
 		return 0;
 	}
-	ssize_t n = block->part ? move_part(input, fd) : write(fd, block->bytes.data + input->offset, (size_t)input->left);
-	input->offset += n > 0 ? (uint64_t)n : 0;
-	input->left -= n > 0 ? (uint64_t)n : 0;
-	return n > 0 && input->left == 0 ? 0 : n;
+	ssize_t n = block->part ? move_part(block, fd) : write(fd, block->bytes.data + block->at, (size_t)(block->size - block->at));
+	block->at += n > 0 ? (uint64_t)n : 0;
+	return n > 0 && block->at == block->size ? 0 : n;
 }
 
 // Gets the block into its file, for a job that wants a name. What an attempt before has left of bytes in memory stays as it is. Returns 0,
 // or -1 after a message.
-static int block_fill(struct block_input *input) {
-	struct block *block = input->block;
+static int block_fill(struct block *block) {
 	if (!block->part && !block->bytes.data) {
 		return 0;
 	}
@@ -151,19 +148,19 @@ static int block_fill(struct block_input *input) {
 		return diag_error("%s: %s", BLOCK_NOT_KEPT, strerror(errno));
 	}
 	buf_fini(&block->bytes);
-	while (block->part && input->left > 0) {
-		ssize_t n = move_part(input, block->fd);
+	while (block->part && block->at < block->size) {
+		ssize_t n = move_part(block, block->fd);
 		if (n == 0 || (n < 0 && errno != EINTR)) {
 			return -1;
 		}
-		input->offset += n > 0 ? (uint64_t)n : 0;
-		input->left -= n > 0 ? (uint64_t)n : 0;
+		block->at += n > 0 ? (uint64_t)n : 0;
 	}
 	return 0;
 }
 
-int block_connect(struct block_input *input, struct block *block, struct child_config *config) {
-	*input = (struct block_input){.block = block, .offset = block->offset, .left = block->size};
+int block_connect(struct block *block, struct child_config *config) {
+	block->head_at = 0;
+	block->at = 0;
 	if (block->consumer) {
 		config->stdin_writer = consumer_stdin_writer(block->consumer);
 		return 0;
@@ -173,10 +170,10 @@ int block_connect(struct block_input *input, struct block *block, struct child_c
 		return config->stdin_fd >= 0 ? 0 : diag_error("cannot open '%s': %s", text_shows(block->path), strerror(errno));
 	}
 	if (block->blocks->named) {
-		return block_fill(input); // its stdin is empty, as in GNU parallel
+		return block_fill(block); // its stdin is empty, as in GNU parallel
 	}
-	input->stdin_writer = (struct stdin_writer){.writable = write_block, .arg = input};
-	config->stdin_writer = &input->stdin_writer;
+	block->stdin_writer = (struct stdin_writer){.writable = write_block, .arg = block};
+	config->stdin_writer = &block->stdin_writer;
 	return 0;
 }
 

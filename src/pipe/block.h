@@ -66,7 +66,10 @@ struct block {
 	const char *head;        // the header, borrowed
 	size_t head_len;
 	struct buf bytes;        // what follows it, if it is no part
-	uint64_t offset, size;   // of what follows the header, in the file or in `bytes`
+	uint64_t offset, size;   // of what follows the header, in the file; in `bytes` the offset is 0
+	size_t head_at;          // how much of the header the attempt's child has got, and
+	uint64_t at;             // of what follows it
+	struct stdin_writer stdin_writer; // of the attempt
 };
 
 // A file of --pipe-part, or a large one that is stdin.
@@ -107,18 +110,9 @@ ssize_t read_now(char *to, size_t want);
 // The block of the item that has this record, made by block_record().
 struct block *block_of(const struct record *record);
 
-// What writes a block into its job's pipe; for block_connect() and the child only.
-struct block_input {
-	struct block *block;
-	size_t head;             // bytes of the header that are written
-	uint64_t offset, left;   // of what follows it
-	struct stdin_writer stdin_writer;
-};
-
 // Makes the block the standard input of the child that `config` describes, from the block's beginning: a pipe, as in GNU parallel,
-// or a file. *input must live as long as the child. Returns 0, or -1 after a message; after 0 block_disconnect() follows when the
-// child has ended.
-int block_connect(struct block_input *input, struct block *block, struct child_config *config);
+// or a file. Returns 0, or -1 after a message; after 0 block_disconnect() follows when the child has ended.
+int block_connect(struct block *block, struct child_config *config);
 void block_disconnect(const struct block *block, struct child_config *config);
 
 // Bytes that the joblog says were sent: as in GNU parallel, of --pipe with the header, and none of a file that jobs read

@@ -1,6 +1,6 @@
 // A queued item as bytes: the head, the arguments, then the reason if there is one.
 
-#include "core/item.h"
+#include "core/job_state.h"
 
 #include "base/alloc.h"
 

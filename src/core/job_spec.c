@@ -181,14 +181,6 @@ static void parse_paths(struct template ***ret_paths, size_t *n, const char *con
 	}
 }
 
-// The files to other machines and from them.
-static void parse_files(struct job_spec *spec, const struct options *options, const struct names *names, bool *ret_failed) {
-	static const char *const item[] = {"{}"};
-	parse_paths(&spec->transferred, &spec->ntransferred, item, options->transfers_item, NULL, ret_failed);
-	parse_paths(&spec->transferred, &spec->ntransferred, options->transferred, options->ntransferred, names, ret_failed);
-	parse_paths(&spec->returned, &spec->nreturned, options->returned, options->nreturned, names, ret_failed);
-}
-
 // Has bash run the commands if one of them wants it, and nobody has named a plain shell. Returns 0, or -1 after a message.
 static int choose_bash(struct job_spec *spec, const struct options *options) {
 	const char *by, *syntax = NULL, *bash;
@@ -244,7 +236,10 @@ int job_spec_from_options(struct job_spec *ret_spec, const struct options *optio
 		buf_addc(&ret_spec->strings, '\0');
 	}
 	if (sshlogins_has_remote(&options->hosts)) {
-		parse_files(ret_spec, options, names, &parse.failed);
+		static const char *const item[] = {"{}"};
+		parse_paths(&ret_spec->transferred, &ret_spec->ntransferred, item, options->transfers_item, NULL, &parse.failed);
+		parse_paths(&ret_spec->transferred, &ret_spec->ntransferred, options->transferred, options->ntransferred, names, &parse.failed);
+		parse_paths(&ret_spec->returned, &ret_spec->nreturned, options->returned, options->nreturned, names, &parse.failed);
 	}
 	parse_tag(ret_spec, options, "{}", &parse);
 	make_env(ret_spec, context->env, NULL, 0, &parse);

@@ -512,14 +512,6 @@ static enum event_source source_of(const struct worker_state *state) {
 	return state->worker ? (enum event_source)worker_facts(state->worker)->source : FROM_QUEUE;
 }
 
-// Publishes that a job of several slots no longer waits for them, as it did from its turn on.
-static void publish_reserve_end(const struct worker_state *state, const struct job *job) {
-	uint64_t picked = worker_facts(state->worker)->picked;
-	if (worker_width(state->worker) > 1 && worker_start_time(state->worker) > picked && job->role == ROLE_JOB) {
-		publish_wait_end(state->run, job->batch, job->item.number, WHY_RESERVE, picked);
-	}
-}
-
 void publish_attempt_wait(struct worker_state *state, const struct job *job, enum event_why why, const char *what) {
 	if (state->stats.wait_since == 0) {
 		state->stats.wait_since = now_ns();
@@ -541,7 +533,10 @@ void publish_job_start(struct worker_state *state, const struct job *job, int pi
 	struct attempt_stats *stats = &state->stats;
 	stats->started = true;
 	stats->queued = job->item.queued ? minus(start, job->item.queued) : 0;
-	publish_reserve_end(state, job);
+	uint64_t picked = worker_facts(state->worker)->picked;
+	if (worker_width(state->worker) > 1 && worker_start_time(state->worker) > picked && job->role == ROLE_JOB) {
+		publish_wait_end(state->run, job->batch, job->item.number, WHY_RESERVE, picked); // from its turn on it has waited for slots
+	}
 	publish_event(state->run, &(struct event){
 		.kind = EVENT_JOB_START,
 		.u.job_start = {
@@ -619,14 +614,6 @@ void publish_note_output(struct worker_state *state, const struct job *job, cons
 	}
 }
 
-// Clears what belongs to an attempt, for one that was announced and never began, because the run took no more work.
-static void clear_attempt(struct event_job_end *end) {
-	end->id.slot = 0;
-	end->queued = 0;
-	end->result.start = end->result.end = 0;
-	memset(&end->result.usage, 0, sizeof(end->result.usage));
-}
-
 // Makes the EVENT_JOB_END; before it EVENT_JOB_START is published for an attempt that could not be started.
 static void make_end(struct worker_state *state, const struct job *job, const struct result *result, enum event_next next,
                      struct event *ret_event) {
@@ -657,8 +644,12 @@ static void make_end(struct worker_state *state, const struct job *job, const st
 			.command_len = state->text.len,
 		},
 	};
-	if (job->cancelled_next != NEXT_NOTHING) {
-		clear_attempt(&ret_event->u.job_end);
+	if (job->cancelled_next != NEXT_NOTHING) { // it was announced and never began, because the run took no more work
+		struct event_job_end *end = &ret_event->u.job_end;
+		end->id.slot = 0;
+		end->queued = 0;
+		end->result.start = end->result.end = 0;
+		memset(&end->result.usage, 0, sizeof(end->result.usage));
 	}
 }
 

@@ -81,8 +81,7 @@ struct run {
 	int wake_fd;
 	atomic_bool idle;                           // the pool's last call
 	atomic_bool halt_now;                       // end the running jobs
-	atomic_bool output_failed;                  // output could not be written, for output_error
-	atomic_int output_error;                    // errno, or 0
+	atomic_int output_error;                    // errno: output could not be written; or 0
 	atomic_bool trouble;                        // something was lost or could not be done: exit EXIT_TROUBLE
 
 	// the event loop's own
@@ -126,6 +125,40 @@ enum {
 // Returns how many slots, `slots` at most and at least 1, RLIMIT_NPROC allows if each needs `tasks` threads and processes. A low
 // limit is tested by starting threads. Sets *ret_has_guardian to whether one more process fits, for the guardian.
 unsigned limits_slots_by_processes(unsigned slots, unsigned tasks, bool *ret_has_guardian);
+
+// ---- terminal.c: questions before jobs (-p), and jobs that get the terminal for themselves (-o)
+
+// Makes run->terminal for -o or -p. Returns 0, or -1 after a message: with -p there must be a terminal. With -o alone there may
+// be none: jobs run without it, after a warning.
+int terminal_open(struct run *run);
+// Frees run->terminal, if it is not NULL, and closes the terminal.
+void terminal_close(struct run *run);
+
+// Shows the command and waits for the answer. Returns whether it is to run; false too if the run is cut short. The caller
+// sees to it that only one job asks at a time.
+bool terminal_confirm(struct run *run, const char *command);
+
+// Ends the wait for answers, now and later. From any thread; run->terminal may be NULL.
+void terminal_cancel(struct run *run);
+
+// The terminal as the standard input of a job, or -1.
+int terminal_fd(const struct run *run);
+
+// Whether fairpar has the foreground, which the job is to get.
+bool terminal_is_ours(const struct run *run);
+
+// Takes the foreground back from a job that has ended, with that result. A Ctrl-C that ended it was meant for fairpar,
+// too, as it is for a shell.
+void terminal_take_back(struct run *run, const struct result *result);
+
+// For a job that waits for other jobs: terminal_lend() takes the foreground from it, so that these may have it; terminal_return()
+// gives it back to the job's process `pid`. Both do nothing without --tty.
+void terminal_lend(struct run *run);
+void terminal_return(struct run *run, pid_t pid);
+
+// For the event loop, when a child may have been stopped: prints a note, once for each stop. If the user has stopped it (Ctrl-Z),
+// fairpar stops too; when fairpar is continued, so is the job.
+void terminal_note_stops(struct run *run);
 
 // ---- retry_queue.c: jobs that wait for the time of their next attempt, without a slot
 

@@ -1,6 +1,6 @@
 // The terminal: questions before jobs (-p), and jobs that get it for themselves (-o).
 
-#include "core/terminal.h"
+#include "core/run.h"
 
 #include "base/alloc.h"
 #include "base/diag.h"

@@ -8,7 +8,6 @@
 #include "base/text.h"
 #include "core/auto_slots.h"
 #include "core/publish.h"
-#include "core/terminal.h"
 #include "gate/gate.h"
 #include "hosts/hosts.h"
 #include "process/memory.h"

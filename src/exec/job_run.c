@@ -40,16 +40,11 @@ static struct run *run_of(struct queue *queue) {
 
 // ---- the end of a job ----
 
-// Bytes of its output as GNU parallel counts them: of its stdout, but line by line of both streams.
-static uint64_t count_output(const struct job *job) {
-	return job_bytes(job, 0) + (job->spec->output == OUTPUT_LINE_BUFFER ? job_bytes(job, 1) : 0);
-}
-
 // Ends the job's output, and logs it. A job that was cancelled, or whose output is lost, has no row: --resume is to run it
 // again. The row comes after the output, for the same reason.
 static void end_output(struct worker_state *state, struct job *job, const struct result *result,
                        uint64_t received) {
-	bool logged = result->outcome == OUTCOME_CANCELLED || atomic_load_relaxed(&state->run->output_failed);
+	bool logged = result->outcome == OUTCOME_CANCELLED || atomic_load_relaxed(&state->run->output_error);
 	if (job->spool) {
 		if (log_sink_is_on_stdout(state->run)) {
 			spool_complete(job->spool);
@@ -79,7 +74,8 @@ static void job_release(struct job *job) {
 static void job_close(struct worker_state *state, struct job *job, const struct result *result) {
 	struct run *run = state->run;
 	bool failed = outcome_is_failure(result->outcome);
-	uint64_t received = count_output(job);
+	// as GNU parallel counts it: of its stdout, but line by line of both streams
+	uint64_t received = job_bytes(job, 0) + (job->spec->output == OUTPUT_LINE_BUFFER ? job_bytes(job, 1) : 0);
 	publish_note_output(state, job, result, NEXT_NOTHING);
 	end_summary_note_failure(state, result);
 	result_files_end(state, job, result, received);

@@ -3,7 +3,7 @@
 #ifndef FAIRPAR_EXEC_SUBMISSION_H
 #define FAIRPAR_EXEC_SUBMISSION_H
 
-#include "core/item.h"
+#include "core/job_state.h"
 #include "core/run.h"
 #include "input/line_buffer.h"
 

@@ -231,14 +231,6 @@ static char *choose_shell(const struct options *options) {
 	return shell;
 }
 
-// What is taken for a column's name and is none leaves all items in one batch, and nobody would see why.
-static void warn_one_batch(const struct run *run) {
-	const struct template *batch_by = run->feeds->batch_by;
-	if (batch_by && !run->options->quiet && !template_has_strings(batch_by)) {
-		diag_warn("--batch-by: '%s' has no replacement string, so all items are in one batch", text_shows(run->options->batch_by));
-	}
-}
-
 // Parses the templates of the command line, for the columns of feeds->names. Returns 0, or -1 after a message.
 static int parse_templates(struct run *run) {
 	const struct options *options = run->options;
@@ -249,8 +241,10 @@ static int parse_templates(struct run *run) {
 	}
 	bool failed = job_spec_from_options(&run->spec, options, run->context, shell, names) != 0;
 	if (options->batch_by) {
-		run->feeds->batch_by = job_spec_parse(&options->batch_by, 1, TEMPLATE_RAW, names, &failed);
-		warn_one_batch(run);
+		struct template *batch_by = run->feeds->batch_by = job_spec_parse(&options->batch_by, 1, TEMPLATE_RAW, names, &failed);
+		if (batch_by && !options->quiet && !template_has_strings(batch_by)) { // as a misspelled name of a column
+			diag_warn("--batch-by: '%s' has no replacement string, so all items are in one batch", text_shows(options->batch_by));
+		}
 	}
 	return result_files_parse(run, names) != 0 || failed ? -1 : 0;
 }
@@ -384,15 +378,6 @@ static int open_blocks(struct run *run) {
 	return 0;
 }
 
-// Makes the ends of the jobs that all get the same data, and begins to read it. Returns 0, or -1 after a message.
-static int open_tee(struct run *run) {
-	if (open_data(run) != 0 || blockfeed_expect(run->blocks, run->total) != 0) {
-		return -1;
-	}
-	add_data(run);
-	return 0;
-}
-
 // ---- all of it ----
 
 // Opens what the command line names as input. Returns 0, or -1 after a message.
@@ -438,8 +423,14 @@ int feeds_open(struct run *run) {
 		return -1;
 	}
 	name_files(options, &feeds->names);
-	if (parse_templates(run) != 0 || read_all_records(run) != 0 || (options->tee && open_tee(run) != 0)) {
+	if (parse_templates(run) != 0 || read_all_records(run) != 0) {
 		return -1;
+	}
+	if (options->tee) { // all jobs get the same data
+		if (open_data(run) != 0 || blockfeed_expect(run->blocks, run->total) != 0) {
+			return -1;
+		}
+		add_data(run);
 	}
 	return open_packing(run);
 }

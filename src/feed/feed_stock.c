@@ -125,15 +125,6 @@ static uint64_t choose_most(const struct batch *batch, uint64_t waiting, unsigne
 	return limit > 0 && most > limit ? limit : most;
 }
 
-// Takes one pack and adds it to the submission of each machine.
-static void add_pack(struct run *run, struct stock *stock, struct submission *submission, unsigned slots, bool ended) {
-	struct stock_pack pack;
-	stock_take(stock, &run->feeds->limits, choose_most(submission->batch, stock->nitems, slots, ended), &pack);
-	for (; submission; submission = submission->next) {
-		submission_add_pack(submission, &pack.record, pack.nitems, pack.seq, pack.bad);
-	}
-}
-
 bool stock_submit(struct run *run, struct outlet *outlet, bool ended, bool all) {
 	struct submission *submission = outlet->submission;
 	struct stock *stock = &outlet->stock;
@@ -148,7 +139,11 @@ bool stock_submit(struct run *run, struct outlet *outlet, bool ended, bool all) 
 		if (submission_is_full(submission) && !feed_submit(run, submission)) {
 			return false;
 		}
-		add_pack(run, stock, submission, slots, ended);
+		struct stock_pack pack;
+		stock_take(stock, &run->feeds->limits, choose_most(submission->batch, stock->nitems, slots, ended), &pack);
+		for (struct submission *each = submission; each; each = each->next) { // of each machine
+			submission_add_pack(each, &pack.record, pack.nitems, pack.seq, pack.bad);
+		}
 	}
 	if (!feed_submit(run, submission)) {
 		return false;

@@ -88,12 +88,6 @@ void added_jobs_register(struct added_jobs *jobs, struct added_job *added, uint6
 	unlock(jobs);
 }
 
-// As --wait exits for one job; with what was cut off or left out it exits as for a failure.
-static int code_of(const struct result *result) {
-	bool ran = result->outcome == OUTCOME_OK || outcome_is_failure(result->outcome);
-	return ran ? result_code(result) : 1;
-}
-
 static void end_entry(struct run *run, uint64_t id, int code) {
 	struct added_jobs *jobs = run->added_jobs;
 	lock(jobs);
@@ -112,7 +106,8 @@ static void end_entry(struct run *run, uint64_t id, int code) {
 }
 
 void added_job_ended(struct run *run, struct added_job *added, const struct result *result) {
-	end_entry(run, added->id, code_of(result));
+	bool ran = result->outcome == OUTCOME_OK || outcome_is_failure(result->outcome); // else --wait exits as for a failure
+	end_entry(run, added->id, ran ? result_code(result) : 1);
 }
 
 enum added_state added_jobs_state(struct added_jobs *jobs, uint64_t id, int *ret_code) {

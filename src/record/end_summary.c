@@ -67,13 +67,6 @@ static bool is_same_place(int fd, int other) {
 	       (fstat(fd, &a) == 0 && fstat(other, &b) == 0 && a.st_dev == b.st_dev && a.st_ino == b.st_ino);
 }
 
-// The form for a single batch of the command line.
-static struct summary_form brief(const struct options *options) {
-	bool err_seen = !options->show.latest_line && !(options->results && option_results_is_table(options->results));
-	bool out_seen = err_seen && !options->files && is_same_place(STDOUT_FILENO, STDERR_FILENO);
-	return (struct summary_form){.out_seen = out_seen, .err_seen = err_seen};
-}
-
 // Returns true if it lists the jobs that failed.
 static bool print_summary(const struct run *run, struct run_stats *stats) {
 	const struct options *options = run->options;
@@ -86,8 +79,12 @@ static bool print_summary(const struct run *run, struct run_stats *stats) {
 		return false;
 	}
 	FP_CLEANUP(buf_fini) struct buf text = BUF_INIT;
-	bool whole = always || many;
-	add(&text, stats, STDERR_FILENO, whole ? (struct summary_form){.table = true} : brief(options));
+	bool whole = always || many; // else of a single batch of the command line
+	bool err_seen = !options->show.latest_line && !(options->results && option_results_is_table(options->results));
+	bool out_seen = err_seen && !options->files && is_same_place(STDOUT_FILENO, STDERR_FILENO);
+	add(&text, stats, STDERR_FILENO, (struct summary_form){
+		.table = whole, .out_seen = !whole && out_seen, .err_seen = !whole && err_seen,
+	});
 	diag_text(buf_str(&text), text.len);
 	return !whole;
 }
@@ -124,12 +121,6 @@ void end_summary_note_failure(struct worker_state *state, const struct result *r
 	}
 }
 
-// Has nobody named a shell, not even the login?
-static bool is_shell_unsaid(const struct options *options) {
-	const char *by, *shell = getenv("SHELL");
-	return !shell_named(options->shell, &by) && (!shell || shell[0] == '\0');
-}
-
 // All jobs have ended.
 static void print_hint(const struct run *run) {
 	enum trouble trouble = (enum trouble)atomic_load(&run->end_summary->trouble);
@@ -139,7 +130,8 @@ static void print_hint(const struct run *run) {
 		return; // or it is said already
 	}
 	bool can_serve, by_sh = shell_is_plain_sh(run->spec.shell);
-	const char *login = getenv("SHELL");
+	const char *login = getenv("SHELL"), *by;
+	bool is_unsaid = !shell_named(options->shell, &by) && (!login || login[0] == '\0');
 	const char *shell = by_sh ? shell_passed_over(options->shell, &can_serve) : NULL, *unknown = buf_str(&run->end_summary->unknown);
 	if (trouble == TROUBLE_SYNTAX && has_words) {
 		diag_note(LOST_QUOTES_HINT);
@@ -151,7 +143,7 @@ static void print_hint(const struct run *run) {
 	} else if (trouble == TROUBLE_NOT_FOUND && unknown[0] != '\0' && login && strcmp(path_base(login), "bash") == 0) {
 		diag_note("hint: '%s' was not found: jobs know a function of bash once it is exported, by export -f %s", text_shows(unknown),
 		          text_shows(unknown));
-	} else if (by_sh && is_shell_unsaid(options) && program_find("bash")) {
+	} else if (by_sh && is_unsaid && program_find("bash")) {
 		diag_note("hint: /bin/sh ran the commands, for $SHELL is not set: --shell bash has bash run them");
 	}
 }

@@ -31,14 +31,11 @@ static void wait_fini(struct event_wait *wait) {
 	free((char *)wait->what);
 }
 
-static bool is_same(const struct event_wait *wait, const struct event_wait *event) {
-	bool same_batch = event->batch ? wait->batch && strcmp(wait->batch, event->batch) == 0 : !wait->batch;
-	return same_batch && wait->number == event->number && wait->why == event->why;
-}
-
 static void end(struct explain_live *explain_live, const struct event_wait *event) {
 	for (size_t i = 0; i < explain_live->nwaits; ++i) {
-		if (is_same(&explain_live->waits[i], event)) {
+		const struct event_wait *wait = &explain_live->waits[i];
+		bool same_batch = event->batch ? wait->batch && strcmp(wait->batch, event->batch) == 0 : !wait->batch;
+		if (same_batch && wait->number == event->number && wait->why == event->why) {
 			wait_fini(&explain_live->waits[i]);
 			memmove(&explain_live->waits[i], &explain_live->waits[i + 1], (--explain_live->nwaits - i) * sizeof(explain_live->waits[0]));
 			return;

@@ -152,7 +152,7 @@ static uint64_t row_seq(const char *row) {
 // Writes the rows, and those that were kept for them. *rows is empty afterwards.
 static void write_rows(struct run *run, struct buf *rows) {
 	struct joblog *joblog = run->job_records->joblog;
-	while (rows->len > 0 && joblog && !atomic_load_relaxed(&run->output_failed)) {
+	while (rows->len > 0 && joblog && !atomic_load_relaxed(&run->output_error)) {
 		struct buf kept = BUF_INIT;
 		joblog_add(joblog, rows->data, rows->len); // first: a row that was kept says that these are there
 		check_log(run);

@@ -188,7 +188,6 @@ static int cannot_write(struct run *run, const char *path, int error, struct buf
 	atomic_store_relaxed(&run->trouble, true);
 	int none = 0;
 	atomic_compare_exchange_strong(&run->output_error, &none, error == EPIPE ? EIO : error); // the reader of stdout is there
-	atomic_store_release(&run->output_failed, true); // pairs with the load in run/stop.c
 	publish_set_stop_reason(run, cause.data);
 	run_start_no_more(run);
 	return -1;
@@ -260,7 +259,7 @@ bool result_files_begin(struct worker_state *state, struct job *job, struct resu
 	if (job->results || job->item.order == 0) { // what is no item has no place there
 		return true;
 	}
-	if (atomic_load_acquire(&run->output_failed)) {
+	if (atomic_load_acquire(&run->output_error)) {
 		*ret_result = (struct result){.outcome = OUTCOME_CANCELLED};
 		return false;
 	}

@@ -225,14 +225,6 @@ static const char *next_sequence(struct status_display *display, const struct st
 
 // ---- drawing ----
 
-// Returns the size of the terminal, less the last column: a line that fills that may wrap.
-static void measure(unsigned *ret_columns, unsigned *ret_rows) {
-	struct winsize size;
-	bool known = ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
-	*ret_columns = known ? (size.ws_col > 1 ? size.ws_col - 1u : 1) : 79;
-	*ret_rows = known && size.ws_row > 1 ? size.ws_row : 24;
-}
-
 struct job_rows {
 	struct status_display *display;
 	struct buf *text;
@@ -268,27 +260,24 @@ static bool has_batches(const struct status_display *display) {
 	return display->stats->nbatches > 1 || display->run->manifest;
 }
 
-// True if the status line is drawn now, and not only the rows of jobs. With publish_lock().
-static bool wants_line(const struct status_display *display, uint64_t now) {
-	return display->has_line && (display->asked || now - display->run->start >= (uint64_t)LATE_MS * NS_PER_MS
-	                             || has_batches(display));
-}
-
 // Draws the rows of jobs and the status line on the terminal.
 static void draw(struct status_display *display, uint64_t now) {
 	FP_CLEANUP(buf_fini) struct buf text = BUF_INIT;
 	struct job_rows rows = {.display = display, .text = &text};
 	struct status status;
-	measure(&rows.columns, &rows.room);
+	struct winsize size;
+	bool known = ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
+	rows.columns = known ? (size.ws_col > 1 ? size.ws_col - 1u : 1) : 79; // less the last one: a line that fills that may wrap
+	rows.room = !known || size.ws_row <= 1 ? 22 : size.ws_row > 2 ? size.ws_row - 2u : 1;
 	display->form.width = rows.columns;
-	rows.room = rows.room > 2 ? rows.room - 2 : 1;
 	if (display->has_rows) {
 		children_each(display->run->children, add_row, &rows);
 		hosts_each(display->run->hosts, add_row, &rows);
 	}
 	publish_lock(display->run);
 	get_status(display, now, &status);
-	bool line = wants_line(display, now);
+	bool is_late = now - display->run->start >= (uint64_t)LATE_MS * NS_PER_MS;
+	bool line = display->has_line && (display->asked || is_late || has_batches(display));
 	if (line) {
 		buf_adds(&text, rows.n > 0 ? "\n" : "");
 		add_status(display, &text, &status);
@@ -359,18 +348,15 @@ static uint64_t time_due(const struct status_display *display) {
 	return next != TIME_NEVER && screen_is_in_background() ? TIME_NEVER : next;
 }
 
-// Returns when to draw for the first time. A run that ends before has no line, unless the user has asked for it.
-static uint64_t first_drawing_due(struct status_display *display) {
-	publish_lock(display->run);
-	bool soon = has_batches(display);
-	publish_unlock(display->run);
-	bool at_once = display->asked || display->has_rows;
-	return display->run->start + (at_once ? 0 : (uint64_t)(soon ? SOON_MS : LATE_MS) * NS_PER_MS);
-}
-
 // Draws, if that is due. Returns when it will be due, or TIME_NEVER if it has drawn.
 static uint64_t draw_if_due(struct status_display *display, uint64_t now) {
-	uint64_t next = display->drawn == 0 ? first_drawing_due(display) : display->drawn + display->interval;
+	uint64_t next = display->drawn + display->interval;
+	if (display->drawn == 0) { // a run that ends before has no line, unless the user has asked for it
+		publish_lock(display->run);
+		uint64_t ms = display->asked || display->has_rows ? 0 : has_batches(display) ? SOON_MS : LATE_MS;
+		publish_unlock(display->run);
+		next = display->run->start + ms * NS_PER_MS;
+	}
 	uint64_t rest = display->how == SHOWS_LINE ? screen_next_draw() : 0;
 	uint64_t cleared = display->drawn > 0 && display->how == SHOWS_LINE ? screen_cleared() : 0;
 	next = cleared > 0 ? earlier(next, cleared + (uint64_t)REDRAW_MS * NS_PER_MS) : next;

@@ -5,7 +5,6 @@
 #include "base/alloc.h"
 #include "base/text.h"
 #include "core/dag_node.h"
-#include "core/terminal.h"
 #include "process/child.h"
 #include "process/memory.h"
 #include "sharing/leases.h"
@@ -99,14 +98,6 @@ static void attempt_want(struct added_jobs *jobs, struct live_attempt *attempt) 
 		attempt->slots = WANTS_SLOTS;
 	} else if (attempt->slots == HELD_UP) {
 		attempt->slots = KEEPS_SLOTS;
-	}
-}
-
-// It goes on, whatever there is: who waited has gone.
-static void attempt_go_on(struct added_jobs *jobs, struct live_attempt *attempt) {
-	if (attempt->slots == LENDS_SLOTS || attempt->slots == WANTS_SLOTS) {
-		pool_reclaim(jobs->run->pool, attempt->worker, /* waits */ false);
-		attempt->slots = WANTS_LEASE;
 	}
 }
 
@@ -372,8 +363,9 @@ void waits_cancel(struct wait *wait) {
 	if (attempt && wait->state == WAITS && --attempt->nwaits == 0) {
 		attempt_want(jobs, attempt);
 	}
-	if (attempt && attempt->nwaits == 0) {
-		attempt_go_on(jobs, attempt);
+	if (attempt && attempt->nwaits == 0 && (attempt->slots == LENDS_SLOTS || attempt->slots == WANTS_SLOTS)) { // it goes on
+		pool_reclaim(jobs->run->pool, attempt->worker, /* waits */ false);
+		attempt->slots = WANTS_LEASE;
 	}
 	wait_free(wait);
 	nested_unlock(jobs->run->nested);

@@ -26,7 +26,7 @@ int setup_open(struct run *run, struct options *options) FP_NODISCARD;
 // Does what the signals that have come ask for.
 void run_answer_signals(struct run *run);
 
-// Does what other threads ask for by run->halt_now and run->output_failed.
+// Does what other threads ask for by run->halt_now and run->output_error.
 void run_answer_flags(struct run *run);
 
 // After a signal: once no job runs, limits how long the run still waits for the reader of its output; then it dies by the signal.

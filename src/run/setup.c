@@ -17,7 +17,6 @@
 #include "core/dag_node.h"
 #include "core/run.h"
 #include "core/publish.h"
-#include "core/terminal.h"
 #include "exec/job_run.h"
 #include "feed/feed.h"
 #include "hosts/hosts.h"
@@ -427,8 +426,7 @@ static void on_output_failed(void *arg, int stream, int error) {
 		return; // what goes to stdout is still of use
 	}
 	int none = 0;
-	atomic_compare_exchange_strong(&run->output_error, &none, error);
-	atomic_store_release(&run->output_failed, true); // pairs with the load in stop.c
+	atomic_compare_exchange_strong(&run->output_error, &none, error); // pairs with the load in stop.c
 	run_wake(run);
 }
 

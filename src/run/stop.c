@@ -3,7 +3,7 @@
 //
 //	RUN_RUNNING -stop()-> RUN_DRAINING -terminate()-> RUN_ENDING -second signal-> RUN_KILLING -third-> fairpar dies
 //
-// A halt or a lost output that other threads see is a flag (halt_now, output_failed) and a wake-up.
+// A halt or a lost output that other threads see is a flag (halt_now, output_error) and a wake-up.
 
 #include "run/run.h"
 
@@ -15,7 +15,6 @@
 #include "core/auto_slots.h"
 #include "core/publish.h"
 #include "core/run.h"
-#include "core/terminal.h"
 #include "exec/job_run.h"
 #include "feed/feed.h"
 #include "hosts/hosts.h"
@@ -192,7 +191,7 @@ void run_answer_flags(struct run *run) {
 		publish_set_stop_reason(run, "no machine can be reached");
 		stop(run);
 	}
-	if (run->phase == RUN_RUNNING && atomic_load_acquire(&run->output_failed)) {
+	if (run->phase == RUN_RUNNING && atomic_load_acquire(&run->output_error)) {
 		FP_CLEANUP(buf_fini) struct buf why = BUF_INIT;
 		buf_printf(&why, "output cannot be written: %s", strerror(atomic_load_relaxed(&run->output_error)));
 		publish_set_stop_reason(run, why.data);
@@ -309,40 +308,8 @@ static void end_children(struct run *run) {
 		diag_set_last_words(NULL);
 		children_destroy(run->children);
 	}
-}
-
-static void end_trace(struct run *run) {
 	if (run->trace && event_log_close(run->trace, NULL) != 0 && !atomic_exchange(&run->trouble, true)) {
 		diag_error("cannot write '%s': %s", text_shows(run->options->trace_service), strerror(errno));
-	}
-}
-
-// `| head`: the run ends without a word.
-static bool reader_is_gone(const struct run *run) {
-	return atomic_load_relaxed(&run->output_error) == EPIPE;
-}
-
-// What fairpar dies by: the signal that ended the run, or came when no job was left; or 0.
-static int ending_signal(const struct run *run) {
-	return run->signal ? run->signal : signals_hurried() ? signals_hurried() : reader_is_gone(run) ? SIGPIPE : 0;
-}
-
-// The exit status, which trouble that comes later may still change.
-static int find_status(const struct run *run, bool opened) {
-	bool trouble = !opened || atomic_load_relaxed(&run->trouble) || diag_lost();
-	return trouble ? EXIT_TROUBLE : publish_exit_status(run);
-}
-
-static void draw_pictures(struct run *run, int signal) {
-	int fd = log_sink_fd(run);
-	if (fd < 0 || !options_want_pictures(run->options) || publish_run_id(run)[0] == '\0') { // nothing was published
-		return;
-	}
-	if (signal == 0 || signal == SIGPIPE) {
-		signals_release(); // it may take long, and a FIFO may have no reader
-	}
-	if (pictures_draw(run->options, fd, "the log of this run", /* with_messages */ true) != 0) {
-		atomic_store_relaxed(&run->trouble, true);
 	}
 }
 
@@ -352,21 +319,18 @@ static void end_log(struct run *run, int status, int signal) {
 		publish_end(run, signal ? 128 + signal : status, signal);
 	}
 	log_sink_let_go(run);
-	draw_pictures(run, signal);
-	if (signal == 0 || signal == SIGPIPE) {
+	bool may_be_ended = signal == 0 || signal == SIGPIPE;
+	int fd = publish_run_id(run)[0] ? log_sink_fd(run) : -1; // else nothing was published
+	if (fd >= 0 && may_be_ended) {
+		signals_release(); // to draw may take long, and a FIFO may have no reader
+	}
+	if (fd >= 0 && pictures_draw(run->options, fd, "the log of this run", /* with_messages */ true) != 0) {
+		atomic_store_relaxed(&run->trouble, true);
+	}
+	if (may_be_ended) {
 		signals_release_after(1, hurry_writes); // how the run has ended is told: all that is left for a signal is who does not read it
 	}
 	log_sink_close(run);
-}
-
-// Prints the summary and the last line, unless nothing was run.
-static void print_end(struct run *run, bool opened) {
-	if (opened && !reader_is_gone(run)) {
-		if (!run->signal && run->options->batch_by) {
-			batches_warn_unused(run);
-		}
-		end_summary_print(run);
-	}
 }
 
 static void free_all(struct run *run) {
@@ -388,15 +352,22 @@ int run_end(struct run *run, bool opened) {
 	free_signals(run);
 	end_output(run);
 	end_children(run);
-	end_trace(run);
-	int status = find_status(run, opened);
-	int signal = ending_signal(run); // from here on none changes the status, as the log has it, but one that cuts off a picture
+	bool trouble = !opened || atomic_load_relaxed(&run->trouble) || diag_lost();
+	bool is_piped = atomic_load_relaxed(&run->output_error) == EPIPE; // `| head`: the run ends without a word
+	int status = trouble ? EXIT_TROUBLE : publish_exit_status(run);
+	// from here on none changes the status, as the log has it, but one that cuts off a picture
+	int signal = run->signal ? run->signal : signals_hurried() ? signals_hurried() : is_piped ? SIGPIPE : 0;
 	end_log(run, status, signal);
 	if (atomic_load_relaxed(&run->trouble) && status != EXIT_TROUBLE) {
 		status = EXIT_TROUBLE;
 		signal = signal ? signal : signals_hurried();
 	}
-	print_end(run, opened);
+	if (opened && !is_piped) {
+		if (!run->signal && run->options->batch_by) {
+			batches_warn_unused(run);
+		}
+		end_summary_print(run);
+	}
 	free_all(run);
 	if (signal) {
 		signals_die(signal);

@@ -1,6 +1,6 @@
 // Tests of a queued item as bytes: what was written is read, whatever parts it has.
 
-#include "core/item.h"
+#include "core/job_state.h"
 
 #include "test.h"
 

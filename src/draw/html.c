@@ -368,8 +368,7 @@ static void add_choice(struct buf *buf, const struct rows *rows) {
 	}
 	buf_adds(buf, " of the ");
 	markup_add_count(buf, rows->jobs);
-	buf_printf(buf, " jobs that ran: those that failed (the first %d) or were tried again (the first %d), the slowest, and one of ",
-	           ROWS_FAILED, ROWS_RETRIED);
+	buf_printf(buf, " jobs that ran: those that failed or were tried again (the first %d), the slowest, and one of ", ROWS_MARKED);
 	markup_add_count(buf, rows->stride);
 	buf_adds(buf, " of the others. The log has all.");
 }

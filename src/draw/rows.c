@@ -25,10 +25,7 @@ static bool is_wanted(struct rows *rows, const struct row *row) {
 	if (rows->stride == 0 || rows->seen++ % rows->stride == 0) {
 		return true;
 	}
-	if (row->result.outcome != OUTCOME_OK && rows->failed++ < ROWS_FAILED) {
-		return true;
-	}
-	if (row->attempts > 1 && rows->retried++ < ROWS_RETRIED) {
+	if ((row->result.outcome != OUTCOME_OK || row->attempts > 1) && rows->marked++ < ROWS_MARKED) {
 		return true;
 	}
 	return rows->slow > 0 && row->to - row->from >= rows->slow;
@@ -54,33 +51,22 @@ static struct row sum_up(const struct event_job_end *end, const struct running_a
 	return row;
 }
 
-// The job goes on: keeps what it was so far, and the command of its first step.
-static void keep(struct rows *rows, const struct event_job_end *end, const struct running_attempt *before) {
-	struct row row = sum_up(end, before);
+// The job goes on: keeps what it was so far.
+static void keep(struct rows *rows, const struct event_job *id, const struct row *row) {
 	struct event_job_start start = {
-		.id = {.batch = end->id.batch, .number = end->id.number},
-		.queued = row.queued,
-		.command = before ? before->start.command : end->command ? end->command : "",
-		.command_len = before ? before->start.command_len : end->command ? end->command_len : 0,
+		.id = {.batch = id->batch, .number = id->number}, .queued = row->queued, .command = row->command, .command_len = row->command_len,
 	};
-	struct running_attempt *kept = running_add(&rows->unfinished, &start, row.from);
+	struct running_attempt *kept = running_add(&rows->unfinished, &start, row->from);
 	if (kept) {
-		kept->so_far = (struct running_sum){.end = row.to, .cpu = row.cpu, .maxrss = row.maxrss, .attempts = row.attempts};
+		kept->so_far = (struct running_sum){.end = row->to, .cpu = row->cpu, .maxrss = row->maxrss, .attempts = row->attempts};
 	}
 }
 
-static void add(struct rows *rows, const struct event_job_end *end, const struct running_attempt *before) {
-	struct row row = sum_up(end, before);
-	if (!is_wanted(rows, &row)) {
-		return;
-	}
+// Adds the row, whose texts are borrowed.
+static void add(struct rows *rows, const struct event_job_end *end, struct row row) {
 	FP_CLEANUP(buf_fini) struct buf name = BUF_INIT, command = BUF_INIT;
 	text_add_job(&name, end->id.batch, end->id.number, end->id.seq, SIZE_MAX);
-	if (end->command && (!before || row.result.outcome != OUTCOME_OK)) { // of the step that failed
-		markup_add_cut(&command, end->command, end->command_len, COMMAND_BYTES);
-	} else if (before) {
-		markup_add_cut(&command, before->start.command, before->start.command_len, COMMAND_BYTES);
-	}
+	markup_add_cut(&command, row.command, row.command_len, COMMAND_BYTES);
 	row.class = (unsigned char)palette_class(rows->palette, end->id.batch);
 	row.name = arena_text(&rows->texts, name.data, name.len);
 	row.host = end->id.host ? arena_text(&rows->texts, end->id.host, strlen(end->id.host)) : NULL;
@@ -97,14 +83,19 @@ void rows_on_event(void *arg, const struct event *event) {
 	if (event->kind != EVENT_JOB_END || end->id.role != ROLE_JOB) {
 		return;
 	}
-	struct running_attempt *before = running_take(&rows->unfinished, &(struct event_job){.batch = end->id.batch, .number = end->id.number});
+	FP_CLEANUP(free_later) struct running_attempt *before =
+		running_take(&rows->unfinished, &(struct event_job){.batch = end->id.batch, .number = end->id.number});
 	if (!before && end->result.start == 0) {
 		return; // it never ran
 	}
-	if (end->next != NEXT_NOTHING) {
-		keep(rows, end, before);
-	} else {
-		add(rows, end, before);
+	struct row row = sum_up(end, before);
+	bool is_last = end->next == NEXT_NOTHING;
+	bool is_own = end->command && (!before || (is_last && end->result.outcome != OUTCOME_OK)); // of the step that failed, else of the first
+	row.command = is_own ? end->command : before ? before->start.command : "";
+	row.command_len = is_own ? end->command_len : before ? before->start.command_len : 0;
+	if (!is_last) {
+		keep(rows, &end->id, &row);
+	} else if (is_wanted(rows, &row)) {
+		add(rows, end, row);
 	}
-	free(before);
 }

@@ -10,8 +10,7 @@
 
 enum {
 	ROWS_ALL = 5000,        // with no more jobs than this, each has a row
-	ROWS_FAILED = 1500,     // with more: rows for the first that failed
-	ROWS_RETRIED = 500,     // … succeeded, but not at once
+	ROWS_MARKED = 2000,     // with more: rows for the first that failed or were tried again
 	ROWS_SLOWEST = 500,     // … about, of all attempts
 	ROWS_SAMPLE = 2000,     // … about, of the rest
 };
@@ -39,7 +38,7 @@ struct rows {
 	uint64_t jobs;          // that there are
 	uint64_t stride;        // 0: all jobs are here; else one job of `stride` is in the sample
 	uint64_t slow;          // nanoseconds from which on a job counts as slow
-	uint64_t seen, failed, retried; // jobs so far
+	uint64_t seen, marked;  // jobs so far: all, and those that failed or were tried again
 	struct row *rows;       // in the order of their ends
 	size_t n, cap;
 	struct running_table unfinished; // jobs that have ended an attempt and will have another

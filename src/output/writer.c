@@ -8,34 +8,24 @@
 
 // ---- what jobs leave
 
-// Holds what is ready of the spool for later: as a record, or as a spool, which is `spool` itself if the job has ended.
-// Returns its reference. Blocks as spool_make_room() does unless the job has ended, but loses nothing. Called and returns with
-// the lock held; releases it.
+// Holds what is ready of the spool for later: as a record, or as a spool, which is `spool` itself if the job has ended; of such a job
+// nothing else is left. Returns its reference. Blocks as spool_make_room() does unless the job has ended, but loses nothing. Called
+// and returns with the lock held; releases it.
 static struct ref spool_park_locked(struct spool *spool, bool ended) {
 	struct writer *writer = spool->writer;
+	struct spool *part = ended ? spool : spool_split_locked(spool);
 	struct ref ref = {.kind = REF_RECORD};
-	struct spool *part = spool;
-	bool fits = spool_fits_record(spool), is_held = false;
-	if (!fits && !ended) {
-		part = spool_split_locked(spool);
-	}
+	bool fits = spool_fits_record(part), is_held = false;
 	mutex_unlock(&writer->lock);
 	for (bool again = true; again;) {
 		uint64_t seen = writer_released(writer);
-		is_held = fits ? spool_to_record(spool, &ref.record) : spool_to_ropes(part);
+		is_held = fits ? spool_to_record(part, &ref.record) : spool_to_ropes(part);
 		again = !is_held && !ended && writer_wait(spool, seen, false) == ROOM_AGAIN;
 	}
 	mutex_lock(&writer->lock);
 	if (fits && is_held) {
-		for (int i = 0; i < STREAMS; ++i) {
-			spool->stream[i].start += (size_t)spool->stream[i].ready;
-			spool->stream[i].ready = 0;
-		}
-		spool_compact(spool);
+		spool_recycle_locked(part);
 		return ref;
-	}
-	if (fits && !ended) {
-		part = spool_split_locked(spool);
 	}
 	part->beyond = part->block;
 	writer->beyond += part->beyond;
@@ -121,15 +111,14 @@ static void finish_now(struct spool *spool) {
 static void finish_later(struct spool *spool) {
 	struct writer *writer = spool->writer;
 	struct output_queue *queue = spool->queue;
+	uint64_t order = spool->order;
+	bool is_ordered = spool_is_ordered(spool);
 	struct ref ref = spool_park_locked(spool, true);
 	--writer->open;
-	if (spool_is_ordered(spool)) {
-		output_queue_place(queue, spool->order, ref);
+	if (is_ordered) {
+		output_queue_place(queue, order, ref);
 	} else {
 		output_queue_push(queue, ref);
-	}
-	if (ref.kind == REF_RECORD) {
-		spool_recycle_locked(spool);
 	}
 	output_queue_refresh(writer, queue);
 	turn_pump(writer);

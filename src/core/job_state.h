@@ -87,6 +87,9 @@ struct job {
 	// between two attempts, and for its on-failure command
 	enum event_next pending;      // what it was queued for: another attempt or the next step
 	struct result result;         // of the attempt before
+	struct list waiting;          // of retry_queue.c, as the next two: in its list
+	uint64_t due;                 // when the pause ends, now_ns() time
+	struct queue *queue;          // held open
 
 	// for events
 	uint64_t pause;               // nanoseconds that it then had to wait before its next attempt

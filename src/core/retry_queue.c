@@ -1,32 +1,23 @@
 // Jobs that wait for the time of their next attempt, without a slot.
 //
-// A binary heap by time. Workers add, the event loop takes.
+// A list by time. Workers add, from the end of the list: most pauses are as long as those before. The event loop takes.
 
 #include "core/run.h"
 
 #include "base/alloc.h"
 #include "core/job_state.h"
 
-struct waiting {
-	uint64_t due;
-	uint64_t n;          // first come, first served
-	struct queue *queue; // held open
-	struct batch *batch; // a reference
-	struct job *job;
-};
-
 struct retry_queue {
 	const struct retry_calls *calls;
 	mutex lock;
-	struct waiting *heap;
-	size_t nheap, cap;
+	struct list jobs;    // by job.due; first come, first served
 	bool stopped;
-	atomic_uint_least64_t n; // added so far
 };
 
 struct retry_queue *retry_queue_create(const struct retry_calls *calls) {
 	struct retry_queue *retry_queue = NEW(struct retry_queue);
 	retry_queue->calls = calls;
+	list_init(&retry_queue->jobs);
 	mutex_init(&retry_queue->lock, LOCK_RETRY_QUEUE);
 	return retry_queue;
 }
@@ -34,87 +25,60 @@ struct retry_queue *retry_queue_create(const struct retry_calls *calls) {
 void retry_queue_destroy(struct retry_queue *retry_queue) {
 	if (retry_queue) {
 		mutex_fini(&retry_queue->lock);
-		free(retry_queue->heap);
 		free(retry_queue);
 	}
 }
 
-// ---- heap; under the lock ----
-
-static bool before(const struct waiting *a, const struct waiting *b) {
-	return a->due != b->due ? a->due < b->due : a->n < b->n;
-}
-
-static void push(struct retry_queue *retry_queue, struct waiting waiting) {
-	grow_array(&retry_queue->heap, &retry_queue->cap, retry_queue->nheap + 1, sizeof(retry_queue->heap[0]));
-	size_t at = retry_queue->nheap++;
-	while (at > 0 && before(&waiting, &retry_queue->heap[(at - 1) / 2])) {
-		retry_queue->heap[at] = retry_queue->heap[(at - 1) / 2];
-		at = (at - 1) / 2;
-	}
-	retry_queue->heap[at] = waiting;
-}
-
-static struct waiting pop(struct retry_queue *retry_queue) {
-	struct waiting first = retry_queue->heap[0];
-	struct waiting last = retry_queue->heap[--retry_queue->nheap];
-	size_t at = 0;
-	for (size_t child; (child = 2 * at + 1) < retry_queue->nheap; at = child) {
-		if (child + 1 < retry_queue->nheap && before(&retry_queue->heap[child + 1], &retry_queue->heap[child])) {
-			++child;
-		}
-		if (!before(&retry_queue->heap[child], &last)) {
-			break;
-		}
-		retry_queue->heap[at] = retry_queue->heap[child];
-	}
-	retry_queue->heap[at] = last;
-	return first;
-}
-
-// Keeps it, unless the queue was stopped. *ret_first: it is the next one.
-static bool put(struct retry_queue *retry_queue, struct waiting waiting, bool *ret_first) {
+// Takes the next one if it is due by then; else returns NULL, and *ret_next tells when the next is.
+static struct job *take(struct retry_queue *retry_queue, uint64_t by, uint64_t *ret_next) {
+	struct job *job = NULL;
+	*ret_next = TIME_NEVER;
 	mutex_lock(&retry_queue->lock);
-	bool kept = !retry_queue->stopped;
-	waiting.due = job_is_cancelled(waiting.job) ? 0 : waiting.due;
-	*ret_first = retry_queue->nheap == 0 || before(&waiting, &retry_queue->heap[0]);
-	if (kept) {
-		push(retry_queue, waiting);
+	if (!list_is_empty(&retry_queue->jobs)) {
+		job = list_entry(retry_queue->jobs.next, struct job, waiting);
+		*ret_next = job->due;
+		job = job->due <= by ? job : NULL;
+	}
+	if (job) {
+		list_remove(&job->waiting);
 	}
 	mutex_unlock(&retry_queue->lock);
-	return kept;
+	return job;
 }
 
-// Takes the next one if it is due by then; else its job is NULL, and *ret_next tells when the next is.
-static struct waiting take(struct retry_queue *retry_queue, uint64_t by, uint64_t *ret_next) {
-	struct waiting waiting = {.job = NULL};
-	mutex_lock(&retry_queue->lock);
-	*ret_next = retry_queue->nheap > 0 ? retry_queue->heap[0].due : TIME_NEVER;
-	if (retry_queue->nheap > 0 && *ret_next <= by) {
-		waiting = pop(retry_queue);
-	}
-	mutex_unlock(&retry_queue->lock);
-	return waiting;
+static void release(struct queue *queue) {
+	struct batch *batch = queue_user(queue);
+	pool_queue_close(batch->run->pool, queue);
+	batch_unref(batch);
 }
 
-static void release(const struct waiting *waiting) {
-	pool_queue_close(waiting->batch->run->pool, waiting->queue);
-	batch_unref(waiting->batch);
+static void cut_off(struct retry_queue *retry_queue, struct job *job) {
+	struct queue *queue = job->queue;
+	retry_queue->calls->cut_off(job);
+	release(queue);
 }
-
-// ---- the calls ----
 
 bool retry_queue_add(struct retry_queue *retry_queue, struct queue *queue, struct job *job, uint64_t due) {
 	struct run *run = job->batch->run;
 	if (!queue_ref(run->pool, queue)) { // its running item has kept it so far
 		return false;
 	}
-	struct waiting waiting = {
-		.due = due, .n = atomic_add_relaxed(&retry_queue->n, 1), .queue = queue, .batch = batch_ref(job->batch), .job = job,
-	};
-	bool is_first, taken = put(retry_queue, waiting, &is_first);
+	(void)batch_ref(job->batch);
+	job->queue = queue;
+	mutex_lock(&retry_queue->lock);
+	job->due = job_is_cancelled(job) ? 0 : due;
+	bool taken = !retry_queue->stopped;
+	struct list *before = retry_queue->jobs.prev;
+	while (before != &retry_queue->jobs && list_entry(before, struct job, waiting)->due > job->due) {
+		before = before->prev;
+	}
+	if (taken) {
+		list_push_front(before, &job->waiting);
+	}
+	bool is_first = before == &retry_queue->jobs;
+	mutex_unlock(&retry_queue->lock);
 	if (!taken) {
-		release(&waiting);
+		release(queue);
 	} else if (is_first) {
 		run_wake(run);
 	}
@@ -122,31 +86,35 @@ bool retry_queue_add(struct retry_queue *retry_queue, struct queue *queue, struc
 }
 
 uint64_t retry_queue_submit(struct retry_queue *retry_queue, uint64_t now) {
-	for (;;) {
-		uint64_t next;
-		struct waiting waiting = take(retry_queue, now, &next);
-		bool is_first;
-		if (!waiting.job) {
-			return next;
+	uint64_t next;
+	for (struct job *job; (job = take(retry_queue, now, &next));) {
+		struct queue *queue = job->queue;
+		if (retry_queue->calls->resume(queue, job)) {
+			release(queue);
+			continue;
 		}
-		if (!retry_queue->calls->resume(waiting.queue, waiting.job)) {
-			if (put(retry_queue, waiting, &is_first)) {
-				return TIME_NEVER; // the pool wakes the loop when it has room
-			}
-			retry_queue->calls->cut_off(waiting.job);
+		mutex_lock(&retry_queue->lock);
+		bool kept = !retry_queue->stopped;
+		if (kept) {
+			list_push_front(&retry_queue->jobs, &job->waiting);
 		}
-		release(&waiting);
+		mutex_unlock(&retry_queue->lock);
+		if (kept) {
+			return TIME_NEVER; // the pool wakes the loop when it has room
+		}
+		cut_off(retry_queue, job);
 	}
+	return next;
 }
 
 void retry_queue_recheck(struct retry_queue *retry_queue) {
 	mutex_lock(&retry_queue->lock);
-	size_t n = retry_queue->nheap;
-	retry_queue->nheap = 0;
-	for (size_t i = 0; i < n; ++i) { // the heap of those before it takes no more room than they had
-		struct waiting waiting = retry_queue->heap[i];
-		waiting.due = job_is_cancelled(waiting.job) ? 0 : waiting.due;
-		push(retry_queue, waiting);
+	list_for_each_entry(&retry_queue->jobs, struct job, job, waiting) {
+		if (job_is_cancelled(job)) {
+			job->due = 0;
+			list_remove(&job->waiting);
+			list_push_front(&retry_queue->jobs, &job->waiting);
+		}
 	}
 	mutex_unlock(&retry_queue->lock);
 }
@@ -156,8 +124,7 @@ void retry_queue_stop(struct retry_queue *retry_queue) {
 	mutex_lock(&retry_queue->lock);
 	retry_queue->stopped = true;
 	mutex_unlock(&retry_queue->lock);
-	for (struct waiting waiting; (waiting = take(retry_queue, TIME_NEVER, &next)).job;) {
-		retry_queue->calls->cut_off(waiting.job);
-		release(&waiting);
+	for (struct job *job; (job = take(retry_queue, TIME_NEVER, &next));) {
+		cut_off(retry_queue, job);
 	}
 }

@@ -87,8 +87,8 @@ static void build_env(struct worker_state *state, const struct job *job, const s
 	build_vars(vars, job, attempt);
 	state->live = (struct live_attempt){
 		.worker = state->worker,
-		.state = state,
 		.job = job,
+		.id = publish_identify(state, job),
 		.command = buf_str(&state->text),
 		.has_slot = !worker_is_long(state->worker),
 	};

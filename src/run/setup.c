@@ -27,7 +27,6 @@
 #include "sharing/jobserver_slots.h"
 #include "sharing/leases.h"
 #include "sharing/nested.h"
-#include "sharing/live_attempt.h"
 #include "slots/slots.h"
 
 #include <errno.h>
@@ -266,11 +265,6 @@ static void wake(void *run) {
 }
 
 // ---- slots that are lent to fairpars in jobs ----
-
-static struct event_job identify_attempt(void *run, const struct live_attempt *attempt) {
-	(void)run;
-	return publish_identify(attempt->state, attempt->job);
-}
 
 static void publish_loan(void *run, const struct event_lent *lent) {
 	publish_lent(run, lent);
@@ -546,7 +540,7 @@ int setup_open(struct run *run, struct options *options) {
 		leases_attach(run->leases, run->pool, slots, says, wake, run);
 	}
 	if (run->nested) {
-		const struct nested_hooks hooks = {.wake = wake, .identify = identify_attempt, .publish = publish_loan, .arg = run};
+		const struct nested_hooks hooks = {.wake = wake, .publish = publish_loan, .arg = run};
 		nested_attach(run->nested, run->pool, &hooks);
 	}
 	if (run->jobserver) {

@@ -6,6 +6,7 @@
 
 #include "base/atomic.h"
 #include "base/list.h"
+#include "job/event.h"
 #include "slots/lease.h"
 
 #include <stdbool.h>
@@ -13,7 +14,6 @@
 
 struct job;
 struct worker;
-struct worker_state;
 
 // In the memory of its worker, which makes it before its process is started: child_config.origin. What is not said to change is
 // constant while it stands in the table.
@@ -21,8 +21,8 @@ struct live_attempt {
 	struct list link;         // in the table
 	uint64_t number, nonce;   // by which its processes name it, nested_add_variable(); 0: there is no table
 	struct worker *worker;    // that runs it
-	const struct worker_state *state; // of that
 	const struct job *job;
+	struct event_job id;      // how events name it
 	const char *command;      // its text
 	uint64_t since;           // now_ns() time
 	bool has_slot;            // it does not run beside the slots

@@ -209,7 +209,7 @@ static void begin_loan(void *arg, const struct lease_grant *grant, const char *l
 	const struct live_attempt *attempt = nested_find(nested, loan->attempt);
 	attempt = attempt ? attempt : find_in(&nested->ended, loan->attempt);
 	if (attempt) {
-		loan->event.id = nested->hooks.identify(nested->hooks.arg, attempt);
+		loan->event.id = attempt->id;
 		loan->event.id.batch = xstrdup(loan->event.id.batch);
 		loan->of_job = true;
 	}

@@ -46,7 +46,6 @@ void nested_listen(struct nested *nested, int fd);
 // What the run does for it. `arg` is passed to each.
 struct nested_hooks {
 	void (*wake)(void *arg); // the event loop. Any thread
-	struct event_job (*identify)(void *arg, const struct live_attempt *attempt); // strings borrowed
 	void (*publish)(void *arg, const struct event_lent *lent); // that a slot was lent and is back. From the event loop
 	void *arg;
 };

@@ -152,11 +152,11 @@ two_that_compute='[ {} = 1 ] || : >two; echo >begun; until [ -e two ]; do :; don
 	run_fairpar 255 -j ./slots true ::: a
 	assert_contains "$stderr" "'./slots', named by --jobs, must hold N, +N, -N or N%, and nothing else: auto can only be given on the command line"
 	run_fairpar 255 --jobserver -j auto true ::: a
-	assert_contains "$stderr" '--jobserver lends slots of a fixed number'
+	assert_contains "$stderr" '--jobserver: it lends slots of a fixed number'
 	run_fairpar 255 --tee --pipe -j auto cat ::: a </dev/null
-	assert_contains "$stderr" '--tee needs all jobs at once'
+	assert_contains "$stderr" '--tee: with auto not all jobs run from the beginning'
 	run_fairpar 255 --semaphore --id "$BATS_TEST_NAME" -j auto true
-	assert_contains "$stderr" 'a semaphore has a number of its own'
+	assert_contains "$stderr" 'auto is no number, which a semaphore has'
 }
 
 @test "-j auto in a job of another fairpar has the slots of that one" {

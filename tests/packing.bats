@@ -235,7 +235,7 @@ same() {
 
 @test "mistakes in the packing options are told" {
 	run_fairpar 255 --pipe -s2 cat </dev/null
-	assert_contains "$stderr" '--max-chars packs items, and --pipe has blocks instead'
+	assert_contains "$stderr" '--max-chars cannot be combined with --pipe: it has blocks in place of packs'
 	run_fairpar 255 -n x echo ::: a
 	assert_contains "$stderr" "--max-args must be a number such as 10 or 2k, not 'x'"
 	run_fairpar 255 -s 0 -X echo ::: a

@@ -32,14 +32,16 @@ static const struct rule {
 #include "cli/options.def"
 };
 
-// What counts for the rules: --pipe is any option that means blocks, --sshlogin any that names another machine. A semaphore has
-// no blocks and no manifest, and the commands of --retry-failed are complete.
+// What counts for the rules: --pipe is any option that means blocks, --sshlogin any that names another machine, --jobs is auto. A
+// semaphore has no blocks and no manifest, and the commands of --retry-failed are complete.
 static void fill_counting(const struct options *o, bool on[NOPTIONS + 1]) {
 	for (int id = 0; id < NOPTIONS; ++id) {
 		enum option_group group = option_table[id].group;
 		on[id] = o->given[id] && !(o->sem.is_on && (group == GROUP_PIPE || group == GROUP_MANIFEST));
 	}
 	on[ALWAYS] = false;
+	on[OPT_SEMAPHORE] = o->sem.is_on;
+	on[OPT_JOBS] = o->jobs && slots_is_auto(o->jobs);
 	on[OPT_SSHLOGIN] = sshlogins_has_remote(&o->hosts) || o->slurm;
 	on[OPT_SLURM] = on[OPT_SLURM] || o->slurm; // which a manifest may ask for
 	on[OPT_PIPE] = o->pipe != PIPE_NOT && !o->sem.is_on;
@@ -119,18 +121,6 @@ static int check_batches(const struct options *options) {
 	return 0;
 }
 
-// --jobs auto is for slots that are the run's own.
-static int check_auto_jobs(const struct options *o) {
-	if (!o->jobs || !slots_is_auto(o->jobs)) {
-		return 0;
-	}
-	const char *why = o->sem.is_on ? "a semaphore has a number of its own: name one"
-		: o->tee ? "--tee needs all jobs at once, from the beginning"
-		: sshlogins_has_remote(&o->hosts) || o->slurm ? "machines have slots of a fixed number: leave it out, or name one"
-		: o->pool.jobserver ? "--jobserver lends slots of a fixed number" : NULL;
-	return why ? diag_error("--jobs %s: %s", text_shows(o->jobs), why) : 0;
-}
-
 static bool is_stdout(const char *log) {
 	return log && (strcmp(log, "-") == 0 || option_log_fd(log) == STDOUT_FILENO);
 }
@@ -174,7 +164,7 @@ static int check_log(const struct options *options) {
 }
 
 int option_conflicts_check(const struct options *o) {
-	return check_rules(o) != 0 || check_auto_jobs(o) != 0 || check_table(o) != 0 || check_log(o) != 0 ? -1 : check_batches(o);
+	return check_rules(o) != 0 || check_table(o) != 0 || check_log(o) != 0 ? -1 : check_batches(o);
 }
 
 // ---- what has no effect ----

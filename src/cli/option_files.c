@@ -211,17 +211,3 @@ int option_files_check(const struct options *options, const char *name, const ch
 	free(list.files);
 	return result;
 }
-
-bool option_log_is_eta(const struct options *options) {
-	if (!options->log || !options->show.eta_log) {
-		return false;
-	}
-	struct named_file log = {.option = OPT_LOG, .path = options->log, .fd = -1};
-	struct named_file eta = {.option = OPT_ETA, .read_as = "--eta", .path = options->show.eta_log, .fd = -1};
-	named_file_stat(&log);
-	named_file_stat(&eta);
-	bool is_same = !is_stdout(&log) && is_same_file(&log, &eta);
-	free(log.ends_at);
-	free(eta.ends_at);
-	return is_same;
-}

@@ -246,12 +246,6 @@ static int settle_blocks(struct options *o) {
 	if (o->ncommand == 0 && !o->tee) { // of --tee the items may be the commands
 		return option_fail(pipe_as_given(o), "needs a command to pipe into, such as 'cat'");
 	}
-	for (int id = 0; id < NOPTIONS; ++id) {
-		bool counts = id == OPT_MAX_ARGS || id == OPT_MAX_REPLACE_ARGS || id == OPT_LINES || id == OPT_MAX_LINES;
-		if (o->given[id] && option_table[id].group == GROUP_PACKING && id != OPT_SHOW_LIMITS && !counts) {
-			return option_fail((enum option_id)id, "packs items, and --pipe has blocks instead: see --block");
-		}
-	}
 	if (o->nbatch_files > 0) {
 		return option_fail(OPT_BATCH, "NAME=FILE cannot be combined with --%s: it has one batch, of blocks",
 		                   o->pipe == PIPE_PART ? "pipe-part" : "pipe");
@@ -438,10 +432,6 @@ static int check_semaphore(const struct options *options, size_t nwords) {
 		error = "a semaphore needs a command to run, or --wait";
 	} else if (options->interactive && !options->sem.foreground) {
 		error = "--interactive needs --fg: a job in the background cannot ask";
-	} else if (options->batch || options->batch_by || options->nbatch_files > 0) {
-		error = "--batch and --batch-by cannot be combined with a semaphore: it runs one command";
-	} else if (sshlogins_has_remote(&options->hosts)) {
-		error = "--sshlogin cannot be combined with a semaphore: it counts the commands of this machine";
 	} else if (options->nsources > 1) {
 		error = "a semaphore's command has one standard input: give --arg-file once";
 	}

@@ -250,11 +250,6 @@ int opt_pool_slots(struct parser *parser, const char *value) {
 	return 0;
 }
 
-int opt_pool_wait(struct parser *parser, const char *value) {
-	return parse_duration(value, PARALLEL_UNITS, &parser->options->pool.wait) == 0 ? 0
-		: option_fail(parser->id, "must be seconds, or a time such as 1h30m or 2.5s, not '%s'%s", text_shows(value), unit_excess(value));
-}
-
 int opt_load(struct parser *parser, const char *value) {
 	double load;
 	char *error;
@@ -307,11 +302,6 @@ int opt_delay(struct parser *parser, const char *value) {
 	}
 	free(time);
 	return result;
-}
-
-int opt_sshdelay(struct parser *parser, const char *value) {
-	return parse_duration(value, PARALLEL_UNITS, &parser->options->ssh_delay) == 0 ? 0
-		: option_fail(parser->id, "must be seconds, or a time such as 1h30m or 2.5s, not '%s'%s", text_shows(value), unit_excess(value));
 }
 
 int opt_term_seq(struct parser *parser, const char *value) {

@@ -17,7 +17,7 @@
 enum { MOST_LONG = 10000, MOST_PILOTS = 1000 };
 
 enum value_kind {
-	KIND_GIVEN, KIND_SET, KIND_TEXT, KIND_LIST, KIND_NUMBER, KIND_COUNT, KIND_SIZE, KIND_CHOICE, KIND_SETTING, KIND_CALL,
+	KIND_GIVEN, KIND_SET, KIND_TEXT, KIND_LIST, KIND_NUMBER, KIND_COUNT, KIND_SIZE, KIND_TIME, KIND_CHOICE, KIND_SETTING, KIND_CALL,
 };
 
 // The column VALUE of options.def.
@@ -39,6 +39,7 @@ struct value_info {
 #define NUMBER(field, min, max) .kind = KIND_NUMBER, FIELD(field), .least = (min), .most = (max)
 #define COUNT(field, min) .kind = KIND_COUNT, FIELD(field), .least = (min)
 #define SIZE(field, min) .kind = KIND_SIZE, FIELD(field), .least = (min)
+#define TIME(field) .kind = KIND_TIME, FIELD(field)
 #define CHOICE(field, first, without) .kind = KIND_CHOICE, FIELD(field), .least = (first), .most = (without)
 #define SETTING(setting) .kind = KIND_SETTING, .key = (setting)
 #define CALL(function) .kind = KIND_CALL, .handle = (function)
@@ -112,6 +113,15 @@ static int store_size(const struct value_info *info, enum option_id id, char *fi
 		return option_fail(id, "must be at least %ld", info->least);
 	}
 	store_integer(field, info->size, (long)n);
+	return 0;
+}
+
+static int store_time(enum option_id id, char *field, const char *text) {
+	uint64_t ns;
+	if (parse_duration(text, PARALLEL_UNITS, &ns) != 0) {
+		return option_fail(id, "must be seconds, or a time such as 1h30m or 2.5s, not '%s'%s", text_shows(text), unit_excess(text));
+	}
+	memcpy(field, &ns, sizeof(ns));
 	return 0;
 }
 
@@ -196,6 +206,7 @@ int option_store(struct parser *parser, enum option_id id, const char *value) {
 	case KIND_NUMBER: return store_number(info, id, field, value);
 	case KIND_COUNT:
 	case KIND_SIZE: return store_size(info, id, field, value);
+	case KIND_TIME: return store_time(id, field, value);
 	case KIND_CHOICE: return store_choice(info, id, field, value);
 	case KIND_SETTING: return store_setting(id, parser->options, value);
 	case KIND_CALL: return info->handle(parser, value);

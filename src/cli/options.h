@@ -296,9 +296,6 @@ bool option_results_is_table(const char *path);
 // is read, and is called `name` ("the items of …"). Returns 0, or -1 after a message.
 int option_files_check(const struct options *options, const char *name, const char *path);
 
-// True if --eta and --log name one file.
-bool option_log_is_eta(const struct options *options);
-
 // ---- option_hosts.c ----
 
 // True if --env names the variable ("NAME=VALUE" or "NAME"), or it is an exported function of bash that --env names: jobs on other

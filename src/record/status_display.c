@@ -495,7 +495,8 @@ static void choose_form(struct status_display *display) {
 
 // Reads how long the jobs of a former run took, from its log, for the forecast. Returns 0, or -1 after a message.
 static int learn(struct status_display *display, const char *path) {
-	bool is_next = option_log_is_eta(display->run->options); // --log writes the same file: at the first run there is none yet
+	const char *log = display->run->options->log;
+	bool is_next = log && strcmp(log, path) == 0; // --log writes the same file: at the first run there is none yet
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0) {
 		return is_next && errno == ENOENT ? 0 : diag_error("cannot read '%s': %s", text_shows(path), strerror(errno));

@@ -272,7 +272,7 @@ static void test_machines(void) {
 	REFUSED("--sshloginfile cannot read '/proc/no'", "--slf", "/proc/no", "x");
 	REFUSED("stdin can be read only once", "--slf", "-", "-a", "-", "x");
 	REFUSED("--launch 'flux' has to hold {} once", "--launch", "flux", "x");
-	REFUSED("--jobs auto: machines have slots of a fixed number", "-S", "a", "-j", "auto", "x");
+	REFUSED("--jobs cannot be combined with --sshlogin: machines have slots of a fixed number", "-S", "a", "-j", "auto", "x");
 	REFUSED("--pool cannot be combined with --sshlogin: its slots are those of this machine", "--slf", "/dev/null", "-Sa", "--pool", "x");
 	REFUSED("--cat cannot be combined with --sshlogin", "-Sa", "--pipe", "--cat", "x");
 	REFUSED("--tty cannot be combined with --sshlogin", "-Sa", "--tty", "x");
@@ -295,7 +295,7 @@ static void test_machines(void) {
 	REFUSED("--slurm takes options of srun, where {} has no meaning", "--slurm={}", "x");
 	REFUSED("--slurm-pilots needs --slurm: pilots are its", "--slurm-pilots=3", "x");
 	REFUSED("--at-most-once needs --sshlogin", "--at-most-once", "-S:", "x");
-	REFUSED("--sshlogin cannot be combined with a semaphore", "--semaphore", "--id", "i", "-Sa", "x");
+	REFUSED("--sshlogin cannot be combined with --semaphore", "--semaphore", "--id", "i", "-Sa", "x");
 }
 
 static void test_prefixes(void) {
@@ -356,6 +356,7 @@ enum test_kind { HAS_NONE = 1, HAS_ONE, MAY_HAVE_ONE, HAS_WORDS, ANY };
 #define NUMBER(...) HAS_ONE
 #define COUNT(...) MAY_HAVE_ONE
 #define SIZE(...) HAS_ONE
+#define TIME(...) HAS_ONE
 #define CHOICE(...) HAS_WORDS
 #define SETTING(...) MAY_HAVE_ONE
 #define CALL(...) ANY

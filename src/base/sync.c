@@ -14,35 +14,7 @@
 #include <unistd.h>
 
 #ifdef FAIRPAR_YIELD
-#include "base/atomic.h"
-#include "base/random.h"
-
-#include <sched.h>
-
-static uint64_t yield_seed;
-static _Atomic uint64_t yield_threads;
-
-void sync_yield_seed(uint64_t seed) {
-	yield_seed = seed;
-}
-
-// One time in 16: nothing else runs meanwhile, or (a sleep) much does. Seldom enough that a run still gets on.
-static void yield(void) {
-	static _Thread_local uint64_t state;
-	if (yield_seed == 0) {
-		return;
-	}
-	if (state == 0) {
-		state = yield_seed ^ ((atomic_add_relaxed(&yield_threads, 1) + 1) * UINT64_C(0x9E3779B97F4A7C15));
-	}
-	uint64_t dice = random_next(&state) >> 32;
-	if (dice % 16 == 0) {
-		sched_yield();
-	} else if (dice % 64 == 1) {
-		struct timespec ts = {.tv_nsec = (long)(dice >> 8) % 200000};
-		nanosleep(&ts, NULL);
-	}
-}
+#define yield() (sync_yield ? sync_yield() : (void)0)
 #else
 #define yield() ((void)0)
 #endif

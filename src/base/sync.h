@@ -75,11 +75,10 @@ int thread_start(thread *t, void *(*fn)(void *), void *arg, size_t stack_bytes) 
 // Waits for the end of the thread.
 void thread_join(thread t);
 
-// Stress builds (-DFAIRPAR_YIELD) give the processor away at random at every boundary of a lock: before it is taken,
-// after it is given back, and, with the lock held, before a thread goes to sleep. That opens the windows in which
-// wake-ups get lost wide enough to be hit. Called once, before the first thread; any seed but 0 turns it on.
+// Stress builds (-DFAIRPAR_YIELD) call it, where the program has it, at every boundary of a lock: before it is taken, after it is given
+// back, and, with the lock held, before a thread goes to sleep.
 #ifdef FAIRPAR_YIELD
-void sync_yield_seed(uint64_t seed);
+void sync_yield(void) __attribute__((weak));
 #endif
 
 #endif

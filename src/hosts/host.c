@@ -9,6 +9,7 @@
 
 #include "base/alloc.h"
 #include "base/diag.h"
+#include "base/io.h"
 #include "base/random.h"
 #include "base/text.h"
 #include "base/units.h"
@@ -218,7 +219,7 @@ static void host_down(struct host *host, const char *why, bool was_up, bool bye)
 		diag_warn("%s: %s: %s%s", host->login->name, what, buf_str(&cause), next);
 	}
 	hosts_refresh_list(hosts); // the end of a job does so, too, but none may run
-	hosts->wake(hosts->wake_arg); // it may have been the last host
+	wakeup_post(hosts->wake_fd); // it may have been the last host
 }
 
 // ---- what the worker says ----
@@ -457,7 +458,7 @@ static void report_closed(struct host *host) {
 		mutex_unlock(&host->lock);
 		host->retry_at = 0;
 		pilots_on_closed(host);
-		host->hosts->wake(host->hosts->wake_arg); // it may have been the last
+		wakeup_post(host->hosts->wake_fd); // it may have been the last
 	}
 }
 

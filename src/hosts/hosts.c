@@ -288,10 +288,9 @@ static void ignore_terminal(sigset_t *ignored) {
 	}
 }
 
-int hosts_attach(struct hosts *hosts, struct pool *pool, unsigned slots, void (*wake)(void *arg), void *arg) {
+int hosts_attach(struct hosts *hosts, struct pool *pool, unsigned slots, int wake_fd) {
 	hosts->pool = pool;
-	hosts->wake = wake;
-	hosts->wake_arg = arg;
+	hosts->wake_fd = wake_fd;
 	// the cookie marks processes to be killed when this run dies: a launcher ends with its connection, and remote jobs are their worker's
 	hosts->env = payload_env(hosts->context->env, NULL, (char *[]){"FAIRPAR_COOKIE", NULL});
 	hosts->launch_context = context_derive(hosts->context, NULL, -1, 0);

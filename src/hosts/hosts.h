@@ -49,7 +49,7 @@ struct executor hosts_executor(struct hosts *hosts, const struct executor *inner
 // Connects to the hosts. From now on the pool, which was created with `slots` slots, has as many as the connected hosts have together.
 // The pool is borrowed until hosts_detach(). `wake` wakes the event loop; it is called from any
 // thread. Returns 0, or -1 after a message.
-int hosts_attach(struct hosts *hosts, struct pool *pool, unsigned slots, void (*wake)(void *arg), void *arg);
+int hosts_attach(struct hosts *hosts, struct pool *pool, unsigned slots, int wake_fd);
 
 // Stops changing the pool, which is about to be destroyed. NULL-safe.
 void hosts_detach(struct hosts *hosts);

@@ -156,8 +156,7 @@ struct hosts {
 	struct buf base;             // --basefile: paths with a NUL behind each
 	struct executor inner;       // of jobs on this machine
 	struct pool *pool;           // NULL before hosts_attach() and after hosts_detach()
-	void (*wake)(void *arg);     // wakes the event loop
-	void *wake_arg;
+	int wake_fd;                 // wakes the event loop
 	struct host **hosts;         // of the options, then the pilots, then those added later; with n under the lock since hosts_attach()
 	size_t n, cap;
 	mutex lock;

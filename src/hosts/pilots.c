@@ -7,6 +7,7 @@
 
 #include "base/alloc.h"
 #include "base/diag.h"
+#include "base/io.h"
 #include "base/text.h"
 #include "base/units.h"
 #include "hosts/pilot_policy.h"
@@ -198,7 +199,7 @@ static uint64_t step(struct pilots *pilots) {
 	mutex_unlock(&hosts->lock);
 	if (cancels) {
 		(void)cancel(pilots, pilots->name, /* waiting */ true);
-		hosts->wake(hosts->wake_arg); // pilots_are_lost() may have changed
+		wakeup_post(hosts->wake_fd); // pilots_are_lost() may have changed
 	}
 	if (pilots->has_requested && !pilots->has_cleaned && (step.queries_queue || !pilots->has_tried)) {
 		pilots->has_tried = true;

@@ -203,8 +203,7 @@ static void limit_step(struct time_limit *limit, const struct options *options, 
 	if (signal != SIGSTOP && signal != SIGTSTP) {
 		pidfd_set_signal(&limit->targets, SIGCONT);
 	}
-	limit->due = limit->nsent + 1 < seq->nsteps ? now + (uint64_t)seq->steps[limit->nsent].pause_ms * NS_PER_MS : TIME_NEVER;
-	++limit->nsent;
+	limit->due = term_seq_due(seq, limit->nsent++, now);
 }
 
 // What is left of a command that was ended by the limit, and may still get a signal; or NULL.

@@ -303,8 +303,7 @@ static void child_send_step(struct child *child, unsigned step) {
 	running_signal_step(&child->running, seq->steps[step].signal);
 	pidfd_set_signal(&child->left_group, seq->steps[step].signal);
 	child->step = step;
-	child->step_due = step + 1 < seq->nsteps
-		? now_ns() - child->stopped + (uint64_t)seq->steps[step].pause_ms * NS_PER_MS : TIME_NEVER;
+	child->step_due = term_seq_due(seq, step, now_ns() - child->stopped);
 }
 
 static void child_on_time(struct child *child) {
@@ -352,13 +351,9 @@ static bool child_lingers(struct child *child) {
 	if (child->state == CHILD_RUNNING || !child->config->own_group) {
 		return false;
 	}
-	const struct term_seq *seq = &child->children->seq;
 	uint64_t now = now_ns();
 	if (child->linger_until == 0) {
-		child->linger_until = now;
-		for (unsigned i = 0; i < seq->nsteps; ++i) {
-			child->linger_until += (uint64_t)seq->steps[i].pause_ms * NS_PER_MS;
-		}
+		child->linger_until = now + term_seq_length(&child->children->seq);
 	} else if (child->fds[END].revents) {
 		siginfo_t info;
 		waitid(P_PIDFD, (id_t)child->fds[END].fd, &info, WEXITED | WNOHANG); // or children_reap_orphans() was faster

@@ -33,6 +33,9 @@ int term_seq_parse(const char *text, struct term_seq *ret_seq, const char **ret_
 // Appends it as term_seq_parse() reads it, with signals as numbers.
 void term_seq_write(const struct term_seq *seq, struct buf *buf);
 
+// When the step behind the step `sent` is due, if that was sent at `now`; TIME_NEVER: it is the last.
+uint64_t term_seq_due(const struct term_seq *seq, unsigned sent, uint64_t now);
+
 // How many nanoseconds it gives a job to end.
 uint64_t term_seq_length(const struct term_seq *seq);
 
@@ -49,9 +52,8 @@ void children_destroy(struct children *children);
 // (process/guardian.h). Called before the first child.
 void children_set_cookie(struct children *children, struct context *context);
 
-// Calls wake(arg), from any thread, when the event loop has to go on: guardian_fd() is another one, or orphans are
-// to be looked for.
-void children_set_wake(struct children *children, void (*wake)(void *arg), void *arg);
+// Wakes the event loop by `fd` (wakeup_post()) when it has to go on: guardian_fd() is another one, or orphans are to be looked for.
+void children_set_wake(struct children *children, int fd);
 
 // The guardian of the children, and the memory in which they start; borrowed.
 struct guardian *children_guardian(struct children *children);
@@ -94,6 +96,9 @@ uint64_t children_reap_orphans(struct children *children, int signal_fd);
 
 // Says that SIGCHLD was reported.
 void children_note_sigchld(struct children *children);
+
+// Whether something has happened since the last call that makes a call of children_reap_orphans() worth it: for a loop that wakes often.
+bool children_want_look(struct children *children);
 
 // Sends SIGKILL to the descendants that left their group (setsid, daemons) and to the orphans; if the last step of the
 // sequence was sent, also to all processes with the cookie. Called at the end of an interrupted run, after the last child was

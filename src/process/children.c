@@ -83,6 +83,10 @@ void term_seq_write(const struct term_seq *seq, struct buf *buf) {
 	}
 }
 
+uint64_t term_seq_due(const struct term_seq *seq, unsigned sent, uint64_t now) {
+	return sent + 1 < seq->nsteps ? now + (uint64_t)seq->steps[sent].pause_ms * NS_PER_MS : TIME_NEVER;
+}
+
 uint64_t term_seq_length(const struct term_seq *seq) {
 	uint64_t length = 0;
 	for (unsigned i = 0; i < seq->nsteps; ++i) {
@@ -107,6 +111,7 @@ struct children *children_create(const struct term_seq *seq) {
 	} else {
 		verify(term_seq_parse("TERM,200,TERM,100,TERM,50,KILL,25", &children->seq, &error) == 0);
 	}
+	children->wake_fd = -1;
 	guardian_init(&children->guardian);
 	memory_init(&children->memory);
 	spawn_world_init(&children->world);
@@ -130,9 +135,8 @@ void children_set_cookie(struct children *children, struct context *context) {
 	snprintf(children->guardian.table->cookie, COOKIE_BYTES, "FAIRPAR_COOKIE=%s", value);
 }
 
-void children_set_wake(struct children *children, void (*wake)(void *arg), void *arg) {
-	children->wake = wake;
-	children->wake_arg = arg;
+void children_set_wake(struct children *children, int fd) {
+	children->wake_fd = fd;
 }
 
 struct guardian *children_guardian(struct children *children) {
@@ -144,8 +148,9 @@ struct memory *children_memory(struct children *children) {
 }
 
 static void wake(struct children *children) {
-	if (children->wake) {
-		children->wake(children->wake_arg);
+	atomic_store_relaxed(&children->wants_look, true);
+	if (children->wake_fd >= 0) {
+		wakeup_post(children->wake_fd);
 	}
 }
 
@@ -382,7 +387,7 @@ void children_signal_one(struct children *children, const void *origin, int sign
 // Sends step `step`, under the lock.
 static void send_step(struct children *children, unsigned step, uint64_t now) {
 	children->step = step;
-	children->term_due = now + (uint64_t)children->seq.steps[step].pause_ms * NS_PER_MS;
+	children->term_due = term_seq_due(&children->seq, step, now);
 	list_for_each_entry(&children->list, struct running_child, running, link) {
 		if (atomic_load_relaxed(children_refusal(children, running->config->cleanup))) {
 			running_cancel(running, children->seq.steps[step].signal);
@@ -415,10 +420,10 @@ uint64_t children_term_step(struct children *children, uint64_t now) {
 	uint64_t next = TIME_NEVER;
 	mutex_lock(&children->lock);
 	if (atomic_load_relaxed(&children->terminating)) {
-		while (children->step + 1 < children->seq.nsteps && now >= children->term_due) {
+		while (now >= children->term_due) {
 			send_step(children, children->step + 1, now);
 		}
-		next = children->step + 1 < children->seq.nsteps ? children->term_due : TIME_NEVER;
+		next = children->term_due;
 	}
 	mutex_unlock(&children->lock);
 	return next;
@@ -429,8 +434,7 @@ uint64_t children_term_step(struct children *children, uint64_t now) {
 // Sends a step to a marked child, under the lock.
 static void marked_send(const struct children *children, struct running_child *running, unsigned step, uint64_t now) {
 	running->step = step;
-	running->step_due = step + 1 < children->seq.nsteps
-		? now + (uint64_t)children->seq.steps[step].pause_ms * NS_PER_MS : TIME_NEVER;
+	running->step_due = term_seq_due(&children->seq, step, now);
 	running->suspended = false; // running_signal_step() lets it go on
 	running_signal_step(running, children->seq.steps[step].signal);
 }
@@ -636,6 +640,11 @@ void children_note_end(struct children *children, uint64_t now) {
 
 void children_note_sigchld(struct children *children) {
 	children->rest_until = now_ns() + (uint64_t)REST_MS * NS_PER_MS;
+	atomic_store_relaxed(&children->wants_look, true);
+}
+
+bool children_want_look(struct children *children) {
+	return atomic_exchange(&children->wants_look, false);
 }
 
 uint64_t children_reap_orphans(struct children *children, int signal_fd) {

@@ -76,8 +76,8 @@ struct children {
 	struct memory memory;
 	struct spawn_world world;
 	int null_fd;             // /dev/null for the children's stdin, or -1
-	void (*wake)(void *arg); // the event loop, or NULL
-	void *wake_arg;
+	int wake_fd;             // wakes the event loop, or -1
+	atomic_bool wants_look;  // for children_reap_orphans()
 	bool has_terminal;       // which could stop a job
 	atomic_bool has_reported; // a message has said that nothing runs because nothing can be started
 	atomic_bool has_stopped; // a message has said that the terminal stopped a job

@@ -75,7 +75,6 @@ struct remote_worker {
 	uint64_t over;           // when the jobs are ended that still run
 	uint64_t next_gate_check;// while it is braked: when to look at the machine again
 	uint64_t reap;           // when to look for orphans again
-	atomic_bool reap_now;    // or at once; set by any thread
 };
 
 struct thread_entry {
@@ -581,7 +580,6 @@ static void terminate(struct remote_worker *worker) {
 static void answer_signal(struct remote_worker *worker, int signal) {
 	if (signal == SIGCHLD) {
 		children_note_sigchld(worker->children);
-		atomic_store_relaxed(&worker->reap_now, true);
 	} else if (is_ending_signal(signal) && worker->signal) {
 		children_kill(worker->children);
 	} else if (is_ending_signal(signal)) {
@@ -606,7 +604,7 @@ static uint64_t do_due(struct remote_worker *worker) {
 	if (now >= worker->over) { // before Slurm ends them, children first, so that a shell may go on without its child, and end well
 		terminate(worker);
 	}
-	if (atomic_exchange(&worker->reap_now, false) || now >= worker->reap) {
+	if (children_want_look(worker->children) || now >= worker->reap) {
 		worker->reap = children_reap_orphans(worker->children, worker->signal_fd);
 	}
 	due = earlier(due, children_marked_step(worker->children, now));
@@ -669,12 +667,6 @@ static void loop(struct remote_worker *worker) {
 
 // ---- putting it together ----
 
-static void wake(void *arg) {
-	struct remote_worker *worker = arg;
-	atomic_store_relaxed(&worker->reap_now, true);
-	wakeup_post(worker->wake_fd);
-}
-
 // Moves the connection from descriptors 0 and 1, for no job may use it: 0 becomes /dev/null, and 1 a copy of 2. Returns 0, or -1 with errno.
 static int take_stdio(struct remote_worker *worker) {
 	int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
@@ -697,7 +689,7 @@ static int worker_open(struct remote_worker *worker) {
 	(void)context_raise_nofile(worker->context);
 	worker->children = children_create(&worker->config->term_seq);
 	children_set_cookie(worker->children, worker->context);
-	children_set_wake(worker->children, wake, worker);
+	children_set_wake(worker->children, worker->wake_fd);
 	diag_set_last_words(children_last_words);
 	children_start_guardian(worker->children);
 	const struct remote_worker_config *config = worker->config;

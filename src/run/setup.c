@@ -260,10 +260,6 @@ static int open_wakeups(struct run *run) {
 	return run->wake_fd >= 0 ? 0 : diag_error("cannot set up signals: eventfd: %s", strerror(errno));
 }
 
-static void wake(void *run) {
-	run_wake(run);
-}
-
 // ---- slots that are lent to fairpars in jobs ----
 
 static void publish_loan(void *run, const struct event_lent *lent) {
@@ -467,7 +463,7 @@ static void open_executor(struct run *run, bool has_guardian) {
 	if (!has_guardian) {
 		guardian_forgo(children_guardian(run->children));
 	}
-	children_set_wake(run->children, wake, run);
+	children_set_wake(run->children, run->wake_fd);
 	if (!run->executor.run) {
 		run->executor = children_executor(run->children);
 	}
@@ -532,19 +528,18 @@ int setup_open(struct run *run, struct options *options) {
 	signals_block_again();
 	unsigned slots = run_is_serial(run) ? 1 : run->slots;
 	run->pool = make_pool(run, slots);
-	if (run->hosts && hosts_attach(run->hosts, run->pool, slots, wake, run) != 0) {
+	if (run->hosts && hosts_attach(run->hosts, run->pool, slots, run->wake_fd) != 0) {
 		return -1;
 	}
 	if (run->leases) {
 		bool says = !options->quiet && !(run->status_display && isatty(STDERR_FILENO));
-		leases_attach(run->leases, run->pool, slots, says, wake, run);
+		leases_attach(run->leases, run->pool, slots, says, run->wake_fd);
 	}
 	if (run->nested) {
-		const struct nested_hooks hooks = {.wake = wake, .publish = publish_loan, .arg = run};
-		nested_attach(run->nested, run->pool, &hooks);
+		nested_attach(run->nested, run->pool, run->wake_fd, publish_loan, run);
 	}
 	if (run->jobserver) {
-		jobserver_slots_attach(run->jobserver, run->pool, slots, wake, run);
+		jobserver_slots_attach(run->jobserver, run->pool, slots, run->wake_fd);
 	}
 	publish_begin(run);
 	return feeds_open(run) != 0 ? -1 : run->manifest ? dag_open(run) : 0;

@@ -6,6 +6,7 @@
 #include "base/atomic.h"
 #include "base/buf.h"
 #include "base/diag.h"
+#include "base/io.h"
 #include "base/sync.h"
 #include "base/text.h"
 #include "cli/options.h"
@@ -25,8 +26,7 @@ struct jobserver_slots {
 	bool serves;
 	struct children *children;
 	struct pool *pool;
-	void (*wake)(void *arg);
-	void *wake_arg;
+	int wake_fd;               // wakes the event loop
 	char *bare_flags;          // $MAKEFLAGS for jobs that run beside the slots: without the jobserver
 	atomic_bool changed;       // for the event loop to look
 	unsigned most;             // slots that the run may have
@@ -45,7 +45,7 @@ struct jobserver_slots {
 
 void jobserver_slots_check(struct jobserver_slots *slots) {
 	atomic_store_release(&slots->changed, true); // pairs with the exchange of the event loop
-	slots->wake(slots->wake_arg);
+	wakeup_post(slots->wake_fd);
 }
 
 // ---- jobs ----
@@ -352,11 +352,10 @@ struct jobserver_slots *jobserver_slots_serve(const struct options *options, str
 	return slots;
 }
 
-void jobserver_slots_attach(struct jobserver_slots *slots, struct pool *pool, unsigned most, void (*wake)(void *arg), void *arg) {
+void jobserver_slots_attach(struct jobserver_slots *slots, struct pool *pool, unsigned most, int wake_fd) {
 	slots->pool = pool;
 	slots->most = most <= TOKENS_MOST ? most : TOKENS_MOST;
-	slots->wake = wake;
-	slots->wake_arg = arg;
+	slots->wake_fd = wake_fd;
 	if (!slots->serves) {
 		pool_add_slots(pool, 1 - (int)most);
 	}

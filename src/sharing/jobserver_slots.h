@@ -64,7 +64,7 @@ const char *jobserver_slots_bare_flags(const struct jobserver_slots *slots);
 
 // Sets the worker pool (borrowed), which was created with `most` slots; of a client all but one are removed. `wake` wakes the
 // event loop; it is called from any thread.
-void jobserver_slots_attach(struct jobserver_slots *slots, struct pool *pool, unsigned most, void (*wake)(void *arg), void *arg);
+void jobserver_slots_attach(struct jobserver_slots *slots, struct pool *pool, unsigned most, int wake_fd);
 
 // Wakes the event loop, so that jobserver_slots_tick() looks again. For hooks.starving and hooks.surplus of the pool. Any thread.
 void jobserver_slots_check(struct jobserver_slots *slots);

@@ -4,6 +4,7 @@
 
 #include "base/alloc.h"
 #include "base/diag.h"
+#include "base/io.h"
 #include "base/sync.h"
 #include "base/text.h"
 #include "cli/options.h"
@@ -33,8 +34,7 @@ struct leases {
 	bool in_pool;              // else in a job of another run
 	char *source;              // name of the pool, or of the socket
 	char *dir, *label;
-	void (*wake)(void *arg);
-	void *wake_arg;
+	int wake_fd;               // wakes the event loop
 	mutex lock;                // guards what follows, and the client
 	cond came;                 // a lease, or the end
 	struct client *client;
@@ -70,7 +70,7 @@ static void ask(struct leases *leases) {
 	}
 	if (leases->slow == 0 && leases->wanted > 0) {
 		leases->slow = now_ns() + CLIENT_SLOW;
-		leases->wake(leases->wake_arg);
+		wakeup_post(leases->wake_fd);
 	}
 }
 
@@ -121,7 +121,7 @@ static bool use(struct leases *leases, struct free_lease *lease, uint64_t nonce)
 	                              : client_use(leases->client, lease->id.number, nonce, &lease->id);
 	lease->since = lease->since > 0 ? lease->since : now_ns();
 	if (client_has_input(leases->client)) {
-		leases->wake(leases->wake_arg);
+		wakeup_post(leases->wake_fd);
 	}
 	return works;
 }
@@ -486,11 +486,10 @@ void leases_share_memory(const struct leases *leases, struct children *children)
 	}
 }
 
-void leases_attach(struct leases *leases, struct pool *pool, unsigned slots, bool says, void (*wake)(void *arg), void *arg) {
+void leases_attach(struct leases *leases, struct pool *pool, unsigned slots, bool says, int wake_fd) {
 	leases->pool = pool;
 	leases->slow = says ? 0 : TIME_NEVER;
-	leases->wake = wake;
-	leases->wake_arg = arg;
+	leases->wake_fd = wake_fd;
 	pool_add_slots(pool, -(int)slots);
 	leases_ask(leases);
 }

@@ -64,7 +64,7 @@ void leases_terminate(struct leases *leases);
 
 // Sets the worker pool (borrowed), which was created with `slots` slots; these are removed until leases come. `wake` wakes the
 // event loop; it is called from any thread. `says`: a message says so if the run waits long for its first lease.
-void leases_attach(struct leases *leases, struct pool *pool, unsigned slots, bool says, void (*wake)(void *arg), void *arg);
+void leases_attach(struct leases *leases, struct pool *pool, unsigned slots, bool says, int wake_fd);
 
 // leases_lend(): the attempt waits for other jobs, so its lease becomes free for the next job.
 // leases_regain() takes a lease for it again. Returns true if it has one, or needs none any more; false: call it again after

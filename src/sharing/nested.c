@@ -38,7 +38,9 @@ struct lending {
 
 struct nested {
 	struct pool *pool;
-	struct nested_hooks hooks;
+	int wake_fd;               // wakes the event loop
+	void (*publish)(void *arg, const struct event_lent *lent);
+	void *publish_arg;
 	struct buf name;           // of the socket
 	uint64_t secret;           // nonces are made from it
 	unsigned most;             // slots of the run, whatever becomes of their number
@@ -88,7 +90,7 @@ void nested_end(struct nested *nested, struct live_attempt *attempt) {
 	list_remove(&attempt->link);
 	if (attempt->leased) { // it ends only when what was lent out of its slot is back
 		list_push_back(&nested->ended, &attempt->link);
-		nested->hooks.wake(nested->hooks.arg);
+		wakeup_post(nested->wake_fd);
 		while (!attempt->freed) {
 			cond_wait(&nested->changed, &nested->lock);
 		}
@@ -233,7 +235,7 @@ static void end_loans(struct nested *nested, uint64_t now) {
 		}
 		if (loan->of_job) {
 			loan->event.end = now;
-			nested->hooks.publish(nested->hooks.arg, &loan->event);
+			nested->publish(nested->publish_arg, &loan->event);
 		}
 		loan_free(loan);
 	}
@@ -251,7 +253,7 @@ static enum work_status lend(struct worker *worker, struct queue *queue, void *d
 	--nested->submitted;
 	++nested->arrived;
 	++nested->lending;
-	nested->hooks.wake(nested->hooks.arg);
+	wakeup_post(nested->wake_fd);
 	list_push_back(&nested->lendings, &lending.link);
 	while (!lending.ends) {
 		cond_wait(&nested->changed, &nested->lock);
@@ -335,7 +337,7 @@ static void submit_wanted(void *arg, uint64_t root, uint32_t wanted) {
 // ---- the event loop ----
 
 void nested_starving(struct nested *nested) {
-	nested->hooks.wake(nested->hooks.arg);
+	wakeup_post(nested->wake_fd);
 }
 
 void nested_tell_slots(struct nested *nested, unsigned slots, enum controller_reason reason) {
@@ -343,7 +345,7 @@ void nested_tell_slots(struct nested *nested, unsigned slots, enum controller_re
 		mutex_lock(&nested->lock);
 		sessions_announce(&nested->sessions, slots, reason);
 		mutex_unlock(&nested->lock);
-		nested->hooks.wake(nested->hooks.arg);
+		wakeup_post(nested->wake_fd);
 	}
 }
 
@@ -451,9 +453,12 @@ void nested_claim(struct nested *nested, bool (*claim)(void *arg, const struct f
 	nested->connections.claim_arg = arg;
 }
 
-void nested_attach(struct nested *nested, struct pool *pool, const struct nested_hooks *hooks) {
+void nested_attach(struct nested *nested, struct pool *pool, int wake_fd, void (*publish)(void *arg, const struct event_lent *lent),
+                   void *arg) {
 	nested->pool = pool;
-	nested->hooks = *hooks;
+	nested->wake_fd = wake_fd;
+	nested->publish = publish;
+	nested->publish_arg = arg;
 }
 
 void nested_close(struct nested *nested) {

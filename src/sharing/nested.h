@@ -43,15 +43,10 @@ void nested_claim(struct nested *nested, bool (*claim)(void *arg, const struct f
 // Takes clients also from the descriptor, which is closed with the others; -1: none.
 void nested_listen(struct nested *nested, int fd);
 
-// What the run does for it. `arg` is passed to each.
-struct nested_hooks {
-	void (*wake)(void *arg); // the event loop. Any thread
-	void (*publish)(void *arg, const struct event_lent *lent); // that a slot was lent and is back. From the event loop
-	void *arg;
-};
-
-// The worker pool whose slots are lent is borrowed, hooks are copied.
-void nested_attach(struct nested *nested, struct pool *pool, const struct nested_hooks *hooks);
+// The worker pool whose slots are lent, borrowed; what wakes the event loop; and what publishes, from the event loop, that a slot was lent
+// and is back.
+void nested_attach(struct nested *nested, struct pool *pool, int wake_fd, void (*publish)(void *arg, const struct event_lent *lent),
+                   void *arg);
 
 // Gives the attempt its number and nonce, and appends a variable for its environment, with a NUL behind it: FAIRPAR_SOCK, by which
 // fairpars in it find the run and borrow slots; or FAIRPAR_CONTROL, by which they only find the run, if nothing can be lent to

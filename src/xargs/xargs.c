@@ -33,14 +33,10 @@ struct xargs {
 
 // ---- the loop ----
 
-static void wake(void *arg) {
-	wakeup_post(((struct xargs_run *)arg)->wake_fd);
-}
-
 static void on_idle(void *arg) {
 	struct xargs_run *run = arg;
 	atomic_store_release(&run->idle, true); // pairs with the load in loop()
-	wake(run);
+	wakeup_post(run->wake_fd);
 }
 
 static void on_trouble(void *arg FP_UNUSED, const char *what, int error) {
@@ -156,7 +152,7 @@ static int xargs_open(struct xargs *xargs) {
 	}
 	count_slots(xargs);
 	run->children = children_create(NULL);
-	children_set_wake(run->children, wake, run);
+	children_set_wake(run->children, run->wake_fd);
 	diag_set_last_words(children_last_words);
 	struct pool_config config = {
 		.slots = xargs->slots,

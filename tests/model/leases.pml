@@ -1,6 +1,6 @@
 // leases: a model of how processes that do not know each other share the slots of a pool, checked exhaustively by spin.
 //
-// Each client has a stream socket to the one slot server: `up` and `down` are what is written and not yet read. What one
+// Each client has a socket to the one slot server, which keeps frames apart: `up` and `down` are what is written and not yet read. What one
 // side does between two looks at its sockets is one atomic step. Any process may be stopped (SIGSTOP) for any time: it
 // does not move. There are no clocks: what may happen after some time may happen at any moment.
 //

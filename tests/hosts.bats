@@ -54,6 +54,13 @@ teardown() { helper_teardown; }
 	assert_lines asked asked
 }
 
+@test "a job elsewhere has no pipe here" {
+	make_fifo ready hold.{1..7}
+	run_fairpar -S 8/one 'if [ {} -lt 8 ]; then echo >ready; read x <hold.{}; else exec 3<>ready; for i in 1 2 3 4 5 6 7; do read x <&3; done
+		ls -l /proc/$PARALLEL_PID/fd | grep -c pipe: >pipes; for i in 1 2 3 4 5 6 7; do echo >hold.$i; done; fi' ::: 1 2 3 4 5 6 7 8 </dev/null
+	(($(<pipes) < 8 + 2)) || fail "$(<pipes) pipes for 8 jobs"
+}
+
 @test "an item is one word elsewhere, too" {
 	run_fairpar -S one -k echo ::: "a  b" "it's" '$HOME;*' </dev/null
 	assert_lines "a  b" "it's" '$HOME;*'

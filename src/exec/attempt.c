@@ -501,7 +501,8 @@ static struct hosts_place *enter_host(struct worker_state *state, struct job *jo
 	if (job->attempt == 1) {
 		job->tries.n = 0;
 	} else if (job->login) {
-		hosts_tries_add(&job->tries, job->login);
+		grow_array(&job->tries.logins, &job->tries.cap, job->tries.n + 1, sizeof(*job->tries.logins));
+		job->tries.logins[job->tries.n++] = job->login;
 	}
 	const struct hosts_request request = {
 		.width = worker_width(state->worker), .tries = &job->tries, .is_alone = job->losses >= LOSSES_ALONE, .binding = job->batch->binding,

@@ -77,13 +77,6 @@ bool host_submit(struct host_attempt *attempt) {
 	return taken;
 }
 
-void host_order(struct host_attempt *attempt, enum attempt_order order) {
-	if (order > attempt->order) {
-		attempt->order = order;
-		wakeup_post(attempt->host->wake_fd);
-	}
-}
-
 // The attempt is its own thread's from then on.
 static void end_attempt(struct host *host, struct host_attempt *attempt, enum host_end end) {
 	const struct result *result = &attempt->result;
@@ -235,7 +228,8 @@ static void send_env(struct host *host) {
 		}
 	}
 	if (env.len > 0) {
-		dispatcher_end_env(host->connection, /* adds */ !is_launched, env.data, env.len);
+		channel_send(&host->connection->channel, &(struct wire_frame){
+			.type = FRAME_ENV, .numbers = {/* adds */ !is_launched}, .payload = env.data, .size = env.len});
 	}
 }
 
@@ -873,12 +867,4 @@ int host_connect(struct host *host) {
 	int error = host->wake_fd < 0 ? errno : thread_start(&host->thread, host_main, host, STACK_BYTES);
 	host->has_thread = !error;
 	return result_of(error);
-}
-
-void host_hang_up(struct host *host) {
-	mutex_lock(&host->lock);
-	verify(list_is_empty(&host->attempts));
-	host->closing = true;
-	wakeup_post(host->wake_fd);
-	mutex_unlock(&host->lock);
 }

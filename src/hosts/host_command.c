@@ -71,24 +71,3 @@ int host_command_run(const struct host_command *command, struct buf *ret_out, st
 	}
 	return -1;
 }
-
-char **host_command_slurm_env(char *const *env) {
-	static const char *const changed[] = {"SQUEUE_", "SCANCEL_", "SLURM_TIME_FORMAT=", "LC_ALL="};
-	static char plain[] = "LC_ALL=C";
-	size_t n = 0, kept = 0;
-	while (env[n]) {
-		++n;
-	}
-	char **own = xcalloc(n + 2, sizeof(*own));
-	for (size_t i = 0; i < n; ++i) {
-		bool is_kept = true;
-		for (size_t k = 0; k < sizeof(changed) / sizeof(*changed); ++k) {
-			is_kept = is_kept && strncmp(env[i], changed[k], strlen(changed[k])) != 0;
-		}
-		if (is_kept) {
-			own[kept++] = env[i];
-		}
-	}
-	own[kept] = plain;
-	return own;
-}

@@ -59,17 +59,12 @@ static bool is_coming(const struct host *host) {
 	return host->state == HOST_CONNECTING && !host->login->is_pilot && !host->was_up && !host->is_removed;
 }
 
-// Whether the host takes jobs, or is being connected for the first time.
-static bool may_take_jobs(const struct host *host) {
-	return host->slots > 0 ? host->state != HOST_HELD : is_coming(host);
-}
-
 // The fewest tries on any of the hosts that may take it: only hosts with as few are accepted, as in GNU parallel's --retries.
 static unsigned fewest_tries(const struct hosts *hosts, const struct hosts_request *request) {
 	unsigned fewest = UINT_MAX;
 	for (size_t i = 0; i < hosts->n; ++i) {
 		const struct host *host = hosts->hosts[i];
-		if (may_take_jobs(host) && may_use(host, request)) {
+		if ((host->slots > 0 ? host->state != HOST_HELD : is_coming(host)) && may_use(host, request)) {
 			fewest = least(fewest, tries_on(host, request));
 		}
 	}
@@ -352,11 +347,6 @@ void hosts_doubt_place(const struct hosts_place *place, bool begins) {
 uint64_t hosts_downtime(const struct hosts *hosts, uint64_t since, uint64_t until) {
 	uint64_t down = atomic_load_relaxed(&hosts->down_since), up = atomic_load_relaxed(&hosts->up_since);
 	return minus(up < until ? up : until, down > since ? down : since);
-}
-
-void hosts_tries_add(struct hosts_tries *tries, const struct sshlogin *login) {
-	grow_array(&tries->logins, &tries->cap, tries->n + 1, sizeof(*tries->logins));
-	tries->logins[tries->n++] = login;
 }
 
 // ---- batches of some hosts ----

@@ -72,6 +72,14 @@ struct asked {
 	size_t nviews, cap;
 };
 
+// Has the attempt stopped in that way, if it is not already in a stronger one. With host.lock.
+static void order_attempt(struct host_attempt *attempt, enum attempt_order order) {
+	if (order > attempt->order) {
+		attempt->order = order;
+		wakeup_post(attempt->host->wake_fd);
+	}
+}
+
 static void ask(struct asked *asked, struct host_attempt *attempt) {
 	uint64_t due = attempt->start + asked->limit;
 	if ((asked->origin && attempt->config->origin != asked->origin) || (asked->spares_cleanup && attempt->config->cleanup)) {
@@ -87,7 +95,7 @@ static void ask(struct asked *asked, struct host_attempt *attempt) {
 			.last = output_reader_last_line(attempt->config->output_reader),
 		};
 	} else if (asked->order != ORDER_EXPIRE || (attempt->start > 0 && due <= asked->now)) {
-		host_order(attempt, asked->order);
+		order_attempt(attempt, asked->order);
 	} else if (attempt->start > 0 && attempt->order < ORDER_EXPIRE) {
 		asked->due = earlier(asked->due, due);
 	}
@@ -330,9 +338,14 @@ void hosts_close(struct hosts *hosts) {
 		}
 	}
 	pilots_stop(hosts->pilots);
-	for (size_t i = 0; i < hosts->n; ++i) {
-		if (hosts->hosts[i]->has_thread) {
-			host_hang_up(hosts->hosts[i]);
+	for (size_t i = 0; i < hosts->n; ++i) { // which ends the workers
+		struct host *host = hosts->hosts[i];
+		mutex_lock(&host->lock);
+		verify(list_is_empty(&host->attempts));
+		host->closing = true;
+		mutex_unlock(&host->lock);
+		if (host->has_thread) {
+			wakeup_post(host->wake_fd);
 		}
 	}
 	for (size_t i = 0; i < hosts->n; ++i) {
@@ -352,7 +365,7 @@ void hosts_close(struct hosts *hosts) {
 	context_unref(hosts->prompt_context);
 	free(hosts->env);
 	free(hosts->cwd);
-	program_copy_fini(&hosts->copy);
+	free(hosts->copy.path);
 	for (struct pilot_node *next, *node = hosts->nodes; node; node = next) {
 		next = node->next;
 		free(node);

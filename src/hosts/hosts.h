@@ -63,8 +63,6 @@ struct hosts_tries {
 	size_t n, cap;
 };
 
-void hosts_tries_add(struct hosts_tries *tries, const struct sshlogin *login);
-
 // What place an attempt needs.
 struct hosts_request {
 	unsigned width;                  // slots; on a host that has fewer, all of them

@@ -89,7 +89,7 @@ struct host {
 	cond changed;                // one of the next four
 	uint64_t lost_at, bye_at;    // when a connection has ended, and when a worker has said goodbye, last (now_ns() time)
 	enum { BASE_ABSENT, BASE_TRANSFERRING, BASE_PRESENT } base_files; // TRANSFERRING: the other attempts wait
-	bool closing;
+	bool closing;                // its thread is to close the connection, and to end
 	struct buf brought;          // the base files that may be removed; of who transfers them
 	struct list attempts;        // in the order of their numbers
 	uint64_t last_number;
@@ -194,9 +194,6 @@ void host_append(struct hosts *hosts, struct host *host);
 // Returns 0, or -1 with errno. With hosts.lock.
 int host_connect(struct host *host) FP_NODISCARD;
 
-// Has the thread close the connection, which ends the worker, and end itself; returns at once. No attempt is there any more.
-void host_hang_up(struct host *host);
-
 // `wanted`: connects, if there is no connection. Else it releases the worker as soon as it has no attempt, or ends the launcher if no worker has
 // come yet, and does not connect again. Any thread; it only wakes the host's.
 static inline void host_want(struct host *host, bool wanted) {
@@ -259,9 +256,6 @@ enum { OUTPUT_TAKEN = OUTPUT_WINDOW / 4 };
 
 // Appends the attempt to the list and wakes the host's thread. Returns false if it is refused because of hosts.ending.
 bool host_submit(struct host_attempt *attempt);
-
-// Has the attempt stopped in that way, if it is not already in a stronger one. With host.lock.
-void host_order(struct host_attempt *attempt, enum attempt_order order);
 
 // ---- host_attempt.c ----
 
@@ -334,9 +328,6 @@ struct host_command {
 // exited with 0; or -1 with *ret_why, for a message: the first line of its standard error, or else how it
 // has ended.
 int host_command_run(const struct host_command *command, struct buf *ret_out, struct buf *ret_why) FP_NODISCARD;
-
-// The environment for those of Slurm: without the variables that change what they print. The caller frees the array.
-char **host_command_slurm_env(char *const *env);
 
 // ---- pilots.c ----
 

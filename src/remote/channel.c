@@ -105,17 +105,24 @@ int channel_write(struct channel *channel, int fd) {
 	return 0;
 }
 
-// Calls fn for each frame of those bytes that ends behind `sent` of them.
-static void each_frame(const struct channel *channel, const struct buf *of, size_t sent, void (*fn)(void *arg, const struct wire_frame *frame), void *arg) {
+// Marks the jobs whose first frame is one of those bytes, and ends behind `sent` of them.
+static void mark_unsent(const struct channel *channel, const struct buf *of, size_t sent) {
 	struct wire_frame frame;
 	size_t at = 0, used = 0;
 	const char *why;
 	while (at < of->len && wire_read(of->data + at, of->len - at, channel->self, &frame, &used, &why) == WIRE_FRAME) {
+		bool begins = frame.type == FRAME_RUN || frame.type == FRAME_FILES;
+		struct channel_job *job = begins ? channel_find_job(channel, frame.numbers[0]) : NULL;
 		at += used;
-		if (at > sent) {
-			fn(arg, &frame);
+		if (job && at > sent) {
+			job->is_unsent = true;
 		}
 	}
+}
+
+void channel_mark_unsent(struct channel *channel) {
+	mark_unsent(channel, &channel->current, channel->sent); // none, where it is the greeting
+	mark_unsent(channel, &channel->urgent, 0); // of which these frames are
 }
 
 void channel_send_frames(struct channel *channel, uint64_t job, const struct buf *frames) {
@@ -127,12 +134,6 @@ void channel_send_frames(struct channel *channel, uint64_t job, const struct buf
 		channel_send(channel, &frame);
 		at += used;
 	}
-}
-
-void channel_each_unsent(const struct channel *channel, void (*fn)(void *arg, const struct wire_frame *frame), void *arg) {
-	each_frame(channel, &channel->current, channel->sent, fn, arg); // none, where it is the greeting
-	each_frame(channel, &channel->urgent, 0, fn, arg);
-	each_frame(channel, &channel->bulk, channel->bulk_at, fn, arg);
 }
 
 // ---- jobs, and the windows of their bytes ----
@@ -218,18 +219,6 @@ const char *channel_acknowledged(struct channel *channel, struct channel_job *jo
 
 // ---- receiving ----
 
-static void on_frame(struct channel *channel, const struct wire_frame *frame) {
-	if (frame->type == FRAME_PING) {
-		channel->owes_pong = true;
-		channel->pong = frame->numbers[0];
-	} else if (frame->type != FRAME_PONG) {
-		const char *why = channel->frame(channel->arg, frame);
-		if (why) {
-			channel_break(channel, why);
-		}
-	}
-}
-
 int channel_receive(struct channel *channel, const char *bytes, size_t n, uint64_t now) {
 	size_t at = 0;
 	buf_add(&channel->in, bytes, n);
@@ -244,15 +233,19 @@ int channel_receive(struct channel *channel, const char *bytes, size_t n, uint64
 		size_t used = 0;
 		const char *why;
 		enum wire_status status = wire_read(channel->in.data + at, channel->in.len - at, other_end(channel), &frame, &used, &why);
-		if (status == WIRE_PART) {
-			break;
-		}
 		if (status == WIRE_BAD) {
 			channel_break(channel, why);
+		}
+		if (status != WIRE_FRAME) {
 			break;
 		}
 		at += used;
-		on_frame(channel, &frame);
+		if (frame.type == FRAME_PING) {
+			channel->owes_pong = true;
+			channel->pong = frame.numbers[0];
+		} else if (frame.type != FRAME_PONG && (why = channel->frame(channel->arg, &frame))) {
+			channel_break(channel, why);
+		}
 	}
 	buf_drop(&channel->in, at);
 	return channel_is_broken(channel) ? -1 : 0;

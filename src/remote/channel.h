@@ -129,8 +129,8 @@ void channel_sent(struct channel *channel, size_t n);
 // Writes what can be written to the descriptor: the only I/O here. Returns 0, or -1 with errno.
 int channel_write(struct channel *channel, int fd);
 
-// Calls fn for each frame that the other end cannot have received, because its last byte was not written.
-void channel_each_unsent(const struct channel *channel, void (*fn)(void *arg, const struct wire_frame *frame), void *arg);
+// Sets is_unsent of each job that the other end cannot know of, because the last byte of its first frame was not written.
+void channel_mark_unsent(struct channel *channel);
 
 // Sets whether the connection is suspended, in which case silence does not break it.
 void channel_suspend(struct channel *channel, bool suspended, uint64_t now);

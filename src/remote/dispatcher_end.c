@@ -241,18 +241,10 @@ const char *dispatcher_end_noise(struct dispatcher_end *end) {
 	return buf_str(noise);
 }
 
-static void mark_unsent(void *arg, const struct wire_frame *frame) {
-	bool begins = frame->type == FRAME_RUN || frame->type == FRAME_FILES;
-	struct channel_job *job = begins ? channel_find_job(arg, frame->numbers[0]) : NULL;
-	if (job) {
-		job->is_unsent = true;
-	}
-}
-
 void dispatcher_end_lose_jobs(struct dispatcher_end *end) {
 	struct channel *channel = &end->channel;
 	verify(channel_is_broken(channel));
-	channel_each_unsent(channel, mark_unsent, channel);
+	channel_mark_unsent(channel);
 	while (channel->njobs > 0) {
 		const struct channel_job job = channel->jobs[--channel->njobs];
 		end->calls.lost(end->arg, &job);
@@ -260,10 +252,6 @@ void dispatcher_end_lose_jobs(struct dispatcher_end *end) {
 }
 
 // ---- what the dispatcher says ----
-
-void dispatcher_end_env(struct dispatcher_end *end, bool adds, const char *bytes, size_t n) {
-	channel_send(&end->channel, &(struct wire_frame){.type = FRAME_ENV, .numbers = {adds}, .payload = bytes, .size = n});
-}
 
 struct channel_job *dispatcher_end_begin(struct dispatcher_end *end, uint64_t number, const char *payload, size_t n) {
 	verify(end->is_up && number > end->channel.last);

@@ -7,7 +7,7 @@
 // program, says "have MARK" when that is installed, and becomes a worker, which is greeted anew.
 //
 // Pure, as channel.h: no I/O. The owner moves bytes by the functions of channel.h, sends input and acknowledges output. A callback must not
-// call any function of these files but channel_acknowledge() and dispatcher_end_say().
+// call any function of these files but channel_acknowledge(), and hello() channel_send().
 
 #ifndef FAIRPAR_REMOTE_DISPATCHER_END_H
 #define FAIRPAR_REMOTE_DISPATCHER_END_H
@@ -15,7 +15,7 @@
 #include "remote/channel.h"
 
 struct dispatcher_calls {
-	void (*hello)(void *arg, const struct worker_hello *hello);   // jobs may be sent from now on
+	void (*hello)(void *arg, const struct worker_hello *hello);   // jobs may be sent from now on; before the first one an `env` frame
 	void (*started)(void *arg, struct channel_job *job, uint64_t pid, uint64_t ago); // it runs, since `ago` nanoseconds
 	// Stream 1 or 2; channel_acknowledge() when it was passed on.
 	void (*output)(void *arg, struct channel_job *job, unsigned stream, const char *bytes, size_t n);
@@ -59,10 +59,6 @@ const char *dispatcher_end_noise(struct dispatcher_end *end);
 
 // Reports each job as lost (dispatcher_calls.lost) and forgets it. Only when the connection is broken.
 void dispatcher_end_lose_jobs(struct dispatcher_end *end);
-
-// Sends the environment of all jobs, after hello and before the first job: variables with a NUL behind each. `adds`: in addition to the
-// worker's own.
-void dispatcher_end_env(struct dispatcher_end *end, bool adds, const char *bytes, size_t n);
 
 // Sends a job (payload.h), whose number is higher than all before; or, without a payload (NULL, 0), begins a conversation about files, which is
 // numbered as a job and ends as one; channel_send_frames() sends what is said in it. Returns it as channel_add_job() does: its owner is to be set.

@@ -66,12 +66,6 @@ static void add_env(struct buf *buf, char *const *env, const struct payload_cont
 	}
 }
 
-static void add_limit(struct buf *buf, unsigned resource, const struct rlimit *limit) {
-	char text[80];
-	snprintf(text, sizeof(text), "%u %llu %llu", resource, ull((uint64_t)limit->rlim_cur), ull((uint64_t)limit->rlim_max));
-	add(buf, LIMIT, text);
-}
-
 static void add_place(struct buf *buf, const struct context *job, const char *cwd) {
 	const char *dir = job->cwd ? job->cwd : cwd;
 	if (dir) {
@@ -81,7 +75,9 @@ static void add_place(struct buf *buf, const struct context *job, const char *cw
 		add_number(buf, UMASK, job->umask);
 	}
 	for (unsigned i = 0; i < job->nlimits; ++i) {
-		add_limit(buf, i, &job->limits[i]);
+		char text[80];
+		snprintf(text, sizeof(text), "%u %llu %llu", i, ull((uint64_t)job->limits[i].rlim_cur), ull((uint64_t)job->limits[i].rlim_max));
+		add(buf, LIMIT, text);
 	}
 	if (job->nice != 0) {
 		char text[16];
@@ -135,18 +131,10 @@ static bool read_number(const char *text, uint64_t most, uint64_t *ret_number) {
 }
 
 static bool read_limit(struct payload *payload, const char *text) {
-	uint64_t numbers[3];
-	for (size_t i = 0; i < 3; ++i) {
-		char number[24] = "";
-		size_t len = strcspn(text, " ");
-		memcpy(number, text, len < sizeof(number) ? len : 0);
-		text += len + (text[len] == ' ' && i < 2);
-		if (!read_number(number, UINT64_MAX, &numbers[i])) {
-			return false;
-		}
-	}
-	uint64_t resource = numbers[0], soft = numbers[1], hard = numbers[2];
-	if (*text != '\0' || resource != payload->nlimits || resource >= RLIM_NLIMITS) {
+	unsigned resource;
+	unsigned long long soft, hard;
+	int end = 0, n = sscanf(text, "%2u %20llu %20llu%n", &resource, &soft, &hard, &end);
+	if (n != 3 || text[end] || strspn(text, "0123456789 ") != (size_t)end || resource != payload->nlimits || resource >= RLIM_NLIMITS) {
 		return false;
 	}
 	payload->limits = xrealloc(payload->limits, (size_t)(resource + 1) * sizeof(*payload->limits));

@@ -15,7 +15,7 @@
 
 // The environment and directory of the jobs of one worker.
 struct payload_context {
-	char *const *base;    // variables that the worker has already, from its own start or dispatcher_end_env(): only what differs is sent
+	char *const *base;    // variables that the worker has already, from its own start or an `env` frame: only what differs is sent
 	bool copies_context;  // --launch: jobs there are to be as here, so unset variables, directory, umask, limits and niceness are sent, too
 	const char *dir;      // without copies_context: the job's directory, relative to the worker's; NULL: the worker's
 	bool makes_dir;       // the worker makes the directory if it is missing

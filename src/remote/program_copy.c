@@ -34,10 +34,6 @@ void program_copy_find(const char *self, struct program_copy *ret_copy) {
 	}
 }
 
-void program_copy_fini(struct program_copy *copy) {
-	free(copy->path);
-}
-
 // POSIX.1-2017, cksum: CRC-32 of polynomial 0x04C11DB7, highest bit first, over the bytes and then their number, lowest byte first.
 static uint32_t crc_step(uint32_t crc, unsigned char byte) {
 	crc ^= (uint32_t)byte << 24;

@@ -109,9 +109,8 @@ struct program_copy {
 };
 
 // Finds the file to send: `fairpar-static` beside the program at `self`, which needs no libraries there; else that program. Where stat(2) fails
-// for both, size is 0. The caller frees it by program_copy_fini().
+// for both, size is 0. The caller frees the path.
 void program_copy_find(const char *self, struct program_copy *ret_copy);
-void program_copy_fini(struct program_copy *copy);
 
 // Appends the answer to a machine's request: a line with the output of cksum(1), then the bytes of the file. `machine`: its uname -sm. Returns
 // 0, or -1 with *ret_why: the file is for another kind of machine, or cannot be read.

@@ -11,7 +11,7 @@
 #include "remote/channel.h"
 
 struct worker_calls {
-	void (*env)(void *arg, bool adds, const char *bytes, size_t n); // as dispatcher_end_env(); all bytes are valid during the call
+	void (*env)(void *arg, bool adds, const char *bytes, size_t n); // the variables of an `env` frame, a NUL behind each: in addition to the worker's own, or all
 	// A job, answered by worker_end_started(), _refuse() or _done(); or a conversation about files (has_files), to which nothing is "started".
 	void (*begin)(void *arg, struct channel_job *job, const char *payload, size_t n);
 	// A frame of a job that is not gone: `in`, whose bytes are acknowledged when they were passed on, `eof`, `more`, `stop` or `shut`, with numbers

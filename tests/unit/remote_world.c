@@ -427,7 +427,7 @@ static void connect(struct place *place) {
 		buf_adds(&place->back, "Welcome to node!\nfairpar-worker 2 ");
 		buf_adds(&place->back, mark);
 	}
-	dispatcher_end_env(place->host, true, "A=1", 4);
+	channel_send(&place->host->channel, &(struct wire_frame){.type = FRAME_ENV, .numbers = {true}, .payload = "A=1", .size = 4});
 	moved = true;
 }
 

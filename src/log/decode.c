@@ -5,7 +5,6 @@
 #include "base/alloc.h"
 #include "base/diag.h"
 #include "base/json.h"
-#include "base/map.h"
 #include "log/event_table.h"
 #include "log/running.h"
 
@@ -17,11 +16,13 @@
 
 enum {
 	BLOCK = 64 * 1024,
+	MEMBERS_MAX = 128, // more than any fairpar writes
 };
 #define TIME_BASE UINT64_C(1000000000) // event time of the run's start
 
-// Keys are numbered: these, and those of the table.
-enum { KEY_V, KEY_EV, KEY_T, KEYS_MAX = 128 };
+struct member {
+	struct json_value key, value;
+};
 
 struct log_reader {
 	const char *name;
@@ -40,12 +41,10 @@ struct log_reader {
 	bool has_nuls;           // in front of it, taken away
 	bool is_overlong;        // only its end is there
 
-	struct map keys;         // numbers of keys
-	const char *names[KEYS_MAX];
-	unsigned nkeys, key_batch;
-	uint8_t field_keys[EVENT_KINDS][EVENT_KEYS_MAX]; // of the fields of each kind
 	struct json_reader json;
-	struct json_value values[KEYS_MAX], exact[KEYS_MAX]; // exact: of KEY_b64
+	struct member members[MEMBERS_MAX]; // of the line
+	size_t nmembers;
+	struct json_value none;  // in the place of one that is not there
 	char error[160];         // of the line
 	struct buf text;         // lists of strings
 	const char **argv;
@@ -178,42 +177,52 @@ static int find_last_run(struct log_reader *reader) {
 
 // Takes the members apart.
 static void take_members(struct log_reader *reader, char *line, size_t len) {
-	struct json_value key, value;
-	memset(reader->values, 0, reader->nkeys * sizeof(reader->values[0]));
-	memset(reader->exact, 0, reader->nkeys * sizeof(reader->exact[0]));
+	struct member member;
+	reader->nmembers = 0;
 	json_begin(&reader->json, line, len);
-	while (json_next(&reader->json, &key, &value)) {
-		bool is_exact = key.len > 4 && memcmp(key.text + key.len - 4, "_b64", 4) == 0;
-		uint32_t number = map_get(&reader->keys, key.text, key.len - (is_exact ? 4 : 0));
-		if (number == MAP_NONE) {
-			continue;
-		}
-		struct json_value *place = is_exact ? &reader->exact[number] : &reader->values[number];
-		if (place->kind != JSON_NONE) {
-			set_error(reader, "the key \"%s\" is there twice", reader->names[number]);
-		}
-		*place = value;
+	while (json_next(&reader->json, &member.key, &member.value) && reader->nmembers < MEMBERS_MAX) {
+		reader->members[reader->nmembers++] = member;
 	}
-	if (reader->json.error) {
-		set_error(reader, "%s", reader->json.error);
+	if (reader->json.error || reader->nmembers == MEMBERS_MAX) {
+		set_error(reader, "%s", reader->json.error ? reader->json.error : "it has too many keys");
 	}
 }
 
-static bool has(const struct log_reader *reader, unsigned key) {
-	return reader->values[key].kind > JSON_NULL;
+// The value of the key with `end` behind it; one that is JSON_NONE if it is not there.
+static struct json_value *find(struct log_reader *reader, const char *key, const char *end) {
+	struct json_value *found = &reader->none;
+	size_t len = strlen(key), end_len = strlen(end);
+	for (size_t i = 0; i < reader->nmembers; ++i) {
+		const struct json_value *name = &reader->members[i].key;
+		if (name->len == len + end_len && memcmp(name->text, key, len) == 0 && memcmp(name->text + len, end, end_len) == 0) {
+			if (found != &reader->none) {
+				set_error(reader, "the key \"%s\" is there twice", key);
+			}
+			found = &reader->members[i].value;
+		}
+	}
+	return found;
+}
+
+static struct json_value *value_of(struct log_reader *reader, const char *key) {
+	return find(reader, key, "");
+}
+
+static bool has(struct log_reader *reader, const char *key) {
+	return value_of(reader, key)->kind > JSON_NULL;
 }
 
 // Puts the exact bytes in the place of a string that could not hold them. Returns false if there is no string.
-static bool restore(struct log_reader *reader, struct json_value *value, struct json_value *exact, unsigned key) {
+static bool restore(struct log_reader *reader, struct json_value *value, struct json_value *exact, const char *key) {
 	if (value->kind != JSON_STRING) {
-		set_error(reader, "\"%s\" is no string", reader->names[key]);
+		set_error(reader, "\"%s\" is no string", key);
 		return false;
 	}
 	if (exact->kind == JSON_STRING) {
 		char *to = (char *)exact->text; // of the line, which is ours
 		size_t n = base64_decode(to, exact->text, exact->len);
 		if (n == SIZE_MAX) {
-			set_error(reader, "\"%s_b64\" is no base64", reader->names[key]);
+			set_error(reader, "\"%s_b64\" is no base64", key);
 			return false;
 		}
 		to[n] = '\0';
@@ -224,73 +233,72 @@ static bool restore(struct log_reader *reader, struct json_value *value, struct 
 }
 
 // Any bytes; NULL if there are none.
-static const char *get_bytes(struct log_reader *reader, unsigned key, size_t *ret_len) {
+static const char *get_bytes(struct log_reader *reader, const char *key, size_t *ret_len) {
+	struct json_value *value = value_of(reader, key);
 	*ret_len = 0;
-	if (!has(reader, key) || !restore(reader, &reader->values[key], &reader->exact[key], key)) {
+	if (value->kind <= JSON_NULL || !restore(reader, value, find(reader, key, "_b64"), key)) {
 		return NULL;
 	}
-	*ret_len = reader->values[key].len;
-	return reader->values[key].text;
+	*ret_len = value->len;
+	return value->text;
 }
 
 // Bytes without a NUL; NULL if there are none.
-static const char *get_text(struct log_reader *reader, unsigned key) {
+static const char *get_text(struct log_reader *reader, const char *key) {
 	size_t len;
 	const char *text = get_bytes(reader, key, &len);
 	if (text && strlen(text) != len) {
-		set_error(reader, "\"%s\" has a NUL in it", reader->names[key]);
+		set_error(reader, "\"%s\" has a NUL in it", key);
 	}
 	return text;
 }
 
-static uint64_t get_u64(struct log_reader *reader, unsigned key, uint64_t max, uint64_t otherwise) {
-	uint64_t number;
-	if (!has(reader, key)) {
-		return otherwise;
-	}
-	if (!json_to_u64(&reader->values[key], &number) || number > max) {
-		set_error(reader, "\"%s\" is not a whole number from 0 to %llu", reader->names[key], ull(max));
+static uint64_t get_u64(struct log_reader *reader, const char *key, uint64_t max, uint64_t otherwise) {
+	const struct json_value *value = value_of(reader, key);
+	uint64_t number = otherwise;
+	if (value->kind > JSON_NULL && (!json_to_u64(value, &number) || number > max)) {
+		set_error(reader, "\"%s\" is not a whole number from 0 to %llu", key, ull(max));
 		return otherwise;
 	}
 	return number;
 }
 
-static int32_t get_i32(struct log_reader *reader, unsigned key) {
+static double get_double(struct log_reader *reader, const char *key) {
 	double number = 0;
-	bool is_number = !has(reader, key) || json_to_double(&reader->values[key], &number);
-	if (!is_number || number < INT32_MIN || number > INT32_MAX || number != (int32_t)number) {
-		set_error(reader, "\"%s\" is not a whole number from %d to %d", reader->names[key], INT32_MIN, INT32_MAX);
+	if (has(reader, key) && !json_to_double(value_of(reader, key), &number)) {
+		set_error(reader, "\"%s\" is no number", key);
+	}
+	return number;
+}
+
+static int32_t get_i32(struct log_reader *reader, const char *key) {
+	double number = get_double(reader, key);
+	if (number < INT32_MIN || number > INT32_MAX || number != (int32_t)number) {
+		set_error(reader, "\"%s\" is not a whole number from %d to %d", key, INT32_MIN, INT32_MAX);
 		return 0;
 	}
 	return (int32_t)number;
 }
 
 // The signal as a number, or by its name.
-static int get_signal(struct log_reader *reader, unsigned key, uint64_t max) {
-	const struct json_value *value = &reader->values[key];
+static int get_signal(struct log_reader *reader, const char *key, uint64_t max) {
+	const struct json_value *value = value_of(reader, key);
 	return value->kind == JSON_STRING ? signal_number(value->text, value->len) : (int)get_u64(reader, key, max, 0);
 }
 
-static double get_double(struct log_reader *reader, unsigned key) {
-	double number = 0;
-	if (has(reader, key) && !json_to_double(&reader->values[key], &number)) {
-		set_error(reader, "\"%s\" is no number", reader->names[key]);
-	}
-	return number;
-}
-
-static uint64_t get_ns(struct log_reader *reader, unsigned key) {
+static uint64_t get_ns(struct log_reader *reader, const char *key) {
+	const struct json_value *value = value_of(reader, key);
 	uint64_t ns = 0;
-	if (has(reader, key) && !json_to_ns(&reader->values[key], &ns)) {
-		set_error(reader, "\"%s\" is no number of seconds", reader->names[key]);
+	if (value->kind > JSON_NULL && !json_to_ns(value, &ns)) {
+		set_error(reader, "\"%s\" is no number of seconds", key);
 		return 0;
 	}
 	return ns;
 }
 
 // The number of the word, or what it is otherwise for one that is not known, or is not there.
-static uint64_t get_word(const struct log_reader *reader, unsigned key, const struct event_field *field) {
-	const struct json_value *value = &reader->values[key];
+static uint64_t get_word(struct log_reader *reader, const char *key, const struct event_field *field) {
+	const struct json_value *value = value_of(reader, key);
 	for (unsigned i = 0; value->kind == JSON_STRING && i < field->most; ++i) {
 		if (field->words[i] && strcmp(value->text, field->words[i]) == 0) {
 			return i;
@@ -299,26 +307,26 @@ static uint64_t get_word(const struct log_reader *reader, unsigned key, const st
 	return (uint64_t)field->otherwise;
 }
 
-static enum outcome get_outcome(struct log_reader *reader, unsigned key) {
-	const struct json_value *value = &reader->values[key];
+static enum outcome get_outcome(struct log_reader *reader, const char *key) {
+	const struct json_value *value = value_of(reader, key);
 	for (int i = OUTCOME_OK; value->kind == JSON_STRING && i <= OUTCOME_SKIPPED; ++i) {
 		if (strcmp(value->text, outcome_name((enum outcome)i)) == 0) {
 			return (enum outcome)i;
 		}
 	}
-	set_error(reader, "\"%s\" is not the end of a job, as \"ok\" or \"failed\"", reader->names[key]);
+	set_error(reader, "\"%s\" is not the end of a job, as \"ok\" or \"failed\"", key);
 	return OUTCOME_OK;
 }
 
 // The strings of a list one after the other, each with a NUL behind it, in reader->text. Returns their number.
-static uint32_t get_list(struct log_reader *reader, unsigned key) {
-	struct json_value *list = &reader->values[key], *exact = &reader->exact[key];
+static uint32_t get_list(struct log_reader *reader, const char *key) {
+	struct json_value *list = value_of(reader, key), *exact = find(reader, key, "_b64");
 	buf_reset(&reader->text);
-	if (!has(reader, key)) {
+	if (list->kind <= JSON_NULL) {
 		return 0;
 	}
 	if (list->kind != JSON_LIST || list->len > UINT32_MAX) {
-		set_error(reader, "\"%s\" is no list of strings", reader->names[key]);
+		set_error(reader, "\"%s\" is no list of strings", key);
 		return 0;
 	}
 	for (size_t i = 0; i < list->len; ++i) {
@@ -328,7 +336,7 @@ static uint32_t get_list(struct log_reader *reader, unsigned key) {
 			return 0;
 		}
 		if (strlen(item->text) != item->len) {
-			set_error(reader, "\"%s\" has a NUL in it", reader->names[key]);
+			set_error(reader, "\"%s\" has a NUL in it", key);
 			return 0;
 		}
 		buf_add(&reader->text, item->text, item->len + 1);
@@ -337,7 +345,7 @@ static uint32_t get_list(struct log_reader *reader, unsigned key) {
 }
 
 // The same as an array with NULL at its end.
-static const char *const *get_argv(struct log_reader *reader, unsigned key) {
+static const char *const *get_argv(struct log_reader *reader, const char *key) {
 	uint32_t n = get_list(reader, key);
 	const char *at = buf_str(&reader->text);
 	reader->argv = xrealloc(reader->argv, ((size_t)n + 1) * sizeof(*reader->argv));
@@ -350,11 +358,11 @@ static const char *const *get_argv(struct log_reader *reader, unsigned key) {
 }
 
 // The number behind the batch's name: 3 of "BATCH#3"; 0 of what is no item.
-static uint64_t get_job(struct log_reader *reader, unsigned key) {
-	struct json_value *job = &reader->values[key], *batch = &reader->values[reader->key_batch];
+static uint64_t get_job(struct log_reader *reader, const char *key) {
+	struct json_value *job = value_of(reader, key), *batch = value_of(reader, "batch");
 	uint64_t number = 0;
-	if (job->kind != JSON_STRING || batch->kind != JSON_STRING || !restore(reader, job, &reader->exact[key], key) ||
-	    !restore(reader, batch, &reader->exact[reader->key_batch], reader->key_batch) || job->len < batch->len + 2 ||
+	if (job->kind != JSON_STRING || batch->kind != JSON_STRING || !restore(reader, job, find(reader, key, "_b64"), key) ||
+	    !restore(reader, batch, find(reader, "batch", "_b64"), "batch") || job->len < batch->len + 2 ||
 	    memcmp(job->text, batch->text, batch->len) != 0 || job->text[batch->len] != '#') {
 		return 0;
 	}
@@ -387,7 +395,8 @@ static void store(void *member, size_t size, uint64_t number) {
 }
 
 // Reads the value of the key into the member; `with` is the one that goes with it.
-static void read_value(struct log_reader *reader, const struct event_field *field, unsigned key, void *member, void *with) {
+static void read_value(struct log_reader *reader, const struct event_field *field, void *member, void *with) {
+	const char *key = field->key;
 	uint64_t otherwise = (uint64_t)field->otherwise, number;
 	switch ((enum field_type)field->type) {
 	case FIELD_NUMBER:
@@ -399,7 +408,7 @@ static void read_value(struct log_reader *reader, const struct event_field *fiel
 		*(uint64_t *)member = number - (number > 0);
 		break;
 	case FIELD_SIGNAL: *(int *)member = get_signal(reader, key, field->most); break;
-	case FIELD_FLAG: *(bool *)member = reader->values[key].kind == JSON_TRUE; break;
+	case FIELD_FLAG: *(bool *)member = value_of(reader, key)->kind == JSON_TRUE; break;
 	case FIELD_WORD: store(member, field->size, get_word(reader, key, field)); break;
 	case FIELD_OUTCOME: *(enum outcome *)member = get_outcome(reader, key); break;
 	case FIELD_SECONDS: *(uint64_t *)member = get_ns(reader, key); break;
@@ -431,38 +440,13 @@ static void read_fields(struct log_reader *reader, struct event *event) {
 	const struct event_layout *layout = &event_layouts[event->kind];
 	for (size_t i = 0; i < layout->n; ++i) {
 		const struct event_field *field = &layout->fields[i];
-		unsigned key = reader->field_keys[event->kind][i];
 		if (field->written != FIELD_DERIVED) {
-			read_value(reader, field, key, (char *)event + field->at, (char *)event + field->with);
+			read_value(reader, field, (char *)event + field->at, (char *)event + field->with);
 		}
-		if (field->written == FIELD_REQUIRED && reader->values[key].kind != JSON_STRING) {
+		if (field->written == FIELD_REQUIRED && value_of(reader, field->key)->kind != JSON_STRING) {
 			set_error(reader, "\"%s\" is missing", field->key);
 		}
 	}
-}
-
-// Numbers the keys of the table.
-static void number_keys(struct log_reader *reader) {
-	static const char *const first[] = {[KEY_V] = "v", [KEY_EV] = "ev", [KEY_T] = "t"};
-	for (unsigned i = 0; i <= KEY_T; ++i) {
-		map_add(&reader->keys, first[i], strlen(first[i]), i);
-		reader->names[reader->nkeys++] = first[i];
-	}
-	for (unsigned kind = 0; kind < EVENT_KINDS; ++kind) {
-		const struct event_layout *layout = &event_layouts[kind];
-		verify(layout->n <= EVENT_KEYS_MAX);
-		for (size_t i = 0; i < layout->n; ++i) {
-			const char *key = layout->fields[i].key;
-			uint32_t number = map_add(&reader->keys, key, strlen(key), reader->nkeys);
-			if (number == MAP_NONE) {
-				verify(reader->nkeys < KEYS_MAX);
-				number = reader->nkeys++;
-				reader->names[number] = key;
-			}
-			reader->field_keys[kind][i] = (uint8_t)number;
-		}
-	}
-	reader->key_batch = map_get(&reader->keys, "batch", strlen("batch"));
 }
 
 // ---- events ----
@@ -546,13 +530,13 @@ static void read_line(struct log_reader *reader, char *line, size_t len) {
 	if (reader->error[0] != '\0') {
 		return;
 	}
-	if (get_u64(reader, KEY_V, UINT64_MAX, 0) != 1) {
-		set_error(reader, has(reader, KEY_V) ? "its version is not 1: a newer fairpar may read it" : "this is not an event of a fairpar log");
+	if (get_u64(reader, "v", UINT64_MAX, 0) != 1) {
+		set_error(reader, has(reader, "v") ? "its version is not 1: a newer fairpar may read it" : "this is not an event of a fairpar log");
 		return;
 	}
-	const char *name = get_text(reader, KEY_EV);
-	uint64_t at = TIME_BASE + get_ns(reader, KEY_T);
-	if (!name || !has(reader, KEY_T)) {
+	const char *name = get_text(reader, "ev");
+	uint64_t at = TIME_BASE + get_ns(reader, "t");
+	if (!name || !has(reader, "t")) {
 		set_error(reader, "\"%s\" is missing", name ? "t" : "ev");
 	}
 	if (reader->error[0] == '\0') {
@@ -603,13 +587,10 @@ static int read_lines(struct log_reader *reader) {
 
 int eventread(int fd, const char *name, event_fn *fn, void *arg, struct buf *messages) {
 	struct stat stat;
-	struct log_reader reader = {.name = name, .fd = fd, .fn = fn, .arg = arg, .messages = messages, .keys = MAP_INIT};
+	struct log_reader reader = {.name = name, .fd = fd, .fn = fn, .arg = arg, .messages = messages};
 	reader.is_file = fstat(fd, &stat) == 0 && S_ISREG(stat.st_mode);
-	map_reserve(&reader.keys, KEYS_MAX);
-	number_keys(&reader);
 	grow_array(&reader.block, &reader.cap, BLOCK, 1);
 	int result = read_lines(&reader);
-	map_fini(&reader.keys);
 	json_reader_fini(&reader.json);
 	running_table_fini(&reader.running);
 	buf_fini(&reader.text);

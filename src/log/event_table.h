@@ -9,7 +9,6 @@
 
 enum {
 	EVENT_KINDS = EVENT_DISPATCH + 1,
-	EVENT_KEYS_MAX = 32,       // of one kind
 	EVENT_SLOT_MAX = 1000000,
 	NO_WHY = WHY_HOST + 1,     // a reason that this version does not know
 };

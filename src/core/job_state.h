@@ -30,19 +30,20 @@ struct item {
 	uint32_t spec : 26;   // what its job is made from: index in batch->specs
 	uint32_t earlier : 2; // enum earlier_outcome
 	uint32_t bad : 1;     // it cannot be run: its job fails with item_view.reason
-	uint32_t added : 1;   // behind its words is the pointer to what it is made from: added_jobs.h
+	uint32_t added : 1;   // by --add
 	uint32_t items;       // that one process gets; more than 1: a pack
 	uint64_t seq;         // {#}, over the run
 	uint64_t number;      // within its batch: FAIRPAR_JOB is BATCH#number
 	uint64_t order;       // of its output within its batch, from 1; 0: it has no place in the order
 	uint64_t queued;      // when, now_ns() time
 	uint64_t from;        // seq of the job that emitted it, or 0
+	void *own;            // the struct added_job, or the struct block of --pipe, which its job frees; or NULL
 };
 
 // One item, or a pack of items. After item_read() it borrows from the bytes.
 struct item_view {
 	struct item item;
-	struct record record; // its arguments; of --pipe with the place of the block behind them
+	struct record record; // its arguments
 	const char *reason;   // why it cannot be run, with item.bad; else NULL
 };
 

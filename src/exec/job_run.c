@@ -371,12 +371,11 @@ static void job_read(struct job *ret_job, struct batch *batch, const void *data,
 		.attempt = 1,
 	};
 	if (ret_job->item.added) {
-		ret_job->added = added_job_of(&view.record, &ret_job->record);
+		ret_job->added = view.item.own;
 	} else if (batch->run->blocks && batch->run->options->tee) {
 		ret_job->block = blockfeed_block(batch->run->blocks, ret_job->item.number);
-	} else if (batch->run->blocks) {
-		ret_job->block = block_of(&ret_job->record);
-		ret_job->record.size = strlen(ret_job->record.args) + 1; // without where the block is
+	} else {
+		ret_job->block = view.item.own;
 	}
 }
 

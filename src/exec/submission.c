@@ -9,8 +9,6 @@
 #include "record/job_records.h"
 #include "record/result_files.h"
 
-#include <string.h>
-
 // The record goes to one process, for item.items items.
 static void append(struct submission *submission, const struct record *record, const struct item *item, const char *bad, unsigned width) {
 	struct item_view view = {.item = *item, .record = *record, .reason = bad};
@@ -27,9 +25,10 @@ static void append(struct submission *submission, const struct record *record, c
 	submission->nitems += item->items;
 }
 
-// Adds an item with the next numbers, unless --resume says that it is done. `job`: it was added, and the pointer to that is behind
-// its words.
-static void add(struct submission *submission, const struct record *record, unsigned spec, const char *bad, struct added_job *job) {
+// Adds an item with the next numbers, unless --resume says that it is done: then returns false. `job`: it was added; or NULL. `own`: that,
+// or its block.
+static bool add(struct submission *submission, const struct record *record, unsigned spec, const char *bad, struct added_job *job,
+                void *own) {
 	struct batch *batch = submission->batch;
 	struct item item = {
 		// relaxed: numbers only have to differ, and what they count is handed over by the pool
@@ -42,6 +41,7 @@ static void add(struct submission *submission, const struct record *record, unsi
 		.bad = bad != NULL,
 		.added = job != NULL,
 		.items = 1,
+		.own = own,
 	};
 	if (job) {
 		job->id = item.seq;
@@ -49,21 +49,16 @@ static void add(struct submission *submission, const struct record *record, unsi
 	if (batch->run->result_files) {
 		result_files_head(batch->run, job ? 1 : record->nargs);
 	}
-	struct record bare = *record;
-	if (job) {
-		(void)added_job_of(record, &bare);
-	} else if (batch->run->blocks && !batch->run->options->tee) {
-		bare.size = strlen(bare.args) + 1; // without where the block is
-	}
-	if (!bad && !batch->is_fed && job_records_leave_out(batch, job ? &job->spec : NULL, &bare, &item)) {
-		return;
+	if (!bad && !batch->is_fed && job_records_leave_out(batch, job ? &job->spec : NULL, record, &item)) {
+		return false;
 	}
 	unsigned width = job ? job->spec.width : spec == 0 ? batch->width : batch->specs[spec]->width;
 	append(submission, record, &item, bad, width);
+	return true;
 }
 
-void submission_add(struct submission *submission, const struct record *record, unsigned spec, const char *bad) {
-	add(submission, record, spec, bad, /* job */ NULL);
+bool submission_add(struct submission *submission, const struct record *record, unsigned spec, const char *bad, struct block *block) {
+	return add(submission, record, spec, bad, /* job */ NULL, block);
 }
 
 void submission_add_pack(struct submission *submission, const struct record *record, uint32_t n, uint64_t seq, const char *bad) {
@@ -81,11 +76,7 @@ void submission_add_pack(struct submission *submission, const struct record *rec
 }
 
 bool submission_add_job(struct submission *submission, struct added_job *added, const struct record *words) {
-	size_t before = submission->n;
-	FP_CLEANUP(buf_fini) struct buf bytes = BUF_INIT;
-	added_job_write(added, words->args, words->size, &bytes);
-	add(submission, &(struct record){.args = bytes.data, .size = bytes.len, .nargs = words->nargs}, 0, NULL, added);
-	return submission->n > before;
+	return add(submission, words, 0, NULL, added, added);
 }
 
 // The numbers that were given to them are nobody's.

@@ -32,9 +32,9 @@ struct submission {
 };
 
 // Gives the record the next numbers of the run and of its batch and adds a copy of it, unless --resume says that it is done.
-// `spec` is the index in batch->specs of what its job is made from; `bad` says why it cannot be an item, or is NULL. The
-// submission must not be full.
-void submission_add(struct submission *submission, const struct record *record, unsigned spec, const char *bad);
+// `spec` is the index in batch->specs of what its job is made from; `bad` says why it cannot be an item, or is NULL; `block` is what
+// its job reads, or NULL. The submission must not be full. Returns false if it is done, and the block is still the caller's.
+bool submission_add(struct submission *submission, const struct record *record, unsigned spec, const char *bad, struct block *block);
 
 // The same for a record of `n` items that one process gets; `seq` is the number of the first in the run, and they were counted
 // by publish_queued() before.

@@ -73,6 +73,7 @@ static bool feed_is_ahead(struct run *run, struct feed *feed) {
 // Reads on of the data of --pipe or --tee, and queues a block at once. Returns true if there may be more.
 static bool feed_fill_data(struct run *run, struct feed *feed) {
 	struct submission *submission = feed->own.submission;
+	struct block *block;
 	feed->waiting = false;
 	if (publish_halted(run)) { // data goes to jobs that run, too, without a word of the pool
 		feeds_cut_short(run);
@@ -80,11 +81,11 @@ static bool feed_fill_data(struct run *run, struct feed *feed) {
 	if (run->feeds->stopped || feed->ended || !feed_submit(run, submission)) {
 		return false;
 	}
-	switch (blockfeed_step(run->blocks, &feed->record)) {
+	switch (blockfeed_step(run->blocks, &block)) {
 	case DATA_READY:
-		submission_add(submission, &feed->record, /* spec */ 0, /* bad */ NULL);
-		if (submission->n == 0) { // --resume: it is done
-			block_free(block_of(&feed->record));
+		block_record(block, &run->feeds->key, &feed->record);
+		if (!submission_add(submission, &feed->record, /* spec */ 0, /* bad */ NULL, block)) { // --resume: it is done
+			block_free(block);
 		}
 		return feed_submit(run, submission);
 	case DATA_AGAIN:

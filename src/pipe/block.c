@@ -82,14 +82,7 @@ void block_record(struct block *block, struct buf *buf, struct record *ret_recor
 		tmpfile_add_name(buf, block->fd);
 	}
 	buf_addc(buf, '\0');
-	buf_add(buf, &block, sizeof(block));
 	*ret_record = (struct record){.args = buf->data, .size = buf->len, .nargs = 1};
-}
-
-struct block *block_of(const struct record *record) {
-	struct block *block;
-	memcpy(&block, record->args + strlen(record->args) + 1, sizeof(block));
-	return block;
 }
 
 uint64_t block_sent(const struct block *block) {

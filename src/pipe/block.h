@@ -99,16 +99,13 @@ struct block *block_new(struct blocks *blocks);
 // Gives the block a file in memory, still empty. Returns 0, or -1 with errno.
 int block_open(struct block *block);
 
-// Makes the item of the block: its name, or "", and behind it in the bytes the pointer to it, for block_of(). Borrowed from `buf`.
+// Makes the item of the block: its name, or "". Borrowed from `buf`.
 void block_record(struct block *block, struct buf *buf, struct record *ret_record);
 
 // As read(2) from stdin, but EAGAIN where that would wait.
 ssize_t read_now(char *to, size_t want);
 
 // ---- from any thread ----
-
-// The block of the item that has this record, made by block_record().
-struct block *block_of(const struct record *record);
 
 // Makes the block the standard input of the child that `config` describes, from the block's beginning: a pipe, as in GNU parallel,
 // or a file. Returns 0, or -1 after a message; after 0 block_disconnect() follows when the child has ended.

@@ -65,8 +65,6 @@ struct blockfeed {
 	struct file_part *parts;
 	size_t nparts, part;     // files, and which is the one
 	uint64_t part_block;     // bytes, after which the end of a block is looked for
-
-	struct buf record;       // of the item
 };
 
 // ---- blocks ----
@@ -77,16 +75,16 @@ static enum data_status fail(struct blockfeed *feed, const char *what) {
 	return DATA_ERROR;
 }
 
-static enum data_status block_ready(struct blockfeed *feed, struct block *block, struct record *ret_record) {
+static enum data_status block_ready(struct blockfeed *feed, struct block *block, struct block **ret_block) {
 	if (feed->blocks.named && block_open(block) != 0) { // its name is in the command
 		return fail(feed, BLOCK_NOT_KEPT);
 	}
-	block_record(block, &feed->record, ret_record);
+	*ret_block = block;
 	return DATA_READY;
 }
 
 // What is left of the file up to `end` becomes a block.
-static enum data_status part_ready(struct blockfeed *feed, struct file_part *part, uint64_t end, struct record *ret_record) {
+static enum data_status part_ready(struct blockfeed *feed, struct file_part *part, uint64_t end, struct block **ret_block) {
 	struct block *block = block_new(&feed->blocks);
 	if (!block) {
 		return DATA_FULL;
@@ -97,7 +95,7 @@ static enum data_status part_ready(struct blockfeed *feed, struct file_part *par
 	block->offset = part->from;
 	block->size = end - part->from;
 	part->from = end;
-	return block_ready(feed, block, ret_record);
+	return block_ready(feed, block, ret_block);
 }
 
 // ---- reading a stream ----
@@ -188,7 +186,7 @@ static struct buf take_data(struct blockfeed *feed, size_t len) {
 }
 
 // Makes a block of the first `len` bytes. One that --rrs leaves empty is none, as in GNU parallel.
-static enum data_status cut_block(struct blockfeed *feed, size_t len, struct record *ret_record) {
+static enum data_status cut_block(struct blockfeed *feed, size_t len, struct block **ret_block) {
 	struct block *block = block_new(&feed->blocks);
 	if (!block) {
 		return DATA_FULL;
@@ -204,15 +202,15 @@ static enum data_status cut_block(struct blockfeed *feed, size_t len, struct rec
 		block_free(block);
 		return DATA_AGAIN;
 	}
-	return block_ready(feed, block, ret_record);
+	return block_ready(feed, block, ret_block);
 }
 
 // Cuts off a block, if there is one.
-static enum data_status cut(struct blockfeed *feed, struct record *ret_record) {
+static enum data_status cut(struct blockfeed *feed, struct block **ret_block) {
 	size_t all = feed->data.len - feed->at;
 	size_t len = block_splitter_cut(feed->splitter, buf_str(&feed->data) + feed->at, all, feed->first, feed->ended);
 	len = len == 0 && feed->ended ? all : len;
-	enum data_status status = len > 0 ? cut_block(feed, len, ret_record) : DATA_AGAIN;
+	enum data_status status = len > 0 ? cut_block(feed, len, ret_block) : DATA_AGAIN;
 	if (status == DATA_FULL || status == DATA_ERROR) {
 		return status;
 	}
@@ -241,7 +239,7 @@ static void begin_round(struct blockfeed *feed) {
 	feed->cut_any = false;
 }
 
-static enum data_status stream_step(struct blockfeed *feed, struct record *ret_record) {
+static enum data_status stream_step(struct blockfeed *feed, struct block **ret_block) {
 	enum data_status status;
 	if (!feed->cutting) {
 		status = feed->ended ? DATA_READY : fill(feed);
@@ -253,7 +251,7 @@ static enum data_status stream_step(struct blockfeed *feed, struct record *ret_r
 		}
 		feed->cutting = true;
 	}
-	status = cut(feed, ret_record);
+	status = cut(feed, ret_block);
 	if (!feed->cutting && !feed->done) {
 		if (!feed->cut_any) {
 			grow(feed);
@@ -300,7 +298,7 @@ static int file_cut(struct blockfeed *feed, size_t len, size_t *ret_cut, bool *r
 	return 0;
 }
 
-static enum data_status file_step(struct blockfeed *feed, struct record *ret_record) {
+static enum data_status file_step(struct blockfeed *feed, struct block **ret_block) {
 	struct file_part *source = &feed->source;
 	size_t want = block_splitter_want(feed->splitter, 0), cut;
 	bool shrunk;
@@ -323,7 +321,7 @@ static enum data_status file_step(struct blockfeed *feed, struct record *ret_rec
 	} else if (cut == 0) {
 		return shrunk ? DATA_AGAIN : grow(feed);
 	}
-	enum data_status status = part_ready(feed, source, source->from + cut, ret_record);
+	enum data_status status = part_ready(feed, source, source->from + cut, ret_block);
 	(void)lseek(source->fd, (off_t)source->from, SEEK_SET); // for who reads on behind us
 	return status;
 }
@@ -413,7 +411,7 @@ static enum data_status part_find(struct blockfeed *feed, struct file_part *part
 	return DATA_READY;
 }
 
-static enum data_status parts_step(struct blockfeed *feed, struct record *ret_record) {
+static enum data_status parts_step(struct blockfeed *feed, struct block **ret_block) {
 	struct file_part *part = &feed->parts[feed->part];
 	if (part->from >= part->size) {
 		feed->done = ++feed->part == feed->nparts;
@@ -428,7 +426,7 @@ static enum data_status parts_step(struct blockfeed *feed, struct record *ret_re
 		feed->done = status == DATA_ERROR;
 		return status;
 	}
-	status = part_ready(feed, part, part->end, ret_record);
+	status = part_ready(feed, part, part->end, ret_block);
 	if (status == DATA_READY) {
 		part_begin(feed, part);
 	}
@@ -457,7 +455,7 @@ static enum data_status deal(struct blockfeed *feed) {
 }
 
 // The block is the first of one more job, as long as there may be more; else it is dealt out, and is none.
-static enum data_status robin_take(struct blockfeed *feed, struct block *block, struct record *ret_record) {
+static enum data_status robin_take(struct blockfeed *feed, struct block *block, struct block **ret_block) {
 	bool is_first = feed->started < feed->most_jobs;
 	struct buf bytes = BUF_INIT;
 	if (is_first && block->head_len > 0) {
@@ -478,10 +476,10 @@ static enum data_status robin_take(struct blockfeed *feed, struct block *block, 
 		return status;
 	}
 	++feed->started;
-	return block_ready(feed, block, ret_record);
+	return block_ready(feed, block, ret_block);
 }
 
-static enum data_status robin_step(struct blockfeed *feed, struct record *ret_record) {
+static enum data_status robin_step(struct blockfeed *feed, struct block **ret_block) {
 	enum deal left = feed->left_is_lost ? DEAL_OK : dealer_deal_left(feed->dealer);
 	if (left == DEAL_FULL) {
 		return DATA_FULL;
@@ -496,8 +494,8 @@ static enum data_status robin_step(struct blockfeed *feed, struct record *ret_re
 	if (feed->undealt) {
 		return deal(feed);
 	}
-	enum data_status status = stream_step(feed, ret_record);
-	return status == DATA_READY ? robin_take(feed, block_of(ret_record), ret_record) : status;
+	enum data_status status = stream_step(feed, ret_block);
+	return status == DATA_READY ? robin_take(feed, *ret_block, ret_block) : status;
 }
 
 void blockfeed_stop(struct blockfeed *feed) {
@@ -582,7 +580,7 @@ struct block *blockfeed_block(struct blockfeed *feed, uint64_t job) {
 
 // ---- all of them ----
 
-enum data_status blockfeed_step(struct blockfeed *feed, struct record *ret_record) {
+enum data_status blockfeed_step(struct blockfeed *feed, struct block **ret_block) {
 	if (feed->failed) {
 		feed->failed = false;
 		return DATA_ERROR;
@@ -591,9 +589,9 @@ enum data_status blockfeed_step(struct blockfeed *feed, struct record *ret_recor
 		return tee_step(feed);
 	}
 	if (feed->dealer) {
-		enum data_status status = robin_step(feed, ret_record);
+		enum data_status status = robin_step(feed, ret_block);
 		for (int n = 1; status == DATA_AGAIN && feed->cutting && n < RECORDS_AT_ONCE; ++n) {
-			status = robin_step(feed, ret_record);
+			status = robin_step(feed, ret_block);
 		}
 		if (status != DATA_AGAIN) {
 			dealer_wake(feed->dealer);
@@ -603,8 +601,8 @@ enum data_status blockfeed_step(struct blockfeed *feed, struct record *ret_recor
 	if (feed->done) {
 		return DATA_END;
 	}
-	return feed->parts ? parts_step(feed, ret_record) : feed->source.path ? file_step(feed, ret_record)
-	                                                                      : stream_step(feed, ret_record);
+	return feed->parts ? parts_step(feed, ret_block) : feed->source.path ? file_step(feed, ret_block)
+	                                                                      : stream_step(feed, ret_block);
 }
 
 // ---- opening and closing ----
@@ -738,6 +736,5 @@ void blockfeed_close(struct blockfeed *feed) {
 	buf_fini(&feed->header);
 	buf_fini(&feed->blanks.begun);
 	buf_fini(&feed->data);
-	buf_fini(&feed->record);
 	free(feed);
 }

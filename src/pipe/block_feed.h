@@ -11,9 +11,9 @@ struct blockfeed *blockfeed_open(const struct pipe_config *config);
 // When no job runs any more; frees what blocks there still are.
 void blockfeed_close(struct blockfeed *feed);
 
-// Goes on reading; blocks neither for input nor for long. With DATA_READY *ret_record is the item of a block, borrowed until
-// the next call.
-enum data_status blockfeed_step(struct blockfeed *feed, struct record *ret_record);
+// Goes on reading; blocks neither for input nor for long. With DATA_READY *ret_block is a block for a job, which is the
+// caller's.
+enum data_status blockfeed_step(struct blockfeed *feed, struct block **ret_block);
 
 // Nothing more is read: jobs that get data while they run (--round-robin, --tee) get the end of file behind what they have.
 // Idempotent.

@@ -8,7 +8,6 @@
 #include "sharing/nested.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 // A job that has added others.
 struct parent {
@@ -44,19 +43,6 @@ void added_jobs_close(struct added_jobs *jobs) {
 }
 
 // ---- one of them ----
-
-void added_job_write(struct added_job *added, const char *words, size_t size, struct buf *ret_bytes) {
-	buf_add(ret_bytes, words, size);
-	buf_add(ret_bytes, &added, sizeof(added));
-}
-
-struct added_job *added_job_of(const struct record *record, struct record *ret_words) {
-	struct added_job *added;
-	*ret_words = *record;
-	ret_words->size -= sizeof(added);
-	memcpy(&added, record->args + ret_words->size, sizeof(added)); // not aligned
-	return added;
-}
 
 void added_job_free(struct added_job *added) {
 	if (added) {

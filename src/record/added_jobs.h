@@ -52,11 +52,6 @@ struct added_jobs {
 struct added_jobs *added_jobs_open(struct run *run);
 void added_jobs_close(struct added_jobs *jobs);
 
-// added_job_write() appends the words and behind them the pointer `added`, as an item has them. added_job_of() reads such a record:
-// it returns the pointer, and the words in *ret_words, borrowed.
-void added_job_write(struct added_job *added, const char *words, size_t size, struct buf *ret_bytes);
-struct added_job *added_job_of(const struct record *record, struct record *ret_words);
-
 // Frees an added job (NULL is fine) whose item is gone. From any thread.
 void added_job_free(struct added_job *added);
 

@@ -162,5 +162,5 @@ say_waits() {
 	run_fairpar 255 --pool --timeout 50% --single true
 	assert_contains "$stderr" '--timeout with --single must be a time, not a percentage'
 	run_fairpar 255 --pool --timeout 5 --status
-	assert_contains "$stderr" '--timeout cannot be combined with --pool'
+	assert_contains "$stderr" '--timeout cannot be combined with --status'
 }

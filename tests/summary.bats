@@ -245,7 +245,7 @@ end_log() {
 	run_fairpar 255 --from-log log echo
 	assert_eq "$stderr" 'fairpar: error: --from-log takes neither a command nor names of batches: it runs nothing'
 	run_fairpar 255 --from-log log -j2
-	assert_eq "$stderr" 'fairpar: error: --jobs cannot be combined with --from-log, which runs nothing'
+	assert_eq "$stderr" 'fairpar: error: --jobs cannot be combined with --from-log'
 	run_fairpar 255 -f x.yaml --from-log log
 	assert_contains "$stderr" '--from-log cannot be combined with -f'
 }

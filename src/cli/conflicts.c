@@ -91,14 +91,25 @@ static int check_rules(const struct options *o) {
 
 // ---- more than a pair of options ----
 
+int option_others_check(const struct options *o, enum option_id id, enum option_list with) {
+	for (int other = 0; other < NOPTIONS; ++other) {
+		const enum option_id *at = option_lists[with];
+		while (*at != NOPTIONS && (int)*at != other) {
+			++at;
+		}
+		if (o->given[other] && other != (int)id && *at == NOPTIONS) {
+			return option_fail((enum option_id)other, "cannot be combined with --%s", option_table[id].name);
+		}
+	}
+	return 0;
+}
+
 int option_from_log_check(const struct options *o, bool words) {
 	if (!o->from_log || o->manifest) { // with a manifest it is refused as every such option is
 		return 0;
 	}
-	for (int id = 0; id < NOPTIONS; ++id) {
-		if (o->given[id] && option_table[id].group != GROUP_REPORT && id != OPT_QUIET) {
-			return option_fail((enum option_id)id, "cannot be combined with --from-log, which runs nothing");
-		}
+	if (option_others_check(o, OPT_FROM_LOG, LIST_WITH_FROM_LOG) != 0) {
+		return -1;
 	}
 	if (words) {
 		return diag_error("--from-log takes neither a command nor names of batches: it runs nothing");

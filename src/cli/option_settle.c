@@ -514,13 +514,8 @@ static int check_ids(enum option_id id, char *const *words) {
 int control_settle(struct options *o, char *const *words) {
 	enum request request = o->control.request;
 	enum option_id id = requests[request].id;
-	for (int other = 0; other < NOPTIONS; ++other) {
-		bool is_pool = other == OPT_POOL && o->given[OPT_POOL];
-		bool goes_with = (enum option_id)other == id || option_is_listed(requests[request].others, (enum option_id)other);
-		if (is_pool || (o->given[other] && !goes_with)) {
-			return option_fail((enum option_id)other, "cannot be combined with --%s%s", option_table[id].name,
-			                   is_pool ? ": a pool has slots and no jobs; --run NAME names a run" : "");
-		}
+	if (option_others_check(o, id, requests[request].others) != 0) {
+		return -1;
 	}
 	o->command = words;
 	if (o->nbatch_files > 0) {

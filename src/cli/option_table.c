@@ -40,14 +40,6 @@ const enum option_id *const option_lists[NLISTS] = {
 #include "cli/options.def"
 };
 
-bool option_is_listed(enum option_list list, enum option_id id) {
-	const enum option_id *at = option_lists[list];
-	while (*at != NOPTIONS && *at != id) {
-		++at;
-	}
-	return *at != NOPTIONS;
-}
-
 #define FOREIGN(names, letters, instead) {names, letters, instead},
 static const struct { const char *names, *letters, *instead; } foreign_table[] = {
 #include "cli/options.def"

@@ -46,8 +46,6 @@ enum option_list {
 // The options of each list, in its order, and NOPTIONS behind the last one.
 extern const enum option_id *const option_lists[NLISTS];
 
-bool option_is_listed(enum option_list list, enum option_id id);
-
 static inline bool option_takes_value(const struct option_info *option) {
 	return option->arg[0] != '\0';
 }

@@ -132,11 +132,6 @@ static int parse_semaphore_command(struct parser *parser) {
 	return settle_semaphore(parser->options, words, n);
 }
 
-static bool goes_with_pool(enum option_id id, bool single) {
-	return option_table[id].group == GROUP_POOL || id == OPT_BATCH || id == OPT_WEIGHT || id == OPT_PRIORITY || id == OPT_QUIET
-		|| (single && (id == OPT_TIMEOUT || id == OPT_TERM_SEQ));
-}
-
 static const char *pool_name(const struct parser *parser) {
 	const char *env = parser->options->pool.no_inherit ? NULL : getenv("FAIRPAR_POOL");
 	const char *name = parser->options->pool.name;
@@ -170,20 +165,16 @@ static int check_own_settings(const struct options *options) {
 static int parse_pool_command(struct parser *parser) {
 	struct options *o = parser->options;
 	bool single = o->pool.single, has_words = *parser->words.at;
-	for (int id = 0; id < NOPTIONS; ++id) {
-		if (o->given[id] && !goes_with_pool((enum option_id)id, single) && !(id == OPT_MEMORY && o->pool.memory > 0)) {
-			if (id == OPT_MEMORY && single) {
-				return option_fail(OPT_MEMORY, "must be a size with --single (the memory that its command needs), not '%s'", text_shows(o->pool.memory_text));
-			}
-			return option_fail((enum option_id)id, "cannot be combined with --%s", single ? "single" : "pool");
-		}
+	if (option_others_check(o, single ? OPT_SINGLE : OPT_STATUS, single ? LIST_WITH_SINGLE : LIST_WITH_STATUS) != 0) {
+		return -1;
+	}
+	if (o->given[OPT_MEMORY] && o->pool.memory == 0) {
+		return option_fail(OPT_MEMORY, "must be a size with --single (the memory that its command needs), not '%s'", text_shows(o->pool.memory_text));
 	}
 	if (o->timeout_percent > 0) {
 		return option_fail(OPT_TIMEOUT, "with --single must be a time, not a percentage");
 	}
-	if (single == (o->pool.status != POOL_SILENT)) {
-		diag_error("--single cannot be combined with --status");
-	} else if (single != has_words) {
+	if (single != has_words) {
 		diag_error("%s", single ? "--single needs a command" : "--status takes no command: it runs nothing");
 	} else if (!o->pool.name) {
 		diag_error(single ? "--single needs a pool: add --pool" : "--status needs a pool or a run: add --pool, or --run NAME");

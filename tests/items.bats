@@ -196,6 +196,8 @@ touch PWN' $'\tE'
 @test "\$FAIRPAR_ITEM holds the item in a job whose command names it, and in no other" {
 	run_fairpar -k 'printf "%s|" "$FAIRPAR_ITEM"; env | grep -c ^FAIRPAR_ITEM' ::: 'a b' '$(touch PWN)' ''
 	assert_lines 'a b|2' '$(touch PWN)|2' '|2'
+	run_fairpar -q sh -c 'echo "$FAIRPAR_ITEM"' ::: 'a b'
+	assert_eq "$output" 'a b'
 	run_fairpar --colsep , 'echo "$FAIRPAR_ITEM_2-$FAIRPAR_ITEM_1"' ::: 'a,b c'
 	assert_lines 'b c-a'
 	run_fairpar 'env | grep ^FAIRPAR_ITEM; echo {}' ::: x

@@ -11,8 +11,6 @@
 #include <locale.h>
 #include <string.h>
 
-static const char ITEM_VARIABLE[] = "FAIRPAR_ITEM";
-
 // ---- reading ----
 
 // Do digits and items go on until a < or >? Then a number here would be a descriptor (POSIX XCU 2.10.1, IO_NUMBER).
@@ -111,14 +109,6 @@ static size_t find_source(const struct template *template, size_t refused_at, si
 
 void template_read(struct template *template) {
 	struct parts *parts = &template->parts;
-	size_t name_len = sizeof(ITEM_VARIABLE) - 1;
-	if (!(template->flags & (TEMPLATE_LITERAL | TEMPLATE_RAW | TEMPLATE_QUOTE))) {
-		template->names_item = strstr(template->text, ITEM_VARIABLE) != NULL;
-	}
-	for (size_t i = 0; i < template->parts.n && (template->flags & (TEMPLATE_LITERAL | TEMPLATE_RAW | TEMPLATE_QUOTE)) == TEMPLATE_QUOTE; ++i) {
-		const struct part *part = &template->parts.at[i];
-		template->names_item |= part->kind == LITERAL && part->len >= name_len && memmem(part->text, part->len, ITEM_VARIABLE, name_len);
-	}
 	if (template->flags & TEMPLATE_QUOTE) { // no shell reads the words as syntax, but let does
 		const struct part *first = &template->parts.at[0];
 		bool is_let = first->kind == LITERAL && first->len == 3 && memcmp(first->text, "let", 3) == 0;

@@ -315,8 +315,7 @@ static bool parse_quoted(struct template *template, const char *const *words, si
 }
 
 static void parse_joined(struct template *template, const struct names *names) {
-	bool has_item = strstr(template->text, "FAIRPAR_ITEM") != NULL;
-	if (!parse_text(template, &template->parts, template->text, names) && (template->flags & TEMPLATE_APPEND) && !has_item) {
+	if (!parse_text(template, &template->parts, template->text, names) && (template->flags & TEMPLATE_APPEND) && !template->names_item) {
 		parts_add_literal(&template->parts, " ", 1);
 		parts_add(&template->parts, (struct part){.kind = ITEM});
 	}
@@ -337,6 +336,7 @@ static struct template *parse(const char *const *words, size_t nwords, unsigned 
 	struct template *template = NEW(struct template);
 	template->flags = flags;
 	template->text = buf_take(text);
+	template->names_item = !(flags & (TEMPLATE_LITERAL | TEMPLATE_RAW)) && strstr(template->text, "FAIRPAR_ITEM");
 	if (flags & TEMPLATE_QUOTE) {
 		template->is_direct = parse_quoted(template, words, nwords, names);
 	} else {

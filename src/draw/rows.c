@@ -1,6 +1,6 @@
 // Collects a table of the run's jobs, one row each: all jobs, or those that matter and a sample of the others.
 
-#include "draw/rows.h"
+#include "draw/draw.h"
 
 #include "base/alloc.h"
 #include "base/text.h"

@@ -8,7 +8,6 @@
 #include "base/temp_file.h"
 #include "base/text.h"
 #include "base/transfer.h"
-#include "pipe/dealer.h"
 
 #include <errno.h>
 #include <fcntl.h>

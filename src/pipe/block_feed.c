@@ -15,7 +15,6 @@
 #include "base/transfer.h"
 #include "input/records.h"
 #include "pipe/block.h"
-#include "pipe/dealer.h"
 
 #include <errno.h>
 #include <fcntl.h>

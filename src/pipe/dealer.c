@@ -4,7 +4,7 @@
 // evenly, however late a job starts or its worker wakes. And a worker is only woken when a page of them is there, or no
 // more are at hand: with -N1 that is one turn of all involved for hundreds of records, not for each.
 
-#include "pipe/dealer.h"
+#include "pipe/block.h"
 
 #include "base/alloc.h"
 #include "base/atomic.h"
@@ -12,7 +12,6 @@
 #include "base/io.h"
 #include "base/list.h"
 #include "base/sync.h"
-#include "pipe/block.h"
 
 #include <errno.h>
 #include <unistd.h>

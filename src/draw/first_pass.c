@@ -1,6 +1,6 @@
 // Counts the attempts of a run and their lengths in a first pass over its log.
 
-#include "report/first_pass.h"
+#include "draw/timeline.h"
 
 static void add_attempt(void *arg, const struct attempt_span *attempt) {
 	struct first_pass *first_pass = arg;

@@ -29,7 +29,7 @@ static void add_item(struct line_items *line_items, const struct record *record,
 		submit(line_items);
 	}
 	++line_items->n;
-	(void)submission_add(&line_items->submission, record, 0, bad, /* block */ NULL);
+	(void)submission_add(&line_items->submission, &(struct new_item){.record = record, .bad = bad});
 }
 
 void line_items_add(struct line_items *line_items, const char *text) {

@@ -9,74 +9,48 @@
 #include "record/job_records.h"
 #include "record/result_files.h"
 
-// The record goes to one process, for item.items items.
-static void append(struct submission *submission, const struct record *record, const struct item *item, const char *bad, unsigned width) {
-	struct item_view view = {.item = *item, .record = *record, .reason = bad};
+bool submission_add(struct submission *submission, const struct new_item *new) {
+	struct batch *batch = submission->batch;
+	struct run *run = batch->run;
+	struct added_job *added = new->added;
+	uint32_t items = new->items > 0 ? new->items : 1;
 	if (submission->n == 0 || submission->from > 0) {
 		submission->queued = now_ns();
 	}
-	view.item.queued = submission->queued;
-	view.item.from = submission->from;
+	// relaxed: numbers only have to differ, and what they count is handed over by the pool
+	uint64_t seq = new->seq > 0 ? new->seq : atomic_add_relaxed(&run->seq, 1) + 1;
+	struct item_view view = {.record = *new->record, .reason = new->bad, .item = {
+		.seq = job_records_seq(run, seq),
+		.number = atomic_add_relaxed(queue_user_count(submission->queue), items) + 1,
+		.order = atomic_add_relaxed(&batch->order, 1) + 1,
+		.nargs = new->record->nargs,
+		.spec = new->spec & (INT32_MAX >> 5),
+		.earlier = submission->again ? EARLIER_CHANGED : EARLIER_UNKNOWN,
+		.bad = new->bad != NULL,
+		.added = added != NULL,
+		.items = items,
+		.queued = submission->queued,
+		.from = submission->from,
+		.own = added ? (void *)added : new->block,
+	}};
+	if (added) {
+		added->id = view.item.seq;
+	}
+	if (run->result_files) {
+		result_files_head(run, added ? 1 : new->record->nargs);
+	}
+	if (!new->bad && !batch->is_fed && job_records_leave_out(batch, added ? &added->spec : NULL, new->record, &view.item)) {
+		return false;
+	}
+	unsigned width = added ? added->spec.width : new->spec == 0 ? batch->width : batch->specs[new->spec]->width;
 	size_t at = item_write(&submission->bytes, &view);
 	grow_array(&submission->items, &submission->cap, submission->n + 1, sizeof(submission->items[0]));
 	submission->items[submission->n++] = (struct submission_item){
-		.at = at, .size = submission->bytes.len - at, .number = item->number, .n = item->items, .width = width,
+		.at = at, .size = submission->bytes.len - at, .number = view.item.number, .n = items, .width = width,
 	};
-	submission->nitems += item->items;
-}
-
-// Adds an item with the next numbers, unless --resume says that it is done: then returns false. `job`: it was added; or NULL. `own`: that,
-// or its block.
-static bool add(struct submission *submission, const struct record *record, unsigned spec, const char *bad, struct added_job *job,
-                void *own) {
-	struct batch *batch = submission->batch;
-	struct item item = {
-		// relaxed: numbers only have to differ, and what they count is handed over by the pool
-		.seq = job_records_seq(batch->run, atomic_add_relaxed(&batch->run->seq, 1) + 1),
-		.number = atomic_add_relaxed(queue_user_count(submission->queue), 1) + 1,
-		.order = atomic_add_relaxed(&batch->order, 1) + 1,
-		.nargs = record->nargs,
-		.spec = spec & (INT32_MAX >> 5),
-		.earlier = submission->again ? EARLIER_CHANGED : EARLIER_UNKNOWN,
-		.bad = bad != NULL,
-		.added = job != NULL,
-		.items = 1,
-		.own = own,
-	};
-	if (job) {
-		job->id = item.seq;
-	}
-	if (batch->run->result_files) {
-		result_files_head(batch->run, job ? 1 : record->nargs);
-	}
-	if (!bad && !batch->is_fed && job_records_leave_out(batch, job ? &job->spec : NULL, record, &item)) {
-		return false;
-	}
-	unsigned width = job ? job->spec.width : spec == 0 ? batch->width : batch->specs[spec]->width;
-	append(submission, record, &item, bad, width);
+	submission->nitems += items;
+	submission->counted += new->seq > 0 ? items : 0;
 	return true;
-}
-
-bool submission_add(struct submission *submission, const struct record *record, unsigned spec, const char *bad, struct block *block) {
-	return add(submission, record, spec, bad, /* job */ NULL, block);
-}
-
-void submission_add_pack(struct submission *submission, const struct record *record, uint32_t n, uint64_t seq, const char *bad) {
-	struct batch *batch = submission->batch;
-	struct item item = {
-		.seq = job_records_seq(batch->run, seq),
-		.number = atomic_add_relaxed(queue_user_count(submission->queue), n) + 1,
-		.order = atomic_add_relaxed(&batch->order, 1) + 1,
-		.nargs = record->nargs,
-		.bad = bad != NULL,
-		.items = n,
-	};
-	append(submission, record, &item, bad, batch->width);
-	submission->counted += n;
-}
-
-bool submission_add_job(struct submission *submission, struct added_job *added, const struct record *words) {
-	return add(submission, words, 0, NULL, added, added);
 }
 
 // The numbers that were given to them are nobody's.

@@ -31,19 +31,20 @@ struct submission {
 	size_t counted;           // of them, with publish_queued(): an item is known before it can have ended
 };
 
-// Gives the record the next numbers of the run and of its batch and adds a copy of it, unless --resume says that it is done.
-// `spec` is the index in batch->specs of what its job is made from; `bad` says why it cannot be an item, or is NULL; `block` is what
-// its job reads, or NULL. The submission must not be full. Returns false if it is done, and the block is still the caller's.
-bool submission_add(struct submission *submission, const struct record *record, unsigned spec, const char *bad, struct block *block);
+// What an item is made from.
+struct new_item {
+	const struct record *record; // its arguments, which are copied
+	unsigned spec;            // index in batch->specs
+	const char *bad;          // why it cannot be an item, or NULL
+	uint32_t items;           // more than 1: it is a pack of so many
+	uint64_t seq;             // of a pack: number of the first in the run, where they were counted by publish_queued(); 0: the next one
+	struct block *block;      // that its job reads, or NULL
+	struct added_job *added;  // of --add, whose id is set; or NULL
+};
 
-// The same for a record of `n` items that one process gets; `seq` is the number of the first in the run, and they were counted
-// by publish_queued() before.
-void submission_add_pack(struct submission *submission, const struct record *record, uint32_t n, uint64_t seq, const char *bad);
-
-// The same for a job of --add, with its spec in `added` and its words in `words`. Sets added->id. Returns false if --resume says
-// that it is done: then it is not in the submission.
-struct added_job;
-bool submission_add_job(struct submission *submission, struct added_job *added, const struct record *words);
+// Gives the item the next numbers of the run and of its batch and adds it, unless --resume says that it is done: then returns false,
+// and what it owns is still the caller's. The submission must not be full.
+bool submission_add(struct submission *submission, const struct new_item *new);
 
 // Frees the memory; the submission is empty then.
 void submission_fini(struct submission *submission);

@@ -84,7 +84,7 @@ static bool feed_fill_data(struct run *run, struct feed *feed) {
 	switch (blockfeed_step(run->blocks, &block)) {
 	case DATA_READY:
 		block_record(block, &run->feeds->key, &feed->record);
-		if (!submission_add(submission, &feed->record, /* spec */ 0, /* bad */ NULL, block)) { // --resume: it is done
+		if (!submission_add(submission, &(struct new_item){.record = &feed->record, .block = block})) { // --resume: it is done
 			block_free(block);
 		}
 		return feed_submit(run, submission);

@@ -51,7 +51,7 @@ static uint64_t add_to(struct run *run, const struct adder *adder, struct added_
 	const struct result done = {.outcome = OUTCOME_OK}, refused = {.outcome = OUTCOME_CANCELLED};
 	const struct record words = {.args = job->words, .size = job->words_size, .nargs = job->nwords};
 	submission->from = adder->by;
-	bool is_new = submission_add_job(submission, added, &words);
+	bool is_new = submission_add(submission, &(struct new_item){.record = &words, .added = added});
 	uint64_t id = added->id; // it may have ended before this does
 	uint64_t number = is_new ? submission->items[submission->n - 1].number : 0;
 	added_jobs_register(run->added_jobs, added, adder->by, submission->queue, number);

@@ -37,7 +37,7 @@ bool feed_submit(struct run *run, struct submission *submission) {
 // Adds the record to the submission, and with --onall to those of all machines.
 static void add_record(struct submission *submission, const struct record *record, unsigned spec, const char *bad) {
 	for (; submission; submission = submission->next) {
-		(void)submission_add(submission, record, spec, bad, /* block */ NULL);
+		(void)submission_add(submission, &(struct new_item){.record = record, .spec = spec, .bad = bad});
 	}
 }
 

@@ -142,7 +142,9 @@ bool stock_submit(struct run *run, struct outlet *outlet, bool ended, bool all) 
 		struct stock_pack pack;
 		stock_take(stock, &run->feeds->limits, choose_most(submission->batch, stock->nitems, slots, ended), &pack);
 		for (struct submission *each = submission; each; each = each->next) { // of each machine
-			submission_add_pack(each, &pack.record, pack.nitems, pack.seq, pack.bad);
+			(void)submission_add(each, &(struct new_item){
+				.record = &pack.record, .items = pack.nitems, .seq = pack.seq, .bad = pack.bad,
+			});
 		}
 	}
 	if (!feed_submit(run, submission)) {

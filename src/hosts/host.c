@@ -803,17 +803,14 @@ static void *host_main(void *arg) {
 
 // Makes the command line of the launcher. Returns 0, or -1 with *ret_error.
 static int build_argv(struct host *host, const struct sshlogin_worker *worker, char **ret_error) {
-	size_t n;
-	if (sshlogin_argv(host->login, worker, &host->words, &n, ret_error) != 0) {
-		return -1;
+	size_t n = 0, cap = 0;
+	int result = sshlogin_argv(host->login, worker, &host->words, ret_error);
+	for (char *at = host->words.data; result == 0 && at < host->words.data + host->words.len; at += strlen(at) + 1) {
+		grow_array(&host->argv, &cap, n + 2, sizeof(*host->argv));
+		host->argv[n++] = at;
+		host->argv[n] = NULL;
 	}
-	host->argv = xcalloc(n + 1, sizeof(*host->argv));
-	char *at = host->words.data;
-	for (size_t i = 0; i < n; ++i) {
-		host->argv[i] = at;
-		at += strlen(at) + 1;
-	}
-	return 0;
+	return result;
 }
 
 void host_free(struct host *host) {

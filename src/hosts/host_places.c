@@ -251,15 +251,6 @@ struct hosts_place *hosts_acquire_place(struct hosts *hosts, const struct hosts_
 
 // ---- how many slots there are ----
 
-// The slots that the pool has from all hosts. With the lock.
-static unsigned count_slots(const struct hosts *hosts) {
-	unsigned all = 0;
-	for (size_t i = 0; i < hosts->n; ++i) {
-		all += hosts->hosts[i]->slots + hosts->hosts[i]->excess;
-	}
-	return all;
-}
-
 void host_set_slots(struct host *host, unsigned slots, bool keeps) {
 	struct hosts *hosts = host->hosts;
 	unsigned before = host->slots + host->excess, over = host->used > slots ? host->used - slots : 0;
@@ -267,9 +258,10 @@ void host_set_slots(struct host *host, unsigned slots, bool keeps) {
 	host->slots = slots;
 	host->excess = keeps || over < host->excess ? over : host->excess;
 	host->reserved_by = slots > 0 ? host->reserved_by : NULL; // its waiter reserves another host
-	unsigned all = count_slots(hosts), were = all - (host->slots + host->excess) + before;
-	if ((all == 0) != (were == 0)) {
-		atomic_store_relaxed(all == 0 ? &hosts->down_since : &hosts->up_since, now_ns());
+	bool were_slots = hosts->slots > 0;
+	hosts->slots += host->slots + host->excess - before;
+	if ((hosts->slots > 0) != were_slots) {
+		atomic_store_relaxed(were_slots ? &hosts->down_since : &hosts->up_since, now_ns());
 	}
 	cond_broadcast(&hosts->changed);
 	if (hosts->pool && hosts->machines == 0 && host->slots + host->excess != before) {

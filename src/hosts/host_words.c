@@ -13,58 +13,56 @@ static enum host_state state_of(const struct host *host) {
 		: host->slots > 0 ? host->state : HOST_CONNECTING;
 }
 
-// The host of that index, which stays until hosts_close(), or NULL behind the last one.
-static const struct host *host_at(struct hosts *hosts, size_t i) {
-	mutex_lock(&hosts->lock);
-	const struct host *host = i < hosts->n ? hosts->hosts[i] : NULL;
-	mutex_unlock(&hosts->lock);
-	return host;
-}
-
 void hosts_view(struct hosts *hosts, void (*fn)(void *arg, const struct host_view *view), void *arg) {
 	static const char *const words[] = {
 		[HOST_UP] = "", [HOST_HELD] = "no job starts: ", [HOST_CONNECTING] = "it takes no jobs yet",
 		[HOST_LOST] = "the connection is lost; it is tried again", [HOST_UNREACHABLE] = "cannot be reached; it is tried again",
 		[HOST_REMOVED] = "it is not in the list any more",
 	};
-	const struct host *host;
-	for (size_t i = 0; hosts && (host = host_at(hosts, i)); ++i) {
+	if (!hosts) {
+		return;
+	}
+	mutex_lock(&hosts->lock);
+	for (size_t i = 0; i < hosts->n; ++i) {
+		const struct host *host = hosts->hosts[i];
 		FP_CLEANUP(buf_fini) struct buf says = BUF_INIT;
-		mutex_lock(&hosts->lock);
-		struct host_view view = {
-			.name = host->login->name,
-			.node = host->node != host->login ? host->node->name : NULL,
-			.is_here = host->login->kind == SSHLOGIN_LOCAL,
-			.state = state_of(host),
-			.slots = host->slots,
-			.used = host->used,
-		};
-		buf_adds(&says, words[view.state]);
-		buf_adds(&says, view.state == HOST_HELD ? buf_str(&host->brake) : "");
-		mutex_unlock(&hosts->lock);
-		view.says = buf_str(&says);
-		if (view.slots > 0 || !host->login->is_pilot) {
-			fn(arg, &view);
+		enum host_state state = state_of(host);
+		buf_adds(&says, words[state]);
+		buf_adds(&says, state == HOST_HELD ? buf_str(&host->brake) : "");
+		if (host->slots > 0 || !host->login->is_pilot) {
+			fn(arg, &(struct host_view){
+				.name = host->login->name,
+				.node = host->node != host->login ? host->node->name : NULL,
+				.is_here = host->login->kind == SSHLOGIN_LOCAL,
+				.state = state,
+				.slots = host->slots,
+				.used = host->used,
+				.says = buf_str(&says),
+			});
 		}
 	}
+	mutex_unlock(&hosts->lock);
 }
 
-static void show(void *arg, const struct host_view *view) {
-	(void)arg;
+// Appends the line, and a NUL.
+static void add_line(void *arg, const struct host_view *view) {
+	struct buf *lines = arg;
 	if (view->state == HOST_REMOVED) {
-		diag_note("%s: %s; %u of its slots still used", view->name, view->says, view->used);
-		return;
+		buf_printf(lines, "%s: %s; %u of its slots still used%c", view->name, view->says, view->used, 0);
+	} else if (view->slots == 0) {
+		buf_printf(lines, "%s: %s%c", view->name, view->says, 0);
+	} else {
+		buf_printf(lines, "%s%s%s%s: %u of %u slots used%s%s%c", view->name, view->is_here ? " (this machine)" : "", view->node ? ", on " : "",
+		           view->node ? view->node : "", view->used, view->slots, view->says[0] ? "; " : "", view->says, 0);
 	}
-	if (view->slots == 0) {
-		diag_note("%s: %s", view->name, view->says);
-		return;
-	}
-	diag_note("%s%s%s%s: %u of %u slots used%s%s", view->name, view->is_here ? " (this machine)" : "", view->node ? ", on " : "",
-	          view->node ? view->node : "", view->used, view->slots, view->says[0] ? "; " : "", view->says);
 }
 
 void hosts_show(struct hosts *hosts) {
-	hosts_view(hosts, show, NULL);
+	FP_CLEANUP(buf_fini) struct buf lines = BUF_INIT;
+	hosts_view(hosts, add_line, &lines);
+	for (size_t i = 0; i < lines.len; i += strlen(lines.data + i) + 1) {
+		diag_note("%s", lines.data + i);
+	}
 }
 
 // With the lock.

@@ -135,7 +135,7 @@ struct host_view {
 	const char *says; // why it takes no jobs, or ""; valid for the call
 };
 
-// Calls fn for each machine, but not for pilots that are not there. NULL-safe; from the event loop.
+// Calls fn for each machine, but not for pilots that are not there, with the lock of the hosts. NULL-safe; from the event loop.
 void hosts_view(struct hosts *hosts, void (*fn)(void *arg, const struct host_view *view), void *arg);
 
 // Prints the state of each machine on standard error. NULL-safe; from the event loop.

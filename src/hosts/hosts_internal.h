@@ -161,6 +161,7 @@ struct hosts {
 	size_t n, cap;
 	mutex lock;
 	cond changed;                // a slot is free, a host is connected or was told to suspend its jobs, or the run ends
+	unsigned slots;              // of all hosts together, as the pool has them
 	struct list waiters;         // of host_places.c: the attempts that wait for a place
 	atomic_uint_least64_t down_since, up_since; // when the last host was lost, and when one was connected again; written under the lock
 	struct pilots *pilots;       // or NULL

@@ -71,9 +71,7 @@ void file_talk_run(struct file_talk *talk, enum wire_sender from, mutex *lock) {
 void file_talk_add_item(struct buf *out, enum file_item item, const struct file_place *place) {
 	FP_CLEANUP(buf_fini) struct buf paths = BUF_INIT;
 	if (place) {
-		buf_add(&paths, place->dir, strlen(place->dir) + 1);
-		buf_add(&paths, place->name, strlen(place->name) + 1);
-		buf_add(&paths, place->temp, strlen(place->temp) + 1);
+		buf_printf(&paths, "%s%c%s%c%s%c", place->dir, 0, place->name, 0, place->temp, 0);
 	}
 	wire_write(out, &(struct wire_frame){.type = FRAME_ITEM, .numbers = {0, item}, .payload = paths.data, .size = paths.len});
 }

@@ -520,48 +520,22 @@ static void add_remote(struct buf *text, const struct sshlogin_worker *worker, c
 	buf_addc(text, '\'');
 }
 
-static void add_argument(struct buf *words, size_t *n, const char *word) {
-	buf_add(words, word, strlen(word) + 1);
-	++*n;
-}
-
 // Appends the words of the ssh command. One with other characters than PLAIN is run by sh, as GNU parallel does: `ssh -i ~/.ssh/key`.
-static void add_ssh(struct buf *words, size_t *n, const char *command) {
+static void add_ssh(struct buf *words, const char *command) {
 	size_t len = strlen(command);
 	if (strspn(command, PLAIN "= ") != len) {
-		FP_CLEANUP(buf_fini) struct buf script = BUF_INIT;
-		buf_printf(&script, "exec %s \"$@\"", command);
-		add_argument(words, n, "sh");
-		add_argument(words, n, "-c");
-		add_argument(words, n, buf_str(&script));
-		add_argument(words, n, "ssh");
+		buf_printf(words, "sh%c-c%cexec %s \"$@\"%cssh%c", 0, 0, command, 0, 0);
 		return;
 	}
 	for (const char *word; (word = word_next(&command, &len));) {
 		buf_add(words, word, len);
 		buf_addc(words, '\0');
-		++*n;
 	}
 }
 
-static void add_launch(struct buf *words, size_t *n, const struct sshlogin *login, const struct sshlogin_worker *worker,
-                       const char *jobs) {
-	FP_CLEANUP(buf_fini) struct buf script = BUF_INIT;
-	buf_adds(&script, "exec ");
-	const char *rest = buf_add_until(&script, login->command, "{}");
-	buf_adds(&script, worker->program ? worker->program : worker->self);
-	add_worker(&script, worker, jobs);
-	buf_adds(&script, rest);
-	add_argument(words, n, "sh");
-	add_argument(words, n, "-c");
-	add_argument(words, n, buf_str(&script));
-}
-
-int sshlogin_argv(const struct sshlogin *login, const struct sshlogin_worker *worker, struct buf *words, size_t *ret_n,
-                  char **ret_error) {
+int sshlogin_argv(const struct sshlogin *login, const struct sshlogin_worker *worker, struct buf *words, char **ret_error) {
 	char jobs[SSHLOGIN_JOBS_TEXT];
 	const char *program = worker->program, *ssh = login->command ? login->command : worker->ssh;
-	*ret_n = 0;
 	if (sshlogin_jobs(login, worker->jobs, jobs) != 0) {
 		return error_text(ret_error, "--jobs '%s' is no number of jobs for %s", text_shows(worker->jobs), text_shows(login->name));
 	}
@@ -569,24 +543,27 @@ int sshlogin_argv(const struct sshlogin *login, const struct sshlogin_worker *wo
 	if (program && !is_plain(strncmp(program, "~/", 2) == 0 && !is_launch ? program + 2 : program)) {
 		return error_text(ret_error, "$FAIRPAR_REMOTE may have letters, digits and '_./+,:@%%-', not '%s'", text_shows(program));
 	}
+	if (is_launch && !program && !is_plain(worker->self)) {
+		return error_text(ret_error, "--launch cannot name this program, which is '%s': set $FAIRPAR_REMOTE", text_shows(worker->self));
+	}
 	if (is_launch) {
-		if (!program && !is_plain(worker->self)) {
-			return error_text(ret_error, "--launch cannot name this program, which is '%s': set $FAIRPAR_REMOTE",
-			            text_shows(worker->self));
-		}
-		add_launch(words, ret_n, login, worker, jobs);
+		buf_printf(words, "sh%c-c%cexec ", 0, 0);
+		const char *rest = buf_add_until(words, login->command, "{}");
+		buf_adds(words, program ? program : worker->self);
+		add_worker(words, worker, jobs);
+		buf_printf(words, "%s%c", rest, 0);
 		return 0;
 	}
 	ssh = ssh ? ssh : getenv("PARALLEL_SSH");
-	add_ssh(words, ret_n, ssh && *ssh ? ssh : "ssh");
-	const char *options[] = {login->port ? "-p" : NULL, login->port, login->user ? "-l" : NULL, login->user, login->host, "--"};
-	for (size_t i = 0; i < sizeof(options) / sizeof(*options); i++) {
-		if (options[i]) {
-			add_argument(words, ret_n, options[i]);
-		}
+	add_ssh(words, ssh && *ssh ? ssh : "ssh");
+	if (login->port) {
+		buf_printf(words, "-p%c%s%c", 0, login->port, 0);
 	}
-	FP_CLEANUP(buf_fini) struct buf remote = BUF_INIT;
-	add_remote(&remote, worker, jobs);
-	add_argument(words, ret_n, buf_str(&remote));
+	if (login->user) {
+		buf_printf(words, "-l%c%s%c", 0, login->user, 0);
+	}
+	buf_printf(words, "%s%c--%c", login->host, 0, 0);
+	add_remote(words, worker, jobs);
+	buf_addc(words, '\0');
 	return 0;
 }

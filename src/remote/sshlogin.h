@@ -86,12 +86,11 @@ struct sshlogin_worker {
 	const struct program_copy *copy; // for machines without a fairpar; or NULL
 };
 
-// Appends the words of the command that starts the worker, each with its NUL, and sets their number. The first is a program to be
+// Appends the words of the command that starts the worker, each with its NUL. The first is a program to be
 // looked for in PATH. Its stdin and stdout are the connection. With ssh the last word is one text that sh, csh and fish read alike; where no
 // fairpar is there it requests `copy`, as dispatcher_end.h has it, keeps it below ~/.cache/fairpar, and finds it there the next time.
 // Returns 0, or -1 with *ret_error, a whole message (caller frees): `program` has more than letters, digits and "_./+,:@%-".
-int sshlogin_argv(const struct sshlogin *login, const struct sshlogin_worker *worker, struct buf *words, size_t *ret_n,
-                  char **ret_error) FP_NODISCARD;
+int sshlogin_argv(const struct sshlogin *login, const struct sshlogin_worker *worker, struct buf *words, char **ret_error) FP_NODISCARD;
 
 // What the worker gets as its -j: "" for its default, which is as many as it has CPUs. A number of jobs counts for each machine, as
 // GNU parallel has it; +N, -N and N% are by `cpus` if that is given, else left to the worker. What else `jobs` says (a file, auto)

@@ -5,12 +5,6 @@
 
 #include "output/internal.h"
 
-// On the stack of the thread that waits.
-struct spool_waiter {
-	struct list link;
-	const struct spool *spool;
-};
-
 void note_release_locked(struct writer *writer) {
 	++writer->released;
 	if (!list_is_empty(&writer->waiters)) {
@@ -31,8 +25,8 @@ static bool can_release(const struct spool *spool) {
 	struct writer *writer = spool->writer;
 	size_t waiting = 0;
 	bool can = !turn_is_free(writer);
-	list_for_each_entry(&writer->waiters, struct spool_waiter, waiter, link) {
-		can = can || spool_is_next(waiter->spool);
+	list_for_each_entry(&writer->waiters, struct spool, waiter, waiting) {
+		can = can || spool_is_next(waiter);
 		++waiting;
 	}
 	return can || waiting < writer->open - writer->idle;
@@ -48,10 +42,9 @@ void spool_stall(struct spool *spool, bool stalls) {
 
 enum room writer_wait(struct spool *spool, uint64_t seen, bool take_turn) {
 	struct writer *writer = spool->writer;
-	struct spool_waiter waiter = {.spool = spool};
 	enum room room = ROOM_AGAIN;
 	mutex_lock(&writer->lock);
-	list_push_back(&writer->waiters, &waiter.link);
+	list_push_back(&writer->waiters, &spool->waiting);
 	cond_broadcast(&writer->changed); // this may have been the last one that the others could hope for
 	while (writer->released == seen && room == ROOM_AGAIN) {
 		if (turn_is_free(writer) && spool_is_next(spool)) {
@@ -70,7 +63,7 @@ enum room writer_wait(struct spool *spool, uint64_t seen, bool take_turn) {
 		turn_take(writer);
 		spool->has_turn = true;
 	}
-	list_remove(&waiter.link);
+	list_remove(&spool->waiting);
 	mutex_unlock(&writer->lock);
 	return room;
 }

@@ -85,7 +85,7 @@ struct writer {
 	uint64_t released;
 	size_t open, idle;       // spools not finished; those of them between two attempts
 	size_t beyond;           // blocks that are held beyond the bound
-	struct list waiters;     // threads in writer_wait(), as struct spool_waiter of backpressure.c
+	struct list waiters;     // spools whose threads are in writer_wait()
 	bool lost[3];            // output of that stream was lost, and this was reported; 2 is the spool
 
 	thread flusher;

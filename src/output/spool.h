@@ -55,6 +55,7 @@ struct last_line {
 
 struct spool {
 	struct spool *next;         // free list
+	struct list waiting;        // in writer->waiters, while its thread is in writer_wait()
 	struct writer *writer;
 	struct output_queue *queue;
 	uint64_t order;

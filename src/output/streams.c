@@ -167,27 +167,9 @@ size_t streams_put(struct streams *streams, int stream, const char *mem, size_t 
 	return len;
 }
 
-// Walks over the ends of lines, each byte looked at once for each of the two kinds.
-struct line_ends {
-	const char *end;
-	const char *newline, *cr;   // the next of each from where the walk is, or `end`
-};
-
 static const char *find(const char *at, const char *end, char c) {
 	const char *found = memchr(at, c, (size_t)(end - at));
 	return found ? found : end;
-}
-
-// Returns the first byte behind the line that starts at `at`.
-static const char *line_end(struct line_ends *ends, const char *at) {
-	if (ends->newline < at) {
-		ends->newline = find(at, ends->end, '\n');
-	}
-	if (ends->cr < at) {
-		ends->cr = find(at, ends->end, '\r');
-	}
-	const char *first = ends->newline < ends->cr ? ends->newline : ends->cr;
-	return first < ends->end ? first + 1 : first;
 }
 
 // The tag without the control bytes that an item may have brought; what is escaped already stays as it is. One that is two
@@ -207,7 +189,6 @@ size_t streams_put_tagged(struct streams *streams, int stream, const char *tag, 
                         const char *mem, size_t len, bool wait) {
 	const char *at = mem, *end = mem + len;
 	tag = tag_for(streams, stream, tag, tag_len, &tag_len);
-	struct line_ends ends = {end, find(mem, end, '\n'), find(mem, end, '\r')};
 	const char *tail = find(tag, tag + tag_len, '\0');
 	size_t head_len = (size_t)(tail - tag), tail_len = tag_len - head_len;
 	tail += tail_len > 0;
@@ -222,8 +203,12 @@ size_t streams_put_tagged(struct streams *streams, int stream, const char *tag, 
 			continue;
 		}
 		state->in_line = true;
-		const char *until = line_end(&ends, at);
-		bool ends_here = until[-1] == '\n' || until[-1] == '\r';
+		const char *until = at;
+		while (until < end && *until != '\n' && *until != '\r') {
+			++until;
+		}
+		bool ends_here = until < end;
+		until += ends_here;
 		if (ends_here && state->tail_at < tail_len && until - at == 1) {
 			size_t n = streams_put(streams, stream, tail + state->tail_at, tail_len - state->tail_at, wait);
 			if (n == 0) {

@@ -72,15 +72,9 @@ static void load_commands(struct loader *loader, const struct found *found, stru
 		load_refuse(loader, &key_table[KEY_COMMANDS], node);
 		return;
 	}
-	if (!load_count(loader, node, node->n)) {
-		return;
-	}
 	struct manifest_command *commands = arena_alloc(&loader->manifest->arena, node->n * sizeof(*commands));
 	for (uint32_t i = 0; i < node->n && !diagnostics_are_full(loader->diagnostics) && !loader->overrun; ++i) {
-		size_t nvalues = node->items[i]->kind == NODE_MAP ? node->items[i]->n : 0;
-		if (nvalues == 0 || load_count(loader, node->items[i], nvalues)) {
-			load_entry(loader, node->items[i], found, batch, &commands[i]);
-		}
+		load_entry(loader, node->items[i], found, batch, &commands[i]);
 	}
 	batch->commands = commands;
 	batch->ncommands = node->n;
@@ -122,7 +116,7 @@ void load_batch(struct loader *loader, const struct pair *from, struct manifest_
 		refuse_batch(loader, name, value);
 		return;
 	}
-	if (!load_count(loader, value, value->n)) {
+	if (!load_count(loader, value, value->cost)) {
 		return;
 	}
 	struct found found;

@@ -7,21 +7,13 @@
 
 enum { LONGEST_NUMBER = 64 }; // bytes
 
-static bool count(struct loader *loader, const struct node *node, size_t n) {
-	loader->nvisits += n;
-	if (loader->nvisits > MANIFEST_VALUES && !loader->overrun) {
+bool load_count(struct loader *loader, const struct node *node, uint64_t cost) {
+	loader->cost += cost;
+	if (loader->cost > MANIFEST_VALUES && !loader->overrun) {
 		loader->overrun = true;
 		load_error(loader, node, "more than %d values, counting each alias", MANIFEST_VALUES);
 	}
 	return !loader->overrun;
-}
-
-bool load_count(struct loader *loader, const struct node *node, size_t n) {
-	return count(loader, node, n + 1);
-}
-
-bool load_count_text(struct loader *loader, const struct node *node) {
-	return count(loader, node, node->n / 256);
 }
 
 // ---- single values ----
@@ -92,9 +84,6 @@ struct diagnostic *load_refuse(struct loader *loader, const struct key *key, con
 const char *load_text(struct loader *loader, const struct key *key, const struct node *node) {
 	if (node->kind != NODE_TEXT) {
 		load_refuse(loader, key, node);
-		return NULL;
-	}
-	if (!load_count_text(loader, node)) {
 		return NULL;
 	}
 	if (node->text[strspn(node->text, " \t\n")] == '\0') {
@@ -248,9 +237,6 @@ static void set_texts(struct loader *loader, const struct key *key, struct node 
 		load_error(loader, node, "'%s' is an empty list: without it the jobs run on all machines", key->name);
 		return;
 	}
-	if (!load_count(loader, node, node->n)) {
-		return;
-	}
 	const char **texts = arena_alloc(&loader->manifest->arena, node->n * sizeof(*texts));
 	for (uint32_t i = 0; i < node->n && !diagnostics_are_full(loader->diagnostics); ++i) {
 		struct node *item = node->items[i];
@@ -274,9 +260,6 @@ static void set_env(struct loader *loader, const struct key *key, const struct n
 		if (node->kind == NODE_LIST) {
 			diagnostic_hint(diagnostic, "write each as 'NAME: value'");
 		}
-		return;
-	}
-	if (!load_count(loader, node, node->n)) {
 		return;
 	}
 	struct manifest_env *env = arena_alloc(&loader->manifest->arena, sizeof(*env));

@@ -30,9 +30,6 @@ static void resolve_needs(struct loader *loader, const struct node *node, struct
 		return;
 	}
 	size_t n = is_one ? 1 : node->n;
-	if (!load_count(loader, node, n)) {
-		return;
-	}
 	struct manifest_batch **needs = arena_alloc(&loader->manifest->arena, n * sizeof(struct manifest_batch *));
 	batch->nneeds = 0;
 	for (size_t i = 0; i < n && !diagnostics_are_full(loader->diagnostics); ++i) {

@@ -11,8 +11,8 @@
 struct loader {
 	struct manifest *manifest;     // being made
 	struct diagnostics *diagnostics;
-	size_t nvisits;                // values seen, each alias followed; against MANIFEST_VALUES
-	bool overrun;                  // nvisits is too large: an error was added, nothing more is read
+	uint64_t cost;                 // of what was read (struct node); against MANIFEST_VALUES
+	bool overrun;                  // it is too large: an error was added, nothing more is read
 	struct manifest_batch base;    // what every batch begins with
 	const struct pair *pairs;      // of each batch: its name and its mapping
 	struct found base_found;       // the keys of `defaults`
@@ -20,11 +20,8 @@ struct loader {
 	const struct node *stdin_node; // the first `stdin: true`
 };
 
-// Counts the values of a list or a mapping that is about to be read. Returns false if there are too many.
-bool load_count(struct loader *loader, const struct node *node, size_t n);
-
-// The same for the bytes of a text, which an alias has read more than once.
-bool load_count_text(struct loader *loader, const struct node *node);
+// Counts what it costs to read the node, or what it stands for, once more. Returns false if all together costs too much.
+bool load_count(struct loader *loader, const struct node *node, uint64_t cost);
 
 // Adds an error at the place of the node, as diagnostic_error() does.
 #define load_error(loader, node, ...) diagnostic_error((loader)->diagnostics, node_place(node), __VA_ARGS__)

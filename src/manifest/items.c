@@ -81,9 +81,6 @@ static struct manifest_texts load_values(struct loader *loader, const struct nod
 		}
 		return none;
 	}
-	if (!load_count(loader, node, node->n)) {
-		return none;
-	}
 	const char **values = arena_alloc(&loader->manifest->arena, node->n * sizeof(*values));
 	struct map seen = MAP_INIT;
 	size_t nerrors = loader->diagnostics->nerrors;
@@ -92,9 +89,6 @@ static struct manifest_texts load_values(struct loader *loader, const struct nod
 		if (value->kind != NODE_TEXT) {
 			load_refuse_item(loader, name->text, value);
 			continue;
-		}
-		if (!load_count_text(loader, value)) {
-			break;
 		}
 		if (node_is_missing(value)) {
 			diagnostic_hint(load_error(loader, value, "a value of '%s' is missing", name->text),
@@ -139,9 +133,6 @@ static bool load_exclusion(struct loader *loader, const struct node *node, const
 		}
 		if (value->kind != NODE_TEXT) {
 			load_refuse(loader, &(struct key){.name = name->text, .type = TYPE_TEXT}, value);
-			return false;
-		}
-		if (!load_count_text(loader, value)) {
 			return false;
 		}
 		const struct manifest_texts *values = &matrix->axes[axis].values;
@@ -208,7 +199,7 @@ static void load_excludes(struct loader *loader, const struct node *node, const 
 		load_error(loader, exclude, "'exclude' must be a list of mappings");
 		return;
 	}
-	if (n > 0 && (total * matrix->naxes > MOST_COMPARISONS / n || !load_count(loader, exclude, n))) {
+	if (n > 0 && total * matrix->naxes > MOST_COMPARISONS / n) {
 		load_error(loader, exclude, "too many exclusions for a matrix of %zu combinations", total);
 		return;
 	}
@@ -241,9 +232,6 @@ static void load_axis(struct loader *loader, const struct pair *pair, struct man
 static void load_matrix(struct loader *loader, const struct node *node, struct manifest_batch *batch) {
 	if (node->kind != NODE_MAP) {
 		load_refuse(loader, &key_table[KEY_MATRIX], node);
-		return;
-	}
-	if (!load_count(loader, node, node->n)) {
 		return;
 	}
 	struct manifest_matrix matrix = {NULL, 0, NULL, 0};

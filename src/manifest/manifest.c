@@ -30,6 +30,9 @@ static void load_defaults(struct loader *loader, const struct node *defaults) {
 		load_refuse(loader, &key_table[KEY_DEFAULTS], defaults);
 		return;
 	}
+	if (!load_count(loader, defaults, defaults->cost)) {
+		return;
+	}
 	keys_find(defaults, IN_DEFAULTS, NULL, loader->diagnostics, &loader->base_found);
 	load_fields(loader, &loader->base_found, &loader->base, &loader->base.job);
 	loader->base_has_string = text_has_string(loader->base.job->creates);
@@ -48,9 +51,6 @@ static void load_batches(struct loader *loader, const struct node *root, const s
 	}
 	if (batches->n == 0) {
 		load_error(loader, batches, "'batches' is empty: nothing to run");
-		return;
-	}
-	if (!load_count(loader, batches, batches->n)) {
 		return;
 	}
 	manifest->batches = arena_alloc(&manifest->arena, batches->n * sizeof(manifest->batches[0]));

@@ -136,9 +136,6 @@ static void check_string(struct check *check, const struct node *node, const cha
 }
 
 static void check_text(struct check *check, const struct node *node) {
-	if (!load_count_text(check->loader, node)) {
-		return;
-	}
 	const struct manifest_batch *batch = check->batch;
 	for (const char *at = node->text; (at = strchr(at, '{')) && !diagnostics_are_full(check->loader->diagnostics);) {
 		struct string string = read_string(at);
@@ -243,7 +240,7 @@ static const char *find_unexpanded(const struct manifest_batch *batch, const cha
 void load_check_unexpanded(struct loader *loader, const struct manifest_batch *batch, const struct node *node) {
 	size_t len;
 	if (!node || node->kind != NODE_TEXT || loader->diagnostics->nerrors > 0 || // which may be about the items
-	    loader->diagnostics->nwarnings >= MANIFEST_ERRORS || !load_count_text(loader, node) || may_use_braces(node->text)) {
+	    loader->diagnostics->nwarnings >= MANIFEST_ERRORS || may_use_braces(node->text)) {
 		return;
 	}
 	const char *at = find_unexpanded(batch, node->text, &len);
@@ -273,7 +270,7 @@ static void check_places(struct check *check, const struct node *node) {
 	for (uint32_t i = 0; node && node->kind == NODE_LIST && i < node->n; ++i) {
 		check_places(check, node->items[i]);
 	}
-	if (!node || node->kind != NODE_TEXT || diagnostics_are_full(loader->diagnostics) || !load_count_text(loader, node)) {
+	if (!node || node->kind != NODE_TEXT || diagnostics_are_full(loader->diagnostics) || !load_count(loader, node, node->cost)) {
 		return;
 	}
 	check->has_string = check->has_string || strstr(node->text, "FAIRPAR_ITEM");
@@ -325,7 +322,7 @@ void load_check_texts(struct loader *loader, const struct manifest_batch *batch,
 // ---- without a shell ----
 
 static void check_command(struct loader *loader, const struct node *node) {
-	if (node->kind != NODE_TEXT || node->text[strspn(node->text, " \t\n")] == '\0' || !load_count_text(loader, node)) {
+	if (node->kind != NODE_TEXT || node->text[strspn(node->text, " \t\n")] == '\0' || !load_count(loader, node, node->cost)) {
 		return; // or it has its error already
 	}
 	FP_CLEANUP(buf_fini) struct buf words = BUF_INIT, shown = BUF_INIT;
@@ -346,7 +343,7 @@ static void check_command(struct loader *loader, const struct node *node) {
 
 static void check_bash(struct loader *loader, const struct node *node) {
 	size_t at;
-	const char *syntax = node->kind == NODE_TEXT && load_count_text(loader, node) ? shell_bash_syntax(node->text, node->n, &at) : NULL;
+	const char *syntax = node->kind == NODE_TEXT && load_count(loader, node, node->cost) ? shell_bash_syntax(node->text, node->n, &at) : NULL;
 	if (syntax) {
 		struct diagnostic *diagnostic = diagnostic_error(loader->diagnostics, text_place(loader, node, node->text + at, 1),
 		                                                 "the shell that runs this is /bin/sh, which may not know '%s'", syntax);

@@ -75,6 +75,7 @@ struct node *tree_add_text(struct tree *tree, struct source_span place, const ch
 	}
 	node->text = arena_text(tree->texts, text, len);
 	node->n = (uint32_t)len;
+	node->cost = node->n / 256 + 1;
 	push(tree, node);
 	return node;
 }
@@ -223,6 +224,11 @@ int tree_close(struct tree *tree) {
 		frame.node->items = arena_alloc(&tree->nodes, n * sizeof(struct node *));
 		memcpy(frame.node->items, children, n * sizeof(struct node *));
 	}
+	uint64_t cost = 1;
+	for (uint32_t i = 0; i < frame.node->n; ++i) {
+		cost += frame.node->kind == NODE_MAP ? frame.node->pairs[i].value->cost : frame.node->items[i]->cost;
+	}
+	frame.node->cost = cost < UINT32_MAX ? (uint32_t)cost : UINT32_MAX;
 	tree->nstack = frame.from;
 	push(tree, frame.node);
 	return status;

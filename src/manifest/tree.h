@@ -19,6 +19,7 @@ struct node {
 	bool is_open;         // not read to its end yet
 	uint32_t comment;     // of a plain text: the offset of a comment that may have been meant as part of it, or 0
 	uint32_t n;           // bytes of the text, items, or pairs
+	uint32_t cost;        // values in it but keys, each alias followed, and their texts in units of 256 bytes; or UINT32_MAX
 	union {
 		const char *text;    // no NUL inside
 		struct node **items;

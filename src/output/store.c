@@ -3,7 +3,6 @@
 #include "output/store.h"
 
 #include "base/alloc.h"
-#include "base/atomic.h"
 #include "base/diag.h"
 #include "base/fault.h"
 #include "base/io.h"
@@ -14,13 +13,7 @@
 
 enum {
 	PIECE_COST = 32,        // bytes of memory for a piece beside its own
-	ROPE_MEM = 1024 * 1024, // of one rope in memory; what is longer leaves memory to the others
-};
-
-struct store {
-	size_t bound;
-	atomic_size_t used;     // bytes of memory
-	struct scratch_file *file;
+	ROPE_MEM = 1024 * 1024, // a rope that is as long leaves memory to the others
 };
 
 struct store *store_create(size_t bound, const char *dir) {
@@ -33,14 +26,6 @@ struct store *store_create(size_t bound, const char *dir) {
 void store_destroy(struct store *store) {
 	scratch_destroy(store->file);
 	free(store);
-}
-
-size_t store_mem(const struct store *store) {
-	return atomic_load_relaxed(&store->used);
-}
-
-size_t store_units(struct store *store) {
-	return scratch_units(store->file);
 }
 
 // ---- pieces
@@ -101,14 +86,9 @@ void piece_free(struct store *store, const struct piece *piece) {
 
 // ---- ropes
 
-static size_t rope_mem_of(const struct piece *piece) {
-	return piece->in_file ? 0 : piece->len;
-}
-
 static void rope_push(struct rope *rope, struct piece piece) {
 	grow_array(&rope->piece, &rope->cap, rope->end + 1, sizeof(rope->piece[0]));
 	rope->piece[rope->end++] = piece;
-	rope->mem += rope_mem_of(&piece);
 	rope->len += piece.len;
 }
 
@@ -127,7 +107,7 @@ size_t rope_add(struct store *store, struct rope *rope, const char *mem, size_t 
 		const char *rest = mem + done;
 		size_t left = len - done < PIECE_MAX ? len - done : PIECE_MAX;
 		struct piece piece;
-		size_t n = rope->mem < ROPE_MEM ? piece_copy(store, rest, left, /* force */ false, &piece) : 0;
+		size_t n = rope->len < ROPE_MEM ? piece_copy(store, rest, left, /* force */ false, &piece) : 0;
 		if (n == 0) {
 			n = piece_write(store, rest, left, /* whole */ false, &piece);
 		}
@@ -169,7 +149,6 @@ bool rope_drop(struct store *store, struct rope *rope, size_t n) {
 	if (rope->start < piece->len) {
 		return false;
 	}
-	rope->mem -= rope_mem_of(piece);
 	rope->start = 0;
 	piece_free(store, piece);
 	if (++rope->first == rope->end) {
@@ -185,7 +164,6 @@ void rope_split(struct rope *from, uint64_t len, struct rope *to) {
 		to->start += from->start; // of the first piece alone
 		to->len -= from->start;
 		from->len -= piece->len - from->start;
-		from->mem -= rope_mem_of(piece);
 		from->start = 0;
 	}
 	if (from->len == 0) {
@@ -208,10 +186,8 @@ void rope_cut(struct store *store, struct rope *rope, uint64_t len) {
 		struct piece *last = &rope->piece[rope->end - 1];
 		uint64_t here = rope->end - 1 == rope->first ? rope_first(rope) : last->len;
 		uint64_t n = rope->len - len;
-		rope->mem -= rope_mem_of(last);
 		if (n < here) {
 			piece_cut(store, last, last->len - (size_t)n);
-			rope->mem += rope_mem_of(last);
 		} else {
 			n = here;
 			piece_free(store, last);

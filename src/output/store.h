@@ -10,6 +10,7 @@
 #ifndef FAIRPAR_OUTPUT_STORE_H
 #define FAIRPAR_OUTPUT_STORE_H
 
+#include "base/atomic.h"
 #include "base/attr.h"
 #include "base/buf.h"
 
@@ -20,7 +21,11 @@
 
 enum { PIECE_MAX = 64 * 1024 };
 
-struct store;
+struct store {
+	size_t bound;
+	atomic_size_t used;     // bytes of memory
+	struct scratch_file *file;
+};
 
 struct piece {
 	union {
@@ -36,7 +41,6 @@ struct rope {
 	struct piece *piece;   // from `first` to `end`
 	size_t first, end, cap;
 	size_t start;          // bytes of the first piece that were dropped
-	size_t mem;            // bytes of it in memory
 	uint64_t len;
 };
 
@@ -79,9 +83,5 @@ void rope_tail(struct store *store, const struct rope *rope, size_t n, struct bu
 
 // Gives all of it back; the rope is empty then.
 void rope_clear(struct store *store, struct rope *rope);
-
-// Bytes that count against the bound now, and the units of the file in use: for tests.
-size_t store_mem(const struct store *store);
-size_t store_units(struct store *store);
 
 #endif

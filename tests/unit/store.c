@@ -1,5 +1,6 @@
 // Where held output lies: what was put in comes out, in memory, on disk and across both.
 
+#include "base/scratch_file.h"
 #include "output/store.h"
 
 #include "base/alloc.h"
@@ -63,14 +64,14 @@ static void run_ropes(size_t bound) {
 		check(tail.len == n && (n == 0 || memcmp(tail.data, model[i].data + model[i].len - n, n) == 0));
 		buf_fini(&tail);
 		check_equal(ropes[i].len, left);
-		check(store_mem(store) <= bound);
+		check(atomic_load_relaxed(&store->used) <= bound);
 	}
 	for (size_t i = 0; i < 4; ++i) {
 		rope_clear(store, &ropes[i]);
 		buf_fini(&model[i]);
 	}
-	check_equal(store_mem(store), 0);
-	check_equal(store_units(store), 0);
+	check_equal(atomic_load_relaxed(&store->used), 0);
+	check_equal(scratch_units(store->file), 0);
 	store_destroy(store);
 	free(scratch);
 	free(mem);
@@ -101,15 +102,15 @@ static void run_pieces(size_t bound) {
 			piece_free(store, &pieces[i]);
 			pieces[i].len = 0;
 		}
-		check(store_mem(store) <= bound);
+		check(atomic_load_relaxed(&store->used) <= bound);
 	}
 	for (size_t i = 0; i < PIECES; ++i) {
 		if (pieces[i].len > 0) {
 			piece_free(store, &pieces[i]);
 		}
 	}
-	check_equal(store_mem(store), 0);
-	check_equal(store_units(store), 0);
+	check_equal(atomic_load_relaxed(&store->used), 0);
+	check_equal(scratch_units(store->file), 0);
 	store_destroy(store);
 	free(pieces);
 	free(expect);
@@ -139,7 +140,7 @@ static void test_space_is_used_again(void) {
 		rope_clear(store, &rope);
 	}
 	rope_clear(store, &kept);
-	check_equal(store_units(store), 0);
+	check_equal(scratch_units(store->file), 0);
 	free(mem);
 	store_destroy(store);
 }
@@ -169,8 +170,8 @@ static void test_full(void) {
 		check(rope.len > 0 || at == n + 100000);
 	}
 	rope_clear(store, &rope);
-	check_equal(store_mem(store), 0);
-	check_equal(store_units(store), 0);
+	check_equal(atomic_load_relaxed(&store->used), 0);
+	check_equal(scratch_units(store->file), 0);
 	store_destroy(store);
 	free(mem);
 	free(scratch);

@@ -1,5 +1,6 @@
 // What becomes of jobs' output as a whole: in groups, in order, never lost, whatever the reader does.
 
+#include "base/scratch_file.h"
 #include "output_fixture.h"
 
 #include <dirent.h>
@@ -129,7 +130,7 @@ static void run_many_jobs(const struct output_setup *setup) {
 	for (int i = 0; i < 6; ++i) {
 		thread_join(workers[i]); // also when nobody reads: nothing here waits for the reader
 	}
-	check(store_mem(output.writer->store) <= setup->spool_mem + BLOCK_SIZE);
+	check(atomic_load_relaxed(&output.writer->store->used) <= setup->spool_mem + BLOCK_SIZE);
 	for (int i = 0; i < QUEUES; ++i) {
 		output_queue_close(output.writer, jobs.queue[i]);
 	}
@@ -223,7 +224,7 @@ static void hold_many(enum writer_mode mode) {
 		}
 		spool_finish(spool);
 	}
-	check(store_mem(output.writer->store) <= SPOOL_MEM + BLOCK_SIZE);
+	check(atomic_load_relaxed(&output.writer->store->used) <= SPOOL_MEM + BLOCK_SIZE);
 	job_writes(first, 0, "at last\n");
 	spool_finish(first);
 	output_end(&output);
@@ -640,7 +641,7 @@ static void test_large(void) {
 	for (uint64_t i = 1; i <= 3; ++i) {
 		struct spool *spool = job_open(&output, i);
 		job_write(spool, 0, mem, SIZE);
-		check(store_mem(output.writer->store) <= 1 << 20);
+		check(atomic_load_relaxed(&output.writer->store->used) <= 1 << 20);
 		spool_finish(spool);
 	}
 	output_end(&output);
@@ -666,7 +667,7 @@ static void test_no_temporary_file(void) {
 	struct spool *spool = job_open(&output, 1);
 	char *mem = xcalloc(1, 200000);
 	job_write(spool, 0, mem, 200000);
-	check(store_units(output.writer->store) > 0);
+	check(scratch_units(output.writer->store->file) > 0);
 	check(rmdir(dir) == 0); // nothing has a name in it
 	spool_finish(spool);
 	output_end(&output);

@@ -60,6 +60,14 @@ load helper
 	assert_eq "$(cat log)" "3 default#2 3 failed"
 }
 
+@test "--on-failure runs also for a job whose failure ends the run, and for none that was cancelled" {
+	make_fifo begun
+	run_fairpar 3 -j2 --halt now,fail=1 --on-failure 'echo failed {} $FAIRPAR_EXIT' 'if test {} = 1; then read -r _ <begun; exit 3; fi; echo >begun; exec sleep 1000' ::: 1 2 3
+	assert_lines "failed 1 3"
+	run_fairpar 1 -j1 --halt soon,fail=1 --on-failure 'echo failed {}' false ::: 1 2
+	assert_lines "failed 1"
+}
+
 @test "--on-failure sees a signal and a command that is not there" {
 	run_fairpar 1 --on-failure 'echo $FAIRPAR_EXIT $FAIRPAR_OUTCOME' 'kill -9 $$' ::: x
 	assert_lines "137 signal"

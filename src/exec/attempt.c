@@ -150,9 +150,9 @@ static int enter_workdir(struct worker_state *state, const struct job *job, bool
 	return result;
 }
 
-// A `finally` runs also after a cancel, and waits for nothing.
+// What runs because of an end runs also when the run is cut short, and waits for nothing.
 static bool is_cleanup(const struct job *job) {
-	return job->role == ROLE_FINALLY;
+	return job->role == ROLE_FINALLY || job->role == ROLE_ON_FAILURE;
 }
 
 static void child_waits(void *arg, uint64_t bytes) {
@@ -480,7 +480,7 @@ static void run_at(struct worker_state *state, struct job *job, const struct att
 	if (run->auto_slots) {
 		auto_slots_begin(run->auto_slots, width);
 	}
-	if (gate_can_hold(run->gate) && worker_facts(state->worker)->gated > 0) {
+	if (gate_can_hold(run->gate) && !is_cleanup(job) && worker_facts(state->worker)->gated > 0) {
 		publish_note_wait(state, gate_reason(run->gate), worker_facts(state->worker)->gated);
 	}
 	*ret_result = (struct result){.outcome = OUTCOME_CANCELLED};

@@ -40,48 +40,25 @@ static struct job job_without_item(struct batch *batch, const struct job_spec *s
 
 // ---- on-failure ----
 
-static void failed_free(struct job *failed) {
-	free(failed->owned);
-	free(failed);
-}
-
-static enum work_status run_on_failure(struct worker *worker, struct queue *queue FP_UNUSED, void *data,
-                                       size_t size FP_UNUSED) {
-	struct job *job = *(struct job **)data;
-	struct run *run = job->batch->run;
-	struct worker_state *state = worker_state_of(run, worker);
-	job->slot = worker_slot(worker);
+void batch_command_on_failure(struct worker_state *state, const struct job *failed, const struct result *ended) {
+	struct job job = *failed;
 	struct attempt attempt = {
-		.template = job->spec->on_failure, .ended = &job->result,
+		.template = job.spec->on_failure, .ended = ended,
 	};
 	struct result result;
-	attempt_run(state, job, &attempt, &result);
-	finish(state, job, &result); // it is not counted
+	job.role = ROLE_ON_FAILURE;
+	job.item.order = job.item.queued = job.item.from = job.pause = 0; // it is no item: its output has no place in the order
+	job.block = NULL;
+	job.tries = (struct hosts_tries){0}; // it runs on this machine
+	job.step = 0;
+	job.spool = NULL;
+	job.results = NULL;
+	attempt_run(state, &job, &attempt, &result);
+	finish(state, &job, &result); // it is not counted
 	if (outcome_is_failure(result.outcome)) {
 		char how[80];
-		diag_warn("job %s: its on-failure command failed too: %s", worker_state_label(state, job),
+		diag_warn("job %s: its on-failure command failed too: %s", worker_state_label(state, &job),
 		          result_describe(&result, how, sizeof(how)));
-	}
-	failed_free(job);
-	return WORK_OK;
-}
-
-static void drop_on_failure(struct queue *queue FP_UNUSED, void *data, size_t size FP_UNUSED) {
-	failed_free(*(struct job **)data);
-}
-
-static const struct work_type work_on_failure = {.name = "on-failure", .run = run_on_failure, .drop = drop_on_failure};
-
-void batch_command_on_failure(struct worker *worker, struct queue *queue, struct job *failed) {
-	struct work work = {
-		.type = &work_on_failure,
-		.data = &failed,
-		.size = sizeof(failed),
-		.flags = WORK_LOCAL | WORK_NO_TOKEN,
-		.id = failed->item.number,
-	};
-	if (pool_submit(failed->batch->run->pool, queue, worker, &work, 1) != SUBMIT_OK) {
-		failed_free(failed);
 	}
 }
 

@@ -114,29 +114,12 @@ static struct job *job_keep(const struct job *job) {
 	return kept;
 }
 
-// Queues the on-failure command of the job, which has ended with that result.
-static void queue_on_failure(const struct worker_state *state, const struct job *job, const struct result *result) {
-	struct job *kept = job_keep(job);
-	free(kept->tries.logins);
-	kept->tries.logins = NULL; // its command runs on this machine
-	kept->result = *result;
-	kept->spool = NULL;
-	kept->results = NULL;
-	kept->item.order = 0; // it is no item: its output has no place in the order
-	kept->step = 0;
-	kept->role = ROLE_ON_FAILURE;
-	kept->item.queued = now_ns();
-	kept->item.from = kept->pause = 0;
-	batch_command_on_failure(state->worker, worker_queue(state->worker), kept);
-}
-
 static enum work_status job_end(struct worker_state *state, struct job *job, const struct result *result) {
 	job_close(state, job, result);
 	if (outcome_is_failure(result->outcome) && job->spec->on_failure) {
-		queue_on_failure(state, job, result);
-	} else {
-		job_release(job);
+		batch_command_on_failure(state, job, result);
 	}
+	job_release(job);
 	return WORK_OK;
 }
 

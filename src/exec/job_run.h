@@ -85,8 +85,8 @@ void created_files_settle(struct job *job, bool ok);
 
 struct dag_node;
 
-// Queues the on-failure command of the job that failed with failed->result and is handed over, from the worker whose item it was.
-void batch_command_on_failure(struct worker *worker, struct queue *queue, struct job *failed);
+// Runs the on-failure command of the job, which has ended with `ended`, in the job's slot; also when the run starts no more jobs.
+void batch_command_on_failure(struct worker_state *state, const struct job *failed, const struct result *ended);
 
 // Sets the command that runs once, as the last of the node's batch.
 void batch_command_finally(struct run *run, struct queue *queue, struct dag_node *node);

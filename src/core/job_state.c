@@ -39,10 +39,6 @@ const char *job_host(const struct job *job) {
 	return job->login ? job->login->name : NULL;
 }
 
-const char *job_remote_host(const struct job *job) {
-	return job->login && job->login->kind != SSHLOGIN_LOCAL ? job->login->name : NULL;
-}
-
 uint64_t job_bytes(const struct job *job, int stream) {
 	if (job->results && results_takes(job->results, stream)) {
 		return results_bytes(job->results, stream);

@@ -107,9 +107,6 @@ struct expansion job_expansion(const struct job *job);
 // What its machine is called in logs; NULL where there are no machines but this one.
 const char *job_host(const struct job *job);
 
-// The same, but NULL for a job on this machine.
-const char *job_remote_host(const struct job *job);
-
 // Bytes that the job has written to the stream (0 stdout, 1 stderr) and that are its output, not items. To be called before its
 // spool and its results are freed.
 uint64_t job_bytes(const struct job *job, int stream);

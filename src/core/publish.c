@@ -10,6 +10,7 @@
 #include "core/dag_node.h"
 #include "hosts/hosts.h"
 #include "process/memory.h"
+#include "remote/sshlogin.h"
 #include "report/run_stats.h"
 
 #include <stdlib.h>
@@ -504,7 +505,7 @@ struct event_job publish_identify(const struct worker_state *state, const struct
 		.step = job->role == ROLE_JOB ? job->step : 0,
 		.attempt = job->role == ROLE_JOB ? job->attempt : 1,
 		.slot = state->worker ? worker_slot(state->worker) : 0,
-		.host = job_remote_host(job),
+		.host = job->login && job->login->kind != SSHLOGIN_LOCAL ? job->login->name : NULL,
 	};
 }
 

@@ -214,15 +214,12 @@ bool feeds_fill(struct run *run) {
 	return again && !feeds->full && !feeds->stopped;
 }
 
-int feeds_poll_fd(struct run *run, const struct list **at) {
-	const struct list *head = &run->feeds->active;
-	for (*at = *at ? (*at)->next : head->next; *at != head && !run->feeds->stopped; *at = (*at)->next) {
-		const struct feed *feed = list_entry(*at, struct feed, link);
-		if (feed->waiting && !feed->ended) {
-			return feed->is_data ? STDIN_FILENO : input_fd(feed->input); // the files of --pipe-part never wait
+void feeds_add_polls(struct run *run, struct polls *polls) {
+	list_for_each_entry(&run->feeds->active, struct feed, feed, link) {
+		if (feed->waiting && !feed->ended && !run->feeds->stopped) {
+			polls_add(polls, feed->is_data ? STDIN_FILENO : input_fd(feed->input), POLLIN); // the files of --pipe-part never wait
 		}
 	}
-	return -1;
 }
 
 void feeds_stop(struct run *run) {

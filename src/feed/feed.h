@@ -21,8 +21,8 @@ int feeds_add_node(struct run *run, struct dag_node *node, const struct source_c
 // called again at once (it stops now and then, so that signals are answered).
 bool feeds_fill(struct run *run);
 
-// The next descriptor to poll for input, from *at = NULL on; -1 when there are no more.
-int feeds_poll_fd(struct run *run, const struct list **at);
+// Adds the descriptors of the inputs that wait.
+void feeds_add_polls(struct run *run, struct polls *polls);
 
 // Who adds a job: the attempt of that number, and the id of its job (`by`). Both are 0 if it comes from outside the run.
 struct adder {

@@ -35,36 +35,6 @@ static int cannot_write(const char *name, int error) {
 	return diag_error("cannot write the log '%s': %s", text_shows(name), strerror(error));
 }
 
-// Jobs do not get the descriptor, or the reader would wait for the last of their children.
-static int take_fd(struct log_sink *log, const char *name, int fd) {
-	log->fd = fcntl(fd, F_DUPFD_CLOEXEC, 3);
-	if (log->fd < 0 || (fd > 2 && fcntl(fd, F_SETFD, FD_CLOEXEC) != 0)) {
-		return cannot_write(name, errno);
-	}
-	return 0;
-}
-
-static struct log_sink *new_sink(struct run *run) {
-	run->log = NEW(struct log_sink);
-	run->log->fd = -1;
-	return run->log;
-}
-
-int log_sink_open(struct run *run) {
-	const char *name = run->options->log;
-	if (!name || run->options->dry_run) {
-		return 0;
-	}
-	struct log_sink *log = new_sink(run);
-	int fd = strcmp(name, "-") == 0 ? STDOUT_FILENO : option_log_fd(name);
-	if (fd >= 0) {
-		log->on_stdout = fd == STDOUT_FILENO;
-		return take_fd(log, name, fd);
-	}
-	log->fd = event_log_create(name);
-	return log->fd < 0 ? cannot_write(name, errno) : 0;
-}
-
 // ---- while it runs ----
 
 // Lines on stdout are output like that of jobs: whole, and not within another's.
@@ -152,12 +122,21 @@ static bool flush(struct run *run, enum publish_flush how) {
 	return later;
 }
 
-int log_sink_subscribe(struct run *run, bool keeps) {
-	struct log_sink *log = run->log || !keeps ? run->log : new_sink(run);
-	if (!log) {
-		return 0;
+int log_sink_open(struct run *run) {
+	const char *name = run->options->log;
+	bool keeps = options_want_pictures(run->options);
+	if (run->options->dry_run || (!name && !keeps)) {
+		return 0; // nothing happens, or nobody wants to know
 	}
-	if ((run->options->log && subscribe_log(run) != 0) || (keeps && subscribe_kept(run) != 0)) {
+	struct log_sink *log = run->log = NEW(struct log_sink);
+	int fd = !name ? -1 : strcmp(name, "-") == 0 ? STDOUT_FILENO : option_log_fd(name);
+	log->on_stdout = fd == STDOUT_FILENO;
+	// jobs do not get a descriptor that is named, or the reader would wait for the last of their children
+	log->fd = fd >= 0 ? fcntl(fd, F_DUPFD_CLOEXEC, 3) : name ? event_log_create(name) : -1;
+	if (name && (log->fd < 0 || (fd > 2 && fcntl(fd, F_SETFD, FD_CLOEXEC) != 0))) {
+		return cannot_write(name, errno);
+	}
+	if ((name && subscribe_log(run) != 0) || (keeps && subscribe_kept(run) != 0)) {
 		return -1;
 	}
 	publish_set_flush(run, flush);

@@ -81,13 +81,10 @@ void end_summary_add_stats(struct buf *buf, const struct run_stats *stats, int f
 
 struct log_sink;
 
-// Opens what the options name, while signals are not blocked: the reader of a FIFO may let us wait. Returns 0, or -1 after
-// a message.
+// Makes run->log, if there is --log or pictures are wanted, and subscribes it: --log, and for the pictures a log in an unlinked file of
+// the temporary directory, to be read back. While signals are not blocked: the reader of a FIFO may let us wait. Returns 0, or -1
+// after a message.
 int log_sink_open(struct run *run);
-
-// Subscribes it, and with `keeps` one in an unlinked file of the temporary directory, to be read back. Returns 0, or -1 after a
-// message.
-int log_sink_subscribe(struct run *run, bool keeps);
 
 // With run->log: writes the events so far. Workers wait for a slow reader, the event loop does not.
 void log_sink_flush(struct run *run, bool may_wait);

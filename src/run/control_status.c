@@ -58,7 +58,7 @@ static void fill_rows(struct run *run, struct batch_rows *rows) {
 	publish_unlock(run);
 	pool_each_queue(run->pool, add_queued, rows);
 	for (const struct live_attempt *attempt = NULL; (attempt = nested_next(run->nested, attempt));) {
-		++find_row(rows, attempt->job->batch->name)->running;
+		++find_row(rows, attempt->id.batch)->running;
 	}
 }
 
@@ -77,10 +77,10 @@ static double seconds_since(uint64_t then, uint64_t now) {
 // ---- text ----
 
 static void add_job_text(struct buf *out, const struct live_attempt *attempt, uint64_t now) {
-	const struct job *job = attempt->job;
-	buf_printf(out, "%7" PRIu64 "  %7.1fs  ", job->item.seq, seconds_since(attempt->since, now));
-	buf_add_escaped(out, job->batch->name, strlen(job->batch->name), NAME_MAX_SHOWN);
-	buf_printf(out, "#%" PRIu64 "%s%s  ", job->item.number, job_remote_host(job) ? " on " : "", job_remote_host(job) ? job_remote_host(job) : "");
+	const struct event_job *id = &attempt->id;
+	buf_printf(out, "%7" PRIu64 "  %7.1fs  ", id->seq, seconds_since(attempt->since, now));
+	buf_add_escaped(out, id->batch, strlen(id->batch), NAME_MAX_SHOWN);
+	buf_printf(out, "#%" PRIu64 "%s%s  ", id->number, id->host ? " on " : "", id->host ? id->host : "");
 	buf_add_escaped(out, attempt->command, strlen(attempt->command), COMMAND_MAX_SHOWN);
 	buf_addc(out, '\n');
 }
@@ -143,13 +143,13 @@ static void add_name(struct buf *out, const char *key, const char *text) {
 }
 
 static void add_job_json(struct buf *out, const struct live_attempt *attempt, uint64_t now) {
-	const struct job *job = attempt->job;
-	buf_printf(out, "{\"id\":%" PRIu64 ",", job->item.seq);
-	add_name(out, "batch", job->batch->name);
-	buf_printf(out, ",\"n\":%" PRIu64 ",\"attempt\":%u,\"slot\":%u,\"seconds\":%.3f,", job->item.number, job->attempt, job->slot,
+	const struct event_job *id = &attempt->id;
+	buf_printf(out, "{\"id\":%" PRIu64 ",", id->seq);
+	add_name(out, "batch", id->batch);
+	buf_printf(out, ",\"n\":%" PRIu64 ",\"attempt\":%u,\"slot\":%u,\"seconds\":%.3f,", id->number, id->attempt, id->slot,
 	           seconds_since(attempt->since, now));
-	if (job_remote_host(job)) {
-		add_name(out, "host", job_remote_host(job));
+	if (id->host) {
+		add_name(out, "host", id->host);
 		buf_addc(out, ',');
 	}
 	add_name(out, "command", attempt->command);

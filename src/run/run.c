@@ -49,10 +49,7 @@ static void loop_poll(struct run *run, struct polls *polls, int timeout_ms) {
 	for (unsigned i = 0; i < JOBSERVER_POLLS; ++i) {
 		polls_add(polls, jobserver_slots_fd(run->jobserver, i), POLLIN);
 	}
-	const struct list *at = NULL;
-	for (int fd; (fd = feeds_poll_fd(run, &at)) >= 0;) {
-		polls_add(polls, fd, POLLIN);
-	}
+	feeds_add_polls(run, polls);
 	if (run->nested) {
 		nested_add_polls(run->nested, polls);
 	}

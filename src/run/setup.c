@@ -43,10 +43,6 @@ enum {
 
 // ---- the parts ----
 
-static void warn_of_limit(const struct run *run, const char *jobs, unsigned limit) {
-	diag_warn("-j %s: %lu descriptors are enough for %u job%s at once", jobs, run->nofile, limit, limit == 1 ? "" : "s");
-}
-
 // Loads the manifest, and takes from it what the command line does not say. Returns 0, or -1 after a message.
 static int open_manifest(struct run *run, struct options *options) {
 	bool unwritten;
@@ -67,50 +63,36 @@ static int open_manifest(struct run *run, struct options *options) {
 	return dag_check_files(run);
 }
 
-// Sets *ret_slots to the slots that the run begins with by -j auto. Returns 0, or -1 after a message.
-static int open_auto_slots(struct run *run, const char *jobs, unsigned *ret_slots, bool *ret_has_guardian) {
-	struct slots_bounds bounds;
-	char *error;
-	unsigned limit = limits_slots_by_fds(run->options, run->nofile);
-	if (slots_auto_parse("--jobs", jobs, limit, &bounds, &error) != 0) {
-		return diag_error_free(error);
-	}
-	if (bounds.most > limit) {
-		warn_of_limit(run, jobs, limit);
-		bounds.most = limit;
-	}
-	bounds.most = limits_slots_by_processes(bounds.most, LIMITS_TASKS_AUTO, ret_has_guardian);
-	bounds.least = bounds.least < bounds.most ? bounds.least : bounds.most;
-	if (run->options->pipe != PIPE_NOT) { // blockfeed_open() has no blocks for more jobs than it begins with
-		unsigned cpus = slots_usable_cpus();
-		bounds.most = bounds.least > cpus ? bounds.least : bounds.most < cpus ? bounds.most : cpus;
-	}
-	*ret_slots = run_is_serial(run) ? 1 : auto_slots_open(run, &bounds);
-	return 0;
-}
-
-// Sets *ret_slots to the number of slots by -j, as far as descriptors and processes allow it, and *ret_has_guardian to whether they
-// allow a guardian. Returns 0, or -1 after a message.
+// Sets *ret_slots to the number of slots by -j, or those that the run begins with by -j auto, as far as descriptors and processes allow
+// it, and *ret_has_guardian to whether they allow a guardian. Returns 0, or -1 after a message.
 static int count_slots(struct run *run, unsigned *ret_slots, bool *ret_has_guardian) {
-	const char *most = run->options->tee ? "0" : "100%"; // --tee: all at once, as in GNU parallel
+	const struct options *options = run->options;
+	const char *most = options->tee ? "0" : "100%"; // --tee: all at once, as in GNU parallel
 	const char *given = run->manifest && run->manifest->slots ? run->manifest->slots : most;
-	const char *jobs = run->options->jobs ? run->options->jobs : given;
-	char *error;
+	const char *jobs = options->jobs ? options->jobs : given;
 	if (gate_open(run, jobs) != 0) { // first: if -j names a file, a change after slots_parse() must not be missed
 		return -1;
 	}
-	if (slots_is_auto(jobs)) {
-		return open_auto_slots(run, jobs, ret_slots, ret_has_guardian);
-	}
-	if (slots_parse(jobs, limits_job_fds(run->options, run->nofile), ret_slots, &error) != 0) {
+	struct slots_bounds bounds = {.least = 1};
+	char *error;
+	bool is_auto = slots_is_auto(jobs);
+	unsigned limit = limits_slots_by_fds(options, run->nofile);
+	int failed = is_auto ? slots_auto_parse("--jobs", jobs, limit, &bounds, &error)
+	                     : slots_parse(jobs, limits_job_fds(options, run->nofile), &bounds.most, &error);
+	if (failed) {
 		return diag_error_free(error);
 	}
-	unsigned limit = limits_slots_by_fds(run->options, run->nofile);
-	if (*ret_slots > limit) {
-		warn_of_limit(run, jobs, limit);
-		*ret_slots = limit;
+	if (bounds.most > limit) {
+		diag_warn("-j %s: %lu descriptors are enough for %u job%s at once", jobs, run->nofile, limit, limit == 1 ? "" : "s");
+		bounds.most = limit;
 	}
-	*ret_slots = limits_slots_by_processes(*ret_slots, LIMITS_TASKS, ret_has_guardian);
+	bounds.most = limits_slots_by_processes(bounds.most, is_auto ? LIMITS_TASKS_AUTO : LIMITS_TASKS, ret_has_guardian);
+	bounds.least = bounds.least < bounds.most ? bounds.least : bounds.most;
+	if (is_auto && options->pipe != PIPE_NOT) { // blockfeed_open() has no blocks for more jobs than it begins with
+		unsigned cpus = slots_usable_cpus();
+		bounds.most = bounds.least > cpus ? bounds.least : bounds.most < cpus ? bounds.most : cpus;
+	}
+	*ret_slots = !is_auto ? bounds.most : run_is_serial(run) ? 1 : auto_slots_open(run, &bounds);
 	return 0;
 }
 
@@ -234,16 +216,6 @@ static int choose_temp_dir(struct run *run) {
 		run->temp_dir = "/tmp";
 	}
 	return 0;
-}
-
-// Opens all subscribers but the status line, which status_display_open() has opened. Returns 0, or -1 after a message.
-static int open_subscribers(struct run *run) {
-	end_summary_open(run);
-	if (run->options->dry_run) {
-		return 0; // nothing happens
-	}
-	explain_live_subscribe(run);
-	return log_sink_subscribe(run, options_want_pictures(run->options));
 }
 
 // Opens the descriptors that wake the event loop: for signals, and for run_wake(). Returns 0, or -1 after a message.
@@ -522,7 +494,11 @@ int setup_open(struct run *run, struct options *options) {
 	if (job_records_open(run) != 0 || status_display_open(run) != 0) {
 		return -1;
 	}
-	if (log_sink_open(run) != 0 || open_subscribers(run) != 0) { // what --eta reads, --log may empty
+	end_summary_open(run);
+	if (!options->dry_run) { // else nothing happens
+		explain_live_subscribe(run);
+	}
+	if (log_sink_open(run) != 0) { // behind status_display_open(): what --eta reads, --log may empty
 		return -1;
 	}
 	signals_block_again();

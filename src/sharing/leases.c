@@ -203,21 +203,6 @@ static void give(struct leases *leases, const struct live_attempt *attempt) {
 	}
 }
 
-// The environment with the name of the lease in it. The caller frees the array and *ret_variable.
-static char **env_with_lease(const struct leases *leases, char *const *env, struct lease_id id, char **ret_variable) {
-	struct buf variable = BUF_INIT;
-	size_t n = 0;
-	while (env[n]) {
-		++n;
-	}
-	buf_adds(&variable, leases->in_pool ? "FAIRPAR_LEASE=" : "FAIRPAR_SOCK=");
-	lease_id_add(&variable, leases->source, id);
-	char **copy = xcalloc(n + 2, sizeof(*copy));
-	memcpy(copy, env, n * sizeof(*copy));
-	*ret_variable = copy[n] = buf_take(&variable);
-	return copy;
-}
-
 void leases_lend(struct leases *leases, struct live_attempt *attempt) {
 	mutex_lock(&leases->lock);
 	if (attempt->lease_state == REGAINS_LEASE) {
@@ -299,7 +284,9 @@ bool leases_begin(struct leases *leases, struct child_config *config, struct liv
 		attempt->lease = lease.id;
 		attempt->lease_since = lease.since;
 		attempt->lease_state = HAS_LEASE;
-		config->env = attempt->env = env_with_lease(leases, config->env, lease.id, &attempt->variable);
+		FP_CLEANUP(buf_fini) struct buf name = BUF_INIT;
+		lease_id_add(&name, leases->source, lease.id);
+		config->env = attempt->env = env_with(config->env, leases->in_pool ? "FAIRPAR_LEASE" : "FAIRPAR_SOCK", buf_str(&name));
 		config->forks = true; // the guardian keeps the connection, and so the lease, until what a killed run has left has ended
 	}
 	mutex_unlock(&leases->lock);
@@ -319,7 +306,6 @@ void leases_end(struct leases *leases, struct live_attempt *attempt) {
 		give(leases, attempt);
 	}
 	free(attempt->env);
-	free(attempt->variable);
 }
 
 void leases_terminate(struct leases *leases) {

@@ -47,7 +47,7 @@ struct live_attempt {
 	enum { HAS_NONE, HAS_LEASE, LENDS_LEASE, REGAINS_LEASE, YIELDS_LEASE } lease_state;
 	struct lease_id lease;
 	uint64_t lease_since;     // when the first job began on it
-	char **env, *variable;    // of its process; the array, and the one in it that names the lease
+	char **env;               // of its process, which names the lease
 };
 
 #endif

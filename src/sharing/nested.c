@@ -33,6 +33,7 @@ struct lending {
 	struct list link;          // of nested->lendings
 	unsigned slot;
 	uint64_t lease;            // that has it, or 0
+	bool counted;              // it is in nested->slots
 	bool ends;                 // the slot is the run's again
 };
 
@@ -56,9 +57,7 @@ struct nested {
 	struct lease_client *own;  // the run itself, who holds the leases of its jobs
 	unsigned slots;            // of the table: leases of jobs, and slots that items lend
 	unsigned submitted;        // items that are to lend a slot, and have not begun
-	unsigned arrived;          // have begun, and are not in `slots` yet
 	unsigned lending;          // have begun
-	unsigned ending;           // of these, are to end
 	struct list lendings;      // those that have begun
 	struct list loans;
 };
@@ -251,7 +250,6 @@ static enum work_status lend(struct worker *worker, struct queue *queue, void *d
 	(void)size;
 	mutex_lock(&nested->lock);
 	--nested->submitted;
-	++nested->arrived;
 	++nested->lending;
 	wakeup_post(nested->wake_fd);
 	list_push_back(&nested->lendings, &lending.link);
@@ -259,7 +257,6 @@ static enum work_status lend(struct worker *worker, struct queue *queue, void *d
 		cond_wait(&nested->changed, &nested->lock);
 	}
 	list_remove(&lending.link);
-	--nested->ending;
 	--nested->lending;
 	mutex_unlock(&nested->lock);
 	return WORK_OK;
@@ -290,15 +287,9 @@ static const struct work_type work_lend = {.name = "lend", .run = lend, .drop = 
 static void return_free(struct nested *nested) {
 	struct lease_stat stat;
 	lease_stat(nested->sessions.table, &stat);
-	unsigned free = nested->slots > stat.taken ? nested->slots - stat.taken : 0;
-	unsigned lending = nested->lending - nested->arrived - nested->ending;
-	unsigned n = free < lending ? free : lending;
-	list_for_each(&nested->lendings, at) {
-		struct lending *item = list_entry(at, struct lending, link);
-		if (n > 0 && item->lease == 0 && !item->ends) {
+	list_for_each_entry(&nested->lendings, struct lending, item, link) {
+		if (nested->slots > stat.taken && item->lease == 0 && item->counted && !item->ends) {
 			item->ends = true;
-			--n;
-			++nested->ending;
 			set_slots(nested, nested->slots - 1);
 			cond_broadcast(&nested->changed);
 		}
@@ -366,8 +357,10 @@ uint64_t nested_tick(struct nested *nested, const struct polls *polls) {
 				return_free(nested);
 			}
 		}
-		set_slots(nested, nested->slots + nested->arrived);
-		nested->arrived = 0;
+		list_for_each_entry(&nested->lendings, struct lending, item, link) {
+			set_slots(nested, nested->slots + !item->counted);
+			item->counted = true;
+		}
 		next = sessions_settle(&nested->sessions, /* quiet */ false, now);
 		return_free(nested);
 		struct wanting wanting = {.nested = nested};

@@ -87,7 +87,7 @@
 #include "process/context.h"
 #include "process/guardian.h"
 #include "process/signals.h"
-#include "sharing/pool_client.h"
+#include "slots/client.h"
 #include "term/screen.h"
 #include "xargs/xargs.h"
 
@@ -104,7 +104,7 @@ int main(int argc, char *argv[]) {
 		return guardian_main(argc, argv);
 	}
 	if (argc > 1 && strcmp(argv[1], POOL_SERVER_ARG) == 0) {
-		return pool_server_main(argc, argv);
+		return server_main(argc, argv);
 	}
 	diag_set_writer(screen_say);
 	struct context *context = context_capture(); // what jobs get is what fairpar got: before anything changes

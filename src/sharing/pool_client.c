@@ -1,76 +1,18 @@
-// Connects a fairpar to a pool, or to the run above it, as its options and environment say; starts the pool's server.
+// Connects a fairpar to a pool, or to the run above it, as its options and environment say.
 
 #include "sharing/pool_client.h"
 
 #include "base/alloc.h"
 #include "base/diag.h"
 #include "cli/options.h"
-#include "process/spawn.h"
 #include "slots/client.h"
 #include "slots/slots.h"
 
 #include <errno.h>
 #include <fnmatch.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-// ---- the server ----
-
-enum { SERVER_ARGS = 9 };
-
-static int start_server(const struct server_config *config) {
-	char lock[16], listen[16], slots[40], name[] = "fairpar", option[] = POOL_SERVER_ARG, time[] = "time", turns[] = "turns";
-	snprintf(lock, sizeof(lock), "%d", config->lock_fd);
-	snprintf(listen, sizeof(listen), "%d", config->listen_fd);
-	if (config->bounds.most > 0) {
-		snprintf(slots, sizeof(slots), "auto:%u-%u", config->bounds.least, config->bounds.most);
-	} else {
-		snprintf(slots, sizeof(slots), "%u", config->slots > 0 ? config->slots : slots_usable_cpus()); // asked for only here: it takes long
-	}
-	char *dir = xstrdup(config->dir), *pool = xstrdup(config->name), *root = xstrdup(config->root);
-	char *argv[SERVER_ARGS + 1] = {name, option, lock, listen, slots, config->fair_time ? time : turns, dir, pool, root, NULL};
-	int result = daemon_start(argv, (int[]){config->lock_fd, config->listen_fd}, 2);
-	int error = errno;
-	free(dir);
-	free(pool);
-	free(root);
-	errno = error;
-	return result;
-}
-
-int pool_server_main(int argc, char *argv[]) {
-	if (argc != SERVER_ARGS) {
-		return EXIT_TROUBLE;
-	}
-	const int fds[] = {(int)strtol(argv[2], NULL, 10), (int)strtol(argv[3], NULL, 10)};
-	if (daemon_detach() != 0 || daemon_settle(fds, 2) != 0) {
-		return EXIT_TROUBLE;
-	}
-	sigset_t none; // main() has blocked signals, and only TERM is not ignored: who ends a server starts another, if anybody needs it
-	sigemptyset(&none);
-	signal(SIGTERM, SIG_DFL);
-	verify(sigprocmask(SIG_SETMASK, &none, NULL) == 0);
-	struct slots_bounds bounds = {0};
-	char *error = NULL;
-	if (slots_is_auto(argv[4]) && slots_auto_parse(POOL_SERVER_ARG, argv[4], MOST_POOL_SLOTS, &bounds, &error) != 0) {
-		free(error);
-		return EXIT_TROUBLE;
-	}
-	return server_run(&(struct server_config){
-		.lock_fd = 3,
-		.listen_fd = 4,
-		.slots = (unsigned)strtoul(argv[4], NULL, 10),
-		.bounds = bounds,
-		.fair_time = strcmp(argv[5], "time") == 0,
-		.dir = argv[6],
-		.name = argv[7],
-		.root = argv[8],
-	});
-}
-
-// ---- the client ----
 
 void pool_client_add_place(struct buf *buf, const char *what, const char *pool, const struct client_event *event) {
 	static const char *const endings[] = {"th", "st", "nd", "rd"};
@@ -142,7 +84,7 @@ struct client *pool_client_open(const struct options *options, const char *dir, 
 		.reuses = !pool->single,
 		.deadline = !starts ? 0 : pool->wait == TIME_NEVER ? TIME_NEVER : now_ns() + pool->wait,
 		.waits = options->quiet ? NULL : say_why,
-		.start = starts ? start_server : NULL,
+		.starts = starts,
 	};
 	if (pool->single) {
 		struct queue_attrs attrs = {.weight = config.weight, .priority = config.priority};

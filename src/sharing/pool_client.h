@@ -42,8 +42,4 @@ void pool_client_say_place(const char *pool, const struct client_event *event);
 // The words with blanks between them, for the caller to free().
 char *pool_client_label(char *const *words);
 
-// The first argument that makes main() call pool_server_main() before anything else: the slot server of a pool.
-#define POOL_SERVER_ARG "--internal-slot-server"
-int pool_server_main(int argc, char *argv[]);
-
 #endif

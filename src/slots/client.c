@@ -180,24 +180,16 @@ static void greet(struct client *client, int fd) {
 
 // Takes the locks, and starts a server. Returns 0, or an errno: EWOULDBLOCK if another process has one of the locks.
 static int start_server(const struct client *client) {
-	bool is_known = client->slots > 0; // a successor has as many as the last
 	int lock_fds[2];
 	if (place_lock_all(&client->place, lock_fds) != 0) {
 		return errno;
 	}
-	int listen_fd = place_listen(&client->place);
-	int result = listen_fd < 0 ? -1 : client->config.start(&(struct server_config){
-		.lock_fd = lock_fds[client->place.dir == client->place.dirs[1]],
-		.listen_fd = listen_fd,
-		.dir = client->place.dir,
-		.name = client->place.name,
-		.slots = is_known ? client->slots : client->config.slots,
-		.bounds = is_known ? client->bounds : client->config.bounds,
-		.root = machine_root(),
-		.fair_time = true,
-	});
-	int error = result == 0 || errno == ESRCH ? 0 : errno; // ESRCH: it was killed at once
-	fd_close(&listen_fd);
+	struct slots_bounds bounds = client->slots > 0 ? client_bounds(client) : client->config.bounds; // a successor has as many as the last
+	if (bounds.most == 0) {
+		unsigned slots = client->config.slots > 0 ? client->config.slots : slots_usable_cpus(); // asked for only here: it takes long
+		bounds = (struct slots_bounds){.least = slots, .most = slots};
+	}
+	int error = server_start(&client->place, lock_fds[client->place.dir == client->place.dirs[1]], bounds);
 	fd_close(&lock_fds[0]);
 	fd_close(&lock_fds[1]);
 	return error;
@@ -219,7 +211,7 @@ static int search(struct client *client) {
 		return 0;
 	}
 	if (!config->socket && place_is_deserted(error)) {
-		int start = config->start ? start_server(client) : place_has_server(&client->place) ? EWOULDBLOCK : error;
+		int start = config->starts ? start_server(client) : place_has_server(&client->place) ? EWOULDBLOCK : error;
 		if (start == 0) {
 			return connect_again(client);
 		}
@@ -266,7 +258,7 @@ static int reach_server(struct client *client) {
 		error = go_on(client, earlier(deadline, slow));
 		if (!error && client->state != WELCOME && now_ns() >= deadline) {
 			fd_close(&client->fd);
-			return client->awaits_lock && !client->config.start ? EBUSY : ETIMEDOUT;
+			return client->awaits_lock && !client->config.starts ? EBUSY : ETIMEDOUT;
 		}
 		if (now_ns() >= slow && client->state != WELCOME) {
 			tell_why(client);
@@ -490,7 +482,7 @@ struct client_event client_next(struct client *client) {
 			fd_close(&client->fd);
 			client->contended = false; // until it says otherwise
 			client->spare_limit = 0;
-			return seek(client, client->config.start ? search(client) : reach_server(client)); // who may start a server does not wait here
+			return seek(client, client->config.starts ? search(client) : reach_server(client)); // who may start a server does not wait here
 		}
 		if (client->in.len == before) {
 			break;

@@ -20,7 +20,6 @@
 #include <sys/types.h>
 
 struct client;
-struct server_config;
 struct observation;
 
 // How long a client waits before a message says what it waits for.
@@ -30,7 +29,7 @@ struct client_config {
 	const char *pool;      // its name, a valid one (slots/place.h); or NULL:
 	const char *socket;    // of a run (socket_connect())
 	unsigned slots;        // of the pool, if this client starts its first server, and
-	struct slots_bounds bounds; // of a number that the server finds (auto); most is 0 if it is fixed. start() gets both
+	struct slots_bounds bounds; // of a number that the server finds (auto); most is 0 if it is fixed
 	const char *batch;     // or NULL: a batch of its own
 	const char *label;     // what runs, to show
 	const char *dir;       // where, to show
@@ -45,9 +44,7 @@ struct client_config {
 	// NULL, or called with the reason when the client has waited for the server for CLIENT_SLOW, and by each client_ask() while
 	// it still does. `pool`: as above.
 	void (*waits)(const char *pool, const char *why);
-	// Starts a process that calls server_run() with that; its two descriptors stay the caller's, too. Returns 0, or -1
-	// with errno. NULL: none is started.
-	int (*start)(const struct server_config *config);
+	bool starts;           // a server, if there is none
 };
 
 enum client_event_type {
@@ -145,16 +142,14 @@ void client_release_and_want(struct client *client, uint64_t number, unsigned n)
 // NAME.lock is its life: it has the lock from its start by a client on, as long as it lives, and in the file stand its epoch and how many
 // clients it has, for who comes after it. A successor begins to find the number of slots anew, with as many as are held.
 
-struct server_config {
-	int lock_fd, listen_fd;  // NAME.lock, locked, and the socket that listens; the server's from here on
-	const char *dir, *name;  // see slots/place.h
-	unsigned slots;          // at least 1; not looked at where they are found:
-	struct slots_bounds bounds; // of --pool-slots auto; most is 0 if the number is fixed
-	const char *root;        // machine_root() of who starts it
-	bool fair_time;          // clients get as much time on the slots each, else as many turns
-};
+// Starts one for the pool at that place, which inherits the descriptor of NAME.lock, locked. Equal bounds: the number of slots is fixed.
+// Returns 0, or an errno.
+struct pool_place;
+int server_start(const struct pool_place *place, int lock_fd, struct slots_bounds bounds) FP_NODISCARD;
 
-// Serves until nobody needs it. The exit status of the process that does nothing else.
-int server_run(const struct server_config *config);
+// The first argument that makes main() call server_main() before anything else. It serves until nobody needs it, and returns the exit
+// status.
+#define POOL_SERVER_ARG "--internal-slot-server"
+int server_main(int argc, char *argv[]);
 
 #endif

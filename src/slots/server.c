@@ -7,6 +7,7 @@
 #include "base/io.h"
 #include "base/sync.h"
 #include "process/proctree.h"
+#include "process/spawn.h"
 #include "slots/connections.h"
 #include "slots/place.h"
 #include "slots/session.h"
@@ -15,6 +16,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/inotify.h>
@@ -88,18 +91,23 @@ static bool watch_socket(struct server *server) {
 	return lstat(path, &server->own) == 0;
 }
 
-static bool server_init(struct server *server, const struct server_config *config) {
+// `argv`: as server_start() makes it.
+static bool server_init(struct server *server, char *const *argv) {
 	FP_CLEANUP(buf_fini) struct buf error = BUF_INIT;
-	*server = (struct server){.lock_fd = config->lock_fd, .watch_fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK), .renew_at = TIME_NEVER,
-		.connections = {.sessions = &server->sessions, .listen_fds = {config->listen_fd, -1, -1}, .spare_fd = -1}};
+	struct slots_bounds bounds;
+	if (sscanf(argv[4], "%u-%u", &bounds.least, &bounds.most) != 2) {
+		return false;
+	}
+	*server = (struct server){.lock_fd = 3, .watch_fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK), .renew_at = TIME_NEVER,
+		.connections = {.sessions = &server->sessions, .listen_fds = {4, -1, -1}, .spare_fd = -1}};
 	struct rlimit limit; // inherited from the client that happened to start it
 	if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
 		limit.rlim_cur = limit.rlim_max;
 		(void)setrlimit(RLIMIT_NOFILE, &limit);
 	}
-	setenv("FAIRPAR_POOL_DIR", config->dir, 1);
+	setenv("FAIRPAR_POOL_DIR", argv[5], 1);
 	if (fcntl(server->lock_fd, F_SETFD, FD_CLOEXEC) != 0 || fcntl(server->connections.listen_fds[0], F_SETFD, FD_CLOEXEC) != 0
-	    || place_open(&server->place, config->name, &error) != 0 || !watch_socket(server)) {
+	    || place_open(&server->place, argv[6], &error) != 0 || !watch_socket(server)) {
 		return false;
 	}
 	struct life last = {0};
@@ -107,24 +115,22 @@ static bool server_init(struct server *server, const struct server_config *confi
 		last = (struct life){0};
 	}
 	// the lease numbers of this server are above those of the last. If that has died with clients, the size is the last one's, too
-	server->life = (struct life){.epoch = (last.epoch + 1) & UINT32_MAX, .bounds = config->bounds};
+	server->life = (struct life){.epoch = (last.epoch + 1) & UINT32_MAX, .bounds = bounds};
 	server->life.epoch += server->life.epoch == 0; // 0 is none
 	if (last.clients > 0 && last.bounds.least > 0 && last.bounds.least <= last.bounds.most) {
 		server->life.bounds = last.bounds;
-	} else if (config->bounds.most == 0) {
-		server->life.bounds = (struct slots_bounds){.least = config->slots, .most = config->slots};
 	}
 	server->connections.listen_fds[1] = place_listen_abstract(&server->place);
 	server->idle_since = boot_ns();
 	unsigned slots = server->life.bounds.most;
 	if (server->life.bounds.least < server->life.bounds.most) { // to begin with, a slot for each processor
-		machine_open(&server->machine, config->root, server->idle_since);
+		machine_open(&server->machine, argv[7], server->idle_since);
 		slots = (unsigned)server->machine.cpus + ((unsigned)server->machine.cpus < server->machine.cpus);
 	}
 	sessions_init(&server->sessions, &(struct sessions_config){
 		.slots = slots,
 		.bounds = server->life.bounds.least < server->life.bounds.most ? server->life.bounds : (struct slots_bounds){0},
-		.fair_time = config->fair_time,
+		.fair_time = true,
 		.epoch = server->life.epoch,
 		.recovers = last.clients > 0,
 	}, server->idle_since);
@@ -225,9 +231,40 @@ static bool run_once(struct server *server, uint64_t *deadline) {
 	return server->connections.n > 0 || now < server->idle_since + IDLE;
 }
 
-int server_run(const struct server_config *config) {
+enum { SERVER_ARGS = 8 };
+
+int server_start(const struct pool_place *place, int lock_fd, struct slots_bounds bounds) {
+	char lock[16], listen[16], text[40], name[] = "fairpar", option[] = POOL_SERVER_ARG;
+	int listen_fd = place_listen(place);
+	if (listen_fd < 0) {
+		return errno;
+	}
+	snprintf(lock, sizeof(lock), "%d", lock_fd);
+	snprintf(listen, sizeof(listen), "%d", listen_fd);
+	snprintf(text, sizeof(text), "%u-%u", bounds.least, bounds.most);
+	// execve(2) takes them as it takes string literals
+	char *dir = (char *)(uintptr_t)place->dir, *root = (char *)(uintptr_t)machine_root();
+	char *argv[SERVER_ARGS + 1] = {name, option, lock, listen, text, dir, place->name, root, NULL};
+	int result = daemon_start(argv, (int[]){lock_fd, listen_fd}, 2);
+	int error = result == 0 || errno == ESRCH ? 0 : errno; // ESRCH: it was killed at once
+	fd_close(&listen_fd);
+	return error;
+}
+
+int server_main(int argc, char *argv[]) {
 	struct server server;
-	if (!server_init(&server, config)) {
+	if (argc != SERVER_ARGS) {
+		return EXIT_TROUBLE;
+	}
+	const int fds[] = {(int)strtol(argv[2], NULL, 10), (int)strtol(argv[3], NULL, 10)}; // 3 and 4 from here on
+	if (daemon_detach() != 0 || daemon_settle(fds, 2) != 0) {
+		return EXIT_TROUBLE;
+	}
+	sigset_t none; // main() has blocked signals, and only TERM is not ignored: who ends a server starts another, if anybody needs it
+	sigemptyset(&none);
+	signal(SIGTERM, SIG_DFL);
+	verify(sigprocmask(SIG_SETMASK, &none, NULL) == 0);
+	if (!server_init(&server, argv)) {
 		return EXIT_TROUBLE;
 	}
 	uint64_t deadline = server.sessions.recovery_end;

@@ -15,6 +15,9 @@
 #include "base/random.h"
 #include "base/sync.h"
 #include "slots/client.h"
+#include "slots/connections.h"
+#include "slots/place.h"
+#include "slots/session.h"
 
 #include <poll.h>
 #include <signal.h>
@@ -52,18 +55,44 @@ static void expect(bool condition, const char *what) {
 	}
 }
 
-// As fairpar's own start of a server, but without detaching it; and turns do not depend on how long things take here.
-static int start(const struct server_config *config) {
+// A server whose turns do not depend on how long things take here; it ends when all clients have gone.
+static void serve(int listen_fd) {
+	struct sessions sessions;
+	struct connections connections = {.sessions = &sessions, .listen_fds = {listen_fd, -1, -1}, .spare_fd = -1};
+	struct polls polls = {0};
+	uint64_t due = 0;
+	bool begun = false;
+	sessions_init(&sessions, &(struct sessions_config){.slots = SLOTS, .epoch = 1}, now_ns());
+	while (!begun || connections.n > 0) {
+		polls.n = 0;
+		connections_add_polls(&connections, &polls);
+		int ready = poll(polls.at, polls.n, poll_ms(due));
+		connections_serve(&connections, &polls, now_ns());
+		due = sessions_settle(&sessions, ready == 0, now_ns());
+		due = earlier(due, connections_flush(&connections, now_ns()));
+		due = sessions_are_due(&sessions) ? 0 : due;
+		begun = begun || connections.n > 0;
+	}
+	sessions_fini(&sessions, now_ns());
+	connections_fini(&connections);
+	free(polls.at);
+}
+
+// In a process of its own.
+static void start(void) {
+	FP_CLEANUP(buf_fini) struct buf error = BUF_INIT;
+	struct pool_place place;
+	expect(place_open(&place, "stress", &error) == 0, buf_str(&error));
+	int listen_fd = place_listen(&place);
+	expect(listen_fd >= 0, "there is a socket");
 	server = fork();
 	if (server == 0) {
-		for (unsigned i = 0; i < CLIENTS && visitors[i].client; ++i) {
-			close(client_fd(visitors[i].client));
-		}
-		struct server_config by_turns = *config;
-		by_turns.fair_time = false;
-		_exit(server_run(&by_turns));
+		serve(listen_fd);
+		_exit(0);
 	}
-	return server > 0 ? 0 : -1;
+	expect(server > 0, "there is a process");
+	close(listen_fd);
+	place_fini(&place);
 }
 
 static void granted(struct visitor *visitor, struct lease_id lease) {
@@ -156,10 +185,11 @@ int main(int argc, char *argv[]) {
 	verify(mkdtemp(dir) && setenv("FAIRPAR_POOL_DIR", dir, 1) == 0);
 	signal(SIGALRM, on_alarm);
 	alarm(HANG_S);
+	start();
 	for (unsigned i = 0; i < CLIENTS; ++i) {
 		struct buf error = BUF_INIT;
 		int reason;
-		const struct client_config config = {.pool = "stress", .slots = SLOTS, .weight = 1, .start = start};
+		const struct client_config config = {.pool = "stress", .weight = 1};
 		visitors[i].client = client_open(&config, &error, &reason);
 		expect(visitors[i].client, buf_str(&error));
 	}
@@ -180,10 +210,8 @@ int main(int argc, char *argv[]) {
 	kill(server, SIGTERM);
 	(void)waitpid(server, NULL, 0);
 	char path[64];
-	for (unsigned i = 0; i < 3; ++i) {
-		snprintf(path, sizeof(path), "%s/stress.%s", dir, (const char *const[]){"sock", "lock", "start"}[i]);
-		(void)unlink(path);
-	}
+	snprintf(path, sizeof(path), "%s/stress.sock", dir);
+	(void)unlink(path);
 	(void)rmdir(dir);
 	printf("# %lu leases, each client %lu or more; overtaken by the same one: %u times\n", rounds, least, most);
 	expect(most <= 1, "nobody is overtaken twice by the same other one");

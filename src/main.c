@@ -30,7 +30,7 @@
 //     host_list.c         machines that come and leave with a file that changes
 //     host_words.c        messages about these machines
 //     host_files.c        files to these machines and back, around an attempt there
-//     pilots.c            jobs of Slurm that are such machines: asked for and released (pilot_policy.c) by its commands (host_command.c)
+//     pilots.c            jobs of Slurm that are such machines: asked for and released (pilot_policy.c) by its commands (launcher.c)
 //   sharing/     leases_open()      slots that are shared with other programs; an attempt begins and ends there:
 //     leases.c            slots that come from a pool, or from the run in whose job this one is started (pool_client.c)
 //     nested.c            slots that are lent to the fairpars in this run's jobs, and the table of attempts that run (live_attempt.h)

@@ -4,7 +4,6 @@
 
 #include "base/alloc.h"
 #include "base/beneath.h"
-#include "base/diag.h"
 #include "base/text.h"
 #include "core/auto_slots.h"
 #include "core/publish.h"

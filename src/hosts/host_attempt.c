@@ -2,8 +2,6 @@
 
 #include "hosts/hosts_internal.h"
 
-#include "base/alloc.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>

@@ -46,6 +46,19 @@ int launcher_start(struct launcher *launcher, const struct launcher_config *conf
 // (KILL)"), or "" if it was killed here.
 void launcher_end(struct launcher *launcher, uint64_t until, char *ret_how, size_t size);
 
+struct host_command {
+	char *const *argv;             // the first is looked for in PATH
+	char *const *env;
+	const struct context *context;
+	int cut_fd;                    // readable: the command is cut short; or -1
+	uint64_t until;                // now_ns() time, at which the command is cut short, too
+};
+
+// Runs it on the calling thread, with an empty standard input, and waits for its end. Appends what it prints to *ret_out. Returns 0 if it has
+// exited with 0; or -1 with *ret_why, for a message: the first line of its standard error, or else how it
+// has ended.
+int host_command_run(const struct host_command *command, struct buf *ret_out, struct buf *ret_why) FP_NODISCARD;
+
 // ---- the machines ----
 
 struct pilots;
@@ -314,21 +327,6 @@ void hosts_limit_queues(const struct hosts *hosts);
 // the lock.
 void hosts_refresh_list(struct hosts *hosts);
 void hosts_free_lists(struct hosts *hosts);
-
-// ---- host_command.c: a command of Slurm or ssh, run to its end ----
-
-struct host_command {
-	char *const *argv;             // the first is looked for in PATH
-	char *const *env;
-	const struct context *context;
-	int cut_fd;                    // readable: the command is cut short; or -1
-	uint64_t until;                // now_ns() time, at which the command is cut short, too
-};
-
-// Runs it on the calling thread, with an empty standard input, and waits for its end. Appends what it prints to *ret_out. Returns 0 if it has
-// exited with 0; or -1 with *ret_why, for a message: the first line of its standard error, or else how it
-// has ended.
-int host_command_run(const struct host_command *command, struct buf *ret_out, struct buf *ret_why) FP_NODISCARD;
 
 // ---- pilots.c ----
 

@@ -8,8 +8,6 @@
 #ifndef FAIRPAR_HOSTS_PILOT_POLICY_H
 #define FAIRPAR_HOSTS_PILOT_POLICY_H
 
-#include "base/attr.h"
-
 #include <stdbool.h>
 #include <stdint.h>
 

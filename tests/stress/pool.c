@@ -91,6 +91,7 @@ struct round {
 	_Atomic int idles;
 	_Atomic bool shut;                 // pool_shutdown() was called
 	uint64_t last_dispatch;            // under the pool's lock
+	uint64_t nasked;                   // let_in(), one thread at a time
 	_Atomic uint64_t lows, armed, ran, not_run;
 };
 
@@ -473,6 +474,13 @@ static void *outsider_run(void *arg) {
 
 // ---- rounds ----
 
+// Lets an item start, or has itself asked again soon.
+static uint64_t let_in(void *arg) {
+	struct round *round = arg;
+	uint64_t dice = round->seed ^ ++round->nasked;
+	return pick(&dice, 4) == 0 ? now_ns() + pick(&dice, 50) * 1000 + 1 : 0;
+}
+
 static void round_open(struct round *round, uint64_t *dice) {
 	round->seed = roll(dice);
 	round->max_slots = 1 + pick(dice, MAX_SLOTS);
@@ -484,6 +492,7 @@ static void round_open(struct round *round, uint64_t *dice) {
 		.spill_dir = "/tmp",
 		.stack_bytes = 256 * 1024,
 		.hooks = {
+			.gate = pick(dice, 3) == 0 ? let_in : NULL,
 			.idle = on_idle,
 			.low = on_low,
 			.removed = on_removed,

@@ -33,7 +33,7 @@ static uint64_t free_at(const struct pool *pool, const struct group *group, uint
 		const struct worker *worker = pool->workers[i];
 		taken += uses_slots(worker, group) && expected_end(worker) > time ? worker->width : 0;
 	}
-	return taken < group->capacity ? group->capacity - taken : 0;
+	return taken < group->fair.slots ? group->fair.slots - taken : 0;
 }
 
 // The first time from now at which so many slots are expected to be free (the shadow time). Returns `now` if that is unknown: what
@@ -73,7 +73,7 @@ static bool may_pass(const void *arg, const struct fair_queue *fair) {
 }
 
 struct queue *backfill_find(struct pool *pool, struct group *group) {
-	if (group->running >= group->capacity || !fair_is_eligible(&group->fair)) {
+	if (group->running >= group->fair.slots || !fair_is_eligible(&group->fair)) {
 		return NULL;
 	}
 	uint64_t now = pool_now(pool);

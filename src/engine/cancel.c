@@ -33,7 +33,7 @@ struct queued_item *reservation_cancel(struct worker *reserver, struct deferred 
 		fair_widen_back(&group->fair, &queue->fair, reserver->extra, now, now);
 		reserver->extra = 0;
 	}
-	fair_give_back(&group->fair, &queue->fair, reserver->picked, now);
+	fair_give_back(&group->fair, &queue->fair, reserver->facts.picked, now);
 	worker_return_token(reserver, queue, now);
 	reserver->item = NULL;
 	reserver->reserved_queue = NULL;

@@ -116,5 +116,5 @@ bool group_has_work(struct pool *pool, struct group *group) {
 	if (group->reserver) {
 		return group_is_for_reserver(group) || backfill_find(pool, group);
 	}
-	return fair_is_eligible(&group->fair) && group->running < group->capacity;
+	return fair_is_eligible(&group->fair) && group->running < group->fair.slots;
 }

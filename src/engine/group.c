@@ -44,7 +44,7 @@ static uint64_t queue_demand(const struct fair_queue *fair) {
 }
 
 uint64_t group_demand(const struct pool *pool, const struct group *group, uint64_t most) {
-	uint64_t free = group->capacity > group->running ? group->capacity - group->running : 0;
+	uint64_t free = group->fair.slots > group->running ? group->fair.slots - group->running : 0;
 	uint64_t n = front_slots(group);
 	if (pool->paused) {
 		return 0;
@@ -82,7 +82,7 @@ static uint64_t next_due(const struct group *group) {
 // True if a worker has to wait for the next token of a rate, as no timer waits for one so early [E14]. It is needed if a slot is
 // free, or one could be had by hooks.starving; else the worker whose item ends next looks for tokens.
 static bool needs_timer(const struct pool *pool, const struct group *group) {
-	bool is_free = group->running < group->capacity && (!group->reserver || !list_is_empty(&group->front));
+	bool is_free = group->running < group->fair.slots && (!group->reserver || !list_is_empty(&group->front));
 	bool can_be_had = pool->config.hooks.starving && group == &pool->groups[0];
 	return pool->has_rates && (is_free || can_be_had) && pool->dispatches && next_due(group) < (group->timer ? group->timer_due : TIME_NEVER);
 }
@@ -112,7 +112,7 @@ static void wake_worker(struct pool *pool, struct group *group, struct deferred 
 	if (for_reserver && !worker->parked) {
 		return; // it will look by itself
 	}
-	unsigned most = group->capacity + threads_away(group) + (for_timer && group->running >= group->capacity); // it takes no slot
+	unsigned most = group->fair.slots + threads_away(group) + (for_timer && group->running >= group->fair.slots); // it takes no slot
 	if (worker) {
 		group->idle = worker == group->idle ? worker->below : group->idle;
 		group->timer = worker == group->timer ? NULL : group->timer;

@@ -70,8 +70,7 @@ struct local {
 
 // One of two groups of workers, with the queues they serve: those on slots, or dedicated threads.
 struct group {
-	struct fair fair;
-	unsigned capacity;       // slots
+	struct fair fair;        // with the number of slots
 	unsigned running;        // slots taken by running items
 	unsigned lending;        // items that lend theirs, which are in no count [E12]: their threads take no others
 	struct worker *reserver; // has taken a wide item and reserves the free slots for it [E9]; backfill may pass it [E15]
@@ -117,7 +116,6 @@ struct worker {
 	bool timed;              // `start` is right, and its length is learned
 	uint64_t expected;       // the median length of its queue's items when it began; 0: not known
 	uint64_t lent_at, away;  // when it began to lend its slots, and for how long it has had none
-	uint64_t picked;         // when its turn came; not long before `start`, but for a wide one that was held
 	uint32_t width;          // slots it takes; while it is held: would take
 	uint32_t extra;          // slots beyond the first that it is charged for in the fair choice
 	uint64_t token_due;      // of a queue with a rate: when the token comes that follows the item's
@@ -178,7 +176,7 @@ struct name {
 
 struct pool {
 	mutex lock;
-	struct pool_config config; // constant but for slots, which is in groups[0].capacity
+	struct pool_config config; // constant but for slots, which is in groups[0].fair.slots
 	struct group groups[2];  // slots, dedicated threads
 	bool shut;
 	void *(*worker_main)(void *); // what a worker's thread does: worker.c's, which stands above who starts it
@@ -260,11 +258,11 @@ struct queue *backfill_find(struct pool *pool, struct group *group);
 
 // An item takes no more slots than there are, so that it can start some time.
 static inline uint32_t group_clamp(const struct group *group, uint32_t width) {
-	return width <= group->capacity ? width : group->capacity > 0 ? group->capacity : 1;
+	return width <= group->fair.slots ? width : group->fair.slots > 0 ? group->fair.slots : 1;
 }
 
 static inline bool group_has_room(const struct group *group, uint32_t width) {
-	return group->running + group_clamp(group, width) <= group->capacity;
+	return group->running + group_clamp(group, width) <= group->fair.slots;
 }
 
 // The first in the front that only its slots may keep from going on, or NULL.

@@ -19,7 +19,7 @@
 //      then looks itself; the woken worker clears `waking` and, having taken its item, calls group_wake(). So one wakes the
 //      next, nobody is woken while a wake is in flight, and there is no herd. Who looks and finds that the work is the
 //      reserver's calls group_wake() too: it may have freed the slots, or been woken before there was a reserver.
-// [E4] The running items of a group take no more than `capacity` slots, unless it has become smaller or pool_reclaim() was not to
+// [E4] The running items of a group take no more than fair.slots slots, unless it has become smaller or pool_reclaim() was not to
 //      wait; at most max_parallel items of a queue run. Enforced by group_has_work(), worker_widen(), front_settle(), fair.c.
 // [E5] A queue is removed exactly once: when it is closed, and nothing of it is queued, runs or is in use (`pins`).
 //      Each event that ends one of these calls queue_check_removal(), which sets `removed` under the lock. Its memory
@@ -52,7 +52,7 @@
 //      An item in the front is queued, but in the backlog of no queue; it pins its queue.
 // [E14] No token of a rate comes unseen. Whoever looks for work first releases the queues whose token has come; and while
 //      items wait for one and a slot is free, or another one may be had (hooks.starving), one parked worker, the group's timer,
-//      wakes when the first of them is due. Enforced by group_needs_timer(), which belongs to the hungry state of [E3], and
+//      wakes when the first of them is due. Enforced by needs_timer(), which belongs to the hungry state of [E3], and
 //      timer_claim(). Where no queue has a rate there is never a timer, and the clock is not read for it.
 //      What was submitted with WORK_NO_TOKEN to a queue with a rate is in queue->exempt: it is picked while
 //      the rate holds the others.
@@ -89,8 +89,8 @@ struct pool *pool_create(const struct pool_config *config) {
 	pool->learns = config->fair_time || config->learns;
 	fair_init(&pool->groups[0].fair, config->fair_time);
 	fair_init(&pool->groups[1].fair, /* time */ false);
-	pool->groups[0].capacity = pool->groups[0].fair.slots = pool->most_slots = config->slots;
-	pool->groups[1].capacity = config->max_long ? config->max_long : 1;
+	pool->groups[0].fair.slots = pool->most_slots = config->slots;
+	pool->groups[1].fair.slots = config->max_long ? config->max_long : 1;
 	pool->groups[0].thread_limit = pool->groups[1].thread_limit = UINT32_MAX;
 	list_init(&pool->queues);
 	list_init(&pool->zombies);
@@ -250,9 +250,9 @@ unsigned pool_queue_slots(struct pool *pool, struct queue *queue, unsigned *ret_
 	const struct group *group = queue->group;
 	const struct fair_queue *fair = &queue->fair;
 	unsigned limit = fair->limit > 0 ? fair->limit : UINT32_MAX;
-	unsigned slots = limit < group->capacity ? limit : group->capacity;
+	unsigned slots = limit < group->fair.slots ? limit : group->fair.slots;
 	uint64_t taken = group->running + pool->queued; // slots, when all that is queued runs
-	unsigned free = taken < group->capacity ? group->capacity - (unsigned)taken : 0;
+	unsigned free = taken < group->fair.slots ? group->fair.slots - (unsigned)taken : 0;
 	unsigned room = fair->running < limit ? limit - fair->running : 0;
 	*ret_lacks = queue->bytes > 0 ? 0 : 1 + (free < room ? free : room);
 	mutex_unlock(&pool->lock);
@@ -302,7 +302,7 @@ void pool_pause(struct pool *pool, bool paused) {
 // Gives the lock back.
 static void set_capacity(struct pool *pool, unsigned slots) {
 	struct deferred deferred = DEFERRED_INIT;
-	pool->groups[0].capacity = pool->groups[0].fair.slots = slots;
+	pool->groups[0].fair.slots = slots;
 	pool->most_slots = slots > pool->most_slots ? slots : pool->most_slots;
 	groups_wake(pool, &deferred);
 	pool_leave(pool, &deferred);
@@ -315,7 +315,7 @@ void pool_set_slots(struct pool *pool, unsigned slots) {
 
 void pool_add_slots(struct pool *pool, int more) {
 	mutex_lock(&pool->lock);
-	unsigned had = pool->groups[0].capacity;
+	unsigned had = pool->groups[0].fair.slots;
 	verify(more >= 0 || had >= (unsigned)-more);
 	set_capacity(pool, had + (unsigned)more);
 }
@@ -333,9 +333,8 @@ unsigned pool_demand(struct pool *pool, unsigned most) {
 unsigned pool_drop_surplus(struct pool *pool) {
 	mutex_lock(&pool->lock);
 	struct group *group = &pool->groups[0];
-	unsigned n = !group_wants(group) && group->capacity > group->running ? group->capacity - group->running : 0;
-	group->capacity -= n;
-	group->fair.slots = group->capacity;
+	unsigned n = !group_wants(group) && group->fair.slots > group->running ? group->fair.slots - group->running : 0;
+	group->fair.slots -= n;
 	pool->surplus_reported = false;
 	mutex_unlock(&pool->lock);
 	return n;

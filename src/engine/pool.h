@@ -72,7 +72,7 @@ enum work_source {
 struct facts {
 	enum work_source source;
 	double lag;                 // see struct service
-	uint64_t picked;            // when its turn came
+	uint64_t picked;            // when its turn came; not long before its start, but for a wide one that waited for its slots
 	uint64_t limit_left;        // when its queue last ran fewer than max_parallel after it had run so many; 0: never
 	uint64_t rate_left;         // when the token came that it has taken; 0: its queue has no rate
 	uint64_t gated;             // nanoseconds for which hooks.gate let nothing start before it; 0: it was let in at once

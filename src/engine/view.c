@@ -42,7 +42,7 @@ static bool view_fill(const struct pool *pool, const struct queue *queue, uint64
 		.wait_ns = queue->fair.due > now ? queue->fair.due - now : 0,
 		.is_long = queue->group == &pool->groups[1],
 		.limit = queue->fair.limit,
-		.slots = queue->group->capacity,
+		.slots = queue->group->fair.slots,
 		.width = reserver ? group_clamp(queue->group, reserver->width) : 1,
 	};
 	return ret_view->queued > 0;

@@ -121,7 +121,6 @@ static struct queue *worker_take(struct worker *worker, uint64_t now, struct def
 	worker->width = worker->item->width;
 	worker->flags = worker->item->flags;
 	worker->id = worker->item->id;
-	worker->picked = now;
 	worker->token_due = takes_token ? queue->fair.due : 0;
 	worker->facts.source = worker_is_long(worker) ? SOURCE_LONG : (worker->flags & WORK_LENT) ? SOURCE_LENT : source;
 	worker->facts.picked = now;
@@ -180,7 +179,7 @@ static void worker_begin(struct worker *worker, struct queue *queue, uint64_t no
 	struct group *group = worker->group;
 	worker->queue = queue;
 	worker->start = now;
-	if (worker->token_due > 0 && now > worker->picked) { // it had to wait for its slots
+	if (worker->token_due > 0 && now > worker->facts.picked) { // it had to wait for its slots
 		worker->token_due = now + queue->fair.interval;
 		fair_set_due(&group->fair, &queue->fair, worker->token_due, now);
 	}
@@ -233,7 +232,7 @@ static bool worker_dispatch(struct worker *worker, uint64_t now, struct deferred
 static void note_surplus(const struct worker *worker, struct deferred *deferred) {
 	struct pool *pool = worker->pool;
 	const struct group *group = worker->group;
-	if (pool->config.hooks.surplus && !pool->surplus_reported && group == &pool->groups[0] && group->running < group->capacity && !group_wants(group)) {
+	if (pool->config.hooks.surplus && !pool->surplus_reported && group == &pool->groups[0] && group->running < group->fair.slots && !group_wants(group)) {
 		pool->surplus_reported = true;
 		deferred->surplus = deferred->any = true;
 	}
@@ -364,7 +363,7 @@ static FP_INLINE void finish_on_slots(struct worker *worker, struct queue *queue
 		queue->limit_left = now;
 	}
 	if (status == WORK_NOT_RUN) {
-		fair_give_back(&group->fair, &queue->fair, worker->picked, now);
+		fair_give_back(&group->fair, &queue->fair, worker->facts.picked, now);
 		worker_return_token(worker, queue, now);
 	} else {
 		fair_done(&group->fair, &queue->fair, now);

@@ -95,53 +95,55 @@ void gate_close(struct run *run) {
 	}
 }
 
-// ---- what is checked, without the lock ----
+// ---- what is checked, without the lock: each appends what keeps jobs from starting, or nothing ----
 
-// Each check appends what keeps jobs from starting, or nothing. It returns NULL, or the option whose figure /proc does not
-// tell, with errno (0: it is not there).
+// Says once that /proc does not tell the option's figure, with errno (0: it is not there): jobs do not wait for it.
+static void report_missing(struct gate *gate, const char *option) {
+	int error = errno;
+	if (!gate->has_missed) {
+		diag_warn("--%s: /proc does not tell%s%s; jobs do not wait for it", option, error ? ": " : "", error ? strerror(error) : "");
+		gate->has_missed = true;
+	}
+}
 
-static const char *check_load(struct gate *gate, struct buf *why) {
+static void check_load(struct gate *gate, struct buf *why) {
 	const char *option = gate->run->options->load;
 	uint64_t load;
 	char *error;
-	if (!option) {
-		return NULL;
-	}
-	if (slots_watch_changed(&gate->load_file) && load_parse(option, &gate->max_load, &error) != 0) {
+	if (option && slots_watch_changed(&gate->load_file) && load_parse(option, &gate->max_load, &error) != 0) {
 		diag_warn("%s; it stays at %g", error, gate->max_load);
 		free(error);
 	}
-	if (!sysload_load(&load)) {
-		return "load";
+	if (option && sysload_load(&load)) {
+		sysload_add_load(why, load, gate->max_load);
+	} else if (option) {
+		report_missing(gate, "load");
 	}
-	sysload_add_load(why, load, gate->max_load);
-	return NULL;
 }
 
-static const char *check_memory(struct gate *gate, struct buf *why) {
+static void check_memory(struct gate *gate, struct buf *why) {
 	const struct options *options = gate->run->options;
 	uint64_t need = (uint64_t)options->memfree + options->memsuspend; // both, as GNU parallel has it
 	const char *option = options->memfree > 0 ? "memfree" : "memsuspend";
 	uint64_t bytes;
-	if (need > 0 && !sysload_free(&bytes)) {
-		return option;
-	}
-	if (need > 0) {
+	if (need > 0 && sysload_free(&bytes)) {
 		sysload_add_free(why, bytes, option, need);
+	} else if (need > 0) {
+		report_missing(gate, option);
 	}
-	return NULL;
 }
 
 // What was swapped is told only by two readings with some time between them.
-static const char *check_swap(struct gate *gate, struct buf *why) {
+static void check_swap(struct gate *gate, struct buf *why) {
 	struct swapped swapped;
 	uint64_t now = now_ns(), before = gate->swap_read_at;
 	if (!gate->run->options->noswap) {
-		return NULL;
+		return;
 	}
 	if (before == 0 || now - before >= NS_PER_S) {
 		if (!sysload_swapped(&swapped)) {
-			return "noswap";
+			report_missing(gate, "noswap");
+			return;
 		}
 		gate->swapping = before > 0 && sysload_is_swapping(&gate->swapped, &swapped);
 		gate->swapped = swapped;
@@ -150,28 +152,19 @@ static const char *check_swap(struct gate *gate, struct buf *why) {
 	if (gate->swapping) {
 		buf_adds(why, "the machine is swapping (--noswap)");
 	}
-	return NULL;
 }
-
-static const struct gate_check {
-	const char *(*find_missing)(struct gate *gate, struct buf *why);
-	enum event_why why;
-} checks[] = {{check_load, WHY_LOAD}, {check_memory, WHY_MEMORY}, {check_swap, WHY_LOAD}};
 
 // Appends why no job may start, as the first check that objects says it. Returns what events call this reason.
 static enum event_why run_checks(struct gate *gate, struct buf *why) {
-	enum event_why kind = WHY_LOAD;
-	for (size_t i = 0; i < sizeof(checks) / sizeof(checks[0]) && why->len == 0; ++i) {
-		const char *missing = checks[i].find_missing(gate, why);
-		int error = errno;
-		kind = checks[i].why;
-		if (missing && !gate->has_missed) { // said once: jobs do not wait for it
-			diag_warn("--%s: /proc does not tell%s%s; jobs do not wait for it", missing, error ? ": " : "",
-			          error ? strerror(error) : "");
-			gate->has_missed = true;
+	check_load(gate, why);
+	if (why->len == 0) {
+		check_memory(gate, why);
+		if (why->len > 0) {
+			return WHY_MEMORY;
 		}
+		check_swap(gate, why);
 	}
-	return kind;
+	return WHY_LOAD;
 }
 
 // ---- may the next job start? ----

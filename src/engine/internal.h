@@ -191,7 +191,6 @@ struct pool {
 	struct group *thread_retry; // has work, and no thread could be started for it
 	struct worker *asker;    // asks hooks.gate, for all, or waits to ask again
 	bool asks_again;         // it is to ask again now
-	bool gate_closed;        // it was told that nothing may start
 	uint64_t queued;         // items that have not started
 	uint64_t dispatched, wakes;
 	unsigned most_slots;     // greatest capacity of the slots so far: dedicated threads are numbered above it

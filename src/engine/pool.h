@@ -270,14 +270,13 @@ unsigned pool_drop_surplus(struct pool *pool);
 
 // Why the next item of a queue has not started.
 enum queue_wait {
-	QUEUE_NEXT,      // it is about to
+	QUEUE_NEXT,      // it is about to, or waits for hooks.gate
 	QUEUE_PAUSED,    // the queue is paused, or the pool
 	QUEUE_LIMIT,     // max_parallel
 	QUEUE_RATE,      // start_interval of the queue has not passed
 	QUEUE_SLOTS,     // all slots are taken
 	QUEUE_GATHERS,   // its turn has come, and it waits for all the slots that it needs
 	QUEUE_BEHIND,    // so does an item of another queue: only what will have ended before starts
-	QUEUE_GATE,      // hooks.gate lets nothing start
 };
 
 struct queue_view {

@@ -23,9 +23,6 @@ static enum queue_wait wait_of(const struct pool *pool, const struct queue *queu
 	if (!group_has_room(group, 1)) {
 		return QUEUE_SLOTS;
 	}
-	if (pool->gate_closed) {
-		return QUEUE_GATE;
-	}
 	return QUEUE_NEXT;
 }
 

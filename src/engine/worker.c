@@ -250,12 +250,10 @@ static bool worker_ask(struct worker *worker) {
 		again = pool->config.hooks.gate(pool->config.hooks.arg);
 		mutex_lock(&pool->lock);
 		refused = again > 0 && refused == 0 ? now_ns() : refused;
-		pool->gate_closed = again > 0;
 		while (again > 0 && !pool->quit && !pool->asks_again && cond_wait_until(&worker->wake, &pool->lock, again)) {
 		}
 	} while (again > 0 && !pool->quit && worker_has_work(worker) && !group_is_for_last(worker->group));
 	pool->asker = NULL;
-	pool->gate_closed = false;
 	worker->facts.gated = refused > 0 ? now_ns() - refused : 0;
 	return again == 0;
 }

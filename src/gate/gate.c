@@ -29,7 +29,7 @@ struct gate {
 	uint64_t next_start;     // not before this: --delay
 	double delay;            // nanoseconds
 	enum event_why why;      // of the last refusal
-	struct buf what;         // … in words; empty: the last answer was that a job may start
+	struct buf what;         // … in words, but of --delay; empty: the last answer was that a job may start
 	struct median *median;   // of the run times of those that succeeded
 	atomic_uint_least64_t timeout; // by it, ns; 0: not known yet
 
@@ -193,9 +193,7 @@ uint64_t gate_ask(void *arg) {
 	uint64_t again = gate->next_start;
 	mutex_unlock(&gate->lock);
 	bool is_early = now_ns() < again;
-	if (is_early) {
-		buf_adds(&what, "the last start was too short a time ago (--delay)");
-	} else if (!run->hosts) { // there each machine has its own
+	if (!is_early && !run->hosts) { // there each machine has its own
 		why = run_checks(gate, &what);
 		again = now_ns() + (uint64_t)CHECK_AGAIN_MS * NS_PER_MS;
 		if (why != gate->published) {
@@ -204,8 +202,8 @@ uint64_t gate_ask(void *arg) {
 		}
 		publish_state(run, &gate->waits_since, why, what.data);
 	}
-	bool may = what.len == 0;
-	if (!may && !is_early && !gate->has_waited && children_count(run->children) == 0) {
+	bool may = !is_early && what.len == 0;
+	if (what.len > 0 && !gate->has_waited && children_count(run->children) == 0) {
 		gate->has_waited = true;
 		diag_note("waiting: %s", what.data);
 	}
@@ -225,8 +223,12 @@ enum event_why gate_reason(struct gate *gate) {
 }
 
 void gate_add_reason(struct gate *gate, struct buf *words) {
+	if (!gate) {
+		return;
+	}
 	mutex_lock(&gate->lock);
-	buf_adds(words, buf_str(&gate->what));
+	bool is_early = now_ns() < gate->next_start;
+	buf_adds(words, is_early ? "the last start was too short a time ago (--delay)" : buf_str(&gate->what));
 	mutex_unlock(&gate->lock);
 }
 

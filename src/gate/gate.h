@@ -21,8 +21,10 @@ bool gate_can_hold(const struct gate *gate);
 // Returns 0 if the next job of the run (`arg`) may start, else when to ask again (now_ns() time). One thread at a time.
 uint64_t gate_ask(void *arg);
 
-// What gate_ask() has refused a start for last. gate_add_reason() appends it in words. From any thread.
+// What gate_ask() has refused a start for last. From any thread.
 enum event_why gate_reason(struct gate *gate);
+
+// Appends why the next job may not start now, or nothing. `gate` may be NULL. From any thread.
 void gate_add_reason(struct gate *gate, struct buf *words);
 
 // To be called when a child runs.

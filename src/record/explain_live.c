@@ -123,9 +123,12 @@ static void add_reason(struct buf *line, const struct run *run, const struct que
 		return;
 	}
 	switch (view->wait) {
-	case QUEUE_NEXT:
-		buf_adds(line, "the next is about to start");
+	case QUEUE_NEXT: {
+		FP_CLEANUP(buf_fini) struct buf what = BUF_INIT;
+		gate_add_reason(run->gate, &what);
+		buf_printf(line, "%s%s", what.len > 0 ? "no job starts: " : "the next is about to start", buf_str(&what));
 		break;
+	}
 	case QUEUE_PAUSED:
 		buf_adds(line, "they wait for the batch to begin");
 		break;
@@ -157,10 +160,6 @@ static void add_reason(struct buf *line, const struct run *run, const struct que
 	case QUEUE_BEHIND:
 		buf_printf(line, "the next waits behind a job that needs %u slots at once", view->width);
 		break;
-	case QUEUE_GATE:
-		buf_adds(line, "no job starts: ");
-		gate_add_reason(run->gate, line);
-		break;
 	}
 }
 
@@ -189,17 +188,17 @@ static void show_wait(struct explain_lines *lines, const struct event_wait *wait
 	add_line(lines, &line);
 }
 
-static void count_held(void *arg, const struct queue_view *view) {
-	*(uint64_t *)arg += view->wait == QUEUE_GATE ? view->queued : 0;
+static void count_next(void *arg, const struct queue_view *view) {
+	*(uint64_t *)arg += view->wait == QUEUE_NEXT ? view->queued : 0;
 }
 
 // Without --explain: what may hold all jobs up.
 static void print_gates(const struct run *run) {
 	uint64_t n = 0;
-	pool_each_queue(run->pool, count_held, &n);
-	if (n > 0) {
-		FP_CLEANUP(buf_fini) struct buf what = BUF_INIT;
-		gate_add_reason(run->gate, &what);
+	FP_CLEANUP(buf_fini) struct buf what = BUF_INIT;
+	pool_each_queue(run->pool, count_next, &n);
+	gate_add_reason(run->gate, &what);
+	if (n > 0 && what.len > 0) {
 		diag_note("%llu job%s: %s", (unsigned long long)n, n == 1 ? " waits" : "s wait", buf_str(&what));
 	}
 }

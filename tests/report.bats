@@ -31,7 +31,7 @@ plain() { tr -d ,; }
 	run_fairpar --from-log run.jsonl --report run.html --report run.svg --trace run.json
 	local jobs failed wall busy
 	read -r jobs failed wall busy < <(sed -n 's/^fairpar: \([0-9]*\) jobs in \([^:]*\): .* ok, \([0-9]*\) failed.*, \([0-9]*%\) busy$/\1 \3 \2 \4/p' <<<"$summary")
-	assert_contains "$(grep -o '<text[^>]*font-weight[^<]*' run.svg)" " · $jobs jobs · $failed failed · $wall · 5 slots · $busy busy"
+	assert_contains "$(grep -o '<text[^>]*font-weight[^<]*' run.svg)" " · $(sed -n 's/^fairpar: \(.* busy\)$/\1/p' <<<"$summary")"
 	assert_eq "$(fact jobs run.html) $(fact failed run.html) $(fact time run.html) $(fact slots run.html) $(fact busy run.html)" \
 		"$jobs $failed $wall 5 $busy"
 	assert_eq "$(trace_of run.json | cut -d ' ' -f 1-6)" "jobs $jobs failed $failed retried $(fact retried run.html)"
@@ -108,6 +108,8 @@ plain() { tr -d ,; }
 		print(len(seen))
 	END
 	assert_eq "$status $output" "0 54"
+	log 50 3 3 >run.jsonl # where a bar of what failed has room for it, whatever this machine does meanwhile
+	run_fairpar --from-log run.jsonl --report run.html
 	[[ $(cat run.html) = *'class="xo"'*'class="x"'* ]] || fail "no cross in a failed bar"
 }
 
@@ -181,7 +183,7 @@ plain() { tr -d ,; }
 	assert_eq "$output" "$summary"
 	assert_contains "$output" "fairpar: 11 jobs in "
 	assert_eq "$(fact jobs run.html) $(fact ok run.html) $(fact failed run.html) $(fact retried run.html)" "11 10 1 2"
-	assert_contains "$(cat run.svg)" " · 11 jobs · 1 failed · "
+	assert_contains "$(cat run.svg)" " · 11 jobs in "
 	assert_contains "$(cat run.svg)" '>long 1</text>'
 	assert_eq "$(trace_of run.json)" "jobs 11 failed 1 retried 2 arrows 2 tracks 3"
 	assert_contains "$(cat run.html)" "broken"
@@ -305,7 +307,7 @@ plain() { tr -d ,; }
 @test "a run without jobs has its pictures" {
 	run_fairpar --report run.html --report run.svg --trace run.json echo </dev/null
 	assert_eq "$(fact jobs run.html)" 0
-	assert_contains "$(cat run.svg)" " · 0 jobs · "
+	assert_contains "$(cat run.svg)" " · 0 jobs in "
 }
 
 @test "100,000 jobs make a page of less than 4 MB, in little memory" {

@@ -56,24 +56,6 @@ void svg_add_title(struct buf *buf, const struct run_stats *stats) {
 	}
 }
 
-// "204 jobs · 2 failed · 29.5s · 8 slots · 97% busy", the totals of the run.
-static void add_totals(struct buf *buf, const struct run_stats *stats) {
-	const struct stats_batch *total = &stats->total;
-	uint64_t jobs = stats_ended(total);
-	markup_add_count(buf, jobs);
-	buf_printf(buf, " %s%s · ", stats->counts_items ? "item" : "job", jobs == 1 ? "" : "s");
-	if (total->failed > 0) {
-		markup_add_count(buf, total->failed);
-		buf_adds(buf, " failed · ");
-	}
-	text_add_time(buf, stats_wall(stats));
-	if (stats->slots > 0) { // else nobody knows, or the log has lost its first line
-		buf_adds(buf, " · ");
-		stats_add_slots(buf, stats);
-		buf_printf(buf, " · %u%% busy", (unsigned)(stats->busy * 100));
-	}
-}
-
 // ---- style ----
 
 // The rules come in the order light, dark: viewers that know no media queries show the first.
@@ -497,7 +479,7 @@ void svg_draw(struct buf *buf, const struct timeline *timeline, enum svg_use use
 	add_axis(&sheet, sheet.strip + STRIP);
 	svg_add_title(&head, stats);
 	buf_adds(&head, " · ");
-	add_totals(&head, stats);
+	summary_add_totals(&head, stats, &(struct summary_form){.table = true});
 	buf_printf(buf, "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"fp\" viewBox=\"0 0 %d %.0f\" width=\"%d\" height=\"%.0f\" "
 	           "font-family=\"system-ui,sans-serif\" font-size=\"12\" role=\"img\" aria-label=\"", WIDTH, height, WIDTH, height);
 	buf_add(buf, head.data, head.len);

@@ -232,6 +232,9 @@ struct summary_form {
 	bool out_seen, err_seen; // what jobs wrote on stdout, stderr has just been shown there: it is not repeated
 };
 
+// Appends the totals of finished statistics: "204 jobs in 29.5s: 202 ok, 2 failed; 8 slots, 97% busy".
+void summary_add_totals(struct buf *buf, const struct run_stats *stats, const struct summary_form *form);
+
 // Appends the last line of a run without its newline: how many jobs failed, and which, unless they are `listed` above it; how
 // many were cancelled, skipped or done before. Appends nothing if all jobs ran and succeeded.
 void summary_add_last(struct buf *buf, const struct run_stats *stats, bool listed);

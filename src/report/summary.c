@@ -64,13 +64,9 @@ static void add_count(struct buf *buf, const struct summary_form *form, const ch
 	}
 }
 
-static void add_head(struct buf *buf, const struct run_stats *stats, const struct summary_form *form) {
+void summary_add_totals(struct buf *buf, const struct run_stats *stats, const struct summary_form *form) {
 	const struct stats_batch *total = &stats->total;
 	uint64_t jobs = stats_jobs(total);
-	if (stats->name) {
-		text_add_cut(buf, stats->name, strlen(stats->name), NAME_COLUMNS);
-		buf_adds(buf, ": ");
-	}
 	buf_printf(buf, "%llu %s%s in ", ull(jobs), stats->counts_items ? "item" : "job", jobs == 1 ? "" : "s");
 	text_add_time(buf, stats_wall(stats));
 	add_count(buf, form, total->failed > 0 ? NULL : GREEN, ": ", total->ok, "ok", total->up_to_date, "up to date");
@@ -101,7 +97,6 @@ static void add_head(struct buf *buf, const struct run_stats *stats, const struc
 		stats_add_slots(buf, stats);
 		buf_printf(buf, ", %u%% busy", (unsigned)(stats->busy * 100));
 	}
-	buf_addc(buf, '\n');
 }
 
 // ---- the table ----
@@ -481,7 +476,12 @@ static void add_hint(struct buf *buf, const struct run_stats *stats, const struc
 void summary_add(struct buf *buf, const struct run_stats *stats, const struct summary_form *form) {
 	if (form->table) {
 		buf_adds(buf, "fairpar: ");
-		add_head(buf, stats, form);
+		if (stats->name) {
+			text_add_cut(buf, stats->name, strlen(stats->name), NAME_COLUMNS);
+			buf_adds(buf, ": ");
+		}
+		summary_add_totals(buf, stats, form);
+		buf_addc(buf, '\n');
 		if (stats->nbatches > 0) {
 			add_table(buf, stats, form);
 		}

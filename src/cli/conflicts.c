@@ -104,19 +104,6 @@ int option_others_check(const struct options *o, enum option_id id, enum option_
 	return 0;
 }
 
-int option_from_log_check(const struct options *o, bool words) {
-	if (!o->from_log || o->manifest) { // with a manifest it is refused as every such option is
-		return 0;
-	}
-	if (option_others_check(o, OPT_FROM_LOG, LIST_WITH_FROM_LOG) != 0) {
-		return -1;
-	}
-	if (words) {
-		return diag_error("--from-log takes neither a command nor names of batches: it runs nothing");
-	}
-	return 0;
-}
-
 // Each batch is named once.
 static int check_batches(const struct options *options) {
 	for (size_t i = 0; i < options->nbatch_files; ++i) {

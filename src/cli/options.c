@@ -233,39 +233,35 @@ static enum mode parse_rest(struct parser *parser) {
 		return MODE_EXIT;
 	}
 	settle_options(parser->options);
-	if (option_from_log_check(o, *parser->words.at != NULL) != 0) {
-		return MODE_ERROR;
-	}
-	if (o->from_log && !o->manifest) { // with a manifest it is refused below
-		return MODE_FROM_LOG;
+	if (o->from_log && !o->manifest) { // with a manifest it is refused as every such option is
+		int error = option_others_check(o, OPT_FROM_LOG, LIST_WITH_FROM_LOG);
+		if (!error && *parser->words.at) {
+			error = diag_error("--from-log takes neither a command nor names of batches: it runs nothing");
+		}
+		return error ? MODE_ERROR : MODE_FROM_LOG;
 	}
 	parser->options->pool.name = o->sem.is_on ? NULL : pool_name(parser);
 	if (check_name("pool", o->pool.name) != 0 || check_own_settings(o) != 0 || check_name("run", o->control.run) != 0) {
 		return MODE_ERROR;
 	}
-	parser->options->control.request = o->sem.is_on || o->manifest ? REQUEST_NOTHING : control_request(o);
-	if (o->control.request != REQUEST_NOTHING) {
-		return control_settle(parser->options, parser->words.at) == 0 ? MODE_ASK : MODE_ERROR;
-	}
-	if ((o->pool.single || o->pool.status != POOL_SILENT) && !o->manifest) { // with a manifest it is refused below
-		return parse_pool_command(parser) == 0 ? MODE_POOL : MODE_ERROR;
-	}
 	if (o->sem.is_on) {
 		return parse_semaphore_command(parser) == 0 ? MODE_SEM : MODE_ERROR;
 	}
-	if (o->given[OPT_WORKER] && !o->manifest) { // with a manifest it is refused below
+	parser->options->control.request = o->manifest ? REQUEST_NOTHING : control_request(o);
+	if (o->control.request != REQUEST_NOTHING) {
+		return control_settle(parser->options, parser->words.at) == 0 ? MODE_ASK : MODE_ERROR;
+	}
+	if ((o->pool.single || o->pool.status != POOL_SILENT) && !o->manifest) {
+		return parse_pool_command(parser) == 0 ? MODE_POOL : MODE_ERROR;
+	}
+	if (o->given[OPT_WORKER] && !o->manifest) {
 		return check_worker(parser) == 0 ? MODE_WORKER : MODE_ERROR;
 	}
-	if (make_is_dry_run(o)) {
-		parser->options->dry_run = true;
-	}
+	parser->options->dry_run |= make_is_dry_run(o);
 	if (!o->manifest) {
 		return parse_command(parser) == 0 && settle_command(parser) == 0 ? MODE_RUN : MODE_ERROR;
 	}
-	if (settle_manifest(parser->options) != 0) {
-		return MODE_ERROR;
-	}
-	return o->check || o->given[OPT_LIST] ? MODE_SHOW : MODE_RUN;
+	return settle_manifest(parser->options) != 0 ? MODE_ERROR : o->check || o->given[OPT_LIST] ? MODE_SHOW : MODE_RUN;
 }
 
 enum mode options_parse(struct options *ret_options, int argc, char *argv[]) {

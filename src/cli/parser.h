@@ -146,11 +146,9 @@ int completions_print(struct buf *text, const char *shell) FP_NODISCARD;
 
 // ---- conflicts.c: options that exclude each other, or have no effect with another ----
 
-// Check the options after settle_options(); return 0, or -1 after a message. option_from_log_check() refuses options that do not
-// go with --from-log, and words behind the options (`words`). option_conflicts_check() applies the rules for all else.
-// option_others_check() refuses what is given beside option `id` and not on the list.
+// Check the options after settle_options(); return 0, or -1 after a message. The first refuses what is given beside option `id` and
+// is not on the list; the second applies the rules for all that has no list.
 int option_others_check(const struct options *options, enum option_id id, enum option_list with);
-int option_from_log_check(const struct options *options, bool words);
 int option_conflicts_check(const struct options *options);
 
 // Warns of options that have no effect: those that write a file, where --dry-run, --check or --list runs nothing; and those about

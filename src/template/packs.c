@@ -54,23 +54,26 @@ static const char *describe_length(const struct pack_limits *limits, size_t size
 
 // ---- packs ----
 
-static void append(struct pack *pack, const struct pack_limits *limits, const struct record *record) {
+// Adds the arguments of `n` records, of which each has as many.
+static void append(struct pack *pack, const struct pack_limits *limits, const struct record *records, uint32_t n) {
 	if (!limits->inserts_none) {
-		buf_add(&pack->args, record->args, record->size);
-		pack->nargs += record->nargs;
+		buf_add(&pack->args, records->args, records->size);
+		pack->nargs += records->nargs;
 	}
 	if (limits->waits) {
-		grow_array(&pack->counts, &pack->counts_cap, pack->nitems + 1, sizeof(pack->counts[0]));
-		pack->counts[pack->nitems] = record->nargs;
+		grow_array(&pack->counts, &pack->counts_cap, pack->nitems + n, sizeof(pack->counts[0]));
+		for (uint32_t i = 0; i < n; ++i) {
+			pack->counts[pack->nitems + i] = records->nargs / n;
+		}
 	}
-	++pack->nitems;
+	pack->nitems += n;
 }
 
 // A record that cannot be an item: the pack as a whole fails, and shows that one.
 static void mark_bad(struct pack *pack, const struct pack_limits *limits, const struct record *record, const char *bad) {
 	uint32_t nitems = pack->nitems;
 	packs_reset(pack);
-	append(pack, limits, record);
+	append(pack, limits, record, 1);
 	pack->nitems = nitems + 1;
 	pack->bad = bad;
 }
@@ -96,7 +99,7 @@ enum pack_status packs_add(struct pack *pack, const struct pack_limits *limits, 
 	}
 	size_t size = size_of(limits, record, pack->nargs, seq);
 	if (fits(limits, pack->nargs + record->nargs, pack->size + size, pack->nitems == 0)) {
-		append(pack, limits, record);
+		append(pack, limits, record, 1);
 		pack->size += size;
 		return PACK_TAKEN;
 	}
@@ -142,15 +145,7 @@ bool packs_add_all(struct pack *pack, const struct pack_limits *limits, const st
 	if (pack->bad || !are_few || !packs_fit(limits, pack->nargs + record->nargs, pack->size + size)) {
 		return false;
 	}
-	buf_add(&pack->args, record->args, record->size);
-	pack->nargs += record->nargs;
-	if (limits->waits) {
-		grow_array(&pack->counts, &pack->counts_cap, pack->nitems + record->nargs, sizeof(pack->counts[0]));
-		for (uint32_t i = 0; i < record->nargs; ++i) {
-			pack->counts[pack->nitems + i] = 1;
-		}
-	}
-	pack->nitems += record->nargs;
+	append(pack, limits, record, record->nargs);
 	pack->size += size;
 	return true;
 }

@@ -38,10 +38,6 @@ enum {
 	KEY_S = 5,                // that ssh-keygen may take
 };
 
-static bool is_up(const struct host *host) {
-	return host->state == HOST_UP || host->state == HOST_HELD;
-}
-
 // Whether its worker takes attempts. On its thread.
 static bool takes_attempts(const struct host *host) {
 	return host->connection && host->connection->is_up && !host->connection->is_leaving;
@@ -251,7 +247,7 @@ static void on_braked(void *arg, uint64_t jobs, const char *why) {
 		buf_reset(&host->brake);
 		buf_add(&host->brake, text.data, text.len);
 	}
-	if (is_up(host)) {
+	if (host->state == HOST_UP || host->state == HOST_HELD) {
 		set_state(host, why ? HOST_HELD : HOST_UP);
 	}
 	mutex_unlock(&hosts->lock);

@@ -253,11 +253,6 @@ int channel_receive(struct channel *channel, const char *bytes, size_t n, uint64
 
 // ---- time ----
 
-void channel_suspend(struct channel *channel, bool suspended, uint64_t now) {
-	channel->is_suspended = suspended;
-	channel->heard = now;
-}
-
 uint64_t channel_tick(struct channel *channel, uint64_t now) {
 	bool is_greeted = channel->is_greeted;
 	if (channel_is_broken(channel) || channel->is_suspended || (!is_greeted && channel->waits_for_greeting)) {

@@ -82,7 +82,7 @@ struct channel {
 	uint64_t heard, pinged;   // when something came, and when a ping was sent, last
 	bool is_greeted;
 	bool waits_for_greeting;  // set by the owner: until the greeting comes, silence does not break it
-	bool is_suspended;        // silence does not break it
+	bool is_suspended;        // set by the owner: silence does not break it
 	struct channel_job *jobs;
 	size_t njobs, cap;
 	uint64_t last;            // the highest number of a job
@@ -131,9 +131,6 @@ int channel_write(struct channel *channel, int fd);
 
 // Sets is_unsent of each job that the other end cannot know of, because the last byte of its first frame was not written.
 void channel_mark_unsent(struct channel *channel);
-
-// Sets whether the connection is suspended, in which case silence does not break it.
-void channel_suspend(struct channel *channel, bool suspended, uint64_t now);
 
 // Sends a ping if one is due, but none before the greeting, and breaks the channel if it was silent for too long. Returns when to call it
 // again: `now` if it has just been broken, UINT64_MAX if it was broken before, is suspended, or waits for the greeting.

@@ -316,7 +316,8 @@ void dispatcher_end_suspend(struct dispatcher_end *end, bool begins, uint64_t no
 		channel->jobs[i].due += channel->jobs[i].due < UINT64_MAX ? now - end->suspended : 0;
 	}
 	end->suspended = now;
-	channel_suspend(channel, begins, now);
+	channel->is_suspended = begins;
+	channel->heard = now;
 	if (end->is_up) {
 		channel_send(channel, &(struct wire_frame){.type = FRAME_REST, .numbers = {begins}});
 	}

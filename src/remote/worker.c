@@ -41,7 +41,6 @@ struct remote_job {
 	// guarded:
 	struct buf input;        // bytes that were not written to its stdin yet
 	bool input_ended;
-	bool is_starting;        // it has passed the gate, and does not run yet
 	bool stopped, expired, killed; // by a stop frame
 	bool shut[STREAM_ERR + 1];     // nobody reads what it writes there
 };
@@ -59,7 +58,7 @@ struct remote_worker {
 	unsigned nidle;
 	bool ending;             // the jobs are being ended, and no further one is taken; set by the loop
 	bool may_start;          // with a gate: the next job may start
-	bool is_starting;        // … a job starts, and the load does not show it yet
+	struct remote_job *starting; // … it has passed the gate, does not run yet, and the load does not show it; or NULL
 	bool is_braked;          // no job may start for now; a `brake` frame has said so
 	bool suspended;          // the jobs are stopped, with the dispatcher
 	bool threads_end;
@@ -145,7 +144,7 @@ static void refuse_queue(struct remote_worker *worker, const char *why) {
 static uint64_t step_gate(struct remote_worker *worker, uint64_t now) {
 	bool asked = worker->is_braked || !list_is_empty(&worker->queue);
 	bool looks = worker->is_braked || has_gate(worker);
-	if (!looks || worker->ending || worker->may_start || worker->is_starting || !asked) {
+	if (!looks || worker->ending || worker->may_start || worker->starting || !asked) {
 		return TIME_NEVER;
 	}
 	if (worker->is_braked && now < worker->next_gate_check) {
@@ -170,8 +169,8 @@ static uint64_t step_gate(struct remote_worker *worker, uint64_t now) {
 
 // Notes that the job which the gate let in has started, or has failed to. With the lock.
 static void leave_gate(struct remote_worker *worker, struct remote_job *job) {
-	if (job->is_starting) {
-		job->is_starting = worker->is_starting = false;
+	if (worker->starting == job) {
+		worker->starting = NULL;
 		wakeup_post(worker->wake_fd);
 	}
 }
@@ -330,8 +329,8 @@ static struct remote_job *next_job(struct remote_worker *worker) {
 	}
 	--worker->nidle;
 	struct remote_job *talk = take_job(&worker->talks), *job = talk ? talk : take_job(&worker->queue);
-	if (job && !talk) {
-		job->is_starting = worker->is_starting = worker->may_start;
+	if (job && !talk && worker->may_start) {
+		worker->starting = job;
 		worker->may_start = false;
 	}
 	return job;

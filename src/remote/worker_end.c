@@ -39,7 +39,7 @@ static const char *on_frame(void *arg, const struct wire_frame *frame) {
 	case FRAME_RUN:
 	case FRAME_FILES: return on_begin(end, frame);
 	case FRAME_REST:
-		channel_suspend(&end->channel, frame->numbers[0] != 0, end->channel.heard);
+		end->channel.is_suspended = frame->numbers[0] != 0;
 		end->calls.suspend(end->arg, frame->numbers[0] != 0);
 		return NULL;
 	case FRAME_BYE: end->calls.bye(end->arg); return NULL;

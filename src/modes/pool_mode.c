@@ -292,6 +292,9 @@ static int run_command(struct client *client, const struct options *options, str
 	if (client) {
 		buf_adds(&cookie, "FAIRPAR_LEASE=");
 		lease_id_add(&cookie, options->pool.name, lease->id);
+		context_set_env(context, "FAIRPAR_LEASE", strchr(cookie.data, '=') + 1); // by which a fairpar in the command finds the lease
+		context_set_env(context, "FAIRPAR_POOL", options->pool.name);
+		jobserver_slots_mark_level(context);
 		guardian_keep(GUARDIAN_SLOTS, client_fd(client)); // the slot comes back when the guardian has ended what ran in it
 	}
 	for (int fd = 0; fd <= 2; ++fd) {
@@ -317,15 +320,6 @@ static int run_command(struct client *client, const struct options *options, str
 	return is_late ? EXIT_TIMED_OUT : status;
 }
 
-// Sets the variables by which a fairpar in the command finds the pool and the lease.
-static void set_lease_env(struct context *context, const char *pool, struct lease_id id) {
-	FP_CLEANUP(buf_fini) struct buf lease = BUF_INIT;
-	lease_id_add(&lease, pool, id);
-	context_set_env(context, "FAIRPAR_LEASE", buf_str(&lease));
-	context_set_env(context, "FAIRPAR_POOL", pool);
-	jobserver_slots_mark_level(context);
-}
-
 // Runs the command on the lease. With --jobserver the command itself has one slot of the lease, and the others are tokens of a
 // jobserver as long as it runs. Returns the exit status; or dies by the signal that ended the command.
 static int run_on_lease(struct client *client, const struct options *options, struct context *context, const struct client_event *lease,
@@ -333,7 +327,6 @@ static int run_on_lease(struct client *client, const struct options *options, st
 	struct jobserver jobserver;
 	struct jobserver_spare *spare = NULL;
 	int signal;
-	set_lease_env(context, options->pool.name, lease->id);
 	if (options->pool.jobserver) {
 		if (jobserver_server_open(options, context, tmpfile_dir("/tmp"), &jobserver) != 0) {
 			return EXIT_TROUBLE;

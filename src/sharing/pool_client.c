@@ -33,10 +33,6 @@ void pool_client_say_place(const char *pool, const struct client_event *event) {
 	diag_note("%s", buf_str(&line));
 }
 
-static void say_why(const char *pool, const char *why) {
-	diag_note("waits for the %s%s: %s", pool ? "server of pool " : "run that it is started in", pool ? pool : "", why);
-}
-
 char *pool_client_label(char *const *words) {
 	struct buf line = BUF_INIT;
 	for (; *words; ++words) {
@@ -83,7 +79,7 @@ struct client *pool_client_open(const struct options *options, const char *dir, 
 		.shows_place = shows_place,
 		.reuses = !pool->single,
 		.deadline = !starts ? 0 : pool->wait == TIME_NEVER ? TIME_NEVER : now_ns() + pool->wait,
-		.waits = options->quiet ? NULL : say_why,
+		.says = !options->quiet,
 		.starts = starts,
 	};
 	if (pool->single) {
@@ -134,7 +130,7 @@ struct client *pool_client_open_parent(const struct options *options, const char
 		.weight = 1,
 		.reuses = true,
 		.deadline = TIME_NEVER,
-		.waits = options->quiet ? NULL : say_why,
+		.says = !options->quiet,
 	};
 	const char *value = options->pool.no_inherit ? NULL : getenv("FAIRPAR_SOCK");
 	size_t len = lease_id_parse(value, &config.below);

@@ -236,8 +236,10 @@ static int connect_again(struct client *client) {
 }
 
 static void tell_why(const struct client *client) {
-	if (client->config.waits) {
-		client->config.waits(client->config.pool, client->awaits_lock ? "another process starts or ends it" : "it does not answer");
+	const char *pool = client->config.pool;
+	if (client->config.says) {
+		diag_note("waits for the %s%s: %s", pool ? "server of pool " : "run that it is started in", pool ? pool : "",
+		          client->awaits_lock ? "another process starts or ends it" : "it does not answer");
 	}
 }
 

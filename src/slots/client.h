@@ -41,9 +41,7 @@ struct client_config {
 	bool observes;            // it answers CLIENT_OBSERVE by client_send_observation()
 	bool reuses;           // it calls client_use_again(), which is in vain without
 	uint64_t deadline;     // now_ns() time: until then it waits for a server that does not answer, but for two seconds at least
-	// NULL, or called with the reason when the client has waited for the server for CLIENT_SLOW, and by each client_ask() while
-	// it still does. `pool`: as above.
-	void (*waits)(const char *pool, const char *why);
+	bool says;             // it says why it waits for the server, once after CLIENT_SLOW, and by each client_ask() while it still does
 	bool starts;           // a server, if there is none
 };
 

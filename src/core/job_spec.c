@@ -26,14 +26,14 @@ struct template *job_spec_parse(const char *const *words, size_t n, unsigned fla
 }
 
 bool job_spec_any(const struct job_spec *spec, bool (*is_such)(const struct template *template)) {
-	const struct template *all[] = {spec->command, spec->on_failure, spec->tag, spec->workdir};
+	struct template *const single[] = {spec->command, spec->on_failure, spec->tag, spec->workdir};
+	const size_t nsingle = sizeof(single) / sizeof(single[0]), nthen = spec->then.n, ngo = spec->transferred.n;
 	bool found = false;
-	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]) + spec->nthen && !found; ++i) {
-		const struct template *one = i < spec->nthen ? spec->then[i] : all[i - spec->nthen];
+	for (size_t i = 0; i < nsingle + nthen + ngo + spec->returned.n && !found; ++i) {
+		size_t k = i - nsingle;
+		const struct template *one = i < nsingle ? single[i] : k < nthen ? spec->then.at[k]
+			: k - nthen < ngo ? spec->transferred.at[k - nthen] : spec->returned.at[k - nthen - ngo];
 		found = one && is_such(one);
-	}
-	for (size_t i = 0; i < spec->ntransferred + spec->nreturned && !found; ++i) {
-		found = is_such(i < spec->ntransferred ? spec->transferred[i] : spec->returned[i - spec->ntransferred]);
 	}
 	return found;
 }
@@ -75,9 +75,9 @@ static struct template *parse_text(struct spec_parse *parse, const char *text) {
 }
 
 static void parse_then(struct job_spec *spec, struct spec_parse *parse, const char *const *texts, size_t n) {
-	spec->then = xcalloc(n, sizeof(*spec->then));
-	for (; spec->nthen < n; ++spec->nthen) {
-		spec->then[spec->nthen] = parse_text(parse, texts[spec->nthen]);
+	spec->then.at = xcalloc(n, sizeof(*spec->then.at));
+	for (; spec->then.n < n; ++spec->then.n) {
+		spec->then.at[spec->then.n] = parse_text(parse, texts[spec->then.n]);
 	}
 }
 
@@ -171,13 +171,10 @@ static char *current_dir(void) {
 
 // ---- the command line ----
 
-static void parse_paths(struct template ***ret_paths, size_t *n, const char *const *texts, size_t ntexts, const struct names *names, bool *ret_failed) {
-	*ret_paths = xrealloc(*ret_paths, (*n + ntexts + 1) * sizeof(**ret_paths));
-	for (size_t i = 0; i < ntexts; ++i) {
-		struct template *path = job_spec_parse(&texts[i], 1, TEMPLATE_RAW, names, ret_failed);
-		if (path) {
-			(*ret_paths)[(*n)++] = path;
-		}
+static void parse_paths(struct templates *paths, const char *const *texts, size_t n, const struct names *names, bool *ret_failed) {
+	paths->at = xrealloc(paths->at, (paths->n + n + 1) * sizeof(*paths->at));
+	for (size_t i = 0; i < n; ++i) {
+		paths->at[paths->n++] = job_spec_parse(&texts[i], 1, TEMPLATE_RAW, names, ret_failed);
 	}
 }
 
@@ -187,8 +184,8 @@ static int choose_bash(struct job_spec *spec, const struct options *options) {
 	if (shell_named(options->shell, &by) || !shell_is_plain_sh(spec->shell)) {
 		return 0;
 	}
-	for (size_t i = 0; i < spec->nthen + 2 && !syntax; ++i) {
-		const struct template *template = i < spec->nthen ? spec->then[i] : i == spec->nthen ? spec->command : spec->on_failure;
+	for (size_t i = 0, n = spec->then.n; i < n + 2 && !syntax; ++i) {
+		const struct template *template = i < n ? spec->then.at[i] : i == n ? spec->command : spec->on_failure;
 		syntax = template ? template_bash_syntax(template) : NULL;
 	}
 	spec->by.is_unnamed = !syntax;
@@ -237,9 +234,9 @@ int job_spec_from_options(struct job_spec *ret_spec, const struct options *optio
 	}
 	if (sshlogins_has_remote(&options->hosts)) {
 		static const char *const item[] = {"{}"};
-		parse_paths(&ret_spec->transferred, &ret_spec->ntransferred, item, options->transfers_item, NULL, &parse.failed);
-		parse_paths(&ret_spec->transferred, &ret_spec->ntransferred, options->transferred, options->ntransferred, names, &parse.failed);
-		parse_paths(&ret_spec->returned, &ret_spec->nreturned, options->returned, options->nreturned, names, &parse.failed);
+		parse_paths(&ret_spec->transferred, item, options->transfers_item, NULL, &parse.failed);
+		parse_paths(&ret_spec->transferred, options->transferred, options->ntransferred, names, &parse.failed);
+		parse_paths(&ret_spec->returned, options->returned, options->nreturned, names, &parse.failed);
 	}
 	parse_tag(ret_spec, options, "{}", &parse);
 	make_env(ret_spec, context->env, NULL, 0, &parse);
@@ -367,11 +364,11 @@ int job_spec_from_job(struct job_spec *ret_spec, const struct options *options, 
 	return parse.failed ? -1 : 0;
 }
 
-static void free_templates(struct template **templates, size_t n) {
-	for (size_t i = 0; i < n; ++i) {
-		template_free(templates[i]);
+static void templates_fini(struct templates *templates) {
+	for (size_t i = 0; i < templates->n; ++i) {
+		template_free(templates->at[i]);
 	}
-	free(templates);
+	free(templates->at);
 }
 
 void job_spec_fini(struct job_spec *spec) {
@@ -380,9 +377,9 @@ void job_spec_fini(struct job_spec *spec) {
 	template_free(spec->tag);
 	template_free(spec->workdir);
 	template_free(spec->creates);
-	free_templates(spec->then, spec->nthen);
-	free_templates(spec->transferred, spec->ntransferred);
-	free_templates(spec->returned, spec->nreturned);
+	templates_fini(&spec->then);
+	templates_fini(&spec->transferred);
+	templates_fini(&spec->returned);
 	for (size_t i = 0; i < spec->nvars; ++i) {
 		free(spec->vars[i].name);
 		template_free(spec->vars[i].value);

@@ -16,15 +16,18 @@ struct variable {
 	struct template *value;
 };
 
+struct templates {
+	struct template **at;
+	size_t n;
+};
+
 struct job_spec {
 	struct template *command;    // NULL: the record is the command: a line, or without a shell its words
-	struct template **then;      // the steps after it
-	size_t nthen;
+	struct templates then;       // the steps after it
 	struct template *on_failure; // or NULL
 	struct template *tag;        // or NULL
 	struct template *workdir;    // directory of the job, made if it is missing, or NULL: that of the context
-	struct template **transferred, **returned; // --transferfile, --return: paths
-	size_t ntransferred, nreturned;
+	struct templates transferred, returned; // --transferfile, --return: paths
 	char *start;                 // with workdir: the directory of this process
 	struct template *creates;    // path seen from the job's directory, or NULL
 	struct interpreter by;       // what runs the commands

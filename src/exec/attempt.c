@@ -194,28 +194,22 @@ static void add_path(struct buf *paths, const struct template *template, const s
 }
 
 // Of several items in one command, each has its own.
-static void add_paths(struct buf *paths, const struct job *job, struct template *const *templates, size_t n) {
+static void add_paths(struct buf *paths, const struct job *job, const struct templates *templates) {
 	size_t last = 0;
-	for (size_t i = 0; i < n; ++i) {
+	for (size_t i = 0; i < templates->n; ++i) {
+		const struct template *template = templates->at[i];
 		struct expansion x = job_expansion(job);
 		struct record one = {.args = job->record.args, .nargs = 1};
-		bool is_each = job->batch->run->options->packing.on && job->record.nargs > 0 && !template_has_columns(templates[i]);
+		bool is_each = job->batch->run->options->packing.on && job->record.nargs > 0 && !template_has_columns(template);
 		for (uint32_t arg = 0; is_each && arg < job->record.nargs; ++arg, one.args += one.size) {
 			one.size = strlen(one.args) + 1;
 			x.record = &one;
-			add_path(paths, templates[i], &x, &last);
+			add_path(paths, template, &x, &last);
 		}
 		if (!is_each) {
-			add_path(paths, templates[i], &x, &last);
+			add_path(paths, template, &x, &last);
 		}
 	}
-}
-
-// Expands the job's templates of files to transfer.
-static void expand_files(struct job_files *ret_files, const struct job *job) {
-	*ret_files = (struct job_files){.go = BUF_INIT};
-	add_paths(&ret_files->go, job, job->spec->transferred, job->spec->ntransferred);
-	add_paths(&ret_files->come, job, job->spec->returned, job->spec->nreturned);
 }
 
 // In its slot, whose owners hear of it. Returns whether it has its slots and the terminal at its end, and has not lent them.
@@ -254,8 +248,9 @@ static bool execute(struct worker_state *state, const struct job *job, const str
 	if (!place || !place->is_remote) {
 		return execute_in_slot(state, config, ret_result, ret_error);
 	}
-	struct job_files files;
-	expand_files(&files, job);
+	struct job_files files = {.go = BUF_INIT};
+	add_paths(&files.go, job, &job->spec->transferred);
+	add_paths(&files.come, job, &job->spec->returned);
 	place->files = &files;
 	bool has_all = execute_in_slot(state, config, ret_result, ret_error);
 	place->files = NULL;

@@ -65,7 +65,7 @@ void job_output_open_spool(struct worker_state *state, struct job *job) {
 
 void job_output_let_through(struct run *run, const struct job *job) {
 	const struct job_spec *spec = job->spec;
-	if (!job->spool || !atomic_load_relaxed(&run->all_read) || spec->attempts > 1 || spec->nthen > 0) {
+	if (!job->spool || !atomic_load_relaxed(&run->all_read) || spec->attempts > 1 || spec->then.n > 0) {
 		return;
 	}
 	if (run->options->packing.by_time) {

@@ -140,7 +140,7 @@ static enum submit_status submit_again(struct run *run, struct queue *queue, str
 
 // The template of the job's step; NULL: the record is the command.
 static const struct template *step_template(const struct job *job) {
-	return job->step == 0 ? job->spec->command : job->spec->then[job->step - 1];
+	return job->step == 0 ? job->spec->command : job->spec->then.at[job->step - 1];
 }
 
 // Publishes the end of the job's pause before its next attempt, once.
@@ -295,7 +295,7 @@ static enum work_status job_step(struct worker *worker, struct queue *queue, str
 	bool is_final = result.outcome == OUTCOME_OK || result.is_refused || result.lacks_results;
 	bool again = reruns_lost(job, result.lost);
 	bool retries = (again || (!is_final && job->attempt < spec->attempts + job->losses)) && !job_is_cancelled(job);
-	if (!retries && (result.outcome != OUTCOME_OK || job->step == spec->nthen)) {
+	if (!retries && (result.outcome != OUTCOME_OK || job->step == spec->then.n)) {
 		return job_end(state, job, &result);
 	}
 	job->losses += again;

@@ -97,8 +97,8 @@ static void add_assignments(const struct buf *vars, struct buf *buf) {
 // Does the command say its item only by $FAIRPAR_ITEM, or only in a later step?
 static bool needs_item(const struct job_spec *spec) {
 	bool needed = spec->command && template_names_item(spec->command), is_said = !spec->command || template_has_strings(spec->command);
-	for (size_t i = 0; i < spec->nthen; ++i) {
-		const struct template *step = spec->then[i];
+	for (size_t i = 0; i < spec->then.n; ++i) {
+		const struct template *step = spec->then.at[i];
 		needed = needed || template_names_item(step) || (!is_said && template_has_strings(step));
 	}
 	return needed;

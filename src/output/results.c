@@ -6,17 +6,12 @@
 #include "base/beneath.h"
 #include "base/fault.h"
 #include "base/io.h"
-#include "base/random.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-enum {
-	TEMP_TRIES = 100,
-};
 
 struct kept_stream {
 	bool takes;
@@ -116,27 +111,10 @@ int results_complete(struct results *results, uint64_t seq, const char **ret_pat
 	return result_of(fd_finish(fd, error));
 }
 
-// "parXXXXX.par", as GNU parallel calls them.
-static void add_temp_name(struct buf *path, const char *dir) {
-	static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_";
-	unsigned char bytes[5];
-	random_bytes(bytes, sizeof(bytes));
-	buf_reset(path);
-	buf_printf(path, "%s/par", dir);
-	for (size_t i = 0; i < sizeof(bytes); ++i) {
-		buf_addc(path, letters[bytes[i] % (sizeof(letters) - 1)]);
-	}
-	buf_adds(path, ".par");
-}
-
 struct results *results_in_temp(const char *dir) {
 	FP_CLEANUP(buf_fini) struct buf path = BUF_INIT;
-	int fd = -1;
-	errno = EEXIST;
-	for (int i = 0; i < TEMP_TRIES && fd < 0 && errno == EEXIST; ++i) {
-		add_temp_name(&path, dir);
-		fd = open(path.data, O_RDWR | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0600);
-	}
+	buf_printf(&path, "%s/parXXXXXX.par", dir);
+	int fd = mkostemps(path.data, (int)strlen(".par"), O_APPEND | O_CLOEXEC); // mode 0600
 	if (fd < 0) {
 		return NULL;
 	}

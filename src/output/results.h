@@ -28,7 +28,7 @@ struct results *results_in_files(int dir, const char *path, size_t below, struct
 // for results_in_memory() and results_in_temp(). Returns 0, or -1 with errno and the file in *ret_path (borrowed).
 int results_complete(struct results *results, uint64_t seq, const char **ret_path) FP_NODISCARD;
 
-// stdout in a new file of that directory with a name as GNU parallel's, only for its owner. Returns NULL with errno.
+// stdout in a new file of that directory with a name like those of GNU parallel (par….par), only for its owner. Returns NULL with errno.
 struct results *results_in_temp(const char *dir);
 
 // True if the stream (0 stdout, 1 stderr) is kept here.

@@ -4,6 +4,7 @@
 
 #include "base/alloc.h"
 #include "base/buf.h"
+#include "base/diag.h"
 #include "cli/options.h"
 #include "sharing/pool_client.h"
 #include "slots/client.h"
@@ -114,8 +115,12 @@ struct jobserver_spare *jobserver_spare_open(const struct options *options, stru
 	buf_printf(&label, "(jobserver) %s", words);
 	spare->label = buf_take(&label);
 	free(words);
-	spare->client = pool_client_open_spare(options, spare->dir, spare->label);
+	const struct client_config config = {.pool = options->pool.name, .label = spare->label, .dir = spare->dir, .weight = 1, .spare = true};
+	FP_CLEANUP(buf_fini) struct buf error = BUF_INIT;
+	int ignored;
+	spare->client = client_open(&config, &error, &ignored);
 	if (!spare->client) {
+		diag_warn("--jobserver: %s: jobs get no spare slots", buf_str(&error));
 		jobserver_spare_close(spare);
 		return NULL;
 	}

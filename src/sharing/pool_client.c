@@ -69,7 +69,6 @@ struct client *pool_client_open(const struct options *options, const char *dir, 
 		.pool = pool->name,
 		.slots = (unsigned)pool->slots,
 		.bounds = bounds_wanted(options),
-		.observes = true,
 		.batch = pool->single ? options->batch : NULL,
 		.label = label,
 		.dir = dir,
@@ -99,24 +98,6 @@ struct client *pool_client_open(const struct options *options, const char *dir, 
 		diag_warn("%s: %s", buf_str(&error), pool->single ? "the command runs without a slot" : "one job runs at a time");
 	} else if (client && starts && !options->quiet) {
 		warn_of_slots(client, pool);
-	}
-	buf_fini(&error);
-	return client;
-}
-
-struct client *pool_client_open_spare(const struct options *options, const char *dir, const char *label) {
-	const struct client_config config = {
-		.pool = options->pool.name,
-		.label = label,
-		.dir = dir,
-		.weight = 1,
-		.spare = true,
-	};
-	struct buf error = BUF_INIT;
-	int reason;
-	struct client *client = client_open(&config, &error, &reason);
-	if (!client) {
-		diag_warn("--jobserver: %s: jobs get no spare slots", buf_str(&error));
 	}
 	buf_fini(&error);
 	return client;

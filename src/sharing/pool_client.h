@@ -23,10 +23,6 @@ enum { EXIT_NO_SLOT = 75 }; // of --pool-wait: EX_TEMPFAIL of sysexits.h
 struct client *pool_client_open(const struct options *options, const char *dir, const char *label, bool shows_place, bool starts,
                                 int *ret_status) FP_NODISCARD;
 
-// Connects once more to the pool, whose server runs already, for slots that no other client waits for. `dir` and `label` as
-// above. Returns NULL after a warning.
-struct client *pool_client_open_spare(const struct options *options, const char *dir, const char *label) FP_NODISCARD;
-
 // Connects to the fairpar in whose job this one runs, by $FAIRPAR_SOCK. Returns NULL, silently, if there is none or it cannot be
 // reached: the run has slots of its own then; or NULL with *ret_status, as above. *ret_socket: the name of its
 // socket, for lease_id_add(), or NULL; the caller frees it in each case.

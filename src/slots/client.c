@@ -114,7 +114,7 @@ static void introduce(struct client *client) {
 		.below_nonce = config->below.nonce,
 		.weight = config->weight,
 		.priority = config->priority,
-		.flags = (config->shows_place ? HELLO_SHOWS_PLACE : 0) | (config->spare ? HELLO_SPARE : 0) | (config->observes ? HELLO_OBSERVES : 0),
+		.flags = (config->shows_place ? HELLO_SHOWS_PLACE : 0) | (config->spare ? HELLO_SPARE : HELLO_OBSERVES),
 	};
 	FP_CLEANUP(buf_fini) struct buf text = BUF_INIT, holds = BUF_INIT;
 	buf_add(&text, &hello, sizeof(hello));

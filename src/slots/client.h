@@ -37,8 +37,7 @@ struct client_config {
 	int32_t priority;
 	struct lease_id below; // the lease that this process runs on; number 0: none
 	bool shows_place;      // it wants CLIENT_PLACE
-	bool spare;            // it gets spare slots only: those that nobody else waits for
-	bool observes;            // it answers CLIENT_OBSERVE by client_send_observation()
+	bool spare;            // it gets spare slots only: those that nobody else waits for; another answers CLIENT_OBSERVE
 	bool reuses;           // it calls client_use_again(), which is in vain without
 	uint64_t deadline;     // now_ns() time: until then it waits for a server that does not answer, but for two seconds at least
 	bool says;             // it says why it waits for the server, once after CLIENT_SLOW, and by each client_ask() while it still does

@@ -15,22 +15,12 @@ struct dag_node *dag_node_of(const struct run *run, const struct manifest_batch 
 	return &run->dag->all[plan - run->manifest->batches];
 }
 
-void dag_node_job_runs(struct dag_node *node) {
-	if (!atomic_load_relaxed(&node->has_run)) {
-		atomic_store_relaxed(&node->has_run, true);
-	}
-}
-
 struct result dag_node_result(const struct dag_node *node) {
 	struct dag *dag = node->run->dag;
 	mutex_lock(&dag->lock);
 	struct result result = atomic_load_relaxed(&node->failed) ? node->first : (struct result){.outcome = OUTCOME_OK};
 	mutex_unlock(&dag->lock);
 	return result;
-}
-
-bool dag_is_fed(const struct run *run) {
-	return !run->dag || run->dag->nwaiting == 0;
 }
 
 // ---- its queue ----

@@ -17,7 +17,7 @@ struct dag_node {
 	struct queue *queue;               // held open until all its items are queued, then NULL
 	struct batch *batch;               // a reference, as long as the queue is held; it owns what its jobs are made from
 	atomic_int state;    // enum dag_node_state; the event loop sets it, any thread may read it: dag_node_state()
-	atomic_bool has_run; // a job of it ran that the joblog did not have as done: who needs the batch runs again
+	atomic_bool has_run; // a job of it ran, and not only because its lines must come again (EARLIER_DONE): who needs it runs again
 	bool again;          // has_run of a batch that it needs: all its jobs run again
 	bool fed_again;      // has_run of a batch that emits into it
 	size_t unmet;        // needs that have not ended well yet, and one if it has to wait for a feeder
@@ -57,9 +57,6 @@ struct dag {
 	struct list posted;
 };
 
-// True when no batch of the manifest waits any more, so that further items can only come from running jobs. Also without run->dag.
-bool dag_is_fed(const struct run *run);
-
 // Returns the node of a batch, which is one of those selected. Borrowed.
 struct dag_node *dag_node_of(const struct run *run, const struct manifest_batch *plan);
 
@@ -97,10 +94,6 @@ static inline enum dag_node_state dag_node_state(const struct dag_node *node) {
 
 // Posts to the event loop that a job of the batch failed or was cancelled, so that the batches that need it can be skipped.
 void dag_node_job_failed(struct dag_node *node, const struct result *result);
-
-// Notes that a job of the batch runs, and not only because its lines must come again (EARLIER_DONE): the jobs of the batches that
-// need this one then run again, too. Sets has_run.
-void dag_node_job_runs(struct dag_node *node);
 
 // Posts to the event loop that the batch has ended: its queue was removed.
 void dag_node_ended(struct dag_node *node);

@@ -237,7 +237,7 @@ static void job_attempt(struct worker_state *state, struct job *job, struct resu
 		.template = step_template(job),
 	};
 	if (job->batch->node && job->item.earlier != EARLIER_DONE) {
-		dag_node_job_runs(job->batch->node);
+		atomic_store_relaxed(&job->batch->node->has_run, true);
 	}
 	if (emits) {
 		attempt.line_items = line_items_begin(state->worker, job->batch->emits, job->item.seq, WORK_LOCAL,

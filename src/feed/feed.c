@@ -183,7 +183,7 @@ static bool all_is_read(const struct run *run) {
 		const struct feed *feed = list_entry(at, struct feed, link);
 		ended = ended && feed->ended && (run->options->packing.by_time || feed_is_empty(run, feed));
 	}
-	return ended && dag_is_fed(run);
+	return ended && (!run->dag || run->dag->nwaiting == 0);
 }
 
 bool feeds_fill(struct run *run) {

@@ -62,14 +62,6 @@ static void fill_rows(struct run *run, struct batch_rows *rows) {
 	}
 }
 
-static void rows_fini(struct batch_rows *rows) {
-	for (size_t i = 0; i < rows->n; ++i) {
-		free(rows->list[i].batch);
-	}
-	free(rows->list);
-	map_fini(&rows->numbers);
-}
-
 static double seconds_since(uint64_t then, uint64_t now) {
 	return (double)(now > then ? now - then : 0) / (double)NS_PER_S;
 }
@@ -240,5 +232,9 @@ void control_status(struct run *run, bool json, struct buf *out) {
 	fill_rows(run, &rows);
 	(json ? add_json : add_text)(run, &rows, &hosts, &waits, now, out);
 	nested_unlock(run->nested);
-	rows_fini(&rows);
+	for (size_t i = 0; i < rows.n; ++i) {
+		free(rows.list[i].batch);
+	}
+	free(rows.list);
+	map_fini(&rows.numbers);
 }

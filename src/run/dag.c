@@ -208,11 +208,6 @@ static bool is_starved(const struct dag_node *node) {
 	return all;
 }
 
-// How the node stands, because of which others are skipped.
-static const char *how_it_failed(const struct dag_node *node) {
-	return dag_node_state(node) == NODE_SKIPPED && !node->failure_seen ? "is skipped" : node->is_tainted ? "lacks items" : "failed";
-}
-
 // Nodes that were skipped, or got fewer items than they should: what follows from that is still to be done. A stack.
 struct affected {
 	struct list nodes;
@@ -232,7 +227,8 @@ static void skip_one(struct affected *affected, struct dag_node *node, const cha
 	}
 	--run->dag->nwaiting;
 	atomic_store_relaxed(&node->state, NODE_SKIPPED); // what is counted by it is counted under the publisher's lock
-	const char *how = how_it_failed(because);
+	bool is_skipped = dag_node_state(because) == NODE_SKIPPED && !because->failure_seen;
+	const char *how = is_skipped ? "is skipped" : because->is_tainted ? "lacks items" : "failed";
 	if (++affected->nskipped <= SKIPS_NAMED && !run->options->quiet) {
 		diag_note("batch '%s' is skipped: %s '%s', which %s", text_shows(node->plan->name), why, text_shows(because->plan->name), how);
 	}

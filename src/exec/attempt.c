@@ -490,7 +490,8 @@ static void run_at(struct worker_state *state, struct job *job, const struct att
 	}
 }
 
-static struct hosts_place *enter_host(struct worker_state *state, struct job *job, const struct sshlogin **ret_unreachable) {
+// Returns as hosts_acquire_place().
+static bool enter_host(struct worker_state *state, struct job *job, struct hosts_place *ret_place, const struct sshlogin **ret_unreachable) {
 	struct hosts *hosts = state->run->hosts;
 	if (job->attempt == 1) {
 		job->tries.n = 0;
@@ -501,16 +502,16 @@ static struct hosts_place *enter_host(struct worker_state *state, struct job *jo
 	const struct hosts_request request = {
 		.width = worker_width(state->worker), .tries = &job->tries, .is_alone = job->losses >= LOSSES_ALONE, .binding = job->batch->binding,
 	};
-	struct hosts_place *place = hosts_acquire_place(hosts, &request, /* waits */ false, ret_unreachable);
-	if (!place && !*ret_unreachable) {
+	bool has_place = hosts_acquire_place(hosts, &request, /* waits */ false, ret_place, ret_unreachable);
+	if (!has_place && !*ret_unreachable) {
 		FP_CLEANUP(buf_fini) struct buf what = BUF_INIT;
 		worker_pass(state->worker); // others go on, and may have the machine that this one waits for
 		hosts_describe_request(hosts, &request, &what);
 		publish_attempt_wait(state, job, WHY_HOST, buf_str(&what));
-		place = hosts_acquire_place(hosts, &request, /* waits */ true, ret_unreachable);
+		has_place = hosts_acquire_place(hosts, &request, /* waits */ true, ret_place, ret_unreachable);
 	}
 	publish_attempt_wait_end(state, job);
-	return place;
+	return has_place;
 }
 
 void attempt_run(struct worker_state *state, struct job *job, const struct attempt *attempt, struct result *ret_result) {
@@ -526,7 +527,8 @@ void attempt_run(struct worker_state *state, struct job *job, const struct attem
 	}
 	// before the command is built, which may name the machine
 	const struct sshlogin *gone;
-	struct hosts_place *place = enter_host(state, job, &gone);
+	struct hosts_place place;
+	bool has_place = enter_host(state, job, &place, &gone);
 	if (gone) {
 		job->login = gone;
 		struct expansion x = job_expansion(job);
@@ -537,11 +539,11 @@ void attempt_run(struct worker_state *state, struct job *job, const struct attem
 		result_cannot_start(ret_result, UNREACHABLE);
 		return;
 	}
-	if (!place) {
+	if (!has_place) {
 		ret_result->outcome = OUTCOME_CANCELLED;
 		return;
 	}
-	job->login = place->login;
-	run_at(state, job, attempt, place, ret_result);
-	hosts_release_place(hosts, place);
+	job->login = place.login;
+	run_at(state, job, attempt, &place, ret_result);
+	hosts_release_place(hosts, &place);
 }

@@ -209,11 +209,13 @@ static struct host *choose_spread(struct hosts *hosts, struct waiter *waiter, co
 	return waiter->is_spread ? NULL : best;
 }
 
-struct hosts_place *hosts_acquire_place(struct hosts *hosts, const struct hosts_request *request, bool waits, const struct sshlogin **ret_unreachable) {
-	struct hosts_place *place = NEW(struct hosts_place);
+bool hosts_acquire_place(struct hosts *hosts, const struct hosts_request *request, bool waits, struct hosts_place *ret_place,
+                         const struct sshlogin **ret_unreachable) {
+	struct hosts_place *place = ret_place;
 	struct waiter waiter = {.request = request};
 	bool has_waited = false;
 	*ret_unreachable = NULL;
+	*place = (struct hosts_place){.host = NULL};
 	mutex_lock(&hosts->lock);
 	while (atomic_load_relaxed(&hosts->ending) == HOSTS_RUN && !(place->host = choose_spread(hosts, &waiter, place)) &&
 	       !(*ret_unreachable = find_unreachable(hosts, request)) && waits) {
@@ -242,11 +244,7 @@ struct hosts_place *hosts_acquire_place(struct hosts *hosts, const struct hosts_
 		cancel_reservation(hosts, place);
 	}
 	mutex_unlock(&hosts->lock);
-	if (!place->host) {
-		free(place);
-		return NULL;
-	}
-	return place;
+	return place->host;
 }
 
 // ---- how many slots there are ----
@@ -317,11 +315,10 @@ static void free_slots_of(const struct hosts_place *place) {
 	cond_broadcast(&host->hosts->changed);
 }
 
-void hosts_release_place(struct hosts *hosts, struct hosts_place *place) {
+void hosts_release_place(struct hosts *hosts, const struct hosts_place *place) {
 	mutex_lock(&hosts->lock);
 	free_slots_of(place);
 	mutex_unlock(&hosts->lock);
-	free(place);
 }
 
 void hosts_doubt_place(const struct hosts_place *place, bool begins) {

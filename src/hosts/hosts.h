@@ -71,11 +71,12 @@ struct hosts_request {
 	bool is_alone;                   // with nothing else on the host
 };
 
-// Takes a place; the caller gives it back by hosts_release_place(). Returns NULL if none of the hosts of the binding can be reached: then
+// Takes a place, which the caller gives back by hosts_release_place(). Returns false if none of the hosts of the binding can be reached: then
 // *ret_unreachable is one of these, else NULL; or if none is free, with `waits` only once the run is ended. An attempt that may use only some hosts
 // lends its slot of the pool to others while it waits.
-struct hosts_place *hosts_acquire_place(struct hosts *hosts, const struct hosts_request *request, bool waits, const struct sshlogin **ret_unreachable);
-void hosts_release_place(struct hosts *hosts, struct hosts_place *place);
+bool hosts_acquire_place(struct hosts *hosts, const struct hosts_request *request, bool waits, struct hosts_place *ret_place,
+                         const struct sshlogin **ret_unreachable);
+void hosts_release_place(struct hosts *hosts, const struct hosts_place *place);
 
 // Appends what an attempt with that request waits for: "a slot on one or two".
 void hosts_describe_request(struct hosts *hosts, const struct hosts_request *request, struct buf *out);

@@ -435,6 +435,29 @@ static unsigned bound_slots(const struct leases *leases, const struct options *o
 	return grows ? said : *ret_slots;
 }
 
+// Connects to the fairpar in whose job this one runs, by $FAIRPAR_SOCK. Returns -1 after a message; or 0, without a client if there is
+// none or it cannot be reached: the run has slots of its own then.
+static int open_parent(struct leases *leases, const struct options *options) {
+	struct client_config config = {
+		.label = leases->label,
+		.dir = leases->dir,
+		.weight = 1,
+		.reuses = true,
+		.deadline = TIME_NEVER,
+		.says = !options->quiet,
+	};
+	FP_CLEANUP(buf_fini) struct buf error = BUF_INIT;
+	const char *value = options->pool.no_inherit ? NULL : getenv("FAIRPAR_SOCK");
+	size_t len = lease_id_parse(value, &config.below);
+	int reason;
+	if (len == 0) {
+		return 0;
+	}
+	config.socket = leases->source = xmemdup(value, len);
+	leases->client = client_open(&config, &error, &reason);
+	return leases->client || reason != EPROTO ? 0 : diag_error("%s", buf_str(&error));
+}
+
 int leases_open(const struct options *options, struct context *context, unsigned *slots, unsigned *ret_most, struct leases **ret_leases) {
 	struct leases *leases = NEW(struct leases);
 	const char *pool = options->pool.name;
@@ -448,7 +471,7 @@ int leases_open(const struct options *options, struct context *context, unsigned
 		leases->source = xstrdup(pool);
 		leases->client = pool_client_open(options, leases->dir, leases->label, /* shows_place */ false, /* starts */ true, &status);
 	} else {
-		leases->client = pool_client_open_parent(options, leases->dir, leases->label, &leases->source, &status);
+		status = open_parent(leases, options);
 	}
 	if (!leases->client) {
 		leases_close(leases);

@@ -1,4 +1,4 @@
-// Connects a fairpar to a pool, or to the run above it, as its options and environment say.
+// Connects a fairpar to a pool, as its options and environment say.
 
 #include "sharing/pool_client.h"
 
@@ -100,36 +100,5 @@ struct client *pool_client_open(const struct options *options, const char *dir, 
 		warn_of_slots(client, pool);
 	}
 	buf_fini(&error);
-	return client;
-}
-
-struct client *pool_client_open_parent(const struct options *options, const char *dir, const char *label, char **ret_socket,
-                                       int *ret_status) {
-	struct client_config config = {
-		.label = label,
-		.dir = dir,
-		.weight = 1,
-		.reuses = true,
-		.deadline = TIME_NEVER,
-		.says = !options->quiet,
-	};
-	const char *value = options->pool.no_inherit ? NULL : getenv("FAIRPAR_SOCK");
-	size_t len = lease_id_parse(value, &config.below);
-	*ret_status = 0;
-	*ret_socket = NULL;
-	if (len == 0) {
-		return NULL;
-	}
-	struct buf error = BUF_INIT, socket = BUF_INIT;
-	int reason;
-	buf_add(&socket, value, len);
-	config.socket = buf_str(&socket);
-	struct client *client = client_open(&config, &error, &reason);
-	if (!client && reason == EPROTO) {
-		diag_error("%s", buf_str(&error));
-		*ret_status = EXIT_TROUBLE;
-	}
-	buf_fini(&error);
-	*ret_socket = buf_take(&socket);
 	return client;
 }

@@ -1,5 +1,4 @@
-// Connects a fairpar to a pool, or to the run above it, as its options and environment say; starts the pool's server if there is
-// none.
+// Connects a fairpar to a pool, as its options and environment say; starts the server of the pool if there is none.
 
 #ifndef FAIRPAR_SHARING_POOL_CLIENT_H
 #define FAIRPAR_SHARING_POOL_CLIENT_H
@@ -22,12 +21,6 @@ enum { EXIT_NO_SLOT = 75 }; // of --pool-wait: EX_TEMPFAIL of sysexits.h
 //	else silently: there is no server
 struct client *pool_client_open(const struct options *options, const char *dir, const char *label, bool shows_place, bool starts,
                                 int *ret_status) FP_NODISCARD;
-
-// Connects to the fairpar in whose job this one runs, by $FAIRPAR_SOCK. Returns NULL, silently, if there is none or it cannot be
-// reached: the run has slots of its own then; or NULL with *ret_status, as above. *ret_socket: the name of its
-// socket, for lease_id_add(), or NULL; the caller frees it in each case.
-struct client *pool_client_open_parent(const struct options *options, const char *dir, const char *label, char **ret_socket, int *ret_status)
-	FP_NODISCARD;
 
 // Appends "WHAT slot of pool NAME: 2nd of 3, held by …", from a CLIENT_PLACE; NULL for `pool`: of the run that this one is started in.
 void pool_client_add_place(struct buf *buf, const char *what, const char *pool, const struct client_event *event);

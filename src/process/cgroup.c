@@ -12,6 +12,7 @@
 #include "base/buf.h"
 #include "base/io.h"
 #include "base/sync.h"
+#include "base/units.h"
 #include "process/proc.h"
 #include "process/proctree.h"
 
@@ -62,17 +63,12 @@ static const char *group_read(const struct cgroup_root *root, unsigned number, c
 }
 
 static bool control_has(const struct cgroup_root *root, const char *path, const char *word) {
-	struct buf text = BUF_INIT;
-	bool found = false;
-	if (proc_read(root->fd, path, &text) == 0) {
-		const char *at = buf_str(&text);
-		for (size_t n; *at && !found; at += n + (at[n] != '\0')) {
-			n = strcspn(at, " \n");
-			found = n == strlen(word) && memcmp(at, word, n) == 0;
-		}
+	FP_CLEANUP(buf_fini) struct buf text = BUF_INIT;
+	if (proc_read(root->fd, path, &text) != 0) {
+		return false;
 	}
-	buf_fini(&text);
-	return found;
+	text.data[strcspn(text.data, "\n")] = '\0'; // it is one line
+	return word_is_in(text.data, word, strlen(word));
 }
 
 // ---- the leaf ----

@@ -38,12 +38,6 @@ struct named_file {
 	ino_t ino;
 };
 
-// What is not there yet is in its directory, by its name.
-static int stat_directory(const char *path, struct stat *ret_stat) {
-	FP_CLEANUP(free_later) char *directory = path_directory(path);
-	return stat(directory, ret_stat);
-}
-
 // Returns, owned by the caller, the path at the end of symbolic links: what is not there yet is made behind them.
 static char *follow_links(const char *path) {
 	char *at = xstrdup(path), target[PATH_MAX];
@@ -67,7 +61,8 @@ static void named_file_stat(struct named_file *file) {
 	struct stat found;
 	file->is_found = (file->fd >= 0 ? fstat(file->fd, &found) : stat(file->path, &found)) == 0;
 	file->ends_at = file->is_found || file->fd >= 0 ? NULL : follow_links(file->path);
-	if (file->is_found || (file->ends_at && stat_directory(file->ends_at, &found) == 0)) {
+	FP_CLEANUP(free_later) char *directory = file->ends_at ? path_directory(file->ends_at) : NULL; // what is not there yet is in that, by its name
+	if (file->is_found || (directory && stat(directory, &found) == 0)) {
 		file->is_regular = file->is_found && S_ISREG(found.st_mode);
 		file->dev = found.st_dev;
 		file->ino = found.st_ino;
@@ -120,12 +115,6 @@ static const char *display_name(const struct named_file *file, char name[static 
 	}
 	snprintf(name, 40, "--%s", option_table[file->option].name);
 	return name;
-}
-
-static int refuse_same(const struct named_file *a, const struct named_file *b) {
-	char first[40], second[40];
-	return diag_error("%s and %s are the same file, '%s'", display_name(a, first), display_name(b, second),
-	                  text_shows(a->path ? a->path : b->path));
 }
 
 // ---- those of an option ----
@@ -202,7 +191,10 @@ int option_files_check(const struct options *options, const char *name, const ch
 	}
 	for (size_t i = first; i < list.n; ++i) {
 		for (size_t j = 0; result == 0 && j < i && j < nwritten; ++j) {
-			result = clashes(&list.files[j], &list.files[i]) ? refuse_same(&list.files[j], &list.files[i]) : 0;
+			const struct named_file *a = &list.files[j], *b = &list.files[i];
+			char first_name[40], second_name[40];
+			result = !clashes(a, b) ? 0 : diag_error("%s and %s are the same file, '%s'", display_name(a, first_name), display_name(b, second_name),
+			                                         text_shows(a->path ? a->path : b->path));
 		}
 	}
 	for (size_t i = 0; i < list.n; ++i) {

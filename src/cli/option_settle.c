@@ -390,7 +390,7 @@ struct manifest *options_load_manifest(struct options *options, bool *ret_unwrit
 // What is said of all batches on a command line has its place in the manifest, where it can be said of each.
 int settle_manifest(struct options *o) {
 	for (int id = 0; id < NOPTIONS; ++id) {
-		if (o->given[id] && !option_goes_with_manifest(&option_table[id])) {
+		if (o->given[id] && *option_table[id].instead) {
 			return option_fail((enum option_id)id, "cannot be combined with -f: %s", option_table[id].instead);
 		}
 	}

@@ -60,10 +60,6 @@ static inline bool option_value_may_follow(const struct option_info *option) {
 	return option->arg[0] == '[' && option->arg[1] != '=';
 }
 
-static inline bool option_goes_with_manifest(const struct option_info *option) {
-	return option->instead[0] == '\0';
-}
-
 enum option_match {
 	MATCH_OPTION,    // *ret_id
 	MATCH_FOREIGN,   // an option that others have, and fairpar has not: *ret_suggestion says what to do

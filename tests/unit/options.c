@@ -851,9 +851,9 @@ static void test_manifest_options(void) {
 			RUNS(buf_str(&word), "--pool", "-f", "m");
 		} else if (id == OPT_SLURM_PILOTS) { // which needs it
 			RUNS(buf_str(&word), "--slurm", "-f", "m");
-		} else if (option->group == GROUP_REMOTE && option_goes_with_manifest(option)) {
+		} else if (option->group == GROUP_REMOTE && !*option->instead) {
 			RUNS(buf_str(&word), "-S", "a", "-f", "m");
-		} else if (option_goes_with_manifest(option)) {
+		} else if (!*option->instead) {
 			RUNS(buf_str(&word), "-f", "m");
 		} else {
 			struct buf says = BUF_INIT;

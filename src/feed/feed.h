@@ -24,17 +24,13 @@ bool feeds_fill(struct run *run);
 // Adds the descriptors of the inputs that wait.
 void feeds_add_polls(struct run *run, struct polls *polls);
 
-// Who adds a job: the attempt of that number, and the id of its job (`by`). Both are 0 if it comes from outside the run.
-struct adder {
-	uint64_t number, by;
-};
-
 // Adds a job to the batch that it names, which is opened if it does not exist. Without a name it goes to the batch of the job
 // that adds it, and runs next on the same slot; from outside the run it goes to the command line's batch. Returns its id; or 0,
-// with the reason appended to *why. From the event loop.
-uint64_t feeds_add_job(struct run *run, const struct adder *adder, const struct control_job *job, struct buf *why);
+// with the reason appended to *why. `number`: of the attempt in which it is added, and `by` the id of that attempt's job; 0 from outside
+// the run. From the event loop.
+uint64_t feeds_add_job(struct run *run, uint64_t number, uint64_t by, const struct control_job *job, struct buf *why);
 
-// Stops reading input, and closes the inputs and their queues. Items that were not submitted count as lost (counts_lost()), and what
+// Stops reading input, and closes the inputs and their queues. Items that were not submitted count as lost (publish_lost()), and what
 // was not read is noted (publish_unread()). Idempotent. feeds_close() does the same and frees run->feeds. Both do nothing without
 // run->feeds.
 void feeds_stop(struct run *run);

@@ -20,9 +20,9 @@ static const char *refuse_job(const struct run *run, const struct control_job *j
 }
 
 // The queue of the batch that it goes to, open: of the attempt that adds it, or that of the name.
-static struct submission *open_submission(struct run *run, const struct adder *adder, const char *batch, bool *ret_own) {
+static struct submission *open_submission(struct run *run, uint64_t number, const char *batch, bool *ret_own) {
 	nested_lock(run->nested);
-	const struct live_attempt *attempt = nested_find(run->nested, adder->number);
+	const struct live_attempt *attempt = nested_find(run->nested, number);
 	struct queue *queue = attempt ? worker_queue(attempt->worker) : NULL;
 	*ret_own = queue && (!batch[0] || strcmp(batch, queue_name(queue)) == 0) && queue_ref(run->pool, queue);
 	nested_unlock(run->nested);
@@ -37,31 +37,31 @@ static struct submission *open_submission(struct run *run, const struct adder *a
 }
 
 // Submits it: to the local list of the worker whose attempt adds it, if that still runs, else to the tail of the queue.
-static enum submit_status submit(struct run *run, const struct adder *adder, struct submission *submission, bool own) {
+static enum submit_status submit(struct run *run, uint64_t number, struct submission *submission, bool own) {
 	nested_lock(run->nested);
-	const struct live_attempt *attempt = own ? nested_find(run->nested, adder->number) : NULL;
+	const struct live_attempt *attempt = own ? nested_find(run->nested, number) : NULL;
 	enum submit_status status = submission_offer(submission, attempt ? attempt->worker : NULL, attempt ? WORK_LOCAL : 0);
 	nested_unlock(run->nested);
 	submission_settle(submission, status == SUBMIT_FULL ? SUBMIT_CLOSED : status);
 	return status;
 }
 
-static uint64_t add_to(struct run *run, const struct adder *adder, struct added_job *added, const struct control_job *job,
-                   struct submission *submission, bool own, struct buf *why) {
+static uint64_t add_to(struct run *run, uint64_t number, uint64_t by, struct added_job *added, const struct control_job *job,
+                       struct submission *submission, bool own, struct buf *why) {
 	const struct result done = {.outcome = OUTCOME_OK}, refused = {.outcome = OUTCOME_CANCELLED};
 	const struct record words = {.args = job->words, .size = job->words_size, .nargs = job->nwords};
-	submission->from = adder->by;
+	submission->from = by;
 	bool is_new = submission_add(submission, &(struct new_item){.record = &words, .added = added});
 	uint64_t id = added->id; // it may have ended before this does
-	uint64_t number = is_new ? submission->items[submission->n - 1].number : 0;
-	added_jobs_register(run->added_jobs, added, adder->by, submission->queue, number);
+	uint64_t place = is_new ? submission->items[submission->n - 1].number : 0;
+	added_jobs_register(run->added_jobs, added, by, submission->queue, place);
 	if (!is_new) { // --resume: it is done
 		job_records_settle(run, id);
 		added_job_ended(run, added, &done);
 		added_job_free(added);
 		return id;
 	}
-	enum submit_status status = submit(run, adder, submission, own);
+	enum submit_status status = submit(run, number, submission, own);
 	if (status != SUBMIT_OK) {
 		buf_adds(why, status == SUBMIT_FULL ? "its queue is full" : "the run starts nothing more");
 		added_job_ended(run, added, &refused);
@@ -70,10 +70,10 @@ static uint64_t add_to(struct run *run, const struct adder *adder, struct added_
 	return id;
 }
 
-uint64_t feeds_add_job(struct run *run, const struct adder *adder, const struct control_job *job, struct buf *why) {
+uint64_t feeds_add_job(struct run *run, uint64_t number, uint64_t by, const struct control_job *job, struct buf *why) {
 	const char *refusal = refuse_job(run, job);
 	bool own;
-	struct submission *submission = refusal ? NULL : open_submission(run, adder, job->batch, &own);
+	struct submission *submission = refusal ? NULL : open_submission(run, number, job->batch, &own);
 	if (!submission) {
 		buf_adds(why, refusal ? refusal : "the run starts nothing more");
 		return 0;
@@ -87,7 +87,7 @@ uint64_t feeds_add_job(struct run *run, const struct adder *adder, const struct 
 		buf_adds(why, "its tag cannot be made");
 		added_job_free(added);
 	} else {
-		id = add_to(run, adder, added, job, submission, own, why);
+		id = add_to(run, number, by, added, job, submission, own, why);
 	}
 	feed_submission_close(run, submission);
 	return why->len > 0 ? 0 : id;

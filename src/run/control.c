@@ -153,8 +153,7 @@ static void add(struct control *control, struct control_client *client, const st
 		refuse(client, "that is no job");
 		return;
 	}
-	const struct adder adder = {.number = is_inside ? request->a : 0, .by = by};
-	uint64_t id = feeds_add_job(control->run, &adder, &job, &why);
+	uint64_t id = feeds_add_job(control->run, is_inside ? request->a : 0, by, &job, &why);
 	if (id > 0) {
 		answer_id(client, CONTROL_ADDED, 0, id);
 	} else {

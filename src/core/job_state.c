@@ -35,10 +35,6 @@ struct expansion job_expansion(const struct job *job) {
 	};
 }
 
-const char *job_host(const struct job *job) {
-	return job->login ? job->login->name : NULL;
-}
-
 uint64_t job_bytes(const struct job *job, int stream) {
 	if (job->results && results_takes(job->results, stream)) {
 		return results_bytes(job->results, stream);
@@ -50,8 +46,17 @@ bool job_is_cancelled(const struct job *job) {
 	return atomic_load_relaxed(&job->batch->cancelled) || (job->added && atomic_load_relaxed(&job->added->cancelled));
 }
 
-uint64_t job_sent(const struct job *job) {
-	return job->block ? block_sent(job->block) : 0;
+struct joblog_row joblog_row_of(const struct job *job, const struct result *result, uint64_t received, const struct buf *command) {
+	return (struct joblog_row){
+		.seq = job->item.seq,
+		.result = result,
+		.start = job->start ? job->start : result->start,
+		.sent = job->block ? block_sent(job->block) : 0,
+		.received = received,
+		.command = buf_str(command),
+		.command_len = command->len,
+		.host = job->login ? job->login->name : NULL,
+	};
 }
 
 // ---- its worker ----

@@ -7,6 +7,7 @@
 #include "core/run.h"
 #include "hosts/hosts.h"
 #include "job/event.h"
+#include "log/joblog.h"
 #include "output/results.h"
 #include "pipe/block.h"
 #include "sharing/live_attempt.h"
@@ -104,9 +105,6 @@ void job_label(const struct job *job, struct buf *buf);
 // What the job's templates are expanded with; borrows its record.
 struct expansion job_expansion(const struct job *job);
 
-// What its machine is called in logs; NULL where there are no machines but this one.
-const char *job_host(const struct job *job);
-
 // Bytes that the job has written to the stream (0 stdout, 1 stderr) and that are its output, not items. To be called before its
 // spool and its results are freed.
 uint64_t job_bytes(const struct job *job, int stream);
@@ -114,8 +112,8 @@ uint64_t job_bytes(const struct job *job, int stream);
 // True if --cancel names the job or its batch. From any thread.
 bool job_is_cancelled(const struct job *job);
 
-// Bytes of data that the job was given on its standard input (--pipe). By its worker, or once it has ended.
-uint64_t job_sent(const struct job *job);
+// What the joblog, or a table of --results, says of the job that has ended. Borrows all that it is given.
+struct joblog_row joblog_row_of(const struct job *job, const struct result *result, uint64_t received, const struct buf *command);
 
 // ---- its worker ----
 

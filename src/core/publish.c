@@ -7,7 +7,6 @@
 #include "base/random.h"
 #include "base/text.h"
 #include "base/units.h"
-#include "core/dag_node.h"
 #include "hosts/hosts.h"
 #include "process/memory.h"
 #include "remote/sshlogin.h"
@@ -242,28 +241,6 @@ void publish_close(struct run *run) {
 
 // ---- the halt and the exit status ----
 
-void run_start_no_more(struct run *run) {
-	retry_queue_stop(run->retry_queue); // first: a `finally` is to know how these have ended
-	pool_shutdown(run->pool);
-	run_wake(run);
-}
-
-// Starts nothing more, because --halt was met. Without the lock.
-static void halt(struct run *run) {
-	FP_CLEANUP(buf_fini) struct buf why = BUF_INIT;
-	if (run->manifest && run->manifest->fail_fast && !run->options->given[OPT_HALT]) {
-		buf_adds(&why, "fail_fast");
-	} else {
-		buf_adds(&why, "--halt ");
-		halt_add(&why, &run->halt);
-	}
-	publish_set_stop_reason(run, why.data);
-	if (run->halt.when == HALT_NOW) {
-		atomic_store_release(&run->halt_now, true); // pairs with the event loop's load after the wake
-	}
-	run_start_no_more(run);
-}
-
 // Returns true if the job that was just counted, with the result `by`, meets --halt. With the lock.
 static bool check_halt(struct run *run, const struct result *by) {
 	struct publisher *publisher = run->publisher;
@@ -275,7 +252,7 @@ static bool check_halt(struct run *run, const struct result *by) {
 	return stop;
 }
 
-void publish_all_read(struct run *run) {
+bool publish_count_all_read(struct run *run) {
 	struct publisher *publisher = run->publisher;
 	struct tally *tally = &publisher->tally;
 	mutex_lock(&publisher->lock);
@@ -283,9 +260,7 @@ void publish_all_read(struct run *run) {
 	atomic_store_relaxed(&run->all_read, true);
 	bool stop = tally->ok + tally->failed > 0 && check_halt(run, &tally->first);
 	mutex_unlock(&publisher->lock);
-	if (stop) {
-		halt(run);
-	}
+	return stop;
 }
 
 void publish_unread(struct run *run) {
@@ -373,13 +348,9 @@ static bool count_end(struct batch *batch, const struct result *result, uint64_t
 	return result->outcome != OUTCOME_CANCELLED && check_halt(run, result);
 }
 
-void publish_lost(struct batch *batch, uint64_t jobs) {
+void publish_count_lost(struct batch *batch, enum outcome outcome, uint64_t jobs) {
 	struct publisher *publisher = batch->run->publisher;
-	bool is_skipped = batch->node && dag_node_state(batch->node) == NODE_SKIPPED;
-	enum outcome outcome = is_skipped ? OUTCOME_SKIPPED : OUTCOME_CANCELLED;
-	if (jobs == 0) {
-		return;
-	}
+	bool is_skipped = outcome == OUTCOME_SKIPPED;
 	publish_batch_start(batch);
 	mutex_lock(&publisher->lock);
 	*(is_skipped ? &publisher->tally.skipped : &publisher->tally.cancelled) += jobs;
@@ -392,9 +363,6 @@ void publish_lost(struct batch *batch, uint64_t jobs) {
 	}
 	publisher->lost.jobs += jobs;
 	mutex_unlock(&publisher->lock);
-	if (batch->node && !is_skipped) {
-		dag_node_job_failed(batch->node, &(struct result){.outcome = OUTCOME_CANCELLED});
-	}
 }
 
 void publish_set_lost_reason(struct batch *batch, const char *why) {
@@ -509,7 +477,7 @@ struct event_job publish_identify(const struct worker_state *state, const struct
 	};
 }
 
-static enum event_source source_of(const struct worker_state *state) {
+enum event_source publish_source(const struct worker_state *state) {
 	return state->worker ? (enum event_source)worker_facts(state->worker)->source : FROM_QUEUE;
 }
 
@@ -544,7 +512,7 @@ void publish_job_start(struct worker_state *state, const struct job *job, int pi
 			.id = publish_identify(state, job),
 			.nslots = worker_width(state->worker),
 			.pid = pid,
-			.source = source_of(state),
+			.source = publish_source(state),
 			.lag = worker_facts(state->worker)->lag,
 			.queued = stats->queued,
 			.why = stats->queued >= EVENT_WORTH_A_REASON ? wait_reason(state, job, job->item.queued, start) : WHY_TURN,
@@ -582,12 +550,6 @@ static size_t cut_tail(struct buf *tail) {
 	return from;
 }
 
-// True if this is the end of a job, which is counted. A listing is no job, but one that fails is counted: its batch lacks items.
-static bool is_counted(const struct job *job, const struct result *result, enum event_next next) {
-	bool fails = job->role == ROLE_LISTING && outcome_is_failure(result->outcome);
-	return next == NEXT_NOTHING && (job->role == ROLE_JOB || fails);
-}
-
 // Copies the last lines of the job's stdout, and behind them those of its stderr, to state->stats.tail.
 static void keep_tail(struct worker_state *state, const struct job *job) {
 	struct buf *tail = &state->stats.tail;
@@ -615,99 +577,14 @@ void publish_note_output(struct worker_state *state, const struct job *job, cons
 	}
 }
 
-// Makes the EVENT_JOB_END; before it EVENT_JOB_START is published for an attempt that could not be started.
-static void make_end(struct worker_state *state, const struct job *job, const struct result *result, enum event_next next,
-                     struct event *ret_event) {
-	const struct attempt_stats *stats = &state->stats;
-	// what was lost before its worker told of it has a time at which it ended, but none at which it was seen to begin
-	bool never_began = result->outcome == OUTCOME_SPAWN_ERROR || (result->lost && result->start > 0);
-	if (never_began && !stats->started && job->cancelled_next == NEXT_NOTHING) {
-		publish_job_start(state, job, 0, result->lost ? result->start : now_ns());
-	}
-	*ret_event = (struct event){
-		.kind = EVENT_JOB_END,
-		.u.job_end = {
-			.id = publish_identify(state, job),
-			.result = *result,
-			.queued = stats->queued,
-			.nslots = state->worker ? worker_width(state->worker) : job->spec->width,
-			.source = source_of(state),
-			.next = next,
-			.coalesced = job->item.items - 1,
-			.allowed = is_counted(job, result, next) && outcome_is_failure(result->outcome) && job->batch->allow_failure,
-			.out_bytes = stats->out_bytes,
-			.err_bytes = stats->err_bytes,
-			.why = result->outcome == OUTCOME_SPAWN_ERROR && stats->why.len > 0 ? stats->why.data : NULL,
-			.tail = stats->tail.len > 0 ? stats->tail.data : NULL,
-			.tail_len = stats->tail.len,
-			.tail_out = stats->tail_out,
-			.command = buf_str(&state->text),
-			.command_len = state->text.len,
-		},
-	};
-	if (job->cancelled_next != NEXT_NOTHING) { // it was announced and never began, because the run took no more work
-		struct event_job_end *end = &ret_event->u.job_end;
-		end->id.slot = 0;
-		end->queued = 0;
-		end->result.start = end->result.end = 0;
-		memset(&end->result.usage, 0, sizeof(end->result.usage));
-	}
-}
-
-// Publishes the end of an attempt, and counts it, if it is that of `jobs` > 0 jobs, and does what follows from that. `worker`: the one
-// that ran it, or NULL.
-static void publish_and_count(struct batch *batch, struct event *event, uint64_t jobs, struct worker *worker) {
+bool publish_count(struct batch *batch, struct event *event, uint64_t jobs, struct worker *worker) {
 	struct publisher *publisher = batch->run->publisher;
-	const struct result *result = &event->u.job_end.result;
 	mutex_lock(&publisher->lock);
 	publish_locked(publisher, event);
-	bool stop = jobs > 0 && count_end(batch, result, jobs);
+	bool stop = jobs > 0 && count_end(batch, &event->u.job_end.result, jobs);
 	mutex_unlock(&publisher->lock);
 	if (flush(batch->run, worker ? FLUSH_OR_LEAVE : FLUSH_AT_ONCE)) {
 		worker_request_flush(worker);
 	}
-	if (jobs > 0 && batch->node && result->outcome != OUTCOME_OK) {
-		dag_node_job_failed(batch->node, result);
-	}
-	if (stop) {
-		halt(batch->run);
-	}
-}
-
-void publish_job_end(struct worker_state *state, const struct job *job, const struct result *result, enum event_next next) {
-	struct event event;
-	make_end(state, job, result, next, &event);
-	publish_and_count(job->batch, &event, is_counted(job, result, next) ? job->item.items : 0, state->worker);
-}
-
-static void publish_end_without_attempt(struct batch *batch, struct event_job_end end) {
-	struct event event = {.kind = EVENT_JOB_END, .u.job_end = end};
-	event.u.job_end.id.batch = batch->name;
-	event.u.job_end.id.attempt = 1;
-	publish_and_count(batch, &event, 1, /* worker */ NULL);
-}
-
-void publish_up_to_date(const struct job *job) {
-	publish_end_without_attempt(job->batch, (struct event_job_end){
-		.id = {.number = job->item.number, .seq = job->item.seq},
-		.result = {.outcome = OUTCOME_OK},
-		.nslots = 1,
-		.source = FROM_QUEUE,
-		.up_to_date = true,
-	});
-}
-
-void publish_batch_failure(struct batch *batch, const char *what) {
-	struct result result;
-	result_cannot_start(&result, 126);
-	publish_end_without_attempt(batch, (struct event_job_end){
-		.id = {.role = ROLE_LISTING},
-		.result = result,
-		.nslots = 1,
-		.source = FROM_QUEUE,
-		.allowed = batch->allow_failure,
-		.why = batch->why,
-		.tail = what,
-		.tail_len = strlen(what),
-	});
+	return stop;
 }

@@ -20,6 +20,7 @@
 #include "output/writer.h"
 
 #include "base/atomic.h"
+#include "base/list.h"
 #include "base/sync.h"
 #include "base/units.h"
 #include "output/store.h"

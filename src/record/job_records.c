@@ -186,19 +186,6 @@ void job_records_settle(struct run *run, uint64_t seq) {
 	}
 }
 
-struct joblog_row joblog_row_of(const struct job *job, const struct result *result, uint64_t received, const struct buf *command) {
-	return (struct joblog_row){
-		.seq = job->item.seq,
-		.result = result,
-		.start = job->start ? job->start : result->start,
-		.sent = job_sent(job),
-		.received = received,
-		.command = buf_str(command),
-		.command_len = command->len,
-		.host = job_host(job),
-	};
-}
-
 bool job_records_add(struct worker_state *state, const struct job *job, const struct result *result,
                 uint64_t received, struct spool *spool) {
 	struct run *run = state->run;

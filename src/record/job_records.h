@@ -4,7 +4,6 @@
 #define FAIRPAR_RECORD_JOB_RECORDS_H
 
 #include "core/job_state.h"
-#include "log/joblog.h"
 
 struct job_records;
 
@@ -34,9 +33,6 @@ bool job_records_leave_out(struct batch *batch, const struct job_spec *spec, con
 // again after spool_finish(), with NULL for the spool.
 bool job_records_add(struct worker_state *state, const struct job *job, const struct result *result,
                 uint64_t received, struct spool *spool);
-
-// What the joblog, or a table of --results, says of the job that has ended. Borrows all that it is given.
-struct joblog_row joblog_row_of(const struct job *job, const struct result *result, uint64_t received, const struct buf *command);
 
 // For the writer's config.written(): appends these rows to the log, since the output of their jobs was written. `arg` is the run.
 void job_records_written(void *arg, const char *rows, size_t len);

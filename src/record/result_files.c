@@ -15,7 +15,6 @@
 #include "cli/options.h"
 #include "core/publish.h"
 #include "output/results.h"
-#include "record/job_records.h"
 
 #include <errno.h>
 #include <fcntl.h>

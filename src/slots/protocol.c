@@ -12,7 +12,7 @@
 enum { TEXT_INLINE = 64 * 1024 }; // of a text in the frame itself: the kernel has room for at least as much (net.core.wmem_default)
 
 // Room for one descriptor. The kernel closes those for which there is no room.
-union control {
+union fd_room {
 	struct cmsghdr header;
 	char room[CMSG_SPACE(sizeof(int))];
 };
@@ -44,7 +44,7 @@ bool frame_next(const struct buf *queue, size_t *at, struct frame *ret_frame, co
 
 // Sends a frame, with as much of its text as is to be in it.
 static int put(int socket, const struct frame *frame, const void *text, size_t len, int fd) {
-	union control control = {.header = {.cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS, .cmsg_len = CMSG_LEN(sizeof(int))}};
+	union fd_room control = {.header = {.cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS, .cmsg_len = CMSG_LEN(sizeof(int))}};
 	struct iovec parts[] = {{(void *)(uintptr_t)frame, sizeof(*frame)}, {(void *)(uintptr_t)text, len}};
 	struct msghdr message = {.msg_iov = parts, .msg_iovlen = 2};
 	if (fd >= 0) {
@@ -89,7 +89,7 @@ static bool take_text(struct buf *queue, int fd, size_t len) {
 }
 
 enum frame_result frame_receive(int socket, struct buf *queue, int *ret_fd) {
-	union control control;
+	union fd_room control;
 	struct frame frame = {.len = 0};
 	char *at = buf_reserve(queue, sizeof(frame) + TEXT_INLINE);
 	struct iovec part = {.iov_base = at, .iov_len = sizeof(frame) + TEXT_INLINE};

@@ -10,16 +10,6 @@
 
 enum { TEXT_COMMAND = 160 }; // bytes of a command that a bar shows
 
-static void choose_lanes(struct timeline *timeline, const struct attempts *all) {
-	unsigned rows = all->rows ? all->rows->rows : all->slots.n;
-	unsigned slots = rows > timeline->slots ? rows : timeline->slots;
-	timeline->slots = slots ? slots : 1;
-	rows = all->rows ? rows : timeline->slots;
-	timeline->group = (rows + TIMELINE_LANES - 1) / TIMELINE_LANES;
-	timeline->nslotless = all->slotless.n;
-	timeline->nlanes = timeline->nslotless + (rows + timeline->group - 1) / timeline->group;
-}
-
 // What is merged: nothing, or what is too narrow to be seen, and the shortest of what is too much.
 static void choose_shortest(struct timeline *timeline, const struct first_pass *first_pass) {
 	if (timeline->group > 1) {
@@ -254,11 +244,18 @@ void timeline_on_event(void *arg, const struct event *event) {
 
 void timeline_init(struct timeline *timeline, const struct palette *palette, const struct first_pass *first_pass) {
 	const struct run_stats *stats = palette->stats;
-	*timeline = (struct timeline){.palette = palette, .slots = stats->slots, .texts = ARENA_INIT};
+	const struct attempts *all = &first_pass->attempts;
+	*timeline = (struct timeline){.palette = palette, .texts = ARENA_INIT};
 	timeline->attempts = (struct attempts){.fn = add_attempt, .arg = timeline, .rows = first_pass->attempts.rows};
 	timeline->start = stats->start;
 	timeline->end = stats_end(stats);
-	choose_lanes(timeline, &first_pass->attempts);
+	unsigned rows = all->rows ? all->rows->rows : all->slots.n;
+	timeline->slots = rows > stats->slots ? rows : stats->slots;
+	timeline->slots = timeline->slots ? timeline->slots : 1;
+	rows = all->rows ? rows : timeline->slots;
+	timeline->group = (rows + TIMELINE_LANES - 1) / TIMELINE_LANES;
+	timeline->nslotless = all->slotless.n;
+	timeline->nlanes = timeline->nslotless + (rows + timeline->group - 1) / timeline->group;
 	choose_shortest(timeline, first_pass);
 	timeline->lane_ends = xcalloc(timeline->nlanes, sizeof(*timeline->lane_ends));
 	timeline->lane_opens = xcalloc(timeline->nlanes, sizeof(*timeline->lane_opens));

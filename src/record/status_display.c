@@ -357,9 +357,8 @@ static uint64_t draw_if_due(struct status_display *display, uint64_t now) {
 		publish_unlock(display->run);
 		next = display->run->start + ms * NS_PER_MS;
 	}
-	uint64_t rest = display->how == SHOWS_LINE ? screen_next_draw() : 0;
-	uint64_t cleared = display->drawn > 0 && display->how == SHOWS_LINE ? screen_cleared() : 0;
-	next = cleared > 0 ? earlier(next, cleared + (uint64_t)REDRAW_MS * NS_PER_MS) : next;
+	uint64_t cleared = 0, rest = display->how == SHOWS_LINE ? screen_next_draw(&cleared) : 0;
+	next = cleared > 0 && display->drawn > 0 ? earlier(next, cleared + (uint64_t)REDRAW_MS * NS_PER_MS) : next;
 	next = rest > next ? rest : next;
 	if (now < next) {
 		return next;

@@ -168,7 +168,6 @@ static void note_start(struct run_stats *stats, const struct event_run_start *ev
 	stats->version = keep(stats, event->version);
 	stats->host = keep(stats, event->host);
 	stats->cwd = keep(stats, event->cwd);
-	stats->manifest = keep(stats, event->manifest);
 	stats->name = keep(stats, event->name);
 	size_t n = 0;
 	while (event->argv && event->argv[n]) {

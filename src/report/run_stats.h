@@ -98,7 +98,7 @@ struct stats_slots {
 
 struct run_stats {
 	char *run;              // ULID
-	char *version, *host, *cwd, *manifest;
+	char *version, *host, *cwd;
 	char *name;             // that the manifest gives the whole, or NULL
 	char **argv;            // NULL at its end; or NULL
 	uint64_t time_ns;       // since 1970, of its start

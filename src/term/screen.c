@@ -190,18 +190,12 @@ void screen_resized(void) {
 	unlock();
 }
 
-uint64_t screen_next_draw(void) {
+uint64_t screen_next_draw(uint64_t *ret_cleared) {
 	lock();
 	uint64_t rest = screen.rest;
+	*ret_cleared = may_draw() ? screen.cleared : 0;
 	unlock();
 	return rest;
-}
-
-uint64_t screen_cleared(void) {
-	lock();
-	uint64_t cleared = may_draw() ? screen.cleared : 0;
-	unlock();
-	return cleared;
 }
 
 void screen_close(void) {

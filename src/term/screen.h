@@ -39,12 +39,9 @@ void screen_clear(const char *last);
 // The terminal may have wrapped its lines anew.
 void screen_resized(void);
 
-// When to draw next at the earliest (now_ns() time): what went through a pipe may still be on its way to the terminal.
-uint64_t screen_next_draw(void);
-
-// When a writer erased lines that have to be drawn again (now_ns() time). 0: they are there, nobody wants them, or they
-// cannot be drawn yet.
-uint64_t screen_cleared(void);
+// When to draw next at the earliest (now_ns() time): what went through a pipe may still be on its way to the terminal. *ret_cleared:
+// when a writer erased lines that have to be drawn again; 0: they are there, nobody wants them, or they cannot be drawn yet.
+uint64_t screen_next_draw(uint64_t *ret_cleared);
 
 // True if screen_draw() failed only because this process is not in the foreground.
 bool screen_is_in_background(void);

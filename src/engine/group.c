@@ -186,6 +186,5 @@ void worker_free(struct worker *worker) {
 		worker->scratch_fini(worker->scratch);
 	}
 	cond_fini(&worker->wake);
-	free(worker->lengths);
 	free(worker);
 }

@@ -113,7 +113,6 @@ struct worker {
 	enum lend_state lending;    // RETURNS: `back` is in group->front
 	struct front back;
 	uint64_t start;
-	bool timed;              // `start` is right, and its length is learned
 	uint64_t expected;       // the median length of its queue's items when it began; 0: not known
 	uint64_t lent_at, away;  // when it began to lend its slots, and for how long it has had none
 	uint32_t width;          // slots it takes; while it is held: would take
@@ -125,7 +124,6 @@ struct worker {
 	struct facts facts;
 	bool wants_flush;        // worker_request_flush() was called; only the worker touches it
 	struct fair_job job;     // under fair time: of the running item
-	struct median *lengths;  // for a queue that has none yet
 };
 
 struct queue {
@@ -162,7 +160,7 @@ struct queue {
 	struct list locals;      // local lists that are not empty; thieves begin with the first and move it to the end
 	struct local **local_of; // by worker->index, as far as it goes
 	unsigned nlocal_of;
-	struct median *lengths;  // of its items of late; NULL until one has ended whose length was learned
+	struct median *lengths;  // of its items of late; NULL until one has ended
 	struct front *last;      // its last item, until that is due and goes to the front [E10]; or NULL
 };
 
@@ -183,7 +181,6 @@ struct pool {
 	bool started, paused, quit;
 	const struct worker *passing; // with one_by_one: whose item has to pass before the next is dispatched, or NULL
 	bool dispatches;         // started, not paused, and nobody is passing
-	bool learns;             // how long items on slots take: under fair time, and once there was a wide item
 	bool idle_claimed;       // somebody calls hooks.idle
 	bool idle;               // hooks.idle has returned
 	cond idle_cond;          // `idle` and `callers`

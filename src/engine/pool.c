@@ -86,7 +86,6 @@ struct pool *pool_create(const struct pool_config *config) {
 	pool->config = *config;
 	mutex_init(&pool->lock, LOCK_POOL);
 	cond_init(&pool->idle_cond);
-	pool->learns = config->fair_time || config->learns;
 	fair_init(&pool->groups[0].fair, config->fair_time);
 	fair_init(&pool->groups[1].fair, /* time */ false);
 	pool->groups[0].fair.slots = pool->most_slots = config->slots;

@@ -128,7 +128,6 @@ struct pool_config {
 	unsigned slots;            // at least 1; threads are started only as they are needed
 	unsigned max_long;         // dedicated threads at once, for queues that are long-running
 	bool fair_time;            // charge slot-time instead of turns
-	bool learns;               // wide items will come: learn how long items take from the beginning, not from the first on
 	bool one_by_one;           // nothing is dispatched before the item that was dispatched last has called worker_pass() or ended
 	size_t queue_mem;          // bytes of queued items in memory, all queues; beyond it they are spilled
 	const char *spill_dir;     // directory of the (unlinked) spill file; opened when first needed

@@ -116,10 +116,7 @@ void queue_append(struct queue *queue, struct queued_item *item, const struct wo
 	} else {
 		append_tail(queue, item);
 	}
-	if (item->width > queue->widest) {
-		queue->widest = item->width;
-		pool->learns = pool->learns || (item->width > 1 && queue->group == &pool->groups[0]);
-	}
+	queue->widest = item->width > queue->widest ? item->width : queue->widest;
 	queue->bytes += item_bytes(item);
 	pool->item_mem += item_bytes(item);
 	++queue->submitted;

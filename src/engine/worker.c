@@ -186,11 +186,8 @@ static void worker_begin(struct worker *worker, struct queue *queue, uint64_t no
 	worker->slot = worker_is_long(worker) ? number_take(pool, pool->most_slots) : number_take(pool, 0);
 	group->running += worker->width;
 	pool->surplus_reported = false;
-	worker->timed = pool->learns && group == &pool->groups[0];
-	if (worker->timed) {
-		worker->away = 0;
-		backfill_begin(worker, queue);
-	}
+	worker->away = 0;
+	backfill_begin(worker, queue);
 	if (group->fair.time) {
 		fair_expect(&queue->fair, &worker->job, worker->width, now);
 	}
@@ -318,10 +315,7 @@ static void worker_learn(struct worker *worker, struct queue *queue, enum work_s
 	if (status == WORK_NOT_RUN) {
 		return;
 	}
-	if (!queue->lengths) {
-		queue->lengths = worker->lengths;
-		worker->lengths = NULL;
-	}
+	queue->lengths = queue->lengths ? queue->lengths : median_new(LENGTHS);
 	median_add(queue->lengths, now - worker->start - worker->away);
 	fair_learn(&worker->group->fair, &queue->fair, median_get(queue->lengths));
 }
@@ -341,19 +335,15 @@ static void finish_lender(struct worker *worker, struct queue *queue, uint64_t n
 	worker->extra = 0;
 	--worker->group->lending;
 	--queue->pins;
-	if (worker->timed) {
-		worker->away += now - worker->lent_at;
-		worker_learn(worker, queue, WORK_OK, now);
-	}
+	worker->away += now - worker->lent_at;
+	worker_learn(worker, queue, WORK_OK, now);
 }
 
 // The item ends, and what it takes is free.
 static FP_INLINE void finish_on_slots(struct worker *worker, struct queue *queue, enum work_status status, uint64_t now) {
 	struct group *group = worker->group;
 	group->running -= worker->width;
-	if (worker->timed) {
-		worker_learn(worker, queue, status, now);
-	}
+	worker_learn(worker, queue, status, now);
 	if (worker->width > 1) {
 		worker_narrow(worker, queue, status == WORK_NOT_RUN, now);
 	}
@@ -402,9 +392,6 @@ static void worker_finish(struct worker *worker, enum work_status status, struct
 }
 
 static enum work_status worker_run(struct worker *worker) {
-	if (worker->timed && !worker->lengths) {
-		worker->lengths = median_new(LENGTHS);
-	}
 	struct queued_item *item = worker->item;
 	enum work_status status = item->type->run(worker, worker->queue, item->data, item->size);
 	worker->item = NULL;

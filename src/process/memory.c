@@ -400,23 +400,18 @@ static void report_admission(const struct memory *memory, const char *cause) {
 	}
 }
 
-// Finds out, once, what there is. The lock is given back meanwhile.
+// Finds out, once, what there is.
 static void find_mode(struct memory *memory) {
-	while (memory->mode == MEMORY_FINDING) {
-		cond_wait(&memory->changed, &memory->lock);
-	}
 	if (memory->mode != MEMORY_UNKNOWN) {
 		return;
 	}
-	memory->mode = MEMORY_FINDING;
-	mutex_unlock(&memory->lock);
 	const char *cause = cgroup_root_open(&memory->root, memory->asked_root, memory->groups_root ? memory->groups_root : "");
-	if (cause) {
-		report_admission(memory, cause);
-	}
-	mutex_lock(&memory->lock);
 	memory->mode = cause ? MEMORY_ADMISSION : MEMORY_CGROUP;
-	note_change(memory);
+	if (cause) {
+		mutex_unlock(&memory->lock);
+		report_admission(memory, cause);
+		mutex_lock(&memory->lock);
+	}
 }
 
 bool memory_claim_open(struct memory *memory, struct memory_claim *claim, uint64_t bytes, const char *label,

@@ -34,7 +34,7 @@ struct memory_learned {
 	atomic_uint_least64_t most;     // the greatest of `last`. Read without a lock
 };
 
-enum memory_mode { MEMORY_UNKNOWN, MEMORY_FINDING, MEMORY_CGROUP, MEMORY_ADMISSION };
+enum memory_mode { MEMORY_UNKNOWN, MEMORY_CGROUP, MEMORY_ADMISSION };
 
 struct memory {
 	mutex lock;             // of all but what is set before the mode and constant after it

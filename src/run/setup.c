@@ -347,7 +347,6 @@ static struct pool *make_pool(struct run *run, unsigned slots) {
 		.slots = slots,
 		.max_long = options->max_long,
 		.fair_time = run->fair_time,
-		.learns = wide_batch(run->manifest),
 		.one_by_one = options->interactive || gate_can_hold(run->gate),
 		.queue_mem = options->queue_mem,
 		.spill_dir = run->temp_dir,

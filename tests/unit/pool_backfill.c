@@ -390,35 +390,7 @@ static void test_in_front(void) {
 	close_known();
 }
 
-// Nothing is learned without a wide one: what has begun before the first is not known.
-static void test_begun_before(void) {
-	open_four(2, NULL);
-	at(100);
-	queue_up(l, "1", 1);
-	queue_up(s, "2", 1);
-	pool_start(pool);
-	expect("l1 s2 ");
-	queue_up(w, "9", 2);
-	end_at(102, 2);
-	gate_wait(&gates[7], 1);
-	end_at(110, 1);
-	expect("l1 s2 w9 ");
-	end_at(111, 9);
-	queue_up(l, "3", 1);
-	expect("l1 s2 w9 l3 ");
-	queue_up(s, "4", 1);
-	expect("l1 s2 w9 l3 s4 ");
-	end_at(113, 4); // as long as l1, l3 might run till 121, but nobody has seen how long that took
-	queue_up(w, "8", 2);
-	gate_wait(&gates[7], 2);
-	queue_up_in_vain(s, "5");
-	end_at(121, 3);
-	expect("l1 s2 w9 l3 s4 w8 ");
-	close_known();
-}
-
 static void test_learned_before(void) {
-	config.learns = true; // the owner knows that a wide one will come
 	open_four(2, NULL);
 	at(100);
 	queue_up(l, "1", 1);
@@ -458,8 +430,7 @@ int main(int argc, char *argv[]) {
 		TEST("an item that lends its slot does not count, and ends later by that", test_lends),
 		TEST("nor does it matter that nobody knows when it ends", test_unknown_lends),
 		TEST("who stands in front goes first, and is not passed", test_in_front),
-		TEST("items that began before the first wide one are not known", test_begun_before),
-		TEST("if the owner says that wide ones will come, they are", test_learned_before),
+		TEST("what has run before the first wide one is known", test_learned_before),
 	};
 	return test_main(tests, sizeof(tests) / sizeof(tests[0]), argc, argv);
 }

@@ -84,9 +84,6 @@ void load_check_texts(struct loader *loader, const struct manifest_batch *batch,
 // Warns of a replacement string in a text that has no item. `node` may be NULL.
 void load_check_unexpanded(struct loader *loader, const struct manifest_batch *batch, const struct node *node);
 
-// The place of a part of the text, where the text stands in the file as it is; else of the whole.
-struct source_span text_place(const struct loader *loader, const struct node *node, const char *part, size_t len);
-
 // Checks a command, or a list of them, that `shell` (NULL: the usual one) is going to run: with the usual one, that bash is not
 // needed; with "none", that it can be split into words, and warns of what only a shell understands. `node` may be NULL.
 void load_check_words(struct loader *loader, const char *shell, const struct node *node);

@@ -67,7 +67,8 @@ static bool find_below(const struct loader *loader, const struct node *node, con
 	return true;
 }
 
-struct source_span text_place(const struct loader *loader, const struct node *node, const char *part, size_t len) {
+// The place of a part of the text, where the text stands in the file as it is; else of the whole.
+static struct source_span text_place(const struct loader *loader, const struct node *node, const char *part, size_t len) {
 	struct source_span place = node_place(node);
 	size_t quote = place.width == node->n + 2 ? 1 : 0;
 	if (place.width == node->n + 2 * quote) {

@@ -66,14 +66,6 @@ static inline bool is_digit(char c) {
 	return c >= '0' && c <= '9';
 }
 
-// ---- template.c ----
-
-// Adds a part at the end.
-void parts_add(struct parts *parts, struct part part);
-
-// Adds a LITERAL, unless it is empty. The text is borrowed.
-void parts_add_literal(struct parts *parts, const char *text, size_t len);
-
 // ---- replacement.c ----
 
 // Looks for a name of --plus at `at`, behind the brace or the number, and turns `part`, an ITEM or a COLUMN, into what the name

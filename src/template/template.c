@@ -12,7 +12,7 @@
 
 // ---- tokens ----
 
-void parts_add(struct parts *parts, struct part part) {
+static void parts_add(struct parts *parts, struct part part) {
 	grow_array(&parts->at, &parts->cap, parts->n + 1, sizeof(parts->at[0]));
 	parts->at[parts->n++] = part;
 }
@@ -133,7 +133,7 @@ static const char *next_token(const struct names *names, const char *at) {
 	return strchr(at, '{');
 }
 
-void parts_add_literal(struct parts *parts, const char *text, size_t len) {
+static void parts_add_literal(struct parts *parts, const char *text, size_t len) {
 	if (len > 0) {
 		parts_add(parts, (struct part){.kind = LITERAL, .text = text, .len = len});
 	}

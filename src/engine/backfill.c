@@ -9,11 +9,6 @@ static uint64_t median_length(const struct queue *queue) {
 	return queue->lengths ? median_get(queue->lengths) : 0;
 }
 
-void backfill_begin(struct worker *worker, const struct queue *queue) {
-	bool is_typical = !(worker->flags & ITEM_LAST); // the others of the queue say nothing of that one
-	worker->expected = is_typical ? median_length(queue) : 0;
-}
-
 // When the item of the worker gives its slots back, as its queue's median says. If none was known when it began, that of now
 // counts: else what was expected once stays, so that what passes cannot put off the end of its own kind, and with it the wide item.
 static uint64_t expected_end(const struct worker *worker) {

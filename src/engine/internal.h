@@ -243,9 +243,6 @@ uint64_t pool_now(const struct pool *pool);
 
 // ---- backfill.c ----
 
-// Notes when the worker's item, which begins, is expected to end.
-void backfill_begin(struct worker *worker, const struct queue *queue);
-
 // Returns the first queue whose next item may start although the group's reserver waits for its slots [E15], or NULL. As time
 // passes without any other event, a queue may become NULL, but not the reverse.
 struct queue *backfill_find(struct pool *pool, struct group *group);

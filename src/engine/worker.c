@@ -187,7 +187,8 @@ static void worker_begin(struct worker *worker, struct queue *queue, uint64_t no
 	group->running += worker->width;
 	pool->surplus_reported = false;
 	worker->away = 0;
-	backfill_begin(worker, queue);
+	bool is_typical = !(worker->flags & ITEM_LAST); // the others of the queue say nothing of its last item
+	worker->expected = is_typical && queue->lengths ? median_get(queue->lengths) : 0;
 	if (group->fair.time) {
 		fair_expect(&queue->fair, &worker->job, worker->width, now);
 	}
@@ -300,15 +301,6 @@ static bool worker_find(struct worker *worker, struct deferred *deferred) {
 
 // ---- run ----
 
-static void worker_narrow(struct worker *worker, struct queue *queue, bool give_back, uint64_t now) {
-	if (give_back) {
-		fair_widen_back(&worker->group->fair, &queue->fair, worker->extra, worker->start, now);
-	} else {
-		fair_narrow(&worker->group->fair, &queue->fair, worker->extra, now);
-	}
-	worker->extra = 0;
-}
-
 // How long the item took is expected of the next ones of its queue.
 static void worker_learn(struct worker *worker, struct queue *queue, enum work_status status, uint64_t now) {
 	fair_unexpect(&worker->job);
@@ -344,9 +336,12 @@ static FP_INLINE void finish_on_slots(struct worker *worker, struct queue *queue
 	struct group *group = worker->group;
 	group->running -= worker->width;
 	worker_learn(worker, queue, status, now);
-	if (worker->width > 1) {
-		worker_narrow(worker, queue, status == WORK_NOT_RUN, now);
+	if (worker->extra > 0 && status == WORK_NOT_RUN) {
+		fair_widen_back(&group->fair, &queue->fair, worker->extra, worker->start, now);
+	} else if (worker->extra > 0) {
+		fair_narrow(&group->fair, &queue->fair, worker->extra, now);
 	}
+	worker->extra = 0;
 	if (queue->attrs.max_parallel > 0 && queue->fair.running >= queue->attrs.max_parallel) {
 		queue->limit_left = now;
 	}

@@ -169,11 +169,7 @@ text_finds() {
 	"$lint/text" function x.c
 }
 
-@test "the text checks find a wrong guard, a file without a purpose, and a mark of unfinished work" {
-	mkdir -p src/low
-	printf '#ifndef A_H\n#define A_H\n#endif\n' >src/low/a.h
-	run "$lint/text" guards src/low/a.h
-	assert_eq "$output" "src/low/a.h: its guard is not FAIRPAR_LOW_A_H"
+@test "the text checks find a file without a purpose, and a mark of unfinished work" {
 	printf '#include <stdio.h>\n' >x.c
 	text_finds purpose 'x.c:1:'
 	printf '// FIX%s: later\n' ME >x.c

@@ -3,8 +3,7 @@
 // A failed allocation cannot be handled in a useful way at some hundred places, and a half-handled one loses items.
 // So all of them go through here: the message names the size, and the run ends with status 255 by diag_die().
 
-#ifndef FAIRPAR_BASE_ALLOC_H
-#define FAIRPAR_BASE_ALLOC_H
+#pragma once
 
 #include "base/attr.h"
 
@@ -58,5 +57,3 @@ void *ids_add(void *array, size_t *cap, size_t *n, size_t size, uint64_t id);
 #undef sprintf
 
 #pragma GCC poison strcpy strcat sprintf vsprintf gets strtok system popen usleep atoi atol
-
-#endif

@@ -1,7 +1,6 @@
 // The one way to the C11 atomics; every acquire and release names its partner where it is used.
 
-#ifndef FAIRPAR_BASE_ATOMIC_H
-#define FAIRPAR_BASE_ATOMIC_H
+#pragma once
 
 #include <stdatomic.h>
 
@@ -10,5 +9,3 @@
 #define atomic_store_relaxed(p, v) atomic_store_explicit((p), (v), memory_order_relaxed)
 #define atomic_store_release(p, v) atomic_store_explicit((p), (v), memory_order_release)
 #define atomic_add_relaxed(p, v) atomic_fetch_add_explicit((p), (v), memory_order_relaxed)
-
-#endif

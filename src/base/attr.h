@@ -1,7 +1,6 @@
 // Compiler attributes, by the names the rest of the tree uses.
 
-#ifndef FAIRPAR_BASE_ATTR_H
-#define FAIRPAR_BASE_ATTR_H
+#pragma once
 
 #define FP_PRINTF(fmt, args) __attribute__((format(printf, fmt, args)))
 #define FP_NODISCARD __attribute__((warn_unused_result))
@@ -17,6 +16,4 @@
 #if __has_feature(thread_sanitizer)
 #define FP_TSAN 1
 #endif
-#endif
-
 #endif

@@ -1,7 +1,6 @@
 // Opens files below a directory without following symbolic links, so a path made from an item cannot lead out of it.
 
-#ifndef FAIRPAR_BASE_BENEATH_H
-#define FAIRPAR_BASE_BENEATH_H
+#pragma once
 
 #include "base/attr.h"
 #include "base/buf.h"
@@ -72,5 +71,3 @@ static inline struct level *levels_deepest(const struct levels *levels) {
 
 // Appends the path of `name` in the deepest directory, from the top on.
 void levels_add_path(const struct levels *levels, const char *name, struct buf *path);
-
-#endif

@@ -1,7 +1,6 @@
 // Growing byte strings, and memory that is freed all at once.
 
-#ifndef FAIRPAR_BASE_BUF_H
-#define FAIRPAR_BASE_BUF_H
+#pragma once
 
 #include "base/attr.h"
 
@@ -97,5 +96,3 @@ void *arena_alloc(struct arena *arena, size_t size);
 
 // A copy of the `len` bytes with a NUL behind them; the arena owns it.
 char *arena_text(struct arena *arena, const char *text, size_t len);
-
-#endif

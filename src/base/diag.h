@@ -4,8 +4,7 @@
 // Low rooms return errors and do not print; the top files word and print them. A message is one write(2), so that
 // messages of several threads do not mix.
 
-#ifndef FAIRPAR_BASE_DIAG_H
-#define FAIRPAR_BASE_DIAG_H
+#pragma once
 
 #include "base/attr.h"
 
@@ -51,5 +50,3 @@ void diag_die(const char *format, ...) FP_PRINTF(1, 2) FP_NORETURN;
 
 // Prints what is wrong, and ends like diag_die(); builds with faults abort instead.
 void diag_bug(const char *file, int line, const char *condition) FP_NORETURN;
-
-#endif

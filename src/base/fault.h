@@ -4,8 +4,7 @@
 // NAME:N+:ERRNO makes that one and all later ones fail. Compiled in with -DFAIRPAR_FAULTS only (make debug and the
 // sanitizer builds); elsewhere fault_errno() is the constant 0.
 
-#ifndef FAIRPAR_BASE_FAULT_H
-#define FAIRPAR_BASE_FAULT_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -17,6 +16,4 @@ bool fault_fails(const char *name);
 #else
 #define fault_errno(name) 0
 #define fault_fails(name) false
-#endif
-
 #endif

@@ -1,7 +1,6 @@
 // Reading and writing all bytes, and descriptors that are sane from the start.
 
-#ifndef FAIRPAR_BASE_IO_H
-#define FAIRPAR_BASE_IO_H
+#pragma once
 
 #include "base/attr.h"
 
@@ -70,5 +69,3 @@ void wakeup_post(int fd);
 
 // Makes it no longer readable, however often it was posted.
 void wakeup_clear(int fd);
-
-#endif

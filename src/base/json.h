@@ -1,7 +1,6 @@
 // Writing and reading JSON text.
 
-#ifndef FAIRPAR_BASE_JSON_H
-#define FAIRPAR_BASE_JSON_H
+#pragma once
 
 #include "base/buf.h"
 
@@ -71,5 +70,3 @@ bool json_to_double(const struct json_value *value, double *ret_number);
 // Decodes base64 (RFC 4648 §4, with its padding) in `len` bytes into `to`, which may be where they stand and has room for
 // len / 4 * 3 bytes. Returns the number of bytes, or SIZE_MAX.
 size_t base64_decode(char *to, const char *text, size_t len);
-
-#endif

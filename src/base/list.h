@@ -1,7 +1,6 @@
 // Intrusive doubly linked lists: a ring through a head; an entry that is in no list points to itself.
 
-#ifndef FAIRPAR_BASE_LIST_H
-#define FAIRPAR_BASE_LIST_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -57,5 +56,3 @@ static inline void list_move_all(struct list *to, struct list *from) {
 #define list_for_each_entry(head, type, at, member) \
 	for (type *at = list_entry((head)->next, type, member), *at##_next = list_entry(at->member.next, type, member); \
 	     &at->member != (head); at = at##_next, at##_next = list_entry(at->member.next, type, member))
-
-#endif

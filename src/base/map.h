@@ -1,7 +1,6 @@
 // Texts mapped to numbers.
 
-#ifndef FAIRPAR_BASE_MAP_H
-#define FAIRPAR_BASE_MAP_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -38,5 +37,3 @@ uint32_t map_add(struct map *map, const char *text, size_t len, uint32_t number)
 
 // Maps the text to the number, whatever it was before.
 void map_set(struct map *map, const char *text, size_t len, uint32_t number);
-
-#endif

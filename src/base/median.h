@@ -1,7 +1,6 @@
 // The median of the last values of a series.
 
-#ifndef FAIRPAR_BASE_MEDIAN_H
-#define FAIRPAR_BASE_MEDIAN_H
+#pragma once
 
 #include <stdint.h>
 
@@ -15,5 +14,3 @@ void median_add(struct median *median, uint64_t value);
 
 // The middle one, the lower of two; 0 if there is none.
 uint64_t median_get(const struct median *median);
-
-#endif

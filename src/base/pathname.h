@@ -3,8 +3,7 @@
 // GNU parallel writes a backslash as \\, a tab as \t, a slash as \_. fairpar adds codes that GNU parallel never writes: \. is '.',
 // \.. is '..', \0 is the empty item, and a name that is too long becomes its beginning, \# and the SHA-256 of all of it.
 
-#ifndef FAIRPAR_BASE_PATHNAME_H
-#define FAIRPAR_BASE_PATHNAME_H
+#pragma once
 
 #include "base/buf.h"
 
@@ -27,5 +26,3 @@ void pathname_fit(struct buf *path, size_t below, size_t tail);
 // Writes the SHA-256 of the bytes (FIPS 180-4) in hexadecimal, as sha256sum prints it, and a NUL.
 enum { SHA256_HEX = 64 };
 void sha256_hex(const void *mem, size_t len, char hex[SHA256_HEX + 1]);
-
-#endif

@@ -1,7 +1,6 @@
 // Random bytes for names, keys of hash tables and seeds.
 
-#ifndef FAIRPAR_BASE_RANDOM_H
-#define FAIRPAR_BASE_RANDOM_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -12,5 +11,3 @@ void random_bytes(void *mem, size_t len);
 
 // The next of a series of pseudorandom numbers that follows from *state, any number at first.
 uint64_t random_next(uint64_t *state);
-
-#endif

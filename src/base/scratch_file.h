@@ -7,8 +7,7 @@
 //
 // All calls from any thread. Nothing of the file is read or written under its lock.
 
-#ifndef FAIRPAR_BASE_SCRATCH_FILE_H
-#define FAIRPAR_BASE_SCRATCH_FILE_H
+#pragma once
 
 #include "base/attr.h"
 
@@ -37,5 +36,3 @@ int scratch_free(struct scratch_file *file, uint64_t offset, size_t len) FP_NODI
 
 // Units with bytes in use: for tests.
 size_t scratch_units(struct scratch_file *file);
-
-#endif

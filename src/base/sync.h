@@ -1,7 +1,6 @@
 // Threads, mutexes, condition variables and the monotonic clock, as calls that cannot fail silently.
 
-#ifndef FAIRPAR_BASE_SYNC_H
-#define FAIRPAR_BASE_SYNC_H
+#pragma once
 
 #include "base/attr.h"
 
@@ -79,6 +78,4 @@ void thread_join(thread t);
 // back, and, with the lock held, before a thread goes to sleep.
 #ifdef FAIRPAR_YIELD
 void sync_yield(void) __attribute__((weak));
-#endif
-
 #endif

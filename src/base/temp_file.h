@@ -1,7 +1,6 @@
 // Files without a name: temporary ones, and memory that processes share.
 
-#ifndef FAIRPAR_BASE_TEMP_FILE_H
-#define FAIRPAR_BASE_TEMP_FILE_H
+#pragma once
 
 #include "base/attr.h"
 #include "base/buf.h"
@@ -33,5 +32,3 @@ size_t shared_memory_size(int fd);
 
 // Maps the first `size` bytes for reading and writing, until munmap(2). Returns NULL with errno if that is refused.
 void *shared_memory_map(int fd, size_t size) FP_NODISCARD;
-
-#endif

@@ -1,8 +1,7 @@
 // Writes numbers, and text that fairpar did not make, for people: no control character of it reaches a terminal, and none of it is
 // taken for HTML or XML.
 
-#ifndef FAIRPAR_BASE_TEXT_H
-#define FAIRPAR_BASE_TEXT_H
+#pragma once
 
 #include "base/buf.h"
 
@@ -94,5 +93,3 @@ void markup_add_name(struct buf *buf, const char *name, size_t columns);
 
 // As markup_add_escaped(), for a job's output: tabs stay too, and what colours a terminal (ESC [ ... m and its like) is left out.
 void markup_add_output(struct buf *buf, const char *text, size_t len);
-
-#endif

@@ -3,8 +3,7 @@
 // The only callers of splice(2), pwritev2(2) and F_SETPIPE_SZ. On another system each may fail
 // with ENOSYS, which call_is_refused() (base/io.h) tells, and every caller has a way without it.
 
-#ifndef FAIRPAR_BASE_TRANSFER_H
-#define FAIRPAR_BASE_TRANSFER_H
+#pragma once
 
 #include "base/attr.h"
 
@@ -26,5 +25,3 @@ ssize_t write_nowait(int fd, const void *mem, size_t len) FP_NODISCARD;
 
 // Lets a pipe hold `bytes` bytes. Returns 0, or -1 with errno: EPERM if the user has too many such pipes (pipe(7)).
 int pipe_widen(int fd, int bytes);
-
-#endif

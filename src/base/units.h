@@ -2,8 +2,7 @@
 //
 // The parsers return 0, or -1 for invalid text, with *ret_… unchanged. They print nothing.
 
-#ifndef FAIRPAR_BASE_UNITS_H
-#define FAIRPAR_BASE_UNITS_H
+#pragma once
 
 #include "base/attr.h"
 #include "base/buf.h"
@@ -99,5 +98,3 @@ struct nearest {
 // Offers a candidate of `len` bytes, which is borrowed if it is the nearest so far. It is near if it takes at most
 // DISTANCE_NEAR edits, at most half of the word's bytes (rounded up), and fewer than the word has.
 void nearest_offer(struct nearest *nearest, const char *candidate, size_t len);
-
-#endif

@@ -1,7 +1,6 @@
 // How long a write waits for a reader who does not read: for ever, until a signal has ended the run.
 
-#ifndef FAIRPAR_BASE_WRITE_LIMIT_H
-#define FAIRPAR_BASE_WRITE_LIMIT_H
+#pragma once
 
 #include "base/attr.h"
 
@@ -45,5 +44,3 @@ int write_limited(int fd, const void *mem, size_t len) FP_NODISCARD;
 // if none comes until the limit. After a second a message says that it waits; if a signal ends the process meanwhile, another one
 // says so, with `end` behind it. Only while there is one thread, or the others block these signals.
 int write_open(const char *path, int flags, const char *end) FP_NODISCARD;
-
-#endif

@@ -1,7 +1,6 @@
 // The option table as data: names and texts of every option, and the search for the option of a typed name.
 
-#ifndef FAIRPAR_CLI_OPTION_TABLE_H
-#define FAIRPAR_CLI_OPTION_TABLE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -87,5 +86,3 @@ enum option_match option_find_short(char letter, enum option_id *ret_id, const c
 // Sets *ret_suggestion (static) to the option that may be meant by a name that none has: the one for that word of another program,
 // one that begins so, or the nearest. Returns false, and sets it to NULL, if no option comes near.
 bool option_suggest(const char *name, size_t len, const char **ret_suggestion);
-
-#endif

@@ -1,7 +1,6 @@
 // The command line: one option table (options.def) makes struct options, --help, -h and the completions.
 
-#ifndef FAIRPAR_CLI_OPTIONS_H
-#define FAIRPAR_CLI_OPTIONS_H
+#pragma once
 
 #include "base/buf.h"
 #include "cli/option_table.h"
@@ -332,5 +331,3 @@ static inline bool options_want_pictures(const struct options *options) {
 // are not to be used after the manifest. Prints what is wrong with any of it on stderr; *ret_unwritten: that could not be written. Returns
 // the manifest, which the caller frees with manifest_free(), or NULL after a message.
 struct manifest *options_load_manifest(struct options *options, bool *ret_unwritten) FP_NODISCARD;
-
-#endif

@@ -2,8 +2,7 @@
 //
 // A function that returns -1 has printed the message that says which option is wrong, and why.
 
-#ifndef FAIRPAR_CLI_PARSER_H
-#define FAIRPAR_CLI_PARSER_H
+#pragma once
 
 #include "base/attr.h"
 #include "base/buf.h"
@@ -158,5 +157,3 @@ void option_ineffective_warn(const struct options *options);
 // Warns if $PARALLEL or GNU parallel's file of options has some, for fairpar reads neither (parallel(1), PROFILE FILES).
 // For a command line that runs a command.
 void option_profile_warn(const struct options *options);
-
-#endif

@@ -4,8 +4,7 @@
 // A sample covers at most 64 jobs and costs some system calls for each. The pause before the next one is so long that sampling
 // takes at most a hundredth of one processor. Nothing is sampled while no item waits for a slot or no job runs.
 
-#ifndef FAIRPAR_CORE_AUTO_SLOTS_H
-#define FAIRPAR_CORE_AUTO_SLOTS_H
+#pragma once
 
 #include "core/batch.h"
 #include "core/run.h"
@@ -46,5 +45,3 @@ void auto_slots_show(const struct auto_slots *auto_slots);
 
 // For the event loop: samples if that is due. Returns when to call again (now_ns() time), or TIME_NEVER.
 uint64_t auto_slots_tick(struct auto_slots *auto_slots, uint64_t now);
-
-#endif

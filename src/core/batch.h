@@ -1,8 +1,7 @@
 // The batches of a run, which are reference-counted, and the settings of the command line for them (--weight PATTERN=N and so
 // on).
 
-#ifndef FAIRPAR_CORE_BATCH_H
-#define FAIRPAR_CORE_BATCH_H
+#pragma once
 
 #include "base/atomic.h"
 #include "engine/pool.h"
@@ -89,5 +88,3 @@ void batch_override(struct run *run, const char *name, struct queue_attrs *attrs
 // Warns of settings that no batch has a name for, but for `*`, unless --quiet. Once all batches are opened: with --batch-by at the
 // end of the run.
 void batches_warn_unused(const struct run *run);
-
-#endif

@@ -1,8 +1,7 @@
 // A batch of a manifest while the run goes: its state, its queue, the specs and items of its jobs, and what workers report of it.
 // dag.c decides what follows.
 
-#ifndef FAIRPAR_CORE_DAG_NODE_H
-#define FAIRPAR_CORE_DAG_NODE_H
+#pragma once
 
 #include "base/list.h"
 #include "core/run.h"
@@ -100,5 +99,3 @@ void dag_node_ended(struct dag_node *node);
 
 // Returns how the batch has ended so far: OUTCOME_OK, or its first failure.
 struct result dag_node_result(const struct dag_node *node);
-
-#endif

@@ -1,7 +1,6 @@
 // How the items of a batch become jobs: texts parsed, contexts and environments put together, once for many jobs.
 
-#ifndef FAIRPAR_CORE_JOB_SPEC_H
-#define FAIRPAR_CORE_JOB_SPEC_H
+#pragma once
 
 #include "cli/options.h"
 #include "manifest/manifest.h"
@@ -92,5 +91,3 @@ bool job_spec_any(const struct job_spec *spec, bool (*is_such)(const struct temp
 // Parses one text of the command line. Returns NULL with *ret_failed true after a message.
 struct template *job_spec_parse(const char *const *words, size_t n, unsigned flags, const struct names *names,
                               bool *ret_failed);
-
-#endif

@@ -1,7 +1,6 @@
 // The state of a job that has begun, and the state that its worker keeps from job to job.
 
-#ifndef FAIRPAR_CORE_JOB_STATE_H
-#define FAIRPAR_CORE_JOB_STATE_H
+#pragma once
 
 #include "core/job_spec.h"
 #include "core/run.h"
@@ -165,5 +164,3 @@ const char *worker_state_label(struct worker_state *state, const struct job *job
 // Prints why the attempt cannot run, as a message about the job, and keeps the text in state->stats.why for subscribers. After
 // publish_attempt_begin().
 FP_PRINTF(3, 4) void attempt_complain(struct worker_state *state, const struct job *job, const char *format, ...);
-
-#endif

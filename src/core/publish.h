@@ -7,8 +7,7 @@
 // the publisher's lock held. They may take the locks that base/locks.def has behind it; they must not wait, write, or publish.
 // All functions may be called from any thread unless they say otherwise.
 
-#ifndef FAIRPAR_CORE_PUBLISH_H
-#define FAIRPAR_CORE_PUBLISH_H
+#pragma once
 
 #include "core/job_state.h"
 #include "job/event.h"
@@ -148,5 +147,3 @@ bool publish_count(struct batch *batch, struct event *event, uint64_t jobs, stru
 void publish_count_lost(struct batch *batch, enum outcome outcome, uint64_t jobs);
 // Notes that all input was read. Returns true if the jobs so far meet --halt.
 bool publish_count_all_read(struct run *run) FP_NODISCARD;
-
-#endif

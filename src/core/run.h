@@ -1,8 +1,7 @@
 // A run: what is put together for it (run/setup.c), and how far it is. The rooms core, record, exec, feed and run see all of it;
 // the parts that the pointers name are made, used and freed by the files of their names.
 
-#ifndef FAIRPAR_CORE_RUN_H
-#define FAIRPAR_CORE_RUN_H
+#pragma once
 
 #include "base/atomic.h"
 #include "base/attr.h"
@@ -186,5 +185,3 @@ void retry_queue_recheck(struct retry_queue *retry_queue);
 
 // Ends all jobs that wait, by retry_calls.cut_off, and takes no more. From any thread.
 void retry_queue_stop(struct retry_queue *retry_queue);
-
-#endif

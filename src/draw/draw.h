@@ -1,7 +1,6 @@
 // What draws a run from its log, in three forms.
 
-#ifndef FAIRPAR_DRAW_DRAW_H
-#define FAIRPAR_DRAW_DRAW_H
+#pragma once
 
 #include "base/buf.h"
 #include "draw/timeline.h"
@@ -103,5 +102,3 @@ void chrome_on_event(void *arg, const struct event *event);
 
 // Writes the end of the text, and frees the struct chrome.
 void chrome_finish(struct chrome *chrome);
-
-#endif

@@ -4,8 +4,7 @@
 // If there are more than TIMELINE_ALL bars, those narrower than half a pixel, and the shortest beyond TIMELINE_BARS, are
 // merged: each lane has columns, and a column says which part of its time each class of batches had.
 
-#ifndef FAIRPAR_DRAW_TIMELINE_H
-#define FAIRPAR_DRAW_TIMELINE_H
+#pragma once
 
 #include "base/buf.h"
 #include "report/attempts.h"
@@ -142,5 +141,3 @@ double timeline_x(const struct timeline *timeline, uint64_t at);
 
 // A round distance in nanoseconds such that at most `most` marks fit on the axis.
 uint64_t timeline_tick(const struct timeline *timeline, unsigned most);
-
-#endif

@@ -20,8 +20,7 @@
 // fair_expect() to fair_unexpect() says that one runs, so that the slot-time it is still going to take counts before it
 // has passed.
 
-#ifndef FAIRPAR_ENGINE_FAIR_H
-#define FAIRPAR_ENGINE_FAIR_H
+#pragma once
 
 #include "base/attr.h"
 #include "base/list.h"
@@ -230,5 +229,3 @@ double fair_virt(const struct fair *fair, const struct fair_queue *queue, uint64
 // What the queue is owed (positive), or had too much (negative), against the mean of those that want to run in its tier;
 // in turns or seconds.
 double fair_lag(const struct fair *fair, const struct fair_queue *queue, uint64_t now);
-
-#endif

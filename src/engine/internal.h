@@ -15,8 +15,7 @@
 //	pool.c      the other calls from outside, and the design
 //	view.c      what each queue waits for, for who asks
 
-#ifndef FAIRPAR_ENGINE_INTERNAL_H
-#define FAIRPAR_ENGINE_INTERNAL_H
+#pragma once
 
 #include "base/attr.h"
 #include "base/buf.h"
@@ -399,5 +398,3 @@ void worker_return_token(const struct worker *worker, struct queue *queue, uint6
 // Takes the item that a worker holds, while it waits for its slots, away from that worker, who need not know: it looks for
 // other work. Its turns are given back. Returns the item, which is the caller's.
 struct queued_item *reservation_cancel(struct worker *reserver, struct deferred *deferred);
-
-#endif

@@ -15,8 +15,7 @@
 //                   exactly once)
 // Life of a pool:   OPEN -shutdown, or its last queue is removed-> SHUT, for good
 
-#ifndef FAIRPAR_ENGINE_POOL_H
-#define FAIRPAR_ENGINE_POOL_H
+#pragma once
 
 #include "base/atomic.h"
 #include "base/attr.h"
@@ -331,5 +330,3 @@ const struct facts *worker_facts(const struct worker *worker);
 uint64_t worker_start_time(const struct worker *worker);
 // Scratch that the owner of the pool keeps for each worker: a pointer, NULL at first, freed by `fini` at pool_destroy().
 void **worker_scratch(struct worker *worker, void (*fini)(void *));
-
-#endif

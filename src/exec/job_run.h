@@ -1,7 +1,6 @@
 // The life of one job on a worker: its attempts, its output, the files it creates, and the commands beside its batch's items.
 
-#ifndef FAIRPAR_EXEC_JOB_RUN_H
-#define FAIRPAR_EXEC_JOB_RUN_H
+#pragma once
 
 #include "core/job_state.h"
 #include "core/run.h"
@@ -93,5 +92,3 @@ void batch_command_finally(struct run *run, struct queue *queue, struct dag_node
 
 // Queues the listing of the node's items by a command or a pattern. Returns as pool_submit().
 enum submit_status batch_command_listing(struct run *run, struct queue *queue, struct dag_node *node);
-
-#endif

@@ -1,7 +1,6 @@
 // Items on their way to one queue, numbered and submitted together.
 
-#ifndef FAIRPAR_EXEC_SUBMISSION_H
-#define FAIRPAR_EXEC_SUBMISSION_H
+#pragma once
 
 #include "core/job_state.h"
 #include "core/run.h"
@@ -90,5 +89,3 @@ void line_items_add(struct line_items *line_items, const char *text);
 
 // The stream has ended: submits what is left, or with `keep` false throws away what was held. Returns how many items there were.
 uint64_t line_items_end(struct line_items *line_items, bool keep);
-
-#endif

@@ -1,7 +1,6 @@
 // From inputs to batches: reads records just ahead of need, gives them their numbers, and queues them.
 
-#ifndef FAIRPAR_FEED_FEED_H
-#define FAIRPAR_FEED_FEED_H
+#pragma once
 
 #include "base/list.h"
 #include "core/run.h"
@@ -35,5 +34,3 @@ uint64_t feeds_add_job(struct run *run, uint64_t number, uint64_t by, const stru
 // run->feeds.
 void feeds_stop(struct run *run);
 void feeds_close(struct run *run);
-
-#endif

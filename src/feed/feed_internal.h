@@ -6,8 +6,7 @@
 //	feed_open.c   opens the inputs, and reads what must be known before the first job
 //	feed_added.c  jobs that come while the run goes, by --add
 
-#ifndef FAIRPAR_FEED_FEED_INTERNAL_H
-#define FAIRPAR_FEED_FEED_INTERNAL_H
+#pragma once
 
 #include "base/list.h"
 #include "exec/submission.h"
@@ -152,5 +151,3 @@ void feeds_drop_outlets(struct run *run);
 // Adds the pending record (feed->record) to the pack or submission of its batch. Returns false, and it stays pending, if the pool
 // has no room now.
 bool feed_record(struct run *run, struct feed *feed);
-
-#endif

@@ -3,8 +3,7 @@
 //
 // It also makes room: suspends or ends running jobs for memory and --timeout N%, and rereads the file of -j FILE.
 
-#ifndef FAIRPAR_GATE_GATE_H
-#define FAIRPAR_GATE_GATE_H
+#pragma once
 
 #include "core/run.h"
 #include "job/event.h"
@@ -35,5 +34,3 @@ void gate_note_end(struct gate *gate, const struct result *result);
 
 // What the event loop does for running children. Returns when to call again (now_ns() time), or TIME_NEVER.
 uint64_t gate_tick(struct gate *gate, uint64_t now);
-
-#endif

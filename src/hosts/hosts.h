@@ -3,8 +3,7 @@
 // A place is one slot of one host, or several. An attempt acquires its place before its command is built, because the command may name
 // the host; hosts_executor() then runs it there. A place on this machine (`:`) is served by the executor of local jobs.
 
-#ifndef FAIRPAR_HOSTS_HOSTS_H
-#define FAIRPAR_HOSTS_HOSTS_H
+#pragma once
 
 #include "base/buf.h"
 #include "cli/options.h"
@@ -144,5 +143,3 @@ void hosts_show(struct hosts *hosts);
 
 // Whether no attempt runs on another machine, or waits to be sent there. NULL-safe.
 bool hosts_are_idle(struct hosts *hosts);
-
-#endif

@@ -2,8 +2,7 @@
 // thread of the pool's worker that waits for it), host_files.c (its files), host_places.c (which attempt gets which slots), host_list.c (changes of
 // --sshloginfile), host_words.c (messages), pilots.c (machines that Slurm gives). hosts.c is above them.
 
-#ifndef FAIRPAR_HOSTS_HOSTS_INTERNAL_H
-#define FAIRPAR_HOSTS_HOSTS_INTERNAL_H
+#pragma once
 
 #include "base/atomic.h"
 #include "base/buf.h"
@@ -346,5 +345,3 @@ bool pilots_are_lost(const struct hosts *hosts);
 // has of this run, and frees. NULL-safe both.
 void pilots_stop(struct pilots *pilots);
 void pilots_close(struct hosts *hosts);
-
-#endif

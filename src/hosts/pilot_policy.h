@@ -5,8 +5,7 @@
 //
 // Pure: times are arguments (ns), and the caller does what was decided.
 
-#ifndef FAIRPAR_HOSTS_PILOT_POLICY_H
-#define FAIRPAR_HOSTS_PILOT_POLICY_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -70,5 +69,3 @@ unsigned pilots_in(const struct pilot_policy *policy, enum pilot_state state);
 
 // Whether no pilot has ever come, and none will.
 bool pilots_are_hopeless(const struct pilot_policy *policy);
-
-#endif

@@ -1,7 +1,6 @@
 // Splitting a record into columns: --colsep, --csv and --trim.
 
-#ifndef FAIRPAR_INPUT_COLUMNS_H
-#define FAIRPAR_INPUT_COLUMNS_H
+#pragma once
 
 #include "input/input.h"
 
@@ -47,5 +46,3 @@ bool csv_is_open(const char *text, size_t len, char separator, bool inside);
 // end of the record is part of the line end. Returns NULL, or the reason why this is no record (static text).
 const char *csv_split(const char *text, size_t len, char separator, enum input_trim trim, struct buf *out,
                       struct record *ret_record);
-
-#endif

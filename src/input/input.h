@@ -1,7 +1,6 @@
 // The input of one batch source: records from stdin, files and argument lists, by product or link, split into columns.
 
-#ifndef FAIRPAR_INPUT_INPUT_H
-#define FAIRPAR_INPUT_INPUT_H
+#pragma once
 
 #include "input/line_buffer.h"
 
@@ -102,5 +101,3 @@ char *colsep_translate(const char *perl, char **ret_error);
 // read, so that a file could be missed; then `found` was never called. What vanishes meanwhile is no error.
 int glob_expand(const char *dir, const char *pattern, void (*found)(void *arg, const char *path), void *arg,
                 char **ret_error);
-
-#endif

@@ -1,7 +1,6 @@
 // Cuts a stream of bytes that comes in pieces into lines: what is read from a file, and what a job emits.
 
-#ifndef FAIRPAR_INPUT_LINE_BUFFER_H
-#define FAIRPAR_INPUT_LINE_BUFFER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -55,5 +54,3 @@ bool line_buffer_next_lines(struct line_buffer *buffer, size_t most, struct line
 
 // Makes a NUL of each delimiter. Returns how many there are.
 uint32_t line_buffer_end_lines(char *bytes, size_t len, char delimiter);
-
-#endif

@@ -7,8 +7,7 @@
 //   take blocks from the front of what it has as long as block_splitter_cut() gives their length
 //   if that gave none: block_splitter_grow(); at the end of the stream what is left is the last block
 
-#ifndef FAIRPAR_INPUT_RECORDS_H
-#define FAIRPAR_INPUT_RECORDS_H
+#pragma once
 
 #include "base/buf.h"
 
@@ -82,5 +81,3 @@ void header_destroy(struct header_rule *rule);
 
 // Returns the length of the header at the front of the bytes, or SIZE_MAX if it is not there (yet).
 size_t header_find(const struct header_rule *rule, const char *bytes, size_t len);
-
-#endif

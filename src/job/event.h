@@ -7,8 +7,7 @@
 // since the start of its run, a duration by itself. Code that shows numbers cuts them off in the same way, so
 // that a run and its log give the same numbers.
 
-#ifndef FAIRPAR_JOB_EVENT_H
-#define FAIRPAR_JOB_EVENT_H
+#pragma once
 
 #include "job/job.h"
 
@@ -225,5 +224,3 @@ struct event {
 // A subscriber: called for each event, in the same order for all subscribers. From any thread, one call at a time; must not
 // block for long.
 typedef void event_fn(void *arg, const struct event *event);
-
-#endif

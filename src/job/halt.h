@@ -1,7 +1,6 @@
 // When to stop, and with what status the run ends: pure rules over the counts so far.
 
-#ifndef FAIRPAR_JOB_HALT_H
-#define FAIRPAR_JOB_HALT_H
+#pragma once
 
 #include "base/buf.h"
 #include "job/job.h"
@@ -52,5 +51,3 @@ enum exit_scheme { EXIT_GNU, EXIT_XARGS, EXIT_FIRST, EXIT_MAX, EXIT_ANY };
 // which the user asked for that.
 int exit_status(enum exit_scheme scheme, const struct tally *tally, const struct halt *halt, bool halted,
                 const struct result *halted_by);
-
-#endif

@@ -1,7 +1,6 @@
 // What a job is, how it can end, and what follows from its end.
 
-#ifndef FAIRPAR_JOB_JOB_H
-#define FAIRPAR_JOB_JOB_H
+#pragma once
 
 
 #include <stdbool.h>
@@ -75,5 +74,3 @@ const char *signal_name(int number);
 
 // The number of a signal given as "KILL", "SIGKILL", in any case, or "9", in `len` bytes; 0 if there is none.
 int signal_number(const char *text, size_t len);
-
-#endif

@@ -1,7 +1,6 @@
 // How many items go into one process, by the time that items have taken so far (--pack=auto). Pure: no clock.
 
-#ifndef FAIRPAR_JOB_PACK_SIZE_H
-#define FAIRPAR_JOB_PACK_SIZE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -26,5 +25,3 @@ void packsize_note(struct packsize *size, uint32_t items, uint64_t ns);
 // The number of items for a process that should have `want`, while `waiting` wait, its own first item included. If no more
 // come (`ended`), it is a share of those, so that the last processes end together on all slots. At least 1.
 uint64_t packsize_share(uint32_t want, uint32_t least, uint64_t waiting, unsigned slots, bool ended);
-
-#endif

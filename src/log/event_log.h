@@ -7,8 +7,7 @@
 // What a reader can hold up (a pipe, a socket, a terminal) is written by a thread of the log. Jobs wait for a slow reader only
 // when `pending_max` bytes have gathered, and not for one that takes nothing for `timeout`: then the log is given up.
 
-#ifndef FAIRPAR_LOG_EVENT_LOG_H
-#define FAIRPAR_LOG_EVENT_LOG_H
+#pragma once
 
 #include "base/attr.h"
 #include "base/buf.h"
@@ -83,5 +82,3 @@ int eventread(int fd, const char *name, event_fn *fn, void *arg, struct buf *mes
 // Reads the log `fd` as eventread() does, and prints the messages if `with_messages`. Returns 0, or -1 if it is no log that can be
 // read, or a message could not be printed.
 int log_read(int fd, const char *name, event_fn *on_event, void *arg, bool with_messages) FP_NODISCARD;
-
-#endif

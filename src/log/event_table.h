@@ -1,7 +1,6 @@
 // The table of the log's events (log/events.def), for who writes and reads them.
 
-#ifndef FAIRPAR_LOG_EVENT_TABLE_H
-#define FAIRPAR_LOG_EVENT_TABLE_H
+#pragma once
 
 #include "job/event.h"
 
@@ -93,5 +92,3 @@ extern const char *const event_roles[ROLE_LISTING + 1], *const event_sources[FRO
 
 // By enum event_kind.
 extern const struct event_layout event_layouts[EVENT_KINDS];
-
-#endif

@@ -3,8 +3,7 @@
 // Byte for byte as GNU parallel 20221122 writes it, so that its users' scripts and it itself read it: Host is ":" for this machine,
 // Send is 0, a job that a signal killed has Exitval 0, one whose time was up has -1, a newline in the command is a NUL.
 
-#ifndef FAIRPAR_LOG_JOBLOG_H
-#define FAIRPAR_LOG_JOBLOG_H
+#pragma once
 
 #include "base/attr.h"
 #include "base/buf.h"
@@ -85,5 +84,3 @@ struct table_row {
 
 // Appends the row of a job with its newline, whatever bytes its output has.
 void table_add_row(struct buf *buf, enum table_kind kind, const struct table_row *row);
-
-#endif

@@ -5,8 +5,7 @@
 // command and another number. They must have moved if the row's number is lower than the item's, or if an item before had another
 // command than the row of its number.
 
-#ifndef FAIRPAR_LOG_RESUME_H
-#define FAIRPAR_LOG_RESUME_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -36,5 +35,3 @@ enum resume_answer resume_ask(struct resume *resume, uint64_t seq, const char *c
 // Lists the jobs that failed, in the order of their numbers, for --retry-failed: returns their commands, which the log owns, and
 // sets their numbers. The caller frees both arrays.
 char **resume_failed(const struct resume *resume, uint64_t **ret_seqs, size_t *ret_n);
-
-#endif

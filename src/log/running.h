@@ -1,7 +1,6 @@
 // A table of the attempts that run, with the facts of their start, for subscribers that need them when the attempt ends.
 
-#ifndef FAIRPAR_LOG_RUNNING_H
-#define FAIRPAR_LOG_RUNNING_H
+#pragma once
 
 #include "job/event.h"
 
@@ -47,5 +46,3 @@ struct running_attempt *running_take(struct running_table *table, const struct e
 
 // Takes out any one; NULL if the table is empty. The caller frees it with free().
 struct running_attempt *running_take_any(struct running_table *table);
-
-#endif

@@ -1,7 +1,6 @@
 // The errors and warnings of a manifest: collected, then shown in the order of the file, each with its line and a caret.
 
-#ifndef FAIRPAR_MANIFEST_DIAGNOSTICS_H
-#define FAIRPAR_MANIFEST_DIAGNOSTICS_H
+#pragma once
 
 #include "base/attr.h"
 #include "base/buf.h"
@@ -73,5 +72,3 @@ const char *find_place(struct diagnostics *diagnostics, uint32_t line, uint32_t 
 
 // Returns the line and column of the byte at that offset in the data, with a width of 1.
 struct source_span place_of_byte(struct diagnostics *diagnostics, size_t offset);
-
-#endif

@@ -1,8 +1,7 @@
 // The loader of a manifest as its files see it: manifest.c (the top), fields.c (values of keys), batch.c (a batch), items.c (its
 // items), templates.c (its templates and commands), graph.c (the edges between batches).
 
-#ifndef FAIRPAR_MANIFEST_INTERNAL_H
-#define FAIRPAR_MANIFEST_INTERNAL_H
+#pragma once
 
 #include "manifest/keys.h"
 #include "manifest/manifest.h"
@@ -92,5 +91,3 @@ void load_check_words(struct loader *loader, const char *shell, const struct nod
 
 // Resolves needs and emits, and looks for cycles.
 void load_graph(struct loader *loader);
-
-#endif

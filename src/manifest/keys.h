@@ -1,7 +1,6 @@
 // The table of keys as data: what each is called, where it may stand, what its value is, and what others call it.
 
-#ifndef FAIRPAR_MANIFEST_KEYS_H
-#define FAIRPAR_MANIFEST_KEYS_H
+#pragma once
 
 #include "manifest/diagnostics.h"
 #include "manifest/tree.h"
@@ -64,5 +63,3 @@ struct key_type_words {
 };
 
 extern const struct key_type_words key_types[];
-
-#endif

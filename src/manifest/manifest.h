@@ -10,8 +10,7 @@
 // Paths: `working_dir` is relative to the manifest's directory (manifest->dir), as written. Everything else that a
 // batch names (file, file0, glob, command, creates) is seen from its working directory.
 
-#ifndef FAIRPAR_MANIFEST_MANIFEST_H
-#define FAIRPAR_MANIFEST_MANIFEST_H
+#pragma once
 
 #include "base/buf.h"
 #include "base/map.h"
@@ -195,5 +194,3 @@ void manifest_list(const struct manifest *manifest, enum manifest_listing listin
 
 // Appends the JSON Schema (draft-07) of a manifest.
 void manifest_schema(struct buf *buf);
-
-#endif

@@ -1,7 +1,6 @@
 // The values of a YAML document with their places: built from events, with caps, aliases shared and merges done.
 
-#ifndef FAIRPAR_MANIFEST_TREE_H
-#define FAIRPAR_MANIFEST_TREE_H
+#pragma once
 
 #include "base/buf.h"
 #include "base/map.h"
@@ -82,5 +81,3 @@ bool node_is_missing(const struct node *node);
 // others; or -1 with an error added. By libyaml's events: its document loader knows no limits, finds anchors by a linear
 // search, refuses an anchor that is defined again, and loses the places of aliases.
 int tree_read(struct tree *tree, const char *data, size_t len);
-
-#endif

@@ -1,7 +1,6 @@
 // The modes of fairpar other than a plain run: one function each, which returns the exit status.
 
-#ifndef FAIRPAR_MODES_MODES_H
-#define FAIRPAR_MODES_MODES_H
+#pragma once
 
 #include "cli/options.h"
 #include "process/context.h"
@@ -30,5 +29,3 @@ int worker_run(const struct options *options, struct context *context);
 // --add, --wait, --wait-any, --cancel, and --status of a run: asks the run in whose job this process is, or that of --run, and
 // prints what it answers. Returns the exit status: with --wait and --wait-any that of the jobs.
 int control_ask(const struct options *options, const struct context *context) FP_NODISCARD;
-
-#endif

@@ -18,8 +18,7 @@
 //	free -turn_take()-> a job that streams (has_turn) -writer_drop_turn() or spool_finish()-> its worker, as above
 //	the flusher -turn_work()-> free
 
-#ifndef FAIRPAR_OUTPUT_INTERNAL_H
-#define FAIRPAR_OUTPUT_INTERNAL_H
+#pragma once
 
 #include "output/writer.h"
 
@@ -208,5 +207,3 @@ void note_release_locked(struct writer *writer);
 
 // Counts the job as between two attempts, or as running again.
 void writer_set_idle(struct spool *spool, bool idle);
-
-#endif

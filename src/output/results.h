@@ -1,7 +1,6 @@
 // A job's output kept apart from the run's: in files of its own, or in memory until it becomes part of a row.
 
-#ifndef FAIRPAR_OUTPUT_RESULTS_H
-#define FAIRPAR_OUTPUT_RESULTS_H
+#pragma once
 
 #include "base/attr.h"
 #include "base/buf.h"
@@ -61,5 +60,3 @@ void results_end(struct results *results);
 
 // Closes the files, with `unlink_files` removes them, and frees the rest.
 void results_free(struct results *results, bool unlink_files);
-
-#endif

@@ -14,8 +14,7 @@
 // ended the turn before it (output_queue_promote()), under the lock of the writer, and only while `busy` says that the job's own
 // thread does not use the spool.
 
-#ifndef FAIRPAR_OUTPUT_SPOOL_H
-#define FAIRPAR_OUTPUT_SPOOL_H
+#pragma once
 
 #include "output/writer.h"
 
@@ -152,5 +151,3 @@ void spool_recycle_locked(struct spool *spool);
 
 // Moves what is ready into a new spool, and returns that; `spool` goes on being filled.
 struct spool *spool_split_locked(struct spool *spool);
-
-#endif

@@ -7,8 +7,7 @@
 // Bytes are always copied out of the file, never spliced: a page that lies in somebody's pipe would change there when
 // its place in the file is written again (splice(2), pages are shared with the page cache).
 
-#ifndef FAIRPAR_OUTPUT_STORE_H
-#define FAIRPAR_OUTPUT_STORE_H
+#pragma once
 
 #include "base/atomic.h"
 #include "base/attr.h"
@@ -83,5 +82,3 @@ void rope_tail(struct store *store, const struct rope *rope, size_t n, struct bu
 
 // Gives all of it back; the rope is empty then.
 void rope_clear(struct store *store, struct rope *rope);
-
-#endif

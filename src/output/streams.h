@@ -3,8 +3,7 @@
 // Used by one thread at a time: the one that has the turn to write (turn.c). What would block is left to a thread that
 // may: with `wait` false nothing here blocks on a pipe or a socket.
 
-#ifndef FAIRPAR_OUTPUT_STREAMS_H
-#define FAIRPAR_OUTPUT_STREAMS_H
+#pragma once
 
 
 #include <stdbool.h>
@@ -48,5 +47,3 @@ bool streams_flush(struct streams *streams, bool wait);
 // Moves what is in the pipe `fd` to the stream without copying, waiting for the reader. Only when nothing is pending.
 // Returns the bytes, 0 at end of file, or -1 with errno: EAGAIN nothing is there now, ENOTSUP has to be read and put.
 ssize_t streams_splice(struct streams *streams, int stream, int fd);
-
-#endif

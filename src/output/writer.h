@@ -21,8 +21,7 @@
 //
 // The caller ignores or blocks SIGPIPE.
 
-#ifndef FAIRPAR_OUTPUT_WRITER_H
-#define FAIRPAR_OUTPUT_WRITER_H
+#pragma once
 
 #include "base/attr.h"
 #include "base/buf.h"
@@ -149,5 +148,3 @@ void spool_finish(struct spool *spool);
 // The job with this number in the queue has no spool and never will (cancelled before it started, or its output is not
 // captured). With keep_order those behind it wait for this call.
 void writer_skip(struct writer *writer, struct output_queue *queue, uint64_t order);
-
-#endif

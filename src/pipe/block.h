@@ -5,8 +5,7 @@
 // from, from their beginning for each attempt. Only with --cat is a block a file, in memory (memfd) and without a name that could
 // outlive fairpar: a job that reads a file prints other columns (wc(1)), and leaves the rest to the next command (head(1)).
 
-#ifndef FAIRPAR_PIPE_BLOCK_H
-#define FAIRPAR_PIPE_BLOCK_H
+#pragma once
 
 #include "base/list.h"
 #include "base/atomic.h"
@@ -183,5 +182,3 @@ uint64_t consumer_sent(const struct consumer *consumer);
 // To be called when the consumer's job has stopped reading, has ended or will never start: its portions of which nothing was
 // written go to other jobs. Idempotent; not while its worker writes.
 void consumer_leave(struct consumer *consumer);
-
-#endif

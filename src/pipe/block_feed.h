@@ -1,7 +1,6 @@
 // The data that jobs get on their standard input: cut into blocks (--pipe, --pipe-part), or all of it for each job (--tee).
 
-#ifndef FAIRPAR_PIPE_BLOCK_FEED_H
-#define FAIRPAR_PIPE_BLOCK_FEED_H
+#pragma once
 
 #include "pipe/block.h"
 
@@ -33,5 +32,3 @@ void blockfeed_begin(struct blockfeed *feed, uint64_t jobs);
 
 // From any thread: the data as a block, the standard input of that job; block_free() when it has ended or will never start.
 struct block *blockfeed_block(struct blockfeed *feed, uint64_t job);
-
-#endif

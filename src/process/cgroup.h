@@ -1,7 +1,6 @@
 // Cgroups v2 of jobs, below a cgroup that belongs to fairpar: the kernel enforces a job's memory limit.
 
-#ifndef FAIRPAR_PROCESS_CGROUP_H
-#define FAIRPAR_PROCESS_CGROUP_H
+#pragma once
 
 #include "base/atomic.h"
 #include "base/attr.h"
@@ -52,5 +51,3 @@ uint64_t cgroup_peak(const struct cgroup_root *root, const struct cgroup *group)
 // Kills the processes that the job has left in the group, waits for their end for at most a second, and removes the group. A group
 // that cannot be removed stays.
 void cgroup_kill(const struct cgroup_root *root, struct cgroup *group);
-
-#endif

@@ -7,8 +7,7 @@
 // see the table of running children, under its lock, where an entry is valid until just before the pid is reaped, so
 // no signal ever reaches a recycled pid.
 
-#ifndef FAIRPAR_PROCESS_CHILD_H
-#define FAIRPAR_PROCESS_CHILD_H
+#pragma once
 
 #include "base/buf.h"
 #include "job/job.h"
@@ -253,5 +252,3 @@ void stdin_pipe_fill(const struct stdin_writer *writer, struct pollfd *to, struc
 
 // Closes the pipe, if it is open. more_fd is the writer's to close.
 void stdin_pipe_close(const struct stdin_writer *writer, struct pollfd *to, struct pollfd *more);
-
-#endif

@@ -9,8 +9,7 @@
 // [C3] Once termination has begun, each child gets its signal: it was listed then, or children_list() sends the signal.
 //      For clean-up commands termination begins with children_kill().
 
-#ifndef FAIRPAR_PROCESS_CHILDREN_H
-#define FAIRPAR_PROCESS_CHILDREN_H
+#pragma once
 
 #include "base/atomic.h"
 #include "base/list.h"
@@ -126,5 +125,3 @@ const atomic_bool *children_refusal(const struct children *children, bool cleanu
 // Waits until another child has ended, or for a while, after a start that failed with `error`. Returns false if there is
 // no use in another try: `refusal` is set, or it has lasted too long with no other child running.
 bool children_wait_room(struct children *children, struct start_backoff *backoff, int error, const atomic_bool *refusal);
-
-#endif

@@ -1,8 +1,7 @@
 // The execution context that a job gets from whoever submitted it: directory, environment, umask, limits, niceness.
 // Captured in the parent, applied only in the child.
 
-#ifndef FAIRPAR_PROCESS_CONTEXT_H
-#define FAIRPAR_PROCESS_CONTEXT_H
+#pragma once
 
 #include "base/atomic.h"
 
@@ -61,5 +60,3 @@ void context_get_nofile(struct rlimit *ret_limit);
 // Raises the soft descriptor limit of the process to the hard one (jobs keep what was captured). Returns the new soft
 // limit.
 rlim_t context_raise_nofile(const struct context *context);
-
-#endif

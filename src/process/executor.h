@@ -1,7 +1,6 @@
 // How an attempt of a job is executed: the seam behind which a child process stands, and anything else that can take its place.
 
-#ifndef FAIRPAR_PROCESS_EXECUTOR_H
-#define FAIRPAR_PROCESS_EXECUTOR_H
+#pragma once
 
 #include "process/child.h"
 
@@ -42,5 +41,3 @@ static inline uint64_t executor_expire(const struct executor *executor, uint64_t
 
 // Executes attempts as child processes, by child_run() with that table, which outlives it.
 struct executor children_executor(struct children *children);
-
-#endif

@@ -9,8 +9,7 @@
 // it was killed, as a fresh program image in a session of its own: it holds nothing of the caller's (no streams, no directory, no
 // terminal), so it keeps nobody's `| cat` open.
 
-#ifndef FAIRPAR_PROCESS_GUARDIAN_H
-#define FAIRPAR_PROCESS_GUARDIAN_H
+#pragma once
 
 #include "base/atomic.h"
 #include "process/proctree.h"
@@ -104,5 +103,3 @@ void guardian_revive(struct guardian *guardian);
 
 // Says goodbye to the guardian and waits for its end. When no job runs and no other thread uses it any more.
 void guardian_fini(struct guardian *guardian);
-
-#endif

@@ -8,8 +8,7 @@
 // batch runs one, two, then four jobs at once, and jobs of other batches pass. A part of the memory is left to other programs. A job
 // always starts if no other one runs.
 
-#ifndef FAIRPAR_PROCESS_MEMORY_H
-#define FAIRPAR_PROCESS_MEMORY_H
+#pragma once
 
 #include "base/atomic.h"
 #include "base/attr.h"
@@ -187,5 +186,3 @@ struct memory_others {
 // the largest of all. With `samples` less what they have, which takes some system calls for each of their processes; else all that is
 // reserved counts.
 struct memory_others memory_ledger_look(struct memory_ledger *ledger, uint64_t unknown, bool samples);
-
-#endif

@@ -3,8 +3,7 @@
 // If fairpar is killed, a guardian ends the child, its descendants, and the processes with the cookie in their environment, as it
 // ends a run's jobs (process/guardian.h). It looks at the caller's session only, so it misses a process that called setsid(2).
 
-#ifndef FAIRPAR_PROCESS_PLAIN_CHILD_H
-#define FAIRPAR_PROCESS_PLAIN_CHILD_H
+#pragma once
 
 #include "base/attr.h"
 #include "process/context.h"
@@ -31,5 +30,3 @@ int plain_child_wait(struct plain_child *child, int *ret_signal);
 // Waits, for a moment at most, until it has stopped or ended; it may have ignored the signal. To be called before this process
 // stops itself: else the child would still read from the terminal what is typed for the shell.
 void plain_child_await_stop(const struct plain_child *child);
-
-#endif

@@ -1,7 +1,6 @@
 // Reads files of /proc and of cgroups whole, and finds numbers in them, and the directories of this process's cgroups.
 
-#ifndef FAIRPAR_PROCESS_PROC_H
-#define FAIRPAR_PROCESS_PROC_H
+#pragma once
 
 #include "base/attr.h"
 #include "base/buf.h"
@@ -37,5 +36,3 @@ char *cgroup_find_dir(const char *root, bool v2, const char *controller);
 // `mount_len` are as cgroup_dir_fn gets them.
 typedef void cgroup_level_fn(void *arg, const char *dir);
 void cgroup_each_level(const char *dir, size_t mount_len, cgroup_level_fn *fn, void *arg);
-
-#endif

@@ -1,7 +1,6 @@
 // Finds the descendants of a process in /proc, for those that a signal to the job's process group does not reach.
 
-#ifndef FAIRPAR_PROCESS_PROCTREE_H
-#define FAIRPAR_PROCESS_PROCTREE_H
+#pragma once
 
 #include "base/attr.h"
 
@@ -138,5 +137,3 @@ struct activity {
 // counts as the number of processors that it has used since the last sample, if it was in that sample and this number is larger.
 // Sets *ret_alive to the number of trees that still have a living process.
 double activity_sample(struct activity *activity, const pid_t *pids, size_t n, uint64_t now, unsigned *ret_alive);
-
-#endif

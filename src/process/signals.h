@@ -1,7 +1,6 @@
 // Signals as events: blocked before any thread exists, read in one place, restored in children.
 
-#ifndef FAIRPAR_PROCESS_SIGNALS_H
-#define FAIRPAR_PROCESS_SIGNALS_H
+#pragma once
 
 #include "base/attr.h"
 
@@ -62,5 +61,3 @@ void signals_stop_self(void);
 
 // Ends the process by that signal with its default action; where that is impossible exits with 128+signal.
 void signals_die(int signal) FP_NORETURN;
-
-#endif

@@ -1,7 +1,6 @@
 // Starts one child: descriptors, directory, environment, limits, process group; reports which step failed.
 
-#ifndef FAIRPAR_PROCESS_SPAWN_H
-#define FAIRPAR_PROCESS_SPAWN_H
+#pragma once
 
 #include "base/atomic.h"
 #include "base/attr.h"
@@ -95,5 +94,3 @@ int daemon_detach(void) FP_NODISCARD;
 // ignored, and no descriptors but the `n` (at most DAEMON_FDS_MAX) ones, which become 3, 4 and so on; where one is -1,
 // none has that number. Returns 0, or -1 with errno.
 int daemon_settle(const int *fds, int n) FP_NODISCARD;
-
-#endif

@@ -1,8 +1,7 @@
 // How hard the machine is pressed, as the kernel tells: its load, its free memory and its swapping; how idle the processors are, and for
 // how much of the time all tasks waited for memory or for a disk.
 
-#ifndef FAIRPAR_PROCESS_SYSLOAD_H
-#define FAIRPAR_PROCESS_SYSLOAD_H
+#pragma once
 
 #include "base/attr.h"
 #include "base/buf.h"
@@ -76,5 +75,3 @@ void pressure_close(struct pressure *pressure);
 // Takes a sample, and fills *ret_observation with what has happened since the last one. `quota` is the number of processors that the
 // cgroup may use, which may be more than there are.
 void pressure_observe(struct pressure *pressure, double quota, uint64_t now, struct pressure_observation *ret_observation);
-
-#endif

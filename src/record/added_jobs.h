@@ -9,8 +9,7 @@
 // A wait that would make a circle is refused. Waits and the needs of batches both count: a job waits for all jobs of the batches
 // that its batch needs. So a job that waits for one of a batch that needs its own batch would wait for itself.
 
-#ifndef FAIRPAR_RECORD_ADDED_JOBS_H
-#define FAIRPAR_RECORD_ADDED_JOBS_H
+#pragma once
 
 #include "base/list.h"
 #include "core/job_state.h"
@@ -136,5 +135,3 @@ struct wait_view {
 
 // For each wait, in the order in which they began. What is in the view is borrowed for the call. With nested_lock().
 void waits_each(struct added_jobs *jobs, void (*fn)(void *arg, const struct wait_view *view), void *arg);
-
-#endif

@@ -1,7 +1,6 @@
 // The joblog of a run: writes it, and reads that of an earlier run for --resume, --resume-failed and --retry-failed.
 
-#ifndef FAIRPAR_RECORD_JOB_RECORDS_H
-#define FAIRPAR_RECORD_JOB_RECORDS_H
+#pragma once
 
 #include "core/job_state.h"
 
@@ -43,5 +42,3 @@ void job_records_settle(struct run *run, uint64_t seq);
 // Closes the joblog, with a message and run->trouble if rows could not be written, and frees run->job_records, which may be NULL.
 // After the last job, before the output is closed.
 void job_records_close(struct run *run);
-
-#endif

@@ -1,7 +1,6 @@
 // Puts the output of jobs where the user wants it instead of stdout: --results and --files.
 
-#ifndef FAIRPAR_RECORD_RESULT_FILES_H
-#define FAIRPAR_RECORD_RESULT_FILES_H
+#pragma once
 
 #include "core/job_state.h"
 
@@ -48,5 +47,3 @@ void result_files_end(struct worker_state *state, struct job *job, const struct 
 
 // Closes the table, and frees run->result_files, if there is one. Once run->writer is gone.
 void result_files_close(struct run *run);
-
-#endif

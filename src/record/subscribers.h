@@ -1,7 +1,6 @@
 // The subscribers to a run's events (publish.h): status line, --explain, end summary, --log.
 
-#ifndef FAIRPAR_RECORD_SUBSCRIBERS_H
-#define FAIRPAR_RECORD_SUBSCRIBERS_H
+#pragma once
 
 #include "core/job_state.h"
 #include "core/run.h"
@@ -112,5 +111,3 @@ int pictures_check(const struct options *options) FP_NODISCARD;
 // wrong in it are printed only if `with_messages`. Returns 0, or -1 after messages. If a picture cannot be written, the file that
 // was in its place stays as it was, and the other pictures are written.
 int pictures_draw(const struct options *options, int fd, const char *name, bool with_messages) FP_NODISCARD;
-
-#endif

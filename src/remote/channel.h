@@ -7,8 +7,7 @@
 //
 // Pure: times are arguments, in nanoseconds of a clock that does not go back. One thread at a time.
 
-#ifndef FAIRPAR_REMOTE_CHANNEL_H
-#define FAIRPAR_REMOTE_CHANNEL_H
+#pragma once
 
 #include "job/job.h"
 #include "process/spawn.h"
@@ -147,5 +146,3 @@ static inline bool channel_is_broken(const struct channel *channel) {
 static inline const char *channel_why(const struct channel *channel) {
 	return channel_is_broken(channel) ? channel->why : NULL;
 }
-
-#endif

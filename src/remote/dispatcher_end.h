@@ -9,8 +9,7 @@
 // Pure, as channel.h: no I/O. The owner moves bytes by the functions of channel.h, sends input and acknowledges output. A callback must not
 // call any function of these files but channel_acknowledge(), and hello() channel_send().
 
-#ifndef FAIRPAR_REMOTE_DISPATCHER_END_H
-#define FAIRPAR_REMOTE_DISPATCHER_END_H
+#pragma once
 
 #include "remote/channel.h"
 
@@ -81,5 +80,3 @@ uint64_t dispatcher_end_tick(struct dispatcher_end *end, uint64_t now);
 
 // Releases the worker: it ends when its jobs have.
 void dispatcher_end_bye(struct dispatcher_end *end, const char *why);
-
-#endif

@@ -16,8 +16,7 @@
 // Frames in, frames out, and files; no threads, no connection. The numbers of jobs are left to the connection. At most FILE_WINDOW bytes of a
 // copy are under way: each frame but `room` counts FILE_FRAME_COST and its payload.
 
-#ifndef FAIRPAR_REMOTE_FILE_COPY_H
-#define FAIRPAR_REMOTE_FILE_COPY_H
+#pragma once
 
 #include "base/beneath.h"
 #include "remote/wire.h"
@@ -118,5 +117,3 @@ const char *file_send_take(struct file_copy *copy, const struct wire_frame *fram
 void file_send_give(struct file_copy *copy);
 const char *file_receive_take(struct file_copy *copy, const struct wire_frame *frame);
 void file_receive_fini(struct file_copy *copy);
-
-#endif

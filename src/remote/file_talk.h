@@ -3,8 +3,7 @@
 //
 // Frames in, frames out, and files; no threads, no connection. The numbers of jobs are left to the connection.
 
-#ifndef FAIRPAR_REMOTE_FILE_TALK_H
-#define FAIRPAR_REMOTE_FILE_TALK_H
+#pragma once
 
 #include "base/sync.h"
 #include "remote/file_copy.h"
@@ -67,5 +66,3 @@ struct file_route {
 // directory there. file_route_fini() in both cases.
 int file_route(struct file_route *ret_route, const char *path, enum file_way way, const char **ret_why) FP_NODISCARD;
 void file_route_fini(struct file_route *route);
-
-#endif

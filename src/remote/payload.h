@@ -3,8 +3,7 @@
 //
 // Pure. The bytes that are read are not trusted.
 
-#ifndef FAIRPAR_REMOTE_PAYLOAD_H
-#define FAIRPAR_REMOTE_PAYLOAD_H
+#pragma once
 
 #include "base/buf.h"
 #include "process/child.h"
@@ -57,5 +56,3 @@ void payload_fini(struct payload *payload);
 // Returns `base` without the variables that `unset` names (without their values), and with those of `set` ("NAME=VALUE") in place of its own. Both
 // end with NULL, or are NULL. The caller frees the array; its strings are borrowed.
 char **payload_env(char *const *base, char *const *set, char *const *unset);
-
-#endif

@@ -4,8 +4,7 @@
 // Pure: texts of Slurm's variables and commands in, texts out. A list of nodes is read here, not by `scontrol show hostnames`: no program
 // has to be run, and the grammar is a small one. Nothing depends on the exit status of srun, which is 0 even after a node has failed.
 
-#ifndef FAIRPAR_REMOTE_SLURM_H
-#define FAIRPAR_REMOTE_SLURM_H
+#pragma once
 
 #include "base/buf.h"
 
@@ -77,5 +76,3 @@ bool slurm_is_over(const char *said);
 // Whether that error text of srun means that Slurm cannot be reached now or is busy, so that the same request may
 // succeed later.
 bool slurm_is_transient(const char *said);
-
-#endif

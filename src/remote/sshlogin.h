@@ -3,8 +3,7 @@
 //
 // [@GROUP+GROUP/][N/][SSH COMMAND ][USER@]HOST[:PORT]. All is pure: files are read by a call-back, and nothing is started.
 
-#ifndef FAIRPAR_REMOTE_SSHLOGIN_H
-#define FAIRPAR_REMOTE_SSHLOGIN_H
+#pragma once
 
 #include "base/buf.h"
 
@@ -117,5 +116,3 @@ int program_copy_read(const struct program_copy *copy, const char *machine, stru
 
 // The checksum of the bytes by POSIX's cksum(1).
 uint32_t program_copy_cksum(const void *bytes, size_t n);
-
-#endif

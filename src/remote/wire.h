@@ -7,8 +7,7 @@
 //
 // Pure: no I/O, no state. The bytes that are read are not trusted.
 
-#ifndef FAIRPAR_REMOTE_WIRE_H
-#define FAIRPAR_REMOTE_WIRE_H
+#pragma once
 
 #include "base/attr.h"
 #include "base/buf.h"
@@ -68,5 +67,3 @@ enum wire_status {
 // Reads the first frame that `sender` has sent.
 enum wire_status wire_read(const char *bytes, size_t n, enum wire_sender sender, struct wire_frame *ret_frame, size_t *ret_used,
                            const char **ret_why) FP_NODISCARD;
-
-#endif

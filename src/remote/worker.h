@@ -3,8 +3,7 @@
 // The thread of the loop reads and writes the connection; each job has a thread, on which child_run() executes it. When the connection ends
 // or breaks, all jobs are ended, as by --term-seq, before the worker is.
 
-#ifndef FAIRPAR_REMOTE_WORKER_H
-#define FAIRPAR_REMOTE_WORKER_H
+#pragma once
 
 #include "process/child.h"
 #include "process/context.h"
@@ -24,5 +23,3 @@ struct remote_worker_config {
 // Runs until the dispatcher releases the worker, the connection breaks, or a signal ends the process. Returns 0 after a release, else
 // EXIT_TROUBLE after a message; dies by a signal itself. Called while the process has one thread. `context` is borrowed; jobs inherit it.
 int worker_serve(const struct remote_worker_config *config, struct context *context);
-
-#endif

@@ -5,8 +5,7 @@
 // Its counterpart is dispatcher_end.h. Pure, as channel.h: no I/O. The owner moves bytes by the functions of channel.h, sends output and
 // acknowledges input. A callback may break the channel, and `begin` may refuse its job; else it must not call any function of these files.
 
-#ifndef FAIRPAR_REMOTE_WORKER_END_H
-#define FAIRPAR_REMOTE_WORKER_END_H
+#pragma once
 
 #include "remote/channel.h"
 
@@ -49,5 +48,3 @@ void worker_end_brake(struct worker_end *end, size_t jobs, const char *why);
 
 // The worker takes no further job, because of `why`; those that run go on.
 void worker_end_bye(struct worker_end *end, const char *why);
-
-#endif

@@ -4,8 +4,7 @@
 // (of long-running jobs). A run on several machines has lanes for each machine, as many as it ran attempts at once: a slot of the
 // run may be on another machine each time.
 
-#ifndef FAIRPAR_REPORT_ATTEMPTS_H
-#define FAIRPAR_REPORT_ATTEMPTS_H
+#pragma once
 
 #include "base/buf.h"
 #include "log/running.h"
@@ -107,5 +106,3 @@ void attempts_on_event(void *arg, const struct event *event);
 // Calls `fn` with ATTEMPT_LEFT for each attempt that has not ended, as if it ended with the last event, and frees the
 // memory. The numbers of lanes stay, and the time of the last event.
 void attempts_finish(struct attempts *attempts);
-
-#endif

@@ -3,8 +3,7 @@
 // Times are nanoseconds of slots: a job on two slots counts twice. A job is known by the command of its first step, and its time is
 // that of all its steps and attempts. Memory is bounded: of more than FORMER_RUN_MAX commands and batches the later ones are not known.
 
-#ifndef FAIRPAR_REPORT_FORMER_RUN_H
-#define FAIRPAR_REPORT_FORMER_RUN_H
+#pragma once
 
 #include "job/event.h"
 
@@ -27,5 +26,3 @@ void former_run_take(struct former_run *former, const struct event_job_start *st
 
 // The mean time of the jobs of the batch that are still to come, or of all if none is; NOT_KNOWN if the former run had none.
 uint64_t former_run_mean(const struct former_run *former, const char *batch);
-
-#endif

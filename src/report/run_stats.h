@@ -6,8 +6,7 @@
 // Its memory is bounded whatever the number of jobs: totals and a histogram for each batch up to STATS_BATCHES (those
 // that come later share one entry), the slowest jobs, the first failures.
 
-#ifndef FAIRPAR_REPORT_RUN_STATS_H
-#define FAIRPAR_REPORT_RUN_STATS_H
+#pragma once
 
 #include "base/buf.h"
 #include "base/map.h"
@@ -245,5 +244,3 @@ void summary_add_reasons(struct buf *buf, const struct run_stats *stats, const s
 
 // Appends the summary of finished statistics (stats_finish()), line by line, each with its newline.
 void summary_add(struct buf *buf, const struct run_stats *stats, const struct summary_form *form);
-
-#endif

@@ -1,7 +1,6 @@
 // Formats the status line of a run: text from numbers, without a clock and without a terminal.
 
-#ifndef FAIRPAR_REPORT_STATUS_LINE_H
-#define FAIRPAR_REPORT_STATUS_LINE_H
+#pragma once
 
 #include "base/buf.h"
 #include "report/former_run.h"
@@ -76,5 +75,3 @@ uint64_t eta_mean(const struct run_stats *stats);
 // NOT_KNOWN, and nothing is set, if the former run had none of the batches, and fewer than 3 jobs have ended or less than ETA_FROM_S
 // has passed. NOT_KNOWN if all that is left runs for longer than expected.
 uint64_t eta_set(struct status_batch *batches, const struct run_stats *stats, const struct former_run *former, unsigned slots, uint64_t now);
-
-#endif

@@ -1,8 +1,7 @@
 // A run from its start to its end: the event loop (run.c), what it is put together from (setup.c), and what ends it (stop.c).
 // Outside this room only main.c and modes/ include this header, for run_all().
 
-#ifndef FAIRPAR_RUN_RUN_H
-#define FAIRPAR_RUN_RUN_H
+#pragma once
 
 #include "base/attr.h"
 #include "base/buf.h"
@@ -87,5 +86,3 @@ void control_close(struct control *control);
 // Appends the status of the run, as text for people or as JSON: its batches, the jobs that run, and what waits for what. Needs
 // run->nested.
 void control_status(struct run *run, bool json, struct buf *out);
-
-#endif

@@ -11,8 +11,7 @@
 //
 // The number of slots of the worker pool is changed accordingly.
 
-#ifndef FAIRPAR_SHARING_JOBSERVER_SLOTS_H
-#define FAIRPAR_SHARING_JOBSERVER_SLOTS_H
+#pragma once
 
 #include "base/attr.h"
 #include "process/executor.h"
@@ -87,5 +86,3 @@ void jobserver_slots_close(struct jobserver_slots *slots);
 // directory of a FIFO. Called while the process has one thread. Returns 0, and the caller calls jobserver_close(); or -1 after a
 // message.
 int jobserver_server_open(const struct options *options, struct context *context, const char *dir, struct jobserver *ret_jobserver) FP_NODISCARD;
-
-#endif

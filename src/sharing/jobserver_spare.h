@@ -5,8 +5,7 @@
 // jobs put these back. A client of this kind also gives back in this way while it has at least two leases more than another one
 // that waits.
 
-#ifndef FAIRPAR_SHARING_JOBSERVER_SPARE_H
-#define FAIRPAR_SHARING_JOBSERVER_SPARE_H
+#pragma once
 
 #include "base/attr.h"
 
@@ -37,5 +36,3 @@ bool jobserver_spare_tick(struct jobserver_spare *spare, bool offers);
 // Takes all tokens out of the pipe and releases all leases. Called when no job runs, so that all should be there. Returns how
 // many are missing; below 0: how many there are too many.
 int jobserver_spare_reset(struct jobserver_spare *spare);
-
-#endif

@@ -8,8 +8,7 @@
 // The worker pool gets one slot more after a lease has come, and one less before it is released: so each item that runs has a
 // lease.
 
-#ifndef FAIRPAR_SHARING_LEASES_H
-#define FAIRPAR_SHARING_LEASES_H
+#pragma once
 
 #include "base/attr.h"
 
@@ -102,5 +101,3 @@ void leases_return(struct leases *leases);
 
 // Closes the connection, and frees. Called when no job runs any more. NULL-safe.
 void leases_close(struct leases *leases);
-
-#endif

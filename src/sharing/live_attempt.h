@@ -1,8 +1,7 @@
 // An attempt at a job while it runs. Those of a run stand in the table of sharing/nested.h, from which --status, nested runs, waits and
 // leases know them.
 
-#ifndef FAIRPAR_SHARING_LIVE_ATTEMPT_H
-#define FAIRPAR_SHARING_LIVE_ATTEMPT_H
+#pragma once
 
 #include "base/atomic.h"
 #include "base/list.h"
@@ -49,5 +48,3 @@ struct live_attempt {
 	uint64_t lease_since;     // when the first job began on it
 	char **env;               // of its process, which names the lease
 };
-
-#endif

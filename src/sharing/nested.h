@@ -4,8 +4,7 @@
 // which only waits for it. For each further slot an item (WORK_LENT) is queued in the batch of that job: when its turn comes it
 // takes a slot, and lends it until the fairpar gives it back.
 
-#ifndef FAIRPAR_SHARING_NESTED_H
-#define FAIRPAR_SHARING_NESTED_H
+#pragma once
 
 #include "base/attr.h"
 #include "base/buf.h"
@@ -85,5 +84,3 @@ struct live_attempt *nested_next(const struct nested *nested, const struct live_
 
 // Closes the socket and frees. Called when no job runs any more and the pool is gone. NULL-safe.
 void nested_close(struct nested *nested);
-
-#endif

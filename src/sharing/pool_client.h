@@ -1,7 +1,6 @@
 // Connects a fairpar to a pool, as its options and environment say; starts the server of the pool if there is none.
 
-#ifndef FAIRPAR_SHARING_POOL_CLIENT_H
-#define FAIRPAR_SHARING_POOL_CLIENT_H
+#pragma once
 
 #include "base/attr.h"
 #include "base/buf.h"
@@ -30,5 +29,3 @@ void pool_client_say_place(const char *pool, const struct client_event *event);
 
 // The words with blanks between them, for the caller to free().
 char *pool_client_label(char *const *words);
-
-#endif

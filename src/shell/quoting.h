@@ -2,8 +2,7 @@
 // (shell/reader.h). Where a template has backticks, ${…}, $'…', a case or a here-document, an item that needs quotes goes into a
 // variable in front of the command, and an expansion stands in its place, which no shell reads as syntax.
 
-#ifndef FAIRPAR_SHELL_QUOTING_H
-#define FAIRPAR_SHELL_QUOTING_H
+#pragma once
 
 #include "base/buf.h"
 
@@ -57,5 +56,3 @@ bool shell_splits(const char *word);
 
 // True if shell_quote() would put the word as it is: not empty, and only of -_.+/ and ASCII letters and digits.
 bool shell_is_plain(const char *word, size_t len);
-
-#endif

@@ -3,8 +3,7 @@
 // The text is parsed for all Bourne shells at once, since /bin/sh may be any of them: behind a construct whose quotes they take
 // in different ways no item may stand. What commands do with their words, and what becomes of a value, is not followed.
 
-#ifndef FAIRPAR_SHELL_READER_H
-#define FAIRPAR_SHELL_READER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -59,5 +58,3 @@ void reader_read(struct reading *reading);
 
 // Returns what reading.bash_syntax is for a text without items, and the offset where it begins; or NULL.
 const char *shell_bash_syntax(const char *text, size_t len, size_t *ret_at);
-
-#endif

@@ -1,7 +1,6 @@
 // The shell that runs commands with shell syntax: which one, what needs it, and where programs are.
 
-#ifndef FAIRPAR_SHELL_SHELL_H
-#define FAIRPAR_SHELL_SHELL_H
+#pragma once
 
 #include "base/buf.h"
 
@@ -56,5 +55,3 @@ bool shell_function_exists(const char *name, size_t len);
 
 // True if a word of the command line is such a function. Costs nothing where none is exported.
 bool shell_uses_function(const char *command, size_t len);
-
-#endif

@@ -1,7 +1,6 @@
 // Splits a command text into words for execution without a shell.
 
-#ifndef FAIRPAR_SHELL_SPLIT_H
-#define FAIRPAR_SHELL_SPLIT_H
+#pragma once
 
 #include "base/buf.h"
 
@@ -16,5 +15,3 @@ int words_split(const char *text, struct buf *words, size_t *ret_n, const char *
 // Finds the first operator, expansion or `*` that a shell would not take as text, up to a quote that is not closed. Returns
 // true with its place, borrowed from the text, and its length; false if there is none.
 bool words_find_syntax(const char *text, const char **ret_at, size_t *ret_len);
-
-#endif

@@ -6,8 +6,7 @@
 // gives the lease back. Before that, other jobs may run on it one after another: client_use_again(), which the server sees in
 // shared memory (slots/words.h).
 
-#ifndef FAIRPAR_SLOTS_CLIENT_H
-#define FAIRPAR_SLOTS_CLIENT_H
+#pragma once
 
 #include "base/attr.h"
 #include "base/buf.h"
@@ -148,5 +147,3 @@ int server_start(const struct pool_place *place, int lock_fd, struct slots_bound
 // status.
 #define POOL_SERVER_ARG "--internal-slot-server"
 int server_main(int argc, char *argv[]);
-
-#endif

@@ -1,8 +1,7 @@
 // The sockets of clients: frames between them and their sessions. For the server of a pool, and for a run whose jobs are
 // clients.
 
-#ifndef FAIRPAR_SLOTS_CONNECTIONS_H
-#define FAIRPAR_SLOTS_CONNECTIONS_H
+#pragma once
 
 #include "base/attr.h"
 #include "base/io.h"
@@ -49,5 +48,3 @@ uint64_t connections_flush(struct connections *connections, uint64_t now);
 
 // Closes all, and the socket that listens.
 void connections_fini(struct connections *connections);
-
-#endif

@@ -14,8 +14,7 @@
 // An ID is the number of a job, item.seq. A client that names the run gets the ID with the mark of that run, as in 12@5f1c09a3,
 // so that it names no job of the next run of that name. A request may have either form, with a NUL behind each ID.
 
-#ifndef FAIRPAR_SLOTS_CONTROL_H
-#define FAIRPAR_SLOTS_CONTROL_H
+#pragma once
 
 #include "slots/protocol.h"
 
@@ -54,5 +53,3 @@ void control_write_job(struct buf *out, const struct control_job *job);
 
 // Reads the text of ADD; *ret_job borrows it. Returns false if the text is invalid.
 bool control_read_job(const char *text, size_t len, struct control_job *ret_job) FP_NODISCARD;
-
-#endif

@@ -12,8 +12,7 @@
 // The throughput shows what the states of jobs cannot (a lock, a server that is slow because it has many clients): if twice the
 // slots bring no more, the controller takes the second half away, and does not try it again for a while.
 
-#ifndef FAIRPAR_SLOTS_CONTROLLER_H
-#define FAIRPAR_SLOTS_CONTROLLER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -100,5 +99,3 @@ double controller_sampled_slots(unsigned taken, unsigned width, unsigned jobs, u
 
 // For the log: "jobs sleep" and so on.
 const char *controller_reason_name(enum controller_reason reason);
-
-#endif

@@ -2,8 +2,7 @@
 // the same byte back. Besides, each client has one slot of its own, which its parent has given it. (GNU make manual,
 // "Integrating GNU make", "POSIX Jobserver Interaction".)
 
-#ifndef FAIRPAR_SLOTS_JOBSERVER_H
-#define FAIRPAR_SLOTS_JOBSERVER_H
+#pragma once
 
 #include "base/attr.h"
 
@@ -60,5 +59,3 @@ void jobserver_put(struct jobserver *jobserver, char token);
 
 // Is there no token, so that somebody may wait for one?
 bool jobserver_is_empty(const struct jobserver *jobserver);
-
-#endif

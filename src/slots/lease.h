@@ -23,8 +23,7 @@
 // Life of a table: RECOVERING -lease_open-> OPEN
 //                  RECOVERING: the clients of a server that died report their leases (lease_hold); nothing is granted
 
-#ifndef FAIRPAR_SLOTS_LEASE_H
-#define FAIRPAR_SLOTS_LEASE_H
+#pragma once
 
 #include "base/attr.h"
 #include "base/buf.h"
@@ -190,5 +189,3 @@ size_t lease_id_parse(const char *value, struct lease_id *ret_id);
 
 // Returns the lease in the value if its name is `name`; else, or if `value` is NULL, number 0.
 struct lease_id lease_id_named(const char *value, const char *name);
-
-#endif

@@ -5,8 +5,7 @@
 // client looks for a server in both. If there is none, it starts one in the first directory that exists; but if the last server
 // has died in the other directory, in that one.
 
-#ifndef FAIRPAR_SLOTS_PLACE_H
-#define FAIRPAR_SLOTS_PLACE_H
+#pragma once
 
 #include "base/attr.h"
 #include "base/buf.h"
@@ -78,5 +77,3 @@ int socket_connect(const char *name) FP_NODISCARD;
 
 // Is the other end of the socket a process of the same user? *ret_pid, if not NULL, is its pid, or 0 in another pid namespace.
 bool socket_is_own_user(int fd, int *ret_pid);
-
-#endif

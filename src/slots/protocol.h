@@ -17,8 +17,7 @@
 //   STATUS   a STATUS_PLACE: PLACE is wanted, not REPORT       OBSERVE  OBSERVED is wanted
 //   OBSERVED struct observation: the answer to OBSERVE
 
-#ifndef FAIRPAR_SLOTS_PROTOCOL_H
-#define FAIRPAR_SLOTS_PROTOCOL_H
+#pragma once
 
 #include "base/attr.h"
 #include "base/buf.h"
@@ -96,5 +95,3 @@ enum frame_result { FRAME_NONE, FRAME_READY, FRAME_END };
 // Appends the frame that has come to the queue; *ret_fd: the descriptor that came with it, the caller's from now on, or -1. FRAME_NONE:
 // none has come. FRAME_END: the other end has gone, or does not speak the protocol.
 enum frame_result frame_receive(int socket, struct buf *queue, int *ret_fd) FP_NODISCARD;
-
-#endif

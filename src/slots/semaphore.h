@@ -8,8 +8,7 @@
 // The directory is ~/.cache/fairpar/sem/NAME, where a login session and a cron job meet, or sem/NAME in that of the pools (place.h)
 // where there is no $HOME or it cannot be written.
 
-#ifndef FAIRPAR_SLOTS_SEMAPHORE_H
-#define FAIRPAR_SLOTS_SEMAPHORE_H
+#pragma once
 
 #include "base/attr.h"
 #include "base/buf.h"
@@ -50,5 +49,3 @@ void semaphore_close(struct semaphore *semaphore);
 
 // For the parent after fork(): the child holds it now.
 void semaphore_forget(struct semaphore *semaphore);
-
-#endif

@@ -12,8 +12,7 @@
 // clients on whose leases jobs run what they observe of these jobs. A client that does not answer in time counts as busy with all
 // of its leases. While no client waits, none is asked.
 
-#ifndef FAIRPAR_SLOTS_SESSION_H
-#define FAIRPAR_SLOTS_SESSION_H
+#pragma once
 
 #include "base/attr.h"
 #include "base/buf.h"
@@ -109,5 +108,3 @@ uint64_t sessions_settle(struct sessions *sessions, bool quiet, uint64_t now);
 
 // True if sessions_settle() is to be called again at once: what it waited for has been sent.
 bool sessions_are_due(const struct sessions *sessions);
-
-#endif

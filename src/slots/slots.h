@@ -1,7 +1,6 @@
 // How many slots there are: the usable processors, -j in all its forms, and how busy the machine is.
 
-#ifndef FAIRPAR_SLOTS_SLOTS_H
-#define FAIRPAR_SLOTS_SLOTS_H
+#pragma once
 
 #include "base/attr.h"
 #include "process/sysload.h"
@@ -78,5 +77,3 @@ void machine_close(struct machine *machine);
 // Takes a sample at observation->now: fills in cpus, and of the time since the last sample (or machine_open()) idle,
 // memory_full and disk_full.
 void machine_observe(struct machine *machine, struct controller_observation *observation);
-
-#endif

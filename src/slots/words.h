@@ -8,8 +8,7 @@
 // States of a word: 0 -word_set-> NONCE -word_next_job-> another NONCE
 //                   NONCE -word_lend-> LENT -word_set, for another lease-> NONCE
 
-#ifndef FAIRPAR_SLOTS_WORDS_H
-#define FAIRPAR_SLOTS_WORDS_H
+#pragma once
 
 #include "base/atomic.h"
 #include "base/attr.h"
@@ -49,5 +48,3 @@ uint64_t word_nonce(const lease_word *word);
 
 // The server: lends the lease to what runs below the job of that nonce. False: another job runs there by now.
 bool word_lend(lease_word *word, uint64_t nonce) FP_NODISCARD;
-
-#endif

@@ -1,7 +1,6 @@
 // Builds the arguments of execve() from a template, or from a line that is a whole command.
 
-#ifndef FAIRPAR_TEMPLATE_COMMAND_H
-#define FAIRPAR_TEMPLATE_COMMAND_H
+#pragma once
 
 #include "template/template.h"
 
@@ -47,5 +46,3 @@ int command_build(struct command *command, const struct template *template, cons
 // Appends the command as -t and --dry-run show it: the text that a shell would run.
 void command_text(const struct template *template, const struct expansion *x, const struct interpreter *by,
                   struct buf *buf);
-
-#endif

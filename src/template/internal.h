@@ -1,7 +1,6 @@
 // The inside of a template, shared by the files that parse, group, measure and expand it.
 
-#ifndef FAIRPAR_TEMPLATE_INTERNAL_H
-#define FAIRPAR_TEMPLATE_INTERNAL_H
+#pragma once
 
 #include "template/template.h"
 
@@ -97,5 +96,3 @@ struct part_values {
 
 // Sets *ret_value to what becomes of the next argument, borrowed until the next call. Returns false behind the last one.
 bool part_next_value(struct part_values *values, struct slice *ret_value);
-
-#endif

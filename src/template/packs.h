@@ -3,8 +3,7 @@
 // A pack is the arguments of the next job. It is full when one more record would be above a limit: of records, of the length
 // of the command (--max-chars), or of what execve() takes.
 
-#ifndef FAIRPAR_TEMPLATE_PACKS_H
-#define FAIRPAR_TEMPLATE_PACKS_H
+#pragma once
 
 #include "base/buf.h"
 #include "input/input.h"
@@ -87,5 +86,3 @@ bool packs_measure(const struct pack_limits *limits, const struct record *record
 
 // True if a job may have `nargs` arguments of `size` bytes in all, by packs_measure().
 bool packs_fit(const struct pack_limits *limits, uint32_t nargs, size_t size);
-
-#endif

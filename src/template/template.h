@@ -1,7 +1,6 @@
 // A command template, parsed once and expanded for each record.
 
-#ifndef FAIRPAR_TEMPLATE_TEMPLATE_H
-#define FAIRPAR_TEMPLATE_TEMPLATE_H
+#pragma once
 
 #include "base/buf.h"
 #include "input/input.h"
@@ -175,5 +174,3 @@ struct slice {
 // which is used anew, or static text. `given` is the replacement with that form; it may be NULL for those up to
 // FORM_BASENAME_NO_EXTENSION.
 struct slice form_apply(enum form form, const struct replacement *given, struct slice argument, struct buf *scratch);
-
-#endif

@@ -6,8 +6,7 @@
 // So a terminal that rewraps its lines when it is resized can be erased from there, and an end by SIGKILL leaves nothing but
 // the text of the lines. The cursor is never hidden.
 
-#ifndef FAIRPAR_TERM_SCREEN_H
-#define FAIRPAR_TERM_SCREEN_H
+#pragma once
 
 #include "base/attr.h"
 
@@ -74,5 +73,3 @@ void screen_assume_line_start(void);
 // FORCE_COLOR or CLICOLOR_FORCE, else on a terminal that is not dumb. An empty variable counts as
 // unset, and of the last two also "0".
 bool colour_wanted(int fd);
-
-#endif

@@ -1,7 +1,6 @@
 // A server as fairpar sees it: a shell that was started once, stands just before its main(), and is cloned for each job.
 
-#ifndef FAIRPAR_WARM_CLIENT_H
-#define FAIRPAR_WARM_CLIENT_H
+#pragma once
 
 #include "base/attr.h"
 #include "base/buf.h"
@@ -60,5 +59,3 @@ struct inherited {
 
 // Reads what a process would inherit that the calling thread started now. That takes some 30 system calls.
 void inherited_read(struct inherited *ret);
-
-#endif

@@ -4,8 +4,7 @@
 // request is one message: struct warm_request, then strings with a NUL behind each (the arguments, the environment), and descriptors as
 // SCM_RIGHTS: what becomes 0, 1 and 2, and the directory if the job has one of its own. The server answers with one WARM_STARTED.
 
-#ifndef FAIRPAR_WARM_PROTOCOL_H
-#define FAIRPAR_WARM_PROTOCOL_H
+#pragma once
 
 #include <stdint.h>
 
@@ -43,5 +42,3 @@ enum warm_unfit {
 	WARM_NO_TID_ADDRESS,          // the kernel has no PR_GET_TID_ADDRESS
 	WARM_NO_LAYOUT,               // the kernel does not let arguments lie elsewhere (PR_SET_MM_MAP)
 };
-
-#endif

@@ -2,8 +2,7 @@
 //
 // A cloned job is a process like any other, and a child of this one. Where cloning is impossible or fails, the shell is executed.
 
-#ifndef FAIRPAR_WARM_WARM_H
-#define FAIRPAR_WARM_WARM_H
+#pragma once
 
 #include "base/attr.h"
 #include "process/child.h"
@@ -30,5 +29,3 @@ const struct starter *warm_starter(struct warm *warm);
 // Says whether the last job with that starter was started by a server: "yes" or "no, REASON"; NULL if it was not meant to be, or
 // not yet (WARM_AUTO). Valid until the next call.
 const char *warm_report(struct warm *warm);
-
-#endif

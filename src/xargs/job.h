@@ -1,7 +1,6 @@
 // Command lines of the xargs personality on a worker: read and packed, confirmed by the user, shown, run, and their results counted.
 
-#ifndef FAIRPAR_XARGS_JOB_H
-#define FAIRPAR_XARGS_JOB_H
+#pragma once
 
 #include "base/atomic.h"
 #include "base/buf.h"
@@ -68,5 +67,3 @@ void xargs_stop(struct xargs_run *run);
 // "…" around a lone apostrophe, and $'\n' for what cannot be printed. What can be printed is the locale's to say
 // (setlocale() is the caller's).
 void xargs_show(struct buf *buf, const char *word, size_t len);
-
-#endif

@@ -1,7 +1,6 @@
 // The options of the xargs personality: those of GNU xargs, with its rules and its words.
 
-#ifndef FAIRPAR_XARGS_OPTIONS_H
-#define FAIRPAR_XARGS_OPTIONS_H
+#pragma once
 
 #include "base/buf.h"
 
@@ -46,5 +45,3 @@ bool xargs_parse(struct xargs_options *ret_options, int argc, char *argv[], char
 // Puts the text in the quotes of the process's locale into the caller's buffer, in place of what is there: ‘text’ where
 // the locale is UTF-8, else 'text'. Returns the buffer's string. From any thread; xargs_main() has set the locale.
 const char *xargs_quoted(struct buf *buf, const char *text);
-
-#endif

@@ -1,7 +1,6 @@
 // Reads items from bytes by the rules of xargs, and packs them into command lines.
 
-#ifndef FAIRPAR_XARGS_WORDS_H
-#define FAIRPAR_XARGS_WORDS_H
+#pragma once
 
 #include "template/packs.h"
 #include "xargs/options.h"
@@ -45,5 +44,3 @@ void xargs_words_fini(struct xargs_words *words);
 // Takes bytes until the caller has something to do, which the result says. *ret_used of the `len` bytes were taken; after
 // WORDS_LINE and WORDS_NUL the caller brings the rest again. `len` 0 says that the input has ended.
 enum words_status xargs_words_next(struct xargs_words *words, const char *mem, size_t len, size_t *ret_used);
-
-#endif

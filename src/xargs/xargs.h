@@ -1,7 +1,6 @@
 // The xargs personality: `fairpar --xargs …`, or called by the name xargs.
 
-#ifndef FAIRPAR_XARGS_XARGS_H
-#define FAIRPAR_XARGS_XARGS_H
+#pragma once
 
 #include "process/context.h"
 
@@ -12,5 +11,3 @@ bool xargs_is_meant(int argc, char *argv[]);
 
 // Does what xargs would do, and returns the exit status; or dies by the signal that ended it.
 int xargs_main(int argc, char *argv[], struct context *context);
-
-#endif

@@ -1,7 +1,6 @@
 // What engine.c, glib.c and tbb.cpp measure alike: time, CPU and context switches for each item. C17 and C++17.
 
-#ifndef FAIRPAR_TESTS_BENCH_METER_H
-#define FAIRPAR_TESTS_BENCH_METER_H
+#pragma once
 
 #include <stdio.h>
 #include <sys/resource.h>
@@ -34,5 +33,3 @@ static inline void meter_print(const char *mode, struct meter start, double item
 	printf("%s\t%.2f\t%.2f\t%.5f\t%.5f\n", mode, (end.wall - start.wall) / items, (end.cpu - start.cpu) / items,
 	       (double)(end.switches - start.switches) / items, wakes < 0 ? -1.0 : wakes / items);
 }
-
-#endif

@@ -2,8 +2,7 @@
 //
 // Nothing of fairpar is linked: what a command should print follows from how it was built, not from a reader of commands.
 
-#ifndef FAIRPAR_TESTS_PROPERTY_PROPERTY_H
-#define FAIRPAR_TESTS_PROPERTY_PROPERTY_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -113,5 +112,3 @@ bool item_is_decimal(const char *item); // one that all shells read alike
 // splitmix64 (Steele, Lea and Flood 2014).
 uint64_t random_next(uint64_t *state);
 unsigned random_below(uint64_t *state, unsigned n);
-
-#endif

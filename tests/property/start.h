@@ -1,7 +1,6 @@
 // Starting fairpar, and shells to compare with, in a directory of their own.
 
-#ifndef FAIRPAR_TESTS_PROPERTY_START_H
-#define FAIRPAR_TESTS_PROPERTY_START_H
+#pragma once
 
 #include "property.h"
 
@@ -41,5 +40,3 @@ void start_shell(const struct shell *shell, const char *locale, const char *comm
 
 // True if fairpar has $FAIRPAR_ITEM.
 bool start_has_variable(const struct shell *shell);
-
-#endif

@@ -1,8 +1,7 @@
 // Comma-separated values as RFC 4180 has them, read byte by byte: what input/columns.h is compared with, by its unit test and its
 // fuzz target.
 
-#ifndef FAIRPAR_TESTS_UNIT_CSV_REFERENCE_H
-#define FAIRPAR_TESTS_UNIT_CSV_REFERENCE_H
+#pragma once
 
 #include "input/columns.h"
 
@@ -123,5 +122,3 @@ static void check_text(const char *text, size_t len, char separator) {
 		at = end + 1;
 	}
 }
-
-#endif

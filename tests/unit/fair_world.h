@@ -1,7 +1,6 @@
 // A world of a few queues for the tests of the fair choice.
 
-#ifndef FAIRPAR_TESTS_UNIT_FAIR_WORLD_H
-#define FAIRPAR_TESTS_UNIT_FAIR_WORLD_H
+#pragma once
 
 #include "engine/fair.h"
 
@@ -83,5 +82,3 @@ static inline uint64_t roll(uint64_t *state) {
 	z = (z ^ (z >> 27)) * UINT64_C(0x94D049BB133111EB);
 	return z ^ (z >> 31);
 }
-
-#endif

@@ -1,7 +1,6 @@
 // Files that tests compare with what the program makes; with FAIRPAR_UPDATE=1 in the environment they are written anew.
 
-#ifndef FAIRPAR_TESTS_UNIT_FILES_H
-#define FAIRPAR_TESTS_UNIT_FILES_H
+#pragma once
 
 #include "base/buf.h"
 #include "test.h"
@@ -45,5 +44,3 @@ static inline void check_file(const char *path, const char *text) {
 	}
 	free(expected);
 }
-
-#endif

@@ -1,7 +1,6 @@
 // The fixture of the tests of output: a writer between two readers, one for stdout and one for stderr, and jobs that write.
 
-#ifndef FAIRPAR_TESTS_UNIT_OUTPUT_FIXTURE_H
-#define FAIRPAR_TESTS_UNIT_OUTPUT_FIXTURE_H
+#pragma once
 
 #include "base/alloc.h"
 #include "base/buf.h"
@@ -257,7 +256,5 @@ static const char *const spool_faults[] = {
 			with_fault(spool_faults[i_], fn); \
 		} \
 	} while (0)
-
-#endif
 
 #endif

@@ -3,8 +3,7 @@
 // What the pool does is written down in the order in which it happens: "a1 " starts, "a1*" passes one that gathers its slots,
 // "+1 " has its slots back, "-1 " was dropped.
 
-#ifndef FAIRPAR_TESTS_UNIT_POOL_ACTORS_H
-#define FAIRPAR_TESTS_UNIT_POOL_ACTORS_H
+#pragma once
 
 #include "pool_fixture.h"
 
@@ -147,5 +146,3 @@ static inline void close_stage(struct queue *a, struct queue *b) {
 	}
 	close_pool();
 }
-
-#endif

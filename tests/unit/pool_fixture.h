@@ -2,8 +2,7 @@
 //
 // Items wait for one another through gates (a mutex and a condition), never by sleeping.
 
-#ifndef FAIRPAR_TESTS_UNIT_POOL_FIXTURE_H
-#define FAIRPAR_TESTS_UNIT_POOL_FIXTURE_H
+#pragma once
 
 #include "base/alloc.h"
 #include "base/atomic.h"
@@ -203,5 +202,3 @@ static inline void submit_tree(struct queue *queue, unsigned depth) {
 	struct work work = {.type = &tree_type, .data = &depth, .size = sizeof(depth)};
 	check_equal(pool_submit(pool, queue, NULL, &work, 1), SUBMIT_OK);
 }
-
-#endif

@@ -1,7 +1,6 @@
 // Runs a script in each shell that is here and hands back what it wrote, for tests of quoting; and random items.
 
-#ifndef FAIRPAR_TESTS_UNIT_SHELLS_H
-#define FAIRPAR_TESTS_UNIT_SHELLS_H
+#pragma once
 
 #include "base/buf.h"
 #include "shell/shell.h"
@@ -71,5 +70,3 @@ static inline bool shell_run(const char *shell, const struct buf *script, struct
 	unlink(file);
 	return true;
 }
-
-#endif

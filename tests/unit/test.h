@@ -7,8 +7,7 @@
 //		return test_main(tests, sizeof(tests) / sizeof(tests[0]), argc, argv);
 //	}
 
-#ifndef FAIRPAR_TESTS_UNIT_TEST_H
-#define FAIRPAR_TESTS_UNIT_TEST_H
+#pragma once
 
 #include <signal.h>
 #include <stdbool.h>
@@ -90,5 +89,3 @@ static inline int test_main(const struct test *tests, size_t n, int argc, char *
 	}
 	return status;
 }
-
-#endif

@@ -3,7 +3,6 @@
 #include "base/beneath.h"
 
 #include "base/alloc.h"
-#include "base/buf.h"
 #include "base/fault.h"
 #include "base/io.h"
 #include "base/text.h"

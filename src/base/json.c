@@ -3,7 +3,6 @@
 #include "base/json.h"
 
 #include "base/alloc.h"
-#include "base/buf.h"
 
 #include <errno.h>
 #include <math.h>

@@ -3,7 +3,6 @@
 #include "base/temp_file.h"
 
 #include "base/alloc.h"
-#include "base/buf.h"
 #include "base/fault.h"
 #include "base/io.h"
 

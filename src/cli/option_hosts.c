@@ -5,7 +5,6 @@
 #include "base/alloc.h"
 #include "base/buf.h"
 #include "base/diag.h"
-#include "base/io.h"
 #include "base/text.h"
 #include "base/units.h"
 #include "remote/file_talk.h"

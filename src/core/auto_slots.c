@@ -11,7 +11,6 @@
 #include "sharing/nested.h"
 #include "slots/controller.h"
 #include "slots/protocol.h"
-#include "slots/slots.h"
 
 struct auto_slots {
 	struct run *run;

@@ -3,7 +3,6 @@
 #include "draw/timeline.h"
 
 #include "base/alloc.h"
-#include "base/buf.h"
 #include "base/sync.h"
 #include "base/text.h"
 #include "base/units.h"

@@ -3,7 +3,6 @@
 #include "engine/internal.h"
 
 #include "base/alloc.h"
-#include "base/diag.h"
 
 // ---- slot numbers ----
 

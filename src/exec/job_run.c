@@ -20,8 +20,6 @@
 #include "base/text.h"
 #include "core/dag_node.h"
 #include "core/publish.h"
-#include "core/run.h"
-#include "exec/submission.h"
 #include "pipe/block_feed.h"
 #include "record/added_jobs.h"
 #include "record/job_records.h"

@@ -5,7 +5,6 @@
 #include "base/alloc.h"
 #include "core/dag_node.h"
 #include "core/publish.h"
-#include "record/added_jobs.h"
 #include "record/job_records.h"
 #include "record/result_files.h"
 

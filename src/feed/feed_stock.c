@@ -6,7 +6,6 @@
 #include "feed/feed_internal.h"
 
 #include "base/alloc.h"
-#include "core/publish.h"
 
 #include <string.h>
 

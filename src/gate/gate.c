@@ -7,7 +7,6 @@
 #include "base/diag.h"
 #include "base/median.h"
 #include "base/text.h"
-#include "core/run.h"
 #include "core/publish.h"
 #include "hosts/hosts.h"
 #include "process/memory.h"

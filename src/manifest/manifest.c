@@ -3,7 +3,6 @@
 #include "manifest/internal.h"
 
 #include "base/alloc.h"
-#include "base/io.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -3,7 +3,6 @@
 #include "modes/modes.h"
 
 #include "base/diag.h"
-#include "core/run.h"
 #include "process/context.h"
 #include "remote/worker.h"
 #include "slots/slots.h"

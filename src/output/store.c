@@ -3,7 +3,6 @@
 #include "output/store.h"
 
 #include "base/alloc.h"
-#include "base/diag.h"
 #include "base/fault.h"
 #include "base/io.h"
 #include "base/scratch_file.h"

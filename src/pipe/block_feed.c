@@ -14,7 +14,6 @@
 #include "base/text.h"
 #include "base/transfer.h"
 #include "input/records.h"
-#include "pipe/block.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -4,7 +4,6 @@
 
 #include "base/alloc.h"
 #include "base/diag.h"
-#include "base/fault.h"
 #include "base/io.h"
 #include "process/children.h"
 #include "process/executor.h"

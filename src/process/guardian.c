@@ -8,7 +8,6 @@
 #include "base/io.h"
 #include "base/sync.h"
 #include "base/temp_file.h"
-#include "process/proctree.h"
 #include "process/spawn.h"
 
 #include <errno.h>

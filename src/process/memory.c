@@ -7,7 +7,6 @@
 #include "base/buf.h"
 #include "base/diag.h"
 #include "base/io.h"
-#include "base/sync.h"
 #include "base/temp_file.h"
 #include "base/text.h"
 #include "process/proc.h"

@@ -5,7 +5,6 @@
 #include "process/sysload.h"
 
 #include "base/alloc.h"
-#include "base/buf.h"
 #include "process/memory.h"
 #include "process/proc.h"
 

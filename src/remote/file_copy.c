@@ -3,7 +3,6 @@
 #include "remote/file_copy.h"
 
 #include "base/alloc.h"
-#include "base/beneath.h"
 #include "base/io.h"
 #include "base/text.h"
 

@@ -10,7 +10,6 @@
 #include "base/sync.h"
 #include "base/units.h"
 #include "base/write_limit.h"
-#include "process/executor.h"
 #include "process/signals.h"
 #include "process/sysload.h"
 #include "remote/file_talk.h"

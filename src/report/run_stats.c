@@ -6,7 +6,6 @@
 #include "report/run_stats.h"
 
 #include "base/alloc.h"
-#include "base/buf.h"
 #include "base/units.h"
 #include "log/running.h"
 

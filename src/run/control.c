@@ -16,7 +16,6 @@
 #include "core/job_state.h"
 #include "core/run.h"
 #include "feed/feed.h"
-#include "process/child.h"
 #include "record/added_jobs.h"
 #include "sharing/nested.h"
 #include "slots/control.h"

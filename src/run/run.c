@@ -10,12 +10,9 @@
 
 #include "base/alloc.h"
 #include "base/diag.h"
-#include "base/io.h"
-#include "base/text.h"
 #include "gate/gate.h"
 #include "core/auto_slots.h"
 #include "core/publish.h"
-#include "core/run.h"
 #include "feed/feed.h"
 #include "process/context.h"
 #include "record/added_jobs.h"

@@ -14,7 +14,6 @@
 #include "process/context.h"
 #include "process/guardian.h"
 #include "sharing/jobserver_spare.h"
-#include "slots/jobserver.h"
 
 #include <errno.h>
 #include <limits.h>

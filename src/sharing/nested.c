@@ -4,7 +4,6 @@
 
 #include "base/alloc.h"
 #include "base/atomic.h"
-#include "base/list.h"
 #include "base/map.h"
 #include "base/random.h"
 #include "base/sync.h"

@@ -5,7 +5,6 @@
 #include "base/alloc.h"
 #include "base/diag.h"
 #include "cli/options.h"
-#include "slots/client.h"
 #include "slots/slots.h"
 
 #include <errno.h>

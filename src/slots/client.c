@@ -6,12 +6,10 @@
 #include "base/diag.h"
 #include "base/io.h"
 #include "base/random.h"
-#include "base/sync.h"
 #include "base/text.h"
 #include "slots/controller.h"
 #include "slots/place.h"
 #include "slots/protocol.h"
-#include "slots/slots.h"
 
 #include <errno.h>
 #include <limits.h>

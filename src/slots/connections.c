@@ -3,7 +3,6 @@
 #include "slots/connections.h"
 
 #include "base/alloc.h"
-#include "base/io.h"
 #include "slots/place.h"
 
 #include <errno.h>

@@ -3,7 +3,6 @@
 #include "slots/place.h"
 
 #include "base/alloc.h"
-#include "base/diag.h"
 #include "base/io.h"
 #include "base/map.h"
 #include "base/text.h"

@@ -15,7 +15,6 @@
 #include "slots/semaphore.h"
 
 #include "base/alloc.h"
-#include "base/diag.h"
 #include "base/io.h"
 #include "base/sync.h"
 #include "base/text.h"

@@ -4,7 +4,6 @@
 
 #include "base/alloc.h"
 #include "base/buf.h"
-#include "base/diag.h"
 #include "base/sync.h"
 #include "base/text.h"
 #include "base/units.h"

@@ -6,7 +6,6 @@
 #include "xargs/options.h"
 
 #include "base/alloc.h"
-#include "base/buf.h"
 #include "base/diag.h"
 #include "cli/option_table.h"
 

@@ -157,7 +157,7 @@ next_with() {
 	await_end "$server"
 	await_pool '16 of 16 slots taken' # of a new one that answers; the run keeps its slots without one
 	server=$(servers)
-	assert_contains "$(tr '\0' ' ' <"/proc/$server/cmdline")" ' auto:1-16 '
+	assert_contains "$(tr '\0' ' ' <"/proc/$server/cmdline")" ' 1-16 '
 	let_go 20
 	await_came 4
 	wait "$pid"

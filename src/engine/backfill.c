@@ -4,16 +4,11 @@
 
 #include "engine/internal.h"
 
-// The median length of the queue's items of late, or 0 if none is known.
-static uint64_t median_length(const struct queue *queue) {
-	return queue->lengths ? median_get(queue->lengths) : 0;
-}
-
 // When the item of the worker gives its slots back, as its queue's median says. If none was known when it began, that of now
 // counts: else what was expected once stays, so that what passes cannot put off the end of its own kind, and with it the wide item.
 static uint64_t expected_end(const struct worker *worker) {
 	bool is_typical = !(worker->flags & ITEM_LAST);
-	uint64_t length = worker->expected > 0 ? worker->expected : is_typical ? median_length(worker->queue) : 0;
+	uint64_t length = worker->expected > 0 ? worker->expected : is_typical ? queue_length(worker->queue) : 0;
 	return length > 0 ? worker->start + worker->away + length : TIME_NEVER;
 }
 
@@ -63,7 +58,7 @@ struct passing {
 static bool may_pass(const void *arg, const struct fair_queue *fair) {
 	const struct passing *passing = arg;
 	const struct queue *queue = list_entry(fair, struct queue, fair);
-	uint64_t length = median_length(queue);
+	uint64_t length = queue_length(queue);
 	return length > 0 && length <= passing->left && group_has_room(passing->group, queue->widest);
 }
 

@@ -105,7 +105,7 @@ static void wake_worker(struct pool *pool, struct group *group, struct deferred 
 		return;
 	}
 	size_t kind = group == &pool->groups[1];
-	bool for_timer = !group_has_work(pool, group); // the timer is to wait less long, or there is none
+	bool for_timer = !group_has_work(pool, group); // it wakes the timer, which has to wake earlier, or a worker that becomes the timer
 	bool for_reserver = !for_timer && group_is_for_reserver(group);
 	bool takes_timer = !group->idle || (for_timer && group->timer);
 	struct worker *worker = for_reserver ? group->reserver : takes_timer ? group->timer : group->idle;

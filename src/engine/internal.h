@@ -31,7 +31,7 @@
 
 enum {
 	HEAD_EVERY = 16, // each 16th pick of a queue takes its head first
-	LENGTHS = 15,    // items of late whose median length is expected of the next
+	LENGTHS = 15,    // of the last items whose median length is expected of the next
 	ITEM_LAST = 1 << 4, // in the flags of a queue's last item, which nobody cancels; enum work_flags has the others
 };
 
@@ -159,7 +159,7 @@ struct queue {
 	struct list locals;      // local lists that are not empty; thieves begin with the first and move it to the end
 	struct local **local_of; // by worker->index, as far as it goes
 	unsigned nlocal_of;
-	struct median *lengths;  // of its items of late; NULL until one has ended
+	struct median *lengths;  // of its last items; NULL until one has ended
 	struct front *last;      // its last item, until that is due and goes to the front [E10]; or NULL
 };
 
@@ -241,6 +241,11 @@ struct deferred {
 uint64_t pool_now(const struct pool *pool);
 
 // ---- backfill.c ----
+
+// The median length of the queue's last items, or 0 if none has ended.
+static inline uint64_t queue_length(const struct queue *queue) {
+	return queue->lengths ? median_get(queue->lengths) : 0;
+}
 
 // Returns the first queue whose next item may start although the group's reserver waits for its slots [E15], or NULL. As time
 // passes without any other event, a queue may become NULL, but not the reverse.

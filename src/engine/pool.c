@@ -38,17 +38,18 @@
 //      may pass it [E15], so no other worker takes the slots that become free. Its width is cut to the slots there are each
 //      time it is looked at, and items that wait lend their slots, so it starts once running items end. Only the front [E13]
 //      goes before it. The reserver parks outside of the idle stack; reservation_cancel(), which takes the item away, puts it
-//      there. The reservation of a queue's last item cannot be cancelled.
+//      there.
 // [E10] A queue's last item (pool_queue_set_last_item()) runs exactly once: it becomes due in queue_check_removal(), in
 //      place of the removal, and goes to the head of the front [E13], so that the queue is pinned and cannot be removed before
 //      it has run. No limit, rate or pause of its queue keeps it back, and queue_cancel() leaves it there.
 // [E12] An item that lends its slots (pool_lend()) is in no count but its slot number, group->lending and a pin of its queue, so
 //      that this is not removed. What it was charged stays. Its thread is away with it, so there may be one thread more.
 // [E13] The front is a line of its own, first come, first served: items that were brought forward, and items that want their
-//      slots back. An item that the max_parallel, the rate or a pause of its queue keeps back is passed over. As long as the first of
-//      the other items lacks slots, all that become free are kept for it. An item that wants slots back has them at once when
-//      there are enough: while the lock is free, the first of that kind could never go on. Enforced by front_settle() behind all
-//      that frees slots or changes the front, and by worker_has_work(), worker_take().
+//      slots back; but a queue's last item [E10] goes before all. An item that the max_parallel, the rate or a pause of its
+//      queue keeps back is passed over. As long as the first of the other items lacks slots, all that become free are kept for
+//      it. An item that wants slots back has them at once when there are enough: while the lock is free, the first of that kind
+//      could never go on. Enforced by front_settle() behind all that frees slots or changes the front, and by
+//      worker_has_work(), worker_take().
 //      An item in the front is queued, but in the backlog of no queue; it pins its queue.
 // [E14] No token of a rate comes unseen. Whoever looks for work first releases the queues whose token has come; and while
 //      items wait for one and a slot is free, or another one may be had (hooks.starving), one parked worker, the group's timer,
@@ -57,7 +58,7 @@
 //      What was submitted with WORK_NO_TOKEN to a queue with a rate is in queue->exempt: it is picked while
 //      the rate holds the others.
 // [E15] While the reserver waits for its slots and nobody stands in the front, the items of other queues may start on those that
-//      are free already if they are expected to end before it has the rest: now + the median length of the queue's items of late
+//      are free already if they are expected to end before it has the rest: now + the median length of the queue's last items
 //      <= the time at which enough of the running items have ended, by what their queues' medians were when they began. A
 //      queue without a median does not pass; nothing passes if the reserver needs an item without one, or one that is
 //      overdue, to end. What passes ends no later, as far as anybody knows, than what the reserver waits for anyway, so

@@ -72,15 +72,16 @@ static void open_once_more(struct queue *queue) {
 struct queue *pool_queue_open(struct pool *pool, const char *name, const struct queue_attrs *attrs, void *user) {
 	struct queue *queue = NULL;
 	mutex_lock(&pool->lock);
-	bool takes = !pool->shut;
-	if (takes) {
+	if (!pool->shut) {
 		uint32_t number = name_number(pool, name);
 		queue = pool->names[number].queue;
 		queue = queue ? queue : queue_create(pool, number, attrs, user);
 		open_once_more(queue);
 	}
 	mutex_unlock(&pool->lock);
-	errno = takes ? errno : ESHUTDOWN;
+	if (!queue) {
+		errno = ESHUTDOWN;
+	}
 	return queue;
 }
 

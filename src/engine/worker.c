@@ -56,7 +56,6 @@ static void worker_park(struct worker *worker) {
 	}
 }
 
-
 // ---- dispatch ----
 
 static void trace_dispatch(const struct worker *worker) {
@@ -187,7 +186,7 @@ static void worker_begin(struct worker *worker, struct queue *queue, uint64_t no
 	pool->surplus_reported = false;
 	worker->away = 0;
 	bool is_typical = !(worker->flags & ITEM_LAST); // the others of the queue say nothing of its last item
-	worker->expected = is_typical && queue->lengths ? median_get(queue->lengths) : 0;
+	worker->expected = is_typical ? queue_length(queue) : 0;
 	if (group->fair.time) {
 		fair_expect(&queue->fair, &worker->job, worker->width, now);
 	}
@@ -235,8 +234,8 @@ static void note_surplus(const struct worker *worker, struct deferred *deferred)
 	}
 }
 
-// Asks hooks.gate until an item may start, unless there is none any more, or only a last item; the others park meanwhile. Returns
-// whether an item may start. The lock is given back meanwhile.
+// Asks hooks.gate until it lets an item start, or until no item is left, or a queue's last item is next, which no gate holds. Meanwhile
+// the other workers park, and the lock is given back. Returns whether an item may start.
 static bool worker_ask(struct worker *worker) {
 	struct pool *pool = worker->pool;
 	uint64_t again, refused = 0;

@@ -26,14 +26,13 @@ struct template *job_spec_parse(const char *const *words, size_t n, unsigned fla
 }
 
 bool job_spec_any(const struct job_spec *spec, bool (*is_such)(const struct template *template)) {
-	struct template *const single[] = {spec->command, spec->on_failure, spec->tag, spec->workdir};
-	const size_t nsingle = sizeof(single) / sizeof(single[0]), nthen = spec->then.n, ngo = spec->transferred.n;
+	struct template *single[] = {spec->command, spec->on_failure, spec->tag, spec->workdir};
+	const struct templates lists[] = {{single, sizeof(single) / sizeof(single[0])}, spec->then, spec->transferred, spec->returned};
 	bool found = false;
-	for (size_t i = 0; i < nsingle + nthen + ngo + spec->returned.n && !found; ++i) {
-		size_t k = i - nsingle;
-		const struct template *one = i < nsingle ? single[i] : k < nthen ? spec->then.at[k]
-			: k - nthen < ngo ? spec->transferred.at[k - nthen] : spec->returned.at[k - nthen - ngo];
-		found = one && is_such(one);
+	for (size_t list = 0; list < sizeof(lists) / sizeof(lists[0]); ++list) {
+		for (size_t i = 0; i < lists[list].n && !found; ++i) {
+			found = lists[list].at[i] && is_such(lists[list].at[i]);
+		}
 	}
 	return found;
 }

@@ -55,7 +55,7 @@ void item_read(struct item_view *ret_view, const void *data, size_t size);
 
 // ---- a job
 
-// A job of --add (record/added_jobs.h) that has not ended. The item that is queued for it holds a pointer to it behind its words.
+// A job of --add (record/added_jobs.h) that has not ended.
 struct added_job {
 	uint64_t id;              // item.seq, once it is known
 	struct job_spec spec;
@@ -85,7 +85,7 @@ struct job {
 	struct results *results;      // takes its output instead (--results), or NULL
 	char *owned;                  // a copy of the record and the reason, once it has left the worker; else NULL
 
-	// between two attempts, and for its on-failure command
+	// between two attempts
 	enum event_next pending;      // what it was queued for: another attempt or the next step
 	struct result result;         // of the attempt before
 	struct list waiting;          // of retry_queue.c, as the next two: in its list
@@ -161,6 +161,6 @@ void worker_state_free(void *state); // a struct worker_state
 // The job's label (job_label()) as a string: borrowed from the state until the next call.
 const char *worker_state_label(struct worker_state *state, const struct job *job);
 
-// Prints why the attempt cannot run, as a message about the job, and keeps the text in state->stats.why for subscribers. After
+// Prints why the attempt cannot run, as a message about the job, and keeps the text in state->stats.why for the event of its end. After
 // publish_attempt_begin().
 FP_PRINTF(3, 4) void attempt_complain(struct worker_state *state, const struct job *job, const char *format, ...);

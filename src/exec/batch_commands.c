@@ -49,7 +49,6 @@ void batch_command_on_failure(struct worker_state *state, const struct job *fail
 	job.role = ROLE_ON_FAILURE;
 	job.item.order = job.item.queued = job.item.from = job.pause = 0; // it is no item: its output has no place in the order
 	job.block = NULL;
-	job.tries = (struct hosts_tries){0}; // it runs on this machine
 	job.step = 0;
 	job.spool = NULL;
 	job.results = NULL;

@@ -140,7 +140,7 @@ static void output_take(void *arg, enum child_stream stream, const char *bytes, 
 	}
 }
 
-// Reads what goes not, or not only, into the spool, and passes it on.
+// Reads what does not go into the spool, or not only there, and passes it on.
 static ssize_t read_and_pass(const struct job_output *output, enum child_stream stream, int fd) {
 	struct worker_state *state = output->state;
 	if (!state->output_bytes) {

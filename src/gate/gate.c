@@ -24,15 +24,17 @@ enum {
 struct gate {
 	struct run *run;
 	bool can_hold;           // a start
+	const char *jobs;        // the value of -j; borrowed
 	mutex lock;              // of all down to timeout
 	uint64_t next_start;     // not before this: --delay
 	double delay;            // nanoseconds
 	enum event_why why;      // of the last refusal
 	struct buf what;         // … in words, but of --delay; empty: the last answer was that a job may start
 	struct median *median;   // of the run times of those that succeeded
-	atomic_uint_least64_t timeout; // by it, ns; 0: not known yet
+	struct slots_watch jobs_file;
+	atomic_uint_least64_t timeout; // by the median, ns; 0: not known yet
 
-	// of whoever asks; constant but for what changing files say
+	// of the thread that asks, one at a time, or with -S of the event loop
 	double max_load;         // 0: any
 	struct slots_watch load_file;
 	bool swapping;
@@ -41,9 +43,6 @@ struct gate {
 	bool has_waited, has_missed; // there was a message for it
 	uint64_t waits_since;    // as published: when the wait began, 0: none has
 	enum event_why published;
-
-	struct slots_watch jobs_file; // also by the lock
-	const char *jobs;
 
 	// of the event loop
 	uint64_t memory_due;     // when to read the memory next
@@ -132,7 +131,7 @@ static void check_memory(struct gate *gate, struct buf *why) {
 	}
 }
 
-// What was swapped is told only by two readings with some time between them.
+// Only two readings, some time apart, tell what was swapped.
 static void check_swap(struct gate *gate, struct buf *why) {
 	struct swapped swapped;
 	uint64_t now = now_ns(), before = gate->swap_read_at;

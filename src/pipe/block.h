@@ -130,15 +130,13 @@ void block_free(struct block *block);
 struct dealer;
 struct portion; // some bytes, with counted references
 
-enum { SMALL_PORTION = 32 * 1024 }; // bytes: portions of bytes that are added to each other while they wait
-
 // The caller frees it with dealer_destroy(), and with it all consumers, when no job runs any more.
 struct dealer *dealer_create(const struct pipe_config *config);
 void dealer_destroy(struct dealer *dealer);
 
 // A portion with one reference, the caller's: what is in the buffer, which is empty then.
 struct portion *portion_of_bytes(struct buf *bytes);
-void portion_unref(struct portion *portion);
+void portion_unref(struct portion *portion); // or NULL
 
 // From the event loop:
 

@@ -717,9 +717,7 @@ struct blockfeed *blockfeed_open(const struct pipe_config *config) {
 
 void blockfeed_close(struct blockfeed *feed) {
 	blocks_fini(&feed->blocks);
-	if (feed->undealt) {
-		portion_unref(feed->undealt);
-	}
+	portion_unref(feed->undealt);
 	if (feed->dealer) {
 		dealer_destroy(feed->dealer);
 	}

@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 enum {
+	SMALL_PORTION = 32 * 1024, // bytes at most of portions that are added to each other while they wait
 	WAITING_BYTES = 64 * 1024, // of small portions for one job: what a pipe holds (pipe(7))
 	WAKING_BYTES = 4096,       // … that are worth waking its worker while there are more
 };
@@ -98,7 +99,7 @@ void portion_unref(struct portion *portion) {
 
 static ssize_t write_portion(void *arg, int fd);
 
-static void share_closed(void *arg) {
+static void stdin_closed(void *arg) {
 	consumer_leave(arg);
 }
 
@@ -114,7 +115,7 @@ struct consumer *dealer_add(struct dealer *dealer, struct portion *portion) {
 	struct consumer *consumer = NEW(struct consumer);
 	consumer->dealer = dealer;
 	consumer->next = portion;
-	consumer->stdin_writer = (struct stdin_writer){.writable = write_portion, .closed = share_closed, .arg = consumer, .more_fd = fd};
+	consumer->stdin_writer = (struct stdin_writer){.writable = write_portion, .closed = stdin_closed, .arg = consumer, .more_fd = fd};
 	consumer->older = dealer->newest;
 	dealer->newest = consumer;
 	mutex_lock(&dealer->lock);

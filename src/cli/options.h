@@ -318,11 +318,12 @@ bool words_lost_quotes(char *const *words, size_t n);
 
 #define LOST_QUOTES_HINT "hint: a shell reads these words again: quote them once more, or use -q"
 
-// True if --report or --trace asks for pictures of the run.
+// True if a job may have to wait for the load or the memory of this machine.
 static inline bool options_watch_machine(const struct options *options) {
 	return options->load || options->memfree > 0 || options->memsuspend > 0 || options->noswap;
 }
 
+// True if --report or --trace asks for pictures of the run.
 static inline bool options_want_pictures(const struct options *options) {
 	return options->nreports > 0 || options->trace;
 }

@@ -1,4 +1,4 @@
-// One command line of the xargs personality on a worker: confirmed by the user, shown, run, and its result counted.
+// Command lines of the xargs personality on a worker: read and packed, confirmed by the user, shown, run, and their results counted.
 //
 // The words of the messages and the exit statuses are those of findutils' xargs 4.9:
 //   exit 1 to 254: go on, 123 at the end     exit 255: stop, 124     killed by a signal: stop, 125
@@ -25,7 +25,7 @@ enum { CHUNK = 64 * 1024 }; // read at once
 struct xargs_worker {
 	struct xargs_run *run;
 	struct worker *worker;
-	bool is_unstarted;   // the first process of its line
+	bool is_unstarted;   // its line has no process yet
 	struct child_scratch *scratch;
 	struct buf args;     // of the line, each with its NUL. With -I they are all that there are, else those behind the initial ones
 	const char **argv;

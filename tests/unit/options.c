@@ -7,6 +7,7 @@
 #include "base/units.h"
 #include "cli/options.h"
 #include "cli/option_table.h"
+#include "manifest/keys.h"
 #include "test.h"
 
 #include <fcntl.h>
@@ -358,7 +359,7 @@ enum test_kind { HAS_NONE = 1, HAS_ONE, MAY_HAVE_ONE, HAS_WORDS, ANY };
 #define SIZE(...) HAS_ONE
 #define TIME(...) HAS_ONE
 #define CHOICE(...) HAS_WORDS
-#define SETTING(...) MAY_HAVE_ONE
+#define SETTING(key) ((key) == KEY_LONG_RUNNING || (key) == KEY_PREFER_FAIRNESS ? MAY_HAVE_ONE : HAS_ONE) // without one: true
 #define CALL(...) ANY
 #define OPTION(id, name, aliases, shorts, arg, spellings, group, value, ...) [id] = value,
 static const enum test_kind kinds[NOPTIONS] = {

@@ -340,6 +340,10 @@ conversations:
 # All that takes long, one after the other, and in the end the names of those that have failed.
 LONG := asan tsan warm conversations torture stress fuzz property check-cluster check-cluster-long roots cross
 
+# The long forms of tests that have a short one in make check.
+check-long: export PACKING_STEP := 1
+check-long: export TREES := 500
+
 check-long:
 	+@failed=; for target in $(LONG); do \
 		echo "== $$target"; $(MAKE) --no-print-directory $$target || failed="$$failed $$target"; \

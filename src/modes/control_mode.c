@@ -77,9 +77,8 @@ static int connect_run(const struct options *options, const char *what, struct l
 	if (errno == ENOENT || errno == ECONNREFUSED) {
 		return name ? diag_error("%s: there is no run %s", what, name) : diag_error("%s: the run has ended, or cannot be reached from here", what);
 	}
-	const char *why = errno == EPERM        ? "it belongs to another user"
-	                  : errno == EPROTOTYPE ? "it was started by another version of fairpar"
-	                                        : strerror(errno);
+	const char *why = errno == EPERM ? "it belongs to another user"
+		: errno == EPROTOTYPE ? "it was started by another version of fairpar" : strerror(errno);
 	if (name) {
 		return diag_error("%s: cannot speak to run %s: %s", what, name, why);
 	}

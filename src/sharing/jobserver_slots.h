@@ -61,8 +61,8 @@ void jobserver_slots_end(struct jobserver_slots *slots);
 // Returns the MAKEFLAGS, borrowed, of attempts that take no slot: without the jobserver.
 const char *jobserver_slots_bare_flags(const struct jobserver_slots *slots);
 
-// Sets the worker pool (borrowed), which was created with `most` slots; of a client all but one are removed. `wake` wakes the
-// event loop; it is called from any thread.
+// Sets the worker pool (borrowed), which was created with `most` slots; of a client all but one are removed. `wake_fd` wakes
+// the event loop (wakeup_post()), from any thread.
 void jobserver_slots_attach(struct jobserver_slots *slots, struct pool *pool, unsigned most, int wake_fd);
 
 // Wakes the event loop, so that jobserver_slots_tick() looks again. For hooks.starving and hooks.surplus of the pool. Any thread.

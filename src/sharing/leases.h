@@ -61,8 +61,8 @@ void leases_end(struct leases *leases, struct live_attempt *attempt);
 // No attempt gets a lease any more; clean-ups run without one. NULL-safe.
 void leases_terminate(struct leases *leases);
 
-// Sets the worker pool (borrowed), which was created with `slots` slots; these are removed until leases come. `wake` wakes the
-// event loop; it is called from any thread. `says`: a message says so if the run waits long for its first lease.
+// Sets the worker pool (borrowed), which was created with `slots` slots; these are removed until leases come. `wake_fd` wakes
+// the event loop (wakeup_post()), from any thread. `says`: a message says so if the run waits long for its first lease.
 void leases_attach(struct leases *leases, struct pool *pool, unsigned slots, bool says, int wake_fd);
 
 // leases_lend(): the attempt waits for other jobs, so its lease becomes free for the next job.

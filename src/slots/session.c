@@ -3,6 +3,7 @@
 #include "slots/session.h"
 
 #include "base/alloc.h"
+#include "base/diag.h"
 #include "base/io.h"
 #include "base/sync.h"
 #include "engine/fair.h"
@@ -343,8 +344,9 @@ static bool on_frame(struct session *session, const struct frame *frame, const c
 		for (size_t at = 0; frame->len - at >= sizeof(hold); at += sizeof(hold)) {
 			memcpy(&hold, text + at, sizeof(hold)); // not aligned
 			struct lease_id id = {hold.number, hold.nonce};
-			(void)!((uint32_t)hold.width <= WANTED_MAX && lease_hold(session->client, id, (uint32_t)hold.width, hold.width & LEASE_LENT, now)
-			        && lease_use(session->client, hold.number, 0, word_of(session, hold.word)));
+			if ((uint32_t)hold.width <= WANTED_MAX && lease_hold(session->client, id, (uint32_t)hold.width, hold.width & LEASE_LENT, now)) {
+				verify(lease_use(session->client, hold.number, /* nonce */ 0, word_of(session, hold.word)));
+			}
 		}
 		return true;
 	}

@@ -129,11 +129,8 @@ static const char *refuse_shell(struct warm *warm, struct warm_shell *shell, con
 // A starter.start.
 static pid_t start(void *arg, const struct spawn_config *job, int *ret_pidfd, struct spawn_error *ret_error) {
 	struct warm *warm = arg;
-	warm->why = warm->table.fd < 0       ? "there is no guardian"
-	            : job->path[0] != '/'    ? "the path of its shell is relative"
-	            : job->foreground        ? "it has the terminal"
-	            : job->cgroup_fd >= 0    ? "it has a cgroup"
-	                                     : fitness_refusal_env(job->env);
+	warm->why = warm->table.fd < 0 ? "there is no guardian" : job->path[0] != '/' ? "the path of its shell is relative"
+		: job->foreground ? "it has the terminal" : job->cgroup_fd >= 0 ? "it has a cgroup" : fitness_refusal_env(job->env);
 	struct warm_shell *shell = warm->why ? NULL : find_shell(warm, job);
 	warm->why = shell ? refuse_shell(warm, shell, job) : warm->why;
 	if (warm->why) {

@@ -70,11 +70,13 @@ leaked_processes() {
 		grep -qs '^State:[[:blank:]]*[RDZX]' ${pids//environ/status} || looks=$((looks + 1))
 		env -u FAIRPAR_TEST sleep 0.04
 	done
-	for pid in $pids; do
-		pid=${pid//[!0-9]/}
+	pids=${pids//[!0-9 $'\n']/}
+	for pid in $pids; do # all are named before one is ended: others may end with it
 		echo "$pid: $(tr '\0' ' ' <"/proc/$pid/cmdline")"
-		kill -KILL "$pid"
+		grep -hE '^(PPid|State):' "/proc/$pid/task/"*/status
 	done 2>/dev/null
+	# shellcheck disable=SC2086 # one word for each process
+	kill -KILL $pids 2>/dev/null || :
 }
 
 fail() {

@@ -9,9 +9,20 @@ setup() {
 
 teardown() {
 	if [[ -e $BATS_TEST_TMPDIR/tmux ]]; then
-		tmux -S "$BATS_TEST_TMPDIR/tmux" kill-server || :
+		terminal send-keys C-c # for what a failed test leaves
+		wait_for_shell
+		terminal kill-server || :
 	fi
 	helper_teardown
+}
+
+# A terminal that goes sends SIGCONT to what is in its foreground. A program of LeakSanitizer that is just ending can miss the
+# SIGSTOP with which its threads are looked at, and then waits for ever: so the shell has to have the terminal again.
+wait_for_shell() {
+	local tries=0
+	while [[ $(terminal display-message -p '#{pane_current_command}') == fairpar ]] && ((tries++ < 20 * patience)); do
+		sleep 0.05
+	done
 }
 
 terminal() { tmux -S "$BATS_TEST_TMPDIR/tmux" "$@" 3>&- 4>&-; }

@@ -15,8 +15,7 @@
 //   engine/      pool_submit()      named queues that take turns (fair.c) on slots, local lists, stealing
 //   slots/       slots_parse()      how many jobs at once (controller.c: by -j auto); semaphores; pools: lease.c decides, server.c
 //                                   serves, client.c asks; make's jobserver
-//   process/     child_run()        one child from start to end; contexts, signals, the guardian, cgroups, how busy it is (proctree.c);
-//                                   executor.h: the seam, where that of hosts/ stands in between
+//   process/     child_run()        one child from start to end; contexts, signals, the guardian, cgroups, how busy it is (proctree.c)
 //   warm/        warm_starter()     --warm: shells that are started once and cloned for each job (server.c is what is cloned)
 //   remote/      worker_serve()     a worker on another machine, and the connection to it: frames (frames.def), both ends of it without their I/O
 //   output/      writer_create()    jobs' output: spooled, whole, in the promised order
@@ -128,7 +127,7 @@ int main(int argc, char *argv[]) {
 	}
 	struct options options;
 	switch (options_parse(&options, argc, argv)) {
-	case MODE_RUN: status = run_all(&options, context, /* executor */ NULL); break;
+	case MODE_RUN: status = run_all(&options, context); break;
 	case MODE_SEM: status = sem_run(&options, context); break;
 	case MODE_POOL: status = pool_run(&options, context); break;
 	case MODE_WORKER: status = worker_run(&options, context); break;

@@ -15,7 +15,7 @@
 #include "log/event_log.h"
 #include "manifest/manifest.h"
 #include "output/writer.h"
-#include "process/executor.h"
+#include "process/child.h"
 
 // How far the run is. It goes only forward (stop.c).
 enum run_phase {
@@ -44,8 +44,7 @@ struct run {
 	struct auto_slots *auto_slots;              // of -j auto, or NULL: the number of slots is fixed, or that of others
 	struct terminal *terminal;                  // of -o and -p, or NULL
 	struct status_display *status_display;      // the status line, or NULL
-	struct children *children;
-	struct executor executor;                   // of each attempt: `children`, or what run_all() was given; behind `hosts`
+	struct children *children;                  // the attempts that run on this machine
 	struct hosts *hosts;                        // -S: the slots are those of several machines; or NULL
 	struct leases *leases;                      // of a pool or a run that this one runs in, or NULL: the slots are the run's own
 	struct jobserver_slots *jobserver;          // of make, whose slots these are, or which the run has for its jobs (--jobserver); or NULL

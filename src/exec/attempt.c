@@ -177,7 +177,8 @@ static void child_started(void *arg, pid_t pid, uint64_t start) {
 	atomic_store_relaxed(&output->state->live.pid, pid);
 	publish_job_start(output->state, output->job, (int)pid, start);
 	if (job_is_cancelled(output->job)) {
-		executor_cancel(&output->state->run->executor, &output->state->live, start); // --cancel came before it was there
+		hosts_cancel(output->state->run->hosts, &output->state->live); // --cancel came before it was there
+		children_cancel(output->state->run->children, &output->state->live, start);
 	}
 }
 
@@ -212,22 +213,41 @@ static void add_paths(struct buf *paths, const struct job *job, const struct tem
 	}
 }
 
+// Runs the attempt here or, with its files, on its machine. If a file could not be brought, *ret_error is empty: a message says so.
+static void execute(struct worker_state *state, const struct job *job, const struct child_config *config, struct hosts_place *place,
+                    struct result *ret_result, struct spawn_error *ret_error) {
+	struct run *run = state->run;
+	if (!place || !place->is_remote) {
+		child_run(run->children, config, ret_result, ret_error);
+		return;
+	}
+	struct job_files files = {.go = BUF_INIT};
+	add_paths(&files.go, job, &job->spec->transferred);
+	add_paths(&files.come, job, &job->spec->returned);
+	place->files = &files;
+	hosts_run(run->hosts, place, config, ret_result, ret_error);
+	place->files = NULL;
+	if (files.why.len > 0) {
+		attempt_complain(state, job, "%s: %s", job->login->name, files.why.data);
+	}
+	job_files_fini(&files);
+}
+
 // In its slot, whose owners hear of it. Returns whether it has its slots and the terminal at its end, and has not lent them.
-static bool execute_in_slot(struct worker_state *state, const struct child_config *given, struct result *ret_result,
-                            struct spawn_error *ret_error) {
+static bool execute_in_slot(struct worker_state *state, const struct job *job, struct child_config *config, struct hosts_place *place,
+                            struct result *ret_result, struct spawn_error *ret_error) {
 	struct run *run = state->run;
 	struct live_attempt *attempt = &state->live;
-	struct child_config config = *given;
 	char **bare_env = NULL;
 	if (attempt->has_slot) {
 		jobserver_slots_begin(run->jobserver);
 	} else if (run->jobserver) { // nor has it one that tools in it could use
-		config.env = bare_env = env_with(config.env, "MAKEFLAGS", jobserver_slots_bare_flags(run->jobserver));
+		config->env = bare_env = env_with(config->env, "MAKEFLAGS", jobserver_slots_bare_flags(run->jobserver));
 	}
 	nested_begin(run->nested, attempt);
 	waits_attempt_begin(run->added_jobs, attempt);
-	if (leases_begin(run->leases, &config, attempt)) {
-		run->executor.run(run->executor.arg, &config, ret_result, ret_error);
+	if (leases_begin(run->leases, config, attempt)) {
+		execute(state, job, config, place, ret_result, ret_error);
 	} else {
 		*ret_result = (struct result){.outcome = OUTCOME_CANCELLED};
 	}
@@ -238,26 +258,6 @@ static bool execute_in_slot(struct worker_state *state, const struct child_confi
 		jobserver_slots_end(run->jobserver);
 	}
 	free(bare_env);
-	return has_all;
-}
-
-// Executes the attempt here or, with its files, on its machine. If a file could not be brought, *ret_error is empty: a message says so.
-// Returns as execute_in_slot().
-static bool execute(struct worker_state *state, const struct job *job, const struct child_config *config, struct hosts_place *place,
-                    struct result *ret_result, struct spawn_error *ret_error) {
-	if (!place || !place->is_remote) {
-		return execute_in_slot(state, config, ret_result, ret_error);
-	}
-	struct job_files files = {.go = BUF_INIT};
-	add_paths(&files.go, job, &job->spec->transferred);
-	add_paths(&files.come, job, &job->spec->returned);
-	place->files = &files;
-	bool has_all = execute_in_slot(state, config, ret_result, ret_error);
-	place->files = NULL;
-	if (files.why.len > 0) {
-		attempt_complain(state, job, "%s: %s", job->login->name, files.why.data);
-	}
-	job_files_fini(&files);
 	return has_all;
 }
 
@@ -285,7 +285,6 @@ static void run_child(struct worker_state *state, const struct job *job, const s
 		.foreground = !job->added && terminal_fd(run) >= 0 && terminal_is_ours(run),
 		.cleanup = is_cleanup(job),
 		.takes_no_slot = !state->live.has_slot,
-		.place = place,
 		.origin = &state->live,
 		.awaited = &state->live.awaited,
 		.unlink_path = created_files_path(job),
@@ -308,7 +307,7 @@ static void run_child(struct worker_state *state, const struct job *job, const s
 		spool_set_job(job->spool, &state->live);
 	}
 	state->live.has_terminal = config.foreground;
-	bool has_all = execute(state, job, &config, place, ret_result, &error);
+	bool has_all = execute_in_slot(state, job, &config, place, ret_result, &error);
 	if (job->spool) {
 		spool_set_job(job->spool, NULL);
 	}

@@ -119,8 +119,9 @@ static bool outlives(struct host *host, uint64_t end) {
 	return has;
 }
 
-enum host_end host_run(struct host *host, const struct child_config *config, const char *dir, struct result *ret_result, struct spawn_error *ret_error,
-                       bool *ret_wrote) {
+enum host_end host_run(const struct hosts_place *place, const struct child_config *config, const char *dir, struct result *ret_result,
+                       struct spawn_error *ret_error, bool *ret_wrote) {
+	struct host *host = place->host;
 	struct hosts *hosts = host->hosts;
 	bool is_launched = host->login->kind == SSHLOGIN_LAUNCH;
 	const struct payload_context context = {
@@ -151,9 +152,9 @@ enum host_end host_run(struct host *host, const struct child_config *config, con
 	*ret_wrote = attempt.wrote;
 	close_all(&attempt);
 	if (attempt.is_doubted) {
-		hosts_doubt_place(config->place, /* begins */ true);
+		hosts_doubt_place(place, /* begins */ true);
 		attempt.end = outlives(host, attempt.result.end) ? END_DONE : END_LOST;
-		hosts_doubt_place(config->place, /* begins */ false);
+		hosts_doubt_place(place, /* begins */ false);
 	}
 	return attempt.end;
 }

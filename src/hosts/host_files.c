@@ -254,8 +254,10 @@ static enum host_end fetch(struct host *host, const struct child_config *config,
 	return END_DONE;
 }
 
-enum host_end host_files_run(struct host *host, const struct child_config *config, const char *dir, struct job_files *files, struct result *ret_result,
+enum host_end host_files_run(const struct hosts_place *place, const struct child_config *config, const char *dir, struct result *ret_result,
                              struct spawn_error *ret_error, bool *ret_wrote) {
+	struct host *host = place->host;
+	struct job_files *files = place->files;
 	const struct options *options = host->hosts->options;
 	bool has_run = false, is_cut_off = true;
 	*ret_wrote = false;
@@ -269,7 +271,7 @@ enum host_end host_files_run(struct host *host, const struct child_config *confi
 		return END_REFUSED; // it has never run
 	}
 	if (ret_result->outcome == OUTCOME_OK) {
-		end = host_run(host, config, dir, ret_result, ret_error, ret_wrote);
+		end = host_run(place, config, dir, ret_result, ret_error, ret_wrote);
 		has_run = ret_result->outcome != OUTCOME_SPAWN_ERROR && ret_result->outcome != OUTCOME_CANCELLED;
 	} else if (ret_result->outcome == OUTCOME_FAILED) {
 		result_cannot_start(ret_result, 126);

@@ -1,4 +1,4 @@
-// The machines of a run together: the executor that runs attempts there, what is asked of all of them, and their life.
+// The machines of a run together: attempts that run there, what is asked of all of them, and their life.
 
 #include "hosts/hosts_internal.h"
 
@@ -14,7 +14,7 @@
 
 enum { SUSPEND_WAIT_S = 1, SPREAD_S = 1 }; // SPREAD_S: the first jobs are spread over machines that have not answered yet
 
-// ---- as an executor ----
+// ---- attempts ----
 
 // The result of an attempt that ended with its connection, or did not get there.
 static void set_lost_result(struct hosts *hosts, enum host_end end, bool wrote, struct result *ret_result) {
@@ -37,15 +37,8 @@ static const char *find_dir(const struct hosts *hosts, const struct child_config
 	return dir && strcmp(dir, ".") == 0 ? hosts->dot : dir;
 }
 
-static void execute(void *arg, const struct child_config *config, struct result *ret_result, struct spawn_error *ret_error) {
-	struct hosts *hosts = arg;
-	const struct hosts_place *place = config->place;
-	hosts_refresh_list(hosts);
-	if (!place || !place->is_remote) {
-		hosts->inner.run(hosts->inner.arg, config, ret_result, ret_error);
-		hosts_refresh_list(hosts);
-		return;
-	}
+void hosts_run(struct hosts *hosts, const struct hosts_place *place, const struct child_config *config, struct result *ret_result,
+               struct spawn_error *ret_error) {
 	// a fairpar in a job elsewhere is not to look for this one there
 	char *unset[] = {"FAIRPAR_SOCK", "FAIRPAR_CONTROL", NULL}, **env = payload_env(config->env, NULL, unset);
 	struct child_config sent = *config;
@@ -53,13 +46,12 @@ static void execute(void *arg, const struct child_config *config, struct result 
 	const char *dir = find_dir(hosts, config);
 	bool wrote;
 	enum host_end end = place->files && place->host->login->kind == SSHLOGIN_SSH
-		? host_files_run(place->host, &sent, dir, place->files, ret_result, ret_error, &wrote)
-		: host_run(place->host, &sent, dir, ret_result, ret_error, &wrote);
+		? host_files_run(place, &sent, dir, ret_result, ret_error, &wrote)
+		: host_run(place, &sent, dir, ret_result, ret_error, &wrote);
 	if (end != END_DONE) {
 		set_lost_result(hosts, end, wrote, ret_result);
 	}
 	free(env);
-	hosts_refresh_list(hosts);
 }
 
 // What is asked of the attempts on all machines.
@@ -124,35 +116,30 @@ static void end_all(struct hosts *hosts, enum hosts_ending ending, struct asked 
 	ask_all(hosts, &asked);
 }
 
-static void terminate(void *arg) {
-	struct hosts *hosts = arg;
-	end_all(hosts, HOSTS_TERMINATE, (struct asked){.order = ORDER_CANCEL, .spares_cleanup = true});
-	hosts->inner.terminate(hosts->inner.arg);
+void hosts_terminate(struct hosts *hosts) {
+	if (hosts) {
+		end_all(hosts, HOSTS_TERMINATE, (struct asked){.order = ORDER_CANCEL, .spares_cleanup = true});
+	}
 }
 
-static void kill_all(void *arg) {
-	struct hosts *hosts = arg;
-	end_all(hosts, HOSTS_KILL, (struct asked){.order = ORDER_KILL});
-	hosts->inner.kill(hosts->inner.arg);
+void hosts_kill(struct hosts *hosts) {
+	if (hosts) {
+		end_all(hosts, HOSTS_KILL, (struct asked){.order = ORDER_KILL});
+	}
 }
 
-static void cancel(void *arg, const void *origin, uint64_t now) {
-	struct hosts *hosts = arg;
-	ask_all(hosts, &(struct asked){.order = ORDER_CANCEL, .origin = origin});
-	executor_cancel(&hosts->inner, origin, now);
+void hosts_cancel(struct hosts *hosts, const void *origin) {
+	if (hosts) {
+		ask_all(hosts, &(struct asked){.order = ORDER_CANCEL, .origin = origin});
+	}
 }
 
-static uint64_t expire(void *arg, uint64_t limit, uint64_t now) {
-	struct hosts *hosts = arg;
-	struct asked asked = {.order = ORDER_EXPIRE, .spares_cleanup = true, .limit = limit, .now = now, .due = executor_expire(&hosts->inner, limit, now)};
-	ask_all(hosts, &asked);
+uint64_t hosts_expire(struct hosts *hosts, uint64_t limit, uint64_t now) {
+	struct asked asked = {.order = ORDER_EXPIRE, .spares_cleanup = true, .limit = limit, .now = now, .due = TIME_NEVER};
+	if (hosts) {
+		ask_all(hosts, &asked);
+	}
 	return asked.due;
-}
-
-struct executor hosts_executor(struct hosts *hosts, const struct executor *inner) {
-	hosts->inner = *inner;
-	return (struct executor){.run = execute, .terminate = terminate, .kill = kill_all, .arg = hosts,
-	                         .ender = {.cancel = cancel, .expire = expire, .arg = hosts}};
 }
 
 void hosts_each(struct hosts *hosts, void (*fn)(void *arg, const struct child_view *view), void *arg) {

@@ -1,14 +1,14 @@
 // The slots of a run on several machines: which attempt runs where, and the result of one whose machine is lost.
 //
 // A place is one slot of one host, or several. An attempt acquires its place before its command is built, because the command may name
-// the host; hosts_executor() then runs it there. A place on this machine (`:`) is served by the executor of local jobs.
+// the host; hosts_run() then runs it there. At a place on this machine (`:`) it runs as a child process, by child_run().
 
 #pragma once
 
 #include "base/buf.h"
 #include "cli/options.h"
 #include "engine/pool.h"
-#include "process/executor.h"
+#include "process/child.h"
 
 struct hosts;
 struct hosts_binding; // the hosts that one batch may use
@@ -42,9 +42,6 @@ int hosts_open(const struct options *options, const struct context *context, uns
 // Removes the base files (--cleanup), closes all connections and frees. No attempt may run any more. NULL-safe.
 void hosts_close(struct hosts *hosts);
 
-// Returns an executor that runs each attempt at its place (child_config.place), and one without a place by `inner`, which is copied.
-struct executor hosts_executor(struct hosts *hosts, const struct executor *inner);
-
 // Connects to the hosts. From now on the pool, which was created with `slots` slots, has as many as the connected hosts have together.
 // The pool is borrowed until hosts_detach(). `wake` wakes the event loop; it is called from any
 // thread. Returns 0, or -1 after a message.
@@ -76,6 +73,18 @@ struct hosts_request {
 bool hosts_acquire_place(struct hosts *hosts, const struct hosts_request *request, bool waits, struct hosts_place *ret_place,
                          const struct sshlogin **ret_unreachable);
 void hosts_release_place(struct hosts *hosts, const struct hosts_place *place);
+
+// Runs one attempt at its place, which is on another machine, as child_run() runs one here.
+void hosts_run(struct hosts *hosts, const struct hosts_place *place, const struct child_config *config, struct result *ret_result,
+               struct spawn_error *ret_error);
+
+// As the functions of children_ (process/child.h), for attempts on other machines: they begin to end all of them but clean-ups, and
+// refuse new ones; end all; end the one with that config->origin; or those that have run for `limit` nanoseconds. From the event loop;
+// they do not wait. NULL-safe.
+void hosts_terminate(struct hosts *hosts);
+void hosts_kill(struct hosts *hosts);
+void hosts_cancel(struct hosts *hosts, const void *origin);
+uint64_t hosts_expire(struct hosts *hosts, uint64_t limit, uint64_t now);
 
 // Appends what an attempt with that request waits for: "a slot on one or two".
 void hosts_describe_request(struct hosts *hosts, const struct hosts_request *request, struct buf *out);

@@ -166,7 +166,6 @@ struct hosts {
 	uint64_t spread_until;       // the first jobs are spread until then (now_ns() time)
 	uint64_t next_begin;         // --sshdelay: no connection begins before (now_ns() time)
 	struct buf base;             // --basefile: paths with a NUL behind each
-	struct executor inner;       // of jobs on this machine
 	struct pool *pool;           // NULL before hosts_attach() and after hosts_detach()
 	int wake_fd;                 // wakes the event loop
 	struct host **hosts;         // of the options, then the pilots, then those added later; with n under the lock since hosts_attach()
@@ -272,19 +271,19 @@ bool host_submit(struct host_attempt *attempt);
 
 // ---- host_attempt.c ----
 
-// Executes one attempt at the other end, as executor.run() does, and waits for its end on the calling thread. `dir` is its directory there, by
+// Executes one attempt at the other end, as hosts_run() does, and waits for its end on the calling thread. `dir` is its directory there, by
 // --workdir or the manifest; NULL: the worker's. *ret_result and *ret_error count with END_DONE only. *ret_wrote: output of it was passed on.
-enum host_end host_run(struct host *host, const struct child_config *config, const char *dir, struct result *ret_result, struct spawn_error *ret_error,
-                       bool *ret_wrote);
+enum host_end host_run(const struct hosts_place *place, const struct child_config *config, const char *dir, struct result *ret_result,
+                       struct spawn_error *ret_error, bool *ret_wrote);
 
 // The same for a conversation about files with the worker; of `config` counts what says how it is ended. It is over when the worker says so.
 enum host_end host_talk(struct host *host, const struct child_config *config, struct file_talk *talk, struct result *ret_result);
 
 // ---- host_files.c ----
 
-// Transfers the files of the attempt, runs it as host_run() does, fetches its files and cleans up. If a file cannot be transferred the attempt does
-// not start; if a file of a successful attempt cannot be fetched the attempt has failed. files->why says which and why.
-enum host_end host_files_run(struct host *host, const struct child_config *config, const char *dir, struct job_files *files, struct result *ret_result,
+// Transfers place->files, runs it as host_run() does, fetches its files and cleans up. If a file cannot be transferred the attempt does
+// not start; if a file of a successful attempt cannot be fetched the attempt has failed. place->files->why says which and why.
+enum host_end host_files_run(const struct hosts_place *place, const struct child_config *config, const char *dir, struct result *ret_result,
                              struct spawn_error *ret_error, bool *ret_wrote);
 
 // Removes the base files there, with --cleanup. No attempt may run there any more.

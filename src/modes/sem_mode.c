@@ -125,7 +125,7 @@ static int run_command(struct semaphore *semaphore, struct options *options, str
 	char one[] = "1";
 	options->jobs = one;
 	guardian_keep(GUARDIAN_SLOTS, semaphore_fd(semaphore));
-	int status = run_all(options, context, /* executor */ NULL);
+	int status = run_all(options, context);
 	semaphore_close(semaphore);
 	return status;
 }

@@ -6,7 +6,6 @@
 #include "base/diag.h"
 #include "base/io.h"
 #include "process/children.h"
-#include "process/executor.h"
 #include "process/memory.h"
 #include "process/proctree.h"
 
@@ -471,33 +470,6 @@ void child_run(struct children *children, const struct child_config *config, str
 	bool ran_out = memory_claim_close(&children->memory, &child.claim);
 	ret_result->out_of_memory |= ran_out && (ret_result->outcome == OUTCOME_SIGNAL || ret_result->outcome == OUTCOME_FAILED);
 	pidfd_set_fini(&child.left_group);
-}
-
-// ---- as an executor ----
-
-static void execute(void *arg, const struct child_config *config, struct result *ret_result, struct spawn_error *ret_error) {
-	child_run(arg, config, ret_result, ret_error);
-}
-
-static void terminate(void *arg) {
-	children_terminate(arg);
-}
-
-static void kill_all(void *arg) {
-	children_kill(arg);
-}
-
-static void cancel(void *arg, const void *origin, uint64_t now) {
-	children_cancel(arg, origin, now);
-}
-
-static uint64_t expire(void *arg, uint64_t limit, uint64_t now) {
-	return children_expire(arg, limit, now);
-}
-
-struct executor children_executor(struct children *children) {
-	return (struct executor){.run = execute, .terminate = terminate, .kill = kill_all, .arg = children,
-	                         .ender = {.cancel = cancel, .expire = expire, .arg = children}};
 }
 
 // ---- the pipe that is a job's standard input ----

@@ -199,7 +199,6 @@ struct child_config {
 	struct memory_learned *learned; // what the jobs of its batch had, which says what it needs where `memory` is 0; borrowed, or NULL
 	const char *label;           // for listings; borrowed during the call
 	bool takes_no_slot;          // it runs beside the slots
-	const void *place;           // where it is to run, for the executor that knows its type (hosts/hosts.h); NULL: here
 	const void *origin;          // names the attempt in children_cancel() and the like; only compared, never looked into
 	const atomic_bool *awaited;  // true: a running job waits for it, so it gets memory first; or NULL
 	bool cleanup;                // is not ended or refused by children_terminate(), only by children_kill()

@@ -254,7 +254,8 @@ static bool cancel_attempts(struct run *run, uint64_t id, const struct batch *ba
 		const struct job *job = attempt->job;
 		bool is_meant = id > 0 ? job->added && job->item.seq == id : job->batch == batch && attempt->number != number;
 		if (is_meant) {
-			executor_cancel(&run->executor, attempt, now_ns());
+			hosts_cancel(run->hosts, attempt);
+			children_cancel(run->children, attempt, now_ns());
 			found = true;
 		}
 	}

@@ -131,7 +131,7 @@ static void run_loop(struct run *run) {
 	free(polls.at);
 }
 
-int run_all(struct options *options, struct context *context, const struct executor *executor) {
+int run_all(struct options *options, struct context *context) {
 	struct run run = {
 		.options = options,
 		.context = context,
@@ -143,9 +143,6 @@ int run_all(struct options *options, struct context *context, const struct execu
 		.pid = (int)getpid(),
 		.start = now_ns(),
 	};
-	if (executor) {
-		run.executor = *executor;
-	}
 	context->nice = options->nice;
 	if (options->tmpdir) {
 		context_set_env(context, "TMPDIR", options->tmpdir);

@@ -10,9 +10,8 @@
 
 #include <stdint.h>
 
-// Does what the options say, from the first record to the exit status. `executor` takes the place of child processes; NULL:
-// nothing does.
-int run_all(struct options *options, struct context *context, const struct executor *executor);
+// Does what the options say, from the first record to the exit status.
+int run_all(struct options *options, struct context *context);
 
 // ---- setup.c
 

@@ -426,8 +426,8 @@ static struct writer *make_writer(struct run *run) {
 	return writer_create(&config);
 }
 
-// Makes run->executor: the children, behind that of hosts/; and what shares their slots, and puts variables into the environment of jobs.
-static void open_executor(struct run *run, bool has_guardian) {
+// Makes the table of the children, and what shares their slots and puts variables into the environment of jobs.
+static void open_children(struct run *run, bool has_guardian) {
 	const struct options *options = run->options;
 	run->children = children_create(&options->term_seq);
 	children_set_cookie(run->children, run->context);
@@ -435,12 +435,6 @@ static void open_executor(struct run *run, bool has_guardian) {
 		guardian_forgo(children_guardian(run->children));
 	}
 	children_set_wake(run->children, run->wake_fd);
-	if (!run->executor.run) {
-		run->executor = children_executor(run->children);
-	}
-	if (run->hosts) {
-		run->executor = hosts_executor(run->hosts, &run->executor);
-	}
 	if (run->leases && batches_learn_memory(run)) {
 		leases_share_memory(run->leases, run->children);
 	}
@@ -479,7 +473,7 @@ int setup_open(struct run *run, struct options *options) {
 	if (choose_temp_dir(run) != 0 || open_jobserver(run) != 0) {
 		return -1;
 	}
-	open_executor(run, has_guardian);
+	open_children(run, has_guardian);
 	if (control_open(run) != 0 || result_files_open(run) != 0) {
 		return -1;
 	}

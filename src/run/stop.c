@@ -60,7 +60,8 @@ static void terminate(struct run *run) {
 	if (run->phase < RUN_ENDING) {
 		pool_pause(run->pool, true); // a slot that becomes free takes nothing more
 		leases_terminate(run->leases);
-		run->executor.terminate(run->executor.arg); // at once: to drop what is queued may take a while
+		hosts_terminate(run->hosts); // at once: to drop what is queued may take a while
+		children_terminate(run->children);
 		stop(run);
 		run->phase = RUN_ENDING;
 		pool_pause(run->pool, false);
@@ -103,7 +104,8 @@ static void answer_ending_signal(struct run *run, int signal) {
 	}
 	if (run->signal) {
 		run->phase = RUN_KILLING;
-		run->executor.kill(run->executor.arg);
+		hosts_kill(run->hosts);
+		children_kill(run->children);
 		return;
 	}
 	run->signal = signal;
@@ -293,7 +295,7 @@ static void end_output(struct run *run) {
 	signals_die_within(0, 0, NULL);
 }
 
-// Lets go of the children, and after a signal ends what they have left behind. Up to here another signal may end them by the executor.
+// Lets go of the children, and after a signal ends what they have left behind. Up to here another signal may end them.
 static void end_children(struct run *run) {
 	control_close(run->control);
 	added_jobs_close(run->added_jobs);

@@ -14,7 +14,6 @@
 #pragma once
 
 #include "base/attr.h"
-#include "process/executor.h"
 #include "slots/jobserver.h"
 
 #include <stdbool.h>

@@ -43,8 +43,7 @@
 //     job_spec.c          how the items of a batch become jobs: templates, context, environment
 //     item.c              an item as bytes, between its queueing and its job
 //     job_state.c         a job that has begun, and what its worker keeps from job to job
-//     publish.c           events, to all who subscribe: run, batches, attempts, waits
-//     ends.c              the ends of jobs: counted, and what follows for a batch and for the run, which may halt
+//     publish.c           events, to all who subscribe: run, batches, attempts, waits; the ends of jobs, counted, and what follows
 //     retry_queue.c       jobs that wait for their next attempt
 //     terminal.c          jobs that get the terminal (--tty), and questions before jobs (-p)
 //     auto_slots.c        how many jobs run at once by -j auto

@@ -1,4 +1,5 @@
-// Publishes the events of a run to its subscribers, and counts its jobs.
+// Publishes the events of a run to its subscribers, and counts its jobs; does what follows from the end of a job, for its batch and for
+// the run, which may halt.
 
 #include "core/publish.h"
 
@@ -7,12 +8,14 @@
 #include "base/random.h"
 #include "base/text.h"
 #include "base/units.h"
+#include "core/dag_node.h"
 #include "hosts/hosts.h"
 #include "process/memory.h"
 #include "remote/sshlogin.h"
 #include "report/run_stats.h"
 
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -252,7 +255,29 @@ static bool check_halt(struct run *run, const struct result *by) {
 	return stop;
 }
 
-bool publish_count_all_read(struct run *run) {
+void run_start_no_more(struct run *run) {
+	retry_queue_stop(run->retry_queue); // first: a `finally` is to know how these have ended
+	pool_shutdown(run->pool);
+	run_wake(run);
+}
+
+// Starts nothing more, because --halt was met. Without the lock.
+static void halt(struct run *run) {
+	FP_CLEANUP(buf_fini) struct buf why = BUF_INIT;
+	if (run->manifest && run->manifest->fail_fast && !run->options->given[OPT_HALT]) {
+		buf_adds(&why, "fail_fast");
+	} else {
+		buf_adds(&why, "--halt ");
+		halt_add(&why, &run->halt);
+	}
+	publish_set_stop_reason(run, why.data);
+	if (run->halt.when == HALT_NOW) {
+		atomic_store_release(&run->halt_now, true); // pairs with the event loop's load after the wake
+	}
+	run_start_no_more(run);
+}
+
+void publish_all_read(struct run *run) {
 	struct publisher *publisher = run->publisher;
 	struct tally *tally = &publisher->tally;
 	mutex_lock(&publisher->lock);
@@ -260,7 +285,9 @@ bool publish_count_all_read(struct run *run) {
 	atomic_store_relaxed(&run->all_read, true);
 	bool stop = tally->ok + tally->failed > 0 && check_halt(run, &tally->first);
 	mutex_unlock(&publisher->lock);
-	return stop;
+	if (stop) {
+		halt(run);
+	}
 }
 
 void publish_unread(struct run *run) {
@@ -348,9 +375,13 @@ static bool count_end(struct batch *batch, const struct result *result, uint64_t
 	return result->outcome != OUTCOME_CANCELLED && check_halt(run, result);
 }
 
-void publish_count_lost(struct batch *batch, enum outcome outcome, uint64_t jobs) {
+void publish_lost(struct batch *batch, uint64_t jobs) {
 	struct publisher *publisher = batch->run->publisher;
-	bool is_skipped = outcome == OUTCOME_SKIPPED;
+	bool is_skipped = batch->node && dag_node_state(batch->node) == NODE_SKIPPED;
+	enum outcome outcome = is_skipped ? OUTCOME_SKIPPED : OUTCOME_CANCELLED;
+	if (jobs == 0) {
+		return;
+	}
 	publish_batch_start(batch);
 	mutex_lock(&publisher->lock);
 	*(is_skipped ? &publisher->tally.skipped : &publisher->tally.cancelled) += jobs;
@@ -363,6 +394,9 @@ void publish_count_lost(struct batch *batch, enum outcome outcome, uint64_t jobs
 	}
 	publisher->lost.jobs += jobs;
 	mutex_unlock(&publisher->lock);
+	if (batch->node && !is_skipped) {
+		dag_node_job_failed(batch->node, &(struct result){.outcome = OUTCOME_CANCELLED});
+	}
 }
 
 void publish_set_lost_reason(struct batch *batch, const char *why) {
@@ -477,7 +511,8 @@ struct event_job publish_identify(const struct worker_state *state, const struct
 	};
 }
 
-enum event_source publish_source(const struct worker_state *state) {
+// How the pool found the item of this worker.
+static enum event_source source_of(const struct worker_state *state) {
 	return state->worker ? (enum event_source)worker_facts(state->worker)->source : FROM_QUEUE;
 }
 
@@ -512,7 +547,7 @@ void publish_job_start(struct worker_state *state, const struct job *job, int pi
 			.id = publish_identify(state, job),
 			.nslots = worker_width(state->worker),
 			.pid = pid,
-			.source = publish_source(state),
+			.source = source_of(state),
 			.lag = worker_facts(state->worker)->lag,
 			.queued = stats->queued,
 			.why = stats->queued >= EVENT_WORTH_A_REASON ? wait_reason(state, job, job->item.queued, start) : WHY_TURN,
@@ -577,14 +612,106 @@ void publish_note_output(struct worker_state *state, const struct job *job, cons
 	}
 }
 
-bool publish_count(struct batch *batch, struct event *event, uint64_t jobs, struct worker *worker) {
+// ---- ends ----
+
+// True if this is the end of a job, which is counted. A listing is no job, but one that fails is counted: its batch lacks items.
+static bool is_counted(const struct job *job, const struct result *result, enum event_next next) {
+	bool fails = job->role == ROLE_LISTING && outcome_is_failure(result->outcome);
+	return next == NEXT_NOTHING && (job->role == ROLE_JOB || fails);
+}
+
+// Makes the EVENT_JOB_END; before it EVENT_JOB_START is published for an attempt that could not be started.
+static void make_end(struct worker_state *state, const struct job *job, const struct result *result, enum event_next next,
+                     struct event *ret_event) {
+	const struct attempt_stats *stats = &state->stats;
+	// what was lost before its worker told of it has a time at which it ended, but none at which it was seen to begin
+	bool never_began = result->outcome == OUTCOME_SPAWN_ERROR || (result->lost && result->start > 0);
+	if (never_began && !stats->started && job->cancelled_next == NEXT_NOTHING) {
+		publish_job_start(state, job, 0, result->lost ? result->start : now_ns());
+	}
+	*ret_event = (struct event){
+		.kind = EVENT_JOB_END,
+		.u.job_end = {
+			.id = publish_identify(state, job),
+			.result = *result,
+			.queued = stats->queued,
+			.nslots = state->worker ? worker_width(state->worker) : job->spec->width,
+			.source = source_of(state),
+			.next = next,
+			.coalesced = job->item.items - 1,
+			.allowed = is_counted(job, result, next) && outcome_is_failure(result->outcome) && job->batch->allow_failure,
+			.out_bytes = stats->out_bytes,
+			.err_bytes = stats->err_bytes,
+			.why = result->outcome == OUTCOME_SPAWN_ERROR && stats->why.len > 0 ? stats->why.data : NULL,
+			.tail = stats->tail.len > 0 ? stats->tail.data : NULL,
+			.tail_len = stats->tail.len,
+			.tail_out = stats->tail_out,
+			.command = buf_str(&state->text),
+			.command_len = state->text.len,
+		},
+	};
+	if (job->cancelled_next != NEXT_NOTHING) { // it was announced and never began, because the run took no more work
+		struct event_job_end *end = &ret_event->u.job_end;
+		end->id.slot = 0;
+		end->queued = 0;
+		end->result.start = end->result.end = 0;
+		memset(&end->result.usage, 0, sizeof(end->result.usage));
+	}
+}
+
+// Publishes the end of an attempt, and counts it if it is that of `jobs` > 0 jobs. `worker`: the one that ran it, or NULL.
+static void end_jobs(struct batch *batch, struct event *event, uint64_t jobs, struct worker *worker) {
 	struct publisher *publisher = batch->run->publisher;
+	const struct result *result = &event->u.job_end.result;
 	mutex_lock(&publisher->lock);
 	publish_locked(publisher, event);
-	bool stop = jobs > 0 && count_end(batch, &event->u.job_end.result, jobs);
+	bool stop = jobs > 0 && count_end(batch, result, jobs);
 	mutex_unlock(&publisher->lock);
 	if (flush(batch->run, worker ? FLUSH_OR_LEAVE : FLUSH_AT_ONCE)) {
 		worker_request_flush(worker);
 	}
-	return stop;
+	if (jobs > 0 && batch->node && result->outcome != OUTCOME_OK) {
+		dag_node_job_failed(batch->node, result);
+	}
+	if (stop) {
+		halt(batch->run);
+	}
+}
+
+void publish_job_end(struct worker_state *state, const struct job *job, const struct result *result, enum event_next next) {
+	struct event event;
+	make_end(state, job, result, next, &event);
+	end_jobs(job->batch, &event, is_counted(job, result, next) ? job->item.items : 0, state->worker);
+}
+
+static void publish_end_without_attempt(struct batch *batch, struct event_job_end end) {
+	struct event event = {.kind = EVENT_JOB_END, .u.job_end = end};
+	event.u.job_end.id.batch = batch->name;
+	event.u.job_end.id.attempt = 1;
+	end_jobs(batch, &event, 1, /* worker */ NULL);
+}
+
+void publish_up_to_date(const struct job *job) {
+	publish_end_without_attempt(job->batch, (struct event_job_end){
+		.id = {.number = job->item.number, .seq = job->item.seq},
+		.result = {.outcome = OUTCOME_OK},
+		.nslots = 1,
+		.source = FROM_QUEUE,
+		.up_to_date = true,
+	});
+}
+
+void publish_batch_failure(struct batch *batch, const char *what) {
+	struct result result;
+	result_cannot_start(&result, 126);
+	publish_end_without_attempt(batch, (struct event_job_end){
+		.id = {.role = ROLE_LISTING},
+		.result = result,
+		.nslots = 1,
+		.source = FROM_QUEUE,
+		.allowed = batch->allow_failure,
+		.why = batch->why,
+		.tail = what,
+		.tail_len = strlen(what),
+	});
 }

@@ -136,14 +136,3 @@ void publish_up_to_date(const struct job *job);
 // Publishes and counts a failure of the batch itself, and not of a job: as of a listing that could not begin. `what`: what the batch
 // could not do, in words, as the last line has it in brackets.
 void publish_batch_failure(struct batch *batch, const char *what);
-
-// ---- private to ends.c, which has the functions above that count
-
-// How the pool found the item of this worker.
-enum event_source publish_source(const struct worker_state *state);
-// Publishes the end of an attempt, and counts it, if it is that of `jobs` > 0 jobs. Returns true if that meets --halt.
-bool publish_count(struct batch *batch, struct event *event, uint64_t jobs, struct worker *worker) FP_NODISCARD;
-// Counts jobs that never start, and publishes them, perhaps later.
-void publish_count_lost(struct batch *batch, enum outcome outcome, uint64_t jobs);
-// Notes that all input was read. Returns true if the jobs so far meet --halt.
-bool publish_count_all_read(struct run *run) FP_NODISCARD;

@@ -14,8 +14,7 @@
 
 struct auto_slots {
 	struct run *run;
-	unsigned most;
-	unsigned slots;
+	unsigned slots;          // now
 	const char *why;         // they were set last; NULL: as at the beginning
 	uint64_t changed;        // when
 	struct activity activity;
@@ -36,30 +35,29 @@ struct auto_slots {
 	uint64_t since;          // they are counted
 };
 
-static struct auto_slots *create(struct run *run, unsigned most, unsigned slots, uint64_t now) {
-	struct auto_slots *auto_slots = NEW(struct auto_slots);
+static struct auto_slots *create(struct run *run, uint64_t now) {
+	struct auto_slots *auto_slots = run->auto_slots = NEW(struct auto_slots);
 	auto_slots->run = run;
-	auto_slots->most = most;
-	auto_slots->slots = slots;
+	auto_slots->slots = run->slots;
 	auto_slots->changed = auto_slots->since = now;
 	random_bytes(&auto_slots->random, sizeof(auto_slots->random));
 	mutex_init(&auto_slots->lock, LOCK_AUTO_SLOTS);
 	return auto_slots;
 }
 
-unsigned auto_slots_open(struct run *run, const struct slots_bounds *bounds) {
+void auto_slots_open(struct run *run) {
 	uint64_t now = now_ns();
-	struct auto_slots *auto_slots = run->auto_slots = create(run, bounds->most, 0, now);
+	struct auto_slots *auto_slots = create(run, now);
 	machine_open(&auto_slots->machine, machine_root(), now);
-	controller_init(&auto_slots->controller, bounds->least, bounds->most, auto_slots->machine.cpus, now);
+	controller_init(&auto_slots->controller, run->slots_bounds.least, run->slots_bounds.most, auto_slots->machine.cpus, now);
 	auto_slots->due = controller_resume(&auto_slots->controller, now);
-	return auto_slots->slots = auto_slots->controller.slots;
+	run->slots = auto_slots->slots = auto_slots->controller.slots;
 }
 
-void auto_slots_open_in_pool(struct run *run, unsigned most, unsigned slots) {
-	run->auto_slots = create(run, most, slots, now_ns());
-	run->auto_slots->in_pool = true;
-	run->auto_slots->due = TIME_NEVER;
+void auto_slots_open_in_pool(struct run *run) {
+	struct auto_slots *auto_slots = create(run, now_ns());
+	auto_slots->in_pool = true;
+	auto_slots->due = TIME_NEVER;
 }
 
 void auto_slots_close(struct run *run) {
@@ -70,18 +68,6 @@ void auto_slots_close(struct run *run) {
 		free(auto_slots);
 		run->auto_slots = NULL;
 	}
-}
-
-unsigned auto_slots_now(const struct auto_slots *auto_slots) {
-	return auto_slots->slots;
-}
-
-struct slots_bounds auto_slots_bounds(const struct run *run) {
-	const struct auto_slots *auto_slots = run->auto_slots;
-	if (!auto_slots) {
-		return (struct slots_bounds){run->slots_unknown ? 0 : run->slots, run->slots};
-	}
-	return (struct slots_bounds){auto_slots->in_pool ? 1 : auto_slots->controller.least, auto_slots->most};
 }
 
 // ---- what others tell ----
@@ -175,7 +161,8 @@ static uint64_t observe(struct auto_slots *auto_slots, unsigned slots_taken, uin
 }
 
 void auto_slots_set(struct auto_slots *auto_slots, unsigned slots, const char *why) {
-	slots = slots < auto_slots->most ? slots : auto_slots->most;
+	unsigned most = auto_slots->run->slots_bounds.most;
+	slots = slots < most ? slots : most;
 	if (slots != auto_slots->slots) {
 		note_slots(auto_slots, slots, why ? why : "begun anew");
 	}

@@ -9,23 +9,15 @@
 #include "core/batch.h"
 #include "core/run.h"
 #include "job/job.h"
-#include "slots/slots.h"
 
 struct observation;
 
-// Makes run->auto_slots, which auto_slots_close() frees (NULL-safe). Returns the slots to begin with.
-unsigned auto_slots_open(struct run *run, const struct slots_bounds *bounds);
+// Makes run->auto_slots, which auto_slots_close() frees (NULL-safe), for run->slots_bounds; sets run->slots to the slots to begin with.
+void auto_slots_open(struct run *run);
 
-// The same where the server of a pool decides: the run has `slots` slots now, and never more than `most`.
-void auto_slots_open_in_pool(struct run *run, unsigned most, unsigned slots);
+// The same where the server of a pool decides: the run begins with run->slots.
+void auto_slots_open_in_pool(struct run *run);
 void auto_slots_close(struct run *run);
-
-// How many slots there are, from the event loop.
-unsigned auto_slots_now(const struct auto_slots *auto_slots);
-
-// Returns the fewest and the most slots that the run may have: equal if the number is fixed, least 0 if it is not known. Also
-// without run->auto_slots.
-struct slots_bounds auto_slots_bounds(const struct run *run);
 
 // For hooks.starving of the pool: items wait for a slot, so sampling resumes. Any thread.
 void auto_slots_starving(struct auto_slots *auto_slots);

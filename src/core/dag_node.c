@@ -6,7 +6,6 @@
 #include "base/alloc.h"
 #include "base/diag.h"
 #include "base/text.h"
-#include "core/auto_slots.h"
 #include "shell/split.h"
 
 #include <string.h>
@@ -84,7 +83,7 @@ void dag_node_ended(struct dag_node *node) {
 // ---- specs ----
 
 unsigned dag_node_width(const struct dag_node *node, unsigned width) {
-	unsigned slots = auto_slots_bounds(node->run).most; // the pool cuts it to those of the moment
+	unsigned slots = node->run->slots_bounds.most; // the pool cuts it to those of the moment
 	if (width <= slots) {
 		return width;
 	}

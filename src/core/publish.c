@@ -191,7 +191,7 @@ void publish_begin(struct run *run) {
 			.argv = (const char *const *)options->argv,
 			.time_ns = time_ns,
 			.pid = run->pid,
-			.slots = options->tty ? 1 : run->slots_unknown ? 0 : run->slots,
+			.slots = options->tty ? 1 : run->slots_bounds.least == 0 ? 0 : run->slots,
 			.fair_time = run->fair_time,
 		},
 	};

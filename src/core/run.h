@@ -16,6 +16,7 @@
 #include "manifest/manifest.h"
 #include "output/writer.h"
 #include "process/child.h"
+#include "slots/slots.h"
 
 // How far the run is. It goes only forward (stop.c).
 enum run_phase {
@@ -33,8 +34,8 @@ struct run {
 	struct halt halt;                           // --halt, or what the manifest says
 	struct job_spec spec;                       // of the command line
 	struct job_spec *specs[1];
-	unsigned slots;
-	bool slots_unknown;                         // they are the most that there can be: make's jobserver does not say how many it has
+	unsigned slots;                             // that it begins with
+	struct slots_bounds slots_bounds;           // the fewest and the most that it may have: equal if fixed; least 0: how many is not known
 	bool slots_shared;                          // -j allows more, but a pool, an outer run or make's jobserver has no more
 	unsigned long nofile;                       // the limit of descriptors
 	bool fair_time;                             // slot-time is shared, not turns

@@ -9,7 +9,6 @@
 #include "base/diag.h"
 #include "base/text.h"
 #include "base/units.h"
-#include "core/auto_slots.h"
 #include "core/publish.h"
 #include "gate/gate.h"
 #include "hosts/hosts.h"
@@ -142,7 +141,7 @@ static void add_reason(struct buf *line, const struct run *run, const struct que
 		break;
 	}
 	case QUEUE_SLOTS:
-		if (!view->is_long && view->slots < auto_slots_bounds(run).most && run->leases) {
+		if (!view->is_long && view->slots < run->slots_bounds.most && run->leases) {
 			buf_adds(line, "the next waits for another slot for the run");
 			break;
 		}

@@ -5,7 +5,6 @@
 #include "base/alloc.h"
 #include "base/json.h"
 #include "base/map.h"
-#include "core/auto_slots.h"
 #include "core/job_state.h"
 #include "core/publish.h"
 #include "hosts/hosts.h"
@@ -27,6 +26,7 @@ struct batch_rows {
 	struct batch_row *list;
 	size_t n, cap;
 	struct map numbers;
+	unsigned slots; // of the run now; 0: nobody knows
 };
 
 static struct batch_row *find_row(struct batch_rows *rows, const char *batch) {
@@ -47,6 +47,7 @@ static void add_queued(void *arg, const struct queue_view *view) {
 static void fill_rows(struct run *run, struct batch_rows *rows) {
 	publish_lock(run);
 	const struct run_stats *stats = publish_stats(run);
+	rows->slots = stats->slots_now;
 	for (size_t i = 0; i < stats->nbatches; ++i) {
 		const struct stats_batch *batch = &stats->batches[i];
 		struct batch_row *row = find_row(rows, batch->name);
@@ -93,11 +94,6 @@ static void add_host_text(void *arg, const struct host_view *view) {
 	buf_printf(out, "%s%s%s%s\n", view->node ? ", on " : "", view->node ? view->node : "", view->says[0] ? ": " : "", view->says);
 }
 
-// How many slots there are now; 0: nobody knows.
-static unsigned slots_now(const struct run *run) {
-	return run->slots_unknown ? 0 : run->auto_slots ? auto_slots_now(run->auto_slots) : run->slots;
-}
-
 static void add_text(struct run *run, const struct batch_rows *rows, const struct buf *hosts, const struct buf *waits, uint64_t now,
                      struct buf *out) {
 	const char *name = run->options->control.run;
@@ -106,10 +102,9 @@ static void add_text(struct run *run, const struct batch_rows *rows, const struc
 		queued += rows->list[i].queued;
 		running += rows->list[i].running;
 	}
-	unsigned slots = slots_now(run);
 	buf_printf(out, "run %s%sof process %d: %" PRIu64 " running", name ? name : "", name ? " " : "", run->pid, running);
-	if (slots > 0) {
-		buf_printf(out, " on %u slot%s", slots, slots == 1 ? "" : "s");
+	if (rows->slots > 0) {
+		buf_printf(out, " on %u slot%s", rows->slots, rows->slots == 1 ? "" : "s");
 	}
 	buf_printf(out, ", %" PRIu64 " queued, %.1fs so far\n", queued, seconds_since(run->start, now));
 	buf_adds(out, rows->n > 0 ? " QUEUED  RUNNING       OK   FAILED  BATCH\n" : "");
@@ -189,10 +184,9 @@ static void add_json(struct run *run, const struct batch_rows *rows, const struc
 		add_name(out, "run", run->options->control.run);
 		buf_addc(out, ',');
 	}
-	unsigned slots = slots_now(run);
 	buf_printf(out, "\"pid\":%d,\"slots\":", run->pid);
-	if (slots > 0) {
-		buf_printf(out, "%u", slots);
+	if (rows->slots > 0) {
+		buf_printf(out, "%u", rows->slots);
 	} else {
 		buf_adds(out, "null");
 	}

@@ -63,9 +63,15 @@ static int open_manifest(struct run *run, struct options *options) {
 	return dag_check_files(run);
 }
 
-// Sets *ret_slots to the number of slots by -j, or those that the run begins with by -j auto, as far as descriptors and processes allow
-// it, and *ret_has_guardian to whether they allow a guardian. Returns 0, or -1 after a message.
-static int count_slots(struct run *run, unsigned *ret_slots, bool *ret_has_guardian) {
+// Gives the run a number of slots that does not change.
+static void set_slots(struct run *run, unsigned slots) {
+	run->slots = slots;
+	run->slots_bounds = (struct slots_bounds){slots, slots};
+}
+
+// Gives the run the slots of -j, as far as descriptors and processes allow it. Sets *ret_has_guardian to whether they allow a guardian.
+// Returns 0, or -1 after a message.
+static int count_slots(struct run *run, bool *ret_has_guardian) {
 	const struct options *options = run->options;
 	const char *most = options->tee ? "0" : "100%"; // --tee: all at once, as in GNU parallel
 	const char *given = run->manifest && run->manifest->slots ? run->manifest->slots : most;
@@ -92,7 +98,12 @@ static int count_slots(struct run *run, unsigned *ret_slots, bool *ret_has_guard
 		unsigned cpus = slots_usable_cpus();
 		bounds.most = bounds.least > cpus ? bounds.least : bounds.most < cpus ? bounds.most : cpus;
 	}
-	*ret_slots = !is_auto ? bounds.most : run_is_serial(run) ? 1 : auto_slots_open(run, &bounds);
+	if (!is_auto || run_is_serial(run)) {
+		set_slots(run, is_auto ? 1 : bounds.most);
+	} else {
+		run->slots_bounds = bounds;
+		auto_slots_open(run);
+	}
 	return 0;
 }
 
@@ -130,7 +141,7 @@ static int open_leases(struct run *run) {
 	}
 	char *why;
 	bool is_limited = options->jobs || (run->manifest && run->manifest->slots);
-	unsigned slots = is_limited ? auto_slots_bounds(run).most : 0, most;
+	unsigned slots = is_limited ? run->slots_bounds.most : 0, most;
 	if (run_is_serial(run)) {
 		slots = 1;
 	} else if (slots == 0 && options->pool.name) {
@@ -141,24 +152,25 @@ static int open_leases(struct run *run) {
 	if (found == JOBSERVER_CLIENT) {
 		free(why);
 		unsigned there = limit_shared_slots(run, most);
-		run->slots = slots > 0 && slots < there ? slots : there;
+		set_slots(run, slots > 0 && slots < there ? slots : there);
 		run->slots_shared = run->slots != asked;
-		run->slots_unknown = most == 0 && run->slots == there;
+		run->slots_bounds.least = most == 0 && run->slots == there ? 0 : run->slots;
 		auto_slots_close(run); // the jobserver decides how many there are
 		return 0;
 	}
 	int result = leases_open(options, run->context, &slots, &most, &run->leases);
 	if (run->leases || options->pool.name) {
-		run->slots = slots;
-		run->slots_shared = slots != asked;
-		run->slots_unknown = leases_are_uncounted(run->leases, slots);
 		auto_slots_close(run);
+		set_slots(run, slots);
+		run->slots_shared = slots != asked;
+		run->slots_bounds.least = leases_are_uncounted(run->leases, slots) ? 0 : slots;
 		if (most > 0) {
-			auto_slots_open_in_pool(run, most, slots);
+			run->slots_bounds = (struct slots_bounds){1, most};
+			auto_slots_open_in_pool(run);
 		}
 	} else if (result == 0 && found == JOBSERVER_CLOSED) {
 		diag_warn("%s; one job runs at a time", why);
-		run->slots = 1;
+		set_slots(run, 1);
 		auto_slots_close(run);
 	}
 	free(why);
@@ -175,8 +187,8 @@ static int open_hosts(struct run *run) {
 		return -1;
 	}
 	if (run->hosts) {
-		run->slots = hosts_estimate_slots(run->hosts);
-		run->slots_unknown = true;
+		set_slots(run, hosts_estimate_slots(run->hosts));
+		run->slots_bounds.least = 0;
 	}
 	return 0;
 }
@@ -440,7 +452,7 @@ static void open_children(struct run *run, bool has_guardian) {
 	}
 	if (!options->dry_run) {
 		bool lends = !run->leases && !run->hosts;
-		run->nested = nested_open(run->slots, auto_slots_bounds(run), lends, run->context, run->children);
+		run->nested = nested_open(run->slots, run->slots_bounds, lends, run->context, run->children);
 	}
 	if (run->jobserver) {
 		jobserver_slots_set_children(run->jobserver, run->children);
@@ -460,7 +472,7 @@ int setup_open(struct run *run, struct options *options) {
 		return -1;
 	}
 	signals_release(); // a file of the options may be a FIFO that nobody opens at its other end
-	if ((options->manifest && open_manifest(run, options) != 0) || count_slots(run, &run->slots, &has_guardian) != 0
+	if ((options->manifest && open_manifest(run, options) != 0) || count_slots(run, &has_guardian) != 0
 	    || open_hosts(run) != 0 || open_leases(run) != 0) {
 		return -1;
 	}

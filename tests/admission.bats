@@ -321,6 +321,12 @@ first_alone() {
 		kill -TERM "$fairpar_pid"
 		end_fairpar 143
 	done
+	start_fairpar -j1 --load 1 'echo ran' < <(seq 100000)
+	await_text "$BATS_TEST_TMPDIR/stderr" 'waiting: the load is 9'
+	kill -USR1 "$fairpar_pid"
+	await_text "$BATS_TEST_TMPDIR/stderr" 'fairpar: no job starts: the load is 9, and --load lets jobs start below 1'
+	kill -TERM "$fairpar_pid"
+	end_fairpar 143
 	make_fifo go
 	export FAIRPAR
 	start_fairpar -j2 --delay 1000 '"$FAIRPAR" --add true >/dev/null && kill -USR1 "$PARALLEL_PID"; read -r _ <go #' ::: 1

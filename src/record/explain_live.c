@@ -197,8 +197,10 @@ static void print_gates(const struct run *run) {
 	FP_CLEANUP(buf_fini) struct buf what = BUF_INIT;
 	pool_each_queue(run->pool, count_next, &n);
 	gate_add_reason(run->gate, &what);
-	if (n > 0 && what.len > 0) {
+	if (n > 0 && what.len > 0 && atomic_load_relaxed(&run->all_read)) {
 		diag_note("%llu job%s: %s", (unsigned long long)n, n == 1 ? " waits" : "s wait", buf_str(&what));
+	} else if (n > 0 && what.len > 0) { // as many are queued as were read ahead
+		diag_note("no job starts: %s", buf_str(&what));
 	}
 }
 

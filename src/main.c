@@ -41,7 +41,6 @@
 //     batch.c             the batches of a run, counted, and what the command line says of each
 //     dag_node.c          a batch of a manifest: its state, its own items
 //     job_spec.c          how the items of a batch become jobs: templates, context, environment
-//     item.c              an item as bytes, between its queueing and its job
 //     job_state.c         a job that has begun, and what its worker keeps from job to job
 //     publish.c           events, to all who subscribe: run, batches, attempts, waits; the ends of jobs, counted, and what follows
 //     retry_queue.c       jobs that wait for their next attempt
@@ -60,7 +59,7 @@
 //     submission.c        items, numbered and submitted together
 //     job_run.c           the life of a job: run, retry, end
 //     attempt.c           one attempt: command, environment, child
-//     job_output.c        where its output goes: spool, files, or items of another batch (line_items.c)
+//     job_output.c        where its output goes: spool, files, or items of another batch (submission.c)
 //     created_files.c     what jobs create, and who may remove a half one
 //     batch_commands.c    what runs for a batch beside its items: on-failure, finally, listings
 //   feed/        feeds_fill()       inputs, just ahead of need, into the queues of their batches:

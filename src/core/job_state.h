@@ -15,7 +15,7 @@
 
 struct sshlogin;
 
-// ---- item.c: a queued item as bytes, written by the thread that queues it, and read by the worker that runs it
+// ---- a queued item: bytes that the thread writes which queues it, and that the worker reads which runs it (exec/submission.h)
 
 // What an earlier run made of an item, as its joblog says; see job_records_leave_out().
 enum earlier_outcome {
@@ -46,12 +46,6 @@ struct item_view {
 	struct record record; // its arguments
 	const char *reason;   // why it cannot be run, with item.bad; else NULL
 };
-
-// Appends the item's bytes, at the next multiple of 8. Returns where they begin.
-size_t item_write(struct buf *bytes, const struct item_view *view);
-
-// Reads the `size` bytes that item_write() has appended, from which *ret_view borrows.
-void item_read(struct item_view *ret_view, const void *data, size_t size);
 
 // ---- a job
 

@@ -201,7 +201,7 @@ void publish_begin(struct run *run) {
 	flush(run, FLUSH_AT_ONCE);
 }
 
-void publish_lent(struct run *run, const struct event_lent *lent) {
+void publish_lent(void *run, const struct event_lent *lent) {
 	publish_event(run, &(struct event){.kind = EVENT_LENT, .u.lent = *lent});
 }
 

@@ -50,8 +50,8 @@ void publish_begin(struct run *run);
 void publish_tick(struct run *run);
 // Publishes EVENT_SLOTS: the run has `slots` slots now. `why`: the reason, in words.
 void publish_slots(struct run *run, unsigned slots, const char *why);
-// Publishes EVENT_LENT: a slot that was lent to a run in a job has come back.
-void publish_lent(struct run *run, const struct event_lent *lent);
+// Publishes EVENT_LENT: a slot that was lent to a run in a job has come back. `run`: a struct run, for nested_attach().
+void publish_lent(void *run, const struct event_lent *lent);
 // Publishes EVENT_RUN_END, unless publish_begin() was not called: with the exit status, and the signal that ends the run, or 0. Once no
 // job runs.
 void publish_end(struct run *run, int exit_status, int signal);

@@ -8,6 +8,42 @@
 #include "record/job_records.h"
 #include "record/result_files.h"
 
+#include <stdlib.h>
+#include <string.h>
+
+// ---- items as bytes: the head, the arguments, then the reason if there is one ----
+
+size_t item_write(struct buf *bytes, const struct item_view *view) {
+	size_t pad = -bytes->len % 8, reason = view->item.bad ? strlen(view->reason) + 1 : 0, args = view->record.size;
+	char *to = buf_reserve(bytes, pad + sizeof(view->item) + args + reason);
+	memset(to, 0, pad);
+	to = put_bytes(to + pad, &view->item, sizeof(view->item));
+	to = put_bytes(to, view->record.args, args);
+	to = put_bytes(to, view->reason, reason);
+	*to = '\0';
+	size_t at = bytes->len + pad;
+	bytes->len = (size_t)(to - bytes->data);
+	return at;
+}
+
+void item_read(struct item_view *ret_view, const void *data, size_t size) {
+	const char *args = data, *end = args + size;
+	struct item_view view = {.reason = NULL};
+	memcpy(&view.item, args, sizeof(view.item));
+	args += sizeof(view.item);
+	if (view.item.bad) {
+		end = args;
+		for (uint32_t i = 0; i < view.item.nargs; ++i) {
+			end += strlen(end) + 1;
+		}
+		view.reason = end; // behind the arguments
+	}
+	view.record = (struct record){.args = args, .size = (size_t)(end - args), .nargs = view.item.nargs};
+	*ret_view = view;
+}
+
+// ---- submissions ----
+
 bool submission_add(struct submission *submission, const struct new_item *new) {
 	struct batch *batch = submission->batch;
 	struct run *run = batch->run;
@@ -111,4 +147,72 @@ void submission_fini(struct submission *submission) {
 	free(submission->items);
 	submission->items = NULL;
 	submission->n = submission->cap = submission->nitems = submission->counted = 0;
+}
+
+// ---- the lines that a job writes to its stdout ----
+
+struct line_items *line_items_begin(struct worker *worker, struct queue *queue, uint64_t from, unsigned flags, bool hold) {
+	struct line_items *line_items = NEW(struct line_items);
+	line_items->submission.queue = queue;
+	line_items->submission.batch = batch_ref(queue_user(queue));
+	line_items->submission.from = from;
+	line_items->worker = worker;
+	line_items->hold = hold;
+	line_items->flags = flags;
+	line_items->line_buffer.delimiter = '\n';
+	return line_items;
+}
+
+static void submit_lines(struct line_items *line_items) {
+	// nested work is never refused for room; what is refused was counted
+	line_items->closed |= submission_submit(&line_items->submission, line_items->worker, line_items->flags) == SUBMIT_CLOSED;
+}
+
+static void add_item(struct line_items *line_items, const struct record *record, const char *bad) {
+	if (submission_is_full(&line_items->submission)) {
+		submit_lines(line_items);
+	}
+	++line_items->n;
+	(void)submission_add(&line_items->submission, &(struct new_item){.record = record, .bad = bad});
+}
+
+void line_items_add(struct line_items *line_items, const char *text) {
+	add_item(line_items, &(struct record){.args = text, .size = strlen(text) + 1, .nargs = 1}, NULL);
+}
+
+static void add_lines(struct line_items *line_items) {
+	struct line line;
+	while (line_buffer_next(&line_items->line_buffer, &line) && !line_items->closed) {
+		// of a bad one its beginning, as a string
+		size_t size = line.bad ? strlen(line.text) + 1 : line.len + 1;
+		add_item(line_items, &(struct record){.args = line.text, .size = size, .nargs = 1}, line.bad);
+	}
+}
+
+void line_items_take(struct line_items *line_items, const char *mem, size_t len) {
+	if (line_items->hold) {
+		buf_add(&line_items->held, mem, len);
+		return;
+	}
+	line_buffer_add(&line_items->line_buffer, mem, len);
+	add_lines(line_items);
+	submit_lines(line_items); // while the job goes on
+}
+
+uint64_t line_items_end(struct line_items *line_items, bool keep) {
+	if (keep) {
+		line_buffer_add(&line_items->line_buffer, buf_str(&line_items->held), line_items->held.len);
+	}
+	if (keep || !line_items->hold) {
+		line_buffer_end(&line_items->line_buffer);
+		add_lines(line_items);
+		submit_lines(line_items);
+	}
+	uint64_t n = line_items->n;
+	batch_unref(line_items->submission.batch);
+	line_buffer_fini(&line_items->line_buffer);
+	buf_fini(&line_items->held);
+	submission_fini(&line_items->submission);
+	free(line_items);
+	return n;
 }

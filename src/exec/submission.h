@@ -11,6 +11,12 @@ enum {
 	SUBMISSION_BYTES = 48 * 1024,   // … and bytes, so that with the last of them they fit into a chunk of the queue
 };
 
+// Appends the item's bytes, at the next multiple of 8. Returns where they begin.
+size_t item_write(struct buf *bytes, const struct item_view *view);
+
+// Reads the `size` bytes that item_write() has appended, from which *ret_view borrows.
+void item_read(struct item_view *ret_view, const void *data, size_t size);
+
 struct submission {
 	struct queue *queue;      // open, or the running item's own
 	struct batch *batch;      // the queue's user; the submission holds a reference
@@ -62,7 +68,7 @@ enum submit_status submission_submit(struct submission *submission, struct worke
 enum submit_status submission_offer(struct submission *submission, struct worker *from, unsigned flags) FP_NODISCARD;
 void submission_settle(struct submission *submission, enum submit_status status);
 
-// ---- line_items.c: the lines that a job writes to its stdout, as items of a batch
+// ---- the lines that a job writes to its stdout, as items of a batch
 
 // From line_items_begin() to line_items_end().
 struct line_items {

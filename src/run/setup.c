@@ -244,12 +244,6 @@ static int open_wakeups(struct run *run) {
 	return run->wake_fd >= 0 ? 0 : diag_error("cannot set up signals: eventfd: %s", strerror(errno));
 }
 
-// ---- slots that are lent to fairpars in jobs ----
-
-static void publish_loan(void *run, const struct event_lent *lent) {
-	publish_lent(run, lent);
-}
-
 // ---- the pool ----
 
 static void on_idle(void *arg) {
@@ -517,7 +511,7 @@ int setup_open(struct run *run, struct options *options) {
 		leases_attach(run->leases, run->pool, slots, says, run->wake_fd);
 	}
 	if (run->nested) {
-		nested_attach(run->nested, run->pool, run->wake_fd, publish_loan, run);
+		nested_attach(run->nested, run->pool, run->wake_fd, publish_lent, run);
 	}
 	if (run->jobserver) {
 		jobserver_slots_attach(run->jobserver, run->pool, slots, run->wake_fd);

@@ -1,6 +1,6 @@
 // Tests of a queued item as bytes: what was written is read, whatever parts it has.
 
-#include "core/job_state.h"
+#include "exec/submission.h"
 
 #include "test.h"
 

@@ -250,7 +250,7 @@ check:
 	@$(if $(FUZZING),MAKE='$(MAKE)' tests/fuzz/run --build)
 	$(run_tests) -l obj/left $(AGAIN:%=-a) $(MODELLING) 'tests/torture/run --short 1' 'tests/torture/kills --short 1' 'tests/torture/ends --short 1' 'tests/torture/warm --short 1' \
 		'tests/torture/slots --short 1' 'tests/torture/machines --short 1' \
-		'tests/property/run $(PROPERTY) --runs=3000 --seed=6' $(STRESSING) $(FUZZING) tests/lint/run $(BATS) $(UNITS) $(FAULTY_UNITS) \
+		'tests/property/run $(PROPERTY) --runs=1500 --seed=6' $(STRESSING) $(FUZZING) tests/lint/run $(BATS) $(UNITS) $(FAULTY_UNITS) \
 		$(MUSL_TESTS)
 
 check-unit:

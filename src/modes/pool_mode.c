@@ -16,7 +16,6 @@
 #include "process/proctree.h"
 #include "process/signals.h"
 #include "sharing/jobserver_slots.h"
-#include "sharing/jobserver_spare.h"
 #include "sharing/pool_client.h"
 #include "shell/shell.h"
 #include "slots/protocol.h"

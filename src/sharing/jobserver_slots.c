@@ -13,7 +13,6 @@
 #include "engine/pool.h"
 #include "process/context.h"
 #include "process/guardian.h"
-#include "sharing/jobserver_spare.h"
 
 #include <errno.h>
 #include <limits.h>

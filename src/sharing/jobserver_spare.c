@@ -1,6 +1,6 @@
 // Tokens of a jobserver that stand for spare slots of a pool.
 
-#include "sharing/jobserver_spare.h"
+#include "sharing/jobserver_slots.h"
 
 #include "base/alloc.h"
 #include "base/buf.h"

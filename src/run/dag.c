@@ -197,7 +197,7 @@ static size_t known_jobs(const struct manifest_batch *plan) {
 	return n == SIZE_MAX ? 1 : n;
 }
 
-// Was everything that would have emitted into the batch skipped? Then nothing is done by doing nothing.
+// Was everything that would have emitted into the batch skipped? Then the batch would end without a job, and must not count as done.
 static bool is_starved(const struct dag_node *node) {
 	const struct manifest_batch *plan = node->plan;
 	bool all = plan->source == MANIFEST_NONE && plan->nfeeders > 0;
@@ -241,8 +241,8 @@ static void skip_one(struct affected *affected, struct dag_node *node, const cha
 	affected_add(affected, node);
 }
 
-// Skips all that cannot be any more, because this node is skipped or a job of it failed. What it emits into goes on with
-// what it got, but nothing may follow that, as if it were whole.
+// Skips all batches that cannot run any more, because this node is skipped or a job of it failed. The batch that it emits into goes
+// on with the items that it got, but lacks others: the batches that need that one are skipped, too.
 static void skip_after(struct dag_node *node) {
 	struct affected affected = {.nskipped = 0};
 	list_init(&affected.nodes);
@@ -277,7 +277,7 @@ static void end(struct dag_node *node) {
 		atomic_store_relaxed(&node->state, NODE_ENDED);
 	}
 	struct dag_node *target = node->plan->emits ? dag_node_of(node->run, node->plan->emits) : NULL;
-	bool again = node->again || node->fed_again || atomic_load_relaxed(&node->has_run); // the pool's lock was between
+	bool again = node->again || node->fed_again || atomic_load_relaxed(&node->has_run); // set by workers before the pool removed the queue, under its lock
 	if (target && target != node) {
 		target->fed_again |= again;
 		--target->nfeeders;

@@ -1,7 +1,10 @@
 // -j auto: samples the running jobs and the machine, and gives the run the number of slots that the controller decides; or
 // tells the server of a pool, which decides there, what is seen of the jobs.
+//
+// A sample covers at most 64 jobs and costs some system calls for each. The pause before the next one is so long that sampling
+// takes at most a hundredth of one processor. Nothing is sampled while no item waits for a slot or no job runs.
 
-#include "core/auto_slots.h"
+#include "core/run.h"
 
 #include "base/alloc.h"
 #include "base/diag.h"

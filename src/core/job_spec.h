@@ -59,8 +59,7 @@ struct job_texts {
 	bool templates;                 // replacement strings mean something
 };
 
-// Makes the spec of a manifest's job; `names` are the columns. Returns 0, or -1 after a message; the caller calls job_spec_fini()
-// in
+// Makes the spec of a manifest's job; `names` are the columns. Returns 0, or -1 after a message; the caller calls job_spec_fini() in
 // both cases.
 int job_spec_from_job(struct job_spec *ret_spec, const struct options *options, struct context *context,
                     const struct job_texts *texts, const struct names *names) FP_NODISCARD;

@@ -6,7 +6,6 @@
 #include "base/diag.h"
 #include "base/io.h"
 #include "base/sync.h"
-#include "slots/slots.h"
 
 #include <fcntl.h>
 #include <sys/resource.h>
@@ -84,12 +83,4 @@ unsigned limits_slots_by_processes(unsigned slots, unsigned tasks, bool *ret_has
 	fit = fit < slots ? fit : slots;
 	*ret_has_guardian = n > fit * LIMITS_TASKS;
 	return fit;
-}
-
-unsigned long limits_job_fds(const struct options *options, unsigned long nofile) {
-	return nofile > options->nbatch_files ? nofile - options->nbatch_files : 0;
-}
-
-unsigned limits_slots_by_fds(const struct options *options, unsigned long nofile) {
-	return slots_limit(limits_job_fds(options, nofile));
 }

@@ -38,6 +38,7 @@ struct run {
 	struct slots_bounds slots_bounds;           // the fewest and the most that it may have: equal if fixed; least 0: how many is not known
 	bool slots_shared;                          // -j allows more, but a pool, an outer run or make's jobserver has no more
 	unsigned long nofile;                       // the limit of descriptors
+	unsigned long job_fds;                      // those left for jobs: all but one for each --batch NAME=FILE, whose file stays open
 	bool fair_time;                             // slot-time is shared, not turns
 	struct pool *pool;
 	const struct work_type *item_work;          // of each queued item (job_run.c)
@@ -107,13 +108,6 @@ static inline bool run_is_serial(const struct run *run) {
 // Checks, before anything is opened, that a limit of `nofile` descriptors is enough to run one job with these options. Returns 0,
 // or -1 after a message that names the limit needed.
 int limits_check(const struct options *options, unsigned long nofile) FP_NODISCARD;
-
-// Returns how many of `nofile` descriptors are left for jobs: all but one for each --batch NAME=FILE, whose file stays open
-// while it has items.
-unsigned long limits_job_fds(const struct options *options, unsigned long nofile);
-
-// Returns how many slots `nofile` descriptors are enough for, at least 1: slots_limit(limits_job_fds()).
-unsigned limits_slots_by_fds(const struct options *options, unsigned long nofile);
 
 // How many threads and processes a slot is taken to need.
 enum {
@@ -185,3 +179,33 @@ void retry_queue_recheck(struct retry_queue *retry_queue);
 
 // Ends all jobs that wait, by retry_calls.cut_off, and takes no more. From any thread.
 void retry_queue_stop(struct retry_queue *retry_queue);
+
+// ---- auto_slots.c: -j auto, which adapts the number of a run's slots to what its jobs do
+
+struct observation;
+
+// Makes run->auto_slots, which auto_slots_close() frees (NULL-safe), for run->slots_bounds; sets run->slots to the slots to begin with.
+void auto_slots_open(struct run *run);
+
+// The same where the server of a pool decides: the run begins with run->slots.
+void auto_slots_open_in_pool(struct run *run);
+void auto_slots_close(struct run *run);
+
+// For hooks.starving of the pool: items wait for a slot, so sampling resumes. Any thread.
+void auto_slots_starving(struct auto_slots *auto_slots);
+
+// Count an attempt of `width` slots: auto_slots_begin() once it has its slots, before it waits for anything else;
+// auto_slots_end() when it has ended with `result`. On the thread of its worker.
+void auto_slots_begin(struct auto_slots *auto_slots, unsigned width);
+void auto_slots_end(struct auto_slots *auto_slots, struct batch *batch, unsigned width, const struct result *result);
+
+// For a run in a pool, from the event loop. auto_slots_set(): the server has changed the number of slots, because of `why` (NULL:
+// it is a new server). auto_slots_observe() samples the jobs for the server (slots/protocol.h).
+void auto_slots_set(struct auto_slots *auto_slots, unsigned slots, const char *why);
+void auto_slots_observe(struct auto_slots *auto_slots, struct observation *ret_observation);
+
+// Prints on standard error how many slots there are, for how long, and why. From the event loop.
+void auto_slots_show(const struct auto_slots *auto_slots);
+
+// For the event loop: samples if that is due. Returns when to call again (now_ns() time), or TIME_NEVER.
+uint64_t auto_slots_tick(struct auto_slots *auto_slots, uint64_t now);

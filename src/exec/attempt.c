@@ -5,7 +5,6 @@
 #include "base/alloc.h"
 #include "base/beneath.h"
 #include "base/text.h"
-#include "core/auto_slots.h"
 #include "core/publish.h"
 #include "gate/gate.h"
 #include "hosts/hosts.h"

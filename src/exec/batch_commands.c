@@ -7,7 +7,6 @@
 #include "base/text.h"
 #include "core/dag_node.h"
 #include "core/publish.h"
-#include "exec/submission.h"
 #include "input/input.h"
 #include "record/subscribers.h"
 

@@ -5,7 +5,6 @@
 #include "base/alloc.h"
 #include "base/diag.h"
 #include "core/publish.h"
-#include "exec/submission.h"
 #include "record/result_files.h"
 #include "record/subscribers.h"
 #include "term/screen.h"

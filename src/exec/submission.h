@@ -3,7 +3,6 @@
 #pragma once
 
 #include "core/job_state.h"
-#include "core/run.h"
 #include "input/line_buffer.h"
 
 enum {

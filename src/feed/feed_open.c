@@ -354,7 +354,7 @@ static int open_data(struct run *run) {
 	run->blocks = blockfeed_open(&(struct pipe_config){
 		.options = run->options,
 		.slots = run->slots,
-		.slots_by_fds = run->slots == limits_slots_by_fds(run->options, run->nofile),
+		.slots_by_fds = run->slots == slots_limit(run->job_fds),
 		.slots_shared = run->slots_shared,
 		.nofile = run->nofile,
 		.temp_dir = run->temp_dir,

@@ -263,12 +263,12 @@ static void reread_jobs(struct gate *gate) {
 	if (!changed || run->leases || run->jobserver) { // else the slots are not only this run's
 		return;
 	}
-	if (slots_parse(gate->jobs, limits_job_fds(run->options, run->nofile), &slots, &error) != 0) {
+	if (slots_parse(gate->jobs, run->job_fds, &slots, &error) != 0) {
 		diag_warn("%s; the number of jobs stays as it is", error);
 		free(error);
 		return;
 	}
-	unsigned limit = limits_slots_by_fds(run->options, run->nofile);
+	unsigned limit = slots_limit(run->job_fds);
 	slots = slots < limit ? slots : limit;
 	pool_set_slots(run->pool, slots);
 	publish_slots(run, slots, "-j");

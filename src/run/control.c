@@ -14,7 +14,6 @@
 #include "base/random.h"
 #include "base/text.h"
 #include "core/job_state.h"
-#include "core/run.h"
 #include "feed/feed.h"
 #include "record/added_jobs.h"
 #include "sharing/nested.h"

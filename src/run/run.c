@@ -11,7 +11,6 @@
 #include "base/alloc.h"
 #include "base/diag.h"
 #include "gate/gate.h"
-#include "core/auto_slots.h"
 #include "core/publish.h"
 #include "feed/feed.h"
 #include "process/context.h"
@@ -90,7 +89,7 @@ static void run_loop(struct run *run) {
 		next = earlier(next, children_reap_orphans(run->children, run->signal_fd));
 		if (run->signal) {
 			run_limit_end(run);
-			next = now_ns() + LAST_JOB_MS * NS_PER_MS; // no wake-up comes when the last job has ended and its worker still writes
+			next = now_ns() + LAST_JOB_MS * NS_PER_MS; // nothing wakes the loop when the last job has ended, but its worker still writes output
 		}
 		if (run->phase >= RUN_ENDING) {
 			next = earlier(next, children_term_step(run->children, now_ns()));

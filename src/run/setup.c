@@ -13,9 +13,7 @@
 #include "base/text.h"
 #include "base/write_limit.h"
 #include "gate/gate.h"
-#include "core/auto_slots.h"
 #include "core/dag_node.h"
-#include "core/run.h"
 #include "core/publish.h"
 #include "exec/job_run.h"
 #include "feed/feed.h"
@@ -82,9 +80,9 @@ static int count_slots(struct run *run, bool *ret_has_guardian) {
 	struct slots_bounds bounds = {.least = 1};
 	char *error;
 	bool is_auto = slots_is_auto(jobs);
-	unsigned limit = limits_slots_by_fds(options, run->nofile);
+	unsigned limit = slots_limit(run->job_fds);
 	int failed = is_auto ? slots_auto_parse("--jobs", jobs, limit, &bounds, &error)
-	                     : slots_parse(jobs, limits_job_fds(options, run->nofile), &bounds.most, &error);
+	                     : slots_parse(jobs, run->job_fds, &bounds.most, &error);
 	if (failed) {
 		return diag_error_free(error);
 	}
@@ -110,7 +108,7 @@ static int count_slots(struct run *run, bool *ret_has_guardian) {
 // Returns how many slots the run may use of a jobserver or a pool that has `there` slots; 0: it does not say how many.
 static unsigned limit_shared_slots(const struct run *run, unsigned there) {
 	bool has_guardian;
-	unsigned limit = limits_slots_by_fds(run->options, run->nofile);
+	unsigned limit = slots_limit(run->job_fds);
 	unsigned most = limit < TOKENS_MOST ? limit : TOKENS_MOST;
 	return limits_slots_by_processes(there > 0 && there < most ? there : most, LIMITS_TASKS, &has_guardian);
 }
@@ -139,6 +137,7 @@ static int open_leases(struct run *run) {
 	if (options->pool.no_inherit) {
 		jobserver_slots_hide(run->context);
 	}
+	struct slots_bounds bounds;
 	char *why;
 	bool is_limited = options->jobs || (run->manifest && run->manifest->slots);
 	unsigned slots = is_limited ? run->slots_bounds.most : 0, most;
@@ -158,14 +157,13 @@ static int open_leases(struct run *run) {
 		auto_slots_close(run); // the jobserver decides how many there are
 		return 0;
 	}
-	int result = leases_open(options, run->context, &slots, &most, &run->leases);
+	int result = leases_open(options, run->context, &slots, &bounds, &run->leases);
 	if (run->leases || options->pool.name) {
 		auto_slots_close(run);
-		set_slots(run, slots);
+		run->slots = slots;
+		run->slots_bounds = bounds;
 		run->slots_shared = slots != asked;
-		run->slots_bounds.least = leases_are_uncounted(run->leases, slots) ? 0 : slots;
-		if (most > 0) {
-			run->slots_bounds = (struct slots_bounds){1, most};
+		if (run->leases && leases_adapt(run->leases)) {
 			auto_slots_open_in_pool(run);
 		}
 	} else if (result == 0 && found == JOBSERVER_CLOSED) {
@@ -462,6 +460,7 @@ static void open_children(struct run *run, bool has_guardian) {
 int setup_open(struct run *run, struct options *options) {
 	bool has_guardian;
 	run->nofile = (unsigned long)context_raise_nofile(run->context);
+	run->job_fds = run->nofile > options->nbatch_files ? run->nofile - options->nbatch_files : 0;
 	if (limits_check(options, run->nofile) != 0 || pictures_check(options) != 0 || open_wakeups(run) != 0) {
 		return -1;
 	}

@@ -12,9 +12,7 @@
 #include "base/text.h"
 #include "base/write_limit.h"
 #include "gate/gate.h"
-#include "core/auto_slots.h"
 #include "core/publish.h"
-#include "core/run.h"
 #include "exec/job_run.h"
 #include "feed/feed.h"
 #include "hosts/hosts.h"
@@ -48,7 +46,7 @@ enum {
 static void stop(struct run *run) {
 	if (run->phase < RUN_DRAINING) {
 		run->phase = RUN_DRAINING;
-		retry_queue_stop(run->retry_queue); // first: what needs a batch of these is skipped
+		retry_queue_stop(run->retry_queue); // first: these jobs fail, and the batches that need theirs are skipped
 		feeds_stop(run);
 		dag_stop(run);
 		terminal_cancel(run);
@@ -98,7 +96,7 @@ static void suspend(struct run *run) {
 
 // The first one ends the jobs, a second one kills them, a third one kills fairpar.
 static void answer_ending_signal(struct run *run, int signal) {
-	if (run->phase == RUN_KILLING) { // what keeps us is a reader who does not read
+	if (run->phase == RUN_KILLING) { // a reader who does not read holds fairpar up
 		children_kill_with_cookie(run->children);
 		signals_die(signal);
 	}
@@ -219,7 +217,7 @@ static void say_unread(void) {
 
 void run_limit_end(struct run *run) {
 	if (atomic_load_relaxed(&run->output_error) == ETIME && !run->extended) {
-		run->extended = true; // nobody waits for that reader any more
+		run->extended = true; // what that reader did not read was given up
 		signals_die_within(0, 0, NULL);
 	}
 	if (children_have_ended(run->children) && hosts_are_idle(run->hosts)) {
@@ -256,7 +254,7 @@ static void hurry_writes(unsigned left) {
 	write_limit_set(now_ns() + (left > 0 ? 4 * NS_PER_S : NS_PER_S / 2));
 }
 
-// No job is left for a signal to end: from now on a reader who does not read is what a signal is about.
+// No job is left that a signal could end: from now on it ends the wait for a reader who does not read.
 static void free_signals(struct run *run) {
 	if (!run->signal) {
 		signals_release_after(2, hurry_writes);
@@ -265,7 +263,7 @@ static void free_signals(struct run *run) {
 	run_answer_signals(run); // one that came with the first is not to keep the end from being published
 	publish_end(run, 128 + run->signal, run->signal);
 	run_limit_end(run);
-	// two that come together are one wish; the third takes the end from a reader who does not read
+	// a second signal that came with the first counts as one with it; a third ends the wait for a reader who does not read
 	if (run->phase == RUN_KILLING) {
 		signals_release();
 	} else {
@@ -330,13 +328,13 @@ static void end_log(struct run *run, int status, int signal) {
 		atomic_store_relaxed(&run->trouble, true);
 	}
 	if (may_be_ended) {
-		signals_release_after(1, hurry_writes); // how the run has ended is told: all that is left for a signal is who does not read it
+		signals_release_after(1, hurry_writes); // the end was published: a signal only ends the wait for who does not read it
 	}
 	log_sink_close(run);
 }
 
 static void free_all(struct run *run) {
-	screen_close(); // it knows up to here where what is said may begin
+	screen_close(); // up to here messages begin on lines of their own
 	end_summary_close(run);
 	explain_live_close(run);
 	status_display_close(run);
@@ -357,7 +355,7 @@ int run_end(struct run *run, bool opened) {
 	bool trouble = !opened || atomic_load_relaxed(&run->trouble) || diag_lost();
 	bool is_piped = atomic_load_relaxed(&run->output_error) == EPIPE; // `| head`: the run ends without a word
 	int status = trouble ? EXIT_TROUBLE : publish_exit_status(run);
-	// from here on none changes the status, as the log has it, but one that cuts off a picture
+	// a signal that comes later does not change the status that is logged, unless it cuts off a picture
 	int signal = run->signal ? run->signal : signals_hurried() ? signals_hurried() : is_piped ? SIGPIPE : 0;
 	end_log(run, status, signal);
 	if (atomic_load_relaxed(&run->trouble) && status != EXIT_TROUBLE) {

@@ -415,24 +415,19 @@ int leases_fd(const struct leases *leases) {
 
 // ---- life ----
 
-// Is the number of slots found, by the pool or by the run that this one runs in?
-static bool is_found(const struct client *client) {
-	const struct slots_bounds bounds = client_bounds(client);
+bool leases_adapt(const struct leases *leases) {
+	const struct slots_bounds bounds = client_bounds(leases->client);
 	return bounds.least > 0 && bounds.least < bounds.most;
 }
 
-bool leases_are_uncounted(const struct leases *leases, unsigned slots) {
-	return leases && client_bounds(leases->client).least == 0 && slots == client_slots(leases->client);
-}
-
-// How many slots the run has at most, of which `said` is the most by -j, or 0: *ret_slots now, and returns how many it asks for at most,
-// whatever there are: where their number is found, somebody has to wait for it to be looked for.
-static unsigned bound_slots(const struct leases *leases, const struct options *options, unsigned said, unsigned *ret_slots) {
-	unsigned now = client_slots(leases->client);
-	said = said > 0 && said < MOST_POOL_SLOTS ? said : MOST_POOL_SLOTS;
-	*ret_slots = now < said ? now : said;
-	bool grows = is_found(leases->client) && options->pipe == PIPE_NOT; // there are blocks for as many jobs as at the beginning
-	return grows ? said : *ret_slots;
+// How many slots the run has, of which `said` is the most by -j, or 0: *ret_slots now. Returns how many it may have.
+static struct slots_bounds bound_slots(const struct leases *leases, const struct options *options, unsigned said, unsigned *ret_slots) {
+	unsigned now = client_slots(leases->client), most = said > 0 && said < MOST_POOL_SLOTS ? said : MOST_POOL_SLOTS;
+	unsigned slots = *ret_slots = now < most ? now : most;
+	if (leases_adapt(leases)) {
+		return (struct slots_bounds){1, options->pipe == PIPE_NOT ? most : slots}; // there are blocks for as many jobs as at the beginning
+	}
+	return (struct slots_bounds){client_bounds(leases->client).least == 0 && slots == now ? 0 : slots, slots};
 }
 
 // Connects to the fairpar in whose job this one runs, by $FAIRPAR_SOCK. Returns -1 after a message; or 0, without a client if there is
@@ -458,7 +453,8 @@ static int open_parent(struct leases *leases, const struct options *options) {
 	return leases->client || reason != EPROTO ? 0 : diag_error("%s", buf_str(&error));
 }
 
-int leases_open(const struct options *options, struct context *context, unsigned *slots, unsigned *ret_most, struct leases **ret_leases) {
+int leases_open(const struct options *options, struct context *context, unsigned *slots, struct slots_bounds *ret_bounds,
+                struct leases **ret_leases) {
 	struct leases *leases = NEW(struct leases);
 	const char *pool = options->pool.name;
 	int status;
@@ -477,13 +473,13 @@ int leases_open(const struct options *options, struct context *context, unsigned
 		leases_close(leases);
 		*ret_leases = NULL;
 		*slots = 1;
-		*ret_most = 0;
+		*ret_bounds = (struct slots_bounds){1, 1};
 		return status ? -1 : 0;
 	}
 	context_set_env(context, "FAIRPAR_POOL", pool ? leases->source : ""); // where what its jobs start asks
 	guardian_keep(GUARDIAN_SLOTS, client_fd(leases->client));
-	leases->most = bound_slots(leases, options, *slots, slots);
-	*ret_most = is_found(leases->client) ? leases->most : 0;
+	*ret_bounds = bound_slots(leases, options, *slots, slots);
+	leases->most = ret_bounds->most; // more than there are now, if more may be found: somebody has to wait for them
 	*ret_leases = leases;
 	return 0;
 }

@@ -21,6 +21,7 @@ struct context;
 struct leases;
 struct options;
 struct pool;
+struct slots_bounds;
 struct live_attempt;
 
 // What the server has said since the last leases_tick().
@@ -36,17 +37,16 @@ struct observation;
 // Connects to the pool options->pool.name, whose server it starts if there is none; or without a name to the run in whose job
 // this process is. Called while the process has one thread. Names the pool in the context's environment, for jobs.
 //
-// *slots: the limit of -j, or 0; set to the number of slots that the run has now. *ret_most: the most that it may ever have, if
-// the server adapts its number of slots (auto); else 0.
+// *slots: the limit of -j, or 0; set to the number of slots that the run has now. *ret_bounds: how many it may have; from 0, which says
+// that the number is not known, if the run above is a client of make's jobserver and *slots is only what it has at most.
 //
 // Returns -1 after a message, or 0. The caller frees *ret_leases with leases_close(). It is NULL, with *slots 1, if there is no
 // server: with a pool after a warning; without one silently, and the run has slots of its own.
-int leases_open(const struct options *options, struct context *context, unsigned *slots, unsigned *ret_most, struct leases **ret_leases)
-	FP_NODISCARD;
+int leases_open(const struct options *options, struct context *context, unsigned *slots, struct slots_bounds *ret_bounds,
+                struct leases **ret_leases) FP_NODISCARD;
 
-// Whether `slots`, as leases_open() has set it, is only an upper bound, because the run above does not know how many slots it has
-// (it is a client of make's jobserver). NULL-safe.
-bool leases_are_uncounted(const struct leases *leases, unsigned slots);
+// Whether the server adapts its number of slots (auto).
+bool leases_adapt(const struct leases *leases);
 
 // Has the memory counted that the jobs of the pool's other runs need, and tells those runs what the jobs of this one need. Called
 // before the first child of `children`.

@@ -472,10 +472,11 @@ first_alone() {
 
 # ---- -j FILE ----
 
-@test "-j FILE is read again when a job ends and it has changed: more" {
+@test "-j FILE is read again when a job ends and it has changed: more, which --status tells" {
+	local name="file-$BASHPID"
 	make_fifo started go
 	echo 1 >jobs
-	start_fairpar -j jobs 'echo {} >started; read -r _ <go #' ::: 1 2 3 4
+	start_fairpar --run "$name" -j jobs 'echo {} >started; read -r _ <go #' ::: 1 2 3 4
 	await started; assert_eq "$line" 1
 	echo 3 >jobs
 	release go
@@ -483,6 +484,7 @@ first_alone() {
 	for _ in 2 3 4; do
 		read -rt "$patience" <&5 # all at once: none of them has been let go
 	done
+	assert_contains "$("$FAIRPAR" --run "$name" --status 5>&-)" ' on 3 slots'
 	exec 6<>go
 	printf '\n\n\n' >&6
 	end_fairpar

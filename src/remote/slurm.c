@@ -7,7 +7,6 @@
 #include "base/units.h"
 
 #include <inttypes.h>
-#include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -172,22 +171,17 @@ int slurm_seconds(const char *text, int64_t *ret_seconds) {
 	if (word_is_in("UNLIMITED NOT_SET INVALID Partition_Limit", text, strlen(text))) {
 		return 0;
 	}
-	// From right to left: how many seconds, minutes, hours, days.
-	int64_t parts[4] = {0};
+	unsigned parts[4];
 	size_t n = 0;
-	bool has_days = false;
-	do {
-		char *end;
-		if (*text < '0' || *text > '9' || n == 4) {
+	bool has_days = false, goes_on = true;
+	while (goes_on) {
+		if (n == 4 || !read_number(&text, &parts[n++])) {
 			return -1;
 		}
-		parts[n] = strtoll(text, &end, 10);
-		if (parts[n++] > INT_MAX || (*end == '-' && (n > 1 || has_days))) {
-			return -1;
-		}
-		has_days = has_days || *end == '-';
-		text = end;
-	} while ((*text == ':' || *text == '-') && *++text);
+		has_days = has_days || *text == '-';
+		goes_on = *text == ':' || (*text == '-' && n == 1);
+		text += goes_on;
+	}
 	if (*text || n < 2 || (has_days ? n != 4 : n == 4)) {
 		return -1;
 	}

@@ -29,7 +29,7 @@ static void login_fini(struct sshlogin *login) {
 	free(login->user);
 	free(login->port);
 	free(login->command);
-	free(login->groups);
+	buf_fini(&login->groups);
 }
 
 void sshlogins_fini(struct sshlogins *list) {
@@ -66,18 +66,14 @@ bool sshlogins_has_remote(const struct sshlogins *list) {
 
 // ---- groups ----
 
-// Adds a name to a set of them: "\0a\0b\0".
 static void group_add(struct buf *groups, const char *name, size_t len) {
-	if (groups->len == 0) {
-		buf_addc(groups, '\0');
-	}
 	buf_add(groups, name, len);
 	buf_addc(groups, '\0');
 }
 
-static bool group_is_in(const char *groups, size_t groups_len, const char *name) {
-	for (size_t i = 1; i < groups_len; i += strlen(groups + i) + 1) {
-		if (strcmp(groups + i, name) == 0) {
+static bool login_is_in(const struct sshlogin *login, const char *group) {
+	for (size_t i = 0; i < login->groups.len; i += strlen(login->groups.data + i) + 1) {
+		if (strcmp(login->groups.data + i, group) == 0) {
 			return true;
 		}
 	}
@@ -85,16 +81,15 @@ static bool group_is_in(const char *groups, size_t groups_len, const char *name)
 }
 
 bool sshlogin_matches(const struct sshlogin *login, const char *name) {
-	return name[0] == '@' ? group_is_in(login->groups, login->groups_len, name + 1) : strcmp(name, login->name) == 0 || strcmp(name, login->host) == 0;
+	return name[0] == '@' ? login_is_in(login, name + 1) : strcmp(name, login->name) == 0 || strcmp(name, login->host) == 0;
 }
 
 static bool login_is_wanted(const struct sshlogin *login, const struct buf *wanted) {
-	for (size_t i = 1; i < wanted->len; i += strlen(wanted->data + i) + 1) {
-		if (group_is_in(login->groups, login->groups_len, wanted->data + i)) {
-			return true;
-		}
+	bool is_wanted = wanted->len == 0;
+	for (size_t i = 0; i < wanted->len && !is_wanted; i += strlen(wanted->data + i) + 1) {
+		is_wanted = login_is_in(login, wanted->data + i);
 	}
-	return false;
+	return is_wanted;
 }
 
 // Whether it has a slot: 0/HOST has none where --jobs counts by CPUs.
@@ -107,7 +102,7 @@ static bool login_has_slots(const struct sshlogin *login, const char *jobs) {
 int sshlogins_apply_groups(struct sshlogins *list, const char *jobs, char **ret_error) {
 	size_t kept = 0, nwanted = 0;
 	for (size_t i = 0; i < list->n; i++) {
-		bool is_wanted = list->wanted.len == 0 || login_is_wanted(&list->logins[i], &list->wanted);
+		bool is_wanted = login_is_wanted(&list->logins[i], &list->wanted);
 		nwanted += is_wanted;
 		if (is_wanted && login_has_slots(&list->logins[i], jobs)) {
 			list->logins[kept++] = list->logins[i];
@@ -119,7 +114,7 @@ int sshlogins_apply_groups(struct sshlogins *list, const char *jobs, char **ret_
 	if (kept == 0 && nwanted > 0) {
 		return error_text(ret_error, "no machine of --sshlogin has a slot: 0 stands for the number of its CPUs");
 	}
-	return kept > 0 || list->wanted.len == 0 ? 0 : error_text(ret_error, "no machine is in the group '%s' of --sshlogin", text_shows(list->wanted.data + 1));
+	return kept > 0 || list->wanted.len == 0 ? 0 : error_text(ret_error, "no machine is in the group '%s' of --sshlogin", text_shows(list->wanted.data));
 }
 
 // ---- one machine ----
@@ -264,7 +259,7 @@ static char *login_name(const struct sshlogin *login) {
 }
 
 // Adds a machine that was read, or its N to the one of that name. The list owns it.
-static void list_add(struct sshlogins *list, struct sshlogin *login, struct buf *groups) {
+static void list_add(struct sshlogins *list, struct sshlogin *login) {
 	login->name = login_name(login);
 	struct sshlogin *known = sshlogins_find(list, login->name);
 	if (known) {
@@ -273,34 +268,32 @@ static void list_add(struct sshlogins *list, struct sshlogin *login, struct buf 
 		login_fini(login);
 		return;
 	}
-	group_add(groups, login->name, strlen(login->name)); // each is a group of its own
-	login->groups_len = groups->len;
-	login->groups = buf_take(groups);
+	group_add(&login->groups, login->name, strlen(login->name)); // each is a group of its own
 	list_append(list, login);
 }
 
 // Adds the machine of the text, which has no blanks around it. Returns 0, or -1 with *ret_why (static).
 static int add_one(struct sshlogins *list, const char *text, const char **ret_why) {
-	FP_CLEANUP(buf_fini) struct buf groups = BUF_INIT;
 	struct sshlogin login = {0};
 	bool begins_with_group = *text == '@';
-	read_groups(&text, &groups);
-	if (groups.len > 0 && !*text) { // "@GROUP": only these
-		buf_add(&list->wanted, groups.data + (list->wanted.len > 0), groups.len - (list->wanted.len > 0));
+	read_groups(&text, &login.groups);
+	if (login.groups.len > 0 && !*text) { // "@GROUP": only these
+		buf_move(&list->wanted, &login.groups);
+		login_fini(&login);
 		return 0;
 	}
-	if (begins_with_group && groups.len == 0) {
+	if (begins_with_group && login.groups.len == 0) {
 		*ret_why = "behind '@' the name of the group is missing";
 		return -1;
 	}
-	group_add(&groups, text, strlen(text)); // as GNU parallel: "4/host" is one, too
+	group_add(&login.groups, text, strlen(text)); // as GNU parallel: "4/host" is one, too
 	read_cpus(&text, &login);
 	*ret_why = read_address(&text, &login);
 	if (*ret_why) {
 		login_fini(&login);
 		return -1;
 	}
-	list_add(list, &login, &groups);
+	list_add(list, &login);
 	return 0;
 }
 
@@ -421,17 +414,9 @@ int sshlogins_add_launch(struct sshlogins *list, const char *name, unsigned cpus
 		return error_text(ret_error, "--launch '%s' has to be one line, and more than {}", text_shows(text));
 	}
 	name = name ? name : rest.data;
-	struct buf groups = BUF_INIT;
-	group_add(&groups, name, strlen(name));
-	list_append(list, &(struct sshlogin){
-		.kind = SSHLOGIN_LAUNCH,
-		.cpus = cpus,
-		.name = xstrdup(name),
-		.host = xstrdup(name),
-		.command = xstrdup(text),
-		.groups = groups.data,
-		.groups_len = groups.len,
-	});
+	struct sshlogin login = {.kind = SSHLOGIN_LAUNCH, .cpus = cpus, .name = xstrdup(name), .host = xstrdup(name), .command = xstrdup(text)};
+	group_add(&login.groups, name, strlen(name));
+	list_append(list, &login);
 	return 0;
 }
 
@@ -452,10 +437,8 @@ int sshlogin_jobs(const struct sshlogin *login, const char *jobs, char ret_text[
 		double slots = (double)login->cpus * percent / 100;
 		slots += is_more ? (double)number : is_less ? -(double)number : 0;
 		snprintf(ret_text, SSHLOGIN_JOBS_TEXT, "%ld", slots < 1 ? 1 : slots > MOST_CPUS ? MOST_CPUS : (long)slots);
-	} else if (jobs && strlen(jobs) >= SSHLOGIN_JOBS_TEXT) {
-		return -1;
 	} else if (jobs) {
-		snprintf(ret_text, SSHLOGIN_JOBS_TEXT, "%s", jobs);
+		return snprintf(ret_text, SSHLOGIN_JOBS_TEXT, "%s", jobs) < SSHLOGIN_JOBS_TEXT ? 0 : -1;
 	}
 	return 0;
 }

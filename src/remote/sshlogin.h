@@ -29,8 +29,7 @@ struct sshlogin {
 	char *host;       // GNU parallel's {host}: without user, port, brackets, command; of --launch as name
 	char *user, *port; // or NULL
 	char *command;    // of its own in place of ssh, text for sh; or NULL. Of --launch: its text, with {}
-	char *groups;     // "\0a\0b\0": each with NUL before and behind
-	size_t groups_len;
+	struct buf groups; // that it is in: "a\0b\0", a NUL behind each
 };
 
 struct sshlogins {

@@ -27,7 +27,6 @@
 //   hosts/       hosts_acquire_place()      hosts.c, the machines of a run; host.c, one of them and the connection to it (host_attempt.c: an attempt there)
 //     host_places.c       how many slots they have, and which attempt gets which
 //     host_list.c         machines that come and leave with a file that changes
-//     host_words.c        messages about these machines
 //     host_files.c        files to these machines and back, around an attempt there
 //     pilots.c            jobs of Slurm that are such machines: asked for and released (pilot_policy.c) by its commands (launcher.c)
 //   sharing/     leases_open()      slots that are shared with other programs; an attempt begins and ends there:

@@ -1,9 +1,9 @@
 // A machine: how it is made, the thread of its connection, and what follows from what its worker says. The thread starts the launcher, moves bytes
 // between it, the protocol (dispatcher_end.h) and the attempts, and starts it anew when it has gone. All waiting is in one poll().
 //
-// A host has slots while it is up; the pool is told of each that comes and goes. An attempt whose connection is lost ends with
-// result.lost, and exec/job_run.c runs it again, which takes a place anew. As its slots went with the connection, it waits for one
-// elsewhere, or until the connection is back.
+// A host has slots while it is up: when its connection comes or goes, host_set_slots() gives the pool as many more or takes them back. An attempt
+// whose connection is lost ends with result.lost, and exec/job_run.c runs the job again, for which it acquires another place: on another host, or
+// on this one when the connection is back.
 
 #include "hosts/hosts_internal.h"
 
@@ -18,6 +18,7 @@
 #include "shell/shell.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -73,16 +74,16 @@ bool host_submit(struct host_attempt *attempt) {
 	return taken;
 }
 
-// The attempt is its own thread's from then on.
-static void end_attempt(struct host *host, struct host_attempt *attempt, enum host_end end) {
-	const struct result *result = &attempt->result;
-	bool has_run = end != END_REFUSED && result->outcome != OUTCOME_SPAWN_ERROR && result->start > 0;
+// Ends the attempt, which belongs to its own thread from then on.
+static void end_attempt(struct host *host, struct host_attempt *attempt, enum lost lost) {
+	struct result *result = &attempt->result;
+	bool has_run = lost != LOST_UNSENT && result->outcome != OUTCOME_SPAWN_ERROR && result->start > 0;
 	bool is_natural = result->outcome <= OUTCOME_SIGNAL; // it is what a process makes of itself
-	attempt->end = end;
+	result->lost = lost;
 	mutex_lock(&host->lock);
 	attempt->state = ATTEMPT_ENDED;
 	attempt->start = has_run && attempt->start == 0 ? result->start : attempt->start; // its worker was lost before it could tell
-	attempt->is_doubted = host->login->is_slurm && end == END_DONE && !attempt->talk && is_natural;
+	attempt->is_doubted = host->login->is_slurm && lost == LOST_NOT && !attempt->talk && is_natural;
 	host->ndoubted += attempt->is_doubted;
 	list_remove(&attempt->link);
 	wake_attempt(attempt); // with the lock: who sees that it has ended closes the descriptor
@@ -103,11 +104,6 @@ static void read_input(struct host *host, struct host_attempt *attempt) {
 
 // ---- hosts that come and go ----
 
-static void set_state(struct host *host, enum host_state state) {
-	host->state = state;
-	cond_broadcast(&host->hosts->changed);
-}
-
 // Returns the login of the node of that name, or `otherwise` if the name is not valid. With hosts.lock.
 static const struct sshlogin *find_node(struct hosts *hosts, const char *name, const struct sshlogin *otherwise) {
 	size_t len = strlen(name);
@@ -126,27 +122,6 @@ static const struct sshlogin *find_node(struct hosts *hosts, const char *name, c
 		hosts->nodes = node;
 	}
 	return &node->login;
-}
-
-static void host_up(struct host *host, const struct worker_hello *hello) {
-	mutex_lock(&host->hosts->lock);
-	bool is_back = host->state != HOST_CONNECTING || (host->was_up && !host->login->is_pilot);
-	host->begun = 0;
-	host->key = KEY_KNOWN;
-	host->was_up = true;
-	host->idle_since = now_ns();
-	host->stuck = 0;
-	host->node = host->login->is_pilot ? find_node(host->hosts, hello->node, host->login) : host->login;
-	host->offered = hello->slots < HOST_SLOTS_MOST ? hello->slots : HOST_SLOTS_MOST;
-	set_state(host, HOST_UP);
-	host_set_slots(host, host_target_slots(host), /* keeps */ false);
-	if (host->login->is_pilot) {
-		pilots_on_up(host);
-	}
-	mutex_unlock(&host->hosts->lock);
-	if (is_back) {
-		diag_note("%s: connected", host->login->name);
-	}
 }
 
 // Whether there is another host, of these if `binding` is not NULL, that has not failed. With hosts.lock.
@@ -190,7 +165,7 @@ static void host_down(struct host *host, const char *why, bool was_up, bool bye)
 	bool says = !is_pilot && !host_has_failed(host) && atomic_load_relaxed(&hosts->ending) == HOSTS_RUN && !(host->is_removed && bye);
 	host->begun = 0;
 	host->offered = 0;
-	set_state(host, bye || is_pilot ? HOST_CONNECTING : was_up ? HOST_LOST : has_ended ? HOST_ENDED : HOST_UNREACHABLE);
+	host->state = bye || is_pilot ? HOST_CONNECTING : was_up ? HOST_LOST : has_ended ? HOST_ENDED : HOST_UNREACHABLE;
 	const char *what = was_up ? "the connection is lost" : has_ended ? "the allocation has ended" : "cannot connect";
 	const char *next = retry_note(host, reruns);
 	host_set_slots(host, 0, /* keeps */ false);
@@ -232,40 +207,55 @@ static void send_env(struct host *host) {
 static void on_hello(void *arg, const struct worker_hello *hello) {
 	struct host *host = arg;
 	send_env(host);
-	host_up(host, hello);
+	mutex_lock(&host->hosts->lock);
+	bool is_back = host->state != HOST_CONNECTING || (host->was_up && !host->login->is_pilot);
+	host->begun = 0;
+	host->key = KEY_KNOWN;
+	host->was_up = true;
+	host->idle_since = now_ns();
+	host->node = host->login->is_pilot ? find_node(host->hosts, hello->node, host->login) : host->login;
+	host->offered = hello->slots < HOST_SLOTS_MOST ? hello->slots : HOST_SLOTS_MOST;
+	host->state = HOST_UP;
+	host_set_slots(host, host_target_slots(host), /* keeps */ false);
+	if (host->login->is_pilot) {
+		pilots_on_up(host);
+	}
+	mutex_unlock(&host->hosts->lock);
+	if (is_back) {
+		diag_note("%s: connected", host->login->name);
+	}
 }
 
 // The worker refuses attempts for now, because of `why`, while `jobs` run there; or (NULL) takes them again.
 static void on_braked(void *arg, uint64_t jobs, const char *why) {
 	struct host *host = arg;
 	struct hosts *hosts = host->hosts;
-	FP_CLEANUP(buf_fini) struct buf text = BUF_INIT;
-	buf_add_escaped(&text, why ? why : "", why ? strlen(why) : 0, MESSAGE_MOST);
 	mutex_lock(&hosts->lock);
 	bool says = why && host->brake.len == 0 && jobs == 0; // once
 	if (why) {
 		buf_reset(&host->brake);
-		buf_add(&host->brake, text.data, text.len);
+		buf_add_escaped(&host->brake, why, strlen(why), MESSAGE_MOST);
 	}
 	if (host->state == HOST_UP || host->state == HOST_HELD) {
-		set_state(host, why ? HOST_HELD : HOST_UP);
+		host->state = why ? HOST_HELD : HOST_UP;
+		cond_broadcast(&hosts->changed);
 	}
 	mutex_unlock(&hosts->lock);
 	if (says) {
-		diag_note("%s: waiting: %s", host->login->name, buf_str(&text));
+		diag_note("%s: waiting: %s", host->login->name, buf_str(&host->brake)); // no other thread changes that
 	}
 }
 
 void hosts_brake_here(struct hosts *hosts, const char *why) {
-	for (size_t i = 0, n = 1; i < n; ++i) {
-		mutex_lock(&hosts->lock);
-		struct host *host = i < hosts->n ? hosts->hosts[i] : NULL;
-		unsigned used = host ? host->used : 0;
-		n = hosts->n;
-		mutex_unlock(&hosts->lock);
-		if (host && host->login->kind == SSHLOGIN_LOCAL) {
-			on_braked(host, used, why);
-		}
+	struct host *here = NULL;
+	mutex_lock(&hosts->lock);
+	for (size_t i = 0; i < hosts->n && !here; ++i) {
+		here = hosts->hosts[i]->login->kind == SSHLOGIN_LOCAL ? hosts->hosts[i] : NULL;
+	}
+	unsigned used = here ? here->used : 0;
+	mutex_unlock(&hosts->lock);
+	if (here) {
+		on_braked(here, used, why);
 	}
 }
 
@@ -335,11 +325,11 @@ static void on_done(void *arg, const struct channel_job *job, const struct job_e
 		host->ended_jobs = host->connection->is_leaving = true;
 		host_down(host, "the worker has ended its jobs", /* was_up */ true, /* bye */ false);
 	}
-	end_attempt(host, attempt, is_lost ? END_LOST : END_DONE);
+	end_attempt(host, attempt, is_lost ? LOST_SILENT : LOST_NOT);
 }
 
-// Tells those who doubt the end of an attempt that the connection ends, or is about to.
-static void note(struct host *host, uint64_t *at) {
+// Notes when the connection ends (lost_at) or is about to (bye_at), and wakes the threads that doubt the end of an attempt there.
+static void note_end(struct host *host, uint64_t *at) {
 	mutex_lock(&host->lock);
 	host->bye_at = 0; // of the connection before
 	*at = host->now;
@@ -349,20 +339,20 @@ static void note(struct host *host, uint64_t *at) {
 
 static void on_bye(void *arg, const char *why) {
 	struct host *host = arg;
-	note(host, &host->bye_at);
+	note_end(host, &host->bye_at);
 	host_down(host, why, /* was_up */ true, /* bye */ true);
 }
 
 static void on_refused(void *arg, const struct channel_job *job, const char *why FP_UNUSED) {
 	struct host *host = arg;
 	if (job->owner) {
-		end_attempt(host, job->owner, END_REFUSED);
+		end_attempt(host, job->owner, LOST_UNSENT);
 	} else {
 		set_stuck(host, host->stuck - 1);
 	}
 }
 
-// It was told to stop, and has not ended: its attempt has.
+// The job was told to stop, and has not ended in time: here its attempt ends all the same.
 static void on_overdue(void *arg, struct channel_job *job) {
 	struct host *host = arg;
 	struct host_attempt *attempt = job->owner;
@@ -370,7 +360,7 @@ static void on_overdue(void *arg, struct channel_job *job) {
 	set_times(host, attempt, attempt->start ? minus(host->now, attempt->start) : 0);
 	job->owner = NULL;
 	set_stuck(host, host->stuck + 1); // first: its slot is not to be given to another one
-	end_attempt(host, attempt, END_DONE);
+	end_attempt(host, attempt, LOST_NOT);
 }
 
 static void on_lost(void *arg, const struct channel_job *job) {
@@ -379,7 +369,7 @@ static void on_lost(void *arg, const struct channel_job *job) {
 	if (attempt) {
 		bool is_late = !job->is_unsent && attempt->order_sent == ORDER_EXPIRE; // the worker has not answered: it counts as timed out all the same
 		attempt->result = (struct result){.outcome = OUTCOME_TIMEOUT, .start = attempt->start ? attempt->start : host->now, .end = host->now};
-		end_attempt(host, attempt, is_late ? END_DONE : job->is_unsent ? END_REFUSED : END_LOST);
+		end_attempt(host, attempt, is_late ? LOST_NOT : job->is_unsent ? LOST_UNSENT : LOST_SILENT);
 	}
 }
 
@@ -408,11 +398,12 @@ static bool is_key_unknown(const struct host *host) {
 	FP_CLEANUP(buf_fini) struct buf why = BUF_INIT;
 	buf_printf(&name, login->port ? "[%s]:%s" : "%s", login->host, login->port);
 	char *const argv[] = {"ssh-keygen", "-F", name.data, NULL};
-	const struct host_command command = {
-		.argv = argv, .env = host->hosts->env, .context = host->hosts->launch_context, .cut_fd = -1, .until = now_ns() + KEY_S * NS_PER_S,
-	};
-	return host->hosts->has_terminal && strcmp(path_base(host->path), "ssh") == 0 && program_find(argv[0]) &&
-	       host_command_run(&command, &out, &why) != 0;
+	const struct launcher_config command = {.argv = argv, .env = host->hosts->env, .context = host->hosts->launch_context};
+	int terminal = open("/dev/tty", O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	bool has_terminal = terminal >= 0;
+	fd_close(&terminal);
+	return has_terminal && strcmp(path_base(host->argv[0]), "ssh") == 0 && program_find(argv[0]) &&
+	       launcher_run(&command, /* cut_fd */ -1, now_ns() + KEY_S * NS_PER_S, &out, &why) != 0;
 }
 
 // Says that a connection is about to begin: returns 0, or when to ask again (now_ns() time). Of machines over ssh many may be behind one; those
@@ -468,7 +459,7 @@ static void add_launcher_text(const struct host *host, struct buf *text) {
 static void disconnect(struct host *host, const char *why) {
 	char how[80];
 	FP_CLEANUP(buf_fini) struct buf text = BUF_INIT;
-	note(host, &host->lost_at);
+	note_end(host, &host->lost_at);
 	mutex_lock(&host->lock);
 	bool wanted = host->wanted, closing = host->closing || !wanted, reports = !host->closing && (wanted || !host->login->is_pilot);
 	mutex_unlock(&host->lock);
@@ -498,15 +489,13 @@ static void connect(struct host *host) {
 	const struct hosts *hosts = host->hosts;
 	bool prompts = is_over_ssh(host);
 	const struct launcher_config config = {
-		.path = host->path, .argv = host->argv, .env = hosts->env, .context = prompts ? hosts->prompt_context : hosts->launch_context, .prompts = prompts,
+		.argv = host->argv, .env = hosts->env, .context = prompts ? hosts->prompt_context : hosts->launch_context, .prompts = prompts,
 	};
 	buf_reset(&host->line);
 	host->last_lines[0][0] = host->last_lines[1][0] = '\0';
 	host->nlines = 0;
-	host->released = host->write_failed = host->ended_jobs = false;
-	if (host->stuck > 0) {
-		set_stuck(host, 0);
-	}
+	host->released = host->ended_jobs = false;
+	set_stuck(host, 0);
 	if (launcher_start(&host->launcher, &config, &error) != 0) {
 		FP_CLEANUP(buf_fini) struct buf why = BUF_INIT;
 		buf_printf(&why, "cannot start '%s': %s: %s", host->argv[0], spawn_step_name(error.step), strerror(error.error));
@@ -630,10 +619,10 @@ static void process_attempts(struct host *host) {
 		bool takes = takes_attempts(host) || (attempt->talk && host->connection && host->connection->is_leaving && !host->released);
 		bool waits = attempt->state == ATTEMPT_WAITING, refuses = waits && (!takes || attempt->order != ORDER_NONE);
 		if (refuses) {
-			enum host_end end = attempt->order == ORDER_NONE ? END_REFUSED : END_DONE;
+			enum lost lost = attempt->order == ORDER_NONE ? LOST_UNSENT : LOST_NOT;
 			attempt->result.outcome = OUTCOME_CANCELLED;
 			mutex_unlock(&host->lock);
-			end_attempt(host, attempt, end);
+			end_attempt(host, attempt, lost);
 			mutex_lock(&host->lock);
 		} else if (host->connection) {
 			send_attempt(host, attempt, waits);
@@ -647,17 +636,14 @@ static void process_attempts(struct host *host) {
 
 enum { FD_WAKE, FD_OUT, FD_ERR, FD_IN, FD_ATTEMPTS };
 
-// Waits until `due` for anything. The descriptors of the attempts' standard inputs stand behind the others, in their order.
-static void wait_for_any(struct host *host, uint64_t due) {
-	size_t n = 0;
+// Waits until `due` for anything; `writes`: also until more can be written. The descriptors of the attempts' standard inputs stand behind the others,
+// in their order.
+static void wait_for_any(struct host *host, uint64_t due, bool writes) {
 	host->polls.n = 0;
-	if (host->connection) {
-		(void)channel_output(&host->connection->channel, &n);
-	}
 	polls_add(&host->polls, host->wake_fd, POLLIN);
 	polls_add(&host->polls, host->connection ? host->launcher.out_fd : -1, POLLIN);
 	polls_add(&host->polls, host->connection ? host->launcher.err_fd : -1, POLLIN);
-	polls_add(&host->polls, n > 0 && !host->write_failed ? host->launcher.in_fd : -1, POLLOUT);
+	polls_add(&host->polls, writes ? host->launcher.in_fd : -1, POLLOUT);
 	mutex_lock(&host->lock);
 	list_for_each_entry(&host->attempts, struct host_attempt, attempt, link) {
 		bool runs = host->connection && (attempt->state == ATTEMPT_SENT || attempt->state == ATTEMPT_STARTED);
@@ -689,7 +675,7 @@ static void serve_connection(struct host *host) {
 	if (host->polls.at[FD_ERR].revents) {
 		read_launcher_errors(host);
 	}
-	bool broken = (host->polls.at[FD_OUT].revents && !receive(host)) || host->write_failed;
+	bool broken = (host->polls.at[FD_OUT].revents && !receive(host)) || host->launcher.in_fd < 0;
 	if (host->now >= host->kill_at) {
 		disconnect(host, "killed");
 	} else if (broken || channel_why(&host->connection->channel)) {
@@ -701,18 +687,20 @@ static void serve_connection(struct host *host) {
 	}
 }
 
-// Sends what there is to be sent. If the jobs are to be suspended the worker is told so, which hosts_suspend() waits for.
-static void send_waiting(struct host *host) {
+// Writes the frames that wait to be sent. If the jobs are to be suspended, it tells the worker so first; hosts_suspend() waits for that.
+// Returns whether some frames have to wait until more can be written.
+static bool write_frames(struct host *host) {
 	struct hosts *hosts = host->hosts;
 	bool suspending = atomic_load_relaxed(&hosts->suspending);
-	size_t left = 0;
-	if (suspending != host->suspend_sent && host->connection) {
-		dispatcher_end_suspend(host->connection, suspending, host->now);
-	}
-	host->suspend_sent = suspending;
+	ssize_t left = 0;
 	if (host->connection) {
-		host->write_failed = host->write_failed || channel_write(&host->connection->channel, host->launcher.in_fd) != 0;
-		(void)channel_output(&host->connection->channel, &left);
+		if (suspending != host->connection->channel.is_suspended) {
+			dispatcher_end_suspend(host->connection, suspending, host->now);
+		}
+		left = channel_write(&host->connection->channel, host->launcher.in_fd);
+		if (left < 0) {
+			fd_close(&host->launcher.in_fd);
+		}
 	}
 	if (suspending && left == 0) {
 		mutex_lock(&hosts->lock);
@@ -720,6 +708,7 @@ static void send_waiting(struct host *host) {
 		cond_broadcast(&hosts->changed);
 		mutex_unlock(&hosts->lock);
 	}
+	return left > 0;
 }
 
 // Releases a worker that has no attempt left, if it is not wanted any more, or is a pilot that takes no more attempts. One that has only
@@ -777,10 +766,10 @@ static void *host_main(void *arg) {
 			release_worker(host);
 		}
 		uint64_t due = host->connection ? dispatcher_end_tick(host->connection, host->now) : wanted ? host->retry_at : TIME_NEVER;
-		send_waiting(host);
-		due = host->write_failed || (host->connection && channel_why(&host->connection->channel)) ? host->now : due;
+		bool writes = write_frames(host);
+		due = host->connection && (host->launcher.in_fd < 0 || channel_why(&host->connection->channel)) ? host->now : due;
 		due = earlier(due, host->connection ? earlier(host->next_deadline, host->kill_at) : host->next_deadline);
-		wait_for_any(host, due);
+		wait_for_any(host, due, writes);
 		if (host->polls.at[FD_WAKE].revents) {
 			wakeup_clear(host->wake_fd);
 		}
@@ -796,18 +785,6 @@ static void *host_main(void *arg) {
 }
 
 // ---- life ----
-
-// Makes the command line of the launcher. Returns 0, or -1 with *ret_error.
-static int build_argv(struct host *host, const struct sshlogin_worker *worker, char **ret_error) {
-	size_t n = 0, cap = 0;
-	int result = sshlogin_argv(host->login, worker, &host->words, ret_error);
-	for (char *at = host->words.data; result == 0 && at < host->words.data + host->words.len; at += strlen(at) + 1) {
-		grow_array(&host->argv, &cap, n + 2, sizeof(*host->argv));
-		host->argv[n++] = at;
-		host->argv[n] = NULL;
-	}
-	return result;
-}
 
 void host_free(struct host *host) {
 	buf_fini(&host->words);
@@ -831,8 +808,9 @@ struct host *host_new(struct hosts *hosts, const struct sshlogin *login, char **
 	list_init(&host->attempts);
 	mutex_init(&host->lock, LOCK_HOST);
 	cond_init(&host->changed);
-	int result = login->kind != SSHLOGIN_LOCAL ? build_argv(host, &hosts->worker, ret_error) : 0;
-	if (result == 0 && host->argv && !(host->path = program_find(host->argv[0]))) {
+	int result = login->kind != SSHLOGIN_LOCAL ? sshlogin_argv(login, &hosts->worker, &host->words, ret_error) : 0;
+	host->argv = payload_list(&host->words);
+	if (result == 0 && host->argv[0] && !program_find(host->argv[0])) {
 		result = error_text(ret_error, "cannot start '%s' for %s: %s", text_shows(host->argv[0]), login->name, strerror(errno));
 	}
 	if (result != 0) {
@@ -851,7 +829,7 @@ void host_append(struct hosts *hosts, struct host *host) {
 int host_connect(struct host *host) {
 	if (host->login->kind == SSHLOGIN_LOCAL) {
 		host->offered = hosts_slots_or_default(host->hosts, host->login);
-		set_state(host, options_watch_machine(host->hosts->options) ? HOST_HELD : HOST_UP);
+		host->state = options_watch_machine(host->hosts->options) ? HOST_HELD : HOST_UP;
 		host_set_slots(host, host_target_slots(host), /* keeps */ false);
 		return 0;
 	}

@@ -119,8 +119,8 @@ static bool outlives(struct host *host, uint64_t end) {
 	return has;
 }
 
-enum host_end host_run(const struct hosts_place *place, const struct child_config *config, const char *dir, struct result *ret_result,
-                       struct spawn_error *ret_error, bool *ret_wrote) {
+bool host_run(const struct hosts_place *place, const struct child_config *config, const char *dir, struct result *ret_result,
+              struct spawn_error *ret_error) {
 	struct host *host = place->host;
 	struct hosts *hosts = host->hosts;
 	bool is_launched = host->login->kind == SSHLOGIN_LAUNCH;
@@ -134,29 +134,27 @@ enum host_end host_run(const struct hosts_place *place, const struct child_confi
 	if (open_all(&attempt, &input) != 0) {
 		*ret_error = (struct spawn_error){.step = SPAWN_PIPE, .error = errno};
 	} else {
-		payload_write(&attempt.payload, config, &context, hosts->cwd, /* has_input */ attempt.in_fd >= 0);
+		payload_write(&attempt.payload, config, &context, /* has_input */ attempt.in_fd >= 0);
 		if (attempt.payload.len > WIRE_RUN_MOST) {
 			*ret_error = (struct spawn_error){.step = SPAWN_EXEC, .error = E2BIG};
 		}
 	}
 	if (ret_error->error) {
 		result_cannot_start(ret_result, 126);
-		fd_close(&input);
-	} else if (!host_submit(&attempt)) {
-		fd_close(&input);
-	} else {
+	} else if (host_submit(&attempt)) {
 		relay(&attempt, input);
+		input = -1; // closed
 		*ret_result = attempt.result;
 		*ret_error = attempt.error;
 	}
-	*ret_wrote = attempt.wrote;
+	fd_close(&input);
 	close_all(&attempt);
 	if (attempt.is_doubted) {
 		hosts_doubt_place(place, /* begins */ true);
-		attempt.end = outlives(host, attempt.result.end) ? END_DONE : END_LOST;
+		ret_result->lost = outlives(host, attempt.result.end) ? LOST_NOT : LOST_SILENT;
 		hosts_doubt_place(place, /* begins */ false);
 	}
-	return attempt.end;
+	return attempt.wrote;
 }
 
 // ---- a conversation about files ----
@@ -168,7 +166,7 @@ static void send_files(void *arg, struct buf *frames, const char *why) {
 	wakeup_post(attempt->host->wake_fd);
 }
 
-enum host_end host_talk(struct host *host, const struct child_config *config, struct file_talk *talk, struct result *ret_result) {
+void host_talk(struct host *host, const struct child_config *config, struct file_talk *talk, struct result *ret_result) {
 	struct host_attempt attempt = {.host = host, .config = config, .wake_fd = -1, .in_fd = -1, .talk = talk};
 	*ret_result = (struct result){.outcome = OUTCOME_CANCELLED};
 	talk->send = send_files;
@@ -180,5 +178,4 @@ enum host_end host_talk(struct host *host, const struct child_config *config, st
 	}
 	file_talk_fini(talk);
 	buf_fini(&attempt.outbox);
-	return attempt.end;
 }

@@ -31,14 +31,13 @@ void job_files_fini(struct job_files *files) {
 struct transfer {
 	struct host *host;
 	const char *dir;               // the work dir there, or NULL: the directory of the worker
-	const struct buf *goes;        // copied there, up to the first that fails; or NULL, as the next
-	const struct buf *comes;       // copied from there; one that fails does not hold up the others
+	struct buf goes;               // borrowed: copied there, up to the first that fails
+	struct buf comes;              // borrowed: copied from there; one that fails does not hold up the others
 	bool may_lack;                 // … and one that is not there is no failure: the job that was to make it has failed
 	struct buf *went, *came;       // those of them that are whole there, and not shared: what may be removed; appended to
-	// What is removed then: the files, and the directories above them that are empty, up to but not including the work dir. A path that is
-	// a directory stays.
-	bool removes_went, removes_came; // those of `went`; of `came`, if nothing has failed
-	bool removes_dir;              // the work dir with its contents, if nothing has failed
+	bool removes;                  // then removes there what is in `went`, and if nothing has failed what is in `came`: the files, and the directories
+	                               // above them that are empty, up to but not including the work dir. A path that is a directory stays
+	bool removes_dir;              // … and the work dir with its contents, if nothing has failed
 	struct buf *why;               // what has failed: the names of files, and the causes; empty at first
 	// GOING -all of `goes`-> COMING -all of `comes`-> ENDED: "last" is said        GOING -one fails-> ENDED
 	enum { GOING, COMING, ENDED } state;
@@ -46,13 +45,6 @@ struct transfer {
 	struct file_copy *copy;        // of it, or NULL
 	struct buf out;
 };
-
-static void tell_shared(const struct transfer *transfer, const char *path) {
-	if (!atomic_exchange(&transfer->host->hosts->told_shared, true)) {
-		diag_note("%s has the directory of '%s' in common with this machine: such files are not transferred, returned or removed",
-		          transfer->host->login->name, text_shows(path));
-	}
-}
 
 // The present path is done, or cannot be begun because of `error`.
 static void end_path(struct transfer *transfer, const char *path, const char *error) {
@@ -64,9 +56,12 @@ static void end_path(struct transfer *transfer, const char *path, const char *er
 			buf_printf(transfer->why, "%scannot %s '%s': %s", transfer->why->len > 0 ? "; " : "", goes ? "transfer" : "return", text_shows(path),
 			           error ? error : buf_str(&copy->why));
 		}
-	} else if (copy->is_same) {
-		tell_shared(transfer, path);
-	} else if (copy->look == LOOK_OTHER && done) {
+	} else if (copy->look == LOOK_SAME) {
+		if (!atomic_exchange(&transfer->host->hosts->told_shared, true)) {
+			diag_note("%s has the directory of '%s' in common with this machine: such files are not transferred, returned or removed",
+			          transfer->host->login->name, text_shows(path));
+		}
+	} else if (copy->look == LOOK_OTHER) {
 		buf_add(done, path, strlen(path) + 1);
 	}
 	if (copy) {
@@ -114,10 +109,10 @@ static void remove_paths(struct transfer *transfer, const struct buf *paths, enu
 
 static void end_transfer(struct transfer *transfer) {
 	bool failed = transfer->why->len > 0;
-	if (transfer->removes_went) {
+	if (transfer->removes) {
 		remove_paths(transfer, transfer->went, FILE_GOES);
 	}
-	if (transfer->removes_came && !failed) {
+	if (transfer->removes && transfer->came && !failed) {
 		remove_paths(transfer, transfer->came, FILE_COMES);
 	}
 	if (transfer->removes_dir && !failed) {
@@ -129,10 +124,9 @@ static void end_transfer(struct transfer *transfer) {
 
 // Goes on with the next path, if the one before is done.
 static void step(struct transfer *transfer) {
-	static const struct buf none = BUF_INIT;
 	while (transfer->state != ENDED && (!transfer->copy || transfer->copy->is_over)) {
 		bool goes = transfer->state == GOING, has_failed = transfer->why->len > 0;
-		const struct buf *given = goes ? transfer->goes : transfer->comes, *paths = given ? given : &none;
+		const struct buf *paths = goes ? &transfer->goes : &transfer->comes;
 		const char *path = buf_str(paths) + transfer->at;
 		if (transfer->copy) {
 			end_path(transfer, path, NULL);
@@ -169,123 +163,115 @@ static bool give(void *arg, struct buf *out) {
 	return true; // the worker says when it is over
 }
 
+static bool is_done(const struct result *result) {
+	return !result->lost && result->outcome == OUTCOME_OK;
+}
+
 // Does it and waits for the end on the calling thread, in which all signals are blocked; `of` is the attempt whose files these are, or NULL. Sets
 // ret_result->outcome: OUTCOME_OK; OUTCOME_FAILED, and transfer->why says why; or that of the attempt, which was cancelled or timed out. It counts
-// with END_DONE only. What only removes works also while jobs are being ended.
-static enum host_end transfer_run(struct transfer *transfer, const struct child_config *of, struct result *ret_result) {
-	bool only_removes = (!transfer->goes || transfer->goes->len == 0) && (!transfer->comes || transfer->comes->len == 0);
-	bool removes = (transfer->removes_went && transfer->went->len > 0) || (transfer->removes_came && transfer->came->len > 0) || transfer->removes_dir;
+// only if the conversation was not lost. What only removes works also while jobs are being ended.
+static void transfer_run(struct transfer *transfer, const struct child_config *of, struct result *ret_result) {
+	bool only_removes = transfer->goes.len == 0 && transfer->comes.len == 0;
 	*ret_result = (struct result){.outcome = OUTCOME_OK};
-	if (only_removes && !removes) {
-		return END_DONE;
+	if (only_removes && !transfer->removes_dir && (!transfer->removes || transfer->went->len == 0)) {
+		return;
 	}
 	struct file_talk talk = {.take = take, .give = give, .arg = transfer};
 	const struct child_config config = {.timeout = of ? of->timeout : 0, .origin = of ? of->origin : NULL, .cleanup = only_removes};
-	enum host_end end = host_talk(transfer->host, &config, &talk, ret_result);
-	if (end == END_DONE && ret_result->outcome == OUTCOME_OK) {
+	host_talk(transfer->host, &config, &talk, ret_result);
+	if (is_done(ret_result)) {
 		buf_adds(transfer->why, transfer->state != ENDED ? "the worker has ended the transfer" : "");
 		ret_result->outcome = transfer->why->len > 0 ? OUTCOME_FAILED : OUTCOME_OK;
 	}
 	file_copy_free(transfer->copy);
 	buf_fini(&transfer->out);
-	return end;
 }
 
 // ---- base files ----
 
-static const char *base_dir(const struct hosts *hosts) {
-	const char *dir = hosts->options->workdir;
-	return dir && strcmp(dir, ".") == 0 ? hosts->dot : dir;
-}
-
 void host_files_clean_up(struct host *host) {
 	FP_CLEANUP(buf_fini) struct buf why = BUF_INIT;
-	struct transfer transfer = {.host = host, .dir = base_dir(host->hosts), .went = &host->brought, .removes_went = true, .why = &why};
+	struct transfer transfer = {.host = host, .dir = host->hosts->base_dir, .went = &host->brought, .removes = true, .why = &why};
 	struct result result;
 	if (host->hosts->options->cleans_up) {
-		(void)transfer_run(&transfer, NULL, &result);
+		transfer_run(&transfer, NULL, &result);
 	}
 }
 
-static enum host_end transfer_base(struct host *host, const struct child_config *config, struct result *ret_result, struct buf *ret_why) {
+static void transfer_base(struct host *host, const struct child_config *config, struct result *ret_result, struct buf *ret_why) {
 	const struct hosts *hosts = host->hosts;
-	enum host_end end = END_DONE;
 	*ret_result = (struct result){.outcome = OUTCOME_OK};
 	mutex_lock(&host->lock);
 	while (host->base_files == BASE_TRANSFERRING) {
 		cond_wait(&host->changed, &host->lock);
 	}
 	if (host->base_files == BASE_ABSENT && hosts->base.len > 0) {
-		struct transfer transfer = {.host = host, .dir = base_dir(hosts), .goes = &hosts->base, .went = &host->brought, .why = ret_why};
+		struct transfer transfer = {.host = host, .dir = hosts->base_dir, .goes = hosts->base, .went = &host->brought, .why = ret_why};
 		host->base_files = BASE_TRANSFERRING;
 		mutex_unlock(&host->lock);
 		buf_reset(&host->brought);
-		end = transfer_run(&transfer, config, ret_result);
+		transfer_run(&transfer, config, ret_result);
 		mutex_lock(&host->lock);
-		host->base_files = end == END_DONE && ret_result->outcome == OUTCOME_OK ? BASE_PRESENT : BASE_ABSENT;
+		host->base_files = is_done(ret_result) ? BASE_PRESENT : BASE_ABSENT;
 		cond_broadcast(&host->changed);
 	}
 	mutex_unlock(&host->lock);
-	return end;
 }
 
 // ---- an attempt ----
 
 // Fetches the files of an attempt that has ended, and removes what is not needed any more: if some could not be fetched, all of its results
-// stay. Returns how the attempt has ended after that. *ret_stopped: the transfer was cut off.
-static enum host_end fetch(struct host *host, const struct child_config *config, const char *dir, struct job_files *files, struct result *result,
-                           bool *ret_stopped) {
+// stay. Sets the result that the attempt has after that. Returns whether the transfer was cut off.
+static bool fetch(struct host *host, const struct child_config *config, const char *dir, struct job_files *files, struct result *result) {
 	bool cleans_up = host->hosts->options->cleans_up;
 	struct result fetched;
 	struct transfer transfer = {
-		.host = host, .dir = dir, .comes = &files->come, .may_lack = result->outcome != OUTCOME_OK, .went = &files->went, .came = &files->came,
-		.removes_went = cleans_up, .removes_came = cleans_up, .removes_dir = cleans_up && host->hosts->options->own_workdir, .why = &files->why,
+		.host = host, .dir = dir, .comes = files->come, .may_lack = result->outcome != OUTCOME_OK, .went = &files->went, .came = &files->came,
+		.removes = cleans_up, .removes_dir = cleans_up && host->hosts->options->own_workdir, .why = &files->why,
 	};
-	if (transfer_run(&transfer, config, &fetched) != END_DONE) {
-		return END_LOST;
-	}
-	*ret_stopped = fetched.outcome != OUTCOME_OK && fetched.outcome != OUTCOME_FAILED;
-	if (*ret_stopped) {
+	transfer_run(&transfer, config, &fetched);
+	bool is_cut_off = fetched.outcome != OUTCOME_OK && fetched.outcome != OUTCOME_FAILED;
+	if (fetched.lost) {
+		result->lost = LOST_SILENT; // it has run
+	} else if (is_cut_off) {
 		result->outcome = fetched.outcome;
 	} else if (fetched.outcome == OUTCOME_FAILED && result->outcome == OUTCOME_OK) {
 		result->outcome = OUTCOME_FAILED;
 		result->exit_code = 1;
 	}
-	return END_DONE;
+	return is_cut_off;
 }
 
-enum host_end host_files_run(const struct hosts_place *place, const struct child_config *config, const char *dir, struct result *ret_result,
-                             struct spawn_error *ret_error, bool *ret_wrote) {
+bool host_files_run(const struct hosts_place *place, const struct child_config *config, const char *dir, struct result *ret_result,
+                    struct spawn_error *ret_error) {
 	struct host *host = place->host;
 	struct job_files *files = place->files;
 	const struct options *options = host->hosts->options;
-	bool has_run = false, is_cut_off = true;
-	*ret_wrote = false;
+	bool has_run = false, is_cut_off = true, wrote = false;
 	*ret_error = (struct spawn_error){.error = 0};
-	enum host_end end = transfer_base(host, config, ret_result, &files->why);
-	if (end == END_DONE && ret_result->outcome == OUTCOME_OK) {
-		struct transfer transfer = {.host = host, .dir = dir, .goes = &files->go, .went = &files->went, .why = &files->why};
-		end = transfer_run(&transfer, config, ret_result);
+	transfer_base(host, config, ret_result, &files->why);
+	if (is_done(ret_result)) {
+		struct transfer transfer = {.host = host, .dir = dir, .goes = files->go, .went = &files->went, .why = &files->why};
+		transfer_run(&transfer, config, ret_result);
 	}
-	if (end != END_DONE) {
-		return END_REFUSED; // it has never run
-	}
-	if (ret_result->outcome == OUTCOME_OK) {
-		end = host_run(place, config, dir, ret_result, ret_error, ret_wrote);
+	if (ret_result->lost) {
+		ret_result->lost = LOST_UNSENT;
+	} else if (ret_result->outcome == OUTCOME_OK) {
+		wrote = host_run(place, config, dir, ret_result, ret_error);
 		has_run = ret_result->outcome != OUTCOME_SPAWN_ERROR && ret_result->outcome != OUTCOME_CANCELLED;
 	} else if (ret_result->outcome == OUTCOME_FAILED) {
 		result_cannot_start(ret_result, 126);
 	}
-	if (end == END_DONE && has_run) {
-		end = fetch(host, config, dir, files, ret_result, &is_cut_off);
+	if (!ret_result->lost && has_run) {
+		is_cut_off = fetch(host, config, dir, files, ret_result);
 	}
-	if (end == END_DONE && is_cut_off && options->cleans_up) { // also while jobs are being ended
+	if (!ret_result->lost && is_cut_off && options->cleans_up) { // also while jobs are being ended
 		FP_CLEANUP(buf_fini) struct buf why = BUF_INIT;
 		struct result result;
 		struct transfer transfer = {
-			.host = host, .dir = dir, .went = &files->went, .removes_went = true, .removes_dir = options->own_workdir && files->why.len == 0, .why = &why,
+			.host = host, .dir = dir, .went = &files->went, .removes = true, .removes_dir = options->own_workdir && files->why.len == 0, .why = &why,
 		};
-		(void)transfer_run(&transfer, config, &result);
+		transfer_run(&transfer, config, &result);
 	}
-	return end;
+	return wrote;
 }

@@ -16,8 +16,9 @@ enum { CHECK_INTERVAL_S = 1 }; // as in GNU parallel
 
 struct host_list {
 	struct sshlogins logins;
-	struct host **new_hosts;   // for each login a new host, or NULL: there is one of that name
-	struct buf messages;            // messages of apply_list(), a NUL behind each
+	struct host **new_hosts;   // of names that no host had; with apply_list() all but those that cannot be connected go to hosts.hosts
+	size_t nnew;
+	struct buf messages;       // of apply_list(), a NUL behind each
 	struct host_list *next;
 };
 
@@ -33,10 +34,8 @@ static struct host *find_host(const struct hosts *hosts, const char *name) {
 }
 
 static void free_list(struct host_list *list) {
-	for (size_t i = 0; list->new_hosts && i < list->logins.n; ++i) {
-		if (list->new_hosts[i]) {
-			host_free(list->new_hosts[i]);
-		}
+	for (size_t i = 0; i < list->nnew; ++i) {
+		host_free(list->new_hosts[i]);
 	}
 	free(list->new_hosts);
 	buf_fini(&list->messages);
@@ -59,8 +58,9 @@ static struct host_list *read_list(struct hosts *hosts, char **ret_error) {
 	for (size_t i = 0; i < list->logins.n && result == 0; ++i) {
 		const struct sshlogin *login = &list->logins.logins[i];
 		if (!find_host(hosts, login->name)) {
-			list->new_hosts[i] = host_new(hosts, login, ret_error);
-			result = list->new_hosts[i] ? 0 : -1;
+			struct host *host = list->new_hosts[list->nnew] = host_new(hosts, login, ret_error);
+			list->nnew += host != NULL;
+			result = host ? 0 : -1;
 		}
 	}
 	if (result != 0) {
@@ -94,18 +94,17 @@ static void apply_list(struct hosts *hosts, struct host_list *list) {
 			update_host(hosts->hosts[i], list);
 		}
 	}
-	for (size_t i = 0; i < list->logins.n; ++i) {
+	size_t nkept = 0;
+	for (size_t i = 0; i < list->nnew; ++i) {
 		struct host *host = list->new_hosts[i];
-		if (host) {
-			host_append(hosts, host); // what its thread calls waits for the lock
-		}
-		if (host && host_connect(host) != 0) {
+		host_append(hosts, host); // what its thread calls waits for the lock
+		if (host_connect(host) != 0) {
 			--hosts->n;
 			buf_printf(&list->messages, "cannot start a thread for %s: %s%c", host->login->name, strerror(errno), '\0');
-		} else {
-			list->new_hosts[i] = NULL;
+			list->new_hosts[nkept++] = host;
 		}
 	}
+	list->nnew = nkept;
 	list->next = hosts->lists;
 	hosts->lists = list;
 	hosts_limit_queues(hosts);

@@ -20,12 +20,13 @@ static bool may_use(const struct host *host, const struct hosts_request *request
 	return !request->binding || hosts_binding_has(request->binding, host);
 }
 
-// An attempt that waits for a place.
+// An attempt that wants a place.
 struct waiter {
 	struct list link;          // of hosts.waiters, while it waits
 	const struct hosts_request *request;
 	unsigned fewest;           // it accepts hosts on which it was tried at most this often
 	bool is_spread;            // it waits for hosts that are being connected
+	const struct host *reserved; // it waits for several slots of this one, which nobody else gets meanwhile; or NULL
 };
 
 static unsigned tries_on(const struct host *host, const struct hosts_request *request) {
@@ -82,15 +83,23 @@ static unsigned slots_available(const struct host *host, const struct waiter *wa
 	return kept < free ? free - kept : 0;
 }
 
-// Returns the host with the greatest part of its slots free, of those that have enough and that are not reserved for another place; or NULL.
+static bool is_reserved(const struct host *host, const struct waiter *waiter) {
+	bool is = false;
+	list_for_each_entry(&host->hosts->waiters, const struct waiter, other, link) {
+		is = is || (other != waiter && other->reserved == host);
+	}
+	return is;
+}
+
+// Returns the host with the greatest part of its slots free, of those that have enough and that are not reserved for another attempt; or NULL.
 // With the lock.
-static struct host *choose(const struct hosts *hosts, struct waiter *waiter, const void *place) {
+static struct host *choose(const struct hosts *hosts, struct waiter *waiter) {
 	struct host *best = NULL;
 	waiter->fewest = fewest_tries(hosts, waiter->request);
 	for (size_t i = 0; i < hosts->n; ++i) {
 		struct host *host = hosts->hosts[i];
 		if (host->slots == 0 || host->state == HOST_HELD || !accepts(host, waiter) || slots_available(host, waiter) < slots_needed(host, waiter->request) ||
-		    (host->reserved_by && host->reserved_by != place)) {
+		    is_reserved(host, waiter)) {
 			continue;
 		}
 		uint64_t free = free_slots(host), best_free = best ? free_slots(best) : 0;
@@ -117,34 +126,23 @@ static bool waits_for_others(const struct hosts *hosts, const struct host *best,
 	return coming > 0 && best->used > others / coming && pool_demand(hosts->pool, coming * best->slots) < coming * best->slots;
 }
 
-// Reserves a host for a place of several slots. Without that, attempts that need one slot would always be first. With the lock.
-static void reserve_host(struct hosts *hosts, const struct waiter *waiter, const void *place) {
-	struct host *best = NULL;
+// Reserves a host for an attempt that needs several slots. Without that, attempts that need one slot would always be first. With the lock.
+static void reserve_host(struct hosts *hosts, struct waiter *waiter) {
+	const struct host *before = waiter->reserved, *best = NULL;
+	if (before && before->slots > 0 && accepts(before, waiter)) {
+		return;
+	}
 	for (size_t i = 0; i < hosts->n; ++i) {
-		struct host *host = hosts->hosts[i];
-		if (host->reserved_by == place && accepts(host, waiter)) {
-			return;
-		}
-		if (host->reserved_by == place) { // a better one has come
-			host->reserved_by = NULL;
-			cond_broadcast(&hosts->changed);
-		}
+		const struct host *host = hosts->hosts[i];
 		bool fits = best && best->slots >= waiter->request->width, would_fit = host->slots >= waiter->request->width;
-		if (host->slots > 0 && accepts(host, waiter) && !host->reserved_by &&
+		if (host->slots > 0 && accepts(host, waiter) && !is_reserved(host, waiter) &&
 		    (!best || (fits != would_fit ? would_fit : free_slots(host) > free_slots(best)))) {
 			best = host;
 		}
 	}
-	if (best) {
-		best->reserved_by = place;
-	}
-}
-
-static void cancel_reservation(const struct hosts *hosts, const void *place) {
-	for (size_t i = 0; i < hosts->n; ++i) {
-		if (hosts->hosts[i]->reserved_by == place) {
-			hosts->hosts[i]->reserved_by = NULL;
-		}
+	waiter->reserved = best;
+	if (before) {
+		cond_broadcast(&hosts->changed);
 	}
 }
 
@@ -164,9 +162,9 @@ static const struct sshlogin *find_unreachable(const struct hosts *hosts, const 
 	return gone;
 }
 
-// Lends slots of the pool to other attempts, or takes them back (`slots` below 0). With the lock.
-static void lend(struct hosts *hosts, int slots) {
-	if (hosts->pool && hosts->machines == 0) {
+// Gives the pool more slots, or takes some back (`slots` below 0). With the lock.
+static void add_slots(struct hosts *hosts, int slots) {
+	if (hosts->pool && hosts->machines == 0 && slots != 0) {
 		pool_add_slots(hosts->pool, slots);
 	}
 }
@@ -184,65 +182,56 @@ unsigned hosts_pilots_wanted(const struct hosts *hosts) {
 	return slots;
 }
 
-static void begin_waiting(struct hosts *hosts, struct waiter *waiter) {
-	list_push_back(&hosts->waiters, &waiter->link);
-	if (lends_slot(waiter)) {
-		lend(hosts, (int)waiter->request->width);
-	}
-	if (may_use_pilots(hosts, waiter->request)) {
-		hosts_starving(hosts);
-	}
-}
-
-static void end_waiting(struct hosts *hosts, struct waiter *waiter) {
-	list_remove(&waiter->link);
-	if (lends_slot(waiter)) {
-		lend(hosts, -(int)waiter->request->width);
-		cond_broadcast(&hosts->changed); // slots that were kept free for it
-	}
-}
-
 // choose(); but NULL also where the attempt is to wait for hosts that are being connected. With the lock.
-static struct host *choose_spread(struct hosts *hosts, struct waiter *waiter, const void *place) {
-	struct host *best = choose(hosts, waiter, place);
+static struct host *choose_spread(const struct hosts *hosts, struct waiter *waiter) {
+	struct host *best = choose(hosts, waiter);
 	waiter->is_spread = best && !needs_several(waiter->request) && waits_for_others(hosts, best, waiter);
 	return waiter->is_spread ? NULL : best;
+}
+
+// Waits for a change after which the attempt may get a place. With the lock.
+static void wait_for_place(struct hosts *hosts, struct waiter *waiter) {
+	const struct hosts_request *request = waiter->request;
+	bool begins = list_is_empty(&waiter->link);
+	if (begins) {
+		list_push_back(&hosts->waiters, &waiter->link);
+		add_slots(hosts, lends_slot(waiter) ? (int)request->width : 0);
+	}
+	if (begins && may_use_pilots(hosts, request)) {
+		hosts_starving(hosts);
+	}
+	if (needs_several(request)) {
+		reserve_host(hosts, waiter);
+	}
+	(void)cond_wait_until(&hosts->changed, &hosts->lock, waiter->is_spread ? hosts->spread_until : TIME_NEVER);
 }
 
 bool hosts_acquire_place(struct hosts *hosts, const struct hosts_request *request, bool waits, struct hosts_place *ret_place,
                          const struct sshlogin **ret_unreachable) {
 	struct hosts_place *place = ret_place;
 	struct waiter waiter = {.request = request};
-	bool has_waited = false;
+	list_init(&waiter.link);
 	*ret_unreachable = NULL;
 	*place = (struct hosts_place){.host = NULL};
 	hosts_refresh_list(hosts);
 	mutex_lock(&hosts->lock);
-	while (atomic_load_relaxed(&hosts->ending) == HOSTS_RUN && !(place->host = choose_spread(hosts, &waiter, place)) &&
+	while (atomic_load_relaxed(&hosts->ending) == HOSTS_RUN && !(place->host = choose_spread(hosts, &waiter)) &&
 	       !(*ret_unreachable = find_unreachable(hosts, request)) && waits) {
-		if (needs_several(request)) {
-			reserve_host(hosts, &waiter, place);
-		}
-		if (!has_waited) {
-			begin_waiting(hosts, &waiter);
-		}
-		has_waited = true;
-		(void)cond_wait_until(&hosts->changed, &hosts->lock, waiter.is_spread ? hosts->spread_until : TIME_NEVER);
+		wait_for_place(hosts, &waiter);
 	}
-	if (has_waited) {
-		end_waiting(hosts, &waiter);
+	if (!list_is_empty(&waiter.link)) { // it has waited
+		list_remove(&waiter.link);
+		add_slots(hosts, lends_slot(&waiter) ? -(int)request->width : 0);
+		cond_broadcast(&hosts->changed); // slots that were kept for it
 	}
 	if (place->host) {
 		place->width = slots_needed(place->host, request);
 		place->host->used += place->width;
 		place->login = place->host->node;
 		place->is_remote = place->login->kind != SSHLOGIN_LOCAL;
-		if (!place->host->has_thread && options_watch_machine(hosts->options)) {
+		if (!place->is_remote && options_watch_machine(hosts->options)) {
 			place->host->state = HOST_HELD; // until hosts_brake_here(): the load does not show it yet
 		}
-	}
-	if (needs_several(request)) {
-		cancel_reservation(hosts, place);
 	}
 	mutex_unlock(&hosts->lock);
 	return place->host;
@@ -256,16 +245,13 @@ void host_set_slots(struct host *host, unsigned slots, bool keeps) {
 	bool changed = slots != host->slots;
 	host->slots = slots;
 	host->excess = keeps || over < host->excess ? over : host->excess;
-	host->reserved_by = slots > 0 ? host->reserved_by : NULL; // its waiter reserves another host
 	bool were_slots = hosts->slots > 0;
 	hosts->slots += host->slots + host->excess - before;
 	if ((hosts->slots > 0) != were_slots) {
 		atomic_store_relaxed(were_slots ? &hosts->down_since : &hosts->up_since, now_ns());
 	}
 	cond_broadcast(&hosts->changed);
-	if (hosts->pool && hosts->machines == 0 && host->slots + host->excess != before) {
-		pool_add_slots(hosts->pool, (int)(host->slots + host->excess) - (int)before);
-	}
+	add_slots(hosts, (int)(host->slots + host->excess) - (int)before);
 	if (hosts->pool && hosts->machines == 0 && changed) {
 		hosts_limit_queues(hosts);
 	}
@@ -273,15 +259,15 @@ void host_set_slots(struct host *host, unsigned slots, bool keeps) {
 
 // The slots that the options give the machine; 0: its worker decides.
 static unsigned configured_slots(const struct hosts *hosts, const struct sshlogin *login) {
-	char jobs[SSHLOGIN_JOBS_TEXT], *end;
+	char jobs[SSHLOGIN_JOBS_TEXT];
+	long slots = 0;
 	if (hosts->machines > 0) {
 		return 1;
 	}
-	if (sshlogin_jobs(login, hosts->options->jobs, jobs) != 0 || !jobs[0]) {
+	if (sshlogin_jobs(login, hosts->options->jobs, jobs) != 0 || parse_number(jobs, 0, LONG_MAX, &slots) != 0) {
 		return 0;
 	}
-	unsigned long slots = strtoul(jobs, &end, 10);
-	return *end == '\0' && jobs[0] != '+' && jobs[0] != '-' ? slots < HOST_SLOTS_MOST ? (unsigned)slots : HOST_SLOTS_MOST : 0;
+	return slots < HOST_SLOTS_MOST ? (unsigned)slots : HOST_SLOTS_MOST;
 }
 
 unsigned hosts_slots_or_default(const struct hosts *hosts, const struct sshlogin *login) {
@@ -331,7 +317,7 @@ void hosts_doubt_place(const struct hosts_place *place, bool begins) {
 	} else {
 		host->used += place->width; // until it is released, at once
 	}
-	lend(host->hosts, begins ? (int)place->width : -(int)place->width);
+	add_slots(host->hosts, begins ? (int)place->width : -(int)place->width);
 	mutex_unlock(&host->hosts->lock);
 }
 

@@ -6,31 +6,35 @@
 #include "base/diag.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 enum { SUSPEND_WAIT_S = 1, SPREAD_S = 1 }; // SPREAD_S: the first jobs are spread over machines that have not answered yet
+enum { NAMES_SHOWN = 3 }; // of machines, in a message
 
 // ---- attempts ----
 
 // The result of an attempt that ended with its connection, or did not get there.
-static void set_lost_result(struct hosts *hosts, enum host_end end, bool wrote, struct result *ret_result) {
+static void set_lost_result(struct hosts *hosts, bool wrote, struct result *ret_result) {
 	uint64_t now = now_ns(), start = ret_result->start ? ret_result->start : now;
+	enum lost lost = ret_result->lost == LOST_SILENT && wrote ? LOST_WROTE : ret_result->lost;
 	*ret_result = (struct result){.outcome = OUTCOME_CANCELLED};
 	if (atomic_load_relaxed(&hosts->ending) == HOSTS_RUN) {
 		*ret_result = (struct result){
-			.outcome = OUTCOME_SIGNAL, .term_signal = SIGKILL, .start = start, .end = now,
-			.lost = end == END_REFUSED ? LOST_UNSENT : wrote ? LOST_WROTE : LOST_SILENT,
+			.outcome = OUTCOME_SIGNAL, .term_signal = SIGKILL, .start = start, .end = now, .lost = lost,
 		};
 	}
 }
 
-// Returns the directory of the job there, by --workdir or the manifest. "." is this directory, relative to the login directory if it is below.
-static const char *find_dir(const struct hosts *hosts, const struct child_config *config) {
-	const char *dir = config->context->cwd;
+// Returns the directory of the job there; `dir` is that of --workdir or the manifest; NULL: the worker's. With --launch it is the one that the job would have
+// here; else "." is this directory, relative to the login directory if it is below.
+static const char *find_dir(const struct host *host, const char *dir) {
+	const struct hosts *hosts = host->hosts;
+	if (host->login->kind == SSHLOGIN_LAUNCH) {
+		return dir ? dir : hosts->cwd;
+	}
 	if (dir && hosts->options->own_workdir) {
 		return dir + strlen(getenv("HOME")) + 1; // --workdir ...: below the login directory there
 	}
@@ -43,13 +47,12 @@ void hosts_run(struct hosts *hosts, const struct hosts_place *place, const struc
 	char *unset[] = {"FAIRPAR_SOCK", "FAIRPAR_CONTROL", NULL}, **env = payload_env(config->env, NULL, unset);
 	struct child_config sent = *config;
 	sent.env = env;
-	const char *dir = find_dir(hosts, config);
-	bool wrote;
-	enum host_end end = place->files && place->host->login->kind == SSHLOGIN_SSH
-		? host_files_run(place, &sent, dir, ret_result, ret_error, &wrote)
-		: host_run(place, &sent, dir, ret_result, ret_error, &wrote);
-	if (end != END_DONE) {
-		set_lost_result(hosts, end, wrote, ret_result);
+	const char *dir = find_dir(place->host, config->context->cwd);
+	bool wrote = place->files && place->host->login->kind == SSHLOGIN_SSH
+		? host_files_run(place, &sent, dir, ret_result, ret_error)
+		: host_run(place, &sent, dir, ret_result, ret_error);
+	if (ret_result->lost) {
+		set_lost_result(hosts, wrote, ret_result);
 	}
 	free(env);
 }
@@ -204,6 +207,104 @@ bool hosts_are_unreachable(struct hosts *hosts) {
 	return none;
 }
 
+// ---- for people: the state of each machine, and for which of them a job waits ----
+
+static enum host_state state_of(const struct host *host) {
+	return host->is_removed ? HOST_REMOVED : host_has_failed(host) ? host->was_up ? HOST_LOST : HOST_UNREACHABLE
+		: host->slots > 0 ? host->state : HOST_CONNECTING;
+}
+
+void hosts_view(struct hosts *hosts, void (*fn)(void *arg, const struct host_view *view), void *arg) {
+	static const char *const words[] = {
+		[HOST_UP] = "", [HOST_HELD] = "no job starts: ", [HOST_CONNECTING] = "it takes no jobs yet",
+		[HOST_LOST] = "the connection is lost; it is tried again", [HOST_UNREACHABLE] = "cannot be reached; it is tried again",
+		[HOST_REMOVED] = "it is not in the list any more",
+	};
+	if (!hosts) {
+		return;
+	}
+	mutex_lock(&hosts->lock);
+	for (size_t i = 0; i < hosts->n; ++i) {
+		const struct host *host = hosts->hosts[i];
+		FP_CLEANUP(buf_fini) struct buf says = BUF_INIT;
+		enum host_state state = state_of(host);
+		buf_adds(&says, words[state]);
+		buf_adds(&says, state == HOST_HELD ? buf_str(&host->brake) : "");
+		if (host->slots > 0 || !host->login->is_pilot) {
+			fn(arg, &(struct host_view){
+				.name = host->login->name,
+				.node = host->node != host->login ? host->node->name : NULL,
+				.is_here = host->login->kind == SSHLOGIN_LOCAL,
+				.state = state,
+				.slots = host->slots,
+				.used = host->used,
+				.says = buf_str(&says),
+			});
+		}
+	}
+	mutex_unlock(&hosts->lock);
+}
+
+// Appends the line, and a NUL.
+static void add_line(void *arg, const struct host_view *view) {
+	struct buf *lines = arg;
+	if (view->state == HOST_REMOVED) {
+		buf_printf(lines, "%s: %s; %u of its slots still used%c", view->name, view->says, view->used, 0);
+	} else if (view->slots == 0) {
+		buf_printf(lines, "%s: %s%c", view->name, view->says, 0);
+	} else {
+		buf_printf(lines, "%s%s%s%s: %u of %u slots used%s%s%c", view->name, view->is_here ? " (this machine)" : "", view->node ? ", on " : "",
+		           view->node ? view->node : "", view->used, view->slots, view->says[0] ? "; " : "", view->says, 0);
+	}
+}
+
+void hosts_show(struct hosts *hosts) {
+	FP_CLEANUP(buf_fini) struct buf lines = BUF_INIT;
+	hosts_view(hosts, add_line, &lines);
+	for (size_t i = 0; i < lines.len; i += strlen(lines.data + i) + 1) {
+		diag_note("%s", lines.data + i);
+	}
+}
+
+// With the lock.
+static void describe_request(const struct hosts *hosts, const struct hosts_request *request, struct buf *out) {
+	size_t n = 0;
+	if (request->width > 1) {
+		buf_printf(out, "%u slots on ", request->width);
+	} else {
+		buf_adds(out, "a slot on ");
+	}
+	for (size_t i = 0; request->binding && i < hosts->n; ++i) {
+		if (hosts_binding_has(request->binding, hosts->hosts[i]) && !hosts->hosts[i]->is_removed && n++ < NAMES_SHOWN) {
+			buf_adds(out, n > 1 ? " or " : "");
+			buf_adds(out, hosts->hosts[i]->login->name);
+		}
+	}
+	if (n > NAMES_SHOWN) {
+		buf_printf(out, " or %zu more", n - NAMES_SHOWN);
+	}
+	buf_adds(out, n > 0 ? "" : request->tries && request->tries->n > 0 ? "another machine" : "a machine");
+}
+
+void hosts_describe_request(struct hosts *hosts, const struct hosts_request *request, struct buf *out) {
+	mutex_lock(&hosts->lock);
+	describe_request(hosts, request, out);
+	mutex_unlock(&hosts->lock);
+}
+
+bool hosts_describe_limit(struct hosts *hosts, const char *queue, struct buf *out) {
+	bool is_theirs = false;
+	mutex_lock(&hosts->lock);
+	list_for_each_entry(&hosts->bindings, struct hosts_binding, binding, link) {
+		if (!is_theirs && binding->queue && binding->attrs.max_parallel == 0 && strcmp(queue_name(binding->queue), queue) == 0) {
+			is_theirs = true;
+			describe_request(hosts, &(struct hosts_request){.width = binding->width, .binding = binding}, out);
+		}
+	}
+	mutex_unlock(&hosts->lock);
+	return is_theirs;
+}
+
 // ---- life ----
 
 // Returns the directory relative to $HOME if it is below, else as it is: what "." of --workdir means to GNU parallel.
@@ -226,9 +327,7 @@ int hosts_open(const struct options *options, const struct context *context, uns
 	hosts->self = realpath("/proc/self/exe", NULL);
 	hosts->self = hosts->self ? hosts->self : xstrdup("fairpar");
 	hosts->dot = find_dot(hosts->cwd);
-	int terminal = open("/dev/tty", O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-	hosts->has_terminal = terminal >= 0;
-	fd_close(&terminal);
+	hosts->base_dir = options->workdir && strcmp(options->workdir, ".") == 0 ? hosts->dot : options->workdir;
 	program_copy_find(hosts->self, &hosts->copy);
 	atomic_store_relaxed(&hosts->next_list_check, TIME_NEVER);
 	list_init(&hosts->bindings);

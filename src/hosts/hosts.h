@@ -43,8 +43,7 @@ int hosts_open(const struct options *options, const struct context *context, uns
 void hosts_close(struct hosts *hosts);
 
 // Connects to the hosts. From now on the pool, which was created with `slots` slots, has as many as the connected hosts have together.
-// The pool is borrowed until hosts_detach(). `wake` wakes the event loop; it is called from any
-// thread. Returns 0, or -1 after a message.
+// The pool is borrowed until hosts_detach(). `wake_fd` wakes the event loop (wakeup_post()). Returns 0, or -1 after a message.
 int hosts_attach(struct hosts *hosts, struct pool *pool, unsigned slots, int wake_fd);
 
 // Stops changing the pool, which is about to be destroyed. NULL-safe.

@@ -1,6 +1,6 @@
 // The machines of a run as the files of this room see them: host.c (one machine, and the connection to it), host_attempt.c (an attempt there, on the
 // thread of the pool's worker that waits for it), host_files.c (its files), host_places.c (which attempt gets which slots), host_list.c (changes of
-// --sshloginfile), host_words.c (messages), pilots.c (machines that Slurm gives). hosts.c is above them.
+// --sshloginfile), pilots.c (machines that Slurm gives). hosts.c is above them.
 
 #pragma once
 
@@ -20,8 +20,7 @@
 // whose stdin and stdout are the connection to it; also Slurm's commands ----
 
 struct launcher_config {
-	const char *path;              // of the program's file, not searched in PATH
-	char *const *argv, *const *env; // NULL-terminated
+	char *const *argv, *const *env; // NULL-terminated; the first of argv is looked for in PATH
 	const struct context *context;
 	bool prompts;                  // it may read the terminal, as ssh does: it stays in this process group, or that would stop it
 };
@@ -31,7 +30,7 @@ struct launcher {
 	pid_t pid;
 	pid_t target;                  // for kill(2): the process, or its group
 	int pidfd;                     // readable when it has ended
-	int in_fd;                     // to write: its stdin
+	int in_fd;                     // to write: its stdin; closed where that fails
 	int out_fd, err_fd;            // to read
 };
 
@@ -45,18 +44,10 @@ int launcher_start(struct launcher *launcher, const struct launcher_config *conf
 // (KILL)"), or "" if it was killed here.
 void launcher_end(struct launcher *launcher, uint64_t until, char *ret_how, size_t size);
 
-struct host_command {
-	char *const *argv;             // the first is looked for in PATH
-	char *const *env;
-	const struct context *context;
-	int cut_fd;                    // readable: the command is cut short; or -1
-	uint64_t until;                // now_ns() time, at which the command is cut short, too
-};
-
-// Runs it on the calling thread, with an empty standard input, and waits for its end. Appends what it prints to *ret_out. Returns 0 if it has
-// exited with 0; or -1 with *ret_why, for a message: the first line of its standard error, or else how it
-// has ended.
-int host_command_run(const struct host_command *command, struct buf *ret_out, struct buf *ret_why) FP_NODISCARD;
+// Runs a command on the calling thread, with an empty standard input, and waits for its end. At `until` (now_ns() time), and when `cut_fd` (or -1)
+// is readable, the command is cut short. Appends what the command prints to *ret_out. Returns 0 if it has exited with 0; or -1 with *ret_why, for
+// a message: the first line of its standard error, or else how it has ended.
+int launcher_run(const struct launcher_config *command, int cut_fd, uint64_t until, struct buf *ret_out, struct buf *ret_why) FP_NODISCARD;
 
 // ---- the machines ----
 
@@ -76,7 +67,6 @@ struct host {
 	bool has_thread;             // … for the connection; false: it is this machine
 	struct buf words;            // the launcher's command line; argv points into it
 	char **argv;
-	const char *path;            // the launcher's program; borrowed
 
 	// under hosts.lock
 	enum host_state state;
@@ -93,29 +83,26 @@ struct host {
 	uint64_t begun;              // when its connection has begun (now_ns() time); 0: not, or it has answered
 	enum { KEY_UNLOOKED, KEY_KNOWN, KEY_UNKNOWN } key; // whether ssh knows its key, or may ask on the terminal
 	struct buf brake;            // HOST_HELD: why
-	const void *reserved_by;     // the place that waits for several of its slots, or NULL
-	bool is_suspended;           // its worker was told so, since hosts.suspending
+	bool is_suspended;           // its worker was told to suspend its jobs, since hosts.suspending was set
 
 	// under `lock`
 	mutex lock;
-	cond changed;                // one of the next four
+	cond changed;                // one of the next three
 	uint64_t lost_at, bye_at;    // when a connection has ended, and when a worker has said goodbye, last (now_ns() time)
 	enum { BASE_ABSENT, BASE_TRANSFERRING, BASE_PRESENT } base_files; // TRANSFERRING: the other attempts wait
 	bool closing;                // its thread is to close the connection, and to end
-	struct buf brought;          // the base files that may be removed; of who transfers them
+	struct buf brought;          // the base files that may be removed; of the thread that transfers them
 	struct list attempts;        // in the order of their numbers
 	uint64_t last_number;
-	unsigned ndoubted;           // attempts that have ended, and whose end is not believed yet
+	unsigned ndoubted;           // attempts with is_doubted
 	bool wanted;                 // it is to be connected
-	bool called;                 // … of a pilot: pilots_on_closed() was not called since
+	bool called;                 // of a pilot: it was wanted, and pilots_on_closed() was not called since then
 	int wake_fd;                 // wakes its thread
 
 	// of its thread
 	thread thread;
 	struct launcher launcher;
 	struct dispatcher_end *connection; // NULL: the connection is down
-	bool suspend_sent;           // the worker was told to suspend its jobs
-	bool write_failed;           // write(2) has failed: the connection is to be closed
 	bool released;               // the worker was told to end
 	bool ended_jobs;             // the worker has ended jobs that it was not told to
 	uint64_t now, retry_at, pause, kill_at, next_deadline; // next_deadline: when the next attempt is beyond its time
@@ -160,12 +147,12 @@ struct hosts {
 	char **env;                  // of launchers; array owned
 	struct context *launch_context; // of launchers: --nice is for jobs
 	struct context *prompt_context; // of launchers that may prompt on the terminal: they ignore its signals, which this process answers
-	bool has_terminal;           // on which ssh may ask
 	unsigned here;               // slots of this machine
 	uint64_t stop_takes;         // nanoseconds that --term-seq has to end a job
 	uint64_t spread_until;       // the first jobs are spread until then (now_ns() time)
 	uint64_t next_begin;         // --sshdelay: no connection begins before (now_ns() time)
 	struct buf base;             // --basefile: paths with a NUL behind each
+	const char *base_dir;        // … the directory there: that of --workdir; NULL: the worker's
 	struct pool *pool;           // NULL before hosts_attach() and after hosts_detach()
 	int wake_fd;                 // wakes the event loop
 	struct host **hosts;         // of the options, then the pilots, then those added later; with n under the lock since hosts_attach()
@@ -227,14 +214,6 @@ enum host_attempt_state { ATTEMPT_WAITING, ATTEMPT_SENT, ATTEMPT_STARTED, ATTEMP
 // How an attempt is to be stopped, weakest first.
 enum attempt_order { ORDER_NONE, ORDER_CANCEL, ORDER_EXPIRE, ORDER_KILL };
 
-// How an attempt has ended.
-enum host_end {
-	END_DONE,     // its result is its end; OUTCOME_CANCELLED, too, if it was refused because of hosts.ending; or it was told to stop and has
-	               // not ended in time
-	END_LOST,      // the connection was lost: it may have run, and its end is not known
-	END_REFUSED,  // it has never run: there was no connection, or the worker takes no more
-};
-
 struct host_attempt {
 	struct list link;          // of host.attempts
 	struct host *host;
@@ -252,11 +231,11 @@ struct host_attempt {
 	// owned by the host's thread until ENDED, then by the other one
 	struct buf payload;
 	int in_fd;                 // its standard input to be read, or -1
-	enum host_end end;
-	struct result result;
+	struct result result;      // `lost`: LOST_UNSENT, it has never run (there was no connection, or the worker takes no more); LOST_SILENT, the connection
+	                           // was lost: it may have run, and its end is not known; else the rest is its end
 	struct spawn_error error;
 	bool wrote;                // output of it was passed on
-	bool is_doubted;           // since ENDED: its end is not believed yet
+	bool is_doubted;           // since ENDED: Slurm may have ended it with its worker (host_attempt.c), which is not known yet
 	// of a conversation about files; under host.lock
 	struct file_talk *talk;    // or NULL: it is none
 	struct buf outbox;         // frames that are to be sent
@@ -272,19 +251,20 @@ bool host_submit(struct host_attempt *attempt);
 // ---- host_attempt.c ----
 
 // Executes one attempt at the other end, as hosts_run() does, and waits for its end on the calling thread. `dir` is its directory there, by
-// --workdir or the manifest; NULL: the worker's. *ret_result and *ret_error count with END_DONE only. *ret_wrote: output of it was passed on.
-enum host_end host_run(const struct hosts_place *place, const struct child_config *config, const char *dir, struct result *ret_result,
-                       struct spawn_error *ret_error, bool *ret_wrote);
+// --workdir or the manifest; NULL: the worker's. *ret_result is OUTCOME_CANCELLED if the attempt is refused because of hosts.ending; `lost` as in
+// host_attempt.result. Returns whether output of it was passed on.
+bool host_run(const struct hosts_place *place, const struct child_config *config, const char *dir, struct result *ret_result,
+              struct spawn_error *ret_error);
 
 // The same for a conversation about files with the worker; of `config` counts what says how it is ended. It is over when the worker says so.
-enum host_end host_talk(struct host *host, const struct child_config *config, struct file_talk *talk, struct result *ret_result);
+void host_talk(struct host *host, const struct child_config *config, struct file_talk *talk, struct result *ret_result);
 
 // ---- host_files.c ----
 
 // Transfers place->files, runs it as host_run() does, fetches its files and cleans up. If a file cannot be transferred the attempt does
 // not start; if a file of a successful attempt cannot be fetched the attempt has failed. place->files->why says which and why.
-enum host_end host_files_run(const struct hosts_place *place, const struct child_config *config, const char *dir, struct result *ret_result,
-                             struct spawn_error *ret_error, bool *ret_wrote);
+bool host_files_run(const struct hosts_place *place, const struct child_config *config, const char *dir, struct result *ret_result,
+                    struct spawn_error *ret_error);
 
 // Removes the base files there, with --cleanup. No attempt may run there any more.
 void host_files_clean_up(struct host *host);

@@ -35,15 +35,18 @@ int launcher_start(struct launcher *launcher, const struct launcher_config *conf
 	int theirs[3] = {-1, -1, -1};
 	struct spawn_world world;
 	void *top = NULL, *stack = spawn_stack_create(&top);
+	const char *path = program_find(config->argv[0]);
 	*launcher = (struct launcher){.pidfd = -1, .in_fd = -1, .out_fd = -1, .err_fd = -1};
 	*ret_error = (struct spawn_error){.error = 0};
-	if (!stack || pipe_open(1, &launcher->in_fd, &theirs[0]) != 0 || pipe_open(0, &launcher->out_fd, &theirs[1]) != 0 ||
+	if (!path) {
+		*ret_error = (struct spawn_error){.step = SPAWN_EXEC, .error = errno};
+	} else if (!stack || pipe_open(1, &launcher->in_fd, &theirs[0]) != 0 || pipe_open(0, &launcher->out_fd, &theirs[1]) != 0 ||
 	    pipe_open(0, &launcher->err_fd, &theirs[2]) != 0) {
 		*ret_error = (struct spawn_error){.step = stack ? SPAWN_PIPE : SPAWN_CLONE, .error = errno};
 	} else {
 		spawn_world_init(&world);
 		const struct spawn_config spawning = {
-			.path = config->path,
+			.path = path,
 			.argv = config->argv,
 			.env = config->env,
 			.world = &world,
@@ -121,16 +124,16 @@ static void read_more(int *fd, struct buf *into) {
 	}
 }
 
-// Returns false if it was cut short.
-static bool read_all(const struct host_command *command, struct launcher *launcher, struct buf *out, struct buf *said) {
+// Returns false if the command is to be cut short.
+static bool read_all(struct launcher *launcher, int cut_fd, uint64_t until, struct buf *out, struct buf *said) {
 	while (launcher->out_fd >= 0 || launcher->err_fd >= 0) {
 		struct pollfd fds[] = {
 			{.fd = launcher->out_fd, .events = POLLIN},
 			{.fd = launcher->err_fd, .events = POLLIN},
-			{.fd = command->cut_fd, .events = POLLIN},
+			{.fd = cut_fd, .events = POLLIN},
 		};
-		(void)poll(fds, 3, poll_ms(command->until));
-		if (fds[2].revents || now_ns() >= command->until) {
+		(void)poll(fds, 3, poll_ms(until));
+		if (fds[2].revents || now_ns() >= until) {
 			return false;
 		}
 		read_more(&launcher->out_fd, out);
@@ -139,21 +142,19 @@ static bool read_all(const struct host_command *command, struct launcher *launch
 	return true;
 }
 
-int host_command_run(const struct host_command *command, struct buf *ret_out, struct buf *ret_why) {
+int launcher_run(const struct launcher_config *command, int cut_fd, uint64_t until, struct buf *ret_out, struct buf *ret_why) {
 	FP_CLEANUP(buf_fini) struct buf said = BUF_INIT;
 	struct launcher launcher;
-	struct spawn_error error = {.error = 0};
+	struct spawn_error error;
 	char how[80];
-	const char *path = program_find(command->argv[0]);
-	struct launcher_config config = {.path = path, .argv = command->argv, .env = command->env, .context = command->context};
 	buf_reset(ret_why);
-	if (!path || launcher_start(&launcher, &config, &error) != 0) {
-		buf_printf(ret_why, "cannot start '%s': %s", command->argv[0], strerror(path ? error.error : errno));
+	if (launcher_start(&launcher, command, &error) != 0) {
+		buf_printf(ret_why, "cannot start '%s': %s", command->argv[0], strerror(error.error));
 		return -1;
 	}
 	fd_close(&launcher.in_fd);
-	bool is_whole = read_all(command, &launcher, ret_out, &said);
-	launcher_end(&launcher, is_whole ? command->until : now_ns() + (uint64_t)END_MS * NS_PER_MS, how, sizeof(how));
+	bool is_whole = read_all(&launcher, cut_fd, until, ret_out, &said);
+	launcher_end(&launcher, is_whole ? until : now_ns() + (uint64_t)END_MS * NS_PER_MS, how, sizeof(how));
 	if (is_whole && strcmp(how, "exit 0") == 0) {
 		return 0;
 	}

@@ -57,14 +57,9 @@ static struct host *host_of(const struct pilots *pilots, unsigned pilot) {
 
 static int run_command(const struct pilots *pilots, const char *const *argv, struct buf *out, struct buf *why) {
 	bool is_closing = atomic_load_relaxed(&pilots->phase) == CLOSES;
-	struct host_command command = {
-		.argv = (char *const *)argv,
-		.env = pilots->env,
-		.context = pilots->hosts->context,
-		.cut_fd = is_closing ? -1 : pilots->stop_fd,
-		.until = now_ns() + (is_closing ? LAST_COMMAND_S : COMMAND_S) * NS_PER_S,
-	};
-	return host_command_run(&command, out, why);
+	const struct launcher_config command = {.argv = (char *const *)argv, .env = pilots->env, .context = pilots->hosts->context};
+	uint64_t until = now_ns() + (is_closing ? LAST_COMMAND_S : COMMAND_S) * NS_PER_S;
+	return launcher_run(&command, is_closing ? -1 : pilots->stop_fd, until, out, why);
 }
 
 // Cancels the jobs of that name; `waiting`: only those that wait. Returns whether that was done. Warns if not, unless the run ends, when

@@ -22,7 +22,7 @@ int sem_run(struct options *options, struct context *context);
 // the command; if a signal ends the command, this process ends by that signal, too. Call it before any thread is started.
 int pool_run(const struct options *options, struct context *context);
 
-// --worker: runs the jobs that another fairpar sends over stdin (remote/worker.h). Returns the exit status. Call it before any thread
+// --worker: runs the jobs that another fairpar sends over stdin (remote/worker_end.h). Returns the exit status. Call it before any thread
 // is started.
 int worker_run(const struct options *options, struct context *context);
 

@@ -4,7 +4,7 @@
 
 #include "base/diag.h"
 #include "process/context.h"
-#include "remote/worker.h"
+#include "remote/worker_end.h"
 #include "slots/slots.h"
 
 #include <stdlib.h>

@@ -25,7 +25,7 @@ void channel_fini(struct channel *channel) {
 }
 
 void channel_break(struct channel *channel, const char *why) {
-	if (!channel_is_broken(channel)) {
+	if (!channel_why(channel)) {
 		snprintf(channel->why, sizeof(channel->why), "%s", why[0] != '\0' ? why : "no reason is known");
 	}
 }
@@ -33,7 +33,7 @@ void channel_break(struct channel *channel, const char *why) {
 // ---- sending ----
 
 void channel_send(struct channel *channel, const struct wire_frame *frame) {
-	if (!channel_is_broken(channel)) {
+	if (!channel_why(channel)) {
 		wire_write(wire_kind(frame->type)->is_urgent ? &channel->urgent : &channel->bulk, frame);
 	}
 }
@@ -85,7 +85,7 @@ const char *channel_output(struct channel *channel, size_t *ret_n) {
 			take_bulk(channel);
 		}
 	}
-	*ret_n = channel_is_broken(channel) ? 0 : channel->current.len - channel->sent;
+	*ret_n = channel_why(channel) ? 0 : channel->current.len - channel->sent;
 	return *ret_n > 0 ? channel->current.data + channel->sent : "";
 }
 
@@ -93,12 +93,12 @@ void channel_sent(struct channel *channel, size_t n) {
 	channel->sent += n;
 }
 
-int channel_write(struct channel *channel, int fd) {
+ssize_t channel_write(struct channel *channel, int fd) {
 	size_t n;
 	for (const char *bytes; bytes = channel_output(channel, &n), n > 0;) {
 		ssize_t sent = write(fd, bytes, n);
 		if (sent < 0 && errno != EINTR) {
-			return errno == EAGAIN ? 0 : -1;
+			return errno == EAGAIN ? (ssize_t)n : -1;
 		}
 		channel_sent(channel, sent > 0 ? (size_t)sent : 0);
 	}
@@ -222,13 +222,13 @@ const char *channel_acknowledged(struct channel *channel, struct channel_job *jo
 int channel_receive(struct channel *channel, const char *bytes, size_t n, uint64_t now) {
 	size_t at = 0;
 	buf_add(&channel->in, bytes, n);
-	if (!channel->is_greeted && !channel_is_broken(channel)) {
+	if (!channel->is_greeted && !channel_why(channel)) {
 		at = channel->greeting(channel->arg);
 	}
 	if (channel->is_greeted) { // before, only the greeting is a sign of life
 		channel->heard = now;
 	}
-	while (channel->is_greeted && !channel_is_broken(channel)) {
+	while (channel->is_greeted && !channel_why(channel)) {
 		struct wire_frame frame;
 		size_t used = 0;
 		const char *why;
@@ -248,14 +248,14 @@ int channel_receive(struct channel *channel, const char *bytes, size_t n, uint64
 		}
 	}
 	buf_drop(&channel->in, at);
-	return channel_is_broken(channel) ? -1 : 0;
+	return channel_why(channel) ? -1 : 0;
 }
 
 // ---- time ----
 
 uint64_t channel_tick(struct channel *channel, uint64_t now) {
 	bool is_greeted = channel->is_greeted;
-	if (channel_is_broken(channel) || channel->is_suspended || (!is_greeted && channel->waits_for_greeting)) {
+	if (channel_why(channel) || channel->is_suspended || (!is_greeted && channel->waits_for_greeting)) {
 		return UINT64_MAX;
 	}
 	if (!is_greeted) { // what is there so far might take a ping for its input

@@ -96,8 +96,8 @@ void channel_fini(struct channel *channel);
 // Queues a frame in its lane (urgent or bulk). The payload is copied.
 void channel_send(struct channel *channel, const struct wire_frame *frame);
 
-// Adds a job, whose number is higher than all before, and returns it; returns one, or NULL if there is none of that number; removes one. A
-// pointer is valid until the next job is added or removed.
+// channel_add_job() adds a job, whose number is higher than all before; channel_find_job() returns the job of that number, or NULL;
+// channel_remove_job() removes it. A pointer to a job is valid until the next job is added or removed.
 struct channel_job *channel_add_job(struct channel *channel, uint64_t number);
 struct channel_job *channel_find_job(const struct channel *channel, uint64_t number);
 void channel_remove_job(struct channel *channel, struct channel_job *job);
@@ -125,8 +125,8 @@ int channel_receive(struct channel *channel, const char *bytes, size_t n, uint64
 const char *channel_output(struct channel *channel, size_t *ret_n);
 void channel_sent(struct channel *channel, size_t n);
 
-// Writes what can be written to the descriptor: the only I/O here. Returns 0, or -1 with errno.
-int channel_write(struct channel *channel, int fd);
+// Writes what can be written to the descriptor: the only I/O here. Returns 0 if that was all; more if some bytes are left; or -1 with errno.
+ssize_t channel_write(struct channel *channel, int fd);
 
 // Sets is_unsent of each job that the other end cannot know of, because the last byte of its first frame was not written.
 void channel_mark_unsent(struct channel *channel);
@@ -138,11 +138,7 @@ uint64_t channel_tick(struct channel *channel, uint64_t now);
 // Breaks the channel for this reason (copied), unless it is broken already.
 void channel_break(struct channel *channel, const char *why);
 
-static inline bool channel_is_broken(const struct channel *channel) {
-	return channel->why[0] != '\0';
-}
-
 // Why it is broken, or NULL.
 static inline const char *channel_why(const struct channel *channel) {
-	return channel_is_broken(channel) ? channel->why : NULL;
+	return channel->why[0] != '\0' ? channel->why : NULL;
 }

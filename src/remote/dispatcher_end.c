@@ -243,7 +243,7 @@ const char *dispatcher_end_noise(struct dispatcher_end *end) {
 
 void dispatcher_end_lose_jobs(struct dispatcher_end *end) {
 	struct channel *channel = &end->channel;
-	verify(channel_is_broken(channel));
+	verify(channel_why(channel));
 	channel_mark_unsent(channel);
 	while (channel->njobs > 0) {
 		const struct channel_job job = channel->jobs[--channel->njobs];
@@ -282,7 +282,7 @@ void dispatcher_end_stop(struct dispatcher_end *end, uint64_t number, enum stop_
 uint64_t dispatcher_end_tick(struct dispatcher_end *end, uint64_t now) {
 	struct channel *channel = &end->channel;
 	uint64_t due = channel_tick(channel, now), gone = now + (fault_errno("minute") ? 0 : CHANNEL_DEAD_NS);
-	if (channel_is_broken(channel) || channel->is_suspended) {
+	if (channel_why(channel) || channel->is_suspended) {
 		return due;
 	}
 	end->idle_until = !end->is_leaving || channel->njobs > 0 ? UINT64_MAX : end->idle_until < gone ? end->idle_until : gone;

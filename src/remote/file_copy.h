@@ -41,8 +41,7 @@ struct file_place {
 struct file_copy {
 	bool is_sender;
 	bool is_over;
-	bool is_same;              // a directory of both ends: nothing was done
-	enum file_look look;       // of both ends when it is over
+	enum file_look look;       // of both ends when it is over; LOOK_SAME: nothing was done
 	struct buf why;            // what could not be transferred, and why; or empty
 	// own
 	char *dir, *name, *temp;
@@ -59,7 +58,7 @@ struct file_copy {
 	unsigned nfailed;          // what was named in `why`
 	bool was_made;             // "made" was sent, or has come
 	// of a sender
-	bool has_begun, has_ended;
+	bool has_ended;
 	bool is_refused;           // the receiver has failed at the top
 	bool is_cut;               // … at this file
 	uint64_t data_end;         // where the next hole may begin

@@ -13,8 +13,6 @@
 
 enum { TRIES = 8, NAME_MOST = 255 };
 
-static const char bad_name[] = "it has sent a name of a file that cannot be";
-
 // Where the file that is copied now is, or its temporary one.
 static int dir_of(const struct file_copy *copy) {
 	const struct level *level = levels_deepest(&copy->levels);
@@ -206,7 +204,7 @@ static const char *on_entry(struct file_copy *copy, const struct wire_frame *fra
 		return "it has sent an entry that cannot be";
 	}
 	if (is_top ? kind == FILE_LINK : !is_name(frame->payload, frame->size, kind == FILE_LINK)) {
-		return bad_name;
+		return "it has sent a name of a file that cannot be";
 	}
 	FP_CLEANUP(free_later) char *text = xmemdup(frame->payload, frame->size);
 	struct wire_frame entry = *frame;
@@ -263,7 +261,6 @@ const char *file_receive_take(struct file_copy *copy, const struct wire_frame *f
 		return "it has sent a frame that a receiver of files does not take";
 	}
 	file_receive_fini(copy);
-	copy->is_same = true;
 	copy->look = LOOK_SAME;
 	end_copy(copy);
 	return NULL;

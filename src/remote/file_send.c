@@ -179,7 +179,6 @@ static int begin_way(const struct file_copy *copy, struct file_spot *ret_spot) {
 // A link that is named stands for what it points to.
 static void begin(struct file_copy *copy) {
 	struct stat stat;
-	copy->has_begun = true;
 	struct file_spot spot = {.fd = -1};
 	FP_CLEANUP(free_later) char *name = xstrdup(copy->base);
 	int followed = file_copy_open_dir(copy, /* makes */ false) == 0 && begin_way(copy, &spot) == 0 ? 1 : -1;
@@ -232,15 +231,21 @@ static enum file_look look_behind_links(const struct file_copy *copy) {
 	return followed < 0 ? LOOK_UNKNOWN : found;
 }
 
-// The receiver has made its temporary file: is that here? Or it says that it has this very file.
+// Both ends see one directory: says so, and does nothing more.
+static void end_same(struct file_copy *copy) {
+	copy->look = LOOK_SAME;
+	copy->has_ended = true;
+	file_copy_write(copy, &(struct wire_frame){.type = FRAME_NOTE, .numbers = {0, NOTE_SAME}});
+}
+
+// The receiver has made its temporary file: is that here?
 static void look(struct file_copy *copy) {
-	copy->look = copy->is_same ? LOOK_SAME : look_in(copy, copy->levels.n > 0 ? copy->levels.at[0].fd : copy->dir_fd);
+	copy->look = look_in(copy, copy->levels.n > 0 ? copy->levels.at[0].fd : copy->dir_fd);
 	if (copy->look == LOOK_OTHER && copy->levels.n == 0) {
 		copy->look = look_behind_links(copy);
 	}
 	if (copy->look == LOOK_SAME) {
-		copy->is_same = copy->has_ended = true;
-		file_copy_write(copy, &(struct wire_frame){.type = FRAME_NOTE, .numbers = {0, NOTE_SAME}});
+		end_same(copy);
 	}
 }
 
@@ -253,7 +258,9 @@ const char *file_send_take(struct file_copy *copy, const struct wire_frame *fram
 	bool is_same = frame->numbers[1] == NOTE_SAME;
 	if (frame->type == FRAME_NOTE && (is_same || frame->numbers[1] == NOTE_MADE) && copy->entries > 0 && !copy->was_made) {
 		copy->was_made = true;
-		copy->is_same = is_same;
+		if (is_same) { // the receiver has this very file
+			end_same(copy);
+		}
 		return NULL;
 	}
 	if (frame->type == FRAME_NOTE && frame->numbers[1] == NOTE_OVER && copy->has_ended) {
@@ -267,7 +274,7 @@ const char *file_send_take(struct file_copy *copy, const struct wire_frame *fram
 static bool step(struct file_copy *copy) {
 	struct level *level = levels_deepest(&copy->levels);
 	bool is_clear = copy->look != LOOK_NOT_YET;
-	if (!copy->has_begun) {
+	if (copy->entries == 0) {
 		begin(copy);
 	} else if (copy->is_refused) {
 		send_end(copy); // one after the other: the receiver has none of them

@@ -10,13 +10,13 @@
 
 enum file_item { ITEM_GOES, ITEM_COMES, ITEM_REMOVED, ITEM_TREE_REMOVED, ITEM_LAST, FILE_ITEMS }; // in an `item` frame
 
-// One end of it, between the thread that has it and the one that has the connection, which share a lock.
+// One end of a conversation. Two threads share it and a lock: the talker, which copies the files, and the thread of the connection.
 struct file_talk {
-	// On the former, without the lock. Takes a frame; returns NULL, or why it is not allowed: static text.
+	// Called by the talker, without the lock. Takes a frame; returns NULL, or why it is not allowed: static text.
 	const char *(*take)(void *arg, const struct wire_frame *frame);
 	bool (*give)(void *arg, struct buf *out); // appends what is to be sent now; returns false if all is said
 	void *arg;
-	// Likewise, with the lock: sends the frames, which it may take; or breaks the connection, because of what the other end has sent (`why`).
+	// Called by the talker, with the lock: sends the frames, which it may take; or breaks the connection, because of what the other end has sent (`why`).
 	void (*send)(void *sender, struct buf *frames, const char *why);
 	void *sender;
 	// with the lock
@@ -25,21 +25,21 @@ struct file_talk {
 	bool ends;              // no more come
 };
 
-// The former five are set before.
+// The owner sets send and sender before; and take, give and arg, unless it calls file_talk_serve(), which has its own.
 void file_talk_init(struct file_talk *talk);
 void file_talk_fini(struct file_talk *talk);
 
-// Hands a frame over. Returns NULL, or why it is not allowed: static text. With the lock, as the next one.
+// Hands a frame to the talker. Returns NULL, or why it is not allowed: static text. file_talk_end() says that no more frames come. Both with the lock.
 const char *file_talk_post(struct file_talk *talk, const struct wire_frame *frame);
 void file_talk_end(struct file_talk *talk);
 
-// Talks, without the lock, until all is said or no more comes. `from`: who the other end is.
+// The talker's work: exchanges frames until all is said or no more come. `from`: which side the other end is. Called without the lock.
 void file_talk_run(struct file_talk *talk, enum wire_sender from, mutex *lock);
 
-// Appends an `item` frame; the place is not there with ITEM_LAST.
+// Appends an `item` frame; `place` is NULL for ITEM_LAST.
 void file_talk_add_item(struct buf *out, enum file_item item, const struct file_place *place);
 
-// The worker's end: talks until that is over, or no more comes, and takes back what is not whole. Returns whether the last item is done.
+// The talker's work in a worker: as file_talk_run(), and then removes what is not whole. Returns whether the last item is done.
 bool file_talk_serve(struct file_talk *talk, mutex *lock);
 
 // ---- file_route.c: the directories here and on the other machine, by the rules of GNU parallel's --transferfile and --return, which are those

@@ -66,11 +66,8 @@ static void add_env(struct buf *buf, char *const *env, const struct payload_cont
 	}
 }
 
-static void add_place(struct buf *buf, const struct context *job, const char *cwd) {
-	const char *dir = job->cwd ? job->cwd : cwd;
-	if (dir) {
-		add(buf, DIR_, dir);
-	}
+// The umask, the limits and the niceness.
+static void add_limits(struct buf *buf, const struct context *job) {
 	if (job->umask != (mode_t)-1) {
 		add_number(buf, UMASK, job->umask);
 	}
@@ -86,18 +83,18 @@ static void add_place(struct buf *buf, const struct context *job, const char *cw
 	}
 }
 
-void payload_write(struct buf *buf, const struct child_config *config, const struct payload_context *context, const char *cwd, bool has_input) {
+void payload_write(struct buf *buf, const struct child_config *config, const struct payload_context *context, bool has_input) {
 	add(buf, PATH, config->path);
 	for (char *const *arg = config->argv; *arg; ++arg) {
 		add(buf, ARG, *arg);
 	}
 	add_env(buf, config->env, context);
-	if (context->copies_context) {
-		add_place(buf, config->context, cwd);
-		add_flag(buf, MAKES_DIR, context->makes_dir);
-	} else if (context->dir) {
+	if (context->dir) {
 		add(buf, DIR_, context->dir);
 		add_flag(buf, MAKES_DIR, context->makes_dir);
+	}
+	if (context->copies_context) {
+		add_limits(buf, config->context);
 	}
 	if (config->timeout > 0) {
 		add_number(buf, TIMEOUT, config->timeout);
@@ -154,7 +151,7 @@ static bool set_field(struct payload *payload, enum field field, char *value) {
 	case UNSET: strings_add(&payload->unset, value); break;
 	case DIR_: payload->dir = value; is_right = value[0] != '\0'; break;
 	case MAKES_DIR: payload->makes_dir = true; break;
-	case UMASK: is_right = read_number(value, 0777, &number); payload->umask = (mode_t)number; payload->has_umask = true; break;
+	case UMASK: is_right = read_number(value, 0777, &number); payload->umask = (int)number; break;
 	case LIMIT: is_right = read_limit(payload, value); break;
 	case NICE: is_right = parse_number(value, -40, 40, &nice) == 0; payload->nice = (int)nice; break;
 	case TIMEOUT: is_right = read_number(value, INT64_MAX, &payload->timeout); break;
@@ -196,7 +193,7 @@ static const char *cut(char **at, char *end, char **ret_name, char **ret_value) 
 }
 
 int payload_read(struct payload *ret_payload, const char *bytes, size_t n, const char **ret_why) {
-	*ret_payload = (struct payload){.label = "job"};
+	*ret_payload = (struct payload){.umask = -1, .label = "job"};
 	buf_add(&ret_payload->bytes, bytes, n);
 	char *at = ret_payload->bytes.data, *end = at + n;
 	*ret_why = NULL;
@@ -222,6 +219,14 @@ void payload_fini(struct payload *payload) {
 }
 
 // ---- the environment ----
+
+char **payload_list(const struct buf *strings) {
+	struct payload_strings list = {.at = xcalloc(1, sizeof(*list.at)), .cap = 1};
+	for (size_t at = 0; at < strings->len; at += strlen(strings->data + at) + 1) {
+		strings_add(&list, strings->data + at);
+	}
+	return list.at;
+}
 
 // Whether the list has the variable of that name, with or without a value.
 static bool is_named(char *const *list, const char *name, size_t len) {

@@ -15,14 +15,13 @@
 // The environment and directory of the jobs of one worker.
 struct payload_context {
 	char *const *base;    // variables that the worker has already, from its own start or an `env` frame: only what differs is sent
-	bool copies_context;  // --launch: jobs there are to be as here, so unset variables, directory, umask, limits and niceness are sent, too
-	const char *dir;      // without copies_context: the job's directory, relative to the worker's; NULL: the worker's
+	bool copies_context;  // --launch: jobs there are to be as here, so unset variables, umask, limits and niceness are sent, too
+	const char *dir;      // the job's directory, relative to the worker's; NULL: the worker's
 	bool makes_dir;       // the worker makes the directory if it is missing
 };
 
-// Appends the payload for the attempt. `cwd`: the job's directory with copies_context, if config->context has none; NULL: the worker's
-// directory. `has_input`: the attempt has a standard input, so `in` frames and an `eof` frame follow.
-void payload_write(struct buf *buf, const struct child_config *config, const struct payload_context *context, const char *cwd, bool has_input);
+// Appends the payload for the attempt. `has_input`: the attempt has a standard input, so `in` frames and an `eof` frame follow.
+void payload_write(struct buf *buf, const struct child_config *config, const struct payload_context *context, bool has_input);
 
 // A growing array of strings with NULL at its end; zeroed at first, freed by free(at).
 struct payload_strings {
@@ -37,8 +36,7 @@ struct payload {
 	struct payload_strings set, unset; // variables "NAME=VALUE", and names
 	const char *dir;      // or NULL
 	bool makes_dir;
-	bool has_umask;
-	mode_t umask;
+	int umask;            // -1: the worker's
 	struct rlimit *limits;// by resource; owned, or NULL
 	unsigned nlimits;
 	int nice;
@@ -56,3 +54,6 @@ void payload_fini(struct payload *payload);
 // Returns `base` without the variables that `unset` names (without their values), and with those of `set` ("NAME=VALUE") in place of its own. Both
 // end with NULL, or are NULL. The caller frees the array; its strings are borrowed.
 char **payload_env(char *const *base, char *const *set, char *const *unset);
+
+// Returns the strings of the buffer, which have a NUL behind each, with NULL at their end. The caller frees the array; its strings are borrowed.
+char **payload_list(const struct buf *strings);

@@ -1,6 +1,7 @@
-// The process at the other end of a connection.
+// The process at the other end of a connection: the thread of the loop reads and writes the connection; each job has a thread, on which child_run()
+// executes it. When the connection ends or breaks, all jobs are ended, as by --term-seq, before the worker is.
 
-#include "remote/worker.h"
+#include "remote/worker_end.h"
 
 #include "base/alloc.h"
 #include "base/beneath.h"
@@ -14,7 +15,6 @@
 #include "process/sysload.h"
 #include "remote/file_talk.h"
 #include "remote/payload.h"
-#include "remote/worker_end.h"
 #include "shell/shell.h"
 
 #include <errno.h>
@@ -32,7 +32,7 @@ struct remote_job {
 	struct remote_worker *worker;
 	uint64_t number;
 	struct payload payload;
-	struct list link;        // of worker->queue or worker->talks, until a thread has taken it
+	struct list link;        // of worker->held or worker->ready, until a thread has taken it
 	int input_fd;            // wakeup: there is input, or -1: it gets none
 	int room_fd;             // wakeup: its output may go on; its thread's, or -1: it has none yet
 	bool has_files;          // it is a conversation about files (file_talk.h)
@@ -50,14 +50,14 @@ struct remote_worker {
 	struct children *children;
 	struct worker_end *end;  // guarded, as all up to `env`; its channel has the jobs
 	mutex lock;
-	cond work;               // something is in the queue, or the threads are to end
+	cond work;               // something is ready, or the threads are to end
 	cond ends;               // `ending` is set
-	struct list queue, talks;// jobs, and conversations about files, that have no thread yet; no gate holds the latter
+	struct list held;        // jobs that wait for the gate
+	struct list ready;       // jobs and conversations about files that wait for a thread
 	struct thread_entry *threads;
 	unsigned nidle;
 	bool ending;             // the jobs are being ended, and no further one is taken; set by the loop
-	bool may_start;          // with a gate: the next job may start
-	struct remote_job *starting; // … it has passed the gate, does not run yet, and the load does not show it; or NULL
+	struct remote_job *starting; // it has passed the gate, does not run yet, and the load does not show it; or NULL
 	bool is_braked;          // no job may start for now; a `brake` frame has said so
 	bool suspended;          // the jobs are stopped, with the dispatcher
 	bool threads_end;
@@ -66,7 +66,6 @@ struct remote_worker {
 	// of the loop:
 	int in_fd, out_fd, signal_fd, wake_fd;
 	int signal;              // that ends the worker, or 0
-	bool released;             // the dispatcher has said goodbye
 	bool cut_off;            // the connection was lost before all was done
 	bool said_bye;           // because its time is nearly over
 	uint64_t last_minute;    // when no further job is taken (now_ns() time)
@@ -115,13 +114,13 @@ static size_t count(const struct list *jobs) {
 	return n;
 }
 
-// Brakes because of `why`, or (NULL) does not any more. `nwaiting`: jobs of the channel that do not run yet. With the lock.
-static void set_brake(struct remote_worker *worker, const char *why, size_t nwaiting) {
+// Brakes because of `why`, or (NULL) does not any more. `nnew`: jobs of the channel that are in no list and do not run yet. With the lock.
+static void set_brake(struct remote_worker *worker, const char *why, size_t nnew) {
 	worker->is_braked = why;
-	worker_end_brake(worker->end, worker->end->channel.njobs - nwaiting, why);
+	worker_end_brake(worker->end, worker->end->channel.njobs - count(&worker->held) - count(&worker->ready) - nnew, why);
 }
 
-// Takes the next one off the list, or returns NULL. With the lock.
+// Takes the first job off the list, or returns NULL. With the lock.
 static struct remote_job *take_job(struct list *list) {
 	struct remote_job *job = list_is_empty(list) ? NULL : list_entry(list->next, struct remote_job, link);
 	if (job) {
@@ -130,9 +129,15 @@ static struct remote_job *take_job(struct list *list) {
 	return job;
 }
 
-// Refuses the jobs in the queue: the dispatcher sends them elsewhere, or here again.
-static void refuse_queue(struct remote_worker *worker, const char *why) {
-	for (struct remote_job *job; (job = take_job(&worker->queue));) {
+// Gives the job to the next thread. With the lock.
+static void make_ready(struct remote_worker *worker, struct remote_job *job) {
+	list_push_back(&worker->ready, &job->link);
+	cond_signal(&worker->work);
+}
+
+// Refuses the jobs that wait for the gate: the dispatcher sends them to another worker, or to this one again. With the lock.
+static void refuse_held(struct remote_worker *worker, const char *why) {
+	for (struct remote_job *job; (job = take_job(&worker->held));) {
 		worker_end_refuse(worker->end, job->number, why);
 		job_free(job);
 	}
@@ -141,9 +146,7 @@ static void refuse_queue(struct remote_worker *worker, const char *why) {
 // Lets the next job start, or brakes, by the load and memory of the machine. The next check waits for the start, so that it sees its effect.
 // With the lock. Returns when to call it again.
 static uint64_t step_gate(struct remote_worker *worker, uint64_t now) {
-	bool asked = worker->is_braked || !list_is_empty(&worker->queue);
-	bool looks = worker->is_braked || has_gate(worker);
-	if (!looks || worker->ending || worker->may_start || worker->starting || !asked) {
+	if (worker->ending || worker->starting || (!worker->is_braked && list_is_empty(&worker->held))) {
 		return TIME_NEVER;
 	}
 	if (worker->is_braked && now < worker->next_gate_check) {
@@ -153,15 +156,15 @@ static uint64_t step_gate(struct remote_worker *worker, uint64_t now) {
 	check_machine(worker->config, &why);
 	worker->next_gate_check = now + NS_PER_S;
 	if (worker->is_braked != (why.len > 0)) {
-		set_brake(worker, why.len > 0 ? buf_str(&why) : NULL, count(&worker->queue));
+		set_brake(worker, why.len > 0 ? buf_str(&why) : NULL, /* nnew */ 0);
 	}
 	if (worker->is_braked) {
-		refuse_queue(worker, buf_str(&why));
+		refuse_held(worker, buf_str(&why));
 		return worker->next_gate_check;
 	}
-	if (!list_is_empty(&worker->queue)) {
-		worker->may_start = true;
-		cond_signal(&worker->work);
+	worker->starting = take_job(&worker->held);
+	if (worker->starting) {
+		make_ready(worker, worker->starting);
 	}
 	return TIME_NEVER;
 }
@@ -299,7 +302,7 @@ static void execute(struct remote_job *job, struct child_scratch *scratch, struc
 		result_cannot_start(&ret_end->result, 126);
 		return;
 	}
-	struct context *context = context_derive(job->worker->context, payload->dir, payload->has_umask ? (int)payload->umask : -1, payload->nice);
+	struct context *context = context_derive(job->worker->context, payload->dir, payload->umask, payload->nice);
 	if (payload->nlimits > 0) {
 		context_set_limits(context, payload->limits, payload->nlimits);
 	}
@@ -322,17 +325,11 @@ static void send_files(void *arg, struct buf *frames, const char *why) {
 // The next job, or NULL when there is none any more. With the lock.
 static struct remote_job *next_job(struct remote_worker *worker) {
 	++worker->nidle;
-	while (list_is_empty(&worker->talks) && !worker->threads_end &&
-	       (list_is_empty(&worker->queue) || (has_gate(worker) && !worker->may_start && !worker->ending))) {
+	while (list_is_empty(&worker->ready) && !worker->threads_end) {
 		cond_wait(&worker->work, &worker->lock);
 	}
 	--worker->nidle;
-	struct remote_job *talk = take_job(&worker->talks), *job = talk ? talk : take_job(&worker->queue);
-	if (job && !talk && worker->may_start) {
-		worker->starting = job;
-		worker->may_start = false;
-	}
-	return job;
+	return take_job(&worker->ready);
 }
 
 // Returns whether a SIGTERM that has ended the job ends the worker, too: at the end of an allocation Slurm sends one to all processes there,
@@ -384,7 +381,7 @@ static void *thread_main(void *arg) {
 
 // Returns 0, or an error number: there are no more threads or descriptors.
 static int start_thread(struct remote_worker *worker) {
-	struct thread_entry *entry = xcalloc(1, sizeof(*entry));
+	struct thread_entry *entry = NEW(struct thread_entry);
 	entry->worker = worker;
 	entry->room_fd = wakeup_open();
 	int error = entry->room_fd < 0 ? errno : thread_start(&entry->thread, thread_main, entry, THREAD_STACK);
@@ -400,38 +397,23 @@ static int start_thread(struct remote_worker *worker) {
 
 // Has a thread for one more job. Returns false where there is none.
 static bool has_thread(struct remote_worker *worker) {
-	return worker->nidle > count(&worker->queue) + count(&worker->talks) || start_thread(worker) == 0 || worker->threads;
+	return worker->nidle > count(&worker->held) + count(&worker->ready) || start_thread(worker) == 0 || worker->threads;
 }
 
-// A job that waits in that list for its thread.
-static struct remote_job *new_job(struct remote_worker *worker, struct channel_job *of, struct list *list) {
-	struct remote_job *job = of->owner = xcalloc(1, sizeof(*job));
+static struct remote_job *new_job(struct remote_worker *worker, struct channel_job *of) {
+	struct remote_job *job = of->owner = NEW(struct remote_job);
 	*job = (struct remote_job){.worker = worker, .number = of->number, .has_files = of->has_files, .input_fd = -1, .room_fd = -1};
-	list_push_back(list, &job->link);
 	job->talk.send = send_files;
 	job->talk.sender = job;
 	file_talk_init(&job->talk);
-	cond_signal(&worker->work);
 	return job;
 }
 
-// Returns why the worker takes no job now, or NULL.
-static const char *refusal_reason(const struct remote_worker *worker) {
-	if (worker->ending || worker->released) {
-		return "the worker is ending";
-	}
-	if (now_ns() >= worker->last_minute) {
-		return "its time is nearly over";
-	}
-	if (worker->is_braked) {
-		return "no job starts for now";
-	}
-	return NULL; // how many there are at once is for the run to count, whose list may give the machine another number by now
-}
-
 static void begin_job(struct remote_worker *worker, struct channel_job *of, const char *bytes, size_t n) {
-	const char *why = refusal_reason(worker);
 	struct payload payload;
+	bool is_late = now_ns() >= worker->last_minute, is_ending = worker->ending || worker->end->is_released;
+	// how many there are at once is for the run to count, whose list may give the machine another number by now
+	const char *why = is_ending ? "the worker is ending" : is_late ? "its time is nearly over" : worker->is_braked ? "no job starts for now" : NULL;
 	if (why) {
 		worker_end_refuse(worker->end, of->number, why);
 		return;
@@ -447,13 +429,18 @@ static void begin_job(struct remote_worker *worker, struct channel_job *of, cons
 		payload_fini(&payload);
 		fd_close(&input_fd);
 		worker->next_gate_check = now_ns() + NS_PER_S;
-		set_brake(worker, "it has no thread or descriptor for a job", count(&worker->queue) + 1);
+		set_brake(worker, "it has no thread or descriptor for a job", /* nnew */ 1);
 		worker_end_refuse(worker->end, of->number, "no job starts for now");
 		return;
 	}
-	struct remote_job *job = new_job(worker, of, &worker->queue);
+	struct remote_job *job = new_job(worker, of);
 	job->payload = payload;
 	job->input_fd = input_fd;
+	if (has_gate(worker)) {
+		list_push_back(&worker->held, &job->link);
+	} else {
+		make_ready(worker, job);
+	}
 }
 
 static void on_begin(void *arg, struct channel_job *of, const char *bytes, size_t n) {
@@ -463,7 +450,7 @@ static void on_begin(void *arg, struct channel_job *of, const char *bytes, size_
 	} else if (worker->ending || !has_thread(worker)) { // else jobs of before need it, so it is taken as long as the worker lives
 		worker_end_refuse(worker->end, of->number, worker->ending ? "the worker is ending" : "the worker has no thread for it");
 	} else {
-		(void)new_job(worker, of, &worker->talks);
+		make_ready(worker, new_job(worker, of));
 	}
 }
 
@@ -474,13 +461,7 @@ static void on_env(void *arg, bool adds, const char *bytes, size_t n) {
 		return;
 	}
 	buf_add(&worker->base, bytes, n);
-	size_t nset = 0, cap = 0;
-	char **set = NULL, *none = NULL, **old = worker->env;
-	for (char *at = worker->base.data; at < worker->base.data + n; at += strlen(at) + 1) {
-		grow_array(&set, &cap, nset + 2, sizeof(*set));
-		set[nset++] = at;
-		set[nset] = NULL;
-	}
+	char *none = NULL, **old = worker->env, **set = payload_list(&worker->base);
 	worker->env = payload_env(adds ? old : &none, set, NULL);
 	free(old);
 	free(set);
@@ -530,12 +511,7 @@ static void on_suspend(void *arg, bool begins) {
 	children_signal(worker->children, begins ? SIGSTOP : SIGCONT);
 }
 
-static void on_bye(void *arg) {
-	struct remote_worker *worker = arg;
-	worker->released = true;
-}
-
-static const struct worker_calls calls = {.env = on_env, .begin = on_begin, .frame = on_frame, .suspend = on_suspend, .bye = on_bye};
+static const struct worker_calls calls = {.env = on_env, .begin = on_begin, .frame = on_frame, .suspend = on_suspend};
 
 // ---- the connection ----
 
@@ -562,7 +538,7 @@ static void terminate(struct remote_worker *worker) {
 	}
 	mutex_lock(&worker->lock);
 	worker->ending = true;
-	cond_broadcast(&worker->work); // the gate holds back no job any more
+	refuse_held(worker, "the worker is ending");
 	cond_broadcast(&worker->ends);
 	for (size_t i = 0; i < worker->end->channel.njobs; ++i) {
 		struct remote_job *job = worker->end->channel.jobs[i].owner;
@@ -643,15 +619,14 @@ static void loop_poll(struct remote_worker *worker, uint64_t until, bool reads, 
 static void loop(struct remote_worker *worker) {
 	for (bool over = false; !over;) {
 		uint64_t due = do_due(worker);
-		size_t left;
 		struct channel *channel = &worker->end->channel;
 		mutex_lock(&worker->lock);
-		if (channel_write(channel, worker->out_fd) != 0) {
+		ssize_t left = channel_write(channel, worker->out_fd);
+		if (left < 0) {
 			channel_break(channel, strerror(errno));
 		}
-		(void)channel_output(channel, &left);
-		bool broken = channel_is_broken(channel);
-		over = channel->njobs == 0 && (broken || ((worker->released || worker->ending) && left == 0));
+		bool broken = channel_why(channel);
+		over = channel->njobs == 0 && (broken || ((worker->end->is_released || worker->ending) && left == 0));
 		mutex_unlock(&worker->lock);
 		if (broken) {
 			worker->cut_off = worker->cut_off || !over;
@@ -742,12 +717,12 @@ int worker_serve(const struct remote_worker_config *config, struct context *cont
 	mutex_init(&worker.lock, LOCK_WORKER);
 	cond_init(&worker.work);
 	cond_init(&worker.ends);
-	list_init(&worker.queue);
-	list_init(&worker.talks);
+	list_init(&worker.held);
+	list_init(&worker.ready);
 	if (worker_open(&worker) == 0) {
 		loop(&worker);
 		const char *why = channel_why(&worker.end->channel);
-		if (why && (!worker.released || worker.cut_off)) {
+		if (why && (!worker.end->is_released || worker.cut_off)) {
 			diag_error("the connection to the dispatcher has ended: %s", why);
 		} else {
 			status = 0;

@@ -42,7 +42,7 @@ static const char *on_frame(void *arg, const struct wire_frame *frame) {
 		end->channel.is_suspended = frame->numbers[0] != 0;
 		end->calls.suspend(end->arg, frame->numbers[0] != 0);
 		return NULL;
-	case FRAME_BYE: end->calls.bye(end->arg); return NULL;
+	case FRAME_BYE: end->is_released = true; return NULL;
 	default: break;
 	}
 	struct channel_job *job = channel_find_job(&end->channel, frame->numbers[0]);

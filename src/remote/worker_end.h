@@ -7,6 +7,7 @@
 
 #pragma once
 
+#include "process/child.h"
 #include "remote/channel.h"
 
 struct worker_calls {
@@ -17,7 +18,6 @@ struct worker_calls {
 	// that can be; or any of files. Returns NULL, or why it is not allowed: static text.
 	const char *(*frame)(void *arg, struct channel_job *job, const struct wire_frame *frame);
 	void (*suspend)(void *arg, bool begins);               // as dispatcher_end_suspend()
-	void (*bye)(void *arg);                                // no further job comes
 };
 
 struct worker_end {
@@ -25,6 +25,7 @@ struct worker_end {
 	struct worker_calls calls;
 	void *arg;
 	struct worker_hello hello;
+	bool is_released;         // the dispatcher has said goodbye: no further job comes
 };
 
 // Makes the end. `calls` and `hello` are copied; hello->node is borrowed, and sent up to WIRE_HEADER_MOST - 1 bytes. The channel begins with
@@ -48,3 +49,19 @@ void worker_end_brake(struct worker_end *end, size_t jobs, const char *why);
 
 // The worker takes no further job, because of `why`; those that run go on.
 void worker_end_bye(struct worker_end *end, const char *why);
+
+// ---- worker.c: `fairpar --worker`, which runs the jobs that a dispatcher sends over descriptors 0 and 1, as fairpar-worker(7) has it ----
+
+struct remote_worker_config {
+	unsigned slots;      // jobs at once
+	uint64_t left;       // seconds until its time is over, 0: no end; two seconds and term_seq before that the jobs are ended, and for up to a
+	                     // minute before none is taken
+	const char *node;    // the machine's name
+	struct term_seq term_seq; // how jobs are ended
+	double max_load;     // no job starts at this load of the machine or above; 0: no limit
+	uint64_t memfree;    // no job starts with fewer bytes of memory free; 0: no limit
+};
+
+// Runs until the dispatcher releases the worker, the connection breaks, or a signal ends the process. Returns 0 after a release, else
+// EXIT_TROUBLE after a message; dies by a signal itself. Called while the process has one thread. `context` is borrowed; jobs inherit it.
+int worker_serve(const struct remote_worker_config *config, struct context *context);

@@ -57,7 +57,6 @@ static const char *a_frame(void *arg, struct channel_job *job, const struct wire
 	return h_files(arg, job, frame);
 }
 static void a_rest(void *arg, bool begins) { (void)arg; (void)begins; }
-static void a_bye(void *arg) { (void)arg; }
 
 // Gives the bytes to an end in pieces of that size, each of exactly its length.
 static void in_pieces(int (*receive)(void *end, const char *bytes, size_t n), void *end, const uint8_t *data, size_t size, size_t piece) {
@@ -90,7 +89,7 @@ static void as_host(const uint8_t *data, size_t size, size_t piece) {
 }
 
 static void as_agent(const uint8_t *data, size_t size, size_t piece) {
-	static const struct worker_calls calls = {a_env, a_begin, a_frame, a_rest, a_bye};
+	static const struct worker_calls calls = {a_env, a_begin, a_frame, a_rest};
 	static const char greeting[] = GREETING MARK "\n";
 	struct worker_end *agent = worker_end_new(&calls, NULL, &(struct worker_hello){.slots = 1, .node = "n"}, 0);
 	verify(channel_receive(&agent->channel, greeting, sizeof(greeting) - 1, 0) == 0);

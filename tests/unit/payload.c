@@ -12,12 +12,12 @@ static char *base[] = {(char[]){"A=1"}, (char[]){"B=old"}, (char[]){"GONE=1"}, N
 
 static void write_job(struct buf *buf, bool copies_context) {
 	static struct rlimit limits[] = {{1, 2}, {RLIM_INFINITY, RLIM_INFINITY}, {0, 3}};
-	struct context context = {.cwd = (char[]){"/a b\nc"}, .umask = 027, .limits = limits, .nlimits = 3, .nice = -5};
+	struct context context = {.umask = 027, .limits = limits, .nlimits = 3, .nice = -5};
 	struct child_config config = {
 		.path = "/bin/sh", .argv = words, .env = env, .context = &context, .timeout = 123456789012345, .memory = 1 << 30,
 		.label = "b#1", .forks = true, .cleanup = true,
 	};
-	payload_write(buf, &config, &(struct payload_context){.base = base, .copies_context = copies_context, .dir = "work", .makes_dir = true}, "/cwd", true);
+	payload_write(buf, &config, &(struct payload_context){.base = base, .copies_context = copies_context, .dir = "work", .makes_dir = true}, true);
 }
 
 static void check_list(char *const *list, char *const *expected) {
@@ -43,8 +43,8 @@ static void test_here(void) {
 	write_job(&bytes, /* copies_context */ true);
 	check(payload_read(&job, bytes.data, bytes.len, &why) == 0);
 	check_common(&job);
-	check_string(job.dir, "/a b\nc");
-	check(job.makes_dir && job.has_umask && job.umask == 027 && job.nice == -5 && job.nlimits == 3);
+	check_string(job.dir, "work");
+	check(job.makes_dir && job.umask == 027 && job.nice == -5 && job.nlimits == 3);
 	check(job.limits[0].rlim_cur == 1 && job.limits[0].rlim_max == 2 && job.limits[1].rlim_cur == RLIM_INFINITY && job.limits[2].rlim_max == 3);
 	char **result = payload_env(base, job.set.at, job.unset.at);
 	check_list(result, env);
@@ -60,7 +60,7 @@ static void test_elsewhere(void) {
 	check(payload_read(&job, bytes.data, bytes.len, &why) == 0);
 	check_common(&job);
 	check_string(job.dir, "work");
-	check(job.makes_dir && !job.has_umask && job.nlimits == 0 && job.nice == 0);
+	check(job.makes_dir && job.umask == -1 && job.nlimits == 0 && job.nice == 0);
 	check(!job.unset.at);
 	check_string(job.set.at[0], "B=new");
 	check_string(job.set.at[1], "C=x\ny=z");

@@ -243,11 +243,7 @@ static void on_rest(void *arg, bool begins) {
 	check(false);
 }
 
-static void on_agent_bye(void *arg) {
-	check(((struct place *)arg)->ntasks == 0);
-}
-
-static const struct worker_calls worker_calls = {on_env, on_begin, on_frame, on_rest, on_agent_bye};
+static const struct worker_calls worker_calls = {on_env, on_begin, on_frame, on_rest};
 
 // ---- the worker ----
 

@@ -450,6 +450,9 @@ static int open_parent(struct leases *leases, const struct options *options) {
 	}
 	config.socket = leases->source = xmemdup(value, len);
 	leases->client = client_open(&config, &error, &reason);
+	if (!leases->client && reason == ETIMEDOUT) {
+		diag_warn("%s; this run has slots of its own", buf_str(&error));
+	}
 	return leases->client || reason != EPROTO ? 0 : diag_error("%s", buf_str(&error));
 }
 

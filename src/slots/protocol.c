@@ -96,9 +96,9 @@ enum frame_result frame_receive(int socket, struct buf *queue, int *ret_fd) {
 	// with CMSG_SPACE() there were room for two descriptors
 	struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = CMSG_LEN(sizeof(int))};
 	ssize_t n;
-	do {
+	do { // where the other end closed with frames unread, Linux says that once (ECONNRESET), in front of what it sent before
 		n = recvmsg(socket, &message, MSG_CMSG_CLOEXEC);
-	} while (n < 0 && errno == EINTR);
+	} while (n < 0 && (errno == EINTR || errno == ECONNRESET));
 	*ret_fd = -1;
 	if (n < 0) {
 		return errno == EAGAIN ? FRAME_NONE : FRAME_END;

@@ -136,6 +136,28 @@ static void test_frames(void) {
 	buf_fini(&text);
 }
 
+static void test_last_frame(void) {
+	// a server refuses a client by the first of its frames, and closes: the others stay unread
+	struct frame frame;
+	struct buf queue = BUF_INIT;
+	const char *why;
+	size_t at = 0;
+	int ends[2], fd;
+	check_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK, 0, ends), 0);
+	for (unsigned i = 0; i < 2; ++i) {
+		check_equal(frame_send(ends[0], (struct frame){.type = FRAME_HELLO}, NULL, 0, -1), 0);
+	}
+	check_equal(frame_receive(ends[1], &queue, &fd), FRAME_READY);
+	buf_reset(&queue);
+	check_equal(frame_send(ends[1], (struct frame){.type = FRAME_REFUSED}, "no", 2, -1), 0);
+	close(ends[1]);
+	check_equal(frame_receive(ends[0], &queue, &fd), FRAME_READY);
+	check(frame_next(&queue, &at, &frame, &why) && frame.type == FRAME_REFUSED);
+	check_equal(frame_receive(ends[0], &queue, &fd), FRAME_END);
+	close(ends[0]);
+	buf_fini(&queue);
+}
+
 static void test_gone(void) {
 	// one that has gone before it has said who it is
 	begin();
@@ -193,6 +215,7 @@ int main(int argc, char *argv[]) {
 		TEST("a request to the owner is the owner's", test_claim),
 		TEST("a client of the sessions is welcome", test_session),
 		TEST("frames arrive whole, whatever their length", test_frames),
+		TEST("the last frame before the end arrives, although frames to its sender were unread", test_last_frame),
 		TEST("a client that goes before its first frame is forgotten", test_gone),
 		TEST("a client that does not say who it is is disconnected after some seconds, and no other", test_silent),
 	};

@@ -22,14 +22,12 @@ static void set_lost_result(struct hosts *hosts, bool wrote, struct result *ret_
 	enum lost lost = ret_result->lost == LOST_SILENT && wrote ? LOST_WROTE : ret_result->lost;
 	*ret_result = (struct result){.outcome = OUTCOME_CANCELLED};
 	if (atomic_load_relaxed(&hosts->ending) == HOSTS_RUN) {
-		*ret_result = (struct result){
-			.outcome = OUTCOME_SIGNAL, .term_signal = SIGKILL, .start = start, .end = now, .lost = lost,
-		};
+		*ret_result = (struct result){.outcome = OUTCOME_SIGNAL, .term_signal = SIGKILL, .start = start, .end = now, .lost = lost};
 	}
 }
 
-// Returns the directory of the job there; `dir` is that of --workdir or the manifest; NULL: the worker's. With --launch it is the one that the job would have
-// here; else "." is this directory, relative to the login directory if it is below.
+// Returns the directory of the job there, or NULL for the worker's. `dir` is that of --workdir or the manifest, or NULL. With --launch the job has
+// the directory that it would have here; else "." is this directory, relative to the login directory if it is below.
 static const char *find_dir(const struct host *host, const char *dir) {
 	const struct hosts *hosts = host->hosts;
 	if (host->login->kind == SSHLOGIN_LAUNCH) {

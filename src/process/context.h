@@ -31,8 +31,8 @@ struct context {
 	sigset_t ignored;          // signals that the caller ignored: stay ignored in jobs
 };
 
-// The context of this process. Called once, first thing in main, before signals_block(): what it finds then is what
-// jobs get. The caller owns the one reference.
+// The context of this process. Called once, early in main, before anything that it captures changes: what it finds is what jobs
+// get. The caller owns the one reference.
 struct context *context_capture(void);
 
 // A copy of the environment with NAME=VALUE in it. The caller frees it, array and strings, with one free().

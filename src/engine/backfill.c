@@ -4,8 +4,9 @@
 
 #include "engine/internal.h"
 
-// When the item of the worker gives its slots back, as its queue's median says. If none was known when it began, that of now
-// counts: else what was expected once stays, so that what passes cannot put off the end of its own kind, and with it the wide item.
+// When the worker's item gives its slots back, by its queue's median as that was when the item began: items that pass change the
+// median of their queue, and must not put off the expected end of those that run, and with it the wide item. A queue that had no
+// median then is asked for the one that it has now.
 static uint64_t expected_end(const struct worker *worker) {
 	bool is_typical = !(worker->flags & ITEM_LAST);
 	uint64_t length = worker->expected > 0 ? worker->expected : is_typical ? queue_length(worker->queue) : 0;

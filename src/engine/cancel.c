@@ -81,16 +81,6 @@ static void queue_cancel(struct queue *queue, struct cancelled *ret_cancelled, s
 	fair_withdraw(&queue->group->fair, &queue->fair, waiting, pool_now(pool));
 }
 
-// Reads what is in the extents; without the lock.
-static void cancelled_read(struct pool *pool, struct cancelled *cancelled, struct deferred *deferred) {
-	struct extent *extent = list_entry(cancelled->extents.next, struct extent, link);
-	size_t bytes = extent_read(pool, extent, SIZE_MAX, &cancelled->items);
-	mutex_lock(&pool->lock);
-	pool->spilled -= bytes;
-	extent_free(pool, extent, deferred);
-	mutex_unlock(&pool->lock);
-}
-
 static uint64_t drop_all(struct queue *queue, struct list *items) {
 	uint64_t n = 0;
 	list_for_each_entry(items, struct queued_item, item, link) {
@@ -107,7 +97,12 @@ static uint64_t cancelled_drop(struct pool *pool, struct cancelled *cancelled) {
 	struct deferred deferred = DEFERRED_INIT;
 	uint64_t n = drop_all(queue, &cancelled->items);
 	while (!list_is_empty(&cancelled->extents)) {
-		cancelled_read(pool, cancelled, &deferred);
+		struct extent *extent = list_entry(cancelled->extents.next, struct extent, link);
+		size_t bytes = extent_read(pool, extent, SIZE_MAX, &cancelled->items);
+		mutex_lock(&pool->lock);
+		pool->spilled -= bytes;
+		extent_free(pool, extent, &deferred);
+		mutex_unlock(&pool->lock);
 		n += drop_all(queue, &cancelled->items);
 	}
 	n += drop_all(queue, &cancelled->tail);

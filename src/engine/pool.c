@@ -70,7 +70,7 @@
 //      workers without slots sleep. `demand_known` is at most what any pool_demand() returned since the last call, of those that
 //      got less than they asked for; DEMAND_ANY if there was none. Whenever the lock is given back the demand is at most
 //      demand_known, or a wake is in flight, or a thread will look again as in [E3]. Enforced: all that can raise the demand
-//      calls group_wake(), as what makes the state hungry does; group_note_demand() notes the call and sets DEMAND_ANY in the
+//      calls group_wake(), as what makes the state hungry does; note_demand() notes the call and sets DEMAND_ANY in the
 //      same critical section. The receivers ask pool_demand() after the call has begun: it returns what arrived before,
 //      and sets demand_known below what arrives later, for which the hook is called again.
 

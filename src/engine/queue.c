@@ -83,15 +83,6 @@ static struct local *local_get(struct queue *queue, const struct worker *worker)
 	return *at;
 }
 
-static void append_local(struct queue *queue, struct queued_item *item, const struct worker *from) {
-	struct local *local = local_get(queue, from);
-	if (list_is_empty(&local->items)) {
-		list_push_back(&queue->locals, &local->link);
-	}
-	list_push_back(&local->items, &item->link);
-	++queue->nlocal;
-}
-
 static void note_spillable(struct queue *queue) {
 	if (queue->tail_bytes >= SPILL_BYTES && list_is_empty(&queue->spillable)) {
 		list_push_back(&queue->pool->spillable, &queue->spillable);
@@ -112,7 +103,12 @@ static void append_tail(struct queue *queue, struct queued_item *item) {
 void queue_append(struct queue *queue, struct queued_item *item, const struct worker *from) {
 	struct pool *pool = queue->pool;
 	if (from) {
-		append_local(queue, item, from);
+		struct local *local = local_get(queue, from);
+		if (list_is_empty(&local->items)) {
+			list_push_back(&queue->locals, &local->link);
+		}
+		list_push_back(&local->items, &item->link);
+		++queue->nlocal;
 	} else {
 		append_tail(queue, item);
 	}

@@ -3,6 +3,7 @@
 #include "engine/internal.h"
 
 #include "base/alloc.h"
+#include "base/units.h"
 
 // ---- slot numbers ----
 
@@ -25,23 +26,14 @@ static FP_INLINE unsigned number_take(struct pool *pool, unsigned below) {
 	return (unsigned)word * 64 + bit + 1;
 }
 
-static void number_give(struct pool *pool, unsigned number) {
-	pool->numbers[(number - 1) / 64] &= ~(UINT64_C(1) << ((number - 1) % 64));
-}
-
-// A time of the pool's clock by the real one, which threads wait by.
-static uint64_t real_time(const struct pool *pool, uint64_t time) {
-	uint64_t now = pool_now(pool);
-	return now_ns() + (time > now ? time - now : 0);
-}
-
 // On top of the idle stack, so that the one with the warmest cache is woken first, until it is woken or all is over.
 // Who has reserved slots is not in the stack: it is woken for that item. Nor is the timer, which is taken when the stack is
 // empty, and wakes by itself when its time has come.
 static void worker_park(struct worker *worker) {
 	struct pool *pool = worker->pool;
 	struct group *group = worker->group;
-	uint64_t deadline = group->timer == worker ? real_time(pool, group->timer_due) : TIME_NEVER;
+	// threads wait by the real time, which may not be the pool's clock
+	uint64_t deadline = group->timer == worker ? now_ns() + minus(group->timer_due, pool_now(pool)) : TIME_NEVER;
 	if (group->reserver != worker && group->timer != worker) {
 		idle_push(worker);
 	}
@@ -367,7 +359,7 @@ static void worker_finish(struct worker *worker, enum work_status status, struct
 	struct queue *queue = worker->queue;
 	worker->queue = NULL;
 	let_pass(worker, deferred);
-	number_give(pool, worker->slot);
+	pool->numbers[(worker->slot - 1) / 64] &= ~(UINT64_C(1) << ((worker->slot - 1) % 64));
 	uint64_t now = pool_now(pool);
 	if (worker->lending == KEEPS) {
 		finish_on_slots(worker, queue, status, now);
@@ -384,14 +376,6 @@ static void worker_finish(struct worker *worker, enum work_status status, struct
 	pool_notice(pool, deferred);
 }
 
-static enum work_status worker_run(struct worker *worker) {
-	struct queued_item *item = worker->item;
-	enum work_status status = item->type->run(worker, worker->queue, item->data, item->size);
-	worker->item = NULL;
-	free(item);
-	return status;
-}
-
 void *worker_main(void *arg) {
 	struct worker *worker = arg;
 	struct pool *pool = worker->pool;
@@ -405,7 +389,10 @@ void *worker_main(void *arg) {
 		}
 		enum work_status status = WORK_OK;
 		if (worker->queue) {
-			status = worker_run(worker);
+			struct queued_item *item = worker->item;
+			status = item->type->run(worker, worker->queue, item->data, item->size);
+			worker->item = NULL;
+			free(item);
 		}
 		mutex_lock(&pool->lock);
 		if (worker->queue) {

@@ -61,6 +61,12 @@ void buf_addc(struct buf *buf, char c) {
 	buf_add(buf, &c, 1);
 }
 
+void buf_add_strings(struct buf *buf, char *const *strings, uint32_t *ret_n) {
+	for (*ret_n = 0; strings[*ret_n]; ++*ret_n) {
+		buf_add(buf, strings[*ret_n], strlen(strings[*ret_n]) + 1);
+	}
+}
+
 void buf_vprintf(struct buf *buf, const char *format, va_list args) {
 	va_list again;
 	va_copy(again, args);

@@ -27,10 +27,15 @@ void buf_reset(struct buf *buf);
 // Makes room for `more` bytes behind the end (and a NUL) and returns where they go; buf->len is unchanged.
 char *buf_reserve(struct buf *buf, size_t more);
 
-// Append `len` bytes, a string, one byte, or what printf(3) makes of the arguments.
+// Append `len` bytes, a string, or one byte.
 void buf_add(struct buf *buf, const void *mem, size_t len);
 void buf_adds(struct buf *buf, const char *s);
 void buf_addc(struct buf *buf, char c);
+
+// Appends the strings of a list that ends with NULL, each with its NUL. *ret_n: how many there are.
+void buf_add_strings(struct buf *buf, char *const *strings, uint32_t *ret_n);
+
+// Appends what printf(3) makes of the arguments.
 void buf_printf(struct buf *buf, const char *format, ...) FP_PRINTF(2, 3);
 void buf_vprintf(struct buf *buf, const char *format, va_list args) FP_PRINTF(2, 0);
 

@@ -87,12 +87,6 @@ static int connect_run(const struct options *options, const char *what, struct l
 
 // ---- the request ----
 
-static void add_strings(struct buf *buf, char *const *strings, uint32_t *ret_n) {
-	for (*ret_n = 0; strings[*ret_n]; ++*ret_n) {
-		buf_add(buf, strings[*ret_n], strlen(strings[*ret_n]) + 1);
-	}
-}
-
 // Appends the job of --add as control_write_job() has it: the command, with the directory, environment, umask and limits of this
 // process. Returns 0, or -1 after a message.
 static int write_job(const struct options *options, const struct context *context, struct buf *text) {
@@ -116,8 +110,8 @@ static int write_job(const struct options *options, const struct context *contex
 		(void)getrlimit(RLIMIT_OF(i), &job.limits[i]);
 	}
 	job.limits[RLIMIT_NOFILE] = context->nofile;
-	add_strings(&words, options->command, &job.nwords);
-	add_strings(&env, context->env, &job.nenv);
+	buf_add_strings(&words, options->command, &job.nwords);
+	buf_add_strings(&env, context->env, &job.nenv);
 	job.words = buf_str(&words);
 	job.words_size = words.len;
 	job.env = buf_str(&env);
@@ -146,7 +140,7 @@ static int send_request(const struct options *options, const struct context *con
 		buf_adds(&text, options->batch);
 	} else {
 		flags = request == REQUEST_WAIT_ANY ? WAIT_ANY : request == REQUEST_STATUS && options->pool.status == POOL_JSON ? LOOK_JSON : 0;
-		add_strings(&text, options->command, &n_ids);
+		buf_add_strings(&text, options->command, &n_ids);
 	}
 	flags |= options->control.run ? CONTROL_BY_NAME : 0;
 	const struct frame frame = {.type = types[request], .a = id.number, .b = id.nonce, .c = (uint64_t)CONTROL_VERSION << 32 | flags};

@@ -2,7 +2,7 @@
 // $FAIRPAR_SOCK or that of --run NAME. One request for each connection, and one answer.
 //
 //   client -> run                                             run -> client
-//   ADD      a, b who asks; text: struct add_head, strings    ADDED      text: its ID
+//   ADD      a, b who asks; text: struct control_job          ADDED      text: its ID
 //   WAIT     a, b who asks; c WAIT_ANY; text: IDs             ENDED      a the exit status; text: the ID, with WAIT_ANY
 //   CANCEL   a, b who asks; text: IDs, or with c CANCEL_BATCH CANCELLED  a how many
 //            the name of a batch
@@ -21,7 +21,7 @@
 #include <stddef.h>
 #include <sys/resource.h>
 
-enum { CONTROL_VERSION = 3, CONTROL_TEXT_MAX = 4 * 1024 * 1024, CONTROL_LIMITS = 16 };
+enum { CONTROL_VERSION = 4, CONTROL_TEXT_MAX = 4 * 1024 * 1024, CONTROL_LIMITS = 16 };
 
 enum control_type {
 	CONTROL_ADD = 51, CONTROL_WAIT, CONTROL_CANCEL, CONTROL_LOOK,
@@ -35,17 +35,19 @@ static inline bool control_is_request(uint32_t type) {
 
 // The job of ADD. The strings of `words` and `env` stand one behind the other, each with its NUL.
 struct control_job {
-	const char *batch;           // "": the batch of the client
-	const char *cwd;
-	const char *words, *env;
-	size_t words_size, env_size; // bytes
-	uint32_t nwords, nenv;
+	// the numbers, with which the text of ADD begins as they stand here; batch, directory, words and environment follow
 	uint64_t timeout;            // nanoseconds, 0: none
+	struct rlimit limits[CONTROL_LIMITS]; // by resource (getrlimit(2))
+	uint32_t nwords, nenv;
 	uint32_t attempts;           // at least 1; UINT32_MAX: without end
 	uint32_t width;              // slots, at least 1
 	int32_t nice;                // added to that of the run
 	uint32_t umask;
-	struct rlimit limits[CONTROL_LIMITS]; // by resource (getrlimit(2))
+	// the strings
+	const char *batch;           // "": the batch of the client
+	const char *cwd;
+	const char *words, *env;
+	size_t words_size, env_size; // bytes
 };
 
 // Appends the text of ADD.

@@ -175,13 +175,6 @@ void warm_server_close(struct warm_server *server) {
 
 // ---- a job ----
 
-static bool add_strings(struct buf *buf, char *const *strings, uint32_t *ret_n) {
-	for (*ret_n = 0; strings[*ret_n]; ++*ret_n) {
-		buf_add(buf, strings[*ret_n], strlen(strings[*ret_n]) + 1);
-	}
-	return buf->len < WARM_BYTES_MAX;
-}
-
 // Puts the request together. Returns false if it is too long.
 static bool build_request(struct warm_server *server, const struct spawn_config *job) {
 	struct buf *buf = &server->request;
@@ -193,10 +186,10 @@ static bool build_request(struct warm_server *server, const struct spawn_config 
 	memcpy(&head.deadly, &job->world->deadly, sizeof(head.deadly));
 	buf_reset(buf);
 	buf_add(buf, &head, sizeof(head));
-	bool fits = add_strings(buf, job->argv, &head.nargs) && add_strings(buf, job->env, &head.nenv)
-		&& head.nargs + head.nenv < WARM_STRINGS_MAX;
+	buf_add_strings(buf, job->argv, &head.nargs);
+	buf_add_strings(buf, job->env, &head.nenv);
 	memcpy(buf->data, &head, sizeof(head));
-	return fits;
+	return buf->len < WARM_BYTES_MAX && head.nargs + head.nenv < WARM_STRINGS_MAX;
 }
 
 // Waits until the job runs, whose pid is returned, or is known not to: -errno.

@@ -206,35 +206,29 @@ static socklen_t abstract_address(const char *name, struct sockaddr_un *ret_addr
 	return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + len);
 }
 
-static int listen_abstract(const struct sockaddr_un *address, socklen_t len) {
+int abstract_listen(const char *name) {
+	struct sockaddr_un address;
+	socklen_t len = abstract_address(name, &address);
 	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (fd >= 0 && (bind(fd, (const struct sockaddr *)address, len) != 0 || listen(fd, BACKLOG) != 0)) {
+	if (fd >= 0 && (bind(fd, (const struct sockaddr *)&address, len) != 0 || listen(fd, BACKLOG) != 0)) {
 		fd_close(&fd);
 	}
 	return fd;
 }
 
-int abstract_listen(const char *name) {
-	struct sockaddr_un address;
-	socklen_t len = abstract_address(name, &address);
-	return listen_abstract(&address, len);
-}
-
-// The name of the pool in the abstract namespace; another one in another mount namespace.
-static socklen_t pool_address(const struct pool_place *place, struct sockaddr_un *ret_address) {
+// Appends the name of the pool in the abstract namespace; another one in another mount namespace.
+static void add_abstract_name(const struct pool_place *place, struct buf *name) {
 	struct stat mounts = {0};
-	FP_CLEANUP(buf_fini) struct buf name = BUF_INIT;
 	(void)!stat("/proc/self/ns/mnt", &mounts);
 	const char *dir = place->is_given ? place->dirs[0] : "";
-	buf_printf(&name, "@fairpar-%u-%llx-%llx-%s", (unsigned)geteuid(), (unsigned long long)mounts.st_ino,
+	buf_printf(name, "@fairpar-%u-%llx-%llx-%s", (unsigned)geteuid(), (unsigned long long)mounts.st_ino,
 	           (unsigned long long)hash_bytes(dir, strlen(dir), 0), place->name);
-	return abstract_address(buf_str(&name), ret_address);
 }
 
 int place_listen_abstract(const struct pool_place *place) {
-	struct sockaddr_un address;
-	socklen_t len = pool_address(place, &address);
-	return listen_abstract(&address, len);
+	FP_CLEANUP(buf_fini) struct buf name = BUF_INIT;
+	add_abstract_name(place, &name);
+	return abstract_listen(buf_str(&name));
 }
 
 int place_connect(struct pool_place *place) {
@@ -249,8 +243,10 @@ int place_connect(struct pool_place *place) {
 		(void)set_dir(place, first);
 	}
 	if (fd < 0) {
+		FP_CLEANUP(buf_fini) struct buf name = BUF_INIT;
 		struct sockaddr_un address;
-		socklen_t len = pool_address(place, &address);
+		add_abstract_name(place, &name);
+		socklen_t len = abstract_address(buf_str(&name), &address);
 		fd = connect_to(&address, len);
 		errno = error;
 	}

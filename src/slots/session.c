@@ -235,13 +235,21 @@ static bool on_hello(struct session *session, const char *text, size_t len, uint
 	return true;
 }
 
-static void forget_process_of(struct session *session, uint64_t number) {
+// The process that uses the lease of that number, or NULL.
+static struct process *find_process(const struct session *session, uint64_t number) {
 	for (unsigned i = 0; i < session->nprocesses; ++i) {
 		if (session->processes[i].number == number) {
-			close(session->processes[i].fd);
-			session->processes[i] = session->processes[--session->nprocesses];
-			return;
+			return &session->processes[i];
 		}
+	}
+	return NULL;
+}
+
+static void forget_process_of(struct session *session, uint64_t number) {
+	struct process *process = find_process(session, number);
+	if (process) {
+		close(process->fd);
+		*process = session->processes[--session->nprocesses];
 	}
 }
 
@@ -412,13 +420,7 @@ static bool free_if_done(struct session *session, uint64_t now) {
 }
 
 static bool has_process(void *arg, uint64_t number) {
-	const struct session *session = arg;
-	for (unsigned i = 0; i < session->nprocesses; ++i) {
-		if (session->processes[i].number == number) {
-			return true;
-		}
-	}
-	return false;
+	return find_process(arg, number);
 }
 
 bool session_close(struct session *session, uint64_t now) {

@@ -77,7 +77,6 @@ void take_from_ending_signals(int signal) {
 	}
 }
 
-
 void get_ending_signals(sigset_t *ret_set) {
 	sigemptyset(ret_set);
 	for (size_t i = 0; i < nending_signals; ++i) {

@@ -269,12 +269,6 @@ static bool attend(struct client *client, const struct options *options, struct 
 	return limit.nsent > 0;
 }
 
-// Prints why the program could not be started. Returns the exit status.
-static int report_start(const char *program, const struct spawn_error *error) {
-	diag_error("cannot start '%s': %s: %s", text_shows(program), spawn_step_name(error->step), strerror(error->error));
-	return error->step != SPAWN_EXEC ? EXIT_TROUBLE : error->error == ENOENT ? EXIT_NOT_FOUND : EXIT_CANNOT_RUN;
-}
-
 // Runs the command: on the lease if `client` is not NULL, and with spare slots if `spare` is not NULL. Returns its exit status, or
 // EXIT_TIMED_OUT, and *ret_signal: the signal that has ended it, or 0.
 static int run_command(struct client *client, const struct options *options, struct context *context, const struct client_event *lease,
@@ -302,7 +296,8 @@ static int run_command(struct client *client, const struct options *options, str
 		}
 	}
 	if (plain_child_start(path, options->command, context, buf_str(&cookie), &child, &error) != 0) {
-		return report_start(options->command[0], &error);
+		diag_error("cannot start '%s': %s: %s", text_shows(options->command[0]), spawn_step_name(error.step), strerror(error.error));
+		return error.step != SPAWN_EXEC ? EXIT_TROUBLE : error.error == ENOENT ? EXIT_NOT_FOUND : EXIT_CANNOT_RUN;
 	}
 	if (client) {
 		client_set_process(client, lease->id.number, child.pid, child.pidfd);

@@ -28,10 +28,6 @@ static int report(struct buf *error) {
 	return EXIT_TROUBLE;
 }
 
-static double seconds(uint64_t ns) {
-	return (double)ns / (double)NS_PER_S;
-}
-
 #define SLOW (3 * NS_PER_S) // how long it waits before it says so
 
 static enum semaphore_result acquire_until(struct semaphore *semaphore, const struct options *options, unsigned limit, uint64_t deadline,
@@ -63,7 +59,7 @@ static int acquire(struct semaphore *semaphore, const struct options *options, u
 	uint64_t deadline = sem->timeout > 0 ? now_ns() + sem->timeout : TIME_NEVER;
 	enum semaphore_result result = acquire_saying(semaphore, options, limit, deadline, error);
 	if (result == SEMAPHORE_TIMED_OUT) {
-		diag_warn("semaphore '%s' was not free within %g s: %s", text_shows(sem->name), seconds(sem->timeout),
+		diag_warn("semaphore '%s' was not free within %g s: %s", text_shows(sem->name), (double)sem->timeout / (double)NS_PER_S,
 		          sem->gives_up ? "giving up" : sem->waits ? "not waiting any longer" : "taking it by force");
 		if (sem->gives_up) {
 			return EXIT_GAVE_UP;

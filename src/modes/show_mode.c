@@ -21,20 +21,18 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static int write_list(const struct options *options, const struct manifest *manifest) {
-	FP_CLEANUP(buf_fini) struct buf list = BUF_INIT;
-	manifest_list(manifest, options->listing, &list);
-	return diag_print(buf_str(&list), list.len);
-}
-
 int show_manifest(struct options *options) {
+	FP_CLEANUP(buf_fini) struct buf list = BUF_INIT;
 	bool failed;
 	struct manifest *manifest = options_load_manifest(options, &failed);
 	if (!manifest) {
 		return EXIT_TROUBLE;
 	}
-	if ((options->check && dag_check(options, manifest) != 0) || (options->given[OPT_LIST] && write_list(options, manifest) != 0)) {
+	if (options->check && dag_check(options, manifest) != 0) {
 		failed = true;
+	} else if (options->given[OPT_LIST]) {
+		manifest_list(manifest, options->listing, &list);
+		failed = diag_print(buf_str(&list), list.len) != 0 || failed;
 	}
 	manifest_free(manifest);
 	return failed ? EXIT_TROUBLE : 0;

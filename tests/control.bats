@@ -504,7 +504,7 @@ d|'
 	cat >talk.py <<-'EOF'
 		import os, socket, struct
 		name, number, nonce = os.environ["FAIRPAR_SOCK"].rsplit(":", 2)
-		who, version = (int(number, 16), int(nonce, 16)), 3 << 32
+		who, version = (int(number, 16), int(nonce, 16)), 4 << 32
 		def say(*parts):
 		    s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
 		    s.connect("\0" + name[1:])

@@ -220,8 +220,8 @@ struct arena_block {
 	alignas(max_align_t) char data[];
 };
 
-// The start of `size` bytes, zeroed: blocks come so, and nothing is handed out twice. A piece that is large beside a block
-// gets one of its own, and what is left of the newest stays in use.
+// Returns `size` bytes, which are zero: xcalloc() makes the blocks, and no byte is handed out twice. A piece that is large compared
+// with the next block gets a block of its own, and what is left of the newest block stays in use.
 static char *carve(struct arena *arena, size_t size) {
 	if (size <= arena->left) {
 		char *piece = arena->at;

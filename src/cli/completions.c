@@ -23,7 +23,7 @@ static void add_quoted(struct buf *text, const char *s, bool fish) {
 	buf_addc(text, '\'');
 }
 
-// Appends all spellings of the option, its letters and then its names, each behind what is put before it.
+// Appends all spellings of the option: first its letters, each behind letter_prefix, then its names, each behind name_prefix.
 static void add_spellings(struct buf *text, const struct option_info *option, const char *letter_prefix, const char *name_prefix) {
 	for (const char *letter = option->shorts; *letter; ++letter) {
 		buf_printf(text, "%s%c", letter_prefix, *letter);

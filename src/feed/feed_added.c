@@ -19,7 +19,8 @@ static const char *refuse_job(const struct run *run, const struct control_job *j
 		: run->leases && job->width > 1 ? "a job of the run takes one slot, for they are somebody else's" : NULL;
 }
 
-// The queue of the batch that it goes to, open: of the attempt that adds it, or that of the name.
+// Opens the queue that an added job goes to: that of attempt `number`, where this attempt runs and `batch` is empty or names its batch
+// (*ret_own), else that of the batch of this name, or of the command line. Returns NULL if the run takes nothing any more.
 static struct submission *open_submission(struct run *run, uint64_t number, const char *batch, bool *ret_own) {
 	nested_lock(run->nested);
 	const struct live_attempt *attempt = nested_find(run->nested, number);

@@ -77,9 +77,10 @@ void hosts_release_place(struct hosts *hosts, const struct hosts_place *place);
 void hosts_run(struct hosts *hosts, const struct hosts_place *place, const struct child_config *config, struct result *ret_result,
                struct spawn_error *ret_error);
 
-// As the functions of children_ (process/child.h), for attempts on other machines: they begin to end all of them but clean-ups, and
-// refuse new ones; end all; end the one with that config->origin; or those that have run for `limit` nanoseconds. From the event loop;
-// they do not wait. NULL-safe.
+// These four do for attempts on other machines what children_terminate(), children_kill(), children_cancel() and children_expire()
+// (process/child.h) do for attempts here: begin to end all but clean-ups, and refuse new ones; kill all, and refuse new ones; begin to
+// end the attempt whose config->origin is `origin`; begin to end those but clean-ups that have run for `limit` nanoseconds. They are
+// called from the event loop, and do not wait. NULL-safe.
 void hosts_terminate(struct hosts *hosts);
 void hosts_kill(struct hosts *hosts);
 void hosts_cancel(struct hosts *hosts, const void *origin);

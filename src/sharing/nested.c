@@ -151,7 +151,8 @@ bool nested_withhold(struct nested *nested, struct live_attempt *attempt, bool w
 	return may;
 }
 
-// The leases of jobs that have ended come back, at the latest when what was lent out of them is back.
+// Releases the leases of jobs that have ended. The slot of each is free, and its nested_end() returns, only when what was lent out
+// of it is back.
 static void release_ended(struct nested *nested, uint64_t now) {
 	list_for_each_entry(&nested->ended, struct live_attempt, attempt, link) {
 		if (!attempt->released) {

@@ -502,7 +502,7 @@ static bool read_special(struct reader *r, unsigned place, struct word *word) {
 
 // ---- words ----
 
-// {a..b}, which nothing but numbers, letters and items are in.
+// Does a sequence {a..b} begin here, with nothing in it but names, numbers, signs and items?
 static bool is_sequence(const struct reader *r) {
 	size_t n = 1;
 	while (text_is_name(peek(r, n)) || strchr("-.\1", peek(r, n))) { // the NUL of an item is among them
@@ -791,7 +791,7 @@ static void read_open(struct reader *r, struct shell_command *command) {
 	leave(r, saved);
 }
 
-// ; & | and two of these, a newline, or a ) that ends a pattern of case.
+// Reads one of ; & | ;; && || |&, a newline, or a ) that ends a pattern of case.
 static void read_operator(struct reader *r, struct shell_command *command) {
 	char c = r->text[r->at], next = peek(r, 1);
 	doubt(r, c == ')' && command->ncases == 0, "nothing opened the ) before it", "quote it");

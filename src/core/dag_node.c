@@ -50,32 +50,11 @@ void dag_node_fed(struct dag_node *node) {
 
 // ---- what workers post ----
 
-// With dag->lock.
-static void post(struct dag_node *node) {
-	if (list_is_empty(&node->posted)) {
-		list_push_back(&node->run->dag->posted, &node->posted);
-	}
-}
-
-void dag_node_job_failed(struct dag_node *node, const struct result *result) {
-	struct dag *dag = node->run->dag;
-	if (atomic_load_relaxed(&node->failed)) {
-		return; // there may be very many
-	}
-	mutex_lock(&dag->lock);
-	if (!atomic_exchange(&node->failed, true)) {
-		node->first = *result;
-		post(node);
-	}
-	mutex_unlock(&dag->lock);
-	run_wake(node->run);
-}
-
 void dag_node_ended(struct dag_node *node) {
 	struct dag *dag = node->run->dag;
 	mutex_lock(&dag->lock);
 	node->ended = true;
-	post(node);
+	dag_node_post(node, dag);
 	mutex_unlock(&dag->lock);
 	run_wake(node->run);
 }

@@ -41,7 +41,7 @@ struct dag_node {
 	struct buf words;            // scratch of dag_node_next()
 
 	// posted by workers, under dag->lock
-	atomic_bool failed; // dag_node_job_failed() was called; without the lock it only spares taking that
+	atomic_bool failed; // a job failed or was cancelled (publish.c); without the lock it only spares taking that
 	bool ended;
 	struct result first; // the first failure
 	struct list posted;  // in dag->posted
@@ -91,8 +91,12 @@ static inline enum dag_node_state dag_node_state(const struct dag_node *node) {
 	return (enum dag_node_state)atomic_load_relaxed(&node->state);
 }
 
-// Posts to the event loop that a job of the batch failed or was cancelled, so that the batches that need it can be skipped.
-void dag_node_job_failed(struct dag_node *node, const struct result *result);
+// Posts the batch to the event loop, which looks how it is. With dag->lock; the caller wakes the loop.
+static inline void dag_node_post(struct dag_node *node, struct dag *dag) {
+	if (list_is_empty(&node->posted)) {
+		list_push_back(&dag->posted, &node->posted);
+	}
+}
 
 // Posts to the event loop that the batch has ended: its queue was removed.
 void dag_node_ended(struct dag_node *node);

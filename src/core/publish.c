@@ -375,6 +375,21 @@ static bool count_end(struct batch *batch, const struct result *result, uint64_t
 	return result->outcome != OUTCOME_CANCELLED && check_halt(run, result);
 }
 
+// Posts to the event loop that a job of a manifest's batch failed or was cancelled, so that the batches that need it can be skipped.
+static void node_fail(struct dag_node *node, const struct result *result) {
+	struct dag *dag = node->run->dag;
+	if (atomic_load_relaxed(&node->failed)) {
+		return; // there may be very many
+	}
+	mutex_lock(&dag->lock);
+	if (!atomic_exchange(&node->failed, true)) {
+		node->first = *result;
+		dag_node_post(node, dag);
+	}
+	mutex_unlock(&dag->lock);
+	run_wake(node->run);
+}
+
 void publish_lost(struct batch *batch, uint64_t jobs) {
 	struct publisher *publisher = batch->run->publisher;
 	bool is_skipped = batch->node && dag_node_state(batch->node) == NODE_SKIPPED;
@@ -395,7 +410,7 @@ void publish_lost(struct batch *batch, uint64_t jobs) {
 	publisher->lost.jobs += jobs;
 	mutex_unlock(&publisher->lock);
 	if (batch->node && !is_skipped) {
-		dag_node_job_failed(batch->node, &(struct result){.outcome = OUTCOME_CANCELLED});
+		node_fail(batch->node, &(struct result){.outcome = OUTCOME_CANCELLED});
 	}
 }
 
@@ -671,7 +686,7 @@ static void end_jobs(struct batch *batch, struct event *event, uint64_t jobs, st
 		worker_request_flush(worker);
 	}
 	if (jobs > 0 && batch->node && result->outcome != OUTCOME_OK) {
-		dag_node_job_failed(batch->node, result);
+		node_fail(batch->node, result);
 	}
 	if (stop) {
 		halt(batch->run);

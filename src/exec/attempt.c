@@ -500,6 +500,7 @@ static bool enter_host(struct worker_state *state, struct job *job, struct hosts
 	const struct hosts_request request = {
 		.width = worker_width(state->worker), .tries = &job->tries, .is_alone = job->losses >= LOSSES_ALONE, .binding = job->batch->binding,
 	};
+	hosts_refresh_list(hosts);
 	bool has_place = hosts_acquire_place(hosts, &request, /* waits */ false, ret_place, ret_unreachable);
 	if (!has_place && !*ret_unreachable) {
 		FP_CLEANUP(buf_fini) struct buf what = BUF_INIT;
@@ -544,4 +545,5 @@ void attempt_run(struct worker_state *state, struct job *job, const struct attem
 	job->login = place.login;
 	run_at(state, job, attempt, &place, ret_result);
 	hosts_release_place(hosts, &place);
+	hosts_refresh_list(hosts);
 }

@@ -213,7 +213,6 @@ bool hosts_acquire_place(struct hosts *hosts, const struct hosts_request *reques
 	list_init(&waiter.link);
 	*ret_unreachable = NULL;
 	*place = (struct hosts_place){.host = NULL};
-	hosts_refresh_list(hosts);
 	mutex_lock(&hosts->lock);
 	while (atomic_load_relaxed(&hosts->ending) == HOSTS_RUN && !(place->host = choose_spread(hosts, &waiter)) &&
 	       !(*ret_unreachable = find_unreachable(hosts, request)) && waits) {
@@ -306,7 +305,6 @@ void hosts_release_place(struct hosts *hosts, const struct hosts_place *place) {
 	mutex_lock(&hosts->lock);
 	free_slots_of(place);
 	mutex_unlock(&hosts->lock);
-	hosts_refresh_list(hosts);
 }
 
 void hosts_doubt_place(const struct hosts_place *place, bool begins) {

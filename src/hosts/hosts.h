@@ -66,6 +66,10 @@ struct hosts_request {
 	bool is_alone;                   // with nothing else on the host
 };
 
+// Reads the list again if one of its files may have changed, at most once a second; else it costs one call of now_ns(). Any thread, before
+// a place is taken, and after one is given back.
+void hosts_refresh_list(struct hosts *hosts);
+
 // Takes a place, which the caller gives back by hosts_release_place(). Returns false if none of the hosts of the binding can be reached: then
 // *ret_unreachable is one of these, else NULL; or if none is free, with `waits` only once the run is ended. An attempt that may use only some hosts
 // lends its slot of the pool to others while it waits.

@@ -301,9 +301,6 @@ void hosts_limit_queues(const struct hosts *hosts);
 
 // ---- host_list.c ----
 
-// Reads the list again if one of its files may have changed, at most once a second; else it costs one call of now_ns(). Any thread, without
-// the lock.
-void hosts_refresh_list(struct hosts *hosts);
 void hosts_free_lists(struct hosts *hosts);
 
 // ---- pilots.c ----

@@ -147,70 +147,47 @@ int opt_pack(struct parser *parser, const char *value) {
 
 // ---- what prints ----
 
-// Writes the text to stdout, and frees it; an error there is one of the program.
-static int print_text(struct buf *text) {
-	int result = diag_print(buf_str(text), text->len);
-	buf_fini(text);
-	return result;
-}
-
-static int print_and_exit(struct parser *parser, struct buf *text) {
-	parser->done = true;
-	return print_text(text);
-}
-
-// Both as GNU parallel prints them. What they are, template/packs.h says.
-int opt_max_line_length(struct parser *parser, const char *value FP_UNUSED) {
-	struct buf text = BUF_INIT;
-	buf_printf(&text, "%d\n", PACK_CHARS_MAX);
-	return print_and_exit(parser, &text);
-}
-
 int packing_show_limits(const struct packing *packing) {
-	struct buf text = BUF_INIT;
+	FP_CLEANUP(buf_fini) struct buf text = BUF_INIT;
 	buf_printf(&text, "Maximal size of command: %d\nMaximal usable size of command: %zu\n\n"
 	           "Execution will continue now, and it will try to read its input\n"
 	           "and run commands; if this is not what you wanted to happen, please\n"
 	           "press CTRL-D or CTRL-C\n", PACK_CHARS_MAX, packing->chars > 0 ? packing->chars : PACK_CHARS_MAX);
-	return print_text(&text);
+	return diag_print(buf_str(&text), text.len);
 }
 
-int opt_schema(struct parser *parser, const char *value FP_UNUSED) {
-	struct buf text = BUF_INIT;
-	manifest_schema(&text);
-	return print_and_exit(parser, &text);
-}
-
-int opt_help(struct parser *parser, const char *value) {
-	struct buf text = BUF_INIT;
+int opt_print(struct parser *parser, const char *value) {
+	FP_CLEANUP(buf_fini) struct buf text = BUF_INIT;
 	const char *suggestion;
-	if (value && help_topic(&text, value, &suggestion) != 0) {
-		return option_fail(parser->id, suggestion ? "has no topic and no option '%s'; did you mean '%s'?"
-			: "has no topic and no option '%s'; the topics are %s", text_shows(value), suggestion ? suggestion : option_topics);
+	switch (parser->id) {
+	case OPT_HELP:
+		if (value && help_topic(&text, value, &suggestion) != 0) {
+			return option_fail(parser->id, suggestion ? "has no topic and no option '%s'; did you mean '%s'?"
+				: "has no topic and no option '%s'; the topics are %s", text_shows(value), suggestion ? suggestion : option_topics);
+		}
+		if (!value) {
+			(parser->by_letter ? help_short : help_long)(&text);
+		}
+		break;
+	case OPT_COMPLETIONS:
+		if (completions_print(&text, value) != 0) {
+			return option_fail(parser->id, "must be bash, zsh or fish, not '%s'", text_shows(value));
+		}
+		break;
+	case OPT_SCHEMA:
+		manifest_schema(&text);
+		break;
+	case OPT_VERSION:
+		buf_adds(&text, "fairpar " FAIRPAR_VERSION "\nMIT License; there is no warranty, to the extent permitted by law\n");
+		break;
+	case OPT_MAX_LINE_LENGTH: // as GNU parallel prints it
+		buf_printf(&text, "%d\n", PACK_CHARS_MAX);
+		break;
+	default: // --citation has nothing to say
+		break;
 	}
-	if (!value) {
-		(parser->by_letter ? help_short : help_long)(&text);
-	}
-	return print_and_exit(parser, &text);
-}
-
-int opt_version(struct parser *parser, const char *value FP_UNUSED) {
-	struct buf text = BUF_INIT;
-	buf_adds(&text, "fairpar " FAIRPAR_VERSION "\nMIT License; there is no warranty, to the extent permitted by law\n");
-	return print_and_exit(parser, &text);
-}
-
-int opt_completions(struct parser *parser, const char *value) {
-	struct buf text = BUF_INIT;
-	if (completions_print(&text, value) != 0) {
-		return option_fail(parser->id, "must be bash, zsh or fish, not '%s'", text_shows(value));
-	}
-	return print_and_exit(parser, &text);
-}
-
-int opt_citation(struct parser *parser, const char *value FP_UNUSED) {
 	parser->done = true;
-	return 0;
+	return diag_print(buf_str(&text), text.len);
 }
 
 // ---- jobs and when they start ----

@@ -73,9 +73,11 @@ static bool is_gnu_prefix(const struct option_info *option, const char *name, si
 	                             find_prefixed_word(option->spellings, name, len, &word_len));
 }
 
-bool option_is_name(const char *name, size_t len, enum option_id *ret_id) {
+// Finds the option that has the whole name: among fairpar's names, or among the other spellings of GNU parallel.
+static bool find_name(const char *name, size_t len, bool in_spellings, enum option_id *ret_id) {
 	for (int id = 0; id < NOPTIONS; ++id) {
-		if (word_is_in(option_table[id].name, name, len) || word_is_in(option_table[id].aliases, name, len)) {
+		const struct option_info *option = &option_table[id];
+		if (in_spellings ? has_spelling(option, name, len) : word_is_in(option->name, name, len) || word_is_in(option->aliases, name, len)) {
 			*ret_id = (enum option_id)id;
 			return true;
 		}
@@ -83,15 +85,8 @@ bool option_is_name(const char *name, size_t len, enum option_id *ret_id) {
 	return false;
 }
 
-// One of GNU parallel's spellings, in full, of an option that both have.
-static bool is_gnu_spelling(const char *name, size_t len, enum option_id *ret_id) {
-	for (int id = 0; id < NOPTIONS; ++id) {
-		if (has_spelling(&option_table[id], name, len)) {
-			*ret_id = (enum option_id)id;
-			return true;
-		}
-	}
-	return false;
+bool option_is_name(const char *name, size_t len, enum option_id *ret_id) {
+	return find_name(name, len, /* in_spellings */ false, ret_id);
 }
 
 // Finds the options of GNU parallel that have a name which begins like this.
@@ -131,7 +126,7 @@ enum option_match option_find_long(const char *name, size_t len, enum option_id 
 	if (len == 1 && strchr(gnu_letters, name[0])) {
 		return option_find_short(name[0], ret_id, ret_suggestion);
 	}
-	if (is_gnu_spelling(name, len, ret_id)) {
+	if (find_name(name, len, /* in_spellings */ true, ret_id)) {
 		return MATCH_OPTION;
 	}
 	for (size_t i = 0; i < NFOREIGN; ++i) {
@@ -149,7 +144,7 @@ bool option_is_long_name(const char *word, size_t len, enum option_id *ret_id) {
 	if (len < SHORT_NAME || option_is_name(word, len, ret_id)) {
 		return len >= SHORT_NAME && (len >= SHORT_ALIAS || strlen(option_table[*ret_id].name) == len);
 	}
-	return len >= SHORT_ALIAS && is_gnu_spelling(word, len, ret_id);
+	return len >= SHORT_ALIAS && find_name(word, len, /* in_spellings */ true, ret_id);
 }
 
 enum option_match option_find_short(char letter, enum option_id *ret_id, const char **ret_instead) {

@@ -66,11 +66,12 @@ void option_add_text(const char ***list, size_t *n, const char *text);
 // Checks and stores the argument of the option parser->id, or NULL where it has none. Returns 0 or -1.
 typedef int option_handler(struct parser *parser, const char *value);
 
-option_handler opt_arg_file, opt_delimiter, opt_replace, opt_shell_quote, opt_pack, opt_max_line_length, opt_batch,
-	opt_manifest, opt_schema, opt_block, opt_jobs, opt_pool_slots, opt_timeout, opt_retry_delay,
-	opt_term_seq, opt_slot_var, opt_load, opt_memory, opt_delay,
-	opt_tagstring, opt_halt, opt_stop_signal, opt_joblog, opt_log, opt_report, opt_semaphore_timeout, opt_help, opt_version,
-	opt_completions, opt_citation;
+option_handler opt_arg_file, opt_delimiter, opt_replace, opt_shell_quote, opt_pack, opt_batch, opt_manifest, opt_block, opt_jobs,
+	opt_pool_slots, opt_timeout, opt_retry_delay, opt_term_seq, opt_slot_var, opt_load, opt_memory, opt_delay, opt_tagstring, opt_halt,
+	opt_stop_signal, opt_joblog, opt_log, opt_report, opt_semaphore_timeout;
+
+// Prints what the option asks for, after which nothing is left to do. Returns 0 or -1.
+option_handler opt_print;
 
 // Notes that `reader` (the name of an option, static) reads stdin. Returns 0; or -1 if another does, for each would get a part
 // of it by chance.

@@ -105,17 +105,6 @@ static struct manifest_texts load_values(struct loader *loader, const struct nod
 // For each axis the number of its value that is left out, or ANY.
 enum { ANY = -1 };
 
-// The number of the axis of that name, or naxes after an error.
-static size_t find_axis(struct loader *loader, const struct node *name, const struct manifest_matrix *matrix) {
-	for (size_t i = 0; i < matrix->naxes; ++i) {
-		if (strcmp(matrix->axes[i].name, name->text) == 0) {
-			return i;
-		}
-	}
-	load_error(loader, name, "the matrix has no '%s'", name->text);
-	return matrix->naxes;
-}
-
 static bool load_exclusion(struct loader *loader, const struct node *node, const struct manifest_matrix *matrix,
                            int *ret_values) {
 	if (node->kind != NODE_MAP || node->n == 0) {
@@ -127,8 +116,12 @@ static bool load_exclusion(struct loader *loader, const struct node *node, const
 	}
 	for (uint32_t i = 0; i < node->n; ++i) {
 		const struct node *name = node->pairs[i].key, *value = node->pairs[i].value;
-		size_t axis = find_axis(loader, name, matrix), at = 0;
+		size_t axis = 0, at = 0;
+		while (axis < matrix->naxes && strcmp(matrix->axes[axis].name, name->text) != 0) {
+			++axis;
+		}
 		if (axis == matrix->naxes) {
+			load_error(loader, name, "the matrix has no '%s'", name->text);
 			return false;
 		}
 		if (value->kind != NODE_TEXT) {
@@ -167,22 +160,8 @@ static bool is_excluded(const struct manifest_matrix *matrix, size_t number, con
 	return false;
 }
 
-// Numbers the combinations that are left.
-static void load_rows(struct loader *loader, const struct node *node, size_t total, const int *exclusions, size_t n,
-                      struct manifest_matrix *matrix) {
-	uint32_t *rows = arena_alloc(&loader->manifest->arena, total * sizeof(*rows));
-	for (size_t number = 0; number < total; ++number) {
-		if (!is_excluded(matrix, number, exclusions, n)) {
-			rows[matrix->nrows++] = (uint32_t)number;
-		}
-	}
-	matrix->rows = rows;
-	if (matrix->nrows == 0) {
-		load_error(loader, node, "'exclude' leaves nothing of the matrix");
-	}
-}
-
-static void load_excludes(struct loader *loader, const struct node *node, const struct node *exclude,
+// Numbers the combinations of the values, but for those that `exclude` (or NULL) leaves out.
+static void load_rows(struct loader *loader, const struct node *node, const struct node *exclude,
                           struct manifest_matrix *matrix) {
 	size_t total = 1, n = exclude ? exclude->n : 0;
 	for (size_t i = 0; i < matrix->naxes; ++i) {
@@ -208,8 +187,15 @@ static void load_excludes(struct loader *loader, const struct node *node, const 
 	for (size_t i = 0; i < n && !diagnostics_are_full(loader->diagnostics); ++i) {
 		is_good &= load_exclusion(loader, exclude->items[i], matrix, exclusions + i * matrix->naxes);
 	}
-	if (is_good) {
-		load_rows(loader, node, total, exclusions, n, matrix);
+	uint32_t *rows = arena_alloc(&loader->manifest->arena, total * sizeof(*rows));
+	for (size_t number = 0; is_good && number < total; ++number) {
+		if (!is_excluded(matrix, number, exclusions, n)) {
+			rows[matrix->nrows++] = (uint32_t)number;
+		}
+	}
+	matrix->rows = rows;
+	if (is_good && matrix->nrows == 0) {
+		load_error(loader, node, "'exclude' leaves nothing of the matrix");
 	}
 }
 
@@ -253,7 +239,7 @@ static void load_matrix(struct loader *loader, const struct node *node, struct m
 		load_error(loader, node, "the matrix is empty");
 		return;
 	}
-	load_excludes(loader, node, exclude, &matrix);
+	load_rows(loader, node, exclude, &matrix);
 	batch->matrix = matrix;
 }
 

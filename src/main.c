@@ -15,7 +15,8 @@
 //   engine/      pool_submit()      named queues that take turns (fair.c) on slots, local lists, stealing
 //   slots/       slots_parse()      how many jobs at once (controller.c: by -j auto); semaphores; pools: lease.c decides, server.c
 //                                   serves, client.c asks; make's jobserver
-//   process/     child_run()        one child from start to end; contexts, signals, the guardian, cgroups, how busy it is (proctree.c)
+//   process/     child_run()        one child from start to end; contexts, signals, the guardian, cgroups, how busy it is (proctree.c), the memory that
+//                                   a job needs (memory.c)
 //   warm/        warm_starter()     --warm: shells that are started once and cloned for each job (server.c is what is cloned)
 //   remote/      worker_serve()     a worker on another machine, and the connection to it: frames (frames.def), both ends of it without their I/O
 //   output/      writer_create()    jobs' output: spooled, whole, in the promised order
@@ -46,7 +47,7 @@
 //     terminal.c          jobs that get the terminal (--tty), and questions before jobs (-p)
 //     auto_slots.c        how many jobs run at once by -j auto
 //     limits.c            how many descriptors and processes there may be
-//   gate/        gate_ask()         whether the next job may start, before it has a slot: --delay, --load, --memfree
+//   gate/        gate_ask()         whether a job may start, whichever is next, before it has a slot: --delay, --load, --memfree
 //   record/      log_sink_open()    what a run leaves and shows:
 //     job_records.c       --joblog, and the jobs that --resume leaves out
 //     added_jobs.c        the jobs of --add; waits.c: jobs that wait for these, and the slots that they give up meanwhile

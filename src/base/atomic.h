@@ -1,4 +1,5 @@
-// The one way to the C11 atomics; every acquire and release names its partner where it is used.
+// The C11 atomics, for all but warm/server.c, which is linked apart. A comment at an acquire or a release, or at another use of the
+// same variable, says what it pairs with.
 
 #pragma once
 

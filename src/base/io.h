@@ -23,7 +23,7 @@ size_t pread_all(int fd, void *mem, size_t len, uint64_t offset) FP_NODISCARD;
 // not for this kind of file. The caller then uses its fallback.
 bool call_is_refused(int error);
 
-// As read(2), over EINTR.
+// Like read(2), but tried again after EINTR.
 ssize_t read_some(int fd, void *mem, size_t len) FP_NODISCARD;
 
 // Opens a pipe. Our end (`own`: 0 the one to read, 1 the one to write) is non-blocking, the other one is not; both are

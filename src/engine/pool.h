@@ -260,7 +260,8 @@ void pool_set_slots(struct pool *pool, unsigned slots);
 void pool_add_slots(struct pool *pool, int more);
 
 // Returns how many more slots, at most `most`, could be used now by items that wait for nothing else. If that is fewer than `most`,
-// hooks.starving is called when there are more; if it is `most`, the caller has to ask again when it has got or lost slots.
+// hooks.starving is called once more slots than that could be used; if it is `most`, the caller has to ask again when it has got or
+// lost slots.
 unsigned pool_demand(struct pool *pool, unsigned most);
 
 // Takes away the slots that nothing runs on, unless there is work for them. Returns how many.

@@ -199,7 +199,7 @@ static bool child_try_until(struct child *child, atomic_int *listed, struct spaw
 	}
 }
 
-// Tells the guardian of the child's product, or that it is no longer to be unlinked (NULL).
+// Tells the guardian which file to unlink if fairpar is killed before the child has ended; or that there is none any more (NULL).
 static void child_guard_file(const struct child *child, const char *path) {
 	if (child->config->unlink_path) {
 		guardian_set_path(&child->children->guardian, child->running.slot, path);

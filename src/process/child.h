@@ -202,7 +202,7 @@ struct child_config {
 	const void *origin;          // names the attempt in children_cancel() and the like; only compared, never looked into
 	const atomic_bool *awaited;  // true: a running job waits for it, so it gets memory first; or NULL
 	bool cleanup;                // is not ended or refused by children_terminate(), only by children_kill()
-	const char *unlink_path;     // absolute, or NULL: a product that is not done if fairpar is killed before the child's end
+	const char *unlink_path;     // absolute, or NULL: a file that the child makes, incomplete if fairpar is killed before the child's end
 	bool forks;                  // likely to have children of its own (a shell): the guardian is there before it
 	bool own_group;              // own process group (all but the xargs personality)
 	bool foreground;             // which becomes the foreground one of the terminal stdin_fd

@@ -106,8 +106,8 @@ void channel_remove_job(struct channel *channel, struct channel_job *job);
 void channel_send_frames(struct channel *channel, uint64_t job, const struct buf *frames);
 
 // Bytes of a job: its output, of stream 1 or 2, from the worker; its input (stream 0) from the dispatcher. channel_room() says how many may be
-// sent now, 0 if the job is gone; channel_send_bytes() sends at most as many. channel_acknowledge() tells the other end that so many of those
-// that came were passed on, and as many more may come; it does nothing if the job is gone.
+// sent now, 0 if the job is gone; channel_send_bytes() sends all `n`, and n is no more than that. channel_acknowledge() tells the other end that
+// so many of the bytes that came were passed on, and as many more may come; it does nothing if the job is gone.
 size_t channel_room(const struct channel *channel, uint64_t job);
 void channel_send_bytes(struct channel *channel, uint64_t job, unsigned stream, const char *bytes, size_t n);
 void channel_acknowledge(struct channel *channel, uint64_t job, size_t n);

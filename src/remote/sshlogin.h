@@ -58,8 +58,9 @@ int sshlogins_add(struct sshlogins *list, const char *text, bool is_file, sshlog
 // machine of its own, also where two are alike. `cpus`: as sshlogin.cpus. Returns 0, or -1 with *ret_error: the text does not hold {} once.
 int sshlogins_add_launch(struct sshlogins *list, const char *name, unsigned cpus, const char *text, char **ret_error) FP_NODISCARD;
 
-// Leaves only the machines of the groups that "@GROUP" has named, if any has, and of these the ones that have slots by the
-// text of --jobs (or NULL), as GNU parallel does: 0/HOST has none by default. Returns 0, or -1 with *ret_error if none is left.
+// Removes the machines that are in no group that "@GROUP" named, where one was named, and then those without a slot, as GNU parallel
+// does: 0/HOST has none where --jobs counts by CPUs, which is the default. `jobs`: the text of --jobs, or NULL. Returns 0, or -1 with
+// *ret_error if it has removed all.
 int sshlogins_apply_groups(struct sshlogins *list, const char *jobs, char **ret_error) FP_NODISCARD;
 
 // The machine of that name, of those that are not of --launch; or NULL.

@@ -152,7 +152,8 @@ static int parse_slots_value(const char *text, unsigned long nofile, unsigned *r
 	return form == FORM_NONE ? -1 : 0;
 }
 
-// What a file holds: one word of these forms. `option` is named in messages.
+// Reads the only word in the file into `word`, which is "" if the file holds none, several, or one that is too long. Returns 0, or -1 with
+// *ret_error, which names `option`, if the file cannot be read.
 static int read_word(const char *path, const char *option, char *word, size_t size, char **ret_error) {
 	FILE *file = fopen(path, "re");
 	char text[256];

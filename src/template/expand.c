@@ -43,7 +43,8 @@ bool part_next_value(struct part_values *values, struct slice *ret_value) {
 	return true;
 }
 
-// The digits of a SEQ, SLOT or TOTAL, which it puts at the end of `digits`.
+// Writes the number of a SEQ, SLOT or TOTAL at the end of `digits`, with leading zeros if the part is padded, and returns it; where
+// x->mark stands in for the number, that character alone.
 static struct slice part_number(const struct part *part, const struct expansion *x, char digits[20]) {
 	uint64_t n = part->kind == SEQ ? x->seq : part->kind == SLOT ? x->slot : x->total;
 	uint64_t most = !part->is_padded ? 0 : part->kind == SEQ ? x->total : x->slots;

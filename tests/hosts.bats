@@ -343,7 +343,7 @@ fairpar: one: connected"
 @test "the first jobs are spread over machines that have not answered yet" {
 	# each of these waits until the first has its first job; where that takes a second there is no spreading: so again
 	sed -i 's|^exec sh|[ "$host" = one ] \|\| until [ -e where ]; do sleep 0.01; done\n&|' "$PARALLEL_SSH"
-	for _ in 1 2 3 4 5; do
+	for _ in {1..20}; do
 		rm -f where
 		run_fairpar -S 4/one,4/two,4/three 'echo $PARALLEL_SSHLOGIN >>where; until [ $(wc -l <where) = 4 ]; do sleep 0.01; done #' ::: 1 2 3 4 </dev/null
 		spread=$(sort where | uniq -c | sort -rn | awk '{ print $1 }' | xargs)

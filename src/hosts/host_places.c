@@ -208,32 +208,33 @@ static void wait_for_place(struct hosts *hosts, struct waiter *waiter) {
 
 bool hosts_acquire_place(struct hosts *hosts, const struct hosts_request *request, bool waits, struct hosts_place *ret_place,
                          const struct sshlogin **ret_unreachable) {
-	struct hosts_place *place = ret_place;
 	struct waiter waiter = {.request = request};
 	list_init(&waiter.link);
 	*ret_unreachable = NULL;
-	*place = (struct hosts_place){.host = NULL};
+	*ret_place = (struct hosts_place){.host = NULL};
 	mutex_lock(&hosts->lock);
-	while (atomic_load_relaxed(&hosts->ending) == HOSTS_RUN && !(place->host = choose_spread(hosts, &waiter)) &&
+	while (atomic_load_relaxed(&hosts->ending) == HOSTS_RUN && !(ret_place->host = choose_spread(hosts, &waiter)) &&
 	       !(*ret_unreachable = find_unreachable(hosts, request)) && waits) {
 		wait_for_place(hosts, &waiter);
 	}
 	if (!list_is_empty(&waiter.link)) { // it has waited
 		list_remove(&waiter.link);
 		add_slots(hosts, lends_slot(&waiter) ? -(int)request->width : 0);
-		cond_broadcast(&hosts->changed); // slots that were kept for it
+		if (lends_slot(&waiter) || waiter.reserved) {
+			cond_broadcast(&hosts->changed); // slots that were kept for it
+		}
 	}
-	if (place->host) {
-		place->width = slots_needed(place->host, request);
-		place->host->used += place->width;
-		place->login = place->host->node;
-		place->is_remote = place->login->kind != SSHLOGIN_LOCAL;
-		if (!place->is_remote && options_watch_machine(hosts->options)) {
-			place->host->state = HOST_HELD; // until hosts_brake_here(): the load does not show it yet
+	if (ret_place->host) {
+		ret_place->width = slots_needed(ret_place->host, request);
+		ret_place->host->used += ret_place->width;
+		ret_place->login = ret_place->host->node;
+		ret_place->is_remote = ret_place->login->kind != SSHLOGIN_LOCAL;
+		if (!ret_place->is_remote && options_watch_machine(hosts->options)) {
+			ret_place->host->state = HOST_HELD; // until hosts_brake_here(): the load does not show it yet
 		}
 	}
 	mutex_unlock(&hosts->lock);
-	return place->host;
+	return ret_place->host;
 }
 
 // ---- how many slots there are ----

@@ -11,8 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { SUSPEND_WAIT_S = 1, SPREAD_S = 1 }; // SPREAD_S: the first jobs are spread over machines that have not answered yet
-enum { NAMES_SHOWN = 3 }; // of machines, in a message
+enum { SUSPEND_WAIT_S = 1, SPREAD_S = 1, NAMES_SHOWN = 3 }; // SPREAD_S: the first jobs are spread over machines that have not answered yet
 
 // ---- attempts ----
 

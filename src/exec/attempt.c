@@ -233,20 +233,21 @@ static void execute(struct worker_state *state, const struct job *job, const str
 }
 
 // In its slot, whose owners hear of it. Returns whether it has its slots and the terminal at its end, and has not lent them.
-static bool execute_in_slot(struct worker_state *state, const struct job *job, struct child_config *config, struct hosts_place *place,
+static bool execute_in_slot(struct worker_state *state, const struct job *job, const struct child_config *given, struct hosts_place *place,
                             struct result *ret_result, struct spawn_error *ret_error) {
 	struct run *run = state->run;
 	struct live_attempt *attempt = &state->live;
+	struct child_config config = *given; // its environment ends with the slot
 	char **bare_env = NULL;
 	if (attempt->has_slot) {
 		jobserver_slots_begin(run->jobserver);
 	} else if (run->jobserver) { // nor has it one that tools in it could use
-		config->env = bare_env = env_with(config->env, "MAKEFLAGS", jobserver_slots_bare_flags(run->jobserver));
+		config.env = bare_env = env_with(config.env, "MAKEFLAGS", jobserver_slots_bare_flags(run->jobserver));
 	}
 	nested_begin(run->nested, attempt);
 	waits_attempt_begin(run->added_jobs, attempt);
-	if (leases_begin(run->leases, config, attempt)) {
-		execute(state, job, config, place, ret_result, ret_error);
+	if (leases_begin(run->leases, &config, attempt)) {
+		execute(state, job, &config, place, ret_result, ret_error);
 	} else {
 		*ret_result = (struct result){.outcome = OUTCOME_CANCELLED};
 	}

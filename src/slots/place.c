@@ -216,6 +216,12 @@ int abstract_listen(const char *name) {
 	return fd;
 }
 
+static int abstract_connect(const char *name) {
+	struct sockaddr_un address;
+	socklen_t len = abstract_address(name, &address);
+	return connect_to(&address, len);
+}
+
 // Appends the name of the pool in the abstract namespace; another one in another mount namespace.
 static void add_abstract_name(const struct pool_place *place, struct buf *name) {
 	struct stat mounts = {0};
@@ -244,10 +250,8 @@ int place_connect(struct pool_place *place) {
 	}
 	if (fd < 0) {
 		FP_CLEANUP(buf_fini) struct buf name = BUF_INIT;
-		struct sockaddr_un address;
 		add_abstract_name(place, &name);
-		socklen_t len = abstract_address(buf_str(&name), &address);
-		fd = connect_to(&address, len);
+		fd = abstract_connect(buf_str(&name));
 		errno = error;
 	}
 	return fd;
@@ -263,8 +267,7 @@ int socket_connect(const char *name) {
 	if (fd >= 0 || (name[0] == '/' && errno == EAGAIN)) { // who listens there is busy
 		return fd;
 	}
-	socklen_t len = abstract_address(name, &address);
-	return connect_to(&address, len);
+	return abstract_connect(name);
 }
 
 bool place_is_own(const struct pool_place *place, const struct stat *own) {

@@ -91,7 +91,7 @@ static inline enum dag_node_state dag_node_state(const struct dag_node *node) {
 	return (enum dag_node_state)atomic_load_relaxed(&node->state);
 }
 
-// Posts the batch to the event loop, which looks how it is. With dag->lock; the caller wakes the loop.
+// Puts the batch on the list of those whose state the event loop looks at again. With dag->lock; the caller wakes the loop.
 static inline void dag_node_post(struct dag_node *node, struct dag *dag) {
 	if (list_is_empty(&node->posted)) {
 		list_push_back(&dag->posted, &node->posted);

@@ -15,7 +15,7 @@
 
 struct sshlogin;
 
-// ---- a queued item: bytes that the thread writes which queues it, and that the worker reads which runs it (exec/submission.h)
+// ---- a queued item: the thread that queues an item writes it as bytes, and the worker that runs it reads these (exec/submission.h)
 
 // What an earlier run made of an item, as its joblog says; see job_records_leave_out().
 enum earlier_outcome {

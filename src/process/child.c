@@ -199,7 +199,7 @@ static bool child_try_until(struct child *child, atomic_int *listed, struct spaw
 	}
 }
 
-// Tells the guardian which file to unlink if fairpar is killed before the child has ended; or that there is none any more (NULL).
+// Has the guardian unlink the file if fairpar is killed before the child ends. NULL: the guardian unlinks nothing any more.
 static void child_guard_file(const struct child *child, const char *path) {
 	if (child->config->unlink_path) {
 		guardian_set_path(&child->children->guardian, child->running.slot, path);

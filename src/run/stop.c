@@ -328,7 +328,7 @@ static void end_log(struct run *run, int status, int signal) {
 		atomic_store_relaxed(&run->trouble, true);
 	}
 	if (may_be_ended) {
-		signals_release_after(1, hurry_writes); // the end was published: a signal only ends the wait for who does not read it
+		signals_release_after(1, hurry_writes); // the end was published: a signal now only ends the wait for a reader who does not read
 	}
 	log_sink_close(run);
 }

@@ -37,11 +37,12 @@ struct observation;
 // Connects to the pool options->pool.name, whose server it starts if there is none; or without a name to the run in whose job
 // this process is. Called while the process has one thread. Names the pool in the context's environment, for jobs.
 //
-// *slots: the limit of -j, or 0; set to the number of slots that the run has now. *ret_bounds: how many it may have; from 0, which says
-// that the number is not known, if the run above is a client of make's jobserver and *slots is only what it has at most.
+// *slots: the limit of -j, or 0; set to the number of slots that the run has now. *ret_bounds: the fewest and the most that it may have.
+// The fewest is 0 if the number is not known: the run above is a client of make's jobserver, and *slots is only an upper bound.
 //
 // Returns -1 after a message, or 0. The caller frees *ret_leases with leases_close(). It is NULL, with *slots 1, if there is no
-// server: with a pool after a warning; without one silently, and the run has slots of its own.
+// server: with a pool after a warning; without one the run has slots of its own, silently, or after a warning if the run above is
+// there and does not answer.
 int leases_open(const struct options *options, struct context *context, unsigned *slots, struct slots_bounds *ret_bounds,
                 struct leases **ret_leases) FP_NODISCARD;
 

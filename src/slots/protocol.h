@@ -58,7 +58,7 @@ struct hello {
 	uint32_t flags;         // enum hello_flags
 };
 
-// A lease that a client uses, of a server that has ended. The next server leaves out one that cannot be: its number is held already.
+// A lease that a client uses, of a server that has ended. The next server ignores a hold whose number another lease has.
 struct hold {
 	uint64_t number, nonce;
 	uint64_t width;         // and LEASE_LENT

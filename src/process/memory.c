@@ -344,7 +344,8 @@ static bool admit(struct memory *memory, struct memory_claim *claim, const atomi
 			mutex_unlock(&memory->lock);
 			waits(claim->waits_arg, bytes);
 			mutex_lock(&memory->lock); // and try again
-		} else if (!first || claim->starts_alone || memory->nadmitted > 0 || atomic_exchange(&memory->has_waited, true)) {
+		} else if (!first || claim->starts_alone || memory->nadmitted > 0 || seen != memory->nchanges
+		           || atomic_exchange(&memory->has_waited, true)) {
 			while (seen == memory->nchanges && cond_wait_until(&memory->changed, &memory->lock, again)) { // other programs may come to need less
 			}
 		} else {

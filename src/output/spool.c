@@ -14,13 +14,12 @@ enum {
 void spool_free(struct spool *spool) {
 	for (int i = 0; i < STREAMS; ++i) {
 		rope_clear(spool->writer->store, &spool->stream[i].rope);
-		buf_fini(&spool->last_line[i].text);
+		buf_fini(&spool->recent[i]);
 	}
 	free(spool->block);
 	mutex_fini(&spool->lock);
 	buf_fini(&spool->tag);
 	buf_fini(&spool->receipt);
-	buf_fini(&spool->recent);
 	free(spool);
 }
 
@@ -158,6 +157,7 @@ bool spool_to_ropes(struct spool *spool) {
 	bool all = true;
 	for (int i = 0; i < STREAMS; ++i) {
 		all = stream_to_rope(spool, i, area_ready(&spool->stream[i]), false) && all;
+		buf_fini(&spool->recent[i]); // nobody looks any more
 	}
 	if (all) {
 		free(spool->block);
@@ -172,51 +172,33 @@ static bool ends_line(char c) {
 	return c == '\n' || c == '\r';
 }
 
-// Where the last line of the bytes begins: behind the last end of one.
-static const char *line_start(const char *mem, size_t len) {
-	const char *newline = memrchr(mem, '\n', len), *from = newline ? newline + 1 : mem;
-	const char *cr = memrchr(from, '\r', (size_t)(mem + len - from));
-	return cr ? cr + 1 : from;
-}
-
-// The last line of the bytes that is not empty, without its end. Returns its length.
-static size_t last_line(const char *mem, size_t len, const char **ret_line) {
-	while (len > 0 && ends_line(mem[len - 1])) {
-		--len;
+// The last line of the bytes that is not empty, without its end. Returns its length, which is at most RECENT.
+static size_t last_line(const struct buf *recent, const char **ret_line) {
+	const char *start = buf_str(recent), *end = start + recent->len;
+	while (end > start && ends_line(end[-1])) {
+		--end;
 	}
-	*ret_line = line_start(mem, len);
-	return (size_t)(mem + len - *ret_line);
-}
-
-void spool_note_line(struct spool *spool, int i, const char *mem, size_t len) {
-	struct last_line *last = &spool->last_line[i];
-	const char *line;
-	size_t n = last_line(mem, len, &line);
-	mutex_lock(&spool->lock);
-	spool->latest = i;
-	if (n > 0 && (line > mem || !last->is_open)) {
-		buf_reset(&last->text);
+	const char *line = end;
+	while (line > start && end - line < RECENT && !ends_line(line[-1])) {
+		--line;
 	}
-	size_t room = LAST_LINE - last->text.len;
-	buf_add(&last->text, line, n < room ? n : room);
-	last->is_open = n > 0 && line + n == mem + len;
-	mutex_unlock(&spool->lock);
+	*ret_line = line;
+	return (size_t)(end - line);
 }
 
 // The last line of the stream that was written last, else of the other one.
-static const struct buf *latest_line(const struct spool *spool) {
-	const struct buf *line = &spool->last_line[spool->latest].text;
-	return line->len > 0 ? line : &spool->last_line[!spool->latest].text;
+static size_t latest_line(const struct spool *spool, const char **ret_line) {
+	size_t len = last_line(&spool->recent[spool->latest], ret_line);
+	return len > 0 ? len : last_line(&spool->recent[!spool->latest], ret_line);
 }
 
 size_t spool_last_line(struct spool *spool, bool tagged, char *text, size_t size) {
 	size_t tag = tagged && spool->tag.len < size ? spool->tag.len : 0;
+	const char *line;
 	mutex_lock(&spool->lock);
-	const struct buf *line = latest_line(spool);
-	size_t len = line->len < size - tag ? line->len : size - tag;
-	if (len > 0) {
-		memcpy(text + tag, line->data, len);
-	}
+	size_t len = latest_line(spool, &line);
+	len = len < size - tag ? len : size - tag;
+	memcpy(text + tag, line, len);
 	mutex_unlock(&spool->lock);
 	if (len > 0 && tag > 0) {
 		memcpy(text, spool->tag.data, tag); // which stays as long as the job runs
@@ -225,14 +207,15 @@ size_t spool_last_line(struct spool *spool, bool tagged, char *text, size_t size
 }
 
 void spool_keep_latest(struct spool *spool) {
-	const struct buf *line = latest_line(spool);
+	const char *line;
+	size_t len = latest_line(spool, &line);
 	spool->mode = WRITER_GROUP;
-	if (line->len > 0) {
+	if (len > 0) {
 		char *area = spool_need_block(spool);
-		memcpy(area, line->data, line->len);
-		area[line->len] = '\n';
-		spool->stream[0].len = line->len + 1;
-		spool_end_line(spool, 0, line->len + 1);
+		memcpy(area, line, len);
+		area[len] = '\n';
+		spool->stream[0].len = len + 1;
+		spool_end_line(spool, 0, len + 1);
 	}
 	spool->stream[0].last = spool->stream[1].last = '\n';
 }
@@ -257,11 +240,10 @@ void spool_recycle_locked(struct spool *spool) {
 	for (int i = 0; i < STREAMS; ++i) {
 		rope_clear(writer->store, &spool->stream[i].rope); // has no bytes
 		spool->stream[i] = (struct stream){.len = 0};
-		buf_reset(&spool->last_line[i].text);
+		buf_reset(&spool->recent[i]);
 	}
 	buf_reset(&spool->tag);
 	buf_reset(&spool->receipt);
-	buf_reset(&spool->recent);
 	writer->beyond -= spool->beyond;
 	spool->has_turn = spool->idle = spool->lost = spool->busy = spool->beyond = false;
 	atomic_store_relaxed(&spool->live, false);

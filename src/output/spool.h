@@ -30,8 +30,7 @@ enum {
 	AREA_OUT = 48 * 1024,
 	AREA_ERR = 16 * 1024,
 	BLOCK_SIZE = AREA_OUT + AREA_ERR,
-	LAST_LINE = 8 * 1024,   // bytes of it that are kept
-	RECENT = 4 * 1024,
+	RECENT = 8 * 1024,      // the last bytes of a stream, which are kept however much it writes
 };
 
 struct stream {
@@ -45,12 +44,6 @@ struct stream {
 	uint64_t bytes;         // so far, but for those that were lost or taken back
 	uint64_t mark;          // as many of them stay, whatever is reset
 	uint64_t mark_ready;    // as many of those could be written: lines end there
-};
-
-// The last line that is not empty, without its end: what spool_last_line() returns.
-struct last_line {
-	struct buf text;
-	bool is_open;               // its end has not come yet
 };
 
 struct spool {
@@ -67,10 +60,9 @@ struct spool {
 	atomic_bool live;           // spool_set_live()
 	void *job;                  // spool_set_job(), or NULL
 	bool stalls;                // config.stalls was called with true last
-	struct buf recent;          // WRITER_LINE_BUFFER: the last RECENT bytes of both streams, or more, whether or not they are written
-	mutex lock;                 // of `latest` and `last_line`, which any thread may look at
+	mutex lock;                 // of `latest` and `recent`, which any thread may look at
 	int latest;                 // the stream that was written last
-	struct last_line last_line[STREAMS];
+	struct buf recent[STREAMS]; // the last RECENT bytes of each, or up to twice as many, whether or not they are written
 	bool has_turn;              // nobody else may write until this job ends
 	bool idle;                  // between two attempts: it cannot be what others wait for
 	bool lost;                  // nothing could hold its output: what comes is discarded
@@ -117,11 +109,8 @@ void spool_end_line(struct spool *spool, int stream, size_t end);
 // Forgets what was written of the areas and moves the incomplete line to the front.
 void spool_compact(struct spool *spool);
 
-// WRITER_LATEST, at the end of the job: the last line that was noted is all that it has, to be written as with WRITER_GROUP.
+// WRITER_LATEST, at the end of the job: its last line is all that it has, to be written as with WRITER_GROUP.
 void spool_keep_latest(struct spool *spool);
-
-// Takes note of the last line in the bytes, which the stream has got.
-void spool_note_line(struct spool *spool, int i, const char *mem, size_t len);
 
 // A record is what is ready of a small output, tag and receipt included, in one piece. Whether it fits in one: it is not too
 // long, not in a rope, and not the rest of a line with a tag.
@@ -137,8 +126,8 @@ void spool_unpack(struct spool *spool, const char *mem);
 // there is no room for all.
 bool stream_to_rope(struct spool *spool, int i, size_t until, bool force);
 
-// Moves the areas' ready bytes to the ropes, and gives the block back if nothing is left in it. False with errno if
-// there is no room for all.
+// Of what nobody fills any more: moves the areas' ready bytes to the ropes, and gives the block back if nothing is left in it. False
+// with errno if there is no room for all.
 bool spool_to_ropes(struct spool *spool);
 
 // ---- under the lock of the writer

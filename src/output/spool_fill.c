@@ -55,12 +55,16 @@ static void spool_make_room(struct spool *spool, int i) {
 	}
 }
 
-static void keep_recent(struct buf *recent, const char *data, size_t len) {
+static void keep_recent(struct spool *spool, int i, const char *data, size_t len) {
+	struct buf *recent = &spool->recent[i];
 	size_t n = len < RECENT ? len : RECENT;
+	mutex_lock(&spool->lock);
+	spool->latest = i;
 	if (recent->len + n > (size_t)2 * RECENT) {
-		buf_drop(recent, recent->len - RECENT);
+		buf_drop(recent, recent->len + n - RECENT);
 	}
 	buf_add(recent, data + len - n, n);
+	mutex_unlock(&spool->lock);
 }
 
 // Takes note of `n` bytes that were put behind stream->len.
@@ -70,10 +74,7 @@ static void spool_took(struct spool *spool, int i, size_t n) {
 		return;
 	}
 	const char *from = spool_area(spool, i) + stream->len;
-	if (spool_is_line_buffered(spool)) {
-		keep_recent(&spool->recent, from, n);
-	}
-	spool_note_line(spool, i, from, n);
+	keep_recent(spool, i, from, n);
 	stream->bytes += n;
 	stream->last = from[n - 1];
 	if (spool->mode == WRITER_LATEST) {
@@ -260,7 +261,6 @@ void spool_mark(struct spool *spool) {
 		stream->mark = stream->bytes;
 		stream->mark_ready = stream->bytes - stream_held(stream) + stream->ready;
 	}
-	buf_reset(&spool->recent);
 	spool_leave(spool);
 }
 
@@ -270,10 +270,9 @@ void spool_reset(struct spool *spool) {
 		stream_cut(spool, i);
 	}
 	spool->lost = false;
-	buf_reset(&spool->recent);
 	mutex_lock(&spool->lock);
-	buf_reset(&spool->last_line[0].text);
-	buf_reset(&spool->last_line[1].text);
+	buf_reset(&spool->recent[0]);
+	buf_reset(&spool->recent[1]);
 	mutex_unlock(&spool->lock);
 	spool_leave(spool);
 	spool_end_attempt(spool);
@@ -283,29 +282,12 @@ uint64_t spool_bytes(const struct spool *spool, int stream) {
 	return spool->stream[stream].bytes;
 }
 
-void spool_tail(struct spool *spool, int i, size_t n, struct buf *buf) {
-	const struct buf *line = &spool->last_line[i].text;
-	if (spool->mode == WRITER_LATEST && line->len > 0) { // which holds no more than this line
-		size_t cut = line->len < n ? 0 : line->len + 1 - n;
-		buf_add(buf, line->data + cut, line->len - cut);
-		buf_addc(buf, '\n');
-		return;
-	}
-	if (spool_is_line_buffered(spool)) {
-		size_t len = i == 1 ? spool->recent.len : 0, cut = minus(len, n);
-		buf_add(buf, buf_str(&spool->recent) + cut, len - cut);
-		return;
-	}
-	spool_enter(spool);
-	const struct stream *stream = &spool->stream[i];
-	size_t in_area = stream->len - stream->start;
-	size_t from_area = in_area < n ? in_area : n;
-	size_t before = n - from_area;
-	rope_tail(spool->writer->store, &stream->rope, before, buf);
-	if (from_area > 0) {
-		buf_add(buf, spool_area(spool, i) + stream->len - from_area, from_area);
-	}
-	spool_leave(spool);
+void spool_tail(const struct spool *spool, int i, size_t n, struct buf *buf) {
+	const struct buf *recent = &spool->recent[i];
+	size_t held = spool->mode == WRITER_GROUP ? (size_t)stream_held(&spool->stream[i]) : n; // what waits until the end
+	size_t len = n < held ? n : held;
+	len = len < recent->len ? len : recent->len;
+	buf_add(buf, buf_str(recent) + recent->len - len, len);
 }
 
 void spool_set_job(struct spool *spool, void *job) {

@@ -199,19 +199,6 @@ void rope_cut(struct store *store, struct rope *rope, uint64_t len) {
 	}
 }
 
-void rope_tail(struct store *store, const struct rope *rope, size_t n, struct buf *buf) {
-	uint64_t skip = rope->start + minus(rope->len, n);
-	for (size_t i = rope->first; i < rope->end; ++i) {
-		const struct piece *piece = &rope->piece[i];
-		size_t from = skip < piece->len ? (size_t)skip : piece->len;
-		size_t len = piece->len - from;
-		skip -= from;
-		char *to = buf_reserve(buf, len);
-		buf->len += len > 0 && piece_read(store, piece, from, to, len) == 0 ? len : 0;
-		buf->data[buf->len] = '\0';
-	}
-}
-
 void rope_clear(struct store *store, struct rope *rope) {
 	for (size_t i = rope->first; i < rope->end; ++i) {
 		piece_free(store, &rope->piece[i]);

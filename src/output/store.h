@@ -77,8 +77,5 @@ void rope_split(struct rope *from, uint64_t len, struct rope *to);
 // Forgets all but the first `len` bytes, of which there are that many.
 void rope_cut(struct store *store, struct rope *rope, uint64_t len);
 
-// Appends the last `n` bytes, or all there are; of what cannot be read back nothing.
-void rope_tail(struct store *store, const struct rope *rope, size_t n, struct buf *buf);
-
 // Gives all of it back; the rope is empty then.
 void rope_clear(struct store *store, struct rope *rope);

@@ -37,7 +37,8 @@ enum writer_mode {
 	WRITER_GROUP,        // a job's stdout, then its stderr, when it has ended
 	WRITER_LINE_BUFFER,  // whole lines as they come (a line ends with a newline), the rest of the last line when the job has
 	                   // ended; with keep_order while it is the oldest of its queue, held before
-	WRITER_LATEST,       // when a job has ended the last line of both streams, up to 8 KiB, on stdout, and nothing else; as WRITER_GROUP
+	WRITER_LATEST,       // when a job has ended its last line of either stream, or the last 8 KiB of that, on stdout, and nothing else; as
+	                   // WRITER_GROUP
 };
 
 struct writer_config {
@@ -127,16 +128,15 @@ void spool_frame_lines(struct spool *spool, const char *before, const char *afte
 void spool_complete(struct spool *spool);
 
 // The last line that the job has written so far, of either stream (a carriage return ends one, too), into `text` of `size`
-// bytes, without its end; `tagged`: behind the tag. Returns its length, cut to the size and to 8 KiB, or 0 if there is
-// none. From any thread, until spool_finish(). Does not wait for a reader.
+// bytes, without its end; `tagged`: behind the tag. Of a line of more than 8 KiB it is the last 8. Returns its length, cut to the
+// size, or 0 if there is none. From any thread, until spool_finish(). Does not wait for a reader.
 size_t spool_last_line(struct spool *spool, bool tagged, char *text, size_t size);
 
 // Bytes of each stream so far, without those taken back by spool_reset().
 uint64_t spool_bytes(const struct spool *spool, int stream);
 
-// Appends the last `n` bytes of the stream that are still held, at most: what has been written is not among them. `n` > 0. For
-// WRITER_LINE_BUFFER, which writes soon, stderr stands for the last bytes of both streams, up to 8 KiB, and stdout has none.
-void spool_tail(struct spool *spool, int stream, size_t n, struct buf *buf);
+// Appends the last `n` bytes of the stream, at most 8 KiB. For WRITER_GROUP what has been written is not among them.
+void spool_tail(const struct spool *spool, int stream, size_t n, struct buf *buf);
 
 // What config.written() gets when this job's output is written: goes with a job that has ended, right before
 // spool_finish(). Copied.

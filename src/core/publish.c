@@ -163,7 +163,11 @@ void publish_begin(struct run *run) {
 	const struct options *options = run->options;
 	char host[HOST_LEN] = "";
 	FP_CLEANUP(free_later) char *cwd = getcwd(NULL, 0);
-	FP_CLEANUP(buf_fini) struct buf parent = BUF_INIT;
+	FP_CLEANUP(buf_fini) struct buf parent = BUF_INIT, argv = BUF_INIT;
+	uint32_t nargv = 0;
+	for (; options->argv[nargv]; ++nargv) {
+		buf_add(&argv, options->argv[nargv], strlen(options->argv[nargv]) + 1);
+	}
 	const char *outer_run = getenv("FAIRPAR_RUN"), *outer_job = getenv("FAIRPAR_JOB"); // of the job that this process belongs to
 	if (outer_run && outer_job) {
 		buf_printf(&parent, "%s/%s", outer_run, outer_job);
@@ -188,7 +192,8 @@ void publish_begin(struct run *run) {
 			.name = run->manifest ? run->manifest->name : NULL,
 			.joblog = options->joblog && strcmp(options->joblog, "-") != 0 && !options->packing.by_time ? options->joblog : NULL,
 			.parent = parent.data,
-			.argv = (const char *const *)options->argv,
+			.argv = argv.data,
+			.nargv = nargv,
 			.time_ns = time_ns,
 			.pid = run->pid,
 			.slots = options->tty ? 1 : run->slots_bounds.least == 0 ? 0 : run->slots,
@@ -653,7 +658,7 @@ static void make_end(struct worker_state *state, const struct job *job, const st
 			.nslots = state->worker ? worker_width(state->worker) : job->spec->width,
 			.source = source_of(state),
 			.next = next,
-			.coalesced = job->item.items - 1,
+			.items = job->item.items,
 			.allowed = is_counted(job, result, next) && outcome_is_failure(result->outcome) && job->batch->allow_failure,
 			.out_bytes = stats->out_bytes,
 			.err_bytes = stats->err_bytes,
@@ -703,6 +708,7 @@ static void publish_end_without_attempt(struct batch *batch, struct event_job_en
 	struct event event = {.kind = EVENT_JOB_END, .u.job_end = end};
 	event.u.job_end.id.batch = batch->name;
 	event.u.job_end.id.attempt = 1;
+	event.u.job_end.items = 1;
 	end_jobs(batch, &event, 1, /* worker */ NULL);
 }
 

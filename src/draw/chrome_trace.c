@@ -120,11 +120,12 @@ static void add_head(struct chrome *chrome) {
 	if (stats->name) {
 		buf_printf(&name, "%s: ", stats->name);
 	}
-	for (char **word = stats->argv; word && *word; ++word) {
-		buf_adds(buf, word > stats->argv ? "," : "");
-		json_add_text(buf, *word, strlen(*word));
-		buf_adds(&name, word > stats->argv ? " " : "");
-		buf_adds(&name, *word);
+	const char *word = stats->argv;
+	for (uint32_t i = 0; i < stats->nargv; ++i, word += strlen(word) + 1) {
+		buf_adds(buf, i > 0 ? "," : "");
+		json_add_text(buf, word, strlen(word));
+		buf_adds(&name, i > 0 ? " " : "");
+		buf_adds(&name, word);
 	}
 	buf_adds(buf, "]},\"traceEvents\":[\n");
 	add_metadata(chrome, "process_name", 0, name.len > 0 ? buf_str(&name) : "fairpar");
@@ -237,7 +238,7 @@ static void add_args(struct buf *buf, const struct attempt_span *attempt) {
 	if (end_event) {
 		const struct result *result = &end_event->result;
 		buf_printf(buf, ",\"status\":\"%s\",\"exit\":%d,\"signal\":%d,\"user_ms\":%.3f,\"sys_ms\":%.3f,\"maxrss\":%lld",
-		           outcome_name(result->outcome), result->exit_code, result->term_signal, (double)timeval_ns(result->usage.ru_utime) * 1e-6,
+		           outcome_names[result->outcome], result->exit_code, result->term_signal, (double)timeval_ns(result->usage.ru_utime) * 1e-6,
 		           (double)timeval_ns(result->usage.ru_stime) * 1e-6, (long long)result->usage.ru_maxrss * 1024);
 	}
 	buf_addc(buf, '}');

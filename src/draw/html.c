@@ -40,11 +40,12 @@ static void add_head(struct buf *buf, const struct run_stats *stats, const struc
 
 // The command line, each word that has a blank in quotes.
 static void add_argv(struct buf *buf, const struct run_stats *stats) {
-	for (char **word = stats->argv; word && *word; ++word) {
-		const char *quote = **word == '\0' || strpbrk(*word, " \t\n|&;<>()$\"'*?") ? "'" : "";
-		buf_printf(buf, "%s%s", word > stats->argv ? " " : "", *quote ? "&#39;" : "");
-		add_text(buf, *word);
-		buf_adds(buf, *quote ? "&#39;" : "");
+	const char *word = stats->argv;
+	for (uint32_t i = 0; i < stats->nargv; ++i, word += strlen(word) + 1) {
+		const char *quote = *word == '\0' || strpbrk(word, " \t\n|&;<>()$\"'*?") ? "&#39;" : "";
+		buf_printf(buf, "%s%s", i > 0 ? " " : "", quote);
+		add_text(buf, word);
+		buf_adds(buf, quote);
 	}
 }
 
@@ -100,7 +101,7 @@ static void add_header(struct buf *buf, const struct run_stats *stats) {
 	buf_adds(buf, "<header>\n<h1>");
 	svg_add_title(buf, stats);
 	buf_adds(buf, "</h1>\n");
-	if (stats->argv) {
+	if (stats->nargv > 0) {
 		buf_adds(buf, "<code class=\"dim\">");
 		add_argv(buf, stats);
 		buf_adds(buf, "</code>\n");
@@ -250,7 +251,7 @@ static void add_failures(struct buf *buf, const struct run_stats *stats) {
 	for (size_t i = 0; i < stats->nfailures; ++i) {
 		add_failure(buf, &stats->failures[i]);
 	}
-	uint64_t failed = stats->total.failed - stats->total.coalesced_failed;
+	uint64_t failed = stats->total.failed_processes;
 	if (failed > stats->nfailures) {
 		buf_adds(buf, "<p class=\"dim\">… and ");
 		markup_add_count(buf, failed - stats->nfailures);
@@ -269,7 +270,7 @@ static void add_losses(struct buf *buf, const struct run_stats *stats) {
 			buf_adds(buf, "</strong> ");
 		}
 		markup_add_count(buf, loss->jobs);
-		buf_printf(buf, " job%s %s: ", loss->jobs == 1 ? "" : "s", outcome_name(loss->outcome));
+		buf_printf(buf, " job%s %s: ", loss->jobs == 1 ? "" : "s", outcome_names[loss->outcome]);
 		add_text(buf, loss->why);
 		buf_adds(buf, "</p>\n");
 	}

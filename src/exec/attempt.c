@@ -58,7 +58,7 @@ static void build_vars(struct buf *vars, const struct job *job, const struct att
 		buf_printf(vars, "%s=%u%c", options->slot_var, job->slot - 1, 0);
 	}
 	if (attempt->ended) {
-		buf_printf(vars, "FAIRPAR_EXIT=%d%cFAIRPAR_OUTCOME=%s%c", result_code(attempt->ended), 0, outcome_name(attempt->ended->outcome), 0);
+		buf_printf(vars, "FAIRPAR_EXIT=%d%cFAIRPAR_OUTCOME=%s%c", result_code(attempt->ended), 0, outcome_names[attempt->ended->outcome], 0);
 	}
 	struct expansion x = job_expansion(job);
 	for (size_t i = 0; i < job->spec->nvars; ++i) {

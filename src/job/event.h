@@ -75,7 +75,8 @@ struct event_run_start {
 	const char *name;       // of the whole run, as the manifest gives it, or NULL
 	const char *joblog;     // its file, that --resume-failed can read, or NULL
 	const char *parent;     // "RUN/BATCH#n" of the job this fairpar was started by, or NULL
-	const char *const *argv; // NULL at its end
+	const char *argv;       // `nargv` strings one after the other
+	uint32_t nargv;
 	uint64_t time_ns;       // since 1970
 	int pid;
 	unsigned slots;         // 0: not known
@@ -127,7 +128,7 @@ struct event_job_end {
 	unsigned nslots;        // as of its start; from a log: of its job_start, else 1
 	enum event_source source; // the same; else FROM_QUEUE
 	enum event_next next;
-	uint64_t coalesced;     // items of it beyond the first (--pack=auto); all are counted
+	uint64_t items;         // that it had: 1, or more with --pack=auto; all are counted
 	bool up_to_date;        // what it creates was there: nothing was run
 	bool allowed;           // its failure is (allow_failure)
 	uint64_t out_bytes, err_bytes; // of its output so far

@@ -11,20 +11,15 @@
 #include <stdio.h>
 #include <strings.h>
 
-const char *outcome_name(enum outcome outcome) {
-	static const char *const names[] = {
-		[OUTCOME_OK] = "ok",
-		[OUTCOME_FAILED] = "failed",
-		[OUTCOME_SIGNAL] = "signal",
-		[OUTCOME_TIMEOUT] = "timeout",
-		[OUTCOME_SPAWN_ERROR] = "spawn_error",
-		[OUTCOME_CANCELLED] = "cancelled",
-		[OUTCOME_SKIPPED] = "skipped",
-	};
-	static_assert(sizeof(names) / sizeof(names[0]) == OUTCOME_SKIPPED + 1, "each outcome has a name");
-	verify((size_t)outcome < sizeof(names) / sizeof(names[0]));
-	return names[outcome];
-}
+const char *const outcome_names[OUTCOME_SKIPPED + 1] = {
+	[OUTCOME_OK] = "ok",
+	[OUTCOME_FAILED] = "failed",
+	[OUTCOME_SIGNAL] = "signal",
+	[OUTCOME_TIMEOUT] = "timeout",
+	[OUTCOME_SPAWN_ERROR] = "spawn_error",
+	[OUTCOME_CANCELLED] = "cancelled",
+	[OUTCOME_SKIPPED] = "skipped",
+};
 
 // glibc's sigabbrev_np() is not in musl
 static const struct { int number; const char *name; } signals[] = {
@@ -97,7 +92,7 @@ const char *result_describe(const struct result *result, char *text, size_t size
 	case OUTCOME_SKIPPED:
 		break;
 	}
-	snprintf(text, size, "%s", outcome_name(result->outcome));
+	snprintf(text, size, "%s", outcome_names[result->outcome]);
 	return text;
 }
 

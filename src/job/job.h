@@ -18,8 +18,7 @@ enum outcome {
 	OUTCOME_SKIPPED,      // what it needs failed
 };
 
-// "ok", "failed", "signal", "timeout", "spawn_error", "cancelled", "skipped"
-const char *outcome_name(enum outcome outcome);
+extern const char *const outcome_names[OUTCOME_SKIPPED + 1];
 
 // True for a failed job; one that was cancelled or skipped has not failed.
 static inline bool outcome_is_failure(enum outcome outcome) {

@@ -47,7 +47,6 @@ struct log_reader {
 	struct json_value none;  // in the place of one that is not there
 	char error[160];         // of the line
 	struct buf text;         // lists of strings
-	const char **argv;
 	struct running_table running;
 	bool has_start;
 	bool is_fatal;           // what is wrong with the line: it is not damaged, but does not belong there
@@ -271,15 +270,6 @@ static double get_double(struct log_reader *reader, const char *key) {
 	return number;
 }
 
-static int32_t get_i32(struct log_reader *reader, const char *key) {
-	double number = get_double(reader, key);
-	if (number < INT32_MIN || number > INT32_MAX || number != (int32_t)number) {
-		set_error(reader, "\"%s\" is not a whole number from %d to %d", key, INT32_MIN, INT32_MAX);
-		return 0;
-	}
-	return (int32_t)number;
-}
-
 // The signal as a number, or by its name.
 static int get_signal(struct log_reader *reader, const char *key, uint64_t max) {
 	const struct json_value *value = value_of(reader, key);
@@ -304,18 +294,10 @@ static uint64_t get_word(struct log_reader *reader, const char *key, const struc
 			return i;
 		}
 	}
-	return (uint64_t)field->otherwise;
-}
-
-static enum outcome get_outcome(struct log_reader *reader, const char *key) {
-	const struct json_value *value = value_of(reader, key);
-	for (int i = OUTCOME_OK; value->kind == JSON_STRING && i <= OUTCOME_SKIPPED; ++i) {
-		if (strcmp(value->text, outcome_name((enum outcome)i)) == 0) {
-			return (enum outcome)i;
-		}
+	if (field->written == FIELD_REQUIRED && value->kind == JSON_STRING) {
+		set_error(reader, "\"%s\" is a word that is not known", key);
 	}
-	set_error(reader, "\"%s\" is not the end of a job, as \"ok\" or \"failed\"", key);
-	return OUTCOME_OK;
+	return (uint64_t)field->otherwise;
 }
 
 // The strings of a list one after the other, each with a NUL behind it, in reader->text. Returns their number.
@@ -342,19 +324,6 @@ static uint32_t get_list(struct log_reader *reader, const char *key) {
 		buf_add(&reader->text, item->text, item->len + 1);
 	}
 	return (uint32_t)list->len;
-}
-
-// The same as an array with NULL at its end.
-static const char *const *get_argv(struct log_reader *reader, const char *key) {
-	uint32_t n = get_list(reader, key);
-	const char *at = buf_str(&reader->text);
-	reader->argv = xrealloc(reader->argv, ((size_t)n + 1) * sizeof(*reader->argv));
-	for (uint32_t i = 0; i < n; ++i) {
-		reader->argv[i] = at;
-		at += strlen(at) + 1;
-	}
-	reader->argv[n] = NULL;
-	return reader->argv;
 }
 
 // The number behind the batch's name: 3 of "BATCH#3"; 0 of what is no item.
@@ -397,20 +366,15 @@ static void store(void *member, size_t size, uint64_t number) {
 // Reads the value of the key into the member; `with` is the one that goes with it.
 static void read_value(struct log_reader *reader, const struct event_field *field, void *member, void *with) {
 	const char *key = field->key;
-	uint64_t otherwise = (uint64_t)field->otherwise, number;
+	uint64_t number;
 	switch ((enum field_type)field->type) {
 	case FIELD_NUMBER:
-	case FIELD_EXIT: store(member, field->size, get_u64(reader, key, field->most, otherwise)); break;
-	case FIELD_INTEGER: *(int32_t *)member = get_i32(reader, key); break;
+	case FIELD_EXIT: store(member, field->size, get_u64(reader, key, field->most, (uint64_t)field->otherwise)); break;
+	case FIELD_INTEGER: break; // never read
 	case FIELD_KILOBYTES: *(long *)member = (long)(get_u64(reader, key, field->most, 0) / 1024); break;
-	case FIELD_AND_ONE:
-		number = get_u64(reader, key, field->most, 1);
-		*(uint64_t *)member = number - (number > 0);
-		break;
 	case FIELD_SIGNAL: *(int *)member = get_signal(reader, key, field->most); break;
 	case FIELD_FLAG: *(bool *)member = value_of(reader, key)->kind == JSON_TRUE; break;
 	case FIELD_WORD: store(member, field->size, get_word(reader, key, field)); break;
-	case FIELD_OUTCOME: *(enum outcome *)member = get_outcome(reader, key); break;
 	case FIELD_SECONDS: *(uint64_t *)member = get_ns(reader, key); break;
 	case FIELD_TIMEVAL:
 		number = get_ns(reader, key);
@@ -432,7 +396,6 @@ static void read_value(struct log_reader *reader, const struct event_field *fiel
 		*(uint32_t *)with = get_list(reader, key);
 		*(const char **)member = buf_str(&reader->text);
 		break;
-	case FIELD_ARGV: *(const char *const **)member = get_argv(reader, key); break;
 	}
 }
 
@@ -440,7 +403,7 @@ static void read_fields(struct log_reader *reader, struct event *event) {
 	const struct event_layout *layout = &event_layouts[event->kind];
 	for (size_t i = 0; i < layout->n; ++i) {
 		const struct event_field *field = &layout->fields[i];
-		if (field->written != FIELD_DERIVED) {
+		if (field->written != FIELD_UNREAD) {
 			read_value(reader, field, (char *)event + field->at, (char *)event + field->with);
 		}
 		if (field->written == FIELD_REQUIRED && value_of(reader, field->key)->kind != JSON_STRING) {
@@ -497,8 +460,7 @@ static void read_event(struct log_reader *reader, const char *name, uint64_t at)
 		return;
 	}
 	if (!reader->has_start && kind != EVENT_RUN_START && reader->ndamaged > 0) {
-		static const char *const no_words[] = {NULL}; // the first line is damaged: the run begins without its facts
-		struct event start = {.kind = EVENT_RUN_START, .at = TIME_BASE, .u.run_start = {.run = "", .argv = no_words}};
+		struct event start = {.kind = EVENT_RUN_START, .at = TIME_BASE, .u.run_start = {.run = ""}}; // the first line is damaged
 		reader->has_start = true;
 		reader->fn(reader->arg, &start);
 	}
@@ -594,7 +556,6 @@ int eventread(int fd, const char *name, event_fn *fn, void *arg, struct buf *mes
 	json_reader_fini(&reader.json);
 	running_table_fini(&reader.running);
 	buf_fini(&reader.text);
-	free(reader.argv);
 	free(reader.block);
 	return result;
 }

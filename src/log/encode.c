@@ -23,11 +23,6 @@ static void add_u64(struct buf *buf, uint64_t value) {
 	buf_add(buf, at, (size_t)(end - at));
 }
 
-static void add_i64(struct buf *buf, int64_t value) {
-	buf_adds(buf, value < 0 ? "-" : "");
-	add_u64(buf, value < 0 ? 0 - (uint64_t)value : (uint64_t)value);
-}
-
 // Nanoseconds as seconds, cut off at microseconds.
 static void add_seconds(struct buf *buf, uint64_t ns) {
 	char digits[] = ".000000";
@@ -88,20 +83,12 @@ static void add_job(struct buf *buf, const struct event_field *field, const char
 	add_string(buf, field, name.data, name.len);
 }
 
-// Strings: `n` one behind the other in `texts`, or the first `n` of `argv`, if that is not NULL.
-struct strings {
-	const char *const *argv;
-	const char *texts;
-	size_t n;
-};
-
-// Adds the list; with `exact` those that are not UTF-8 as base64, and null for the others. Returns whether all are UTF-8.
-static bool add_elements(struct buf *buf, const struct strings *strings, bool exact) {
-	const char *text = strings->texts;
+// Adds the list of `n` strings; with `exact` those that are not UTF-8 as base64, and null for the others. Returns whether all are
+// UTF-8.
+static bool add_elements(struct buf *buf, const char *text, uint32_t n, bool exact) {
 	bool all = true;
 	buf_addc(buf, '[');
-	for (size_t i = 0; i < strings->n; ++i) {
-		text = strings->argv ? strings->argv[i] : text;
+	for (uint32_t i = 0; i < n; ++i) {
 		buf_adds(buf, i > 0 ? "," : "");
 		size_t len = strlen(text), before = buf->len;
 		bool is_exact = json_add_text(buf, text, len);
@@ -116,19 +103,11 @@ static bool add_elements(struct buf *buf, const struct strings *strings, bool ex
 	return all;
 }
 
-static void add_strings(struct buf *buf, const struct event_field *field, const struct strings *strings) {
-	if (!add_elements(buf, strings, /* exact */ false)) {
+static void add_strings(struct buf *buf, const struct event_field *field, const char *texts, uint32_t n) {
+	if (!add_elements(buf, texts, n, /* exact */ false)) {
 		add_exact_key(buf, field);
-		add_elements(buf, strings, /* exact */ true);
+		add_elements(buf, texts, n, /* exact */ true);
 	}
-}
-
-static void add_argv(struct buf *buf, const struct event_field *field, const char *const *argv) {
-	struct strings strings = {.argv = argv};
-	while (argv && argv[strings.n]) {
-		++strings.n;
-	}
-	add_strings(buf, field, &strings);
 }
 
 // ---- the table ----
@@ -171,13 +150,11 @@ static void add_value(struct buf *buf, const struct event *event, const struct e
 	switch ((enum field_type)field->type) {
 	case FIELD_NUMBER:
 	case FIELD_SIGNAL: add_u64(buf, number); break;
-	case FIELD_INTEGER: add_i64(buf, *(const int32_t *)member); break;
+	case FIELD_INTEGER: buf_printf(buf, "%d", *(const int32_t *)member); break;
 	case FIELD_KILOBYTES: add_u64(buf, number * 1024); break;
-	case FIELD_AND_ONE: add_u64(buf, number + 1); break;
 	case FIELD_EXIT: add_exit(buf, &event->u.job_end.result); break;
 	case FIELD_FLAG: buf_adds(buf, "true"); break;
 	case FIELD_WORD: add_word(buf, field->words[number]); break;
-	case FIELD_OUTCOME: add_word(buf, outcome_name((enum outcome)number)); break;
 	case FIELD_SECONDS: add_seconds(buf, number); break;
 	case FIELD_TIMEVAL: add_seconds(buf, timeval_ns(*(const struct timeval *)member)); break;
 	case FIELD_MOMENT: add_moment(buf, number, base); break;
@@ -187,8 +164,7 @@ static void add_value(struct buf *buf, const struct event *event, const struct e
 	case FIELD_JOB: add_job(buf, field, *(const char *const *)with, number); break;
 	case FIELD_TEXT: add_string(buf, field, *text, strlen(*text)); break;
 	case FIELD_BYTES: add_string(buf, field, *text, *(const size_t *)with); break;
-	case FIELD_STRINGS: add_strings(buf, field, &(struct strings){.texts = *text, .n = *(const uint32_t *)with}); break;
-	case FIELD_ARGV: add_argv(buf, field, *(const char *const *const *)member); break;
+	case FIELD_STRINGS: add_strings(buf, field, *text, *(const uint32_t *)with); break;
 	}
 }
 

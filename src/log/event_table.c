@@ -14,7 +14,6 @@ const char *const event_whys[NO_WHY] = {
 	[WHY_NEEDS] = "needs", [WHY_RETRY] = "retry", [WHY_RESERVE] = "reserve", [WHY_SUSPEND] = "suspend", [WHY_HOST] = "host",
 };
 const char *const event_nexts[] = {[NEXT_RETRY] = "retry", [NEXT_STEP] = "then"};
-const char *const event_losses[] = {[OUTCOME_CANCELLED] = "cancelled", [OUTCOME_SKIPPED] = "skipped"};
 const char *const event_fairness[] = {[false] = "turns", [true] = "time"};
 const char *const event_streams[] = {[1] = "stdout", [2] = "stderr"};
 

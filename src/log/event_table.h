@@ -15,14 +15,12 @@ enum {
 // The C type of the member that holds a value, and the value's JSON: "as it is" is the member's own value.
 enum field_type {
 	FIELD_NUMBER,     // any integer or enum: as it is; a line with more than DETAIL is damaged
-	FIELD_INTEGER,    // int32_t: as it is
+	FIELD_INTEGER,    // int32_t: as it is; never read
 	FIELD_KILOBYTES,  // long, in KiB (getrusage(2): ru_maxrss): bytes
-	FIELD_AND_ONE,    // uint64_t: the value plus 1
 	FIELD_EXIT,       // int, of a struct result: as it is; null if a signal ended the job or it never ran
 	FIELD_SIGNAL,     // int: as it is; a name ("KILL") is read too
 	FIELD_FLAG,       // bool: true
 	FIELD_WORD,       // any integer or enum: the word of DETAIL with that index; an unknown word is read as OTHERWISE
-	FIELD_OUTCOME,    // enum outcome: outcome_name(); a line with an unknown one, or without it, is damaged
 	FIELD_SECONDS,    // uint64_t, nanoseconds: seconds
 	FIELD_TIMEVAL,    // struct timeval: seconds
 	FIELD_MOMENT,     // uint64_t, an event time: seconds since the start of the run
@@ -33,11 +31,10 @@ enum field_type {
 	FIELD_TEXT,       // const char *: a string
 	FIELD_BYTES,      // const char *: a string of as many bytes as the size_t in DETAIL says
 	FIELD_STRINGS,    // const char *: an array of strings, one after the other; the uint32_t in DETAIL is their number
-	FIELD_ARGV,       // const char *const *: an array of strings, up to NULL
 };
 // When a key is written, and what a line without it means: WRITTEN in events.def.
 
-enum field_written { FIELD_ALWAYS, FIELD_REQUIRED, FIELD_DERIVED, FIELD_OR_NULL, FIELD_OPTIONAL, FIELD_IF_WAITED };
+enum field_written { FIELD_ALWAYS, FIELD_REQUIRED, FIELD_UNREAD, FIELD_OR_NULL, FIELD_OPTIONAL, FIELD_IF_WAITED };
 
 // A key of an event.
 struct event_field {
@@ -55,12 +52,10 @@ struct event_field {
 #define C_NUMBER default
 #define C_INTEGER int32_t
 #define C_KILOBYTES long
-#define C_AND_ONE uint64_t
 #define C_EXIT int
 #define C_SIGNAL int
 #define C_FLAG bool
 #define C_WORD default
-#define C_OUTCOME enum outcome
 #define C_SECONDS uint64_t
 #define C_TIMEVAL struct timeval
 #define C_MOMENT uint64_t
@@ -71,7 +66,6 @@ struct event_field {
 #define C_TEXT const char *
 #define C_BYTES const char *
 #define C_STRINGS const char *
-#define C_ARGV const char *const *
 
 // The row as an initializer of a struct event_field.
 #define MEMBER_OF_EVENT(MEMBER) ((struct event *)0)->MEMBER
@@ -88,7 +82,7 @@ struct event_layout {
 
 // The words of the table.
 extern const char *const event_roles[ROLE_LISTING + 1], *const event_sources[FROM_BACKFILL + 1], *const event_whys[NO_WHY],
-	*const event_nexts[NEXT_STEP + 1], *const event_losses[OUTCOME_SKIPPED + 1], *const event_fairness[2], *const event_streams[3];
+	*const event_nexts[NEXT_STEP + 1], *const event_fairness[2], *const event_streams[3];
 
 // By enum event_kind.
 extern const struct event_layout event_layouts[EVENT_KINDS];

@@ -168,14 +168,11 @@ static void note_start(struct run_stats *stats, const struct event_run_start *ev
 	stats->host = keep(stats, event->host);
 	stats->cwd = keep(stats, event->cwd);
 	stats->name = keep(stats, event->name);
-	size_t n = 0;
-	while (event->argv && event->argv[n]) {
-		++n;
+	const char *end = event->argv;
+	for (stats->nargv = 0; stats->nargv < event->nargv; ++stats->nargv) {
+		end += strlen(end) + 1;
 	}
-	stats->argv = event->argv ? arena_alloc(&stats->inside->texts, (n + 1) * sizeof(*stats->argv)) : NULL;
-	for (size_t i = 0; i < n; ++i) {
-		stats->argv[i] = keep(stats, event->argv[i]);
-	}
+	stats->argv = event->argv ? arena_text(&stats->inside->texts, event->argv, (size_t)(end - event->argv)) : NULL;
 	stats->time_ns = event->time_ns;
 	stats->slots = stats->slots_now = stats->least_slots = stats->most_slots = event->slots;
 	stats->fair_time = event->fair_time;
@@ -240,7 +237,7 @@ static void job_set(struct stats_job *job, const struct event_job_end *end) {
 		.attempts = end->id.attempt,
 		.step = end->id.step,
 		.result = end->result,
-		.items = end->coalesced + 1,
+		.items = end->items,
 		.allowed = end->allowed,
 	};
 	job->command = copy_bytes(end->command, end->command_len, &job->command_len);
@@ -297,18 +294,18 @@ static void count_start(struct run_stats *stats, const struct event_job_start *s
 static void count_end(struct stats_batch *batch, const struct event_job_end *end) {
 	switch (end->result.outcome) {
 	case OUTCOME_OK:
-		batch->ok += 1 + end->coalesced;
+		batch->ok += end->items;
 		batch->up_to_date += end->up_to_date;
 		break;
 	case OUTCOME_CANCELLED:
-		batch->cancelled += 1 + end->coalesced;
+		batch->cancelled += end->items;
 		break;
 	case OUTCOME_SKIPPED:
 		++batch->skipped;
 		break;
 	default:
-		batch->failed += 1 + end->coalesced;
-		batch->coalesced_failed += end->coalesced;
+		batch->failed += end->items;
+		++batch->failed_processes;
 		batch->allowed += end->allowed;
 		break;
 	}
@@ -360,7 +357,7 @@ static void note_loss(struct run_stats *stats, const struct event_lost *lost) {
 static void count_job_end(struct run_stats *stats, const struct event_job_end *end) {
 	struct stats_batch *batch = batch_of(stats, end->id.batch);
 	bool failed = outcome_is_failure(end->result.outcome);
-	stats->counts_items |= end->coalesced > 0;
+	stats->counts_items |= end->items > 1;
 	if (end->id.slot > 0) { // else it was announced, and came to nothing
 		batch->running -= batch->running > 0;
 	}
@@ -381,7 +378,7 @@ static void count_job_end(struct run_stats *stats, const struct event_job_end *e
 	count_end(batch, end);
 	if (end->result.outcome == OUTCOME_CANCELLED) {
 		note_loss(stats, &(struct event_lost){
-			.batch = end->id.batch, .outcome = OUTCOME_CANCELLED, .jobs = 1 + end->coalesced,
+			.batch = end->id.batch, .outcome = OUTCOME_CANCELLED, .jobs = end->items,
 			.why = end->result.start > 0 ? "cut off while running" : "not started",
 		});
 	}
@@ -496,7 +493,7 @@ uint64_t stats_end(const struct run_stats *stats) {
 void stats_add(struct stats_batch *sum, const struct stats_batch *batch) {
 	sum->ok += batch->ok;
 	sum->failed += batch->failed;
-	sum->coalesced_failed += batch->coalesced_failed;
+	sum->failed_processes += batch->failed_processes;
 	sum->cancelled += batch->cancelled;
 	sum->skipped += batch->skipped;
 	sum->up_to_date += batch->up_to_date;

@@ -31,7 +31,7 @@ struct stats_batch {
 	int64_t jobs;           // known, or -1
 	uint64_t queued;        // jobs so far, by stats_add_queued()
 	uint64_t ok, failed, cancelled, skipped; // jobs that have ended
-	uint64_t coalesced_failed;  // of failed: items beyond the first of their process
+	uint64_t failed_processes; // of failed: jobs, each with all of its items
 	uint64_t up_to_date, allowed; // of ok: up to date; of failed: that may
 	uint64_t retried;       // jobs with more than one attempt at a step
 	uint64_t attempts;      // that have ended
@@ -99,7 +99,8 @@ struct run_stats {
 	char *run;              // ULID
 	char *version, *host, *cwd;
 	char *name;             // that the manifest gives the whole, or NULL
-	char **argv;            // NULL at its end; or NULL
+	const char *argv;       // `nargv` strings one after the other
+	uint32_t nargv;
 	uint64_t time_ns;       // since 1970, of its start
 	uint64_t start, end;    // event time; end 0: the log is cut off, or it still runs
 	uint64_t last;          // event time of the last event: the end of a log that is cut off

@@ -323,7 +323,7 @@ static void add_failures(struct buf *buf, const struct run_stats *stats, const s
 	for (size_t i = 0; i < listed; ++i) {
 		add_failure(buf, &stats->failures[i], form);
 	}
-	uint64_t failed = stats->total.failed - stats->total.coalesced_failed;
+	uint64_t failed = stats->total.failed_processes;
 	if (failed > listed) {
 		add_coloured(buf, form, RED, "  FAILED ");
 		buf_printf(buf, "and %llu more\n", ull(failed - listed));
@@ -421,7 +421,7 @@ void summary_add_last(struct buf *buf, const struct run_stats *stats, bool liste
 		buf_adds(buf, i > 0 ? ", " : ": ");
 		add_named(buf, &stats->failures[i]);
 	}
-	uint64_t unnamed = total->failed - total->coalesced_failed - stats->nfailures;
+	uint64_t unnamed = total->failed_processes - stats->nfailures;
 	if (unnamed > 0 && !listed) {
 		buf_printf(buf, " and %llu more%s", ull(unnamed), stats->counts_items ? " processes" : "");
 	}

@@ -64,9 +64,8 @@ struct teller {
 };
 
 static void tell_run(struct teller teller, unsigned slots) {
-	static const char *const argv[] = {"fairpar", "</title><script>alert(1)</script>", NULL};
 	struct event event = {.kind = EVENT_RUN_START, .at = START, .u.run_start = {.run = "01JD5W", .version = "0.1.0",
-		.host = "h", .cwd = "/", .argv = argv, .time_ns = UINT64_C(1700000000000000000), .slots = slots}};
+		.host = "h", .cwd = "/", .argv = "fairpar\0</title><script>alert(1)</script>", .nargv = 2, .time_ns = UINT64_C(1700000000000000000), .slots = slots}};
 	teller.fn(teller.arg, &event);
 }
 
@@ -79,7 +78,7 @@ static void tell_start(struct teller teller, struct event_job id, uint64_t at_ms
 
 static void tell_end(struct teller teller, struct event_job id, uint64_t from_ms, uint64_t to_ms, enum event_source source,
                      enum outcome outcome, enum event_next next, const char *tail) {
-	struct event event = {.kind = EVENT_JOB_END, .at = START + to_ms * MS, .u.job_end = {.id = id, .nslots = 1, .source = source,
+	struct event event = {.kind = EVENT_JOB_END, .at = START + to_ms * MS, .u.job_end = {.id = id, .nslots = 1, .items = 1, .source = source,
 		.result = {.outcome = outcome, .exit_code = outcome == OUTCOME_OK ? 0 : 1, .start = START + from_ms * MS,
 		.end = START + to_ms * MS}, .queued = 10 * MS, .next = next, .tail = tail, .tail_len = tail ? strlen(tail) : 0}};
 	teller.fn(teller.arg, &event);

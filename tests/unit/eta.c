@@ -48,7 +48,7 @@ static void end_step(const char *batch, uint64_t number, unsigned step, uint64_t
 	struct event_job_start job = started(batch, number);
 	job.id.step = step;
 	tell((struct event){.kind = EVENT_JOB_END, .u.job_end = {
-		.id = job.id, .nslots = 1, .next = next, .command = job.command, .command_len = job.command_len,
+		.id = job.id, .nslots = 1, .items = 1, .next = next, .command = job.command, .command_len = job.command_len,
 		.result = {.start = (from + 1) * NS_PER_S, .end = (to + 1) * NS_PER_S},
 	}}, to);
 }

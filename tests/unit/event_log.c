@@ -26,9 +26,8 @@ static const struct event_job third = {.batch = "A", .number = 3, .seq = 17, .at
 // ---- lines ----
 
 static void test_run(void) {
-	static const char *const argv[] = {"fairpar", "a b", NULL};
 	check_string(encode((struct event){.kind = EVENT_RUN_START, .u.run_start = {
-		.run = "ULID", .version = "1", .host = "h", .cwd = "/", .argv = argv, .time_ns = UINT64_C(1763712000123456789), .pid = 9,
+		.run = "ULID", .version = "1", .host = "h", .cwd = "/", .argv = "fairpar\0a b", .nargv = 2, .time_ns = UINT64_C(1763712000123456789), .pid = 9,
 		.slots = 8,
 	}}, 0), "{\"v\":1,\"ev\":\"run_start\",\"t\":0.000000,\"time\":\"2025-11-21T08:00:00.123Z\",\"run\":\"ULID\",\"version\":\"1\","
 		"\"host\":\"h\",\"pid\":9,\"slots\":8,\"fair\":\"turns\",\"argv\":[\"fairpar\",\"a b\"],\"cwd\":\"/\",\"manifest\":null,"
@@ -88,6 +87,7 @@ static void test_jobs(void) {
 
 static void test_ends(void) {
 	struct event_job_end end = {
+		.items = 1,
 		.id = third,
 		.result = {.outcome = OUTCOME_SIGNAL, .term_signal = 9, .out_of_memory = true, .start = BASE + 1000, .end = BASE + 4999},
 		.queued = 2000,
@@ -105,7 +105,7 @@ static void test_ends(void) {
 		"\"status\":\"signal\",\"exit\":null,\"signal\":9,\"oom\":true,\"queued\":0.000002,\"start\":0.000001,\"wall\":0.000003,"
 		"\"user\":1.000005,\"sys\":0.000000,\"maxrss\":3072,\"nvcsw\":0,\"nivcsw\":0,\"out_bytes\":7,\"err_bytes\":8,"
 		"\"allowed\":true,\"tail\":\"x\\n\"}\n");
-	end = (struct event_job_end){.id = third, .result = {.outcome = OUTCOME_CANCELLED}, .next = NEXT_STEP, .up_to_date = true};
+	end = (struct event_job_end){.id = third, .result = {.outcome = OUTCOME_CANCELLED}, .next = NEXT_STEP, .items = 1, .up_to_date = true};
 	check_string(encode((struct event){.kind = EVENT_JOB_END, .u.job_end = end}, 5),
 		"{\"v\":1,\"ev\":\"job_end\",\"t\":0.000005,\"job\":\"A#3\",\"batch\":\"A\",\"seq\":17,\"attempt\":1,\"slot\":2,"
 		"\"status\":\"cancelled\",\"exit\":null,\"signal\":null,\"queued\":0.000000,\"start\":null,\"wall\":0.000000,"

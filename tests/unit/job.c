@@ -9,13 +9,13 @@ static const char *described(struct result result) {
 }
 
 static void test_words(void) {
-	check_string(outcome_name(OUTCOME_OK), "ok");
-	check_string(outcome_name(OUTCOME_FAILED), "failed");
-	check_string(outcome_name(OUTCOME_SIGNAL), "signal");
-	check_string(outcome_name(OUTCOME_TIMEOUT), "timeout");
-	check_string(outcome_name(OUTCOME_SPAWN_ERROR), "spawn_error");
-	check_string(outcome_name(OUTCOME_CANCELLED), "cancelled");
-	check_string(outcome_name(OUTCOME_SKIPPED), "skipped");
+	check_string(outcome_names[OUTCOME_OK], "ok");
+	check_string(outcome_names[OUTCOME_FAILED], "failed");
+	check_string(outcome_names[OUTCOME_SIGNAL], "signal");
+	check_string(outcome_names[OUTCOME_TIMEOUT], "timeout");
+	check_string(outcome_names[OUTCOME_SPAWN_ERROR], "spawn_error");
+	check_string(outcome_names[OUTCOME_CANCELLED], "cancelled");
+	check_string(outcome_names[OUTCOME_SKIPPED], "skipped");
 }
 
 static void test_describe(void) {

@@ -14,11 +14,10 @@ static uint64_t origin = 7 * S + 123; // the clock may stand anywhere
 
 static void begin(unsigned slots) {
 	stats = stats_new();
-	const char *argv[] = {"fairpar", "-f", "x.yaml", NULL};
 	struct event event = {
 		.kind = EVENT_RUN_START,
 		.at = origin,
-		.u.run_start = {.run = "01RUN", .version = "0.1.0", .host = "h", .cwd = "/", .argv = argv, .slots = slots},
+		.u.run_start = {.run = "01RUN", .version = "0.1.0", .host = "h", .cwd = "/", .argv = "fairpar\0-f\0x.yaml", .nargv = 3, .slots = slots},
 	};
 	stats_on_event(stats, &event);
 }
@@ -47,6 +46,7 @@ static struct event ended(const char *name, uint64_t number, uint64_t from, uint
 			.id = {.batch = name, .number = number, .attempt = 1, .slot = 1},
 			.result = {.outcome = outcome, .exit_code = outcome == OUTCOME_FAILED, .start = origin + from, .end = origin + to},
 			.nslots = 1,
+			.items = 1,
 			.command = "true",
 			.command_len = 4,
 		},
@@ -98,7 +98,7 @@ static void test_two_batches(void) {
 	check_string(stats->failures[0].batch, "b");
 	check_string(stats->failures[1].command, "true");
 	check(stats->has_end && stats->end - stats->start == 5 * S);
-	check_string(stats->argv[2], "x.yaml");
+	check(stats->nargv == 3 && strcmp(stats->argv + sizeof("fairpar\0-f"), "x.yaml") == 0);
 	stats_free(stats);
 }
 
@@ -156,23 +156,23 @@ static void test_items_of_a_process(void) {
 	job("a", 1, 0, 1 * S, OUTCOME_OK);
 	check(!stats->counts_items);
 	struct event event = ended("a", 2, 0, 1 * S, OUTCOME_OK);
-	event.u.job_end.coalesced = 99;
+	event.u.job_end.items = 100;
 	stats_on_event(stats, &event);
 	event = ended("a", 102, 1 * S, 2 * S, OUTCOME_FAILED);
-	event.u.job_end.coalesced = 9;
+	event.u.job_end.items = 10;
 	event.u.job_end.next = NEXT_RETRY;
 	stats_on_event(stats, &event);
 	event.u.job_end.id.attempt = 2;
 	event.u.job_end.next = NEXT_NOTHING;
 	stats_on_event(stats, &event);
 	event = ended("b", 1, 2 * S, 3 * S, OUTCOME_CANCELLED);
-	event.u.job_end.coalesced = 4;
+	event.u.job_end.items = 5;
 	stats_on_event(stats, &event);
 	end(3 * S);
 	check(stats->counts_items);
 	check_equal(stats->total.ok, 101);
 	check_equal(stats->total.failed, 10);
-	check_equal(stats->total.coalesced_failed, 9);
+	check_equal(stats->total.failed_processes, 1);
 	check_equal(stats->total.cancelled, 5);
 	check_equal(stats->batches[0].ok, 101);
 	check_equal(stats->total.retried, 1);

@@ -29,7 +29,7 @@ static void job(const char *batch, uint64_t number, uint64_t from_ms, uint64_t m
 		.u.job_end = {
 			.id = id,
 			.result = {.outcome = exit_code ? OUTCOME_FAILED : OUTCOME_OK, .exit_code = exit_code, .start = from, .end = to},
-			.nslots = 1, .command = "make it", .command_len = 7, .tail = tail, .tail_len = tail ? strlen(tail) : 0,
+			.nslots = 1, .items = 1, .command = "make it", .command_len = 7, .tail = tail, .tail_len = tail ? strlen(tail) : 0,
 		},
 	});
 }
@@ -89,7 +89,7 @@ static const char *show_narrow(unsigned width, bool retried) {
 	job("thumbs", 1, 0, 1000, 0, NULL);
 	if (retried) {
 		tell((struct event){.kind = EVENT_JOB_END, .at = S + 1000 * NS_PER_MS, .u.job_end = {
-			.id = {.batch = "tests", .number = 1, .seq = 9, .attempt = 2, .slot = 1}, .nslots = 1, .next = NEXT_RETRY,
+			.id = {.batch = "tests", .number = 1, .seq = 9, .attempt = 2, .slot = 1}, .nslots = 1, .items = 1, .next = NEXT_RETRY,
 			.result = {.outcome = OUTCOME_FAILED, .exit_code = 1, .start = S, .end = S + 1000 * NS_PER_MS},
 		}});
 	}

@@ -571,7 +571,7 @@ killed() {
 		import array, os, socket, struct, sys
 		s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
 		s.connect(os.environ['FAIRPAR_POOL_DIR'] + '/default.sock')
-		hello = struct.pack('=IIQQIiII', 5, os.getpid(), 0, 0, 1, 0, 0, 0) + b'\0\0\0'
+		hello = struct.pack('=IIQQIiII', 6, os.getpid(), 0, 0, 1, 0, 0, 0) + b'\0\0\0'
 		s.sendall(struct.pack('=IIQQQ', 1, len(hello), 0, 0, 0) + hello)
 		fds = array.array('i', [0] * 200)
 		for _ in range(50):
@@ -778,13 +778,6 @@ start_run() {
 	wait "$run_pid"
 	assert_eq "$(cat order)" $'second\nleft'
 	assert_eq "$(complaints a.err)" ""
-}
-
-@test "runs that get no memory to share with the server run their jobs all the same, and lend their slots" {
-	use_faults
-	FAIRPAR_FAULT=words:1+:ENOMEM run_fairpar --pool --pool-slots 2 '"$FAIRPAR" --pool -j1 echo {} ::: 1 2; : {}' ::: a b c
-	assert_eq "$(sort <<<"$output" | tr '\n' ,)" "a 1,a 2,b 1,b 2,c 1,c 2,"
-	await_pool '0 of 2 slots taken'
 }
 
 @test "FAIRPAR_POOL puts a run into the pool, and --no-inherit does not" {

@@ -54,17 +54,11 @@ int shared_memory_create(const char *name, size_t size) {
 		errno = EFBIG;
 		return -1;
 	}
-	int fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
-	if (fd >= 0 && (ftruncate(fd, (off_t)size) != 0 || fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK) != 0)) {
+	int fd = memfd_create(name, MFD_CLOEXEC);
+	if (fd >= 0 && ftruncate(fd, (off_t)size) != 0) {
 		fd_close(&fd);
 	}
 	return fd;
-}
-
-size_t shared_memory_size(int fd) {
-	struct stat st;
-	int seals = fcntl(fd, F_GET_SEALS);
-	return seals >= 0 && (seals & F_SEAL_SHRINK) && fstat(fd, &st) == 0 ? (size_t)st.st_size : 0;
 }
 
 void *shared_memory_map(int fd, size_t size) {

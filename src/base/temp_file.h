@@ -22,13 +22,9 @@ const char *tmpfile_dir(const char *fallback);
 
 // ---- memory that one process makes and others map ----
 
-// Makes a file of `size` bytes of 0, which may grow and never shrinks. `name` is shown in /proc/PID/fd. Returns its
+// Makes a file of `size` bytes of 0. `name` is shown in /proc/PID/fd. Returns its
 // descriptor, which closes on exec and is the caller's, or -1 with errno.
 int shared_memory_create(const char *name, size_t size) FP_NODISCARD;
-
-// How many bytes of a file from another process can be mapped without fear that they are taken away later (an access would
-// then send SIGBUS): its size if it cannot shrink, else 0.
-size_t shared_memory_size(int fd);
 
 // Maps the first `size` bytes for reading and writing, until munmap(2). Returns NULL with errno if that is refused.
 void *shared_memory_map(int fd, size_t size) FP_NODISCARD;

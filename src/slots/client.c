@@ -29,6 +29,7 @@ struct held {
 	uint32_t width;
 	bool lent;                 // to this client
 	bool used;
+	bool last;                 // no other job comes after the one that runs on it
 	pid_t pid;                 // of the job, if
 	int pidfd;                 // this one, of the job, too, is not -1
 };
@@ -51,10 +52,8 @@ struct client {
 	bool contended;
 	unsigned spare_limit;      // 0: none
 	uint64_t nonces;           // state of the series
-	struct held *held;         // the i-th has the i-th word
+	struct held *held;
 	size_t nheld, held_cap;
-	struct words words;        // as many as the pool has slots or as there can be, if leases are used again
-	int words_fd;              // for the server; or -1
 	struct buf error;          // why there is no server
 };
 
@@ -77,15 +76,8 @@ static void send_process(const struct client *client, const struct held *held) {
 	}
 }
 
-// The word of a lease, or NULL: it is used for one job.
-static lease_word *word_of(const struct client *client, const struct held *held) {
-	size_t at = (size_t)(held - client->held);
-	return at < client->words.n ? &client->words.word[at] : NULL;
-}
-
-// As struct hold has it.
-static uint64_t word_number(const struct client *client, const struct held *held) {
-	return word_of(client, held) ? (uint64_t)(held - client->held) + 1 : 0;
+static void send_use(const struct client *client, const struct held *held) {
+	send_frame(client, FRAME_USE, held->id.number, held->id.nonce, held->last);
 }
 
 // Reads what has come. False: the server has gone.
@@ -122,14 +114,11 @@ static void introduce(struct client *client) {
 		buf_addc(&text, '\0');
 	}
 	send_with(client, (struct frame){.type = FRAME_HELLO}, buf_str(&text), text.len, -1);
-	if (client->words_fd >= 0) {
-		send_with(client, (struct frame){.type = FRAME_WORDS}, NULL, 0, client->words_fd);
-	}
 	for (size_t i = 0; i < client->nheld; ++i) {
 		struct held *held = &client->held[i];
 		held->id.number = held->used ? held->id.number : 0;
 		if (held->id.number > 0) {
-			const struct hold hold = {.number = held->id.number, .nonce = held->id.nonce, .word = word_number(client, held),
+			const struct hold hold = {.number = held->id.number, .nonce = held->id.nonce, .last = held->last,
 			                          .width = held->width | (held->lent ? LEASE_LENT : 0)};
 			buf_add(&holds, &hold, sizeof(hold));
 		}
@@ -290,14 +279,13 @@ static void add_reason(struct client *client, struct buf *text, int error) {
 struct client *client_open(const struct client_config *config, struct buf *error, int *ret_error) {
 	struct client *client = NEW(struct client);
 	client->config = *config;
-	client->fd = client->words_fd = -1;
+	client->fd = -1;
 	client->due = TIME_NEVER;
 	client->width = 1;
 	random_bytes(&client->nonces, sizeof(client->nonces));
 	if (!config->socket && place_open(&client->place, config->pool, error) != 0) {
 		*ret_error = place_is_deserted(errno) ? ENOTDIR : errno; // ENOENT would say that nobody uses the pool
 	} else {
-		client->words_fd = config->reuses ? words_create(&client->words, PROTOCOL_WORDS_MAX) : -1;
 		*ret_error = reach_server(client);
 		if (*ret_error == 0) {
 			return client;
@@ -311,8 +299,6 @@ struct client *client_open(const struct client_config *config, struct buf *error
 void client_close(struct client *client) {
 	if (client) {
 		fd_close(&client->fd);
-		fd_close(&client->words_fd);
-		words_fini(&client->words);
 		place_fini(&client->place);
 		buf_fini(&client->in);
 		buf_fini(&client->error);
@@ -405,7 +391,9 @@ static struct client_event on_frame(struct client *client, const struct frame *f
 		}
 		client->nheld += at == client->nheld;
 		grow_array(&client->held, &client->held_cap, client->nheld, sizeof(*client->held));
-		client->held[at] = (struct held){.id = event.id, .width = event.width, .lent = frame->c & LEASE_LENT, .pidfd = -1};
+		client->held[at] = (struct held){
+			.id = event.id, .width = event.width, .lent = frame->c & LEASE_LENT, .last = !client->config.reuses, .pidfd = -1,
+		};
 		client->wanted -= client->wanted > 0;
 		return event;
 	}
@@ -415,6 +403,13 @@ static struct client_event on_frame(struct client *client, const struct frame *f
 			event.type = CLIENT_REVOKED;
 			event.id = held->id;
 			forget_held(client, frame->a);
+		}
+		return event;
+	case FRAME_LAST:
+		held = find_held(client, frame->a);
+		if (held) { // else it has been given back meanwhile
+			held->last = true;
+			send_use(client, held);
 		}
 		return event;
 	case FRAME_STATE:
@@ -450,10 +445,6 @@ static struct client_event next_frame(struct client *client) {
 		client->at = 0;
 	}
 	return event;
-}
-
-static void send_use(const struct client *client, const struct held *held) {
-	send_frame(client, FRAME_USE, held->id.number, held->id.nonce, word_number(client, held));
 }
 
 // `error`: of the last step on the way to another server.
@@ -499,9 +490,6 @@ bool client_use(struct client *client, uint64_t number, uint64_t nonce, struct l
 	}
 	held->id.nonce = nonce ? nonce : held->id.nonce;
 	*ret_id = held->id;
-	if (word_of(client, held)) {
-		word_set(word_of(client, held), held->id.nonce);
-	}
 	send_use(client, held);
 	if (!fill(client)) {
 		return false; // nobody else knows of this lease: CLIENT_RENEWED comes
@@ -521,21 +509,18 @@ bool client_use(struct client *client, uint64_t number, uint64_t nonce, struct l
 	return true;
 }
 
-// First swapped, then looked: a server that has come meanwhile is told of a lease that is in use by find_successor() (the model
-// tests/model/leases.pml, MUTANT_LOOKS_THEN_SWAPS).
+// The look comes last: a server that has come meanwhile is told of a lease that is in use by introduce() (the model
+// tests/model/leases.pml, MUTANT_USED_AGAIN_WITHOUT_SERVER).
 bool client_use_again(struct client *client, uint64_t number, uint64_t nonce, struct lease_id *ret_id) {
 	struct held *held = find_held(client, number);
 	verify(held);
-	lease_word *word = word_of(client, held);
-	uint64_t before = held->id.nonce;
-	held->id.nonce = nonce ? nonce : random_next(&client->nonces) & WORD_NONCE;
+	held->id.nonce = nonce ? nonce : random_next(&client->nonces) | 1;
 	*ret_id = held->id;
-	bool swapped = word && word_next_job(word, before, held->id.nonce);
 	if (client->fd < 0 || !fill(client)) { // the next server may have given it to another before it hears of this client
 		forget_held(client, number);
 		return false;
 	}
-	if (!swapped) {
+	if (held->last) {
 		client_release(client, number);
 		return false;
 	}

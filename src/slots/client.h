@@ -3,8 +3,8 @@
 //
 // This process may be stopped at any moment, and the server may then revoke a lease (lease_revoke()). So a lease is used in three
 // steps: client_use() tells the server, and checks that the lease was not revoked; only then the job is started; client_release()
-// gives the lease back. Before that, other jobs may run on it one after another: client_use_again(), which the server sees in
-// shared memory (slots/words.h).
+// gives the lease back. Before that, other jobs may run on it one after another: client_use_again(), of which the server hears only
+// when it asks, because it could lend the lease to what runs below a job; then that job is the last one on the lease.
 
 #pragma once
 
@@ -105,9 +105,9 @@ struct client_event client_next(struct client *client) FP_NODISCARD;
 bool client_use(struct client *client, uint64_t number, uint64_t nonce, struct lease_id *ret_id) FP_NODISCARD;
 
 // To be called before another job is started on a lease in use (client_use()), whose job before has ended. Returns false if it
-// must not start: the lease is lent to a process that the job before left behind, it is for one job only, or the server has
+// must not start: the lease may be lent to a process that the job before left behind, it is for one job only, or the server has
 // gone. The lease is then no longer this client's: no client_release(). `nonce` as above; or 0: a new one, of which the server
-// learns from shared memory alone.
+// is not told.
 bool client_use_again(struct client *client, uint64_t number, uint64_t nonce, struct lease_id *ret_id) FP_NODISCARD;
 
 // True if another client waits for slots, as far as the server has told.

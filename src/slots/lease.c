@@ -39,8 +39,12 @@ struct lease {
 	bool lender_unknown;        // while RECOVERING
 	struct lease_client *borrower; // the client to which `lent` of its slots are lent; NULL: none are lent
 	uint32_t lent;
-	enum { USE_UNKNOWN, USED_ONCE, USED_AGAIN } use; // for jobs, by its holder: not told yet, for one, for one after another
-	lease_word *word;           // USED_AGAIN: what the holder knows, too
+	enum {
+		USE_UNKNOWN,            // its holder has not told yet whether
+		USED_AGAIN,             // other jobs than that of the nonce run on it by now, or
+		ASKED,                  // the same, but the holder is to make the job that runs the last one, and to say which that is, or
+		USED_LAST,              // the job of the nonce is the last one
+	} use;
 	bool withheld;              // nothing is lent out of it
 	struct list below;          // clients that run on it
 };
@@ -140,40 +144,45 @@ static void forget_below(struct lease *lease) {
 	}
 }
 
-// Another job runs on the lease than the one that its clients run below.
-static void begin_job(struct lease *lease, uint64_t nonce) {
-	lease->id.nonce = nonce;
-	forget_below(lease);
+// Do the jobs of the lease change without a word of its holder?
+static bool changes_jobs(const struct lease *lease) {
+	return lease->use == USED_AGAIN || lease->use == ASKED;
 }
 
-// Its holder tells of another job in its word alone.
-static void read_word(struct lease *lease) {
-	uint64_t nonce = lease->word ? word_nonce(lease->word) : lease->id.nonce;
-	if (nonce != lease->id.nonce) {
-		begin_job(lease, nonce);
+// The job of that nonce runs on the lease: the clients below other jobs are lent nothing more out of it.
+static void begin_job(struct lease *lease, uint64_t nonce) {
+	lease->id.nonce = nonce;
+	list_for_each_entry(&lease->below, struct lease_client, client, below) {
+		client->lender_id.nonce = client->lender_id.nonce == 0 ? nonce : client->lender_id.nonce;
+		if (client->lender_id.nonce != nonce) {
+			client->lender = NULL;
+			list_remove(&client->below);
+		}
 	}
 }
 
-// By its nonce, if need be without the number: a job that has lent its lease and has another now keeps the nonce alone.
+// By its nonce, if need be without the number: a job that has lent its lease and has another now keeps the nonce alone. Else by its
+// number, if a job of that nonce may run on it.
 static struct lease *lease_of_id(const struct lease_table *table, struct lease_id id) {
-	struct lease *same = NULL;
+	struct lease *same = NULL, *numbered = NULL;
 	if (id.number == 0) {
 		return NULL;
 	}
 	list_for_each_entry(&table->leases, struct lease, lease, all) {
-		read_word(lease);
-		bool is_better = lease->id.number == id.number || !same;
-		same = lease->id.nonce == id.nonce && is_better ? lease : same;
+		bool has_number = lease->id.number == id.number;
+		same = lease->id.nonce == id.nonce && (has_number || !same) ? lease : same;
+		numbered = has_number && changes_jobs(lease) ? lease : numbered;
 	}
-	return same;
+	return same ? same : numbered;
 }
 
 struct lease_id lease_of_client(const struct lease_client *client) {
 	struct lease_id id = {0};
-	list_for_each_entry(&client->leases, struct lease, lease, own) {
-		read_word(lease);
+	list_for_each_entry(&client->leases, const struct lease, lease, own) {
 		bool may_run = lease->use != USE_UNKNOWN && !client->spare;
-		id = may_run && (id.number == 0 || lease->lent == 0) ? lease->id : id;
+		if (may_run && (id.number == 0 || lease->lent == 0)) {
+			id = (struct lease_id){lease->id.number, changes_jobs(lease) ? 0 : lease->id.nonce};
+		}
 	}
 	return id;
 }
@@ -183,7 +192,7 @@ static struct lease *lease_add(struct lease_client *client, struct lease_id id, 
 	lease->id = id;
 	lease->width = width;
 	lease->holder = client;
-	lease->use = client->user ? USE_UNKNOWN : USED_ONCE;
+	lease->use = client->user ? USE_UNKNOWN : USED_LAST;
 	list_push_back(&client->table->leases, &lease->all);
 	list_push_back(&client->leases, &lease->own);
 	list_init(&lease->unused);
@@ -292,8 +301,7 @@ static void lease_drop(struct lease_table *table, struct lease *lease, uint64_t 
 	list_remove(&lease->own);
 	list_remove(&lease->unused);
 	lease->holder = NULL;
-	lease->use = USED_ONCE; // and that job goes on, or what it has left behind
-	lease->word = NULL;
+	lease->use = USED_LAST; // and that job goes on, or what it has left behind
 	lease_end(table, lease, now);
 }
 
@@ -416,6 +424,8 @@ void lease_keep_only(struct lease_client *client, bool (*keep)(void *arg, uint64
 	list_for_each_entry(&client->leases, struct lease, lease, own) {
 		if (!keep(arg, lease->id.number)) {
 			lease_drop(client->table, lease, now);
+		} else {
+			lease->use = USED_LAST;
 		}
 	}
 }
@@ -474,7 +484,7 @@ static struct lease_grant grant_of(const struct lease *lease) {
 
 static void grant(struct lease_client *client, struct lease *lender, uint32_t width, uint64_t now, struct lease_grant *ret_grant) {
 	struct lease_table *table = client->table;
-	struct lease_id id = {.number = ++table->last_number, .nonce = random_next(&table->nonces) & WORD_NONCE};
+	struct lease_id id = {.number = ++table->last_number, .nonce = random_next(&table->nonces) | 1};
 	struct lease *lease = lease_add(client, id, width);
 	lease->granted = now;
 	if (lender) {
@@ -505,14 +515,7 @@ static bool grant_lent(struct lease_table *table, uint64_t now, struct lease_gra
 			lease_want(client, wanted, client->width, now);
 		}
 		uint32_t width = lendable(client->lender, client, client->width);
-		bool lends = client->wanted > 0 && width > 0;
-		if (lends && client->lender->use != USED_ONCE) { // it gets no other job then, or has it, or its holder has not told yet how it is used
-			lends = client->lender->use == USED_AGAIN && word_lend(client->lender->word, client->lender->id.nonce);
-			if (!lends) {
-				read_word(client->lender);
-			}
-		}
-		if (lends) {
+		if (client->wanted > 0 && width > 0 && client->lender->use == USED_LAST) {
 			if (client == table->gathering) { // what it waits for may be what it has been lent
 				give_turn_back(table, now);
 			} else {
@@ -589,17 +592,26 @@ bool lease_next(struct lease_table *table, uint64_t now, struct lease_grant *ret
 	return true;
 }
 
-bool lease_use(struct lease_client *client, uint64_t number, uint64_t nonce, lease_word *word) {
+struct lease_client *lease_ask_last(struct lease_table *table, uint64_t *ret_number) {
+	list_for_each_entry(&table->clients, const struct lease_client, client, link) {
+		struct lease *lender = client->lender;
+		if (client->wanted > 0 && lendable(lender, client, client->width) > 0 && lender->use == USED_AGAIN) {
+			lender->use = ASKED;
+			*ret_number = lender->id.number;
+			return lender->holder;
+		}
+	}
+	return NULL;
+}
+
+bool lease_use(struct lease_client *client, uint64_t number, uint64_t nonce, bool last) {
 	struct lease *lease = lease_of(client, number);
 	if (!lease) {
 		return false;
 	}
 	list_remove(&lease->unused);
-	lease->use = word ? USED_AGAIN : USED_ONCE;
-	lease->word = word;
-	if (nonce && nonce != lease->id.nonce) {
-		begin_job(lease, nonce);
-	}
+	lease->use = last ? USED_LAST : USED_AGAIN;
+	begin_job(lease, nonce ? nonce : lease->id.nonce);
 	return true;
 }
 

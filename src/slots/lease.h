@@ -1,7 +1,6 @@
 // Who holds the slots of a pool, and who is next: leases, granted in turns among batches.
 //
-// A state machine without threads, clock and I/O. The words of slots/words.h are all that it shares with other processes. Times
-// are passed in, in nanoseconds that never go back.
+// A state machine without threads, clock and I/O. Times are passed in, in nanoseconds that never go back.
 //
 // A client asks for leases (lease_want), gets them one by one (lease_next) and gives each back (lease_release; lease_leave gives
 // all back). It belongs to the batch that it names, or to a batch of its own. Batches take turns on the slots (engine/fair.h); in
@@ -27,7 +26,6 @@
 
 #include "base/attr.h"
 #include "base/buf.h"
-#include "slots/words.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -84,11 +82,16 @@ void lease_want(struct lease_client *client, uint32_t n, uint32_t width, uint64_
 bool lease_next(struct lease_table *table, uint64_t now, struct lease_grant *ret_grant) FP_NODISCARD;
 
 // The client uses the lease from now on: it is not revoked any more. `nonce`: of the job that it is used for; 0: as granted.
-// `word`: where the client tells of its next jobs on this lease (slots/words.h), borrowed until the client leaves; NULL: there
-// will be no other job. Nothing is lent out of a lease before this call, except of a holder whose lease_user() is NULL, which
-// uses a lease for one job. lease_release() gives the lease back. Both return false if the client has no such lease.
-bool lease_use(struct lease_client *client, uint64_t number, uint64_t nonce, lease_word *word) FP_NODISCARD;
+// `last`: there will be no other job on it; else the client goes on to other jobs without a word. A lease is lent only after
+// its holder has called it the last one of that job, or where lease_user() of the holder is NULL, which uses a lease for one job.
+// lease_release() gives the lease back. Both return false if the client has no such lease.
+bool lease_use(struct lease_client *client, uint64_t number, uint64_t nonce, bool last) FP_NODISCARD;
 bool lease_release(struct lease_client *client, uint64_t number, uint64_t now);
+
+// Finds a lease that could be lent to a client which may run below its job, if no other job comes. Returns the holder, who is to be asked
+// which job runs on the lease, and to make this the last: the answer is lease_use(). NULL: there is none, or all were asked.
+// To be called after lease_next().
+struct lease_client *lease_ask_last(struct lease_table *table, uint64_t *ret_number);
 
 // The client reports a lease of an earlier table that it still uses; with `lent` it was lent out of the lease that the client
 // runs on (config.below). After lease_open() it counts, too: then more slots may be taken than there are. Returns false if the
@@ -147,7 +150,8 @@ bool lease_is_known(const struct lease_table *table, struct lease_id id);
 // client has no such lease.
 bool lease_withhold(struct lease_client *holder, uint64_t number, bool withheld);
 
-// Returns a lease of the client on which a job may run, if possible one that is not lent; or number 0: it has none.
+// Returns a lease of the client on which a job may run, if possible one that is not lent; or number 0: it has none. The nonce is 0, as
+// config.below may have it, for whatever job runs there, if that is not known.
 struct lease_id lease_of_client(const struct lease_client *client);
 
 // Sets the lease that the client runs on. Only while RECOVERING: lease_open() looks that lease up.

@@ -7,15 +7,15 @@
 //   client -> server                                          server -> client
 //   HELLO    struct hello, then "BATCH\0DIR\0LABEL\0"          WELCOME  a slots of the pool; b and c: the bounds of a number that
 //                                                                     is found, else 0; c alone: it is not known
-//   WORDS    a descriptor comes with it: slots/words.h         REFUSED  why, as text; the end
-//   HOLDS    a struct hold for each lease that is in use       GRANT    a number, b nonce, c width and LEASE_LENT
-//   WANT     a leases more, b width of each                    REVOKED  a number: it was not used
-//   USE      a number, b nonce of the job, or 0: as granted;   STATE    a: does anybody wait, b: lease_spare_limit()
-//            c: as in struct hold                                       c: slots of the pool, and STATE_REASON()
-//   PROCESS  a number, b pid: a pidfd comes with it           PLACE    a place of b who wait, and who holds the slots, as text
-//   RELEASE  a number; b and c as a and b of WANT, or c 0      REPORT   a slots taken, b who wait, c: as STATE, and lines of text
-//   STATUS   a STATUS_PLACE: PLACE is wanted, not REPORT       OBSERVE  OBSERVED is wanted
-//   OBSERVED struct observation: the answer to OBSERVE
+//   HOLDS    a struct hold for each lease that is in use       REFUSED  why, as text; the end
+//   WANT     a leases more, b width of each                    GRANT    a number, b nonce, c width and LEASE_LENT
+//   USE      a number, b nonce of the job, c: it is the last   REVOKED  a number: it was not used
+//   PROCESS  a number, b pid: a pidfd comes with it            LAST     a number: no other job is to follow; USE is the answer
+//   RELEASE  a number; b and c as a and b of WANT, or c 0      STATE    a: does anybody wait, b: lease_spare_limit()
+//   STATUS   a STATUS_PLACE: PLACE is wanted, not REPORT                c: slots of the pool, and STATE_REASON()
+//   OBSERVED struct observation: the answer to OBSERVE         PLACE    a place of b who wait, and who holds the slots, as text
+//                                                              REPORT   a slots taken, b who wait, c: as STATE, and lines of text
+//                                                              OBSERVE  OBSERVED is wanted
 
 #pragma once
 
@@ -25,11 +25,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { PROTOCOL_VERSION = 5, PROTOCOL_TEXT_MAX = 64 * 1024 * 1024, PROTOCOL_WORDS_MAX = 4096 };
+enum { PROTOCOL_VERSION = 6, PROTOCOL_TEXT_MAX = 64 * 1024 * 1024 };
 
 enum frame_type {
-	FRAME_HELLO = 1, FRAME_WANT, FRAME_USE, FRAME_RELEASE, FRAME_HOLDS, FRAME_STATUS, FRAME_WORDS, FRAME_PROCESS, FRAME_OBSERVED,
-	FRAME_WELCOME = 101, FRAME_REFUSED, FRAME_GRANT, FRAME_REVOKED, FRAME_STATE, FRAME_PLACE, FRAME_REPORT, FRAME_OBSERVE,
+	FRAME_HELLO = 1, FRAME_WANT, FRAME_USE, FRAME_RELEASE, FRAME_HOLDS, FRAME_STATUS, FRAME_PROCESS, FRAME_OBSERVED,
+	FRAME_WELCOME = 101, FRAME_REFUSED, FRAME_GRANT, FRAME_REVOKED, FRAME_STATE, FRAME_PLACE, FRAME_REPORT, FRAME_OBSERVE, FRAME_LAST,
 };
 
 #define LEASE_LENT (UINT64_C(1) << 32)
@@ -62,7 +62,7 @@ struct hello {
 struct hold {
 	uint64_t number, nonce;
 	uint64_t width;         // and LEASE_LENT
-	uint64_t word;          // 1 + which word tells of the next jobs on it, or 0: there are none
+	uint64_t last;          // as c of USE
 };
 
 // What a client sees of the jobs on its leases. See struct controller_observation.

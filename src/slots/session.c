@@ -28,7 +28,6 @@ struct session {
 	struct sessions *all;
 	struct lease_client *client; // NULL before HELLO
 	struct buf out;
-	struct words words;        // of its leases
 	struct process *processes;
 	unsigned nprocesses;
 	size_t processes_cap;
@@ -98,7 +97,6 @@ static void session_free(struct session *session, uint64_t now) {
 	}
 	list_remove(&session->link);
 	--session->all->n;
-	words_fini(&session->words);
 	buf_fini(&session->out);
 	free(session->processes);
 	free(session->dir);
@@ -331,12 +329,6 @@ static void end_asking(struct session *session) {
 	session->asked = false;
 }
 
-// The word of that number, from 1, or NULL for 0: no other job will run on the lease.
-static lease_word *word_of(const struct session *session, uint64_t number) {
-	static lease_word unseen; // that of a client whose words could not be mapped: nothing is lent out of its leases
-	return number == 0 ? NULL : number <= session->words.n ? &session->words.word[number - 1] : &unseen;
-}
-
 // `fd`: as of session_input(), but set to -1 where it is taken.
 static bool on_frame(struct session *session, const struct frame *frame, const char *text, int *fd, uint64_t now) {
 	if (frame->type == FRAME_HELLO) {
@@ -353,19 +345,13 @@ static bool on_frame(struct session *session, const struct frame *frame, const c
 			memcpy(&hold, text + at, sizeof(hold)); // not aligned
 			struct lease_id id = {hold.number, hold.nonce};
 			if ((uint32_t)hold.width <= WANTED_MAX && lease_hold(session->client, id, (uint32_t)hold.width, hold.width & LEASE_LENT, now)) {
-				verify(lease_use(session->client, hold.number, /* nonce */ 0, word_of(session, hold.word)));
+				verify(lease_use(session->client, hold.number, /* nonce */ 0, hold.last != 0));
 			}
 		}
 		return true;
 	}
-	case FRAME_WORDS:
-		if (*fd < 0 || session->words.n > 0) { // once: leases point to them
-			return false;
-		}
-		words_open(&session->words, *fd, PROTOCOL_WORDS_MAX);
-		return true;
 	case FRAME_USE:
-		if (!lease_use(session->client, frame->a, frame->b, word_of(session, frame->c))) {
+		if (!lease_use(session->client, frame->a, frame->b, frame->c != 0)) {
 			send_frame(session, FRAME_REVOKED, frame->a, 0, 0);
 		}
 		return true;
@@ -601,6 +587,10 @@ uint64_t sessions_settle(struct sessions *sessions, bool quiet, uint64_t now) {
 		if (sessions->granted) {
 			sessions->granted(sessions->arg, &grant, session->label, session->pid);
 		}
+	}
+	uint64_t number;
+	for (const struct lease_client *holder; (holder = lease_ask_last(sessions->table, &number));) {
+		send_frame(lease_user(holder), FRAME_LAST, number, 0, 0);
 	}
 	bool contended = sessions->others_wait || lease_is_contended(sessions->table);
 	const struct lease_client *only = contended && !sessions->others_wait ? lease_only_waiter(sessions->table) : NULL;

@@ -9,14 +9,13 @@
 #include "base/sync.h"
 #include "slots/protocol.h"
 #include "slots/session.h"
-#include "slots/words.h"
 
 #include <fcntl.h>
 #include <unistd.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-enum { CLIENTS = 6, LEASES = 64, WORDS = 4 };
+enum { CLIENTS = 6, LEASES = 64 };
 
 // A lease as its client knows it.
 struct known {
@@ -240,7 +239,7 @@ static void say_lease(struct world *world, struct peer *peer, enum frame_type ty
 	int fd = type == FRAME_PROCESS ? open("/dev/null", O_RDONLY | O_CLOEXEC) : -1;
 	if (type == FRAME_USE) {
 		frame.b = flags & 1 ? 0 : frame.b;
-		frame.c = flags / 2 % (WORDS + 2); // also one that there is not
+		frame.c = flags / 2 % 2;
 	}
 	look(world, peer);
 	if (peer->welcome) {
@@ -254,21 +253,9 @@ static void say_holds(struct world *world, struct peer *peer) {
 	struct known known = any_lease(world);
 	unsigned flags = next_byte(world);
 	const struct hold hold = {.number = known.id.number, .nonce = known.id.nonce, .width = (flags % 8) | (flags & 8 ? LEASE_LENT : 0),
-	                          .word = flags / 16 % (WORDS + 2)};
+	                          .last = flags / 16 % 2};
 	world->holds = true;
 	say(world, peer, (struct frame){.type = FRAME_HOLDS}, &hold, sizeof(hold) - (flags == 255), -1);
-}
-
-// Words of its leases, or a file that is not fit to be some; also a second time, which is refused.
-static void send_words(struct world *world, struct peer *peer) {
-	unsigned flags = next_byte(world);
-	struct words words = {0};
-	int fd = flags & 1 ? open("/dev/null", O_RDWR | O_CLOEXEC) : words_create(&words, WORDS);
-	for (unsigned i = 0; i < words.n; ++i) {
-		word_set(&words.word[i], flags); // that is a nonce, too
-	}
-	say(world, peer, (struct frame){.type = FRAME_WORDS}, NULL, 0, fd);
-	words_fini(&words);
 }
 
 static void say_want(struct world *world, struct peer *peer) {
@@ -315,7 +302,6 @@ static void step(struct world *world) {
 		case 5: say_lease(world, peer, FRAME_PROCESS); break;
 		case 6: case 7: say_lease(world, peer, FRAME_RELEASE); break;
 		case 8: say_holds(world, peer); break;
-		case 14: send_words(world, peer); break;
 		case 9:
 			if (what >> 5 & 1) {
 				send_observation(world, peer);

@@ -6,20 +6,19 @@
 //
 //	up    HELLO (with the lease and the nonce of the job that the client runs below), HOLD lease (I have it from an earlier
 //	      server, in use), WANT n (this many more leases, whatever I said before), USE lease (the first job is to start on it,
-//	      and this is its word), REL lease, GONE (end of file)
-//	down  GRANT lease, REVOKE lease, HOT 0 or 1 (does anybody wait?)
+//	      and others will follow), LAST lease (no other job follows that which runs there, with its nonce), REL lease, GONE (end of
+//	      file)
+//	down  GRANT lease, REVOKE lease, ASK lease (for LAST), HOT 0 or 1 (does anybody wait?)
 //
 // Who starts the first job on a lease writes USE, then reads all that has come, and starts it only if there is no REVOKE of that
 // lease and no end of file. Who takes a lease back writes REVOKE, then reads all that has come, and does so only if there is
 // no USE. Of two that write and then look, one at least sees what the other wrote, however long either sleeps in between.
 //
-// With REUSE a client uses a lease for one job after another. It shares a word of memory for each such lease with the server: the
-// nonce of the job, and whether the lease is lent to what runs below that job (src/slots/words.h). For another job the client
-// swaps in another nonce if the lease is not lent, then looks for the end of file, and starts the job only if both went well;
-// it says nothing. The server lends if the nonce is that which the borrower named, and marks the lease as lent in the same
-// step. A mark is never taken away: a lease that is lent goes back after its job. Before the server has read USE it
-// does not know the word, and lends nothing out of that lease. A client without words (PAGELESS, and all without
-// REUSE) uses each lease for one job.
+// With REUSE a client uses a lease for one job after another. For another job it looks for the end of file, and starts the job
+// unless that has come; it says nothing. So the server does not know which job runs on the lease, and before it lends the lease it
+// asks. The client answers with LAST, and from then on starts no other job on that lease, which goes back after the one that runs. The
+// server lends if the nonce is that which the borrower named. A client that uses each lease for one job (ONCE, and all without REUSE)
+// says LAST in place of USE.
 //
 // The server may be killed, with its table and what it had not read. The next one knows only whether its predecessor
 // granted anything (`dirty`, in the lock file): then it grants nothing before all that is in use was registered again (a second
@@ -61,7 +60,6 @@
 #endif
 #define MAIL 6
 #define NOBODY 255
-#define NO_WORD 254           // what USE says of a lease that is for one job
 
 // Which client runs below a job of which other
 #if defined(CHAIN)            // each below the one before
@@ -81,13 +79,13 @@
 #define WIDTH(c) 1
 #endif
 
-// Which clients have words
+// Which clients use leases again
 #ifndef REUSE
-#define HAS_WORDS(c) false
-#elif defined(PAGELESS)
-#define HAS_WORDS(c) ((c) != PAGELESS)
+#define REUSES(c) false
+#elif defined(ONCE)
+#define REUSES(c) ((c) != ONCE)
 #else
-#define HAS_WORDS(c) true
+#define REUSES(c) true
 #endif
 
 // Where work has no end, leases that are used again go back some time under contention.
@@ -95,7 +93,7 @@
 #define CONTENTION
 #endif
 
-mtype = { HELLO, HOLD, WANT, USE, REL, GONE, GRANT, REVOKE };
+mtype = { HELLO, HOLD, WANT, USE, LAST, REL, GONE, GRANT, REVOKE, ASK };
 chan up[CLIENTS] = [MAIL] of { mtype, byte };
 chan down[CLIENTS] = [MAIL] of { mtype, byte };
 #define N(n) (100 + (n))      // a number in a message, which is no lease
@@ -115,22 +113,22 @@ byte want[CLIENTS];
 chan line = [CLIENTS] of { byte }; // who wants a lease, the one who has waited longest in front
 bool contended;               // what HOT says
 byte revoking = NOBODY;       // REVOKE is written, and what has come is to be read
-byte told_word[LEASES] = NOBODY; // as USE said; NOBODY: USE was not read yet
-#ifdef MUTANT_LENDS_WITHOUT_SWAP
-byte lending = NOBODY;        // client that is to be lent a lease: its nonce was found
-#endif
+mtype = { UNTOLD, AGAIN, ASKED, FOR_ONE };
+mtype use[LEASES] = UNTOLD;   // as USE or LAST said; ASKED: for LAST
 bool dirty;                   // in the lock file: something was granted, and not all clients have left
 
 // ---- the clients ----
 mtype = { IDLE, LINKED, CUT };
 mtype conn[CLIENTS] = IDLE;
-// SAID: USE is written, the first job has not started. KEPT: for another job. SWAPPED: its nonce is there, it has not started
-mtype = { NOT, GOT, SAID, RUNS, KEPT, SWAPPED };
+// SAID: USE is written, the first job has not started. KEPT: for another job. NEXT: that has its nonce, and has not started
+mtype = { NOT, GOT, SAID, RUNS, KEPT, NEXT };
 mtype at[LEASES] = NOT;       // what its client does with it
 byte who[LEASES] = NOBODY;
 byte lent_of[LEASES] = NOBODY; // GRANT says whether it is lent, and
 byte worth[LEASES];           // how many slots; HOLD says so again
-byte word_of[LEASES] = NOBODY;
+byte nonce[LEASES];           // of the job that runs on it, or ran last
+bool final[LEASES];           // that is the last one
+#define FIRST_NONCE(l) ((l) * 32 + 1)
 byte todo[CLIENTS] = JOBS;    // jobs that have not started
 byte running[CLIENTS], got[CLIENTS], told[CLIENTS];
 bool hot[CLIENTS];
@@ -138,12 +136,6 @@ bool spent[LEASES];           // it was granted longer ago than leases are kept 
 bool started[CLIENTS], dead[CLIENTS], over[CLIENTS];
 byte below[CLIENTS] = NOBODY; // lease of the job that it runs below, and
 byte below_nonce[CLIENTS];    // the nonce of that job
-
-// ---- memory that a client shares with the server ----
-#define WORDS (CLIENTS * CAP)
-byte nonce[WORDS];            // of the job that runs on the lease, or ran last
-bool is_lent[WORDS];          // to what runs below that job
-#define FIRST_NONCE(l) ((l) * 32 + 1)
 
 #ifdef COUNTED
 byte file_epoch, file_clients; // in the lock file
@@ -237,8 +229,7 @@ inline grant(c, from, slots, l) {
 	:: out_of[l] != NOBODY && (at[out_of[l]] == NOT || at[out_of[l]] == KEPT) -> out_of[l] = lender[out_of[l]]
 	:: else -> break
 	od;
-	told_word[l] = NOBODY;
-	word_of[l] = NOBODY;
+	use[l] = UNTOLD;
 	spent[l] = false;
 	dirty = true;
 	want[c]--;
@@ -261,45 +252,37 @@ inline grant(c, from, slots, l) {
 #define MAY_BORROW(c) (!LENT_OUT(runs_below[c]))
 #endif
 #ifdef MUTANT_LENDS_BEFORE_USE
-#define KNOWS_USE(l) true
+#define IS_LAST(l) (use[l] == FOR_ONE || use[l] == UNTOLD)
+#elif defined(MUTANT_LENDS_UNASKED)
+#define IS_LAST(l) (use[l] != UNTOLD)
 #else
-#define KNOWS_USE(l) (told_word[l] != NOBODY)
+#define IS_LAST(l) (use[l] == FOR_ONE)
 #endif
-#define LENDABLE(c) (runs_below[c] != NOBODY && stage[runs_below[c]] != FREE && KNOWS_USE(runs_below[c]) && MAY_BORROW(c))
+#define COULD_BE_LENT(c) (runs_below[c] != NOBODY && stage[runs_below[c]] != FREE && MAY_BORROW(c))
+#define LENDABLE(c) (COULD_BE_LENT(c) && IS_LAST(runs_below[c]))
+#define TO_ASK(c) (c < CLIENTS && want[c] > 0 && COULD_BE_LENT(c) && use[runs_below[c]] == AGAIN)
 
-// Does the job still run that the client runs below?
+// Is the last job on the lease the one that the client runs below?
 #ifdef MUTANT_LENDS_WHATEVER_RUNS
-#define RUNS_STILL(c, w) true
-#elif defined(MUTANT_LENT_IS_FOR_ANY)
-#define RUNS_STILL(c, w) (w >= NO_WORD || nonce[w] == below_nonce[c] || is_lent[w])
+#define RUNS_STILL(c) true
 #else
-#define RUNS_STILL(c, w) (w >= NO_WORD || nonce[w] == below_nonce[c])
+#define RUNS_STILL(c) (nonce[runs_below[c]] == below_nonce[c])
 #endif
 
-// Compares and swaps.
 inline lend(c, l) {
-	l = told_word[runs_below[c]];
 	if
-	:: RUNS_STILL(c, l) ->
-#ifdef MUTANT_LENDS_WITHOUT_SWAP
-		lending = c
-#else
-		if
-		:: l < NO_WORD -> is_lent[l] = true
-		:: else
-		fi;
-		grant(c, runs_below[c], 1, l)
-#endif
+	:: RUNS_STILL(c) -> grant(c, runs_below[c], 1, l)
 	:: else -> runs_below[c] = NOBODY // it waits like anybody
-	fi;
-	l = 0
+	fi
 }
 
-#ifdef MUTANT_LENDS_WITHOUT_SWAP
-#define LENDS_NOW (lending == NOBODY)
-#else
-#define LENDS_NOW true
-#endif
+inline ask(c, l) {
+	l = runs_below[c];
+	use[l] = ASKED;
+	assert(nfull(down[holder[l]]));
+	down[holder[l]]!ASK, l;
+	l = 0
+}
 
 // Grants what can be granted: lent leases first, which take no slot.
 inline grants(c, l) {
@@ -322,10 +305,11 @@ inline grants(c, l) {
 #ifndef MUTANT_NO_LENDING
 		do
 #ifdef MUTANT_GATHERER_IS_NOT_LENT
-		:: c < CLIENTS && want[c] > 0 && LENDABLE(c) && LENDS_NOW && !(taken < SLOTS && line?[eval(c)]) -> break
+		:: c < CLIENTS && want[c] > 0 && LENDABLE(c) && !(taken < SLOTS && line?[eval(c)]) -> break
 #else
-		:: c < CLIENTS && want[c] > 0 && LENDABLE(c) && LENDS_NOW -> break
+		:: c < CLIENTS && want[c] > 0 && LENDABLE(c) -> break
 #endif
+		:: TO_ASK(c) -> ask(c, l)
 		:: c >= CLIENTS -> break
 		:: else -> c++
 		od;
@@ -382,7 +366,7 @@ inline grants(c, l) {
 inline end_lease(l, lent) {
 	stage[l] = ENDED;
 	holder[l] = NOBODY;
-	told_word[l] = NO_WORD; // its holder may have another lease there by now
+	use[l] = FOR_ONE;
 	do
 #ifdef MUTANT_FREE_WHILE_LENT
 	:: stage[l] == ENDED ->
@@ -394,7 +378,7 @@ inline end_lease(l, lent) {
 		lender[l] = NOBODY;
 		named[l] = NOBODY;
 		width[l] = 0;
-		told_word[l] = NOBODY;
+		use[l] = UNTOLD;
 		if
 		:: lent == NOBODY -> break
 		:: else -> l = lent
@@ -473,25 +457,15 @@ inline handle(m, c, x, l, from) {
 		:: want[c] > 0 && !line??[eval(c)] -> line!c
 		:: else
 		fi
-	:: m == USE ->
+	:: m == USE || m == LAST ->
 		if
 		:: HAS(c, x) ->
 			stage[x] = USED;
-			told_word[x] = (word_of[x] == NOBODY -> NO_WORD : word_of[x]);
-#ifdef MUTANT_USE_TAKES_THE_MARK_AWAY
-			if
-			:: word_of[x] != NOBODY -> is_lent[word_of[x]] = false
-			:: else
-			fi;
-#endif
+			use[x] = (m == USE -> AGAIN : FOR_ONE);
 			if
 			:: revoking == x -> revoking = NOBODY
 			:: else
 			fi
-		:: else
-		fi;
-		if
-		:: at[x] == NOT -> word_of[x] = NOBODY
 		:: else
 		fi
 	:: m == REL ->
@@ -512,9 +486,6 @@ inline handle(m, c, x, l, from) {
 		want[c] = 0;
 #endif
 		runs_below[c] = NOBODY;
-#ifdef MUTANT_LENDS_WITHOUT_SWAP
-		lending = (lending == c -> NOBODY : lending);
-#endif
 		for (x : 0 .. LEASES - 1) {
 			if
 			:: holder[x] == c ->
@@ -622,20 +593,6 @@ end:
 		grants(c, l)
 	}
 #endif
-#ifdef MUTANT_LENDS_WITHOUT_SWAP
-	:: atomic {
-		lending != NOBODY ->
-		c = lending;
-		lending = NOBODY;
-		if
-		:: want[c] > 0 && LENDABLE(c) ->
-			is_lent[told_word[runs_below[c]]] = true;
-			grant(c, runs_below[c], 1, l)
-		:: else
-		fi;
-		grants(c, l)
-	}
-#endif
 	od
 }
 
@@ -667,16 +624,13 @@ end:
 		server = DOWN;
 		contended = false;
 		revoking = NOBODY;
-#ifdef MUTANT_LENDS_WITHOUT_SWAP
-		lending = NOBODY;
-#endif
 		for (x : 0 .. LEASES - 1) {
 			stage[x] = FREE;
 			holder[x] = NOBODY;
 			lender[x] = NOBODY;
 			named[x] = NOBODY;
 			width[x] = 0;
-			told_word[x] = NOBODY
+			use[x] = UNTOLD
 		}
 		for (c : 0 .. CLIENTS - 1) {
 			conn[c] = (conn[c] == LINKED -> CUT : conn[c]);

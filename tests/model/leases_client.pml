@@ -24,7 +24,7 @@ inline say(m, x) {
 #endif
 
 #ifdef SUCCESSIVE
-#define STARTS(k) (FIRST_NONCE(l) + (k) - 1 <= nonce[word_of[l]])
+#define STARTS(k) (FIRST_NONCE(l) + (k) - 1 <= nonce[l])
 #else
 #define STARTS(k) true
 #endif
@@ -36,11 +36,7 @@ inline start_below() {
 		:: PARENT(k) == c && !started[k] && STARTS(k) ->
 			started[k] = true;
 			below[k] = l;
-#ifdef MUTANT_NONCE_COMES_LATE
-			below_nonce[k] = FIRST_NONCE(l);
-#else
-			below_nonce[k] = (word_of[l] == NOBODY -> 0 : nonce[word_of[l]]);
-#endif
+			below_nonce[k] = nonce[l];
 			job_above[k] = l
 		:: else
 		fi
@@ -73,38 +69,14 @@ inline forget(l) {
 	if
 	:: !up[c]??[HOLD, eval(l)] -> lent_of[l] = NOBODY; worth[l] = 0 // what HOLD says
 	:: else
-	fi;
-	if
-	:: !up[c]??[USE, eval(l)] -> word_of[l] = NOBODY // and USE
-	:: else
 	fi
 }
 
-// A word that no other of its leases has, with the nonce of the first job.
-#define IS_WORD_OF(l) (at[l] != NOT && at[l] != GOT && word_of[l] == c * CAP + k)
-inline take_word() {
-	k = 0;
-	do
-	:: IS_WORD_OF(0) || IS_WORD_OF(1) || IS_WORD_OF(2) || IS_WORD_OF(3 % LEASES) || IS_WORD_OF(4 % LEASES) || IS_WORD_OF(5 % LEASES) -> k++
-	:: else -> break
-	od;
-	assert(k < CAP);
-	word_of[l] = c * CAP + k;
-#ifndef MUTANT_NONCE_COMES_LATE
-	nonce[word_of[l]] = FIRST_NONCE(l);
-	is_lent[word_of[l]] = false;
-#endif
-	k = 0
-}
-
-// Compares and swaps: that of the next job for that of the last. Before, the lease was found not to be lent.
-inline next_nonce() {
-#ifdef ENDLESS
-	nonce[word_of[l]] = FIRST_NONCE(l) + 1;
-#else
-	nonce[word_of[l]]++;
-#endif
-	is_lent[word_of[l]] = false
+inline say_use(l) {
+	if
+	:: final[l] -> say(LAST, l)
+	:: else -> say(USE, l)
+	fi
 }
 
 inline register_again() {
@@ -117,7 +89,11 @@ inline register_again() {
 	}
 	for (l : 0 .. LEASES - 1) {
 		if
-		:: MINE(l, RUNS) || MINE(l, KEPT) -> say(USE, l)
+		:: MINE(l, RUNS) || MINE(l, KEPT) ->
+#ifdef MUTANT_NEW_SERVER_FREES
+			final[l] = !REUSES(c);
+#endif
+			say_use(l)
 		:: else
 		fi
 	}
@@ -140,6 +116,15 @@ inline take(m, x) {
 		:: MINE(x, GOT) -> forget(x); got[c]--
 		:: else
 		fi
+	:: m == ASK ->
+		if
+		:: who[x] == c && at[x] != GOT ->
+#ifndef MUTANT_LAST_IS_FORGOTTEN
+			final[x] = true;
+#endif
+			say(LAST, x)
+		:: else
+		fi
 	fi
 }
 
@@ -156,19 +141,17 @@ inline take(m, x) {
 #define STARTABLE(l) (MINE(l, GOT) && todo[c] > 0 && running[c] < CAP && !dead[c] && conn[c] == LINKED && !looks && ROOM)
 #endif
 #define FOREIGN(l) (who[l] != NOBODY && who[l] != CLIENTS - 1 && conn[CLIENTS - 1] == LINKED && !over[CLIENTS - 1])
-#define IS_SAID(l) ((MINE(l, SAID) || MINE(l, SWAPPED)) && !dead[c] && ROOM)
-#ifdef MUTANT_LOOKS_THEN_SWAPS
+#define IS_SAID(l) ((MINE(l, SAID) || MINE(l, NEXT)) && !dead[c] && ROOM)
+#ifdef MUTANT_LOOKS_BEFORE_NEXT
 #define IS_FOR_NEXT(l) (MINE(l, KEPT) && todo[c] > 0 && running[c] < CAP && !dead[c] && !looks && ROOM && conn[c] == LINKED)
 #else
 #define IS_FOR_NEXT(l) (MINE(l, KEPT) && todo[c] > 0 && running[c] < CAP && !dead[c] && !looks && ROOM)
 #endif
 #define ENDS(l) (MINE(l, RUNS) && MAY_END(l) && !looks && ROOM)
 
-#define IS_LATE(l) (MINE(l, RUNS) && nonce[word_of[l]] < FIRST_NONCE(l))
-
 // Is the lease of a job that has ended kept for another? It may be, or not, as long as work has an end. Else it is while nobody
 // waits or it is young.
-#define HAS_NEXT (HAS_WORDS(c) && todo[c] > 0 && conn[c] == LINKED)
+#define HAS_NEXT (REUSES(c) && todo[c] > 0 && conn[c] == LINKED)
 #ifndef CONTENTION
 #define KEEPS(l) HAS_NEXT
 #define GIVES(l) true
@@ -204,7 +187,7 @@ end:
 		register_again()
 	}
 	:: atomic {
-		nempty(down[c]) && !dead[c] && !looks ->
+		nempty(down[c]) && !dead[c] && !looks && ROOM ->
 		down[c]?m, x;
 		take(m, x);
 		m = GRANT; x = 0
@@ -240,12 +223,10 @@ end:
 #endif
 	:: atomic {
 		SOME(l, STARTABLE);
-		if
-		:: HAS_WORDS(c) -> take_word()
-		:: else
-		fi;
+		nonce[l] = FIRST_NONCE(l);
+		final[l] = !REUSES(c);
 #ifndef MUTANT_LOOKS_FIRST
-		say(USE, l);
+		say_use(l);
 #endif
 		at[l] = SAID;
 		looks = true;
@@ -261,18 +242,16 @@ end:
 		SOME(l, IS_FOR_NEXT);
 		got[c]--;
 		if
-#ifndef MUTANT_WORD_IS_WRITTEN
-		:: is_lent[word_of[l]] -> say(REL, l); forget(l)
-#endif
+		:: final[l] -> say(REL, l); forget(l)
 		:: else ->
-#ifndef MUTANT_WORD_IS_READ_THEN_WRITTEN
-			next_nonce();
-#endif
-#ifndef ENDLESS
+#ifdef ENDLESS
+			nonce[l] = FIRST_NONCE(l) + 1;
+#else
+			nonce[l]++;
 			todo[c]--;
 #endif
 			running[c]++;
-			at[l] = SWAPPED;
+			at[l] = NEXT;
 			looks = true
 		fi;
 		l = 0
@@ -283,7 +262,7 @@ end:
 		looks = false;
 		if
 #ifndef MUTANT_VOID_IS_KEPT
-#if defined(MUTANT_USED_AGAIN_WITHOUT_SERVER) || defined(MUTANT_LOOKS_THEN_SWAPS)
+#if defined(MUTANT_USED_AGAIN_WITHOUT_SERVER) || defined(MUTANT_LOOKS_BEFORE_NEXT)
 		:: conn[c] != LINKED && at[l] == SAID ->
 #else
 		:: conn[c] != LINKED -> // its server has gone
@@ -305,13 +284,7 @@ end:
 #endif
 		:: else ->
 #ifdef MUTANT_LOOKS_FIRST
-			say(USE, l);
-#endif
-#ifdef MUTANT_WORD_IS_READ_THEN_WRITTEN
-			if
-			:: at[l] == SWAPPED -> next_nonce()
-			:: else
-			fi;
+			say_use(l);
 #endif
 #ifdef MUTANT_QUANTUM_BEGINS_ANEW
 			spent[l] = false;
@@ -322,9 +295,6 @@ end:
 		fi;
 		l = 0
 	}
-#ifdef MUTANT_NONCE_COMES_LATE
-	:: atomic { SOME(l, IS_LATE); nonce[word_of[l]] = FIRST_NONCE(l); is_lent[word_of[l]] = false; l = 0 }
-#endif
 	:: atomic { // a job ends
 		SOME(l, ENDS);
 		job_ended();
@@ -359,7 +329,7 @@ end:
 		for (l : 0 .. LEASES - 1) {
 			if
 			:: MINE(l, GOT) || MINE(l, KEPT) -> got[c]--; forget(l)
-			:: MINE(l, SAID) || MINE(l, SWAPPED) -> running[c]--; forget(l)
+			:: MINE(l, SAID) || MINE(l, NEXT) -> running[c]--; forget(l)
 			:: else
 			fi
 		}

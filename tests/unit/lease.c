@@ -53,7 +53,7 @@ static void join(struct world *world, char name) {
 
 // Joins below the first lease of `parent`, on which a job runs.
 static void join_below(struct world *world, char name, char parent) {
-	check(lease_use(world->clients[parent - 'a'], world->leases[parent - 'a'][0].number, 0, NULL));
+	check(lease_use(world->clients[parent - 'a'], world->leases[parent - 'a'][0].number, 0, true));
 	join_config(world, name, &(struct lease_client_config){.weight = 1, .below = world->leases[parent - 'a'][0]});
 }
 
@@ -394,46 +394,56 @@ static void test_not_lent_before_use(void) {
 	join_config(&world, 'b', &(struct lease_client_config){.weight = 1, .below = id}); // its USE has not been read yet
 	want(&world, 'b', 1);
 	check_string(grants(&world), "");
-	check(lease_use(world.clients[0], id.number, 0, NULL));
+	check(lease_use(world.clients[0], id.number, 0, true));
 	check_string(grants(&world), "B");
 	world_fini(&world);
 }
 
-// A pool of one slot that a uses for one job after another, as `word` tells; b runs below the first of them.
-static void world_with_word(struct world *world, lease_word *word) {
+// A pool of one slot that a uses for one job after another; b runs below the job of `below`, and wants to be lent it.
+static void world_used_again(struct world *world, struct lease_id *ret_id, uint64_t below) {
 	world_holding(world, 1, 1, "a");
-	const struct lease_id id = world->leases[0][0];
-	word_set(word, id.nonce);
-	check(lease_use(world->clients[0], id.number, 0, word));
-	join_config(world, 'b', &(struct lease_client_config){.weight = 1, .below = id});
+	*ret_id = world->leases[0][0];
+	check(lease_use(world->clients[0], ret_id->number, 0, false));
+	join_config(world, 'b', &(struct lease_client_config){.weight = 1, .below = {ret_id->number, below}});
+	check(lease_ask_last(world->table, &(uint64_t){0}) == NULL); // b wants nothing yet
+	want(world, 'b', 1);
+	check_string(grants(world), "");
 }
 
-static void test_lent_lease_gets_no_other_job(void) {
+// a is asked, once, and says that the job of that nonce is the last one.
+static void ask_last(struct world *world, struct lease_id id, uint64_t nonce) {
+	uint64_t number;
+	check(lease_ask_last(world->table, &number) == world->clients[0]);
+	check_equal(number, id.number);
+	check(lease_ask_last(world->table, &number) == NULL);
+	check_string(grants(world), "");
+	check(lease_use(world->clients[0], id.number, nonce, true));
+}
+
+static void test_lent_when_last(void) {
 	struct world world;
-	lease_word word;
-	world_with_word(&world, &word);
-	const struct lease_id id = world.leases[0][0];
-	want(&world, 'b', 1);
+	struct lease_id id;
+	const uint64_t nonce = 7;
+	world_used_again(&world, &id, nonce); // of which the table has not heard
+	ask_last(&world, id, nonce);
 	check_string(grants(&world), "B");
-	check_equal(word_nonce(&word), id.nonce);
-	check(!word_next_job(&word, id.nonce, id.nonce ^ 1));
 	release(&world, 'b');
 	want(&world, 'b', 1);
 	check_string(grants(&world), "B"); // as long as the job runs
-	check(!word_next_job(&word, id.nonce, id.nonce ^ 1));
+	check(lease_ask_last(world.table, &id.number) == NULL);
 	world_fini(&world);
 }
 
 static void test_next_job_lends_nothing_to_the_last(void) {
 	struct world world;
-	lease_word word;
-	world_with_word(&world, &word);
-	const struct lease_id id = world.leases[0][0], next = {id.number, id.nonce ^ 1};
-	check(word_next_job(&word, id.nonce, next.nonce));
-	want(&world, 'b', 1);
+	struct lease_id id;
+	const uint64_t nonce = 7, next = 9;
+	world_used_again(&world, &id, nonce);
+	ask_last(&world, id, next);
 	check_string(grants(&world), "");
-	check(!lease_is_known(world.table, (struct lease_id){99, id.nonce}));
-	join_config(&world, 'c', &(struct lease_client_config){.weight = 1, .below = next});
+	check(!lease_is_known(world.table, (struct lease_id){id.number + 99, nonce}));
+	check(lease_ask_last(world.table, &id.number) == NULL);
+	join_config(&world, 'c', &(struct lease_client_config){.weight = 1, .below = {world.leases[0][0].number, next}});
 	want(&world, 'c', 1);
 	check_string(grants(&world), "C");
 	leave(&world, 'c');
@@ -442,17 +452,19 @@ static void test_next_job_lends_nothing_to_the_last(void) {
 	world_fini(&world);
 }
 
-static void test_unseen_word(void) {
-	// that of a client whose words the server could not map
+static void test_whatever_job_runs(void) {
 	struct world world;
-	static lease_word word;
-	world_holding(&world, 1, 1, "a");
-	check(lease_use(world.clients[0], world.leases[0][0].number, 0, &word));
-	join_config(&world, 'b', &(struct lease_client_config){.weight = 1, .below = world.leases[0][0]});
+	struct lease_id id;
+	world_used_again(&world, &id, /* nonce */ 0);
+	id = lease_of_client(world.clients[0]);
+	check(id.number > 0 && id.nonce == 0); // not known
+	ask_last(&world, id, 9);
+	check_equal(lease_of_client(world.clients[0]).nonce, 9);
+	check_string(grants(&world), "B");
+	release(&world, 'b');
+	check(lease_use(world.clients[0], id.number, 11, true)); // another job: b does not run below that
 	want(&world, 'b', 1);
 	check_string(grants(&world), "");
-	leave(&world, 'a');
-	check_string(grants(&world), "b");
 	world_fini(&world);
 }
 
@@ -471,9 +483,9 @@ static void test_other_lease(void) {
 	struct world world;
 	world_holding(&world, 2, 2, "aa");
 	struct lease_id first = world.leases[0][0], second = world.leases[0][1];
-	check(lease_use(world.clients[0], first.number, first.nonce ^ 1, NULL));
+	check(lease_use(world.clients[0], first.number, first.nonce ^ 1, true));
 	check(!lease_is_known(world.table, (struct lease_id){99, first.nonce}));
-	check(lease_use(world.clients[0], second.number, first.nonce, NULL));
+	check(lease_use(world.clients[0], second.number, first.nonce, true));
 	check(lease_is_known(world.table, (struct lease_id){99, first.nonce}));
 	join_config(&world, 'b', &(struct lease_client_config){.weight = 1, .below = first});
 	want(&world, 'b', 1);
@@ -487,13 +499,13 @@ static void test_lender_comes_later(void) {
 	struct world world;
 	world_holding(&world, 1, 1, "a");
 	const struct lease_id first = world.leases[0][0];
-	check(lease_use(world.clients[0], first.number, first.nonce ^ 1, NULL));
+	check(lease_use(world.clients[0], first.number, first.nonce ^ 1, true));
 	join_config(&world, 'b', &(struct lease_client_config){.weight = 1, .below = first});
 	join(&world, 'c');
 	want(&world, 'c', 1);
 	want(&world, 'b', 2);
 	check_string(grants(&world), "");
-	check(lease_use(world.clients[0], first.number, first.nonce, NULL));
+	check(lease_use(world.clients[0], first.number, first.nonce, true));
 	check_string(grants(&world), "B");
 	leave(&world, 'a');
 	release(&world, 'b');
@@ -526,7 +538,7 @@ static void test_unused(void) {
 	uint64_t when;
 	world_holding(&world, 2, 2, "aa");
 	join(&world, 'b');
-	check(lease_use(world.clients[0], world.leases[0][0].number, 0, NULL));
+	check(lease_use(world.clients[0], world.leases[0][0].number, 0, true));
 	check(!lease_unused(world.table, 5 * NS_PER_S, &unused, &when)); // nobody waits
 	check(when == TIME_NEVER);
 	want(&world, 'b', 2);
@@ -547,7 +559,7 @@ static void test_unused_lent(void) {
 	struct lease_grant unused;
 	uint64_t when;
 	world_holding(&world, 1, 1, "a");
-	check(lease_use(world.clients[0], world.leases[0][0].number, 0, NULL));
+	check(lease_use(world.clients[0], world.leases[0][0].number, 0, true));
 	join_below(&world, 'b', 'a');
 	join_below(&world, 'c', 'a');
 	want(&world, 'b', 1);
@@ -583,7 +595,7 @@ static void test_foreign(void) {
 	world_holding(&world, 2, 1, "a");
 	join(&world, 'b');
 	uint64_t number = world.leases[0][0].number;
-	check(!lease_use(world.clients[1], number, 0, NULL));
+	check(!lease_use(world.clients[1], number, 0, true));
 	check(!lease_release(world.clients[1], number, 0));
 	check(!lease_release(world.clients[0], number + 1, 0));
 	check(!lease_hold(world.clients[1], world.leases[0][0], 1, false, 0));
@@ -616,7 +628,7 @@ static void test_recovery(void) {
 	check_string(grants(&world), "");
 	check(lease_release(world.clients[1], old.leases[1][0].number, 0));
 	check_string(grants(&world), ""); // a may go on to another job until it has said how it uses the lease
-	check(lease_use(world.clients[0], old.leases[0][0].number, 0, NULL));
+	check(lease_use(world.clients[0], old.leases[0][0].number, 0, true));
 	check_string(grants(&world), "B");
 	check(world.leases[1][0].number > old.leases[1][0].number);
 	leave(&world, 'b');
@@ -653,7 +665,7 @@ static void test_stale_nonce(void) {
 	struct lease_id stale = old.leases[0][0];
 	check_equal(stale.number, world.leases[0][0].number);
 	check(stale.nonce != world.leases[0][0].nonce);
-	check(lease_use(world.clients[0], stale.number, 0, NULL));
+	check(lease_use(world.clients[0], stale.number, 0, true));
 	join_config(&world, 'b', &(struct lease_client_config){.weight = 1, .below = stale});
 	want(&world, 'b', 1);
 	check_string(grants(&world), "");
@@ -915,10 +927,10 @@ int main(int argc, char *argv[]) {
 		TEST("what is wanted beyond the lent lease is charged to the parent's batch", test_beyond_is_charged_to_parent),
 		TEST("when what was lent comes back, what was granted beyond is lent in its place", test_lent_instead),
 		TEST("nothing is lent before its holder has said how it uses the lease", test_not_lent_before_use),
-		TEST("a lease that is lent gets no other job, as its word tells", test_lent_lease_gets_no_other_job),
-		TEST("once the next job has begun, the last one's are lent nothing, as its word tells", test_next_job_lends_nothing_to_the_last),
+		TEST("a lease that gets one job after another is lent once its holder says that this is the last one", test_lent_when_last),
+		TEST("once the next job has begun, the last one's are lent nothing", test_next_job_lends_nothing_to_the_last),
+		TEST("who does not know on which job it runs is lent the lease of whatever job runs then", test_whatever_job_runs),
 		TEST("what runs below a job without a lease is lent the one that the job gets", test_lender_comes_later),
-		TEST("nothing is lent out of a lease whose word the server cannot see", test_unseen_word),
 		TEST("nothing is lent without the nonce", test_nonce),
 		TEST("who runs below a job finds the lease that this has now by the nonce", test_other_lease),
 		TEST("nothing is lent out of a lease that is withheld, and none that is lent is", test_withheld),

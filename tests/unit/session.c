@@ -29,7 +29,7 @@ static struct session *join_holding(struct sessions *sessions, uint32_t held, ui
 	buf_add(&text, texts, sizeof(texts));
 	say(session, (struct frame){.type = FRAME_HELLO}, text.data, text.len, now);
 	for (uint32_t i = 0; i < held; ++i) {
-		const struct hold hold = {.number = i + 1, .nonce = i + 1, .width = 1};
+		const struct hold hold = {.number = i + 1, .nonce = i + 1, .width = 1, .last = 1};
 		buf_add(&holds, &hold, sizeof(hold));
 	}
 	say(session, (struct frame){.type = FRAME_HOLDS}, holds.data, holds.len, now);
@@ -148,7 +148,7 @@ static struct frame grant_below(struct sessions *sessions, uint32_t held, bool r
 	struct session *above = join_holding(sessions, recovers ? held : 0, recovers ? 0 : held, 0, joined);
 	(void)sessions_settle(sessions, true, joined);
 	for (uint32_t i = 0; i < held && !recovers; ++i) {
-		say(above, (struct frame){.type = FRAME_USE, .a = (UINT64_C(1) << 32) + i + 1}, NULL, 0, joined);
+		say(above, (struct frame){.type = FRAME_USE, .a = (UINT64_C(1) << 32) + i + 1, .c = 1}, NULL, 0, joined);
 	}
 	check_equal(count_heard(above, FRAME_REVOKED, &frame), 0);
 	next_peer = 4;
@@ -180,6 +180,34 @@ static void test_lost_environment_of_one_of_several(void) {
 	check_equal(grant_below(&sessions, 2, false, 5).type, 0);
 	sessions_fini(&sessions, 5);
 	named = (struct lease_id){0};
+}
+
+// ---- leases that are used for one job after another ----
+
+static void test_asks_for_the_last_job(void) {
+	struct sessions sessions;
+	struct frame grant = {0}, frame = {0};
+	sessions_init(&sessions, &(struct sessions_config){.slots = 1, .epoch = 1}, 0);
+	sessions.parent_of = parent_of;
+	sessions.named_lease = named_lease;
+	next_peer = 2;
+	struct session *above = join(&sessions, 5);
+	(void)sessions_settle(&sessions, true, 5);
+	check_equal(count_heard(above, FRAME_GRANT, &grant), 1);
+	say(above, (struct frame){.type = FRAME_USE, .a = grant.a}, NULL, 0, 5);
+	next_peer = 4;
+	struct session *below = join(&sessions, 5);
+	next_peer = 0;
+	(void)sessions_settle(&sessions, true, 5);
+	(void)sessions_settle(&sessions, true, 5);
+	check(!hears(below, FRAME_GRANT));
+	check_equal(count_heard(above, FRAME_LAST, &frame), 1);
+	check_equal(frame.a, grant.a);
+	say(above, (struct frame){.type = FRAME_USE, .a = grant.a, .b = 99, .c = 1}, NULL, 0, 5);
+	(void)sessions_settle(&sessions, true, 5);
+	check_equal(count_heard(below, FRAME_GRANT, &frame), 1);
+	check(frame.c & LEASE_LENT);
+	sessions_fini(&sessions, 5);
 }
 
 // ---- a number of slots that the owner finds ----
@@ -330,6 +358,7 @@ int main(int argc, char *argv[]) {
 		TEST("a server's successor grants nothing before a second has passed and all was read", test_recovery),
 		TEST("a client that has lost its environment is lent the lease of the process above it", test_lost_environment),
 		TEST("of several leases above it a client is lent the one that an environment above it names", test_lost_environment_of_one_of_several),
+		TEST("whoever uses a lease for one job after another is asked once which is the last, for another to be lent it", test_asks_for_the_last_job),
 		TEST("a number of slots that the owner finds is told, with its bounds and its reason", test_told_slots),
 		TEST("while somebody waits, clients are asked what they see of their jobs, and the number of slots follows", test_slots_follow_jobs),
 		TEST("who does not answer counts as busy, and is waited for a quarter of a second at most", test_silent_are_busy),

@@ -1,8 +1,7 @@
 // Counting semaphores with a name: FIFOs whose locks and whose ends the kernel gives up with their owners.
 //
-// In a semaphore's directory are
+// In a semaphore's directory, which a process reads or changes while it has locked the directory of all semaphores, never for long, are
 //
-//	lock    locked by a process while it reads or changes the directory; never for long
 //	wN      of a process that waits in the queue, with number N
 //	hN      of a process that holds the semaphore; N is the number with which it waited
 //	xN      of a process that waits for all up to number N
@@ -35,8 +34,8 @@ enum { WAITING = 'w', HOLDING = 'h', WATCHING = 'x' };
 struct semaphore {
 	char *name;              // of its directory
 	struct buf path;         // of the directory, for messages
-	int parent_fd;           // of the directory above it
-	int dir_fd, lock_fd;     // while it is locked, else -1
+	int parent_fd;           // of the directory of all semaphores
+	int dir_fd;              // of its own, while that of all is locked, else -1
 	int fd;                  // of the own file, or -1
 	char kind;               // of the own file
 	unsigned number;
@@ -149,7 +148,7 @@ static int set_name(struct semaphore *s, const char *name, struct buf *error) {
 
 struct semaphore *semaphore_open(const char *name, struct buf *error) {
 	struct semaphore *s = NEW(struct semaphore);
-	s->parent_fd = s->dir_fd = s->lock_fd = s->fd = -1;
+	s->parent_fd = s->dir_fd = s->fd = -1;
 	if (set_name(s, name, error) != 0 || enter_all(s, error) != 0) {
 		semaphore_forget(s);
 		return NULL;
@@ -161,47 +160,20 @@ struct semaphore *semaphore_open(const char *name, struct buf *error) {
 // ---- the lock ----
 
 static void unlock(struct semaphore *s) {
-	fd_close(&s->lock_fd);
 	fd_close(&s->dir_fd);
+	(void)flock(s->parent_fd, LOCK_UN);
 }
 
-// One try. Returns 1 if it is locked, 0 if somebody removed the directory meanwhile, or -1 with errno.
-static int try_lock(struct semaphore *s) {
-	if (mkdirat(s->parent_fd, s->name, 0700) != 0 && errno != EEXIST) {
-		return -1;
-	}
-	s->dir_fd = openat(s->parent_fd, s->name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (s->dir_fd < 0) {
-		return errno == ENOENT ? 0 : -1;
-	}
-	s->lock_fd = openat(s->dir_fd, "lock", O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
-	if (s->lock_fd < 0) {
-		return errno == ENOENT ? 0 : -1;
-	}
-	struct stat st;
+// Locks, and makes the semaphore's directory if it is missing.
+static int lock(struct semaphore *s, struct buf *error) {
 	int result;
 	do {
-		result = flock(s->lock_fd, LOCK_EX);
+		result = flock(s->parent_fd, LOCK_EX);
 	} while (result != 0 && errno == EINTR);
-	if (result != 0 || fstat(s->lock_fd, &st) != 0) {
-		return -1;
+	if (result == 0 && (mkdirat(s->parent_fd, s->name, 0700) == 0 || errno == EEXIST)) {
+		s->dir_fd = openat(s->parent_fd, s->name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	}
-	return st.st_nlink > 0;
-}
-
-static int lock(struct semaphore *s, struct buf *error) {
-	for (;;) {
-		int result = try_lock(s);
-		if (result > 0) {
-			return 0;
-		}
-		int cause = errno;
-		unlock(s);
-		if (result < 0) {
-			errno = cause;
-			return fail(s, error, "lock");
-		}
-	}
+	return s->dir_fd >= 0 ? 0 : fail(s, error, "lock");
 }
 
 // ---- the files ----
@@ -310,20 +282,6 @@ static int list_others(struct semaphore *s, struct others *ret_others, struct bu
 
 // ---- waiting ----
 
-// Leaves of the others those of that kind (0: all but WATCHING) with a number from `least` to `most`.
-static void keep(struct others *others, char kind, unsigned least, unsigned most) {
-	size_t n = 0;
-	for (size_t i = 0; i < others->n; ++i) {
-		struct other other = others->at[i];
-		if ((kind ? other.kind == kind : other.kind != WATCHING) && other.number >= least && other.number <= most) {
-			others->at[n++] = other;
-		} else {
-			close(other.fd);
-		}
-	}
-	others->n = n;
-}
-
 // The greatest number of those that wait in front of `number`, or 0.
 static unsigned number_ahead(const struct others *others, unsigned number) {
 	unsigned ahead = 0;
@@ -393,13 +351,18 @@ static int line_up(struct semaphore *s, char kind, struct buf *error) {
 // wakes when one leaves; the first for the holders; a watching one for all before it. Returns whether it is first.
 static bool keep_awaited(const struct semaphore *s, struct others *others) {
 	unsigned ahead = s->kind == WAITING ? number_ahead(others, s->number) : 0;
-	if (s->kind == WATCHING) {
-		keep(others, 0, 0, s->number - 1); // numbers count from 1
-	} else if (ahead > 0) {
-		keep(others, WAITING, ahead, ahead);
-	} else {
-		keep(others, HOLDING, 0, UINT_MAX);
+	size_t n = 0;
+	for (size_t i = 0; i < others->n; ++i) {
+		const struct other other = others->at[i];
+		bool is_awaited = s->kind == WATCHING ? other.kind != WATCHING && other.number < s->number
+			: ahead > 0 ? other.kind == WAITING && other.number == ahead : other.kind == HOLDING;
+		if (is_awaited) {
+			others->at[n++] = other;
+		} else {
+			close(other.fd);
+		}
 	}
+	others->n = n;
 	return ahead == 0;
 }
 
@@ -457,30 +420,23 @@ int semaphore_fd(const struct semaphore *s) {
 	return s->fd;
 }
 
-// A process that has opened the lock file before, and locks it after, sees that it has no name any more; see try_lock().
-static void remove_unused(struct semaphore *s) {
-	struct others others;
-	FP_CLEANUP(buf_fini) struct buf ignored = BUF_INIT;
-	if (list_others(s, &others, &ignored) == 0 && others.n == 0 && unlinkat(s->dir_fd, "lock", 0) == 0) {
-		(void)!unlinkat(s->parent_fd, s->name, AT_REMOVEDIR); // not if somebody has just made another lock
-	}
-	others_fini(&others);
-}
-
 void semaphore_close(struct semaphore *s) {
 	if (!s) {
 		return;
 	}
 	FP_CLEANUP(buf_fini) struct buf ignored = BUF_INIT;
+	struct others others = {0};
 	if (lock(s, &ignored) == 0) { // else the descriptor is closed, and that is what counts
 		drop_file(s);
-		remove_unused(s);
+		(void)list_others(s, &others, &ignored); // which removes what the dead have left
+		(void)!unlinkat(s->parent_fd, s->name, AT_REMOVEDIR); // not if it has files
+		others_fini(&others);
 	}
+	unlock(s);
 	semaphore_forget(s);
 }
 
-void semaphore_forget(struct semaphore *s) {
-	unlock(s);
+void semaphore_forget(struct semaphore *s) { // without unlocking it: a child may just have locked it
 	fd_close(&s->fd);
 	fd_close(&s->parent_fd);
 	buf_fini(&s->path);

@@ -39,6 +39,23 @@ void *xmemdup(const void *mem, size_t size) {
 	return copy;
 }
 
+void *copy_with_texts(const void *object, size_t size, const struct text_member *texts, size_t n) {
+	size_t bytes = size;
+	for (size_t i = 0; i < n; ++i) {
+		bytes += *texts[i].text ? texts[i].len + 1 : 0;
+	}
+	void *copy = xcalloc(1, bytes);
+	char *at = (char *)copy + size;
+	for (size_t i = 0; i < n; ++i) {
+		if (*texts[i].text) {
+			char *end = put_bytes(at, *texts[i].text, texts[i].len);
+			*texts[i].text = at;
+			at = end + 1;
+		}
+	}
+	return memcpy(copy, object, size);
+}
+
 void free_later(void *mem) {
 	int error = errno;
 	void *old;

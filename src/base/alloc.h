@@ -27,6 +27,21 @@ static inline char *put_bytes(char *to, const void *mem, size_t size) {
 	return size > 0 ? (char *)memcpy(to, mem, size) + size : to;
 }
 
+// A text that a member of a struct points to: *text, of `len` bytes, or NULL.
+struct text_member {
+	const char **text;
+	size_t len;
+};
+
+// The length of a string, 0 for NULL.
+static inline size_t text_len(const char *text) {
+	return text ? strlen(text) : 0;
+}
+
+// A copy of the object of `size` bytes, with copies of the texts of its `n` members in `texts`, which point to these, a NUL behind each.
+// The object itself then points to them, too. The caller frees the copy with free(), the texts with it.
+void *copy_with_texts(const void *object, size_t size, const struct text_member *texts, size_t n) FP_MALLOC;
+
 // Frees *mem, which is the address of a pointer; errno stays. A local pointer that is freed at the end of its block, however
 // that is left, is declared so:  FP_CLEANUP(free_later) char *copy = xstrdup(text);
 void free_later(void *mem);

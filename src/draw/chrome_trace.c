@@ -113,15 +113,15 @@ static void add_head(struct chrome *chrome) {
 	FP_CLEANUP(buf_fini) struct buf name = BUF_INIT;
 	struct buf *buf = &chrome->buf;
 	buf_adds(buf, "{\"displayTimeUnit\":\"ms\",\"otherData\":{");
-	json_add_string(buf, "version", stats->version ? stats->version : "", stats->version ? strlen(stats->version) : 0);
+	json_add_string(buf, "version", stats->run.version ? stats->run.version : "", stats->run.version ? strlen(stats->run.version) : 0);
 	buf_addc(buf, ',');
-	json_add_string(buf, "run", stats->run ? stats->run : "", stats->run ? strlen(stats->run) : 0);
+	json_add_string(buf, "run", stats->run.run ? stats->run.run : "", stats->run.run ? strlen(stats->run.run) : 0);
 	buf_adds(buf, ",\"argv\":[");
-	if (stats->name) {
-		buf_printf(&name, "%s: ", stats->name);
+	if (stats->run.name) {
+		buf_printf(&name, "%s: ", stats->run.name);
 	}
-	const char *word = stats->argv;
-	for (uint32_t i = 0; i < stats->nargv; ++i, word += strlen(word) + 1) {
+	const char *word = stats->run.argv;
+	for (uint32_t i = 0; i < stats->run.nargv; ++i, word += strlen(word) + 1) {
 		buf_adds(buf, i > 0 ? "," : "");
 		json_add_text(buf, word, strlen(word));
 		buf_adds(&name, i > 0 ? " " : "");
@@ -350,15 +350,15 @@ struct chrome *chrome_new(const struct palette *palette, const struct first_pass
 	chrome->start = stats->start;
 	chrome->interval = (stats_end(stats) - stats->start) / CHROME_SAMPLES + 1;
 	chrome->attempts = (struct attempts){.fn = add_attempt, .arg = chrome, .rows = all->rows};
-	chrome->nslots = all->rows ? all->rows->rows : all->slots.n > stats->slots ? all->slots.n : stats->slots;
+	chrome->nslots = all->rows ? all->rows->rows : all->slots.n > stats->run.slots ? all->slots.n : stats->run.slots;
 	chrome->ntracks = chrome->nslots + all->slotless.n;
 	chrome->ntracks = chrome->ntracks ? chrome->ntracks : 1;
 	chrome->arrows = xcalloc(chrome->ntracks + 1, sizeof(*chrome->arrows));
 	chrome->origins = xcalloc(CHROME_ORIGINS, sizeof(*chrome->origins));
 	chrome->counters = xcalloc(PALETTE_CLASSES, sizeof(*chrome->counters));
 	add_head(chrome);
-	if (stats->slots > 0) {
-		add_slots(chrome, stats->slots, chrome->start);
+	if (stats->run.slots > 0) {
+		add_slots(chrome, stats->run.slots, chrome->start);
 	}
 	return chrome;
 }

@@ -40,8 +40,8 @@ static void add_head(struct buf *buf, const struct run_stats *stats, const struc
 
 // The command line, each word that has a blank in quotes.
 static void add_argv(struct buf *buf, const struct run_stats *stats) {
-	const char *word = stats->argv;
-	for (uint32_t i = 0; i < stats->nargv; ++i, word += strlen(word) + 1) {
+	const char *word = stats->run.argv;
+	for (uint32_t i = 0; i < stats->run.nargv; ++i, word += strlen(word) + 1) {
 		const char *quote = *word == '\0' || strpbrk(word, " \t\n|&;<>()$\"'*?") ? "&#39;" : "";
 		buf_printf(buf, "%s%s", i > 0 ? " " : "", quote);
 		add_text(buf, word);
@@ -82,7 +82,7 @@ static void add_facts(struct buf *buf, const struct run_stats *stats) {
 	buf_reset(&value);
 	text_add_time(&value, stats_wall(stats));
 	add_fact(buf, "time", value.data);
-	if (stats->slots > 0) { // else nobody knows, or the log has lost its first line
+	if (stats->run.slots > 0) { // else nobody knows, or the log has lost its first line
 		buf_reset(&value);
 		markup_add_count(&value, stats->least_slots);
 		if (stats->least_slots < stats->most_slots) {
@@ -101,7 +101,7 @@ static void add_header(struct buf *buf, const struct run_stats *stats) {
 	buf_adds(buf, "<header>\n<h1>");
 	svg_add_title(buf, stats);
 	buf_adds(buf, "</h1>\n");
-	if (stats->nargv > 0) {
+	if (stats->run.nargv > 0) {
 		buf_adds(buf, "<code class=\"dim\">");
 		add_argv(buf, stats);
 		buf_adds(buf, "</code>\n");
@@ -210,24 +210,24 @@ static void add_batches(struct buf *buf, const struct palette *palette) {
 
 // ---- jobs by name ----
 
-static void add_job_name(struct buf *buf, const char *batch, uint64_t number, uint64_t seq) {
+static void add_job_name(struct buf *buf, const struct event_job *id) {
 	FP_CLEANUP(buf_fini) struct buf name = BUF_INIT;
-	text_add_job(&name, batch, number, seq, SIZE_MAX);
+	text_add_job(&name, id->batch, id->number, id->seq, SIZE_MAX);
 	markup_add_escaped(buf, buf_str(&name), name.len);
 }
 
-static void add_failure(struct buf *buf, const struct stats_job *job) {
+static void add_failure(struct buf *buf, const struct event_job_end *job) {
 	char how[80];
 	buf_adds(buf, "<article>\n<p><strong>");
-	add_job_name(buf, job->batch, job->number, job->seq);
+	add_job_name(buf, &job->id);
 	buf_adds(buf, "</strong> <span class=\"bad\">");
 	add_text(buf, job->why ? job->why : result_describe(&job->result, how, sizeof(how)));
 	buf_adds(buf, "</span>");
-	if (job->host) {
+	if (job->id.host) {
 		buf_adds(buf, " on ");
-		add_text(buf, job->host);
+		add_text(buf, job->id.host);
 	}
-	stats_add_attempts(buf, job);
+	stats_add_attempts(buf, &job->id);
 	if (job->result.start > 0) {
 		buf_adds(buf, ", ");
 		text_add_time(buf, result_wall(&job->result));
@@ -249,7 +249,7 @@ static void add_failures(struct buf *buf, const struct run_stats *stats) {
 	}
 	buf_adds(buf, "<h2 id=\"failed\">Failed</h2>\n");
 	for (size_t i = 0; i < stats->nfailures; ++i) {
-		add_failure(buf, &stats->failures[i]);
+		add_failure(buf, stats->failures[i]);
 	}
 	uint64_t failed = stats->total.failed_processes;
 	if (failed > stats->nfailures) {
@@ -262,7 +262,7 @@ static void add_failures(struct buf *buf, const struct run_stats *stats) {
 static void add_losses(struct buf *buf, const struct run_stats *stats) {
 	buf_adds(buf, stats->nlosses > 0 ? "<h2>Not run</h2>\n" : "");
 	for (size_t i = 0; i < stats->nlosses; ++i) {
-		const struct stats_loss *loss = &stats->losses[i];
+		const struct event_lost *loss = &stats->losses[i];
 		buf_adds(buf, "<p>");
 		if (loss->batch) {
 			buf_adds(buf, "<strong>");
@@ -288,13 +288,14 @@ static void add_inner(struct buf *buf, const struct palette *palette) {
 	         "<th scope=\"col\" class=\"n\">time on them</th></tr></thead>\n<tbody>\n");
 	for (size_t i = 0; i < stats->ninner; ++i) {
 		const struct stats_inner *inner = &stats->inner[i];
-		buf_printf(buf, "<tr><th scope=\"row\"><i class=\"s s%u\"></i>", palette_class(palette, inner->batch));
-		add_job_name(buf, inner->batch, inner->number, inner->seq);
+		const struct event_lent *lent = &inner->lent;
+		buf_printf(buf, "<tr><th scope=\"row\"><i class=\"s s%u\"></i>", palette_class(palette, lent->id.batch));
+		add_job_name(buf, &lent->id);
 		buf_adds(buf, "</th><td class=\"cmd\"><code>");
-		for (unsigned depth = 1; depth < inner->depth && depth < 9; ++depth) {
+		for (unsigned depth = 1; depth < lent->depth && depth < 9; ++depth) {
 			buf_adds(buf, "↳ ");
 		}
-		add_text(buf, inner->to);
+		add_text(buf, lent->to);
 		buf_adds(buf, "</code></td>");
 		add_count_cell(buf, inner->times, "n");
 		add_time_cell(buf, inner->time);
@@ -311,9 +312,9 @@ static void add_slowest(struct buf *buf, const struct palette *palette) {
 	buf_adds(buf, "<h2>Slowest</h2>\n<div class=\"scroll\"><table>\n<thead><tr><th scope=\"col\">job</th>"
 	         "<th scope=\"col\" class=\"n\">time</th><th scope=\"col\">command</th></tr></thead>\n<tbody>\n");
 	for (size_t i = 0; i < stats->nslowest; ++i) {
-		const struct stats_job *job = &stats->slowest[i];
-		buf_printf(buf, "<tr><th scope=\"row\"><i class=\"s s%u\"></i>", palette_class(palette, job->batch));
-		add_job_name(buf, job->batch, job->number, job->seq);
+		const struct event_job_end *job = stats->slowest[i];
+		buf_printf(buf, "<tr><th scope=\"row\"><i class=\"s s%u\"></i>", palette_class(palette, job->id.batch));
+		add_job_name(buf, &job->id);
 		buf_adds(buf, "</th>");
 		add_time_cell(buf, result_wall(&job->result));
 		buf_adds(buf, "<td class=\"cmd\"><code>");
@@ -401,7 +402,7 @@ static void add_rows(struct buf *buf, const struct rows *rows, const struct time
 static void add_footer(struct buf *buf, const struct run_stats *stats) {
 	buf_adds(buf, "<footer>fairpar");
 	const struct { const char *before, *text; } facts[] = {
-		{" ", stats->version}, {" on ", stats->host}, {" in ", stats->cwd}, {", run ", stats->run},
+		{" ", stats->run.version}, {" on ", stats->run.host}, {" in ", stats->run.cwd}, {", run ", stats->run.run},
 	};
 	for (size_t i = 0; i < sizeof(facts) / sizeof(facts[0]); ++i) {
 		if (facts[i].text && facts[i].text[0] != '\0') {
@@ -409,7 +410,7 @@ static void add_footer(struct buf *buf, const struct run_stats *stats) {
 			add_text(buf, facts[i].text);
 		}
 	}
-	buf_printf(buf, "; batches took turns by %s</footer>\n", stats->fair_time ? "time" : "jobs");
+	buf_printf(buf, "; batches took turns by %s</footer>\n", stats->run.fair_time ? "time" : "jobs");
 }
 
 void html_draw(struct buf *buf, const struct timeline *timeline, const struct rows *rows) {

@@ -43,15 +43,15 @@ static double bar_width(const struct sheet *sheet, const struct bar *bar) {
 }
 
 void svg_add_title(struct buf *buf, const struct run_stats *stats) {
-	if (stats->name) {
-		markup_add_name(buf, stats->name, NAME_COLUMNS);
+	if (stats->run.name) {
+		markup_add_name(buf, stats->run.name, NAME_COLUMNS);
 		buf_adds(buf, ", ");
 	}
 	buf_adds(buf, "fairpar run");
-	time_t seconds = (time_t)(stats->time_ns / NS_PER_S);
+	time_t seconds = (time_t)(stats->run.time_ns / NS_PER_S);
 	struct tm tm;
 	char text[64];
-	if (stats->time_ns > 0 && localtime_r(&seconds, &tm) && strftime(text, sizeof(text), " %Y-%m-%d %H:%M", &tm) > 0) {
+	if (stats->run.time_ns > 0 && localtime_r(&seconds, &tm) && strftime(text, sizeof(text), " %Y-%m-%d %H:%M", &tm) > 0) {
 		buf_adds(buf, text);
 	}
 }
@@ -439,7 +439,7 @@ static void add_slots_line(const struct sheet *sheet) {
 	if (stats->nchanges == 0) {
 		return;
 	}
-	double begun = LEFT, y = bottom - stats->slots * unit;
+	double begun = LEFT, y = bottom - stats->run.slots * unit;
 	buf_adds(buf, "<g class=\"b\"><title>");
 	stats_add_slots(buf, stats);
 	buf_printf(buf, "</title><path class=\"o\" d=\"M%d %.1f", LEFT, y);

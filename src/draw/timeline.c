@@ -112,7 +112,7 @@ static uint64_t slot_since(const struct timeline *timeline, unsigned lane, uint6
 	if (timeline->attempts.rows) { // nobody knows since when the machine was there
 		return timeline->lane_ends[lane] == 0 ? at : 0;
 	}
-	if (lane < timeline->nslotless || timeline->group > 1 || stats->slots == 0 || slot <= stats->least_slots) {
+	if (lane < timeline->nslotless || timeline->group > 1 || stats->run.slots == 0 || slot <= stats->least_slots) {
 		return 0;
 	}
 	uint64_t since = at; // it runs before its number is told
@@ -123,7 +123,7 @@ static uint64_t slot_since(const struct timeline *timeline, unsigned lane, uint6
 		}
 		since = change->at <= at ? change->at : since;
 	}
-	return stats->slots >= slot ? 0 : since;
+	return stats->run.slots >= slot ? 0 : since;
 }
 
 static void add_bar(struct timeline *timeline, struct bar bar, const struct buf *text) {
@@ -249,7 +249,7 @@ void timeline_init(struct timeline *timeline, const struct palette *palette, con
 	timeline->start = stats->start;
 	timeline->end = stats_end(stats);
 	unsigned rows = all->rows ? all->rows->rows : all->slots.n;
-	timeline->slots = rows > stats->slots ? rows : stats->slots;
+	timeline->slots = rows > stats->run.slots ? rows : stats->run.slots;
 	timeline->slots = timeline->slots ? timeline->slots : 1;
 	rows = all->rows ? rows : timeline->slots;
 	timeline->group = (rows + TIMELINE_LANES - 1) / TIMELINE_LANES;

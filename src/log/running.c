@@ -49,27 +49,17 @@ void running_table_fini(struct running_table *table) {
 
 struct running_attempt *running_add(struct running_table *table, const struct event_job_start *start, uint64_t at) {
 	free(running_take(table, &start->id));
-	size_t name = strlen(start->id.batch) + 1;
 	if (table->n >= RUNNING_MAX || table->bytes + text_bytes(start) > RUNNING_BYTES) {
 		return NULL;
 	}
-	struct running_attempt *running = xmalloc(sizeof(*running) + text_bytes(start) + 1);
-	char *text = (char *)(running + 1);
-	*running = (struct running_attempt){.at = at, .start = *start};
-	running->start.id.batch = memcpy(text, start->id.batch, name);
-	text += name;
-	if (start->id.host) {
-		size_t host = strlen(start->id.host) + 1;
-		running->start.id.host = memcpy(text, start->id.host, host);
-		text += host;
-	}
-	running->start.command = text;
-	if (start->command_len > 0) {
-		memcpy(text, start->command, start->command_len);
-	}
-	text[start->command_len] = '\0';
-	running->start.args = NULL;
-	running->start.nargs = 0;
+	struct running_attempt kept = {.at = at, .start = *start};
+	kept.start.args = NULL;
+	kept.start.nargs = 0;
+	struct event_job *id = &kept.start.id;
+	const struct text_member texts[] = {
+		{&id->batch, strlen(id->batch)}, {&id->host, text_len(id->host)}, {&kept.start.command, start->command_len},
+	};
+	struct running_attempt *running = copy_with_texts(&kept, sizeof(kept), texts, sizeof(texts) / sizeof(texts[0]));
 	if (!tsearch(running, &table->tree, compare)) { // no memory
 		free(running);
 		return NULL;

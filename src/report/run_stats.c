@@ -83,14 +83,6 @@ struct run_stats *stats_new(void) {
 	return stats;
 }
 
-static void job_fini(struct stats_job *job) {
-	free(job->batch);
-	free(job->command);
-	free(job->host);
-	free(job->why);
-	free(job->tail);
-}
-
 void stats_free(struct run_stats *stats) {
 	if (!stats) {
 		return;
@@ -103,10 +95,10 @@ void stats_free(struct run_stats *stats) {
 		free(stats->batches[i].durations);
 	}
 	for (size_t i = 0; i < stats->nslowest; ++i) {
-		job_fini(&stats->slowest[i]);
+		free(stats->slowest[i]);
 	}
 	for (size_t i = 0; i < stats->nfailures; ++i) {
-		job_fini(&stats->failures[i]);
+		free(stats->failures[i]);
 	}
 	free(stats->changes);
 	free(stats->batches);
@@ -163,19 +155,17 @@ static char *keep(struct run_stats *stats, const char *text) {
 }
 
 static void note_start(struct run_stats *stats, const struct event_run_start *event, uint64_t at) {
-	stats->run = keep(stats, event->run);
-	stats->version = keep(stats, event->version);
-	stats->host = keep(stats, event->host);
-	stats->cwd = keep(stats, event->cwd);
-	stats->name = keep(stats, event->name);
 	const char *end = event->argv;
-	for (stats->nargv = 0; stats->nargv < event->nargv; ++stats->nargv) {
+	for (uint32_t i = 0; i < event->nargv; ++i) {
 		end += strlen(end) + 1;
 	}
-	stats->argv = event->argv ? arena_text(&stats->inside->texts, event->argv, (size_t)(end - event->argv)) : NULL;
-	stats->time_ns = event->time_ns;
-	stats->slots = stats->slots_now = stats->least_slots = stats->most_slots = event->slots;
-	stats->fair_time = event->fair_time;
+	stats->run = (struct event_run_start){
+		.run = keep(stats, event->run), .version = keep(stats, event->version), .host = keep(stats, event->host),
+		.cwd = keep(stats, event->cwd), .name = keep(stats, event->name), .nargv = event->nargv,
+		.argv = event->argv ? arena_text(&stats->inside->texts, event->argv, (size_t)(end - event->argv)) : NULL,
+		.time_ns = event->time_ns, .pid = event->pid, .slots = event->slots, .fair_time = event->fair_time,
+	};
+	stats->slots_now = stats->least_slots = stats->most_slots = event->slots;
 	stats->start = stats->inside->slots_since = at;
 }
 
@@ -209,44 +199,34 @@ void stats_add_slots(struct buf *buf, const struct run_stats *stats) {
 	if (stats->least_slots < stats->most_slots) {
 		buf_printf(buf, "%u to %u slots", stats->least_slots, stats->most_slots);
 	} else {
-		buf_printf(buf, "%u slot%s", stats->slots, stats->slots == 1 ? "" : "s");
+		buf_printf(buf, "%u slot%s", stats->run.slots, stats->run.slots == 1 ? "" : "s");
 	}
 }
 
 // ---- lists ----
 
-void stats_add_attempts(struct buf *buf, const struct stats_job *job) {
+void stats_add_attempts(struct buf *buf, const struct event_job *job) {
 	if (job->step > 0) {
 		buf_printf(buf, " at step %u", job->step + 1);
 	}
-	if (job->attempts > 1) {
-		buf_printf(buf, " after %u attempts", job->attempts);
+	if (job->attempt > 1) {
+		buf_printf(buf, " after %u attempts", job->attempt);
 	}
 }
 
-static char *copy_bytes(const char *mem, size_t len, size_t *ret_len) {
-	*ret_len = len < TEXT_MAX ? len : TEXT_MAX;
-	return mem ? xmemdup(mem, *ret_len) : NULL;
-}
-
-static void job_set(struct stats_job *job, const struct event_job_end *end) {
-	*job = (struct stats_job){
-		.batch = xstrdup(end->id.batch),
-		.number = end->id.number,
-		.seq = end->id.seq,
-		.attempts = end->id.attempt,
-		.step = end->id.step,
-		.result = end->result,
-		.items = end->items,
-		.allowed = end->allowed,
+// A copy of the end with its texts, of which long ones are cut. The caller frees it with free().
+static struct event_job_end *copy_end(const struct event_job_end *end) {
+	struct event_job_end copy = *end;
+	size_t cut = minus(end->tail_len, TEXT_MAX); // of the output the end is what counts
+	copy.command_len = end->command_len < TEXT_MAX ? end->command_len : TEXT_MAX;
+	copy.tail = end->tail ? end->tail + cut : NULL;
+	copy.tail_len -= cut;
+	copy.tail_out = minus(end->tail_out, cut);
+	struct text_member texts[] = {
+		{&copy.id.batch, strlen(copy.id.batch)}, {&copy.id.host, text_len(copy.id.host)}, {&copy.why, text_len(copy.why)},
+		{&copy.command, copy.command_len}, {&copy.tail, copy.tail_len},
 	};
-	job->command = copy_bytes(end->command, end->command_len, &job->command_len);
-	job->host = end->id.host ? xstrdup(end->id.host) : NULL;
-	job->why = end->why ? xstrdup(end->why) : NULL;
-	// of the output the end is what counts
-	size_t cut = minus(end->tail_len, TEXT_MAX);
-	job->tail = copy_bytes(end->tail ? end->tail + cut : NULL, end->tail_len - cut, &job->tail_len);
-	job->tail_out = minus(end->tail_out, cut);
+	return copy_with_texts(&copy, sizeof(copy), texts, sizeof(texts) / sizeof(texts[0]));
 }
 
 static uint64_t duration(const struct result *result) {
@@ -255,24 +235,24 @@ static uint64_t duration(const struct result *result) {
 
 // A job is listed once, by its longest attempt.
 static void note_slow(struct run_stats *stats, const struct event_job_end *end, uint64_t wall) {
-	struct stats_job *slowest = stats->slowest;
+	struct event_job_end **slowest = stats->slowest;
 	bool is_again = end->id.attempt > 1 || end->id.step > 0;
 	size_t i = 0;
-	while (i < stats->nslowest && !(is_again && slowest[i].number == end->id.number && strcmp(slowest[i].batch, end->id.batch) == 0)) {
+	while (i < stats->nslowest && !(is_again && slowest[i]->id.number == end->id.number && strcmp(slowest[i]->id.batch, end->id.batch) == 0)) {
 		++i;
 	}
 	i -= i == STATS_SLOWEST;
 	if (i == stats->nslowest) {
 		++stats->nslowest;
-	} else if (duration(&slowest[i].result) < wall) {
-		job_fini(&slowest[i]);
+	} else if (duration(&slowest[i]->result) < wall) {
+		free(slowest[i]);
 	} else {
 		return;
 	}
-	for (; i > 0 && duration(&slowest[i - 1].result) < wall; --i) {
+	for (; i > 0 && duration(&slowest[i - 1]->result) < wall; --i) {
 		slowest[i] = slowest[i - 1];
 	}
-	job_set(&slowest[i], end);
+	slowest[i] = copy_end(end);
 }
 
 // ---- jobs ----
@@ -339,7 +319,7 @@ static void count_attempt(struct run_stats *stats, struct stats_batch *batch, co
 static void note_loss(struct run_stats *stats, const struct event_lost *lost) {
 	bool is_skipped = lost->outcome == OUTCOME_SKIPPED;
 	for (size_t i = 0; i < stats->nlosses; ++i) {
-		struct stats_loss *loss = &stats->losses[i];
+		struct event_lost *loss = &stats->losses[i];
 		bool is_same_batch = loss->batch && strcmp(loss->batch, lost->batch) == 0;
 		if (loss->outcome == lost->outcome && strcmp(loss->why, lost->why) == 0 && (is_same_batch || !is_skipped)) {
 			loss->jobs += lost->jobs;
@@ -348,7 +328,7 @@ static void note_loss(struct run_stats *stats, const struct event_lost *lost) {
 		}
 	}
 	if (stats->nlosses < STATS_LOSSES) {
-		stats->losses[stats->nlosses++] = (struct stats_loss){
+		stats->losses[stats->nlosses++] = (struct event_lost){
 			.batch = keep(stats, lost->batch), .why = keep(stats, lost->why), .outcome = lost->outcome, .jobs = lost->jobs,
 		};
 	}
@@ -383,14 +363,14 @@ static void count_job_end(struct run_stats *stats, const struct event_job_end *e
 		});
 	}
 	if (failed && stats->nfailures < STATS_FAILURES) {
-		job_set(&stats->failures[stats->nfailures++], end);
+		stats->failures[stats->nfailures++] = copy_end(end);
 	}
 }
 
 static struct stats_inner *inner_of(struct run_stats *stats, const struct event_lent *lent) {
 	for (size_t i = stats->ninner; i-- > 0;) {
 		struct stats_inner *inner = &stats->inner[i];
-		if (inner->pid == lent->pid && inner->number == lent->id.number && strcmp(inner->batch, lent->id.batch) == 0) {
+		if (inner->lent.pid == lent->pid && inner->lent.id.number == lent->id.number && strcmp(inner->lent.id.batch, lent->id.batch) == 0) {
 			return inner;
 		}
 	}
@@ -398,10 +378,10 @@ static struct stats_inner *inner_of(struct run_stats *stats, const struct event_
 		return NULL;
 	}
 	struct stats_inner *inner = &stats->inner[stats->ninner++];
-	*inner = (struct stats_inner){
-		.batch = keep(stats, lent->id.batch), .number = lent->id.number, .seq = lent->id.seq, .to = keep(stats, lent->to),
-		.pid = lent->pid, .depth = lent->depth, .first = lent->start,
-	};
+	*inner = (struct stats_inner){.lent = *lent};
+	inner->lent.id.batch = keep(stats, lent->id.batch);
+	inner->lent.id.host = NULL;
+	inner->lent.to = keep(stats, lent->to);
 	return inner;
 }
 
@@ -413,7 +393,7 @@ static void count_lent(struct run_stats *stats, const struct event_lent *lent) {
 	if (inner) {
 		++inner->times;
 		inner->time += time;
-		inner->first = lent->start < inner->first ? lent->start : inner->first;
+		inner->lent.start = lent->start < inner->lent.start ? lent->start : inner->lent.start;
 	}
 	if (!lent->own) { // else it is in the time of the attempt, or of the run above
 		batch_of(stats, lent->id.batch)->slot_time += time;
@@ -476,7 +456,7 @@ uint64_t stats_jobs(const struct stats_batch *batch) {
 }
 
 const char *stats_machine_name(const struct run_stats *stats, const char *host) {
-	return host ? host : stats->host ? stats->host : "this machine";
+	return host ? host : stats->run.host ? stats->run.host : "this machine";
 }
 
 uint64_t stats_wall(const struct run_stats *stats) {
@@ -532,10 +512,10 @@ bool *stats_largest(const struct run_stats *stats, size_t most, bool with_long) 
 }
 
 static int compare_inner(const void *a, const void *b) {
-	const struct stats_inner *x = a, *y = b;
-	int by_batch = strcmp(x->batch, y->batch);
-	int by_number = compare_numbers(x->number, y->number);
-	return by_batch ? by_batch : by_number ? by_number : compare_numbers(x->first, y->first);
+	const struct event_lent *x = &((const struct stats_inner *)a)->lent, *y = &((const struct stats_inner *)b)->lent;
+	int by_batch = strcmp(x->id.batch, y->id.batch);
+	int by_number = compare_numbers(x->id.number, y->id.number);
+	return by_batch ? by_batch : by_number ? by_number : compare_numbers(x->start, y->start);
 }
 
 void stats_finish(struct run_stats *stats, uint64_t now) {

@@ -52,41 +52,10 @@ struct stats_batch {
 	struct histogram *durations; // of its jobs' attempts; run_stats.c's own
 };
 
-// A job by name, for the lists.
-struct stats_job {
-	char *batch;
-	uint64_t number, seq;
-	unsigned attempts;      // at the step that ended it
-	unsigned step;
-	uint64_t items;         // that it had
-	struct result result;
-	char *command;
-	size_t command_len;
-	char *host;             // the machine that it ran on, or NULL: this one
-	char *why;              // it could not be started, or a batch could not begin; or NULL
-	char *tail;             // last lines of its output; NULL if there is none
-	size_t tail_len;
-	size_t tail_out;        // of that, what is known to come from stdout; it is first
-	bool allowed;
-};
-
-// Jobs that never started, for the same reason.
-struct stats_loss {
-	char *batch;            // NULL: of several
-	char *why;
-	enum outcome outcome;   // skipped: of one batch; cancelled
-	uint64_t jobs;
-};
-
 // A nested run, in a job of this one, and the slots that it was lent.
 struct stats_inner {
-	char *batch;            // of the job
-	uint64_t number, seq;
-	char *to;               // its command line
-	int pid;                // of its fairpar
-	unsigned depth;         // 1: of the job itself
-	uint64_t times, time;   // slots that it was lent, and nanoseconds on them
-	uint64_t first;         // event time: since when
+	struct event_lent lent; // the first of them: `start` is the earliest
+	uint64_t times, time;   // how many, and nanoseconds on them
 };
 
 struct stats_slots {
@@ -96,29 +65,22 @@ struct stats_slots {
 };
 
 struct run_stats {
-	char *run;              // ULID
-	char *version, *host, *cwd;
-	char *name;             // that the manifest gives the whole, or NULL
-	const char *argv;       // `nargv` strings one after the other
-	uint32_t nargv;
-	uint64_t time_ns;       // since 1970, of its start
+	struct event_run_start run; // what its start said, without `manifest`, `joblog` and `parent`
 	uint64_t start, end;    // event time; end 0: the log is cut off, or it still runs
 	uint64_t last;          // event time of the last event: the end of a log that is cut off
-	unsigned slots;         // at the start; 0: not known
-	unsigned slots_now, least_slots, most_slots; // since then
+	unsigned slots_now, least_slots, most_slots; // since the start
 	struct stats_slots *changes; // of their number, in order; of those beyond STATS_CHANGES the last is kept, without its reason
 	size_t nchanges;
-	bool fair_time;
 	bool counts_items;      // jobs are processes of many items (--pack=auto): what counts jobs counts items
 	struct stats_batch *batches; // in the order of their first event
 	size_t nbatches;
 	uint64_t hidden_batches;     // of the shared entry
 	struct stats_batch total;    // sums of them, by stats_finish(); without a name, jobs, p50 and share
-	struct stats_job slowest[STATS_SLOWEST]; // longest attempt first
+	struct event_job_end *slowest[STATS_SLOWEST]; // longest attempt first
 	size_t nslowest;
-	struct stats_job failures[STATS_FAILURES]; // in order of their end
+	struct event_job_end *failures[STATS_FAILURES]; // in order of their end
 	size_t nfailures;       // listed; total.failed is the number
-	struct stats_loss losses[STATS_LOSSES]; // those whose reason is known, the first ones
+	struct event_lost losses[STATS_LOSSES]; // those whose reason is known, the first ones; `batch` is NULL where several had it
 	size_t nlosses;
 	struct stats_inner inner[STATS_INNER]; // after stats_finish() those of a job together, in the order of their starts
 	size_t ninner;
@@ -138,7 +100,7 @@ void stats_free(struct run_stats *stats);
 void stats_add_slots(struct buf *buf, const struct run_stats *stats);
 
 // Appends at which step and after how many attempts the job has ended, " at step 2 after 3 attempts", where these are not the first.
-void stats_add_attempts(struct buf *buf, const struct stats_job *job);
+void stats_add_attempts(struct buf *buf, const struct event_job *job);
 
 // The name of the machine `host` of an event, for people: NULL is that of the run.
 const char *stats_machine_name(const struct run_stats *stats, const char *host);

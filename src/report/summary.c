@@ -92,7 +92,7 @@ void summary_add_totals(struct buf *buf, const struct run_stats *stats, const st
 	} else if (!stats->has_end) {
 		buf_adds(buf, ", and the log ends before the run");
 	}
-	if (stats->slots > 0) { // else nobody knows, or the log has lost its first line
+	if (stats->run.slots > 0) { // else nobody knows, or the log has lost its first line
 		buf_adds(buf, "; ");
 		stats_add_slots(buf, stats);
 		buf_printf(buf, ", %u%% busy", (unsigned)(stats->busy * 100));
@@ -230,10 +230,10 @@ static void add_table(struct buf *buf, const struct run_stats *stats, const stru
 
 static void add_slowest(struct buf *buf, const struct run_stats *stats, const struct summary_form *form) {
 	for (size_t i = 0; i < stats->nslowest && i < SLOWEST; ++i) {
-		const struct stats_job *job = &stats->slowest[i];
+		const struct event_job_end *job = stats->slowest[i];
 		size_t from = buf->len;
 		buf_adds(buf, i == 0 ? "  slowest: " : "           ");
-		text_add_job(buf, job->batch, job->number, job->seq, TEXT_BATCH_COLUMNS);
+		text_add_job(buf, job->id.batch, job->id.number, job->id.seq, TEXT_BATCH_COLUMNS);
 		buf_addc(buf, ' ');
 		text_add_time(buf, result_wall(&job->result));
 		size_t taken = text_columns(buf->data + from, buf->len - from) + 2;
@@ -264,7 +264,7 @@ static const char *last_lines(const char *text, size_t len, unsigned n) {
 	return at;
 }
 
-static void add_tail(struct buf *buf, const struct stats_job *job, const struct summary_form *form) {
+static void add_tail(struct buf *buf, const struct event_job_end *job, const struct summary_form *form) {
 	const char *start = job->tail + (form->out_seen ? job->tail_out : 0);
 	const char *end = job->tail + (form->err_seen ? job->tail_out : job->tail_len);
 	for (const char *at = start < end ? last_lines(start, (size_t)(end - start), SUMMARY_TAIL_LINES) : end; at < end;) {
@@ -279,17 +279,17 @@ static void add_tail(struct buf *buf, const struct stats_job *job, const struct 
 	}
 }
 
-static void add_host(struct buf *buf, const struct stats_job *job) {
-	if (job->host) {
+static void add_host(struct buf *buf, const struct event_job_end *job) {
+	if (job->id.host) {
 		buf_adds(buf, " on ");
-		text_add_cut(buf, job->host, strlen(job->host), NAME_COLUMNS);
+		text_add_cut(buf, job->id.host, strlen(job->id.host), NAME_COLUMNS);
 	}
 }
 
-static void add_failure(struct buf *buf, const struct stats_job *job, const struct summary_form *form) {
+static void add_failure(struct buf *buf, const struct event_job_end *job, const struct summary_form *form) {
 	char how[80];
 	add_coloured(buf, form, RED, "  FAILED ");
-	text_add_job(buf, job->batch, job->number, job->seq, TEXT_BATCH_COLUMNS);
+	text_add_job(buf, job->id.batch, job->id.number, job->id.seq, TEXT_BATCH_COLUMNS);
 	add_host(buf, job);
 	buf_adds(buf, ": ");
 	if (job->why && (form->table || job->result.lacks_results)) {
@@ -300,7 +300,7 @@ static void add_failure(struct buf *buf, const struct stats_job *job, const stru
 	if (job->items > 1) {
 		buf_printf(buf, ", %llu items", ull(job->items));
 	}
-	stats_add_attempts(buf, job);
+	stats_add_attempts(buf, &job->id);
 	if (job->allowed) {
 		buf_adds(buf, ", allowed to");
 	}
@@ -321,7 +321,7 @@ static void add_failure(struct buf *buf, const struct stats_job *job, const stru
 static void add_failures(struct buf *buf, const struct run_stats *stats, const struct summary_form *form) {
 	size_t listed = !form->table && stats->nfailures > SUMMARY_BRIEF ? SUMMARY_BRIEF : stats->nfailures;
 	for (size_t i = 0; i < listed; ++i) {
-		add_failure(buf, &stats->failures[i], form);
+		add_failure(buf, stats->failures[i], form);
 	}
 	uint64_t failed = stats->total.failed_processes;
 	if (failed > listed) {
@@ -334,7 +334,7 @@ static void add_failures(struct buf *buf, const struct run_stats *stats, const s
 
 static void add_losses(struct buf *buf, const struct run_stats *stats, const struct summary_form *form) {
 	for (size_t i = 0; i < stats->nlosses; ++i) {
-		const struct stats_loss *loss = &stats->losses[i];
+		const struct event_lost *loss = &stats->losses[i];
 		add_coloured(buf, form, YELLOW, loss->outcome == OUTCOME_SKIPPED ? "  SKIPPED " : "  CANCELLED ");
 		if (loss->batch) {
 			text_add_cut(buf, loss->batch, strlen(loss->batch), NAME_COLUMNS);
@@ -394,14 +394,14 @@ static void add_clause(struct buf *buf, size_t from, const char *unit, uint64_t 
 }
 
 // "A#7 (signal 9)"; of what is no item, what its batch could not do
-static void add_named(struct buf *buf, const struct stats_job *job) {
+static void add_named(struct buf *buf, const struct event_job_end *job) {
 	char how[80];
-	text_add_job(buf, job->batch, job->number, job->seq, SIZE_MAX);
+	text_add_job(buf, job->id.batch, job->id.number, job->id.seq, SIZE_MAX);
 	buf_adds(buf, " (");
-	if (job->number == 0 && job->result.start == 0 && job->tail) {
+	if (job->id.number == 0 && job->result.start == 0 && job->tail) {
 		text_add_cut(buf, job->tail, job->tail_len, COMMAND_COLUMNS);
 	} else {
-		buf_printf(buf, "%s%s", job->number == 0 ? "args_from: " : "", result_describe(&job->result, how, sizeof(how)));
+		buf_printf(buf, "%s%s", job->id.number == 0 ? "args_from: " : "", result_describe(&job->result, how, sizeof(how)));
 	}
 	add_host(buf, job);
 	if (job->items > 1) {
@@ -419,7 +419,7 @@ void summary_add_last(struct buf *buf, const struct run_stats *stats, bool liste
 	}
 	for (size_t i = 0; i < stats->nfailures && !listed; ++i) {
 		buf_adds(buf, i > 0 ? ", " : ": ");
-		add_named(buf, &stats->failures[i]);
+		add_named(buf, stats->failures[i]);
 	}
 	uint64_t unnamed = total->failed_processes - stats->nfailures;
 	if (unnamed > 0 && !listed) {
@@ -450,7 +450,7 @@ static void add_hint(struct buf *buf, const struct run_stats *stats, const struc
 	for (size_t i = 0; i < stats->nbatches; ++i) {
 		greedy = stats->batches[i].share >= 0.6 && stats->batches[i].name[0] != '\0' ? &stats->batches[i] : greedy;
 	}
-	if (!greedy || stats->fair_time || greedy->attempts == total->attempts || stats->busy < 0.5 ||
+	if (!greedy || stats->run.fair_time || greedy->attempts == total->attempts || stats->busy < 0.5 ||
 	    greedy->slot_time < WORTH_A_HINT) {
 		return;
 	}
@@ -476,8 +476,8 @@ static void add_hint(struct buf *buf, const struct run_stats *stats, const struc
 void summary_add(struct buf *buf, const struct run_stats *stats, const struct summary_form *form) {
 	if (form->table) {
 		buf_adds(buf, "fairpar: ");
-		if (stats->name) {
-			text_add_cut(buf, stats->name, strlen(stats->name), NAME_COLUMNS);
+		if (stats->run.name) {
+			text_add_cut(buf, stats->run.name, strlen(stats->run.name), NAME_COLUMNS);
 			buf_adds(buf, ": ");
 		}
 		summary_add_totals(buf, stats, form);

@@ -91,14 +91,14 @@ static void test_two_batches(void) {
 	check_equal(a->first_start, origin);
 	check_equal(a->last_end - a->first_start, 4 * S);
 	check_equal(stats->nslowest, 4);
-	check_equal(stats->slowest[0].number, 2);
-	check_string(stats->slowest[3].batch, "a");
-	check_equal(stats->slowest[3].number, 1);
+	check_equal(stats->slowest[0]->id.number, 2);
+	check_string(stats->slowest[3]->id.batch, "a");
+	check_equal(stats->slowest[3]->id.number, 1);
 	check_equal(stats->nfailures, 2);
-	check_string(stats->failures[0].batch, "b");
-	check_string(stats->failures[1].command, "true");
+	check_string(stats->failures[0]->id.batch, "b");
+	check_string(stats->failures[1]->command, "true");
 	check(stats->has_end && stats->end - stats->start == 5 * S);
-	check(stats->nargv == 3 && strcmp(stats->argv + sizeof("fairpar\0-f"), "x.yaml") == 0);
+	check(stats->run.nargv == 3 && strcmp(stats->run.argv + sizeof("fairpar\0-f"), "x.yaml") == 0);
 	stats_free(stats);
 }
 
@@ -128,8 +128,8 @@ static void test_retries_and_steps(void) {
 	check_equal(stats->total.retried, 1);
 	check_equal(stats->batches[0].attempts, 4);
 	check_equal(stats->batches[0].failed, 1);
-	check_equal(stats->failures[0].attempts, 2);
-	check_equal(stats->failures[0].step, 1);
+	check_equal(stats->failures[0]->id.attempt, 2);
+	check_equal(stats->failures[0]->id.step, 1);
 	check_equal(stats->batches[0].running, 0);
 	stats_free(stats);
 }
@@ -178,7 +178,7 @@ static void test_items_of_a_process(void) {
 	check_equal(stats->total.retried, 1);
 	check_equal(stats->total.attempts, 5); // of processes
 	check_equal(stats->nfailures, 1);
-	check_equal(stats->failures[0].items, 10);
+	check_equal(stats->failures[0]->items, 10);
 	stats_free(stats);
 }
 
@@ -203,7 +203,7 @@ static void test_what_is_not_run(void) {
 	check_equal(stats->total.attempts, 1);
 	check_equal(stats->total.failed, 1);
 	check_equal(stats->total.allowed, 1);
-	check(stats->failures[0].allowed);
+	check(stats->failures[0]->allowed);
 	stats_free(stats);
 }
 
@@ -246,11 +246,11 @@ static void test_lent(void) {
 	check_equal(stats->lent, 4);
 	check_equal(stats->lent_time, 10 * S);
 	check_equal(stats->ninner, 3);
-	check_equal(stats->inner[0].pid, 7); // those of a job in the order of their starts
+	check_equal(stats->inner[0].lent.pid, 7); // those of a job in the order of their starts
 	check_equal(stats->inner[0].times, 2);
 	check_equal(stats->inner[0].time, 8 * S);
-	check_equal(stats->inner[1].pid, 8);
-	check_equal(stats->inner[2].pid, 9);
+	check_equal(stats->inner[1].lent.pid, 8);
+	check_equal(stats->inner[2].lent.pid, 9);
 	check_equal(stats->batches[0].slot_time, 14 * S); // a slot of the job is counted once
 	stats_free(stats);
 }
@@ -280,10 +280,10 @@ static void test_median_of_many(void) {
 	check(below >= N / 2);
 	check_equal(stats->nslowest, STATS_SLOWEST);
 	for (size_t i = 1; i < STATS_SLOWEST; ++i) {
-		const struct result *a = &stats->slowest[i - 1].result, *b = &stats->slowest[i].result;
+		const struct result *a = &stats->slowest[i - 1]->result, *b = &stats->slowest[i]->result;
 		check(a->end - a->start >= b->end - b->start);
 	}
-	check_equal(stats->slowest[0].result.end - stats->slowest[0].result.start, stats->batches[0].max);
+	check_equal(stats->slowest[0]->result.end - stats->slowest[0]->result.start, stats->batches[0].max);
 	stats_free(stats);
 }
 

@@ -60,8 +60,13 @@ bool json_add_text(struct buf *buf, const char *text, size_t len) {
 	return exact;
 }
 
-void json_add_string(struct buf *buf, const char *key, const char *value, size_t len) {
-	buf_printf(buf, "\"%s\":", key);
+void json_add_string(struct buf *buf, const char *key, const char *value) {
+	json_add_bytes(buf, key, value, strlen(value));
+}
+
+void json_add_bytes(struct buf *buf, const char *key, const char *value, size_t len) {
+	bool is_first = buf->len > 0 && buf->data[buf->len - 1] == '{';
+	buf_printf(buf, "%s\"%s\":", is_first ? "" : ",", key);
 	if (!json_add_text(buf, value, len)) {
 		buf_printf(buf, ",\"%s_b64\":", key);
 		json_add_base64(buf, value, len);

@@ -8,9 +8,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// Appends `"key":"value"`. Bytes that are not UTF-8 become U+FFFD, and then `,"key_b64":"…"` follows with the exact bytes,
-// for names are bytes and must survive.
-void json_add_string(struct buf *buf, const char *key, const char *value, size_t len);
+// Append `"key":"value"` to the object that the text ends in, behind a comma unless it is the first member. Bytes that are not
+// UTF-8 become U+FFFD, and then `,"key_b64":"…"` follows with the exact bytes, for names are bytes and must survive.
+void json_add_string(struct buf *buf, const char *key, const char *value);
+void json_add_bytes(struct buf *buf, const char *key, const char *value, size_t len);
 
 // Appends `"text"` alone. Returns false if some of it became U+FFFD.
 bool json_add_text(struct buf *buf, const char *text, size_t len);

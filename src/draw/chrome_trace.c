@@ -73,11 +73,6 @@ static void end(struct chrome *chrome) {
 	}
 }
 
-static void add_name(struct buf *buf, const char *name) {
-	buf_addc(buf, ',');
-	json_add_string(buf, "name", name, strlen(name));
-}
-
 // NULL if no batch has the class.
 static const char *class_name(const struct chrome *chrome, unsigned class) {
 	const struct palette *palette = chrome->palette;
@@ -89,7 +84,7 @@ static const char *class_name(const struct chrome *chrome, unsigned class) {
 static void add_metadata(struct chrome *chrome, const char *what, unsigned tid, const char *name) {
 	struct buf *buf = begin(chrome, "M", tid, chrome->start);
 	buf_printf(buf, ",\"name\":\"%s\",\"args\":{", what);
-	json_add_string(buf, "name", name, strlen(name));
+	json_add_string(buf, "name", name);
 	buf_addc(buf, '}');
 	end(chrome);
 }
@@ -113,9 +108,8 @@ static void add_head(struct chrome *chrome) {
 	FP_CLEANUP(buf_fini) struct buf name = BUF_INIT;
 	struct buf *buf = &chrome->buf;
 	buf_adds(buf, "{\"displayTimeUnit\":\"ms\",\"otherData\":{");
-	json_add_string(buf, "version", stats->run.version ? stats->run.version : "", stats->run.version ? strlen(stats->run.version) : 0);
-	buf_addc(buf, ',');
-	json_add_string(buf, "run", stats->run.run ? stats->run.run : "", stats->run.run ? strlen(stats->run.run) : 0);
+	json_add_string(buf, "version", stats->run.version ? stats->run.version : "");
+	json_add_string(buf, "run", stats->run.run ? stats->run.run : "");
 	buf_adds(buf, ",\"argv\":[");
 	if (stats->run.name) {
 		buf_printf(&name, "%s: ", stats->run.name);
@@ -150,7 +144,7 @@ static void add_counter(struct chrome *chrome, unsigned class, enum counter coun
 		if (changes[i] != 0 || i == 0) {
 			jobs += changes[i];
 			struct buf *buf = begin(chrome, "C", 0, chrome->start + i * chrome->interval);
-			add_name(buf, buf_str(&name));
+			json_add_string(buf, "name", buf_str(&name));
 			buf_printf(buf, ",\"args\":{\"jobs\":%lld}", (long long)jobs);
 			end(chrome);
 		}
@@ -226,7 +220,7 @@ static void add_args(struct buf *buf, const struct attempt_span *attempt) {
 	FP_CLEANUP(buf_fini) struct buf text = BUF_INIT;
 	attempt_add_command(&text, "", attempt, COMMAND_BYTES);
 	buf_adds(buf, ",\"args\":{");
-	json_add_string(buf, "cmd", buf_str(&text), text.len);
+	json_add_bytes(buf, "cmd", buf_str(&text), text.len);
 	buf_printf(buf, ",\"attempt\":%u,\"source\":\"%s\",\"queued_ms\":%.3f", attempt->id.attempt, event_sources[attempt->source],
 	           (double)attempt->queued * 1e-6);
 	if (attempt->nslots > 1) {
@@ -256,17 +250,16 @@ static void add_slice(struct chrome *chrome, const struct attempt_span *attempt,
 	buf_adds(&category, has_failed(attempt) ? ",failed" : cancelled ? ",cancelled" : "");
 	uint64_t ns = attempt->to - attempt->from;
 	struct buf *buf = begin(chrome, "X", tid, attempt->from);
-	buf_printf(buf, ",\"dur\":%llu.%03u,", ull(ns / 1000), (unsigned)(ns % 1000));
-	json_add_string(buf, "name", buf_str(&title), title.len);
-	buf_addc(buf, ',');
-	json_add_string(buf, "cat", buf_str(&category), category.len);
+	buf_printf(buf, ",\"dur\":%llu.%03u", ull(ns / 1000), (unsigned)(ns % 1000));
+	json_add_string(buf, "name", buf_str(&title));
+	json_add_string(buf, "cat", buf_str(&category));
 	add_args(buf, attempt);
 	end(chrome);
 	if (has_failed(attempt)) {
 		char how[80];
 		buf = begin(chrome, "i", tid, attempt->to);
 		buf_adds(buf, ",\"s\":\"t\",\"cat\":\"failed\"");
-		add_name(buf, result_describe(&attempt->end->result, how, sizeof(how)));
+		json_add_string(buf, "name", result_describe(&attempt->end->result, how, sizeof(how)));
 		end(chrome);
 	}
 }
@@ -303,7 +296,7 @@ static void add_wait(struct chrome *chrome, const struct event_wait *wait, uint6
 	for (int last = 0; last <= 1; ++last) {
 		struct buf *buf = begin(chrome, last ? "e" : "b", 0, last ? until : wait->since);
 		buf_printf(buf, ",\"id\":%llu,\"cat\":\"wait\"", id);
-		add_name(buf, buf_str(&name));
+		json_add_string(buf, "name", buf_str(&name));
 		end(chrome);
 	}
 }
@@ -315,10 +308,10 @@ static void add_inner(struct chrome *chrome, const struct event_lent *lent) {
 	uint64_t ns = minus(lent->end, lent->start);
 	struct buf *buf = begin(chrome, "X", tid, lent->start);
 	buf_printf(buf, ",\"dur\":%llu.%03u,\"cat\":\"lent\"", ull(ns / 1000), (unsigned)(ns % 1000));
-	add_name(buf, lent->to);
+	json_add_string(buf, "name", lent->to);
 	attempt_add_title(&job, &lent->id, TEXT_BATCH_COLUMNS);
 	buf_adds(buf, ",\"args\":{");
-	json_add_string(buf, "job", buf_str(&job), job.len);
+	json_add_string(buf, "job", buf_str(&job));
 	buf_printf(buf, ",\"pid\":%d,\"depth\":%u,\"own\":%s}", lent->pid, lent->depth, lent->own ? "true" : "false");
 	end(chrome);
 }
@@ -334,7 +327,7 @@ static void add_run_end(struct chrome *chrome, const struct event_run_end *run_e
 		const char *signal = signal_name(run_end->signal);
 		snprintf(name, sizeof(name), "fairpar was ended by signal %d%s%s", run_end->signal, signal ? " " : "", signal ? signal : "");
 		buf_adds(begin(chrome, "i", 0, chrome->attempts.last), ",\"s\":\"g\",\"cat\":\"signal\"");
-		add_name(&chrome->buf, name);
+		json_add_string(&chrome->buf, "name", name);
 		end(chrome);
 	}
 }

@@ -459,8 +459,7 @@ static void add_json_status(struct buf *out, const char *pool, const struct clie
 		           line.pid, line.held, line.slots, line.lent, line.wanted, line.place, line.gathers);
 		buf_printf(out, "\"service\":%.3f,\"seconds\":%.3f", line.virt, line.seconds);
 		for (unsigned i = 0; i < 3; ++i) {
-			buf_addc(out, ',');
-			json_add_string(out, names[i], line.texts[i], (size_t)line.lens[i]);
+			json_add_bytes(out, names[i], line.texts[i], (size_t)line.lens[i]);
 		}
 		buf_addc(out, '}');
 	}

@@ -4,7 +4,6 @@
 
 #include "base/alloc.h"
 #include "base/json.h"
-#include "base/map.h"
 #include "core/job_state.h"
 #include "core/publish.h"
 #include "hosts/hosts.h"
@@ -16,51 +15,31 @@
 
 enum { NAME_MAX_SHOWN = 60, COMMAND_MAX_SHOWN = 200 };
 
-struct batch_row {
-	char *batch;
-	uint64_t queued, running;
-	uint64_t ok, failed, cancelled, skipped;
+// What is put together for one answer.
+struct run_status {
+	struct run *run;
+	uint64_t now;
+	const struct run_stats *stats;  // with publish_lock()
+	uint64_t queued[STATS_BATCHES + 1], running[STATS_BATCHES + 1]; // of each of stats->batches: jobs, attempts
+	struct buf hosts, waits;
+	struct buf *out;
 };
 
-struct batch_rows {
-	struct batch_row *list;
-	size_t n, cap;
-	struct map numbers;
-	unsigned slots; // of the run now; 0: nobody knows
-};
-
-static struct batch_row *find_row(struct batch_rows *rows, const char *batch) {
-	uint32_t number = map_get(&rows->numbers, batch, strlen(batch));
-	if (number == MAP_NONE) {
-		number = (uint32_t)rows->n;
-		grow_array(&rows->list, &rows->cap, rows->n + 1, sizeof(*rows->list));
-		rows->list[rows->n++] = (struct batch_row){.batch = xstrdup(batch)};
-		map_add(&rows->numbers, rows->list[number].batch, strlen(batch), number);
-	}
-	return &rows->list[number];
+// The place of the batch in stats->batches; the last one is that of all that have none of their own.
+static size_t place_of(const struct run_status *status, const char *batch) {
+	uint32_t place = stats_find(status->stats, batch);
+	return place != MAP_NONE ? place : STATS_BATCHES;
 }
 
 static void add_queued(void *arg, const struct queue_view *view) {
-	find_row(arg, view->name)->queued = view->queued;
+	struct run_status *status = arg;
+	publish_lock(status->run);
+	status->queued[place_of(status, view->name)] += view->queued;
+	publish_unlock(status->run);
 }
 
-static void fill_rows(struct run *run, struct batch_rows *rows) {
-	publish_lock(run);
-	const struct run_stats *stats = publish_stats(run);
-	rows->slots = stats->slots_now;
-	for (size_t i = 0; i < stats->nbatches; ++i) {
-		const struct stats_batch *batch = &stats->batches[i];
-		struct batch_row *row = find_row(rows, batch->name);
-		row->ok = batch->ok;
-		row->failed = batch->failed;
-		row->cancelled = batch->cancelled;
-		row->skipped = batch->skipped;
-	}
-	publish_unlock(run);
-	pool_each_queue(run->pool, add_queued, rows);
-	for (const struct live_attempt *attempt = NULL; (attempt = nested_next(run->nested, attempt));) {
-		++find_row(rows, attempt->id.batch)->running;
-	}
+static const char *name_of(const struct stats_batch *batch) {
+	return batch->name[0] ? batch->name : "others";
 }
 
 static double seconds_since(uint64_t then, uint64_t now) {
@@ -94,52 +73,49 @@ static void add_host_text(void *arg, const struct host_view *view) {
 	buf_printf(out, "%s%s%s%s\n", view->node ? ", on " : "", view->node ? view->node : "", view->says[0] ? ": " : "", view->says);
 }
 
-static void add_text(struct run *run, const struct batch_rows *rows, const struct buf *hosts, const struct buf *waits, uint64_t now,
-                     struct buf *out) {
+static void add_text(struct run_status *status) {
+	const struct run *run = status->run;
+	const struct run_stats *stats = status->stats;
 	const char *name = run->options->control.run;
+	struct buf *out = status->out;
 	uint64_t queued = 0, running = 0;
-	for (size_t i = 0; i < rows->n; ++i) {
-		queued += rows->list[i].queued;
-		running += rows->list[i].running;
+	for (size_t i = 0; i < stats->nbatches; ++i) {
+		queued += status->queued[i];
+		running += status->running[i];
 	}
 	buf_printf(out, "run %s%sof process %d: %" PRIu64 " running", name ? name : "", name ? " " : "", run->pid, running);
-	if (rows->slots > 0) {
-		buf_printf(out, " on %u slot%s", rows->slots, rows->slots == 1 ? "" : "s");
+	if (stats->slots_now > 0) {
+		buf_printf(out, " on %u slot%s", stats->slots_now, stats->slots_now == 1 ? "" : "s");
 	}
-	buf_printf(out, ", %" PRIu64 " queued, %.1fs so far\n", queued, seconds_since(run->start, now));
-	buf_adds(out, rows->n > 0 ? " QUEUED  RUNNING       OK   FAILED  BATCH\n" : "");
-	for (size_t i = 0; i < rows->n; ++i) {
-		const struct batch_row *row = &rows->list[i];
-		buf_printf(out, "%7" PRIu64 "  %7" PRIu64 "  ", row->queued, row->running);
-		buf_printf(out, "%7" PRIu64 "  %7" PRIu64 "  ", row->ok, row->failed);
-		buf_add_escaped(out, row->batch, strlen(row->batch), NAME_MAX_SHOWN);
+	buf_printf(out, ", %" PRIu64 " queued, %.1fs so far\n", queued, seconds_since(run->start, status->now));
+	buf_adds(out, stats->nbatches > 0 ? " QUEUED  RUNNING       OK   FAILED  BATCH\n" : "");
+	for (size_t i = 0; i < stats->nbatches; ++i) {
+		const struct stats_batch *batch = &stats->batches[i];
+		buf_printf(out, "%7" PRIu64 "  %7" PRIu64 "  ", status->queued[i], status->running[i]);
+		buf_printf(out, "%7" PRIu64 "  %7" PRIu64 "  ", batch->ok, batch->failed);
+		buf_add_escaped(out, name_of(batch), strlen(name_of(batch)), NAME_MAX_SHOWN);
 		buf_addc(out, '\n');
 	}
-	buf_add(out, hosts->data, hosts->len);
+	buf_move(out, &status->hosts);
 	buf_adds(out, running > 0 ? "     ID      TIME  JOB  COMMAND\n" : "");
 	for (const struct live_attempt *attempt = NULL; (attempt = nested_next(run->nested, attempt));) {
-		add_job_text(out, attempt, now);
+		add_job_text(out, attempt, status->now);
 	}
-	buf_add(out, waits->data, waits->len);
+	buf_move(out, &status->waits);
 }
 
 // ---- JSON ----
 
-static void add_name(struct buf *out, const char *key, const char *text) {
-	json_add_string(out, key, text, strlen(text));
-}
-
 static void add_job_json(struct buf *out, const struct live_attempt *attempt, uint64_t now) {
 	const struct event_job *id = &attempt->id;
-	buf_printf(out, "{\"id\":%" PRIu64 ",", id->seq);
-	add_name(out, "batch", id->batch);
-	buf_printf(out, ",\"n\":%" PRIu64 ",\"attempt\":%u,\"slot\":%u,\"seconds\":%.3f,", id->number, id->attempt, id->slot,
+	buf_printf(out, "{\"id\":%" PRIu64, id->seq);
+	json_add_string(out, "batch", id->batch);
+	buf_printf(out, ",\"n\":%" PRIu64 ",\"attempt\":%u,\"slot\":%u,\"seconds\":%.3f", id->number, id->attempt, id->slot,
 	           seconds_since(attempt->since, now));
 	if (id->host) {
-		add_name(out, "host", id->host);
-		buf_addc(out, ',');
+		json_add_string(out, "host", id->host);
 	}
-	add_name(out, "command", attempt->command);
+	json_add_string(out, "command", attempt->command);
 	buf_addc(out, '}');
 }
 
@@ -147,7 +123,7 @@ static void add_wait_json(void *arg, const struct wait_view *view) {
 	struct buf *out = arg;
 	buf_adds(out, out->len == 0 ? "\n{" : ",\n{");
 	if (view->waiter[0]) {
-		add_name(out, "job", view->waiter);
+		json_add_string(out, "job", view->waiter);
 		buf_addc(out, ',');
 	}
 	buf_printf(out, "\"returns\":%s,\"for\":[", view->returns ? "true" : "false");
@@ -164,71 +140,67 @@ static void add_host_json(void *arg, const struct host_view *view) {
 	};
 	struct buf *out = arg;
 	buf_adds(out, out->len == 0 ? "\n{" : ",\n{");
-	add_name(out, "host", view->name);
+	json_add_string(out, "host", view->name);
 	if (view->node) {
-		buf_addc(out, ',');
-		add_name(out, "node", view->node);
+		json_add_string(out, "node", view->node);
 	}
 	buf_printf(out, ",\"state\":\"%s\",\"slots\":%u,\"used\":%u", states[view->state], view->slots, view->used);
 	if (view->says[0]) {
-		buf_addc(out, ',');
-		add_name(out, "why", view->says);
+		json_add_string(out, "why", view->says);
 	}
 	buf_addc(out, '}');
 }
 
-static void add_json(struct run *run, const struct batch_rows *rows, const struct buf *hosts, const struct buf *waits, uint64_t now,
-                     struct buf *out) {
-	buf_adds(out, "{");
+static void add_json(struct run_status *status) {
+	const struct run *run = status->run;
+	const struct run_stats *stats = status->stats;
+	struct buf *out = status->out;
+	buf_addc(out, '{');
 	if (run->options->control.run) {
-		add_name(out, "run", run->options->control.run);
+		json_add_string(out, "run", run->options->control.run);
 		buf_addc(out, ',');
 	}
 	buf_printf(out, "\"pid\":%d,\"slots\":", run->pid);
-	if (rows->slots > 0) {
-		buf_printf(out, "%u", rows->slots);
-	} else {
-		buf_adds(out, "null");
-	}
-	buf_printf(out, ",\"seconds\":%.3f,\"batches\":[", seconds_since(run->start, now));
-	for (size_t i = 0; i < rows->n; ++i) {
-		const struct batch_row *row = &rows->list[i];
+	buf_printf(out, stats->slots_now > 0 ? "%u" : "null", stats->slots_now);
+	buf_printf(out, ",\"seconds\":%.3f,\"batches\":[", seconds_since(run->start, status->now));
+	for (size_t i = 0; i < stats->nbatches; ++i) {
+		const struct stats_batch *batch = &stats->batches[i];
 		buf_adds(out, i > 0 ? ",\n{" : "\n{");
-		add_name(out, "batch", row->batch);
-		buf_printf(out, ",\"queued\":%" PRIu64 ",\"running\":%" PRIu64, row->queued, row->running);
-		buf_printf(out, ",\"ok\":%" PRIu64 ",\"failed\":%" PRIu64 ",\"cancelled\":%" PRIu64 ",\"skipped\":%" PRIu64, row->ok,
-		           row->failed, row->cancelled, row->skipped);
-		buf_addc(out, '}');
+		json_add_string(out, "batch", name_of(batch));
+		buf_printf(out, ",\"queued\":%" PRIu64 ",\"running\":%" PRIu64, status->queued[i], status->running[i]);
+		buf_printf(out, ",\"ok\":%" PRIu64 ",\"failed\":%" PRIu64 ",\"cancelled\":%" PRIu64 ",\"skipped\":%" PRIu64 "}", batch->ok,
+		           batch->failed, batch->cancelled, batch->skipped);
 	}
 	if (run->hosts) {
 		buf_adds(out, "],\"hosts\":[");
-		buf_add(out, hosts->data, hosts->len);
+		buf_move(out, &status->hosts);
 	}
 	buf_adds(out, "],\"jobs\":[");
 	const char *before = "\n";
 	for (const struct live_attempt *attempt = NULL; (attempt = nested_next(run->nested, attempt)); before = ",\n") {
 		buf_adds(out, before);
-		add_job_json(out, attempt, now);
+		add_job_json(out, attempt, status->now);
 	}
 	buf_adds(out, "],\"waits\":[");
-	buf_add(out, waits->data, waits->len);
+	buf_move(out, &status->waits);
 	buf_adds(out, "]}\n");
 }
 
 void control_status(struct run *run, bool json, struct buf *out) {
-	struct batch_rows rows = {.numbers = MAP_INIT};
-	uint64_t now = now_ns();
-	FP_CLEANUP(buf_fini) struct buf waits = BUF_INIT;
-	FP_CLEANUP(buf_fini) struct buf hosts = BUF_INIT;
-	hosts_view(run->hosts, json ? add_host_json : add_host_text, &hosts);
+	struct run_status *status = NEW(struct run_status);
+	*status = (struct run_status){.run = run, .now = now_ns(), .stats = publish_stats(run), .out = out};
+	hosts_view(run->hosts, json ? add_host_json : add_host_text, &status->hosts);
 	nested_lock(run->nested);
-	waits_each(run->added_jobs, json ? add_wait_json : add_wait_text, &waits);
-	fill_rows(run, &rows);
-	(json ? add_json : add_text)(run, &rows, &hosts, &waits, now, out);
-	nested_unlock(run->nested);
-	for (size_t i = 0; i < rows.n; ++i) {
-		free(rows.list[i].batch);
+	waits_each(run->added_jobs, json ? add_wait_json : add_wait_text, &status->waits);
+	pool_each_queue(run->pool, add_queued, status);
+	publish_lock(run);
+	for (const struct live_attempt *attempt = NULL; (attempt = nested_next(run->nested, attempt));) {
+		++status->running[place_of(status, attempt->id.batch)];
 	}
-	free(rows.list);
-	map_fini(&rows.numbers);
+	(json ? add_json : add_text)(status);
+	publish_unlock(run);
+	nested_unlock(run->nested);
+	buf_fini(&status->hosts);
+	buf_fini(&status->waits);
+	free(status);
 }

@@ -19,18 +19,16 @@ enum {
 // Of each class.
 enum counter { RUNNING, QUEUE, COUNTERS };
 
-// Where an arrow can come from: the last attempt of an item.
+// A slice that an arrow can come from.
 struct origin {
-	uint64_t seq;            // 0: none
 	uint64_t from, to;       // event time; to 0: it runs
 	unsigned tid;
 };
 
-// The arrow to the attempt that runs on a track, from the attempt of the same item before it.
-struct arrow {
-	const char *name;        // NULL: none
-	uint64_t at;             // where it comes from
-	unsigned tid;
+// The last attempt of an item, which may run, and the one before that.
+struct origins {
+	uint64_t seq;            // 0: none
+	struct origin last, before;
 };
 
 struct chrome {
@@ -42,8 +40,7 @@ struct chrome {
 	uint64_t interval;       // of samples
 	struct attempts attempts; // whose `rows` are the tracks of slots; NULL: there is but one machine, and its slots are
 	unsigned nslots, ntracks; // tids are 1 to ntracks: slots first
-	struct arrow *arrows;    // of each track
-	struct origin *origins;  // by seq
+	struct origins *origins; // by seq
 	uint64_t ids;            // of arrows and waits so far
 	int32_t (*counters)[COUNTERS][CHROME_SAMPLES + 1]; // [class][counter][sample]: change of how many run or wait
 	bool first;              // nothing was written yet
@@ -153,19 +150,19 @@ static void add_counter(struct chrome *chrome, unsigned class, enum counter coun
 
 // ---- arrows ----
 
-static struct origin *origin_of(struct chrome *chrome, uint64_t seq) {
+// Where the item's attempts are remembered, or another's.
+static struct origins *origins_at(struct chrome *chrome, uint64_t seq) {
 	return &chrome->origins[seq % CHROME_ORIGINS];
 }
 
 static void note_origin(struct chrome *chrome, const struct attempt_span *attempt, unsigned tid) {
-	if (attempt->id.seq > 0) {
-		*origin_of(chrome, attempt->id.seq) = (struct origin){
-			.seq = attempt->id.seq,
-			.from = attempt->from,
-			.to = attempt->phase == ATTEMPT_STARTED ? 0 : attempt->to,
-			.tid = tid,
-		};
+	struct origins *origins = origins_at(chrome, attempt->id.seq);
+	bool starts = attempt->phase == ATTEMPT_STARTED;
+	if (origins->seq != attempt->id.seq) {
+		*origins = (struct origins){.seq = attempt->id.seq};
 	}
+	origins->before = starts ? origins->last : origins->before;
+	origins->last = (struct origin){.from = attempt->from, .to = starts ? 0 : attempt->to, .tid = tid};
 }
 
 // The moment within a slice, which does not contain its end.
@@ -184,32 +181,19 @@ static void add_arrow(struct chrome *chrome, const char *name, unsigned from_tid
 	}
 }
 
-// Notes where the arrow to what starts on this track comes from, before its item's origin is that.
-static void note_arrow(struct chrome *chrome, const struct attempt_span *attempt, unsigned tid) {
-	const struct event_job *id = &attempt->id;
-	const struct origin *origin = origin_of(chrome, id->seq);
-	struct arrow *arrow = &chrome->arrows[tid];
-	*arrow = (struct arrow){0};
-	if ((id->attempt > 1 || id->step > 0 || id->role == ROLE_ON_FAILURE) && id->seq > 0 && origin->seq == id->seq && origin->to > 0) {
-		arrow->name = id->role == ROLE_ON_FAILURE ? "on_failure" : id->attempt > 1 ? "retry" : "then";
-		arrow->at = within(origin->to, origin->from, origin->to);
-		arrow->tid = origin->tid;
-	}
-}
-
 // The arrows to what ends on this track: from its attempt before, and from the job that emitted its item, which may still run.
 static void add_arrows(struct chrome *chrome, const struct attempt_span *attempt, unsigned tid) {
-	struct arrow *arrow = &chrome->arrows[tid];
 	const struct event_job *id = &attempt->id;
-	uint64_t seq = attempt->start ? attempt->start->from : 0;
-	const struct origin *origin = origin_of(chrome, seq);
-	if (arrow->name) {
-		add_arrow(chrome, arrow->name, arrow->tid, arrow->at, tid, attempt->from);
-		arrow->name = NULL;
+	const struct origin *before = &origins_at(chrome, id->seq)->before;
+	if (before->to > 0 && id->seq > 0 && (id->attempt > 1 || id->step > 0 || id->role == ROLE_ON_FAILURE)) {
+		const char *name = id->role == ROLE_ON_FAILURE ? "on_failure" : id->attempt > 1 ? "retry" : "then";
+		add_arrow(chrome, name, before->tid, within(before->to, before->from, before->to), tid, attempt->from);
 	}
-	if (seq > 0 && origin->seq == seq && id->step == 0 && id->attempt <= 1 && id->role == ROLE_JOB) {
-		uint64_t at = within(minus(attempt->from, attempt->queued), origin->from, origin->to > 0 ? origin->to : attempt->to);
-		add_arrow(chrome, "emits", origin->tid, at, tid, attempt->from);
+	uint64_t seq = attempt->start ? attempt->start->from : 0;
+	const struct origins *emitter = origins_at(chrome, seq);
+	if (seq > 0 && emitter->seq == seq && id->step == 0 && id->attempt <= 1 && id->role == ROLE_JOB) {
+		uint64_t at = within(minus(attempt->from, attempt->queued), emitter->last.from, emitter->last.to > 0 ? emitter->last.to : attempt->to);
+		add_arrow(chrome, "emits", emitter->last.tid, at, tid, attempt->from);
 	}
 }
 
@@ -268,22 +252,20 @@ static void add_attempt(void *arg, const struct attempt_span *attempt) {
 	struct chrome *chrome = arg;
 	unsigned track = (attempt->slotless ? chrome->nslots : 0) + attempt->lane + 1;
 	unsigned tid = track < chrome->ntracks ? track : chrome->ntracks, class = palette_class(chrome->palette, attempt->id.batch);
+	note_origin(chrome, attempt, tid);
 	if (attempt->phase == ATTEMPT_STARTED) {
-		note_arrow(chrome, attempt, tid);
-		note_origin(chrome, attempt, tid);
 		return;
 	}
 	int32_t *running = chrome->counters[class][RUNNING], *queue = chrome->counters[class][QUEUE];
 	size_t from = sample_of(chrome, attempt->from);
 	++running[from];
-	running[sample_of(chrome, attempt->to)] -= attempt->phase == ATTEMPT_ENDED;
+	--running[sample_of(chrome, attempt->to)];
 	if (attempt->id.role == ROLE_JOB && attempt->id.step == 0 && attempt->id.attempt <= 1) {
 		++queue[sample_of(chrome, minus(attempt->from, attempt->queued))];
 		--queue[from];
 	}
 	add_slice(chrome, attempt, tid);
 	add_arrows(chrome, attempt, tid);
-	note_origin(chrome, attempt, tid);
 }
 
 // ---- the rest ----
@@ -346,7 +328,6 @@ struct chrome *chrome_new(const struct palette *palette, const struct first_pass
 	chrome->nslots = all->rows ? all->rows->rows : all->slots.n > stats->run.slots ? all->slots.n : stats->run.slots;
 	chrome->ntracks = chrome->nslots + all->slotless.n;
 	chrome->ntracks = chrome->ntracks ? chrome->ntracks : 1;
-	chrome->arrows = xcalloc(chrome->ntracks + 1, sizeof(*chrome->arrows));
 	chrome->origins = xcalloc(CHROME_ORIGINS, sizeof(*chrome->origins));
 	chrome->counters = xcalloc(PALETTE_CLASSES, sizeof(*chrome->counters));
 	add_head(chrome);
@@ -378,7 +359,6 @@ void chrome_finish(struct chrome *chrome) {
 	buf_adds(&chrome->buf, "\n]}\n");
 	flush(chrome);
 	buf_fini(&chrome->buf);
-	free(chrome->arrows);
 	free(chrome->origins);
 	free(chrome->counters);
 	free(chrome);

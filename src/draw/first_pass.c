@@ -4,8 +4,14 @@
 
 static void add_attempt(void *arg, const struct attempt_span *attempt) {
 	struct first_pass *first_pass = arg;
+	if (!attempt->slotless && (attempt->phase == ATTEMPT_STARTED || !attempt->start)) {
+		machines_enter(&first_pass->machines, attempt->id.host, attempt->nslots);
+	}
 	if (attempt->phase == ATTEMPT_STARTED) {
 		return;
+	}
+	if (!attempt->slotless) {
+		machines_leave(&first_pass->machines, attempt->id.host, attempt->nslots);
 	}
 	uint64_t bars = attempt->nslots <= 1 ? 1 : attempt->nslots < FIRST_PASS_SLOTS ? attempt->nslots : FIRST_PASS_SLOTS;
 	first_pass->bars += bars;
@@ -16,7 +22,7 @@ static void add_attempt(void *arg, const struct attempt_span *attempt) {
 
 void first_pass_init(struct first_pass *first_pass) {
 	*first_pass = (struct first_pass){0};
-	first_pass->attempts = (struct attempts){.fn = add_attempt, .arg = first_pass, .count = &first_pass->machines};
+	first_pass->attempts = (struct attempts){.fn = add_attempt, .arg = first_pass};
 }
 
 void first_pass_fini(struct first_pass *first_pass) {

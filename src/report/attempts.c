@@ -122,36 +122,17 @@ static unsigned find_lane(const struct attempts *all, const struct attempt_span 
 	       : all->rows ? find_row(all, attempt->id.host) : (attempt->id.slot <= LANES_SLOTS ? attempt->id.slot : LANES_SLOTS) - 1;
 }
 
-// An attempt that has a slot begins (`phase` is ATTEMPT_STARTED) or ends.
-static void count(struct attempts *all, const struct attempt_span *attempt, const struct running_attempt *running) {
-	if (!all->count || attempt->slotless) {
-		return;
-	}
-	if (running) {
-		machines_leave(all->count, running->start.id.host, running->start.nslots);
-	}
-	if (attempt->phase == ATTEMPT_STARTED) {
-		machines_enter(all->count, attempt->id.host, attempt->nslots);
-	} else if (!running) { // its start is not in the log
-		machines_enter(all->count, attempt->id.host, attempt->nslots);
-		machines_leave(all->count, attempt->id.host, attempt->nslots);
-	}
-}
-
-// Puts it in its lane, behind what was there before: that of its slot, that which its start was put in, or a free one.
-static void put(struct attempts *all, struct attempt_span *attempt, const struct running_attempt *running) {
+// Puts it in its lane, behind what was there before: that of its slot, that which its start was put in, or a free one; and passes it on.
+static void put(struct attempts *all, struct attempt_span *attempt, const struct running_attempt *started) {
 	attempt->slotless = attempt->id.slot == 0 || attempt->source == FROM_LONG;
-	bool starts = attempt->phase == ATTEMPT_STARTED, has_lane = running && running->lane > 0;
-	if (all->rows && has_lane && !attempt->slotless && starts) { // the end of the one before is not in the log
-		lane_at(&all->slots, running->lane - 1)->is_taken = false;
-	}
-	attempt->lane = has_lane && (attempt->slotless || (all->rows && !starts)) ? running->lane - 1 : find_lane(all, attempt);
-	count(all, attempt, running);
+	bool has_lane = started && started->lane > 0 && (attempt->slotless || all->rows);
+	attempt->lane = has_lane ? started->lane - 1 : find_lane(all, attempt);
 	struct lane *lane = lane_at(attempt->slotless ? &all->slotless : &all->slots, attempt->lane);
 	attempt->from = attempt->from < lane->end ? lane->end : attempt->from;
 	attempt->to = attempt->to < attempt->from ? attempt->from : attempt->to;
-	lane->is_taken = starts;
+	lane->is_taken = attempt->phase == ATTEMPT_STARTED;
 	lane->end = lane->is_taken ? lane->end : attempt->to;
+	all->fn(all->arg, attempt);
 }
 
 static struct attempt_span from_running(const struct running_attempt *running, enum attempt_phase phase, uint64_t now) {
@@ -167,16 +148,23 @@ static struct attempt_span from_running(const struct running_attempt *running, e
 	};
 }
 
+// Passes on that there is no end of the attempt, or NULL, and frees it.
+static void leave(struct attempts *all, struct running_attempt *running, uint64_t now) {
+	if (running) {
+		struct attempt_span attempt = from_running(running, ATTEMPT_LEFT, now);
+		put(all, &attempt, running);
+		free(running);
+	}
+}
+
 static void add_start(struct attempts *all, const struct event_job_start *start, uint64_t at) {
-	struct running_attempt *before = running_take(&all->running, &start->id); // its end is not in the log
+	leave(all, running_take(&all->running, &start->id), at);
 	struct running_attempt *running, here = {.at = at, .start = *start};
 	struct attempt_span attempt = from_running(&here, ATTEMPT_STARTED, at);
-	put(all, &attempt, before);
-	free(before);
+	put(all, &attempt, /* started */ NULL);
 	if ((running = running_add(&all->running, start, at))) {
 		running->lane = attempt.lane + 1;
 	}
-	all->fn(all->arg, &attempt);
 }
 
 static void add_end(struct attempts *all, const struct event_job_end *end, uint64_t at) {
@@ -195,7 +183,6 @@ static void add_end(struct attempts *all, const struct event_job_end *end, uint6
 			.end = end,
 		};
 		put(all, &attempt, running);
-		all->fn(all->arg, &attempt);
 	}
 	free(running);
 }
@@ -239,10 +226,7 @@ void attempts_on_event(void *arg, const struct event *event) {
 
 void attempts_finish(struct attempts *all) {
 	for (struct running_attempt *running; (running = running_take_any(&all->running));) {
-		struct attempt_span attempt = from_running(running, ATTEMPT_LEFT, all->last);
-		put(all, &attempt, running);
-		all->fn(all->arg, &attempt);
-		free(running);
+		leave(all, running, all->last);
 	}
 	free(all->slots.lanes);
 	free(all->slotless.lanes);

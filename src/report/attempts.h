@@ -19,7 +19,7 @@ enum {
 enum attempt_phase {
 	ATTEMPT_STARTED,         // `end` is NULL
 	ATTEMPT_ENDED,
-	ATTEMPT_LEFT,            // it still ran when the log ended; `end` is NULL
+	ATTEMPT_LEFT,            // it still ran when the log ended, or the log has lost its end; `end` is NULL
 };
 
 struct attempt_span {
@@ -92,7 +92,6 @@ const struct machine_rows *machines_at(const struct machines *machines, unsigned
 struct attempts {
 	attempt_fn *fn;
 	void *arg;
-	struct machines *count;  // borrowed: counts their attempts, of a first pass; or NULL
 	const struct machines *rows; // borrowed, after machines_place(): lanes are their rows; or NULL: lanes are slots
 	struct running_table running;
 	uint64_t last;           // event time of the last event

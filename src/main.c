@@ -18,7 +18,8 @@
 //   process/     child_run()        one child from start to end; contexts, signals, the guardian, cgroups, how busy it is (proctree.c), the memory that
 //                                   a job needs (memory.c)
 //   warm/        warm_starter()     --warm: shells that are started once and cloned for each job (server.c is what is cloned)
-//   remote/      worker_serve()     a worker on another machine, and the connection to it: frames (frames.def), both ends of it without their I/O
+//   remote/      worker_serve()     a worker on another machine, and the connection to it: frames (frames.def), both ends of it without their I/O;
+//                                   sshlogin.c: by which command a worker is started (ssh, srun, --launch)
 //   output/      writer_create()    jobs' output: spooled, whole, in the promised order
 //   log/         event_encode()     the log of events (one table: events.def) and the joblog, written and read back
 //   report/      stats_on_event()   what is said of a run: statistics, summary, status line, --explain
@@ -29,7 +30,8 @@
 //     host_places.c       how many slots they have, and which attempt gets which
 //     host_list.c         machines that come and leave with a file that changes
 //     host_files.c        files to these machines and back, around an attempt there
-//     pilots.c            jobs of Slurm that are such machines: asked for and released (pilot_policy.c) by its commands (launcher.c)
+//     launcher.c          the process of that command, with pipes
+//     pilots.c            jobs of Slurm that are such machines: asked for and released (pilot_policy.c) by Slurm's commands
 //   sharing/     leases_open()      slots that are shared with other programs; an attempt begins and ends there:
 //     leases.c            slots that come from a pool, or from the run in whose job this one is started (pool_client.c)
 //     nested.c            slots that are lent to the fairpars in this run's jobs, and the table of attempts that run (live_attempt.h)
@@ -47,7 +49,8 @@
 //     terminal.c          jobs that get the terminal (--tty), and questions before jobs (-p)
 //     auto_slots.c        how many jobs run at once by -j auto
 //     limits.c            how many descriptors and processes there may be
-//   gate/        gate_ask()         whether a job may start, whichever is next, before it has a slot: --delay, --load, --memfree
+//   gate/        gate_ask()         whether a job may start, whichever is next, before it has a slot: a check for each of --delay, --load,
+//                                   --memfree, and for whatever else jobs share
 //   record/      log_sink_open()    what a run leaves and shows:
 //     job_records.c       --joblog, and the jobs that --resume leaves out
 //     added_jobs.c        the jobs of --add; waits.c: jobs that wait for these, and the slots that they give up meanwhile

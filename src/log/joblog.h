@@ -1,11 +1,10 @@
-// The joblog (--joblog): GNU parallel's nine columns, one row for each job that has ended, one write for each row.
+// The rows of the joblog (--joblog): GNU parallel's nine columns, one row for each job that has ended.
 //
 // Byte for byte as GNU parallel 20221122 writes it, so that its users' scripts and it itself read it: Host is ":" for this machine,
 // Send is 0, a job that a signal killed has Exitval 0, one whose time was up has -1, a newline in the command is a NUL.
 
 #pragma once
 
-#include "base/attr.h"
 #include "base/buf.h"
 #include "job/job.h"
 
@@ -16,8 +15,6 @@
 
 // Ends a line that was cut off when more is appended: such a line is no row, whatever it looks like.
 #define JOBLOG_CUT "\t(cut off)"
-
-struct joblog;
 
 struct joblog_row {
 	uint64_t seq;
@@ -45,23 +42,6 @@ void joblog_add_numbers(struct buf *buf, const struct joblog_row *row, char sepa
 
 // Appends the row as text, with its newline.
 void joblog_format(const struct joblog_row *row, struct buf *buf);
-
-// Opens the file, emptied or, with `append`, as it is. A header is written unless there is one; a last line that was cut off
-// gets a newline, so that it does not run into the first new row. Returns NULL with errno if the file cannot be opened;
-// joblog_close() frees the result. What cannot be written shows in joblog_error().
-struct joblog *joblog_open(const char *path, bool append);
-
-// Adds rows with one write. From any thread. After an error nothing more is written: a hole would not show.
-void joblog_add(struct joblog *joblog, const char *rows, size_t len);
-
-// errno of the first error, or 0.
-int joblog_error(struct joblog *joblog);
-
-// How many rows were not written because of it.
-uint64_t joblog_lost(struct joblog *joblog);
-
-// Closes the file. Returns 0, or -1 with errno if a row was lost since the start.
-int joblog_close(struct joblog *joblog) FP_NODISCARD;
 
 // ---- results_table.c ----
 

@@ -6,6 +6,7 @@
 
 #include "base/alloc.h"
 #include "base/diag.h"
+#include "base/io.h"
 #include "base/text.h"
 #include "base/write_limit.h"
 #include "core/publish.h"
@@ -15,15 +16,19 @@
 #include "shell/quoting.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 // What names of variables are made of in a shell (POSIX XBD 3.216).
 #define NAME_BYTES "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_"
 
 struct job_records {
-	struct joblog *joblog;        // NULL: to stdout, or no log is written
-	bool to_stdout;
+	int fd;                       // of the log; -1: to stdout, or no log is written
+	bool is_file, to_stdout;
+	atomic_int error;             // errno of the first write that failed, or 0
+	atomic_uint_least64_t lost;   // rows, since then
 	atomic_bool said;             // that the log cannot be written
 	mutex lock;                   // guards resume
 	struct resume *resume;        // or NULL
@@ -35,6 +40,17 @@ struct job_records {
 
 // ---- the log ----
 
+// The jobs go on: their output is worth more than their rows. But the run does not end with 0. Returns -1.
+static int cannot_write(struct run *run, int error) {
+	struct job_records *job_records = run->job_records;
+	atomic_store_relaxed(&run->trouble, true);
+	if (atomic_exchange(&job_records->said, true)) {
+		return -1;
+	}
+	return job_records->to_stdout ? diag_error("cannot write the joblog to stdout: %s", strerror(error))
+	                              : diag_error("cannot write the joblog '%s': %s", text_shows(run->options->joblog), strerror(error));
+}
+
 // Rows on stdout are output like that of jobs: whole, and not within another's.
 static void put_on_stdout(struct run *run, const char *mem, size_t len) {
 	if (run->writer) {
@@ -42,21 +58,37 @@ static void put_on_stdout(struct run *run, const char *mem, size_t len) {
 		spool_add_shown(spool, mem, len);
 		spool_finish(spool);
 	} else if (write_limited(STDOUT_FILENO, mem, len) != 0) {
-		int error = errno;
-		atomic_store_relaxed(&run->trouble, true);
-		if (!atomic_exchange(&run->job_records->said, true)) {
-			diag_error("cannot write the joblog to stdout: %s", strerror(error));
-		}
+		cannot_write(run, errno);
 	}
 }
 
-// The jobs go on: their output is worth more than their rows. But the run does not end with 0.
-static void check_log(struct run *run) {
+// Adds rows with one write. From any thread. After an error nothing more is written: a hole would not show.
+static void put(struct run *run, const char *rows, size_t len) {
 	struct job_records *job_records = run->job_records;
-	int error = joblog_error(job_records->joblog);
-	if (error && error != ETIME && !atomic_exchange(&job_records->said, true)) {
-		diag_error("cannot write the joblog '%s': %s", text_shows(run->options->joblog), strerror(error));
-		atomic_store_relaxed(&run->trouble, true);
+	int none = 0, error = atomic_load_relaxed(&job_records->error), fd = job_records->fd;
+	if (!error && (job_records->is_file ? write_all(fd, rows, len) : write_limited(fd, rows, len)) != 0) {
+		error = errno;
+		atomic_compare_exchange_strong(&job_records->error, &none, error);
+	}
+	for (const char *at = rows; error && (at = memchr(at, '\n', (size_t)(rows + len - at))); ++at) {
+		atomic_add_relaxed(&job_records->lost, 1);
+	}
+	if (error && error != ETIME) {
+		cannot_write(run, error);
+	}
+}
+
+// Makes what is there end with a whole line, and begin with a header: a last line that was cut off is not to run into the first new row.
+static void mend(struct run *run, size_t size) {
+	static const char header[] = JOBLOG_HEADER;
+	char head[sizeof(header)], last = '\n';
+	size_t len = size < sizeof(header) - 1 ? size : sizeof(header) - 1;
+	int fd = run->job_records->fd;
+	bool is_known = pread_all(fd, head, len, 0) == len && (size == 0 || pread_all(fd, &last, 1, size - 1) == 1);
+	if (is_known && memcmp(head, header, len) == 0 && len < sizeof(header) - 1) {
+		put(run, header + len, sizeof(header) - 1 - len);
+	} else if (is_known && last != '\n') {
+		put(run, JOBLOG_CUT "\n", strlen(JOBLOG_CUT "\n"));
 	}
 }
 
@@ -68,11 +100,19 @@ static int open_log(struct run *run) {
 		put_on_stdout(run, JOBLOG_HEADER, strlen(JOBLOG_HEADER));
 		return 0;
 	}
-	job_records->joblog = joblog_open(options->joblog, options->joblog_append || options->resume != RESUME_NOT);
-	if (!job_records->joblog) {
-		return diag_error("cannot write the joblog '%s': %s", text_shows(options->joblog), strerror(errno));
+	bool append = options->joblog_append || options->resume != RESUME_NOT;
+	int flags = O_CREAT | O_APPEND | O_CLOEXEC | (append ? 0 : O_TRUNC);
+	struct stat found;
+	bool reads = append && (stat(options->joblog, &found) != 0 || S_ISREG(found.st_mode)); // its end is looked at
+	job_records->fd = reads ? open(options->joblog, O_RDWR | flags, 0666) : -1;
+	if (job_records->fd < 0) {
+		job_records->fd = write_open(options->joblog, O_WRONLY | flags, "nothing was run");
 	}
-	check_log(run);
+	if (job_records->fd < 0) {
+		return cannot_write(run, errno);
+	}
+	job_records->is_file = fstat(job_records->fd, &found) == 0 && S_ISREG(found.st_mode);
+	mend(run, job_records->is_file ? (size_t)found.st_size : 0);
 	return 0;
 }
 
@@ -151,11 +191,9 @@ static uint64_t row_seq(const char *row) {
 
 // Writes the rows, and those that were kept for them. *rows is empty afterwards.
 static void write_rows(struct run *run, struct buf *rows) {
-	struct joblog *joblog = run->job_records->joblog;
-	while (rows->len > 0 && joblog && !atomic_load_relaxed(&run->output_error)) {
+	while (rows->len > 0 && run->job_records->fd >= 0 && !atomic_load_relaxed(&run->output_error)) {
 		struct buf kept = BUF_INIT;
-		joblog_add(joblog, rows->data, rows->len); // first: a row that was kept says that these are there
-		check_log(run);
+		put(run, rows->data, rows->len); // first: a row that was kept says that these are there
 		for (size_t at = 0; at < rows->len; at += row_size(rows->data + at, rows->len - at)) {
 			added_jobs_settle(run->added_jobs, row_seq(rows->data + at), &kept);
 		}
@@ -190,7 +228,7 @@ bool job_records_add(struct worker_state *state, const struct job *job, const st
                 uint64_t received, struct spool *spool) {
 	struct run *run = state->run;
 	struct job_records *job_records = run->job_records;
-	if (!job_records || (!job_records->joblog && !job_records->to_stdout)) {
+	if (!job_records || (job_records->fd < 0 && !job_records->to_stdout)) {
 		return true;
 	}
 	if (spool && (job_records->to_stdout || (spool_bytes(spool, 0) == 0 && spool_bytes(spool, 1) == 0))) {
@@ -241,6 +279,7 @@ int job_records_open(struct run *run) {
 		return 0;
 	}
 	run->job_records = NEW(struct job_records);
+	run->job_records->fd = -1;
 	mutex_init(&run->job_records->lock, LOCK_JOB_RECORDS);
 	if (options->joblog && options->resume != RESUME_NOT && load(run) != 0) {
 		return -1;
@@ -296,15 +335,14 @@ void job_records_close(struct run *run) {
 	if (!job_records) {
 		return;
 	}
-	uint64_t lost = job_records->joblog ? joblog_lost(job_records->joblog) : 0;
-	if (job_records->joblog && joblog_close(job_records->joblog) != 0 && !atomic_exchange(&job_records->said, true)) {
-		if (errno == ETIME) {
-			diag_error("the joblog '%s' was not written to its end: nobody reads it: %" PRIu64 " row%s lost",
-			           text_shows(run->options->joblog), lost, lost == 1 ? " is" : "s are");
-		} else {
-			diag_error("cannot write the joblog '%s': %s", text_shows(run->options->joblog), strerror(errno));
-		}
-		atomic_store_relaxed(&run->trouble, true);
+	int error = job_records->fd >= 0 ? fd_finish(job_records->fd, atomic_load_relaxed(&job_records->error)) : 0;
+	if (error == ETIME && !atomic_exchange(&job_records->said, true)) {
+		uint64_t lost = atomic_load_relaxed(&job_records->lost);
+		diag_error("the joblog '%s' was not written to its end: nobody reads it: %" PRIu64 " row%s lost",
+		           text_shows(run->options->joblog), lost, lost == 1 ? " is" : "s are");
+	}
+	if (error) {
+		cannot_write(run, error);
 	}
 	resume_free(job_records->resume);
 	free(job_records->args);

@@ -36,8 +36,8 @@ struct expansion job_expansion(const struct job *job) {
 }
 
 uint64_t job_bytes(const struct job *job, int stream) {
-	if (job->results && results_takes(job->results, stream)) {
-		return results_bytes(job->results, stream);
+	if (job->results && job->results->stream[stream].takes) {
+		return job->results->stream[stream].bytes;
 	}
 	return job->spool ? spool_bytes(job->spool, stream) : 0;
 }

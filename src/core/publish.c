@@ -610,7 +610,7 @@ static void keep_tail(struct worker_state *state, const struct job *job) {
 	struct buf *tail = &state->stats.tail;
 	for (int stream = 0; stream < 2; ++stream) {
 		size_t before = tail->len;
-		if (job->results && results_takes(job->results, stream)) {
+		if (job->results && job->results->stream[stream].takes) {
 			results_tail(job->results, stream, TAIL_BYTES, tail);
 		} else if (job->spool) {
 			spool_tail(job->spool, stream, TAIL_BYTES, tail);

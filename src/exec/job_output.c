@@ -101,7 +101,7 @@ static int show_at_once(const struct buf *text) {
 
 void job_output_show_command(struct worker_state *state, const struct job *job) {
 	buf_addc(&state->text, '\n');
-	if (job->results && results_takes(job->results, 0)) {
+	if (job->results && job->results->stream[0].takes) {
 		results_add(job->results, 0, state->text.data, state->text.len);
 	} else if (job->spool) {
 		spool_add_shown(job->spool, state->text.data, state->text.len);
@@ -124,7 +124,7 @@ static void pass_on(const struct job_output *output, enum child_stream stream, c
 	if (stream == STREAM_OUT && output->line_items) {
 		line_items_take(output->line_items, bytes, n);
 		state->stats.item_bytes += (uint64_t)n;
-	} else if (output->job->results && results_takes(output->job->results, (int)stream)) {
+	} else if (output->job->results && output->job->results->stream[stream].takes) {
 		results_add(output->job->results, (int)stream, bytes, n);
 	} else {
 		spool_add(output->job->spool, (int)stream, bytes, n);
@@ -155,7 +155,7 @@ static ssize_t read_and_pass(const struct job_output *output, enum child_stream 
 static ssize_t output_readable(void *arg, enum child_stream stream, int fd) {
 	struct job_output *output = arg;
 	ssize_t n;
-	bool is_kept = output->job->results && results_takes(output->job->results, (int)stream);
+	bool is_kept = output->job->results && output->job->results->stream[stream].takes;
 	if (output->is_watched || is_kept || (stream == STREAM_OUT && output->line_items)) {
 		n = read_and_pass(output, stream, fd);
 	} else {

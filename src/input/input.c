@@ -151,14 +151,6 @@ static int lines_open(struct lines *lines, const struct source_config *config, c
 	return -1;
 }
 
-// From now on lines_next() gives several lines at once, of at most `most` bytes, where they are at hand: ret_line->n of them.
-// Returns false if those of this source come one by one.
-static bool lines_join(struct lines *lines, size_t most) {
-	bool joins = lines->config->kind != FROM_ARGS && !lines->has_rules;
-	lines->most = joins ? most : 0;
-	return joins;
-}
-
 // Returns INPUT_RECORD when there are more bytes, or this was the end.
 static enum input_status lines_fill(struct lines *lines, struct buf *error) {
 	// of a fifo that nobody has opened for writing yet, read() would say end of file; poll() waits (pipe(7), poll(2))
@@ -590,8 +582,11 @@ enum input_status input_next(struct input *input, struct record *ret_record, con
 }
 
 bool input_join_records(struct input *input, size_t most) {
-	bool is_plain = input->n == 1 && !input->is_read && !input->splits && !input->config.joins && input->state != HEADER;
-	return is_plain && lines_join(&input->sources[0].lines, most);
+	struct lines *lines = &input->sources[0].lines;
+	bool is_plain = input->n == 1 && !input->is_read && !input->splits && !input->config.joins && input->state != HEADER &&
+		lines->config->kind != FROM_ARGS && !lines->has_rules;
+	lines->most = is_plain ? most : 0;
+	return is_plain;
 }
 
 int input_fd(const struct input *input) {

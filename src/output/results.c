@@ -13,23 +13,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-struct kept_stream {
-	bool takes;
-	int fd;               // -1: in memory, or closed
-	char *path;
-	struct buf memory;
-	uint64_t bytes, mark;
-};
-
-struct results {
-	struct kept_stream stream[2];
-	int dir;              // borrowed
-	size_t below;         // of paths: what is below `dir` begins there
-	char *seq;            // path of the file that holds the number, or NULL
-	int error;
-	const char *error_path;
-};
-
 // ---- opening ----
 
 static void add_seq_path(struct buf *buf, const char *path) {
@@ -125,10 +108,6 @@ struct results *results_in_temp(const char *dir) {
 
 // ---- writing ----
 
-bool results_takes(const struct results *results, int stream) {
-	return results->stream[stream].takes;
-}
-
 static void note_error(struct results *results, const struct kept_stream *kept, int error) {
 	if (!results->error) {
 		results->error = error;
@@ -167,14 +146,6 @@ void results_reset(struct results *results) {
 	}
 }
 
-uint64_t results_bytes(const struct results *results, int stream) {
-	return results->stream[stream].bytes;
-}
-
-const struct buf *results_memory(const struct results *results, int stream) {
-	return &results->stream[stream].memory;
-}
-
 void results_tail(const struct results *results, int stream, size_t n, struct buf *buf) {
 	const struct kept_stream *kept = &results->stream[stream];
 	uint64_t from = kept->bytes > n ? kept->bytes - n : 0;
@@ -187,15 +158,6 @@ void results_tail(const struct results *results, int stream, size_t n, struct bu
 	size_t got = pread_all(kept->fd, to, len, from);
 	to[got] = '\0';
 	buf->len += got;
-}
-
-const char *results_path(const struct results *results) {
-	return results->stream[0].path;
-}
-
-int results_error(const struct results *results, const char **ret_path) {
-	*ret_path = results->error_path;
-	return results->error;
 }
 
 void results_end(struct results *results) {

@@ -9,8 +9,21 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-// The two streams of one job. Used by one thread at a time.
-struct results;
+// The two streams of one job, stdout and stderr. Used by one thread at a time. Others only look at what is in it.
+struct results {
+	struct kept_stream {
+		bool takes;           // the stream is kept here
+		int fd;               // -1: in memory, or closed
+		char *path;           // of its file, or NULL
+		struct buf memory;    // else its bytes
+		uint64_t bytes, mark;
+	} stream[2];
+	int dir;                  // borrowed
+	size_t below;             // of paths: what is below `dir` begins there
+	char *seq;                // path of the file that holds the number, or NULL
+	int error;                // errno of the first write that failed, or 0
+	const char *error_path;   // its file
+};
 
 // True if the files of that path below the directory are those of a job that has ended: results_complete().
 bool results_are_complete(int dir, const char *path);
@@ -30,32 +43,17 @@ int results_complete(struct results *results, uint64_t seq, const char **ret_pat
 // stdout in a new file of that directory with a name like those of GNU parallel (par….par), only for its owner. Returns NULL with errno.
 struct results *results_in_temp(const char *dir);
 
-// True if the stream (0 stdout, 1 stderr) is kept here.
-bool results_takes(const struct results *results, int stream);
-
-// Appends a copy of the bytes to the stream. What a full disk does not take is lost: results_error().
+// Appends a copy of the bytes to the stream. What a full disk does not take is lost: `error`.
 void results_add(struct results *results, int stream, const void *mem, size_t len);
 
 // results_mark() remembers the length of both streams; results_reset() cuts them to it, 0 at first. For attempts.
 void results_mark(struct results *results);
 void results_reset(struct results *results);
 
-// The length of the stream in bytes.
-uint64_t results_bytes(const struct results *results, int stream);
-
-// The bytes in memory; borrowed.
-const struct buf *results_memory(const struct results *results, int stream);
-
 // Appends the last `n` bytes of the stream, or all there are; nothing of a file that cannot be read.
 void results_tail(const struct results *results, int stream, size_t n, struct buf *buf);
 
-// The path of stdout, or NULL. Borrowed.
-const char *results_path(const struct results *results);
-
-// errno of the first write that failed and *ret_path (borrowed) its file; or 0.
-int results_error(const struct results *results, const char **ret_path);
-
-// Closes the files, so that results_error() has all there is to know.
+// Closes the files, so that `error` is all there is to know.
 void results_end(struct results *results);
 
 // Closes the files, with `unlink_files` removes them, and frees the rest.

@@ -68,11 +68,6 @@ void block_free(struct block *block) {
 
 // ---- one ----
 
-int block_open(struct block *block) {
-	block->fd = tmpfile_open_in_memory("fairpar-block", block->blocks->config->temp_dir);
-	return block->fd < 0 ? -1 : 0;
-}
-
 void block_record(struct block *block, struct buf *buf, struct record *ret_record) {
 	buf_reset(buf);
 	if (block->blocks->named && block->consumer) {
@@ -85,7 +80,7 @@ void block_record(struct block *block, struct buf *buf, struct record *ret_recor
 }
 
 uint64_t block_sent(const struct block *block) {
-	return block->consumer ? consumer_sent(block->consumer) : block->part && !block->part->is_stdin ? 0 : block->head_len + block->size;
+	return block->consumer ? block->consumer->sent : block->part && !block->part->is_stdin ? 0 : block->head_len + block->size;
 }
 
 // ---- reading ----
@@ -154,7 +149,7 @@ int block_connect(struct block *block, struct child_config *config) {
 	block->head_at = 0;
 	block->at = 0;
 	if (block->consumer) {
-		config->stdin_writer = consumer_stdin_writer(block->consumer);
+		config->stdin_writer = &block->consumer->stdin_writer;
 		return 0;
 	}
 	if (block->path) {

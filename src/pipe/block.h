@@ -19,8 +19,6 @@
 
 enum { PIPE_BYTES = 1024 * 1024 }; // what a pipe may hold at most without privileges (pipe(7))
 
-struct consumer; // a job that is given data
-
 // The result of a call that reads more data.
 enum data_status {
 	DATA_READY, // there is a block
@@ -95,9 +93,6 @@ void blocks_fini(struct blocks *blocks);
 // A block without bytes yet, which block_free() frees; or NULL if there are as many as may be: config->wake_fd tells when one has gone.
 struct block *block_new(struct blocks *blocks);
 
-// Gives the block a file in memory, still empty. Returns 0, or -1 with errno.
-int block_open(struct block *block);
-
 // Makes the item of the block: its name, or "". Borrowed from `buf`.
 void block_record(struct block *block, struct buf *buf, struct record *ret_record);
 
@@ -129,6 +124,21 @@ void block_free(struct block *block);
 
 struct dealer;
 struct portion; // some bytes, with counted references
+
+// A job that is given data.
+struct consumer {
+	struct list link;     // of dealer->turns until it has left; guarded by the dealer's lock
+	struct consumer *older; // the event loop's list of all
+	struct dealer *dealer;
+	struct stdin_writer stdin_writer; // writes the job's data into its pipe
+	bool asked;           // the next three are its worker's own: it was told to wait for stdin_writer.more_fd
+	uint64_t sent;        // bytes that its job has been given so far
+	struct portion *mine; // is being written, from `at` on; or NULL
+	size_t at;
+	struct portion *next; // waits, or NULL; this and what follows is guarded by the lock
+	bool waiting;         // is to be woken by stdin_writer.more_fd
+	bool gone;
+};
 
 // The caller frees it with dealer_destroy(), and with it all consumers, when no job runs any more.
 struct dealer *dealer_create(const struct pipe_config *config);
@@ -170,12 +180,6 @@ enum deal dealer_deal_left(struct dealer *dealer);
 void dealer_end(struct dealer *dealer);
 
 // From any thread:
-
-// What writes the job's data into its pipe; borrowed from the consumer.
-const struct stdin_writer *consumer_stdin_writer(struct consumer *consumer);
-
-// Bytes that its job has been given so far. By its worker.
-uint64_t consumer_sent(const struct consumer *consumer);
 
 // To be called when the consumer's job has stopped reading, has ended or will never start: its portions of which nothing was
 // written go to other jobs. Idempotent; not while its worker writes.

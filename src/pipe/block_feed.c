@@ -11,6 +11,7 @@
 #include "base/alloc.h"
 #include "base/diag.h"
 #include "base/io.h"
+#include "base/temp_file.h"
 #include "base/text.h"
 #include "base/transfer.h"
 #include "input/records.h"
@@ -74,8 +75,11 @@ static enum data_status fail(struct blockfeed *feed, const char *what) {
 }
 
 static enum data_status block_ready(struct blockfeed *feed, struct block *block, struct block **ret_block) {
-	if (feed->blocks.named && block_open(block) != 0) { // its name is in the command
-		return fail(feed, BLOCK_NOT_KEPT);
+	if (feed->blocks.named) { // its name is in the command
+		block->fd = tmpfile_open_in_memory("fairpar-block", feed->config.temp_dir);
+		if (block->fd < 0) {
+			return fail(feed, BLOCK_NOT_KEPT);
+		}
 	}
 	*ret_block = block;
 	return DATA_READY;

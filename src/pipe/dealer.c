@@ -28,20 +28,6 @@ struct portion {
 	bool is_for_all;
 };
 
-struct consumer {
-	struct list link;     // of dealer->turns until it has left; guarded by the dealer's lock
-	struct consumer *older;   // the event loop's list of all
-	struct dealer *dealer;
-	struct stdin_writer stdin_writer;
-	bool asked;           // the next three are its worker's own: it was told to wait for stdin_writer.more_fd
-	uint64_t sent;
-	struct portion *mine; // is being written, from `at` on; or NULL
-	size_t at;
-	struct portion *next; // waits, or NULL; this and what follows is guarded by the lock
-	bool waiting;         // is to be woken by stdin_writer.more_fd
-	bool gone;
-};
-
 struct dealer {
 	const struct pipe_config *config;
 	struct consumer *newest;  // the event loop's own
@@ -300,14 +286,6 @@ static ssize_t write_portion(void *arg, int fd) {
 		consumer->mine = NULL;
 	}
 	return n;
-}
-
-const struct stdin_writer *consumer_stdin_writer(struct consumer *consumer) {
-	return &consumer->stdin_writer;
-}
-
-uint64_t consumer_sent(const struct consumer *consumer) {
-	return consumer->sent;
 }
 
 // Puts down what nobody has seen any of, for others, else forgets it. The lock is held. Returns true if there was such.

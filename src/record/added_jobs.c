@@ -116,12 +116,6 @@ void added_jobs_by(struct added_jobs *jobs, uint64_t by, bool unreported, struct
 	unlock(jobs);
 }
 
-void added_jobs_mark_reported(struct added_jobs *jobs, uint64_t id) {
-	lock(jobs);
-	added_jobs_find(jobs, id)->reported = true;
-	unlock(jobs);
-}
-
 void added_jobs_cancel(struct run *run, uint64_t id, bool runs) {
 	struct added_jobs *jobs = run->added_jobs;
 	lock(jobs);

@@ -70,9 +70,8 @@ enum added_state { ADDED_UNKNOWN, ADDED_THERE, ADDED_ENDED };
 enum added_state added_jobs_state(struct added_jobs *jobs, uint64_t id, int *ret_code);
 
 // Appends to `ids`, as uint64_t, the ids of the jobs that job `by` has added; with `unreported` only of those whose end was not reported
-// yet (--wait-any). added_jobs_mark_reported() notes that the end of a job was reported.
+// yet: for which no waits_done_fn was called with `any` (--wait-any).
 void added_jobs_by(struct added_jobs *jobs, uint64_t by, bool unreported, struct buf *ids);
-void added_jobs_mark_reported(struct added_jobs *jobs, uint64_t id);
 
 // ---- rows of the joblog
 //

@@ -228,7 +228,7 @@ bool result_files_is_done(struct run *run, const struct record *record, uint64_t
 
 // The name of the file that holds stdout, as a line of output.
 static void show_name(struct run *run, struct job *job) {
-	const char *path = results_path(job->results);
+	const char *path = job->results->stream[0].path;
 	if (job->spool && path) {
 		spool_add_shown(job->spool, path, strlen(path));
 		spool_add(job->spool, 0, run->options->files_nul ? "" : "\n", 1);
@@ -293,7 +293,7 @@ static void add_row(struct worker_state *state, struct job *job, const struct re
 		.log = joblog_row_of(job, result, received, text),
 		.args = job->added ? buf_str(&state->text) : job->record.args, // in one column, whatever the columns of items are
 		.nargs = job->added ? 1 : job->record.nargs,
-		.output = {results_memory(job->results, 0), results_memory(job->results, 1)},
+		.output = {&job->results->stream[0].memory, &job->results->stream[1].memory},
 		.tag = tag.data,
 		.tag_len = tag.len,
 	};
@@ -308,9 +308,9 @@ void result_files_end(struct worker_state *state, struct job *job, const struct 
 		return;
 	}
 	results_end(job->results);
-	int error = results_error(job->results, &failed);
+	int error = job->results->error;
 	if (error) {
-		cannot_write(run, failed, error, NULL);
+		cannot_write(run, job->results->error_path, error, NULL);
 	}
 	bool cut = result->outcome == OUTCOME_CANCELLED;
 	if (!cut && !error && results_complete(job->results, job->item.seq, &failed) != 0) {

@@ -397,6 +397,9 @@ static struct wait *take_over(struct added_jobs *jobs) {
 		bool returned = wait->state == RETURNS && (wait->attempt->slots == KEEPS_SLOTS || wait->attempt->nwaits > 0);
 		if (wait->state == IS_OVER || returned) {
 			list_remove(&wait->link);
+			if (wait->any) {
+				added_jobs_find(jobs, wait->last)->reported = true;
+			}
 			found = wait;
 			break;
 		}

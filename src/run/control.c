@@ -214,7 +214,6 @@ static void on_waited(void *arg, uint64_t id) {
 	client->wait = NULL;
 	uint64_t status = (uint64_t)wait_status(client, id);
 	if (client->any) {
-		added_jobs_mark_reported(client->control->run->added_jobs, id);
 		answer_id(client, CONTROL_ENDED, status, id);
 	} else {
 		answer(client, CONTROL_ENDED, status, NULL, 0);

@@ -90,9 +90,7 @@ void output_queue_place(struct output_queue *queue, uint64_t order, struct ref r
 // It has become this job's turn in its queue while it is still running: the lines it has so far may be written.
 static void output_queue_promote(struct writer *writer, struct output_queue *queue, struct spool *spool) {
 	if (spool->busy) {
-		// its own thread looks again when it leaves, or when it wakes from waiting for room
-		++writer->released;
-		cond_broadcast(&writer->changed);
+		note_release_locked(writer); // its own thread looks again when it leaves, or when it wakes from waiting for room
 	} else if (spool_is_ready(spool)) {
 		output_queue_push(queue, (struct ref){REF_SPOOL, .spool = spool_split_locked(spool)});
 	}

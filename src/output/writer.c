@@ -88,44 +88,11 @@ struct spool *spool_open(struct writer *writer, struct output_queue *queue, uint
 	return spool;
 }
 
-// Takes the queue past the job, whose output is written by the caller or was empty.
-static void pass_job(struct spool *spool) {
-	if (spool_is_ordered(spool)) {
-		output_queue_place(spool->queue, spool->order, (struct ref){.kind = REF_DONE});
-	}
-	output_queue_refresh(spool->writer, spool->queue);
-}
-
-// Writes an ended spool as the first thing of a turn.
-static void finish_now(struct spool *spool) {
-	struct writer *writer = spool->writer;
-	if (!spool->has_turn) {
-		turn_take(writer);
-	}
-	writer->current = spool;
-	pass_job(spool);
-	turn_work(writer, false);
-}
-
-// Holds what is ready of an ended spool until its turn comes.
-static void finish_later(struct spool *spool) {
+void spool_finish(struct spool *spool) {
 	struct writer *writer = spool->writer;
 	struct output_queue *queue = spool->queue;
 	uint64_t order = spool->order;
 	bool is_ordered = spool_is_ordered(spool);
-	struct ref ref = spool_park_locked(spool, true);
-	--writer->open;
-	if (is_ordered) {
-		output_queue_place(queue, order, ref);
-	} else {
-		output_queue_push(queue, ref);
-	}
-	output_queue_refresh(writer, queue);
-	turn_pump(writer);
-}
-
-void spool_finish(struct spool *spool) {
-	struct writer *writer = spool->writer;
 	if (spool->mode == WRITER_LATEST) {
 		spool_keep_latest(spool);
 	}
@@ -139,15 +106,24 @@ void spool_finish(struct spool *spool) {
 	writer->idle -= spool->idle;
 	spool->idle = false;
 	bool has_rest = spool_is_ready(spool) || spool->receipt.len > 0; // its lines may still wait to be written
-	if (spool->has_turn || (has_rest && spool_is_next(spool) && turn_is_free(writer))) {
-		--writer->open;
-		finish_now(spool);
-	} else if (has_rest) {
-		finish_later(spool);
-	} else {
-		--writer->open;
-		pass_job(spool);
+	bool is_first = spool->has_turn || (has_rest && spool_is_next(spool) && turn_is_free(writer));
+	struct ref ref = has_rest && !is_first ? spool_park_locked(spool, true) : (struct ref){.kind = REF_DONE};
+	--writer->open;
+	if (is_first) {
+		writer->writing = true; // as with turn_take(), unless it has the turn
+		writer->current = spool;
+	} else if (!has_rest) {
 		spool_recycle_locked(spool);
+	}
+	if (is_ordered) {
+		output_queue_place(queue, order, ref);
+	} else if (ref.kind != REF_DONE) {
+		output_queue_push(queue, ref);
+	}
+	output_queue_refresh(writer, queue);
+	if (is_first) {
+		turn_work(writer, false);
+	} else {
 		turn_pump(writer);
 	}
 	mutex_unlock(&writer->lock);
@@ -212,7 +188,7 @@ void output_queue_close(struct writer *writer, struct output_queue *queue) {
 	mutex_unlock(&writer->lock);
 }
 
-void writer_finish(struct writer *writer) {
+int writer_destroy(struct writer *writer, uint64_t *ret_unread) {
 	mutex_lock(&writer->lock);
 	verify(writer->open == 0);
 	for (const struct list *at = writer->queues.prev; at != &writer->queues;) { // backwards: with one go those that follow it
@@ -226,19 +202,10 @@ void writer_finish(struct writer *writer) {
 		cond_wait(&writer->changed, &writer->lock);
 	}
 	verify(list_is_empty(&writer->queues) && list_is_empty(&writer->ready));
-	mutex_unlock(&writer->lock);
-}
-
-int writer_destroy(struct writer *writer) {
-	writer_finish(writer);
-	mutex_lock(&writer->lock);
 	bool lost = writer->lost[0] || writer->lost[1] || writer->lost[2];
 	mutex_unlock(&writer->lock);
 	flusher_end(writer);
-	uint64_t unread = streams_unread(writer->streams);
-	if (unread > 0 && writer->config.unread) {
-		writer->config.unread(writer->config.arg, unread);
-	}
+	*ret_unread = streams_unread(writer->streams);
 	while (writer->spare) {
 		struct spool *spool = writer->spare;
 		writer->spare = spool->next;

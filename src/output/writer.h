@@ -56,9 +56,6 @@ struct writer_config {
 	// Called when a job has to wait until its output is read (`stalls`), and when it goes on; `job` is that of spool_set_job(). On
 	// the job's thread, no lock held. May be NULL.
 	void (*stalls)(void *arg, void *job, bool stalls);
-	// Called by writer_destroy() with the number of bytes that nobody has read until write_limit(), so that they were not
-	// written, if it is not 0. May be NULL.
-	void (*unread)(void *arg, uint64_t bytes);
 	void *arg;
 };
 
@@ -68,10 +65,9 @@ struct spool;        // the captured output of one job, all its attempts and ste
 
 // Copies the config, but for the name of the directory, which is borrowed. The caller ends it with writer_destroy().
 struct writer *writer_create(const struct writer_config *config);
-// Writes what is still held, after the last spool was finished.
-void writer_finish(struct writer *writer);
-// Does so, and ends. Returns 0, or -1 if anything was lost since the start.
-int writer_destroy(struct writer *writer) FP_NODISCARD;
+// Writes what is still held, after the last spool was finished, and ends. *ret_unread: how many bytes were not written, for nobody has
+// read them until write_limit(). Returns 0, or -1 if anything was lost since the start.
+int writer_destroy(struct writer *writer, uint64_t *ret_unread) FP_NODISCARD;
 
 // Begins an order of its own for a batch; without keep_order there is one for all. It is the writer's, and freed once it was
 // closed, which comes after its last spool_finish(), and all of it is written.

@@ -28,7 +28,6 @@
 #include "slots/slots.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -379,7 +378,7 @@ static struct pool *make_pool(struct run *run, unsigned slots) {
 static void on_output_failed(void *arg, int stream, int error) {
 	struct run *run = arg;
 	const char *const names[] = {result_files_name(run), "standard error"};
-	bool unread = error == ETIME; // the limit of run_limit_end(): on_unread() says so
+	bool unread = error == ETIME; // the limit of run_limit_end(): writer_destroy() tells how much that was
 	if (stream == 2) {
 		diag_error("cannot write to a temporary file for output in '%s': %s: output of jobs is lost, and no more are started",
 		           text_shows(run->temp_dir), strerror(error));
@@ -404,11 +403,6 @@ static void on_stall(void *arg, void *attempt, bool stalls) {
 	}
 }
 
-static void on_unread(void *arg, uint64_t bytes) {
-	const struct run *run = arg;
-	diag_error("output was not written: nobody reads %s: %" PRIu64 " bytes are lost", result_files_name(run), bytes);
-}
-
 // Makes the writer. Returns NULL if jobs write to stdout and stderr themselves. After open_leases() and result_files_open().
 static struct writer *make_writer(struct run *run) {
 	const struct options *options = run->options;
@@ -424,7 +418,6 @@ static struct writer *make_writer(struct run *run) {
 		.failed = on_output_failed,
 		.written = job_records_written,
 		.stalls = run->leases ? on_stall : NULL,
-		.unread = on_unread,
 		.arg = run,
 	};
 	return writer_create(&config);

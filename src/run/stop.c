@@ -279,9 +279,12 @@ static void end_output(struct run *run) {
 	auto_slots_close(run);
 	terminal_close(run);
 	if (run->writer) {
-		writer_finish(run->writer);
-		if (writer_destroy(run->writer) != 0) {
+		uint64_t lost;
+		if (writer_destroy(run->writer, &lost) != 0) {
 			atomic_store_relaxed(&run->trouble, true);
+		}
+		if (lost > 0) {
+			diag_error("output was not written: nobody reads %s: %llu bytes are lost", result_files_name(run), ull(lost));
 		}
 		run->writer = NULL;
 	}

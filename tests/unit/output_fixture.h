@@ -146,7 +146,7 @@ static inline void output_end_as(struct output *output, int result) {
 	}
 	reader_go(&output->out);
 	reader_go(&output->err);
-	check_equal(writer_destroy(output->writer), result);
+	check_equal(writer_destroy(output->writer, &(uint64_t){0}), result);
 	reader_end(&output->out);
 	reader_end(&output->err);
 }

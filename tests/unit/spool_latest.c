@@ -43,7 +43,7 @@ static void check_written(struct spool *spool, const char *expected) {
 	char text[200000];
 	spool_finish(spool);
 	output_queue_close(writer, queue);
-	check(writer_destroy(writer) == 0);
+	check(writer_destroy(writer, &(uint64_t){0}) == 0);
 	rewind(out);
 	size_t len = fread(text, 1, sizeof(text) - 1, out);
 	text[len] = '\0';

@@ -123,7 +123,7 @@ static void test_full_stdout(void) {
 	check_equal(failure.calls, 1);
 	check_equal(failure.stream, 0);
 	check_equal(failure.error, ENOSPC);
-	check_equal(writer_destroy(writer), -1);
+	check_equal(writer_destroy(writer, &(uint64_t){0}), -1);
 	check_equal(failure.calls, 1);
 	reader_end(&err);
 	check_got(&err, "errerrerr");
@@ -151,7 +151,7 @@ static void test_closed_stdout(void) {
 			job_writes(spool, 1, "err");
 			spool_finish(spool);
 		}
-		check_equal(writer_destroy(writer), -1);
+		check_equal(writer_destroy(writer, &(uint64_t){0}), -1);
 		check_equal(failure.calls, 2); // both streams go there
 		check_equal(failure.error, EPIPE);
 		free(mem);

@@ -194,7 +194,7 @@ static void test_out_before_err(void) {
 		job_writes(spool, 0, "out\n");
 		spool_finish(spool);
 	}
-	check_equal(writer_destroy(writer), 0);
+	check_equal(writer_destroy(writer, &(uint64_t){0}), 0);
 	reader_end(&both);
 	check_got(&both, "out\nerr\nout\nerr\n");
 	reader_free(&both);
@@ -379,7 +379,7 @@ static void check_receipts(const struct output_setup *setup) {
 		}
 	}
 	output_queue_close(writer, queue);
-	check_equal(writer_destroy(writer), 0);
+	check_equal(writer_destroy(writer, &(uint64_t){0}), 0);
 	check_equal(receipts.got.len, expect.len);
 	check(!setup->keep_order || memcmp(receipts.got.data, expect.data, expect.len) == 0);
 	free(line);
@@ -418,7 +418,7 @@ static void test_receipt_of_slow_reader(void) {
 	}
 	check_equal(atomic_load_relaxed(&n), 0);
 	reader_go(&out);
-	check_equal(writer_destroy(writer), 0);
+	check_equal(writer_destroy(writer, &(uint64_t){0}), 0);
 	check_equal(atomic_load_relaxed(&n), 3);
 	reader_end(&out);
 	check_equal(out.got.len, (1 << 18) + 2);

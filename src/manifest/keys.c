@@ -15,22 +15,16 @@
 #define JOB(field) (int)offsetof(struct manifest_job, field)
 #define NOWHERE (-1)
 
-#define KEY(id, name, places, type, field, least, most, choices, value, example, text) \
-	[id] = {name, places, type, field, least, most, choices, value, example, text},
+#define KEY(id, name, places, type, field, least, most, choices, value, example, text, others) \
+	[id] = {name, places, type, field, least, most, choices, value, example, text, others},
 #define FOREIGN(...)
 const struct key key_table[NKEYS] = {
 #include "manifest/keys.def"
 };
 
-struct foreign {
-	const char *key;
-	unsigned places;
-	const char *words, *more;
-};
-
 #define KEY(...)
 #define FOREIGN(...) {__VA_ARGS__},
-static const struct foreign foreign_words[] = {
+static const struct { const char *key, *words, *more; } foreign_words[] = {
 #include "manifest/keys.def"
 };
 
@@ -54,31 +48,39 @@ static void spell(const char *name, size_t len, struct buf *ret_name) {
 	}
 }
 
-// The row with that word for a place, or NULL.
-static const struct foreign *find_foreign(const char *name, size_t len, unsigned place) {
-	for (size_t i = 0; i < sizeof(foreign_words) / sizeof(foreign_words[0]); ++i) {
-		if ((foreign_words[i].places & place) && word_is_in(foreign_words[i].words, name, len)) {
-			return &foreign_words[i];
-		}
-	}
-	return NULL;
-}
-
 // Where the keys of that place stand, for hints.
 static const char *place_words(unsigned places) {
 	return places & IN_TOP ? "at the top of the file" : places & IN_BATCH ? "in a batch, below 'batches'" :
 	       places & IN_ARGS_FROM ? "below 'args_from'" : "below 'retry_delay'";
 }
 
-static void hint_foreign(struct diagnostic *diagnostic, const struct foreign *word, const char *typed, enum key_place place) {
-	if (word->key[0] == '\0') {
-		diagnostic_hint(diagnostic, "%s", word->more);
-		return;
+// The key that others call so, one that may stand in that place rather than another; or NULL.
+static const struct key *find_other(const char *name, size_t len, enum key_place place) {
+	const struct key *found = NULL;
+	for (const struct key *key = key_table; key < key_table + NKEYS; ++key) {
+		bool is_better = !found || ((key->places & place) && !(found->places & place));
+		found = is_better && word_is_in(key->others, name, len) ? key : found;
 	}
-	bool is_here = find(word->key, strlen(word->key), place) != NULL;
-	const char *where = is_here ? "" : place_words(find(word->key, strlen(word->key), ~0U)->places);
-	const char *more = word->more[0] ? word->more : where;
-	diagnostic_hint(diagnostic, "'%s' is called '%s' here%s%s", typed, word->key, *more ? ": " : "", more);
+	return found;
+}
+
+// Adds what is to be written for a word of others. Returns false if it is none.
+static bool hint_foreign(struct diagnostic *diagnostic, const char *name, size_t len, const char *typed, enum key_place place) {
+	const struct key *key = find_other(name, len, place);
+	const char *more = !key || (key->places & place) ? "" : place_words(key->places);
+	for (size_t i = 0; i < sizeof(foreign_words) / sizeof(foreign_words[0]) && !(key && (key->places & place)); ++i) {
+		if (word_is_in(foreign_words[i].words, name, len)) {
+			more = foreign_words[i].more;
+			key = find(foreign_words[i].key, strlen(foreign_words[i].key), ~0U);
+			break;
+		}
+	}
+	if (key) {
+		diagnostic_hint(diagnostic, "'%s' is called '%s' here%s%s", typed, key->name, *more ? ": " : "", more);
+	} else if (*more) {
+		diagnostic_hint(diagnostic, "%s", more);
+	}
+	return key || *more;
 }
 
 static const char *find_nearest(const char *name, size_t len, enum key_place place) {
@@ -103,17 +105,17 @@ static void refuse(const struct node *node, enum key_place place, const char *ba
 	buf_add_escaped(&shown, node->text, node->n, 60);
 	spell(node->text, node->n, &spelt);
 	const char *name = buf_str(&spelt);
+	bool is_nested = place & (IN_ARGS_FROM | IN_RETRY_DELAY);
 	const struct key *misplaced = find(name, spelt.len, ~0U);
-	const struct foreign *foreign = find_foreign(name, spelt.len, place);
 	const char *nearest = find_nearest(name, spelt.len, place);
 	struct diagnostic *diagnostic = diagnostic_error(diagnostics, node_place(node), "unknown key '%s' %s", buf_str(&shown), buf_str(&where));
 	if (find(name, spelt.len, place)) {
 		diagnostic_note(diagnostic, "it is written '%s'", name);
-	} else if (foreign) {
-		hint_foreign(diagnostic, foreign, buf_str(&shown), place);
+	} else if (!is_nested && hint_foreign(diagnostic, name, spelt.len, buf_str(&shown), place)) {
+		// said
 	} else if (misplaced && place == IN_COMMAND && (misplaced->places & IN_BATCH)) {
 		diagnostic_hint(diagnostic, "'%s' is for a whole batch, beside 'commands'", misplaced->name);
-	} else if (misplaced && !(place & (IN_ARGS_FROM | IN_RETRY_DELAY))) {
+	} else if (misplaced && !is_nested) {
 		diagnostic_hint(diagnostic, "'%s' stands %s", misplaced->name, place_words(misplaced->places));
 	} else if (nearest) {
 		diagnostic_note(diagnostic, "did you mean '%s'?", nearest);

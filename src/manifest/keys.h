@@ -34,7 +34,7 @@ struct key {
 	enum key_type type;
 	int field;                // offset, or -1
 	int least, most;
-	const char *choices, *value, *example, *text;
+	const char *choices, *value, *example, *text, *others;
 };
 
 extern const struct key key_table[NKEYS];

@@ -86,6 +86,9 @@ void diagnostic_set(char **text, const char *format, ...) {
 
 // The bytes of the line end at `s`, of which `len` (> 0) may be read; 0 if it is none.
 static size_t break_length(const char *s, size_t len) {
+	if ((unsigned char)*s >= ' ' && (unsigned char)*s < 0x80) { // nearly always
+		return 0;
+	}
 	if (*s == '\r') {
 		return len > 1 && s[1] == '\n' ? 2 : 1;
 	}
@@ -96,10 +99,6 @@ static size_t break_length(const char *s, size_t len) {
 		return 2;
 	}
 	return len > 2 && (memcmp(s, "\xE2\x80\xA8", 3) == 0 || memcmp(s, "\xE2\x80\xA9", 3) == 0) ? 3 : 0;
-}
-
-static size_t bom_length(const struct diagnostics *diagnostics) {
-	return diagnostics->len >= 3 && memcmp(diagnostics->data, "\xEF\xBB\xBF", 3) == 0 ? 3 : 0;
 }
 
 // True at the end of a line or of the data.
@@ -125,7 +124,7 @@ static void move_on(const struct diagnostics *diagnostics, struct source_positio
 // The position that was asked for last, if it is not behind what is asked for now, else the first one: most go forward in the file.
 static struct source_position *start_at(struct diagnostics *diagnostics, bool is_behind) {
 	if (diagnostics->last.line == 0 || is_behind) {
-		diagnostics->last = (struct source_position){bom_length(diagnostics), 1, 1};
+		diagnostics->last = (struct source_position){0, 1, 1};
 	}
 	return &diagnostics->last;
 }

@@ -66,8 +66,8 @@ bool diagnostics_are_full(const struct diagnostics *diagnostics);
 // Appends all diagnostics that were kept, in the order of the file, and if there are errors a last line with their number.
 void diagnostics_show(struct diagnostics *diagnostics, struct buf *buf);
 
-// Returns where that line and column is in the data (from 1; the first line begins behind a byte order mark); the end of the line
-// if it is shorter, and of the data if it has fewer lines.
+// Returns where that line and column is in the data (from 1); the end of the line if it is shorter, and of the
+// data if it has fewer lines.
 const char *find_place(struct diagnostics *diagnostics, uint32_t line, uint32_t column);
 
 // Returns the line and column of the byte at that offset in the data, with a width of 1.

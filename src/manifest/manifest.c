@@ -97,15 +97,17 @@ static struct manifest *manifest_create(const char *path) {
 
 struct manifest *manifest_parse(const char *path, const char *data, size_t len, struct buf *messages) {
 	struct manifest *manifest = manifest_create(path);
-	struct diagnostics diagnostics = {.path = path, .data = data, .len = len};
-	struct tree tree = {.diagnostics = &diagnostics, .texts = &manifest->arena};
+	size_t mark = len >= 3 && memcmp(data, "\xEF\xBB\xBF", 3) == 0 ? 3 : 0; // of the byte order, which is no part of the text
+	struct diagnostics diagnostics = {.path = path, .data = data + mark, .len = len - mark};
 	struct loader loader = {.manifest = manifest, .diagnostics = &diagnostics};
-	if (tree_read(&tree, data, len) == 0) {
-		load_top(&loader, tree.root);
+	struct arena nodes = ARENA_INIT;
+	struct node *root;
+	if (tree_read(&diagnostics, &nodes, &manifest->arena, &root) == 0) {
+		load_top(&loader, root);
 	}
 	diagnostics_show(&diagnostics, messages);
 	bool failed = diagnostics.nerrors > 0;
-	tree_fini(&tree);
+	arena_fini(&nodes);
 	diagnostics_fini(&diagnostics);
 	if (failed) {
 		manifest_free(manifest);

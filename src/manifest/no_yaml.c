@@ -2,8 +2,8 @@
 
 #include "manifest/tree.h"
 
-int tree_read(struct tree *tree, const char *data FP_UNUSED, size_t len FP_UNUSED) {
-	diagnostic_error(tree->diagnostics, ((struct source_span){1, 1, 1}),
-		"this fairpar was built without libyaml, and cannot read a manifest");
+int tree_read(struct diagnostics *diagnostics, struct arena *nodes FP_UNUSED, struct arena *texts FP_UNUSED,
+              struct node **ret_root FP_UNUSED) {
+	diagnostic_error(diagnostics, ((struct source_span){1, 1, 1}), "this fairpar was built without libyaml, and cannot read a manifest");
 	return -1;
 }

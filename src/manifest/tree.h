@@ -1,9 +1,8 @@
-// The values of a YAML document with their places: built from events, with caps, aliases shared and merges done.
+// The values of a YAML document with their places.
 
 #pragma once
 
 #include "base/buf.h"
-#include "base/map.h"
 #include "manifest/diagnostics.h"
 
 enum node_kind { NODE_TEXT, NODE_LIST, NODE_MAP };
@@ -31,53 +30,18 @@ struct pair {
 	struct node *value;
 };
 
-// A tree that is being built from the events of a document, in their order. The caller sets the first two, which are borrowed,
-// and zeroes the rest.
-struct tree {
-	struct diagnostics *diagnostics; // where errors are added
-	struct arena *texts;  // texts outlive the tree
-	struct node *root;    // NULL for an empty document
-	struct arena nodes;
-	struct node **stack;  // complete nodes whose parent is not complete
-	size_t nstack, stack_cap;
-	struct open_node {
-		struct node *node;
-		size_t from;         // its first child on the stack
-	} *frames;            // lists and maps being read
-	size_t nframes, frames_cap;
-	struct map anchors;   // to numbers in `anchored`
-	struct node **anchored;
-	size_t nanchored, anchored_cap;
-	struct pair *pairs;   // of the map that is being closed
-	size_t pairs_cap;
-	size_t nvalues;       // so far; against MANIFEST_VALUES
-};
-
-// Frees the nodes, and leaves the texts.
-void tree_fini(struct tree *tree);
-
-// Each of the next four adds what an event says, at that place. `anchor` is the name that the document gives to the node, or NULL.
-// Where an error makes it useless to go on, it is added, and NULL or -1 returned.
-
-// Adds a text, which is copied, or what the anchor of that name stands for. The first returns the new node.
-struct node *tree_add_text(struct tree *tree, struct source_span place, const char *text, size_t len, const char *anchor);
-int tree_add_alias(struct tree *tree, struct source_span place, const char *name);
-
-// Begins a list or a map: what is added next belongs to it, until tree_close(). Returns its node.
-struct node *tree_open(struct tree *tree, struct source_span place, enum node_kind kind, const char *anchor);
-
-// Ends the innermost list or map. In a map a key that stands twice is an error, and << is replaced by what it merges.
-int tree_close(struct tree *tree);
+// Reads the only document of a file, the data of the diagnostics, where errors are added; a NUL must follow the data. Returns 0, also
+// after errors that do not hide others, with *ret_root, which is NULL for an empty document: its nodes are in the first arena, its texts
+// in the second. Or returns -1 after an error. By libyaml's events: its document loader knows no limits, finds anchors by a linear
+// search, refuses an anchor that is defined again, and loses the places of aliases.
+int tree_read(struct diagnostics *diagnostics, struct arena *nodes, struct arena *texts, struct node **ret_root);
 
 // The place of the node in the file, for a message.
-struct source_span node_place(const struct node *node);
+static inline struct source_span node_place(const struct node *node) {
+	return (struct source_span){node->line, node->column, node->width};
+}
 
 // True for a value that was not written: `key:` and nothing behind it.
-bool node_is_missing(const struct node *node);
-
-// ---- yaml.c, the only file that uses libyaml ----
-
-// Reads the only document of a file into the tree; a NUL must follow the data. Returns 0, also if errors were added that do not hide
-// others; or -1 with an error added. By libyaml's events: its document loader knows no limits, finds anchors by a linear
-// search, refuses an anchor that is defined again, and loses the places of aliases.
-int tree_read(struct tree *tree, const char *data, size_t len);
+static inline bool node_is_missing(const struct node *node) {
+	return node->kind == NODE_TEXT && node->n == 0 && node->is_plain;
+}

@@ -1,4 +1,8 @@
-// Reads YAML by libyaml's events, and words its errors for people who write manifests.
+// Reads YAML by libyaml's events into a tree, with caps, aliases shared and merges done, and words its errors for people who write
+// manifests.
+//
+// Aliases share their node, so a document is never expanded ("billion laughs"). A merge copies pairs, so it counts each one against
+// the cap. Nothing here recurses: a chain of aliases may be as long as the file.
 //
 // Facts of libyaml 0.2.5 that shape this file: its time grows with the square of the nesting, and of the number of %TAG
 // lines, so both are refused before they reach it; it says nothing of keys twice; marks count characters from 0, without a byte
@@ -8,18 +12,34 @@
 
 #include "base/alloc.h"
 #include "base/diag.h"
+#include "base/map.h"
 #include "base/text.h"
+#include "manifest/manifest.h"
 
 #include <yaml.h>
 
-// Where the events are in the file: yaml_mark_t counts characters.
+enum { MOST_KEY = 1000 }; // bytes of a key: libyaml has such a limit for keys that are no aliases and have no '?'
+
 struct yaml_reader {
 	yaml_parser_t parser;
-	struct tree *tree;
-	const char *data;   // without the byte order mark
+	struct diagnostics *diagnostics;
+	const char *data;     // of the file
 	size_t len;
-	size_t bom;         // its bytes
-	size_t character, byte; // one position in both counts, moving forward
+	struct arena *nodes, *texts;
+	struct node *root;    // NULL for an empty document
+	struct node **stack;  // complete nodes whose parent is not complete
+	size_t nstack, stack_cap;
+	struct open_node {
+		struct node *node;
+		size_t from;         // its first child on the stack
+	} *frames;            // lists and maps being read
+	size_t nframes, frames_cap;
+	struct map anchors;   // to numbers in `anchored`
+	struct node **anchored;
+	size_t nanchored, anchored_cap;
+	struct pair *pairs;   // of the map that is being closed
+	size_t pairs_cap;
+	size_t nvalues;       // so far; against MANIFEST_VALUES
 };
 
 static struct source_span place_of(const yaml_mark_t *start, const yaml_mark_t *end) {
@@ -30,37 +50,26 @@ static struct source_span place_of(const yaml_mark_t *start, const yaml_mark_t *
 	return place;
 }
 
-// The offset of the byte at the mark, which is not before the one of the last call.
-static size_t byte_of(struct yaml_reader *reader, const yaml_mark_t *mark) {
-	while (reader->character < mark->index && reader->byte < reader->len) {
-		reader->byte += utf8_length(reader->data + reader->byte, reader->len - reader->byte);
-		++reader->character;
-	}
-	return reader->byte;
+static const char *find_mark(const struct yaml_reader *reader, const yaml_mark_t *mark) {
+	return find_place(reader->diagnostics, (uint32_t)mark->line + 1, (uint32_t)mark->column + 1);
 }
 
 // ---- before libyaml ----
 
 static int refuse(struct yaml_reader *reader, size_t offset, const char *text, const char *hint) {
-	struct diagnostics *diagnostics = reader->tree->diagnostics;
-	struct diagnostic *diagnostic = diagnostic_error(diagnostics, place_of_byte(diagnostics, offset + reader->bom), "%s", text);
+	struct diagnostic *diagnostic = diagnostic_error(reader->diagnostics, place_of_byte(reader->diagnostics, offset), "%s", text);
 	if (hint) {
 		diagnostic_hint(diagnostic, "%s", hint);
 	}
 	return -1;
 }
 
-static int check_byte_order_mark(struct yaml_reader *reader) {
+static int check_encoding(struct yaml_reader *reader) {
 	const unsigned char *bytes = (const unsigned char *)reader->data;
 	bool has_two = reader->len >= 2;
 	if (has_two && ((bytes[0] == 0xFF && bytes[1] == 0xFE) || (bytes[0] == 0xFE && bytes[1] == 0xFF) ||
 	                (bytes[0] != 0 && bytes[1] == 0) || (bytes[0] == 0 && bytes[1] != 0))) {
 		return refuse(reader, 0, "the file is UTF-16", "save it as UTF-8");
-	}
-	if (reader->len >= 3 && memcmp(bytes, "\xEF\xBB\xBF", 3) == 0) {
-		reader->bom = 3;
-		reader->data += 3;
-		reader->len -= 3;
 	}
 	const char *other = memmem(reader->data, reader->len, "\xEF\xBB\xBF", 3);
 	return other ? refuse(reader, (size_t)(other - reader->data), "a byte order mark inside the file", NULL) : 0;
@@ -111,7 +120,7 @@ static int check_directives(struct yaml_reader *reader) {
 
 // The line of the mark.
 static const char *line_at(const struct yaml_reader *reader, const yaml_mark_t *mark) {
-	return find_place(reader->tree->diagnostics, (uint32_t)mark->line + 1, 1);
+	return find_place(reader->diagnostics, (uint32_t)mark->line + 1, 1);
 }
 
 // The value in that line: behind "key: " and "- ".
@@ -129,8 +138,7 @@ static const char *value_in(const struct yaml_reader *reader, const yaml_mark_t 
 }
 
 static char byte_at_problem(const struct yaml_reader *reader) {
-	const yaml_mark_t *mark = &reader->parser.problem_mark;
-	return *find_place(reader->tree->diagnostics, (uint32_t)mark->line + 1, (uint32_t)mark->column + 1);
+	return *find_mark(reader, &reader->parser.problem_mark);
 }
 
 // True if the last line above the mark that is not blank opens a text by '|' or '>'.
@@ -190,7 +198,7 @@ static bool fits(const char *pattern, const char *text) {
 static struct diagnostic *add_problem(struct yaml_reader *reader, bool at_context, const char *text, const char *hint) {
 	const yaml_parser_t *parser = &reader->parser;
 	bool has_context = parser->context && at_context;
-	struct diagnostic *diagnostic = diagnostic_error(reader->tree->diagnostics,
+	struct diagnostic *diagnostic = diagnostic_error(reader->diagnostics,
 		place_of(has_context ? &parser->context_mark : &parser->problem_mark, NULL), "%s", text);
 	if (hint) {
 		diagnostic_hint(diagnostic, "%s", hint);
@@ -281,6 +289,214 @@ static int report_problem(struct yaml_reader *reader) {
 	return -1;
 }
 
+// ---- nodes ----
+
+static int count(struct yaml_reader *reader, struct source_span place, size_t n) {
+	reader->nvalues += n;
+	if (reader->nvalues <= MANIFEST_VALUES) {
+		return 0;
+	}
+	diagnostic_error(reader->diagnostics, place, "more than %d values in one manifest", MANIFEST_VALUES);
+	return -1;
+}
+
+static void push(struct yaml_reader *reader, struct node *node) {
+	if (reader->nframes == 0) {
+		reader->root = node;
+		return;
+	}
+	grow_array(&reader->stack, &reader->stack_cap, reader->nstack + 1, sizeof(struct node *));
+	reader->stack[reader->nstack++] = node;
+}
+
+static struct node *add_node(struct yaml_reader *reader, struct source_span place, enum node_kind kind, const char *anchor) {
+	if (count(reader, place, 1) != 0) {
+		return NULL;
+	}
+	struct node *node = arena_alloc(reader->nodes, sizeof(*node));
+	node->line = place.line;
+	node->column = place.column;
+	node->width = place.width < UINT16_MAX ? (uint16_t)place.width : UINT16_MAX;
+	node->kind = (uint8_t)kind;
+	if (anchor) {
+		size_t len = strlen(anchor);
+		grow_array(&reader->anchored, &reader->anchored_cap, reader->nanchored + 1, sizeof(struct node *));
+		reader->anchored[reader->nanchored] = node;
+		map_set(&reader->anchors, arena_text(reader->nodes, anchor, len), len, (uint32_t)reader->nanchored++);
+	}
+	return node;
+}
+
+static struct node *add_text(struct yaml_reader *reader, struct source_span place, const char *text, size_t len, const char *anchor) {
+	struct node *node = add_node(reader, place, NODE_TEXT, anchor);
+	if (!node) {
+		return NULL;
+	}
+	if (memchr(text, '\0', len)) {
+		diagnostic_error(reader->diagnostics, place, "a NUL byte cannot be part of a text");
+		len = strlen(text);
+	}
+	node->text = arena_text(reader->texts, text, len);
+	node->n = (uint32_t)len;
+	node->cost = node->n / 256 + 1;
+	push(reader, node);
+	return node;
+}
+
+static int add_alias(struct yaml_reader *reader, struct source_span place, const char *name) {
+	uint32_t number = map_get(&reader->anchors, name, strlen(name));
+	struct node *node = number != MAP_NONE ? reader->anchored[number] : NULL;
+	if (!node || node->is_open) {
+		struct diagnostic *diagnostic = diagnostic_error(reader->diagnostics, place, node ? "the alias '*%s' stands inside what it names"
+		                                                                    : "nothing above is named '&%s'", name);
+		if (!node) {
+			diagnostic_hint(diagnostic, "a value that starts with '*' must be quoted: '*%s'", name);
+		}
+		return -1;
+	}
+	push(reader, node);
+	return count(reader, place, 1);
+}
+
+static struct node *open_node(struct yaml_reader *reader, struct source_span place, enum node_kind kind, const char *anchor) {
+	if (reader->nframes >= MANIFEST_DEPTH) {
+		diagnostic_error(reader->diagnostics, place, "nested deeper than %d levels", MANIFEST_DEPTH);
+		return NULL;
+	}
+	struct node *node = add_node(reader, place, kind, anchor);
+	if (node) {
+		node->is_open = true;
+		grow_array(&reader->frames, &reader->frames_cap, reader->nframes + 1, sizeof(struct open_node));
+		reader->frames[reader->nframes++] = (struct open_node){node, reader->nstack};
+	}
+	return node;
+}
+
+// ---- maps ----
+
+// The pairs of a map while they are collected, in reader->pairs.
+struct collection {
+	size_t n;
+	struct map numbers; // by key
+};
+
+// The key that is there already, or NULL and the pair is added.
+static struct node *collect(struct yaml_reader *reader, struct collection *pairs, struct pair pair) {
+	struct node *key = pair.key;
+	uint32_t had = map_add(&pairs->numbers, key->text, key->n, (uint32_t)pairs->n);
+	if (had != MAP_NONE) {
+		return reader->pairs[had].key;
+	}
+	grow_array(&reader->pairs, &reader->pairs_cap, pairs->n + 1, sizeof(struct pair));
+	reader->pairs[pairs->n++] = pair;
+	return NULL;
+}
+
+static void add_pair(struct yaml_reader *reader, struct collection *pairs, struct node *key, struct node *value) {
+	if (key->kind != NODE_TEXT) {
+		struct diagnostic *diagnostic = diagnostic_error(reader->diagnostics, node_place(key), "a key must be text, not a %s",
+		                                        key->kind == NODE_LIST ? "list" : "mapping");
+		if (key->is_flow) {
+			diagnostic_hint(diagnostic, "quote a value that starts with '%c'", key->kind == NODE_LIST ? '[' : '{');
+		}
+		return;
+	}
+	if (key->n > MOST_KEY) {
+		diagnostic_error(reader->diagnostics, node_place(key), "a key has at most %d bytes", MOST_KEY);
+		return;
+	}
+	struct node *had = collect(reader, pairs, (struct pair){key, value});
+	if (had) {
+		FP_CLEANUP(buf_fini) struct buf shown = BUF_INIT;
+		buf_add_escaped(&shown, key->text, key->n, 60);
+		struct diagnostic *diagnostic = diagnostic_error(reader->diagnostics, node_place(key), "the key '%s' stands twice in one mapping",
+		                                        buf_str(&shown));
+		diagnostic_hint(diagnostic, "the first one is in line %u, column %u", had->line, had->column);
+	}
+}
+
+// Adds the pairs of one mapping that << names, as far as their keys are new: own ones come first.
+static int merge_map(struct yaml_reader *reader, struct collection *pairs, const struct node *key, const struct node *map) {
+	if (map->kind != NODE_MAP) {
+		diagnostic_error(reader->diagnostics, node_place(map->kind == NODE_TEXT ? key : map),
+		              "'<<' merges a mapping or a list of mappings, as in '<<: *name'");
+		return 0;
+	}
+	for (uint32_t i = 0; i < map->n; ++i) {
+		collect(reader, pairs, map->pairs[i]);
+	}
+	return count(reader, node_place(key), map->n);
+}
+
+static int merge(struct yaml_reader *reader, struct collection *pairs, const struct pair *from) {
+	const struct node *value = from->value;
+	if (value->kind != NODE_LIST) {
+		return merge_map(reader, pairs, from->key, value);
+	}
+	for (uint32_t i = 0; i < value->n; ++i) {
+		if (merge_map(reader, pairs, from->key, value->items[i]) != 0) {
+			return -1;
+		}
+	}
+	return 0;
+}
+
+static bool is_merge(const struct node *key) {
+	return key->kind == NODE_TEXT && key->is_plain && strcmp(key->text, "<<") == 0;
+}
+
+static int close_map(struct yaml_reader *reader, struct node *node, struct node *const *children, size_t n) {
+	struct collection pairs = {0, MAP_INIT};
+	size_t nmerges = 0;
+	int status = 0;
+	for (size_t i = 0; i + 1 < n; i += 2) {
+		struct node *key = children[i];
+		if (is_merge(key)) {
+			if (nmerges++ > 0) {
+				struct diagnostic *diagnostic = diagnostic_error(reader->diagnostics, node_place(key), "'<<' stands twice in one mapping");
+				diagnostic_hint(diagnostic, "merge several mappings by a list: '<<: [*a, *b]'");
+			}
+		} else {
+			add_pair(reader, &pairs, key, children[i + 1]);
+		}
+	}
+	for (size_t i = 0; nmerges > 0 && status == 0 && i + 1 < n; i += 2) {
+		if (is_merge(children[i])) {
+			status = merge(reader, &pairs, &(struct pair){children[i], children[i + 1]});
+		}
+	}
+	node->n = (uint32_t)pairs.n;
+	if (pairs.n > 0) {
+		node->pairs = arena_alloc(reader->nodes, pairs.n * sizeof(struct pair));
+		memcpy(node->pairs, reader->pairs, pairs.n * sizeof(struct pair));
+	}
+	map_fini(&pairs.numbers);
+	return status;
+}
+
+static int close_node(struct yaml_reader *reader) {
+	struct open_node frame = reader->frames[--reader->nframes];
+	size_t n = reader->nstack - frame.from;
+	struct node *const *children = n > 0 ? reader->stack + frame.from : NULL;
+	int status = 0;
+	frame.node->is_open = false;
+	if (frame.node->kind == NODE_MAP) {
+		status = close_map(reader, frame.node, children, n);
+	} else if (n > 0) {
+		frame.node->n = (uint32_t)n;
+		frame.node->items = arena_alloc(reader->nodes, n * sizeof(struct node *));
+		memcpy(frame.node->items, children, n * sizeof(struct node *));
+	}
+	uint64_t cost = 1;
+	for (uint32_t i = 0; i < frame.node->n; ++i) {
+		cost += frame.node->kind == NODE_MAP ? frame.node->pairs[i].value->cost : frame.node->items[i]->cost;
+	}
+	frame.node->cost = cost < UINT32_MAX ? (uint32_t)cost : UINT32_MAX;
+	reader->nstack = frame.from;
+	push(reader, frame.node);
+	return status;
+}
+
 // ---- events ----
 
 // !!str is the only tag: it makes a text of what is one here anyway. Returns false after an error.
@@ -290,7 +506,7 @@ static bool check_tag(struct yaml_reader *reader, const yaml_event_t *event, con
 		const char *name = (const char *)tag;
 		size_t prefix = strlen("tag:yaml.org,2002:");
 		bool is_short = strncmp(name, "tag:yaml.org,2002:", prefix) == 0;
-		struct diagnostic *diagnostic = diagnostic_error(reader->tree->diagnostics, place_of(&event->start_mark, NULL),
+		struct diagnostic *diagnostic = diagnostic_error(reader->diagnostics, place_of(&event->start_mark, NULL),
 		                                        "tags (here '%s%s') are not used in a manifest", is_short ? "!!" : "",
 		                                        text_shows(is_short ? name + prefix : name));
 		diagnostic_hint(diagnostic, "a value that starts with '!' must be quoted");
@@ -298,10 +514,10 @@ static bool check_tag(struct yaml_reader *reader, const yaml_event_t *event, con
 	return is_known;
 }
 
-// The comment behind a plain text that ends at `end`, unless it stands as comments do (yamllint's default): two blanks,
-// '#', a blank. Returns its offset in the file, or 0.
-static uint32_t find_comment(const struct yaml_reader *reader, size_t end) {
-	const char *at = reader->data + end;
+// The comment behind a plain text that ends there, unless it stands as comments do (yamllint's default): two blanks, '#', a blank.
+// Returns its offset in the file, or 0.
+static uint32_t find_comment(const struct yaml_reader *reader, const yaml_mark_t *end) {
+	const char *at = find_mark(reader, end);
 	if (*at != ' ' && *at != '\t') { // nearly always
 		return 0;
 	}
@@ -309,13 +525,13 @@ static uint32_t find_comment(const struct yaml_reader *reader, size_t end) {
 	if (at[blanks] != '#' || (blanks > 1 && strchr(" \t\r\n", at[blanks + 1]))) {
 		return 0;
 	}
-	return (uint32_t)(end + blanks + reader->bom);
+	return (uint32_t)(at + blanks - reader->data);
 }
 
 static int add_scalar(struct yaml_reader *reader, const yaml_event_t *event) {
 	bool is_plain = event->data.scalar.style == YAML_PLAIN_SCALAR_STYLE;
 	bool is_tagged = !check_tag(reader, event, event->data.scalar.tag, true);
-	struct node *node = tree_add_text(reader->tree, place_of(&event->start_mark, &event->end_mark),
+	struct node *node = add_text(reader, place_of(&event->start_mark, &event->end_mark),
 	                                  (const char *)event->data.scalar.value, event->data.scalar.length,
 	                                  (const char *)event->data.scalar.anchor);
 	if (!node) {
@@ -323,7 +539,7 @@ static int add_scalar(struct yaml_reader *reader, const yaml_event_t *event) {
 	}
 	node->is_plain = is_plain && (event->data.scalar.plain_implicit || is_tagged); // one error is enough
 	if (is_plain) {
-		node->comment = find_comment(reader, byte_of(reader, &event->end_mark));
+		node->comment = find_comment(reader, &event->end_mark);
 	}
 	return 0;
 }
@@ -333,7 +549,7 @@ static int open_collection(struct yaml_reader *reader, const yaml_event_t *event
 	const yaml_char_t *tag = is_list ? event->data.sequence_start.tag : event->data.mapping_start.tag;
 	const yaml_char_t *anchor = is_list ? event->data.sequence_start.anchor : event->data.mapping_start.anchor;
 	(void)check_tag(reader, event, tag, false);
-	struct node *node = tree_open(reader->tree, place_of(&event->start_mark, NULL), is_list ? NODE_LIST : NODE_MAP,
+	struct node *node = open_node(reader, place_of(&event->start_mark, NULL), is_list ? NODE_LIST : NODE_MAP,
 	                              (const char *)anchor);
 	if (!node) {
 		return -1;
@@ -345,7 +561,7 @@ static int open_collection(struct yaml_reader *reader, const yaml_event_t *event
 
 // A second document. libyaml is not asked: it would read its directives.
 static int check_rest(struct yaml_reader *reader, const yaml_event_t *end) {
-	size_t at = byte_of(reader, &end->start_mark);
+	size_t at = (size_t)(find_mark(reader, &end->start_mark) - reader->data);
 	if (end->start_mark.column > 0) { // the end of the file, in the last line of the document
 		at += strcspn(reader->data + at, "\n");
 	}
@@ -365,7 +581,7 @@ static int add_event(struct yaml_reader *reader, const yaml_event_t *event) {
 	case YAML_DOCUMENT_END_EVENT:
 		return check_rest(reader, event) == 0 ? 1 : -1;
 	case YAML_ALIAS_EVENT:
-		return tree_add_alias(reader->tree, place_of(&event->start_mark, &event->end_mark),
+		return add_alias(reader, place_of(&event->start_mark, &event->end_mark),
 		                      (const char *)event->data.alias.anchor);
 	case YAML_SCALAR_EVENT:
 		return add_scalar(reader, event);
@@ -374,7 +590,7 @@ static int add_event(struct yaml_reader *reader, const yaml_event_t *event) {
 		return open_collection(reader, event);
 	case YAML_SEQUENCE_END_EVENT:
 	case YAML_MAPPING_END_EVENT:
-		return tree_close(reader->tree);
+		return close_node(reader);
 	}
 	return 0;
 }
@@ -387,15 +603,16 @@ static int read_events(struct yaml_reader *reader) {
 		}
 		int status = add_event(reader, &event);
 		yaml_event_delete(&event);
-		if (status != 0 || diagnostics_are_full(reader->tree->diagnostics)) {
+		if (status != 0 || diagnostics_are_full(reader->diagnostics)) {
 			return status > 0 ? 0 : -1;
 		}
 	}
 }
 
-int tree_read(struct tree *tree, const char *data, size_t len) {
-	struct yaml_reader reader = {.tree = tree, .data = data, .len = len};
-	if (check_byte_order_mark(&reader) != 0 || check_directives(&reader) != 0) {
+int tree_read(struct diagnostics *diagnostics, struct arena *nodes, struct arena *texts, struct node **ret_root) {
+	struct yaml_reader reader = {
+		.diagnostics = diagnostics, .data = diagnostics->data, .len = diagnostics->len, .nodes = nodes, .texts = texts};
+	if (check_encoding(&reader) != 0 || check_directives(&reader) != 0) {
 		return -1;
 	}
 	if (!yaml_parser_initialize(&reader.parser)) {
@@ -404,6 +621,12 @@ int tree_read(struct tree *tree, const char *data, size_t len) {
 	yaml_parser_set_encoding(&reader.parser, YAML_UTF8_ENCODING);
 	yaml_parser_set_input_string(&reader.parser, (const unsigned char *)reader.data, reader.len);
 	int status = read_events(&reader);
+	*ret_root = reader.root;
 	yaml_parser_delete(&reader.parser);
+	free(reader.stack);
+	free(reader.frames);
+	free(reader.anchored);
+	free(reader.pairs);
+	map_fini(&reader.anchors);
 	return status;
 }

@@ -15,25 +15,12 @@ static void check_name(struct loader *loader, const struct node *name) {
 	}
 }
 
-// A key that the batch has, or the defaults.
-static const struct node *inherited(const struct loader *loader, const struct found *found, enum key_id id) {
-	return found->at[id] ? found->at[id] : loader->base_found.at[id];
-}
-
-// The commands of an entry, under its own shell; those that it inherits too, if that is not the batch's.
-static void check_entry_words(struct loader *loader, const struct found *found, const struct found *batch_found,
-                              const char *shell) {
-	static const enum key_id ids[] = {KEY_RUN, KEY_THEN, KEY_ON_FAILURE};
-	for (size_t i = 0; i < sizeof(ids) / sizeof(ids[0]); ++i) {
-		const struct node *node = found->at[ids[i]];
-		load_check_words(loader, shell, node || !found->at[KEY_SHELL] ? node : inherited(loader, batch_found, ids[i]));
-	}
-}
-
-static void check_batch_words(struct loader *loader, const struct found *found, const char *shell) {
+// Checks commands under the shell that runs them: `n` of these keys, in `found` or else in `under` (or NULL).
+static void check_words(struct loader *loader, const struct found *found, const struct found *under, size_t n, const char *shell) {
 	static const enum key_id ids[] = {KEY_RUN, KEY_THEN, KEY_ON_FAILURE, KEY_FINALLY};
-	for (size_t i = 0; i < sizeof(ids) / sizeof(ids[0]); ++i) {
-		load_check_words(loader, shell, inherited(loader, found, ids[i]));
+	for (size_t i = 0; i < n; ++i) {
+		const struct node *node = found->at[ids[i]];
+		load_check_words(loader, shell, node || !under ? node : under->at[ids[i]]);
 	}
 }
 
@@ -63,7 +50,7 @@ static void load_entry(struct loader *loader, struct node *node, const struct fo
 		load_error(loader, node, "an entry of 'commands' lacks 'run'");
 	}
 	load_fields(loader, &found, NULL, &command->job);
-	check_entry_words(loader, &found, batch_found, command->job->shell);
+	check_words(loader, &found, found.at[KEY_SHELL] ? batch_found : NULL, 3, command->job->shell);
 }
 
 static void load_commands(struct loader *loader, const struct found *found, struct manifest_batch *batch) {
@@ -126,7 +113,10 @@ void load_batch(struct loader *loader, const struct pair *from, struct manifest_
 		load_error(loader, name, "batch '%s' has neither 'run' nor 'commands'", name->text);
 	}
 	load_fields(loader, &found, batch, &batch->job);
-	load_run(loader, &found, batch);
 	load_items(loader, &found, batch);
-	check_batch_words(loader, &found, batch->job->shell);
+	for (int id = 0; id < NKEYS; ++id) {
+		found.at[id] = found.at[id] ? found.at[id] : loader->base_found.at[id];
+	}
+	load_run(loader, &found, batch);
+	check_words(loader, &found, NULL, 4, batch->job->shell);
 }

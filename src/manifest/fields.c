@@ -356,9 +356,9 @@ static void set_field(struct loader *loader, const struct key *key, struct node 
 
 void load_fields(struct loader *loader, const struct found *found, void *base, const struct manifest_job **job) {
 	struct manifest_job *own = NULL;
-	for (size_t i = 0; i < found->n; ++i) {
-		const struct key *key = &key_table[found->ids[i]];
-		if (key->field < 0) {
+	for (int id = 0; id < NKEYS; ++id) {
+		const struct key *key = &key_table[id];
+		if (!found->at[id] || key->field < 0) {
 			continue;
 		}
 		bool is_of_job = (key->places & IN_COMMAND) != 0;
@@ -367,6 +367,6 @@ void load_fields(struct loader *loader, const struct found *found, void *base, c
 			*own = **job;
 			*job = own;
 		}
-		set_field(loader, key, found->at[found->ids[i]], (char *)(is_of_job ? own : base) + key->field);
+		set_field(loader, key, found->at[id], (char *)(is_of_job ? own : base) + key->field);
 	}
 }

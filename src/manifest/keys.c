@@ -134,15 +134,13 @@ static void refuse_missing(const struct node *name, enum key_place place, const 
 
 void keys_find(const struct node *map, enum key_place place, const char *batch, struct diagnostics *diagnostics,
                struct found *ret_found) {
-	memset(ret_found->at, 0, sizeof(ret_found->at));
-	ret_found->n = 0;
+	*ret_found = (struct found){{NULL}};
 	for (uint32_t i = 0; map->kind == NODE_MAP && i < map->n && !(diagnostics && diagnostics_are_full(diagnostics)); ++i) {
 		const struct node *name = map->pairs[i].key;
 		struct node *value = map->pairs[i].value;
 		const struct key *key = find(name->text, name->n, place);
 		if (key && !node_is_missing(value)) {
 			ret_found->at[key - key_table] = value;
-			ret_found->ids[ret_found->n++] = (enum key_id)(key - key_table);
 		} else if (!diagnostics) {
 			continue;
 		} else if (key) {

@@ -42,8 +42,6 @@ extern const struct key key_table[NKEYS];
 // The values that a mapping gives to its keys; NULL where it has none.
 struct found {
 	struct node *at[NKEYS];
-	enum key_id ids[NKEYS];   // of those it has, in their order in the file
-	size_t n;
 };
 
 // Finds the keys of a mapping in that place. For each key that is not allowed there it adds an error, which suggests the nearest

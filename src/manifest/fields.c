@@ -7,6 +7,10 @@
 
 enum { LONGEST_NUMBER = 64 }; // bytes
 
+// The longest pause of a retry_delay that grows and has no `max`; and how it grows if it has one but no factor.
+#define LONGEST_PAUSE UINT64_C(3600000000000)
+#define GROWTH 2
+
 bool load_count(struct loader *loader, const struct node *node, uint64_t cost) {
 	loader->cost += cost;
 	if (loader->cost > MANIFEST_VALUES && !loader->overrun) {
@@ -109,9 +113,10 @@ void load_check_comment(struct loader *loader, struct node *node) {
 	diagnostic_hint(diagnostic, "quote the value; or, for a comment, write two blanks before the '#' and one behind it");
 }
 
-// ---- numbers ----
+// ---- numbers: true, and the result is set; or false ----
 
-bool value_int(const char *text, int least, int most, int *ret_value) {
+// Decimal, without a plus sign or leading zeros.
+static bool value_int(const char *text, int least, int most, int *ret_value) {
 	const char *digits = text + (*text == '-');
 	long value;
 	if ((digits[0] == '0' && digits[1]) || parse_number(text, least, most, &value) != 0) {
@@ -121,7 +126,8 @@ bool value_int(const char *text, int least, int most, int *ret_value) {
 	return true;
 }
 
-bool value_umask(const char *text, int *ret_umask) {
+// One to four octal digits, up to 777; 0o22 too, as YAML 1.2 writes it.
+static bool value_umask(const char *text, int *ret_umask) {
 	const char *digits = text[0] == '0' && text[1] == 'o' ? text + 2 : text;
 	size_t n = strspn(digits, "01234567");
 	if (n == 0 || n > 4 || digits[n] != '\0' || strtol(digits, NULL, 8) > 0777) {
@@ -131,7 +137,8 @@ bool value_umask(const char *text, int *ret_umask) {
 	return true;
 }
 
-bool value_factor(const char *text, double *ret_factor) {
+// 1 to 1000, with or without decimals.
+static bool value_factor(const char *text, double *ret_factor) {
 	struct decimal decimal;
 	const char *end = read_decimal(text, MANIFEST_UNITS, &decimal);
 	if (!end || *end || decimal.whole < 1 || decimal.whole > 1000 || (decimal.whole == 1000 && decimal.fraction > 0)) {
@@ -141,7 +148,8 @@ bool value_factor(const char *text, double *ret_factor) {
 	return true;
 }
 
-bool value_is_slots(const char *text) {
+// A form of -j: N, +N, -N, N%; N up to a million.
+static bool value_is_slots(const char *text) {
 	bool has_sign = *text == '+' || *text == '-';
 	struct decimal decimal;
 	const char *end = read_decimal(text + has_sign, MANIFEST_UNITS, &decimal);

@@ -41,24 +41,6 @@ void load_check_comment(struct loader *loader, struct node *node);
 // replaced by a copy of **job in the manifest's arena, in which they are set.
 void load_fields(struct loader *loader, const struct found *found, void *base, const struct manifest_job **job);
 
-// Numbers as a manifest writes them. Each call returns true and sets the result, or returns false and leaves it.
-
-// Decimal, without a plus sign or leading zeros.
-bool value_int(const char *text, int least, int most, int *ret_value);
-
-// One to four octal digits, up to 777; 0o22 too, as YAML 1.2 writes it.
-bool value_umask(const char *text, int *ret_umask);
-
-// 1 to 1000, with or without decimals.
-bool value_factor(const char *text, double *ret_factor);
-
-// The longest pause of a retry_delay that grows and has no `max`; and how it grows if it has one but no factor.
-#define LONGEST_PAUSE UINT64_C(3600000000000)
-#define GROWTH 2
-
-// A form of -j: N, +N, -N, N%; N up to a million.
-bool value_is_slots(const char *text);
-
 // ---- batch.c ----
 
 // Makes the batch from loader->base, and its name and mapping in `from`.

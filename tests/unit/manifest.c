@@ -7,7 +7,6 @@
 #include "manifest/keys.h"
 #include "manifest/manifest.h"
 #include "base/units.h"
-#include "manifest/internal.h"
 #include "slots/slots.h"
 #include "files.h"
 #include "test.h"
@@ -477,28 +476,58 @@ static void test_rates(void) {
 	}
 }
 
-static int number(const char *text) {
-	int value = -99;
-	return value_int(text, -10, 1000, &value) ? value : -99;
+// Loads a manifest with that line at its top, and those keys of its batch. Returns NULL if it is refused.
+static struct manifest *load_with(const char *line, const char *keys) {
+	FP_CLEANUP(buf_fini) struct buf text = BUF_INIT, messages = BUF_INIT;
+	buf_printf(&text, "version: 1\n%s\nbatches:\n  a: {run: x%s}\n", line, keys);
+	return manifest_parse("m.yaml", text.data, text.len, &messages);
 }
 
-static int mask(const char *text) {
-	int value;
-	return value_umask(text, &value) ? value : -1;
+static int number(const char *keys) {
+	struct manifest *manifest = load_with("", keys);
+	int value = manifest ? manifest->batches[0].job->nice : -99;
+	manifest_free(manifest);
+	return value;
+}
+
+static int mask(const char *keys) {
+	struct manifest *manifest = load_with("", keys);
+	int value = manifest ? manifest->batches[0].job->umask : -99;
+	manifest_free(manifest);
+	return value;
+}
+
+static double factor(const char *keys) {
+	struct manifest *manifest = load_with("", keys);
+	double value = manifest ? manifest->batches[0].job->retry_delay.factor : -1;
+	manifest_free(manifest);
+	return value;
 }
 
 static void test_numbers(void) {
-	check(number("0") == 0 && number("-10") == -10 && number("1000") == 1000);
-	static const char *const wrong[] = {"", "-", "1001", "-11", "01", "+1", "1.0", "1 ", "0x1", "99999999999999999999", "1e2"};
+	check(number(", nice: 0") == 0 && number(", nice: -10") == -10 && number(", nice: 19") == 19);
+	static const char *const wrong[] = {"''", "-", "20", "-21", "01", "+1", "1.0", "'1 '", "0x1", "99999999999999999999", "1e2", "'1'"};
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); ++i) {
-		check_equal(number(wrong[i]), -99);
+		char keys[64];
+		snprintf(keys, sizeof(keys), ", nice: %s", wrong[i]);
+		check_equal(number(keys), -99);
 	}
-	check(mask("022") == 022 && mask("0o27") == 027 && mask("0") == 0 && mask("0777") == 0777 && mask("77") == 077);
-	check(mask("8") == -1 && mask("1000") == -1 && mask("") == -1 && mask("00022") == -1 && mask("u=rwx") == -1);
-	double factor;
-	check(value_factor("1", &factor) && value_factor("1000", &factor) && value_factor("1.5", &factor));
-	check(factor > 1.49 && factor < 1.51);
-	check(!value_factor("0.9", &factor) && !value_factor("1001", &factor) && !value_factor("x", &factor));
+	check(mask(", umask: 022") == 022 && mask(", umask: 0o27") == 027 && mask(", umask: 0") == 0 && mask(", umask: 0777") == 0777);
+	check(mask(", umask: 77") == 077 && mask(", umask: 8") == -99 && mask(", umask: 1000") == -99 && mask(", umask: ''") == -99);
+	check(mask(", umask: 00022") == -99 && mask(", umask: u=rwx") == -99);
+	check(factor(", retry_delay: {first: 1, factor: 1}") > 0.99 && factor(", retry_delay: {first: 1, factor: 1000}") > 999.9);
+	double half = factor(", retry_delay: {first: 1, factor: 1.5}");
+	check(half > 1.49 && half < 1.51 && factor(", retry_delay: {first: 1, factor: x}") < 0);
+	check(factor(", retry_delay: {first: 1, factor: 0.9}") < 0 && factor(", retry_delay: {first: 1, factor: 1001}") < 0);
+}
+
+static bool takes_slots(const char *slots) {
+	char line[64];
+	snprintf(line, sizeof(line), "slots: '%s'", slots);
+	struct manifest *manifest = load_with(line, "");
+	bool is_taken = manifest != NULL;
+	manifest_free(manifest);
+	return is_taken;
 }
 
 // What a manifest may say, -j takes.
@@ -509,13 +538,13 @@ static void test_slots(void) {
 	unsigned slots;
 	char *error;
 	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); ++i) {
-		check(value_is_slots(good[i]) && slots_parse(good[i], 1024, &slots, &error) == 0);
+		check(takes_slots(good[i]) && slots_parse(good[i], 1024, &slots, &error) == 0);
 	}
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); ++i) {
-		check(!value_is_slots(bad[i]) && slots_parse(bad[i], 1024, &slots, &error) != 0);
+		check(!takes_slots(bad[i]) && slots_parse(bad[i], 1024, &slots, &error) != 0);
 		free(error);
 	}
-	check(!value_is_slots("1000001"));
+	check(!takes_slots("1000001"));
 }
 
 static void test_delays(void) {

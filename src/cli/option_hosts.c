@@ -56,47 +56,24 @@ struct host_source {
 };
 
 struct host_sources {
+	struct parser *parser;     // of the command line; NULL: they are read again
 	struct host_source *at;    // as given
 	size_t n, cap;
 	struct host_file *files;   // that were read
 	size_t nfiles, files_cap;
 };
 
-static void free_files(struct host_file *files, size_t n) {
-	for (size_t i = 0; i < n; ++i) {
-		free(files[i].name);
-		free(files[i].path);
-		buf_fini(&files[i].text);
-	}
-	free(files);
-}
-
 void host_sources_free(struct host_sources *sources) {
+	for (size_t i = 0; sources && i < sources->nfiles; ++i) {
+		free(sources->files[i].name);
+		free(sources->files[i].path);
+		buf_fini(&sources->files[i].text);
+	}
 	if (sources) {
-		free_files(sources->files, sources->nfiles);
+		free(sources->files);
 		free(sources->at);
 		free(sources);
 	}
-}
-
-// A list that sshlogins_add() reads.
-struct list_reading {
-	struct host_sources *sources;
-	struct parser *parser;     // or NULL: it is read again
-	struct host_file *before;  // what was read then
-	size_t nbefore;
-};
-
-// Appends the text of a file that is read but once. Returns false if it is another one, or was not read before.
-static bool read_before(const struct list_reading *reading, const char *name, struct buf *ret_text) {
-	for (size_t i = 0; i < reading->nbefore; ++i) {
-		const struct host_file *file = &reading->before[i];
-		if (strcmp(file->name, name) == 0 && !file->watch.path) {
-			buf_add(ret_text, buf_str(&file->text), file->text.len);
-			return true;
-		}
-	}
-	return false;
 }
 
 // Returns the path of the file of that name; in *path where it is one of GNU parallel's own.
@@ -111,46 +88,54 @@ static const char *find_path(const char *name, struct buf *path) {
 	return name;
 }
 
-// An sshlogin_reader, of a list_reading.
+// An sshlogin_reader, of host_sources.
 static int read_list(void *arg, const char *name, struct buf *ret_text, char **ret_error) {
-	const struct list_reading *reading = arg;
+	struct host_sources *sources = arg;
 	FP_CLEANUP(buf_fini) struct buf own = BUF_INIT;
-	bool is_stdin = strcmp(name, "-") == 0;
+	bool is_stdin = strcmp(name, "-") == 0, is_again = !sources->parser;
 	struct stat seen = {.st_mode = 0}; // standard input is not read again, whatever it is
-	size_t start = ret_text->len;
+	size_t start = ret_text->len, i = 0;
 	*ret_error = NULL;
-	bool was_read = read_before(reading, name, ret_text);
-	if (is_stdin && !was_read && !reading->parser) {
+	while (i < sources->nfiles && strcmp(sources->files[i].name, name) != 0) {
+		++i;
+	}
+	if (is_again && i < sources->nfiles && !sources->files[i].watch.path) {
+		buf_add(ret_text, buf_str(&sources->files[i].text), sources->files[i].text.len);
+		return 0;
+	}
+	if (is_stdin && is_again) {
 		return error_text(ret_error, "--sshloginfile cannot read '-': standard input is read when the run begins");
 	}
-	if (is_stdin && !was_read && claim_stdin(reading->parser, "--sshloginfile -") != 0) {
+	if (is_stdin && claim_stdin(sources->parser, "--sshloginfile -") != 0) {
 		return -1;
 	}
 	const char *path = is_stdin ? name : find_path(name, &own);
 	// what was a file may be a FIFO now, which nobody writes
-	int fd = is_stdin || was_read ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC | (reading->parser ? 0 : O_NONBLOCK));
-	int error = !was_read && (fd < 0 || (!is_stdin && fstat(fd, &seen) != 0) || read_to_end(fd, ret_text, MOST_BYTES) != 0) ? errno : 0;
+	int fd = is_stdin ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC | (is_again ? O_NONBLOCK : 0));
+	int error = fd < 0 || (!is_stdin && fstat(fd, &seen) != 0) || read_to_end(fd, ret_text, MOST_BYTES) != 0 ? errno : 0;
 	if (fd > STDIN_FILENO) {
 		close(fd);
 	}
 	if (error) {
 		return error_text(ret_error, "--sshloginfile cannot read '%s': %s", text_shows(path), strerror(error));
 	}
-	struct host_sources *sources = reading->sources;
-	grow_array(&sources->files, &sources->files_cap, sources->nfiles + 1, sizeof(*sources->files));
-	struct host_file *file = &sources->files[sources->nfiles++];
-	*file = (struct host_file){.name = xstrdup(name), .path = xstrdup(path), .watch = {.seen = seen}};
-	if (S_ISREG(seen.st_mode)) {
-		file->watch.path = file->path;
-	} else {
-		buf_add(&file->text, ret_text->data + start, ret_text->len - start);
+	grow_array(&sources->files, &sources->files_cap, i + 1, sizeof(*sources->files));
+	struct host_file *file = &sources->files[i];
+	if (i == sources->nfiles) {
+		*file = (struct host_file){.name = xstrdup(name)};
+		++sources->nfiles;
 	}
+	free(file->path);
+	file->path = xstrdup(path);
+	file->watch = (struct slots_watch){.path = S_ISREG(seen.st_mode) ? file->path : NULL, .seen = seen};
+	buf_reset(&file->text);
+	buf_add(&file->text, ret_text->data + start, file->watch.path ? 0 : ret_text->len - start);
 	return 0;
 }
 
-static int read_source(struct list_reading *reading, const struct host_source *source, struct sshlogins *list, char **ret_error) {
+static int read_source(struct host_sources *sources, size_t i, struct sshlogins *list, char **ret_error) {
 	*ret_error = NULL;
-	return sshlogins_add(list, source->text, source->is_file, read_list, reading, ret_error);
+	return sshlogins_add(list, sources->at[i].text, sources->at[i].is_file, read_list, sources, ret_error);
 }
 
 bool options_hosts_have_file(const struct options *o) {
@@ -171,26 +156,14 @@ bool options_hosts_changed(const struct options *o) {
 
 int options_hosts_read(const struct options *o, struct sshlogins *ret_list, char **ret_error) {
 	struct host_sources *sources = o->host_sources;
-	struct list_reading reading = {.sources = sources, .before = sources->files, .nbefore = sources->nfiles};
 	*ret_list = (struct sshlogins)SSHLOGINS_INIT;
-	sources->files = NULL;
-	sources->nfiles = sources->files_cap = 0;
+	sources->parser = NULL;
 	int result = 0;
 	for (size_t i = 0; i < sources->n && result == 0; ++i) {
-		result = read_source(&reading, &sources->at[i], ret_list, ret_error);
+		result = read_source(sources, i, ret_list, ret_error);
 	}
 	result = result != 0 ? result : sshlogins_apply_groups(ret_list, o->jobs, ret_error);
-	if (result == 0 && ret_list->n == 0) {
-		result = error_text(ret_error, "--sshloginfile names no machine any more");
-	}
-	if (result != 0) { // the files that were read before are watched for the next change
-		free_files(sources->files, sources->nfiles);
-		sources->files = reading.before;
-		sources->nfiles = sources->files_cap = reading.nbefore;
-	} else {
-		free_files(reading.before, reading.nbefore);
-	}
-	return result;
+	return result != 0 || ret_list->n > 0 ? result : error_text(ret_error, "--sshloginfile names no machine any more");
 }
 
 // ---- options ----
@@ -207,11 +180,11 @@ int opt_sshlogin(struct parser *parser, const char *value) {
 		o->host_sources = NEW(struct host_sources);
 	}
 	struct host_sources *sources = o->host_sources;
-	struct list_reading reading = {.sources = sources, .parser = parser};
 	char *error;
+	sources->parser = parser;
 	grow_array(&sources->at, &sources->cap, sources->n + 1, sizeof(*sources->at));
 	sources->at[sources->n++] = (struct host_source){.text = value, .is_file = parser->id == OPT_SSHLOGINFILE};
-	int result = read_source(&reading, &sources->at[sources->n - 1], &o->hosts, &error);
+	int result = read_source(sources, sources->n - 1, &o->hosts, &error);
 	return report(result, error);
 }
 

@@ -25,13 +25,13 @@ struct template *job_spec_parse(const char *const *words, size_t n, unsigned fla
 	return template;
 }
 
-bool job_spec_any(const struct job_spec *spec, bool (*is_such)(const struct template *template)) {
+bool job_spec_any(const struct job_spec *spec, enum template_trait trait) {
 	struct template *single[] = {spec->command, spec->on_failure, spec->tag, spec->workdir};
 	const struct templates lists[] = {{single, sizeof(single) / sizeof(single[0])}, spec->then, spec->transferred, spec->returned};
 	bool found = false;
 	for (size_t list = 0; list < sizeof(lists) / sizeof(lists[0]); ++list) {
 		for (size_t i = 0; i < lists[list].n && !found; ++i) {
-			found = lists[list].at[i] && is_such(lists[list].at[i]);
+			found = template_has(lists[list].at[i], trait);
 		}
 	}
 	return found;

@@ -83,9 +83,9 @@ void job_spec_add_item(struct buf *vars, const struct record *record);
 void job_spec_fini(struct job_spec *spec);
 void job_spec_free(struct job_spec *spec); // the same, and its memory; or NULL
 
-// True if `is_such` returns true for one of the spec's templates that the command line can set: the command, a step, on-failure,
+// True if one of the spec's templates that the command line can set has the trait: the command, a step, on-failure,
 // the tag, the directory, a path of --transferfile or --return.
-bool job_spec_any(const struct job_spec *spec, bool (*is_such)(const struct template *template));
+bool job_spec_any(const struct job_spec *spec, enum template_trait trait);
 
 // Parses one text of the command line. Returns NULL with *ret_failed true after a message.
 struct template *job_spec_parse(const char *const *words, size_t n, unsigned flags, const struct names *names,

@@ -96,7 +96,7 @@ static void build_env(struct worker_state *state, const struct job *job, const s
 	if (spec->start && state->context && state->context->cwd) {
 		add_dir(vars, spec, state->context->cwd);
 	}
-	if (attempt->template && template_names_item(attempt->template)) {
+	if (template_has(attempt->template, TEMPLATE_NAMES_ITEM)) {
 		job_spec_add_item(vars, &job->record);
 	}
 	size_t n = spec->nenv;
@@ -200,7 +200,7 @@ static void add_paths(struct buf *paths, const struct job *job, const struct tem
 		const struct template *template = templates->at[i];
 		struct expansion x = job_expansion(job);
 		struct record one = {.args = job->record.args, .nargs = 1};
-		bool is_each = job->batch->run->options->packing.on && job->record.nargs > 0 && !template_has_columns(template);
+		bool is_each = job->batch->run->options->packing.on && job->record.nargs > 0 && !template_has(template, TEMPLATE_HAS_COLUMNS);
 		for (uint32_t arg = 0; is_each && arg < job->record.nargs; ++arg, one.args += one.size) {
 			one.size = strlen(one.args) + 1;
 			x.record = &one;
@@ -367,11 +367,11 @@ static bool is_permitted(struct worker_state *state, const struct job *job, cons
                          const struct expansion *x) {
 	FP_CLEANUP(buf_fini) struct buf why = BUF_INIT;
 	static const size_t most = COMMAND_STRING_MAX - sizeof("FAIRPAR_ITEM=");
-	if (!template || (template_names_item(template) && job->record.size > most)) {
+	if (!template || (template_has(template, TEMPLATE_NAMES_ITEM) && job->record.size > most)) {
 		if (template) {
 			buf_printf(&why, "an item of %zu bytes is too long for $FAIRPAR_ITEM, which holds 128 KiB", job->record.size - 1);
 		}
-	} else if (!template_is_direct(template)) {
+	} else if (!template_has(template, TEMPLATE_IS_DIRECT)) {
 		bool is_yash = job->spec->by.shell && text_ends(job->spec->by.shell, "yash");
 		if (template_permits(template, x, &why) && is_yash && !is_text(&job->record)) {
 			buf_adds(&why, "yash takes only characters of the locale, and would run the command with an empty item: use another --shell");
@@ -393,7 +393,7 @@ static bool write_text(struct worker_state *state, const struct template *templa
 		|| options->interactive || options->dry_run;
 	struct record first = *x->record;
 	struct expansion beginning = *x;
-	if (!is_read && template && template_is_direct(template) && first.size > TEXT_BYTES && first.nargs > 1) {
+	if (!is_read && template_has(template, TEMPLATE_IS_DIRECT) && first.size > TEXT_BYTES && first.nargs > 1) {
 		first.nargs = 0;
 		for (first.size = 0; first.size < TEXT_BYTES; ++first.nargs) {
 			first.size += strlen(first.args + first.size) + 1;

@@ -242,7 +242,7 @@ static int parse_templates(struct run *run) {
 	bool failed = job_spec_from_options(&run->spec, options, run->context, shell, names) != 0;
 	if (options->batch_by) {
 		struct template *batch_by = run->feeds->batch_by = job_spec_parse(&options->batch_by, 1, TEMPLATE_RAW, names, &failed);
-		if (batch_by && !options->quiet && !template_has_strings(batch_by)) { // as a misspelled name of a column
+		if (batch_by && !options->quiet && !template_has(batch_by, TEMPLATE_HAS_STRINGS)) { // as a misspelled name of a column
 			diag_warn("--batch-by: '%s' has no replacement string, so all items are in one batch", text_shows(options->batch_by));
 		}
 	}
@@ -251,8 +251,7 @@ static int parse_templates(struct run *run) {
 
 // True if a template of the run has the number of all jobs.
 static bool needs_total(const struct run *run) {
-	const struct template *batch_by = run->feeds->batch_by;
-	return job_spec_any(&run->spec, template_needs_total) || (batch_by && template_needs_total(batch_by)) || result_files_need_total(run);
+	return job_spec_any(&run->spec, TEMPLATE_NEEDS_TOTAL) || template_has(run->feeds->batch_by, TEMPLATE_NEEDS_TOTAL) || result_files_need_total(run);
 }
 
 // Reads all input before the first job, where the command line says something of all items. Returns 0, or -1 after a
@@ -302,7 +301,7 @@ static bool is_plain_program(const struct run *run) {
 	const struct expansion x = {.record = &record, .seq = 1, .slot = 1};
 	const struct buf text = BUF_INIT;
 	const struct template *template = run->spec.command;
-	return template && template_is_direct(template) && template_has_only_lists(template) && !run->options->packing.repeats &&
+	return template_has(template, TEMPLATE_IS_DIRECT) && template_has(template, TEMPLATE_HAS_ONLY_LISTS) && !run->options->packing.repeats &&
 	       command_build(&command, template, &x, &run->spec.by, &text) == 0 && !command.by_shell;
 }
 
@@ -335,7 +334,7 @@ static int open_packing(struct run *run) {
 		limits->fills = options->chars == 0 && limits->room > 0 && is_plain_program(run);
 	}
 	join_records(limits, run);
-	if (options->by_time && job_spec_any(&run->spec, template_has_columns)) {
+	if (options->by_time && job_spec_any(&run->spec, TEMPLATE_HAS_COLUMNS)) {
 		return diag_error("--pack: a process has many items, so {1} and the names of columns stand for none of them; {} stands for all");
 	}
 	return 0;

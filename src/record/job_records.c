@@ -136,10 +136,10 @@ static void add_assignments(const struct buf *vars, struct buf *buf) {
 
 // Does the command say its item only by $FAIRPAR_ITEM, or only in a later step?
 static bool needs_item(const struct job_spec *spec) {
-	bool needed = spec->command && template_names_item(spec->command), is_said = !spec->command || template_has_strings(spec->command);
+	bool needed = template_has(spec->command, TEMPLATE_NAMES_ITEM), is_said = !spec->command || template_has(spec->command, TEMPLATE_HAS_STRINGS);
 	for (size_t i = 0; i < spec->then.n; ++i) {
 		const struct template *step = spec->then.at[i];
-		needed = needed || template_names_item(step) || (!is_said && template_has_strings(step));
+		needed = needed || template_has(step, TEMPLATE_NAMES_ITEM | (is_said ? 0 : TEMPLATE_HAS_STRINGS));
 	}
 	return needed;
 }
@@ -148,7 +148,7 @@ static bool needs_item(const struct job_spec *spec) {
 static void add_variables(const struct job_spec *spec, const struct expansion *x, const struct buf *command, struct buf *buf) {
 	FP_CLEANUP(buf_fini) struct buf vars = BUF_INIT;
 	for (size_t i = 0; i < spec->nvars; ++i) {
-		if (template_has_strings(spec->vars[i].value)) {
+		if (template_has(spec->vars[i].value, TEMPLATE_HAS_STRINGS)) {
 			job_spec_add_variable(&vars, &spec->vars[i], x);
 		}
 	}

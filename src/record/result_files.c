@@ -87,7 +87,7 @@ static int open_dir(struct run *run) {
 	struct result_files *result_files = run->result_files;
 	const struct options *options = run->options;
 	const struct expansion x = {.record = &(struct record){.args = "", .size = 1, .nargs = 1}};
-	bool has_strings = template_has_strings(result_files->path);
+	bool has_strings = template_has(result_files->path, TEMPLATE_HAS_STRINGS);
 	FP_CLEANUP(buf_fini) struct buf path = BUF_INIT;
 	template_expand(result_files->path, &x, &path);
 	buf_adds(&path, has_strings ? "" : "/");
@@ -123,7 +123,7 @@ int result_files_parse(struct run *run, const struct names *names) {
 }
 
 bool result_files_need_total(const struct run *run) {
-	return run->result_files && run->result_files->path && template_needs_total(run->result_files->path);
+	return run->result_files && template_has(run->result_files->path, TEMPLATE_NEEDS_TOTAL);
 }
 
 // Lines of the table.

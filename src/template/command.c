@@ -97,7 +97,7 @@ int command_build(struct command *command, const struct template *template, cons
 	if (!by->shell) {
 		return build_bare(command, template_expand_words(template, x, words), by);
 	}
-	if (template && template_is_direct(template)) {
+	if (template_has(template, TEMPLATE_IS_DIRECT)) {
 		nwords = template_expand_words(template, x, words);
 	} else if (!template && !shell_is_needed(text->data, text->len)) { // a line without shell syntax is split at its blanks
 		const char *line = buf_str(text);
@@ -117,7 +117,7 @@ int command_build(struct command *command, const struct template *template, cons
 	if (command->path) {
 		return 0; // where it is not there the shell words it, and its status is 127
 	}
-	return build_shell(command, text, by, !template || template_begins_with_item(template));
+	return build_shell(command, text, by, !template || template_has(template, TEMPLATE_BEGINS_WITH_ITEM));
 }
 
 void command_text(const struct template *template, const struct expansion *x, const struct interpreter *by,

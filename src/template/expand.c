@@ -281,19 +281,6 @@ size_t template_length(const struct template *template, const struct expansion *
 	return text.len + nvariables * DIGITS;
 }
 
-bool template_has_only_lists(const struct template *template) {
-	bool only = true;
-	for (size_t i = 0; i < template->parts.n; ++i) {
-		const struct part *part = &template->parts.at[i];
-		only = only && (part->kind <= GROUP || (part->kind == ITEM && part->form == FORM_WHOLE));
-	}
-	return only;
-}
-
-bool template_is_direct(const struct template *template) {
-	return template->is_direct;
-}
-
 void template_ends(const struct template *template, size_t *ret_head, size_t *ret_tail) {
 	const struct parts *parts = &template->parts;
 	size_t first = 0;
@@ -304,27 +291,6 @@ void template_ends(const struct template *template, size_t *ret_head, size_t *re
 	for (size_t i = parts->n; i > first && parts->at[i - 1].kind == LITERAL; --i) {
 		*ret_tail += parts->at[i - 1].len;
 	}
-}
-
-// True if there is a part of a kind from `least` to `most`.
-static bool has_kind(const struct template *template, unsigned least, unsigned most) {
-	bool has = false;
-	for (size_t i = 0; i < template->parts.n; ++i) {
-		has = has || (template->parts.at[i].kind >= least && template->parts.at[i].kind <= most);
-	}
-	return has;
-}
-
-bool template_has_strings(const struct template *template) {
-	return has_kind(template, ITEM, LOGIN);
-}
-
-bool template_has_columns(const struct template *template) {
-	return has_kind(template, COLUMN, COLUMN);
-}
-
-bool template_needs_total(const struct template *template) {
-	return template->needs_total;
 }
 
 bool template_skips(const struct template *template, const struct record *record) {

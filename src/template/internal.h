@@ -44,10 +44,8 @@ struct parts {
 struct template {
 	char *text;
 	unsigned flags;
-	bool is_direct;     // template_is_direct()
-	bool names_item;    // template_names_item()
+	unsigned traits;    // template_has()
 	const char *bash_syntax; // template_bash_syntax()
-	bool needs_total;   // template_needs_total()
 	bool chooses, is_unique; // {choose_k}, {uniq}: template_skips() asks for them
 	struct replacement *replacements; // of its parts; owned
 	struct buf error;

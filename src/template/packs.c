@@ -120,7 +120,7 @@ size_t packs_join_size(const struct pack_limits *limits) {
 	while (most >= LEAST && !packs_fit(limits, (uint32_t)most, LONGER * most * limits->each / 2)) {
 		most /= 2;
 	}
-	bool are_lists = !limits->template || template_has_only_lists(limits->template);
+	bool are_lists = !limits->template || template_has(limits->template, TEMPLATE_HAS_ONLY_LISTS);
 	return !are_lists || limits->inserts_none || most < LEAST ? 0 : most;
 }
 

@@ -140,7 +140,7 @@ void template_read(struct template *template) {
 	reading.len = text.len;
 	reader_read(&reading);
 	template->bash_syntax = reading.bash_syntax;
-	bool is_safe = template->is_direct || // plain words, whatever they look like
+	bool is_safe = (template->traits & TEMPLATE_IS_DIRECT) || // plain words, whatever they look like
 	               !(reading.is_intricate || (template->flags & TEMPLATE_OWN_LOCALE) || is_multibyte(template->text));
 	for (size_t i = 0, k = 0; i < parts->n; ++i) {
 		struct part *part = &parts->at[i];
@@ -157,7 +157,7 @@ void template_read(struct template *template) {
 		}
 		part->place |= is_safe || part->is_raw ? 0 : PLACE_VARIABLE;
 	}
-	if (reading.refusal && !template->is_direct) {
+	if (reading.refusal && !(template->traits & TEMPLATE_IS_DIRECT)) {
 		FP_CLEANUP(buf_fini) struct buf shown = BUF_INIT;
 		size_t len, at = find_source(template, reading.refused_at, &len);
 		bool is_appended = len == 0;
@@ -233,14 +233,6 @@ bool template_permits(const struct template *template, const struct expansion *x
 	return is_right;
 }
 
-bool template_begins_with_item(const struct template *template) {
-	return template->parts.n > 0 && template->parts.at[0].is_raw;
-}
-
 const char *template_bash_syntax(const struct template *template) {
 	return template->bash_syntax;
-}
-
-bool template_names_item(const struct template *template) {
-	return template->names_item;
 }

@@ -140,7 +140,7 @@ const char *plus_parse(struct template *template, const struct tokens *tokens, c
 		} else if (part->kind == COLUMN) {
 			return NULL;
 		} else {
-			template->needs_total |= fixed->kind == TOTAL || fixed->kind == SEQ;
+			template->traits |= fixed->kind == TOTAL || fixed->kind == SEQ ? TEMPLATE_NEEDS_TOTAL : 0;
 			*part = *fixed;
 			part->is_elsewhere = tokens->elsewhere;
 		}

@@ -283,7 +283,7 @@ static void group_parts(struct template *template) {
 // ---- parsing ----
 
 // -q: the words as they are. A word that a shell has to run, such as cd, stays one for it.
-static bool parse_quoted(struct template *template, const char *const *words, size_t nwords,
+static void parse_quoted(struct template *template, const char *const *words, size_t nwords,
                          const struct names *names) {
 	bool found = false;
 	char *text = template->text;
@@ -308,18 +308,20 @@ static bool parse_quoted(struct template *template, const char *const *words, si
 	const struct part *first = &template->parts.at[template->parts.n > 0 && template->parts.at[0].kind == GROUP];
 	bool is_direct = nwords > 0 && !(first->kind == LITERAL && shell_is_plain(first->text, first->len) &&
 	                                 shell_has_syntax(first->text, first->len));
-	if (!is_direct) {
+	if (is_direct) {
+		template->traits |= TEMPLATE_IS_DIRECT;
+	} else {
 		template_read(template);
 	}
-	return is_direct;
 }
 
 static void parse_joined(struct template *template, const struct names *names) {
-	if (!parse_text(template, &template->parts, template->text, names) && (template->flags & TEMPLATE_APPEND) && !template->names_item) {
+	if (!parse_text(template, &template->parts, template->text, names) && (template->flags & TEMPLATE_APPEND) &&
+	    !(template->traits & TEMPLATE_NAMES_ITEM)) {
 		parts_add_literal(&template->parts, " ", 1);
 		parts_add(&template->parts, (struct part){.kind = ITEM});
 	}
-	template->is_direct = !(template->flags & TEMPLATE_RAW) && has_plain_words(&template->parts);
+	template->traits |= !(template->flags & TEMPLATE_RAW) && has_plain_words(&template->parts) ? TEMPLATE_IS_DIRECT : 0;
 	for (size_t i = 0; i < template->parts.n; ++i) {
 		// the command itself: to be read by the shell
 		template->parts.at[i].is_raw = template->parts.at[i].kind != LITERAL && ((template->flags & TEMPLATE_RAW) || i == 0);
@@ -336,13 +338,27 @@ static struct template *parse(const char *const *words, size_t nwords, unsigned 
 	struct template *template = NEW(struct template);
 	template->flags = flags;
 	template->text = buf_take(text);
-	template->names_item = !(flags & (TEMPLATE_LITERAL | TEMPLATE_RAW)) && strstr(template->text, "FAIRPAR_ITEM");
+	bool names_item = !(flags & (TEMPLATE_LITERAL | TEMPLATE_RAW)) && strstr(template->text, "FAIRPAR_ITEM");
+	template->traits = names_item ? TEMPLATE_NAMES_ITEM : 0;
 	if (flags & TEMPLATE_QUOTE) {
-		template->is_direct = parse_quoted(template, words, nwords, names);
+		parse_quoted(template, words, nwords, names);
 	} else {
 		parse_joined(template, names);
 	}
+	bool has_only_lists = true;
+	for (size_t i = 0; i < template->parts.n; ++i) {
+		const struct part *part = &template->parts.at[i];
+		template->traits |= part->kind >= ITEM ? TEMPLATE_HAS_STRINGS : 0;
+		template->traits |= part->kind == COLUMN ? TEMPLATE_HAS_COLUMNS : 0;
+		template->traits |= i == 0 && part->is_raw ? TEMPLATE_BEGINS_WITH_ITEM : 0;
+		has_only_lists = has_only_lists && (part->kind <= GROUP || (part->kind == ITEM && part->form == FORM_WHOLE));
+	}
+	template->traits |= has_only_lists ? TEMPLATE_HAS_ONLY_LISTS : 0;
 	return template;
+}
+
+bool template_has(const struct template *template, unsigned traits) {
+	return template && (template->traits & traits);
 }
 
 struct template *template_parse(const char *const *words, size_t nwords, unsigned flags, const struct names *names,

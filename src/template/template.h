@@ -52,7 +52,7 @@ struct expansion {
 	uint64_t seq;      // {#}
 	unsigned slot;     // {%}
 	unsigned slots;    // how many there are: {0%}
-	uint64_t total;    // jobs of the run, {##}: only where template_needs_total()
+	uint64_t total;    // jobs of the run, {##}: only with TEMPLATE_NEEDS_TOTAL
 	char mark;         // what stands in place of {%}, {0%}, {##} and {0#}, which may be others in another run; NUL: these
 	const char *host, *sshlogin; // {host}, {sshlogin}; NULL where it is not known, or is this machine
 	uint32_t before;   // arguments that the job has in front of the record's: {2} counts them too. 0 but for template_length()
@@ -70,30 +70,26 @@ void template_ends(const struct template *template, size_t *ret_head, size_t *re
 // Else appends the reason, which names the item.
 bool template_permits(const struct template *template, const struct expansion *x, struct buf *ret_why);
 
-// True if the template has a replacement string of any kind.
-bool template_has_strings(const struct template *template);
+// What a template is, as template_has() tells.
+enum template_trait {
+	TEMPLATE_HAS_STRINGS = 1 << 0,      // replacement strings of any kind
+	TEMPLATE_HAS_COLUMNS = 1 << 1,      // … that name single columns: {2}, {name}
+	TEMPLATE_HAS_ONLY_LISTS = 1 << 2,   // each stands for all arguments as they are, if there are any
+	TEMPLATE_BEGINS_WITH_ITEM = 1 << 3, // the command does, so that a shell reads the item as commands
+	TEMPLATE_NAMES_ITEM = 1 << 4,       // the variable FAIRPAR_ITEM, FAIRPAR_ITEM_1 and so on, which the job then has in its environment
+	TEMPLATE_NEEDS_TOTAL = 1 << 5,      // the number of all jobs, so that all must be read before it is expanded: {##}, {0#}
+	TEMPLATE_IS_DIRECT = 1 << 6,        // it has no shell syntax, so that it can be expanded into words for execve()
+};
 
-// True if the command begins with an item, so that a shell reads the item as commands.
-bool template_begins_with_item(const struct template *template);
-
-// True if the text names the variable FAIRPAR_ITEM, FAIRPAR_ITEM_1 and so on, which the job then has in its environment.
-bool template_names_item(const struct template *template);
+// True if the template, which may be NULL, has one of these traits.
+bool template_has(const struct template *template, unsigned traits);
 
 // Returns the first syntax of bash in the text that dash and other plain shells do not know or read in another way (static text, as
 // "&>"); or NULL.
 const char *template_bash_syntax(const struct template *template);
 
-// True if the template has the number of all jobs, so that all must be read before it is expanded: {##}, {0#}.
-bool template_needs_total(const struct template *template);
-
-// True if the template names single columns: {2}, {name}.
-bool template_has_columns(const struct template *template);
-
 // True if {choose_k} or {uniq} of the template leaves out this record.
 bool template_skips(const struct template *template, const struct record *record);
-
-// True if the template has no shell syntax, so that it can be expanded into words for execve().
-bool template_is_direct(const struct template *template);
 
 // Appends the words of a direct template, or of one with TEMPLATE_QUOTE, each with a NUL. Returns their number.
 size_t template_expand_words(const struct template *template, const struct expansion *x, struct buf *buf);
@@ -101,9 +97,6 @@ size_t template_expand_words(const struct template *template, const struct expan
 // Returns the length of what template_expand() would append, or a little more where items travel in variables. With x->before
 // several lengths of a job's records add up to that of the job, but for what stands for no argument.
 size_t template_length(const struct template *template, const struct expansion *x);
-
-// True if each of its replacement strings stands for all arguments as they are.
-bool template_has_only_lists(const struct template *template);
 
 // ---- replacement strings: what they are called, and what each makes of an argument ----
 

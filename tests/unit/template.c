@@ -180,7 +180,7 @@ static void test_plus(void) {
 		struct record record = record_of((const char *const[]){table[i].item, NULL}, &bytes);
 		template_expand(template, &(struct expansion){&record, .seq = 7, .slot = 3, .slots = 12, .total = 123}, &out);
 		check_string(buf_str(&out), table[i].expected);
-		check_equal(template_needs_total(template), strstr(table[i].text, "{0#}") != NULL);
+		check_equal(template_has(template, TEMPLATE_NEEDS_TOTAL), strstr(table[i].text, "{0#}") != NULL);
 		buf_fini(&bytes);
 		buf_fini(&out);
 		template_free(template);
@@ -241,7 +241,7 @@ static void test_perl(void) {
 static void check_words(const char *text, unsigned flags, const char *const *args, const char *expected) {
 	struct template *template = parse(text, flags, NULL);
 	struct buf out = BUF_INIT;
-	if (!template_is_direct(template)) {
+	if (!template_has(template, TEMPLATE_IS_DIRECT)) {
 		buf_adds(&out, "shell");
 	} else {
 		struct buf bytes = BUF_INIT, words = BUF_INIT;
@@ -284,7 +284,7 @@ static void check_quoted_words(const char *const *words, size_t n, const char *e
 	struct record record = record_of((const char *const[]){"x y", "z", NULL}, &bytes);
 	template_expand(template, &(struct expansion){.record = &record}, &out);
 	check_string(buf_str(&out), expected);
-	check_equal(template_is_direct(template), direct);
+	check_equal(template_has(template, TEMPLATE_IS_DIRECT), direct);
 	template_free(template);
 	buf_fini(&bytes);
 	buf_fini(&out);
@@ -429,12 +429,12 @@ static void test_literal(void) {
 	struct template *template = parse("ls -l a", TEMPLATE_LITERAL, NULL);
 	struct buf words = BUF_INIT;
 	struct record record = {.args = "x", .size = 2, .nargs = 1};
-	check(template_is_direct(template));
+	check(template_has(template, TEMPLATE_IS_DIRECT));
 	check_equal(template_expand_words(template, &(struct expansion){.record = &record}, &words), 3);
 	check(words.len == 8 && memcmp(words.data, "ls\0-l\0a", 8) == 0);
 	template_free(template);
 	template = parse("ls {}", TEMPLATE_LITERAL, NULL);
-	check(!template_is_direct(template)); // braces are the shell's
+	check(!template_has(template, TEMPLATE_IS_DIRECT)); // braces are the shell's
 	template_free(template);
 	buf_fini(&words);
 }

@@ -1,12 +1,131 @@
-// Estimates when a run will be done: the jobs left of each batch times the mean time of its jobs, divided by its slots.
+// Estimates when a run will be done: the jobs left of each batch times the mean time of its jobs, divided by its slots. Jobs that a
+// former run had too are expected to take what they took there (--eta=LOG).
 
 #include "report/status_line.h"
 
 #include "base/alloc.h"
+#include "base/map.h"
 #include "base/sync.h"
 #include "base/units.h"
 
-enum { ENOUGH_JOBS = 3 };
+enum {
+	ENOUGH_JOBS = 3,
+	FORMER_MOST = 1 << 19, // commands and batches that are known of a former run: later ones are not
+};
+
+// ---- the former run ----
+
+struct sum {
+	uint64_t time, n;
+};
+
+// A batch, or the command of a step in one.
+struct known {
+	char *key;               // the batch's name, and for a command a NUL and the command
+	struct sum all;
+	struct sum taken;        // of a batch: of what this run has started
+};
+
+struct former_run {
+	struct map by_key;
+	struct known *known;
+	size_t n, cap;
+};
+
+struct former_run *former_run_new(void) {
+	return NEW(struct former_run);
+}
+
+void former_run_free(struct former_run *former) {
+	if (!former) {
+		return;
+	}
+	map_fini(&former->by_key);
+	for (size_t i = 0; i < former->n; ++i) {
+		free(former->known[i].key);
+	}
+	free(former->known);
+	free(former);
+}
+
+static void add_key(struct buf *key, const char *batch, const char *command, size_t len) {
+	buf_adds(key, batch);
+	if (command) {
+		buf_addc(key, '\0');
+		buf_add(key, command, len);
+	}
+}
+
+// The batch, or with `command` that command of it, or NULL.
+static struct known *find(const struct former_run *former, const char *batch, const char *command, size_t len) {
+	FP_CLEANUP(buf_fini) struct buf key = BUF_INIT;
+	add_key(&key, batch, command, len);
+	uint32_t number = map_get(&former->by_key, buf_str(&key), key.len);
+	return number != MAP_NONE ? &former->known[number] : NULL;
+}
+
+// The place of it in `known`, added if there is room; or MAP_NONE.
+static uint32_t place_of(struct former_run *former, const char *batch, const char *command, size_t len) {
+	struct buf key = BUF_INIT;
+	add_key(&key, batch, command, len);
+	size_t key_len = key.len;
+	uint32_t number = map_get(&former->by_key, buf_str(&key), key_len);
+	if (number != MAP_NONE || former->n >= FORMER_MOST) {
+		buf_fini(&key);
+		return number;
+	}
+	grow_array(&former->known, &former->cap, former->n + 1, sizeof(*former->known));
+	former->known[former->n] = (struct known){.key = buf_take(&key)};
+	map_add(&former->by_key, former->known[former->n].key, key_len, (uint32_t)former->n);
+	return (uint32_t)former->n++;
+}
+
+static void add(struct former_run *former, uint32_t place, uint64_t time, bool is_end) {
+	if (place != MAP_NONE) {
+		former->known[place].all.time += time;
+		former->known[place].all.n += is_end;
+	}
+}
+
+void former_run_on_event(void *arg, const struct event *event) {
+	struct former_run *former = arg;
+	const struct event_job_end *end = &event->u.job_end;
+	if (event->kind != EVENT_JOB_END || end->id.role != ROLE_JOB || end->up_to_date || end->result.outcome == OUTCOME_CANCELLED) {
+		return;
+	}
+	uint64_t time = result_wall(&end->result) * (end->nslots > 0 ? end->nslots : 1);
+	add(former, place_of(former, end->id.batch, NULL, 0), time, end->next == NEXT_NOTHING);
+	if (end->command) {
+		add(former, place_of(former, end->id.batch, end->command, end->command_len), time, end->next != NEXT_RETRY);
+	}
+}
+
+static uint64_t mean_of(const struct sum *sum) {
+	return sum->n > 0 ? sum->time / sum->n : NOT_KNOWN;
+}
+
+void former_run_take(struct former_run *former, const struct event_job_start *start) {
+	struct known *batch = find(former, start->id.batch, NULL, 0);
+	bool is_first = start->id.role == ROLE_JOB && start->id.attempt <= 1 && start->command;
+	const struct known *step = is_first ? find(former, start->id.batch, start->command, start->command_len) : NULL;
+	bool begins = start->id.step == 0;
+	if (batch && step && step->all.n > 0 && (batch->taken.n < batch->all.n || !begins)) {
+		batch->taken.n += begins;
+		batch->taken.time += mean_of(&step->all);
+	}
+}
+
+// The mean time of the jobs of the batch that are still to come, or of all if none is; NOT_KNOWN if the former run had none.
+static uint64_t former_mean(const struct former_run *former, const char *batch) {
+	const struct known *known = find(former, batch, NULL, 0);
+	if (!known) {
+		return NOT_KNOWN;
+	}
+	const struct sum left = {.time = minus(known->all.time, known->taken.time), .n = known->all.n - known->taken.n};
+	return mean_of(left.n > 0 ? &left : &known->all);
+}
+
+// ---- the estimate ----
 
 static uint64_t mean(const struct stats_batch *batch, uint64_t otherwise) {
 	uint64_t jobs = batch->ok + batch->failed - batch->up_to_date;
@@ -67,7 +186,7 @@ uint64_t eta_set(struct status_batch *batches, const struct run_stats *stats, co
 	slots = slots > 0 ? slots : 1;
 	for (size_t i = 0; i < stats->nbatches; ++i) {
 		const struct stats_batch *batch = &stats->batches[i];
-		uint64_t was = former ? former_run_mean(former, batch->name) : NOT_KNOWN;
+		uint64_t was = former ? former_mean(former, batch->name) : NOT_KNOWN;
 		enough = enough || was != NOT_KNOWN;
 		uint64_t takes = was != NOT_KNOWN ? was : mean(batch, mean(&sum, 0));
 		rests[i] = rest_of(batch, &batches[i], takes, slots, now);

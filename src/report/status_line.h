@@ -3,7 +3,6 @@
 #pragma once
 
 #include "base/buf.h"
-#include "report/former_run.h"
 #include "report/run_stats.h"
 
 #include <stdbool.h>
@@ -65,6 +64,19 @@ int status_percent(const struct status *status);
 // ---- eta.c: when the run will be done ----
 
 enum { ETA_FROM_S = 2 }; // seconds of a run before there is an estimate without a former run
+
+// How long the jobs of a former run took, from its log. Times are nanoseconds of slots: a job on two slots counts twice. A step of a job
+// is known by its batch and its command, and its time is that of all its attempts. Memory is bounded. Freed by former_run_free()
+// (NULL is fine).
+struct former_run;
+struct former_run *former_run_new(void);
+void former_run_free(struct former_run *former);
+
+// An event_fn: adds an event of the former run; `arg` is the struct former_run. All before the calls below.
+void former_run_on_event(void *arg, const struct event *event);
+
+// A step of a job of this run starts: what the former run had of it is no longer to come.
+void former_run_take(struct former_run *former, const struct event_job_start *start);
 
 // The mean slot-time of a job so far in nanoseconds, or NOT_KNOWN.
 uint64_t eta_mean(const struct run_stats *stats);

@@ -142,9 +142,6 @@ static void test_former_run(void) {
 	end_step("a", 10, 0, 0, 4, NEXT_RETRY); // in two attempts
 	end_step("a", 10, 0, 0, 6, NEXT_NOTHING);
 	former = NULL;
-	check_equal(former_run_time(was, "a", "work 7", 6), 7 * NS_PER_S);
-	check_equal(former_run_time(was, "a", "work 10", 7), 10 * NS_PER_S);
-	check(former_run_time(was, "b", "work 7", 6) == NOT_KNOWN);
 	begin();
 	add_batch((struct event_batch){.batch = "b", .jobs = 10});
 	check(eta(5, was) == NOT_KNOWN);

@@ -3,6 +3,7 @@
 #include "base/json.h"
 
 #include "base/alloc.h"
+#include "base/units.h"
 
 #include <errno.h>
 #include <math.h>
@@ -101,18 +102,6 @@ static bool accept(struct json_reader *reader, char c) {
 		return true;
 	}
 	return false;
-}
-
-void json_begin(struct json_reader *reader, char *text, size_t len) {
-	reader->at = text;
-	reader->end = text + len;
-	reader->is_first = true;
-	reader->error = NULL;
-	reader->nitems = 0;
-	skip_blanks(reader);
-	if (!accept(reader, '{')) {
-		fail(reader, "this is no JSON object");
-	}
 }
 
 // ---- strings ----
@@ -218,7 +207,7 @@ static bool parse_digits(struct json_reader *reader) {
 	return reader->at > start;
 }
 
-static bool parse_number(struct json_reader *reader, struct json_value *ret_value) {
+static bool parse_json_number(struct json_reader *reader, struct json_value *ret_value) {
 	char *start = reader->at;
 	accept(reader, '-');
 	bool ok = accept(reader, '0') || parse_digits(reader);
@@ -283,25 +272,34 @@ static bool parse_list(struct json_reader *reader, struct json_value *ret_value,
 	return true;
 }
 
-// The rest of an object, behind its brace or a member of it.
-static bool parse_member(struct json_reader *reader, bool is_first, struct json_value *ret_key, struct json_value *ret_value,
-                        unsigned depth) {
+// Behind the opening brace.
+static bool parse_object(struct json_reader *reader, unsigned depth) {
 	skip_blanks(reader);
 	if (accept(reader, '}')) {
-		return false;
+		return true;
 	}
-	if (!is_first && !accept(reader, ',')) {
-		return fail(reader, "an object has no end");
-	}
-	skip_blanks(reader);
-	if (!parse_string(reader, ret_key)) {
-		return false;
-	}
-	skip_blanks(reader);
-	if (!accept(reader, ':')) {
-		return fail(reader, "a key has no value");
-	}
-	return parse_value(reader, ret_value, depth);
+	do {
+		struct json_member member;
+		skip_blanks(reader);
+		if (!parse_string(reader, &member.key)) {
+			return false;
+		}
+		skip_blanks(reader);
+		if (!accept(reader, ':')) {
+			return fail(reader, "a key has no value");
+		}
+		if (!parse_value(reader, &member.value, depth)) {
+			return false;
+		}
+		if (depth == 0 && reader->n == JSON_MEMBERS_MAX) {
+			return fail(reader, "it has too many keys");
+		}
+		if (depth == 0) {
+			reader->members[reader->n++] = member;
+		}
+		skip_blanks(reader);
+	} while (accept(reader, ','));
+	return accept(reader, '}') || fail(reader, "an object has no end");
 }
 
 static bool parse_value(struct json_reader *reader, struct json_value *ret_value, unsigned depth) {
@@ -316,29 +314,26 @@ static bool parse_value(struct json_reader *reader, struct json_value *ret_value
 	case 'f': return parse_word(reader, "false", JSON_FALSE, ret_value);
 	case '[': return parse_list(reader, ret_value, depth);
 	case '{': break;
-	default: return parse_number(reader, ret_value);
+	default: return parse_json_number(reader, ret_value);
 	}
 	++reader->at;
-	struct json_value key, value;
-	for (bool is_first = true; parse_member(reader, is_first, &key, &value, depth + 1); is_first = false) {
-	}
 	*ret_value = (struct json_value){.kind = JSON_OTHER};
-	return !reader->error;
+	return parse_object(reader, depth + 1);
 }
 
-bool json_next(struct json_reader *reader, struct json_value *ret_key, struct json_value *ret_value) {
-	if (reader->error) {
-		return false;
-	}
-	if (parse_member(reader, reader->is_first, ret_key, ret_value, 0)) {
-		reader->is_first = false;
-		return true;
-	}
+int json_read(struct json_reader *reader, char *text, size_t len) {
+	reader->at = text;
+	reader->end = text + len;
+	reader->error = NULL;
+	reader->n = reader->nitems = 0;
 	skip_blanks(reader);
-	if (!reader->error && reader->at < reader->end) {
-		fail(reader, "more follows the object");
+	if (!accept(reader, '{')) {
+		fail(reader, "this is no JSON object");
+	} else if (parse_object(reader, 0)) {
+		skip_blanks(reader);
+		reader->error = reader->at < reader->end ? "more follows the object" : NULL;
 	}
-	return false;
+	return reader->error ? -1 : 0;
 }
 
 // ---- values as numbers ----
@@ -360,24 +355,12 @@ bool json_to_u64(const struct json_value *value, uint64_t *ret_number) {
 }
 
 bool json_to_ns(const struct json_value *value, uint64_t *ret_ns) {
-	if (value->kind != JSON_NUMBER) {
+	struct decimal seconds;
+	const char *end = value->kind == JSON_NUMBER ? read_decimal(value->text, MANIFEST_UNITS, &seconds) : NULL;
+	if (!end || end != value->text + value->len || seconds.whole > 1000000000 || !(seconds.fraction <= 1)) {
 		return false;
 	}
-	const char *dot = memchr(value->text, '.', value->len);
-	struct json_value whole = *value;
-	whole.len = dot ? (size_t)(dot - value->text) : value->len;
-	uint64_t seconds, ns = 0, unit = 100000000;
-	if (!json_to_u64(&whole, &seconds) || seconds > 1000000000) {
-		return false;
-	}
-	for (const char *s = dot ? dot + 1 : value->text + value->len; s < value->text + value->len; ++s) {
-		if (*s < '0' || *s > '9') {
-			return false;
-		}
-		ns += (uint64_t)(*s - '0') * unit;
-		unit /= 10;
-	}
-	*ret_ns = seconds * 1000000000 + ns;
+	*ret_ns = seconds.whole * 1000000000 + (uint64_t)(seconds.fraction * 1e9 + 0.5);
 	return true;
 }
 

@@ -43,27 +43,29 @@ struct json_value {
 	size_t first;
 };
 
-// Zeroed, it is ready for json_begin(); it may be used again for other texts.
+enum { JSON_MEMBERS_MAX = 128 }; // more than any fairpar writes
+
+// Zeroed, it is ready for json_read().
 struct json_reader {
-	char *at, *end;
-	bool is_first;
-	const char *error;       // what is wrong, or NULL
-	struct json_value *items; // elements of the lists so far
+	struct json_member {
+		struct json_value key, value;
+	} members[JSON_MEMBERS_MAX]; // of the object
+	size_t n;
+	struct json_value *items; // elements of its lists
 	size_t nitems, items_cap;
+	const char *error;       // what is wrong, or NULL
+	char *at, *end;          // what is not read yet
 };
 
 // Frees the list of elements; the reader is zeroed then.
 void json_reader_fini(struct json_reader *reader);
 
-// Begins the object in `text`, which is changed by what follows and must stay. Errors show in reader->error.
-void json_begin(struct json_reader *reader, char *text, size_t len);
-
-// Gives the next member. Returns false at the end of the object, behind which only blanks may be, or at an error. The
-// values are good until the next json_begin().
-bool json_next(struct json_reader *reader, struct json_value *ret_key, struct json_value *ret_value);
+// Reads the members of the object in `text`, behind which only blanks may be. The text is changed and must stay as long as they are
+// used. Returns 0, or -1 with reader->error.
+int json_read(struct json_reader *reader, char *text, size_t len) FP_NODISCARD;
 
 // Convert a JSON_NUMBER. Return false, with *ret_… unspecified, if it does not fit the type. json_to_ns() takes
-// seconds, up to 10^9, without sign or exponent; of a fraction the first nine digits count.
+// seconds, up to 10^9, without sign or exponent.
 bool json_to_u64(const struct json_value *value, uint64_t *ret_number);
 bool json_to_ns(const struct json_value *value, uint64_t *ret_ns);
 bool json_to_double(const struct json_value *value, double *ret_number);

@@ -14,15 +14,8 @@
 #include <sys/stat.h>
 #include <time.h>
 
-enum {
-	BLOCK = 64 * 1024,
-	MEMBERS_MAX = 128, // more than any fairpar writes
-};
+enum { BLOCK = 64 * 1024 };
 #define TIME_BASE UINT64_C(1000000000) // event time of the run's start
-
-struct member {
-	struct json_value key, value;
-};
 
 struct log_reader {
 	const char *name;
@@ -41,9 +34,7 @@ struct log_reader {
 	bool has_nuls;           // in front of it, taken away
 	bool is_overlong;        // only its end is there
 
-	struct json_reader json;
-	struct member members[MEMBERS_MAX]; // of the line
-	size_t nmembers;
+	struct json_reader json; // the line
 	struct json_value none;  // in the place of one that is not there
 	char error[160];         // of the line
 	struct buf text;         // lists of strings
@@ -174,30 +165,17 @@ static int find_last_run(struct log_reader *reader) {
 
 // ---- the values of a line ----
 
-// Takes the members apart.
-static void take_members(struct log_reader *reader, char *line, size_t len) {
-	struct member member;
-	reader->nmembers = 0;
-	json_begin(&reader->json, line, len);
-	while (json_next(&reader->json, &member.key, &member.value) && reader->nmembers < MEMBERS_MAX) {
-		reader->members[reader->nmembers++] = member;
-	}
-	if (reader->json.error || reader->nmembers == MEMBERS_MAX) {
-		set_error(reader, "%s", reader->json.error ? reader->json.error : "it has too many keys");
-	}
-}
-
 // The value of the key with `end` behind it; one that is JSON_NONE if it is not there.
 static struct json_value *find(struct log_reader *reader, const char *key, const char *end) {
 	struct json_value *found = &reader->none;
 	size_t len = strlen(key), end_len = strlen(end);
-	for (size_t i = 0; i < reader->nmembers; ++i) {
-		const struct json_value *name = &reader->members[i].key;
+	for (size_t i = 0; i < reader->json.n; ++i) {
+		const struct json_value *name = &reader->json.members[i].key;
 		if (name->len == len + end_len && memcmp(name->text, key, len) == 0 && memcmp(name->text + len, end, end_len) == 0) {
 			if (found != &reader->none) {
 				set_error(reader, "the key \"%s\" is there twice", key);
 			}
-			found = &reader->members[i].value;
+			found = &reader->json.members[i].value;
 		}
 	}
 	return found;
@@ -486,8 +464,8 @@ static void read_line(struct log_reader *reader, char *line, size_t len) {
 		set_error(reader, "the line is longer than %d MiB", EVENTREAD_LINE_MAX >> 20);
 	} else if (reader->has_nuls && len == 0) {
 		set_error(reader, "NUL bytes");
-	} else {
-		take_members(reader, line, len);
+	} else if (json_read(&reader->json, line, len) != 0) {
+		set_error(reader, "%s", reader->json.error);
 	}
 	if (reader->error[0] != '\0') {
 		return;

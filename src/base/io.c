@@ -12,7 +12,13 @@
 #include <stdint.h>
 #include <sys/eventfd.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
 #include <unistd.h>
+
+#ifndef RWF_NOWAIT
+#define RWF_NOWAIT 8 // linux/fs.h; not in every libc's sys/uio.h
+#endif
 
 int write_all(int fd, const void *mem, size_t len) {
 	const char *at = mem;
@@ -132,6 +138,39 @@ unsigned fds_count_free(unsigned most) {
 void polls_add(struct polls *polls, int fd, short events) {
 	grow_array(&polls->at, &polls->cap, polls->n + 1, sizeof(*polls->at));
 	polls->at[polls->n++] = (struct pollfd){.fd = fd, .events = events};
+}
+
+// ---- calls of Linux ----
+
+ssize_t splice_pipe(int from, int to, size_t want) {
+	return splice(from, NULL, to, NULL, want, SPLICE_F_MOVE | SPLICE_F_NONBLOCK);
+}
+
+ssize_t splice_file(int from, uint64_t offset, int to, size_t want) {
+	off_t at = (off_t)offset;
+	ssize_t n = splice(from, &at, to, NULL, want, SPLICE_F_NONBLOCK | SPLICE_F_MOVE);
+	if (n < 0 && call_is_refused(errno)) {
+		char piece[16 * 1024];
+		n = pread(from, piece, want < sizeof(piece) ? want : sizeof(piece), (off_t)offset);
+		n = n > 0 ? write(to, piece, (size_t)n) : n;
+	}
+	return n;
+}
+
+// By number because not every libc has the function; position -1 is the file's own (pwritev2(2)).
+ssize_t write_nowait(int fd, const void *mem, size_t len) {
+#ifdef SYS_pwritev2
+	struct iovec iov = {.iov_base = (void *)(uintptr_t)mem, .iov_len = len};
+	return syscall(SYS_pwritev2, fd, &iov, 1L, -1L, -1L, RWF_NOWAIT);
+#else
+	(void)fd, (void)mem, (void)len;
+	errno = ENOSYS;
+	return -1;
+#endif
+}
+
+int pipe_widen(int fd, int bytes) {
+	return fcntl(fd, F_SETPIPE_SZ, bytes) >= 0 ? 0 : -1;
 }
 
 // ---- a descriptor that wakes a thread out of poll() ----

@@ -58,6 +58,24 @@ struct polls {
 // A descriptor of -1 has its place and is not looked at.
 void polls_add(struct polls *polls, int fd, short events);
 
+// ---- what Linux has to move bytes inside the kernel, and to make pipes cheaper: on another system each of these may fail with ENOSYS,
+// which call_is_refused() tells, and every caller has a way without it ----
+
+// Moves up to `want` bytes, one end being a pipe, without waiting for the pipe (splice(2)). Returns the bytes moved, 0 at the
+// end of the input, or -1 with errno: EAGAIN where the pipe is empty or full, EINVAL for what cannot be spliced.
+ssize_t splice_pipe(int from, int to, size_t want) FP_NODISCARD;
+
+// Moves up to `want` bytes of a file from `offset` on into a non-blocking pipe, by splice(2) or, where that is refused, or
+// `to` is a file, by way of memory. Returns the bytes moved, 0 at the end of the file, or -1 with errno.
+ssize_t splice_file(int from, uint64_t offset, int to, size_t want) FP_NODISCARD;
+
+// Writes without waiting, whether or not the descriptor is blocking: O_NONBLOCK would change it for everybody who shares the
+// open file. Returns the bytes written, or -1 with errno: EAGAIN where it would wait.
+ssize_t write_nowait(int fd, const void *mem, size_t len) FP_NODISCARD;
+
+// Lets a pipe hold `bytes` bytes. Returns 0, or -1 with errno: EPERM if the user has too many such pipes (pipe(7)).
+int pipe_widen(int fd, int bytes);
+
 // ---- a descriptor that wakes a thread out of poll(): the only way from here to eventfd(2). A system without that has another one
 // that can be polled, such as kqueue(2) with EVFILT_USER ----
 

@@ -36,9 +36,9 @@ static struct map_entry *find(const struct map *map, const char *text, size_t le
 	}
 }
 
-static void resize(struct map *map, size_t cap) {
+static void grow(struct map *map) {
 	struct map old = *map;
-	map->cap = cap;
+	map->cap = old.cap > 0 ? old.cap * 2 : 16;
 	map->entries = xcalloc(map->cap, sizeof(map->entries[0]));
 	if (!old.entries) {
 		map->seed = (uint64_t)(uintptr_t)map->entries;
@@ -52,16 +52,6 @@ static void resize(struct map *map, size_t cap) {
 	free(old.entries);
 }
 
-void map_reserve(struct map *map, size_t n) {
-	size_t cap = 16;
-	while (cap < 2 * n) {
-		cap *= 2;
-	}
-	if (cap > map->cap) {
-		resize(map, cap);
-	}
-}
-
 uint32_t map_get(const struct map *map, const char *text, size_t len) {
 	const struct map_entry *entry = map->n > 0 ? find(map, text, len, hash_text(map, text, len)) : NULL;
 	return entry && entry->text ? entry->number : MAP_NONE;
@@ -70,7 +60,7 @@ uint32_t map_get(const struct map *map, const char *text, size_t len) {
 // The entry of the text, which is new if its number is MAP_NONE.
 static struct map_entry *touch(struct map *map, const char *text, size_t len) {
 	if (map->n * 2 >= map->cap) {
-		resize(map, map->cap > 0 ? map->cap * 2 : 16);
+		grow(map);
 	}
 	uint32_t hash = hash_text(map, text, len);
 	struct map_entry *entry = find(map, text, len, hash);

@@ -26,9 +26,6 @@ struct map {
 // Frees the table, not the texts; the map is empty then and may be used again.
 void map_fini(struct map *map);
 
-// Makes room for `n` texts in all, so that adding them moves nothing.
-void map_reserve(struct map *map, size_t n);
-
 // The number of the text, or MAP_NONE.
 uint32_t map_get(const struct map *map, const char *text, size_t len);
 

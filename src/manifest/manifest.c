@@ -53,7 +53,6 @@ static void load_batches(struct loader *loader, const struct node *root, const s
 		return;
 	}
 	manifest->batches = arena_alloc(&manifest->arena, batches->n * sizeof(manifest->batches[0]));
-	map_reserve(&manifest->index, batches->n);
 	loader->pairs = batches->pairs;
 	for (uint32_t i = 0; i < batches->n && !diagnostics_are_full(loader->diagnostics) && !loader->overrun; ++i) {
 		map_add(&manifest->index, batches->pairs[i].key->text, batches->pairs[i].key->n, i);

@@ -4,7 +4,6 @@
 
 #include "base/alloc.h"
 #include "base/io.h"
-#include "base/transfer.h"
 
 #include <errno.h>
 #include <unistd.h>

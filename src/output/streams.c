@@ -5,7 +5,6 @@
 #include "base/alloc.h"
 #include "base/buf.h"
 #include "base/io.h"
-#include "base/transfer.h"
 #include "base/write_limit.h"
 #include "term/screen.h"
 

@@ -7,7 +7,6 @@
 #include "base/io.h"
 #include "base/temp_file.h"
 #include "base/text.h"
-#include "base/transfer.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -13,7 +13,6 @@
 #include "base/io.h"
 #include "base/temp_file.h"
 #include "base/text.h"
-#include "base/transfer.h"
 #include "input/records.h"
 
 #include <errno.h>

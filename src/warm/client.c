@@ -71,7 +71,7 @@ static int spawn_server(struct warm_server *server, const struct spawn_config *j
 	char preload[64], variable[128], now[] = "LD_BIND_NOW=1";
 	char c[] = "-c", nothing[] = ":"; // should it not be stopped it does nothing
 	snprintf(preload, sizeof(preload), "LD_PRELOAD=/proc/self/fd/%d", object);
-	snprintf(variable, sizeof(variable), "%s=%d %d %zu %d", SERVER_VARIABLE, socket, server->table.fd, server->table.size, object);
+	snprintf(variable, sizeof(variable), "%s=%d %d %zu %d", SERVER_VARIABLE, socket, server->guardian->table_fd, sizeof(*server->guardian->table), object);
 	struct context context = {.umask = job->context->umask, .nofile = job->context->nofile, .nice = job->context->nice,
 	                          .ignored = job->context->ignored};
 	sigfillset(&context.mask);
@@ -91,7 +91,7 @@ static int spawn_server(struct warm_server *server, const struct spawn_config *j
 		.world = job->world,
 		.context = &context,
 		.stdio = {null_fd, null_fd, null_fd},
-		.keep = (int[]){socket, object, server->table.fd},
+		.keep = (int[]){socket, object, server->guardian->table_fd},
 		.nkeep = 3,
 		.cgroup_fd = -1,
 		.own_group = true, // no signal of a terminal reaches it
@@ -118,12 +118,12 @@ static void warm_server_kill(const struct warm_server *server) {
 	pidfd_set_signal(&(struct pidfd_set){.list = &entry, .n = 1}, SIGKILL);
 }
 
-struct warm_server *warm_server_open(const struct spawn_config *job, const struct shared_table *table, const char **ret_why) {
+struct warm_server *warm_server_open(const struct spawn_config *job, const struct guardian *guardian, const char **ret_why) {
 	struct warm_server *server = NEW(struct warm_server);
 	int ends[2] = {-1, -1}, object = object_open();
 	struct warm_reply reply = {.kind = -1};
 	struct timeval timeout = {.tv_sec = ANSWER_S};
-	*server = (struct warm_server){.pidfd = -1, .socket = -1, .table = *table};
+	*server = (struct warm_server){.pidfd = -1, .socket = -1, .guardian = guardian};
 	// the lowest that is free: what jobs need to be started must not be taken by servers
 	bool is_tight = object >= 0 && (rlim_t)object >= job->world->nofile.rlim_cur / FDS_SHARE;
 	*ret_why = object < 0 ? "the system has no memfd for it" : is_tight ? "few descriptors are free" : "no memory for it";
@@ -180,7 +180,7 @@ static bool build_request(struct warm_server *server, const struct spawn_config 
 	struct buf *buf = &server->request;
 	struct warm_request head = {
 		.parent = job->world->pid,
-		.listed = (uint64_t)((const char *)job->listed - (const char *)server->table.start),
+		.listed = (uint64_t)((const char *)job->listed - (const char *)server->guardian->table),
 	};
 	memcpy(&head.mask, &job->context->mask, sizeof(head.mask)); // its first bytes are the kernel's
 	memcpy(&head.deadly, &job->world->deadly, sizeof(head.deadly));

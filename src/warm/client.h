@@ -4,6 +4,7 @@
 
 #include "base/attr.h"
 #include "base/buf.h"
+#include "process/guardian.h"
 #include "process/spawn.h"
 
 #include <stdbool.h>
@@ -14,18 +15,11 @@
 extern const char server_so[];
 extern const size_t server_so_size;
 
-// The table of running children (process/guardian.h), which a job enters itself in.
-struct shared_table {
-	int fd;
-	const void *start; // of its memory here
-	size_t size;
-};
-
 struct warm_server {
 	pid_t pid;
 	int pidfd;
 	int socket;
-	struct shared_table table;
+	const struct guardian *guardian; // in whose table of running children a job enters itself
 	struct buf request;
 	bool is_lost;       // it has failed, and is to be closed
 };
@@ -33,7 +27,7 @@ struct warm_server {
 // Starts a server for the program of `job`, a shell, in the job's context except for the directory. It ends when the calling
 // thread ends or the socket is closed. Call it from a thread that has `world` and blocks all signals, as for
 // spawn_config.stack_top. Returns the server, for warm_server_close(); or NULL with the reason in *ret_why (static text).
-struct warm_server *warm_server_open(const struct spawn_config *job, const struct shared_table *table, const char **ret_why) FP_NODISCARD;
+struct warm_server *warm_server_open(const struct spawn_config *job, const struct guardian *guardian, const char **ret_why) FP_NODISCARD;
 
 // Ends the server and waits for that; its jobs run on. NULL-safe.
 void warm_server_close(struct warm_server *server);

@@ -32,7 +32,7 @@ struct warm_shell {
 
 struct warm {
 	enum warm_mode mode;
-	struct shared_table table;
+	const struct guardian *guardian;
 	struct warm_shell shells[SHELLS_MAX];
 	uint64_t clock;
 	struct inherited inherited; // by what would be started now, as it was found at:
@@ -120,7 +120,7 @@ static const char *refuse_shell(struct warm *warm, struct warm_shell *shell, con
 		if (!shell->why) {
 			refresh_inherited(warm, 0); // before it starts: what is changed from now on is found later
 			shell->inherited = warm->inherited.hash;
-			shell->server = warm_server_open(job, &warm->table, &shell->why);
+			shell->server = warm_server_open(job, warm->guardian, &shell->why);
 		}
 	}
 	return shell->why;
@@ -129,7 +129,7 @@ static const char *refuse_shell(struct warm *warm, struct warm_shell *shell, con
 // A starter.start.
 static pid_t start(void *arg, const struct spawn_config *job, int *ret_pidfd, struct spawn_error *ret_error) {
 	struct warm *warm = arg;
-	warm->why = warm->table.fd < 0 ? "there is no guardian" : job->path[0] != '/' ? "the path of its shell is relative"
+	warm->why = warm->guardian->table_fd < 0 ? "there is no guardian" : job->path[0] != '/' ? "the path of its shell is relative"
 		: job->foreground ? "it has the terminal" : job->cgroup_fd >= 0 ? "it has a cgroup" : fitness_refusal_env(job->env);
 	struct warm_shell *shell = warm->why ? NULL : find_shell(warm, job);
 	warm->why = shell ? refuse_shell(warm, shell, job) : warm->why;
@@ -150,8 +150,7 @@ struct warm *warm_create(enum warm_mode mode, struct children *children) {
 	}
 	struct warm *warm = NEW(struct warm);
 	warm->mode = mode;
-	const struct guardian *guardian = children_guardian(children);
-	warm->table = (struct shared_table){.fd = guardian->table_fd, .start = guardian->table, .size = sizeof(*guardian->table)};
+	warm->guardian = children_guardian(children);
 	warm->starter = (struct starter){.start = start, .arg = warm};
 	return warm;
 }

@@ -149,7 +149,7 @@ $(LIB_DATA:%=$O/%.c): $O/%.c: %
 	$Q{ echo 'const char $(subst .,_,$(<F))[] = {' && $(chars) && echo '0};'; } >$@.tmp \
 		&& mv -f $@.tmp $@
 
-# What fairpar preloads into shells (src/warm/client.h) is data, too. It is not instrumented, and empty where there is no glibc.
+# What fairpar preloads into shells (src/warm/warm.h) is data, too. It is not instrumented, and empty where there is no glibc.
 $O/src/warm/server.so: src/warm/server.c $O/flags
 	$(say) CC $@
 	$Q mkdir -p $(@D)
@@ -157,7 +157,7 @@ $O/src/warm/server.so: src/warm/server.c $O/flags
 		-fvisibility=hidden -shared -nostdlib -s -Wl$(comma)-z$(comma)initfirst -o $@ $<,: >$@)
 
 $O/src/warm/server.so.c: $O/src/warm/server.so
-	$Q{ echo '#include "warm/client.h"' && echo 'const char server_so[] = {' && $(chars) && \
+	$Q{ echo '#include "warm/warm.h"' && echo 'const char server_so[] = {' && $(chars) && \
 		echo '0}; const size_t server_so_size = sizeof(server_so) - 1;'; } >$@.tmp && mv -f $@.tmp $@
 
 $O/src/warm/server.so.o $(LIB_DATA:%=$O/%.o): %.o: %.c $O/flags

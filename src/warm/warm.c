@@ -1,20 +1,58 @@
-// Warm shells: which servers a worker has, and which jobs they start.
+// Warm shells: which servers a worker has, how they are started and asked for jobs, and which jobs they start.
+//
+// A server is a shell that was started once, stands just before its main(), and is cloned for each job.
 
 #include "warm/warm.h"
 
 #include "base/alloc.h"
 #include "base/buf.h"
+#include "base/fault.h"
+#include "base/io.h"
+#include "base/map.h"
 #include "base/sync.h"
-#include "warm/client.h"
+#include "process/proc.h"
+#include "process/proctree.h"
+#include "warm/protocol.h"
 
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <link.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#ifndef MFD_EXEC
+#define MFD_EXEC 0x0010U // Linux 6.3: not the default where vm.memfd_noexec is set
+#endif
 
 enum {
+	ANSWER_S = 10,    // a server that is silent for as long is taken for one that was stopped or hangs
+	FDS_SHARE = 3,    // a third of the descriptors may be in use where a server is started
 	SHELLS_MAX = 8,   // known at a time
 	AUTO_AFTER = 6,   // a server costs about as much as one execution and saves more than half of each
 	DEATHS_MAX = 3,   // of servers of a shell; then somebody means to kill them
 	REFRESH_MS = 100, // between looks at what others may have changed; a look costs a hundredth of a short job
+};
+
+struct warm_server {
+	pid_t pid;
+	int pidfd;
+	int socket;
+	const struct guardian *guardian; // in whose table of running children a job enters itself
+	struct buf request;
+	bool is_lost;       // it has failed, and is to be closed
+};
+
+// What a process would inherit that this one starts.
+struct inherited {
+	uint64_t hash;       // of all of it: two that differ have another hash, with near certainty
+	const char *refusal; // why a server that inherits this must not be started; static text, or NULL
 };
 
 // A shell in one context: umask, limits, niceness, ignored signals.
@@ -44,14 +82,338 @@ struct warm {
 
 static const char not_asked[] = ""; // on another machine, or not executed often enough (WARM_AUTO)
 
+static const char *unfit_text(int unfit) {
+	switch (unfit) {
+	case WARM_FIT:            return NULL;
+	case WARM_HAS_THREADS:    return "it starts threads before main()";
+	case WARM_HAS_FDS:        return "it opens files before main()";
+	case WARM_NO_TABLE:       return "no memory for it";
+	case WARM_NO_TID_ADDRESS: return "the kernel has no PR_GET_TID_ADDRESS";
+	case WARM_NO_LAYOUT:      return "the kernel has no PR_SET_MM_MAP";
+	default:                  return "its server does not answer";
+	}
+}
+
+// ---- starting and ending a server ----
+
+// Puts the object into a file in memory that nobody can change. Returns a descriptor, or -1 with errno.
+static int object_open(void) {
+	errno = fault_errno("object"); // EACCES: vm.memfd_noexec is 2
+	int fd = errno ? -1 : memfd_create("fairpar-warm", MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_EXEC);
+	if (fd < 0 && errno == EINVAL) {
+		fd = memfd_create("fairpar-warm", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	}
+	if (fd >= 0 && (write_all(fd, server_so, server_so_size) != 0
+	                || fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0)) {
+		fd_close(&fd);
+	}
+	return fd;
+}
+
+// Starts the shell, with the descriptors of its end of the socket and of the object. Returns 0, or -1 with errno.
+static int spawn_server(struct warm_server *server, const struct spawn_config *job, int socket, int object) {
+	char preload[64], variable[128], now[] = "LD_BIND_NOW=1";
+	char c[] = "-c", nothing[] = ":"; // should it not be stopped it does nothing
+	snprintf(preload, sizeof(preload), "LD_PRELOAD=/proc/self/fd/%d", object);
+	snprintf(variable, sizeof(variable), "%s=%d %d %zu %d", SERVER_VARIABLE, socket, server->guardian->table_fd, sizeof(*server->guardian->table), object);
+	struct context context = {.umask = job->context->umask, .nofile = job->context->nofile, .nice = job->context->nice,
+	                          .ignored = job->context->ignored};
+	sigfillset(&context.mask);
+	int null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+	char *more[] = {preload, variable, now};
+	size_t n = 0;
+	while (job->env[n]) {
+		++n;
+	}
+	FP_CLEANUP(free_later) char **env = xcalloc(n + 4, sizeof(*env)); // that of the job, and what makes a server of the program
+	memcpy(env, job->env, n * sizeof(*env));
+	memcpy(env + n, more, sizeof(more));
+	struct spawn_config config = {
+		.path = job->path,
+		.argv = (char *[]){job->argv[0], c, nothing, NULL},
+		.env = env,
+		.world = job->world,
+		.context = &context,
+		.stdio = {null_fd, null_fd, null_fd},
+		.keep = (int[]){socket, object, server->guardian->table_fd},
+		.nkeep = 3,
+		.cgroup_fd = -1,
+		.own_group = true, // no signal of a terminal reaches it
+		.dies_with_thread = true,
+		.stack_top = job->stack_top,
+	};
+	struct spawn_error error = {0};
+	pid_t pid = null_fd >= 0 ? spawn(&config, &server->pidfd, &error) : -1;
+	fd_close(&null_fd);
+	if (pid > 0) {
+		server->pid = pid;
+	}
+	return pid > 0 && !error.error ? 0 : -1;
+}
+
+// Returns false if there is none: it has ended, or is silent.
+static bool read_reply(const struct warm_server *server, struct warm_reply *ret_reply) {
+	return read_some(server->socket, ret_reply, sizeof(*ret_reply)) == sizeof(*ret_reply);
+}
+
+// By the descriptor: where the run ends in a hurry it may have been reaped with the orphans.
+static void server_kill(const struct warm_server *server) {
+	struct pidfd_entry entry = {.pid = server->pid, .pidfd = server->pidfd};
+	pidfd_set_signal(&(struct pidfd_set){.list = &entry, .n = 1}, SIGKILL);
+}
+
+// Ends the server and waits for that; its jobs run on. NULL-safe.
+static void server_close(struct warm_server *server) {
+	if (!server) {
+		return;
+	}
+	fd_close(&server->socket);
+	if (server->pid > 0) {
+		server_kill(server);
+		while (waitpid(server->pid, NULL, 0) < 0 && errno == EINTR) {
+		}
+	}
+	fd_close(&server->pidfd);
+	buf_fini(&server->request);
+	free(server);
+}
+
+// Starts a server for the program of `job`, a shell, in the job's context except for the directory. It ends when this thread ends or the
+// socket is closed. This thread has `world` and blocks all signals, as for spawn_config.stack_top. Returns the server, for
+// server_close(); or NULL with the reason in *ret_why (static text).
+static struct warm_server *server_open(const struct spawn_config *job, const struct guardian *guardian, const char **ret_why) {
+	struct warm_server *server = NEW(struct warm_server);
+	int ends[2] = {-1, -1}, object = object_open();
+	struct warm_reply reply = {.kind = -1};
+	struct timeval timeout = {.tv_sec = ANSWER_S};
+	*server = (struct warm_server){.pidfd = -1, .socket = -1, .guardian = guardian};
+	// the lowest that is free: what jobs need to be started must not be taken by servers
+	bool is_tight = object >= 0 && (rlim_t)object >= job->world->nofile.rlim_cur / FDS_SHARE;
+	*ret_why = object < 0 ? "the system has no memfd for it" : is_tight ? "few descriptors are free" : "no memory for it";
+	if (object >= 0 && !is_tight && socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) == 0
+	    && setsockopt(ends[0], SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof(timeout)) == 0) {
+		server->socket = ends[0];
+		ends[0] = -1;
+		*ret_why = spawn_server(server, job, ends[1], object) == 0 ? NULL : "it cannot be started";
+	}
+	fd_close(&ends[0]);
+	fd_close(&ends[1]);
+	fd_close(&object);
+	int probe = *ret_why ? -1 : pidfd_open_pid(server->pid); // by which jobs are waited for
+	if (!*ret_why && probe < 0) {
+		*ret_why = "the system has no pidfd_open() for it";
+	}
+	fd_close(&probe);
+	if (!*ret_why) {
+		*ret_why = read_reply(server, &reply) && reply.kind == WARM_READY ? unfit_text(reply.value) : unfit_text(-1);
+	}
+	// a wrapper that never called __libc_start_main() may have executed the shell that answers, which stands in nobody's place
+	char exe[32];
+	struct stat meant, answers;
+	snprintf(exe, sizeof(exe), "/proc/%d/exe", (int)server->pid);
+	if (!*ret_why && (stat(job->path, &meant) != 0 || stat(exe, &answers) != 0 || meant.st_dev != answers.st_dev || meant.st_ino != answers.st_ino)) {
+		*ret_why = "it executes another shell";
+	}
+	if (*ret_why) {
+		server_close(server);
+		server = NULL;
+	}
+	return server;
+}
+
+// ---- asking it for a job ----
+
+// Puts the request together. Returns false if it is too long.
+static bool build_request(struct warm_server *server, const struct spawn_config *job) {
+	struct buf *buf = &server->request;
+	struct warm_request head = {
+		.parent = job->world->pid,
+		.listed = (uint64_t)((const char *)job->listed - (const char *)server->guardian->table),
+	};
+	memcpy(&head.mask, &job->context->mask, sizeof(head.mask)); // its first bytes are the kernel's
+	memcpy(&head.deadly, &job->world->deadly, sizeof(head.deadly));
+	buf_reset(buf);
+	buf_add(buf, &head, sizeof(head));
+	buf_add_strings(buf, job->argv, &head.nargs);
+	buf_add_strings(buf, job->env, &head.nenv);
+	memcpy(buf->data, &head, sizeof(head));
+	return buf->len < WARM_BYTES_MAX && head.nargs + head.nenv < WARM_STRINGS_MAX;
+}
+
+// Waits until the job runs, whose pid is returned, or is known not to: -errno.
+static pid_t await_start(const struct warm_server *server, const struct spawn_config *job) {
+	struct warm_reply reply;
+	if (read_reply(server, &reply)) {
+		return reply.value != 0 ? reply.value : -EPROTO;
+	}
+	// It was killed, or has to be; and may have started the job before. The job closes its end of the socket behind its entry in
+	// the table: with the end of file there is an entry, or no job.
+	server_kill(server);
+	while (read_reply(server, &reply)) {
+	}
+	int target = atomic_load_acquire(job->listed);
+	return target < 0 ? -target : -ECHILD;
+}
+
+// Why a server did not start a job.
+static const char *failure_text(int error) {
+	switch (error) {
+	case EMSGSIZE:             return "its arguments and environment are too long";
+	case ECHILD: case EPIPE:   return "its server has died";
+	case EPERM: case ENOSYS:   return "the system does not let it be cloned";
+	default:                   return "no room for a process, or no memory";
+	}
+}
+
+// Sends the request with the descriptors. Returns 0, or an errno.
+static int send_request(const struct warm_server *server, const struct spawn_config *job, int dir) {
+	int fds[WARM_FDS_MAX] = {job->stdio[0], job->stdio[1], job->stdio[2], dir};
+	for (int fd = 0; fd < 3; ++fd) {
+		fds[fd] = fds[fd] >= 0 ? fds[fd] : fd;
+	}
+	size_t size = (dir >= 0 ? 4 : 3) * sizeof(int);
+	union {
+		char bytes[CMSG_SPACE(WARM_FDS_MAX * sizeof(int))];
+		struct cmsghdr header;
+	} control = {.bytes = ""};
+	struct iovec part = {server->request.data, server->request.len};
+	struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1, .msg_control = &control};
+	message.msg_controllen = (socklen_t)CMSG_SPACE(size); // POSIX has that type, glibc size_t
+	control.header.cmsg_level = SOL_SOCKET;
+	control.header.cmsg_type = SCM_RIGHTS;
+	control.header.cmsg_len = (socklen_t)CMSG_LEN(size);
+	memcpy(CMSG_DATA(&control.header), fds, size);
+	return sendmsg(server->socket, &message, MSG_NOSIGNAL) < 0 ? errno : 0;
+}
+
+// Starts a job as a clone of the server. Returns as spawn() does: the pid with *ret_pidfd, or -1 with *ret_error. Or returns 0: nothing
+// was started, and the caller calls spawn(); *ret_why says why (static text).
+static pid_t server_start(struct warm_server *server, const struct spawn_config *job, int *ret_pidfd, struct spawn_error *ret_error,
+                          const char **ret_why) {
+	const char *cwd = job->context->cwd;
+	int dir = cwd ? open(cwd, O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
+	if (cwd && (dir < 0 || faccessat(dir, ".", X_OK, AT_EACCESS) != 0)) {
+		fd_close(&dir);
+		*ret_why = "its directory cannot be entered";
+		return 0;
+	}
+	if (!build_request(server, job)) {
+		fd_close(&dir);
+		*ret_why = failure_text(EMSGSIZE);
+		return 0;
+	}
+	int reserved = fcntl(server->socket, F_DUPFD_CLOEXEC, 0); // so that there is room for the pidfd of what runs by then
+	if (reserved < 0) {
+		*ret_error = (struct spawn_error){.step = SPAWN_CLONE, .error = errno};
+		fd_close(&dir);
+		return -1;
+	}
+	int error = fault_errno("warm");
+	error = error ? error : send_request(server, job, dir);
+	pid_t pid = error ? -error : await_start(server, job);
+	fd_close(&dir);
+	fd_close(&reserved);
+	if (pid < 0) {
+		*ret_why = failure_text(-pid);
+		server->is_lost = pid != -EMSGSIZE;
+		return 0;
+	}
+	while ((*ret_pidfd = pidfd_open_pid(pid)) < 0 && (errno == EMFILE || errno == ENFILE || errno == ENOMEM)) {
+		nanosleep(&(struct timespec){.tv_nsec = NS_PER_MS}, NULL); // another thread was faster to take it
+	}
+	return pid;
+}
+
+// ---- whether a shell can be a server ----
+
+// fork(2) and execve(2) name what a child has of its parent. Of that, others can set: limits (prlimit(2)), niceness and policy
+// (sched_setattr(2)), CPUs, I/O priority, timer slack, cgroups, and what the files of proc(5) read here say.
+
+enum {
+	CPU_WORDS = 128,     // of 64 CPUs
+	SCHEDULING_WORDS = 8, // struct sched_attr has 7 (sched_setattr(2)); the kernel fills what it knows of
+	IOPRIO_PROCESS = 1,  // ioprio_get(2), IOPRIO_WHO_PROCESS: a thread; the C library has neither
+	PROCESSES_FEW = 512, // a job's own could be those that a server leaves no room for
+};
+
+// A static program or an interpreter that executes another shell would not stop but run.
+static const char *refuse_elf(int fd) {
+	ElfW(Ehdr) header, own;
+	memcpy(&own, server_so, sizeof(own));
+	if (pread_all(fd, &header, sizeof(header), 0) != sizeof(header) || memcmp(header.e_ident, own.e_ident, EI_DATA + 1) != 0) {
+		return "script, or a program for another machine";
+	}
+	for (unsigned i = 0; i < header.e_phnum; ++i) {
+		ElfW(Phdr) part;
+		if (pread_all(fd, &part, sizeof(part), header.e_phoff + i * sizeof(part)) == sizeof(part) && part.p_type == PT_INTERP) {
+			return NULL;
+		}
+	}
+	return "static program";
+}
+
+const char *fitness_refusal(const char *path) {
+	if (sizeof(ElfW(Ehdr)) > server_so_size) {
+		return "this fairpar was built without it";
+	}
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	const char *why = fd < 0 ? "its file cannot be read" : refuse_elf(fd);
+	fd_close(&fd);
+	return why;
+}
+
+const char *fitness_refusal_env(char *const *env) {
+	for (; *env; ++env) {
+		if (strncmp(*env, "LD_", 3) == 0) {
+			return "its environment has LD_*";
+		}
+		if (strncmp(*env, "GLIBC_TUNABLES=", 15) == 0) {
+			return "its environment has GLIBC_TUNABLES";
+		}
+		if (strncmp(*env, "MALLOC_", 7) == 0) {
+			return "its environment has MALLOC_*";
+		}
+	}
+	return NULL;
+}
+
+// ---- what is inherited ----
+
+// Reads what a process would inherit that this thread started now. That takes some 30 system calls.
+static void inherited_read(struct inherited *ret) {
+	uint64_t scheduling[SCHEDULING_WORDS] = {0}, cpus[CPU_WORDS] = {0};
+	FP_CLEANUP(buf_fini) struct buf text = BUF_INIT;
+	struct rlimit limits[RLIM_NLIMITS] = {0}; // what cannot be asked is always the same
+	for (int i = 0; i < RLIM_NLIMITS; ++i) {
+		(void)getrlimit(RLIMIT_OF(i), &limits[i]);
+	}
+	(void)syscall(SYS_sched_getattr, 0, scheduling, sizeof(scheduling), 0);
+	(void)syscall(SYS_sched_getaffinity, 0, sizeof(cpus), cpus);
+	buf_add(&text, limits, sizeof(limits));
+	buf_add(&text, scheduling, sizeof(scheduling));
+	buf_add(&text, cpus, sizeof(cpus));
+	buf_printf(&text, "%ld %ld ", syscall(SYS_ioprio_get, IOPRIO_PROCESS, 0), syscall(SYS_prctl, PR_GET_TIMERSLACK, 0, 0, 0, 0));
+	static const char *const files[] = {"/proc/thread-self/cgroup", "/proc/self/oom_score_adj", "/proc/self/coredump_filter"};
+	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); ++i) {
+		if (proc_read(AT_FDCWD, files[i], &text) != 0) {
+			buf_addc(&text, '?');
+		}
+	}
+	ret->hash = hash_bytes(text.data, text.len, 0);
+	ret->refusal = limits[RLIMIT_AS].rlim_cur != RLIM_INFINITY ? "the address space is limited"
+		: limits[RLIMIT_NPROC].rlim_cur <= PROCESSES_FEW ? "few processes are allowed" : NULL;
+}
+
+// ---- the shells of a worker ----
+
 static void shell_fini(struct warm_shell *shell) {
-	warm_server_close(shell->server);
+	server_close(shell->server);
 	free(shell->path);
 	*shell = (struct warm_shell){.path = NULL};
 }
 
 static void drop_server(struct warm_shell *shell) {
-	warm_server_close(shell->server);
+	server_close(shell->server);
 	shell->server = NULL;
 }
 
@@ -120,7 +482,7 @@ static const char *refuse_shell(struct warm *warm, struct warm_shell *shell, con
 		if (!shell->why) {
 			refresh_inherited(warm, 0); // before it starts: what is changed from now on is found later
 			shell->inherited = warm->inherited.hash;
-			shell->server = warm_server_open(job, warm->guardian, &shell->why);
+			shell->server = server_open(job, warm->guardian, &shell->why);
 		}
 	}
 	return shell->why;
@@ -136,7 +498,7 @@ static pid_t start(void *arg, const struct spawn_config *job, int *ret_pidfd, st
 	if (warm->why) {
 		return spawn(job, ret_pidfd, ret_error);
 	}
-	pid_t pid = warm_server_start(shell->server, job, ret_pidfd, ret_error, &warm->why);
+	pid_t pid = server_start(shell->server, job, ret_pidfd, ret_error, &warm->why);
 	if (shell->server->is_lost) {
 		drop_server(shell);
 		shell->why = ++shell->deaths < DEATHS_MAX ? NULL : warm->why;

@@ -29,3 +29,16 @@ const struct starter *warm_starter(struct warm *warm);
 // Says whether the last job with that starter was started by a server: "yes" or "no, REASON"; NULL if it was not meant to be, or
 // not yet (WARM_AUTO). Valid until the next call.
 const char *warm_report(struct warm *warm);
+
+// ---- whether a shell can be cloned ----
+
+// The shared object of server.c, as bytes: see Makefile. Empty where it cannot be had: another C library, a static build.
+extern const char server_so[];
+extern const size_t server_so_size;
+
+// Returns why the shell at `path` cannot be cloned, in words (static text), or NULL: nothing in its file speaks against a try.
+const char *fitness_refusal(const char *path);
+
+// Returns why a job with such an environment cannot be a clone, or NULL: it says something to the linker or the allocator, who have done
+// their work before.
+const char *fitness_refusal_env(char *const *env);

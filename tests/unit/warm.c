@@ -1,7 +1,7 @@
-// Tests of warm/client.h where no process is needed: what a build without the object says, and the environment of a job.
+// Tests of warm/warm.h where no process is needed: what a build without the object says, and the environment of a job.
 
 #include "test.h"
-#include "warm/client.h"
+#include "warm/warm.h"
 
 #include <link.h>
 

@@ -10,7 +10,7 @@
 #include "hosts/hosts.h"
 #include "process/memory.h"
 #include "record/added_jobs.h"
-#include "record/result_files.h"
+#include "record/record.h"
 #include "sharing/jobserver_slots.h"
 #include "sharing/leases.h"
 #include "sharing/nested.h"

@@ -8,7 +8,7 @@
 #include "core/dag_node.h"
 #include "core/publish.h"
 #include "input/input.h"
-#include "record/subscribers.h"
+#include "record/record.h"
 
 // The end of the attempt and of its output.
 static void finish(struct worker_state *state, struct job *job, const struct result *result) {

@@ -5,8 +5,7 @@
 #include "base/alloc.h"
 #include "base/diag.h"
 #include "core/publish.h"
-#include "record/result_files.h"
-#include "record/subscribers.h"
+#include "record/record.h"
 #include "term/screen.h"
 
 #include <errno.h>

@@ -20,11 +20,9 @@
 #include "base/text.h"
 #include "core/dag_node.h"
 #include "core/publish.h"
-#include "pipe/block_feed.h"
+#include "pipe/block.h"
 #include "record/added_jobs.h"
-#include "record/job_records.h"
-#include "record/result_files.h"
-#include "record/subscribers.h"
+#include "record/record.h"
 
 enum {
 	LOSSES_MOST = 3,   // after which a job that is lost with its machine has failed: it may be what brings them down

@@ -5,8 +5,7 @@
 #include "base/alloc.h"
 #include "core/dag_node.h"
 #include "core/publish.h"
-#include "record/job_records.h"
-#include "record/result_files.h"
+#include "record/record.h"
 
 #include <stdlib.h>
 #include <string.h>

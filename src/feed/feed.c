@@ -12,7 +12,6 @@
 #include "core/dag_node.h"
 #include "core/publish.h"
 #include "pipe/block.h"
-#include "pipe/block_feed.h"
 
 #include <unistd.h>
 

@@ -7,7 +7,7 @@
 #include "core/job_state.h"
 #include "core/publish.h"
 #include "record/added_jobs.h"
-#include "record/job_records.h"
+#include "record/record.h"
 #include "sharing/nested.h"
 
 // Returns why the run takes no such job, or NULL.

@@ -11,8 +11,8 @@
 #include "base/map.h"
 #include "base/text.h"
 #include "core/publish.h"
-#include "pipe/block_feed.h"
-#include "record/result_files.h"
+#include "pipe/block.h"
+#include "record/record.h"
 
 void feeds_cut_short(struct run *run) {
 	run->feeds->stopped = true;

@@ -10,7 +10,7 @@
 #include "log/event_log.h"
 #include "manifest/manifest.h"
 #include "process/signals.h"
-#include "record/subscribers.h"
+#include "record/record.h"
 #include "report/run_stats.h"
 #include "run/run.h"
 #include "term/screen.h"

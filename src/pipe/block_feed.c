@@ -6,7 +6,7 @@
 //
 // No more than one block beyond the slots is there at once: the reader waits, and with it who writes.
 
-#include "pipe/block_feed.h"
+#include "pipe/block.h"
 
 #include "base/alloc.h"
 #include "base/diag.h"

@@ -4,7 +4,7 @@
 
 #include "base/alloc.h"
 #include "core/run.h"
-#include "record/job_records.h"
+#include "record/record.h"
 #include "sharing/nested.h"
 
 #include <stdlib.h>

@@ -3,7 +3,7 @@
 // A summary costs lines that somebody has to read, so what is known anyway is left out: the jobs of a single batch on the
 // command line are the run, so of those that failed there is a line for each, and output only where it has not been seen.
 
-#include "record/subscribers.h"
+#include "record/record.h"
 
 #include "base/alloc.h"
 #include "base/diag.h"

@@ -3,7 +3,7 @@
 // The pool knows at any moment for which slot or limit a batch waits. Other waits (for other batches, the load, memory, the next
 // attempt) are kept as their events come.
 
-#include "record/subscribers.h"
+#include "record/record.h"
 
 #include "base/alloc.h"
 #include "base/diag.h"

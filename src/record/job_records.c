@@ -2,7 +2,7 @@
 //
 // Items that are done are left out where they get their numbers (submission.c), so they cost no slot and no turn.
 
-#include "record/job_records.h"
+#include "record/record.h"
 
 #include "base/alloc.h"
 #include "base/diag.h"
@@ -12,7 +12,6 @@
 #include "core/publish.h"
 #include "log/resume.h"
 #include "record/added_jobs.h"
-#include "record/result_files.h"
 #include "shell/quoting.h"
 
 #include <errno.h>

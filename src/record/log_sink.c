@@ -1,6 +1,6 @@
 // The logs among the subscribers: --log, and one for what is made from a log at the end of the run.
 
-#include "record/subscribers.h"
+#include "record/record.h"
 
 #include "base/alloc.h"
 #include "base/diag.h"
@@ -11,7 +11,6 @@
 #include "cli/options.h"
 #include "core/publish.h"
 #include "log/event_log.h"
-#include "record/result_files.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -3,7 +3,7 @@
 // The log is read twice: first for the statistics and the number of attempts, then to draw. So the memory that is used does not
 // grow with the run.
 
-#include "record/subscribers.h"
+#include "record/record.h"
 
 #include "base/alloc.h"
 #include "base/diag.h"

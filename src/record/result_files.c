@@ -2,7 +2,7 @@
 //
 // Rows of a table are the output of run->writer, which writes to the table's file: so they are whole, and with -k in order.
 
-#include "record/result_files.h"
+#include "record/record.h"
 
 #include "base/alloc.h"
 #include "base/beneath.h"

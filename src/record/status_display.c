@@ -4,7 +4,7 @@
 // loop draws at most once in an `interval`, and at once if the last drawing is longer ago. A line that shows time is drawn again
 // each second.
 
-#include "record/subscribers.h"
+#include "record/record.h"
 
 #include "base/alloc.h"
 #include "base/diag.h"

@@ -22,7 +22,7 @@
 #include "exec/job_run.h"
 #include "feed/feed.h"
 #include "hosts/hosts.h"
-#include "record/subscribers.h"
+#include "record/record.h"
 
 #include <errno.h>
 #include <unistd.h>

@@ -15,7 +15,7 @@
 #include "feed/feed.h"
 #include "process/context.h"
 #include "record/added_jobs.h"
-#include "record/subscribers.h"
+#include "record/record.h"
 #include "sharing/jobserver_slots.h"
 #include "sharing/leases.h"
 #include "sharing/nested.h"

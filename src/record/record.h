@@ -1,4 +1,4 @@
-// The subscribers to a run's events (publish.h): status line, --explain, end summary, --log.
+// What a run leaves and shows: the subscribers to its events (publish.h), its joblog, the results of its jobs.
 
 #pragma once
 
@@ -111,3 +111,90 @@ int pictures_check(const struct options *options) FP_NODISCARD;
 // wrong in it are printed only if `with_messages`. Returns 0, or -1 after messages. If a picture cannot be written, the file that
 // was in its place stays as it was, and the other pictures are written.
 int pictures_draw(const struct options *options, int fd, const char *name, bool with_messages) FP_NODISCARD;
+
+// ---- job_records.c ----
+
+// The joblog of a run: writes it, and reads that of an earlier run for --resume, --resume-failed and --retry-failed.
+
+// Reads and opens the joblog as the options say; run->job_records stays NULL if they name none. Returns 0, or -1 after a message.
+// Called after run->writer was made.
+int job_records_open(struct run *run);
+
+// With --retry-failed returns the source of the run's items, the failed commands of the log; else NULL. Borrowed from
+// run->job_records.
+const struct source_config *job_records_source(const struct run *run);
+
+// The number of the item that is the nth of the run (from 1): n, or with --retry-failed the one that the log says.
+uint64_t job_records_seq(const struct run *run, uint64_t n);
+
+// Decides whether --resume leaves the item out. Returns true if the log has it as done: it was counted as that, and its place in
+// the order of output was skipped. Else returns false and sets item->earlier.
+//
+// An item of a batch that emits is never left out, because its lines must come again. Neither is one whose batch needs, or that
+// was emitted by, something that runs again (batch->again; EARLIER_CHANGED in item->earlier). Called when the item gets its
+// number; in a batch that others emit into, when its job starts. `record`: its arguments. `spec`: NULL for
+// batch->specs[item->spec]. Any
+// thread.
+bool job_records_leave_out(struct batch *batch, const struct job_spec *spec, const struct record *record, struct item *item);
+
+// Logs the end of a job that was not cut off. `received`: bytes of its output. With `spool` it is called right before
+// spool_finish(), and the row is written after the job's output. Returns false, with nothing done, if the caller is to call it
+// again after spool_finish(), with NULL for the spool.
+bool job_records_add(struct worker_state *state, const struct job *job, const struct result *result,
+                uint64_t received, struct spool *spool);
+
+// For the writer's config.written(): appends these rows to the log, since the output of their jobs was written. `arg` is the run.
+void job_records_written(void *arg, const char *rows, size_t len);
+
+// The added job of that number need not run again though it has no row in the log of this run. From any thread.
+void job_records_settle(struct run *run, uint64_t seq);
+
+// Closes the joblog, with a message and run->trouble if rows could not be written, and frees run->job_records, which may be NULL.
+// After the last job, before the output is closed.
+void job_records_close(struct run *run);
+
+// ---- result_files.c ----
+
+// Puts the output of jobs where the user wants it instead of stdout: --results and --files.
+
+// Makes run->result_files, and opens the file of a table; without --results and --files it stays NULL. Returns 0, or -1 after a
+// message. Before run->writer is made.
+int result_files_open(struct run *run);
+
+// Returns the descriptor that run->writer writes to: that of the table, or else stdout. Borrowed.
+int result_files_fd(const struct run *run);
+
+// True if rows of a table take the place of output.
+bool result_files_is_table(const struct run *run);
+
+// Returns what messages call that descriptor: the name of the table, or "standard output". Borrowed until the next
+// messages of this thread (text_shows()).
+const char *result_files_name(const struct run *run);
+
+// Parses the path, for columns of these names, which outlive the jobs, and makes the directory, before anything runs. Returns 0,
+// or -1 after a message.
+int result_files_parse(struct run *run, const struct names *names);
+
+// True if the path has the number of all jobs, {##} or the like: all input is to be read first.
+bool result_files_need_total(const struct run *run);
+
+// Notes how many arguments an item has, where several items make one job. Before the first of these jobs.
+void result_files_note_item(struct run *run, const struct record *record);
+
+// Writes the first line of the table, for items of so many columns. The first call counts; before the first item is queued.
+void result_files_head(struct run *run, uint32_t columns);
+
+// True if the files in --results DIR show that this item is done. Only with --resume and no --joblog, else false.
+bool result_files_is_done(struct run *run, const struct record *record, uint64_t seq);
+
+// Opens the files or memory for the job's output, before its first attempt. Returns true; or false with *ret_result:
+// OUTCOME_CANCELLED if output has failed before; else the job could not be started, the message is in state->stats.why, and the
+// run starts nothing more.
+bool result_files_begin(struct worker_state *state, struct job *job, struct result *ret_result);
+
+// The job has ended, on the state of its last attempt; its spool is still open. `received`: bytes of its output. Keeps what a
+// table or --files say of it; of one that was cancelled nothing.
+void result_files_end(struct worker_state *state, struct job *job, const struct result *result, uint64_t received);
+
+// Closes the table, and frees run->result_files, if there is one. Once run->writer is gone.
+void result_files_close(struct run *run);

@@ -157,22 +157,14 @@ static enum input_status lines_fill(struct lines *lines, struct buf *error) {
 	if (lines->polls && poll(&(struct pollfd){.fd = lines->fd, .events = POLLIN}, 1, 0) <= 0) {
 		return INPUT_WAIT;
 	}
-	size_t room;
-	char *at = line_buffer_room(&lines->buffer, &room);
-	ssize_t n = fault_fails("input") ? -1 : read_some(lines->fd, at, room);
-	if (n < 0) {
-		if (errno == EAGAIN || errno == EWOULDBLOCK) {
-			return INPUT_WAIT;
-		}
-		add_error(lines, "read", errno, error);
-		return INPUT_ERROR;
+	if (!fault_fails("input") && line_buffer_read(&lines->buffer, lines->fd) >= 0) {
+		return INPUT_RECORD;
 	}
-	if (n > 0) {
-		line_buffer_added(&lines->buffer, (size_t)n);
-	} else {
-		line_buffer_end(&lines->buffer);
+	if (errno == EAGAIN || errno == EWOULDBLOCK) {
+		return INPUT_WAIT;
 	}
-	return INPUT_RECORD;
+	add_error(lines, "read", errno, error);
+	return INPUT_ERROR;
 }
 
 static enum input_status next_line(struct lines *lines, struct line *ret_line, struct buf *error) {

@@ -3,6 +3,7 @@
 #include "input/line_buffer.h"
 
 #include "base/alloc.h"
+#include "base/io.h"
 
 enum {
 	USUAL_BYTES = 64 << 10,
@@ -41,13 +42,8 @@ static void make_room(struct line_buffer *buffer, size_t need) {
 	}
 }
 
-char *line_buffer_room(struct line_buffer *buffer, size_t *ret_room) {
-	make_room(buffer, 1);
-	*ret_room = buffer->cap - buffer->end;
-	return buffer->data + buffer->end;
-}
-
-void line_buffer_added(struct line_buffer *buffer, size_t len) {
+// Takes note of bytes that were put behind the others.
+static void added(struct line_buffer *buffer, size_t len) {
 	if (buffer->delimiter != '\0') {
 		bool kept_nul = buffer->may_hold_nul && memchr(buffer->data, '\0', buffer->end);
 		buffer->may_hold_nul = kept_nul || memchr(buffer->data + buffer->end, '\0', len);
@@ -59,8 +55,18 @@ void line_buffer_add(struct line_buffer *buffer, const char *mem, size_t len) {
 	if (len > 0) {
 		make_room(buffer, len);
 		memcpy(buffer->data + buffer->end, mem, len);
-		line_buffer_added(buffer, len);
+		added(buffer, len);
 	}
+}
+
+ssize_t line_buffer_read(struct line_buffer *buffer, int fd) {
+	make_room(buffer, 1);
+	ssize_t n = read_some(fd, buffer->data + buffer->end, buffer->cap - buffer->end);
+	if (n > 0) {
+		added(buffer, (size_t)n);
+	}
+	buffer->ended = n == 0;
+	return n;
 }
 
 void line_buffer_end(struct line_buffer *buffer) {

@@ -2,9 +2,12 @@
 
 #pragma once
 
+#include "base/attr.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 // The longest line that can be a record; a longer one comes out as a bad one, and is not kept.
 enum { LINE_BUFFER_MAX = 16 << 20 };
@@ -36,10 +39,8 @@ void line_buffer_fini(struct line_buffer *buffer);
 // memory is at most LINE_BUFFER_MAX and what was added at once.
 void line_buffer_add(struct line_buffer *buffer, const char *mem, size_t len);
 
-// The same without a copy: line_buffer_room() returns where *ret_room bytes, at least one, can be put; line_buffer_added()
-// says how many were.
-char *line_buffer_room(struct line_buffer *buffer, size_t *ret_room);
-void line_buffer_added(struct line_buffer *buffer, size_t len);
+// Adds bytes of the descriptor, and at the end of file does as line_buffer_end(). Returns as read(2), but tries again after EINTR.
+ssize_t line_buffer_read(struct line_buffer *buffer, int fd) FP_NODISCARD;
 
 // Says that no more bytes come. What is left, if anything, is then a line without its delimiter.
 void line_buffer_end(struct line_buffer *buffer);

@@ -38,17 +38,10 @@ static void add_moment(struct buf *buf, uint64_t time, uint64_t base) {
 	add_seconds(buf, time > base ? time - base : 0);
 }
 
-// With at most six digits behind the point, and none that says nothing.
+// With at most six digits behind the point.
 static void add_double(struct buf *buf, double value) {
-	bool is_small = value > -1e12 && value < 1e12;
-	value = is_small && value < 0 && value > -0.5e-6 ? 0 : value;
-	buf_printf(buf, is_small ? "%.6f" : "%.9g", value);
-	while (is_small && buf->data[buf->len - 1] == '0') {
-		buf->data[--buf->len] = '\0';
-	}
-	if (is_small && buf->data[buf->len - 1] == '.') {
-		buf->data[--buf->len] = '\0';
-	}
+	bool is_small = value > -1e9 && value < 1e9;
+	buf_printf(buf, "%.15g", is_small ? (double)(int64_t)(value * 1e6 + (value < 0 ? -0.5 : 0.5)) / 1e6 : value);
 }
 
 static void add_date(struct buf *buf, uint64_t ns) {

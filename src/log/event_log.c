@@ -39,8 +39,8 @@ struct event_log {
 	thread thread;
 };
 
-int event_log_create(const char *path) {
-	const int flags = O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC | O_NOCTTY;
+int log_create(const char *path, bool keeps) {
+	const int flags = O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY | (keeps ? 0 : O_TRUNC);
 	struct stat stat_;
 	bool is_file = stat(path, &stat_) != 0 || S_ISREG(stat_.st_mode);
 	int fd = is_file ? open(path, flags | O_RDWR, 0666) : -1;

@@ -32,9 +32,9 @@ void event_encode(struct buf *buf, const struct event *event, uint64_t base);
 // Begins a log. Returns NULL with errno if it needs a thread and there is none: the descriptor is not closed then.
 struct event_log *event_log_open(const struct event_log_config *config);
 
-// Creates or empties the file, to be appended to and, where that is allowed, read back. Waits for the reader of a FIFO.
-// Returns the descriptor, or -1 with errno.
-int event_log_create(const char *path) FP_NODISCARD;
+// Creates the file of a log, or a joblog, or empties it unless it `keeps` what is there: to be appended to and, where that is allowed,
+// read back. Waits for the reader of a FIFO. Returns the descriptor, or -1 with errno.
+int log_create(const char *path, bool keeps) FP_NODISCARD;
 
 // An event_fn: adds the event; `arg` is the log. Writes nothing, so it may be called under a lock. EVENT_RUN_START comes
 // first: times count from it.

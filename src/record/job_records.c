@@ -15,7 +15,6 @@
 #include "shell/quoting.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -100,18 +99,13 @@ static int open_log(struct run *run) {
 		return 0;
 	}
 	bool append = options->joblog_append || options->resume != RESUME_NOT;
-	int flags = O_CREAT | O_APPEND | O_CLOEXEC | (append ? 0 : O_TRUNC);
-	struct stat found;
-	bool reads = append && (stat(options->joblog, &found) != 0 || S_ISREG(found.st_mode)); // its end is looked at
-	job_records->fd = reads ? open(options->joblog, O_RDWR | flags, 0666) : -1;
-	if (job_records->fd < 0) {
-		job_records->fd = write_open(options->joblog, O_WRONLY | flags, "nothing was run");
-	}
+	struct stat stat;
+	job_records->fd = log_create(options->joblog, append);
 	if (job_records->fd < 0) {
 		return cannot_write(run, errno);
 	}
-	job_records->is_file = fstat(job_records->fd, &found) == 0 && S_ISREG(found.st_mode);
-	mend(run, job_records->is_file ? (size_t)found.st_size : 0);
+	job_records->is_file = fstat(job_records->fd, &stat) == 0 && S_ISREG(stat.st_mode);
+	mend(run, job_records->is_file ? (size_t)stat.st_size : 0);
 	return 0;
 }
 

@@ -131,7 +131,7 @@ int log_sink_open(struct run *run) {
 	int fd = !name ? -1 : strcmp(name, "-") == 0 ? STDOUT_FILENO : option_log_fd(name);
 	log->on_stdout = fd == STDOUT_FILENO;
 	// jobs do not get a descriptor that is named, or the reader would wait for the last of their children
-	log->fd = fd >= 0 ? fcntl(fd, F_DUPFD_CLOEXEC, 3) : name ? event_log_create(name) : -1;
+	log->fd = fd >= 0 ? fcntl(fd, F_DUPFD_CLOEXEC, 3) : name ? log_create(name, /* keeps */ false) : -1;
 	if (name && (log->fd < 0 || (fd > 2 && fcntl(fd, F_SETFD, FD_CLOEXEC) != 0))) {
 		return cannot_write(name, errno);
 	}

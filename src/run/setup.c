@@ -461,7 +461,7 @@ int setup_open(struct run *run, struct options *options) {
 		return -1;
 	}
 	if (options->trace_service) {
-		struct event_log_config config = {.fd = event_log_create(options->trace_service)};
+		struct event_log_config config = {.fd = log_create(options->trace_service, /* keeps */ false)};
 		if (config.fd < 0 || !(run->trace = event_log_open(&config))) {
 			return diag_error("cannot write '%s': %s", text_shows(options->trace_service), strerror(errno));
 		}

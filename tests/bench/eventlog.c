@@ -82,7 +82,7 @@ static uint64_t write_bare(void) {
 	struct event first = make_start(12345), last = make_end(12345);
 	event_encode(&lines[0], &first, 1);
 	event_encode(&lines[1], &last, 1);
-	int fd = event_log_create(path.data);
+	int fd = log_create(path.data, /* keeps */ false);
 	verify(fd >= 0);
 	uint64_t start = cpu_ns();
 	for (int i = 0; i < 2 * jobs; ++i) {
@@ -118,7 +118,7 @@ static void *worker_main(void *arg) {
 
 static uint64_t tell(int workers) {
 	struct worker all[WORKERS];
-	struct event_log *log = event_log_open(&(struct event_log_config){.fd = event_log_create(path.data)});
+	struct event_log *log = event_log_open(&(struct event_log_config){.fd = log_create(path.data, /* keeps */ false)});
 	verify(log);
 	uint64_t start = cpu_ns();
 	for (int i = 0; i < workers; ++i) {

@@ -298,7 +298,7 @@ static void test_many(void) {
 	char path[] = "/tmp/fairpar-eventlog-XXXXXX";
 	int fd = mkstemp(path);
 	close(fd);
-	fd = event_log_create(path);
+	fd = log_create(path, /* keeps */ false);
 	struct event_log *log = event_log_open(&(struct event_log_config){.fd = fd});
 	pthread_t threads[TELLERS];
 	for (int i = 0; i < TELLERS; ++i) {
@@ -321,7 +321,7 @@ static void test_many(void) {
 static void test_later(void) {
 	char path[] = "/tmp/fairpar-eventlog-XXXXXX";
 	close(mkstemp(path));
-	int fd = event_log_create(path);
+	int fd = log_create(path, /* keeps */ false);
 	int reader = open(path, O_RDONLY);
 	struct event_log *log = event_log_open(&(struct event_log_config){.fd = fd});
 	bool left;

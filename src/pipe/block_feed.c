@@ -40,10 +40,10 @@ struct blockfeed {
 	struct consumer **consumers; // of --tee: by number of the job, less 1
 	uint64_t nconsumers;
 	bool flowing;            // … all jobs are queued
-	struct header_rule *header_rule; // until the header was found, or NULL
+	struct header_rule *fronts[2]; // what the data, or each file, begins with: a line that is in no block, and the header; or NULL
+	int nfronts;             // of a stream: those that were found
 	struct buf header;
 	bool strip;              // --remove-rec-sep
-	bool skips;              // the first line, which is in no block, and has not ended yet
 	bool drops;              // --no-run-if-empty: lines of nothing but blanks
 	struct blanks blanks;    // … of the line that may be one
 	bool warned;
@@ -101,26 +101,17 @@ static enum data_status part_ready(struct blockfeed *feed, struct file_part *par
 
 // ---- reading a stream ----
 
-// Reads up to `want` bytes of stdin, but for a first line and blank lines that are not wanted. Returns how many it keeps, 0 at the end, or
-// -1 with errno.
+// Reads up to `want` bytes of stdin, but for blank lines that are not wanted. Returns how many it keeps, 0 at the end, or -1 with errno.
 static ssize_t read_data(struct blockfeed *feed, size_t want) {
 	char piece[16 * 1024];
 	struct buf *data = &feed->data;
-	bool keeps_all = !feed->skips && !feed->drops;
-	size_t most = keeps_all || want < sizeof(piece) ? want : sizeof(piece);
-	ssize_t n = read_now(keeps_all ? buf_reserve(data, most) : piece, most);
-	if (n < 0 || keeps_all) {
+	size_t most = !feed->drops || want < sizeof(piece) ? want : sizeof(piece);
+	ssize_t n = read_now(feed->drops ? piece : buf_reserve(data, most), most);
+	if (n < 0 || !feed->drops) {
 		data->len += n > 0 ? (size_t)n : 0;
 		return n;
 	}
-	const char *newline = feed->skips ? memchr(piece, '\n', (size_t)n) : NULL;
-	size_t skipped = newline ? (size_t)(newline + 1 - piece) : feed->skips ? (size_t)n : 0, kept = (size_t)n - skipped;
-	feed->skips = feed->skips && !newline;
-	if (!feed->drops) {
-		buf_add(data, piece + skipped, kept);
-	} else if (kept > 0 || n == 0) {
-		kept = blanks_drop(&feed->blanks, piece + skipped, kept, data);
-	}
+	size_t kept = blanks_drop(&feed->blanks, piece, (size_t)n, data);
 	errno = EAGAIN; // signals first, it may go on like this
 	return kept == 0 && n > 0 ? -1 : (ssize_t)kept;
 }
@@ -153,19 +144,19 @@ static enum data_status fill(struct blockfeed *feed) {
 	return DATA_READY;
 }
 
-// Looks for the header, which is of all blocks and of none.
-static enum data_status find_header(struct blockfeed *feed) {
-	size_t len = feed->data.len - feed->at, found = header_find(feed->header_rule, buf_str(&feed->data) + feed->at, len);
+// Looks for the line that is in no block, and then for the header, which is of all blocks and of none.
+static enum data_status find_front(struct blockfeed *feed) {
+	const struct header_rule *rule = feed->fronts[feed->nfronts];
+	size_t len = feed->data.len - feed->at, found = rule ? header_find(rule, buf_str(&feed->data) + feed->at, len) : 0;
 	if (found == SIZE_MAX && !feed->ended) {
 		feed->left = block_splitter_want(feed->splitter, len);
 		return DATA_AGAIN;
 	}
-	found = found == SIZE_MAX ? 0 : found;
-	buf_add(&feed->header, buf_str(&feed->data) + feed->at, found);
+	bool is_header = feed->nfronts++ > 0;
+	found = found < SIZE_MAX ? found : is_header ? 0 : len;
+	buf_add(&feed->header, buf_str(&feed->data) + feed->at, is_header ? found : 0);
 	feed->at += found;
-	header_destroy(feed->header_rule);
-	feed->header_rule = NULL;
-	feed->left = feed->ended ? 0 : block_splitter_want(feed->splitter, len - found);
+	feed->left = found == 0 || feed->ended ? 0 : block_splitter_want(feed->splitter, len - found);
 	return DATA_AGAIN;
 }
 
@@ -247,8 +238,8 @@ static enum data_status stream_step(struct blockfeed *feed, struct block **ret_b
 		if (status != DATA_READY) {
 			return status;
 		}
-		if (feed->header_rule) {
-			return find_header(feed);
+		if (feed->nfronts < 2) {
+			return find_front(feed);
 		}
 		feed->cutting = true;
 	}
@@ -331,10 +322,7 @@ static enum data_status file_step(struct blockfeed *feed, struct block **ret_blo
 
 // Reads into feed->data until the rule for a header finds one at part->from. Returns 0 with its length, or SIZE_MAX if
 // there is none; -1 with errno.
-static int part_find_header(struct blockfeed *feed, const struct file_part *part, const char *text, size_t *ret_len) {
-	char *error = NULL;
-	struct header_rule *rule = header_create(text, &error); // checked before
-	verify(rule);
+static int part_find_front(struct blockfeed *feed, const struct file_part *part, const struct header_rule *rule, size_t *ret_len) {
 	struct buf *data = &feed->data;
 	ssize_t n = 1;
 	*ret_len = SIZE_MAX;
@@ -344,20 +332,18 @@ static int part_find_header(struct blockfeed *feed, const struct file_part *part
 		data->len += n > 0 ? (size_t)n : 0;
 		*ret_len = n >= 0 ? header_find(rule, buf_str(data), data->len) : SIZE_MAX;
 	}
-	header_destroy(rule);
 	return n < 0 ? -1 : 0;
 }
 
 // Passes by the line that is none, and takes the header. Returns 0, or -1 with errno.
 static int part_header(struct blockfeed *feed, struct file_part *part) {
-	const struct options *options = feed->config.options;
 	size_t len = 0;
-	if (options->input.skip_first && part_find_header(feed, part, "1", &len) != 0) {
+	if (feed->fronts[0] && part_find_front(feed, part, feed->fronts[0], &len) != 0) {
 		return -1;
 	}
 	part->from = len == SIZE_MAX ? part->size : len;
-	if (options->header_text) {
-		if (part_find_header(feed, part, options->header_text, &len) != 0) {
+	if (feed->fronts[1]) {
+		if (part_find_front(feed, part, feed->fronts[1], &len) != 0) {
 			return -1;
 		}
 		part->head_len = len == SIZE_MAX ? 0 : len;
@@ -649,10 +635,9 @@ static int parts_open(struct blockfeed *feed) {
 static void stream_open(struct blockfeed *feed) {
 	struct stat stat;
 	const struct options *options = feed->config.options;
-	feed->skips = options->input.skip_first;
 	feed->drops = options->input.skip_blank;
 	off_t from = fstat(STDIN_FILENO, &stat) == 0 && S_ISREG(stat.st_mode) ? lseek(STDIN_FILENO, 0, SEEK_CUR) : -1;
-	bool is_simple = !options->cat && !feed->dealer && !feed->header_rule && !feed->skips && !feed->drops && !feed->strip
+	bool is_simple = !options->cat && !feed->dealer && !feed->fronts[0] && !feed->fronts[1] && !feed->drops && !feed->strip
 		&& !options->regexp && options->lines == 0 && options->records == 0;
 	// a file that tells more than it has (/sys) is small
 	if (is_simple && from >= 0 && (uint64_t)stat.st_size >= (uint64_t)from + LARGE_FILE) {
@@ -678,9 +663,10 @@ static int rules_open(struct blockfeed *feed) {
 	feed->splitter = block_splitter_create(&config, &error);
 	if (!feed->splitter) {
 		diag_error("--recstart or --recend: %s", error);
-	} else if (options->header_text && !(feed->header_rule = header_create(options->header_text, &error))) {
+	} else if (options->header_text && !(feed->fronts[1] = header_create(options->header_text, &error))) {
 		diag_error("--header: %s", error);
 	}
+	feed->fronts[0] = options->input.skip_first ? header_create(":", &error) : NULL;
 	return error ? -1 : 0;
 }
 
@@ -731,7 +717,8 @@ void blockfeed_close(struct blockfeed *feed) {
 	free(feed->parts);
 	free(feed->consumers);
 	block_splitter_destroy(feed->splitter);
-	header_destroy(feed->header_rule);
+	header_destroy(feed->fronts[0]);
+	header_destroy(feed->fronts[1]);
 	buf_fini(&feed->header);
 	buf_fini(&feed->blanks.begun);
 	buf_fini(&feed->data);

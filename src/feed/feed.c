@@ -178,8 +178,7 @@ static bool feed_begin(struct run *run, struct feed *feed) {
 // Nothing will be added any more, but by what runs.
 static bool all_is_read(const struct run *run) {
 	bool ended = true;
-	list_for_each(&run->feeds->active, at) {
-		const struct feed *feed = list_entry(at, struct feed, link);
+	list_for_each_entry(&run->feeds->active, const struct feed, feed, link) {
 		ended = ended && feed->ended && (run->options->packing.by_time || feed_is_empty(run, feed));
 	}
 	return ended && (!run->dag || run->dag->nwaiting == 0);
@@ -189,8 +188,7 @@ bool feeds_fill(struct run *run) {
 	struct feeds *feeds = run->feeds;
 	bool again = false;
 	feeds->full = false;
-	list_for_each(&feeds->active, at) {
-		struct feed *feed = list_entry(at, struct feed, link);
+	list_for_each_entry(&feeds->active, struct feed, feed, link) {
 		if (!feeds->stopped && feed_begin(run, feed)) {
 			again |= feed_fill(run, feed);
 			if (feed->node) { // at once: there may be very many
@@ -204,8 +202,7 @@ bool feeds_fill(struct run *run) {
 	if (!atomic_load_relaxed(&run->all_read) && all_is_read(run)) {
 		publish_all_read(run);
 	}
-	list_for_each(&feeds->active, at) {
-		struct feed *feed = list_entry(at, struct feed, link);
+	list_for_each_entry(&feeds->active, struct feed, feed, link) {
 		if (!feeds->stopped && !feed->node) {
 			feed_finish(run, feed);
 		}
@@ -227,8 +224,7 @@ void feeds_stop(struct run *run) {
 		return; // the run could not be put together
 	}
 	feeds_cut_short(run);
-	list_for_each(&feeds->active, at) {
-		struct feed *feed = list_entry(at, struct feed, link);
+	list_for_each_entry(&feeds->active, struct feed, feed, link) {
 		if ((feed->input || feed->is_data) && !feed->ended) {
 			publish_unread(run);
 		}

@@ -175,8 +175,7 @@ static int read_header(struct run *run, struct feed *feed, struct record *ret_re
 // signal ends the run.
 static int read_headers(struct run *run, struct names *names) {
 	bool first = true, same = true;
-	list_for_each(&run->feeds->active, at) {
-		struct feed *feed = list_entry(at, struct feed, link);
+	list_for_each_entry(&run->feeds->active, struct feed, feed, link) {
 		struct record record;
 		if (read_header(run, feed, &record) != 0) {
 			return -1;
@@ -263,8 +262,7 @@ static int read_all_records(struct run *run) {
 	// those of -X and --pack, and of each batch of --batch-by, are not known before they are made
 	bool counts_commands = options->packing.on && options->packing.items > 0 && !options->packing.spreads;
 	run->total = 0;
-	list_for_each(&run->feeds->active, at) {
-		struct feed *feed = list_entry(at, struct feed, link);
+	list_for_each_entry(&run->feeds->active, struct feed, feed, link) {
 		while (input_read_all(feed->input, options->shuffle) == INPUT_WAIT) {
 			if (!wait_input(run, input_fd(feed->input))) {
 				return -1;
@@ -310,8 +308,7 @@ static void join_records(const struct pack_limits *limits, struct run *run) {
 	bool counts = packing->items > 0; // with --pack=auto that is done later
 	bool one_by_one = run->job_records || run->result_files || !(packing->by_time || (packing->on && !counts));
 	size_t most = one_by_one ? 0 : packs_join_size(limits);
-	list_for_each(&run->feeds->active, at) {
-		struct feed *feed = list_entry(at, struct feed, link);
+	list_for_each_entry(&run->feeds->active, struct feed, feed, link) {
 		feed->joins = most > 0 && !feed->by_key && input_join_records(feed->input, most);
 	}
 }

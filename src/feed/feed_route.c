@@ -252,8 +252,8 @@ static bool feed_alone(struct run *run, struct feed *feed, struct outlet *outlet
 	}
 	diag_error("%s: '%s'", bad, text_show(feed->record.args, feed->record.size - 1));
 	atomic_store_relaxed(&run->trouble, true);
-	list_for_each(&run->feeds->active, at) {
-		list_entry(at, struct feed, link)->ended = true;
+	list_for_each_entry(&run->feeds->active, struct feed, each, link) {
+		each->ended = true;
 	}
 	return true;
 }

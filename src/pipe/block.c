@@ -25,8 +25,8 @@ void blocks_init(struct blocks *blocks, const struct pipe_config *config, bool n
 }
 
 void blocks_fini(struct blocks *blocks) {
-	list_for_each(&blocks->all, at) {
-		block_free(list_entry(at, struct block, link));
+	list_for_each_entry(&blocks->all, struct block, block, link) {
+		block_free(block);
 	}
 	mutex_fini(&blocks->lock);
 }

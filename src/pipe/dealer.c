@@ -127,8 +127,7 @@ static bool has_room(const struct consumer *consumer, const struct portion *port
 
 // The one that gets the portion, or NULL.
 static struct consumer *find_consumer(struct dealer *dealer, const struct portion *portion, bool in_order) {
-	list_for_each(&dealer->turns, at) {
-		struct consumer *consumer = list_entry(at, struct consumer, link);
+	list_for_each_entry(&dealer->turns, struct consumer, consumer, link) {
 		if (has_room(consumer, portion)) {
 			return consumer;
 		}
@@ -188,8 +187,7 @@ enum deal dealer_deal(struct dealer *dealer, struct portion *portion, bool in_or
 
 void dealer_wake(struct dealer *dealer) {
 	mutex_lock(&dealer->lock);
-	list_for_each(&dealer->turns, at) {
-		struct consumer *consumer = list_entry(at, struct consumer, link);
+	list_for_each_entry(&dealer->turns, struct consumer, consumer, link) {
 		if (dealer->due && consumer->next) {
 			wake_waiting(consumer);
 		}
@@ -202,15 +200,14 @@ enum deal dealer_deal_all(struct dealer *dealer, struct portion *portion) {
 	bool room = true;
 	mutex_lock(&dealer->lock);
 	unsigned readers = dealer->readers;
-	list_for_each(&dealer->turns, at) {
-		room = room && !list_entry(at, struct consumer, link)->next;
+	list_for_each_entry(&dealer->turns, struct consumer, consumer, link) {
+		room = room && !consumer->next;
 	}
 	dealer->room_wanted = !room;
 	if (room && readers > 0) {
 		atomic_store_relaxed(&portion->refs, readers); // nobody else has it yet
 		portion->is_for_all = true;
-		list_for_each(&dealer->turns, at) {
-			struct consumer *consumer = list_entry(at, struct consumer, link);
+		list_for_each_entry(&dealer->turns, struct consumer, consumer, link) {
 			consumer->next = portion;
 			wake_waiting(consumer);
 		}

@@ -48,41 +48,19 @@ void child_scratch_destroy(struct child_scratch *scratch) {
 	}
 }
 
-// What its worker knows of a child: the states of child.h, of which TERMINATING is split by who sends the signals.
-enum child_state { CHILD_STARTING, CHILD_RUNNING, CHILD_TIMED_OUT, CHILD_CANCELLED, CHILD_EXITED, CHILD_DRAINED };
-
 struct child {
 	struct running_child running;
 	struct children *children;
 	const struct child_config *config;
-	enum child_state state;
 	struct pollfd fds[6];       // by enum child_stream, then END, IN, MORE and ROOM; -1: not open, or not now
 	int paused[STREAM_ERR + 1]; // descriptors of the streams that are not read until ROOM is readable, or -1
-	uint64_t deadline;          // of its timeout, without `stopped`, or TIME_NEVER
-	uint64_t stopped;           // children_stopped_time(), when it was last asked for
-	unsigned step;              // of the sequence, last sent to one that is out of time
-	uint64_t step_due;          // when the next is due
-	uint64_t old_due;           // when its orphans begin to be watched for, or TIME_NEVER
+	uint64_t time_due;          // when to call children_time_out(), or TIME_NEVER
 	uint64_t stop_due;          // when to look whether it has stopped, or TIME_NEVER
 	uint64_t linger_until;      // for the rest of its group, once it is a zombie; 0: it is not
-	struct pidfd_set left_group;  // descendants outside of its group, once it is out of time
 	struct memory_claim claim;
 };
 
 enum { END = STREAM_ERR + 1, IN, MORE, ROOM };
-
-static void child_set_state(struct child *child, enum child_state state) {
-	static const unsigned lawful[] = {
-		[CHILD_STARTING] = 1 << CHILD_RUNNING,
-		[CHILD_RUNNING] = 1 << CHILD_TIMED_OUT | 1 << CHILD_CANCELLED | 1 << CHILD_EXITED,
-		[CHILD_TIMED_OUT] = 1 << CHILD_EXITED,
-		[CHILD_CANCELLED] = 1 << CHILD_EXITED,
-		[CHILD_EXITED] = 1 << CHILD_DRAINED,
-		[CHILD_DRAINED] = 0,
-	};
-	verify(lawful[child->state] & 1U << state);
-	child->state = state;
-}
 
 // ---- STARTING ----
 
@@ -221,17 +199,15 @@ static bool child_start(struct child *child, struct spawn_error *ret_error) {
 		return false;
 	}
 	const struct child_config *config = child->config;
-	child->deadline = config->timeout ? child->running.start + config->timeout : TIME_NEVER;
 	children_list(child->children, &child->running);
 	memory_claim_started(&child->children->memory, &child->claim, child->running.pid);
-	child_set_state(child, CHILD_RUNNING);
 	if (config->started) {
 		config->started(config->started_arg, child->running.pid, child->running.start);
 	}
 	return true;
 }
 
-// ---- RUNNING, TERMINATING ----
+// ---- RUNNING, ENDING ----
 
 // Takes what the stream holds; if there is no room for it, the streams wait until there is.
 static void child_read_stream(struct child *child, enum child_stream stream) {
@@ -278,30 +254,10 @@ static uint64_t guardian_due(const struct child *child) {
 		? child->running.start + (uint64_t)GUARDIAN_AFTER_MS * NS_PER_MS : TIME_NEVER;
 }
 
-// When it is out of time, or the next step of the sequence is due.
-static uint64_t child_term_due(const struct child *child) {
-	uint64_t due = child->state == CHILD_RUNNING ? child->deadline : child->step_due;
-	return due == TIME_NEVER ? due : due + child->stopped;
-}
-
 // When child_on_time() has to look again.
 static uint64_t child_due(const struct child *child) {
-	uint64_t due = guardian_due(child);
-	uint64_t term = child_term_due(child);
-	due = term < due ? term : due;
-	due = child->stop_due < due ? child->stop_due : due;
-	due = child->old_due < due ? child->old_due : due;
-	return child->linger_until && child->linger_until < due ? child->linger_until : due;
-}
-
-// Sends a step to a child that is out of time; what left its group is looked up while it still descends from it.
-static void child_send_step(struct child *child, unsigned step) {
-	const struct term_seq *seq = &child->children->seq;
-	pidfd_set_add_outside_group(&child->left_group, child->running.pid);
-	running_signal_step(&child->running, seq->steps[step].signal);
-	pidfd_set_signal(&child->left_group, seq->steps[step].signal);
-	child->step = step;
-	child->step_due = term_seq_due(seq, step, now_ns() - child->stopped);
+	uint64_t due = earlier(earlier(guardian_due(child), child->time_due), child->stop_due);
+	return child->linger_until ? earlier(due, child->linger_until) : due;
 }
 
 static void child_on_time(struct child *child) {
@@ -313,40 +269,19 @@ static void child_on_time(struct child *child) {
 	if (guardian_due(child) <= now) {
 		children_start_guardian(child->children);
 	}
-	if (child->old_due <= now) {
-		child->old_due = TIME_NEVER;
-		children_note_old(child->children, &child->running);
-	}
 	if (child->stop_due <= now) {
 		child->stop_due = TIME_NEVER;
 		children_note_stopped(child->children, &child->running);
 	}
-	if (child_term_due(child) <= now) {
-		child->stopped = children_stopped_time(child->children, &child->running); // `now` is of before: it has not been stopped since
-	}
-	if (child_term_due(child) > now) {
-		return;
-	}
-	if (child->state == CHILD_RUNNING) {
-		if (children_is_cancelled(child->children, &child->running)) {
-			child_set_state(child, CHILD_CANCELLED); // children_term_step() does the rest
-		} else {
-			child_set_state(child, CHILD_TIMED_OUT);
-			child_send_step(child, 0);
-		}
-	} else if (child->state == CHILD_TIMED_OUT) {
-		child_send_step(child, child->step + 1);
+	if (child->time_due <= now) {
+		child->time_due = children_time_out(child->children, &child->running, child->running.start + child->config->timeout);
 	}
 }
 
 // True if the child is a zombie and others of its group are still to be waited for: fds[END] is then one of them.
 // They have as much time to clean up as the child had; those that are left after it get SIGKILL.
 static bool child_lingers(struct child *child) {
-	if (child->state == CHILD_RUNNING && atomic_load_acquire(&child->children->terminating)
-	    && children_is_cancelled(child->children, &child->running)) {
-		child_set_state(child, CHILD_CANCELLED);
-	}
-	if (child->state == CHILD_RUNNING || !child->config->own_group) {
+	if (!child->config->own_group || !children_is_marked(child->children, &child->running)) {
 		return false;
 	}
 	uint64_t now = now_ns();
@@ -366,8 +301,7 @@ static bool child_lingers(struct child *child) {
 
 // Until it has ended, and with it, if it was made to, its group.
 static void child_attend(struct child *child) {
-	child->step_due = TIME_NEVER;
-	child->old_due = child->running.start + (uint64_t)OLD_MS * NS_PER_MS;
+	child->time_due = child->config->timeout ? child->running.start + child->config->timeout : TIME_NEVER;
 	child->stop_due = child->children->has_terminal && !child->config->foreground && child->config->own_group
 		? child->running.start + (uint64_t)STOPPED_AFTER_MS * NS_PER_MS : TIME_NEVER;
 	for (;;) {
@@ -381,9 +315,6 @@ static void child_attend(struct child *child) {
 			child_on_time(child);
 		}
 	}
-	if (child->state == CHILD_TIMED_OUT) {
-		pidfd_set_signal(&child->left_group, SIGKILL);
-	}
 	fd_close(&child->fds[END].fd);
 	if (child->config->stdin_writer) {
 		stdin_pipe_close(child->config->stdin_writer, &child->fds[IN], &child->fds[MORE]);
@@ -393,25 +324,24 @@ static void child_attend(struct child *child) {
 // ---- EXITED, DRAINED ----
 
 static void child_reap(struct child *child, struct result *ret_result) {
-	bool timed_out = child->state == CHILD_TIMED_OUT;
 	child_guard_file(child, NULL);
-	bool cancelled = children_unlist(child->children, &child->running, timed_out); // [C1]
+	children_unlist(child->children, &child->running); // [C1]
+	pidfd_set_signal(&child->running.left_group, SIGKILL);
+	pidfd_set_fini(&child->running.left_group);
 	int status;
 	pid_t reaped;
 	do {
 		reaped = wait4(child->running.pid, &status, 0, &ret_result->usage);
 	} while (reaped < 0 && errno == EINTR);
 	verify(reaped == child->running.pid); // nobody else waits for it
-	child_set_state(child, CHILD_EXITED);
 	ret_result->start = child->running.start;
 	ret_result->end = now_ns();
-	children_note_end(child->children, ret_result->end);
 	ret_result->exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 0;
 	ret_result->term_signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
-	enum kill_mark marked = child->running.marked; // it cannot change any more, as the child is unlisted
-	if (timed_out || marked == MARKED_FOR_TIME) {
+	enum kill_mark marked = child->running.marked;
+	if (marked == MARKED_FOR_TIME) {
 		ret_result->outcome = OUTCOME_TIMEOUT;
-	} else if (cancelled || marked == MARKED_FOR_CANCEL) {
+	} else if (marked == MARKED_FOR_CANCEL) {
 		ret_result->outcome = OUTCOME_CANCELLED;
 	} else if (marked == MARKED_FOR_MEMORY) {
 		ret_result->outcome = OUTCOME_SIGNAL; // also if it made its excuses with exit 0: it was told to give up
@@ -433,7 +363,6 @@ void child_run(struct children *children, const struct child_config *config, str
 		.fds = {{.fd = -1, .events = POLLIN}, {.fd = -1, .events = POLLIN}, {.fd = -1, .events = POLLIN},
 		        {.fd = -1, .events = POLLOUT}, {.fd = -1, .events = POLLIN}, {.fd = -1, .events = POLLIN}},
 		.paused = {-1, -1},
-		.left_group = PIDFD_SET_INIT,
 	};
 	*ret_result = (struct result){.outcome = OUTCOME_CANCELLED};
 	*ret_error = (struct spawn_error){.error = 0};
@@ -460,7 +389,6 @@ void child_run(struct children *children, const struct child_config *config, str
 	}
 	fd_close(&fds[STREAM_OUT].fd);
 	fd_close(&fds[STREAM_ERR].fd);
-	child_set_state(&child, CHILD_DRAINED);
 	// the code is that of a shell whose command was killed
 	bool is_killed = (ret_result->outcome == OUTCOME_SIGNAL && ret_result->term_signal == SIGKILL)
 		|| (ret_result->outcome == OUTCOME_FAILED && ret_result->exit_code == 128 + SIGKILL);
@@ -469,7 +397,6 @@ void child_run(struct children *children, const struct child_config *config, str
 	// after the last read, for what is left in the cgroup may still write
 	bool ran_out = memory_claim_close(&children->memory, &child.claim);
 	ret_result->out_of_memory |= ran_out && (ret_result->outcome == OUTCOME_SIGNAL || ret_result->outcome == OUTCOME_FAILED);
-	pidfd_set_fini(&child.left_group);
 }
 
 // ---- the pipe that is a job's standard input ----

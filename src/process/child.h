@@ -1,8 +1,8 @@
 // A running child: started, read from, timed out, and waited for by its worker; signalled as a group by anybody.
 //
-// States, each with its lawful successors:
-//   STARTING -> RUNNING | SPAWN_ERROR       RUNNING -> TERMINATING (timeout, cancel) | EXITED
-//   TERMINATING -> EXITED                   EXITED -> DRAINED (at most DRAIN_GRACE later)
+// Its states:
+//   STARTING -> RUNNING | SPAWN_ERROR       RUNNING -> ENDING (timeout, cancel, want of memory) | EXITED
+//   ENDING -> EXITED                        EXITED -> DRAINED (at most DRAIN_GRACE later)
 // A worker runs one child at a time, start to end, in child_run(); it waits for exactly that pid. Other threads only
 // see the table of running children, under its lock, where an entry is valid until just before the pid is reaped, so
 // no signal ever reaches a recycled pid.
@@ -77,7 +77,7 @@ void children_terminate(struct children *children);
 // Sends SIGKILL to all running children, clean-ups too, whatever the step, and refuses new ones.
 void children_kill(struct children *children);
 
-// Sends the steps that are due. Returns when to call it again (now_ns() time), or TIME_NEVER.
+// Sends the steps that are due to all children that are being ended. Returns when to call it again (now_ns() time), or TIME_NEVER.
 uint64_t children_term_step(struct children *children, uint64_t now);
 
 // Sends SIGKILL to all groups, without a lock, and async-signal-safe: for diag_set_last_words().
@@ -88,16 +88,12 @@ void children_last_words(void);
 // Reaps the orphans that this process got as the subreaper. Called by the main thread whenever it wakes. Returns when to call
 // it again (now_ns() time), or TIME_NEVER.
 //
-// Nothing polls for orphans, and an ordinary job costs no wake-up. While an orphan lives, or a job runs that is older than
-// OLD_MS, the descriptor of signals_open() reports SIGCHLD; after a report it is silent for a while (children_note_sigchld()).
-// Orphans of younger jobs are found at the end of a job, if they were not looked for in the last OLD_MS.
+// Nothing polls for orphans. The descriptor of signals_open() reports SIGCHLD when a job or an orphan ends; after a report it is
+// silent for a while (children_note_sigchld()), so that many short jobs cost few wake-ups.
 uint64_t children_reap_orphans(struct children *children, int signal_fd);
 
-// Says that SIGCHLD was reported.
+// Says that SIGCHLD was reported. children_reap_orphans() follows.
 void children_note_sigchld(struct children *children);
-
-// Whether something has happened since the last call that makes a call of children_reap_orphans() worth it: for a loop that wakes often.
-bool children_want_look(struct children *children);
 
 // Sends SIGKILL to the descendants that left their group (setsid, daemons) and to the orphans; if the last step of the
 // sequence was sent, also to all processes with the cookie. Called at the end of an interrupted run, after the last child was
@@ -142,9 +138,6 @@ void children_signal_one(struct children *children, const void *origin, int sign
 // Begins to end the running child with that config->origin, if there is one: its outcome is OUTCOME_CANCELLED. Wakes the event
 // loop, from any thread.
 void children_cancel(struct children *children, const void *origin, uint64_t now);
-
-// Sends what is due to those three kinds. Returns when to call again, or TIME_NEVER.
-uint64_t children_marked_step(struct children *children, uint64_t now);
 
 // The child with that config->origin begins (`waits`) or ends to wait for other jobs. While it waits, the memory that it has
 // declared may be given to them, and children_suspend_young() does not count it.

@@ -7,7 +7,6 @@
 #include "base/io.h"
 #include "base/random.h"
 #include "base/text.h"
-#include "process/proctree.h"
 #include "process/signals.h"
 
 #include <errno.h>
@@ -18,7 +17,7 @@
 #include <sys/prctl.h>
 #include <sys/wait.h>
 
-enum { PAUSE_MIN_MS = 10, PAUSE_MAX_MS = 1000, BACKOFF_S = 10, OWN_BACKOFF_S = 1, ORPHANS_S = 2, LAST_LINE = 1024, REST_MS = 50, SETTLE_S = 5 };
+enum { PAUSE_MIN_MS = 10, PAUSE_MAX_MS = 1000, BACKOFF_S = 10, OWN_BACKOFF_S = 1, ORPHANS_S = 2, LAST_LINE = 1024, REST_MS = 100, SETTLE_S = 5 };
 
 // For children_last_words(), which is called without an argument on a dying thread.
 static _Atomic(struct group_table *) last_table;
@@ -147,8 +146,7 @@ struct memory *children_memory(struct children *children) {
 	return &children->memory;
 }
 
-static void wake(struct children *children) {
-	atomic_store_relaxed(&children->wants_look, true);
+static void wake(const struct children *children) {
 	if (children->wake_fd >= 0) {
 		wakeup_post(children->wake_fd);
 	}
@@ -186,27 +184,68 @@ static pid_t running_target(const struct running_child *running) {
 	return running->config->own_group ? -running->pid : running->pid;
 }
 
-void running_signal_step(const struct running_child *running, int signal) {
-	kill(running_target(running), signal);
-	if (signal != SIGKILL && signal != SIGSTOP && signal != SIGTSTP) {
-		kill(running_target(running), SIGCONT);
-	}
-}
-
 // True if the child is a zombie: what it did it did of its own accord.
 static bool running_has_ended(const struct running_child *running) {
 	siginfo_t info = {.si_pid = 0};
 	return waitid(P_PID, (id_t)running->pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid != 0;
 }
 
-// Sends a signal of the sequence, under the lock.
-static void running_cancel(struct running_child *running, int signal) {
-	if (!running->cancelled && running_has_ended(running)) {
-		return;
+// ---- the end of one, step by step; under the lock ----
+
+// Sends the step, and SIGCONT behind it: a stopped process takes no other signal than SIGKILL.
+static void send_step(struct children *children, struct running_child *running, unsigned step, uint64_t now) {
+	int signal = children->seq.steps[step].signal;
+	running->step = step;
+	running->step_due = term_seq_due(&children->seq, step, now);
+	if (running->marked == MARKED_FOR_TIME) { // what left its group is looked up while it still descends from it
+		pidfd_set_add_outside_group(&running->left_group, running->pid);
 	}
-	running->cancelled = true;
-	running_signal_step(running, signal);
+	kill(running_target(running), signal);
+	if (signal != SIGKILL && signal != SIGSTOP && signal != SIGTSTP) {
+		kill(running_target(running), SIGCONT);
+		running->suspended = false;
+	}
+	pidfd_set_signal(&running->left_group, signal);
+	children->has_killed |= atomic_load_relaxed(&children->terminating) && running->step_due == TIME_NEVER;
 }
+
+// Sends the steps that are due to a child that is being ended. Returns when the next is due.
+static uint64_t send_due(struct children *children, struct running_child *running, uint64_t now) {
+	while (running->step_due <= now) {
+		send_step(children, running, running->step + 1, now);
+	}
+	return running->step_due;
+}
+
+// Begins to end the child, with that step. Returns false if it is ending anyway.
+static bool mark(struct children *children, struct running_child *running, enum kill_mark why, unsigned step, uint64_t now) {
+	if (running->marked || running_has_ended(running)) {
+		return false;
+	}
+	running->marked = why;
+	atomic_add_relaxed(&children->nmarked, 1);
+	cond_broadcast(&children->started); // its worker may wait in children_time_out()
+	send_step(children, running, step, now);
+	return true;
+}
+
+// Ends the child if no more of its kind may run [C3]. Returns whether it may not.
+static bool end_refused(struct children *children, struct running_child *running, uint64_t now) {
+	if (!atomic_load_relaxed(children_refusal(children, running->config->cleanup))) {
+		return false;
+	}
+	bool kills = atomic_load_relaxed(&children->killing);
+	unsigned step = kills ? children->seq.nsteps - 1 : 0; // the last is KILL: see seq_finish()
+	running->marked = running->marked == MARKED_FOR_MEMORY ? MARKED_FOR_CANCEL : running->marked;
+	if (running->marked && kills) {
+		send_step(children, running, step, now);
+	} else {
+		mark(children, running, MARKED_FOR_CANCEL, step, now);
+	}
+	return true;
+}
+
+// ---- listed, and not any more ----
 
 atomic_int *children_reserve(struct children *children, struct running_child *running) {
 	struct group_table *table = children->guardian.table;
@@ -250,23 +289,22 @@ void children_list(struct children *children, struct running_child *running) {
 	list_push_back(&children->list, &running->link);
 	++children->nrunning;
 	running->stopped = children->stopped;
-	if (atomic_load_relaxed(children_refusal(children, running->config->cleanup))) {
-		running_cancel(running, children->seq.steps[children->step].signal);
-	}
+	bool is_refused = end_refused(children, running, now_ns());
 	mutex_unlock(&children->lock);
+	if (is_refused) {
+		wake(children);
+	}
 	if (running->config->foreground) {
 		kill(getpid(), SIGCHLD); // its own may have come before it was listed, as it was stopped by a Ctrl-Z at once
 	}
 }
 
-bool children_unlist(struct children *children, struct running_child *running, bool timed_out) {
+void children_unlist(struct children *children, struct running_child *running) {
 	mutex_lock(&children->lock);
-	bool cancelled = running->cancelled;
-	if ((cancelled || timed_out || running->marked) && running->config->own_group) {
+	if (running->marked && running->config->own_group) {
 		kill(-running->pid, SIGKILL);
 	}
-	children->nmarked -= running->marked != NOT_MARKED;
-	children->nold -= running->old;
+	atomic_fetch_sub(&children->nmarked, running->marked != NOT_MARKED);
 	list_remove(&running->link);
 	slot_free(children, running);
 	--children->nrunning;
@@ -275,14 +313,16 @@ bool children_unlist(struct children *children, struct running_child *running, b
 		cond_signal(&children->ended);
 	}
 	mutex_unlock(&children->lock);
-	return cancelled;
 }
 
-bool children_is_cancelled(struct children *children, const struct running_child *running) {
+bool children_is_marked(struct children *children, const struct running_child *running) {
+	if (atomic_load_relaxed(&children->nmarked) == 0) { // its own mark came before its end
+		return false;
+	}
 	mutex_lock(&children->lock);
-	bool cancelled = running->cancelled;
+	bool marked = running->marked;
 	mutex_unlock(&children->lock);
-	return cancelled;
+	return marked;
 }
 
 void children_note_stopped(struct children *children, const struct running_child *running) {
@@ -346,9 +386,10 @@ void children_settle(struct children *children) {
 
 unsigned children_signal(struct children *children, int signal) {
 	mutex_lock(&children->lock);
-	uint64_t now = now_ns(); // before the stop, and this process may be stopped with them
+	uint64_t now = now_ns(), stopped = 0; // before the stop, and this process may be stopped with them
 	if (signal == SIGCONT && children->stopped_at) {
-		children->stopped += now - children->stopped_at;
+		stopped = now - children->stopped_at;
+		children->stopped += stopped;
 		children->stopped_at = 0;
 		cond_broadcast(&children->started);
 	} else if ((signal == SIGTSTP || signal == SIGSTOP) && !children->stopped_at) {
@@ -358,20 +399,25 @@ unsigned children_signal(struct children *children, int signal) {
 		// a job that handles SIGTSTP could not be told from one that has stopped
 		kill(running_target(running), signal == SIGTSTP ? SIGSTOP : signal);
 		running->suspended = running->suspended && signal != SIGCONT;
+		running->step_due += running->marked && running->step_due != TIME_NEVER ? stopped : 0;
 	}
 	unsigned n = children->nrunning;
 	mutex_unlock(&children->lock);
 	return n;
 }
 
-uint64_t children_stopped_time(struct children *children, const struct running_child *running) {
+uint64_t children_time_out(struct children *children, struct running_child *running, uint64_t deadline) {
 	mutex_lock(&children->lock);
-	while (children->stopped_at && !running->cancelled && !running->marked) {
+	while (children->stopped_at && !running->marked) {
 		cond_wait(&children->started, &children->lock);
 	}
-	uint64_t stopped = children->stopped - running->stopped;
+	uint64_t now = now_ns(), due = deadline + children->stopped - running->stopped;
+	if (due <= now) {
+		bool ends = mark(children, running, MARKED_FOR_TIME, 0, now) || running->marked;
+		due = ends ? send_due(children, running, now) : TIME_NEVER;
+	}
 	mutex_unlock(&children->lock);
-	return stopped;
+	return due;
 }
 
 void children_signal_one(struct children *children, const void *origin, int signal) {
@@ -384,46 +430,36 @@ void children_signal_one(struct children *children, const void *origin, int sign
 	mutex_unlock(&children->lock);
 }
 
-// Sends step `step`, under the lock.
-static void send_step(struct children *children, unsigned step, uint64_t now) {
-	children->step = step;
-	children->term_due = term_seq_due(&children->seq, step, now);
-	list_for_each_entry(&children->list, struct running_child, running, link) {
-		if (atomic_load_relaxed(children_refusal(children, running->config->cleanup))) {
-			running_cancel(running, children->seq.steps[step].signal);
-		}
-	}
-}
-
-static void begin_termination(struct children *children, atomic_bool *flag, unsigned step) {
+static void begin_termination(struct children *children, atomic_bool *flag) {
 	mutex_lock(&children->lock);
 	if (!atomic_load_relaxed(flag)) {
 		atomic_store_release(&children->terminating, true);
 		atomic_store_release(flag, true);
-		send_step(children, step, now_ns());
+		children->has_killed |= flag == &children->killing;
+		uint64_t now = now_ns();
+		list_for_each_entry(&children->list, struct running_child, running, link) {
+			(void)end_refused(children, running, now);
+		}
 		cond_broadcast(&children->ended);
-		cond_broadcast(&children->started);
 	}
 	mutex_unlock(&children->lock);
 	memory_wake(&children->memory);
 }
 
 void children_terminate(struct children *children) {
-	begin_termination(children, &children->terminating, 0);
+	begin_termination(children, &children->terminating);
 }
 
 void children_kill(struct children *children) {
-	begin_termination(children, &children->killing, children->seq.nsteps - 1); // the last is KILL: see seq_finish()
+	begin_termination(children, &children->killing);
 }
 
 uint64_t children_term_step(struct children *children, uint64_t now) {
 	uint64_t next = TIME_NEVER;
 	mutex_lock(&children->lock);
-	if (atomic_load_relaxed(&children->terminating)) {
-		while (now >= children->term_due) {
-			send_step(children, children->step + 1, now);
-		}
-		next = children->term_due;
+	for (struct list *at = children->list.next; atomic_load_relaxed(&children->nmarked) > 0 && at != &children->list; at = at->next) {
+		struct running_child *running = list_entry(at, struct running_child, link);
+		next = earlier(next, running->marked ? send_due(children, running, now) : TIME_NEVER);
 	}
 	mutex_unlock(&children->lock);
 	return next;
@@ -431,33 +467,13 @@ uint64_t children_term_step(struct children *children, uint64_t now) {
 
 // ---- one child and not all ----
 
-// Sends a step to a marked child, under the lock.
-static void marked_send(const struct children *children, struct running_child *running, unsigned step, uint64_t now) {
-	running->step = step;
-	running->step_due = term_seq_due(&children->seq, step, now);
-	running->suspended = false; // running_signal_step() lets it go on
-	running_signal_step(running, children->seq.steps[step].signal);
-}
-
-// Begins to end the child, under the lock. Returns false if it is ending anyway.
-static bool mark_for_kill(struct children *children, struct running_child *running, enum kill_mark why, uint64_t now) {
-	if (running->marked || running->cancelled || running_has_ended(running)) {
-		return false;
-	}
-	running->marked = why;
-	++children->nmarked;
-	cond_broadcast(&children->started); // its worker may wait in children_stopped_time()
-	marked_send(children, running, 0, now);
-	return true;
-}
-
 char *children_evict_youngest(struct children *children) {
 	char *label = NULL;
 	mutex_lock(&children->lock);
 	// listed as they start, the youngest last
 	for (struct list *at = children->list.prev; at != &children->list && !label; at = at->prev) {
 		struct running_child *running = list_entry(at, struct running_child, link);
-		if (!running->config->cleanup && mark_for_kill(children, running, MARKED_FOR_MEMORY, now_ns())) {
+		if (!running->config->cleanup && mark(children, running, MARKED_FOR_MEMORY, 0, now_ns())) {
 			label = xstrdup(running->config->label ? running->config->label : "");
 		}
 	}
@@ -474,7 +490,7 @@ uint64_t children_expire(struct children *children, uint64_t limit, uint64_t now
 			continue;
 		}
 		if (due <= now) {
-			mark_for_kill(children, running, MARKED_FOR_TIME, now);
+			mark(children, running, MARKED_FOR_TIME, 0, now);
 		} else if (due < next) {
 			next = due;
 		}
@@ -487,29 +503,12 @@ void children_cancel(struct children *children, const void *origin, uint64_t now
 	bool marked = false;
 	mutex_lock(&children->lock);
 	list_for_each_entry(&children->list, struct running_child, running, link) {
-		marked = (running->config->origin == origin && mark_for_kill(children, running, MARKED_FOR_CANCEL, now)) || marked;
+		marked = (running->config->origin == origin && mark(children, running, MARKED_FOR_CANCEL, 0, now)) || marked;
 	}
 	mutex_unlock(&children->lock);
 	if (marked) {
 		wake(children);
 	}
-}
-
-uint64_t children_marked_step(struct children *children, uint64_t now) {
-	uint64_t next = TIME_NEVER;
-	mutex_lock(&children->lock);
-	for (struct list *at = children->list.next; children->nmarked > 0 && at != &children->list; at = at->next) {
-		struct running_child *running = list_entry(at, struct running_child, link);
-		if (!running->marked) {
-			continue;
-		}
-		while (running->step_due <= now) {
-			marked_send(children, running, running->step + 1, now);
-		}
-		next = running->step_due < next ? running->step_due : next;
-	}
-	mutex_unlock(&children->lock);
-	return next;
 }
 
 void children_set_waiting(struct children *children, const void *origin, bool waits) {
@@ -525,7 +524,7 @@ unsigned children_suspend_young(struct children *children, unsigned most) {
 	unsigned n = 0, nsuspended = 0;
 	mutex_lock(&children->lock);
 	list_for_each_entry(&children->list, struct running_child, running, link) {
-		if (running->config->cleanup || running->marked || running->cancelled || running->waits) {
+		if (running->config->cleanup || running->marked || running->waits) {
 			continue;
 		}
 		bool suspends = n++ >= most;
@@ -619,32 +618,8 @@ void children_each_stopped(struct children *children, void (*fn)(void *arg, cons
 
 // ---- orphans ----
 
-void children_note_old(struct children *children, struct running_child *running) {
-	mutex_lock(&children->lock);
-	running->old = true;
-	++children->nold;
-	bool wakes = !atomic_load_relaxed(&children->watches);
-	mutex_unlock(&children->lock);
-	if (wakes) {
-		wake(children);
-	}
-}
-
-void children_note_end(struct children *children, uint64_t now) {
-	uint64_t scanned = atomic_load_relaxed(&children->scanned);
-	if (now > scanned && now - scanned >= (uint64_t)OLD_MS * NS_PER_MS && !atomic_load_relaxed(&children->watches)
-	    && atomic_compare_exchange_strong(&children->scanned, &scanned, now)) {
-		wake(children);
-	}
-}
-
 void children_note_sigchld(struct children *children) {
 	children->rest_until = now_ns() + (uint64_t)REST_MS * NS_PER_MS;
-	atomic_store_relaxed(&children->wants_look, true);
-}
-
-bool children_want_look(struct children *children) {
-	return atomic_exchange(&children->wants_look, false);
 }
 
 uint64_t children_reap_orphans(struct children *children, int signal_fd) {
@@ -658,15 +633,9 @@ uint64_t children_reap_orphans(struct children *children, int signal_fd) {
 			atomic_store_release(&children->guardian.pid, 0); // it was killed; the pid is no longer its
 		}
 	} while (live && info.si_pid != 0);
-	mutex_lock(&children->lock);
-	bool watches = live || children->nold > 0;
-	atomic_store_relaxed(&children->watches, watches);
-	mutex_unlock(&children->lock);
-	uint64_t now = now_ns();
-	atomic_store_relaxed(&children->scanned, now);
-	bool rests = watches && now < children->rest_until;
-	if (children->sees_sigchld != (watches && !rests)) {
-		children->sees_sigchld = !children->sees_sigchld;
+	bool rests = now_ns() < children->rest_until;
+	if (children->sees_sigchld == rests) {
+		children->sees_sigchld = !rests;
 		signals_watch_children(signal_fd, children->sees_sigchld);
 	}
 	return rests ? children->rest_until : TIME_NEVER;
@@ -700,7 +669,7 @@ void children_kill_orphans(struct children *children) {
 		proctree_fini(&orphans);
 	} while (found && now_ns() < deadline);
 	mutex_lock(&children->lock);
-	bool killed = children->step + 1 == children->seq.nsteps; // the last is KILL: see seq_finish()
+	bool killed = children->has_killed;
 	mutex_unlock(&children->lock);
 	if (killed) {
 		children_kill_with_cookie(children);

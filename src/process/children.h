@@ -6,7 +6,7 @@
 //      then wait4().
 // [C2] All signals to groups go to listed entries: under the lock, or by the entry's own worker, which alone unlists
 //      it. The guardian and children_last_words() read the targets without it; for them [C1] is enough.
-// [C3] Once termination has begun, each child gets its signal: it was listed then, or children_list() sends the signal.
+// [C3] Once termination has begun, each child gets its signals: it was listed then, or children_list() begins to end it.
 //      For clean-up commands termination begins with children_kill().
 
 #pragma once
@@ -17,12 +17,10 @@
 #include "process/child.h"
 #include "process/guardian.h"
 #include "process/memory.h"
+#include "process/proctree.h"
 
-// Why one child is ended, and not all.
+// Why a child is being ended. The first reason is the one that counts, but for the end of all after the want of memory.
 enum kill_mark { NOT_MARKED, MARKED_FOR_MEMORY, MARKED_FOR_TIME, MARKED_FOR_CANCEL };
-
-// A younger job may leave orphans until the next look at them; see children_reap_orphans().
-enum { OLD_MS = 100 };
 
 // An entry, in the memory of its child_run().
 struct running_child {
@@ -30,12 +28,11 @@ struct running_child {
 	uint64_t number;   // among all that were to be started
 	pid_t pid;
 	const struct child_config *config;
-	bool cancelled;    // got a signal of children_terminate() or children_kill() before it ended; by the lock
 	unsigned slot;     // in the table of the guardian
-	enum kill_mark marked; // before it ended; by the lock
+	enum kill_mark marked; // before it ended; by the lock, as the next three
 	unsigned step;     // of the sequence, last sent to one that is marked
 	uint64_t step_due; // when the next is due
-	bool old;          // has lived for OLD_MS; by the lock
+	struct pidfd_set left_group; // descendants outside of its group, once it is out of time
 	bool suspended;    // by children_suspend_young(); by the lock
 	bool waits;        // children_set_waiting(); by the lock
 	uint64_t stopped;  // children.stopped when it was listed
@@ -43,14 +40,14 @@ struct running_child {
 };
 
 struct children {
-	mutex lock;              // of all down to term_due
+	mutex lock;              // of all down to has_killed
 	cond ended;              // signalled at the end of a child, for those who wait for room
 	uint64_t nended;
 	unsigned nwaiting;
 	struct list starting;    // from children_reserve() on, in the order of their numbers
 	uint64_t nstarts;
 	cond started;            // broadcast when one leaves `starting` while nsettling > 0, and for threads in
-	                         // children_stopped_time()
+	                         // children_time_out()
 	unsigned nsettling;      // that are in children_settle()
 	struct list list;        // those that run
 	unsigned nrunning;
@@ -58,14 +55,11 @@ struct children {
 	uint64_t stopped;        // for how long it had them stopped before that
 	unsigned *free_slots;    // entries of the guardian's table that were used before
 	size_t nfree, free_cap;
-	unsigned nold, nmarked; // of those listed
-	unsigned step;           // of the sequence, last sent
-	uint64_t term_due;       // when the next is due
+	bool has_killed;         // once termination has begun, the last step of the sequence was sent to one
+	atomic_uint nmarked;     // of those listed; set under the lock
 
-	// orphans: see children_reap_orphans()
-	atomic_bool watches;     // set under the lock
-	atomic_uint_least64_t scanned; // for orphans, the last time
-	bool sees_sigchld;       // signals_watch_children() is on; from here on of the event loop's thread
+	// orphans: see children_reap_orphans(); of the event loop's thread
+	bool sees_sigchld;       // signals_watch_children() is on
 	uint64_t rest_until;
 
 	atomic_bool terminating; // set under the lock; read without it to refuse early
@@ -76,14 +70,10 @@ struct children {
 	struct spawn_world world;
 	int null_fd;             // /dev/null for the children's stdin, or -1
 	int wake_fd;             // wakes the event loop, or -1
-	atomic_bool wants_look;  // for children_reap_orphans()
 	bool has_terminal;       // which could stop a job
 	atomic_bool has_reported; // a message has said that nothing runs because nothing can be started
 	atomic_bool has_stopped; // a message has said that the terminal stopped a job
 };
-
-// Sends the signal of a step, and SIGCONT behind it: a stopped process takes no other signal than SIGKILL.
-void running_signal_step(const struct running_child *running, int signal);
 
 // Reserves a place in the guardian's table, for spawn_config.listed; and gives it back for a child that did not start:
 // before it is reaped.
@@ -93,25 +83,20 @@ void children_release(struct children *children, struct running_child *running);
 // Lists a child that was just started; it is signalled at once if termination has begun.
 void children_list(struct children *children, struct running_child *running);
 
-// Unlists a child that has ended and was not reaped yet. If it was cancelled, marked, or `timed_out`, what is left of
-// its group is killed. Returns whether it was cancelled.
-bool children_unlist(struct children *children, struct running_child *running, bool timed_out);
-
-// The child, which is listed, has lived for OLD_MS: from now on its orphans are watched for.
-void children_note_old(struct children *children, struct running_child *running);
-
-// A child has ended: wakes the event loop if it has not looked for orphans for OLD_MS.
-void children_note_end(struct children *children, uint64_t now);
+// Unlists a child that has ended and was not reaped yet. If it is marked, what is left of its group is killed. Its mark cannot
+// change any more.
+void children_unlist(struct children *children, struct running_child *running);
 
 // Says so, once in a run, if the child has been stopped because it used the terminal, which is not its.
 void children_note_stopped(struct children *children, const struct running_child *running);
 
-// For how long children_signal() has had the child stopped, which does not count for its timeout. While the child is stopped,
-// waits until it goes on or is being ended.
-uint64_t children_stopped_time(struct children *children, const struct running_child *running);
+// From its own worker: begins to end a child that is out of time, at `deadline` and as long after it as children_signal() has had
+// the child stopped; and sends the steps that are due then. While the child is stopped, waits until it goes on or is being
+// ended. Returns when to call it again (now_ns() time), or TIME_NEVER.
+uint64_t children_time_out(struct children *children, struct running_child *running, uint64_t deadline);
 
-// running_child.cancelled, by the lock.
-bool children_is_cancelled(struct children *children, const struct running_child *running);
+// Whether the child is being ended.
+bool children_is_marked(struct children *children, const struct running_child *running);
 
 // How long a start that found no room has been tried.
 struct start_backoff {

@@ -554,6 +554,7 @@ static void terminate(struct remote_worker *worker) {
 static void answer_signal(struct remote_worker *worker, int signal) {
 	if (signal == SIGCHLD) {
 		children_note_sigchld(worker->children);
+		worker->reap = 0;
 	} else if (is_ending_signal(signal) && worker->signal) {
 		children_kill(worker->children);
 	} else if (is_ending_signal(signal)) {
@@ -578,11 +579,11 @@ static uint64_t do_due(struct remote_worker *worker) {
 	if (now >= worker->over) { // before Slurm ends them, children first, so that a shell may go on without its child, and end well
 		terminate(worker);
 	}
-	if (children_want_look(worker->children) || now >= worker->reap) {
+	if (now >= worker->reap) {
 		worker->reap = children_reap_orphans(worker->children, worker->signal_fd);
 	}
-	due = earlier(due, children_marked_step(worker->children, now));
-	due = earlier(due, worker->ending ? children_term_step(worker->children, now) : worker->over);
+	due = earlier(due, children_term_step(worker->children, now));
+	due = earlier(due, worker->ending ? TIME_NEVER : worker->over);
 	due = earlier(due, worker->said_bye ? TIME_NEVER : worker->last_minute);
 	return earlier(due, worker->reap);
 }

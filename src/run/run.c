@@ -91,13 +91,10 @@ static void run_loop(struct run *run) {
 			run_limit_end(run);
 			next = now_ns() + LAST_JOB_MS * NS_PER_MS; // nothing wakes the loop when the last job has ended, but its worker still writes output
 		}
-		if (run->phase >= RUN_ENDING) {
-			next = earlier(next, children_term_step(run->children, now_ns()));
-		}
 		if (run->gate) {
 			next = earlier(next, gate_tick(run->gate, now_ns()));
 		}
-		next = earlier(next, children_marked_step(run->children, now_ns())); // what the above, or --cancel, is ending
+		next = earlier(next, children_term_step(run->children, now_ns())); // what a signal, the above, or --cancel is ending
 		if (run->auto_slots) {
 			next = earlier(next, auto_slots_tick(run->auto_slots, now_ns()));
 		}

@@ -107,9 +107,8 @@ static void loop_poll(struct xargs *xargs, int timeout_ms) {
 
 // When the loop has to go on: at the next step of the jobs' end, if that has begun, or the next check for orphans.
 static uint64_t next_due(struct xargs *xargs) {
-	uint64_t step = xargs->signal ? children_term_step(xargs->run.children, now_ns()) : TIME_NEVER;
 	uint64_t orphans = children_reap_orphans(xargs->run.children, xargs->signal_fd);
-	return orphans < step ? orphans : step;
+	return earlier(orphans, children_term_step(xargs->run.children, now_ns()));
 }
 
 static void loop(struct xargs *xargs) {

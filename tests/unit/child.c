@@ -808,7 +808,8 @@ static void test_terminate_late(void) {
 	int status;
 	siginfo_t info;
 	check_equal(waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT), 0);
-	check(children_unlist(w.children, &running, false));
+	children_unlist(w.children, &running);
+	check_equal(running.marked, MARKED_FOR_CANCEL);
 	check_equal(waitpid(pid, &status, 0), pid);
 	check(WIFSIGNALED(status));
 	check_equal(WTERMSIG(status), SIGTERM);
@@ -949,7 +950,7 @@ static void test_each(void) {
 // Sends what is due until the thread's child has ended.
 static void step_and_join(struct world *world, thread t) {
 	while (children_count(world->children) > 0) {
-		children_marked_step(world->children, now_ns());
+		children_term_step(world->children, now_ns());
 		poll(NULL, 0, 1);
 	}
 	thread_join(t);
@@ -966,12 +967,12 @@ static void test_evict(void) {
 	check_string(label, "one");
 	free(label);
 	check(!children_evict_youngest(w.children)); // it is ending already
-	check(children_marked_step(w.children, 0) != TIME_NEVER);
+	check(children_term_step(w.children, 0) != TIME_NEVER);
 	step_and_join(&w, t);
 	check_equal(w.result.outcome, OUTCOME_SIGNAL);
 	check_equal(w.result.term_signal, SIGKILL);
 	check(w.result.out_of_memory);
-	check(children_marked_step(w.children, now_ns()) == TIME_NEVER);
+	check(children_term_step(w.children, now_ns()) == TIME_NEVER);
 	world_close(&w);
 }
 

@@ -22,6 +22,11 @@ void job_label(const struct job *job, struct buf *buf) {
 	}
 }
 
+const struct template *job_template(const struct job *job) {
+	const struct job_spec *spec = job->spec;
+	return job->role == ROLE_ON_FAILURE ? spec->on_failure : job->step > 0 ? spec->then.at[job->step - 1] : spec->command;
+}
+
 struct expansion job_expansion(const struct job *job) {
 	const struct run *run = job->batch->run;
 	return (struct expansion){

@@ -67,6 +67,8 @@ struct job {
 	const char *reason;           // with item.bad: why it cannot be run; borrowed as the record
 	const char *name;             // what messages call a command that is no item, such as "finally"; or NULL
 	enum event_role role;
+	const struct result *told;    // of an on-failure or finally command: the end that it is told of; or NULL
+	struct line_items *line_items; // takes the lines of its attempt's stdout, or NULL
 	struct created_file *creating; // what it makes, which was not there when it began (created_files.c); or NULL
 	unsigned step;                // 0: the command; n: the nth of spec->then
 	unsigned attempt;             // of this step, from 1
@@ -94,6 +96,9 @@ struct job {
 
 // Appends how messages call the job: "BATCH#7", "#7" in the default batch, or "BATCH finally".
 void job_label(const struct job *job, struct buf *buf);
+
+// The template of the job's command, or of its step; NULL: the record is the command.
+const struct template *job_template(const struct job *job);
 
 // What the job's templates are expanded with; borrows its record.
 struct expansion job_expansion(const struct job *job);

@@ -42,7 +42,7 @@ enum { LOSSES_ALONE = 2 }; // after which a job that was lost with its machine h
 enum { UNREACHABLE = 255 }; // exit code of a job whose machine cannot be reached, as ssh has it
 
 // What scripts for GNU parallel expect for each job, and the spec's variables that differ from job to job; a NUL behind each.
-static void build_vars(struct buf *vars, const struct job *job, const struct attempt *attempt) {
+static void build_vars(struct buf *vars, const struct job *job) {
 	const struct run *run = job->batch->run;
 	const struct options *options = run->options;
 	const char *batch = job->batch->name;
@@ -57,8 +57,8 @@ static void build_vars(struct buf *vars, const struct job *job, const struct att
 	if (options->slot_var) {
 		buf_printf(vars, "%s=%u%c", options->slot_var, job->slot - 1, 0);
 	}
-	if (attempt->ended) {
-		buf_printf(vars, "FAIRPAR_EXIT=%d%cFAIRPAR_OUTCOME=%s%c", result_code(attempt->ended), 0, outcome_names[attempt->ended->outcome], 0);
+	if (job->told) {
+		buf_printf(vars, "FAIRPAR_EXIT=%d%cFAIRPAR_OUTCOME=%s%c", result_code(job->told), 0, outcome_names[job->told->outcome], 0);
 	}
 	struct expansion x = job_expansion(job);
 	for (size_t i = 0; i < job->spec->nvars; ++i) {
@@ -79,10 +79,10 @@ static void add_dir(struct buf *vars, const struct job_spec *spec, const char *d
 }
 
 // Fills state->env; borrowed from the state and from the job's spec, until the next call.
-static void build_env(struct worker_state *state, const struct job *job, const struct attempt *attempt) {
+static void build_env(struct worker_state *state, const struct job *job) {
 	const struct job_spec *spec = job->spec;
 	struct buf *vars = &state->vars;
-	build_vars(vars, job, attempt);
+	build_vars(vars, job);
 	state->live = (struct live_attempt){
 		.worker = state->worker,
 		.job = job,
@@ -96,7 +96,7 @@ static void build_env(struct worker_state *state, const struct job *job, const s
 	if (spec->start && state->context && state->context->cwd) {
 		add_dir(vars, spec, state->context->cwd);
 	}
-	if (template_has(attempt->template, TEMPLATE_NAMES_ITEM)) {
+	if (template_has(job_template(job), TEMPLATE_NAMES_ITEM)) {
 		job_spec_add_item(vars, &job->record);
 	}
 	size_t n = spec->nenv;
@@ -154,30 +154,31 @@ static bool is_cleanup(const struct job *job) {
 }
 
 static void child_waits(void *arg, uint64_t bytes) {
-	const struct job_output *output = arg;
+	struct worker_state *state = arg;
 	FP_CLEANUP(buf_fini) struct buf what = BUF_INIT;
-	worker_pass(output->state->worker);
+	worker_pass(state->worker);
 	if (bytes > 0) {
 		buf_printf(&what, "%s of memory", memory_show(bytes));
 	} else {
 		buf_adds(&what, "memory: how much its batch's jobs need is being found out");
 	}
-	publish_attempt_wait(output->state, output->job, WHY_MEMORY, buf_str(&what));
+	publish_attempt_wait(state, state->live.job, WHY_MEMORY, buf_str(&what));
 }
 
 static void child_started(void *arg, pid_t pid, uint64_t start) {
-	const struct job_output *output = arg;
-	struct gate *gate = output->state->run->gate;
-	if (gate && !is_cleanup(output->job)) {
-		gate_note_start(gate);
+	struct worker_state *state = arg;
+	const struct job *job = state->live.job;
+	struct run *run = state->run;
+	if (run->gate && !is_cleanup(job)) {
+		gate_note_start(run->gate);
 	}
-	worker_pass(output->state->worker);
-	publish_attempt_wait_end(output->state, output->job);
-	atomic_store_relaxed(&output->state->live.pid, pid);
-	publish_job_start(output->state, output->job, (int)pid, start);
-	if (job_is_cancelled(output->job)) {
-		hosts_cancel(output->state->run->hosts, &output->state->live); // --cancel came before it was there
-		children_cancel(output->state->run->children, &output->state->live, start);
+	worker_pass(state->worker);
+	publish_attempt_wait_end(state, job);
+	atomic_store_relaxed(&state->live.pid, pid);
+	publish_job_start(state, job, (int)pid, start);
+	if (job_is_cancelled(job)) {
+		hosts_cancel(run->hosts, &state->live); // --cancel came before it was there
+		children_cancel(run->children, &state->live, start);
 	}
 }
 
@@ -261,12 +262,10 @@ static bool execute_in_slot(struct worker_state *state, const struct job *job, c
 	return has_all;
 }
 
-static void run_child(struct worker_state *state, const struct job *job, const struct attempt *attempt, struct hosts_place *place,
-                      struct result *ret_result) {
+static void run_child(struct worker_state *state, const struct job *job, struct hosts_place *place, struct result *ret_result) {
 	struct run *run = state->run;
 	const struct job_spec *spec = job->spec;
-	struct job_output output;
-	job_output_open(&output, state, job, attempt->line_items);
+	struct output_reader reader = job_output_reader(state);
 	struct child_config config = {
 		.path = state->command.path,
 		.argv = state->command.argv,
@@ -274,7 +273,7 @@ static void run_child(struct worker_state *state, const struct job *job, const s
 		.context = state->context ? state->context : spec->context,
 		// a semaphore's command has fairpar's own standard input, as with GNU parallel
 		.stdin_fd = job->added ? -1 : run->options->sem.is_on && !run->options->tty ? STDIN_FILENO : terminal_fd(run),
-		.output_reader = job->spool || job->results ? &output.output_reader : NULL,
+		.output_reader = job->spool || job->results ? &reader : NULL,
 		.timeout = spec->timeout,
 		.memory = spec->memory,
 		.learned = is_cleanup(job) ? NULL : job->batch->memory,
@@ -292,7 +291,7 @@ static void run_child(struct worker_state *state, const struct job *job, const s
 		.starter = state->command.by_shell ? warm_starter(state->warm) : NULL,
 		.started = child_started,
 		.waits = child_waits,
-		.started_arg = &output,
+		.started_arg = state,
 	};
 	if (job->block && block_connect(job->block, &config) != 0) {
 		result_cannot_start(ret_result, 126);
@@ -363,8 +362,8 @@ static bool is_text(const struct record *record) {
 }
 
 // May the items stand where the command has them, and can its environment hold them? Else says why not.
-static bool is_permitted(struct worker_state *state, const struct job *job, const struct template *template,
-                         const struct expansion *x) {
+static bool is_permitted(struct worker_state *state, const struct job *job, const struct expansion *x) {
+	const struct template *template = job_template(job);
 	FP_CLEANUP(buf_fini) struct buf why = BUF_INIT;
 	static const size_t most = COMMAND_STRING_MAX - sizeof("FAIRPAR_ITEM=");
 	if (!template || (template_has(template, TEMPLATE_NAMES_ITEM) && job->record.size > most)) {
@@ -387,7 +386,8 @@ enum { TEXT_BYTES = 128 * 1024 }; // of the arguments, in the text of a command 
 
 // The text of the command; of one with very many arguments the beginning, if nobody has the text but messages, which show less.
 // Returns whether it is all of it.
-static bool write_text(struct worker_state *state, const struct template *template, const struct expansion *x, const struct interpreter *by) {
+static bool write_text(struct worker_state *state, const struct job *job, const struct expansion *x) {
+	const struct template *template = job_template(job);
 	const struct options *options = state->run->options;
 	bool is_read = state->run->log || state->run->result_files || options->print_commands || options->show_commands
 		|| options->interactive || options->dry_run;
@@ -401,19 +401,20 @@ static bool write_text(struct worker_state *state, const struct template *templa
 		beginning.record = &first;
 	}
 	buf_reset(&state->text);
-	command_text(template, &beginning, by, &state->text);
+	command_text(template, &beginning, &job->spec->by, &state->text);
 	return beginning.record == x->record;
 }
 
 // Builds state->command, whose text is in state->text, if `is_whole`. Returns 0; or -1 with the result, after a message.
-static int build_command(struct worker_state *state, const struct job *job, const struct attempt *attempt, const struct expansion *x,
-                         bool is_whole, struct result *ret_result) {
+static int build_command(struct worker_state *state, const struct job *job, const struct expansion *x, bool is_whole,
+                         struct result *ret_result) {
+	const struct template *template = job_template(job);
 	const struct interpreter *by = &job->spec->by;
-	int built = command_build(&state->command, attempt->template, x, by, &state->text);
+	int built = command_build(&state->command, template, x, by, &state->text);
 	if (built == 0 && state->command.by_shell && !is_whole) { // its program is no longer there
 		buf_reset(&state->text);
-		command_text(attempt->template, x, by, &state->text);
-		built = command_build(&state->command, attempt->template, x, by, &state->text);
+		command_text(template, x, by, &state->text);
+		built = command_build(&state->command, template, x, by, &state->text);
 	}
 	if (built != 0) {
 		struct spawn_error error = {.step = SPAWN_EXEC, .error = errno};
@@ -428,13 +429,12 @@ static int build_command(struct worker_state *state, const struct job *job, cons
 }
 
 // The attempt, where it is to run.
-static void run_at(struct worker_state *state, struct job *job, const struct attempt *attempt, struct hosts_place *place,
-                   struct result *ret_result) {
+static void run_at(struct worker_state *state, struct job *job, struct hosts_place *place, struct result *ret_result) {
 	struct run *run = state->run;
 	struct expansion x = job_expansion(job);
-	bool is_whole = write_text(state, attempt->template, &x, &job->spec->by);
+	bool is_whole = write_text(state, job, &x);
 	job_output_open_spool(state, job);
-	if (!is_permitted(state, job, attempt->template, &x)) {
+	if (!is_permitted(state, job, &x)) {
 		result_cannot_start(ret_result, 126);
 		ret_result->is_refused = true;
 		return;
@@ -462,13 +462,13 @@ static void run_at(struct worker_state *state, struct job *job, const struct att
 		result_cannot_start(ret_result, 126);
 		return;
 	}
-	if (build_command(state, job, attempt, &x, is_whole, ret_result) != 0) {
+	if (build_command(state, job, &x, is_whole, ret_result) != 0) {
 		return;
 	}
 	worker_state_label(state, job);
 	buf_addc(&state->label, ' ');
 	buf_add(&state->label, buf_str(&state->text), state->text.len);
-	build_env(state, job, attempt);
+	build_env(state, job);
 	unsigned width = state->worker ? worker_width(state->worker) : 1;
 	if (run->auto_slots) {
 		auto_slots_begin(run->auto_slots, width);
@@ -477,9 +477,9 @@ static void run_at(struct worker_state *state, struct job *job, const struct att
 		publish_note_wait(state, gate_reason(run->gate), worker_facts(state->worker)->gated);
 	}
 	*ret_result = (struct result){.outcome = OUTCOME_CANCELLED};
-	if (!run->options->interactive || attempt->ended || terminal_confirm(run, buf_str(&state->text))) {
+	if (!run->options->interactive || job->told || terminal_confirm(run, buf_str(&state->text))) {
 		job_output_let_through(run, job);
-		run_child(state, job, attempt, place, ret_result);
+		run_child(state, job, place, ret_result);
 	}
 	if (run->gate && !is_cleanup(job)) {
 		gate_note_end(run->gate, ret_result);
@@ -514,7 +514,7 @@ static bool enter_host(struct worker_state *state, struct job *job, struct hosts
 	return has_place;
 }
 
-void attempt_run(struct worker_state *state, struct job *job, const struct attempt *attempt, struct result *ret_result) {
+void attempt_run(struct worker_state *state, struct job *job, struct result *ret_result) {
 	struct hosts *hosts = state->run->hosts;
 	// what is no item's runs here, and so does what runs beside the slots
 	bool is_placed = hosts && job->role == ROLE_JOB && !worker_is_long(state->worker);
@@ -522,7 +522,7 @@ void attempt_run(struct worker_state *state, struct job *job, const struct attem
 	publish_attempt_begin(state);
 	if (!is_placed) {
 		job->login = NULL;
-		run_at(state, job, attempt, NULL, ret_result);
+		run_at(state, job, NULL, ret_result);
 		return;
 	}
 	// before the command is built, which may name the machine
@@ -532,7 +532,7 @@ void attempt_run(struct worker_state *state, struct job *job, const struct attem
 	if (gone) {
 		job->login = gone;
 		struct expansion x = job_expansion(job);
-		(void)write_text(state, attempt->template, &x, &job->spec->by);
+		(void)write_text(state, job, &x);
 		job_output_open_spool(state, job);
 		// which of them cannot, and why, was said when that was seen
 		buf_adds(&state->stats.why, "none of the machines that it may run on can be reached");
@@ -544,7 +544,7 @@ void attempt_run(struct worker_state *state, struct job *job, const struct attem
 		return;
 	}
 	job->login = place.login;
-	run_at(state, job, attempt, &place, ret_result);
+	run_at(state, job, &place, ret_result);
 	hosts_release_place(hosts, &place);
 	hosts_refresh_list(hosts);
 }

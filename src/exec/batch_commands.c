@@ -41,17 +41,15 @@ static struct job job_without_item(struct batch *batch, const struct job_spec *s
 
 void batch_command_on_failure(struct worker_state *state, const struct job *failed, const struct result *ended) {
 	struct job job = *failed;
-	struct attempt attempt = {
-		.template = job.spec->on_failure, .ended = ended,
-	};
 	struct result result;
 	job.role = ROLE_ON_FAILURE;
+	job.told = ended;
 	job.item.order = job.item.queued = job.item.from = job.pause = 0; // it is no item: its output has no place in the order
 	job.block = NULL;
 	job.step = 0;
 	job.spool = NULL;
 	job.results = NULL;
-	attempt_run(state, &job, &attempt, &result);
+	attempt_run(state, &job, &result);
 	finish(state, &job, &result); // it is not counted
 	if (outcome_is_failure(result.outcome)) {
 		char how[80];
@@ -68,11 +66,9 @@ static enum work_status run_finally(struct worker *worker, struct queue *queue, 
 	struct worker_state *state = worker_state_of(batch->run, worker);
 	struct result ended = dag_node_result(node);
 	struct job job = job_without_item(batch, batch->finally, ROLE_FINALLY, "finally", worker_slot(worker));
-	struct attempt attempt = {
-		.template = job.spec->command, .ended = &ended,
-	};
 	struct result result;
-	attempt_run(state, &job, &attempt, &result);
+	job.told = &ended;
+	attempt_run(state, &job, &result);
 	finish(state, &job, &result); // it is not counted
 	if (result.outcome != OUTCOME_OK) {
 		char how[80];
@@ -135,12 +131,10 @@ static void list_by_pattern(struct worker_state *state, struct worker *worker, s
 static void list_by_command(struct worker_state *state, struct worker *worker, struct queue *queue, const struct job_spec *spec) {
 	struct batch *batch = queue_user(queue);
 	struct job job = job_without_item(batch, spec, ROLE_LISTING, "args_from", worker_slot(worker));
-	struct attempt attempt = {
-		.template = spec->command, .line_items = line_items_begin(worker, queue, /* from */ 0, IN_THIS_ORDER, /* hold */ false),
-	};
 	struct result result;
-	attempt_run(state, &job, &attempt, &result);
-	line_items_end(attempt.line_items, /* keep */ true);
+	job.line_items = line_items_begin(worker, queue, /* from */ 0, IN_THIS_ORDER, /* hold */ false);
+	attempt_run(state, &job, &result);
+	line_items_end(job.line_items, /* keep */ true);
 	finish(state, &job, &result);
 	if (result.outcome == OUTCOME_CANCELLED) {
 		publish_lost(batch, 1);

@@ -115,58 +115,58 @@ void job_output_show_command(struct worker_state *state, const struct job *job) 
 
 // ---- what the child writes ----
 
-static void pass_on(const struct job_output *output, enum child_stream stream, const char *bytes, size_t n) {
-	struct worker_state *state = output->state;
-	if (output->is_watched) {
-		publish_output(state, output->job, (int)stream, bytes, n);
+static void pass_on(struct worker_state *state, enum child_stream stream, const char *bytes, size_t n) {
+	const struct job *job = state->live.job;
+	if (publish_wants_output(state->run)) {
+		publish_output(state, job, (int)stream, bytes, n);
 	}
-	if (stream == STREAM_OUT && output->line_items) {
-		line_items_take(output->line_items, bytes, n);
+	if (stream == STREAM_OUT && job->line_items) {
+		line_items_take(job->line_items, bytes, n);
 		state->stats.item_bytes += (uint64_t)n;
-	} else if (output->job->results && output->job->results->stream[stream].takes) {
-		results_add(output->job->results, (int)stream, bytes, n);
+	} else if (job->results && job->results->stream[stream].takes) {
+		results_add(job->results, (int)stream, bytes, n);
 	} else {
-		spool_add(output->job->spool, (int)stream, bytes, n);
+		spool_add(job->spool, (int)stream, bytes, n);
 	}
 }
 
 static void output_take(void *arg, enum child_stream stream, const char *bytes, size_t n) {
-	const struct job_output *output = arg;
-	pass_on(output, stream, bytes, n);
-	if (output->state->run->status_display) {
-		status_display_output(output->state->run);
+	struct worker_state *state = arg;
+	pass_on(state, stream, bytes, n);
+	if (state->run->status_display) {
+		status_display_output(state->run);
 	}
 }
 
 // Reads what does not go into the spool, or not only there, and passes it on.
-static ssize_t read_and_pass(const struct job_output *output, enum child_stream stream, int fd) {
-	struct worker_state *state = output->state;
+static ssize_t read_and_pass(struct worker_state *state, enum child_stream stream, int fd) {
 	if (!state->output_bytes) {
 		state->output_bytes = xmalloc(OUTPUT_BYTES);
 	}
 	ssize_t n = read(fd, state->output_bytes, OUTPUT_BYTES);
 	if (n > 0) {
-		pass_on(output, stream, state->output_bytes, (size_t)n);
+		pass_on(state, stream, state->output_bytes, (size_t)n);
 	}
 	return n;
 }
 
 static ssize_t output_readable(void *arg, enum child_stream stream, int fd) {
-	struct job_output *output = arg;
+	struct worker_state *state = arg;
+	const struct job *job = state->live.job;
 	ssize_t n;
-	bool is_kept = output->job->results && output->job->results->stream[stream].takes;
-	if (output->is_watched || is_kept || (stream == STREAM_OUT && output->line_items)) {
-		n = read_and_pass(output, stream, fd);
+	bool is_kept = job->results && job->results->stream[stream].takes;
+	if (is_kept || (stream == STREAM_OUT && job->line_items) || publish_wants_output(state->run)) {
+		n = read_and_pass(state, stream, fd);
 	} else {
-		n = spool_readable(output->job->spool, (int)stream, fd);
+		n = spool_readable(job->spool, (int)stream, fd);
 	}
-	if (output->state->run->status_display && n > 0) {
-		status_display_output(output->state->run);
+	if (state->run->status_display && n > 0) {
+		status_display_output(state->run);
 	}
 	if (n < 0 && errno != EAGAIN && errno != EINTR) {
 		int error = errno;
 		diag_error("cannot read the output of a job: %s", strerror(error));
-		atomic_store_relaxed(&output->state->run->trouble, true);
+		atomic_store_relaxed(&state->run->trouble, true);
 		errno = error;
 	}
 	return n;
@@ -174,14 +174,11 @@ static ssize_t output_readable(void *arg, enum child_stream stream, int fd) {
 
 // With --latest-line as it is shown: behind the job's tag.
 static size_t output_last_line(void *arg, char *text, size_t size) {
-	const struct job_output *output = arg;
-	bool tagged = output->state->run->options->show.latest_line;
-	return output->job->spool ? spool_last_line(output->job->spool, tagged, text, size) : 0;
+	const struct worker_state *state = arg;
+	bool tagged = state->run->options->show.latest_line;
+	return state->live.job->spool ? spool_last_line(state->live.job->spool, tagged, text, size) : 0;
 }
 
-void job_output_open(struct job_output *output, struct worker_state *state, const struct job *job, struct line_items *line_items) {
-	*output = (struct job_output){
-		.state = state, .job = job, .line_items = line_items, .is_watched = publish_wants_output(state->run),
-		.output_reader = {.readable = output_readable, .take = output_take, .last_line = output_last_line, .arg = output},
-	};
+struct output_reader job_output_reader(struct worker_state *state) {
+	return (struct output_reader){.readable = output_readable, .take = output_take, .last_line = output_last_line, .arg = state};
 }

@@ -134,11 +134,6 @@ static enum submit_status submit_again(struct run *run, struct queue *queue, str
 	return status;
 }
 
-// The template of the job's step; NULL: the record is the command.
-static const struct template *step_template(const struct job *job) {
-	return job->step == 0 ? job->spec->command : job->spec->then.at[job->step - 1];
-}
-
 // Publishes the end of the job's pause before its next attempt, once.
 static void end_pause(struct job *job) {
 	if (job->pauses) {
@@ -152,7 +147,7 @@ static struct result unmade_result(struct worker_state *state, struct job *job) 
 	struct result result = job->result;
 	struct expansion x = job_expansion(job);
 	buf_reset(&state->text);
-	command_text(step_template(job), &x, &job->spec->by, &state->text);
+	command_text(job_template(job), &x, &job->spec->by, &state->text);
 	job->cancelled_next = job->pending;
 	if (job->pending == NEXT_RETRY) {
 		--job->attempt;
@@ -229,20 +224,18 @@ static enum work_status fail_bad_item(struct worker_state *state, struct job *jo
 static void job_attempt(struct worker_state *state, struct job *job, struct result *ret_result) {
 	const struct job_spec *spec = job->spec;
 	bool emits = job->batch->emits && job->step == 0;
-	struct attempt attempt = {
-		.template = step_template(job),
-	};
 	if (job->batch->node && job->item.earlier != EARLIER_DONE) {
 		atomic_store_relaxed(&job->batch->node->has_run, true);
 	}
 	if (emits) {
-		attempt.line_items = line_items_begin(state->worker, job->batch->emits, job->item.seq, WORK_LOCAL,
-		                                      /* hold */ spec->attempts > 1 || state->run->hosts);
-		attempt.line_items->submission.again = job->item.earlier == EARLIER_CHANGED;
+		bool hold = spec->attempts > 1 || state->run->hosts;
+		job->line_items = line_items_begin(state->worker, job->batch->emits, job->item.seq, WORK_LOCAL, hold);
+		job->line_items->submission.again = job->item.earlier == EARLIER_CHANGED;
 	}
-	attempt_run(state, job, &attempt, ret_result);
+	attempt_run(state, job, ret_result);
 	if (emits) {
-		line_items_end(attempt.line_items, ret_result->outcome == OUTCOME_OK || (spec->attempts == 1 && !ret_result->lost));
+		line_items_end(job->line_items, ret_result->outcome == OUTCOME_OK || (spec->attempts == 1 && !ret_result->lost));
+		job->line_items = NULL;
 	}
 }
 

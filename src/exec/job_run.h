@@ -16,29 +16,14 @@ extern const struct retry_calls work_retries;
 
 // One attempt at one step of a job: its command, its environment, its child, its output.
 
-struct attempt {
-	const struct template *template; // NULL: the record is the command
-	const struct result *ended;    // what an on-failure or finally command is told of, or NULL
-	struct line_items *line_items; // takes the lines of its stdout, or NULL
-};
-
 // Makes one attempt on job->slot and waits for its end, which is *ret_result: OUTCOME_CANCELLED if the run was cut short before
 // it could start, OUTCOME_SPAWN_ERROR after a message where it cannot be made. state->text is its command then. With --dry-run
 // only shows that.
-void attempt_run(struct worker_state *state, struct job *job, const struct attempt *attempt, struct result *ret_result);
+void attempt_run(struct worker_state *state, struct job *job, struct result *ret_result);
 
 // ---- job_output.c ----
 
 // Where the output of a job goes, and who sees it.
-
-// The output of a running child.
-struct job_output {
-	struct worker_state *state;
-	const struct job *job;
-	bool is_watched;               // a subscriber wants to see it
-	struct line_items *line_items; // takes the lines of its stdout, or NULL
-	struct output_reader output_reader; // for child_run()
-};
 
 // Must fairpar read what jobs write even with --ungroup? In a run that shares its slots, a job whose output is a full pipe keeps
 // its slot until somebody reads, and the reader may be another run, which waits for that slot.
@@ -47,9 +32,8 @@ bool job_output_is_relayed(const struct run *run);
 // Opens the job's spool, with its tag, before its first attempt.
 void job_output_open_spool(struct worker_state *state, struct job *job);
 
-// For an attempt of a job that has a spool or results; `line_items` takes the lines of its stdout, or is NULL. The output
-// stays where it is until the child has ended.
-void job_output_open(struct job_output *output, struct worker_state *state, const struct job *job, struct line_items *line_items);
+// What takes the output of the attempt of state->live, whose job has a spool or results: for child_run().
+struct output_reader job_output_reader(struct worker_state *state);
 
 // Switches the job's spool to writing at once, if this is the last job of the run, no other runs, no retry, later step or lost
 // machine can make its output obsolete, and the run does not share its slots.

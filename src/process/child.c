@@ -138,11 +138,6 @@ static bool child_claim(struct child *child) {
 	if (!config->memory && !config->learned) {
 		return true;
 	}
-	child->claim.learned = config->learned;
-	child->claim.waits = config->waits;
-	child->claim.waits_arg = config->started_arg;
-	child->claim.origin = config->origin;
-	child->claim.awaited = config->awaited;
 	return memory_claim_open(&child->children->memory, &child->claim, config->memory, config->label,
 	                         children_refusal(child->children, config->cleanup));
 }
@@ -363,6 +358,8 @@ void child_run(struct children *children, const struct child_config *config, str
 		.fds = {{.fd = -1, .events = POLLIN}, {.fd = -1, .events = POLLIN}, {.fd = -1, .events = POLLIN},
 		        {.fd = -1, .events = POLLOUT}, {.fd = -1, .events = POLLIN}, {.fd = -1, .events = POLLIN}},
 		.paused = {-1, -1},
+		.claim = {.learned = config->learned, .waits = config->waits, .waits_arg = config->started_arg, .origin = config->origin,
+		          .awaited = config->awaited},
 	};
 	*ret_result = (struct result){.outcome = OUTCOME_CANCELLED};
 	*ret_error = (struct spawn_error){.error = 0};

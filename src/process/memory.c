@@ -67,25 +67,29 @@ bool meminfo_find(const char *text, const char *name, uint64_t *ret_bytes) {
 	return true;
 }
 
-// Without a lock. Returns false, with one message, if it is not known.
-static bool measure(struct memory *memory, uint64_t *ret_available, uint64_t *ret_total) {
-	struct buf text = BUF_INIT;
+// Reads what there is at the time `now`; all there could be, with one message, if it is not known. With the lock, which is given back
+// meanwhile.
+static void read_available(struct memory *memory, uint64_t now) {
+	uint64_t available, total;
+	mutex_unlock(&memory->lock);
+	FP_CLEANUP(buf_fini) struct buf text = BUF_INIT;
+	struct memory_room room = {.limit = UINT64_MAX, .left = UINT64_MAX};
 	errno = 0;
 	bool known = proc_read(AT_FDCWD, memory->meminfo, &text) == 0
-		&& meminfo_find(buf_str(&text), "MemAvailable:", ret_available)
-		&& meminfo_find(buf_str(&text), "MemTotal:", ret_total);
+		&& meminfo_find(buf_str(&text), "MemAvailable:", &available)
+		&& meminfo_find(buf_str(&text), "MemTotal:", &total);
 	int error = errno;
-	buf_fini(&text);
 	if (!known && !atomic_exchange(&memory->has_missed, true)) {
 		diag_warn("memory: no figures in '%s'%s%s; jobs do not wait for memory", memory->meminfo, error ? ": " : "",
 		          error ? strerror(error) : "");
 	}
 	if (known && memory->groups_root) {
-		struct memory_room room = memory_room_observe(memory->groups_root);
-		*ret_available = room.left < *ret_available ? room.left : *ret_available;
-		*ret_total = room.limit < *ret_total ? room.limit : *ret_total;
+		room = memory_room_observe(memory->groups_root);
 	}
-	return known;
+	mutex_lock(&memory->lock);
+	memory->available = known && available < room.left ? available : room.left;
+	memory->total = known && total < room.limit ? total : room.limit;
+	memory->fresh_until = now + FRESH_MS * (uint64_t)NS_PER_MS;
 }
 
 const char *memory_show(uint64_t bytes) {
@@ -207,17 +211,6 @@ static bool is_due(const struct memory *memory) {
 static bool is_alone(const struct memory *memory, const struct memory_claim *claim, const struct memory_others *others) {
 	return !others->has_jobs && memory->nadmitted == 0
 		&& (memory->nsuspended == 0 || is_awaited(claim) || is_due(memory));
-}
-
-// Reads what there is. The lock is given back meanwhile.
-static void read_available(struct memory *memory, uint64_t now) {
-	uint64_t available, total;
-	mutex_unlock(&memory->lock);
-	bool known = measure(memory, &available, &total);
-	mutex_lock(&memory->lock);
-	memory->total = known ? total : UINT64_MAX;
-	memory->available = known ? available : UINT64_MAX;
-	memory->fresh_until = now + FRESH_MS * (uint64_t)NS_PER_MS;
 }
 
 // Returns how many bytes the running jobs need and do not have yet, and those of other fairpars. It gives the lock back meanwhile, and
@@ -416,25 +409,18 @@ static void find_mode(struct memory *memory) {
 
 bool memory_claim_open(struct memory *memory, struct memory_claim *claim, uint64_t bytes, const char *label,
                        const atomic_bool *refusal) {
-	*claim = (struct memory_claim){
-		.bytes = bytes,
-		.label = label ? label : "",
-		.waits = claim->waits,
-		.waits_arg = claim->waits_arg,
-		.origin = claim->origin,
-		.awaited = claim->awaited,
-		.learned = claim->learned,
-		.is_open = true,
-		.starts_alone = bytes == 0,
-		.group = CGROUP_NONE,
-	};
+	claim->bytes = bytes;
+	claim->label = label ? label : "";
+	claim->is_open = true;
+	claim->starts_alone = bytes == 0;
+	claim->group = (struct cgroup)CGROUP_NONE;
 	mutex_lock(&memory->lock);
 	if (bytes > 0) {
 		find_mode(memory);
 	}
 	if (claim->learned && !memory->counts_kills) {
 		memory->counts_kills = true;
-		memory->kills = memory->groups_root ? memory_room_kills(memory->groups_root) : 0;
+		memory->kills = memory->groups_root ? memory_room_observe(memory->groups_root).kills : 0;
 	}
 	bool is_limited = bytes > 0 && memory->mode == MEMORY_CGROUP;
 	bool may = is_limited ? !atomic_load_acquire(refusal) : admit(memory, claim, refusal);
@@ -517,7 +503,7 @@ bool memory_claim_learn(struct memory *memory, struct memory_claim *claim, uint6
 	uint64_t peak = has_group ? cgroup_peak(&memory->root, &claim->group) : 0;
 	peak = peak > resident ? peak : resident; // what it read may have taken the place of what it had in the group's peak
 	mutex_lock(&memory->lock);
-	bool ran_out = is_killed && !has_group && memory->groups_root && memory_room_kills(memory->groups_root) > memory->kills;
+	bool ran_out = is_killed && !has_group && memory->groups_root && memory_room_observe(memory->groups_root).kills > memory->kills;
 	if (ran_out) { // twice what was expected, or what it had, but no more than there is in all
 		uint64_t most = memory->total > 0 ? memory->total : MEMORY_NEED_MOST;
 		++memory->kills; // no other job takes this one for its own
@@ -561,19 +547,18 @@ bool memory_claim_close(struct memory *memory, struct memory_claim *claim) {
 #define NO_LIMIT (UINT64_C(1) << 60)
 
 // Where the figures of a version are.
-struct memory_files {
+static const struct memory_files {
+	const char *controller;           // NULL: v2
 	const char *limit, *used, *cache; // the last one is a line of memory.stat
 	const char *kills;                // with a line oom_kill
-};
-
-static const struct memory_files files_v2 = {"/memory.max", "/memory.current", "inactive_file", "/memory.events"};
-static const struct memory_files files_v1 = {
-	"/memory.limit_in_bytes", "/memory.usage_in_bytes", "total_inactive_file", "/memory.oom_control"
+} versions[] = {
+	{NULL, "/memory.max", "/memory.current", "inactive_file", "/memory.events"},
+	{"memory", "/memory.limit_in_bytes", "/memory.usage_in_bytes", "total_inactive_file", "/memory.oom_control"},
 };
 
 struct look {
 	const struct memory_files *files;
-	struct memory_room room;
+	struct memory_room *room;
 	uint64_t kills;        // in the own group of that version
 	bool is_own;           // they are the group's, and not only those below a mount point
 };
@@ -607,36 +592,27 @@ static void look_at_level(void *arg, const char *dir) {
 	uint64_t used = read_number(dir, look->files->used, 0), cache = find_number(dir, "/memory.stat", look->files->cache);
 	used -= cache < used ? cache : used;
 	uint64_t left = limit > used ? limit - used : 0;
-	look->room.limit = limit < look->room.limit ? limit : look->room.limit;
-	look->room.left = left < look->room.left ? left : look->room.left;
+	look->room->limit = limit < look->room->limit ? limit : look->room->limit;
+	look->room->left = left < look->room->left ? left : look->room->left;
 }
 
-static void look_up(void *arg, const char *dir, size_t mount_len, bool is_seen FP_UNUSED) {
-	cgroup_each_level(dir, mount_len, look_at_level, arg);
-}
-
-// The group may be mounted several times: it counts once.
-static void count_kills(void *arg, const char *dir, size_t mount_len FP_UNUSED, bool is_seen) {
+static void look_up(void *arg, const char *dir, size_t mount_len, bool is_seen) {
 	struct look *look = arg;
-	if (!look->is_own) {
+	cgroup_each_level(dir, mount_len, look_at_level, look);
+	if (!look->is_own) { // the group may be mounted several times: its kills count once
 		look->kills = find_number(dir, look->files->kills, "oom_kill");
 		look->is_own = is_seen;
 	}
 }
 
 struct memory_room memory_room_observe(const char *root) {
-	struct look look = {.files = &files_v2, .room = {UINT64_MAX, UINT64_MAX}};
-	cgroup_each_dir(root, /* v2 */ true, /* controller */ NULL, look_up, &look);
-	look.files = &files_v1;
-	cgroup_each_dir(root, /* v2 */ false, "memory", look_up, &look); // a hybrid machine has both, and the limits of both hold
-	return look.room;
-}
-
-uint64_t memory_room_kills(const char *root) {
-	struct look v2 = {.files = &files_v2}, v1 = {.files = &files_v1};
-	cgroup_each_dir(root, /* v2 */ true, /* controller */ NULL, count_kills, &v2);
-	cgroup_each_dir(root, /* v2 */ false, "memory", count_kills, &v1); // a hybrid machine counts in one of them
-	return v2.kills + v1.kills;
+	struct memory_room room = {.limit = UINT64_MAX, .left = UINT64_MAX};
+	for (size_t i = 0; i < sizeof(versions) / sizeof(versions[0]); ++i) { // a hybrid machine has both, and the limits of both hold
+		struct look look = {.files = &versions[i], .room = &room};
+		cgroup_each_dir(root, !versions[i].controller, versions[i].controller, look_up, &look);
+		room.kills += look.kills; // it counts in one of them
+	}
+	return room;
 }
 
 // ---- the ledger ----

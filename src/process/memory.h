@@ -89,8 +89,8 @@ void memory_fini(struct memory *memory);
 // claim. Returns 0, or -1 with errno.
 int memory_share(struct memory *memory, const char *path) FP_NODISCARD;
 
-// Opens the claim for `bytes`, or if that is 0 for what `learned` says. Of the claim the caller has set `waits`, `waits_arg`,
-// `origin`, `awaited` and `learned`. Waits, and returns true once the job may start; or false if `refusal` was set before that; the
+// Opens the claim for `bytes`, or if that is 0 for what `learned` says. The claim is zeroed, but for what the caller sets, or was
+// closed. Waits, and returns true once the job may start; or false if `refusal` was set before that; the
 // thread that sets it then calls memory_wake(). The claim is open in either case.
 bool memory_claim_open(struct memory *memory, struct memory_claim *claim, uint64_t bytes, const char *label,
                        const atomic_bool *refusal) FP_NODISCARD;
@@ -142,14 +142,12 @@ void memory_learned_end(struct memory_learned *learned, uint64_t bytes);
 struct memory_room {
 	uint64_t limit; // the lowest of the limits; UINT64_MAX: none is set
 	uint64_t left;  // the least that is left below one of them, counting inactive file cache as free; UINT64_MAX: none is set
+	uint64_t kills; // processes of the own group that the kernel has killed so far for want of memory; 0 where it does not tell
 };
 
 // Looks at the cgroup of this process and at those above it, of v2 (memory.max) and of v1 (memory.limit_in_bytes). `root` is put
 // before /proc/self and the mounts found there: "" but in tests. What cannot be read sets no limit.
 struct memory_room memory_room_observe(const char *root);
-
-// How many processes of the own group the kernel has killed so far for want of memory; 0 where it does not tell. `root` as above.
-uint64_t memory_room_kills(const char *root);
 
 // ---- figures
 

@@ -218,19 +218,19 @@ static void test_memory_room_v1(void) {
 
 static void test_kills(void) {
 	make_root("/a");
-	check_equal(memory_room_kills(root), 0);
+	check_equal(memory_room_observe(root).kills, 0);
 	put("/sys/fs/cgroup/a/memory.events", "low 0\noom 9\noom_kill 3\noom_group_kill 7\n");
-	check_equal(memory_room_kills(root), 3);
+	check_equal(memory_room_observe(root).kills, 3);
 	// one group, shown by two mounts, and by one that shows only another group
 	put("/proc/self/mountinfo", "25 18 0:22 /other /mnt/other rw - cgroup2 cgroup2 rw\n"
 	    "26 18 0:22 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n27 18 0:22 / /mnt/groups rw - cgroup2 cgroup2 rw\n");
 	put("/mnt/other/memory.events", "oom_kill 40\n");
 	put("/mnt/groups/a/memory.events", "oom_kill 3\n");
-	check_equal(memory_room_kills(root), 3);
+	check_equal(memory_room_observe(root).kills, 3);
 	put("/proc/self/cgroup", "4:memory:/x\n");
 	put("/proc/self/mountinfo", "25 18 0:22 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n");
 	put("/sys/fs/cgroup/memory/x/memory.oom_control", "oom_kill_disable 0\nunder_oom 0\noom_kill 2\n");
-	check_equal(memory_room_kills(root), 2);
+	check_equal(memory_room_observe(root).kills, 2);
 }
 
 int main(int argc, char *argv[]) {

@@ -28,34 +28,16 @@ enum {
 	ROWS_SAMPLE = 2000,     // … about, of the rest
 };
 
-// A job: all attempts at all its steps.
-struct row {
-	unsigned char class;    // of its batch
-	bool allowed;           // it may fail
-	const char *name;       // "thumbs#17", any bytes
-	struct result result;   // of the last one
-	const char *why;        // of that: it could not be started; or NULL
-	uint64_t from, to;      // event time: start of the first, end of the last
-	uint64_t queued, cpu;   // nanoseconds, of all
-	uint64_t maxrss;        // bytes, of the largest
-	unsigned attempts;      // 1, and one more for each time that a step was tried again
-	unsigned step;          // the last
-	unsigned slot;          // the last; 0: none, or it is long-running
-	const char *host;       // the last; NULL: that of the run
-	const char *command;    // the first step's, or that which failed; cut, any bytes
-	size_t command_len;
-};
-
 struct rows {
 	const struct palette *palette;
+	bool has_machines;      // the run had several
 	uint64_t jobs;          // that there are
 	uint64_t stride;        // 0: all jobs are here; else one job of `stride` is in the sample
 	uint64_t slow;          // nanoseconds from which on a job counts as slow
 	uint64_t seen, marked;  // jobs so far: all, and those that failed or were tried again
-	struct row *rows;       // in the order of their ends
-	size_t n, cap;
+	uint64_t n;             // rows
+	struct buf text;        // of the rows, in the order of the jobs' ends
 	struct running_table unfinished; // jobs that have ended an attempt and will have another
-	struct arena texts;
 };
 
 // Begins a table for the jobs that the first pass has counted. `palette` is borrowed until rows_fini().
@@ -65,11 +47,17 @@ void rows_fini(struct rows *rows);
 // An event_fn: adds a row when a job ends; `arg` is the struct rows.
 void rows_on_event(void *arg, const struct event *event);
 
+// Appends the table, or nothing if it has no rows.
+void rows_add(struct buf *buf, const struct rows *rows);
+
 // ---- html.c ----
 
 // Appends the page. All of it can be read without scripts; with them the table of jobs can be sorted and filtered. A
 // policy in it forbids the network, and any script but its own.
 void html_draw(struct buf *buf, const struct timeline *timeline, const struct rows *rows);
+
+// Appends the name of the job: "thumbs#17".
+void html_add_job_name(struct buf *buf, const struct event_job *id);
 
 // Its style and its script, from the files html.css and html.js, and "sha256-…" of the script, which the policy names.
 // The page is whole without the script: that makes the heads of the table into buttons that sort, and adds a field to

@@ -210,7 +210,7 @@ static void add_batches(struct buf *buf, const struct palette *palette) {
 
 // ---- jobs by name ----
 
-static void add_job_name(struct buf *buf, const struct event_job *id) {
+void html_add_job_name(struct buf *buf, const struct event_job *id) {
 	FP_CLEANUP(buf_fini) struct buf name = BUF_INIT;
 	text_add_job(&name, id->batch, id->number, id->seq, SIZE_MAX);
 	markup_add_escaped(buf, buf_str(&name), name.len);
@@ -219,7 +219,7 @@ static void add_job_name(struct buf *buf, const struct event_job *id) {
 static void add_failure(struct buf *buf, const struct event_job_end *job) {
 	char how[80];
 	buf_adds(buf, "<article>\n<p><strong>");
-	add_job_name(buf, &job->id);
+	html_add_job_name(buf, &job->id);
 	buf_adds(buf, "</strong> <span class=\"bad\">");
 	add_text(buf, job->why ? job->why : result_describe(&job->result, how, sizeof(how)));
 	buf_adds(buf, "</span>");
@@ -290,7 +290,7 @@ static void add_inner(struct buf *buf, const struct palette *palette) {
 		const struct stats_inner *inner = &stats->inner[i];
 		const struct event_lent *lent = &inner->lent;
 		buf_printf(buf, "<tr><th scope=\"row\"><i class=\"s s%u\"></i>", palette_class(palette, lent->id.batch));
-		add_job_name(buf, &lent->id);
+		html_add_job_name(buf, &lent->id);
 		buf_adds(buf, "</th><td class=\"cmd\"><code>");
 		for (unsigned depth = 1; depth < lent->depth && depth < 9; ++depth) {
 			buf_adds(buf, "↳ ");
@@ -314,87 +314,12 @@ static void add_slowest(struct buf *buf, const struct palette *palette) {
 	for (size_t i = 0; i < stats->nslowest; ++i) {
 		const struct event_job_end *job = stats->slowest[i];
 		buf_printf(buf, "<tr><th scope=\"row\"><i class=\"s s%u\"></i>", palette_class(palette, job->id.batch));
-		add_job_name(buf, &job->id);
+		html_add_job_name(buf, &job->id);
 		buf_adds(buf, "</th>");
 		add_time_cell(buf, result_wall(&job->result));
 		buf_adds(buf, "<td class=\"cmd\"><code>");
 		markup_add_escaped(buf, job->command ? job->command : "", job->command_len);
 		buf_adds(buf, "</code></td></tr>\n");
-	}
-	buf_adds(buf, "</tbody>\n</table></div>\n");
-}
-
-// ---- all jobs ----
-
-// Seconds as a number that sorts.
-static void add_seconds(struct buf *buf, uint64_t ns) {
-	buf_printf(buf, "<td class=\"n\">%llu.%03llu</td>", ull(ns / 1000000000), ull(ns / 1000000 % 1000));
-}
-
-static void add_row(struct buf *buf, const struct row *row, const struct timeline *timeline) {
-	char how[80];
-	bool fine = row->result.outcome == OUTCOME_OK, bad = !fine && row->result.outcome != OUTCOME_CANCELLED;
-	buf_printf(buf, "<tr><th scope=\"row\"><i class=\"s s%u\"></i>", row->class);
-	add_text(buf, row->name);
-	buf_printf(buf, "</th><td class=\"end%s\">", bad ? " bad" : "");
-	add_text(buf, fine ? "ok" : row->why ? row->why : result_describe(&row->result, how, sizeof(how)));
-	if (row->step > 0 && !fine) {
-		buf_printf(buf, " at step %u", row->step + 1);
-	}
-	buf_printf(buf, "%s</td><td class=\"n\">%u</td>", row->allowed ? " (allowed to)" : "", row->attempts);
-	if (row->slot > 0) {
-		buf_printf(buf, "<td class=\"n\">%u</td>", row->slot);
-	} else {
-		buf_adds(buf, "<td class=\"n\">–</td>");
-	}
-	if (timeline->attempts.rows) {
-		buf_adds(buf, "<td>");
-		add_text(buf, row->host ? row->host : stats_machine_name(timeline->palette->stats, NULL));
-		buf_adds(buf, "</td>");
-	}
-	add_seconds(buf, row->queued);
-	add_seconds(buf, minus(row->from, timeline->start));
-	add_seconds(buf, row->to - row->from);
-	add_seconds(buf, row->cpu);
-	buf_printf(buf, "<td class=\"n\">%.1f</td><td class=\"cmd\"><code>", (double)row->maxrss / 1e6);
-	markup_add_escaped(buf, row->command, row->command_len);
-	buf_adds(buf, "</code></td></tr>\n");
-}
-
-// Which jobs these are, if not all.
-static void add_choice(struct buf *buf, const struct rows *rows) {
-	markup_add_count(buf, rows->n);
-	if (rows->stride == 0) {
-		buf_adds(buf, rows->n == 1 ? " job that ran" : " jobs that ran");
-		return;
-	}
-	buf_adds(buf, " of the ");
-	markup_add_count(buf, rows->jobs);
-	buf_printf(buf, " jobs that ran: those that failed or were tried again (the first %d), the slowest, and one of ", ROWS_MARKED);
-	markup_add_count(buf, rows->stride);
-	buf_adds(buf, " of the others. The log has all.");
-}
-
-static void add_rows(struct buf *buf, const struct rows *rows, const struct timeline *timeline) {
-	enum { MACHINE = 4 }; // a column of runs on several
-	static const struct { const char *name; bool number; } heads[] = {
-		{"job", false}, {"end", false}, {"attempts", true}, {"slot", true}, {"machine", false}, {"waited, s", true}, {"start, s", true},
-		{"time, s", true}, {"CPU, s", true}, {"memory, MB", true}, {"command", false},
-	};
-	if (rows->n == 0) {
-		return;
-	}
-	buf_adds(buf, "<h2>Jobs</h2>\n<div class=\"scroll\"><table id=\"jobs\">\n<caption>");
-	add_choice(buf, rows);
-	buf_adds(buf, "</caption>\n<thead><tr>");
-	for (size_t i = 0; i < sizeof(heads) / sizeof(heads[0]); ++i) {
-		if (i != MACHINE || timeline->attempts.rows) {
-			buf_printf(buf, "<th scope=\"col\"%s>%s</th>", heads[i].number ? " class=\"n\"" : "", heads[i].name);
-		}
-	}
-	buf_adds(buf, "</tr></thead>\n<tbody>\n");
-	for (size_t i = 0; i < rows->n; ++i) {
-		add_row(buf, &rows->rows[i], timeline);
 	}
 	buf_adds(buf, "</tbody>\n</table></div>\n");
 }
@@ -430,7 +355,7 @@ void html_draw(struct buf *buf, const struct timeline *timeline, const struct ro
 	add_losses(buf, palette->stats);
 	add_inner(buf, palette);
 	add_slowest(buf, palette);
-	add_rows(buf, rows, timeline);
+	rows_add(buf, rows);
 	add_footer(buf, palette->stats);
 	buf_printf(buf, "<script>%s</script>\n</body>\n</html>\n", html_js);
 }

@@ -1,14 +1,15 @@
-// Collects a table of the run's jobs, one row each: all jobs, or those that matter and a sample of the others.
+// Writes the page's table of the jobs, one row each, as they end: all jobs, or those that matter and a sample of the others.
 
 #include "draw/draw.h"
 
 #include "base/alloc.h"
 #include "base/text.h"
+#include "base/units.h"
 
 enum { COMMAND_BYTES = 240 };
 
 void rows_init(struct rows *rows, const struct palette *palette, const struct first_pass *first_pass) {
-	*rows = (struct rows){.palette = palette, .jobs = first_pass->jobs, .texts = ARENA_INIT};
+	*rows = (struct rows){.palette = palette, .jobs = first_pass->jobs, .has_machines = first_pass->attempts.rows};
 	if (first_pass->jobs > ROWS_ALL) {
 		rows->stride = first_pass->jobs / ROWS_SAMPLE;
 		rows->slow = first_pass_longest(first_pass, ROWS_SLOWEST);
@@ -16,65 +17,76 @@ void rows_init(struct rows *rows, const struct palette *palette, const struct fi
 }
 
 void rows_fini(struct rows *rows) {
-	free(rows->rows);
 	running_table_fini(&rows->unfinished);
-	arena_fini(&rows->texts);
+	buf_fini(&rows->text);
 }
 
-static bool is_wanted(struct rows *rows, const struct row *row) {
+static bool is_wanted(struct rows *rows, const struct event_job_end *end, const struct running_sum *sum) {
 	if (rows->stride == 0 || rows->seen++ % rows->stride == 0) {
 		return true;
 	}
-	if ((row->result.outcome != OUTCOME_OK || row->attempts > 1) && rows->marked++ < ROWS_MARKED) {
+	if ((end->result.outcome != OUTCOME_OK || sum->attempts > 1) && rows->marked++ < ROWS_MARKED) {
 		return true;
 	}
-	return rows->slow > 0 && row->to - row->from >= rows->slow;
+	return rows->slow > 0 && sum->to - sum->from >= rows->slow;
 }
 
-// What all attempts at all steps were so far, but for the texts.
-static struct row sum_up(const struct event_job_end *end, const struct running_attempt *before) {
-	const struct result *result = &end->result;
-	struct row row = {
-		.allowed = end->allowed,
-		.result = *result,
-		.from = before ? before->at : result->start,
-		.to = result->end > 0 ? result->end : before ? before->so_far.end : 0,
-		.queued = end->queued + (before ? before->start.queued : 0),
-		.cpu = timeval_ns(result->usage.ru_utime) + timeval_ns(result->usage.ru_stime) + (before ? before->so_far.cpu : 0),
-		.maxrss = (uint64_t)result->usage.ru_maxrss * 1024,
-		.attempts = before ? before->so_far.attempts + (result->start > 0 && end->id.attempt > 1) : end->id.attempt,
-		.step = end->id.step,
-		.slot = end->source == FROM_LONG ? 0 : end->id.slot,
-	};
-	row.maxrss = before && before->so_far.maxrss > row.maxrss ? before->so_far.maxrss : row.maxrss;
-	row.to = row.to > row.from ? row.to : row.from;
-	return row;
+// ---- a row ----
+
+// Seconds as a number that sorts.
+static void add_seconds(struct buf *buf, uint64_t ns) {
+	buf_printf(buf, "<td class=\"n\">%llu.%03llu</td>", ull(ns / 1000000000), ull(ns / 1000000 % 1000));
 }
 
-// The job goes on: keeps what it was so far.
-static void keep(struct rows *rows, const struct event_job *id, const struct row *row) {
-	struct event_job_start start = {
-		.id = {.batch = id->batch, .number = id->number}, .queued = row->queued, .command = row->command, .command_len = row->command_len,
-	};
-	struct running_attempt *kept = running_add(&rows->unfinished, &start, row->from);
-	if (kept) {
-		kept->so_far = (struct running_sum){.end = row->to, .cpu = row->cpu, .maxrss = row->maxrss, .attempts = row->attempts};
+static void add_text(struct buf *buf, const char *text) {
+	markup_add_escaped(buf, text, strlen(text));
+}
+
+// Adds the row of a job by its end, what all of its attempts took, and the command that is shown.
+static void add_row(struct rows *rows, const struct event_job_end *end, const struct running_sum *sum, const char *command, size_t len) {
+	char how[80];
+	struct buf *buf = &rows->text;
+	const struct run_stats *stats = rows->palette->stats;
+	bool fine = end->result.outcome == OUTCOME_OK, bad = !fine && end->result.outcome != OUTCOME_CANCELLED;
+	++rows->n;
+	buf_printf(buf, "<tr><th scope=\"row\"><i class=\"s s%u\"></i>", palette_class(rows->palette, end->id.batch));
+	html_add_job_name(buf, &end->id);
+	buf_printf(buf, "</th><td class=\"end%s\">", bad ? " bad" : "");
+	add_text(buf, fine ? "ok" : end->why ? end->why : result_describe(&end->result, how, sizeof(how)));
+	if (end->id.step > 0 && !fine) {
+		buf_printf(buf, " at step %u", end->id.step + 1);
 	}
+	buf_printf(buf, "%s</td><td class=\"n\">%u</td>", end->allowed ? " (allowed to)" : "", sum->attempts);
+	buf_printf(buf, end->id.slot > 0 && end->source != FROM_LONG ? "<td class=\"n\">%u</td>" : "<td class=\"n\">–</td>", end->id.slot);
+	if (rows->has_machines) {
+		buf_adds(buf, "<td>");
+		add_text(buf, stats_machine_name(stats, end->id.host));
+		buf_adds(buf, "</td>");
+	}
+	add_seconds(buf, sum->queued);
+	add_seconds(buf, minus(sum->from, stats->start));
+	add_seconds(buf, sum->to - sum->from);
+	add_seconds(buf, sum->cpu);
+	buf_printf(buf, "<td class=\"n\">%.1f</td><td class=\"cmd\"><code>", (double)sum->maxrss / 1e6);
+	FP_CLEANUP(buf_fini) struct buf cut = BUF_INIT;
+	markup_add_cut(&cut, command, len, COMMAND_BYTES);
+	markup_add_escaped(buf, buf_str(&cut), cut.len);
+	buf_adds(buf, "</code></td></tr>\n");
 }
 
-// Adds the row, whose texts are borrowed.
-static void add(struct rows *rows, const struct event_job_end *end, struct row row) {
-	FP_CLEANUP(buf_fini) struct buf name = BUF_INIT, command = BUF_INIT;
-	text_add_job(&name, end->id.batch, end->id.number, end->id.seq, SIZE_MAX);
-	markup_add_cut(&command, row.command, row.command_len, COMMAND_BYTES);
-	row.class = (unsigned char)palette_class(rows->palette, end->id.batch);
-	row.name = arena_text(&rows->texts, name.data, name.len);
-	row.host = end->id.host ? arena_text(&rows->texts, end->id.host, strlen(end->id.host)) : NULL;
-	row.why = end->why ? arena_text(&rows->texts, end->why, strlen(end->why)) : NULL;
-	row.command = arena_text(&rows->texts, buf_str(&command), command.len);
-	row.command_len = command.len;
-	grow_array(&rows->rows, &rows->cap, rows->n + 1, sizeof(*rows->rows));
-	rows->rows[rows->n++] = row;
+// ---- jobs ----
+
+// Adds the attempt to the sum of those before it, if there were any.
+static void add_attempt(struct running_sum *sum, const struct event_job_end *end) {
+	const struct result *result = &end->result;
+	uint64_t maxrss = (uint64_t)result->usage.ru_maxrss * 1024;
+	sum->from = sum->attempts > 0 ? sum->from : result->start;
+	sum->to = result->end > 0 ? result->end : sum->to;
+	sum->to = sum->to > sum->from ? sum->to : sum->from;
+	sum->queued += end->queued;
+	sum->cpu += timeval_ns(result->usage.ru_utime) + timeval_ns(result->usage.ru_stime);
+	sum->maxrss = maxrss > sum->maxrss ? maxrss : sum->maxrss;
+	sum->attempts = sum->attempts == 0 ? end->id.attempt : sum->attempts + (result->start > 0 && end->id.attempt > 1);
 }
 
 void rows_on_event(void *arg, const struct event *event) {
@@ -83,19 +95,60 @@ void rows_on_event(void *arg, const struct event *event) {
 	if (event->kind != EVENT_JOB_END || end->id.role != ROLE_JOB) {
 		return;
 	}
-	FP_CLEANUP(free_later) struct running_attempt *before =
-		running_take(&rows->unfinished, &(struct event_job){.batch = end->id.batch, .number = end->id.number});
+	struct event_job_start job = {.id = {.batch = end->id.batch, .number = end->id.number}};
+	FP_CLEANUP(free_later) struct running_attempt *before = running_take(&rows->unfinished, &job.id);
 	if (!before && end->result.start == 0) {
 		return; // it never ran
 	}
-	struct row row = sum_up(end, before);
+	struct running_sum sum = before ? before->so_far : (struct running_sum){0};
+	add_attempt(&sum, end);
 	bool is_last = end->next == NEXT_NOTHING;
 	bool is_own = end->command && (!before || (is_last && end->result.outcome != OUTCOME_OK)); // of the step that failed, else of the first
-	row.command = is_own ? end->command : before ? before->start.command : "";
-	row.command_len = is_own ? end->command_len : before ? before->start.command_len : 0;
-	if (!is_last) {
-		keep(rows, &end->id, &row);
-	} else if (is_wanted(rows, &row)) {
-		add(rows, end, row);
+	job.command = is_own ? end->command : before ? before->start.command : "";
+	job.command_len = is_own ? end->command_len : before ? before->start.command_len : 0;
+	if (is_last && is_wanted(rows, end, &sum)) {
+		add_row(rows, end, &sum, job.command, job.command_len);
 	}
+	struct running_attempt *after = is_last ? NULL : running_add(&rows->unfinished, &job, /* at */ 0);
+	if (after) {
+		after->so_far = sum;
+	}
+}
+
+// ---- the table ----
+
+// Which jobs these are, if not all.
+static void add_choice(struct buf *buf, const struct rows *rows) {
+	markup_add_count(buf, rows->n);
+	if (rows->stride == 0) {
+		buf_adds(buf, rows->n == 1 ? " job that ran" : " jobs that ran");
+		return;
+	}
+	buf_adds(buf, " of the ");
+	markup_add_count(buf, rows->jobs);
+	buf_printf(buf, " jobs that ran: those that failed or were tried again (the first %d), the slowest, and one of ", ROWS_MARKED);
+	markup_add_count(buf, rows->stride);
+	buf_adds(buf, " of the others. The log has all.");
+}
+
+void rows_add(struct buf *buf, const struct rows *rows) {
+	enum { MACHINE = 4 }; // a column of runs on several
+	static const struct { const char *name; bool number; } heads[] = {
+		{"job", false}, {"end", false}, {"attempts", true}, {"slot", true}, {"machine", false}, {"waited, s", true}, {"start, s", true},
+		{"time, s", true}, {"CPU, s", true}, {"memory, MB", true}, {"command", false},
+	};
+	if (rows->n == 0) {
+		return;
+	}
+	buf_adds(buf, "<h2>Jobs</h2>\n<div class=\"scroll\"><table id=\"jobs\">\n<caption>");
+	add_choice(buf, rows);
+	buf_adds(buf, "</caption>\n<thead><tr>");
+	for (size_t i = 0; i < sizeof(heads) / sizeof(heads[0]); ++i) {
+		if (i != MACHINE || rows->has_machines) {
+			buf_printf(buf, "<th scope=\"col\"%s>%s</th>", heads[i].number ? " class=\"n\"" : "", heads[i].name);
+		}
+	}
+	buf_adds(buf, "</tr></thead>\n<tbody>\n");
+	buf_add(buf, rows->text.data, rows->text.len);
+	buf_adds(buf, "</tbody>\n</table></div>\n");
 }

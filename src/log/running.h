@@ -9,8 +9,8 @@ enum { RUNNING_MAX = 1 << 17, RUNNING_BYTES = 64 << 20 };
 
 // Sums over a job's attempts so far, for the caller's use; zero after running_add().
 struct running_sum {
-	uint64_t end;           // event time, of the last
-	uint64_t cpu;           // nanoseconds
+	uint64_t from, to;      // event time: start of the first, end of the last
+	uint64_t queued, cpu;   // nanoseconds
 	uint64_t maxrss;        // bytes
 	unsigned attempts;
 };

@@ -179,11 +179,8 @@ static void add_machine(const struct sheet *sheet, unsigned lane) {
 			first = first ? first : &machines->machines[i];
 		}
 	}
-	FP_CLEANUP(buf_fini) struct buf name = BUF_INIT;
-	const char *whole = stats_machine_name(timeline->palette->stats, first ? first->name : NULL);
-	text_add_cut(&name, whole, strlen(whole), TEXT_BATCH_COLUMNS);
 	buf_printf(sheet->buf, "<text class=\"host\" x=\"%d\" y=\"%.1f\" text-anchor=\"start\" font-weight=\"600\">", LEFT, lane_y(sheet, lane) - 4);
-	markup_add_escaped(sheet->buf, buf_str(&name), name.len);
+	markup_add_name(sheet->buf, stats_machine_name(timeline->palette->stats, first ? first->name : NULL), TEXT_BATCH_COLUMNS);
 	if (more > 0) {
 		buf_printf(sheet->buf, " and %u more", more);
 	}

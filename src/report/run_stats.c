@@ -10,8 +10,7 @@
 #include "log/running.h"
 
 enum {
-	EXACT = 64,             // values of which the median is exact
-	BITS = 5,               // of the buckets of others: their middle is right within 1.6 %
+	BITS = 5,               // of the buckets of durations: their middle is right within 1.6 %
 	TEXT_MAX = 64 * 1024,   // of a command or a tail that is kept
 	SHARED = STATS_BATCHES, // the entry of later batches
 };
@@ -20,46 +19,22 @@ enum {
 
 struct histogram {
 	uint64_t n, min, max;
-	uint64_t exact[EXACT];      // the first of them
-	uint64_t *counts;           // of each bucket; NULL as long as all are in `exact`
+	uint64_t counts[BUCKETS(BITS)];
 };
 
 static void histogram_add(struct histogram *histogram, uint64_t value) {
 	histogram->min = histogram->n == 0 || value < histogram->min ? value : histogram->min;
 	histogram->max = value > histogram->max ? value : histogram->max;
-	if (histogram->n < EXACT) {
-		histogram->exact[histogram->n++] = value;
-		return;
-	}
-	if (!histogram->counts) {
-		histogram->counts = xcalloc(BUCKETS(BITS), sizeof(*histogram->counts));
-		for (size_t i = 0; i < EXACT; ++i) {
-			++histogram->counts[bucket_of(histogram->exact[i], BITS)];
-		}
-	}
 	++histogram->n;
 	++histogram->counts[bucket_of(value, BITS)];
 }
 
-static int compare(const void *a, const void *b) {
-	return compare_numbers(*(const uint64_t *)a, *(const uint64_t *)b);
-}
-
-// The middle one, the lower of two.
+// The middle one, the lower of two; 0 if there is none.
 static uint64_t histogram_median(const struct histogram *histogram) {
-	if (histogram->n == 0) {
-		return 0;
-	}
-	uint64_t rank = (histogram->n - 1) / 2;
-	if (histogram->n <= EXACT) {
-		uint64_t sorted[EXACT];
-		memcpy(sorted, histogram->exact, histogram->n * sizeof(sorted[0]));
-		qsort(sorted, histogram->n, sizeof(sorted[0]), compare);
-		return sorted[rank];
-	}
+	uint64_t rank = (histogram->n + 1) / 2;
 	unsigned bucket = 0;
-	for (; rank >= histogram->counts[bucket]; ++bucket) {
-		rank -= histogram->counts[bucket];
+	for (uint64_t below = histogram->counts[0]; below < rank; below += histogram->counts[bucket]) {
+		++bucket;
 	}
 	uint64_t start = bucket_start(bucket, BITS), middle = start + (bucket_start(bucket + 1, BITS) - 1 - start) / 2;
 	return middle < histogram->min ? histogram->min : middle > histogram->max ? histogram->max : middle;
@@ -91,7 +66,6 @@ void stats_free(struct run_stats *stats) {
 	arena_fini(&inside->texts);
 	for (size_t i = 0; i < stats->nbatches; ++i) {
 		free(stats->batches[i].name);
-		free(stats->batches[i].durations->counts);
 		free(stats->batches[i].durations);
 	}
 	for (size_t i = 0; i < stats->nslowest; ++i) {

@@ -22,7 +22,7 @@ char *xstrdup(const char *s) FP_MALLOC;
 // A copy of `size` bytes with a NUL behind them. The caller frees it.
 void *xmemdup(const void *mem, size_t size) FP_MALLOC;
 
-// Copies `size` bytes of `mem`, which may be NULL if there are none, to `to`. Returns what is behind them there.
+// Copies `size` bytes of `mem`, which may be NULL if `size` is 0, to `to`. Returns the address behind them in `to`.
 static inline char *put_bytes(char *to, const void *mem, size_t size) {
 	return size > 0 ? (char *)memcpy(to, mem, size) + size : to;
 }
@@ -60,15 +60,15 @@ size_t ids_place(const void *array, size_t n, size_t size, uint64_t id);
 void *ids_find(const void *array, size_t n, size_t size, uint64_t id);
 void *ids_add(void *array, size_t *cap, size_t *n, size_t size, uint64_t id);
 
-// ---- calls that bite: every file of fairpar sees this ----
+// ---- functions that no file may call: every file of fairpar includes this ----
 
-// their declarations come first: the pragma refuses the words from here on
+// these headers come first, because the pragma refuses the names of the functions even in a declaration
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-// a macro where glibc's _FORTIFY_SOURCE meets clang (bits/stdio2.h), which warns of a word that is one
+// With clang and _FORTIFY_SOURCE, glibc defines sprintf as a macro (bits/stdio2.h), and clang warns of a poisoned name that is one
 #undef sprintf
 
 #pragma GCC poison strcpy strcat sprintf vsprintf gets strtok system popen usleep atoi atol

@@ -23,7 +23,7 @@ struct how {
 enum { REMOVED_DEPTH = 16, ROUNDS_MOST = 512 }; // of remove_tree()
 enum { RESOLVE_NO_LINKS_BENEATH = 0x04 | 0x08 }; // RESOLVE_NO_SYMLINKS | RESOLVE_BENEATH
 
-// Opens the file by one call, openat2(2); ENOSYS where there is none.
+// Opens the file by one call, openat2(2); fails with ENOSYS where the kernel has no such call.
 static int open_at_once(int dir, const char *path, int flags) {
 	struct how how = {
 		.flags = (unsigned)flags, .mode = flags & O_CREAT ? 0666 : 0, .resolve = RESOLVE_NO_LINKS_BENEATH,
@@ -37,7 +37,7 @@ static int open_at_once(int dir, const char *path, int flags) {
 #endif
 }
 
-// The directory of that name, which is made if it is missing and `makes`. Returns a descriptor, or -1 with errno.
+// Opens the directory of that name; if it is missing, `makes` says whether to make it. Returns a descriptor, or -1 with errno.
 static int step_down(int dir, const char *name, bool makes) {
 	if (makes && mkdirat(dir, name, 0777) != 0 && errno != EEXIST) {
 		return -1;
@@ -50,7 +50,7 @@ static int step_down(int dir, const char *name, bool makes) {
 	return fd;
 }
 
-// What openat2() does not know or not find is looked for step by step.
+// Where openat2() is missing or fails, opens the file step by step.
 int open_beneath(int dir, const char *path, int flags) {
 	flags |= O_CLOEXEC | O_NOFOLLOW;
 	int fd = open_at_once(dir, path, flags), at = dir;

@@ -9,11 +9,11 @@
 #include <stddef.h>
 #include <sys/stat.h>
 
-// Opens the directory that files are to be opened below, "" for the present one; with `makes` it is made, and those above it
-// (by the umask). Returns a descriptor for open_beneath(), which the caller closes, or -1 with errno.
+// Opens the directory that files are to be opened below, "" for the present one. With `makes` it is made if it is missing, and so
+// are those above it (by the umask). Returns a descriptor for open_beneath(), which the caller closes, or -1 with errno.
 int open_base_dir(const char *path, bool makes) FP_NODISCARD;
 
-// Makes the directory, and those above it (by the umask). Returns 0, also if it is there; or -1 with errno.
+// Makes the directory, and those above it (by the umask). Returns 0, also if it exists already; or -1 with errno.
 int make_dirs(const char *path) FP_NODISCARD;
 
 // Opens a file by its path below the directory `dir`, with the flags of open(2), close-on-exec; with O_CREAT the directories
@@ -30,13 +30,13 @@ static inline bool link_stays_beneath(const char *target, size_t depth) {
 	return link_climbs(target) <= depth;
 }
 
-// remove_file() removes a file by its path ("./a/b") below the directory `dir`, and then the directories in that path that are empty; what is a
-// directory stays. remove_tree() removes a directory with all that is in it. Both ignore failures.
+// remove_file() removes a file by its path ("./a/b") below the directory `dir`, and then the directories in that path that are empty; if the path
+// itself names a directory, it stays. remove_tree() removes a directory with all that is in it. Both ignore failures.
 void remove_file(const char *dir, const char *path);
 void remove_tree(const char *path);
 
-// ---- the directories on the way from the top of a tree down to where its walk is: each is opened below the one before, through no
-// link. At most LEVELS_OPEN of them have a descriptor; one above these is opened again by "..", and must be the same directory then ----
+// ---- a walk through a tree of directories: the open ones from its top down to the present one. Each is opened below the one before,
+// through no link. At most LEVELS_OPEN of them have a descriptor; one above these is opened again by "..", and must be the same directory then ----
 
 enum { LEVELS_MOST = 512, LEVELS_OPEN = 32 };
 
@@ -44,11 +44,13 @@ struct level {
 	int fd;                // with O_PATH, or -1
 	struct stat stat;      // when it was opened
 	char *name;            // in the directory above
-	struct buf names;      // of a sender: what is in it, a NUL behind each
-	size_t at;             // … where the next one begins
-	bool is_new;           // of a receiver: it was made, and gets this time when it is whole
+	// for a sender
+	struct buf names;      // the names of the files in it, a NUL behind each
+	size_t at;             // the offset of the next of these
+	// for a receiver
+	bool is_new;           // the receiver has made the directory: it gets `mtime` once all files in it are there
 	struct timespec mtime;
-	bool has_other_mode;   // … it gets this mode then
+	bool has_other_mode;   // the directory gets `mode` then
 	mode_t mode;
 };
 
@@ -57,14 +59,14 @@ struct levels {
 	size_t n, cap;
 };
 
-// Adds the directory of that name in the open directory `above`, below the deepest one. Returns it, valid until the next is added; or NULL with
-// errno: ENOTDIR for a link, too.
+// Opens the directory `name` in the open directory `above`, and adds it below the deepest one. Returns it, valid until the next is added; or NULL
+// with errno: ENOTDIR for a link, too.
 struct level *levels_enter(struct levels *levels, int above, const char *name);
 
-// Removes the deepest one. Returns 0, or -1 with errno if the one above cannot be opened again: then that has no descriptor.
+// Removes the deepest directory from the list. Returns 0, or -1 with errno if the one above cannot be opened again: then that has no descriptor.
 int levels_leave(struct levels *levels) FP_NODISCARD;
 
-// The deepest one, or NULL.
+// Returns the deepest directory, or NULL.
 static inline struct level *levels_deepest(const struct levels *levels) {
 	return levels->n > 0 ? &levels->at[levels->n - 1] : NULL;
 }

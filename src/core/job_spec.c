@@ -42,7 +42,7 @@ struct spec_parse {
 	const struct names *names;
 	unsigned flags;
 	const char *slot_var; // set for each job, or NULL
-	bool split;    // no shell: into words, which mean nothing to anybody
+	bool split;    // no shell runs them: they are split into words
 	bool failed;
 };
 
@@ -96,7 +96,7 @@ static bool is_of(const char *entry, const char *name) {
 	return name && strncmp(entry, name, len) == 0 && entry[len] == '=';
 }
 
-// The variables that fairpar has, under those of the manifest.
+// Makes the environment: the variables `all`, with those of the manifest in place of any of the same name.
 static void make_env(struct job_spec *spec, char *const *all, const struct manifest_pair *pairs, size_t npairs,
                      struct spec_parse *parse) {
 	size_t nall = 0;
@@ -119,7 +119,7 @@ static void make_env(struct job_spec *spec, char *const *all, const struct manif
 		const struct manifest_pair *pair = &pairs[i];
 		bool is_path = strcmp(pair->name, "PATH") == 0;
 		if (!(parse->flags & TEMPLATE_LITERAL) && strchr(pair->value, '{')) {
-			spec->by.path = is_path ? "" : spec->by.path; // another for each job: the shell looks there
+			spec->by.path = is_path ? "" : spec->by.path; // each job has its own PATH: the shell finds the program
 			spec->vars[spec->nvars++] = (struct variable){
 				.name = xstrdup(pair->name),
 				.value = job_spec_parse(&pair->value, 1, TEMPLATE_RAW, parse->names, &parse->failed),
@@ -158,14 +158,14 @@ void job_spec_add_item(struct buf *vars, const struct record *record) {
 	}
 }
 
-// The directory of this process, by the name that the shell has for it, which may lead over symbolic links.
+// Returns the path of this process's directory: $PWD if it is one, which may lead over symbolic links.
 static char *current_dir(void) {
 	struct stat named, here;
 	const char *name = getenv("PWD");
 	bool known = name && name[0] == '/' && stat(name, &named) == 0 && stat(".", &here) == 0 && named.st_dev == here.st_dev
 	             && named.st_ino == here.st_ino;
 	char *dir = known ? xstrdup(name) : getcwd(NULL, 0);
-	return dir ? dir : xstrdup("."); // it is gone
+	return dir ? dir : xstrdup("."); // the directory was removed
 }
 
 // ---- the command line ----
@@ -177,7 +177,7 @@ static void parse_paths(struct templates *paths, const char *const *texts, size_
 	}
 }
 
-// Has bash run the commands if one of them wants it, and nobody has named a plain shell. Returns 0, or -1 after a message.
+// Chooses bash as the shell if a command has syntax of bash, and the user has named no other shell. Returns 0, or -1 after a message.
 static int choose_bash(struct job_spec *spec, const struct options *options) {
 	const char *by, *syntax = NULL, *bash;
 	if (shell_named(options->shell, &by) || !shell_is_plain_sh(spec->shell)) {
@@ -215,7 +215,7 @@ int job_spec_from_options(struct job_spec *ret_spec, const struct options *optio
 	};
 	if (options->ncommand > 0) {
 		const char *const *words = (const char *const *)options->command;
-		// what comes by stdin has no name to append
+		// a job that gets its data on stdin has no item to append
 		bool has_item = (!options->pipe || options->cat) && !options->tee;
 		unsigned flags = (has_item ? TEMPLATE_APPEND : 0) | repeats | (options->quote ? TEMPLATE_QUOTE : 0);
 		ret_spec->command = job_spec_parse(words, options->ncommand, flags, names, &parse.failed);
@@ -224,7 +224,7 @@ int job_spec_from_options(struct job_spec *ret_spec, const struct options *optio
 	parse.flags = repeats;
 	ret_spec->on_failure = parse_text(&parse, options->on_failure);
 	if (options->workdir) {
-		// renamed strings may be anything, also what stands in the path of one's home
+		// fairpar's own directory is below $HOME: a renamed replacement string is not looked for in its path, of which it may be a part
 		const struct names *named = options->own_workdir ? NULL : names;
 		ret_spec->workdir = job_spec_parse(&options->workdir, 1, TEMPLATE_RAW, named, &parse.failed);
 		ret_spec->start = current_dir();
@@ -244,7 +244,7 @@ int job_spec_from_options(struct job_spec *ret_spec, const struct options *optio
 
 // ---- an added job ----
 
-// The variables that tie a job to its run are the run's, whatever whoever adds it has there.
+// True for the variables that tie a job to its run. An added job gets those of the run, not those of the process that adds it.
 static bool is_of_run(const char *entry) {
 	return is_of(entry, "FAIRPAR_COOKIE") || is_of(entry, "FAIRPAR_POOL");
 }
@@ -340,7 +340,7 @@ int job_spec_from_job(struct job_spec *ret_spec, const struct options *options, 
 	if (!parse.split) {
 		const char *error;
 		ret_spec->by.shell = ret_spec->shell = job_spec_shell(job->shell, texts->templates, &error);
-		if (!ret_spec->shell) { // dag_check() has found it, but that may be long ago
+		if (!ret_spec->shell) { // dag_check() has found the shell, but perhaps long ago
 			diag_error("batch '%s': shell: '%s': %s", text_shows(texts->batch->name), text_shows(job->shell ? job->shell : "/bin/sh"), error);
 			parse.failed = true;
 		}

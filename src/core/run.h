@@ -1,5 +1,5 @@
-// A run: what is put together for it (run/setup.c), and how far it is. The rooms core, record, exec, feed and run see all of it;
-// the parts that the pointers name are made, used and freed by the files of their names.
+// A run: its parts, which run/setup.c puts together, and how far it is. The rooms core, record, exec, feed and run see all of
+// it; a part that is a pointer is made, used and freed by the file of its name.
 
 #pragma once
 
@@ -29,21 +29,21 @@ enum run_phase {
 struct run {
 	const struct options *options;
 	struct context *context;                    // what fairpar was started with; borrowed from main
-	const char *cwd;                            // owned; with a manifest
+	const char *cwd;                            // of fairpar, with a manifest; owned
 	struct manifest *manifest;                  // or NULL
 	struct halt halt;                           // --halt, or what the manifest says
 	struct job_spec spec;                       // of the command line
 	struct job_spec *specs[1];
 	unsigned slots;                             // that it begins with
-	struct slots_bounds slots_bounds;           // the fewest and the most that it may have: equal if fixed; least 0: how many is not known
+	struct slots_bounds slots_bounds;           // the fewest and the most slots that it may have: equal if fixed; least 0: not known
 	bool slots_shared;                          // -j allows more, but a pool, an outer run or make's jobserver has no more
 	unsigned long nofile;                       // the limit of descriptors
 	unsigned long job_fds;                      // those left for jobs: all but one for each --batch NAME=FILE, whose file stays open
-	bool fair_time;                             // slot-time is shared, not turns
+	bool fair_time;                             // batches get equal slot-time, not an equal number of turns
 	struct pool *pool;
-	const struct work_type *item_work;          // of each queued item (job_run.c)
+	const struct work_type *item_work;          // what workers do with a queued item (job_run.c)
 	struct gate *gate;                          // or NULL: starts wait for nothing but slots, and nothing is watched
-	struct auto_slots *auto_slots;              // of -j auto, or NULL: the number of slots is fixed, or that of others
+	struct auto_slots *auto_slots;              // of -j auto, or NULL: the number of slots is fixed, or others set it
 	struct terminal *terminal;                  // of -o and -p, or NULL
 	struct status_display *status_display;      // the status line, or NULL
 	struct children *children;                  // the attempts that run on this machine
@@ -51,8 +51,8 @@ struct run {
 	struct leases *leases;                      // of a pool or a run that this one runs in, or NULL: the slots are the run's own
 	struct jobserver_slots *jobserver;          // of make, whose slots these are, or which the run has for its jobs (--jobserver); or NULL
 	struct nested *nested;                      // knows the attempts that run, and lends their slots to fairpars in them; or NULL
-	struct added_jobs *added_jobs;              // what was added by --add, and who waits for it; NULL: there can be none
-	struct control *control;                    // answers those who speak to the run, or NULL
+	struct added_jobs *added_jobs;              // the jobs added by --add, and the processes that wait for them; NULL: there can be none
+	struct control *control;                    // answers the processes that send requests to the run, or NULL
 	struct writer *writer;                      // NULL if all is ungrouped
 	struct event_log *trace;                    // --trace-service, or NULL
 	struct end_summary *end_summary;            // or NULL: no summary
@@ -65,7 +65,7 @@ struct run {
 	struct created_files *created_files;        // of a manifest's jobs, or NULL
 	struct retry_queue *retry_queue;            // jobs that wait for their next attempt
 	struct job_records *job_records;            // --joblog, or NULL
-	const struct batch *shown;                  // --dry-run: whose command was shown last
+	const struct batch *shown;                  // --dry-run: the batch of the command that was shown last
 	struct result_files *result_files;          // --results or --files, or NULL
 	int pid;                                    // of this process, for $PARALLEL_PID of each job
 	const char *temp_dir;                       // for spilled items and held output
@@ -82,11 +82,11 @@ struct run {
 	atomic_bool idle;                           // the pool's last call
 	atomic_bool halt_now;                       // end the running jobs
 	atomic_int output_error;                    // errno: output could not be written; or 0
-	atomic_bool trouble;                        // something was lost or could not be done: exit EXIT_TROUBLE
+	atomic_bool trouble;                        // something was lost or could not be done: the exit status is EXIT_TROUBLE
 
 	// the event loop's own
 	int signal_fd;
-	int signal;                                 // that ends the run, or 0
+	int signal;                                 // the signal that ends the run, or 0
 	enum run_phase phase;
 	bool extended;                              // the time to the end began anew: see run_limit_end()
 	uint64_t start;                             // of the run, now_ns() time
@@ -159,16 +159,16 @@ struct job;
 
 // What becomes of a job that has waited.
 struct retry_calls {
-	bool (*resume)(struct queue *queue, struct job *job); // its time has come: queues it; false: there is no room now
-	void (*cut_off)(struct job *job);                     // its time will not come: ends it
+	bool (*resume)(struct queue *queue, struct job *job); // queues the job, whose time has come; false: there is no room now
+	void (*cut_off)(struct job *job);                     // ends the job, whose next attempt will not come
 };
 
-// Makes an empty queue. `calls` is borrowed until retry_queue_destroy(), by which the caller frees the queue when it is empty.
+// Makes an empty queue. The caller frees it by retry_queue_destroy() when it is empty; `calls` is borrowed until then.
 struct retry_queue *retry_queue_create(const struct retry_calls *calls);
 void retry_queue_destroy(struct retry_queue *retry_queue);
 
-// Keeps the job until `due` (now_ns() time), and its queue open; from the worker whose item it is. The job is handed
-// over. Returns false, with nothing done, if the run takes no more work.
+// Takes the job over and keeps it until `due` (now_ns() time); its queue stays open for so long. Called by the worker that runs the
+// job's item. Returns false, with nothing done, if the run takes no more work.
 bool retry_queue_add(struct retry_queue *retry_queue, struct queue *queue, struct job *job, uint64_t due);
 
 // Queues the jobs whose time has come. Returns when to call it again (now_ns() time), or TIME_NEVER. From the event loop.
@@ -177,7 +177,7 @@ uint64_t retry_queue_submit(struct retry_queue *retry_queue, uint64_t now);
 // Makes the jobs that were cancelled meanwhile (job_is_cancelled()) due at once. From the event loop.
 void retry_queue_recheck(struct retry_queue *retry_queue);
 
-// Ends all jobs that wait, by retry_calls.cut_off, and takes no more. From any thread.
+// Ends all jobs that wait, by retry_calls.cut_off, and refuses new ones. From any thread.
 void retry_queue_stop(struct retry_queue *retry_queue);
 
 // ---- auto_slots.c: -j auto, which adapts the number of a run's slots to what its jobs do
@@ -187,7 +187,7 @@ struct observation;
 // Makes run->auto_slots, which auto_slots_close() frees (NULL-safe), for run->slots_bounds; sets run->slots to the slots to begin with.
 void auto_slots_open(struct run *run);
 
-// The same where the server of a pool decides: the run begins with run->slots.
+// The same for a run in a pool, whose server sets the number of slots: the run begins with run->slots.
 void auto_slots_open_in_pool(struct run *run);
 void auto_slots_close(struct run *run);
 

@@ -5,20 +5,19 @@
 // the items; here an item is only a count.
 //
 // An item's life: fair_arrive -> fair_pick -> fair_done or fair_give_back; or fair_arrive -> fair_withdraw.
-// One that stands for several is charged for them between fair_pick and fair_done: fair_charge.
-// One that lends its slots in between: fair_pick -> fair_done -> fair_resume -> fair_done.
-// One that takes several slots, a wide one: fair_pick -> fair_widen -> fair_narrow -> fair_done, or
-// fair_widen_back -> fair_give_back.
+// An item that stands for several is charged for them between fair_pick and fair_done: fair_charge.
+// An item that lends its slots for a while: fair_pick -> fair_done -> fair_resume -> fair_done.
+// An item that takes several slots, a wide one: fair_pick -> fair_widen -> fair_narrow -> fair_done, or
+// fair_pick -> fair_widen -> fair_widen_back -> fair_give_back.
 //
-// A queue may have a rate: a token bucket that holds one token. Each pick takes it, and until the next one comes the queue is
-// passed over, as it is at its limit. So picks are evenly spaced, as by nginx's limit_req without burst and Celery's rate_limit;
-// a counter of N in each fixed window of a second would let two bursts of N come within one second. The caller makes the queues
-// whose token has come eligible again: fair_release(). Items may be exempt from the rate (fair_arrive_exempt()): these are picked
-// while it holds the others.
+// A queue may have a rate: a token bucket that holds one token. Each pick takes the token, and until the next token comes the queue is
+// passed over, as if it were at its limit. So picks are evenly spaced, as by nginx's limit_req without burst and Celery's rate_limit;
+// a counter of N in each fixed window of a second would let two bursts of N come within one second. By fair_release() the caller
+// makes the queues eligible again whose token has come. Items may be exempt from the rate (fair_arrive_exempt()): these are picked
+// while the rate holds the others.
 //
-// Under time the caller may report what it has measured: fair_learn() gives the median length of a queue's items, and
-// fair_expect() to fair_unexpect() says that one runs, so that the slot-time it is still going to take counts before it
-// has passed.
+// Under time the caller may report what it has measured. fair_learn() sets the median length of a queue's items. An item counts as
+// running from fair_expect() to fair_unexpect(): so the slot-time that it is still expected to take counts before it has passed.
 
 #pragma once
 
@@ -41,7 +40,7 @@ struct fair_tier;
 
 // An item that runs, for the slot-time it is still expected to take. The caller keeps it while the item runs.
 struct fair_job {
-	struct fair_job *next, **link; // of its queue; link NULL: in none
+	struct fair_job *next, **link; // in its queue's list; `link` NULL: it is in no list
 	uint64_t start;
 	uint32_t slots;
 };
@@ -53,13 +52,13 @@ struct fair_queue {
 	uint64_t served;         // number of the pick that served it last; 0: never
 	uint64_t backlog;        // public: items waiting
 	uint32_t running;        // public: items picked and not done
-	uint32_t extra;          // public: slots they take beyond one each
+	uint32_t extra;          // public: slots that these items take beyond one each
 	uint32_t weight;
 	uint32_t limit;          // items running at most; 0: no limit
 	uint64_t interval;       // public: least nanoseconds from a pick to the next, by its rate; 0: no rate
-	uint64_t due;            // public: no pick of it before this time; 0: it has had no rate
+	uint64_t due;            // public: no pick before this time; 0: the queue has had no rate
 	uint64_t exempt;         // of the backlog, items that neither wait for a token nor take one
-	uint32_t heap_at[3];     // places in the tier's heaps + 1; 0: not in it
+	uint32_t heap_at[3];     // 1 + its place in each heap of the tier; 0: it is not in that heap
 	bool paused;             // out of the race, like a queue without work
 	bool picks_exempt;       // public: the last pick was of one of `exempt`
 	bool wants;              // has work and may run it
@@ -68,11 +67,11 @@ struct fair_queue {
 	uint64_t seq;            // order of fair_add()
 	struct list special;     // in the tier's list of queues that need a look at each pick
 	uint64_t since;          // it has wanted since then, without being served
-	uint64_t longest_wait;   // public: the longest that it wanted without being served, as it was served or gave up
+	uint64_t longest_wait;   // public: the longest time that it wanted without being served
 	// under time
-	uint64_t last;           // `virt` is right as of then
+	uint64_t last;           // the time for which `virt` is right
 	uint64_t median;         // length of its items, as learned; 0: not known
-	struct fair_job *jobs;   // that run and are expected to take some time more
+	struct fair_job *jobs;   // items that run, from fair_expect() to fair_unexpect()
 };
 
 struct fair_entry {
@@ -82,8 +81,8 @@ struct fair_entry {
 
 enum { BY_VIRT, BY_MEDIAN, BY_DUE, HEAPS };
 
-// BY_VIRT: by virtual time. BY_MEDIAN: of the queues that have one by their median, negative: the longest first. BY_DUE: of
-// those that only their rate keeps from running, by the time of its next token.
+// What a heap is ordered by. BY_VIRT: virtual time. BY_MEDIAN: the median, negative, so that the longest is first; only queues with
+// a known median. BY_DUE: the time of the next token; only queues that nothing but their rate keeps from running.
 struct fair_heap {
 	struct fair_entry *entries;
 	size_t n, cap;
@@ -97,7 +96,7 @@ struct fair_tier {
 	uint64_t clock;           // V
 	uint64_t rem;             // of the divisions by the weights, carried along
 	uint64_t wanting;         // weights of the queues that want, together
-	uint64_t greatest;        // virtual time that a queue ever had, but for what has passed since
+	uint64_t greatest;        // the greatest virtual time that a queue ever had, but for what has passed since
 	uint64_t served;          // number of its last pick
 	struct list special;
 	int32_t priority;
@@ -119,13 +118,14 @@ struct fair {
 	uint8_t ntiers;          // created so far, up to 255
 	uint32_t tokens_rem;     // sixteenths of `tokens`
 	int64_t tokens;          // what the tiers below the highest are owed of their sixteenth, as `virt` for weight 1
-	uint64_t last;           // under time: clocks and tokens are right as of then
+	uint64_t last;           // under time: the time for which clocks and tokens are right
 	uint64_t nadded;
 	unsigned slots;          // for the owner to set: how many items run at once. Only time needs it
 };
 
-// Where a queue was that went while it was ahead, so that the same name gains nothing by going and coming back. To be
-// kept until fair_has_passed(), and until `due` if it had a rate.
+// The place of a queue that was removed while it was ahead of the others: a queue of the same name that is added later begins there,
+// so that nothing is gained by leaving and coming back. The tag is kept until fair_has_passed(), and until `due` if the queue had a
+// rate.
 struct fair_tag {
 	uint64_t virt;
 	uint64_t due;            // no pick before this time, if it has a rate again
@@ -146,7 +146,7 @@ struct fair_tag fair_remove(struct fair *fair, struct fair_queue *queue, uint64_
 // True once the tag has no effect any more, and may be forgotten: a queue without one would be placed there too, or behind.
 bool fair_has_passed(const struct fair *fair, struct fair_tag tag);
 
-// Changes the attributes; what it has had stays. May allocate.
+// Changes the attributes of the queue; the service that it has had stays. May allocate.
 void fair_set(struct fair *fair, struct fair_queue *queue, uint32_t weight, int32_t priority, uint32_t limit,
               uint64_t now);
 
@@ -156,13 +156,14 @@ void fair_set_rate(struct fair *fair, struct fair_queue *queue, uint64_t interva
 // Changes the time of the queue's next token: an item was picked before but begins only now, or gives its token back.
 void fair_set_due(struct fair *fair, struct fair_queue *queue, uint64_t due, uint64_t now);
 
-// Makes the queues eligible again whose token has come by `now`.
+// Makes those queues eligible again whose token has come by `now`.
 void fair_release(struct fair *fair, uint64_t now);
 
-// Returns when the first of the tokens comes that queues with items wait for. Only if fair->nheld > 0.
+// Returns when the first queue that waits for a token gets one. Only if fair->nheld > 0.
 uint64_t fair_next_due(const struct fair *fair);
 
-// `n` more items wait, or `n` fewer do (cancelled): those that are exempt from the rate are the last of them.
+// fair_arrive(): `n` more items wait. fair_withdraw(): `n` items less wait, as they were cancelled; items that are exempt from the rate
+// are withdrawn last.
 void fair_arrive(struct fair *fair, struct fair_queue *queue, uint64_t n, uint64_t now);
 void fair_withdraw(struct fair *fair, struct fair_queue *queue, uint64_t n, uint64_t now);
 
@@ -192,31 +193,31 @@ void fair_done(struct fair *fair, struct fair_queue *queue, uint64_t now);
 // An item picked at `start` needed no slot after all: as fair_done(), and the queue gets back what it was charged.
 void fair_give_back(struct fair *fair, struct fair_queue *queue, uint64_t start, uint64_t now);
 
-// An item picked before, which has not ended, is charged `n` turns more. Under time nothing is: its slot-time is.
+// Charges an item picked before, which has not ended, for `n` turns more. Under time does nothing: there it is charged its slot-time.
 void fair_charge(struct fair *fair, struct fair_queue *queue, uint64_t n, uint64_t now);
 
 // An item picked before takes `extra` slots more: that many turns are charged at once, or the slot-time as it passes.
 // It counts as one item for the limit. May be called more than once for an item.
 void fair_widen(struct fair *fair, struct fair_queue *queue, uint32_t extra, uint64_t now);
 
-// A wide item takes `extra` slots less, because it is about to be done: what they were charged stays.
+// A wide item takes `extra` slots less, because it is about to be done. The queue does not get back what these were charged.
 void fair_narrow(struct fair *fair, struct fair_queue *queue, uint32_t extra, uint64_t now);
 
 // Undoes a fair_widen() of the time `start`: the queue gets back what it was charged for it.
 void fair_widen_back(struct fair *fair, struct fair_queue *queue, uint32_t extra, uint64_t start, uint64_t now);
 
-// An item that has lent its slots, one and `extra`, as if it were done, uses them again. What it was charged by the turn stays,
-// and nothing is charged again.
+// An item that has lent its slots, one and `extra`, by fair_done(), uses them again. It is not charged for its turn again.
 void fair_resume(struct fair *fair, struct fair_queue *queue, uint32_t extra, uint64_t now);
 
 // Sets the median length of the queue's last items, in nanoseconds, as the caller has measured it.
 void fair_learn(struct fair *fair, struct fair_queue *queue, uint64_t median);
 
-// Under time: an item picked before begins, or ceases, to use its `slots` slots. The caller keeps `job` between the two calls.
+// Under time: from fair_expect() to fair_unexpect(), an item picked before uses `slots` slots. The caller keeps `job` between the two
+// calls.
 void fair_expect(struct fair_queue *queue, struct fair_job *job, uint32_t slots, uint64_t now);
 void fair_unexpect(struct fair_job *job);
 
-// A paused queue is as one without work: it gains no credit meanwhile.
+// Pauses the queue, or ends its pause. A paused queue is treated as one without work, and gains no credit.
 void fair_pause(struct fair *fair, struct fair_queue *queue, bool paused, uint64_t now);
 
 static inline bool fair_is_eligible(const struct fair *fair) {

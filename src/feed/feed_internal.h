@@ -15,17 +15,17 @@
 #include "template/packs.h"
 
 enum {
-	OUTLETS_MAX = 1024,     // packs of batches found in the input at once; beyond it the one longest left alone goes
-	OUTLETS_UNPACKED = 256, // … and where nothing is packed, batches between two flushes
-	OUTLET_BYTES = 2048,    // that one takes besides the items, about
-	FEED_WHEN_EMPTY = 1,    // low_water of a queue whose packs are made as it lacks them
+	OUTLETS_MAX = 1024,     // outlets of batches found in the input; beyond it the one unused longest is submitted and removed
+	OUTLETS_UNPACKED = 256, // … the same where nothing is packed
+	OUTLET_BYTES = 2048,    // memory of an outlet besides its items, about
+	FEED_WHEN_EMPTY = 1,    // low_water of a queue whose packs are made when it lacks them
 };
 
 // Items of one batch that were read and wait to be packed by time, in the order of the input. Zeroed, there are none.
 struct stock {
-	struct buf args;         // of all
-	size_t taken;            // bytes of it
-	struct stock_part *parts; // records as they came: those from `first` to before `n` are left
+	struct buf args;         // the arguments of all items
+	size_t taken;            // bytes at its front that were taken
+	struct stock_part *parts; // one for each record, in the order of the input: those from `first` to before `n` are left
 	size_t first, n, cap;
 	uint64_t nitems;         // left
 };
@@ -51,18 +51,18 @@ struct outlet {
 };
 
 struct outlets {
-	struct list used;    // the one longest left alone first
+	struct list used;    // the outlet unused longest is first
 	size_t n;
 	struct outlet *buckets[OUTLETS_MAX];
 };
 
 struct feed {
 	struct list link; // in feeds->active until it is finished
-	bool is_data;                  // of run->blocks; else items:
-	struct input *input;           // … from here, or, if that is NULL, from a list that its node holds
+	bool is_data;                  // it feeds the data of run->blocks; else items
+	struct input *input;           // gives the items; or NULL: the list of `node` does
 	struct dag_node *node;         // of a manifest, or NULL
-	struct outlet own;             // of its batch; with --batch-by of "default", held open until the input has ended, for a
-	                               // pool without an open queue would be done; of a node: closed before its turn
+	struct outlet own;             // of its batch. Of a node: closed before the node's turn. With --batch-by: of the batch "default",
+	                               // whose queue stays open until the input has ended, because a pool without an open queue ends
 	bool by_key;                   // --batch-by names the batch of each record
 	bool waiting;                  // for its descriptor
 	bool ended;                    // everything was read
@@ -75,16 +75,16 @@ struct feed {
 
 struct feeds {
 	struct list active;
-	size_t n;                           // of the command line
-	bool full;                          // the pool had no room: its call is awaited
+	size_t n;                           // feeds of the command line
+	bool full;                          // the pool had no room, and calls when it has
 	bool stopped;                       // the pool takes nothing any more
-	struct names names;                 // of the columns of the command line's inputs
+	struct names names;                 // the names of the columns of the command line's inputs
 	struct template *batch_by;          // --batch-by, or NULL
 	struct source_config *file_sources; // of --batch NAME=FILE: inputs borrow them
 	struct buf key;                     // scratch: an expanded --batch-by
 	struct pack_limits limits;
-	unsigned slots;                     // that the last items are spread over, or 0
-	size_t sharers;                     // packs that share them; 0 before the end of the input
+	unsigned slots;                     // the slots that the last items are spread over, or 0: they are not
+	size_t sharers;                     // packs that share these slots; 0 before the end of the input
 	struct outlets outlets;             // with --batch-by
 };
 
@@ -98,10 +98,11 @@ size_t feed_high_water(const struct run *run);
 // Bytes of the first `n` arguments of the record, their NULs included.
 size_t record_bytes_of(const struct record *record, uint32_t n);
 
-// Adds a copy of the record. `nitems`: of them; if there are several, each is one argument. `bad`: why it cannot be an item, or NULL.
+// Adds a copy of the record. `nitems`: the items in it; if there are several, each is one argument. `bad`: why it cannot be an item, or
+// NULL.
 void stock_add(struct stock *stock, const struct record *record, uint32_t nitems, uint32_t measured, const char *bad, uint64_t seq);
 
-// Memory that the items take, about.
+// Returns about how much memory the items take.
 size_t stock_bytes(const struct stock *stock);
 
 // Takes as many items as go into one process, at least one and at most `most`. The stock is not empty.
@@ -109,29 +110,29 @@ void stock_take(struct stock *stock, const struct pack_limits *limits, uint64_t 
 
 void stock_fini(struct stock *stock);
 
-// Puts items of the outlet's stock into packs and submits these, as many as its queue lacks, or `all`. `ended`: no more will come. The
-// pool calls when it lacks more. Returns false if it has no room now.
+// Puts items of the outlet's stock into packs and submits these, as many as its queue lacks, or `all`. `ended`: no more items will come.
+// The pool calls when the queue lacks more. Returns false if the pool has no room now.
 bool stock_submit(struct run *run, struct outlet *outlet, bool ended, bool all);
 
 // ---- feed_route.c
 
-// The run takes nothing any more; jobs that run get no more data.
+// Ends the feeding: nothing more is submitted, and running jobs get no more data.
 void feeds_cut_short(struct run *run);
 
 // Submits what is in the submission. Returns false if the pool has no room: then it is still in the submission.
 bool feed_submit(struct run *run, struct submission *submission);
 
-// A submission for the queue, which it keeps open.
+// Returns a submission for the queue, which it keeps open.
 struct submission *feed_submission_open(struct queue *queue);
 
-// A submission for the batch of the name, whose queue it opens. Returns NULL when the pool takes nothing any more.
+// Opens the queue of the batch of that name, and returns a submission for it; or NULL when the pool takes nothing any more.
 struct submission *feed_submission_open_batch(struct run *run, const char *name, size_t low_water);
 
 // Closes the queue, and frees the submission. What is in it is not submitted.
 void feed_submission_close(struct run *run, struct submission *submission);
 
-// Submits and closes all submissions of batches found in the input, but for stocks. Returns false if the pool has no room for one of
-// them.
+// Submits and closes all submissions of batches found in the input; items in stocks stay there. Returns false if the pool has no room for
+// one of them.
 bool feeds_flush_outlets(struct run *run);
 
 // feed_flush_packs() submits the feed's unfinished packs, after its last record. Returns false if the pool has no room for them
@@ -139,10 +140,10 @@ bool feeds_flush_outlets(struct run *run);
 bool feed_flush_packs(struct run *run, struct feed *feed);
 uint64_t feed_count_packs(const struct run *run, const struct feed *feed);
 
-// Whether nothing waits in the feed's outlets, but what is in its own submission.
+// Whether nothing waits in the feed's outlets. Its own submission is not looked at.
 bool feed_is_empty(const struct run *run, const struct feed *feed);
 
-// Submits packs of the stocks of the feed (--pack=auto), as many as are lacked. Returns false if the pool has no room.
+// Submits packs of the stocks of the feed (--pack=auto), as many as its queues lack. Returns false if the pool has no room.
 bool feed_submit_stocks(struct run *run, struct feed *feed);
 
 // Throws away the outlets of batches found in the input. Items in their stocks and submissions count as lost.

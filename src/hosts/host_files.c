@@ -34,15 +34,16 @@ struct transfer {
 	struct buf goes;               // borrowed: copied there, up to the first that fails
 	struct buf comes;              // borrowed: copied from there; one that fails does not hold up the others
 	bool may_lack;                 // … and one that is not there is no failure: the job that was to make it has failed
-	struct buf *went, *came;       // those of them that are whole there, and not shared: what may be removed; appended to
-	bool removes;                  // then removes there what is in `went`, and if nothing has failed what is in `came`: the files, and the directories
+	struct buf *went, *came;       // of `goes` and `comes`, the paths whose copying is done and which are not in a shared directory: these may be
+	                               // removed there; appended to
+	bool removes;                  // at the end, removes there what is in `went`, and if nothing has failed what is in `came`: the files, and the directories
 	                               // above them that are empty, up to but not including the work dir. A path that is a directory stays
 	bool removes_dir;              // … and the work dir with its contents, if nothing has failed
 	struct buf *why;               // what has failed: the names of files, and the causes; empty at first
 	// GOING -all of `goes`-> COMING -all of `comes`-> ENDED: "last" is said        GOING -one fails-> ENDED
 	enum { GOING, COMING, ENDED } state;
-	size_t at;                     // where the present path begins
-	struct file_copy *copy;        // of it, or NULL
+	size_t at;                     // the offset of the present path in `goes` or `comes`
+	struct file_copy *copy;        // of the present path, or NULL
 	struct buf out;
 };
 
@@ -167,9 +168,10 @@ static bool is_done(const struct result *result) {
 	return !result->lost && result->outcome == OUTCOME_OK;
 }
 
-// Does it and waits for the end on the calling thread, in which all signals are blocked; `of` is the attempt whose files these are, or NULL. Sets
-// ret_result->outcome: OUTCOME_OK; OUTCOME_FAILED, and transfer->why says why; or that of the attempt, which was cancelled or timed out. It counts
-// only if the conversation was not lost. What only removes works also while jobs are being ended.
+// Does the transfer on the calling thread, in which all signals are blocked, and waits for its end; `of` is the attempt whose files these are, or
+// NULL. Sets ret_result->outcome: OUTCOME_OK; OUTCOME_FAILED, and transfer->why says why; or that of the attempt, if it was cancelled or timed out
+// meanwhile. The outcome means nothing if the conversation was lost (ret_result->lost). A transfer that only removes works also while jobs are
+// being ended.
 static void transfer_run(struct transfer *transfer, const struct child_config *of, struct result *ret_result) {
 	bool only_removes = transfer->goes.len == 0 && transfer->comes.len == 0;
 	*ret_result = (struct result){.outcome = OUTCOME_OK};
@@ -220,8 +222,8 @@ static void transfer_base(struct host *host, const struct child_config *config, 
 
 // ---- an attempt ----
 
-// Fetches the files of an attempt that has ended, and removes what is not needed any more: if some could not be fetched, all of its results
-// stay. Sets the result that the attempt has after that. Returns whether the transfer was cut off.
+// Fetches the files of an attempt that has ended, and removes its files there (--cleanup); if one could not be fetched, those that the attempt has
+// made stay. Changes `result`, that of the attempt, if the transfer fails. Returns whether the transfer was cut off.
 static bool fetch(struct host *host, const struct child_config *config, const char *dir, struct job_files *files, struct result *result) {
 	bool cleans_up = host->hosts->options->cleans_up;
 	struct result fetched;
@@ -232,7 +234,7 @@ static bool fetch(struct host *host, const struct child_config *config, const ch
 	transfer_run(&transfer, config, &fetched);
 	bool is_cut_off = fetched.outcome != OUTCOME_OK && fetched.outcome != OUTCOME_FAILED;
 	if (fetched.lost) {
-		result->lost = LOST_SILENT; // it has run
+		result->lost = LOST_SILENT; // the attempt has run
 	} else if (is_cut_off) {
 		result->outcome = fetched.outcome;
 	} else if (fetched.outcome == OUTCOME_FAILED && result->outcome == OUTCOME_OK) {

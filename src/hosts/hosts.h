@@ -18,7 +18,7 @@ struct sshlogin;
 // The files of one attempt on another machine: paths as file_route() takes them, a NUL behind each. The owner frees them by job_files_fini().
 struct job_files {
 	struct buf go, come; // --transferfile, --return
-	struct buf went, came; // those of them that are there and may be removed; set by the attempt
+	struct buf went, came; // those of them that are on the other machine now and may be removed there; set by the attempt
 	struct buf why;      // which file could not be transferred, and why; or empty
 };
 
@@ -27,10 +27,10 @@ void job_files_fini(struct job_files *files);
 // Slots on a machine.
 struct hosts_place {
 	struct host *host;
-	const struct sshlogin *login; // the machine, of a pilot its node of then; borrowed until hosts_close()
+	const struct sshlogin *login; // the machine; for a pilot, the node on which it ran when the place was taken; borrowed until hosts_close()
 	bool is_remote;               // it is another machine
 	unsigned width;               // slots
-	struct job_files *files;      // to be set by the owner: those of the attempt, borrowed until its end; or NULL. They are ignored for a machine that
+	struct job_files *files;      // to be set by the owner: the files of the attempt, borrowed until its end; or NULL. They are ignored for a machine that
 	                              // shares this one's file system (--launch, --slurm, `:`)
 };
 
@@ -71,8 +71,8 @@ struct hosts_request {
 void hosts_refresh_list(struct hosts *hosts);
 
 // Takes a place, which the caller gives back by hosts_release_place(). Returns false if none of the hosts of the binding can be reached: then
-// *ret_unreachable is one of these, else NULL; or if none is free, with `waits` only once the run is ended. An attempt that may use only some hosts
-// lends its slot of the pool to others while it waits.
+// *ret_unreachable is one of these, else NULL. Returns false too if no place is free; with `waits` it waits for one until the run is being ended.
+// An attempt that may use only some hosts lends its slot of the pool to others while it waits.
 bool hosts_acquire_place(struct hosts *hosts, const struct hosts_request *request, bool waits, struct hosts_place *ret_place,
                          const struct sshlogin **ret_unreachable);
 void hosts_release_place(struct hosts *hosts, const struct hosts_place *place);
@@ -100,40 +100,40 @@ bool hosts_describe_limit(struct hosts *hosts, const char *queue, struct buf *ou
 // Returns how many nanoseconds between `since` and `until` (now_ns() time) no host was connected. It knows only the latest such time. Any thread.
 uint64_t hosts_downtime(const struct hosts *hosts, uint64_t since, uint64_t until);
 
-// Restricts a batch to that machine of the options; or (NULL) to all machines with one of these names or groups (sshlogin_matches()), also those
-// that are added to the list later. `login` and `names` are borrowed. The owner of the batch frees the binding by hosts_unbind() after
-// the queue is gone.
+// Restricts a batch to the machine `login` of the options; or (NULL) to all machines with one of the names or groups `names`
+// (sshlogin_matches()), also those that are added to the list later. `login` and `names` are borrowed. The owner of the batch frees the
+// binding by hosts_unbind() after the queue was removed.
 struct hosts_binding *hosts_bind(struct hosts *hosts, const struct sshlogin *login, const char *const *names, size_t n);
 void hosts_unbind(struct hosts_binding *binding); // NULL-safe
 
-// Sets the attributes of the batch's queue, in place of queue_set(); max_parallel is lowered to the items that the hosts of the binding have
-// slots for, and follows these. `width`: the slots of an item. From one thread. NULL in place of the queue stops following it; called so before the
-// queue is removed (pool_hooks.removed), also where there is no binding.
+// Sets the attributes of the batch's queue, in place of queue_set(). max_parallel is lowered to the number of items that the hosts of the binding
+// have slots for, and lowered or raised again when that number changes. `width`: the slots of an item. From one thread. `queue` NULL ends this;
+// such a call is needed before the queue is removed (pool_hooks.removed), also where there is no binding.
 void hosts_set_queue(struct hosts_binding *binding, struct queue *queue, const struct queue_attrs *attrs, unsigned width);
 
 // Called when items wait for slots (pool_hooks.starving): pilots may be requested. NULL-safe; any thread.
 void hosts_starving(struct hosts *hosts);
 
-// Where options_watch_machine(): lets no job start on this machine, because of `why`, or if that is NULL lets one start. Without a call
-// none starts. From the event loop.
+// Only if options_watch_machine(): lets no job start on this machine, because of `why`; or, if that is NULL, lets one job start. After
+// that job, and before the first call, none starts. From the event loop.
 void hosts_brake_here(struct hosts *hosts, const char *why);
 
 // Whether nothing can run the jobs: no host was ever connected, and each has been tried. From the event loop.
 bool hosts_are_unreachable(struct hosts *hosts);
 
-// Suspends the attempts on other machines, because this process is about to be stopped (`begins`), or resumes them. Waits at most one second
-// until the workers have been told. From the event loop; NULL-safe.
+// With `begins`, suspends the attempts on other machines, because this process is about to be stopped; else resumes them. Waits at most one
+// second until the workers have been told. From the event loop; NULL-safe.
 void hosts_suspend(struct hosts *hosts, bool begins);
 
 // Calls fn for each attempt that runs on another machine, as children_each() does for those here. From the event loop; NULL-safe.
 void hosts_each(struct hosts *hosts, void (*fn)(void *arg, const struct child_view *view), void *arg);
 
 enum host_state {
-	HOST_CONNECTING,  // it takes no jobs, or none any more
+	HOST_CONNECTING,  // it takes no jobs yet, or not any more
 	HOST_UP,
 	HOST_HELD,        // connected, but its load or memory lets no job start
-	HOST_LOST,        // its connection was lost, and is tried again
-	HOST_UNREACHABLE, // it could not be connected, and is tried again
+	HOST_LOST,        // its connection was lost, and another one is tried
+	HOST_UNREACHABLE, // it could not be connected; that is tried again
 	HOST_ENDED,       // … because its Slurm allocation has ended: each further attempt fails, too; never in a view
 	HOST_REMOVED,     // its --sshloginfile does not name it any more; only in a view
 };
@@ -145,10 +145,10 @@ struct host_view {
 	enum host_state state;
 	unsigned slots;   // 0 while it is not connected
 	unsigned used;    // slots that jobs have
-	const char *says; // why it takes no jobs, or ""; valid for the call
+	const char *says; // why it takes no jobs, or ""; valid during the call
 };
 
-// Calls fn for each machine, but not for pilots that are not there, with the lock of the hosts. NULL-safe; from the event loop.
+// Calls fn, under the lock of the hosts, for each machine except pilots that do not run. NULL-safe; from the event loop.
 void hosts_view(struct hosts *hosts, void (*fn)(void *arg, const struct host_view *view), void *arg);
 
 // Prints the state of each machine on standard error. NULL-safe; from the event loop.

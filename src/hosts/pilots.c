@@ -23,7 +23,7 @@
 
 enum {
 	STACK_BYTES = 256 * 1024,
-	COMMAND_S = 30,            // a command of Slurm may take so long; and at the end of the run
+	COMMAND_S = 30,            // a command of Slurm may take so long; at the end of the run:
 	LAST_COMMAND_S = 10,
 	SAID_MOST = 600,           // bytes of what Slurm says, in a message
 };
@@ -32,21 +32,21 @@ enum { RUNS, STOPS, CLOSES };
 
 struct pilots {
 	struct hosts *hosts;
-	const char *name;          // of their jobs in Slurm
+	const char *name;          // of the pilots' jobs in Slurm
 	char **env;                // for Slurm's commands; array owned
-	char user[24];             // this user's number
+	char user[24];             // the user's numeric ID, for Slurm's commands
 	thread thread;
 	int wake_fd, stop_fd;
 	atomic_uint phase;         // CLOSES: the thread has ended, and stop_fd does not cut commands short any more
 	// of the thread
 	enum pilot_order *orders;
 	bool has_cleaned;          // the jobs of killed runs were cancelled
-	bool has_tried;            // … or that was tried
-	bool has_requested;        // a pilot, at least once
+	bool has_tried;            // to cancel them was tried at least once
+	bool has_requested;        // a pilot was requested at least once
 	// under hosts.lock
 	struct pilot_policy policy;
-	struct buf last_error;     // in a message: the last failure of a request
-	struct buf last_reason;    // … and why pilots wait
+	struct buf last_error;     // the failure of a request that a message told last
+	struct buf last_reason;    // the reason why pilots wait that a message told last
 };
 
 static struct host *host_of(const struct pilots *pilots, unsigned pilot) {
@@ -82,11 +82,11 @@ static int list_jobs(const struct pilots *pilots, const char *format, const char
 	return run_command(pilots, argv, ret_lines, ret_why);
 }
 
-// Cancels the jobs that killed runs have left. srun cancels its job when it ends, but not when it is killed before the job has started: nobody
-// would end such a job.
+// Cancels the jobs that killed runs have left. srun cancels its job when it ends, but not when it is killed before the job has started: such a
+// job would stay in the queue.
 static void clean_up(struct pilots *pilots) {
 	FP_CLEANUP(buf_fini) struct buf lines = BUF_INIT;
-	FP_CLEANUP(buf_fini) struct buf names = BUF_INIT; // of several jobs one may have
+	FP_CLEANUP(buf_fini) struct buf names = BUF_INIT; // names seen so far: several jobs may have the same
 	FP_CLEANUP(buf_fini) struct buf why = BUF_INIT;
 	struct slurm_run own, run;
 	if (slurm_run_read(&own, pilots->name) != 0 || list_jobs(pilots, "%j", NULL, &lines, &why) != 0) {
@@ -161,7 +161,8 @@ static void query_queue(struct pilots *pilots) {
 
 // ---- the thread ----
 
-// Requests and releases what the policy decides. Returns what to do then; *ret_cancels: requests that are to be cancelled. With the lock.
+// Requests and releases the pilots that the policy says. Returns what to do next; sets *ret_cancels if waiting requests are to be cancelled.
+// With the lock.
 static struct pilot_step decide(struct pilots *pilots, bool *ret_cancels) {
 	struct hosts *hosts = pilots->hosts;
 	struct pilot_policy *policy = &pilots->policy;
@@ -185,7 +186,7 @@ static struct pilot_step decide(struct pilots *pilots, bool *ret_cancels) {
 	return step;
 }
 
-// Returns when the next step is due.
+// Does what the policy decides now. Returns when the next step is due.
 static uint64_t step(struct pilots *pilots) {
 	struct hosts *hosts = pilots->hosts;
 	bool cancels = false;

@@ -1,9 +1,10 @@
-// A block: some of the data of --pipe or --pipe-part, the standard input of one job, kept until that has ended. With --tee all
-// of it.
+// A block: some of the data of --pipe or --pipe-part, or with --tee all of it, which is the standard input of one job. It is kept
+// until that job has ended.
 //
-// A block of --pipe is in memory, a part of --pipe-part is a range of a file. Both are written into the pipe that the job reads
-// from, from their beginning for each attempt. Only with --cat is a block a file, in memory (memfd) and without a name that could
-// outlive fairpar: a job that reads a file prints other columns (wc(1)), and leaves the rest to the next command (head(1)).
+// A block of --pipe is in memory, a block of --pipe-part is a range of a file. Both are written into a pipe that the job reads,
+// from their beginning for each attempt. A job gets no file as its standard input, because some programs treat one differently:
+// wc(1) pads its columns by the size of the file, and head(1) leaves the rest to the next command. Only with --cat is a block
+// written to a file, whose name the job gets: a memfd, since no name may outlive fairpar.
 
 #pragma once
 
@@ -25,18 +26,18 @@ enum data_status {
 	DATA_AGAIN, // not yet: call again at once
 	DATA_WAIT,  // nothing there yet: poll stdin
 	DATA_FULL,  // no room for more: config->wake_fd tells when there is some
-	DATA_ERROR, // reading failed, and a message says so; what was read before stays good; then DATA_END
-	DATA_LOST,  // no job reads any more: the rest of the data is not read; then DATA_END
+	DATA_ERROR, // reading failed, and a message says so; what was read before stays good; the next call returns DATA_END
+	DATA_LOST,  // no job reads any more: the rest of the data is not read; the next call returns DATA_END
 	DATA_END,
 };
 
-// What the data of a run's jobs is read for. The pointers outlive what is made with it.
+// What the reading of data needs to know of the run. The pointers stay valid longer than all that is made with them.
 struct pipe_config {
 	const struct options *options;
 	unsigned slots;          // jobs that run at once, at most
-	bool slots_by_fds;       // there are no more because of the limit of descriptors
-	bool slots_shared;       // there are no more because a pool, or the run or make that this one runs in, has no more
-	unsigned long nofile;    // that limit
+	bool slots_by_fds;       // the limit of descriptors allows no more slots
+	bool slots_shared;       // a pool, an outer run or make's jobserver has no more slots
+	unsigned long nofile;    // the limit of descriptors
 	const char *temp_dir;    // for bytes that memory has no room for
 	int wake_fd;             // wakes the event loop (wakeup_post()), when there is room for more data
 	atomic_bool *trouble;    // set, after a message, if a job could not get all of its data
@@ -46,11 +47,11 @@ struct pipe_config {
 struct blocks {
 	const struct pipe_config *config;
 	bool named;              // --cat, --fifo: jobs get the name of the block
-	size_t most;             // at once; changed only before the first
+	size_t most;             // blocks at once; changed only before the first is made
 	mutex lock;              // guards what follows
 	struct list all;
 	size_t n;
-	bool room_wanted;             // the reader waits until one has gone
+	bool room_wanted;        // the reader waits until a block is freed
 };
 
 struct block {
@@ -58,14 +59,14 @@ struct block {
 	struct blocks *blocks;
 	int fd;                  // of --cat: the file that its job gets the name of; or -1
 	struct file_part *part;  // the file that it is a part of, or NULL
-	struct consumer *consumer; // of --round-robin (this block first) and --tee: what its job gets as it comes; or NULL
+	struct consumer *consumer; // of --round-robin and --tee: gives its job the data as it comes; or NULL
 	const char *path;        // of --tee with a file: each attempt opens it; or NULL
 	const char *head;        // the header, borrowed
 	size_t head_len;
-	struct buf bytes;        // what follows it, if it is no part
-	uint64_t offset, size;   // of what follows the header, in the file; in `bytes` the offset is 0
-	size_t head_at;          // how much of the header the attempt's child has got, and
-	uint64_t at;             // of what follows it
+	struct buf bytes;        // the data behind the header; empty if that is a part of a file
+	uint64_t offset, size;   // of the data behind the header, in the file; in `bytes` the offset is 0
+	size_t head_at;          // bytes of the header that the present attempt has got
+	uint64_t at;             // … and of the data behind it
 	struct stdin_writer stdin_writer; // of the attempt
 };
 
@@ -78,25 +79,26 @@ struct file_part {
 	size_t head_len;
 	uint64_t size;
 	uint64_t from;           // where the next block begins
-	uint64_t scan;           // where its end is looked for
-	uint64_t end;            // which was found, or 0
-	uint64_t base;           // where what was read begins
+	uint64_t scan;           // … how far its end has been searched for
+	uint64_t end;            // … its end, or 0: not found yet
+	uint64_t base;           // where the bytes begin that were read for the search and are still in memory
 };
 
 // ---- from the event loop ----
 
-// Blocks of which there are at most so many at once. `named`: jobs get their names, in place of a pipe.
+// Makes an empty set of blocks, which will have at most `most` at once. `named`: jobs get the names of blocks, in place of a pipe.
 void blocks_init(struct blocks *blocks, const struct pipe_config *config, bool named, size_t most);
-// When no job runs any more; frees what blocks there still are.
+// Frees the blocks that are left. To be called when no job runs any more.
 void blocks_fini(struct blocks *blocks);
 
-// A block without bytes yet, which block_free() frees; or NULL if there are as many as may be: config->wake_fd tells when one has gone.
+// Returns a block without bytes yet, which block_free() frees; or NULL if there are `most` blocks: config->wake_fd tells when one of
+// them was freed.
 struct block *block_new(struct blocks *blocks);
 
 // Makes the item of the block: its name, or "". Borrowed from `buf`.
 void block_record(struct block *block, struct buf *buf, struct record *ret_record);
 
-// As read(2) from stdin, but EAGAIN where that would wait.
+// As read(2) from stdin, but fails with EAGAIN where that would wait.
 ssize_t read_now(char *to, size_t want);
 
 // ---- from any thread ----
@@ -106,8 +108,8 @@ ssize_t read_now(char *to, size_t want);
 int block_connect(struct block *block, struct child_config *config);
 void block_disconnect(const struct block *block, struct child_config *config);
 
-// Bytes that the joblog says were sent: as in GNU parallel, of --pipe with the header, and none of a file that jobs read
-// by themselves. By the job's worker.
+// Returns the number of bytes that the joblog says were sent to the job. As in GNU parallel, it includes the header, and is 0 for
+// --pipe-part. To be called by the job's worker.
 uint64_t block_sent(const struct block *block);
 
 // Frees the block: its job has ended, or will never start.
@@ -131,27 +133,29 @@ struct consumer {
 	struct consumer *older; // the event loop's list of all
 	struct dealer *dealer;
 	struct stdin_writer stdin_writer; // writes the job's data into its pipe
-	bool asked;           // the next three are its worker's own: it was told to wait for stdin_writer.more_fd
+	// for its worker only
+	bool asked;           // the worker was told to wait for stdin_writer.more_fd
 	uint64_t sent;        // bytes that its job has been given so far
-	struct portion *mine; // is being written, from `at` on; or NULL
+	struct portion *mine; // the portion that is being written, from `at` on; or NULL
 	size_t at;
-	struct portion *next; // waits, or NULL; this and what follows is guarded by the lock
-	bool waiting;         // is to be woken by stdin_writer.more_fd
-	bool gone;
+	// guarded by the dealer's lock
+	struct portion *next; // the portion that waits to be written, or NULL
+	bool waiting;         // the worker is to be woken by stdin_writer.more_fd
+	bool gone;            // consumer_leave() was called
 };
 
 // The caller frees it with dealer_destroy(), and with it all consumers, when no job runs any more.
 struct dealer *dealer_create(const struct pipe_config *config);
 void dealer_destroy(struct dealer *dealer);
 
-// A portion with one reference, the caller's: what is in the buffer, which is empty then.
+// Makes a portion of the bytes, and empties the buffer. Returns it with one reference, the caller's, for portion_unref().
 struct portion *portion_of_bytes(struct buf *bytes);
-void portion_unref(struct portion *portion); // or NULL
+void portion_unref(struct portion *portion); // NULL-safe
 
 // From the event loop:
 
-// One more job, and its first portion, or NULL. The dealer owns both. Returns NULL with errno; the portion is
-// the caller's then.
+// Adds a job, and its first portion, or NULL. The dealer owns both. Returns NULL with errno if that failed: then the portion is
+// still the caller's.
 struct consumer *dealer_add(struct dealer *dealer, struct portion *portion);
 
 // How many of the jobs that were added have not stopped reading.
@@ -164,7 +168,7 @@ enum deal {
 };
 
 // Deals out the portion to the job that has waited longest of those with room; with `in_order` only to the job that has waited
-// longest of all. The portion is the dealer's with DEAL_OK, else still the caller's.
+// longest of all. After DEAL_OK the portion is the dealer's, else still the caller's.
 enum deal dealer_deal(struct dealer *dealer, struct portion *portion, bool in_order);
 
 // Deals out the portion to all jobs, once all have room.
@@ -176,7 +180,7 @@ void dealer_wake(struct dealer *dealer);
 // Deals out again the portions of jobs that stopped reading (consumer_leave()). Returns DEAL_OK when none of them is left.
 enum deal dealer_deal_left(struct dealer *dealer);
 
-// No more portions come: all jobs get the end of file behind what they have. Idempotent.
+// Says that no more portions come: each job gets the end of file behind the portions that it has. Idempotent.
 void dealer_end(struct dealer *dealer);
 
 // From any thread:
@@ -192,28 +196,30 @@ void consumer_leave(struct consumer *consumer);
 // Opens what config->options name; *config is copied. Returns NULL after a message.
 struct blockfeed *blockfeed_open(const struct pipe_config *config);
 
-// When no job runs any more; frees what blocks there still are.
+// Frees it, and the blocks that are left. To be called when no job runs any more.
 void blockfeed_close(struct blockfeed *feed);
 
-// Goes on reading; blocks neither for input nor for long. With DATA_READY *ret_block is a block for a job, which is the
-// caller's.
+// Goes on reading, without waiting for input, and for a short time only. With DATA_READY *ret_block is a block for a job; it is
+// the caller's.
 enum data_status blockfeed_step(struct blockfeed *feed, struct block **ret_block);
 
-// Nothing more is read: jobs that get data while they run (--round-robin, --tee) get the end of file behind what they have.
-// Idempotent.
+// Ends the reading: jobs that get data while they run (--round-robin, --tee) get the end of file behind what they have. Idempotent.
 void blockfeed_stop(struct blockfeed *feed);
 
 // ---- all of it for each job (--tee): with --pipe, stdin as it comes; with --pipe-part, a file ----
 
-// The jobs come from items: blockfeed_step() never has DATA_READY. Of a stream all jobs run at once: data flows after all of them
-// were queued, and no faster than the slowest one reads. A file is opened anew for each job, so these jobs need not run at once.
+// The jobs come from items: blockfeed_step() never returns DATA_READY. The jobs that read a stream all run at once: data flows after
+// all of them were queued, and no faster than the slowest one reads. A file is opened anew for each job, so these jobs need not run
+// at once.
 
 // Prepares for `jobs` jobs at most, before any is queued. Returns 0; or -1 after a message if these cannot run at once, for lack
 // of slots or descriptors.
 int blockfeed_expect(struct blockfeed *feed, uint64_t jobs);
 
-// To be called when all jobs are queued, numbered from 1 to `jobs`: starts the flow of data. blockfeed_step() has DATA_FULL before.
+// To be called when all jobs are queued, numbered from 1 to `jobs`: starts the flow of data. Before, blockfeed_step() returns
+// DATA_FULL.
 void blockfeed_begin(struct blockfeed *feed, uint64_t jobs);
 
-// From any thread: the data as a block, the standard input of that job; block_free() when it has ended or will never start.
+// Returns all the data as a block, the standard input of that job. The caller frees it by block_free() when the job has ended or
+// will never start. From any thread.
 struct block *blockfeed_block(struct blockfeed *feed, uint64_t job);

@@ -2,7 +2,7 @@
 //
 // Small portions (records, -N) are added to the one that waits, as far as a pipe would hold them: so they are dealt
 // evenly, however late a job starts or its worker wakes. And a worker is only woken when a page of them is there, or no
-// more are at hand: with -N1 that is one turn of all involved for hundreds of records, not for each.
+// more are at hand: so with -N1 the threads wake each other once for hundreds of records, not once for each.
 
 #include "pipe/block.h"
 
@@ -32,12 +32,12 @@ struct dealer {
 	const struct pipe_config *config;
 	struct consumer *newest;  // the event loop's own
 	mutex lock;           // guards what follows
-	struct list turns;    // who has waited longest is first
+	struct list turns;    // consumers; the one that has waited longest is first
 	unsigned readers;
 	bool room_wanted;          // the event loop has a portion that there was no room for
-	bool due;             // somebody waits for the little that is there
+	bool due;             // a worker sleeps though its job has a small portion
 	bool ended;
-	struct portion **left; // by jobs that read no more
+	struct portion **left; // portions that jobs have left which stopped reading
 	size_t nleft, left_cap;
 };
 
@@ -74,7 +74,7 @@ struct portion *portion_of_bytes(struct buf *bytes) {
 }
 
 void portion_unref(struct portion *portion) {
-	// release and acquire: who frees it comes behind all that others did with it
+	// release and acquire: the portion is freed after all that other threads have done with it
 	if (portion && atomic_fetch_sub_explicit(&portion->refs, 1, memory_order_acq_rel) == 1) {
 		buf_fini(&portion->bytes);
 		free(portion);
@@ -125,7 +125,7 @@ static bool has_room(const struct consumer *consumer, const struct portion *port
 	return !waits || (size <= SMALL_PORTION && waits->bytes.len + size <= WAITING_BYTES && !waits->is_for_all);
 }
 
-// The one that gets the portion, or NULL.
+// Returns the consumer that gets the portion, or NULL.
 static struct consumer *find_consumer(struct dealer *dealer, const struct portion *portion, bool in_order) {
 	list_for_each_entry(&dealer->turns, struct consumer, consumer, link) {
 		if (has_room(consumer, portion)) {
@@ -146,7 +146,7 @@ static void wake_waiting(struct consumer *consumer) {
 	}
 }
 
-// The consumer gets it, and is last from now on.
+// Gives the portion to the consumer, which is last in dealer->turns from now on.
 static void add_portion(struct dealer *dealer, struct consumer *consumer, struct portion *portion) {
 	if (consumer->next) {
 		buf_add(&consumer->next->bytes, portion->bytes.data, portion->bytes.len);
@@ -232,7 +232,7 @@ void dealer_end(struct dealer *dealer) {
 	bool ended = dealer->ended;
 	dealer->ended = true;
 	mutex_unlock(&dealer->lock);
-	// who does not wait no longer looks at stdin_writer.more_fd
+	// harmless for workers that do not wait: they do not look at stdin_writer.more_fd any more
 	for (struct consumer *consumer = ended ? NULL : dealer->newest; consumer; consumer = consumer->older) {
 		wake(consumer);
 	}
@@ -240,7 +240,7 @@ void dealer_end(struct dealer *dealer) {
 
 // ---- writing ----
 
-// Takes what waits. Returns false with errno: 0 at the end, ENODATA if there will be more.
+// Takes the portion that waits, to write it. Returns false if there is none, with errno: 0 at the end, ENODATA if there will be more.
 static bool take_next(struct consumer *consumer) {
 	struct dealer *dealer = consumer->dealer;
 	mutex_lock(&dealer->lock);
@@ -285,7 +285,8 @@ static ssize_t write_portion(void *arg, int fd) {
 	return n;
 }
 
-// Puts down what nobody has seen any of, for others, else forgets it. The lock is held. Returns true if there was such.
+// Leaves the portion to other jobs if none of its bytes was written (`at` is 0) and they may need it; else drops it. Returns whether it
+// was left. With the lock.
 static bool leave_to_others(struct dealer *dealer, struct portion **portion, size_t at) {
 	struct portion *left = *portion;
 	*portion = NULL;

@@ -294,7 +294,7 @@ static bool child_lingers(struct child *child) {
 	return child->fds[END].fd >= 0;
 }
 
-// Until it has ended, and with it, if it was made to, its group.
+// Attends to the child until it has ended, and, if it was made to end, until its group has ended too.
 static void child_attend(struct child *child) {
 	child->time_due = child->config->timeout ? child->running.start + child->config->timeout : TIME_NEVER;
 	child->stop_due = child->children->has_terminal && !child->config->foreground && child->config->own_group

@@ -54,7 +54,7 @@ static int parse_step(const char **at, struct term_seq *seq, const char **ret_er
 	return 0;
 }
 
-// What was to end does end.
+// Makes SIGKILL the last step, so that whatever is to end ends.
 static void seq_finish(struct term_seq *seq) {
 	if (seq->nsteps == 0 || seq->steps[seq->nsteps - 1].signal != SIGKILL) {
 		verify(seq->nsteps < sizeof(seq->steps) / sizeof(seq->steps[0]));
@@ -179,12 +179,12 @@ void children_last_words(void) {
 	}
 }
 
-// What kill(2) takes for all of the child.
+// Returns what kill(2) takes to reach all processes of the child: its group, if it has its own.
 static pid_t running_target(const struct running_child *running) {
 	return running->config->own_group ? -running->pid : running->pid;
 }
 
-// True if the child is a zombie: what it did it did of its own accord.
+// True if the child is a zombie: it ended by itself, before any signal that would be sent now.
 static bool running_has_ended(const struct running_child *running) {
 	siginfo_t info = {.si_pid = 0};
 	return waitid(P_PID, (id_t)running->pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid != 0;
@@ -217,7 +217,7 @@ static uint64_t send_due(struct children *children, struct running_child *runnin
 	return running->step_due;
 }
 
-// Begins to end the child, with that step. Returns false if it is ending anyway.
+// Begins to end the child, with that step. Returns false if it is being ended already, or has ended.
 static bool mark(struct children *children, struct running_child *running, enum kill_mark why, unsigned step, uint64_t now) {
 	if (running->marked || running_has_ended(running)) {
 		return false;
@@ -229,7 +229,7 @@ static bool mark(struct children *children, struct running_child *running, enum 
 	return true;
 }
 
-// Ends the child if no more of its kind may run [C3]. Returns whether it may not.
+// Ends the child if children of its kind are refused [C3]. Returns whether they are.
 static bool end_refused(struct children *children, struct running_child *running, uint64_t now) {
 	if (!atomic_load_relaxed(children_refusal(children, running->config->cleanup))) {
 		return false;
@@ -295,7 +295,7 @@ void children_list(struct children *children, struct running_child *running) {
 		wake(children);
 	}
 	if (running->config->foreground) {
-		kill(getpid(), SIGCHLD); // its own may have come before it was listed, as it was stopped by a Ctrl-Z at once
+		kill(getpid(), SIGCHLD); // if a Ctrl-Z stopped the child before it was listed, that SIGCHLD found nothing
 	}
 }
 
@@ -347,13 +347,13 @@ bool children_wait_room(struct children *children, struct start_backoff *backoff
 	mutex_unlock(&children->lock);
 	backoff->alone_since = !is_alone ? 0 : backoff->alone_since ? backoff->alone_since : now;
 	uint64_t alone_for = is_alone ? now - backoff->alone_since : 0;
-	// only our own children give descriptors of this process back, those that end, and those that are just being started and
-	// have taken a part of what two would need; processes and memory are others' too
+	// With EMFILE there is less to wait for: descriptors of this process come back only when a child of ours ends, or when another
+	// start gives up. Processes and memory may also come back from other programs.
 	bool useful = alone_for < (error == EMFILE ? OWN_BACKOFF_S : BACKOFF_S) * NS_PER_S
 		&& !(is_alone && error == EAGAIN && proctree_fills_limit());
 	backoff->pause = backoff->pause ? backoff->pause * 2 : (uint64_t)PAUSE_MIN_MS * NS_PER_MS;
 	if (backoff->pause > (uint64_t)PAUSE_MAX_MS * NS_PER_MS) {
-		backoff->pause = (uint64_t)PAUSE_MAX_MS * NS_PER_MS; // others' processes end too, and we get no signal of it
+		backoff->pause = (uint64_t)PAUSE_MAX_MS * NS_PER_MS; // processes of other programs end without a signal to us
 	}
 	if (useful && alone_for >= NS_PER_S && !atomic_exchange(&children->has_reported, true)) {
 		diag_note("waiting for a process: %s%s", strerror(error), error == EAGAIN ? " (ulimit -u)" : error == EMFILE ? " (ulimit -n)" : "");
@@ -386,7 +386,7 @@ void children_settle(struct children *children) {
 
 unsigned children_signal(struct children *children, int signal) {
 	mutex_lock(&children->lock);
-	uint64_t now = now_ns(), stopped = 0; // before the stop, and this process may be stopped with them
+	uint64_t now = now_ns(), stopped = 0; // read before the stop, by which this process may be stopped too
 	if (signal == SIGCONT && children->stopped_at) {
 		stopped = now - children->stopped_at;
 		children->stopped += stopped;
@@ -396,7 +396,7 @@ unsigned children_signal(struct children *children, int signal) {
 		children->stopped_at = now;
 	}
 	list_for_each_entry(&children->list, struct running_child, running, link) {
-		// a job that handles SIGTSTP could not be told from one that has stopped
+		// SIGSTOP: a job that handles SIGTSTP may not stop, and we could not tell
 		kill(running_target(running), signal == SIGTSTP ? SIGSTOP : signal);
 		running->suspended = running->suspended && signal != SIGCONT;
 		running->step_due += running->marked && running->step_due != TIME_NEVER ? stopped : 0;
@@ -470,7 +470,7 @@ uint64_t children_term_step(struct children *children, uint64_t now) {
 char *children_evict_youngest(struct children *children) {
 	char *label = NULL;
 	mutex_lock(&children->lock);
-	// listed as they start, the youngest last
+	// the list is in the order of starts: the youngest child is last
 	for (struct list *at = children->list.prev; at != &children->list && !label; at = at->prev) {
 		struct running_child *running = list_entry(at, struct running_child, link);
 		if (!running->config->cleanup && mark(children, running, MARKED_FOR_MEMORY, 0, now_ns())) {
@@ -630,7 +630,7 @@ uint64_t children_reap_orphans(struct children *children, int signal_fd) {
 		// __WNOTHREAD: the workers' jobs are children of their threads; what this thread has are orphans
 		live = waitid(P_ALL, 0, &info, WEXITED | WNOHANG | __WNOTHREAD) == 0; // else ECHILD
 		if (live && info.si_pid != 0 && info.si_pid == atomic_load_acquire(&children->guardian.pid)) {
-			atomic_store_release(&children->guardian.pid, 0); // it was killed; the pid is no longer its
+			atomic_store_release(&children->guardian.pid, 0); // the guardian was killed, and another process may get its pid
 		}
 	} while (live && info.si_pid != 0);
 	bool rests = now_ns() < children->rest_until;
@@ -642,7 +642,7 @@ uint64_t children_reap_orphans(struct children *children, int signal_fd) {
 }
 
 void children_kill_orphans(struct children *children) {
-	uint64_t deadline = now_ns() + ORPHANS_S * NS_PER_S; // for one in an uninterruptible sleep
+	uint64_t deadline = now_ns() + ORPHANS_S * NS_PER_S; // an orphan may be in an uninterruptible sleep
 	pid_t guardian = atomic_load_acquire(&children->guardian.pid);
 	bool found;
 	do {

@@ -19,7 +19,7 @@
 #include "process/memory.h"
 #include "process/proctree.h"
 
-// Why a child is being ended. The first reason is the one that counts, but for the end of all after the want of memory.
+// Why a child is being ended. The first reason stays; only MARKED_FOR_MEMORY becomes MARKED_FOR_CANCEL when all children are ended.
 enum kill_mark { NOT_MARKED, MARKED_FOR_MEMORY, MARKED_FOR_TIME, MARKED_FOR_CANCEL };
 
 // An entry, in the memory of its child_run().
@@ -29,34 +29,34 @@ struct running_child {
 	pid_t pid;
 	const struct child_config *config;
 	unsigned slot;     // in the table of the guardian
-	enum kill_mark marked; // before it ended; by the lock, as the next three
-	unsigned step;     // of the sequence, last sent to one that is marked
-	uint64_t step_due; // when the next is due
+	enum kill_mark marked; // why it is ended, if it was marked before it ended; under the lock, as the next three
+	unsigned step;     // if it is marked: the step of the sequence that was sent last
+	uint64_t step_due; // … and when the next one is due
 	struct pidfd_set left_group; // descendants outside of its group, once it is out of time
-	bool suspended;    // by children_suspend_young(); by the lock
-	bool waits;        // children_set_waiting(); by the lock
+	bool suspended;    // by children_suspend_young(); under the lock
+	bool waits;        // children_set_waiting(); under the lock
 	uint64_t stopped;  // children.stopped when it was listed
 	uint64_t start;
 };
 
 struct children {
-	mutex lock;              // of all down to has_killed
-	cond ended;              // signalled at the end of a child, for those who wait for room
+	mutex lock;              // guards all down to has_killed
+	cond ended;              // signalled when a child has ended, for threads in children_wait_room()
 	uint64_t nended;
 	unsigned nwaiting;
 	struct list starting;    // from children_reserve() on, in the order of their numbers
 	uint64_t nstarts;
-	cond started;            // broadcast when one leaves `starting` while nsettling > 0, and for threads in
+	cond started;            // broadcast when a child leaves `starting` while nsettling > 0, and for threads in
 	                         // children_time_out()
-	unsigned nsettling;      // that are in children_settle()
-	struct list list;        // those that run
+	unsigned nsettling;      // threads in children_settle()
+	struct list list;        // the children that run
 	unsigned nrunning;
-	uint64_t stopped_at;     // since when children_signal() has them stopped, or 0
-	uint64_t stopped;        // for how long it had them stopped before that
+	uint64_t stopped_at;     // when children_signal() stopped the children, if they are still stopped; else 0
+	uint64_t stopped;        // nanoseconds for which they were stopped before that
 	unsigned *free_slots;    // entries of the guardian's table that were used before
 	size_t nfree, free_cap;
-	bool has_killed;         // once termination has begun, the last step of the sequence was sent to one
-	atomic_uint nmarked;     // of those listed; set under the lock
+	bool has_killed;         // since termination began, the last step of the sequence was sent to a child
+	atomic_uint nmarked;     // listed children that are marked; set under the lock
 
 	// orphans: see children_reap_orphans(); of the event loop's thread
 	bool sees_sigchld;       // signals_watch_children() is on
@@ -70,13 +70,13 @@ struct children {
 	struct spawn_world world;
 	int null_fd;             // /dev/null for the children's stdin, or -1
 	int wake_fd;             // wakes the event loop, or -1
-	bool has_terminal;       // which could stop a job
+	bool has_terminal;       // there is a terminal, which stops jobs that use it without --tty
 	atomic_bool has_reported; // a message has said that nothing runs because nothing can be started
 	atomic_bool has_stopped; // a message has said that the terminal stopped a job
 };
 
-// Reserves a place in the guardian's table, for spawn_config.listed; and gives it back for a child that did not start:
-// before it is reaped.
+// children_reserve() reserves a place in the guardian's table, for spawn_config.listed. children_release() gives it back for a
+// child that did not start, before that is reaped.
 atomic_int *children_reserve(struct children *children, struct running_child *running);
 void children_release(struct children *children, struct running_child *running);
 
@@ -87,26 +87,27 @@ void children_list(struct children *children, struct running_child *running);
 // change any more.
 void children_unlist(struct children *children, struct running_child *running);
 
-// Says so, once in a run, if the child has been stopped because it used the terminal, which is not its.
+// Warns, once in a run, if the child was stopped because it used the terminal, which only a job with --tty gets.
 void children_note_stopped(struct children *children, const struct running_child *running);
 
-// From its own worker: begins to end a child that is out of time, at `deadline` and as long after it as children_signal() has had
-// the child stopped; and sends the steps that are due then. While the child is stopped, waits until it goes on or is being
-// ended. Returns when to call it again (now_ns() time), or TIME_NEVER.
+// From the child's worker: begins to end the child when it is out of time, and sends the steps that are due. That is at `deadline`,
+// or later by the time for which children_signal() has had the child stopped. While the child is stopped, waits until it goes on or
+// is being ended. Returns when to call again (now_ns() time), or TIME_NEVER.
 uint64_t children_time_out(struct children *children, struct running_child *running, uint64_t deadline);
 
 // Whether the child is being ended.
 bool children_is_marked(struct children *children, const struct running_child *running);
 
-// How long a start that found no room has been tried.
+// How long a start has been tried that failed for lack of processes, memory or descriptors.
 struct start_backoff {
 	uint64_t pause;       // the last one, ns
 	uint64_t alone_since; // since when no other child was running, or 0
 };
 
-// Which says that children of this kind are refused; to read without the lock.
+// Returns the flag that is set once no more children are started: clean-up commands if `cleanup`, else all others. It is read
+// without the lock.
 const atomic_bool *children_refusal(const struct children *children, bool cleanup);
 
-// Waits until another child has ended, or for a while, after a start that failed with `error`. Returns false if there is
-// no use in another try: `refusal` is set, or it has lasted too long with no other child running.
+// Waits, after a start that failed with `error`, until another child has ended, or for a while. Returns false if another try is
+// useless: `refusal` is set, or there was no other child for too long.
 bool children_wait_room(struct children *children, struct start_backoff *backoff, int error, const atomic_bool *refusal);

@@ -19,7 +19,7 @@ struct reason {
 	const char *why, *advice;
 };
 
-// What is in force where the reader is.
+// The rules for the place where the reader is.
 struct scope {
 	unsigned needs;       // enum need: what the items that are read must be
 	struct reason ban;    // why no item may stand here
@@ -69,8 +69,8 @@ struct reader {
 	unsigned backticks;   // of these, commands in backticks
 	unsigned quoted;      // PLACE_QUOTED in a word that may be reserved, PLACE_APART in one of [[ ]], or 0
 	size_t word;          // the offset in the whole text of the word that is read
-	size_t apart_at;      // behind a $NAME, which an item here would make longer
-	size_t subscript_end; // of $x[…], which has a subscript in zsh; in the whole text
+	size_t apart_at;      // the end of the last $NAME: an item there would make the name longer
+	size_t subscript_end; // the end of the last $x[…], where zsh reads a subscript; in the whole text
 	struct scope scope;
 	struct reason doubt;  // why no place is certain from here on
 	struct document documents[DOCUMENTS_MAX];

@@ -14,11 +14,11 @@ enum need {
 	NEED_LINE = 1 << 1,       // in a here-document that expands nothing: one line
 	NEED_OTHER_LINE = 1 << 2, // … that cannot be taken for the delimiter
 	NEED_NO_TAB = 1 << 3,     // … and does not begin with a tab, which <<- would take away
-	NEED_NO_BACKSLASH = 1 << 4, // … and does not end with a \, which to ksh93 goes on in the next line if it is in $( )
+	NEED_NO_BACKSLASH = 1 << 4, // … and does not end with a \: ksh93 joins such a line to the next one inside of $( )
 };
 
-// The bytes that stand for replacement strings in the text that is read: one for an item, and one for what cannot be code (a
-// number of fairpar's own, the command line that an item is).
+// The bytes that stand for replacement strings in the text that is read: one for an item, and one for what may stand anywhere (a
+// number of fairpar's own; an item that is itself a command line).
 #define READ_ITEM '\0'
 #define READ_NUMBER '\1'
 
@@ -31,12 +31,12 @@ struct read_item {
 	char delimiter[64];   // NEED_OTHER_LINE: what the line must not be
 };
 
-// What a byte of the text is: behind a backslash; an operator, or part of one.
+// What a byte of the text is: quoted by a backslash; an operator, or part of one.
 enum { READ_ESCAPED = 1, READ_OPERATOR = 2 };
 
 // A text, and what reader_read() finds in it.
 struct reading {
-	// filled in by the caller, zeroed what it does not need; all is borrowed
+	// set by the caller; what it does not need is zeroed. All is borrowed
 	const char *text;
 	size_t len;
 	struct read_item *items; // in the order of the text; `at` and `is_number` are the caller's, the rest is set
@@ -45,9 +45,9 @@ struct reading {
 	unsigned *regions;       // len + 1 elements that the reader sets: the number of the quotes, substitution or here-document
 	                         // that each byte stands in, odd for a here-document, else even; or NULL
 	// set by the reader
-	const char *bash_syntax; // the first that dash and other plain shells do not know, or take for something else: "&>"; or NULL
-	size_t bash_at;          // the offset where it begins
-	bool is_intricate;       // has places in which an item that needs quotes had better be a variable (shell/quoting.h)
+	const char *bash_syntax; // the first construct, such as "&>", that plain shells (dash) do not know or read in another way; or NULL
+	size_t bash_at;          // the offset where that begins
+	bool is_intricate;       // the text has places in which an item that needs quotes had better be a variable (shell/quoting.h)
 	const char *refusal;     // why an item cannot stand where it does (static text); or NULL
 	const char *advice;      // what to do instead (static text)
 	size_t refused_at;       // the offset of that item
@@ -56,5 +56,5 @@ struct reading {
 // Parses reading->text. It cannot fail: a text that it cannot follow has a refusal if items stand in it.
 void reader_read(struct reading *reading);
 
-// Returns what reading.bash_syntax is for a text without items, and the offset where it begins; or NULL.
+// Returns reading.bash_syntax of a text without items; *ret_at is the offset where that begins.
 const char *shell_bash_syntax(const char *text, size_t len, size_t *ret_at);

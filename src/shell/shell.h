@@ -53,5 +53,5 @@ bool shell_has_syntax(const char *command, size_t len);
 // True if the environment exports a bash function of that name (NULL: of any name): then bash must run it.
 bool shell_function_exists(const char *name, size_t len);
 
-// True if a word of the command line is such a function. Costs nothing where none is exported.
+// True if a word of the command line is the name of an exported bash function. Costs nothing where none is exported.
 bool shell_uses_function(const char *command, size_t len);

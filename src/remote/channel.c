@@ -72,7 +72,7 @@ static void pay(struct channel *channel) {
 }
 
 const char *channel_output(struct channel *channel, size_t *ret_n) {
-	if (channel->sent == channel->current.len) {
+	if (channel->sent == channel->current.len && channel->is_greeted) {
 		buf_reset(&channel->current);
 		channel->sent = 0;
 		pay(channel);

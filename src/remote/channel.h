@@ -93,7 +93,7 @@ void channel_init(struct channel *channel, enum wire_sender self, size_t (*greet
                   const char *(*frame)(void *arg, const struct wire_frame *frame), void *arg, uint64_t now);
 void channel_fini(struct channel *channel);
 
-// Queues a frame in its lane (urgent or bulk). The payload is copied.
+// Queues a frame in its lane (urgent or bulk), which waits until the greeting has come. The payload is copied.
 void channel_send(struct channel *channel, const struct wire_frame *frame);
 
 // channel_add_job() adds a job, whose number is higher than all before; channel_find_job() returns the job of that number, or NULL;

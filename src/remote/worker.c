@@ -570,20 +570,21 @@ static void answer_signal(struct remote_worker *worker, int signal) {
 static uint64_t do_due(struct remote_worker *worker) {
 	uint64_t now = now_ns();
 	mutex_lock(&worker->lock);
+	bool is_greeted = worker->end->channel.is_greeted;
 	if (now >= worker->last_minute && !worker->said_bye) {
 		worker->said_bye = true;
 		worker_end_bye(worker->end, "its time is nearly over");
 	}
 	uint64_t due = earlier(channel_tick(&worker->end->channel, now), step_gate(worker, now));
 	mutex_unlock(&worker->lock);
-	if (now >= worker->over) { // before Slurm ends them, children first, so that a shell may go on without its child, and end well
+	if (now >= worker->over && is_greeted) { // before Slurm ends them, children first, so that a shell may go on without its child, and end well
 		terminate(worker);
 	}
 	if (now >= worker->reap) {
 		worker->reap = children_reap_orphans(worker->children, worker->signal_fd);
 	}
 	due = earlier(due, children_term_step(worker->children, now));
-	due = earlier(due, worker->ending ? TIME_NEVER : worker->over);
+	due = earlier(due, worker->ending || !is_greeted ? TIME_NEVER : worker->over);
 	due = earlier(due, worker->said_bye ? TIME_NEVER : worker->last_minute);
 	return earlier(due, worker->reap);
 }

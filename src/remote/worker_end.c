@@ -67,11 +67,11 @@ static const char *check_greeting(const char *line, size_t n) {
 }
 
 static void send_hello(struct worker_end *end, const char *mark) {
-	struct buf *out = &end->channel.urgent;
+	struct buf *out = &end->channel.current; // in front of the frames that wait already
 	buf_addc(out, '\n');
 	buf_add(out, mark, MARK_SIZE + 1);
 	const struct worker_hello *hello = &end->hello;
-	channel_send(&end->channel, &(struct wire_frame){
+	wire_write(out, &(struct wire_frame){
 		.type = FRAME_HELLO,
 		.numbers = {WIRE_VERSION, hello->slots, hello->left, hello->memory},
 		.payload = hello->node,

@@ -54,7 +54,10 @@ static struct dispatcher_end *make_host(void) {
 static struct worker_end *make_agent(void) {
 	struct worker_end *agent = worker_end_new(&worker_calls, NULL, &(struct worker_hello){.slots = 2, .node = "n"}, S);
 	const char *text = GREETING MARK "\nrun 3 1\nx\n";
+	size_t n;
 	check(channel_receive(&agent->channel, text, strlen(text), S) == 0);
+	(void)channel_output(&agent->channel, &n); // its greeting
+	channel_sent(&agent->channel, n);
 	buf_reset(&heard);
 	return agent;
 }
@@ -202,6 +205,22 @@ static void test_greeting(void) {
 	check(channel_receive(&host->channel, "\n" MARK "\nhello 3 1 0 0 1\nn\n", strlen("\n" MARK "\nhello 3 1 0 0 1\nn\n"), S) < 0);
 	check(strstr(channel_why(&host->channel), "version"));
 	dispatcher_end_free(host);
+}
+
+// A worker whose time is nearly over has something to say before it is greeted.
+static void test_before_the_greeting(void) {
+	struct worker_end *agent = worker_end_new(&worker_calls, NULL, &(struct worker_hello){.slots = 2, .left = 0, .node = "n"}, S);
+	size_t n;
+	worker_end_bye(agent, "late");
+	channel_output(&agent->channel, &n);
+	check_equal(n, 0);
+	check(channel_receive(&agent->channel, GREETING MARK "\n", strlen(GREETING MARK "\n"), S) == 0);
+	FP_CLEANUP(buf_fini) struct buf said = BUF_INIT;
+	for (const char *bytes; bytes = channel_output(&agent->channel, &n), n > 0; channel_sent(&agent->channel, n)) {
+		buf_add(&said, bytes, n);
+	}
+	check_string(buf_str(&said), "\n" MARK "\nhello 2 2 0 0 1\nn\nbye 4\nlate\n");
+	worker_end_free(agent);
 }
 
 static void test_windows(void) {
@@ -540,6 +559,7 @@ int main(int argc, char *argv[]) {
 		TEST("what comes may be cut anywhere", test_cut),
 		TEST("what the other end may not send breaks the line, and each job is lost once", test_hostile),
 		TEST("who is no worker, no dispatcher, or of another version is found out at once", test_greeting),
+		TEST("what a worker says before it is greeted follows its greeting", test_before_the_greeting),
 		TEST("no more output is taken than there is room for", test_windows),
 		TEST("what is urgent waits for one frame of output at most", test_urgent),
 		TEST("silence is answered by pings, and then by the end of the line", test_silence),

@@ -348,7 +348,7 @@ uint64_t nested_tick(struct nested *nested, const struct polls *polls) {
 	uint64_t now = now_ns(), next = TIME_NEVER;
 	mutex_lock(&nested->lock);
 	connections_serve(&nested->connections, polls, now);
-	if (nested->connections.n > 0 || !list_is_empty(&nested->ended) || nested->lending > 0) {
+	if (nested->sessions.n > 0 || !list_is_empty(&nested->ended) || nested->lending > 0) {
 		release_ended(nested, now);
 		end_loans(nested, now);
 		if (nested->lending > 0) { // what comes back is the run's, if it has work; its items and ours take turns

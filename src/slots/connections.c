@@ -52,37 +52,28 @@ static int accept_next(struct connections *connections) {
 	return fd;
 }
 
-static void disconnect(struct connection *connection, uint64_t now) {
-	fd_close(&connection->fd);
-	if (session_close(connection->session, now)) {
-		connection->session = NULL;
-	}
-}
-
 // Sends what can be sent. False: the client has gone.
-static bool flush(struct connection *connection) {
-	return frames_flush(connection->fd, session_output(connection->session));
+static bool flush(struct session *session) {
+	return frames_flush(session->fd, &session->out);
 }
 
-// Hands on what its client has said. Returns false if the client was disconnected, or taken over by the owner.
-static bool handle(struct connections *connections, struct connection *connection, const struct frame *frame, const char *text, int fd,
+// Hands on what its client has said. Returns false if the client is to be disconnected, or was taken over by the owner.
+static bool handle(struct connections *connections, struct session *session, const struct frame *frame, const char *text, int fd,
                    uint64_t now) {
-	bool is_claimed = connections->claim && !session_has_joined(connection->session)
-	                  && connections->claim(connections->claim_arg, frame, text, connection->fd);
-	if (is_claimed) {
+	if (connections->claim && !session->client && connections->claim(connections->claim_arg, frame, text, session->fd)) {
 		fd_close(&fd);
-		connection->fd = -1;
-	} else if (session_input(connection->session, frame, text, fd, now)) {
-		return true;
-	} else {
-		(void)flush(connection); // why it was refused
+		session->fd = -1;
+		return false;
 	}
-	disconnect(connection, now);
-	return false;
+	bool stays = session_input(session, frame, text, fd, now);
+	if (!stays) {
+		(void)flush(session); // why it was refused
+	}
+	return stays;
 }
 
-// All that has come, so that nothing is decided without it; but for who sends without end.
-static void read_client(struct connections *connections, struct connection *connection, uint64_t now) {
+// All that has come, so that nothing is decided without it; but for who sends without end. Returns false if the session was freed.
+static bool read_client(struct connections *connections, struct session *session, uint64_t now) {
 	FP_CLEANUP(buf_fini) struct buf in = BUF_INIT;
 	enum frame_result result = FRAME_READY;
 	for (int n = 0; result == FRAME_READY && n < READ_FRAMES; ++n) {
@@ -91,18 +82,34 @@ static void read_client(struct connections *connections, struct connection *conn
 		int fd;
 		size_t at = 0;
 		buf_reset(&in);
-		result = frame_receive(connection->fd, &in, &fd);
-		if (frame_next(&in, &at, &frame, &text) && !handle(connections, connection, &frame, text, fd, now)) {
+		result = frame_receive(session->fd, &in, &fd);
+		if (frame_next(&in, &at, &frame, &text) && !handle(connections, session, &frame, text, fd, now)) {
+			result = FRAME_END;
+		}
+	}
+	return result != FRAME_END || !session_close(session, now);
+}
+
+// When a client that has not said who it is will be disconnected.
+static uint64_t silent_until(const struct session *session) {
+	return session->client ? TIME_NEVER : session->since + CONNECTIONS_SILENT;
+}
+
+// What has become of a session. at[0] is what poll(2) has found of its socket, then of its processes.
+static void serve(struct connections *connections, struct session *session, const struct pollfd *at, uint64_t now) {
+	for (unsigned k = session->nprocesses; k > 0; --k) { // the last first: one that has ended gives its place to the last
+		if (at[k].revents && session_process_ended(session, k - 1, now)) {
 			return;
 		}
 	}
-	if (result == FRAME_END) {
-		disconnect(connection, now);
+	if (session->closed) {
+		return;
 	}
-}
-
-static bool is_silent(const struct connection *connection) {
-	return connection->session && connection->fd >= 0 && !session_has_joined(connection->session);
+	if ((at->revents & POLLOUT) && !flush(session)) { // flushed first: who does not read is not told more
+		(void)!session_close(session, now);
+	} else if (at->revents & (POLLIN | POLLHUP | POLLERR)) {
+		(void)!read_client(connections, session, now);
+	}
 }
 
 // The sockets that listen, then for each connection its own and its processes, in the order in which
@@ -112,45 +119,25 @@ void connections_add_polls(struct connections *connections, struct polls *polls)
 	for (int i = 0; i < LISTENERS; ++i) {
 		polls_add(polls, connections->listen_fds[i], POLLIN);
 	}
-	for (size_t i = 0; i < connections->n; ++i) {
-		const struct connection *connection = &connections->list[i];
-		polls_add(polls, connection->fd, session_output(connection->session)->len > 0 ? POLLIN | POLLOUT : POLLIN);
-		int fd;
-		for (unsigned k = 0; (fd = session_process(connection->session, k)) >= 0; ++k) {
-			polls_add(polls, fd, POLLIN);
+	list_for_each_entry(&connections->sessions->list, const struct session, session, link) {
+		polls_add(polls, session->fd, session->out.len > 0 ? POLLIN | POLLOUT : POLLIN);
+		for (unsigned k = 0; k < session->nprocesses; ++k) {
+			polls_add(polls, session->processes[k].fd, POLLIN);
 		}
 	}
 }
 
 void connections_serve(struct connections *connections, const struct polls *polls, uint64_t now) {
 	const struct pollfd *listens = &polls->at[connections->first_poll], *at = listens + LISTENERS;
-	for (size_t i = 0; i < connections->n; ++i) {
-		struct connection *connection = &connections->list[i];
-		size_t nprocesses = 0;
-		while (session_process(connection->session, (unsigned)nprocesses) >= 0) {
-			++nprocesses;
-		}
-		for (size_t k = nprocesses; k > 0 && connection->session; --k) { // the last first: one that has ended gives its place to the last
-			if (at[k].revents && session_process_ended(connection->session, (unsigned)k - 1, now)) {
-				connection->session = NULL;
-			}
-		}
-		if (connection->session && connection->fd >= 0 && (at->revents & POLLOUT) && !flush(connection)) {
-			disconnect(connection, now); // flushed first: who does not read is not told more
-		}
-		if (connection->session && connection->fd >= 0 && (at->revents & (POLLIN | POLLHUP | POLLERR))) {
-			read_client(connections, connection, now);
-		}
-		at += 1 + nprocesses;
+	list_for_each_entry(&connections->sessions->list, struct session, session, link) {
+		const struct pollfd *own = at;
+		at += 1 + session->nprocesses;
+		serve(connections, session, own, now);
 	}
-	for (size_t i = 0; i < connections->n; ++i) {
-		struct connection *connection = &connections->list[i];
-		bool is_late = is_silent(connection) && now >= connection->since + CONNECTIONS_SILENT;
-		if (is_late) { // or this process was stopped, and what the client has said is not read yet
-			read_client(connections, connection, now);
-		}
-		if (is_late && is_silent(connection)) {
-			disconnect(connection, now);
+	list_for_each_entry(&connections->sessions->list, struct session, session, link) {
+		bool is_late = now >= silent_until(session); // or this process was stopped, and what the client has said is not read yet
+		if (is_late && read_client(connections, session, now) && !session->client) {
+			(void)!session_close(session, now);
 		}
 	}
 	bool come = false;
@@ -160,43 +147,25 @@ void connections_serve(struct connections *connections, const struct polls *poll
 	for (int fd; come && (fd = accept_next(connections)) >= 0;) {
 		int peer;
 		bool own = socket_is_own_user(fd, &peer);
-		struct session *session = own ? session_open(connections->sessions, peer) : NULL;
-		if (!session) {
+		if (!own || !session_open(connections->sessions, fd, peer, now)) {
 			refuse(fd, own ? too_many : "it belongs to another user");
-			continue;
 		}
-		grow_array(&connections->list, &connections->cap, connections->n + 1, sizeof(*connections->list));
-		connections->list[connections->n++] = (struct connection){.fd = fd, .since = now, .session = session};
 	}
 }
 
 uint64_t connections_flush(struct connections *connections, uint64_t now) {
-	for (size_t i = 0; i < connections->n; ++i) {
-		struct connection *connection = &connections->list[i];
-		if (connection->session && connection->fd >= 0 && !flush(connection)) {
-			disconnect(connection, now);
-		}
-	}
-	size_t kept = 0;
 	uint64_t due = TIME_NEVER;
-	for (size_t i = 0; i < connections->n; ++i) {
-		if (connections->list[i].session) {
-			connections->list[kept] = connections->list[i];
-			due = is_silent(&connections->list[kept]) ? earlier(due, connections->list[kept].since + CONNECTIONS_SILENT) : due;
-			++kept;
+	list_for_each_entry(&connections->sessions->list, struct session, session, link) {
+		if (session->closed || flush(session) || !session_close(session, now)) {
+			due = earlier(due, silent_until(session));
 		}
 	}
-	connections->n = kept;
 	return due;
 }
 
 void connections_fini(struct connections *connections) {
-	for (size_t i = 0; i < connections->n; ++i) {
-		fd_close(&connections->list[i].fd);
-	}
 	for (int i = 0; i < LISTENERS; ++i) {
 		fd_close(&connections->listen_fds[i]);
 	}
 	fd_close(&connections->spare_fd);
-	free(connections->list);
 }

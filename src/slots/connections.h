@@ -18,18 +18,10 @@
 
 enum { LISTENERS = 3 };        // a file, the abstract namespace, the name of a run
 
-struct connection {
-	int fd;                    // -1: its client has gone, or is not ours
-	uint64_t since;            // when it has connected
-	struct session *session;
-};
-
 struct connections {
 	struct sessions *sessions;
 	int listen_fds[LISTENERS]; // or -1
 	int spare_fd;              // -1 at first; is given up when there are no more descriptors
-	struct connection *list;
-	size_t n, cap;
 	size_t first_poll;         // of connections_add_polls()
 	// For the owner to set, or NULL: called with a client's first frame. Returns true if the owner takes the client over, with `fd`.
 	bool (*claim)(void *arg, const struct frame *frame, const char *text, int fd);
@@ -46,5 +38,5 @@ void connections_serve(struct connections *connections, const struct polls *poll
 // connections_serve() is to be called even if poll(2) finds nothing, or TIME_NEVER.
 uint64_t connections_flush(struct connections *connections, uint64_t now);
 
-// Closes all, and the socket that listens.
+// Closes the sockets that listen.
 void connections_fini(struct connections *connections);

@@ -191,7 +191,7 @@ static bool keep_files(struct server *server, uint64_t now) {
 		server->renew_at = TIME_NEVER;
 		return true;
 	}
-	if (server->connections.n == 0 || access(server->place.address.sun_path, F_OK) == 0) {
+	if (server->sessions.n == 0 || access(server->place.address.sun_path, F_OK) == 0) {
 		return false; // it has no clients, or they go over to the server that is there now, and report their leases to it
 	}
 	bool is_due = now >= server->renew_at;
@@ -207,7 +207,7 @@ static bool run_once(struct server *server, uint64_t *deadline) {
 	server->polls.n = 0;
 	connections_add_polls(&server->connections, &server->polls);
 	polls_add(&server->polls, server->watch_fd, POLLIN);
-	uint64_t idle_end = server->connections.n == 0 ? server->idle_since + IDLE : TIME_NEVER;
+	uint64_t idle_end = server->sessions.n == 0 ? server->idle_since + IDLE : TIME_NEVER;
 	uint64_t until = earlier(earlier(*deadline, server->renew_at), idle_end);
 	int ms = until == TIME_NEVER ? -1 : until <= now ? 0 : (int)((until - now) / NS_PER_MS) + 1;
 	int ready = poll(server->polls.at, server->polls.n, ms);
@@ -225,10 +225,10 @@ static bool run_once(struct server *server, uint64_t *deadline) {
 	}
 	*deadline = earlier(*deadline, connections_flush(&server->connections, now));
 	*deadline = sessions_are_due(&server->sessions) ? now : *deadline;
-	if (server->connections.n > 0) {
+	if (server->sessions.n > 0) {
 		server->idle_since = now;
 	}
-	return server->connections.n > 0 || now < server->idle_since + IDLE;
+	return server->sessions.n > 0 || now < server->idle_since + IDLE;
 }
 
 enum { SERVER_ARGS = 8 };

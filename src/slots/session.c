@@ -16,39 +16,6 @@ enum { HOLDERS_SHOWN = 3, LABEL_SHOWN = 40, LABEL_MAX = 256, TEXT_MAX = 64 * 102
 enum { DEPTH_MAX = 1000 }; // of processes: while they end, and their numbers are given again, parents may seem to make a circle
 enum { OUTPUT_QUIET = 4096 }; // a client with more unread bytes than this gets no STATE until it reads again
 
-// A process that uses a lease.
-struct process {
-	uint64_t number;           // of the lease
-	uint32_t pid;              // to show
-	int fd;                    // pidfd
-};
-
-struct session {
-	struct list link;
-	struct sessions *all;
-	struct lease_client *client; // NULL before HELLO
-	struct buf out;
-	struct process *processes;
-	unsigned nprocesses;
-	size_t processes_cap;
-	char *dir, *label;
-	uint32_t pid;
-	int peer;                  // its process, or 0
-	uint64_t since;            // it is a client
-	bool has_lost_lease;       // it has named no lease that it runs on, but a process above it may have one
-	bool closed;
-	bool shows_place;
-	bool asks_place;           // it has asked, and is answered once what is free has been granted
-	// what the client was told last:
-	bool contended;
-	uint32_t spare_limit;
-	uint64_t slots;            // their number and the reason of its last change
-	unsigned place, waiting;   // its position in the queue, and how many wait
-	bool observes;             // it can be asked for observations
-	bool asked, answered;      // for the sample that is being taken
-	struct observation observation;
-};
-
 // From now on the controller finds the number of slots, beginning with `slots`.
 static void begin_control(struct sessions *sessions, unsigned slots, uint64_t now) {
 	const struct slots_bounds *bounds = &sessions->config.bounds;
@@ -95,6 +62,7 @@ static void session_free(struct session *session, uint64_t now) {
 	for (unsigned i = 0; i < session->nprocesses; ++i) {
 		close(session->processes[i].fd);
 	}
+	fd_close(&session->fd);
 	list_remove(&session->link);
 	--session->all->n;
 	buf_fini(&session->out);
@@ -111,24 +79,18 @@ void sessions_fini(struct sessions *sessions, uint64_t now) {
 	lease_table_destroy(sessions->table);
 }
 
-struct session *session_open(struct sessions *sessions, int peer) {
+struct session *session_open(struct sessions *sessions, int fd, int peer, uint64_t now) {
 	if (sessions->n >= SESSIONS_MAX) {
 		return NULL;
 	}
 	struct session *session = NEW(struct session);
 	session->all = sessions;
+	session->fd = fd;
 	session->peer = peer;
+	session->since = now;
 	list_push_back(&sessions->list, &session->link);
 	++sessions->n;
 	return session;
-}
-
-bool session_has_joined(const struct session *session) {
-	return session->client;
-}
-
-struct buf *session_output(struct session *session) {
-	return &session->out;
 }
 
 static void send_frame(struct session *session, enum frame_type type, uint64_t a, uint64_t b, uint64_t c) {
@@ -411,6 +373,7 @@ static bool has_process(void *arg, uint64_t number) {
 
 bool session_close(struct session *session, uint64_t now) {
 	session->closed = true;
+	fd_close(&session->fd);
 	buf_reset(&session->out); // nobody reads it
 	if (session->all->revoking == session) { // nothing is sent to it any more
 		session->all->revoking = NULL;
@@ -420,10 +383,6 @@ bool session_close(struct session *session, uint64_t now) {
 		lease_keep_only(session->client, has_process, session, now);
 	}
 	return free_if_done(session, now);
-}
-
-int session_process(const struct session *session, unsigned i) {
-	return i < session->nprocesses ? session->processes[i].fd : -1;
 }
 
 bool session_process_ended(struct session *session, unsigned i, uint64_t now) {

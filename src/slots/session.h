@@ -25,10 +25,43 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { SESSIONS_MAX = 4096, WANTED_MAX = 4096 };
+enum { SESSIONS_MAX = 4096, WANTED_MAX = 4096, OUTPUT_MAX = 1024 * 1024 };
 #define RECOVERY UINT64_C(1000000000)
 
-struct session;
+// A process that uses a lease.
+struct process {
+	uint64_t number;           // of the lease
+	uint32_t pid;              // to show
+	int fd;                    // pidfd
+};
+
+// A client. Others read these fields, remove what they have sent of `out`, and take the socket away.
+struct session {
+	struct list link;
+	struct sessions *all;
+	struct lease_client *client; // NULL before HELLO
+	int fd;                    // its socket, or -1
+	struct buf out;            // frames to be sent to it
+	struct process *processes; // that use its leases
+	unsigned nprocesses;
+	size_t processes_cap;
+	char *dir, *label;
+	uint32_t pid;
+	int peer;                  // its process, or 0
+	uint64_t since;            // it has connected; once it has said HELLO: since that
+	bool has_lost_lease;       // it has named no lease that it runs on, but a process above it may have one
+	bool closed;               // it has gone, and waits for the end of its processes
+	bool shows_place;
+	bool asks_place;           // it has asked, and is answered once what is free has been granted
+	// what the client was told last:
+	bool contended;
+	uint32_t spare_limit;
+	uint64_t slots;            // their number and the reason of its last change
+	unsigned place, waiting;   // its position in the queue, and how many wait
+	bool observes;             // it can be asked for observations
+	bool asked, answered;      // for the sample that is being taken
+	struct observation observation;
+};
 
 struct sessions_config {
 	unsigned slots;          // at least 1; if the number is found, as many as there are processors, or bounds
@@ -76,29 +109,20 @@ void sessions_fini(struct sessions *sessions, uint64_t now);
 // Tells the clients the number of slots and the reason of its change. With config.is_told.
 void sessions_announce(struct sessions *sessions, unsigned slots, enum controller_reason reason);
 
-// A client has connected; `peer` is its process, as the kernel says, or 0. NULL: there are too many.
-struct session *session_open(struct sessions *sessions, int peer) FP_NODISCARD;
-
-// Has its client said who it is?
-bool session_has_joined(const struct session *session);
+// A client has connected by the socket `fd`, which is the session's from now on; -1 in tests. `peer` is its process, as the kernel says,
+// or 0. NULL: there are too many.
+struct session *session_open(struct sessions *sessions, int fd, int peer, uint64_t now) FP_NODISCARD;
 
 // What it says. `fd`: a descriptor that came with it, which is the session's from now on, or -1. Returns false
-// when it has to be closed: it does not speak the protocol, or was refused (flush session_output() first).
+// when it has to be closed: it does not speak the protocol, was refused (send its `out` first), or does not read (OUTPUT_MAX bytes of
+// `out`).
 bool session_input(struct session *session, const struct frame *frame, const char *text, int fd, uint64_t now) FP_NODISCARD;
 
-// The frames to be sent to it; the server removes those that it has sent. More than OUTPUT_MAX bytes: it does not read, close it.
-struct buf *session_output(struct session *session);
-enum { OUTPUT_MAX = 1024 * 1024 };
-
-// The client has gone. Its leases come back, but for those whose processes still run: for these session_process() is to
-// be watched. Returns true when the session was freed.
+// The client has gone, and its socket is closed. Its leases come back, but for those whose processes still run. Returns true when the
+// session was freed.
 bool session_close(struct session *session, uint64_t now) FP_NODISCARD;
 
-// The descriptors of processes that use leases of a session: polled for POLLIN by the server. The i-th, or -1 behind
-// the last.
-int session_process(const struct session *session, unsigned i);
-
-// That process has ended: its lease comes back. Returns true when the session had only waited for that, and was freed.
+// The i-th of its processes, whose descriptor is polled for POLLIN, has ended: its lease comes back. Returns true when the session had only waited for that, and was freed.
 bool session_process_ended(struct session *session, unsigned i, uint64_t now) FP_NODISCARD;
 
 // Grants, takes back and tells what follows from all that has happened. `quiet`: there was nothing to read. Returns

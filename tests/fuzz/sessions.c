@@ -102,7 +102,7 @@ static void on_frame(struct world *world, struct peer *peer, const struct frame 
 
 // Looks at what is new in the output; a peer that reads takes it.
 static void look(struct world *world, struct peer *peer) {
-	struct buf *out = peer->session ? session_output(peer->session) : NULL;
+	struct buf *out = peer->session ? &peer->session->out : NULL;
 	struct frame frame;
 	const char *text;
 	while (out && frame_next(out, &peer->seen, &frame, &text)) {
@@ -163,14 +163,11 @@ static void close_peer(struct world *world, struct peer *peer) {
 
 static void end_process(struct world *world, struct peer *peer, unsigned which) {
 	struct session *session = peer->session ? peer->session : peer->closed;
-	unsigned n = 0;
-	while (session && session_process(session, n) >= 0) {
-		++n;
-	}
+	unsigned n = session ? session->nprocesses : 0;
 	if (n == 0) {
 		return;
 	}
-	int fd = session_process(session, which % n);
+	int fd = session->processes[which % n].fd;
 	for (unsigned i = peer->nleases; i > 0; --i) {
 		forget_known(peer, peer->leases[i - 1].process == fd ? &peer->leases[i - 1] : NULL);
 	}
@@ -287,7 +284,7 @@ static void step(struct world *world) {
 	unsigned what = next_byte(world);
 	struct peer *peer = &world->peers[next_byte(world) % CLIENTS];
 	if (!peer->session && !peer->closed && what % 16 < 12) {
-		peer->session = session_open(&world->sessions, 0);
+		peer->session = session_open(&world->sessions, -1, 0, world->now);
 		peer->reads = true;
 		send_hello(world, peer);
 	} else if (what % 16 == 12) {

@@ -63,7 +63,7 @@ static void serve(int listen_fd) {
 	uint64_t due = 0;
 	bool begun = false;
 	sessions_init(&sessions, &(struct sessions_config){.slots = SLOTS, .epoch = 1}, now_ns());
-	while (!begun || connections.n > 0) {
+	while (!begun || sessions.n > 0) {
 		polls.n = 0;
 		connections_add_polls(&connections, &polls);
 		int ready = poll(polls.at, polls.n, poll_ms(due));
@@ -71,7 +71,7 @@ static void serve(int listen_fd) {
 		due = sessions_settle(&sessions, ready == 0, now_ns());
 		due = earlier(due, connections_flush(&connections, now_ns()));
 		due = sessions_are_due(&sessions) ? 0 : due;
-		begun = begun || connections.n > 0;
+		begun = begun || sessions.n > 0;
 	}
 	sessions_fini(&sessions, now_ns());
 	connections_fini(&connections);

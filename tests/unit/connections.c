@@ -65,7 +65,7 @@ static void test_claim(void) {
 	serve();
 	serve();
 	check_equal(nclaims, 1);
-	check_equal(connections.n, 0);
+	check_equal(sessions.n, 0);
 	close(claimed_fd);
 	end();
 }
@@ -163,10 +163,10 @@ static void test_gone(void) {
 	begin();
 	serve();
 	serve();
-	check_equal(connections.n, 1);
+	check_equal(sessions.n, 1);
 	check_equal(shutdown(client, SHUT_WR), 0);
 	serve();
-	check_equal(connections.n, 0);
+	check_equal(sessions.n, 0);
 	end();
 }
 
@@ -186,10 +186,10 @@ static void test_silent(void) {
 	check_equal(due, first_due);
 	now = first_due - 1;
 	serve();
-	check_equal(connections.n, 2);
+	check_equal(sessions.n, 2);
 	now = first_due;
 	serve();
-	check_equal(connections.n, 1);
+	check_equal(sessions.n, 1);
 	check_equal(recv(client, &byte, 1, 0), 0);
 	check_equal(due, second_due);
 	// who has spoken in time stays, with no deadline, also if the owner hears of it late
@@ -201,7 +201,7 @@ static void test_silent(void) {
 	connections_add_polls(&connections, &polls); // that have found nothing
 	connections_serve(&connections, &polls, now);
 	due = connections_flush(&connections, now);
-	check_equal(connections.n, 1);
+	check_equal(sessions.n, 1);
 	check_equal(due, TIME_NEVER);
 	check_is_welcome(third);
 	free(polls.at);

@@ -22,7 +22,7 @@ static int next_peer; // process of the next client
 static struct session *join_holding(struct sessions *sessions, uint32_t held, uint64_t wanted, uint32_t flags, uint64_t now) {
 	static const char texts[3] = "\0\0"; // no batch, no directory, no label
 	const struct hello hello = {.version = PROTOCOL_VERSION, .weight = 1, .flags = flags};
-	struct session *session = session_open(sessions, next_peer);
+	struct session *session = session_open(sessions, -1, next_peer, now);
 	struct buf text = BUF_INIT, holds = BUF_INIT;
 	check(session);
 	buf_add(&text, &hello, sizeof(hello));
@@ -49,7 +49,7 @@ static struct session *join(struct sessions *sessions, uint64_t now) {
 
 // How often it was told that, since the last time; *ret_last: the last one.
 static unsigned count_heard(struct session *session, enum frame_type type, struct frame *ret_last) {
-	struct buf *out = session_output(session);
+	struct buf *out = &session->out;
 	struct frame frame;
 	const char *text;
 	unsigned n = 0;

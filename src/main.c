@@ -34,7 +34,7 @@
 //     pilots.c            jobs of Slurm that are such machines: asked for and released (pilot_policy.c) by Slurm's commands
 //   sharing/     leases_open()      slots that are shared with other programs; an attempt begins and ends there:
 //     leases.c            slots that come from a pool, or from the run in whose job this one is started (pool_client.c)
-//     nested.c            slots that are lent to the fairpars in this run's jobs, and the table of attempts that run (live_attempt.h)
+//     nested.c            slots that are lent to the fairpars in this run's jobs, and the table of attempts that run
 //     jobserver_slots.c   slots that are shared by make's jobserver, as its client or its server (jobserver_server.c; in a pool
 //                         jobserver_spare.c)
 //   xargs/       xargs_main()       `fairpar --xargs`, or called xargs: a run of its own kind

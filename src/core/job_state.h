@@ -9,7 +9,7 @@
 #include "log/joblog.h"
 #include "output/results.h"
 #include "pipe/block.h"
-#include "sharing/live_attempt.h"
+#include "sharing/nested.h"
 #include "template/command.h"
 #include "warm/warm.h"
 

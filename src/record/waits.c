@@ -9,7 +9,6 @@
 #include "process/memory.h"
 #include "sharing/leases.h"
 #include "sharing/nested.h"
-#include "sharing/live_attempt.h"
 
 #include <inttypes.h>
 #include <string.h>

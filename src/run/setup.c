@@ -295,11 +295,11 @@ static void on_flush(void *arg) {
 }
 
 static void on_starving(void *arg) {
-	const struct run *run = arg;
+	struct run *run = arg;
 	if (run->leases) {
 		leases_ask(run->leases);
 	} else if (run->nested) {
-		nested_starving(run->nested);
+		run_wake(run); // there are items for the slots that it lends
 	}
 	hosts_starving(run->hosts);
 	if (run->jobserver) {

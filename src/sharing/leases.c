@@ -13,7 +13,7 @@
 #include "process/guardian.h"
 #include "process/memory.h"
 #include "sharing/pool_client.h"
-#include "sharing/live_attempt.h"
+#include "sharing/nested.h"
 #include "slots/client.h"
 
 #include <errno.h>

@@ -3,13 +3,11 @@
 #include "sharing/nested.h"
 
 #include "base/alloc.h"
-#include "base/atomic.h"
 #include "base/map.h"
 #include "base/random.h"
 #include "base/sync.h"
 #include "engine/pool.h"
 #include "process/child.h"
-#include "sharing/live_attempt.h"
 #include "slots/connections.h"
 #include "slots/place.h"
 #include "slots/session.h"
@@ -326,10 +324,6 @@ static void submit_wanted(void *arg, uint64_t root, uint32_t wanted) {
 }
 
 // ---- the event loop ----
-
-void nested_starving(struct nested *nested) {
-	wakeup_post(nested->wake_fd);
-}
 
 void nested_tell_slots(struct nested *nested, unsigned slots, enum controller_reason reason) {
 	if (nested) {

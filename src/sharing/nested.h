@@ -6,24 +6,63 @@
 
 #pragma once
 
+#include "base/atomic.h"
 #include "base/attr.h"
 #include "base/buf.h"
 #include "base/io.h"
 #include "base/list.h"
 #include "job/event.h"
 #include "slots/controller.h"
+#include "slots/lease.h"
 #include "slots/slots.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
+struct children;
 struct context;
 struct frame;
+struct job;
 struct nested;
-struct children;
 struct pool;
-struct live_attempt;
+struct worker;
+
+// An attempt at a job while it runs, in the memory of its worker, which makes it before its process is started: child_config.origin. Those
+// of a run stand in a table, from which --status, nested runs, waits and leases know them. What is not said to change is constant while the
+// attempt stands there.
+struct live_attempt {
+	struct list link;         // in the table
+	uint64_t number, nonce;   // by which its processes name it, nested_add_variable(); 0: there is no table
+	struct worker *worker;    // that runs it
+	const struct job *job;
+	struct event_job id;      // how events name it
+	const char *command;      // its text
+	uint64_t since;           // now_ns() time
+	bool has_slot;            // it does not run beside the slots
+	bool has_terminal;        // for itself (--tty)
+	atomic_int pid;           // 0: it was not started yet
+	atomic_bool awaited;      // child_config.awaited
+
+	// of nested.c and, the last two, of waits.c; with nested_lock()
+	bool waits;               // its slot is lent by waits.c, and not to be lent below it
+	bool leased;              // a fairpar in it has come: its slot is a lease in the table of nested.c
+	bool released, freed;     // that lease; and nobody uses its slot any more
+	unsigned nwaits;          // waits that are under way
+	enum {
+		KEEPS_SLOTS,          // the first that can follow another is the next; each can be followed by this
+		HELD_UP,              // it is to lend its slot, which is lent to a fairpar in it just now
+		LENDS_SLOTS,
+		WANTS_SLOTS,          // they are asked for
+		WANTS_LEASE,          // it has its slots, and waits for a lease to use them
+	} slots;
+
+	// of leases.c, with its lock
+	enum { HAS_NONE, HAS_LEASE, LENDS_LEASE, REGAINS_LEASE, YIELDS_LEASE } lease_state;
+	struct lease_id lease;
+	uint64_t lease_since;     // when the first job began on it
+	char **env;               // of its process, which names the lease
+};
 
 // Opens the socket, and returns what nested_close() frees; NULL if there can be no socket: fairpars in jobs then have slots of
 // their own. `slots`: how many the run has now. `bounds`: the fewest and the most that it may
@@ -62,9 +101,6 @@ void nested_tell_slots(struct nested *nested, unsigned slots, enum controller_re
 
 // Returns how many slots are taken by items that lend them (WORK_LENT). Any thread. NULL-safe.
 unsigned nested_lent(struct nested *nested);
-
-// For hooks.starving of the worker pool: the run has items for the slots that it lends. Any thread.
-void nested_starving(struct nested *nested);
 
 // For the event loop: nested_add_polls() adds its descriptors. nested_tick() serves the connections, called whenever the loop
 // wakes; returns when to call it again (now_ns() time), or TIME_NEVER.

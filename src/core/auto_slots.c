@@ -38,29 +38,21 @@ struct auto_slots {
 	uint64_t since;          // they are counted
 };
 
-static struct auto_slots *create(struct run *run, uint64_t now) {
+void auto_slots_open(struct run *run, bool in_pool) {
+	uint64_t now = now_ns();
 	struct auto_slots *auto_slots = run->auto_slots = NEW(struct auto_slots);
 	auto_slots->run = run;
-	auto_slots->slots = run->slots;
+	auto_slots->in_pool = in_pool;
 	auto_slots->changed = auto_slots->since = now;
 	random_bytes(&auto_slots->random, sizeof(auto_slots->random));
 	mutex_init(&auto_slots->lock, LOCK_AUTO_SLOTS);
-	return auto_slots;
-}
-
-void auto_slots_open(struct run *run) {
-	uint64_t now = now_ns();
-	struct auto_slots *auto_slots = create(run, now);
-	machine_open(&auto_slots->machine, machine_root(), now);
-	controller_init(&auto_slots->controller, run->slots_bounds.least, run->slots_bounds.most, auto_slots->machine.cpus, now);
-	auto_slots->due = controller_resume(&auto_slots->controller, now);
-	run->slots = auto_slots->slots = auto_slots->controller.slots;
-}
-
-void auto_slots_open_in_pool(struct run *run) {
-	struct auto_slots *auto_slots = create(run, now_ns());
-	auto_slots->in_pool = true;
-	auto_slots->due = TIME_NEVER;
+	if (!in_pool) {
+		machine_open(&auto_slots->machine, machine_root(), now);
+		controller_init(&auto_slots->controller, run->slots_bounds.least, run->slots_bounds.most, auto_slots->machine.cpus, now);
+		auto_slots->due = controller_resume(&auto_slots->controller, now);
+		run->slots = auto_slots->controller.slots;
+	}
+	auto_slots->slots = run->slots;
 }
 
 void auto_slots_close(struct run *run) {

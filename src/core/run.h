@@ -185,10 +185,8 @@ void retry_queue_stop(struct retry_queue *retry_queue);
 struct observation;
 
 // Makes run->auto_slots, which auto_slots_close() frees (NULL-safe), for run->slots_bounds; sets run->slots to the slots to begin with.
-void auto_slots_open(struct run *run);
-
-// The same for a run in a pool, whose server sets the number of slots: the run begins with run->slots.
-void auto_slots_open_in_pool(struct run *run);
+// `in_pool`: the server of a pool sets the number of slots, and the run begins with run->slots.
+void auto_slots_open(struct run *run, bool in_pool);
 void auto_slots_close(struct run *run);
 
 // For hooks.starving of the pool: items wait for a slot, so sampling resumes. Any thread.

@@ -137,13 +137,10 @@ static enum awaited await_lease(struct client *client, const struct options *opt
 // behind memory_claim_close().
 static void await_memory(const struct client *client, const struct options *options, int signal_fd, struct memory *memory,
                          struct memory_claim *claim) {
-	FP_CLEANUP(free_later) char *path = client_memory_path(client);
 	uint64_t again;
 	bool waits = false;
 	memory_init(memory);
-	if (memory_share(memory, path) != 0) {
-		diag_warn("pool %s: '%s': %s; the memory that jobs of other runs need is not counted", options->pool.name, text_shows(path), strerror(errno));
-	}
+	pool_client_share_memory(client, options->pool.name, memory);
 	while (!memory_claim_try(memory, claim, options->pool.memory, options->command[0], &again)) {
 		if (!waits) {
 			diag_note("memory: '%s' waits for %s", text_shows(options->command[0]), memory_show(options->pool.memory));
@@ -270,10 +267,9 @@ static bool attend(struct client *client, const struct options *options, struct 
 }
 
 // Runs the command: on the lease if `client` is not NULL, and with spare slots if `spare` is not NULL. Returns its exit status, or
-// EXIT_TIMED_OUT, and *ret_signal: the signal that has ended it, or 0.
+// EXIT_TIMED_OUT, and *ret_signal: the signal that has ended it, if one has.
 static int run_command(struct client *client, const struct options *options, struct context *context, const struct client_event *lease,
                        struct jobserver_spare *spare, int signal_fd, int *ret_signal) {
-	*ret_signal = 0;
 	const char *path = program_find(options->command[0]);
 	if (!path) {
 		diag_error("cannot start '%s': %s", text_shows(options->command[0]), errno == ENOENT ? "not found" : strerror(errno));
@@ -314,74 +310,61 @@ static int run_command(struct client *client, const struct options *options, str
 	return is_late ? EXIT_TIMED_OUT : status;
 }
 
-// Runs the command on the lease. With --jobserver the command itself has one slot of the lease, and the others are tokens of a
-// jobserver as long as it runs. Returns the exit status; or dies by the signal that ended the command.
-static int run_on_lease(struct client *client, const struct options *options, struct context *context, const struct client_event *lease,
-                        int signal_fd) {
+// Runs the command: on the lease if `client` is not NULL. With --jobserver the command itself has one slot of the lease, and the others are
+// tokens of a jobserver as long as it runs. Returns as run_command() does.
+static int run_with_jobserver(struct client *client, const struct options *options, struct context *context, const struct client_event *lease,
+                              int signal_fd, int *ret_signal) {
 	struct jobserver jobserver;
-	struct jobserver_spare *spare = NULL;
-	int signal;
-	if (options->pool.jobserver) {
-		if (jobserver_server_open(options, context, tmpfile_dir("/tmp"), &jobserver) != 0) {
-			return EXIT_TROUBLE;
-		}
-		for (uint32_t i = 1; i < lease->width; ++i) {
-			jobserver_put(&jobserver, '+');
-		}
-		spare = jobserver_spare_open(options, &jobserver);
+	*ret_signal = 0;
+	if (!client || !options->pool.jobserver) {
+		return run_command(client, options, context, lease, /* spare */ NULL, signal_fd, ret_signal);
 	}
-	int status = run_command(client, options, context, lease, spare, signal_fd, &signal);
+	if (jobserver_server_open(options, context, tmpfile_dir("/tmp"), &jobserver) != 0) {
+		return EXIT_TROUBLE;
+	}
+	for (uint32_t i = 1; i < lease->width; ++i) {
+		jobserver_put(&jobserver, '+');
+	}
+	struct jobserver_spare *spare = jobserver_spare_open(options, &jobserver);
+	int status = run_command(client, options, context, lease, spare, signal_fd, ret_signal);
 	jobserver_spare_close(spare);
-	if (options->pool.jobserver) {
-		jobserver_close(&jobserver);
-	}
-	if (signal != 0) {
-		client_close(client);
-		signals_die(signal);
-	}
+	jobserver_close(&jobserver);
 	return status;
 }
 
-// --single: waits for a slot until `deadline`, and runs the command; without a client it runs at once. Returns the exit status.
-static int run_single(struct client *client, const struct options *options, uint64_t deadline, struct context *context) {
+// --single: waits for a slot until `deadline`, and runs the command; without a client it runs at once. Returns the exit status, and
+// *ret_signal: the signal that has ended the command, or 0.
+static int run_single(struct client *client, const struct options *options, uint64_t deadline, struct context *context, int *ret_signal) {
 	int signal_fd = signals_open();
 	if (signal_fd < 0) {
 		diag_error("cannot wait for signals: %s", strerror(errno));
 		return EXIT_TROUBLE;
 	}
 	struct client_event lease = {0};
+	enum awaited awaited = AWAITED_NOBODY;
 	if (client) {
 		if (isatty(STDERR_FILENO)) {
 			screen_open(STDERR_FILENO, NULL, NULL);
 		}
 		client_want(client, 1, (unsigned)options->pool.width);
-		enum awaited awaited = await_lease(client, options, deadline, signal_fd, &lease);
+		awaited = await_lease(client, options, deadline, signal_fd, &lease);
 		screen_close();
-		if (awaited == AWAITED_TOO_LONG) {
-			fd_close(&signal_fd);
-			return EXIT_NO_SLOT;
-		}
+	}
+	int status = EXIT_NO_SLOT;
+	if (awaited != AWAITED_TOO_LONG) {
+		struct memory memory;
+		struct memory_claim claim = {.is_open = false};
 		client = awaited == AWAITED_LEASE ? client : NULL;
-	}
-	int signal = 0, status;
-	struct memory memory;
-	struct memory_claim claim = {.is_open = false};
-	if (client && options->pool.memory > 0) {
-		await_memory(client, options, signal_fd, &memory, &claim);
-	}
-	if (client) {
-		status = run_on_lease(client, options, context, &lease, signal_fd);
-	} else {
-		status = run_command(NULL, options, context, &lease, /* spare */ NULL, signal_fd, &signal);
-	}
-	if (claim.is_open) {
-		(void)memory_claim_close(&memory, &claim);
-		memory_fini(&memory);
+		if (client && options->pool.memory > 0) {
+			await_memory(client, options, signal_fd, &memory, &claim);
+		}
+		status = run_with_jobserver(client, options, context, &lease, signal_fd, ret_signal);
+		if (claim.is_open) {
+			(void)memory_claim_close(&memory, &claim);
+			memory_fini(&memory);
+		}
 	}
 	fd_close(&signal_fd);
-	if (signal != 0) {
-		signals_die(signal);
-	}
 	return status;
 }
 
@@ -488,15 +471,14 @@ static int show_status(struct client *client, const struct options *options) {
 int pool_run(const struct options *options, struct context *context) {
 	const bool single = options->pool.single;
 	const uint64_t deadline = options->pool.wait == TIME_NEVER ? TIME_NEVER : now_ns() + options->pool.wait;
-	int status;
-	char *dir = single ? getcwd(NULL, 0) : NULL, *label = single ? pool_client_label(options->command) : NULL;
-	bool shows_place = single && isatty(STDERR_FILENO);
-	struct client *client = pool_client_open(options, dir, label, shows_place, /* starts */ single, &status);
+	int status, signal = 0;
+	struct client *client = pool_client_open(options, /* shows_place */ single && isatty(STDERR_FILENO), /* starts */ single, &status);
 	if (status == 0) {
-		status = single ? run_single(client, options, deadline, context) : show_status(client, options);
+		status = single ? run_single(client, options, deadline, context, &signal) : show_status(client, options);
 	}
 	client_close(client);
-	free(dir);
-	free(label);
+	if (signal != 0) {
+		signals_die(signal);
+	}
 	return status;
 }

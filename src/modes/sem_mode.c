@@ -35,21 +35,14 @@ static enum semaphore_result acquire_until(struct semaphore *semaphore, const st
 	return options->sem.waits ? semaphore_wait(semaphore, deadline, error) : semaphore_take(semaphore, limit, deadline, error);
 }
 
-// The same, and says once, after SLOW, that it waits.
-static enum semaphore_result acquire_saying(struct semaphore *semaphore, const struct options *options, unsigned limit, uint64_t deadline,
-                                            struct buf *error) {
-	uint64_t slow = options->given[OPT_QUIET] ? TIME_NEVER : now_ns() + SLOW; // a semaphore has options->quiet set
-	enum semaphore_result result = acquire_until(semaphore, options, limit, earlier(deadline, slow), error);
+// Says for whom it waits. Returns 0, or -1 with a message in *error.
+static int say_wait(struct semaphore *semaphore, const char *name, struct buf *error) {
 	unsigned holding, waiting;
-	if (result != SEMAPHORE_TIMED_OUT || deadline <= slow) {
-		return result;
-	}
 	if (semaphore_ahead(semaphore, &holding, &waiting, error) != 0) {
-		return SEMAPHORE_ERROR;
+		return -1;
 	}
-	diag_note("waits for semaphore '%s': held by %u, and %u wait%s before it", text_shows(options->sem.name), holding, waiting,
-	          waiting == 1 ? "s" : "");
-	return acquire_until(semaphore, options, limit, deadline, error);
+	diag_note("waits for semaphore '%s': held by %u, and %u wait%s before it", text_shows(name), holding, waiting, waiting == 1 ? "s" : "");
+	return 0;
 }
 
 // Waits for the semaphore (--wait) or takes a place in it, of which there are `limit`. Returns 0; or, after a message, the exit status:
@@ -57,7 +50,11 @@ static enum semaphore_result acquire_saying(struct semaphore *semaphore, const s
 static int acquire(struct semaphore *semaphore, const struct options *options, unsigned limit, struct buf *error) {
 	const struct semaphore_options *sem = &options->sem;
 	uint64_t deadline = sem->timeout > 0 ? now_ns() + sem->timeout : TIME_NEVER;
-	enum semaphore_result result = acquire_saying(semaphore, options, limit, deadline, error);
+	uint64_t slow = options->given[OPT_QUIET] ? TIME_NEVER : now_ns() + SLOW; // a semaphore has options->quiet set
+	enum semaphore_result result = acquire_until(semaphore, options, limit, earlier(deadline, slow), error);
+	if (result == SEMAPHORE_TIMED_OUT && slow < deadline) {
+		result = say_wait(semaphore, sem->name, error) == 0 ? acquire_until(semaphore, options, limit, deadline, error) : SEMAPHORE_ERROR;
+	}
 	if (result == SEMAPHORE_TIMED_OUT) {
 		diag_warn("semaphore '%s' was not free within %g s: %s", text_shows(sem->name), (double)sem->timeout / (double)NS_PER_S,
 		          sem->gives_up ? "giving up" : sem->waits ? "not waiting any longer" : "taking it by force");

@@ -97,7 +97,7 @@ static int count_slots(struct run *run, bool *ret_has_guardian) {
 		set_slots(run, is_auto ? 1 : bounds.most);
 	} else {
 		run->slots_bounds = bounds;
-		auto_slots_open(run);
+		auto_slots_open(run, /* in_pool */ false);
 	}
 	return 0;
 }
@@ -161,7 +161,7 @@ static int open_leases(struct run *run) {
 		run->slots_bounds = bounds;
 		run->slots_shared = slots != asked;
 		if (run->leases && leases_adapt(run->leases)) {
-			auto_slots_open_in_pool(run);
+			auto_slots_open(run, /* in_pool */ true);
 		}
 	} else if (result == 0 && found == JOBSERVER_CLOSED) {
 		diag_warn("%s; one job runs at a time", why);

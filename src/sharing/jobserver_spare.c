@@ -17,7 +17,6 @@
 struct jobserver_spare {
 	struct jobserver *jobserver;
 	struct client *client;
-	char *dir, *label;
 	uint64_t *leases;          // numbers of those in use: one for each token
 	size_t n, cap;
 	unsigned most, wanted;     // at once; and as the server was told
@@ -109,14 +108,10 @@ struct jobserver_spare *jobserver_spare_open(const struct options *options, stru
 	struct jobserver_spare *spare = NEW(struct jobserver_spare);
 	spare->jobserver = jobserver;
 	spare->pidfd = -1;
-	spare->dir = getcwd(NULL, 0);
-	char *words = pool_client_label(options->pool.single ? options->command : options->argv + 1);
-	struct buf label = BUF_INIT;
+	FP_CLEANUP(free_later) char *words = pool_client_label(options->pool.single ? options->command : options->argv + 1);
+	FP_CLEANUP(buf_fini) struct buf label = BUF_INIT, error = BUF_INIT;
 	buf_printf(&label, "(jobserver) %s", words);
-	spare->label = buf_take(&label);
-	free(words);
-	const struct client_config config = {.pool = options->pool.name, .label = spare->label, .dir = spare->dir, .weight = 1, .spare = true};
-	FP_CLEANUP(buf_fini) struct buf error = BUF_INIT;
+	const struct client_config config = {.pool = options->pool.name, .label = buf_str(&label), .weight = 1, .spare = true};
 	int ignored;
 	spare->client = client_open(&config, &error, &ignored);
 	if (!spare->client) {
@@ -132,8 +127,6 @@ void jobserver_spare_close(struct jobserver_spare *spare) {
 	if (spare) {
 		client_close(spare->client);
 		free(spare->leases);
-		free(spare->dir);
-		free(spare->label);
 		free(spare);
 	}
 }

@@ -33,7 +33,6 @@ struct leases {
 	struct pool *pool;
 	bool in_pool;              // else in a job of another run
 	char *source;              // name of the pool, or of the socket
-	char *dir, *label;
 	int wake_fd;               // wakes the event loop
 	mutex lock;                // guards what follows, and the client
 	cond came;                 // a lease, or the end
@@ -433,9 +432,9 @@ static struct slots_bounds bound_slots(const struct leases *leases, const struct
 // Connects to the fairpar in whose job this one runs, by $FAIRPAR_SOCK. Returns -1 after a message; or 0, without a client if there is
 // none or it cannot be reached: the run has slots of its own then.
 static int open_parent(struct leases *leases, const struct options *options) {
+	FP_CLEANUP(free_later) char *label = pool_client_label(options->argv + 1);
 	struct client_config config = {
-		.label = leases->label,
-		.dir = leases->dir,
+		.label = label,
 		.weight = 1,
 		.reuses = true,
 		.deadline = TIME_NEVER,
@@ -464,11 +463,9 @@ int leases_open(const struct options *options, struct context *context, unsigned
 	mutex_init(&leases->lock, LOCK_LEASES);
 	cond_init(&leases->came);
 	leases->in_pool = pool;
-	leases->dir = getcwd(NULL, 0);
-	leases->label = pool_client_label(options->argv + 1);
 	if (pool) {
 		leases->source = xstrdup(pool);
-		leases->client = pool_client_open(options, leases->dir, leases->label, /* shows_place */ false, /* starts */ true, &status);
+		leases->client = pool_client_open(options, /* shows_place */ false, /* starts */ true, &status);
 	} else {
 		status = open_parent(leases, options);
 	}
@@ -488,9 +485,8 @@ int leases_open(const struct options *options, struct context *context, unsigned
 }
 
 void leases_share_memory(const struct leases *leases, struct children *children) {
-	FP_CLEANUP(free_later) char *path = leases->in_pool ? client_memory_path(leases->client) : NULL;
-	if (path && memory_share(children_memory(children), path) != 0) {
-		diag_warn("pool %s: '%s': %s; the memory that jobs of other runs need is not counted", leases->source, text_shows(path), strerror(errno));
+	if (leases->in_pool) {
+		pool_client_share_memory(leases->client, leases->source, children_memory(children));
 	}
 }
 
@@ -518,8 +514,6 @@ void leases_close(struct leases *leases) {
 		mutex_fini(&leases->lock);
 		free(leases->free);
 		free(leases->source);
-		free(leases->dir);
-		free(leases->label);
 		free(leases);
 	}
 }

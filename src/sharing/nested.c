@@ -20,8 +20,7 @@
 struct loan {
 	struct list link;          // of nested->loans
 	uint64_t number;           // of the lease
-	struct event_lent event;   // `to` and id.batch are the loan's own
-	bool of_job;               // that ran when the slot was lent: `event` says which
+	struct event_lent event;   // `to` and id.batch are the loan's own; NULL: no job ran when the slot was lent
 	uint64_t attempt;          // its number
 };
 
@@ -54,7 +53,6 @@ struct nested {
 	struct lease_client *own;  // the run itself, who holds the leases of its jobs
 	unsigned slots;            // of the table: leases of jobs, and slots that items lend
 	unsigned submitted;        // items that are to lend a slot, and have not begun
-	unsigned lending;          // have begun
 	struct list lendings;      // those that have begun
 	struct list loans;
 };
@@ -85,9 +83,10 @@ void nested_end(struct nested *nested, struct live_attempt *attempt) {
 	mutex_lock(&nested->lock);
 	list_remove(&attempt->link);
 	if (attempt->leased) { // it ends only when what was lent out of its slot is back
+		lease_release(nested->own, attempt->number, now_ns());
 		list_push_back(&nested->ended, &attempt->link);
 		wakeup_post(nested->wake_fd);
-		while (!attempt->freed) {
+		while (attempt->leased) {
 			cond_wait(&nested->changed, &nested->lock);
 		}
 		list_remove(&attempt->link);
@@ -149,17 +148,12 @@ bool nested_withhold(struct nested *nested, struct live_attempt *attempt, bool w
 	return may;
 }
 
-// Releases the leases of jobs that have ended. The slot of each is free, and its nested_end() returns, only when what was lent out
-// of it is back.
-static void release_ended(struct nested *nested, uint64_t now) {
+// The slot of a job that has ended is free, and its nested_end() returns, when what was lent out of it is back.
+static void free_ended(struct nested *nested) {
 	list_for_each_entry(&nested->ended, struct live_attempt, attempt, link) {
-		if (!attempt->released) {
-			lease_release(nested->own, attempt->number, now);
-			attempt->released = true;
-		}
-		if (!attempt->freed && !lease_exists(nested->sessions.table, attempt->number)) {
+		if (attempt->leased && !lease_exists(nested->sessions.table, attempt->number)) {
 			set_slots(nested, nested->slots - 1);
-			attempt->freed = true;
+			attempt->leased = false;
 			cond_broadcast(&nested->changed);
 		}
 	}
@@ -210,7 +204,6 @@ static void begin_loan(void *arg, const struct lease_grant *grant, const char *l
 	if (attempt) {
 		loan->event.id = attempt->id;
 		loan->event.id.batch = xstrdup(loan->event.id.batch);
-		loan->of_job = true;
 	}
 	loan->event.id.slot = slot_of(nested, grant, attempt);
 	loan->event.to = xstrdup(label);
@@ -230,7 +223,7 @@ static void end_loans(struct nested *nested, uint64_t now) {
 		if (lease_exists(nested->sessions.table, loan->number)) {
 			continue;
 		}
-		if (loan->of_job) {
+		if (loan->event.id.batch) {
 			loan->event.end = now;
 			nested->publish(nested->publish_arg, &loan->event);
 		}
@@ -248,25 +241,25 @@ static enum work_status lend(struct worker *worker, struct queue *queue, void *d
 	(void)size;
 	mutex_lock(&nested->lock);
 	--nested->submitted;
-	++nested->lending;
 	wakeup_post(nested->wake_fd);
 	list_push_back(&nested->lendings, &lending.link);
 	while (!lending.ends) {
 		cond_wait(&nested->changed, &nested->lock);
 	}
 	list_remove(&lending.link);
-	--nested->lending;
 	mutex_unlock(&nested->lock);
 	return WORK_OK;
 }
 
 unsigned nested_lent(struct nested *nested) {
-	if (!nested) {
-		return 0;
+	unsigned lent = 0;
+	if (nested) {
+		mutex_lock(&nested->lock);
+		list_for_each(&nested->lendings, at) {
+			++lent;
+		}
+		mutex_unlock(&nested->lock);
 	}
-	mutex_lock(&nested->lock);
-	unsigned lent = nested->lending;
-	mutex_unlock(&nested->lock);
 	return lent;
 }
 
@@ -339,13 +332,14 @@ void nested_add_polls(struct nested *nested, struct polls *polls) {
 }
 
 uint64_t nested_tick(struct nested *nested, const struct polls *polls) {
-	uint64_t now = now_ns(), next = TIME_NEVER;
+	uint64_t next = TIME_NEVER;
 	mutex_lock(&nested->lock);
+	const uint64_t now = now_ns(); // behind that of nested_end()
 	connections_serve(&nested->connections, polls, now);
-	if (nested->sessions.n > 0 || !list_is_empty(&nested->ended) || nested->lending > 0) {
-		release_ended(nested, now);
+	if (nested->sessions.n > 0 || !list_is_empty(&nested->ended) || !list_is_empty(&nested->lendings)) {
+		free_ended(nested);
 		end_loans(nested, now);
-		if (nested->lending > 0) { // what comes back is the run's, if it has work; its items and ours take turns
+		if (!list_is_empty(&nested->lendings)) { // what comes back is the run's, if it has work; its items and ours take turns
 			nested->sessions.others_wait = pool_demand(nested->pool, 1) > 0;
 			if (nested->sessions.others_wait) {
 				return_free(nested);

@@ -46,8 +46,7 @@ struct live_attempt {
 
 	// of nested.c and, the last two, of waits.c; with nested_lock()
 	bool waits;               // its slot is lent by waits.c, and not to be lent below it
-	bool leased;              // a fairpar in it has come: its slot is a lease in the table of nested.c
-	bool released, freed;     // that lease; and nobody uses its slot any more
+	bool leased;              // a fairpar in it has come: its slot is a lease in the table of nested.c, until nobody uses it any more
 	unsigned nwaits;          // waits that are under way
 	enum {
 		KEEPS_SLOTS,          // the first that can follow another is the next; each can be followed by this

@@ -4,7 +4,9 @@
 
 #include "base/alloc.h"
 #include "base/diag.h"
+#include "base/text.h"
 #include "cli/options.h"
+#include "process/memory.h"
 #include "slots/slots.h"
 
 #include <errno.h>
@@ -12,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 void pool_client_add_place(struct buf *buf, const char *what, const char *pool, const struct client_event *event) {
 	static const char *const endings[] = {"th", "st", "nd", "rd"};
@@ -59,10 +62,17 @@ static void warn_of_slots(const struct client *client, const struct pool_options
 	diag_warn("pool %s has %s slot%s already, not %s", pool->name, has, found.most == 1 ? "" : "s", wanted);
 }
 
-struct client *pool_client_open(const struct options *options, const char *dir, const char *label, bool shows_place, bool starts,
-                                int *ret_status) {
+void pool_client_share_memory(const struct client *client, const char *pool, struct memory *memory) {
+	FP_CLEANUP(free_later) char *path = client_memory_path(client);
+	if (memory_share(memory, path) != 0) {
+		diag_warn("pool %s: '%s': %s; the memory that jobs of other runs need is not counted", pool, text_shows(path), strerror(errno));
+	}
+}
+
+struct client *pool_client_open(const struct options *options, bool shows_place, bool starts, int *ret_status) {
 	const struct pool_options *pool = &options->pool;
-	struct buf error = BUF_INIT;
+	FP_CLEANUP(buf_fini) struct buf error = BUF_INIT;
+	FP_CLEANUP(free_later) char *label = pool_client_label(pool->single ? options->command : options->argv + 1);
 	int reason;
 	struct client_config config = {
 		.pool = pool->name,
@@ -70,7 +80,6 @@ struct client *pool_client_open(const struct options *options, const char *dir, 
 		.bounds = bounds_wanted(options),
 		.batch = pool->single ? options->batch : NULL,
 		.label = label,
-		.dir = dir,
 		.weight = (uint32_t)pool->weight,
 		.priority = (int32_t)pool->priority,
 		.below = lease_id_named(getenv("FAIRPAR_LEASE"), pool->name),
@@ -81,6 +90,7 @@ struct client *pool_client_open(const struct options *options, const char *dir, 
 		.starts = starts,
 	};
 	if (pool->single) {
+		FP_CLEANUP(free_later) char *dir = getcwd(NULL, 0);
 		struct queue_attrs attrs = {.weight = config.weight, .priority = config.priority};
 		option_settings_apply(options, options->batch ? options->batch : dir ? dir : "", &attrs);
 		config.weight = attrs.weight;
@@ -98,6 +108,5 @@ struct client *pool_client_open(const struct options *options, const char *dir, 
 	} else if (client && starts && !options->quiet) {
 		warn_of_slots(client, pool);
 	}
-	buf_fini(&error);
 	return client;
 }

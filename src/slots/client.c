@@ -36,6 +36,7 @@ struct held {
 
 struct client {
 	struct client_config config;
+	char *dir, *label;         // where it runs, and what
 	struct pool_place place;
 	enum { SEARCHES, GREETS, WELCOME } state; // for a server: looks for one again at `due`, or waits for the answer to HELLO, or has it
 	uint64_t due;              // TIME_NEVER but while it SEARCHES; and then, too, if it was lost
@@ -108,7 +109,7 @@ static void introduce(struct client *client) {
 	};
 	FP_CLEANUP(buf_fini) struct buf text = BUF_INIT, holds = BUF_INIT;
 	buf_add(&text, &hello, sizeof(hello));
-	const char *texts[] = {config->batch, config->dir, config->label};
+	const char *texts[] = {config->batch, client->dir, client->label};
 	for (unsigned i = 0; i < 3; ++i) {
 		buf_add(&text, texts[i] ? texts[i] : "", texts[i] ? strnlen(texts[i], HELLO_TEXT_MAX) : 0);
 		buf_addc(&text, '\0');
@@ -279,6 +280,8 @@ static void add_reason(struct client *client, struct buf *text, int error) {
 struct client *client_open(const struct client_config *config, struct buf *error, int *ret_error) {
 	struct client *client = NEW(struct client);
 	client->config = *config;
+	client->dir = getcwd(NULL, 0);
+	client->label = xstrdup(config->label);
 	client->fd = -1;
 	client->due = TIME_NEVER;
 	client->width = 1;
@@ -303,6 +306,8 @@ void client_close(struct client *client) {
 		buf_fini(&client->in);
 		buf_fini(&client->error);
 		free(client->held);
+		free(client->dir);
+		free(client->label);
 		free(client);
 	}
 }

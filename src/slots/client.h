@@ -31,7 +31,6 @@ struct client_config {
 	struct slots_bounds bounds; // of a number that the server finds (auto); most is 0 if it is fixed
 	const char *batch;     // or NULL: a batch of its own
 	const char *label;     // what runs, to show
-	const char *dir;       // where, to show
 	uint32_t weight;
 	int32_t priority;
 	struct lease_id below; // the lease that this process runs on; number 0: none
@@ -63,7 +62,7 @@ struct client_event {
 	const char *text;      // borrowed until the next call
 };
 
-// Connects to the pool's server, or starts it. `config` is borrowed. Waits while another process starts or ends a server, and until
+// Connects to the pool's server, or starts it. The strings of `config` but for `label` are borrowed. Waits while another process starts or ends a server, and until
 // the server has answered. Returns NULL with a whole message in *error, and *ret_error: EPERM if the directory is not the user's alone,
 // ENOENT if there is no server and none was to be started, ETIMEDOUT after the deadline, or the errno of what failed.
 struct client *client_open(const struct client_config *config, struct buf *error, int *ret_error) FP_NODISCARD;

@@ -29,7 +29,6 @@ struct lease_batch {
 struct lease {
 	struct list all;            // of the table's leases
 	struct list own;            // of the holder's leases
-	struct list unused;         // of the table's leases that are not in use, the one granted first in front
 	struct lease_id id;
 	uint32_t width;
 	uint64_t granted;
@@ -40,7 +39,7 @@ struct lease {
 	struct lease_client *borrower; // the client to which `lent` of its slots are lent; NULL: none are lent
 	uint32_t lent;
 	enum {
-		USE_UNKNOWN,            // its holder has not told yet whether
+		USE_UNKNOWN,            // it is not in use: its holder has not told yet whether
 		USED_AGAIN,             // other jobs than that of the nonce run on it by now, or
 		ASKED,                  // the same, but the holder is to make the job that runs the last one, and to say which that is, or
 		USED_LAST,              // the job of the nonce is the last one
@@ -71,7 +70,8 @@ struct lease_table {
 	unsigned slots, taken;
 	uint64_t last_number;       // of a lease
 	uint64_t nwaits;            // numbers of turns to wait so far
-	struct list clients, batches, leases, unused;
+	struct list clients, batches;
+	struct list leases;         // the one granted first in front
 	struct lease_client *gathering; // whose turn it is, but it needs more slots than are free
 	uint64_t gathers_since;
 	uint64_t nonces;            // state of the series that they are taken from
@@ -122,9 +122,8 @@ static void batch_unref(struct lease_table *table, struct lease_batch *batch, ui
 
 // ---- leases ----
 
-static struct lease *lease_find(const struct list *leases, size_t member, uint64_t number) {
-	for (struct list *at = leases->next; at != leases; at = at->next) {
-		struct lease *lease = (struct lease *)(void *)((char *)at - member);
+static struct lease *lease_find(const struct lease_table *table, uint64_t number) {
+	list_for_each_entry(&table->leases, struct lease, lease, all) {
 		if (lease->id.number == number) {
 			return lease;
 		}
@@ -133,7 +132,8 @@ static struct lease *lease_find(const struct list *leases, size_t member, uint64
 }
 
 static struct lease *lease_of(const struct lease_client *client, uint64_t number) {
-	return lease_find(&client->leases, offsetof(struct lease, own), number);
+	struct lease *lease = lease_find(client->table, number);
+	return lease && lease->holder == client ? lease : NULL;
 }
 
 // The clients that run on the lease are lent nothing more out of it.
@@ -195,7 +195,6 @@ static struct lease *lease_add(struct lease_client *client, struct lease_id id, 
 	lease->use = client->user ? USE_UNKNOWN : USED_LAST;
 	list_push_back(&client->table->leases, &lease->all);
 	list_push_back(&client->leases, &lease->own);
-	list_init(&lease->unused);
 	list_init(&lease->below);
 	return lease;
 }
@@ -299,7 +298,6 @@ static void lease_end(struct lease_table *table, struct lease *lease, uint64_t n
 
 static void lease_drop(struct lease_table *table, struct lease *lease, uint64_t now) {
 	list_remove(&lease->own);
-	list_remove(&lease->unused);
 	lease->holder = NULL;
 	lease->use = USED_LAST; // and that job goes on, or what it has left behind
 	lease_end(table, lease, now);
@@ -317,7 +315,6 @@ struct lease_table *lease_table_create(unsigned slots, bool fair_time, uint64_t 
 	list_init(&table->clients);
 	list_init(&table->batches);
 	list_init(&table->leases);
-	list_init(&table->unused);
 	return table;
 }
 
@@ -424,7 +421,7 @@ void lease_keep_only(struct lease_client *client, bool (*keep)(void *arg, uint64
 	list_for_each_entry(&client->leases, struct lease, lease, own) {
 		if (!keep(arg, lease->id.number)) {
 			lease_drop(client->table, lease, now);
-		} else {
+		} else if (changes_jobs(lease)) {
 			lease->use = USED_LAST;
 		}
 	}
@@ -494,7 +491,6 @@ static void grant(struct lease_client *client, struct lease *lender, uint32_t wi
 	} else {
 		lease_charge(table, lease, client->batch, now);
 	}
-	list_push_back(&table->unused, &lease->unused);
 	--client->wanted;
 	list_remove(&client->waiting);
 	if (client->wanted > 0 && !client->spare) {
@@ -609,7 +605,6 @@ bool lease_use(struct lease_client *client, uint64_t number, uint64_t nonce, boo
 	if (!lease) {
 		return false;
 	}
-	list_remove(&lease->unused);
 	lease->use = last ? USED_LAST : USED_AGAIN;
 	begin_job(lease, nonce ? nonce : lease->id.nonce);
 	return true;
@@ -625,7 +620,7 @@ bool lease_release(struct lease_client *client, uint64_t number, uint64_t now) {
 
 bool lease_hold(struct lease_client *client, struct lease_id id, uint32_t width, bool lent, uint64_t now) {
 	struct lease_table *table = client->table;
-	if (id.number == 0 || id.number > LAST_HELD || lease_find(&table->leases, offsetof(struct lease, all), id.number)) {
+	if (id.number == 0 || id.number > LAST_HELD || lease_find(table, id.number)) {
 		return false;
 	}
 	table->last_number = id.number > table->last_number ? id.number : table->last_number;
@@ -655,8 +650,8 @@ static bool is_missed(const struct lease_table *table, const struct lease *lease
 
 bool lease_unused(const struct lease_table *table, uint64_t now, struct lease_grant *ret_unused, uint64_t *ret_when) {
 	*ret_when = TIME_NEVER;
-	list_for_each_entry(&table->unused, const struct lease, lease, unused) {
-		if (!is_missed(table, lease)) {
+	list_for_each_entry(&table->leases, const struct lease, lease, all) {
+		if (lease->use != USE_UNKNOWN || !is_missed(table, lease)) {
 			continue;
 		}
 		if (now - lease->granted < LEASE_UNUSED) {
@@ -671,7 +666,7 @@ bool lease_unused(const struct lease_table *table, uint64_t now, struct lease_gr
 
 bool lease_revoke(struct lease_client *client, uint64_t number, uint64_t now) {
 	struct lease *lease = lease_of(client, number);
-	bool unused = lease && !list_is_empty(&lease->unused);
+	bool unused = lease && lease->use == USE_UNKNOWN;
 	if (unused) {
 		lease_drop(client->table, lease, now);
 	}
@@ -687,11 +682,11 @@ bool lease_is_held(const struct lease_client *client, uint64_t number) {
 }
 
 bool lease_exists(const struct lease_table *table, uint64_t number) {
-	return lease_find(&table->leases, offsetof(struct lease, all), number);
+	return lease_find(table, number);
 }
 
 bool lease_takes_slots(const struct lease_table *table, uint64_t number) {
-	const struct lease *lease = lease_find(&table->leases, offsetof(struct lease, all), number);
+	const struct lease *lease = lease_find(table, number);
 	return lease && !lease->lender;
 }
 

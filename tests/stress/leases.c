@@ -189,7 +189,7 @@ int main(int argc, char *argv[]) {
 	for (unsigned i = 0; i < CLIENTS; ++i) {
 		struct buf error = BUF_INIT;
 		int reason;
-		const struct client_config config = {.pool = "stress", .weight = 1};
+		const struct client_config config = {.pool = "stress", .label = "stress", .weight = 1};
 		visitors[i].client = client_open(&config, &error, &reason);
 		expect(visitors[i].client, buf_str(&error));
 	}

@@ -24,11 +24,6 @@
 // lease were for one job, one of 0.95 ms (/bin/true) would cost 0.12 ms more (tests/bench/run slots).
 #define QUANTUM (5 * NS_PER_MS)
 
-struct free_lease {
-	struct lease_id id;
-	uint64_t since;            // when the first job began on it; 0: it is not in use yet
-};
-
 struct leases {
 	struct pool *pool;
 	bool in_pool;              // else in a job of another run
@@ -39,7 +34,7 @@ struct leases {
 	struct client *client;
 	unsigned most;             // leases at once
 	unsigned held;             // by jobs, and free
-	struct free_lease *free;   // held, and no job runs on them
+	struct run_lease *free;    // held, and no job runs on them
 	size_t nfree, free_cap;
 	unsigned nwaiting;         // attempts that wait for a lease though they have a slot
 	unsigned yielding;         // attempts that have given their lease back until their output is read
@@ -94,9 +89,9 @@ void leases_ask(struct leases *leases) {
 	mutex_unlock(&leases->lock);
 }
 
-static void push_free(struct leases *leases, struct lease_id id, uint64_t since) {
+static void push_free(struct leases *leases, struct run_lease lease) {
 	grow_array(&leases->free, &leases->free_cap, leases->nfree + 1, sizeof(*leases->free));
-	leases->free[leases->nfree++] = (struct free_lease){.id = id, .since = since};
+	leases->free[leases->nfree++] = lease;
 	cond_signal(&leases->came);
 }
 
@@ -113,9 +108,9 @@ void leases_return_surplus(struct leases *leases) {
 
 // ---- a job's lease ----
 
-// Takes a free lease into use, for the job that has that nonce, or, if it is 0, for one that gets its own. Returns false if it could not
-// be used; then it is not held any more.
-static bool use(struct leases *leases, struct free_lease *lease, uint64_t nonce) {
+// Takes a free lease into use, for the job that has that nonce, or, if it is 0, for one that gets its own. Returns false if it cannot be
+// used.
+static bool use(struct leases *leases, struct run_lease *lease, uint64_t nonce) {
 	bool works = lease->since > 0 ? client_use_again(leases->client, lease->id.number, nonce, &lease->id)
 	                              : client_use(leases->client, lease->id.number, nonce, &lease->id);
 	lease->since = lease->since > 0 ? lease->since : now_ns();
@@ -125,35 +120,30 @@ static bool use(struct leases *leases, struct free_lease *lease, uint64_t nonce)
 	return works;
 }
 
-enum taken { TAKEN_LEASE, TAKEN_NONE, TAKEN_CANCELLED };
+// Takes any free lease into use, for the attempt, whose nonce stays; 0: it gets one. Returns false if none can be used: those that could
+// not are held no more. With the lock.
+static bool take_free(struct leases *leases, struct live_attempt *attempt) {
+	while (leases->nfree > 0) {
+		struct run_lease lease = leases->free[--leases->nfree];
+		if (use(leases, &lease, attempt->lease.id.nonce)) {
+			attempt->lease = lease;
+			attempt->lease_state = HAS_LEASE;
+			return true;
+		}
+		--leases->held;
+		++leases->unbacked;
+	}
+	return false;
+}
 
-// Waits for a free lease and takes it into use, as use() does. With the lock.
-static enum taken take(struct leases *leases, bool cleanup, uint64_t nonce, struct free_lease *ret_lease) {
-	enum taken taken = TAKEN_LEASE;
-	for (;;) {
-		if (leases->terminating && !cleanup) {
-			taken = TAKEN_CANCELLED;
-			break;
-		}
-		if (leases->lost || leases->terminating) {
-			taken = TAKEN_NONE;
-			break;
-		}
-		if (leases->nfree > 0) {
-			*ret_lease = leases->free[--leases->nfree];
-			if (use(leases, ret_lease, nonce)) {
-				break;
-			}
-			--leases->held;
-			++leases->unbacked;
-			continue;
-		}
+// The same, but waits for a lease, until the run ends or there is no server any more. With the lock.
+static void take(struct leases *leases, struct live_attempt *attempt) {
+	while (!leases->lost && !leases->terminating && !take_free(leases, attempt)) {
 		++leases->nwaiting;
 		ask(leases);
 		cond_wait(&leases->came, &leases->lock);
 		--leases->nwaiting;
 	}
-	return taken;
 }
 
 // Does the next job of the run get the lease of one that has ended? Else it is somebody's who waits.
@@ -184,9 +174,9 @@ static bool release(struct leases *leases, struct lease_id id) {
 // The job has ended: its lease goes to the next one, or, if somebody waits, back to the server.
 static void give(struct leases *leases, const struct live_attempt *attempt) {
 	mutex_lock(&leases->lock);
-	bool keeps = keeps_lease(leases, attempt->lease_since);
+	bool keeps = keeps_lease(leases, attempt->lease.since);
 	if (keeps) {
-		push_free(leases, attempt->lease, attempt->lease_since);
+		push_free(leases, attempt->lease);
 	}
 	mutex_unlock(&leases->lock);
 	if (keeps) {
@@ -195,7 +185,7 @@ static void give(struct leases *leases, const struct live_attempt *attempt) {
 	// The slot goes first: the lease that comes next must not start an item beside this one, whose output is not written yet.
 	pool_add_slots(leases->pool, -1);
 	mutex_lock(&leases->lock);
-	bool remains = release(leases, attempt->lease);
+	bool remains = release(leases, attempt->lease.id);
 	mutex_unlock(&leases->lock);
 	if (remains) {
 		pool_add_slots(leases->pool, 1);
@@ -210,39 +200,26 @@ void leases_lend(struct leases *leases, struct live_attempt *attempt) {
 	} else if (attempt->lease_state == HAS_LEASE) {
 		attempt->lease_state = LENDS_LEASE;
 		if (!leases->lost) {
-			push_free(leases, attempt->lease, attempt->lease_since);
+			push_free(leases, attempt->lease);
 		}
 	}
 	mutex_unlock(&leases->lock);
 }
 
 bool leases_regain(struct leases *leases, struct live_attempt *attempt) {
-	int gone = 0;
 	mutex_lock(&leases->lock);
 	if ((attempt->lease_state != LENDS_LEASE && attempt->lease_state != REGAINS_LEASE) || leases->terminating) {
 		mutex_unlock(&leases->lock);
 		return true;
 	}
-	bool has = leases->lost;
-	while (!has && leases->nfree > 0) {
-		struct free_lease lease = leases->free[--leases->nfree];
-		has = use(leases, &lease, attempt->lease.nonce);
-		attempt->lease = has ? lease.id : attempt->lease;
-		attempt->lease_since = has ? lease.since : attempt->lease_since;
-		leases->held -= !has;
-		gone += !has;
-	}
-	leases->nwaiting += (unsigned)(!has && attempt->lease_state == LENDS_LEASE);
-	leases->nwaiting -= has && attempt->lease_state == REGAINS_LEASE;
+	leases->nwaiting -= attempt->lease_state == REGAINS_LEASE;
+	bool has = leases->lost || take_free(leases, attempt);
 	attempt->lease_state = has ? HAS_LEASE : REGAINS_LEASE;
 	if (!has) {
+		++leases->nwaiting;
 		ask(leases);
 	}
 	mutex_unlock(&leases->lock);
-	if (gone > 0) {
-		pool_add_slots(leases->pool, -gone);
-		leases_ask(leases);
-	}
 	return has;
 }
 
@@ -251,7 +228,7 @@ void leases_yield(struct leases *leases, struct live_attempt *attempt) {
 	if (attempt->lease_state == HAS_LEASE && !leases->lost) {
 		attempt->lease_state = YIELDS_LEASE;
 		++leases->yielding;
-		(void)release(leases, attempt->lease);
+		(void)release(leases, attempt->lease.id);
 	}
 	mutex_unlock(&leases->lock);
 }
@@ -259,37 +236,30 @@ void leases_yield(struct leases *leases, struct live_attempt *attempt) {
 void leases_take_back(struct leases *leases, struct live_attempt *attempt) {
 	mutex_lock(&leases->lock);
 	if (attempt->lease_state == YIELDS_LEASE && !leases->lost) {
-		struct free_lease lease;
 		--leases->yielding;
 		++leases->unbacked; // its slot: the next lease is no slot more
 		ask(leases);
-		if (take(leases, /* cleanup */ false, attempt->lease.nonce, &lease) == TAKEN_LEASE) {
-			attempt->lease = lease.id;
-			attempt->lease_since = lease.since;
-			attempt->lease_state = HAS_LEASE;
-		}
+		take(leases, attempt);
 	}
 	mutex_unlock(&leases->lock);
 }
 
 bool leases_begin(struct leases *leases, struct child_config *config, struct live_attempt *attempt) {
-	struct free_lease lease;
 	if (!leases || config->takes_no_slot) {
 		return true;
 	}
 	mutex_lock(&leases->lock);
-	enum taken taken = take(leases, config->cleanup, /* nonce */ 0, &lease);
-	if (taken == TAKEN_LEASE) {
-		attempt->lease = lease.id;
-		attempt->lease_since = lease.since;
-		attempt->lease_state = HAS_LEASE;
+	attempt->lease.id.nonce = 0;
+	take(leases, attempt);
+	bool has = attempt->lease_state == HAS_LEASE, cancelled = !has && leases->terminating && !config->cleanup;
+	if (has) {
 		FP_CLEANUP(buf_fini) struct buf name = BUF_INIT;
-		lease_id_add(&name, leases->source, lease.id);
+		lease_id_add(&name, leases->source, attempt->lease.id);
 		config->env = attempt->env = env_with(config->env, leases->in_pool ? "FAIRPAR_LEASE" : "FAIRPAR_SOCK", buf_str(&name));
 		config->forks = true; // the guardian keeps the connection, and so the lease, until what a killed run has left has ended
 	}
 	mutex_unlock(&leases->lock);
-	return taken != TAKEN_CANCELLED;
+	return !cancelled;
 }
 
 void leases_end(struct leases *leases, struct live_attempt *attempt) {
@@ -322,7 +292,7 @@ void leases_terminate(struct leases *leases) {
 static unsigned forget_free(struct leases *leases, uint64_t number) {
 	size_t kept = 0;
 	for (size_t i = 0; i < leases->nfree; ++i) {
-		const struct free_lease *lease = &leases->free[i];
+		const struct run_lease *lease = &leases->free[i];
 		if (number ? lease->id.number != number : lease->since > 0) {
 			leases->free[kept++] = *lease;
 		}
@@ -357,7 +327,7 @@ void leases_tick(struct leases *leases, struct leases_changes *ret_changes) {
 			leases->wanted -= leases->wanted > 0;
 			leases->slow = TIME_NEVER;
 			++leases->held;
-			push_free(leases, event.id, /* since */ 0);
+			push_free(leases, (struct run_lease){.id = event.id});
 			more += leases->unbacked == 0;
 			leases->unbacked -= leases->unbacked > 0;
 			break;

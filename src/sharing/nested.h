@@ -28,6 +28,12 @@ struct nested;
 struct pool;
 struct worker;
 
+// A lease of this run.
+struct run_lease {
+	struct lease_id id;
+	uint64_t since;           // when the first job began on it; 0: it is not in use yet
+};
+
 // An attempt at a job while it runs, in the memory of its worker, which makes it before its process is started: child_config.origin. Those
 // of a run stand in a table, from which --status, nested runs, waits and leases know them. What is not said to change is constant while the
 // attempt stands there.
@@ -58,8 +64,7 @@ struct live_attempt {
 
 	// of leases.c, with its lock
 	enum { HAS_NONE, HAS_LEASE, LENDS_LEASE, REGAINS_LEASE, YIELDS_LEASE } lease_state;
-	struct lease_id lease;
-	uint64_t lease_since;     // when the first job began on it
+	struct run_lease lease;
 	char **env;               // of its process, which names the lease
 };
 

@@ -25,8 +25,7 @@ struct auto_slots {
 	bool in_pool;            // whose server decides: what follows is not used
 	struct controller controller;
 	struct machine machine;
-	uint64_t due;            // the next sample
-	bool rests;              // no sample before that
+	uint64_t due;            // the next sample; TIME_NEVER: none before items wait again
 	atomic_bool starving;    // items wait for a slot, or the first job begins, since the last sample
 	atomic_bool idle;        // no job runs: the next one to begin is the first
 
@@ -194,7 +193,6 @@ void auto_slots_show(const struct auto_slots *auto_slots) {
 static void begin_anew(struct auto_slots *auto_slots, uint64_t now) {
 	struct controller_observation ignored = {.now = now};
 	unsigned width;
-	auto_slots->rests = false;
 	(void)take_counts(auto_slots, &ignored, &width);
 	machine_observe(&auto_slots->machine, &ignored);
 	auto_slots->activity.n = 0;
@@ -207,7 +205,7 @@ uint64_t auto_slots_tick(struct auto_slots *auto_slots, uint64_t now) {
 	if (run->phase >= RUN_DRAINING || auto_slots->in_pool) {
 		return TIME_NEVER;
 	}
-	if (atomic_exchange(&auto_slots->starving, false) && auto_slots->rests) {
+	if (atomic_exchange(&auto_slots->starving, false) && auto_slots->due == TIME_NEVER) {
 		begin_anew(auto_slots, now);
 	}
 	if (now < auto_slots->due) {
@@ -218,7 +216,6 @@ uint64_t auto_slots_tick(struct auto_slots *auto_slots, uint64_t now) {
 	atomic_store(&auto_slots->idle, wanted);     // before it is asked what runs
 	pool_stat(run->pool, &stat);
 	if (!wanted || stat.slots_taken == 0) {
-		auto_slots->rests = true;
 		return auto_slots->due = TIME_NEVER;
 	}
 	atomic_store_relaxed(&auto_slots->idle, false);

@@ -74,15 +74,12 @@ static int connect_run(const struct options *options, const char *what, struct l
 	if (error.len > 0) {
 		return diag_error("%s: %s", what, buf_str(&error));
 	}
-	if (errno == ENOENT || errno == ECONNREFUSED) {
+	if (place_is_deserted(errno)) {
 		return name ? diag_error("%s: there is no run %s", what, name) : diag_error("%s: the run has ended, or cannot be reached from here", what);
 	}
 	const char *why = errno == EPERM ? "it belongs to another user"
 		: errno == EPROTOTYPE ? "it was started by another version of fairpar" : strerror(errno);
-	if (name) {
-		return diag_error("%s: cannot speak to run %s: %s", what, name, why);
-	}
-	return diag_error("%s: cannot speak to the run: %s", what, why);
+	return diag_error("%s: cannot speak to %s%s: %s", what, name ? "run " : "the run", name ? name : "", why);
 }
 
 // ---- the request ----
@@ -123,12 +120,18 @@ static int write_job(const struct options *options, const struct context *contex
 	return 0;
 }
 
+// How requests are called, and what is sent.
+static const struct {
+	const char *name;
+	enum control_type type;
+} requests[] = {
+	[REQUEST_ADD] = {"--add", CONTROL_ADD},          [REQUEST_WAIT] = {"--wait", CONTROL_WAIT},
+	[REQUEST_WAIT_ANY] = {"--wait-any", CONTROL_WAIT}, [REQUEST_CANCEL] = {"--cancel", CONTROL_CANCEL},
+	[REQUEST_STATUS] = {"--status", CONTROL_LOOK},
+};
+
 // Sends the request of the options, from the attempt `id`. Returns 0, or -1 after a message.
 static int send_request(const struct options *options, const struct context *context, struct lease_id id, const char *what, int fd) {
-	static const enum control_type types[] = {
-		[REQUEST_ADD] = CONTROL_ADD, [REQUEST_WAIT] = CONTROL_WAIT, [REQUEST_WAIT_ANY] = CONTROL_WAIT,
-		[REQUEST_CANCEL] = CONTROL_CANCEL, [REQUEST_STATUS] = CONTROL_LOOK,
-	};
 	enum request request = options->control.request;
 	FP_CLEANUP(buf_fini) struct buf text = BUF_INIT;
 	uint32_t flags = 0, n_ids;
@@ -143,7 +146,7 @@ static int send_request(const struct options *options, const struct context *con
 		buf_add_strings(&text, options->command, &n_ids);
 	}
 	flags |= options->control.run ? CONTROL_BY_NAME : 0;
-	const struct frame frame = {.type = types[request], .a = id.number, .b = id.nonce, .c = (uint64_t)CONTROL_VERSION << 32 | flags};
+	const struct frame frame = {.type = requests[request].type, .a = id.number, .b = id.nonce, .c = (uint64_t)CONTROL_VERSION << 32 | flags};
 	if (result == 0 && frame_send(fd, frame, buf_str(&text), text.len, -1) != 0 && errno != EPIPE) { // else the run may have answered
 		return diag_error("%s: cannot speak to the run: %s", what, strerror(errno));
 	}
@@ -194,11 +197,7 @@ static int show_answer(const char *what, const struct frame *answer, const char 
 }
 
 int control_ask(const struct options *options, const struct context *context) {
-	static const char *const names[] = {
-		[REQUEST_ADD] = "--add", [REQUEST_WAIT] = "--wait", [REQUEST_WAIT_ANY] = "--wait-any",
-		[REQUEST_CANCEL] = "--cancel", [REQUEST_STATUS] = "--status",
-	};
-	const char *what = names[options->control.request], *text;
+	const char *what = requests[options->control.request].name, *text;
 	FP_CLEANUP(buf_fini) struct buf in = BUF_INIT;
 	struct lease_id id;
 	struct frame answer;

@@ -396,57 +396,54 @@ static bool next_line(const char **at, struct client_line *ret_line) {
 	return true;
 }
 
-// Returns how many slots the pool has. Without a server: how many a pool without --pool-slots begins with.
-static unsigned pool_slots(const struct client *client) {
-	return client ? client_slots(client) : slots_usable_cpus();
+static void add_text_line(struct buf *out, const struct client_line *line) {
+	FP_CLEANUP(buf_fini) struct buf time = BUF_INIT;
+	const unsigned where = line->lens[0] > 0 ? 0 : 1; // its batch, or its directory
+	text_add_time(&time, (uint64_t)(line->seconds * (double)NS_PER_S));
+	buf_printf(out, "%6u  %5u  %4u  %5u  ", line->pid, line->slots, line->lent, line->wanted);
+	buf_printf(out, line->place > 0 ? "%5u" : "    -", line->place);
+	buf_printf(out, "  %7s  %.*s", buf_str(&time), line->lens[2], line->texts[2]);
+	buf_printf(out, "  (%s%.*s)", where == 0 ? "batch " : "", line->lens[where], line->texts[where]);
+	buf_printf(out, line->gathers > 0 ? "  gathers %u slots\n" : "\n", line->gathers);
 }
 
-// Why the pool has so many slots; NULL: their number is fixed.
-static const char *why_slots(const struct client *client) {
+static void add_json_line(struct buf *out, const struct client_line *line) {
+	static const char *const names[] = {"batch", "directory", "command"};
+	buf_printf(out, "\n{\"pid\":%u,\"leases\":%u,\"slots\":%u,\"lent\":%u,\"wanted\":%u,\"place\":%u,\"gathers\":%u,", line->pid, line->held,
+	           line->slots, line->lent, line->wanted, line->place, line->gathers);
+	buf_printf(out, "\"service\":%.3f,\"seconds\":%.3f", line->virt, line->seconds);
+	for (unsigned i = 0; i < 3; ++i) {
+		json_add_bytes(out, names[i], line->texts[i], (size_t)line->lens[i]);
+	}
+	buf_addc(out, '}');
+}
+
+// What the server has reported, or, without a client, of a pool that nobody uses: that has as many slots as one without --pool-slots begins
+// with.
+static void add_status(struct buf *out, const char *pool, bool is_json, const struct client *client, const struct client_event *report) {
 	const struct slots_bounds bounds = client ? client_bounds(client) : (struct slots_bounds){0};
-	const char *why = bounds.least < bounds.most ? client_why(client) : NULL;
-	return why || bounds.least == bounds.most ? why : "as at the beginning";
-}
-
-static void add_text_status(struct buf *out, const char *pool, const struct client *client, const struct client_event *report) {
-	const char *at = report->text, *why = why_slots(client);
+	const unsigned slots = client ? client_slots(client) : slots_usable_cpus();
+	const char *at = report->text, *why = NULL; // why it has so many; NULL: their number is fixed
 	struct client_line line;
-	buf_printf(out, "pool %s: %u of %u slots taken, %u waiting", pool, report->place, pool_slots(client), report->waiting);
-	buf_printf(out, why ? " (auto: %s)\n" : "\n", why);
-	if (*at) {
-		buf_adds(out, "   PID  SLOTS  LENT  WANTS  PLACE     TIME  COMMAND\n");
+	if (bounds.least < bounds.most) {
+		why = client_why(client) ? client_why(client) : "as at the beginning";
 	}
-	while (next_line(&at, &line)) {
-		FP_CLEANUP(buf_fini) struct buf time = BUF_INIT;
-		text_add_time(&time, (uint64_t)(line.seconds * (double)NS_PER_S));
-		buf_printf(out, "%6u  %5u  %4u  %5u  ", line.pid, line.slots, line.lent, line.wanted);
-		buf_printf(out, line.place > 0 ? "%5u" : "    -", line.place);
-		buf_printf(out, "  %7s", buf_str(&time));
-		buf_printf(out, "  %.*s  (%s%.*s)", line.lens[2], line.texts[2], line.lens[0] > 0 ? "batch " : "",
-		           line.lens[line.lens[0] > 0 ? 0 : 1], line.texts[line.lens[0] > 0 ? 0 : 1]);
-		buf_printf(out, line.gathers > 0 ? "  gathers %u slots\n" : "\n", line.gathers);
-	}
-}
-
-static void add_json_status(struct buf *out, const char *pool, const struct client *client, const struct client_event *report) {
-	const char *at = report->text, *why = why_slots(client);
-	struct client_line line;
-	buf_printf(out, "{\"pool\":\"%s\",\"slots\":%u,", pool, pool_slots(client));
-	if (why) {
-		buf_printf(out, "\"why\":\"%s\",", why);
-	}
-	buf_printf(out, "\"taken\":%u,\"waiting\":%u,\"clients\":[", report->place, report->waiting);
-	for (bool first = true; next_line(&at, &line); first = false) {
-		static const char *const names[] = {"batch", "directory", "command"};
-		buf_printf(out, "%s\n{\"pid\":%u,\"leases\":%u,\"slots\":%u,\"lent\":%u,\"wanted\":%u,\"place\":%u,\"gathers\":%u,", first ? "" : ",",
-		           line.pid, line.held, line.slots, line.lent, line.wanted, line.place, line.gathers);
-		buf_printf(out, "\"service\":%.3f,\"seconds\":%.3f", line.virt, line.seconds);
-		for (unsigned i = 0; i < 3; ++i) {
-			json_add_bytes(out, names[i], line.texts[i], (size_t)line.lens[i]);
+	if (is_json) {
+		buf_printf(out, "{\"pool\":\"%s\",\"slots\":%u,", pool, slots);
+		if (why) {
+			buf_printf(out, "\"why\":\"%s\",", why);
 		}
-		buf_addc(out, '}');
+		buf_printf(out, "\"taken\":%u,\"waiting\":%u,\"clients\":[", report->place, report->waiting);
+	} else {
+		buf_printf(out, "pool %s: %u of %u slots taken, %u waiting", pool, report->place, slots, report->waiting);
+		buf_printf(out, why ? " (auto: %s)\n" : "\n", why);
+		buf_adds(out, *at ? "   PID  SLOTS  LENT  WANTS  PLACE     TIME  COMMAND\n" : "");
 	}
-	buf_adds(out, "]}\n");
+	for (const char *before = ""; next_line(&at, &line); before = ",") {
+		buf_adds(out, is_json ? before : "");
+		(is_json ? add_json_line : add_text_line)(out, &line);
+	}
+	buf_adds(out, is_json ? "]}\n" : "");
 }
 
 // --status: prints what the server reports; without a client, a pool that nobody uses. Returns the exit status.
@@ -463,7 +460,7 @@ static int show_status(struct client *client, const struct options *options) {
 			(void)poll(&poll_fd, 1, -1);
 		}
 	}
-	(options->pool.status == POOL_JSON ? add_json_status : add_text_status)(&out, options->pool.name, client, &report);
+	add_status(&out, options->pool.name, options->pool.status == POOL_JSON, client, &report);
 	int result = diag_print(buf_str(&out), out.len);
 	return result == 0 ? 0 : EXIT_TROUBLE;
 }

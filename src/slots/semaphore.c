@@ -62,20 +62,14 @@ static int fail(const struct semaphore *s, struct buf *error, const char *what) 
 
 // ---- the directory ----
 
-static const char *const below_home[] = {".cache", "fairpar", "sem"};
-
-// Enters a directory of one's own, which is made if it is missing. `private`: closed to everybody else.
-static int enter(struct semaphore *s, const char *name, bool private, struct buf *error) {
+// Enters a directory of one's own, which is made if it is missing. `others`: what other users may not do there.
+static int enter(struct semaphore *s, const char *name, mode_t others, struct buf *error) {
 	buf_printf(&s->path, "/%s", name);
-	if (mkdirat(s->parent_fd, name, 0700) != 0 && errno != EEXIST) {
-		return fail(s, error, "make");
-	}
-	int fd = openat(s->parent_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	bool is_there = mkdirat(s->parent_fd, name, 0700) == 0 || errno == EEXIST;
+	int fd = is_there ? openat(s->parent_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC) : -1;
 	struct stat st;
 	if (fd < 0 || fstat(fd, &st) != 0) {
-		fail(s, error, "open");
-		fd_close(&fd);
-		return -1;
+		return fail(s, error, "open");
 	}
 	fd_close(&s->parent_fd);
 	s->parent_fd = fd;
@@ -83,7 +77,7 @@ static int enter(struct semaphore *s, const char *name, bool private, struct buf
 		buf_printf(error, "semaphore: '%s' belongs to another user: is HOME yours?", text_shows(s->path.data));
 		return -1;
 	}
-	if (st.st_mode & (private ? 077 : 022)) {
+	if (st.st_mode & others) {
 		buf_printf(error, "semaphore: '%s' is open to other users: chmod 700 closes it", text_shows(s->path.data));
 		return -1;
 	}
@@ -93,10 +87,11 @@ static int enter(struct semaphore *s, const char *name, bool private, struct buf
 // Is it nobody's home (that of a system user), or one that cannot be written? What may be there again at another time, such as
 // room on the disk, is no reason to meet elsewhere.
 static bool is_shut(const char *home) {
+	static const char *const below[] = {"/.cache", "/fairpar", "/sem"};
 	FP_CLEANUP(buf_fini) struct buf path = BUF_INIT;
 	buf_adds(&path, home);
-	for (size_t i = 0; i < sizeof(below_home) / sizeof(below_home[0]); ++i) {
-		buf_printf(&path, "/%s", below_home[i]);
+	for (size_t i = 0; i < sizeof(below) / sizeof(below[0]); ++i) {
+		buf_adds(&path, below[i]);
 		if (mkdir(buf_str(&path), 0700) != 0 && errno != EEXIST) {
 			return errno == EACCES || errno == EPERM || errno == EROFS || errno == ENOENT || errno == ENOTDIR;
 		}
@@ -108,22 +103,18 @@ static bool is_shut(const char *home) {
 static int enter_all(struct semaphore *s, struct buf *error) {
 	const char *home = getenv("HOME");
 	bool at_home = home && home[0] == '/' && !is_shut(home);
-	if (at_home) {
-		buf_printf(&s->path, "%s/%s", home, below_home[0]);
-	} else {
-		struct pool_place place;
-		if (place_open(&place, below_home[2], error) != 0) {
-			return -1;
-		}
-		buf_adds(&s->path, place.dir);
-		place_fini(&place);
+	struct pool_place place = {.dir = NULL};
+	if (!at_home && place_open(&place, "sem", error) != 0) {
+		return -1;
 	}
+	buf_printf(&s->path, "%s%s", at_home ? home : place.dir, at_home ? "/.cache" : "");
+	place_fini(&place);
 	// may be a link: many have their cache on another disk
 	s->parent_fd = open(s->path.data, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (s->parent_fd < 0) {
 		return fail(s, error, "open");
 	}
-	return (!at_home || enter(s, below_home[1], false, error) == 0) && enter(s, below_home[2], true, error) == 0 ? 0 : -1;
+	return (!at_home || enter(s, "fairpar", 022, error) == 0) && enter(s, "sem", 077, error) == 0 ? 0 : -1;
 }
 
 // Any name as one of a file: "id-" and, but for letters, digits, "-" and "_", %XX.

@@ -4,12 +4,14 @@
 
 #include "base/alloc.h"
 #include "base/buf.h"
+#include "base/io.h"
 #include "base/sync.h"
 #include "base/text.h"
 #include "base/units.h"
 #include "process/proc.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <sched.h>
 #include <stdbool.h>
@@ -152,27 +154,18 @@ static int parse_slots_value(const char *text, unsigned long nofile, unsigned *r
 	return form == FORM_NONE ? -1 : 0;
 }
 
-// Reads the only word in the file into `word`, which is "" if the file holds none, several, or one that is too long. Returns 0, or -1 with
-// *ret_error, which names `option`, if the file cannot be read.
-static int read_word(const char *path, const char *option, char *word, size_t size, char **ret_error) {
-	FILE *file = fopen(path, "re");
-	char text[256];
-	size_t len = file ? fread(text, 1, sizeof(text) - 1, file) : 0;
-	if (!file || ferror(file)) {
-		int error = errno;
-		if (file) {
-			fclose(file);
-		}
-		return error_text(ret_error, "cannot read '%s' for %s: %s", text_shows(path), option, strerror(error));
+// Reads a file into `text` of that size. Returns what it holds without the blanks around, "" if that is too long, or NULL with errno.
+static const char *read_value(const char *path, char *text, size_t size) {
+	static const char blanks[] = " \t\r\n";
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd >= 0 ? read_some(fd, text, size) : -1;
+	fd_close(&fd);
+	size_t len = n > 0 && (size_t)n < size ? (size_t)n : 0;
+	while (len > 0 && strchr(blanks, text[len - 1])) {
+		--len;
 	}
-	fclose(file);
 	text[len] = '\0';
-	char *start = text + strspn(text, " \t\r\n");
-	size_t n = strcspn(start, " \t\r\n");
-	bool alone = start[n + strspn(start + n, " \t\r\n")] == '\0' && len < sizeof(text) - 1;
-	start[n] = '\0';
-	snprintf(word, size, "%s", alone && n < size ? start : "");
-	return 0;
+	return n < 0 ? NULL : text + strspn(text, blanks);
 }
 
 // What an option takes: a value of its own, or the name of a file that holds one.
@@ -197,7 +190,7 @@ static int limit_value_parse(const struct limit_value *value, const char *text) 
 
 // Parses the text, or what the file of that name holds. Returns 0, or -1 with *ret_error.
 static int limit_value_read(const struct limit_value *value, const char *text, char **ret_error) {
-	char word[64];
+	char read[256];
 	if (limit_value_parse(value, text) == 0) {
 		return 0;
 	}
@@ -206,8 +199,9 @@ static int limit_value_read(const struct limit_value *value, const char *text, c
 		return error_text(ret_error, "%s must be N, +N, -N, N%% or the name of a file that holds one of these%s, not '%s'",
 		            value->option, value->slots ? ", or auto" : "", text_shows(text));
 	}
-	if (read_word(text, value->option, word, sizeof(word), ret_error) != 0) {
-		return -1;
+	const char *word = read_value(text, read, sizeof(read));
+	if (!word) {
+		return error_text(ret_error, "cannot read '%s' for %s: %s", text_shows(text), value->option, strerror(errno));
 	}
 	if (limit_value_parse(value, word) != 0) {
 		return error_text(ret_error, "'%s', named by %s, must hold N, +N, -N or N%%, and nothing else%s", text_shows(text), value->option,

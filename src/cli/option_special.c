@@ -205,25 +205,21 @@ int opt_jobs(struct parser *parser, const char *value) {
 
 // N, or auto as of --jobs
 int opt_pool_slots(struct parser *parser, const char *value) {
-	struct pool_options *pool = &parser->options->pool;
-	struct slots_bounds bounds;
+	struct slots_bounds *bounds = &parser->options->pool.bounds;
 	char *error;
-	pool->slots = 0;
-	pool->bounds = (struct slots_bounds){0};
+	long slots;
 	if (!slots_is_auto(value)) {
-		return parse_number(value, 1, MOST_POOL_SLOTS, &pool->slots) == 0 ? 0
-			: option_fail(parser->id, "must be a number from 1 to %d, or auto, not '%s'", MOST_POOL_SLOTS, text_shows(value));
+		if (parse_number(value, 1, MOST_POOL_SLOTS, &slots) != 0) {
+			return option_fail(parser->id, "must be a number from 1 to %d, or auto, not '%s'", MOST_POOL_SLOTS, text_shows(value));
+		}
+		*bounds = (struct slots_bounds){(unsigned)slots, (unsigned)slots};
+		return 0;
 	}
-	if (slots_auto_parse("--pool-slots", value, MOST_POOL_SLOTS, &bounds, &error) != 0) {
+	if (slots_auto_parse("--pool-slots", value, MOST_POOL_SLOTS, bounds, &error) != 0) {
 		return diag_error_free(error);
 	}
-	bounds.most = bounds.most < MOST_POOL_SLOTS ? bounds.most : MOST_POOL_SLOTS;
-	bounds.least = bounds.least < bounds.most ? bounds.least : bounds.most;
-	if (bounds.least < bounds.most) {
-		pool->bounds = bounds;
-	} else {
-		pool->slots = bounds.least;
-	}
+	bounds->most = bounds->most < MOST_POOL_SLOTS ? bounds->most : MOST_POOL_SLOTS;
+	bounds->least = bounds->least < bounds->most ? bounds->least : bounds->most;
 	return 0;
 }
 

@@ -66,8 +66,7 @@ struct pool_options {
 	uint64_t memory;                 // --memory SIZE, or 0: only with --single
 	const char *memory_text;         // as given
 	uint64_t wait;                   // --pool-wait, nanoseconds; or TIME_NEVER
-	long slots;                      // --pool-slots N, or 0
-	struct slots_bounds bounds;      // --pool-slots auto; else most is 0
+	struct slots_bounds bounds;      // --pool-slots; most is 0 without
 	const char *weight_text, *priority_text; // of --weight and --priority without a batch; or NULL
 	long weight, priority;           // the same: of this run, among those in the pool
 	enum { POOL_SILENT, POOL_TEXT, POOL_JSON } status; // --status

@@ -409,7 +409,7 @@ struct nested *nested_open(unsigned slots, struct slots_bounds bounds, bool lend
 	uint64_t now = now_ns();
 	sessions_init(&nested->sessions, &(struct sessions_config){
 		.slots = slots,
-		.bounds = bounds.least < bounds.most ? bounds : (struct slots_bounds){0},
+		.bounds = bounds,
 		.is_told = true,
 		.epoch = UINT32_MAX,
 	}, now);

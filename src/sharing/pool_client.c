@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "cli/options.h"
 #include "process/memory.h"
+#include "slots/place.h"
 #include "slots/slots.h"
 
 #include <errno.h>
@@ -45,19 +46,18 @@ char *pool_client_label(char *const *words) {
 
 // The bounds of --pool-slots; those of --pool-slots auto if only -j auto is given.
 static struct slots_bounds bounds_wanted(const struct options *options) {
-	bool any = options->pool.slots == 0 && options->pool.bounds.most == 0 && options->jobs && slots_is_auto(options->jobs);
+	bool any = options->pool.bounds.most == 0 && options->jobs && slots_is_auto(options->jobs);
 	return any ? (struct slots_bounds){.least = 1, .most = MOST_POOL_SLOTS} : options->pool.bounds;
 }
 
 // Warns if the pool has another number of slots than the options say.
 static void warn_of_slots(const struct client *client, const struct pool_options *pool) {
-	const struct slots_bounds found = client_bounds(client), *said = &pool->bounds;
-	const unsigned least = said->most > 0 ? said->least : (unsigned)pool->slots, most = said->most > 0 ? said->most : (unsigned)pool->slots;
+	const struct slots_bounds found = client_bounds(client), said = pool->bounds;
 	char wanted[40], has[40];
-	if (most == 0 || (least == found.least && most == found.most)) {
+	if (said.most == 0 || (said.least == found.least && said.most == found.most)) {
 		return;
 	}
-	snprintf(wanted, sizeof(wanted), least < most ? "auto:%u-%u" : "%u", least, most);
+	snprintf(wanted, sizeof(wanted), said.least < said.most ? "auto:%u-%u" : "%u", said.least, said.most);
 	snprintf(has, sizeof(has), found.least < found.most ? "auto:%u-%u" : "%u", found.least, found.most);
 	diag_warn("pool %s has %s slot%s already, not %s", pool->name, has, found.most == 1 ? "" : "s", wanted);
 }
@@ -76,7 +76,6 @@ struct client *pool_client_open(const struct options *options, bool shows_place,
 	int reason;
 	struct client_config config = {
 		.pool = pool->name,
-		.slots = (unsigned)pool->slots,
 		.bounds = bounds_wanted(options),
 		.batch = pool->single ? options->batch : NULL,
 		.label = label,
@@ -97,9 +96,8 @@ struct client *pool_client_open(const struct options *options, bool shows_place,
 		config.priority = attrs.priority;
 	}
 	struct client *client = client_open(&config, &error, &reason);
-	bool absent = reason == ENOENT || reason == ECONNREFUSED;
 	bool is_late = reason == ETIMEDOUT && starts && pool->wait != TIME_NEVER;
-	bool refused = !client && (reason == EPERM || is_late || (!starts && !absent));
+	bool refused = !client && (reason == EPERM || is_late || (!starts && !place_is_deserted(reason)));
 	*ret_status = !refused ? 0 : is_late ? EXIT_NO_SLOT : EXIT_TROUBLE;
 	if (refused) {
 		diag_error("%s", buf_str(&error));

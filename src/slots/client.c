@@ -47,7 +47,7 @@ struct client {
 	struct buf in;
 	size_t at;                 // bytes of it that were looked at
 	unsigned slots;
-	struct slots_bounds bounds; // most is 0: `slots` is fixed
+	struct slots_bounds bounds;
 	enum controller_reason reason;
 	unsigned wanted, width;
 	bool contended;
@@ -172,10 +172,9 @@ static int start_server(const struct client *client) {
 	if (place_lock_all(&client->place, lock_fds) != 0) {
 		return errno;
 	}
-	struct slots_bounds bounds = client->slots > 0 ? client_bounds(client) : client->config.bounds; // a successor has as many as the last
+	struct slots_bounds bounds = client->slots > 0 ? client->bounds : client->config.bounds; // a successor has as many as the last
 	if (bounds.most == 0) {
-		unsigned slots = client->config.slots > 0 ? client->config.slots : slots_usable_cpus(); // asked for only here: it takes long
-		bounds = (struct slots_bounds){.least = slots, .most = slots};
+		bounds.least = bounds.most = slots_usable_cpus(); // asked for only here: it takes long
 	}
 	int error = server_start(&client->place, lock_fds[client->place.dir == client->place.dirs[1]], bounds);
 	fd_close(&lock_fds[0]);
@@ -331,7 +330,7 @@ unsigned client_slots(const struct client *client) {
 }
 
 struct slots_bounds client_bounds(const struct client *client) {
-	return client->bounds.most > 0 ? client->bounds : (struct slots_bounds){.least = client->slots, .most = client->slots};
+	return client->bounds;
 }
 
 const char *client_why(const struct client *client) {

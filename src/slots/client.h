@@ -27,8 +27,7 @@ struct observation;
 struct client_config {
 	const char *pool;      // its name, a valid one (slots/place.h); or NULL:
 	const char *socket;    // of a run (socket_connect())
-	unsigned slots;        // of the pool, if this client starts its first server, and
-	struct slots_bounds bounds; // of a number that the server finds (auto); most is 0 if it is fixed
+	struct slots_bounds bounds; // of the pool's slots, if this client starts its first server; most is 0: as many as there are CPUs
 	const char *batch;     // or NULL: a batch of its own
 	const char *label;     // what runs, to show
 	uint32_t weight;
@@ -78,8 +77,8 @@ uint64_t client_due(const struct client *client);
 // (process/memory.h), for the caller to free.
 char *client_memory_path(const struct client *client);
 
-// The slots of the pool: their number, its bounds (equal ones: the number is fixed), and the reason of its last change; NULL: it has
-// not changed.
+// The slots of the pool: their number, its bounds (equal ones: the number is fixed; least 0: it is not known), and the reason of its last
+// change; NULL: it has not changed.
 unsigned client_slots(const struct client *client);
 struct slots_bounds client_bounds(const struct client *client);
 const char *client_why(const struct client *client);

@@ -5,8 +5,8 @@
 // as they are in all versions, so that two that do not fit together can say so. (Up to version 4 the socket was a stream.)
 //
 //   client -> server                                          server -> client
-//   HELLO    struct hello, then "BATCH\0DIR\0LABEL\0"          WELCOME  a slots of the pool; b and c: the bounds of a number that
-//                                                                     is found, else 0; c alone: it is not known
+//   HELLO    struct hello, then "BATCH\0DIR\0LABEL\0"          WELCOME  a slots of the pool, from b to c: equal where the number
+//                                                                     is fixed; b 0: it is not known
 //   HOLDS    a struct hold for each lease that is in use       REFUSED  why, as text; the end
 //   WANT     a leases more, b width of each                    GRANT    a number, b nonce, c width and LEASE_LENT
 //   USE      a number, b nonce of the job, c: it is the last   REVOKED  a number: it was not used

@@ -129,7 +129,7 @@ static bool server_init(struct server *server, char *const *argv) {
 	}
 	sessions_init(&server->sessions, &(struct sessions_config){
 		.slots = slots,
-		.bounds = server->life.bounds.least < server->life.bounds.most ? server->life.bounds : (struct slots_bounds){0},
+		.bounds = server->life.bounds,
 		.fair_time = true,
 		.epoch = server->life.epoch,
 		.recovers = last.clients > 0,

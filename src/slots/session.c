@@ -24,7 +24,7 @@ static void begin_control(struct sessions *sessions, unsigned slots, uint64_t no
 }
 
 static bool finds_slots(const struct sessions *sessions) {
-	return sessions->config.bounds.most > 0 && !sessions->config.is_told;
+	return sessions->config.bounds.least < sessions->config.bounds.most && !sessions->config.is_told;
 }
 
 // As FRAME_STATE has it.

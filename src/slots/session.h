@@ -65,7 +65,7 @@ struct session {
 
 struct sessions_config {
 	unsigned slots;          // at least 1; if the number is found, as many as there are processors, or bounds
-	struct slots_bounds bounds; // of a number that is found; most is 0 if it is fixed
+	struct slots_bounds bounds; // of that number; equal if it is fixed; least 0: it is not known
 	bool is_told;            // the owner finds the number, announces it by sessions_announce(), and sets that of the table
 	bool fair_time;          // see lease_table_create()
 	uint64_t epoch;          // tells this server from others of the pool: a number above theirs, below 2^32

@@ -405,26 +405,23 @@ void *lease_user(const struct lease_client *client) {
 	return client->user;
 }
 
-void lease_leave(struct lease_client *client, uint64_t now) {
-	lease_want(client, 0, client->width, now);
-	list_for_each(&client->leases, at) {
-		lease_drop(client->table, list_entry(at, struct lease, own), now);
-	}
-	list_remove(&client->below);
-	list_remove(&client->link);
-	batch_unref(client->table, client->batch, now);
-	free(client);
-}
-
 void lease_keep_only(struct lease_client *client, bool (*keep)(void *arg, uint64_t number), void *arg, uint64_t now) {
 	lease_want(client, 0, client->width, now);
 	list_for_each_entry(&client->leases, struct lease, lease, own) {
-		if (!keep(arg, lease->id.number)) {
+		if (!keep || !keep(arg, lease->id.number)) {
 			lease_drop(client->table, lease, now);
 		} else if (changes_jobs(lease)) {
 			lease->use = USED_LAST;
 		}
 	}
+}
+
+void lease_leave(struct lease_client *client, uint64_t now) {
+	lease_keep_only(client, /* keep */ NULL, NULL, now);
+	list_remove(&client->below);
+	list_remove(&client->link);
+	batch_unref(client->table, client->batch, now);
+	free(client);
 }
 
 static void give_turn_back(struct lease_table *table, uint64_t now) {

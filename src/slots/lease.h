@@ -71,7 +71,7 @@ void *lease_user(const struct lease_client *client);
 // All leases of the client come back, and it is forgotten.
 void lease_leave(struct lease_client *client, uint64_t now);
 
-// The client has gone, but what runs on some of its leases has not: `keep` says which stay. It wants no more.
+// The client has gone, but what runs on some of its leases has not: `keep` says which stay; NULL: none. It wants no more.
 void lease_keep_only(struct lease_client *client, bool (*keep)(void *arg, uint64_t number), void *arg, uint64_t now);
 
 // The client waits for `n` more leases of `width` slots each: this is the number, whatever it was before.

@@ -190,8 +190,8 @@ static bool on_hello(struct session *session, const char *text, size_t len, uint
 	session->pid = hello.pid;
 	session->shows_place = hello.flags & HELLO_SHOWS_PLACE;
 	session->observes = hello.flags & HELLO_OBSERVES;
-	session->slots = slots_and_reason(all);
-	send_frame(session, FRAME_WELCOME, (uint32_t)session->slots, all->config.bounds.least, all->config.bounds.most);
+	session->state = (struct frame){.type = FRAME_STATE, .c = slots_and_reason(all)};
+	send_frame(session, FRAME_WELCOME, (uint32_t)session->state.c, all->config.bounds.least, all->config.bounds.most);
 	return true;
 }
 
@@ -343,8 +343,9 @@ static bool on_frame(struct session *session, const struct frame *frame, const c
 		if (frame->len != sizeof(session->observation)) {
 			return false;
 		}
-		memcpy(&session->observation, text, sizeof(session->observation));
-		session->answered = session->asked; // else it comes too late
+		if (session->asked) { // else it comes too late
+			memcpy(&session->observation, text, sizeof(session->observation));
+		}
 		end_asking(session);
 		return true;
 	default: return false;
@@ -435,27 +436,20 @@ static void end_observation(struct sessions *sessions, uint64_t now) {
 		const struct observation *observation = &session->observation;
 		uint64_t elapsed = now - sessions->controller.last;
 		double slots = session->client ? lease_working(session->client) : 0;
-		if (session->answered) {
-			double sampled = (double)at_most(observation->sampled, WANTED_MAX * UINT64_C(1000));
-			double part = observation->since_ns > elapsed ? (double)elapsed / (double)observation->since_ns : 1;
-			if (sampled > 0) {
-				seen.observation.sampled += sampled / 1000;
-				seen.slots += slots;
-				seen.busy += slots * (double)observation->busy / sampled;
-			}
-			seen.observation.ended += (uint64_t)((double)at_most(observation->ended, UINT32_MAX) * part + 0.5);
-			seen.observation.wall_ns += (double)observation->wall_ns * part;
-			seen.observation.work_ns += (double)observation->work_ns * part;
-			seen.cost_ns = observation->cost_ns > seen.cost_ns ? observation->cost_ns : seen.cost_ns;
-		} else {
-			seen.observation.sampled += slots;
+		double sampled = (double)at_most(observation->sampled, WANTED_MAX * UINT64_C(1000));
+		double part = observation->since_ns > elapsed ? (double)elapsed / (double)observation->since_ns : 1;
+		if (sampled > 0) {
+			seen.observation.sampled += sampled / 1000;
 			seen.slots += slots;
-			seen.busy += slots;
+			seen.busy += slots * (double)observation->busy / sampled;
 		}
-		bool held_up = session->answered && observation->held_up;
-		seen.observation.wanted = seen.observation.wanted || (session->client && lease_waits(session->client) && !held_up);
+		seen.observation.ended += (uint64_t)((double)at_most(observation->ended, UINT32_MAX) * part + 0.5);
+		seen.observation.wall_ns += (double)observation->wall_ns * part;
+		seen.observation.work_ns += (double)observation->work_ns * part;
+		seen.cost_ns = observation->cost_ns > seen.cost_ns ? observation->cost_ns : seen.cost_ns;
+		bool waits = session->client && lease_waits(session->client);
+		seen.observation.wanted = seen.observation.wanted || (waits && !observation->held_up);
 		end_asking(session);
-		session->answered = false;
 	}
 	seen.observation.busy = seen.slots > 0 ? seen.busy * seen.observation.sampled / seen.slots : 0;
 	lease_stat(sessions->table, &stat);
@@ -481,8 +475,9 @@ static uint64_t plan_observation(struct sessions *sessions, uint64_t now) {
 		sessions->sample_due = controller_resume(&sessions->controller, now);
 	} else if (sessions->sampling == SAMPLING_WAITS && now >= sessions->sample_due && awaited) {
 		list_for_each_entry(&sessions->list, struct session, session, link) {
-			session->asked = session->observes && !session->closed && session->client && lease_working(session->client) > 0
-			                 && session->out.len <= OUTPUT_QUIET;
+			uint32_t slots = session->client ? lease_working(session->client) : 0;
+			session->observation = (struct observation){.sampled = slots * UINT64_C(1000), .busy = slots * UINT64_C(1000)};
+			session->asked = session->observes && !session->closed && slots > 0 && session->out.len <= OUTPUT_QUIET;
 			sessions->unanswered += session->asked;
 			if (session->asked) {
 				send_frame(session, FRAME_OBSERVE, 0, 0, 0);
@@ -555,14 +550,15 @@ uint64_t sessions_settle(struct sessions *sessions, bool quiet, uint64_t now) {
 	const struct lease_client *only = contended && !sessions->others_wait ? lease_only_waiter(sessions->table) : NULL;
 	list_for_each_entry(&sessions->list, struct session, session, link) {
 		if (session->client && !session->closed && session->out.len <= OUTPUT_QUIET) {
-			bool others_wait = contended && session->client != only;
-			uint32_t limit = lease_spare_limit(session->client);
-			uint64_t slots = slots_and_reason(sessions);
-			if (others_wait != session->contended || limit != session->spare_limit || slots != session->slots) {
-				session->contended = others_wait;
-				session->spare_limit = limit;
-				session->slots = slots;
-				send_frame(session, FRAME_STATE, others_wait, limit, slots);
+			const struct frame state = {
+				.type = FRAME_STATE,
+				.a = contended && session->client != only,
+				.b = lease_spare_limit(session->client),
+				.c = slots_and_reason(sessions),
+			};
+			if (memcmp(&state, &session->state, sizeof(state)) != 0) {
+				session->state = state;
+				frame_add(&session->out, state, NULL, 0);
 			}
 			unsigned waiting, place = session->shows_place || session->asks_place ? lease_place(session->client, &waiting) : 0;
 			if (session->asks_place || (place > 0 && (place != session->place || waiting != session->waiting))) {

@@ -54,13 +54,11 @@ struct session {
 	bool shows_place;
 	bool asks_place;           // it has asked, and is answered once what is free has been granted
 	// what the client was told last:
-	bool contended;
-	uint32_t spare_limit;
-	uint64_t slots;            // their number and the reason of its last change
+	struct frame state;
 	unsigned place, waiting;   // its position in the queue, and how many wait
 	bool observes;             // it can be asked for observations
-	bool asked, answered;      // for the sample that is being taken
-	struct observation observation;
+	bool asked;                // for the sample that is being taken, and has not answered
+	struct observation observation; // the answer; until then: all that it has is busy
 };
 
 struct sessions_config {

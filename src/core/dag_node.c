@@ -145,10 +145,12 @@ static void command_record(struct dag_node *node, const char *text, unsigned spe
 	if (node->batch->specs[spec]->by.shell) {
 		return;
 	}
-	size_t n;
+	struct split split;
 	buf_reset(&node->words);
-	if (words_split(text, &node->words, &n, ret_bad) == 0) {
-		*ret_record = (struct record){.args = buf_str(&node->words), .size = node->words.len, .nargs = (uint32_t)n};
+	if (words_split(text, &node->words, &split) == 0) {
+		*ret_record = (struct record){.args = buf_str(&node->words), .size = node->words.len, .nargs = (uint32_t)split.n};
+	} else {
+		*ret_bad = split.error;
 	}
 }
 

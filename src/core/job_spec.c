@@ -55,18 +55,17 @@ static struct template *parse_text(struct spec_parse *parse, const char *text) {
 	}
 	struct buf bytes = BUF_INIT;
 	struct template *template = NULL;
-	size_t n;
-	const char *error;
-	if (words_split(text, &bytes, &n, &error) != 0) {
-		diag_error("'%s': %s", text_shows(text), error);
+	struct split split;
+	if (words_split(text, &bytes, &split) != 0) {
+		diag_error("'%s': %s", text_shows(text), split.error);
 		parse->failed = true;
 	} else {
-		const char **words = xcalloc(n, sizeof(*words));
+		const char **words = xcalloc(split.n, sizeof(*words));
 		const char *at = bytes.data;
-		for (size_t i = 0; i < n; ++i, at += strlen(at) + 1) {
+		for (size_t i = 0; i < split.n; ++i, at += strlen(at) + 1) {
 			words[i] = at;
 		}
-		template = job_spec_parse(words, n, parse->flags | TEMPLATE_QUOTE, parse->names, &parse->failed);
+		template = job_spec_parse(words, split.n, parse->flags | TEMPLATE_QUOTE, parse->names, &parse->failed);
 		free(words);
 	}
 	buf_fini(&bytes);

@@ -327,15 +327,14 @@ static void check_command(struct loader *loader, const struct node *node) {
 		return; // or it has its error already
 	}
 	FP_CLEANUP(buf_fini) struct buf words = BUF_INIT, shown = BUF_INIT;
-	const char *error, *at;
-	size_t n;
-	if (words_split(node->text, &words, &n, &error) != 0) {
-		struct diagnostic *diagnostic = load_error(loader, node, "this command cannot be split into words: %s", error);
+	struct split split;
+	if (words_split(node->text, &words, &split) != 0) {
+		struct diagnostic *diagnostic = load_error(loader, node, "this command cannot be split into words: %s", split.error);
 		diagnostic_hint(diagnostic, "also with 'shell: none' quotes and backslashes are those of a shell");
-	} else if (loader->diagnostics->nwarnings < MANIFEST_ERRORS && words_find_syntax(node->text, &at, &n)) {
-		buf_add_escaped(&shown, at, n, 40);
-		struct diagnostic *diagnostic = diagnostic_warning(loader->diagnostics, text_place(loader, node, at, n),
-		                                                   "'%s' means nothing without a shell", buf_str(&shown));
+	} else if (loader->diagnostics->nwarnings < MANIFEST_ERRORS && split.syntax) {
+		buf_add_escaped(&shown, split.syntax, split.syntax_len, 40);
+		struct source_span place = text_place(loader, node, split.syntax, split.syntax_len);
+		struct diagnostic *diagnostic = diagnostic_warning(loader->diagnostics, place, "'%s' means nothing without a shell", buf_str(&shown));
 		diagnostic_hint(diagnostic, "with 'shell: none' it is passed on as it stands; to say so, quote it in the command");
 	}
 }

@@ -7,15 +7,15 @@
 
 static void check_words(const char *text, const char *expected) {
 	struct buf words = BUF_INIT, out = BUF_INIT;
-	const char *error = NULL;
-	size_t n = 0, at = 0;
+	struct split split;
+	size_t at = 0;
 	buf_adds(&words, "kept");
-	int result = words_split(text, &words, &n, &error);
+	int result = words_split(text, &words, &split);
 	if (result != 0) {
-		buf_printf(&out, "%s", error);
-		check(n == 0 && strcmp(words.data, "kept") == 0 && words.len == 4);
+		buf_printf(&out, "%s", split.error);
+		check(strcmp(words.data, "kept") == 0 && words.len == 4);
 	}
-	for (at = 4; result == 0 && n > 0; --n) {
+	for (at = 4; result == 0 && split.n > 0; --split.n) {
 		buf_printf(&out, "<%s>", words.data + at);
 		at += strlen(words.data + at) + 1;
 	}
@@ -63,11 +63,11 @@ static void test_as_shells(void) {
 		for (unsigned len = 1 + random_below(14); len > 0; --len) {
 			buf_addc(&text, pieces[random_below(sizeof(pieces) - 1)]);
 		}
-		const char *error;
-		size_t n, at = 0;
-		if (words_split(text.data, &words, &n, &error) == 0) {
+		struct split split;
+		size_t at = 0;
+		if (words_split(text.data, &words, &split) == 0) {
 			buf_printf(&script, "show %s\n", text.data);
-			for (; n > 0; --n) {
+			for (; split.n > 0; --split.n) {
 				buf_printf(&expected, "<%s>", words.data + at);
 				at += strlen(words.data + at) + 1;
 			}
@@ -89,12 +89,13 @@ static void test_as_shells(void) {
 }
 
 static void check_syntax(const char *text, const char *expected) {
-	const char *at = NULL;
-	size_t len = 0;
+	FP_CLEANUP(buf_fini) struct buf words = BUF_INIT;
+	struct split split;
 	char found[40] = "";
-	if (words_find_syntax(text, &at, &len)) {
-		check(at >= text && at + len <= text + strlen(text) && len > 0);
-		snprintf(found, sizeof(found), "%.*s", (int)len, at);
+	(void)words_split(text, &words, &split);
+	if (split.syntax) {
+		check(split.syntax >= text && split.syntax + split.syntax_len <= text + strlen(text) && split.syntax_len > 0);
+		snprintf(found, sizeof(found), "%.*s", (int)split.syntax_len, split.syntax);
 	}
 	check_string(found, expected);
 }

@@ -90,16 +90,12 @@ int packing_show_limits(const struct packing *packing);
 
 // ---- option_hosts.c: the machines that jobs run on ----
 
-option_handler opt_sshlogin, opt_launch, opt_trc, opt_env;
+option_handler opt_sshlogin, opt_launch, opt_slurm, opt_trc, opt_env;
 
 void host_sources_free(struct host_sources *sources); // NULL-safe
 
 // Settles options->hosts when all options are known, and options->jobs where the only machine is this one. Returns 0 or -1.
 int settle_hosts(struct options *options);
-
-// ---- option_slurm.c: the nodes of an allocation, or pilots ----
-
-option_handler opt_slurm;
 
 // Adds the nodes of the allocation to options->hosts, or notes `value` as options->slurm. Returns 0, or -1 after a message.
 int set_slurm(struct options *options, const char *value);

@@ -1,7 +1,10 @@
-// One batch of a manifest: its keys, and its run or commands.
+// One batch of a manifest: its keys, its run or commands, and its items: args, args_from, or the combinations of a matrix.
 
 #include "manifest/internal.h"
 
+#include "base/alloc.h"
+
+enum { MOST_COMPARISONS = 20000000 }; // of combinations with exclusions: a fraction of a second
 enum { MOST_NAME = 200 }; // bytes of a batch's name: it goes into FAIRPAR_JOB, logs and the status line
 
 static void check_name(struct loader *loader, const struct node *name) {
@@ -80,6 +83,272 @@ static void load_run(struct loader *loader, const struct found *found, struct ma
 		load_check_comment(loader, run);
 	}
 }
+
+// ---- items ----
+
+const char *manifest_matrix_value(const struct manifest_matrix *matrix, size_t row, size_t axis) {
+	size_t number = matrix->rows[row];
+	for (size_t i = matrix->naxes - 1; i > axis; --i) {
+		number /= matrix->axes[i].values.n;
+	}
+	return matrix->axes[axis].values.at[number % matrix->axes[axis].values.n];
+}
+
+static void load_stdin(struct loader *loader, const struct node *node) {
+	if (node->kind != NODE_TEXT || strcmp(node->text, "true") != 0 || !node->is_plain) {
+		load_refuse(loader, &key_table[KEY_STDIN], node);
+	} else if (strcmp(loader->manifest->path, "-") == 0) {
+		load_error(loader, node, "stdin is the manifest itself");
+	} else if (loader->stdin_node) {
+		load_error(loader, node, "only one batch can read stdin; another does in line %u", loader->stdin_node->line);
+	} else {
+		loader->stdin_node = node;
+	}
+}
+
+static void load_args_from(struct loader *loader, const struct node *node, struct manifest_batch *batch) {
+	static const struct { enum key_id id; enum manifest_source source; } sources[] = {
+		{KEY_FILE, MANIFEST_FILE}, {KEY_FILE0, MANIFEST_FILE0}, {KEY_GLOB, MANIFEST_GLOB},
+		{KEY_COMMAND, MANIFEST_COMMAND}, {KEY_STDIN, MANIFEST_STDIN},
+	};
+	if (node->kind != NODE_MAP) {
+		struct diagnostic *diagnostic = load_refuse(loader, &key_table[KEY_ARGS_FROM], node);
+		if (node->kind == NODE_TEXT) {
+			bool is_stdin = strcmp(node->text, "stdin") == 0 || strcmp(node->text, "-") == 0;
+			diagnostic_hint(diagnostic, is_stdin ? "as in {stdin: true}" : "as in {file: NAME}");
+		}
+		return;
+	}
+	struct found found;
+	size_t nerrors = loader->diagnostics->nerrors;
+	keys_find(node, IN_ARGS_FROM, NULL, loader->diagnostics, &found);
+	size_t n = 0;
+	for (size_t i = 0; i < sizeof(sources) / sizeof(sources[0]); ++i) {
+		struct node *value = found.at[sources[i].id];
+		if (!value) {
+			continue;
+		}
+		if (n++ > 0) {
+			load_error(loader, value, "'args_from' has more than one source");
+		}
+		batch->source = sources[i].source;
+		if (sources[i].source == MANIFEST_STDIN) {
+			load_stdin(loader, value);
+		} else {
+			batch->source_text = load_text(loader, &key_table[sources[i].id], value);
+			load_check_comment(loader, value);
+			load_check_words(loader, sources[i].id == KEY_COMMAND ? batch->job->shell : "", value);
+		}
+	}
+	if (n == 0 && nerrors == loader->diagnostics->nerrors) {
+		load_error(loader, node, "'args_from' is empty: it wants one of file, file0, glob, command, stdin");
+	}
+}
+
+// ---- matrix ----
+
+// Returns the values of an axis; none after an error.
+static struct manifest_texts load_values(struct loader *loader, const struct node *name, const struct node *node) {
+	struct manifest_texts none = {NULL, 0};
+	if (node->kind != NODE_LIST || node->n == 0) {
+		struct diagnostic *diagnostic = diagnostic_error(loader->diagnostics, node_place(node_is_missing(node) ? name : node),
+		                                        node->kind == NODE_LIST ? "'%s' in the matrix has no values"
+		                                                                : "'%s' in the matrix must be a list of values", name->text);
+		if (node->kind == NODE_TEXT && !node_is_missing(node)) {
+			diagnostic_hint(diagnostic, "a list of one is written [%s]", node->text);
+		}
+		return none;
+	}
+	const char **values = arena_alloc(&loader->manifest->arena, node->n * sizeof(*values));
+	struct map seen = MAP_INIT;
+	size_t nerrors = loader->diagnostics->nerrors;
+	for (uint32_t i = 0; i < node->n && !diagnostics_are_full(loader->diagnostics); ++i) {
+		const struct node *value = node->items[i];
+		if (value->kind != NODE_TEXT) {
+			load_refuse_item(loader, name->text, value);
+			continue;
+		}
+		if (node_is_missing(value)) {
+			diagnostic_hint(load_error(loader, value, "a value of '%s' is missing", name->text),
+			                "write \"\" for an empty one");
+		} else if (map_add(&seen, value->text, value->n, i) != MAP_NONE) {
+			load_error(loader, value, "'%s' stands twice in '%s'", value->text, name->text);
+		}
+		values[i] = value->text;
+	}
+	map_fini(&seen);
+	return nerrors == loader->diagnostics->nerrors ? (struct manifest_texts){values, node->n} : none;
+}
+
+// For each axis the number of its value that is left out, or ANY.
+enum { ANY = -1 };
+
+static bool load_exclusion(struct loader *loader, const struct node *node, const struct manifest_matrix *matrix,
+                           int *ret_values) {
+	if (node->kind != NODE_MAP || node->n == 0) {
+		load_error(loader, node, "an entry of 'exclude' must be a mapping of names to values");
+		return false;
+	}
+	for (size_t axis = 0; axis < matrix->naxes; ++axis) {
+		ret_values[axis] = ANY;
+	}
+	for (uint32_t i = 0; i < node->n; ++i) {
+		const struct node *name = node->pairs[i].key, *value = node->pairs[i].value;
+		size_t axis = 0, at = 0;
+		while (axis < matrix->naxes && strcmp(matrix->axes[axis].name, name->text) != 0) {
+			++axis;
+		}
+		if (axis == matrix->naxes) {
+			load_error(loader, name, "the matrix has no '%s'", name->text);
+			return false;
+		}
+		if (value->kind != NODE_TEXT) {
+			load_refuse(loader, &(struct key){.name = name->text, .type = TYPE_TEXT}, value);
+			return false;
+		}
+		const struct manifest_texts *values = &matrix->axes[axis].values;
+		while (at < values->n && strcmp(values->at[at], value->text) != 0) {
+			++at;
+		}
+		if (at == values->n) {
+			load_error(loader, value, "'%s' in the matrix has no value '%s'", name->text, value->text);
+			return false;
+		}
+		ret_values[axis] = (int)at;
+	}
+	return true;
+}
+
+static bool is_excluded(const struct manifest_matrix *matrix, size_t number, const int *exclusions, size_t n) {
+	for (size_t i = 0; i < n; ++i) {
+		const int *values = exclusions + i * matrix->naxes;
+		size_t rest = number, axis = matrix->naxes;
+		while (axis > 0) {
+			size_t nvalues = matrix->axes[axis - 1].values.n;
+			if (values[axis - 1] != ANY && (size_t)values[axis - 1] != rest % nvalues) {
+				break;
+			}
+			rest /= nvalues;
+			--axis;
+		}
+		if (axis == 0) {
+			return true;
+		}
+	}
+	return false;
+}
+
+// Numbers the combinations of the values, but for those that `exclude` (or NULL) leaves out.
+static void load_rows(struct loader *loader, const struct node *node, const struct node *exclude,
+                          struct manifest_matrix *matrix) {
+	size_t total = 1, n = exclude ? exclude->n : 0;
+	for (size_t i = 0; i < matrix->naxes; ++i) {
+		total *= matrix->axes[i].values.n;
+		if (total > MANIFEST_VALUES) {
+			load_error(loader, node, "the matrix has more than %d combinations", MANIFEST_VALUES);
+			return;
+		}
+	}
+	if (!load_count(loader, node, total)) {
+		return;
+	}
+	if (exclude && (exclude->kind != NODE_LIST || n == 0)) {
+		load_error(loader, exclude, "'exclude' must be a list of mappings");
+		return;
+	}
+	if (n > 0 && total * matrix->naxes > MOST_COMPARISONS / n) {
+		load_error(loader, exclude, "too many exclusions for a matrix of %zu combinations", total);
+		return;
+	}
+	FP_CLEANUP(free_later) int *exclusions = xcalloc(n * matrix->naxes + 1, sizeof(*exclusions));
+	bool is_good = true;
+	for (size_t i = 0; i < n && !diagnostics_are_full(loader->diagnostics); ++i) {
+		is_good &= load_exclusion(loader, exclude->items[i], matrix, exclusions + i * matrix->naxes);
+	}
+	uint32_t *rows = arena_alloc(&loader->manifest->arena, total * sizeof(*rows));
+	for (size_t number = 0; is_good && number < total; ++number) {
+		if (!is_excluded(matrix, number, exclusions, n)) {
+			rows[matrix->nrows++] = (uint32_t)number;
+		}
+	}
+	matrix->rows = rows;
+	if (is_good && matrix->nrows == 0) {
+		load_error(loader, node, "'exclude' leaves nothing of the matrix");
+	}
+}
+
+static void load_axis(struct loader *loader, const struct pair *pair, struct manifest_matrix *matrix,
+                      struct manifest_axis *axes) {
+	const struct node *name = pair->key;
+	if (name->n == 0 || name_length(name->text) != name->n) {
+		load_error(loader, name, "a name in the matrix has letters, digits and '_' only, and no digit in front");
+	} else if (strcmp(name->text, "include") == 0) {
+		diagnostic_hint(load_error(loader, name, "the matrix has no 'include'"),
+		                "what is not a combination goes into a batch of its own");
+	} else {
+		struct manifest_texts values = load_values(loader, name, pair->value);
+		if (values.n > 0) {
+			axes[matrix->naxes++] = (struct manifest_axis){name->text, values};
+		}
+	}
+}
+
+static void load_matrix(struct loader *loader, const struct node *node, struct manifest_batch *batch) {
+	if (node->kind != NODE_MAP) {
+		load_refuse(loader, &key_table[KEY_MATRIX], node);
+		return;
+	}
+	struct manifest_matrix matrix = {NULL, 0, NULL, 0};
+	struct manifest_axis *axes = arena_alloc(&loader->manifest->arena, node->n * sizeof(*axes));
+	size_t nerrors = loader->diagnostics->nerrors;
+	const struct node *exclude = NULL;
+	for (uint32_t i = 0; i < node->n && !diagnostics_are_full(loader->diagnostics); ++i) {
+		if (strcmp(node->pairs[i].key->text, "exclude") == 0) {
+			exclude = node->pairs[i].value;
+		} else {
+			load_axis(loader, &node->pairs[i], &matrix, axes);
+		}
+	}
+	matrix.axes = axes;
+	if (nerrors != loader->diagnostics->nerrors) {
+		return;
+	}
+	if (matrix.naxes == 0) {
+		load_error(loader, node, "the matrix is empty");
+		return;
+	}
+	load_rows(loader, node, exclude, &matrix);
+	batch->matrix = matrix;
+}
+
+// args, args_from or matrix.
+static void load_items(struct loader *loader, const struct found *found, struct manifest_batch *batch) {
+	static const enum key_id ids[] = {KEY_ARGS, KEY_ARGS_FROM, KEY_MATRIX};
+	int n = 0;
+	for (int i = 0; i < 3; ++i) {
+		const struct node *node = found->at[ids[i]];
+		if (!node) {
+			continue;
+		}
+		if (n++ > 0) {
+			load_error(loader, node, "batch '%s' has more than one of 'args', 'args_from' and 'matrix'", batch->name);
+		} else if (found->at[KEY_COMMANDS] && !found->at[KEY_RUN]) {
+			struct diagnostic *diagnostic = load_error(loader, node, "'%s' goes with 'run', not with 'commands'",
+			                                           key_table[ids[i]].name);
+			diagnostic_hint(diagnostic, "commands are jobs as they stand; a template for items is 'run'");
+		}
+	}
+	if (found->at[KEY_ARGS]) {
+		batch->source = MANIFEST_ARGS;
+	} else if (found->at[KEY_ARGS_FROM]) {
+		load_args_from(loader, found->at[KEY_ARGS_FROM], batch);
+	} else if (found->at[KEY_MATRIX]) {
+		batch->source = MANIFEST_MATRIX;
+		load_matrix(loader, found->at[KEY_MATRIX], batch);
+	}
+}
+
+// ---- the whole ----
 
 // What `run: a b` would have been, for a batch that is only a text.
 static void refuse_batch(struct loader *loader, const struct node *name, const struct node *value) {

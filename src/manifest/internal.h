@@ -1,4 +1,4 @@
-// The loader of a manifest as its files see it: manifest.c (the top), fields.c (values of keys), batch.c (a batch), items.c (its
+// The loader of a manifest as its files see it: manifest.c (the top), fields.c (values of keys), batch.c (a batch and its
 // items), templates.c (its templates and commands), graph.c (the edges between batches).
 
 #pragma once
@@ -45,11 +45,6 @@ void load_fields(struct loader *loader, const struct found *found, void *base, c
 
 // Makes the batch from loader->base, and its name and mapping in `from`.
 void load_batch(struct loader *loader, const struct pair *from, struct manifest_batch *batch);
-
-// ---- items.c ----
-
-// args, args_from or matrix.
-void load_items(struct loader *loader, const struct found *found, struct manifest_batch *batch);
 
 // ---- templates.c ----
 

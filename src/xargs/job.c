@@ -12,12 +12,15 @@
 #include "base/write_limit.h"
 #include "shell/shell.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <unistd.h>
+#include <wchar.h>
+#include <wctype.h>
 
 enum { CHUNK = 64 * 1024 }; // read at once
 
@@ -218,6 +221,103 @@ static void on_started(void *arg, pid_t pid FP_UNUSED, uint64_t start FP_UNUSED)
 	line_started(arg);
 }
 
+// ---- words as `xargs -t` shows them ----
+//
+// Quoted so that a shell can read them, and nothing unprintable reaches a terminal. Seen from GNU xargs 4.9:
+//   a_b  a_b     a b  'a b'     it's  "it's"     it's $1  'it'\''s $1'     a\nb  'a'$'\n''b'
+
+// One character, which may be several bytes.
+struct character {
+	size_t len;
+	bool prints;
+};
+
+static struct character character_at(const char *s, size_t len) {
+	unsigned char c = (unsigned char)*s;
+	if (c < 0x80 || MB_CUR_MAX == 1) {
+		return (struct character){.len = 1, .prints = isprint(c)};
+	}
+	mbstate_t state = {0};
+	wchar_t wide;
+	size_t n = mbrtowc(&wide, s, len, &state);
+	if (n == 0 || n > len) { // no character, or the beginning of one
+		return (struct character){.len = 1, .prints = false};
+	}
+	return (struct character){.len = n, .prints = iswprint((wint_t)wide)};
+}
+
+struct quoting {
+	bool plain, plain_in_double, apostrophe;
+};
+
+// Whether all of the word may stand without quotes, and whether in "…", where a blank and an apostrophe may. What means
+// something in some places only may stand without quotes in the others, and in "…" in those.
+static struct quoting find_quoting(const char *word, size_t len) {
+	struct quoting quoting = {.plain = len > 0, .plain_in_double = true, .apostrophe = false};
+	for (size_t i = 0; i < len;) {
+		struct character character = character_at(word + i, len - i);
+		char c = word[i];
+		bool is_brace = c == '{' || c == '}', by_place = is_brace || c == '#' || c == '~';
+		bool is_special = by_place ? (is_brace ? len == 1 : i == 0) : strchr(" !\"$&'()*;<=>?[\\^`|", c) != NULL;
+		bool is_fine_in_double = by_place == is_special || c == ' ' || c == '\'';
+		quoting.plain = quoting.plain && character.prints && !is_special;
+		quoting.plain_in_double = quoting.plain_in_double && character.prints && is_fine_in_double;
+		quoting.apostrophe = quoting.apostrophe || c == '\'';
+		i += character.len;
+	}
+	return quoting;
+}
+
+static void add_escape(struct buf *buf, unsigned char c) {
+	static const char controls[] = "abtnvfr"; // \a is 7
+	if (c >= 7 && c <= 13) {
+		buf_printf(buf, "\\%c", controls[c - 7]);
+	} else {
+		buf_printf(buf, "\\%03o", c);
+	}
+}
+
+static void add_single(struct buf *buf, const char *word, size_t len) {
+	bool escaping = false;
+	buf_addc(buf, '\'');
+	for (size_t i = 0; i < len;) {
+		struct character character = character_at(word + i, len - i);
+		if (!character.prints && !escaping) {
+			buf_adds(buf, "'$'");
+			escaping = true;
+		} else if (character.prints && word[i] == '\'') {
+			buf_adds(buf, "'\\'");
+			escaping = false;
+		} else if (character.prints && escaping) {
+			buf_adds(buf, "''");
+			escaping = false;
+		}
+		for (size_t end = i + character.len; i < end; ++i) {
+			if (character.prints) {
+				buf_addc(buf, word[i]);
+			} else {
+				add_escape(buf, (unsigned char)word[i]);
+			}
+		}
+	}
+	buf_addc(buf, '\'');
+}
+
+// Appends the word as coreutils' and findutils' "shell-escape" style has it: plain where that is enough, else in '…', "…" around a
+// lone apostrophe, and $'\n' for what cannot be printed. What can be printed is the locale's to say (setlocale() is the caller's).
+static void show_word(struct buf *buf, const char *word, size_t len) {
+	struct quoting quoting = find_quoting(word, len);
+	if (quoting.plain) {
+		buf_add(buf, word, len);
+	} else if (quoting.apostrophe && quoting.plain_in_double) {
+		buf_addc(buf, '"');
+		buf_add(buf, word, len);
+		buf_addc(buf, '"');
+	} else {
+		add_single(buf, word, len);
+	}
+}
+
 // ---- asking and showing ----
 
 // Asks, and reads a line of the terminal. Returns whether it says yes.
@@ -248,7 +348,7 @@ static bool show(struct xargs_run *run, struct xargs_worker *state, const char *
 	buf_reset(&state->text);
 	for (size_t i = 0; i < argc; ++i) {
 		buf_adds(&state->text, i > 0 ? " " : "");
-		xargs_show(&state->text, argv[i], strlen(argv[i]));
+		show_word(&state->text, argv[i], strlen(argv[i]));
 	}
 	buf_adds(&state->text, end);
 	if (write_limited(STDERR_FILENO, state->text.data, state->text.len) == 0) {

@@ -1,4 +1,6 @@
-// What is printed from the option table: the helps.
+// What is printed from the option table: the helps and the completions.
+//
+// completions/skeleton.* are the scripts without the options. make install has the program print the whole ones.
 
 #include "cli/parser.h"
 
@@ -31,6 +33,10 @@ static const char more_sources[] =
 
 static const char see_also[] = "See also: man fairpar, fairpar-manifest, fairpar-tutorial, fairpar-xargs\n";
 
+static bool wants_separate_value(const struct option_info *option) {
+	return option_takes_value(option) && (!option_value_is_optional(option) || option_value_may_follow(option));
+}
+
 // "-j, --jobs N", or with the other names "-j, -P, --jobs, --max-procs N".
 static void add_names(struct buf *text, const struct option_info *option, bool all) {
 	for (const char *letter = option->shorts; *letter; ++letter) {
@@ -45,10 +51,7 @@ static void add_names(struct buf *text, const struct option_info *option, bool a
 	for (const char *name; (name = word_next(&list, &len));) {
 		buf_printf(text, ", --%.*s", (int)len, name);
 	}
-	if (option_takes_value(option)) {
-		bool is_apart = !option_value_is_optional(option) || option_value_may_follow(option);
-		buf_printf(text, "%s%s", is_apart ? " " : "", option->arg);
-	}
+	buf_printf(text, "%s%s", wants_separate_value(option) ? " " : "", option->arg);
 }
 
 static void add_brief(struct buf *text, const struct option_info *option) {
@@ -150,4 +153,195 @@ int help_topic(struct buf *text, const char *topic, const char **ret_suggestion)
 void help_concise(struct buf *text) {
 	buf_printf(text, "%s\n%s\n", usage, examples);
 	add_briefs(text, LIST_MOST_USED);
+}
+
+// ---- completions ----
+
+// Appends s as a word in single quotes, for any of the shells (fish takes \' inside, the others '\'').
+static void add_quoted(struct buf *text, const char *s, bool fish) {
+	buf_addc(text, '\'');
+	for (; *s; ++s) {
+		if (*s == '\'') {
+			buf_adds(text, fish ? "\\'" : "'\\''");
+		} else if (fish && *s == '\\') {
+			buf_adds(text, "\\\\");
+		} else {
+			buf_addc(text, *s);
+		}
+	}
+	buf_addc(text, '\'');
+}
+
+// Appends all spellings of the option: first its letters, each behind letter_prefix, then its names, each behind name_prefix.
+static void add_spellings(struct buf *text, const struct option_info *option, const char *letter_prefix, const char *name_prefix) {
+	for (const char *letter = option->shorts; *letter; ++letter) {
+		buf_printf(text, "%s%c", letter_prefix, *letter);
+	}
+	buf_printf(text, "%s%s", name_prefix, option->name);
+	size_t len;
+	const char *list = option->aliases;
+	for (const char *name; (name = word_next(&list, &len));) {
+		buf_printf(text, "%s%.*s", name_prefix, (int)len, name);
+	}
+}
+
+// What completes an argument in each shell, by the table's column; where it is none of these, the column has the words.
+static const struct argument_kind {
+	const char *name, *bash, *zsh, *fish;
+} argument_kinds[] = {
+	{"file", "_fairpar_files", ":_files", " -r -F"},
+	{"named", "_fairpar_files", ":_fairpar_named", " -r -F"},
+	{"manifest", "_fairpar_manifests", ":_files -g \"*.(yaml|yml)(-.)\"",
+	 " -r -k -a '(__fish_complete_suffix .yml; __fish_complete_suffix .yaml)'"},
+	{"command", "_fairpar_commands", ":_command_names -e", " -x -a '(__fish_complete_command)'"},
+};
+
+static const struct argument_kind *kind_of(const struct option_info *option) {
+	for (size_t i = 0; i < sizeof(argument_kinds) / sizeof(argument_kinds[0]); ++i) {
+		if (strcmp(option->complete, argument_kinds[i].name) == 0) {
+			return &argument_kinds[i];
+		}
+	}
+	return NULL;
+}
+
+static void add_bash_value(struct buf *text, const struct option_info *option) {
+	if (!option->complete[0]) {
+		return;
+	}
+	const struct argument_kind *kind = kind_of(option);
+	FP_CLEANUP(buf_fini) struct buf spellings = BUF_INIT;
+	add_spellings(&spellings, option, " | -", " | --");
+	buf_printf(text, "	%s)\n", buf_str(&spellings) + strlen(" | "));
+	if (kind) {
+		buf_printf(text, "		%s \"$cur\"\n", kind->bash);
+	} else {
+		buf_printf(text, "		mapfile -t COMPREPLY < <(compgen -W '%s' -- \"$cur\")\n", option->complete);
+	}
+	buf_adds(text, "		return\n		;;\n");
+}
+
+static void add_bash_line(struct buf *text, const struct option_info *option) {
+	buf_addc(text, '\t');
+	add_spellings(text, option, " -", " --");
+	buf_addc(text, '\n');
+}
+
+// "[text]" of a specification: brackets, colons and backslashes are escaped.
+static void add_zsh_text(struct buf *text, const char *s) {
+	for (; *s; ++s) {
+		if (strchr("[]:\\", *s)) {
+			buf_addc(text, '\\');
+		}
+		buf_addc(text, *s);
+	}
+}
+
+static void add_zsh_value(struct buf *spec, const struct option_info *option) {
+	const struct argument_kind *kind = kind_of(option);
+	buf_adds(spec, option_value_is_optional(option) ? "::" : ":");
+	for (const char *c = option->arg; *c; ++c) {
+		if (!strchr("[]=:", *c)) {
+			buf_addc(spec, *c);
+		}
+	}
+	if (kind) {
+		buf_adds(spec, kind->zsh);
+	} else if (option->complete[0]) {
+		buf_adds(spec, ":(");
+		add_zsh_text(spec, option->complete);
+		buf_addc(spec, ')');
+	} else {
+		buf_adds(spec, ": ");
+	}
+}
+
+// One specification for each spelling: "-j+[text]:N:_files", "--jobs=[text]:N:_files".
+static void add_zsh_spec(struct buf *text, const struct option_info *option, const char *spelling, size_t len) {
+	FP_CLEANUP(buf_fini) struct buf spec = BUF_INIT;
+	buf_printf(&spec, "*%.*s", (int)len, spelling);
+	if (option_value_is_optional(option)) {
+		buf_adds(&spec, "=-");
+	} else if (option_takes_value(option)) {
+		buf_addc(&spec, spelling[1] == '-' ? '=' : '+');
+	}
+	buf_addc(&spec, '[');
+	add_zsh_text(&spec, option->brief);
+	buf_addc(&spec, ']');
+	if (option_takes_value(option)) {
+		add_zsh_value(&spec, option);
+	}
+	buf_adds(text, "		");
+	add_quoted(text, buf_str(&spec), false);
+	buf_adds(text, " \\\n");
+}
+
+static void add_zsh_option(struct buf *text, const struct option_info *option) {
+	FP_CLEANUP(buf_fini) struct buf spellings = BUF_INIT;
+	add_spellings(&spellings, option, " -", " --");
+	const char *list = buf_str(&spellings);
+	size_t len;
+	for (const char *spelling; (spelling = word_next(&list, &len));) {
+		add_zsh_spec(text, option, spelling, len);
+	}
+}
+
+static void add_fish_option(struct buf *text, const struct option_info *option) {
+	const struct argument_kind *kind = kind_of(option);
+	buf_adds(text, "complete -c fairpar -n __fairpar_in_options");
+	add_spellings(text, option, " -s ", " -l ");
+	if (kind) {
+		buf_adds(text, kind->fish);
+	} else if (option->complete[0]) {
+		buf_adds(text, option_value_is_optional(option) ? " -a " : " -x -a ");
+		add_quoted(text, option->complete, true);
+	} else if (wants_separate_value(option)) {
+		buf_adds(text, " -x");
+	}
+	buf_adds(text, " -d ");
+	add_quoted(text, option->brief, true);
+	buf_addc(text, '\n');
+}
+
+static void add_valued(struct buf *text, const struct option_info *option) {
+	if (wants_separate_value(option)) {
+		add_spellings(text, option, " -", " --");
+	}
+}
+
+static void add_manifest(struct buf *text, const struct option_info *option) {
+	if (strcmp(option->complete, "manifest") == 0) {
+		add_spellings(text, option, " -", " --");
+	}
+}
+
+// The skeletons, as the Makefile puts them into the program. What the table says of each option takes the place of words.
+extern const char skeleton_bash[], skeleton_zsh[], skeleton_fish[];
+static const struct {
+	const char *shell, *skeleton;
+	struct { const char *word; void (*add)(struct buf *text, const struct option_info *option); } places[4];
+} scripts[] = {
+	{"bash", skeleton_bash, {{"@OPTIONS@\n", add_bash_line}, {"@VALUED@", add_valued}, {"@MANIFESTS@", add_manifest},
+	                         {"@VALUES@\n", add_bash_value}}},
+	{"zsh", skeleton_zsh, {{"@OPTIONS@\n", add_zsh_option}}},
+	{"fish", skeleton_fish, {{"@VALUED@", add_valued}, {"@MANIFESTS@", add_manifest}, {"@OPTIONS@\n", add_fish_option}}},
+};
+
+int completions_print(struct buf *text, const char *shell) {
+	size_t n = sizeof(scripts) / sizeof(scripts[0]), i = 0;
+	while (i < n && strcmp(shell, scripts[i].shell) != 0) {
+		++i;
+	}
+	if (i == n) {
+		return -1;
+	}
+	const char *rest = scripts[i].skeleton;
+	for (size_t k = 0; k < 4 && scripts[i].places[k].word; ++k) { // in the order of the script
+		rest = buf_add_until(text, rest, scripts[i].places[k].word);
+		for (int id = 0; id < NOPTIONS; ++id) {
+			scripts[i].places[k].add(text, &option_table[id]);
+		}
+	}
+	buf_adds(text, rest);
+	return 0;
 }

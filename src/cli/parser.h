@@ -126,7 +126,7 @@ int control_settle(struct options *options, char *const *words);
 // Sets the --term-seq of a run that names none; the text must be one that --term-seq takes.
 void set_default_term_seq(struct options *options, const char *text);
 
-// ---- help.c and completions.c: what is printed from the option table ----
+// ---- help.c: what is printed from the option table ----
 
 // Append the texts of -h (a line for each option of every day), of --help, and of a start without anything to do.
 void help_short(struct buf *text);

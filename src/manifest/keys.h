@@ -53,11 +53,3 @@ void keys_find(const struct node *map, enum key_place place, const char *batch, 
 // Writes what a value of that key must be ("a duration such as 90, 10m or 1h30m") into `text` of `size` bytes, and returns
 // `text`.
 const char *key_wants(const struct key *key, char *text, size_t size);
-
-// By enum key_type: what a value must be, for messages ("must be …"), and the members that say the same in the JSON Schema, to
-// which schema.c adds the bounds of a number and the words of a choice.
-struct key_type_words {
-	const char *wants, *schema;
-};
-
-extern const struct key_type_words key_types[];

@@ -42,6 +42,12 @@ struct xargs_run {
 
 	mutex terminal;            // guards tty_fd; held from a question to its answer
 	int tty_fd;                // to read the answers from, or -1
+
+	// of the main thread (xargs.c)
+	int signal_fd;
+	int signal;                // that ends the run, or 0
+	bool killing;              // a second one came
+	unsigned slots, max_slots;
 };
 
 // Opens the input and packs the initial arguments. Returns 0, or -1 after a message.

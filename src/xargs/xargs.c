@@ -23,14 +23,6 @@
 
 enum { WORKER_STACK = 256 * 1024 }; // as in run/setup.c
 
-struct xargs {
-	struct xargs_run run;
-	int signal_fd;
-	int signal;           // that ends the run, or 0
-	bool killing;         // a second one came
-	unsigned slots, max_slots;
-};
-
 // ---- the loop ----
 
 static void on_idle(void *arg) {
@@ -44,34 +36,32 @@ static void on_trouble(void *arg FP_UNUSED, const char *what, int error) {
 }
 
 // The first one ends the jobs, a second one kills them, a third one kills xargs.
-static void answer_ending_signal(struct xargs *xargs, int signal) {
-	struct xargs_run *run = &xargs->run;
-	if (xargs->killing) {
+static void answer_ending_signal(struct xargs_run *run, int signal) {
+	if (run->killing) {
 		children_kill_with_cookie(run->children);
 		signals_die(signal);
 	}
-	if (xargs->signal) {
-		xargs->killing = true;
+	if (run->signal) {
+		run->killing = true;
 		children_kill(run->children);
 		return;
 	}
-	xargs->signal = signal;
+	run->signal = signal;
 	write_limit_set(now_ns()); // xargs itself would have died
 	xargs_stop(run);
 	children_terminate(run->children);
 }
 
-static void answer_signal(struct xargs *xargs, int signal) {
-	struct xargs_run *run = &xargs->run;
+static void answer_signal(struct xargs_run *run, int signal) {
 	switch (signal) {
 	case SIGUSR1:
-		if (xargs->slots < xargs->max_slots) {
-			pool_set_slots(run->pool, ++xargs->slots);
+		if (run->slots < run->max_slots) {
+			pool_set_slots(run->pool, ++run->slots);
 		}
 		break;
 	case SIGUSR2:
-		if (xargs->slots > 1) {
-			pool_set_slots(run->pool, --xargs->slots);
+		if (run->slots > 1) {
+			pool_set_slots(run->pool, --run->slots);
 		}
 		break;
 	case SIGTSTP:
@@ -82,16 +72,15 @@ static void answer_signal(struct xargs *xargs, int signal) {
 		break;
 	default:
 		if (is_ending_signal(signal)) {
-			answer_ending_signal(xargs, signal);
+			answer_ending_signal(run, signal);
 		}
 		break;
 	}
 }
 
-static void loop_poll(struct xargs *xargs, int timeout_ms) {
-	struct xargs_run *run = &xargs->run;
+static void loop_poll(struct xargs_run *run, int timeout_ms) {
 	struct pollfd fds[] = {
-		{.fd = xargs->signal_fd, .events = POLLIN},
+		{.fd = run->signal_fd, .events = POLLIN},
 		{.fd = run->wake_fd, .events = POLLIN},
 		{.fd = guardian_fd(children_guardian(run->children)), .events = 0},
 	};
@@ -106,20 +95,19 @@ static void loop_poll(struct xargs *xargs, int timeout_ms) {
 }
 
 // When the loop has to go on: at the next step of the jobs' end, if that has begun, or the next check for orphans.
-static uint64_t next_due(struct xargs *xargs) {
-	uint64_t orphans = children_reap_orphans(xargs->run.children, xargs->signal_fd);
-	return earlier(orphans, children_term_step(xargs->run.children, now_ns()));
+static uint64_t next_due(struct xargs_run *run) {
+	uint64_t orphans = children_reap_orphans(run->children, run->signal_fd);
+	return earlier(orphans, children_term_step(run->children, now_ns()));
 }
 
-static void loop(struct xargs *xargs) {
-	struct xargs_run *run = &xargs->run;
+static void loop(struct xargs_run *run) {
 	xargs_go_on(run, NULL);
 	pool_start(run->pool);
 	while (!atomic_load_acquire(&run->idle)) { // pairs with the store in on_idle()
-		loop_poll(xargs, poll_ms(next_due(xargs)));
+		loop_poll(run, poll_ms(next_due(run)));
 		int signal;
-		while ((signal = signals_next(xargs->signal_fd)) != 0) {
-			answer_signal(xargs, signal);
+		while ((signal = signals_next(run->signal_fd)) != 0) {
+			answer_signal(run, signal);
 		}
 	}
 }
@@ -127,34 +115,32 @@ static void loop(struct xargs *xargs) {
 // ---- putting it together ----
 
 // How many processes at once: -P, within the descriptors there are. SIGUSR1 may ask for more.
-static void count_slots(struct xargs *xargs) {
-	const struct xargs_run *run = &xargs->run;
-	xargs->max_slots = slots_limit((unsigned long)context_raise_nofile(run->context));
+static void count_slots(struct xargs_run *run) {
+	run->max_slots = slots_limit((unsigned long)context_raise_nofile(run->context));
 	unsigned long wanted = (unsigned long)run->options->max_procs;
-	xargs->slots = wanted == 0 || wanted > xargs->max_slots ? xargs->max_slots : (unsigned)wanted;
+	run->slots = wanted == 0 || wanted > run->max_slots ? run->max_slots : (unsigned)wanted;
 }
 
 // Opens what the run needs. Returns 0, or -1 after a message.
-static int xargs_open(struct xargs *xargs) {
-	struct xargs_run *run = &xargs->run;
+static int xargs_open(struct xargs_run *run) {
 	if (xargs_input_open(&run->input, run->options) != 0) {
 		return -1;
 	}
-	xargs->signal_fd = signals_open();
+	run->signal_fd = signals_open();
 	run->wake_fd = wakeup_open();
 	run->stop_fd = wakeup_open();
-	write_limit_watch(xargs->signal_fd);
-	if (xargs->signal_fd < 0 || run->wake_fd < 0 || run->stop_fd < 0 || signals_add(xargs->signal_fd, SIGUSR1) != 0
-	    || signals_add(xargs->signal_fd, SIGUSR2) != 0) {
+	write_limit_watch(run->signal_fd);
+	if (run->signal_fd < 0 || run->wake_fd < 0 || run->stop_fd < 0 || signals_add(run->signal_fd, SIGUSR1) != 0
+	    || signals_add(run->signal_fd, SIGUSR2) != 0) {
 		diag_note("cannot set up signals: %s", strerror(errno));
 		return -1;
 	}
-	count_slots(xargs);
+	count_slots(run);
 	run->children = children_create(NULL);
 	children_set_wake(run->children, run->wake_fd);
 	diag_set_last_words(children_last_words);
 	struct pool_config config = {
-		.slots = xargs->slots,
+		.slots = run->slots,
 		.queue_mem = SIZE_MAX / 2,
 		.stack_bytes = WORKER_STACK,
 		.hooks = {.idle = on_idle, .trouble = on_trouble, .arg = run},
@@ -165,9 +151,8 @@ static int xargs_open(struct xargs *xargs) {
 	return 0;
 }
 
-static void xargs_close(struct xargs *xargs) {
-	struct xargs_run *run = &xargs->run;
-	if (xargs->signal) {
+static void xargs_close(struct xargs_run *run) {
+	if (run->signal) {
 		signals_release();
 	}
 	if (run->pool) {
@@ -177,7 +162,7 @@ static void xargs_close(struct xargs *xargs) {
 		pool_destroy(run->pool);
 	}
 	if (run->children) {
-		if (xargs->signal) {
+		if (run->signal) {
 			children_kill_orphans(run->children);
 		}
 		diag_set_last_words(NULL);
@@ -186,12 +171,12 @@ static void xargs_close(struct xargs *xargs) {
 	xargs_input_close(&run->input);
 }
 
-static int xargs_status(const struct xargs *xargs) {
-	int stop_code = atomic_load_relaxed(&xargs->run.stop_code);
-	if (stop_code != 0 || atomic_load_relaxed(&xargs->run.has_failed)) {
+static int xargs_status(const struct xargs_run *run) {
+	int stop_code = atomic_load_relaxed(&run->stop_code);
+	if (stop_code != 0 || atomic_load_relaxed(&run->has_failed)) {
 		return stop_code != 0 ? stop_code : 123; // before an error of the input, as in GNU xargs
 	}
-	return xargs->run.input.has_failed || diag_lost() ? XARGS_FAILURE : 0;
+	return run->input.has_failed || diag_lost() ? XARGS_FAILURE : 0;
 }
 
 bool xargs_is_meant(int argc, char *argv[]) {
@@ -226,21 +211,18 @@ int xargs_main(int argc, char *argv[], struct context *context) {
 	}
 	// What can be printed, and the quotes of messages. Set before there are threads: setlocale() is not safe with others.
 	setlocale(LC_CTYPE, "");
-	struct xargs xargs = {
-		.run = {.options = &options, .context = context, .tty_fd = -1, .unstarted = 1},
-		.signal_fd = -1,
-	};
-	mutex_init(&xargs.run.terminal, LOCK_XARGS_TERMINAL);
-	if (xargs_open(&xargs) == 0) {
-		loop(&xargs);
+	struct xargs_run run = {.options = &options, .context = context, .tty_fd = -1, .unstarted = 1, .signal_fd = -1};
+	mutex_init(&run.terminal, LOCK_XARGS_TERMINAL);
+	if (xargs_open(&run) == 0) {
+		loop(&run);
 	} else {
-		xargs.run.input.has_failed = true;
+		run.input.has_failed = true;
 	}
-	xargs_close(&xargs);
-	int status = xargs_status(&xargs);
-	mutex_fini(&xargs.run.terminal);
-	if (xargs.signal) {
-		signals_die(xargs.signal);
+	xargs_close(&run);
+	int status = xargs_status(&run);
+	mutex_fini(&run.terminal);
+	if (run.signal) {
+		signals_die(run.signal);
 	}
 	return status;
 }

@@ -34,7 +34,7 @@ static const char more_sources[] =
 static const char see_also[] = "See also: man fairpar, fairpar-manifest, fairpar-tutorial, fairpar-xargs\n";
 
 static bool wants_separate_value(const struct option_info *option) {
-	return option_takes_value(option) && (!option_value_is_optional(option) || option_value_may_follow(option));
+	return option_value_way(option) == VALUE_ALWAYS || option_value_way(option) == VALUE_MAY_FOLLOW;
 }
 
 // "-j, --jobs N", or with the other names "-j, -P, --jobs, --max-procs N".
@@ -239,7 +239,7 @@ static void add_zsh_text(struct buf *text, const char *s) {
 
 static void add_zsh_value(struct buf *spec, const struct option_info *option) {
 	const struct argument_kind *kind = kind_of(option);
-	buf_adds(spec, option_value_is_optional(option) ? "::" : ":");
+	buf_adds(spec, option_value_way(option) > VALUE_ALWAYS ? "::" : ":");
 	for (const char *c = option->arg; *c; ++c) {
 		if (!strchr("[]=:", *c)) {
 			buf_addc(spec, *c);
@@ -260,15 +260,15 @@ static void add_zsh_value(struct buf *spec, const struct option_info *option) {
 static void add_zsh_spec(struct buf *text, const struct option_info *option, const char *spelling, size_t len) {
 	FP_CLEANUP(buf_fini) struct buf spec = BUF_INIT;
 	buf_printf(&spec, "*%.*s", (int)len, spelling);
-	if (option_value_is_optional(option)) {
+	if (option_value_way(option) > VALUE_ALWAYS) {
 		buf_adds(&spec, "=-");
-	} else if (option_takes_value(option)) {
+	} else if (option_value_way(option) != VALUE_NEVER) {
 		buf_addc(&spec, spelling[1] == '-' ? '=' : '+');
 	}
 	buf_addc(&spec, '[');
 	add_zsh_text(&spec, option->brief);
 	buf_addc(&spec, ']');
-	if (option_takes_value(option)) {
+	if (option_value_way(option) != VALUE_NEVER) {
 		add_zsh_value(&spec, option);
 	}
 	buf_adds(text, "		");
@@ -293,7 +293,7 @@ static void add_fish_option(struct buf *text, const struct option_info *option) 
 	if (kind) {
 		buf_adds(text, kind->fish);
 	} else if (option->complete[0]) {
-		buf_adds(text, option_value_is_optional(option) ? " -a " : " -x -a ");
+		buf_adds(text, option_value_way(option) > VALUE_ALWAYS ? " -a " : " -x -a ");
 		add_quoted(text, option->complete, true);
 	} else if (wants_separate_value(option)) {
 		buf_adds(text, " -x");

@@ -76,7 +76,7 @@ static void store_integer(char *field, size_t size, long value) {
 
 static int store_text(const struct value_info *info, enum option_id id, char *field, const char *text) {
 	if (text && *text == '\0' && info->least > 0) {
-		return option_value_is_optional(&option_table[id])
+		return option_value_way(&option_table[id]) > VALUE_ALWAYS
 			? option_fail(id, "is followed by = and nothing: leave the = out, or give it a value")
 			: option_fail(id, "must not be empty");
 	}
@@ -194,11 +194,12 @@ static int store_setting(enum option_id id, struct options *options, const char 
 	return 0;
 }
 
-int option_store(struct parser *parser, enum option_id id, const char *value) {
+int option_store(struct parser *parser) {
+	enum option_id id = parser->id;
+	const char *value = parser->value;
 	const struct value_info *info = &values[id];
 	char *field = (char *)parser->options + info->at;
 	parser->options->given[id] = true;
-	parser->id = id;
 	switch (info->kind) {
 	case KIND_SET: store_integer(field, info->size, info->least); return 0;
 	case KIND_TEXT:

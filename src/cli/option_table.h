@@ -45,18 +45,17 @@ enum option_list {
 // The options of each list, in its order, and NOPTIONS behind the last one.
 extern const enum option_id *const option_lists[NLISTS];
 
-static inline bool option_takes_value(const struct option_info *option) {
-	return option->arg[0] != '\0';
-}
+// How an option has its value.
+enum value_way {
+	VALUE_NEVER,
+	VALUE_ALWAYS,
+	VALUE_JOINED,     // it may be left out, and is given as --name=VALUE only
+	VALUE_MAY_FOLLOW, // it may be left out, and is also taken from the next word, if that does not begin with a dash
+};
 
-// The value may be left out; it is given as --name=VALUE only, unless …
-static inline bool option_value_is_optional(const struct option_info *option) {
-	return option->arg[0] == '[';
-}
-
-// … it is also taken from the next word, if that does not begin with a dash.
-static inline bool option_value_may_follow(const struct option_info *option) {
-	return option->arg[0] == '[' && option->arg[1] != '=';
+static inline enum value_way option_value_way(const struct option_info *option) {
+	const char *arg = option->arg;
+	return arg[0] == '\0' ? VALUE_NEVER : arg[0] != '[' ? VALUE_ALWAYS : arg[1] == '=' ? VALUE_JOINED : VALUE_MAY_FOLLOW;
 }
 
 enum option_match {

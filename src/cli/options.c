@@ -1,6 +1,8 @@
 // The command line: words into struct options.
 //
-// option_words.c reads the words as options, option_store.c puts their arguments where the table says, and option_settle.c
+// By hand, not by getopt_long(): that takes any unique prefix of a name, and glibc and musl say different things about a wrong one. The
+// rules are getopt's: short options bundle, a value may be in the same word or the next one, "--" ends the options, and so does
+// the first word that is not an option. option_store.c puts their arguments where the table says, and option_settle.c
 // works out what all of them together mean.
 
 #include "cli/options.h"
@@ -18,21 +20,145 @@
 #include <limits.h>
 #include <string.h>
 
+// ---- options ----
+
+static int refuse_name(enum option_match match, const char *shown, const char *names, const char *suggestion) {
+	switch (match) {
+	case MATCH_FOREIGN: return diag_error("%s is not in fairpar; %s", shown, suggestion);
+	case MATCH_AMBIGUOUS: return diag_error("%s may be %s: write the name in full", shown, names);
+	case MATCH_SIMILAR: return diag_error("unknown option %s; did you mean --%s?", shown, suggestion);
+	default: return diag_error("unknown option %s; 'fairpar --help' lists them all", shown);
+	}
+}
+
+// Takes the next word for the value that the option needs, or that may follow: as GNU parallel's (Getopt::Long, of type ":s").
+static int read_value(struct parser *parser, bool is_needed) {
+	const struct option_info *info = &option_table[parser->id];
+	if (!*parser->at && is_needed) {
+		return diag_error("--%s needs a value: %s", info->name, info->arg);
+	}
+	if (is_needed || (*parser->at && (*parser->at)[0] != '-')) {
+		parser->value = *parser->at++;
+	}
+	return 0;
+}
+
+static bool is_number(const char *text) {
+	size_t digits = strspn(text, "0123456789");
+	return digits > 0 && text[digits] == '\0';
+}
+
+// The number behind a letter that may have one, in the same word or, as GNU parallel takes it, in the next: -l5, -l 5.
+static void read_number(struct parser *parser, const char *rest) {
+	if (*rest && is_number(rest)) {
+		parser->value = rest;
+	} else if (!*rest && *parser->at && is_number(*parser->at)) {
+		parser->value = *parser->at++;
+	}
+}
+
+// --name, --name=value or --name value
+static int read_name(struct parser *parser, const char *word) {
+	const char *name = word + 2, *value = strchr(name, '='), *suggestion = NULL;
+	size_t len = value ? (size_t)(value++ - name) : strlen(name);
+	char *names = NULL;
+	enum option_match match = option_find_long(name, len, &parser->id, &names, &suggestion);
+	if (match != MATCH_OPTION) {
+		refuse_name(match, text_show(word, len > 0 ? len + 2 : strlen(word)), names, suggestion);
+		free(names);
+		return -1;
+	}
+	enum value_way way = option_value_way(&option_table[parser->id]);
+	if (value && way == VALUE_NEVER) {
+		return diag_error("--%s takes no value ('%s')", option_table[parser->id].name, text_shows(word));
+	}
+	parser->value = value;
+	if (!value && (way == VALUE_ALWAYS || way == VALUE_MAY_FOLLOW)) {
+		return read_value(parser, way == VALUE_ALWAYS);
+	}
+	if (!value && parser->id == OPT_MAX_LINES) { // as -l does; what else may lack a value is fairpar's own
+		read_number(parser, "");
+	}
+	return 0;
+}
+
+static int refuse_letter(const struct parser *parser, enum option_match match, const char *instead) {
+	FP_CLEANUP(buf_fini) struct buf shown = BUF_INIT;
+	if ((unsigned char)*parser->letters >= 0x80) { // a part of one
+		buf_adds(&shown, text_shows(parser->bundle));
+	} else {
+		buf_printf(&shown, "-%s", text_show(parser->letters, 1));
+		if (parser->letters > parser->bundle + 1) {
+			buf_printf(&shown, " in '%s'", text_shows(parser->bundle));
+		}
+	}
+	return refuse_name(match, buf_str(&shown), NULL, instead);
+}
+
+// One of -abc, -n5 or -n 5
+static int read_letter(struct parser *parser) {
+	const char *instead, *rest = parser->letters + 1;
+	char letter = *parser->letters;
+	enum option_match match = option_find_short(letter, &parser->id, &instead);
+	if (match != MATCH_OPTION) {
+		return refuse_letter(parser, match, instead);
+	}
+	enum value_way way = option_value_way(&option_table[parser->id]);
+	bool is_needed = way == VALUE_ALWAYS || (way == VALUE_MAY_FOLLOW && letter < 'a'); // -I, but not -i
+	int result = 0;
+	if (way == VALUE_JOINED) {
+		read_number(parser, rest);
+	} else if (way != VALUE_NEVER && *rest) {
+		parser->value = rest;
+	} else if (way != VALUE_NEVER) {
+		result = read_value(parser, is_needed);
+	}
+	parser->letters = *rest == '\0' || parser->value ? NULL : rest;
+	return result;
+}
+
+// -dry-run would be -d ry-run.
+static bool is_name_with_one_dash(const char *word) {
+	enum option_id id;
+	size_t len = strcspn(word + 1, "=");
+	if (!option_is_long_name(word + 1, len, &id)) {
+		return false;
+	}
+	diag_error("%s is read as single letters; did you mean --%.*s?", text_shows(word), (int)len, word + 1);
+	return true;
+}
+
 static int parse_options(struct parser *parser) {
-	struct option_word option;
-	enum option_reading reading = READ_OPTION;
-	while (!parser->done && (reading = option_read(&parser->words, &option)) == READ_OPTION) {
-		const struct option_info *info = &option_table[option.id];
-		bool is_bare = option_value_is_optional(info) && !option_value_may_follow(info) && !option.value && !option.letter;
-		parser->by_letter = option.letter != '\0';
-		parser->bare = is_bare ? info->name : NULL;
-		parser->options->sem.is_on |= info->group == GROUP_SEMAPHORE && option.id != OPT_WAIT;
-		if (option_store(parser, option.id, option.value) != 0) {
+	while (!parser->done) {
+		const char *word = *parser->at;
+		if (!parser->letters) {
+			if (!word || word[0] != '-' || word[1] == '\0') {
+				return 0;
+			}
+			++parser->at;
+			if (strcmp(word, "--") == 0) {
+				parser->is_ended = true;
+				return 0;
+			}
+			if (word[1] != '-' && is_name_with_one_dash(word)) {
+				return -1;
+			}
+			parser->bundle = word;
+			parser->letters = word[1] != '-' ? word + 1 : NULL;
+		}
+		parser->value = NULL;
+		parser->by_letter = parser->letters != NULL;
+		if ((parser->by_letter ? read_letter(parser) : read_name(parser, word)) != 0) {
+			return -1;
+		}
+		const struct option_info *info = &option_table[parser->id];
+		parser->bare = option_value_way(info) == VALUE_JOINED && !parser->value && !parser->by_letter ? info->name : NULL;
+		parser->options->sem.is_on |= info->group == GROUP_SEMAPHORE && parser->id != OPT_WAIT;
+		if (option_store(parser) != 0) {
 			return -1;
 		}
 	}
-	parser->is_ended = parser->is_ended || reading == READ_DASHES;
-	return reading == READ_ERROR ? -1 : 0;
+	return 0;
 }
 
 // ---- the command and its items ----
@@ -49,18 +175,18 @@ static bool is_separator(const struct options *o, const char *word) {
 
 // Skips the words up to the next separator. Returns how many there are.
 static size_t skip_words(struct parser *parser) {
-	char *const *start = parser->words.at;
-	while (*parser->words.at && !is_separator(parser->options, *parser->words.at)) {
-		++parser->words.at;
+	char *const *start = parser->at;
+	while (*parser->at && !is_separator(parser->options, *parser->at)) {
+		++parser->at;
 	}
-	return (size_t)(parser->words.at - start);
+	return (size_t)(parser->at - start);
 }
 
 // One of ::: :::: :::+ ::::+ and the words up to the next one.
 static int parse_group(struct parser *parser) {
 	struct options *o = parser->options;
-	const char *separator = *parser->words.at++;
-	char *const *words = parser->words.at;
+	const char *separator = *parser->at++;
+	char *const *words = parser->at;
 	size_t n = skip_words(parser);
 	bool names_files = is_this_separator(separator, o->arg_file_sep);
 	bool links = separator[strlen(names_files ? o->arg_file_sep : o->arg_sep)] == '+'; // to the source before, if there is one
@@ -82,12 +208,12 @@ static int parse_group(struct parser *parser) {
 
 static int parse_command(struct parser *parser) {
 	struct options *o = parser->options;
-	o->command = parser->words.at;
+	o->command = parser->at;
 	o->ncommand = skip_words(parser);
-	if (*parser->words.at && !parser->words.at[1]) {
-		++parser->words.at; // a single separator with nothing behind it is as good as none, as in GNU parallel
+	if (*parser->at && !parser->at[1]) {
+		++parser->at; // a single separator with nothing behind it is as good as none, as in GNU parallel
 	}
-	while (*parser->words.at) {
+	while (*parser->at) {
 		if (parse_group(parser) != 0) {
 			return -1;
 		}
@@ -99,8 +225,8 @@ static int parse_command(struct parser *parser) {
 // may stand between the names and behind them.
 static int parse_names(struct parser *parser) {
 	struct options *o = parser->options;
-	while (!parser->done && *parser->words.at) {
-		const char *word = *parser->words.at;
+	while (!parser->done && *parser->at) {
+		const char *word = *parser->at;
 		if (!parser->is_ended && word[0] == '-' && word[1] != '\0') {
 			if (parse_options(parser) != 0) {
 				return -1;
@@ -114,14 +240,14 @@ static int parse_names(struct parser *parser) {
 			return diag_error("the name of a batch must not be empty");
 		}
 		option_add_text(&o->names, &o->nnames, word);
-		++parser->words.at;
+		++parser->at;
 	}
 	return 0;
 }
 
 // All words are the command; ':::' in it is most likely a mistake.
 static int parse_semaphore_command(struct parser *parser) {
-	char *const *words = parser->words.at;
+	char *const *words = parser->at;
 	size_t n = skip_words(parser);
 	if (parser->options->manifest) {
 		return diag_error("--manifest cannot be combined with a semaphore: it runs one command");
@@ -164,7 +290,7 @@ static int check_own_settings(const struct options *options) {
 // In a pool --single runs one command: all words are its own.
 static int parse_pool_command(struct parser *parser) {
 	struct options *o = parser->options;
-	bool single = o->pool.single, has_words = *parser->words.at;
+	bool single = o->pool.single, has_words = *parser->at;
 	if (option_others_check(o, single ? OPT_SINGLE : OPT_STATUS, single ? LIST_WITH_SINGLE : LIST_WITH_STATUS) != 0) {
 		return -1;
 	}
@@ -179,7 +305,7 @@ static int parse_pool_command(struct parser *parser) {
 	} else if (!o->pool.name) {
 		diag_error(single ? "--single needs a pool: add --pool" : "--status needs a pool or a run: add --pool, or --run NAME");
 	} else {
-		o->command = parser->words.at;
+		o->command = parser->at;
 		return 0;
 	}
 	return -1;
@@ -203,7 +329,7 @@ static int read_time_left(const char *text, uint64_t *ret_seconds) {
 // A worker has jobs from elsewhere, and its own number of slots. Returns 0, or -1 after a message.
 static int check_worker(const struct parser *parser) {
 	struct options *o = parser->options;
-	if (*parser->words.at) {
+	if (*parser->at) {
 		diag_error("--worker takes no command: it runs the jobs that another fairpar sends");
 	} else if (o->jobs && slots_is_auto(o->jobs)) {
 		diag_error("--worker needs a number of slots that stays: -j N, -j +N or -j N%%");
@@ -235,7 +361,7 @@ static enum mode parse_rest(struct parser *parser) {
 	settle_options(parser->options);
 	if (o->from_log && !o->manifest) { // with a manifest it is refused as every such option is
 		int error = option_others_check(o, OPT_FROM_LOG, LIST_WITH_FROM_LOG);
-		if (!error && *parser->words.at) {
+		if (!error && *parser->at) {
 			error = diag_error("--from-log takes neither a command nor names of batches: it runs nothing");
 		}
 		return error ? MODE_ERROR : MODE_FROM_LOG;
@@ -249,7 +375,7 @@ static enum mode parse_rest(struct parser *parser) {
 	}
 	parser->options->control.request = o->manifest ? REQUEST_NOTHING : control_request(o);
 	if (o->control.request != REQUEST_NOTHING) {
-		return control_settle(parser->options, parser->words.at) == 0 ? MODE_ASK : MODE_ERROR;
+		return control_settle(parser->options, parser->at) == 0 ? MODE_ASK : MODE_ERROR;
 	}
 	if ((o->pool.single || o->pool.status != POOL_SILENT) && !o->manifest) {
 		return parse_pool_command(parser) == 0 ? MODE_POOL : MODE_ERROR;
@@ -281,7 +407,7 @@ enum mode options_parse(struct options *ret_options, int argc, char *argv[]) {
 		.pool.weight = 1,
 	};
 	set_default_term_seq(ret_options, "TERM,200,TERM,100,TERM,50,KILL,25");
-	struct parser parser = {.options = ret_options, .words.at = argv + (argc > 0 ? 1 : 0)};
+	struct parser parser = {.options = ret_options, .at = argv + (argc > 0 ? 1 : 0)};
 	ret_options->sem.is_on = argc > 0 && strcmp(path_base(argv[0]), "sem") == 0;
 	if (parse_options(&parser) != 0) {
 		return MODE_ERROR;

@@ -9,51 +9,25 @@
 #include "cli/option_table.h"
 #include "cli/options.h"
 
-// ---- option_words.c ----
-
-// Reads the words of a command line as options. The caller sets `at`, and zeroes the rest.
-struct option_reader {
-	char *const *at;       // the next word; NULL behind the last one
-	const char *letters;   // of a word such as -kj4 the letters that are still to be read, or NULL
-	const char *bundle;    // that word
-};
-
-// One option as it was given.
-struct option_word {
-	enum option_id id;
-	const char *word;      // its name as given, with the dashes and what follows; the whole bundle where it is a letter
-	char letter;           // or '\0'
-	const char *value;     // or NULL
-};
-
-enum option_reading {
-	READ_OPTION,
-	READ_END,              // the next word is no option
-	READ_DASHES,           // "--" ends the options, and was taken
-	READ_ERROR,            // after a message
-};
-
-// Reads the next option, and its value, into *ret_option; all texts are borrowed from the words. READ_ERROR comes after a message.
-enum option_reading option_read(struct option_reader *reader, struct option_word *ret_option);
-
-// ---- the state of a parser ----
-
 struct parser {
 	struct options *options; // to be filled
-	struct option_reader words;
+	char *const *at;         // the next word; NULL behind the last one
+	const char *letters;     // of a word such as -kj4 the letters that are still to be read, or NULL
+	const char *bundle;      // that word
 	bool is_ended;           // the options, by "--"
-	enum option_id id;       // the option whose argument is being stored
+	enum option_id id;       // the option that was read last
+	const char *value;       // its value, borrowed from the words; or NULL
 	bool by_letter;          // that option was given as a letter
-	const char *bare;        // the name of the last option, if it takes a value by "=" alone and has none; or NULL
+	const char *bare;        // its name, if it takes a value by "=" alone and has none; or NULL
 	const char *stdin_for;   // the option that reads stdin, for messages; or NULL
 	bool done;               // an option such as --help has printed: nothing is left to do but to exit with options->status
 };
 
 // ---- option_store.c: arguments go where the table says ----
 
-// Checks the argument of an option (NULL where it has none), stores it in the field of the table, and marks the option as given.
-// Texts are borrowed from argv. Returns 0 or -1.
-int option_store(struct parser *parser, enum option_id id, const char *value);
+// Checks the value of the option that was read, stores it in the field of the table, and marks the option as given. Texts are
+// borrowed from argv. Returns 0 or -1.
+int option_store(struct parser *parser);
 
 // Prints "fairpar: error: --NAME " and the formatted text. Returns -1.
 int option_fail(enum option_id id, const char *format, ...) FP_PRINTF(2, 3);

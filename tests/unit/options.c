@@ -371,8 +371,8 @@ static void test_every_kind(void) {
 	for (int id = 0; id < NOPTIONS; ++id) {
 		const struct option_info *option = &option_table[id];
 		check(kinds[id] != 0);
-		check(kinds[id] == ANY || option_takes_value(option) == (kinds[id] != HAS_NONE));
-		check(kinds[id] != HAS_ONE || !option_value_is_optional(option));
+		check(kinds[id] == ANY || (option_value_way(option) != VALUE_NEVER) == (kinds[id] != HAS_NONE));
+		check(kinds[id] != HAS_ONE || option_value_way(option) <= VALUE_ALWAYS);
 		check(kinds[id] != HAS_WORDS || strchr(option->complete, ' '));
 	}
 }
@@ -842,7 +842,7 @@ static void test_manifest_options(void) {
 			value = (int)values[i].id == id ? values[i].value : value;
 		}
 		struct buf word = BUF_INIT;
-		bool is_joined = option_takes_value(option) && !option_value_is_optional(option);
+		bool is_joined = option_value_way(option) == VALUE_ALWAYS;
 		buf_printf(&word, "--%s%s%s", option->name, is_joined ? "=" : "", is_joined ? value : "");
 		if (id == OPT_RESUME || id == OPT_RESUME_FAILED) { // which need it
 			RUNS(buf_str(&word), "--joblog=l", "-f", "m");

@@ -148,29 +148,23 @@ static void show_limits(const struct xargs_options *options) {
 
 // ---- arguments of options ----
 
-struct parsing {
-	struct xargs_options *options;
-	bool show_limits;
-	bool done;   // print nothing more, exit with options->status
-};
-
-static void give_up(struct parsing *parsing) {
-	parsing->done = true;
-	parsing->options->status = XARGS_FAILURE;
+static void give_up(struct xargs_options *options) {
+	options->is_done = true;
+	options->status = XARGS_FAILURE;
 }
 
-static void refuse(struct parsing *parsing) {
+static void refuse(struct xargs_options *options) {
 	fprintf(stderr, "Try '%s --help' for more information.\n", diag_name());
-	give_up(parsing);
+	give_up(options);
 }
 
 // A number from `min` to `max` (negative: any). One out of bounds is refused, or with `bend` only complained about.
-static long parse_number(struct parsing *parsing, const char *text, int key, long min, long max, bool bend) {
+static long parse_number(struct xargs_options *options, const char *text, int key, long min, long max, bool bend) {
 	char *end;
 	long value = strtol(text, &end, 10);
 	if (end == text || *end) {
 		diag_note("invalid number \"%s\" for -%c option", text, key);
-		refuse(parsing);
+		refuse(options);
 		return min;
 	}
 	bool below = value < min;
@@ -180,29 +174,29 @@ static long parse_number(struct parsing *parsing, const char *text, int key, lon
 	long bound = below ? min : max;
 	diag_note("value %s for -%c option should be %s %ld", text, key, below ? ">=" : "<=", bound);
 	if (!bend) {
-		refuse(parsing);
+		refuse(options);
 	}
 	return bound;
 }
 
 // \054 or \x2c
-static char parse_code(struct parsing *parsing, const char *text) {
+static char parse_code(struct xargs_options *options, const char *text) {
 	bool hex = text[1] == 'x';
 	char *end;
 	unsigned long code = strtoul(text + (hex ? 2 : 1), &end, hex ? 16 : 8);
 	if (code > UCHAR_MAX) {
 		diag_note("Invalid escape sequence %s in input delimiter specification; character values must not exceed %s.", text,
 		          hex ? "ff" : "377");
-		give_up(parsing);
+		give_up(options);
 	} else if (*end) {
 		diag_note("Invalid escape sequence %s in input delimiter specification; trailing characters %s not recognised.", text,
 		          end);
-		give_up(parsing);
+		give_up(options);
 	}
 	return (char)code;
 }
 
-static char parse_delimiter(struct parsing *parsing, const char *text) {
+static char parse_delimiter(struct xargs_options *options, const char *text) {
 	static const char letters[] = "abfnrtv\\", codes[] = "\a\b\f\n\r\t\v\\";
 	if (text[0] && !text[1]) {
 		return text[0];
@@ -210,16 +204,16 @@ static char parse_delimiter(struct parsing *parsing, const char *text) {
 	if (text[0] != '\\') {
 		diag_note("Invalid input delimiter specification %s: the delimiter must be either a single character or an escape "
 		          "sequence starting with \\.", text);
-		give_up(parsing);
+		give_up(options);
 		return '\0';
 	}
 	if (text[1] == 'x' || (text[1] >= '0' && text[1] <= '9')) {
-		return parse_code(parsing, text);
+		return parse_code(options, text);
 	}
 	const char *letter = strchr(letters, text[1]);
 	if (!letter) {
 		diag_note("Invalid escape sequence %s in input delimiter specification.", text);
-		give_up(parsing);
+		give_up(options);
 		return '\0';
 	}
 	return codes[letter - letters];
@@ -246,31 +240,28 @@ static void exclude(struct xargs_options *options, const char *name, const void 
 	}
 }
 
-static void set_lines(struct parsing *parsing, int key, const char *value) {
-	struct xargs_options *options = parsing->options;
-	size_t lines = value ? (size_t)parse_number(parsing, value, key, 1, -1, false) : 1;
-	if (!parsing->done) {
+static void set_lines(struct xargs_options *options, int key, const char *value) {
+	size_t lines = value ? (size_t)parse_number(options, value, key, 1, -1, false) : 1;
+	if (!options->is_done) {
 		exclude(options, key == 'L' ? "-L" : "--max-lines/-l", &options->limits.lines);
 		options->limits.lines = lines;
 	}
 }
 
-static void set_args(struct parsing *parsing, const char *value) {
-	struct xargs_options *options = parsing->options;
-	size_t args = (size_t)parse_number(parsing, value, 'n', 1, -1, false);
-	if (parsing->done || (args == 1 && options->replace)) { // -I has one item a line anyway
+static void set_args(struct xargs_options *options, const char *value) {
+	size_t args = (size_t)parse_number(options, value, 'n', 1, -1, false);
+	if (options->is_done || (args == 1 && options->replace)) { // -I has one item a line anyway
 		return;
 	}
 	exclude(options, "--max-args/-n", &options->limits.args);
 	options->limits.args = args;
 }
 
-static void set_option(struct parsing *parsing, int key, const char *value) {
-	struct xargs_options *options = parsing->options;
+static void set_option(struct xargs_options *options, int key, const char *value) {
 	switch (key) {
 	case '0': options->words.literal = true; options->words.delimiter = '\0'; break;
 	case 'a': options->arg_file = strcmp(value, "-") == 0 ? NULL : value; break;
-	case 'd': options->words.literal = true; options->words.delimiter = parse_delimiter(parsing, value); break;
+	case 'd': options->words.literal = true; options->words.delimiter = parse_delimiter(options, value); break;
 	case 'E':
 	case 'e': options->words.eof = value && *value ? value : NULL; break;
 	case 'I':
@@ -279,32 +270,32 @@ static void set_option(struct parsing *parsing, int key, const char *value) {
 		options->replace = value ? value : "{}";
 		break;
 	case 'L':
-	case 'l': set_lines(parsing, key, value); break;
-	case 'n': set_args(parsing, value); break;
+	case 'l': set_lines(options, key, value); break;
+	case 'n': set_args(options, value); break;
 	case 'o': options->open_tty = true; break;
 	case 'p': options->ask = true; break;
 	case 'r': options->words.run_empty = false; break;
 	case 's':
-		options->limits.bytes = (size_t)parse_number(parsing, value, 's', 1, (long)options->max_chars, true);
+		options->limits.bytes = (size_t)parse_number(options, value, 's', 1, (long)options->max_chars, true);
 		break;
 	case 't': options->verbose = true; break;
 	case 'x': options->limits.exact = true; break;
-	case 'P': options->max_procs = parse_number(parsing, value, 'P', 0, INT_MAX, false); break;
-	case SHOW_LIMITS: parsing->show_limits = true; break;
+	case 'P': options->max_procs = parse_number(options, value, 'P', 0, INT_MAX, false); break;
+	case SHOW_LIMITS: options->show_limits = true; break;
 	case SLOT_VAR:
 		options->slot_var = value;
 		if (strchr(value, '=')) {
 			diag_note("option --process-slot-var may not be set to a value which includes `='");
-			give_up(parsing);
+			give_up(options);
 		} else if (!*value) {
 			diag_note("failed to unset environment variable : %s", strerror(EINVAL));
-			give_up(parsing);
+			give_up(options);
 		}
 		break;
-	case HELP: printf(help_text, diag_name()); parsing->done = true; break;
+	case HELP: printf(help_text, diag_name()); options->is_done = true; break;
 	case VERSION:
 		printf("xargs (fairpar) %s\nThe xargs personality of fairpar, with the options of GNU xargs 4.9.\n", FAIRPAR_VERSION);
-		parsing->done = true;
+		options->is_done = true;
 		break;
 	default: break;
 	}
@@ -330,16 +321,16 @@ static bool is_foreign(const char *word) {
 }
 
 // Returns the index of the first word that is no option.
-static int parse_options(struct parsing *parsing, int argc, char *argv[]) {
+static int parse_options(struct xargs_options *options, int argc, char *argv[]) {
 	int key;
 	optind = 0;
 	argv[0] = (char *)(uintptr_t)diag_name(); // getopt_long() prints its own messages
-	while (!parsing->done && (key = getopt_long(argc, argv, short_options, long_options, NULL)) != -1) {
+	while (!options->is_done && (key = getopt_long(argc, argv, short_options, long_options, NULL)) != -1) {
 		if (key == '?') {
-			parsing->options->is_foreign = is_foreign(argv[optind - 1]);
-			refuse(parsing);
+			options->is_foreign = is_foreign(argv[optind - 1]);
+			refuse(options);
 		} else {
-			set_option(parsing, key, optarg);
+			set_option(options, key, optarg);
 		}
 	}
 	return optind;
@@ -348,14 +339,13 @@ static int parse_options(struct parsing *parsing, int argc, char *argv[]) {
 bool xargs_parse(struct xargs_options *ret_options, int argc, char *argv[], char *const *env) {
 	static const char *const echo[] = {"echo"};
 	*ret_options = (struct xargs_options){.command = echo, .ncommand = 1, .max_procs = 1, .words.run_empty = true};
-	struct parsing parsing = {.options = ret_options};
 	if (!find_limits(ret_options, env)) {
 		diag_note("environment is too large for exec");
 		ret_options->status = XARGS_FAILURE;
 		return false;
 	}
-	int i = parse_options(&parsing, argc, argv);
-	if (parsing.done) {
+	int i = parse_options(ret_options, argc, argv);
+	if (ret_options->is_done) {
 		if (fflush(stdout) != 0 || ferror(stdout)) {
 			diag_note("write error: %s", strerror(errno));
 			ret_options->status = XARGS_FAILURE;
@@ -369,7 +359,7 @@ bool xargs_parse(struct xargs_options *ret_options, int argc, char *argv[], char
 	if (ret_options->words.eof && ret_options->words.literal) {
 		diag_note("warning: the -E option has no effect if -0 or -d is used.\n");
 	}
-	if (parsing.show_limits) {
+	if (ret_options->show_limits) {
 		show_limits(ret_options);
 	}
 	ret_options->limits.exact |= ret_options->replace || ret_options->limits.lines > 0;

@@ -32,7 +32,9 @@ struct xargs_options {
 	bool open_tty;         // -o
 	bool ask;              // -p
 	bool verbose;          // -t
-	int status;            // where xargs_parse() returns false
+	bool show_limits;  // --show-limits
+	bool is_done;      // nothing is to be run: exit with
+	int status;
 	bool is_foreign;       // an option was refused that fairpar has outside of this personality
 };
 

@@ -76,17 +76,10 @@ static struct job_spec *make_spec(struct dag_node *node, const struct manifest_j
                                   bool templates) {
 	struct run *run = node->run;
 	struct job_spec *spec = NEW(struct job_spec);
-	const struct manifest_matrix *matrix = &node->plan->matrix;
-	struct names names = {.names = xcalloc(matrix->naxes, sizeof(*names.names)), .n = matrix->naxes};
-	for (size_t i = 0; i < matrix->naxes; ++i) {
-		names.names[i] = (char *)matrix->axes[i].name;
-	}
 	struct job_texts texts = {
 		.manifest = run->manifest, .batch = node->plan, .job = job, .command = command, .templates = templates,
 	};
-	int failed = job_spec_from_job(spec, run->options, run->context, &texts, &names);
-	free(names.names);
-	if (failed) {
+	if (job_spec_from_job(spec, run->options, run->context, &texts, &node->plan->matrix.names) != 0) {
 		job_spec_free(spec);
 		return NULL;
 	}
@@ -173,12 +166,12 @@ static void entry_record(struct dag_node *node, size_t i, struct record *ret_rec
 static void row_record(struct dag_node *node, size_t row, struct record *ret_record) {
 	const struct manifest_matrix *matrix = &node->plan->matrix;
 	buf_reset(&node->words);
-	for (size_t axis = 0; axis < matrix->naxes; ++axis) {
+	for (size_t axis = 0; axis < matrix->names.n; ++axis) {
 		const char *value = manifest_matrix_value(matrix, row, axis);
 		buf_add(&node->words, value, strlen(value) + 1);
 	}
 	*ret_record = (struct record){
-		.args = buf_str(&node->words), .size = node->words.len, .nargs = (uint32_t)matrix->naxes,
+		.args = buf_str(&node->words), .size = node->words.len, .nargs = (uint32_t)matrix->names.n,
 	};
 }
 

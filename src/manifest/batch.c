@@ -88,10 +88,10 @@ static void load_run(struct loader *loader, const struct found *found, struct ma
 
 const char *manifest_matrix_value(const struct manifest_matrix *matrix, size_t row, size_t axis) {
 	size_t number = matrix->rows[row];
-	for (size_t i = matrix->naxes - 1; i > axis; --i) {
-		number /= matrix->axes[i].values.n;
+	for (size_t i = matrix->names.n - 1; i > axis; --i) {
+		number /= matrix->values[i].n;
 	}
-	return matrix->axes[axis].values.at[number % matrix->axes[axis].values.n];
+	return matrix->values[axis].at[number % matrix->values[axis].n];
 }
 
 static void load_stdin(struct loader *loader, const struct node *node) {
@@ -189,16 +189,16 @@ static bool load_exclusion(struct loader *loader, const struct node *node, const
 		load_error(loader, node, "an entry of 'exclude' must be a mapping of names to values");
 		return false;
 	}
-	for (size_t axis = 0; axis < matrix->naxes; ++axis) {
+	for (size_t axis = 0; axis < matrix->names.n; ++axis) {
 		ret_values[axis] = ANY;
 	}
 	for (uint32_t i = 0; i < node->n; ++i) {
 		const struct node *name = node->pairs[i].key, *value = node->pairs[i].value;
 		size_t axis = 0, at = 0;
-		while (axis < matrix->naxes && strcmp(matrix->axes[axis].name, name->text) != 0) {
+		while (axis < matrix->names.n && strcmp(matrix->names.names[axis], name->text) != 0) {
 			++axis;
 		}
-		if (axis == matrix->naxes) {
+		if (axis == matrix->names.n) {
 			load_error(loader, name, "the matrix has no '%s'", name->text);
 			return false;
 		}
@@ -206,7 +206,7 @@ static bool load_exclusion(struct loader *loader, const struct node *node, const
 			load_refuse(loader, &(struct key){.name = name->text, .type = TYPE_TEXT}, value);
 			return false;
 		}
-		const struct manifest_texts *values = &matrix->axes[axis].values;
+		const struct manifest_texts *values = &matrix->values[axis];
 		while (at < values->n && strcmp(values->at[at], value->text) != 0) {
 			++at;
 		}
@@ -221,10 +221,10 @@ static bool load_exclusion(struct loader *loader, const struct node *node, const
 
 static bool is_excluded(const struct manifest_matrix *matrix, size_t number, const int *exclusions, size_t n) {
 	for (size_t i = 0; i < n; ++i) {
-		const int *values = exclusions + i * matrix->naxes;
-		size_t rest = number, axis = matrix->naxes;
+		const int *values = exclusions + i * matrix->names.n;
+		size_t rest = number, axis = matrix->names.n;
 		while (axis > 0) {
-			size_t nvalues = matrix->axes[axis - 1].values.n;
+			size_t nvalues = matrix->values[axis - 1].n;
 			if (values[axis - 1] != ANY && (size_t)values[axis - 1] != rest % nvalues) {
 				break;
 			}
@@ -242,8 +242,8 @@ static bool is_excluded(const struct manifest_matrix *matrix, size_t number, con
 static void load_rows(struct loader *loader, const struct node *node, const struct node *exclude,
                           struct manifest_matrix *matrix) {
 	size_t total = 1, n = exclude ? exclude->n : 0;
-	for (size_t i = 0; i < matrix->naxes; ++i) {
-		total *= matrix->axes[i].values.n;
+	for (size_t i = 0; i < matrix->names.n; ++i) {
+		total *= matrix->values[i].n;
 		if (total > MANIFEST_VALUES) {
 			load_error(loader, node, "the matrix has more than %d combinations", MANIFEST_VALUES);
 			return;
@@ -256,14 +256,14 @@ static void load_rows(struct loader *loader, const struct node *node, const stru
 		load_error(loader, exclude, "'exclude' must be a list of mappings");
 		return;
 	}
-	if (n > 0 && total * matrix->naxes > MOST_COMPARISONS / n) {
+	if (n > 0 && total * matrix->names.n > MOST_COMPARISONS / n) {
 		load_error(loader, exclude, "too many exclusions for a matrix of %zu combinations", total);
 		return;
 	}
-	FP_CLEANUP(free_later) int *exclusions = xcalloc(n * matrix->naxes + 1, sizeof(*exclusions));
+	FP_CLEANUP(free_later) int *exclusions = xcalloc(n * matrix->names.n + 1, sizeof(*exclusions));
 	bool is_good = true;
 	for (size_t i = 0; i < n && !diagnostics_are_full(loader->diagnostics); ++i) {
-		is_good &= load_exclusion(loader, exclude->items[i], matrix, exclusions + i * matrix->naxes);
+		is_good &= load_exclusion(loader, exclude->items[i], matrix, exclusions + i * matrix->names.n);
 	}
 	uint32_t *rows = arena_alloc(&loader->manifest->arena, total * sizeof(*rows));
 	for (size_t number = 0; is_good && number < total; ++number) {
@@ -277,8 +277,7 @@ static void load_rows(struct loader *loader, const struct node *node, const stru
 	}
 }
 
-static void load_axis(struct loader *loader, const struct pair *pair, struct manifest_matrix *matrix,
-                      struct manifest_axis *axes) {
+static void load_axis(struct loader *loader, const struct pair *pair, struct manifest_matrix *matrix) {
 	const struct node *name = pair->key;
 	if (name->n == 0 || name_length(name->text) != name->n) {
 		load_error(loader, name, "a name in the matrix has letters, digits and '_' only, and no digit in front");
@@ -288,7 +287,8 @@ static void load_axis(struct loader *loader, const struct pair *pair, struct man
 	} else {
 		struct manifest_texts values = load_values(loader, name, pair->value);
 		if (values.n > 0) {
-			axes[matrix->naxes++] = (struct manifest_axis){name->text, values};
+			matrix->names.names[matrix->names.n] = (char *)(uintptr_t)name->text;
+			matrix->values[matrix->names.n++] = values;
 		}
 	}
 }
@@ -298,22 +298,23 @@ static void load_matrix(struct loader *loader, const struct node *node, struct m
 		load_refuse(loader, &key_table[KEY_MATRIX], node);
 		return;
 	}
-	struct manifest_matrix matrix = {NULL, 0, NULL, 0};
-	struct manifest_axis *axes = arena_alloc(&loader->manifest->arena, node->n * sizeof(*axes));
+	struct manifest_matrix matrix = {
+		.names.names = arena_alloc(&loader->manifest->arena, node->n * sizeof(char *)),
+		.values = arena_alloc(&loader->manifest->arena, node->n * sizeof(*matrix.values)),
+	};
 	size_t nerrors = loader->diagnostics->nerrors;
 	const struct node *exclude = NULL;
 	for (uint32_t i = 0; i < node->n && !diagnostics_are_full(loader->diagnostics); ++i) {
 		if (strcmp(node->pairs[i].key->text, "exclude") == 0) {
 			exclude = node->pairs[i].value;
 		} else {
-			load_axis(loader, &node->pairs[i], &matrix, axes);
+			load_axis(loader, &node->pairs[i], &matrix);
 		}
 	}
-	matrix.axes = axes;
 	if (nerrors != loader->diagnostics->nerrors) {
 		return;
 	}
-	if (matrix.naxes == 0) {
+	if (matrix.names.n == 0) {
 		load_error(loader, node, "the matrix is empty");
 		return;
 	}

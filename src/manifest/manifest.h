@@ -88,15 +88,10 @@ enum manifest_source {
 	MANIFEST_STDIN,                     // lines; at most one batch has it
 };
 
-struct manifest_axis {
-	const char *name;                   // [A-Za-z_][A-Za-z0-9_]*
-	struct manifest_texts values;
-};
-
 // Combinations of the axes' values, the last axis varying fastest, without those excluded; never empty.
 struct manifest_matrix {
-	const struct manifest_axis *axes;
-	size_t naxes;
+	struct names names;                 // of the axes: [A-Za-z_][A-Za-z0-9_]*
+	struct manifest_texts *values;      // of each axis
 	const uint32_t *rows;               // numbers of combinations, see manifest_matrix_value()
 	size_t nrows;
 };

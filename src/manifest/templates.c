@@ -88,8 +88,8 @@ struct check {
 };
 
 static bool matrix_has(const struct manifest_batch *batch, const char *name, size_t len) {
-	for (size_t i = 0; i < batch->matrix.naxes; ++i) {
-		const char *axis = batch->matrix.axes[i].name;
+	for (size_t i = 0; i < batch->matrix.names.n; ++i) {
+		const char *axis = batch->matrix.names.names[i];
 		if (strlen(axis) == len && memcmp(axis, name, len) == 0) {
 			return true;
 		}
@@ -103,7 +103,7 @@ static void refuse_name(const struct check *check, const struct node *node, cons
 	int n = (int)string.nname;
 	struct diagnostic *diagnostic = diagnostic_error(check->loader->diagnostics, place, "nothing in batch '%s' is called '{%.*s}'",
 	                                        batch->name, n, at + 1);
-	if (batch->matrix.naxes == 0) {
+	if (batch->matrix.names.n == 0) {
 		diagnostic_note(diagnostic, "the item is '{}'");
 	}
 	diagnostic_hint(diagnostic, "braces that are not meant for fairpar stay as they are with blanks inside: '{ %.*s }'", n, at + 1);
@@ -113,7 +113,7 @@ static void refuse_name(const struct check *check, const struct node *node, cons
 static void check_string(struct check *check, const struct node *node, const char *at, struct string string) {
 	const struct manifest_batch *batch = check->batch;
 	bool has_dollar = at > node->text && at[-1] == '$';
-	long ncolumns = batch->matrix.naxes > 0 ? (long)batch->matrix.naxes : 1;
+	long ncolumns = batch->matrix.names.n > 0 ? (long)batch->matrix.names.n : 1;
 	bool is_name = string.kind == NAME_STRING;
 	if (is_name && !matrix_has(batch, at + 1, string.nname)) {
 		if (!has_dollar) {
@@ -143,8 +143,8 @@ static void check_text(struct check *check, const struct node *node) {
 		if (at > node->text && at[-1] == '$' && at[1] == '{') {
 			struct diagnostic *diagnostic = diagnostic_error(check->loader->diagnostics, text_place(check->loader, node, at - 1, 3),
 			                                        "'${{' begins an expression of GitHub's, which fairpar does not have");
-			diagnostic_hint(diagnostic, batch->matrix.naxes > 0 ? "the matrix's values are {%s} and the like" : "an item is {}%.0s",
-			             batch->matrix.naxes > 0 ? batch->matrix.axes[0].name : "");
+			diagnostic_hint(diagnostic, batch->matrix.names.n > 0 ? "the matrix's values are {%s} and the like" : "an item is {}%.0s",
+			             batch->matrix.names.n > 0 ? batch->matrix.names.names[0] : "");
 			check->has_string = true;
 			return;
 		}
@@ -267,7 +267,6 @@ static void check_plain_texts(struct loader *loader, const struct manifest_batch
 // The places of items in a command that a shell reads, or in a list of them. `node` may be NULL.
 static void check_places(struct check *check, const struct node *node) {
 	struct loader *loader = check->loader;
-	const struct manifest_matrix *matrix = &check->batch->matrix;
 	for (uint32_t i = 0; node && node->kind == NODE_LIST && i < node->n; ++i) {
 		check_places(check, node->items[i]);
 	}
@@ -275,17 +274,12 @@ static void check_places(struct check *check, const struct node *node) {
 		return;
 	}
 	check->has_string = check->has_string || strstr(node->text, "FAIRPAR_ITEM");
-	struct names names = {.names = xcalloc(matrix->naxes, sizeof(char *)), .n = matrix->naxes};
-	for (size_t i = 0; i < matrix->naxes; ++i) {
-		names.names[i] = (char *)(uintptr_t)matrix->axes[i].name;
-	}
 	struct template_refusal refusal;
-	if (template_is_refused(node->text, &names, &refusal)) {
+	if (template_is_refused(node->text, &check->batch->matrix.names, &refusal)) {
 		struct diagnostic *diagnostic = diagnostic_error(loader->diagnostics, text_place(loader, node, node->text + refusal.at, refusal.len),
 		                                        "an item cannot stand here: %s", refusal.reason);
 		diagnostic_hint(diagnostic, "%s; \"$FAIRPAR_ITEM\" holds the item, too", refusal.advice);
 	}
-	free(names.names);
 }
 
 void load_check_texts(struct loader *loader, const struct manifest_batch *batch, const struct pair *from) {
@@ -315,8 +309,8 @@ void load_check_texts(struct loader *loader, const struct manifest_batch *batch,
 	if (check.has_items && batch->run && !is_used && !diagnostics_are_full(loader->diagnostics)) {
 		struct diagnostic *diagnostic = load_error(loader, found.at[KEY_RUN],
 		                                           "'run' of batch '%s' has items, but no replacement string", batch->name);
-		diagnostic_hint(diagnostic, batch->matrix.naxes > 0 ? "the values of the matrix are {%s} and so on" : "the item is {}%.0s",
-		             batch->matrix.naxes > 0 ? batch->matrix.axes[0].name : "");
+		diagnostic_hint(diagnostic, batch->matrix.names.n > 0 ? "the values of the matrix are {%s} and so on" : "the item is {}%.0s",
+		             batch->matrix.names.n > 0 ? batch->matrix.names.names[0] : "");
 	}
 }
 

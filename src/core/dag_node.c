@@ -74,12 +74,8 @@ unsigned dag_node_width(const struct dag_node *node, unsigned width) {
 // Returns NULL after a message.
 static struct job_spec *make_spec(struct dag_node *node, const struct manifest_job *job, const char *command,
                                   bool templates) {
-	struct run *run = node->run;
 	struct job_spec *spec = NEW(struct job_spec);
-	struct job_texts texts = {
-		.manifest = run->manifest, .batch = node->plan, .job = job, .command = command, .templates = templates,
-	};
-	if (job_spec_from_job(spec, run->options, run->context, &texts, &node->plan->matrix.names) != 0) {
+	if (job_spec_from_job(spec, node->run, node->plan, job, command, templates) != 0) {
 		job_spec_free(spec);
 		return NULL;
 	}

@@ -5,6 +5,7 @@
 #include "base/alloc.h"
 #include "base/diag.h"
 #include "base/text.h"
+#include "core/run.h"
 #include "shell/shell.h"
 #include "shell/split.h"
 
@@ -72,10 +73,11 @@ static struct template *parse_text(struct spec_parse *parse, const char *text) {
 	return template;
 }
 
-static void parse_then(struct job_spec *spec, struct spec_parse *parse, const char *const *texts, size_t n) {
-	spec->then.at = xcalloc(n, sizeof(*spec->then.at));
-	for (; spec->then.n < n; ++spec->then.n) {
-		spec->then.at[spec->then.n] = parse_text(parse, texts[spec->then.n]);
+// Adds the texts to the list.
+static void parse_texts(struct templates *list, struct spec_parse *parse, const char *const *texts, size_t n) {
+	list->at = xrealloc(list->at, (list->n + n + 1) * sizeof(*list->at));
+	for (size_t i = 0; i < n; ++i) {
+		list->at[list->n++] = parse_text(parse, texts[i]);
 	}
 }
 
@@ -96,9 +98,9 @@ static bool is_of(const char *entry, const char *name) {
 }
 
 // Makes the environment: the variables `all`, with those of the manifest in place of any of the same name.
-static void make_env(struct job_spec *spec, char *const *all, const struct manifest_pair *pairs, size_t npairs,
-                     struct spec_parse *parse) {
-	size_t nall = 0;
+static void make_env(struct job_spec *spec, char *const *all, const struct manifest_env *env, struct spec_parse *parse) {
+	FP_CLEANUP(free_later) struct manifest_pair *pairs = NULL;
+	size_t nall = 0, npairs = manifest_env_pairs(env, &pairs);
 	while (all[nall]) {
 		++nall;
 	}
@@ -116,7 +118,8 @@ static void make_env(struct job_spec *spec, char *const *all, const struct manif
 	spec->vars = xcalloc(npairs, sizeof(*spec->vars));
 	for (size_t i = 0; i < npairs; ++i) {
 		const struct manifest_pair *pair = &pairs[i];
-		bool is_path = strcmp(pair->name, "PATH") == 0;
+		bool is_path = strcmp(pair->name, "PATH") == 0, is_locale = strncmp(pair->name, "LC_", 3) == 0 || strcmp(pair->name, "LANG") == 0;
+		parse->flags |= is_locale ? TEMPLATE_OWN_LOCALE : 0;
 		if (!(parse->flags & TEMPLATE_LITERAL) && strchr(pair->value, '{')) {
 			spec->by.path = is_path ? "" : spec->by.path; // each job has its own PATH: the shell finds the program
 			spec->vars[spec->nvars++] = (struct variable){
@@ -169,13 +172,6 @@ static char *current_dir(void) {
 
 // ---- the command line ----
 
-static void parse_paths(struct templates *paths, const char *const *texts, size_t n, const struct names *names, bool *ret_failed) {
-	paths->at = xrealloc(paths->at, (paths->n + n + 1) * sizeof(*paths->at));
-	for (size_t i = 0; i < n; ++i) {
-		paths->at[paths->n++] = job_spec_parse(&texts[i], 1, TEMPLATE_RAW, names, ret_failed);
-	}
-}
-
 // Chooses bash as the shell if a command has syntax of bash, and the user has named no other shell. Returns 0, or -1 after a message.
 static int choose_bash(struct job_spec *spec, const struct options *options) {
 	const char *by, *syntax = NULL, *bash;
@@ -219,7 +215,7 @@ int job_spec_from_options(struct job_spec *ret_spec, const struct options *optio
 		unsigned flags = (has_item ? TEMPLATE_APPEND : 0) | repeats | (options->quote ? TEMPLATE_QUOTE : 0);
 		ret_spec->command = job_spec_parse(words, options->ncommand, flags, names, &parse.failed);
 	}
-	parse_then(ret_spec, &parse, options->then, options->nthen);
+	parse_texts(&ret_spec->then, &parse, options->then, options->nthen);
 	parse.flags = repeats;
 	ret_spec->on_failure = parse_text(&parse, options->on_failure);
 	if (options->workdir) {
@@ -230,14 +226,16 @@ int job_spec_from_options(struct job_spec *ret_spec, const struct options *optio
 		buf_printf(&ret_spec->strings, "OLDPWD=%s", ret_spec->start); // as after cd(1), which GNU parallel has there
 		buf_addc(&ret_spec->strings, '\0');
 	}
+	parse_tag(ret_spec, options, "{}", &parse);
 	if (sshlogins_has_remote(&options->hosts)) {
 		static const char *const item[] = {"{}"};
-		parse_paths(&ret_spec->transferred, item, options->transfers_item, NULL, &parse.failed);
-		parse_paths(&ret_spec->transferred, options->transferred, options->ntransferred, names, &parse.failed);
-		parse_paths(&ret_spec->returned, options->returned, options->nreturned, names, &parse.failed);
+		struct spec_parse item_parse = {.flags = TEMPLATE_RAW};
+		parse_texts(&ret_spec->transferred, &item_parse, item, options->transfers_item);
+		parse.flags = TEMPLATE_RAW;
+		parse_texts(&ret_spec->transferred, &parse, options->transferred, options->ntransferred);
+		parse_texts(&ret_spec->returned, &parse, options->returned, options->nreturned);
 	}
-	parse_tag(ret_spec, options, "{}", &parse);
-	make_env(ret_spec, context->env, NULL, 0, &parse);
+	make_env(ret_spec, context->env, NULL, &parse);
 	return parse.failed ? -1 : choose_bash(ret_spec, options);
 }
 
@@ -318,47 +316,43 @@ static struct context *make_context(struct context *context, const struct manife
 	return context_derive(context, dir.data, job->umask, job->nice);
 }
 
-int job_spec_from_job(struct job_spec *ret_spec, const struct options *options, struct context *context,
-                    const struct job_texts *texts, const struct names *names) {
+int job_spec_from_job(struct job_spec *ret_spec, const struct run *run, const struct manifest_batch *batch,
+                      const struct manifest_job *job, const char *command, bool templates) {
 	static const enum output_kind kinds[] = {
 		[MANIFEST_GROUP] = OUTPUT_GROUP, [MANIFEST_LINE] = OUTPUT_LINE_BUFFER, [MANIFEST_RAW] = OUTPUT_UNGROUP,
 	};
-	const struct manifest_job *job = texts->job;
-	struct spec_parse parse = {.names = names, .flags = texts->templates ? 0 : TEMPLATE_LITERAL,
-	                          .slot_var = options->slot_var};
+	const struct options *options = run->options;
+	struct spec_parse parse = {
+		.names = &batch->matrix.names,
+		.flags = templates ? 0 : TEMPLATE_LITERAL,
+		.slot_var = options->slot_var,
+		.split = job->shell && strcmp(job->shell, "none") == 0,
+	};
 	*ret_spec = (struct job_spec){
-		.context = make_context(context, texts->manifest, job),
+		.context = make_context(run->context, run->manifest, job),
 		.timeout = job->timeout_ns,
 		.attempts = (unsigned)job->retries + 1,
 		.delay = job->retry_delay,
 		.memory = job->memory,
 		.width = (unsigned)job->slots_per_job,
-		.output = options->output_given ? options->output : kinds[texts->batch->output],
+		.output = options->output_given ? options->output : kinds[batch->output],
 	};
-	parse.split = job->shell && strcmp(job->shell, "none") == 0;
 	if (!parse.split) {
 		const char *error;
-		ret_spec->by.shell = ret_spec->shell = job_spec_shell(job->shell, texts->templates, &error);
+		ret_spec->by.shell = ret_spec->shell = job_spec_shell(job->shell, templates, &error);
 		if (!ret_spec->shell) { // dag_check() has found the shell, but perhaps long ago
-			diag_error("batch '%s': shell: '%s': %s", text_shows(texts->batch->name), text_shows(job->shell ? job->shell : "/bin/sh"), error);
+			diag_error("batch '%s': shell: '%s': %s", text_shows(batch->name), text_shows(job->shell ? job->shell : "/bin/sh"), error);
 			parse.failed = true;
 		}
 	}
-	struct manifest_pair *pairs;
-	size_t npairs = manifest_env_pairs(job->env, &pairs);
-	for (size_t i = 0; i < npairs; ++i) {
-		bool is_locale = strncmp(pairs[i].name, "LC_", 3) == 0 || strcmp(pairs[i].name, "LANG") == 0;
-		parse.flags |= is_locale ? TEMPLATE_OWN_LOCALE : 0;
-	}
-	ret_spec->command = parse_text(&parse, texts->command);
-	parse_then(ret_spec, &parse, job->then.at, job->then.n);
+	make_env(ret_spec, run->context->env, job->env, &parse);
+	ret_spec->command = parse_text(&parse, command);
+	parse_texts(&ret_spec->then, &parse, job->then.at, job->then.n);
 	ret_spec->on_failure = parse_text(&parse, job->on_failure);
 	if (job->creates) {
-		ret_spec->creates = job_spec_parse(&job->creates, 1, TEMPLATE_RAW | parse.flags, names, &parse.failed);
+		ret_spec->creates = job_spec_parse(&job->creates, 1, TEMPLATE_RAW | parse.flags, parse.names, &parse.failed);
 	}
-	parse_tag(ret_spec, options, texts->templates ? "{}" : texts->batch->name, &parse);
-	make_env(ret_spec, context->env, pairs, npairs, &parse);
-	free(pairs);
+	parse_tag(ret_spec, options, templates ? "{}" : batch->name, &parse);
 	return parse.failed ? -1 : 0;
 }
 

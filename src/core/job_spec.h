@@ -9,6 +9,8 @@
 #include "template/command.h"
 #include "template/template.h"
 
+struct run;
+
 // A variable whose value is expanded for each job.
 struct variable {
 	char *name;
@@ -50,19 +52,11 @@ struct job_spec {
 int job_spec_from_options(struct job_spec *ret_spec, const struct options *options, struct context *context, char *shell,
                         const struct names *names) FP_NODISCARD;
 
-// A job of a manifest.
-struct job_texts {
-	const struct manifest *manifest;
-	const struct manifest_batch *batch;
-	const struct manifest_job *job; // the batch's, or that of an entry of `commands`
-	const char *command;            // or NULL: the record is the command
-	bool templates;                 // replacement strings mean something
-};
-
-// Makes the spec of a manifest's job; `names` are the columns. Returns 0, or -1 after a message; the caller calls job_spec_fini() in
-// both cases.
-int job_spec_from_job(struct job_spec *ret_spec, const struct options *options, struct context *context,
-                    const struct job_texts *texts, const struct names *names) FP_NODISCARD;
+// Makes the spec of a job of a manifest's batch. `job`: the batch's, or that of an entry of `commands`; `command`: or NULL, and the record
+// is the command; `templates`: replacement strings mean something. Returns 0, or -1 after a message; the caller calls job_spec_fini()
+// in both cases.
+int job_spec_from_job(struct job_spec *ret_spec, const struct run *run, const struct manifest_batch *batch,
+                      const struct manifest_job *job, const char *command, bool templates) FP_NODISCARD;
 
 // A job that was added (slots/control.h), whose record is its words. Returns 0, or -1 after a message; job_spec_fini() in both cases.
 int job_spec_from_added(struct job_spec *ret_spec, const struct options *options, const struct context *context,

@@ -59,12 +59,6 @@ static enum option_id as_given(const struct options *o, enum option_id id) {
 	return id == OPT_SSHLOGIN && o->slurm ? OPT_SLURM : id == OPT_PIPE && o->given[OPT_PIPE_PART] ? OPT_PIPE_PART : id;
 }
 
-// A manifest may name what they need, and $FAIRPAR_POOL names a pool.
-static bool is_met_elsewhere(const struct options *o, enum option_id needed) {
-	return needed == OPT_POOL ? o->pool.name != NULL
-		: o->manifest && !o->machines_are_known && (needed == OPT_SLURM || needed == OPT_SSHLOGIN);
-}
-
 static int check_rules(const struct options *o) {
 	bool on[NOPTIONS + 1];
 	fill_counting(o, on);
@@ -72,7 +66,9 @@ static int check_rules(const struct options *o) {
 		if (!on[rule->id] || on[rule->unless]) {
 			continue;
 		}
-		if (!rule->others && !is_met_elsewhere(o, rule->unless)) {
+		// $FAIRPAR_POOL names a pool, and a manifest may ask for machines
+		bool waits = o->manifest && !o->machines_are_known && (rule->unless == OPT_SLURM || rule->unless == OPT_SSHLOGIN);
+		if (!rule->others && !waits && !(rule->unless == OPT_POOL && o->pool.name)) {
 			return option_fail(rule->id, "needs %s", rule->text);
 		}
 		for (const enum option_id *other = rule->others; other && *other != NOPTIONS; ++other) {
@@ -119,17 +115,14 @@ static int check_batches(const struct options *options) {
 	return 0;
 }
 
-static bool is_stdout(const char *log) {
-	return log && (strcmp(log, "-") == 0 || option_log_fd(log) == STDOUT_FILENO);
-}
-
 // A row holds the whole output of a job.
 static int check_table(const struct options *options) {
 	if (!options->results || !option_results_is_table(options->results) || options->dry_run) {
 		return 0;
 	}
+	bool logs = options->log && (strcmp(options->log, "-") == 0 || option_log_fd(options->log) == STDOUT_FILENO);
 	const char *other = options->output == OUTPUT_UNGROUP ? "ungroup" : options->output == OUTPUT_LINE_BUFFER ? "line-buffer"
-		: options->files ? "files" : is_stdout(options->log) ? "log -" : options->joblog && strcmp(options->joblog, "-") == 0 ? "joblog -" : NULL;
+		: options->files ? "files" : logs ? "log -" : options->joblog && strcmp(options->joblog, "-") == 0 ? "joblog -" : NULL;
 	if (other) {
 		return diag_error("--results %s cannot be combined with --%s: each row holds the whole output of a job",
 		                  text_shows(options->results), other);
@@ -167,12 +160,6 @@ int option_conflicts_check(const struct options *o) {
 
 // ---- what has no effect ----
 
-// What keeps anything from running, or NULL.
-static const char *name_of_dry_mode(const struct options *options) {
-	bool shows = options->manifest && (options->check || options->given[OPT_LIST]);
-	return shows ? (options->check ? "check" : "list") : options->shell_quotes > 0 ? "shell-quote" : options->dry_run ? "dry-run" : NULL;
-}
-
 // Whether an option that has a file written does so although nothing runs.
 static bool is_written(const struct options *o, enum option_id id) {
 	bool is_record = o->resume != RESUME_NOT && id == (o->joblog ? OPT_JOBLOG : OPT_RESULTS);
@@ -198,7 +185,8 @@ static void warn_ineffective(const struct options *o, enum option_list list, con
 }
 
 void option_ineffective_warn(const struct options *o) {
-	const char *dry_mode = name_of_dry_mode(o);
+	bool shows = o->manifest && (o->check || o->given[OPT_LIST]);
+	const char *dry_mode = shows ? (o->check ? "check" : "list") : o->shell_quotes > 0 ? "shell-quote" : o->dry_run ? "dry-run" : NULL;
 	if (dry_mode && !o->given[OPT_QUIET]) {
 		warn_ineffective(o, LIST_WRITES, "with", dry_mode);
 	}

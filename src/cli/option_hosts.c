@@ -208,17 +208,6 @@ int opt_slurm(struct parser *parser, const char *value) {
 	return set_slurm(parser->options, value);
 }
 
-// The name is unique to this run, on this machine and elsewhere, so that what it has left behind can be found.
-static char *make_name(void) {
-	struct utsname machine;
-	struct slurm_run run = {.pid = (uint64_t)getpid(), .start = proctree_start_time(getpid())};
-	struct buf name = BUF_INIT;
-	random_bytes(&run.mark, sizeof(run.mark));
-	slurm_run_set_host(&run, uname(&machine) == 0 ? machine.nodename : "");
-	slurm_run_add_name(&name, &run);
-	return buf_take(&name);
-}
-
 // One CPU for each job, unless the options say how many.
 int add_pilots(struct options *o) {
 	long jobs = 0;
@@ -228,7 +217,14 @@ int add_pilots(struct options *o) {
 	bool is_number = o->jobs && parse_number(o->jobs, 1, MOST_PILOT_CPUS, &jobs) == 0;
 	unsigned cpus = slurm_cpus(o->slurm);
 	cpus = cpus > 0 ? cpus : is_number ? (unsigned)jobs : 1;
-	o->pilot_name = make_name();
+	// unique to this run, on this machine and elsewhere, so that what it has left behind can be found
+	struct utsname machine;
+	struct slurm_run run = {.pid = (uint64_t)getpid(), .start = proctree_start_time(getpid())};
+	struct buf pilot = BUF_INIT;
+	random_bytes(&run.mark, sizeof(run.mark));
+	slurm_run_set_host(&run, uname(&machine) == 0 ? machine.nodename : "");
+	slurm_run_add_name(&pilot, &run);
+	o->pilot_name = buf_take(&pilot);
 	FP_CLEANUP(buf_fini) struct buf command = BUF_INIT;
 	slurm_add_pilot(&command, o->pilot_name, cpus, o->slurm);
 	for (long i = 1; i <= o->pilots; ++i) {

@@ -357,33 +357,26 @@ int settle_command(struct parser *p) {
 	return 0;
 }
 
-// Settles what waits for the manifest: on which machines it runs. The options win.
-static int settle_machines_of_manifest(struct options *o, const char *slurm, const char *slots) {
-	if (slurm && o->hosts.n == 0 && !o->slurm && set_slurm(o, slurm) != 0) {
-		return -1;
-	}
-	if (!o->jobs && !o->onall && !o->nonall && (o->slurm || sshlogins_has_remote(&o->hosts))) {
-		o->jobs = slots; // each machine has so many
-	}
-	return settle_machines(o);
-}
-
-struct manifest *options_load_manifest(struct options *options, bool *ret_unwritten) {
-	struct buf messages = BUF_INIT;
-	struct manifest *manifest = manifest_load(options->manifest, &messages);
+struct manifest *options_load_manifest(struct options *o, bool *ret_unwritten) {
+	FP_CLEANUP(buf_fini) struct buf messages = BUF_INIT;
+	struct manifest *manifest = manifest_load(o->manifest, &messages);
 	// complete lines already; if stderr does not take them, the status still tells
 	*ret_unwritten = diag_text(buf_str(&messages), messages.len) != 0;
 	buf_reset(&messages);
-	if (manifest && options->nnames > 0 && manifest_select(manifest, options->names, options->nnames, &messages) != 0) {
-		diag_error("%s", buf_str(&messages));
-		manifest_free(manifest);
-		manifest = NULL;
+	bool is_good = manifest != NULL;
+	if (is_good && o->nnames > 0 && manifest_select(manifest, o->names, o->nnames, &messages) != 0) {
+		is_good = diag_error("%s", buf_str(&messages)) == 0;
 	}
-	if (manifest && settle_machines_of_manifest(options, manifest->slurm, manifest->slots) != 0) {
-		manifest_free(manifest);
-		manifest = NULL;
+	if (is_good && manifest->slurm && o->hosts.n == 0 && !o->slurm) { // what waits for the manifest; the options win
+		is_good = set_slurm(o, manifest->slurm) == 0;
 	}
-	buf_fini(&messages);
+	if (!o->jobs && !o->onall && !o->nonall && is_good && (o->slurm || sshlogins_has_remote(&o->hosts))) {
+		o->jobs = manifest->slots; // each machine has so many
+	}
+	if (!is_good || settle_machines(o) != 0) {
+		manifest_free(manifest);
+		return NULL;
+	}
 	return manifest;
 }
 

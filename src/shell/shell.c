@@ -179,20 +179,15 @@ static const char *search_path(void) {
 	return path ? path : "/bin:/usr/bin"; // as execvp() of glibc 2.24 and later
 }
 
-// Forgets what was found in another PATH. The lock is held.
-static void check_path(void) {
+static const struct program *recall(const char *name, size_t len) {
 	const char *path = search_path();
-	if (!programs.path || strcmp(programs.path, path) != 0) {
+	mutex_lock(&programs.lock);
+	if (!programs.path || strcmp(programs.path, path) != 0) { // what was found in another PATH is forgotten
 		map_fini(&programs.numbers);
 		programs.nfiles = 0;
 		free(programs.path);
 		programs.path = xstrdup(path);
 	}
-}
-
-static const struct program *recall(const char *name, size_t len) {
-	mutex_lock(&programs.lock);
-	check_path();
 	uint32_t number = map_get(&programs.numbers, name, len);
 	const struct program *program = number != MAP_NONE ? programs.all[number] : NULL;
 	mutex_unlock(&programs.lock);

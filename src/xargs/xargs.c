@@ -94,17 +94,13 @@ static void loop_poll(struct xargs_run *run, int timeout_ms) {
 	}
 }
 
-// When the loop has to go on: at the next step of the jobs' end, if that has begun, or the next check for orphans.
-static uint64_t next_due(struct xargs_run *run) {
-	uint64_t orphans = children_reap_orphans(run->children, run->signal_fd);
-	return earlier(orphans, children_term_step(run->children, now_ns()));
-}
-
 static void loop(struct xargs_run *run) {
 	xargs_go_on(run, NULL);
 	pool_start(run->pool);
 	while (!atomic_load_acquire(&run->idle)) { // pairs with the store in on_idle()
-		loop_poll(run, poll_ms(next_due(run)));
+		// up to the next step of the jobs' end, if that has begun, or the next check for orphans
+		uint64_t orphans = children_reap_orphans(run->children, run->signal_fd);
+		loop_poll(run, poll_ms(earlier(orphans, children_term_step(run->children, now_ns()))));
 		int signal;
 		while ((signal = signals_next(run->signal_fd)) != 0) {
 			answer_signal(run, signal);
@@ -113,13 +109,6 @@ static void loop(struct xargs_run *run) {
 }
 
 // ---- putting it together ----
-
-// How many processes at once: -P, within the descriptors there are. SIGUSR1 may ask for more.
-static void count_slots(struct xargs_run *run) {
-	run->max_slots = slots_limit((unsigned long)context_raise_nofile(run->context));
-	unsigned long wanted = (unsigned long)run->options->max_procs;
-	run->slots = wanted == 0 || wanted > run->max_slots ? run->max_slots : (unsigned)wanted;
-}
 
 // Opens what the run needs. Returns 0, or -1 after a message.
 static int xargs_open(struct xargs_run *run) {
@@ -135,7 +124,10 @@ static int xargs_open(struct xargs_run *run) {
 		diag_note("cannot set up signals: %s", strerror(errno));
 		return -1;
 	}
-	count_slots(run);
+	// how many processes at once: -P, within the descriptors there are. SIGUSR1 may ask for more
+	unsigned long wanted = (unsigned long)run->options->max_procs;
+	run->max_slots = slots_limit((unsigned long)context_raise_nofile(run->context));
+	run->slots = wanted == 0 || wanted > run->max_slots ? run->max_slots : (unsigned)wanted;
 	run->children = children_create(NULL);
 	children_set_wake(run->children, run->wake_fd);
 	diag_set_last_words(children_last_words);

@@ -5,7 +5,7 @@
 #include "base/alloc.h"
 #include "base/text.h"
 
-// The length of an expansion that both double quotes and plain text may have: $NAME ${ $( $? and `; or 0.
+// Returns the length of the beginning of an expansion that shells also do within double quotes: $NAME ${ $( $? and `; or 0.
 static size_t expansion_length(const char *at) {
 	if (*at == '`') {
 		return 1;
@@ -20,8 +20,8 @@ static size_t expansion_length(const char *at) {
 	return len > 1 ? len : strchr("{(@*#?!$", at[1]) ? 2 : 0;
 }
 
-// The length of what means something where nothing is quoted; or 0. A & alone, ? and [ are not counted: they are common
-// in addresses.
+// Returns the length of the shell operator, pattern character or expansion at `at`, which is not quoted; or 0. A single & within a
+// word, ? and [ are not counted, because they are common in URLs.
 static size_t syntax_length(const char *at) {
 	bool is_double = at[1] == at[0];
 	switch (*at) {

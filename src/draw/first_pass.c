@@ -25,10 +25,6 @@ void first_pass_init(struct first_pass *first_pass) {
 	first_pass->attempts = (struct attempts){.fn = add_attempt, .arg = first_pass};
 }
 
-void first_pass_fini(struct first_pass *first_pass) {
-	machines_fini(&first_pass->machines);
-}
-
 void first_pass_on_event(void *arg, const struct event *event) {
 	struct first_pass *first_pass = arg;
 	attempts_on_event(&first_pass->attempts, event);

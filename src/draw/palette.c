@@ -15,7 +15,6 @@ const char *palette_colour(unsigned class) {
 
 void palette_init(struct palette *palette, const struct run_stats *stats) {
 	*palette = (struct palette){.stats = stats};
-	palette->class_of = xcalloc(stats->nbatches + 1, 1);
 	FP_CLEANUP(free_later) bool *is_chosen = stats_largest(stats, PALETTE_OTHERS, /* with_long */ true);
 	for (uint32_t i = 0; i < stats->nbatches; ++i) {
 		const struct stats_batch *batch = &stats->batches[i];
@@ -26,10 +25,6 @@ void palette_init(struct palette *palette, const struct run_stats *stats) {
 			palette->nothers += batch->name[0] != '\0' ? 1 : stats->hidden_batches;
 		}
 	}
-}
-
-void palette_fini(struct palette *palette) {
-	free(palette->class_of);
 }
 
 unsigned palette_class(const struct palette *palette, const char *batch) {

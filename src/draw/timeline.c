@@ -260,10 +260,6 @@ void timeline_init(struct timeline *timeline, const struct palette *palette, con
 	timeline->lane_opens = xcalloc(timeline->nlanes, sizeof(*timeline->lane_opens));
 }
 
-void timeline_finish(struct timeline *timeline) {
-	attempts_finish(&timeline->attempts);
-}
-
 uint64_t timeline_tick(const struct timeline *timeline, unsigned most) {
 	static const uint32_t seconds[] = {15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 14400, 21600, 43200, 86400};
 	uint64_t span = timeline->end - timeline->start, tick = 1000; // from a microsecond

@@ -25,9 +25,8 @@ struct first_pass {
 	uint64_t durations[BUCKETS(FIRST_PASS_BITS)]; // bars by their length
 };
 
-// Begins the pass; it must stay in its place until first_pass_fini().
+// Begins the pass; it must stay in its place until machines_fini(&first_pass->machines).
 void first_pass_init(struct first_pass *first_pass);
-void first_pass_fini(struct first_pass *first_pass);
 
 // An event_fn: counts attempts, and slots that were lent; `arg` is the struct first_pass.
 void first_pass_on_event(void *arg, const struct event *event);
@@ -48,7 +47,7 @@ enum {
 
 struct palette {
 	const struct run_stats *stats;  // borrowed
-	unsigned char *class_of;    // of each of stats->batches
+	unsigned char class_of[STATS_BATCHES + 1]; // of each of stats->batches
 	unsigned nclasses;          // in use, without the others
 	size_t nothers;             // batches that share PALETTE_OTHERS
 	const struct stats_batch *owners[PALETTE_OTHERS]; // of each class in use
@@ -56,7 +55,6 @@ struct palette {
 
 // Gives the batches their colours, in the order of stats->batches, after stats_finish(). `stats` is borrowed.
 void palette_init(struct palette *palette, const struct run_stats *stats);
-void palette_fini(struct palette *palette);
 
 // The class of the batch of that name; PALETTE_OTHERS for one that stats->batches does not name.
 unsigned palette_class(const struct palette *palette, const char *batch);
@@ -130,11 +128,9 @@ struct timeline {
 void timeline_init(struct timeline *timeline, const struct palette *palette, const struct first_pass *first_pass);
 void timeline_fini(struct timeline *timeline);
 
-// An event_fn: adds attempts, and the slots that were lent to runs in jobs; `arg` is the timeline.
+// An event_fn: adds attempts, and the slots that were lent to runs in jobs; `arg` is the timeline. After the last event,
+// attempts_finish() adds the attempts that have not ended.
 void timeline_on_event(void *arg, const struct event *event);
-
-// Adds the attempts that have not ended.
-void timeline_finish(struct timeline *timeline);
 
 // The place of the event time `at` on the axis in pixels, 0 to TIMELINE_WIDTH.
 double timeline_x(const struct timeline *timeline, uint64_t at);

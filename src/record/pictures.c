@@ -183,7 +183,7 @@ static int draw(struct drawing *drawing, const struct options *options, int fd) 
 		drawing->chrome = chrome_new(&drawing->palette, &drawing->first_pass, target_write, &trace);
 	}
 	bool read = log_read(fd, drawing->name, on_second_reading, drawing, /* with_messages */ false) == 0;
-	timeline_finish(&drawing->timeline);
+	attempts_finish(&drawing->timeline.attempts);
 	if (tracing) {
 		chrome_finish(drawing->chrome);
 		result = target_close(&trace, read) == 0 ? result : -1;
@@ -210,9 +210,8 @@ int pictures_draw(const struct options *options, int fd, const char *name, bool 
 		result = draw(&drawing, options, fd);
 		rows_fini(&drawing.rows);
 		timeline_fini(&drawing.timeline);
-		palette_fini(&drawing.palette);
 	}
-	first_pass_fini(&drawing.first_pass);
+	machines_fini(&drawing.first_pass.machines);
 	stats_free(drawing.stats);
 	return result;
 }

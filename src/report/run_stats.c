@@ -7,7 +7,6 @@
 
 #include "base/alloc.h"
 #include "base/units.h"
-#include "log/running.h"
 
 enum {
 	BITS = 5,               // of the buckets of durations: their middle is right within 1.6 %
@@ -42,28 +41,15 @@ static uint64_t histogram_median(const struct histogram *histogram) {
 
 // ---- what is kept ----
 
-struct stats_private {
-	size_t cap;             // of run_stats.batches
-	struct map names;       // number of a batch
-	struct running_table retried; // jobs counted in stats_batch.retried that have not ended
-	struct arena texts;     // of the run's start, changes of slots, losses and runs in jobs: of a bounded number
-	size_t changes_cap;
-	uint64_t slots_since;   // event time
-	double capacity;        // slots × nanoseconds until then
-};
-
 struct run_stats *stats_new(void) {
-	struct run_stats *stats = NEW(struct run_stats);
-	stats->inside = NEW(struct stats_private);
-	return stats;
+	return NEW(struct run_stats);
 }
 
 void stats_free(struct run_stats *stats) {
 	if (!stats) {
 		return;
 	}
-	struct stats_private *inside = stats->inside;
-	arena_fini(&inside->texts);
+	arena_fini(&stats->texts);
 	for (size_t i = 0; i < stats->nbatches; ++i) {
 		free(stats->batches[i].name);
 		free(stats->batches[i].durations);
@@ -76,16 +62,15 @@ void stats_free(struct run_stats *stats) {
 	}
 	free(stats->changes);
 	free(stats->batches);
-	map_fini(&inside->names);
-	running_table_fini(&inside->retried);
-	free(inside);
+	map_fini(&stats->names);
+	running_table_fini(&stats->retried);
 	free(stats);
 }
 
 // ---- batches ----
 
 uint32_t stats_find(const struct run_stats *stats, const char *name) {
-	return map_get(&stats->inside->names, name, strlen(name));
+	return map_get(&stats->names, name, strlen(name));
 }
 
 // The batch, added if it is new; good until the next new one.
@@ -93,10 +78,10 @@ static struct stats_batch *batch_of(struct run_stats *stats, const char *name) {
 	uint32_t number = stats_find(stats, name);
 	size_t i = number != MAP_NONE ? number : stats->nbatches < SHARED ? stats->nbatches : SHARED;
 	if (i == stats->nbatches) {
-		grow_array(&stats->batches, &stats->inside->cap, ++stats->nbatches, sizeof(*stats->batches));
+		grow_array(&stats->batches, &stats->batches_cap, ++stats->nbatches, sizeof(*stats->batches));
 		stats->batches[i] = (struct stats_batch){.name = xstrdup(i < SHARED ? name : ""), .jobs = -1, .durations = NEW(struct histogram)};
 		if (i < SHARED) {
-			map_add(&stats->inside->names, stats->batches[i].name, strlen(name), (uint32_t)i);
+			map_add(&stats->names, stats->batches[i].name, strlen(name), (uint32_t)i);
 		}
 	}
 	return &stats->batches[i];
@@ -125,7 +110,7 @@ void stats_add_queued(struct run_stats *stats, const char *batch, int64_t jobs) 
 // ---- the run ----
 
 static char *keep(struct run_stats *stats, const char *text) {
-	return text ? arena_text(&stats->inside->texts, text, strlen(text)) : NULL;
+	return text ? arena_text(&stats->texts, text, strlen(text)) : NULL;
 }
 
 static void note_start(struct run_stats *stats, const struct event_run_start *event, uint64_t at) {
@@ -136,11 +121,11 @@ static void note_start(struct run_stats *stats, const struct event_run_start *ev
 	stats->run = (struct event_run_start){
 		.run = keep(stats, event->run), .version = keep(stats, event->version), .host = keep(stats, event->host),
 		.cwd = keep(stats, event->cwd), .name = keep(stats, event->name), .nargv = event->nargv,
-		.argv = event->argv ? arena_text(&stats->inside->texts, event->argv, (size_t)(end - event->argv)) : NULL,
+		.argv = event->argv ? arena_text(&stats->texts, event->argv, (size_t)(end - event->argv)) : NULL,
 		.time_ns = event->time_ns, .pid = event->pid, .slots = event->slots, .fair_time = event->fair_time,
 	};
 	stats->slots_now = stats->least_slots = stats->most_slots = event->slots;
-	stats->start = stats->inside->slots_since = at;
+	stats->start = stats->slots_since = at;
 }
 
 // The event time, not before the run's start, in whole microseconds since then.
@@ -148,11 +133,10 @@ static uint64_t in_whole_us(const struct run_stats *stats, uint64_t at) {
 	return stats->start + (at > stats->start ? event_us(at - stats->start) * 1000 : 0);
 }
 
-static void count_capacity(const struct run_stats *stats, uint64_t until) {
-	struct stats_private *inside = stats->inside;
-	if (until > inside->slots_since) {
-		inside->capacity += (double)stats->slots_now * (double)(until - inside->slots_since);
-		inside->slots_since = until;
+static void count_capacity(struct run_stats *stats, uint64_t until) {
+	if (until > stats->slots_since) {
+		stats->capacity += (double)stats->slots_now * (double)(until - stats->slots_since);
+		stats->slots_since = until;
 	}
 }
 
@@ -163,7 +147,7 @@ static void note_slots(struct run_stats *stats, const struct event_slots *event,
 	stats->most_slots = slots > stats->most_slots ? slots : stats->most_slots;
 	bool is_kept = stats->nchanges < STATS_CHANGES;
 	if (is_kept) {
-		grow_array(&stats->changes, &stats->inside->changes_cap, stats->nchanges + 1, sizeof(*stats->changes));
+		grow_array(&stats->changes, &stats->changes_cap, stats->nchanges + 1, sizeof(*stats->changes));
 		++stats->nchanges;
 	}
 	stats->changes[stats->nchanges - 1] = (struct stats_slots){.at = at, .slots = slots, .why = is_kept ? keep(stats, event->why) : NULL};
@@ -319,7 +303,7 @@ static void count_job_end(struct run_stats *stats, const struct event_job_end *e
 		count_attempt(stats, batch, end);
 	}
 	const struct event_job_start job = {.id = {.batch = end->id.batch, .number = end->id.number}, .command = ""};
-	struct running_table *retried = &stats->inside->retried;
+	struct running_table *retried = &stats->retried;
 	if (end->id.attempt == 2 && end->id.role == ROLE_JOB && !running_find(retried, &job.id)) { // once, at however many of its steps
 		++batch->retried;
 		running_add(retried, &job, /* at */ 0);
@@ -493,7 +477,6 @@ static int compare_inner(const void *a, const void *b) {
 }
 
 void stats_finish(struct run_stats *stats, uint64_t now) {
-	struct stats_private *inside = stats->inside;
 	stats->total = (struct stats_batch){.name = NULL};
 	for (size_t i = 0; i < stats->nbatches; ++i) {
 		struct stats_batch *batch = &stats->batches[i];
@@ -507,7 +490,7 @@ void stats_finish(struct run_stats *stats, uint64_t now) {
 		stats->batches[i].share = slot_time > 0 ? (double)stats->batches[i].slot_time / slot_time : 0;
 	}
 	count_capacity(stats, in_whole_us(stats, stats->end > 0 ? stats->end : now));
-	stats->busy = inside->capacity > 0 ? slot_time / inside->capacity : 0;
+	stats->busy = stats->capacity > 0 ? slot_time / stats->capacity : 0;
 	stats->busy = stats->busy > 1 ? 1 : stats->busy;
 }
 

@@ -10,7 +10,7 @@
 
 #include "base/buf.h"
 #include "base/map.h"
-#include "job/event.h"
+#include "log/running.h"
 
 enum {
 	STATS_BATCHES = 1000,
@@ -89,7 +89,14 @@ struct run_stats {
 	bool has_end;           // EVENT_RUN_END came
 	struct event_run_end run_end;
 	double busy;            // slot-time divided by slots × wall, 0 to 1, by stats_finish()
-	struct stats_private *inside;
+
+	// of run_stats.c alone
+	size_t batches_cap, changes_cap;
+	struct map names;       // the number of each batch
+	struct running_table retried; // jobs counted in stats_batch.retried that have not ended
+	struct arena texts;     // of the run's start, changes of slots, losses and runs in jobs: of a bounded number
+	uint64_t slots_since;   // event time
+	double capacity;        // slots × nanoseconds until then
 };
 
 // Empty statistics; the caller frees them with stats_free().

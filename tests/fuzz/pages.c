@@ -226,7 +226,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
 	timeline_init(&drawing.timeline, &palette, &drawing.first_pass);
 	rows_init(&drawing.rows, &palette, &drawing.first_pass);
 	tell_run(&(struct bytes){data, data + size}, tell_pictures, &drawing);
-	timeline_finish(&drawing.timeline);
+	attempts_finish(&drawing.timeline.attempts);
 	struct buf page = BUF_INIT, svg = BUF_INIT;
 	html_draw(&page, &drawing.timeline, &drawing.rows);
 	svg_draw(&svg, &drawing.timeline, SVG_FILE);
@@ -239,8 +239,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
 	buf_fini(&svg);
 	rows_fini(&drawing.rows);
 	timeline_fini(&drawing.timeline);
-	palette_fini(&palette);
-	first_pass_fini(&drawing.first_pass);
+	machines_fini(&drawing.first_pass.machines);
 	stats_free(drawing.stats);
 	return 0;
 }

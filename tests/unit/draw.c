@@ -43,7 +43,7 @@ static void sample_make(struct sample *sample, void (*tell)(event_fn *fn, void *
 	rows_init(&sample->rows, &sample->palette, &sample->first_pass);
 	tell(timeline_on_event, &sample->timeline);
 	tell(rows_on_event, &sample->rows);
-	timeline_finish(&sample->timeline);
+	attempts_finish(&sample->timeline.attempts);
 	struct chrome *chrome = chrome_new(&sample->palette, &sample->first_pass, take_trace, sample);
 	tell(chrome_on_event, chrome);
 	chrome_finish(chrome);
@@ -52,8 +52,7 @@ static void sample_make(struct sample *sample, void (*tell)(event_fn *fn, void *
 static void sample_free(struct sample *sample) {
 	rows_fini(&sample->rows);
 	timeline_fini(&sample->timeline);
-	palette_fini(&sample->palette);
-	first_pass_fini(&sample->first_pass);
+	machines_fini(&sample->first_pass.machines);
 	stats_free(sample->stats);
 	buf_fini(&sample->trace);
 }
@@ -316,7 +315,7 @@ static void test_longest(void) {
 	uint64_t ns = first_pass_longest(&first_pass, 100);
 	check(ns > 810000 && ns < 900000); // by an eighth too much
 	check(first_pass_longest(&first_pass, 0) > 1000000);
-	first_pass_fini(&first_pass);
+	machines_fini(&first_pass.machines);
 }
 
 static void test_machines(void) {

@@ -225,10 +225,7 @@ void publish_end(struct run *run, int exit_status, int signal) {
 	publish_event(run, &(struct event){
 		.kind = EVENT_RUN_END,
 		.u.run_end = {
-			.ok = total->ok,
-			.failed = total->failed,
-			.cancelled = total->cancelled,
-			.skipped = total->skipped,
+			.counts = total->counts,
 			.allowed = total->allowed,
 			.up_to_date = total->up_to_date,
 			.resumed = atomic_load_relaxed(&publisher->resumed),
@@ -288,7 +285,7 @@ void publish_all_read(struct run *run) {
 	mutex_lock(&publisher->lock);
 	tally->total_is_final = true;
 	atomic_store_relaxed(&run->all_read, true);
-	bool stop = tally->ok + tally->failed > 0 && check_halt(run, &tally->first);
+	bool stop = tally->counts.ok + tally->counts.failed > 0 && check_halt(run, &tally->first);
 	mutex_unlock(&publisher->lock);
 	if (stop) {
 		halt(run);
@@ -308,7 +305,7 @@ bool publish_halted(const struct run *run) {
 int publish_exit_status(const struct run *run) {
 	const struct publisher *publisher = run->publisher;
 	struct tally tally = publisher->tally;
-	tally.failed = run->options->onall ? publisher->failed_batches : tally.failed; // machines, as GNU parallel counts
+	tally.counts.failed = run->options->onall ? publisher->failed_batches : tally.counts.failed; // machines, as GNU parallel counts
 	return exit_status(run->options->exit_scheme, &tally, &run->halt, publish_halted(run), &publisher->halted_by);
 }
 
@@ -355,20 +352,10 @@ void publish_batch_end(struct batch *batch) {
 	}
 }
 
-// Adds the jobs to the counts of their batch. With the lock.
-static void count_outcome(struct event_batch_end *counts, enum outcome outcome, uint64_t jobs) {
-	switch (outcome) {
-	case OUTCOME_OK: counts->ok += jobs; break;
-	case OUTCOME_CANCELLED: counts->cancelled += jobs; break;
-	case OUTCOME_SKIPPED: counts->skipped += jobs; break;
-	default: counts->failed += jobs; break;
-	}
-}
-
 // Counts the end of `jobs` jobs in the batch and in the run. Returns true if that meets --halt. With the lock.
 static bool count_end(struct batch *batch, const struct result *result, uint64_t jobs) {
 	struct run *run = batch->run;
-	count_outcome(&batch->ended, result->outcome, jobs);
+	counts_add(&batch->ended.counts, result->outcome, jobs);
 	if (batch->allow_failure && outcome_is_failure(result->outcome)) {
 		return false;
 	}
@@ -404,8 +391,8 @@ void publish_lost(struct batch *batch, uint64_t jobs) {
 	}
 	publish_batch_start(batch);
 	mutex_lock(&publisher->lock);
-	*(is_skipped ? &publisher->tally.skipped : &publisher->tally.cancelled) += jobs;
-	count_outcome(&batch->ended, outcome, jobs);
+	counts_add(&publisher->tally.counts, outcome, jobs);
+	counts_add(&batch->ended.counts, outcome, jobs);
 	if (publisher->lost_batch != batch || publisher->lost.outcome != outcome) {
 		flush_lost(publisher);
 		publisher->lost_batch = batch;

@@ -56,8 +56,8 @@ static void add_fact(struct buf *buf, const char *name, const char *value) {
 static void add_facts(struct buf *buf, const struct run_stats *stats) {
 	const struct stats_batch *total = &stats->total;
 	const struct { const char *name; uint64_t n; bool is_always; } counts[] = {
-		{stats->counts_items ? "items" : "jobs", stats_jobs(total), true}, {"ok", total->ok, true}, {"failed", total->failed, true},
-		{"cancelled", total->cancelled, false}, {"skipped", total->skipped, false}, {"retried", total->retried, false},
+		{stats->counts_items ? "items" : "jobs", stats_jobs(total), true}, {"ok", total->counts.ok, true}, {"failed", total->counts.failed, true},
+		{"cancelled", total->counts.cancelled, false}, {"skipped", total->counts.skipped, false}, {"retried", total->retried, false},
 		{"done before", stats->run_end.resumed, false}, {"up to date", total->up_to_date, false}, {"stolen", stats->stolen, false},
 	};
 	FP_CLEANUP(buf_fini) struct buf value = BUF_INIT;

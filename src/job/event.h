@@ -179,7 +179,7 @@ struct event_slots {
 
 struct event_batch_end {
 	const char *batch;
-	uint64_t ok, failed, cancelled, skipped; // jobs; as in event_run_end
+	struct job_counts counts; // as in event_run_end
 	uint64_t longest_wait;  // nanoseconds: the longest that it had a job to start and got no turn; from an old log: 0
 	uint64_t memory;        // bytes that the largest of its last jobs had; 0: not known
 };
@@ -195,8 +195,8 @@ struct event_dispatch {
 };
 
 struct event_run_end {
-	uint64_t ok, failed;    // jobs: with those up to date, with those that may fail
-	uint64_t cancelled, skipped, allowed, up_to_date, resumed; // allowed: of failed; up_to_date: of ok; resumed: of none
+	struct job_counts counts; // with those that are up to date, and those that may fail
+	uint64_t allowed, up_to_date, resumed; // allowed: of failed; up_to_date: of ok; resumed: of none
 	bool unread;            // the rest of the input was not read: its jobs are not among the cancelled ones
 	uint64_t slot_time;     // as in struct stats_batch, of all; from a log: 0
 	int exit_status;

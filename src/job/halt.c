@@ -128,20 +128,11 @@ static int xargs_stop_code(const struct result *result) {
 }
 
 void tally_add(struct tally *tally, const struct result *result) {
-	switch (result->outcome) {
-	case OUTCOME_OK:
-		++tally->ok;
+	counts_add(&tally->counts, result->outcome, 1);
+	if (!outcome_is_failure(result->outcome)) {
 		return;
-	case OUTCOME_CANCELLED:
-		++tally->cancelled;
-		return;
-	case OUTCOME_SKIPPED:
-		++tally->skipped;
-		return;
-	default:
-		break;
 	}
-	if (++tally->failed == 1) {
+	if (tally->counts.failed == 1) {
 		tally->first = *result;
 	}
 	int code = failure_code(result);
@@ -157,9 +148,9 @@ bool halt_is_met(const struct halt *halt, const struct tally *tally) {
 	if (halt->when == HALT_NEVER) {
 		return false;
 	}
-	uint64_t n = halt->why == HALT_ON_FAIL      ? tally->failed
-	             : halt->why == HALT_ON_SUCCESS ? tally->ok
-	                                            : tally->ok + tally->failed;
+	uint64_t n = halt->why == HALT_ON_FAIL      ? tally->counts.failed
+	             : halt->why == HALT_ON_SUCCESS ? tally->counts.ok
+	                                            : tally->counts.ok + tally->counts.failed;
 	if (halt->percent == 0) {
 		return n >= halt->count;
 	}
@@ -170,11 +161,11 @@ static int gnu_status(const struct tally *tally, const struct halt *halt, bool h
 	if (halted && halted_by && halt->why == HALT_ON_FAIL && halt->percent == 0 && halt->count == 1) {
 		return failure_code(halted_by);
 	}
-	if (halt->when != HALT_NEVER && halt->percent > 0 && tally->total >= tally->failed) {
-		uint64_t failed = tally->failed, total = tally->total;
+	if (halt->when != HALT_NEVER && halt->percent > 0 && tally->total >= tally->counts.failed) {
+		uint64_t failed = tally->counts.failed, total = tally->total;
 		return (int)(failed / total * 100 + (failed % total * 100 + total - 1) / total); // rounded up
 	}
-	return tally->failed <= 100 ? (int)tally->failed : 101;
+	return tally->counts.failed <= 100 ? (int)tally->counts.failed : 101;
 }
 
 int exit_status(enum exit_scheme scheme, const struct tally *tally, const struct halt *halt, bool halted,
@@ -182,8 +173,8 @@ int exit_status(enum exit_scheme scheme, const struct tally *tally, const struct
 	if (halted && halt->why == HALT_ON_SUCCESS) {
 		return 0;
 	}
-	if (tally->failed == 0) {
-		bool all_ran = tally->cancelled == 0 && tally->skipped == 0 && !tally->unread;
+	if (tally->counts.failed == 0) {
+		bool all_ran = tally->counts.cancelled == 0 && tally->counts.skipped == 0 && !tally->unread;
 		return all_ran || (halted && halt->why == HALT_ON_DONE) ? 0 : 1;
 	}
 	switch (scheme) {

@@ -25,13 +25,11 @@ void halt_add(struct buf *buf, const struct halt *halt);
 
 // The counts that halt and the exit status are decided from.
 struct tally {
-	uint64_t ok, failed;       // ended jobs; failed: failed, signal, timeout and spawn_error
-	uint64_t cancelled;        // cut off or never started
-	uint64_t skipped;
+	struct job_counts counts;
 	bool unread;               // the rest of the input was not read, so nobody knows how many jobs it has
 	uint64_t total;            // jobs known so far
 	bool total_is_final;       // all input was read
-	struct result first;       // the first failure; valid if failed > 0
+	struct result first;       // the first failure; valid if one has failed
 	int max_code;              // the greatest result_code() of a failure
 	int xargs_code;            // what xargs would have stopped with (124 to 127) at the first job that makes it stop, or 0
 };

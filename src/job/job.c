@@ -21,6 +21,15 @@ const char *const outcome_names[OUTCOME_SKIPPED + 1] = {
 	[OUTCOME_SKIPPED] = "skipped",
 };
 
+void counts_add(struct job_counts *counts, enum outcome outcome, uint64_t jobs) {
+	switch (outcome) {
+	case OUTCOME_OK: counts->ok += jobs; break;
+	case OUTCOME_CANCELLED: counts->cancelled += jobs; break;
+	case OUTCOME_SKIPPED: counts->skipped += jobs; break;
+	default: counts->failed += jobs; break;
+	}
+}
+
 // glibc's sigabbrev_np() is not in musl
 static const struct { int number; const char *name; } signals[] = {
 	{SIGHUP, "HUP"}, {SIGINT, "INT"}, {SIGQUIT, "QUIT"}, {SIGILL, "ILL"}, {SIGTRAP, "TRAP"}, {SIGABRT, "ABRT"},

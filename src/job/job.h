@@ -25,6 +25,16 @@ static inline bool outcome_is_failure(enum outcome outcome) {
 	return outcome != OUTCOME_OK && outcome != OUTCOME_CANCELLED && outcome != OUTCOME_SKIPPED;
 }
 
+// Jobs by how they have ended.
+struct job_counts {
+	uint64_t ok;
+	uint64_t failed;    // as outcome_is_failure() says
+	uint64_t cancelled; // cut off, or never started
+	uint64_t skipped;
+};
+
+void counts_add(struct job_counts *counts, enum outcome outcome, uint64_t jobs);
+
 // What is known of an attempt whose machine, or the line to it, was lost.
 enum lost {
 	LOST_NOT,

@@ -74,7 +74,7 @@ static bool print_summary(const struct run *run, struct run_stats *stats) {
 	const struct stats_batch *total = &stats->total;
 	uint64_t jobs = stats_ended(total);
 	bool always = options->summary == SUMMARY_ALWAYS || run->manifest, many = stats->nbatches > 1;
-	bool failed = total->failed > 0 && jobs > 1;
+	bool failed = total->counts.failed > 0 && jobs > 1;
 	if (!always && !failed && !(many && isatty(STDERR_FILENO) == 1)) {
 		return false;
 	}

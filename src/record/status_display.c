@@ -143,7 +143,7 @@ static void get_status(struct status_display *display, uint64_t now, struct stat
 		get_batch_status(display, &stats->batches[i], batch);
 		status.finished += batch->finished;
 		status.running += batch->running;
-		status.failed += stats->batches[i].failed;
+		status.failed += stats->batches[i].counts.failed;
 		status.jobs += batch->jobs;
 		status.open = status.open || batch->open;
 	}

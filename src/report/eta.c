@@ -128,7 +128,7 @@ static uint64_t former_mean(const struct former_run *former, const char *batch) 
 // ---- the estimate ----
 
 static uint64_t mean(const struct stats_batch *batch, uint64_t otherwise) {
-	uint64_t jobs = batch->ok + batch->failed - batch->up_to_date;
+	uint64_t jobs = batch->counts.ok + batch->counts.failed - batch->up_to_date;
 	return jobs > 0 ? (batch->slot_time + batch->long_time) / jobs : otherwise;
 }
 
@@ -180,7 +180,7 @@ static struct rest rest_of(const struct stats_batch *batch, const struct status_
 uint64_t eta_set(struct status_batch *batches, const struct run_stats *stats, const struct former_run *former, unsigned slots, uint64_t now) {
 	struct stats_batch sum;
 	sum_up(stats, &sum);
-	bool enough = sum.ok + sum.failed >= ENOUGH_JOBS && minus(now, stats->start) >= (uint64_t)ETA_FROM_S * NS_PER_S;
+	bool enough = sum.counts.ok + sum.counts.failed >= ENOUGH_JOBS && minus(now, stats->start) >= (uint64_t)ETA_FROM_S * NS_PER_S;
 	FP_CLEANUP(free_later) struct rest *rests = xcalloc(stats->nbatches + 1, sizeof(*rests));
 	double work = 0, weights = 0, all = 0;
 	slots = slots > 0 ? slots : 1;

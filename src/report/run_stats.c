@@ -230,23 +230,11 @@ static void count_start(struct run_stats *stats, const struct event_job_start *s
 }
 
 static void count_end(struct stats_batch *batch, const struct event_job_end *end) {
-	switch (end->result.outcome) {
-	case OUTCOME_OK:
-		batch->ok += end->items;
-		batch->up_to_date += end->up_to_date;
-		break;
-	case OUTCOME_CANCELLED:
-		batch->cancelled += end->items;
-		break;
-	case OUTCOME_SKIPPED:
-		++batch->skipped;
-		break;
-	default:
-		batch->failed += end->items;
-		++batch->failed_processes;
-		batch->allowed += end->allowed;
-		break;
-	}
+	bool failed = outcome_is_failure(end->result.outcome);
+	counts_add(&batch->counts, end->result.outcome, end->items);
+	batch->up_to_date += end->up_to_date;
+	batch->failed_processes += failed;
+	batch->allowed += failed && end->allowed;
 }
 
 // Extends the time in which something of it ran, by the clock of the attempt: its event comes a little later.
@@ -380,8 +368,7 @@ void stats_on_event(void *arg, const struct event *event) {
 		if (event->u.lost.why) {
 			note_loss(stats, &event->u.lost);
 		}
-		batch = batch_of(stats, event->u.lost.batch);
-		*(event->u.lost.outcome == OUTCOME_SKIPPED ? &batch->skipped : &batch->cancelled) += event->u.lost.jobs;
+		counts_add(&batch_of(stats, event->u.lost.batch)->counts, event->u.lost.outcome, event->u.lost.jobs);
 		break;
 	case EVENT_LENT:
 		count_lent(stats, &event->u.lent);
@@ -406,7 +393,8 @@ void stats_on_event(void *arg, const struct event *event) {
 }
 
 uint64_t stats_ended(const struct stats_batch *batch) {
-	return batch->ok + batch->failed + batch->cancelled + batch->skipped;
+	const struct job_counts *counts = &batch->counts;
+	return counts->ok + counts->failed + counts->cancelled + counts->skipped;
 }
 
 uint64_t stats_jobs(const struct stats_batch *batch) {
@@ -429,11 +417,11 @@ uint64_t stats_end(const struct run_stats *stats) {
 }
 
 void stats_add(struct stats_batch *sum, const struct stats_batch *batch) {
-	sum->ok += batch->ok;
-	sum->failed += batch->failed;
+	sum->counts.ok += batch->counts.ok;
+	sum->counts.failed += batch->counts.failed;
 	sum->failed_processes += batch->failed_processes;
-	sum->cancelled += batch->cancelled;
-	sum->skipped += batch->skipped;
+	sum->counts.cancelled += batch->counts.cancelled;
+	sum->counts.skipped += batch->counts.skipped;
 	sum->up_to_date += batch->up_to_date;
 	sum->allowed += batch->allowed;
 	sum->retried += batch->retried;
@@ -516,8 +504,8 @@ const struct batch_heading batch_headings[BATCH_COLUMNS] = {
 bool batch_column_is_shown(enum batch_column column, const struct run_stats *stats) {
 	const struct stats_batch *total = &stats->total;
 	switch (column) {
-	case COLUMN_CANCELLED: return total->cancelled > 0;
-	case COLUMN_SKIPPED: return total->skipped > 0;
+	case COLUMN_CANCELLED: return total->counts.cancelled > 0;
+	case COLUMN_SKIPPED: return total->counts.skipped > 0;
 	case COLUMN_RUNNING: return !stats->has_end && total->running > 0;
 	case COLUMN_BESIDE: return total->long_time > 0;
 	case COLUMN_WAITED: return stats->nbatches > 1 && total->longest_wait > 0;
@@ -533,10 +521,10 @@ uint64_t batch_column_value(enum batch_column column, const struct stats_batch *
 	bool has_run = batch->attempts > 0;
 	switch (column) {
 	case COLUMN_JOBS: return stats_jobs(batch);
-	case COLUMN_OK: return batch->ok;
-	case COLUMN_FAILED: return batch->failed;
-	case COLUMN_CANCELLED: return batch->cancelled;
-	case COLUMN_SKIPPED: return batch->skipped;
+	case COLUMN_OK: return batch->counts.ok;
+	case COLUMN_FAILED: return batch->counts.failed;
+	case COLUMN_CANCELLED: return batch->counts.cancelled;
+	case COLUMN_SKIPPED: return batch->counts.skipped;
 	case COLUMN_RUNNING: return batch->running;
 	case COLUMN_RETRIED: return batch->retried;
 	case COLUMN_WALL: return known_if(batch->first_start > 0 && batch->last_end >= batch->first_start, batch->last_end - batch->first_start);

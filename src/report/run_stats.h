@@ -30,7 +30,7 @@ struct stats_batch {
 	char *name;             // "" for the entry that later batches share
 	int64_t jobs;           // known, or -1
 	uint64_t queued;        // jobs so far, by stats_add_queued()
-	uint64_t ok, failed, cancelled, skipped; // jobs that have ended
+	struct job_counts counts; // jobs that have ended
 	uint64_t failed_processes; // of failed: jobs, each with all of its items
 	uint64_t up_to_date, allowed; // of ok: up to date; of failed: that may
 	uint64_t retried;       // jobs with more than one attempt at a step
@@ -79,7 +79,7 @@ struct run_stats {
 	struct event_job_end *slowest[STATS_SLOWEST]; // longest attempt first
 	size_t nslowest;
 	struct event_job_end *failures[STATS_FAILURES]; // in order of their end
-	size_t nfailures;       // listed; total.failed is the number
+	size_t nfailures;       // listed; total.counts.failed is the number
 	struct event_lost losses[STATS_LOSSES]; // those whose reason is known, the first ones; `batch` is NULL where several had it
 	size_t nlosses;
 	struct stats_inner inner[STATS_INNER]; // after stats_finish() those of a job together, in the order of their starts

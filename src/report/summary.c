@@ -69,12 +69,12 @@ void summary_add_totals(struct buf *buf, const struct run_stats *stats, const st
 	uint64_t jobs = stats_jobs(total);
 	buf_printf(buf, "%llu %s%s in ", ull(jobs), stats->counts_items ? "item" : "job", jobs == 1 ? "" : "s");
 	text_add_time(buf, stats_wall(stats));
-	add_count(buf, form, total->failed > 0 ? NULL : GREEN, ": ", total->ok, "ok", total->up_to_date, "up to date");
-	if (total->failed > 0) {
-		add_count(buf, form, RED, ", ", total->failed, "failed", total->allowed, "allowed to");
+	add_count(buf, form, total->counts.failed > 0 ? NULL : GREEN, ": ", total->counts.ok, "ok", total->up_to_date, "up to date");
+	if (total->counts.failed > 0) {
+		add_count(buf, form, RED, ", ", total->counts.failed, "failed", total->allowed, "allowed to");
 	}
 	const struct { uint64_t n; const char *what; } others[] = {
-		{total->cancelled, "cancelled"}, {total->skipped, "skipped"}, {stats->run_end.resumed, "done before"},
+		{total->counts.cancelled, "cancelled"}, {total->counts.skipped, "skipped"}, {stats->run_end.resumed, "done before"},
 	};
 	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); ++i) {
 		if (others[i].n > 0) {
@@ -414,8 +414,8 @@ void summary_add_last(struct buf *buf, const struct run_stats *stats, bool liste
 	const struct stats_batch *total = &stats->total;
 	const char *unit = stats->counts_items ? "items" : "jobs";
 	size_t from = buf->len;
-	if (total->failed > 0) {
-		buf_printf(buf, "%llu of %llu %s failed", ull(total->failed), ull(stats_ended(total)), unit);
+	if (total->counts.failed > 0) {
+		buf_printf(buf, "%llu of %llu %s failed", ull(total->counts.failed), ull(stats_ended(total)), unit);
 	}
 	for (size_t i = 0; i < stats->nfailures && !listed; ++i) {
 		buf_adds(buf, i > 0 ? ", " : ": ");
@@ -426,8 +426,8 @@ void summary_add_last(struct buf *buf, const struct run_stats *stats, bool liste
 		buf_printf(buf, " and %llu more%s", ull(unnamed), stats->counts_items ? " processes" : "");
 	}
 	add_clause(buf, from, unit, total->allowed, "allowed to");
-	add_clause(buf, from, unit, total->skipped, "skipped");
-	add_clause(buf, from, unit, total->cancelled, "cancelled");
+	add_clause(buf, from, unit, total->counts.skipped, "skipped");
+	add_clause(buf, from, unit, total->counts.cancelled, "cancelled");
 	add_clause(buf, from, unit, total->up_to_date, "up to date");
 	if (stats->run_end.unread) {
 		buf_printf(buf, "%sthe rest of the input was not read", buf->len == from ? "" : "; ");

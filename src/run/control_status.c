@@ -92,7 +92,7 @@ static void add_text(struct run_status *status) {
 	for (size_t i = 0; i < stats->nbatches; ++i) {
 		const struct stats_batch *batch = &stats->batches[i];
 		buf_printf(out, "%7" PRIu64 "  %7" PRIu64 "  ", status->queued[i], status->running[i]);
-		buf_printf(out, "%7" PRIu64 "  %7" PRIu64 "  ", batch->ok, batch->failed);
+		buf_printf(out, "%7" PRIu64 "  %7" PRIu64 "  ", batch->counts.ok, batch->counts.failed);
 		buf_add_escaped(out, name_of(batch), strlen(name_of(batch)), NAME_MAX_SHOWN);
 		buf_addc(out, '\n');
 	}
@@ -168,8 +168,8 @@ static void add_json(struct run_status *status) {
 		buf_adds(out, i > 0 ? ",\n{" : "\n{");
 		json_add_string(out, "batch", name_of(batch));
 		buf_printf(out, ",\"queued\":%" PRIu64 ",\"running\":%" PRIu64, status->queued[i], status->running[i]);
-		buf_printf(out, ",\"ok\":%" PRIu64 ",\"failed\":%" PRIu64 ",\"cancelled\":%" PRIu64 ",\"skipped\":%" PRIu64 "}", batch->ok,
-		           batch->failed, batch->cancelled, batch->skipped);
+		buf_printf(out, ",\"ok\":%" PRIu64 ",\"failed\":%" PRIu64 ",\"cancelled\":%" PRIu64 ",\"skipped\":%" PRIu64 "}", batch->counts.ok,
+		           batch->counts.failed, batch->counts.cancelled, batch->counts.skipped);
 	}
 	if (run->hosts) {
 		buf_adds(out, "],\"hosts\":[");

@@ -33,7 +33,7 @@ static void test_run(void) {
 		"\"host\":\"h\",\"pid\":9,\"slots\":8,\"fair\":\"turns\",\"argv\":[\"fairpar\",\"a b\"],\"cwd\":\"/\",\"manifest\":null,"
 		"\"name\":null,\"joblog\":null,\"parent\":null}\n");
 	check_string(encode((struct event){.kind = EVENT_RUN_END, .u.run_end = {
-		.ok = 1, .failed = 2, .cancelled = 3, .skipped = 4, .allowed = 1, .resumed = 6, .slot_time = 2500000999, .exit_status = 130,
+		.counts = {1, 2, 3, 4}, .allowed = 1, .resumed = 6, .slot_time = 2500000999, .exit_status = 130,
 		.signal = 2,
 	}}, 1234567), "{\"v\":1,\"ev\":\"run_end\",\"t\":1.234567,\"ok\":1,\"failed\":2,\"cancelled\":3,\"skipped\":4,\"allowed\":1,"
 		"\"current\":0,\"resumed\":6,\"wall\":1.234567,\"slot_time\":2.500000,\"exit\":130,\"signal\":2}\n");
@@ -54,7 +54,7 @@ static void test_batches(void) {
 		.batch = "A", .weight = 1, .max_parallel = 4, .interval = 200000000, .long_running = true, .jobs = 0,
 	}}, 5), "{\"v\":1,\"ev\":\"batch_start\",\"t\":0.000005,\"batch\":\"A\",\"weight\":1,\"priority\":0,\"max_parallel\":4,"
 		"\"interval\":0.200000,\"long_running\":true,\"jobs\":0}\n");
-	check_string(encode((struct event){.kind = EVENT_BATCH_END, .u.batch_end = {"A", 1, 2, 3, 4, 5000000, 0}}, 5),
+	check_string(encode((struct event){.kind = EVENT_BATCH_END, .u.batch_end = {"A", {1, 2, 3, 4}, 5000000, 0}}, 5),
 		"{\"v\":1,\"ev\":\"batch_end\",\"t\":0.000005,\"batch\":\"A\",\"ok\":1,\"failed\":2,\"cancelled\":3,\"skipped\":4,\"longest_wait\":0.005000}\n");
 	check_string(encode((struct event){.kind = EVENT_LOST, .u.lost = {"A", OUTCOME_SKIPPED, 7, "it's so"}}, 5),
 		"{\"v\":1,\"ev\":\"lost\",\"t\":0.000005,\"batch\":\"A\",\"status\":\"skipped\",\"jobs\":7,\"why\":\"it's so\"}\n");

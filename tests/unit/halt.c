@@ -149,18 +149,18 @@ static void test_stops_at_the_right_job(void) {
 	struct run stopped = run("now,fail=2", CODES(1, 0, 2, 3, 4));
 	check(stopped.halted);
 	check_equal(stopped.halted_by.exit_code, 2);
-	check_equal(stopped.tally.cancelled, 2);
+	check_equal(stopped.tally.counts.cancelled, 2);
 	stopped = run("now,success=2", CODES(1, 0, 2, 0, 4));
-	check_equal(stopped.tally.cancelled, 1);
+	check_equal(stopped.tally.counts.cancelled, 1);
 	stopped = run("now,done=2", CODES(1, 0, 2, 0, 4));
-	check_equal(stopped.tally.cancelled, 3);
+	check_equal(stopped.tally.counts.cancelled, 3);
 	stopped = run("soon,fail=40%", CODES(1, 0, 2, 0, 4));
-	check_equal(stopped.tally.cancelled, 2);
+	check_equal(stopped.tally.counts.cancelled, 2);
 }
 
 static void test_percentage_waits_for_the_total(void) {
 	struct halt halt = parsed("now,fail=50%");
-	struct tally tally = {.failed = 1, .total = 1};
+	struct tally tally = {.counts.failed = 1, .total = 1};
 	check(!halt_is_met(&halt, &tally));
 	tally.total_is_final = true;
 	check(halt_is_met(&halt, &tally));
@@ -172,40 +172,40 @@ static void test_percentage_waits_for_the_total(void) {
 
 static void test_cancelled_counts_nowhere(void) {
 	struct halt halt = parsed("now,done=1");
-	struct tally tally = {.cancelled = 5, .skipped = 5, .total = 10, .total_is_final = true};
+	struct tally tally = {.counts.cancelled = 5, .counts.skipped = 5, .total = 10, .total_is_final = true};
 	check(!halt_is_met(&halt, &tally));
 }
 
 static void test_counts(void) {
 	struct halt never = parsed("never");
-	struct tally tally = {.ok = 5};
+	struct tally tally = {.counts.ok = 5};
 	check_equal(exit_status(EXIT_GNU, &tally, &never, false, NULL), 0);
-	tally.failed = 100;
+	tally.counts.failed = 100;
 	check_equal(exit_status(EXIT_GNU, &tally, &never, false, NULL), 100);
-	tally.failed = 101;
+	tally.counts.failed = 101;
 	check_equal(exit_status(EXIT_GNU, &tally, &never, false, NULL), 101);
-	tally.failed = UINT64_C(1) << 40;
+	tally.counts.failed = UINT64_C(1) << 40;
 	check_equal(exit_status(EXIT_GNU, &tally, &never, false, NULL), 101);
 	struct halt percent = parsed("now,success=100%");
-	tally.total = tally.failed + 1;
+	tally.total = tally.counts.failed + 1;
 	check_equal(exit_status(EXIT_GNU, &tally, &percent, false, NULL), 100);
 }
 
 static void test_never_zero_when_something_did_not_run(void) {
 	struct halt never = parsed("never"), fail = parsed("now,fail=1");
-	struct tally tally = {.ok = 5, .cancelled = 1, .total = 6};
+	struct tally tally = {.counts.ok = 5, .counts.cancelled = 1, .total = 6};
 	for (int scheme = EXIT_GNU; scheme <= EXIT_ANY; ++scheme) {
 		check_equal(exit_status((enum exit_scheme)scheme, &tally, &never, false, NULL), 1);
 		check_equal(exit_status((enum exit_scheme)scheme, &tally, &fail, false, NULL), 1);
 	}
-	tally = (struct tally){.ok = 5, .skipped = 1, .total = 6};
+	tally = (struct tally){.counts.ok = 5, .counts.skipped = 1, .total = 6};
 	check_equal(exit_status(EXIT_GNU, &tally, &never, false, NULL), 1);
-	tally = (struct tally){.ok = 5, .unread = true, .total = 5};
+	tally = (struct tally){.counts.ok = 5, .unread = true, .total = 5};
 	check_equal(exit_status(EXIT_GNU, &tally, &never, false, NULL), 1);
 	// but the user asked for it
 	struct halt success = parsed("now,success=1"), done = parsed("now,done=5");
 	struct result ok = exited(0);
-	tally = (struct tally){.ok = 5, .cancelled = 3, .unread = true, .total = 8};
+	tally = (struct tally){.counts.ok = 5, .counts.cancelled = 3, .unread = true, .total = 8};
 	check_equal(exit_status(EXIT_GNU, &tally, &success, true, &ok), 0);
 	check_equal(exit_status(EXIT_FIRST, &tally, &done, true, &ok), 0);
 	check_equal(exit_status(EXIT_GNU, &tally, &success, false, NULL), 1);
@@ -262,10 +262,10 @@ static void test_tally(void) {
 		struct result result = {.outcome = (enum outcome)outcome, .exit_code = outcome == OUTCOME_OK ? 0 : outcome};
 		tally_add(&tally, &result);
 	}
-	check_equal(tally.ok, 1);
-	check_equal(tally.failed, 4);
-	check_equal(tally.cancelled, 1);
-	check_equal(tally.skipped, 1);
+	check_equal(tally.counts.ok, 1);
+	check_equal(tally.counts.failed, 4);
+	check_equal(tally.counts.cancelled, 1);
+	check_equal(tally.counts.skipped, 1);
 	check_equal(tally.first.outcome, OUTCOME_FAILED);
 }
 

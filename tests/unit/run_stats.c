@@ -79,9 +79,9 @@ static void test_two_batches(void) {
 	check_string(a->name, "a");
 	check_equal(a->jobs, 3);
 	check_equal(b->jobs, -1);
-	check_equal(a->ok, 2);
-	check_equal(a->failed, 1);
-	check_equal(b->failed, 1);
+	check_equal(a->counts.ok, 2);
+	check_equal(a->counts.failed, 1);
+	check_equal(b->counts.failed, 1);
 	check_equal(a->slot_time, 6 * S);
 	check_equal(b->slot_time, 2 * S);
 	check(a->share == 0.75 && b->share == 0.25);
@@ -108,13 +108,13 @@ static void test_retries_and_steps(void) {
 	struct event event = ended("a", 1, 0, 1 * S, OUTCOME_FAILED);
 	event.u.job_end.next = NEXT_RETRY;
 	stats_on_event(stats, &event);
-	check_equal(stats->batches[0].failed, 0);
+	check_equal(stats->batches[0].counts.failed, 0);
 	start("a", 1, 1 * S, 2);
 	event = ended("a", 1, 1 * S, 2 * S, OUTCOME_OK);
 	event.u.job_end.id.attempt = 2;
 	event.u.job_end.next = NEXT_STEP;
 	stats_on_event(stats, &event);
-	check_equal(stats->batches[0].ok, 0);
+	check_equal(stats->batches[0].counts.ok, 0);
 	event = ended("a", 1, 2 * S, 3 * S, OUTCOME_FAILED); // its second step is tried again too: still one job
 	event.u.job_end.id.step = 1;
 	event.u.job_end.next = NEXT_RETRY;
@@ -127,7 +127,7 @@ static void test_retries_and_steps(void) {
 	check_equal(stats->batches[0].retried, 1);
 	check_equal(stats->total.retried, 1);
 	check_equal(stats->batches[0].attempts, 4);
-	check_equal(stats->batches[0].failed, 1);
+	check_equal(stats->batches[0].counts.failed, 1);
 	check_equal(stats->failures[0]->id.attempt, 2);
 	check_equal(stats->failures[0]->id.step, 1);
 	check_equal(stats->batches[0].running, 0);
@@ -140,12 +140,12 @@ static void test_beside_the_items(void) {
 	struct event event = ended("a", 0, 1 * S, 4 * S, OUTCOME_FAILED);
 	event.u.job_end.id.role = ROLE_FINALLY;
 	stats_on_event(stats, &event);
-	check_equal(stats->total.failed, 0);
+	check_equal(stats->total.counts.failed, 0);
 	event.u.job_end.id.role = ROLE_LISTING; // without it there are no items: counted by the exit status too
 	stats_on_event(stats, &event);
 	end(4 * S);
-	check_equal(stats->total.failed, 1);
-	check_equal(stats->total.ok, 1);
+	check_equal(stats->total.counts.failed, 1);
+	check_equal(stats->total.counts.ok, 1);
 	check_equal(stats->total.slot_time, 7 * S);
 	check_equal(stats->total.max, 1 * S);
 	stats_free(stats);
@@ -170,11 +170,11 @@ static void test_items_of_a_process(void) {
 	stats_on_event(stats, &event);
 	end(3 * S);
 	check(stats->counts_items);
-	check_equal(stats->total.ok, 101);
-	check_equal(stats->total.failed, 10);
+	check_equal(stats->total.counts.ok, 101);
+	check_equal(stats->total.counts.failed, 10);
 	check_equal(stats->total.failed_processes, 1);
-	check_equal(stats->total.cancelled, 5);
-	check_equal(stats->batches[0].ok, 101);
+	check_equal(stats->total.counts.cancelled, 5);
+	check_equal(stats->batches[0].counts.ok, 101);
 	check_equal(stats->total.retried, 1);
 	check_equal(stats->total.attempts, 5); // of processes
 	check_equal(stats->nfailures, 1);
@@ -196,12 +196,12 @@ static void test_what_is_not_run(void) {
 	event.u.job_end.allowed = true;
 	stats_on_event(stats, &event);
 	end(1 * S);
-	check_equal(stats->total.skipped, 7);
-	check_equal(stats->total.cancelled, 7);
-	check_equal(stats->total.ok, 1);
+	check_equal(stats->total.counts.skipped, 7);
+	check_equal(stats->total.counts.cancelled, 7);
+	check_equal(stats->total.counts.ok, 1);
 	check_equal(stats->total.up_to_date, 1);
 	check_equal(stats->total.attempts, 1);
-	check_equal(stats->total.failed, 1);
+	check_equal(stats->total.counts.failed, 1);
 	check_equal(stats->total.allowed, 1);
 	check(stats->failures[0]->allowed);
 	stats_free(stats);
@@ -299,8 +299,8 @@ static void test_many_batches(void) {
 	check_equal(stats->nbatches, STATS_BATCHES + 1);
 	check_string(stats->batches[STATS_BATCHES].name, "");
 	check_equal(stats->hidden_batches, 500);
-	check_equal(stats->batches[STATS_BATCHES].ok, 500);
-	check_equal(stats->total.ok, STATS_BATCHES + 500);
+	check_equal(stats->batches[STATS_BATCHES].counts.ok, 500);
+	check_equal(stats->total.counts.ok, STATS_BATCHES + 500);
 	stats_free(stats);
 }
 
@@ -326,7 +326,7 @@ static void test_damage(void) {
 	struct event event = ended("b", 1, 4 * S, 5 * S, OUTCOME_OK);
 	stats_on_event(stats, &event);
 	stats_finish(stats, 0);
-	check_equal(stats->total.ok, 1);
+	check_equal(stats->total.counts.ok, 1);
 	stats_free(stats);
 	stats_free(NULL);
 }

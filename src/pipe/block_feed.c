@@ -13,6 +13,7 @@
 #include "base/io.h"
 #include "base/temp_file.h"
 #include "base/text.h"
+#include "base/units.h"
 #include "input/records.h"
 
 #include <errno.h>
@@ -255,37 +256,17 @@ static enum data_status stream_step(struct blockfeed *feed, struct block **ret_b
 
 // ---- a file as stdin ----
 
-// Notes how long the file is now. Returns 0, or -1 with errno.
-static int file_measure(struct file_part *source) {
-	struct stat stat;
-	if (fstat(source->fd, &stat) != 0) {
-		return -1;
-	}
-	source->size = (uint64_t)stat.st_size;
-	return 0;
-}
-
 // Finds the end of the records that are whole in the next `len` bytes: nearly always it is in the last few of them. 0: there
-// is none, or *ret_shrunk: the file has become shorter. Returns 0, or -1 with errno.
-static int file_cut(struct blockfeed *feed, size_t len, size_t *ret_cut, bool *ret_shrunk) {
-	struct file_part *source = &feed->source;
+// is none. Returns 0, or -1 with errno: EIO if the file has become shorter.
+static int file_cut(struct blockfeed *feed, size_t len, size_t *ret_cut) {
 	*ret_cut = block_splitter_is_free(feed->splitter) ? len : 0;
-	*ret_shrunk = false;
-	for (size_t window = WINDOW; *ret_cut == 0; window *= 4) {
-		size_t size = window < len ? window : len;
-		ssize_t n = pread(source->fd, buf_reserve(&feed->data, size), size, (off_t)(source->from + len - size));
-		if (n < 0) {
+	for (size_t window = WINDOW, size = 0; *ret_cut == 0 && size < len; window *= 4) {
+		size = window < len ? window : len;
+		if (pread_all(feed->source.fd, buf_reserve(&feed->data, size), size, feed->source.from + len - size) < size) {
 			return -1;
-		}
-		*ret_shrunk = (size_t)n < size;
-		if (*ret_shrunk) {
-			break;
 		}
 		size_t cut = block_splitter_cut(feed->splitter, feed->data.data, size, /* first */ true, /* ended */ false);
 		*ret_cut = cut > 0 ? len - size + cut : 0;
-		if (size == len) {
-			break;
-		}
 	}
 	return 0;
 }
@@ -293,25 +274,24 @@ static int file_cut(struct blockfeed *feed, size_t len, size_t *ret_cut, bool *r
 static enum data_status file_step(struct blockfeed *feed, struct block **ret_block) {
 	struct file_part *source = &feed->source;
 	size_t want = block_splitter_want(feed->splitter, 0), cut;
-	bool shrunk;
+	struct stat stat;
 	// the end is where it is when we come to it
-	if (source->size < source->from + want && file_measure(source) != 0) {
+	bool is_near = source->size < source->from + want;
+	if (is_near && fstat(source->fd, &stat) != 0) {
 		return fail(feed, "cannot read the standard input");
 	}
-	uint64_t left = source->size > source->from ? source->size - source->from : 0;
+	source->size = is_near ? (uint64_t)stat.st_size : source->size;
+	uint64_t left = minus(source->size, source->from);
 	if (left == 0) {
 		feed->done = true;
 		return DATA_END;
 	}
 	if (left < want) {
 		cut = (size_t)left;
-	} else if (file_cut(feed, want, &cut, &shrunk) != 0 || (shrunk && file_measure(source) != 0)) {
-		return fail(feed, "cannot read the standard input");
-	} else if (shrunk && source->size >= source->from + want) { // it has not: the file system tells of more than there is
-		errno = EIO;
+	} else if (file_cut(feed, want, &cut) != 0) {
 		return fail(feed, "cannot read the standard input");
 	} else if (cut == 0) {
-		return shrunk ? DATA_AGAIN : grow(feed);
+		return grow(feed);
 	}
 	enum data_status status = part_ready(feed, source, source->from + cut, ret_block);
 	(void)lseek(source->fd, (off_t)source->from, SEEK_SET); // for who reads on behind us

@@ -15,7 +15,7 @@ static void finish(struct worker_state *state, struct job *job, const struct res
 	publish_note_output(state, job, result, NEXT_NOTHING);
 	if (job->spool) {
 		if (log_sink_is_on_stdout(state->run)) {
-			spool_complete(job->spool);
+			spool_complete(job->spool, 0);
 		}
 		spool_finish(job->spool);
 		job->spool = NULL;

@@ -43,7 +43,7 @@ static void end_output(struct worker_state *state, struct job *job, const struct
 	bool logged = result->outcome == OUTCOME_CANCELLED || atomic_load_relaxed(&state->run->output_error);
 	if (job->spool) {
 		if (log_sink_is_on_stdout(state->run)) {
-			spool_complete(job->spool);
+			spool_complete(job->spool, 0);
 		}
 		logged = logged || job_records_add(state, job, result, received, job->spool);
 		spool_finish(job->spool);

@@ -29,9 +29,6 @@ static bool feed_read(struct run *run, struct feed *feed) {
 	}
 	switch (input_next(feed->input, &feed->record, &error)) {
 	case INPUT_RECORD:
-		feed->bad = NULL;
-		feed->pending = true;
-		return true;
 	case INPUT_BAD:
 		feed->bad = error;
 		feed->pending = true;

@@ -501,7 +501,7 @@ enum input_status input_read_all(struct input *input, bool shuffle) {
 		const char *error = NULL;
 		enum input_status status = input_next(input, &record, &error);
 		switch (status) {
-		case INPUT_RECORD: record_list_add(&input->all, &record, NULL); break;
+		case INPUT_RECORD:
 		case INPUT_BAD: record_list_add(&input->all, &record, error); break;
 		case INPUT_WAIT: return status;
 		case INPUT_ERROR: input->state = STREAMING; input->is_read = true; break; // is reported behind the records

@@ -57,7 +57,7 @@ struct input *input_open(const struct input_config *config, char **ret_error);
 void input_close(struct input *input);
 
 enum input_status {
-	INPUT_RECORD,   // *ret_record is the next one, borrowed until the next call
+	INPUT_RECORD,   // *ret_record is the next one, borrowed until the next call; *ret_error is NULL
 	INPUT_HEADER,   // *ret_record holds the names; once, before all records, with config.header
 	INPUT_BAD,      // *ret_record cannot be an item, *ret_error says why: it has a NUL inside, or is too long
 	INPUT_WAIT,     // there are no bytes yet: poll input_fd() for input, then call again

@@ -237,12 +237,6 @@ static struct resume_row *find_row(const struct resume *resume, uint64_t seq, co
 	return found;
 }
 
-// Finds the first row with that command, or NULL.
-static struct resume_row *find_command(const struct resume *resume, const char *command) {
-	size_t at = place_of(resume, command, 0);
-	return at < resume->n && strcmp(resume->rows[at].command, command) == 0 ? &resume->rows[at] : NULL;
-}
-
 // Finds the first row with the command of `first` that is not used up, or NULL.
 static struct resume_row *find_free(const struct resume *resume, struct resume_row *first) {
 	size_t at = first->next;
@@ -259,7 +253,9 @@ enum resume_answer resume_ask(struct resume *resume, uint64_t seq, const char *c
 	if (row && resume->ok_only && row->failed) {
 		return RESUME_RUN; // it is this job that failed: the row of another with the same command does not stand for it
 	}
-	struct resume_row *first = is_marked ? NULL : find_command(resume, command);
+	size_t at = place_of(resume, command, 0);
+	bool is_there = !is_marked && at < resume->n && strcmp(resume->rows[at].command, command) == 0;
+	struct resume_row *first = is_there ? &resume->rows[at] : NULL; // with that command
 	if (!row || row->used) {
 		resume->moved |= !row && is_taken;
 		bool is_new = !row && !first && (is_taken || resume->n == 0 || seq > resume->by_seq[resume->n - 1]->seq);

@@ -130,7 +130,7 @@ enum flusher { FLUSHER_NONE, FLUSHER_RUNS, FLUSHER_IMPOSSIBLE };
 struct writer {
 	struct writer_config config;
 	struct store *store;
-	struct streams *streams;
+	struct streams streams;
 
 	mutex lock;
 	cond changed;            // something was released, or the turn was given up

@@ -126,7 +126,7 @@ static bool spool_goes_live(struct spool *spool, int i, int fd) {
 static ssize_t spool_read(struct spool *spool, int i, int fd) {
 	struct stream *stream = &spool->stream[i];
 	if ((stream->pass || spool_goes_live(spool, i, fd)) && spool->tag.len == 0 && !spool_can_stall(spool)) {
-		ssize_t n = streams_splice(spool->writer->streams, i, fd);
+		ssize_t n = streams_splice(&spool->writer->streams, i, fd);
 		if (n >= 0) {
 			stream->bytes += (uint64_t)n;
 			return n;
@@ -170,8 +170,7 @@ ssize_t spool_readable(struct spool *spool, int stream, int fd) {
 	return n;
 }
 
-// Ends the last line of the stream, if its newline is missing.
-static void complete(struct spool *spool, int i) {
+void spool_complete(struct spool *spool, int i) {
 	if (spool->stream[i].bytes > 0 && spool->stream[i].last != '\n') {
 		spool_add(spool, i, "\n", 1);
 	}
@@ -185,7 +184,7 @@ void spool_frame_lines(struct spool *spool, const char *before, const char *afte
 		spool_keep_latest(spool);
 	}
 	for (int i = 0; i < STREAMS; ++i) {
-		complete(spool, i);
+		spool_complete(spool, i);
 	}
 	struct buf tag = BUF_INIT;
 	buf_adds(&tag, before);
@@ -194,10 +193,6 @@ void spool_frame_lines(struct spool *spool, const char *before, const char *afte
 	buf_adds(&tag, after);
 	buf_fini(&spool->tag);
 	spool->tag = tag;
-}
-
-void spool_complete(struct spool *spool) {
-	complete(spool, 0);
 }
 
 void spool_add(struct spool *spool, int stream, const void *mem, size_t len) {

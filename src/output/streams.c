@@ -3,7 +3,6 @@
 #include "output/streams.h"
 
 #include "base/alloc.h"
-#include "base/buf.h"
 #include "base/io.h"
 #include "base/write_limit.h"
 #include "term/screen.h"
@@ -21,50 +20,19 @@ enum {
 	SPLICE_MAX = 1 << 20,
 };
 
-struct sink {
-	int fd;
-	bool is_fifo;
-	bool nowait;        // a pipe or socket, and the kernel knows RWF_NOWAIT for it
-	bool splice;        // splice(2) is worth a try
-	bool dead;          // failed: everything is discarded
-	bool is_tty;        // which stops taking bytes at Ctrl-S
-};
-
-struct streams {
-	struct sink sink[2];
-	void (*failed)(void *arg, int stream, int error);
-	void *arg;
-	char *gather;       // GATHER_SIZE bytes, or NULL: not yet needed
-	size_t start, len;  // gathered bytes from start to len
-	int stream;         // theirs
-	uint64_t unread;    // bytes that the limit (base/write_limit.h) has cost
-	bool gave_up;
-	struct buf shown;   // a tag as a terminal gets it
-};
-
 static struct sink sink_make(int fd) {
 	struct stat st;
 	bool blocks = fstat(fd, &st) == 0 && (S_ISFIFO(st.st_mode) || S_ISSOCK(st.st_mode));
 	return (struct sink){.fd = fd, .is_fifo = blocks && S_ISFIFO(st.st_mode), .nowait = blocks, .splice = true, .is_tty = isatty(fd) == 1};
 }
 
-struct streams *streams_create(int out_fd, int err_fd, void (*failed)(void *arg, int stream, int error), void *arg) {
-	struct streams *streams = NEW(struct streams);
-	streams->sink[0] = sink_make(out_fd);
-	streams->sink[1] = sink_make(err_fd);
-	streams->failed = failed;
-	streams->arg = arg;
-	return streams;
+void streams_init(struct streams *streams, int out_fd, int err_fd, void (*failed)(void *arg, int stream, int error), void *arg) {
+	*streams = (struct streams){.sink = {sink_make(out_fd), sink_make(err_fd)}, .failed = failed, .arg = arg, .shown = BUF_INIT};
 }
 
-uint64_t streams_unread(const struct streams *streams) {
-	return streams->unread;
-}
-
-void streams_destroy(struct streams *streams) {
+void streams_fini(struct streams *streams) {
 	free(streams->gather);
 	buf_fini(&streams->shown);
-	free(streams);
 }
 
 static void sink_fail(struct streams *streams, int stream, int error) {

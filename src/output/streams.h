@@ -5,13 +5,33 @@
 
 #pragma once
 
+#include "base/buf.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
-struct streams;
+struct sink {
+	int fd;
+	bool is_fifo;
+	bool nowait;        // a pipe or socket, and the kernel knows RWF_NOWAIT for it
+	bool splice;        // splice(2) is worth a try
+	bool dead;          // failed: everything is discarded
+	bool is_tty;        // which stops taking bytes at Ctrl-S
+};
+
+struct streams {
+	struct sink sink[2];
+	void (*failed)(void *arg, int stream, int error);
+	void *arg;
+	char *gather;       // GATHER_SIZE bytes, or NULL: not yet needed
+	size_t start, len;  // gathered bytes from start to len
+	int stream;         // theirs
+	uint64_t unread;    // bytes that were discarded because nobody has read them until write_limit()
+	bool gave_up;
+	struct buf shown;   // a tag as a terminal gets it
+};
 
 // Where in a line the tagged stream is; all zero: at the start of one.
 struct tag_state {
@@ -21,12 +41,9 @@ struct tag_state {
 };
 
 // `failed` is called at each sink's first failure, with the stream and errno; that stream is discarded from then on. The
-// descriptors stay open and the caller's; what was gathered and not flushed is lost with streams_destroy().
-struct streams *streams_create(int out_fd, int err_fd, void (*failed)(void *arg, int stream, int error), void *arg);
-void streams_destroy(struct streams *streams);
-
-// How many bytes were discarded because nobody has read them until write_limit().
-uint64_t streams_unread(const struct streams *streams);
+// descriptors stay open and the caller's; what was gathered and not flushed is lost with streams_fini().
+void streams_init(struct streams *streams, int out_fd, int err_fd, void (*failed)(void *arg, int stream, int error), void *arg);
+void streams_fini(struct streams *streams);
 
 // Takes bytes of the stream (0 stdout, 1 stderr), gathered or written. Returns how many, all or fewer; 0 only if it
 // would block and `wait` is false.

@@ -50,9 +50,9 @@ static bool turn_write_stream(struct writer *writer, struct spool *spool, int i,
 		if (is_lost) {
 			writer_fail(writer, 2, errno);
 		} else if (tag->len == 0) {
-			n = streams_put(writer->streams, i, mem, n, wait);
+			n = streams_put(&writer->streams, i, mem, n, wait);
 		} else {
-			n = streams_put_tagged(writer->streams, i, tag->data, tag->len, &stream->tag, mem, n, wait);
+			n = streams_put_tagged(&writer->streams, i, tag->data, tag->len, &stream->tag, mem, n, wait);
 		}
 		if (n == 0) {
 			return false;
@@ -96,7 +96,7 @@ bool turn_write(struct writer *writer, struct spool *spool, bool wait) {
 
 // Writes what was gathered, and says of which jobs that was all. Returns false if it would block.
 static bool turn_flush(struct writer *writer, bool wait) {
-	if (!streams_flush(writer->streams, wait)) {
+	if (!streams_flush(&writer->streams, wait)) {
 		return false;
 	}
 	if (writer->receipts.len > 0) {
@@ -110,10 +110,10 @@ void writer_pass(struct spool *spool, int stream) {
 	struct writer *writer = spool->writer;
 	spool_end_line(spool, stream, spool->stream[stream].len);
 	bool wait = !spool_can_stall(spool);
-	if (!turn_write_stream(writer, spool, stream, wait) || !streams_flush(writer->streams, wait)) {
+	if (!turn_write_stream(writer, spool, stream, wait) || !streams_flush(&writer->streams, wait)) {
 		spool_stall(spool, true);
 		(void)turn_write_stream(writer, spool, stream, /* wait */ true);
-		(void)streams_flush(writer->streams, /* wait */ true);
+		(void)streams_flush(&writer->streams, /* wait */ true);
 	}
 	spool_compact(spool);
 }
@@ -172,7 +172,7 @@ void turn_work(struct writer *writer, bool wait) {
 	uint64_t written = 0;
 	for (;;) {
 		struct spool *spool = writer->receipts.len < RECEIPTS_MAX ? turn_next(writer) : NULL;
-		if (!spool && writer->receipts.len == 0 && !streams_pending(writer->streams)) {
+		if (!spool && writer->receipts.len == 0 && !streams_pending(&writer->streams)) {
 			break;
 		}
 		if (spool) {

@@ -146,7 +146,7 @@ struct writer *writer_create(const struct writer_config *config) {
 	struct writer *writer = NEW(struct writer);
 	writer->config = *config;
 	writer->store = store_create(config->spool_mem, config->spool_dir);
-	writer->streams = streams_create(config->out_fd, config->err_fd, writer_fail, writer);
+	streams_init(&writer->streams, config->out_fd, config->err_fd, writer_fail, writer);
 	mutex_init(&writer->lock, LOCK_WRITER);
 	cond_init(&writer->changed);
 	cond_init(&writer->handed_over);
@@ -205,14 +205,14 @@ int writer_destroy(struct writer *writer, uint64_t *ret_unread) {
 	bool lost = writer->lost[0] || writer->lost[1] || writer->lost[2];
 	mutex_unlock(&writer->lock);
 	flusher_end(writer);
-	*ret_unread = streams_unread(writer->streams);
+	*ret_unread = writer->streams.unread;
 	while (writer->spare) {
 		struct spool *spool = writer->spare;
 		writer->spare = spool->next;
 		spool_free(spool);
 	}
 	output_queue_fini(&writer->arrival);
-	streams_destroy(writer->streams);
+	streams_fini(&writer->streams);
 	store_destroy(writer->store);
 	buf_fini(&writer->receipts);
 	free(writer->scratch);

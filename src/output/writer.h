@@ -120,8 +120,8 @@ void spool_suspend(struct spool *spool);
 // before its end, which the last line gets if it has none. For WRITER_LINE_BUFFER it means nothing.
 void spool_frame_lines(struct spool *spool, const char *before, const char *after);
 
-// Ends the last line of stdout, if its newline is missing; for a job that has ended and was not live.
-void spool_complete(struct spool *spool);
+// Ends the last line of the stream, if its newline is missing; for a job that has ended and was not live.
+void spool_complete(struct spool *spool, int stream);
 
 // The last line that the job has written so far, of either stream (a carriage return ends one, too), into `text` of `size`
 // bytes, without its end; `tagged`: behind the tag. Of a line of more than 8 KiB it is the last 8. Returns its length, cut to the

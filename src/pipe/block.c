@@ -88,7 +88,7 @@ ssize_t read_now(char *to, size_t want) {
 	struct pollfd in = {.fd = STDIN_FILENO, .events = POLLIN};
 	int ready = poll(&in, 1, 0);
 	errno = ready == 0 ? EAGAIN : errno;
-	return ready <= 0 ? -1 : read(STDIN_FILENO, to, want);
+	return ready <= 0 ? -1 : read_some(STDIN_FILENO, to, want);
 }
 
 // ---- a block and its job ----

@@ -98,7 +98,7 @@ struct block *block_new(struct blocks *blocks);
 // Makes the item of the block: its name, or "". Borrowed from `buf`.
 void block_record(struct block *block, struct buf *buf, struct record *ret_record);
 
-// As read(2) from stdin, but fails with EAGAIN where that would wait.
+// As read_some() from stdin, but fails with EAGAIN where that would wait.
 ssize_t read_now(char *to, size_t want);
 
 // ---- from any thread ----

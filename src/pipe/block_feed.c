@@ -132,9 +132,6 @@ static enum data_status fill(struct blockfeed *feed) {
 			if (errno == EAGAIN) {
 				return DATA_WAIT;
 			}
-			if (errno == EINTR) {
-				continue;
-			}
 			diag_error("cannot read the standard input: %s", strerror(errno));
 			feed->ended = feed->failed = true;
 			break;
@@ -519,8 +516,8 @@ static enum data_status read_portion(struct blockfeed *feed) {
 		feed->undealt = portion_of_bytes(&bytes);
 		return DATA_READY;
 	}
-	if (n < 0 && (errno == EINTR || errno == EAGAIN)) {
-		return errno == EINTR ? DATA_AGAIN : DATA_WAIT;
+	if (n < 0 && errno == EAGAIN) {
+		return DATA_WAIT;
 	}
 	feed->done = true;
 	return n < 0 ? fail(feed, "cannot read the standard input") : DATA_AGAIN;

@@ -284,7 +284,8 @@ bool slurm_is_impossible(const char *reason) {
 }
 
 bool slurm_is_over(const char *said) {
-	return strstr(said, "has expired") || strstr(said, "nvalid job id") || strstr(said, "xpired or invalid job");
+	return strstr(said, "has expired") || strstr(said, "nvalid job id") || strstr(said, "xpired or invalid job") ||
+		strstr(said, "already completing or completed");
 }
 
 bool slurm_is_transient(const char *said) {

@@ -134,6 +134,7 @@ static void test_commands(void) {
 static void test_over(void) {
 	check(slurm_is_over("exit 1: srun: error: Slurm job 2 has expired"));
 	check(slurm_is_over("srun: error: Unable to confirm allocation for job 2: Invalid job id specified"));
+	check(slurm_is_over("srun: error: Unable to create step for job 2: Job/step already completing or completed"));
 	check(slurm_is_over("srun: Check SLURM_JOB_ID environment variable. Expired or invalid job 2"));
 	check(!slurm_is_over("srun: error: Unable to contact slurm controller (connect failure)"));
 }

@@ -19,40 +19,41 @@
 #include <unistd.h>
 
 #define CONNECT_TIMEOUT_NS (2 * NS_PER_S)
-enum { PAUSE_MIN_MS = 2, PAUSE_MAX_MS = 256 }; // between two looks for a server
-enum { TRIES_MAX = 200, HELLO_TEXT_MAX = 8192 }; // of a text; a command line may be longer
+enum { PAUSE_MIN_MS = 2, PAUSE_MAX_MS = 256 }; // between two attempts to connect to a server
+enum { TRIES_MAX = 200 };       // client.tries at most
+enum { HELLO_TEXT_MAX = 8192 }; // bytes of each text in a HELLO: a longer command line is cut
 
 // ---- the client ----
 
 struct held {
 	struct lease_id id;        // number 0: none
 	uint32_t width;
-	bool lent;                 // to this client
+	bool lent;                 // it is lent to this client out of another lease
 	bool used;
 	bool last;                 // no other job comes after the one that runs on it
-	pid_t pid;                 // of the job, if
-	int pidfd;                 // this one, of the job, too, is not -1
+	pid_t pid;                 // process of the job; set if `pidfd` is not -1
+	int pidfd;                 // of that process, or -1
 };
 
 struct client {
 	struct client_config config;
 	char *dir, *label;         // where it runs, and what
 	struct pool_place place;
-	enum { SEARCHES, GREETS, WELCOME } state; // for a server: looks for one again at `due`, or waits for the answer to HELLO, or has it
-	uint64_t due;              // TIME_NEVER but while it SEARCHES; and then, too, if it was lost
-	unsigned pause_ms;         // the last one before that
-	bool awaits_lock;          // which another process has: it starts or ends a server
-	unsigned tries;            // since it was welcome, of servers that hung up or were started
-	int fd;                    // -1 while it SEARCHES
+	enum { SEARCHES, GREETS, WELCOME } state; // looks for a server again at `due`; waits for the answer to HELLO; has the answer
+	uint64_t due;              // in state SEARCHES: when to look for a server again; TIME_NEVER otherwise, and after CLIENT_LOST
+	unsigned pause_ms;         // the last pause before `due`
+	bool awaits_lock;          // another process has the lock: it starts or ends a server
+	unsigned tries;            // servers since the last WELCOME that hung up, or that this client started
+	int fd;                    // -1 in state SEARCHES
 	struct buf in;
-	size_t at;                 // bytes of it that were looked at
+	size_t at;                 // bytes of `in` that were read
 	unsigned slots;
 	struct slots_bounds bounds;
 	enum controller_reason reason;
 	unsigned wanted, width;
 	bool contended;
 	unsigned spare_limit;      // 0: none
-	uint64_t nonces;           // state of the series
+	uint64_t nonces;           // state of random_next(), which makes the nonces
 	struct held *held;
 	size_t nheld, held_cap;
 	struct buf error;          // why there is no server
@@ -60,7 +61,7 @@ struct client {
 
 // ---- frames ----
 
-// Sends a frame, with a text and a descriptor, or -1. Where the server has gone (client->fd may be -1), the next read says so too.
+// Sends a frame with a text and a descriptor (-1: none). If the connection has ended (client->fd may be -1), the next read tells that.
 static void send_with(const struct client *client, struct frame frame, const void *text, size_t len, int fd) {
 	while (frame_send(client->fd, frame, text, len, fd) != 0 && errno == EAGAIN) {
 		(void)poll(&(struct pollfd){.fd = client->fd, .events = POLLOUT}, 1, -1);
@@ -81,7 +82,7 @@ static void send_use(const struct client *client, const struct held *held) {
 	send_frame(client, FRAME_USE, held->id.number, held->id.nonce, held->last);
 }
 
-// Reads what has come. False: the server has gone.
+// Reads what has come. Returns false if the server has closed the connection.
 static bool fill(struct client *client) {
 	enum frame_result result;
 	int fd;
@@ -95,7 +96,8 @@ static bool fill(struct client *client) {
 
 static int connect_again(struct client *client);
 
-// Says who this is, what it holds and what it wants; what was granted and not used is given up with the old server.
+// Tells the server who this client is, which leases it uses and what it wants. Leases of the server before that are not in use are
+// given up.
 static void introduce(struct client *client) {
 	const struct client_config *config = &client->config;
 	const struct hello hello = {
@@ -137,14 +139,14 @@ static void introduce(struct client *client) {
 	}
 }
 
-// The answer to HELLO comes first. Returns 0, also if it has not come yet; else an errno, with a reason in client->error, "" if the errno
-// says it.
+// Reads the answer to HELLO, the first frame that comes. Returns 0, also if it has not come yet; else an errno, and puts the reason into
+// client->error, or "" if the errno says it.
 static int hear_welcome(struct client *client) {
 	struct frame frame;
 	const char *text;
 	bool open = fill(client);
 	if (!frame_next(&client->in, &client->at, &frame, &text)) {
-		return open ? 0 : connect_again(client); // it was just about to end
+		return open ? 0 : connect_again(client); // the server was about to end
 	}
 	if (frame.type == FRAME_WELCOME) {
 		client->slots = (unsigned)frame.a;
@@ -163,7 +165,7 @@ static void greet(struct client *client, int fd) {
 	client->fd = fd;
 	client->state = GREETS;
 	client->pause_ms = 0;
-	introduce(client); // if the server has gone, hear_welcome() says so
+	introduce(client); // if the server has hung up, hear_welcome() finds that
 }
 
 // Takes the locks, and starts a server. Returns 0, or an errno: EWOULDBLOCK if another process has one of the locks.
@@ -174,7 +176,7 @@ static int start_server(const struct client *client) {
 	}
 	struct slots_bounds bounds = client->slots > 0 ? client->bounds : client->config.bounds; // a successor has as many as the last
 	if (bounds.most == 0) {
-		bounds.least = bounds.most = slots_usable_cpus(); // asked for only here: it takes long
+		bounds.least = bounds.most = slots_usable_cpus(); // asked for only here, as it takes long
 	}
 	int error = server_start(&client->place, lock_fds[client->place.dir == client->place.dirs[1]], bounds);
 	fd_close(&lock_fds[0]);
@@ -230,15 +232,15 @@ static void tell_why(const struct client *client) {
 	}
 }
 
-// Goes on with the search, or with the greeting, if it is due, or what it waits for has come, by `deadline` at the latest. Returns as
-// hear_welcome() does.
+// Waits until the server answers or client->due has come, but not beyond `deadline`, and goes on with the search or the greeting.
+// Returns as hear_welcome() does.
 static int go_on(struct client *client, uint64_t deadline) {
 	struct pollfd answer = {.fd = client->fd, .events = POLLIN};
 	bool ready = poll(&answer, 1, poll_ms(earlier(client->due, deadline))) > 0;
 	return ready ? hear_welcome(client) : now_ns() >= client->due ? search(client) : 0;
 }
 
-// Connects and waits for the WELCOME; and before that for a process that has the lock. Returns 0, or an errno, as hear_welcome() does.
+// Connects, waits for a process that has the lock, and then for the WELCOME. Returns 0, or an errno, as hear_welcome() does.
 static int reach_server(struct client *client) {
 	uint64_t begin = now_ns(), deadline = begin + CONNECT_TIMEOUT_NS, slow = begin + CLIENT_SLOW;
 	int error = search(client);
@@ -355,7 +357,7 @@ void client_send_observation(struct client *client, const struct observation *ob
 	send_with(client, (struct frame){.type = FRAME_OBSERVED}, observation, sizeof(*observation), -1);
 }
 
-// Returns whether they are others now.
+// Returns whether they have changed.
 static bool set_slots(struct client *client, uint64_t slots_and_reason) {
 	unsigned slots = (uint32_t)slots_and_reason;
 	bool differs = slots != client->slots;
@@ -380,7 +382,7 @@ static void forget_held(struct client *client, uint64_t number) {
 	}
 }
 
-// What a frame means for the client; CLIENT_NOTHING if it is nobody else's business.
+// Takes in a frame of the server. Returns the event that it is for the owner of the client, or CLIENT_NOTHING.
 static struct client_event on_frame(struct client *client, const struct frame *frame, const char *text) {
 	struct client_event event = {.type = CLIENT_NOTHING, .place = (unsigned)frame->a, .waiting = (unsigned)frame->b};
 	struct held *held;
@@ -451,7 +453,7 @@ static struct client_event next_frame(struct client *client) {
 	return event;
 }
 
-// `error`: of the last step on the way to another server.
+// Goes on to look for another server, unless `error`, that of the last step, is set: then the client is lost.
 static struct client_event seek(struct client *client, int error) {
 	error = error || client->state == WELCOME ? error : go_on(client, 0);
 	if (!error) {
@@ -475,9 +477,10 @@ struct client_event client_next(struct client *client) {
 		bool open = fill(client);
 		if (!open && client->in.len == before) {
 			fd_close(&client->fd);
-			client->contended = false; // until it says otherwise
+			client->contended = false; // until the next server says otherwise
 			client->spare_limit = 0;
-			return seek(client, client->config.starts ? search(client) : reach_server(client)); // who may start a server does not wait here
+			// a client that may start a server need not wait here for somebody else to do so
+			return seek(client, client->config.starts ? search(client) : reach_server(client));
 		}
 		if (client->in.len == before) {
 			break;
@@ -496,9 +499,9 @@ bool client_use(struct client *client, uint64_t number, uint64_t nonce, struct l
 	*ret_id = held->id;
 	send_use(client, held);
 	if (!fill(client)) {
-		return false; // nobody else knows of this lease: CLIENT_RENEWED comes
+		return false; // the next server will not know of this lease: CLIENT_RENEWED comes
 	}
-	size_t at = client->at; // in what has come and was not yet returned by client_next()
+	size_t at = client->at; // looks through the frames that client_next() has not returned yet
 	bool is_revoked = false;
 	struct frame frame;
 	const char *text;
@@ -506,21 +509,21 @@ bool client_use(struct client *client, uint64_t number, uint64_t nonce, struct l
 		is_revoked = is_revoked || (frame.type == FRAME_REVOKED && frame.a == number);
 	}
 	if (is_revoked) {
-		send_frame(client, FRAME_RELEASE, number, 0, 0); // it may have seen that it is used
+		send_frame(client, FRAME_RELEASE, number, 0, 0); // the server may have read that the lease is in use
 		return false;
 	}
 	held->used = true;
 	return true;
 }
 
-// The look comes last: a server that has come meanwhile is told of a lease that is in use by introduce() (the model
+// The check for a server comes last: a new server learns by introduce() that the lease is in use (see the model
 // tests/model/leases.pml, MUTANT_USED_AGAIN_WITHOUT_SERVER).
 bool client_use_again(struct client *client, uint64_t number, uint64_t nonce, struct lease_id *ret_id) {
 	struct held *held = find_held(client, number);
 	verify(held);
 	held->id.nonce = nonce ? nonce : random_next(&client->nonces) | 1;
 	*ret_id = held->id;
-	if (client->fd < 0 || !fill(client)) { // the next server may have given it to another before it hears of this client
+	if (client->fd < 0 || !fill(client)) { // the next server may grant the slots to another client before this one introduces itself
 		forget_held(client, number);
 		return false;
 	}

@@ -3,8 +3,8 @@
 //
 // This process may be stopped at any moment, and the server may then revoke a lease (lease_revoke()). So a lease is used in three
 // steps: client_use() tells the server, and checks that the lease was not revoked; only then the job is started; client_release()
-// gives the lease back. Before that, other jobs may run on it one after another: client_use_again(), of which the server hears only
-// when it asks, because it could lend the lease to what runs below a job; then that job is the last one on the lease.
+// gives the lease back. Before that, other jobs may run on it one after another (client_use_again()), and the server is not told of
+// each. If it could lend the lease to a client that runs below the present job, it asks; then that job is the last one on the lease.
 
 #pragma once
 
@@ -25,8 +25,8 @@ struct observation;
 #define CLIENT_SLOW (3 * NS_PER_S)
 
 struct client_config {
-	const char *pool;      // its name, a valid one (slots/place.h); or NULL:
-	const char *socket;    // of a run (socket_connect())
+	const char *pool;      // the name of the pool, a valid one (slots/place.h); or NULL: the client of a run
+	const char *socket;    // if `pool` is NULL: the socket of the run (socket_connect())
 	struct slots_bounds bounds; // of the pool's slots, if this client starts its first server; most is 0: as many as there are CPUs
 	const char *batch;     // or NULL: a batch of its own
 	const char *label;     // what runs, to show
@@ -35,10 +35,10 @@ struct client_config {
 	struct lease_id below; // the lease that this process runs on; number 0: none
 	bool shows_place;      // it wants CLIENT_PLACE
 	bool spare;            // it gets spare slots only: those that nobody else waits for; another answers CLIENT_OBSERVE
-	bool reuses;           // it calls client_use_again(), which is in vain without
-	uint64_t deadline;     // now_ns() time: until then it waits for a server that does not answer, but for two seconds at least
-	bool says;             // it says why it waits for the server, once after CLIENT_SLOW, and by each client_ask() while it still does
-	bool starts;           // a server, if there is none
+	bool reuses;           // it calls client_use_again(), which always fails without this
+	uint64_t deadline;     // now_ns() time until which it waits for a server that does not answer; it waits two seconds at least
+	bool says;             // it prints why it waits for the server, once after CLIENT_SLOW, and at each client_ask() while it waits
+	bool starts;           // it starts a server, if there is none
 };
 
 enum client_event_type {
@@ -50,7 +50,7 @@ enum client_event_type {
 	CLIENT_REPORT,         // what client_ask() asked for: `place` slots taken, `waiting` clients, lines of `text`
 	CLIENT_SLOTS,          // client_slots() and client_why() have changed
 	CLIENT_OBSERVE,           // the server asks what this client sees of its jobs
-	CLIENT_LOST,           // no server can be had any more: `text` says why. No lease comes; those in use count no more
+	CLIENT_LOST,           // no server can be had any more: `text` says why. No lease comes, and those in use are not known to any server
 };
 
 struct client_event {
@@ -61,16 +61,18 @@ struct client_event {
 	const char *text;      // borrowed until the next call
 };
 
-// Connects to the pool's server, or starts it. The strings of `config` but for `label` are borrowed. Waits while another process starts or ends a server, and until
-// the server has answered. Returns NULL with a whole message in *error, and *ret_error: EPERM if the directory is not the user's alone,
-// ENOENT if there is no server and none was to be started, ETIMEDOUT after the deadline, or the errno of what failed.
+// Connects to the pool's server, or starts it. The strings of `config` but for `label` are borrowed. Waits while another process starts
+// or ends a server, and until the server has answered. Returns NULL with a whole message in *error, and *ret_error: EPERM if the
+// directory or the server is not the user's own, ENOENT if there is no server and none was to be started, ETIMEDOUT after the deadline,
+// or the errno of the call that failed.
 struct client *client_open(const struct client_config *config, struct buf *error, int *ret_error) FP_NODISCARD;
-void client_close(struct client *client); // NULL-safe. All its leases come back
+void client_close(struct client *client); // NULL-safe. Gives all its leases back
 
-// For poll(2), POLLIN; or -1 while it looks for a server, and after CLIENT_LOST. May be another after client_next().
+// Returns a descriptor for poll(2), POLLIN; or -1 while the client looks for a server, and after CLIENT_LOST. It may change in
+// client_next().
 int client_fd(const struct client *client);
 
-// When client_next() is to be called if client_fd() does not become readable before (now_ns() time), or TIME_NEVER.
+// Returns when to call client_next() if client_fd() does not become readable before (now_ns() time), or TIME_NEVER.
 uint64_t client_due(const struct client *client);
 
 // Returns the path of the file in which the clients of the pool tell each other how much memory their jobs need
@@ -91,35 +93,35 @@ void client_want(struct client *client, unsigned n, unsigned width);
 // place is 0 if the client does not wait then.
 void client_ask(struct client *client, enum client_event_type type);
 
-// The answer to CLIENT_OBSERVE (slots/protocol.h).
+// Answers CLIENT_OBSERVE (slots/protocol.h).
 void client_send_observation(struct client *client, const struct observation *observation);
 
-// What has happened. Called until CLIENT_NOTHING when client_fd() is readable, and at client_due().
+// Returns the next event. To be called when client_fd() is readable, and at client_due(), until it returns CLIENT_NOTHING.
 struct client_event client_next(struct client *client) FP_NODISCARD;
 
-// To be called before the first job on a lease is started. Returns false if it must not start: the lease was taken back or the
-// server has gone, as CLIENT_REVOKED, CLIENT_RENEWED or CLIENT_LOST says too. `nonce`: the job's, if it has run on another lease
-// before; or 0: the one that was granted. *ret_id: the lease as the job is to know it.
+// To be called before the first job on a lease is started. Returns false if the job must not start: the lease was taken back or the
+// connection to the server has ended; CLIENT_REVOKED, CLIENT_RENEWED or CLIENT_LOST follows. `nonce`: the job's, if it has run on
+// another lease before; or 0: the one that was granted. *ret_id: the lease for the job's environment.
 bool client_use(struct client *client, uint64_t number, uint64_t nonce, struct lease_id *ret_id) FP_NODISCARD;
 
-// To be called before another job is started on a lease in use (client_use()), whose job before has ended. Returns false if it
-// must not start: the lease may be lent to a process that the job before left behind, it is for one job only, or the server has
-// gone. The lease is then no longer this client's: no client_release(). `nonce` as above; or 0: a new one, of which the server
-// is not told.
+// To be called before another job is started on a lease in use (client_use()), when the job before has ended. Returns false if the job
+// must not start: the lease is for one job only, it may be lent to a process that the job before left behind, or the connection to the
+// server has ended. Then the lease is no longer this client's, and client_release() must not be called. `nonce` as above; or 0: a new
+// one, of which the server is not told.
 bool client_use_again(struct client *client, uint64_t number, uint64_t nonce, struct lease_id *ret_id) FP_NODISCARD;
 
-// True if another client waits for slots, as far as the server has told.
+// True if the server has said that another client waits for slots.
 bool client_is_contended(const struct client *client);
 
 // For a client with config.spare: how many leases it may keep, because another such client waits with fewer; UINT_MAX: all.
 // See lease_spare_limit().
 unsigned client_spare_limit(const struct client *client);
 
-// Has something come that client_next() has not returned, though client_fd() may not be readable any more?
+// True if there may be an event for client_next(), though client_fd() is not readable any more.
 bool client_has_input(const struct client *client);
 
-// The job on the lease has started as process `pid`, which --status shows: the lease stays in use until that process ends, even if
-// the client dies. `pidfd` stays the caller's, who keeps it open until client_release().
+// Tells the server that the job on the lease runs as process `pid`, for --status: the lease stays in use until that process ends, even
+// if the client dies. `pidfd` stays the caller's, who keeps it open until client_release().
 void client_set_process(struct client *client, uint64_t number, pid_t pid, int pidfd);
 
 // Gives the lease back, when its last job has ended.
@@ -130,18 +132,18 @@ void client_release_and_want(struct client *client, uint64_t number, unsigned n)
 
 // ---- the slot server of a pool: a small process that says who may use which slot, and executes nothing ----
 //
-// Whoever finds none starts one. It serves all clients of the pool, in one thread, and ends when none was there for some seconds. When
-// it dies, the clients start another and tell it what they hold.
+// A client that finds no server starts one. The server serves all clients of the pool, in one thread, and ends when it had no client for
+// some seconds. When it dies, the clients start another and tell that which leases they hold.
 //
-// NAME.lock is its life: it has the lock from its start by a client on, as long as it lives, and in the file stand its epoch and how many
-// clients it has, for who comes after it. A successor begins to find the number of slots anew, with as many as are held.
+// A server lives as long as it has the lock of NAME.lock, which the client that starts it hands over. In that file stand the server's
+// epoch and the number of its clients, for the next server. That finds the number of slots anew, and begins with as many as are held.
 
-// Starts one for the pool at that place, which inherits the descriptor of NAME.lock, locked. Equal bounds: the number of slots is fixed.
-// Returns 0, or an errno.
+// Starts a server for the pool at that place; it inherits the descriptor of NAME.lock, locked. Equal bounds: the number of slots is
+// fixed. Returns 0, or an errno.
 struct pool_place;
 int server_start(const struct pool_place *place, int lock_fd, struct slots_bounds bounds) FP_NODISCARD;
 
-// The first argument that makes main() call server_main() before anything else. It serves until nobody needs it, and returns the exit
-// status.
+// The first argument that makes main() call server_main() before anything else. That serves until there are no clients, and returns the
+// exit status.
 #define POOL_SERVER_ARG "--internal-slot-server"
 int server_main(int argc, char *argv[]);

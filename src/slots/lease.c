@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-// Numbers of leases that are held already; those behind it are for new ones, whatever somebody claims to hold.
+// The highest number that a client may report of a lease it holds: so numbers for new leases are left.
 #define LAST_HELD (UINT64_MAX - UINT32_MAX)
 
 enum table_state { RECOVERING, OPEN };
@@ -20,9 +20,9 @@ enum table_state { RECOVERING, OPEN };
 struct lease_batch {
 	struct list link;           // of the table's batches
 	struct fair_queue fair;     // backlog: the leases that its clients want, but for those that can only be lent
-	struct fair_tag tag;        // with which it comes back into the race
+	struct fair_tag tag;        // for fair_add(), when it gets a client again
 	char *name;                 // or NULL
-	unsigned refs;              // clients and leases; 0: it is not in the race
+	unsigned refs;              // clients and leases; 0: it takes no turns (fair_remove() was called)
 	struct list waiting;        // clients that want a lease, in the order of their turns
 };
 
@@ -32,16 +32,16 @@ struct lease {
 	struct lease_id id;
 	uint32_t width;
 	uint64_t granted;
-	struct lease_client *holder; // NULL: it has ended, but is lent
-	struct lease *lender;       // whose slots they are; NULL: they are counted in table->taken
-	struct lease_batch *batch;        // that is charged for them, or NULL
-	bool lender_unknown;        // while RECOVERING
+	struct lease_client *holder; // NULL: it was given back, but is still lent
+	struct lease *lender;       // the lease that it is lent out of; NULL: it has its own slots, counted in table->taken
+	struct lease_batch *batch;  // that is charged for its slots, or NULL
+	bool lender_unknown;        // while RECOVERING: it is lent, and lease_open() looks for its lender
 	struct lease_client *borrower; // the client to which `lent` of its slots are lent; NULL: none are lent
 	uint32_t lent;
 	enum {
-		USE_UNKNOWN,            // it is not in use: its holder has not told yet whether
-		USED_AGAIN,             // other jobs than that of the nonce run on it by now, or
-		ASKED,                  // the same, but the holder is to make the job that runs the last one, and to say which that is, or
+		USE_UNKNOWN,            // it is not in use: its holder has not said yet which of the next it is
+		USED_AGAIN,             // any job may run on it, not only that of the nonce
+		ASKED,                  // the same, and the holder was asked to make the present job the last one, and to say which that is
 		USED_LAST,              // the job of the nonce is the last one
 	} use;
 	bool withheld;              // nothing is lent out of it
@@ -58,9 +58,9 @@ struct lease_client {
 	struct lease *lender;       // the lease that it runs on, or NULL
 	struct lease_id lender_id;
 	uint32_t wanted, width;
-	uint64_t since;             // number of its turn to wait, and
-	uint64_t waits_since;       // when that began
-	bool spare;                 // it is not in its batch's `waiting`, and not in the race
+	uint64_t since;             // place in the order in which clients began to wait for their next lease
+	uint64_t waits_since;       // the time at which it began to wait for that
+	bool spare;                 // it wants spare slots only: it is not in its batch's `waiting`, and gets no turn
 	void *user;
 };
 
@@ -68,13 +68,13 @@ struct lease_table {
 	enum table_state state;
 	struct fair fair;
 	unsigned slots, taken;
-	uint64_t last_number;       // of a lease
-	uint64_t nwaits;            // numbers of turns to wait so far
+	uint64_t last_number;       // the highest number of a lease so far
+	uint64_t nwaits;            // the highest lease_client.since so far
 	struct list clients, batches;
-	struct list leases;         // the one granted first in front
-	struct lease_client *gathering; // whose turn it is, but it needs more slots than are free
+	struct list leases;         // the one granted first is in front
+	struct lease_client *gathering; // the client whose turn it is, while it needs more slots than are free
 	uint64_t gathers_since;
-	uint64_t nonces;            // state of the series that they are taken from
+	uint64_t nonces;            // state of random_next(), which makes the nonces
 };
 
 // ---- batches ----
@@ -85,7 +85,7 @@ static void batch_free(struct lease_batch *batch) {
 	free(batch);
 }
 
-// Forgets the batches that are only there for their place in the race.
+// Frees the batches without clients and leases whose tags have no effect any more.
 static void forget_batches(struct lease_table *table) {
 	list_for_each_entry(&table->batches, struct lease_batch, batch, link) {
 		if (batch->refs == 0 && (!batch->name || fair_has_passed(&table->fair, batch->tag))) {
@@ -136,7 +136,7 @@ static struct lease *lease_of(const struct lease_client *client, uint64_t number
 	return lease && lease->holder == client ? lease : NULL;
 }
 
-// The clients that run on the lease are lent nothing more out of it.
+// Ends lending to the clients that run on the lease, which is about to be freed.
 static void forget_below(struct lease *lease) {
 	list_for_each(&lease->below, at) {
 		list_entry(at, struct lease_client, below)->lender = NULL;
@@ -144,12 +144,12 @@ static void forget_below(struct lease *lease) {
 	}
 }
 
-// Do the jobs of the lease change without a word of its holder?
+// May the holder run other jobs on the lease without telling?
 static bool changes_jobs(const struct lease *lease) {
 	return lease->use == USED_AGAIN || lease->use == ASKED;
 }
 
-// The job of that nonce runs on the lease: the clients below other jobs are lent nothing more out of it.
+// Notes that the job of that nonce runs on the lease now. Clients that run below another job are lent nothing more out of it.
 static void begin_job(struct lease *lease, uint64_t nonce) {
 	lease->id.nonce = nonce;
 	list_for_each_entry(&lease->below, struct lease_client, client, below) {
@@ -161,8 +161,8 @@ static void begin_job(struct lease *lease, uint64_t nonce) {
 	}
 }
 
-// By its nonce, if need be without the number: a job that has lent its lease and has another now keeps the nonce alone. Else by its
-// number, if a job of that nonce may run on it.
+// Finds the lease that has the nonce, preferably with the number too: a job that has lent its lease and got another one has kept only
+// its nonce. Else the lease of that number, if any job may run on it.
 static struct lease *lease_of_id(const struct lease_table *table, struct lease_id id) {
 	struct lease *same = NULL, *numbered = NULL;
 	if (id.number == 0) {
@@ -227,7 +227,7 @@ static void lease_lend(struct lease *lender, struct lease *lease) {
 	lender->lent += lease->width;
 }
 
-// How many leases are lent one out of the other from here up.
+// Returns the length of the chain of leases from this one up, each lent out of the next.
 static unsigned chain_length(const struct lease *lease) {
 	unsigned n = 0;
 	for (; lease; lease = lease->lender) {
@@ -243,8 +243,8 @@ static const struct lease *root_of(const struct lease *lease) {
 	return lease;
 }
 
-// The slots that can be lent to the client out of the lease: as many as wanted, or all of it; else it would wait for
-// ever for what its own parent holds. 0: none now.
+// Returns how many slots of the lease can be lent to the client now: as many as it wants, or all if the lease has fewer, since more can
+// never become free; 0: none.
 static uint32_t lendable(const struct lease *lender, const struct lease_client *client, uint32_t width) {
 	if (!lender || lender->withheld || (lender->borrower && lender->borrower != client) || chain_length(lender) >= LEASE_DEPTH) {
 		return 0;
@@ -262,8 +262,9 @@ static bool can_be_lent(const struct lease *lender, const struct lease *lease) {
 	return !above && lendable(lender, lease->holder, lease->width) == lease->width;
 }
 
-// Something that was lent out of the lease has come back: a lease beyond it, of a client that runs on it, is lent out of it from now
-// on. Else the slots that came back would be idle until that client wants more, while others wait for those beyond.
+// Called when a lease that was lent out of `lender` was given back. If a client that runs on `lender` has a lease with slots of its own,
+// that one is lent out of `lender` from now on, and its slots become free. Else the slots that came back would be idle until that client
+// wants more, while others wait.
 static void lend_instead(struct lease_table *table, struct lease *lender, uint64_t now) {
 	list_for_each_entry(&table->leases, struct lease, lease, all) {
 		bool is_beyond = lease->holder && lease->holder->lender == lender && !lease->lender;
@@ -276,7 +277,7 @@ static void lend_instead(struct lease_table *table, struct lease *lender, uint64
 	}
 }
 
-// Gives back what the lease takes and frees it, unless it is lent; then its lender, if it was only kept for it.
+// Frees a lease that has no holder and is not lent, and gives back its slots; then does the same for its lender.
 static void lease_end(struct lease_table *table, struct lease *lease, uint64_t now) {
 	while (lease && !lease->holder && lease->lent == 0) {
 		struct lease *lender = lease->lender;
@@ -299,7 +300,7 @@ static void lease_end(struct lease_table *table, struct lease *lease, uint64_t n
 static void lease_drop(struct lease_table *table, struct lease *lease, uint64_t now) {
 	list_remove(&lease->own);
 	lease->holder = NULL;
-	lease->use = USED_LAST; // and that job goes on, or what it has left behind
+	lease->use = USED_LAST; // no other job comes; if it is lent, that job may still run, or processes that it has left behind
 	lease_end(table, lease, now);
 }
 
@@ -309,7 +310,7 @@ struct lease_table *lease_table_create(unsigned slots, bool fair_time, uint64_t 
 	struct lease_table *table = xcalloc(1, sizeof(*table));
 	table->slots = slots;
 	table->last_number = first;
-	random_bytes(&table->nonces, sizeof(table->nonces)); // who kept a nonce of another table is not to find a lease by it
+	random_bytes(&table->nonces, sizeof(table->nonces)); // so that a nonce of another table finds no lease here
 	fair_init(&table->fair, fair_time);
 	table->fair.slots = slots;
 	list_init(&table->clients);
@@ -326,14 +327,14 @@ void lease_table_destroy(struct lease_table *table) {
 	free(table);
 }
 
-// Charges the lease as if its batch's turn had come. While RECOVERING no other client competes.
+// Charges the lease to the batch as if it were its turn. While RECOVERING no other batch has items, so fair_pick() takes this one.
 static void charge_held(struct lease_table *table, struct lease *lease, struct lease_batch *batch, uint64_t now) {
 	fair_arrive(&table->fair, &batch->fair, 1, now);
 	(void)fair_pick(&table->fair, now);
 	lease_charge(table, lease, batch, now);
 }
 
-// The client runs on that lease: what it wants beyond it waits in the batch of the lease.
+// Notes that the client runs on the lease `lender`: the leases that it wants besides the lent one wait in the batch of the outermost lender.
 static void client_set_lender(struct lease_client *client, struct lease *lender, uint64_t now) {
 	const struct lease *root = root_of(lender);
 	client->lender = lender;
@@ -347,7 +348,7 @@ static void client_set_lender(struct lease_client *client, struct lease *lender,
 	batch_unref(client->table, old, now);
 }
 
-// What clients said of the leases that they run on is looked up when all have said what they hold.
+// Looks up the leases that clients have said they run on, now that all have reported the leases that they hold.
 static void resolve_lenders(struct lease_table *table, uint64_t now) {
 	list_for_each_entry(&table->leases, struct lease, lease, all) {
 		struct lease *lender = lease->lender_unknown ? lease_of_id(table, lease->holder->lender_id) : NULL;
@@ -429,7 +430,7 @@ static void give_turn_back(struct lease_table *table, uint64_t now) {
 	table->gathering = NULL;
 }
 
-// The client waits for its next lease from now on, behind all others.
+// Notes that the client begins to wait for its next lease, behind all others.
 static void begin_wait(struct lease_client *client, uint64_t now) {
 	client->since = ++client->table->nwaits;
 	client->waits_since = now;
@@ -484,7 +485,7 @@ static void grant(struct lease_client *client, struct lease *lender, uint32_t wi
 	if (lender) {
 		lease_lend(lender, lease);
 	} else if (client->spare) {
-		table->taken += width; // charged to nobody: it was no turn
+		table->taken += width; // charged to no batch, as it had no turn
 	} else {
 		lease_charge(table, lease, client->batch, now);
 	}
@@ -499,7 +500,7 @@ static void grant(struct lease_client *client, struct lease *lender, uint32_t wi
 
 static bool grant_lent(struct lease_table *table, uint64_t now, struct lease_grant *ret_grant) {
 	list_for_each_entry(&table->clients, struct lease_client, client, link) {
-		// that of a client whose job had none when it came, or has another by now: it waits for others meanwhile, and lends its lease
+		// looked up again for a client whose job had no lease when the client joined, or has another one now because it had lent its own
 		struct lease *lender = client->lender || client->wanted == 0 ? client->lender : lease_of_id(table, client->lender_id);
 		if (lender != client->lender && lender->holder != client) {
 			uint32_t wanted = client->wanted;
@@ -509,7 +510,7 @@ static bool grant_lent(struct lease_table *table, uint64_t now, struct lease_gra
 		}
 		uint32_t width = lendable(client->lender, client, client->width);
 		if (client->wanted > 0 && width > 0 && client->lender->use == USED_LAST) {
-			if (client == table->gathering) { // what it waits for may be what it has been lent
+			if (client == table->gathering) { // the lent lease takes the place of the one that slots were kept for
 				give_turn_back(table, now);
 			} else {
 				fair_withdraw(&table->fair, &client->batch->fair, 1, now);
@@ -521,7 +522,7 @@ static bool grant_lent(struct lease_table *table, uint64_t now, struct lease_gra
 	return false;
 }
 
-// As many slots as it wants, but no more than can become free while the lease that it runs on is held.
+// Returns the width of the client's next lease: as wanted, but no more slots than can become free while the lease that it runs on is held.
 static uint32_t attainable(const struct lease_client *client) {
 	uint32_t slots = client->table->slots, held = client->lender ? root_of(client->lender)->width : 0;
 	uint32_t most = held < slots ? slots - held : 1;
@@ -536,7 +537,7 @@ static uint32_t count_leases(const struct lease_client *client) {
 	return n;
 }
 
-// Of the clients that wait for what is spare, in slots of up to that width, the one that has the fewest leases; or NULL.
+// Returns, of the clients that wait for spare slots and want leases of at most that width, the one with the fewest leases; or NULL.
 static struct lease_client *neediest_spare(const struct lease_table *table, uint32_t width) {
 	struct lease_client *neediest = NULL;
 	uint32_t least = UINT32_MAX;
@@ -563,10 +564,10 @@ bool lease_next(struct lease_table *table, uint64_t now, struct lease_grant *ret
 	if (!table->gathering) {
 		struct fair_queue *queue = fair_pick(&table->fair, now);
 		if (!queue) {
-			struct lease_client *spare = neediest_spare(table, table->slots - table->taken); // nobody waits in turn: what is free is spare
+			struct lease_client *spare = neediest_spare(table, table->slots - table->taken); // no client waits for a turn: the free slots are spare
 			if (spare) {
 				grant(spare, /* lender */ NULL, spare->width, now, ret_grant);
-				list_remove(&spare->link); // of several that have as few, the others first, next time
+				list_remove(&spare->link); // to the end of the list: next time, others with as few leases are first
 				list_push_back(&table->clients, &spare->link);
 			}
 			return spare;
@@ -624,7 +625,7 @@ bool lease_hold(struct lease_client *client, struct lease_id id, uint32_t width,
 	struct lease *lease = lease_add(client, id, width > 0 ? width : 1);
 	lease->granted = now;
 	lease->lender_unknown = lent && table->state == RECOVERING;
-	if (table->state != RECOVERING) { // late; not charged, for it is not its batch's turn
+	if (table->state != RECOVERING) { // a late report; not charged, for it is not its batch's turn
 		table->taken += lease->width;
 	} else if (!lent) {
 		charge_held(table, lease, client->batch, now);
@@ -632,7 +633,7 @@ bool lease_hold(struct lease_client *client, struct lease_id id, uint32_t width,
 	return true;
 }
 
-// Does somebody wait for what the lease takes?
+// Does a client wait that could get the slots of the lease?
 static bool is_missed(const struct lease_table *table, const struct lease *lease) {
 	if (!lease->lender) {
 		return lease_is_contended(table);

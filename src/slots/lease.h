@@ -3,15 +3,15 @@
 // A state machine without threads, clock and I/O. Times are passed in, in nanoseconds that never go back.
 //
 // A client asks for leases (lease_want), gets them one by one (lease_next) and gives each back (lease_release; lease_leave gives
-// all back). It belongs to the batch that it names, or to a batch of its own. Batches take turns on the slots (engine/fair.h); in
+// all back). It belongs to the batch that it names, or to a batch of its own. Batches take turns on the slots (engine/fair.h); within
 // a batch the client that has waited longest for its next lease is first. A lease may take several slots: when its turn comes,
 // slots that become free are kept for it, so that narrow leases cannot starve it.
 //
-// A lease can be lent to a client that runs below its job, and says so (config.below); to one such client at a time. That client's
-// first lease is the lent one and takes no further slot. The other leases that it wants wait in the batch of the lender, and take
-// slots of their own. If the client gives the lent lease back while it has another one, that other one is lent instead, and its
-// slots become free: so no slot is kept idle for the client. A lease that its holder gives back while it is lent keeps its slots
-// until the client below gives it back, too.
+// A lease can be lent to a client that runs below the job of the lease, and says so (config.below); to one such client at a time. The
+// first lease that this client gets is lent to it, and takes no further slot. The other leases that the client wants wait in the batch
+// of the lender, and take slots of their own. If the client gives the lent lease back while it has another one, that other one becomes
+// the lent one, and its slots become free: so no slot is kept idle for the client. A lease that its holder gives back while it is lent
+// keeps its slots until the client below gives it back, too.
 //
 // A client may want spare slots only: those that nobody else waits for. Such a client has no turn and no place in the queue. When
 // another client begins to wait (lease_is_contended), it is expected to give back what it can. Of several such clients the one
@@ -35,16 +35,16 @@ struct lease_client;
 
 enum { LEASE_DEPTH = 32 }; // leases that are lent one out of the other, at most
 
-// What a lease is called: the number tells it apart from all others of the pool, also after a new server has started; who
-// knows the nonce runs on it, or below.
+// Names a lease. No other lease of the pool has the number, also after a new server has started. A process that knows the nonce runs on
+// the lease, or below a job on it.
 struct lease_id {
 	uint64_t number, nonce;
 };
 
 struct lease_client_config {
 	const char *batch;     // its name, or NULL: a batch of its own
-	uint32_t weight;       // 1 to FAIR_MOST_WEIGHT, and
-	int32_t priority;      // both of the batch: the first of its clients says
+	uint32_t weight;       // of the batch, 1 to FAIR_MOST_WEIGHT; the batch has that of its first client
+	int32_t priority;      // … the same
 	struct lease_id below; // the lease that it runs on; number 0: none
 	bool spare;            // it gets spare slots only, and nothing is lent to it
 };
@@ -64,14 +64,15 @@ struct lease_table *lease_table_create(unsigned slots, bool fair_time, uint64_t 
 void lease_table_destroy(struct lease_table *table);
 void lease_open(struct lease_table *table, uint64_t now);
 
-// A client comes. It is the table's until lease_leave(). `user` is returned by lease_user().
+// Adds a client, which the table owns until lease_leave(). lease_user() returns `user`.
 struct lease_client *lease_join(struct lease_table *table, const struct lease_client_config *config, void *user, uint64_t now);
 void *lease_user(const struct lease_client *client);
 
-// All leases of the client come back, and it is forgotten.
+// Gives all leases of the client back, and removes the client.
 void lease_leave(struct lease_client *client, uint64_t now);
 
-// The client has gone, but what runs on some of its leases has not: `keep` says which stay; NULL: none. It wants no more.
+// For a client that has died: gives back its leases but for those for which `keep` (NULL: none) returns true, because jobs still run on
+// them. The client wants no more leases.
 void lease_keep_only(struct lease_client *client, bool (*keep)(void *arg, uint64_t number), void *arg, uint64_t now);
 
 // The client waits for `n` more leases of `width` slots each: this is the number, whatever it was before.
@@ -81,21 +82,21 @@ void lease_want(struct lease_client *client, uint32_t n, uint32_t width, uint64_
 // it returns false.
 bool lease_next(struct lease_table *table, uint64_t now, struct lease_grant *ret_grant) FP_NODISCARD;
 
-// The client uses the lease from now on: it is not revoked any more. `nonce`: of the job that it is used for; 0: as granted.
-// `last`: there will be no other job on it; else the client goes on to other jobs without a word. A lease is lent only after
-// its holder has called it the last one of that job, or where lease_user() of the holder is NULL, which uses a lease for one job.
+// Notes that the client uses the lease from now on: it is not revoked any more. `nonce`: that of the job on it; 0: as granted. `last`:
+// this job is the last one on the lease; else the client may run other jobs on it without telling. A lease is lent only after its
+// holder has called with `last`, or if lease_user() of the holder is NULL: such a client uses a lease for one job.
 // lease_release() gives the lease back. Both return false if the client has no such lease.
 bool lease_use(struct lease_client *client, uint64_t number, uint64_t nonce, bool last) FP_NODISCARD;
 bool lease_release(struct lease_client *client, uint64_t number, uint64_t now);
 
-// Finds a lease that could be lent to a client which may run below its job, if no other job comes. Returns the holder, who is to be asked
-// which job runs on the lease, and to make this the last: the answer is lease_use(). NULL: there is none, or all were asked.
-// To be called after lease_next().
+// Finds a lease that could be lent to a client which may run below its present job, if that were the last one on it. Returns the holder,
+// which is to be asked to make the job the last one, and to name it: lease_use() takes the answer. NULL: there is no such lease whose
+// holder was not asked yet. To be called after lease_next().
 struct lease_client *lease_ask_last(struct lease_table *table, uint64_t *ret_number);
 
-// The client reports a lease of an earlier table that it still uses; with `lent` it was lent out of the lease that the client
-// runs on (config.below). After lease_open() it counts, too: then more slots may be taken than there are. Returns false if the
-// number is held already, or cannot be the number of a lease.
+// Adds a lease of an earlier table that the client reports, because it still uses it; with `lent` it was lent out of the lease that the
+// client runs on (config.below). A report after lease_open() is accepted, too: then more slots may be taken than there are. Returns
+// false if the number is held already, or cannot be the number of a lease.
 bool lease_hold(struct lease_client *client, struct lease_id id, uint32_t width, bool lent, uint64_t now) FP_NODISCARD;
 
 // Finds the lease to take back: the one granted first of those that were granted at least LEASE_UNUSED ns ago, are not in use,
@@ -111,15 +112,15 @@ bool lease_revoke(struct lease_client *client, uint64_t number, uint64_t now);
 // True if any client waits for its turn.
 bool lease_is_awaited(const struct lease_table *table);
 
-// True if a lease that a client gives back may go to another one: somebody waits, or more slots are taken than there are.
+// True if a client that gives a lease back helps another one: a client waits, or more slots are taken than there are.
 bool lease_is_contended(const struct lease_table *table);
 
-// Returns the only client that waits for its turn, to which a lease that it gives back would be granted again; or NULL if none
-// waits, several do, the table is not OPEN, or more slots are taken than there are.
+// Returns the client that waits for its turn, if it is the only one: a lease that it gives back would be granted to it again. Returns
+// NULL if none waits, several do, the table is not OPEN, or more slots are taken than there are.
 const struct lease_client *lease_only_waiter(const struct lease_table *table);
 
-// How many leases a client that wants spare slots only may keep: one less than it has, while another such client waits that has at
-// least two fewer; else 0: all that it has.
+// Returns how many leases a client that wants spare slots only may keep: one less than it has, if another such client waits that has
+// at least two fewer; else 0: it may keep all.
 uint32_t lease_spare_limit(const struct lease_client *client);
 
 // The position of the client among those that wait, in the order in which they began to wait, from 1; 0: it does not wait.
@@ -137,45 +138,45 @@ uint32_t lease_working(const struct lease_client *client);
 // Does the client hold that lease?
 bool lease_is_held(const struct lease_client *client, uint64_t number);
 
-// Is there a lease of that number, if only because it is lent?
+// Is there a lease of that number? Its holder may have given it back, if it is lent.
 bool lease_exists(const struct lease_table *table, uint64_t number);
 
 // Is there a lease of that number that takes slots of its own, because it is not, or no longer, lent out of another one?
 bool lease_takes_slots(const struct lease_table *table, uint64_t number);
 
-// Is there one of that number, or of that nonce?
+// Is there a lease of that number, or of that nonce?
 bool lease_is_known(const struct lease_table *table, struct lease_id id);
 
-// The holder lends nothing out of the lease to those below it for a while, or does again. False: it is lent just now, or the
-// client has no such lease.
+// Sets whether the lease is withheld: then nothing is lent out of it to clients below. Returns false if it is lent now, or if the client
+// has no such lease.
 bool lease_withhold(struct lease_client *holder, uint64_t number, bool withheld);
 
-// Returns a lease of the client on which a job may run, if possible one that is not lent; or number 0: it has none. The nonce is 0, as
-// config.below may have it, for whatever job runs there, if that is not known.
+// Returns a lease of the client on which a job may run, if possible one that is not lent; or number 0: it has none. If it is not known
+// which job runs on the lease, the nonce is 0, which is allowed in config.below.
 struct lease_id lease_of_client(const struct lease_client *client);
 
 // Sets the lease that the client runs on. Only while RECOVERING: lease_open() looks that lease up.
 void lease_set_below(struct lease_client *client, struct lease_id below);
 
-// Does the client run on too many leases that are lent one out of the other?
+// Does the client run on a lease at the end of a chain of LEASE_DEPTH leases that are lent one out of the other?
 bool lease_is_too_deep(const struct lease_client *client);
 
-// Calls fn for each client that waits for leases: `wanted` how many; `root` the number of the outermost lease of the chain that
-// it runs on, or 0.
+// Calls fn for each client that waits for leases. `wanted`: how many. `root`: the number of the outermost lease of the chain that the
+// client runs on, or 0.
 void lease_each_wanted(const struct lease_table *table, void (*fn)(void *arg, uint64_t root, uint32_t wanted), void *arg);
 
-// What is to be told of the pool and of each client.
+// The numbers of the pool, and those of a client, for --status.
 struct lease_stat {
-	unsigned slots, taken;     // taken may be more than slots: a smaller server has taken over, or there were more
-	unsigned held;             // leases, of all clients
-	unsigned waiting;          // clients
+	unsigned slots, taken;     // `taken` may be more than `slots`, if the number of slots was lowered, or a new server has fewer
+	unsigned held;             // leases of all clients
+	unsigned waiting;          // clients that wait
 };
 struct lease_client_stat {
 	const char *batch;         // or NULL
 	unsigned held, slots, lent; // leases, slots that they take, leases that were lent to it
 	uint32_t wanted;           // slots
 	unsigned place;            // lease_place()
-	uint32_t gathers;          // the number of slots for which free ones are kept; 0: none are kept
+	uint32_t gathers;          // the number of slots that free ones are kept for; 0: none are kept
 	double seconds;            // since it got the oldest of its leases, or, if it has none, since it began to wait
 	double virt;               // service of its batch divided by its weight, in seconds or turns
 };

@@ -77,7 +77,6 @@ static void queue_cancel(struct queue *queue, struct cancelled *ret_cancelled, s
 	queue_take_all(queue, &ret_cancelled->items, &ret_cancelled->extents, &ret_cancelled->tail);
 	pool->queued -= waiting;
 	++queue->pins;
-	++pool->nbusy;
 	fair_withdraw(&queue->group->fair, &queue->fair, waiting, pool_now(pool));
 }
 
@@ -109,7 +108,6 @@ static uint64_t cancelled_drop(struct pool *pool, struct cancelled *cancelled) {
 	verify(n == cancelled->nitems);
 	mutex_lock(&pool->lock);
 	--queue->pins;
-	--pool->nbusy;
 	queue_note_low(queue, &deferred);
 	queue_check_removal(queue, &deferred);
 	pool_notice(pool, &deferred);

@@ -31,7 +31,6 @@ static void queue_remove(struct pool *pool, struct queue *queue) {
 		pool->config.hooks.removed(pool->config.hooks.arg, queue, queue->submitted);
 	}
 	mutex_lock(&pool->lock);
-	--pool->nbusy;
 	--pool->nqueues;
 	bool last = pool->nqueues == 0 && !pool->idle_claimed;
 	if (last) {

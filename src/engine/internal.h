@@ -198,8 +198,6 @@ struct pool {
 
 	struct list queues, zombies; // zombies: removed, but somebody has them open still
 	uint64_t nqueues;        // queues whose hooks.removed has not returned
-	uint64_t nopen;          // queues not closed
-	uint64_t nbusy;          // calls of drop and of hooks.removed under way
 	struct map name_numbers; // of the texts in name_texts: in `names`
 	struct arena name_texts;
 	struct name *names;

@@ -48,7 +48,6 @@ static struct queue *queue_create(struct pool *pool, uint32_t number, const stru
 	list_push_back(&pool->queues, &queue->link);
 	pool->struct_mem += QUEUE_BYTES;
 	++pool->nqueues;
-	++pool->nopen;
 	return name->queue = queue;
 }
 
@@ -62,10 +61,7 @@ void queue_set_rate(struct queue *queue, const struct queue_attrs *attrs) {
 }
 
 static void open_once_more(struct queue *queue) {
-	if (queue->closed) {
-		queue->closed = false;
-		++queue->pool->nopen;
-	}
+	queue->closed = false;
 	++queue->opens;
 }
 
@@ -139,13 +135,11 @@ void queue_check_removal(struct queue *queue, struct deferred *deferred) {
 	queue->next_removed = deferred->removed;
 	deferred->removed = queue;
 	deferred->any = true;
-	++pool->nbusy;
 }
 
 void queue_shut(struct queue *queue, struct deferred *deferred) {
 	if (!queue->closed) {
 		queue->closed = true;
-		--queue->pool->nopen;
 		queue_check_removal(queue, deferred);
 	}
 }

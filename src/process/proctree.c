@@ -98,7 +98,6 @@ struct stat_fields {
 	unsigned long long cpu;   // in ticks, of the process and the children that it has waited for
 	long threads;
 	unsigned long long start; // in ticks since boot: with the number, it tells one process from all others
-	long pages;               // resident
 };
 
 // Returns false if there is no such process.
@@ -109,9 +108,9 @@ static bool read_stat(pid_t pid, struct stat_fields *ret_stat) {
 	const char *name_end = proc_read(AT_FDCWD, path, &text) == 0 ? strrchr(buf_str(&text), ')') : NULL;
 	long parent, group;
 	unsigned long long used[4];
-	bool ok = name_end && sscanf(name_end, ") %c %ld %ld %*d %*d %*d %*u %*u %*u %*u %*u %llu %llu %llu %llu %*d %*d %ld %*d %llu %*u %ld",
+	bool ok = name_end && sscanf(name_end, ") %c %ld %ld %*d %*d %*d %*u %*u %*u %*u %*u %llu %llu %llu %llu %*d %*d %ld %*d %llu",
 	                             &ret_stat->state, &parent, &group, &used[0], &used[1], &used[2], &used[3], &ret_stat->threads,
-	                             &ret_stat->start, &ret_stat->pages) == 10;
+	                             &ret_stat->start) == 9;
 	if (ok) {
 		ret_stat->parent = (pid_t)parent;
 		ret_stat->group = (pid_t)group;
@@ -202,27 +201,6 @@ uint64_t proctree_memory(pid_t root) {
 	}
 	proctree_fini(&tree);
 	return pages * (uint64_t)sysconf(_SC_PAGESIZE);
-}
-
-// ---- what trees do ----
-
-void proctree_use(const pid_t *roots, size_t n, struct tree_use *ret_uses) {
-	memset(ret_uses, 0, n * sizeof(*ret_uses));
-	for (size_t i = 0; i < n; ++i) {
-		struct proctree tree = PROCTREE_INIT;
-		struct stat_fields stat;
-		proctree_add_tree(&tree, roots[i]);
-		for (size_t j = 0; j < tree.n; ++j) {
-			if (read_stat(tree.pids[j], &stat) && !strchr("ZXx", stat.state)) {
-				++ret_uses[i].processes;
-				ret_uses[i].busy += stat.state == 'R' || stat.state == 'D';
-				ret_uses[i].has_threads |= stat.threads > 1;
-				ret_uses[i].cpu_ticks += stat.cpu;
-				ret_uses[i].pages += (uint64_t)stat.pages;
-			}
-		}
-		proctree_fini(&tree);
-	}
 }
 
 // ---- one by one ----
@@ -400,25 +378,34 @@ int proctree_open_orphan(pid_t group) {
 // ---- how busy they are ----
 
 double activity_sample(struct activity *activity, const pid_t *pids, size_t n, uint64_t now, unsigned *ret_alive) {
-	struct tree_use uses[ACTIVITY_PROCESSES];
+	struct activity sample = {.n = n, .at = now};
 	double busy = 0;
 	*ret_alive = 0;
-	proctree_use(pids, n, uses);
 	for (size_t i = 0; i < n; ++i) {
-		double used = 0, seconds = (double)(now - activity->at) / 1e9; // processors, of a process with threads
-		for (size_t k = 0; k < activity->n && uses[i].has_threads && seconds > 0; ++k) {
-			if (activity->pids[k] == pids[i] && uses[i].cpu_ticks >= activity->ticks[k]) {
-				used = (double)(uses[i].cpu_ticks - activity->ticks[k]) / (double)sysconf(_SC_CLK_TCK) / seconds;
+		struct proctree tree = PROCTREE_INIT;
+		struct stat_fields stat;
+		unsigned alive = 0, busy_here = 0;
+		bool has_threads = false;
+		proctree_add_tree(&tree, pids[i]);
+		for (size_t j = 0; j < tree.n; ++j) {
+			if (read_stat(tree.pids[j], &stat) && !strchr("ZXx", stat.state)) {
+				++alive;
+				busy_here += stat.state == 'R' || stat.state == 'D';
+				has_threads |= stat.threads > 1;
+				sample.ticks[i] += stat.cpu;
 			}
 		}
-		*ret_alive += uses[i].processes > 0;
-		busy += used > uses[i].busy ? used : uses[i].busy;
+		proctree_fini(&tree);
+		sample.pids[i] = pids[i];
+		double used = 0, seconds = (double)(now - activity->at) / 1e9; // processors, of a process with threads
+		for (size_t k = 0; k < activity->n && has_threads && seconds > 0; ++k) {
+			if (activity->pids[k] == pids[i] && sample.ticks[i] >= activity->ticks[k]) {
+				used = (double)(sample.ticks[i] - activity->ticks[k]) / (double)sysconf(_SC_CLK_TCK) / seconds;
+			}
+		}
+		*ret_alive += alive > 0;
+		busy += used > busy_here ? used : busy_here;
 	}
-	memcpy(activity->pids, pids, n * sizeof(*pids));
-	for (size_t i = 0; i < n; ++i) {
-		activity->ticks[i] = uses[i].cpu_ticks;
-	}
-	activity->n = n;
-	activity->at = now;
+	*activity = sample;
 	return busy;
 }

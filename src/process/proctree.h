@@ -42,18 +42,6 @@ bool proctree_has(const struct proctree *tree, pid_t pid);
 // Bytes of memory that the process and its descendants have to themselves: not of files, not shared.
 uint64_t proctree_memory(pid_t root);
 
-// What a process and its descendants do.
-struct tree_use {
-	unsigned processes;  // that live; 0: it has ended
-	unsigned busy;       // of these, those that run, or could, or wait for a disk (proc(5): R, D); with threads, the first
-	bool has_threads;    // one has several
-	uint64_t cpu_ticks;  // used so far; sysconf(_SC_CLK_TCK) in a second
-	uint64_t pages;      // resident, shared ones counted more than once
-};
-
-// Looks at the trees of `n` processes. Costs some system calls for each of their processes.
-void proctree_use(const pid_t *roots, size_t n, struct tree_use *ret_uses);
-
 // When the process has started, in ticks since boot: with its number, it tells one process from all others. 0: there is none.
 unsigned long long proctree_start_time(pid_t pid);
 

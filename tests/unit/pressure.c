@@ -159,7 +159,8 @@ static void has_child_that_spins(int ready) {
 
 static void test_trees(void) {
 	pid_t pids[4] = {start(sleeps), start(spins), start(has_child_that_spins), 0};
-	struct tree_use uses[4];
+	struct activity activity = {.n = 0};
+	unsigned alive;
 	pids[3] = fork();
 	check(pids[3] >= 0);
 	if (pids[3] == 0) {
@@ -168,18 +169,14 @@ static void test_trees(void) {
 	siginfo_t info;
 	check(waitid(P_PID, (id_t)pids[3], &info, WEXITED | WNOWAIT) == 0);
 	do { // what has told that it begins to sleep sleeps soon
-		proctree_use(pids, 4, uses);
-	} while (uses[0].busy > 0 || uses[2].busy > 1 || uses[1].cpu_ticks == 0 || uses[2].cpu_ticks == 0);
-	check_equal(uses[0].processes, 1);
-	check_equal(uses[1].processes, 1);
-	check_equal(uses[1].busy, 1);
-	check_equal(uses[2].processes, 2);
-	check_equal(uses[2].busy, 1);
-	check_equal(uses[3].processes, 0); // a zombie
-	check(uses[0].pages > 0);
-#ifndef FP_TSAN // which has a thread of its own, as an emulator has
-	check(!uses[0].has_threads || is_emulated());
-#endif
+		activity = (struct activity){.n = 0};
+	} while (activity_sample(&activity, pids, 4, now_ns(), &alive) > 2 || activity.ticks[1] == 0 || activity.ticks[2] == 0);
+	check_equal(alive, 3); // one is a zombie
+	for (size_t i = 0; i < 3; ++i) {
+		activity = (struct activity){.n = 0};
+		check_equal((int)activity_sample(&activity, &pids[i], 1, now_ns(), &alive), i > 0);
+		check_equal(alive, 1);
+	}
 	for (size_t i = 0; i < 3; ++i) {
 		kill(-pids[i], SIGKILL);
 	}

@@ -13,7 +13,6 @@
 //	cancel.c    cancel and shut down
 //	lend.c      items that lend their slots, and those that are brought forward
 //	pool.c      the other calls from outside, and the design
-//	view.c      what each queue waits for, for who asks
 
 #pragma once
 

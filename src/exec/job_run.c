@@ -316,13 +316,11 @@ static enum work_status run_kept(struct worker *worker, struct queue *queue, str
 static enum work_status run_again(struct worker *worker, struct queue *queue, void *data, size_t size) {
 	verify(size == sizeof(struct job *));
 	struct job *kept = *(struct job **)data;
-	enum work_status status = WORK_NOT_RUN;
 	if (job_is_cancelled(kept)) {
 		cut_off(kept);
-	} else {
-		status = run_kept(worker, queue, kept);
+		return WORK_NOT_RUN;
 	}
-	return status;
+	return run_kept(worker, queue, kept);
 }
 
 static void drop_again(struct queue *queue FP_UNUSED, void *data, size_t size FP_UNUSED) {

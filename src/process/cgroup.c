@@ -243,10 +243,6 @@ int cgroup_create(struct cgroup_root *root, uint64_t limit, struct cgroup *ret_g
 	return 0;
 }
 
-void cgroup_close_procs(struct cgroup *group) {
-	fd_close(&group->procs_fd);
-}
-
 bool cgroup_ran_out(const struct cgroup_root *root, const struct cgroup *group) {
 	struct buf text;
 	uint64_t n = 0;
@@ -289,7 +285,7 @@ static void wait_empty(const struct cgroup_root *root, const struct cgroup *grou
 
 void cgroup_kill(const struct cgroup_root *root, struct cgroup *group) {
 	char name[NAME_BYTES];
-	cgroup_close_procs(group);
+	fd_close(&group->procs_fd);
 	if (unlinkat(root->fd, group_file(group->number, "", name), AT_REMOVEDIR) != 0 && errno == EBUSY && root->real
 	    && control_write(root, group_file(group->number, "cgroup.kill", name), "1") == 0) {
 		wait_empty(root, group);

@@ -19,7 +19,7 @@ struct cgroup_root {
 // The group of one job.
 struct cgroup {
 	unsigned number; // in its name, fairpar-PID-NUMBER; 0: there is none
-	int procs_fd;    // of cgroup.procs, to which a process writes "0" to enter the group; or -1
+	int procs_fd;    // of cgroup.procs, to which a process writes "0" to enter the group, and which is closed then; or -1
 };
 
 #define CGROUP_NONE {.number = 0, .procs_fd = -1}
@@ -37,9 +37,6 @@ void cgroup_root_close(struct cgroup_root *root);
 
 // Makes a group with a memory limit of `limit` bytes. Returns 0 with a group for cgroup_kill(), or -1 with errno and no group made.
 int cgroup_create(struct cgroup_root *root, uint64_t limit, struct cgroup *ret_group) FP_NODISCARD;
-
-// Closes group->procs_fd: to be called once the job has entered the group.
-void cgroup_close_procs(struct cgroup *group);
 
 // True if the kernel has killed a process of the group for want of memory.
 bool cgroup_ran_out(const struct cgroup_root *root, const struct cgroup *group);

@@ -159,9 +159,7 @@ static bool child_try_until(struct child *child, atomic_int *listed, struct spaw
 		}
 		if (ret_error->step == SPAWN_CGROUP && !is_shortage(ret_error->error)
 		    && memory_claim_renounce(&child->children->memory, &child->claim, ret_error->error)) {
-			if (!child->claim.is_open) {
-				(void)child_claim(child); // refused: the next look at `refusal` finds it
-			}
+			(void)child_claim(child); // refused: the next look at `refusal` finds it
 			continue;
 		}
 		if (!is_shortage(ret_error->error)

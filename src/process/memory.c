@@ -476,7 +476,7 @@ void memory_claim_started(struct memory *memory, struct memory_claim *claim, pid
 	if (!claim->is_open) {
 		return;
 	}
-	cgroup_close_procs(&claim->group);
+	fd_close(&claim->group.procs_fd);
 	mutex_lock(&memory->lock);
 	claim->pid = pid;
 	memory->proven = memory->proven || claim->group.number > 0;
@@ -563,33 +563,13 @@ struct look {
 	bool is_own;           // they are the group's, and not only those below a mount point
 };
 
-// The number that the file begins with, or `other` where there is none, as in "max".
-static uint64_t read_number(const char *dir, const char *name, uint64_t other) {
-	struct buf text;
-	const char *at = proc_read_below(dir, name, &text);
-	uint64_t value = *at >= '0' && *at <= '9' ? strtoull(at, NULL, 10) : other;
-	buf_fini(&text);
-	return value;
-}
-
-// The number in the line "NAME N" of the file; 0 where there is none.
-static uint64_t find_number(const char *dir, const char *file, const char *name) {
-	struct buf text;
-	uint64_t value = 0;
-	if (!proc_find_number(proc_read_below(dir, file, &text), name, &value)) {
-		value = 0;
-	}
-	buf_fini(&text);
-	return value;
-}
-
 static void look_at_level(void *arg, const char *dir) {
 	struct look *look = arg;
-	uint64_t limit = read_number(dir, look->files->limit, UINT64_MAX);
+	uint64_t limit = proc_number(dir, look->files->limit, NULL, UINT64_MAX);
 	if (limit >= NO_LIMIT) {
 		return;
 	}
-	uint64_t used = read_number(dir, look->files->used, 0), cache = find_number(dir, "/memory.stat", look->files->cache);
+	uint64_t used = proc_number(dir, look->files->used, NULL, 0), cache = proc_number(dir, "/memory.stat", look->files->cache, 0);
 	used -= cache < used ? cache : used;
 	uint64_t left = limit > used ? limit - used : 0;
 	look->room->limit = limit < look->room->limit ? limit : look->room->limit;
@@ -600,7 +580,7 @@ static void look_up(void *arg, const char *dir, size_t mount_len, bool is_seen) 
 	struct look *look = arg;
 	cgroup_each_level(dir, mount_len, look_at_level, look);
 	if (!look->is_own) { // the group may be mounted several times: its kills count once
-		look->kills = find_number(dir, look->files->kills, "oom_kill");
+		look->kills = proc_number(dir, look->files->kills, "oom_kill", 0);
 		look->is_own = is_seen;
 	}
 }

@@ -137,6 +137,16 @@ char *proc_read_below(const char *dir, const char *path, struct buf *text) {
 	return text->data;
 }
 
+uint64_t proc_number(const char *dir, const char *path, const char *name, uint64_t other) {
+	FP_CLEANUP(buf_fini) struct buf text;
+	const char *at = proc_read_below(dir, path, &text);
+	uint64_t value;
+	if (name) {
+		return proc_find_number(at, name, &value) ? value : other;
+	}
+	return *at >= '0' && *at <= '9' ? strtoull(at, NULL, 10) : other;
+}
+
 void cgroup_each_level(const char *dir, size_t mount_len, cgroup_level_fn *fn, void *arg) {
 	char *level = xstrdup(dir);
 	for (size_t len = strlen(level);;) {

@@ -19,6 +19,9 @@ char *proc_read_below(const char *dir, const char *path, struct buf *text);
 // Gets the number in the line "NAME N" of such a file. Returns false if there is no such line.
 bool proc_find_number(const char *text, const char *name, uint64_t *ret_value) FP_NODISCARD;
 
+// The number in the line "NAME N" of such a file, or with NULL for a name the one that it begins with; `other` where there is none.
+uint64_t proc_number(const char *dir, const char *path, const char *name, uint64_t other);
+
 // Gets the directory of a cgroup of this process, borrowed for the call. Its first `mount_len` bytes are the mount point. With
 // `is_seen` false the cgroup itself is outside of this cgroup namespace, and `dir` is only the mount point.
 typedef void cgroup_dir_fn(void *arg, const char *dir, size_t mount_len, bool is_seen);

@@ -172,12 +172,6 @@ static void set_ending(void (*handler)(int)) {
 	}
 }
 
-static void unblock_ending(void) {
-	sigset_t set;
-	get_ending_signals(&set);
-	verify(pthread_sigmask(SIG_UNBLOCK, &set, NULL) == 0);
-}
-
 static void (*hurries)(unsigned left);
 static volatile sig_atomic_t hurried_by, hurries_left;
 
@@ -195,8 +189,10 @@ static void hurry_on(int signal) {
 void signals_release_after(unsigned n, void (*hurry)(unsigned left)) {
 	hurries_left = (sig_atomic_t)n;
 	hurries = hurry;
-	set_ending(hurry_on);
-	unblock_ending();
+	set_ending(n > 0 ? hurry_on : SIG_DFL);
+	sigset_t set;
+	get_ending_signals(&set);
+	verify(pthread_sigmask(SIG_UNBLOCK, &set, NULL) == 0);
 }
 
 int signals_hurried(void) {
@@ -204,8 +200,7 @@ int signals_hurried(void) {
 }
 
 void signals_release(void) {
-	set_ending(SIG_DFL);
-	unblock_ending();
+	signals_release_after(0, NULL);
 }
 
 void signals_block_again(void) {

@@ -120,15 +120,9 @@ static struct pressure_totals count(const struct pressure *pressure) {
 		.memory_us = full_of(pressure, "/memory.pressure", "/proc/pressure/memory"),
 		.disk_us = full_of(pressure, "/io.pressure", "/proc/pressure/io"),
 	};
-	struct buf text = BUF_INIT;
-	uint64_t used = 0; // by this process's cgroup
-	if (pressure->group && !proc_find_number(proc_read_below(pressure->group, "/cpu.stat", &text), "usage_usec", &used)) {
-		used = 0;
-	}
-	buf_fini(&text);
+	uint64_t used = pressure->group ? proc_number(pressure->group, "/cpu.stat", "usage_usec", 0) : 0;
 	if (used == 0 && pressure->accounts) {
-		used = strtoull(proc_read_below(pressure->accounts, "/cpuacct.usage", &text), NULL, 10) / 1000;
-		buf_fini(&text);
+		used = proc_number(pressure->accounts, "/cpuacct.usage", NULL, 0) / 1000;
 	}
 	totals.used_us = (double)used;
 	static const char name[] = "Cpus_allowed_list:\t";

@@ -262,11 +262,7 @@ static void free_signals(struct run *run) {
 	publish_end(run, 128 + run->signal, run->signal);
 	run_limit_end(run);
 	// a second signal that came with the first counts as one with it; a third ends the wait for a reader who does not read
-	if (run->phase == RUN_KILLING) {
-		signals_release();
-	} else {
-		signals_release_after(1, hurry_writes);
-	}
+	signals_release_after(run->phase == RUN_KILLING ? 0 : 1, hurry_writes);
 }
 
 // Writes all output that is left, and behind it the rows of the joblog and the files of --results.

@@ -3,6 +3,7 @@
 #include "process/guardian.h"
 
 #include "base/alloc.h"
+#include "base/buf.h"
 #include "base/diag.h"
 #include "base/fault.h"
 #include "base/io.h"
@@ -170,15 +171,10 @@ void guardian_fini(struct guardian *guardian) {
 
 // ---- in the guardian ----
 
-// `living`: the processes that run now, without zombies; empty where that is not known. A zombie counts as ended: its new parent may
-// reap it late or never (the first process of a container), and a fairpar that is started again does not wait for that.
-static bool has_ended(int target, const struct proctree *living) {
-	return (kill(target, 0) != 0 && errno == ESRCH) || (living->n > 0 && !proctree_has(living, target));
-}
-
-// Forgets the groups that are no more: their number may soon be another's. Returns false if none runs.
+// Forgets the groups that are no more: their number may soon be another's. Returns false if none runs. A zombie counts as ended: its
+// new parent may reap it late or never (the first process of a container), and a fairpar that is started again does not wait for that.
 static bool any_left(struct group_table *table) {
-	struct proctree living = PROCTREE_INIT;
+	struct proctree living = PROCTREE_INIT; // empty where that is not known
 	proctree_add_living(&living);
 	bool left = false;
 	unsigned used = atomic_load_acquire(&table->used);
@@ -187,65 +183,28 @@ static bool any_left(struct group_table *table) {
 		if (target != 0 && target != -1 && kill(target, 0) != 0 && errno == ESRCH) {
 			atomic_store_relaxed(&table->targets[i], 0);
 		} else if (target != 0) {
-			left = left || !has_ended(target, &living);
+			left = left || living.n == 0 || proctree_has(&living, target);
 		}
 	}
 	proctree_fini(&living);
 	return left;
 }
 
-// A file to unlink once the job that makes it has ended.
-struct unlink_target {
-	int target;
-	char *path; // NULL: done with
-};
-
-// Looked up before the groups are ended: any_left() forgets them.
-static struct unlink_target *find_created_files(const struct group_table *table, int table_fd, size_t *ret_n) {
-	struct unlink_target *created_files = NULL;
-	size_t n = 0, cap = 0;
+// Appends the paths of the files that jobs are making, a NUL behind each. Before the groups are ended: any_left() forgets them.
+static void add_created_files(struct buf *paths, const struct group_table *table, int table_fd) {
 	unsigned used = atomic_load_acquire(&table->used);
 	char path[PATH_MAX];
 	for (unsigned i = 0; i < used && i < GROUPS_MAX; ++i) {
 		int target = atomic_load_acquire(&table->targets[i]);
 		ssize_t len = target ? pread(table_fd, path, sizeof(path), path_offset(i)) : 0;
 		if (len > 0 && path[0] == '/' && memchr(path, '\0', (size_t)len)) {
-			grow_array(&created_files, &cap, n + 1, sizeof(*created_files));
-			created_files[n++] = (struct unlink_target){.target = target, .path = xstrdup(path)};
+			buf_add(paths, path, strlen(path) + 1);
 		}
 	}
-	*ret_n = n;
-	return created_files;
-}
-
-// Each as soon as nobody is left who could write it; in the end those whose group cannot be killed.
-static void unlink_created_files(struct unlink_target *created_files, size_t n) {
-	bool left = n > 0;
-	for (int waited = 0; left; waited += 10) {
-		struct proctree living = PROCTREE_INIT;
-		proctree_add_living(&living);
-		left = false;
-		for (size_t i = 0; i < n; ++i) {
-			if (created_files[i].path && (has_ended(created_files[i].target, &living) || waited >= GONE_MS)) {
-				struct stat st;
-				if (lstat(created_files[i].path, &st) == 0 && S_ISREG(st.st_mode)) {
-					(void)!unlink(created_files[i].path); // nobody is left to be told
-				}
-				free(created_files[i].path);
-				created_files[i].path = NULL;
-			}
-			left = left || created_files[i].path;
-		}
-		proctree_fini(&living);
-		if (left) {
-			nanosleep(&(struct timespec){.tv_nsec = 10 * NS_PER_MS}, NULL);
-		}
-	}
-	free(created_files);
 }
 
 static void end_all(struct group_table *table, int table_fd) {
-	size_t n;
+	FP_CLEANUP(buf_fini) struct buf paths = BUF_INIT;
 	const struct marked marked = {.cookie = table->cookie, .session = atomic_load_relaxed(&table->session)};
 	struct pidfd_set trees = PIDFD_SET_INIT;
 	unsigned used = atomic_load_acquire(&table->used);
@@ -256,7 +215,7 @@ static void end_all(struct group_table *table, int table_fd) {
 			pidfd_set_add_tree(&trees, target, marked.session);
 		}
 	}
-	struct unlink_target *created_files = find_created_files(table, table_fd, &n);
+	add_created_files(&paths, table, table_fd);
 	const int polite[] = {SIGTERM, SIGCONT}; // a stopped job takes no SIGTERM
 	for (int i = 0; i < 2; ++i) {
 		group_table_kill(table, polite[i]);
@@ -271,7 +230,15 @@ static void end_all(struct group_table *table, int table_fd) {
 	pidfd_set_signal(&trees, SIGKILL);
 	pidfd_set_fini(&trees);
 	proctree_kill_marked(&marked, GONE_MS);
-	unlink_created_files(created_files, n);
+	for (int waited = 0; waited < GONE_MS && any_left(table); waited += 10) { // who could write them
+		nanosleep(&(struct timespec){.tv_nsec = 10 * NS_PER_MS}, NULL);
+	}
+	for (const char *path = buf_str(&paths), *end = path + paths.len; path < end; path += strlen(path) + 1) {
+		struct stat st;
+		if (lstat(path, &st) == 0 && S_ISREG(st.st_mode)) {
+			(void)!unlink(path); // nobody is left to be told
+		}
+	}
 }
 
 int guardian_main(int argc, char *argv[]) {

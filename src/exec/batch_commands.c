@@ -60,11 +60,10 @@ void batch_command_on_failure(struct worker_state *state, const struct job *fail
 
 // ---- finally ----
 
-static enum work_status run_finally(struct worker *worker, struct queue *queue, void *data, size_t size FP_UNUSED) {
-	struct dag_node *node = *(struct dag_node **)data;
+static enum work_status run_finally(struct worker *worker, struct queue *queue, void *data FP_UNUSED, size_t size FP_UNUSED) {
 	struct batch *batch = queue_user(queue);
 	struct worker_state *state = worker_state_of(batch->run, worker);
-	struct result ended = dag_node_result(node);
+	struct result ended = dag_node_result(batch->node);
 	struct job job = job_without_item(batch, batch->finally, ROLE_FINALLY, "finally", worker_slot(worker));
 	struct result result;
 	job.told = &ended;
@@ -80,9 +79,8 @@ static enum work_status run_finally(struct worker *worker, struct queue *queue, 
 
 static const struct work_type work_finally = {.name = "finally", .run = run_finally};
 
-void batch_command_finally(struct run *run, struct queue *queue, struct dag_node *node) {
-	struct work work = {.type = &work_finally, .data = &node, .size = sizeof(node)};
-	pool_queue_set_last_item(run->pool, queue, &work);
+void batch_command_finally(struct run *run, struct queue *queue) {
+	pool_queue_set_last_item(run->pool, queue, &(struct work){.type = &work_finally});
 }
 
 // ---- listing ----
@@ -141,13 +139,12 @@ static void list_by_command(struct worker_state *state, struct worker *worker, s
 	}
 }
 
-static enum work_status run_listing(struct worker *worker, struct queue *queue, void *data, size_t size FP_UNUSED) {
-	struct dag_node *node = *(struct dag_node **)data;
+static enum work_status run_listing(struct worker *worker, struct queue *queue, void *data FP_UNUSED, size_t size FP_UNUSED) {
 	struct batch *batch = queue_user(queue);
 	struct run *run = batch->run;
 	struct worker_state *state = worker_state_of(run, worker);
 	worker_pass(worker); // it may wait until its items are taken
-	const struct manifest_batch *plan = node->plan;
+	const struct manifest_batch *plan = batch->node->plan;
 	if (plan->source == MANIFEST_GLOB) {
 		list_by_pattern(state, worker, queue, plan->source_text, batch->specs[0]->context->cwd);
 	} else if (run->options->dry_run) {
@@ -165,7 +162,6 @@ static void drop_listing(struct queue *queue, void *data FP_UNUSED, size_t size 
 
 static const struct work_type work_listing = {.name = "listing", .run = run_listing, .drop = drop_listing};
 
-enum submit_status batch_command_listing(struct run *run, struct queue *queue, struct dag_node *node) {
-	struct work work = {.type = &work_listing, .data = &node, .size = sizeof(node), .flags = WORK_NO_TOKEN};
-	return pool_submit(run->pool, queue, NULL, &work, 1);
+enum submit_status batch_command_listing(struct run *run, struct queue *queue) {
+	return pool_submit(run->pool, queue, NULL, &(struct work){.type = &work_listing, .flags = WORK_NO_TOKEN}, 1);
 }

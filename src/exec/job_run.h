@@ -65,13 +65,11 @@ void created_files_settle(struct job *job, bool ok);
 
 // What runs for a batch beside its items: on-failure and finally commands, and the listing of its items.
 
-struct dag_node;
-
 // Runs the on-failure command of the job, which has ended with `ended`, in the job's slot; also when the run starts no more jobs.
 void batch_command_on_failure(struct worker_state *state, const struct job *failed, const struct result *ended);
 
-// Sets the command that runs once, as the last of the node's batch.
-void batch_command_finally(struct run *run, struct queue *queue, struct dag_node *node);
+// Sets the command that runs once, as the last of a manifest's batch.
+void batch_command_finally(struct run *run, struct queue *queue);
 
-// Queues the listing of the node's items by a command or a pattern. Returns as pool_submit().
-enum submit_status batch_command_listing(struct run *run, struct queue *queue, struct dag_node *node);
+// Queues the listing of the batch's items by a command or a pattern. Returns as pool_submit().
+enum submit_status batch_command_listing(struct run *run, struct queue *queue);

@@ -108,7 +108,7 @@ static int begin_source(struct dag_node *node) {
 	switch (plan->source) {
 	case MANIFEST_GLOB:
 	case MANIFEST_COMMAND:
-		if (batch_command_listing(run, node->queue, node) != SUBMIT_OK) {
+		if (batch_command_listing(run, node->queue) != SUBMIT_OK) {
 			publish_lost(node->batch, 1);
 		}
 		dag_node_fed(node);
@@ -167,7 +167,7 @@ static void begin(struct dag_node *node) {
 			queue_set(run->pool, node->queue, &node->batch->attrs);
 		}
 		if (node->batch->finally) {
-			batch_command_finally(run, node->queue, node);
+			batch_command_finally(run, node->queue);
 		}
 		failed = begin_source(node) != 0;
 	}

@@ -124,17 +124,6 @@ int fds_sanitize(void) {
 	return closed;
 }
 
-unsigned fds_count_free(unsigned most) {
-	unsigned n = 0;
-	int last = -1;
-	// each is one that was free, above the one before
-	for (int fd; n < most && (fd = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, last + 1)) >= 0; ++n) {
-		close(fd);
-		last = fd;
-	}
-	return n;
-}
-
 void polls_add(struct polls *polls, int fd, short events) {
 	grow_array(&polls->at, &polls->cap, polls->n + 1, sizeof(*polls->at));
 	polls->at[polls->n++] = (struct pollfd){.fd = fd, .events = events};

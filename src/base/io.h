@@ -46,9 +46,6 @@ int result_of(int error) FP_NODISCARD;
 // Returns a bit set of the descriptors that were closed (1 << fd), or -1 with errno.
 int fds_sanitize(void) FP_NODISCARD;
 
-// How many descriptors could be opened now: `most`, or fewer.
-unsigned fds_count_free(unsigned most);
-
 // The descriptors that one poll(2) looks at, in an array that is kept from call to call. Zeroed at first, freed by free(at). Before each poll() the owner sets n to 0.
 struct polls {
 	struct pollfd *at;

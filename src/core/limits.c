@@ -4,7 +4,6 @@
 
 #include "base/alloc.h"
 #include "base/diag.h"
-#include "base/io.h"
 #include "base/sync.h"
 
 #include <fcntl.h>
@@ -40,15 +39,11 @@ int limits_check(const struct options *options, unsigned long nofile) {
 	if (nofile >= needed + FDS_OPEN_MAX) {
 		return 0;
 	}
-	unsigned long left = fds_count_free((unsigned)needed);
-	if (left >= needed) {
-		return 0;
-	}
-	unsigned long enough = nofile;
-	for (; left < needed; ++enough) { // a number above the limit may be taken: opened before the limit was lowered
+	unsigned long enough = 0;
+	for (unsigned long left = 0; left < needed; ++enough) { // a number above the limit may be taken: opened before the limit was lowered
 		left += fcntl((int)enough, F_GETFD) < 0;
 	}
-	return diag_error("a limit of %lu descriptors leaves no room for a job: it must be %lu or more, by ulimit -n", nofile, enough);
+	return enough <= nofile ? 0 : diag_error("a limit of %lu descriptors leaves no room for a job: it must be %lu or more, by ulimit -n", nofile, enough);
 }
 
 // A thread that counts against RLIMIT_NPROC until limits_slots_by_processes() gives back the lock.

@@ -72,36 +72,24 @@ int signal_number(const char *text, size_t len) {
 	return 0;
 }
 
-// "signal 9 (KILL)", or "signal 34" for one without a name, and the cause behind it.
-static void describe_signal(int number, const char *cause, char *text, size_t size) {
-	const char *name = signal_name(number);
-	if (name) {
-		snprintf(text, size, "signal %d (%s)%s", number, name, cause);
-	} else {
-		snprintf(text, size, "signal %d%s", number, cause);
-	}
-}
-
 const char *result_describe(const struct result *result, char *text, size_t size) {
 	const char *cause = result->out_of_memory ? ", out of memory" : result->lost ? ", lost with its machine" : "";
+	const char *name = signal_name(result->term_signal);
 	switch (result->outcome) {
 	case OUTCOME_FAILED:
 		snprintf(text, size, "exit %d%s", result->exit_code, cause);
-		return text;
+		break;
 	case OUTCOME_SIGNAL:
-		describe_signal(result->term_signal, cause, text, size);
-		return text;
+		snprintf(text, size, "signal %d%s%s%s%s", result->term_signal, name ? " (" : "", name ? name : "", name ? ")" : "", cause);
+		break;
 	case OUTCOME_SPAWN_ERROR:
 		snprintf(text, size, "%s", result->is_refused ? "its item is refused" : result->lacks_results ?
 		         "its output cannot be kept" : result->exit_code == 127 ? "not found" : "cannot run");
-		return text;
-	case OUTCOME_OK:
-	case OUTCOME_TIMEOUT:
-	case OUTCOME_CANCELLED:
-	case OUTCOME_SKIPPED:
+		break;
+	default:
+		snprintf(text, size, "%s", outcome_names[result->outcome]);
 		break;
 	}
-	snprintf(text, size, "%s", outcome_names[result->outcome]);
 	return text;
 }
 

@@ -161,7 +161,7 @@ struct rest {
 // `takes`: the slot-time of one of its jobs.
 static struct rest rest_of(const struct stats_batch *batch, const struct status_batch *counts, uint64_t takes, unsigned slots, uint64_t now) {
 	uint64_t jobs = minus(counts->jobs, counts->finished), left = minus(jobs, counts->running);
-	uint64_t at_once = batch->max_parallel > 0 && batch->max_parallel < jobs ? batch->max_parallel : jobs;
+	uint64_t at_once = batch->facts.max_parallel > 0 && batch->facts.max_parallel < jobs ? batch->facts.max_parallel : jobs;
 	double width = batch->width > 0 ? batch->width : 1, most = (double)at_once * width;
 	struct rest rest = {.work = ((double)left + (double)counts->running / 2) * (double)takes}; // what runs is half done
 	if (left == 0) {
@@ -169,11 +169,11 @@ static struct rest rest_of(const struct stats_batch *batch, const struct status_
 		rest.alone = rest.alone > 0 ? rest.alone : 0;
 		rest.work = rest.alone * width;
 	} else {
-		double at_rate = (double)left * (double)batch->interval;
-		rest.alone = rest.work / (batch->long_running || most < slots ? most : slots);
+		double at_rate = (double)left * (double)batch->facts.interval;
+		rest.alone = rest.work / (batch->facts.long_running || most < slots ? most : slots);
 		rest.alone = rest.alone > at_rate ? rest.alone : at_rate;
 	}
-	rest.weight = jobs > 0 && !batch->long_running ? (batch->weight > 0 ? batch->weight : 1) : 0;
+	rest.weight = jobs > 0 && !batch->facts.long_running ? (batch->facts.weight > 0 ? batch->facts.weight : 1) : 0;
 	return rest;
 }
 

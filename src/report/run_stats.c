@@ -89,10 +89,8 @@ static struct stats_batch *batch_of(struct run_stats *stats, const char *name) {
 
 static void note_batch(struct run_stats *stats, const struct event_batch *event) {
 	struct stats_batch *batch = batch_of(stats, event->batch);
-	batch->long_running = event->long_running;
-	batch->weight = event->weight;
-	batch->max_parallel = event->max_parallel;
-	batch->interval = event->interval;
+	batch->facts = *event;
+	batch->facts.batch = NULL;
 	if ((size_t)(batch - stats->batches) == SHARED) {
 		++stats->hidden_batches;
 		return;
@@ -249,7 +247,7 @@ static void count_attempt(struct run_stats *stats, struct stats_batch *batch, co
 	widen(batch, from, from + wall);
 	++batch->attempts;
 	stats->stolen += end->source == FROM_STOLEN;
-	if (end->source == FROM_LONG || batch->long_running) {
+	if (end->source == FROM_LONG || batch->facts.long_running) {
 		batch->long_time += wall;
 	} else {
 		uint64_t slots = end->nslots > 0 ? end->nslots : 1;
@@ -485,32 +483,27 @@ void stats_finish(struct run_stats *stats, uint64_t now) {
 // ---- the table of batches ----
 
 const struct batch_heading batch_headings[BATCH_COLUMNS] = {
-	[COLUMN_JOBS] = {"jobs", UNIT_COUNT},
-	[COLUMN_OK] = {"ok", UNIT_COUNT},
-	[COLUMN_FAILED] = {"failed", UNIT_COUNT},
-	[COLUMN_CANCELLED] = {"cancelled", UNIT_COUNT},
-	[COLUMN_SKIPPED] = {"skipped", UNIT_COUNT},
-	[COLUMN_RUNNING] = {"running", UNIT_COUNT},
-	[COLUMN_RETRIED] = {"retried", UNIT_COUNT},
-	[COLUMN_WALL] = {"wall", UNIT_TIME},
-	[COLUMN_SLOT_TIME] = {"slot-time", UNIT_TIME},
-	[COLUMN_BESIDE] = {"beside", UNIT_TIME},
-	[COLUMN_SHARE] = {"share", UNIT_PERCENT},
-	[COLUMN_P50] = {"p50", UNIT_TIME},
-	[COLUMN_MAX] = {"max", UNIT_TIME},
-	[COLUMN_WAITED] = {"waited", UNIT_TIME},
+	[COLUMN_JOBS] = {"jobs", UNIT_COUNT, false},
+	[COLUMN_OK] = {"ok", UNIT_COUNT, false},
+	[COLUMN_FAILED] = {"failed", UNIT_COUNT, false},
+	[COLUMN_CANCELLED] = {"cancelled", UNIT_COUNT, true},
+	[COLUMN_SKIPPED] = {"skipped", UNIT_COUNT, true},
+	[COLUMN_RUNNING] = {"running", UNIT_COUNT, true},
+	[COLUMN_RETRIED] = {"retried", UNIT_COUNT, false},
+	[COLUMN_WALL] = {"wall", UNIT_TIME, false},
+	[COLUMN_SLOT_TIME] = {"slot-time", UNIT_TIME, false},
+	[COLUMN_BESIDE] = {"beside", UNIT_TIME, true},
+	[COLUMN_SHARE] = {"share", UNIT_PERCENT, false},
+	[COLUMN_P50] = {"p50", UNIT_TIME, false},
+	[COLUMN_MAX] = {"max", UNIT_TIME, false},
+	[COLUMN_WAITED] = {"waited", UNIT_TIME, true},
 };
 
 bool batch_column_is_shown(enum batch_column column, const struct run_stats *stats) {
-	const struct stats_batch *total = &stats->total;
-	switch (column) {
-	case COLUMN_CANCELLED: return total->counts.cancelled > 0;
-	case COLUMN_SKIPPED: return total->counts.skipped > 0;
-	case COLUMN_RUNNING: return !stats->has_end && total->running > 0;
-	case COLUMN_BESIDE: return total->long_time > 0;
-	case COLUMN_WAITED: return stats->nbatches > 1 && total->longest_wait > 0;
-	default: return true;
-	}
+	uint64_t value = batch_column_value(column, &stats->total);
+	bool has_something = value > 0 && value != NOT_KNOWN;
+	bool makes_sense = column == COLUMN_WAITED ? stats->nbatches > 1 : column != COLUMN_RUNNING || !stats->has_end;
+	return makes_sense && (has_something || !batch_headings[column].is_optional);
 }
 
 static uint64_t known_if(bool is_known, uint64_t value) {

@@ -45,10 +45,8 @@ struct stats_batch {
 	double share;           // of all slot-time, 0 to 1, by stats_finish()
 	uint64_t last_start;    // event time, of its attempts; 0: none
 	unsigned width;         // slots of that attempt
-	uint32_t weight, max_parallel; // of EVENT_BATCH_START, as the next
-	uint64_t interval;
 	struct stats_wait waits[WHY_HOST + 1]; // by enum event_why
-	bool long_running;
+	struct event_batch facts; // its last EVENT_BATCH_START, without the name
 	struct histogram *durations; // of its jobs' attempts; run_stats.c's own
 };
 
@@ -157,11 +155,11 @@ enum batch_column {
 
 enum batch_unit { UNIT_COUNT, UNIT_TIME, UNIT_PERCENT };
 
-// By enum batch_column: its heading, and what its numbers are (nanoseconds for a time).
-extern const struct batch_heading { const char *name; enum batch_unit unit; } batch_headings[BATCH_COLUMNS];
+// By enum batch_column: its heading, what its numbers are (nanoseconds for a time), and whether it is left out where all batches have
+// nothing in it.
+extern const struct batch_heading { const char *name; enum batch_unit unit; bool is_optional; } batch_headings[BATCH_COLUMNS];
 
-// Whether the table has the column. Those that are empty or zero in most runs are left out where all batches have nothing in
-// them. Finished statistics (stats_finish()).
+// Whether the table has the column. Finished statistics (stats_finish()).
 bool batch_column_is_shown(enum batch_column column, const struct run_stats *stats);
 
 // The number in the column's unit, or NOT_KNOWN: there is none, as the median of a batch of which nothing ran.

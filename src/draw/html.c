@@ -13,18 +13,7 @@ static void add_text(struct buf *buf, const char *text) {
 	markup_add_escaped(buf, text, strlen(text));
 }
 
-// The colours of the batches, for what is not drawn.
-static void add_colours(struct buf *buf, const struct palette *palette) {
-	for (unsigned class = 0; class < PALETTE_CLASSES; ++class) {
-		if (class < palette->nclasses && class >= PALETTE_COLOURS) {
-			buf_printf(buf, ".s%u{background:radial-gradient(#fff 30%%,transparent 35%%) 0 0/5px 5px %s}", class, palette_colour(class));
-		} else {
-			buf_printf(buf, ".s%u{background:%s}", class, palette_colour(class));
-		}
-	}
-}
-
-static void add_head(struct buf *buf, const struct run_stats *stats, const struct palette *palette) {
+static void add_head(struct buf *buf, const struct run_stats *stats) {
 	buf_printf(buf, "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
 	           "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; "
 	           "script-src '%s'; base-uri 'none'; form-action 'none'\">\n"
@@ -34,7 +23,6 @@ static void add_head(struct buf *buf, const struct run_stats *stats, const struc
 	svg_add_title(buf, stats);
 	buf_adds(buf, "</title>\n<style>");
 	buf_adds(buf, html_css);
-	add_colours(buf, palette);
 	buf_adds(buf, "</style>\n</head>\n<body>\n");
 }
 
@@ -340,7 +328,7 @@ static void add_footer(struct buf *buf, const struct run_stats *stats) {
 
 void html_draw(struct buf *buf, const struct timeline *timeline, const struct rows *rows) {
 	const struct palette *palette = timeline->palette;
-	add_head(buf, palette->stats, palette);
+	add_head(buf, palette->stats);
 	add_header(buf, palette->stats);
 	buf_adds(buf, "<figure>\n");
 	svg_draw(buf, timeline, SVG_INLINE);

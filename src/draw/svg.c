@@ -58,7 +58,8 @@ void svg_add_title(struct buf *buf, const struct run_stats *stats) {
 
 // ---- style ----
 
-// The rules come in the order light, dark: viewers that know no media queries show the first.
+// The rules come in the order light, dark: viewers that know no media queries show the first. Those of .s0 and so on are of the page
+// around the drawing.
 static void add_style(const struct sheet *sheet) {
 	struct buf *buf = sheet->buf;
 	buf_adds(buf, "<style>.fp text{fill:#222}.fp .bg{fill:#fff}.fp .ax{stroke:#888;stroke-width:.5}.fp .q{fill:#777}"
@@ -68,9 +69,10 @@ static void add_style(const struct sheet *sheet) {
 	         ".fp .w{opacity:.6}.fp .n{fill:#fff;fill-opacity:.85;stroke:#222;stroke-width:.5}.fp .nd{fill:#333;fill-opacity:.75;stroke:#fff;stroke-width:.5}.fp .nt{fill:#111;font-size:9px;pointer-events:none}.fp .b:hover{opacity:.75}.fp .lane{fill:#f3f3f3}");
 	for (unsigned class = 0; class < PALETTE_CLASSES; ++class) {
 		if (class < PALETTE_COLOURS || class == PALETTE_OTHERS) {
-			buf_printf(buf, ".fp .c%u{fill:%s}", class, palette_colour(class));
+			buf_printf(buf, ".fp .c%u{fill:%s}.s%u{background:%s}", class, palette_colour(class), class, palette_colour(class));
 		} else if (class < sheet->timeline->palette->nclasses) {
-			buf_printf(buf, ".fp .c%u{fill:url(#fp-%u)}", class, class);
+			buf_printf(buf, ".fp .c%u{fill:url(#fp-%u)}.s%u{background:radial-gradient(#fff 30%%,transparent 35%%) 0 0/5px 5px %s}", class,
+			           class, class, palette_colour(class));
 		}
 	}
 	buf_adds(buf, "@media(prefers-color-scheme:dark){.fp text{fill:#ddd}.fp .nt{fill:#111}.fp .bg{fill:#111}.fp .f{stroke:#ff4d4d}"

@@ -101,6 +101,8 @@ void summary_add_totals(struct buf *buf, const struct run_stats *stats, const st
 
 // ---- the table ----
 
+enum { NAME = BATCH_COLUMNS }; // the column that stands first
+
 // Its rows are batches; NULL is the one of the headings, `others` what batches without a row of their own share.
 struct table {
 	const struct run_stats *stats;
@@ -108,7 +110,7 @@ struct table {
 	size_t nrows;
 	struct stats_batch others;
 	uint64_t nothers;
-	size_t name_width, widths[BATCH_COLUMNS];
+	size_t widths[BATCH_COLUMNS + 1];
 	bool is_shown[BATCH_COLUMNS];
 };
 
@@ -131,22 +133,15 @@ static void fill_table(struct table *table, const struct run_stats *stats) {
 	}
 }
 
-static void format_name(struct buf *buf, const struct table *table, const struct stats_batch *batch) {
+static void format_cell(struct buf *buf, const struct table *table, const struct stats_batch *batch, unsigned column) {
+	uint64_t value = batch ? batch_column_value((enum batch_column)column, batch) : NOT_KNOWN;
 	buf_reset(buf);
 	if (!batch) {
-		buf_adds(buf, "batch");
-	} else if (batch == &table->others) {
+		buf_adds(buf, column == NAME ? "batch" : column == COLUMN_JOBS && table->stats->counts_items ? "items" : batch_headings[column].name);
+	} else if (column == NAME && batch == &table->others) {
 		buf_printf(buf, "(%llu more)", ull(table->nothers));
-	} else {
+	} else if (column == NAME) {
 		text_add_cut(buf, batch->name, strlen(batch->name), NAME_COLUMNS);
-	}
-}
-
-static void format_cell(struct buf *buf, const struct table *table, const struct stats_batch *batch, enum batch_column column) {
-	uint64_t value = batch ? batch_column_value(column, batch) : NOT_KNOWN;
-	buf_reset(buf);
-	if (!batch) {
-		buf_adds(buf, column == COLUMN_JOBS && table->stats->counts_items ? "items" : batch_headings[column].name);
 	} else if (value == NOT_KNOWN) {
 		buf_addc(buf, '-');
 	} else if (batch_headings[column].unit == UNIT_TIME) {
@@ -159,12 +154,10 @@ static void format_cell(struct buf *buf, const struct table *table, const struct
 static void measure(struct table *table) {
 	FP_CLEANUP(buf_fini) struct buf cell = BUF_INIT;
 	for (size_t row = 0; row < table->nrows; ++row) {
-		format_name(&cell, table, table->rows[row]);
-		size_t width = text_columns(buf_str(&cell), cell.len);
-		table->name_width = width > table->name_width ? width : table->name_width;
-		for (unsigned i = 0; i < BATCH_COLUMNS; ++i) {
-			format_cell(&cell, table, table->rows[row], (enum batch_column)i); // ASCII
-			table->widths[i] = cell.len > table->widths[i] ? cell.len : table->widths[i];
+		for (unsigned i = 0; i <= NAME; ++i) {
+			format_cell(&cell, table, table->rows[row], i);
+			size_t width = text_columns(buf_str(&cell), cell.len);
+			table->widths[i] = width > table->widths[i] ? width : table->widths[i];
 		}
 	}
 }
@@ -175,7 +168,7 @@ static void fit_columns(struct table *table, unsigned width) {
 		COLUMN_RETRIED, COLUMN_WAITED, COLUMN_WALL, COLUMN_P50, COLUMN_SLOT_TIME, COLUMN_MAX, COLUMN_BESIDE, COLUMN_RETRIED, COLUMN_SHARE,
 		COLUMN_OK,
 	};
-	size_t all = table->name_width + 2;
+	size_t all = table->widths[NAME] + 2;
 	for (unsigned i = 0; i < BATCH_COLUMNS; ++i) {
 		table->is_shown[i] = batch_column_is_shown((enum batch_column)i, table->stats);
 		all += table->is_shown[i] ? table->widths[i] + 2 : 0;
@@ -191,13 +184,13 @@ static void fit_columns(struct table *table, unsigned width) {
 
 static void add_row(struct buf *buf, const struct table *table, const struct stats_batch *batch, const struct summary_form *form) {
 	FP_CLEANUP(buf_fini) struct buf cell = BUF_INIT;
-	format_name(&cell, table, batch);
-	buf_printf(buf, "  %s%*s", cell.data, (int)(table->name_width - text_columns(cell.data, cell.len)), "");
+	format_cell(&cell, table, batch, NAME);
+	buf_printf(buf, "  %s%*s", cell.data, (int)(table->widths[NAME] - text_columns(cell.data, cell.len)), "");
 	for (unsigned i = 0; i < BATCH_COLUMNS; ++i) {
 		if (!table->is_shown[i]) {
 			continue;
 		}
-		format_cell(&cell, table, batch, (enum batch_column)i);
+		format_cell(&cell, table, batch, i);
 		buf_printf(buf, "  %*s", (int)(table->widths[i] - cell.len), "");
 		bool is_marked = batch && (i == COLUMN_FAILED || i == COLUMN_RETRIED) && strcmp(cell.data, "0") != 0;
 		if (is_marked) {

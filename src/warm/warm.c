@@ -162,8 +162,10 @@ static void server_kill(const struct warm_server *server) {
 	pidfd_set_signal(&(struct pidfd_set){.list = &entry, .n = 1}, SIGKILL);
 }
 
-// Ends the server and waits for that; its jobs run on. NULL-safe.
-static void server_close(struct warm_server *server) {
+// Ends the server, or NULL, which it is then, and waits for that; its jobs run on.
+static void server_close(struct warm_server **place) {
+	struct warm_server *server = *place;
+	*place = NULL;
 	if (!server) {
 		return;
 	}
@@ -215,8 +217,7 @@ static struct warm_server *server_open(const struct spawn_config *job, const str
 		*ret_why = "it executes another shell";
 	}
 	if (*ret_why) {
-		server_close(server);
-		server = NULL;
+		server_close(&server);
 	}
 	return server;
 }
@@ -407,14 +408,9 @@ static void inherited_read(struct inherited *ret) {
 // ---- the shells of a worker ----
 
 static void shell_fini(struct warm_shell *shell) {
-	server_close(shell->server);
+	server_close(&shell->server);
 	free(shell->path);
 	*shell = (struct warm_shell){.path = NULL};
-}
-
-static void drop_server(struct warm_shell *shell) {
-	server_close(shell->server);
-	shell->server = NULL;
 }
 
 // The shell of the job, which takes the place of the one that was used longest ago if it is new.
@@ -464,7 +460,7 @@ static const char *refuse_shell(struct warm *warm, struct warm_shell *shell, con
 	const struct stat *was = &shell->file;
 	if (shell->server && (st.st_dev != was->st_dev || st.st_ino != was->st_ino || st.st_size != was->st_size
 	                      || memcmp(&st.st_mtim, &was->st_mtim, sizeof(st.st_mtim)) != 0 || memcmp(&st.st_ctim, &was->st_ctim, sizeof(st.st_ctim)) != 0)) {
-		drop_server(shell); // a file that was replaced is another shell
+		server_close(&shell->server); // a file that was replaced is another shell
 	}
 	shell->file = st;
 	if (shell->why) {
@@ -475,7 +471,7 @@ static const char *refuse_shell(struct warm *warm, struct warm_shell *shell, con
 		return warm->inherited.refusal;
 	}
 	if (shell->server && shell->inherited != warm->inherited.hash) {
-		drop_server(shell);
+		server_close(&shell->server);
 	}
 	if (!shell->server) {
 		shell->why = fitness_refusal(shell->path);
@@ -500,7 +496,7 @@ static pid_t start(void *arg, const struct spawn_config *job, int *ret_pidfd, st
 	}
 	pid_t pid = server_start(shell->server, job, ret_pidfd, ret_error, &warm->why);
 	if (shell->server->is_lost) {
-		drop_server(shell);
+		server_close(&shell->server);
 		shell->why = ++shell->deaths < DEATHS_MAX ? NULL : warm->why;
 	}
 	return pid == 0 ? spawn(job, ret_pidfd, ret_error) : pid;

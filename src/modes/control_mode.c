@@ -32,7 +32,7 @@ static struct lease_id find_own(struct buf *ret_socket) {
 // Connects to the run of that name, or with NULL to the run that listens on `socket`. Returns the descriptor; or -1 with a message
 // in *error, or with errno.
 static int connect_to(const char *name, const char *socket, struct buf *error) {
-	struct pool_place place = {.dir = NULL};
+	struct pool_place place;
 	if (name) {
 		FP_CLEANUP(buf_fini) struct buf file = BUF_INIT;
 		buf_printf(&file, "run+%s", name);
@@ -44,9 +44,6 @@ static int connect_to(const char *name, const char *socket, struct buf *error) {
 	while ((fd = name ? place_connect(&place) : socket_connect(socket)) < 0 && errno == EAGAIN) {
 		(void)poll(NULL, 0, RETRY_MS); // the run is stopped or busy, and its backlog is full
 	}
-	int why = errno;
-	place_fini(&place);
-	errno = why;
 	return fd;
 }
 

@@ -48,7 +48,7 @@ struct control {
 	size_t n;
 	char mark[10];            // of the run, "@" and 8 random digits: stands behind an ID for who comes by the name
 	size_t first_poll;        // of control_add_polls()
-	struct pool_place place;  // of the name; its `dir` is NULL without one
+	struct pool_place place;  // of the name, if it has one
 	struct stat own;          // its socket
 	int lock_fd;              // of the name, or -1
 };
@@ -86,7 +86,6 @@ static void close_name(struct control *control) {
 		place_remove_lock(&control->place, control->lock_fd);
 	}
 	fd_close(&control->lock_fd); // behind the unlink: the next of that name makes a socket of its own
-	place_fini(&control->place);
 }
 
 // ---- clients ----

@@ -374,7 +374,6 @@ static int listen_at(struct nested *nested, struct children *children) {
 	if (place_open(&place, buf_str(&file), &ignored) == 0) {
 		fd = place_listen(&place);
 		buf_adds(&nested->name, fd >= 0 ? place.address.sun_path : "");
-		place_fini(&place);
 	}
 	if (fd >= 0) {
 		guardian_unlink_if_killed(children_guardian(children), buf_str(&nested->name));

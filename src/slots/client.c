@@ -178,7 +178,7 @@ static int start_server(const struct client *client) {
 	if (bounds.most == 0) {
 		bounds.least = bounds.most = slots_usable_cpus(); // asked for only here, as it takes long
 	}
-	int error = server_start(&client->place, lock_fds[client->place.dir == client->place.dirs[1]], bounds);
+	int error = server_start(&client->place, lock_fds[client->place.at], bounds);
 	fd_close(&lock_fds[0]);
 	fd_close(&lock_fds[1]);
 	return error;
@@ -263,7 +263,7 @@ static void add_reason(struct client *client, struct buf *text, int error) {
 	if (client->config.socket) {
 		buf_adds(text, "cannot use the slots of the fairpar that this one runs in: ");
 	} else {
-		buf_printf(text, "cannot use pool '%s' in '%s': ", client->place.name, text_shows(client->place.dir));
+		buf_printf(text, "cannot use pool '%s' in '%s': ", client->place.name, text_shows(place_dir(&client->place)));
 	}
 	if (client->error.len > 0) {
 		buf_adds(text, buf_str(&client->error));
@@ -303,7 +303,6 @@ struct client *client_open(const struct client_config *config, struct buf *error
 void client_close(struct client *client) {
 	if (client) {
 		fd_close(&client->fd);
-		place_fini(&client->place);
 		buf_fini(&client->in);
 		buf_fini(&client->error);
 		free(client->held);

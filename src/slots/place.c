@@ -42,63 +42,46 @@ static const char *why_not_private(const char *dir) {
 	                                     : NULL;
 }
 
-static char *dir_of_user(const char *before, const char *behind) {
-	struct buf dir = BUF_INIT;
-	buf_printf(&dir, "%s%u%s", before, (unsigned)geteuid(), behind);
-	return buf_take(&dir);
-}
-
-// The pool is in that directory. Returns false if its path is too long for a socket.
-static bool set_dir(struct pool_place *place, const char *dir) {
+// The pool is in that one of the directories. Returns false if its path is too long for a socket.
+static bool set_dir(struct pool_place *place, unsigned at) {
 	const size_t room = sizeof(place->address.sun_path);
-	place->dir = dir;
-	return (size_t)snprintf(place->address.sun_path, room, "%s/%s.sock", dir, place->name) < room - sizeof(NEW_SUFFIX);
+	place->at = at;
+	return (size_t)snprintf(place->address.sun_path, room, "%s/%s.sock", place_dir(place), place->name) < room - sizeof(NEW_SUFFIX);
 }
 
 int place_open(struct pool_place *place, const char *name, struct buf *error) {
+	const unsigned uid = geteuid();
 	const char *given = getenv("FAIRPAR_POOL_DIR");
+	char session[40];
 	given = given && given[0] ? given : NULL;
-	*place = (struct pool_place){.name = xstrdup(name), .address = {.sun_family = AF_UNIX}};
-	FP_CLEANUP(free_later) char *session = dir_of_user("/run/user/", "");
-	place->dirs[0] = dir_of_user("/run/user/", "/fairpar");
-	place->dirs[1] = dir_of_user("/tmp/fairpar-", "");
+	*place = (struct pool_place){.address = {.sun_family = AF_UNIX}};
+	snprintf(place->name, sizeof(place->name), "%s", name);
+	snprintf(session, sizeof(session), "/run/user/%u", uid);
+	snprintf(place->dirs[0], PLACE_DIR_SIZE, "%s/fairpar", session);
+	snprintf(place->dirs[1], PLACE_DIR_SIZE, "/tmp/fairpar-%u", uid);
 	place->is_given = given && strcmp(given, place->dirs[0]) != 0 && strcmp(given, place->dirs[1]) != 0;
 	if (place->is_given) {
-		free(place->dirs[0]);
-		free(place->dirs[1]);
-		place->dirs[0] = xstrdup(given);
-		place->dirs[1] = NULL;
+		snprintf(place->dirs[0], PLACE_DIR_SIZE, "%s", given); // cut if it is too long for a socket
+		place->dirs[1][0] = '\0';
 	} else if (why_not_private(session)) {
-		free(place->dirs[0]);
-		place->dirs[0] = NULL;
+		place->dirs[0][0] = '\0';
 	}
-	bool is_second = !place->dirs[0] || (given && place->dirs[1] && strcmp(given, place->dirs[1]) == 0);
-	const char *dir = place->dirs[is_second];
+	bool fits = set_dir(place, place->dirs[0][0] == '\0' || (given && strcmp(given, place->dirs[1]) == 0));
+	const char *dir = place->is_given ? given : place_dir(place);
 	bool absolute = dir[0] == '/'; // one process in another directory would have another pool
 	int made = !absolute || mkdir(dir, 0700) == 0 || errno == EEXIST ? 0 : errno;
 	const char *why = !absolute ? "FAIRPAR_POOL_DIR has to be an absolute path" : made ? strerror(made) : why_not_private(dir);
-	if (!set_dir(place, dir) && !why) {
-		why = "its path is too long for a socket";
-	}
+	why = why || fits ? why : "its path is too long for a socket";
 	if (why) {
 		buf_printf(error, "cannot use '%s', the directory of the pools: %s%s", text_shows(dir), why,
 		           given || made ? "" : "; FAIRPAR_POOL_DIR can name another one");
-		place_fini(place);
 		errno = made ? made : EPERM;
 		return -1;
 	}
-	if (dir != place->dirs[1] && place->dirs[1] && why_not_private(place->dirs[1])) {
-		free(place->dirs[1]);
-		place->dirs[1] = NULL;
+	if (place->at == 0 && place->dirs[1][0] && why_not_private(place->dirs[1])) {
+		place->dirs[1][0] = '\0';
 	}
 	return 0;
-}
-
-void place_fini(struct pool_place *place) {
-	free(place->dirs[0]);
-	free(place->dirs[1]);
-	free(place->name);
-	*place = (struct pool_place){0};
 }
 
 // ---- the files in it ----
@@ -110,7 +93,7 @@ static char *path_in(const struct pool_place *place, const char *dir, const char
 }
 
 char *place_path(const struct pool_place *place, const char *suffix) {
-	return path_in(place, place->dir, suffix);
+	return path_in(place, place_dir(place), suffix);
 }
 
 static bool is_path_of(const char *path, const struct stat *file) {
@@ -135,14 +118,14 @@ static int lock_in(const struct pool_place *place, const char *dir) {
 }
 
 int place_lock(const struct pool_place *place) {
-	return lock_in(place, place->dir);
+	return lock_in(place, place_dir(place));
 }
 
 int place_lock_all(const struct pool_place *place, int ret_fds[2]) {
 	ret_fds[0] = ret_fds[1] = -1;
 	for (unsigned i = 0; i < 2; ++i) {
-		ret_fds[i] = place->dirs[i] ? lock_in(place, place->dirs[i]) : -1;
-		bool is_there = place->dirs[i] && (place->dirs[i] == place->dir || errno != ENOENT);
+		ret_fds[i] = place->dirs[i][0] ? lock_in(place, place->dirs[i]) : -1;
+		bool is_there = place->dirs[i][0] && (place->at == i || errno != ENOENT);
 		if (is_there && ret_fds[i] < 0) {
 			fd_close(&ret_fds[0]);
 			return -1;
@@ -238,12 +221,12 @@ int place_listen_abstract(const struct pool_place *place) {
 }
 
 int place_connect(struct pool_place *place) {
-	const char *first = place->dir, *other = first == place->dirs[0] ? place->dirs[1] : place->dirs[0];
+	const unsigned first = place->at, other = !first;
 	int fd = connect_to(&place->address, sizeof(place->address)), error = errno;
 	if (fd >= 0 || !place_is_deserted(error)) {
 		return fd;
 	}
-	bool fits = other && set_dir(place, other);
+	bool fits = place->dirs[other][0] && set_dir(place, other);
 	fd = fits ? connect_to(&place->address, sizeof(place->address)) : -1;
 	if (fd < 0 && !(fits && errno == ECONNREFUSED && error == ENOENT)) {
 		(void)set_dir(place, first);

@@ -12,25 +12,31 @@
 
 #include <errno.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <sys/un.h>
 
+enum { PLACE_DIR_SIZE = sizeof(((struct sockaddr_un *)NULL)->sun_path), PLACE_NAME_SIZE = 96 };
+
 struct pool_place {
-	char *dirs[2];           // NULL: it is not there, or cannot be used; with $FAIRPAR_POOL_DIR there is only the first
+	char dirs[2][PLACE_DIR_SIZE]; // "": it is not there, or cannot be used; with $FAIRPAR_POOL_DIR there is only the first
 	bool is_given;           // $FAIRPAR_POOL_DIR names another directory than the usual two
-	const char *dir;         // the one in which the pool is, as far as is known
-	char *name;
+	unsigned at;             // in which of them the pool is, as far as is known
+	char name[PLACE_NAME_SIZE];
 	struct sockaddr_un address;
 };
 
 // What a pool may be called: letters, digits, '.', '_' and '-', at most 64, not a dot in front.
 bool place_is_valid_name(const char *name);
 
+static inline const char *place_dir(const struct pool_place *place) {
+	return place->dirs[place->at];
+}
+
 // Finds the directories, and makes the first of them if it is missing: $FAIRPAR_POOL_DIR, else fairpar/ in /run/user/UID if that is
 // there and the user's alone, else /tmp/fairpar-UID. Refuses one that is a link, somebody else's, or open to others.
-// `name` is a valid one. Returns 0 with a place for place_fini(), or -1 with a whole message in *error, and errno:
-// EPERM if it was refused, else why it cannot be made.
+// `name` is a valid one, or with "run+" or the like in front. Returns 0, or -1 with a whole message in *error, and errno: EPERM if it was
+// refused, else why it cannot be made. Nothing is to be freed.
 int place_open(struct pool_place *place, const char *name, struct buf *error) FP_NODISCARD;
-void place_fini(struct pool_place *place);
 
 // Opens NAME.lock, which is made, and locks it by flock(2). Returns the descriptor, or -1 with errno: EWOULDBLOCK if another process
 // has the lock, or has just removed the file.
@@ -57,7 +63,7 @@ int place_listen(const struct pool_place *place) FP_NODISCARD;
 // whole directory, is gone.
 int place_listen_abstract(const struct pool_place *place) FP_NODISCARD;
 
-// Connects to the server, in whichever directory it is, and sets place->dir to that, or else to the one where a server has died.
+// Connects to the server, in whichever directory it is, and sets place->at to that, or else to the one where a server has died.
 // Returns the descriptor, which does not block, or -1 with errno: ENOENT or ECONNREFUSED if there is none (place_is_deserted()); EPERM
 // if another user listens; EAGAIN if the server is busy or stopped, and its backlog is full.
 int place_connect(struct pool_place *place) FP_NODISCARD;

@@ -103,12 +103,11 @@ static bool is_shut(const char *home) {
 static int enter_all(struct semaphore *s, struct buf *error) {
 	const char *home = getenv("HOME");
 	bool at_home = home && home[0] == '/' && !is_shut(home);
-	struct pool_place place = {.dir = NULL};
+	struct pool_place place;
 	if (!at_home && place_open(&place, "sem", error) != 0) {
 		return -1;
 	}
-	buf_printf(&s->path, "%s%s", at_home ? home : place.dir, at_home ? "/.cache" : "");
-	place_fini(&place);
+	buf_printf(&s->path, "%s%s", at_home ? home : place_dir(&place), at_home ? "/.cache" : "");
 	// may be a link: many have their cache on another disk
 	s->parent_fd = open(s->path.data, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (s->parent_fd < 0) {

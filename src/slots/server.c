@@ -163,9 +163,7 @@ static bool renew_files(struct server *server) {
 	place_remove_lock(&place, server->lock_fd);
 	int lock_fd = place_lock(&place);
 	if (lock_fd < 0) {
-		bool is_taken = errno == EWOULDBLOCK;
-		place_fini(&place);
-		return !is_taken;
+		return errno != EWOULDBLOCK;
 	}
 	int listen_fd = place_listen(&place);
 	fd_close(&server->lock_fd);
@@ -175,7 +173,6 @@ static bool renew_files(struct server *server) {
 		fd_close(&server->connections.listen_fds[0]);
 		server->connections.listen_fds[0] = listen_fd;
 	}
-	place_fini(&server->place);
 	server->place = place; // it may be in the other directory
 	(void)!watch_socket(server);
 	return true;
@@ -243,8 +240,8 @@ int server_start(const struct pool_place *place, int lock_fd, struct slots_bound
 	snprintf(listen, sizeof(listen), "%d", listen_fd);
 	snprintf(text, sizeof(text), "%u-%u", bounds.least, bounds.most);
 	// execve(2) takes them as it takes string literals
-	char *dir = (char *)(uintptr_t)place->dir, *root = (char *)(uintptr_t)machine_root();
-	char *argv[SERVER_ARGS + 1] = {name, option, lock, listen, text, dir, place->name, root, NULL};
+	char *dir = (char *)(uintptr_t)place_dir(place), *pool = (char *)(uintptr_t)place->name, *root = (char *)(uintptr_t)machine_root();
+	char *argv[SERVER_ARGS + 1] = {name, option, lock, listen, text, dir, pool, root, NULL};
 	int result = daemon_start(argv, (int[]){lock_fd, listen_fd}, 2);
 	int error = result == 0 || errno == ESRCH ? 0 : errno; // ESRCH: it was killed at once
 	fd_close(&listen_fd);
@@ -273,7 +270,6 @@ int server_main(int argc, char *argv[]) {
 	end(&server);
 	sessions_fini(&server.sessions, boot_ns());
 	machine_close(&server.machine);
-	place_fini(&server.place);
 	connections_fini(&server.connections);
 	fd_close(&server.watch_fd);
 	free(server.polls.at);

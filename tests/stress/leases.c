@@ -92,7 +92,6 @@ static void start(void) {
 	}
 	expect(server > 0, "there is a process");
 	close(listen_fd);
-	place_fini(&place);
 }
 
 static void granted(struct visitor *visitor, struct lease_id lease) {

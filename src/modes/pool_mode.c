@@ -469,7 +469,7 @@ int pool_run(const struct options *options, struct context *context) {
 	const bool single = options->pool.single;
 	const uint64_t deadline = options->pool.wait == TIME_NEVER ? TIME_NEVER : now_ns() + options->pool.wait;
 	int status, signal = 0;
-	struct client *client = pool_client_open(options, /* shows_place */ single && isatty(STDERR_FILENO), /* starts */ single, &status);
+	struct client *client = pool_client_open(options, &status);
 	if (status == 0) {
 		status = single ? run_single(client, options, deadline, context, &signal) : show_status(client, options);
 	}

@@ -372,9 +372,7 @@ uint64_t leases_due(struct leases *leases) {
 
 void leases_send_observation(struct leases *leases, const struct observation *observation) {
 	mutex_lock(&leases->lock);
-	if (!leases->lost) {
-		client_send_observation(leases->client, observation);
-	}
+	client_send_observation(leases->client, observation);
 	mutex_unlock(&leases->lock);
 }
 
@@ -435,7 +433,7 @@ int leases_open(const struct options *options, struct context *context, unsigned
 	leases->in_pool = pool;
 	if (pool) {
 		leases->source = xstrdup(pool);
-		leases->client = pool_client_open(options, /* shows_place */ false, /* starts */ true, &status);
+		leases->client = pool_client_open(options, &status);
 	} else {
 		status = open_parent(leases, options);
 	}
@@ -469,7 +467,7 @@ void leases_attach(struct leases *leases, struct pool *pool, unsigned slots, boo
 }
 
 void leases_return(struct leases *leases) {
-	if (leases && !leases->lost) { // there is one thread only
+	if (leases) { // there is one thread only
 		client_want(leases->client, 0, 1);
 		while (leases->nfree > 0) {
 			client_release(leases->client, leases->free[--leases->nfree].id.number);

@@ -69,8 +69,9 @@ void pool_client_share_memory(const struct client *client, const char *pool, str
 	}
 }
 
-struct client *pool_client_open(const struct options *options, bool shows_place, bool starts, int *ret_status) {
+struct client *pool_client_open(const struct options *options, int *ret_status) {
 	const struct pool_options *pool = &options->pool;
+	const bool starts = pool->status == POOL_SILENT;
 	FP_CLEANUP(buf_fini) struct buf error = BUF_INIT;
 	FP_CLEANUP(free_later) char *label = pool_client_label(pool->single ? options->command : options->argv + 1);
 	int reason;
@@ -82,7 +83,7 @@ struct client *pool_client_open(const struct options *options, bool shows_place,
 		.weight = (uint32_t)pool->weight,
 		.priority = (int32_t)pool->priority,
 		.below = lease_id_named(getenv("FAIRPAR_LEASE"), pool->name),
-		.shows_place = shows_place,
+		.shows_place = pool->single && isatty(STDERR_FILENO),
 		.reuses = !pool->single,
 		.deadline = !starts ? 0 : pool->wait == TIME_NEVER ? TIME_NEVER : now_ns() + pool->wait,
 		.says = !options->quiet,

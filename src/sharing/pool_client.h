@@ -12,13 +12,13 @@ struct options;
 
 enum { EXIT_NO_SLOT = 75 }; // of --pool-wait: EX_TEMPFAIL of sysexits.h
 
-// Connects to the pool options->pool.name, for the command of --single or a run, or without `starts` to look. `starts`: starts a server if
-// there is none. Returns NULL
+// Connects to the pool options->pool.name, for the command of --single or a run, and starts a server if there is none; or for --status, and
+// starts none. Returns NULL
 //	with *ret_status, the caller's exit status, after an error message: the socket may be another user's, or no server has
-//	answered within --pool-wait; without `starts`, any other error too
-//	else with `starts`, after a warning that says how the caller goes on
+//	answered within --pool-wait; for --status, any other error too
+//	else, but for --status, after a warning that says how the caller goes on
 //	else silently: there is no server
-struct client *pool_client_open(const struct options *options, bool shows_place, bool starts, int *ret_status) FP_NODISCARD;
+struct client *pool_client_open(const struct options *options, int *ret_status) FP_NODISCARD;
 
 // Has the memory counted that the jobs of others in the pool need, and tells them what is needed here.
 struct memory;

@@ -45,13 +45,11 @@ struct lease {
 		USED_LAST,              // the job of the nonce is the last one
 	} use;
 	bool withheld;              // nothing is lent out of it
-	struct list below;          // clients that run on it
 };
 
 struct lease_client {
 	struct list link;           // of the table's clients
 	struct list waiting;        // of its batch's waiting clients
-	struct list below;          // of the clients that run on its lender
 	struct list leases;
 	struct lease_table *table;
 	struct lease_batch *batch;
@@ -136,14 +134,6 @@ static struct lease *lease_of(const struct lease_client *client, uint64_t number
 	return lease && lease->holder == client ? lease : NULL;
 }
 
-// Ends lending to the clients that run on the lease, which is about to be freed.
-static void forget_below(struct lease *lease) {
-	list_for_each(&lease->below, at) {
-		list_entry(at, struct lease_client, below)->lender = NULL;
-		list_remove(at);
-	}
-}
-
 // May the holder run other jobs on the lease without telling?
 static bool changes_jobs(const struct lease *lease) {
 	return lease->use == USED_AGAIN || lease->use == ASKED;
@@ -152,11 +142,11 @@ static bool changes_jobs(const struct lease *lease) {
 // Notes that the job of that nonce runs on the lease now. Clients that run below another job are lent nothing more out of it.
 static void begin_job(struct lease *lease, uint64_t nonce) {
 	lease->id.nonce = nonce;
-	list_for_each_entry(&lease->below, struct lease_client, client, below) {
-		client->lender_id.nonce = client->lender_id.nonce == 0 ? nonce : client->lender_id.nonce;
-		if (client->lender_id.nonce != nonce) {
+	list_for_each_entry(&lease->holder->table->clients, struct lease_client, client, link) {
+		if (client->lender == lease && client->lender_id.nonce == 0) {
+			client->lender_id.nonce = nonce;
+		} else if (client->lender == lease && client->lender_id.nonce != nonce) {
 			client->lender = NULL;
-			list_remove(&client->below);
 		}
 	}
 }
@@ -195,7 +185,6 @@ static struct lease *lease_add(struct lease_client *client, struct lease_id id, 
 	lease->use = client->user ? USE_UNKNOWN : USED_LAST;
 	list_push_back(&client->table->leases, &lease->all);
 	list_push_back(&client->leases, &lease->own);
-	list_init(&lease->below);
 	return lease;
 }
 
@@ -290,7 +279,9 @@ static void lease_end(struct lease_table *table, struct lease *lease, uint64_t n
 		} else if (!lease->lender_unknown) {
 			lease_uncharge(table, lease, now);
 		}
-		forget_below(lease);
+		list_for_each_entry(&table->clients, struct lease_client, client, link) { // that run on it
+			client->lender = client->lender == lease ? NULL : client->lender;
+		}
 		list_remove(&lease->all);
 		free(lease);
 		lease = lender;
@@ -338,7 +329,6 @@ static void charge_held(struct lease_table *table, struct lease *lease, struct l
 static void client_set_lender(struct lease_client *client, struct lease *lender, uint64_t now) {
 	const struct lease *root = root_of(lender);
 	client->lender = lender;
-	list_push_back(&lender->below, &client->below);
 	struct lease_batch *old = client->batch;
 	if (!root->batch || old == root->batch) {
 		return;
@@ -387,7 +377,6 @@ struct lease_client *lease_join(struct lease_table *table, const struct lease_cl
 	client->spare = config->spare;
 	client->width = 1;
 	list_init(&client->waiting);
-	list_init(&client->below);
 	list_init(&client->leases);
 	list_push_back(&table->clients, &client->link);
 	client->batch = batch_get(table, config);
@@ -419,7 +408,6 @@ void lease_keep_only(struct lease_client *client, bool (*keep)(void *arg, uint64
 
 void lease_leave(struct lease_client *client, uint64_t now) {
 	lease_keep_only(client, /* keep */ NULL, NULL, now);
-	list_remove(&client->below);
 	list_remove(&client->link);
 	batch_unref(client->table, client->batch, now);
 	free(client);
@@ -638,8 +626,8 @@ static bool is_missed(const struct lease_table *table, const struct lease *lease
 	if (!lease->lender) {
 		return lease_is_contended(table);
 	}
-	list_for_each_entry(&lease->lender->below, const struct lease_client, client, below) {
-		if (client != lease->holder && client->wanted > 0) {
+	list_for_each_entry(&table->clients, const struct lease_client, client, link) {
+		if (client->lender == lease->lender && client != lease->holder && client->wanted > 0) {
 			return true;
 		}
 	}

@@ -26,7 +26,7 @@ enum { HELLO_TEXT_MAX = 8192 }; // bytes of each text in a HELLO: a longer comma
 // ---- the client ----
 
 struct held {
-	struct lease_id id;        // number 0: none
+	struct lease_id id;
 	uint32_t width;
 	bool lent;                 // it is lent to this client out of another lease
 	bool used;
@@ -117,22 +117,22 @@ static void introduce(struct client *client) {
 		buf_addc(&text, '\0');
 	}
 	send_with(client, (struct frame){.type = FRAME_HELLO}, buf_str(&text), text.len, -1);
-	for (size_t i = 0; i < client->nheld; ++i) {
-		struct held *held = &client->held[i];
-		held->id.number = held->used ? held->id.number : 0;
-		if (held->id.number > 0) {
-			const struct hold hold = {.number = held->id.number, .nonce = held->id.nonce, .last = held->last,
-			                          .width = held->width | (held->lent ? LEASE_LENT : 0)};
+	size_t n = client->nheld;
+	client->nheld = 0;
+	for (size_t i = 0; i < n; ++i) {
+		const struct held held = client->held[i];
+		if (held.used) {
+			const struct hold hold = {.number = held.id.number, .nonce = held.id.nonce, .last = held.last,
+			                          .width = held.width | (held.lent ? LEASE_LENT : 0)};
 			buf_add(&holds, &hold, sizeof(hold));
+			client->held[client->nheld++] = held;
 		}
 	}
 	if (holds.len > 0) {
 		send_with(client, (struct frame){.type = FRAME_HOLDS}, holds.data, holds.len, -1);
 	}
 	for (size_t i = 0; i < client->nheld; ++i) {
-		if (client->held[i].id.number > 0) {
-			send_process(client, &client->held[i]);
-		}
+		send_process(client, &client->held[i]);
 	}
 	if (client->wanted > 0) {
 		send_frame(client, FRAME_WANT, client->wanted, client->width, 0);
@@ -377,7 +377,7 @@ static struct held *find_held(const struct client *client, uint64_t number) {
 static void forget_held(struct client *client, uint64_t number) {
 	struct held *held = find_held(client, number);
 	if (held) {
-		*held = (struct held){0};
+		*held = client->held[--client->nheld];
 	}
 }
 
@@ -386,22 +386,16 @@ static struct client_event on_frame(struct client *client, const struct frame *f
 	struct client_event event = {.type = CLIENT_NOTHING, .place = (unsigned)frame->a, .waiting = (unsigned)frame->b};
 	struct held *held;
 	switch (frame->type) {
-	case FRAME_GRANT: {
+	case FRAME_GRANT:
 		event.type = CLIENT_GRANTED;
 		event.id = (struct lease_id){frame->a, frame->b};
 		event.width = (uint32_t)frame->c;
-		size_t at = 0;
-		while (at < client->nheld && client->held[at].id.number > 0) {
-			++at;
-		}
-		client->nheld += at == client->nheld;
-		grow_array(&client->held, &client->held_cap, client->nheld, sizeof(*client->held));
-		client->held[at] = (struct held){
+		grow_array(&client->held, &client->held_cap, client->nheld + 1, sizeof(*client->held));
+		client->held[client->nheld++] = (struct held){
 			.id = event.id, .width = event.width, .lent = frame->c & LEASE_LENT, .last = !client->config.reuses, .pidfd = -1,
 		};
 		client->wanted -= client->wanted > 0;
 		return event;
-	}
 	case FRAME_REVOKED:
 		held = find_held(client, frame->a);
 		if (held && !held->used) {

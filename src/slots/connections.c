@@ -35,16 +35,15 @@ static int accept_one(const struct connections *connections) {
 // wake the server again and again.
 static int accept_next(struct connections *connections) {
 	int fd = accept_one(connections);
-	bool refused = true;
-	while (refused && fd < 0 && (errno == EMFILE || errno == ENFILE) && connections->spare_fd >= 0) { // also if nobody comes
+	while (fd < 0 && (errno == EMFILE || errno == ENFILE) && connections->spare_fd >= 0) {
 		fd_close(&connections->spare_fd);
 		fd = accept_one(connections);
-		refused = fd >= 0;
-		if (refused) {
-			refuse(fd, too_many);
-			connections->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
-			fd = accept_one(connections);
+		if (fd < 0) { // nobody has come
+			break;
 		}
+		refuse(fd, too_many);
+		connections->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+		fd = accept_one(connections);
 	}
 	if (connections->spare_fd < 0) {
 		connections->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);

@@ -46,7 +46,7 @@ const char *buf_add_until(struct buf *buf, const char *text, const char *mark);
 // The bytes as a string; "" for an empty buffer. Borrowed until the next change.
 const char *buf_str(const struct buf *buf);
 
-// Appends what `from` has, which is empty then; only memory changes hands where `buf` is empty.
+// Appends the bytes of `from`, and empties that. If `buf` is empty, it takes over the memory of `from`, and nothing is copied.
 void buf_move(struct buf *buf, struct buf *from);
 
 // Hands the bytes (NUL behind them) over to the caller, who frees them; the buffer is empty afterwards.
@@ -68,8 +68,7 @@ size_t utf8_length(const char *s, size_t len);
 // For messages and, on a terminal, for everything that shows an item: a file name must not drive the terminal.
 void buf_add_escaped(struct buf *buf, const char *mem, size_t len, size_t max);
 
-// Appends the bytes as they are to be written to `fd`: escaped except for newlines and tabs if that is a terminal, else as
-// they are.
+// Appends the bytes in the form for `fd`: if that is a terminal, escaped except for newlines and tabs; else unchanged.
 void buf_add_for(struct buf *buf, int fd, const char *mem, size_t len);
 
 // The number as buf_printf() takes it for %llu: uint64_t is not the same type on each system.
@@ -86,9 +85,9 @@ int read_to_end(int fd, struct buf *into, size_t most) FP_NODISCARD;
 // Hands out pieces of large blocks.
 struct arena {
 	struct arena_block *blocks; // the newest first
-	char *at;                   // the free part of the newest
-	size_t left;                // bytes
-	size_t next;                // bytes of the next block; 0: of a first one
+	char *at;                   // where the free part of the newest block begins
+	size_t left;                // bytes of that part
+	size_t next;                // bytes of the next block; 0: there was none yet
 };
 
 #define ARENA_INIT {NULL, NULL, 0, 0}

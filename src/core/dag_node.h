@@ -14,13 +14,13 @@ struct dag_node {
 	struct run *run;
 	const struct manifest_batch *plan; // NULL: not selected
 	struct queue *queue;               // held open until all its items are queued, then NULL
-	struct batch *batch;               // a reference, as long as the queue is held; it owns what its jobs are made from
+	struct batch *batch;               // a reference, as long as the queue is held open
 	atomic_int state;    // enum dag_node_state; the event loop sets it, any thread may read it: dag_node_state()
-	atomic_bool has_run; // a job of it ran, and not only because its lines must come again (EARLIER_DONE): who needs it runs again
-	bool again;          // has_run of a batch that it needs: all its jobs run again
-	bool fed_again;      // has_run of a batch that emits into it
-	size_t unmet;        // needs that have not ended well yet, and one if it has to wait for a feeder
-	bool awaits_feeder;  // all its items are emitted, and no batch that does so has begun
+	atomic_bool has_run; // one of its jobs ran, and not only to emit its lines again (EARLIER_DONE): batches that need it run again
+	bool again;          // has_run is set in a batch that it needs: all its jobs run again
+	bool fed_again;      // has_run is set in a batch that emits into it
+	size_t unmet;        // number of batches that it needs and that have not succeeded yet, and 1 more if it awaits a feeder
+	bool awaits_feeder;  // all its items are emitted by other batches, and none of these has begun
 	struct list ready;   // in dag->ready: nothing keeps it from beginning
 	struct list affected; // in the list of skip_after()
 	size_t nfeeders;     // other batches that may still emit into it
@@ -28,20 +28,20 @@ struct dag_node {
 	struct dag_node **dependents; // the batches that need it
 	size_t ndependents, dependents_cap;
 	bool failure_seen;    // skip_after() was called for its failure
-	uint64_t waits_since; // for others, and that was published; 0: not
+	uint64_t waits_since; // when its wait for other batches began, as published; 0: none was published
 	bool is_tainted;      // a batch that emits into it failed or was skipped: it may lack items
 
-	uint64_t seen;        // of waits.c: the number of the last search that came here,
-	bool leads;           // and whether it found a circle
+	uint64_t seen;        // for waits.c: the number of the last search that came here
+	bool leads;           // … whether that search found a circle
 
 	// its items
-	size_t next;                 // of its list
-	struct source_config source; // of its items, if they are read: its input borrows it to the end,
-	char *path;                  // and the name of the file
+	size_t next;                 // index of the next item in the manifest's list
+	struct source_config source; // of its items, if they are read from a file or stdin; the input borrows it to the end
+	char *path;                  // … the name of that file, owned; the input borrows it, too
 	struct buf words;            // scratch of dag_node_next()
 
 	// posted by workers, under dag->lock
-	atomic_bool failed; // a job failed or was cancelled (publish.c); without the lock it only spares taking that
+	atomic_bool failed; // a job failed or was cancelled (publish.c); read without the lock to see whether that need not be taken
 	bool ended;
 	struct result first; // the first failure
 	struct list posted;  // in dag->posted
@@ -61,27 +61,27 @@ struct dag_node *dag_node_of(const struct run *run, const struct manifest_batch 
 
 // ---- from the event loop
 
-// Makes the specs of its batch: its own, of `finally` and of the command that lists its items; those of `commands` are made
-// with their items. Returns 0, or -1 after a message.
+// Makes the specs of the node's batch: for its items, for `finally` and for the command that lists its items. The specs for `commands`
+// are made with their items. Returns 0, or -1 after a message.
 int dag_node_make_specs(struct dag_node *node);
 
-// Slots of one of its jobs: `width`, or after a warning as many as there are.
+// Returns how many slots a job of the node takes that wants `width`: `width`, or if there are fewer all of them, after a warning.
 unsigned dag_node_width(const struct dag_node *node, unsigned width);
 
-// The batch's next own item, of a list that the manifest holds; borrowed until the next call. Returns false at its end.
+// Gets the next item of the list that the manifest has for the node; borrowed until the next call. Returns false at the end of the list.
 // *ret_bad: why it cannot be an item, or NULL.
 bool dag_node_next(struct dag_node *node, struct record *ret_record, unsigned *ret_spec, const char **ret_bad);
 
-// Items that dag_node_next() would still give.
+// Returns the number of items that dag_node_next() has not returned yet.
 size_t dag_node_left(const struct dag_node *node);
 
-// Notes that all its own items are queued.
+// Notes that all items of the node's own are queued.
 void dag_node_fed(struct dag_node *node);
 
-// Lets go of its queue, if neither its own items nor other batches add to that any more.
+// Closes the node's queue (dag_node_release()), if neither its own items nor other batches add to the queue any more.
 void dag_node_settle(struct dag_node *node);
 
-// Closes its queue and drops its reference to the batch.
+// Closes the node's queue and drops its reference to the batch.
 void dag_node_release(struct dag_node *node);
 
 // ---- from any thread

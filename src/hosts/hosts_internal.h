@@ -64,7 +64,7 @@ struct host {
 	struct hosts *hosts;
 	size_t index;                // in hosts.hosts
 	const struct sshlogin *login;
-	bool has_thread;             // … for the connection; false: it is this machine
+	bool has_thread;             // a thread that keeps the connection; false: the host is this machine
 	struct buf words;            // the launcher's command line; argv points into it
 	char **argv;
 
@@ -77,18 +77,18 @@ struct host {
 	unsigned offered;            // slots of its worker, 0 while it is not connected
 	unsigned stuck;              // slots of its worker on which jobs run that were told to end, and do not; set by its thread
 	unsigned excess;             // used slots beyond `slots`, after the list has lowered these: the pool has them until their jobs end
-	const struct sshlogin *listed; // as the list has it now, or had it last: its N, and its groups
+	const struct sshlogin *listed; // as the list names it now, or named it last: for the number of slots and the groups
 	const struct sshlogin *node; // the node of a connected pilot, else `login`
 	uint64_t idle_since;         // of a pilot: when its last job ended
-	uint64_t begun;              // when its connection has begun (now_ns() time); 0: not, or it has answered
-	enum { KEY_UNLOOKED, KEY_KNOWN, KEY_UNKNOWN } key; // whether ssh knows its key, or may ask on the terminal
+	uint64_t begun;              // when the attempt to connect that goes on now has begun (now_ns() time); 0: none goes on
+	enum { KEY_UNLOOKED, KEY_KNOWN, KEY_UNKNOWN } key; // whether ssh knows the key of the machine; if not, it may ask on the terminal
 	struct buf brake;            // HOST_HELD: why
 	bool is_suspended;           // its worker was told to suspend its jobs, since hosts.suspending was set
 
 	// under `lock`
 	mutex lock;
-	cond changed;                // one of the next three
-	uint64_t lost_at, bye_at;    // when a connection has ended, and when a worker has said goodbye, last (now_ns() time)
+	cond changed;                // broadcast when one of the next three members changes
+	uint64_t lost_at, bye_at;    // when a connection has ended last, and when a worker has said goodbye last (now_ns() time)
 	enum { BASE_ABSENT, BASE_TRANSFERRING, BASE_PRESENT } base_files; // TRANSFERRING: the other attempts wait
 	bool closing;                // its thread is to close the connection, and to end
 	struct buf brought;          // the base files that may be removed; of the thread that transfers them
@@ -120,7 +120,7 @@ struct pilot_node {
 	char name[];
 };
 
-// Whether its connection was lost or refused, and is not there again yet; a message has said so.
+// Whether the connection was lost or could not be made, and there is none now; a message has said so.
 static inline bool host_has_failed(const struct host *host) {
 	return host->state == HOST_LOST || host->state == HOST_UNREACHABLE || host->state == HOST_ENDED;
 }
@@ -129,8 +129,8 @@ static inline bool host_has_failed(const struct host *host) {
 struct hosts_binding {
 	struct list link;            // of hosts.bindings
 	struct hosts *hosts;
-	const struct sshlogin *login; // of one host; or NULL:
-	const char *const *names;    // borrowed
+	const struct sshlogin *login; // of the only host; or NULL: all hosts that have one of `names`
+	const char *const *names;    // names or groups, borrowed
 	size_t nnames;
 	struct queue *queue;         // of the batch, or NULL; under hosts.lock, as the next ones
 	struct queue_attrs attrs;    // of the queue, without the limit that the slots of the hosts make
@@ -242,7 +242,7 @@ struct host_attempt {
 	const char *why;           // a frame was not allowed: the connection is to be broken
 };
 
-// So many bytes of output are acknowledged at once: few jobs write as much, and cost no frame for that.
+// Output is acknowledged in pieces of so many bytes. Few jobs write as much, so most need no frame for it.
 enum { OUTPUT_TAKEN = OUTPUT_WINDOW / 4 };
 
 // Appends the attempt to the list and wakes the host's thread. Returns false if it is refused because of hosts.ending.
@@ -250,19 +250,20 @@ bool host_submit(struct host_attempt *attempt);
 
 // ---- host_attempt.c ----
 
-// Executes one attempt at the other end, as hosts_run() does, and waits for its end on the calling thread. `dir` is its directory there, by
+// Executes one attempt on the other machine, as hosts_run() does, and waits for its end on the calling thread. `dir` is its directory there, by
 // --workdir or the manifest; NULL: the worker's. *ret_result is OUTCOME_CANCELLED if the attempt is refused because of hosts.ending; `lost` as in
 // host_attempt.result. Returns whether output of it was passed on.
 bool host_run(const struct hosts_place *place, const struct child_config *config, const char *dir, struct result *ret_result,
               struct spawn_error *ret_error);
 
-// The same for a conversation about files with the worker; of `config` counts what says how it is ended. It is over when the worker says so.
+// The same for a conversation about files with the worker, which ends when the worker says so. Of `config` only the members count by which an
+// attempt is ended early.
 void host_talk(struct host *host, const struct child_config *config, struct file_talk *talk, struct result *ret_result);
 
 // ---- host_files.c ----
 
-// Transfers place->files, runs it as host_run() does, fetches its files and cleans up. If a file cannot be transferred the attempt does
-// not start; if a file of a successful attempt cannot be fetched the attempt has failed. place->files->why says which and why.
+// Transfers place->files, runs the attempt as host_run() does, fetches its files and cleans up. If a file cannot be transferred, the attempt does
+// not start; if a file of a successful attempt cannot be fetched, the attempt has failed. place->files->why names the file and the cause.
 bool host_files_run(const struct hosts_place *place, const struct child_config *config, const char *dir, struct result *ret_result,
                     struct spawn_error *ret_error);
 
@@ -271,10 +272,11 @@ void host_files_clean_up(struct host *host);
 
 // ---- host_places.c ----
 
-// Frees the slots of a place while the end of its attempt, which has ended there, is doubted; `begins` is false when it is not any more.
+// `begins`: frees the slots of a place, whose attempt has ended on the other machine in a doubtful way (host_attempt.is_doubted). Else takes the
+// slots again, when that is known.
 void hosts_doubt_place(const struct hosts_place *place, bool begins);
 
-// The slots for which attempts that may use pilots wait. With the lock.
+// Returns the number of slots that attempts wait for which may use pilots. With the lock.
 unsigned hosts_pilots_wanted(const struct hosts *hosts);
 
 // Sets the number of slots of the host, and of the pool accordingly. `keeps`: jobs that have more than these keep them until they end
@@ -287,7 +289,7 @@ unsigned hosts_slots_or_default(const struct hosts *hosts, const struct sshlogin
 // How many slots the host is to have, by the list and its worker: 0 if it is not connected or not in the list any more. With the lock.
 unsigned host_target_slots(const struct host *host);
 
-// At most so many slots of a worker are used.
+// The greatest number of slots of a worker that is used.
 enum { HOST_SLOTS_MOST = 4096 };
 
 // Whether the batch may use the host. With the lock.

@@ -10,7 +10,7 @@
 
 // ---- Perl's expressions as POSIX has them ----
 
-// What stands for a class, outside of brackets and inside.
+// The POSIX expression for the class \LETTER of Perl, outside of brackets and inside.
 static const struct { char letter; const char *outside, *inside; } CLASSES[] = {
 	{'t', "\t", "\t"}, {'n', "\n", "\n"}, {'r', "\r", "\r"}, {'f', "\f", "\f"}, {'v', "\v", "\v"}, {'a', "\a", "\a"},
 	{'e', "\033", "\033"},
@@ -25,7 +25,7 @@ static bool is_special(char c) {
 	return c != '\0' && strchr("\\.[()*+?{|^$", c);
 }
 
-// A byte that stands for itself, given by its number; outside of brackets it is escaped if it must be.
+// Appends a byte that is to stand for itself. Outside of brackets a special character is escaped.
 static void add_byte(struct buf *out, unsigned long byte, bool inside) {
 	if (!inside && is_special((char)byte)) {
 		buf_addc(out, '\\');
@@ -129,7 +129,7 @@ int regex_compile(regex_t *regex, const char *expression, int flags, struct buf 
 	for (const char *at = expression; (at = strchr(at, '(')); ++at) {
 		++groups;
 	}
-	if (groups > MOST_GROUPS) { // glibc calls itself for each that is nested, and so runs out of stack
+	if (groups > MOST_GROUPS) { // glibc recurses for each nested group, and would run out of stack
 		buf_printf(error, "more than %d parentheses", MOST_GROUPS);
 		return -1;
 	}
@@ -186,7 +186,7 @@ void splitter_fini(struct splitter *splitter) {
 	splitter->kind = SPLIT_NOT;
 }
 
-// What is trimmed is \s of Perl for bytes (perlrecharclass).
+// Removes blanks at the ends of the text: the bytes of Perl's \s (perlrecharclass).
 static void trim(enum input_trim how, const char **text, size_t *len) {
 	while (how != TRIM_RIGHT && *len > 0 && text_is_space((*text)[0])) {
 		++*text;

@@ -26,24 +26,24 @@ struct log_reader {
 
 	bool is_file;
 	uint64_t offset;         // of the next byte to read, in a file
-	char *block;             // what was read and not yet taken: from `at` to `end`
+	char *block;             // bytes that were read; those from `at` to `end` are not used yet
 	size_t cap, at, end;
 	bool at_end;
 	uint64_t line;           // number of the line that is being read
-	bool was_cut;            // it has no newline
-	bool has_nuls;           // in front of it, taken away
-	bool is_overlong;        // only its end is there
+	bool was_cut;            // the line has no newline
+	bool has_nuls;           // NUL bytes in front of the line were removed
+	bool is_overlong;        // the line is too long, and only its end is kept
 
 	struct json_reader json; // the line
-	struct json_value none;  // in the place of one that is not there
-	char error[160];         // of the line
+	struct json_value none;  // the value of a key that is missing
+	char error[160];         // what is wrong with the line, or ""
 	struct buf text;         // lists of strings
 	struct running_table running;
 	bool has_start;
-	bool is_fatal;           // what is wrong with the line: it is not damaged, but does not belong there
-	uint64_t ndamaged;       // lines
-	uint64_t first_damaged;  // the number of the first one, and
-	char damage[160];        // what is wrong with it
+	bool is_fatal;           // the line is intact, but its event may not stand there: reading ends
+	uint64_t ndamaged;       // number of damaged lines
+	uint64_t first_damaged;  // number of the first damaged line
+	char damage[160];        // what is wrong with the first damaged line
 };
 
 // ---- messages ----
@@ -73,7 +73,7 @@ FP_PRINTF(2, 3) static void set_error(struct log_reader *reader, const char *for
 
 // ---- lines ----
 
-// Reads more. Returns 1, 0 at the end, or -1 with errno.
+// Reads more bytes into the block. Returns 1, 0 at the end, or -1 with errno.
 static int fill(struct log_reader *reader) {
 	if (reader->at > 0) {
 		memmove(reader->block, reader->block + reader->at, reader->end - reader->at);
@@ -98,14 +98,14 @@ static int fill(struct log_reader *reader) {
 	}
 }
 
-// The next line without its newline, NUL behind it, good until the next call. Returns NULL at the end, or after a
-// message with *ret_failed true.
+// Returns the next line, without its newline and with a NUL behind it, valid until the next call; or NULL at the end; or NULL after a
+// message, with *ret_failed true.
 static char *next_line(struct log_reader *reader, size_t *ret_len, bool *ret_failed) {
 	size_t seen = 0;
 	++reader->line;
 	reader->has_nuls = reader->is_overlong = false;
 	for (;;) {
-		// NUL bytes stand in the place of lines after a crash of the machine, or in a file that was emptied while it was written to
+		// a file has NUL bytes in place of lines after a crash of the machine, or if it was truncated while a run wrote to it
 		for (; seen == 0 && reader->at < reader->end && reader->block[reader->at] == '\0'; ++reader->at) {
 			reader->has_nuls = true;
 		}
@@ -139,7 +139,7 @@ static char *next_line(struct log_reader *reader, size_t *ret_len, bool *ret_fai
 	}
 }
 
-// The event at the front of a line that a fairpar wrote.
+// Whether the line begins with the event `run_start`, as fairpar writes it.
 static bool is_run_start(const char *line, size_t len) {
 	static const char start[] = "{\"v\":1,\"ev\":\"run_start\"";
 	return len >= sizeof(start) - 1 && memcmp(line, start, sizeof(start) - 1) == 0;
@@ -165,7 +165,7 @@ static int find_last_run(struct log_reader *reader) {
 
 // ---- the values of a line ----
 
-// The value of the key with `end` behind it; one that is JSON_NONE if it is not there.
+// Returns the value of the key whose name is `key` and then `end`; if there is none, one of kind JSON_NONE.
 static struct json_value *find(struct log_reader *reader, const char *key, const char *end) {
 	struct json_value *found = &reader->none;
 	size_t len = strlen(key), end_len = strlen(end);
@@ -189,14 +189,15 @@ static bool has(struct log_reader *reader, const char *key) {
 	return value_of(reader, key)->kind > JSON_NULL;
 }
 
-// Puts the exact bytes in the place of a string that could not hold them. Returns false if there is no string.
+// Replaces a string by the exact bytes, from base64, if the log has them because JSON cannot hold them. Returns false if the value is
+// no string, or the bytes are no base64.
 static bool restore(struct log_reader *reader, struct json_value *value, struct json_value *exact, const char *key) {
 	if (value->kind != JSON_STRING) {
 		set_error(reader, "\"%s\" is no string", key);
 		return false;
 	}
 	if (exact->kind == JSON_STRING) {
-		char *to = (char *)exact->text; // of the line, which is ours
+		char *to = (char *)exact->text; // in the line, which may be changed
 		size_t n = base64_decode(to, exact->text, exact->len);
 		if (n == SIZE_MAX) {
 			set_error(reader, "\"%s_b64\" is no base64", key);
@@ -209,7 +210,7 @@ static bool restore(struct log_reader *reader, struct json_value *value, struct 
 	return true;
 }
 
-// Any bytes; NULL if there are none.
+// Returns the bytes of the string, which may have NULs; or NULL if there is no such string.
 static const char *get_bytes(struct log_reader *reader, const char *key, size_t *ret_len) {
 	struct json_value *value = value_of(reader, key);
 	*ret_len = 0;
@@ -220,7 +221,7 @@ static const char *get_bytes(struct log_reader *reader, const char *key, size_t 
 	return value->text;
 }
 
-// Bytes without a NUL; NULL if there are none.
+// The same for a string without NULs.
 static const char *get_text(struct log_reader *reader, const char *key) {
 	size_t len;
 	const char *text = get_bytes(reader, key, &len);
@@ -264,7 +265,7 @@ static uint64_t get_ns(struct log_reader *reader, const char *key) {
 	return ns;
 }
 
-// The number of the word, or what it is otherwise for one that is not known, or is not there.
+// Returns the number of the word; field->otherwise if the word is not known or missing.
 static uint64_t get_word(struct log_reader *reader, const char *key, const struct event_field *field) {
 	const struct json_value *value = value_of(reader, key);
 	for (unsigned i = 0; value->kind == JSON_STRING && i < field->most; ++i) {
@@ -304,7 +305,7 @@ static uint32_t get_list(struct log_reader *reader, const char *key) {
 	return (uint32_t)list->len;
 }
 
-// The number behind the batch's name: 3 of "BATCH#3"; 0 of what is no item.
+// Returns the number behind the batch's name: 3 for "BATCH#3"; 0 for a job that is no item.
 static uint64_t get_job(struct log_reader *reader, const char *key) {
 	struct json_value *job = value_of(reader, key), *batch = value_of(reader, "batch");
 	uint64_t number = 0;
@@ -317,7 +318,7 @@ static uint64_t get_job(struct log_reader *reader, const char *key) {
 	return json_to_u64(&digits, &number) ? number : 0;
 }
 
-// "2026-11-21T07:59:39.123Z" (RFC 3339) in nanoseconds since 1970; 0 if it is no such time.
+// Returns the time of a date such as "2026-11-21T07:59:39.123Z" (RFC 3339), in nanoseconds since 1970; 0 if it is no such date.
 static uint64_t parse_date(const char *text) {
 	struct tm tm = {.tm_isdst = 0};
 	unsigned ms = 0;
@@ -341,7 +342,7 @@ static void store(void *member, size_t size, uint64_t number) {
 	}
 }
 
-// Reads the value of the key into the member; `with` is the one that goes with it.
+// Reads the value of the key into the member; `with` is the member that event_field.with names.
 static void read_value(struct log_reader *reader, const struct event_field *field, void *member, void *with) {
 	const char *key = field->key;
 	uint64_t number;
@@ -392,7 +393,7 @@ static void read_fields(struct log_reader *reader, struct event *event) {
 
 // ---- events ----
 
-// Completes the end of an attempt with what its start said, which stays for the call, and passes it on.
+// Completes the end of an attempt with the values of its start, and passes it on.
 static void publish_job_end(struct log_reader *reader, struct event *event) {
 	struct event_job_end *end = &event->u.job_end;
 	struct running_attempt *running = running_take(&reader->running, &end->id);
@@ -403,17 +404,17 @@ static void publish_job_end(struct log_reader *reader, struct event *event) {
 		end->command_len = running->start.command_len;
 	}
 	reader->fn(reader->arg, event);
-	if (running && end->next == NEXT_RETRY) { // its job may yet end without that
+	if (running && end->next == NEXT_RETRY) { // its job may end without another attempt
 		running_add(&reader->running, &running->start, event->at);
 	}
 	free(running);
 }
 
-// Passes the event on, which has been read.
+// Passes the event on, after it was read.
 static void publish(struct log_reader *reader, struct event *event) {
 	bool is_wait = event->kind == EVENT_WAIT || event->kind == EVENT_WAIT_END;
 	if ((is_wait && (int)event->u.wait.why == NO_WHY) || (event->kind == EVENT_OUTPUT && !event->u.output.data)) {
-		return; // the reason is one of a newer fairpar, or there is nothing
+		return; // the reason is one that only a newer fairpar knows; or there is no output
 	}
 	if (event->kind == EVENT_JOB_END) {
 		publish_job_end(reader, event);
@@ -427,7 +428,7 @@ static void publish(struct log_reader *reader, struct event *event) {
 	reader->fn(reader->arg, event);
 }
 
-// Reads the event of that name from the members of the line, and passes it on. One of another name is for a newer fairpar.
+// Reads the event of that name from the members of the line, and passes it on. Ignores an unknown name, which a newer fairpar may know.
 static void read_event(struct log_reader *reader, const char *name, uint64_t at) {
 	struct event event;
 	unsigned kind = 0;
@@ -457,7 +458,7 @@ static void read_event(struct log_reader *reader, const char *name, uint64_t at)
 	}
 }
 
-// Reads a line and passes its event on. What is wrong with it is then in reader->error.
+// Reads a line and passes its event on; or sets reader->error to what is wrong with the line.
 static void read_line(struct log_reader *reader, char *line, size_t len) {
 	reader->error[0] = '\0';
 	if (reader->is_overlong) {

@@ -9,7 +9,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-// The two streams of one job, stdout and stderr. Used by one thread at a time. Others only look at what is in it.
+// The two streams of one job, stdout and stderr. Used by one thread at a time. Other files only read its members.
 struct results {
 	struct kept_stream {
 		bool takes;           // the stream is kept here
@@ -19,13 +19,13 @@ struct results {
 		uint64_t bytes, mark;
 	} stream[2];
 	int dir;                  // borrowed
-	size_t below;             // of paths: what is below `dir` begins there
-	char *seq;                // path of the file that holds the number, or NULL
+	size_t below;             // offset in each path from which on it is relative to `dir`
+	char *seq;                // path of the file that holds the job's number, or NULL
 	int error;                // errno of the first write that failed, or 0
 	const char *error_path;   // its file
 };
 
-// True if the files of that path below the directory are those of a job that has ended: results_complete().
+// True if the files of that path below the directory are those of a job that has ended: results_complete() was called for them.
 bool results_are_complete(int dir, const char *path);
 
 // Keeps both streams in memory. The caller frees it with results_free(), as with the next two.
@@ -40,20 +40,22 @@ struct results *results_in_files(int dir, const char *path, size_t below, struct
 // for results_in_memory() and results_in_temp(). Returns 0, or -1 with errno and the file in *ret_path (borrowed).
 int results_complete(struct results *results, uint64_t seq, const char **ret_path) FP_NODISCARD;
 
-// stdout in a new file of that directory with a name like those of GNU parallel (par….par), only for its owner. Returns NULL with errno.
+// Keeps stdout in a new file of that directory, which only its owner may read, with a name like those of GNU parallel (par….par).
+// Returns NULL with errno.
 struct results *results_in_temp(const char *dir);
 
-// Appends a copy of the bytes to the stream. What a full disk does not take is lost: `error`.
+// Appends a copy of the bytes to the stream. If a write fails, as on a full disk, the bytes are lost, and `error` is set.
 void results_add(struct results *results, int stream, const void *mem, size_t len);
 
-// results_mark() remembers the length of both streams; results_reset() cuts them to it, 0 at first. For attempts.
+// results_mark() remembers the length of both streams. results_reset() cuts them to that length, at first 0: so a new attempt removes
+// the output of the one before.
 void results_mark(struct results *results);
 void results_reset(struct results *results);
 
 // Appends the last `n` bytes of the stream, or all there are; nothing of a file that cannot be read.
 void results_tail(const struct results *results, int stream, size_t n, struct buf *buf);
 
-// Closes the files, so that `error` is all there is to know.
+// Closes the files: after it, `error` does not change any more.
 void results_end(struct results *results);
 
 // Closes the files, with `unlink_files` removes them, and frees the rest.

@@ -13,10 +13,10 @@ enum {
 	QUOTA = 256 * 1024,         // bytes that a worker writes for others, then it is the flusher's
 	SPOOL_WORK = 2048,          // what writing a job costs beside its bytes, in bytes
 	FLUSHER_STACK = 64 * 1024,
-	RECEIPTS_MAX = 16 * 1024,   // bytes of them that wait for what was gathered to be written
+	RECEIPTS_MAX = 16 * 1024,   // bytes of receipts at which the gathered output is written
 };
 
-// ---- what the turn alone gives the right to, without the lock: the sinks, `scratch` and `receipts`
+// ---- writing: only the thread that has the turn uses the sinks, `scratch` and `receipts`, and needs no lock for them
 
 void writer_fail(void *arg, int stream, int error) {
 	struct writer *writer = arg;
@@ -36,7 +36,7 @@ static char *turn_scratch(struct writer *writer) {
 	return writer->scratch;
 }
 
-// Writes what is ready of the stream. Returns false if it would block, with the rest ready.
+// Writes the ready bytes of the stream. Returns false if that would block: the rest is still ready.
 static bool turn_write_stream(struct writer *writer, struct spool *spool, int i, bool wait) {
 	struct stream *stream = &spool->stream[i];
 	struct buf *tag = &spool->tag;
@@ -45,7 +45,7 @@ static bool turn_write_stream(struct writer *writer, struct spool *spool, int i,
 		size_t n = in_rope && rope_first(&stream->rope) < stream->ready ? rope_first(&stream->rope) : (size_t)stream->ready;
 		const char *mem = in_rope ? NULL : spool_area(spool, i) + stream->start;
 		if (in_rope) {
-			is_lost = rope_peek(writer->store, &stream->rope, turn_scratch(writer), &mem) < 0; // it cannot be read back
+			is_lost = rope_peek(writer->store, &stream->rope, turn_scratch(writer), &mem) < 0; // the file cannot be read
 		}
 		if (is_lost) {
 			writer_fail(writer, 2, errno);
@@ -69,7 +69,7 @@ static bool turn_write_stream(struct writer *writer, struct spool *spool, int i,
 	return true;
 }
 
-// Makes the spool what its record was made of.
+// Fills the spool from its record.
 static void turn_unpack(struct writer *writer, struct spool *spool) {
 	struct piece record = spool->record;
 	spool->record = (struct piece){.len = 0};
@@ -94,7 +94,8 @@ bool turn_write(struct writer *writer, struct spool *spool, bool wait) {
 	return true;
 }
 
-// Writes what was gathered, and says of which jobs that was all. Returns false if it would block.
+// Writes the output gathered in the sinks, and passes on the receipts of the jobs that are written whole by that. Returns false if it
+// would block.
 static bool turn_flush(struct writer *writer, bool wait) {
 	if (!streams_flush(&writer->streams, wait)) {
 		return false;

@@ -10,7 +10,7 @@
 #include <sys/resource.h>
 #include <sys/types.h>
 
-// A limit by its number, as getrlimit() takes it: of an enum's type in glibc, an int in POSIX.
+// Converts the number of a limit to the type that getrlimit() takes: an enum in glibc, an int in POSIX.
 #ifdef __GLIBC__
 #define RLIMIT_OF(number) ((__rlimit_resource_t)(number))
 #else
@@ -18,7 +18,7 @@
 #endif
 
 struct context {
-	atomic_int refs;           // see context_ref(); 1 from its maker
+	atomic_int refs;           // see context_ref(); 1 at first
 	char *cwd;                 // directory of the job, owned, or NULL: that of the process
 	char **env;                // NULL-terminated, owned: array and strings are one allocation; NULL in a derived one
 	mode_t umask;              // or (mode_t)-1: that of the process
@@ -54,7 +54,7 @@ void context_set_limits(struct context *context, const struct rlimit *limits, un
 struct context *context_ref(struct context *context);
 void context_unref(struct context *context);
 
-// RLIMIT_NOFILE of this process; where that cannot be asked, the usual one.
+// Gets RLIMIT_NOFILE of this process; a usual value if getrlimit() fails.
 void context_get_nofile(struct rlimit *ret_limit);
 
 // Raises the soft descriptor limit of the process to the hard one (jobs keep what was captured). Returns the new soft

@@ -11,13 +11,13 @@
 #include <errno.h>
 #include <sys/signalfd.h>
 
-// What is answered besides the signals that end a run. SIGTTIN and SIGTTOU are left alone: a background fairpar that reads or
-// writes the terminal stops as anything does.
+// The signals that fairpar answers, besides those that end a run. SIGTTIN and SIGTTOU are left alone: a background fairpar that reads
+// or writes the terminal stops as any program does.
 static const int other_signals[] = {SIGTSTP, SIGCONT, SIGUSR1, SIGUSR2};
 
 static bool is_ignored(int signal) {
 	struct sigaction action;
-	// fails for the numbers that the C library keeps to itself
+	// fails for the numbers that the C library uses itself
 	return sigaction(signal, NULL, &action) == 0 && action.sa_handler == SIG_IGN;
 }
 
@@ -30,10 +30,10 @@ void signals_get_ignored(sigset_t *ret_ignored) {
 	}
 }
 
-// What the descriptor of signals_open() answers.
+// The signals that the descriptor of signals_open() reports.
 static sigset_t wanted;
 
-// Blocks the signal in the calling thread (SIG_BLOCK), or no longer (SIG_UNBLOCK).
+// Blocks the signal in the calling thread (SIG_BLOCK), or unblocks it (SIG_UNBLOCK).
 static void mask_one(int how, int signal) {
 	sigset_t one;
 	sigemptyset(&one);
@@ -47,7 +47,7 @@ void signals_defer(sigset_t *ret_mask) {
 	mask_one(SIG_BLOCK, SIGUSR2);
 }
 
-// What nohup or a shell's `&` made ignored stays so; blocked, it would arrive here all the same.
+// Adds the signal to `wanted`, unless nohup or a shell's `&` has made it ignored: a signal that is blocked would be reported all the same.
 static void want(int signal) {
 	if (!is_ignored(signal)) {
 		sigaddset(&wanted, signal);
@@ -90,7 +90,7 @@ void signals_watch_children(int fd, bool on) {
 	verify(signalfd(fd, &set, SFD_CLOEXEC | SFD_NONBLOCK) == fd); // only the mask changes
 }
 
-static bool typed; // the last one; of the thread that answers signals
+static bool typed; // the last signal of signals_next() was a key; for the thread that calls that
 
 bool signals_typed(void) {
 	return typed;
@@ -105,7 +105,7 @@ int signals_next(int fd) {
 	if (n != (ssize_t)sizeof(info)) {
 		return 0;
 	}
-	// sigaction(2): the kernel itself sends them, when a key is hit
+	// sigaction(2): si_code is SI_KERNEL if the kernel itself has sent the signal, as for a key on the terminal
 	typed = info.ssi_code == SI_KERNEL && (info.ssi_signo == SIGINT || info.ssi_signo == SIGQUIT);
 	return (int)info.ssi_signo;
 }
@@ -161,10 +161,10 @@ void signals_die_within(unsigned seconds, int signal, void (*last_words)(void)) 
 	alarm_within(seconds);
 }
 
-// Sets what those do that were not ignored at the start.
+// Sets the action of those signals that end a run, but for any that were ignored at the start.
 static void set_ending(void (*handler)(int)) {
 	struct sigaction action = {.sa_handler = handler, .sa_flags = SA_RESTART};
-	get_ending_signals(&action.sa_mask); // none comes before all have their default action again
+	get_ending_signals(&action.sa_mask); // so no other one comes while the handler of one gives all their default action
 	for (size_t i = 0; i < nending_signals; ++i) {
 		if (sigismember(&wanted, ending_signals[i]) == 1) {
 			(void)sigaction(ending_signals[i], &action, NULL); // of these it cannot fail
@@ -179,7 +179,7 @@ static void hurry_on(int signal) {
 	hurried_by = hurried_by ? hurried_by : signal;
 	hurries((unsigned)--hurries_left);
 	if (dies_by) {
-		alarm_within(1); // as after a second signal that came earlier
+		alarm_within(1); // the process is to die anyway (signals_die_within()): this signal makes that soon
 	}
 	if (hurries_left == 0) {
 		set_ending(SIG_DFL);

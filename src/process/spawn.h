@@ -28,12 +28,12 @@ const char *spawn_step_name(enum spawn_step step);
 // The state of this process in which a child may have to differ from it: only if it differs, the child makes a system call.
 struct spawn_world {
 	pid_t pid;
-	sigset_t deadly;         // what may have been sent to fairpar's process group, to be answered by fairpar alone
+	sigset_t deadly;         // signals that a child discards if they came, for fairpar's process group, before it had a group of its own
 	sigset_t ignored;
 	struct rlimit nofile;
 };
 
-// Looked up once, after signals_open() and context_raise_nofile().
+// Looks up the state of this process. To be called once, after signals_open() and context_raise_nofile().
 void spawn_world_init(struct spawn_world *world);
 
 // A stack for the first steps of a child, which run in the memory of this process. One start at a time.
@@ -47,32 +47,32 @@ struct spawn_config {
 	char *const *env;                // NULL-terminated
 	const struct spawn_world *world;
 	const struct context *context;   // NULL: as this process is, with the signal mask of the thread
-	int stdio[3];                    // to dup to 0, 1 and 2 (none of them one of these but its own), or -1: inherited
+	int stdio[3];                    // the child's descriptors 0, 1 and 2; -1: inherited. One that is 0, 1 or 2 stays at its number
 	const int *keep;                 // descriptors that lose their close-on-exec flag in the child
 	unsigned nkeep;
 	int cgroup_fd;                   // cgroup.procs of the cgroup to enter, or -1
 	bool own_group;                  // a process group of its own
-	bool foreground;                 // which becomes the foreground one of the terminal stdio[0]
-	atomic_int *listed;              // gets what kill(2) takes for the child, -group or pid, before it executes; or NULL
+	bool foreground;                 // … that becomes the foreground process group of the terminal stdio[0]
+	atomic_int *listed;              // before it executes, the child writes here the number by which kill(2) reaches it: -group or pid; or NULL
 	bool dies_with_thread;           // SIGKILL when the calling thread ends (prctl(2) PR_SET_PDEATHSIG)
 	void *stack_top;                 // of spawn_stack_create(), or NULL. Needs `world`, and all signals blocked in the thread
 };
 
-// Starts a child as vfork() does: returns when it has executed the program or failed to. Returns its pid with *ret_pidfd for the
-// caller to close, or -1 with *ret_error, when no child and no entry in config->listed is left.
+// Starts a child as vfork() does: returns when the child has executed the program or failed to. Returns its pid with *ret_pidfd for the
+// caller to close; or -1 with *ret_error, and then no child and no number in config->listed is left.
 pid_t spawn(const struct spawn_config *config, int *ret_pidfd, struct spawn_error *ret_error) FP_NODISCARD;
 
-// What starts children in the place of spawn(), as it would.
+// A replacement for spawn(), which starts children in another way.
 struct starter {
 	pid_t (*start)(void *arg, const struct spawn_config *config, int *ret_pidfd, struct spawn_error *ret_error);
 	void *arg;
 };
 
-// The same, by `starter` unless that is NULL. A script without "#!" (ENOEXEC) is run by the shell, as POSIX says for execvp().
+// As spawn(), but by `starter` unless that is NULL. A script without "#!" (ENOEXEC) is run by the shell, as POSIX says for execvp().
 pid_t spawn_program(const struct spawn_config *config, const struct starter *starter, int *ret_pidfd,
                     struct spawn_error *ret_error) FP_NODISCARD;
 
-// What spawn() does after a step has failed in a child: closes its descriptor, takes its entry back and reaps it.
+// Cleans up after a step has failed in the child: closes its descriptor, clears config->listed and reaps it.
 void spawn_discard(const struct spawn_config *config, pid_t pid, int *pidfd);
 
 // ---- the program itself as another process, which has nothing of the caller's: the guardian, the slot server of a pool ----
@@ -87,10 +87,10 @@ pid_t daemon_spawn(char *const *argv, const int *keep, unsigned nkeep) FP_NODISC
 // waits. Only while there is one thread. Returns 0, or -1 with errno: ESRCH if it was killed, EAGAIN if it could not detach.
 int daemon_start(char *const *argv, const int *keep, unsigned nkeep) FP_NODISCARD;
 
-// Goes on in a process that is nobody's child: its parent ends here. Returns 0, or -1 with errno.
+// Makes this program go on in a child, and ends the parent here: so nobody has to wait for it. Returns 0, or -1 with errno.
 int daemon_detach(void) FP_NODISCARD;
 
-// Gives back all that came from the caller: a session of its own, the directory /, /dev/null for 0 to 2, all signals
-// ignored, and no descriptors but the `n` (at most DAEMON_FDS_MAX) ones, which become 3, 4 and so on; where one is -1,
-// none has that number. Returns 0, or -1 with errno.
+// Frees this process from all that it has inherited: it gets a session of its own, the directory /, /dev/null as 0 to 2, and ignores all
+// signals. All other descriptors are closed, but for the `n` (at most DAEMON_FDS_MAX) of `fds`, which become 3, 4 and so on; the number
+// of one that is -1 stays unused. Returns 0, or -1 with errno.
 int daemon_settle(const int *fds, int n) FP_NODISCARD;

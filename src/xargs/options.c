@@ -1,7 +1,7 @@
-// The options of the xargs personality: those of GNU xargs, with its rules and its words.
+// The options of the xargs personality: those of GNU xargs, with its rules and its messages.
 //
-// By getopt_long(), for nearly nothing is as in fairpar's table: optional arguments of short options, abbreviations, and
-// messages that scripts compare. Texts as of findutils 4.9 where tests and scripts look at them.
+// They are read by getopt_long(), not by fairpar's table, because nearly all differs: short options may have optional arguments, long ones
+// may be abbreviated, and scripts compare the messages. Messages that tests and scripts look at are those of findutils 4.9.
 
 #include "xargs/options.h"
 
@@ -26,7 +26,7 @@ enum { LONG_ONLY = 256, SHOW_LIMITS, SLOT_VAR, HELP, VERSION };
 
 static const char short_options[] = "+0a:d:E:e::I:i::L:l::n:oprs:txP:"; // + is to stop at the first word that is no option
 
-// In the order in which an ambiguous abbreviation lists them.
+// In the order in which the message about an ambiguous abbreviation lists them.
 static const struct option long_options[] = {
 	{"null", no_argument, NULL, '0'},
 	{"arg-file", required_argument, NULL, 'a'},

@@ -220,13 +220,14 @@ struct arena_block {
 	alignas(max_align_t) char data[];
 };
 
-// Returns `size` bytes, which are zero: xcalloc() makes the blocks, and no byte is handed out twice. A piece that is large compared
-// with the next block gets a block of its own, and what is left of the newest block stays in use.
-static char *carve(struct arena *arena, size_t size) {
-	if (size <= arena->left) {
-		char *piece = arena->at;
-		arena->at += size;
-		arena->left -= size;
+// Returns `size` bytes at a multiple of `align`, which are zero: xcalloc() makes the blocks, and no byte is handed out twice. A piece that
+// is large compared with the next block gets a block of its own, and what is left of the newest block stays in use.
+static char *carve(struct arena *arena, size_t size, size_t align) {
+	size_t pad = (size_t)(-(uintptr_t)arena->at % align); // texts leave the free part at any address
+	if (pad + size <= arena->left) {
+		char *piece = arena->at + pad;
+		arena->at = piece + size;
+		arena->left -= pad + size;
 		return piece;
 	}
 	size_t next = arena->next > 0 ? arena->next : FIRST_BLOCK;
@@ -255,19 +256,9 @@ void arena_fini(struct arena *arena) {
 }
 
 void *arena_alloc(struct arena *arena, size_t size) {
-	// texts leave the free part at any address
-	size_t skew = (size_t)((uintptr_t)arena->at % alignof(max_align_t));
-	size_t pad = skew > 0 ? alignof(max_align_t) - skew : 0;
-	size += size == 0;
-	if (pad > 0 && pad + size <= arena->left) {
-		carve(arena, pad);
-	} else if (pad > 0 && size <= arena->left) {
-		arena->left = 0;
-	}
-	return carve(arena, size);
+	return carve(arena, size > 0 ? size : 1, alignof(max_align_t));
 }
 
 char *arena_text(struct arena *arena, const char *text, size_t len) {
-	char *copy = carve(arena, len + 1);
-	return memcpy(copy, text, len);
+	return memcpy(carve(arena, len + 1, 1), text, len);
 }

@@ -72,11 +72,7 @@ static void add_facts(struct buf *buf, const struct run_stats *stats) {
 	add_fact(buf, "time", value.data);
 	if (stats->run.slots > 0) { // else nobody knows, or the log has lost its first line
 		buf_reset(&value);
-		markup_add_count(&value, stats->least_slots);
-		if (stats->least_slots < stats->most_slots) {
-			buf_adds(&value, " to ");
-			markup_add_count(&value, stats->most_slots);
-		}
+		buf_printf(&value, stats->least_slots < stats->most_slots ? "%u to %u" : "%u", stats->least_slots, stats->most_slots);
 		add_fact(buf, "slots", value.data);
 		buf_reset(&value);
 		buf_printf(&value, "%u%%", (unsigned)(stats->busy * 100));

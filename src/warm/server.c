@@ -53,14 +53,6 @@ static int nfds;
 
 // ---- what the server is like ----
 
-static bool has_prefix(const char *text, const char *prefix) {
-	while (*prefix && *text == *prefix) {
-		++text;
-		++prefix;
-	}
-	return *prefix == '\0';
-}
-
 static unsigned long read_number(const char **at) {
 	unsigned long value = 0;
 	for (; **at >= '0' && **at <= '9'; ++*at) {
@@ -122,7 +114,7 @@ static bool find_layout(void) {
 
 // Takes what fairpar says by the environment. Returns false if it says nothing.
 static bool take_over(char **env) {
-	while (*env && !has_prefix(*env, SERVER_VARIABLE "=")) {
+	while (*env && __builtin_strncmp(*env, SERVER_VARIABLE "=", sizeof(SERVER_VARIABLE)) != 0) {
 		++env;
 	}
 	if (!*env) {

@@ -57,29 +57,16 @@ uint32_t map_get(const struct map *map, const char *text, size_t len) {
 	return entry && entry->text ? entry->number : MAP_NONE;
 }
 
-// The entry of the text, which is new if its number is MAP_NONE.
-static struct map_entry *touch(struct map *map, const char *text, size_t len) {
+uint32_t map_add(struct map *map, const char *text, size_t len, uint32_t number) {
 	if (map->n * 2 >= map->cap) {
 		grow(map);
 	}
 	uint32_t hash = hash_text(map, text, len);
 	struct map_entry *entry = find(map, text, len, hash);
-	if (!entry->text) {
-		*entry = (struct map_entry){.text = text, .len = (uint32_t)len, .number = MAP_NONE, .hash = hash};
-		++map->n;
+	if (entry->text) {
+		return entry->number;
 	}
-	return entry;
-}
-
-uint32_t map_add(struct map *map, const char *text, size_t len, uint32_t number) {
-	struct map_entry *entry = touch(map, text, len);
-	uint32_t had = entry->number;
-	if (had == MAP_NONE) {
-		entry->number = number;
-	}
-	return had;
-}
-
-void map_set(struct map *map, const char *text, size_t len, uint32_t number) {
-	touch(map, text, len)->number = number;
+	*entry = (struct map_entry){.text = text, .len = (uint32_t)len, .number = number, .hash = hash};
+	++map->n;
+	return MAP_NONE;
 }

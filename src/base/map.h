@@ -31,6 +31,3 @@ uint32_t map_get(const struct map *map, const char *text, size_t len);
 
 // Maps the text to the number, unless it is there. Returns MAP_NONE, or the number it has already.
 uint32_t map_add(struct map *map, const char *text, size_t len, uint32_t number);
-
-// Maps the text to the number, whatever it was before.
-void map_set(struct map *map, const char *text, size_t len, uint32_t number);

@@ -320,9 +320,10 @@ static struct node *add_node(struct yaml_reader *reader, struct source_span plac
 	node->kind = (uint8_t)kind;
 	if (anchor) {
 		size_t len = strlen(anchor);
-		grow_array(&reader->anchored, &reader->anchored_cap, reader->nanchored + 1, sizeof(struct node *));
-		reader->anchored[reader->nanchored] = node;
-		map_set(&reader->anchors, arena_text(reader->nodes, anchor, len), len, (uint32_t)reader->nanchored++);
+		uint32_t number = map_add(&reader->anchors, arena_text(reader->nodes, anchor, len), len, (uint32_t)reader->nanchored);
+		number = number != MAP_NONE ? number : (uint32_t)reader->nanchored++; // else it is defined again
+		grow_array(&reader->anchored, &reader->anchored_cap, reader->nanchored, sizeof(struct node *));
+		reader->anchored[number] = node;
 	}
 	return node;
 }

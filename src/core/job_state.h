@@ -134,7 +134,7 @@ struct attempt_stats {
 struct worker_state {
 	struct run *run;
 	struct worker *worker;        // NULL: a job is ended that no worker runs
-	struct child_scratch *scratch;
+	void *stack_top;
 	struct warm *warm;            // with --warm, or NULL
 	struct command command;       // of the attempt
 	char *output_bytes;           // room for output that becomes items or that subscribers want, made when it is first needed

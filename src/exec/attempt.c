@@ -287,7 +287,7 @@ static void run_child(struct worker_state *state, const struct job *job, struct 
 		.origin = &state->live,
 		.awaited = &state->live.awaited,
 		.unlink_path = created_files_path(job),
-		.scratch = state->scratch,
+		.stack_top = state->stack_top,
 		.starter = state->command.by_shell ? warm_starter(state->warm) : NULL,
 		.started = child_started,
 		.waits = child_waits,

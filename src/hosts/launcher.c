@@ -34,7 +34,7 @@ static void reap(struct launcher *launcher, int *ret_status) {
 int launcher_start(struct launcher *launcher, const struct launcher_config *config, struct spawn_error *ret_error) {
 	int theirs[3] = {-1, -1, -1};
 	struct spawn_world world;
-	void *top = NULL, *stack = spawn_stack_create(&top);
+	void *stack = spawn_stack_create();
 	const char *path = program_find(config->argv[0]);
 	*launcher = (struct launcher){.pidfd = -1, .in_fd = -1, .out_fd = -1, .err_fd = -1};
 	*ret_error = (struct spawn_error){.error = 0};
@@ -55,14 +55,12 @@ int launcher_start(struct launcher *launcher, const struct launcher_config *conf
 			.cgroup_fd = -1,
 			.own_group = !config->prompts,
 			.dies_with_thread = true,
-			.stack_top = top,
+			.stack_top = stack,
 		};
 		launcher->pid = spawn(&spawning, &launcher->pidfd, ret_error);
 		launcher->target = config->prompts ? launcher->pid : -launcher->pid;
 	}
-	if (stack) {
-		spawn_stack_destroy(stack);
-	}
+	spawn_stack_destroy(stack);
 	for (int i = 0; i < 3; ++i) {
 		fd_close(&theirs[i]);
 	}

@@ -28,24 +28,12 @@ enum {
 	DRAIN_GRACE_MS = 1000,   // for what a grandchild still writes after the child's end
 };
 
-struct child_scratch {
-	void *stack, *stack_top;
-};
-
-struct child_scratch *child_scratch_create(void) {
-	struct child_scratch *scratch = NEW(struct child_scratch);
-	scratch->stack = spawn_stack_create(&scratch->stack_top);
-	if (!scratch->stack) {
+void *child_stack_create(void) {
+	void *top = spawn_stack_create();
+	if (!top) {
 		diag_die("out of memory: cannot map a stack for starting jobs");
 	}
-	return scratch;
-}
-
-void child_scratch_destroy(struct child_scratch *scratch) {
-	if (scratch) {
-		spawn_stack_destroy(scratch->stack);
-		free(scratch);
-	}
+	return top;
 }
 
 struct child {
@@ -118,7 +106,7 @@ static void child_try(struct child *child, atomic_int *listed, struct spawn_erro
 			.foreground = config->foreground,
 			.listed = listed,
 			.dies_with_thread = true,
-			.stack_top = config->scratch->stack_top,
+			.stack_top = config->stack_top,
 		};
 		child->running.pid = spawn_program(&spawning, config->starter, &child->fds[END].fd, ret_error);
 	}

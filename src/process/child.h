@@ -199,7 +199,7 @@ struct child_config {
 	bool forks;                  // likely to have children of its own (a shell): the guardian is there before it
 	bool own_group;              // own process group (all but the xargs personality)
 	bool foreground;             // which becomes the foreground one of the terminal stdin_fd
-	struct child_scratch *scratch; // of the calling worker
+	void *stack_top;             // of the calling worker, by child_stack_create()
 	const struct starter *starter; // of the calling worker; NULL: spawn()
 	// Called on the calling thread; both may be NULL. `waits`: before its start it has to wait for that many bytes of memory
 	// (0: not known yet). `started`: it runs, since `start` (now_ns() time).
@@ -208,9 +208,8 @@ struct child_config {
 	void *started_arg;           // of both
 };
 
-// What a worker keeps from child to child (the spawn stack, descriptors of /dev/null). NULL-safe fini.
-struct child_scratch *child_scratch_create(void);
-void child_scratch_destroy(struct child_scratch *scratch);
+// Makes a stack on which a worker starts its children, for spawn_stack_destroy(). There is always one: without memory fairpar ends.
+void *child_stack_create(void);
 
 // Runs one child from start to end on the calling thread. EAGAIN, ENOMEM, EMFILE and ENFILE from the start are waited
 // out while other children run (retried when one ends, and by growing pauses otherwise; `children_terminate` ends the

@@ -83,7 +83,7 @@ void spawn_world_init(struct spawn_world *world) {
 	context_get_nofile(&world->nofile);
 }
 
-void *spawn_stack_create(void **ret_top) {
+void *spawn_stack_create(void) {
 	char *stack = mmap(NULL, STACK_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
 	if (stack == MAP_FAILED) {
 		return NULL;
@@ -91,13 +91,12 @@ void *spawn_stack_create(void **ret_top) {
 	// the last page is a fence
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
 	verify(page <= STACK_BYTES / 2 && mprotect(stack, page, PROT_NONE) == 0);
-	*ret_top = stack + STACK_BYTES;
-	return stack;
+	return stack + STACK_BYTES;
 }
 
-void spawn_stack_destroy(void *stack) {
-	if (stack) {
-		verify(munmap(stack, STACK_BYTES) == 0);
+void spawn_stack_destroy(void *top) {
+	if (top) {
+		verify(munmap((char *)top - STACK_BYTES, STACK_BYTES) == 0);
 	}
 }
 
@@ -256,8 +255,8 @@ void spawn_discard(const struct spawn_config *config, pid_t pid, int *pidfd) {
 static pid_t spawn_unprepared(struct spawn_config config, int *ret_pidfd, struct spawn_error *ret_error) {
 	struct spawn_world world;
 	sigset_t all, mask;
-	void *stack = spawn_stack_create(&config.stack_top);
-	if (!stack) {
+	config.stack_top = spawn_stack_create();
+	if (!config.stack_top) {
 		*ret_error = (struct spawn_error){.step = SPAWN_CLONE, .error = errno};
 		return -1;
 	}
@@ -267,7 +266,7 @@ static pid_t spawn_unprepared(struct spawn_config config, int *ret_pidfd, struct
 	verify(pthread_sigmask(SIG_BLOCK, &all, &mask) == 0);
 	pid_t pid = spawn(&config, ret_pidfd, ret_error);
 	verify(pthread_sigmask(SIG_SETMASK, &mask, NULL) == 0);
-	spawn_stack_destroy(stack);
+	spawn_stack_destroy(config.stack_top);
 	return pid;
 }
 

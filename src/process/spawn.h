@@ -36,10 +36,10 @@ struct spawn_world {
 // Looks up the state of this process. To be called once, after signals_open() and context_raise_nofile().
 void spawn_world_init(struct spawn_world *world);
 
-// A stack for the first steps of a child, which run in the memory of this process. One start at a time.
-// Returns NULL with errno; ret_top is where it begins, as stacks grow downwards.
-void *spawn_stack_create(void **ret_top) FP_NODISCARD;
-void spawn_stack_destroy(void *stack);
+// Makes a stack for the first steps of a child, which run in the memory of this process. One start at a time. Returns its top, where it
+// begins, as stacks grow downwards; or NULL with errno. spawn_stack_destroy() takes NULL, too.
+void *spawn_stack_create(void) FP_NODISCARD;
+void spawn_stack_destroy(void *top);
 
 struct spawn_config {
 	const char *path;

@@ -266,7 +266,7 @@ static const char *find_program(const struct payload *payload, char *const *env,
 	return *env && program_search(*env + 5, name, file) == 0 ? buf_str(file) : payload->path;
 }
 
-static void run_child(struct remote_job *job, const struct context *context, char **env, struct child_scratch *scratch,
+static void run_child(struct remote_job *job, const struct context *context, char **env, void *stack_top,
                       struct job_end *ret_end) {
 	const struct payload *payload = &job->payload;
 	const struct output_reader reader = {.readable = output_readable, .more_fd = job->room_fd, .arg = job};
@@ -287,7 +287,7 @@ static void run_child(struct remote_job *job, const struct context *context, cha
 		.own_group = true,
 		.cleanup = payload->cleanup,
 		.origin = job,
-		.scratch = scratch,
+		.stack_top = stack_top,
 		.started = job_started,
 		.started_arg = job,
 	};
@@ -295,7 +295,7 @@ static void run_child(struct remote_job *job, const struct context *context, cha
 }
 
 // Makes the context of the job, and executes it.
-static void execute(struct remote_job *job, struct child_scratch *scratch, struct job_end *ret_end) {
+static void execute(struct remote_job *job, void *stack_top, struct job_end *ret_end) {
 	const struct payload *payload = &job->payload;
 	if (payload->dir && payload->makes_dir && make_dirs(payload->dir) != 0) {
 		*ret_end = (struct job_end){.error = {.step = SPAWN_CHDIR, .error = errno}};
@@ -307,7 +307,7 @@ static void execute(struct remote_job *job, struct child_scratch *scratch, struc
 		context_set_limits(context, payload->limits, payload->nlimits);
 	}
 	char **env = payload_env(job->worker->env, payload->set.at, payload->unset.at);
-	run_child(job, context, env, scratch, ret_end);
+	run_child(job, context, env, stack_top, ret_end);
 	free(env);
 	context_unref(context);
 }
@@ -347,7 +347,7 @@ static bool was_ended_with_worker(struct remote_worker *worker, const struct rem
 static void *thread_main(void *arg) {
 	struct thread_entry *entry = arg;
 	struct remote_worker *worker = entry->worker;
-	struct child_scratch *scratch = child_scratch_create();
+	void *stack_top = child_stack_create();
 	struct remote_job *job;
 	mutex_lock(&worker->lock);
 	while ((job = next_job(worker)) != NULL) {
@@ -358,7 +358,7 @@ static void *thread_main(void *arg) {
 			bool is_over = file_talk_serve(&job->talk, &worker->lock);
 			end = (struct job_end){.result = {.outcome = is_over ? OUTCOME_OK : OUTCOME_CANCELLED}};
 		} else {
-			execute(job, scratch, &end);
+			execute(job, stack_top, &end);
 		}
 		mutex_lock(&worker->lock);
 		leave_gate(worker, job);
@@ -373,7 +373,7 @@ static void *thread_main(void *arg) {
 		wakeup_post(worker->wake_fd);
 	}
 	mutex_unlock(&worker->lock);
-	child_scratch_destroy(scratch);
+	spawn_stack_destroy(stack_top);
 	return NULL;
 }
 

@@ -29,7 +29,7 @@ struct xargs_worker {
 	struct xargs_run *run;
 	struct worker *worker;
 	bool is_unstarted;   // its line has no process yet
-	struct child_scratch *scratch;
+	void *stack_top;
 	struct buf args;     // of the line, each with its NUL. With -I they are all that there are, else those behind the initial ones
 	const char **argv;
 	size_t argv_cap;
@@ -40,7 +40,7 @@ struct xargs_worker {
 
 static void worker_state_free(void *arg) {
 	struct xargs_worker *state = arg;
-	child_scratch_destroy(state->scratch);
+	spawn_stack_destroy(state->stack_top);
 	buf_fini(&state->args);
 	buf_fini(&state->text);
 	free(state->argv);
@@ -52,7 +52,7 @@ static struct xargs_worker *worker_state_of(struct worker *worker) {
 	void **kept = worker_scratch(worker, worker_state_free);
 	if (!*kept) {
 		struct xargs_worker *state = NEW(struct xargs_worker);
-		state->scratch = child_scratch_create();
+		state->stack_top = child_stack_create();
 		*kept = state;
 	}
 	return *kept;
@@ -419,7 +419,7 @@ static bool run_argv(struct xargs_run *run, struct xargs_worker *state, const ch
 		.env = make_env(run, state, worker_slot(state->worker)),
 		.context = run->context,
 		.stdin_fd = open_stdin(run->options, &owned),
-		.scratch = state->scratch,
+		.stack_top = state->stack_top,
 		.started = on_started,
 		.started_arg = state,
 	};

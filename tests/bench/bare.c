@@ -74,7 +74,7 @@ static pid_t clone_job(char *argv[], int out, int err) {
 		spawn_world_init(&warm.world);
 		warm.table = (struct shared_table){.fd = shared_memory_create("bare", 4096), .size = 4096};
 		warm.table.start = shared_memory_map(warm.table.fd, 4096);
-		if (!warm.table.start || !spawn_stack_create(&warm.stack_top)) {
+		if (!warm.table.start || !(warm.stack_top = spawn_stack_create())) {
 			die("mmap");
 		}
 		job.context = warm.context;

@@ -32,7 +32,7 @@ enum { FAULTS = 0 };
 struct world {
 	struct context *context;
 	struct children *children;
-	struct child_scratch *scratch;
+	void *stack_top;
 	struct output_reader output_reader;
 	struct child_config config;
 	struct buf out, err;
@@ -84,7 +84,7 @@ static void world_open_seq(struct world *world, const char *seq_text) {
 	const char *error;
 	check_equal(term_seq_parse(seq_text, &seq, &error), 0);
 	world->children = children_create(&seq);
-	world->scratch = child_scratch_create();
+	world->stack_top = child_stack_create();
 	check_equal(pipe2(world->said, O_CLOEXEC), 0);
 	sigset_t none;
 	sigemptyset(&none);
@@ -98,7 +98,7 @@ static void world_open_seq(struct world *world, const char *seq_text) {
 		.output_reader = &world->output_reader,
 		.label = "job",
 		.own_group = true,
-		.scratch = world->scratch,
+		.stack_top = world->stack_top,
 	};
 }
 
@@ -107,7 +107,7 @@ static void world_open(struct world *world) {
 }
 
 static void world_close(struct world *world) {
-	child_scratch_destroy(world->scratch);
+	spawn_stack_destroy(world->stack_top);
 	children_destroy(world->children);
 	context_unref(world->context);
 	buf_fini(&world->out);
@@ -750,11 +750,11 @@ struct storm {
 
 static void *storm_thread(void *arg) {
 	struct storm *storm = arg;
-	struct child_scratch *scratch = child_scratch_create();
+	void *stack_top = child_stack_create();
 	char *argv[] = {(char[]){"true"}, NULL};
 	struct child_config config = {
 		.path = "/bin/true", .argv = argv, .env = storm->world.context->env, .context = storm->world.context,
-		.stdin_fd = -1, .output_reader = NULL, .label = "true", .own_group = true, .scratch = scratch,
+		.stdin_fd = -1, .output_reader = NULL, .label = "true", .own_group = true, .stack_top = stack_top,
 	};
 	struct result result;
 	struct spawn_error error;
@@ -766,7 +766,7 @@ static void *storm_thread(void *arg) {
 	child_run(storm->world.children, &config, &result, &error);
 	check_equal(result.outcome, OUTCOME_CANCELLED);
 	check_equal(result.start, 0);
-	child_scratch_destroy(scratch);
+	spawn_stack_destroy(stack_top);
 	return NULL;
 }
 
@@ -864,11 +864,11 @@ static void test_shortage_waits_for_another(void) {
 	thread t = run_beside(&w, argv);
 	char *argv_true[] = {(char[]){"/bin/true"}, NULL};
 	other.children = w.children;
-	other.scratch = child_scratch_create();
+	other.stack_top = child_stack_create();
 	other.output_reader = (struct output_reader){.readable = hear, .arg = &other};
 	other.config = (struct child_config){
 		.path = argv_true[0], .argv = argv_true, .env = w.context->env, .context = w.context, .stdin_fd = -1,
-		.output_reader = &other.output_reader, .own_group = true, .scratch = other.scratch,
+		.output_reader = &other.output_reader, .own_group = true, .stack_top = other.stack_top,
 	};
 	thread u;
 	check_equal(thread_start(&u, run_in_thread, &other, 256 * 1024), 0);
@@ -883,7 +883,7 @@ static void test_shortage_waits_for_another(void) {
 	check_equal(other.result.outcome, OUTCOME_CANCELLED);
 	check_equal(other.result.start, 0);
 	thread_join(t);
-	child_scratch_destroy(other.scratch);
+	spawn_stack_destroy(other.stack_top);
 	world_close(&w);
 }
 

@@ -141,14 +141,14 @@ static ssize_t pass_on(void *arg, enum child_stream stream, int fd) {
 static void *job_thread(void *arg) {
 	struct job *job = arg;
 	struct output_reader output_reader = {.readable = pass_on, .arg = job};
-	struct child_scratch *scratch = child_scratch_create();
+	void *stack_top = child_stack_create();
 	struct child_config config = {
 		.path = job->argv[0], .argv = job->argv, .env = world.context->env, .context = world.context,
 		.stdin_fd = job->hold[0], .output_reader = &output_reader, .memory = job->memory, .learned = job->learned, .cleanup = job->cleanup, .label = "thejob",
-		.own_group = true, .scratch = scratch,
+		.own_group = true, .stack_top = stack_top,
 	};
 	child_run(world.children, &config, &job->result, &job->error);
-	child_scratch_destroy(scratch);
+	spawn_stack_destroy(stack_top);
 	close(job->said[1]);
 	return NULL;
 }

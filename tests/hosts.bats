@@ -340,6 +340,23 @@ fairpar: one: connected"
 	assert_lines "1" "$PWD"
 }
 
+@test "a job that waits for a machine when none can come any more ends with the run" {
+	cat >launch <<-'END'
+		#!/bin/sh
+		mkdir used 2>/dev/null || { echo 'srun: error: Slurm job 2 has expired' >&2; exit 1; }
+		echo $$ >worker
+		exec "$@"
+	END
+	chmod +x launch
+	start_fairpar -j1 --memfree 1000T --launch './launch {}' --log log 'echo {}' ::: 1 2
+	wait_for grep -q '"why":"host"' log # the worker holds it back
+	kill -KILL "$(<worker)"
+	end_fairpar 255
+	assert_lines
+	assert_contains "$stderr" 'no machine can be reached: the jobs are not run'
+	assert_contains "$stderr" 'jobs: 2 cancelled'
+}
+
 @test "the first jobs are spread over machines that have not answered yet" {
 	# each of these waits until the first has its first job; where that takes a second there is no spreading: so again
 	sed -i 's|^exec sh|[ "$host" = one ] \|\| until [ -e where ]; do sleep 0.01; done\n&|' "$PARALLEL_SSH"

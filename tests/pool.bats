@@ -669,7 +669,9 @@ start_run() {
 
 @test "a late run with one job starts it in its turn, while another has 10,000 queued" {
 	make_fifo in go
-	start_run many --pool-slots 1 -a <(seq 10000) 'echo m{} >>order; echo >in; read -r _ <go'
+	# the run is asked so that it has read, before its job ends, what the server has said of who waits
+	start_run many --pool-slots 1 -a <(seq 10000) \
+		'echo m{} >>order; echo >in; read -r _ <go; "$FAIRPAR" --status >status; "$FAIRPAR" --status >status'
 	local many=$run_pid
 	await in
 	start_run one 'echo late >>order; : {}' ::: 1

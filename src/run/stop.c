@@ -187,6 +187,7 @@ void run_answer_flags(struct run *run) {
 		diag_error("no machine can be reached: the jobs are not run");
 		atomic_store_relaxed(&run->trouble, true);
 		publish_set_stop_reason(run, "no machine can be reached");
+		hosts_terminate(run->hosts); // none of their attempts runs any more; one may wait for a machine
 		stop(run);
 	}
 	if (run->phase == RUN_RUNNING && atomic_load_acquire(&run->output_error)) {

@@ -68,7 +68,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
 	close(pipes[0]);
 	if (piped == 0) { // there is one run
 		verify(file == 0 && by_file.n == by_pipe.n && by_file.bytes == by_pipe.bytes);
-		verify(by_file.stats->total.ok == by_pipe.stats->total.ok);
+		verify(by_file.stats->total.counts.ok == by_pipe.stats->total.counts.ok);
 	}
 	stats_free(by_file.stats);
 	stats_free(by_pipe.stats);

@@ -26,7 +26,7 @@ static void ask(struct manifest *manifest) {
 			verify(batch->commands[k].run && batch->commands[k].job);
 		}
 		for (size_t k = 0; k < batch->matrix.nrows; ++k) {
-			verify(manifest_matrix_value(&batch->matrix, k, batch->matrix.naxes - 1));
+			verify(manifest_matrix_value(&batch->matrix, k, batch->matrix.names.n - 1));
 		}
 	}
 	buf_fini(&buf);

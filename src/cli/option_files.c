@@ -109,14 +109,6 @@ static bool clashes(const struct named_file *a, const struct named_file *b) {
 	return !is_next && is_same_file(a, b);
 }
 
-static const char *display_name(const struct named_file *file, char name[static 40]) {
-	if (file->read_as) {
-		return file->read_as;
-	}
-	snprintf(name, 40, "--%s", option_table[file->option].name);
-	return name;
-}
-
 // ---- those of an option ----
 
 struct file_list {
@@ -129,72 +121,62 @@ static void add_file(struct file_list *list, enum option_id option, const char *
 	struct named_file *file = &list->files[list->n++];
 	*file = (struct named_file){
 		.option = option, .read_as = read_as, .path = path, .fd = option == OPT_LOG && !read_as ? option_log_fd(path) : NO_FD};
-	if (read_as && path && strcmp(path, "-") == 0) {
-		*file = (struct named_file){.option = option, .read_as = "standard input", .fd = STDIN_FILENO};
+	if (read_as && (!path || strcmp(path, "-") == 0)) {
+		*file = (struct named_file){.option = option, .read_as = path ? "standard input" : read_as, .fd = path ? STDIN_FILENO : STDOUT_FILENO};
 	}
 	if (!is_stdout(file)) {
 		named_file_stat(file);
 	}
 }
 
-static void add_written(struct file_list *list, const struct options *options) {
+// Adds the files that are written for options; or what may not be written then, since it is read, or is standard output.
+static void add_files(struct file_list *list, const struct options *options, bool written) {
 	bool has_table = options->results && option_results_is_table(options->results);
-	const struct { enum option_id id; const char *path; } written[] = {
-		{OPT_TRACE_SERVICE, options->trace_service}, {OPT_JOBLOG, options->joblog}, {OPT_LOG, options->log},
-		{OPT_RESULTS, has_table ? options->results : NULL}, {OPT_TRACE, options->trace},
-	};
-	for (size_t i = 0; i < sizeof(written) / sizeof(written[0]); ++i) {
-		if (written[i].path) {
-			add_file(list, written[i].id, NULL, written[i].path);
-		}
-	}
-	for (size_t i = 0; i < options->nreports; ++i) {
-		add_file(list, OPT_REPORT, NULL, options->reports[i]);
-	}
-}
-
-// What may not be written for an option, too.
-static void add_used(struct file_list *list, const struct options *options) {
-	const struct { enum option_id id; const char *name, *path; } read[] = {
+	const struct { enum option_id id; const char *read_as, *path; } named[] = {
+		{OPT_TRACE_SERVICE, NULL, options->trace_service}, {OPT_JOBLOG, NULL, options->joblog}, {OPT_LOG, NULL, options->log},
+		{OPT_RESULTS, NULL, has_table ? options->results : NULL}, {OPT_TRACE, NULL, options->trace},
 		{OPT_FROM_LOG, "--from-log", options->from_log}, {OPT_ETA, "--eta", options->show.eta_log},
 		{OPT_MANIFEST, "--manifest", options->manifest}, {OPT_ARG_FILE, "the file of --pipe-part", options->tee_file},
 		{OPT_ARG_FILE, "--arg-file", options->sem.input}, {OPT_PIPE, "--pipe", options->pipe == PIPE_STREAM ? "-" : NULL},
 	};
-	for (size_t i = 0; i < sizeof(read) / sizeof(read[0]); ++i) {
-		if (read[i].path) {
-			add_file(list, read[i].id, read[i].name, read[i].path);
+	for (size_t i = 0; i < sizeof(named) / sizeof(named[0]); ++i) {
+		if (named[i].path && written == !named[i].read_as) {
+			add_file(list, named[i].id, named[i].read_as, named[i].path);
 		}
 	}
-	for (size_t i = 0; i < options->nsources; ++i) {
+	for (size_t i = 0; written && i < options->nreports; ++i) {
+		add_file(list, OPT_REPORT, NULL, options->reports[i]);
+	}
+	for (size_t i = 0; !written && i < options->nsources; ++i) {
 		if (options->sources[i].kind != FROM_ARGS) {
 			bool is_file = options->sources[i].kind == FROM_FILE;
 			add_file(list, OPT_ARG_FILE, "a file of items", is_file ? options->sources[i].path : "-");
 		}
 	}
-	for (size_t i = 0; i < options->nbatch_files; ++i) {
+	for (size_t i = 0; !written && i < options->nbatch_files; ++i) {
 		add_file(list, OPT_BATCH, "a file of items", options->batch_files[i].path);
 	}
-	grow_array(&list->files, &list->cap, list->n + 1, sizeof(*list->files));
-	list->files[list->n] = (struct named_file){.read_as = "standard output", .fd = STDOUT_FILENO};
-	named_file_stat(&list->files[list->n++]);
+	if (!written) {
+		add_file(list, OPT_ARG_FILE, "standard output", NULL);
+	}
 }
 
 int option_files_check(const struct options *options, const char *name, const char *path) {
 	struct file_list list = {0};
 	int result = 0;
-	add_written(&list, options);
+	add_files(&list, options, /* written */ true);
 	size_t nwritten = list.n, first = path ? nwritten : 0;
 	if (nwritten > 0 && path) {
 		add_file(&list, OPT_ARG_FILE, name, path);
 	} else if (nwritten > 0) { // else none of those that are read is asked for its inode
-		add_used(&list, options);
+		add_files(&list, options, /* written */ false);
 	}
 	for (size_t i = first; i < list.n; ++i) {
 		for (size_t j = 0; result == 0 && j < i && j < nwritten; ++j) {
 			const struct named_file *a = &list.files[j], *b = &list.files[i];
-			char first_name[40], second_name[40];
-			result = !clashes(a, b) ? 0 : diag_error("%s and %s are the same file, '%s'", display_name(a, first_name), display_name(b, second_name),
-			                                         text_shows(a->path ? a->path : b->path));
+			const char *other = b->read_as ? b->read_as : option_table[b->option].name, *shown = text_shows(a->path ? a->path : b->path);
+			result = !clashes(a, b) ? 0 : diag_error("--%s and %s%s are the same file, '%s'", option_table[a->option].name,
+			                                         b->read_as ? "" : "--", other, shown);
 		}
 	}
 	for (size_t i = 0; i < list.n; ++i) {

@@ -6,7 +6,7 @@
 #include "base/alloc.h"
 #include "base/diag.h"
 #include "base/text.h"
-#include "shell/split.h"
+#include "shell/quoting.h"
 
 #include <string.h>
 

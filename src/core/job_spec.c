@@ -7,7 +7,7 @@
 #include "base/text.h"
 #include "core/run.h"
 #include "shell/shell.h"
-#include "shell/split.h"
+#include "shell/quoting.h"
 
 #include <errno.h>
 #include <sys/stat.h>

@@ -9,7 +9,7 @@
 #include "base/alloc.h"
 #include "shell/reader.h"
 #include "shell/shell.h"
-#include "shell/split.h"
+#include "shell/quoting.h"
 #include "template/template.h"
 
 bool manifest_batch_has_items(const struct manifest_batch *batch) {

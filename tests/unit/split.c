@@ -1,6 +1,6 @@
-// Tests of shell/split.h: words as a shell splits them, and nothing else that a shell does.
+// Tests of shell/quoting.h: words as a shell splits them, and nothing else that a shell does.
 
-#include "shell/split.h"
+#include "shell/quoting.h"
 
 #include "base/alloc.h"
 #include "shells.h"

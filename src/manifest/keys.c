@@ -209,21 +209,12 @@ static void add_string(struct buf *buf, const char *text) {
 	(void)json_add_text(buf, text, strlen(text)); // all of it is UTF-8
 }
 
-static void add_choices(struct buf *buf, const char *choices) {
-	const char *separator = "\"enum\": [";
-	size_t len;
-	for (const char *word; (word = word_next(&choices, &len)); separator = ", ") {
+static void add_type(struct buf *buf, const struct key *key) {
+	const char *separator = "\"enum\": [", *choices = key->choices, *word;
+	for (size_t len; (word = word_next(&choices, &len)); separator = ", ") {
 		buf_printf(buf, "%s\"%.*s\"", separator, (int)len, word);
 	}
-	buf_addc(buf, ']');
-}
-
-static void add_type(struct buf *buf, const struct key *key) {
-	if (key->type == TYPE_CHOICE) {
-		add_choices(buf, key->choices);
-		return;
-	}
-	buf_adds(buf, key_types[key->type].schema);
+	buf_adds(buf, *key->choices ? "]" : key_types[key->type].schema);
 	if (key->type == TYPE_INT && key->least > -INT_MAX) {
 		buf_printf(buf, ", \"minimum\": %d", key->least);
 	}

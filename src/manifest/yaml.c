@@ -29,11 +29,11 @@ struct yaml_reader {
 	struct node *root;    // NULL for an empty document
 	struct node **stack;  // complete nodes whose parent is not complete
 	size_t nstack, stack_cap;
-	struct open_node {
+	struct yaml_frame {
 		struct node *node;
 		size_t from;         // its first child on the stack
-	} *frames;            // lists and maps being read
-	size_t nframes, frames_cap;
+	} frames[MANIFEST_DEPTH]; // lists and maps being read
+	size_t nframes;
 	struct map anchors;   // to numbers in `anchored`
 	struct node **anchored;
 	size_t nanchored, anchored_cap;
@@ -309,7 +309,7 @@ static void push(struct yaml_reader *reader, struct node *node) {
 	reader->stack[reader->nstack++] = node;
 }
 
-static struct node *add_node(struct yaml_reader *reader, struct source_span place, enum node_kind kind, const char *anchor) {
+static struct node *add_node(struct yaml_reader *reader, struct source_span place, enum node_kind kind, const yaml_char_t *anchor) {
 	if (count(reader, place, 1) != 0) {
 		return NULL;
 	}
@@ -319,28 +319,13 @@ static struct node *add_node(struct yaml_reader *reader, struct source_span plac
 	node->width = place.width < UINT16_MAX ? (uint16_t)place.width : UINT16_MAX;
 	node->kind = (uint8_t)kind;
 	if (anchor) {
-		size_t len = strlen(anchor);
-		uint32_t number = map_add(&reader->anchors, arena_text(reader->nodes, anchor, len), len, (uint32_t)reader->nanchored);
+		size_t len = strlen((const char *)anchor);
+		const char *name = arena_text(reader->nodes, (const char *)anchor, len);
+		uint32_t number = map_add(&reader->anchors, name, len, (uint32_t)reader->nanchored);
 		number = number != MAP_NONE ? number : (uint32_t)reader->nanchored++; // else it is defined again
 		grow_array(&reader->anchored, &reader->anchored_cap, reader->nanchored, sizeof(struct node *));
 		reader->anchored[number] = node;
 	}
-	return node;
-}
-
-static struct node *add_text(struct yaml_reader *reader, struct source_span place, const char *text, size_t len, const char *anchor) {
-	struct node *node = add_node(reader, place, NODE_TEXT, anchor);
-	if (!node) {
-		return NULL;
-	}
-	if (memchr(text, '\0', len)) {
-		diagnostic_error(reader->diagnostics, place, "a NUL byte cannot be part of a text");
-		len = strlen(text);
-	}
-	node->text = arena_text(reader->texts, text, len);
-	node->n = (uint32_t)len;
-	node->cost = node->n / 256 + 1;
-	push(reader, node);
 	return node;
 }
 
@@ -357,20 +342,6 @@ static int add_alias(struct yaml_reader *reader, struct source_span place, const
 	}
 	push(reader, node);
 	return count(reader, place, 1);
-}
-
-static struct node *open_node(struct yaml_reader *reader, struct source_span place, enum node_kind kind, const char *anchor) {
-	if (reader->nframes >= MANIFEST_DEPTH) {
-		diagnostic_error(reader->diagnostics, place, "nested deeper than %d levels", MANIFEST_DEPTH);
-		return NULL;
-	}
-	struct node *node = add_node(reader, place, kind, anchor);
-	if (node) {
-		node->is_open = true;
-		grow_array(&reader->frames, &reader->frames_cap, reader->nframes + 1, sizeof(struct open_node));
-		reader->frames[reader->nframes++] = (struct open_node){node, reader->nstack};
-	}
-	return node;
 }
 
 // ---- maps ----
@@ -476,7 +447,7 @@ static int close_map(struct yaml_reader *reader, struct node *node, struct node 
 }
 
 static int close_node(struct yaml_reader *reader) {
-	struct open_node frame = reader->frames[--reader->nframes];
+	struct yaml_frame frame = reader->frames[--reader->nframes];
 	size_t n = reader->nstack - frame.from;
 	struct node *const *children = n > 0 ? reader->stack + frame.from : NULL;
 	int status = 0;
@@ -532,16 +503,23 @@ static uint32_t find_comment(const struct yaml_reader *reader, const yaml_mark_t
 static int add_scalar(struct yaml_reader *reader, const yaml_event_t *event) {
 	bool is_plain = event->data.scalar.style == YAML_PLAIN_SCALAR_STYLE;
 	bool is_tagged = !check_tag(reader, event, event->data.scalar.tag, true);
-	struct node *node = add_text(reader, place_of(&event->start_mark, &event->end_mark),
-	                                  (const char *)event->data.scalar.value, event->data.scalar.length,
-	                                  (const char *)event->data.scalar.anchor);
+	struct source_span place = place_of(&event->start_mark, &event->end_mark);
+	struct node *node = add_node(reader, place, NODE_TEXT, event->data.scalar.anchor);
 	if (!node) {
 		return -1;
 	}
-	node->is_plain = is_plain && (event->data.scalar.plain_implicit || is_tagged); // one error is enough
-	if (is_plain) {
-		node->comment = find_comment(reader, &event->end_mark);
+	const char *text = (const char *)event->data.scalar.value;
+	size_t len = event->data.scalar.length;
+	if (memchr(text, '\0', len)) {
+		diagnostic_error(reader->diagnostics, place, "a NUL byte cannot be part of a text");
+		len = strlen(text);
 	}
+	node->text = arena_text(reader->texts, text, len);
+	node->n = (uint32_t)len;
+	node->cost = node->n / 256 + 1;
+	node->is_plain = is_plain && (event->data.scalar.plain_implicit || is_tagged); // one error is enough
+	node->comment = is_plain ? find_comment(reader, &event->end_mark) : 0;
+	push(reader, node);
 	return 0;
 }
 
@@ -549,14 +527,20 @@ static int open_collection(struct yaml_reader *reader, const yaml_event_t *event
 	bool is_list = event->type == YAML_SEQUENCE_START_EVENT;
 	const yaml_char_t *tag = is_list ? event->data.sequence_start.tag : event->data.mapping_start.tag;
 	const yaml_char_t *anchor = is_list ? event->data.sequence_start.anchor : event->data.mapping_start.anchor;
+	struct source_span place = place_of(&event->start_mark, NULL);
 	(void)check_tag(reader, event, tag, false);
-	struct node *node = open_node(reader, place_of(&event->start_mark, NULL), is_list ? NODE_LIST : NODE_MAP,
-	                              (const char *)anchor);
+	if (reader->nframes >= MANIFEST_DEPTH) {
+		diagnostic_error(reader->diagnostics, place, "nested deeper than %d levels", MANIFEST_DEPTH);
+		return -1;
+	}
+	struct node *node = add_node(reader, place, is_list ? NODE_LIST : NODE_MAP, anchor);
 	if (!node) {
 		return -1;
 	}
+	node->is_open = true;
 	node->is_flow = is_list ? event->data.sequence_start.style == YAML_FLOW_SEQUENCE_STYLE
 	                        : event->data.mapping_start.style == YAML_FLOW_MAPPING_STYLE;
+	reader->frames[reader->nframes++] = (struct yaml_frame){node, reader->nstack};
 	return 0;
 }
 
@@ -625,7 +609,6 @@ int tree_read(struct diagnostics *diagnostics, struct arena *nodes, struct arena
 	*ret_root = reader.root;
 	yaml_parser_delete(&reader.parser);
 	free(reader.stack);
-	free(reader.frames);
 	free(reader.anchored);
 	free(reader.pairs);
 	map_fini(&reader.anchors);

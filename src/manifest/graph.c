@@ -103,39 +103,33 @@ static struct manifest_batch *next_edge(struct visit *visit, bool *ret_is_need) 
 static void report_cycle(struct graph_walk *walk, size_t from) {
 	enum { SHOWN = 12 };
 	FP_CLEANUP(buf_fini) struct buf names = BUF_INIT;
-	size_t nneeds = 0, nemits = 0;
+	const struct manifest_batch *first = walk->path[from].batch, *needing = NULL;
+	bool emits = false;
 	for (size_t i = from; i < walk->n; ++i) {
 		const struct visit *visit = &walk->path[i];
-		++*(visit->next - 1 < visit->batch->nneeds ? &nneeds : &nemits);
+		bool is_need = visit->next - 1 < visit->batch->nneeds;
+		needing = is_need ? visit->batch : needing;
+		emits = emits || !is_need;
 		if (i - from < SHOWN || i + 1 == walk->n) {
 			buf_printf(&names, "%s → ", visit->batch->name);
 		} else if (i - from == SHOWN) {
 			buf_adds(&names, "… → ");
 		}
 	}
-	const struct manifest_batch *first = walk->path[from].batch, *last = walk->path[walk->n - 1].batch;
 	buf_adds(&names, first->name);
-	const struct pair *origin = &walk->loader->pairs[number_of(walk, last)];
-	bool is_need = walk->path[walk->n - 1].next - 1 < last->nneeds;
-	if (nneeds > 0 && nemits > 0) {
-		for (size_t i = from; i < walk->n && last->nneeds == 0; ++i) {
-			last = walk->path[i].batch;
-			origin = &walk->loader->pairs[number_of(walk, last)];
-		}
-		is_need = true;
-	}
+	const struct pair *origin = &walk->loader->pairs[number_of(walk, needing ? needing : walk->path[walk->n - 1].batch)];
 	struct found found;
 	keys_find(origin->value, IN_BATCH, NULL, NULL, &found);
-	const struct node *node = found.at[is_need ? KEY_NEEDS : KEY_EMITS];
+	const struct node *node = found.at[needing ? KEY_NEEDS : KEY_EMITS];
 	struct source_span place = node_place(node ? node : origin->key);
-	if (nemits == 0 && walk->n - from == 1) {
+	if (!emits && walk->n - from == 1) {
 		diagnostic_error(walk->loader->diagnostics, place, "batch '%s' needs itself", first->name);
-	} else if (nemits == 0) {
+	} else if (!emits) {
 		diagnostic_error(walk->loader->diagnostics, place, "batches need each other: %s", buf_str(&names));
 	} else {
 		struct diagnostic *diagnostic = diagnostic_error(walk->loader->diagnostics, place, "batches wait for each other: %s", buf_str(&names));
 		diagnostic_hint(diagnostic, "a batch waits for what it needs, and for what emits into it%s",
-		             nneeds == 0 ? "; only into itself can a batch emit in a circle" : "");
+		             !needing ? "; only into itself can a batch emit in a circle" : "");
 	}
 }
 

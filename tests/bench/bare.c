@@ -6,10 +6,10 @@
 // its own process group, /dev/null as stdin and a pipe each for stdout and stderr; the thread starts it by vfork, polls
 // both pipes to their end, passes on what they hold, and waits for exactly that child. There is no queue, no lock, no
 // spool, no table of jobs: nobody who keeps jobs' output apart can be much cheaper. With -w a job is a clone of a server
-// that each thread has (warm/client.h), and COMMAND is a path.
+// that each thread has (warm/warm.h), and COMMAND is a path.
 
 #include "base/temp_file.h"
-#include "warm/client.h"
+#include "warm/warm.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -40,7 +40,7 @@ static _Thread_local struct {
 	struct spawn_world world;
 	struct context *context;
 	void *stack_top;
-	struct shared_table table; // with one entry
+	struct guardian guardian; // of which there is only the table
 } warm;
 
 static void die(const char *what) {
@@ -72,17 +72,17 @@ static pid_t clone_job(char *argv[], int out, int err) {
 	if (!warm.server) {
 		warm.context = context_capture();
 		spawn_world_init(&warm.world);
-		warm.table = (struct shared_table){.fd = shared_memory_create("bare", 4096), .size = 4096};
-		warm.table.start = shared_memory_map(warm.table.fd, 4096);
-		if (!warm.table.start || !(warm.stack_top = spawn_stack_create())) {
+		warm.guardian.table_fd = shared_memory_create("bare", sizeof(struct group_table));
+		warm.guardian.table = shared_memory_map(warm.guardian.table_fd, sizeof(struct group_table));
+		if (!warm.guardian.table || !(warm.stack_top = spawn_stack_create())) {
 			die("mmap");
 		}
 		job.context = warm.context;
 		job.stack_top = warm.stack_top;
-		warm.server = warm_server_open(&job, &warm.table, &why);
+		warm.server = warm_server_open(&job, &warm.guardian, &why);
 	}
 	job.context = warm.context;
-	job.listed = (atomic_int *)(uintptr_t)warm.table.start;
+	job.listed = warm.guardian.table->targets;
 	int pidfd = -1;
 	struct spawn_error error;
 	pid_t pid = why ? 0 : warm_server_start(warm.server, &job, &pidfd, &error, &why);
@@ -148,7 +148,7 @@ static void *share_run(void *arg) {
 		job_run(argv);
 	}
 	free(argv);
-	warm_server_close(warm.server);
+	warm_server_close(&warm.server);
 	return NULL;
 }
 

@@ -62,10 +62,10 @@ static void tell_job(struct bytes *bytes, struct event *event) {
 }
 
 static void tell_run(struct bytes *bytes, event_fn *fn, void *arg) {
-	char title[64], host[64], name[64];
-	const char *argv[] = {"fairpar", take_text(bytes, title), NULL};
+	char title[64], host[64], name[64], argv[sizeof("fairpar") + sizeof(title)] = "fairpar";
+	(void)stpcpy(argv + sizeof("fairpar"), take_text(bytes, title));
 	struct event event = {.kind = EVENT_RUN_START, .at = UINT64_C(1) << 40, .u.run_start = {.run = "01JD5W", .version = "0.1.0",
-		.host = take_text(bytes, host), .cwd = "/", .argv = argv, .time_ns = UINT64_C(1700000000000000000), .slots = 1 + take(bytes) % 9}};
+		.host = take_text(bytes, host), .cwd = "/", .argv = argv, .nargv = 2, .time_ns = UINT64_C(1700000000000000000), .slots = 1 + take(bytes) % 9}};
 	fn(arg, &event);
 	while (bytes->at < bytes->end) {
 		unsigned what = take(bytes);

@@ -8,7 +8,7 @@
 // spool, no table of jobs: nobody who keeps jobs' output apart can be much cheaper. With -w a job is a clone of a server
 // that each thread has (warm/warm.h), and COMMAND is a path.
 
-#include "base/temp_file.h"
+#include "process/children.h"
 #include "warm/warm.h"
 
 #include <errno.h>
@@ -34,13 +34,15 @@ struct share {
 static int dev_null;
 static bool is_warm;
 
+static struct children *children; // for -w: in the table of their guardian the clones enter themselves
+
 // What a thread has for -w.
 static _Thread_local struct {
-	struct warm_server *server;
+	struct warm *servers;
 	struct spawn_world world;
 	struct context *context;
 	void *stack_top;
-	struct guardian guardian; // of which there is only the table
+	atomic_int *listed; // its entry in that table
 } warm;
 
 static void die(const char *what) {
@@ -64,30 +66,27 @@ static void pipe_read(struct pollfd *from, int to) {
 
 // Returns the pid of a clone of the thread's server, which is started for the first one.
 static pid_t clone_job(char *argv[], int out, int err) {
-	struct spawn_config job = {
-		.path = argv[0], .argv = argv, .env = environ, .world = &warm.world, .stdio = {dev_null, out, err}, .cgroup_fd = -1,
-		.own_group = true, .dies_with_thread = true,
-	};
-	const char *why = NULL;
-	if (!warm.server) {
+	if (!warm.servers) {
+		static atomic_uint nthreads;
 		warm.context = context_capture();
 		spawn_world_init(&warm.world);
-		warm.guardian.table_fd = shared_memory_create("bare", sizeof(struct group_table));
-		warm.guardian.table = shared_memory_map(warm.guardian.table_fd, sizeof(struct group_table));
-		if (!warm.guardian.table || !(warm.stack_top = spawn_stack_create())) {
+		warm.listed = &children_guardian(children)->table->targets[atomic_fetch_add(&nthreads, 1)];
+		if (!(warm.stack_top = spawn_stack_create())) {
 			die("mmap");
 		}
-		job.context = warm.context;
-		job.stack_top = warm.stack_top;
-		warm.server = warm_server_open(&job, &warm.guardian, &why);
+		warm.servers = warm_create(WARM_SH, children);
 	}
-	job.context = warm.context;
-	job.listed = warm.guardian.table->targets;
+	struct spawn_config job = {
+		.path = argv[0], .argv = argv, .env = environ, .world = &warm.world, .stdio = {dev_null, out, err}, .cgroup_fd = -1,
+		.own_group = true, .dies_with_thread = true, .context = warm.context, .stack_top = warm.stack_top, .listed = warm.listed,
+	};
 	int pidfd = -1;
 	struct spawn_error error;
-	pid_t pid = why ? 0 : warm_server_start(warm.server, &job, &pidfd, &error, &why);
-	if (pid <= 0) {
-		fprintf(stderr, "bare: %s: %s\n", argv[0], why ? why : "not started");
+	const struct starter *starter = warm_starter(warm.servers);
+	pid_t pid = starter->start(starter->arg, &job, &pidfd, &error);
+	const char *report = warm_report(warm.servers);
+	if (pid <= 0 || strcmp(report, "yes") != 0) {
+		fprintf(stderr, "bare: %s: %s\n", argv[0], report);
 		exit(255);
 	}
 	close(pidfd);
@@ -148,7 +147,7 @@ static void *share_run(void *arg) {
 		job_run(argv);
 	}
 	free(argv);
-	warm_server_close(&warm.server);
+	warm_destroy(warm.servers);
 	return NULL;
 }
 
@@ -164,6 +163,7 @@ int main(int argc, char *argv[]) {
 		return 255;
 	}
 	long jobs = strtol(argv[optind], NULL, 10);
+	children = children_create(NULL);
 	dev_null = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	if (dev_null < 0) {
 		die("/dev/null");

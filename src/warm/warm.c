@@ -162,7 +162,8 @@ static void server_kill(const struct warm_server *server) {
 	pidfd_set_signal(&(struct pidfd_set){.list = &entry, .n = 1}, SIGKILL);
 }
 
-void warm_server_close(struct warm_server **place) {
+// Ends the server, or NULL, which it is then, and waits for that; its jobs run on.
+static void server_close(struct warm_server **place) {
 	struct warm_server *server = *place;
 	*place = NULL;
 	if (!server) {
@@ -179,7 +180,10 @@ void warm_server_close(struct warm_server **place) {
 	free(server);
 }
 
-struct warm_server *warm_server_open(const struct spawn_config *job, const struct guardian *guardian, const char **ret_why) {
+// Starts a server for the program of `job`, a shell, in the job's context except for the directory. It ends when this thread ends or the
+// socket is closed. This thread has `world` and blocks all signals, as for spawn_config.stack_top. Returns the server, for
+// server_close(); or NULL with the reason in *ret_why (static text).
+static struct warm_server *server_open(const struct spawn_config *job, const struct guardian *guardian, const char **ret_why) {
 	struct warm_server *server = NEW(struct warm_server);
 	int ends[2] = {-1, -1}, object = object_open();
 	struct warm_reply reply = {.kind = -1};
@@ -213,7 +217,7 @@ struct warm_server *warm_server_open(const struct spawn_config *job, const struc
 		*ret_why = "it executes another shell";
 	}
 	if (*ret_why) {
-		warm_server_close(&server);
+		server_close(&server);
 	}
 	return server;
 }
@@ -283,8 +287,10 @@ static int send_request(const struct warm_server *server, const struct spawn_con
 	return sendmsg(server->socket, &message, MSG_NOSIGNAL) < 0 ? errno : 0;
 }
 
-pid_t warm_server_start(struct warm_server *server, const struct spawn_config *job, int *ret_pidfd, struct spawn_error *ret_error,
-                        const char **ret_why) {
+// Starts a job as a clone of the server. Returns as spawn() does: the pid with *ret_pidfd, or -1 with *ret_error. Or returns 0: nothing
+// was started, and the caller calls spawn(); *ret_why says why (static text).
+static pid_t server_start(struct warm_server *server, const struct spawn_config *job, int *ret_pidfd, struct spawn_error *ret_error,
+                          const char **ret_why) {
 	const char *cwd = job->context->cwd;
 	int dir = cwd ? open(cwd, O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
 	if (cwd && (dir < 0 || faccessat(dir, ".", X_OK, AT_EACCESS) != 0)) {
@@ -402,7 +408,7 @@ static void inherited_read(struct inherited *ret) {
 // ---- the shells of a worker ----
 
 static void shell_fini(struct warm_shell *shell) {
-	warm_server_close(&shell->server);
+	server_close(&shell->server);
 	free(shell->path);
 	*shell = (struct warm_shell){.path = NULL};
 }
@@ -454,7 +460,7 @@ static const char *refuse_shell(struct warm *warm, struct warm_shell *shell, con
 	const struct stat *was = &shell->file;
 	if (shell->server && (st.st_dev != was->st_dev || st.st_ino != was->st_ino || st.st_size != was->st_size
 	                      || memcmp(&st.st_mtim, &was->st_mtim, sizeof(st.st_mtim)) != 0 || memcmp(&st.st_ctim, &was->st_ctim, sizeof(st.st_ctim)) != 0)) {
-		warm_server_close(&shell->server); // a file that was replaced is another shell
+		server_close(&shell->server); // a file that was replaced is another shell
 	}
 	shell->file = st;
 	if (shell->why) {
@@ -465,14 +471,14 @@ static const char *refuse_shell(struct warm *warm, struct warm_shell *shell, con
 		return warm->inherited.refusal;
 	}
 	if (shell->server && shell->inherited != warm->inherited.hash) {
-		warm_server_close(&shell->server);
+		server_close(&shell->server);
 	}
 	if (!shell->server) {
 		shell->why = fitness_refusal(shell->path);
 		if (!shell->why) {
 			refresh_inherited(warm, 0); // before it starts: what is changed from now on is found later
 			shell->inherited = warm->inherited.hash;
-			shell->server = warm_server_open(job, warm->guardian, &shell->why);
+			shell->server = server_open(job, warm->guardian, &shell->why);
 		}
 	}
 	return shell->why;
@@ -488,9 +494,9 @@ static pid_t start(void *arg, const struct spawn_config *job, int *ret_pidfd, st
 	if (warm->why) {
 		return spawn(job, ret_pidfd, ret_error);
 	}
-	pid_t pid = warm_server_start(shell->server, job, ret_pidfd, ret_error, &warm->why);
+	pid_t pid = server_start(shell->server, job, ret_pidfd, ret_error, &warm->why);
 	if (shell->server->is_lost) {
-		warm_server_close(&shell->server);
+		server_close(&shell->server);
 		shell->why = ++shell->deaths < DEATHS_MAX ? NULL : warm->why;
 	}
 	return pid == 0 ? spawn(job, ret_pidfd, ret_error) : pid;

@@ -30,23 +30,6 @@ const struct starter *warm_starter(struct warm *warm);
 // not yet (WARM_AUTO). Valid until the next call.
 const char *warm_report(struct warm *warm);
 
-// ---- a server by itself, as tests/bench/bare.c measures it ----
-
-struct warm_server;
-
-// Starts a server for the program of `job`, a shell, in the job's context except for the directory. It ends when this thread ends or the
-// socket is closed. This thread has `world` and blocks all signals, as for spawn_config.stack_top; jobs enter themselves in the table of
-// the guardian, which is borrowed. Returns the server, for warm_server_close(); or NULL with the reason in *ret_why (static text).
-struct warm_server *warm_server_open(const struct spawn_config *job, const struct guardian *guardian, const char **ret_why) FP_NODISCARD;
-
-// Ends the server, or NULL, which it is then, and waits for that; its jobs run on.
-void warm_server_close(struct warm_server **server);
-
-// Starts a job as a clone of the server. Returns as spawn() does: the pid with *ret_pidfd, or -1 with *ret_error. Or returns 0: nothing
-// was started, and the caller calls spawn(); *ret_why says why (static text).
-pid_t warm_server_start(struct warm_server *server, const struct spawn_config *job, int *ret_pidfd, struct spawn_error *ret_error,
-                        const char **ret_why) FP_NODISCARD;
-
 // ---- whether a shell can be cloned ----
 
 // The shared object of server.c, as bytes: see Makefile. Empty where it cannot be had: another C library, a static build.

@@ -19,18 +19,20 @@
 //                                   a job needs (memory.c)
 //   warm/        warm_starter()     --warm: shells that are started once and cloned for each job (server.c is what is cloned)
 //   remote/      worker_serve()     a worker on another machine, and the connection to it: frames (frames.def), both ends of it without their I/O;
-//                                   sshlogin.c: by which command a worker is started (ssh, srun, --launch)
+//                                   sshlogin.c: the machines, and the command that starts a worker there (ssh, --launch); slurm.c: that of Slurm,
+//                                   which cli/option_hosts.c gives to --launch, as another launcher's would be
 //   output/      writer_create()    jobs' output: spooled, whole, in the promised order
 //   log/         event_encode()     the log of events (one table: events.def) and the joblog, written and read back
-//   report/      stats_on_event()   what is said of a run: statistics, summary, status line, --explain
-//   draw/        html_draw()        the page, the timeline, Chrome's trace
+//   report/      stats_on_event()   what is said of a run in words: statistics, summary, status line, --explain
+//   draw/        html_draw()        each file that is made of a whole log (--report, --trace): the page, the timeline, Chrome's trace. Another format is
+//                                   a file here, which record/pictures.c chooses and cli/option_special.c allows
 //   manifest/    manifest_load()    a YAML file: typed batches, or all of its mistakes with their places
 //   cli/         options_parse()    the one option table (options.def): struct options, --help, completions
 //   hosts/       hosts_acquire_place()      hosts.c, the machines of a run; host.c, one of them and the connection to it (host_attempt.c: an attempt there)
 //     host_places.c       how many slots they have, and which attempt gets which
 //     host_list.c         machines that come and leave with a file that changes
 //     host_files.c        files to these machines and back, around an attempt there
-//     launcher.c          the process of that command, with pipes
+//     launcher.c          the process of such a command, with pipes; whichever command it is
 //     pilots.c            jobs of Slurm that are such machines: asked for and released (pilot_policy.c) by Slurm's commands
 //   sharing/     leases_open()      slots that are shared with other programs; an attempt begins and ends there:
 //     leases.c            slots that come from a pool, or from the run in whose job this one is started (pool_client.c)
@@ -49,8 +51,8 @@
 //     terminal.c          jobs that get the terminal (--tty), and questions before jobs (-p)
 //     auto_slots.c        how many jobs run at once by -j auto
 //     limits.c            how many descriptors and processes there may be
-//   gate/        gate_ask()         whether a job may start, whichever is next, before it has a slot: a check for each of --delay, --load,
-//                                   --memfree, and for whatever else jobs share
+//   gate/        gate_ask()         whether any job may start now, before it has a slot: --delay, --load, --memfree. The gate does not know which
+//                                   job is next, and hands out nothing: what a job takes and gives back is claimed by its attempt (exec/attempt.c)
 //   record/      log_sink_open()    what a run leaves and shows:
 //     job_records.c       --joblog, and the jobs that --resume leaves out
 //     added_jobs.c        the jobs of --add; waits.c: jobs that wait for these, and the slots that they give up meanwhile
@@ -61,7 +63,7 @@
 //   exec/        work_item          a job on its worker:
 //     submission.c        items, numbered and submitted together
 //     job_run.c           the life of a job: run, retry, end
-//     attempt.c           one attempt: command, environment, child
+//     attempt.c           one attempt: what it must have first (a machine, memory), command, environment, child
 //     job_output.c        where its output goes: spool, files, or items of another batch (submission.c)
 //     created_files.c     what jobs create, and who may remove a half one
 //     batch_commands.c    what runs for a batch beside its items: on-failure, finally, listings

@@ -34,8 +34,7 @@ struct transfer {
 	struct buf goes;               // borrowed: copied there, up to the first that fails
 	struct buf comes;              // borrowed: copied from there; one that fails does not hold up the others
 	bool may_lack;                 // … and one that is not there is no failure: the job that was to make it has failed
-	struct buf *went, *came;       // of `goes` and `comes`, the paths whose copying is done and which are not in a shared directory: these may be
-	                               // removed there; appended to
+	struct buf *went, *came;       // the paths of these that are whole and in no shared directory, so that they may be removed there; appended to
 	bool removes;                  // at the end, removes there what is in `went`, and if nothing has failed what is in `came`: the files, and the directories
 	                               // above them that are empty, up to but not including the work dir. A path that is a directory stays
 	bool removes_dir;              // … and the work dir with its contents, if nothing has failed
@@ -169,9 +168,8 @@ static bool is_done(const struct result *result) {
 }
 
 // Does the transfer on the calling thread, in which all signals are blocked, and waits for its end; `of` is the attempt whose files these are, or
-// NULL. Sets ret_result->outcome: OUTCOME_OK; OUTCOME_FAILED, and transfer->why says why; or that of the attempt, if it was cancelled or timed out
-// meanwhile. The outcome means nothing if the conversation was lost (ret_result->lost). A transfer that only removes works also while jobs are
-// being ended.
+// NULL. Sets ret_result->outcome: OUTCOME_OK; OUTCOME_FAILED, and transfer->why says why; or that of the attempt, if it was ended meanwhile; and
+// nothing if the conversation was lost (ret_result->lost). A transfer that only removes works also while jobs are being ended.
 static void transfer_run(struct transfer *transfer, const struct child_config *of, struct result *ret_result) {
 	bool only_removes = transfer->goes.len == 0 && transfer->comes.len == 0;
 	*ret_result = (struct result){.outcome = OUTCOME_OK};

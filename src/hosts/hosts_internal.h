@@ -256,8 +256,7 @@ bool host_submit(struct host_attempt *attempt);
 bool host_run(const struct hosts_place *place, const struct child_config *config, const char *dir, struct result *ret_result,
               struct spawn_error *ret_error);
 
-// The same for a conversation about files with the worker, which ends when the worker says so. Of `config` only the members count by which an
-// attempt is ended early.
+// The same for a conversation about files, which ends when the worker says so. Of `config` only that counts by which an attempt is ended early.
 void host_talk(struct host *host, const struct child_config *config, struct file_talk *talk, struct result *ret_result);
 
 // ---- host_files.c ----
@@ -272,8 +271,7 @@ void host_files_clean_up(struct host *host);
 
 // ---- host_places.c ----
 
-// `begins`: frees the slots of a place, whose attempt has ended on the other machine in a doubtful way (host_attempt.is_doubted). Else takes the
-// slots again, when that is known.
+// `begins`: frees the slots of a place whose attempt has ended in a doubtful way (host_attempt.is_doubted); else takes them again, once it is known.
 void hosts_doubt_place(const struct hosts_place *place, bool begins);
 
 // Returns the number of slots that attempts wait for which may use pilots. With the lock.

@@ -161,8 +161,7 @@ static void query_queue(struct pilots *pilots) {
 
 // ---- the thread ----
 
-// Requests and releases the pilots that the policy says. Returns what to do next; sets *ret_cancels if waiting requests are to be cancelled.
-// With the lock.
+// Requests and releases the pilots that the policy says. Returns what to do next; *ret_cancels: cancel the requests that wait. With the lock.
 static struct pilot_step decide(struct pilots *pilots, bool *ret_cancels) {
 	struct hosts *hosts = pilots->hosts;
 	struct pilot_policy *policy = &pilots->policy;

@@ -266,8 +266,7 @@ static const char *find_program(const struct payload *payload, char *const *env,
 	return *env && program_search(*env + 5, name, file) == 0 ? buf_str(file) : payload->path;
 }
 
-static void run_child(struct remote_job *job, const struct context *context, char **env, void *stack_top,
-                      struct job_end *ret_end) {
+static void run_child(struct remote_job *job, const struct context *context, char **env, void *stack_top, struct job_end *ret_end) {
 	const struct payload *payload = &job->payload;
 	const struct output_reader reader = {.readable = output_readable, .more_fd = job->room_fd, .arg = job};
 	const struct stdin_writer writer = {.writable = input_writable, .more_fd = job->input_fd, .arg = job};

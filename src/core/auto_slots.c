@@ -1,5 +1,5 @@
-// -j auto: samples the running jobs and the machine, and gives the run the number of slots that the controller decides; or
-// tells the server of a pool, which decides there, what is seen of the jobs.
+// -j auto: samples the running jobs and the machine, and gives the run the number of slots that the controller decides. In a pool, whose server
+// decides, it tells the server what it sees of the jobs.
 //
 // A sample covers at most 64 jobs and costs some system calls for each. The pause before the next one is so long that sampling
 // takes at most a hundredth of one processor. Nothing is sampled while no item waits for a slot or no job runs.
@@ -18,11 +18,11 @@
 struct auto_slots {
 	struct run *run;
 	unsigned slots;          // now
-	const char *why;         // they were set last; NULL: as at the beginning
-	uint64_t changed;        // when
+	const char *why;         // the reason of their last change; NULL: they are as at the beginning
+	uint64_t changed;        // when they were changed last
 	struct activity activity;
 	uint64_t random;
-	bool in_pool;            // whose server decides: what follows is not used
+	bool in_pool;            // in a pool, whose server decides: the next five are not used
 	struct controller controller;
 	struct machine machine;
 	uint64_t due;            // the next sample; TIME_NEVER: none before items wait again
@@ -31,10 +31,10 @@ struct auto_slots {
 
 	mutex lock;              // guards what follows, and controller_batch of the batches
 	unsigned attempts;       // that have begun and not ended
-	unsigned width;          // slots of these
-	uint64_t ended;
-	double wall_ns, work_ns; // of these
-	uint64_t since;          // they are counted
+	unsigned width;          // slots of these attempts
+	uint64_t ended;          // attempts, since the last sample
+	double wall_ns, work_ns; // of the attempts that have ended
+	uint64_t since;          // when this counting began
 };
 
 void auto_slots_open(struct run *run, bool in_pool) {
@@ -98,8 +98,8 @@ void auto_slots_end(struct auto_slots *auto_slots, struct batch *batch, unsigned
 
 // ---- a sample ----
 
-// Looks at the processes of some jobs, of `attempts` that have `width` slots. Those that have no process yet, or none any more, are
-// not seen.
+// Samples the processes of some of the `attempts`, which have `width` slots together. Attempts that have no process yet, or none any more, are not
+// seen.
 static void sample_jobs(struct auto_slots *auto_slots, unsigned attempts, unsigned width, struct controller_observation *observation) {
 	pid_t pids[ACTIVITY_PROCESSES];
 	unsigned running, alive;
@@ -123,7 +123,7 @@ static unsigned take_counts(struct auto_slots *auto_slots, struct controller_obs
 	return attempts;
 }
 
-// Tells of a number that has changed.
+// Notes and publishes a number of slots that has changed.
 static void note_slots(struct auto_slots *auto_slots, unsigned slots, const char *why) {
 	auto_slots->slots = slots;
 	auto_slots->why = why;
@@ -139,7 +139,7 @@ static void see_jobs(struct auto_slots *auto_slots, struct controller_observatio
 	sample_jobs(auto_slots, attempts, width, observation);
 }
 
-// Looks, and decides. Returns when to do so again.
+// Samples, and has the controller decide. Returns when to do so again.
 static uint64_t observe(struct auto_slots *auto_slots, unsigned slots_taken, uint64_t now) {
 	struct controller *controller = &auto_slots->controller;
 	struct controller_observation observation = {.now = now, .running = slots_taken};
@@ -169,7 +169,7 @@ void auto_slots_observe(struct auto_slots *auto_slots, struct observation *ret_o
 	struct controller_observation observation = {.now = now_ns(), .running = (unsigned)stat.slots_taken};
 	see_jobs(auto_slots, &observation);
 	auto_slots->since = observation.now;
-	if (auto_slots->run->options->pool.jobserver && observation.busy > observation.sampled) { // more of them run on slots of their own
+	if (auto_slots->run->options->pool.jobserver && observation.busy > observation.sampled) { // the rest have slots by the jobserver
 		observation.busy = observation.sampled;
 	}
 	*ret_observation = (struct observation){
@@ -189,7 +189,7 @@ void auto_slots_show(const struct auto_slots *auto_slots) {
 	diag_note("slots: %u for %.1fs: %s", auto_slots->slots, (double)(now_ns() - auto_slots->changed) / 1e9, why);
 }
 
-// After a rest: what was is of no use any more.
+// Begins anew after a rest: discards what was counted and sampled before it.
 static void begin_anew(struct auto_slots *auto_slots, uint64_t now) {
 	struct controller_observation ignored = {.now = now};
 	unsigned width;
@@ -212,8 +212,8 @@ uint64_t auto_slots_tick(struct auto_slots *auto_slots, uint64_t now) {
 		return auto_slots->due;
 	}
 	uint64_t used = thread_cpu_ns();
-	bool wanted = pool_demand(run->pool, 1) > 0; // auto_slots_starving() is called when there is some
-	atomic_store(&auto_slots->idle, wanted);     // before it is asked what runs
+	bool wanted = pool_demand(run->pool, 1) > 0; // auto_slots_starving() is called when items wait
+	atomic_store(&auto_slots->idle, wanted);     // set before pool_stat() says what runs
 	pool_stat(run->pool, &stat);
 	if (!wanted || stat.slots_taken == 0) {
 		return auto_slots->due = TIME_NEVER;

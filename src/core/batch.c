@@ -49,7 +49,7 @@ struct batch *batch_ref(struct batch *batch) {
 }
 
 void batch_unref(struct batch *batch) {
-	// acquire and release: who frees it sees what the others did before their own unref
+	// acquire and release: the thread that frees it sees what the others did before their own unref
 	if (atomic_fetch_sub_explicit(&batch->refs, 1, memory_order_acq_rel) > 1) {
 		return;
 	}

@@ -18,10 +18,10 @@ struct memory_learned;
 
 // A batch: the user pointer of its queue, and the owner of its jobs' specs. It is reference-counted, because a run that is cut
 // short removes queues at once, even those still held open. Each of these has one reference:
-//	the queue, from batch_new() until the event loop has seen that it was removed (batches_reap()): so its items, queued
+//	the queue, from batch_new() until the event loop has seen that it was removed (batches_reap()): so the queue's items, queued
 //	    or running, with their steps, on_failure, finally and listing, need no references of their own
-//	its node in a manifest, as long as that holds the queue open
-//	a submission, from when it is given the batch until it is closed: those of the feeds, and that of a job that emits
+//	its node in a manifest, while the node holds the queue open
+//	each submission to it, from its beginning to its close: those of the feeds, and that of a job that emits
 //	a job that waits for its next attempt (retry_queue.c)
 // Nothing else keeps a pointer to the batch or to one of its specs. Dropping the last reference frees the batch and its specs.
 struct batch {
@@ -29,15 +29,15 @@ struct batch {
 	atomic_int refs;
 	struct dag_node *node;              // of the manifest; NULL: its items come from the command line's input
 	struct job_spec **specs;            // by item.spec; set once the node has begun
-	size_t nspecs;                      // of `specs`, which are owned, NULL for entries without a key of their own; 0: `specs` are the run's
+	size_t nspecs;                      // of `specs`, which are owned, with NULL for an entry without keys of its own; 0: `specs` are the run's
 	struct job_spec *finally, *listing; // for the commands `finally` and the listing of items, which are no items; owned, or NULL
 	struct batch *next_dead;            // in run->dead
-	unsigned width;              // slots of an item of the first spec, also before there is one
+	unsigned width;              // slots that an item of the first spec takes; set before that spec is made
 	char *name;                  // owned
 	struct hosts_binding *binding;   // machines of its jobs; owned, or NULL: any
 	struct queue *emits;         // gets the lines of its jobs' stdout as items, or NULL
 	bool is_fed;                 // other batches emit into it, perhaps before it has begun
-	bool again;                  // a batch that it needs runs again, so all its jobs do. Set when it begins
+	bool again;                  // all its jobs run again, as a batch that it needs does. Set when it begins
 	atomic_bool is_low;          // --pack=auto: its queue lacks packs; the pool sets it, the feed clears it
 	bool has_failed;             // one of its jobs has failed; under the publisher's lock
 	bool allow_failure;          // a failed job is only reported
@@ -77,8 +77,8 @@ void batch_unref(struct batch *batch);
 // had. Any thread.
 void batch_retire(struct batch *batch);
 
-// Drops the references of the batches on run->dead. On the event loop's thread, which also opens queues: so no batch is freed while it
-// opens one.
+// Drops the references of the batches on run->dead. On the event loop's thread, which also opens queues: so no batch is freed while its queue is
+// being opened.
 void batches_reap(struct run *run);
 
 // Replaces attributes in *attrs by those that the options give to a batch of that name, or to the whole run. On the thread that opens

@@ -62,7 +62,7 @@ void dag_node_ended(struct dag_node *node) {
 // ---- specs ----
 
 unsigned dag_node_width(const struct dag_node *node, unsigned width) {
-	unsigned slots = node->run->slots_bounds.most; // the pool cuts it to those of the moment
+	unsigned slots = node->run->slots_bounds.most; // the pool cuts the width to the slots of the moment
 	if (width <= slots) {
 		return width;
 	}
@@ -83,7 +83,7 @@ static struct job_spec *make_spec(struct dag_node *node, const struct manifest_j
 	return spec;
 }
 
-// For a command that is no item of the batch: it has the batch's context, and nothing that follows from a job.
+// Makes the spec of a command that is no item: in the batch's context, but with no steps, on_failure, creates or retries.
 static struct job_spec *make_plain_spec(struct dag_node *node, const char *command) {
 	struct manifest_job job = *node->plan->job;
 	job.then = (struct manifest_texts){NULL, 0};

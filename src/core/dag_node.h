@@ -32,23 +32,23 @@ struct dag_node {
 	bool is_tainted;      // a batch that emits into it failed or was skipped: it may lack items
 
 	uint64_t seen;        // for waits.c: the number of the last search that came here
-	bool leads;           // … whether that search found a circle
+	bool leads;           // … whether that search found that the node leads into a circle
 
 	// its items
 	size_t next;                 // index of the next item in the manifest's list
-	struct source_config source; // of its items, if they are read from a file or stdin; the input borrows it to the end
-	char *path;                  // … the name of that file, owned; the input borrows it, too
+	struct source_config source; // of its items, if they are read from a file or stdin; borrowed by the input until the end
+	char *path;                  // name of the file of `source`, owned; borrowed by the input, too
 	struct buf words;            // scratch of dag_node_next()
 
 	// posted by workers, under dag->lock
-	atomic_bool failed; // a job failed or was cancelled (publish.c); read without the lock to see whether that need not be taken
+	atomic_bool failed; // a job failed or was cancelled (publish.c); read without the lock first, to save taking it
 	bool ended;
 	struct result first; // the first failure
 	struct list posted;  // in dag->posted
 };
 
 struct dag {
-	struct dag_node *all; // as manifest->batches
+	struct dag_node *all; // one for each of manifest->batches, in their order
 	size_t n;
 	size_t nwaiting; // nodes in NODE_WAITING
 	struct list ready;
@@ -65,7 +65,7 @@ struct dag_node *dag_node_of(const struct run *run, const struct manifest_batch 
 // are made with their items. Returns 0, or -1 after a message.
 int dag_node_make_specs(struct dag_node *node);
 
-// Returns how many slots a job of the node takes that wants `width`: `width`, or if there are fewer all of them, after a warning.
+// Returns how many slots a job of the node takes that wants `width`: `width`, or all slots if there are fewer, after a warning.
 unsigned dag_node_width(const struct dag_node *node, unsigned width);
 
 // Gets the next item of the list that the manifest has for the node; borrowed until the next call. Returns false at the end of the list.

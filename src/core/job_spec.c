@@ -91,7 +91,7 @@ static void parse_tag(struct job_spec *spec, const struct options *options, cons
 
 // ---- the environment ----
 
-// Is that the entry of the variable? `name` may be NULL.
+// Is `entry` that of the variable `name`, which may be NULL?
 static bool is_of(const char *entry, const char *name) {
 	size_t len = name ? strlen(name) : 0;
 	return name && strncmp(entry, name, len) == 0 && entry[len] == '=';

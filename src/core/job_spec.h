@@ -34,9 +34,9 @@ struct job_spec {
 	struct interpreter by;       // what runs the commands
 	char *shell;                 // owner of by.shell
 	struct context *context;     // what the jobs run with; a reference
-	char **env;                  // of the jobs, without what is set for each; its array is the spec's
+	char **env;                  // of the jobs, without the variables that are set for each; the array is owned
 	size_t nenv;
-	struct buf strings;          // of `env`, those that are not the caller's
+	struct buf strings;          // the strings of `env` that are the spec's own
 	struct variable *vars;
 	size_t nvars;
 	uint64_t timeout;            // nanoseconds, 0: none
@@ -52,19 +52,18 @@ struct job_spec {
 int job_spec_from_options(struct job_spec *ret_spec, const struct options *options, struct context *context, char *shell,
                         const struct names *names) FP_NODISCARD;
 
-// Makes the spec of a job of a manifest's batch. `job`: the batch's, or that of an entry of `commands`; `command`: or NULL, and the record
-// is the command; `templates`: replacement strings mean something. Returns 0, or -1 after a message; the caller calls job_spec_fini()
-// in both cases.
+// Makes the spec of a job of a manifest's batch. `job`: the batch's, or that of an entry of `commands`; `command`: NULL if the record is the command;
+// `templates`: whether replacement strings are expanded. Returns 0, or -1 after a message; the caller calls job_spec_fini() in both cases.
 int job_spec_from_job(struct job_spec *ret_spec, const struct run *run, const struct manifest_batch *batch,
                       const struct manifest_job *job, const char *command, bool templates) FP_NODISCARD;
 
-// A job that was added (slots/control.h), whose record is its words. Returns 0, or -1 after a message; job_spec_fini() in both cases.
+// Makes the spec of a job that was added (slots/control.h), whose record is its words. Returns and is freed as job_spec_from_options().
 int job_spec_from_added(struct job_spec *ret_spec, const struct options *options, const struct context *context,
                         const struct control_job *added) FP_NODISCARD;
 
-// The program that runs a manifest's commands with shell syntax: `shell` as the manifest names it (NULL: /bin/sh, not
-// "none"). Where there are items, it must read the quotes of a Bourne shell. The caller frees the path. Returns NULL with
-// *ret_error (static text).
+// Returns the path of the program that runs a manifest's commands with shell syntax: `shell` as the manifest names it (NULL: /bin/sh, not "none").
+// With `has_items` the program must read the quotes of a Bourne shell. The caller frees the path. Returns NULL with *ret_error (static text) on
+// failure.
 char *job_spec_shell(const char *shell, bool has_items, const char **ret_error);
 
 // Appends "NAME=VALUE" and a NUL: a variable of the spec as one job has it.
@@ -75,7 +74,7 @@ void job_spec_add_variable(struct buf *vars, const struct variable *variable, co
 void job_spec_add_item(struct buf *vars, const struct record *record);
 
 void job_spec_fini(struct job_spec *spec);
-void job_spec_free(struct job_spec *spec); // the same, and its memory; or NULL
+void job_spec_free(struct job_spec *spec); // job_spec_fini(), and frees `spec`, which may be NULL
 
 // True if one of the spec's templates that the command line can set has the trait: the command, a step, on-failure,
 // the tag, the directory, a path of --transferfile or --return.

@@ -74,7 +74,7 @@ struct job {
 	unsigned attempt;             // of this step, from 1
 	unsigned slot;                // where it runs, or ran last
 	const struct sshlogin *login; // the machine of its attempt, or of its last one; NULL: there are no machines but this one
-	struct hosts_tries tries;     // of this step's attempts before
+	struct hosts_tries tries;     // the machines of this step's earlier attempts
 	unsigned losses;              // attempts that were lost with their machine, and are made again
 	uint64_t start;               // of its first step's last attempt, now_ns() time; 0 before
 	struct spool *spool;          // of all its output; NULL if it is ungrouped
@@ -84,12 +84,12 @@ struct job {
 	// between two attempts
 	enum event_next pending;      // what it was queued for: another attempt or the next step
 	struct result result;         // of the attempt before
-	struct list waiting;          // of retry_queue.c, as the next two: in its list
+	struct list waiting;          // in the list of retry_queue.c, which also has the next two
 	uint64_t due;                 // when the pause ends, now_ns() time
 	struct queue *queue;          // held open
 
 	// for events
-	uint64_t pause;               // nanoseconds that it then had to wait before its next attempt
+	uint64_t pause;               // nanoseconds of its last pause before an attempt
 	bool pauses;                  // EVENT_WAIT of that pause was published, and its end was not
 	enum event_next cancelled_next; // the published follow-up of its last attempt, which the end of the run has cancelled
 };
@@ -120,20 +120,20 @@ struct attempt_stats {
 	bool started;          // publish_job_start() was called for it
 	uint64_t queued;       // nanoseconds from its queueing to its start
 	uint64_t wait_since;   // when it began to wait for memory or a machine, now_ns() time; 0: it did not, or no longer does
-	enum event_why wait_why; // … and for which
+	enum event_why wait_why; // … what it waits for then
 	uint64_t held;         // nanoseconds that it waited at the gate, for memory or for a machine, whichever was longest
-	enum event_why held_why; // … and for which
+	enum event_why held_why; // … what it waited for then
 	uint64_t out_bytes, err_bytes;
 	uint64_t item_bytes;   // of stdout that became items (exec/line_items.h)
 	struct buf why;        // why it could not be started
 	struct buf tail;       // last lines of its output, if it failed for good
-	size_t tail_out;       // bytes of that from stdout, which come first
+	size_t tail_out;       // how many bytes of `tail` are from stdout; these come first
 };
 
 // Only its worker touches it. Buffers keep their memory from job to job.
 struct worker_state {
 	struct run *run;
-	struct worker *worker;        // NULL: a job is ended that no worker runs
+	struct worker *worker;        // NULL: the state is for ending a job that no worker runs
 	void *stack_top;
 	struct warm *warm;            // with --warm, or NULL
 	struct command command;       // of the attempt
@@ -142,7 +142,7 @@ struct worker_state {
 	struct buf label;             // of the job, with its command
 	struct buf vars;              // the variables of its environment that differ from job to job, NUL behind each
 	struct buf row;               // scratch: the command of its row in the joblog
-	struct buf path;              // scratch: of what it creates
+	struct buf path;              // scratch: the path of the file that the job creates
 	struct context *context;      // of a job in a directory of its own, or NULL
 	char **env;                   // of the attempt: pointers into `vars` and into the job's spec
 	size_t env_cap;

@@ -33,7 +33,7 @@ enum {
 
 struct publisher {
 	mutex lock;
-	struct tally tally;        // the counts that --halt and the exit status depend on; under the lock, as the next two
+	struct tally tally;        // the counts that --halt and the exit status depend on; under the lock, as are the next two
 	uint64_t failed_batches;   // batches of which a job has failed
 	struct result halted_by;   // of the job that met --halt
 	atomic_bool halted;        // --halt was met; written under the lock
@@ -43,7 +43,7 @@ struct publisher {
 	bool wants_output;         // one of them does
 	bool (*flush)(struct run *run, enum publish_flush how); // or NULL
 	struct event_lost lost;        // the pending event of publish_lost(); under the lock
-	const struct batch *lost_batch; // … its batch, or NULL: nothing is pending
+	const struct batch *lost_batch; // … the batch of this event, or NULL: none is pending
 	char *stop_reason;             // publish_set_stop_reason(), or NULL; set once, under the lock
 	atomic_uint_least64_t resumed; // jobs that were done before this run
 	char run[ULID_LEN + 1];        // publish_run_id()
@@ -217,7 +217,7 @@ void publish_slots(struct run *run, unsigned slots, const char *why) {
 void publish_end(struct run *run, int exit_status, int signal) {
 	struct publisher *publisher = run->publisher;
 	if (publisher->run[0] == '\0') {
-		return; // it has not begun
+		return; // the run has not begun
 	}
 	publish_tick(run);
 	stats_finish(publisher->stats, now_ns());
@@ -258,7 +258,7 @@ static bool check_halt(struct run *run, const struct result *by) {
 }
 
 void run_start_no_more(struct run *run) {
-	retry_queue_stop(run->retry_queue); // first: a `finally` is to know how these have ended
+	retry_queue_stop(run->retry_queue); // first: a `finally` command is to know how these jobs have ended
 	pool_shutdown(run->pool);
 	run_wake(run);
 }
@@ -305,7 +305,7 @@ bool publish_halted(const struct run *run) {
 int publish_exit_status(const struct run *run) {
 	const struct publisher *publisher = run->publisher;
 	struct tally tally = publisher->tally;
-	tally.counts.failed = run->options->onall ? publisher->failed_batches : tally.counts.failed; // machines, as GNU parallel counts
+	tally.counts.failed = run->options->onall ? publisher->failed_batches : tally.counts.failed; // counts machines, as GNU parallel does
 	return exit_status(run->options->exit_scheme, &tally, &run->halt, publish_halted(run), &publisher->halted_by);
 }
 
@@ -371,7 +371,7 @@ static bool count_end(struct batch *batch, const struct result *result, uint64_t
 static void node_fail(struct dag_node *node, const struct result *result) {
 	struct dag *dag = node->run->dag;
 	if (atomic_load_relaxed(&node->failed)) {
-		return; // there may be very many
+		return; // there may be very many failures
 	}
 	mutex_lock(&dag->lock);
 	if (!atomic_exchange(&node->failed, true)) {
@@ -631,7 +631,7 @@ static bool is_counted(const struct job *job, const struct result *result, enum 
 static void make_end(struct worker_state *state, const struct job *job, const struct result *result, enum event_next next,
                      struct event *ret_event) {
 	const struct attempt_stats *stats = &state->stats;
-	// what was lost before its worker told of it has a time at which it ended, but none at which it was seen to begin
+	// an attempt that was lost before its worker reported it has a time of its end, but none at which it was seen to begin
 	bool never_began = result->outcome == OUTCOME_SPAWN_ERROR || (result->lost && result->start > 0);
 	if (never_began && !stats->started && job->cancelled_next == NEXT_NOTHING) {
 		publish_job_start(state, job, 0, result->lost ? result->start : now_ns());
@@ -657,7 +657,7 @@ static void make_end(struct worker_state *state, const struct job *job, const st
 			.command_len = state->text.len,
 		},
 	};
-	if (job->cancelled_next != NEXT_NOTHING) { // it was announced and never began, because the run took no more work
+	if (job->cancelled_next != NEXT_NOTHING) { // what follows was announced and never began, because the run took no more work
 		struct event_job_end *end = &ret_event->u.job_end;
 		end->id.slot = 0;
 		end->queued = 0;
@@ -666,7 +666,7 @@ static void make_end(struct worker_state *state, const struct job *job, const st
 	}
 }
 
-// Publishes the end of an attempt, and counts it if it is that of `jobs` > 0 jobs. `worker`: the one that ran it, or NULL.
+// Publishes the end of an attempt; with `jobs` > 0 counts it as the end of so many jobs. `worker`: the one that ran it, or NULL.
 static void end_jobs(struct batch *batch, struct event *event, uint64_t jobs, struct worker *worker) {
 	struct publisher *publisher = batch->run->publisher;
 	const struct result *result = &event->u.job_end.result;

@@ -31,7 +31,7 @@ void publish_subscribe(struct run *run, event_fn *fn, void *arg, bool wants_outp
 enum publish_flush {
 	FLUSH_AT_ONCE,  // the event loop: a slow reader does not hold it up
 	FLUSH_MAY_WAIT, // a worker, which a slow reader may hold up
-	FLUSH_OR_LEAVE, // a worker at the end of a job: the same, or it is left to the next event
+	FLUSH_OR_LEAVE, // a worker at the end of a job: as FLUSH_MAY_WAIT, or it leaves the writing to the next event
 };
 
 // Sets the function that writes the buffered events of such a subscriber. `flush` returns true if it has left them buffered
@@ -50,7 +50,7 @@ void publish_begin(struct run *run);
 void publish_tick(struct run *run);
 // Publishes EVENT_SLOTS: the run has `slots` slots now. `why`: the reason, in words.
 void publish_slots(struct run *run, unsigned slots, const char *why);
-// Publishes EVENT_LENT: a slot that was lent to a run in a job has come back. `run`: a struct run, for nested_attach().
+// Publishes EVENT_LENT: a slot that was lent to a run in a job has come back. `run` is a struct run; void, as nested_attach() wants it.
 void publish_lent(void *run, const struct event_lent *lent);
 // Publishes EVENT_RUN_END, unless publish_begin() was not called: with the exit status, and the signal that ends the run, or 0. Once no
 // job runs.
@@ -59,8 +59,8 @@ void publish_end(struct run *run, int exit_status, int signal);
 // Returns the run's ULID, borrowed until publish_close(); "" before publish_begin().
 const char *publish_run_id(const struct run *run);
 
-// Notes that all input was read, so that the number of jobs is final. If the jobs that have ended so far meet a --halt of N% of that,
-// the run halts.
+// Notes that all input was read, so that the number of jobs is final. If the jobs that have ended so far meet a --halt of N% of that number, the run
+// halts.
 void publish_all_read(struct run *run);
 
 // Notes that the rest of an input is not read, so that nobody knows how many jobs are left: the run counts as incomplete.
@@ -79,8 +79,8 @@ int publish_exit_status(const struct run *run);
 
 // Publishes EVENT_BATCH_START at the first call for the batch; later calls do nothing.
 void publish_batch_start(struct batch *batch);
-// Counts `jobs` more jobs of the batch as known, before any of them can end; -1 takes one back that came to nothing. Publishes
-// the batch's start, too.
+// Counts `jobs` more jobs of the batch as known, before any of them can end; -1 takes one back that turns out to be done already. Publishes the
+// batch's start, too.
 void publish_queued(struct batch *batch, int64_t jobs);
 // Counts a job that was done before this run (--resume), and is in no other count.
 void publish_resumed(struct run *run);
@@ -92,8 +92,8 @@ void publish_batch_end(struct batch *batch);
 void publish_lost(struct batch *batch, uint64_t jobs);
 // Sets the reason, in words (copied), that publish_lost() and publish_batch_failure() give for this batch from now on.
 void publish_set_lost_reason(struct batch *batch, const char *why);
-// Set the reason that publish_lost() gives for batches without a reason of their own: why the run is cut short, in words (copied), or
-// the signal that ends it. The first call counts. Called before the jobs are lost.
+// Set the reason that publish_lost() gives for batches without a reason of their own: why the run is cut short, in words (copied), or the signal that
+// ends it. Only the first call counts; it comes before the jobs are lost.
 void publish_set_stop_reason(struct run *run, const char *why);
 void publish_set_stop_signal(struct run *run, int signal);
 

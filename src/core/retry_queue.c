@@ -1,6 +1,6 @@
 // Jobs that wait for the time of their next attempt, without a slot.
 //
-// A list by time. Workers add, from the end of the list: most pauses are as long as those before. The event loop takes.
+// A list, by time. Workers add jobs, searching from its end: most pauses are as long as those before. The event loop takes jobs out.
 
 #include "core/run.h"
 
@@ -29,7 +29,7 @@ void retry_queue_destroy(struct retry_queue *retry_queue) {
 	}
 }
 
-// Takes the next one if it is due by then; else returns NULL, and *ret_next tells when the next is.
+// Takes the first job if it is due at `by`; else returns NULL. *ret_next: when the first job is due, or TIME_NEVER.
 static struct job *take(struct retry_queue *retry_queue, uint64_t by, uint64_t *ret_next) {
 	struct job *job = NULL;
 	*ret_next = TIME_NEVER;
@@ -60,7 +60,7 @@ static void cut_off(struct retry_queue *retry_queue, struct job *job) {
 
 bool retry_queue_add(struct retry_queue *retry_queue, struct queue *queue, struct job *job, uint64_t due) {
 	struct run *run = job->batch->run;
-	if (!queue_ref(run->pool, queue)) { // its running item has kept it so far
+	if (!queue_ref(run->pool, queue)) { // so far the running item has kept the queue open
 		return false;
 	}
 	(void)batch_ref(job->batch);

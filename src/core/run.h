@@ -22,8 +22,8 @@
 enum run_phase {
 	RUN_RUNNING,
 	RUN_DRAINING, // no input any more, nothing new is started
-	RUN_ENDING,   // and running jobs are being ended
-	RUN_KILLING,  // by SIGKILL: a second signal came
+	RUN_ENDING,   // as RUN_DRAINING, and running jobs are being ended
+	RUN_KILLING,  // running jobs are ended by SIGKILL: a second signal came
 };
 
 struct run {
@@ -49,7 +49,7 @@ struct run {
 	struct children *children;                  // the attempts that run on this machine
 	struct hosts *hosts;                        // -S: the slots are those of several machines; or NULL
 	struct leases *leases;                      // of a pool or a run that this one runs in, or NULL: the slots are the run's own
-	struct jobserver_slots *jobserver;          // of make, whose slots these are, or which the run has for its jobs (--jobserver); or NULL
+	struct jobserver_slots *jobserver;          // the make's jobserver that has the slots, or the run's for its jobs (--jobserver); or NULL
 	struct nested *nested;                      // knows the attempts that run, and lends their slots to fairpars in them; or NULL
 	struct added_jobs *added_jobs;              // the jobs added by --add, and the processes that wait for them; NULL: there can be none
 	struct control *control;                    // answers the processes that send requests to the run, or NULL
@@ -70,16 +70,16 @@ struct run {
 	int pid;                                    // of this process, for $PARALLEL_PID of each job
 	const char *temp_dir;                       // for spilled items and held output
 	atomic_uint_least64_t seq;                  // {#} of the item that came last
-	uint64_t total;                             // jobs of all inputs (items with -X or --batch-by), where all were read before the first one; else 0
+	uint64_t total;                             // jobs of all inputs (items with -X or --batch-by), if all were read before the first job; else 0
 
 	// what happened so far
 	mutex lock;                                 // guards dead, and batch.pack_size
 	struct batch *dead;                         // batches whose queues were removed, for the event loop to let go of
 	atomic_bool all_read;                       // every input was read to its end
 
-	// for the event loop, with run_wake()
+	// set for the event loop, which run_wake() wakes
 	int wake_fd;
-	atomic_bool idle;                           // the pool's last call
+	atomic_bool idle;                           // hooks.idle was called, which is the pool's last call
 	atomic_bool halt_now;                       // end the running jobs
 	atomic_int output_error;                    // errno: output could not be written; or 0
 	atomic_bool trouble;                        // something was lost or could not be done: the exit status is EXIT_TROUBLE
@@ -140,8 +140,7 @@ int terminal_fd(const struct run *run);
 // Whether fairpar has the foreground, which the job is to get.
 bool terminal_is_ours(const struct run *run);
 
-// Takes the foreground back from a job that has ended, with that result. A Ctrl-C that ended it was meant for fairpar,
-// too, as it is for a shell.
+// Takes the foreground back from a job that has ended, with that result. A Ctrl-C that ended the job was meant for fairpar, too, as for a shell.
 void terminal_take_back(struct run *run, const struct result *result);
 
 // For a job that waits for other jobs: terminal_lend() takes the foreground from it, so that these may have it; terminal_return()

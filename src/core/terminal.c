@@ -101,7 +101,7 @@ bool terminal_confirm(struct run *run, const char *command) {
 	}
 	buf_reset(&text);
 	bool answered = asked && read_answer(run->terminal, &text);
-	screen_leave(STDERR_FILENO, '\n'); // of the answer
+	screen_leave(STDERR_FILENO, '\n'); // the newline that ends the answer
 	const char *at = buf_str(&text);
 	at += strspn(at, " \t");
 	return answered && (*at == 'y' || *at == 'Y');
@@ -117,7 +117,7 @@ bool terminal_is_ours(const struct run *run) {
 	return tcgetpgrp(run->terminal->fd) == getpgrp();
 }
 
-// Makes the group the foreground one, though it is not ours to give: as with a shell, SIGTTOU is not for us.
+// Makes the group the foreground one, even if fairpar is in the background: SIGTTOU, which would stop it, is blocked, as in a shell.
 static void give_foreground(const struct terminal *terminal, pid_t group) {
 	sigset_t stop, old;
 	sigemptyset(&stop);
@@ -133,7 +133,7 @@ void terminal_take_back(struct run *run, const struct result *result) {
 	give_foreground(run->terminal, getpgrp());
 	if (result->outcome == OUTCOME_SIGNAL && (result->term_signal == SIGINT || result->term_signal == SIGQUIT)) {
 		publish_set_stop_signal(run, result->term_signal);
-		pool_shutdown(run->pool); // at once: the event loop may see it only after the next start
+		pool_shutdown(run->pool); // at once: the event loop may see the signal only after the next start
 		kill(getpid(), result->term_signal);
 	}
 }

@@ -4,9 +4,9 @@
 
 #include "engine/internal.h"
 
-// When the worker's item gives its slots back, by its queue's median as that was when the item began: items that pass change the
-// median of their queue, and must not put off the expected end of those that run, and with it the wide item. A queue that had no
-// median then is asked for the one that it has now.
+// When the worker's item is expected to give its slots back: by the median of its queue when the item began. Items that pass change their queue's
+// median, and must not put off the expected ends of running items, and with them the start of the wide one. If the queue had no median then, its
+// present one counts.
 static uint64_t expected_end(const struct worker *worker) {
 	bool is_typical = !(worker->flags & ITEM_LAST);
 	uint64_t length = worker->expected > 0 ? worker->expected : is_typical ? queue_length(worker->queue) : 0;
@@ -17,7 +17,7 @@ static bool uses_slots(const struct worker *worker, const struct group *group) {
 	return worker->queue && worker->group == group && worker->lending == KEEPS;
 }
 
-// How many slots are free if all items have ended that are expected to by then.
+// How many slots are free at that time if every item has ended by then that is expected to.
 static uint64_t free_at(const struct pool *pool, const struct group *group, uint64_t time) {
 	uint64_t taken = 0;
 	for (unsigned i = 0; i < pool->nworkers; ++i) {
@@ -27,8 +27,8 @@ static uint64_t free_at(const struct pool *pool, const struct group *group, uint
 	return taken < group->fair.slots ? group->fair.slots - taken : 0;
 }
 
-// The first time from now at which so many slots are expected to be free (the shadow time). Returns `now` if that is unknown: what
-// runs for an unknown time does not end by itself, and what is overdue may end at any moment. Nothing can pass then.
+// The first time from `now` on at which `width` slots are expected to be free (the shadow time). Returns `now` if that is unknown: an item of unknown
+// length does not end by itself, and an overdue one may end at any moment. Nothing can pass then.
 static uint64_t expected_start(const struct pool *pool, const struct group *group, uint32_t width, uint64_t now) {
 	uint64_t low = now, high = now;
 	for (unsigned i = 0; i < pool->nworkers; ++i) {
@@ -55,7 +55,7 @@ struct passing {
 	uint64_t left;           // until the wide item is expected to start
 };
 
-// Is the queue's next item expected to end in that time, on slots that are free now?
+// Is the queue's next item expected to end within passing->left, on slots that are free now?
 static bool may_pass(const void *arg, const struct fair_queue *fair) {
 	const struct passing *passing = arg;
 	const struct queue *queue = list_entry(fair, struct queue, fair);

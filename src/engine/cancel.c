@@ -48,7 +48,7 @@ struct queued_item *reservation_cancel(struct worker *reserver, struct deferred 
 
 // ---- cancelled ----
 
-// Those of the queue that were brought forward.
+// Takes the items of the queue that were brought forward.
 static void cancel_front(struct queue *queue, struct cancelled *cancelled) {
 	list_for_each_entry(&queue->group->front, struct front, front, link) {
 		if (queue->nfront > 0 && front->queue == queue && !front->worker && !(front->item->flags & ITEM_LAST)) {
@@ -90,7 +90,7 @@ static uint64_t drop_all(struct queue *queue, struct list *items) {
 	return n;
 }
 
-// Drops them; without the lock. Returns how many.
+// Drops the items; without the lock. Returns how many.
 static uint64_t cancelled_drop(struct pool *pool, struct cancelled *cancelled) {
 	struct queue *queue = cancelled->queue;
 	struct deferred deferred = DEFERRED_INIT;

@@ -7,7 +7,7 @@
 
 #include <unistd.h>
 
-// The queue was pinned for a hook that has returned.
+// Unpins the queue, which was pinned for a hook that has returned.
 static void queue_unpin(struct queue *queue, struct deferred *deferred) {
 	mutex_lock(&queue->pool->lock);
 	--queue->pins;
@@ -25,7 +25,7 @@ void pool_become_idle(struct pool *pool) {
 	mutex_unlock(&pool->lock);
 }
 
-// Calls hooks.removed, then hooks.idle if that was the last; without the lock.
+// Calls hooks.removed, then hooks.idle if that was the last queue; without the lock.
 static void queue_remove(struct pool *pool, struct queue *queue) {
 	if (pool->config.hooks.removed) {
 		pool->config.hooks.removed(pool->config.hooks.arg, queue, queue->submitted);
@@ -59,7 +59,7 @@ struct removal {
 
 static void remove_all(struct pool *pool, struct queue *queues) {
 	static _Thread_local struct removal *current;
-	if (current && current->pool == pool) { // we are inside hooks.removed: later [E5]
+	if (current && current->pool == pool) { // we are inside hooks.removed: the outer call reports them [E5]
 		struct queue *last = queues;
 		while (last->next_removed) {
 			last = last->next_removed;
@@ -78,7 +78,7 @@ static void remove_all(struct pool *pool, struct queue *queues) {
 	current = outer;
 }
 
-// Calls the hooks; `more` is what that leads to.
+// Calls the hooks; what they lead to is added to `more`.
 static void deferred_call(struct pool *pool, const struct deferred *deferred, struct deferred *more) {
 	const struct pool_hooks *hooks = &pool->config.hooks;
 	if (deferred->spill_error && hooks->trouble) {

@@ -1,34 +1,34 @@
 // The fair choice: whose turn is next among queues with weights, priorities and limits.
 //
-// Virtual time. A queue's virtual time is what it has had, by its weight, plus an offset; the lowest goes first. Each
-// tier (queues of one priority) has a clock V, which says where a queue is placed that begins to want:
+// Virtual time. A queue's virtual time is the service it has had, divided by its weight, plus an offset; the lowest goes first. Each tier (queues of
+// one priority) has a clock V: where a queue is placed that begins to want, which is to have work that it may run.
 //
-//	V advances by each charge, divided by the weights of all that want to run: as a fair share of one more would.
-//	It stays between the least virtual time of those and a quantum more: a turn, or the longest median under time.
-//	While nobody wants to run it goes up to the greatest virtual time: nobody waited, so nobody is in debt.
+//	V advances by each charge, divided by the sum of the weights of all that want: as a queue with a fair share does.
+//	V stays between the least virtual time of those that want and a quantum more: a turn, or under time the longest median.
+//	While no queue wants, V goes up to the greatest virtual time: no queue waited, so none is in debt.
 //
-// A queue that begins to want (work arrives, it is resumed) is moved up to V if it lies behind: absence earns no credit.
-// If its limit or its rate had held it, it keeps one turn of what it was owed. So a stream of ever-new queues is placed further and
-// further on, and whoever stays gets the share of one among those that want. The cost of an item is counted when it is known:
-// a turn for each slot it takes, or slot-time as it passes. The promises and the proof: docs/design.md, "The rule of fairness".
+// A queue that begins to want (work arrives, it is resumed) is moved up to V if it lies behind: absence earns no credit. If its limit or its rate had
+// held it, it keeps one turn of what it was owed. So a stream of ever-new queues is placed further and further on, and a queue that stays gets the
+// share of one among those that want. The cost of an item is counted when it is known: a turn for each slot it takes, or slot-time as it passes. The
+// promises and the proof: docs/design.md, "The rule of fairness".
 //
-// Under time a queue's key is its virtual time and what its running items are still expected to take by their median.
-// Else all slots would go to one queue while the other's items, all charged, run: convoys.
+// Under time a queue's key is its virtual time plus what its running items are still expected to take, by their median. Else all slots would go to
+// one queue while the charge for the other's running items is still to come: a convoy.
 //
 // Ties: under time the one with fewer slots taken per weight, so that a burst at the start spreads; then the one that
 // was served longest ago, never served first; then in order of opening. Under turns nothing depends on when items end.
 //
-// Lower tiers have a sixteenth of what is charged, together, in tokens: one of them is picked when a whole turn has come
-// together (under time: more than its running items are expected to take), the one that was served longest ago.
+// The lower tiers together get a sixteenth of what is charged, as tokens. When these make a whole turn (under time: more than the tiers' running
+// items are expected to take), one of the tiers is picked, the one that was served longest ago.
 //
 // [F1] A queue is in its tier's heap exactly while it can be picked and its virtual time stands still: always under
 //      turns, under time while none of its items run. Enforced by place().
-// [F2] It is in the list `special` exactly while, under time, it has running items: these are looked at one by one, and
+// [F2] A queue is in the list `special` exactly while, under time, it has running items: these queues are looked at one by one, and
 //      there are never more than slots. Enforced by place().
 // [F3] The heaps have room for all queues of the tier: fair_pick() and fair_done() never allocate. Enforced by tier_join().
 // [F4] Virtual times are compared by their difference, so they may wrap.
-// [F5] A queue is in the heap BY_DUE exactly while it has work and, as of the last place(), only its rate keeps it from
-//      running it; fair->nheld counts these. Time alone does not take it out: fair_release() does. Enforced by place().
+// [F5] A queue is in the heap BY_DUE exactly while it has work that, as of the last place(), only its rate keeps from
+//      running; fair->nheld counts these queues. Time alone does not take one out: fair_release() does. Enforced by place().
 
 #include "engine/fair.h"
 
@@ -38,7 +38,7 @@
 #include <limits.h>
 
 enum {
-	LOWER_PART = 16, // of what is charged the lower tiers have one part in so many
+	LOWER_PART = 16, // the lower tiers get one part in so many of what is charged
 };
 
 _Static_assert(FAIR_TURN % LOWER_PART == 0, "tokens need no remainder under turns");
@@ -59,7 +59,7 @@ static inline bool entry_before(const struct fair_entry *a, const struct fair_en
 	return a->queue->seq < b->queue->seq;
 }
 
-// `by` is constant in each call: inlined, as these are a good part of what a pick costs.
+// `by` is constant in each call, and these functions are a good part of what a pick costs: so they are inlined.
 
 static FP_INLINE void heap_put(struct fair_heap *heap, int by, size_t at, struct fair_entry entry) {
 	heap->entries[at] = entry;
@@ -113,10 +113,10 @@ static FP_INLINE void heap_remove(struct fair_tier *tier, int by, struct fair_qu
 	}
 }
 
-// After the queue has come into the heap, or gone from it.
+// Updates the sums for fair_lag(), after the queue was added to the heap BY_VIRT or removed from it.
 static void lag_account(struct fair_tier *tier, const struct fair_queue *queue, bool added) {
 	size_t n = tier->heaps[BY_VIRT].n;
-	if (n == (added ? 1 : 0)) { // the first or after the last: rounding errors do not live for ever
+	if (n == (added ? 1 : 0)) { // it is the first, or the last has left: rounding errors do not add up for ever
 		tier->weights = tier->weighted = 0;
 		tier->base = queue->virt;
 	}
@@ -129,8 +129,8 @@ static void lag_account(struct fair_tier *tier, const struct fair_queue *queue, 
 
 // ---- virtual time ----
 
-// Sums of units over a weight: whole ones, and a remainder below the weight that is carried along. The weight of a clock may
-// have become less since, so that its remainder is above it for once.
+// Sums of units / weight: whole ones, and a remainder below the weight that is added to the next units. The weight that a clock is divided by may
+// have shrunk since: then the remainder is above the weight for once.
 
 static inline void sum_add(uint64_t *sum, uint64_t *rem, uint64_t units, uint64_t weight) {
 	uint64_t total = *rem + units;
@@ -163,7 +163,7 @@ static inline uint64_t virt_at(const struct fair *fair, const struct fair_queue 
 	return fair->time ? queue->virt + (queue->rem + owing(queue, now)) / queue->weight : queue->virt;
 }
 
-// Slot-time that its running items are still expected to take.
+// Slot-time that the queue's running items are still expected to take.
 static uint64_t expected(const struct fair_queue *queue, uint64_t now) {
 	uint64_t sum = 0;
 	for (const struct fair_job *job = queue->jobs; job; job = job->next) {
@@ -189,7 +189,7 @@ static inline uint64_t longest_median(const struct fair_tier *tier) {
 
 // ---- the tier's clock ----
 
-// Bounds the clock by those who want; if nobody does, it goes up to the greatest virtual time.
+// Bounds the clock by the queues that want; if none wants, raises it to the greatest virtual time.
 static void clock_clamp(const struct fair *fair, struct fair_tier *tier) {
 	const struct fair_heap *heap = &tier->heaps[BY_VIRT];
 	bool wanting = heap->n > 0;
@@ -216,7 +216,7 @@ static void clock_clamp(const struct fair *fair, struct fair_tier *tier) {
 
 // ---- tokens of the lower tiers ----
 
-// Saved up is a turn at most, or an item on each slot, and nothing while none of them wants; what they had too much they owe.
+// Limits what the lower tiers have saved: to a turn (under time: an item on each slot), or to 0 while at most one tier wants. Debts stay.
 static void tokens_cap(struct fair *fair) {
 	int64_t cap = 0;
 	if (fair->busy_tiers > 1 && !fair->time) {
@@ -234,7 +234,7 @@ static void tokens_cap(struct fair *fair) {
 	}
 }
 
-// `units` of service, of which the lower tiers had `lower`.
+// Counts `units` of service, of which the lower tiers had `lower`.
 static void tokens_add(struct fair *fair, uint64_t units, uint64_t lower) {
 	if (fair->busy_tiers > 1 || fair->tokens < 0 || lower > 0) {
 		uint64_t total = fair->tokens_rem + units;
@@ -267,7 +267,7 @@ static void pass(struct fair *fair, uint64_t now) {
 		return;
 	}
 	uint64_t elapsed = now - fair->last, all = 0, lower = 0;
-	bool below = false; // the highest tier that could be picked
+	bool below = false; // the tier is below the highest that could be picked
 	for (struct fair_tier *tier = fair->tiers; tier; tier = tier->next) {
 		if (tier->busy > 0 && tier->wanting > 0) {
 			sum_add(&tier->clock, &tier->rem, tier->busy * elapsed, tier->wanting);
@@ -285,7 +285,7 @@ static void pass(struct fair *fair, uint64_t now) {
 
 // ---- places ----
 
-// It goes on wanting, having been served, or gives up: was that its longest wait?
+// The queue was served, or no longer wants: notes how long it has waited, if that was its longest wait.
 static inline void wait_ends(struct fair_queue *queue, uint64_t now) {
 	if (before(queue->since, now) && queue->longest_wait < now - queue->since) {
 		queue->longest_wait = now - queue->since;
@@ -293,7 +293,7 @@ static inline void wait_ends(struct fair_queue *queue, uint64_t now) {
 	queue->since = now;
 }
 
-// It begins to have something that it may run, or that only its limit keeps it from running.
+// The queue begins to want, or to have work that only its limit or rate holds back: moves it up to V if it lies behind.
 static void begin(const struct fair *fair, struct fair_queue *queue, bool was_at_limit) {
 	uint64_t least = queue->tier->clock;
 	if (was_at_limit) {
@@ -313,7 +313,7 @@ static void count_eligible(struct fair *fair, struct fair_tier *tier, bool come)
 	}
 }
 
-// Its rate keeps it from running what it has.
+// Notes that only its rate keeps the queue from running what it has.
 static void hold(struct fair *fair, struct fair_queue *queue) {
 	queue->at_limit = true;
 	heap_add(queue->tier, BY_DUE, queue, queue->due);
@@ -380,7 +380,7 @@ static void unplace(struct fair *fair, struct fair_queue *queue, uint64_t now) {
 	list_remove(&queue->special);
 }
 
-// The queue, which is not in its place, has been served. Slot-time is charged as it passes.
+// Charges the queue, which unplace() has taken out, for `turns`; under time does nothing, as slot-time is charged as it passes.
 static void serve(const struct fair *fair, struct fair_queue *queue, uint64_t turns) {
 	struct fair_tier *tier = queue->tier;
 	if (!fair->time) {
@@ -389,7 +389,7 @@ static void serve(const struct fair *fair, struct fair_queue *queue, uint64_t tu
 	}
 }
 
-// It needed so many slots since `start` for nothing.
+// Takes back what the queue was charged for `slots` slots since `start`, which it did not need after all.
 static void unserve(struct fair *fair, struct fair_queue *queue, uint64_t slots, uint64_t start, uint64_t now) {
 	if (slots == 0) {
 		return;
@@ -512,7 +512,7 @@ void fair_set(struct fair *fair, struct fair_queue *queue, uint32_t weight, int3
 	if (queue->tier->priority != priority) {
 		struct fair_tier *old = queue->tier, *tier = tier_find(fair, priority);
 		clock_clamp(fair, old);
-		// clocks of two tiers have nothing to do with each other: what it is ahead or behind goes along
+		// clocks of two tiers have nothing to do with each other: the queue keeps its distance from the clock
 		queue->virt = tier->clock + (queue->virt - old->clock);
 		tier_leave(queue);
 		tier_join(fair, tier, queue);
@@ -581,7 +581,7 @@ void fair_withdraw(struct fair *fair, struct fair_queue *queue, uint64_t n, uint
 	place(fair, queue, now);
 }
 
-// Goes first: lower virtual time, fewer slots per weight, served longer ago, opened earlier.
+// Whether `a` goes before `b`: lower virtual time, fewer slots per weight, served longer ago, opened earlier.
 static bool goes_first(const struct fair_queue *a, uint64_t virt_a, const struct fair_queue *b, uint64_t virt_b) {
 	if (virt_a != virt_b) {
 		return before(virt_a, virt_b);
@@ -594,7 +594,7 @@ static bool goes_first(const struct fair_queue *a, uint64_t virt_a, const struct
 	return a->served != b->served ? a->served < b->served : a->seq < b->seq;
 }
 
-// Of the lower tiers that have something to pick the one served longest ago, if it is their turn; else the highest.
+// Returns the lower tier that was served longest ago, of those with something to pick, if it is the lower tiers' turn; else the highest.
 static struct fair_tier *tier_pick(const struct fair *fair, uint64_t now) {
 	struct fair_tier *top = tier_top(fair), *lower = NULL;
 	if (fair->busy_tiers < 2) {
@@ -609,11 +609,11 @@ static struct fair_tier *tier_pick(const struct fair *fair, uint64_t now) {
 			due -= fair->time ? (int64_t)expected(queue, now) : 0;
 		}
 	}
-	bool turn = fair->time ? due > 0 : due + (int64_t)(FAIR_TURN / LOWER_PART) >= (int64_t)FAIR_TURN; // with that of this pick
+	bool turn = fair->time ? due > 0 : due + (int64_t)(FAIR_TURN / LOWER_PART) >= (int64_t)FAIR_TURN; // with the tokens of this pick
 	return turn ? lower : top;
 }
 
-// The first entry of those that the filter takes, among as many as are near the top; without a filter the first of all.
+// The first of the queues that the filter takes, among the FAIR_PEEK_MAX entries nearest the top; without a filter the first of all.
 static struct fair_queue *heap_find(const struct fair_heap *heap, fair_filter_fn *filter, const void *arg) {
 	const struct fair_entry *best = NULL;
 	for (size_t at = 0; at < heap->n && at < (filter ? FAIR_PEEK_MAX : 1); ++at) {
@@ -625,7 +625,7 @@ static struct fair_queue *heap_find(const struct fair_heap *heap, fair_filter_fn
 	return best ? best->queue : NULL;
 }
 
-// The queue of the tier that goes first, of those that the filter takes if there is one; or NULL.
+// The queue of the tier that goes first, of those that the filter, if there is one, takes; or NULL.
 static FP_INLINE struct fair_queue *tier_peek(const struct fair_tier *tier, fair_filter_fn *filter, const void *arg, uint64_t now) {
 	struct fair_queue *best = heap_find(&tier->heaps[BY_VIRT], filter, arg);
 	uint64_t least = best ? best->virt : 0;
@@ -655,14 +655,14 @@ struct fair_queue *fair_peek_filtered(struct fair *fair, fair_filter_fn *filter,
 	return best;
 }
 
-// Under turns, a queue of the tier is about to be served.
+// Counts tokens for a queue of the tier, which is about to be served so many turns; under time does nothing.
 static void tokens_turn(struct fair *fair, const struct fair_tier *tier, uint64_t turns) {
 	if (!fair->time && fair->tiers->next) {
 		tokens_add(fair, turns * FAIR_TURN, is_lower(fair, tier) ? turns * FAIR_TURN : 0);
 	}
 }
 
-// The item that is picked takes a token, if there is one; so none of those that wait for one is passed over for ever.
+// With a token there, an item that waits for one is picked, so that exempt items do not pass it for ever; else an exempt one.
 static void take_token(struct fair_queue *queue, uint64_t now) {
 	bool is_early = queue->interval > 0 && before(now, queue->due);
 	queue->picks_exempt = queue->exempt > 0 && (is_early || queue->exempt == queue->backlog);
@@ -694,7 +694,7 @@ struct fair_queue *fair_pick(struct fair *fair, uint64_t now) {
 	return queue;
 }
 
-// Slots are used no longer, and `back` of them are given back what they were charged since `start`.
+// Ends the use of these items and `extra` slots. The queue gets back what `back` of the slots were charged since `start`.
 static void release(struct fair *fair, struct fair_queue *queue, uint32_t items, uint32_t extra, uint64_t back, uint64_t start, uint64_t now) {
 	verify(queue->running >= items && queue->extra >= extra);
 	unplace(fair, queue, now);

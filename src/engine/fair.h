@@ -5,7 +5,7 @@
 // the items; here an item is only a count.
 //
 // An item's life: fair_arrive -> fair_pick -> fair_done or fair_give_back; or fair_arrive -> fair_withdraw.
-// An item that stands for several is charged for them between fair_pick and fair_done: fair_charge.
+// An item that stands for several is charged for the others by fair_charge, between fair_pick and fair_done.
 // An item that lends its slots for a while: fair_pick -> fair_done -> fair_resume -> fair_done.
 // An item that takes several slots, a wide one: fair_pick -> fair_widen -> fair_narrow -> fair_done, or
 // fair_pick -> fair_widen -> fair_widen_back -> fair_give_back.
@@ -38,7 +38,7 @@ enum { FAIR_PEEK_MAX = 255 }; // see fair_peek_filtered()
 
 struct fair_tier;
 
-// An item that runs, for the slot-time it is still expected to take. The caller keeps it while the item runs.
+// A running item; tells how much slot-time the item is still expected to take. The caller keeps the struct while the item runs.
 struct fair_job {
 	struct fair_job *next, **link; // in its queue's list; `link` NULL: it is in no list
 	uint64_t start;
@@ -47,8 +47,8 @@ struct fair_job {
 
 // What a queue has had and wants. For fair.c, but for the fields that are marked public (to read).
 struct fair_queue {
-	uint64_t virt;           // service / weight + offset at time `last`: turns in FAIR_TURN, or nanoseconds
-	uint64_t rem;            // of the division by weight, carried along
+	uint64_t virt;           // at time `last`: service / weight + an offset; FAIR_TURN units a turn, or nanoseconds
+	uint64_t rem;            // remainder of the division by the weight, added to the next one
 	uint64_t served;         // number of the pick that served it last; 0: never
 	uint64_t backlog;        // public: items waiting
 	uint32_t running;        // public: items picked and not done
@@ -57,16 +57,16 @@ struct fair_queue {
 	uint32_t limit;          // items running at most; 0: no limit
 	uint64_t interval;       // public: least nanoseconds from a pick to the next, by its rate; 0: no rate
 	uint64_t due;            // public: no pick before this time; 0: the queue has had no rate
-	uint64_t exempt;         // of the backlog, items that neither wait for a token nor take one
+	uint64_t exempt;         // items of the backlog that neither wait for a token nor take one
 	uint32_t heap_at[3];     // 1 + its place in each heap of the tier; 0: it is not in that heap
-	bool paused;             // out of the race, like a queue without work
+	bool paused;             // by fair_pause(): treated as a queue without work
 	bool picks_exempt;       // public: the last pick was of one of `exempt`
 	bool wants;              // has work and may run it
-	bool at_limit;           // has work, and only its limit or its rate keeps it from running it
+	bool at_limit;           // has work that only its limit or its rate keeps from running
 	struct fair_tier *tier;
 	uint64_t seq;            // order of fair_add()
-	struct list special;     // in the tier's list of queues that need a look at each pick
-	uint64_t since;          // it has wanted since then, without being served
+	struct list special;     // in tier->special: queues that each pick has to look at
+	uint64_t since;          // the time from which on it has wanted without being served
 	uint64_t longest_wait;   // public: the longest time that it wanted without being served
 	// under time
 	uint64_t last;           // the time for which `virt` is right
@@ -75,7 +75,7 @@ struct fair_queue {
 };
 
 struct fair_entry {
-	uint64_t key;             // a copy, the least first: most comparisons need not touch the queue
+	uint64_t key;             // copied from the queue, so that most comparisons need not touch it; the least is first
 	struct fair_queue *queue;
 };
 
@@ -93,17 +93,17 @@ struct fair_tier {
 	struct fair_tier *next;   // of lower priority
 	uint64_t neligible;
 	struct fair_heap heaps[HEAPS];
-	uint64_t clock;           // V
-	uint64_t rem;             // of the divisions by the weights, carried along
-	uint64_t wanting;         // weights of the queues that want, together
-	uint64_t greatest;        // the greatest virtual time that a queue ever had, but for what has passed since
+	uint64_t clock;           // V, see fair.c
+	uint64_t rem;             // remainder of the divisions by the weights, added to the next one
+	uint64_t wanting;         // sum of the weights of the queues that want
+	uint64_t greatest;        // the greatest virtual time that a queue ever had; slot-time used since the last look is not in it
 	uint64_t served;          // number of its last pick
 	struct list special;
 	int32_t priority;
 	uint8_t number;           // from 1, in order of creation; 0: one of too many to be numbered
 	uint64_t busy;            // under time: slots taken by its items
 	size_t nqueues;
-	// of the queues in the heap, against `base`
+	// sums over the queues in the heap BY_VIRT, for fair_lag(): of the weights, and of weight * (virtual time - `base`)
 	double weights, weighted;
 	uint64_t base;
 };
@@ -116,11 +116,11 @@ struct fair {
 	unsigned busy_tiers;     // tiers with a queue that fair_pick() could take
 	bool time;               // charges slot-time instead of turns
 	uint8_t ntiers;          // created so far, up to 255
-	uint32_t tokens_rem;     // sixteenths of `tokens`
-	int64_t tokens;          // what the tiers below the highest are owed of their sixteenth, as `virt` for weight 1
+	uint32_t tokens_rem;     // remainder of `tokens`, in sixteenths
+	int64_t tokens;          // what the tiers below the highest are owed of their sixteenth of the service, in units of `virt`
 	uint64_t last;           // under time: the time for which clocks and tokens are right
 	uint64_t nadded;
-	unsigned slots;          // for the owner to set: how many items run at once. Only time needs it
+	unsigned slots;          // set by the owner: how many items run at once. Only `time` needs it
 };
 
 // The place of a queue that was removed while it was ahead of the others: a queue of the same name that is added later begins there,
@@ -132,18 +132,18 @@ struct fair_tag {
 	uint8_t tier;            // number of the tier it belongs to; 0: it was not ahead
 };
 
-// No failure. The caller owns it and calls fair_fini() when all queues are removed.
+// Cannot fail. The caller owns `fair`, and calls fair_fini() when all queues are removed.
 void fair_init(struct fair *fair, bool time);
 void fair_fini(struct fair *fair);
 
-// Adds a queue without items. `weight` is cut to 1 to FAIR_MOST_WEIGHT. `tag` of an earlier life, or NULL. Allocates.
+// Adds a queue without items. `weight` is cut to 1 to FAIR_MOST_WEIGHT. `tag`: what fair_remove() returned for this name, or NULL. Allocates.
 void fair_add(struct fair *fair, struct fair_queue *queue, uint32_t weight, int32_t priority, uint32_t limit,
               const struct fair_tag *tag);
 
-// Removes a queue that has nothing waiting or running. Returns the tag for fair_add(), should it come back.
+// Removes a queue that has nothing waiting or running. Returns the tag for fair_add(), should the queue come back.
 struct fair_tag fair_remove(struct fair *fair, struct fair_queue *queue, uint64_t now);
 
-// True once the tag has no effect any more, and may be forgotten: a queue without one would be placed there too, or behind.
+// True once the tag has no effect any more and may be forgotten: a queue without a tag would begin at the same place or behind it.
 bool fair_has_passed(const struct fair *fair, struct fair_tag tag);
 
 // Changes the attributes of the queue; the service that it has had stays. May allocate.
@@ -190,20 +190,20 @@ struct fair_queue *fair_peek_filtered(struct fair *fair, fair_filter_fn *filter,
 // An item picked before has ended.
 void fair_done(struct fair *fair, struct fair_queue *queue, uint64_t now);
 
-// An item picked at `start` needed no slot after all: as fair_done(), and the queue gets back what it was charged.
+// An item picked at `start` needed no slot after all: like fair_done(), but the queue also gets back what it was charged.
 void fair_give_back(struct fair *fair, struct fair_queue *queue, uint64_t start, uint64_t now);
 
-// Charges an item picked before, which has not ended, for `n` turns more. Under time does nothing: there it is charged its slot-time.
+// Charges the queue `n` more turns for an item that runs. Does nothing under time, where slot-time is charged.
 void fair_charge(struct fair *fair, struct fair_queue *queue, uint64_t n, uint64_t now);
 
-// An item picked before takes `extra` slots more: that many turns are charged at once, or the slot-time as it passes.
-// It counts as one item for the limit. May be called more than once for an item.
+// An item picked before takes `extra` more slots: that many turns are charged at once, or under time the slot-time as it passes. The item still
+// counts as one for the limit. May be called more than once for an item.
 void fair_widen(struct fair *fair, struct fair_queue *queue, uint32_t extra, uint64_t now);
 
-// A wide item takes `extra` slots less, because it is about to be done. The queue does not get back what these were charged.
+// A wide item takes `extra` slots less, because it is about to be done. The queue does not get back what it was charged for these slots.
 void fair_narrow(struct fair *fair, struct fair_queue *queue, uint32_t extra, uint64_t now);
 
-// Undoes a fair_widen() of the time `start`: the queue gets back what it was charged for it.
+// Undoes a fair_widen() that was made at `start`: the queue gets back what it was charged for the slots.
 void fair_widen_back(struct fair *fair, struct fair_queue *queue, uint32_t extra, uint64_t start, uint64_t now);
 
 // An item that has lent its slots, one and `extra`, by fair_done(), uses them again. It is not charged for its turn again.

@@ -1,5 +1,5 @@
-// Who goes before the turn of any queue: items that were brought forward, and those that want the slots back that they have
-// lent [E13].
+// What goes before the turn of any queue: items that were brought forward, queues' last items, and items that want the slots back that they have lent
+// [E13].
 
 #include "engine/internal.h"
 
@@ -19,7 +19,7 @@ static bool is_early(const struct front *front) {
 	return queue->fair.interval > 0 && !front->worker && queue->group->released < queue->fair.due;
 }
 
-// Whom the queue keeps back, by its max_parallel, its rate or a pause, is passed over: others need not wait for that.
+// Whether the queue keeps the entry back, by its max_parallel, its rate or a pause: then the entries behind it pass it.
 static bool is_passed_over(const struct front *front) {
 	const struct fair_queue *fair = &front->queue->fair;
 	bool is_kept = (fair->limit > 0 && fair->running >= fair->limit) || (fair->paused && !front->worker) || is_early(front);

@@ -21,7 +21,7 @@ static struct worker *worker_create(struct pool *pool, struct group *group) {
 	return worker;
 }
 
-// Threads that have an item and cannot take another, though it may use no slot.
+// Threads that have an item and cannot take another, though that item may use no slot.
 static unsigned threads_away(const struct group *group) {
 	return group->lending + (group->reserver != NULL);
 }
@@ -79,8 +79,8 @@ static uint64_t next_due(const struct group *group) {
 	return front < due ? front : due;
 }
 
-// True if a worker has to wait for the next token of a rate, as no timer waits for one so early [E14]. It is needed if a slot is
-// free, or one could be had by hooks.starving; else the worker whose item ends next looks for tokens.
+// True if a worker has to become the timer, or the timer has to wake earlier, for the next token of a rate [E14]. That is so only if a slot is free,
+// or one could be had by hooks.starving; else the worker whose item ends next looks for tokens.
 static bool needs_timer(const struct pool *pool, const struct group *group) {
 	bool is_free = group->running < group->fair.slots && (!group->reserver || !list_is_empty(&group->front));
 	bool can_be_had = pool->config.hooks.starving && group == &pool->groups[0];
@@ -105,14 +105,14 @@ static void wake_worker(struct pool *pool, struct group *group, struct deferred 
 		return;
 	}
 	size_t kind = group == &pool->groups[1];
-	bool for_timer = !group_has_work(pool, group); // it wakes the timer, which has to wake earlier, or a worker that becomes the timer
+	bool for_timer = !group_has_work(pool, group); // no item may start: wakes the timer, to wake earlier, or a worker, to become the timer
 	bool for_reserver = !for_timer && group_is_for_reserver(group);
 	bool takes_timer = !group->idle || (for_timer && group->timer);
 	struct worker *worker = for_reserver ? group->reserver : takes_timer ? group->timer : group->idle;
 	if (for_reserver && !worker->parked) {
-		return; // it will look by itself
+		return; // the reserver will look by itself
 	}
-	unsigned most = group->fair.slots + threads_away(group) + (for_timer && group->running >= group->fair.slots); // it takes no slot
+	unsigned most = group->fair.slots + threads_away(group) + (for_timer && group->running >= group->fair.slots); // a timer takes no slot
 	if (worker) {
 		group->idle = worker == group->idle ? worker->below : group->idle;
 		group->timer = worker == group->timer ? NULL : group->timer;
@@ -145,8 +145,8 @@ void groups_wake(struct pool *pool, struct deferred *deferred) {
 
 // ---- threads ----
 
-// EAGAIN: there are as many threads as there can be, which is no failure as long as the group has one. If it has none, it
-// tries again each time an item of the other group ends.
+// EAGAIN: there are as many threads as there can be, which is no failure as long as the group has one. If the group has none, the start is tried
+// again when an item ends.
 static void worker_not_started(struct worker *worker, int error, struct deferred *deferred) {
 	struct pool *pool = worker->pool;
 	struct group *group = worker->group;

@@ -27,7 +27,7 @@ void pool_lend(struct pool *pool, struct worker *worker) {
 	}
 	worker->lending = LENDS;
 	group_wake(pool, group, &deferred);
-	if (pool->config.hooks.surplus && !group_wants(group) && group == &pool->groups[0]) { // no worker is there to find that out
+	if (pool->config.hooks.surplus && !group_wants(group) && group == &pool->groups[0]) { // no worker looks for work now, which would report that
 		pool->surplus_reported = deferred.surplus = deferred.any = true;
 	}
 	pool_leave(pool, &deferred);
@@ -56,7 +56,7 @@ bool worker_keeps_slots(struct worker *worker) {
 
 // ---- one item ----
 
-// Takes the item with that id out of wherever it waits, but for the front. Returns NULL if it does not wait, or cannot be found.
+// Takes the item with that id from wherever it waits but in the front, for a new entry of the front. Returns NULL if it is not found.
 static struct front *take_item(struct queue *queue, uint64_t id, struct deferred *deferred) {
 	const struct group *group = queue->group;
 	struct worker *reserver = group->reserver;

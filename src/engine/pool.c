@@ -9,15 +9,13 @@
 // [E2] An item is charged to its queue in the fair choice wherever it comes from, so local work cannot starve others;
 //      and each 16th pick of a queue takes its head, so it cannot starve its own queue. Enforced by worker_dispatch(),
 //      queue_take().
-// [E3] No lost wake-up. Call a group's state hungry when there is an eligible item, a free slot, and a worker parked or
-//      one that may be started; while slots are reserved [E9], when its slots are free and its reserver is parked, or an item may
-//      pass [E15] and another than the reserver is parked or may be started.
-//      Whenever the lock is given back in a hungry state, a wake is in flight (group->waking), or a thread will look
-//      again that has the lock's next turn coming (a worker that ends its item, or the one that asks hooks.gate, or a
-//      reserver with deferred actions). Enforced: all that can make the state hungry calls group_wake() (submit, start, resume, more or
-//      fewer slots, slots lent, new attributes, a reservation cancelled), or is done by a worker that
-//      then looks itself; the woken worker clears `waking` and, having taken its item, calls group_wake(). So one wakes the
-//      next, nobody is woken while a wake is in flight, and there is no herd. Who looks and finds that the work is the
+// [E3] No lost wake-up. A group is hungry when there is an eligible item, a free slot, and a worker that is parked or may be started. While slots are
+//      reserved [E9], it is hungry when the reserver's slots are free and the reserver is parked, or when an item may pass [E15] and a worker other
+//      than the reserver is parked or may be started. Whenever the lock is given back in a hungry state, a wake is in flight (group->waking), or a
+//      thread that takes the lock next looks again: a worker that ends its item, the one that asks hooks.gate, or a reserver with deferred actions.
+//      Enforced: all that can make a group hungry (submit, start, resume, more or fewer slots, slots lent, new attributes, a reservation cancelled)
+//      calls group_wake(), or is done by a worker that then looks itself. The woken worker clears `waking` and, having taken its item, calls
+//      group_wake(). So one wakes the next, none is woken while a wake is in flight, and there is no herd. A worker that finds that the work is the
 //      reserver's calls group_wake() too: it may have freed the slots, or been woken before there was a reserver.
 // [E4] The running items of a group take no more than fair.slots slots, unless it has become smaller or pool_reclaim() was not to
 //      wait; at most max_parallel items of a queue run. Enforced by group_has_work(), worker_widen(), front_settle(), fair.c.
@@ -25,54 +23,49 @@
 //      Each event that ends one of these calls queue_check_removal(), which sets `removed` under the lock. Its memory
 //      lives until its openers have closed it too. A queue that is removed by what hooks.removed does is reported by
 //      the same thread once that hook has returned: a long chain of queues that cancel one another needs no long stack.
-// [E6] Idle exactly once, as the last call: `nqueues` counts a queue until its hook has returned, and an item's queue
-//      cannot be removed. So it reaches 0 when nothing is left; idle_claimed is set in the same critical section, and
-//      from then on no queue can be opened.
+// [E6] hooks.idle is called exactly once, as the last call: `nqueues` counts a queue until its hook has returned, and an item's queue cannot be
+//      removed. So `nqueues` reaches 0 when nothing is left; idle_claimed is set in the same critical section, and from then on no queue can be
+//      opened.
 // [E7] Nobody uses the pool after pool_destroy(): it joins all workers, and waits for `callers`, the threads from outside
 //      that still have deferred actions to run.
 // [E8] Memory for queued items stays below queue_mem, plus what nested work needs when the disk is full. Enforced by
 //      storage_make_room(); a submission from outside is refused instead, and hooks.low called by pool_notice() when there is room.
-// [E9] A wide item whose turn has come starts next in its group. If its slots are not free, its worker reserves them
-//      (group->reserver, worker->reserved_queue): the item is picked in the fair choice, but counts as queued, takes no
-//      slot number and is not traced. Until it starts, group_has_work() is true only for the reserver and for workers whose items
-//      may pass it [E15], so no other worker takes the slots that become free. Its width is cut to the slots there are each
-//      time it is looked at, and items that wait lend their slots, so it starts once running items end. Only the front [E13]
-//      goes before it. The reserver parks outside of the idle stack; reservation_cancel(), which takes the item away, puts it
-//      there.
+// [E9] A wide item whose turn has come starts next in its group. If its slots are not free, its worker reserves them (group->reserver,
+//      worker->reserved_queue): the item is picked in the fair choice, but counts as queued, takes no slot number and is not traced. Until it starts,
+//      group_has_work() is true only for the reserver and for workers whose items may pass it [E15], so no other worker takes the slots that become
+//      free. Its width is cut to the slots there are each time the item is looked at, and items that wait for others lend their slots, so it starts
+//      once running items end. Only the front [E13] goes before it. The reserver parks outside of the idle stack; reservation_cancel(), which takes
+//      the item away, puts the reserver there.
 // [E10] A queue's last item (pool_queue_set_last_item()) runs exactly once: it becomes due in queue_check_removal(), in
 //      place of the removal, and goes to the head of the front [E13], so that the queue is pinned and cannot be removed before
 //      it has run. No limit, rate or pause of its queue keeps it back, and queue_cancel() leaves it there.
-// [E12] An item that lends its slots (pool_lend()) is in no count but its slot number, group->lending and a pin of its queue, so
-//      that this is not removed. What it was charged stays. Its thread is away with it, so there may be one thread more.
-// [E13] The front is a line of its own, first come, first served: items that were brought forward, and items that want their
-//      slots back; but a queue's last item [E10] goes before all. An item that the max_parallel, the rate or a pause of its
-//      queue keeps back is passed over. As long as the first of the other items lacks slots, all that become free are kept for
-//      it. An item that wants slots back has them at once when there are enough: while the lock is free, the first of that kind
-//      could never go on. Enforced by front_settle() behind all that frees slots or changes the front, and by
-//      worker_has_work(), worker_take().
-//      An item in the front is queued, but in the backlog of no queue; it pins its queue.
-// [E14] No token of a rate comes unseen. Whoever looks for work first releases the queues whose token has come; and while
-//      items wait for one and a slot is free, or another one may be had (hooks.starving), one parked worker, the group's timer,
-//      wakes when the first of them is due. Enforced by needs_timer(), which belongs to the hungry state of [E3], and
-//      timer_claim(). Where no queue has a rate there is never a timer, and the clock is not read for it.
+// [E12] An item that lends its slots (pool_lend()) is in no count but its slot number, group->lending and a pin of its queue, so that the queue is
+//      not removed. What it was charged stays. Its thread stays with it, so there may be one thread more.
+// [E13] The front is a line of its own, first come, first served: items that were brought forward, and items that want their slots back; but a
+//      queue's last item [E10] goes before all. An item that the max_parallel, the rate or a pause of its queue keeps back is passed over. As long as
+//      the first of the other items lacks slots, all that become free are kept for it. An item that wants slots back has them at once when there are
+//      enough: so whenever the lock is free, the first such item lacks slots. Enforced by front_settle() behind all that frees slots or changes the
+//      front, and by worker_has_work(), worker_take(). An item in the front is queued, but in the backlog of no queue; it pins its queue.
+// [E14] No token of a rate comes unseen. A worker that looks for work first releases the queues whose token has come; and while items wait for a
+//      token and a slot is free, or another one may be had (hooks.starving), one parked worker, the group's timer, wakes when the first token is due.
+//      Enforced by needs_timer(), which belongs to the hungry state of [E3], and timer_claim(). If no queue has a rate there is never a timer, and
+//      the clock is not read for it.
 //      What was submitted with WORK_NO_TOKEN to a queue with a rate is in queue->exempt: it is picked while
 //      the rate holds the others.
-// [E15] While the reserver waits for its slots and nobody stands in the front, the items of other queues may start on those that
-//      are free already if they are expected to end before it has the rest: now + the median length of the queue's last items
-//      <= the time at which enough of the running items have ended, by what their queues' medians were when they began. A
-//      queue without a median does not pass; nothing passes if the reserver needs an item without one, or one that is
-//      overdue, to end. What passes ends no later, as far as anybody knows, than what the reserver waits for anyway, so
-//      that time never moves on because of it: no stream of short items can starve the reserver. Whether something may pass
-//      can change from no to yes only by what calls group_wake() [E3], or by a token that comes [E14], which lets its queue pass at the
-//      next of these. Enforced by backfill_find().
-// [E16] The demand is the number of slots that waiting items could use now, beyond the free ones. hooks.starving is called once
-//      when the demand rises above what a receiver of the hook knows, and at no other time: looking for work is no rise, so
-//      workers without slots sleep. `demand_known` is at most what any pool_demand() returned since the last call, of those that
-//      got less than they asked for; DEMAND_ANY if there was none. Whenever the lock is given back the demand is at most
-//      demand_known, or a wake is in flight, or a thread will look again as in [E3]. Enforced: all that can raise the demand
-//      calls group_wake(), as what makes the state hungry does; note_demand() notes the call and sets DEMAND_ANY in the
-//      same critical section. The receivers ask pool_demand() after the call has begun: it returns what arrived before,
-//      and sets demand_known below what arrives later, for which the hook is called again.
+// [E15] While the reserver waits for its slots and no entry of the front goes first, the items of other queues may start on the slots that are free
+//      already if they are expected to end before the reserver has the rest: now + the median length of the queue's last items <= the time at which
+//      enough of the running items have ended, by what their queues' medians were when they began. A queue without a median does not pass; nothing
+//      passes if the reserver needs an item without one, or one that is overdue, to end. What passes ends no later, as far as anybody knows, than
+//      what the reserver waits for anyway, so that time never moves on because of it: no stream of short items can starve the reserver. Whether
+//      something may pass can change from no to yes only by what calls group_wake() [E3], or by a token that comes [E14], which lets its queue pass
+//      at the next such call. Enforced by backfill_find().
+// [E16] The demand is the number of slots that waiting items could use now, beyond the free ones. hooks.starving is called once when the demand rises
+//      above what a receiver of the hook knows, and at no other time: looking for work is no rise, so workers without slots sleep. `demand_known` is
+//      the least that a pool_demand() has returned since the last call of the hook, of those that got less than they asked for; DEMAND_ANY if there
+//      was none. Whenever the lock is given back the demand is at most demand_known, or a wake is in flight, or a thread will look again as in [E3].
+//      Enforced: all that can raise the demand calls group_wake(); note_demand() notes the call and sets DEMAND_ANY in the same critical section. The
+//      receivers ask pool_demand() after the call has begun: it returns what arrived before, and sets demand_known below what arrives later, for
+//      which the hook is called again.
 
 #include "engine/internal.h"
 
@@ -126,7 +119,7 @@ void pool_destroy(struct pool *pool) {
 		cond_wait(&pool->idle_cond, &pool->lock);
 	}
 	mutex_unlock(&pool->lock);
-	// the array stays as it is: a worker that may start another one has deferred actions of an earlier time
+	// the array grows no more: a worker that another one is still to start (deferred) was added before, behind that one
 	for (unsigned i = 0; i < pool->nworkers; ++i) {
 		if (pool->workers[i]->started) {
 			thread_join(pool->workers[i]->thread);
@@ -159,7 +152,7 @@ static FP_INLINE bool goes_local(const struct queue *queue, const struct worker 
 	       pool->item_mem + pool->struct_mem < pool->config.queue_mem;
 }
 
-// `local`: the worker whose own list takes what asks for it, or NULL.
+// `local`: the worker whose own list takes the items with WORK_LOCAL, or NULL.
 static void append_all(struct queue *queue, const struct worker *local, struct list *items) {
 	uint64_t narrived = 0;
 	list_for_each_entry(items, struct queued_item, item, link) {
@@ -192,7 +185,7 @@ enum submit_status pool_submit(struct pool *pool, struct queue *queue, struct wo
 	enum submit_status status = SUBMIT_CLOSED;
 	mutex_lock(&pool->lock);
 	bool room = !queue_takes(queue, from) || storage_make_room(pool, need, &deferred);
-	if (queue_takes(queue, from)) { // also after the lock was away
+	if (queue_takes(queue, from)) { // asked again, as the lock may have been given back
 		if (!room && !from) {
 			status = SUBMIT_FULL;
 			pool->full_need = need > pool->full_need ? need : pool->full_need;
@@ -299,7 +292,7 @@ void pool_pause(struct pool *pool, bool paused) {
 	pool_leave(pool, &deferred);
 }
 
-// Gives the lock back.
+// Sets the number of slots. Gives the lock back.
 static void set_capacity(struct pool *pool, unsigned slots) {
 	struct deferred deferred = DEFERRED_INIT;
 	pool->groups[0].fair.slots = slots;
@@ -343,7 +336,7 @@ unsigned pool_drop_surplus(struct pool *pool) {
 void queue_set(struct pool *pool, struct queue *queue, const struct queue_attrs *attrs) {
 	struct deferred deferred = DEFERRED_INIT;
 	mutex_lock(&pool->lock);
-	bool long_running = queue->attrs.long_running; // its items are on the way to one group
+	bool long_running = queue->attrs.long_running; // cannot change: its items belong to one group
 	queue->attrs = *attrs;
 	queue->attrs.long_running = long_running;
 	if (!queue->removed) {
@@ -357,7 +350,7 @@ void queue_set(struct pool *pool, struct queue *queue, const struct queue_attrs 
 	pool_leave(pool, &deferred);
 }
 
-// How many items have begun and not ended: they are numbered.
+// How many items have begun and not ended: each has a slot number.
 static uint64_t pool_items(const struct pool *pool) {
 	uint64_t n = 0;
 	for (size_t i = 0; i < pool->nwords; ++i) {
@@ -385,7 +378,7 @@ void pool_stat(struct pool *pool, struct pool_stat *ret_stat) {
 
 // ---- what each queue has, and why its next item has not started ----
 
-// In the order in which worker.c and fair.c decide.
+// Checks in the order in which worker.c and fair.c decide.
 static enum queue_wait wait_of(const struct pool *pool, const struct queue *queue, uint64_t now) {
 	const struct group *group = queue->group;
 	const struct fair_queue *fair = &queue->fair;

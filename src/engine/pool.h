@@ -7,9 +7,9 @@
 // newest local item, else the oldest local item of another worker, else the head of the queue; every 16th pick of a
 // queue takes the head first. The choice is made when a slot is free, never when the item is submitted.
 //
-// An item may take several slots (work.width). If they are not free when its turn comes, it reserves those that are and
-// the next that become free: nothing else is dispatched meanwhile, so narrow items cannot starve it, but for those that are
-// expected to end before the last of its slots is free, by the median lengths of the queues' items (backfill).
+// An item may take several slots (work.width). If too few are free when its turn comes, it reserves the free ones and the next that become free.
+// Nothing else is dispatched meanwhile, so narrow items cannot starve it; except items that are expected, by the median length of their queue's
+// items, to end before the last of its slots is free (backfill).
 //
 // Life of a queue:  OPEN -close-> CLOSED -empty, nothing running, its last item done-> REMOVED (the hook `removed`,
 //                   exactly once)
@@ -25,12 +25,12 @@
 #include <stdint.h>
 
 struct pool;
-struct queue;  // a batch's
+struct queue;  // of a batch
 struct worker; // a thread that owns a slot, or a dedicated thread of a long-running item
 
 enum work_status {
 	WORK_OK,
-	WORK_NOT_RUN,  // it needed no slot after all (`creates`): its queue gets one turn back
+	WORK_NOT_RUN,  // the item needed no slot after all (`creates`): its queue gets one turn back
 };
 
 struct work_type {
@@ -46,7 +46,7 @@ struct work_type {
 };
 
 enum work_flags {
-	WORK_LOCAL = 1 << 0,  // to the submitting worker's own list (from its running item); else to the queue's tail
+	WORK_LOCAL = 1 << 0,  // to the own list of the worker whose running item submits it; without the flag, to the queue's tail
 	WORK_LENT = 1 << 1,   // lends its slot to somebody else; so named in the trace
 	WORK_NO_TOKEN = 1 << 8, // neither waits for the start_interval of its queue nor counts for it
 };
@@ -59,21 +59,21 @@ struct work {
 	unsigned width;        // slots it takes while it runs; 0 and 1: one. Cut to the slots there are; a dedicated thread
 	                       // takes none
 	uint64_t id;           // the submitter's number for it, for the trace
-	uint32_t turns;        // of its queue that it is charged when it starts, unless slot-time is; 0 and 1: one
+	uint32_t turns;        // turns that its queue is charged at its start, unless slot-time is charged; 0 and 1: one
 };
 
 enum work_source {
 	SOURCE_OWN, SOURCE_STOLEN, SOURCE_QUEUE, SOURCE_LENT, SOURCE_LONG,
-	SOURCE_BACKFILL, // wherever it came from: it has passed one that gathers its slots
+	SOURCE_BACKFILL, // from any of these; it has passed an item that gathers its slots
 };
 
 // How the running item of a worker came to be dispatched.
 struct facts {
 	enum work_source source;
 	double lag;                 // see struct service
-	uint64_t picked;            // when its turn came; not long before its start, but for a wide one that waited for its slots
-	uint64_t limit_left;        // when its queue last ran fewer than max_parallel after it had run so many; 0: never
-	uint64_t rate_left;         // when the token came that it has taken; 0: its queue has no rate
+	uint64_t picked;            // when its turn came: just before its start, unless it is wide and waited for its slots
+	uint64_t limit_left;        // when its queue last fell below max_parallel running items; 0: never
+	uint64_t rate_left;         // when the token that it has taken came; 0: its queue has no rate
 	uint64_t gated;             // nanoseconds for which hooks.gate let nothing start before it; 0: it was let in at once
 };
 
@@ -87,19 +87,19 @@ struct service {
 	unsigned slot;              // from 1
 	uint32_t turns;             // struct work.turns, at least 1
 	double virt;                // virtual time of the queue after this dispatch, in turns or seconds per weight
-	double lag;                 // what it was owed before this item was picked (positive) or had had too much (negative)
+	double lag;                 // what the queue was owed (positive), or had had too much (negative), before this pick
 };
 
 // What the pool calls. All may be NULL. Unless it says otherwise, no lock is held and the call may use the pool.
 struct pool_hooks {
-	// Nothing is queued, running or open any more: reached exactly once, after the last queue was removed. Last call.
-	// So whoever is going to open queues keeps one open until then (a pool without any becomes idle by pool_shutdown()).
+	// Nothing is queued, running or open any more. Called exactly once, as the last call, after the last queue was removed. So whoever is going to
+	// open queues keeps one open until then (a pool that never had one becomes idle by pool_shutdown()).
 	void (*idle)(void *arg);
 	// The queue has fewer than its low_water bytes queued, or (queue NULL) there is room again after SUBMIT_FULL.
 	// Armed by a submission or by pool_queue_want(); called at most once for each arming. Must not block.
 	void (*low)(void *arg, struct queue *queue);
 	// The queue was closed and its last item is done. `submitted` items in all. The queue is gone after the call.
-	// May cancel and close other queues; those that this removes are not reported before it has returned.
+	// The hook may cancel and close other queues; queues that are removed by that are reported after it has returned.
 	void (*removed)(void *arg, struct queue *queue, uint64_t submitted);
 	// Under the pool's lock: must not call the pool, block, allocate or format.
 	void (*trace)(void *arg, const struct service *service);
@@ -107,16 +107,16 @@ struct pool_hooks {
 	void (*reserving)(void *arg, struct queue *queue, uint64_t id, unsigned width);
 	// An item that has lent its slots uses them again. Under the pool's lock, as trace.
 	void (*returned)(void *arg, struct worker *worker);
-	// Asked on a worker's thread before an item is dispatched, never on two at the same time: returns 0 if it may start now, else when
-	// to ask again (now_ns() time). Also asked again when an item ends. A queue's last item starts without.
+	// Asked on a worker's thread before an item is dispatched, never on two at the same time: returns 0 if the item may start now, else when to ask
+	// again (now_ns() time). Also asked again when an item ends. Not asked about a queue's last item.
 	uint64_t (*gate)(void *arg);
 	// On a worker's thread, before it sleeps because there is no work, if one of its items has called worker_request_flush().
 	void (*flush)(void *arg);
-	// More slots could be used now than pool_demand() has said: it is to be called again. What counts is the least of its results
-	// that were below `most`, since the last call of this hook; before the first such result the hook is not called.
+	// More slots could be used now than pool_demand() has returned: the receiver is to call it again. What counts is the least result below `most`
+	// since the last call of this hook; before the first such result the hook is not called.
 	void (*starving)(void *arg);
-	// There are slots that nothing runs on, and no work for them. Called when a worker finds no work, once until an item
-	// begins to run or pool_drop_surplus() is called; and at each pool_lend() that leaves it so.
+	// Slots are free, and there is no work for them. Called when a worker finds no work, but not again before an item begins to run or
+	// pool_drop_surplus() is called; and at each pool_lend() that leaves slots without work.
 	void (*surplus)(void *arg);
 	// Something to warn about, once each: the spill disk is full, fewer threads than slots (EAGAIN). `error` is an errno.
 	void (*trouble)(void *arg, const char *what, int error);
@@ -149,17 +149,17 @@ struct queue_attrs {
 
 // Creates a pool that takes submissions but dispatches nothing before pool_start(). The caller destroys it.
 struct pool *pool_create(const struct pool_config *config);
-// Lets it dispatch, from now on.
+// Lets the pool dispatch, from now on.
 void pool_start(struct pool *pool);
 
 // Joins all threads and frees everything. Only when idle or after pool_shutdown(), not from a worker.
 void pool_destroy(struct pool *pool);
 
 // Opens the queue of that name, or finds it if it is open. Each open is matched by one pool_queue_close(); the queue is
-// closed by the last; one that is closed but still has work is simply open again. A name that was removed and is opened
-// again keeps its place in virtual time, the time of its rate's next token, and its queue_user_count(). The pointer is good
-// until the opener's pool_queue_close(), also when pool_shutdown() has closed the queue before (submissions are then refused).
-// `user` is returned by queue_user(); only the first open of a name sets it and `attrs`.
+// Opens the queue of that name, or finds it if it is open. Each open is matched by one pool_queue_close(); the last close closes the queue. A closed
+// queue that still has work becomes open again. A name that was removed and is opened again keeps its place in virtual time, the time of its rate's
+// next token, and its queue_user_count(). The pointer is good until the opener's pool_queue_close(), also when pool_shutdown() has closed the queue
+// before (submissions are then refused).
 // Returns NULL with errno ESHUTDOWN when the pool no longer takes submissions from outside.
 struct queue *pool_queue_open(struct pool *pool, const char *name, const struct queue_attrs *attrs, void *user);
 void pool_queue_close(struct pool *pool, struct queue *queue);
@@ -182,33 +182,30 @@ const char *queue_name(const struct queue *queue); // borrowed, valid while the 
 uint64_t queue_longest_wait(const struct queue *queue);
 void *queue_user(const struct queue *queue);
 
-// A number of the owner's that belongs to the name: 0 at first, and kept when the queue is removed and opened again.
-// While it is open, or one of its items runs.
+// Returns a number for the owner's use that belongs to the name: 0 at first, and kept when the queue is removed and opened again. The pointer is good
+// while the queue is open or one of its items runs.
 atomic_uint_least64_t *queue_user_count(struct queue *queue);
 
-// Asks for one call of hooks.low when less than low_water bytes are queued: at once if so now.
+// Asks for one call of hooks.low when less than low_water bytes are queued; it comes at once if that is so now.
 void pool_queue_want(struct pool *pool, struct queue *queue);
 
 // Bytes queued in the queue.
 size_t pool_queue_bytes(struct pool *pool, struct queue *queue);
 
-// Returns on how many slots the queue could run at once; and in *ret_lacks how many items it lacks: if none is queued, one for
-// its next turn and one for each slot that no other queue has an item for; else none. For who makes items only when they are
-// needed.
+// Returns on how many slots the queue's items could run at once. *ret_lacks: how many items it lacks: none if one is queued; else one for its next
+// turn, and one for each slot that no other queue has an item for. For callers that make items only when they are needed.
 unsigned pool_queue_slots(struct pool *pool, struct queue *queue, unsigned *ret_lacks);
 
-// Keeps `work` (a copy) as the last item of the queue. When the queue is closed and everything else of it is done or dropped,
-// this item is run before the turn of any queue, also when its queue is paused and in every stage of the pool; only then is the
-// queue removed.
-// It is never cancelled, and counts as submitted once it is queued. What it submits to its own queue runs before the removal
-// too. Once for each life of a queue: a second one, and one for a queue that is removed already (by pool_shutdown()), is
-// dropped at once; a name that is opened again after its last item was queued gets no other.
-// Only for a pool that is started or will be: pool_destroy() waits for it.
+// Keeps `work` (a copy) as the last item of the queue. When the queue is closed and everything else of it is done or dropped, this item is run before
+// the turn of any queue, even if its queue is paused or the pool is shut down; only then is the queue removed.
+// It is never cancelled, and counts as submitted once it is queued. What it submits to its own queue runs before the removal too. A queue has one
+// last item: a second one, or one for a queue that is removed already (by pool_shutdown()), is dropped at once; a queue that is opened again after
+// its last item was queued gets no other. Only for a pool that is started or will be: pool_destroy() waits for the item.
 void pool_queue_set_last_item(struct pool *pool, struct queue *queue, const struct work *work);
 
 enum submit_status {
 	SUBMIT_OK,
-	SUBMIT_FULL,    // beyond queue_mem and the spill file cannot take it: nothing was taken, hooks.low(NULL) will call.
+	SUBMIT_FULL,    // queue_mem is used up, and the spill file cannot take the items: nothing was taken, hooks.low(NULL) will be called.
 	                // Not while nothing is queued at all: there is nothing to wait for
 	SUBMIT_CLOSED,  // the queue was closed, or the pool no longer takes such work: nothing was taken
 };
@@ -231,8 +228,8 @@ uint64_t pool_shutdown(struct pool *pool);
 // time) has passed.
 bool pool_wait_idle(struct pool *pool, uint64_t deadline);
 
-// The running item of the worker waits for others, and lends its slots: from now on it counts for nothing, neither slots nor
-// max_parallel nor turns, and its queue is there as long. From any thread; the caller knows that the item runs.
+// The running item of the worker waits for others, and lends its slots: from now on it takes no slots, and counts neither for max_parallel nor in
+// turns; its queue is not removed meanwhile. From any thread; the caller knows that the item runs.
 void pool_lend(struct pool *pool, struct worker *worker);
 
 // Ends pool_lend(): the item wants its slots back. With `waits` it is first in line, behind only those that are in this line
@@ -256,7 +253,7 @@ void pool_pause(struct pool *pool, bool paused);
 // Changes the number of slots; more take effect at once, fewer as running items end.
 void pool_set_slots(struct pool *pool, unsigned slots);
 
-// The same for slots that come and go one by one: `more` may be negative.
+// Adds `more` slots, or takes some away if it is negative; as pool_set_slots().
 void pool_add_slots(struct pool *pool, int more);
 
 // Returns how many more slots, at most `most`, could be used now by items that wait for nothing else. If that is fewer than `most`,
@@ -269,13 +266,13 @@ unsigned pool_drop_surplus(struct pool *pool);
 
 // Why the next item of a queue has not started.
 enum queue_wait {
-	QUEUE_NEXT,      // it is about to, or waits for hooks.gate
+	QUEUE_NEXT,      // it is about to start, or waits for hooks.gate
 	QUEUE_PAUSED,    // the queue is paused, or the pool
 	QUEUE_LIMIT,     // max_parallel
 	QUEUE_RATE,      // start_interval of the queue has not passed
 	QUEUE_SLOTS,     // all slots are taken
 	QUEUE_GATHERS,   // its turn has come, and it waits for all the slots that it needs
-	QUEUE_BEHIND,    // so does an item of another queue: only what will have ended before starts
+	QUEUE_BEHIND,    // an item of another queue gathers its slots: only items that will have ended before it starts may start
 };
 
 struct queue_view {
@@ -317,17 +314,17 @@ struct queue *worker_queue(const struct worker *worker); // of its running item
 // free one, from 1: at most the number of slots, unless items that lend their slots keep numbers. That of a dedicated thread is
 // above the greatest number of slots so far.
 unsigned worker_slot(const struct worker *worker);
-// Whether it is a dedicated thread.
+// Whether the worker is a dedicated thread.
 bool worker_is_long(const struct worker *worker);
 // Slots that the running item takes: its width, cut to the slots there were when it started.
 unsigned worker_width(const struct worker *worker);
-// From its running item, with pool_config.one_by_one: the next item may be dispatched. Nothing without, or if it was called before.
+// From its running item: lets the next item be dispatched (pool_config.one_by_one). Does nothing without one_by_one, or at a second call.
 void worker_pass(struct worker *worker);
 // From its running item: has the hook `flush` called once before the worker sleeps.
 void worker_request_flush(struct worker *worker);
-// How the running item came to be.
+// How the running item came to be dispatched.
 const struct facts *worker_facts(const struct worker *worker);
-// When it was started, by the pool's clock.
+// When the running item was started, by the pool's clock.
 uint64_t worker_start_time(const struct worker *worker);
 // Scratch that the owner of the pool keeps for each worker: a pointer, NULL at first, freed by `fini` at pool_destroy().
 void **worker_scratch(struct worker *worker, void (*fini)(void *));

@@ -4,9 +4,9 @@
 //
 //	items  |  extents of the spill file  |  tail
 //
-// Items are taken from the first list, which is filled again from what is behind it. When memory is short, the oldest of a tail
-// are written. That is done without the lock: they stay in the tail meanwhile, and what was written is given up if the tail was
-// touched. They are read back with the lock, a piece at a time: in their order, and just written, so that the kernel has them.
+// Items are taken from the first list, which is filled again from what is behind it. When memory is short, the oldest items of a tail are written,
+// without the lock: they stay in the tail meanwhile, and the written copy is discarded if the tail was touched. Items are read back with the lock, a
+// piece at a time, in their order; they were written lately, so the kernel still has them.
 
 #include "engine/internal.h"
 
@@ -19,16 +19,16 @@
 #include <errno.h>
 
 enum {
-	LEAST_BYTES = 2048,        // of the items of a queue that are never written, and that are read at once
+	LEAST_BYTES = 2048,        // bytes of queue->items, at least: so many stay in memory, and are read at once
 	MOST_BYTES = SCRATCH_UNIT,
-	SPILL_BYTES = 4096,        // of a tail that is worth being written
+	SPILL_BYTES = 4096,        // bytes from which on a tail is worth writing
 };
 
 static size_t mem_used(const struct pool *pool) {
 	return pool->item_mem + pool->struct_mem;
 }
 
-// Bytes of queue->items that may be, so that those of all queues take no more than half of the memory.
+// Returns how many bytes queue->items may have, so that those of all queues take no more than half of the memory.
 static size_t most_bytes(const struct pool *pool) {
 	size_t each = pool->config.queue_mem / (2 * (pool->nqueues ? pool->nqueues : 1));
 	return each < LEAST_BYTES ? LEAST_BYTES : each > MOST_BYTES ? MOST_BYTES : each;
@@ -124,7 +124,7 @@ void queue_append(struct queue *queue, struct queued_item *item, const struct wo
 void extent_free(struct pool *pool, struct extent *extent, struct deferred *deferred) {
 	int fd = scratch_free(pool->spill, extent->offset, extent->end);
 	if (fd >= 0) {
-		fd_close(&deferred->close_fd); // that of a file before this one, which is seldom there
+		fd_close(&deferred->close_fd); // the one that was noted before, which is seldom there
 		deferred->close_fd = fd;
 		deferred->any = true;
 	}
@@ -162,11 +162,11 @@ static bool can_spill(const struct pool *pool) {
 }
 
 bool storage_has_room(const struct pool *pool, size_t need) {
-	// a pool with nothing queued takes anything: no room would come from waiting
+	// a pool with nothing queued takes anything: waiting would make no room
 	return pool->queued == 0 || mem_used(pool) + need <= pool->config.queue_mem || can_spill(pool);
 }
 
-// The oldest items of the tail as bytes, about SCRATCH_UNIT of them, at least one. Returns how many.
+// Copies the oldest items of the tail, about SCRATCH_UNIT bytes of them, at least one item. Returns how many.
 static size_t copy_oldest(const struct queue *queue, struct buf *bytes) {
 	size_t n = 0;
 	list_for_each_entry(&queue->tail, struct queued_item, item, link) {
@@ -179,7 +179,7 @@ static size_t copy_oldest(const struct queue *queue, struct buf *bytes) {
 	return n;
 }
 
-// The `n` oldest items of the tail are in the extent now.
+// Frees the `n` oldest items of the tail, which were written to the extent, and adds the extent.
 static void move_to_disk(struct queue *queue, size_t n, struct extent *extent) {
 	struct pool *pool = queue->pool;
 	for (; n > 0; --n) {
@@ -240,7 +240,7 @@ bool storage_make_room(struct pool *pool, size_t need, struct deferred *deferred
 
 // ---- out ----
 
-// What is being written of the tail, if anything, is not what stands there any more.
+// Notes that the tail changes: what is being written of it, if anything, is to be discarded.
 static void touch_tail(struct queue *queue) {
 	++queue->touched;
 	list_remove(&queue->spillable);
@@ -270,7 +270,7 @@ static struct queued_item *take_local(struct queue *queue, const struct worker *
 	if (!own) {
 		local = list_entry(queue->locals.next, struct local, link);
 		list_remove(&local->link);
-		list_push_back(&queue->locals, &local->link); // the next thief begins with the next one
+		list_push_back(&queue->locals, &local->link); // the next thief begins with the next list
 	}
 	*ret_source = own ? SOURCE_OWN : SOURCE_STOLEN;
 	struct queued_item *item = take_from(own ? local->items.prev : local->items.next);

@@ -11,7 +11,7 @@ enum { QUEUE_BYTES = sizeof(struct queue) + 4 * sizeof(void *) }; // with what t
 
 // ---- open ----
 
-// The name's number in pool->names, from the first time on that it is looked for.
+// Returns the name's number in pool->names; a name that is not there is added.
 static uint32_t name_number(struct pool *pool, const char *name) {
 	size_t len = strlen(name);
 	uint32_t number = map_get(&pool->name_numbers, name, len);
@@ -24,8 +24,8 @@ static uint32_t name_number(struct pool *pool, const char *name) {
 	return number;
 }
 
-// The queue of that name, which is made, or has what one of that name has left behind. It is allocated here, with the lock: seldom, and
-// never on the way of a job.
+// Makes the queue of that name, with what an earlier queue of this name has left behind. It is allocated with the lock, which is done seldom, and
+// never for a job.
 static struct queue *queue_create(struct pool *pool, uint32_t number, const struct queue_attrs *attrs, void *user) {
 	struct name *name = &pool->names[number];
 	struct queue *queue = NEW(struct queue);
@@ -105,7 +105,7 @@ bool queue_ref(struct pool *pool, struct queue *queue) {
 
 // ---- close and remove ----
 
-// Everything else of the queue is done or dropped: its last item is the next to start, even if the queue is paused.
+// Puts the last item at the head of the front, to start even if the queue is paused: everything else of the queue is done or dropped.
 static void last_item_due(struct queue *queue, struct deferred *deferred) {
 	struct pool *pool = queue->pool;
 	front_add(queue->last);
@@ -144,7 +144,6 @@ void queue_shut(struct queue *queue, struct deferred *deferred) {
 	}
 }
 
-// The last one of those who know a removed queue.
 void queue_retire(struct queue *queue) {
 	struct pool *pool = queue->pool;
 	list_remove(&queue->link);

@@ -30,9 +30,8 @@ static void number_give(struct pool *pool, unsigned number) {
 	pool->numbers[(number - 1) / 64] &= ~(UINT64_C(1) << ((number - 1) % 64));
 }
 
-// On top of the idle stack, so that the one with the warmest cache is woken first, until it is woken or all is over.
-// Who has reserved slots is not in the stack: it is woken for that item. Nor is the timer, which is taken when the stack is
-// empty, and wakes by itself when its time has come.
+// Waits until the worker is woken or all is over: on top of the idle stack, so that the worker with the warmest cache is woken first. The reserver is
+// not in the stack: it is woken for its item. Nor is the timer, which is taken when the stack is empty, and wakes by itself when its time has come.
 static void worker_park(struct worker *worker) {
 	struct pool *pool = worker->pool;
 	struct group *group = worker->group;
@@ -71,7 +70,7 @@ static void trace_dispatch(const struct worker *worker) {
 	pool->config.hooks.trace(pool->config.hooks.arg, &service);
 }
 
-// Takes the item that was brought forward and is first.
+// Takes the item of this entry, which is the first of the front.
 static struct queue *take_front(struct worker *worker, struct front *front, uint64_t now) {
 	struct fair *fair = &worker->group->fair;
 	struct queue *queue = front->queue;
@@ -84,8 +83,8 @@ static struct queue *take_front(struct worker *worker, struct front *front, uint
 	return queue;
 }
 
-// Takes the item that is first, or may pass the one that gathers its slots, or one of the queue whose turn it is. Returns NULL if it is
-// too late to pass.
+// Takes the first item of the front, or one that may pass the reserver's, or one of the queue whose turn it is. Returns its queue; or NULL if no item
+// may pass any more.
 static struct queue *worker_take(struct worker *worker, uint64_t now, struct deferred *deferred) {
 	struct pool *pool = worker->pool;
 	struct group *group = worker->group;
@@ -123,7 +122,7 @@ static struct queue *worker_take(struct worker *worker, uint64_t now, struct def
 	return queue;
 }
 
-// Brings what the item is charged for to `extra` slots beyond the first.
+// Brings the charge for the worker's item to `extra` slots beyond the first.
 static void worker_charge(struct worker *worker, struct queue *queue, uint32_t extra, uint64_t now) {
 	struct fair *fair = &worker->group->fair;
 	if (extra > worker->extra) {
@@ -134,14 +133,14 @@ static void worker_charge(struct worker *worker, struct queue *queue, uint32_t e
 	worker->extra = extra;
 }
 
-// Cuts the width of the item taken to the slots there are. If they are not free it reserves them, as others end
-// [E9]. Returns true if it can start.
+// Cuts the width of the item taken to the slots there are. If too few are free, the worker reserves them as others end [E9]. Returns true if the item
+// can start.
 static bool worker_widen(struct worker *worker, struct queue *queue, uint64_t now, struct deferred *deferred) {
 	struct pool *pool = worker->pool;
 	struct group *group = worker->group;
 	uint32_t width = worker_is_long(worker) ? 1 : group_clamp(group, worker->width);
 	bool room = group_has_room(group, width);
-	// turns at the pick, so that who arrives meanwhile is not placed before them; slot-time only when the slots are used
+	// turns are charged at the pick, so that queues that arrive meanwhile are not placed before this one; slot-time while slots are used
 	if (room || !group->fair.time) {
 		worker_charge(worker, queue, width - 1, now);
 	}
@@ -167,13 +166,13 @@ static bool worker_widen(struct worker *worker, struct queue *queue, uint64_t no
 	return room;
 }
 
-// The item taken starts.
+// Starts the item that the worker has taken.
 static void worker_begin(struct worker *worker, struct queue *queue, uint64_t now, struct deferred *deferred) {
 	struct pool *pool = worker->pool;
 	struct group *group = worker->group;
 	worker->queue = queue;
 	worker->start = now;
-	if (worker->token_due > 0 && now > worker->facts.picked) { // it had to wait for its slots
+	if (worker->token_due > 0 && now > worker->facts.picked) { // the item had to wait for its slots
 		worker->token_due = now + queue->fair.interval;
 		fair_set_due(&group->fair, &queue->fair, worker->token_due, now);
 	}
@@ -181,7 +180,7 @@ static void worker_begin(struct worker *worker, struct queue *queue, uint64_t no
 	group->running += worker->width;
 	pool->surplus_reported = false;
 	worker->away = 0;
-	bool is_typical = !(worker->flags & ITEM_LAST); // the others of the queue say nothing of its last item
+	bool is_typical = !(worker->flags & ITEM_LAST); // the lengths of the queue's items say nothing of its last item
 	worker->expected = is_typical ? queue_length(queue) : 0;
 	if (group->fair.time) {
 		fair_expect(&queue->fair, &worker->job, worker->width, now);
@@ -207,7 +206,7 @@ static bool worker_has_work(const struct worker *worker) {
 	return is_meant && group_has_work(worker->pool, group);
 }
 
-// Takes an item, unless it holds one, and begins it if its slots are free. Returns false if none begins.
+// Takes an item, unless the worker holds one, and begins it if its slots are free. Returns false if none begins.
 static bool worker_dispatch(struct worker *worker, uint64_t now, struct deferred *deferred) {
 	struct queue *queue = worker->reserved_queue ? worker->reserved_queue : worker_take(worker, now, deferred);
 	if (!queue) {
@@ -220,7 +219,7 @@ static bool worker_dispatch(struct worker *worker, uint64_t now, struct deferred
 	return true;
 }
 
-// There are slots for nobody: they may be somebody else's.
+// Has hooks.surplus called, once, if slots are free and nothing wants them.
 static void note_surplus(const struct worker *worker, struct deferred *deferred) {
 	struct pool *pool = worker->pool;
 	const struct group *group = worker->group;
@@ -264,7 +263,7 @@ static bool worker_find(struct worker *worker, struct deferred *deferred) {
 		if (!worker_has_work(worker)) {
 			bool is_timer = timer_claim(worker);
 			may_start = !pool->config.hooks.gate;
-			groups_wake(pool, deferred); // the reserver may be due, and this one have been woken in its place, or asked for all
+			groups_wake(pool, deferred); // this worker may have been woken in place of the reserver, or have asked the gate for all
 			if (worker->wants_flush) {
 				worker->wants_flush = false;
 				deferred->flush = deferred->any = true;
@@ -295,7 +294,7 @@ static bool worker_find(struct worker *worker, struct deferred *deferred) {
 
 // ---- run ----
 
-// How long the item took is expected of the next ones of its queue.
+// Notes how long the item took: the next ones of its queue are expected to take the median.
 static void worker_learn(struct worker *worker, struct queue *queue, enum work_status status, uint64_t now) {
 	fair_unexpect(&worker->job);
 	if (status == WORK_NOT_RUN) {
@@ -312,7 +311,7 @@ void worker_return_token(const struct worker *worker, struct queue *queue, uint6
 	}
 }
 
-// The item ends without its slots: it counts for nothing already [E12].
+// Ends an item that still lends its slots, and so is in no count already [E12].
 static void finish_lender(struct worker *worker, struct queue *queue, uint64_t now) {
 	if (worker->lending == RETURNS) {
 		front_remove(&worker->back);
@@ -325,7 +324,7 @@ static void finish_lender(struct worker *worker, struct queue *queue, uint64_t n
 	worker_learn(worker, queue, WORK_OK, now);
 }
 
-// The item ends, and what it takes is free.
+// Ends an item on its slots, and frees them.
 static FP_INLINE void finish_on_slots(struct worker *worker, struct queue *queue, enum work_status status, uint64_t now) {
 	struct group *group = worker->group;
 	group->running -= worker->width;
@@ -347,7 +346,7 @@ static FP_INLINE void finish_on_slots(struct worker *worker, struct queue *queue
 	}
 }
 
-// With the lock.
+// Lets the next item be dispatched, if it waits for this worker's item (one_by_one). With the lock.
 static void let_pass(const struct worker *worker, struct deferred *deferred) {
 	struct pool *pool = worker->pool;
 	if (pool->passing == worker) {

@@ -37,11 +37,11 @@ static void print_command(struct worker_state *state) {
 
 // ---- the environment ----
 
-enum { LOSSES_ALONE = 2 }; // after which a job that was lost with its machine has one for itself: it may bring others down with it
+enum { LOSSES_ALONE = 2 }; // after so many losses a job has a machine for itself: it may be what brings machines down
 
 enum { UNREACHABLE = 255 }; // exit code of a job whose machine cannot be reached, as ssh has it
 
-// What scripts for GNU parallel expect for each job, and the spec's variables that differ from job to job; a NUL behind each.
+// Builds the variables that fairpar and GNU parallel set for each job, and the spec's that differ from job to job; a NUL behind each.
 static void build_vars(struct buf *vars, const struct job *job) {
 	const struct run *run = job->batch->run;
 	const struct options *options = run->options;
@@ -66,7 +66,7 @@ static void build_vars(struct buf *vars, const struct job *job) {
 	}
 }
 
-// PWD of a directory that the job has for itself: what it inherited names another.
+// Adds PWD for a directory that the job has for itself: the PWD that it inherits names another.
 static void add_dir(struct buf *vars, const struct job_spec *spec, const char *dir) {
 	buf_adds(vars, "PWD=");
 	if (strcmp(dir, ".") == 0) {
@@ -128,7 +128,7 @@ static void report_spawn_error(struct worker_state *state, const struct job *job
 	}
 }
 
-// The job's own directory, if it has one, which is made if it is to be on this machine. Returns 0, or -1 after a message.
+// Enters the job's own directory, if it has one; makes the directory if the job runs on this machine. Returns 0, or -1 after a message.
 static int enter_workdir(struct worker_state *state, const struct job *job, bool is_here) {
 	const struct job_spec *spec = job->spec;
 	context_unref(state->context);
@@ -148,7 +148,7 @@ static int enter_workdir(struct worker_state *state, const struct job *job, bool
 	return result;
 }
 
-// What runs because of an end runs also when the run is cut short, and waits for nothing.
+// Whether the job runs because something has ended: such a job runs also when the run is cut short, and waits for nothing.
 static bool is_cleanup(const struct job *job) {
 	return job->role == ROLE_FINALLY || job->role == ROLE_ON_FAILURE;
 }
@@ -177,12 +177,12 @@ static void child_started(void *arg, pid_t pid, uint64_t start) {
 	atomic_store_relaxed(&state->live.pid, pid);
 	publish_job_start(state, job, (int)pid, start);
 	if (job_is_cancelled(job)) {
-		hosts_cancel(run->hosts, &state->live); // --cancel came before it was there
+		hosts_cancel(run->hosts, &state->live); // --cancel came before the process was there
 		children_cancel(run->children, &state->live, start);
 	}
 }
 
-// One path, unless it is as the one before.
+// Adds one path, unless it is the same as the one before.
 static void add_path(struct buf *paths, const struct template *template, const struct expansion *x, size_t *last) {
 	size_t at = paths->len;
 	template_expand(template, x, paths);
@@ -194,7 +194,7 @@ static void add_path(struct buf *paths, const struct template *template, const s
 	}
 }
 
-// Of several items in one command, each has its own.
+// Adds the paths that the templates name. With several items in one command, each item has its own.
 static void add_paths(struct buf *paths, const struct job *job, const struct templates *templates) {
 	size_t last = 0;
 	for (size_t i = 0; i < templates->n; ++i) {
@@ -233,7 +233,7 @@ static void execute(struct worker_state *state, const struct job *job, const str
 	job_files_fini(&files);
 }
 
-// In its slot, whose owners hear of it. Returns whether it has its slots and the terminal at its end, and has not lent them.
+// Executes the attempt in its slot, and tells the slot's owners. Returns whether it has its slots and the terminal at its end, and has not lent them.
 static bool execute_in_slot(struct worker_state *state, const struct job *job, const struct child_config *given, struct hosts_place *place,
                             struct result *ret_result, struct spawn_error *ret_error) {
 	struct run *run = state->run;
@@ -242,7 +242,7 @@ static bool execute_in_slot(struct worker_state *state, const struct job *job, c
 	char **bare_env = NULL;
 	if (attempt->has_slot) {
 		jobserver_slots_begin(run->jobserver);
-	} else if (run->jobserver) { // nor has it one that tools in it could use
+	} else if (run->jobserver) { // tools in a job without a slot get no slots of the jobserver either
 		config.env = bare_env = env_with(config.env, "MAKEFLAGS", jobserver_slots_bare_flags(run->jobserver));
 	}
 	nested_begin(run->nested, attempt);
@@ -298,7 +298,7 @@ static void run_child(struct worker_state *state, const struct job *job, struct 
 		return;
 	}
 	struct spawn_error error;
-	bool is_raw = !config.output_reader || terminal_fd(run) >= 0; // it writes to the terminal itself
+	bool is_raw = !config.output_reader || terminal_fd(run) >= 0; // the job writes to the terminal itself
 	if (is_raw) {
 		screen_enter(STDERR_FILENO);
 	}
@@ -325,7 +325,7 @@ static void run_child(struct worker_state *state, const struct job *job, struct 
 	}
 }
 
-// --shell-quote: what a shell reads as the text.
+// --shell-quote: quotes the text so many times, so that a shell reads it as it was.
 static void quote_text(struct worker_state *state, unsigned times) {
 	for (; times > 0; --times) {
 		struct buf quoted = BUF_INIT;
@@ -335,7 +335,7 @@ static void quote_text(struct worker_state *state, unsigned times) {
 	}
 }
 
-// With --dry-run of a manifest prints whose the next commands are, at the first of a batch. On one thread (run_is_serial()).
+// With --dry-run of a manifest: shows the batch's name before its first command. On one thread (run_is_serial()).
 static void show_batch(const struct job *job) {
 	struct run *run = job->batch->run;
 	FP_CLEANUP(buf_fini) struct buf line = BUF_INIT;
@@ -346,7 +346,7 @@ static void show_batch(const struct job *job) {
 	}
 }
 
-// yash turns its arguments into wide characters, and those that it cannot turn are empty to it. Are these characters of the locale?
+// yash makes wide characters of its arguments; what it cannot convert is empty to it. Are the arguments text in the locale?
 static bool is_text(const struct record *record) {
 	locale_t locale = newlocale(LC_CTYPE_MASK, "", (locale_t)0), old = locale ? uselocale(locale) : (locale_t)0;
 	bool is_right = true;
@@ -361,7 +361,7 @@ static bool is_text(const struct record *record) {
 	return is_right;
 }
 
-// May the items stand where the command has them, and can its environment hold them? Else says why not.
+// May the items stand where the command has them, and can its environment hold them? If not, prints why.
 static bool is_permitted(struct worker_state *state, const struct job *job, const struct expansion *x) {
 	const struct template *template = job_template(job);
 	FP_CLEANUP(buf_fini) struct buf why = BUF_INIT;
@@ -382,10 +382,10 @@ static bool is_permitted(struct worker_state *state, const struct job *job, cons
 	return why.len == 0;
 }
 
-enum { TEXT_BYTES = 128 * 1024 }; // of the arguments, in the text of a command that only messages have
+enum { TEXT_BYTES = 128 * 1024 }; // of arguments that a command's text has, if only messages show it
 
-// The text of the command; of one with very many arguments the beginning, if nobody has the text but messages, which show less.
-// Returns whether it is all of it.
+// Writes the command's text to state->text. If there are very many arguments, and only messages, which show less, need the text, it is only the
+// beginning. Returns whether the text is whole.
 static bool write_text(struct worker_state *state, const struct job *job, const struct expansion *x) {
 	const struct template *template = job_template(job);
 	const struct options *options = state->run->options;
@@ -405,13 +405,13 @@ static bool write_text(struct worker_state *state, const struct job *job, const 
 	return beginning.record == x->record;
 }
 
-// Builds state->command, whose text is in state->text, if `is_whole`. Returns 0; or -1 with the result, after a message.
+// Builds state->command; state->text has its text, if `is_whole`. Returns 0; or -1 with the result, after a message.
 static int build_command(struct worker_state *state, const struct job *job, const struct expansion *x, bool is_whole,
                          struct result *ret_result) {
 	const struct template *template = job_template(job);
 	const struct interpreter *by = &job->spec->by;
 	int built = command_build(&state->command, template, x, by, &state->text);
-	if (built == 0 && state->command.by_shell && !is_whole) { // its program is no longer there
+	if (built == 0 && state->command.by_shell && !is_whole) { // the program that was to run without a shell has gone
 		buf_reset(&state->text);
 		command_text(template, x, by, &state->text);
 		built = command_build(&state->command, template, x, by, &state->text);
@@ -428,7 +428,7 @@ static int build_command(struct worker_state *state, const struct job *job, cons
 	return built;
 }
 
-// The attempt, where it is to run.
+// Makes the attempt, at `place`; NULL: on this machine, without --sshlogin.
 static void run_at(struct worker_state *state, struct job *job, struct hosts_place *place, struct result *ret_result) {
 	struct run *run = state->run;
 	struct expansion x = job_expansion(job);
@@ -489,7 +489,7 @@ static void run_at(struct worker_state *state, struct job *job, struct hosts_pla
 	}
 }
 
-// Returns as hosts_acquire_place().
+// Gets the attempt a place on a machine, waiting for one if need be. Returns as hosts_acquire_place().
 static bool enter_host(struct worker_state *state, struct job *job, struct hosts_place *ret_place, const struct sshlogin **ret_unreachable) {
 	struct hosts *hosts = state->run->hosts;
 	if (job->attempt == 1) {
@@ -516,7 +516,7 @@ static bool enter_host(struct worker_state *state, struct job *job, struct hosts
 
 void attempt_run(struct worker_state *state, struct job *job, struct result *ret_result) {
 	struct hosts *hosts = state->run->hosts;
-	// what is no item's runs here, and so does what runs beside the slots
+	// only items' jobs that take slots are placed on machines: all else runs here
 	bool is_placed = hosts && job->role == ROLE_JOB && !worker_is_long(state->worker);
 	*ret_result = (struct result){.outcome = OUTCOME_OK};
 	publish_attempt_begin(state);
@@ -525,7 +525,7 @@ void attempt_run(struct worker_state *state, struct job *job, struct result *ret
 		run_at(state, job, NULL, ret_result);
 		return;
 	}
-	// before the command is built, which may name the machine
+	// the place comes first, as the command may name the machine
 	const struct sshlogin *gone;
 	struct hosts_place place;
 	bool has_place = enter_host(state, job, &place, &gone);
@@ -534,7 +534,7 @@ void attempt_run(struct worker_state *state, struct job *job, struct result *ret
 		struct expansion x = job_expansion(job);
 		(void)write_text(state, job, &x);
 		job_output_open_spool(state, job);
-		// which of them cannot, and why, was said when that was seen
+		// which machine cannot be reached, and why, was said when that was seen
 		buf_adds(&state->stats.why, "none of the machines that it may run on can be reached");
 		result_cannot_start(ret_result, UNREACHABLE);
 		return;

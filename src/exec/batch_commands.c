@@ -10,7 +10,7 @@
 #include "input/input.h"
 #include "record/record.h"
 
-// The end of the attempt and of its output.
+// Ends the output of the attempt, and publishes its end.
 static void finish(struct worker_state *state, struct job *job, const struct result *result) {
 	publish_note_output(state, job, result, NEXT_NOTHING);
 	if (job->spool) {
@@ -91,7 +91,7 @@ static void found_path(void *arg, const char *path) {
 	line_items_add(arg, path);
 }
 
-// With the directory in which it was looked for: that is the user's, not the manifest's.
+// Names the directory that was searched: a relative pattern is looked for in the user's directory, not in the manifest's.
 static void warn_nothing(const struct run *run, const struct batch *batch, const char *pattern, const char *dir) {
 	FP_CLEANUP(buf_fini) struct buf where = BUF_INIT;
 	if (pattern[0] != '/') {
@@ -112,7 +112,7 @@ static void list_by_pattern(struct worker_state *state, struct worker *worker, s
 	if (!failed && n == 0) {
 		warn_nothing(state->run, batch, pattern, dir ? dir : "");
 	}
-	if (failed && state->run->options->dry_run) { // an earlier batch may be going to make it
+	if (failed && state->run->options->dry_run) { // an earlier batch may be going to make what is missing
 		diag_note("batch '%s': its items cannot be told yet: glob '%s': %s", text_shows(batch->name), text_shows(pattern),
 		          error);
 		free(error);
@@ -143,7 +143,7 @@ static enum work_status run_listing(struct worker *worker, struct queue *queue, 
 	struct batch *batch = queue_user(queue);
 	struct run *run = batch->run;
 	struct worker_state *state = worker_state_of(run, worker);
-	worker_pass(worker); // it may wait until its items are taken
+	worker_pass(worker); // the listing may wait until its items are taken
 	const struct manifest_batch *plan = batch->node->plan;
 	if (plan->source == MANIFEST_GLOB) {
 		list_by_pattern(state, worker, queue, plan->source_text, batch->specs[0]->context->cwd);

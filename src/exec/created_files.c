@@ -1,6 +1,6 @@
 // The files that jobs create (`creates`): a job whose file exists is not run, and the file of a failed job is removed.
 //
-// Several jobs may make the same path at once; it is counted only as long as one does.
+// Several jobs may make the same path at once; a path is in the table only while a job makes it.
 
 #include "exec/job_run.h"
 
@@ -16,7 +16,7 @@
 
 struct created_file {
 	unsigned njobs; // that are making it
-	bool is_made;   // one of them has
+	bool is_made;   // one of them has succeeded
 	char path[];
 };
 
@@ -43,7 +43,7 @@ static int compare(const void *a, const void *b) {
 	return strcmp(((const struct created_file *)a)->path, ((const struct created_file *)b)->path);
 }
 
-// One more job makes the file.
+// Notes that one more job makes the file. Returns its entry.
 static struct created_file *begin(struct created_files *created_files, const char *path) {
 	size_t size = strlen(path) + 1;
 	struct created_file *file = xcalloc(1, sizeof(*file) + size);

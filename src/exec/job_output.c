@@ -17,7 +17,7 @@ enum { OUTPUT_BYTES = 64 * 1024 };
 
 // ---- the spool ----
 
-// May somebody read the descriptor who lets jobs wait that write to it?
+// May somebody read from the descriptor, who can keep the jobs waiting that write to it?
 static bool is_read(int fd) {
 	struct stat stat;
 	return fstat(fd, &stat) == 0 && (S_ISFIFO(stat.st_mode) || S_ISSOCK(stat.st_mode));
@@ -38,7 +38,7 @@ void job_output_open_spool(struct worker_state *state, struct job *job) {
 		return;
 	}
 	FP_CLEANUP(buf_fini) struct buf tag = BUF_INIT;
-	bool by_machine = run->options->onall && run->options->tag && !job->spec->tag; // whose name its batch has
+	bool by_machine = run->options->onall && run->options->tag && !job->spec->tag; // the batch has the machine's name
 	if ((job->spec->tag || by_machine) && !in_table) {
 		struct expansion x = job_expansion(job);
 		FP_CLEANUP(buf_fini) struct buf raw = BUF_INIT;
@@ -70,16 +70,16 @@ void job_output_let_through(struct run *run, const struct job *job) {
 		return; // items that were read wait outside of the pool
 	}
 	if (run->hosts) {
-		return; // it may be lost, and made again
+		return; // the job may be lost with its machine, and made again
 	}
 	if (run->leases) {
 		return; // the reader may wait for the slot of this very job
 	}
 	if (run->options->color_failed || log_sink_is_on_stdout(run)) {
-		return; // its end decides what becomes of all of it
+		return; // the job's end decides what becomes of all its output
 	}
 	if (run->options->sem.is_on && !run->options->sem.foreground) {
-		return; // others like it write to the same place
+		return; // other commands of the semaphore write to the same place
 	}
 	struct pool_stat stat;
 	pool_stat(run->pool, &stat);
@@ -138,7 +138,7 @@ static void output_take(void *arg, enum child_stream stream, const char *bytes, 
 	}
 }
 
-// Reads what does not go into the spool, or not only there, and passes it on.
+// Reads output that does not go into the spool, or not only there, and passes it on.
 static ssize_t read_and_pass(struct worker_state *state, enum child_stream stream, int fd) {
 	if (!state->output_bytes) {
 		state->output_bytes = xmalloc(OUTPUT_BYTES);
@@ -172,7 +172,7 @@ static ssize_t output_readable(void *arg, enum child_stream stream, int fd) {
 	return n;
 }
 
-// With --latest-line as it is shown: behind the job's tag.
+// The last line of the job's output; with --latest-line behind the job's tag, as it is shown.
 static size_t output_last_line(void *arg, char *text, size_t size) {
 	const struct worker_state *state = arg;
 	bool tagged = state->run->options->show.latest_line;

@@ -10,8 +10,8 @@
 //                     -> end: output is finished, the tally counts it, the halt is asked, on-failure is queued
 //   queued -> dropped: cancelled, or skipped with its batch
 //
-// When a run is cut short, a job that runs is not tried again, but goes on to its next steps. What waits for a turn ends with
-// what it has come to, as if it had had no tries left: it has failed where its attempt had, and was cancelled between two steps.
+// When a run is cut short, a job that runs is not tried again, but goes on to its next steps. A job that waits for a turn ends as if it had no tries
+// left: as failed if its last attempt has failed, as cancelled if it waits between two steps.
 
 #include "exec/job_run.h"
 
@@ -25,7 +25,7 @@
 #include "record/record.h"
 
 enum {
-	LOSSES_MOST = 3,   // after which a job that is lost with its machine has failed: it may be what brings them down
+	LOSSES_MOST = 3,   // a job that is lost with its machine so often has failed: it may be what brings machines down
 	TRACE_LINES = 500, // of --trace-service, that wait for the event loop
 };
 
@@ -70,7 +70,7 @@ static void job_release(struct job *job) {
 static void job_close(struct worker_state *state, struct job *job, const struct result *result) {
 	struct run *run = state->run;
 	bool failed = outcome_is_failure(result->outcome);
-	// as GNU parallel counts it: of its stdout, but line by line of both streams
+	// as GNU parallel counts: the bytes of stdout; with --line-buffer those of both streams
 	uint64_t received = job_bytes(job, 0) + (job->spec->output == OUTPUT_LINE_BUFFER ? job_bytes(job, 1) : 0);
 	publish_note_output(state, job, result, NEXT_NOTHING);
 	end_summary_note_failure(state, result);
@@ -128,7 +128,7 @@ static enum submit_status submit_again(struct run *run, struct queue *queue, str
 		.id = kept->item.number,
 		.width = kept->spec->width,
 	};
-	uint64_t seq = kept->item.seq; // it may have gone when this returns
+	uint64_t seq = kept->item.seq; // the job may be freed before pool_submit() returns
 	enum submit_status status = pool_submit(run->pool, queue, worker, &work, 1);
 	waits_requeued(run->added_jobs, seq);
 	return status;
@@ -142,7 +142,7 @@ static void end_pause(struct job *job) {
 	}
 }
 
-// What was to follow the job's last attempt does not: its result is that of the job. state->text is the command that was not run.
+// Returns the result of a job whose next attempt or step is not run: that of its last attempt. Sets state->text to the command not run.
 static struct result unmade_result(struct worker_state *state, struct job *job) {
 	struct result result = job->result;
 	struct expansion x = job_expansion(job);
@@ -171,7 +171,7 @@ static void cut_off(struct job *job) {
 
 static enum work_status run_kept(struct worker *worker, struct queue *queue, struct job *kept);
 
-// Queues the job's next attempt or step, after a pause of so many nanoseconds; runs the step at once where the run is cut short.
+// Queues the job's next attempt or step, after `pause` nanoseconds; runs a step at once if the run takes no more work.
 static enum work_status queue_next(struct worker_state *state, struct queue *queue, struct job *job, uint64_t pause) {
 	struct run *run = state->run;
 	if (job->spool) {
@@ -220,7 +220,7 @@ static enum work_status fail_bad_item(struct worker_state *state, struct job *jo
 	return job_end(state, job, &result);
 }
 
-// Runs the job's step. Its first one may send its lines into another batch.
+// Runs the job's step. The lines of the first step may become items of another batch.
 static void job_attempt(struct worker_state *state, struct job *job, struct result *ret_result) {
 	const struct job_spec *spec = job->spec;
 	bool emits = job->batch->emits && job->step == 0;
@@ -239,8 +239,8 @@ static void job_attempt(struct worker_state *state, struct job *job, struct resu
 	}
 }
 
-// True if an attempt that was lost with its machine is to run again: if it was not sent there; or if it was lost less often than
-// LOSSES_MOST, and its output can be discarded and its input be read again.
+// True if an attempt that was lost with its machine is to run again: if it was never sent there; or if the job was lost less often than LOSSES_MOST,
+// and its output can be discarded and its input be read again.
 static bool reruns_lost(const struct job *job, enum lost lost) {
 	const struct options *options = job->batch->run->options;
 	bool is_held = job->results || (job->spool && job->spec->output == OUTPUT_GROUP);
@@ -276,7 +276,7 @@ static enum work_status job_step(struct worker *worker, struct queue *queue, str
 		result.outcome = OUTCOME_CANCELLED;
 	}
 	if (result.outcome == OUTCOME_CANCELLED) {
-		if (result.start == 0 && job->pending == NEXT_RETRY) { // it waited for a machine, for memory
+		if (result.start == 0 && job->pending == NEXT_RETRY) { // it was to be tried again, and waited for a machine or memory
 			result = unmade_result(state, job);
 		}
 		return job_end(state, job, &result);
@@ -360,7 +360,7 @@ static void drop(struct job *job) {
 	job_release(job);
 }
 
-// True if --resume says that the job is done, which is asked only now as others emit into its batch.
+// True if --resume says that the job is done. It is asked only now, as other batches emit into this one.
 static bool leave_out(struct job *job) {
 	static const struct result ok = {.outcome = OUTCOME_OK};
 	bool is_done = job_records_leave_out(job->batch, job->spec, &job->record, &job->item);

@@ -16,9 +16,8 @@ extern const struct retry_calls work_retries;
 
 // One attempt at one step of a job: its command, its environment, its child, its output.
 
-// Makes one attempt on job->slot and waits for its end, which is *ret_result: OUTCOME_CANCELLED if the run was cut short before
-// it could start, OUTCOME_SPAWN_ERROR after a message where it cannot be made. state->text is its command then. With --dry-run
-// only shows that.
+// Makes one attempt on job->slot and waits for its end, which is *ret_result: OUTCOME_CANCELLED if the run was cut short before the attempt could
+// start, OUTCOME_SPAWN_ERROR after a message if it cannot be made. state->text is its command then. With --dry-run only shows the command.
 void attempt_run(struct worker_state *state, struct job *job, struct result *ret_result);
 
 // ---- job_output.c ----
@@ -32,7 +31,7 @@ bool job_output_is_relayed(const struct run *run);
 // Opens the job's spool, with its tag, before its first attempt.
 void job_output_open_spool(struct worker_state *state, struct job *job);
 
-// What takes the output of the attempt of state->live, whose job has a spool or results: for child_run().
+// Returns the reader for child_run(): it takes the output of the attempt of state->live, whose job has a spool or results.
 struct output_reader job_output_reader(struct worker_state *state);
 
 // Switches the job's spool to writing at once, if this is the last job of the run, no other runs, no retry, later step or lost
@@ -57,8 +56,8 @@ bool created_files_find(struct worker_state *state, struct job *job);
 // The absolute path that the job is making, or NULL. Borrowed, until created_files_settle().
 const char *created_files_path(const struct job *job);
 
-// The job has ended, well (`ok`) or not. What one that failed has left is removed, for the next run would take it for the whole;
-// but not if another job of this run has made it meanwhile, or is making it. Says so if it cannot be removed.
+// The job has ended, well (`ok`) or not. Removes what a failed job has left, which the next run would take for the whole file, unless another job of
+// this run has made it meanwhile, or is making it. Prints a message if it cannot be removed.
 void created_files_settle(struct job *job, bool ok);
 
 // ---- batch_commands.c ----
@@ -68,7 +67,7 @@ void created_files_settle(struct job *job, bool ok);
 // Runs the on-failure command of the job, which has ended with `ended`, in the job's slot; also when the run starts no more jobs.
 void batch_command_on_failure(struct worker_state *state, const struct job *failed, const struct result *ended);
 
-// Sets the command that runs once, as the last of a manifest's batch.
+// Has the `finally` command of a manifest's batch run once, as the last of the batch.
 void batch_command_finally(struct run *run, struct queue *queue);
 
 // Queues the listing of the batch's items by a command or a pattern. Returns as pool_submit().

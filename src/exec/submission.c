@@ -87,7 +87,7 @@ bool submission_add(struct submission *submission, const struct new_item *new) {
 	return true;
 }
 
-// The numbers that were given to them are nobody's.
+// Counts the items as never started. The numbers that were given to them stay unused.
 static void drop_all(struct submission *submission) {
 	struct batch *batch = submission->batch;
 	for (size_t i = 0; batch->output_queue && i < submission->n; ++i) {
@@ -135,7 +135,7 @@ void submission_settle(struct submission *submission, enum submit_status status)
 }
 
 enum submit_status submission_submit(struct submission *submission, struct worker *from, unsigned flags) {
-	bool cancelled = atomic_load_relaxed(&submission->batch->cancelled); // then the pool was not even asked
+	bool cancelled = atomic_load_relaxed(&submission->batch->cancelled); // then the pool is not even asked
 	enum submit_status status = submission_offer(submission, from, flags);
 	submission_settle(submission, status);
 	return cancelled && status == SUBMIT_CLOSED ? SUBMIT_OK : status;
@@ -163,7 +163,7 @@ struct line_items *line_items_begin(struct worker *worker, struct queue *queue, 
 }
 
 static void submit_lines(struct line_items *line_items) {
-	// nested work is never refused for room; what is refused was counted
+	// nested work is never refused for room; items that were refused have been counted
 	line_items->closed |= submission_submit(&line_items->submission, line_items->worker, line_items->flags) == SUBMIT_CLOSED;
 }
 
@@ -182,7 +182,7 @@ void line_items_add(struct line_items *line_items, const char *text) {
 static void add_lines(struct line_items *line_items) {
 	struct line line;
 	while (line_buffer_next(&line_items->line_buffer, &line) && !line_items->closed) {
-		// of a bad one its beginning, as a string
+		// of a bad line its beginning, up to a NUL
 		size_t size = line.bad ? strlen(line.text) + 1 : line.len + 1;
 		add_item(line_items, &(struct record){.args = line.text, .size = size, .nargs = 1}, line.bad);
 	}

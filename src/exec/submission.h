@@ -7,7 +7,7 @@
 
 enum {
 	SUBMISSION_ITEMS = 256,         // submitted with one call
-	SUBMISSION_BYTES = 48 * 1024,   // … and bytes, so that with the last of them they fit into a chunk of the queue
+	SUBMISSION_BYTES = 48 * 1024,   // bytes at which it is full, so that with its last item it fits into a chunk of the queue
 };
 
 // Appends the item's bytes, at the next multiple of 8. Returns where they begin.
@@ -19,20 +19,20 @@ void item_read(struct item_view *ret_view, const void *data, size_t size);
 struct submission {
 	struct queue *queue;      // open, or the running item's own
 	struct batch *batch;      // the queue's user; the submission holds a reference
-	struct submission *next;  // --onall: that of the next machine, which gets the same; or NULL
+	struct submission *next;  // --onall: the submission of the next machine, which gets the same items; or NULL
 	uint64_t from;            // seq of the job that emits the items, or 0
-	bool again;               // that job was not what the joblog has: these are not taken as done
+	bool again;               // that job has changed since the joblog: the items are not taken as done
 	struct buf bytes;         // the items, by item_write()
 	struct submission_item {
 		size_t at, size;  // in `bytes`
 		uint64_t number;
 		unsigned width;
-		uint32_t n;       // that it stands for
+		uint32_t n;       // items that it stands for
 	} *items;
-	size_t n, cap;            // of these
-	size_t nitems;            // that they stand for
-	uint64_t queued;          // when the first of them was added: that of all but those that a job emits, which come slowly
-	size_t counted;           // of them, with publish_queued(): an item is known before it can have ended
+	size_t n, cap;            // of `items`
+	size_t nitems;            // items that they stand for
+	uint64_t queued;          // the time of the first item, for all; or, if a job emits them, which is slow, of each
+	size_t counted;           // those of `nitems` that publish_queued() has counted: an item is known before it can have ended
 };
 
 // What an item is made from.
@@ -41,7 +41,7 @@ struct new_item {
 	unsigned spec;            // index in batch->specs
 	const char *bad;          // why it cannot be an item, or NULL
 	uint32_t items;           // more than 1: it is a pack of so many
-	uint64_t seq;             // of a pack: number of the first in the run, where they were counted by publish_queued(); 0: the next one
+	uint64_t seq;             // of a pack whose items publish_queued() has counted: the number of its first item; 0: the next number
 	struct block *block;      // that its job reads, or NULL
 	struct added_job *added;  // of --add, whose id is set; or NULL
 };
@@ -57,13 +57,13 @@ static inline bool submission_is_full(const struct submission *submission) {
 	return submission->n == SUBMISSION_ITEMS || submission->bytes.len >= SUBMISSION_BYTES;
 }
 
-// Submits all its items, as pool_submit() does with `from` (the worker whose running item adds them, or NULL) and `flags`. It is
-// empty afterwards, but with SUBMIT_FULL all is still in it; with SUBMIT_CLOSED all was counted as never started,
-// as it is with SUBMIT_OK if the batch was cancelled.
+// Submits all its items, as pool_submit() does with `from` (the worker whose running item adds them, or NULL) and `flags`. The submission is empty
+// afterwards, except with SUBMIT_FULL. With SUBMIT_CLOSED all items were counted as never started, as they are with SUBMIT_OK if the batch was
+// cancelled.
 enum submit_status submission_submit(struct submission *submission, struct worker *from, unsigned flags);
 
-// The same in two steps, for a caller with a lock: submission_offer() only submits; submission_settle(), without the lock, does
-// what follows from the status that it has returned.
+// submission_submit() in two steps, for a caller with a lock: submission_offer() only submits; submission_settle(), without the lock, does what
+// follows from the status that the first has returned.
 enum submit_status submission_offer(struct submission *submission, struct worker *from, unsigned flags) FP_NODISCARD;
 void submission_settle(struct submission *submission, enum submit_status status);
 
@@ -86,7 +86,7 @@ struct line_items {
 // of the job that writes them, or 0. line_items_end() frees what is returned.
 struct line_items *line_items_begin(struct worker *worker, struct queue *queue, uint64_t from, unsigned flags, bool hold);
 
-// Takes the lines of bytes of the stream; a line may be in several calls.
+// Takes bytes of the stream; a line may come in several calls.
 void line_items_take(struct line_items *line_items, const char *mem, size_t len);
 
 // Adds one item that is no line of a stream.

@@ -2,8 +2,8 @@
 //
 // The feeding thread (the event loop's) is no slot and never blocks. A batch with an input of its own is read while it
 // has less than HIGH_BYTES queued, and again when the pool says that it runs low, so memory is flat whatever the length
-// of the input. Where the batches are found in the input itself (--batch-by) it is read as far ahead as the pool takes
-// it (--queue-mem, then the spill file): only so does a batch that comes late in the input get its turn at once.
+// of the input. With --batch-by, where the input itself names the batches, it is read as far ahead as the pool takes it (--queue-mem, then the spill
+// file): only so does a batch that comes late in the input get its turn at once.
 
 #include "feed/feed_internal.h"
 
@@ -48,9 +48,9 @@ static bool feed_read(struct run *run, struct feed *feed) {
 	return false;
 }
 
-// True if the feed's batch has enough to do for now; the pool then calls when it has not.
+// True if the feed's batch has enough to do for now; the pool then calls when the batch runs low.
 static bool feed_is_ahead(struct run *run, struct feed *feed) {
-	if (run->options->packing.by_time) { // what its batch lacks is made of what was read
+	if (run->options->packing.by_time) { // the packs that its batch lacks are made of what was read
 		return !feed_submit_stocks(run, feed) || (!feed->by_key && stock_bytes(&feed->own.stock) >= feed_high_water(run));
 	}
 	bool wants = feed->by_key || run->halt.percent > 0; // N% is of all jobs: they must be known
@@ -66,12 +66,12 @@ static bool feed_is_ahead(struct run *run, struct feed *feed) {
 	return true;
 }
 
-// Reads on of the data of --pipe or --tee, and queues a block at once. Returns true if there may be more.
+// Reads more of the data of --pipe or --tee, and queues a block at once. Returns true if there may be more.
 static bool feed_fill_data(struct run *run, struct feed *feed) {
 	struct submission *submission = feed->own.submission;
 	struct block *block;
 	feed->waiting = false;
-	if (publish_halted(run)) { // data goes to jobs that run, too, without a word of the pool
+	if (publish_halted(run)) { // data also goes to jobs that run, without a call that the pool could refuse
 		feeds_cut_short(run);
 	}
 	if (run->feeds->stopped || feed->ended || !feed_submit(run, submission)) {
@@ -130,7 +130,7 @@ static bool feed_fill(struct run *run, struct feed *feed) {
 	if (run->options->packing.by_time && !feeds->stopped) {
 		(void)feed_submit_stocks(run, feed);
 	} else if (feed->ended && !feed->pending && !feeds->stopped) {
-		(void)feed_flush_packs(run, feed); // else with the next pass
+		(void)feed_flush_packs(run, feed); // without room, again in the next pass
 	}
 	return false;
 }
@@ -172,7 +172,7 @@ static bool feed_begin(struct run *run, struct feed *feed) {
 	return feed->own.submission;
 }
 
-// Nothing will be added any more, but by what runs.
+// Whether nothing will be added any more, except by jobs that run.
 static bool all_is_read(const struct run *run) {
 	bool ended = true;
 	list_for_each_entry(&run->feeds->active, const struct feed, feed, link) {
@@ -188,7 +188,7 @@ bool feeds_fill(struct run *run) {
 	list_for_each_entry(&feeds->active, struct feed, feed, link) {
 		if (!feeds->stopped && feed_begin(run, feed)) {
 			again |= feed_fill(run, feed);
-			if (feed->node) { // at once: there may be very many
+			if (feed->node) { // at once: there may be very many nodes
 				feed_finish(run, feed);
 			}
 		}

@@ -1,4 +1,4 @@
-// Jobs that come while the run goes, from outside of its input (--add): they go the way of an item from there on.
+// Jobs that come while the run goes, from outside of its input (--add). From then on they are treated as items.
 
 #include "feed/feed_internal.h"
 
@@ -37,7 +37,7 @@ static struct submission *open_submission(struct run *run, uint64_t number, cons
 	return feed_submission_open_batch(run, name, /* low_water */ 0);
 }
 
-// Submits it: to the local list of the worker whose attempt adds it, if that still runs, else to the tail of the queue.
+// Submits the job: to the local list of the worker whose attempt adds it, if that attempt still runs, else to the tail of the queue.
 static enum submit_status submit(struct run *run, uint64_t number, struct submission *submission, bool own) {
 	nested_lock(run->nested);
 	const struct live_attempt *attempt = own ? nested_find(run->nested, number) : NULL;
@@ -53,7 +53,7 @@ static uint64_t add_to(struct run *run, uint64_t number, uint64_t by, struct add
 	const struct record words = {.args = job->words, .size = job->words_size, .nargs = job->nwords};
 	submission->from = by;
 	bool is_new = submission_add(submission, &(struct new_item){.record = &words, .added = added});
-	uint64_t id = added->id; // it may have ended before this does
+	uint64_t id = added->id; // the job may end before this function does
 	uint64_t place = is_new ? submission->items[submission->n - 1].number : 0;
 	added_jobs_register(run->added_jobs, added, by, submission->queue, place);
 	if (!is_new) { // --resume: it is done

@@ -16,7 +16,7 @@
 
 enum {
 	OUTLETS_MAX = 1024,     // outlets of batches found in the input; beyond it the one unused longest is submitted and removed
-	OUTLETS_UNPACKED = 256, // … the same where nothing is packed
+	OUTLETS_UNPACKED = 256, // … if nothing is packed
 	OUTLET_BYTES = 2048,    // memory of an outlet besides its items, about
 	FEED_WHEN_EMPTY = 1,    // low_water of a queue whose packs are made when it lacks them
 };
@@ -42,8 +42,8 @@ struct stock_pack {
 struct outlet {
 	struct submission *submission; // NULL: closed
 	struct pack pack;    // being filled, if records are packed
-	struct stock stock;  // the same with --pack=auto
-	// of a batch that is found in the input
+	struct stock stock;  // items that wait to be packed, with --pack=auto
+	// for a batch that is found in the input
 	struct list used;    // in outlets->used
 	struct outlet *next; // in its bucket
 	uint64_t hash;
@@ -61,7 +61,7 @@ struct feed {
 	bool is_data;                  // it feeds the data of run->blocks; else items
 	struct input *input;           // gives the items; or NULL: the list of `node` does
 	struct dag_node *node;         // of a manifest, or NULL
-	struct outlet own;             // of its batch. Of a node: closed before the node's turn. With --batch-by: of the batch "default",
+	struct outlet own;             // of its batch; a node's is closed before the node's turn. With --batch-by: of the batch "default",
 	                               // whose queue stays open until the input has ended, because a pool without an open queue ends
 	bool by_key;                   // --batch-by names the batch of each record
 	bool waiting;                  // for its descriptor
@@ -90,7 +90,7 @@ struct feeds {
 
 // ---- feed_open.c
 
-// Queued bytes of a batch at which its input is left alone.
+// Returns how many queued bytes of a batch are enough for its input not to be read on.
 size_t feed_high_water(const struct run *run);
 
 // ---- feed_stock.c
@@ -110,8 +110,8 @@ void stock_take(struct stock *stock, const struct pack_limits *limits, uint64_t 
 
 void stock_fini(struct stock *stock);
 
-// Puts items of the outlet's stock into packs and submits these, as many as its queue lacks, or `all`. `ended`: no more items will come.
-// The pool calls when the queue lacks more. Returns false if the pool has no room now.
+// Puts items of the outlet's stock into packs and submits these, as many as its queue lacks, or `all`. `ended`: no more items will come. Has the pool
+// call when the queue lacks more. Returns false if the pool has no room now.
 bool stock_submit(struct run *run, struct outlet *outlet, bool ended, bool all);
 
 // ---- feed_route.c

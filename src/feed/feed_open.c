@@ -26,10 +26,10 @@
 #include <unistd.h>
 
 enum {
-	HIGH_BYTES = 64 * 1024,      // queued bytes of a batch at which its input is left alone
-	PACKED = 8,                  // as many times the bytes when items are packed: a job has up to 128 KiB of them
-	PACKED_BY_TIME = 32,         // … and with --pack=auto up to 2 MiB, for each slot,
-	AHEAD_BYTES = 8 * 1024 * 1024, // … but no more than this: packs are made of what was read
+	HIGH_BYTES = 64 * 1024,      // queued bytes of a batch at which its input is not read on
+	PACKED = 8,                  // times HIGH_BYTES if items are packed: a job has up to 128 KiB of them
+	PACKED_BY_TIME = 32,         // … and for each slot with --pack=auto: a job has up to 2 MiB
+	AHEAD_BYTES = 8 * 1024 * 1024, // … but no more bytes than this in all
 };
 
 size_t feed_high_water(const struct run *run) {
@@ -42,7 +42,7 @@ size_t feed_high_water(const struct run *run) {
 	return run->slots < most / packed ? packed * run->slots : most > HIGH_BYTES ? most : HIGH_BYTES;
 }
 
-// A feed for the queue of that submission, which it takes over; both are its node's business if the submission is NULL.
+// Adds a feed for the submission's queue, and takes the submission over. NULL: feed_begin() makes the submission of the feed's node.
 static struct feed *feed_add(struct feeds *feeds, struct input *input, struct submission *submission) {
 	struct feed *feed = NEW(struct feed);
 	feed->input = input;
@@ -51,7 +51,7 @@ static struct feed *feed_add(struct feeds *feeds, struct input *input, struct su
 	return feed;
 }
 
-// `node` is that of a manifest whose items these are, or NULL.
+// Opens the input; `node`: the node of a manifest whose items it gives, or NULL. Returns NULL after a message.
 static struct input *open_input(const struct input_config *config, struct dag_node *node) {
 	char *error;
 	struct input *input = input_open(config, &error);
@@ -154,8 +154,8 @@ static bool wait_input(struct run *run, int fd) {
 
 // ---- headers ----
 
-// Waits for the header of the input, whose record is borrowed; one that is empty has none, and has ended. Returns 0, or -1 after
-// a message or when a signal ends the run.
+// Waits for the header of the input, and borrows its record; an empty input has no header, and has ended. Returns 0, or -1 after a message or when a
+// signal ends the run.
 static int read_header(struct run *run, struct feed *feed, struct record *ret_record) {
 	const char *error = NULL;
 	enum input_status status;
@@ -203,7 +203,7 @@ static void name_files(const struct options *options, struct names *names) {
 	names->names = xcalloc(options->nsources, sizeof(*names->names));
 	for (; names->n < options->nsources; ++names->n) {
 		const struct source_config *source = &options->sources[names->n];
-		names->names[names->n] = xstrdup(source->kind == FROM_FILE ? source->path : ""); // nothing is called that
+		names->names[names->n] = xstrdup(source->kind == FROM_FILE ? source->path : ""); // no replacement string has this name
 	}
 }
 
@@ -252,14 +252,13 @@ static bool needs_total(const struct run *run) {
 	return job_spec_any(&run->spec, TEMPLATE_NEEDS_TOTAL) || template_has(run->feeds->batch_by, TEMPLATE_NEEDS_TOTAL) || result_files_need_total(run);
 }
 
-// Reads all input before the first job, where the command line says something of all items. Returns 0, or -1 after a
-// message or when a signal ends the run.
+// Reads all input before the first job, if the command line needs to know all items. Returns 0, or -1 after a message or when a signal ends the run.
 static int read_all_records(struct run *run) {
 	const struct options *options = run->options;
 	if (!options->shuffle && !options->tee && !needs_total(run)) {
 		return 0;
 	}
-	// those of -X and --pack, and of each batch of --batch-by, are not known before they are made
+	// the number of jobs of -X and --pack, and of each batch of --batch-by, is not known before they are made
 	bool counts_commands = options->packing.on && options->packing.items > 0 && !options->packing.spreads;
 	run->total = 0;
 	list_for_each_entry(&run->feeds->active, struct feed, feed, link) {
@@ -278,10 +277,10 @@ static int read_all_records(struct run *run) {
 
 enum {
 	SPARE_BYTES = 4096, // for the variables that are set for each job, and what the kernel puts beside them
-	ROOM_BYTES = 2 * 1024 * 1024, // of a command at most, where the stack's limit, and with it execve(), has none
+	ROOM_BYTES = 2 * 1024 * 1024, // of a command at most, if the stack's limit, and with it execve(), sets none
 };
 
-// Bytes that execve() has for arguments: the environment takes from the same (execve(2), "Limits on size").
+// Bytes that execve() has for arguments: the environment takes its part of the same room (execve(2), "Limits on size").
 static size_t argument_room(const struct job_spec *spec) {
 	long most = sysconf(_SC_ARG_MAX);
 	size_t taken = SPARE_BYTES;
@@ -302,10 +301,10 @@ static bool is_plain_program(const struct run *run) {
 	       command_build(&command, template, &x, &run->spec.by, &text) == 0 && !command.by_shell;
 }
 
-// Lets records come together, where each is an item of which nobody has to know by itself.
+// Has the inputs give several records as one, if each is an item that nobody has to know by itself.
 static void join_records(const struct pack_limits *limits, struct run *run) {
 	const struct packing *packing = &run->options->packing;
-	bool counts = packing->items > 0; // with --pack=auto that is done later
+	bool counts = packing->items > 0; // with --pack=auto items are counted later
 	bool one_by_one = run->job_records || run->result_files || !(packing->by_time || (packing->on && !counts));
 	size_t most = one_by_one ? 0 : packs_join_size(limits);
 	list_for_each_entry(&run->feeds->active, struct feed, feed, link) {

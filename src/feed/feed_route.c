@@ -1,8 +1,8 @@
 // Where a record goes: through the outlet of its batch, in which it may be packed, into a submission to the queue; --batch-by says
 // which batch.
 //
-// A submission keeps the queue of its batch open. Those of batches that --batch-by names are few, and closed with each flush;
-// their packs are few, too, and the one longest left alone goes first.
+// A submission keeps the queue of its batch open. With --batch-by few submissions are open at a time, and each flush closes them; packs are few, too,
+// and the one left alone longest is submitted first.
 
 #include "feed/feed_internal.h"
 
@@ -27,7 +27,7 @@ bool feed_submit(struct run *run, struct submission *submission) {
 	for (; submission; submission = submission->next) {
 		switch (submission_submit(submission, NULL, 0)) {
 		case SUBMIT_FULL: run->feeds->full = true; return false;
-		case SUBMIT_CLOSED: feeds_cut_short(run); break; // while these were on their way
+		case SUBMIT_CLOSED: feeds_cut_short(run); break; // the pool closed while these were on their way
 		case SUBMIT_OK: break;
 		}
 	}
@@ -110,8 +110,8 @@ static void outlet_remove(struct outlets *outlets, struct outlet *outlet) {
 	free(outlet);
 }
 
-// Submits what is in the outlet's submission, and closes that, unless there is a stock. Without a pack the outlet is gone then. Returns
-// false if there is no room.
+// Submits what is in the outlet's submission, and closes the submission; then frees the outlet if its pack is empty. Does nothing if there is a
+// stock. Returns false if there is no room.
 static bool outlet_flush(struct run *run, struct outlet *outlet) {
 	if (outlet->stock.nitems > 0) {
 		return true;
@@ -238,8 +238,8 @@ bool feed_is_empty(const struct run *run, const struct feed *feed) {
 	return feed->own.pack.nitems == 0 && feed->own.stock.nitems == 0 && (!feed->by_key || run->feeds->outlets.n == 0);
 }
 
-// Adds the pending record as a job of its own, which fails if it is `bad`; or, with --exit, if it is too long, nothing behind it is
-// read.
+// Adds the pending record as a job of its own, which fails if it is `bad`. But with --exit, a record that is too long is not added: after a message
+// nothing behind it is read.
 static bool feed_alone(struct run *run, struct feed *feed, struct outlet *outlet, const char *bad) {
 	struct submission *submission = outlet_open(run, outlet);
 	if (!submission || (submission_is_full(submission) && !feed_submit(run, submission))) {
@@ -269,7 +269,7 @@ static bool feed_packed(struct run *run, struct feed *feed, struct outlet *outle
 			return feed_alone(run, feed, outlet, bad);
 		case PACK_TAKEN:
 			feed->pending = false;
-			// without room a complete one stays as it is, and goes before the next record
+			// without room a complete pack stays as it is, and goes before the next record
 			return !packs_is_complete(&outlet->pack, limits) || submit_pack(run, outlet, 0);
 		case PACK_FULL:
 			if (!submit_pack(run, outlet, 0)) {
@@ -279,8 +279,8 @@ static bool feed_packed(struct run *run, struct feed *feed, struct outlet *outle
 	}
 }
 
-// Puts as many of the items in the pending record as fit into the pack: they are halved until all do, or one is left, which is
-// packed by itself. What did not fit is pending. Returns false if there is no room now for what must go first.
+// Puts as many of the items in the pending record as fit into the pack: their number is halved until all fit, or one is left, which is packed by
+// itself. What did not fit is pending. Returns false if there is no room now for what must go first.
 static bool feed_packed_items(struct run *run, struct feed *feed) {
 	struct record part = feed->record, rest = feed->record;
 	while (part.nargs > 1 && !packs_add_all(&feed->own.pack, &run->feeds->limits, &part, atomic_load_relaxed(&run->seq) + 1)) {
@@ -320,13 +320,13 @@ static bool feed_stocked(struct run *run, struct feed *feed, struct outlet *outl
 	}
 	stock_add(&outlet->stock, &feed->record, nitems, measured, bad, atomic_add_relaxed(&run->seq, nitems) + 1);
 	for (; submission; submission = submission->next) {
-		publish_queued(submission->batch, nitems); // it is known, as what is queued
+		publish_queued(submission->batch, nitems); // these items are known, like those that are queued
 	}
 	feed->pending = false;
 	return true;
 }
 
-// Submits packs of that batch, and lets go of it if these were all. As stock_submit().
+// Does stock_submit() for a batch found in the input, and returns its result; flushes the outlet if its stock is empty then.
 static bool submit_keyed(struct run *run, struct outlet *outlet, bool ended, bool all) {
 	bool done = stock_submit(run, outlet, ended, all);
 	if (!done) {
@@ -360,10 +360,10 @@ bool feed_submit_stocks(struct run *run, struct feed *feed) {
 // ---- records ----
 
 bool feed_record(struct run *run, struct feed *feed) {
-	const struct template *command = feed->node || feed->bad || feed->joins ? NULL : run->spec.command; // one argument is no choice
+	const struct template *command = feed->node || feed->bad || feed->joins ? NULL : run->spec.command; // one argument is nothing to choose from
 	const struct packing *packing = &run->options->packing;
 	if (command && template_skips(command, &feed->record)) { // {choose_k} and {uniq}
-		// its number is nobody's, as in GNU parallel
+		// the number of this record stays unused, as in GNU parallel
 		atomic_add_relaxed(&run->seq, packing->on ? 0 : 1);
 		feed->pending = false;
 		return true;

@@ -1,7 +1,7 @@
 // Items that are put together by the time that they take (--pack=auto): kept as they were read until a slot is free.
 //
-// So a batch that comes late has its turn at once, and the size of a pack follows what the items before have taken. The pool
-// has one pack that waits at most, besides one for each free slot.
+// So a batch that comes late has its turn at once, and the size of a pack follows how long earlier items have taken. At most one pack of a queue
+// waits in the pool, besides one for each free slot.
 
 #include "feed/feed_internal.h"
 
@@ -15,7 +15,7 @@ struct stock_part {
 	uint32_t bytes, nargs;
 	uint32_t nitems;     // more than one: each is one argument
 	uint32_t measured;   // by packs_measure()
-	uint32_t reason;     // bytes behind its own that say why it cannot be an item, with a NUL; or 0
+	uint32_t reason;     // bytes behind its arguments that say why it cannot be an item, with a NUL; or 0
 };
 
 size_t record_bytes_of(const struct record *record, uint32_t n) {
@@ -114,7 +114,7 @@ void stock_fini(struct stock *stock) {
 
 // ---- into the pool ----
 
-// Items of the next pack of that batch.
+// Returns how many items the next pack of the batch may have.
 static uint64_t choose_most(const struct batch *batch, uint64_t waiting, unsigned slots, bool ended) {
 	struct run *run = batch->run;
 	uint64_t limit = run->feeds->limits.items;

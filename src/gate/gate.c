@@ -23,34 +23,34 @@ enum {
 
 struct gate {
 	struct run *run;
-	bool can_hold;           // a start
+	bool can_hold;           // may hold back a start
 	const char *jobs;        // the value of -j; borrowed
-	mutex lock;              // of all down to timeout
+	mutex lock;              // guards the fields down to `timeout`
 	uint64_t next_start;     // not before this: --delay
 	double delay;            // nanoseconds
 	enum event_why why;      // of the last refusal
-	struct buf what;         // … in words, but of --delay; empty: the last answer was that a job may start
-	struct median *median;   // of the run times of those that succeeded
+	struct buf what;         // … in words, but for --delay; empty: the last answer was that a job may start
+	struct median *median;   // of the run times of the jobs that succeeded
 	struct slots_watch jobs_file;
 	atomic_uint_least64_t timeout; // by the median, ns; 0: not known yet
 
-	// of the thread that asks, one at a time, or with -S of the event loop
+	// for the thread that asks, one at a time, or with -S for the event loop
 	double max_load;         // 0: any
 	struct slots_watch load_file;
 	bool swapping;
 	struct swapped swapped;
 	uint64_t swap_read_at;    // when it was last read; 0: never
-	bool has_waited, has_missed; // there was a message for it
-	uint64_t waits_since;    // as published: when the wait began, 0: none has
-	enum event_why published;
+	bool has_waited, has_missed; // the messages about a wait, and about a missing figure, were printed
+	uint64_t waits_since;    // when the published wait for all jobs began; 0: none is published
+	enum event_why published; // … its reason
 
-	// of the event loop
+	// for the event loop
 	uint64_t memory_due;     // when to read the memory next
-	uint64_t suspended_since; // as published: when children were stopped; 0: none is
+	uint64_t suspended_since; // when the published stop of children began; 0: none is published
 	unsigned suspended;      // children that are stopped
 	atomic_bool check_soon;   // a child has ended
-	atomic_bool checks_here;  // with -S: jobs may be let start here, or no longer
-	uint64_t here_due;
+	atomic_bool checks_here;  // with -S: a job has started or ended here
+	uint64_t here_due;        // … when check_here() looks next
 };
 
 int gate_open(struct run *run, const char *jobs) {
@@ -58,7 +58,7 @@ int gate_open(struct run *run, const char *jobs) {
 	struct slots_watch jobs_file;
 	slots_watch_open(&jobs_file, jobs);
 	if (options->tty) {
-		jobs_file.path = NULL; // one at a time, whatever it says
+		jobs_file.path = NULL; // one at a time, whatever the file says
 	}
 	bool can_hold = options_watch_machine(options) || options->delay > 0;
 	if (options->dry_run || (!can_hold && !jobs_file.path && options->timeout_percent == 0)) {
@@ -167,7 +167,7 @@ static enum event_why run_checks(struct gate *gate, struct buf *why) {
 
 // ---- may the next job start? ----
 
-// Publishes that all jobs wait for `what`, or with NULL no longer do. *since: when that began, 0: it has not.
+// Publishes that all jobs wait for `what`, or with NULL that they no longer do. *since: when the wait began; 0: it has not.
 static void publish_state(struct run *run, uint64_t *since, enum event_why why, const char *what) {
 	if (what && *since == 0) {
 		*since = now_ns();
@@ -191,7 +191,7 @@ uint64_t gate_ask(void *arg) {
 	uint64_t again = gate->next_start;
 	mutex_unlock(&gate->lock);
 	bool is_early = now_ns() < again;
-	if (!is_early && !run->hosts) { // there each machine has its own
+	if (!is_early && !run->hosts) { // with -S each machine has its own gate
 		why = run_checks(gate, &what);
 		again = now_ns() + (uint64_t)CHECK_AGAIN_MS * NS_PER_MS;
 		if (why != gate->published) {
@@ -230,7 +230,7 @@ void gate_add_reason(struct gate *gate, struct buf *words) {
 	mutex_unlock(&gate->lock);
 }
 
-// On this machine as one of -S, which check_here() brakes, a job has started or ended.
+// With -S: a job has started or ended on this machine, so that check_here() looks at once.
 static void note_change_here(struct gate *gate) {
 	if (gate->run->hosts && options_watch_machine(gate->run->options)) {
 		atomic_store_release(&gate->checks_here, true); // pairs with the exchange in check_here()
@@ -246,7 +246,7 @@ void gate_note_start(struct gate *gate) {
 	mutex_unlock(&gate->lock);
 	bool is_watched = options->memfree > 0 || options->memsuspend > 0;
 	if (options->timeout_percent > 0 || (is_watched && children_count(run->children) == 1)) {
-		run_wake(gate->run); // the event loop has somebody to look after
+		run_wake(gate->run); // the event loop has a child to watch
 	}
 	note_change_here(gate);
 }
@@ -260,7 +260,7 @@ static void reread_jobs(struct gate *gate) {
 	mutex_unlock(&gate->lock);
 	unsigned slots;
 	char *error;
-	if (!changed || run->leases || run->jobserver) { // else the slots are not only this run's
+	if (!changed || run->leases || run->jobserver) { // with leases or a jobserver the slots are not only this run's
 		return;
 	}
 	if (slots_parse(gate->jobs, run->job_fds, &slots, &error) != 0) {
@@ -274,7 +274,7 @@ static void reread_jobs(struct gate *gate) {
 	publish_slots(run, slots, "-j");
 }
 
-// With the lock. Returns whether the timeout is another now.
+// Counts the job's time for --timeout N%. With the lock. Returns whether the timeout has changed.
 static bool count_time(struct gate *gate, const struct result *result) {
 	double percent = gate->run->options->timeout_percent;
 	if (percent == 0 || result->outcome != OUTCOME_OK) {
@@ -328,7 +328,7 @@ static void make_room(struct gate *gate, uint64_t bytes) {
 	unsigned most = sysload_may_run(bytes, options->memsuspend, n);
 	unsigned before = gate->suspended;
 	if (bytes / 2 >= options->memsuspend && before > 0) {
-		most = n > before ? n - before + 1 : 1; // one at a time: the next reading tells what it takes
+		most = n > before ? n - before + 1 : 1; // one at a time: the next reading tells how much memory it takes
 	}
 	unsigned now = gate->suspended = children_suspend_young(run->children, most);
 	char what[100];
@@ -345,7 +345,7 @@ static uint64_t watch_memory(struct gate *gate, uint64_t now) {
 	bool soon = atomic_exchange(&gate->check_soon, false);
 	if (soon || now >= gate->memory_due) {
 		gate->memory_due = now + (uint64_t)CHECK_AGAIN_MS * NS_PER_MS;
-		if (sysload_free(&bytes)) { // else whoever started has heard of it
+		if (sysload_free(&bytes)) { // else report_missing() has warned
 			make_room(gate, bytes);
 		}
 	}

@@ -11,7 +11,7 @@
 // Makes run->gate, if the options ask for any of it; `jobs` is the value of -j (borrowed). Returns 0, or -1 after a message.
 int gate_open(struct run *run, const char *jobs);
 
-// Frees run->gate, which may be NULL, when the pool has gone.
+// Frees run->gate, which may be NULL, after the pool was destroyed.
 void gate_close(struct run *run);
 
 // Whether gate_ask() may hold a job back. `gate` may be NULL.
@@ -20,17 +20,17 @@ bool gate_can_hold(const struct gate *gate);
 // Returns 0 if the next job of the run (`arg`) may start, else when to ask again (now_ns() time). One thread at a time.
 uint64_t gate_ask(void *arg);
 
-// What gate_ask() has refused a start for last. From any thread.
+// Returns why gate_ask() has last refused a start. From any thread.
 enum event_why gate_reason(struct gate *gate);
 
 // Appends why the next job may not start now, or nothing. `gate` may be NULL. From any thread.
 void gate_add_reason(struct gate *gate, struct buf *words);
 
-// To be called when a child runs.
+// To be called when a child was started.
 void gate_note_start(struct gate *gate);
 
 // To be called when a child has ended, or has not started after all; `result` is its own.
 void gate_note_end(struct gate *gate, const struct result *result);
 
-// What the event loop does for running children. Returns when to call again (now_ns() time), or TIME_NEVER.
+// Watches the running children, for the event loop. Returns when to call again (now_ns() time), or TIME_NEVER.
 uint64_t gate_tick(struct gate *gate, uint64_t now);

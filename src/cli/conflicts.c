@@ -18,13 +18,13 @@
 
 // ---- the rules of the table ----
 
-#define ALWAYS NOPTIONS // an option that is never given: it would lift the rule
+#define ALWAYS NOPTIONS // as `unless`: no option is named so, so nothing lifts the rule
 
-// A row of EXCLUDES or NEEDS, in the order of options.def: `id` cannot be combined with the others for that reason, or, with NULL
-// for `others`, has no meaning without `unless`. Neither holds where `unless` is given.
+// A row of EXCLUDES or NEEDS, in the order of options.def: `id` cannot be combined with any of `others`, for the reason `text`;
+// or, if `others` is NULL, has no meaning without `unless`. If `unless` is given, the rule does not hold.
 static const struct rule {
 	enum option_id id, unless;
-	const char *text;              // the reason, or "" where it can be seen; of NEEDS what is missing
+	const char *text;              // the reason, or "" where it is evident; of NEEDS what is missing
 	const enum option_id *others;  // NOPTIONS behind the last one
 } rules[] = {
 #define EXCLUDES(id, unless, reason, ...) {id, unless, reason, (const enum option_id[]){__VA_ARGS__, NOPTIONS}},
@@ -32,8 +32,8 @@ static const struct rule {
 #include "cli/options.def"
 };
 
-// What counts for the rules: --pipe is any option that means blocks, --sshlogin any that names another machine, --jobs is auto. A
-// semaphore has no blocks and no manifest, and the commands of --retry-failed are complete.
+// Sets which options count for the rules: OPT_PIPE stands for all that mean blocks, OPT_SSHLOGIN for all that name another machine, OPT_JOBS
+// for -j auto. With a semaphore, those of blocks and manifests do not count; nor does --pack with --retry-failed, whose commands are complete.
 static void fill_counting(const struct options *o, bool on[NOPTIONS + 1]) {
 	for (int id = 0; id < NOPTIONS; ++id) {
 		enum option_group group = option_table[id].group;
@@ -43,12 +43,12 @@ static void fill_counting(const struct options *o, bool on[NOPTIONS + 1]) {
 	on[OPT_SEMAPHORE] = o->sem.is_on;
 	on[OPT_JOBS] = o->jobs && slots_is_auto(o->jobs);
 	on[OPT_SSHLOGIN] = sshlogins_has_remote(&o->hosts) || o->slurm;
-	on[OPT_SLURM] = on[OPT_SLURM] || o->slurm; // which a manifest may ask for
+	on[OPT_SLURM] = on[OPT_SLURM] || o->slurm; // a manifest may have set `slurm`
 	on[OPT_PIPE] = o->pipe != PIPE_NOT && !o->sem.is_on;
 	on[OPT_PACK] = on[OPT_PACK] && o->resume != RESUME_RETRY && !o->sem.is_on;
 }
 
-// The option that has made that rule count, for the message.
+// The option to name in the message for `id`: one that was given, and for which `id` stands in the rules.
 static enum option_id as_given(const struct options *o, enum option_id id) {
 	static const enum option_id machines[] = {OPT_SSHLOGIN, OPT_SSHLOGINFILE, OPT_LAUNCH, OPT_SLURM};
 	for (size_t i = 0; id == OPT_SSHLOGIN && i < sizeof(machines) / sizeof(*machines); ++i) {
@@ -66,7 +66,7 @@ static int check_rules(const struct options *o) {
 		if (!on[rule->id] || on[rule->unless]) {
 			continue;
 		}
-		// $FAIRPAR_POOL names a pool, and a manifest may ask for machines
+		// no error: $FAIRPAR_POOL may name the pool, and a manifest that is not loaded yet may name machines
 		bool waits = o->manifest && !o->machines_are_known && (rule->unless == OPT_SLURM || rule->unless == OPT_SSHLOGIN);
 		if (!rule->others && !waits && !(rule->unless == OPT_POOL && o->pool.name)) {
 			return option_fail(rule->id, "needs %s", rule->text);
@@ -100,7 +100,7 @@ int option_others_check(const struct options *o, enum option_id id, enum option_
 	return 0;
 }
 
-// Each batch is named once.
+// Checks that each batch is named once.
 static int check_batches(const struct options *options) {
 	for (size_t i = 0; i < options->nbatch_files; ++i) {
 		const char *name = options->batch_files[i].name;
@@ -115,7 +115,7 @@ static int check_batches(const struct options *options) {
 	return 0;
 }
 
-// A row holds the whole output of a job.
+// Refuses options that conflict with a table of --results, where a row holds the whole output of a job.
 static int check_table(const struct options *options) {
 	if (!options->results || !option_results_is_table(options->results) || options->dry_run) {
 		return 0;
@@ -130,7 +130,7 @@ static int check_table(const struct options *options) {
 	return 0;
 }
 
-// What is to be resumed has a log that can be read.
+// Checks that a run to be resumed has a log that can be read back.
 static int check_log(const struct options *options) {
 	static const enum option_id ids[] = {
 		[RESUME_SEEN] = OPT_RESUME, [RESUME_FAILED] = OPT_RESUME_FAILED, [RESUME_RETRY] = OPT_RETRY_FAILED,
@@ -160,7 +160,7 @@ int option_conflicts_check(const struct options *o) {
 
 // ---- what has no effect ----
 
-// Whether an option that has a file written does so although nothing runs.
+// Whether the option, which writes a file, does so although nothing runs.
 static bool is_written(const struct options *o, enum option_id id) {
 	bool is_record = o->resume != RESUME_NOT && id == (o->joblog ? OPT_JOBLOG : OPT_RESULTS);
 	return (o->dry_run && (id == OPT_TRACE_SERVICE || is_record)) || (id == OPT_SUMMARY && o->summary != SUMMARY_ALWAYS);
@@ -204,7 +204,7 @@ static bool is_without_effect(const char *word, size_t len) {
 	       (id == OPT_IGNORED || id == OPT_CITATION || id == OPT_PLAIN);
 }
 
-// True if a line that is no comment has a word that is no option without effect.
+// True if a line that is no comment has a word other than an option without effect.
 static bool has_options(const char *text) {
 	while (*text) {
 		size_t line = strcspn(text, "\n"), blanks = strspn(text, " \t");
@@ -237,7 +237,7 @@ static bool file_has_options(const char *path) {
 }
 
 void option_profile_warn(const struct options *options) {
-	if (options->quiet || options->given[OPT_PLAIN] || getenv("FAIRPAR_JOB")) { // a nested one would say it again for each job
+	if (options->quiet || options->given[OPT_PLAIN] || getenv("FAIRPAR_JOB")) { // a fairpar in a job would warn again for each job
 		return;
 	}
 	const char *variable = getenv("PARALLEL"), *own = getenv("PARALLEL_HOME"), *home = getenv("HOME");

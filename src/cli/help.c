@@ -185,7 +185,7 @@ static void add_spellings(struct buf *text, const struct option_info *option, co
 	}
 }
 
-// What completes an argument in each shell, by the table's column; where it is none of these, the column has the words.
+// What completes an argument in each shell, by the word in the table's column; if no row has that word, the column lists the choices.
 static const struct argument_kind {
 	const char *name, *bash, *zsh, *fish;
 } argument_kinds[] = {
@@ -315,7 +315,7 @@ static void add_manifest(struct buf *text, const struct option_info *option) {
 	}
 }
 
-// The skeletons, as the Makefile puts them into the program. What the table says of each option takes the place of words.
+// The scripts without options, as the Makefile puts them into the program. In place of each `word`, `add` writes what it has of each option.
 extern const char skeleton_bash[], skeleton_zsh[], skeleton_fish[];
 static const struct {
 	const char *shell, *skeleton;

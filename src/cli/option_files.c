@@ -28,17 +28,17 @@ bool option_results_is_table(const char *path) {
 
 // A file that is written for an option, or read.
 struct named_file {
-	enum option_id option;     // that writes it; else
-	const char *read_as;       // what it is called
+	enum option_id option;     // the option that names the file
+	const char *read_as;       // of a file that is read: what messages call it; NULL: it is written
 	const char *path;          // NULL: it is a descriptor only
-	int fd;                    // the descriptor that it is, or -1
-	char *ends_at;             // owned: where the links at its end lead, if it is not there yet; or NULL
+	int fd;                    // the descriptor that the name stands for, or -1
+	char *ends_at;             // owned: the end of the symbolic links, if the file does not exist yet; or NULL
 	bool is_found, is_regular;
 	dev_t dev;
 	ino_t ino;
 };
 
-// Returns, owned by the caller, the path at the end of symbolic links: what is not there yet is made behind them.
+// Returns the path to which the symbolic links at the end of the path lead, owned by the caller: a file that does not exist is created there.
 static char *follow_links(const char *path) {
 	char *at = xstrdup(path), target[PATH_MAX];
 	for (unsigned links = 0; links < 40; ++links) { // as many as Linux follows (path_resolution(7))
@@ -56,12 +56,12 @@ static char *follow_links(const char *path) {
 	return at;
 }
 
-// Finds out which file it is, or which one it would become; never fails.
+// Finds out which file the name stands for; of one that does not exist, in which directory it would be. Never fails.
 static void named_file_stat(struct named_file *file) {
 	struct stat found;
 	file->is_found = (file->fd >= 0 ? fstat(file->fd, &found) : stat(file->path, &found)) == 0;
 	file->ends_at = file->is_found || file->fd >= 0 ? NULL : follow_links(file->path);
-	FP_CLEANUP(free_later) char *directory = file->ends_at ? path_directory(file->ends_at) : NULL; // what is not there yet is in that, by its name
+	FP_CLEANUP(free_later) char *directory = file->ends_at ? path_directory(file->ends_at) : NULL; // a new file is known by this and name
 	if (file->is_found || (directory && stat(directory, &found) == 0)) {
 		file->is_regular = file->is_found && S_ISREG(found.st_mode);
 		file->dev = found.st_dev;
@@ -73,7 +73,7 @@ static const char *last_part(const struct named_file *file) {
 	return file->ends_at ? path_base(file->ends_at) : "";
 }
 
-// True if both are one file; a device or a FIFO may be shared.
+// True if both are the same file; but false for a device or a FIFO, which may be shared.
 static bool is_same_file(const struct named_file *a, const struct named_file *b) {
 	if (a->is_found != b->is_found || a->dev != b->dev || a->ino != b->ino) {
 		return false;
@@ -89,7 +89,7 @@ static bool is_stdout(const struct named_file *file) {
 	return strcmp(file->path, "-") == 0 || (has_ending && strncmp(file->path, "-.", 2) == 0);
 }
 
-// Lines of a log and rows of a joblog may go to stdout, among the output of jobs; what must be whole may not.
+// True for a file that must be whole: on stdout it cannot be mixed with jobs' output, as lines of a log and rows of a joblog can.
 static bool is_whole(const struct named_file *file) {
 	return file->option == OPT_TRACE || file->option == OPT_REPORT || file->option == OPT_RESULTS;
 }
@@ -103,9 +103,9 @@ static bool clashes(const struct named_file *a, const struct named_file *b) {
 	}
 	const struct named_file *read = a->read_as ? a : b, *written = a->read_as ? b : a;
 	if (read->fd == STDOUT_FILENO && (written->fd >= 0 || is_whole(written))) {
-		return false; // a descriptor may share its offset, and /dev/stdout is a name that what is whole may have
+		return false; // a descriptor may share its offset, and a file that must be whole may be called /dev/stdout
 	}
-	bool is_next = read->read_as && read->option == OPT_ETA && written->option == OPT_LOG; // which is emptied when it has been read
+	bool is_next = read->read_as && read->option == OPT_ETA && written->option == OPT_LOG; // --log empties the file only when --eta has read it
 	return !is_next && is_same_file(a, b);
 }
 
@@ -129,7 +129,7 @@ static void add_file(struct file_list *list, enum option_id option, const char *
 	}
 }
 
-// Adds the files that are written for options; or what may not be written then, since it is read, or is standard output.
+// With `written`, adds the files that options write; else those that no option may write, because they are read, or are stdout.
 static void add_files(struct file_list *list, const struct options *options, bool written) {
 	bool has_table = options->results && option_results_is_table(options->results);
 	const struct { enum option_id id; const char *read_as, *path; } named[] = {
@@ -168,7 +168,7 @@ int option_files_check(const struct options *options, const char *name, const ch
 	size_t nwritten = list.n, first = path ? nwritten : 0;
 	if (nwritten > 0 && path) {
 		add_file(&list, OPT_ARG_FILE, name, path);
-	} else if (nwritten > 0) { // else none of those that are read is asked for its inode
+	} else if (nwritten > 0) { // without a file that is written, no file that is read needs a stat()
 		add_files(&list, options, /* written */ false);
 	}
 	for (size_t i = first; i < list.n; ++i) {

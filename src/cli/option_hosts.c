@@ -29,7 +29,7 @@ enum { MOST_PILOT_CPUS = 1 << 12 }; // of a pilot of Slurm
 
 // ---- files ----
 
-// The file of that name among GNU parallel's own, where it looks for them; or false.
+// Sets `path` to the file of that name in one of GNU parallel's own directories. Returns false if none has it.
 static bool find_own(struct buf *path, const char *name) {
 	static const struct { const char *variable, *below; } places[] = {
 		{"PARALLEL_HOME", ""}, {"HOME", "/.parallel"}, {"XDG_CONFIG_HOME", "/parallel"}, {"HOME", "/.config/parallel"},
@@ -52,8 +52,8 @@ static bool find_own(struct buf *path, const char *name) {
 struct host_file {
 	char *name;                // as given
 	char *path;
-	struct slots_watch watch;  // of no path: it is no regular file, and is read but once
-	struct buf text;           // of that
+	struct slots_watch watch;  // without a path: the file is not a regular one, and is read only once
+	struct buf text;           // what was read from such a file
 };
 
 struct host_source {
@@ -62,7 +62,7 @@ struct host_source {
 };
 
 struct host_sources {
-	struct parser *parser;     // of the command line; NULL: they are read again
+	struct parser *parser;     // while the command line is parsed; NULL: the machines are read again
 	struct host_source *at;    // as given
 	size_t n, cap;
 	struct host_file *files;   // that were read
@@ -82,7 +82,7 @@ void host_sources_free(struct host_sources *sources) {
 	}
 }
 
-// Returns the path of the file of that name; in *path where it is one of GNU parallel's own.
+// Returns the path of the file of that name, which is in `path` if the file is one of GNU parallel's own.
 static const char *find_path(const char *name, struct buf *path) {
 	if (strcmp(name, ".") == 0) {
 		return "/etc/parallel/sshloginfile";
@@ -94,7 +94,7 @@ static const char *find_path(const char *name, struct buf *path) {
 	return name;
 }
 
-// An sshlogin_reader, of host_sources.
+// An sshlogin_reader; `arg` is the struct host_sources.
 static int read_list(void *arg, const char *name, struct buf *ret_text, char **ret_error) {
 	struct host_sources *sources = arg;
 	FP_CLEANUP(buf_fini) struct buf own = BUF_INIT;
@@ -116,7 +116,7 @@ static int read_list(void *arg, const char *name, struct buf *ret_text, char **r
 		return -1;
 	}
 	const char *path = is_stdin ? name : find_path(name, &own);
-	// what was a file may be a FIFO now, which nobody writes
+	// a FIFO may have taken the place of the file, and nobody may write to it
 	int fd = is_stdin ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC | (is_again ? O_NONBLOCK : 0));
 	int error = fd < 0 || (!is_stdin && fstat(fd, &seen) != 0) || read_to_end(fd, ret_text, MOST_BYTES) != 0 ? errno : 0;
 	if (fd > STDIN_FILENO) {
@@ -208,7 +208,7 @@ int opt_slurm(struct parser *parser, const char *value) {
 	return set_slurm(parser->options, value);
 }
 
-// One CPU for each job, unless the options say how many.
+// A pilot has as many CPUs as the options of --slurm say, else one for each job of -j.
 int add_pilots(struct options *o) {
 	long jobs = 0;
 	if (!o->slurm) {
@@ -217,7 +217,7 @@ int add_pilots(struct options *o) {
 	bool is_number = o->jobs && parse_number(o->jobs, 1, MOST_PILOT_CPUS, &jobs) == 0;
 	unsigned cpus = slurm_cpus(o->slurm);
 	cpus = cpus > 0 ? cpus : is_number ? (unsigned)jobs : 1;
-	// unique to this run, on this machine and elsewhere, so that what it has left behind can be found
+	// the pilots' name is unique to this run, on all machines, so that pilots which the run has left behind can be found
 	struct utsname machine;
 	struct slurm_run run = {.pid = (uint64_t)getpid(), .start = proctree_start_time(getpid())};
 	struct buf pilot = BUF_INIT;
@@ -240,12 +240,12 @@ int add_pilots(struct options *o) {
 
 // ---- options ----
 
-// Prints the message, unless read_list() has.
+// Prints `error` and frees it; NULL: read_list() has printed its message. Returns the result.
 static int report(int result, char *error) {
 	return result != 0 && error ? diag_error_free(error) : result;
 }
 
-// --sshlogin, and with a file --sshloginfile.
+// --sshlogin and --sshloginfile.
 int opt_sshlogin(struct parser *parser, const char *value) {
 	struct options *o = parser->options;
 	if (!o->host_sources) {
@@ -273,7 +273,7 @@ int opt_trc(struct parser *parser, const char *value) {
 	return 0;
 }
 
-// Each is a file that exists, with the same place on each machine.
+// Checks that each file of --basefile exists, and has the same place on each machine.
 static int check_basefiles(const struct options *o) {
 	struct stat file;
 	bool varies = o->workdir && (o->own_workdir || strcmp(o->workdir, "...") == 0 || strchr(o->workdir, '{'));
@@ -293,7 +293,7 @@ static int check_basefiles(const struct options *o) {
 	return 0;
 }
 
-// --onall: a number of jobs is one of machines. Returns 0, or -1 after a message.
+// Settles --onall, where the number of -j is a number of machines. Returns 0, or -1 after a message.
 static int settle_onall(struct options *o) {
 	char *error = NULL;
 	long machines = 0;
@@ -311,7 +311,7 @@ static int settle_onall(struct options *o) {
 int settle_hosts(struct options *o) {
 	char *error = NULL, text[SSHLOGIN_JOBS_TEXT];
 	struct sshlogins *hosts = &o->hosts;
-	bool runs_each = o->onall || o->nonall; // one job at a time
+	bool runs_each = o->onall || o->nonall; // each machine runs one job at a time
 	if (sshlogins_apply_groups(hosts, runs_each ? "1" : o->jobs, &error) != 0) {
 		return report(-1, error);
 	}
@@ -325,7 +325,7 @@ int settle_hosts(struct options *o) {
 	if (hosts->n == 0) {
 		return 0;
 	}
-	if (!o->tokens.elsewhere) { // a list has ":" but once
+	if (!o->tokens.elsewhere) { // the only machine is this one: a list has ":" only once
 		if ((hosts->logins[0].cpus > 0 || hosts->logins[0].has_no_cpus) && sshlogin_jobs(&hosts->logins[0], o->jobs, o->own_jobs) == 0) {
 			o->jobs = o->own_jobs;
 		}
@@ -352,13 +352,13 @@ static bool is_variable(const char *name, size_t len, const char *variable) {
 		return true;
 	}
 	if (strncmp(variable, function, prefix) == 0 && strncmp(variable + prefix, name, len) == 0) {
-		const char *rest = variable + prefix + len; // "%%" of upstream, "()" as some systems had it
+		const char *rest = variable + prefix + len; // bash writes "%%" behind the name, some systems' bash wrote "()"
 		return strncmp(rest, "%%", 2) == 0 || strncmp(rest, "()", 2) == 0;
 	}
 	return strncmp(variable, name, len) == 0 && (variable[len] == '=' || variable[len] == '\0');
 }
 
-// Functions of bash may be named by nearly anything.
+// Accepts nearly any name, since functions of bash may have it.
 int opt_env(struct parser *parser, const char *value) {
 	struct options *o = parser->options;
 	if (value[strcspn(value, " \t\n=$")]) {

@@ -30,7 +30,7 @@ void settle_options(struct options *o) {
 
 // ---- items ----
 
-// GNU parallel makes an item of each line of a word. Where it is the only item, lines of a list are likely to be meant.
+// GNU parallel makes an item of each line of a word. A single word with several lines is likely to be meant as a list of items.
 static void hint_at_lines(const struct options *o) {
 	bool is_single = o->nsources == 1 && o->sources[0].kind == FROM_ARGS && o->sources[0].nargs == 1;
 	if (!is_single || o->ncommand == 0 || o->quiet) {
@@ -60,9 +60,9 @@ static void hint_at_quotes(const struct options *o, char *const *words, size_t n
 	}
 }
 
-// Decides whether stdin is a source: where nothing else gives items.
+// Makes stdin a source if nothing else gives items.
 static int settle_sources(struct options *o) {
-	if (o->resume == RESUME_RETRY) { // as in GNU parallel: what else is said of commands and items does not matter
+	if (o->resume == RESUME_RETRY) { // as in GNU parallel, the command and the items are ignored
 		o->ncommand = o->nsources = 0;
 		o->input.header = false;
 		return 0;
@@ -112,11 +112,11 @@ static int settle_csv(struct options *o) {
 	return result;
 }
 
-// How items are split and trimmed. As GNU parallel: a tab with --header, blanks off with --colsep.
+// Settles how items are split and trimmed. As in GNU parallel, --header splits at tabs, and --colsep trims blanks, unless told otherwise.
 static int settle_items(struct options *o) {
 	o->input.delimiter = o->given[OPT_NULL] ? '\0' : o->input.delimiter;
 	o->input.end = o->input.end && *o->input.end ? o->input.end : NULL;
-	o->input.trim = o->input.trim > TRIM_BOTH || (o->colsep_given && !o->given[OPT_TRIM]) ? TRIM_BOTH : o->input.trim; // rl is lr
+	o->input.trim = o->input.trim > TRIM_BOTH || (o->colsep_given && !o->given[OPT_TRIM]) ? TRIM_BOTH : o->input.trim; // rl means lr
 	const char *colsep = o->colsep_given ? o->colsep_given : o->input.header || o->header_files ? "\\t" : NULL;
 	if (o->given[OPT_CSV]) {
 		return settle_csv(o);
@@ -131,8 +131,8 @@ static int settle_items(struct options *o) {
 	return 0;
 }
 
-// The directories of --workdir ..., a new one for each job, which are left there: where GNU parallel has them. A template
-// with GNU parallel's own {#}.
+// Makes the template of --workdir ..., with GNU parallel's own {#}: a new directory for each job, where GNU parallel has them.
+// They are not removed.
 static int settle_workdir(struct options *o) {
 	char host[HOST_NAME_MAX + 1];
 	const char *home = getenv("HOME");
@@ -184,7 +184,7 @@ static int settle_packing(struct options *o) {
 	packing->repeats = given[OPT_X] || has_n || (given[OPT_LINES] && !is_list);
 	bool fills = packing->spreads || given[OPT_XARGS];
 	packing->items = items > 0 ? items : fills && !packing->inserts_none ? 0 : 1;
-	packing->by_time = packing->by_time && o->resume != RESUME_RETRY; // whose commands are complete
+	packing->by_time = packing->by_time && o->resume != RESUME_RETRY; // the commands of --retry-failed are complete
 	if (packing->by_time) {
 		packing->items = packing->max_args;
 		return check_pack(o);
@@ -195,7 +195,7 @@ static int settle_packing(struct options *o) {
 
 // ---- blocks ----
 
-// --pipe, or what means it.
+// The option that asks for blocks: --pipe, or one that means it.
 static enum option_id pipe_as_given(const struct options *o) {
 	return o->given[OPT_PIPE_PART] ? OPT_PIPE_PART : o->given[OPT_PIPE] ? OPT_PIPE : o->given[OPT_CAT] ? OPT_CAT : OPT_FIFO;
 }
@@ -207,12 +207,12 @@ static int settle_tee(struct options *o) {
 	if (o->nsources == 0 || o->sources[0].kind != FROM_FILE) {
 		return option_fail(OPT_PIPE_PART, "needs a file: name it with --arg-file FILE");
 	}
-	o->tee_file = o->sources[0].path; // the others are of items, as in GNU parallel
+	o->tee_file = o->sources[0].path; // the other sources give items, as in GNU parallel
 	memmove(o->sources, o->sources + 1, --o->nsources * sizeof(*o->sources));
 	return 0;
 }
 
-// The sources of --pipe-part are files; --pipe has stdin.
+// Checks that the sources of --pipe-part are files, and that --pipe has no source but stdin.
 static int check_block_sources(const struct options *o) {
 	if (o->pipe == PIPE_STREAM && o->nsources > 0) {
 		return option_fail(pipe_as_given(o), "cannot be combined with %s: it reads its data from stdin, as in --pipe < FILE",
@@ -226,7 +226,7 @@ static int check_block_sources(const struct options *o) {
 	return o->nsources > 0 || o->pipe == PIPE_STREAM ? 0 : option_fail(OPT_PIPE_PART, "needs a file: name it with --arg-file FILE");
 }
 
-// How many records a block has: as in GNU parallel -N before -n, and -L before -l, in any order.
+// Settles how many records a block has. As in GNU parallel, -N wins over -n, and -L over -l, wherever they stand.
 static int settle_records(struct options *o) {
 	const struct packing *counts = &o->packing;
 	enum option_id records_by = o->given[OPT_MAX_REPLACE_ARGS] ? OPT_MAX_REPLACE_ARGS : OPT_MAX_ARGS;
@@ -243,7 +243,7 @@ static int settle_records(struct options *o) {
 }
 
 static int settle_blocks(struct options *o) {
-	if (o->ncommand == 0 && !o->tee) { // of --tee the items may be the commands
+	if (o->ncommand == 0 && !o->tee) { // with --tee the items may be the commands
 		return option_fail(pipe_as_given(o), "needs a command to pipe into, such as 'cat'");
 	}
 	if (o->nbatch_files > 0) {
@@ -263,7 +263,7 @@ static int settle_blocks(struct options *o) {
 		o->block = (uint64_t)1 << 20;
 		o->block_parts = o->pipe == PIPE_PART ? 10 : 0; // GNU parallel's defaults
 	}
-	o->input.header = o->header_files = false; // it says something else here
+	o->input.header = o->header_files = false; // with blocks --header means something else
 	return settle_records(o) != 0 ? -1 : check_block_sources(o);
 }
 
@@ -275,7 +275,7 @@ static void settle_output(struct options *o) {
 	if (o->tty && !given[OPT_GROUP] && !given[OPT_LINE_BUFFER]) {
 		o->output = OUTPUT_UNGROUP; // an editor draws on the terminal
 	}
-	o->keep_order = o->keep_order && !given[OPT_NO_KEEP_ORDER]; // in any order, as with GNU parallel
+	o->keep_order = o->keep_order && !given[OPT_NO_KEEP_ORDER]; // wherever the two stand, as with GNU parallel
 	o->output_given = o->dry_run || o->tty || given[OPT_GROUP] || given[OPT_LINE_BUFFER] || given[OPT_UNGROUP];
 	if (o->dry_run) {
 		o->output = OUTPUT_GROUP; // as in GNU parallel: there is nothing but the command to write
@@ -295,7 +295,7 @@ static void settle_output(struct options *o) {
 
 // ---- what is run ----
 
-// All that the machines of the run decide, once they are known.
+// Settles what depends on the machines of the run, once these are known.
 static int settle_machines(struct options *o) {
 	o->machines_are_known = true;
 	return option_conflicts_check(o) != 0 || add_pilots(o) != 0 ? -1 : settle_hosts(o);
@@ -327,7 +327,7 @@ static int check_first_word(const struct parser *p) {
 		: diag_error("'%s' is no program: options of fairpar such as '%s' belong in front of the command", text_shows(word), text_shows(option));
 }
 
-// A manifest in the place of the command.
+// Refuses a manifest in the place of the command.
 static int check_manifest(const struct options *o) {
 	const char *name = o->ncommand > 0 ? o->command[0] : "", *end = strrchr(name, '.');
 	bool is_yaml = end && (strcmp(end, ".yaml") == 0 || strcmp(end, ".yml") == 0);
@@ -340,7 +340,7 @@ static int check_manifest(const struct options *o) {
 int settle_command(struct parser *p) {
 	struct options *o = p->options;
 	o->header_files = o->header_text && strcmp(o->header_text, "0") == 0;
-	o->input.header = o->header_text && !o->header_files; // one line whatever it says, as in GNU parallel without --pipe
+	o->input.header = o->header_text && !o->header_files; // the header is one line, whatever --header says, as in GNU parallel without --pipe
 	if (o->packing.chars > PACK_CHARS_MAX) {
 		diag_warn("--max-chars: taking %d, the most there is", PACK_CHARS_MAX);
 		o->packing.chars = PACK_CHARS_MAX;
@@ -360,18 +360,18 @@ int settle_command(struct parser *p) {
 struct manifest *options_load_manifest(struct options *o, bool *ret_unwritten) {
 	FP_CLEANUP(buf_fini) struct buf messages = BUF_INIT;
 	struct manifest *manifest = manifest_load(o->manifest, &messages);
-	// complete lines already; if stderr does not take them, the status still tells
+	// the messages are complete lines; if stderr does not take them, the exit status still tells
 	*ret_unwritten = diag_text(buf_str(&messages), messages.len) != 0;
 	buf_reset(&messages);
 	bool is_good = manifest != NULL;
 	if (is_good && o->nnames > 0 && manifest_select(manifest, o->names, o->nnames, &messages) != 0) {
 		is_good = diag_error("%s", buf_str(&messages)) == 0;
 	}
-	if (is_good && manifest->slurm && o->hosts.n == 0 && !o->slurm) { // what waits for the manifest; the options win
+	if (is_good && manifest->slurm && o->hosts.n == 0 && !o->slurm) { // the manifest's key counts unless options name machines
 		is_good = set_slurm(o, manifest->slurm) == 0;
 	}
 	if (!o->jobs && !o->onall && !o->nonall && is_good && (o->slurm || sshlogins_has_remote(&o->hosts))) {
-		o->jobs = manifest->slots; // each machine has so many
+		o->jobs = manifest->slots; // each machine has so many slots
 	}
 	if (!is_good || settle_machines(o) != 0) {
 		manifest_free(manifest);
@@ -380,7 +380,7 @@ struct manifest *options_load_manifest(struct options *o, bool *ret_unwritten) {
 	return manifest;
 }
 
-// What is said of all batches on a command line has its place in the manifest, where it can be said of each.
+// Refuses options that are about all batches, but have a key in a manifest, where each batch can have its own value.
 int settle_manifest(struct options *o) {
 	for (int id = 0; id < NOPTIONS; ++id) {
 		if (o->given[id] && *option_table[id].instead) {
@@ -391,7 +391,7 @@ int settle_manifest(struct options *o) {
 		return -1;
 	}
 	if (!o->given[OPT_TERM_SEQ]) {
-		set_default_term_seq(o, "TERM,10000,KILL,25"); // such jobs are larger, and have more to put in order
+		set_default_term_seq(o, "TERM,10000,KILL,25"); // a manifest's jobs are larger, and may take longer to clean up
 	}
 	settle_output(o);
 	return 0;
@@ -436,7 +436,7 @@ int settle_semaphore(struct options *o, char *const *words, size_t nwords) {
 	if (option_conflicts_check(o) != 0) {
 		return -1;
 	}
-	if (!sem->name) { // `tty` is what GNU parallel asks, and so scripts without a terminal share one semaphore
+	if (!sem->name) { // tty(1) names it, as in GNU parallel, so that scripts without a terminal share one semaphore
 		const char *tty = ttyname(STDIN_FILENO);
 		sem->name = tty ? tty : "not a tty";
 	}
@@ -454,10 +454,10 @@ int settle_semaphore(struct options *o, char *const *words, size_t nwords) {
 		o->tty = o->tty || (sem->foreground && plain && !sem->input && isatty(STDIN_FILENO) == 1);
 		o->nsources = 0;
 		*add_source(o) = (struct source_config){.kind = FROM_ARGS, .args = &sem->line, .nargs = 1};
-		o->input.end = NULL; // what is said of items and blocks is not of the command
+		o->input.end = NULL; // options about items and blocks are not for the command
 		o->input.skip_first = o->tee = false;
-		o->pipe = PIPE_NOT; // --pipe is what GNU parallel's manual asks for, lest it keeps stdin for itself
-		o->quiet = true; // whoever waits for its status knows which job that was
+		o->pipe = PIPE_NOT; // GNU parallel's manual asks for --pipe here, so that the command gets stdin
+		o->quiet = true; // whoever waits for the status knows which command it is
 		o->exit_scheme = EXIT_FIRST;
 	}
 	settle_output(o);
@@ -468,7 +468,7 @@ int settle_semaphore(struct options *o, char *const *words, size_t nwords) {
 
 static const struct {
 	enum option_id id;
-	enum option_list others; // that go with it
+	enum option_list others; // options that go with the request
 } requests[] = {
 	[REQUEST_ADD] = {OPT_ADD, LIST_WITH_ADD},
 	[REQUEST_WAIT] = {OPT_WAIT, LIST_WITH_WAIT},
@@ -478,7 +478,7 @@ static const struct {
 };
 enum { NREQUESTS = sizeof(requests) / sizeof(requests[0]) };
 
-// --status is that of a pool where one is named and no run, neither by an option nor, with less weight, by the environment.
+// True if --status asks about a pool: an option names one, or neither --run nor the environment names a run.
 static bool is_about_pool(const struct options *o) {
 	bool in_job = getenv("FAIRPAR_CONTROL") || getenv("FAIRPAR_SOCK");
 	return o->given[OPT_POOL] || o->pool.single || (!o->control.run && !in_job);
@@ -495,7 +495,7 @@ enum request control_request(const struct options *o) {
 
 static int check_ids(enum option_id id, char *const *words) {
 	for (; *words; ++words) {
-		char *mark; // of a run, "@…", or ""
+		char *mark; // what follows the number: "@…", the mark of a run, or ""
 		errno = 0;
 		if (strspn(*words, "0123456789") == 0 || strtoull(*words, &mark, 10) == 0 || errno != 0 || (*mark && *mark != '@')) {
 			return option_fail(id, "takes IDs of jobs, as --add has printed them, not '%s'", text_shows(*words));

@@ -203,7 +203,7 @@ int opt_jobs(struct parser *parser, const char *value) {
 	return result == 0 ? 0 : diag_error_free(error);
 }
 
-// N, or auto as of --jobs
+// N, or auto as with --jobs
 int opt_pool_slots(struct parser *parser, const char *value) {
 	struct slots_bounds *bounds = &parser->options->pool.bounds;
 	char *error;
@@ -230,7 +230,7 @@ int opt_load(struct parser *parser, const char *value) {
 	return load_parse(value, &load, &error) == 0 ? 0 : diag_error_free(error);
 }
 
-// A size is for --single: check_own_settings().
+// check_own_settings() refuses a size without --single.
 int opt_memory(struct parser *parser, const char *value) {
 	struct options *o = parser->options;
 	int chosen = word_index(option_table[parser->id].complete, value, strlen(value));
@@ -292,7 +292,7 @@ int opt_slot_var(struct parser *parser, const char *value) {
 	return is_good ? 0 : option_fail(parser->id, "must be the name of a variable, not '%s'", text_shows(value));
 }
 
-// SECS: above 0 the semaphore is taken by force then, below 0 it is given up. 0 is no limit, as in GNU parallel.
+// SECS: above 0, the semaphore is then taken by force; below 0, fairpar then gives up. 0 is no limit, as in GNU parallel.
 int opt_semaphore_timeout(struct parser *parser, const char *value) {
 	struct semaphore_options *sem = &parser->options->sem;
 	sem->gives_up = value[0] == '-';
@@ -324,7 +324,7 @@ int opt_halt(struct parser *parser, const char *value) {
 	return is_good ? 0 : option_fail(parser->id, "'%s' %s", text_shows(value), error);
 }
 
-// What fairpar does not need for something else, and what no fault of the program itself raises.
+// Takes only a signal that fairpar does not need for something else, and that no fault of the program itself raises.
 int opt_stop_signal(struct parser *parser, const char *value) {
 	static const int free_ones[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGXCPU, SIGURG, SIGPWR};
 	int signal = signal_number(value, strlen(value));
@@ -343,8 +343,8 @@ int opt_joblog(struct parser *parser, const char *value) {
 	return *o->joblog ? 0 : option_fail(parser->id, "must not be empty");
 }
 
-// Here, where nothing has been opened yet: the number of one that the caller has not opened would be that of a file of
-// fairpar's own.
+// The descriptor is checked here, before fairpar opens anything: later, a number that the caller has not opened could be that
+// of one of fairpar's own files.
 int opt_log(struct parser *parser, const char *value) {
 	int fd = option_log_fd(value);
 	if (fd == BAD_FD) {

@@ -24,8 +24,8 @@ enum value_kind {
 struct value_info {
 	enum value_kind kind;
 	size_t at, size;         // the field: its place in struct options, and its bytes
-	long least, most;        // bounds; of others what the macros below say
-	enum key_id key;         // of SETTING
+	long least, most;        // bounds; for other kinds see the macros below
+	enum key_id key;         // of KIND_SETTING
 	option_handler *handle;
 };
 
@@ -100,7 +100,7 @@ static int store_number(const struct value_info *info, enum option_id id, char *
 	return option_fail(id, "must be a number from %ld to %ld, not '%s'", info->least, info->most, text_shows(text));
 }
 
-// Stores bytes, or a number in their notation. Of 0, and of an argument that is left out, it stores 0, unless that is no valid size.
+// Stores bytes, or a number in their notation. 0, or an argument that is left out, is stored as 0, unless 0 is no valid size.
 static int store_size(const struct value_info *info, enum option_id id, char *field, const char *text) {
 	uint64_t n = 0;
 	bool is_count = info->kind == KIND_COUNT;
@@ -159,7 +159,7 @@ void option_settings_apply(const struct options *options, const char *name, stru
 	}
 }
 
-// N of --weight and --priority: of the run itself, which options.c allows in a pool only. False: it is something else.
+// Stores the N of --weight N and --priority N, about the run itself; options.c allows them in a pool only. Returns false for another text.
 static bool store_own_setting(enum option_id id, struct pool_options *pool, const char *text) {
 	const struct key *key = &key_table[values[id].key];
 	bool is_weight = id == OPT_WEIGHT;

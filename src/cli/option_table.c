@@ -1,5 +1,5 @@
-// The option table as data: names and texts of every option; how a typed name finds its option; and what is suggested where it
-// finds none: a similar name, one that begins so, or the option for what another program calls so.
+// The option table as data: names and texts of every option; how a typed name finds its option; and what is suggested if it
+// finds none: a similar name, one that begins with it, or the option that another program calls so.
 
 #include "cli/option_table.h"
 
@@ -56,7 +56,7 @@ static const char *find_prefixed_word(const char *list, const char *name, size_t
 	return word;
 }
 
-// The first of the option's own names, without GNU parallel's other spellings, that begins so; or NULL.
+// The first of the option's own names, without GNU parallel's other spellings, that begins with `name`; or NULL.
 static const char *find_prefixed(const struct option_info *option, const char *name, size_t len, size_t *ret_len) {
 	const char *found = find_prefixed_word(option->name, name, len, ret_len);
 	return found ? found : find_prefixed_word(option->aliases, name, len, ret_len);
@@ -167,7 +167,7 @@ enum option_match option_find_short(char letter, enum option_id *ret_id, const c
 
 // ---- suggestions for a name that no option has ----
 
-// Words of make, xargs, ninja, CI systems and thread pools, and what fairpar calls it.
+// Words of make, xargs, ninja, CI systems and thread pools, and the option that means the same.
 static const struct { const char *words, *name; } other_programs[] = {
 	{"workers threads parallel parallelism concurrency slots procs processes cores cpus num-jobs max-jobs njobs", "jobs"},
 	{"ordered order", "keep-order"},

@@ -25,7 +25,7 @@ enum option_id {
 // One row; see options.def for what the columns hold.
 struct option_info {
 	const char *name, *aliases, *shorts, *arg;
-	const char *spellings;      // more that GNU parallel calls it; NULL: it has no such option
+	const char *spellings;      // further names that GNU parallel has for the option; NULL: it does not have the option
 	enum option_group group;
 	const char *complete, *instead, *brief, *text;
 };
@@ -49,8 +49,8 @@ extern const enum option_id *const option_lists[NLISTS];
 enum value_way {
 	VALUE_NEVER,
 	VALUE_ALWAYS,
-	VALUE_JOINED,     // it may be left out, and is given as --name=VALUE only
-	VALUE_MAY_FOLLOW, // it may be left out, and is also taken from the next word, if that does not begin with a dash
+	VALUE_JOINED,     // the value may be left out, and is given as --name=VALUE only
+	VALUE_MAY_FOLLOW, // the value may be left out, and is also taken from the next word, if that does not begin with a dash
 };
 
 static inline enum value_way option_value_way(const struct option_info *option) {
@@ -59,29 +59,29 @@ static inline enum value_way option_value_way(const struct option_info *option) 
 }
 
 enum option_match {
-	MATCH_OPTION,    // *ret_id
-	MATCH_FOREIGN,   // an option that others have, and fairpar has not: *ret_suggestion says what to do
-	MATCH_AMBIGUOUS, // a prefix of several of GNU parallel's names: *ret_names (caller frees) has those that it may be here
-	MATCH_SIMILAR,   // none, but *ret_suggestion (static) is similar
+	MATCH_OPTION,    // an option of fairpar: *ret_id
+	MATCH_FOREIGN,   // an option of GNU parallel that fairpar does not have: *ret_suggestion says what to do
+	MATCH_AMBIGUOUS, // a prefix of several of GNU parallel's names: *ret_names (caller frees) lists the options of fairpar that may be meant
+	MATCH_SIMILAR,   // no option has the name, but *ret_suggestion (static) is a similar one
 	MATCH_NONE,
 };
 
-// Finds the option of that long name (`len` bytes, without the dashes): its full name, or one of GNU parallel's other
-// spellings and unique prefixes of an option that both have. A prefix of a name that only fairpar has is no match, so
-// that a new option can never break a script. What is no name is looked up by option_suggest().
+// Finds the option of that long name (`len` bytes, without the dashes): its full name, or one of GNU parallel's other spellings
+// and unique prefixes of an option that both programs have. A prefix of a name that only fairpar has is no match, so that a new
+// option can never break a script. For an unknown name option_suggest() is asked.
 enum option_match option_find_long(const char *name, size_t len, enum option_id *ret_id, char **ret_names,
                                    const char **ret_suggestion);
 
 // True, with the option in *ret_id, if fairpar has one of that name, in full.
 bool option_is_name(const char *name, size_t len, enum option_id *ret_id);
 
-// True, with the option in *ret_id, if a word behind a single dash is likely to be that option's name, and not letters: it is the
-// whole name, or an alias or spelling that is not short.
+// True, with the option in *ret_id, if a word behind a single dash is likely to be that option's name, and not a bundle of
+// letters: the word is the whole name, or an alias or spelling that is not short.
 bool option_is_long_name(const char *word, size_t len, enum option_id *ret_id);
 
 // Finds the option of that letter: MATCH_OPTION with *ret_id, MATCH_NONE, or MATCH_FOREIGN with what to do instead (static).
 enum option_match option_find_short(char letter, enum option_id *ret_id, const char **ret_instead);
 
-// Sets *ret_suggestion (static) to the option that may be meant by a name that none has: the one for that word of another program,
-// one that begins so, or the nearest. Returns false, and sets it to NULL, if no option comes near.
+// Sets *ret_suggestion (static) to the option that a name which no option has may mean: the option that another program calls so, one
+// whose name begins so, or the one with the nearest name. Returns false, and sets *ret_suggestion to NULL, if no option comes near.
 bool option_suggest(const char *name, size_t len, const char **ret_suggestion);

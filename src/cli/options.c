@@ -1,8 +1,8 @@
 // The command line: words into struct options.
 //
-// By hand, not by getopt_long(): that takes any unique prefix of a name, and glibc and musl say different things about a wrong one. The
-// rules are getopt's: short options bundle, a value may be in the same word or the next one, "--" ends the options, and so does
-// the first word that is not an option. option_store.c puts their arguments where the table says, and option_settle.c
+// Parsed by hand: getopt_long() takes any unique prefix of a name, and glibc and musl have different messages for a wrong name.
+// The rules are getopt's: short options bundle, a value may be in the same word or the next one, "--" ends the options, and so
+// does the first word that is not an option. option_store.c puts their arguments where the table says, and option_settle.c
 // works out what all of them together mean.
 
 #include "cli/options.h"
@@ -31,7 +31,7 @@ static int refuse_name(enum option_match match, const char *shown, const char *n
 	}
 }
 
-// Takes the next word for the value that the option needs, or that may follow: as GNU parallel's (Getopt::Long, of type ":s").
+// Takes the next word as the value that the option needs, or that may follow; the latter as GNU parallel does (Getopt::Long, type ":s").
 static int read_value(struct parser *parser, bool is_needed) {
 	const struct option_info *info = &option_table[parser->id];
 	if (!*parser->at && is_needed) {
@@ -76,7 +76,7 @@ static int read_name(struct parser *parser, const char *word) {
 	if (!value && (way == VALUE_ALWAYS || way == VALUE_MAY_FOLLOW)) {
 		return read_value(parser, way == VALUE_ALWAYS);
 	}
-	if (!value && parser->id == OPT_MAX_LINES) { // as -l does; what else may lack a value is fairpar's own
+	if (!value && parser->id == OPT_MAX_LINES) { // as -l does; other options whose value is optional are fairpar's own
 		read_number(parser, "");
 	}
 	return 0;
@@ -84,7 +84,7 @@ static int read_name(struct parser *parser, const char *word) {
 
 static int refuse_letter(const struct parser *parser, enum option_match match, const char *instead) {
 	FP_CLEANUP(buf_fini) struct buf shown = BUF_INIT;
-	if ((unsigned char)*parser->letters >= 0x80) { // a part of one
+	if ((unsigned char)*parser->letters >= 0x80) { // a byte of a longer character
 		buf_adds(&shown, text_shows(parser->bundle));
 	} else {
 		buf_printf(&shown, "-%s", text_show(parser->letters, 1));
@@ -273,7 +273,7 @@ static int check_name(const char *kind, const char *name) {
 	return 0;
 }
 
-// A number without a batch is of this run, among those in a pool.
+// Checks options about this run itself: --memory SIZE needs --single, and --weight N and --priority N (no batch) need a pool.
 static int check_own_settings(const struct options *options) {
 	if (options->pool.memory > 0 && !options->pool.single) {
 		const char *shown = text_shows(options->pool.memory_text);
@@ -311,7 +311,7 @@ static int parse_pool_command(struct parser *parser) {
 	return -1;
 }
 
-// Seconds, or what squeue's %L says. 0: there is no end.
+// Reads seconds, or the text that squeue's %L prints. 0: there is no end.
 static int read_time_left(const char *text, uint64_t *ret_seconds) {
 	long number;
 	int64_t seconds;
@@ -326,7 +326,7 @@ static int read_time_left(const char *text, uint64_t *ret_seconds) {
 	return 0;
 }
 
-// A worker has jobs from elsewhere, and its own number of slots. Returns 0, or -1 after a message.
+// A worker's jobs come from elsewhere, and it has its own number of slots: checks its options. Returns 0, or -1 after a message.
 static int check_worker(const struct parser *parser) {
 	struct options *o = parser->options;
 	if (*parser->at) {
@@ -359,7 +359,7 @@ static enum mode parse_rest(struct parser *parser) {
 		return MODE_EXIT;
 	}
 	settle_options(parser->options);
-	if (o->from_log && !o->manifest) { // with a manifest it is refused as every such option is
+	if (o->from_log && !o->manifest) { // with a manifest --from-log is refused like other options
 		int error = option_others_check(o, OPT_FROM_LOG, LIST_WITH_FROM_LOG);
 		if (!error && *parser->at) {
 			error = diag_error("--from-log takes neither a command nor names of batches: it runs nothing");

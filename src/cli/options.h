@@ -41,7 +41,7 @@ struct batch_setting {
 	enum option_id option;
 	char *pattern;       // batch name or glob; owned
 	int64_t value;       // in the range of struct queue_attrs
-	bool is_used;        // there was a batch of that name
+	bool is_used;        // the pattern fitted the name of a batch
 };
 
 // Semaphore mode; see option_settle.c.
@@ -49,7 +49,7 @@ struct semaphore_options {
 	bool is_on;
 	bool foreground;                 // --fg
 	bool waits;                      // --wait: there is no command
-	bool gives_up;                   // after the timeout, instead of taking it by force
+	bool gives_up;                   // after the timeout, instead of taking the semaphore by force
 	uint64_t timeout;                // nanoseconds, 0: none
 	const char *name;                // --id
 	const char *input;               // FILE that is the command's standard input, or NULL: fairpar's own
@@ -60,15 +60,15 @@ struct semaphore_options {
 enum { MOST_POOL_SLOTS = 4096 };
 struct pool_options {
 	const char *name;                // --pool or $FAIRPAR_POOL; or NULL
-	bool no_inherit;                 // --no-inherit: nor anything else by the environment
+	bool no_inherit;                 // --no-inherit: what the environment names (a pool, an outer run, make's jobserver) is not used
 	bool single;                     // --single: the command is options.command
 	long width;                      // --slots-per-job
-	uint64_t memory;                 // --memory SIZE, or 0: only with --single
+	uint64_t memory;                 // --memory SIZE, which only --single takes; or 0
 	const char *memory_text;         // as given
 	uint64_t wait;                   // --pool-wait, nanoseconds; or TIME_NEVER
-	struct slots_bounds bounds;      // --pool-slots; most is 0 without
+	struct slots_bounds bounds;      // --pool-slots; without that option `most` is 0
 	const char *weight_text, *priority_text; // of --weight and --priority without a batch; or NULL
-	long weight, priority;           // the same: of this run, among those in the pool
+	long weight, priority;           // their numbers: the weight and priority of this run among the runs in the pool
 	enum { POOL_SILENT, POOL_TEXT, POOL_JSON } status; // --status
 	enum { SERVE_NOT, SERVE_AUTO, SERVE_FIFO, SERVE_PIPE } jobserver; // --jobserver
 };
@@ -79,17 +79,17 @@ struct control_options {
 	enum request { REQUEST_NOTHING, REQUEST_ADD, REQUEST_WAIT, REQUEST_WAIT_ANY, REQUEST_CANCEL, REQUEST_STATUS } request;
 };
 
-// What is shown while it runs.
+// What is shown while the run goes on.
 enum progress {
 	PROGRESS_AUTO, PROGRESS_TTY, PROGRESS_PLAIN, PROGRESS_NONE, // in the order of the words of --progress
-	PROGRESS_ALWAYS,                                            // --progress without one: tty or plain
+	PROGRESS_ALWAYS,                                            // --progress without a word: tty or plain
 };
 
 struct status_options {
 	enum progress progress;
 	bool bar;
 	const char *eta_log;             // LOG of --eta, or NULL
-	long total_jobs;                 // 0: as many as are read
+	long total_jobs;                 // 0: the number of jobs is that of the items read
 	bool latest_line;
 };
 
@@ -97,7 +97,7 @@ struct status_options {
 // words.
 enum memory_use { MEMORY_UNSAID, MEMORY_AUTO, MEMORY_NONE };
 
-// Without --warm. A build may have another one: make warm.
+// The mode without --warm. A build may set another default: make warm.
 #ifndef WARM_DEFAULT
 #define WARM_DEFAULT WARM_AUTO
 #endif
@@ -106,28 +106,28 @@ enum output_kind { OUTPUT_GROUP, OUTPUT_LINE_BUFFER, OUTPUT_UNGROUP };
 
 enum resume_kind {
 	RESUME_NOT,
-	RESUME_SEEN,                     // --resume: what has a row is done
-	RESUME_FAILED,                   // --resume-failed: but not what has failed
+	RESUME_SEEN,                     // --resume: a job with a row in the joblog is done
+	RESUME_FAILED,                   // --resume-failed: a job is done if its row does not say that it failed
 	RESUME_RETRY,                    // --retry-failed: the commands come from the log
 };
 
 // How many records go into one job. The limits of a pack are made from it: template/packs.h.
 struct packing {
-	bool on;             // not one record, one job
-	bool spreads;        // the last ones over the slots: -X, -m
-	bool repeats;        // the word around {}: -X, -N, -L
-	bool inserts_none;   // -N0
+	bool on;             // a job may have several records, or none
+	bool spreads;        // -X, -m: the last records are spread over the slots
+	bool repeats;        // -X, -N, -L: the word around {} is there once for each argument
+	bool inserts_none;   // -N0: no argument is put into the command
 	bool exits;          // -x
-	bool by_time;        // --pack=auto: put together when a job starts; `on` is not set, `items` is the upper bound
+	bool by_time;        // --pack=auto: records are put together when a job starts; `on` is not set, `items` is the upper bound
 	uint32_t max_args, max_replace, lines, max_lines; // -n, -N, -L, -l as given; else 0
-	uint32_t items;      // at most, 0: no limit
+	uint32_t items;      // records in a job at most; 0: no limit
 	size_t chars;        // --max-chars, 0: the default
 };
 
 struct options {
-	int status;                      // of MODE_EXIT
+	int status;                      // exit status of MODE_EXIT
 	char **argv;                     // main's
-	bool given[NOPTIONS];            // which options the command line has; what is said there wins over a manifest's
+	bool given[NOPTIONS];            // which options the command line has; such an option wins over the manifest's key
 
 	// what to run
 	char *const *command;            // template words, in argv; ncommand 0: each record is a command
@@ -142,7 +142,7 @@ struct options {
 
 	// -f: nothing under "what to run" and "input" is set then
 	const char *manifest;            // FILE, "-" is stdin; or NULL
-	const char **names;              // of the batches asked for, in argv; none is all
+	const char **names;              // of the batches asked for, in argv; without names: all batches
 	size_t nnames;
 	bool check;                      // --check, or else
 	enum manifest_listing listing;   // of --list
@@ -152,10 +152,10 @@ struct options {
 	struct control_options control;
 
 	// input
-	struct source_config *sources;   // -a, then ::: and ::::, or stdin; feeds --batch NAME, else "default"
+	struct source_config *sources;   // -a, then ::: and ::::, or stdin; their items go to the batch of --batch NAME, else to "default"
 	size_t nsources;
-	struct input_config input;       // how records are read from any of them; owns delimiter_text and colsep. With header a tab is
-	                                 // colsep without --colsep, with --colsep trim is TRIM_BOTH without --trim, as in GNU parallel
+	struct input_config input;       // how the records of each source are read; owns delimiter_text and colsep. As in GNU parallel, colsep
+	                                 // is a tab if there is a header and no --colsep, and trim is TRIM_BOTH with --colsep and no --trim
 	const char *arg_sep, *arg_file_sep; // used in place of ::: and ::::
 	const char *colsep_given;        // --colsep as given, or NULL
 	bool header_files;               // --header 0: sources have the names of their files
@@ -171,24 +171,24 @@ struct options {
 	// blocks of data
 	enum { PIPE_NOT, PIPE_STREAM, PIPE_PART } pipe; // PIPE_PART: `sources` are its files
 	uint64_t block;                  // --block: bytes
-	unsigned block_parts;            // --block -N: so many for each slot; or 0
+	unsigned block_parts;            // --block -N: so many blocks for each slot; or 0
 	const char *recstart, *recend;   // as given, or NULL
 	bool regexp, remove_rec_sep;
 	bool cat;                        // --cat or --fifo
 	bool round_robin;
 	bool tee;
 	const char *tee_file;           // of --pipe-part --tee
-	uint64_t records, lines;         // -N and -L: of a block; or 0
+	uint64_t records, lines;         // -N and -L: how many a block has; or 0
 	const char *header_text;         // --header with --pipe, or NULL
 
 	// scheduling
-	const char *jobs;                // -j as given, or NULL: for slots_parse() once limits are raised
+	const char *jobs;                // -j as given, or NULL; slots_parse() reads it once limits are raised
 	bool fair_time;
 	unsigned max_long;
 	size_t queue_mem;                // bytes
 	uint64_t delay;                  // nanoseconds
 	uint64_t ssh_delay;              // --sshdelay, nanoseconds
-	bool delay_auto;                 // it adapts itself
+	bool delay_auto;                 // the delay adapts itself
 	const char *load;                // --load as given, or NULL
 	size_t memfree, memsuspend;      // bytes, 0: none
 	bool noswap;
@@ -202,21 +202,21 @@ struct options {
 	unsigned attempts;               // --retries: attempts in all, at least 1; UINT_MAX: without end
 	struct manifest_delay retry_delay;
 	int nice;
-	struct term_seq term_seq;        // as given, or the default: a longer one with -f
+	struct term_seq term_seq;        // as given, or the default, which is longer with -f
 	bool dry_run, print_commands;    // -t
 	bool show_commands;              // -v
 	bool tty;                        // -o
 	const char *workdir;             // or NULL
-	char *own_workdir;               // of --workdir ..., which is it then; with GNU parallel's replacement strings
+	char *own_workdir;               // the directory of --workdir ..., to which `workdir` then points; with GNU parallel's replacement strings
 	const char *tmpdir;              // or NULL
 	const char *slot_var;            // --process-slot-var, or NULL
 	const char **env;                // --env as given: see option_env_has()
 	size_t nenv;
 
 	// other machines
-	struct sshlogins hosts;          // -S, --sshloginfile, --launch: settled; none: all runs here, and so with ":" alone
-	bool machines_are_known;         // what a manifest says of them was added
-	struct host_sources *host_sources; // where those over ssh are named: see options_hosts_changed(); or NULL
+	struct sshlogins hosts;          // -S, --sshloginfile, --launch: settled; none, or only ":": all jobs run here
+	bool machines_are_known;         // the machines that a manifest names were added
+	struct host_sources *host_sources; // where the machines over ssh are named: see options_hosts_changed(); or NULL
 	const char *ssh;                 // --ssh, or NULL
 	bool at_most_once;
 	const char **transferred, **returned, **basefiles; // --transferfile, --return, --basefile as given
@@ -224,21 +224,21 @@ struct options {
 	bool transfers_item;             // --transfer
 	bool cleans_up;                  // --cleanup
 	bool onall, nonall;              // --onall, which --nonall means, too
-	unsigned machines;               // … at so many at once; 0: all
-	const char *worker_left;         // --worker: how long it has, as given, or NULL
-	uint64_t worker_seconds;         // the same, 0: no end
+	unsigned machines;               // --onall: on so many machines at once; 0: on all
+	const char *worker_left;         // --worker: the time that it has left, as given, or NULL
+	uint64_t worker_seconds;         // that time in seconds; 0: no end
 	const char *slurm;               // --slurm outside an allocation: options of the pilots, "" for none; or NULL
-	long pilots;                     // --slurm-pilots: at most so many
-	char *pilot_name;                // of the jobs of Slurm that pilots are, owned; or NULL: there are none
-	char own_jobs[SSHLOGIN_JOBS_TEXT]; // of `-S 4/:`, which is then `jobs`
+	long pilots;                     // --slurm-pilots: the most pilots at once
+	char *pilot_name;                // the name that pilots have as jobs of Slurm, owned; NULL: there are no pilots
+	char own_jobs[SSHLOGIN_JOBS_TEXT]; // the 4 of `-S 4/:`, to which `jobs` then points
 
 	// output and outcome
 	enum output_kind output;
-	bool output_given;               // so that it wins over the manifest's; also by --dry-run
+	bool output_given;               // the command line says `output`, also by --dry-run: it wins over the manifest's
 	bool keep_order;
 	bool color_failed;
 	bool tag;
-	char *tagstring;                 // escapes translated, owned; or NULL: the item. Only with tag
+	char *tagstring;                 // text of --tagstring with escapes translated, owned; NULL: the tag is the item. Only with `tag`
 	struct halt halt;
 	int stop_signal;                 // after which no more jobs start, or 0
 	enum exit_scheme exit_scheme;
@@ -252,7 +252,7 @@ struct options {
 	enum resume_kind resume;
 
 	// looking at a run
-	enum { SUMMARY_AUTO, SUMMARY_ALWAYS, SUMMARY_NEVER } summary; // never also by --quiet, unless it is given
+	enum { SUMMARY_AUTO, SUMMARY_ALWAYS, SUMMARY_NEVER } summary; // --quiet means never, too, unless --summary is given
 	const char *from_log;            // or NULL
 	const char **reports;            // --report: in argv
 	size_t nreports;
@@ -282,31 +282,31 @@ void option_settings_apply(const struct options *options, const char *name, stru
 
 // The files that options name: no file is written for two of them, or read and written.
 
-// The number of "fd:N"; BAD_FD if that is no number, or NO_FD if the name does not begin so.
+// Returns the number N of "fd:N"; BAD_FD if N is no number, NO_FD if the name does not begin with "fd:".
 enum { NO_FD = -1, BAD_FD = -2 };
 int option_log_fd(const char *name);
 
 // True if --results means a table by the name's ending: .csv, .tsv or .json, in any case.
 bool option_results_is_table(const char *path);
 
-// Checks, before any is opened, that no file is written for two options, or read and written: the second would write over
-// the first. But --eta and --log may name one file: it is read before it is emptied. With a `path`, checks only that file, which
-// is read, and is called `name` ("the items of …"). Returns 0, or -1 after a message.
+// Checks, before any file is opened, that no file is written for two options, or read and written: the second would write over
+// the first. But --eta and --log may name the same file: --eta reads it before --log empties it. With a `path`, checks only the
+// file of that path, which is to be read, and which messages call `name` ("the items of …"). Returns 0, or -1 after a message.
 int option_files_check(const struct options *options, const char *name, const char *path);
 
 // ---- option_hosts.c ----
 
-// True if --env names the variable ("NAME=VALUE" or "NAME"), or it is an exported function of bash that --env names: jobs on other
-// machines get it.
+// True if --env names the variable ("NAME=VALUE" or "NAME"), or the variable is an exported function of bash that --env names:
+// jobs on other machines get such variables.
 bool option_env_has(const struct options *options, const char *variable);
 
-// Whether a regular file was read because of -S or --sshloginfile; and whether it has changed since the last call. The latter and the
-// next one are for one thread at a time.
+// Whether a regular file was read for -S or --sshloginfile; and whether such a file has changed since the last call.
+// options_hosts_changed() and options_hosts_read() are for one thread at a time.
 bool options_hosts_have_file(const struct options *options);
 bool options_hosts_changed(const struct options *options);
 
-// Reads the machines of -S and --sshloginfile again, as options.hosts was read, but those of --launch and --slurm. Returns 0, or -1 with
-// *ret_error, a whole message (caller frees): one cannot be read, or there are none. The list is to be freed in any case.
+// Reads the machines of -S and --sshloginfile again, as options.hosts was read, but not those of --launch and --slurm. Returns 0; or -1 with
+// *ret_error, a whole message (caller frees): a file cannot be read, or there are no machines. The caller frees the list in any case.
 int options_hosts_read(const struct options *options, struct sshlogins *ret_list, char **ret_error) FP_NODISCARD;
 
 // ---- option_settle.c ----
@@ -327,7 +327,7 @@ static inline bool options_want_pictures(const struct options *options) {
 	return options->nreports > 0 || options->trace;
 }
 
-// Loads options->manifest, selects the batches that are named, and takes its `slurm` and `slots` into the options, which borrow them: they
-// are not to be used after the manifest. Prints what is wrong with any of it on stderr; *ret_unwritten: that could not be written. Returns
-// the manifest, which the caller frees with manifest_free(), or NULL after a message.
+// Loads options->manifest, selects the batches that are named, and takes the manifest's `slurm` and `slots` into the options,
+// which borrow these texts and so must not use them once the manifest is freed. Prints what is wrong on stderr; *ret_unwritten:
+// stderr did not take it. Returns the manifest, which the caller frees with manifest_free(), or NULL after a message.
 struct manifest *options_load_manifest(struct options *options, bool *ret_unwritten) FP_NODISCARD;

@@ -14,11 +14,11 @@ struct parser {
 	char *const *at;         // the next word; NULL behind the last one
 	const char *letters;     // of a word such as -kj4 the letters that are still to be read, or NULL
 	const char *bundle;      // that word
-	bool is_ended;           // the options, by "--"
+	bool is_ended;           // "--" has ended the options
 	enum option_id id;       // the option that was read last
 	const char *value;       // its value, borrowed from the words; or NULL
 	bool by_letter;          // that option was given as a letter
-	const char *bare;        // its name, if it takes a value by "=" alone and has none; or NULL
+	const char *bare;        // the name of that option, if its value follows only behind a "=" and none was given; or NULL
 	const char *stdin_for;   // the option that reads stdin, for messages; or NULL
 	bool done;               // an option such as --help has printed: nothing is left to do but to exit with options->status
 };
@@ -47,19 +47,19 @@ option_handler opt_arg_file, opt_delimiter, opt_replace, opt_shell_quote, opt_pa
 // Prints what the option asks for, after which nothing is left to do. Returns 0 or -1.
 option_handler opt_print;
 
-// Notes that `reader` (the name of an option, static) reads stdin. Returns 0; or -1 if another does, for each would get a part
-// of it by chance.
+// Notes that `reader` (the name of an option, static) reads stdin. Returns 0; or -1 if another option reads stdin already: each
+// would get a part of it by chance.
 int claim_stdin(struct parser *parser, const char *reader);
 
-// Adds a source of items, which is stdin until the caller changes it. Returns it; the options own it, and it moves when the next
-// one is added.
+// Adds a source of items, which is stdin until the caller changes it. Returns the source, which the options own, and which
+// moves when the next one is added.
 struct source_config *add_source(struct options *options);
 
 // Adds the file as a source of items, stdin for "-". `linked`: its items go in step with those of the source before. `reader` is
 // the option or separator that names the file, for messages. Returns 0 or -1.
 int add_file_source(struct parser *parser, const char *path, bool linked, const char *reader);
 
-// Prints to stdout what --show-limits does; --max-chars has to be known. Returns 0, or -1 if it cannot be written.
+// Prints the limits of --show-limits to stdout; --max-chars must be known. Returns 0, or -1 if stdout does not take them.
 int packing_show_limits(const struct packing *packing);
 
 // ---- option_hosts.c: the machines that jobs run on ----
@@ -68,10 +68,10 @@ option_handler opt_sshlogin, opt_launch, opt_slurm, opt_trc, opt_env;
 
 void host_sources_free(struct host_sources *sources); // NULL-safe
 
-// Settles options->hosts when all options are known, and options->jobs where the only machine is this one. Returns 0 or -1.
+// Settles options->hosts when all options are known, and options->jobs if this machine is the only one. Returns 0 or -1.
 int settle_hosts(struct options *options);
 
-// Adds the nodes of the allocation to options->hosts, or notes `value` as options->slurm. Returns 0, or -1 after a message.
+// In an allocation of Slurm adds its nodes to options->hosts; else keeps `value` as options->slurm. Returns 0, or -1 after a message.
 int set_slurm(struct options *options, const char *value);
 
 // Adds the pilots of options->slurm, if there are any, to options->hosts, behind all others, and names them. Returns 0 or -1.
@@ -85,10 +85,10 @@ void settle_options(struct options *options);
 // Checks the options of a run of a command, and sets what follows from them: sources, blocks, packing, output. Returns 0 or -1.
 int settle_command(struct parser *parser);
 
-// The same for a run of a manifest.
+// As settle_command(), for a run of a manifest.
 int settle_manifest(struct options *options);
 
-// The same for a semaphore. The words are its command: joined, they become the only item of the run.
+// As settle_command(), for a semaphore. The words are its command: joined, they become the only item of the run.
 int settle_semaphore(struct options *options, char *const *words, size_t nwords);
 
 // Returns which request to a run in progress the options make, or REQUEST_NOTHING.
@@ -116,8 +116,8 @@ int completions_print(struct buf *text, const char *shell) FP_NODISCARD;
 
 // ---- conflicts.c: options that exclude each other, or have no effect with another ----
 
-// Check the options after settle_options(); return 0, or -1 after a message. The first refuses what is given beside option `id` and
-// is not on the list; the second applies the rules for all that has no list.
+// Check the options after settle_options(); return 0, or -1 after a message. The first refuses options that are given beside `id` and
+// are not on the list; the second applies the rules of options.def (EXCLUDES, NEEDS), and checks what needs more than a rule.
 int option_others_check(const struct options *options, enum option_id id, enum option_list with);
 int option_conflicts_check(const struct options *options);
 
@@ -125,6 +125,6 @@ int option_conflicts_check(const struct options *options);
 // blocks of data, without --pipe.
 void option_ineffective_warn(const struct options *options);
 
-// Warns if $PARALLEL or GNU parallel's file of options has some, for fairpar reads neither (parallel(1), PROFILE FILES).
-// For a command line that runs a command.
+// Warns if $PARALLEL or GNU parallel's file of options has options, for fairpar reads neither (parallel(1), PROFILE FILES). For
+// a command line that runs a command.
 void option_profile_warn(const struct options *options);

@@ -18,7 +18,7 @@ static void check_name(struct loader *loader, const struct node *name) {
 	}
 }
 
-// Checks commands under the shell that runs them: `n` of these keys, in `found` or else in `under` (or NULL).
+// Checks the commands of the first `n` keys of `ids` for `shell`, which runs them. A key that `found` lacks is taken from `under` (or NULL).
 static void check_words(struct loader *loader, const struct found *found, const struct found *under, size_t n, const char *shell) {
 	static const enum key_id ids[] = {KEY_RUN, KEY_THEN, KEY_ON_FAILURE, KEY_FINALLY};
 	for (size_t i = 0; i < n; ++i) {
@@ -322,7 +322,7 @@ static void load_matrix(struct loader *loader, const struct node *node, struct m
 	batch->matrix = matrix;
 }
 
-// args, args_from or matrix.
+// Loads args, args_from or matrix.
 static void load_items(struct loader *loader, const struct found *found, struct manifest_batch *batch) {
 	static const enum key_id ids[] = {KEY_ARGS, KEY_ARGS_FROM, KEY_MATRIX};
 	int n = 0;
@@ -351,7 +351,7 @@ static void load_items(struct loader *loader, const struct found *found, struct 
 
 // ---- the whole ----
 
-// What `run: a b` would have been, for a batch that is only a text.
+// Refuses a batch that is no mapping, with a hint: a list was meant as `commands`, a text as `run`.
 static void refuse_batch(struct loader *loader, const struct node *name, const struct node *value) {
 	if (node_is_missing(value)) {
 		diagnostic_hint(load_error(loader, name, "batch '%s' is empty", name->text),

@@ -84,7 +84,7 @@ void diagnostic_set(char **text, const char *format, ...) {
 
 // ---- lines ----
 
-// The bytes of the line end at `s`, of which `len` (> 0) may be read; 0 if it is none.
+// The length of the line end at `s`, where `len` (> 0) bytes may be read; 0 if no line ends there.
 static size_t break_length(const char *s, size_t len) {
 	if ((unsigned char)*s >= ' ' && (unsigned char)*s < 0x80) { // nearly always
 		return 0;
@@ -121,7 +121,7 @@ static void move_on(const struct diagnostics *diagnostics, struct source_positio
 	position->at += n;
 }
 
-// The position that was asked for last, if it is not behind what is asked for now, else the first one: most go forward in the file.
+// The position to go on from: the last one, or the start if the last one is behind the wanted place. Most searches go forward.
 static struct source_position *start_at(struct diagnostics *diagnostics, bool is_behind) {
 	if (diagnostics->last.line == 0 || is_behind) {
 		diagnostics->last = (struct source_position){0, 1, 1};

@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// A part of a line: libyaml counts characters and takes NEL, LS and PS for line ends too (YAML 1.1 §5.4).
+// A part of a line, as libyaml counts: in characters, with NEL, LS and PS as line ends, too (YAML 1.1 §5.4).
 struct source_span {
 	uint32_t line, column;  // from 1
 	uint32_t width;         // characters, at least 1
@@ -19,7 +19,7 @@ struct diagnostic {
 	struct source_span place;
 	bool is_warning;
 	size_t order;           // of its discovery
-	const char *format;     // of the text: twice at one place, it is the same error
+	const char *format;     // of the text: the same format twice at one place is the same error
 	char *text;             // "unknown key 'foo'"
 	char *note;             // behind the caret: "did you mean 'bar'?", or NULL
 	char *hint;             // in a line of its own, or NULL
@@ -41,9 +41,9 @@ struct diagnostics {
 	size_t n, cap;
 	size_t nerrors;         // all of them, also those not kept
 	size_t nwarnings;
-	size_t nrepeats;        // the same again, by an alias or a merge
-	struct diagnostic spare;   // stands in for those not kept
-	struct source_position last; // that was looked up
+	size_t nrepeats;        // diagnostics that came again, by an alias or a merge
+	struct diagnostic spare;   // stands in for diagnostics that are not kept
+	struct source_position last; // the position that was looked up last
 };
 
 // Frees what the diagnostics own.
@@ -66,8 +66,8 @@ bool diagnostics_are_full(const struct diagnostics *diagnostics);
 // Appends all diagnostics that were kept, in the order of the file, and if there are errors a last line with their number.
 void diagnostics_show(struct diagnostics *diagnostics, struct buf *buf);
 
-// Returns where that line and column is in the data (from 1); the end of the line if it is shorter, and of the
-// data if it has fewer lines.
+// Returns the place of that line and column (both from 1) in the data: the end of the line if the line is shorter, the end of
+// the data if it has fewer lines.
 const char *find_place(struct diagnostics *diagnostics, uint32_t line, uint32_t column);
 
 // Returns the line and column of the byte at that offset in the data, with a width of 1.

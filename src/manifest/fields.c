@@ -7,7 +7,7 @@
 
 enum { LONGEST_NUMBER = 64 }; // bytes
 
-// The longest pause of a retry_delay that grows and has no `max`; and how it grows if it has one but no factor.
+// The longest pause of a retry_delay that grows and has no `max`; and the factor of one that has a `max` but no `factor`.
 #define LONGEST_PAUSE UINT64_C(3600000000000)
 #define GROWTH 2
 

@@ -66,8 +66,8 @@ static void resolve_feeders(struct loader *loader) {
 
 // ---- cycles ----
 //
-// A batch starts after what it needs has ended, and ends after all that emit into it have ended. So it waits for both;
-// a cycle of waiting never ends. (Into itself a batch may emit: it ends when nothing of it is left.)
+// A batch starts after what it needs has ended, and ends after all that emit into it have ended. So it waits for both; a cycle
+// of such waits never ends. (A batch may emit into itself: it ends when none of its jobs is left.)
 
 struct visit {
 	struct manifest_batch *batch;
@@ -87,7 +87,7 @@ static size_t number_of(const struct graph_walk *walk, const struct manifest_bat
 	return (size_t)(batch - walk->loader->manifest->batches);
 }
 
-// What the batch waits for, one after the other; NULL at the end.
+// Returns the next batch that this one waits for, by need or by emit; NULL behind the last.
 static struct manifest_batch *next_edge(struct visit *visit, bool *ret_is_need) {
 	const struct manifest_batch *batch = visit->batch;
 	size_t i = visit->next++;
@@ -99,7 +99,7 @@ static struct manifest_batch *next_edge(struct visit *visit, bool *ret_is_need) 
 	return i < batch->nfeeders ? batch->feeders[i] : NULL;
 }
 
-// The cycle from its first batch on the path to the end of the path.
+// Reports the cycle of the batches from place `from` of the path to its end.
 static void report_cycle(struct graph_walk *walk, size_t from) {
 	enum { SHOWN = 12 };
 	FP_CLEANUP(buf_fini) struct buf names = BUF_INIT;

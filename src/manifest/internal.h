@@ -10,16 +10,16 @@
 struct loader {
 	struct manifest *manifest;     // being made
 	struct diagnostics *diagnostics;
-	uint64_t cost;                 // of what was read (struct node); against MANIFEST_VALUES
-	bool overrun;                  // it is too large: an error was added, nothing more is read
+	uint64_t cost;                 // of the nodes that were read (node.cost); at most MANIFEST_VALUES
+	bool overrun;                  // `cost` is too large: an error was added, nothing more is read
 	struct manifest_batch base;    // what every batch begins with
 	const struct pair *pairs;      // of each batch: its name and its mapping
 	struct found base_found;       // the keys of `defaults`
-	bool base_has_string;          // its `creates` has a replacement string
+	bool base_has_string;          // the `creates` of `defaults` has a replacement string
 	const struct node *stdin_node; // the first `stdin: true`
 };
 
-// Counts what it costs to read the node, or what it stands for, once more. Returns false if all together costs too much.
+// Adds `cost`, that of reading the node or what it stands for, to loader->cost. Returns false if the sum is too large.
 bool load_count(struct loader *loader, const struct node *node, uint64_t cost);
 
 // Adds an error at the place of the node, as diagnostic_error() does.
@@ -57,7 +57,7 @@ bool text_has_string(const char *text);
 // Checks the replacement strings of a batch whose feeders are known.
 void load_check_texts(struct loader *loader, const struct manifest_batch *batch, const struct pair *from);
 
-// Warns of a replacement string in a text that has no item. `node` may be NULL.
+// Warns of a replacement string in a text that is expanded for no item. `node` may be NULL.
 void load_check_unexpanded(struct loader *loader, const struct manifest_batch *batch, const struct node *node);
 
 // Checks a command, or a list of them, that `shell` (NULL: the usual one) is going to run: with the usual one, that bash is not

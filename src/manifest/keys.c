@@ -56,7 +56,7 @@ static const char *place_words(unsigned places) {
 	       places & IN_ARGS_FROM ? "below 'args_from'" : "below 'retry_delay'";
 }
 
-// The key that others call so, one that may stand in that place rather than another; or NULL.
+// The key that has the name among its other names, preferably one that may stand in that place; or NULL.
 static const struct key *find_other(const char *name, size_t len, enum key_place place) {
 	const struct key *found = NULL;
 	for (const struct key *key = key_table; key < key_table + NKEYS; ++key) {
@@ -66,7 +66,7 @@ static const struct key *find_other(const char *name, size_t len, enum key_place
 	return found;
 }
 
-// Adds what is to be written for a word of others. Returns false if it is none.
+// Adds a hint what to write instead of another program's word. Returns false if the name is no such word.
 static bool hint_foreign(struct diagnostic *diagnostic, const char *name, size_t len, const char *typed, enum key_place place) {
 	const struct key *key = find_other(name, len, place);
 	const char *more = !key || (key->places & place) ? "" : place_words(key->places);
@@ -114,7 +114,7 @@ static void refuse(const struct node *node, enum key_place place, const char *ba
 	if (find(name, spelt.len, place)) {
 		diagnostic_note(diagnostic, "it is written '%s'", name);
 	} else if (!is_nested && hint_foreign(diagnostic, name, spelt.len, buf_str(&shown), place)) {
-		// said
+		// the hint was added
 	} else if (misplaced && place == IN_COMMAND && (misplaced->places & IN_BATCH)) {
 		diagnostic_hint(diagnostic, "'%s' is for a whole batch, beside 'commands'", misplaced->name);
 	} else if (misplaced && !is_nested) {

@@ -39,7 +39,7 @@ struct key {
 
 extern const struct key key_table[NKEYS];
 
-// The values that a mapping gives to its keys; NULL where it has none.
+// The values that a mapping gives to its keys; NULL for a key that it does not have.
 struct found {
 	struct node *at[NKEYS];
 };

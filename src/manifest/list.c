@@ -33,7 +33,7 @@ bool manifest_env_is_set_for_each(const char *entry) {
 	static const char own[] = "FAIRPAR_BATCH FAIRPAR_JOB FAIRPAR_SEQ FAIRPAR_SLOT FAIRPAR_SOCK FAIRPAR_CONTROL FAIRPAR_LEASE "
 	                          "FAIRPAR_ATTEMPT FAIRPAR_EXIT FAIRPAR_OUTCOME FAIRPAR_RUN PARALLEL_SEQ PARALLEL_JOBSLOT PARALLEL_PID "
 	                          "FAIRPAR_ITEM";
-	if (*entry != 'F' && *entry != 'P') { // most of an environment
+	if (*entry != 'F' && *entry != 'P') { // true of most variables
 		return false;
 	}
 	return strncmp(entry, "FAIRPAR_ITEM_", 13) == 0 || word_is_in(own, entry, strcspn(entry, "="));
@@ -89,7 +89,7 @@ static void list_batch(const struct manifest_batch *batch, size_t width, struct 
 	buf_addc(buf, '\n');
 }
 
-// The columns that the names of the batches selected take, without those of more than 40.
+// The width in columns of the longest name of a selected batch; names of more than 40 columns do not count.
 static size_t name_columns(const struct manifest *manifest) {
 	size_t width = 0;
 	for (size_t i = 0; i < manifest->nbatches; ++i) {

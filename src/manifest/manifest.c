@@ -96,7 +96,7 @@ static struct manifest *manifest_create(const char *path) {
 
 struct manifest *manifest_parse(const char *path, const char *data, size_t len, struct buf *messages) {
 	struct manifest *manifest = manifest_create(path);
-	size_t mark = len >= 3 && memcmp(data, "\xEF\xBB\xBF", 3) == 0 ? 3 : 0; // of the byte order, which is no part of the text
+	size_t mark = len >= 3 && memcmp(data, "\xEF\xBB\xBF", 3) == 0 ? 3 : 0; // length of a byte order mark, which is no part of the text
 	struct diagnostics diagnostics = {.path = path, .data = data + mark, .len = len - mark};
 	struct loader loader = {.manifest = manifest, .diagnostics = &diagnostics};
 	struct arena nodes = ARENA_INIT;

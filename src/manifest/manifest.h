@@ -24,7 +24,7 @@
 enum {
 	MANIFEST_DEPTH = 64,         // levels of nesting
 	MANIFEST_BYTES = 64 << 20,   // of a file
-	MANIFEST_VALUES = 1000000,   // values in a file, and again with each alias followed; and combinations of a matrix
+	MANIFEST_VALUES = 1000000,   // values in a file, also with each alias followed; and combinations of a matrix
 	MANIFEST_ERRORS = 20,        // shown at once
 };
 
@@ -37,7 +37,7 @@ struct manifest_pair {
 	const char *name, *value;
 };
 
-// Variables, laid over those of `under` (the batch's, the defaults', the top's): a name found here hides it there.
+// Variables, laid over those of `under` (the batch's, the defaults', the top's): a name in this layer hides the same name in those.
 struct manifest_env {
 	const struct manifest_env *under;   // or NULL
 	const struct manifest_pair *pairs;  // no name twice
@@ -54,9 +54,9 @@ enum manifest_fair { MANIFEST_TURNS, MANIFEST_TIME };
 #define MANIFEST_FAIR_WORDS "turns time" // in its order
 enum manifest_output { MANIFEST_GROUP, MANIFEST_LINE, MANIFEST_RAW };
 
-// What a job runs with: of the whole batch, or of one entry of `commands`.
+// What a job runs with: shared by the jobs of a batch, or of one entry of `commands`.
 struct manifest_job {
-	struct manifest_texts then;         // the steps after it
+	struct manifest_texts then;         // the steps after `run`
 	const char *on_failure;             // or NULL
 	const char *creates;                // or NULL
 	const struct manifest_env *env;     // or NULL
@@ -97,7 +97,7 @@ struct manifest_matrix {
 };
 
 struct manifest_batch {
-	const struct manifest_job *job;     // that of other batches too, unless it has keys of its own
+	const struct manifest_job *job;     // shared with other batches, unless this one has such keys of its own
 	const char *name;
 	const char *description;            // or NULL
 	const char *run;                    // or NULL: `commands` has the jobs
@@ -114,7 +114,7 @@ struct manifest_batch {
 	struct manifest_batch *const *feeders;  // the batches that emit into this one (itself too)
 	size_t nfeeders;
 	const char *finally;                // or NULL
-	struct queue_attrs attrs;           // what keys say of its queue
+	struct queue_attrs attrs;           // attributes of its queue, from the keys
 	int output;                         // enum manifest_output
 	bool allow_failure;
 	bool selected;                      // see manifest_select(); all are at first
@@ -129,7 +129,7 @@ struct manifest {
 	const char *slurm;                  // options of --slurm, or NULL
 	int fair;                           // enum manifest_fair
 	bool fail_fast;
-	const struct manifest_env *env;     // of the top; every batch has it underneath
+	const struct manifest_env *env;     // of the top level; it lies under the variables of every batch
 	struct manifest_batch *batches;     // in the order of the file; at least one
 	size_t nbatches;
 	struct map index;                   // batches by name
@@ -141,7 +141,7 @@ struct manifest {
 // last "fairpar: N errors in FILE, nothing was run".
 struct manifest *manifest_load(const char *path, struct buf *messages);
 
-// The same for bytes in memory, with a NUL behind them, which are not kept; `path` is for messages.
+// As manifest_load(), for bytes in memory with a NUL behind them; the bytes are not kept. `path` is for messages.
 struct manifest *manifest_parse(const char *path, const char *data, size_t len, struct buf *messages);
 
 // Frees the manifest, which may be NULL, and all that it points to.
@@ -164,8 +164,8 @@ size_t manifest_batch_jobs(const struct manifest_batch *batch);
 // Returns the value of that axis in that row, borrowed.
 const char *manifest_matrix_value(const struct manifest_matrix *matrix, size_t row, size_t axis);
 
-// Reads TIME[,FACTOR[,MAX]], which says what the key retry_delay says, and has its bounds. TIME and MAX may be written as options
-// have times, or as a manifest does, and FACTOR may be empty. Returns 0, or -1 with *ret_error, what it must be (static), and *ret_delay unchanged.
+// Reads TIME[,FACTOR[,MAX]], with the meaning and the bounds of the key retry_delay. TIME and MAX may be written as options have times, or as a
+// manifest does, and FACTOR may be empty. Returns 0, or -1 with *ret_error, what the text must be (static), and *ret_delay unchanged.
 int manifest_delay_parse(const char *text, struct manifest_delay *ret_delay, const char **ret_error);
 
 // Returns the pause before the extra attempt `n` (from 1), in nanoseconds.

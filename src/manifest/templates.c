@@ -1,5 +1,5 @@
-// Replacement strings in the texts of a batch: that there are some where items want them, and that all are known. And commands
-// that no shell reads (`shell: none`): that they can be split into words, and hold nothing that only a shell understands.
+// Checks the replacement strings in the texts of a batch: that items have one to stand for them, and that all are known. And checks
+// commands that no shell reads (`shell: none`): that they can be split into words, and hold nothing that only a shell understands.
 //
 // template/template.c leaves braces that it does not know as they are, for any command line may hold some. In a manifest
 // {name} that is not known is an error, unless it is ${name} or has blanks inside.
@@ -43,7 +43,7 @@ static struct string read_string(const char *at) {
 	return (struct string){.kind = digits > 0 ? COLUMN_STRING : NAME_STRING, .len = end + len, .column = sign ? -column : column, .nname = name};
 }
 
-// The place of a part of a text below '|': its lines follow in the file, each behind blanks. Returns false if it is not so.
+// Finds the place of a part of a text below '|', whose lines follow, each behind blanks. Returns false if the lines there are others.
 static bool find_below(const struct loader *loader, const struct node *node, const char *part, size_t len, struct source_span *ret_place) {
 	const char *first = node->text;
 	uint32_t line = node->line + 1;
@@ -84,7 +84,7 @@ struct check {
 	struct loader *loader;
 	const struct manifest_batch *batch;
 	bool has_items;
-	bool has_string;   // seen in one of the texts, or what was meant as one
+	bool has_string;   // one of the texts has a replacement string, or what was meant as one
 };
 
 static bool matrix_has(const struct manifest_batch *batch, const char *name, size_t len) {
@@ -109,7 +109,7 @@ static void refuse_name(const struct check *check, const struct node *node, cons
 	diagnostic_hint(diagnostic, "braces that are not meant for fairpar stay as they are with blanks inside: '{ %.*s }'", n, at + 1);
 }
 
-// One string of a text that is a template.
+// Checks one string of a text that is a template.
 static void check_string(struct check *check, const struct node *node, const char *at, struct string string) {
 	const struct manifest_batch *batch = check->batch;
 	bool has_dollar = at > node->text && at[-1] == '$';
@@ -240,7 +240,7 @@ static const char *find_unexpanded(const struct manifest_batch *batch, const cha
 
 void load_check_unexpanded(struct loader *loader, const struct manifest_batch *batch, const struct node *node) {
 	size_t len;
-	if (!node || node->kind != NODE_TEXT || loader->diagnostics->nerrors > 0 || // which may be about the items
+	if (!node || node->kind != NODE_TEXT || loader->diagnostics->nerrors > 0 || // the errors may be about the items
 	    loader->diagnostics->nwarnings >= MANIFEST_ERRORS || may_use_braces(node->text)) {
 		return;
 	}
@@ -250,7 +250,7 @@ void load_check_unexpanded(struct loader *loader, const struct manifest_batch *b
 	}
 }
 
-// The texts of a batch without items. Not those of env: {} is there often JSON.
+// Checks the texts of a batch without items, but not those of env, where {} is often JSON.
 static void check_plain_texts(struct loader *loader, const struct manifest_batch *batch, const struct found *found) {
 	static const enum key_id ids[] = {KEY_RUN, KEY_THEN, KEY_ON_FAILURE, KEY_CREATES, KEY_COMMANDS};
 	for (size_t i = 0; i < sizeof(ids) / sizeof(ids[0]); ++i) {
@@ -264,7 +264,7 @@ static void check_plain_texts(struct loader *loader, const struct manifest_batch
 	}
 }
 
-// The places of items in a command that a shell reads, or in a list of them. `node` may be NULL.
+// Checks the places of items in a command that a shell reads, or in a list of commands. `node` may be NULL.
 static void check_places(struct check *check, const struct node *node) {
 	struct loader *loader = check->loader;
 	for (uint32_t i = 0; node && node->kind == NODE_LIST && i < node->n; ++i) {

@@ -17,7 +17,7 @@ struct node {
 	bool is_open;         // not read to its end yet
 	uint32_t comment;     // of a plain text: the offset of a comment that may have been meant as part of it, or 0
 	uint32_t n;           // bytes of the text, items, or pairs
-	uint32_t cost;        // values in it but keys, each alias followed, and their texts in units of 256 bytes; or UINT32_MAX
+	uint32_t cost;        // its values without keys, with aliases followed, plus their texts in units of 256 bytes; at most UINT32_MAX
 	union {
 		const char *text;    // no NUL inside
 		struct node **items;
@@ -30,10 +30,10 @@ struct pair {
 	struct node *value;
 };
 
-// Reads the only document of a file, the data of the diagnostics, where errors are added; a NUL must follow the data. Returns 0, also
-// after errors that do not hide others, with *ret_root, which is NULL for an empty document: its nodes are in the first arena, its texts
-// in the second. Or returns -1 after an error. By libyaml's events: its document loader knows no limits, finds anchors by a linear
-// search, refuses an anchor that is defined again, and loses the places of aliases.
+// Reads the only document of diagnostics->data, behind which a NUL must follow, and adds its errors to the diagnostics. Returns
+// 0, also after errors that do not hide others, with *ret_root, which is NULL for an empty document: its nodes are in the first
+// arena, their texts in the second. Or returns -1 after an error. Uses libyaml's events, because its document loader knows no
+// limits, finds anchors by a linear search, refuses an anchor that is defined again, and loses the places of aliases.
 int tree_read(struct diagnostics *diagnostics, struct arena *nodes, struct arena *texts, struct node **ret_root);
 
 // The place of the node in the file, for a message.

@@ -92,8 +92,8 @@ static size_t skip_blank_lines(const struct yaml_reader *reader, size_t at, bool
 	return at;
 }
 
-// The line "%YAML 1.1" or "%YAML 1.2" at `at`: a manifest means the same by both. Returns what comes behind it and the blank
-// lines, or `at` if it is none.
+// Skips the line "%YAML 1.1" or "%YAML 1.2" at `at` (a manifest means the same by both) and the blank lines behind it. Returns
+// the offset behind these, or `at` if no such line is there.
 static size_t skip_version(const struct yaml_reader *reader, size_t at) {
 	static const char start[] = "%YAML 1.";
 	const char *line = reader->data + at, *rest = line + sizeof(start);
@@ -153,10 +153,10 @@ static bool is_below_block(const struct yaml_reader *reader, const yaml_mark_t *
 	return at - reader->data > 2 && (at[-1] == '|' || at[-1] == '>') && at[-2] == ' ' && (at[-3] == ':' || at[-3] == '-');
 }
 
-// libyaml's words (context, problem), where NULL stands for any, and ours.
+// libyaml's words (context, problem), where NULL stands for any, and what fairpar says instead.
 struct wording {
 	const char *context, *problem, *text, *hint;
-	bool at_context; // the place is where the thing began
+	bool at_context; // the error is shown where the context began
 };
 
 static const struct wording wordings[] = {
@@ -206,8 +206,8 @@ static struct diagnostic *add_problem(struct yaml_reader *reader, bool at_contex
 	return diagnostic;
 }
 
-// The bracket that a text inside { } or [ ] runs into, as in {run: echo {}}. The place is the bracket's own: where the
-// mapping opened is no help to who sees nothing wrong with that.
+// Reports the bracket that a text inside { } or [ ] runs into, as in {run: echo {}}, at the bracket's own place: the place
+// where the mapping opened does not help.
 static bool report_bracket(struct yaml_reader *reader) {
 	const yaml_parser_t *parser = &reader->parser;
 	char c = byte_at_problem(reader);
@@ -223,7 +223,7 @@ static bool report_bracket(struct yaml_reader *reader) {
 	return true;
 }
 
-// What cannot start a value, or cannot follow one.
+// Reports a character that cannot start a value, or cannot follow one.
 static bool report_start(struct yaml_reader *reader) {
 	const yaml_parser_t *parser = &reader->parser;
 	char text[96];
@@ -248,7 +248,7 @@ static bool report_start(struct yaml_reader *reader) {
 	return false;
 }
 
-// A byte that is no UTF-8, or a character that no document may hold (YAML 1.1 §5.1).
+// Reports a byte that is no UTF-8, or a character that no document may hold (YAML 1.1 §5.1).
 static int report_character(struct yaml_reader *reader) {
 	size_t at = reader->parser.problem_offset;
 	int value = reader->parser.problem_value;
@@ -352,7 +352,7 @@ struct collection {
 	struct map numbers; // by key
 };
 
-// The key that is there already, or NULL and the pair is added.
+// Adds the pair and returns NULL; or, if an equal key is there already, returns that key.
 static struct node *collect(struct yaml_reader *reader, struct collection *pairs, struct pair pair) {
 	struct node *key = pair.key;
 	uint32_t had = map_add(&pairs->numbers, key->text, key->n, (uint32_t)pairs->n);
@@ -387,7 +387,7 @@ static void add_pair(struct yaml_reader *reader, struct collection *pairs, struc
 	}
 }
 
-// Adds the pairs of one mapping that << names, as far as their keys are new: own ones come first.
+// Adds the pairs of one mapping that << names whose keys are new: the map's own pairs win.
 static int merge_map(struct yaml_reader *reader, struct collection *pairs, const struct node *key, const struct node *map) {
 	if (map->kind != NODE_MAP) {
 		diagnostic_error(reader->diagnostics, node_place(map->kind == NODE_TEXT ? key : map),
@@ -471,7 +471,7 @@ static int close_node(struct yaml_reader *reader) {
 
 // ---- events ----
 
-// !!str is the only tag: it makes a text of what is one here anyway. Returns false after an error.
+// !!str is the only tag allowed: values are texts here anyway. Returns false after an error.
 static bool check_tag(struct yaml_reader *reader, const yaml_event_t *event, const yaml_char_t *tag, bool is_text) {
 	bool is_known = !tag || (is_text && strcmp((const char *)tag, YAML_STR_TAG) == 0);
 	if (!is_known) {
@@ -544,7 +544,7 @@ static int open_collection(struct yaml_reader *reader, const yaml_event_t *event
 	return 0;
 }
 
-// A second document. libyaml is not asked: it would read its directives.
+// Refuses a second document. libyaml is not asked for it: it would read that document's directives.
 static int check_rest(struct yaml_reader *reader, const yaml_event_t *end) {
 	size_t at = (size_t)(find_mark(reader, &end->start_mark) - reader->data);
 	if (end->start_mark.column > 0) { // the end of the file, in the last line of the document

@@ -16,7 +16,7 @@ enum {
 	PID = 1,                 // the number of the session: a nested fairpar has a log of its own
 };
 
-// Of each class.
+// The counters of each class.
 enum counter { RUNNING, QUEUE, COUNTERS };
 
 // A slice that an arrow can come from.
@@ -38,7 +38,7 @@ struct chrome {
 	struct buf buf;
 	uint64_t start;          // event time of the run
 	uint64_t interval;       // of samples
-	struct attempts attempts; // whose `rows` are the tracks of slots; NULL: there is but one machine, and its slots are
+	struct attempts attempts; // its `rows` are the tracks of slots; NULL: there is one machine, whose slots are the tracks
 	unsigned nslots, ntracks; // tids are 1 to ntracks: slots first
 	struct origins *origins; // by seq
 	uint64_t ids;            // of arrows and waits so far
@@ -150,7 +150,7 @@ static void add_counter(struct chrome *chrome, unsigned class, enum counter coun
 
 // ---- arrows ----
 
-// Where the item's attempts are remembered, or another's.
+// Returns the place where the item's attempts are remembered; it may hold those of another item.
 static struct origins *origins_at(struct chrome *chrome, uint64_t seq) {
 	return &chrome->origins[seq % CHROME_ORIGINS];
 }
@@ -165,7 +165,7 @@ static void note_origin(struct chrome *chrome, const struct attempt_span *attemp
 	origins->last = (struct origin){.from = attempt->from, .to = starts ? 0 : attempt->to, .tid = tid};
 }
 
-// The moment within a slice, which does not contain its end.
+// Moves the moment into the slice, which does not contain its end.
 static uint64_t within(uint64_t at, uint64_t from, uint64_t to) {
 	uint64_t last = to >= from + 2000 ? to - 1000 : from;
 	return at > last ? last : at < from ? from : at;
@@ -181,7 +181,7 @@ static void add_arrow(struct chrome *chrome, const char *name, unsigned from_tid
 	}
 }
 
-// The arrows to what ends on this track: from its attempt before, and from the job that emitted its item, which may still run.
+// Adds the arrows to the attempt, which ends on this track: from the attempt before, and from the job, maybe running, that emitted its item.
 static void add_arrows(struct chrome *chrome, const struct attempt_span *attempt, unsigned tid) {
 	const struct event_job *id = &attempt->id;
 	const struct origin *before = &origins_at(chrome, id->seq)->before;
@@ -283,7 +283,7 @@ static void add_wait(struct chrome *chrome, const struct event_wait *wait, uint6
 	}
 }
 
-// On the track of the slot: within the slice of the job, or of the run above, if it was theirs.
+// Adds a slice on the track of the slot: within that of the job, or of the run above, if the slot was theirs.
 static void add_inner(struct chrome *chrome, const struct event_lent *lent) {
 	FP_CLEANUP(buf_fini) struct buf job = BUF_INIT;
 	unsigned tid = lent->id.slot < chrome->ntracks ? lent->id.slot : chrome->ntracks;

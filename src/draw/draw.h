@@ -59,7 +59,7 @@ void html_draw(struct buf *buf, const struct timeline *timeline, const struct ro
 // Appends the name of the job: "thumbs#17".
 void html_add_job_name(struct buf *buf, const struct event_job *id);
 
-// Its style and its script, from the files html.css and html.js, and "sha256-…" of the script, which the policy names.
+// The page's style and its script, from the files html.css and html.js, and "sha256-…" of the script, which the policy names.
 // The page is whole without the script: that makes the heads of the table into buttons that sort, and adds a field to
 // filter by.
 extern const char html_css[], html_js[], html_script_hash[];

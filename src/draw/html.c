@@ -260,7 +260,7 @@ static void add_losses(struct buf *buf, const struct run_stats *stats) {
 	}
 }
 
-// Runs in jobs, each job's together as they came.
+// Lists the runs in jobs, those of each job together.
 static void add_inner(struct buf *buf, const struct palette *palette) {
 	const struct run_stats *stats = palette->stats;
 	if (stats->ninner == 0) {

@@ -103,7 +103,7 @@ void rows_on_event(void *arg, const struct event *event) {
 	struct running_sum sum = before ? before->so_far : (struct running_sum){0};
 	add_attempt(&sum, end);
 	bool is_last = end->next == NEXT_NOTHING;
-	bool is_own = end->command && (!before || (is_last && end->result.outcome != OUTCOME_OK)); // of the step that failed, else of the first
+	bool is_own = end->command && (!before || (is_last && end->result.outcome != OUTCOME_OK)); // the step that failed, else the first one
 	job.command = is_own ? end->command : before ? before->start.command : "";
 	job.command_len = is_own ? end->command_len : before ? before->start.command_len : 0;
 	if (is_last && is_wanted(rows, end, &sum)) {
@@ -117,7 +117,7 @@ void rows_on_event(void *arg, const struct event *event) {
 
 // ---- the table ----
 
-// Which jobs these are, if not all.
+// Says which jobs have a row.
 static void add_choice(struct buf *buf, const struct rows *rows) {
 	markup_add_count(buf, rows->n);
 	if (rows->stride == 0) {
@@ -132,7 +132,7 @@ static void add_choice(struct buf *buf, const struct rows *rows) {
 }
 
 void rows_add(struct buf *buf, const struct rows *rows) {
-	enum { MACHINE = 4 }; // a column of runs on several
+	enum { MACHINE = 4 }; // the column of the machine, only of runs on several
 	static const struct { const char *name; bool number; } heads[] = {
 		{"job", false}, {"end", false}, {"attempts", true}, {"slot", true}, {"machine", false}, {"waited, s", true}, {"start, s", true},
 		{"time, s", true}, {"CPU, s", true}, {"memory, MB", true}, {"command", false},

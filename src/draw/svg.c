@@ -18,7 +18,7 @@ enum {
 	HEAD = 17,                   // height of a line with the name of a machine
 };
 
-// What is where.
+// Where the parts of the drawing are.
 struct sheet {
 	struct buf *buf;
 	const struct timeline *timeline;
@@ -36,7 +36,7 @@ static double bar_x(const struct sheet *sheet, uint64_t at) {
 	return LEFT + timeline_x(sheet->timeline, at);
 }
 
-// With a gap to the next one.
+// The width of the bar, with a gap to the next one.
 static double bar_width(const struct sheet *sheet, const struct bar *bar) {
 	double width = bar_x(sheet, bar->to) - bar_x(sheet, bar->from);
 	return width > 3 ? width - 0.6 : width < 0.3 ? 0.3 : width;
@@ -138,7 +138,7 @@ static void add_marks(const struct sheet *sheet, struct legend *legend) {
 	}
 }
 
-// Returns the y below it.
+// Returns the y below the legend.
 static double add_legend(const struct sheet *sheet, double y) {
 	const struct palette *palette = sheet->timeline->palette;
 	struct legend legend = {.x = LEFT, .y = y};
@@ -169,7 +169,7 @@ static unsigned *count_heads(const struct timeline *timeline) {
 	return heads;
 }
 
-// The name of the machine that begins in the lane, and how many do behind it.
+// Adds the name of the first machine that begins in the lane, and how many others begin there.
 static void add_machine(const struct sheet *sheet, unsigned lane) {
 	const struct timeline *timeline = sheet->timeline;
 	const struct machines *machines = timeline->attempts.rows;
@@ -222,7 +222,7 @@ static void add_lanes(const struct sheet *sheet) {
 	buf_adds(sheet->buf, "</g>\n");
 }
 
-// What a class has of columns: a path of boxes, each over as many columns as are alike.
+// A box in the path of a class: as many columns as have the same share.
 struct run_of_columns {
 	double x, width, y, height;
 };
@@ -357,8 +357,8 @@ static void add_inner(const struct sheet *sheet, const struct bar *bar) {
 	buf_adds(buf, "</g>\n");
 }
 
-// What has failed comes behind, so that no neighbour covers its outline, and runs in jobs last, over these, the deeper ones
-// over those that they run in.
+// Failed bars are drawn after the others, so that no neighbour covers their outline, and runs in jobs last, over all these, the
+// deeper ones over those that they run in.
 static void add_bars(const struct sheet *sheet) {
 	const struct timeline *timeline = sheet->timeline;
 	for (unsigned layer = 0; layer <= (timeline->seen & BAR_INNER ? 2 + DEPTHS : 1U); ++layer) {
@@ -374,7 +374,7 @@ static void add_bars(const struct sheet *sheet) {
 
 // ---- axis and strip ----
 
-// In the unit of the ticks, but parts of a second in seconds where the axis is longer than one.
+// Adds the time in the unit of the ticks, but parts of a second in seconds if the axis is longer than one.
 static void add_tick_label(struct buf *buf, uint64_t at, uint64_t tick, uint64_t span) {
 	static const struct { uint64_t ns; const char *name; } units[] = {
 		{86400 * NS_PER_S, "d"}, {3600 * NS_PER_S, "h"}, {60 * NS_PER_S, "min"}, {NS_PER_S, "s"}, {NS_PER_MS, "ms"}, {1000, "µs"},

@@ -9,7 +9,7 @@
 
 enum { TEXT_COMMAND = 160 }; // bytes of a command that a bar shows
 
-// What is merged: nothing, or what is too narrow to be seen, and the shortest of what is too much.
+// Chooses what is merged: nothing, or what is too narrow to be seen, and the shortest of what is too much.
 static void choose_shortest(struct timeline *timeline, const struct first_pass *first_pass) {
 	if (timeline->group > 1) {
 		timeline->shortest = UINT64_MAX; // bars would overlap
@@ -115,7 +115,7 @@ static uint64_t slot_since(const struct timeline *timeline, unsigned lane, uint6
 	if (lane < timeline->nslotless || timeline->group > 1 || stats->run.slots == 0 || slot <= stats->least_slots) {
 		return 0;
 	}
-	uint64_t since = at; // it runs before its number is told
+	uint64_t since = at; // the attempt may start before the event of its slot
 	for (size_t i = stats->nchanges; i-- > 0;) {
 		const struct stats_slots *change = &stats->changes[i];
 		if (change->at <= at && change->slots < slot) {
@@ -154,7 +154,7 @@ static void add_attempt_bar(struct timeline *timeline, unsigned lane, unsigned c
 	add_bar(timeline, bar, &text);
 }
 
-// Into a lane, as a bar or merged.
+// Puts the attempt into a lane, as a bar or merged.
 static void put(struct timeline *timeline, unsigned lane, unsigned class, unsigned flags, const struct attempt_span *attempt) {
 	if (timeline->shortest > 0 && attempt->to - attempt->from < timeline->shortest) {
 		merge(timeline, lane, class, flags, attempt->from, attempt->to);

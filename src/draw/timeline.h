@@ -14,7 +14,7 @@
 
 enum {
 	FIRST_PASS_BITS = 3,                   // of the buckets
-	FIRST_PASS_SLOTS = 1 << 10,            // more of a job are not counted
+	FIRST_PASS_SLOTS = 1 << 10,            // slots of a job beyond these are not counted
 };
 
 struct first_pass {
@@ -34,7 +34,7 @@ void first_pass_on_event(void *arg, const struct event *event);
 // Ends the pass, once.
 void first_pass_finish(struct first_pass *first_pass);
 
-// The smallest length in nanoseconds such that at most `most` bars are as long or longer; 0 if there are no more than that.
+// The smallest length in nanoseconds such that at most `most` bars are as long or longer; 0 if there are no more bars than that.
 uint64_t first_pass_longest(const struct first_pass *first_pass, uint64_t most);
 
 // ---- palette.c: a colour for each batch; those with most time have one of their own, the others share one ----
@@ -48,7 +48,7 @@ enum {
 struct palette {
 	const struct run_stats *stats;  // borrowed
 	unsigned char class_of[STATS_BATCHES + 1]; // of each of stats->batches
-	unsigned nclasses;          // in use, without the others
+	unsigned nclasses;          // classes in use, without PALETTE_OTHERS
 	size_t nothers;             // batches that share PALETTE_OTHERS
 	const struct stats_batch *owners[PALETTE_OTHERS]; // of each class in use
 };
@@ -75,7 +75,7 @@ enum {
 };
 
 enum bar_flag {
-	BAR_FAILED = 1 << 0,     // … or was killed, or timed out
+	BAR_FAILED = 1 << 0,     // failed, was killed, or timed out
 	BAR_CANCELLED = 1 << 1,
 	BAR_RETRIED = 1 << 2,    // not the first attempt
 	BAR_STOLEN = 1 << 3,
@@ -88,9 +88,9 @@ enum bar_flag {
 struct bar {
 	unsigned lane;
 	unsigned char class, flags;
-	unsigned char depth;     // BAR_INNER: that many others are behind it, of the job and of runs above; or 0
+	unsigned char depth;     // BAR_INNER: the number of bars behind it, of the job and of runs above; else 0
 	uint64_t from, to;       // event time
-	uint64_t lead;           // from here to `from` the job was queued and its lane empty, if that is TIMELINE_LEAD wide
+	uint64_t lead;           // event time since when the job was queued and its lane empty, if that is TIMELINE_LEAD wide
 	const char *text;        // what it is, in lines; any bytes
 	size_t text_len;
 };
@@ -108,18 +108,18 @@ struct timeline {
 	unsigned slots;          // highest number of them
 	unsigned group;          // number of slots that share a lane
 	unsigned nslotless;      // lanes of attempts without a slot, drawn above those of the slots
-	unsigned nlanes;         // with them
+	unsigned nlanes;         // all lanes, with these
 	struct bar *bars;        // in the order of their ends
 	size_t nbars, bar_cap;
-	uint64_t shortest;       // attempts below that are merged
-	uint64_t merged;         // attempts
+	uint64_t shortest;       // nanoseconds: shorter attempts are merged
+	uint64_t merged;         // number of merged attempts
 	bool has_leads;
 	unsigned seen;           // bar_flags that occur, also of what was merged
 	size_t columns;          // of a lane
 	struct cell *cells;      // [lane * columns + column]; NULL if nothing is merged
 	struct cell shares[TIMELINE_SHARES]; // of `slots`
-	uint64_t *lane_ends;     // of each, so far
-	uint64_t *lane_opens;    // since when what runs there runs; 0: nothing
+	uint64_t *lane_ends;     // event time of each lane's last end so far
+	uint64_t *lane_opens;    // event time since when an attempt runs in the lane; 0: none runs
 	struct arena texts;
 };
 

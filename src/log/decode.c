@@ -404,7 +404,7 @@ static void publish_job_end(struct log_reader *reader, struct event *event) {
 		end->command_len = running->start.command_len;
 	}
 	reader->fn(reader->arg, event);
-	if (running && end->next == NEXT_RETRY) { // its job may end without another attempt
+	if (running && end->next == NEXT_RETRY) { // the job may end without another attempt
 		running_add(&reader->running, &running->start, event->at);
 	}
 	free(running);

@@ -38,7 +38,7 @@ static void add_moment(struct buf *buf, uint64_t time, uint64_t base) {
 	add_seconds(buf, time > base ? time - base : 0);
 }
 
-// With at most six digits behind the point.
+// Adds the number with at most six digits behind the point.
 static void add_double(struct buf *buf, double value) {
 	bool is_small = value > -1e9 && value < 1e9;
 	buf_printf(buf, "%.15g", is_small ? (double)(int64_t)(value * 1e6 + (value < 0 ? -0.5 : 0.5)) / 1e6 : value);
@@ -120,7 +120,7 @@ static uint64_t load(const void *member, size_t size) {
 	return number;
 }
 
-// Null for what a signal ended, and for what never ran because the run was cut short.
+// Adds null if a signal ended the job, or if it never ran because the run was cut short; else its exit status.
 static void add_exit(struct buf *buf, const struct result *result) {
 	bool never = result->start == 0 && (result->outcome == OUTCOME_CANCELLED || result->outcome == OUTCOME_SKIPPED);
 	if (result->term_signal || never) {

@@ -25,16 +25,16 @@ struct event_log {
 	uint64_t base;           // the start of the run
 	mutex lock;              // guards all down to `moved`; never held across a write
 	struct buf added;
-	unsigned lines;          // in it
+	unsigned lines;          // in `added`
 	uint64_t lost;           // lines that will not be written, after an error
-	size_t writing;          // bytes that are being written, out of `written`; whose is the one who set it
+	size_t writing;          // bytes of `written` that are being written; `written` belongs to the thread that set this
 	int error;               // errno, or 0
 	cond change;             // for the thread: there is work; for others: it has done some
 	bool over;               // nothing is added any more
-	bool asleep;             // the thread
+	bool asleep;             // the thread sleeps
 	bool gone;               // the thread has ended
 	uint64_t moved;          // when the reader last took something, or nothing was left to take
-	struct buf written;      // of who writes
+	struct buf written;      // for the thread that writes
 	bool has_thread;
 	thread thread;
 };
@@ -106,7 +106,7 @@ static ssize_t write_piece(struct event_log *log, const char *lines, size_t len)
 	return failed ? -1 : n > 0 ? n : 0;
 }
 
-// Of those in `written`; with the lock.
+// Returns how many lines of `written` are not written; with the lock.
 static uint64_t unwritten_lines(const struct event_log *log) {
 	const char *end = buf_str(&log->written) + log->written.len, *at = end - log->writing;
 	uint64_t n = 0;
@@ -221,7 +221,7 @@ void event_log_on_event(void *arg, const struct event *event) {
 static void flush(struct event_log *log, bool may_wait) {
 	if (log->has_thread) {
 		if (write_limit() != TIME_NEVER) {
-			cond_broadcast(&log->change); // who waits for the reader has not seen that limit yet
+			cond_broadcast(&log->change); // a thread that waits for the reader has not seen that limit yet
 		}
 		wake_thread(log, may_wait);
 	} else {
@@ -282,7 +282,7 @@ int event_log_close(struct event_log *log, uint64_t *ret_lost) {
 	}
 	if (!gone) {
 		errno = ETIMEDOUT;
-		return -1; // it is the thread's for the moments that this process has left
+		return -1; // the thread keeps the log and the descriptor until the process ends
 	}
 	event_log_flush(log, /* may_wait */ false);
 	int error = log->error;

@@ -18,7 +18,7 @@
 struct event_log;
 
 struct event_log_config {
-	int fd;                 // closed by event_log_close(); or -1:
+	int fd;                 // closed by event_log_close(); or -1: `put` is called instead
 	void (*put)(void *arg, const char *lines, size_t len); // takes whole lines; one call at a time, any thread
 	void *arg;
 	size_t pending_max;     // bytes that wait for a slow reader before event_log_flush() waits for it; 0: 16 MiB
@@ -32,8 +32,8 @@ void event_encode(struct buf *buf, const struct event *event, uint64_t base);
 // Begins a log. Returns NULL with errno if it needs a thread and there is none: the descriptor is not closed then.
 struct event_log *event_log_open(const struct event_log_config *config);
 
-// Creates the file of a log, or a joblog, or empties it unless it `keeps` what is there: to be appended to and, where that is allowed,
-// read back. Waits for the reader of a FIFO. Returns the descriptor, or -1 with errno.
+// Opens the file of a log, or a joblog, for appending and, if it is a regular file, for reading. Creates the file, or empties
+// it unless it `keeps` what is there. Waits for the reader of a FIFO. Returns the descriptor, or -1 with errno.
 int log_create(const char *path, bool keeps) FP_NODISCARD;
 
 // An event_fn: adds the event; `arg` is the log. Writes nothing, so it may be called under a lock. EVENT_RUN_START comes
@@ -45,8 +45,8 @@ void event_log_on_event(void *arg, const struct event *event);
 // Returns event_log_error().
 int event_log_flush(struct event_log *log, bool may_wait);
 
-// The same with may_wait, if there are more than `most` lines or the log has a thread. Else it leaves the lines and sets
-// *ret_left to true: the caller calls event_log_flush() soon.
+// As event_log_flush() with `may_wait`, if there are more than `most` lines or the log has a thread. Else it leaves the lines
+// and sets *ret_left to true: the caller calls event_log_flush() soon.
 int event_log_later(struct event_log *log, unsigned most, bool *ret_left);
 
 // errno of the first failure to write, after which nothing is written any more, or 0. ETIMEDOUT: the reader took nothing.

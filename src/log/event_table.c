@@ -1,4 +1,4 @@
-// The table of the log's events (log/events.def), for who writes and reads them.
+// The table of the log's events (log/events.def), for the code that writes and reads them.
 
 #include "log/event_table.h"
 

@@ -1,4 +1,4 @@
-// The table of the log's events (log/events.def), for who writes and reads them.
+// The table of the log's events (log/events.def), for the code that writes and reads them.
 
 #pragma once
 
@@ -45,7 +45,7 @@ struct event_field {
 	uint16_t at, with;         // offsets in struct event: of the member, and of the one that WITH() names
 	int32_t otherwise;
 	uint64_t most;             // the largest number; of words, how many there are
-	const char *const *words;  // NULL is none
+	const char *const *words;  // by number; NULL: no word
 };
 
 // The C type that a member has to have: the compiler refuses a row with another.

@@ -1,6 +1,6 @@
 // The rows of the joblog (--joblog): GNU parallel's nine columns, one row for each job that has ended.
 //
-// Byte for byte as GNU parallel 20221122 writes it, so that its users' scripts and it itself read it: Host is ":" for this machine,
+// Byte for byte as GNU parallel 20221122 writes it, so that GNU parallel and scripts made for it read it: Host is ":" for this machine,
 // Send is 0, a job that a signal killed has Exitval 0, one whose time was up has -1, a newline in the command is a NUL.
 
 #pragma once
@@ -13,7 +13,7 @@
 // The first line, its newline included.
 #define JOBLOG_HEADER "Seq\tHost\tStarttime\tJobRuntime\tSend\tReceive\tExitval\tSignal\tCommand\n"
 
-// Ends a line that was cut off when more is appended: such a line is no row, whatever it looks like.
+// Is put behind a line that was cut off, before more is appended: such a line is no row, whatever it looks like.
 #define JOBLOG_CUT "\t(cut off)"
 
 struct joblog_row {
@@ -27,7 +27,7 @@ struct joblog_row {
 	const char *host;       // NULL: this machine
 };
 
-// What a result is in the columns Exitval and Signal.
+// Returns what the column Exitval has for the result.
 int joblog_exitval(const struct result *result);
 
 // The column Starttime: seconds since 1970 of a now_ns() time, by the wall clock as it is set now.

@@ -18,9 +18,9 @@
 #include <unistd.h>
 
 struct resume_row {
-	char *command;           // of the arena; equal ones are the same
+	char *command;           // in the arena; equal commands are the same pointer
 	uint64_t seq;
-	uint32_t next;           // first the row's place in the log; then, of the first with its command, where the next free one may be
+	uint32_t next;           // at first the row's place in the log; later, in the first row of a command, where its next free row may be
 	bool failed, used;
 };
 
@@ -30,7 +30,7 @@ struct resume {
 	size_t n, cap;
 	struct resume_row **by_seq; // the rows in the order of their numbers
 	bool ok_only;
-	bool moved;              // the input is not what it was
+	bool moved;              // the items have moved, since the input has changed
 };
 
 void resume_free(struct resume *resume) {
@@ -108,7 +108,7 @@ static void add_row(struct resume *resume, const struct parsed *parsed) {
 
 // ---- a file ----
 
-// Reads all lines of the log. One that was cut off is the end. Returns 0, or -1 with *ret_error.
+// Reads all lines of the log, up to a line that was cut off. Returns 0, or -1 with *ret_error.
 static int read_rows(struct resume *resume, FILE *file, uint64_t *ret_strange, const char **ret_error) {
 	FP_CLEANUP(free_later) char *line = NULL;
 	struct parsed row;
@@ -200,7 +200,7 @@ struct resume *resume_load(const char *path, bool ok_only, uint64_t *ret_strange
 	return resume;
 }
 
-// The place of the first row with that command in `rows`, or with NULL with that number in `by_seq`; or where it would be.
+// The place of the first row with that command in `rows`, or, if it is NULL, with that number in `by_seq`; or the place where it would be.
 static size_t place_of(const struct resume *resume, const char *command, uint64_t seq) {
 	size_t low = 0, high = resume->n;
 	while (low < high) {

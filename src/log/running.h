@@ -23,7 +23,7 @@ struct running_attempt {
 	struct event_job_start start; // with copies of batch, host and command; args is NULL
 };
 
-// Zeroed it is empty.
+// A zeroed table is empty.
 struct running_table {
 	void *tree;             // of struct running_attempt (tsearch(3)), by batch, number, role and step
 	size_t n;
@@ -33,16 +33,16 @@ struct running_table {
 // Frees what is in the table, which is empty then.
 void running_table_fini(struct running_table *table);
 
-// Adds the attempt, with copies of its batch, host and command, in the place of one of the same step that is there already. Returns
-// it, borrowed until it is taken out; NULL if there are too many, or no memory.
+// Adds the attempt, with copies of its batch, host and command, and replaces one of the same step that is there already.
+// Returns the added one, borrowed until it is taken out; NULL if there are too many, or no memory.
 struct running_attempt *running_add(struct running_table *table, const struct event_job_start *start, uint64_t at);
 
 // Returns the attempt that runs at the same step of the same job as `id` (id->attempt does not matter), borrowed from the table;
 // or NULL.
 struct running_attempt *running_find(const struct running_table *table, const struct event_job *id);
 
-// The same, but takes the attempt out of the table: the caller frees it with free().
+// As running_find(), but takes the attempt out of the table: the caller frees it with free().
 struct running_attempt *running_take(struct running_table *table, const struct event_job *id);
 
-// Takes out any one; NULL if the table is empty. The caller frees it with free().
+// Takes any one attempt out; NULL if the table is empty. The caller frees it with free().
 struct running_attempt *running_take_any(struct running_table *table);

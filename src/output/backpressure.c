@@ -45,7 +45,7 @@ enum room writer_wait(struct spool *spool, uint64_t seen, bool take_turn) {
 	enum room room = ROOM_AGAIN;
 	mutex_lock(&writer->lock);
 	list_push_back(&writer->waiters, &spool->waiting);
-	cond_broadcast(&writer->changed); // this may have been the last one that the others could hope for
+	cond_broadcast(&writer->changed); // the others may have hoped for this job alone
 	while (writer->released == seen && room == ROOM_AGAIN) {
 		if (turn_is_free(writer) && spool_is_next(spool)) {
 			room = ROOM_THROUGH;
@@ -85,6 +85,6 @@ void writer_set_idle(struct spool *spool, bool idle) {
 	mutex_lock(&writer->lock);
 	spool->idle = idle;
 	writer->idle += idle ? 1 : (size_t)-1;
-	note_release_locked(writer); // what it held is gone, and who waited for it must think again
+	note_release_locked(writer); // what the spool held is gone, and jobs that waited for it must look again
 	mutex_unlock(&writer->lock);
 }

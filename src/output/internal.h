@@ -39,7 +39,7 @@
 //	rope ................ | area:  start ........ len
 //	the first `ready` of these may be written
 //
-// Behind what is ready is a line that is not complete (WRITER_LINE_BUFFER only). In a rope that line begins with a piece.
+// Behind what is ready is a line that is not complete (WRITER_LINE_BUFFER only). In a rope such a line begins a new piece.
 //
 // A spool is used by its job's thread until spool_finish(), then by whoever has the turn to write. The one exception is
 // WRITER_LINE_BUFFER with a place in an order: the lines of a job whose turn in its queue comes are taken by the thread that
@@ -51,20 +51,20 @@ enum {
 	AREA_OUT = 48 * 1024,
 	AREA_ERR = 16 * 1024,
 	BLOCK_SIZE = AREA_OUT + AREA_ERR,
-	RECENT = 8 * 1024,      // the last bytes of a stream, which are kept however much it writes
+	RECENT = 8 * 1024,      // the last bytes of a stream, which are kept however much the job writes
 };
 
 struct stream {
 	struct rope rope;       // older bytes
-	size_t start;           // of the area: already written, or in the rope, below this
+	size_t start;           // offset in the area: the bytes before it are written, or in the rope
 	size_t len;
-	uint64_t ready;         // of the bytes that are held, so many of the first may be written
+	uint64_t ready;         // so many of the first bytes that are held may be written
 	bool pass;              // goes straight through; only with has_turn
 	struct tag_state tag;
 	char last;              // the newest byte
-	uint64_t bytes;         // so far, but for those that were lost or taken back
-	uint64_t mark;          // as many of them stay, whatever is reset
-	uint64_t mark_ready;    // as many of those could be written: lines end there
+	uint64_t bytes;         // that the job has written so far, but for those that were lost or taken back
+	uint64_t mark;          // so many of the first bytes stay when the spool is reset
+	uint64_t mark_ready;    // so many of these could be written at the mark: lines end there
 };
 
 struct spool {
@@ -80,22 +80,22 @@ struct spool {
 	struct buf tag, receipt;    // their memory is kept from job to job
 	atomic_bool live;           // spool_set_live()
 	void *job;                  // spool_set_job(), or NULL
-	bool stalls;                // config.stalls was called with true last
+	bool stalls;                // the last call of config.stalls said true
 	mutex lock;                 // of `latest` and `recent`, which any thread may look at
 	int latest;                 // the stream that was written last
-	struct buf recent[STREAMS]; // the last RECENT bytes of each, or up to twice as many, whether or not they are written
+	struct buf recent[STREAMS]; // the last RECENT bytes of each stream, or up to twice as many, whether or not they are written
 	bool has_turn;              // nobody else may write until this job ends
-	bool idle;                  // between two attempts: it cannot be what others wait for
-	bool lost;                  // nothing could hold its output: what comes is discarded
+	bool idle;                  // the job is between two attempts: others do not wait for it to make room
+	bool lost;                  // nothing could hold the job's output: what comes is discarded
 	bool beyond;                // under the lock of the writer: the block of the ended job is held beyond the bound
-	bool busy;                  // under the lock of the writer: its own thread is at it
+	bool busy;                  // under the lock of the writer: the job's thread uses the spool
 };
 
 // What stands for a job in a queue.
 enum ref_kind {
-	REF_NONE,    // it has not finished
+	REF_NONE,    // the job has not finished
 	REF_DONE,    // there is nothing to write
-	REF_OPEN,    // its spool, which is still being filled (WRITER_LINE_BUFFER)
+	REF_OPEN,    // the job's spool, which is still being filled (WRITER_LINE_BUFFER)
 	REF_SPOOL,
 	REF_RECORD,
 };
@@ -119,9 +119,9 @@ struct output_queue {
 	struct list all;      // in writer.queues
 	struct list ready;    // in writer.ready, while something of it may be written
 	struct ring writable; // what may be written, in this order
-	struct ring window;   // with keep_order: by number, from the one whose turn it is
-	struct output_queue *next; // which is written behind this one, or NULL
-	bool waits;           // there is one before it: nothing of this is written
+	struct ring window;   // with keep_order: by number, from the job whose turn it is
+	struct output_queue *next; // the queue that is written behind this one, or NULL
+	bool waits;           // a queue before this one is not written yet: nothing of this one is
 	bool closed;          // to be freed when all is written
 };
 
@@ -175,7 +175,7 @@ static inline uint64_t stream_held(const struct stream *stream) {
 	return stream->rope.len + (stream->len - stream->start);
 }
 
-// The offset in the area up to which it may be written.
+// The offset in the area up to which bytes may be written.
 static inline size_t area_ready(const struct stream *stream) {
 	return stream->start + (size_t)minus(stream->ready, stream->rope.len);
 }
@@ -190,7 +190,7 @@ static inline bool spool_is_ordered(const struct spool *spool) {
 	return spool->queue != &spool->writer->arrival;
 }
 
-// True if what this job writes may be written now, were the turn free.
+// True if what this job writes may be written now, provided that the turn is free.
 static inline bool spool_is_next(const struct spool *spool) {
 	return !spool_is_ordered(spool) || (spool->order == spool->queue->window.first && !spool->queue->waits);
 }
@@ -200,7 +200,7 @@ static inline bool spool_is_line_ordered(const struct spool *spool) {
 	return spool_is_line_buffered(spool) && spool_is_ordered(spool);
 }
 
-// Is config.stalls to be called when the job has to wait for a reader?
+// True if config.stalls is to be called when the job has to wait for a reader.
 static inline bool spool_can_stall(const struct spool *spool) {
 	return spool->job && spool->writer->config.stalls;
 }
@@ -220,7 +220,7 @@ static inline void turn_take(struct writer *writer) {
 // WRITER_LINE_BUFFER: writes or queues the ready lines if the job may be written now.
 void writer_lines(struct spool *spool);
 
-// If spool_is_line_ordered(): keeps output_queue_promote() away from the spool, or not any more.
+// If spool_is_line_ordered(): keep output_queue_promote() away from the spool, and let it in again.
 void writer_enter(struct spool *spool);
 void writer_leave(struct spool *spool);
 
@@ -229,7 +229,7 @@ void writer_leave(struct spool *spool);
 // Makes an empty queue. Returns it.
 struct output_queue *output_queue_init(struct output_queue *queue);
 
-// Takes it out of its lists, and frees what it holds but not the queue.
+// Takes the queue out of its lists, and frees what it holds, but not the queue itself.
 void output_queue_fini(struct output_queue *queue);
 
 // Puts the reference behind all else that may be written of the queue. To be followed by output_queue_refresh().
@@ -242,7 +242,7 @@ void output_queue_place(struct output_queue *queue, uint64_t order, struct ref r
 // Brings the queue's place in writer->ready up to date after any change; frees a closed queue when all of it is written.
 void output_queue_refresh(struct writer *writer, struct output_queue *queue);
 
-// The next reference that may be written, of the queue that has waited longest; all queues take turns. One is ready.
+// Returns the next reference that may be written, of the queue that has waited longest: queues take turns. One queue must be ready.
 struct ref output_queues_pop(struct writer *writer);
 
 // ---- turn.c
@@ -254,16 +254,16 @@ void turn_work(struct writer *writer, bool wait);
 // Starts writing if nobody does. Releases the lock meanwhile.
 void turn_pump(struct writer *writer);
 
-// Takes the turn to write until the job ends, if the job may be written now and nobody else is writing; or gives it up before.
-// No lock held.
+// The first takes the turn to write until the job ends, and returns true, if the job may be written now and nobody else is
+// writing; the second gives up the turn before the job ends. No lock held.
 bool writer_take_turn(struct spool *spool);
 void writer_drop_turn(struct spool *spool);
 
-// Ends the flusher, if there is one, which has nothing to do any more. No lock held.
+// Ends the flusher, if there is one; nothing may be left for it to do. No lock held.
 void flusher_end(struct writer *writer);
 
-// With the turn and no lock held: writes what is ready of both streams, and keeps the receipt until that was flushed. With `wait`
-// it waits for the reader; else it returns false if it would block, and what is not written stays ready.
+// With the turn and no lock held: writes what is ready of both streams, and keeps the receipt until these bytes are flushed.
+// With `wait` it waits for the reader; else it returns false if it would block, and what is not written stays ready.
 bool turn_write(struct writer *writer, struct spool *spool, bool wait);
 
 // As turn_write() with `wait`, for one stream.
@@ -274,7 +274,7 @@ void writer_fail(void *arg, int stream, int error);
 
 // ---- backpressure.c
 
-// Counts releases of held memory and file space; to be read before trying to get some. No lock held, as with the next two.
+// Returns how often held memory or file space was released; to be read before trying to get some. No lock held, as with the next two.
 uint64_t writer_released(struct writer *writer);
 
 // Waits for room for the job's output. Returns ROOM_AGAIN when writer_released() is no longer `seen`: try again. ROOM_THROUGH:
@@ -289,7 +289,7 @@ void writer_await_bound(struct spool *spool);
 // Calls config.stalls, if there is one: the job's thread is about to wait for a reader (`stalls`), or goes on. No lock held.
 void spool_stall(struct spool *spool, bool stalls);
 
-// Held memory or file space is free again: those who wait look again.
+// Notes that held memory or file space is free again: threads that wait for some look again.
 void note_release_locked(struct writer *writer);
 
 // Counts the job as between two attempts, or as running again.
@@ -300,7 +300,7 @@ void writer_set_idle(struct spool *spool, bool idle);
 // Frees the spool, its block and its ropes.
 void spool_free(struct spool *spool);
 
-// The block, which is there from now on.
+// Returns the spool's block, which it allocates if there is none.
 char *spool_need_block(struct spool *spool);
 
 // Makes the stream's incomplete line, and its area up to offset `end`, ready to be written: the line has ended, or will not grow.
@@ -309,25 +309,25 @@ void spool_end_line(struct spool *spool, int stream, size_t end);
 // Forgets what was written of the areas and moves the incomplete line to the front.
 void spool_compact(struct spool *spool);
 
-// WRITER_LATEST, at the end of the job: its last line is all that it has, to be written as with WRITER_GROUP.
+// WRITER_LATEST, at the end of the job: makes its last line all of its output, to be written as with WRITER_GROUP.
 void spool_keep_latest(struct spool *spool);
 
-// A record is what is ready of a small output, tag and receipt included, in one piece. Whether it fits in one: it is not too
-// long, not in a rope, and not the rest of a line with a tag.
+// A record is what is ready of a small output, tag and receipt included, in one piece. True if the output fits in one: it is
+// not too long, not in a rope, and not the rest of a line with a tag.
 bool spool_fits_record(const struct spool *spool);
 
 // Copies what is ready into a record. False with errno if there is no room for it.
 bool spool_to_record(const struct spool *spool, struct piece *ret_record);
 
-// Makes the empty spool what a record was made of, of which `mem` are the bytes.
+// Fills the empty spool with the output that the bytes `mem` of a record hold.
 void spool_unpack(struct spool *spool, const char *mem);
 
 // Moves bytes of the area up to `until` to the rope; with `force` also beyond the store's bounds. False with errno if
 // there is no room for all.
 bool stream_to_rope(struct spool *spool, int i, size_t until, bool force);
 
-// Of what nobody fills any more: moves the areas' ready bytes to the ropes, and gives the block back if nothing is left in it. False
-// with errno if there is no room for all.
+// For a spool that nobody fills any more: moves the areas' ready bytes to the ropes, and frees the block if all of them were
+// moved. False with errno if there is no room for all.
 bool spool_to_ropes(struct spool *spool);
 
 // The next three under the lock of the writer.

@@ -42,7 +42,7 @@ struct results *results_in_memory(void) {
 	return results;
 }
 
-// A number that is there from an earlier run says no longer that all is there.
+// Empties the file with the job's number from an earlier run, if there is one: the files are not complete any more.
 static int forget_seq(int dir, const char *path) {
 	int fd = open_beneath(dir, path, O_WRONLY | O_TRUNC);
 	bool is_gone = fd >= 0 || errno == ENOENT;

@@ -28,7 +28,7 @@ struct results {
 // True if the files of that path below the directory are those of a job that has ended: results_complete() was called for them.
 bool results_are_complete(int dir, const char *path);
 
-// Keeps both streams in memory. The caller frees it with results_free(), as with the next two.
+// Keeps both streams in memory. The caller frees the results with results_free(), as with results_in_files() and results_in_temp().
 struct results *results_in_memory(void);
 
 // Keeps the streams in new files: PATH/stdout and PATH/stderr if `path` ends in a slash, else PATH and PATH.err. The part of

@@ -143,7 +143,7 @@ void spool_unpack(struct spool *spool, const char *mem) {
 bool stream_to_rope(struct spool *spool, int i, size_t until, bool force) {
 	struct stream *stream = &spool->stream[i];
 	while (stream->start < until) {
-		size_t ready = area_ready(stream); // an incomplete line begins with a piece
+		size_t ready = area_ready(stream); // an incomplete line begins a new piece
 		size_t end = stream->start < ready && ready < until ? ready : until;
 		stream->start += rope_add(spool->writer->store, &stream->rope, spool_area(spool, i) + stream->start, end - stream->start, force);
 		if (stream->start < end) {
@@ -201,7 +201,7 @@ size_t spool_last_line(struct spool *spool, bool tagged, char *text, size_t size
 	memcpy(text + tag, line, len);
 	mutex_unlock(&spool->lock);
 	if (len > 0 && tag > 0) {
-		memcpy(text, spool->tag.data, tag); // which stays as long as the job runs
+		memcpy(text, spool->tag.data, tag); // the tag stays as long as the job runs
 	}
 	return len > 0 ? tag + len : 0;
 }

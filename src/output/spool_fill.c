@@ -37,7 +37,7 @@ static void to_rope_or_wait(struct spool *spool, int i, size_t until) {
 	}
 }
 
-// Makes room in the area, of at least a half. May block as the above.
+// Makes room in the area, of at least a half. May block as to_rope_or_wait() does.
 static void spool_make_room(struct spool *spool, int i) {
 	struct stream *stream = &spool->stream[i];
 	while (stream->len > area_size(i) / 2 && !spool->lost) {
@@ -107,8 +107,8 @@ static void spool_enter(struct spool *spool) {
 	}
 }
 
-// A job that is alone and writes much streams its stdout through: only then, so that a small output stays one write.
-// Not what follows a loss: it would look as if nothing were missing.
+// True if the job streams its stdout through from now on: it is alone and writes much, so that a small output stays one write.
+// Not after a loss: the output would look as if nothing were missing.
 static bool spool_goes_live(struct spool *spool, int i, int fd) {
 	if (i != 0 || spool->lost || spool->mode != WRITER_GROUP || spool->stream[0].bytes < AREA_OUT / 2 ||
 	    !atomic_load_relaxed(&spool->live)) {
@@ -221,7 +221,7 @@ static void stream_cut(struct spool *spool, int i) {
 		stream->bytes = stream->mark;
 		return;
 	}
-	uint64_t passed = stream->bytes - stream_held(stream); // written, or left to who will
+	uint64_t passed = stream->bytes - stream_held(stream); // bytes that are written, or that another thread will write
 	uint64_t keep = minus(stream->mark, passed), in_area = minus(keep, stream->rope.len);
 	stream->bytes = passed + keep;
 	stream->ready = minus(stream->mark_ready, passed);
@@ -233,7 +233,7 @@ static void stream_cut(struct spool *spool, int i) {
 	}
 }
 
-// Gives up what the attempt had: its pipes are gone, and nobody is to wait for its successor.
+// Gives up what the attempt had: its pipes are gone, and nobody is to wait for the next attempt.
 static void spool_end_attempt(struct spool *spool) {
 	spool->stream[0].pass = spool->stream[1].pass = false;
 	if (spool->has_turn) {

@@ -11,8 +11,8 @@
 #include <errno.h>
 
 enum {
-	PIECE_COST = 32,        // bytes of memory for a piece beside its own
-	ROPE_MEM = 1024 * 1024, // a rope that is as long leaves memory to the others
+	PIECE_COST = 32,        // bytes of memory that a piece costs beside its own bytes
+	ROPE_MEM = 1024 * 1024, // a rope of this length takes no more memory, which is left to the others
 };
 
 struct store *store_create(size_t bound, const char *dir) {

@@ -1,7 +1,7 @@
 // Where held output lies: in memory up to a bound, then in one unlinked file for all jobs of the run (base/scratch_file.h).
 //
-// It is held in pieces. A small output that is complete is one piece, whatever is said of it included; the output of a job
-// that writes much is a rope of them. There is one file however many jobs are held, so a low limit of descriptors does not
+// Output is held in pieces. A small output that is complete is one piece, with its tag and its receipt; the output of a job
+// that writes much is a rope of pieces. There is one file however many jobs are held, so a low limit of descriptors does not
 // matter.
 //
 // Bytes are always copied out of the file, never spliced: a page that lies in somebody's pipe would change there when
@@ -43,8 +43,8 @@ struct rope {
 	uint64_t len;
 };
 
-// `bound`: bytes of memory; `dir` for the file, borrowed. All calls from any thread. store_destroy() closes the file; what is
-// held has been freed before.
+// Creates a store with at most `bound` bytes of memory, and its file in `dir`, which is borrowed. Any thread may call these
+// functions. store_destroy() closes the file; what was held must have been freed before.
 struct store *store_create(size_t bound, const char *dir);
 void store_destroy(struct store *store);
 
@@ -57,8 +57,8 @@ int piece_read(struct store *store, const struct piece *piece, size_t from, char
 
 void piece_free(struct store *store, const struct piece *piece);
 
-// Appends a copy, in pieces of its own. Returns the bytes taken: less than `len` with errno if neither memory nor the file
-// has room for the rest. With `force` memory is taken beyond the bound instead.
+// Appends a copy of the bytes, in pieces of its own. Returns the bytes taken: less than `len` with errno if neither memory nor
+// the file has room for the rest. With `force` memory is taken beyond the bound instead.
 size_t rope_add(struct store *store, struct rope *rope, const char *mem, size_t len, bool force);
 
 // The first bytes of a rope that is not empty: sets *ret_mem to them, in `scratch` (PIECE_MAX bytes) if they had to be
@@ -74,8 +74,8 @@ size_t rope_first(const struct rope *rope);
 // Appends pieces from the front of `from` as long as they have `len` bytes at most together; `to` was empty.
 void rope_split(struct rope *from, uint64_t len, struct rope *to);
 
-// Forgets all but the first `len` bytes, of which there are that many.
+// Forgets all but the first `len` bytes; the rope has at least so many.
 void rope_cut(struct store *store, struct rope *rope, uint64_t len);
 
-// Gives all of it back; the rope is empty then.
+// Frees all pieces of the rope, which is empty then.
 void rope_clear(struct store *store, struct rope *rope);

@@ -211,7 +211,7 @@ static ssize_t sink_splice(struct streams *streams, int stream, int fd) {
 			sink->splice = false; // not between these two (a terminal, O_APPEND), or a failure that write will name
 			break;
 		}
-		// EAGAIN is said of either end, of a full one even at end of file
+		// EAGAIN may be about either end, and about a full one even at end of file
 		struct pollfd there = {.fd = fd, .events = POLLIN};
 		int ready = poll(&there, 1, 0);
 		if (ready == 0) {

@@ -27,8 +27,8 @@ struct streams {
 	void *arg;
 	char *gather;       // GATHER_SIZE bytes, or NULL: not yet needed
 	size_t start, len;  // gathered bytes from start to len
-	int stream;         // theirs
-	uint64_t unread;    // bytes that were discarded because nobody has read them until write_limit()
+	int stream;         // the stream of the gathered bytes
+	uint64_t unread;    // bytes that were discarded because nobody had read them at write_limit()
 	bool gave_up;
 	struct buf shown;   // a tag as a terminal gets it
 };
@@ -37,7 +37,7 @@ struct streams {
 struct tag_state {
 	bool in_line;
 	size_t at;          // bytes of the tag that are already put
-	size_t tail_at;     // and of what comes before the end of the line
+	size_t tail_at;     // the same for the part of the tag that stands before the end of the line
 };
 
 // `failed` is called at each sink's first failure, with the stream and errno; that stream is discarded from then on. The
@@ -49,8 +49,8 @@ void streams_fini(struct streams *streams);
 // would block and `wait` is false.
 size_t streams_put(struct streams *streams, int stream, const char *mem, size_t len, bool wait);
 
-// The same with the tag in front of every line. As in GNU parallel a carriage return ends a line too, an empty stream
-// has no tag, and a last line without a newline gets none. A tag that holds a NUL is two: what is behind it is put before
+// As streams_put(), with the tag in front of every line. As in GNU parallel a carriage return ends a line too, an empty stream
+// has no tag, and a last line without a newline gets none. A tag that holds a NUL is two: the part behind the NUL is put before
 // each end of a line.
 size_t streams_put_tagged(struct streams *streams, int stream, const char *tag, size_t tag_len, struct tag_state *state,
                         const char *mem, size_t len, bool wait);
@@ -62,5 +62,5 @@ bool streams_pending(const struct streams *streams);
 bool streams_flush(struct streams *streams, bool wait);
 
 // Moves what is in the pipe `fd` to the stream without copying, waiting for the reader. Only when nothing is pending.
-// Returns the bytes, 0 at end of file, or -1 with errno: EAGAIN nothing is there now, ENOTSUP has to be read and put.
+// Returns the bytes, 0 at end of file, or -1 with errno: EAGAIN if nothing is there now, ENOTSUP if the bytes must be read and put.
 ssize_t streams_splice(struct streams *streams, int stream, int fd);

@@ -10,7 +10,7 @@
 #include <errno.h>
 
 enum {
-	QUOTA = 256 * 1024,         // bytes that a worker writes for others, then it is the flusher's
+	QUOTA = 256 * 1024,         // bytes that a worker writes for others, before it leaves the rest to the flusher
 	SPOOL_WORK = 2048,          // what writing a job costs beside its bytes, in bytes
 	FLUSHER_STACK = 64 * 1024,
 	RECEIPTS_MAX = 16 * 1024,   // bytes of receipts at which the gathered output is written

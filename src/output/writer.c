@@ -110,7 +110,7 @@ void spool_finish(struct spool *spool) {
 	struct ref ref = has_rest && !is_first ? spool_park_locked(spool, true) : (struct ref){.kind = REF_DONE};
 	--writer->open;
 	if (is_first) {
-		writer->writing = true; // as with turn_take(), unless it has the turn
+		writer->writing = true; // as with turn_take(), unless this job has the turn already
 		writer->current = spool;
 	} else if (!has_rest) {
 		spool_recycle_locked(spool);
@@ -191,7 +191,7 @@ void output_queue_close(struct writer *writer, struct output_queue *queue) {
 int writer_destroy(struct writer *writer, uint64_t *ret_unread) {
 	mutex_lock(&writer->lock);
 	verify(writer->open == 0);
-	for (const struct list *at = writer->queues.prev; at != &writer->queues;) { // backwards: with one go those that follow it
+	for (const struct list *at = writer->queues.prev; at != &writer->queues;) { // backwards: a queue that is freed may free those that follow it
 		struct output_queue *queue = list_entry(at, struct output_queue, all);
 		at = at->prev;
 		queue->closed = true; // numbers that never came hold nobody up any more

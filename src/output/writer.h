@@ -31,12 +31,12 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-// How one job is shown. Jobs of both modes live beside each other in a run, and in a queue: what is written of a job at
-// once (WRITER_GROUP: all of it, WRITER_LINE_BUFFER: whole lines) is never cut by another's.
+// How one job is shown. Jobs of all modes live beside each other in a run, and in a queue: what is written of a job at once
+// (WRITER_GROUP: all of it, WRITER_LINE_BUFFER: whole lines) is never cut by another job's output.
 enum writer_mode {
 	WRITER_GROUP,        // a job's stdout, then its stderr, when it has ended
 	WRITER_LINE_BUFFER,  // whole lines as they come (a line ends with a newline), the rest of the last line when the job has
-	                   // ended; with keep_order while it is the oldest of its queue, held before
+	                   // ended; with keep_order only while the job is the oldest of its queue: before, its lines are held
 	WRITER_LATEST,       // when a job has ended its last line of either stream, or the last 8 KiB of that, on stdout, and nothing else; as
 	                   // WRITER_GROUP
 };
@@ -69,8 +69,8 @@ struct writer *writer_create(const struct writer_config *config);
 // read them until write_limit(). Returns 0, or -1 if anything was lost since the start.
 int writer_destroy(struct writer *writer, uint64_t *ret_unread) FP_NODISCARD;
 
-// Begins an order of its own for a batch; without keep_order there is one for all. It is the writer's, and freed once it was
-// closed, which comes after its last spool_finish(), and all of it is written.
+// Begins an order of its own for a batch; without keep_order all batches share one order. The caller closes the queue after its
+// last spool_finish(). The writer owns the queue, and frees it when it was closed and all of it is written.
 struct output_queue *output_queue_open(struct writer *writer);
 void output_queue_close(struct writer *writer, struct output_queue *queue);
 
@@ -97,7 +97,7 @@ void spool_add(struct spool *spool, int stream, const void *mem, size_t len);
 // Adds text of fairpar's own to what goes to stdout: on a terminal its control bytes are escaped.
 void spool_add_shown(struct spool *spool, const char *mem, size_t len);
 
-// What was written so far stays, whatever is reset later: the next step of the job begins.
+// The next step of the job begins: spool_reset() does not take back what was written so far.
 void spool_mark(struct spool *spool);
 
 // From any thread: the job is alone. Nothing else runs or will be written before it, and no retry will take its output
@@ -116,7 +116,7 @@ void spool_reset(struct spool *spool);
 // call for its spool no other job waits for it to make room.
 void spool_suspend(struct spool *spool);
 
-// WRITER_GROUP, for a job that has ended and was not live: puts `before` in front of each line, tag and all, and `after`
+// WRITER_GROUP, for a job that has ended and was not live: puts `before` in front of each line and its tag, and `after`
 // before its end, which the last line gets if it has none. For WRITER_LINE_BUFFER it means nothing.
 void spool_frame_lines(struct spool *spool, const char *before, const char *after);
 
@@ -134,8 +134,8 @@ uint64_t spool_bytes(const struct spool *spool, int stream);
 // Appends the last `n` bytes of the stream, at most 8 KiB. For WRITER_GROUP what has been written is not among them.
 void spool_tail(const struct spool *spool, int stream, size_t n, struct buf *buf);
 
-// What config.written() gets when this job's output is written: goes with a job that has ended, right before
-// spool_finish(). Copied.
+// Sets what config.written() gets when this job's output is written (copied). For a job that has ended, right before
+// spool_finish().
 void spool_set_receipt(struct spool *spool, const char *mem, size_t len);
 
 // The job has ended: its output is written now, or when its turn in the queue comes. The spool is gone.

@@ -122,7 +122,7 @@ static unsigned find_lane(const struct attempts *all, const struct attempt_span 
 	       : all->rows ? find_row(all, attempt->id.host) : (attempt->id.slot <= LANES_SLOTS ? attempt->id.slot : LANES_SLOTS) - 1;
 }
 
-// Puts it in its lane, behind what was there before: that of its slot, that which its start was put in, or a free one; and passes it on.
+// Puts the attempt behind what was in its lane before (that of its slot, the one that its start got, or a free one), and passes it on.
 static void put(struct attempts *all, struct attempt_span *attempt, const struct running_attempt *started) {
 	attempt->slotless = attempt->id.slot == 0 || attempt->source == FROM_LONG;
 	bool has_lane = started && started->lane > 0 && (attempt->slotless || all->rows);
@@ -148,7 +148,7 @@ static struct attempt_span from_running(const struct running_attempt *running, e
 	};
 }
 
-// Passes on that there is no end of the attempt, or NULL, and frees it.
+// Passes the attempt (NULL: none) on as one without an end, and frees it.
 static void leave(struct attempts *all, struct running_attempt *running, uint64_t now) {
 	if (running) {
 		struct attempt_span attempt = from_running(running, ATTEMPT_LEFT, now);

@@ -11,7 +11,7 @@
 
 enum {
 	MACHINES_MAX = 1 << 12,  // more, of a damaged log, are counted as the last of these by name
-	MACHINES_ROWS = 1 << 14, // of all
+	MACHINES_ROWS = 1 << 14, // rows of all machines
 	LANES_SLOTS = 1 << 14,   // higher slots, of a damaged log, are drawn as the last of these
 	LANES_SLOTLESS = 1 << 10,
 };
@@ -26,7 +26,7 @@ struct attempt_span {
 	enum attempt_phase phase;
 	struct event_job id;
 	bool slotless;           // it takes no slot, and has a lane of another kind
-	unsigned lane;           // from 0, of its kind
+	unsigned lane;           // from 0, among the lanes of its kind
 	unsigned nslots;
 	enum event_source source;
 	uint64_t from, to;       // event time; from <= to, and `from` is moved behind the attempt before it in the lane
@@ -59,15 +59,15 @@ struct lanes {
 };
 
 struct machine_rows {
-	char *name;              // NULL: the one that the run was started on
+	char *name;              // NULL: the machine that the run was started on
 	unsigned now;            // slots that its attempts have
 	unsigned rows;           // the most that they had at once
-	unsigned first;          // row, after machines_place()
+	unsigned first;          // its first row, after machines_place()
 };
 
-// How many slots the attempts of a run had at once on each machine. Zeroed it is empty.
+// How many slots the attempts of a run had at once on each machine. Zeroed, it has no machines.
 struct machines {
-	struct machine_rows *machines; // by name, the one of the run first
+	struct machine_rows *machines; // sorted by name, that of the run first
 	size_t n, cap;
 	unsigned rows;           // of all, after machines_place()
 };

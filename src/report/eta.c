@@ -23,7 +23,7 @@ struct sum {
 struct known {
 	char *key;               // the batch's name, and for a command a NUL and the command
 	struct sum all;
-	struct sum taken;        // of a batch: of what this run has started
+	struct sum taken;        // of a batch: of the jobs that this run has started
 };
 
 struct former_run {
@@ -64,7 +64,7 @@ static struct known *find(const struct former_run *former, const char *batch, co
 	return number != MAP_NONE ? &former->known[number] : NULL;
 }
 
-// The place of it in `known`, added if there is room; or MAP_NONE.
+// The place of the batch or the command in `known`, to which it is added if there is room; or MAP_NONE.
 static uint32_t place_of(struct former_run *former, const char *batch, const char *command, size_t len) {
 	struct buf key = BUF_INIT;
 	add_key(&key, batch, command, len);

@@ -28,7 +28,7 @@ static void histogram_add(struct histogram *histogram, uint64_t value) {
 	++histogram->counts[bucket_of(value, BITS)];
 }
 
-// The middle one, the lower of two; 0 if there is none.
+// The median, of two the lower one; 0 if there are no durations.
 static uint64_t histogram_median(const struct histogram *histogram) {
 	uint64_t rank = (histogram->n + 1) / 2;
 	unsigned bucket = 0;
@@ -95,7 +95,7 @@ static void note_batch(struct run_stats *stats, const struct event_batch *event)
 		++stats->hidden_batches;
 		return;
 	}
-	if (event->jobs >= 0) { // one that was forgotten and comes again starts anew
+	if (event->jobs >= 0) { // a batch that was forgotten and comes again starts anew
 		int64_t before = batch->jobs > 0 ? batch->jobs : 0;
 		batch->jobs = event->jobs <= INT64_MAX - before ? before + event->jobs : INT64_MAX;
 	}
@@ -235,7 +235,7 @@ static void count_end(struct stats_batch *batch, const struct event_job_end *end
 	batch->allowed += failed && end->allowed;
 }
 
-// Extends the time in which something of it ran, by the clock of the attempt: its event comes a little later.
+// Extends the time in which something of the batch ran, by the times of the attempt itself: its event comes a little later.
 static void widen(struct stats_batch *batch, uint64_t from, uint64_t to) {
 	batch->first_start = batch->first_start == 0 || from < batch->first_start ? from : batch->first_start;
 	batch->last_end = to > batch->last_end ? to : batch->last_end;

@@ -31,8 +31,8 @@ struct stats_batch {
 	int64_t jobs;           // known, or -1
 	uint64_t queued;        // jobs so far, by stats_add_queued()
 	struct job_counts counts; // jobs that have ended
-	uint64_t failed_processes; // of failed: jobs, each with all of its items
-	uint64_t up_to_date, allowed; // of ok: up to date; of failed: that may
+	uint64_t failed_processes; // of counts.failed: each job once, however many items it has
+	uint64_t up_to_date, allowed; // of counts.ok: jobs that were up to date; of counts.failed: jobs that may fail
 	uint64_t retried;       // jobs with more than one attempt at a step
 	uint64_t attempts;      // that have ended
 	uint64_t running;       // attempts now
@@ -40,10 +40,10 @@ struct stats_batch {
 	uint64_t slot_time;     // nanoseconds times slots, of attempts that have ended, not of long-running ones, and of further
 	                        // slots that runs in them were lent
 	uint64_t long_time;     // nanoseconds of long-running attempts
-	uint64_t longest_wait;  // nanoseconds that it had a job to start and got no turn, at most; known from its end on
+	uint64_t longest_wait;  // the longest time in nanoseconds that the batch had a job to start and got no turn; known from its end on
 	uint64_t p50, max;      // nanoseconds of an attempt, by stats_finish(); p50 within 3 %
 	double share;           // of all slot-time, 0 to 1, by stats_finish()
-	uint64_t last_start;    // event time, of its attempts; 0: none
+	uint64_t last_start;    // event time of the last start of an attempt; 0: none
 	unsigned width;         // slots of that attempt
 	struct stats_wait waits[WHY_HOST + 1]; // by enum event_why
 	struct event_batch facts; // its last EVENT_BATCH_START, without the name
@@ -53,7 +53,7 @@ struct stats_batch {
 // A nested run, in a job of this one, and the slots that it was lent.
 struct stats_inner {
 	struct event_lent lent; // the first of them: `start` is the earliest
-	uint64_t times, time;   // how many, and nanoseconds on them
+	uint64_t times, time;   // how often slots were lent, and nanoseconds on them
 };
 
 struct stats_slots {
@@ -72,7 +72,7 @@ struct run_stats {
 	bool counts_items;      // jobs are processes of many items (--pack=auto): what counts jobs counts items
 	struct stats_batch *batches; // in the order of their first event
 	size_t nbatches;
-	uint64_t hidden_batches;     // of the shared entry
+	uint64_t hidden_batches;     // batches that share an entry
 	struct stats_batch total;    // sums of them, by stats_finish(); without a name, jobs, p50 and share
 	struct event_job_end *slowest[STATS_SLOWEST]; // longest attempt first
 	size_t nslowest;
@@ -82,7 +82,7 @@ struct run_stats {
 	size_t nlosses;
 	struct stats_inner inner[STATS_INNER]; // after stats_finish() those of a job together, in the order of their starts
 	size_t ninner;
-	uint64_t lent, lent_time; // slots, of all runs in jobs, and nanoseconds on them
+	uint64_t lent, lent_time; // how many slots all runs in jobs were lent, and nanoseconds on them
 	uint64_t stolen;        // attempts that another slot has taken from its own list
 	bool has_end;           // EVENT_RUN_END came
 	struct event_run_end run_end;
@@ -94,7 +94,7 @@ struct run_stats {
 	struct running_table retried; // jobs counted in stats_batch.retried that have not ended
 	struct arena texts;     // of the run's start, changes of slots, losses and runs in jobs: of a bounded number
 	uint64_t slots_since;   // event time
-	double capacity;        // slots × nanoseconds until then
+	double capacity;        // slots × nanoseconds up to `slots_since`
 };
 
 // Empty statistics; the caller frees them with stats_free().
@@ -136,8 +136,8 @@ bool *stats_largest(const struct run_stats *stats, size_t most, bool with_long);
 // Nanoseconds from the start of the run to its end, or to the last event of one that has none.
 uint64_t stats_wall(const struct run_stats *stats);
 
-// The event time at which a picture of the run ends, after stats_finish(): that of the run, or of an attempt which in a damaged log may end
-// later; always after stats->start.
+// Returns the event time at which a picture of the run ends, after stats_finish(): the end of the run, or of an attempt that in
+// a damaged log ends later; always after stats->start.
 uint64_t stats_end(const struct run_stats *stats);
 
 // Computes the members that follow from the others (p50, max, share, busy, total), as of the event time `now`. May be called
@@ -189,7 +189,7 @@ static inline uint64_t bucket_start(unsigned bucket, unsigned bits) {
 enum {
 	SUMMARY_TAIL_LINES = 10,
 	SUMMARY_BRIEF = 10,      // failed jobs without the table
-	SUMMARY_BATCHES = 20,    // rows of the table; what took the fewest slots shares one
+	SUMMARY_BATCHES = 20,    // rows of the table; the batches that took the least slot-time share one
 };
 
 struct summary_form {

@@ -55,7 +55,7 @@ void status_add_time(struct buf *buf, uint64_t ns) {
 		buf_addc(buf, '?');
 	} else if (s < 60) {
 		buf_printf(buf, "%llus", ull(s));
-	} else if (s < 595) { // exactly it is not known
+	} else if (s < 595) { // rounded, because the time is not known exactly
 		buf_printf(buf, "%llum%02llus", ull((s + 5) / 10 / 6), ull((s + 5) / 10 % 6 * 10));
 	} else if (s < 5970) {
 		buf_printf(buf, "~%llum", ull((s + 30) / 60));
@@ -76,7 +76,7 @@ int status_percent(const struct status *status) {
 // What a narrow line leaves out: at each level all that the levels before leave out, and this part as a whole.
 enum line_level {
 	LACKS_NOTHING,
-	LACKS_WHY,             // the number of slots has changed
+	LACKS_WHY,             // why the number of slots has changed
 	LACKS_TIMES,           // of the batches
 	LACKS_MEAN, LACKS_LEFT, LACKS_BATCHES, LACKS_RUNNING, LACKS_TIME, LACKS_FAILED,
 };
@@ -88,7 +88,7 @@ struct line_builder {
 	const struct status_form *form;
 	enum line_level level;
 	size_t nparts;
-	bool is_short;         // of batches that are to be there
+	bool is_short;         // it lacks batches that should be there
 };
 
 static const char *separator(const struct status_form *form) {
@@ -155,7 +155,7 @@ static bool is_of_interest(const struct status *status, const struct status_batc
 	return status->nbatches > 1 && begun && (!ended || batch->running > 0);
 }
 
-// Appends batches as long as there is room for them beside `taken` columns, and for the number of the others. Returns it.
+// Appends batches as long as there is room for them beside `taken` columns, and for the number of the others. Returns that number.
 static size_t add_some_batches(struct line_builder *line, size_t taken, bool counts_others) {
 	const struct status *status = line->status;
 	const struct status_form *form = line->form;
@@ -256,7 +256,7 @@ static void add_reversed(struct buf *buf, struct buf *text, unsigned done, const
 	buf_printf(buf, "%s%s", text->data + at, plain);
 }
 
-// Appends what the bar says but for the item, the parts that there is room for. Returns true if that was for all.
+// Appends the parts of the bar, without the item, for which there is room. Returns true if there was room for all.
 static bool add_numbers(struct buf *text, const struct status *status, const struct status_form *form) {
 	int percent = status_percent(status);
 	FP_CLEANUP(buf_fini) struct buf more = BUF_INIT;

@@ -21,7 +21,7 @@ struct status {
 	uint64_t finished;   // jobs that have ended, however
 	uint64_t running;    // attempts
 	const char *awaited; // the pool that the run waits for while it has no slot of it, or NULL
-	unsigned slots;      // whose number changes by itself; 0: it does not
+	unsigned slots;      // the number of slots, if it changes by itself; else 0
 	const char *slots_why; // the reason of the last change, or NULL
 	uint64_t failed;     // of `finished`
 	uint64_t jobs;       // known so far
@@ -72,10 +72,10 @@ struct former_run;
 struct former_run *former_run_new(void);
 void former_run_free(struct former_run *former);
 
-// An event_fn: adds an event of the former run; `arg` is the struct former_run. All before the calls below.
+// An event_fn: adds an event of the former run; `arg` is the struct former_run. All events must come before the calls below.
 void former_run_on_event(void *arg, const struct event *event);
 
-// A step of a job of this run starts: what the former run had of it is no longer to come.
+// A step of a job of this run starts: its time in the former run no longer counts as still to come.
 void former_run_take(struct former_run *former, const struct event_job_start *start);
 
 // The mean slot-time of a job so far in nanoseconds, or NOT_KNOWN.

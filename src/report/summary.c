@@ -103,7 +103,7 @@ void summary_add_totals(struct buf *buf, const struct run_stats *stats, const st
 
 enum { NAME = BATCH_COLUMNS }; // the column that stands first
 
-// Its rows are batches; NULL is the one of the headings, `others` what batches without a row of their own share.
+// The rows are batches; a row that is NULL is that of the headings, and `others` is shared by the batches without a row of their own.
 struct table {
 	const struct run_stats *stats;
 	const struct stats_batch **rows;
@@ -174,7 +174,7 @@ static void fit_columns(struct table *table, unsigned width) {
 		all += table->is_shown[i] ? table->widths[i] + 2 : 0;
 	}
 	for (size_t i = 0; i < sizeof(spare) / sizeof(spare[0]) && width > 0 && all > width; ++i) {
-		bool is_of_use = i == 0 && table->stats->total.retried > 0; // else nothing is lost with it
+		bool is_of_use = i == 0 && table->stats->total.retried > 0; // without retries, COLUMN_RETRIED is of no use
 		if (table->is_shown[spare[i]] && !is_of_use) {
 			table->is_shown[spare[i]] = false;
 			all -= table->widths[spare[i]] + 2;
@@ -386,7 +386,7 @@ static void add_clause(struct buf *buf, size_t from, const char *unit, uint64_t 
 	}
 }
 
-// "A#7 (signal 9)"; of what is no item, what its batch could not do
+// "A#7 (signal 9)"; for what is no item and never ran, the text that says what its batch could not do
 static void add_named(struct buf *buf, const struct event_job_end *job) {
 	char how[80];
 	text_add_job(buf, job->id.batch, job->id.number, job->id.seq, SIZE_MAX);

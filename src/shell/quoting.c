@@ -111,7 +111,7 @@ bool quoting_needs_variable(unsigned place, const char *item, size_t len) {
 
 void quoting_add_assignment(struct buf *buf, unsigned n, const char *item, size_t len) {
 	buf_printf(buf, "_item%u=", n);
-	bool is_half = false; // of four bytes of GB18030, every second one a digit: bash takes the quote behind for a part of them
+	bool is_half = false; // half of a GB18030 character (every second byte of four a digit): bash takes the quote behind for a part of it
 	size_t from = 0;
 	for (size_t i = 1; i < len; ++i) {
 		bool is_pair = (item[i - 1] & 0x80) && item[i] >= '0' && item[i] <= '9';
@@ -163,7 +163,7 @@ static void add_double(struct buf *buf, const char *item, size_t len) {
 	buf->len += (size_t)(out - start);
 }
 
-// On one line.
+// Appends the item on one line: newlines become blanks.
 static void add_line(struct buf *buf, const char *item, size_t len) {
 	size_t start = buf->len;
 	buf_add(buf, item, len);
@@ -182,7 +182,7 @@ static void add_special(struct buf *buf, unsigned place, const char *item, size_
 		add_double(buf, item, len);
 		return;
 	case PLACE_COMMENT:
-	case PLACE_LITERAL_DOCUMENT: // nothing can be escaped here, so nothing else keeps the delimiter away
+	case PLACE_LITERAL_DOCUMENT: // nothing can be escaped here: a newline would end the comment, or begin the line of the delimiter
 		add_line(buf, item, len);
 		return;
 	default:

@@ -22,7 +22,7 @@ enum place {
 	// … with any of these
 	PLACE_ESCAPED = 1 << 4,   // behind a backslash
 	PLACE_DOLLAR = 1 << 5,    // behind a $: a name is a variable, but nothing else may become syntax
-	PLACE_QUOTED = 1 << 6,    // a reserved word like `esac` would be one here: it gets quotes
+	PLACE_QUOTED = 1 << 6,    // an item such as `esac` would be a reserved word here: it gets quotes
 	PLACE_BACKTICKS = 1 << 7, // inside `…`
 	PLACE_VARIABLE = 1 << 8,  // an item that needs quotes comes out of a variable (reading.is_intricate, or the locale)
 	PLACE_APART = 1 << 9,     // behind $NAME, before < or >, in [[ ]]: a plain item is quoted too, or it could join these

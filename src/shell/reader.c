@@ -14,7 +14,7 @@
 
 enum { DEPTH_MAX = 64, NAME_LEN = 64, DOCUMENTS_MAX = 8 };
 
-// Why an item cannot stand somewhere, and what to do instead; static texts, both NULL where it can.
+// Why an item cannot stand somewhere, and what to do instead; static texts, both NULL if it can.
 struct reason {
 	const char *why, *advice;
 };
@@ -62,7 +62,7 @@ struct reader {
 	const char *text;     // being read: the whole, or what is between backticks, without its quoting
 	size_t len, at;
 	const size_t *map;    // the offset in the whole text of each byte of `text`; or NULL: they are the same
-	size_t next;          // in reading->items: the next that is not read
+	size_t next;          // in reading->items: the next item that was not read yet
 	unsigned depth;       // constructs that are open
 	unsigned substitutions; // of these, $(…)
 	unsigned in_documents; // of these, here-documents that expand
@@ -93,7 +93,7 @@ static bool at_end(const struct reader *r) {
 	return r->at >= r->len || r->reading->refusal;
 }
 
-// The offset in the whole text of the byte at offset `at` of r->text; what is behind its end counts as that.
+// The offset in the whole text of the byte at offset `at` of r->text; an offset behind the end of r->text counts as that end.
 static size_t place_of(const struct reader *r, size_t at) {
 	at = at < r->len ? at : r->len;
 	return r->map ? r->map[at] : at;
@@ -627,7 +627,7 @@ static bool is_delimiter(struct reader *r, const struct document *document, size
 	return at >= r->len || r->text[at] == '\n';
 }
 
-// Reads lines in which nothing is expanded. A line is not the delimiter whatever its items are if another byte is in it.
+// Reads lines in which nothing is expanded. A line with a byte that the delimiter lacks is not the delimiter, whatever its items are.
 static void read_literal(struct reader *r, const struct document *document, size_t end) {
 	for (bool is_start = true; r->at < end && !r->reading->refusal; is_start = peek(r, 0) == '\n', ++r->at) {
 		const char *at = r->text + r->at;
@@ -840,7 +840,7 @@ void reader_read(struct reading *reading) {
 	struct reader r = {.reading = reading, .text = reading->text, .len = reading->len, .apart_at = SIZE_MAX};
 	read_list(&r, '\0');
 	set_region(&r, 0);
-	if (r.next < reading->nitems) { // the reader has not come to it
+	if (r.next < reading->nitems) { // the reader has not come to this item
 		doubt(&r, true, "the text before it cannot be parsed", "write a script");
 		refuse(&r, reading->items[r.next].at, r.doubt);
 	}

@@ -12,9 +12,9 @@
 enum need {
 	NEED_INTEGER = 1 << 0,    // in arithmetic: an integer
 	NEED_LINE = 1 << 1,       // in a here-document that expands nothing: one line
-	NEED_OTHER_LINE = 1 << 2, // … that cannot be taken for the delimiter
-	NEED_NO_TAB = 1 << 3,     // … and does not begin with a tab, which <<- would take away
-	NEED_NO_BACKSLASH = 1 << 4, // … and does not end with a \: ksh93 joins such a line to the next one inside of $( )
+	NEED_OTHER_LINE = 1 << 2, // in such a here-document: a line that cannot be taken for the delimiter
+	NEED_NO_TAB = 1 << 3,     // in a here-document: no tab in front, which <<- would take away
+	NEED_NO_BACKSLASH = 1 << 4, // in a here-document: no \ at the end of a line: ksh93 joins such a line to the next one inside of $( )
 };
 
 // The bytes that stand for replacement strings in the text that is read: one for an item, and one for what may stand anywhere (a
@@ -27,7 +27,7 @@ struct read_item {
 	bool is_number;       // a READ_NUMBER, which is allowed everywhere
 	unsigned place;       // enum place of shell/quoting.h
 	unsigned needs;       // enum need
-	size_t word;          // the offset of the word that it is a part of, or of an operand in that
+	size_t word;          // the offset of the word, or of the operand in a word, that the item is a part of
 	char delimiter[64];   // NEED_OTHER_LINE: what the line must not be
 };
 

@@ -20,8 +20,8 @@ extern char **environ;
 
 enum char_class {
 	META = 1 << 0,     // means something to a shell wherever it stands
-	LEADING = 1 << 1,  // … where a word begins: a comment or a home directory
-	ASSIGNING = 1 << 2, // … in the first word
+	LEADING = 1 << 1,  // means something to a shell where a word begins: a comment or a home directory
+	ASSIGNING = 1 << 2, // means something to a shell in the first word
 	BLANK = 1 << 3,
 };
 
@@ -38,7 +38,7 @@ static unsigned class_of(char c) {
 
 // ---- words that the shell knows itself ----
 
-// Keywords and builtins of POSIX, dash and bash. Not in it: echo, true and false, which are the same as the programs (bash's do
+// Keywords and builtins of POSIX, dash and bash, but not echo, true and false, whose programs do the same (bash's builtins do
 // not know --help, but see command.c).
 static const char SHELL_WORDS[] =
 	". : [ [[ ]] alias bg bind break builtin caller case cd chdir command compgen complete compopt continue coproc declare dirs "
@@ -88,8 +88,8 @@ bool shell_uses_function(const char *command, size_t len) {
 
 // ---- programs ----
 
-// Found programs. One that is not found is searched again each time: a job may install it. None is freed, for who asked
-// for it keeps its path.
+// A program that was found. One that is not found is searched again each time, since a job may install it. No program is freed:
+// callers keep its path.
 struct program {
 	const char *path;
 	bool is_direct; // execve() takes it
@@ -101,7 +101,7 @@ enum { NAMED_FILES = 1024 }; // names with a slash that are remembered: they may
 static struct {
 	mutex lock;
 	char *path;          // PATH as it was searched
-	struct map numbers;  // in `all`, by the name: of those found in this PATH
+	struct map numbers;  // the index in `all` by name, of the programs found in this PATH
 	struct program **all;
 	size_t n, cap;
 	unsigned nfiles;     // names with a slash among those in `numbers`
@@ -135,7 +135,7 @@ static bool is_program(const char *path, int *error) {
 	return true;
 }
 
-// The file of that name in the element of a PATH, which ends with a colon or the NUL. Returns what is behind the element.
+// Makes the path of the file of that name in the element of a PATH, which ends with a colon or the NUL. Returns what is behind the element.
 static const char *name_file(const char *dir, const char *name, size_t len, struct buf *ret_file) {
 	size_t n = strcspn(dir, ":");
 	buf_reset(ret_file);
@@ -215,7 +215,7 @@ static const struct program *remember(const char *name, size_t len, char *file) 
 	return known ? known : program;
 }
 
-// The program of that name in PATH, or NULL with errno.
+// Finds the program of that name in PATH. Returns NULL with errno if there is none.
 static const struct program *find(const char *name, size_t len) {
 	if (len == 0) {
 		errno = ENOENT;
@@ -230,9 +230,9 @@ static const struct program *find(const char *name, size_t len) {
 	return is_found ? remember(name, len, buf_take(&file)) : NULL;
 }
 
-// True unless the file, a name with a slash, is there and no program that execve() takes.
+// False if the file (a name with a slash) is there, and is no program that execve() takes.
 static bool is_direct_file(const char *name, size_t len) {
-	if (recall(name, len)) { // only direct ones are remembered: another may be written yet
+	if (recall(name, len)) { // only files that execve() takes are remembered: another may still become one
 		return true;
 	}
 	char *file = xmemdup(name, len);
@@ -362,7 +362,7 @@ char *shell_choose(const char *option) {
 		path = program_find(name);
 		return path ? xstrdup(path) : NULL;
 	}
-	// $SHELL is for people to type in, so what is no shell for jobs there is no mistake
+	// $SHELL is the shell that a person types in, so it is no mistake if that shell cannot serve jobs
 	name = variable("SHELL");
 	path = name ? program_find(name) : NULL;
 	return xstrdup(path && is_bourne(path) ? path : "/bin/sh");

@@ -8,7 +8,7 @@
 #include <stddef.h>
 
 // Returns the name of the shell that the user has chosen, borrowed: `option` (of --shell, or NULL), else $FAIRPAR_SHELL, else
-// $PARALLEL_SHELL; or NULL. Sets *ret_by to the name of the one that has it (static text).
+// $PARALLEL_SHELL; or NULL. Sets *ret_by to the option or variable that names it, or to the last of them (static text).
 const char *shell_named(const char *option, const char **ret_by);
 
 // Chooses the shell: what shell_named() returns, else $SHELL if that is a Bourne shell, else /bin/sh. Returns its path, which
@@ -32,9 +32,9 @@ const char *shell_passed_over(const char *option, bool *ret_can_serve);
 // searched: it is returned itself if it is a program. Any thread may call it.
 const char *program_find(const char *name);
 
-// The same for a program that execve() gets: NULL with errno ENOEXEC also for a script without #!, which execve() leaves to
-// shells (POSIX XCU 2.9.1.6). A name with a slash is returned unless it names such a script: whether the file is there is
-// left to execve() in the directory of the job.
+// As program_find(), for a program that execve() gets: errno is ENOEXEC, too, for a script without #!, which execve() leaves to
+// shells (POSIX XCU 2.9.1.6). A name with a slash is returned unless it names such a script: whether the file is there is left
+// to execve() in the directory of the job.
 const char *program_find_direct(const char *name);
 
 // Finds a program in a PATH that is a job's own, and remembers nothing. Puts its path into `ret_file` (emptied before) and

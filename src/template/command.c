@@ -34,7 +34,7 @@ static int set_argv(struct command *command, size_t n) {
 	return 0;
 }
 
-// `shell -c TEXT`. What a line is made of nobody has seen before: `is_line`.
+// Builds `shell -c TEXT`. `is_line`: the text is, or begins with, an item, whose syntax was not checked when the template was parsed.
 static int build_shell(struct command *command, const struct buf *text, const struct interpreter *by, bool is_line) {
 	const char *shell = by->shell, *syntax = NULL;
 	size_t at;
@@ -110,12 +110,12 @@ int command_build(struct command *command, const struct template *template, cons
 	if (nwords > 0 && set_argv(command, nwords) != 0) {
 		return -1;
 	}
-	// GNU echo obeys a single option of these, the builtins of shells print it
+	// GNU echo obeys --help or --version as its only argument, the builtins of shells print it
 	const char *name = nwords > 0 ? command->argv[0] : "", *option = strcmp(name, "echo") == 0 && nwords == 2 ? command->argv[1] : "";
 	bool is_for_shell = nwords == 0 || strcmp(option, "--help") == 0 || strcmp(option, "--version") == 0 || (by->path && !strchr(name, '/'));
 	command->path = is_for_shell ? NULL : program_find_direct(name);
 	if (command->path) {
-		return 0; // where it is not there the shell words it, and its status is 127
+		return 0; // a program that is not there is left to the shell, for the shell's message and status 127
 	}
 	return build_shell(command, text, by, !template || template_has(template, TEMPLATE_BEGINS_WITH_ITEM));
 }

@@ -24,22 +24,22 @@ void command_fini(struct command *command);
 
 // What runs the commands of a job.
 struct interpreter {
-	const char *shell;       // runs those with shell syntax; NULL: no shell, all are executed directly
-	const char *path;        // PATH of the job where it is not fairpar's own, or NULL
-	bool is_unnamed;         // nobody has named the shell, and it is sh, dash or ash: a line with syntax of bash is run by bash
+	const char *shell;       // runs commands with shell syntax; NULL: no shell, all commands are executed directly
+	const char *path;        // PATH of the job if it is not fairpar's own; or NULL
+	bool is_unnamed;         // the user has not named the shell, and it is sh, dash or ash: bash runs a line with syntax of bash
 };
 
-// Builds the command, whose text by command_text() is `text`: what a shell runs is expanded once. Returns 0; or -1 with errno
-// E2BIG (an argument is above the system's limit for one string, 128 KiB) or EINVAL with the reason in command->text: a line
-// needs bash, and there is no bash. The caller has checked by template_permits() that the items may stand where they do.
+// Builds the command from `text`, which command_text() has made: what a shell runs is expanded only once. Returns 0; or -1 with
+// errno E2BIG (an argument is above the system's limit for one string, 128 KiB) or EINVAL with the reason in command->text: a
+// line needs bash, and there is no bash. The caller has checked by template_permits() that the items may stand where they do.
 //
-// With a shell: if the template (with NULL the record, which is a command line) has no shell syntax and its program exists,
-// that is executed directly; else the command is `shell -c TEXT`, by bash if the text uses an exported function. If the
-// job has its own PATH, the shell searches that for a name without a slash.
+// With a shell: if the template (if it is NULL, the record, a command line) has no shell syntax and its program exists, that
+// program is executed directly; else the command is `shell -c TEXT`, by bash if the text uses an exported function. If the job
+// has its own PATH, the shell searches it for a name without a slash.
 //
-// Without a shell: the words are those of the template, parsed with TEMPLATE_QUOTE, or with NULL the record's arguments;
-// nothing in them is interpreted. A name without a slash is searched in the job's PATH, with errno ENOENT (not found) or
-// EACCES (not executable), too; one with a slash is left to execve() in the job's directory.
+// Without a shell: the words are those of the template, parsed with TEMPLATE_QUOTE, or, if that is NULL, the record's
+// arguments; nothing in them is interpreted. A name without a slash is searched in the job's PATH; if that fails, errno is
+// ENOENT (not found) or EACCES (not executable). A name with a slash is left to execve() in the job's directory.
 int command_build(struct command *command, const struct template *template, const struct expansion *x,
                   const struct interpreter *by, const struct buf *text);
 

@@ -66,13 +66,13 @@ struct expand_writer {
 	bool are_words;
 	struct buf *buf;
 	struct buf scratch;
-	struct buf assignments; // of the variables that items are in the text, which go in front of it
+	struct buf assignments; // assignments of the variables that hold items; they go in front of the text
 	unsigned nvariables;
 	bool is_path;        // TEMPLATE_PATH
 	bool is_raw;         // TEMPLATE_RAW
 	size_t nwords;       // ended so far
-	bool is_word;        // there is one to be ended
-	bool keeps_empty;    // -q: also an empty one is ended
+	bool is_word;        // a word has begun and not ended
+	bool keeps_empty;    // -q: an empty word is a word, too
 };
 
 static void end_word(struct expand_writer *writer) {
@@ -88,7 +88,7 @@ static void add_text(struct expand_writer *writer, const char *text, size_t len)
 	writer->is_word = true;
 }
 
-// Text of the template. As words it is split at its blanks, but with -q.
+// Adds text of the template; as words it is split at its blanks, except with -q.
 static void add_literal(struct expand_writer *writer, const char *text, size_t len) {
 	const char *end = text + len;
 	while (writer->are_words && !writer->keeps_empty && text < end) {
@@ -169,8 +169,8 @@ static void expand_values(struct expand_writer *writer, const struct part *part,
 	}
 }
 
-// What a HOST or a LOGIN stands for: what is known, else what GNU parallel has for them, always; without other machines, what that comes
-// to. A command of ssh's own (LOGIN) may be anything, and comes out of the variable in a text that a shell reads.
+// Adds the value of a HOST or a LOGIN: the known one, else GNU parallel's variable, or ":" if all jobs run on this machine. In
+// a text for a shell a LOGIN that is a whole ssh command may hold anything: then the variable stands there.
 static void expand_machine(struct expand_writer *writer, const struct part *part, const struct expansion *x) {
 	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-:@%";
 	const char *variable = !part->is_elsewhere ? ":" : part->kind == HOST ? "${PARALLEL_SSHHOST}" : "${PARALLEL_SSHLOGIN}";
@@ -275,7 +275,7 @@ void template_expand(const struct template *template, const struct expansion *x,
 }
 
 size_t template_length(const struct template *template, const struct expansion *x) {
-	enum { DIGITS = 2 * 6 }; // that the numbers of variables may get longer by, where one is set and where it stands
+	enum { DIGITS = 2 * 6 }; // bytes by which a variable's number may get longer, both where it is set and where it is used
 	FP_CLEANUP(buf_fini) struct buf text = BUF_INIT;
 	unsigned nvariables = expand(template, x, &text);
 	return text.len + nvariables * DIGITS;

@@ -11,22 +11,22 @@ struct part {
 		BREAK,   // with TEMPLATE_QUOTE: a word ends here
 		GROUP,   // -X: the next `len` parts are there once for each argument
 		ITEM,    // all arguments of the record
-		COLUMN,  // one of them
+		COLUMN,  // one argument of the record
 		SEQ,     // the number of the job
-		SLOT,    // … of its slot
+		SLOT,    // the number of the job's slot
 		TOTAL,   // how many items there are
 		HOST,    // the machine that the job runs on
-		LOGIN,   // … as it is given: user, port, command
+		LOGIN,   // that machine as the user gave it: user, port, command
 	} kind;
 	enum form form;    // ITEM, COLUMN: what is made of each argument
-	const struct replacement *replacement; // what `form` was given, or NULL; borrowed from the template
+	const struct replacement *replacement; // the parameters of `form`, or NULL; borrowed from the template
 	unsigned place;    // enum place of shell/quoting.h: what surrounds it
-	bool is_raw;       // put in without quotes
+	bool is_raw;       // the value is put in without quotes
 	bool is_padded;    // SEQ, SLOT: with zeros in front, as wide as the highest number
 	int column;        // COLUMN: from 1; -1 is the last argument; 0 is never there
-	bool is_elsewhere; // HOST, LOGIN: it may be another machine than this one
+	bool is_elsewhere; // HOST, LOGIN: the machine may be another than this one
 	const char *text;  // LITERAL: the text; else the replacement string, for messages. Borrowed from template->text, or static
-	size_t len;        // bytes of that; GROUP: parts
+	size_t len;        // bytes of `text`; GROUP: parts
 };
 
 // The values of `part` must be what `needs` says: else the job cannot run.
@@ -52,10 +52,10 @@ struct template {
 	struct parts parts; // of the text that a shell reads; with TEMPLATE_QUOTE of the words, with a BREAK between each two
 	struct requirement *requirements;
 	size_t nrequirements, requirements_cap;
-	// with TEMPLATE_CONTEXT, for each byte of the text with one byte for each replacement string (shell/reader.h)
+	// with TEMPLATE_CONTEXT: of each byte of the text in which one byte stands for each replacement string (shell/reader.h)
 	unsigned char *marks;
 	unsigned *regions;
-	// an item cannot stand where it does; also said in `error`
+	// why an item cannot stand where it does; also in `error`
 	struct template_refusal refusal;
 };
 
@@ -81,8 +81,8 @@ void template_read(struct template *template);
 
 // ---- expand.c ----
 
-// Goes through the arguments of the record that an ITEM or a COLUMN stands for. Those down to `scratch` are the caller's to fill
-// in, the others begin zeroed.
+// Goes through the arguments of the record that an ITEM or a COLUMN stands for. The caller sets the members down to `scratch`;
+// the others begin zeroed.
 struct part_values {
 	const struct part *part;
 	const struct record *record;

@@ -54,7 +54,7 @@ static const char *describe_length(const struct pack_limits *limits, size_t size
 
 // ---- packs ----
 
-// Adds the arguments of `n` records, of which each has as many.
+// Adds the arguments of `n` records, which all have the same number of arguments.
 static void append(struct pack *pack, const struct pack_limits *limits, const struct record *records, uint32_t n) {
 	if (!limits->inserts_none) {
 		buf_add(&pack->args, records->args, records->size);
@@ -69,7 +69,7 @@ static void append(struct pack *pack, const struct pack_limits *limits, const st
 	pack->nitems += n;
 }
 
-// A record that cannot be an item: the pack as a whole fails, and shows that one.
+// Makes the whole pack bad because of a record that cannot be an item, and keeps only that record, to be shown.
 static void mark_bad(struct pack *pack, const struct pack_limits *limits, const struct record *record, const char *bad) {
 	uint32_t nitems = pack->nitems;
 	packs_reset(pack);
@@ -115,7 +115,7 @@ enum pack_status packs_add(struct pack *pack, const struct pack_limits *limits, 
 }
 
 size_t packs_join_size(const struct pack_limits *limits) {
-	enum { MOST = 4096, LEAST = 64, LONGER = 8 }; // LONGER: as many times as long is the text of an item for a shell at most
+	enum { MOST = 4096, LEAST = 64, LONGER = 8 }; // LONGER: quoted for a shell, an item is at most so many times as long
 	size_t most = limits->fills || limits->chars / 16 > MOST ? MOST : limits->chars / 16;
 	while (most >= LEAST && !packs_fit(limits, (uint32_t)most, LONGER * most * limits->each / 2)) {
 		most /= 2;
@@ -158,7 +158,7 @@ struct record packs_record(const struct pack *pack) {
 	return (struct record){.args = buf_str(&pack->args), .size = pack->args.len, .nargs = pack->nargs};
 }
 
-// The arguments behind `at` of the records from number `from` to before `to`, which begin there.
+// The arguments of the records from number `from` to before `to`, which begin at `at`.
 static struct record records_at(const struct pack *pack, const char *at, uint32_t from, uint32_t to) {
 	struct record record = {.args = at};
 	for (uint32_t i = from; i < to; ++i) {

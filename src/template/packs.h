@@ -14,23 +14,23 @@ enum { PACK_CHARS_MAX = COMMAND_STRING_MAX - 1 };
 
 struct pack_limits {
 	uint32_t items;      // records in a pack, 0: no limit
-	size_t chars;        // the command is shorter than this
+	size_t chars;        // the command must be shorter than this
 	size_t room;         // bytes that execve() takes for all arguments, or 0: not known
-	bool fills;          // several records may fill `room`, which is known, and not only `chars`: no shell runs the command
+	bool fills;          // no shell runs the command: several records may fill `room`, which is known, even beyond `chars`
 	bool waits;          // a full pack is not taken before the next record is there: the last pack is spread over the slots
 	bool inserts_none;   // -N0: the records are counted, and their arguments left out
-	const struct template *template; // of the command, borrowed, or NULL: it is the arguments, each with a byte between
-	// packs_prepare() sets these, the lengths of text in bytes; without a template the caller may
-	ptrdiff_t fixed;     // of the command without arguments; below 0 where it has nothing else
-	size_t each;         // that an argument of one byte makes it longer by
+	const struct template *template; // of the command, borrowed; NULL: the command is the arguments, with a byte between each two
+	// lengths of text in bytes, which packs_prepare() sets; without a template the caller may set them
+	ptrdiff_t fixed;     // of the command without arguments; below 0 if it is nothing but arguments
+	size_t each;         // bytes that an argument of one byte adds to the command
 };
 
-// Zeroed is an empty one; its memory is kept from one to the next.
+// A zeroed pack is empty. A pack's memory is kept for the next one.
 struct pack {
 	struct buf args;     // of all records
 	uint32_t nargs, nitems;
-	size_t size;         // that the arguments make the command longer by
-	const char *bad;     // why it cannot be run, or NULL
+	size_t size;         // bytes that the arguments add to the command
+	const char *bad;     // why the pack cannot be run, or NULL
 	uint32_t each, given; // for the caller, who spreads the pack: records in each job; records submitted so far
 	uint32_t *counts;    // the arguments of each record, when the limits say `waits`
 	size_t counts_cap;
@@ -42,11 +42,11 @@ enum pack_status {
 	PACK_ALONE,     // *ret_bad says why the record cannot be an item: it is a job by itself, which fails
 };
 
-// Measures the command, to be called once the limits that the caller sets are set.
+// Measures the command. To be called when the caller has set its limits.
 void packs_prepare(struct pack_limits *limits);
 
-// Adds the record, of which `bad` says why it cannot be an item, or NULL. With a number of records to a pack, a bad one
-// takes its place there, and makes the whole pack bad: those behind it must not move up. `seq` is the number that the job
+// Adds the record; `bad` says why it cannot be an item, or is NULL. If packs have a fixed number of records, a bad record takes
+// its place in the pack and makes the whole pack bad: the records behind it must not move up. `seq` is the number that the job
 // will have. *ret_bad lives until the next call.
 enum pack_status packs_add(struct pack *pack, const struct pack_limits *limits, const struct record *record,
                           const char *bad, uint64_t seq, const char **ret_bad);
@@ -61,8 +61,8 @@ bool packs_is_complete(const struct pack *pack, const struct pack_limits *limits
 // Returns all arguments as the record of a job, borrowed from the pack.
 struct record packs_record(const struct pack *pack);
 
-// Returns the arguments of the records from number `from` to before `to`, borrowed from the pack. Its limits say `waits`, and
-// it is not bad.
+// Returns the arguments of the records from number `from` to before `to`, borrowed from the pack. Its limits must say `waits`,
+// and the pack must not be bad.
 struct record packs_slice(const struct pack *pack, uint32_t from, uint32_t to);
 
 // Returns how many records each job gets when the last pack is spread over the slots, as evenly as GNU parallel does it.
@@ -74,13 +74,13 @@ void packs_reset(struct pack *pack);
 // Frees the memory and makes the pack empty.
 void packs_fini(struct pack *pack);
 
-// Returns the most bytes of records that may be joined (input_join_records()), measured and packed as one: each of them is a
-// valid item, and a pack gets shorter by a sixteenth at most. 0: records must come one by one.
+// Returns the most bytes of records that may be joined (input_join_records()) and then measured and packed as one: each record
+// is sure to be a valid item, and a pack gets shorter by a sixteenth at most. 0: records must come one by one.
 size_t packs_join_size(const struct pack_limits *limits);
 
 // Measures a record that is packed only when a job starts (--pack=auto), or several joined ones. Returns true, and in *ret_size
-// the bytes that it adds to a command; or false if it is longer than a command may be, with a message in *ret_bad that is valid
-// until the next call.
+// the bytes that the record adds to a command; or false if it is longer than a command may be, with a message in *ret_bad that
+// is valid until the next call.
 bool packs_measure(const struct pack_limits *limits, const struct record *record, uint64_t seq, uint32_t *ret_size,
                    const char **ret_bad);
 

@@ -89,8 +89,8 @@ static void show_line(struct buf *buf, const char *text, size_t at, size_t len) 
 	}
 }
 
-// What of the text a byte of the joined text comes from, a replacement string. *ret_len is 0, at the end of the text, for the
-// item that was appended.
+// Returns the offset, and in *ret_len the length, of the replacement string in the text for which that byte of the joined text
+// stands. For the item that was appended they are the end of the text and 0.
 static size_t find_source(const struct template *template, size_t refused_at, size_t *ret_len) {
 	size_t joined = 0;
 	*ret_len = 0;

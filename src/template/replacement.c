@@ -14,7 +14,7 @@ const struct tokens tokens_default = {.name = {"{}", "{.}", "{/}", "{//}", "{/.}
 
 // ---- names ----
 
-// Those that hold nothing of the user's: a part in place of the item, or the item in that form.
+// Fixed names, without a text of the user's: each stands for a part in place of the item, or for the item in that form.
 static const struct { const char *name; struct part part; size_t n; enum { IF_RISING = 1, IF_UNIQUE } skips; } FIXED[] = {
 	{"..}", {.form = FORM_NO_EXTENSION, .kind = ITEM}, .n = 2},
 	{"...}", {.form = FORM_NO_EXTENSION, .kind = ITEM}, .n = 3},
@@ -88,8 +88,8 @@ static int set_regex(struct replacement *replacement, const char *before, const 
 	return result;
 }
 
-// The names that hold an expression, and with `has_text` behind it a slash and a text; the longer names before those that
-// they begin with. The first byte of the expression may not be one of `not_first`.
+// The names that hold an expression, and with `has_text` a slash and a text behind the expression. A longer name stands before
+// a name that it begins with. The first byte of the expression may not be one of `not_first`.
 static const struct { const char *prefix, *not_first; bool has_text; enum form form; bool all; const char *before, *after; } EXPRESSIONS[] = {
 	{"##", "#", false, FORM_NO_PREFIX, false, "^(", ")"},
 	{"#", "#", false, FORM_NO_SHORT_PREFIX, false, "^(", ")$"},
@@ -313,7 +313,7 @@ struct slice form_apply(enum form form, const struct replacement *given, struct 
 	}
 	case FORM_EXTENSIONS: return cut_to_extensions(argument, n);
 	case FORM_DEFAULT: {
-		bool is_false = argument.len == 0 || (argument.len == 1 && argument.text[0] == '0'); // to Perl
+		bool is_false = argument.len == 0 || (argument.len == 1 && argument.text[0] == '0'); // for Perl
 		return is_false ? (struct slice){given->text, strlen(given->text)} : argument;
 	}
 	case FORM_PART: {

@@ -204,7 +204,7 @@ struct word_context {
 	size_t at;               // in the text with one byte for each replacement string
 	size_t first;            // its first part in `out`
 	bool has_item;
-	unsigned region;         // that it begins in
+	unsigned region;         // the region that the word begins in
 };
 
 static unsigned region_of(const struct word_context *context) {
@@ -282,7 +282,7 @@ static void group_parts(struct template *template) {
 
 // ---- parsing ----
 
-// -q: the words as they are. A word that a shell has to run, such as cd, stays one for it.
+// Parses the words of -q as they are. If the first word is a command that only a shell can run, such as cd, a shell runs it.
 static void parse_quoted(struct template *template, const char *const *words, size_t nwords,
                          const struct names *names) {
 	bool found = false;
@@ -323,7 +323,7 @@ static void parse_joined(struct template *template, const struct names *names) {
 	}
 	template->traits |= !(template->flags & TEMPLATE_RAW) && has_plain_words(&template->parts) ? TEMPLATE_IS_DIRECT : 0;
 	for (size_t i = 0; i < template->parts.n; ++i) {
-		// the command itself: to be read by the shell
+		// an item in front is the command itself: the shell reads it without quotes
 		template->parts.at[i].is_raw = template->parts.at[i].kind != LITERAL && ((template->flags & TEMPLATE_RAW) || i == 0);
 	}
 	if (!(template->flags & TEMPLATE_RAW)) {

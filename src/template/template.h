@@ -40,10 +40,10 @@ void template_free(struct template *template);
 // Why an item cannot stand where the text of a command has it.
 struct template_refusal {
 	const char *reason, *advice; // static
-	size_t at, len;              // what of the text
+	size_t at, len;              // the part of the text that is refused
 };
 
-// Returns true, and the refusal, if template_parse() would refuse the text for that.
+// Returns true, and the refusal, if template_parse() would refuse the text because of where an item stands.
 bool template_is_refused(const char *text, const struct names *names, struct template_refusal *ret_refusal);
 
 // What a template is expanded with.
@@ -53,7 +53,7 @@ struct expansion {
 	unsigned slot;     // {%}
 	unsigned slots;    // how many there are: {0%}
 	uint64_t total;    // jobs of the run, {##}: only with TEMPLATE_NEEDS_TOTAL
-	char mark;         // what stands in place of {%}, {0%}, {##} and {0#}, which may be others in another run; NUL: these
+	char mark;         // a byte in place of the values of {%}, {0%}, {##} and {0#}, which may differ in another run; NUL: the values
 	const char *host, *sshlogin; // {host}, {sshlogin}; NULL where it is not known, or is this machine
 	uint32_t before;   // arguments that the job has in front of the record's: {2} counts them too. 0 but for template_length()
 };
@@ -73,11 +73,11 @@ bool template_permits(const struct template *template, const struct expansion *x
 // What a template is, as template_has() tells.
 enum template_trait {
 	TEMPLATE_HAS_STRINGS = 1 << 0,      // replacement strings of any kind
-	TEMPLATE_HAS_COLUMNS = 1 << 1,      // … that name single columns: {2}, {name}
-	TEMPLATE_HAS_ONLY_LISTS = 1 << 2,   // each stands for all arguments as they are, if there are any
-	TEMPLATE_BEGINS_WITH_ITEM = 1 << 3, // the command does, so that a shell reads the item as commands
-	TEMPLATE_NAMES_ITEM = 1 << 4,       // the variable FAIRPAR_ITEM, FAIRPAR_ITEM_1 and so on, which the job then has in its environment
-	TEMPLATE_NEEDS_TOTAL = 1 << 5,      // the number of all jobs, so that all must be read before it is expanded: {##}, {0#}
+	TEMPLATE_HAS_COLUMNS = 1 << 1,      // replacement strings that name single columns: {2}, {name}
+	TEMPLATE_HAS_ONLY_LISTS = 1 << 2,   // each replacement string, if there are any, stands for all arguments as they are
+	TEMPLATE_BEGINS_WITH_ITEM = 1 << 3, // the command begins with an item, so that a shell reads the item as commands
+	TEMPLATE_NAMES_ITEM = 1 << 4,       // it names FAIRPAR_ITEM, FAIRPAR_ITEM_1 or the like, which the job then has in its environment
+	TEMPLATE_NEEDS_TOTAL = 1 << 5,      // it has the number of all jobs ({##}, {0#}), so that all input must be read before it is expanded
 	TEMPLATE_IS_DIRECT = 1 << 6,        // it has no shell syntax, so that it can be expanded into words for execve()
 };
 
@@ -94,8 +94,8 @@ bool template_skips(const struct template *template, const struct record *record
 // Appends the words of a direct template, or of one with TEMPLATE_QUOTE, each with a NUL. Returns their number.
 size_t template_expand_words(const struct template *template, const struct expansion *x, struct buf *buf);
 
-// Returns the length of what template_expand() would append, or a little more where items travel in variables. With x->before
-// several lengths of a job's records add up to that of the job, but for what stands for no argument.
+// Returns the length of what template_expand() would append, or a little more if items travel in variables. With x->before set,
+// the lengths for the records of a job add up to that for the job, but for what stands for no argument.
 size_t template_length(const struct template *template, const struct expansion *x);
 
 // ---- replacement strings: what they are called, and what each makes of an argument ----
@@ -117,7 +117,7 @@ enum token {
 struct tokens {
 	const char *name[NTOKENS];    // borrowed; not empty
 	bool plus;                    // --plus: many more
-	bool elsewhere;               // jobs run on other machines, too: {host} is known when one runs
+	bool elsewhere;               // jobs run on other machines, too: {host} is known only when the job runs
 };
 
 extern const struct tokens tokens_default;
@@ -135,7 +135,7 @@ enum form {
 	FORM_DIRNAME,
 	FORM_BASENAME_NO_EXTENSION,
 	FORM_DIRECTORY,               // {+/}: what is before the last slash, or nothing
-	FORM_EXTENSIONS,              // {+.} {+..} {+...}: the last `n`, or nothing
+	FORM_EXTENSIONS,              // {+.} {+..} {+...}: the last `n` extensions, or nothing
 	FORM_DEFAULT,                 // {:-text}: the text instead of nothing and of 0
 	FORM_PART,                    // {:from}, {:from:n}
 	FORM_NO_SHORT_PREFIX,         // {#re}
@@ -147,9 +147,9 @@ enum form {
 	FORM_LOWER,                   // {,re}, {,,re}
 };
 
-// A form with what it was given. Read only once parsed, so several threads may use it.
+// A form with its parameters. Read only once parsed, so several threads may use it.
 struct replacement {
-	struct replacement *next;     // of the template; or NULL
+	struct replacement *next;     // the next one of the template; or NULL
 	enum form form;
 	size_t from, n;               // n: extensions, or bytes
 	bool all;                     // each match, not only the first
@@ -163,7 +163,7 @@ struct slice {
 	size_t len;
 };
 
-// Returns what the form makes of an argument, which must end with a NUL: a part of it, or of the replacement, or of `scratch`,
-// which is used anew, or static text. `given` is the replacement with that form; it may be NULL for those up to
+// Returns what the form makes of an argument, which must end with a NUL: a part of the argument, or of the replacement, or of
+// `scratch`, which is used anew, or static text. `given` is the replacement with that form; it may be NULL for the forms up to
 // FORM_BASENAME_NO_EXTENSION.
 struct slice form_apply(enum form form, const struct replacement *given, struct slice argument, struct buf *scratch);

@@ -18,14 +18,14 @@ struct xargs_options {
 	} words;
 	struct {
 		size_t bytes;      // -s or its default: of a command line, initial arguments and the NULs included; below 4 GiB
-		size_t args;       // -n: items in a line, 0: no limit
-		size_t lines;      // -L: lines of input in a line, 0: no limit
+		size_t args;       // -n: items in a command line, 0: no limit
+		size_t lines;      // -L: lines of input in a command line, 0: no limit
 		size_t argc;       // arguments of a command line, the initial ones included
 		bool exact;        // -x: with `args` or `lines`, an item beyond `bytes` is an error
 	} limits;
 	size_t env_bytes;      // of the environment: strings with their NULs
 	size_t max_chars;      // the most that -s can be: as POSIX has it, ARG_MAX less the environment and 2048 bytes
-	const char *arg_file;  // -a, or NULL for stdin, which is - there
+	const char *arg_file;  // the file of -a; NULL: stdin, for which -a has "-"
 	const char *replace;   // -I, or NULL
 	long max_procs;        // -P; 0: as many as possible
 	const char *slot_var;  // --process-slot-var, or NULL
@@ -33,7 +33,7 @@ struct xargs_options {
 	bool ask;              // -p
 	bool verbose;          // -t
 	bool show_limits;  // --show-limits
-	bool is_done;      // nothing is to be run: exit with
+	bool is_done;      // nothing is to be run: exit with `status`
 	int status;
 	bool is_foreign;       // an option was refused that fairpar has outside of this personality
 };

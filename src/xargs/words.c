@@ -53,7 +53,7 @@ static enum words_status line_done(struct xargs_words *words) {
 	return WORDS_LINE;
 }
 
-// What is there when the input has ended, or an error ends it.
+// Ends the reading, at the end of the input or after an error. Returns the command line that is left, or the end or the error.
 static enum words_status finish(struct xargs_words *words) {
 	const struct xargs_options *options = words->options;
 	bool is_packed = words->pack.nitems > 0;
@@ -72,7 +72,7 @@ static enum words_status fail(struct xargs_words *words, const char *error) {
 	return finish(words);
 }
 
-// The error of a line that is too long: what was packed is not run.
+// Fails because of a line that is too long: what was packed is not run.
 static enum words_status fail_line(struct xargs_words *words, const char *error) {
 	packs_reset(&words->pack);
 	return fail(words, error);
@@ -89,7 +89,7 @@ static const char *add_expanded(struct xargs_words *words, const char *text, con
 		const char *at = item ? strstr(text, replace) : NULL;
 		size_t len = at ? (size_t)(at - text) : strlen(text);
 		if (item && (left <= len || (at && left - len <= words->item.len))) {
-			return "command too long"; // also for ever, with a pattern of nothing
+			return "command too long"; // an empty pattern would also go on for ever
 		}
 		buf_add(&line->args, text, ended ? 0 : len);
 		text += len;
@@ -149,8 +149,8 @@ static enum words_status add_item(struct xargs_words *words, bool line_ends) {
 	return is_full ? line_done(words) : WORDS_MORE;
 }
 
-// How many of the bytes come before the first that is special, or a second delimiter in a row. By what the C library has in
-// vectors: items are nearly always lines of ordinary bytes.
+// How many of the bytes come before the first that is special, or a second delimiter in a row. Uses memchr(), which the C
+// library makes fast: items are nearly always lines of ordinary bytes.
 static size_t count_ordinary(const struct xargs_words *words, const char *at, size_t len) {
 	static const char specials[] = " \t'\"\\\v\f\r"; // and the NUL behind them
 	bool literal = words->options->words.literal;

@@ -7,7 +7,7 @@
 
 enum words_status {
 	WORDS_MORE,          // all bytes were taken: bring more, or say that the input has ended
-	WORDS_LINE,          // words->pack is a line: take it, packs_reset() it, and go on with the rest of the bytes
+	WORDS_LINE,          // words->pack is a command line: take it, packs_reset() it, and go on with the rest of the bytes
 	WORDS_NUL,           // a NUL, which no argument can hold, came for the first time: warn, and go on
 	WORDS_END,           // nothing comes any more
 	WORDS_ERROR,         // words->error says why; nothing comes any more
@@ -18,22 +18,22 @@ enum { WORDS_BLOCK = 4096 }; // bytes of items that are read and packed at once
 struct xargs_words {
 	const struct xargs_options *options; // borrowed
 	struct pack_limits limits;
-	struct pack pack;       // the arguments of the line behind the initial ones; with -I all of them
-	struct buf item;        // that is being read, or is `carried`
+	struct pack pack;       // the arguments of the command line behind the initial ones; with -I all of them
+	struct buf item;        // the item that is being read, or that waits (`carried`)
 	size_t item_max;        // bytes
-	bool has_blocks;        // it may read several items at once
+	bool has_blocks;        // several items may be read at once
 	enum { IN_SPACE, IN_NORMAL, IN_QUOTE, IN_BACKSLASH } state;
 	char quote;             // of IN_QUOTE
 	char before;            // the byte before, for blanks at the end of a line
 	bool first;             // the item is the first of its line of input
 	bool seen;              // there is an item, though it may be empty
-	bool carried;           // an item waits for the line before it to be taken
-	bool line_ends;         // … and it is the last of its line of input
+	bool carried;           // `item` is complete, and waits until the command line before it is taken
+	bool line_ends;         // with `carried`: the item is the last of its line of input
 	bool warned;
 	bool ended;             // the rest of the input is ignored
 	size_t lines;           // lines of input that ended since the last command line (-L)
 	size_t nmade;           // command lines so far
-	const char *error;      // of WORDS_ERROR, which comes once the pending line was taken: static; or NULL
+	const char *error;      // of WORDS_ERROR, which comes when the pending command line was taken: static; or NULL
 };
 
 // Begins to read by the options, which are borrowed. Returns NULL; or the error, a static text, if the initial arguments leave no

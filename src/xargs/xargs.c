@@ -50,9 +50,9 @@ struct xargs_input {
 	bool is_read;              // no more bytes come
 	int error;                 // of the last read, or 0
 	struct xargs_words words;
-	bool has_line;             // words.pack is one, for the next command
+	bool has_line;             // words.pack is the line of the next command
 	bool has_ended;            // no more lines come
-	bool is_closed;            // … and the queue is closed
+	bool is_closed;            // the queue is closed, too
 	bool has_failed;           // exit status 1
 };
 
@@ -61,11 +61,11 @@ struct xargs_run {
 	struct context *context;   // what the jobs run with
 	struct children *children;
 	struct pool *pool;
-	struct queue *queue;       // of what makes the next line; one at most
+	struct queue *queue;       // of the work that makes the next line; it holds one at most
 	int wake_fd;               // wakes the loop (base/io.h)
 	int stop_fd;               // the same for whoever reads: readable once the run is cut short
 	atomic_bool idle, is_stopped;
-	atomic_bool has_failed;    // a job has
+	atomic_bool has_failed;    // a job has failed
 	atomic_int stop_code;      // exit status that a job has stopped the run with, or 0
 
 	struct xargs_input input;  // of the worker that makes the next line
@@ -77,7 +77,7 @@ struct xargs_run {
 	// of the main thread
 	int signal_fd;
 	int signal;                // that ends the run, or 0
-	bool killing;              // a second one came
+	bool killing;              // a second signal came
 	unsigned slots, max_slots;
 };
 
@@ -87,7 +87,7 @@ struct xargs_worker {
 	struct worker *worker;
 	bool is_unstarted;   // its line has no process yet
 	void *stack_top;
-	struct buf args;     // of the line, each with its NUL. With -I they are all that there are, else those behind the initial ones
+	struct buf args;     // of the line, each with its NUL: with -I all arguments, else those behind the initial ones
 	const char **argv;
 	size_t argv_cap;
 	struct buf text;
@@ -124,7 +124,7 @@ static void stop_run(struct xargs_run *run) {
 	pool_shutdown(run->pool);
 }
 
-// Ends the run with that status and says why (NULL: there is nowhere to), unless another job was faster.
+// Ends the run with that status and says why (NULL: says nothing), unless another job has ended it before.
 FP_PRINTF(3, 4)
 static void stop(struct xargs_run *run, int code, const char *format, ...) {
 	int none = 0;
@@ -142,7 +142,7 @@ static void stop(struct xargs_run *run, int code, const char *format, ...) {
 	}
 }
 
-// The job could not be started.
+// Stops the run because the job could not be started.
 static void report_spawn_error(struct xargs_run *run, const char *name, const struct spawn_error *error) {
 	if (error->step != SPAWN_EXEC) {
 		stop(run, XARGS_FAILURE, "cannot start %s: %s: %s", name, spawn_step_name(error->step), strerror(error->error));
@@ -215,7 +215,7 @@ static bool read_chunk(struct xargs_run *run, bool waits) {
 		}
 		sigset_t stop;
 		sigemptyset(&stop);
-		sigaddset(&stop, SIGTTIN); // in the background it stops whoever reads from the terminal
+		sigaddset(&stop, SIGTTIN); // the signal that stops a background process which reads from the terminal
 		verify(pthread_sigmask(SIG_UNBLOCK, &stop, NULL) == 0);
 		n = read_some(input->fd, input->chunk, CHUNK);
 		int error = errno;
@@ -264,7 +264,7 @@ static void end_input(struct xargs_run *run) {
 	pool_queue_close(run->pool, run->queue);
 }
 
-// A line has a process, or it is known that it gets none; or there are no more lines.
+// Counts a line that has a process or will get none, or, once, that there are no more lines.
 static void count_down(struct xargs_run *run) {
 	if (atomic_fetch_sub(&run->unstarted, 1) == 1) {
 		end_input(run);
@@ -311,8 +311,8 @@ struct quoting {
 	bool plain, plain_in_double, apostrophe;
 };
 
-// Whether all of the word may stand without quotes, and whether in "…", where a blank and an apostrophe may. What means
-// something in some places only may stand without quotes in the others, and in "…" in those.
+// Finds out whether the word may stand without quotes, and whether it may stand in "…", where a blank and an apostrophe may. A
+// character that is special only in some places stands without quotes in the others, and may stand in "…" in these.
 static struct quoting find_quoting(const char *word, size_t len) {
 	struct quoting quoting = {.plain = len > 0, .plain_in_double = true, .apostrophe = false};
 	for (size_t i = 0; i < len;) {
@@ -509,7 +509,7 @@ static void run_line(struct xargs_run *run, struct xargs_worker *state, size_t n
 	}
 	do {
 		size_t n = nargs - done < piece ? nargs - done : piece;
-		const char **argv = state->argv + done, *next = argv[ninitial + n]; // the initial ones come in the place of what was run
+		const char **argv = state->argv + done, *next = argv[ninitial + n]; // the initial arguments take the place of arguments that were run
 		memcpy(argv, options->command, ninitial * sizeof(*argv));
 		argv[ninitial + n] = NULL;
 		bool fits = run_argv(run, state, argv, ninitial + n);
@@ -563,13 +563,13 @@ static enum work_status run_item(struct worker *worker, struct queue *queue, voi
 	if (has_line) {
 		state->is_unstarted = true;
 		run_line(run, state, nargs);
-		// not before: what the input is blamed for comes behind what is said of the start of the lines before it
+		// only now: a message about the input comes behind those about the start of the lines before it
 		line_started(state);
 	}
 	return WORK_OK;
 }
 
-// Has a worker make the next line, ask for one more that makes the line behind it, and run its own. `from`: as of pool_submit().
+// Submits work that makes the next line, submits such work for the line behind it, and runs its own. `from`: as of pool_submit().
 static void go_on(struct xargs_run *run, struct worker *from) {
 	static const struct work_type type = {.name = "command line", .run = run_item};
 	struct work work = {.type = &type, .data = "", .size = 0};
@@ -589,7 +589,7 @@ static void on_trouble(void *arg FP_UNUSED, const char *what, int error) {
 	diag_note("warning: %s: %s", what, strerror(error));
 }
 
-// The first one ends the jobs, a second one kills them, a third one kills xargs.
+// The first signal ends the jobs, a second one kills them, a third one kills xargs.
 static void answer_ending_signal(struct xargs_run *run, int signal) {
 	if (run->killing) {
 		children_kill_with_cookie(run->children);
@@ -727,11 +727,11 @@ static int xargs_status(const struct xargs_run *run) {
 
 bool xargs_is_meant(int argc, char *argv[]) {
 	const char *name = argc > 0 ? path_base(argv[0]) : "";
-	// called parallel, it is an option of GNU parallel there too
+	// called as parallel, --xargs is GNU parallel's option in front, too
 	return strcmp(name, "xargs") == 0 || (argc > 1 && strcmp(argv[1], "--xargs") == 0 && strcmp(name, "parallel") != 0);
 }
 
-// --xargs in front of what is meant for GNU parallel's option of that name: {} in place of -I {}, or :::.
+// Warns if --xargs in front is likely to be GNU parallel's option of that name: the command has {} without -I {}, or :::.
 static void warn_parallel(const struct xargs_options *options) {
 	bool is_meant = options->is_foreign;
 	for (size_t i = 0; i < options->ncommand && !options->replace; ++i) {
@@ -755,7 +755,7 @@ int xargs_main(int argc, char *argv[], struct context *context) {
 	if (!is_run) {
 		return options.status;
 	}
-	// What can be printed, and the quotes of messages. Set before there are threads: setlocale() is not safe with others.
+	// The locale says what can be printed, and which quotes messages have. Set before there are threads: setlocale() is not safe with others.
 	setlocale(LC_CTYPE, "");
 	struct xargs_run run = {.options = &options, .context = context, .tty_fd = -1, .unstarted = 1, .signal_fd = -1};
 	mutex_init(&run.terminal, LOCK_XARGS_TERMINAL);

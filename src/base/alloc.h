@@ -38,8 +38,8 @@ static inline size_t text_len(const char *text) {
 	return text ? strlen(text) : 0;
 }
 
-// A copy of the object of `size` bytes, with copies of the texts of its `n` members in `texts`, which point to these, a NUL behind each.
-// The object itself then points to them, too. The caller frees the copy with free(), the texts with it.
+// Copies the object of `size` bytes, and behind it the texts of its `n` members in `texts`, with a NUL behind each. The members point to
+// the copied texts then, in the copy as in the object itself. The caller frees the copy, with its texts, by one free().
 void *copy_with_texts(const void *object, size_t size, const struct text_member *texts, size_t n) FP_MALLOC;
 
 // Frees *mem, which is the address of a pointer; errno stays. A local pointer that is freed at the end of its block, however

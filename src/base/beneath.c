@@ -110,7 +110,7 @@ size_t link_climbs(const char *target) {
 
 void remove_file(const char *dir, const char *name) {
 	int fd = open_base_dir(dir, /* makes */ false);
-	FP_CLEANUP(free_later) char *path = xstrdup(name + (strncmp(name, "./", 2) == 0 ? 2 : 0)); // it may be as long as a path can be
+	FP_CLEANUP(free_later) char *path = xstrdup(name + (strncmp(name, "./", 2) == 0 ? 2 : 0)); // allocated, as it may be as long as a path can be
 	bool goes_on = fd >= 0 && (unlinkat(fd, path, 0) == 0 || errno == ENOENT);
 	for (char *slash; goes_on && (slash = strrchr(path, '/'));) {
 		*slash = '\0';
@@ -119,8 +119,8 @@ void remove_file(const char *dir, const char *name) {
 	fd_close(&fd);
 }
 
-// Removes what is in the directory, which it closes. What lies deep is moved to `top` first, for its next round. Returns how many entries it
-// has removed or moved.
+// Removes what is in the directory, and closes it. What lies deeper than REMOVED_DEPTH is moved to `top`, for the next round. Returns how
+// many entries it has removed or moved.
 static unsigned long empty_dir(int fd, int top, unsigned depth, unsigned long *moved) {
 	DIR *dir = fdopendir(fd);
 	unsigned long n = 0;
@@ -187,7 +187,7 @@ int levels_leave(struct levels *levels) {
 		struct stat stat;
 		level->fd = openat(below->fd, "..", O_PATH | O_DIRECTORY | O_CLOEXEC);
 		result = level->fd < 0 || fstat(level->fd, &stat) != 0 ? -1 : 0;
-		if (result == 0 && (stat.st_dev != level->stat.st_dev || stat.st_ino != level->stat.st_ino)) { // the one below was moved meanwhile
+		if (result == 0 && (stat.st_dev != level->stat.st_dev || stat.st_ino != level->stat.st_ino)) { // the directory below was moved meanwhile
 			fd_close(&level->fd);
 			errno = ESTALE;
 			result = -1;

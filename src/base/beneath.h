@@ -9,8 +9,8 @@
 #include <stddef.h>
 #include <sys/stat.h>
 
-// Opens the directory that files are to be opened below, "" for the present one. With `makes` it is made if it is missing, and so
-// are those above it (by the umask). Returns a descriptor for open_beneath(), which the caller closes, or -1 with errno.
+// Opens the directory that files are to be opened below, "" for the present one. With `makes`, makes this directory, and those above
+// it, if they are missing (by the umask). Returns a descriptor for open_beneath(), which the caller closes, or -1 with errno.
 int open_base_dir(const char *path, bool makes) FP_NODISCARD;
 
 // Makes the directory, and those above it (by the umask). Returns 0, also if it exists already; or -1 with errno.
@@ -35,22 +35,22 @@ static inline bool link_stays_beneath(const char *target, size_t depth) {
 void remove_file(const char *dir, const char *path);
 void remove_tree(const char *path);
 
-// ---- a walk through a tree of directories: the open ones from its top down to the present one. Each is opened below the one before,
-// through no link. At most LEVELS_OPEN of them have a descriptor; one above these is opened again by "..", and must be the same directory then ----
+// ---- a walk through a tree of directories: the open ones from its top down to the present one. Each is opened below the one before, through no
+// link. At most LEVELS_OPEN have a descriptor; others are opened again by ".." when the walk comes back, and must be the same directories ----
 
 enum { LEVELS_MOST = 512, LEVELS_OPEN = 32 };
 
 struct level {
 	int fd;                // with O_PATH, or -1
 	struct stat stat;      // when it was opened
-	char *name;            // in the directory above
+	char *name;            // its name in the directory above
 	// for a sender
 	struct buf names;      // the names of the files in it, a NUL behind each
-	size_t at;             // the offset of the next of these
+	size_t at;             // the offset in `names` of the next file
 	// for a receiver
 	bool is_new;           // the receiver has made the directory: it gets `mtime` once all files in it are there
 	struct timespec mtime;
-	bool has_other_mode;   // the directory gets `mode` then
+	bool has_other_mode;   // the directory gets `mode`, too, once all files in it are there
 	mode_t mode;
 };
 
@@ -63,7 +63,7 @@ struct levels {
 // with errno: ENOTDIR for a link, too.
 struct level *levels_enter(struct levels *levels, int above, const char *name);
 
-// Removes the deepest directory from the list. Returns 0, or -1 with errno if the one above cannot be opened again: then that has no descriptor.
+// Removes the deepest directory from the list. Returns 0, or -1 with errno if the one above cannot be opened again, which then has no descriptor.
 int levels_leave(struct levels *levels) FP_NODISCARD;
 
 // Returns the deepest directory, or NULL.

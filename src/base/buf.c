@@ -151,8 +151,8 @@ size_t utf8_length(const char *s, size_t len) {
 	return utf8_decode(s, len, &c);
 }
 
-// Control characters drive terminals. What turns the direction of text, or is not seen, can make a name look like another one
-// (Unicode TR 36).
+// Returns whether the character may be shown as it is. Control characters drive terminals; those that turn the direction of text,
+// or are not seen, can make a name look like another one (Unicode TR 36).
 static bool is_safe(uint32_t c) {
 	bool is_control = c < 0x20 || (c >= 0x7F && c < 0xA0);
 	return !is_control && !(c >= 0x200B && c <= 0x200F) && !(c >= 0x202A && c <= 0x202E) && !(c >= 0x2060 && c <= 0x2069) &&
@@ -186,7 +186,7 @@ void buf_add_for(struct buf *buf, int fd, const char *mem, size_t len) {
 	while (plain < len && ((mem[plain] >= ' ' && mem[plain] <= '~') || mem[plain] == '\n' || mem[plain] == '\t')) {
 		++plain;
 	}
-	if (plain == len || isatty(fd) != 1) { // asked last, for it is a system call
+	if (plain == len || isatty(fd) != 1) { // isatty() comes last, as it is a system call
 		buf_add(buf, mem, len);
 		return;
 	}
@@ -202,7 +202,7 @@ void buf_add_for(struct buf *buf, int fd, const char *mem, size_t len) {
 int read_to_end(int fd, struct buf *into, size_t most) {
 	ssize_t n = 1;
 	for (size_t step = 1 << 16; n > 0 && into->len <= most; step *= 2) {
-		size_t room = most - into->len; // one byte more shows that there is too much
+		size_t room = most - into->len; // one byte more than may be read shows that there is too much
 		size_t len = step < room ? step : room + 1;
 		n = read_some(fd, buf_reserve(into, len), len);
 		into->len += n > 0 ? (size_t)n : 0;

@@ -9,9 +9,9 @@
 #include <stdbool.h>
 
 #ifdef FAIRPAR_FAULTS
-// The errno this call is to fail with, or 0. Any thread.
+// Returns the errno with which this call is to fail, or 0. Any thread.
 int fault_errno(const char *name);
-// True, with errno set to that, if it is to fail.
+// Returns true, with errno set, if this call is to fail.
 bool fault_fails(const char *name);
 #else
 #define fault_errno(name) 0

@@ -52,11 +52,11 @@ struct polls {
 	size_t n, cap;
 };
 
-// A descriptor of -1 has its place and is not looked at.
+// Adds a descriptor; poll(2) does not look at one that is -1.
 void polls_add(struct polls *polls, int fd, short events);
 
-// ---- what Linux has to move bytes inside the kernel, and to make pipes cheaper: on another system each of these may fail with ENOSYS,
-// which call_is_refused() tells, and every caller has a way without it ----
+// ---- what Linux has to move bytes inside the kernel, and to make pipes cheaper: on another system each of these calls may fail with
+// ENOSYS, for which call_is_refused() is true, and every caller has another way ----
 
 // Moves up to `want` bytes, one end being a pipe, without waiting for the pipe (splice(2)). Returns the bytes moved, 0 at the
 // end of the input, or -1 with errno: EAGAIN where the pipe is empty or full, EINVAL for what cannot be spliced.

@@ -122,7 +122,7 @@ static char *add_utf8(char *to, long c) {
 	return to;
 }
 
-// Behind "\u". The decoded character is never longer than what stands for it.
+// Reads what follows "\u" and puts the character to `to`. It is never longer than the text that stands for it.
 static char *parse_code(struct json_reader *reader, char *to) {
 	long c = reader->end - reader->at >= 4 ? hex4(reader->at) : -1;
 	if (c < 0) {
@@ -144,7 +144,7 @@ static char *parse_code(struct json_reader *reader, char *to) {
 	return add_utf8(to, c);
 }
 
-// Behind a backslash.
+// Reads what follows a backslash and puts the character to `to`.
 static char *parse_escape(struct json_reader *reader, char *to) {
 	static const char letters[] = "\"\\/bfnrt", meanings[] = "\"\\/\b\f\n\r\t";
 	char c = reader->at < reader->end ? *reader->at : '\0';
@@ -162,7 +162,7 @@ static char *parse_escape(struct json_reader *reader, char *to) {
 	return parse_code(reader, to);
 }
 
-// At the opening quote.
+// Reads a string, which begins at its opening quote, and decodes it in place.
 static bool parse_string(struct json_reader *reader, struct json_value *ret_value) {
 	if (!accept(reader, '"')) {
 		return fail(reader, "a string is missing");
@@ -175,7 +175,7 @@ static bool parse_string(struct json_reader *reader, struct json_value *ret_valu
 		unsigned char c = (unsigned char)*reader->at;
 		if (c == '"') {
 			++reader->at;
-			*to = '\0'; // at the quote at the latest
+			*to = '\0'; // at the place of the closing quote at the latest
 			*ret_value = (struct json_value){.kind = JSON_STRING, .text = start, .len = (size_t)(to - start)};
 			return true;
 		}
@@ -272,7 +272,7 @@ static bool parse_list(struct json_reader *reader, struct json_value *ret_value,
 	return true;
 }
 
-// Behind the opening brace.
+// Reads an object from behind its opening brace.
 static bool parse_object(struct json_reader *reader, unsigned depth) {
 	skip_blanks(reader);
 	if (accept(reader, '}')) {
@@ -338,7 +338,7 @@ int json_read(struct json_reader *reader, char *text, size_t len) {
 
 // ---- values as numbers ----
 
-// What stands behind a number is no part of one, nor is the NUL behind the text: the libc's parsers end there.
+// The libc's parsers stop at the end of the number: neither what follows it nor the NUL behind the text can be part of one.
 
 bool json_to_u64(const struct json_value *value, uint64_t *ret_number) {
 	char *end;

@@ -60,8 +60,8 @@ struct json_reader {
 // Frees the list of elements; the reader is zeroed then.
 void json_reader_fini(struct json_reader *reader);
 
-// Reads the members of the object in `text`, behind which only blanks may be. The text is changed and must stay as long as they are
-// used. Returns 0, or -1 with reader->error.
+// Reads the members of the object in `text`, behind which only blanks may be. The text is changed and must stay as long as the
+// members are used. Returns 0, or -1 with reader->error.
 int json_read(struct json_reader *reader, char *text, size_t len) FP_NODISCARD;
 
 // Convert a JSON_NUMBER. Return false, with *ret_… unspecified, if it does not fit the type. json_to_ns() takes

@@ -48,11 +48,11 @@ static inline void list_move_all(struct list *to, struct list *from) {
 // The object of `type` whose `member` is the entry.
 #define list_entry(entry, type, member) ((type *)(void *)((char *)(entry) - offsetof(type, member)))
 
-// Safe against removal of the current entry, not of its neighbours; so is the next.
+// A loop over the entries of a list. It may remove the current entry, but not its neighbours.
 #define list_for_each(head, at) \
 	for (struct list *at = (head)->next, *at##_next = at->next; at != (head); at = at##_next, at##_next = at->next)
 
-// The same, over the objects of `type` whose `member` is in the list.
+// As list_for_each(), but over the objects of `type` whose `member` is in the list.
 #define list_for_each_entry(head, type, at, member) \
 	for (type *at = list_entry((head)->next, type, member), *at##_next = list_entry(at->member.next, type, member); \
 	     &at->member != (head); at = at##_next, at##_next = list_entry(at->member.next, type, member))

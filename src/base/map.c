@@ -13,8 +13,8 @@ uint64_t hash_bytes(const void *mem, size_t len, uint64_t seed) {
 	return hash;
 }
 
-// Mixed so that the low bits have all of it. Texts chosen to collide would need the seed, which differs from run to run (an
-// address of the heap).
+// Returns the hash, mixed so that its low bits depend on all of it. Texts chosen to collide would need the seed, which differs
+// from run to run (an address of the heap).
 static uint32_t hash_text(const struct map *map, const char *text, size_t len) {
 	uint64_t hash = hash_bytes(text, len, map->seed);
 	hash = (hash ^ hash >> 32) * UINT64_C(0x9E3779B97F4A7C15); // the golden ratio (Knuth, TAOCP vol. 3, 6.4)

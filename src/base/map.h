@@ -29,5 +29,5 @@ void map_fini(struct map *map);
 // The number of the text, or MAP_NONE.
 uint32_t map_get(const struct map *map, const char *text, size_t len);
 
-// Maps the text to the number, unless it is there. Returns MAP_NONE, or the number it has already.
+// Maps the text to the number, unless the map has the text. Returns MAP_NONE, or the number that the map has for the text.
 uint32_t map_add(struct map *map, const char *text, size_t len, uint32_t number);

@@ -30,7 +30,7 @@ void pathname_add(struct buf *buf, const char *text, size_t len) {
 	}
 }
 
-// What is cut keeps whole characters, and no half of an escape.
+// Appends the name; one longer than `max` is cut, but never within a character or an escape.
 static void add_fitting(struct buf *buf, const char *name, size_t len, size_t max) {
 	char hex[SHA256_HEX + 1];
 	size_t keep = max - 2 - SHA256_HEX, slashes = 0;
@@ -57,7 +57,7 @@ void pathname_fit(struct buf *path, size_t below, size_t tail) {
 		const char *slash = memchr(at, '/', (size_t)(end - at));
 		size_t len = (size_t)((slash ? slash : end) - at);
 		const char *last = at + len - (len < ENDING ? len : ENDING);
-		// another item's name could be this one's without its last four bytes, which that would have beside it
+		// without its last four bytes this could be the name of another item, which has such a file beside it
 		bool marked = !slash && len >= tail + ENDING && (memcmp(last, ".err", ENDING) == 0 || memcmp(last, ".seq", ENDING) == 0)
 		              && memcmp(at + len - tail, last - tail, tail) == 0;
 		buf_reset(&name);
@@ -95,7 +95,7 @@ void pathname_add_items(struct buf *buf, const char *args, uint32_t nargs, uint3
 	FP_CLEANUP(free_later) uint32_t *order = xcalloc(columns, sizeof(*order));
 	do {
 		uint32_t n = columns < nargs ? columns : nargs;
-		for (uint32_t i = 0; i < n; ++i) { // few, and mostly in order
+		for (uint32_t i = 0; i < n; ++i) { // sorts by insertion: they are few, and mostly in order
 			uint32_t at = i;
 			while (i < nnames && at > 0 && compare_columns(names[i], names[order[at - 1]]) < 0) {
 				order[at] = order[at - 1];

@@ -1,4 +1,4 @@
-// Encodes an item as a name in a directory, for --results: one path component, whatever the item holds, and for each item another.
+// Encodes an item as a name in a directory, for --results: one path component, whatever the item holds, and no two items have the same.
 //
 // GNU parallel writes a backslash as \\, a tab as \t, a slash as \_. fairpar adds codes that GNU parallel never writes: \. is '.',
 // \.. is '..', \0 is the empty item, and a name that is too long becomes its beginning, \# and the SHA-256 of all of it.

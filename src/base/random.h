@@ -9,5 +9,5 @@
 // getrandom(2), they follow from the clock and the process, and differ from call to call: nothing here guards a secret.
 void random_bytes(void *mem, size_t len);
 
-// The next of a series of pseudorandom numbers that follows from *state, any number at first.
+// Returns the next number of a pseudorandom series and changes *state, which may be any number at first.
 uint64_t random_next(uint64_t *state);

@@ -20,7 +20,7 @@ struct scratch_file {
 	int fd;              // -1: not open
 	uint32_t *live;      // of each unit: its bytes in use
 	size_t nunits, live_cap;
-	size_t *spare;       // units with nothing in use, but for the one at hand
+	size_t *spare;       // units with nothing in use, except the one that is being filled
 	size_t nspare, spare_cap;
 	size_t unit;         // the one at hand, which is being filled
 	size_t filled;       // its bytes so far; SCRATCH_UNIT: no unit is at hand
@@ -53,8 +53,8 @@ static size_t add_units(struct scratch_file *file, size_t n) {
 	return first;
 }
 
-// Under the lock: takes up to `len` bytes of the unit at hand, or all of them if `whole`: from another one, or from as many at the
-// end of the file as that takes. Returns how many, and in *ret_offset where they are.
+// Under the lock: reserves up to `len` bytes of the unit that is being filled. With `whole`, reserves all: in another unit if need
+// be, or in as many units at the end of the file as they take. Returns how many, and in *ret_offset where they are.
 static size_t take_place(struct scratch_file *file, size_t len, bool whole, uint64_t *ret_offset) {
 	if (whole && len > SCRATCH_UNIT) {
 		size_t unit = add_units(file, (len + SCRATCH_UNIT - 1) / SCRATCH_UNIT);

@@ -1,9 +1,9 @@
 // Bytes that are too many for memory, in one unlinked file.
 //
-// The file is filled in units of SCRATCH_UNIT bytes, each from its start to its end. A unit is filled again when all that is in
-// it has been freed. The file grows only if there is no such unit, and for bytes of more than one unit that are to stay together.
-// When all units are free, the file is closed, and only then does the file system get its space back. So the file is never
-// longer than the most that was held at one time, but for such bytes and for units that were only partly free then.
+// The file is filled in units of SCRATCH_UNIT bytes, each from its start to its end. A unit is filled again when all that is in it has
+// been freed. The file grows only if there is no such unit, and for bytes of more than one unit that are to stay together. When all
+// units are free, the file is closed unless it is small, and only then does the file system get its space back. So the file is never
+// longer than the most that was in use at one time, except by such long pieces and by units that were only partly free then.
 //
 // All calls from any thread. Nothing of the file is read or written under its lock.
 
@@ -19,19 +19,19 @@ enum { SCRATCH_UNIT = 64 * 1024 };
 
 struct scratch_file;
 
-// No file is opened yet. Borrows `dir`, where it will be. scratch_destroy() closes it.
+// Makes a scratch file in the directory `dir`, which is borrowed; the first write opens it. scratch_destroy() closes it.
 struct scratch_file *scratch_create(const char *dir);
 void scratch_destroy(struct scratch_file *file);
 
-// Writes bytes: as many as the unit at hand has room for, but all or none if `whole`.
-// Returns how many, and in *ret_offset where they are until scratch_free(); or 0 with errno.
+// Writes as many of the bytes as fit into the unit that is being filled; with `whole`, all of them or none. Returns how many, and
+// in *ret_offset where they are until scratch_free(); or 0 with errno.
 size_t scratch_write(struct scratch_file *file, const char *mem, size_t len, bool whole, uint64_t *ret_offset) FP_NODISCARD;
 
 // Reads what was written. Returns 0, or -1 with errno: EIO also if the file is shorter.
 int scratch_read(struct scratch_file *file, uint64_t offset, char *mem, size_t len) FP_NODISCARD;
 
-// Frees bytes that were written, all of them or some. Returns a descriptor that the caller closes, with no lock held, as it may
-// take its time; or -1.
+// Frees bytes that were written, all of them or some. Returns the file's descriptor if it is no longer needed: the caller closes
+// it with no lock held, as this may take its time; or -1.
 int scratch_free(struct scratch_file *file, uint64_t offset, size_t len) FP_NODISCARD;
 
 // Units with bytes in use: for tests.

@@ -46,13 +46,13 @@ static const char *const lock_names[] = {
 
 enum { HELD_MOST = 16 };
 
-// What this thread has.
+// The mutexes that this thread holds.
 static _Thread_local struct {
 	const mutex *all[HELD_MOST];
 	unsigned n;
 } held;
 
-// Not by diag_error(), which takes a mutex itself.
+// Says what is wrong, but not by diag_error(), which takes a mutex itself.
 static FP_NORETURN void order_broken(const char *what, const mutex *m, const mutex *other) {
 	dprintf(STDERR_FILENO, "%s %s while %s is held: see src/base/locks.def\n", what, lock_names[m->lock], lock_names[other->lock]);
 	abort();
@@ -79,7 +79,7 @@ static void order_remove(const mutex *m) {
 	held.all[i] = held.all[--held.n];
 }
 
-// The other mutex would be held for as long as the thread sleeps.
+// Refuses to wait while another mutex is held: it would be held for as long as the thread sleeps.
 static void order_check_wait(const mutex *m) {
 	for (unsigned i = 0; i < held.n; ++i) {
 		if (held.all[i] != m && held.all[i]->lock != LOCK_OF_TEST) {

@@ -59,7 +59,7 @@ void mutex_fini(mutex *m);
 void mutex_lock(mutex *m);
 void mutex_unlock(mutex *m);
 
-// Conditions likewise: wait with the mutex locked, which is given back meanwhile, and look again at what was waited for.
+// The calls of pthread_cond_init(3) and its like. A wait needs the mutex locked and unlocks it meanwhile; then check again.
 void cond_init(cond *c);
 void cond_fini(cond *c);
 void cond_wait(cond *c, mutex *m);
@@ -74,8 +74,8 @@ int thread_start(thread *t, void *(*fn)(void *), void *arg, size_t stack_bytes) 
 // Waits for the end of the thread.
 void thread_join(thread t);
 
-// Stress builds (-DFAIRPAR_YIELD) call it, where the program has it, at every boundary of a lock: before it is taken, after it is given
-// back, and, with the lock held, before a thread goes to sleep.
+// Stress builds (-DFAIRPAR_YIELD) call sync_yield(), if the program defines it, at every boundary of a lock: before it is taken, after
+// it is given back, and, with the lock held, before a thread goes to sleep.
 #ifdef FAIRPAR_YIELD
 void sync_yield(void) __attribute__((weak));
 #endif

@@ -11,7 +11,7 @@
 // close-on-exec, read-write. Returns the descriptor, or -1 with errno.
 int tmpfile_open(const char *dir) FP_NODISCARD;
 
-// The same in memory (memfd_create(2)), or where the system refuses that in `dir`. `name` is shown in /proc/PID/fd.
+// As tmpfile_open(), but in memory; in `dir` only if memfd_create(2) is refused. `name` is shown in /proc/PID/fd.
 int tmpfile_open_in_memory(const char *name, const char *dir) FP_NODISCARD;
 
 // Appends a name by which this process and others can open the file as long as this one has the descriptor.

@@ -91,7 +91,7 @@ size_t text_columns(const char *text, size_t len) {
 
 void text_add_cut(struct buf *buf, const char *text, size_t len, size_t columns) {
 	size_t from = buf->len;
-	// what is escaped gets longer, never shorter; a character has at most 4 bytes
+	// escaping makes a text longer, never shorter; a character has at most 4 bytes
 	bool is_long = columns < SIZE_MAX / 4 && len > columns * 4;
 	buf_add_escaped(buf, text, is_long ? columns * 4 : len, SIZE_MAX);
 	if (!is_long && text_columns(buf_str(buf) + from, buf->len - from) <= columns) {

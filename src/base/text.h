@@ -38,11 +38,11 @@ static inline bool text_ends(const char *text, const char *end) {
 	return len >= end_len && strcmp(text + len - end_len, end) == 0;
 }
 
-// "420us", "4.2ms", "0.42s", "42.0s", "4m20s", "4h20m", "4d20h": cut off, not rounded.
+// Appends the time as "420us", "4.2ms", "0.42s", "42.0s", "4m20s", "4h20m" or "4d20h": cut off, not rounded.
 void text_add_time(struct buf *buf, uint64_t ns);
 
-// Columns that the text takes on a terminal: UTF-8 without control characters, wide characters two, combining ones and
-// control sequences none. Not by the locale, so that the same text is the same everywhere.
+// Returns the columns that the text takes on a terminal: two for a wide character, none for a combining one or a control
+// sequence; other control characters must not be in it. The locale does not matter, so that the same text is the same everywhere.
 size_t text_columns(const char *text, size_t len);
 
 // The bytes of the character or control sequence that the text (of at least one byte) begins with; sets its columns.
@@ -62,11 +62,11 @@ void text_add_command(struct buf *buf, const char *command, size_t len, size_t c
 // only what follows; else as text_add_cut().
 void text_add_output(struct buf *buf, const char *line, size_t len, size_t columns);
 
-// What another program has said, for a message of one line: escaped, "; " for newlines, none at its end; cut after `max` bytes.
+// Appends what another program has said to a message of one line: escaped, "; " for newlines between its lines; cut after `max` bytes.
 void text_add_one_line(struct buf *buf, const char *said, size_t len, size_t max);
 
-// Appends the name of a job: "tests#3", its batch and its number there; "#17", its number in the run (`seq`), if the batch is
-// "default"; "tests" for what is no item (number 0). The batch's name is cut to `columns` columns, as by text_add_cut().
+// Appends the name of a job: "tests#3", its batch and its number in the batch; "#17", its number in the run (`seq`), if the batch is
+// "default"; "tests" for a command that is no item's (number 0). The batch's name is cut to `columns` columns, as by text_add_cut().
 enum { TEXT_BATCH_COLUMNS = 60 }; // in a line
 void text_add_job(struct buf *buf, const char *batch, uint64_t number, uint64_t seq, size_t columns);
 
@@ -77,14 +77,14 @@ const char *text_shows(const char *s);
 
 // ---- in HTML and XML ----
 
-// "1,234,567"
+// Appends the number as "1,234,567".
 void markup_add_count(struct buf *buf, uint64_t n);
 
-// At most `max` bytes of the text and then "…", cut between characters.
+// Appends the text; of one longer than `max` bytes only so many, cut between characters, and "…".
 void markup_add_cut(struct buf *buf, const char *text, size_t len, size_t max);
 
-// Any bytes as text of HTML or XML, also within quotes: what means something there is escaped; bytes that are not UTF-8,
-// and characters that XML forbids or that turn the direction of text, become U+FFFD; other control characters show as the
+// Appends any bytes as text of HTML or XML, also within quotes: characters with a meaning there are escaped; bytes that are not
+// UTF-8, and characters that XML forbids or that turn the direction of text, become U+FFFD; other control characters become
 // pictures of them (U+2400 on). A newline stays.
 void markup_add_escaped(struct buf *buf, const char *text, size_t len);
 

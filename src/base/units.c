@@ -48,7 +48,7 @@ const char *read_decimal(const char *text, enum notation notation, struct decima
 	return has_digits ? at : NULL;
 }
 
-// The decimal times the unit, or -1 above the limit.
+// Multiplies the decimal by the unit. Returns 0, or -1 if that is above `most`.
 static int scale(const struct decimal *decimal, uint64_t unit, double rounding, uint64_t most, uint64_t *ret_value) {
 	if (decimal->whole > most / unit) {
 		return -1;
@@ -110,7 +110,7 @@ const char *rate_show(char text[RATE_TEXT], uint64_t interval) {
 	size_t last = sizeof(rate_units) / sizeof(rate_units[0]) - 1;
 	for (size_t i = 0;; ++i) {
 		double n = (double)rate_units[i].ns / (double)interval, whole = (double)(uint64_t)(n + 0.5);
-		bool is_whole = whole >= 1 && n > whole * (1 - 1e-6) && n < whole * (1 + 1e-6); // but for the rounding of the interval
+		bool is_whole = whole >= 1 && n > whole * (1 - 1e-6) && n < whole * (1 + 1e-6); // apart from the rounding of the interval
 		if (is_whole || i == last) {
 			snprintf(text, RATE_TEXT, "%.10g/%c", is_whole ? whole : n, rate_units[i].letter);
 			return text;
@@ -161,7 +161,7 @@ const char *unit_excess(const char *text) {
 	return decimal.whole >= MUCH || (of_counts && decimal.whole >= 1) ? ", which is too much" : is_none ? ", which is too little" : "";
 }
 
-// How many of the next characters, at most `most`, are digits of that base; their value in *ret_value.
+// Returns how many of the next characters, at most `most`, are digits of that base; their value in *ret_value.
 static size_t scan_digits(const char *text, unsigned base, size_t most, unsigned *ret_value) {
 	static const char digits[] = "0123456789abcdef";
 	size_t n = 0;
@@ -223,7 +223,7 @@ int word_index(const char *list, const char *word, size_t len) {
 
 // ---- the word that was meant ----
 
-// Only the cells near the diagonal count: those farther off stand for more edits than that.
+// Only the cells near the diagonal count: those farther off stand for more than DISTANCE_NEAR edits.
 size_t edit_distance(const char *a, size_t na, const char *b, size_t nb) {
 	enum { MOST = 64 };
 	size_t rows[3][MOST + 1];
@@ -247,7 +247,7 @@ size_t edit_distance(const char *a, size_t na, const char *b, size_t nb) {
 			}
 		}
 		if (to < nb) {
-			row[to + 1] = MOST; // read by the next row as what is above its last
+			row[to + 1] = MOST; // the next row reads it as the cell above its last one
 		}
 		size_t *spare = last;
 		last = above;

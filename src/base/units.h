@@ -11,12 +11,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// The difference, or 0 where `b` is the larger: of times and counts that are not read in one moment.
+// Returns a - b, or 0 if `b` is the larger: for times and counts that were not read at one moment.
 static inline uint64_t minus(uint64_t a, uint64_t b) {
 	return a > b ? a - b : 0;
 }
 
-// Below 0, 0 or above 0, as strcmp(): for qsort(3) and the like.
+// Returns a number below 0, 0, or above 0, as strcmp() does: for qsort(3) and the like.
 static inline int compare_numbers(uint64_t a, uint64_t b) {
 	return (a > b) - (a < b);
 }
@@ -81,8 +81,8 @@ static inline bool word_is_in(const char *list, const char *word, size_t len) {
 // The most edits between what was typed and what is suggested (ninja's kMaxValidEditDistance).
 enum { DISTANCE_NEAR = 3 };
 
-// Damerau–Levenshtein distance (optimal string alignment: no part is edited twice), or more than DISTANCE_NEAR where it is
-// that anyway. Words above 64 bytes are never near.
+// Returns the Damerau–Levenshtein distance (optimal string alignment: no part is edited twice); if it is above DISTANCE_NEAR,
+// some number above that. Words above 64 bytes are never near.
 size_t edit_distance(const char *a, size_t na, const char *b, size_t nb);
 
 // A search for the nearest of several words. Begin with NEAREST_INIT(word, its length).

@@ -19,8 +19,8 @@
 #include <unistd.h>
 
 enum {
-	RECHECK_MS = 250, // where no descriptor shows that the limit has changed
-	REOPEN_MS = 20,   // no event shows that a FIFO has got a reader
+	RECHECK_MS = 250, // how often the limit is looked at where no descriptor shows that it has changed
+	REOPEN_MS = 20,   // how often a FIFO is tried again: no event shows that it has got a reader
 };
 
 static atomic_uint_least64_t limit_at = TIME_NEVER;
@@ -53,7 +53,7 @@ void write_limit_hasten(void) {
 	is_hastened = true;
 }
 
-// The descriptor that tells of a limit, never read: from then on it is not looked at. -1 if none is to be had.
+// Returns the descriptor that becomes readable when a limit is set. It is never read, as it is polled only until then. -1: there is none.
 static int limit_fd(void) {
 	int fd = atomic_load(&wake_fd), none = -1;
 	if (fd < 0) {
@@ -99,8 +99,8 @@ static bool is_end_pending(void) {
 	return is_pending;
 }
 
-// Milliseconds for poll() up to the limit, or that of this thread alone: *own is when it began to wait in haste, or 0.
-// Returns 0 if it has passed.
+// Returns the milliseconds for poll() up to the limit, or up to this thread's own if none is set; 0: the limit has passed. *own:
+// when this thread began to wait in haste, or 0.
 static int time_left(uint64_t *own, bool has_fd) {
 	uint64_t limit = write_limit();
 	if (limit == TIME_NEVER && (is_hastened || (signals_fd >= 0 && is_end_pending()))) {
@@ -137,7 +137,7 @@ int write_wait(int fd) {
 			return 0;
 		}
 		if (ready > 0 && fds[2].revents && !is_end_pending() && poll(fds, 1, RECHECK_MS) > 0) {
-			return 0; // another signal, which is answered later
+			return 0; // another signal has come, and is answered later
 		}
 	}
 }

@@ -1,4 +1,4 @@
-// How long a write waits for a reader who does not read: for ever, until a signal has ended the run.
+// How long a write waits for a reader who does not read: without end, until a signal ends the run and sets a limit.
 
 #pragma once
 
@@ -20,27 +20,27 @@ void get_ending_signals(sigset_t *ret_set);
 // signal handler.
 void write_limit_set(uint64_t limit);
 
-// That time, or TIME_NEVER.
+// Returns the limit, or TIME_NEVER if none is set.
 uint64_t write_limit(void);
 
-// To be called by the thread that answers the signals of `signal_fd` (signals_open()); for that thread alone. While no limit is
-// set, its writes wait for a reader at most one more second once a signal that ends the run is pending: it has to answer it.
+// To be called by the thread that answers the signals of `signal_fd` (signals_open()); for that thread alone. While no limit is set,
+// its writes wait for a reader at most one more second once a signal that ends the run is pending: the thread has to answer it.
 void write_limit_watch(int signal_fd);
 
-// To be called by that thread when it has answered such a signal: from now on each of its writes waits for a second at most.
+// To be called by the thread of write_limit_watch() when it has answered such a signal: from now on its writes wait for a second at most.
 void write_limit_hasten(void);
 
 // Waits until the descriptor takes bytes or has an error, which the next write reports. Returns 0, or -1 with ETIME.
 int write_wait(int fd) FP_NODISCARD;
 
-// How many of the bytes a pipe takes at once without mixing them with others' (POSIX: PIPE_BUF): whole lines, or a part of one that is
-// longer.
+// Returns how many of the bytes one write puts into a pipe without mixing them with others' (POSIX: PIPE_BUF): whole lines, or the
+// first part of a longer one.
 size_t write_piece_len(const char *lines, size_t len);
 
 // As write_all(), but fails with ETIME where nobody reads a pipe, socket or terminal until the limit.
 int write_limited(int fd, const void *mem, size_t len) FP_NODISCARD;
 
 // As open(2) with mode 0666, for a path that may be a FIFO. Waits for the reader of a FIFO, as open() does, but fails with ETIME
-// if none comes until the limit. After a second a message says that it waits; if a signal ends the process meanwhile, another one
-// says so, with `end` behind it. Only while there is one thread, or the others block these signals.
+// if none comes until the limit. After a second a message says that it waits; if a signal ends the process meanwhile, another
+// message says so and then `end`. Only while there is one thread, or the others block these signals.
 int write_open(const char *path, int flags, const char *end) FP_NODISCARD;

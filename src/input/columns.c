@@ -33,7 +33,7 @@ static void add_byte(struct buf *out, unsigned long byte, bool inside) {
 	buf_addc(out, (char)byte);
 }
 
-// Translates the escape that starts at `at` (a backslash). Returns what is behind it, or NULL with a message.
+// Translates the escape that starts at `at` (a backslash). Returns where the text goes on, or NULL with the cause in `error`.
 static const char *translate_escape(const char *at, bool inside, struct buf *out, struct buf *error) {
 	char c = at[1];
 	for (size_t i = 0; i < sizeof(CLASSES) / sizeof(CLASSES[0]); ++i) {
@@ -59,8 +59,8 @@ static const char *translate_escape(const char *at, bool inside, struct buf *out
 	return at + 2;
 }
 
-// Translates the bracket expression at `at`. In Perl a backslash escapes inside brackets too, in POSIX it is a
-// character (XBD 9.3.5): so `]`, `^` and `-` that were escaped have to go where they stand for themselves.
+// Translates the bracket expression at `at`. In Perl a backslash escapes inside brackets too, in POSIX it is a character (XBD
+// 9.3.5): so `]`, `^` and `-` that were escaped are put where they stand for themselves.
 static const char *translate_bracket(const char *at, struct buf *out, struct buf *error) {
 	FP_CLEANUP(buf_fini) struct buf set = BUF_INIT;
 	bool closing = false, dash = false, caret = false;
@@ -197,7 +197,7 @@ static void trim(enum input_trim how, const char **text, size_t *len) {
 	}
 }
 
-// Puts one argument to `out`, which may be where it is or before that. Returns where the next one goes.
+// Puts one argument, with a NUL, to `out`, which may be at or before `text` in the same memory. Returns where the next one goes.
 static char *put(enum input_trim how, char *out, const char *text, size_t len) {
 	if (how != TRIM_NONE) {
 		trim(how, &text, &len);
@@ -209,7 +209,7 @@ static char *put(enum input_trim how, char *out, const char *text, size_t len) {
 	return out + len + 1;
 }
 
-// As Perl's split(/…/, $line, -1): an empty match separates characters, and never makes an empty first column.
+// Splits as Perl's split(/…/, $line, -1): an empty match separates characters, and never makes an empty first column.
 static struct record split_regex(const struct splitter *splitter, const char *text, size_t len, struct buf *scratch) {
 	uint32_t n = 1;
 	const char *column = text, *end = text + len;
@@ -272,13 +272,13 @@ bool csv_is_open(const char *text, size_t len, char separator, bool inside) {
 				return true;
 			}
 			text = stop + 1;
-			inside = text < end && *text == '"'; // doubled
+			inside = text < end && *text == '"'; // the quote is doubled: the field goes on
 			text += inside;
 			if (inside) {
 				continue;
 			}
 		}
-		stop = memchr(text, separator, (size_t)(end - text)); // quotes in there open nothing
+		stop = memchr(text, separator, (size_t)(end - text)); // quotes within a field that begins without one open nothing
 		text = stop ? stop + 1 : end;
 	}
 	return inside;

@@ -12,8 +12,8 @@
 // the cause appended to `error`.
 int perl_translate(const char *perl, struct buf *out, struct buf *error);
 
-// Compiles a POSIX extended expression as regcomp() does, with these flags more. Returns 0 and the caller regfree()s it; or
-// returns -1 with the cause appended to `error`, and nothing to be freed.
+// Compiles a POSIX extended expression as regcomp() does, with `flags` beside REG_EXTENDED. Returns 0 and the caller regfree()s
+// it; or returns -1 with the cause appended to `error`, and nothing to be freed.
 int regex_compile(regex_t *regex, const char *expression, int flags, struct buf *error);
 
 // A column separator, compiled once for all lines.
@@ -38,7 +38,7 @@ struct record splitter_split(const struct splitter *splitter, char *text, size_t
 
 // ---- comma-separated values (RFC 4180) ----
 
-// True if the line ends inside quotes, so that its end is part of a field and the record goes on. `inside` says that it
+// Returns true if the line ends inside quotes, so that the line end is part of a field and the record goes on. `inside`: the line
 // begins inside quotes, too.
 bool csv_is_open(const char *text, size_t len, char separator, bool inside);
 

@@ -45,7 +45,7 @@ static void cut_path(struct glob_walk *walk, size_t len) {
 static int fail(struct glob_walk *walk, const char *verb, const char *path, int error) {
 	struct buf message = BUF_INIT;
 	size_t len = strlen(path);
-	len -= len > 1 && path[len - 1] == '/'; // of a directory that was to be gone through
+	len -= len > 1 && path[len - 1] == '/'; // without the slash behind a directory that was to be gone through
 	buf_printf(&message, "cannot %s '", verb);
 	buf_add_escaped(&message, path, len, 200);
 	buf_printf(&message, "': %s", strerror(error));
@@ -53,7 +53,7 @@ static int fail(struct glob_walk *walk, const char *verb, const char *path, int 
 	return -1;
 }
 
-// What the path names is not there, or is no directory to go through: there is no match, but nothing was missed.
+// Returns true if the path names nothing, or no directory to go through: then there is no match, but nothing was missed.
 static bool is_absence(int error) {
 	return error == ENOENT || error == ENOTDIR || error == ELOOP;
 }
@@ -82,8 +82,8 @@ static int is_entry(const struct dirent *entry) {
 	return !path_is_dots(entry->d_name);
 }
 
-// Reads the entries of the directory of the path; if that is no directory, there are none. Returns their number, or -1 after
-// fail(). The caller frees them with free_entries().
+// Reads the entries of the directory that walk->path names; none if it is no directory. Returns their number, or -1 after fail().
+// The caller frees them with free_entries().
 static int read_entries(struct glob_walk *walk, struct dirent ***ret_entries) {
 	*ret_entries = NULL;
 	const char *path = walk->path.len > 0 ? walk->path.data : ".";
@@ -98,7 +98,7 @@ static void free_entries(struct dirent **entries, int n) {
 	free(entries);
 }
 
-// Is the entry of the path's directory one itself, and no link to one?
+// Is the entry of the present directory a directory itself, and no link to one?
 static bool is_directory(struct glob_walk *walk, const struct dirent *entry) {
 	if (entry->d_type != DT_UNKNOWN) {
 		return entry->d_type == DT_DIR;
@@ -113,7 +113,7 @@ static bool is_directory(struct glob_walk *walk, const struct dirent *entry) {
 
 // ---- matches ----
 
-// Adds the path to the matches, if it is there. What a directory was just seen to hold is (`is_seen`).
+// Adds the path to the matches, if it is there. `is_seen`: a directory was just seen to hold it, so it is there.
 static int add_match(struct glob_walk *walk, bool is_seen) {
 	struct stat stat;
 	if (walk->wants_directories) { // the slash makes lstat() follow links, and fail for all but directories
@@ -130,7 +130,7 @@ static int add_match(struct glob_walk *walk, bool is_seen) {
 
 static int walk_from(struct glob_walk *walk, size_t i);
 
-// Goes on behind component `i`, which the name matches, of an entry that was seen or one that the pattern spells out.
+// Goes on with `name`, which matches component `i`, to the next component. `is_seen`: the name was read from a directory, not from the pattern.
 static int enter(struct glob_walk *walk, size_t i, const char *name, bool is_seen) {
 	size_t before = walk->path.len;
 	int result;
@@ -145,7 +145,7 @@ static int enter(struct glob_walk *walk, size_t i, const char *name, bool is_see
 	return result;
 }
 
-// Matches component `i`, a pattern, with the entries of the path's directory.
+// Matches component `i`, a pattern, with the entries of the present directory.
 static int match_entries(struct glob_walk *walk, size_t i, struct dirent **entries, int n) {
 	int result = 0;
 	bool is_last = i + 1 == walk->n && !walk->wants_directories;
@@ -167,7 +167,7 @@ static int walk_directories(struct glob_walk *walk, size_t i) {
 	++walk->depth;
 	struct dirent **entries;
 	int n = read_entries(walk, &entries), result = n < 0 ? -1 : 0;
-	if (result == 0) { // never the last component; two in a row are one
+	if (result == 0) { // ** is never the last component, and two in a row were made one
 		bool is_pattern = walk->components[i + 1].kind == PATTERN;
 		result = is_pattern ? match_entries(walk, i + 1, entries, n) : walk_from(walk, i + 1);
 	}

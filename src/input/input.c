@@ -41,7 +41,7 @@ struct lines {
 	struct line_buffer buffer;
 };
 
-// Records that are kept in memory: to be counted, shuffled, or combined with those of other sources. Zeroed is an empty one.
+// Records that are kept in memory: to be counted, shuffled, or combined with those of other sources. Zeroed, the list is empty.
 struct record_list {
 	struct buf bytes;    // the arguments of all records
 	struct listed_record { size_t offset, size; uint32_t nargs; const char *bad; } *records;
@@ -52,9 +52,9 @@ struct record_list {
 struct source {
 	struct lines lines;
 	bool linked;         // in step with the source before it
-	struct buf joined;   // lines that are one item; to be emptied when that was taken
-	bool is_joined;      // the current item is there
-	struct record_list kept; // its items, where they are needed again
+	struct buf joined;   // -L: the lines of one item, joined; emptied when the next item is read
+	bool is_joined;      // the current item is in `joined`
+	struct record_list kept; // its items, if they are needed again
 	size_t at;           // the item that is in the next record; unused for the first source
 	size_t count;        // of its group; valid in the group's first source, once loaded
 };
@@ -66,17 +66,17 @@ struct input {
 	size_t current;      // HEADER, LOADING: the source that is read
 	struct input_config config;
 	struct splitter splitter;
-	bool splits;         // an item can be several arguments, or is trimmed
+	bool splits;         // an item may be split into several arguments, or trimmed
 	bool is_read;        // all of it is in `all`
 	struct record_list all;
 	struct buf scratch;  // of the splitter
-	struct buf record;   // the record, where it is put together
+	struct buf record;   // the record of a combination, put together here
 	struct buf error;
-	uint32_t nnames;     // HEADER: in `record`
+	uint32_t nnames;     // HEADER: how many names are in `record`
 	size_t ntaken;       // STREAMING: items of the first source so far
-	struct record first; // the current one of the first source
+	struct record first; // the current item of the first source
 	const char *first_bad;
-	bool combining;      // there are combinations of it left
+	bool combining;      // combinations of `first` are left
 };
 
 // ---- records that are kept ----
@@ -151,7 +151,7 @@ static int lines_open(struct lines *lines, const struct source_config *config, c
 	return -1;
 }
 
-// Returns INPUT_RECORD when there are more bytes, or this was the end.
+// Reads more bytes of the source. Returns INPUT_RECORD when there are more, or the source is at its end.
 static enum input_status lines_fill(struct lines *lines, struct buf *error) {
 	// of a fifo that nobody has opened for writing yet, read() would say end of file; poll() waits (pipe(7), poll(2))
 	if (lines->polls && poll(&(struct pollfd){.fd = lines->fd, .events = POLLIN}, 1, 0) <= 0) {
@@ -190,7 +190,7 @@ static enum input_status next_line(struct lines *lines, struct line *ret_line, s
 	return INPUT_RECORD;
 }
 
-// Adds the line to those before it. Returns true if the record is whole.
+// Adds the line to those of the same CSV record before it. Returns true if the record is whole.
 static bool lines_add(struct lines *lines, struct line *line) {
 	struct buf *joined = &lines->joined;
 	if (!lines->is_open) {
@@ -297,7 +297,7 @@ void input_close(struct input *input) {
 
 // ---- one source ----
 
-// As GNU parallel's read_arg_from_fh(): the blank stays, and the last line may end with one.
+// Reads an item of -L: joins a line to the next if it ends with a blank, as GNU parallel's read_arg_from_fh(). The blank stays, also at the very end.
 static enum input_status next_joined(struct input *input, struct source *source, struct line *ret_line) {
 	struct buf *joined = &source->joined;
 	enum input_status status;
@@ -309,9 +309,9 @@ static enum input_status next_joined(struct input *input, struct source *source,
 		char last = ret_line->len > 0 ? ret_line->text[ret_line->len - 1] : '\0';
 		bool goes_on = text_is_space(last) && !ret_line->bad;
 		if (ret_line->bad || (joined->len == 0 && !goes_on)) {
-			return status; // a bad one breaks the line
+			return status; // a bad line is returned by itself
 		}
-		goes_on |= ret_line->len == 0; // the blank before it still ends the line
+		goes_on |= ret_line->len == 0; // after an empty line the joined text still ends with a blank
 		buf_add(joined, ret_line->text, ret_line->len);
 		if (joined->len > LINE_BUFFER_MAX) {
 			ret_line->bad = "longer than 16 MiB";
@@ -331,7 +331,7 @@ static enum input_status next_joined(struct input *input, struct source *source,
 	return INPUT_RECORD;
 }
 
-// The next item of a source, split.
+// Reads the next item of a source, and splits it.
 static enum input_status next_item(struct input *input, struct source *source, struct record *ret_item,
                                    const char **ret_bad) {
 	struct line line;
@@ -354,7 +354,7 @@ static enum input_status next_item(struct input *input, struct source *source, s
 
 // ---- the header ----
 
-// Adds the names in one line: as Perl's split() without a limit, empty ones at the end do not count.
+// Adds the names in one line: as in Perl's split() without a limit, empty names at the end do not count.
 static void add_names(struct input *input, const struct line *line) {
 	size_t len = line->len;
 	len -= len > 0 && line->text[len - 1] == '\r';
@@ -417,7 +417,7 @@ static enum input_status load(struct input *input) {
 	group->count = input->config.link ? 0 : SIZE_MAX;
 	for (size_t i = 1; i < input->n; ++i) {
 		struct source *source = &input->sources[i];
-		size_t n = source->kept.n > 0 ? source->kept.n : 1; // one that has none counts as one empty item
+		size_t n = source->kept.n > 0 ? source->kept.n : 1; // a source without items counts as one empty item
 		if (!source->linked) {
 			group = source;
 			group->count = n;
@@ -437,7 +437,7 @@ static enum input_status next_of_first(struct input *input) {
 	}
 	enum input_status status = next_item(input, first, &input->first, &input->first_bad);
 	if (status == INPUT_RECORD && input->config.link && input->ntaken < first->count) {
-		record_list_add(&first->kept, &input->first, input->first_bad); // for when the others are longer
+		record_list_add(&first->kept, &input->first, input->first_bad); // kept for when the other sources are longer
 	}
 	if (status != INPUT_END) {
 		return status;
@@ -504,7 +504,7 @@ enum input_status input_read_all(struct input *input, bool shuffle) {
 		case INPUT_RECORD:
 		case INPUT_BAD: record_list_add(&input->all, &record, error); break;
 		case INPUT_WAIT: return status;
-		case INPUT_ERROR: input->state = STREAMING; input->is_read = true; break; // is reported behind the records
+		case INPUT_ERROR: input->state = STREAMING; input->is_read = true; break; // the error is reported behind the records
 		case INPUT_HEADER: break;
 		case INPUT_END: input->is_read = true; break;
 		}
@@ -534,7 +534,7 @@ enum input_status input_next(struct input *input, struct record *ret_record, con
 		return *ret_error ? INPUT_BAD : INPUT_RECORD;
 	}
 	if (input->is_read) {
-		bool has_failed = input->error.len > 0 && input->state != ENDED; // what stopped the reading
+		bool has_failed = input->error.len > 0 && input->state != ENDED; // the error has stopped input_read_all(), and was not reported yet
 		input->state = ENDED;
 		*ret_error = buf_str(&input->error);
 		return has_failed ? INPUT_ERROR : INPUT_END;
@@ -542,7 +542,7 @@ enum input_status input_next(struct input *input, struct record *ret_record, con
 	if (input->state == ENDED) {
 		return INPUT_END;
 	}
-	if (input->n == 1 && input->state != HEADER) { // its records are the input's
+	if (input->n == 1 && input->state != HEADER) { // the records of the only source are the input's
 		const char *bad;
 		status = next_item(input, &input->sources[0], ret_record, &bad);
 		if (status == INPUT_RECORD && bad) {

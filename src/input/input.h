@@ -31,7 +31,7 @@ struct input_config {
 	const struct source_config *sources; // borrowed for the life of the input
 	size_t nsources;           // at least 1
 	char delimiter;            // '\n', or what -d and -0 say
-	const char *delimiter_text; // if it is more than a byte; else NULL. Borrowed for the life of the input
+	const char *delimiter_text; // a delimiter of several bytes, `delimiter` being the last; or NULL. Borrowed for the life of the input
 	const char *colsep;        // extended regular expression (translated), or NULL
 	bool header;               // --header : the first record of each source holds the names; implies colsep "\t"
 	char csv;                  // the separator of RFC 4180 records, which may go on over several lines; or 0
@@ -69,8 +69,8 @@ enum input_status {
 // borrowed until the next call.
 enum input_status input_next(struct input *input, struct record *ret_record, const char **ret_error);
 
-// From now on input_next() gives several records of one argument each as one, of at most `most` bytes, where they are at hand:
-// record.nargs says how many. Returns false if it gives them one by one.
+// From now on input_next() gives as many records of one argument each as are at hand together, as one record of at most `most`
+// bytes; record.nargs says how many. Returns false if input_next() gives them one by one.
 bool input_join_records(struct input *input, size_t most);
 
 // Reads on to the end and keeps the records for input_next(), in random order with `shuffle`. Returns INPUT_END; or
@@ -88,8 +88,8 @@ int input_fd(const struct input *input);
 // Returns the expression, or NULL with a message in *ret_error; the caller frees either.
 char *colsep_translate(const char *perl, char **ret_error);
 
-// Calls `found` with each path that the pattern matches, seen from the directory `dir` (NULL: the process's), sorted by
-// bytes, each once. A path is spelled as the pattern is: relative to `dir` or absolute, "./" if the pattern begins so.
+// Calls `found` with each path that the pattern matches, seen from the directory `dir` (NULL: the process's), sorted by bytes,
+// each once. A path is spelled as the pattern is: relative to `dir` or absolute, with "./" if the pattern begins so.
 //
 // In a component of the pattern `*`, `?` and `[…]` are those of glob(7); what begins with a dot must be matched by one,
 // and "." and ".." are not matched by patterns. `**` as a whole component goes through zero or more directories, but

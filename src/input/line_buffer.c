@@ -7,7 +7,7 @@
 
 enum {
 	USUAL_BYTES = 64 << 10,
-	SHOWN_BYTES = 80, // of a line that is too long
+	SHOWN_BYTES = 80, // bytes of a line that is too long, for a message
 };
 
 static const char *const TOO_LONG = "the line is longer than 16 MiB";
@@ -42,7 +42,7 @@ static void make_room(struct line_buffer *buffer, size_t need) {
 	}
 }
 
-// Takes note of bytes that were put behind the others.
+// Takes note of `len` bytes that were put behind the others.
 static void added(struct line_buffer *buffer, size_t len) {
 	if (buffer->delimiter != '\0') {
 		bool kept_nul = buffer->may_hold_nul && memchr(buffer->data, '\0', buffer->end);
@@ -91,11 +91,11 @@ static void cut_line(struct line_buffer *buffer, size_t len, struct line *ret_li
 	buffer->searched = 0;
 }
 
-// What is there of a line without its end. Returns true if it is one all the same: too long, or the last.
+// Deals with a line whose delimiter is not there (yet). Returns true with the line if it is too long, or the last one.
 static bool cut_rest(struct line_buffer *buffer, struct line *ret_line) {
 	size_t left = buffer->end - buffer->start;
 	if (buffer->skipping) {
-		size_t begun = buffer->longer ? strlen(buffer->longer) - 1 : 0; // of a delimiter, perhaps
+		size_t begun = buffer->longer ? strlen(buffer->longer) - 1 : 0; // bytes at the end that may begin a delimiter
 		buffer->start = buffer->end - (begun < left ? begun : left);
 		buffer->searched = 0;
 		return false;
@@ -119,7 +119,7 @@ static const char *find_end(const struct line_buffer *buffer) {
 		return memchr(start + buffer->searched, buffer->delimiter, left - buffer->searched);
 	}
 	size_t len = strlen(buffer->longer);
-	size_t from = buffer->searched >= len ? buffer->searched - (len - 1) : 0; // it may have begun before
+	size_t from = buffer->searched >= len ? buffer->searched - (len - 1) : 0; // the delimiter may have begun before `searched`
 	return memmem(start + from, left - from, buffer->longer, len);
 }
 
@@ -141,7 +141,7 @@ bool line_buffer_next(struct line_buffer *buffer, struct line *ret_line) {
 	return false;
 }
 
-// In steps of a fixed length, which compilers turn into vectors.
+// Works in steps of a fixed length, which compilers turn into vectors.
 uint32_t line_buffer_end_lines(char *bytes, size_t len, char delimiter) {
 	enum { STEP = 64 };
 	uint32_t n = 0;

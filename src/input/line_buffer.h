@@ -17,12 +17,12 @@ struct line {
 	char *text;
 	size_t len;
 	const char *bad;   // why it cannot be a record (static text; `text` is its beginning), or NULL
-	uint32_t n;        // of several at once: how many, with a NUL behind each; else 0
+	uint32_t n;        // line_buffer_next_lines(): how many lines are in `text`, with a NUL behind each; 0: it is one line
 };
 
-// Its memory is one buffer, which grows only while a single line, or what is added at once, needs it.
+// The bytes that are not taken as lines yet, in one buffer, which grows only while a single line, or what is added at once, needs it.
 struct line_buffer {
-	char delimiter;    // the last byte of it, if `longer` says all of them
+	char delimiter;    // the delimiter; its last byte if it has several (`longer`)
 	const char *longer; // a delimiter of several bytes without NUL, borrowed; or NULL
 	bool ended;        // no more bytes come: what is left is the last line
 	bool skipping;     // inside a line that was too long
@@ -49,8 +49,8 @@ void line_buffer_end(struct line_buffer *buffer);
 // the end.
 bool line_buffer_next(struct line_buffer *buffer, struct line *ret_line);
 
-// As line_buffer_next(), but takes all good lines at once that are there and together have at most `most` bytes with their NULs,
-// or else the next one.
+// As line_buffer_next(), but takes at once all good lines that are there, up to `most` bytes with their NULs; if there is none,
+// as line_buffer_next().
 bool line_buffer_next_lines(struct line_buffer *buffer, size_t most, struct line *ret_line);
 
 // Makes a NUL of each delimiter. Returns how many there are.

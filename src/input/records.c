@@ -23,8 +23,8 @@ struct block_splitter {
 	size_t block;
 	struct buf texts[3];       // start, end, and both together, as fixed texts
 	bool regexp;
-	regex_t regexes[3];        // with regexp, in their place
-	size_t nregexes;           // of these, compiled
+	regex_t regexes[3];        // with regexp: in place of `texts`
+	size_t nregexes;           // how many of `regexes` are compiled
 	uint64_t records, lines;
 	bool begun;                // -N with regexp: what stands before the first record was dealt with
 	struct buf scratch;        // regexec() wants a string
@@ -32,7 +32,7 @@ struct block_splitter {
 
 // ---- fixed borders ----
 
-// Takes the escapes that GNU parallel takes: \0 \r \n \t \' \" \\; others stay.
+// Appends the text, with the escapes translated that GNU parallel knows: \0 \r \n \t \' \" \\; others stay.
 static void add_unescaped(struct buf *buf, const char *text) {
 	static const char names[] = "0rnt'\"\\", bytes[] = "\0\r\n\t'\"\\";
 	for (; text && *text; ++text) {
@@ -58,7 +58,7 @@ static const char *find_last(const char *bytes, size_t len, const struct buf *te
 	return NULL;
 }
 
-// The first place of the text from `from` on, which for an empty one is `from`, as an offset; SIZE_MAX: none.
+// Returns the offset of the first place of the text from `from` on; for an empty text that is `from`. SIZE_MAX: none.
 static size_t find_next(const char *bytes, size_t len, size_t from, const struct buf *text) {
 	const char *at = NULL;
 	if (from < len && text->len == 1) { // nearly always, and memmem() takes three times as long
@@ -69,7 +69,7 @@ static size_t find_next(const char *bytes, size_t len, size_t from, const struct
 	return at ? (size_t)(at - bytes) : SIZE_MAX;
 }
 
-// The end of as many records as fit.
+// Returns the end of the last whole record in the bytes, or 0.
 static size_t cut_last(const struct block_splitter *splitter, const char *bytes, size_t len) {
 	if (splitter->texts[BORDER].len == 0) {
 		return len;
@@ -78,8 +78,8 @@ static size_t cut_last(const struct block_splitter *splitter, const char *bytes,
 	return at ? (size_t)(at - bytes) + splitter->texts[END].len : 0;
 }
 
-// The end of the first `records` records. A border at the very beginning is not looked for: a start that stands there
-// is the first record's.
+// Returns the end of the first `records` records, or 0. A border at the very beginning is not looked for: a start that stands
+// there is the first record's.
 static size_t cut_records(const struct block_splitter *splitter, const char *bytes, size_t len) {
 	if (splitter->texts[BORDER].len == 0) {
 		return splitter->records < len ? (size_t)splitter->records : len;
@@ -94,7 +94,7 @@ static size_t cut_records(const struct block_splitter *splitter, const char *byt
 	return at + splitter->texts[END].len;
 }
 
-// The end of the last line whose number is a multiple of `lines`.
+// Returns the end of the last line whose number is a multiple of `lines`, or 0.
 static size_t cut_lines(const struct block_splitter *splitter, const char *bytes, size_t len) {
 	uint64_t n = 0;
 	size_t cut = 0;
@@ -110,7 +110,7 @@ static size_t cut_lines(const struct block_splitter *splitter, const char *bytes
 
 // ---- regular expressions ----
 
-// Appends a group of the expression in POSIX's words: a dot of Perl is no newline. Sets *anchored if it has ^ or $.
+// Appends the expression as a group, in POSIX's words: Perl's dot does not match a newline. Sets *anchored if it has ^ or $.
 static void add_group(struct buf *out, const char *posix, bool *anchored) {
 	bool in_brackets = false;
 	buf_addc(out, '(');
@@ -148,7 +148,7 @@ static int compile(regex_t *regex, const char *prefix, const char *first, const 
 		result = parts[i] && *parts[i] ? perl_translate(parts[i], &part, &cause) : 0;
 		add_group(&text, buf_str(&part), &anchored);
 	}
-	// anchors are those of lines, as under Perl's /m; the price is that [^x] is no newline then
+	// anchors match at lines, as under Perl's /m; the price is that [^x] does not match a newline then
 	if (result != 0 || regex_compile(regex, buf_str(&text), anchored ? REG_NEWLINE : 0, &cause) != 0) {
 		*ret_error = buf_take(&cause);
 		result = -1;
@@ -169,7 +169,7 @@ struct regex_match {
 	size_t start, cut, end;
 };
 
-// The first match in what is loaded, from `at` on; no NUL is in it.
+// Finds the first match in the loaded bytes, from `at` on; a match holds no NUL.
 static bool match(struct block_splitter *splitter, const regex_t *regex, size_t at, struct regex_match *ret_found) {
 	const char *text = splitter->scratch.data + 1;
 	size_t len = splitter->scratch.len - 1;
@@ -186,7 +186,7 @@ static bool match(struct block_splitter *splitter, const regex_t *regex, size_t 
 	return false;
 }
 
-// The end of as many records as fit: the last match, looked for in a window at the end that grows to the front.
+// Returns the end of the last whole record, or 0: that of the last match, searched for in a window at the end that grows to the front.
 static size_t regex_cut_last(struct block_splitter *splitter, const char *bytes, size_t len) {
 	for (size_t window = WINDOW;; window *= 2) {
 		size_t from = window < len ? len - window : 0;
@@ -205,7 +205,7 @@ static size_t regex_cut_last(struct block_splitter *splitter, const char *bytes,
 	}
 }
 
-// The next match from `from` on, in a window that grows to the end.
+// Finds the next match from `from` on, in a window that grows to the end.
 static bool regex_find(struct block_splitter *splitter, const regex_t *regex, const char *bytes, size_t len, size_t from,
                        struct regex_match *ret_found) {
 	for (size_t window = WINDOW; from <= len; window *= 2) {
@@ -224,20 +224,20 @@ static bool regex_find(struct block_splitter *splitter, const regex_t *regex, co
 	return false;
 }
 
-// The next border from `from` on; SIZE_MAX: none.
+// Returns the next border from `from` on; SIZE_MAX: none.
 static size_t regex_border(struct block_splitter *splitter, const char *bytes, size_t len, size_t from) {
 	struct regex_match found;
 	return regex_find(splitter, &splitter->regexes[BORDER], bytes, len, from, &found) ? found.cut : SIZE_MAX;
 }
 
-// The length of the start of a record at `from`; SIZE_MAX: there is none.
+// Returns the length of the start of a record (--recstart) that stands at `from`; SIZE_MAX: none does.
 static size_t regex_start(struct block_splitter *splitter, const char *bytes, size_t len, size_t from) {
 	struct regex_match found;
 	load(splitter, bytes, from, WINDOW < len - from ? from + WINDOW : len);
 	return match(splitter, &splitter->regexes[START], 0, &found) && found.start == 0 ? found.end : SIZE_MAX;
 }
 
-// The end of the first `records` records. What stands before the first one is a block of its own, once.
+// Returns the end of the first `records` records, or 0. What stands before the first one is a block of its own, once.
 static size_t regex_cut_records(struct block_splitter *splitter, const char *bytes, size_t len) {
 	size_t at = 0, begins = regex_start(splitter, bytes, len, 0);
 	bool is_first = !splitter->begun;
@@ -356,7 +356,7 @@ static void remove_range(struct buf *block, size_t from, size_t to) {
 	block->len -= to - from;
 }
 
-// The next border, start or end from `from` on.
+// Finds the next BORDER, START or END (`which`) from `from` on.
 static bool find_separator(struct block_splitter *splitter, unsigned which, const struct buf *block, size_t from,
                            struct regex_match *ret_found) {
 	const struct buf *text = &splitter->texts[which];
@@ -368,7 +368,7 @@ static bool find_separator(struct block_splitter *splitter, unsigned which, cons
 	return at != SIZE_MAX;
 }
 
-// The length of the start of a record at the front of the block, or 0.
+// Returns the length of the start of a record (--recstart) at the front of the block, or 0.
 static size_t start_length(struct block_splitter *splitter, const struct buf *block) {
 	if (splitter->regexp) {
 		size_t len = regex_start(splitter, block->data, block->len, 0);
@@ -426,7 +426,7 @@ size_t blanks_drop(struct blanks *blanks, const char *bytes, size_t len, struct 
 			at += !blanks->in_line;
 		}
 	}
-	if (len == 0) { // without a newline they are no line
+	if (len == 0) { // blanks without a newline at the end are no line, and stay
 		buf_add(to, buf_str(begun), begun->len);
 		buf_reset(begun);
 	}
@@ -436,8 +436,8 @@ size_t blanks_drop(struct blanks *blanks, const char *bytes, size_t len, struct 
 // ---- the header ----
 
 struct header_rule {
-	uint64_t lines;       // of which it consists, or
-	bool has_regex;       // the expression says
+	uint64_t lines;       // how many lines the header has, if there is no regex
+	bool has_regex;       // `regex` says what the header is
 	regex_t regex;
 };
 

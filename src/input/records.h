@@ -18,7 +18,7 @@
 struct block_splitter_config {
 	size_t block;            // bytes in which a round looks for borders, at least 1 (--block)
 	const char *start, *end; // --recstart and --recend as given; NULL: empty
-	bool regexp;             // they are regular expressions, as colsep_translate() takes them
+	bool regexp;             // `start` and `end` are regular expressions, as colsep_translate() takes them
 	uint64_t records;        // -N: records in each block; 0: as many as fit
 	uint64_t lines;          // -L: a block has a multiple of this number of lines; 0: any number
 };
@@ -40,7 +40,7 @@ size_t block_splitter_want(const struct block_splitter *splitter, size_t len);
 size_t block_splitter_cut(struct block_splitter *splitter, const char *bytes, size_t len, bool first, bool ended);
 
 // Makes the splitter look at more bytes in the next round, after one in which no block was cut off: a record is longer than
-// `block`. Returns the new number.
+// `block`. Returns the new number of bytes.
 size_t block_splitter_grow(struct block_splitter *splitter);
 
 // Returns the offset of the first border in the bytes (with regexp of the last one, as in GNU parallel), or SIZE_MAX if
@@ -50,7 +50,7 @@ size_t block_splitter_find(struct block_splitter *splitter, const char *bytes, s
 // True if a record may end behind any byte.
 bool block_splitter_is_free(const struct block_splitter *splitter);
 
-// Returns how many bytes at the end of a stretch without a border may begin one that the next bytes complete.
+// Returns how many of the last bytes to keep when the bytes hold no border: they may begin one that the next bytes complete.
 size_t block_splitter_overlap(const struct block_splitter *splitter);
 
 // Removes the separators of the records from a block, in place (--remove-rec-sep).
@@ -60,8 +60,8 @@ void block_splitter_strip(struct block_splitter *splitter, struct buf *block);
 
 // The state of the filter between two calls; zeroed before the first one.
 struct blanks {
-	struct buf begun;     // blanks of a line that may be a blank one; the caller frees it
-	bool in_line;         // the line has other bytes
+	struct buf begun;     // a line so far, if it has only blanks; the caller frees it
+	bool in_line;         // the present line has other bytes than blanks
 };
 
 // Appends the bytes to `to`, without the lines of nothing but blanks; `len` 0 is the end of the data. Returns how many bytes

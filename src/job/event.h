@@ -32,10 +32,10 @@ enum event_kind {
 	EVENT_SLOTS,        // the number of slots has changed
 	EVENT_BATCH_END,
 	EVENT_RUN_END,
-	EVENT_DISPATCH,     // an item got its turn: of --trace-service, which has no others
+	EVENT_DISPATCH,     // an item got its turn: the only kind of event that --trace-service has
 };
 
-// What runs for whom.
+// What a command is run for.
 enum event_role {
 	ROLE_JOB,           // an item's command, or a step of its `then`
 	ROLE_ON_FAILURE,
@@ -43,7 +43,7 @@ enum event_role {
 	ROLE_LISTING,       // the command of args_from
 };
 
-// Where the worker found it: as enum work_source of engine/pool.h.
+// Where the worker found the job's item: as enum work_source of engine/pool.h.
 enum event_source { FROM_OWN, FROM_STOLEN, FROM_QUEUE, FROM_LENT, FROM_LONG, FROM_BACKFILL };
 
 // What follows the end of an attempt.
@@ -64,7 +64,7 @@ enum event_why {
 	WHY_HOST,           // no machine that it may run on has a slot free
 };
 
-enum { EVENT_WORTH_A_REASON = 1000000 }; // nanoseconds: a job that was queued as long has a reason for it
+enum { EVENT_WORTH_A_REASON = 1000000 }; // nanoseconds: a job that was queued for so long says why (event_job_start.why)
 
 struct event_run_start {
 	const char *run;        // ULID: 26 characters
@@ -73,7 +73,7 @@ struct event_run_start {
 	const char *cwd;
 	const char *manifest;   // path, or NULL
 	const char *name;       // of the whole run, as the manifest gives it, or NULL
-	const char *joblog;     // its file, that --resume-failed can read, or NULL
+	const char *joblog;     // path of the run's joblog, if --resume-failed can read it; or NULL
 	const char *parent;     // "RUN/BATCH#n" of the job this fairpar was started by, or NULL
 	const char *argv;       // `nargv` strings one after the other
 	uint32_t nargv;
@@ -97,7 +97,7 @@ struct event_batch {
 struct event_job {
 	const char *batch;
 	uint64_t number;        // of the job within its batch; "BATCH#number"
-	uint64_t seq;           // of the item within the run; 0 for what is no item
+	uint64_t seq;           // of the item within the run; 0 for a command that is no item's
 	enum event_role role;
 	unsigned step;          // 0: the command; n: the nth of `then`
 	unsigned attempt;       // of the step, from 1
@@ -107,10 +107,10 @@ struct event_job {
 
 struct event_job_start {
 	struct event_job id;
-	unsigned nslots;        // that it takes
+	unsigned nslots;        // slots that the attempt takes
 	int pid;                // 0: not started
 	enum event_source source;
-	double lag;             // what its batch was owed, in turns or seconds; see --trace-service
+	double lag;             // what its batch was owed then, in turns or seconds; see --trace-service
 	uint64_t queued;        // nanoseconds it was queued before
 	enum event_why why;     // what it last waited for, if it was queued for EVENT_WORTH_A_REASON
 	uint64_t from;          // seq of the job that emitted it, or 0
@@ -126,16 +126,16 @@ struct event_job_end {
 	struct result result;   // result.start: of the attempt; 0: it never ran
 	uint64_t queued;        // as of its start
 	unsigned nslots;        // as of its start; from a log: of its job_start, else 1
-	enum event_source source; // the same; else FROM_QUEUE
+	enum event_source source; // as of its start; from a log: of its job_start, else FROM_QUEUE
 	enum event_next next;
-	uint64_t items;         // that it had: 1, or more with --pack=auto; all are counted
+	uint64_t items;         // items of the attempt: 1, or more with --pack=auto; all are counted
 	bool up_to_date;        // what it creates was there: nothing was run
-	bool allowed;           // its failure is (allow_failure)
+	bool allowed;           // its failure is allowed (allow_failure)
 	uint64_t out_bytes, err_bytes; // of its output so far
-	const char *why;        // of what could not be started or begun: the reason in words, or NULL
+	const char *why;        // why the attempt could not be started, in words; or NULL
 	const char *tail;       // last lines of the output of a job that has failed for good, or NULL
 	size_t tail_len;
-	size_t tail_out;        // of that, what is known to come from stdout, which is first
+	size_t tail_out;        // the first bytes of `tail`: those that are known to come from stdout
 	const char *command;    // live: of the attempt; from a log: of its job_start, or NULL
 	size_t command_len;
 };
@@ -150,13 +150,13 @@ struct event_output {
 struct event_lost {
 	const char *batch;
 	enum outcome outcome;   // OUTCOME_CANCELLED or OUTCOME_SKIPPED
-	uint64_t jobs;          // 1 of a batch whose items are not known
+	uint64_t jobs;          // how many; 1 for a batch whose items are not known
 	const char *why;        // "it needs 'build', which failed", "SIGINT"; or NULL
 };
 
 struct event_wait {
-	const char *batch;      // NULL: all of them
-	uint64_t number;        // of a job in it, or 0
+	const char *batch;      // NULL: all batches wait
+	uint64_t number;        // of the job in the batch that waits; 0: no single job
 	enum event_why why;
 	const char *what;       // what for, in words ("build", "load 9.1 of 8"), or NULL
 	uint64_t since;         // EVENT_WAIT_END: when it began, now_ns() time
@@ -168,7 +168,7 @@ struct event_lent {
 	const char *to;         // the run: its command line
 	int pid;                // of its fairpar
 	unsigned depth;         // 1: a run in the job; 2: a run in a job of that; and so on
-	bool own;               // it took no further slot: the one of the attempt, or of the run above, was lent on
+	bool own;               // the run took no further slot, but got the one of the attempt or of the run above it
 	uint64_t start, end;    // now_ns() time
 };
 
@@ -180,7 +180,7 @@ struct event_slots {
 struct event_batch_end {
 	const char *batch;
 	struct job_counts counts; // as in event_run_end
-	uint64_t longest_wait;  // nanoseconds: the longest that it had a job to start and got no turn; from an old log: 0
+	uint64_t longest_wait;  // nanoseconds: the longest time that the batch had a job to start and got no turn; from an old log: 0
 	uint64_t memory;        // bytes that the largest of its last jobs had; 0: not known
 };
 
@@ -190,15 +190,15 @@ struct event_dispatch {
 	uint64_t job;           // its number within the batch
 	enum event_source source;
 	unsigned slot;
-	uint32_t turns;         // items of it
+	uint32_t turns;         // turns that the batch is charged for it
 	double virt, lag;       // turns, or seconds of slot-time, per weight
 };
 
 struct event_run_end {
 	struct job_counts counts; // with those that are up to date, and those that may fail
-	uint64_t allowed, up_to_date, resumed; // allowed: of failed; up_to_date: of ok; resumed: of none
+	uint64_t allowed, up_to_date, resumed; // `allowed` is a part of counts.failed, `up_to_date` of counts.ok, `resumed` of none
 	bool unread;            // the rest of the input was not read: its jobs are not among the cancelled ones
-	uint64_t slot_time;     // as in struct stats_batch, of all; from a log: 0
+	uint64_t slot_time;     // the sum of stats_batch.slot_time over all batches; from a log: 0
 	int exit_status;
 	int signal;             // that ended the run, or 0
 };

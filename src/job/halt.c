@@ -3,14 +3,14 @@
 // Compared with GNU parallel 20221122, -j1, jobs that exit with the given codes:
 //
 //	--halt                   jobs       GNU parallel   here
-//	now,fail=1               0 7 5      7              7: the code of the job that met it
+//	now,fail=1               0 7 5      7              7: the code of the job that met the rule
 //	soon,fail=2, -j4         1 1 1 1    2              4: what has failed when all is over
 //	now,fail=10%             7 6 0      34             34: after one job; the percentage that failed, rounded up
-//	now,fail=50%             0 7        7              50: its own rule makes 1 of it, and the job's code of that
+//	now,fail=50%             0 7        7              50: GNU parallel makes one job of the percentage, and so gives its code
 //	now,success=1            7 6 0 0    0              0
 //	now,success=3            7 6 0 0    2              2: not met
-//	soon,done=2              0 0 4 3    101            0: its minimum of nothing and 101 is 101
-//	soon,done=1              7 5        7              1: its manual gives the job's code to fail=1 alone
+//	soon,done=2              0 0 4 3    101            0: GNU parallel takes the minimum of no value and 101 for 101
+//	soon,done=1              7 5        7              1: GNU parallel's manual gives the job's code for fail=1 alone
 //	now,fail=0, now,fail=0%  0 7 5      0              refused: never met, or met by nothing, is not what is meant
 //
 // Manuals of 2015 ask for a minimum of 3 jobs before a percentage counts; neither this program nor its manual does.
@@ -21,11 +21,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-// N or N%, to the end of the text.
+// Parses N or N%, which must end the text.
 static int parse_amount(const char *s, struct halt *halt, const char **ret_error) {
 	char *end;
 	errno = 0;
-	unsigned long long n = strtoull(s, &end, 10); // it takes blanks and signs, too
+	unsigned long long n = strtoull(s, &end, 10); // strtoull() takes blanks and signs, too
 	if (strspn(s, "0123456789") == 0 || errno != 0 || (*end != '\0' && strcmp(end, "%") != 0)) {
 		*ret_error = "must end with a number of jobs or a percentage, as in 'now,fail=1' or 'soon,fail=10%'";
 		return -1;
@@ -45,8 +45,8 @@ static int parse_amount(const char *s, struct halt *halt, const char **ret_error
 static const char *const whens[] = {[HALT_SOON] = "soon", [HALT_NOW] = "now"};
 static const char *const whys[] = {[HALT_ON_FAIL] = "fail", [HALT_ON_SUCCESS] = "success", [HALT_ON_DONE] = "done"};
 
-// The place of the word that stands at *s, which moves behind it and the separator ("," and "=" are one and the same to
-// GNU parallel, whose own messages speak of "now,fail,1"), or -1.
+// Returns which of the words stands at *s, or -1. Moves *s behind the word and its separator ("," and "=" are one and the same to
+// GNU parallel, whose own messages speak of "now,fail,1").
 static int parse_word(const char **s, const char *const words[3]) {
 	size_t len = strcspn(*s, ",=");
 	for (int i = 0; i < 3 && (*s)[len] != '\0'; ++i) {
@@ -109,7 +109,7 @@ static int failure_code(const struct result *result) {
 	return code != 0 ? code : 1;
 }
 
-// xargs(1), EXIT STATUS: what it stops with at once at this job, or 0. POSIX has the same 126 and 127.
+// Returns the status with which xargs stops at once at such a job, or 0 (xargs(1), EXIT STATUS). POSIX has the same 126 and 127.
 static int xargs_stop_code(const struct result *result) {
 	switch (result->outcome) {
 	case OUTCOME_SPAWN_ERROR:
@@ -119,7 +119,7 @@ static int xargs_stop_code(const struct result *result) {
 		return 125;
 	case OUTCOME_FAILED:
 		if (result->exit_code == 126 || result->exit_code == 127) {
-			return result->exit_code; // the shell that was to start it says so in this way (POSIX sh, EXIT STATUS)
+			return result->exit_code; // by this status a shell says that it could not start the command (POSIX sh, EXIT STATUS)
 		}
 		return result->exit_code == 255 ? 124 : 0;
 	default:

@@ -37,15 +37,15 @@ struct tally {
 // Counts one ended job. `total` and `total_is_final` are set by the reader of the input.
 void tally_add(struct tally *tally, const struct result *result);
 
-// True if, by the jobs counted so far, the rule says stop. A percentage is one of all jobs, so it is not met before
-// total_is_final: with one the caller reads all input ahead (as GNU parallel does), and asks again when the total is
-// final. There is no minimum number of jobs; see the source.
+// Returns true if, by the jobs counted so far, the rule says stop. A percentage is one of all jobs, so it is not met before
+// total_is_final: for such a rule the caller reads all input ahead (as GNU parallel does), and asks again when the total is
+// final. There is no minimum number of jobs; see halt.c.
 bool halt_is_met(const struct halt *halt, const struct tally *tally);
 
 enum exit_scheme { EXIT_GNU, EXIT_XARGS, EXIT_FIRST, EXIT_MAX, EXIT_ANY };
 
-// The exit status of a run that was not interrupted (docs/design.md, "Decisions"). `halted` if the rule was met, with the
-// job that met it (else NULL). 0 only if nothing failed, was cancelled, skipped or left unread, but for a rule on success or done, by
-// which the user asked for that.
+// Returns the exit status of a run that was not interrupted (docs/design.md, "Decisions"). `halted`: the rule was met, by the job
+// `halted_by` (else NULL). The status is 0 only if nothing failed, was cancelled, skipped or left unread; but after a rule on success
+// or done was met, jobs that did not run do not count, and on success no failures either.
 int exit_status(enum exit_scheme scheme, const struct tally *tally, const struct halt *halt, bool halted,
                 const struct result *halted_by);

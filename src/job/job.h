@@ -40,7 +40,7 @@ enum lost {
 	LOST_NOT,
 	LOST_UNSENT,  // it has never run
 	LOST_SILENT,  // it may have run, and no output of it was passed on
-	LOST_WROTE,   // some was
+	LOST_WROTE,   // some of its output was passed on
 };
 
 // The end of one attempt.
@@ -51,7 +51,7 @@ struct result {
 	bool is_refused;       // never started: its item is not allowed where the command has it; a retry would fail too
 	bool lacks_results;    // never started: its --results files could not be made; the run starts nothing more
 	enum lost lost;        // if not LOST_NOT, the other members say that it was killed
-	bool out_of_memory;    // it failed, and the kernel had killed of it at its memory limit
+	bool out_of_memory;    // it failed, and was killed for want of memory, or a process of it was
 	uint64_t start, end;   // now_ns() time; both 0 if it never started
 	struct rusage usage;   // of the child and its waited-for children
 };
@@ -69,16 +69,16 @@ static inline uint64_t timeval_ns(struct timeval time) {
 	return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_usec * 1000;
 }
 
-// "exit 3", "signal 9 (KILL)", "signal 9 (KILL), out of memory", "timeout", "not found", … for a message; into `text` of
-// `size` bytes, returned.
+// Writes "exit 3", "signal 9 (KILL)", "signal 9 (KILL), out of memory", "timeout", "not found", … for a message into `text` of
+// `size` bytes, and returns it.
 const char *result_describe(const struct result *result, char *text, size_t size);
 
 // The code by which the job's failure is passed on: its exit code, 128+n for a signal, 124 for a timeout; 0 only for
 // OUTCOME_OK (a job that was cancelled and ended with 0, or never ran, gives 1).
 int result_code(const struct result *result);
 
-// "KILL" for 9; NULL for a signal without a name of its own (the real-time ones).
+// Returns "KILL" for 9; NULL for a signal without a name of its own (the real-time ones).
 const char *signal_name(int number);
 
-// The number of a signal given as "KILL", "SIGKILL", in any case, or "9", in `len` bytes; 0 if there is none.
+// Returns the number of the signal that `text`, of `len` bytes, names: "KILL", "SIGKILL", in any case, or "9"; 0 if there is none.
 int signal_number(const char *text, size_t len);

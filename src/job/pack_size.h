@@ -6,22 +6,22 @@
 #include <stdint.h>
 
 enum {
-	PACKSIZE_TARGET_MS = 200, // that a process takes, about
-	PACKSIZE_LEAST_MS = 10,   // that is worth a process of its own
-	PACKSIZE_GROWTH = 4,      // no process has more times as many items than any before
+	PACKSIZE_TARGET_MS = 200, // about how long a process is to take
+	PACKSIZE_LEAST_MS = 10,   // work that is worth a process of its own
+	PACKSIZE_GROWTH = 4,      // a process has at most so many times the items of the largest before it
 };
 
-// What the items of a batch have taken. Zeroed, nothing is known.
+// How long the items of a batch have taken. Zeroed, nothing is known.
 struct packsize {
 	double items, ns;   // sums over its processes, in which each process halves the weight of the earlier ones
 	uint32_t most;      // the most items that a process has had
-	uint32_t want;      // for the next process; 0: nothing is known, so 1
+	uint32_t want;      // items for the next process; 0: nothing is known, so 1
 	uint32_t least;     // items that are worth a process: the last items are not spread more thinly
 };
 
 // Adds a process that took `ns` nanoseconds for `items` items (at least 1).
 void packsize_note(struct packsize *size, uint32_t items, uint64_t ns);
 
-// The number of items for a process that should have `want`, while `waiting` wait, its own first item included. If no more
-// come (`ended`), it is a share of those, so that the last processes end together on all slots. At least 1.
+// Returns the number of items for a process that should have `want`, while `waiting` items wait, its own first one included. If no
+// more items come (`ended`), it is a share of the waiting ones, so that the last processes end together on all slots. At least 1.
 uint64_t packsize_share(uint32_t want, uint32_t least, uint64_t waiting, unsigned slots, bool ended);

@@ -108,7 +108,7 @@ static ssize_t move_part(const struct block *block, int to) {
 static ssize_t write_block(void *arg, int fd) {
 	struct block *block = arg;
 	if (block->head_at == 0 && block->at == 0 && block->size > PIPE_LEAST) {
-		(void)pipe_widen(fd, PIPE_BYTES); // so reader and writer wait for each other less often; fails if the user has too many pipes
+		(void)pipe_widen(fd, PIPE_BYTES); // then reader and writer wait for each other less often; fails if the user has too many pipes
 	}
 	if (block->head_at < block->head_len) {
 		ssize_t n = write(fd, block->head + block->head_at, block->head_len - block->head_at);
@@ -123,8 +123,8 @@ static ssize_t write_block(void *arg, int fd) {
 	return n > 0 && block->at == block->size ? 0 : n;
 }
 
-// Writes the block into its file, for a job that gets the name of it. Bytes in memory are written for the first attempt only: later ones
-// find the file as that has left it. Returns 0, or -1 after a message.
+// Writes the block into its file, for a job that gets the name of the file. Bytes in memory are written for the first attempt only:
+// later attempts find the file as the first has left it. Returns 0, or -1 after a message.
 static int block_fill(struct block *block) {
 	if (!block->part && !block->bytes.data) {
 		return 0;

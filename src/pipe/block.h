@@ -66,8 +66,8 @@ struct block {
 	struct buf bytes;        // the data behind the header; empty if that is a part of a file
 	uint64_t offset, size;   // of the data behind the header, in the file; in `bytes` the offset is 0
 	size_t head_at;          // bytes of the header that the present attempt has got
-	uint64_t at;             // … and of the data behind it
-	struct stdin_writer stdin_writer; // of the attempt
+	uint64_t at;             // bytes of the data behind the header that the present attempt has got
+	struct stdin_writer stdin_writer; // writes the block for the present attempt
 };
 
 // A file of --pipe-part, or a large one that is stdin.
@@ -79,8 +79,8 @@ struct file_part {
 	size_t head_len;
 	uint64_t size;
 	uint64_t from;           // where the next block begins
-	uint64_t scan;           // … how far its end has been searched for
-	uint64_t end;            // … its end, or 0: not found yet
+	uint64_t scan;           // how far the end of the next block has been searched for
+	uint64_t end;            // the end of the next block, or 0: not found yet
 	uint64_t base;           // where the bytes begin that were read for the search and are still in memory
 };
 
@@ -120,7 +120,7 @@ void block_free(struct block *block);
 // Data that goes to running jobs as it comes, through the pipes that are their standard inputs: --round-robin, --tee.
 //
 // The event loop deals out portions of it: to the job whose turn it is, or to all jobs. The worker of a job writes the job's
-// portions into the pipe, and sleeps (base/wakeup.h) while there are none. A job has two portions at most, the one being written
+// portions into the pipe, and sleeps (wakeup_open()) while there are none. A job has two portions at most, the one being written
 // and the next: so memory is bounded, and slow jobs get less. A job that has stopped reading gets nothing more; its portions of
 // which nothing was written go to other jobs.
 
@@ -130,7 +130,7 @@ struct portion; // some bytes, with counted references
 // A job that is given data.
 struct consumer {
 	struct list link;     // of dealer->turns until it has left; guarded by the dealer's lock
-	struct consumer *older; // the event loop's list of all
+	struct consumer *older; // the next one in the event loop's list of all consumers
 	struct dealer *dealer;
 	struct stdin_writer stdin_writer; // writes the job's data into its pipe
 	// for its worker only
@@ -144,7 +144,7 @@ struct consumer {
 	bool gone;            // consumer_leave() was called
 };
 
-// The caller frees it with dealer_destroy(), and with it all consumers, when no job runs any more.
+// Makes a dealer. The caller frees it with dealer_destroy(), and all consumers with it, when no job runs any more.
 struct dealer *dealer_create(const struct pipe_config *config);
 void dealer_destroy(struct dealer *dealer);
 
@@ -196,11 +196,11 @@ void consumer_leave(struct consumer *consumer);
 // Opens what config->options name; *config is copied. Returns NULL after a message.
 struct blockfeed *blockfeed_open(const struct pipe_config *config);
 
-// Frees it, and the blocks that are left. To be called when no job runs any more.
+// Frees the feed, and the blocks that are left. To be called when no job runs any more.
 void blockfeed_close(struct blockfeed *feed);
 
-// Goes on reading, without waiting for input, and for a short time only. With DATA_READY *ret_block is a block for a job; it is
-// the caller's.
+// Reads on, without waiting for input, and for a short time only. With DATA_READY *ret_block is a block for a job; it is the
+// caller's.
 enum data_status blockfeed_step(struct blockfeed *feed, struct block **ret_block);
 
 // Ends the reading: jobs that get data while they run (--round-robin, --tee) get the end of file behind what they have. Idempotent.

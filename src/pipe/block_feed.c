@@ -4,7 +4,7 @@
 // 1 MiB blocks from a pipe: no more CPU than splice(2) into a file in memory.) A large regular file as stdin is not copied at all: its
 // blocks are parts of it, as with --pipe-part, that end where --pipe's end (0.6 of the CPU of jobs that do no more than read).
 //
-// No more than one block beyond the slots is there at once: the reader waits, and with it who writes.
+// At most one block more than there are slots exists at a time: the reader waits then, and with it the program that writes the data.
 
 #include "pipe/block.h"
 
@@ -22,48 +22,48 @@
 #include <unistd.h>
 
 enum {
-	PASS_BYTES = 4 * 1024 * 1024, // between two looks at the signals
-	LARGE_FILE = 256 * 1024,      // what is left of stdin, for it not to be copied
-	WINDOW = 4096,                // … of which is looked at first for the end of a block
-	PIECE = 128 * 1024,           // as GNU parallel looks for borders of parts
-	RECORDS_AT_ONCE = 64,         // that are dealt out between two looks at anything else
-	PARTS_AHEAD = 64,             // that are no more than a few numbers
-	TEE_BYTES = 128 * 1024,       // of a portion of --tee: two for each job are kept at most, and all have the same
-	FDS_PER_JOB = 10,             // of --round-robin: its pipes, pidfd, eventfd and blocks, with some to spare
+	PASS_BYTES = 4 * 1024 * 1024, // bytes that are read between two looks at the signals
+	LARGE_FILE = 256 * 1024,      // a stdin that is a file with so many bytes left is not copied
+	WINDOW = 4096,                // bytes of it that are first searched for the end of a block
+	PIECE = 128 * 1024,           // bytes that are read at a time to find where parts end, as in GNU parallel
+	RECORDS_AT_ONCE = 64,         // records that are dealt out between two looks at anything else
+	PARTS_AHEAD = 64,             // blocks of --pipe-part that may wait for a slot: each is no more than a few numbers
+	TEE_BYTES = 128 * 1024,       // in a portion of --tee: at most two are kept for each job, and all jobs have the same
+	FDS_PER_JOB = 10,             // of --round-robin: a job's pipes, pidfd, eventfd and blocks, with some to spare
 };
 
 struct blockfeed {
 	struct pipe_config config;
 	struct block_splitter *splitter;
 	struct dealer *dealer;   // of --round-robin, and of --tee with a stream; or NULL
-	struct portion *undealt; // … to be dealt out next, or NULL
-	unsigned started, most_jobs; // of --round-robin: jobs
-	struct consumer **consumers; // of --tee: by number of the job, less 1
+	struct portion *undealt; // the portion to be dealt out next, or NULL
+	unsigned started, most_jobs; // of --round-robin: how many jobs have begun, and may at most
+	struct consumer **consumers; // of --tee: the consumer of each job, by the job's number less 1
 	uint64_t nconsumers;
-	bool flowing;            // … all jobs are queued
+	bool flowing;            // of --tee: all jobs are queued (blockfeed_begin())
 	struct header_rule *fronts[2]; // what the data, or each file, begins with: a line that is in no block, and the header; or NULL
-	int nfronts;             // of a stream: those that were found
+	int nfronts;             // of a stream: how many of `fronts` were looked for
 	struct buf header;
 	bool strip;              // --remove-rec-sep
 	bool drops;              // --no-run-if-empty: lines of nothing but blanks
-	struct blanks blanks;    // … of the line that may be one
+	struct blanks blanks;    // for `drops`: the state of the filter
 	bool warned;
 	struct blocks blocks;
 
-	bool ended;              // the stream has
-	bool failed;             // by an error, which is still to be told
+	bool ended;              // the stream has ended
+	bool failed;             // reading has failed, which is still to be told
 	bool done;
 	bool left_is_lost;       // nobody gets what was not dealt out
 	bool cutting;            // the round's bytes have been read
-	bool first, cut_any;     // in this round: nothing was tried yet, something was cut off
+	bool first, cut_any;     // in this round: no cut was tried yet; a block was cut off
 	size_t left;             // bytes to read in this round
 	struct buf data;         // what was read; of files, what is looked at
-	size_t at;               // … and is in no block yet from here on
+	size_t at;               // the offset in `data` of the bytes that are in no block yet
 
-	struct file_part source; // the file that is stdin, of which the blocks are parts; or without a path
+	struct file_part source; // the file that is stdin, if blocks are parts of it; else its path is NULL
 	struct file_part *parts;
-	size_t nparts, part;     // files, and which is the one
-	uint64_t part_block;     // bytes, after which the end of a block is looked for
+	size_t nparts, part;     // how many files there are, and the index of the present one
+	uint64_t part_block;     // bytes of a block, before the end of it is searched for
 };
 
 // ---- blocks ----
@@ -75,7 +75,7 @@ static enum data_status fail(struct blockfeed *feed, const char *what) {
 }
 
 static enum data_status block_ready(struct blockfeed *feed, struct block *block, struct block **ret_block) {
-	if (feed->blocks.named) { // its name is in the command
+	if (feed->blocks.named) { // the command gets the name of the block's file
 		block->fd = tmpfile_open_in_memory("fairpar-block", feed->config.temp_dir);
 		if (block->fd < 0) {
 			return fail(feed, BLOCK_NOT_KEPT);
@@ -85,7 +85,7 @@ static enum data_status block_ready(struct blockfeed *feed, struct block *block,
 	return DATA_READY;
 }
 
-// What is left of the file up to `end` becomes a block.
+// Makes a block of the file's next bytes, up to `end`.
 static enum data_status part_ready(struct blockfeed *feed, struct file_part *part, uint64_t end, struct block **ret_block) {
 	struct block *block = block_new(&feed->blocks);
 	if (!block) {
@@ -102,7 +102,7 @@ static enum data_status part_ready(struct blockfeed *feed, struct file_part *par
 
 // ---- reading a stream ----
 
-// Reads up to `want` bytes of stdin, but for blank lines that are not wanted. Returns how many it keeps, 0 at the end, or -1 with errno.
+// Reads up to `want` bytes of stdin, without blank lines if they are dropped. Returns how many it keeps, 0 at the end, or -1 with errno.
 static ssize_t read_data(struct blockfeed *feed, size_t want) {
 	char piece[16 * 1024];
 	struct buf *data = &feed->data;
@@ -113,11 +113,11 @@ static ssize_t read_data(struct blockfeed *feed, size_t want) {
 		return n;
 	}
 	size_t kept = blanks_drop(&feed->blanks, piece, (size_t)n, data);
-	errno = EAGAIN; // signals first, it may go on like this
+	errno = EAGAIN; // goes back to look at signals, as many more blank lines may follow
 	return kept == 0 && n > 0 ? -1 : (ssize_t)kept;
 }
 
-// Reads what the round still wants, or a pass. Returns DATA_READY if that is all there.
+// Reads what the round still wants, or a pass of it. Returns DATA_READY if all of it is there or the stream has ended.
 static enum data_status fill(struct blockfeed *feed) {
 	for (size_t pass = 0; feed->left > 0;) {
 		if (pass >= PASS_BYTES) {
@@ -142,7 +142,7 @@ static enum data_status fill(struct blockfeed *feed) {
 	return DATA_READY;
 }
 
-// Looks for the line that is in no block, and then for the header, which is of all blocks and of none.
+// Looks for the first line, if that is no data, and then for the header, which each block begins with.
 static enum data_status find_front(struct blockfeed *feed) {
 	const struct header_rule *rule = feed->fronts[feed->nfronts];
 	size_t len = feed->data.len - feed->at, found = rule ? header_find(rule, buf_str(&feed->data) + feed->at, len) : 0;
@@ -158,7 +158,7 @@ static enum data_status find_front(struct blockfeed *feed) {
 	return DATA_AGAIN;
 }
 
-// Takes `len` bytes off the data, in a buffer of their own: this one, if they are most of it.
+// Takes `len` bytes off the data, in a buffer of their own: in the memory of feed->data, if they are most of it.
 static struct buf take_data(struct blockfeed *feed, size_t len) {
 	struct buf bytes = BUF_INIT, *data = &feed->data;
 	size_t rest = data->len - feed->at - len;
@@ -175,7 +175,7 @@ static struct buf take_data(struct blockfeed *feed, size_t len) {
 	return block;
 }
 
-// Makes a block of the first `len` bytes. One that --rrs leaves empty is none, as in GNU parallel.
+// Makes a block of the first `len` bytes. If --remove-rec-sep leaves it empty, there is no block, as in GNU parallel.
 static enum data_status cut_block(struct blockfeed *feed, size_t len, struct block **ret_block) {
 	struct block *block = block_new(&feed->blocks);
 	if (!block) {
@@ -195,7 +195,7 @@ static enum data_status cut_block(struct blockfeed *feed, size_t len, struct blo
 	return block_ready(feed, block, ret_block);
 }
 
-// Cuts off a block, if there is one.
+// Cuts off a block, if a whole one is there.
 static enum data_status cut(struct blockfeed *feed, struct block **ret_block) {
 	size_t all = feed->data.len - feed->at;
 	size_t len = block_splitter_cut(feed->splitter, buf_str(&feed->data) + feed->at, all, feed->first, feed->ended);
@@ -253,8 +253,8 @@ static enum data_status stream_step(struct blockfeed *feed, struct block **ret_b
 
 // ---- a file as stdin ----
 
-// Finds the end of the records that are whole in the next `len` bytes: nearly always it is in the last few of them. 0: there
-// is none. Returns 0, or -1 with errno: EIO if the file has become shorter.
+// Finds the end of the last whole record in the next `len` bytes, from behind: it is nearly always in the last few of them.
+// *ret_cut is 0 if there is none. Returns 0, or -1 with errno: EIO if the file has become shorter.
 static int file_cut(struct blockfeed *feed, size_t len, size_t *ret_cut) {
 	*ret_cut = block_splitter_is_free(feed->splitter) ? len : 0;
 	for (size_t window = WINDOW, size = 0; *ret_cut == 0 && size < len; window *= 4) {
@@ -272,7 +272,7 @@ static enum data_status file_step(struct blockfeed *feed, struct block **ret_blo
 	struct file_part *source = &feed->source;
 	size_t want = block_splitter_want(feed->splitter, 0), cut;
 	struct stat stat;
-	// the end is where it is when we come to it
+	// the file may still change: near the end its size is read again
 	bool is_near = source->size < source->from + want;
 	if (is_near && fstat(source->fd, &stat) != 0) {
 		return fail(feed, "cannot read the standard input");
@@ -291,14 +291,14 @@ static enum data_status file_step(struct blockfeed *feed, struct block **ret_blo
 		return grow(feed);
 	}
 	enum data_status status = part_ready(feed, source, source->from + cut, ret_block);
-	(void)lseek(source->fd, (off_t)source->from, SEEK_SET); // for who reads on behind us
+	(void)lseek(source->fd, (off_t)source->from, SEEK_SET); // for a program that reads on after us
 	return status;
 }
 
 // ---- parts of files ----
 
-// Reads into feed->data until the rule for a header finds one at part->from. Returns 0 with its length, or SIZE_MAX if
-// there is none; -1 with errno.
+// Reads into feed->data until the rule finds a header at part->from. Returns 0 with the header's length, or SIZE_MAX if there is
+// none; -1 with errno.
 static int part_find_front(struct blockfeed *feed, const struct file_part *part, const struct header_rule *rule, size_t *ret_len) {
 	struct buf *data = &feed->data;
 	ssize_t n = 1;
@@ -312,7 +312,7 @@ static int part_find_front(struct blockfeed *feed, const struct file_part *part,
 	return n < 0 ? -1 : 0;
 }
 
-// Passes by the line that is none, and takes the header. Returns 0, or -1 with errno.
+// Skips the first line, if that is no data, and takes the header. Returns 0, or -1 with errno.
 static int part_header(struct blockfeed *feed, struct file_part *part) {
 	size_t len = 0;
 	if (feed->fronts[0] && part_find_front(feed, part, feed->fronts[0], &len) != 0) {
@@ -331,7 +331,7 @@ static int part_header(struct blockfeed *feed, struct file_part *part) {
 	return 0;
 }
 
-// Begins the next block of the file: its end is looked for a block further on.
+// Begins the next block of the file: its end is searched for from part_block bytes further on.
 static void part_begin(struct blockfeed *feed, struct file_part *part) {
 	part->scan = part->base = part->from + feed->part_block;
 	part->end = 0;
@@ -355,7 +355,7 @@ static enum data_status part_find(struct blockfeed *feed, struct file_part *part
 			return DATA_ERROR;
 		}
 		if (n == 0) {
-			break; // it has become shorter: its reader will say so
+			break; // the file has become shorter: the reader of the block will say so
 		}
 		data->len += (size_t)n;
 		part->scan += (size_t)n;
@@ -384,7 +384,7 @@ static enum data_status parts_step(struct blockfeed *feed, struct block **ret_bl
 		}
 		return feed->done ? DATA_END : DATA_AGAIN;
 	}
-	// kept until there is room for the block: looking again would begin behind it
+	// part->end is kept until there is room for the block: another search would begin behind it
 	enum data_status status = part->end > 0 ? DATA_READY : part_find(feed, part);
 	if (status != DATA_READY) {
 		feed->done = status == DATA_ERROR;
@@ -399,7 +399,7 @@ static enum data_status parts_step(struct blockfeed *feed, struct block **ret_bl
 
 // ---- by turns ----
 
-// Ends the reading, as for who writes into a pipe that nobody reads.
+// Ends the reading, as no job reads any more: so a program ends whose pipe nobody reads.
 static enum data_status stop_reading(struct blockfeed *feed) {
 	feed->ended = feed->done = feed->left_is_lost = true;
 	return feed->config.options->dry_run ? DATA_AGAIN : DATA_LOST;
@@ -418,7 +418,7 @@ static enum data_status deal(struct blockfeed *feed) {
 	return DATA_AGAIN;
 }
 
-// The block is the first of one more job, as long as there may be more; else it is dealt out, and is none.
+// Gives the block to one more job, as its first data, as long as there may be more jobs; else deals its bytes out and frees it.
 static enum data_status robin_take(struct blockfeed *feed, struct block *block, struct block **ret_block) {
 	bool is_first = feed->started < feed->most_jobs;
 	struct buf bytes = BUF_INIT;
@@ -489,7 +489,7 @@ int blockfeed_expect(struct blockfeed *feed, uint64_t jobs) {
 		return diag_error("--tee runs all %llu jobs at once, but --jobs %s allows %u: take --jobs 0, or --pipe-part with a file",
 		                  ull(jobs), config->options->jobs ? config->options->jobs : "0", config->slots);
 	}
-	feed->consumers = xcalloc(jobs > 0 ? (size_t)jobs : 1, sizeof(*feed->consumers)); // jobs: at most the slots
+	feed->consumers = xcalloc(jobs > 0 ? (size_t)jobs : 1, sizeof(*feed->consumers)); // there are no more jobs than slots here
 	for (; feed->nconsumers < jobs; ++feed->nconsumers) {
 		feed->consumers[feed->nconsumers] = dealer_add(feed->dealer, /* portion */ NULL);
 		if (!feed->consumers[feed->nconsumers]) {
@@ -500,7 +500,7 @@ int blockfeed_expect(struct blockfeed *feed, uint64_t jobs) {
 }
 
 void blockfeed_begin(struct blockfeed *feed, uint64_t jobs) {
-	for (uint64_t i = jobs; i < feed->nconsumers; ++i) { // items that are none, such as {uniq} leaves out
+	for (uint64_t i = jobs; i < feed->nconsumers; ++i) { // items that became no job, such as those that {uniq} leaves out
 		consumer_leave(feed->consumers[i]);
 	}
 	feed->flowing = true;
@@ -616,16 +616,16 @@ static void stream_open(struct blockfeed *feed) {
 	off_t from = fstat(STDIN_FILENO, &stat) == 0 && S_ISREG(stat.st_mode) ? lseek(STDIN_FILENO, 0, SEEK_CUR) : -1;
 	bool is_simple = !options->cat && !feed->dealer && !feed->fronts[0] && !feed->fronts[1] && !feed->drops && !feed->strip
 		&& !options->regexp && options->lines == 0 && options->records == 0;
-	// a file that tells more than it has (/sys) is small
+	// a file that says it is larger than it is (/sys) is small
 	if (is_simple && from >= 0 && (uint64_t)stat.st_size >= (uint64_t)from + LARGE_FILE) {
 		feed->source = (struct file_part){.path = "the standard input", .is_stdin = true, .fd = STDIN_FILENO, .from = (uint64_t)from,
 		                             .size = (uint64_t)stat.st_size};
 	}
-	(void)pipe_widen(STDIN_FILENO, PIPE_BYTES); // as in write_block(); of no other file
+	(void)pipe_widen(STDIN_FILENO, PIPE_BYTES); // for the reason in write_block(); does nothing unless stdin is a pipe
 	begin_round(feed);
 }
 
-// Makes what cuts. Returns 0, or -1 after a message.
+// Makes the splitter, and the rules for what the data begins with. Returns 0, or -1 after a message.
 static int rules_open(struct blockfeed *feed) {
 	const struct options *options = feed->config.options;
 	struct block_splitter_config config = {
@@ -647,7 +647,7 @@ static int rules_open(struct blockfeed *feed) {
 	return error ? -1 : 0;
 }
 
-// A file of --tee is opened anew for each job: fails before the first, not with each. Returns 0, or -1 after a message.
+// Checks that the file of --tee can be opened, as each job opens it anew: fails before the first job, not in each. Returns 0, or -1 after a message.
 static int tee_file_check(const char *path) {
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
 	int result = fd >= 0 ? 0 : diag_error("cannot open '%s': %s", text_shows(path), strerror(errno));
@@ -669,7 +669,7 @@ struct blockfeed *blockfeed_open(const struct pipe_config *config) {
 	if (options->round_robin) {
 		unsigned long most = config->nofile / FDS_PER_JOB;
 		feed->most_jobs = most == 0 ? 1 : most < config->slots ? (unsigned)most : config->slots;
-		++feed->blocks.most; // one that is filled, one that is dealt out, and of each job the first
+		++feed->blocks.most; // one block is filled, one is dealt out, and each job has its first
 	}
 	if (options->tee ? of_parts && tee_file_check(options->tee_file) != 0 : rules_open(feed) != 0 || (of_parts && parts_open(feed) != 0)) {
 		blockfeed_close(feed);

@@ -1,8 +1,8 @@
 // Data that goes to running jobs as it comes, through the pipes that are their standard inputs: --round-robin, --tee.
 //
-// Small portions (records, -N) are added to the one that waits, as far as a pipe would hold them: so they are dealt
-// evenly, however late a job starts or its worker wakes. And a worker is only woken when a page of them is there, or no
-// more are at hand: so with -N1 the threads wake each other once for hundreds of records, not once for each.
+// Small portions (records, -N) are added to the portion that waits, as far as a pipe would hold them: so they are dealt evenly,
+// however late a job starts or its worker wakes. And a worker is only woken when a page of them is there, or no more are at hand:
+// so with -N1 the threads wake each other once for hundreds of records, not once for each.
 
 #include "pipe/block.h"
 
@@ -19,7 +19,7 @@
 enum {
 	SMALL_PORTION = 32 * 1024, // bytes at most of portions that are added to each other while they wait
 	WAITING_BYTES = 64 * 1024, // of small portions for one job: what a pipe holds (pipe(7))
-	WAKING_BYTES = 4096,       // … that are worth waking its worker while there are more
+	WAKING_BYTES = 4096,       // bytes of them that are worth waking the job's worker while more are at hand
 };
 
 struct portion {
@@ -30,14 +30,14 @@ struct portion {
 
 struct dealer {
 	const struct pipe_config *config;
-	struct consumer *newest;  // the event loop's own
+	struct consumer *newest;  // the list of all consumers, which only the event loop uses
 	mutex lock;           // guards what follows
 	struct list turns;    // consumers; the one that has waited longest is first
 	unsigned readers;
 	bool room_wanted;          // the event loop has a portion that there was no room for
 	bool due;             // a worker sleeps though its job has a small portion
 	bool ended;
-	struct portion **left; // portions that jobs have left which stopped reading
+	struct portion **left; // portions of jobs that stopped reading, which go to other jobs
 	size_t nleft, left_cap;
 };
 
@@ -118,7 +118,7 @@ unsigned dealer_readers(struct dealer *dealer) {
 	return readers;
 }
 
-// True if nothing waits for the job, or the bytes can be added to what does.
+// Returns true if no portion waits for the job, or this one can be added to the portion that waits.
 static bool has_room(const struct consumer *consumer, const struct portion *portion) {
 	const struct portion *waits = consumer->next;
 	size_t size = portion->bytes.len;
@@ -146,7 +146,7 @@ static void wake_waiting(struct consumer *consumer) {
 	}
 }
 
-// Gives the portion to the consumer, which is last in dealer->turns from now on.
+// Gives the portion to the consumer, which goes to the end of dealer->turns.
 static void add_portion(struct dealer *dealer, struct consumer *consumer, struct portion *portion) {
 	if (consumer->next) {
 		buf_add(&consumer->next->bytes, portion->bytes.data, portion->bytes.len);
@@ -232,7 +232,7 @@ void dealer_end(struct dealer *dealer) {
 	bool ended = dealer->ended;
 	dealer->ended = true;
 	mutex_unlock(&dealer->lock);
-	// harmless for workers that do not wait: they do not look at stdin_writer.more_fd any more
+	// harmless for workers that do not wait: they no longer look at stdin_writer.more_fd
 	for (struct consumer *consumer = ended ? NULL : dealer->newest; consumer; consumer = consumer->older) {
 		wake(consumer);
 	}
@@ -240,7 +240,7 @@ void dealer_end(struct dealer *dealer) {
 
 // ---- writing ----
 
-// Takes the portion that waits, to write it. Returns false if there is none, with errno: 0 at the end, ENODATA if there will be more.
+// Takes the portion that waits, to write it. Returns false if none waits, with errno: 0 at the end, ENODATA if there will be more.
 static bool take_next(struct consumer *consumer) {
 	struct dealer *dealer = consumer->dealer;
 	mutex_lock(&dealer->lock);

@@ -52,7 +52,7 @@ static int control_write(const struct cgroup_root *root, const char *path, const
 	return rc;
 }
 
-// Reads a file of a job's group into `text`, which the caller frees. Returns it, "" if there is none.
+// Reads a file of a job's group into `text`, which the caller frees. Returns the text, "" if there is no such file.
 static const char *group_read(const struct cgroup_root *root, unsigned number, const char *file, struct buf *text) {
 	char name[NAME_BYTES];
 	*text = (struct buf)BUF_INIT;
@@ -67,13 +67,13 @@ static bool control_has(const struct cgroup_root *root, const char *path, const 
 	if (proc_read(root->fd, path, &text) != 0) {
 		return false;
 	}
-	text.data[strcspn(text.data, "\n")] = '\0'; // it is one line
+	text.data[strcspn(text.data, "\n")] = '\0'; // the file is one line
 	return word_is_in(text.data, word, strlen(word));
 }
 
 // ---- the leaf ----
 
-// Those of another pid namespace are listed as 0 (cgroups(7)).
+// Returns whether the group holds only this process and its descendants. Processes of other pid namespaces show as 0 (cgroups(7)).
 static bool holds_ours_alone(const struct cgroup_root *root) {
 	struct proctree ours = PROCTREE_INIT, there = PROCTREE_INIT;
 	proctree_add_tree(&ours, getpid());
@@ -100,11 +100,11 @@ static void move_all(const struct cgroup_root *root, const char *from, const cha
 
 static void move_from_leaf(struct cgroup_root *root, const char *leaf, const char *leaf_procs) {
 	move_all(root, leaf_procs, "cgroup.procs");
-	unlinkat(root->fd, leaf, AT_REMOVEDIR); // where it cannot be done a leaf stays, with us in it
+	unlinkat(root->fd, leaf, AT_REMOVEDIR); // if that fails, the leaf stays, with this process in it
 }
 
-// A group with processes has no controllers for the groups below it ("no internal process constraint"), so all go to a
-// leaf, which are ours. Returns 0, or -1 with errno.
+// A group with processes has no controllers for the groups below it ("no internal process constraint"), so all its processes,
+// which are ours, go to a leaf. Returns 0, or -1 with errno.
 static int move_to_leaf(struct cgroup_root *root) {
 	char leaf[NAME_BYTES], procs[NAME_BYTES];
 	group_file(0, "", leaf);
@@ -112,7 +112,7 @@ static int move_to_leaf(struct cgroup_root *root) {
 	if (mkdirat(root->fd, leaf, 0755) != 0) {
 		return -1;
 	}
-	// some may start others while we move them
+	// some processes may start others while they are moved
 	for (unsigned i = 0; i < MOVES && holds_ours_alone(root); ++i) {
 		move_all(root, "cgroup.procs", procs);
 		if (control_write(root, "cgroup.subtree_control", "+memory") == 0) {
@@ -128,7 +128,7 @@ static int move_to_leaf(struct cgroup_root *root) {
 
 // ---- the root ----
 
-// A killed fairpar's groups, which are empty by now or soon: all that remains is names. So are those of one that ran in one of
+// Removes the groups of killed fairpars, which are empty by now or soon; and in these the groups of a fairpar that ran in one of
 // them.
 static void remove_leftovers(int dir_fd, const char *path) {
 	int fd = openat(dir_fd, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -221,7 +221,7 @@ int cgroup_create(struct cgroup_root *root, uint64_t limit, struct cgroup *ret_g
 	do {
 		group.number = atomic_add_relaxed(&root->made, 1) + 1;
 		made = mkdirat(root->fd, group_file(group.number, "", name), 0755);
-		// one of the same pid may have left it, in another pid namespace
+		// a fairpar of the same pid in another pid namespace may have left it
 	} while (made != 0 && errno == EEXIST && group.number < 1U << 20);
 	if (made != 0) {
 		return -1;
@@ -235,7 +235,7 @@ int cgroup_create(struct cgroup_root *root, uint64_t limit, struct cgroup *ret_g
 		return -1;
 	}
 	if (root->real) {
-		// not there in every kernel
+		// these files are not in every kernel
 		control_write(root, group_file(group.number, "memory.swap.max", name), "0");
 		control_write(root, group_file(group.number, "memory.oom.group", name), "1");
 	}
@@ -255,7 +255,7 @@ uint64_t cgroup_peak(const struct cgroup_root *root, const struct cgroup *group)
 	struct buf text;
 	uint64_t peak = strtoull(group_read(root, group->number, "memory.peak", &text), NULL, 10);
 	buf_fini(&text);
-	uint64_t file, shmem; // the second is a part of the first
+	uint64_t file, shmem; // `shmem` is a part of `file`
 	const char *stat = group_read(root, group->number, "memory.stat", &text);
 	bool known = proc_find_number(stat, "file", &file) && proc_find_number(stat, "shmem", &shmem);
 	uint64_t cache = known && file > shmem ? file - shmem : 0;

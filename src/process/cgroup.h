@@ -10,25 +10,24 @@
 
 // The group below which the jobs' groups are made.
 struct cgroup_root {
-	int fd;            // O_PATH descriptor of its directory, or -1
-	bool real;         // on a cgroup2 file system; else a plain directory, as tests have it
-	bool in_leaf;      // this process went to a leaf of its own to make room for the memory controller
-	atomic_uint made;  // for names that are used once
+	int fd;            // O_PATH descriptor of the group's directory, or -1
+	bool real;         // the directory is on a cgroup2 file system; false: it is a plain directory, as in tests
+	bool in_leaf;      // this process has moved to a leaf group below, so that the memory controller could be enabled here
+	atomic_uint made;  // the NUMBER of the last group that was made, so that each name is used once
 };
 
 // The group of one job.
 struct cgroup {
-	unsigned number; // in its name, fairpar-PID-NUMBER; 0: there is none
-	int procs_fd;    // of cgroup.procs, to which a process writes "0" to enter the group, and which is closed then; or -1
+	unsigned number; // the NUMBER in the group's name, fairpar-PID-NUMBER; 0: there is no group
+	int procs_fd;    // the group's cgroup.procs, open until the child has started: the child writes "0" there to enter the group; or -1
 };
 
 #define CGROUP_NONE {.number = 0, .procs_fd = -1}
 
-// Opens the group `path`, or this process's own (NULL), and enables the memory controller below it. It must hold no
-// process but this one and its descendants. Removes the empty groups that killed fairpars have left there. `below` is put in front
-// of the paths where this process's own group is looked for; it is "" except in tests.
-// Returns NULL, with a root for cgroup_root_close(); or the reason for the failure, a text that is valid until the next strerror(),
-// with root->fd -1.
+// Opens the group `path`, or this process's own (NULL), and enables the memory controller below it. The group must hold no process
+// but this one and its descendants. Removes the empty groups that killed fairpars have left there. `below` is put in front of the
+// paths where this process's own group is looked for; it is "" except in tests. Returns NULL, with a root for cgroup_root_close();
+// or the reason for the failure, a text that is valid until the next strerror(), with root->fd -1.
 const char *cgroup_root_open(struct cgroup_root *root, const char *path, const char *below) FP_NODISCARD;
 
 // Moves this process back into the group, if cgroup_root_open() moved it to a leaf, and closes the descriptor. Does nothing with a

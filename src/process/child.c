@@ -44,7 +44,7 @@ struct child {
 	int paused[STREAM_ERR + 1]; // descriptors of the streams that are not read until ROOM is readable, or -1
 	uint64_t time_due;          // when to call children_time_out(), or TIME_NEVER
 	uint64_t stop_due;          // when to look whether it has stopped, or TIME_NEVER
-	uint64_t linger_until;      // for the rest of its group, once it is a zombie; 0: it is not
+	uint64_t linger_until;      // until when to wait for the rest of its group, once the child is a zombie; 0: it is none yet
 	struct memory_claim claim;
 };
 
@@ -56,9 +56,9 @@ static bool is_shortage(int error) {
 	return error == EAGAIN || error == ENOMEM || error == EMFILE || error == ENFILE;
 }
 
-// For a child that inherits descriptor `fd`, stdout or stderr: a program may set O_NONBLOCK and leave it so, for all who share the
-// open file description (fcntl(2), F_SETFL), and what others write into a full pipe then is lost. Returns a description of that
-// pipe for the child alone, or -1: it shares ours, which blocks again.
+// For a child that inherits our stdout or stderr, `fd`. A program may set O_NONBLOCK and leave it so for all that share the open
+// file description (fcntl(2), F_SETFL): what others then write into a full pipe is lost. So if `fd` is a pipe, returns another
+// description of it, for the child alone; else -1: the child shares ours, which is made to block again.
 static int open_own(int fd) {
 	char path[32];
 	struct stat stat;
@@ -75,7 +75,7 @@ static int open_own(int fd) {
 	return own;
 }
 
-// One try. Leaves nothing open and ret_error->error != 0 if it fails.
+// Tries once to start the child. If that fails, ret_error->error is not 0, and nothing is left open.
 static void child_try(struct child *child, atomic_int *listed, struct spawn_error *ret_error) {
 	const struct child_config *config = child->config;
 	struct children *children = child->children;
@@ -120,7 +120,7 @@ static void child_try(struct child *child, atomic_int *listed, struct spawn_erro
 	}
 }
 
-// Waits for the memory that the child needs. Returns false if it was cancelled meanwhile.
+// Waits for the memory that the child needs. Returns false if the child was cancelled meanwhile.
 static bool child_claim(struct child *child) {
 	const struct child_config *config = child->config;
 	if (!config->memory && !config->learned) {
@@ -130,7 +130,7 @@ static bool child_claim(struct child *child) {
 	                         children_refusal(child->children, config->cleanup));
 }
 
-// Returns false if it did not start: cancelled, or with the error in ret_error->error.
+// Starts the child, if need be by several tries. Returns false if it was cancelled, or with the error in ret_error->error.
 static bool child_try_until(struct child *child, atomic_int *listed, struct spawn_error *ret_error) {
 	const atomic_bool *refusal = children_refusal(child->children, child->config->cleanup);
 	struct start_backoff backoff = {.pause = 0};
@@ -147,7 +147,7 @@ static bool child_try_until(struct child *child, atomic_int *listed, struct spaw
 		}
 		if (ret_error->step == SPAWN_CGROUP && !is_shortage(ret_error->error)
 		    && memory_claim_renounce(&child->children->memory, &child->claim, ret_error->error)) {
-			(void)child_claim(child); // refused: the next look at `refusal` finds it
+			(void)child_claim(child); // if that is refused, the next look at `refusal` finds it
 			continue;
 		}
 		if (!is_shortage(ret_error->error)
@@ -190,7 +190,7 @@ static bool child_start(struct child *child, struct spawn_error *ret_error) {
 
 // ---- RUNNING, ENDING ----
 
-// Takes what the stream holds; if there is no room for it, the streams wait until there is.
+// Takes what the stream holds; if there is no room for it, the stream is not read until there is.
 static void child_read_stream(struct child *child, enum child_stream stream) {
 	struct pollfd *from = &child->fds[stream];
 	const struct output_reader *reader = child->config->output_reader;
@@ -204,7 +204,7 @@ static void child_read_stream(struct child *child, enum child_stream stream) {
 	}
 }
 
-// Waits for something to happen, takes what the streams hold, and gives what is asked for.
+// Waits for something to happen, takes the output that is there, and writes to the child's stdin what it can take.
 static void child_poll(struct child *child, uint64_t until) {
 	nfds_t n_fds = child->fds[ROOM].fd >= 0 ? ROOM + 1 : child->config->stdin_writer ? MORE + 1 : END + 1;
 	int ready = poll(child->fds, n_fds, poll_ms(until));
@@ -259,8 +259,8 @@ static void child_on_time(struct child *child) {
 	}
 }
 
-// True if the child is a zombie and others of its group are still to be waited for: fds[END] is then one of them.
-// They have as much time to clean up as the child had; those that are left after it get SIGKILL.
+// Returns true if the child is a zombie and others of its group are still to be waited for: fds[END] is then one of them. They
+// have as much time to clean up as the child had; those that are left then get SIGKILL.
 static bool child_lingers(struct child *child) {
 	if (!child->config->own_group || !children_is_marked(child->children, &child->running)) {
 		return false;
@@ -270,7 +270,7 @@ static bool child_lingers(struct child *child) {
 		child->linger_until = now + term_seq_length(&child->children->seq);
 	} else if (child->fds[END].revents) {
 		siginfo_t info;
-		waitid(P_PIDFD, (id_t)child->fds[END].fd, &info, WEXITED | WNOHANG); // or children_reap_orphans() was faster
+		waitid(P_PIDFD, (id_t)child->fds[END].fd, &info, WEXITED | WNOHANG); // unless children_reap_orphans() was faster
 	}
 	if (now >= child->linger_until) {
 		return false;
@@ -325,7 +325,7 @@ static void child_reap(struct child *child, struct result *ret_result) {
 	} else if (marked == MARKED_FOR_CANCEL) {
 		ret_result->outcome = OUTCOME_CANCELLED;
 	} else if (marked == MARKED_FOR_MEMORY) {
-		ret_result->outcome = OUTCOME_SIGNAL; // also if it made its excuses with exit 0: it was told to give up
+		ret_result->outcome = OUTCOME_SIGNAL; // even if it ended with exit 0: it was told to give up
 		ret_result->term_signal = ret_result->term_signal ? ret_result->term_signal : child->children->seq.steps[0].signal;
 		ret_result->out_of_memory = true;
 	} else if (ret_result->term_signal) {
@@ -361,8 +361,8 @@ void child_run(struct children *children, const struct child_config *config, str
 	}
 	child_attend(&child);
 	child_reap(&child, ret_result);
-	// What the pipes still hold. A grandchild may keep one open for as long as it likes, but not us. The time in which there is no room
-	// for output does not count.
+	// Takes what the pipes still hold. A grandchild may keep a pipe open for as long as it likes, but is not waited for. The time in
+	// which there is no room for output does not count.
 	uint64_t until = ret_result->end + (uint64_t)DRAIN_GRACE_MS * NS_PER_MS;
 	struct pollfd *fds = child.fds;
 	while (fds[ROOM].fd >= 0 || ((fds[STREAM_OUT].fd >= 0 || fds[STREAM_ERR].fd >= 0) && now_ns() < until)) {
@@ -372,12 +372,12 @@ void child_run(struct children *children, const struct child_config *config, str
 	}
 	fd_close(&fds[STREAM_OUT].fd);
 	fd_close(&fds[STREAM_ERR].fd);
-	// the code is that of a shell whose command was killed
+	// 128 + SIGKILL is the exit code of a shell whose command was killed
 	bool is_killed = (ret_result->outcome == OUTCOME_SIGNAL && ret_result->term_signal == SIGKILL)
 		|| (ret_result->outcome == OUTCOME_FAILED && ret_result->exit_code == 128 + SIGKILL);
 	uint64_t resident = (uint64_t)ret_result->usage.ru_maxrss * 1024;
 	ret_result->out_of_memory |= memory_claim_learn(&children->memory, &child.claim, resident, is_killed);
-	// after the last read, for what is left in the cgroup may still write
+	// after the last read, as processes left in the cgroup may still write
 	bool ran_out = memory_claim_close(&children->memory, &child.claim);
 	ret_result->out_of_memory |= ran_out && (ret_result->outcome == OUTCOME_SIGNAL || ret_result->outcome == OUTCOME_FAILED);
 }
@@ -404,7 +404,7 @@ void stdin_pipe_fill(const struct stdin_writer *writer, struct pollfd *to, struc
 	ssize_t n = to->revents & POLLERR ? 0 : writer->writable(writer->arg, to->fd);
 	if (n < 0 && errno == ENODATA) {
 		more->fd = writer->more_fd;
-		to->events = 0; // but for POLLERR, which always comes
+		to->events = 0; // poll() still reports POLLERR
 	} else if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR)) {
 		stdin_pipe_close(writer, to, more);
 	}

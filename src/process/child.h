@@ -25,17 +25,17 @@ struct term_seq {
 	unsigned nsteps;
 };
 
-// Parses SIGNAL[,MS[,SIGNAL…]] (names with or without SIG, or numbers; the last pause may be missing). A sequence that
-// does not end in KILL gets one at its end: what was to end does end. Returns 0, or -1 with *ret_error a static text.
+// Parses SIGNAL[,MS[,SIGNAL…]] (names with or without SIG, or numbers; the last pause may be missing). A sequence that does not
+// end in KILL gets KILL as its last signal, so that every job ends. Returns 0, or -1 with *ret_error a static text.
 int term_seq_parse(const char *text, struct term_seq *ret_seq, const char **ret_error) FP_NODISCARD;
 
-// Appends it as term_seq_parse() reads it, with signals as numbers.
+// Appends the sequence to `buf` as term_seq_parse() reads it, with signals as numbers.
 void term_seq_write(const struct term_seq *seq, struct buf *buf);
 
-// When the step behind the step `sent` is due, if that was sent at `now`; TIME_NEVER: it is the last.
+// Returns when the step after step `sent` is due, if step `sent` was sent at `now`; TIME_NEVER if it is the last step.
 uint64_t term_seq_due(const struct term_seq *seq, unsigned sent, uint64_t now);
 
-// How many nanoseconds it gives a job to end.
+// Returns the sum of the pauses of the sequence, in nanoseconds: the time that it gives a job to end.
 uint64_t term_seq_length(const struct term_seq *seq);
 
 // ---- the table of running children; one for the run ----
@@ -47,14 +47,14 @@ struct children *children_create(const struct term_seq *seq);
 // Frees the table, when no child_run() is running any more. Waits for the end of the guardian, if one was started.
 void children_destroy(struct children *children);
 
-// Puts a random cookie into the environment of the context, which all jobs get. What is left of them is found by it
-// (process/guardian.h). Called before the first child.
+// Puts a random cookie into the environment of the context, which all jobs get. Processes that the jobs leave behind are found by
+// this cookie (process/guardian.h). Called before the first child.
 void children_set_cookie(struct children *children, struct context *context);
 
-// Wakes the event loop by `fd` (wakeup_post()) when it has to go on: guardian_fd() is another one, or orphans are to be looked for.
+// Sets the descriptor that wakes the event loop (wakeup_post()): when guardian_fd() has changed, or a child has begun to be ended.
 void children_set_wake(struct children *children, int fd);
 
-// The guardian of the children, and the memory in which they start; borrowed.
+// Return the guardian of the children, and what holds them back until there is memory for them (process/memory.h); both borrowed.
 struct guardian *children_guardian(struct children *children);
 struct memory *children_memory(struct children *children);
 
@@ -67,11 +67,11 @@ void children_settle(struct children *children);
 
 // ---- signals to all ----
 
-// Sends `signal` to the group of every running child (SIGSTOP for SIGTSTP). Returns how many there were.
+// Sends `signal` to the group of every running child (SIGSTOP for SIGTSTP). Returns how many children run.
 unsigned children_signal(struct children *children, int signal);
 
-// Begins to end all running children but clean-ups, and refuses new ones from now on. The signal of the first step is sent
-// before it returns; the event loop sends the others by children_term_step().
+// Begins to end all running children but clean-ups, and refuses new ones from now on. Sends the signal of the first step before
+// it returns; the event loop sends those of the other steps by children_term_step().
 void children_terminate(struct children *children);
 
 // Sends SIGKILL to all running children, clean-ups too, whatever the step, and refuses new ones.
@@ -88,8 +88,8 @@ void children_last_words(void);
 // Reaps the orphans that this process got as the subreaper. Called by the main thread whenever it wakes. Returns when to call
 // it again (now_ns() time), or TIME_NEVER.
 //
-// Nothing polls for orphans. The descriptor of signals_open() reports SIGCHLD when a job or an orphan ends; after a report it is
-// silent for a while (children_note_sigchld()), so that many short jobs cost few wake-ups.
+// Nothing polls for orphans. The descriptor of signals_open() reports SIGCHLD when a job or an orphan ends; after each report the
+// descriptor is silent for a while (children_note_sigchld()), so that many short jobs cost few wake-ups.
 uint64_t children_reap_orphans(struct children *children, int signal_fd);
 
 // Says that SIGCHLD was reported. children_reap_orphans() follows.
@@ -108,14 +108,14 @@ void children_kill_with_cookie(struct children *children);
 // One running child as seen by children_each().
 struct child_view {
 	pid_t pid;
-	const char *host;    // the machine where that is, valid during the call, or NULL: this one
+	const char *host;    // the machine on which the child runs, valid during the call; NULL: this machine
 	uint64_t start;
 	const char *label;   // job label given to child_run(), valid during the call
 	const char *last;    // the last line of its output, valid during the call, or NULL; see output_reader.last_line
-	int stop_signal;     // of children_each_stopped(): by which it was stopped
+	int stop_signal;     // of children_each_stopped(): the signal that has stopped the child
 };
 
-// Calls fn for each, outside of all locks.
+// Calls fn for each running child, outside of all locks.
 void children_each(struct children *children, void (*fn)(void *arg, const struct child_view *), void *arg);
 
 // Calls fn for each child that has been stopped since the last call, outside of all locks. What children_suspend_young() has
@@ -139,19 +139,19 @@ void children_signal_one(struct children *children, const void *origin, int sign
 // loop, from any thread.
 void children_cancel(struct children *children, const void *origin, uint64_t now);
 
-// The child with that config->origin begins (`waits`) or ends to wait for other jobs. While it waits, the memory that it has
-// declared may be given to them, and children_suspend_young() does not count it.
+// Says that the child with that config->origin begins (`waits`) or stops waiting for other jobs. While the child waits, the
+// memory that it has declared is free for other jobs, and children_suspend_young() neither stops nor counts it.
 void children_set_waiting(struct children *children, const void *origin, bool waits);
 
-// Stops all running children but the `most` oldest, which go on if they were stopped by this. Returns how many are
-// stopped. Whoever is to end is not stopped.
+// Stops all running children but the `most` oldest; the oldest go on if an earlier call has stopped them. Returns how many
+// children are stopped. Clean-ups and children that are being ended are left alone.
 unsigned children_suspend_young(struct children *children, unsigned most);
 
-// How many run, stopped ones too.
+// Returns how many children run, stopped ones included.
 unsigned children_count(struct children *children);
 
-// The pids of some that run, at most `most`, spread over all, of which there are *ret_running: others each time, by
-// `random`. Returns how many; some may end before they are looked at.
+// Puts the pids of a sample of the running children into ret_pids: at most `most`, spread over all children, others for another
+// `random`. Returns how many pids; some children may end before the caller looks at them. *ret_running: how many children run in all.
 size_t children_sample(struct children *children, uint64_t random, pid_t *ret_pids, size_t most, unsigned *ret_running);
 
 // True if all children have ended, including those whose workers still write output and have not noticed it.
@@ -159,10 +159,10 @@ bool children_have_ended(struct children *children);
 
 enum child_stream { STREAM_OUT, STREAM_ERR };
 
-// Takes a child's output: `readable` reads what there is from the (non-blocking) pipe and returns the bytes taken (> 0), 0 at end
-// of file, or -1 with errno (EAGAIN: nothing now). A read error ends that stream. ENODATA: there is no room for more before
-// more_fd, which `readable` empties, becomes readable; until then the pipe is not read, but the child is waited for. `take` is called in its place
-// with output that comes without a pipe, from another machine.
+// Takes a child's output: `readable` reads what there is from the (non-blocking) pipe and returns the bytes taken (> 0), 0 at end of file, or -1
+// with errno (EAGAIN: nothing now). A read error ends that stream. ENODATA: there is no room for more output until more_fd is readable; `readable`
+// empties more_fd. Until then the pipe is not read, but the child is waited for. `take` is called instead of `readable` for output from another
+// machine, which comes without a pipe.
 struct output_reader {
 	ssize_t (*readable)(void *arg, enum child_stream stream, int fd);
 	void (*take)(void *arg, enum child_stream stream, const char *bytes, size_t n);
@@ -173,7 +173,7 @@ struct output_reader {
 	void *arg;
 };
 
-// A copy of the last line of what it has read, which the caller frees; or NULL: there is none, or no reader.
+// Returns a copy of the last line that the reader has read, for the caller to free; NULL if there is no line, or `reader` is NULL.
 char *output_reader_last_line(const struct output_reader *reader);
 
 // Calls fn for each of the `n` views, and frees the array with the labels and last lines.
@@ -184,51 +184,51 @@ struct child_config {
 	char *const *argv;           // NULL-terminated
 	char *const *env;            // NULL-terminated
 	const struct context *context;
-	int stdin_fd;                // to dup to 0, or -1: /dev/null
-	const struct stdin_writer *stdin_writer; // fills a pipe that is its stdin instead, or NULL
+	int stdin_fd;                // becomes the child's descriptor 0; -1: /dev/null does
+	const struct stdin_writer *stdin_writer; // fills a pipe that is the child's stdin in place of stdin_fd; or NULL
 	const struct output_reader *output_reader; // NULL: stdout and stderr are those of fairpar (--ungroup)
 	uint64_t timeout;            // nanoseconds, 0: none
 	uint64_t memory;             // bytes that it may use or must find available (process/memory.h), 0: no limit
-	struct memory_learned *learned; // what the jobs of its batch had, which says what it needs where `memory` is 0; borrowed, or NULL
+	struct memory_learned *learned; // what jobs of its batch had: the expected need if `memory` is 0; borrowed, or NULL
 	const char *label;           // for listings; borrowed during the call
 	bool takes_no_slot;          // it runs beside the slots
 	const void *origin;          // names the attempt in children_cancel() and the like; only compared, never looked into
 	const atomic_bool *awaited;  // true: a running job waits for it, so it gets memory first; or NULL
 	bool cleanup;                // is not ended or refused by children_terminate(), only by children_kill()
 	const char *unlink_path;     // absolute, or NULL: a file that the child makes, incomplete if fairpar is killed before the child's end
-	bool forks;                  // likely to have children of its own (a shell): the guardian is there before it
+	bool forks;                  // likely to have children of its own (a shell): the guardian is started before the child
 	bool own_group;              // own process group (all but the xargs personality)
-	bool foreground;             // which becomes the foreground one of the terminal stdin_fd
+	bool foreground;             // its process group becomes the foreground group of the terminal stdin_fd
 	void *stack_top;             // of the calling worker, by child_stack_create()
-	const struct starter *starter; // of the calling worker; NULL: spawn()
-	// Called on the calling thread; both may be NULL. `waits`: before its start it has to wait for that many bytes of memory
-	// (0: not known yet). `started`: it runs, since `start` (now_ns() time).
+	const struct starter *starter; // starts the child in place of spawn(); NULL: spawn() does. Of the calling worker
+	// Called on the calling thread; both may be NULL. `waits`: the child has to wait for that many bytes of memory before it
+	// starts (0: not known yet). `started`: the child runs; it started at `start` (now_ns() time).
 	void (*started)(void *arg, pid_t pid, uint64_t start);
 	void (*waits)(void *arg, uint64_t bytes);
-	void *started_arg;           // of both
+	void *started_arg;           // the first argument of both
 };
 
-// Makes a stack on which a worker starts its children, for spawn_stack_destroy(). There is always one: without memory fairpar ends.
+// Makes a stack on which a worker starts its children, for spawn_stack_destroy(). Never returns NULL: without memory fairpar ends.
 void *child_stack_create(void);
 
-// Runs one child from start to end on the calling thread. EAGAIN, ENOMEM, EMFILE and ENFILE from the start are waited
-// out while other children run (retried when one ends, and by growing pauses otherwise; `children_terminate` ends the
-// wait) and reported as OUTCOME_SPAWN_ERROR only if they last (10 s) when no other child is running. All signals must
-// be blocked in the calling thread. At its timeout, or after children_terminate(), the child's whole group gets the
-// steps of the sequence, and members of the group that outlive the child get the remaining ones. The outcome is OUTCOME_TIMEOUT
-// or OUTCOME_CANCELLED if a signal of that kind was sent before the child ended, whatever status it then chose; a
-// child refused because of children_terminate() has start and end 0. A child with `memory` may be waiting for it long
-// before its start; the end of that wait, too, is its start or children_terminate(). Fills *ret_result, and *ret_error when its
-// outcome is OUTCOME_SPAWN_ERROR. Leaves no descriptor and no child behind.
+// Runs one child from start to end on the calling thread. EAGAIN, ENOMEM, EMFILE and ENFILE from the start are waited out while
+// other children run (retried when one ends, and by growing pauses otherwise; children_terminate() ends the wait) and reported as
+// OUTCOME_SPAWN_ERROR only if they last (10 s) when no other child is running. All signals must be blocked in the calling thread.
+// At its timeout, or after children_terminate(), the child's whole group gets the steps of the sequence, and members of the group
+// that outlive the child get the remaining ones. The outcome is OUTCOME_TIMEOUT or OUTCOME_CANCELLED if a step was sent for that
+// reason before the child ended, whatever exit status the child then chose; a child refused because of children_terminate() has
+// start and end 0. A child with `memory` may wait long for it before it starts; this wait, too, ends with the start or with
+// children_terminate(). Fills *ret_result, and *ret_error when the outcome is OUTCOME_SPAWN_ERROR. Leaves no descriptor and no
+// child behind.
 void child_run(struct children *children, const struct child_config *config, struct result *ret_result,
                struct spawn_error *ret_error);
 
 // ---- the pipe that is a job's standard input, also on another machine ----
 
-// What a child is given to read, instead of a descriptor: `writable` writes what it can into the (non-blocking) pipe and
-// returns the bytes written (> 0), 0 when there is no more, or -1 with errno (EAGAIN: the pipe is full). Any other error,
-// EPIPE above all, ends the stream: a child need not read what it is given. ENODATA: there is nothing to write before
-// more_fd can be read, which `writable` empties. `closed`, if there is one, is called once no more is written.
+// Gives a child its stdin through a pipe, instead of a descriptor: `writable` writes what it can into the (non-blocking) pipe and
+// returns the bytes written (> 0), 0 when there is no more, or -1 with errno (EAGAIN: the pipe is full). Any other error, EPIPE
+// above all, ends the stream: a child need not read what it is given. ENODATA: there is nothing to write until more_fd is
+// readable; `writable` empties more_fd. `closed`, unless it is NULL, is called once no more is written.
 struct stdin_writer {
 	ssize_t (*writable)(void *arg, int fd);
 	void (*closed)(void *arg);

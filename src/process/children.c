@@ -19,7 +19,7 @@
 
 enum { PAUSE_MIN_MS = 10, PAUSE_MAX_MS = 1000, BACKOFF_S = 10, OWN_BACKOFF_S = 1, ORPHANS_S = 2, LAST_LINE = 1024, REST_MS = 100, SETTLE_S = 5 };
 
-// For children_last_words(), which is called without an argument on a dying thread.
+// The table for children_last_words(), which is called without an argument on a dying thread.
 static _Atomic(struct group_table *) last_table;
 
 // ---- the sequence ----
@@ -118,8 +118,8 @@ struct children *children_create(const struct term_seq *seq) {
 	int terminal = open("/dev/tty", O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
 	children->has_terminal = terminal >= 0;
 	fd_close(&terminal);
-	// A job's orphans become our children, not those of init: so they can be found. Where a sandbox forbids it, those that
-	// left their group and lost their parent cannot.
+	// A job's orphans become our children, not those of init: so they can be found. If a sandbox forbids it, those that left
+	// their group and lost their parent cannot be found.
 	(void)prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
 	atomic_store_release(&last_table, children->guardian.table);
 	return children;
@@ -163,7 +163,7 @@ void children_destroy(struct children *children) {
 	verify(list_is_empty(&children->list));
 	atomic_store_release(&last_table, NULL);
 	guardian_fini(&children->guardian);
-	memory_fini(&children->memory); // behind the guardian, which may be in our cgroup
+	memory_fini(&children->memory); // after the guardian's end, as the guardian may be in our cgroup
 	fd_close(&children->null_fd);
 	free(children->free_slots);
 	cond_fini(&children->ended);
@@ -197,7 +197,7 @@ static void send_step(struct children *children, struct running_child *running, 
 	int signal = children->seq.steps[step].signal;
 	running->step = step;
 	running->step_due = term_seq_due(&children->seq, step, now);
-	if (running->marked == MARKED_FOR_TIME) { // what left its group is looked up while it still descends from it
+	if (running->marked == MARKED_FOR_TIME) { // finds the descendants that left its group, while they still descend from it
 		pidfd_set_add_outside_group(&running->left_group, running->pid);
 	}
 	kill(running_target(running), signal);
@@ -235,7 +235,7 @@ static bool end_refused(struct children *children, struct running_child *running
 		return false;
 	}
 	bool kills = atomic_load_relaxed(&children->killing);
-	unsigned step = kills ? children->seq.nsteps - 1 : 0; // the last is KILL: see seq_finish()
+	unsigned step = kills ? children->seq.nsteps - 1 : 0; // the last step is KILL: see seq_finish()
 	running->marked = running->marked == MARKED_FOR_MEMORY ? MARKED_FOR_CANCEL : running->marked;
 	if (running->marked && kills) {
 		send_step(children, running, step, now);
@@ -245,7 +245,7 @@ static bool end_refused(struct children *children, struct running_child *running
 	return true;
 }
 
-// ---- listed, and not any more ----
+// ---- entering the list, and leaving it ----
 
 atomic_int *children_reserve(struct children *children, struct running_child *running) {
 	struct group_table *table = children->guardian.table;
@@ -295,7 +295,7 @@ void children_list(struct children *children, struct running_child *running) {
 		wake(children);
 	}
 	if (running->config->foreground) {
-		kill(getpid(), SIGCHLD); // if a Ctrl-Z stopped the child before it was listed, that SIGCHLD found nothing
+		kill(getpid(), SIGCHLD); // a Ctrl-Z may have stopped the child before it was listed: its SIGCHLD found nothing then, so another is sent
 	}
 }
 
@@ -316,7 +316,7 @@ void children_unlist(struct children *children, struct running_child *running) {
 }
 
 bool children_is_marked(struct children *children, const struct running_child *running) {
-	if (atomic_load_relaxed(&children->nmarked) == 0) { // its own mark came before its end
+	if (atomic_load_relaxed(&children->nmarked) == 0) { // no child is marked; this one's mark would have come before its end
 		return false;
 	}
 	mutex_lock(&children->lock);

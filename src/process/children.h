@@ -1,13 +1,9 @@
 // The table of running children, for the files of this room; its public part is in process/child.h.
 //
-// [C1] An entry is listed from before its child executes until just before the child is reaped. So its pid, and the
-//      number of its group, are not anybody else's while they are listed, and no program runs that is not listed. The
-//      child itself writes its target into the reserved place (spawn_config.listed). Enforced by child_run(): unlist,
-//      then wait4().
-// [C2] All signals to groups go to listed entries: under the lock, or by the entry's own worker, which alone unlists
-//      it. The guardian and children_last_words() read the targets without it; for them [C1] is enough.
-// [C3] Once termination has begun, each child gets its signals: it was listed then, or children_list() begins to end it.
-//      For clean-up commands termination begins with children_kill().
+// [C1] An entry is listed from before its child executes until just before the child is reaped. So the child's pid, and the
+// number of its group, are nobody else's while they are listed, and every program that runs is listed. The child itself writes
+// the number by which kill(2) reaches it into the reserved place (spawn_config.listed). Enforced by child_run(): unlist, then
+// wait4().
 
 #pragma once
 
@@ -24,18 +20,18 @@ enum kill_mark { NOT_MARKED, MARKED_FOR_MEMORY, MARKED_FOR_TIME, MARKED_FOR_CANC
 
 // An entry, in the memory of its child_run().
 struct running_child {
-	struct list link;  // of children.starting, and once it is started of children.list
-	uint64_t number;   // among all that were to be started
+	struct list link;  // in children.starting; once the child runs, in children.list
+	uint64_t number;   // the number of this start, counted from 0 in the run
 	pid_t pid;
 	const struct child_config *config;
-	unsigned slot;     // in the table of the guardian
-	enum kill_mark marked; // why it is ended, if it was marked before it ended; under the lock, as the next three
+	unsigned slot;     // the index of its entry in the guardian's table
+	enum kill_mark marked; // why it is being ended; set only before it has ended. This and the next three: under the lock
 	unsigned step;     // if it is marked: the step of the sequence that was sent last
-	uint64_t step_due; // … and when the next one is due
-	struct pidfd_set left_group; // descendants outside of its group, once it is out of time
+	uint64_t step_due; // if it is marked: when the next step is due
+	struct pidfd_set left_group; // if its time is up: its descendants outside of its group
 	bool suspended;    // by children_suspend_young(); under the lock
-	bool waits;        // children_set_waiting(); under the lock
-	uint64_t stopped;  // children.stopped when it was listed
+	bool waits;        // it waits for other jobs (children_set_waiting()); under the lock
+	uint64_t stopped;  // the value of children.stopped when this child was listed
 	uint64_t start;
 };
 
@@ -44,7 +40,7 @@ struct children {
 	cond ended;              // signalled when a child has ended, for threads in children_wait_room()
 	uint64_t nended;
 	unsigned nwaiting;
-	struct list starting;    // from children_reserve() on, in the order of their numbers
+	struct list starting;    // the children that are being started (since children_reserve()), in the order of their numbers
 	uint64_t nstarts;
 	cond started;            // broadcast when a child leaves `starting` while nsettling > 0, and for threads in
 	                         // children_time_out()
@@ -52,7 +48,7 @@ struct children {
 	struct list list;        // the children that run
 	unsigned nrunning;
 	uint64_t stopped_at;     // when children_signal() stopped the children, if they are still stopped; else 0
-	uint64_t stopped;        // nanoseconds for which they were stopped before that
+	uint64_t stopped;        // nanoseconds for which earlier calls of children_signal() had stopped the children
 	unsigned *free_slots;    // entries of the guardian's table that were used before
 	size_t nfree, free_cap;
 	bool has_killed;         // since termination began, the last step of the sequence was sent to a child
@@ -63,7 +59,7 @@ struct children {
 	uint64_t rest_until;
 
 	atomic_bool terminating; // set under the lock; read without it to refuse early
-	atomic_bool killing;     // the same, for clean-ups
+	atomic_bool killing;     // clean-ups are ended and refused, too; set and read as `terminating`
 	struct term_seq seq;
 	struct guardian guardian;
 	struct memory memory;
@@ -75,32 +71,32 @@ struct children {
 	atomic_bool has_stopped; // a message has said that the terminal stopped a job
 };
 
-// children_reserve() reserves a place in the guardian's table, for spawn_config.listed. children_release() gives it back for a
-// child that did not start, before that is reaped.
+// children_reserve() reserves a place in the guardian's table, for spawn_config.listed. children_release() gives the place back
+// if the child did not start.
 atomic_int *children_reserve(struct children *children, struct running_child *running);
 void children_release(struct children *children, struct running_child *running);
 
 // Lists a child that was just started; it is signalled at once if termination has begun.
 void children_list(struct children *children, struct running_child *running);
 
-// Unlists a child that has ended and was not reaped yet. If it is marked, what is left of its group is killed. Its mark cannot
-// change any more.
+// Unlists a child that has ended and was not reaped yet. If the child is marked, what is left of its group is killed. The child's
+// mark cannot change any more.
 void children_unlist(struct children *children, struct running_child *running);
 
 // Warns, once in a run, if the child was stopped because it used the terminal, which only a job with --tty gets.
 void children_note_stopped(struct children *children, const struct running_child *running);
 
-// From the child's worker: begins to end the child when it is out of time, and sends the steps that are due. That is at `deadline`,
-// or later by the time for which children_signal() has had the child stopped. While the child is stopped, waits until it goes on or
-// is being ended. Returns when to call again (now_ns() time), or TIME_NEVER.
+// From the child's worker: begins to end the child when its time is up, and sends the steps that are due. The time is up at
+// `deadline`, or later by the time for which children_signal() has had the child stopped. While the child is stopped, waits until
+// it goes on or is being ended. Returns when to call again (now_ns() time), or TIME_NEVER.
 uint64_t children_time_out(struct children *children, struct running_child *running, uint64_t deadline);
 
 // Whether the child is being ended.
 bool children_is_marked(struct children *children, const struct running_child *running);
 
-// How long a start has been tried that failed for lack of processes, memory or descriptors.
+// For one start that fails again and again for lack of processes, memory or descriptors: how it has waited so far.
 struct start_backoff {
-	uint64_t pause;       // the last one, ns
+	uint64_t pause;       // the last pause between two tries, in nanoseconds
 	uint64_t alone_since; // since when no other child was running, or 0
 };
 

@@ -90,12 +90,12 @@ void context_set_limits(struct context *context, const struct rlimit *limits, un
 }
 
 struct context *context_ref(struct context *context) {
-	atomic_add_relaxed(&context->refs, 1); // the caller holds one, so it cannot go away meanwhile
+	atomic_add_relaxed(&context->refs, 1); // the caller holds a reference, so the context stays meanwhile
 	return context;
 }
 
 void context_unref(struct context *context) {
-	// acquire and release: the freeing thread sees what the others did with it before their own unref
+	// acquire and release: the freeing thread sees what the others did with the context before their own unref
 	if (!context || atomic_fetch_sub_explicit(&context->refs, 1, memory_order_acq_rel) > 1) {
 		return;
 	}

@@ -20,13 +20,13 @@
 struct context {
 	atomic_int refs;           // see context_ref(); 1 at first
 	char *cwd;                 // directory of the job, owned, or NULL: that of the process
-	char **env;                // NULL-terminated, owned: array and strings are one allocation; NULL in a derived one
+	char **env;                // NULL-terminated, owned: array and strings are one allocation; NULL after context_derive()
 	mode_t umask;              // or (mode_t)-1: that of the process
 	struct rlimit nofile;      // as the caller had it: fairpar raises its own soft limit
-	struct rlimit *limits;     // by resource, owned: instead of those of the process; or NULL
+	struct rlimit *limits;     // the job's limits, by resource, owned; NULL: the job has those of the process
 	unsigned nlimits;
 	int closed;                // the standard streams that were closed when fairpar began, as a bit set (fds_sanitize())
-	int nice;                  // added to the process's own (--nice)
+	int nice;                  // added to the niceness of the process (--nice)
 	sigset_t mask;             // signal mask as the caller had it
 	sigset_t ignored;          // signals that the caller ignored: stay ignored in jobs
 };
@@ -38,7 +38,7 @@ struct context *context_capture(void);
 // A copy of the environment with NAME=VALUE in it. The caller frees it, array and strings, with one free().
 char **env_with(char *const *env, const char *name, const char *value);
 
-// Sets a variable in an environment of its own. Before anybody else has the context, or borrows what is in it.
+// Sets a variable in the context's environment. To be called before anybody else has the context or borrows its environment.
 void context_set_env(struct context *context, const char *name, const char *value);
 
 // A new context, of which the caller owns the one reference: as `from`, but in the directory `cwd` (copied; NULL: that

@@ -24,10 +24,10 @@
 #include <time.h>
 
 enum { GRACE_MS = 300, GONE_MS = 2000, MOST_REVIVALS = 100 };
-enum { OWN_FDS = 2, ALL_FDS = OWN_FDS + GUARDIAN_FDS };  // the pipe, the table, and what is kept: 3 and so on in the guardian
+enum { OWN_FDS = 2, ALL_FDS = OWN_FDS + GUARDIAN_FDS };  // the pipe, the table, and the kept ones: the guardian has them as 3, 4 and so on
 
-// Behind the table, in its file: a path for each entry. Not mapped, so that it costs neither address space nor, as long as
-// nobody uses it, anything at all.
+// Where the paths begin, one for each entry: behind the table, in its file. They are not mapped, so that they cost neither
+// address space nor, as long as nobody uses them, anything at all.
 enum { PATHS_AT = (sizeof(struct group_table) + 4095) / 4096 * 4096 };
 
 static off_t path_offset(unsigned entry) {
@@ -97,7 +97,7 @@ bool guardian_is_wanted(struct guardian *guardian) {
 static atomic_int kept_fds[GUARDIAN_FDS] = {-1, -1, -1};
 
 void guardian_keep(enum guardian_fd which, int fd) {
-	atomic_store_release(&kept_fds[which], fd); // pairs with the acquire of who starts the guardian
+	atomic_store_release(&kept_fds[which], fd); // pairs with the acquire in guardian_start()
 }
 
 void guardian_keep_from_now(struct guardian *guardian, enum guardian_fd which, int fd) {
@@ -128,8 +128,8 @@ void guardian_start(struct guardian *guardian) {
 		close(ends[1]);
 		return;
 	}
-	atomic_store_release(&guardian->pid, pid);         // pairs with the acquire of who lists our children
-	atomic_store_release(&guardian->pipe_fd, ends[1]); // pairs with the acquire of who polls it
+	atomic_store_release(&guardian->pid, pid);         // pairs with the acquires where the pid is read
+	atomic_store_release(&guardian->pipe_fd, ends[1]); // pairs with the acquire in guardian_fd()
 }
 
 void guardian_revive(struct guardian *guardian) {
@@ -153,7 +153,7 @@ void guardian_set_path(const struct guardian *guardian, unsigned entry, const ch
 		return;
 	}
 	if (pwrite(guardian->table_fd, path ? path : "", len + 1, at) != (ssize_t)len + 1) {
-		// memory is short; half a path must not be taken for one, and an empty one is there already or cannot be had
+		// memory is short: half a path must not be taken for one, so an empty one replaces it, if that can be written
 		(void)!pwrite(guardian->table_fd, "", 1, at);
 	}
 }
@@ -171,10 +171,10 @@ void guardian_fini(struct guardian *guardian) {
 
 // ---- in the guardian ----
 
-// Forgets the groups that are no more: their number may soon be another's. Returns false if none runs. A zombie counts as ended: its
+// Forgets the groups that have ended, as their numbers may soon be others'. Returns false if none runs. A zombie counts as ended: its
 // new parent may reap it late or never (the first process of a container), and a fairpar that is started again does not wait for that.
 static bool any_left(struct group_table *table) {
-	struct proctree living = PROCTREE_INIT; // empty where that is not known
+	struct proctree living = PROCTREE_INIT; // stays empty if /proc cannot be read
 	proctree_add_living(&living);
 	bool left = false;
 	unsigned used = atomic_load_acquire(&table->used);
@@ -190,7 +190,7 @@ static bool any_left(struct group_table *table) {
 	return left;
 }
 
-// Appends the paths of the files that jobs are making, a NUL behind each. Before the groups are ended: any_left() forgets them.
+// Appends the paths of the files that jobs are making, a NUL behind each. Called before the groups are ended, as any_left() forgets those.
 static void add_created_files(struct buf *paths, const struct group_table *table, int table_fd) {
 	unsigned used = atomic_load_acquire(&table->used);
 	char path[PATH_MAX];
@@ -208,7 +208,7 @@ static void end_all(struct group_table *table, int table_fd) {
 	const struct marked marked = {.cookie = table->cookie, .session = atomic_load_relaxed(&table->session)};
 	struct pidfd_set trees = PIDFD_SET_INIT;
 	unsigned used = atomic_load_acquire(&table->used);
-	// of a job that has no group of its own a signal reaches one process alone; once that has ended, those below it are anybody's
+	// a job without a group of its own gets signals as one process; its descendants must be found now, as long as that process lives
 	for (unsigned i = 0; i < used && i < GROUPS_MAX; ++i) {
 		int target = atomic_load_acquire(&table->targets[i]);
 		if (target > 0) {
@@ -222,7 +222,7 @@ static void end_all(struct group_table *table, int table_fd) {
 		pidfd_set_signal(&trees, polite[i]);
 		proctree_signal_marked(&marked, polite[i]);
 	}
-	// no signal comes at the end of a process that is not one's child; this is the last third of a second
+	// no signal tells that a process which is no child of ours has ended, so this looks again and again, for 300 ms at most
 	for (int waited = 0; waited < GRACE_MS && (any_left(table) || pidfd_set_running(&trees) || proctree_signal_marked(&marked, 0) > 0); waited += 10) {
 		nanosleep(&(struct timespec){.tv_nsec = 10 * NS_PER_MS}, NULL);
 	}
@@ -230,7 +230,7 @@ static void end_all(struct group_table *table, int table_fd) {
 	pidfd_set_signal(&trees, SIGKILL);
 	pidfd_set_fini(&trees);
 	proctree_kill_marked(&marked, GONE_MS);
-	for (int waited = 0; waited < GONE_MS && any_left(table); waited += 10) { // who could write them
+	for (int waited = 0; waited < GONE_MS && any_left(table); waited += 10) { // processes that are left could still write the files
 		nanosleep(&(struct timespec){.tv_nsec = 10 * NS_PER_MS}, NULL);
 	}
 	for (const char *path = buf_str(&paths), *end = path + paths.len; path < end; path += strlen(path) + 1) {
@@ -258,7 +258,7 @@ int guardian_main(int argc, char *argv[]) {
 	}
 	if (!atomic_load_acquire(&table->goodbye)) { // pairs with the release in guardian_fini()
 		end_all(table, 4);
-		unsigned n = atomic_load_acquire(&table->tokens.n); // behind the end of all who ran in the slots that they are
+		unsigned n = atomic_load_acquire(&table->tokens.n); // after the end of all jobs that ran in the slots of these tokens
 		(void)!write_all(3 + OWN_FDS + GUARDIAN_TOKENS, table->tokens.bytes, n < TOKENS_MOST ? n : TOKENS_MOST); // nobody is left to be told
 		for (int i = 0; i < 2 && table->unlink_paths[i][0]; ++i) {
 			(void)!unlink(table->unlink_paths[i]);

@@ -1,13 +1,13 @@
 // The guardian: a process that ends the jobs of a fairpar that was killed.
 //
-// A parent-death signal reaches only the direct child, so after a SIGKILL of fairpar the rest of a job's group would
-// run on. The guardian holds one end of a pipe whose other end only fairpar has, and shares with it the
-// table of running groups. When the pipe ends and fairpar has not said goodbye, all groups in the table, and all processes
-// with the run's cookie in their environment (which have left their groups: setsid, timeout, set -m), get TERM, and KILL
-// 300 ms later, until none is left; so do the descendants of a job that is in the group of fairpar's caller. Then the files that
-// jobs have said they create are unlinked. The guardian is started when a job has lived long enough to be worth it, and again when
-// it was killed, as a fresh program image in a session of its own: it holds nothing of the caller's (no streams, no directory, no
-// terminal), so it keeps nobody's `| cat` open.
+// A parent-death signal reaches only the direct child, so after a SIGKILL of fairpar the rest of a job's group would run on. The
+// guardian holds one end of a pipe whose other end only fairpar has, and shares the table of running groups with fairpar. When the
+// pipe ends and fairpar has not said goodbye, all groups in the table, and all processes with the run's cookie in their
+// environment (which have left their groups: setsid, timeout, set -m), get TERM, and KILL 300 ms later, until none is left; so do
+// the descendants of a job that is in the group of fairpar's caller. Then the files that jobs have said they create are unlinked.
+// The guardian is started when a job has lived long enough to be worth it, and again if it was killed. It is a fresh program image
+// in a session of its own: it holds nothing of the caller's (no streams, no directory, no terminal), so it keeps nobody's `| cat`
+// open.
 
 #pragma once
 
@@ -28,7 +28,7 @@ enum { GROUPS_MAX = 256 * 1024 };
 
 enum { COOKIE_BYTES = 192 };
 
-// Tokens of a jobserver (slots/jobserver.h) that fairpar has: the guardian of one that was killed writes them back.
+// Tokens of a jobserver (slots/jobserver.h) that fairpar holds: if fairpar is killed, its guardian writes them back.
 enum { TOKENS_MOST = 4096 };
 struct held_tokens {
 	atomic_uint n;                  // raised before a token is read, so at most one too many is written back
@@ -38,12 +38,12 @@ struct held_tokens {
 // Shared between fairpar and its guardian.
 struct group_table {
 	char cookie[COOKIE_BYTES];      // "NAME=VALUE", which all jobs have in their environment, or ""
-	atomic_int session;             // what is in another session (setsid(2)) is left alone; or SESSION_ANY
+	atomic_int session;             // processes of any other session (setsid(2)) are left alone; SESSION_ANY: none is
 	atomic_int goodbye;             // fairpar ends as it should: signal nobody
 	struct held_tokens tokens;
-	char unlink_paths[2][256];      // files of fairpar's own, or ""
+	char unlink_paths[2][256];      // files of fairpar's own that the guardian unlinks; "": none
 	atomic_uint used;               // entries from here on were never used
-	atomic_int targets[GROUPS_MAX]; // as kill(2) takes it: -group, or a pid; 0: free
+	atomic_int targets[GROUPS_MAX]; // what kill(2) takes for each entry: -group, or a pid; 0: the entry is free
 };
 
 // A signal to all that is listed; lock-free and async-signal-safe.
@@ -51,30 +51,30 @@ void group_table_kill(struct group_table *table, int signal);
 
 struct guardian {
 	struct group_table *table; // of this process; shared if table_fd >= 0
-	int table_fd;              // or -1: there can be no guardian
+	int table_fd;              // memory that holds the table; -1: there can be no guardian
 	atomic_int pipe_fd;        // the write end, or -1; POLLERR on it: the guardian has died
 	unsigned nrevived;         // how often it was started again
 	atomic_bool is_tried;      // a start was tried, or there is to be none
 	_Atomic(pid_t) pid;        // 0 until it runs
 };
 
-// The file that the guardian unlinks once the group of this entry has gone; NULL: none any more. Written before the entry
-// is listed, and taken back before another can use it. A path of PATH_MAX bytes or more, and any where there is no
-// shared table, is not guarded. Each entry is written by one thread at a time.
+// Sets the file that the guardian unlinks once it has ended the group of this entry; NULL: no file. To be called before the entry
+// is listed, and with NULL before another child can get the entry. Nothing is guarded if the path has PATH_MAX bytes or more, or
+// the table is not shared. Each entry is written by one thread at a time.
 void guardian_set_path(const struct guardian *guardian, unsigned entry, const char *path);
 
-// Makes the table. Never fails: where a shared one cannot be had there is no guardian.
+// Makes the table. Never fails: if no shared table can be had, there is no guardian.
 void guardian_init(struct guardian *guardian);
 
-// Starts no guardian in this run: under a tight limit of processes it would take the room of a job. Called before the first start.
+// Lets this run have no guardian: under a tight limit of processes it would take the room of a job. Called before the first start.
 void guardian_forgo(struct guardian *guardian);
 
 // Has the guardian unlink the file if this process is killed. Called for two files at most. The path is copied, and shorter than
 // 256 bytes.
 void guardian_unlink_if_killed(struct guardian *guardian, const char *path);
 
-// The descriptor that the event loop polls with no events, or -1. POLLERR says that the guardian has died: then it calls
-// guardian_revive().
+// The descriptor that the event loop polls with no events, or -1. POLLERR says that the guardian has died: then the event loop
+// calls guardian_revive().
 int guardian_fd(const struct guardian *guardian);
 
 // True until a start was tried; without a lock.
@@ -84,7 +84,7 @@ bool guardian_is_wanted(struct guardian *guardian);
 enum guardian_fd {
 	GUARDIAN_SLOTS,      // the connection to a pool
 	GUARDIAN_SPARE,      // the connection by which spare slots of that pool are lent
-	GUARDIAN_TOKENS,     // where it writes held_tokens
+	GUARDIAN_TOKENS,     // the jobserver, to which the guardian writes held_tokens
 	GUARDIAN_FDS,
 };
 
@@ -92,13 +92,13 @@ enum guardian_fd {
 // thread.
 void guardian_keep(enum guardian_fd which, int fd);
 
-// The same, and ends the guardian that runs without it: guardian_revive() follows. From the thread of the event loop.
+// As guardian_keep(), but also kills the running guardian, which lacks `fd`: guardian_revive() follows. From the event loop's thread.
 void guardian_keep_from_now(struct guardian *guardian, enum guardian_fd which, int fd);
 
 // Starts the guardian, once; other threads that call it meanwhile go on. From any thread.
 void guardian_start(struct guardian *guardian);
 
-// Starts it again after it has died, which POLLERR on pipe_fd reports. From the thread of the event loop.
+// Starts the guardian again after it has died, which POLLERR on pipe_fd reports. From the thread of the event loop.
 void guardian_revive(struct guardian *guardian);
 
 // Says goodbye to the guardian and waits for its end. When no job runs and no other thread uses it any more.

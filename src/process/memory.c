@@ -20,12 +20,12 @@
 #include <unistd.h>
 
 enum {
-	KNOWN = 3,           // jobs that have ended make known what those of their batch need
-	OTHERS_PART = 20,    // of the memory is left to others, where jobs do not say what they need
-	FRESH_MS = 250,      // a reading holds then, and what starts meanwhile counts as if it had used nothing
-	WANT_SAMPLE_MS = 10, // at least between two looks at the running jobs; they take no more than a
-	SAMPLE_PART = 50,    // … part of the time of one processor
-	ALONE_MS = 5000,     // no job starts before that only because the others wait: what they wait for is to come first
+	KNOWN = 3,           // so many jobs of a batch must have ended before the need of the others is known
+	OTHERS_PART = 20,    // one part in 20 of the memory is left to other programs by jobs that do not declare their need
+	FRESH_MS = 250,      // how long a reading is used; jobs that start meanwhile count as if they had used nothing yet
+	WANT_SAMPLE_MS = 10, // the least time between two looks at the running jobs; and at least
+	SAMPLE_PART = 50,    // … times as long as the last look took
+	ALONE_MS = 5000,     // so long no job starts only because no other one runs, unless it is awaited: what the others wait for is to come first
 };
 void memory_init(struct memory *memory) {
 	*memory = (struct memory){.meminfo = "/proc/meminfo", .groups_root = "", .root = {.fd = -1}};
@@ -37,7 +37,7 @@ void memory_init(struct memory *memory) {
 	memory->asked_root = root && *root ? root : NULL;
 #ifdef FAIRPAR_FAULTS
 	const char *meminfo = getenv("FAIRPAR_MEMINFO");
-	memory->groups_root = meminfo ? NULL : memory->groups_root; // what is made up is all there is
+	memory->groups_root = meminfo ? NULL : memory->groups_root; // with made-up figures the limits of cgroups do not count
 	memory->groups_root = getenv("FAIRPAR_ROOT") ? getenv("FAIRPAR_ROOT") : memory->groups_root;
 	memory->meminfo = meminfo ? meminfo : memory->meminfo;
 #endif
@@ -67,8 +67,8 @@ bool meminfo_find(const char *text, const char *name, uint64_t *ret_bytes) {
 	return true;
 }
 
-// Reads what there is at the time `now`; all there could be, with one message, if it is not known. With the lock, which is given back
-// meanwhile.
+// Reads how much memory is available at the time `now`. If that is not known, says so once, and jobs do not wait. With the lock,
+// which is given back meanwhile.
 static void read_available(struct memory *memory, uint64_t now) {
 	uint64_t available, total;
 	mutex_unlock(&memory->lock);
@@ -125,7 +125,7 @@ void memory_learned_end(struct memory_learned *learned, uint64_t bytes) {
 	atomic_store_relaxed(&learned->most, most);
 }
 
-// With the lock, as all that follows; 0: nothing is known.
+// The bytes that the claim's job is to need; 0: nothing is known. With the lock, as the functions below.
 static uint64_t need_of(const struct memory_claim *claim) {
 	if (claim->bytes == 0) {
 		return memory_learned_need(claim->learned);
@@ -133,7 +133,7 @@ static uint64_t need_of(const struct memory_claim *claim) {
 	return claim->bytes < MEMORY_NEED_MOST ? claim->bytes : MEMORY_NEED_MOST;
 }
 
-// The bytes that are kept for an admitted one.
+// The bytes that are kept for the job of an admitted claim.
 static uint64_t reserved_for(const struct memory_claim *claim) {
 	return claim->is_waiting && claim->bytes > 0 ? 0 : need_of(claim);
 }
@@ -170,7 +170,7 @@ static void publish(struct memory *memory) {
 	memory_ledger_publish(memory->ledger, &entry);
 }
 
-// `need` is that of the job that is to start, or 0.
+// `need` is the need of the job that is to start, or 0.
 static struct memory_others look_at_others(const struct memory *memory, uint64_t need, bool samples) {
 	return memory->ledger ? memory_ledger_look(memory->ledger, need, samples) : (struct memory_others){0};
 }
@@ -188,7 +188,7 @@ static void count(struct memory *memory, const struct memory_claim *claim, int c
 	}
 }
 
-// The claim's job waits for others, or no longer does.
+// Notes that the claim's job waits for other jobs, or no longer does.
 static void set_waiting(struct memory *memory, struct memory_claim *claim, bool waits) {
 	claim->is_waiting = waits;
 	memory->nsuspended += waits ? 1 : (size_t)-1;
@@ -202,22 +202,22 @@ static bool is_awaited(const struct memory_claim *claim) {
 	return claim->awaited && atomic_load_relaxed(claim->awaited);
 }
 
-// Where no job runs: whether the others have waited long enough for what they wait for.
+// Returns whether no job has run for ALONE_MS: so long what the others wait for could have come first.
 static bool is_due(const struct memory *memory) {
 	return memory->nadmitted == 0 && now_ns() >= memory->alone_due;
 }
 
-// Whether it would be the only one, and is to start, or else none ever would.
+// Returns whether the claim's job would be the only one to run, and may start for that reason alone.
 static bool is_alone(const struct memory *memory, const struct memory_claim *claim, const struct memory_others *others) {
 	return !others->has_jobs && memory->nadmitted == 0
 		&& (memory->nsuspended == 0 || is_awaited(claim) || is_due(memory));
 }
 
-// Returns how many bytes the running jobs need and do not have yet, and those of other fairpars. It gives the lock back meanwhile, and
-// reads the free memory last: so the memory that a job takes in between is counted twice, rather than not at all.
+// Returns how many bytes the running jobs, and those of other fairpars, need and do not have yet. It gives the lock back meanwhile,
+// and reads the free memory last: so the memory that a job takes in between is counted twice, rather than not at all.
 static uint64_t sample_unused(struct memory *memory, uint64_t need, struct memory_others *ret_others) {
 	struct sample {
-		pid_t pid; // it may be another's by now: that is an estimate that is wrong once
+		pid_t pid; // the pid may be another process's by now: then one estimate is wrong
 		uint64_t need;
 	} *samples = xcalloc(memory->nadmitted + memory->nsuspended + 1, sizeof(*samples));
 	size_t n = 0;
@@ -243,14 +243,14 @@ static bool fits(const struct memory *memory, uint64_t need, uint64_t unused, ui
 	return unused + need + left_to_others <= memory->available;
 }
 
-// Whether there is room for the claim's job. The lock is given back meanwhile. If not, *ret_again: when to try again.
+// Returns whether there is room for the claim's job. The lock is given back meanwhile. If not, *ret_again: when to try again.
 static bool has_room(struct memory *memory, const struct memory_claim *claim, uint64_t *ret_again) {
 	uint64_t now = now_ns(), need = need_of(claim);
 	struct memory_others others = look_at_others(memory, need, /* samples */ false);
 	*ret_again = now + (others.has_jobs ? (uint64_t)FRESH_MS * NS_PER_MS : NS_PER_S);
 	need = need > 0 ? need : others.need;
 	if (need == 0) {
-		return true; // nothing is known: it is to be found out
+		return true; // nothing is known of the need: this job is to show it
 	}
 	if (now >= memory->fresh_until) {
 		read_available(memory, now);
@@ -264,7 +264,7 @@ static bool has_room(struct memory *memory, const struct memory_claim *claim, ui
 	}
 	bool starts_alone = claim->starts_alone || need > total;
 	if ((starts_alone && is_alone(memory, claim, &others)) || fits(memory, need, reserved_for_all(memory) + others.bytes, left)) {
-		return true; // as if those that run had used nothing: so most need not be asked
+		return true; // fits even if the running jobs have used nothing yet: mostly so, and then they need not be looked at
 	}
 	if (now < memory->want_due) {
 		*ret_again = memory->want_due;
@@ -274,12 +274,12 @@ static bool has_room(struct memory *memory, const struct memory_claim *claim, ui
 	return (starts_alone && is_alone(memory, claim, &others)) || fits(memory, need, unused, left);
 }
 
-// Whether it may start now. First the others are told of it, and then looked at.
+// Returns whether the claim's job may start now. The other fairpars are told of it first, and then looked at.
 static bool consider(struct memory *memory, const struct memory_claim *claim, uint64_t *ret_again) {
 	memory->tried = claim;
 	publish(memory);
 	bool may = has_room(memory, claim, ret_again);
-	memory->tried = may ? claim : NULL; // until it is admitted
+	memory->tried = may ? claim : NULL; // the ledger counts it until it is admitted
 	memory->wants = may || !memory->ledger ? 0 : need_of(claim);
 	publish(memory);
 	return may;
@@ -287,7 +287,7 @@ static bool consider(struct memory *memory, const struct memory_claim *claim, ui
 
 // ---- the wait ----
 
-// Must it wait until more is known of its batch? A job that waits has its memory still, but does not hold back what it waits for.
+// Must the claim wait until more is known of its batch? Its jobs that wait for others count, too, unless the claim is awaited.
 static bool is_held_back(const struct memory *memory, const struct memory_claim *claim) {
 	const struct memory_learned *learned = claim->learned;
 	return claim->bytes == 0 && memory_learned_holds_back(learned, learned->running + (is_awaited(claim) ? 0 : learned->suspended))
@@ -308,7 +308,7 @@ static struct memory_claim *first_of(const struct memory *memory) {
 	return first;
 }
 
-// Something has changed for those that wait.
+// Wakes the claims that wait, as something has changed for them.
 static void note_change(struct memory *memory) {
 	++memory->nchanges;
 	cond_broadcast(&memory->changed);
@@ -321,7 +321,7 @@ static void begin(struct memory *memory, struct memory_claim *claim) {
 	count(memory, claim, 1);
 }
 
-// Waits for its turn and for its memory. Returns false if refused.
+// Waits for the claim's turn and for its memory. Returns false if refused.
 static bool admit(struct memory *memory, struct memory_claim *claim, const atomic_bool *refusal) {
 	list_push_back(&memory->waiting, &claim->link);
 	while (!claim->is_admitted && !atomic_load_acquire(refusal)) { // pairs with the store of begin_termination()
@@ -381,9 +381,9 @@ void memory_wake(struct memory *memory) {
 	mutex_unlock(&memory->lock);
 }
 
-// ---- the way ----
+// ---- by a cgroup, or by waiting alone ----
 
-// No cgroups: `cause` (where the user asked for them).
+// Says that jobs get no cgroups, and the cause if the user asked for them.
 static void report_admission(const struct memory *memory, const char *cause) {
 	const char *loss = "jobs only wait until that much memory is available";
 	if (memory->asked_root) {
@@ -393,7 +393,7 @@ static void report_admission(const struct memory *memory, const char *cause) {
 	}
 }
 
-// Finds out, once, what there is.
+// Finds out, once, whether jobs can have cgroups.
 static void find_mode(struct memory *memory) {
 	if (memory->mode != MEMORY_UNKNOWN) {
 		return;
@@ -501,12 +501,12 @@ bool memory_claim_learn(struct memory *memory, struct memory_claim *claim, uint6
 	}
 	bool has_group = claim->group.number > 0;
 	uint64_t peak = has_group ? cgroup_peak(&memory->root, &claim->group) : 0;
-	peak = peak > resident ? peak : resident; // what it read may have taken the place of what it had in the group's peak
+	peak = peak > resident ? peak : resident; // cgroup_peak() subtracts the file cache of now, some of which may have come after the peak
 	mutex_lock(&memory->lock);
 	bool ran_out = is_killed && !has_group && memory->groups_root && memory_room_observe(memory->groups_root).kills > memory->kills;
-	if (ran_out) { // twice what was expected, or what it had, but no more than there is in all
+	if (ran_out) { // it needs more than it had or was expected to: learns twice that, but no more than there is in all
 		uint64_t most = memory->total > 0 ? memory->total : MEMORY_NEED_MOST;
-		++memory->kills; // no other job takes this one for its own
+		++memory->kills; // so that no other job counts the same kill
 		peak = peak > claim->expected ? peak : claim->expected;
 		peak = peak < most / 2 ? 2 * peak : peak < most ? most : peak;
 	}
@@ -546,11 +546,11 @@ bool memory_claim_close(struct memory *memory, struct memory_claim *claim) {
 
 #define NO_LIMIT (UINT64_C(1) << 60)
 
-// Where the figures of a version are.
+// The files that have the figures of a version of cgroups.
 static const struct memory_files {
 	const char *controller;           // NULL: v2
 	const char *limit, *used, *cache; // the last one is a line of memory.stat
-	const char *kills;                // with a line oom_kill
+	const char *kills;                // the file with the line oom_kill
 } versions[] = {
 	{NULL, "/memory.max", "/memory.current", "inactive_file", "/memory.events"},
 	{"memory", "/memory.limit_in_bytes", "/memory.usage_in_bytes", "total_inactive_file", "/memory.oom_control"},
@@ -559,8 +559,8 @@ static const struct memory_files {
 struct look {
 	const struct memory_files *files;
 	struct memory_room *room;
-	uint64_t kills;        // in the own group of that version
-	bool is_own;           // they are the group's, and not only those below a mount point
+	uint64_t kills;        // kills in the own group of that version
+	bool is_own;           // `kills` was read in the group itself, and not just at a mount point
 };
 
 static void look_at_level(void *arg, const char *dir) {
@@ -579,7 +579,7 @@ static void look_at_level(void *arg, const char *dir) {
 static void look_up(void *arg, const char *dir, size_t mount_len, bool is_seen) {
 	struct look *look = arg;
 	cgroup_each_level(dir, mount_len, look_at_level, look);
-	if (!look->is_own) { // the group may be mounted several times: its kills count once
+	if (!look->is_own) { // the group may be mounted at several places: its kills count once
 		look->kills = proc_number(dir, look->files->kills, "oom_kill", 0);
 		look->is_own = is_seen;
 	}
@@ -590,7 +590,7 @@ struct memory_room memory_room_observe(const char *root) {
 	for (size_t i = 0; i < sizeof(versions) / sizeof(versions[0]); ++i) { // a hybrid machine has both, and the limits of both hold
 		struct look look = {.files = &versions[i], .room = &room};
 		cgroup_each_dir(root, !versions[i].controller, versions[i].controller, look_up, &look);
-		room.kills += look.kills; // it counts in one of them
+		room.kills += look.kills; // the memory of a process is counted in one version alone
 	}
 	return room;
 }
@@ -600,9 +600,9 @@ struct memory_room memory_room_observe(const char *root) {
 enum { ENTRIES = 4096, ANCESTORS = 64, PID_BITS = 22 }; // PID_MAX_LIMIT is 2^22 (proc(5))
 
 struct shared_entry {
-	atomic_uint_least64_t key;   // the process: its start, in ticks, and its number; 0: never used
+	atomic_uint_least64_t key;   // the process: its start, in ticks, and its pid; 0: none
 	atomic_uint_least64_t reserved, unknown, need, wants;
-	atomic_uint_least64_t since; // it waits: now_ns() time, which is that of all processes
+	atomic_uint_least64_t since; // when the process began to wait: now_ns() time, the same for all processes
 };
 
 struct shared_ledger {
@@ -698,7 +698,7 @@ static bool is_behind(const struct shared_entry *own, const struct shared_entry 
 	return atomic_load(&other->wants) > 0 && (atomic_load(&own->wants) == 0 || theirs < since || (theirs == since && other < own));
 }
 
-// Is it that of another process that has jobs, or waits for them before this one does?
+// Does the entry count? It does if another process has jobs or waits before this one, which runs in no job of it (*ret_is_below).
 static bool counts(const struct memory_ledger *ledger, const struct shared_entry *entry, bool *ret_is_below) {
 	uint64_t key = atomic_load(&entry->key);
 	bool has_jobs = atomic_load(&entry->reserved) > 0 || atomic_load(&entry->unknown) > 0;
@@ -733,6 +733,6 @@ struct memory_others memory_ledger_look(struct memory_ledger *ledger, uint64_t u
 		others.bytes += (needs > has ? needs - has : 0) + (is_behind(ledger->own, entry) ? atomic_load(&entry->wants) : 0);
 		others.has_jobs = true;
 	}
-	others.has_jobs = others.has_jobs && !is_below; // else the job that this process is in waits for it, and holds up the others
+	others.has_jobs = others.has_jobs && !is_below; // if this process runs in a job of another one, that job waits for it and holds up the others
 	return others;
 }

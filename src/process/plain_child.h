@@ -14,19 +14,19 @@
 
 struct plain_child {
 	pid_t pid;
-	int pidfd;   // readable when it has ended
+	int pidfd;   // readable when the child has ended
 	struct guardian guardian; // for guardian_fd() and guardian_revive()
 };
 
-// Starts the program at `path`, or the shell if that is a script without "#!", in that context. `cookie` is a "NAME=VALUE" that
-// only its environment has, of all on this machine; or "". To be called while there is one thread. Returns 0, with a child for
-// plain_child_wait(), or -1 with *ret_error.
+// Starts the program at `path`, or the shell if the file is a script without "#!", in that context. `cookie` is "NAME=VALUE",
+// which only the environment of this child has on this machine; or "". To be called while there is one thread. Returns 0, with a
+// child for plain_child_wait(), or -1 with *ret_error.
 int plain_child_start(const char *path, char *const *argv, const struct context *context, const char *cookie,
                       struct plain_child *ret_child, struct spawn_error *ret_error) FP_NODISCARD;
 
-// Waits for its end and forgets it. Returns its exit status, and *ret_signal: the signal that has ended it, or 0.
+// Waits for the child's end and reaps it. Returns the child's exit status, and *ret_signal: the signal that has ended it, or 0.
 int plain_child_wait(struct plain_child *child, int *ret_signal);
 
-// Waits, for a moment at most, until it has stopped or ended; it may have ignored the signal. To be called before this process
-// stops itself: else the child would still read from the terminal what is typed for the shell.
+// Waits until the child has stopped or ended, but only for a moment, as the child may have ignored the signal. To be called
+// before this process stops itself: else the child would still read from the terminal what is typed for the shell.
 void plain_child_await_stop(const struct plain_child *child);

@@ -91,7 +91,7 @@ static bool split(char *text, char *words[], size_t n) {
 	return got == n;
 }
 
-// The one of the groups that the mount shows, or NULL.
+// Returns the one of the groups that the mount shows, or NULL.
 static const char *mounted_group(const struct groups *groups, const char *type, const char *options, const char *controller) {
 	if (strcmp(type, "cgroup2") == 0) {
 		return groups->v2;
@@ -151,7 +151,7 @@ void cgroup_each_level(const char *dir, size_t mount_len, cgroup_level_fn *fn, v
 	char *level = xstrdup(dir);
 	for (size_t len = strlen(level);;) {
 		fn(arg, level);
-		if (len <= mount_len || strcmp(level + mount_len, "/") == 0) { // the root group is that of the mount
+		if (len <= mount_len || strcmp(level + mount_len, "/") == 0) { // "/" is the root group, whose directory is the mount point
 			break;
 		}
 		const char *slash = memrchr(level + mount_len, '/', len - mount_len);

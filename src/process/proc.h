@@ -9,26 +9,26 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// Appends the content of a file; `path` is relative to `dir_fd`. Returns 0, or -1 with errno and what was read before it.
+// Appends the content of a file; `path` is relative to `dir_fd`. Returns 0, or -1 with errno; what was read before the error stays in `buf`.
 int proc_read(int dir_fd, const char *path, struct buf *buf) FP_NODISCARD;
 
 // Reads the file whose path is `dir` and `path` put together into *text, which is overwritten: the caller calls buf_fini(). Returns
 // the text, within *text and writable; "" if the file cannot be read.
 char *proc_read_below(const char *dir, const char *path, struct buf *text);
 
-// Gets the number in the line "NAME N" of such a file. Returns false if there is no such line.
+// Gets the number in the line "NAME N" of such a file's text. Returns false if there is no such line.
 bool proc_find_number(const char *text, const char *name, uint64_t *ret_value) FP_NODISCARD;
 
-// The number in the line "NAME N" of such a file, or with NULL for a name the one that it begins with; `other` where there is none.
+// Returns the number in the line "NAME N" of the file `dir``path`, or that at its start if `name` is NULL; `other`: there is none.
 uint64_t proc_number(const char *dir, const char *path, const char *name, uint64_t other);
 
 // Gets the directory of a cgroup of this process, borrowed for the call. Its first `mount_len` bytes are the mount point. With
 // `is_seen` false the cgroup itself is outside of this cgroup namespace, and `dir` is only the mount point.
 typedef void cgroup_dir_fn(void *arg, const char *dir, size_t mount_len, bool is_seen);
 
-// Calls fn for each mount that shows a cgroup of this process: with `v2` that of cgroup v2, and unless `controller` is NULL that
-// of this controller of v1. A hybrid machine has both, and the limits of both hold. Without such a mount there is no call.
-// `root` is put before /proc and before the mount points found there: "" but in tests.
+// Calls fn for each mount that shows a cgroup of this process: if `v2`, its cgroup of v2; unless `controller` is NULL, its cgroup
+// of this controller of v1. A hybrid machine has both, and the limits of both hold. Without such a mount there is no call. `root`
+// is put before /proc and before the mount points found there: "" but in tests.
 void cgroup_each_dir(const char *root, bool v2, const char *controller, cgroup_dir_fn *fn, void *arg);
 
 // Returns the first directory that cgroup_each_dir() finds with these arguments and that is the cgroup itself; the caller frees it.

@@ -24,7 +24,7 @@ enum { KILL_PAUSE_MS = 5 }; // a killed process needs a moment to be gone
 
 bool proctree_fills_limit(void) {
 	struct rlimit limit;
-	struct stat threads; // a link for each (fs/proc/base.c: proc_task_getattr)
+	struct stat threads; // has a link for each thread (fs/proc/base.c: proc_task_getattr)
 	return getrlimit(RLIMIT_NPROC, &limit) == 0 && stat("/proc/self/task", &threads) == 0
 		&& limit.rlim_cur <= threads.st_nlink - 2;
 }
@@ -51,7 +51,7 @@ bool proctree_has(const struct proctree *tree, pid_t pid) {
 	return i < tree->n;
 }
 
-// Each once: where pids are reused while we read, the tree may seem to have a circle.
+// Adds the pid if it is not there: if pids are reused while we read, the tree may seem to have a circle.
 static void proctree_add(struct proctree *tree, pid_t pid) {
 	if (!proctree_has(tree, pid)) {
 		push(tree, pid);
@@ -177,7 +177,7 @@ bool proctree_group_is_orphaned(void) {
 	for (size_t i = 0; orphaned && i < all.n; ++i) {
 		struct stat_fields stat;
 		if (getpgid(all.pids[i]) == group && all.pids[i] != 1 && read_stat(all.pids[i], &stat) && stat.state != 'Z') {
-			// 0: outside of this PID namespace, perhaps a shell; nobody stops the 1 in it
+			// parent 0: outside of this PID namespace, perhaps a shell. Process 1 does not count: nobody stops it
 			orphaned = stat.parent != 0 && (getsid(stat.parent) != session || getpgid(stat.parent) == group);
 		}
 	}
@@ -225,7 +225,7 @@ pid_t proctree_parent(pid_t pid, uint64_t *ret_start) {
 	return parent;
 }
 
-// Adds the process, if `is_meant` says so of what is held on to now: since the pid was listed it may have become another's.
+// Adds the process, if `is_meant` holds once its pidfd is open: since the pid was listed, it may have become another process's.
 static void pidfd_set_add(struct pidfd_set *set, pid_t pid, bool (*is_meant)(pid_t pid, const void *arg),
                              const void *arg) {
 	for (size_t i = 0; i < set->n; ++i) {
@@ -296,14 +296,14 @@ void pidfd_set_signal(const struct pidfd_set *set, int signal) {
 		if (one->pidfd >= 0 && (syscall(SYS_pidfd_send_signal, one->pidfd, signal, NULL, 0U) == 0 || errno == ESRCH)) {
 			continue;
 		}
-		// a sandbox refuses such calls
+		// a sandbox refuses such calls: then by the pid
 		if (one->pidfd >= 0 || (read_stat(one->pid, &stat) && stat.start == one->start)) {
 			kill(one->pid, signal);
 		}
 	}
 }
 
-// Refused where the process is another user's, or has secrets of its own (proc(5)).
+// Reads the environment. Returns false if the process is another user's, or has secrets of its own (proc(5)).
 static bool read_environ(pid_t pid, struct buf *environment) {
 	char path[64];
 	snprintf(path, sizeof(path), "/proc/%ld/environ", (long)pid);
@@ -366,7 +366,7 @@ int proctree_open_orphan(pid_t group) {
 			continue;
 		}
 		pidfd = pidfd_open_pid(orphans.pids[i]);
-		// asked again, now that the descriptor holds on to one process
+		// asked again, as the descriptor now stands for one process
 		if (pidfd >= 0 && getpgid(orphans.pids[i]) != group) {
 			fd_close(&pidfd);
 		}

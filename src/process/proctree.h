@@ -16,10 +16,10 @@ struct proctree {
 
 #define PROCTREE_INIT {NULL, 0, 0}
 
-// Frees the list, which is empty then.
+// Frees the list, and makes it empty.
 void proctree_fini(struct proctree *tree);
 
-// Appends the children of the process, zombies included. Where processes start and end meanwhile some may be missing.
+// Appends the children of the process, zombies included. If processes start or end meanwhile, some may be missing.
 void proctree_add_children(struct proctree *tree, pid_t pid);
 
 // Appends the process itself and all its descendants, each behind its parent.
@@ -28,21 +28,21 @@ void proctree_add_tree(struct proctree *tree, pid_t root);
 // Appends the pids that a file lists, such as cgroup.procs; `path` is relative to `dir_fd`. Returns 0, or -1 with errno.
 int proctree_add_file(struct proctree *tree, int dir_fd, const char *path) FP_NODISCARD;
 
-// Appends what kill(2) takes for the processes that run, zombies being none: the number of each, and less than 0 that of its
-// group. Nothing where /proc cannot be read.
+// Appends two numbers, as kill(2) takes them, for each process that runs (a zombie does not): its pid, and the negative number of
+// its group. Appends nothing if /proc cannot be read.
 void proctree_add_living(struct proctree *tree);
 
-// Whether the process group of the caller is orphaned (POSIX, 3.264), so that SIGTSTP stops nothing in it; false where that cannot
-// be known.
+// Returns whether the process group of the caller is orphaned (POSIX, 3.264), so that SIGTSTP stops nothing in it; false if that
+// cannot be known.
 bool proctree_group_is_orphaned(void);
 
-// Whether the list has it.
+// Returns whether the pid is in the list.
 bool proctree_has(const struct proctree *tree, pid_t pid);
 
-// Bytes of memory that the process and its descendants have to themselves: not of files, not shared.
+// Returns the bytes of memory that the process and its descendants have to themselves: not of files, not shared.
 uint64_t proctree_memory(pid_t root);
 
-// When the process has started, in ticks since boot: with its number, it tells one process from all others. 0: there is none.
+// Returns when the process started, in ticks since boot: start and pid together tell a process from all others. 0: no such process runs.
 unsigned long long proctree_start_time(pid_t pid);
 
 // Returns the parent of the process, or 0; *ret_start: when the process has started, in ns of CLOCK_BOOTTIME, cut to ticks.
@@ -51,8 +51,8 @@ pid_t proctree_parent(pid_t pid, uint64_t *ret_start);
 // Returns what the variable was set to when the process was started, for the caller to free; or NULL: it was not set, or cannot be read.
 char *proctree_variable(pid_t pid, const char *name);
 
-// Processes that are signalled one by one: by a descriptor that cannot come to mean another, or, where the kernel refuses
-// those (-1), by a pid whose process has not started at another time.
+// A process that is signalled by itself: by its pidfd, which never means another process; or, if the kernel refuses pidfds (-1),
+// by its pid, as long as the process of that pid still has this start.
 struct pidfd_entry {
 	pid_t pid;
 	int pidfd;
@@ -80,25 +80,25 @@ void pidfd_set_add_tree(struct pidfd_set *set, pid_t root, pid_t session);
 // Sends the signal to those of the set that are still there.
 void pidfd_set_signal(const struct pidfd_set *set, int signal);
 
-// Returns a process of the set that still runs, and is no zombie; or NULL.
+// Returns a process of the set that still runs (a zombie does not); or NULL.
 const struct pidfd_entry *pidfd_set_running(const struct pidfd_set *set);
 
-// How processes are found whose numbers nobody knows: those of this user, without the calling one, that have `cookie`,
-// "NAME=VALUE", in their environment ("": none), and are in that session. This finds even processes that have left their group and
-// lost their parents, but none that was given another environment.
+// How processes are found whose pids nobody knows: by `cookie`, "NAME=VALUE", in their environment ("": finds none), and by their
+// session. Finds processes of this user, except the caller; even those that have left their group and lost their parents, but none
+// that was given another environment.
 struct marked {
 	const char *cookie;
 	pid_t session;
 };
 
-// Sends the signal (0: none) to those that are marked. Returns how many there were, without zombies.
+// Sends the signal (0: none) to all processes that `marked` describes. Returns how many there were, without zombies.
 size_t proctree_signal_marked(const struct marked *marked, int signal);
 
-// KILLs them until none is left, but not for longer than `most_ms`.
+// Sends SIGKILL to these processes until none is left, but not for longer than `most_ms`.
 void proctree_kill_marked(const struct marked *marked, unsigned most_ms);
 
-// A pidfd of an orphan that this process, as the subreaper, has as a child (a zombie, too) and that is in the process
-// group, but not its leader; or -1 if there is none. The leader must not have been reaped. The caller closes it.
+// Returns a pidfd of an orphan that this process, as the subreaper, has as a child (a zombie, too) and that is in the process
+// group, but not its leader; or -1 if there is none. The leader must not have been reaped. The caller closes the pidfd.
 int proctree_open_orphan(pid_t group);
 
 // True if the threads of this process alone reach the user's limit of processes (RLIMIT_NPROC): then no other process makes room
@@ -110,7 +110,7 @@ int pidfd_open_pid(pid_t pid);
 
 // ---- how busy they are, from one sample to the next ----
 
-enum { ACTIVITY_PROCESSES = 64 }; // at most, in a sample
+enum { ACTIVITY_PROCESSES = 64 }; // the most trees of processes in a sample
 
 // The last sample. It is {0} before the first one, and is set to {0} to begin anew.
 struct activity {

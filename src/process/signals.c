@@ -164,10 +164,10 @@ void signals_die_within(unsigned seconds, int signal, void (*last_words)(void)) 
 // Sets the action of those signals that end a run, but for any that were ignored at the start.
 static void set_ending(void (*handler)(int)) {
 	struct sigaction action = {.sa_handler = handler, .sa_flags = SA_RESTART};
-	get_ending_signals(&action.sa_mask); // so no other one comes while the handler of one gives all their default action
+	get_ending_signals(&action.sa_mask); // so that no other of these signals comes while the handler of one sets their default action
 	for (size_t i = 0; i < nending_signals; ++i) {
 		if (sigismember(&wanted, ending_signals[i]) == 1) {
-			(void)sigaction(ending_signals[i], &action, NULL); // of these it cannot fail
+			(void)sigaction(ending_signals[i], &action, NULL); // cannot fail for these signals
 		}
 	}
 }

@@ -22,14 +22,14 @@ int signals_open(void) FP_NODISCARD;
 // ends. Before the first thread is started. Returns 0, or -1 with errno.
 int signals_add(int fd, int signal) FP_NODISCARD;
 
-// Has the descriptor of signals_open() report SIGCHLD too, or not any more; it always does if signals_add() was called for it.
-// What happened while it did not is reported once, when it does again.
+// Has the descriptor of signals_open() report SIGCHLD too (`on`), or not any more; after signals_add() for SIGCHLD it always
+// does. A SIGCHLD that comes while it is not reported is reported once, when `on` is set again.
 void signals_watch_children(int fd, bool on);
 
 // The next pending signal number, or 0.
 int signals_next(int fd);
 
-// True if that was a key on the terminal, such as Ctrl-C.
+// True if the last signal from signals_next() came from a key on the terminal, such as Ctrl-C.
 bool signals_typed(void);
 
 // The signals whose disposition in this process is to be ignored.
@@ -42,8 +42,8 @@ void signals_block_xfsz(void);
 // or a writer that may never come, while no job runs that would have to be ended first.
 void signals_release(void);
 
-// The same, but the first `n` of these signals only call `hurry`, in the signal handler, with the number of signals that will still
-// do so: they are to end the wait for a reader. Later ones have their default action. Interrupted calls are restarted (SA_RESTART).
+// As signals_release(), but the first `n` of these signals only call `hurry`, in the signal handler, with the number of signals that will still do
+// so; `hurry` is to end the wait for a reader. Later signals have their default action. Interrupted calls are restarted (SA_RESTART).
 void signals_release_after(unsigned n, void (*hurry)(unsigned left));
 
 // The first signal that has called `hurry`, or 0.

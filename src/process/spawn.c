@@ -45,8 +45,8 @@
 #define UNCHECKED __attribute__((no_sanitize("address,thread,undefined")))
 #endif
 
-// The name behind clone() that ThreadSanitizer does not intercept: in a child that shares our memory its bookkeeping
-// after a fork (tsan_interceptors_posix.cpp, clone: ForkChildAfter) would be done to ourselves.
+// The name behind clone() that ThreadSanitizer does not intercept: in a child that shares our memory, ThreadSanitizer's
+// bookkeeping after a fork (tsan_interceptors_posix.cpp, clone: ForkChildAfter) would change our own state.
 #if defined(FP_TSAN) && defined(__GLIBC__)
 int __clone(int (*fn)(void *), void *stack, int flags, void *arg, ...);
 #define clone __clone
@@ -88,7 +88,7 @@ void *spawn_stack_create(void) {
 	if (stack == MAP_FAILED) {
 		return NULL;
 	}
-	// the last page is a fence
+	// a guard page at the end that the stack grows to
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
 	verify(page <= STACK_BYTES / 2 && mprotect(stack, page, PROT_NONE) == 0);
 	return stack + STACK_BYTES;
@@ -100,7 +100,7 @@ void spawn_stack_destroy(void *top) {
 	}
 }
 
-// What passes between the two sides; in the parent's frame, and the parent sleeps until the child is done with it.
+// What parent and child hand each other; in the parent's frame, as the parent sleeps until the child is done with it.
 struct exchange {
 	const struct spawn_config *config;
 	bool dispositions_differ;
@@ -119,10 +119,10 @@ UNCHECKED static int fail(struct exchange *x, enum spawn_step step, int error) {
 	return -1;
 }
 
-// A signal to fairpar's group that came before we left it is fairpar's to answer. A stop would keep us here for ever, with
-// the parent asleep until we execute, for the SIGCONT after it would no longer reach us: generating SIGCONT discards pending
-// stops (POSIX, 2.4.1). The others are pending, as they are blocked: of INT, say, the job would die at once as if by itself,
-// and not be one that the end of the run cut off.
+// A signal to fairpar's group that came before we left it is fairpar's to answer. A pending stop would keep us here for ever,
+// with the parent asleep until we execute, as the SIGCONT after it no longer reaches us: our own SIGCONT discards it (POSIX,
+// 2.4.1). The others are pending, as they are blocked, and are taken here: of INT, say, the job would die at once as if by
+// itself, and not as one that the end of the run cut off.
 UNCHECKED static int child_group(struct exchange *x) {
 	if (!x->config->own_group) {
 		return 0;
@@ -144,11 +144,11 @@ UNCHECKED static int child_bind_life(struct exchange *x) {
 	if (syscall(SYS_prctl, PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) != 0) {
 		return 0; // a sandbox refuses it; there is still the guardian
 	}
-	// it may have died before the line above: then no signal comes any more
+	// the parent may have died before prctl(): then no signal comes any more
 	return syscall(SYS_getppid) == x->config->world->pid ? 0 : fail(x, SPAWN_CLONE, ESRCH);
 }
 
-// What it may not have is cut to what it may, such as a submitter's hard limit above our own.
+// Sets the limit, cut to the hard limit that this process has, as a submitter's may be higher.
 UNCHECKED static int child_limit(struct exchange *x, unsigned resource, struct rlimit want, const struct rlimit *have) {
 	want.rlim_max = want.rlim_max > have->rlim_max ? have->rlim_max : want.rlim_max;
 	want.rlim_cur = want.rlim_cur > want.rlim_max ? want.rlim_max : want.rlim_cur;
@@ -167,7 +167,7 @@ UNCHECKED static int child_foreground(struct exchange *x) {
 
 UNCHECKED static int child_context(struct exchange *x) {
 	const struct context *context = x->config->context;
-	// "0" is the writing process itself (cgroups(7)). Before it executes, so that all memory it gets is counted
+	// "0" is the writing process itself (cgroups(7)). Written before the program runs, so that all memory it gets is counted
 	if (x->config->cgroup_fd >= 0 && syscall(SYS_write, x->config->cgroup_fd, "0", 1) != 1) {
 		return fail(x, SPAWN_CGROUP, errno);
 	}
@@ -224,7 +224,7 @@ UNCHECKED static int child_main(void *arg) {
 		if (x->pidfd < 0 && x->report < 0) {
 			fail(x, SPAWN_CLONE, ENOSYS); // a kernel before Linux 5.2 takes no notice of CLONE_PIDFD
 		} else {
-			if (config->listed) { // before it executes: whoever kills fairpar right then would leave its children unknown to the guardian
+			if (config->listed) { // before the program runs: so the guardian knows the child even if fairpar is killed right then
 				int pid = (int)syscall(SYS_getpid);
 				atomic_store_release(config->listed, config->own_group ? -pid : pid);
 			}
@@ -251,7 +251,7 @@ void spawn_discard(const struct spawn_config *config, pid_t pid, int *pidfd) {
 	}
 }
 
-// For a thread that is not prepared for it.
+// spawn() for a thread that has no stack for children and does not block all signals.
 static pid_t spawn_unprepared(struct spawn_config config, int *ret_pidfd, struct spawn_error *ret_error) {
 	struct spawn_world world;
 	sigset_t all, mask;
@@ -270,8 +270,8 @@ static pid_t spawn_unprepared(struct spawn_config config, int *ret_pidfd, struct
 	return pid;
 }
 
-// Where CLONE_PIDFD is refused, as by qemu-user, which also forks for CLONE_VM | CLONE_VFORK: a failure comes by a pipe, which
-// the program's start closes. The child is not waited for before its descriptor is open, so the pid stays the child's.
+// For systems that refuse CLONE_PIDFD, such as qemu-user, which also forks for CLONE_VM | CLONE_VFORK: the child reports a failure by
+// a pipe, which execve() closes. The child is not waited for before its descriptor is open, so the pid stays the child's.
 static pid_t clone_without_pidfd(struct exchange *x) {
 	int report[2];
 	if (pipe2(report, O_CLOEXEC) != 0) {
@@ -298,7 +298,7 @@ pid_t spawn(const struct spawn_config *config, int *ret_pidfd, struct spawn_erro
 		return spawn_unprepared(*config, ret_pidfd, ret_error);
 	}
 	struct exchange x = {.config = config, .pidfd = -1, .report = -1};
-	// both were emptied before they were filled, so their unused bits are equal
+	// both sets were emptied before they were filled, so their unused bits are equal
 	x.dispositions_differ = config->context &&
 		memcmp(&config->context->ignored, &config->world->ignored, sizeof(sigset_t)) != 0;
 	int error = fault_errno("spawn");
@@ -334,7 +334,7 @@ pid_t spawn_program(const struct spawn_config *config, const struct starter *sta
 		}
 		FP_CLEANUP(free_later) char **argv = xcalloc(n + 3, sizeof(*argv));
 		argv[0] = shell;
-		argv[1] = (char *)(uintptr_t)config->path; // execve(2) takes them as it takes string literals
+		argv[1] = (char *)(uintptr_t)config->path; // execve(2) does not change the arguments
 		for (size_t i = 1; i < n; ++i) {
 			argv[i + 1] = config->argv[i];
 		}
@@ -368,7 +368,7 @@ pid_t daemon_spawn(char *const *argv, const int *keep, unsigned nkeep) {
 
 int daemon_start(char *const *argv, const int *keep, unsigned nkeep) {
 	int status = 0, reaps = 0;
-	// a subreaper would be its parent, and end it with the orphans of its jobs
+	// as a subreaper this process would become the daemon's parent, and end it with the orphans of the jobs
 	if (prctl(PR_GET_CHILD_SUBREAPER, &reaps, 0, 0, 0) == 0 && reaps) {
 		(void)prctl(PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0);
 	}
@@ -398,7 +398,7 @@ int daemon_settle(const int *fds, int n) {
 		sigaction(signal, &ignore, NULL); // refused for KILL and STOP
 	}
 	int high[DAEMON_FDS_MAX];
-	for (int i = 0; i < n; ++i) { // above all of them first, so that none is in the way of another
+	for (int i = 0; i < n; ++i) { // first to numbers above all of these, so that none is in the way of another
 		high[i] = fds[i] >= 0 ? fcntl(fds[i], F_DUPFD, 3 + n) : -1;
 		if (fds[i] >= 0 && high[i] < 0) {
 			return -1;
@@ -417,7 +417,7 @@ int daemon_settle(const int *fds, int n) {
 	}
 	struct rlimit limit = {0};
 	if (syscall(SYS_close_range, (unsigned)(3 + n), ~0U, 0U) != 0 && getrlimit(RLIMIT_NOFILE, &limit) == 0) {
-		for (rlim_t fd = (rlim_t)(3 + n); fd < limit.rlim_cur && fd < 65536; ++fd) { // before Linux 5.9
+		for (rlim_t fd = (rlim_t)(3 + n); fd < limit.rlim_cur && fd < 65536; ++fd) { // Linux before 5.9 has no close_range()
 			close((int)fd);
 		}
 	}

@@ -25,7 +25,7 @@ struct spawn_error {
 // The step in words, for "cannot start 'x': STEP: CAUSE". Static text.
 const char *spawn_step_name(enum spawn_step step);
 
-// The state of this process in which a child may have to differ from it: only if it differs, the child makes a system call.
+// The state of this process, read once, so that a child makes a system call only for what must differ from it.
 struct spawn_world {
 	pid_t pid;
 	sigset_t deadly;         // signals that a child discards if they came, for fairpar's process group, before it had a group of its own
@@ -36,8 +36,8 @@ struct spawn_world {
 // Looks up the state of this process. To be called once, after signals_open() and context_raise_nofile().
 void spawn_world_init(struct spawn_world *world);
 
-// Makes a stack for the first steps of a child, which run in the memory of this process. One start at a time. Returns its top, where it
-// begins, as stacks grow downwards; or NULL with errno. spawn_stack_destroy() takes NULL, too.
+// Makes a stack for the first steps of a child, which run in the memory of this process; it serves one start at a time. Returns its
+// top, where it begins, as stacks grow downwards; or NULL with errno. spawn_stack_destroy() takes NULL, too.
 void *spawn_stack_create(void) FP_NODISCARD;
 void spawn_stack_destroy(void *top);
 
@@ -52,7 +52,7 @@ struct spawn_config {
 	unsigned nkeep;
 	int cgroup_fd;                   // cgroup.procs of the cgroup to enter, or -1
 	bool own_group;                  // a process group of its own
-	bool foreground;                 // … that becomes the foreground process group of the terminal stdio[0]
+	bool foreground;                 // the child's process group becomes the foreground group of the terminal stdio[0]
 	atomic_int *listed;              // before it executes, the child writes here the number by which kill(2) reaches it: -group or pid; or NULL
 	bool dies_with_thread;           // SIGKILL when the calling thread ends (prctl(2) PR_SET_PDEATHSIG)
 	void *stack_top;                 // of spawn_stack_create(), or NULL. Needs `world`, and all signals blocked in the thread
@@ -72,7 +72,7 @@ struct starter {
 pid_t spawn_program(const struct spawn_config *config, const struct starter *starter, int *ret_pidfd,
                     struct spawn_error *ret_error) FP_NODISCARD;
 
-// Cleans up after a step has failed in the child: closes its descriptor, clears config->listed and reaps it.
+// Cleans up after a step has failed in the child: closes its pidfd, clears config->listed and reaps the child.
 void spawn_discard(const struct spawn_config *config, pid_t pid, int *pidfd);
 
 // ---- the program itself as another process, which has nothing of the caller's: the guardian, the slot server of a pool ----
@@ -83,11 +83,11 @@ enum { DAEMON_FDS_MAX = 5 };
 // Returns its pid, or -1 with errno.
 pid_t daemon_spawn(char *const *argv, const int *keep, unsigned nkeep) FP_NODISCARD;
 
-// As daemon_spawn(), but for a process that outlives this one: the program has to call daemon_detach(), for whose end this
-// waits. Only while there is one thread. Returns 0, or -1 with errno: ESRCH if it was killed, EAGAIN if it could not detach.
+// As daemon_spawn(), but for a process that outlives this one: the program has to call daemon_detach(); this call waits until it
+// has. Only while there is one thread. Returns 0, or -1 with errno: ESRCH if it was killed, EAGAIN if it could not detach.
 int daemon_start(char *const *argv, const int *keep, unsigned nkeep) FP_NODISCARD;
 
-// Makes this program go on in a child, and ends the parent here: so nobody has to wait for it. Returns 0, or -1 with errno.
+// Makes this program go on in a child, and ends the parent here: so nobody has to wait for the child. Returns 0, or -1 with errno.
 int daemon_detach(void) FP_NODISCARD;
 
 // Frees this process from all that it has inherited: it gets a session of its own, the directory /, /dev/null as 0 to 2, and ignores all

@@ -9,10 +9,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-// ---- what the texts say; false if they do not ----
+// ---- what the texts of /proc say; these calls return false if a figure is missing ----
 
-// Text of /proc/stat: the threads that run or wait for a processor or a disk now, without the one that asks. As with GNU
-// parallel no average over minutes, so that each start is seen at the next one.
+// Text of /proc/stat: the threads that run or wait for a processor or a disk now, without the calling one. It is no average over
+// minutes, as in GNU parallel: so each start counts when the next one is considered.
 bool sysload_parse_load(const char *text, uint64_t *ret_load) FP_NODISCARD;
 
 // Pages swapped so far.
@@ -22,12 +22,12 @@ struct swapped {
 // Text of /proc/vmstat.
 bool sysload_parse_swapped(const char *text, struct swapped *ret_swapped) FP_NODISCARD;
 
-// Whether the machine was swapping between the two: in and out, for pages that only go out, or only come back, are those
-// of programs that nobody uses, or uses again. GNU parallel's rule.
+// Returns whether the machine was swapping between the two readings: whether pages went both in and out. If they only go out, or
+// only come back, they belong to programs that nobody uses, or that are used again. GNU parallel's rule.
 bool sysload_is_swapping(const struct swapped *before, const struct swapped *after);
 
-// sysload_add_load() appends why no job is to start if `load` is not below `most`; sysload_add_free() the same if `bytes` free
-// are fewer than `asked`, which `option` (its name, for the text) asks for. They append nothing if a job may start.
+// sysload_add_load() appends why no job is to start if `load` is not below `most`. sysload_add_free() appends it if `bytes`,
+// which are free, are fewer than `asked`, the value of the option named `option`. They append nothing if a job may start.
 void sysload_add_load(struct buf *why, uint64_t load, double most);
 void sysload_add_free(struct buf *why, uint64_t bytes, const char *option, uint64_t asked);
 
@@ -35,7 +35,7 @@ void sysload_add_free(struct buf *why, uint64_t bytes, const char *option, uint6
 // three from 1.5 times it, five from 1.75 times it, and so on; all from twice it. GNU parallel's rule.
 unsigned sysload_may_run(uint64_t free_bytes, uint64_t limit, unsigned n);
 
-// ---- what the kernel says now; false, with errno (0: the file does not hold it), if it does not ----
+// ---- what the kernel says now; on failure these calls return false with errno (0: the file lacks the figure) ----
 
 // As sysload_parse_load() and sysload_parse_swapped().
 bool sysload_load(uint64_t *ret_load) FP_NODISCARD;
@@ -53,7 +53,7 @@ struct pressure_totals {
 };
 
 struct pressure {
-	const char *root;      // borrowed
+	const char *root;      // the `root` of pressure_open(); borrowed
 	char *group;           // directory of this process's cgroup v2, or NULL; owned
 	char *accounts;        // directory of its cgroup v1 with cpuacct.usage, or NULL; owned
 	uint64_t sampled;       // now_ns() time
@@ -62,9 +62,9 @@ struct pressure {
 
 // Shares, 0 to 1, since the last sample.
 struct pressure_observation {
-	double idle;           // of the usable processors, or of the quota, whichever is less
-	double memory_full;    // of the time: PSI "full" of this process's cgroup, else of the host
-	double disk_full;      // the same for I/O
+	double idle;           // the idle share of the usable processors, or the unused share of the quota, whichever is less
+	double memory_full;    // the share of the time in which all tasks waited for memory: PSI "full" of this process's cgroup, else of the host
+	double disk_full;      // the share of the time in which all tasks waited for a disk, from the same source
 };
 
 // Takes the first sample, at time `now` (now_ns()); pressure_close() frees what it holds. `root` is put in front of /proc and of the

@@ -21,33 +21,33 @@
 #include <unistd.h>
 
 enum {
-	PIPE_MS = 100,  // what reads a pipe (tee, cat) has written it to the terminal by then, as a rule
+	PIPE_MS = 100,  // by then what reads a pipe (tee, cat) has as a rule written it to the terminal
 };
 
 static atomic_bool is_open;
 
 static struct {
 	mutex lock;
-	cond free;             // not busy any more
+	cond free;             // signalled when `busy` is cleared
 	int fd;
-	bool disturbed[3];     // by what is written to this descriptor
-	bool moves_cursor[3];  // what is written to it ends up here at once, so that its last byte says where the cursor is
+	bool disturbed[3];     // the own lines are erased before anything is written to this descriptor (screen_enter())
+	bool moves_cursor[3];  // what is written to this descriptor ends up on the terminal at once, so its last byte tells where the cursor is
 	bool busy;
 	bool shown;
 	bool in_line;          // the cursor is behind text
-	bool resized;          // since the last drawing
-	bool wants;            // there are own lines, though they may be gone
+	bool resized;          // the terminal was resized since the last drawing
+	bool wants;            // own lines are wanted, though they may be erased now
 	unsigned writers;
-	struct buf text;       // of the own lines, as last drawn
-	unsigned rows;         // of it
-	uint64_t cleared;      // when they were taken away; 0: they are shown, or nobody wants them
-	bool called;           // `changed`, since then
-	uint64_t rest;         // not before
+	struct buf text;       // the own lines as they were last drawn
+	unsigned rows;         // rows of `text`
+	uint64_t cleared;      // when the own lines were erased; 0: they are shown, or nobody wants them
+	bool called;           // `changed` was called since the last screen_draw()
+	uint64_t rest;         // the earliest time to draw again
 	void (*changed)(void *arg);
 	void *arg;
 } screen = {.lock = MUTEX_INIT(LOCK_SCREEN)};
 
-// The thread is between lock and unlock: a message of its own, that something failed there, goes past.
+// This thread is between lock() and unlock(): if something fails there, its message is written without screen_enter().
 static _Thread_local bool is_inside;
 
 static void lock(void) {
@@ -77,7 +77,7 @@ void screen_open(int fd, void (*changed)(void *arg), void *arg) {
 void screen_open_quiet(int fd) {
 	if (isatty(fd) == 1) {
 		screen_open(fd, NULL, NULL); // `wants` is never set, so nothing is called
-		screen.disturbed[STDOUT_FILENO] = screen.moves_cursor[STDOUT_FILENO]; // a pipe costs nothing
+		screen.disturbed[STDOUT_FILENO] = screen.moves_cursor[STDOUT_FILENO]; // writes to a pipe need no care, as there are no own lines
 	}
 }
 
@@ -90,8 +90,8 @@ static void wait_free(void) {
 	}
 }
 
-// Writes with the lock given back; no other thread draws meanwhile. A terminal that has gone is no trouble: what matters is
-// written by others, who will find out.
+// Writes with the lock given back; no other thread draws meanwhile. If the terminal has gone, that does not matter here: what
+// matters is written by others, who will find out.
 static void put_locked(const struct buf *bytes) {
 	screen.busy = true;
 	unlock();
@@ -107,7 +107,7 @@ static void put_locked(const struct buf *bytes) {
 static void clear_locked(const char *last) {
 	FP_CLEANUP(buf_fini) struct buf bytes = BUF_INIT;
 	if (screen.shown) {
-		// from the cursor down, where they may be more rows than they were drawn in
+		// erases from the cursor down: after a resize the own lines may take more rows than they were drawn in
 		buf_adds(&bytes, screen.rows > 1 || screen.resized ? "\r\033[J" : "\r\033[K");
 	}
 	if (last) {
@@ -124,10 +124,10 @@ static void clear_locked(const char *last) {
 
 bool screen_is_in_background(void) {
 	pid_t group = tcgetpgrp(screen.fd);
-	return group >= 0 && group != getpgrp(); // -1: not the terminal of this session, where everybody may write
+	return group >= 0 && group != getpgrp(); // -1: it is not the terminal of this session: then everybody may write
 }
 
-// A terminal that was stopped (Ctrl-S) takes nothing; who only wants to draw does not wait for it.
+// Returns whether the terminal takes bytes. One that was stopped (Ctrl-S) does not, and a drawing does not wait for it.
 static bool takes_bytes(void) {
 	struct pollfd room = {.fd = screen.fd, .events = POLLOUT};
 	return poll(&room, 1, 0) == 1 && (room.revents & POLLOUT);
@@ -264,7 +264,7 @@ void screen_begin_line(void) {
 	}
 	lock();
 	bool in_line = screen.in_line;
-	screen.in_line = false; // of two who say something at a time one ends the line
+	screen.in_line = false; // if two threads say something at a time, one of them ends the line
 	unlock();
 	if (in_line) {
 		(void)!write_limited(STDERR_FILENO, "\n", 1); // what fails here fails again with what follows
@@ -286,7 +286,7 @@ void screen_echoed(void) {
 		return;
 	}
 	lock();
-	screen.in_line = screen.in_line || !screen.shown; // it is within the own lines, and goes with them
+	screen.in_line = screen.in_line || !screen.shown; // if the own lines are shown, the echo is within them, and is erased with them
 	unlock();
 }
 

@@ -35,11 +35,11 @@ bool screen_draw(const char *prefix, const char *text, unsigned rows);
 // Erases the own lines until the next screen_draw(), and writes `last` (or NULL) in their place.
 void screen_clear(const char *last);
 
-// The terminal may have wrapped its lines anew.
+// Says that the size of the terminal has changed: it may have wrapped its lines anew.
 void screen_resized(void);
 
-// When to draw next at the earliest (now_ns() time): what went through a pipe may still be on its way to the terminal. *ret_cleared:
-// when a writer erased lines that have to be drawn again; 0: they are there, nobody wants them, or they cannot be drawn yet.
+// Returns when to draw next at the earliest (now_ns() time): what went through a pipe may still be on its way to the terminal. *ret_cleared:
+// when a writer erased lines that have to be drawn again; 0: the lines are there, nobody wants them, or they cannot be drawn yet.
 uint64_t screen_next_draw(uint64_t *ret_cleared);
 
 // True if screen_draw() failed only because this process is not in the foreground.
@@ -54,17 +54,17 @@ void screen_leave(int fd, int last);
 // write_all() between screen_enter() and screen_leave().
 int screen_write(int fd, const void *mem, size_t len) FP_NODISCARD;
 
-// The same to stderr for messages of fairpar's own: if stderr is the screen, and the output there does not end in a newline,
-// one is written first.
+// As screen_write(), to stderr, for fairpar's own messages: if stderr is the screen, and the output there does not end in a
+// newline, a newline is written first.
 int screen_say(const void *mem, size_t len) FP_NODISCARD;
 
-// Writes only that newline. Between screen_enter(STDERR_FILENO) and screen_leave().
+// Writes only the newline that screen_say() may begin with. Between screen_enter(STDERR_FILENO) and screen_leave().
 void screen_begin_line(void);
 
-// The terminal has echoed a key that was typed, such as ^C, unless it is set not to.
+// Says that a key was typed, such as Ctrl-C: the terminal has echoed it (^C), unless it is set not to.
 void screen_echoed(void);
 
-// Other processes had the terminal meanwhile: its cursor is taken to be at the start of a line.
+// Says that other processes had the terminal meanwhile: its cursor is taken to be at the start of a line.
 void screen_assume_line_start(void);
 
 // ---- colours ----

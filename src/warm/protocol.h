@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 // "SOCKET TABLE SIZE OBJECT", decimal: the descriptors of the socket, of the table of running children (struct group_table in
-// process/guardian.h), its size in bytes, and the descriptor of the preloaded object. The server has them open for this alone.
+// process/guardian.h), its size in bytes, and the descriptor of the preloaded object. The server uses these descriptors for nothing else.
 #define SERVER_VARIABLE "FAIRPAR_WARM"
 
 enum {
@@ -23,7 +23,7 @@ struct warm_request {
 	int32_t parent;               // the pid of fairpar
 	uint64_t listed;              // where in the table the job writes its group, before its program runs
 	uint64_t mask;                // signals that are blocked in the job, as the kernel has them
-	uint64_t deadly;              // spawn_world.deadly, in the same way
+	uint64_t deadly;              // spawn_world.deadly, as the kernel has it
 };
 
 enum warm_reply_kind { WARM_READY, WARM_STARTED };
@@ -37,7 +37,7 @@ struct warm_reply {
 enum warm_unfit {
 	WARM_FIT,
 	WARM_HAS_THREADS,             // a library of /etc/ld.so.preload started one before main()
-	WARM_HAS_FDS,                 // or opened a descriptor
+	WARM_HAS_FDS,                 // such a library opened a descriptor
 	WARM_NO_TABLE,                // the table cannot be mapped
 	WARM_NO_TID_ADDRESS,          // the kernel has no PR_GET_TID_ADDRESS
 	WARM_NO_LAYOUT,               // the kernel does not let arguments lie elsewhere (PR_SET_MM_MAP)

@@ -5,8 +5,8 @@
 // run. A job is a clone of the server with CLONE_PARENT, so a child of fairpar, and goes on into the real __libc_start_main().
 //
 // What the C library knows of the process must be right in the job: the thread's id, which the kernel writes to the place that the
-// library named to it; the list of robust mutexes, which a clone has not; errno. So nothing here allocates or locks, or calls what
-// keeps a state: system calls by number.
+// library named to it; the list of robust mutexes, which a clone does not inherit; errno. So nothing here allocates or locks, or
+// calls what keeps a state: all is done by system calls, by number.
 
 #include "warm/protocol.h"
 
@@ -83,7 +83,7 @@ __attribute__((constructor)) static void count_fds(void) {
 	server.nfds = count_entries("/proc/self/fd");
 }
 
-// Where the parts of the process lie, so that the arguments alone can be said to lie elsewhere: /proc/PID/cmdline and environ.
+// Finds where the parts of the process lie. All are needed to say later that the arguments lie elsewhere, for /proc/PID/cmdline and environ.
 static bool find_layout(void) {
 	char text[2048];
 	unsigned long field[52] = {0};
@@ -112,7 +112,7 @@ static bool find_layout(void) {
 	return syscall(SYS_prctl, PR_SET_MM, PR_SET_MM_MAP, &server.layout, sizeof(server.layout), 0) == 0;
 }
 
-// Takes what fairpar says by the environment. Returns false if it says nothing.
+// Takes from the environment what fairpar says there (SERVER_VARIABLE). Returns false if it says nothing.
 static bool take_over(char **env) {
 	while (*env && __builtin_strncmp(*env, SERVER_VARIABLE "=", sizeof(SERVER_VARIABLE)) != 0) {
 		++env;
@@ -132,7 +132,7 @@ static enum warm_unfit find_fit(void) {
 	if (count_entries("/proc/self/fd") != server.nfds) {
 		return WARM_HAS_FDS;
 	}
-	if (count_entries("/proc/self/task") != 3) { // ".", ".." and the one
+	if (count_entries("/proc/self/task") != 3) { // ".", ".." and the only thread
 		return WARM_HAS_THREADS;
 	}
 	server.table = (char *)syscall(SYS_mmap, NULL, server.table_size, PROT_READ | PROT_WRITE, MAP_SHARED, server.table_fd, 0);
@@ -191,8 +191,8 @@ static void must(bool succeeds) {
 	}
 }
 
-// The same steps in the same order as in process/spawn.c, but for those that may fail, whose jobs are executed. Umask, limits, niceness
-// and dispositions are those of the server.
+// Takes the same steps in the same order as process/spawn.c, except for those that may fail: jobs that need these are executed, not
+// cloned. Umask, limits, niceness and dispositions are those of the server.
 static void set_up(void) {
 	const struct warm_request *request = &message.request;
 	must(syscall(SYS_setpgid, 0, 0) == 0);
@@ -212,7 +212,7 @@ static void set_up(void) {
 	syscall(SYS_set_robust_list, server.robust_list, server.robust_size);
 }
 
-// Makes the array that main() gets of `n` strings from *at on, and NULL. Returns where the next array begins.
+// Makes an array for main() of the `n` strings from *at on, and NULL. Returns where the next array begins.
 static char **take_strings(char **array, char **at, uint32_t n) {
 	for (; n > 0; --n) {
 		*array++ = *at;
@@ -222,7 +222,7 @@ static char **take_strings(char **array, char **at, uint32_t n) {
 	return array;
 }
 
-// Everything of the job but its program. Its arguments, then the environment, begin at `strings`, as the C library expects it.
+// Does everything of the job but its program. Its arguments, then the environment, begin at `strings`, as the C library expects it.
 static void become_job(void) {
 	const struct warm_request *request = &message.request;
 	char *at = message.bytes + sizeof(*request);
@@ -240,14 +240,14 @@ static void become_job(void) {
 
 // ---- the server ----
 
-// Returns in each job; not in the server, which ends.
+// Serves requests. Returns in each clone, which is a job; never in the server, which ends here.
 static void serve(void) {
 	enum warm_unfit unfit = find_fit();
 	syscall(SYS_close, server.table_fd);
 	syscall(SYS_close, server.object_fd);
 	bool goes_on = reply(WARM_READY, (int)unfit) && unfit == WARM_FIT;
 	while (goes_on && take_request()) {
-		// where its place is and where the thread's local storage differs between machines; the second is not asked for
+		// the address goes twice, as the order of these two arguments differs between machines; the other one, for thread-local storage, is not used
 		long pid = syscall(SYS_clone, CLONE_PARENT | CLONE_CHILD_SETTID | CLONE_CHILD_CLEARTID | SIGCHLD, 0, 0, server.tid_address,
 		                   server.tid_address);
 		if (pid == 0) {
@@ -266,7 +266,7 @@ int __libc_start_main(main_fn *program_main, int argc, char **argv, void (*init)
 	union {
 		void *address;
 		start_fn *call;
-	} real = {dlsym(RTLD_NEXT, "__libc_start_main")}; // POSIX, dlsym(): the one stands for the other
+	} real = {dlsym(RTLD_NEXT, "__libc_start_main")}; // POSIX, dlsym(): a pointer to data can stand for one to a function
 	if (take_over(argv + argc + 1)) {
 		serve();
 		argc = (int)message.request.nargs;

@@ -32,11 +32,11 @@
 #endif
 
 enum {
-	ANSWER_S = 10,    // a server that is silent for as long is taken for one that was stopped or hangs
-	FDS_SHARE = 3,    // a third of the descriptors may be in use where a server is started
-	SHELLS_MAX = 8,   // known at a time
+	ANSWER_S = 10,    // a server that is silent for so long is taken for one that was stopped or hangs
+	FDS_SHARE = 3,    // no server is started once a third of the descriptors is in use
+	SHELLS_MAX = 8,   // shells that a worker knows at a time
 	AUTO_AFTER = 6,   // a server costs about as much as one execution and saves more than half of each
-	DEATHS_MAX = 3,   // of servers of a shell; then somebody means to kill them
+	DEATHS_MAX = 3,   // deaths of a shell's servers; after so many somebody means to kill them
 	REFRESH_MS = 100, // between looks at what others may have changed; a look costs a hundredth of a short job
 };
 
@@ -49,23 +49,23 @@ struct warm_server {
 	bool is_lost;       // it has failed, and is to be closed
 };
 
-// What a process would inherit that this one starts.
+// What a process that this one starts would inherit.
 struct inherited {
-	uint64_t hash;       // of all of it: two that differ have another hash, with near certainty
+	uint64_t hash;       // of all that is inherited: if that differs, so does the hash, with near certainty
 	const char *refusal; // why a server that inherits this must not be started; static text, or NULL
 };
 
 // A shell in one context: umask, limits, niceness, ignored signals.
 struct warm_shell {
 	char *path;
-	struct context context;     // of it, the fields above
+	struct context context;     // only umask, nofile, nice and ignored are set: what tells one shell from another
 	struct warm_server *server; // or NULL
 	const char *why;            // reason why there will be no server; static text, or NULL
 	struct stat file;           // as it was when the server was started
-	uint64_t inherited;         // by the server: inherited.hash
-	unsigned executions;        // left until it gets a server
+	uint64_t inherited;         // inherited.hash when the server was started
+	unsigned executions;        // how many more executions until it gets a server
 	unsigned deaths;
-	uint64_t used;              // by warm.clock
+	uint64_t used;              // when it was last used, by warm.clock
 };
 
 struct warm {
@@ -73,14 +73,14 @@ struct warm {
 	const struct guardian *guardian;
 	struct warm_shell shells[SHELLS_MAX];
 	uint64_t clock;
-	struct inherited inherited; // by what would be started now, as it was found at:
+	struct inherited inherited; // what a process started now would inherit, as read at `refreshed`
 	uint64_t refreshed;         // when `inherited` was read, by now_ns(); 0: not yet
 	struct starter starter;
-	const char *why;            // of the last job; NULL: it was warm
+	const char *why;            // why the last job was no clone; NULL: it was one
 	struct buf report;
 };
 
-static const char not_asked[] = ""; // on another machine, or not executed often enough (WARM_AUTO)
+static const char not_asked[] = ""; // the job ran on another machine, or its shell was not executed often enough (WARM_AUTO)
 
 static const char *unfit_text(int unfit) {
 	switch (unfit) {
@@ -113,7 +113,7 @@ static int object_open(void) {
 // Starts the shell, with the descriptors of its end of the socket and of the object. Returns 0, or -1 with errno.
 static int spawn_server(struct warm_server *server, const struct spawn_config *job, int socket, int object) {
 	char preload[64], variable[128], now[] = "LD_BIND_NOW=1";
-	char c[] = "-c", nothing[] = ":"; // should it not be stopped it does nothing
+	char c[] = "-c", nothing[] = ":"; // if nothing stops the shell before main(), it does nothing
 	snprintf(preload, sizeof(preload), "LD_PRELOAD=/proc/self/fd/%d", object);
 	snprintf(variable, sizeof(variable), "%s=%d %d %zu %d", SERVER_VARIABLE, socket, server->guardian->table_fd, sizeof(*server->guardian->table), object);
 	struct context context = {.umask = job->context->umask, .nofile = job->context->nofile, .nice = job->context->nice,
@@ -125,7 +125,7 @@ static int spawn_server(struct warm_server *server, const struct spawn_config *j
 	while (job->env[n]) {
 		++n;
 	}
-	FP_CLEANUP(free_later) char **env = xcalloc(n + 4, sizeof(*env)); // that of the job, and what makes a server of the program
+	FP_CLEANUP(free_later) char **env = xcalloc(n + 4, sizeof(*env)); // the job's environment, and what makes a server of the program
 	memcpy(env, job->env, n * sizeof(*env));
 	memcpy(env + n, more, sizeof(more));
 	struct spawn_config config = {
@@ -151,18 +151,18 @@ static int spawn_server(struct warm_server *server, const struct spawn_config *j
 	return pid > 0 && !error.error ? 0 : -1;
 }
 
-// Returns false if there is none: it has ended, or is silent.
+// Reads a reply. Returns false if there is none: the server has ended, or is silent.
 static bool read_reply(const struct warm_server *server, struct warm_reply *ret_reply) {
 	return read_some(server->socket, ret_reply, sizeof(*ret_reply)) == sizeof(*ret_reply);
 }
 
-// By the descriptor: where the run ends in a hurry it may have been reaped with the orphans.
+// Kills the server, by its pidfd: if the run ends in a hurry, the server may have been reaped with the orphans.
 static void server_kill(const struct warm_server *server) {
 	struct pidfd_entry entry = {.pid = server->pid, .pidfd = server->pidfd};
 	pidfd_set_signal(&(struct pidfd_set){.list = &entry, .n = 1}, SIGKILL);
 }
 
-// Ends the server, or NULL, which it is then, and waits for that; its jobs run on.
+// Ends the server at *place and waits for its end; its jobs run on. *place is NULL then, and may be before.
 static void server_close(struct warm_server **place) {
 	struct warm_server *server = *place;
 	*place = NULL;
@@ -180,16 +180,16 @@ static void server_close(struct warm_server **place) {
 	free(server);
 }
 
-// Starts a server for the program of `job`, a shell, in the job's context except for the directory. It ends when this thread ends or the
-// socket is closed. This thread has `world` and blocks all signals, as for spawn_config.stack_top. Returns the server, for
-// server_close(); or NULL with the reason in *ret_why (static text).
+// Starts a server for the program of `job`, a shell, in the job's context except for the directory. The server ends when this thread
+// ends or the socket is closed. This thread must have `world` and block all signals, as for spawn_config.stack_top. Returns the server,
+// for server_close(); or NULL with the reason in *ret_why (static text).
 static struct warm_server *server_open(const struct spawn_config *job, const struct guardian *guardian, const char **ret_why) {
 	struct warm_server *server = NEW(struct warm_server);
 	int ends[2] = {-1, -1}, object = object_open();
 	struct warm_reply reply = {.kind = -1};
 	struct timeval timeout = {.tv_sec = ANSWER_S};
 	*server = (struct warm_server){.pidfd = -1, .socket = -1, .guardian = guardian};
-	// the lowest that is free: what jobs need to be started must not be taken by servers
+	// `object` is the lowest free descriptor: servers must not take the descriptors that starts of jobs need
 	bool is_tight = object >= 0 && (rlim_t)object >= job->world->nofile.rlim_cur / FDS_SHARE;
 	*ret_why = object < 0 ? "the system has no memfd for it" : is_tight ? "few descriptors are free" : "no memory for it";
 	if (object >= 0 && !is_tight && socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) == 0
@@ -201,7 +201,7 @@ static struct warm_server *server_open(const struct spawn_config *job, const str
 	fd_close(&ends[0]);
 	fd_close(&ends[1]);
 	fd_close(&object);
-	int probe = *ret_why ? -1 : pidfd_open_pid(server->pid); // by which jobs are waited for
+	int probe = *ret_why ? -1 : pidfd_open_pid(server->pid); // jobs are waited for by pidfds
 	if (!*ret_why && probe < 0) {
 		*ret_why = "the system has no pidfd_open() for it";
 	}
@@ -209,7 +209,7 @@ static struct warm_server *server_open(const struct spawn_config *job, const str
 	if (!*ret_why) {
 		*ret_why = read_reply(server, &reply) && reply.kind == WARM_READY ? unfit_text(reply.value) : unfit_text(-1);
 	}
-	// a wrapper that never called __libc_start_main() may have executed the shell that answers, which stands in nobody's place
+	// a wrapper that never called __libc_start_main() may have executed another shell: then that one answers, and it must not be cloned
 	char exe[32];
 	struct stat meant, answers;
 	snprintf(exe, sizeof(exe), "/proc/%d/exe", (int)server->pid);
@@ -241,14 +241,14 @@ static bool build_request(struct warm_server *server, const struct spawn_config 
 	return buf->len < WARM_BYTES_MAX && head.nargs + head.nenv < WARM_STRINGS_MAX;
 }
 
-// Waits until the job runs, whose pid is returned, or is known not to: -errno.
+// Waits until the job runs, and returns its pid; or until it surely does not, and returns -errno.
 static pid_t await_start(const struct warm_server *server, const struct spawn_config *job) {
 	struct warm_reply reply;
 	if (read_reply(server, &reply)) {
 		return reply.value != 0 ? reply.value : -EPROTO;
 	}
-	// It was killed, or has to be; and may have started the job before. The job closes its end of the socket behind its entry in
-	// the table: with the end of file there is an entry, or no job.
+	// The server was killed, or is killed now, but may have started the job before. The job enters itself in the table before it
+	// closes its end of the socket: so at the end of file there is an entry, or no job.
 	server_kill(server);
 	while (read_reply(server, &reply)) {
 	}
@@ -303,7 +303,7 @@ static pid_t server_start(struct warm_server *server, const struct spawn_config 
 		*ret_why = failure_text(EMSGSIZE);
 		return 0;
 	}
-	int reserved = fcntl(server->socket, F_DUPFD_CLOEXEC, 0); // so that there is room for the pidfd of what runs by then
+	int reserved = fcntl(server->socket, F_DUPFD_CLOEXEC, 0); // keeps a descriptor free for the pidfd of the job, which runs by then
 	if (reserved < 0) {
 		*ret_error = (struct spawn_error){.step = SPAWN_CLONE, .error = errno};
 		fd_close(&dir);
@@ -320,24 +320,24 @@ static pid_t server_start(struct warm_server *server, const struct spawn_config 
 		return 0;
 	}
 	while ((*ret_pidfd = pidfd_open_pid(pid)) < 0 && (errno == EMFILE || errno == ENFILE || errno == ENOMEM)) {
-		nanosleep(&(struct timespec){.tv_nsec = NS_PER_MS}, NULL); // another thread was faster to take it
+		nanosleep(&(struct timespec){.tv_nsec = NS_PER_MS}, NULL); // another thread was faster to take the descriptor
 	}
 	return pid;
 }
 
 // ---- whether a shell can be a server ----
 
-// fork(2) and execve(2) name what a child has of its parent. Of that, others can set: limits (prlimit(2)), niceness and policy
+// fork(2) and execve(2) name what a child inherits. Of that, other processes can set: limits (prlimit(2)), niceness and policy
 // (sched_setattr(2)), CPUs, I/O priority, timer slack, cgroups, and what the files of proc(5) read here say.
 
 enum {
 	CPU_WORDS = 128,     // of 64 CPUs
 	SCHEDULING_WORDS = 8, // struct sched_attr has 7 (sched_setattr(2)); the kernel fills what it knows of
 	IOPRIO_PROCESS = 1,  // ioprio_get(2), IOPRIO_WHO_PROCESS: a thread; the C library has neither
-	PROCESSES_FEW = 512, // a job's own could be those that a server leaves no room for
+	PROCESSES_FEW = 512, // up to this limit, servers could take the processes that jobs need
 };
 
-// A static program or an interpreter that executes another shell would not stop but run.
+// Returns why the file cannot be a server, or NULL. A static program, or a script's interpreter that executes another shell, would run and not stop.
 static const char *refuse_elf(int fd) {
 	ElfW(Ehdr) header, own;
 	memcpy(&own, server_so, sizeof(own));
@@ -380,11 +380,11 @@ const char *fitness_refusal_env(char *const *env) {
 
 // ---- what is inherited ----
 
-// Reads what a process would inherit that this thread started now. That takes some 30 system calls.
+// Reads what a process that this thread started now would inherit. That takes some 30 system calls.
 static void inherited_read(struct inherited *ret) {
 	uint64_t scheduling[SCHEDULING_WORDS] = {0}, cpus[CPU_WORDS] = {0};
 	FP_CLEANUP(buf_fini) struct buf text = BUF_INIT;
-	struct rlimit limits[RLIM_NLIMITS] = {0}; // what cannot be asked is always the same
+	struct rlimit limits[RLIM_NLIMITS] = {0}; // what cannot be read stays 0
 	for (int i = 0; i < RLIM_NLIMITS; ++i) {
 		(void)getrlimit(RLIMIT_OF(i), &limits[i]);
 	}
@@ -413,7 +413,7 @@ static void shell_fini(struct warm_shell *shell) {
 	*shell = (struct warm_shell){.path = NULL};
 }
 
-// The shell of the job, which takes the place of the one that was used longest ago if it is new.
+// Returns the entry of the job's shell. A new shell takes the entry of the one that was used longest ago.
 static struct warm_shell *find_shell(struct warm *warm, const struct spawn_config *job) {
 	struct warm_shell *oldest = &warm->shells[0];
 	++warm->clock;
@@ -437,8 +437,8 @@ static struct warm_shell *find_shell(struct warm *warm, const struct spawn_confi
 	return oldest;
 }
 
-// A cloned job inherits limits, niceness and the like from its server, which got them when it was started; an executed job gets
-// those that fairpar has now. So they are compared, but not for each job, which would cost too much.
+// Reads what jobs inherit now, unless it was read less than `max_age_ms` ago: for each job that would cost too much. A clone inherits
+// limits, niceness and the like as they were when its server was started, an executed job as they are now: so they must be equal.
 static void refresh_inherited(struct warm *warm, uint64_t max_age_ms) {
 	uint64_t now = now_ns();
 	if (!warm->refreshed || now - warm->refreshed >= max_age_ms * NS_PER_MS) {
@@ -447,7 +447,7 @@ static void refresh_inherited(struct warm *warm, uint64_t max_age_ms) {
 	}
 }
 
-// Has the shell a server, or gets it one? Else says why not.
+// Sees that the shell has a server. Returns NULL, or why it has none (static text).
 static const char *refuse_shell(struct warm *warm, struct warm_shell *shell, const struct spawn_config *job) {
 	if (shell->executions > 0) {
 		--shell->executions;
@@ -484,7 +484,7 @@ static const char *refuse_shell(struct warm *warm, struct warm_shell *shell, con
 	return shell->why;
 }
 
-// A starter.start.
+// The function of warm.starter: starts the job as a clone, or by spawn().
 static pid_t start(void *arg, const struct spawn_config *job, int *ret_pidfd, struct spawn_error *ret_error) {
 	struct warm *warm = arg;
 	warm->why = warm->guardian->table_fd < 0 ? "there is no guardian" : job->path[0] != '/' ? "the path of its shell is relative"

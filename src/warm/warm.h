@@ -9,15 +9,15 @@
 
 enum warm_mode {
 	WARM_OFF,
-	WARM_AUTO, // from when a worker has executed the same shell some times
+	WARM_AUTO, // shells are cloned from when a worker has executed the same one some times
 	WARM_SH,
 };
 
 // The servers of one worker.
 struct warm;
 
-// Called and used on the worker's thread. `children` is borrowed until warm_destroy(). Returns NULL with WARM_OFF, and with
-// WARM_AUTO in a build without servers. The other calls accept that NULL.
+// Makes the servers of the calling worker, for its thread alone. `children` is borrowed until warm_destroy(). Returns NULL with
+// WARM_OFF, and with WARM_AUTO in a build without servers. The other calls accept that NULL.
 struct warm *warm_create(enum warm_mode mode, struct children *children);
 
 // Ends the servers. NULL-safe.
@@ -26,19 +26,19 @@ void warm_destroy(struct warm *warm);
 // The child_config.starter of the worker's next job whose program is a shell; or NULL.
 const struct starter *warm_starter(struct warm *warm);
 
-// Says whether the last job with that starter was started by a server: "yes" or "no, REASON"; NULL if it was not meant to be, or
-// not yet (WARM_AUTO). Valid until the next call.
+// Says whether the last job with that starter was started by a server: "yes" or "no, REASON"; NULL if no server was asked, as
+// with WARM_AUTO before the shell was executed some times. Valid until the next call.
 const char *warm_report(struct warm *warm);
 
 // ---- whether a shell can be cloned ----
 
-// The shared object of server.c, as bytes: see Makefile. Empty where it cannot be had: another C library, a static build.
+// The shared object of server.c, as bytes: see Makefile. Empty if it cannot be built: another C library, a static build.
 extern const char server_so[];
 extern const size_t server_so_size;
 
 // Returns why the shell at `path` cannot be cloned, in words (static text), or NULL: nothing in its file speaks against a try.
 const char *fitness_refusal(const char *path);
 
-// Returns why a job with such an environment cannot be a clone, or NULL: it says something to the linker or the allocator, who have done
-// their work before.
+// Returns why a job with this environment cannot be a clone: a variable is for the linker or the allocator, which have done their work
+// before the cloning. NULL: it can be one.
 const char *fitness_refusal_env(char *const *env);
